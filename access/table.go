@@ -68,6 +68,7 @@ var Methods = map[string]Need{
 	"/hdsd.v1.Query/ListClusters":     viewer,
 	"/hdsd.v1.Query/ListCheckers":     viewer,
 	"/hdsd.v1.Query/ListClients":      wholeViewer,
+	"/hdsd.v1.Query/GetStatus":        viewer,
 	"/hdsd.v1.Query/Watch":            viewer,
 
 	"/hdsd.v1.Control/GetFreeze":       changeable,
@@ -139,6 +140,7 @@ var Paths = map[string]Path{
 	"/v1/clusters":     {viewer, viewer},
 	"/v1/checkers":     {viewer, viewer},
 	"/v1/clients":      {wholeViewer, wholeViewer},
+	"/v1/status":       {viewer, viewer},
 	"/v1/watch":        {viewer, viewer},
 	"/v1/openapi.json": {viewer, viewer},
 	"/v1/openapi.yaml": {viewer, viewer},

@@ -41,6 +41,16 @@ func (a *Aggregator) Held(id health.EndpointID) (since time.Time, held bool) {
 	return a.decisions.witnesses.missing(id), true
 }
 
+// Standing returns how many votes on an endpoint count, ManyVoters at most, and since when
+// it has its verdict; zero if it never had one.
+func (a *Aggregator) Standing(id health.EndpointID) (voters int, since time.Time) {
+	e := a.roster.endpoint(id)
+	if e == nil {
+		return 0, time.Time{}
+	}
+	return e.votersOf(), e.sinceTime()
+}
+
 // Voters counts the endpoints by the number of votes that count.
 func (a *Aggregator) Voters() Voters { return a.decisions.witnesses.voters }
 

@@ -34,7 +34,10 @@ type fleet struct {
 	closed  bool
 	gaps    []api.Gap
 	failing string
+	status  api.Status
 }
+
+func (f *fleet) Status(context.Context) (api.Status, error) { return f.status, nil }
 
 func (f *fleet) endpoint(i int) api.EndpointHealth {
 	e := api.EndpointHealth{

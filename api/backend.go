@@ -55,6 +55,9 @@ type Backend interface {
 	// Clients returns all clients, one for each client and type.
 	Clients(ctx context.Context) ([]Client, error)
 
+	// Status says how hdsd and the clusters that the caller may see are.
+	Status(ctx context.Context) (Status, error)
+
 	// Watch starts to watch, or resumes after a token.
 	Watch(ctx context.Context, query WatchQuery) (Watcher, error)
 }
@@ -140,6 +143,8 @@ type Checker struct {
 	CutPaths          []CutPath
 	BlindReason       string     // empty if it is not blind
 	Probation         *Probation // nil if it is established
+	Silent            bool
+	TroubledSince     time.Time // since when it is doubted, silent or blind, as far as known
 
 	// Of the plan.
 	Share           int // endpoints that it should check

@@ -53,6 +53,7 @@ func (c *core) connect(k health.Checker, now time.Time) {
 	began := time.Now()
 	effects := c.fleet.Connect(now, k) // first, since the rollout asks who is a newcomer
 	c.rollout.Connect(now, &k)
+	c.upkeep.troubles.back(k.ID)
 	c.log.Info().Str("event", "checker_connected").Str("checker", k.ID).Str("version", k.Version).
 		Str("zone", k.Locality.Zone).Msg("checker connected")
 	c.applyFleet(now, began, effects)
@@ -112,6 +113,7 @@ func (c *core) applyFleet(now, began time.Time, e fleet.Effects) {
 		c.rollout.Start(now)
 	}
 	fleetLog{c.log, c.timing.grace}.write(e.Events)
+	c.upkeep.troubles.follow(now, e.Events)
 	for _, id := range e.Newcomers {
 		c.newcomers.Begin(id)
 	}

@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -87,6 +88,7 @@ func New(ctx context.Context, c *configv1.Config, o Options) (_ *Coordinator, er
 			_ = built.release() // err is the cause
 		}
 	}()
+	built.ready.version, built.ready.born = cmp.Or(o.Version, "unknown"), time.Now()
 	built.ready.changed = make(chan struct{}, 1)
 	built.ready.needsDisk.Store(c.GetHistory().GetRequireWritable())
 	built.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -100,7 +102,11 @@ func New(ctx context.Context, c *configv1.Config, o Options) (_ *Coordinator, er
 		OnError: func(err error) {
 			o.Log.Error().Str("event", "history_trouble").Err(err).Msg("the disk does not accept the history, or damaged values were skipped")
 		},
-		OnDisk:   func(failing error) { logDisk(o.Log, failing); built.ready.change() },
+		OnDisk: func(failing error) {
+			logDisk(o.Log, failing)
+			built.ready.disk(failing, time.Now())
+			built.ready.change()
+		},
 		MaxBytes: int64(c.GetHistory().GetMaxBytes()),
 		OnQuota:  func(q store.Quota) { logQuota(o.Log, &q) },
 		OnGap:    func(g store.Gap) { logGap(o.Log, &g) },
@@ -153,7 +159,7 @@ func (c *Coordinator) wire() error {
 	}, sink{c.core})
 	c.hds.SetAdmission(admission(c.started))
 	registerStore(c.registry, c.store)
-	from := query.Options{Core: asker{c.core}, Store: c.store, HDS: c.hds, EDS: c.eds, Feed: c.feed}
+	from := query.Options{Core: asker{c.core}, Store: c.store, HDS: c.hds, EDS: c.eds, Feed: c.feed, Process: c.process}
 	if c.relay != nil {
 		from.Relayed = c.relay.Clients
 	}

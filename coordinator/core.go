@@ -80,12 +80,13 @@ type core struct {
 	upkeep    upkeep
 }
 
-// upkeep is what the core has to do for its process and its store.
+// upkeep is what the core has to do for its process, its store and its status.
 type upkeep struct {
 	pause    pause
 	forgetAt time.Time // when the store may next forget what is gone
 
 	penalties penalties
+	troubles  troubles // since when checkers are lost, doubted or blind
 
 	took func(time.Duration) // called with how long each event and tick took; nil: nobody asks
 }
@@ -94,7 +95,7 @@ func newCore(t timing, log zerolog.Logger, m *metrics, planes resourceServer, hi
 	c := &core{
 		mailbox: newMailbox(m.waiting), log: log, timing: t, metrics: m, history: history,
 		judge: aggregate.New(t.aggregating(aggregate.BeliefLimits{})),
-		trust: trust{}, newcomers: probation.New(), upkeep: upkeep{penalties: newPenalties()},
+		trust: trust{}, newcomers: probation.New(), upkeep: upkeep{penalties: newPenalties(), troubles: newTroubles()},
 		decisions: newDecisions(planes, history, log, &m.rulings),
 	}
 	c.rulings = ruling.New(c.judge.Verdict)
@@ -165,6 +166,7 @@ func (c *core) tick(now time.Time) time.Duration {
 	c.decisions.events.logLeftOut(now, c.rulings.Paced())
 	c.upkeep.penalties.save(now, c.history, false)
 	c.forgetGone(now)
+	c.upkeep.troubles.expire(now)
 	return c.sleep(now)
 }
 
@@ -211,6 +213,7 @@ func hashesOf(clusters []*catalog.Cluster) map[health.Hash]struct{} {
 // applyVerdicts carries out what follows from the votes.
 func (c *core) applyVerdicts(now time.Time, effects aggregate.Effects) {
 	judgeLog{&c.log}.write(&effects)
+	c.upkeep.troubles.judged(now, &effects)
 	if len(effects.Doubts)+len(effects.Blindness) > 0 {
 		c.fleet.Reconsider()
 	}

@@ -26,7 +26,7 @@ func (l *lab) backend() *query.Backend {
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	return query.New(query.Options{Core: l, HDS: hds.NewServer(hds.Options{}, sink{l.core}), Feed: none})
+	return query.New(query.Options{Core: l, HDS: hds.NewServer(hds.Options{}, sink{l.core}), Feed: none, Process: func() query.Process { return query.Process{Version: "1.2.3"} }})
 }
 
 // asked is what /v1/endpoints shows of an address.

@@ -5,9 +5,12 @@ import (
 	"fmt"
 	"net/http"
 	"sync/atomic"
+	"time"
 
 	"google.golang.org/grpc/health/grpc_health_v1"
 
+	"hdsd/coordinator/query"
+	configv1 "hdsd/gen/hdsd/config/v1"
 	"hdsd/internal/printable"
 )
 
@@ -16,6 +19,34 @@ type readyState struct {
 	serving   atomic.Bool // every source has answered, and hdsd is not stopping
 	needsDisk atomic.Bool // history.require_writable
 	changed   chan struct{}
+	version   string    // set once
+	born      time.Time // set once
+
+	failing atomic.Pointer[time.Time] // since when the disk fails; nil while it does not
+}
+
+// disk notes since when the disk fails; nil: it does not.
+func (r *readyState) disk(failing error, now time.Time) {
+	if failing == nil {
+		r.failing.Store(nil)
+		return
+	}
+	r.failing.CompareAndSwap(nil, &now)
+}
+
+// process says how the process is.
+func (c *Coordinator) process() query.Process {
+	p := query.Process{
+		Version: c.ready.version, NotReady: c.notReady(), Frozen: shownFreeze(c.core.decisions.frozen.Load()),
+		Failing: c.query.HistoryFailing(), Started: c.ready.born,
+	}
+	c.mu.Lock()
+	p.Shadow = c.config.GetMode() == configv1.Mode_SHADOW
+	c.mu.Unlock()
+	if since := c.ready.failing.Load(); since != nil {
+		p.FailingSince = *since
+	}
+	return p
 }
 
 // change has gRPC health follow. It does not wait.

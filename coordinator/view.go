@@ -192,6 +192,27 @@ func (v view) shortReason(k *catalog.Cluster, id health.EndpointID) string {
 	return ""
 }
 
+// Condition implements query.State.
+func (v view) Condition(e *catalog.Endpoint) query.Condition {
+	id, ok := v.core.rulings.Find(e.Hash)
+	if !ok {
+		return query.Condition{}
+	}
+	is, ruled := query.Condition{Status: v.core.rulings.HealthOf(e)}, v.core.rulings.Ruling(id)
+	if is.Voters, is.Since = v.core.judge.Standing(id); !ruled.Since.IsZero() {
+		is.Since = ruled.Since
+	}
+	if ruled.Override == nil {
+		is.HeldSince, _ = v.core.judge.Held(id)
+	}
+	return is
+}
+
+// Crew implements query.State.
+func (v view) Crew() query.Crew {
+	return query.Crew{Unwatched: v.core.fleet.Figures().UnwatchedSince, Lost: len(v.core.upkeep.troubles.lost)}
+}
+
 // Checkers implements query.State.
 func (v view) Checkers() []query.Checker {
 	var found []query.Checker
@@ -200,7 +221,7 @@ func (v view) Checkers() []query.Checker {
 			Checker: known.Checker, Connected: known.Connected, LastReport: known.LastReport,
 			Share: known.Plan.Share, ChecksPerSecond: float64(known.Plan.Rate) / 1000, PlanDigest: known.Plan.Digest, AssignedEndpoints: known.Plan.Endpoints,
 			DistrustReason: v.core.fleet.SilenceReason(known.ID), BlindReason: v.core.judge.BlindReason(known.ID),
-			Operator: shownTrust(known.ID, v.core.trust.of(known.ID)),
+			Operator: shownTrust(known.ID, v.core.trust.of(known.ID)), TroubledSince: v.core.upkeep.troubles.since(known.ID),
 		}}
 		if p := known.Probation; p != nil {
 			k.Probation = &api.Probation{Since: p.Since, Reason: v.probationReason(p)}

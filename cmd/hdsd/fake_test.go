@@ -34,6 +34,7 @@ type fake struct {
 	incidents   []*hdsdv1.ListIncidentsRequest
 	changes     func(*hdsdv1.ListTransitionsRequest) *hdsdv1.ListTransitionsResponse // nil: two
 	watches     []*hdsdv1.WatchRequest
+	status      *hdsdv1.GetStatusResponse
 	stay        bool   // watches do not end by themselves
 	gone        string // address of an endpoint that only the history before today knows
 }
@@ -199,6 +200,10 @@ func (f *fake) ListClients(context.Context, *hdsdv1.ListClientsRequest) (*hdsdv1
 			Resources: 2, Stale: 2, Poll: &hdsdv1.Poll{By: "REST", Time: timestamppb.New(noon), Given: "8f14e45fceea167a"},
 		},
 	}}, nil
+}
+
+func (f *fake) GetStatus(context.Context, *hdsdv1.GetStatusRequest) (*hdsdv1.GetStatusResponse, error) {
+	return f.status, nil
 }
 
 // Watch shows what the other questions show, and ends.

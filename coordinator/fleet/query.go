@@ -63,6 +63,8 @@ type Figures struct {
 	Silent    int // checkers
 	Stranded  int // endpoints
 	Probation int // checkers
+
+	UnwatchedSince time.Time // since when no checker is connected; zero if one is, or hdsd settles
 }
 
 // OnProbation reports whether a checker is.
@@ -85,5 +87,5 @@ func (p *Probation) waiting() (count int) {
 
 // Figures counts the fleet.
 func (f *Fleet) Figures() Figures {
-	return Figures{f.connected(), len(f.checkers), len(f.silent), f.strandedEndpoints(), f.waiting()}
+	return Figures{f.connected(), len(f.checkers), len(f.silent), f.strandedEndpoints(), f.waiting(), f.unwatched.since}
 }

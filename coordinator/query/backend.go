@@ -50,6 +50,10 @@ type State interface {
 	// ExplainGone gives the health of an endpoint that no source has.
 	ExplainGone(key health.Endpoint) api.EndpointHealth
 
+	// Condition says how an endpoint is.
+	Condition(e *catalog.Endpoint) Condition
+	// Crew says how the checkers are as a whole.
+	Crew() Crew
 	// Checkers lists all checkers, in no order.
 	Checkers() []Checker
 	// Lagging lists the checkers that were not sent all of their plan.
@@ -72,6 +76,9 @@ type Options struct {
 
 	// Relayed lists the clients of the relay; nil: there is none.
 	Relayed func() []eds.Client
+
+	// Process says how the process is.
+	Process func() Process
 }
 
 // Backend implements api.Backend.

@@ -32,7 +32,8 @@ func withStream(known *Checker, stream *hds.State, lagging bool) api.Checker {
 	if !stream.LastReport.IsZero() { // else its present stream, if it has one, has none
 		k.LastReport = stream.LastReport
 	}
-	if stream.Silent {
+	if k.Silent = stream.Silent; k.Silent {
+		k.TroubledSince = k.LastReport
 		k.DistrustReason = joinReasons(stream.Reason, k.DistrustReason)
 	} else {
 		k.DistrustReason = known.DoubtReason

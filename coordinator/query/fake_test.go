@@ -25,6 +25,7 @@ type fake struct {
 	overridden map[string]bool                    // addresses
 	checkers   []Checker
 	lagging    map[string]bool
+	crew       Crew
 	answered   func() // called after each question; nil: nothing
 	done       chan struct{}
 }
@@ -89,6 +90,16 @@ func (f *fake) Explain(_ *catalog.Cluster, e *catalog.Endpoint) api.EndpointHeal
 func (f *fake) ExplainGone(key health.Endpoint) api.EndpointHealth {
 	return api.EndpointHealth{Endpoint: key, Verdict: health.Verdict{Reason: "gone"}}
 }
+
+func (f *fake) Condition(e *catalog.Endpoint) Condition {
+	c := Condition{Status: f.status[*e.Key], Since: f.changed[*e.Key].Since}
+	if c.Status != health.Unknown {
+		c.Voters = 3
+	}
+	return c
+}
+
+func (f *fake) Crew() Crew { return f.crew }
 
 func (f *fake) Checkers() []Checker { return f.checkers }
 

@@ -3110,6 +3110,538 @@ func (*Synced) Descriptor() ([]byte, []int) {
 	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{32}
 }
 
+// GetStatusRequest asks how hdsd is.
+type GetStatusRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetStatusRequest) Reset() {
+	*x = GetStatusRequest{}
+	mi := &file_hdsd_v1_query_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetStatusRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetStatusRequest) ProtoMessage() {}
+
+func (x *GetStatusRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_v1_query_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetStatusRequest.ProtoReflect.Descriptor instead.
+func (*GetStatusRequest) Descriptor() ([]byte, []int) {
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{33}
+}
+
+// GetStatusResponse says how hdsd and what it checks are.
+type GetStatusResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Version of hdsd.
+	Version string `protobuf:"bytes,1,opt,name=version,proto3" json:"version,omitempty"`
+	// Whether /readyz is 200.
+	Ready bool `protobuf:"varint,2,opt,name=ready,proto3" json:"ready,omitempty"`
+	// Why it is not; empty if it is.
+	NotReadyReason string `protobuf:"bytes,3,opt,name=not_ready_reason,json=notReadyReason,proto3" json:"not_ready_reason,omitempty"`
+	// PUBLISH or SHADOW, as configured for clusters without a policy.
+	Mode Cluster_Mode `protobuf:"varint,4,opt,name=mode,proto3,enum=hdsd.v1.Cluster_Mode" json:"mode,omitempty"`
+	// Whether publishing is frozen.
+	Frozen bool `protobuf:"varint,5,opt,name=frozen,proto3" json:"frozen,omitempty"`
+	// The clusters.
+	Clusters *GetStatusResponse_Clusters `protobuf:"bytes,6,opt,name=clusters,proto3" json:"clusters,omitempty"`
+	// The endpoints.
+	Endpoints *GetStatusResponse_Endpoints `protobuf:"bytes,7,opt,name=endpoints,proto3" json:"endpoints,omitempty"`
+	// The checkers.
+	Checkers *GetStatusResponse_Checkers `protobuf:"bytes,8,opt,name=checkers,proto3" json:"checkers,omitempty"`
+	// What needs attention, worst first, at most 100 things. Empty if all is well.
+	Attention []*Attention `protobuf:"bytes,9,rep,name=attention,proto3" json:"attention,omitempty"`
+	// Number of further things that need attention.
+	Further       uint32 `protobuf:"varint,10,opt,name=further,proto3" json:"further,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetStatusResponse) Reset() {
+	*x = GetStatusResponse{}
+	mi := &file_hdsd_v1_query_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetStatusResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetStatusResponse) ProtoMessage() {}
+
+func (x *GetStatusResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_v1_query_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetStatusResponse.ProtoReflect.Descriptor instead.
+func (*GetStatusResponse) Descriptor() ([]byte, []int) {
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *GetStatusResponse) GetVersion() string {
+	if x != nil {
+		return x.Version
+	}
+	return ""
+}
+
+func (x *GetStatusResponse) GetReady() bool {
+	if x != nil {
+		return x.Ready
+	}
+	return false
+}
+
+func (x *GetStatusResponse) GetNotReadyReason() string {
+	if x != nil {
+		return x.NotReadyReason
+	}
+	return ""
+}
+
+func (x *GetStatusResponse) GetMode() Cluster_Mode {
+	if x != nil {
+		return x.Mode
+	}
+	return Cluster_PUBLISH
+}
+
+func (x *GetStatusResponse) GetFrozen() bool {
+	if x != nil {
+		return x.Frozen
+	}
+	return false
+}
+
+func (x *GetStatusResponse) GetClusters() *GetStatusResponse_Clusters {
+	if x != nil {
+		return x.Clusters
+	}
+	return nil
+}
+
+func (x *GetStatusResponse) GetEndpoints() *GetStatusResponse_Endpoints {
+	if x != nil {
+		return x.Endpoints
+	}
+	return nil
+}
+
+func (x *GetStatusResponse) GetCheckers() *GetStatusResponse_Checkers {
+	if x != nil {
+		return x.Checkers
+	}
+	return nil
+}
+
+func (x *GetStatusResponse) GetAttention() []*Attention {
+	if x != nil {
+		return x.Attention
+	}
+	return nil
+}
+
+func (x *GetStatusResponse) GetFurther() uint32 {
+	if x != nil {
+		return x.Further
+	}
+	return 0
+}
+
+// Attention is something that needs attention.
+type Attention struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// NO_CHECKERS, NOT_READY, CLUSTER_DOWN, ZONE_DOWN, CLUSTER_HALF_DOWN,
+	// HEALTH_HELD, CHECKER_DOUBTED, CHECKER_SILENT, CHECKER_BLIND, SHRINKAGE_HELD,
+	// HISTORY_FAILING or FROZEN.
+	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	// The cluster; empty if it is not about one.
+	Cluster string `protobuf:"bytes,2,opt,name=cluster,proto3" json:"cluster,omitempty"`
+	// The zone, as "region/zone"; empty if it is not about one.
+	Zone string `protobuf:"bytes,3,opt,name=zone,proto3" json:"zone,omitempty"`
+	// What is wrong, in words.
+	Text string `protobuf:"bytes,4,opt,name=text,proto3" json:"text,omitempty"`
+	// Since when; absent if that is not known. Of a checker, since hdsd runs.
+	Since *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=since,proto3" json:"since,omitempty"`
+	// The command to go on with.
+	Command       string `protobuf:"bytes,6,opt,name=command,proto3" json:"command,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Attention) Reset() {
+	*x = Attention{}
+	mi := &file_hdsd_v1_query_proto_msgTypes[35]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Attention) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Attention) ProtoMessage() {}
+
+func (x *Attention) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_v1_query_proto_msgTypes[35]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Attention.ProtoReflect.Descriptor instead.
+func (*Attention) Descriptor() ([]byte, []int) {
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{35}
+}
+
+func (x *Attention) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *Attention) GetCluster() string {
+	if x != nil {
+		return x.Cluster
+	}
+	return ""
+}
+
+func (x *Attention) GetZone() string {
+	if x != nil {
+		return x.Zone
+	}
+	return ""
+}
+
+func (x *Attention) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+func (x *Attention) GetSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Since
+	}
+	return nil
+}
+
+func (x *Attention) GetCommand() string {
+	if x != nil {
+		return x.Command
+	}
+	return ""
+}
+
+// Clusters counts checked clusters with endpoints by how much of each is down.
+type GetStatusResponse_Clusters struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// No endpoint is down.
+	Ok uint32 `protobuf:"varint,1,opt,name=ok,proto3" json:"ok,omitempty"`
+	// Less than half of the endpoints are down.
+	SomeDown uint32 `protobuf:"varint,2,opt,name=some_down,json=someDown,proto3" json:"some_down,omitempty"`
+	// Half of the endpoints or more are down, but not all.
+	HalfDown uint32 `protobuf:"varint,3,opt,name=half_down,json=halfDown,proto3" json:"half_down,omitempty"`
+	// All endpoints are down.
+	AllDown uint32 `protobuf:"varint,4,opt,name=all_down,json=allDown,proto3" json:"all_down,omitempty"`
+	// No endpoint has a believed vote or an override.
+	Unobserved    uint32 `protobuf:"varint,5,opt,name=unobserved,proto3" json:"unobserved,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetStatusResponse_Clusters) Reset() {
+	*x = GetStatusResponse_Clusters{}
+	mi := &file_hdsd_v1_query_proto_msgTypes[36]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetStatusResponse_Clusters) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetStatusResponse_Clusters) ProtoMessage() {}
+
+func (x *GetStatusResponse_Clusters) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_v1_query_proto_msgTypes[36]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetStatusResponse_Clusters.ProtoReflect.Descriptor instead.
+func (*GetStatusResponse_Clusters) Descriptor() ([]byte, []int) {
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{34, 0}
+}
+
+func (x *GetStatusResponse_Clusters) GetOk() uint32 {
+	if x != nil {
+		return x.Ok
+	}
+	return 0
+}
+
+func (x *GetStatusResponse_Clusters) GetSomeDown() uint32 {
+	if x != nil {
+		return x.SomeDown
+	}
+	return 0
+}
+
+func (x *GetStatusResponse_Clusters) GetHalfDown() uint32 {
+	if x != nil {
+		return x.HalfDown
+	}
+	return 0
+}
+
+func (x *GetStatusResponse_Clusters) GetAllDown() uint32 {
+	if x != nil {
+		return x.AllDown
+	}
+	return 0
+}
+
+func (x *GetStatusResponse_Clusters) GetUnobserved() uint32 {
+	if x != nil {
+		return x.Unobserved
+	}
+	return 0
+}
+
+// Endpoints counts all endpoints: by health, which adds up, and by what stands
+// behind it.
+type GetStatusResponse_Endpoints struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// HEALTHY.
+	Healthy uint32 `protobuf:"varint,1,opt,name=healthy,proto3" json:"healthy,omitempty"`
+	// UNHEALTHY.
+	Unhealthy uint32 `protobuf:"varint,2,opt,name=unhealthy,proto3" json:"unhealthy,omitempty"`
+	// TIMEOUT.
+	Timeout uint32 `protobuf:"varint,3,opt,name=timeout,proto3" json:"timeout,omitempty"`
+	// DEGRADED.
+	Degraded uint32 `protobuf:"varint,4,opt,name=degraded,proto3" json:"degraded,omitempty"`
+	// DRAINING.
+	Draining uint32 `protobuf:"varint,5,opt,name=draining,proto3" json:"draining,omitempty"`
+	// UNKNOWN, those that are not checked included.
+	Unknown uint32 `protobuf:"varint,6,opt,name=unknown,proto3" json:"unknown,omitempty"`
+	// Those whose health no believed vote stands behind.
+	Held uint32 `protobuf:"varint,7,opt,name=held,proto3" json:"held,omitempty"`
+	// Those of checked clusters by the number of believed votes: none, one, two,
+	// three or more.
+	Voters        []uint32 `protobuf:"varint,8,rep,packed,name=voters,proto3" json:"voters,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetStatusResponse_Endpoints) Reset() {
+	*x = GetStatusResponse_Endpoints{}
+	mi := &file_hdsd_v1_query_proto_msgTypes[37]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetStatusResponse_Endpoints) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetStatusResponse_Endpoints) ProtoMessage() {}
+
+func (x *GetStatusResponse_Endpoints) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_v1_query_proto_msgTypes[37]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetStatusResponse_Endpoints.ProtoReflect.Descriptor instead.
+func (*GetStatusResponse_Endpoints) Descriptor() ([]byte, []int) {
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{34, 1}
+}
+
+func (x *GetStatusResponse_Endpoints) GetHealthy() uint32 {
+	if x != nil {
+		return x.Healthy
+	}
+	return 0
+}
+
+func (x *GetStatusResponse_Endpoints) GetUnhealthy() uint32 {
+	if x != nil {
+		return x.Unhealthy
+	}
+	return 0
+}
+
+func (x *GetStatusResponse_Endpoints) GetTimeout() uint32 {
+	if x != nil {
+		return x.Timeout
+	}
+	return 0
+}
+
+func (x *GetStatusResponse_Endpoints) GetDegraded() uint32 {
+	if x != nil {
+		return x.Degraded
+	}
+	return 0
+}
+
+func (x *GetStatusResponse_Endpoints) GetDraining() uint32 {
+	if x != nil {
+		return x.Draining
+	}
+	return 0
+}
+
+func (x *GetStatusResponse_Endpoints) GetUnknown() uint32 {
+	if x != nil {
+		return x.Unknown
+	}
+	return 0
+}
+
+func (x *GetStatusResponse_Endpoints) GetHeld() uint32 {
+	if x != nil {
+		return x.Held
+	}
+	return 0
+}
+
+func (x *GetStatusResponse_Endpoints) GetVoters() []uint32 {
+	if x != nil {
+		return x.Voters
+	}
+	return nil
+}
+
+// Checkers counts checkers. One may be counted several times.
+type GetStatusResponse_Checkers struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Those with a stream, or that fetch.
+	Connected uint32 `protobuf:"varint,1,opt,name=connected,proto3" json:"connected,omitempty"`
+	// Those whose votes are not believed.
+	Doubted uint32 `protobuf:"varint,2,opt,name=doubted,proto3" json:"doubted,omitempty"`
+	// Those that are connected and report nothing.
+	Silent uint32 `protobuf:"varint,3,opt,name=silent,proto3" json:"silent,omitempty"`
+	// Those that missed outages that their peers saw.
+	Blind uint32 `protobuf:"varint,4,opt,name=blind,proto3" json:"blind,omitempty"`
+	// Those that were lost in the last 24 hours and have not come back.
+	Lost          uint32 `protobuf:"varint,5,opt,name=lost,proto3" json:"lost,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetStatusResponse_Checkers) Reset() {
+	*x = GetStatusResponse_Checkers{}
+	mi := &file_hdsd_v1_query_proto_msgTypes[38]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetStatusResponse_Checkers) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetStatusResponse_Checkers) ProtoMessage() {}
+
+func (x *GetStatusResponse_Checkers) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_v1_query_proto_msgTypes[38]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetStatusResponse_Checkers.ProtoReflect.Descriptor instead.
+func (*GetStatusResponse_Checkers) Descriptor() ([]byte, []int) {
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{34, 2}
+}
+
+func (x *GetStatusResponse_Checkers) GetConnected() uint32 {
+	if x != nil {
+		return x.Connected
+	}
+	return 0
+}
+
+func (x *GetStatusResponse_Checkers) GetDoubted() uint32 {
+	if x != nil {
+		return x.Doubted
+	}
+	return 0
+}
+
+func (x *GetStatusResponse_Checkers) GetSilent() uint32 {
+	if x != nil {
+		return x.Silent
+	}
+	return 0
+}
+
+func (x *GetStatusResponse_Checkers) GetBlind() uint32 {
+	if x != nil {
+		return x.Blind
+	}
+	return 0
+}
+
+func (x *GetStatusResponse_Checkers) GetLost() uint32 {
+	if x != nil {
+		return x.Lost
+	}
+	return 0
+}
+
 var File_hdsd_v1_query_proto protoreflect.FileDescriptor
 
 const file_hdsd_v1_query_proto_rawDesc = "" +
@@ -3387,7 +3919,50 @@ const file_hdsd_v1_query_proto_rawDesc = "" +
 	"transition\x18\x04 \x01(\v2\x13.hdsd.v1.TransitionH\x00R\n" +
 	"transitionB\a\n" +
 	"\x05event\"\b\n" +
-	"\x06Synced2\xa9\x06\n" +
+	"\x06Synced\"\x12\n" +
+	"\x10GetStatusRequest\"\xb9\a\n" +
+	"\x11GetStatusResponse\x12\x18\n" +
+	"\aversion\x18\x01 \x01(\tR\aversion\x12\x14\n" +
+	"\x05ready\x18\x02 \x01(\bR\x05ready\x12(\n" +
+	"\x10not_ready_reason\x18\x03 \x01(\tR\x0enotReadyReason\x12)\n" +
+	"\x04mode\x18\x04 \x01(\x0e2\x15.hdsd.v1.Cluster.ModeR\x04mode\x12\x16\n" +
+	"\x06frozen\x18\x05 \x01(\bR\x06frozen\x12?\n" +
+	"\bclusters\x18\x06 \x01(\v2#.hdsd.v1.GetStatusResponse.ClustersR\bclusters\x12B\n" +
+	"\tendpoints\x18\a \x01(\v2$.hdsd.v1.GetStatusResponse.EndpointsR\tendpoints\x12?\n" +
+	"\bcheckers\x18\b \x01(\v2#.hdsd.v1.GetStatusResponse.CheckersR\bcheckers\x120\n" +
+	"\tattention\x18\t \x03(\v2\x12.hdsd.v1.AttentionR\tattention\x12\x18\n" +
+	"\afurther\x18\n" +
+	" \x01(\rR\afurther\x1a\x8f\x01\n" +
+	"\bClusters\x12\x0e\n" +
+	"\x02ok\x18\x01 \x01(\rR\x02ok\x12\x1b\n" +
+	"\tsome_down\x18\x02 \x01(\rR\bsomeDown\x12\x1b\n" +
+	"\thalf_down\x18\x03 \x01(\rR\bhalfDown\x12\x19\n" +
+	"\ball_down\x18\x04 \x01(\rR\aallDown\x12\x1e\n" +
+	"\n" +
+	"unobserved\x18\x05 \x01(\rR\n" +
+	"unobserved\x1a\xdb\x01\n" +
+	"\tEndpoints\x12\x18\n" +
+	"\ahealthy\x18\x01 \x01(\rR\ahealthy\x12\x1c\n" +
+	"\tunhealthy\x18\x02 \x01(\rR\tunhealthy\x12\x18\n" +
+	"\atimeout\x18\x03 \x01(\rR\atimeout\x12\x1a\n" +
+	"\bdegraded\x18\x04 \x01(\rR\bdegraded\x12\x1a\n" +
+	"\bdraining\x18\x05 \x01(\rR\bdraining\x12\x18\n" +
+	"\aunknown\x18\x06 \x01(\rR\aunknown\x12\x12\n" +
+	"\x04held\x18\a \x01(\rR\x04held\x12\x16\n" +
+	"\x06voters\x18\b \x03(\rR\x06voters\x1a\x84\x01\n" +
+	"\bCheckers\x12\x1c\n" +
+	"\tconnected\x18\x01 \x01(\rR\tconnected\x12\x18\n" +
+	"\adoubted\x18\x02 \x01(\rR\adoubted\x12\x16\n" +
+	"\x06silent\x18\x03 \x01(\rR\x06silent\x12\x14\n" +
+	"\x05blind\x18\x04 \x01(\rR\x05blind\x12\x12\n" +
+	"\x04lost\x18\x05 \x01(\rR\x04lost\"\xad\x01\n" +
+	"\tAttention\x12\x12\n" +
+	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x18\n" +
+	"\acluster\x18\x02 \x01(\tR\acluster\x12\x12\n" +
+	"\x04zone\x18\x03 \x01(\tR\x04zone\x12\x12\n" +
+	"\x04text\x18\x04 \x01(\tR\x04text\x120\n" +
+	"\x05since\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x12\x18\n" +
+	"\acommand\x18\x06 \x01(\tR\acommand2\x81\a\n" +
 	"\x05Query\x12e\n" +
 	"\rListEndpoints\x12\x1d.hdsd.v1.ListEndpointsRequest\x1a\x1e.hdsd.v1.ListEndpointsResponse\"\x15\x82\xd3\xe4\x93\x02\x0f\x12\r/v1/endpoints\x12m\n" +
 	"\x0fListTransitions\x12\x1f.hdsd.v1.ListTransitionsRequest\x1a .hdsd.v1.ListTransitionsResponse\"\x17\x82\xd3\xe4\x93\x02\x11\x12\x0f/v1/transitions\x12q\n" +
@@ -3395,7 +3970,9 @@ const file_hdsd_v1_query_proto_rawDesc = "" +
 	"\rListIncidents\x12\x1d.hdsd.v1.ListIncidentsRequest\x1a\x1e.hdsd.v1.ListIncidentsResponse\"\x15\x82\xd3\xe4\x93\x02\x0f\x12\r/v1/incidents\x12a\n" +
 	"\fListClusters\x12\x1c.hdsd.v1.ListClustersRequest\x1a\x1d.hdsd.v1.ListClustersResponse\"\x14\x82\xd3\xe4\x93\x02\x0e\x12\f/v1/clusters\x12a\n" +
 	"\fListCheckers\x12\x1c.hdsd.v1.ListCheckersRequest\x1a\x1d.hdsd.v1.ListCheckersResponse\"\x14\x82\xd3\xe4\x93\x02\x0e\x12\f/v1/checkers\x12]\n" +
-	"\vListClients\x12\x1b.hdsd.v1.ListClientsRequest\x1a\x1c.hdsd.v1.ListClientsResponse\"\x13\x82\xd3\xe4\x93\x02\r\x12\v/v1/clients\x12K\n" +
+	"\vListClients\x12\x1b.hdsd.v1.ListClientsRequest\x1a\x1c.hdsd.v1.ListClientsResponse\"\x13\x82\xd3\xe4\x93\x02\r\x12\v/v1/clients\x12V\n" +
+	"\tGetStatus\x12\x19.hdsd.v1.GetStatusRequest\x1a\x1a.hdsd.v1.GetStatusResponse\"\x12\x82\xd3\xe4\x93\x02\f\x12\n" +
+	"/v1/status\x12K\n" +
 	"\x05Watch\x12\x15.hdsd.v1.WatchRequest\x1a\x16.hdsd.v1.WatchResponse\"\x11\x82\xd3\xe4\x93\x02\v\x12\t/v1/watch0\x01B\x19Z\x17hdsd/gen/hdsd/v1;hdsdv1b\x06proto3"
 
 var (
@@ -3411,130 +3988,144 @@ func file_hdsd_v1_query_proto_rawDescGZIP() []byte {
 }
 
 var file_hdsd_v1_query_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_hdsd_v1_query_proto_msgTypes = make([]protoimpl.MessageInfo, 33)
+var file_hdsd_v1_query_proto_msgTypes = make([]protoimpl.MessageInfo, 39)
 var file_hdsd_v1_query_proto_goTypes = []any{
-	(Incident_Cause)(0),              // 0: hdsd.v1.Incident.Cause
-	(Cluster_Mode)(0),                // 1: hdsd.v1.Cluster.Mode
-	(Trust_Word)(0),                  // 2: hdsd.v1.Trust.Word
-	(*Observation)(nil),              // 3: hdsd.v1.Observation
-	(*Endpoint)(nil),                 // 4: hdsd.v1.Endpoint
-	(*ZoneHealth)(nil),               // 5: hdsd.v1.ZoneHealth
-	(*Override)(nil),                 // 6: hdsd.v1.Override
-	(*ListEndpointsRequest)(nil),     // 7: hdsd.v1.ListEndpointsRequest
-	(*ListEndpointsResponse)(nil),    // 8: hdsd.v1.ListEndpointsResponse
-	(*Transition)(nil),               // 9: hdsd.v1.Transition
-	(*ListTransitionsRequest)(nil),   // 10: hdsd.v1.ListTransitionsRequest
-	(*ListTransitionsResponse)(nil),  // 11: hdsd.v1.ListTransitionsResponse
-	(*Incident)(nil),                 // 12: hdsd.v1.Incident
-	(*ListIncidentsRequest)(nil),     // 13: hdsd.v1.ListIncidentsRequest
-	(*ListIncidentsResponse)(nil),    // 14: hdsd.v1.ListIncidentsResponse
-	(*Missing)(nil),                  // 15: hdsd.v1.Missing
-	(*Gap)(nil),                      // 16: hdsd.v1.Gap
-	(*Quarantine)(nil),               // 17: hdsd.v1.Quarantine
-	(*Cluster)(nil),                  // 18: hdsd.v1.Cluster
-	(*ListClustersRequest)(nil),      // 19: hdsd.v1.ListClustersRequest
-	(*ListClustersResponse)(nil),     // 20: hdsd.v1.ListClustersResponse
-	(*Checker)(nil),                  // 21: hdsd.v1.Checker
-	(*CutPath)(nil),                  // 22: hdsd.v1.CutPath
-	(*Trust)(nil),                    // 23: hdsd.v1.Trust
-	(*ListCheckersRequest)(nil),      // 24: hdsd.v1.ListCheckersRequest
-	(*ListCheckersResponse)(nil),     // 25: hdsd.v1.ListCheckersResponse
-	(*Availability)(nil),             // 26: hdsd.v1.Availability
-	(*ListAvailabilityRequest)(nil),  // 27: hdsd.v1.ListAvailabilityRequest
-	(*ListAvailabilityResponse)(nil), // 28: hdsd.v1.ListAvailabilityResponse
-	(*Client)(nil),                   // 29: hdsd.v1.Client
-	(*Poll)(nil),                     // 30: hdsd.v1.Poll
-	(*ListClientsRequest)(nil),       // 31: hdsd.v1.ListClientsRequest
-	(*ListClientsResponse)(nil),      // 32: hdsd.v1.ListClientsResponse
-	(*WatchRequest)(nil),             // 33: hdsd.v1.WatchRequest
-	(*WatchResponse)(nil),            // 34: hdsd.v1.WatchResponse
-	(*Synced)(nil),                   // 35: hdsd.v1.Synced
-	(v3.HealthStatus)(0),             // 36: envoy.config.core.v3.HealthStatus
-	(*timestamppb.Timestamp)(nil),    // 37: google.protobuf.Timestamp
-	(*v3.Locality)(nil),              // 38: envoy.config.core.v3.Locality
+	(Incident_Cause)(0),                 // 0: hdsd.v1.Incident.Cause
+	(Cluster_Mode)(0),                   // 1: hdsd.v1.Cluster.Mode
+	(Trust_Word)(0),                     // 2: hdsd.v1.Trust.Word
+	(*Observation)(nil),                 // 3: hdsd.v1.Observation
+	(*Endpoint)(nil),                    // 4: hdsd.v1.Endpoint
+	(*ZoneHealth)(nil),                  // 5: hdsd.v1.ZoneHealth
+	(*Override)(nil),                    // 6: hdsd.v1.Override
+	(*ListEndpointsRequest)(nil),        // 7: hdsd.v1.ListEndpointsRequest
+	(*ListEndpointsResponse)(nil),       // 8: hdsd.v1.ListEndpointsResponse
+	(*Transition)(nil),                  // 9: hdsd.v1.Transition
+	(*ListTransitionsRequest)(nil),      // 10: hdsd.v1.ListTransitionsRequest
+	(*ListTransitionsResponse)(nil),     // 11: hdsd.v1.ListTransitionsResponse
+	(*Incident)(nil),                    // 12: hdsd.v1.Incident
+	(*ListIncidentsRequest)(nil),        // 13: hdsd.v1.ListIncidentsRequest
+	(*ListIncidentsResponse)(nil),       // 14: hdsd.v1.ListIncidentsResponse
+	(*Missing)(nil),                     // 15: hdsd.v1.Missing
+	(*Gap)(nil),                         // 16: hdsd.v1.Gap
+	(*Quarantine)(nil),                  // 17: hdsd.v1.Quarantine
+	(*Cluster)(nil),                     // 18: hdsd.v1.Cluster
+	(*ListClustersRequest)(nil),         // 19: hdsd.v1.ListClustersRequest
+	(*ListClustersResponse)(nil),        // 20: hdsd.v1.ListClustersResponse
+	(*Checker)(nil),                     // 21: hdsd.v1.Checker
+	(*CutPath)(nil),                     // 22: hdsd.v1.CutPath
+	(*Trust)(nil),                       // 23: hdsd.v1.Trust
+	(*ListCheckersRequest)(nil),         // 24: hdsd.v1.ListCheckersRequest
+	(*ListCheckersResponse)(nil),        // 25: hdsd.v1.ListCheckersResponse
+	(*Availability)(nil),                // 26: hdsd.v1.Availability
+	(*ListAvailabilityRequest)(nil),     // 27: hdsd.v1.ListAvailabilityRequest
+	(*ListAvailabilityResponse)(nil),    // 28: hdsd.v1.ListAvailabilityResponse
+	(*Client)(nil),                      // 29: hdsd.v1.Client
+	(*Poll)(nil),                        // 30: hdsd.v1.Poll
+	(*ListClientsRequest)(nil),          // 31: hdsd.v1.ListClientsRequest
+	(*ListClientsResponse)(nil),         // 32: hdsd.v1.ListClientsResponse
+	(*WatchRequest)(nil),                // 33: hdsd.v1.WatchRequest
+	(*WatchResponse)(nil),               // 34: hdsd.v1.WatchResponse
+	(*Synced)(nil),                      // 35: hdsd.v1.Synced
+	(*GetStatusRequest)(nil),            // 36: hdsd.v1.GetStatusRequest
+	(*GetStatusResponse)(nil),           // 37: hdsd.v1.GetStatusResponse
+	(*Attention)(nil),                   // 38: hdsd.v1.Attention
+	(*GetStatusResponse_Clusters)(nil),  // 39: hdsd.v1.GetStatusResponse.Clusters
+	(*GetStatusResponse_Endpoints)(nil), // 40: hdsd.v1.GetStatusResponse.Endpoints
+	(*GetStatusResponse_Checkers)(nil),  // 41: hdsd.v1.GetStatusResponse.Checkers
+	(v3.HealthStatus)(0),                // 42: envoy.config.core.v3.HealthStatus
+	(*timestamppb.Timestamp)(nil),       // 43: google.protobuf.Timestamp
+	(*v3.Locality)(nil),                 // 44: envoy.config.core.v3.Locality
 }
 var file_hdsd_v1_query_proto_depIdxs = []int32{
-	36, // 0: hdsd.v1.Observation.status:type_name -> envoy.config.core.v3.HealthStatus
-	37, // 1: hdsd.v1.Observation.time:type_name -> google.protobuf.Timestamp
-	38, // 2: hdsd.v1.Endpoint.locality:type_name -> envoy.config.core.v3.Locality
-	36, // 3: hdsd.v1.Endpoint.health:type_name -> envoy.config.core.v3.HealthStatus
-	37, // 4: hdsd.v1.Endpoint.since:type_name -> google.protobuf.Timestamp
+	42, // 0: hdsd.v1.Observation.status:type_name -> envoy.config.core.v3.HealthStatus
+	43, // 1: hdsd.v1.Observation.time:type_name -> google.protobuf.Timestamp
+	44, // 2: hdsd.v1.Endpoint.locality:type_name -> envoy.config.core.v3.Locality
+	42, // 3: hdsd.v1.Endpoint.health:type_name -> envoy.config.core.v3.HealthStatus
+	43, // 4: hdsd.v1.Endpoint.since:type_name -> google.protobuf.Timestamp
 	3,  // 5: hdsd.v1.Endpoint.observations:type_name -> hdsd.v1.Observation
-	36, // 6: hdsd.v1.Endpoint.published:type_name -> envoy.config.core.v3.HealthStatus
+	42, // 6: hdsd.v1.Endpoint.published:type_name -> envoy.config.core.v3.HealthStatus
 	6,  // 7: hdsd.v1.Endpoint.override:type_name -> hdsd.v1.Override
-	36, // 8: hdsd.v1.Endpoint.voted:type_name -> envoy.config.core.v3.HealthStatus
+	42, // 8: hdsd.v1.Endpoint.voted:type_name -> envoy.config.core.v3.HealthStatus
 	5,  // 9: hdsd.v1.Endpoint.zones:type_name -> hdsd.v1.ZoneHealth
-	37, // 10: hdsd.v1.Endpoint.held_since:type_name -> google.protobuf.Timestamp
-	36, // 11: hdsd.v1.ZoneHealth.health:type_name -> envoy.config.core.v3.HealthStatus
-	38, // 12: hdsd.v1.Override.locality:type_name -> envoy.config.core.v3.Locality
-	36, // 13: hdsd.v1.Override.health:type_name -> envoy.config.core.v3.HealthStatus
-	37, // 14: hdsd.v1.Override.since:type_name -> google.protobuf.Timestamp
-	37, // 15: hdsd.v1.Override.until:type_name -> google.protobuf.Timestamp
-	36, // 16: hdsd.v1.ListEndpointsRequest.health:type_name -> envoy.config.core.v3.HealthStatus
-	37, // 17: hdsd.v1.ListEndpointsRequest.as_of:type_name -> google.protobuf.Timestamp
+	43, // 10: hdsd.v1.Endpoint.held_since:type_name -> google.protobuf.Timestamp
+	42, // 11: hdsd.v1.ZoneHealth.health:type_name -> envoy.config.core.v3.HealthStatus
+	44, // 12: hdsd.v1.Override.locality:type_name -> envoy.config.core.v3.Locality
+	42, // 13: hdsd.v1.Override.health:type_name -> envoy.config.core.v3.HealthStatus
+	43, // 14: hdsd.v1.Override.since:type_name -> google.protobuf.Timestamp
+	43, // 15: hdsd.v1.Override.until:type_name -> google.protobuf.Timestamp
+	42, // 16: hdsd.v1.ListEndpointsRequest.health:type_name -> envoy.config.core.v3.HealthStatus
+	43, // 17: hdsd.v1.ListEndpointsRequest.as_of:type_name -> google.protobuf.Timestamp
 	4,  // 18: hdsd.v1.ListEndpointsResponse.endpoints:type_name -> hdsd.v1.Endpoint
-	37, // 19: hdsd.v1.Transition.time:type_name -> google.protobuf.Timestamp
-	38, // 20: hdsd.v1.Transition.locality:type_name -> envoy.config.core.v3.Locality
-	36, // 21: hdsd.v1.Transition.from:type_name -> envoy.config.core.v3.HealthStatus
-	36, // 22: hdsd.v1.Transition.to:type_name -> envoy.config.core.v3.HealthStatus
+	43, // 19: hdsd.v1.Transition.time:type_name -> google.protobuf.Timestamp
+	44, // 20: hdsd.v1.Transition.locality:type_name -> envoy.config.core.v3.Locality
+	42, // 21: hdsd.v1.Transition.from:type_name -> envoy.config.core.v3.HealthStatus
+	42, // 22: hdsd.v1.Transition.to:type_name -> envoy.config.core.v3.HealthStatus
 	3,  // 23: hdsd.v1.Transition.observations:type_name -> hdsd.v1.Observation
-	37, // 24: hdsd.v1.ListTransitionsRequest.start_time:type_name -> google.protobuf.Timestamp
-	37, // 25: hdsd.v1.ListTransitionsRequest.end_time:type_name -> google.protobuf.Timestamp
+	43, // 24: hdsd.v1.ListTransitionsRequest.start_time:type_name -> google.protobuf.Timestamp
+	43, // 25: hdsd.v1.ListTransitionsRequest.end_time:type_name -> google.protobuf.Timestamp
 	9,  // 26: hdsd.v1.ListTransitionsResponse.transitions:type_name -> hdsd.v1.Transition
 	15, // 27: hdsd.v1.ListTransitionsResponse.missing:type_name -> hdsd.v1.Missing
-	37, // 28: hdsd.v1.Incident.start:type_name -> google.protobuf.Timestamp
-	37, // 29: hdsd.v1.Incident.end:type_name -> google.protobuf.Timestamp
+	43, // 28: hdsd.v1.Incident.start:type_name -> google.protobuf.Timestamp
+	43, // 29: hdsd.v1.Incident.end:type_name -> google.protobuf.Timestamp
 	0,  // 30: hdsd.v1.Incident.cause:type_name -> hdsd.v1.Incident.Cause
 	9,  // 31: hdsd.v1.Incident.first:type_name -> hdsd.v1.Transition
-	37, // 32: hdsd.v1.ListIncidentsRequest.start_time:type_name -> google.protobuf.Timestamp
-	37, // 33: hdsd.v1.ListIncidentsRequest.end_time:type_name -> google.protobuf.Timestamp
+	43, // 32: hdsd.v1.ListIncidentsRequest.start_time:type_name -> google.protobuf.Timestamp
+	43, // 33: hdsd.v1.ListIncidentsRequest.end_time:type_name -> google.protobuf.Timestamp
 	12, // 34: hdsd.v1.ListIncidentsResponse.incidents:type_name -> hdsd.v1.Incident
 	16, // 35: hdsd.v1.Missing.gaps:type_name -> hdsd.v1.Gap
-	37, // 36: hdsd.v1.Gap.start:type_name -> google.protobuf.Timestamp
-	37, // 37: hdsd.v1.Gap.end:type_name -> google.protobuf.Timestamp
+	43, // 36: hdsd.v1.Gap.start:type_name -> google.protobuf.Timestamp
+	43, // 37: hdsd.v1.Gap.end:type_name -> google.protobuf.Timestamp
 	17, // 38: hdsd.v1.Cluster.quarantined:type_name -> hdsd.v1.Quarantine
 	1,  // 39: hdsd.v1.Cluster.mode:type_name -> hdsd.v1.Cluster.Mode
 	18, // 40: hdsd.v1.ListClustersResponse.clusters:type_name -> hdsd.v1.Cluster
-	38, // 41: hdsd.v1.Checker.locality:type_name -> envoy.config.core.v3.Locality
-	37, // 42: hdsd.v1.Checker.last_report:type_name -> google.protobuf.Timestamp
+	44, // 41: hdsd.v1.Checker.locality:type_name -> envoy.config.core.v3.Locality
+	43, // 42: hdsd.v1.Checker.last_report:type_name -> google.protobuf.Timestamp
 	23, // 43: hdsd.v1.Checker.operator:type_name -> hdsd.v1.Trust
 	22, // 44: hdsd.v1.Checker.cut_paths:type_name -> hdsd.v1.CutPath
-	37, // 45: hdsd.v1.Checker.probation_since:type_name -> google.protobuf.Timestamp
+	43, // 45: hdsd.v1.Checker.probation_since:type_name -> google.protobuf.Timestamp
 	2,  // 46: hdsd.v1.Trust.word:type_name -> hdsd.v1.Trust.Word
-	37, // 47: hdsd.v1.Trust.since:type_name -> google.protobuf.Timestamp
+	43, // 47: hdsd.v1.Trust.since:type_name -> google.protobuf.Timestamp
 	21, // 48: hdsd.v1.ListCheckersResponse.checkers:type_name -> hdsd.v1.Checker
-	38, // 49: hdsd.v1.Availability.locality:type_name -> envoy.config.core.v3.Locality
-	37, // 50: hdsd.v1.ListAvailabilityRequest.start_time:type_name -> google.protobuf.Timestamp
-	37, // 51: hdsd.v1.ListAvailabilityRequest.end_time:type_name -> google.protobuf.Timestamp
+	44, // 49: hdsd.v1.Availability.locality:type_name -> envoy.config.core.v3.Locality
+	43, // 50: hdsd.v1.ListAvailabilityRequest.start_time:type_name -> google.protobuf.Timestamp
+	43, // 51: hdsd.v1.ListAvailabilityRequest.end_time:type_name -> google.protobuf.Timestamp
 	26, // 52: hdsd.v1.ListAvailabilityResponse.availability:type_name -> hdsd.v1.Availability
-	37, // 53: hdsd.v1.Client.last_ack:type_name -> google.protobuf.Timestamp
+	43, // 53: hdsd.v1.Client.last_ack:type_name -> google.protobuf.Timestamp
 	30, // 54: hdsd.v1.Client.poll:type_name -> hdsd.v1.Poll
-	37, // 55: hdsd.v1.Poll.time:type_name -> google.protobuf.Timestamp
+	43, // 55: hdsd.v1.Poll.time:type_name -> google.protobuf.Timestamp
 	29, // 56: hdsd.v1.ListClientsResponse.clients:type_name -> hdsd.v1.Client
 	4,  // 57: hdsd.v1.WatchResponse.endpoint:type_name -> hdsd.v1.Endpoint
 	35, // 58: hdsd.v1.WatchResponse.synced:type_name -> hdsd.v1.Synced
 	9,  // 59: hdsd.v1.WatchResponse.transition:type_name -> hdsd.v1.Transition
-	7,  // 60: hdsd.v1.Query.ListEndpoints:input_type -> hdsd.v1.ListEndpointsRequest
-	10, // 61: hdsd.v1.Query.ListTransitions:input_type -> hdsd.v1.ListTransitionsRequest
-	27, // 62: hdsd.v1.Query.ListAvailability:input_type -> hdsd.v1.ListAvailabilityRequest
-	13, // 63: hdsd.v1.Query.ListIncidents:input_type -> hdsd.v1.ListIncidentsRequest
-	19, // 64: hdsd.v1.Query.ListClusters:input_type -> hdsd.v1.ListClustersRequest
-	24, // 65: hdsd.v1.Query.ListCheckers:input_type -> hdsd.v1.ListCheckersRequest
-	31, // 66: hdsd.v1.Query.ListClients:input_type -> hdsd.v1.ListClientsRequest
-	33, // 67: hdsd.v1.Query.Watch:input_type -> hdsd.v1.WatchRequest
-	8,  // 68: hdsd.v1.Query.ListEndpoints:output_type -> hdsd.v1.ListEndpointsResponse
-	11, // 69: hdsd.v1.Query.ListTransitions:output_type -> hdsd.v1.ListTransitionsResponse
-	28, // 70: hdsd.v1.Query.ListAvailability:output_type -> hdsd.v1.ListAvailabilityResponse
-	14, // 71: hdsd.v1.Query.ListIncidents:output_type -> hdsd.v1.ListIncidentsResponse
-	20, // 72: hdsd.v1.Query.ListClusters:output_type -> hdsd.v1.ListClustersResponse
-	25, // 73: hdsd.v1.Query.ListCheckers:output_type -> hdsd.v1.ListCheckersResponse
-	32, // 74: hdsd.v1.Query.ListClients:output_type -> hdsd.v1.ListClientsResponse
-	34, // 75: hdsd.v1.Query.Watch:output_type -> hdsd.v1.WatchResponse
-	68, // [68:76] is the sub-list for method output_type
-	60, // [60:68] is the sub-list for method input_type
-	60, // [60:60] is the sub-list for extension type_name
-	60, // [60:60] is the sub-list for extension extendee
-	0,  // [0:60] is the sub-list for field type_name
+	1,  // 60: hdsd.v1.GetStatusResponse.mode:type_name -> hdsd.v1.Cluster.Mode
+	39, // 61: hdsd.v1.GetStatusResponse.clusters:type_name -> hdsd.v1.GetStatusResponse.Clusters
+	40, // 62: hdsd.v1.GetStatusResponse.endpoints:type_name -> hdsd.v1.GetStatusResponse.Endpoints
+	41, // 63: hdsd.v1.GetStatusResponse.checkers:type_name -> hdsd.v1.GetStatusResponse.Checkers
+	38, // 64: hdsd.v1.GetStatusResponse.attention:type_name -> hdsd.v1.Attention
+	43, // 65: hdsd.v1.Attention.since:type_name -> google.protobuf.Timestamp
+	7,  // 66: hdsd.v1.Query.ListEndpoints:input_type -> hdsd.v1.ListEndpointsRequest
+	10, // 67: hdsd.v1.Query.ListTransitions:input_type -> hdsd.v1.ListTransitionsRequest
+	27, // 68: hdsd.v1.Query.ListAvailability:input_type -> hdsd.v1.ListAvailabilityRequest
+	13, // 69: hdsd.v1.Query.ListIncidents:input_type -> hdsd.v1.ListIncidentsRequest
+	19, // 70: hdsd.v1.Query.ListClusters:input_type -> hdsd.v1.ListClustersRequest
+	24, // 71: hdsd.v1.Query.ListCheckers:input_type -> hdsd.v1.ListCheckersRequest
+	31, // 72: hdsd.v1.Query.ListClients:input_type -> hdsd.v1.ListClientsRequest
+	36, // 73: hdsd.v1.Query.GetStatus:input_type -> hdsd.v1.GetStatusRequest
+	33, // 74: hdsd.v1.Query.Watch:input_type -> hdsd.v1.WatchRequest
+	8,  // 75: hdsd.v1.Query.ListEndpoints:output_type -> hdsd.v1.ListEndpointsResponse
+	11, // 76: hdsd.v1.Query.ListTransitions:output_type -> hdsd.v1.ListTransitionsResponse
+	28, // 77: hdsd.v1.Query.ListAvailability:output_type -> hdsd.v1.ListAvailabilityResponse
+	14, // 78: hdsd.v1.Query.ListIncidents:output_type -> hdsd.v1.ListIncidentsResponse
+	20, // 79: hdsd.v1.Query.ListClusters:output_type -> hdsd.v1.ListClustersResponse
+	25, // 80: hdsd.v1.Query.ListCheckers:output_type -> hdsd.v1.ListCheckersResponse
+	32, // 81: hdsd.v1.Query.ListClients:output_type -> hdsd.v1.ListClientsResponse
+	37, // 82: hdsd.v1.Query.GetStatus:output_type -> hdsd.v1.GetStatusResponse
+	34, // 83: hdsd.v1.Query.Watch:output_type -> hdsd.v1.WatchResponse
+	75, // [75:84] is the sub-list for method output_type
+	66, // [66:75] is the sub-list for method input_type
+	66, // [66:66] is the sub-list for extension type_name
+	66, // [66:66] is the sub-list for extension extendee
+	0,  // [0:66] is the sub-list for field type_name
 }
 
 func init() { file_hdsd_v1_query_proto_init() }
@@ -3561,7 +4152,7 @@ func file_hdsd_v1_query_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hdsd_v1_query_proto_rawDesc), len(file_hdsd_v1_query_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   33,
+			NumMessages:   39,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -28,6 +28,7 @@ const (
 	Query_ListClusters_FullMethodName     = "/hdsd.v1.Query/ListClusters"
 	Query_ListCheckers_FullMethodName     = "/hdsd.v1.Query/ListCheckers"
 	Query_ListClients_FullMethodName      = "/hdsd.v1.Query/ListClients"
+	Query_GetStatus_FullMethodName        = "/hdsd.v1.Query/GetStatus"
 	Query_Watch_FullMethodName            = "/hdsd.v1.Query/Watch"
 )
 
@@ -57,6 +58,9 @@ type QueryClient interface {
 	// ListClients returns the connected clients, and how much of what each asked
 	// for it has.
 	ListClients(ctx context.Context, in *ListClientsRequest, opts ...grpc.CallOption) (*ListClientsResponse, error)
+	// GetStatus says on the whole how hdsd and what it checks are, and what needs
+	// attention. It counts the clusters that the caller may see.
+	GetStatus(ctx context.Context, in *GetStatusRequest, opts ...grpc.CallOption) (*GetStatusResponse, error)
 	// Watch sends the current health of endpoints, then synced, then each
 	// recorded change without a gap. NOT_FOUND if the cluster was never known;
 	// OUT_OF_RANGE if the history does not reach back to the resume token. GET
@@ -142,6 +146,16 @@ func (c *queryClient) ListClients(ctx context.Context, in *ListClientsRequest, o
 	return out, nil
 }
 
+func (c *queryClient) GetStatus(ctx context.Context, in *GetStatusRequest, opts ...grpc.CallOption) (*GetStatusResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(GetStatusResponse)
+	err := c.cc.Invoke(ctx, Query_GetStatus_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *queryClient) Watch(ctx context.Context, in *WatchRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchResponse], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	stream, err := c.cc.NewStream(ctx, &Query_ServiceDesc.Streams[0], Query_Watch_FullMethodName, cOpts...)
@@ -187,6 +201,9 @@ type QueryServer interface {
 	// ListClients returns the connected clients, and how much of what each asked
 	// for it has.
 	ListClients(context.Context, *ListClientsRequest) (*ListClientsResponse, error)
+	// GetStatus says on the whole how hdsd and what it checks are, and what needs
+	// attention. It counts the clusters that the caller may see.
+	GetStatus(context.Context, *GetStatusRequest) (*GetStatusResponse, error)
 	// Watch sends the current health of endpoints, then synced, then each
 	// recorded change without a gap. NOT_FOUND if the cluster was never known;
 	// OUT_OF_RANGE if the history does not reach back to the resume token. GET
@@ -222,6 +239,9 @@ func (UnimplementedQueryServer) ListCheckers(context.Context, *ListCheckersReque
 }
 func (UnimplementedQueryServer) ListClients(context.Context, *ListClientsRequest) (*ListClientsResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListClients not implemented")
+}
+func (UnimplementedQueryServer) GetStatus(context.Context, *GetStatusRequest) (*GetStatusResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method GetStatus not implemented")
 }
 func (UnimplementedQueryServer) Watch(*WatchRequest, grpc.ServerStreamingServer[WatchResponse]) error {
 	return status.Error(codes.Unimplemented, "method Watch not implemented")
@@ -373,6 +393,24 @@ func _Query_ListClients_Handler(srv interface{}, ctx context.Context, dec func(i
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Query_GetStatus_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GetStatusRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(QueryServer).GetStatus(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Query_GetStatus_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(QueryServer).GetStatus(ctx, req.(*GetStatusRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Query_Watch_Handler(srv interface{}, stream grpc.ServerStream) error {
 	m := new(WatchRequest)
 	if err := stream.RecvMsg(m); err != nil {
@@ -418,6 +456,10 @@ var Query_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ListClients",
 			Handler:    _Query_ListClients_Handler,
+		},
+		{
+			MethodName: "GetStatus",
+			Handler:    _Query_GetStatus_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

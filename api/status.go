@@ -1,0 +1,89 @@
+package api
+
+import (
+	"context"
+	"time"
+
+	hdsdv1 "hdsd/gen/hdsd/v1"
+)
+
+// MaxAttention is how many things that need attention an answer has.
+const MaxAttention = 100
+
+// Status says how hdsd and what it checks are.
+type Status struct {
+	Version   string
+	NotReady  string // why; empty if it is ready
+	Shadow    bool
+	Frozen    bool
+	Clusters  ClusterCounts
+	Endpoints EndpointCounts
+	Checkers  CheckerCounts
+	Attention []Attention // all, worst first
+}
+
+// ClusterCounts counts clusters by how much of each is down.
+type ClusterCounts struct{ OK, SomeDown, HalfDown, AllDown, Unobserved int }
+
+// EndpointCounts counts endpoints.
+type EndpointCounts struct {
+	Healthy, Unhealthy, Timeout, Degraded, Draining, Unknown int
+
+	Held   int
+	Voters [4]int // by the number of believed votes, 3 or more in the last
+}
+
+// CheckerCounts counts checkers.
+type CheckerCounts struct{ Connected, Doubted, Silent, Blind, Lost int }
+
+// Attention is something that needs attention.
+type Attention struct {
+	Kind, Cluster, Zone, Text, Command string
+	Since                              time.Time // zero if not known
+}
+
+// GetStatus implements hdsdv1.QueryServer.
+func (s queries) GetStatus(ctx context.Context, r *hdsdv1.GetStatusRequest) (*hdsdv1.GetStatusResponse, error) {
+	return answer(ctx, s.Service, 0, r, s.Service.GetStatus, func(*hdsdv1.GetStatusResponse) int { return 1 })
+}
+
+// GetStatus says how hdsd and what it checks are.
+func (s *Service) GetStatus(ctx context.Context, _ *hdsdv1.GetStatusRequest) (*hdsdv1.GetStatusResponse, error) {
+	now, err := s.backend.Status(ctx)
+	if err != nil {
+		return nil, grpcError(err)
+	}
+	return statusResponse(&now), nil
+}
+
+func statusResponse(s *Status) *hdsdv1.GetStatusResponse {
+	m := &hdsdv1.GetStatusResponse{
+		Version: s.Version, Ready: s.NotReady == "", NotReadyReason: s.NotReady, Frozen: s.Frozen,
+		Clusters: &hdsdv1.GetStatusResponse_Clusters{
+			Ok: uint32(s.Clusters.OK), SomeDown: uint32(s.Clusters.SomeDown), HalfDown: uint32(s.Clusters.HalfDown),
+			AllDown: uint32(s.Clusters.AllDown), Unobserved: uint32(s.Clusters.Unobserved),
+		},
+		Endpoints: &hdsdv1.GetStatusResponse_Endpoints{
+			Healthy: uint32(s.Endpoints.Healthy), Unhealthy: uint32(s.Endpoints.Unhealthy), Timeout: uint32(s.Endpoints.Timeout),
+			Degraded: uint32(s.Endpoints.Degraded), Draining: uint32(s.Endpoints.Draining), Unknown: uint32(s.Endpoints.Unknown),
+			Held: uint32(s.Endpoints.Held),
+		},
+		Checkers: &hdsdv1.GetStatusResponse_Checkers{
+			Connected: uint32(s.Checkers.Connected), Doubted: uint32(s.Checkers.Doubted), Silent: uint32(s.Checkers.Silent),
+			Blind: uint32(s.Checkers.Blind), Lost: uint32(s.Checkers.Lost),
+		},
+		Attention: each(s.Attention[:min(len(s.Attention), MaxAttention)], attentionMessage),
+		Further:   uint32(max(len(s.Attention)-MaxAttention, 0)),
+	}
+	for _, n := range s.Endpoints.Voters {
+		m.Endpoints.Voters = append(m.Endpoints.Voters, uint32(n))
+	}
+	if s.Shadow {
+		m.Mode = hdsdv1.Cluster_SHADOW
+	}
+	return m
+}
+
+func attentionMessage(a Attention) *hdsdv1.Attention {
+	return &hdsdv1.Attention{Kind: a.Kind, Cluster: a.Cluster, Zone: a.Zone, Text: a.Text, Since: timeMessage(a.Since), Command: a.Command}
+}

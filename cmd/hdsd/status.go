@@ -1,0 +1,114 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	hdsdv1 "hdsd/gen/hdsd/v1"
+	"hdsd/internal/printable"
+	"hdsd/internal/table"
+)
+
+// shownAttention is how many things that need attention fit on the screen.
+const shownAttention = 12
+
+func newStatus() *cobra.Command {
+	var c client
+	var check bool
+	command := &cobra.Command{
+		Use:   "status",
+		Short: "Show on one screen how hdsd and what it checks are, and what needs attention",
+		Long: `status shows how hdsd, the clusters, the endpoints and the checkers are, and what
+needs attention, worst first, each with the command to go on with. With --check,
+it exits 1 while something needs attention.`,
+		Example: "  hdsd status\n  hdsd status --check\n  hdsd status -o json",
+		Args:    noArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			if c.output != "table" && c.output != "json" {
+				return usageError{fmt.Errorf("--output %q: want table or json", c.output)}
+			}
+			return c.ask(command, func(ctx context.Context, query hdsdv1.QueryClient) error {
+				now, err := query.GetStatus(ctx, &hdsdv1.GetStatusRequest{})
+				if err != nil {
+					return err
+				}
+				if c.output == "json" {
+					err = jsonPrinter{command.OutOrStdout()}.row(now, nil)
+				} else {
+					_, err = io.WriteString(command.OutOrStdout(), statusText(now))
+				}
+				if err == nil && check && len(now.GetAttention()) > 0 {
+					err = errAttention
+				}
+				return err
+			})
+		},
+	}
+	addServerFlag(command, &c.server)
+	command.Flags().StringVarP(&c.output, "output", "o", "table", "table or json (an object)")
+	completeWords(command, "output", "table", "json")
+	command.Flags().BoolVar(&check, "check", false, "exit 1 while something needs attention")
+	c.tls.addTo(command)
+	c.tls.fromEnvironment(command)
+	return command
+}
+
+// errAttention is why status --check fails.
+var errAttention = errors.New("something needs attention: see above")
+
+// statusText lays out the status.
+func statusText(s *hdsdv1.GetStatusResponse) string {
+	var out strings.Builder
+	line := func(format string, args ...any) { say(&out, format+"\n", args...) }
+	ready := "ready"
+	if !s.GetReady() {
+		ready = "NOT READY"
+	}
+	mode := s.GetMode().String()
+	if s.GetFrozen() {
+		mode += ", FROZEN"
+	}
+	line("version    hdsd %s, %s", printable.Text(s.GetVersion()), ready)
+	line("mode       %s", mode)
+	k := s.GetClusters()
+	line("clusters   %d ok, %d some down, %d half down, %d all down, %d unobserved", k.GetOk(), k.GetSomeDown(), k.GetHalfDown(), k.GetAllDown(), k.GetUnobserved())
+	e := s.GetEndpoints()
+	line("endpoints  %d healthy, %d unhealthy, %d timeout, %d degraded, %d draining,", e.GetHealthy(), e.GetUnhealthy(), e.GetTimeout(), e.GetDegraded(), e.GetDraining())
+	line("           %d unknown; %s", e.GetUnknown(), heldText(e.GetHeld()))
+	if v := e.GetVoters(); len(v) == 4 {
+		line("           believed votes: %d with none, %d with 1, %d with 2, %d with more", v[0], v[1], v[2], v[3])
+	}
+	h := s.GetCheckers()
+	line("checkers   %d connected, %d doubted, %d silent, %d blind, %d lost in 24 h", h.GetConnected(), h.GetDoubted(), h.GetSilent(), h.GetBlind(), h.GetLost())
+	all := s.GetAttention()
+	if len(all) == 0 {
+		line("attention  nothing needs attention")
+		return out.String()
+	}
+	line("attention")
+	for _, a := range all[:min(len(all), shownAttention)] {
+		since := ""
+		if a.GetSince() != nil {
+			since = "; began " + table.Ago(timeCell(a.GetSince()), now())
+		}
+		line("  %s: %s%s", a.GetKind(), printable.Text(a.GetText()), since)
+		line("      %s", printable.Text(a.GetCommand()))
+	}
+	if more := len(all) - min(len(all), shownAttention) + int(s.GetFurther()); more > 0 {
+		line("  and %d more: hdsd status -o json", more)
+	}
+	return out.String()
+}
+
+// heldText says how many endpoints are held.
+func heldText(n uint32) string {
+	if n == 0 {
+		return "0 held"
+	}
+	return fmt.Sprintf("%d HELD, without a believed vote", n)
+}

@@ -1,0 +1,210 @@
+package attention
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Kind is a kind of item.
+type Kind string
+
+// Kinds, worst first.
+const (
+	NoCheckers      Kind = "NO_CHECKERS"
+	NotReady        Kind = "NOT_READY"
+	ClusterDown     Kind = "CLUSTER_DOWN"
+	ZoneDown        Kind = "ZONE_DOWN"
+	ClusterHalfDown Kind = "CLUSTER_HALF_DOWN"
+	HealthHeld      Kind = "HEALTH_HELD"
+	CheckerDoubted  Kind = "CHECKER_DOUBTED"
+	CheckerSilent   Kind = "CHECKER_SILENT"
+	CheckerBlind    Kind = "CHECKER_BLIND"
+	ShrinkageHeld   Kind = "SHRINKAGE_HELD"
+	HistoryFailing  Kind = "HISTORY_FAILING"
+	Frozen          Kind = "FROZEN"
+)
+
+// Item is something that needs attention.
+type Item struct {
+	Kind    Kind
+	Cluster string // of the clusters' kinds
+	Zone    string // "region/zone", of ZoneDown
+	Name    string // of the checker or the source, of their kinds
+	Since   time.Time
+	Text    string
+	Command string // begins with "hdsd "
+}
+
+// Group is a cluster or a zone whose endpoints are counted.
+type Group struct {
+	Name            string
+	Endpoints, Down int
+	Since           time.Time // when the last of them went down that is down
+}
+
+// Named is a checker or a source that something is wrong with.
+type Named struct {
+	Name, Reason string
+	Since        time.Time
+}
+
+// Facts are what items follow from. A zero time means that it is not so.
+type Facts struct {
+	Unwatched time.Time // since when no checker is connected
+	NotReady  Named     // why hdsd is not ready; no name
+	Clusters  []Group   // those of which an endpoint is down
+	Zones     []Group   // all zones that have a name
+
+	Held      int       // endpoints without a believed vote
+	HeldSince time.Time // the first of them
+
+	Doubted, Silent, Blind []Named // checkers
+	Shrunk                 []Named // sources
+	History, Frozen        Named   // no name
+}
+
+// State is how much of a cluster is down.
+type State int
+
+// States. A cluster without a believed vote is Unobserved, whatever its last health.
+const (
+	OK State = iota
+	SomeDown
+	HalfDown
+	AllDown
+	Unobserved
+)
+
+// StateOf gives the state of a cluster with endpoints, of which so many are down and so
+// many have a believed vote or an override.
+func StateOf(endpoints, down, observed int) State {
+	switch {
+	case observed == 0:
+		return Unobserved
+	case down == 0:
+		return OK
+	case down == endpoints:
+		return AllDown
+	case 2*down >= endpoints:
+		return HalfDown
+	}
+	return SomeDown
+}
+
+// smallestZone is the number of endpoints from which on a zone can be down as a whole.
+const smallestZone = 2
+
+// Of derives what needs attention, worst first.
+func Of(f *Facts) []Item {
+	var all []Item
+	if !f.Unwatched.IsZero() {
+		all = append(all, Item{
+			Kind: NoCheckers, Since: f.Unwatched, Command: "hdsd checkers",
+			Text: "no checker is connected: nothing is checked, and health stays what it was last; connect a checker",
+		})
+	}
+	if why := f.NotReady.Reason; why != "" {
+		all = append(all, Item{Kind: NotReady, Since: f.NotReady.Since, Command: "hdsd clients", Text: "not ready: " + why})
+	}
+	all = append(all, clusters(f.Clusters, true)...)
+	all = append(all, zones(f.Zones)...)
+	all = append(all, clusters(f.Clusters, false)...)
+	if f.Held > 0 && f.Unwatched.IsZero() {
+		all = append(all, Item{
+			Kind: HealthHeld, Since: f.HeldSince, Command: "hdsd endpoints",
+			Text: fmt.Sprintf("health of %s is held: no believed vote stands behind it", endpoints(f.Held)),
+		})
+	}
+	for _, of := range []struct {
+		kind  Kind
+		word  string
+		named []Named
+	}{{CheckerDoubted, "is not believed", f.Doubted}, {CheckerSilent, "is silent", f.Silent}, {CheckerBlind, "is blind", f.Blind}} {
+		for _, k := range of.named {
+			all = append(all, Item{
+				Kind: of.kind, Name: k.Name, Since: k.Since, Command: "hdsd checkers",
+				Text: fmt.Sprintf("checker %s %s: %s", k.Name, of.word, k.Reason),
+			})
+		}
+	}
+	for _, s := range f.Shrunk {
+		all = append(all, Item{
+			Kind: ShrinkageHeld, Name: s.Name, Since: s.Since, Command: "hdsd source list",
+			Text: fmt.Sprintf("what source %s took away is %s", s.Name, s.Reason),
+		})
+	}
+	if why := f.History.Reason; why != "" {
+		all = append(all, Item{Kind: HistoryFailing, Since: f.History.Since, Command: "hdsd history --newest-first --limit 20", Text: "the disk does not take the history: " + why})
+	}
+	if why := f.Frozen.Reason; why != "" {
+		all = append(all, Item{Kind: Frozen, Since: f.Frozen.Since, Command: "hdsd freeze --show", Text: why})
+	}
+	return all
+}
+
+// clusters gives the clusters that are wholly down, or the others of which half is.
+// Those with most endpoints down come first.
+func clusters(groups []Group, wholly bool) (all []Item) {
+	for _, g := range worstFirst(groups) {
+		kind := ClusterHalfDown
+		if g.Down == g.Endpoints {
+			kind = ClusterDown
+		}
+		if g.Down == 0 || 2*g.Down < g.Endpoints || (kind == ClusterDown) != wholly {
+			continue
+		}
+		all = append(all, Item{
+			Kind: kind, Cluster: g.Name, Since: g.Since, Command: "hdsd endpoints " + Quoted(g.Name),
+			Text: fmt.Sprintf("cluster %s: %d of %s down", g.Name, g.Down, endpoints(g.Endpoints)),
+		})
+	}
+	return all
+}
+
+// zones gives the zones that are wholly down. The only zone is not told beside its
+// clusters.
+func zones(groups []Group) (all []Item) {
+	if len(groups) < 2 {
+		return nil
+	}
+	for _, g := range worstFirst(groups) {
+		if g.Down == g.Endpoints && g.Endpoints >= smallestZone {
+			all = append(all, Item{
+				Kind: ZoneDown, Zone: g.Name, Since: g.Since, Command: "hdsd endpoints --health UNHEALTHY",
+				Text: fmt.Sprintf("zone %s: all of its %s down", g.Name, endpoints(g.Endpoints)),
+			})
+		}
+	}
+	return all
+}
+
+func worstFirst(groups []Group) []Group {
+	return slices.SortedFunc(slices.Values(groups), func(a, b Group) int {
+		return cmp.Or(cmp.Compare(b.Down, a.Down), strings.Compare(a.Name, b.Name))
+	})
+}
+
+func endpoints(n int) string {
+	if n == 1 {
+		return "1 endpoint"
+	}
+	return fmt.Sprintf("%d endpoints", n)
+}
+
+// Quoted gives a name as a shell takes it.
+func Quoted(name string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._:/@%+=-", r)
+	}
+	if name != "" && !strings.HasPrefix(name, "-") && strings.IndexFunc(name, func(r rune) bool { return !plain(r) }) < 0 {
+		return name
+	}
+	quoted := "'" + strings.ReplaceAll(name, "'", `'\''`) + "'"
+	if strings.HasPrefix(name, "-") {
+		return "-- " + quoted
+	}
+	return quoted
+}

@@ -1,0 +1,86 @@
+package attention_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"hdsd/coordinator/attention"
+)
+
+var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+
+func TestNothingNeedsAttentionWhenAllIsWell(t *testing.T) {
+	f := attention.Facts{
+		Clusters: []attention.Group{{Name: "web", Endpoints: 3, Down: 1, Since: noon}},
+		Zones:    []attention.Group{{Name: "eu/a", Endpoints: 3}, {Name: "eu/b", Endpoints: 2, Down: 1}},
+	}
+	if all := attention.Of(&f); len(all) != 0 {
+		t.Errorf("one endpoint of three is down: %+v", all)
+	}
+}
+
+// TestWorstFirst: each fact gives its item, in the order of what matters.
+func TestWorstFirst(t *testing.T) {
+	at := func(name string) attention.Named {
+		return attention.Named{Name: name, Reason: "why " + name, Since: noon}
+	}
+	f := attention.Facts{
+		Clusters: []attention.Group{
+			{Name: "half", Endpoints: 4, Down: 2, Since: noon}, {Name: "it's", Endpoints: 1, Down: 1, Since: noon}, {Name: "big", Endpoints: 5, Down: 5, Since: noon},
+		},
+		Zones:    []attention.Group{{Name: "eu/a", Endpoints: 6, Down: 6, Since: noon}, {Name: "eu/b", Endpoints: 4}, {Name: "eu/c", Endpoints: 1, Down: 1}},
+		NotReady: at(""), Held: 1, HeldSince: noon,
+		Doubted: []attention.Named{at("c1")}, Silent: []attention.Named{at("c2")}, Blind: []attention.Named{at("c3")},
+		Shrunk: []attention.Named{at("mesh")}, History: at(""), Frozen: at(""),
+	}
+	var got []string
+	for _, i := range attention.Of(&f) {
+		if !i.Since.Equal(noon) {
+			t.Errorf("%s since %s", i.Kind, i.Since)
+		}
+		got = append(got, string(i.Kind)+" "+i.Cluster+i.Zone+i.Name+": "+i.Command)
+	}
+	want := []string{
+		"NOT_READY : hdsd clients",
+		"CLUSTER_DOWN big: hdsd endpoints big",
+		`CLUSTER_DOWN it's: hdsd endpoints 'it'\''s'`,
+		"ZONE_DOWN eu/a: hdsd endpoints --health UNHEALTHY",
+		"CLUSTER_HALF_DOWN half: hdsd endpoints half",
+		"HEALTH_HELD : hdsd endpoints",
+		"CHECKER_DOUBTED c1: hdsd checkers",
+		"CHECKER_SILENT c2: hdsd checkers",
+		"CHECKER_BLIND c3: hdsd checkers",
+		"SHRINKAGE_HELD mesh: hdsd source list",
+		"HISTORY_FAILING : hdsd history --newest-first --limit 20",
+		"FROZEN : hdsd freeze --show",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	f.Unwatched = noon
+	all := attention.Of(&f)
+	if all[0].Kind != attention.NoCheckers || all[0].Command != "hdsd checkers" {
+		t.Errorf("first comes %+v", all[0])
+	}
+	for _, i := range all {
+		if i.Kind == attention.HealthHeld {
+			t.Error("what is held without checkers is told twice")
+		}
+	}
+}
+
+func TestStates(t *testing.T) {
+	for _, c := range []struct {
+		endpoints, down, observed int
+		want                      attention.State
+	}{
+		{3, 0, 3, attention.OK}, {3, 1, 3, attention.SomeDown}, {4, 2, 4, attention.HalfDown}, {3, 2, 1, attention.HalfDown},
+		{3, 3, 1, attention.AllDown}, {3, 3, 0, attention.Unobserved}, {3, 0, 0, attention.Unobserved},
+	} {
+		if got := attention.StateOf(c.endpoints, c.down, c.observed); got != c.want {
+			t.Errorf("%+v is %d", c, got)
+		}
+	}
+}

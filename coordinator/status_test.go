@@ -1,0 +1,95 @@
+package coordinator
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"hdsd/api"
+	"hdsd/health"
+	"hdsd/store"
+)
+
+// status is what /v1/status shows of the lab.
+func (l *lab) status() api.Status {
+	l.t.Helper()
+	now, err := l.backend().Status(l.t.Context())
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return now
+}
+
+// attention lists what needs attention, as "KIND cluster".
+func attention(s *api.Status) (all []string) {
+	for _, a := range s.Attention {
+		all = append(all, a.Kind+" "+a.Cluster+a.Zone)
+	}
+	return all
+}
+
+// TestStatusFollowsWhatHappens: all is well, a cluster goes down and comes back, the last
+// checkers are lost and come back.
+func TestStatusFollowsWhatHappens(t *testing.T) {
+	l := newLab(t)
+	l.serve(web("api", "10.0.1.1:80"), web("web", "10.0.0.1:80", "10.0.0.2:80"))
+	l.join("c0a", "c1b", "c2c")
+	l.pass(settle + 10*time.Second)
+	want := func(when string, clusters api.ClusterCounts, items ...string) api.Status {
+		t.Helper()
+		s := l.status()
+		if got := attention(&s); s.Clusters != clusters || !slices.Equal(got, items) {
+			t.Errorf("%s: %+v, attention %q, want %+v, %q", when, s.Clusters, got, clusters, items)
+		}
+		return s
+	}
+	s := want("all is well", api.ClusterCounts{OK: 2})
+	if s.Endpoints != (api.EndpointCounts{Healthy: 3, Voters: [4]int{3: 3}}) || s.Checkers != (api.CheckerCounts{Connected: 3}) || s.Version != "1.2.3" {
+		t.Errorf("all is well: %+v", s)
+	}
+
+	drain := store.Override{Scope: health.Endpoint{Cluster: "web"}, Status: health.Unhealthy, Reason: "disk", Author: "carl"}
+	drain.Scope.Address = "10.0.0.1:80"
+	if _, err := l.override(drain); err != nil {
+		t.Fatal(err)
+	}
+	want("half of it is down", api.ClusterCounts{OK: 1, HalfDown: 1}, "CLUSTER_HALF_DOWN web")
+	all := drain
+	all.Scope.Address = ""
+	down := l.now
+	if _, err := l.override(all); err != nil {
+		t.Fatal(err)
+	}
+	s = want("all of it is down", api.ClusterCounts{OK: 1, AllDown: 1}, "CLUSTER_DOWN web")
+	if a := s.Attention; len(a) != 1 || a[0].Since.Before(down.Add(-time.Second)) || a[0].Since.After(l.now) || a[0].Command != "hdsd endpoints web" {
+		t.Errorf("it went down at %s: %+v", down, a)
+	}
+	for _, scope := range []health.Endpoint{drain.Scope, all.Scope} {
+		if _, err := l.clear(scope, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want("it is up again", api.ClusterCounts{OK: 2})
+
+	lost := l.now
+	l.lose("c0a")
+	l.lose("c1b")
+	l.lose("c2c")
+	l.pass(20 * time.Second)
+	s = want("nobody checks", api.ClusterCounts{Unobserved: 2}, "NO_CHECKERS ")
+	if s.Endpoints != (api.EndpointCounts{Healthy: 3, Held: 3, Voters: [4]int{3}}) || s.Checkers != (api.CheckerCounts{Lost: 3}) {
+		t.Errorf("nobody checks: %+v, %+v", s.Endpoints, s.Checkers)
+	}
+	if a := s.Attention; len(a) != 1 || a[0].Since.Before(lost) || a[0].Since.After(lost.Add(10*time.Second)) {
+		t.Errorf("nobody checks since %s: %+v", lost, a)
+	}
+	l.join("c0a", "c1b")
+	l.pass(20 * time.Second)
+	if s = want("two are back", api.ClusterCounts{OK: 2}); s.Checkers != (api.CheckerCounts{Connected: 2, Lost: 1}) {
+		t.Errorf("two are back: %+v", s.Checkers)
+	}
+	l.pass(lostFor)
+	if s = l.status(); s.Checkers.Lost != 0 {
+		t.Errorf("a day later %d are lost", s.Checkers.Lost)
+	}
+}
