@@ -14,8 +14,10 @@ import (
 	"hdsd/internal/table"
 )
 
-// shownAttention is how many things that need attention fit on the screen.
-const shownAttention = 12
+const (
+	statusLines = 40 // fit on the screen, at most
+	statusWidth = 80 // columns
+)
 
 func newStatus() *cobra.Command {
 	var c client
@@ -91,18 +93,31 @@ func statusText(s *hdsdv1.GetStatusResponse) string {
 		return out.String()
 	}
 	line("attention")
-	for _, a := range all[:min(len(all), shownAttention)] {
-		since := ""
-		if a.GetSince() != nil {
-			since = "; began " + table.Ago(timeCell(a.GetSince()), now())
+	room := statusLines - strings.Count(out.String(), "\n") - 1 // for how many more there are
+	for n, a := range all {
+		text := attentionText(a)
+		if room -= strings.Count(text, "\n"); room < 0 {
+			line("  and %d more: hdsd status -o json", len(all)-n+int(s.GetFurther()))
+			return out.String()
 		}
-		line("  %s: %s%s", a.GetKind(), printable.Text(a.GetText()), since)
-		line("      %s", printable.Text(a.GetCommand()))
+		say(&out, "%s", text)
 	}
-	if more := len(all) - min(len(all), shownAttention) + int(s.GetFurther()); more > 0 {
+	if more := s.GetFurther(); more > 0 {
 		line("  and %d more: hdsd status -o json", more)
 	}
 	return out.String()
+}
+
+// attentionText says what needs attention, since when, and how to go on. The command stays on
+// one line, to be copied.
+func attentionText(a *hdsdv1.Attention) string {
+	text := printable.Text(a.GetKind()) + ": " + printable.Text(a.GetText())
+	if a.GetSince() != nil {
+		text += "; began " + table.Ago(timeCell(a.GetSince()), now())
+	}
+	const indent = "      "
+	lines := table.Wrap(text, statusWidth-len(indent))
+	return "  " + strings.Join(lines, "\n"+indent) + "\n" + indent + printable.Text(a.GetCommand()) + "\n"
 }
 
 // heldText says how many endpoints are held.

@@ -38,6 +38,8 @@ func TestStatus(t *testing.T) {
 		f.status = someStatus(c.items)
 		if c.name == "many" {
 			f.status.Further, f.status.Ready, f.status.Frozen, f.status.Endpoints.Held = 50, false, true, 7
+			f.status.Attention[0].Kind = "NO_CHECKERS"
+			f.status.Attention[0].Text = "no checker is connected: nothing is checked, and health stays what it was last; connect a checker, or see why those that were connected are gone"
 		}
 		status, out, errors := hdsd(t, "status", "--server", address)
 		if status != exitDone || errors != "" {

@@ -81,8 +81,8 @@ func fit(widths, least []int, room int) ([]int, bool) {
 	return widths, true
 }
 
-// wrap breaks a text into lines no wider than room, at spaces where it can.
-func wrap(text string, room int) []string {
+// Wrap breaks a text into lines no wider than room, at spaces where it can.
+func Wrap(text string, room int) []string {
 	if len(text) <= room && !strings.Contains(text, "\n") { // no character is wider than it has bytes
 		return []string{text}
 	}

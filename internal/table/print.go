@@ -30,7 +30,7 @@ func (t *Table) printRow(out *bufio.Writer, widths []int, cells []string, styled
 		if cell == "" {
 			cell = "-"
 		}
-		lines = append(lines, wrap(cell, widths[len(lines)]))
+		lines = append(lines, Wrap(cell, widths[len(lines)]))
 		styles = append(styles, t.styleOf(c, cell, styled))
 		height = max(height, len(lines[len(lines)-1]))
 	}
@@ -62,7 +62,7 @@ func (t *Table) printList(out *bufio.Writer, cells []string) {
 		if cell == "" || c.Never {
 			continue
 		}
-		for line, text := range wrap(cell, max(1, t.screen.Width()-label-gap)) {
+		for line, text := range Wrap(cell, max(1, t.screen.Width()-label-gap)) {
 			title := c.Title
 			if line > 0 {
 				title = ""

@@ -96,7 +96,7 @@ func FuzzWrapLosesNothing(f *testing.F) {
 				return r
 			}, s)
 		}
-		lines := wrap(text, room)
+		lines := Wrap(text, room)
 		for _, line := range lines {
 			if TextWidth(line) > room {
 				t.Errorf("%q is wider than %d", line, room)
