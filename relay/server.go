@@ -70,6 +70,7 @@ type Server struct {
 	end       context.CancelFunc
 	catalogue *catalogue
 	gate      *gate.Gate
+	turns     turns
 	process   string // stands for this process in nonces
 	tags      atomic.Uint64
 
@@ -93,7 +94,7 @@ func NewServer(o Options) *Server {
 	_, _ = rand.Read(id) // never fails
 	s := &Server{
 		options: o, upstream: &upstream{services: o.Services, maxBytes: o.MaxMessageBytes}, book: newBook(o.Health),
-		stock: newStock(o.MaxClusterEndpoints, o.MaxEndpoints), gate: gate.New(), process: hex.EncodeToString(id), streams: map[*stream]struct{}{},
+		stock: newStock(o.MaxClusterEndpoints, o.MaxEndpoints), gate: gate.New(), turns: newTurns(), process: hex.EncodeToString(id), streams: map[*stream]struct{}{},
 	}
 	s.book.changed, s.memory = s.changed, newMemory(s.stock, o.Keep)
 	s.outage = &outage{server: s}

@@ -37,6 +37,8 @@ type stream struct {
 	wake  chan struct{}     // something may have to be pushed
 	end   chan error
 
+	touches touches
+
 	mu      sync.Mutex // guards what follows
 	node    [sha256.Size]byte
 	nodeID  string
@@ -348,11 +350,14 @@ func (st *stream) response(ctx context.Context, m []byte) ([]byte, error) {
 	if !ours {
 		return m, nil
 	}
+	end := st.server.turns.take()
 	r, err := message.ParseResponse(st.method.delta, m)
 	if err != nil {
+		end()
 		return nil, status.Errorf(codes.Unavailable, "a response of the control plane cannot be decoded: %v", err)
 	}
 	items, moment := st.take(k, r)
+	end()
 	defer st.server.stock.release(items...)
 	waiting, cancel := context.WithTimeout(ctx, st.server.options.LearnTimeout)
 	defer cancel()
@@ -363,6 +368,7 @@ func (st *stream) response(ctx context.Context, m []byte) ([]byte, error) {
 		st.ledgers[k] = newLedger(k, st.method.delta, st.node, st.server.memory, st.server.tag())
 	}
 	l := st.ledgers[k]
+	defer st.server.turns.take()()
 	return l.response(st.server, r, items, m)
 }
 
@@ -391,38 +397,43 @@ func (st *stream) take(k kind, r *message.Response) (items []*item, moment uint6
 func (st *stream) push() []byte {
 	st.mu.Lock()
 	defer st.mu.Unlock()
+	st.touched()
 	for _, l := range st.ledgers {
 		if l == nil {
 			continue
 		}
-		if m := l.push(st.server); m != nil {
+		end := st.server.turns.take()
+		m := l.push(st.server)
+		if end(); m != nil {
 			return m
 		}
 	}
 	return nil
 }
 
-// touch notes that the health of some resources may have changed; nil: of all.
+// touch notes that the health of some resources may have changed; nil: of all. It does not
+// wait for the stream.
 func (st *stream) touch(changed []subject) {
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	touched := false
+	st.touches.add(changed)
+	st.wakeUp()
+}
+
+// touched marks what may have changed. The caller holds mu.
+func (st *stream) touched() {
+	all, some := st.touches.take()
 	for _, l := range st.ledgers {
 		if l == nil {
 			continue
 		}
-		if changed == nil {
+		if all {
 			for name := range l.held {
-				l.dirty[name], touched = true, true
+				l.dirty[name] = true
 			}
 		}
-		for _, s := range changed {
+		for s := range some {
 			if s.kind == l.kind && l.held[s.name] != nil {
-				l.dirty[s.name], touched = true, true
+				l.dirty[s.name] = true
 			}
 		}
-	}
-	if touched {
-		st.wakeUp()
 	}
 }

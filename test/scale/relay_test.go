@@ -142,12 +142,12 @@ func withHealthOf(said, got []byte) ([]byte, []corev3.HealthStatus, error) {
 
 // TestRelayedBytes: what many nodes of several kinds get through the relay is, byte for
 // byte, what the control plane said to their kind, but for health; and flips reach all.
-// HDSD_SCALE=full has 300 nodes of 20 kinds and 300 clusters. For figures, give it an
-// HDSD_BINARY that was built without -race.
+// HDSD_SCALE=full has 1,000 nodes of 20 kinds and 1,000 clusters: give it an HDSD_BINARY that
+// was built without -race, and a machine that has nothing else to do.
 func TestRelayedBytes(t *testing.T) {
 	nodes, kinds, count := 40, 5, 50
 	if full() {
-		nodes, kinds, count = 300, 20, 300
+		nodes, kinds, count = 1000, 20, 1000
 	}
 	w := newWorld(count, 2)
 	p := newKindsPlane(t, w, kinds)
