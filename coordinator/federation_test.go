@@ -67,6 +67,59 @@ func backend(t *testing.T) (address string, says *health.Server) {
 	return at.Addr().String(), says
 }
 
+// xdsServers is an entry of a gRPC bootstrap.
+func xdsServers(address string) string {
+	return fmt.Sprintf(`[{"server_uri": %q, "channel_creds": [{"type": "insecure"}], "server_features": ["xds_v3"]}]`, address)
+}
+
+// calls is a gRPC client that finds its two backends by xDS.
+type calls struct {
+	t          *testing.T
+	conn       *grpc.ClientConn
+	one, other string
+}
+
+// newCalls has calls to xds:///shop go where a bootstrap's servers say.
+func newCalls(t *testing.T, bootstrap, one, other string) calls {
+	t.Helper()
+	resolver, err := xds.NewXDSResolverWithConfigForTesting([]byte(bootstrap))
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := grpc.NewClient("xds:///shop", grpc.WithResolvers(resolver), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	return calls{t: t, conn: conn, one: one, other: other}
+}
+
+// reach makes 20 calls, none of which may fail, and tells which backends they reached.
+func (c calls) reach() (one, other bool) {
+	c.t.Helper()
+	for range 20 {
+		var by peer.Peer
+		ctx, cancel := context.WithTimeout(c.t.Context(), 5*time.Second)
+		_, err := healthv1.NewHealthClient(c.conn).List(ctx, &healthv1.HealthListRequest{}, grpc.Peer(&by), grpc.WaitForReady(true))
+		cancel()
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		one, other = one || by.Addr.String() == c.one, other || by.Addr.String() == c.other
+	}
+	return one, other
+}
+
+// callsFollow makes one backend fail and recover, and waits until calls follow.
+func (s *site) callsFollow(c calls, one *health.Server) {
+	s.t.Helper()
+	s.eventually("calls at both endpoints", func() bool { one, other := c.reach(); return one && other })
+	one.SetServingStatus("", healthv1.HealthCheckResponse_NOT_SERVING)
+	s.eventually("calls at the other one only", func() bool { one, other := c.reach(); return !one && other })
+	one.SetServingStatus("", healthv1.HealthCheckResponse_SERVING)
+	s.eventually("calls at both again", func() bool { one, other := c.reach(); return one && other })
+}
+
 // TestGRPCTakesAnAuthorityFromHdsd: gRPC's own xDS client has its listener and route from a
 // control plane, and by the names in these its clusters and endpoints from hdsd. Calls leave
 // a failing endpoint.
@@ -89,43 +142,7 @@ func TestGRPCTakesAnAuthorityFromHdsd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := func(address string) string {
-		return fmt.Sprintf(`[{"server_uri": %q, "channel_creds": [{"type": "insecure"}], "server_features": ["xds_v3"]}]`, address)
-	}
-	resolver, err := xds.NewXDSResolverWithConfigForTesting([]byte(`{"node": {"id": "shop"}, "xds_servers": ` + server(m.address) +
-		`, "authorities": {"hdsd": {"xds_servers": ` + server(s.dial().Target()) + `}}}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	conn, err := grpc.NewClient("xds:///shop", grpc.WithResolvers(resolver), grpc.WithTransportCredentials(insecure.NewCredentials()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	call := func() (at string, err error) {
-		var by peer.Peer
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-		defer cancel()
-		_, err = healthv1.NewHealthClient(conn).List(ctx, &healthv1.HealthListRequest{}, grpc.Peer(&by), grpc.WaitForReady(true))
-		if err == nil {
-			at = by.Addr.String()
-		}
-		return at, err
-	}
-	reached := func() string {
-		found := map[string]bool{}
-		for range 20 {
-			at, err := call()
-			if err != nil {
-				t.Fatal(err)
-			}
-			found[at] = true
-		}
-		return fmt.Sprint(found[one], found[other])
-	}
-	s.eventually("calls at both endpoints", func() bool { return reached() == "true true" })
-	failing.SetServingStatus("", healthv1.HealthCheckResponse_NOT_SERVING)
-	s.eventually("calls at the other one only", func() bool { return reached() == "false true" })
-	failing.SetServingStatus("", healthv1.HealthCheckResponse_SERVING)
-	s.eventually("calls at both again", func() bool { return reached() == "true true" })
+	calls := newCalls(t, `{"node": {"id": "shop"}, "xds_servers": `+xdsServers(m.address)+
+		`, "authorities": {"hdsd": {"xds_servers": `+xdsServers(s.dial().Target())+`}}}`, one, other)
+	s.callsFollow(calls, failing)
 }
