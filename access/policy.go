@@ -22,6 +22,8 @@ type Policy struct {
 	warn   bool
 	tokens bool // some grant is for a token
 	grants []grant
+
+	forwards bool // tokens of data planes are for another
 }
 
 // grant gives roles to callers that meet its conditions.
@@ -139,6 +141,10 @@ func parseHash(text string) (*Hash, error) {
 // Warns reports whether what is not granted is allowed, and logged.
 func (p *Policy) Warns() bool { return p.warn }
 
+// ForwardTokens has the policy pass by tokens of data planes that no grant names: they are for
+// the control plane behind the relay. What such a caller may do, its certificate decides.
+func (p *Policy) ForwardTokens() { p.forwards = true }
+
 // Facts is what is known of a caller before it says anything of itself.
 type Facts struct {
 	Caller caller.Caller
@@ -155,6 +161,7 @@ type Authority struct {
 	known    bool   // by a certificate or a token
 	strange  bool   // its token is none that a grant names
 	problem  string // with it
+	forwards bool   // a data plane may have one
 	identity string
 	grants   []*matched
 }
@@ -170,7 +177,7 @@ var anyCertificate = &grant{roles: 1<<Checker | 1<<DataPlane | 1<<Viewer}
 
 // Judge gives the authority of a caller.
 func (p *Policy) Judge(f Facts) Authority {
-	a := Authority{identity: f.Caller.Identity, known: f.Caller.Identity != ""}
+	a := Authority{identity: f.Caller.Identity, known: f.Caller.Identity != "", forwards: p.forwards}
 	if p.absent {
 		if a.all = !f.Mutual; f.Mutual && f.Caller.Leaf != nil {
 			a.grants = []*matched{{grant: anyCertificate}}
@@ -223,7 +230,7 @@ func (a *Authority) Allows(need Need) *Denied {
 	switch {
 	case need.Open || a.all:
 		return nil
-	case a.strange:
+	case a.strange && !(a.forwards && need.Role == DataPlane):
 		return &Denied{Role: need.Role, Unknown: true, Reason: "the bearer token is not valid: " + cmp.Or(a.problem, "no grant names it")}
 	case need.Whole && a.mayCall(need) && !a.Clusters(need).All():
 		return &Denied{Role: need.Role, Reason: fmt.Sprintf("this concerns all clusters, and the grants of %q are for %s", a.identity, a.Clusters(need))}

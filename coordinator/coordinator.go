@@ -92,8 +92,7 @@ func New(ctx context.Context, c *configv1.Config, o Options) (_ *Coordinator, er
 	built.ready.changed = make(chan struct{}, 1)
 	built.ready.needsDisk.Store(c.GetHistory().GetRequireWritable())
 	built.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	policy, _ := access.Compile(c.GetAccess()) // config has shown its problems
-	guarded := guard.New(guard.Options{Policy: policy, Log: o.Log, Registerer: built.registry})
+	guarded := guard.New(guard.Options{Policy: policyOf(c), Log: o.Log, Registerer: built.registry})
 	if built.servers, err = listen(c, o.Log, newCalls(built.registry, o.Log), guarded, newBounds(built.registry, o.Log, c.GetLimits())); err != nil {
 		return nil, err
 	}
@@ -327,8 +326,7 @@ func (c *Coordinator) Reload(next *configv1.Config) (needRestart []string, err e
 	c.ready.change()
 	c.hds.SetAdmission(admission(reloaded))
 	c.store.SetMaxBytes(int64(reloaded.GetHistory().GetMaxBytes()))
-	policy, _ := access.Compile(reloaded.GetAccess()) // as in New
-	c.servers.guard.SetPolicy(policy)
+	c.servers.guard.SetPolicy(policyOf(reloaded))
 	if c.relay != nil {
 		c.relay.SetHealth(reloaded.GetRelay().GetHealth() == configv1.Relay_ON)
 	}
@@ -379,4 +377,13 @@ func selfNode(id, version string) *corev3.Node {
 		node.UserAgentVersionType = &corev3.Node_UserAgentVersion{UserAgentVersion: version}
 	}
 	return node
+}
+
+// policyOf tells who may do what by a configuration, the problems of which config has shown.
+func policyOf(c *configv1.Config) *access.Policy {
+	policy, _ := access.Compile(c.GetAccess())
+	if c.GetRelay().GetForward() == configv1.Relay_AUTHORIZATION {
+		policy.ForwardTokens()
+	}
+	return policy
 }

@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
+	hdsdv1 "hdsd/gen/hdsd/v1"
 	pki "hdsd/test/authority"
 )
 
@@ -103,6 +104,42 @@ func TestARelayedClientStaysItsNode(t *testing.T) {
 	case got := <-heard:
 		t.Errorf("the control plane hears of %q", got)
 	default:
+	}
+}
+
+// TestForwardedTokensAreNotForHdsd: a data plane whose certificate has the role may show a token
+// for the control plane that no grant of hdsd names. It is of no use for anything else.
+func TestForwardedTokensAreNotForHdsd(t *testing.T) {
+	t.Parallel()
+	ca := pki.New(t, "one")
+	for forward, want := range map[string]codes.Code{"AUTHORIZATION": codes.OK, "NONE": codes.Unauthenticated} {
+		m := newManagement(t)
+		m.come()
+		m.says(byEDS("web"), endpoints("web", corev3.HealthStatus_UNKNOWN, "127.0.0.1:1"))
+		text := strings.Replace(relaying(m, ", forward: "+forward), `grpc: {address: "127.0.0.1:0"`, `grpc: {address: "127.0.0.1:0", `+mutual, 1)
+		s := secured(t, ca, text+"access: {grants: [{roles: [DATA_PLANE], san: 'edge-1'}, {roles: [OPERATOR], token_sha256: '"+strings.Repeat("0", 64)+"'}]}\n")
+		s.eventually("the service", func() bool { code, _ := s.get("/readyz"); return code == 200 })
+		ctx, cancel := context.WithTimeout(metadata.AppendToOutgoingContext(t.Context(), "authorization", "Bearer x"), patience)
+		defer cancel()
+		ask := func(as pki.Pair) error {
+			stream, err := discoveryv3.NewAggregatedDiscoveryServiceClient(s.dial(grpc.WithTransportCredentials(credentials.NewTLS(trusting(ca, as))))).StreamAggregatedResources(ctx)
+			if err != nil {
+				return err
+			}
+			_ = stream.Send(&discoveryv3.DiscoveryRequest{Node: node("edge-1", "a"), TypeUrl: resourcev3.ClusterType}) // Recv returns the reason
+			_, err = stream.Recv()
+			return err
+		}
+		if err := ask(ca.Issue(t, "edge-1")); status.Code(err) != want {
+			t.Errorf("forward: %s: got %v, want %s", forward, err, want)
+		}
+		if err := ask(ca.Issue(t, "nobody")); err == nil {
+			t.Errorf("forward: %s: a certificate without the role is let in", forward)
+		}
+		operator := hdsdv1.NewControlClient(s.dial(grpc.WithTransportCredentials(credentials.NewTLS(trusting(ca, ca.Issue(t, "edge-1"))))))
+		if _, err := operator.Freeze(ctx, &hdsdv1.FreezeRequest{Reason: "test"}); status.Code(err) != codes.Unauthenticated {
+			t.Errorf("forward: %s: a freeze got %v", forward, err)
+		}
 	}
 }
 
