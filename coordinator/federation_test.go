@@ -1,11 +1,7 @@
 package coordinator_test
 
 import (
-	"context"
-	"time"
-
-	"fmt"
-	"net"
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,14 +12,10 @@ import (
 	"github.com/envoyproxy/go-control-plane/pkg/cache/types"
 	"github.com/envoyproxy/go-control-plane/pkg/cache/v3"
 	"github.com/envoyproxy/go-control-plane/pkg/resource/v3"
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
-	"google.golang.org/grpc/health"
-	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
-	"google.golang.org/grpc/peer"
-	"google.golang.org/grpc/xds"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
+
+	"hdsd/test/proxyless"
 )
 
 func packed(t *testing.T, m proto.Message) *anypb.Any {
@@ -49,75 +41,16 @@ func listener(t *testing.T, name, cluster string) types.Resource {
 	})}}
 }
 
-// backend is a gRPC server, and what its health service says.
-func backend(t *testing.T) (address string, says *health.Server) {
-	t.Helper()
-	at, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	server, says := grpc.NewServer(), health.NewServer()
-	healthv1.RegisterHealthServer(server, says)
-	ended := make(chan error, 1)
-	go func() { ended <- server.Serve(at) }()
-	t.Cleanup(func() {
-		server.Stop()
-		<-ended
-	})
-	return at.Addr().String(), says
-}
-
-// xdsServers is an entry of a gRPC bootstrap.
-func xdsServers(address string) string {
-	return fmt.Sprintf(`[{"server_uri": %q, "channel_creds": [{"type": "insecure"}], "server_features": ["xds_v3"]}]`, address)
-}
-
-// calls is a gRPC client that finds its two backends by xDS.
-type calls struct {
-	t          *testing.T
-	conn       *grpc.ClientConn
-	one, other string
-}
-
-// newCalls has calls to xds:///shop go where a bootstrap's servers say.
-func newCalls(t *testing.T, bootstrap, one, other string) calls {
-	t.Helper()
-	resolver, err := xds.NewXDSResolverWithConfigForTesting([]byte(bootstrap))
-	if err != nil {
-		t.Fatal(err)
-	}
-	conn, err := grpc.NewClient("xds:///shop", grpc.WithResolvers(resolver), grpc.WithTransportCredentials(insecure.NewCredentials()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { conn.Close() })
-	return calls{t: t, conn: conn, one: one, other: other}
-}
-
-// reach makes 20 calls, none of which may fail, and tells which backends they reached.
-func (c calls) reach() (one, other bool) {
-	c.t.Helper()
-	for range 20 {
-		var by peer.Peer
-		ctx, cancel := context.WithTimeout(c.t.Context(), 5*time.Second)
-		_, err := healthv1.NewHealthClient(c.conn).List(ctx, &healthv1.HealthListRequest{}, grpc.Peer(&by), grpc.WaitForReady(true))
-		cancel()
-		if err != nil {
-			c.t.Fatal(err)
-		}
-		one, other = one || by.Addr.String() == c.one, other || by.Addr.String() == c.other
-	}
-	return one, other
-}
-
-// callsFollow makes one backend fail and recover, and waits until calls follow.
-func (s *site) callsFollow(c calls, one *health.Server) {
+// follows makes one of two backends fail and recover, and waits until a client's calls
+// follow.
+func (s *site) follows(c *proxyless.Client, one, other *proxyless.Backend) {
 	s.t.Helper()
-	s.eventually("calls at both endpoints", func() bool { one, other := c.reach(); return one && other })
-	one.SetServingStatus("", healthv1.HealthCheckResponse_NOT_SERVING)
-	s.eventually("calls at the other one only", func() bool { one, other := c.reach(); return !one && other })
-	one.SetServingStatus("", healthv1.HealthCheckResponse_SERVING)
-	s.eventually("calls at both again", func() bool { one, other := c.reach(); return one && other })
+	reached := func(want ...bool) func() bool { return func() bool { return slices.Equal(c.Reach(one, other), want) } }
+	s.eventually("calls at both endpoints", reached(true, true))
+	one.Fail()
+	s.eventually("calls at the other one only", reached(false, true))
+	one.Recover()
+	s.eventually("calls at both again", reached(true, true))
 }
 
 // TestGRPCTakesAnAuthorityFromHdsd: gRPC's own xDS client has its listener and route from a
@@ -125,10 +58,9 @@ func (s *site) callsFollow(c calls, one *health.Server) {
 // a failing endpoint.
 func TestGRPCTakesAnAuthorityFromHdsd(t *testing.T) {
 	t.Parallel()
-	one, failing := backend(t)
-	other, _ := backend(t)
+	one, other := proxyless.NewBackend(t), proxyless.NewBackend(t)
 	clusters := strings.NewReplacer("http_health_check: {path: /healthz}", "grpc_health_check: {}",
-		"- lb_endpoints:", "- locality: {zone: a}\n      load_balancing_weight: 1\n      lb_endpoints:").Replace(static("web", one, other)) // gRPC needs both
+		"- lb_endpoints:", "- locality: {zone: a}\n      load_balancing_weight: 1\n      lb_endpoints:").Replace(static("web", one.Address, other.Address)) // gRPC needs both
 	s := newSite(t, t.TempDir(), quick+"data_planes: {xdstp_authority: hdsd}\n", clusters)
 	s.checker("c1")
 	m := newManagement(t)
@@ -142,7 +74,8 @@ func TestGRPCTakesAnAuthorityFromHdsd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	calls := newCalls(t, `{"node": {"id": "shop"}, "xds_servers": `+xdsServers(m.address)+
-		`, "authorities": {"hdsd": {"xds_servers": `+xdsServers(s.dial().Target())+`}}}`, one, other)
-	s.callsFollow(calls, failing)
+	s.follows(proxyless.NewClient(t, "xds:///shop", proxyless.Bootstrap{
+		Node: proxyless.Node{ID: "shop"}, Servers: []proxyless.Server{{Address: m.address}},
+		Authorities: map[string]proxyless.Authority{"hdsd": {Servers: []proxyless.Server{{Address: s.dial().Target()}}}},
+	}), one, other)
 }

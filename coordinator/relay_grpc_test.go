@@ -10,6 +10,8 @@ import (
 	"github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"hdsd/test/proxyless"
 )
 
 // TestGRPCBehindTheRelay: gRPC's own xDS client has hdsd as its only server, in front of a
@@ -17,21 +19,20 @@ import (
 // failing endpoint, while the control plane is away too.
 func TestGRPCBehindTheRelay(t *testing.T) {
 	t.Parallel()
-	one, failing := backend(t)
-	other, _ := backend(t)
+	one, other := proxyless.NewBackend(t), proxyless.NewBackend(t)
 	m := newManagement(t)
 	m.come()
 	cluster := proto.CloneOf(byEDS("web")[0].(*clusterv3.Cluster))
 	cluster.HealthChecks[0].HealthChecker = &corev3.HealthCheck_GrpcHealthCheck_{GrpcHealthCheck: &corev3.HealthCheck_GrpcHealthCheck{}}
-	assignment := endpoints("web", corev3.HealthStatus_UNKNOWN, one, other).(*endpointv3.ClusterLoadAssignment)
+	assignment := endpoints("web", corev3.HealthStatus_UNKNOWN, one.Address, other.Address).(*endpointv3.ClusterLoadAssignment)
 	group := assignment.GetEndpoints()[0] // gRPC refuses one without a locality or a weight
 	group.Locality, group.LoadBalancingWeight = &corev3.Locality{Zone: "a"}, wrapperspb.UInt32(1)
 	m.extra = map[resource.Type][]types.Resource{resource.ListenerType: {listener(t, "shop", "web")}}
 	m.says([]types.Resource{cluster}, assignment)
 	s := newSite(t, t.TempDir(), relaying(m, ""), "")
 	s.checker("c1")
-	c := newCalls(t, `{"node": {"id": "shop"}, "xds_servers": `+xdsServers(s.dial().Target())+`}`, one, other)
-	s.callsFollow(c, failing)
+	c := proxyless.NewClient(t, "xds:///shop", proxyless.Bootstrap{Node: proxyless.Node{ID: "shop"}, Servers: []proxyless.Server{{Address: s.dial().Target()}}})
+	s.follows(c, one, other)
 	m.leave()
-	s.callsFollow(c, failing)
+	s.follows(c, one, other)
 }

@@ -14,11 +14,11 @@ import (
 )
 
 // relayTo is a configuration with a relay to a control plane.
-func (c *Coordinator) relayTo(p *ControlPlane) {
+func (c *Coordinator) relayTo(address, extra string) {
 	c.t.Helper()
 	c.write("hdsd.yaml", fmt.Sprintf("node_id: hdsd-test\ngrpc: {address: %q}\nhttp: {address: %q}\ndata_dir: data\n%s"+
 		"relay: {upstream: {api_config_source: {api_type: AGGREGATED_DELTA_GRPC, transport_api_version: V3, grpc_services: [{google_grpc: {target_uri: %q, stat_prefix: x}}]}}}\n",
-		c.GRPC, c.HTTP, FastReports, p.Address))
+		c.GRPC, c.HTTP, FastReports+extra, address))
 }
 
 // serves waits until a node's listeners answer with 200.
@@ -44,7 +44,7 @@ func TestEnvoysBehindTheRelay(t *testing.T) {
 	p := NewControlPlane(t)
 	p.Come()
 	c := Prepare(t, "resources: []\n", "")
-	c.relayTo(p)
+	c.relayTo(p.Address, "")
 	c.Start()
 	Checkers(t, c, 1)
 	servers := Upstreams(t, 3, upstream.Options{})
