@@ -24,7 +24,7 @@ var gaps = []byte("gaps")
 // not take it, or the file was damaged. Which endpoints changed in it, nobody knows any
 // more.
 type Gap struct {
-	Start, End  time.Time // of the first and the last transition that is missing
+	Start, End  time.Time // when the first and the last transition that are missing happened
 	Transitions uint64    // how many are missing; 0 if the file was damaged, and nobody knows
 }
 
@@ -44,13 +44,21 @@ type gap struct {
 	from, to uint64
 }
 
-// add takes in one more transition that is missing.
+// add takes in one more transition that is missing. A clock that was set back may date it
+// earlier than those before.
 func (g *Gap) add(at time.Time) {
-	if g.Transitions == 0 {
-		g.Start = at
+	g.join(Gap{Start: at, End: at, Transitions: 1})
+}
+
+// join takes in another gap.
+func (g *Gap) join(other Gap) {
+	if g.Start.IsZero() || other.Start.Before(g.Start) {
+		g.Start = other.Start
 	}
-	g.End = at
-	g.Transitions++
+	if other.End.After(g.End) {
+		g.End = other.End
+	}
+	g.Transitions += other.Transitions
 }
 
 func encodeGap(g *gap) []byte {
@@ -85,8 +93,8 @@ func (g *group) writeGap(tx *bolt.Tx) error {
 		case last.to >= next.to:
 			return nil // it is there already
 		case next.from-last.to <= uint64(gapsApart) || countGaps(rows) >= maxGaps:
-			next.from, next.Start = last.from, last.Start
-			next.Transitions += last.Transitions
+			next.from = last.from
+			next.join(last.Gap)
 		}
 	}
 	k := key(next.from)

@@ -211,3 +211,36 @@ func TestGapsArePruned(t *testing.T) {
 		}
 	}
 }
+
+// TestAGapHasWhatAnEarlierClockDated: while transitions are lost, the clock is set back.
+// What happened then is not known, either.
+func TestAGapHasWhatAnEarlierClockDated(t *testing.T) {
+	for _, flushed := range []bool{false, true} {
+		var now wall
+		now.set(day)
+		s := open(t, t.TempDir(), now.keep)
+		e := endpoint("web", "a", "10.0.0.1:80")
+		s.Append([]health.Transition{flip(e, 0)})
+		flush(t, s)
+		for _, at := range []int{40, 30, 31, 10, 20} {
+			now.set(sec(float64(at)))
+			lose(s, flip(e, at))
+			if flushed {
+				flush(t, s)
+			}
+		}
+		now.set(sec(50))
+		s.Append([]health.Transition{flip(e, 50)})
+		flush(t, s)
+		found, err := s.Gaps(Query{}, "")
+		if want := (Gap{Start: sec(10), End: sec(40), Transitions: 5}); err != nil || !slices.Equal(found, []Gap{want}) {
+			t.Errorf("flushed after each one: %v: %v, %v, want %v", flushed, found, err, want)
+		}
+		for at, want := range map[float64]health.Status{5: health.Healthy, 15: health.Unknown, 35: health.Unknown, 51: health.Healthy} {
+			held, err := s.AsOf([]health.Endpoint{e}, sec(at))
+			if err != nil || held[0].Status != want {
+				t.Errorf("flushed after each one: %v: at second %v: %+v, %v, want %v", flushed, at, held, err, want)
+			}
+		}
+	}
+}
