@@ -187,7 +187,7 @@ func (p *past) difference(row []byte, from, to uint64) (out StatusTimes, ok bool
 // sumsBefore returns the last row of an endpoint whose transition happened before a time,
 // or nil if there is none. It returns false if that cannot be told.
 func (p *past) sumsBefore(row []byte, end uint64) (_ *sums, ok bool) {
-	ranges := p.dates.search(0, end)
+	ranges := p.dates.search(0, end+1) // one that happened at that very time tells, too
 	k, v := seekBefore(p.endpoint, append(slices.Clone(row), key(ranges[len(ranges)-1].To)...))
 	for ; bytes.HasPrefix(k, row); k, v = p.endpoint.Prev() {
 		s, ok := openSums(k, v)
@@ -209,7 +209,7 @@ func (p *past) gapAt(row []byte, first, last *sums, from, to uint64) bool {
 	if first != nil {
 		behind = first.recorded
 	}
-	if len(p.gaps) > 0 && last.at > last.own { // then its time divides the period
+	if len(p.gaps) > 0 && (last.at > last.own || p.another(row, last)) { // then its time divides the period
 		return true
 	}
 	return slices.ContainsFunc(p.gaps, func(g gap) bool {
@@ -222,4 +222,15 @@ func (p *past) gapAt(row []byte, first, last *sums, from, to uint64) bool {
 		now, ok := p.latest(row) // it is known even if it is in a gap
 		return !ok || nanos(now.Time) < to
 	})
+}
+
+// another reports whether there is a row before one of an endpoint that happened at the same
+// time, or may have.
+func (p *past) another(row []byte, of *sums) bool {
+	k, v := seekBefore(p.endpoint, append(slices.Clone(row), key(of.recorded)...))
+	if !bytes.HasPrefix(k, row) {
+		return false
+	}
+	before, ok := openSums(k, v)
+	return !ok || before.at >= of.own
 }

@@ -160,6 +160,61 @@ func TestSumsSayWhatTheTransitionsSay(t *testing.T) {
 	}
 }
 
+// TestSumsOfTransitionsAtOneTime: behind a gap, the time of the last transition divides the
+// period. What happened at that very time, before one that is dated back, is in neither part
+// twice.
+func TestSumsOfTransitionsAtOneTime(t *testing.T) {
+	for _, most := range []time.Duration{1, time.Millisecond} {
+		var now wall
+		now.set(day)
+		s := open(t, t.TempDir(), now.keep)
+		now.set(sec(10))
+		tr := flip(endpoint("web", "a", "10.0.0.1:80"), 0)
+		lose(s, tr)
+		flush(t, s)
+		for i, to := range []health.Status{health.Unhealthy, health.Healthy, health.Draining, health.Timeout, health.Degraded} {
+			tr.From, tr.To = tr.To, to
+			switch tr.Time = sec(10); i {
+			case 0:
+				tr.Time = sec(5)
+			case 3:
+				tr.Time = tr.Time.Add(-most)
+			}
+			s.Append([]health.Transition{tr})
+		}
+		flush(t, s)
+		walked, summed, ok := bothWays(t, s, &tr.Endpoint, sec(9), sec(20))
+		if diff := cmp.Diff(walked, summed); ok && diff != "" {
+			t.Errorf("dated back by %v: %s", most, diff)
+		}
+	}
+}
+
+// TestSumsFromTheTimeOfAnEarlierClock: a transition that is recorded behind another, but
+// happened earlier as a clock that was set back says, is the endpoint's last from then on.
+func TestSumsFromTheTimeOfAnEarlierClock(t *testing.T) {
+	var now wall
+	now.set(day)
+	s := open(t, t.TempDir(), now.keep)
+	tr := flip(endpoint("web", "a", "10.0.0.1:80"), 0)
+	for n, at := range []time.Time{sec(0), sec(10), sec(9), sec(9).Add(1)} {
+		tr.From, tr.To, tr.Time = tr.To, health.Status(1+n), at
+		if n == 3 { // of another, recorded last
+			tr.Endpoint.Address = "10.0.0.2:80"
+		}
+		now.set(at)
+		s.Append([]health.Transition{tr})
+		flush(t, s)
+	}
+	tr.Endpoint.Address = "10.0.0.1:80"
+	for _, start := range []time.Time{sec(9).Add(-1), sec(9), sec(9).Add(1)} {
+		walked, summed, ok := bothWays(t, s, &tr.Endpoint, start, sec(20))
+		if diff := cmp.Diff(walked, summed); ok && diff != "" {
+			t.Errorf("from %v: %s", start, diff)
+		}
+	}
+}
+
 var jumps = []int64{0, 0, 0, int64(time.Second), -int64(time.Second), int64(9 * time.Hour), -int64(9 * time.Hour), int64(year), -int64(year)}
 
 // forgetSums makes each n-th row of the index one as an older hdsd wrote.
