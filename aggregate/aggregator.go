@@ -354,6 +354,7 @@ func (a *Aggregator) step() Effects {
 	}
 	a.doubts.review()
 	a.effects.Changes = a.decisions.decideMarked()
+	a.effects.Crossed = a.clusters.takeCrossed()
 	if a.settings.zoneViews() {
 		a.updateViews()
 	}

@@ -17,6 +17,7 @@ type Effects struct {
 	ZoneViews    []ZoneView
 	Divided      []DividedChange
 	Penalties    []PenaltyChange
+	Crossed      []string // clusters that came to have an endpoint with a vote that counts, or none
 }
 
 // PenaltyChange reports that a damped endpoint went down, or that its penalty is
@@ -54,7 +55,7 @@ type Change struct {
 
 // Empty reports whether there are no effects.
 func (e *Effects) Empty() bool {
-	return len(e.Changes)+len(e.Doubts)+len(e.Blindness)+len(e.MassFailures)+len(e.ZoneViews)+len(e.Divided)+len(e.Penalties) == 0
+	return len(e.Changes)+len(e.Doubts)+len(e.Blindness)+len(e.MassFailures)+len(e.ZoneViews)+len(e.Divided)+len(e.Penalties)+len(e.Crossed) == 0
 }
 
 // take returns the effects and clears them.

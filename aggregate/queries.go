@@ -82,3 +82,12 @@ func (a *Aggregator) Damped() int { return a.decisions.damped() }
 
 // Unobserved counts the endpoints without a vote that counts.
 func (a *Aggregator) Unobserved() int { return a.decisions.unobserved }
+
+// Observed counts the endpoints of a cluster that have a vote that counts.
+func (a *Aggregator) Observed(cluster string) int {
+	number, ok := a.clusters.numbers[cluster]
+	if !ok {
+		return 0
+	}
+	return a.clusters.at(number).observed
+}

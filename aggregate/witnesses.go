@@ -42,11 +42,12 @@ func (w *witnesses) join(id health.EndpointID) {
 // leave removes an endpoint.
 func (w *witnesses) leave(e *endpoint) { w.voters[e.votersOf()]-- }
 
-// count takes the number of votes that count now.
-func (w *witnesses) count(id health.EndpointID, e *endpoint, votes int) {
+// count takes the number of votes that count now. It reports whether there was none and is
+// one, or the other way round.
+func (w *witnesses) count(id health.EndpointID, e *endpoint, votes int) (crossed bool) {
 	now, was := min(votes, ManyVoters), e.votersOf()
 	if now == was {
-		return
+		return false
 	}
 	w.voters[was]--
 	w.voters[now]++
@@ -54,6 +55,7 @@ func (w *witnesses) count(id health.EndpointID, e *endpoint, votes int) {
 	if now == 0 {
 		w.since[id] = w.second()
 	}
+	return now == 0 || was == 0
 }
 
 // missing returns since when no vote counts.

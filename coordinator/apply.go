@@ -37,7 +37,9 @@ func (c *core) apply(d feed.Delivery, now time.Time) {
 	c.applyFleet(now, time.Now(), c.fleet.Apply(now))
 	c.applyRulings(now, c.rulings.Announce(now, effects.Unannounced))
 	c.forgetAbsent()
+	c.upkeep.alarms.apply(view{c}, d.Removed, change.Changed)
 	c.metrics.rulings.update(c.rulings)
+	c.metrics.plan.redundancy.Set(float64(d.Rules.Redundancy()))
 	c.metrics.rollout.update(c.rollout.Trials(), c.rollout.BlockedClusters())
 	if before > 0 && c.rulings.Len() == 0 {
 		c.log.Warn().Str("event", "nothing_checked").Int("before", before).Int("clusters", len(c.rulings.Names())).

@@ -87,6 +87,7 @@ type upkeep struct {
 
 	penalties penalties
 	troubles  troubles // since when checkers are lost, doubted or blind
+	alarms    alarms   // what is wrong as a whole
 
 	took func(time.Duration) // called with how long each event and tick took; nil: nobody asks
 }
@@ -95,7 +96,7 @@ func newCore(t timing, log zerolog.Logger, m *metrics, planes resourceServer, hi
 	c := &core{
 		mailbox: newMailbox(m.waiting), log: log, timing: t, metrics: m, history: history,
 		judge: aggregate.New(t.aggregating(aggregate.BeliefLimits{})),
-		trust: trust{}, newcomers: probation.New(), upkeep: upkeep{penalties: newPenalties(), troubles: newTroubles()},
+		trust: trust{}, newcomers: probation.New(), upkeep: upkeep{penalties: newPenalties(), troubles: newTroubles(), alarms: newAlarms(log, &m.states)},
 		decisions: newDecisions(planes, history, log, &m.rulings),
 	}
 	c.rulings = ruling.New(c.judge.Verdict)
@@ -167,6 +168,7 @@ func (c *core) tick(now time.Time) time.Duration {
 	c.upkeep.penalties.save(now, c.history, false)
 	c.forgetGone(now)
 	c.upkeep.troubles.expire(now)
+	c.upkeep.alarms.raise()
 	return c.sleep(now)
 }
 
@@ -214,6 +216,7 @@ func hashesOf(clusters []*catalog.Cluster) map[health.Hash]struct{} {
 func (c *core) applyVerdicts(now time.Time, effects aggregate.Effects) {
 	judgeLog{&c.log}.write(&effects)
 	c.upkeep.troubles.judged(now, &effects)
+	c.upkeep.alarms.judged(now, c.judge, &effects)
 	if len(effects.Doubts)+len(effects.Blindness) > 0 {
 		c.fleet.Reconsider()
 	}
@@ -233,6 +236,7 @@ func (c *core) appendDecisions(all []decision.Decision) {
 	for i := range all {
 		if len(all[i].Transitions) > 0 {
 			c.metrics.rulings.setHealth(c.rulings.Counts())
+			c.upkeep.alarms.notice(c.rulings, all[i].Transitions)
 		}
 		if len(all[i].Overrides) > 0 {
 			c.metrics.rulings.setOverrides(c.rulings.Overrides())

@@ -194,6 +194,7 @@ func (l *lab) pass(d time.Duration) {
 		}
 		l.core.tick(l.now)
 	}
+	l.wantTally()
 }
 
 // join connects checkers, each in the zone of its name's last letter.

@@ -20,13 +20,14 @@ type metrics struct {
 	fleet   fleetMetrics
 	votes   voteMetrics
 	rollout rolloutMetrics
+	states  stateMetrics
 	waiting prometheus.Observer // how long events wait for the core
 }
 
 func newMetrics(to prometheus.Registerer) *metrics {
 	f := factory{promauto.With(to)}
 	return &metrics{
-		rulings: newRulingMetrics(f), plan: newPlanMetrics(f), fleet: newFleetMetrics(f), votes: newVoteMetrics(f), rollout: newRolloutMetrics(f),
+		rulings: newRulingMetrics(f), plan: newPlanMetrics(f), fleet: newFleetMetrics(f), votes: newVoteMetrics(f), rollout: newRolloutMetrics(f), states: newStateMetrics(f),
 		waiting: f.histogram("hdsd_mailbox_wait_seconds", "How long events waited for the core, the one goroutine that decides."),
 	}
 }
@@ -125,14 +126,19 @@ func (m *rulingMetrics) count(t *health.Transition) {
 
 // planMetrics show which checkers probe which endpoints.
 type planMetrics struct {
-	moves  prometheus.Counter
-	short  prometheus.Gauge
+	moves prometheus.Counter
+	short prometheus.Gauge
+
+	redundancy prometheus.Gauge
+
 	digest *prometheus.GaugeVec
 	took   prometheus.Observer
 }
 
 func newPlanMetrics(f factory) planMetrics {
 	return planMetrics{
+		redundancy: f.gauge("hdsd_redundancy", "assignment.redundancy: how many checkers each endpoint should have, unless a policy says otherwise."),
+
 		moves: f.counter("hdsd_plan_moves_total", "Seats added or removed."),
 		short: f.gauge("hdsd_endpoints_short", "Endpoints with fewer checkers than they should have, or none, because all that are able are at their max_checks_per_second."),
 		digest: f.NewGaugeVec(prometheus.GaugeOpts{
@@ -175,12 +181,13 @@ func (m *fleetMetrics) update(figures fleet.Figures) {
 type voteMetrics struct {
 	doubtedCheckers, doubtedPaths, blind, distrusted prometheus.Gauge
 	damped, unobserved, massFailures                 prometheus.Gauge
+	voters                                           [aggregate.ManyVoters + 1]prometheus.Gauge
 	massFailuresTotal                                prometheus.Counter
 	delay                                            prometheus.Observer // from a report to publishing what follows
 }
 
 func newVoteMetrics(f factory) voteMetrics {
-	return voteMetrics{
+	m := voteMetrics{
 		doubtedCheckers:   f.gauge("hdsd_checkers_doubted", "Checkers whose downs do not count, because their peers contradict too many of them."),
 		doubtedPaths:      f.gauge("hdsd_paths_doubted", "Pairs of zones where the downs of one zone's checkers about the other's endpoints do not count. The checkers of all other zones together count as one zone."),
 		blind:             f.gauge("hdsd_checkers_blind", "Checkers that said up through two outages in a row that their peers saw."),
@@ -191,12 +198,22 @@ func newVoteMetrics(f factory) voteMetrics {
 		massFailuresTotal: f.counter("hdsd_mass_failures_total", "How often one round would have taken more than half of a cluster down."),
 		delay:             f.histogram("hdsd_verdict_delay_seconds", "From reading a report with changed votes to publishing what follows."),
 	}
+	voters := f.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "hdsd_endpoints_by_voters", Help: "Endpoints that are checked, or whose last verdict is held, by the number of believed votes.",
+	}, []string{"voters"})
+	for n, name := range []string{"0", "1", "2", "3+"} {
+		m.voters[n] = voters.WithLabelValues(name)
+	}
+	return m
 }
 
 // update shows how the aggregator is doing.
 func (m *voteMetrics) update(judge *aggregate.Aggregator) {
 	m.damped.Set(float64(judge.Damped()))
 	m.unobserved.Set(float64(judge.Unobserved()))
+	for n, endpoints := range judge.Voters() {
+		m.voters[n].Set(float64(endpoints))
+	}
 }
 
 // count counts what became true or ended.

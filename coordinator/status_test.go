@@ -20,8 +20,8 @@ func (l *lab) status() api.Status {
 	return now
 }
 
-// attention lists what needs attention, as "KIND cluster".
-func attention(s *api.Status) (all []string) {
+// attentionOf lists what needs attention, as "KIND cluster".
+func attentionOf(s *api.Status) (all []string) {
 	for _, a := range s.Attention {
 		all = append(all, a.Kind+" "+a.Cluster+a.Zone)
 	}
@@ -38,7 +38,7 @@ func TestStatusFollowsWhatHappens(t *testing.T) {
 	want := func(when string, clusters api.ClusterCounts, items ...string) api.Status {
 		t.Helper()
 		s := l.status()
-		if got := attention(&s); s.Clusters != clusters || !slices.Equal(got, items) {
+		if got := attentionOf(&s); s.Clusters != clusters || !slices.Equal(got, items) {
 			t.Errorf("%s: %+v, attention %q, want %+v, %q", when, s.Clusters, got, clusters, items)
 		}
 		return s

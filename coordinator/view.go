@@ -202,7 +202,7 @@ func (v view) Condition(e *catalog.Endpoint) query.Condition {
 	if is.Voters, is.Since = v.core.judge.Standing(id); !ruled.Since.IsZero() {
 		is.Since = ruled.Since
 	}
-	if ruled.Override == nil {
+	if is.Overridden = ruled.Override != nil; !is.Overridden {
 		is.HeldSince, _ = v.core.judge.Held(id)
 	}
 	return is

@@ -46,6 +46,10 @@ type Settings struct {
 	UpstreamHealth configv1.UpstreamHealth // how far the health counts that the source gives its endpoints
 }
 
+// Redundancy returns how many checkers an endpoint should have, unless a policy says
+// otherwise.
+func (r *Rules) Redundancy() int { return r.settings.Redundancy }
+
 func (s Settings) equal(other Settings) bool {
 	same := reflect.DeepEqual(s.Reach, other.Reach)
 	s.Reach, other.Reach = nil, nil

@@ -31,6 +31,8 @@ type Condition struct {
 	Since     time.Time // zero: not known
 	HeldSince time.Time // zero: a believed vote or an override stands behind the status
 	Voters    int       // believed votes, 3 at most
+
+	Overridden bool
 }
 
 // Crew is what the State knows of checkers as a whole.

@@ -94,8 +94,10 @@ var mayImport = map[string][]string{
 	"coordinator/rollout/canary": {"health"},
 	"coordinator/feed":           {"config", "coordinator/catalog", "gen/hdsd/config/v1", "gen/hdsd/store/v1", "hds/specifier", "internal/yamlpb", "source", "source/file", "source/hold", "source/names", "source/xds"},
 	"coordinator/attention":      {},
+	"coordinator/tally":          {"coordinator/attention", "health", "notify"},
+	"notify":                     {},
 	"coordinator/query":          {"access", "api", "coordinator/attention", "coordinator/catalog", "coordinator/feed", "csds", "eds", "hds", "health", "incident", "source/xds", "store"},
-	"coordinator":                {"access", "access/guard", "aggregate", "api", "assign", "coordinator/rollout/canary", "config", "coordinator/catalog", "coordinator/decision", "coordinator/feed", "coordinator/fleet", "coordinator/probation", "coordinator/query", "coordinator/rollout", "coordinator/ruling", "csds", "eds", "eds/files", "gen/hdsd/config/v1", "hds", "hds/specifier", "health", "internal/caller", "internal/origin", "internal/rest", "internal/wire", "relay", "source", "source/hold", "store", "internal/certs", "internal/conns", "internal/inflight", "internal/share", "internal/printable", "internal/pace"},
+	"coordinator":                {"access", "access/guard", "aggregate", "api", "assign", "coordinator/rollout/canary", "config", "coordinator/catalog", "coordinator/decision", "coordinator/feed", "coordinator/fleet", "coordinator/probation", "coordinator/query", "coordinator/attention", "coordinator/tally", "notify", "coordinator/rollout", "coordinator/ruling", "csds", "eds", "eds/files", "gen/hdsd/config/v1", "hds", "hds/specifier", "health", "internal/caller", "internal/origin", "internal/rest", "internal/wire", "relay", "source", "source/hold", "store", "internal/certs", "internal/conns", "internal/inflight", "internal/share", "internal/printable", "internal/pace"},
 	"cmd/hdsd":                   {"api", "bootstrap", "check", "config", "coordinator", "gen/hdsd/config/v1", "gen/hdsd/v1", "hds/specifier", "health", "internal/demo", "internal/duration", "internal/suggest", "internal/table", "simulate", "simulate/scenario", "source", "store", "validate", "internal/printable"},
 	"gen/envoy":                  {},
 	"gen/hdsd/config/v1":         {},
@@ -105,7 +107,7 @@ var mayImport = map[string][]string{
 
 // pure lists the packages that import nothing but the standard library and
 // each other.
-var pure = []string{"internal/printable", "health", "incident", "assign", "assign/internal/quota", "assign/internal/rendezvous", "assign/internal/trie", "assign/internal/zone", "aggregate", "coordinator/rollout/canary", "simulate", "store/timeline", "coordinator/fleet", "coordinator/probation"}
+var pure = []string{"internal/printable", "health", "incident", "assign", "assign/internal/quota", "assign/internal/rendezvous", "assign/internal/trie", "assign/internal/zone", "aggregate", "coordinator/rollout/canary", "simulate", "store/timeline", "coordinator/fleet", "coordinator/probation", "coordinator/tally", "notify"}
 
 type goPackage struct {
 	ImportPath string

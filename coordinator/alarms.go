@@ -1,0 +1,166 @@
+package coordinator
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
+
+	"hdsd/aggregate"
+	"hdsd/coordinator/attention"
+	"hdsd/coordinator/catalog"
+	"hdsd/coordinator/fleet"
+	"hdsd/coordinator/ruling"
+	"hdsd/coordinator/tally"
+	"hdsd/health"
+	"hdsd/notify"
+)
+
+// alarms says what is wrong as a whole: by events, by metrics, and to whoever is to be
+// notified.
+type alarms struct {
+	log     zerolog.Logger
+	metrics *stateMetrics
+	tally   *tally.Tally
+	tell    func([]notify.Change) // never waits; nil: nobody is told
+	pending []notify.Change
+}
+
+func newAlarms(log zerolog.Logger, m *stateMetrics) alarms {
+	return alarms{log: log, metrics: m, tally: tally.New()}
+}
+
+// notice takes note of transitions.
+func (a *alarms) notice(rulings *ruling.Table, transitions []health.Transition) {
+	for i := range transitions {
+		t := &transitions[i]
+		e := tally.Endpoint{Hash: t.Endpoint.Hash(), Key: &t.Endpoint, Status: t.To, Since: t.Time, Reason: t.Reason}
+		if id, ok := rulings.Find(e.Hash); ok {
+			ruled := rulings.Ruling(id)
+			e.Status, e.Overridden = ruled.Health, ruled.Override != nil
+		}
+		a.tally.SetEndpoint(&e)
+	}
+}
+
+// apply takes note of changed clusters.
+func (a *alarms) apply(v view, removed []string, changed []*catalog.Cluster) {
+	for _, name := range removed {
+		a.tally.Remove(name)
+	}
+	for _, k := range changed {
+		if !k.IsChecked() {
+			a.tally.Remove(k.Source.Name)
+			continue
+		}
+		a.tally.SetCluster(k.Source.Name, v.core.judge.Observed(k.Source.Name), func(yield func(tally.Endpoint) bool) {
+			for i := range k.Endpoints {
+				e := &k.Endpoints[i]
+				is := v.Condition(e)
+				if !yield(tally.Endpoint{Hash: e.Hash, Key: e.Key, Status: is.Status, Overridden: is.Overridden, Since: is.Since}) {
+					return
+				}
+			}
+		})
+	}
+}
+
+// judged takes note of what the votes come to.
+func (a *alarms) judged(now time.Time, judge *aggregate.Aggregator, e *aggregate.Effects) {
+	a.doubted(now, e.Doubts)
+	for _, name := range e.Crossed {
+		a.tally.SetObserved(name, judge.Observed(name))
+	}
+}
+
+// doubted takes note of who is believed.
+func (a *alarms) doubted(now time.Time, doubts []aggregate.DoubtChange) {
+	for i := range doubts {
+		if d := &doubts[i]; d.Checker != "" {
+			a.pending = append(a.pending, notify.Change{Over: !d.Doubted, Condition: notify.Condition{
+				Key: notify.Key{Kind: notify.CheckerDoubted, Name: d.Checker}, Since: now, Command: "hdsd checkers",
+				Text: "checker " + d.Checker + " is not believed: " + d.Reason,
+			}})
+		}
+	}
+}
+
+// follow takes note of what the fleet says.
+func (a *alarms) follow(now time.Time, events []fleet.Event) {
+	for i := range events {
+		if kind := events[i].Kind; kind == fleet.NoCheckers || kind == fleet.NoCheckersOver {
+			a.pending = append(a.pending, notify.Change{Over: kind == fleet.NoCheckersOver, Condition: notify.Condition{
+				Key: notify.Key{Kind: notify.NoCheckers}, Since: now, Command: "hdsd checkers",
+				Text: "no checker is connected: nothing is checked, and health stays what it was last",
+			}})
+		}
+	}
+}
+
+// raise says what changed since it was last called.
+func (a *alarms) raise() {
+	e := a.tally.Take()
+	for i := range e.Clusters {
+		a.cluster(&e.Clusters[i])
+	}
+	for i := range e.Zones {
+		a.zone(&e.Zones[i])
+	}
+	a.metrics.set(a.tally.Counts())
+	if a.pending = append(a.pending, e.Conditions...); len(a.pending) == 0 {
+		return
+	}
+	if a.tell != nil {
+		a.tell(a.pending)
+	}
+	a.pending = nil
+}
+
+// cluster logs that a cluster went down as a whole, or no longer is down.
+func (a *alarms) cluster(g *tally.GroupChange) {
+	if g.Over {
+		a.log.Warn().Str("event", "cluster_down_over").Str("cluster", g.Name).Int("endpoints", g.Endpoints).Int("down", g.Down).
+			Msg("a cluster is no longer down as a whole")
+		return
+	}
+	a.log.Error().Str("event", "cluster_down").Str("cluster", g.Name).Int("endpoints", g.Endpoints).Time("since", g.Since).
+		Msg("all endpoints of a cluster are down")
+}
+
+// zone logs that a zone went down as a whole, or no longer is down.
+func (a *alarms) zone(g *tally.GroupChange) {
+	if g.Over {
+		a.log.Warn().Str("event", "zone_down_over").Str("zone", g.Name).Int("endpoints", g.Endpoints).Int("down", g.Down).
+			Msg("a zone is no longer down as a whole")
+		return
+	}
+	a.log.Error().Str("event", "zone_down").Str("zone", g.Name).Int("endpoints", g.Endpoints).Time("since", g.Since).
+		Msg("all endpoints in a zone are down")
+}
+
+// stateMetrics show clusters by how much of each is down.
+type stateMetrics struct {
+	states [attention.Unobserved + 1]prometheus.Gauge
+}
+
+// stateNames are the names of attention.State in labels.
+var stateNames = [...]string{
+	attention.OK: "ok", attention.SomeDown: "some_down", attention.HalfDown: "half_down", attention.AllDown: "all_down", attention.Unobserved: "unobserved",
+}
+
+func newStateMetrics(f factory) stateMetrics {
+	var m stateMetrics
+	byState := f.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "hdsd_clusters_by_state", Help: "Clusters with checked endpoints, by how much of each is down.",
+	}, []string{"state"})
+	for state, name := range stateNames {
+		m.states[state] = byState.WithLabelValues(name)
+	}
+	return m
+}
+
+func (m *stateMetrics) set(counts tally.Counts) {
+	for state, n := range counts {
+		m.states[state].Set(float64(n))
+	}
+}

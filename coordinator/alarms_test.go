@@ -1,0 +1,121 @@
+package coordinator
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	"github.com/rs/zerolog"
+
+	"hdsd/api"
+	"hdsd/coordinator/attention"
+	"hdsd/health"
+	"hdsd/notify"
+	"hdsd/source"
+	"hdsd/store"
+)
+
+// zoned is a cluster in one zone.
+func zoned(name, zone string, addresses ...string) *source.Cluster {
+	c := web(name, addresses...)
+	for _, each := range c.Assignment.GetEndpoints() {
+		each.Locality = &corev3.Locality{Zone: zone}
+	}
+	return c
+}
+
+// wantTally holds that the running count is what counting everything gives.
+func (l *lab) wantTally() {
+	l.t.Helper()
+	n := l.core.upkeep.alarms.tally.Counts()
+	got := api.ClusterCounts{
+		OK: n[attention.OK], SomeDown: n[attention.SomeDown], HalfDown: n[attention.HalfDown], AllDown: n[attention.AllDown], Unobserved: n[attention.Unobserved],
+	}
+	if want := l.status().Clusters; got != want {
+		l.t.Fatalf("the tally has %+v, a full count %+v", got, want)
+	}
+}
+
+// TestClustersAndZonesThatGoDownAreLogged, each once: with how many and since when.
+func TestClustersAndZonesThatGoDownAreLogged(t *testing.T) {
+	l := newLab(t)
+	var log strings.Builder
+	l.core.log = zerolog.New(&log)
+	l.core.upkeep.alarms.log = l.core.log
+	told := map[notify.Key]bool{}
+	l.core.upkeep.alarms.tell = func(all []notify.Change) {
+		for _, c := range all {
+			told[c.Key] = !c.Over
+		}
+	}
+	l.serve(zoned("web", "a", "10.0.0.1:80", "10.0.0.2:80"), zoned("api", "b", "10.0.1.1:80"))
+	l.join("c0a", "c1b", "c2c")
+	l.pass(settle + 10*time.Second)
+	if strings.Contains(log.String(), "_down") || len(told) != 0 {
+		t.Fatalf("all is well, and the log is %s; told %v", log.String(), told)
+	}
+	l.truth["10.0.0.1:80"], l.truth["10.0.0.2:80"] = health.Unhealthy, health.Unhealthy
+	l.pass(20 * time.Second)
+	l.wantPublished("web", "10.0.0.2:80", health.Unhealthy)
+	for _, key := range []notify.Key{
+		{Kind: notify.ClusterDown, Cluster: "web"}, {Kind: notify.ZoneDown, Zone: "/a"},
+		{Kind: notify.EndpointDown, Cluster: "web", Zone: "a", Address: "10.0.0.1:80"},
+	} {
+		if !told[key] {
+			t.Errorf("%+v is not told: %v", key, told)
+		}
+	}
+	l.truth["10.0.0.1:80"] = health.Healthy
+	l.pass(20 * time.Second)
+	for _, want := range []string{
+		`{"level":"error","event":"cluster_down","cluster":"web","endpoints":2,"since":"2026-`, `"event":"cluster_down_over","cluster":"web","endpoints":2,"down":1,`,
+		`{"level":"error","event":"zone_down","zone":"/a","endpoints":2,"since":"2026-`, `"event":"zone_down_over","zone":"/a","endpoints":2,"down":1,`,
+	} {
+		if strings.Count(log.String(), want) != 1 {
+			t.Errorf("%s is there %d times in %s", want, strings.Count(log.String(), want), log.String())
+		}
+	}
+	if told[notify.Key{Kind: notify.ClusterDown, Cluster: "web"}] || !told[notify.Key{Kind: notify.EndpointDown, Cluster: "web", Zone: "a", Address: "10.0.0.2:80"}] {
+		t.Errorf("one is back: %v", told)
+	}
+}
+
+// TestTheTallyFollowsOverridesSourcesAndRestarts.
+func TestTheTallyFollowsOverridesSourcesAndRestarts(t *testing.T) {
+	l := newLab(t)
+	many := make([]string, 30)
+	for i := range many {
+		many[i] = fmt.Sprintf("10.0.2.%d:80", i)
+	}
+	l.serve(web("web", "10.0.0.1:80", "10.0.0.2:80"), web("many", many...))
+	l.pass(settle + time.Second)
+	l.join("c0a", "c1b", "c2c")
+	l.pass(10 * time.Second)
+	drain := store.Override{Scope: health.Endpoint{Cluster: "web"}, Status: health.Unhealthy, Reason: "disk", Author: "carl"}
+	if _, err := l.override(drain); err != nil {
+		t.Fatal(err)
+	}
+	l.pass(time.Second)
+	for _, id := range []string{"c0a", "c1b", "c2c"} {
+		l.lose(id)
+	}
+	l.pass(20 * time.Second) // web is observed by its override
+	l.say(web("web", "10.0.0.2:80", "10.0.0.3:80"), web("new", "10.0.3.1:80"))
+	l.pass(20 * time.Second)
+	l.join("c0a", "c1b", "c2c")
+	l.truth["10.0.3.1:80"] = health.Unhealthy
+	l.pass(20 * time.Second)
+	if n := l.core.upkeep.alarms.tally.Counts(); n[attention.AllDown] != 2 {
+		t.Errorf("%v", n)
+	}
+	l.restart()
+	l.serve(web("web", "10.0.0.2:80", "10.0.0.3:80"), web("new", "10.0.3.1:80"))
+	l.pass(settle + 10*time.Second)
+	l.join("c0a", "c1b", "c2c")
+	l.pass(20 * time.Second)
+	if n := l.core.upkeep.alarms.tally.Counts(); n[attention.AllDown] != 2 {
+		t.Errorf("after a restart: %v", n)
+	}
+}

@@ -1,0 +1,135 @@
+package tally
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"hdsd/coordinator/attention"
+	"hdsd/health"
+	"hdsd/notify"
+)
+
+// Effects is what changed.
+type Effects struct {
+	Clusters   []GroupChange
+	Zones      []GroupChange
+	Conditions []notify.Change
+}
+
+// GroupChange is a cluster or a zone that is down as a whole, or no longer is.
+type GroupChange struct {
+	Name      string // of a cluster, or "region/zone"
+	Endpoints int
+	Down      int
+	Since     time.Time // when the last endpoint went down
+	Over      bool
+}
+
+// Take returns what changed since it was last called.
+func (t *Tally) Take() Effects {
+	for _, name := range slices.Sorted(maps.Keys(t.dirty)) {
+		t.judge(name, t.dirty[name])
+	}
+	clear(t.dirty)
+	if t.recount {
+		maps.Copy(t.unclean, t.zones)
+		t.recount = false
+	}
+	for _, in := range slices.SortedFunc(maps.Keys(t.unclean), health.Locality.Compare) {
+		t.judgeZone(in, t.unclean[in])
+	}
+	clear(t.unclean)
+	taken := t.effects
+	t.effects = Effects{}
+	return taken
+}
+
+// judge finds out how a cluster is as a whole.
+func (t *Tally) judge(name string, k *cluster) {
+	if k.counted {
+		t.counts[k.state]--
+	}
+	if k.counted = k.endpoints > 0; k.counted {
+		k.state = attention.StateOf(k.endpoints, k.down, k.observed+k.overridden)
+		t.counts[k.state]++
+	}
+	if isDown := k.endpoints > 0 && k.down == k.endpoints; isDown != k.isDown {
+		k.isDown = isDown
+		g := GroupChange{Name: name, Endpoints: k.endpoints, Down: k.down, Since: k.latest, Over: !isDown}
+		t.effects.Clusters = append(t.effects.Clusters, g)
+		t.effects.change(!isDown, notify.Condition{
+			Key: notify.Key{Kind: notify.ClusterDown, Cluster: name}, Since: g.Since, Command: "hdsd endpoints " + attention.Quoted(name),
+			Text: fmt.Sprintf("cluster %s: %d of %s down", name, g.Down, endpoints(g.Endpoints)),
+		})
+	}
+	hidden := k.down - len(k.shown)
+	if (hidden > 0) != (k.hidden > 0) {
+		t.effects.change(hidden == 0, notify.Condition{
+			Key: notify.Key{Kind: notify.EndpointDown, Cluster: name}, Since: k.latest, Command: "hdsd endpoints " + attention.Quoted(name),
+			Text: fmt.Sprintf("cluster %s: %s more down than are told one by one", name, endpoints(hidden)),
+		})
+	}
+	k.hidden = hidden
+}
+
+// judgeZone finds out whether a zone is down as a whole. The only zone is not, beside its
+// clusters.
+func (t *Tally) judgeZone(in health.Locality, z *zone) {
+	named := 0
+	for _, each := range t.zones {
+		if each.endpoints > 0 {
+			named++
+		}
+		if named > 1 {
+			break
+		}
+	}
+	isDown := z.down == z.endpoints && z.endpoints >= smallestZone && named > 1
+	if z.endpoints == 0 && z.down == 0 {
+		delete(t.zones, in)
+	}
+	if isDown == z.isDown {
+		return
+	}
+	z.isDown = isDown
+	g := GroupChange{Name: in.Region + "/" + in.Zone, Endpoints: z.endpoints, Down: z.down, Since: z.latest, Over: !isDown}
+	t.effects.Zones = append(t.effects.Zones, g)
+	t.effects.change(!isDown, notify.Condition{
+		Key: notify.Key{Kind: notify.ZoneDown, Zone: g.Name}, Since: g.Since, Command: "hdsd endpoints --health UNHEALTHY",
+		Text: fmt.Sprintf("zone %s: all of its %s down", g.Name, endpoints(g.Endpoints)),
+	})
+}
+
+func (e *Effects) change(over bool, c notify.Condition) {
+	e.Conditions = append(e.Conditions, notify.Change{Condition: c, Over: over})
+}
+
+func (e *Effects) begin(c notify.Condition) { e.change(false, c) }
+
+func (e *Effects) end(key notify.Key) { e.change(true, notify.Condition{Key: key}) }
+
+func endpointKey(key *health.Endpoint) notify.Key {
+	in := strings.Trim(strings.Join([]string{key.Locality.Region, key.Locality.Zone, key.Locality.SubZone}, "/"), "/")
+	return notify.Key{Kind: notify.EndpointDown, Cluster: key.Cluster, Zone: in, Address: key.Address}
+}
+
+func endpointDown(e *Endpoint) notify.Condition {
+	text := fmt.Sprintf("endpoint %s of cluster %s is %s", e.Key.Address, e.Key.Cluster, e.Status)
+	if e.Reason != "" {
+		text += ": " + e.Reason
+	}
+	return notify.Condition{
+		Key: endpointKey(e.Key), Since: e.Since, Text: text,
+		Command: "hdsd endpoints " + attention.Quoted(e.Key.Cluster) + " " + attention.Quoted(e.Key.Address),
+	}
+}
+
+func endpoints(n int) string {
+	if n == 1 {
+		return "1 endpoint"
+	}
+	return fmt.Sprintf("%d endpoints", n)
+}

@@ -1,0 +1,242 @@
+package tally
+
+import (
+	"iter"
+	"time"
+
+	"hdsd/coordinator/attention"
+	"hdsd/health"
+)
+
+// Limits of the endpoints that are conditions of their own.
+const (
+	EachCluster = 10
+	EachFleet   = 500
+)
+
+// smallestZone is the number of endpoints from which on a zone can be down as a whole.
+const smallestZone = 2
+
+// Endpoint is how an endpoint of a checked cluster is.
+type Endpoint struct {
+	Hash       health.Hash
+	Key        *health.Endpoint
+	Status     health.Status
+	Overridden bool
+	Since      time.Time
+	Reason     string
+}
+
+// Counts holds numbers of clusters by attention.State.
+type Counts [attention.Unobserved + 1]int
+
+// Tally counts what is down.
+type Tally struct {
+	clusters map[string]*cluster
+	zones    map[health.Locality]*zone // by region and zone
+	counts   Counts
+	shown    int // endpoints that are conditions of their own
+	dirty    map[string]*cluster
+	unclean  map[health.Locality]*zone
+	recount  bool // there are more or fewer zones
+	effects  Effects
+}
+
+// cluster is what is known of a cluster.
+type cluster struct {
+	endpoints, down, overridden, observed int
+
+	latest time.Time            // when an endpoint of it went down last
+	marks  map[health.Hash]mark // endpoints that are down or overridden
+	places map[health.Locality]int
+	state  attention.State
+	isDown bool
+	shown  map[health.Hash]health.Endpoint
+	hidden int // as the condition says; 0: there is none
+
+	counted bool // in Counts
+}
+
+// mark is an endpoint that is down or overridden.
+type mark struct {
+	zone             health.Locality
+	down, overridden bool
+}
+
+// zone is what is known of a zone that has a name.
+type zone struct {
+	endpoints, down int
+	latest          time.Time
+	isDown          bool
+}
+
+// New makes an empty Tally.
+func New() *Tally {
+	return &Tally{
+		clusters: map[string]*cluster{}, zones: map[health.Locality]*zone{},
+		dirty: map[string]*cluster{}, unclean: map[health.Locality]*zone{},
+	}
+}
+
+// Counts returns the numbers of clusters by their state, as of the last Take.
+func (t *Tally) Counts() Counts { return t.counts }
+
+// SetCluster sets all endpoints of a checked cluster, and how many have a believed vote.
+func (t *Tally) SetCluster(name string, observed int, endpoints iter.Seq[Endpoint]) {
+	k := t.clusters[name]
+	if k == nil {
+		k = &cluster{shown: map[health.Hash]health.Endpoint{}}
+		t.clusters[name] = k
+	}
+	t.clear(k)
+	k.observed = observed
+	for e := range endpoints {
+		in := zoneOf(e.Key)
+		k.endpoints++
+		k.places[in]++
+		if e.Status.Down() || e.Overridden {
+			t.mark(k, name, &e)
+		}
+	}
+	for in, n := range k.places {
+		t.grow(in, n)
+	}
+	for hash, key := range k.shown {
+		if !k.marks[hash].down {
+			t.unshow(k, hash, &key)
+		}
+	}
+	t.dirty[name] = k
+}
+
+// clear forgets the endpoints of a cluster, but not which are shown.
+func (t *Tally) clear(k *cluster) {
+	for _, m := range k.marks {
+		if m.down {
+			t.lower(m.zone, -1)
+		}
+	}
+	for in, n := range k.places {
+		t.grow(in, -n)
+	}
+	k.endpoints, k.down, k.overridden, k.latest = 0, 0, 0, time.Time{}
+	k.marks, k.places = map[health.Hash]mark{}, map[health.Locality]int{}
+}
+
+// Remove forgets a cluster, or one that is not checked any more.
+func (t *Tally) Remove(name string) {
+	k := t.clusters[name]
+	if k == nil {
+		return
+	}
+	t.clear(k)
+	for hash, key := range k.shown {
+		t.unshow(k, hash, &key)
+	}
+	t.judge(name, k)
+	delete(t.dirty, name)
+	delete(t.clusters, name)
+}
+
+// SetEndpoint sets how an endpoint is. It ignores endpoints of clusters that are not there.
+func (t *Tally) SetEndpoint(e *Endpoint) {
+	k := t.clusters[e.Key.Cluster]
+	if k == nil {
+		return
+	}
+	if was, ok := k.marks[e.Hash]; ok {
+		t.unmark(k, e.Hash, was)
+	}
+	if e.Status.Down() || e.Overridden {
+		t.mark(k, e.Key.Cluster, e)
+	}
+	if key, shown := k.shown[e.Hash]; shown && !e.Status.Down() {
+		t.unshow(k, e.Hash, &key)
+	}
+	t.dirty[e.Key.Cluster] = k
+}
+
+// SetObserved sets how many endpoints of a cluster have a believed vote.
+func (t *Tally) SetObserved(name string, observed int) {
+	if k := t.clusters[name]; k != nil {
+		k.observed = observed
+		t.dirty[name] = k
+	}
+}
+
+func (t *Tally) mark(k *cluster, name string, e *Endpoint) {
+	m := mark{zone: zoneOf(e.Key), down: e.Status.Down(), overridden: e.Overridden}
+	k.marks[e.Hash] = m
+	if m.overridden {
+		k.overridden++
+	}
+	if !m.down {
+		return
+	}
+	k.down++
+	if e.Since.After(k.latest) {
+		k.latest = e.Since
+	}
+	t.lower(m.zone, 1)
+	if z := t.zones[m.zone]; z != nil && e.Since.After(z.latest) {
+		z.latest = e.Since
+	}
+	if _, shown := k.shown[e.Hash]; !shown && len(k.shown) < EachCluster && t.shown < EachFleet {
+		k.shown[e.Hash] = *e.Key
+		t.shown++
+		t.effects.begin(endpointDown(e))
+	}
+}
+
+func (t *Tally) unmark(k *cluster, hash health.Hash, was mark) {
+	delete(k.marks, hash)
+	if was.overridden {
+		k.overridden--
+	}
+	if was.down {
+		k.down--
+		t.lower(was.zone, -1)
+	}
+}
+
+func (t *Tally) unshow(k *cluster, hash health.Hash, key *health.Endpoint) {
+	delete(k.shown, hash)
+	t.shown--
+	t.effects.end(endpointKey(key))
+}
+
+// grow changes how many endpoints a zone has.
+func (t *Tally) grow(in health.Locality, by int) {
+	if in.Zone == "" || by == 0 {
+		return
+	}
+	z := t.zones[in]
+	if z == nil {
+		z = &zone{}
+		t.zones[in] = z
+	}
+	if (z.endpoints == 0) != (z.endpoints+by == 0) {
+		t.recount = true
+	}
+	z.endpoints += by
+	t.unclean[in] = z
+}
+
+// lower changes how many endpoints of a zone are down.
+func (t *Tally) lower(in health.Locality, by int) {
+	if in.Zone == "" {
+		return
+	}
+	z := t.zones[in]
+	if z == nil {
+		z = &zone{}
+		t.zones[in] = z
+	}
+	z.down += by
+	t.unclean[in] = z
+}
+
+// zoneOf returns the region and zone of an endpoint.
+func zoneOf(key *health.Endpoint) health.Locality {
+	return health.Locality{Region: key.Locality.Region, Zone: key.Locality.Zone}
+}
