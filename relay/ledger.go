@@ -57,7 +57,7 @@ type ledger struct {
 	order   []string // state of the world: the clusters as they came
 	version string   // state of the world: the control plane's
 	offers  []*offer
-	dirty   map[string]bool // health may have changed
+	dirty   map[string]bool // health may have changed; nil while none has
 
 	key    nodeKey
 	memory *memory
@@ -74,7 +74,7 @@ type ledger struct {
 func newLedger(k kind, delta bool, node [sha256.Size]byte, m *memory, tag string) *ledger {
 	return &ledger{
 		kind: k, delta: delta, stock: m.stock, key: nodeKey{node, k, delta}, memory: m,
-		held: map[string]*holding{}, dirty: map[string]bool{}, tag: tag,
+		held: map[string]*holding{}, tag: tag,
 	}
 }
 
@@ -167,12 +167,12 @@ func (l *ledger) refuse(o *offer) {
 		}
 		l.drop(h.now)
 		h.now, h.change = l.use(h.good), h.goodChange
-		l.dirty[name] = true
+		l.mark(name)
 	}
 	for name, h := range o.gone {
 		if l.held[name] == nil {
 			l.held[name] = h
-			l.dirty[name] = true
+			l.mark(name)
 			delete(o.gone, name)
 		}
 	}
@@ -351,10 +351,22 @@ func (l *ledger) marked(version string, changed bool) string {
 	return message.Mark(version, l.count)
 }
 
+// mark notes that the health of a name may have changed.
+func (l *ledger) mark(name string) {
+	if l.dirty == nil {
+		l.dirty = map[string]bool{}
+	}
+	l.dirty[name] = true
+}
+
 // push returns a response of hdsd's own with what has changed; nil: nothing has, or the
 // client has yet to answer.
 func (l *ledger) push(s *Server) []byte {
-	if len(l.dirty) == 0 || len(l.offers) > 0 {
+	if len(l.dirty) == 0 {
+		l.dirty = nil // its memory: after a start it had all names
+		return nil
+	}
+	if len(l.offers) > 0 {
 		return nil
 	}
 	var names []string

@@ -17,7 +17,7 @@ func (l *ledger) restore(name string, i *item, change uint64) {
 		l.forget(l.remove(name))
 	}
 	l.held[name] = &holding{now: i, good: l.use(i), change: change, goodChange: change}
-	l.dirty[name] = true
+	l.mark(name)
 }
 
 // resumeDelta restores what the client says it has, and hdsd remembers. The rest stays

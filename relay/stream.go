@@ -427,12 +427,12 @@ func (st *stream) touched() {
 		}
 		if all {
 			for name := range l.held {
-				l.dirty[name] = true
+				l.mark(name)
 			}
 		}
 		for s := range some {
 			if s.kind == l.kind && l.held[s.name] != nil {
-				l.dirty[s.name] = true
+				l.mark(s.name)
 			}
 		}
 	}

@@ -6,7 +6,7 @@ import "testing"
 // marked when it looks.
 func TestTheCoreWaitsForNoStream(t *testing.T) {
 	st := &stream{wake: make(chan struct{}, 1)}
-	l := &ledger{kind: assignments, held: map[string]*holding{"web": nil, "pay": {}, "log": {}}, dirty: map[string]bool{}}
+	l := &ledger{kind: assignments, held: map[string]*holding{"web": nil, "pay": {}, "log": {}}}
 	st.ledgers[assignments] = l
 	st.mu.Lock() // it is at work
 	st.touch([]subject{{assignments, "pay"}, {clusters, "log"}, {assignments, "nowhere"}})

@@ -183,6 +183,7 @@ func TestRelayedBytes(t *testing.T) {
 			<-n.ended
 		}
 	})
+	plain := throughProxy(t, p, nodes)
 	direct := s.startOf(ctx, p, p.address)
 	first := s.startOf(ctx, p, s.GRPC)
 	for _, n := range all {
@@ -225,8 +226,31 @@ func TestRelayedBytes(t *testing.T) {
 	t.Logf("first listener: %v without hdsd, %v through it for the first node, %v for one more; all nodes at once: p50 %v, last %v",
 		direct, first, known, starts[len(starts)/2], starts[len(starts)-1])
 	t.Logf("verdict to node: p50 %v, p99 %v", delays[len(delays)/2], delays[len(delays)*99/100])
-	t.Logf("a node costs %d kB and %v of processor time until all is quiet",
-		(after.anonymous-before.anonymous)/nodes/1000, (after.processor-before.processor)/time.Duration(nodes))
+	t.Logf("a node costs %d kB and %v of processor time until all is quiet; at a plain TCP proxy %d kB and %v",
+		(after.anonymous-before.anonymous)/nodes/1000, (after.processor-before.processor)/time.Duration(nodes), plain.anonymous/nodes/1000, plain.processor/time.Duration(nodes))
+}
+
+// throughProxy has nodes take everything from the control plane through a plain TCP proxy, and
+// returns what they have cost it.
+func throughProxy(t *testing.T, p *kindsPlane, nodes int) usage {
+	t.Helper()
+	address, pid := startProxy(t, p.address)
+	before := usageOf(t, pid)
+	ctx, cancel := context.WithCancel(t.Context())
+	all := make([]*relayedNode, nodes)
+	for i := range all {
+		all[i] = &relayedNode{t: t, kind: i % len(p.said), id: fmt.Sprintf("plain-%04d", i), synced: make(chan struct{}), ended: make(chan struct{})}
+		go all[i].run(ctx, address)
+	}
+	for _, n := range all {
+		<-n.synced
+	}
+	after := usageOf(t, pid)
+	cancel()
+	for _, n := range all {
+		<-n.ended
+	}
+	return usage{processor: after.processor - before.processor, anonymous: after.anonymous - before.anonymous}
 }
 
 // relayTo makes the coordinator a relay to a control plane, without sources.
