@@ -26,7 +26,7 @@ func TestProbesNeedNoCertificate(t *testing.T) {
 			t.Fatal(err)
 		}
 		request.Host = host
-		request.Header.Set("Content-Type", "application/json")
+		request.Header.Set("Content-Type", "text/plain")
 		answer, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: patience}).Do(request)
 		if err != nil {
 			return 0, err.Error()
@@ -48,11 +48,11 @@ func TestProbesNeedNoCertificate(t *testing.T) {
 			t.Errorf("%s by another's name: %d", path, code)
 		}
 	}
-	for _, path := range append(paths, "/", "/debug/pprof/") {
-		if path == "/healthz" || path == "/readyz" || path == "/metrics" {
-			continue
-		}
-		for _, method := range []string{"GET", "POST", "DELETE"} {
+	for _, path := range append(paths, "/", "/debug/pprof/", "//v1/endpoints", "/v1/../metrics", "/metrics/") {
+		for _, method := range []string{"GET", "POST", "DELETE", "OPTIONS"} {
+			if method == "GET" && (path == "/healthz" || path == "/readyz" || path == "/metrics") {
+				continue
+			}
 			if code, text := ask(method, path, ""); code != http.StatusNotFound {
 				t.Errorf("%s %s: %d %s", method, path, code, text)
 			}

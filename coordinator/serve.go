@@ -188,7 +188,7 @@ func (c *Coordinator) register() error {
 	if c.servers.probes != nil {
 		probes := &routes{ServeMux: http.NewServeMux()}
 		c.serveProbes(probes)
-		c.servers.probes.Handler = timed(patiently(c.guarded(probes)))
+		c.servers.probes.Handler = timed(patiently(probes.only(c.guarded(probes))))
 	}
 	if a := c.servers.admin; a != nil {
 		a.server.Handler = timed(patiently(c.guarded(c.servers.guard.Handler(false, a.handler()))))
