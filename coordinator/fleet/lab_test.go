@@ -201,7 +201,8 @@ func (l *lab) unassign(checker string, id health.EndpointID) {
 	}
 }
 
-// wantInStep holds that votes are expected for just the plan and the handovers.
+// wantInStep holds that votes are expected for just the plan, the handovers and what
+// newcomers check alone.
 func (l *lab) wantInStep() {
 	l.Helper()
 	want := map[string]map[health.EndpointID]bool{}
@@ -217,6 +218,11 @@ func (l *lab) wantInStep() {
 		}
 		for endpoint := range l.handovers[id] {
 			expect(id, endpoint)
+		}
+		for endpoint, alone := range l.samples[id] {
+			if alone {
+				expect(id, endpoint)
+			}
 		}
 	}
 	for id := range want {

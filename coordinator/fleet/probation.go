@@ -70,6 +70,7 @@ func (p *Probation) SetProbation(now time.Time, lasts time.Duration) {
 				p.remember(now, known)
 			}
 		}
+		p.open = p.open && p.isDeserted()
 	}
 	p.lookAt = now
 }
@@ -141,11 +142,14 @@ func (p *Probation) hushed() (count int) {
 	return count
 }
 
+// isDeserted reports whether nobody is established, is there and reports.
+func (p *Probation) isDeserted() bool { return p.present <= p.hushed() }
+
 // openFounding makes newcomers founders where nobody is established, is there and reports,
 // or may come back to its seats after a start.
 func (p *Probation) openFounding(now time.Time) {
 	f := p.fleet
-	if p.open || p.present > p.hushed() || f.settling && p.awaitsEstablished() {
+	if p.open || !p.isDeserted() || f.settling && p.awaitsEstablished() {
 		return
 	}
 	p.open, p.opened, p.joined = true, now, now
@@ -244,7 +248,7 @@ func (p *Probation) establish(now time.Time, known *checker, standIn bool) {
 		p.endSample(known)
 	}
 	known.newcomer = nil
-	p.present++
+	p.present += one(known.connected) // a founder may be lost meanwhile
 	p.remember(now, known)
 	if e := p.established[known.ID]; p.lasts > 0 {
 		if e.StandIn = (time.Time{}); standIn {

@@ -28,6 +28,7 @@ func (p *Probation) sample(known *checker, endpoints []health.EndpointID) {
 		alone = alone && !awaits
 		if sample[id] = alone; alone {
 			counted = append(counted, id)
+			f.handovers.end(id, known.ID) // its end would end these votes
 		}
 	}
 	if len(counted) > 0 && !known.newcomer.judged {

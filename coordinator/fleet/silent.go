@@ -74,6 +74,9 @@ func (f *Fleet) endSilence(now time.Time, id string) {
 	}
 	delete(f.silent, id)
 	f.doubt.changed, f.out.Recount = true, true
+	if f.checkers[id].newcomer == nil {
+		f.closeFounding(now)
+	}
 	if s.replaced() && !f.checkers[id].onProbation() {
 		f.checkers[id].cover = uncovered
 		f.expect(f.checkers[id])
