@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"sync/atomic"
@@ -81,6 +82,7 @@ type call struct {
 	facts  access.Facts
 	sees   access.Clusters         // when the call began
 	cancel context.CancelCauseFunc // nil: it is over before it matters
+	over   atomic.Bool             // its token has expired
 
 	mu        sync.Mutex
 	policy    *access.Policy // that authority is by
@@ -139,13 +141,22 @@ func (c *call) expire() (stop func()) {
 		return func() {}
 	}
 	timer := time.AfterFunc(time.Until(c.facts.Claims.Expires), func() {
+		c.over.Store(true)
 		authority := c.now()
-		denied := &access.Denied{Role: c.need.Role, Unknown: true, Reason: "the bearer token has expired"}
-		if err := c.check(&authority, denied); err != nil {
+		if err := c.check(&authority, c.expired()); err != nil {
 			c.cancel(&withdrawal{err})
 		}
 	})
 	return func() { timer.Stop() }
+}
+
+// expired says that the token has expired, or nothing where it has not. A mode that only
+// warns has let the call go on.
+func (c *call) expired() *access.Denied {
+	if !c.over.Load() {
+		return nil
+	}
+	return &access.Denied{Role: c.need.Role, Unknown: true, Reason: "the bearer token has expired"}
 }
 
 // isStale reports whether the authority is by a policy that is in force no more.
@@ -168,7 +179,7 @@ func (c *call) now() access.Authority {
 // again says why the call may not go on, or nil.
 func (c *call) again() error {
 	authority := c.now()
-	if err := c.check(&authority, authority.Allows(c.need)); err != nil {
+	if err := c.check(&authority, cmp.Or(c.expired(), authority.Allows(c.need))); err != nil {
 		return err
 	}
 	if !c.Clusters().Equal(c.sees) {

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -211,4 +212,40 @@ func TestATokenThatExpiresEndsItsCalls(t *testing.T) {
 	if w := ask(handler, "GET", "/v1/watch", "Bearer "+token); w.Code != 401 {
 		t.Errorf("afterwards: %d %s", w.Code, w.Body)
 	}
+}
+
+// TestATokenThatExpiredEndsItsCallsOnceThatCounts: in mode WARN it ended none.
+func TestATokenThatExpiredEndsItsCallsOnceThatCounts(t *testing.T) {
+	p := newProvider(t)
+	grant := p.grant("groups", "sre", access.Viewer)
+	g, metrics, _ := newGuard(policy(t, configv1.Access_WARN, grant))
+	begun, over := make(chan struct{}), make(chan struct{})
+	handler := g.Handler(false, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		close(begun)
+		<-over
+		if r.Context().Err() == nil {
+			t.Error("the call goes on")
+		}
+	}))
+	var open sync.WaitGroup
+	defer open.Wait()
+	open.Go(func() {
+		ask(handler, "GET", "/v1/watch", "Bearer "+p.token(map[string]any{"exp": time.Now().Add(time.Second).Unix()}))
+	})
+	<-begun
+	look := time.NewTicker(10 * time.Millisecond)
+	defer look.Stop()
+	for denied := 0; denied == 0; <-look.C { // until it expires
+		all, err := metrics.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, family := range all {
+			for _, m := range family.GetMetric() {
+				denied += int(m.GetCounter().GetValue())
+			}
+		}
+	}
+	g.SetPolicy(policy(t, configv1.Access_ENFORCE, grant))
+	close(over) // the policy has ended it already
 }
