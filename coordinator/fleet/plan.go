@@ -129,8 +129,8 @@ func (p *Plan) change(now time.Time, change assign.Change, out *Effects) {
 // a seat already checks the endpoint, so the planner reports no move for it.
 func (p *Plan) noteSeats() {
 	for checker, seats := range p.planner.Seats() {
-		if seats != p.seats[checker] {
-			p.seats[checker] = seats
+		before := p.seats[checker]
+		if p.seats[checker] = seats; seats != before { // one without seats is in the plan, too
 			if _, noted := p.changed[checker]; !noted {
 				p.changed[checker], p.pending = false, true
 			}

@@ -114,3 +114,32 @@ func TestWhoStoodInChecksWhatNobodyElseCan(t *testing.T) {
 		t.Errorf("votes of the one that stood in are expected on %d endpoints", n)
 	}
 }
+
+// TestAnotherIdentityWhileSettlingHasNoSeats, though the plan knows its id already, without
+// seats.
+func TestAnotherIdentityWhileSettlingHasNoSeats(t *testing.T) {
+	for _, leaves := range []bool{false, true} {
+		l := newLab(t, options(), 0, 0)
+		l.Fleet = New(options(), l)
+		l.Restore(nil)
+		l.RestoreEstablished(map[string]Established{"c0": {Seen: l.now}, "c1": {Seen: l.now}})
+		l.SetProbation(l.now, probationTime)
+		l.Begin(l.now)
+		for id := range health.EndpointID(30) {
+			l.add(id)
+		}
+		l.do(l.Apply(l.now))
+		l.join("c0")
+		l.lose("c0")
+		l.do(l.Connect(l.now, health.Checker{ID: "c0", Identity: "stranger", Locality: health.Locality{Region: "r", Zone: "1"}}))
+		l.join("c1")
+		if leaves {
+			l.lose("c0")
+		}
+		l.say(Opposite, "c0")
+		l.pass(20 * report)
+		if l.seats["c0"] != 0 || l.seats["c1"] != 30 || l.OnProbation("c0") == leaves {
+			t.Errorf("it leaves: %v; seats: %v", leaves, l.seats)
+		}
+	}
+}
