@@ -26,6 +26,12 @@ func (s *Service) ListAvailability(ctx context.Context, r *hdsdv1.ListAvailabili
 	if query.Start, query.End, err = period(r); err != nil {
 		return nil, err
 	}
+	if ranked, err := rankingOf(r); err != nil || ranked != nil {
+		if err != nil {
+			return nil, err
+		}
+		return s.rank(ctx, ranked, query, r.GetPageToken())
+	}
 	question := fmt.Sprintf("availability %q %q %v %v", query.Cluster, query.Address, query.Start, query.End)
 	if r.GetPageToken() != "" {
 		var position availabilityPosition

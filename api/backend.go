@@ -171,9 +171,11 @@ type AvailabilityPage struct {
 	Start, End time.Time
 }
 
-// Availability is how long an endpoint had each health.
+// Availability is how long an endpoint had each health. What is added up has the parts of
+// the endpoint that all have in common, or a checker.
 type Availability struct {
 	Endpoint    health.Endpoint
+	Checker     string
 	In          map[health.Status]time.Duration
 	Transitions int
 }

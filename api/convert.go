@@ -79,6 +79,9 @@ func availabilityMessage(a Availability) *hdsdv1.Availability {
 		DrainingSeconds:  a.In[health.Draining].Seconds(),
 		Transitions:      uint32(a.Transitions),
 	}
+	if a.Checker != "" {
+		m.Checker = &a.Checker
+	}
 	if observed := m.HealthySeconds + m.UnhealthySeconds; observed > 0 {
 		m.HealthyRatio = new(m.HealthySeconds / observed)
 	}

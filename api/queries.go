@@ -29,7 +29,11 @@ func (s queries) ListTransitions(ctx context.Context, r *hdsdv1.ListTransitionsR
 
 // ListAvailability implements hdsdv1.QueryServer.
 func (s queries) ListAvailability(ctx context.Context, r *hdsdv1.ListAvailabilityRequest) (*hdsdv1.ListAvailabilityResponse, error) {
-	return answer(ctx, s.Service, r.GetPageSize(), r, s.Service.ListAvailability, func(a *hdsdv1.ListAvailabilityResponse) int { return len(a.GetAvailability()) })
+	rows := r.GetPageSize()
+	if (r.GetBy() != "" || r.GetSlo() != "") && rows >= 0 {
+		rows = max(rows, MaxPageSize) // it reads all before it shows some
+	}
+	return answer(ctx, s.Service, rows, r, s.Service.ListAvailability, func(a *hdsdv1.ListAvailabilityResponse) int { return len(a.GetAvailability()) })
 }
 
 // ListIncidents implements hdsdv1.QueryServer.

@@ -68,6 +68,8 @@ func (o *object) availability(m *hdsdv1.Availability) {
 	o.float("drainingSeconds", m.GetDrainingSeconds())
 	o.optionalFloat("healthyRatio", m.HealthyRatio)
 	o.number("transitions", m.GetTransitions())
+	o.optionalString("checker", m.Checker)
+	o.optionalFloat("budgetLeft", m.BudgetLeft)
 }
 
 func (o *object) observation(m *hdsdv1.Observation) {

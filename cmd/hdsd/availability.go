@@ -11,23 +11,28 @@ import (
 
 var availabilityHeader = []string{
 	"cluster", "address", "locality", "healthy_ratio", "healthy_seconds", "unhealthy_seconds", "unknown_seconds",
-	"degraded_seconds", "draining_seconds", "transitions",
+	"degraded_seconds", "draining_seconds", "transitions", "checker", "budget_left",
 }
 
 func newAvailability() *cobra.Command {
 	var c client
-	var since, until string
+	var since, until, by, slo string
 	command := &cobra.Command{
 		Use:   "availability [CLUSTER [ADDRESS]]",
 		Short: "Show how long endpoints were healthy",
 		Long: `availability adds up, from the recorded changes, how long each endpoint had which
 health. TIMEOUT counts as unhealthy; healthy_ratio is healthy / (healthy +
-unhealthy).`,
-		Example: "  hdsd availability --since 30d\n  hdsd availability web --since 2026-01-01T00:00:00Z --until 2026-02-01T00:00:00Z",
+unhealthy).
+
+With --by, it adds up endpoints. With --slo, it shows which share of the error
+budget is left: 100 % is all of it, below 0 % it is overdrawn. With either, the
+worst come first. --by checker shows the health by each checker's own votes, as
+the recorded changes have them.`,
+		Example: "  hdsd availability --since 30d\n  hdsd availability web --since 2026-01-01T00:00:00Z --until 2026-02-01T00:00:00Z\n  hdsd availability --by zone --slo 99.9% --since 30d",
 		Args:    endpointArgs,
 		RunE: func(command *cobra.Command, args []string) error {
 			cluster, address := c.about(args)
-			request := &hdsdv1.ListAvailabilityRequest{Cluster: cluster, Address: address}
+			request := &hdsdv1.ListAvailabilityRequest{Cluster: cluster, Address: address, By: by, Slo: slo}
 			var err error
 			if request.StartTime, request.EndTime, err = parsePeriod(since, until, now()); err != nil {
 				return err
@@ -52,6 +57,10 @@ unhealthy).`,
 	command.ValidArgsFunction = c.completeEndpoint
 	command.Flags().StringVar(&since, "since", "", "from this `time` on ("+timeForms+"; default: all of the history)")
 	command.Flags().StringVar(&until, "until", "", "before this `time` (as --since; default: now)")
+	command.Flags().StringVar(&by, "by", "", "what a row is about: endpoint, locality, zone, cluster or checker")
+	command.Flags().StringVar(&slo, "slo", "", "show what is left of the error budget of this `objective`, such as 99.9% or 0.999")
+	completeWords(command, "by", "endpoint", "locality", "zone", "cluster", "checker")
+	completeWords(command, "slo", "99%", "99.9%", "99.99%")
 	completeWords(command, "since")
 	completeWords(command, "until")
 	return command
@@ -62,10 +71,14 @@ func availabilityCells(a *hdsdv1.Availability) []string {
 	if a.HealthyRatio != nil {
 		ratio = strconv.FormatFloat(a.GetHealthyRatio(), 'f', 6, 64)
 	}
+	budget := ""
+	if a.BudgetLeft != nil {
+		budget = strconv.FormatFloat(a.GetBudgetLeft(), 'f', 4, 64)
+	}
 	return []string{
 		a.GetCluster(), a.GetAddress(), localityCell(a.GetLocality()), ratio,
 		secondsCell(a.GetHealthySeconds()), secondsCell(a.GetUnhealthySeconds()), secondsCell(a.GetUnknownSeconds()),
-		secondsCell(a.GetDegradedSeconds()), secondsCell(a.GetDrainingSeconds()), number(a.GetTransitions()),
+		secondsCell(a.GetDegradedSeconds()), secondsCell(a.GetDrainingSeconds()), number(a.GetTransitions()), a.GetChecker(), budget,
 	}
 }
 

@@ -43,6 +43,10 @@ var looks = map[string]table.Look{
 	"unasked":             {Text: unlessNone, Style: always(table.Red), Optional: true},
 	"type":                {Text: service},
 	"transitions":         {Title: "changes"},
+	"cluster":             {Optional: true},
+	"address":             {Optional: true},
+	"checker":             {Optional: true},
+	"budget_left":         {Title: "budget left", Text: table.Percent, Style: badIfOverdrawn, Optional: true},
 	"healthy_ratio":       {Title: "available", Text: table.Percent},
 	"healthy_seconds":     {Title: "healthy", Text: table.Lasting},
 	"unhealthy_seconds":   {Title: "unhealthy", Text: table.Lasting},
@@ -70,6 +74,13 @@ func healthStyle(health string) table.Style {
 
 func badIfNot(cell string) table.Style {
 	if cell == "false" {
+		return table.Red
+	}
+	return table.Plain
+}
+
+func badIfOverdrawn(cell string) table.Style {
+	if strings.HasPrefix(cell, "-") {
 		return table.Red
 	}
 	return table.Plain

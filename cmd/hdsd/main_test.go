@@ -223,11 +223,11 @@ func TestFiltersAreAskedFor(t *testing.T) {
 
 func TestAvailabilityOfAPeriod(t *testing.T) {
 	f := newFake()
-	status, _, errors := hdsd(t, "availability", "web", "10.0.0.1:8080", "--since", "2026-01-01T00:00:00Z", "--until", "2026-01-02T00:00:00Z", "--server", serveFake(t, f))
+	status, _, errors := hdsd(t, "availability", "web", "10.0.0.1:8080", "--since", "2026-01-01T00:00:00Z", "--until", "2026-01-02T00:00:00Z", "--by", "zone", "--slo", "99%", "--server", serveFake(t, f))
 	if status != exitDone || len(f.periods) != 1 {
 		t.Fatal(errors)
 	}
-	if r := f.periods[0]; r.GetCluster() != "web" || r.GetAddress() != "10.0.0.1:8080" || r.GetEndTime().AsTime().Sub(r.GetStartTime().AsTime()) != 24*time.Hour {
+	if r := f.periods[0]; r.GetCluster() != "web" || r.GetAddress() != "10.0.0.1:8080" || r.GetBy() != "zone" || r.GetSlo() != "99%" || r.GetEndTime().AsTime().Sub(r.GetStartTime().AsTime()) != 24*time.Hour {
 		t.Errorf("asked for %v", r)
 	}
 }

@@ -88,7 +88,7 @@ func TestAnswersAreAsTheDocumentSays(t *testing.T) {
 		"/v1/transitions?cluster=web&address=" + up + "&startTime=2001-01-01T00:00:00Z&endTime=" + now + "&newestFirst=true&pageSize=1&pageToken=",
 		"/v1/availability?cluster=web&address=" + up + "&startTime=2001-01-01T00:00:00Z&endTime=" + now + "&pageSize=1&pageToken=",
 		"/v1/incidents?cluster=web&id=x&open=true&startTime=2001-01-01T00:00:00Z&endTime=" + now + "&pageSize=1&pageToken=", "/v1/incidents",
-		"/v1/availability", "/v1/clusters?pageSize=2&pageToken=", "/v1/clusters", "/v1/checkers?pageSize=0&pageToken=", "/v1/clients?pageSize=2&pageToken=", "/v1/clients",
+		"/v1/availability", "/v1/availability?by=zone&slo=99.9%25", "/v1/availability?by=checker&slo=0.5&pageSize=1", "/v1/clusters?pageSize=2&pageToken=", "/v1/clusters", "/v1/checkers?pageSize=0&pageToken=", "/v1/clients?pageSize=2&pageToken=", "/v1/clients",
 		"/v1/openapi.json", "/v1/freeze", "/v1/trust", "/v1/clock", "/v1/overrides", "/v1/overrides?pageSize=1&pageToken=", "/v1/sources", "/v1/status",
 		"/v1/audit?startTime=2001-01-01T00:00:00Z&endTime=" + now + "&newestFirst=true&pageSize=1&pageToken=", "/v3/discovery:client_status?node_id=dp-1&exclude_resource_contents=true",
 	} {
@@ -104,6 +104,9 @@ func TestAnswersAreAsTheDocumentSays(t *testing.T) {
 	}
 	for _, path := range []string{"endpoints", "transitions", "incidents", "availability", "watch", "clusters", "checkers", "clients", "freeze", "trust", "clock", "overrides", "audit", "sources", "status"} {
 		s.refused("/v1/"+path+"?nonsense=1", http.StatusBadRequest)
+	}
+	for _, wrong := range []string{"by=rack", "slo=1", "slo=x"} {
+		s.refused("/v1/availability?"+wrong, http.StatusBadRequest)
 	}
 	s.refused("/v1/nothing", http.StatusNotFound)
 	s.refused("/v1/", http.StatusNotFound)

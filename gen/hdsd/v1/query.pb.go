@@ -2307,7 +2307,13 @@ type Availability struct {
 	// 0.
 	HealthyRatio *float64 `protobuf:"fixed64,9,opt,name=healthy_ratio,json=healthyRatio,proto3,oneof" json:"healthy_ratio,omitempty"`
 	// Number of transitions in the period.
-	Transitions   uint32 `protobuf:"varint,10,opt,name=transitions,proto3" json:"transitions,omitempty"`
+	Transitions uint32 `protobuf:"varint,10,opt,name=transitions,proto3" json:"transitions,omitempty"`
+	// Node id of the checker, by checker; absent otherwise.
+	Checker *string `protobuf:"bytes,60,opt,name=checker,proto3,oneof" json:"checker,omitempty"`
+	// Share of the error budget that is left: 1 - (1 - healthy_ratio) / (1 - slo).
+	// 1 is all of it, 0 none; below 0 it is overdrawn. Absent without slo or
+	// healthy_ratio.
+	BudgetLeft    *float64 `protobuf:"fixed64,61,opt,name=budget_left,json=budgetLeft,proto3,oneof" json:"budget_left,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2412,7 +2418,22 @@ func (x *Availability) GetTransitions() uint32 {
 	return 0
 }
 
-// ListAvailabilityRequest narrows the list; empty fields do not.
+func (x *Availability) GetChecker() string {
+	if x != nil && x.Checker != nil {
+		return *x.Checker
+	}
+	return ""
+}
+
+func (x *Availability) GetBudgetLeft() float64 {
+	if x != nil && x.BudgetLeft != nil {
+		return *x.BudgetLeft
+	}
+	return 0
+}
+
+// ListAvailabilityRequest narrows the list; empty fields do not. With by or slo,
+// the rows are in the order of healthy_ratio, worst first.
 type ListAvailabilityRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name of a cluster.
@@ -2427,7 +2448,15 @@ type ListAvailabilityRequest struct {
 	// Largest number of endpoints to answer; 1,000 by default, at most 10,000.
 	PageSize int32 `protobuf:"varint,5,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// next_page_token of the answer before.
-	PageToken     string `protobuf:"bytes,6,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	PageToken string `protobuf:"bytes,6,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	// What a row is about: endpoint (by default), locality, zone, cluster or
+	// checker. Rows about several endpoints add up their times. By checker, times
+	// are those that endpoints had by its own votes, as the transitions recorded
+	// them. At most 100,000 rows.
+	By string `protobuf:"bytes,60,opt,name=by,proto3" json:"by,omitempty"`
+	// A service level objective: the wanted healthy_ratio between 0 and 1, such as
+	// 0.999 or 99.9%.
+	Slo           string `protobuf:"bytes,61,opt,name=slo,proto3" json:"slo,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2500,6 +2529,20 @@ func (x *ListAvailabilityRequest) GetPageSize() int32 {
 func (x *ListAvailabilityRequest) GetPageToken() string {
 	if x != nil {
 		return x.PageToken
+	}
+	return ""
+}
+
+func (x *ListAvailabilityRequest) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+func (x *ListAvailabilityRequest) GetSlo() string {
+	if x != nil {
+		return x.Slo
 	}
 	return ""
 }
@@ -3852,7 +3895,7 @@ const file_hdsd_v1_query_proto_rawDesc = "" +
 	"\bcheckers\x18\x01 \x03(\v2\x10.hdsd.v1.CheckerR\bcheckers\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12\x1f\n" +
 	"\vplan_digest\x18\x03 \x01(\tR\n" +
-	"planDigest\"\xb1\x03\n" +
+	"planDigest\"\x92\x04\n" +
 	"\fAvailability\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\tR\acluster\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12:\n" +
@@ -3864,8 +3907,14 @@ const file_hdsd_v1_query_proto_rawDesc = "" +
 	"\x10draining_seconds\x18\b \x01(\x01R\x0fdrainingSeconds\x12(\n" +
 	"\rhealthy_ratio\x18\t \x01(\x01H\x00R\fhealthyRatio\x88\x01\x01\x12 \n" +
 	"\vtransitions\x18\n" +
-	" \x01(\rR\vtransitionsB\x10\n" +
-	"\x0e_healthy_ratio\"\xfb\x01\n" +
+	" \x01(\rR\vtransitions\x12\x1d\n" +
+	"\achecker\x18< \x01(\tH\x01R\achecker\x88\x01\x01\x12$\n" +
+	"\vbudget_left\x18= \x01(\x01H\x02R\n" +
+	"budgetLeft\x88\x01\x01B\x10\n" +
+	"\x0e_healthy_ratioB\n" +
+	"\n" +
+	"\b_checkerB\x0e\n" +
+	"\f_budget_left\"\x9d\x02\n" +
 	"\x17ListAvailabilityRequest\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\tR\acluster\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x129\n" +
@@ -3874,7 +3923,9 @@ const file_hdsd_v1_query_proto_rawDesc = "" +
 	"\bend_time\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\aendTime\x12\x1b\n" +
 	"\tpage_size\x18\x05 \x01(\x05R\bpageSize\x12\x1d\n" +
 	"\n" +
-	"page_token\x18\x06 \x01(\tR\tpageToken\"}\n" +
+	"page_token\x18\x06 \x01(\tR\tpageToken\x12\x0e\n" +
+	"\x02by\x18< \x01(\tR\x02by\x12\x10\n" +
+	"\x03slo\x18= \x01(\tR\x03slo\"}\n" +
 	"\x18ListAvailabilityResponse\x129\n" +
 	"\favailability\x18\x01 \x03(\v2\x15.hdsd.v1.AvailabilityR\favailability\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xeb\x02\n" +
