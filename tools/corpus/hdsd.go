@@ -50,7 +50,7 @@ const configuration = `
 grpc: {address: "127.0.0.1:0"}
 http: {address: "127.0.0.1:0"}
 data_dir: data
-sources: [{name: corpus, config_source: {path_config_source: {path: %q}}}]
+sources: [{name: corpus, config_source: {path_config_source: {path: %q}}, resolve_names: %t}]
 `
 
 const checkAll = `
@@ -59,8 +59,18 @@ default_health_checks:
   health_checks: [{timeout: 1s, interval: 5s, unhealthy_threshold: 2, healthy_threshold: 1, tcp_health_check: {}}]
 `
 
-// serve starts an hdsd that serves a set, and asks it.
-func serve(ctx context.Context, binary string, s *set, all bool) (o *outcome, err error) {
+// variant is how hdsd serves a set.
+type variant int
+
+const (
+	asItIs   variant = iota
+	checking         // with a default check for all clusters
+	naming           // and with the names in clusters resolved
+	variants
+)
+
+// serve starts an hdsd that serves a set, and asks it. A DNS server knows all names.
+func serve(ctx context.Context, binary string, s *set, v variant, dns string) (o *outcome, err error) {
 	folder, err := os.MkdirTemp("", "corpus-")
 	if err != nil {
 		return nil, err
@@ -71,9 +81,12 @@ func serve(ctx context.Context, binary string, s *set, all bool) (o *outcome, er
 		return nil, err
 	}
 	file := "set" + extension
-	settings := fmt.Sprintf(configuration, file)
-	if all {
+	settings := fmt.Sprintf(configuration, file, v == naming)
+	if v >= checking {
 		settings += checkAll
+	}
+	if v == naming {
+		settings += fmt.Sprintf("dns: {resolvers: [%q]}\n", dns)
 	}
 	for name, data := range map[string][]byte{file: data, "hdsd.yaml": []byte(settings)} {
 		if err := os.WriteFile(filepath.Join(folder, name), data, 0o600); err != nil {
@@ -109,6 +122,7 @@ func run(ctx context.Context, binary, folder string) (o *outcome, err error) {
 	o = &outcome{}
 	drained := make(chan struct{})
 	go func() { _, _ = io.Copy(io.Discard, lines); close(drained) }()
+	awaitReady(ctx, "http://"+httpAddress)
 	err = errors.Join(o.askClusters(ctx, "http://"+httpAddress, folder), o.askPublished(ctx, grpcAddress))
 	cancel()
 	<-drained
@@ -129,6 +143,32 @@ func awaitServing(lines *bufio.Reader) (grpc, http string) {
 		}
 		if err != nil {
 			return "", ""
+		}
+	}
+}
+
+// awaitReady waits until hdsd has all that its source says, names resolved. Some of it may be
+// wrong: then it is not ready, and says so where it is asked.
+func awaitReady(ctx context.Context, server string) {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	for {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, server+"/readyz", nil)
+		if err != nil {
+			return
+		}
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			return
+		}
+		response.Body.Close()
+		if response.StatusCode == http.StatusOK {
+			return
+		}
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-ctx.Done():
+			return
 		}
 	}
 }

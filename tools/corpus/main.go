@@ -64,7 +64,12 @@ func look(ctx context.Context, hdsd, envoy string, projects []project) (page str
 	if err != nil {
 		return "", err
 	}
-	v := &surveyor{hdsd: hdsd, room: room, judge: &judge{binary: envoy, folder: folder, known: map[[32]byte]string{}}}
+	resolver, err := startNames()
+	if err != nil {
+		return "", err
+	}
+	defer resolver.stop()
+	v := &surveyor{hdsd: hdsd, room: room, names: resolver, judge: &judge{binary: envoy, folder: folder, known: map[[32]byte]string{}}}
 	if err := v.judge.probe(ctx); err != nil {
 		return "", err
 	}

@@ -14,7 +14,8 @@ const about = "# hdsd on the configuration of others\n" +
 	"the Envoy bootstraps, Clusters and ClusterLoadAssignments in them: in xDS responses, config dumps, lists, Kubernetes\n" +
 	"objects and text within text. Each bootstrap, and all other resources of a file, are a *set*.\n" +
 	"\n" +
-	"- hdsd serves each set twice: as it is, and with a default TCP check for all clusters.\n" +
+	"- hdsd serves each set three times: as it is, with a default TCP check for all clusters, and with that and\n" +
+	"  `resolve_names`. A DNS server of this program answers each name with one address.\n" +
 	"- Envoy %s (`--mode validate`) judges each resource alone, as it was found and as hdsd publishes it. It gets a\n" +
 	"  bootstrap with the clusters and secrets that the resource names.\n" +
 	"- Files of certificates, keys and secrets that are not here are replaced, for both. Nothing else is changed.\n" +
@@ -46,7 +47,7 @@ func report(all []*survey) string {
 	}, "hdsd | Envoy")
 	d.WriteString("## Published as it came, and Envoy refuses it\n\n")
 	writeReasons(&d, judgements, func(j *judged) []string { return when(j.class() == asItCame, kindOfReason(j.given, j.name)) }, "Envoy")
-	d.WriteString("## Not checked, with a default check for all\n\nClusters, or endpoints of them.\n\n")
+	d.WriteString("## Not checked, with a default check for all and names resolved\n\nClusters, or endpoints of them.\n\n")
 	writeReasons(&d, judgements, func(j *judged) []string {
 		var kinds []string
 		for _, reason := range j.aside {
@@ -68,8 +69,8 @@ func when(is bool, reason string) []string {
 func writeTable(d *strings.Builder, all []*survey) {
 	d.WriteString("## By project\n\n" +
 		"| project | version | files | sets | whole sets refused | clusters | assignments | published | of these, Envoy refuses as it came | only as published | with fewer endpoints | " +
-		"not published: both refuse | **hdsd alone refuses** | Envoy cannot judge | clusters checked | with a default | endpoints then |\n|" +
-		strings.Repeat(" --- |", 17) + "\n")
+		"not published: both refuse | **hdsd alone refuses** | Envoy cannot judge | clusters checked | with a default | endpoints then | with names resolved, too | endpoints then |\n|" +
+		strings.Repeat(" --- |", 19) + "\n")
 	total := &survey{project: project{name: "all"}}
 	for _, s := range all {
 		writeRow(d, s)
@@ -81,8 +82,8 @@ func writeTable(d *strings.Builder, all []*survey) {
 
 func writeRow(d *strings.Builder, s *survey) {
 	var in [classes]int
-	var clusters, published, endpoints int
-	var checked [2]int
+	var clusters, published int
+	var checked, endpoints [variants]int
 	for _, j := range s.all {
 		in[j.class()]++
 		if j.published {
@@ -95,12 +96,12 @@ func writeRow(d *strings.Builder, s *survey) {
 			if j.checked[i] {
 				checked[i]++
 			}
+			endpoints[i] += j.endpoints[i]
 		}
-		endpoints += j.endpoints[1]
 	}
-	fmt.Fprintf(d, "| %s | %s | %d | %d | %d | %d | %d | %d | %d | %d | %d | %d | **%d** | %d | %d | %d | %d |\n", s.name, s.version, s.files, s.sets, s.refused,
+	fmt.Fprintf(d, "| %s | %s | %d | %d | %d | %d | %d | %d | %d | %d | %d | %d | **%d** | %d | %d | %d | %d | %d | %d |\n", s.name, s.version, s.files, s.sets, s.refused,
 		clusters, len(s.all)-clusters, published, in[asItCame], in[spoiled], in[thinned], in[bad], in[lost], in[unjudged],
-		checked[0], checked[1], endpoints)
+		checked[asItIs], checked[checking], endpoints[checking], checked[naming], endpoints[naming])
 }
 
 // writeList names all resources of a class.

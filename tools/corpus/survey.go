@@ -29,6 +29,7 @@ type surveyor struct {
 	hdsd  string
 	judge *judge
 	room  *room
+	names *names
 }
 
 // project surveys one, a few sets at a time.
@@ -82,13 +83,13 @@ func (s *survey) add(part *survey) {
 	s.all = append(s.all, part.all...)
 }
 
-// set judges one, as it is and with a default check for all.
+// set judges one, served in each way.
 func (v *surveyor) set(ctx context.Context, to *survey, s *set) error {
 	v.room.furnishSet(s)
-	var outcomes [2]*outcome
+	var outcomes [variants]*outcome
 	for i := range outcomes {
 		var err error
-		if outcomes[i], err = serve(ctx, v.hdsd, s, i == 1); err != nil {
+		if outcomes[i], err = serve(ctx, v.hdsd, s, variant(i), v.names.address()); err != nil {
 			return err
 		}
 	}
@@ -100,7 +101,7 @@ func (v *surveyor) set(ctx context.Context, to *survey, s *set) error {
 	for _, r := range s.resources {
 		j := &judged{resource: r, file: s.files[0]}
 		for i, o := range outcomes {
-			j.take(o, i)
+			j.take(o, variant(i))
 		}
 		var err error
 		if j.envoy, err = v.judge.found(ctx, r, secrets); err != nil {
@@ -114,7 +115,7 @@ func (v *surveyor) set(ctx context.Context, to *survey, s *set) error {
 	return nil
 }
 
-// published has Envoy judge what either hdsd made of a resource: of a cluster
+// published has Envoy judge what each hdsd made of a resource: of a cluster
 // whose endpoints are in it, what data planes take by EDS in their place as well.
 func (v *surveyor) published(ctx context.Context, s *set, j *judged, outcomes []*outcome, secrets *yaml.Node) (err error) {
 	for _, o := range outcomes {
@@ -159,9 +160,9 @@ func takesEDS(packed *anypb.Any) bool {
 }
 
 // take notes what one hdsd made of a resource.
-func (j *judged) take(o *outcome, variant int) {
+func (j *judged) take(o *outcome, v variant) {
 	c := o.clusters[j.name]
-	if variant == 0 {
+	if v == asItIs {
 		j.published = o.published[j.key()] != nil
 		if !j.published {
 			j.ours = o.reason(j.name)
@@ -170,15 +171,15 @@ func (j *judged) take(o *outcome, variant int) {
 	if j.url != clusterURL {
 		return
 	}
-	j.checked[variant] = c.Checked
+	j.checked[v] = c.Checked
 	aside := []string{}
 	for _, q := range c.Quarantined {
 		aside = append(aside, q.Reason)
 	}
 	if c.Checked {
-		j.endpoints[variant] = c.Endpoints - len(aside)
+		j.endpoints[v] = c.Endpoints - len(aside)
 	}
-	if variant == 1 {
+	if v == naming {
 		slices.Sort(aside)
 		j.aside = slices.Compact(aside)
 	}

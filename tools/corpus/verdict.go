@@ -26,13 +26,13 @@ type judged struct {
 	resource
 	project, file string
 	published     bool
-	ours          string   // why hdsd does not publish it
-	envoy         string   // why Envoy refuses it as it was found
-	given         string   // why Envoy refuses what hdsd publishes
-	fewer         bool     // endpoints are published than were found
-	checked       [2]bool  // as it is, and with a default for all
-	endpoints     [2]int   // that are checked
-	aside         []string // with a default for all: why it is not checked, or an endpoint of it
+	ours          string // why hdsd does not publish it
+	envoy         string // why Envoy refuses it as it was found
+	given         string // why Envoy refuses what hdsd publishes
+	fewer         bool   // endpoints are published than were found
+	checked       [variants]bool
+	endpoints     [variants]int // that are checked
+	aside         []string      // with a default for all: why it is not checked, or an endpoint of it
 }
 
 func (j *judged) class() class {

@@ -41,8 +41,9 @@ func TestAnOutcomeIsNoted(t *testing.T) {
 	}
 	a := judged{resource: resource{url: clusterURL, name: "a"}}
 	a.take(served, 0)
-	a.take(served, 1)
-	if !a.published || a.checked != [2]bool{true, true} || a.endpoints != [2]int{1, 1} || !slices.Equal(a.aside, []string{"a name"}) {
+	a.take(served, checking)
+	a.take(served, naming)
+	if !a.published || a.checked != [variants]bool{true, true, true} || a.endpoints != [variants]int{1, 1, 1} || !slices.Equal(a.aside, []string{"a name"}) {
 		t.Errorf("a is %+v", a)
 	}
 	b := judged{resource: resource{url: clusterURL, name: "b"}}
@@ -101,8 +102,8 @@ func TestTheReportCountsAndNames(t *testing.T) {
 		project: project{name: "example.com/p", version: "v1"}, files: 2, sets: 2, refused: 1,
 		all: []*judged{
 			{resource: r, project: "example.com/p", file: "x.yaml", ours: "no\nway"},
-			{resource: r, published: true, checked: [2]bool{false, true}, endpoints: [2]int{0, 4}},
-			{resource: r, published: true, checked: [2]bool{true, true}, endpoints: [2]int{1, 2}, aside: []string{`"x" is a name`, `"y" is a name`}},
+			{resource: r, published: true, checked: [variants]bool{false, true}, endpoints: [variants]int{0, 4}},
+			{resource: r, published: true, checked: [variants]bool{true, true}, endpoints: [variants]int{1, 2}, aside: []string{`"x" is a name`, `"y" is a name`}},
 			{resource: r, published: true, given: "bad", envoy: "bad"},
 			{resource: resource{url: assignmentURL}, ours: "no", envoy: "no"},
 		},
