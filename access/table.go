@@ -79,6 +79,8 @@ var Methods = map[string]Need{
 	"/hdsd.v1.Control/ListAudit":       wholeViewer,
 	"/hdsd.v1.Control/ListSources":     wholeChangeable,
 	"/hdsd.v1.Control/AcceptSource":    wholeOperator,
+	"/hdsd.v1.Control/ListReceivers":   wholeChangeable,
+	"/hdsd.v1.Control/NotifyTest":      wholeOperator,
 	"/hdsd.v1.Control/Freeze":          wholeOperator,
 	"/hdsd.v1.Control/Unfreeze":        wholeOperator,
 	"/hdsd.v1.Control/SetOverride":     operator,
@@ -152,6 +154,7 @@ var Paths = map[string]Path{
 	"/v1/trust":             {changeable, wholeOperator},
 	"/v1/clock":             {changeable, wholeOperator},
 	"/v1/sources":           {wholeChangeable, wholeOperator},
+	"/v1/notify":            {wholeChangeable, wholeOperator},
 
 	"/metrics": {wholeViewer, wholeViewer},
 	"/healthz": {open, open},

@@ -70,6 +70,13 @@ type Controller interface {
 	// the source after that.
 	AcceptSource(ctx context.Context, a SourceAcceptance) (accepted Held, now Source, err error)
 
+	// Receivers returns who is notified of what is wrong, without waiting.
+	Receivers() []Receiver
+
+	// NotifyTest sends a marked notification to a receiver, and returns whether that took
+	// it, and what it answered or why it could not be reached.
+	NotifyTest(ctx context.Context, name, author string) (ok bool, answer string, err error)
+
 	// Clock returns whether the machine's clock is doubted, without waiting.
 	Clock() Clock
 

@@ -26,6 +26,7 @@ var live = []string{
 	"checkers",
 	"access",
 	"relay.health",
+	"notify",
 }
 
 // Changes names the fields in which two configurations differ: those that can change

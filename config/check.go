@@ -78,6 +78,7 @@ func (c *checks) config(cfg *Config) {
 	c.limits(cfg.GetLimits())
 	c.dns(cfg)
 	c.access(cfg)
+	c.notify(cfg.GetNotify())
 }
 
 func (c *checks) duration(field string, d *durationpb.Duration, low, high time.Duration) {

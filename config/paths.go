@@ -30,6 +30,11 @@ func resolvePaths(cfg *Config, folder string) {
 			resolve(&tls.ClientCaFile)
 		}
 	}
+	for _, each := range cfg.GetNotify() {
+		if webhook := each.GetWebhook(); webhook != nil {
+			resolve(&webhook.SecretFile)
+		}
+	}
 	if upstream := cfg.GetRelay().GetUpstream().GetApiConfigSource(); upstream != nil {
 		resolveIn(upstream.ProtoReflect(), resolve)
 	}

@@ -23,7 +23,10 @@ type alarms struct {
 	metrics *stateMetrics
 	tally   *tally.Tally
 	tell    func([]notify.Change) // never waits; nil: nobody is told
+	known   func()                // called once all that is wrong was told; nil: nobody asks
 	pending []notify.Change
+
+	hasAnswers, settled bool
 }
 
 func newAlarms(log zerolog.Logger, m *stateMetrics) alarms {
@@ -97,6 +100,12 @@ func (a *alarms) follow(now time.Time, events []fleet.Event) {
 	}
 }
 
+// answered takes note that the sources have answered, or were given up.
+func (a *alarms) answered() { a.hasAnswers = true }
+
+// settle takes note that hdsd has settled.
+func (a *alarms) settle() { a.settled = true }
+
 // raise says what changed since it was last called.
 func (a *alarms) raise() {
 	e := a.tally.Take()
@@ -107,13 +116,14 @@ func (a *alarms) raise() {
 		a.zone(&e.Zones[i])
 	}
 	a.metrics.set(a.tally.Counts())
-	if a.pending = append(a.pending, e.Conditions...); len(a.pending) == 0 {
-		return
-	}
-	if a.tell != nil {
+	if a.pending = append(a.pending, e.Conditions...); len(a.pending) > 0 && a.tell != nil {
 		a.tell(a.pending)
 	}
 	a.pending = nil
+	if a.hasAnswers && a.settled && a.known != nil {
+		a.known()
+		a.known = nil
+	}
 }
 
 // cluster logs that a cluster went down as a whole, or no longer is down.

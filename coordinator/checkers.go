@@ -111,6 +111,7 @@ func (c *core) applyFleet(now, began time.Time, e fleet.Effects) {
 		c.forgetAbsent()
 		c.upkeep.forgetAt = now
 		c.rollout.Start(now)
+		c.upkeep.alarms.settle()
 	}
 	fleetLog{c.log, c.timing.grace}.write(e.Events)
 	c.upkeep.troubles.follow(now, e.Events)

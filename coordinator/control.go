@@ -8,6 +8,7 @@ import (
 
 	"hdsd/api"
 	"hdsd/coordinator/feed"
+	"hdsd/notify/send"
 	"hdsd/store"
 )
 
@@ -17,6 +18,7 @@ type control struct {
 	core  *core
 	store *store.Store
 	feed  *feed.Feed
+	hub   *send.Hub
 	*backups
 }
 

@@ -24,6 +24,7 @@ import (
 	"hdsd/eds"
 	configv1 "hdsd/gen/hdsd/config/v1"
 	"hdsd/hds"
+	"hdsd/notify/send"
 	"hdsd/relay"
 	"hdsd/store"
 )
@@ -52,7 +53,7 @@ type Coordinator struct {
 	feed     *feed.Feed
 	servers  *servers
 	query    *query.Backend
-	files    *fileOut // nil without data_planes.eds_directory
+	hub      *send.Hub
 	registry *prometheus.Registry
 	ready    readyState
 
@@ -164,6 +165,7 @@ func (c *Coordinator) wire() error {
 	}
 	c.query = query.New(from)
 	c.core.hds = c.hds
+	c.openHub()
 	c.core.restore(stored)
 	return nil
 }
@@ -294,6 +296,8 @@ func (c *Coordinator) start(ctx context.Context) (stopCore func(), err error) {
 	stop := make(chan struct{})
 	var owned sync.WaitGroup
 	owned.Go(func() { c.core.run(stop) })
+	telling, quiet := context.WithCancel(context.Background())
+	owned.Go(func() { c.hub.Run(telling) })
 	c.feed.Start(c.running, c.rules(c.config), func(d feed.Delivery) {
 		c.core.post(func() { c.core.apply(d, time.Now()) })
 	})
@@ -304,7 +308,7 @@ func (c *Coordinator) start(ctx context.Context) (stopCore func(), err error) {
 		_ = c.core.ask(c.running, c.eds.Complete)
 	default:
 	}
-	return func() { close(stop); owned.Wait() }, nil
+	return func() { close(stop); quiet(); owned.Wait() }, nil
 }
 
 // Reload applies another configuration, as far as that is possible without a restart.
@@ -330,6 +334,7 @@ func (c *Coordinator) Reload(next *configv1.Config) (needRestart []string, err e
 	if c.relay != nil {
 		c.relay.SetHealth(reloaded.GetRelay().GetHealth() == configv1.Relay_ON)
 	}
+	c.hub.Set(receivers(reloaded))
 	c.store.SetRetention(reloaded.GetHistory().GetRetention().AsDuration())
 	return needRestart, nil
 }
@@ -363,6 +368,7 @@ func (c *Coordinator) untilEnd(failures <-chan error) error {
 // ready. The core has the sources' answers already.
 func (c *Coordinator) complete() {
 	c.core.post(c.eds.Complete)
+	c.core.post(c.core.upkeep.alarms.answered)
 	c.readiness(true)
 	if unread := c.feed.GivenUp(); len(unread) > 0 {
 		c.log.Warn().Str("event", "sources_unread").Strs("sources", unread).

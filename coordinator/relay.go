@@ -19,6 +19,7 @@ import (
 type planeServers struct {
 	eds      *eds.Server
 	relay    *relay.Server                 // nil: there is none
+	files    *fileOut                      // nil without data_planes.eds_directory
 	rulesNow atomic.Pointer[catalog.Rules] // the latest
 }
 

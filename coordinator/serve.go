@@ -152,7 +152,7 @@ func (c *Coordinator) register() error {
 	queries.Register(decoded)
 	c.servers.queries = queries
 	operators := api.NewControl(&control{
-		core: c.core, store: c.store, feed: c.feed, backups: newBackups(c.store, c.core.done, c.registry, c.log),
+		core: c.core, store: c.store, feed: c.feed, hub: c.hub, backups: newBackups(c.store, c.core.done, c.registry, c.log),
 	})
 	operators.Register(decoded)
 	grpc_health_v1.RegisterHealthServer(c.servers.grpc, c.servers.health)
@@ -175,6 +175,7 @@ func (c *Coordinator) register() error {
 	mux.Handle(api.ClockPath, counted("/v1/", operators.MarkFrozen(changes)))
 	mux.Handle(api.PreviewPath, counted("/v1/", operators.MarkFrozen(changes)))
 	mux.Handle(api.SourcesPath, counted("/v1/", operators.MarkFrozen(changes)))
+	mux.Handle(api.NotifyPath, counted("/v1/", operators.MarkFrozen(changes)))
 	mux.Handle(api.AuditPath, counted("/v1/", operators.MarkFrozen(changes)))
 	mux.Handle(csds.Path, counted(csds.Path, c.csds.Handler()))
 	dataPlanes := c.eds.Handler()

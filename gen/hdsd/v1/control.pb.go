@@ -2101,6 +2101,317 @@ func (x *BackupResponse) GetData() []byte {
 	return nil
 }
 
+// ListReceiversRequest asks who is notified.
+type ListReceiversRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListReceiversRequest) Reset() {
+	*x = ListReceiversRequest{}
+	mi := &file_hdsd_v1_control_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListReceiversRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListReceiversRequest) ProtoMessage() {}
+
+func (x *ListReceiversRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_v1_control_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListReceiversRequest.ProtoReflect.Descriptor instead.
+func (*ListReceiversRequest) Descriptor() ([]byte, []int) {
+	return file_hdsd_v1_control_proto_rawDescGZIP(), []int{33}
+}
+
+// ListReceiversResponse lists who is notified.
+type ListReceiversResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// In the order of the configuration.
+	Receivers     []*Receiver `protobuf:"bytes,1,rep,name=receivers,proto3" json:"receivers,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListReceiversResponse) Reset() {
+	*x = ListReceiversResponse{}
+	mi := &file_hdsd_v1_control_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListReceiversResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListReceiversResponse) ProtoMessage() {}
+
+func (x *ListReceiversResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_v1_control_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListReceiversResponse.ProtoReflect.Descriptor instead.
+func (*ListReceiversResponse) Descriptor() ([]byte, []int) {
+	return file_hdsd_v1_control_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *ListReceiversResponse) GetReceivers() []*Receiver {
+	if x != nil {
+		return x.Receivers
+	}
+	return nil
+}
+
+// Receiver is who is notified of what is wrong.
+type Receiver struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its name in the configuration.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Its type: alertmanager or webhook.
+	Type string `protobuf:"bytes,2,opt,name=type,proto3" json:"type,omitempty"`
+	// How many notifications it has and were not ended.
+	Open uint32 `protobuf:"varint,3,opt,name=open,proto3" json:"open,omitempty"`
+	// How many beginnings and ends wait to be sent.
+	Queued uint32 `protobuf:"varint,4,opt,name=queued,proto3" json:"queued,omitempty"`
+	// When it last took something. Absent if never since the start.
+	LastSuccess *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=last_success,json=lastSuccess,proto3" json:"last_success,omitempty"`
+	// Why it did not take the latest. Empty if it did.
+	LastError string `protobuf:"bytes,6,opt,name=last_error,json=lastError,proto3" json:"last_error,omitempty"`
+	// Since when it takes nothing. Absent if it does.
+	FailingSince *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=failing_since,json=failingSince,proto3" json:"failing_since,omitempty"`
+	// How many were given up since the start.
+	Dropped uint64 `protobuf:"varint,8,opt,name=dropped,proto3" json:"dropped,omitempty"`
+	// The latest of these, newest first.
+	DeadLetters   []*Receiver_DeadLetter `protobuf:"bytes,9,rep,name=dead_letters,json=deadLetters,proto3" json:"dead_letters,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Receiver) Reset() {
+	*x = Receiver{}
+	mi := &file_hdsd_v1_control_proto_msgTypes[35]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Receiver) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Receiver) ProtoMessage() {}
+
+func (x *Receiver) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_v1_control_proto_msgTypes[35]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Receiver.ProtoReflect.Descriptor instead.
+func (*Receiver) Descriptor() ([]byte, []int) {
+	return file_hdsd_v1_control_proto_rawDescGZIP(), []int{35}
+}
+
+func (x *Receiver) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Receiver) GetType() string {
+	if x != nil {
+		return x.Type
+	}
+	return ""
+}
+
+func (x *Receiver) GetOpen() uint32 {
+	if x != nil {
+		return x.Open
+	}
+	return 0
+}
+
+func (x *Receiver) GetQueued() uint32 {
+	if x != nil {
+		return x.Queued
+	}
+	return 0
+}
+
+func (x *Receiver) GetLastSuccess() *timestamppb.Timestamp {
+	if x != nil {
+		return x.LastSuccess
+	}
+	return nil
+}
+
+func (x *Receiver) GetLastError() string {
+	if x != nil {
+		return x.LastError
+	}
+	return ""
+}
+
+func (x *Receiver) GetFailingSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.FailingSince
+	}
+	return nil
+}
+
+func (x *Receiver) GetDropped() uint64 {
+	if x != nil {
+		return x.Dropped
+	}
+	return 0
+}
+
+func (x *Receiver) GetDeadLetters() []*Receiver_DeadLetter {
+	if x != nil {
+		return x.DeadLetters
+	}
+	return nil
+}
+
+// NotifyTestRequest asks for a test.
+type NotifyTestRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The receiver's name in the configuration.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Who: one line, 200 bytes at most.
+	Author        string `protobuf:"bytes,2,opt,name=author,proto3" json:"author,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NotifyTestRequest) Reset() {
+	*x = NotifyTestRequest{}
+	mi := &file_hdsd_v1_control_proto_msgTypes[36]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NotifyTestRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NotifyTestRequest) ProtoMessage() {}
+
+func (x *NotifyTestRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_v1_control_proto_msgTypes[36]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NotifyTestRequest.ProtoReflect.Descriptor instead.
+func (*NotifyTestRequest) Descriptor() ([]byte, []int) {
+	return file_hdsd_v1_control_proto_rawDescGZIP(), []int{36}
+}
+
+func (x *NotifyTestRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *NotifyTestRequest) GetAuthor() string {
+	if x != nil {
+		return x.Author
+	}
+	return ""
+}
+
+// NotifyTestResponse says how a test went.
+type NotifyTestResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Whether the receiver took it.
+	Ok bool `protobuf:"varint,1,opt,name=ok,proto3" json:"ok,omitempty"`
+	// What it answered, or why it could not be reached.
+	Answer        string `protobuf:"bytes,2,opt,name=answer,proto3" json:"answer,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NotifyTestResponse) Reset() {
+	*x = NotifyTestResponse{}
+	mi := &file_hdsd_v1_control_proto_msgTypes[37]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NotifyTestResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NotifyTestResponse) ProtoMessage() {}
+
+func (x *NotifyTestResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_v1_control_proto_msgTypes[37]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NotifyTestResponse.ProtoReflect.Descriptor instead.
+func (*NotifyTestResponse) Descriptor() ([]byte, []int) {
+	return file_hdsd_v1_control_proto_rawDescGZIP(), []int{37}
+}
+
+func (x *NotifyTestResponse) GetOk() bool {
+	if x != nil {
+		return x.Ok
+	}
+	return false
+}
+
+func (x *NotifyTestResponse) GetAnswer() string {
+	if x != nil {
+		return x.Answer
+	}
+	return ""
+}
+
 // Held is what is left if what is held is accepted.
 type Source_Held struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2119,7 +2430,7 @@ type Source_Held struct {
 
 func (x *Source_Held) Reset() {
 	*x = Source_Held{}
-	mi := &file_hdsd_v1_control_proto_msgTypes[33]
+	mi := &file_hdsd_v1_control_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2131,7 +2442,7 @@ func (x *Source_Held) String() string {
 func (*Source_Held) ProtoMessage() {}
 
 func (x *Source_Held) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_control_proto_msgTypes[33]
+	mi := &file_hdsd_v1_control_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2178,6 +2489,88 @@ func (x *Source_Held) GetAcceptsAt() *timestamppb.Timestamp {
 func (x *Source_Held) GetRevision() string {
 	if x != nil {
 		return x.Revision
+	}
+	return ""
+}
+
+// DeadLetter is a notification that was given up.
+type Receiver_DeadLetter struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// When it was given up.
+	Time *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=time,proto3" json:"time,omitempty"`
+	// Its kind.
+	Kind string `protobuf:"bytes,2,opt,name=kind,proto3" json:"kind,omitempty"`
+	// What it said.
+	Summary string `protobuf:"bytes,3,opt,name=summary,proto3" json:"summary,omitempty"`
+	// Whether it said that something is over.
+	Resolved bool `protobuf:"varint,4,opt,name=resolved,proto3" json:"resolved,omitempty"`
+	// Why it was given up.
+	Error         string `protobuf:"bytes,5,opt,name=error,proto3" json:"error,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Receiver_DeadLetter) Reset() {
+	*x = Receiver_DeadLetter{}
+	mi := &file_hdsd_v1_control_proto_msgTypes[39]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Receiver_DeadLetter) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Receiver_DeadLetter) ProtoMessage() {}
+
+func (x *Receiver_DeadLetter) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_v1_control_proto_msgTypes[39]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Receiver_DeadLetter.ProtoReflect.Descriptor instead.
+func (*Receiver_DeadLetter) Descriptor() ([]byte, []int) {
+	return file_hdsd_v1_control_proto_rawDescGZIP(), []int{35, 0}
+}
+
+func (x *Receiver_DeadLetter) GetTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Time
+	}
+	return nil
+}
+
+func (x *Receiver_DeadLetter) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *Receiver_DeadLetter) GetSummary() string {
+	if x != nil {
+		return x.Summary
+	}
+	return ""
+}
+
+func (x *Receiver_DeadLetter) GetResolved() bool {
+	if x != nil {
+		return x.Resolved
+	}
+	return false
+}
+
+func (x *Receiver_DeadLetter) GetError() string {
+	if x != nil {
+		return x.Error
 	}
 	return ""
 }
@@ -2335,7 +2728,34 @@ const file_hdsd_v1_control_proto_rawDesc = "" +
 	"\rBackupRequest\"8\n" +
 	"\x0eBackupResponse\x12\x12\n" +
 	"\x04size\x18\x01 \x01(\x03R\x04size\x12\x12\n" +
-	"\x04data\x18\x02 \x01(\fR\x04data2\xbc\v\n" +
+	"\x04data\x18\x02 \x01(\fR\x04data\"\x16\n" +
+	"\x14ListReceiversRequest\"H\n" +
+	"\x15ListReceiversResponse\x12/\n" +
+	"\treceivers\x18\x01 \x03(\v2\x11.hdsd.v1.ReceiverR\treceivers\"\xf7\x03\n" +
+	"\bReceiver\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
+	"\x04type\x18\x02 \x01(\tR\x04type\x12\x12\n" +
+	"\x04open\x18\x03 \x01(\rR\x04open\x12\x16\n" +
+	"\x06queued\x18\x04 \x01(\rR\x06queued\x12=\n" +
+	"\flast_success\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\vlastSuccess\x12\x1d\n" +
+	"\n" +
+	"last_error\x18\x06 \x01(\tR\tlastError\x12?\n" +
+	"\rfailing_since\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\ffailingSince\x12\x18\n" +
+	"\adropped\x18\b \x01(\x04R\adropped\x12?\n" +
+	"\fdead_letters\x18\t \x03(\v2\x1c.hdsd.v1.Receiver.DeadLetterR\vdeadLetters\x1a\x9c\x01\n" +
+	"\n" +
+	"DeadLetter\x12.\n" +
+	"\x04time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x12\n" +
+	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x18\n" +
+	"\asummary\x18\x03 \x01(\tR\asummary\x12\x1a\n" +
+	"\bresolved\x18\x04 \x01(\bR\bresolved\x12\x14\n" +
+	"\x05error\x18\x05 \x01(\tR\x05error\"?\n" +
+	"\x11NotifyTestRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
+	"\x06author\x18\x02 \x01(\tR\x06author\"<\n" +
+	"\x12NotifyTestResponse\x12\x0e\n" +
+	"\x02ok\x18\x01 \x01(\bR\x02ok\x12\x16\n" +
+	"\x06answer\x18\x02 \x01(\tR\x06answer2\xfe\f\n" +
 	"\aControl\x12P\n" +
 	"\x06Freeze\x12\x16.hdsd.v1.FreezeRequest\x1a\x17.hdsd.v1.FreezeResponse\"\x15\x82\xd3\xe4\x93\x02\x0f:\x01*\"\n" +
 	"/v1/freeze\x12S\n" +
@@ -2355,7 +2775,12 @@ const file_hdsd_v1_control_proto_rawDesc = "" +
 	"\fConfirmClock\x12\x1c.hdsd.v1.ConfirmClockRequest\x1a\x1d.hdsd.v1.ConfirmClockResponse\"\x14\x82\xd3\xe4\x93\x02\x0e:\x01*\"\t/v1/clock\x12]\n" +
 	"\vListSources\x12\x1b.hdsd.v1.ListSourcesRequest\x1a\x1c.hdsd.v1.ListSourcesResponse\"\x13\x82\xd3\xe4\x93\x02\r\x12\v/v1/sources\x12c\n" +
 	"\fAcceptSource\x12\x1c.hdsd.v1.AcceptSourceRequest\x1a\x1d.hdsd.v1.AcceptSourceResponse\"\x16\x82\xd3\xe4\x93\x02\x10:\x01*\"\v/v1/sources\x12U\n" +
-	"\tListAudit\x12\x19.hdsd.v1.ListAuditRequest\x1a\x1a.hdsd.v1.ListAuditResponse\"\x11\x82\xd3\xe4\x93\x02\v\x12\t/v1/audit\x12;\n" +
+	"\tListAudit\x12\x19.hdsd.v1.ListAuditRequest\x1a\x1a.hdsd.v1.ListAuditResponse\"\x11\x82\xd3\xe4\x93\x02\v\x12\t/v1/audit\x12b\n" +
+	"\rListReceivers\x12\x1d.hdsd.v1.ListReceiversRequest\x1a\x1e.hdsd.v1.ListReceiversResponse\"\x12\x82\xd3\xe4\x93\x02\f\x12\n" +
+	"/v1/notify\x12\\\n" +
+	"\n" +
+	"NotifyTest\x12\x1a.hdsd.v1.NotifyTestRequest\x1a\x1b.hdsd.v1.NotifyTestResponse\"\x15\x82\xd3\xe4\x93\x02\x0f:\x01*\"\n" +
+	"/v1/notify\x12;\n" +
 	"\x06Backup\x12\x16.hdsd.v1.BackupRequest\x1a\x17.hdsd.v1.BackupResponse0\x01B\x19Z\x17hdsd/gen/hdsd/v1;hdsdv1b\x06proto3"
 
 var (
@@ -2371,7 +2796,7 @@ func file_hdsd_v1_control_proto_rawDescGZIP() []byte {
 }
 
 var file_hdsd_v1_control_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_hdsd_v1_control_proto_msgTypes = make([]protoimpl.MessageInfo, 34)
+var file_hdsd_v1_control_proto_msgTypes = make([]protoimpl.MessageInfo, 40)
 var file_hdsd_v1_control_proto_goTypes = []any{
 	(FreezeState_Publish)(0),        // 0: hdsd.v1.FreezeState.Publish
 	(*FreezeState)(nil),             // 1: hdsd.v1.FreezeState
@@ -2407,88 +2832,103 @@ var file_hdsd_v1_control_proto_goTypes = []any{
 	(*ConfirmClockResponse)(nil),    // 31: hdsd.v1.ConfirmClockResponse
 	(*BackupRequest)(nil),           // 32: hdsd.v1.BackupRequest
 	(*BackupResponse)(nil),          // 33: hdsd.v1.BackupResponse
-	(*Source_Held)(nil),             // 34: hdsd.v1.Source.Held
-	(*timestamppb.Timestamp)(nil),   // 35: google.protobuf.Timestamp
-	(Trust_Word)(0),                 // 36: hdsd.v1.Trust.Word
-	(*Trust)(nil),                   // 37: hdsd.v1.Trust
-	(*v3.Locality)(nil),             // 38: envoy.config.core.v3.Locality
-	(v3.HealthStatus)(0),            // 39: envoy.config.core.v3.HealthStatus
-	(*durationpb.Duration)(nil),     // 40: google.protobuf.Duration
-	(*Override)(nil),                // 41: hdsd.v1.Override
+	(*ListReceiversRequest)(nil),    // 34: hdsd.v1.ListReceiversRequest
+	(*ListReceiversResponse)(nil),   // 35: hdsd.v1.ListReceiversResponse
+	(*Receiver)(nil),                // 36: hdsd.v1.Receiver
+	(*NotifyTestRequest)(nil),       // 37: hdsd.v1.NotifyTestRequest
+	(*NotifyTestResponse)(nil),      // 38: hdsd.v1.NotifyTestResponse
+	(*Source_Held)(nil),             // 39: hdsd.v1.Source.Held
+	(*Receiver_DeadLetter)(nil),     // 40: hdsd.v1.Receiver.DeadLetter
+	(*timestamppb.Timestamp)(nil),   // 41: google.protobuf.Timestamp
+	(Trust_Word)(0),                 // 42: hdsd.v1.Trust.Word
+	(*Trust)(nil),                   // 43: hdsd.v1.Trust
+	(*v3.Locality)(nil),             // 44: envoy.config.core.v3.Locality
+	(v3.HealthStatus)(0),            // 45: envoy.config.core.v3.HealthStatus
+	(*durationpb.Duration)(nil),     // 46: google.protobuf.Duration
+	(*Override)(nil),                // 47: hdsd.v1.Override
 }
 var file_hdsd_v1_control_proto_depIdxs = []int32{
-	35, // 0: hdsd.v1.FreezeState.since:type_name -> google.protobuf.Timestamp
+	41, // 0: hdsd.v1.FreezeState.since:type_name -> google.protobuf.Timestamp
 	0,  // 1: hdsd.v1.FreezeState.publish:type_name -> hdsd.v1.FreezeState.Publish
 	0,  // 2: hdsd.v1.FreezeRequest.publish:type_name -> hdsd.v1.FreezeState.Publish
 	1,  // 3: hdsd.v1.FreezeResponse.freeze:type_name -> hdsd.v1.FreezeState
 	1,  // 4: hdsd.v1.FreezeResponse.replaced:type_name -> hdsd.v1.FreezeState
 	1,  // 5: hdsd.v1.UnfreezeResponse.ended:type_name -> hdsd.v1.FreezeState
-	36, // 6: hdsd.v1.SetTrustRequest.word:type_name -> hdsd.v1.Trust.Word
-	37, // 7: hdsd.v1.SetTrustResponse.trust:type_name -> hdsd.v1.Trust
-	37, // 8: hdsd.v1.SetTrustResponse.replaced:type_name -> hdsd.v1.Trust
-	37, // 9: hdsd.v1.ClearTrustResponse.ended:type_name -> hdsd.v1.Trust
-	37, // 10: hdsd.v1.ListTrustResponse.trust:type_name -> hdsd.v1.Trust
-	38, // 11: hdsd.v1.SetOverrideRequest.locality:type_name -> envoy.config.core.v3.Locality
-	39, // 12: hdsd.v1.SetOverrideRequest.health:type_name -> envoy.config.core.v3.HealthStatus
-	40, // 13: hdsd.v1.SetOverrideRequest.duration:type_name -> google.protobuf.Duration
-	41, // 14: hdsd.v1.SetOverrideResponse.override:type_name -> hdsd.v1.Override
-	41, // 15: hdsd.v1.SetOverrideResponse.replaced:type_name -> hdsd.v1.Override
-	41, // 16: hdsd.v1.PreviewOverrideResponse.override:type_name -> hdsd.v1.Override
-	41, // 17: hdsd.v1.PreviewOverrideResponse.replaced:type_name -> hdsd.v1.Override
-	41, // 18: hdsd.v1.ClearOverridesResponse.ended:type_name -> hdsd.v1.Override
+	42, // 6: hdsd.v1.SetTrustRequest.word:type_name -> hdsd.v1.Trust.Word
+	43, // 7: hdsd.v1.SetTrustResponse.trust:type_name -> hdsd.v1.Trust
+	43, // 8: hdsd.v1.SetTrustResponse.replaced:type_name -> hdsd.v1.Trust
+	43, // 9: hdsd.v1.ClearTrustResponse.ended:type_name -> hdsd.v1.Trust
+	43, // 10: hdsd.v1.ListTrustResponse.trust:type_name -> hdsd.v1.Trust
+	44, // 11: hdsd.v1.SetOverrideRequest.locality:type_name -> envoy.config.core.v3.Locality
+	45, // 12: hdsd.v1.SetOverrideRequest.health:type_name -> envoy.config.core.v3.HealthStatus
+	46, // 13: hdsd.v1.SetOverrideRequest.duration:type_name -> google.protobuf.Duration
+	47, // 14: hdsd.v1.SetOverrideResponse.override:type_name -> hdsd.v1.Override
+	47, // 15: hdsd.v1.SetOverrideResponse.replaced:type_name -> hdsd.v1.Override
+	47, // 16: hdsd.v1.PreviewOverrideResponse.override:type_name -> hdsd.v1.Override
+	47, // 17: hdsd.v1.PreviewOverrideResponse.replaced:type_name -> hdsd.v1.Override
+	47, // 18: hdsd.v1.ClearOverridesResponse.ended:type_name -> hdsd.v1.Override
 	20, // 19: hdsd.v1.ListSourcesResponse.sources:type_name -> hdsd.v1.Source
-	34, // 20: hdsd.v1.Source.held:type_name -> hdsd.v1.Source.Held
-	35, // 21: hdsd.v1.AcceptSourceRequest.held_since:type_name -> google.protobuf.Timestamp
-	34, // 22: hdsd.v1.AcceptSourceResponse.accepted:type_name -> hdsd.v1.Source.Held
+	39, // 20: hdsd.v1.Source.held:type_name -> hdsd.v1.Source.Held
+	41, // 21: hdsd.v1.AcceptSourceRequest.held_since:type_name -> google.protobuf.Timestamp
+	39, // 22: hdsd.v1.AcceptSourceResponse.accepted:type_name -> hdsd.v1.Source.Held
 	20, // 23: hdsd.v1.AcceptSourceResponse.source:type_name -> hdsd.v1.Source
-	35, // 24: hdsd.v1.ListAuditRequest.start_time:type_name -> google.protobuf.Timestamp
-	35, // 25: hdsd.v1.ListAuditRequest.end_time:type_name -> google.protobuf.Timestamp
+	41, // 24: hdsd.v1.ListAuditRequest.start_time:type_name -> google.protobuf.Timestamp
+	41, // 25: hdsd.v1.ListAuditRequest.end_time:type_name -> google.protobuf.Timestamp
 	25, // 26: hdsd.v1.ListAuditResponse.entries:type_name -> hdsd.v1.AuditEntry
-	35, // 27: hdsd.v1.AuditEntry.time:type_name -> google.protobuf.Timestamp
-	41, // 28: hdsd.v1.ListOverridesResponse.overrides:type_name -> hdsd.v1.Override
-	35, // 29: hdsd.v1.ClockState.clock:type_name -> google.protobuf.Timestamp
-	35, // 30: hdsd.v1.ClockState.steady:type_name -> google.protobuf.Timestamp
-	35, // 31: hdsd.v1.ClockState.since:type_name -> google.protobuf.Timestamp
+	41, // 27: hdsd.v1.AuditEntry.time:type_name -> google.protobuf.Timestamp
+	47, // 28: hdsd.v1.ListOverridesResponse.overrides:type_name -> hdsd.v1.Override
+	41, // 29: hdsd.v1.ClockState.clock:type_name -> google.protobuf.Timestamp
+	41, // 30: hdsd.v1.ClockState.steady:type_name -> google.protobuf.Timestamp
+	41, // 31: hdsd.v1.ClockState.since:type_name -> google.protobuf.Timestamp
 	28, // 32: hdsd.v1.ConfirmClockResponse.before:type_name -> hdsd.v1.ClockState
-	35, // 33: hdsd.v1.Source.Held.since:type_name -> google.protobuf.Timestamp
-	35, // 34: hdsd.v1.Source.Held.accepts_at:type_name -> google.protobuf.Timestamp
-	2,  // 35: hdsd.v1.Control.Freeze:input_type -> hdsd.v1.FreezeRequest
-	4,  // 36: hdsd.v1.Control.Unfreeze:input_type -> hdsd.v1.UnfreezeRequest
-	12, // 37: hdsd.v1.Control.GetFreeze:input_type -> hdsd.v1.GetFreezeRequest
-	13, // 38: hdsd.v1.Control.SetOverride:input_type -> hdsd.v1.SetOverrideRequest
-	13, // 39: hdsd.v1.Control.PreviewOverride:input_type -> hdsd.v1.SetOverrideRequest
-	16, // 40: hdsd.v1.Control.ClearOverrides:input_type -> hdsd.v1.ClearOverridesRequest
-	26, // 41: hdsd.v1.Control.ListOverrides:input_type -> hdsd.v1.ListOverridesRequest
-	6,  // 42: hdsd.v1.Control.SetTrust:input_type -> hdsd.v1.SetTrustRequest
-	8,  // 43: hdsd.v1.Control.ClearTrust:input_type -> hdsd.v1.ClearTrustRequest
-	10, // 44: hdsd.v1.Control.ListTrust:input_type -> hdsd.v1.ListTrustRequest
-	29, // 45: hdsd.v1.Control.GetClock:input_type -> hdsd.v1.GetClockRequest
-	30, // 46: hdsd.v1.Control.ConfirmClock:input_type -> hdsd.v1.ConfirmClockRequest
-	18, // 47: hdsd.v1.Control.ListSources:input_type -> hdsd.v1.ListSourcesRequest
-	21, // 48: hdsd.v1.Control.AcceptSource:input_type -> hdsd.v1.AcceptSourceRequest
-	23, // 49: hdsd.v1.Control.ListAudit:input_type -> hdsd.v1.ListAuditRequest
-	32, // 50: hdsd.v1.Control.Backup:input_type -> hdsd.v1.BackupRequest
-	3,  // 51: hdsd.v1.Control.Freeze:output_type -> hdsd.v1.FreezeResponse
-	5,  // 52: hdsd.v1.Control.Unfreeze:output_type -> hdsd.v1.UnfreezeResponse
-	1,  // 53: hdsd.v1.Control.GetFreeze:output_type -> hdsd.v1.FreezeState
-	14, // 54: hdsd.v1.Control.SetOverride:output_type -> hdsd.v1.SetOverrideResponse
-	15, // 55: hdsd.v1.Control.PreviewOverride:output_type -> hdsd.v1.PreviewOverrideResponse
-	17, // 56: hdsd.v1.Control.ClearOverrides:output_type -> hdsd.v1.ClearOverridesResponse
-	27, // 57: hdsd.v1.Control.ListOverrides:output_type -> hdsd.v1.ListOverridesResponse
-	7,  // 58: hdsd.v1.Control.SetTrust:output_type -> hdsd.v1.SetTrustResponse
-	9,  // 59: hdsd.v1.Control.ClearTrust:output_type -> hdsd.v1.ClearTrustResponse
-	11, // 60: hdsd.v1.Control.ListTrust:output_type -> hdsd.v1.ListTrustResponse
-	28, // 61: hdsd.v1.Control.GetClock:output_type -> hdsd.v1.ClockState
-	31, // 62: hdsd.v1.Control.ConfirmClock:output_type -> hdsd.v1.ConfirmClockResponse
-	19, // 63: hdsd.v1.Control.ListSources:output_type -> hdsd.v1.ListSourcesResponse
-	22, // 64: hdsd.v1.Control.AcceptSource:output_type -> hdsd.v1.AcceptSourceResponse
-	24, // 65: hdsd.v1.Control.ListAudit:output_type -> hdsd.v1.ListAuditResponse
-	33, // 66: hdsd.v1.Control.Backup:output_type -> hdsd.v1.BackupResponse
-	51, // [51:67] is the sub-list for method output_type
-	35, // [35:51] is the sub-list for method input_type
-	35, // [35:35] is the sub-list for extension type_name
-	35, // [35:35] is the sub-list for extension extendee
-	0,  // [0:35] is the sub-list for field type_name
+	36, // 33: hdsd.v1.ListReceiversResponse.receivers:type_name -> hdsd.v1.Receiver
+	41, // 34: hdsd.v1.Receiver.last_success:type_name -> google.protobuf.Timestamp
+	41, // 35: hdsd.v1.Receiver.failing_since:type_name -> google.protobuf.Timestamp
+	40, // 36: hdsd.v1.Receiver.dead_letters:type_name -> hdsd.v1.Receiver.DeadLetter
+	41, // 37: hdsd.v1.Source.Held.since:type_name -> google.protobuf.Timestamp
+	41, // 38: hdsd.v1.Source.Held.accepts_at:type_name -> google.protobuf.Timestamp
+	41, // 39: hdsd.v1.Receiver.DeadLetter.time:type_name -> google.protobuf.Timestamp
+	2,  // 40: hdsd.v1.Control.Freeze:input_type -> hdsd.v1.FreezeRequest
+	4,  // 41: hdsd.v1.Control.Unfreeze:input_type -> hdsd.v1.UnfreezeRequest
+	12, // 42: hdsd.v1.Control.GetFreeze:input_type -> hdsd.v1.GetFreezeRequest
+	13, // 43: hdsd.v1.Control.SetOverride:input_type -> hdsd.v1.SetOverrideRequest
+	13, // 44: hdsd.v1.Control.PreviewOverride:input_type -> hdsd.v1.SetOverrideRequest
+	16, // 45: hdsd.v1.Control.ClearOverrides:input_type -> hdsd.v1.ClearOverridesRequest
+	26, // 46: hdsd.v1.Control.ListOverrides:input_type -> hdsd.v1.ListOverridesRequest
+	6,  // 47: hdsd.v1.Control.SetTrust:input_type -> hdsd.v1.SetTrustRequest
+	8,  // 48: hdsd.v1.Control.ClearTrust:input_type -> hdsd.v1.ClearTrustRequest
+	10, // 49: hdsd.v1.Control.ListTrust:input_type -> hdsd.v1.ListTrustRequest
+	29, // 50: hdsd.v1.Control.GetClock:input_type -> hdsd.v1.GetClockRequest
+	30, // 51: hdsd.v1.Control.ConfirmClock:input_type -> hdsd.v1.ConfirmClockRequest
+	18, // 52: hdsd.v1.Control.ListSources:input_type -> hdsd.v1.ListSourcesRequest
+	21, // 53: hdsd.v1.Control.AcceptSource:input_type -> hdsd.v1.AcceptSourceRequest
+	23, // 54: hdsd.v1.Control.ListAudit:input_type -> hdsd.v1.ListAuditRequest
+	34, // 55: hdsd.v1.Control.ListReceivers:input_type -> hdsd.v1.ListReceiversRequest
+	37, // 56: hdsd.v1.Control.NotifyTest:input_type -> hdsd.v1.NotifyTestRequest
+	32, // 57: hdsd.v1.Control.Backup:input_type -> hdsd.v1.BackupRequest
+	3,  // 58: hdsd.v1.Control.Freeze:output_type -> hdsd.v1.FreezeResponse
+	5,  // 59: hdsd.v1.Control.Unfreeze:output_type -> hdsd.v1.UnfreezeResponse
+	1,  // 60: hdsd.v1.Control.GetFreeze:output_type -> hdsd.v1.FreezeState
+	14, // 61: hdsd.v1.Control.SetOverride:output_type -> hdsd.v1.SetOverrideResponse
+	15, // 62: hdsd.v1.Control.PreviewOverride:output_type -> hdsd.v1.PreviewOverrideResponse
+	17, // 63: hdsd.v1.Control.ClearOverrides:output_type -> hdsd.v1.ClearOverridesResponse
+	27, // 64: hdsd.v1.Control.ListOverrides:output_type -> hdsd.v1.ListOverridesResponse
+	7,  // 65: hdsd.v1.Control.SetTrust:output_type -> hdsd.v1.SetTrustResponse
+	9,  // 66: hdsd.v1.Control.ClearTrust:output_type -> hdsd.v1.ClearTrustResponse
+	11, // 67: hdsd.v1.Control.ListTrust:output_type -> hdsd.v1.ListTrustResponse
+	28, // 68: hdsd.v1.Control.GetClock:output_type -> hdsd.v1.ClockState
+	31, // 69: hdsd.v1.Control.ConfirmClock:output_type -> hdsd.v1.ConfirmClockResponse
+	19, // 70: hdsd.v1.Control.ListSources:output_type -> hdsd.v1.ListSourcesResponse
+	22, // 71: hdsd.v1.Control.AcceptSource:output_type -> hdsd.v1.AcceptSourceResponse
+	24, // 72: hdsd.v1.Control.ListAudit:output_type -> hdsd.v1.ListAuditResponse
+	35, // 73: hdsd.v1.Control.ListReceivers:output_type -> hdsd.v1.ListReceiversResponse
+	38, // 74: hdsd.v1.Control.NotifyTest:output_type -> hdsd.v1.NotifyTestResponse
+	33, // 75: hdsd.v1.Control.Backup:output_type -> hdsd.v1.BackupResponse
+	58, // [58:76] is the sub-list for method output_type
+	40, // [40:58] is the sub-list for method input_type
+	40, // [40:40] is the sub-list for extension type_name
+	40, // [40:40] is the sub-list for extension extendee
+	0,  // [0:40] is the sub-list for field type_name
 }
 
 func init() { file_hdsd_v1_control_proto_init() }
@@ -2509,7 +2949,7 @@ func file_hdsd_v1_control_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hdsd_v1_control_proto_rawDesc), len(file_hdsd_v1_control_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   34,
+			NumMessages:   40,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

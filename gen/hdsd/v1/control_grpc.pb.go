@@ -37,6 +37,8 @@ const (
 	Control_ListSources_FullMethodName     = "/hdsd.v1.Control/ListSources"
 	Control_AcceptSource_FullMethodName    = "/hdsd.v1.Control/AcceptSource"
 	Control_ListAudit_FullMethodName       = "/hdsd.v1.Control/ListAudit"
+	Control_ListReceivers_FullMethodName   = "/hdsd.v1.Control/ListReceivers"
+	Control_NotifyTest_FullMethodName      = "/hdsd.v1.Control/NotifyTest"
 	Control_Backup_FullMethodName          = "/hdsd.v1.Control/Backup"
 )
 
@@ -97,6 +99,11 @@ type ControlClient interface {
 	// ListAudit returns what was changed through this service and who did it, oldest
 	// first. The latest 50,000 changes are kept.
 	ListAudit(ctx context.Context, in *ListAuditRequest, opts ...grpc.CallOption) (*ListAuditResponse, error)
+	// ListReceivers returns who is notified of what is wrong, and how that goes.
+	ListReceivers(ctx context.Context, in *ListReceiversRequest, opts ...grpc.CallOption) (*ListReceiversResponse, error)
+	// NotifyTest sends a marked notification to a receiver, at once and once, and
+	// returns what that answered. NOT_FOUND if there is no such receiver.
+	NotifyTest(ctx context.Context, in *NotifyTestRequest, opts ...grpc.CallOption) (*NotifyTestResponse, error)
 	// Backup sends a consistent copy of the database, part by part. The copy is
 	// complete when the call ends without an error. hdsd makes one copy at a
 	// time, and refuses other calls with RESOURCE_EXHAUSTED. Over gRPC only.
@@ -261,6 +268,26 @@ func (c *controlClient) ListAudit(ctx context.Context, in *ListAuditRequest, opt
 	return out, nil
 }
 
+func (c *controlClient) ListReceivers(ctx context.Context, in *ListReceiversRequest, opts ...grpc.CallOption) (*ListReceiversResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListReceiversResponse)
+	err := c.cc.Invoke(ctx, Control_ListReceivers_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *controlClient) NotifyTest(ctx context.Context, in *NotifyTestRequest, opts ...grpc.CallOption) (*NotifyTestResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(NotifyTestResponse)
+	err := c.cc.Invoke(ctx, Control_NotifyTest_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *controlClient) Backup(ctx context.Context, in *BackupRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[BackupResponse], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	stream, err := c.cc.NewStream(ctx, &Control_ServiceDesc.Streams[0], Control_Backup_FullMethodName, cOpts...)
@@ -337,6 +364,11 @@ type ControlServer interface {
 	// ListAudit returns what was changed through this service and who did it, oldest
 	// first. The latest 50,000 changes are kept.
 	ListAudit(context.Context, *ListAuditRequest) (*ListAuditResponse, error)
+	// ListReceivers returns who is notified of what is wrong, and how that goes.
+	ListReceivers(context.Context, *ListReceiversRequest) (*ListReceiversResponse, error)
+	// NotifyTest sends a marked notification to a receiver, at once and once, and
+	// returns what that answered. NOT_FOUND if there is no such receiver.
+	NotifyTest(context.Context, *NotifyTestRequest) (*NotifyTestResponse, error)
 	// Backup sends a consistent copy of the database, part by part. The copy is
 	// complete when the call ends without an error. hdsd makes one copy at a
 	// time, and refuses other calls with RESOURCE_EXHAUSTED. Over gRPC only.
@@ -395,6 +427,12 @@ func (UnimplementedControlServer) AcceptSource(context.Context, *AcceptSourceReq
 }
 func (UnimplementedControlServer) ListAudit(context.Context, *ListAuditRequest) (*ListAuditResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListAudit not implemented")
+}
+func (UnimplementedControlServer) ListReceivers(context.Context, *ListReceiversRequest) (*ListReceiversResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListReceivers not implemented")
+}
+func (UnimplementedControlServer) NotifyTest(context.Context, *NotifyTestRequest) (*NotifyTestResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method NotifyTest not implemented")
 }
 func (UnimplementedControlServer) Backup(*BackupRequest, grpc.ServerStreamingServer[BackupResponse]) error {
 	return status.Error(codes.Unimplemented, "method Backup not implemented")
@@ -690,6 +728,42 @@ func _Control_ListAudit_Handler(srv interface{}, ctx context.Context, dec func(i
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Control_ListReceivers_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListReceiversRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ControlServer).ListReceivers(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Control_ListReceivers_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ControlServer).ListReceivers(ctx, req.(*ListReceiversRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Control_NotifyTest_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(NotifyTestRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ControlServer).NotifyTest(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Control_NotifyTest_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ControlServer).NotifyTest(ctx, req.(*NotifyTestRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Control_Backup_Handler(srv interface{}, stream grpc.ServerStream) error {
 	m := new(BackupRequest)
 	if err := stream.RecvMsg(m); err != nil {
@@ -767,6 +841,14 @@ var Control_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ListAudit",
 			Handler:    _Control_ListAudit_Handler,
+		},
+		{
+			MethodName: "ListReceivers",
+			Handler:    _Control_ListReceivers_Handler,
+		},
+		{
+			MethodName: "NotifyTest",
+			Handler:    _Control_NotifyTest_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

@@ -432,6 +432,76 @@ func (ZoneHealth) EnumDescriptor() ([]byte, []int) {
 	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{6}
 }
 
+// Kind is a kind of notification.
+type Notify_Kind int32
+
+const (
+	// An endpoint is down.
+	Notify_ENDPOINT_DOWN Notify_Kind = 0
+	// All endpoints of a cluster are down.
+	Notify_CLUSTER_DOWN Notify_Kind = 1
+	// All endpoints in a zone are down, of which there are two at least, and there
+	// is another zone.
+	Notify_ZONE_DOWN Notify_Kind = 2
+	// No checker is connected.
+	Notify_NO_CHECKERS Notify_Kind = 3
+	// A checker is not believed, as its peers contradict it.
+	Notify_CHECKER_DOUBTED Notify_Kind = 4
+	// What a source took away is held (hold_shrinkage).
+	Notify_SHRINKAGE_HELD Notify_Kind = 5
+	// The disk does not take the history.
+	Notify_HISTORY_FAILING Notify_Kind = 6
+)
+
+// Enum value maps for Notify_Kind.
+var (
+	Notify_Kind_name = map[int32]string{
+		0: "ENDPOINT_DOWN",
+		1: "CLUSTER_DOWN",
+		2: "ZONE_DOWN",
+		3: "NO_CHECKERS",
+		4: "CHECKER_DOUBTED",
+		5: "SHRINKAGE_HELD",
+		6: "HISTORY_FAILING",
+	}
+	Notify_Kind_value = map[string]int32{
+		"ENDPOINT_DOWN":   0,
+		"CLUSTER_DOWN":    1,
+		"ZONE_DOWN":       2,
+		"NO_CHECKERS":     3,
+		"CHECKER_DOUBTED": 4,
+		"SHRINKAGE_HELD":  5,
+		"HISTORY_FAILING": 6,
+	}
+)
+
+func (x Notify_Kind) Enum() *Notify_Kind {
+	p := new(Notify_Kind)
+	*p = x
+	return p
+}
+
+func (x Notify_Kind) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Notify_Kind) Descriptor() protoreflect.EnumDescriptor {
+	return file_hdsd_config_v1_config_proto_enumTypes[7].Descriptor()
+}
+
+func (Notify_Kind) Type() protoreflect.EnumType {
+	return &file_hdsd_config_v1_config_proto_enumTypes[7]
+}
+
+func (x Notify_Kind) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Notify_Kind.Descriptor instead.
+func (Notify_Kind) EnumDescriptor() ([]byte, []int) {
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{1, 0}
+}
+
 // Whether hdsd puts health into what passes.
 type Relay_Health int32
 
@@ -465,11 +535,11 @@ func (x Relay_Health) String() string {
 }
 
 func (Relay_Health) Descriptor() protoreflect.EnumDescriptor {
-	return file_hdsd_config_v1_config_proto_enumTypes[7].Descriptor()
+	return file_hdsd_config_v1_config_proto_enumTypes[8].Descriptor()
 }
 
 func (Relay_Health) Type() protoreflect.EnumType {
-	return &file_hdsd_config_v1_config_proto_enumTypes[7]
+	return &file_hdsd_config_v1_config_proto_enumTypes[8]
 }
 
 func (x Relay_Health) Number() protoreflect.EnumNumber {
@@ -478,7 +548,7 @@ func (x Relay_Health) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Relay_Health.Descriptor instead.
 func (Relay_Health) EnumDescriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{1, 0}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{2, 0}
 }
 
 // What the control plane is told of who a client is.
@@ -518,11 +588,11 @@ func (x Relay_Forward) String() string {
 }
 
 func (Relay_Forward) Descriptor() protoreflect.EnumDescriptor {
-	return file_hdsd_config_v1_config_proto_enumTypes[8].Descriptor()
+	return file_hdsd_config_v1_config_proto_enumTypes[9].Descriptor()
 }
 
 func (Relay_Forward) Type() protoreflect.EnumType {
-	return &file_hdsd_config_v1_config_proto_enumTypes[8]
+	return &file_hdsd_config_v1_config_proto_enumTypes[9]
 }
 
 func (x Relay_Forward) Number() protoreflect.EnumNumber {
@@ -531,7 +601,7 @@ func (x Relay_Forward) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Relay_Forward.Descriptor instead.
 func (Relay_Forward) EnumDescriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{1, 1}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{2, 1}
 }
 
 // Mode says what becomes of what is not granted.
@@ -567,11 +637,11 @@ func (x Access_Mode) String() string {
 }
 
 func (Access_Mode) Descriptor() protoreflect.EnumDescriptor {
-	return file_hdsd_config_v1_config_proto_enumTypes[9].Descriptor()
+	return file_hdsd_config_v1_config_proto_enumTypes[10].Descriptor()
 }
 
 func (Access_Mode) Type() protoreflect.EnumType {
-	return &file_hdsd_config_v1_config_proto_enumTypes[9]
+	return &file_hdsd_config_v1_config_proto_enumTypes[10]
 }
 
 func (x Access_Mode) Number() protoreflect.EnumNumber {
@@ -580,7 +650,7 @@ func (x Access_Mode) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Access_Mode.Descriptor instead.
 func (Access_Mode) EnumDescriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{7, 0}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{8, 0}
 }
 
 // Config is the whole configuration file.
@@ -633,7 +703,9 @@ type Config struct {
 	// adds health. `sources` may be empty then. Default: none.
 	Relay *Relay `protobuf:"bytes,19,opt,name=relay,proto3" json:"relay,omitempty"`
 	// Whom to ask for the addresses of names, for sources with resolve_names.
-	Dns           *Dns `protobuf:"bytes,20,opt,name=dns,proto3" json:"dns,omitempty"`
+	Dns *Dns `protobuf:"bytes,20,opt,name=dns,proto3" json:"dns,omitempty"`
+	// Whom to notify of what is wrong. At most 20. Default: nobody.
+	Notify        []*Notify `protobuf:"bytes,21,rep,name=notify,proto3" json:"notify,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -808,6 +880,137 @@ func (x *Config) GetDns() *Dns {
 	return nil
 }
 
+func (x *Config) GetNotify() []*Notify {
+	if x != nil {
+		return x.Notify
+	}
+	return nil
+}
+
+// Notify is a receiver of notifications.
+type Notify struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its name, on one line, of 100 bytes at most. No two have the same.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Where it is. One is needed.
+	//
+	// Types that are valid to be assigned to Receiver:
+	//
+	//	*Notify_Alertmanager_
+	//	*Notify_Webhook_
+	Receiver isNotify_Receiver `protobuf_oneof:"receiver"`
+	// Glob over clusters, for the kinds that are about one: * any run of
+	// characters, ? one character. Default: all.
+	ClusterNameGlob string `protobuf:"bytes,4,opt,name=cluster_name_glob,json=clusterNameGlob,proto3" json:"cluster_name_glob,omitempty"`
+	// What to notify of. Default: all kinds.
+	Kinds []Notify_Kind `protobuf:"varint,5,rep,packed,name=kinds,proto3,enum=hdsd.config.v1.Notify_Kind" json:"kinds,omitempty"`
+	// How long something has to be wrong first. Default: 0s.
+	MinDuration   *durationpb.Duration `protobuf:"bytes,6,opt,name=min_duration,json=minDuration,proto3" json:"min_duration,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Notify) Reset() {
+	*x = Notify{}
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Notify) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Notify) ProtoMessage() {}
+
+func (x *Notify) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Notify.ProtoReflect.Descriptor instead.
+func (*Notify) Descriptor() ([]byte, []int) {
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Notify) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Notify) GetReceiver() isNotify_Receiver {
+	if x != nil {
+		return x.Receiver
+	}
+	return nil
+}
+
+func (x *Notify) GetAlertmanager() *Notify_Alertmanager {
+	if x != nil {
+		if x, ok := x.Receiver.(*Notify_Alertmanager_); ok {
+			return x.Alertmanager
+		}
+	}
+	return nil
+}
+
+func (x *Notify) GetWebhook() *Notify_Webhook {
+	if x != nil {
+		if x, ok := x.Receiver.(*Notify_Webhook_); ok {
+			return x.Webhook
+		}
+	}
+	return nil
+}
+
+func (x *Notify) GetClusterNameGlob() string {
+	if x != nil {
+		return x.ClusterNameGlob
+	}
+	return ""
+}
+
+func (x *Notify) GetKinds() []Notify_Kind {
+	if x != nil {
+		return x.Kinds
+	}
+	return nil
+}
+
+func (x *Notify) GetMinDuration() *durationpb.Duration {
+	if x != nil {
+		return x.MinDuration
+	}
+	return nil
+}
+
+type isNotify_Receiver interface {
+	isNotify_Receiver()
+}
+
+type Notify_Alertmanager_ struct {
+	// An Alertmanager.
+	Alertmanager *Notify_Alertmanager `protobuf:"bytes,2,opt,name=alertmanager,proto3,oneof"`
+}
+
+type Notify_Webhook_ struct {
+	// Anything else.
+	Webhook *Notify_Webhook `protobuf:"bytes,3,opt,name=webhook,proto3,oneof"`
+}
+
+func (*Notify_Alertmanager_) isNotify_Receiver() {}
+
+func (*Notify_Webhook_) isNotify_Receiver() {}
+
 // Relay is a control plane whose clients connect to hdsd instead. hdsd passes on
 // what it says to each of them, and puts health into clusters and endpoints.
 type Relay struct {
@@ -827,7 +1030,7 @@ type Relay struct {
 
 func (x *Relay) Reset() {
 	*x = Relay{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[1]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -839,7 +1042,7 @@ func (x *Relay) String() string {
 func (*Relay) ProtoMessage() {}
 
 func (x *Relay) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[1]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -852,7 +1055,7 @@ func (x *Relay) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Relay.ProtoReflect.Descriptor instead.
 func (*Relay) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{1}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *Relay) GetUpstream() *Relay_Upstream {
@@ -907,7 +1110,7 @@ type Listener struct {
 
 func (x *Listener) Reset() {
 	*x = Listener{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[2]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -919,7 +1122,7 @@ func (x *Listener) String() string {
 func (*Listener) ProtoMessage() {}
 
 func (x *Listener) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[2]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -932,7 +1135,7 @@ func (x *Listener) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Listener.ProtoReflect.Descriptor instead.
 func (*Listener) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{2}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Listener) GetAddress() string {
@@ -982,7 +1185,7 @@ type Probes struct {
 
 func (x *Probes) Reset() {
 	*x = Probes{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[3]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -994,7 +1197,7 @@ func (x *Probes) String() string {
 func (*Probes) ProtoMessage() {}
 
 func (x *Probes) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[3]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1007,7 +1210,7 @@ func (x *Probes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Probes.ProtoReflect.Descriptor instead.
 func (*Probes) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{3}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Probes) GetAddress() string {
@@ -1030,7 +1233,7 @@ type Admin struct {
 
 func (x *Admin) Reset() {
 	*x = Admin{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[4]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1042,7 +1245,7 @@ func (x *Admin) String() string {
 func (*Admin) ProtoMessage() {}
 
 func (x *Admin) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[4]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1055,7 +1258,7 @@ func (x *Admin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Admin.ProtoReflect.Descriptor instead.
 func (*Admin) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{4}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Admin) GetAddress() string {
@@ -1084,7 +1287,7 @@ type ServerTls struct {
 
 func (x *ServerTls) Reset() {
 	*x = ServerTls{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[5]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1096,7 +1299,7 @@ func (x *ServerTls) String() string {
 func (*ServerTls) ProtoMessage() {}
 
 func (x *ServerTls) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[5]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1109,7 +1312,7 @@ func (x *ServerTls) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerTls.ProtoReflect.Descriptor instead.
 func (*ServerTls) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{5}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *ServerTls) GetCertificateChainFile() string {
@@ -1153,7 +1356,7 @@ type SpiffeWorkloadApi struct {
 
 func (x *SpiffeWorkloadApi) Reset() {
 	*x = SpiffeWorkloadApi{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[6]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1165,7 +1368,7 @@ func (x *SpiffeWorkloadApi) String() string {
 func (*SpiffeWorkloadApi) ProtoMessage() {}
 
 func (x *SpiffeWorkloadApi) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[6]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1178,7 +1381,7 @@ func (x *SpiffeWorkloadApi) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpiffeWorkloadApi.ProtoReflect.Descriptor instead.
 func (*SpiffeWorkloadApi) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{6}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *SpiffeWorkloadApi) GetAddress() string {
@@ -1209,7 +1412,7 @@ type Access struct {
 
 func (x *Access) Reset() {
 	*x = Access{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[7]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1221,7 +1424,7 @@ func (x *Access) String() string {
 func (*Access) ProtoMessage() {}
 
 func (x *Access) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[7]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1234,7 +1437,7 @@ func (x *Access) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Access.ProtoReflect.Descriptor instead.
 func (*Access) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{7}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Access) GetMode() Access_Mode {
@@ -1278,7 +1481,7 @@ type Grant struct {
 
 func (x *Grant) Reset() {
 	*x = Grant{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[8]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1290,7 +1493,7 @@ func (x *Grant) String() string {
 func (*Grant) ProtoMessage() {}
 
 func (x *Grant) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[8]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1303,7 +1506,7 @@ func (x *Grant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Grant.ProtoReflect.Descriptor instead.
 func (*Grant) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{8}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Grant) GetRoles() []Role {
@@ -1361,7 +1564,7 @@ type Oidc struct {
 
 func (x *Oidc) Reset() {
 	*x = Oidc{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[9]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1373,7 +1576,7 @@ func (x *Oidc) String() string {
 func (*Oidc) ProtoMessage() {}
 
 func (x *Oidc) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[9]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1386,7 +1589,7 @@ func (x *Oidc) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Oidc.ProtoReflect.Descriptor instead.
 func (*Oidc) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{9}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Oidc) GetIssuer() string {
@@ -1444,7 +1647,7 @@ type Source struct {
 
 func (x *Source) Reset() {
 	*x = Source{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[10]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1456,7 +1659,7 @@ func (x *Source) String() string {
 func (*Source) ProtoMessage() {}
 
 func (x *Source) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[10]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1469,7 +1672,7 @@ func (x *Source) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Source.ProtoReflect.Descriptor instead.
 func (*Source) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{10}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Source) GetName() string {
@@ -1526,7 +1729,7 @@ type Dns struct {
 
 func (x *Dns) Reset() {
 	*x = Dns{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[11]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1538,7 +1741,7 @@ func (x *Dns) String() string {
 func (*Dns) ProtoMessage() {}
 
 func (x *Dns) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[11]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1551,7 +1754,7 @@ func (x *Dns) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Dns.ProtoReflect.Descriptor instead.
 func (*Dns) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{11}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Dns) GetResolvers() []string {
@@ -1577,7 +1780,7 @@ type HoldShrinkage struct {
 
 func (x *HoldShrinkage) Reset() {
 	*x = HoldShrinkage{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[12]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1589,7 +1792,7 @@ func (x *HoldShrinkage) String() string {
 func (*HoldShrinkage) ProtoMessage() {}
 
 func (x *HoldShrinkage) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[12]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1602,7 +1805,7 @@ func (x *HoldShrinkage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HoldShrinkage.ProtoReflect.Descriptor instead.
 func (*HoldShrinkage) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{12}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *HoldShrinkage) GetShare() float64 {
@@ -1632,7 +1835,7 @@ type DefaultHealthChecks struct {
 
 func (x *DefaultHealthChecks) Reset() {
 	*x = DefaultHealthChecks{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[13]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1644,7 +1847,7 @@ func (x *DefaultHealthChecks) String() string {
 func (*DefaultHealthChecks) ProtoMessage() {}
 
 func (x *DefaultHealthChecks) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[13]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1657,7 +1860,7 @@ func (x *DefaultHealthChecks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DefaultHealthChecks.ProtoReflect.Descriptor instead.
 func (*DefaultHealthChecks) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{13}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *DefaultHealthChecks) GetClusterNameGlob() string {
@@ -1698,7 +1901,7 @@ type Assignment struct {
 
 func (x *Assignment) Reset() {
 	*x = Assignment{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[14]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1710,7 +1913,7 @@ func (x *Assignment) String() string {
 func (*Assignment) ProtoMessage() {}
 
 func (x *Assignment) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[14]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1723,7 +1926,7 @@ func (x *Assignment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Assignment.ProtoReflect.Descriptor instead.
 func (*Assignment) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{14}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Assignment) GetRedundancy() uint32 {
@@ -1785,7 +1988,7 @@ type CheckerCapacity struct {
 
 func (x *CheckerCapacity) Reset() {
 	*x = CheckerCapacity{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[15]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1797,7 +2000,7 @@ func (x *CheckerCapacity) String() string {
 func (*CheckerCapacity) ProtoMessage() {}
 
 func (x *CheckerCapacity) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[15]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1810,7 +2013,7 @@ func (x *CheckerCapacity) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckerCapacity.ProtoReflect.Descriptor instead.
 func (*CheckerCapacity) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{15}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *CheckerCapacity) GetNodeIdGlob() string {
@@ -1845,7 +2048,7 @@ type Reporting struct {
 
 func (x *Reporting) Reset() {
 	*x = Reporting{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[16]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1857,7 +2060,7 @@ func (x *Reporting) String() string {
 func (*Reporting) ProtoMessage() {}
 
 func (x *Reporting) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[16]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1870,7 +2073,7 @@ func (x *Reporting) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reporting.ProtoReflect.Descriptor instead.
 func (*Reporting) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{16}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Reporting) GetInterval() *durationpb.Duration {
@@ -1919,7 +2122,7 @@ type Verdict struct {
 
 func (x *Verdict) Reset() {
 	*x = Verdict{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[17]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1931,7 +2134,7 @@ func (x *Verdict) String() string {
 func (*Verdict) ProtoMessage() {}
 
 func (x *Verdict) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[17]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1944,7 +2147,7 @@ func (x *Verdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Verdict.ProtoReflect.Descriptor instead.
 func (*Verdict) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{17}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Verdict) GetRule() Rule {
@@ -2045,7 +2248,7 @@ type DegradedWhen struct {
 
 func (x *DegradedWhen) Reset() {
 	*x = DegradedWhen{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[18]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2057,7 +2260,7 @@ func (x *DegradedWhen) String() string {
 func (*DegradedWhen) ProtoMessage() {}
 
 func (x *DegradedWhen) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[18]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2070,7 +2273,7 @@ func (x *DegradedWhen) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DegradedWhen.ProtoReflect.Descriptor instead.
 func (*DegradedWhen) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{18}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *DegradedWhen) GetHttpStatusCode() []*structpb.Value {
@@ -2098,7 +2301,7 @@ type Doubt struct {
 
 func (x *Doubt) Reset() {
 	*x = Doubt{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[19]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2110,7 +2313,7 @@ func (x *Doubt) String() string {
 func (*Doubt) ProtoMessage() {}
 
 func (x *Doubt) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[19]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2123,7 +2326,7 @@ func (x *Doubt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Doubt.ProtoReflect.Descriptor instead.
 func (*Doubt) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{19}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Doubt) GetDisagreements() uint32 {
@@ -2169,7 +2372,7 @@ type PathCut struct {
 
 func (x *PathCut) Reset() {
 	*x = PathCut{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[20]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2181,7 +2384,7 @@ func (x *PathCut) String() string {
 func (*PathCut) ProtoMessage() {}
 
 func (x *PathCut) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[20]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2194,7 +2397,7 @@ func (x *PathCut) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PathCut.ProtoReflect.Descriptor instead.
 func (*PathCut) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{20}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *PathCut) GetDisagreements() uint32 {
@@ -2232,7 +2435,7 @@ type Damping struct {
 
 func (x *Damping) Reset() {
 	*x = Damping{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[21]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2244,7 +2447,7 @@ func (x *Damping) String() string {
 func (*Damping) ProtoMessage() {}
 
 func (x *Damping) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[21]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2257,7 +2460,7 @@ func (x *Damping) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Damping.ProtoReflect.Descriptor instead.
 func (*Damping) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{21}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Damping) GetDisabled() bool {
@@ -2302,7 +2505,7 @@ type MassFailure struct {
 
 func (x *MassFailure) Reset() {
 	*x = MassFailure{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[22]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2314,7 +2517,7 @@ func (x *MassFailure) String() string {
 func (*MassFailure) ProtoMessage() {}
 
 func (x *MassFailure) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[22]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2327,7 +2530,7 @@ func (x *MassFailure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MassFailure.ProtoReflect.Descriptor instead.
 func (*MassFailure) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{22}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *MassFailure) GetHold() *durationpb.Duration {
@@ -2362,7 +2565,7 @@ type Policy struct {
 
 func (x *Policy) Reset() {
 	*x = Policy{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[23]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2374,7 +2577,7 @@ func (x *Policy) String() string {
 func (*Policy) ProtoMessage() {}
 
 func (x *Policy) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[23]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2387,7 +2590,7 @@ func (x *Policy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Policy.ProtoReflect.Descriptor instead.
 func (*Policy) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{23}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Policy) GetClusterNameGlob() string {
@@ -2453,7 +2656,7 @@ type CheckerSelector struct {
 
 func (x *CheckerSelector) Reset() {
 	*x = CheckerSelector{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[24]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2465,7 +2668,7 @@ func (x *CheckerSelector) String() string {
 func (*CheckerSelector) ProtoMessage() {}
 
 func (x *CheckerSelector) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[24]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2478,7 +2681,7 @@ func (x *CheckerSelector) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckerSelector.ProtoReflect.Descriptor instead.
 func (*CheckerSelector) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{24}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *CheckerSelector) GetLocalities() []*LocalitySelector {
@@ -2510,7 +2713,7 @@ type LocalitySelector struct {
 
 func (x *LocalitySelector) Reset() {
 	*x = LocalitySelector{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[25]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2522,7 +2725,7 @@ func (x *LocalitySelector) String() string {
 func (*LocalitySelector) ProtoMessage() {}
 
 func (x *LocalitySelector) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[25]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2535,7 +2738,7 @@ func (x *LocalitySelector) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LocalitySelector.ProtoReflect.Descriptor instead.
 func (*LocalitySelector) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{25}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *LocalitySelector) GetRegion() string {
@@ -2578,7 +2781,7 @@ type History struct {
 
 func (x *History) Reset() {
 	*x = History{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[26]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2590,7 +2793,7 @@ func (x *History) String() string {
 func (*History) ProtoMessage() {}
 
 func (x *History) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[26]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2603,7 +2806,7 @@ func (x *History) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use History.ProtoReflect.Descriptor instead.
 func (*History) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{26}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *History) GetRetention() *durationpb.Duration {
@@ -2660,7 +2863,7 @@ type Checkers struct {
 
 func (x *Checkers) Reset() {
 	*x = Checkers{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[27]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2672,7 +2875,7 @@ func (x *Checkers) String() string {
 func (*Checkers) ProtoMessage() {}
 
 func (x *Checkers) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[27]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2685,7 +2888,7 @@ func (x *Checkers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Checkers.ProtoReflect.Descriptor instead.
 func (*Checkers) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{27}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Checkers) GetFiles() []string {
@@ -2744,7 +2947,7 @@ type AdmitRule struct {
 
 func (x *AdmitRule) Reset() {
 	*x = AdmitRule{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[28]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2756,7 +2959,7 @@ func (x *AdmitRule) String() string {
 func (*AdmitRule) ProtoMessage() {}
 
 func (x *AdmitRule) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[28]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2769,7 +2972,7 @@ func (x *AdmitRule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdmitRule.ProtoReflect.Descriptor instead.
 func (*AdmitRule) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{28}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *AdmitRule) GetNodeIdGlob() string {
@@ -2816,7 +3019,7 @@ type DataPlanes struct {
 
 func (x *DataPlanes) Reset() {
 	*x = DataPlanes{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[29]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2828,7 +3031,7 @@ func (x *DataPlanes) String() string {
 func (*DataPlanes) ProtoMessage() {}
 
 func (x *DataPlanes) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[29]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2841,7 +3044,7 @@ func (x *DataPlanes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DataPlanes.ProtoReflect.Descriptor instead.
 func (*DataPlanes) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{29}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *DataPlanes) GetEdsDirectory() string {
@@ -2960,7 +3163,7 @@ type Limits struct {
 
 func (x *Limits) Reset() {
 	*x = Limits{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[30]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2972,7 +3175,7 @@ func (x *Limits) String() string {
 func (*Limits) ProtoMessage() {}
 
 func (x *Limits) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[30]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2985,7 +3188,7 @@ func (x *Limits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Limits.ProtoReflect.Descriptor instead.
 func (*Limits) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{30}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Limits) GetMaxMessageBytes() uint32 {
@@ -3121,6 +3324,109 @@ func (x *Limits) GetMaxJoinsPerMinute() uint32 {
 	return 0
 }
 
+// Alertmanager is a Prometheus Alertmanager.
+type Notify_Alertmanager struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its base URL, such as http://127.0.0.1:9093. hdsd posts to /api/v2/alerts
+	// below it.
+	Url           string `protobuf:"bytes,1,opt,name=url,proto3" json:"url,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Notify_Alertmanager) Reset() {
+	*x = Notify_Alertmanager{}
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Notify_Alertmanager) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Notify_Alertmanager) ProtoMessage() {}
+
+func (x *Notify_Alertmanager) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Notify_Alertmanager.ProtoReflect.Descriptor instead.
+func (*Notify_Alertmanager) Descriptor() ([]byte, []int) {
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{1, 0}
+}
+
+func (x *Notify_Alertmanager) GetUrl() string {
+	if x != nil {
+		return x.Url
+	}
+	return ""
+}
+
+// Webhook takes JSON by HTTP POST.
+type Notify_Webhook struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Where to post.
+	Url string `protobuf:"bytes,1,opt,name=url,proto3" json:"url,omitempty"`
+	// File with the secret that requests are signed with. hdsd reads it for each
+	// request. Absent: they are not signed.
+	SecretFile    string `protobuf:"bytes,2,opt,name=secret_file,json=secretFile,proto3" json:"secret_file,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Notify_Webhook) Reset() {
+	*x = Notify_Webhook{}
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Notify_Webhook) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Notify_Webhook) ProtoMessage() {}
+
+func (x *Notify_Webhook) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Notify_Webhook.ProtoReflect.Descriptor instead.
+func (*Notify_Webhook) Descriptor() ([]byte, []int) {
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{1, 1}
+}
+
+func (x *Notify_Webhook) GetUrl() string {
+	if x != nil {
+		return x.Url
+	}
+	return ""
+}
+
+func (x *Notify_Webhook) GetSecretFile() string {
+	if x != nil {
+		return x.SecretFile
+	}
+	return ""
+}
+
 // Upstream says where the control plane is.
 type Relay_Upstream struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -3135,7 +3441,7 @@ type Relay_Upstream struct {
 
 func (x *Relay_Upstream) Reset() {
 	*x = Relay_Upstream{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[31]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3147,7 +3453,7 @@ func (x *Relay_Upstream) String() string {
 func (*Relay_Upstream) ProtoMessage() {}
 
 func (x *Relay_Upstream) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[31]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3160,7 +3466,7 @@ func (x *Relay_Upstream) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Relay_Upstream.ProtoReflect.Descriptor instead.
 func (*Relay_Upstream) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{1, 0}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{2, 0}
 }
 
 func (x *Relay_Upstream) GetApiConfigSource() *v3.ApiConfigSource {
@@ -3174,7 +3480,7 @@ var File_hdsd_config_v1_config_proto protoreflect.FileDescriptor
 
 const file_hdsd_config_v1_config_proto_rawDesc = "" +
 	"\n" +
-	"\x1bhdsd/config/v1/config.proto\x12\x0ehdsd.config.v1\x1a\x1fenvoy/config/core/v3/base.proto\x1a(envoy/config/core/v3/config_source.proto\x1a'envoy/config/core/v3/health_check.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\"\xe0\a\n" +
+	"\x1bhdsd/config/v1/config.proto\x12\x0ehdsd.config.v1\x1a\x1fenvoy/config/core/v3/base.proto\x1a(envoy/config/core/v3/config_source.proto\x1a'envoy/config/core/v3/health_check.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\"\x90\b\n" +
 	"\x06Config\x12\x17\n" +
 	"\anode_id\x18\x01 \x01(\tR\x06nodeId\x12,\n" +
 	"\x04grpc\x18\x02 \x01(\v2\x18.hdsd.config.v1.ListenerR\x04grpc\x12,\n" +
@@ -3199,7 +3505,31 @@ const file_hdsd_config_v1_config_proto_rawDesc = "" +
 	"\x06probes\x18\x11 \x01(\v2\x16.hdsd.config.v1.ProbesR\x06probes\x12+\n" +
 	"\x05admin\x18\x12 \x01(\v2\x15.hdsd.config.v1.AdminR\x05admin\x12+\n" +
 	"\x05relay\x18\x13 \x01(\v2\x15.hdsd.config.v1.RelayR\x05relay\x12%\n" +
-	"\x03dns\x18\x14 \x01(\v2\x13.hdsd.config.v1.DnsR\x03dns\"\x9b\x03\n" +
+	"\x03dns\x18\x14 \x01(\v2\x13.hdsd.config.v1.DnsR\x03dns\x12.\n" +
+	"\x06notify\x18\x15 \x03(\v2\x16.hdsd.config.v1.NotifyR\x06notify\"\xb8\x04\n" +
+	"\x06Notify\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12I\n" +
+	"\falertmanager\x18\x02 \x01(\v2#.hdsd.config.v1.Notify.AlertmanagerH\x00R\falertmanager\x12:\n" +
+	"\awebhook\x18\x03 \x01(\v2\x1e.hdsd.config.v1.Notify.WebhookH\x00R\awebhook\x12*\n" +
+	"\x11cluster_name_glob\x18\x04 \x01(\tR\x0fclusterNameGlob\x121\n" +
+	"\x05kinds\x18\x05 \x03(\x0e2\x1b.hdsd.config.v1.Notify.KindR\x05kinds\x12<\n" +
+	"\fmin_duration\x18\x06 \x01(\v2\x19.google.protobuf.DurationR\vminDuration\x1a \n" +
+	"\fAlertmanager\x12\x10\n" +
+	"\x03url\x18\x01 \x01(\tR\x03url\x1a<\n" +
+	"\aWebhook\x12\x10\n" +
+	"\x03url\x18\x01 \x01(\tR\x03url\x12\x1f\n" +
+	"\vsecret_file\x18\x02 \x01(\tR\n" +
+	"secretFile\"\x89\x01\n" +
+	"\x04Kind\x12\x11\n" +
+	"\rENDPOINT_DOWN\x10\x00\x12\x10\n" +
+	"\fCLUSTER_DOWN\x10\x01\x12\r\n" +
+	"\tZONE_DOWN\x10\x02\x12\x0f\n" +
+	"\vNO_CHECKERS\x10\x03\x12\x13\n" +
+	"\x0fCHECKER_DOUBTED\x10\x04\x12\x12\n" +
+	"\x0eSHRINKAGE_HELD\x10\x05\x12\x13\n" +
+	"\x0fHISTORY_FAILING\x10\x06B\n" +
+	"\n" +
+	"\breceiver\"\x9b\x03\n" +
 	"\x05Relay\x12:\n" +
 	"\bupstream\x18\x01 \x01(\v2\x1e.hdsd.config.v1.Relay.UpstreamR\bupstream\x124\n" +
 	"\x06health\x18\x02 \x01(\x0e2\x1c.hdsd.config.v1.Relay.HealthR\x06health\x12-\n" +
@@ -3445,8 +3775,8 @@ func file_hdsd_config_v1_config_proto_rawDescGZIP() []byte {
 	return file_hdsd_config_v1_config_proto_rawDescData
 }
 
-var file_hdsd_config_v1_config_proto_enumTypes = make([]protoimpl.EnumInfo, 10)
-var file_hdsd_config_v1_config_proto_msgTypes = make([]protoimpl.MessageInfo, 33)
+var file_hdsd_config_v1_config_proto_enumTypes = make([]protoimpl.EnumInfo, 11)
+var file_hdsd_config_v1_config_proto_msgTypes = make([]protoimpl.MessageInfo, 36)
 var file_hdsd_config_v1_config_proto_goTypes = []any{
 	(Role)(0),                   // 0: hdsd.config.v1.Role
 	(UpstreamHealth)(0),         // 1: hdsd.config.v1.UpstreamHealth
@@ -3455,126 +3785,135 @@ var file_hdsd_config_v1_config_proto_goTypes = []any{
 	(WhenUnobserved)(0),         // 4: hdsd.config.v1.WhenUnobserved
 	(Mode)(0),                   // 5: hdsd.config.v1.Mode
 	(ZoneHealth)(0),             // 6: hdsd.config.v1.ZoneHealth
-	(Relay_Health)(0),           // 7: hdsd.config.v1.Relay.Health
-	(Relay_Forward)(0),          // 8: hdsd.config.v1.Relay.Forward
-	(Access_Mode)(0),            // 9: hdsd.config.v1.Access.Mode
-	(*Config)(nil),              // 10: hdsd.config.v1.Config
-	(*Relay)(nil),               // 11: hdsd.config.v1.Relay
-	(*Listener)(nil),            // 12: hdsd.config.v1.Listener
-	(*Probes)(nil),              // 13: hdsd.config.v1.Probes
-	(*Admin)(nil),               // 14: hdsd.config.v1.Admin
-	(*ServerTls)(nil),           // 15: hdsd.config.v1.ServerTls
-	(*SpiffeWorkloadApi)(nil),   // 16: hdsd.config.v1.SpiffeWorkloadApi
-	(*Access)(nil),              // 17: hdsd.config.v1.Access
-	(*Grant)(nil),               // 18: hdsd.config.v1.Grant
-	(*Oidc)(nil),                // 19: hdsd.config.v1.Oidc
-	(*Source)(nil),              // 20: hdsd.config.v1.Source
-	(*Dns)(nil),                 // 21: hdsd.config.v1.Dns
-	(*HoldShrinkage)(nil),       // 22: hdsd.config.v1.HoldShrinkage
-	(*DefaultHealthChecks)(nil), // 23: hdsd.config.v1.DefaultHealthChecks
-	(*Assignment)(nil),          // 24: hdsd.config.v1.Assignment
-	(*CheckerCapacity)(nil),     // 25: hdsd.config.v1.CheckerCapacity
-	(*Reporting)(nil),           // 26: hdsd.config.v1.Reporting
-	(*Verdict)(nil),             // 27: hdsd.config.v1.Verdict
-	(*DegradedWhen)(nil),        // 28: hdsd.config.v1.DegradedWhen
-	(*Doubt)(nil),               // 29: hdsd.config.v1.Doubt
-	(*PathCut)(nil),             // 30: hdsd.config.v1.PathCut
-	(*Damping)(nil),             // 31: hdsd.config.v1.Damping
-	(*MassFailure)(nil),         // 32: hdsd.config.v1.MassFailure
-	(*Policy)(nil),              // 33: hdsd.config.v1.Policy
-	(*CheckerSelector)(nil),     // 34: hdsd.config.v1.CheckerSelector
-	(*LocalitySelector)(nil),    // 35: hdsd.config.v1.LocalitySelector
-	(*History)(nil),             // 36: hdsd.config.v1.History
-	(*Checkers)(nil),            // 37: hdsd.config.v1.Checkers
-	(*AdmitRule)(nil),           // 38: hdsd.config.v1.AdmitRule
-	(*DataPlanes)(nil),          // 39: hdsd.config.v1.DataPlanes
-	(*Limits)(nil),              // 40: hdsd.config.v1.Limits
-	(*Relay_Upstream)(nil),      // 41: hdsd.config.v1.Relay.Upstream
-	nil,                         // 42: hdsd.config.v1.CheckerSelector.MetadataEntry
-	(*durationpb.Duration)(nil), // 43: google.protobuf.Duration
-	(*v3.ConfigSource)(nil),     // 44: envoy.config.core.v3.ConfigSource
-	(*v3.Node)(nil),             // 45: envoy.config.core.v3.Node
-	(*v3.HealthCheck)(nil),      // 46: envoy.config.core.v3.HealthCheck
-	(v3.HealthStatus)(0),        // 47: envoy.config.core.v3.HealthStatus
-	(*structpb.Value)(nil),      // 48: google.protobuf.Value
-	(*v3.ApiConfigSource)(nil),  // 49: envoy.config.core.v3.ApiConfigSource
+	(Notify_Kind)(0),            // 7: hdsd.config.v1.Notify.Kind
+	(Relay_Health)(0),           // 8: hdsd.config.v1.Relay.Health
+	(Relay_Forward)(0),          // 9: hdsd.config.v1.Relay.Forward
+	(Access_Mode)(0),            // 10: hdsd.config.v1.Access.Mode
+	(*Config)(nil),              // 11: hdsd.config.v1.Config
+	(*Notify)(nil),              // 12: hdsd.config.v1.Notify
+	(*Relay)(nil),               // 13: hdsd.config.v1.Relay
+	(*Listener)(nil),            // 14: hdsd.config.v1.Listener
+	(*Probes)(nil),              // 15: hdsd.config.v1.Probes
+	(*Admin)(nil),               // 16: hdsd.config.v1.Admin
+	(*ServerTls)(nil),           // 17: hdsd.config.v1.ServerTls
+	(*SpiffeWorkloadApi)(nil),   // 18: hdsd.config.v1.SpiffeWorkloadApi
+	(*Access)(nil),              // 19: hdsd.config.v1.Access
+	(*Grant)(nil),               // 20: hdsd.config.v1.Grant
+	(*Oidc)(nil),                // 21: hdsd.config.v1.Oidc
+	(*Source)(nil),              // 22: hdsd.config.v1.Source
+	(*Dns)(nil),                 // 23: hdsd.config.v1.Dns
+	(*HoldShrinkage)(nil),       // 24: hdsd.config.v1.HoldShrinkage
+	(*DefaultHealthChecks)(nil), // 25: hdsd.config.v1.DefaultHealthChecks
+	(*Assignment)(nil),          // 26: hdsd.config.v1.Assignment
+	(*CheckerCapacity)(nil),     // 27: hdsd.config.v1.CheckerCapacity
+	(*Reporting)(nil),           // 28: hdsd.config.v1.Reporting
+	(*Verdict)(nil),             // 29: hdsd.config.v1.Verdict
+	(*DegradedWhen)(nil),        // 30: hdsd.config.v1.DegradedWhen
+	(*Doubt)(nil),               // 31: hdsd.config.v1.Doubt
+	(*PathCut)(nil),             // 32: hdsd.config.v1.PathCut
+	(*Damping)(nil),             // 33: hdsd.config.v1.Damping
+	(*MassFailure)(nil),         // 34: hdsd.config.v1.MassFailure
+	(*Policy)(nil),              // 35: hdsd.config.v1.Policy
+	(*CheckerSelector)(nil),     // 36: hdsd.config.v1.CheckerSelector
+	(*LocalitySelector)(nil),    // 37: hdsd.config.v1.LocalitySelector
+	(*History)(nil),             // 38: hdsd.config.v1.History
+	(*Checkers)(nil),            // 39: hdsd.config.v1.Checkers
+	(*AdmitRule)(nil),           // 40: hdsd.config.v1.AdmitRule
+	(*DataPlanes)(nil),          // 41: hdsd.config.v1.DataPlanes
+	(*Limits)(nil),              // 42: hdsd.config.v1.Limits
+	(*Notify_Alertmanager)(nil), // 43: hdsd.config.v1.Notify.Alertmanager
+	(*Notify_Webhook)(nil),      // 44: hdsd.config.v1.Notify.Webhook
+	(*Relay_Upstream)(nil),      // 45: hdsd.config.v1.Relay.Upstream
+	nil,                         // 46: hdsd.config.v1.CheckerSelector.MetadataEntry
+	(*durationpb.Duration)(nil), // 47: google.protobuf.Duration
+	(*v3.ConfigSource)(nil),     // 48: envoy.config.core.v3.ConfigSource
+	(*v3.Node)(nil),             // 49: envoy.config.core.v3.Node
+	(*v3.HealthCheck)(nil),      // 50: envoy.config.core.v3.HealthCheck
+	(v3.HealthStatus)(0),        // 51: envoy.config.core.v3.HealthStatus
+	(*structpb.Value)(nil),      // 52: google.protobuf.Value
+	(*v3.ApiConfigSource)(nil),  // 53: envoy.config.core.v3.ApiConfigSource
 }
 var file_hdsd_config_v1_config_proto_depIdxs = []int32{
-	12, // 0: hdsd.config.v1.Config.grpc:type_name -> hdsd.config.v1.Listener
-	12, // 1: hdsd.config.v1.Config.http:type_name -> hdsd.config.v1.Listener
-	20, // 2: hdsd.config.v1.Config.sources:type_name -> hdsd.config.v1.Source
-	23, // 3: hdsd.config.v1.Config.default_health_checks:type_name -> hdsd.config.v1.DefaultHealthChecks
-	24, // 4: hdsd.config.v1.Config.assignment:type_name -> hdsd.config.v1.Assignment
-	26, // 5: hdsd.config.v1.Config.reporting:type_name -> hdsd.config.v1.Reporting
-	27, // 6: hdsd.config.v1.Config.verdict:type_name -> hdsd.config.v1.Verdict
+	14, // 0: hdsd.config.v1.Config.grpc:type_name -> hdsd.config.v1.Listener
+	14, // 1: hdsd.config.v1.Config.http:type_name -> hdsd.config.v1.Listener
+	22, // 2: hdsd.config.v1.Config.sources:type_name -> hdsd.config.v1.Source
+	25, // 3: hdsd.config.v1.Config.default_health_checks:type_name -> hdsd.config.v1.DefaultHealthChecks
+	26, // 4: hdsd.config.v1.Config.assignment:type_name -> hdsd.config.v1.Assignment
+	28, // 5: hdsd.config.v1.Config.reporting:type_name -> hdsd.config.v1.Reporting
+	29, // 6: hdsd.config.v1.Config.verdict:type_name -> hdsd.config.v1.Verdict
 	5,  // 7: hdsd.config.v1.Config.mode:type_name -> hdsd.config.v1.Mode
-	33, // 8: hdsd.config.v1.Config.policies:type_name -> hdsd.config.v1.Policy
-	36, // 9: hdsd.config.v1.Config.history:type_name -> hdsd.config.v1.History
-	37, // 10: hdsd.config.v1.Config.checkers:type_name -> hdsd.config.v1.Checkers
-	40, // 11: hdsd.config.v1.Config.limits:type_name -> hdsd.config.v1.Limits
-	39, // 12: hdsd.config.v1.Config.data_planes:type_name -> hdsd.config.v1.DataPlanes
-	17, // 13: hdsd.config.v1.Config.access:type_name -> hdsd.config.v1.Access
-	13, // 14: hdsd.config.v1.Config.probes:type_name -> hdsd.config.v1.Probes
-	14, // 15: hdsd.config.v1.Config.admin:type_name -> hdsd.config.v1.Admin
-	11, // 16: hdsd.config.v1.Config.relay:type_name -> hdsd.config.v1.Relay
-	21, // 17: hdsd.config.v1.Config.dns:type_name -> hdsd.config.v1.Dns
-	41, // 18: hdsd.config.v1.Relay.upstream:type_name -> hdsd.config.v1.Relay.Upstream
-	7,  // 19: hdsd.config.v1.Relay.health:type_name -> hdsd.config.v1.Relay.Health
-	43, // 20: hdsd.config.v1.Relay.keep:type_name -> google.protobuf.Duration
-	8,  // 21: hdsd.config.v1.Relay.forward:type_name -> hdsd.config.v1.Relay.Forward
-	15, // 22: hdsd.config.v1.Listener.tls:type_name -> hdsd.config.v1.ServerTls
-	43, // 23: hdsd.config.v1.Listener.max_connection_age:type_name -> google.protobuf.Duration
-	16, // 24: hdsd.config.v1.ServerTls.spiffe_workload_api:type_name -> hdsd.config.v1.SpiffeWorkloadApi
-	9,  // 25: hdsd.config.v1.Access.mode:type_name -> hdsd.config.v1.Access.Mode
-	18, // 26: hdsd.config.v1.Access.grants:type_name -> hdsd.config.v1.Grant
-	0,  // 27: hdsd.config.v1.Grant.roles:type_name -> hdsd.config.v1.Role
-	19, // 28: hdsd.config.v1.Grant.oidc:type_name -> hdsd.config.v1.Oidc
-	44, // 29: hdsd.config.v1.Source.config_source:type_name -> envoy.config.core.v3.ConfigSource
-	1,  // 30: hdsd.config.v1.Source.upstream_health:type_name -> hdsd.config.v1.UpstreamHealth
-	22, // 31: hdsd.config.v1.Source.hold_shrinkage:type_name -> hdsd.config.v1.HoldShrinkage
-	45, // 32: hdsd.config.v1.Source.node:type_name -> envoy.config.core.v3.Node
-	43, // 33: hdsd.config.v1.HoldShrinkage.for:type_name -> google.protobuf.Duration
-	46, // 34: hdsd.config.v1.DefaultHealthChecks.health_checks:type_name -> envoy.config.core.v3.HealthCheck
-	43, // 35: hdsd.config.v1.Assignment.reconnect_grace:type_name -> google.protobuf.Duration
-	43, // 36: hdsd.config.v1.Assignment.settle:type_name -> google.protobuf.Duration
-	2,  // 37: hdsd.config.v1.Assignment.zones:type_name -> hdsd.config.v1.Placement
-	2,  // 38: hdsd.config.v1.Assignment.regions:type_name -> hdsd.config.v1.Placement
-	25, // 39: hdsd.config.v1.Assignment.checkers:type_name -> hdsd.config.v1.CheckerCapacity
-	43, // 40: hdsd.config.v1.Reporting.interval:type_name -> google.protobuf.Duration
-	3,  // 41: hdsd.config.v1.Verdict.rule:type_name -> hdsd.config.v1.Rule
-	4,  // 42: hdsd.config.v1.Verdict.when_unobserved:type_name -> hdsd.config.v1.WhenUnobserved
-	47, // 43: hdsd.config.v1.Verdict.initial_health:type_name -> envoy.config.core.v3.HealthStatus
-	28, // 44: hdsd.config.v1.Verdict.degraded_when:type_name -> hdsd.config.v1.DegradedWhen
-	43, // 45: hdsd.config.v1.Verdict.staleness:type_name -> google.protobuf.Duration
-	43, // 46: hdsd.config.v1.Verdict.warm_up:type_name -> google.protobuf.Duration
-	29, // 47: hdsd.config.v1.Verdict.doubt:type_name -> hdsd.config.v1.Doubt
-	30, // 48: hdsd.config.v1.Verdict.path_cut:type_name -> hdsd.config.v1.PathCut
-	31, // 49: hdsd.config.v1.Verdict.damping:type_name -> hdsd.config.v1.Damping
-	32, // 50: hdsd.config.v1.Verdict.mass_failure:type_name -> hdsd.config.v1.MassFailure
-	48, // 51: hdsd.config.v1.DegradedWhen.http_status_code:type_name -> google.protobuf.Value
-	43, // 52: hdsd.config.v1.Doubt.release_after:type_name -> google.protobuf.Duration
-	43, // 53: hdsd.config.v1.MassFailure.hold:type_name -> google.protobuf.Duration
-	27, // 54: hdsd.config.v1.Policy.verdict:type_name -> hdsd.config.v1.Verdict
-	34, // 55: hdsd.config.v1.Policy.checkers:type_name -> hdsd.config.v1.CheckerSelector
-	5,  // 56: hdsd.config.v1.Policy.mode:type_name -> hdsd.config.v1.Mode
-	2,  // 57: hdsd.config.v1.Policy.zones:type_name -> hdsd.config.v1.Placement
-	2,  // 58: hdsd.config.v1.Policy.regions:type_name -> hdsd.config.v1.Placement
-	35, // 59: hdsd.config.v1.CheckerSelector.localities:type_name -> hdsd.config.v1.LocalitySelector
-	42, // 60: hdsd.config.v1.CheckerSelector.metadata:type_name -> hdsd.config.v1.CheckerSelector.MetadataEntry
-	43, // 61: hdsd.config.v1.History.retention:type_name -> google.protobuf.Duration
-	38, // 62: hdsd.config.v1.Checkers.admit:type_name -> hdsd.config.v1.AdmitRule
-	43, // 63: hdsd.config.v1.Checkers.probation:type_name -> google.protobuf.Duration
-	44, // 64: hdsd.config.v1.Checkers.sds_config:type_name -> envoy.config.core.v3.ConfigSource
-	43, // 65: hdsd.config.v1.DataPlanes.assignment_ttl:type_name -> google.protobuf.Duration
-	43, // 66: hdsd.config.v1.DataPlanes.cluster_ttl:type_name -> google.protobuf.Duration
-	6,  // 67: hdsd.config.v1.DataPlanes.zone_health:type_name -> hdsd.config.v1.ZoneHealth
-	44, // 68: hdsd.config.v1.DataPlanes.eds_config_source:type_name -> envoy.config.core.v3.ConfigSource
-	49, // 69: hdsd.config.v1.Relay.Upstream.api_config_source:type_name -> envoy.config.core.v3.ApiConfigSource
-	70, // [70:70] is the sub-list for method output_type
-	70, // [70:70] is the sub-list for method input_type
-	70, // [70:70] is the sub-list for extension type_name
-	70, // [70:70] is the sub-list for extension extendee
-	0,  // [0:70] is the sub-list for field type_name
+	35, // 8: hdsd.config.v1.Config.policies:type_name -> hdsd.config.v1.Policy
+	38, // 9: hdsd.config.v1.Config.history:type_name -> hdsd.config.v1.History
+	39, // 10: hdsd.config.v1.Config.checkers:type_name -> hdsd.config.v1.Checkers
+	42, // 11: hdsd.config.v1.Config.limits:type_name -> hdsd.config.v1.Limits
+	41, // 12: hdsd.config.v1.Config.data_planes:type_name -> hdsd.config.v1.DataPlanes
+	19, // 13: hdsd.config.v1.Config.access:type_name -> hdsd.config.v1.Access
+	15, // 14: hdsd.config.v1.Config.probes:type_name -> hdsd.config.v1.Probes
+	16, // 15: hdsd.config.v1.Config.admin:type_name -> hdsd.config.v1.Admin
+	13, // 16: hdsd.config.v1.Config.relay:type_name -> hdsd.config.v1.Relay
+	23, // 17: hdsd.config.v1.Config.dns:type_name -> hdsd.config.v1.Dns
+	12, // 18: hdsd.config.v1.Config.notify:type_name -> hdsd.config.v1.Notify
+	43, // 19: hdsd.config.v1.Notify.alertmanager:type_name -> hdsd.config.v1.Notify.Alertmanager
+	44, // 20: hdsd.config.v1.Notify.webhook:type_name -> hdsd.config.v1.Notify.Webhook
+	7,  // 21: hdsd.config.v1.Notify.kinds:type_name -> hdsd.config.v1.Notify.Kind
+	47, // 22: hdsd.config.v1.Notify.min_duration:type_name -> google.protobuf.Duration
+	45, // 23: hdsd.config.v1.Relay.upstream:type_name -> hdsd.config.v1.Relay.Upstream
+	8,  // 24: hdsd.config.v1.Relay.health:type_name -> hdsd.config.v1.Relay.Health
+	47, // 25: hdsd.config.v1.Relay.keep:type_name -> google.protobuf.Duration
+	9,  // 26: hdsd.config.v1.Relay.forward:type_name -> hdsd.config.v1.Relay.Forward
+	17, // 27: hdsd.config.v1.Listener.tls:type_name -> hdsd.config.v1.ServerTls
+	47, // 28: hdsd.config.v1.Listener.max_connection_age:type_name -> google.protobuf.Duration
+	18, // 29: hdsd.config.v1.ServerTls.spiffe_workload_api:type_name -> hdsd.config.v1.SpiffeWorkloadApi
+	10, // 30: hdsd.config.v1.Access.mode:type_name -> hdsd.config.v1.Access.Mode
+	20, // 31: hdsd.config.v1.Access.grants:type_name -> hdsd.config.v1.Grant
+	0,  // 32: hdsd.config.v1.Grant.roles:type_name -> hdsd.config.v1.Role
+	21, // 33: hdsd.config.v1.Grant.oidc:type_name -> hdsd.config.v1.Oidc
+	48, // 34: hdsd.config.v1.Source.config_source:type_name -> envoy.config.core.v3.ConfigSource
+	1,  // 35: hdsd.config.v1.Source.upstream_health:type_name -> hdsd.config.v1.UpstreamHealth
+	24, // 36: hdsd.config.v1.Source.hold_shrinkage:type_name -> hdsd.config.v1.HoldShrinkage
+	49, // 37: hdsd.config.v1.Source.node:type_name -> envoy.config.core.v3.Node
+	47, // 38: hdsd.config.v1.HoldShrinkage.for:type_name -> google.protobuf.Duration
+	50, // 39: hdsd.config.v1.DefaultHealthChecks.health_checks:type_name -> envoy.config.core.v3.HealthCheck
+	47, // 40: hdsd.config.v1.Assignment.reconnect_grace:type_name -> google.protobuf.Duration
+	47, // 41: hdsd.config.v1.Assignment.settle:type_name -> google.protobuf.Duration
+	2,  // 42: hdsd.config.v1.Assignment.zones:type_name -> hdsd.config.v1.Placement
+	2,  // 43: hdsd.config.v1.Assignment.regions:type_name -> hdsd.config.v1.Placement
+	27, // 44: hdsd.config.v1.Assignment.checkers:type_name -> hdsd.config.v1.CheckerCapacity
+	47, // 45: hdsd.config.v1.Reporting.interval:type_name -> google.protobuf.Duration
+	3,  // 46: hdsd.config.v1.Verdict.rule:type_name -> hdsd.config.v1.Rule
+	4,  // 47: hdsd.config.v1.Verdict.when_unobserved:type_name -> hdsd.config.v1.WhenUnobserved
+	51, // 48: hdsd.config.v1.Verdict.initial_health:type_name -> envoy.config.core.v3.HealthStatus
+	30, // 49: hdsd.config.v1.Verdict.degraded_when:type_name -> hdsd.config.v1.DegradedWhen
+	47, // 50: hdsd.config.v1.Verdict.staleness:type_name -> google.protobuf.Duration
+	47, // 51: hdsd.config.v1.Verdict.warm_up:type_name -> google.protobuf.Duration
+	31, // 52: hdsd.config.v1.Verdict.doubt:type_name -> hdsd.config.v1.Doubt
+	32, // 53: hdsd.config.v1.Verdict.path_cut:type_name -> hdsd.config.v1.PathCut
+	33, // 54: hdsd.config.v1.Verdict.damping:type_name -> hdsd.config.v1.Damping
+	34, // 55: hdsd.config.v1.Verdict.mass_failure:type_name -> hdsd.config.v1.MassFailure
+	52, // 56: hdsd.config.v1.DegradedWhen.http_status_code:type_name -> google.protobuf.Value
+	47, // 57: hdsd.config.v1.Doubt.release_after:type_name -> google.protobuf.Duration
+	47, // 58: hdsd.config.v1.MassFailure.hold:type_name -> google.protobuf.Duration
+	29, // 59: hdsd.config.v1.Policy.verdict:type_name -> hdsd.config.v1.Verdict
+	36, // 60: hdsd.config.v1.Policy.checkers:type_name -> hdsd.config.v1.CheckerSelector
+	5,  // 61: hdsd.config.v1.Policy.mode:type_name -> hdsd.config.v1.Mode
+	2,  // 62: hdsd.config.v1.Policy.zones:type_name -> hdsd.config.v1.Placement
+	2,  // 63: hdsd.config.v1.Policy.regions:type_name -> hdsd.config.v1.Placement
+	37, // 64: hdsd.config.v1.CheckerSelector.localities:type_name -> hdsd.config.v1.LocalitySelector
+	46, // 65: hdsd.config.v1.CheckerSelector.metadata:type_name -> hdsd.config.v1.CheckerSelector.MetadataEntry
+	47, // 66: hdsd.config.v1.History.retention:type_name -> google.protobuf.Duration
+	40, // 67: hdsd.config.v1.Checkers.admit:type_name -> hdsd.config.v1.AdmitRule
+	47, // 68: hdsd.config.v1.Checkers.probation:type_name -> google.protobuf.Duration
+	48, // 69: hdsd.config.v1.Checkers.sds_config:type_name -> envoy.config.core.v3.ConfigSource
+	47, // 70: hdsd.config.v1.DataPlanes.assignment_ttl:type_name -> google.protobuf.Duration
+	47, // 71: hdsd.config.v1.DataPlanes.cluster_ttl:type_name -> google.protobuf.Duration
+	6,  // 72: hdsd.config.v1.DataPlanes.zone_health:type_name -> hdsd.config.v1.ZoneHealth
+	48, // 73: hdsd.config.v1.DataPlanes.eds_config_source:type_name -> envoy.config.core.v3.ConfigSource
+	53, // 74: hdsd.config.v1.Relay.Upstream.api_config_source:type_name -> envoy.config.core.v3.ApiConfigSource
+	75, // [75:75] is the sub-list for method output_type
+	75, // [75:75] is the sub-list for method input_type
+	75, // [75:75] is the sub-list for extension type_name
+	75, // [75:75] is the sub-list for extension extendee
+	0,  // [0:75] is the sub-list for field type_name
 }
 
 func init() { file_hdsd_config_v1_config_proto_init() }
@@ -3582,15 +3921,19 @@ func file_hdsd_config_v1_config_proto_init() {
 	if File_hdsd_config_v1_config_proto != nil {
 		return
 	}
-	file_hdsd_config_v1_config_proto_msgTypes[14].OneofWrappers = []any{}
-	file_hdsd_config_v1_config_proto_msgTypes[23].OneofWrappers = []any{}
+	file_hdsd_config_v1_config_proto_msgTypes[1].OneofWrappers = []any{
+		(*Notify_Alertmanager_)(nil),
+		(*Notify_Webhook_)(nil),
+	}
+	file_hdsd_config_v1_config_proto_msgTypes[15].OneofWrappers = []any{}
+	file_hdsd_config_v1_config_proto_msgTypes[24].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hdsd_config_v1_config_proto_rawDesc), len(file_hdsd_config_v1_config_proto_rawDesc)),
-			NumEnums:      10,
-			NumMessages:   33,
+			NumEnums:      11,
+			NumMessages:   36,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1,0 +1,88 @@
+package config
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"strings"
+
+	configv1 "hdsd/gen/hdsd/config/v1"
+)
+
+// Bounds of notify.
+const (
+	maxReceivers    = 20
+	maxReceiverName = 100
+	maxSecret       = 4 << 10 // bytes
+)
+
+// notify checks whom to notify.
+func (c *checks) notify(all []*configv1.Notify) {
+	if len(all) > maxReceivers {
+		c.add("notify", "has %d receivers: at most %d are possible", len(all), maxReceivers)
+	}
+	names := map[string]bool{}
+	for i, n := range all {
+		field := fmt.Sprintf("notify[%d]", i)
+		switch name := n.GetName(); {
+		case name == "" || len(name) > maxReceiverName || strings.TrimSpace(name) != name || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }):
+			c.add(field+".name", "%q is no name: write 1 to %d bytes on one line, such as oncall", name, maxReceiverName)
+		case names[name]:
+			c.add(field+".name", "%q is the name of another receiver already", name)
+		}
+		names[n.GetName()] = true
+		switch to := n.GetReceiver().(type) {
+		case *configv1.Notify_Alertmanager_:
+			receiverURL(c, field+".alertmanager.url", to.Alertmanager.GetUrl(), true)
+		case *configv1.Notify_Webhook_:
+			receiverURL(c, field+".webhook.url", to.Webhook.GetUrl(), false)
+			if file := to.Webhook.GetSecretFile(); file != "" {
+				if _, err := ReadSecret(file); err != nil {
+					c.add(field+".webhook.secret_file", "%s", err)
+				}
+			}
+		default:
+			c.add(field, "has no receiver: write alertmanager: {url: \"http://127.0.0.1:9093\"} or webhook: {url: …}")
+		}
+		if glob := n.GetClusterNameGlob(); glob != "" {
+			c.glob(field+".cluster_name_glob", glob, "clusters")
+		}
+		c.duration(field+".min_duration", n.GetMinDuration(), 0, maxHold)
+	}
+}
+
+// receiverURL checks where to post to.
+func receiverURL(c *checks, field, text string, isBase bool) {
+	at, err := url.Parse(text)
+	switch {
+	case err != nil || at.Scheme != "http" && at.Scheme != "https" || at.Hostname() == "":
+		c.add(field, "is no URL of http or https, such as http://127.0.0.1:9093")
+	case at.Fragment != "":
+		c.add(field, "has a fragment (#), which is not sent: remove it")
+	case isBase && at.RawQuery != "":
+		c.add(field, "has a query (?): write the base of the Alertmanager, such as http://127.0.0.1:9093")
+	case isBase && strings.Contains(at.Path, "/api/v"):
+		c.add(field, "names the API: write the base of the Alertmanager, such as http://127.0.0.1:9093; hdsd adds /api/v2/alerts")
+	}
+}
+
+// ReadSecret reads a secret, without white space around it.
+func ReadSecret(path string) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("the secret cannot be read: %w", err)
+	}
+	defer file.Close()
+	secret, err := io.ReadAll(io.LimitReader(file, maxSecret+1))
+	switch secret = bytes.TrimSpace(secret); {
+	case err != nil:
+		return nil, fmt.Errorf("the secret cannot be read: %w", err)
+	case len(secret) == 0:
+		return nil, fmt.Errorf("the secret in %s is empty", path)
+	case len(secret) > maxSecret:
+		return nil, fmt.Errorf("the secret in %s is longer than %d bytes", path, maxSecret)
+	}
+	return secret, nil
+}

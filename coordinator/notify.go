@@ -1,0 +1,107 @@
+package coordinator
+
+import (
+	"context"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"hdsd/api"
+	"hdsd/config"
+	configv1 "hdsd/gen/hdsd/config/v1"
+	"hdsd/internal/printable"
+	"hdsd/notify"
+	"hdsd/notify/send"
+	"hdsd/source"
+	"hdsd/store"
+)
+
+// receivers reads whom to notify from the configuration.
+func receivers(c *configv1.Config) []send.Receiver {
+	all := make([]send.Receiver, len(c.GetNotify()))
+	for i, n := range c.GetNotify() {
+		r := send.Receiver{Name: n.GetName(), Filter: notify.Filter{Kinds: map[notify.Kind]bool{}, MinDuration: n.GetMinDuration().AsDuration()}}
+		for _, kind := range n.GetKinds() {
+			r.Filter.Kinds[notify.Kind(kind.String())] = true
+		}
+		if glob := n.GetClusterNameGlob(); glob != "" {
+			r.Filter.Cluster = func(name string) bool { return source.Match(glob, name) }
+		}
+		if to := n.GetAlertmanager(); to != nil {
+			r.Target = send.Target{Type: send.Alertmanager, URL: to.GetUrl()}
+		} else {
+			r.Target = send.Target{Type: send.Webhook, URL: n.GetWebhook().GetUrl(), SecretFile: n.GetWebhook().GetSecretFile()}
+		}
+		all[i] = r
+	}
+	return all
+}
+
+// openHub makes the hub of notifications.
+func (c *Coordinator) openHub() {
+	c.hub = send.New(send.Options{
+		Node: c.started.GetNodeId(), Dir: c.started.GetDataDir(), Log: c.log, Registerer: c.registry, Look: c.lookForTrouble,
+		ReadSecret: config.ReadSecret,
+	})
+	c.hub.Set(receivers(c.started))
+	c.core.upkeep.alarms.tell, c.core.upkeep.alarms.known = c.hub.Post, c.hub.Confirm
+}
+
+// lookForTrouble returns what is wrong that the core does not know of.
+func (c *Coordinator) lookForTrouble() (wrong []notify.Condition) {
+	for _, held := range c.feed.Held() {
+		wrong = append(wrong, notify.Condition{
+			Key: notify.Key{Kind: notify.ShrinkageHeld, Name: held.Name}, Since: held.Held.Since, Command: "hdsd source list",
+			Text: "what source " + held.Name + " took away is held until " + held.Held.AcceptsAt.UTC().Format(time.RFC3339),
+		})
+	}
+	if why := c.query.HistoryFailing(); why != "" {
+		failing := notify.Condition{
+			Key: notify.Key{Kind: notify.HistoryFailing}, Command: "hdsd history --newest-first --limit 20",
+			Text: "the disk does not take the history: " + why,
+		}
+		if since := c.ready.failing.Load(); since != nil {
+			failing.Since = *since
+		}
+		wrong = append(wrong, failing)
+	}
+	return wrong
+}
+
+// Receivers implements api.Controller.
+func (c *control) Receivers() []api.Receiver {
+	states := c.hub.States()
+	all := make([]api.Receiver, len(states))
+	for i := range states {
+		s := &states[i]
+		all[i] = api.Receiver{
+			Name: s.Name, Type: s.Type, Open: s.Open, Queued: s.Queued, LastSuccess: s.LastSuccess, LastError: s.LastError,
+			FailingSince: s.FailingSince, Dropped: s.Dropped,
+		}
+		for j := range s.Dead {
+			d := &s.Dead[j]
+			all[i].DeadLetters = append(all[i].DeadLetters, api.DeadLetter{
+				Time: d.Time, Kind: string(d.Notice.Kind), Summary: d.Notice.Text, Resolved: !d.Notice.Ended.IsZero(), Error: d.Error,
+			})
+		}
+	}
+	return all
+}
+
+// NotifyTest implements api.Controller.
+func (c *control) NotifyTest(ctx context.Context, name, author string) (ok bool, answer string, err error) {
+	answer, known, failure := c.hub.Test(ctx, name)
+	if !known {
+		return false, "", status.Errorf(codes.NotFound, "no receiver %q is configured: hdsd notify list shows them", name)
+	}
+	if failure != nil {
+		answer = failure.Error()
+	}
+	answer = printable.Text(answer)
+	err = c.carryOut(ctx, "the test was sent, but the audit does not have it", func() error {
+		c.record(ctx, time.Now(), store.AuditEntry{Action: "NotifyTest", Target: name, Author: author, After: answer})
+		return nil
+	})
+	return failure == nil, answer, err
+}

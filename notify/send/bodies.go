@@ -1,0 +1,120 @@
+package send
+
+import (
+	"strings"
+	"time"
+
+	"hdsd/notify"
+)
+
+// alert is one of Alertmanager's API v2.
+type alert struct {
+	Labels      map[string]string `json:"labels"`
+	Annotations map[string]string `json:"annotations"`
+	StartsAt    time.Time         `json:"startsAt"`
+	EndsAt      *time.Time        `json:"endsAt,omitempty"`
+}
+
+func (s *sender) alerts(notices []notify.Notice) []alert {
+	all := make([]alert, len(notices))
+	for i := range notices {
+		n := &notices[i]
+		labels := map[string]string{"alertname": alertName(n.Kind), "severity": severity(n.Kind), "hdsd": s.node}
+		for name, value := range map[string]string{"cluster": n.Cluster, "zone": n.Zone, "endpoint": n.Address, subject(n.Kind): n.Name} {
+			if value != "" {
+				labels[name] = value
+			}
+		}
+		all[i] = alert{
+			Labels: labels, Annotations: map[string]string{"summary": n.Text, "command": n.Command, "runbook": Runbook(n.Kind)}, StartsAt: n.Since.UTC(),
+		}
+		if !n.Ended.IsZero() {
+			ended := n.Ended.UTC()
+			all[i].EndsAt = &ended
+		}
+	}
+	return all
+}
+
+// delivery is the body of a request to a webhook.
+type delivery struct {
+	Version       int            `json:"version"`
+	SentAt        time.Time      `json:"sentAt"`
+	Node          string         `json:"node"`
+	Notifications []notification `json:"notifications"`
+}
+
+type notification struct {
+	ID       string     `json:"id"`
+	Kind     string     `json:"kind"`
+	Status   string     `json:"status"`
+	Severity string     `json:"severity"`
+	Cluster  string     `json:"cluster,omitempty"`
+	Zone     string     `json:"zone,omitempty"`
+	Address  string     `json:"address,omitempty"`
+	Checker  string     `json:"checker,omitempty"`
+	Source   string     `json:"source,omitempty"`
+	Since    time.Time  `json:"since"`
+	EndedAt  *time.Time `json:"endedAt,omitempty"`
+	Summary  string     `json:"summary"`
+	Command  string     `json:"command"`
+	Runbook  string     `json:"runbook"`
+}
+
+func (s *sender) delivery(notices []notify.Notice, now time.Time) delivery {
+	d := delivery{Version: 1, SentAt: now.UTC(), Node: s.node, Notifications: make([]notification, len(notices))}
+	for i := range notices {
+		n := &notices[i]
+		out := notification{
+			ID: n.ID, Kind: string(n.Kind), Status: "firing", Severity: severity(n.Kind), Cluster: n.Cluster, Zone: n.Zone, Address: n.Address,
+			Since: n.Since.UTC(), Summary: n.Text, Command: n.Command, Runbook: Runbook(n.Kind),
+		}
+		switch subject(n.Kind) {
+		case "checker":
+			out.Checker = n.Name
+		case "source":
+			out.Source = n.Name
+		}
+		if !n.Ended.IsZero() {
+			ended := n.Ended.UTC()
+			out.Status, out.EndedAt = "resolved", &ended
+		}
+		if n.Kind == notify.Test {
+			out.Status = "test"
+		}
+		d.Notifications[i] = out
+	}
+	return d
+}
+
+// alertName is a kind as alerts are named: CLUSTER_DOWN is HdsdClusterDown.
+func alertName(k notify.Kind) string {
+	words := strings.Split(string(k), "_")
+	for i, word := range words {
+		words[i] = word[:1] + strings.ToLower(word[1:])
+	}
+	return "Hdsd" + strings.Join(words, "")
+}
+
+func severity(k notify.Kind) string {
+	switch {
+	case k == notify.Test:
+		return "info"
+	case k.Severe():
+		return "critical"
+	}
+	return "warning"
+}
+
+// subject says what the name of a condition is one of.
+func subject(k notify.Kind) string {
+	if k == notify.CheckerDoubted {
+		return "checker"
+	}
+	return "source"
+}
+
+// Runbook returns the heading of the documents that says what to do.
+func Runbook(k notify.Kind) string {
+	return "docs/operations/notifications.md#" + strings.ToLower(string(k))
+}
