@@ -35,6 +35,9 @@ type fleet struct {
 	gaps    []api.Gap
 	failing string
 	status  api.Status
+
+	clusters []api.ClusterQuery
+	clients  []string // of which cluster they were asked for
 }
 
 func (f *fleet) Status(context.Context) (api.Status, error) { return f.status, nil }
@@ -87,7 +90,9 @@ func (f *fleet) Gaps(context.Context, api.TransitionQuery, string) ([]api.Gap, e
 
 func (f *fleet) HistoryFailing() string { return f.failing }
 
-func (f *fleet) Clusters(_ context.Context, after string, limit int) ([]api.Cluster, bool, error) {
+func (f *fleet) Clusters(_ context.Context, q api.ClusterQuery) ([]api.Cluster, bool, error) {
+	f.clusters = append(f.clusters, q)
+	after, limit := q.After, q.Limit
 	names := []string{"api", "db", "web"}
 	names = slices.DeleteFunc(names, func(name string) bool { return name <= after })
 	var found []api.Cluster

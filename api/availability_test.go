@@ -80,7 +80,8 @@ func (f *fleet) Availability(_ context.Context, q api.AvailabilityQuery) (api.Av
 	return page, err
 }
 
-func (f *fleet) Clients(context.Context) ([]api.Client, error) {
+func (f *fleet) Clients(_ context.Context, cluster string) ([]api.Client, error) {
+	f.clients = append(f.clients, cluster)
 	return []api.Client{
 		{ID: "dp-2", Kind: api.KindSubscriber, TypeURL: "b", Connected: true, Resources: 3, Synced: 1, Stale: 1, Error: 1, Unasked: 2, LastAck: noon, LastError: "no"},
 		{ID: "dp-1", Kind: api.KindSubscriber, TypeURL: "b", Connected: true, Poll: &api.Poll{By: "REST", Time: noon, Given: "2", Held: "1"}},

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"time"
 
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+
 	"hdsd/health"
 	"hdsd/incident"
 )
@@ -45,15 +47,16 @@ type Backend interface {
 	// may see.
 	Incidents(ctx context.Context, query incident.Query) ([]incident.Incident, bool, error)
 
-	// Clusters returns up to limit clusters after the name, by name, and whether there
-	// are more.
-	Clusters(ctx context.Context, after string, limit int) ([]Cluster, bool, error)
+	// Clusters returns up to query.Limit clusters after query.After, by name, and whether
+	// there are more.
+	Clusters(ctx context.Context, query ClusterQuery) ([]Cluster, bool, error)
 
 	// Checkers returns all checkers, by id.
 	Checkers(ctx context.Context) ([]Checker, error)
 
-	// Clients returns all clients, one for each client and type.
-	Clients(ctx context.Context) ([]Client, error)
+	// Clients returns all clients, one for each client and type; of a cluster, the data
+	// planes that asked for it.
+	Clients(ctx context.Context, cluster string) ([]Client, error)
 
 	// Status says how hdsd and the clusters that the caller may see are.
 	Status(ctx context.Context) (Status, error)
@@ -67,6 +70,7 @@ type EndpointQuery struct {
 	Cluster string
 	Address string
 	Health  *health.Status
+	Filter  health.Filter
 	AsOf    time.Time // the time of the health; zero: now
 	After   *health.Endpoint
 	Limit   int
@@ -92,6 +96,7 @@ type Published struct {
 type TransitionQuery struct {
 	Cluster     string
 	Address     string
+	Filter      health.Filter // of the health after the change
 	Start, End  time.Time
 	NewestFirst bool
 	Limit       int
@@ -104,15 +109,27 @@ type Gap struct {
 	Transitions uint64
 }
 
+// ClusterQuery narrows a list of clusters; zero fields do not.
+type ClusterQuery struct {
+	Cluster string
+	Filter  health.Filter // of some endpoint; Unhealthy: or of what is not checked
+	After   string
+	Limit   int
+}
+
 // Cluster is one cluster of the sources.
 type Cluster struct {
 	Name, Source                           string
 	Checked                                bool
 	Mode                                   Mode
 	Endpoints, Healthy, Unhealthy, Unknown int
+	Timeout                                int // of Unhealthy
+	Degraded                               int // of Healthy
+	Draining, Held                         int
 	Overridden                             int // endpoints under an override
 	Quarantined                            []Quarantined
-	NoEndpointsReason                      string // empty if there are some
+	NoEndpointsReason                      string                // empty if there are some
+	HealthChecks                           []*corev3.HealthCheck // as checkers are sent them; only of one that was asked for
 }
 
 // Mode says whether the verdicts of a cluster are published.

@@ -24,14 +24,18 @@ func (s *Service) ListClients(ctx context.Context, r *hdsdv1.ListClientsRequest)
 	if err != nil {
 		return nil, err
 	}
+	question := "clients"
+	if r.GetCluster() != "" {
+		question += " of " + r.GetCluster()
+	}
 	var after *clientPosition
 	if r.GetPageToken() != "" {
 		after = new(clientPosition)
-		if err := decodeToken("clients", r.GetPageToken(), after); err != nil {
+		if err := decodeToken(question, r.GetPageToken(), after); err != nil {
 			return nil, grpcError(err)
 		}
 	}
-	clients, err := s.backend.Clients(ctx)
+	clients, err := s.backend.Clients(ctx, r.GetCluster())
 	if err != nil {
 		return nil, grpcError(err)
 	}
@@ -40,7 +44,7 @@ func (s *Service) ListClients(ctx context.Context, r *hdsdv1.ListClientsRequest)
 	shown := clients[:min(limit, len(clients))]
 	answer := &hdsdv1.ListClientsResponse{Clients: each(shown, clientMessage)}
 	if len(shown) < len(clients) {
-		answer.NextPageToken, err = encodeToken("clients", shown[len(shown)-1].position())
+		answer.NextPageToken, err = encodeToken(question, shown[len(shown)-1].position())
 	}
 	return answer, grpcError(err)
 }

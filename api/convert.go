@@ -3,9 +3,13 @@ package api
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/structpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	hdsdv1 "hdsd/gen/hdsd/v1"
@@ -130,7 +134,34 @@ func clusterMessage(c Cluster) *hdsdv1.Cluster {
 			return &hdsdv1.Quarantine{Address: q.Address, Reason: q.Reason}
 		}),
 		NoEndpointsReason: c.NoEndpointsReason,
+		Timeout:           uint32(c.Timeout),
+		Degraded:          uint32(c.Degraded),
+		Draining:          uint32(c.Draining),
+		Held:              uint32(c.Held),
+		HealthChecks:      each(c.HealthChecks, healthCheckMessage),
 	}
+}
+
+// hidden stands for what may be a secret.
+const hidden = "(not shown)"
+
+// healthCheckMessage gives a health check as proto3 JSON has it. The values of headers,
+// which may be secrets, are left out.
+func healthCheckMessage(check *corev3.HealthCheck) *structpb.Struct {
+	shown := proto.CloneOf(check)
+	headers := [][]*corev3.HeaderValueOption{shown.GetHttpHealthCheck().GetRequestHeadersToAdd(), shown.GetGrpcHealthCheck().GetInitialMetadata()}
+	for _, h := range slices.Concat(headers...) {
+		h.Header.Value, h.Header.RawValue = hidden, nil
+	}
+	out := new(structpb.Struct)
+	text, err := protojson.Marshal(shown)
+	if err == nil {
+		err = protojson.Unmarshal(text, out)
+	}
+	if err != nil { // an extension that is not linked
+		return &structpb.Struct{Fields: map[string]*structpb.Value{"error": structpb.NewStringValue(err.Error())}}
+	}
+	return out
 }
 
 func checkerMessage(c Checker) *hdsdv1.Checker {

@@ -107,7 +107,7 @@ func TestTheDocumentHasTheBounds(t *testing.T) {
 
 func TestRefusalsSayHowToFixThem(t *testing.T) {
 	for path, want := range map[string]string{
-		"/v1/clusters?clutser=x":                    `query: unknown parameter "clutser": /v1/clusters takes pageSize, pageToken`,
+		"/v1/clusters?clutser=x":                    `query: unknown parameter "clutser": /v1/clusters takes cluster, locality, pageSize, pageToken, unhealthy`,
 		"/v1/endpoints?health=SICK":                 `query: health: "SICK" is not one of UNKNOWN, HEALTHY, UNHEALTHY, DRAINING, TIMEOUT, DEGRADED`,
 		"/v1/endpoints?pageSize=many":               `query: pageSize: "many" is not a number, or too large`,
 		"/v1/endpoints?as_of=null":                  `query: as_of: "null" is not a time in RFC 3339, such as 2026-01-02T15:04:05Z (a + before hours is %2B in a URL)`,
@@ -128,7 +128,7 @@ func TestMessagesStayShort(t *testing.T) {
 	long := strings.Repeat("é", 100_000)
 	for path, end := range map[string]string{
 		"/v1/endpoints?cluster=" + long:    "unknown cluster",
-		"/v1/endpoints?" + long + "=1":     "takes address, asOf, cluster, health, pageSize, pageToken",
+		"/v1/endpoints?" + long + "=1":     "takes address, asOf, cluster, health, locality, pageSize, pageToken, unhealthy",
 		"/v1/endpoints?pageToken=" + long:  "repeat the first request without it",
 		"/v1/availability?endTime=" + long: "(a + before hours is %2B in a URL)",
 		"/v1/" + long:                      "not found",

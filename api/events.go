@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"time"
 
+	hdsdv1 "hdsd/gen/hdsd/v1"
 	"hdsd/internal/caller"
 	"hdsd/internal/rest"
 )
@@ -36,7 +38,13 @@ func (s *Service) withWatch(next http.Handler) http.Handler {
 // serveEvents serves Watch as server-sent events. The token is the event's id.
 func (s *Service) serveEvents(w http.ResponseWriter, r *http.Request) {
 	given := r.URL.Query()
-	query := WatchQuery{Cluster: given.Get("cluster"), Address: given.Get("address")}
+	unhealthy, _ := strconv.ParseBool(given.Get("unhealthy")) // checked before
+	filter, err := filterOf(&hdsdv1.WatchRequest{Unhealthy: unhealthy, Locality: given.Get("locality")})
+	if err != nil {
+		rest.WriteError(w, err)
+		return
+	}
+	query := WatchQuery{Cluster: given.Get("cluster"), Address: given.Get("address"), Filter: filter}
 	from := ""
 	for _, name := range []string{"resumeToken", "resume_token"} {
 		if token := given.Get(name); token != "" {

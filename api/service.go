@@ -62,6 +62,9 @@ func (s *Service) ListEndpoints(ctx context.Context, r *hdsdv1.ListEndpointsRequ
 		}
 		query.Health = &wanted
 	}
+	if query.Filter, err = filterOf(r); err != nil {
+		return nil, err
+	}
 	if query.AsOf, err = moment("as_of", r.GetAsOf()); err != nil {
 		return nil, err
 	}
@@ -72,6 +75,7 @@ func (s *Service) ListEndpoints(ctx context.Context, r *hdsdv1.ListEndpointsRequ
 	if r.GetAsOf() != nil {
 		question += query.AsOf.String()
 	}
+	question += questionOf(query.Filter)
 	if r.GetPageToken() != "" {
 		query.After = new(health.Endpoint)
 		if err := decodeToken(question, r.GetPageToken(), query.After); err != nil {
@@ -102,6 +106,9 @@ func (s *Service) ListTransitions(ctx context.Context, r *hdsdv1.ListTransitions
 	if query.Start, query.End, err = period(r); err != nil {
 		return nil, err
 	}
+	if query.Filter, err = filterOf(r); err != nil {
+		return nil, err
+	}
 	transitions, next, err := s.backend.Transitions(ctx, query)
 	if err != nil {
 		return nil, grpcError(err)
@@ -122,17 +129,25 @@ func (s *Service) ListTransitions(ctx context.Context, r *hdsdv1.ListTransitions
 
 // ListClusters returns the clusters of all sources.
 func (s *Service) ListClusters(ctx context.Context, r *hdsdv1.ListClustersRequest) (*hdsdv1.ListClustersResponse, error) {
-	limit, after, err := page(r.GetPageSize(), r.GetPageToken(), "clusters")
+	filter, err := filterOf(r)
 	if err != nil {
 		return nil, err
 	}
-	clusters, more, err := s.backend.Clusters(ctx, after, limit)
+	question := "clusters" + questionOf(filter)
+	if r.GetCluster() != "" {
+		question += " of " + r.GetCluster()
+	}
+	limit, after, err := page(r.GetPageSize(), r.GetPageToken(), question)
+	if err != nil {
+		return nil, err
+	}
+	clusters, more, err := s.backend.Clusters(ctx, ClusterQuery{Cluster: r.GetCluster(), Filter: filter, After: after, Limit: limit})
 	if err != nil {
 		return nil, grpcError(err)
 	}
 	answer := &hdsdv1.ListClustersResponse{Clusters: each(clusters, clusterMessage)}
 	if more {
-		answer.NextPageToken, err = encodeToken("clusters", clusters[len(clusters)-1].Name)
+		answer.NextPageToken, err = encodeToken(question, clusters[len(clusters)-1].Name)
 	}
 	return answer, grpcError(err)
 }

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	hdsdv1 "hdsd/gen/hdsd/v1"
+	"hdsd/health"
 	"hdsd/internal/caller"
 	"hdsd/internal/gate"
 	"hdsd/internal/share"
@@ -20,7 +21,8 @@ import (
 type WatchQuery struct {
 	Cluster string
 	Address string
-	Token   string // to resume after; empty: start with the current health
+	Filter  health.Filter // of the present health, or of that before or after a change
+	Token   string        // to resume after; empty: start with the current health
 }
 
 // Watcher is one watch. One goroutine uses it.
@@ -93,8 +95,12 @@ func (s *Service) Watch(r *hdsdv1.WatchRequest, stream grpc.ServerStreamingServe
 		return gate.ErrClosing
 	}
 	defer s.calls.Leave()
+	filter, err := filterOf(r)
+	if err != nil {
+		return err
+	}
 	ended := make(chan error, 2)
-	w, err := s.watch(stream.Context(), WatchQuery{Cluster: r.GetCluster(), Address: r.GetAddress(), Token: r.GetResumeToken()}, func() {})
+	w, err := s.watch(stream.Context(), WatchQuery{Cluster: r.GetCluster(), Address: r.GetAddress(), Filter: filter, Token: r.GetResumeToken()}, func() {})
 	if err != nil {
 		return watchError(err, "resume_token")
 	}

@@ -24,7 +24,7 @@ type heldBackend struct {
 	release chan struct{}
 }
 
-func (h heldBackend) Clusters(context.Context, string, int) ([]api.Cluster, bool, error) {
+func (h heldBackend) Clusters(context.Context, api.ClusterQuery) ([]api.Cluster, bool, error) {
 	<-h.release
 	return nil, false, nil
 }

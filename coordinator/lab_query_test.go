@@ -42,7 +42,7 @@ func (l *lab) asked(cluster, address string) api.EndpointHealth {
 // describe is what /v1/clusters shows of a cluster.
 func (l *lab) describe(name string) api.Cluster {
 	l.t.Helper()
-	all, _, err := l.backend().Clusters(l.t.Context(), "", 1000)
+	all, _, err := l.backend().Clusters(l.t.Context(), api.ClusterQuery{Limit: 1000})
 	if err != nil {
 		l.t.Fatal(err)
 	}

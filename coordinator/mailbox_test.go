@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"hdsd/api"
 	"strings"
 	"testing"
 	"time"
@@ -28,7 +29,7 @@ func TestStoppedCoreAnswersAtOnce(t *testing.T) {
 		t.Errorf("ask: %v", err)
 	}
 	b := query.New(query.Options{Core: asker{l.core}})
-	if _, _, err := b.Clusters(t.Context(), "", 1); !errors.Is(err, ErrStopping) {
+	if _, _, err := b.Clusters(t.Context(), api.ClusterQuery{Limit: 1}); !errors.Is(err, ErrStopping) {
 		t.Errorf("Clusters: %v", err)
 	}
 }

@@ -245,7 +245,7 @@ func TestTooManyNamesEndTheStreamWithTheCap(t *testing.T) {
 		}
 		synctest.Wait()
 		equal(t, "slots left behind", len(b.server.published.assignments.slots), 0)
-		equal(t, "clients", len(b.server.Clients()), 0)
+		equal(t, "clients", len(b.server.Clients(nil)), 0)
 	})
 }
 
@@ -320,7 +320,7 @@ func TestStuckReaderEndsAndHarmsNobody(t *testing.T) {
 			}
 			synctest.Wait()
 		}
-		equal(t, "clients", len(b.server.Clients()), 3)
+		equal(t, "clients", len(b.server.Clients(nil)), 3)
 		b.server.setHealth(7, health.Unhealthy)
 		r := good.next()
 		equal(t, "the other goes on", len(r.GetResources()), 1)
@@ -329,7 +329,7 @@ func TestStuckReaderEndsAndHarmsNobody(t *testing.T) {
 		time.Sleep(6 * time.Second)
 		synctest.Wait()
 		equal(t, "hdsd_xds_stuck_streams_total", testutil.ToFloat64(b.server.recorder.metrics.stuck), 1.0)
-		equal(t, "clients", len(b.server.Clients()), 1)
+		equal(t, "clients", len(b.server.Clients(nil)), 1)
 		b.server.setHealth(7, health.Healthy)
 		equal(t, "the other still goes on", len(good.next().GetResources()), 1)
 		for {
@@ -365,7 +365,7 @@ func TestClientsHaveTheNodeOfTheFirstMessage(t *testing.T) {
 		p.send(m)
 		p.send(&discoveryv3.DiscoveryRequest{TypeUrl: resourcev3.ClusterType})
 		p.next()
-		all := b.server.Clients()
+		all := b.server.Clients(nil)
 		equal(t, "clients", len(all), 2)
 		equal(t, "id", all[1].ID, "dp-1")
 		equal(t, "type", all[1].TypeURL, resourcev3.EndpointType)

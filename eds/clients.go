@@ -32,13 +32,17 @@ type Poll struct {
 	Held  string    // the version that the client said it had; empty: none
 }
 
-// Clients returns every client and type, by id, stream and type.
-func (s *Server) Clients() []Client {
+// Clients returns every client and type, by id, stream and type. With only, those that
+// asked for a resource whose name it takes, and what they have of these alone.
+func (s *Server) Clients(only func(name string) bool) []Client {
 	var all []Client
 	for _, st := range s.streams.all() {
-		all = append(all, st.clients()...)
+		all = append(all, st.clients(only)...)
 	}
-	all = append(all, s.fetcher.clients()...)
+	all = append(all, s.fetcher.clients(only)...)
+	if only != nil {
+		all = slices.DeleteFunc(all, func(c Client) bool { return c.Resources == 0 })
+	}
 	slices.SortStableFunc(all, func(a, b Client) int {
 		return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.Stream, b.Stream), cmp.Compare(a.TypeURL, b.TypeURL))
 	})
@@ -46,27 +50,34 @@ func (s *Server) Clients() []Client {
 }
 
 // clients returns one Client for each type of a stream.
-func (st *stream) clients() []Client {
+func (st *stream) clients(only func(name string) bool) []Client {
 	st.mu.Lock()
 	id, all := st.nodeID, st.unservedClients()
 	st.mu.Unlock()
+	if only != nil {
+		all = nil // names of other types
+	}
 	for _, u := range st.subscriptions() {
-		all = append(all, u.client(id))
+		all = append(all, u.client(id, only))
 	}
 	return all
 }
 
-func (u *subscription) client(id string) Client {
+func (u *subscription) client(id string, only func(name string) bool) Client {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	c := Client{
 		ID: id, Stream: u.stream.id, TypeURL: u.table.typeURL, Delta: u.delta, Connected: u.stream.since,
-		Resources: len(u.interest.watches), LastAck: u.delivery.lastAck, LastError: u.delivery.lastError,
+		LastAck: u.delivery.lastAck, LastError: u.delivery.lastError,
 	}
 	if u.unasked != nil {
 		c.Unasked = u.unasked.late
 	}
 	for _, w := range u.interest.watches {
+		if only != nil && !only(w.slot.own()) {
+			continue
+		}
+		c.Resources++
 		switch {
 		case w.queued || w.withheld || w.state == pending:
 			c.Stale++

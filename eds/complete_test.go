@@ -45,7 +45,7 @@ func TestIncompleteSendsNoAbsence(t *testing.T) {
 		stateAll.nothing()
 		clusterState.nothing()
 		stale := 0
-		for _, c := range b.server.Clients() {
+		for _, c := range b.server.Clients(nil) {
 			stale += c.Stale
 		}
 		equal(t, "nobody knows yet", stale, 3*2+1)

@@ -57,7 +57,7 @@ func TestDeltaRefusedIsParkedUntilThatResourceChanges(t *testing.T) {
 		p.send(subscribe(resourcev3.EndpointType, "a", "b"))
 		p.send(nack(p.next(), "no such zone"))
 		p.nothing()
-		c := b.server.Clients()[0]
+		c := b.server.Clients(nil)[0]
 		equal(t, "errors", c.Error, 2)
 		equal(t, "last error", c.LastError, "no such zone")
 
@@ -66,9 +66,13 @@ func TestDeltaRefusedIsParkedUntilThatResourceChanges(t *testing.T) {
 		equal(t, "only what changed", describe(r), "[a=UN]")
 		p.send(ack(r))
 		p.nothing()
-		c = b.server.Clients()[0]
+		c = b.server.Clients(nil)[0]
 		equal(t, "errors", c.Error, 1)
 		equal(t, "synced", c.Synced, 1)
+		only := b.server.Clients(func(name string) bool { return name == "b" })
+		equal(t, "clients that asked for b", len(only), 1)
+		equal(t, "what they have of b", [3]int{only[0].Resources, only[0].Error, only[0].Synced}, [3]int{1, 1, 0})
+		equal(t, "clients that asked for c", len(b.server.Clients(func(name string) bool { return name == "c" })), 0)
 		p.cancel()
 	})
 }
@@ -86,13 +90,13 @@ func TestDeltaSendsTheLatestToASlowClient(t *testing.T) {
 			b.server.setHealth(0, health.Degraded)
 		}
 		p.nothing()
-		equal(t, "stale", b.server.Clients()[0].Stale, 2)
+		equal(t, "stale", b.server.Clients(nil)[0].Stale, 2)
 		p.send(ack(r))
 		r = p.next()
 		equal(t, "latest, and nothing of what went back", describe(r), "[a=DE]")
 		p.send(ack(r))
 		p.nothing()
-		equal(t, "synced", b.server.Clients()[0].Synced, 2)
+		equal(t, "synced", b.server.Clients(nil)[0].Synced, 2)
 		p.cancel()
 	})
 }
@@ -140,7 +144,7 @@ func TestDeltaUnsubscribedIsSilent(t *testing.T) {
 		p.nothing()
 		b.server.setHealth(0, health.Unhealthy)
 		p.nothing()
-		equal(t, "resources", b.server.Clients()[0].Resources, 1)
+		equal(t, "resources", b.server.Clients(nil)[0].Resources, 1)
 		b.server.setHealth(1, health.Unhealthy)
 		equal(t, "what stayed", describe(p.next()), "[b=UN]")
 		equal(t, "slots", len(b.server.published.assignments.slots), 2)
@@ -172,7 +176,7 @@ func TestDeltaReconnectSendsOnlyTheDifference(t *testing.T) {
 			equal(t, "difference", describe(r), "[-foreign -gone b=UN]")
 			again.send(ack(r))
 			again.nothing()
-			c := b.server.Clients()[0]
+			c := b.server.Clients(nil)[0]
 			want := 5
 			if wildcard {
 				want = 3
@@ -232,7 +236,7 @@ func TestDeltaWildcards(t *testing.T) {
 				p.nothing()
 				b.server.setHealth(0, health.Healthy)
 				p.nothing()
-				equal(t, "resources", b.server.Clients()[0].Resources, 0)
+				equal(t, "resources", b.server.Clients(nil)[0].Resources, 0)
 				p.cancel()
 			})
 		})

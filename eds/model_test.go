@@ -347,7 +347,7 @@ func TestClientsConverge(t *testing.T) {
 				}
 				c.close()
 			}
-			for _, c := range b.server.Clients() {
+			for _, c := range b.server.Clients(nil) {
 				if c.Stale != 0 {
 					problems = append(problems, fmt.Errorf("not caught up: %+v", c))
 				}

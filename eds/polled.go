@@ -11,14 +11,37 @@ import (
 
 // clients returns one Client for every list of names that is polled, the latest poll
 // last.
-func (s *fetcher) clients() []Client {
+func (s *fetcher) clients(only func(name string) bool) []Client {
 	polls := s.polls.All(time.Now())
 	behind := make(map[choiceOfAnswer]counts, 1) // most clients were given the same
 	all := make([]Client, len(polls))
 	for i := range polls {
 		all[i] = s.client(&polls[i], behind)
+		if only != nil {
+			s.countOnly(&all[i], &polls[i], only)
+		}
 	}
 	return all
+}
+
+// countOnly counts the resources of a poll that have certain names.
+func (s *fetcher) countOnly(c *Client, p *poll.Poll, only func(name string) bool) {
+	c.Resources, c.Synced, c.Stale, c.Error = 0, 0, 0, 0
+	for _, r := range s.polledResources(p) {
+		name, _, _ := strings.Cut(r.key, separator)
+		if !only(name) {
+			continue
+		}
+		c.Resources++
+		switch r.describe(p).State {
+		case Accepted:
+			c.Synced++
+		case Refused:
+			c.Error++
+		default:
+			c.Stale++
+		}
+	}
 }
 
 // choiceOfAnswer determines how far behind a client is that accepted an answer.

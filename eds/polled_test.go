@@ -31,7 +31,7 @@ func claiming(m *discoveryv3.DiscoveryRequest, has, refuses, why string) *discov
 // pollText describes all clients that poll, as "dp-1 REST 2/1/1/0 oops".
 func (b *bench) pollText() string {
 	var all []string
-	for _, c := range b.server.Clients() {
+	for _, c := range b.server.Clients(nil) {
 		text := fmt.Sprintf("%s %s %d/%d/%d/%d %s", c.ID, c.Poll.By, c.Resources, c.Synced, c.Stale, c.Error, c.LastError)
 		all = append(all, strings.TrimSpace(text))
 	}
@@ -49,7 +49,7 @@ func TestPollsAreShown(t *testing.T) {
 			equal(t, what, code, wantCode)
 			equal(t, what, b.statusText(), wantStatus)
 			equal(t, what, b.pollText(), wantClients)
-			c := b.server.Clients()[0]
+			c := b.server.Clients(nil)[0]
 			equal(t, what+": since", c.Connected, began.Add(time.Second))
 			equal(t, what+": poll", c.Poll.Time, time.Now())
 			equal(t, what+": holds", c.Poll.Held, has)
@@ -61,7 +61,7 @@ func TestPollsAreShown(t *testing.T) {
 		first := polls("first", "", "", "", 200, "a: outstanding HE, none: outstanding absent", "dp-1 REST 2/0/2/0")
 		polls("did not get it", "", "", "", 200, "a: outstanding HE, none: outstanding absent", "dp-1 REST 2/0/2/0")
 		polls("taken", first, "", "", 304, "a: accepted HE, none: accepted absent", "dp-1 REST 2/2/0/0")
-		equal(t, "accepted", b.server.Clients()[0].LastAck, time.Now())
+		equal(t, "accepted", b.server.Clients(nil)[0].LastAck, time.Now())
 		b.server.setHealth(0, health.Unhealthy)
 		equal(t, "changed", b.statusText(), "a: outdated, none: accepted absent")
 		equal(t, "changed", b.pollText(), "dp-1 REST 2/1/1/0")
@@ -126,7 +126,7 @@ func TestAClientPollsInSeveralWays(t *testing.T) {
 			text += "; "
 		}
 		equal(t, "all ways", text, "FETCH: c: accepted 1; REST: a: outstanding HE b: outstanding HE; ADS: a: accepted HE; ")
-		equal(t, "clients", len(b.server.Clients()), 5)
+		equal(t, "clients", len(b.server.Clients(nil)), 5)
 		equal(t, "pollers", b.server.polls.Count(time.Now()), 2)
 		p.cancel()
 		p.leaves()
@@ -192,7 +192,7 @@ hdsd_xds_pollers %d
 		time.Sleep(poll.Stays - time.Second)
 		pollREST(t, b.server, EndpointsPath, want("", "b"))
 		counted(1)
-		equal(t, "both", len(b.server.Clients()), 2)
+		equal(t, "both", len(b.server.Clients(nil)), 2)
 		time.Sleep(time.Second)
 		equal(t, "the one that went on", b.statusText(), "b: outstanding HE")
 		time.Sleep(poll.Stays)
@@ -219,7 +219,7 @@ func TestPollersAreBounded(t *testing.T) {
 		polls("second")
 	}
 	all := map[string]bool{}
-	for _, c := range s.Clients() {
+	for _, c := range s.Clients(nil) {
 		all[c.ID] = true
 	}
 	if len(all) < 5 || len(all) > 12 || all["first"] || !all["second"] || all["dp-80"] || !all["dp-99"] {

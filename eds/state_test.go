@@ -51,7 +51,7 @@ func TestStateSendsAnEmptyAssignmentForAMissingOne(t *testing.T) {
 		p.send(ackState(r, "ghost", "web"))
 		p.nothing()
 		equal(t, "taken", b.statusText(), "ghost: accepted absent, web: accepted HE")
-		equal(t, "synced", b.server.Clients()[0].Synced, 2)
+		equal(t, "synced", b.server.Clients(nil)[0].Synced, 2)
 
 		b.server.setHealth(7, health.Healthy)
 		b.server.Update(Update{Assignments: []Assignment{assignment("ghost", 7, 1)}})
@@ -77,8 +77,8 @@ func TestStateRefusedIsParkedUntilThatResourceChanges(t *testing.T) {
 		p.send(want(resourcev3.EndpointType, "a", "b"))
 		p.send(nackState(p.next(), "bad weight", "a", "b"))
 		p.nothing()
-		equal(t, "last error", b.server.Clients()[0].LastError, "bad weight")
-		equal(t, "errors", b.server.Clients()[0].Error, 2)
+		equal(t, "last error", b.server.Clients(nil)[0].LastError, "bad weight")
+		equal(t, "errors", b.server.Clients(nil)[0].Error, 2)
 		b.server.setHealth(0, health.Unhealthy)
 		equal(t, "changed", describeState(p.next()), "[a=UN]")
 		p.cancel()
@@ -105,7 +105,7 @@ func TestStateStaleNonceIsNoAckAndGetsNoResponse(t *testing.T) {
 		p.nothing()
 		p.send(ackState(first, "a", "b", "c"))
 		p.nothing()
-		equal(t, "resources", b.server.Clients()[0].Resources, 2)
+		equal(t, "resources", b.server.Clients(nil)[0].Resources, 2)
 		p.cancel()
 	})
 }
@@ -127,7 +127,7 @@ func TestStateNamesReplaceThoseBefore(t *testing.T) {
 		p.nothing()
 		b.server.setHealth(0, health.Unhealthy)
 		p.nothing()
-		equal(t, "resources", b.server.Clients()[0].Resources, 0)
+		equal(t, "resources", b.server.Clients(nil)[0].Resources, 0)
 		p.cancel()
 	})
 }
@@ -162,7 +162,7 @@ func TestStateClustersComeWhole(t *testing.T) {
 				p.nothing()
 				b.server.Update(Update{Clusters: clusters("b", "2")})
 				p.nothing() // the same as it was
-				equal(t, "synced", b.server.Clients()[0].Synced, 1)
+				equal(t, "synced", b.server.Clients(nil)[0].Synced, 1)
 				p.cancel()
 			})
 		})
@@ -201,7 +201,7 @@ func TestStateLegacyWildcardEndsWithAName(t *testing.T) {
 		p.nothing()
 		b.server.setHealth(1, health.Unhealthy)
 		p.nothing()
-		equal(t, "resources", b.server.Clients()[0].Resources, 1)
+		equal(t, "resources", b.server.Clients(nil)[0].Resources, 1)
 		p.cancel()
 	})
 }

@@ -85,7 +85,7 @@ func TestStatusFollowsAResource(t *testing.T) {
 func (p *peer[Req, Res]) ends() {
 	p.b.t.Helper()
 	<-p.ended
-	for len(p.b.server.Clients()) > 0 { // the handler follows
+	for len(p.b.server.Clients(nil)) > 0 { // the handler follows
 		time.Sleep(time.Millisecond) // in the bubble
 	}
 }

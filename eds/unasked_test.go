@@ -47,7 +47,7 @@ func (b *unaskedBench) shows(when string, unasked, begun, ended int) {
 	b.t.Helper()
 	synctest.Wait()
 	got := 0
-	for _, c := range b.server.Clients() {
+	for _, c := range b.server.Clients(nil) {
 		got += c.Unasked
 	}
 	equal(b.t, when+": unasked", got, unasked)

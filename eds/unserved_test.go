@@ -28,20 +28,20 @@ func TestTypesThatAreNotServedAreShown(t *testing.T) {
 		}
 		s.nothing()
 		var rows []string
-		for _, c := range b.server.Clients() {
+		for _, c := range b.server.Clients(nil) {
 			rows = append(rows, fmt.Sprintf("%s %s %d/%d %.15s", c.ID, c.TypeURL, c.Stale, c.Resources, c.LastError))
 		}
 		equal(t, "clients", strings.Join(rows, "\n"), strings.Join([]string{
 			"dp-1 " + resourcev3.EndpointType + " 1/1 ", "dp-1 " + addresses + " 1/1 not served here", "dp-1 " + listeners + " 2/2 not served here",
 		}, "\n"))
-		if row := b.server.Clients()[2].LastError; !strings.Contains(row, "lds_config") {
+		if row := b.server.Clients(nil)[2].LastError; !strings.Contains(row, "lds_config") {
 			t.Errorf("of listeners: %s", row)
 		}
 		for i := range 1000 {
 			s.send(want(fmt.Sprint("made-up-", i), "x"))
 		}
 		synctest.Wait()
-		if n := len(b.server.Clients()); n > 2+maxUnserved {
+		if n := len(b.server.Clients(nil)); n > 2+maxUnserved {
 			t.Errorf("%d rows", n)
 		}
 		if n := strings.Count(log.String(), "made-up-"); n > maxUnserved {

@@ -54,10 +54,10 @@ func (st *stream) note(h *message.Head) {
 
 // Clients returns every client and type, by id and type. Of types that pass as they came,
 // it does not know how many resources there are.
-func (s *Server) Clients() []eds.Client {
+func (s *Server) Clients(only func(name string) bool) []eds.Client {
 	var all []eds.Client
 	for _, st := range s.open() {
-		all = append(all, st.clients()...)
+		all = append(all, st.clients(only)...)
 	}
 	slices.SortStableFunc(all, func(a, b eds.Client) int {
 		return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.TypeURL, b.TypeURL))
@@ -65,7 +65,7 @@ func (s *Server) Clients() []eds.Client {
 	return all
 }
 
-func (st *stream) clients() []eds.Client {
+func (st *stream) clients(only func(name string) bool) []eds.Client {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	var all []eds.Client
@@ -75,8 +75,11 @@ func (st *stream) clients() []eds.Client {
 		}
 		if k, ours := kindOf(typeURL); ours && st.ledgers[k] != nil {
 			l := st.ledgers[k]
-			c.Resources = len(l.held)
 			for name, h := range l.held {
+				if only != nil && !only(name) {
+					continue
+				}
+				c.Resources++
 				switch {
 				case l.dirty[name] || h.good != h.now && !t.refuses:
 					c.Stale++
@@ -87,7 +90,9 @@ func (st *stream) clients() []eds.Client {
 				}
 			}
 		}
-		all = append(all, c)
+		if only == nil || c.Resources > 0 {
+			all = append(all, c)
+		}
 	}
 	return all
 }

@@ -25,8 +25,11 @@ const (
 	largestLimit = 10_000
 )
 
-// Transitions returns a page and the token of the next page, empty on the last one. The
-// order is that in which the transitions were appended. The error is ErrBadToken if the
+// mostRead is how many transitions a page with a filter reads. It holds the database open.
+const mostRead = 50_000
+
+// Transitions returns a page and the token of the next page, empty on the last one. With a
+// filter, a page that is not the last may be short, or have nothing. The order is that in which the transitions were appended. The error is ErrBadToken if the
 // token does not belong to this query.
 func (h *history) Transitions(q Query) (found []health.Transition, next string, err error) {
 	last, err := q.position()
@@ -52,10 +55,15 @@ func (h *history) page(tx *bolt.Tx, q *Query, last uint64) (found []health.Trans
 	rows := tx.Bucket(transitions)
 	dates := h.time.dates(tx)
 	merged := merge{spans: spansOf(tx, q, dates.search(nanos(q.Start), q.end()), last), newest: q.NewestFirst}
+	read, looked := 0, last
 	for recorded, ok := merged.next(); ok; recorded, ok = merged.next() {
 		k := key(recorded)
 		t, ok := dates.open(k, rows.Get(k), shared)
 		h.damage.unless(ok, transitions, k)
+		if read++; read > mostRead && !q.Filter.Any() {
+			return found, q.token(looked)
+		}
+		looked = recorded
 		if !ok || !q.matches(&t) {
 			continue
 		}
@@ -80,6 +88,7 @@ func (q *Query) matches(t *health.Transition) bool {
 	shown := nanos(t.Time)
 	return (q.Cluster == "" || q.Cluster == t.Endpoint.Cluster) &&
 		(q.Address == "" || q.Address == t.Endpoint.Address) &&
+		q.Filter.Has(t.Endpoint.Locality, t.To) &&
 		shown >= nanos(q.Start) && shown < q.end()
 }
 

@@ -21,6 +21,12 @@ func TestQueries(t *testing.T) {
 	}
 	s.Append(all)
 	flush(t, s)
+	var unhealthy []int
+	for i := range all {
+		if !all[i].To.Up() {
+			unhealthy = append([]int{i}, unhealthy...)
+		}
+	}
 	at := func(n int) time.Time { return day.Add(time.Duration(n) * time.Second) }
 	for name, c := range map[string]struct {
 		query Query
@@ -40,6 +46,8 @@ func TestQueries(t *testing.T) {
 		"end before start":         {Query{Start: at(5), End: at(2)}, nil},
 		"unknown cluster":          {Query{Cluster: "we"}, nil},
 		"unknown address":          {Query{Address: "10.0.0.1:8"}, nil},
+		"locality":                 {Query{Filter: health.Filter{Locality: health.Locality{Zone: "b"}}}, []int{1, 6}},
+		"unhealthy":                {Query{Filter: health.Filter{Unhealthy: true}, NewestFirst: true}, unhealthy},
 		"address of other cluster": {Query{Cluster: "pay", Address: "10.0.0.2:80"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -5,15 +5,19 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
+	"fmt"
 	"time"
+
+	"hdsd/health"
 )
 
 // Query selects transitions. An empty field matches any.
 type Query struct {
 	Cluster string
 	Address string
-	Start   time.Time // included
-	End     time.Time // not included
+	Filter  health.Filter // of where the endpoint is, and of the health after the transition
+	Start   time.Time     // included
+	End     time.Time     // not included
 
 	NewestFirst bool
 	Limit       int    // 1,000 by default, at most 10,000
@@ -34,6 +38,9 @@ func (q *Query) sum(last uint64) []byte {
 		b = append(b, 1)
 	}
 	b = appendString(appendString(b, q.Cluster), q.Address)
+	if !q.Filter.Any() {
+		b = fmt.Appendf(b, "%t %q", q.Filter.Unhealthy, q.Filter.Locality)
+	}
 	sum := sha256.Sum256(b)
 	return sum[:8]
 }

@@ -74,8 +74,8 @@ type Options struct {
 	EDS   *eds.Server
 	Feed  *feed.Feed
 
-	// Relayed lists the clients of the relay; nil: there is none.
-	Relayed func() []eds.Client
+	// Relayed lists the clients of the relay as eds.Server.Clients does; nil: there is none.
+	Relayed func(only func(name string) bool) []eds.Client
 
 	// Process says how the process is.
 	Process func() Process
@@ -130,6 +130,10 @@ func (b *Backend) scan(ctx context.Context, s *scan) error {
 	return nil
 }
 
+// mostPages is how many pages of the store a question reads at once where a part of each is
+// filtered out.
+const mostPages = 20
+
 // Transitions implements api.Backend.
 func (b *Backend) Transitions(ctx context.Context, q api.TransitionQuery) ([]health.Transition, string, error) {
 	if q.Cluster != "" {
@@ -137,7 +141,9 @@ func (b *Backend) Transitions(ctx context.Context, q api.TransitionQuery) ([]hea
 			return nil, "", err
 		}
 	}
-	for may := access.FromContext(ctx).Clusters(); ; {
+	var all []health.Transition
+	may, limit := access.FromContext(ctx).Clusters(), q.Limit
+	for pages := 1; ; pages++ {
 		found, next, err := b.Store.Transitions(storeQuery(&q))
 		if errors.Is(err, store.ErrBadToken) {
 			return nil, "", api.ErrBadToken
@@ -148,10 +154,10 @@ func (b *Backend) Transitions(ctx context.Context, q api.TransitionQuery) ([]hea
 		if !may.All() {
 			found = slices.DeleteFunc(found, func(t health.Transition) bool { return !may.Has(t.Endpoint.Cluster) })
 		}
-		if err != nil || len(found) > 0 || next == "" {
-			return found, next, err
+		if all = append(all, found...); err != nil || len(all) == limit || next == "" || pages == mostPages {
+			return all, next, err
 		}
-		q.Token = next // nothing on this page may be shown
+		q.Token, q.Limit = next, limit-len(all) // a part of the page was filtered out
 	}
 }
 
@@ -175,7 +181,7 @@ func (b *Backend) HistoryFailing() string {
 
 func storeQuery(q *api.TransitionQuery) store.Query {
 	return store.Query{
-		Cluster: q.Cluster, Address: q.Address, Start: q.Start, End: q.End,
+		Cluster: q.Cluster, Address: q.Address, Filter: q.Filter, Start: q.Start, End: q.End,
 		NewestFirst: q.NewestFirst, Limit: q.Limit, Token: q.Token,
 	}
 }
@@ -196,8 +202,13 @@ func (b *Backend) checkKnown(ctx context.Context, name string) error {
 }
 
 // Clusters implements api.Backend.
-func (b *Backend) Clusters(ctx context.Context, after string, limit int) (found []api.Cluster, more bool, err error) {
-	s := clusterScan{after: after, limit: limit, may: access.FromContext(ctx).Clusters()}
+func (b *Backend) Clusters(ctx context.Context, q api.ClusterQuery) (found []api.Cluster, more bool, err error) {
+	if q.Cluster != "" {
+		if err := b.checkKnown(ctx, q.Cluster); err != nil {
+			return nil, false, err
+		}
+	}
+	s := clusterScan{ClusterQuery: q, may: access.FromContext(ctx).Clusters()}
 	for !s.finished {
 		if err := b.Core.Ask(ctx, s.step); err != nil {
 			return nil, false, err

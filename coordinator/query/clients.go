@@ -15,10 +15,13 @@ import (
 // Clients implements api.Backend. It lists subscribers and checkers, each once for
 // each type, however many streams it has, and hdsd itself as a client of management
 // servers.
-func (b *Backend) Clients(ctx context.Context) ([]api.Client, error) {
-	streams := b.EDS.Clients()
+func (b *Backend) Clients(ctx context.Context, cluster string) ([]api.Client, error) {
+	if cluster != "" {
+		return b.holders(ctx, cluster)
+	}
+	streams := b.EDS.Clients(nil)
 	if b.Relayed != nil {
-		streams = append(streams, b.Relayed()...)
+		streams = append(streams, b.Relayed(nil)...)
 	}
 	all := append(subscribers(streams), b.upstreamClients()...)
 	checkers, err := b.Checkers(ctx)
@@ -29,6 +32,28 @@ func (b *Backend) Clients(ctx context.Context) ([]api.Client, error) {
 		all = append(all, checkerClient(&checkers[i]))
 	}
 	return all, nil
+}
+
+// holders lists the data planes that asked for a cluster or its assignment.
+func (b *Backend) holders(ctx context.Context, cluster string) ([]api.Client, error) {
+	if err := b.checkKnown(ctx, cluster); err != nil {
+		return nil, err
+	}
+	service := cluster
+	err := b.Core.Ask(ctx, func(s State) {
+		if k := s.Cluster(cluster); k != nil {
+			service = k.Source.ServiceName
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	only := func(name string) bool { return name == cluster || name == service }
+	streams := b.EDS.Clients(only)
+	if b.Relayed != nil {
+		streams = append(streams, b.Relayed(only)...)
+	}
+	return subscribers(streams), nil
 }
 
 // subscribers joins the streams and the polls of each client.

@@ -92,7 +92,7 @@ func (f *fake) ExplainGone(key health.Endpoint) api.EndpointHealth {
 }
 
 func (f *fake) Condition(e *catalog.Endpoint) Condition {
-	c := Condition{Status: f.status[*e.Key], Since: f.changed[*e.Key].Since}
+	c := Condition{Status: f.status[*e.Key], Since: f.changed[*e.Key].Since, Overridden: f.overridden[e.Key.Address]}
 	if c.Status != health.Unknown {
 		c.Voters = 3
 	}

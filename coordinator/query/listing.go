@@ -39,6 +39,7 @@ type progress struct {
 // start is what listings are shared by: what is listed, and from where.
 type start struct {
 	cluster, address string
+	filter           health.Filter
 	progress
 }
 
@@ -207,7 +208,7 @@ func (b *Backend) step(ctx context.Context, l *listing) (*page, error) {
 // list returns some of the present endpoints with their recorded health. Later changes
 // build on it. The history may have grown since the page before.
 func (b *Backend) list(ctx context.Context, l *listing, p *progress) ([]*api.Event, error) {
-	q := api.EndpointQuery{Cluster: l.cluster, Address: l.address, Limit: listPage}
+	q := api.EndpointQuery{Cluster: l.cluster, Address: l.address, Filter: l.filter, Limit: listPage}
 	if p.begun {
 		q.After = &p.after
 	}
@@ -243,7 +244,7 @@ func (b *Backend) catchUp(ctx context.Context, l *listing, p *progress) (events 
 	if err != nil {
 		return nil, err
 	}
-	wanted := api.WatchQuery{Cluster: l.cluster, Address: l.address}
+	wanted := api.WatchQuery{Cluster: l.cluster, Address: l.address, Filter: l.filter}
 	var keys []health.Endpoint
 	var held []health.Verdict
 	place := p.place

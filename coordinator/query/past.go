@@ -85,7 +85,7 @@ func (b *Backend) endpointsAsOf(ctx context.Context, q api.EndpointQuery) (found
 			return nil, false, err
 		}
 		for i := range some {
-			if q.Health != nil && held[i].Status != *q.Health {
+			if q.Health != nil && held[i].Status != *q.Health || !q.Filter.Has(some[i].Locality, held[i].Status) {
 				continue
 			}
 			if len(found) == q.Limit {

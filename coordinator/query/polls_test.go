@@ -31,8 +31,14 @@ func (w *watched) poll(says string) {
 func TestClientStatusOfPolls(t *testing.T) {
 	watching(t, func(t *testing.T, w *watched) {
 		const head, assignment, refused = "dp dp/REST\n  ClusterLoadAssignment web ", "  0 clusters, 1 assignments: ", ` "error_detail":{"message":"no"}`
-		given := func() string { return w.eds.Clients()[0].Poll.Given }
+		given := func() string { return w.eds.Clients(nil)[0].Poll.Given }
 		w.poll("")
+		only := func(want string) int {
+			return len(w.eds.Clients(func(name string) bool { return name == want }))
+		}
+		if web, api := only("web"), only("api"); web != 1 || api != 0 {
+			t.Errorf("%d clients poll web, %d poll api", web, api)
+		}
 		w.wants("given", head+"STALE REQUESTED body\n"+assignment+"STALE")
 		first := given()
 		w.poll(fmt.Sprintf(`,"version_info":%q`, first))

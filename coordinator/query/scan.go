@@ -72,8 +72,10 @@ func (s *scan) addCluster(state State, k *catalog.Cluster) bool {
 			return false
 		}
 		s.cost++
-		if s.query.Address != "" && e.Key.Address != s.query.Address ||
-			s.query.Health != nil && state.Status(e) != *s.query.Health {
+		if s.query.Address != "" && e.Key.Address != s.query.Address || !s.query.Filter.In(e.Key.Locality) {
+			continue
+		}
+		if is := state.Status(e); s.query.Health != nil && is != *s.query.Health || !s.query.Filter.Has(e.Key.Locality, is) {
 			continue
 		}
 		if len(s.found) == s.query.Limit {
@@ -106,8 +108,7 @@ func explainAll(state State, keys []health.Endpoint) []api.EndpointHealth {
 
 // clusterScan is how far a list of clusters has come.
 type clusterScan struct {
-	after    string
-	limit    int
+	api.ClusterQuery
 	may      access.Clusters
 	found    []api.Cluster
 	clusters []*catalog.Cluster // of found
@@ -118,25 +119,60 @@ type clusterScan struct {
 // step goes on with a list of clusters.
 func (s *clusterScan) step(state State) {
 	names := state.Names()
-	at, exact := slices.BinarySearch(names, s.after)
+	at, exact := slices.BinarySearch(names, s.After)
 	if exact {
 		at++
+	}
+	if s.Cluster != "" {
+		s.one(state)
+		return
 	}
 	for cost := 0; at < len(names); at++ {
 		if !s.may.Has(names[at]) {
 			continue
 		}
-		if len(s.found) == s.limit {
-			s.more, s.finished = true, true
-			return
-		}
 		k := state.Cluster(names[at])
 		if cost += 1 + len(k.Endpoints); cost > stepCost && cost > 1+len(k.Endpoints) {
 			return
 		}
-		s.found, s.clusters, s.after = append(s.found, describe(state, k)), append(s.clusters, k), names[at]
+		if !s.wants(state, k) {
+			s.After = names[at]
+			continue
+		}
+		if len(s.found) == s.Limit {
+			s.more, s.finished = true, true
+			return
+		}
+		s.found, s.clusters, s.After = append(s.found, describe(state, k)), append(s.clusters, k), names[at]
 	}
 	s.finished = true
+}
+
+// one lists the cluster that is asked for, if there is one, with its health checks.
+func (s *clusterScan) one(state State) {
+	s.finished = true
+	k := state.Cluster(s.Cluster)
+	if k == nil || !s.may.Has(s.Cluster) || s.After != "" || !s.wants(state, k) {
+		return
+	}
+	found := describe(state, k)
+	if k.IsChecked() {
+		found.HealthChecks = k.Checked.Checks()
+	}
+	s.found, s.clusters = append(s.found, found), append(s.clusters, k)
+}
+
+// wants tells whether the filter lets a cluster pass.
+func (s *clusterScan) wants(state State, k *catalog.Cluster) bool {
+	if s.Filter.Any() {
+		return true
+	}
+	pass := func(e catalog.Endpoint) bool { return s.Filter.Has(e.Key.Locality, state.Status(&e)) }
+	if slices.ContainsFunc(k.Endpoints, pass) {
+		return true
+	}
+	inside := s.Filter.Locality == (health.Locality{}) || slices.ContainsFunc(k.Endpoints, func(e catalog.Endpoint) bool { return s.Filter.In(e.Key.Locality) })
+	return s.Filter.Unhealthy && inside && len(describe(state, k).Quarantined) > 0
 }
 
 // describe counts a cluster's endpoints and lists those that are not checked.
@@ -154,16 +190,13 @@ func describe(state State, k *catalog.Cluster) api.Cluster {
 	var stranded []api.Quarantined
 	for i := range k.Endpoints {
 		e := &k.Endpoints[i]
-		switch status := state.Status(e); {
-		case status.Up():
-			out.Healthy++
-		case status.Down():
-			out.Unhealthy++
-		case status == health.Unknown:
-			out.Unknown++
-		}
-		if state.Overridden(e) {
+		count(&out, state.Status(e))
+		is := state.Condition(e)
+		if is.Overridden {
 			out.Overridden++
+		}
+		if !is.HeldSince.IsZero() {
+			out.Held++
 		}
 		if reason := state.StrandedReason(k, e); reason != "" {
 			stranded = append(stranded, api.Quarantined{Address: e.Key.Address, Reason: reason})
@@ -175,4 +208,24 @@ func describe(state State, k *catalog.Cluster) api.Cluster {
 	}
 	out.Quarantined = append(out.Quarantined, stranded...)
 	return out
+}
+
+// count counts an endpoint of a cluster by its health.
+func count(k *api.Cluster, is health.Status) {
+	switch is {
+	case health.Healthy:
+		k.Healthy++
+	case health.Degraded:
+		k.Healthy++
+		k.Degraded++
+	case health.Unhealthy:
+		k.Unhealthy++
+	case health.Timeout:
+		k.Unhealthy++
+		k.Timeout++
+	case health.Draining:
+		k.Draining++
+	default:
+		k.Unknown++
+	}
 }

@@ -45,13 +45,57 @@ func TestAListOfEndpointsIsCompleteHoweverManyStepsItTakes(t *testing.T) {
 	if got, _ := pages(t, f, api.EndpointQuery{Limit: 10, Cluster: "c3"}, 9); len(got) != 5 {
 		t.Errorf("by cluster: %v", got)
 	}
-	s := clusterScan{limit: 100, may: access.AllClusters()}
+	s := clusterScan{ClusterQuery: api.ClusterQuery{Limit: 100}, may: access.AllClusters()}
 	steps := 0
 	for ; !s.finished; steps++ {
 		s.step(f)
 	}
 	if len(s.found) != 6 || s.more || steps < 2 {
 		t.Errorf("%d clusters in %d steps, more: %v", len(s.found), steps, s.more)
+	}
+}
+
+// TestFilteredLists of endpoints and clusters.
+func TestFilteredLists(t *testing.T) {
+	f := newFake(sample.Web("api", "10.0.0.1:80", "10.0.0.2:80"), sample.Web("web", "10.0.1.1:80"), sample.Web("worn", "10.0.2.1:80"))
+	at := func(cluster string, i int) health.Endpoint { return *f.clusters[cluster].Endpoints[i].Key }
+	f.status[at("api", 0)], f.status[at("api", 1)], f.status[at("web", 0)], f.status[at("worn", 0)] = health.Timeout, health.Healthy, health.Healthy, health.Degraded
+	unhealthy := health.Filter{Unhealthy: true}
+	if got, _ := pages(t, f, api.EndpointQuery{Limit: 10, Filter: unhealthy}, 1); !slices.Equal(got, []health.Endpoint{at("api", 0)}) {
+		t.Errorf("unhealthy endpoints: %v", got)
+	}
+	if got, _ := pages(t, f, api.EndpointQuery{Limit: 10, Filter: health.Filter{Locality: health.Locality{Zone: "nowhere"}}}, 1); len(got) != 0 {
+		t.Errorf("endpoints in no zone: %v", got)
+	}
+	list := func(q api.ClusterQuery) (found []api.Cluster) {
+		for {
+			q.Limit = 1
+			s := clusterScan{ClusterQuery: q, may: access.AllClusters()}
+			for !s.finished {
+				s.step(f)
+			}
+			if found = append(found, s.found...); !s.more {
+				return found
+			}
+			q.After = s.After
+		}
+	}
+	all := list(api.ClusterQuery{})
+	if len(all) != 3 || len(all[0].HealthChecks) != 0 || all[0].Timeout != 1 || all[2].Degraded != 1 || all[2].Healthy != 1 {
+		t.Errorf("all clusters: %+v", all)
+	}
+	if got := list(api.ClusterQuery{Filter: unhealthy}); len(got) != 1 || got[0].Name != "api" {
+		t.Errorf("unhealthy clusters: %+v", got)
+	}
+	f.stranded = map[string]string{"10.0.1.1:80": "nobody can"}
+	if got := list(api.ClusterQuery{Filter: unhealthy}); len(got) != 2 || got[1].Name != "web" {
+		t.Errorf("unhealthy clusters, one of which is not checked: %+v", got)
+	}
+	if got := list(api.ClusterQuery{Cluster: "web"}); len(got) != 1 || len(got[0].HealthChecks) != 1 {
+		t.Errorf("one cluster: %+v", got)
+	}
+	if got := list(api.ClusterQuery{Cluster: "nope"}); len(got) != 0 {
+		t.Errorf("a cluster that is not there: %+v", got)
 	}
 }
 

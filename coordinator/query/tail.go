@@ -108,7 +108,7 @@ func (t *tail) kept(place store.Place, limit int, q *api.WatchQuery, may access.
 	if place < t.from {
 		return s, t.round, false, nil
 	}
-	all := q.Cluster == "" && q.Address == "" && may.All()
+	all := q.Cluster == "" && q.Address == "" && q.Filter.Any() && may.All()
 	if shared, ok := t.batches[place]; ok && all {
 		return shared, t.round, true, nil
 	}

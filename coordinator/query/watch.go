@@ -82,7 +82,7 @@ func (w *watcher) Next(ctx context.Context) (seen *api.Batch, err error) {
 func (w *watcher) list(ctx context.Context) (*api.Batch, error) {
 	all := w.backend.listings
 	if w.listing == nil {
-		w.listing, w.next = all.join(start{w.query.Cluster, w.query.Address, w.progress}, w.may), 0
+		w.listing, w.next = all.join(start{w.query.Cluster, w.query.Address, w.query.Filter, w.progress}, w.may), 0
 	}
 	p, err := all.page(ctx, w.listing, w.next)
 	switch {
@@ -113,5 +113,6 @@ func (w *watcher) await(ctx context.Context) (*api.Batch, error) {
 }
 
 func wants(q *api.WatchQuery, may access.Clusters, t *health.Transition) bool {
-	return (q.Cluster == "" || q.Cluster == t.Endpoint.Cluster) && (q.Address == "" || q.Address == t.Endpoint.Address) && may.Has(t.Endpoint.Cluster)
+	return (q.Cluster == "" || q.Cluster == t.Endpoint.Cluster) && (q.Address == "" || q.Address == t.Endpoint.Address) && may.Has(t.Endpoint.Cluster) &&
+		(q.Filter.Has(t.Endpoint.Locality, t.From) || q.Filter.Has(t.Endpoint.Locality, t.To))
 }

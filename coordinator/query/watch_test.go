@@ -281,3 +281,57 @@ func TestChangesWhileAWatchBeginsAreExplained(t *testing.T) {
 		}
 	}
 }
+
+// TestAFilteredWatch shows what is not healthy, and what becomes or was so.
+func TestAFilteredWatch(t *testing.T) {
+	f := newFlapping(t, 4, 0)
+	keys := make([]health.Endpoint, 0, 4)
+	for _, name := range f.Names() {
+		for _, e := range f.clusters[name].Endpoints {
+			keys = append(keys, *e.Key)
+		}
+	}
+	f.change(keys[0], health.Unhealthy)
+	f.change(keys[1], health.Healthy)
+	f.change(keys[2], health.Healthy)
+	f.change(keys[3], health.Degraded)
+	if err := f.Store.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w, err := f.Watch(t.Context(), api.WatchQuery{Filter: health.Filter{Unhealthy: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	next := func() (seen string) {
+		batch, err := w.Next(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range batch.Events {
+			switch {
+			case e.Endpoint != nil:
+				seen += e.Endpoint.Endpoint.Address + " " + e.Endpoint.Verdict.Status.String() + ";"
+			case e.Transition != nil:
+				seen += e.Transition.Endpoint.Address + " to " + e.Transition.To.String() + ";"
+			default:
+				seen += "synced;"
+			}
+		}
+		return seen
+	}
+	if got := next() + next(); got != keys[0].Address+" UNHEALTHY;synced;" {
+		t.Errorf("first %s", got)
+	}
+	f.change(keys[1], health.Degraded)
+	f.change(keys[0], health.Healthy)
+	f.change(keys[1], health.Timeout)
+	want := keys[0].Address + " to HEALTHY;" + keys[1].Address + " to TIMEOUT;"
+	got := ""
+	for len(got) < len(want) {
+		got += next()
+	}
+	if got != want {
+		t.Errorf("then %s, want %s", got, want)
+	}
+}

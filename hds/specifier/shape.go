@@ -34,6 +34,15 @@ func (c *Cluster) Shapes() []uint64 {
 	})
 }
 
+// Checks returns the health checks as checkers are sent them, or nil if nothing is checked.
+// They must not be changed.
+func (c *Cluster) Checks() []*corev3.HealthCheck {
+	if len(c.forms) == 0 {
+		return nil
+	}
+	return c.forms[0].checks
+}
+
 // FormerShapes returns the shapes as they were when they included those names.
 func (c *Cluster) FormerShapes() []uint64 { return c.shapes((*wireForm).start) }
 

@@ -13,6 +13,7 @@ import (
 	_ "google.golang.org/genproto/googleapis/api/annotations"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	structpb "google.golang.org/protobuf/types/known/structpb"
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
@@ -669,7 +670,12 @@ type ListEndpointsRequest struct {
 	// The health at this time instead of now: of endpoints known then or now,
 	// with the votes of that time. At most one minute in the future, because
 	// clocks may differ.
-	AsOf          *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`
+	AsOf *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`
+	// Only endpoints that are neither HEALTHY nor DEGRADED.
+	Unhealthy bool `protobuf:"varint,40,opt,name=unhealthy,proto3" json:"unhealthy,omitempty"`
+	// Only endpoints in this locality: REGION, REGION/ZONE or REGION/ZONE/SUB-ZONE.
+	// An empty part matches all.
+	Locality      string `protobuf:"bytes,41,opt,name=locality,proto3" json:"locality,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -744,6 +750,20 @@ func (x *ListEndpointsRequest) GetAsOf() *timestamppb.Timestamp {
 		return x.AsOf
 	}
 	return nil
+}
+
+func (x *ListEndpointsRequest) GetUnhealthy() bool {
+	if x != nil {
+		return x.Unhealthy
+	}
+	return false
+}
+
+func (x *ListEndpointsRequest) GetLocality() string {
+	if x != nil {
+		return x.Locality
+	}
+	return ""
 }
 
 // ListEndpointsResponse is a page of endpoints, by cluster, locality, address.
@@ -929,7 +949,12 @@ type ListTransitionsRequest struct {
 	// Largest number of transitions to answer; 1,000 by default, at most 10,000.
 	PageSize int32 `protobuf:"varint,6,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// next_page_token of the answer before.
-	PageToken     string `protobuf:"bytes,7,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	PageToken string `protobuf:"bytes,7,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	// Only changes to a health that is neither HEALTHY nor DEGRADED.
+	Unhealthy bool `protobuf:"varint,40,opt,name=unhealthy,proto3" json:"unhealthy,omitempty"`
+	// Only endpoints in this locality: REGION, REGION/ZONE or REGION/ZONE/SUB-ZONE.
+	// An empty part matches all.
+	Locality      string `protobuf:"bytes,41,opt,name=locality,proto3" json:"locality,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1009,6 +1034,20 @@ func (x *ListTransitionsRequest) GetPageSize() int32 {
 func (x *ListTransitionsRequest) GetPageToken() string {
 	if x != nil {
 		return x.PageToken
+	}
+	return ""
+}
+
+func (x *ListTransitionsRequest) GetUnhealthy() bool {
+	if x != nil {
+		return x.Unhealthy
+	}
+	return false
+}
+
+func (x *ListTransitionsRequest) GetLocality() string {
+	if x != nil {
+		return x.Locality
 	}
 	return ""
 }
@@ -1563,8 +1602,21 @@ type Cluster struct {
 	Overridden uint32 `protobuf:"varint,10,opt,name=overridden,proto3" json:"overridden,omitempty"`
 	// Why it has no endpoints; empty if it has some.
 	NoEndpointsReason string `protobuf:"bytes,11,opt,name=no_endpoints_reason,json=noEndpointsReason,proto3" json:"no_endpoints_reason,omitempty"`
-	unknownFields     protoimpl.UnknownFields
-	sizeCache         protoimpl.SizeCache
+	// Number of endpoints that are TIMEOUT; unhealthy counts them, too.
+	Timeout uint32 `protobuf:"varint,40,opt,name=timeout,proto3" json:"timeout,omitempty"`
+	// Number of endpoints that are DEGRADED; healthy counts them, too.
+	Degraded uint32 `protobuf:"varint,41,opt,name=degraded,proto3" json:"degraded,omitempty"`
+	// Number of endpoints that are DRAINING. healthy, unhealthy, unknown and
+	// draining add up to endpoints.
+	Draining uint32 `protobuf:"varint,42,opt,name=draining,proto3" json:"draining,omitempty"`
+	// Number of endpoints whose health no believed vote stands behind.
+	Held uint32 `protobuf:"varint,43,opt,name=held,proto3" json:"held,omitempty"`
+	// How checkers check it: each envoy.config.core.v3.HealthCheck as they are
+	// sent it, without the values of headers. Only where the request names the
+	// cluster.
+	HealthChecks  []*structpb.Struct `protobuf:"bytes,44,rep,name=health_checks,json=healthChecks,proto3" json:"health_checks,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Cluster) Reset() {
@@ -1674,13 +1726,58 @@ func (x *Cluster) GetNoEndpointsReason() string {
 	return ""
 }
 
+func (x *Cluster) GetTimeout() uint32 {
+	if x != nil {
+		return x.Timeout
+	}
+	return 0
+}
+
+func (x *Cluster) GetDegraded() uint32 {
+	if x != nil {
+		return x.Degraded
+	}
+	return 0
+}
+
+func (x *Cluster) GetDraining() uint32 {
+	if x != nil {
+		return x.Draining
+	}
+	return 0
+}
+
+func (x *Cluster) GetHeld() uint32 {
+	if x != nil {
+		return x.Held
+	}
+	return 0
+}
+
+func (x *Cluster) GetHealthChecks() []*structpb.Struct {
+	if x != nil {
+		return x.HealthChecks
+	}
+	return nil
+}
+
 // ListClustersRequest asks for clusters.
 type ListClustersRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Largest number of clusters to answer; 1,000 by default, at most 10,000.
 	PageSize int32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// next_page_token of the answer before.
-	PageToken     string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	PageToken string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	// Only the cluster of this name, with its health checks. NOT_FOUND if the
+	// cluster was never known.
+	Cluster string `protobuf:"bytes,40,opt,name=cluster,proto3" json:"cluster,omitempty"`
+	// Only clusters with an endpoint that is neither HEALTHY nor DEGRADED, and
+	// those of which something is quarantined.
+	Unhealthy bool `protobuf:"varint,41,opt,name=unhealthy,proto3" json:"unhealthy,omitempty"`
+	// Only clusters with an endpoint in this locality: REGION, REGION/ZONE or
+	// REGION/ZONE/SUB-ZONE. An empty part matches all. The counts are of all
+	// endpoints.
+	Locality      string `protobuf:"bytes,42,opt,name=locality,proto3" json:"locality,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1725,6 +1822,27 @@ func (x *ListClustersRequest) GetPageSize() int32 {
 func (x *ListClustersRequest) GetPageToken() string {
 	if x != nil {
 		return x.PageToken
+	}
+	return ""
+}
+
+func (x *ListClustersRequest) GetCluster() string {
+	if x != nil {
+		return x.Cluster
+	}
+	return ""
+}
+
+func (x *ListClustersRequest) GetUnhealthy() bool {
+	if x != nil {
+		return x.Unhealthy
+	}
+	return false
+}
+
+func (x *ListClustersRequest) GetLocality() string {
+	if x != nil {
+		return x.Locality
 	}
 	return ""
 }
@@ -2834,7 +2952,10 @@ type ListClientsRequest struct {
 	// Largest number of clients to answer; 1,000 by default, at most 10,000.
 	PageSize int32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// next_page_token of the answer before.
-	PageToken     string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	PageToken string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	// Only data planes that asked for this cluster, or for its assignment. The
+	// numbers are of these alone.
+	Cluster       string `protobuf:"bytes,40,opt,name=cluster,proto3" json:"cluster,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2879,6 +3000,13 @@ func (x *ListClientsRequest) GetPageSize() int32 {
 func (x *ListClientsRequest) GetPageToken() string {
 	if x != nil {
 		return x.PageToken
+	}
+	return ""
+}
+
+func (x *ListClientsRequest) GetCluster() string {
+	if x != nil {
+		return x.Cluster
 	}
 	return ""
 }
@@ -2947,7 +3075,13 @@ type WatchRequest struct {
 	Address string `protobuf:"bytes,2,opt,name=address,proto3" json:"address,omitempty"`
 	// Token of the last response seen. Watch continues after it, without the
 	// current health.
-	ResumeToken   string `protobuf:"bytes,3,opt,name=resume_token,json=resumeToken,proto3" json:"resume_token,omitempty"`
+	ResumeToken string `protobuf:"bytes,3,opt,name=resume_token,json=resumeToken,proto3" json:"resume_token,omitempty"`
+	// Only endpoints that are neither HEALTHY nor DEGRADED, and changes to or
+	// from such a health.
+	Unhealthy bool `protobuf:"varint,40,opt,name=unhealthy,proto3" json:"unhealthy,omitempty"`
+	// Only endpoints in this locality: REGION, REGION/ZONE or REGION/ZONE/SUB-ZONE.
+	// An empty part matches all.
+	Locality      string `protobuf:"bytes,41,opt,name=locality,proto3" json:"locality,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2999,6 +3133,20 @@ func (x *WatchRequest) GetAddress() string {
 func (x *WatchRequest) GetResumeToken() string {
 	if x != nil {
 		return x.ResumeToken
+	}
+	return ""
+}
+
+func (x *WatchRequest) GetUnhealthy() bool {
+	if x != nil {
+		return x.Unhealthy
+	}
+	return false
+}
+
+func (x *WatchRequest) GetLocality() string {
+	if x != nil {
+		return x.Locality
 	}
 	return ""
 }
@@ -3689,7 +3837,7 @@ var File_hdsd_v1_query_proto protoreflect.FileDescriptor
 
 const file_hdsd_v1_query_proto_rawDesc = "" +
 	"\n" +
-	"\x13hdsd/v1/query.proto\x12\ahdsd.v1\x1a\x1fenvoy/config/core/v3/base.proto\x1a'envoy/config/core/v3/health_check.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xf9\x01\n" +
+	"\x13hdsd/v1/query.proto\x12\ahdsd.v1\x1a\x1fenvoy/config/core/v3/base.proto\x1a'envoy/config/core/v3/health_check.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xf9\x01\n" +
 	"\vObservation\x12\x18\n" +
 	"\achecker\x18\x01 \x01(\tR\achecker\x12:\n" +
 	"\x06status\x18\x02 \x01(\x0e2\".envoy.config.core.v3.HealthStatusR\x06status\x12-\n" +
@@ -3736,7 +3884,7 @@ const file_hdsd_v1_query_proto_rawDesc = "" +
 	"\x06author\x18\x06 \x01(\tR\x06author\x120\n" +
 	"\x05since\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x120\n" +
 	"\x05until\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\x05until\x12\x1c\n" +
-	"\tendpoints\x18\t \x01(\rR\tendpoints\"\x83\x02\n" +
+	"\tendpoints\x18\t \x01(\rR\tendpoints\"\xbd\x02\n" +
 	"\x14ListEndpointsRequest\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\tR\acluster\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12?\n" +
@@ -3744,7 +3892,9 @@ const file_hdsd_v1_query_proto_rawDesc = "" +
 	"\tpage_size\x18\x04 \x01(\x05R\bpageSize\x12\x1d\n" +
 	"\n" +
 	"page_token\x18\x05 \x01(\tR\tpageToken\x12/\n" +
-	"\x05as_of\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOfB\t\n" +
+	"\x05as_of\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\x12\x1c\n" +
+	"\tunhealthy\x18( \x01(\bR\tunhealthy\x12\x1a\n" +
+	"\blocality\x18) \x01(\tR\blocalityB\t\n" +
 	"\a_health\"p\n" +
 	"\x15ListEndpointsResponse\x12/\n" +
 	"\tendpoints\x18\x01 \x03(\v2\x11.hdsd.v1.EndpointR\tendpoints\x12&\n" +
@@ -3758,7 +3908,7 @@ const file_hdsd_v1_query_proto_rawDesc = "" +
 	"\x04from\x18\x05 \x01(\x0e2\".envoy.config.core.v3.HealthStatusR\x04from\x122\n" +
 	"\x02to\x18\x06 \x01(\x0e2\".envoy.config.core.v3.HealthStatusR\x02to\x12\x16\n" +
 	"\x06reason\x18\a \x01(\tR\x06reason\x128\n" +
-	"\fobservations\x18\b \x03(\v2\x14.hdsd.v1.ObservationR\fobservations\"\x9d\x02\n" +
+	"\fobservations\x18\b \x03(\v2\x14.hdsd.v1.ObservationR\fobservations\"\xd7\x02\n" +
 	"\x16ListTransitionsRequest\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\tR\acluster\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x129\n" +
@@ -3768,7 +3918,9 @@ const file_hdsd_v1_query_proto_rawDesc = "" +
 	"\fnewest_first\x18\x05 \x01(\bR\vnewestFirst\x12\x1b\n" +
 	"\tpage_size\x18\x06 \x01(\x05R\bpageSize\x12\x1d\n" +
 	"\n" +
-	"page_token\x18\a \x01(\tR\tpageToken\"\xcf\x01\n" +
+	"page_token\x18\a \x01(\tR\tpageToken\x12\x1c\n" +
+	"\tunhealthy\x18( \x01(\bR\tunhealthy\x12\x1a\n" +
+	"\blocality\x18) \x01(\tR\blocality\"\xcf\x01\n" +
 	"\x17ListTransitionsResponse\x125\n" +
 	"\vtransitions\x18\x01 \x03(\v2\x13.hdsd.v1.TransitionR\vtransitions\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12*\n" +
@@ -3817,7 +3969,7 @@ const file_hdsd_v1_query_proto_rawDesc = "" +
 	"\n" +
 	"Quarantine\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reason\"\x9e\x03\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xc2\x04\n" +
 	"\aCluster\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06source\x18\x02 \x01(\tR\x06source\x12\x18\n" +
@@ -3832,17 +3984,25 @@ const file_hdsd_v1_query_proto_rawDesc = "" +
 	"overridden\x18\n" +
 	" \x01(\rR\n" +
 	"overridden\x12.\n" +
-	"\x13no_endpoints_reason\x18\v \x01(\tR\x11noEndpointsReason\"+\n" +
+	"\x13no_endpoints_reason\x18\v \x01(\tR\x11noEndpointsReason\x12\x18\n" +
+	"\atimeout\x18( \x01(\rR\atimeout\x12\x1a\n" +
+	"\bdegraded\x18) \x01(\rR\bdegraded\x12\x1a\n" +
+	"\bdraining\x18* \x01(\rR\bdraining\x12\x12\n" +
+	"\x04held\x18+ \x01(\rR\x04held\x12<\n" +
+	"\rhealth_checks\x18, \x03(\v2\x17.google.protobuf.StructR\fhealthChecks\"+\n" +
 	"\x04Mode\x12\v\n" +
 	"\aPUBLISH\x10\x00\x12\n" +
 	"\n" +
 	"\x06SHADOW\x10\x01\x12\n" +
 	"\n" +
-	"\x06FROZEN\x10\x02\"Q\n" +
+	"\x06FROZEN\x10\x02\"\xa5\x01\n" +
 	"\x13ListClustersRequest\x12\x1b\n" +
 	"\tpage_size\x18\x01 \x01(\x05R\bpageSize\x12\x1d\n" +
 	"\n" +
-	"page_token\x18\x02 \x01(\tR\tpageToken\"l\n" +
+	"page_token\x18\x02 \x01(\tR\tpageToken\x12\x18\n" +
+	"\acluster\x18( \x01(\tR\acluster\x12\x1c\n" +
+	"\tunhealthy\x18) \x01(\bR\tunhealthy\x12\x1a\n" +
+	"\blocality\x18* \x01(\tR\blocality\"l\n" +
 	"\x14ListClustersResponse\x12,\n" +
 	"\bclusters\x18\x01 \x03(\v2\x10.hdsd.v1.ClusterR\bclusters\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xfa\x06\n" +
@@ -3950,18 +4110,21 @@ const file_hdsd_v1_query_proto_rawDesc = "" +
 	"\x02by\x18\x01 \x01(\tR\x02by\x12.\n" +
 	"\x04time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x14\n" +
 	"\x05given\x18\x03 \x01(\tR\x05given\x12\x12\n" +
-	"\x04held\x18\x04 \x01(\tR\x04held\"P\n" +
+	"\x04held\x18\x04 \x01(\tR\x04held\"j\n" +
 	"\x12ListClientsRequest\x12\x1b\n" +
 	"\tpage_size\x18\x01 \x01(\x05R\bpageSize\x12\x1d\n" +
 	"\n" +
-	"page_token\x18\x02 \x01(\tR\tpageToken\"h\n" +
+	"page_token\x18\x02 \x01(\tR\tpageToken\x12\x18\n" +
+	"\acluster\x18( \x01(\tR\acluster\"h\n" +
 	"\x13ListClientsResponse\x12)\n" +
 	"\aclients\x18\x01 \x03(\v2\x0f.hdsd.v1.ClientR\aclients\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"e\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\x9f\x01\n" +
 	"\fWatchRequest\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\tR\acluster\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12!\n" +
-	"\fresume_token\x18\x03 \x01(\tR\vresumeToken\"\xc1\x01\n" +
+	"\fresume_token\x18\x03 \x01(\tR\vresumeToken\x12\x1c\n" +
+	"\tunhealthy\x18( \x01(\bR\tunhealthy\x12\x1a\n" +
+	"\blocality\x18) \x01(\tR\blocality\"\xc1\x01\n" +
 	"\rWatchResponse\x12\x14\n" +
 	"\x05token\x18\x01 \x01(\tR\x05token\x12/\n" +
 	"\bendpoint\x18\x02 \x01(\v2\x11.hdsd.v1.EndpointH\x00R\bendpoint\x12)\n" +
@@ -4086,6 +4249,7 @@ var file_hdsd_v1_query_proto_goTypes = []any{
 	(v3.HealthStatus)(0),                // 42: envoy.config.core.v3.HealthStatus
 	(*timestamppb.Timestamp)(nil),       // 43: google.protobuf.Timestamp
 	(*v3.Locality)(nil),                 // 44: envoy.config.core.v3.Locality
+	(*structpb.Struct)(nil),             // 45: google.protobuf.Struct
 }
 var file_hdsd_v1_query_proto_depIdxs = []int32{
 	42, // 0: hdsd.v1.Observation.status:type_name -> envoy.config.core.v3.HealthStatus
@@ -4128,55 +4292,56 @@ var file_hdsd_v1_query_proto_depIdxs = []int32{
 	43, // 37: hdsd.v1.Gap.end:type_name -> google.protobuf.Timestamp
 	17, // 38: hdsd.v1.Cluster.quarantined:type_name -> hdsd.v1.Quarantine
 	1,  // 39: hdsd.v1.Cluster.mode:type_name -> hdsd.v1.Cluster.Mode
-	18, // 40: hdsd.v1.ListClustersResponse.clusters:type_name -> hdsd.v1.Cluster
-	44, // 41: hdsd.v1.Checker.locality:type_name -> envoy.config.core.v3.Locality
-	43, // 42: hdsd.v1.Checker.last_report:type_name -> google.protobuf.Timestamp
-	23, // 43: hdsd.v1.Checker.operator:type_name -> hdsd.v1.Trust
-	22, // 44: hdsd.v1.Checker.cut_paths:type_name -> hdsd.v1.CutPath
-	43, // 45: hdsd.v1.Checker.probation_since:type_name -> google.protobuf.Timestamp
-	2,  // 46: hdsd.v1.Trust.word:type_name -> hdsd.v1.Trust.Word
-	43, // 47: hdsd.v1.Trust.since:type_name -> google.protobuf.Timestamp
-	21, // 48: hdsd.v1.ListCheckersResponse.checkers:type_name -> hdsd.v1.Checker
-	44, // 49: hdsd.v1.Availability.locality:type_name -> envoy.config.core.v3.Locality
-	43, // 50: hdsd.v1.ListAvailabilityRequest.start_time:type_name -> google.protobuf.Timestamp
-	43, // 51: hdsd.v1.ListAvailabilityRequest.end_time:type_name -> google.protobuf.Timestamp
-	26, // 52: hdsd.v1.ListAvailabilityResponse.availability:type_name -> hdsd.v1.Availability
-	43, // 53: hdsd.v1.Client.last_ack:type_name -> google.protobuf.Timestamp
-	30, // 54: hdsd.v1.Client.poll:type_name -> hdsd.v1.Poll
-	43, // 55: hdsd.v1.Poll.time:type_name -> google.protobuf.Timestamp
-	29, // 56: hdsd.v1.ListClientsResponse.clients:type_name -> hdsd.v1.Client
-	4,  // 57: hdsd.v1.WatchResponse.endpoint:type_name -> hdsd.v1.Endpoint
-	35, // 58: hdsd.v1.WatchResponse.synced:type_name -> hdsd.v1.Synced
-	9,  // 59: hdsd.v1.WatchResponse.transition:type_name -> hdsd.v1.Transition
-	1,  // 60: hdsd.v1.GetStatusResponse.mode:type_name -> hdsd.v1.Cluster.Mode
-	39, // 61: hdsd.v1.GetStatusResponse.clusters:type_name -> hdsd.v1.GetStatusResponse.Clusters
-	40, // 62: hdsd.v1.GetStatusResponse.endpoints:type_name -> hdsd.v1.GetStatusResponse.Endpoints
-	41, // 63: hdsd.v1.GetStatusResponse.checkers:type_name -> hdsd.v1.GetStatusResponse.Checkers
-	38, // 64: hdsd.v1.GetStatusResponse.attention:type_name -> hdsd.v1.Attention
-	43, // 65: hdsd.v1.Attention.since:type_name -> google.protobuf.Timestamp
-	7,  // 66: hdsd.v1.Query.ListEndpoints:input_type -> hdsd.v1.ListEndpointsRequest
-	10, // 67: hdsd.v1.Query.ListTransitions:input_type -> hdsd.v1.ListTransitionsRequest
-	27, // 68: hdsd.v1.Query.ListAvailability:input_type -> hdsd.v1.ListAvailabilityRequest
-	13, // 69: hdsd.v1.Query.ListIncidents:input_type -> hdsd.v1.ListIncidentsRequest
-	19, // 70: hdsd.v1.Query.ListClusters:input_type -> hdsd.v1.ListClustersRequest
-	24, // 71: hdsd.v1.Query.ListCheckers:input_type -> hdsd.v1.ListCheckersRequest
-	31, // 72: hdsd.v1.Query.ListClients:input_type -> hdsd.v1.ListClientsRequest
-	36, // 73: hdsd.v1.Query.GetStatus:input_type -> hdsd.v1.GetStatusRequest
-	33, // 74: hdsd.v1.Query.Watch:input_type -> hdsd.v1.WatchRequest
-	8,  // 75: hdsd.v1.Query.ListEndpoints:output_type -> hdsd.v1.ListEndpointsResponse
-	11, // 76: hdsd.v1.Query.ListTransitions:output_type -> hdsd.v1.ListTransitionsResponse
-	28, // 77: hdsd.v1.Query.ListAvailability:output_type -> hdsd.v1.ListAvailabilityResponse
-	14, // 78: hdsd.v1.Query.ListIncidents:output_type -> hdsd.v1.ListIncidentsResponse
-	20, // 79: hdsd.v1.Query.ListClusters:output_type -> hdsd.v1.ListClustersResponse
-	25, // 80: hdsd.v1.Query.ListCheckers:output_type -> hdsd.v1.ListCheckersResponse
-	32, // 81: hdsd.v1.Query.ListClients:output_type -> hdsd.v1.ListClientsResponse
-	37, // 82: hdsd.v1.Query.GetStatus:output_type -> hdsd.v1.GetStatusResponse
-	34, // 83: hdsd.v1.Query.Watch:output_type -> hdsd.v1.WatchResponse
-	75, // [75:84] is the sub-list for method output_type
-	66, // [66:75] is the sub-list for method input_type
-	66, // [66:66] is the sub-list for extension type_name
-	66, // [66:66] is the sub-list for extension extendee
-	0,  // [0:66] is the sub-list for field type_name
+	45, // 40: hdsd.v1.Cluster.health_checks:type_name -> google.protobuf.Struct
+	18, // 41: hdsd.v1.ListClustersResponse.clusters:type_name -> hdsd.v1.Cluster
+	44, // 42: hdsd.v1.Checker.locality:type_name -> envoy.config.core.v3.Locality
+	43, // 43: hdsd.v1.Checker.last_report:type_name -> google.protobuf.Timestamp
+	23, // 44: hdsd.v1.Checker.operator:type_name -> hdsd.v1.Trust
+	22, // 45: hdsd.v1.Checker.cut_paths:type_name -> hdsd.v1.CutPath
+	43, // 46: hdsd.v1.Checker.probation_since:type_name -> google.protobuf.Timestamp
+	2,  // 47: hdsd.v1.Trust.word:type_name -> hdsd.v1.Trust.Word
+	43, // 48: hdsd.v1.Trust.since:type_name -> google.protobuf.Timestamp
+	21, // 49: hdsd.v1.ListCheckersResponse.checkers:type_name -> hdsd.v1.Checker
+	44, // 50: hdsd.v1.Availability.locality:type_name -> envoy.config.core.v3.Locality
+	43, // 51: hdsd.v1.ListAvailabilityRequest.start_time:type_name -> google.protobuf.Timestamp
+	43, // 52: hdsd.v1.ListAvailabilityRequest.end_time:type_name -> google.protobuf.Timestamp
+	26, // 53: hdsd.v1.ListAvailabilityResponse.availability:type_name -> hdsd.v1.Availability
+	43, // 54: hdsd.v1.Client.last_ack:type_name -> google.protobuf.Timestamp
+	30, // 55: hdsd.v1.Client.poll:type_name -> hdsd.v1.Poll
+	43, // 56: hdsd.v1.Poll.time:type_name -> google.protobuf.Timestamp
+	29, // 57: hdsd.v1.ListClientsResponse.clients:type_name -> hdsd.v1.Client
+	4,  // 58: hdsd.v1.WatchResponse.endpoint:type_name -> hdsd.v1.Endpoint
+	35, // 59: hdsd.v1.WatchResponse.synced:type_name -> hdsd.v1.Synced
+	9,  // 60: hdsd.v1.WatchResponse.transition:type_name -> hdsd.v1.Transition
+	1,  // 61: hdsd.v1.GetStatusResponse.mode:type_name -> hdsd.v1.Cluster.Mode
+	39, // 62: hdsd.v1.GetStatusResponse.clusters:type_name -> hdsd.v1.GetStatusResponse.Clusters
+	40, // 63: hdsd.v1.GetStatusResponse.endpoints:type_name -> hdsd.v1.GetStatusResponse.Endpoints
+	41, // 64: hdsd.v1.GetStatusResponse.checkers:type_name -> hdsd.v1.GetStatusResponse.Checkers
+	38, // 65: hdsd.v1.GetStatusResponse.attention:type_name -> hdsd.v1.Attention
+	43, // 66: hdsd.v1.Attention.since:type_name -> google.protobuf.Timestamp
+	7,  // 67: hdsd.v1.Query.ListEndpoints:input_type -> hdsd.v1.ListEndpointsRequest
+	10, // 68: hdsd.v1.Query.ListTransitions:input_type -> hdsd.v1.ListTransitionsRequest
+	27, // 69: hdsd.v1.Query.ListAvailability:input_type -> hdsd.v1.ListAvailabilityRequest
+	13, // 70: hdsd.v1.Query.ListIncidents:input_type -> hdsd.v1.ListIncidentsRequest
+	19, // 71: hdsd.v1.Query.ListClusters:input_type -> hdsd.v1.ListClustersRequest
+	24, // 72: hdsd.v1.Query.ListCheckers:input_type -> hdsd.v1.ListCheckersRequest
+	31, // 73: hdsd.v1.Query.ListClients:input_type -> hdsd.v1.ListClientsRequest
+	36, // 74: hdsd.v1.Query.GetStatus:input_type -> hdsd.v1.GetStatusRequest
+	33, // 75: hdsd.v1.Query.Watch:input_type -> hdsd.v1.WatchRequest
+	8,  // 76: hdsd.v1.Query.ListEndpoints:output_type -> hdsd.v1.ListEndpointsResponse
+	11, // 77: hdsd.v1.Query.ListTransitions:output_type -> hdsd.v1.ListTransitionsResponse
+	28, // 78: hdsd.v1.Query.ListAvailability:output_type -> hdsd.v1.ListAvailabilityResponse
+	14, // 79: hdsd.v1.Query.ListIncidents:output_type -> hdsd.v1.ListIncidentsResponse
+	20, // 80: hdsd.v1.Query.ListClusters:output_type -> hdsd.v1.ListClustersResponse
+	25, // 81: hdsd.v1.Query.ListCheckers:output_type -> hdsd.v1.ListCheckersResponse
+	32, // 82: hdsd.v1.Query.ListClients:output_type -> hdsd.v1.ListClientsResponse
+	37, // 83: hdsd.v1.Query.GetStatus:output_type -> hdsd.v1.GetStatusResponse
+	34, // 84: hdsd.v1.Query.Watch:output_type -> hdsd.v1.WatchResponse
+	76, // [76:85] is the sub-list for method output_type
+	67, // [67:76] is the sub-list for method input_type
+	67, // [67:67] is the sub-list for extension type_name
+	67, // [67:67] is the sub-list for extension extendee
+	0,  // [0:67] is the sub-list for field type_name
 }
 
 func init() { file_hdsd_v1_query_proto_init() }

@@ -50,7 +50,8 @@ type QueryClient interface {
 	// ListIncidents returns changes of health that are close in time and place as
 	// one, those that began last first. NOT_FOUND if the cluster was never known.
 	ListIncidents(ctx context.Context, in *ListIncidentsRequest, opts ...grpc.CallOption) (*ListIncidentsResponse, error)
-	// ListClusters returns the clusters of all sources.
+	// ListClusters returns the clusters of all sources. NOT_FOUND if it asks for
+	// one that was never known.
 	ListClusters(ctx context.Context, in *ListClustersRequest, opts ...grpc.CallOption) (*ListClustersResponse, error)
 	// ListCheckers returns the checkers that are connected or whose seats are
 	// kept.
@@ -193,7 +194,8 @@ type QueryServer interface {
 	// ListIncidents returns changes of health that are close in time and place as
 	// one, those that began last first. NOT_FOUND if the cluster was never known.
 	ListIncidents(context.Context, *ListIncidentsRequest) (*ListIncidentsResponse, error)
-	// ListClusters returns the clusters of all sources.
+	// ListClusters returns the clusters of all sources. NOT_FOUND if it asks for
+	// one that was never known.
 	ListClusters(context.Context, *ListClustersRequest) (*ListClustersResponse, error)
 	// ListCheckers returns the checkers that are connected or whose seats are
 	// kept.
