@@ -3,7 +3,7 @@ GO      ?= go
 FUZZTIME ?= 20s
 LINT    := $(GO) tool -modfile=tools/lint/go.mod golangci-lint
 
-.PHONY: build demo test lint bench microbench fuzz sim soak corpus release generate clean
+.PHONY: page build demo test lint bench microbench fuzz sim soak corpus release generate clean
 
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=auto -o bin/hdsd ./cmd/hdsd
@@ -55,6 +55,12 @@ generate:
 	cd tools && $(GO) run ./protogen .. && $(GO) run ./envoytypes ..
 	rm -rf docs/man
 	$(GO) run ./cmd/hdsd man docs/man
+
+# The page's files, from page/src into page/dist. Needs node; nothing else does.
+page:
+	mkdir -p .cache/page && rm -rf .cache/page/src && cp -r page/package.json page/package-lock.json page/build.mjs page/src .cache/page/
+	cd .cache/page && npm ci --no-audit --no-fund && npm run build
+	cp .cache/page/dist/* page/dist/
 
 clean:
 	rm -rf bin

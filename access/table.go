@@ -129,6 +129,11 @@ type Path struct {
 
 // Paths is what the requests of each HTTP path need.
 var Paths = map[string]Path{
+	"/":             {open, open}, // the page. What it asks for needs roles
+	"/app.css":      {open, open},
+	"/app.js":       {open, open},
+	"/licences.txt": {open, open},
+
 	"/v3/discovery:health_check":  {checker, checker},
 	"/v2/discovery:health_check":  {checker, checker},
 	"/v3/discovery:endpoints":     {dataPlane, dataPlane},

@@ -30,6 +30,7 @@ import (
 	"hdsd/hds"
 	"hdsd/internal/certs"
 	"hdsd/internal/conns"
+	"hdsd/page"
 )
 
 const (
@@ -184,6 +185,9 @@ func (c *Coordinator) register() error {
 	checkers := c.hds.Handler()
 	mux.Handle(hds.FetchPath, counted(hds.FetchPath, checkers))
 	mux.Handle(hds.FetchPathV2, counted(hds.FetchPathV2, checkers))
+	if err := c.servePage(mux); err != nil {
+		return err
+	}
 	c.serveProbes(mux)
 	c.servers.http.Handler = timed(moving(patiently(c.guarded(c.servers.guard.Handler(mutual(c.started.GetHttp()), mux)))))
 	if c.servers.probes != nil {
@@ -196,6 +200,18 @@ func (c *Coordinator) register() error {
 		c.core.upkeep.took = a.took
 	}
 	return nil
+}
+
+// servePage registers the page for browsers.
+func (c *Coordinator) servePage(mux *routes) error {
+	files, err := page.Handler()
+	for _, path := range page.Paths() {
+		if path == "/" {
+			path = "/{$}" // and nothing below it
+		}
+		mux.Handle("GET "+path, c.servers.calls.counted("page", files))
+	}
+	return err
 }
 
 // serveProbes registers what says how hdsd itself is.

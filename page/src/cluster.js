@@ -1,0 +1,61 @@
+import { useEffect, useRef, useState } from "preact/hooks";
+import { watch } from "./api.js";
+import { Health, Long, Time, Trouble, html, isDown, link, where } from "./look.js";
+
+const order = ["TIMEOUT", "UNHEALTHY", "UNKNOWN", "DEGRADED", "DRAINING", "HEALTHY"];
+const keyOf = (e) => `${where(e.locality)} ${e.address}`;
+
+/** useWatch keeps the endpoints of a cluster as they are now. */
+function useWatch(cluster) {
+  const endpoints = useRef(new Map());
+  const [state, set] = useState({ version: 0, synced: false, error: null });
+  useEffect(() => {
+    const end = new AbortController();
+    let due;
+    const draw = () => (due ??= setTimeout(() => ((due = undefined), set((s) => ({ ...s, version: s.version + 1 }))), 50));
+    watch(cluster, end.signal, {
+      begin: () => endpoints.current.clear(),
+      lost: (error) => set((s) => ({ ...s, error })),
+      events: (events) => {
+        for (const { name, data } of events) {
+          if (name === "endpoint") endpoints.current.set(keyOf(data), data);
+          if (name === "synced") set((s) => ({ ...s, synced: true }));
+          if (name === "transition") {
+            const last = endpoints.current.get(keyOf(data));
+            endpoints.current.set(keyOf(data), { ...last, ...data, health: data.to, since: data.time, held: false });
+          }
+        }
+        draw();
+      },
+    });
+    return () => (end.abort(), clearTimeout(due), endpoints.current.clear());
+  }, [cluster]);
+  return { ...state, all: [...endpoints.current.values()] };
+}
+
+/** Cluster is the endpoints of one cluster, live. */
+export function Cluster({ name, health, find, set }) {
+  const { all, synced, error } = useWatch(name);
+  const found = all
+    .filter((e) => (!health || (health === "DOWN" ? isDown(e.health) : e.health === health)) && keyOf(e).includes(find))
+    .sort((a, b) => where(a.locality).localeCompare(where(b.locality)) || order.indexOf(a.health) - order.indexOf(b.health) || a.address.localeCompare(b.address));
+  const rows = [];
+  for (const e of found) {
+    const at = where(e.locality);
+    if (rows.at(-1)?.at !== at) rows.push({ at, zone: true, all: found.filter((one) => where(one.locality) === at) });
+    rows.push({ at, e });
+  }
+  return html`<p><a href="#/">All clusters</a></p><h1>${name}</h1><${Trouble} error=${error} />
+    <p class="filters"><label>Health <select value=${health} onChange=${(e) => set({ health: e.currentTarget.value })}>
+      <option value="">all</option><option value="DOWN">down</option>${order.map((one) => html`<option value=${one}>${one}</option>`)}</select></label>
+      <label>Find <input type="search" value=${find} onInput=${(e) => set({ find: e.currentTarget.value })} /></label>
+      <span role="status">${synced ? `${found.length.toLocaleString("en")} of ${all.length.toLocaleString("en")} endpoints, ${all.filter((e) => isDown(e.health)).length} down` : "Loading"}</span></p>
+    ${synced && all.length === 0 && html`<p>It has no endpoints. <code>hdsd clusters</code> says why.</p>`}
+    <${Long} items=${rows} label="Endpoints by locality" render=${(row) => (row.zone ? html`<${Zone} of=${row} />` : html`<${Endpoint} of=${row.e} />`)} />`;
+}
+
+const Zone = ({ of: { at, all } }) => html`<strong class="zone">${at}</strong>
+  <span class="count">${all.filter((e) => isDown(e.health)).length} of ${all.length} down</span>`;
+
+const Endpoint = ({ of: e }) => html`<a class="name" href=${link("clusters", e.cluster, e.address)}>${e.address}</a>
+  <span class="cell"><${Health} is=${e.health} held=${e.held} /></span><span class="cell"><${Time} at=${e.since} /></span><span class="reason">${e.reason}</span>`;

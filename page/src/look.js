@@ -1,0 +1,102 @@
+// Parts that all views are made of.
+import { h } from "preact";
+import { useEffect, useLayoutEffect, useReducer, useRef, useState } from "preact/hooks";
+import htm from "htm";
+import { Virtualizer, elementScroll, observeElementOffset, observeElementRect } from "@tanstack/virtual-core";
+import { get, Refusal } from "./api.js";
+
+export const html = htm.bind(h);
+
+/** link writes the address of a view. Each part is escaped. */
+export const link = (...parts) => "#/" + parts.map(encodeURIComponent).join("/");
+
+const signs = { HEALTHY: "●", DEGRADED: "◐", DRAINING: "◌", UNKNOWN: "?", UNHEALTHY: "✕", TIMEOUT: "✕" };
+
+/** Health shows a health as a word with a sign, so that it does not take colours to tell. */
+export const Health = ({ is, held }) => html`<span class="health ${is.toLowerCase()}">
+  <span aria-hidden="true">${signs[is] ?? ""}</span> ${is}</span>${held && html` <span class="held" title="no believed vote stands behind this">HELD</span>`}`;
+
+export const isDown = (is) => is === "UNHEALTHY" || is === "TIMEOUT";
+
+/** where writes a locality. */
+export const where = (l) => [l?.region, l?.zone, l?.subZone].filter(Boolean).join("/") || "no locality";
+
+/** lasting writes a number of seconds. */
+export function lasting(seconds) {
+  const s = Math.max(0, Math.round(seconds));
+  if (s < 60) return `${s}s`;
+  if (s < 3600) return `${Math.floor(s / 60)}m${String(s % 60).padStart(2, "0")}s`;
+  if (s < 86400) return `${Math.floor(s / 3600)}h${String(Math.floor((s % 3600) / 60)).padStart(2, "0")}m`;
+  return `${Math.floor(s / 86400)}d${String(Math.floor((s % 86400) / 3600)).padStart(2, "0")}h`;
+}
+
+/** Time shows a time, and how long ago it was. */
+export const Time = ({ at }) =>
+  at ? html`<time datetime=${at} title=${at}>${lasting((Date.now() - Date.parse(at)) / 1000)} ago</time>` : html`<span>–</span>`;
+
+export const percent = (ratio) => (ratio === undefined ? "–" : `${(Math.floor(ratio * 100000) / 1000).toFixed(3)} %`);
+
+/** Trouble shows an error where it happened. */
+export const Trouble = ({ error }) =>
+  error && html`<p class="trouble" role="alert">${error instanceof Refusal ? error.message : `hdsd cannot be reached: ${error.message}. Trying again.`}</p>`;
+
+/** usePoll asks again and again, and keeps the last answer while hdsd cannot be reached. */
+export function usePoll(ask, every, about) {
+  const [state, set] = useState({ answer: null, error: null });
+  useEffect(() => {
+    const end = new AbortController();
+    let timer;
+    set({ answer: null, error: null });
+    const once = async () => {
+      try {
+        const answer = await ask(end.signal);
+        set({ answer, error: null });
+      } catch (error) {
+        if (end.signal.aborted) return;
+        set((last) => ({ answer: last.answer, error }));
+      }
+      if (!end.signal.aborted) timer = setTimeout(once, document.hidden ? 10 * every : every);
+    };
+    once();
+    return () => (end.abort(), clearTimeout(timer));
+  }, about);
+  return state;
+}
+
+/** useGet polls a path. */
+export const useGet = (path, parameters, every) => usePoll((signal) => get(path, parameters, signal), every, [path, JSON.stringify(parameters)]);
+
+/** Table is a table with a heading of each column. */
+export const Table = ({ caption, head, rows }) => html`<div class="scroll" tabindex="0" role="region" aria-label=${caption}>
+  <table><caption class="hidden">${caption}</caption>
+    <thead><tr>${head.map((text) => html`<th scope="col">${text}</th>`)}</tr></thead>
+    <tbody>${rows}</tbody></table></div>`;
+
+const rowHeight = 32;
+
+/** Long is a list of any length, of which only what is seen is in the document. */
+export function Long({ items, label, render }) {
+  const box = useRef();
+  const [, redraw] = useReducer((n) => n + 1, 0);
+  const virtual = useRef();
+  const options = {
+    count: items.length,
+    getScrollElement: () => box.current,
+    estimateSize: () => rowHeight,
+    overscan: 10,
+    scrollToFn: elementScroll,
+    observeElementRect,
+    observeElementOffset,
+    onChange: redraw,
+  };
+  virtual.current ??= new Virtualizer(options);
+  virtual.current.setOptions(options);
+  useLayoutEffect(() => virtual.current._didMount(), []);
+  useLayoutEffect(() => virtual.current._willUpdate());
+  const shown = virtual.current.getVirtualItems();
+  return html`<div class="long" ref=${box} style=${{ height: `min(65vh, ${virtual.current.getTotalSize() + 2}px)` }} tabindex="0" role="list" aria-label=${label}>
+    <div style=${{ height: `${virtual.current.getTotalSize()}px` }}>
+      ${shown.map((row) => html`<div class="row" role="listitem" aria-setsize=${items.length} aria-posinset=${row.index + 1} key=${row.key}
+        style=${{ height: `${rowHeight}px`, transform: `translateY(${row.start}px)` }}>${render(items[row.index])}</div>`)}
+    </div></div>`;
+}

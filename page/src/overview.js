@@ -1,0 +1,69 @@
+import { all } from "./api.js";
+import { Health, Long, Time, Trouble, html, link, useGet, usePoll } from "./look.js";
+
+const plural = (n, thing) => `${n.toLocaleString("en")} ${thing}${n === 1 ? "" : "s"}`;
+
+/** Overview is what needs attention, all clusters, worst first, and what changed lately. */
+export function Overview({ status, find, setFind }) {
+  return html`<h1>Overview</h1>
+    ${status && html`<${Attention} status=${status} /><${Counts} status=${status} />`}
+    <div class="columns"><${Clusters} find=${find} setFind=${setFind} /><${Changes} /></div>`;
+}
+
+const Attention = ({ status }) => html`<section aria-label="What needs attention">
+  <h2>What needs attention</h2>
+  ${status.attention.length === 0
+    ? html`<p class="well"><span aria-hidden="true">✓</span> Nothing needs attention.</p>`
+    : html`<ul class="attention">${status.attention.map((a) => html`<li>
+        <strong>${a.kind}</strong> ${a.cluster ? html`<a href=${link("clusters", a.cluster)}>${a.text}</a>` : a.text}
+        ${a.since && html` · <${Time} at=${a.since} />`}<br /><code>${a.command}</code></li>`)}</ul>`}
+  ${status.further > 0 && html`<p>and ${status.further} more</p>`}
+</section>`;
+
+const Counts = ({ status: { clusters: k, endpoints: e, checkers: c } }) => html`<dl class="counts">
+  <div><dt>Clusters</dt><dd>${k.ok} ok, ${k.someDown} some down, ${k.halfDown} half down, ${k.allDown} all down, ${k.unobserved} unobserved</dd></div>
+  <div><dt>Endpoints</dt><dd>${e.healthy} healthy, ${e.unhealthy + e.timeout} down, ${e.degraded} degraded, ${e.draining} draining, ${e.unknown} unknown${e.held > 0 && html`, <span class="held">${e.held} HELD</span>`}</dd></div>
+  <div><dt>Checkers</dt><dd>${c.connected} connected, ${c.doubted} doubted, ${c.silent} silent, ${c.blind} blind, ${c.lost} lost</dd></div>
+</dl>`;
+
+// worse orders clusters: those with most endpoints down come first, then by name.
+const worse = (a, b) => b.unhealthy / (b.endpoints || 1) - a.unhealthy / (a.endpoints || 1) || b.unhealthy - a.unhealthy || a.name.localeCompare(b.name);
+
+function Clusters({ find, setFind }) {
+  const { answer, error } = usePoll((signal) => all("/v1/clusters", "clusters", {}, signal), 5000, []);
+  const found = answer?.filter((k) => k.name.toLowerCase().includes(find.toLowerCase())).sort(worse);
+  return html`<section aria-label="Clusters"><h2>Clusters</h2><${Trouble} error=${error} />
+    <p><label>Find <input type="search" value=${find} onInput=${(e) => setFind(e.currentTarget.value)} /></label>
+      ${answer && html` <span>${found.length.toLocaleString("en")} of ${plural(answer.length, "cluster")}, worst first</span>`}</p>
+    ${found && html`<${Long} items=${found} label="Clusters, worst first" render=${(k) => html`<${Cluster} of=${k} />`} />`}</section>`;
+}
+
+const Cluster = ({ of: k }) => {
+  const up = k.endpoints ? k.healthy / k.endpoints : 0;
+  const down = k.endpoints ? k.unhealthy / k.endpoints : 0;
+  return html`<a class="name" href=${link("clusters", k.name)}>${k.name}</a>
+    <span class="bar" aria-hidden="true"><span class="up" style=${{ width: `${100 * up}%` }}></span><span class="down" style=${{ width: `${100 * down}%` }}></span></span>
+    <span class=${k.unhealthy ? "count bad" : "count"}>${k.checked ? `${k.unhealthy} of ${k.endpoints} down` : "not checked"}</span>
+    ${k.mode !== "PUBLISH" && html`<span class="mark">${k.mode}</span>`}${k.overridden > 0 && html`<span class="mark">${k.overridden} overridden</span>`}`;
+};
+
+function Changes() {
+  const { answer, error } = useGet("/v1/transitions", { newestFirst: true, pageSize: 30 }, 3000);
+  return html`<section aria-label="What changed lately"><h2>What changed lately</h2><${Trouble} error=${error} />
+    ${answer?.transitions.length === 0 && html`<p>Nothing is recorded.</p>`}
+    <ol class="changes">${answer?.transitions.map((t) => html`<li key=${t.time + t.cluster + t.address}>
+      <${Time} at=${t.time} /> <a href=${link("clusters", t.cluster, t.address)}>${t.cluster} ${t.address}</a> <${Health} is=${t.to} /><br /><small>${t.reason}</small></li>`)}</ol></section>`;
+}
+
+/** Banner says what holds for everything. */
+export function Banner({ status, error }) {
+  const lines = [];
+  if (error) lines.push(html`<${Trouble} error=${error} />`);
+  if (status && !status.ready) lines.push(html`<p>NOT READY: ${status.notReadyReason}</p>`);
+  if (status?.frozen) lines.push(html`<p>FROZEN: verdicts are not published. <code>hdsd unfreeze</code> ends it.</p>`);
+  if (status?.mode === "SHADOW") lines.push(html`<p>SHADOW: verdicts are not published.</p>`);
+  if (status && status.checkers.connected === 0) lines.push(html`<p>No checker is connected: nothing is checked, and health stays what it was last.</p>`);
+  else if (status?.endpoints.held > 0) lines.push(html`<p>${plural(status.endpoints.held, "endpoint")} HELD: no believed vote stands behind their health.</p>`);
+  return lines.length > 0 && html`<div class="banner" role="status">${lines}</div>`;
+}
+
