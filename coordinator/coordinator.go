@@ -166,6 +166,7 @@ func (c *Coordinator) wire() error {
 	c.query = query.New(from)
 	c.core.hds = c.hds
 	c.openHub()
+	c.ready.restored = restoredFrom(&stored)
 	c.core.restore(stored)
 	return nil
 }
@@ -257,6 +258,7 @@ func (c *Coordinator) Run(ctx context.Context) error {
 	failures := make(chan error, 4) // one for each server
 	wait := c.servers.serve(func(err error) { failures <- err })
 	c.files.run(c.running)
+	c.logStart()
 	c.log.Info().Str("event", "serving").Str("grpc", c.GRPCAddress()).Str("http", c.HTTPAddress()).Str("probes", c.ProbesAddress()).Str("admin", c.AdminAddress()).Msg("serving")
 	failure := c.untilEnd(failures)
 	began := time.Now()

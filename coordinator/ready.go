@@ -21,6 +21,7 @@ type readyState struct {
 	changed   chan struct{}
 	version   string    // set once
 	born      time.Time // set once
+	restored  restored  // set once
 
 	failing atomic.Pointer[time.Time] // since when the disk fails; nil while it does not
 }

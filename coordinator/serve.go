@@ -112,6 +112,7 @@ func (s *servers) secure(c *configv1.Config, log zerolog.Logger) error {
 	if s.grpcListener = forGRPC; forGRPC.tls != nil {
 		secured = credentials.NewTLS(forGRPC.tls.Config())
 	}
+	secured = newHandshakes(secured, forGRPC.tls != nil, log, s.bounds.to)
 	options = append(options, grpc.Creds(s.bounds.bytes.Credentials(secured)), grpc.ChainStreamInterceptor(s.bounds.bytes.Stream))
 	options = append(append(options, s.calls.options()...), s.guard.ServerOptions(mutual(c.GetGrpc()))...)
 	options = append(options, s.bounds.requests.options()...)

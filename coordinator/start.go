@@ -1,0 +1,32 @@
+package coordinator
+
+import (
+	"context"
+
+	"hdsd/config"
+	"hdsd/store"
+)
+
+// restored is what a start takes over from the database.
+type restored struct{ endpoints, checkers, overrides, trust int }
+
+func restoredFrom(s *store.State) restored {
+	return restored{endpoints: len(s.Current), checkers: len(s.Plan), overrides: len(s.Overrides), trust: len(s.Trust)}
+}
+
+// logStart logs what hdsd begins with.
+func (c *Coordinator) logStart() {
+	var files []string
+	for _, source := range c.started.GetSources() {
+		if path, _ := config.PathOf(source); path != "" {
+			files = append(files, path)
+		}
+	}
+	clusters, endpoints := 0, 0
+	// An error means that the coordinator is stopping.
+	_ = c.core.ask(context.Background(), func() { clusters, endpoints = len(c.core.rulings.Names()), c.core.rulings.Len() })
+	c.log.Info().Str("event", "started").Str("version", c.ready.version).Str("node_id", c.started.GetNodeId()).Str("data_dir", c.started.GetDataDir()).
+		Strs("files", files).Int("clusters", clusters).Int("endpoints", endpoints).Int("restored_endpoints", c.ready.restored.endpoints).
+		Int("restored_checkers", c.ready.restored.checkers).Int("overrides", c.ready.restored.overrides).Int("judged_checkers", c.ready.restored.trust).
+		Bool("frozen", c.core.decisions.frozen.Load() != nil).Msg("started")
+}
