@@ -2,7 +2,6 @@ package store
 
 import (
 	"errors"
-	"fmt"
 
 	bolt "go.etcd.io/bbolt"
 
@@ -38,7 +37,7 @@ func checkRows(tx *bolt.Tx, version uint32) error {
 			return nil
 		})
 		if count > 0 {
-			err = fmt.Errorf("%d rows of %s are damaged", count, bucket)
+			err = errors.New(rowsOf(count, bucket))
 		}
 		bad = append(bad, err)
 	}

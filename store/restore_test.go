@@ -165,7 +165,7 @@ func TestRestoreRefuses(t *testing.T) {
 		"another database":    {foreign, ErrDamaged, "not a history of hdsd"},
 		"half a copy":         {fileWith(t, good[:len(good)/2]), ErrDamaged, "cut off"},
 		"a copy less a page":  {fileWith(t, good[:len(good)-os.Getpagesize()]), ErrDamaged, "cut off"},
-		"a damaged row":       {spoiled, ErrDamaged, "1 rows of transitions"},
+		"a damaged row":       {spoiled, ErrDamaged, "1 row of transitions"},
 		"of a newer schema":   {newSchema, ErrVersion, "schema 4, this one knows 3"},
 		"of a newer bbolt":    {fileWith(t, newFormat), ErrVersion, "use the hdsd that wrote it"},
 		"zeros in the middle": {fileWith(t, slices.Concat(good[:len(good)/3], make([]byte, len(good)/3), good[len(good)/3*2:])), ErrDamaged, "take another copy"},

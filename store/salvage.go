@@ -80,11 +80,19 @@ func (r *SalvageResult) rescue(ctx context.Context, damaged, staged *os.File, o 
 // describe fills in r from what was rescued.
 func (r *SalvageResult) describe(from *rescuer) error {
 	for _, bucket := range slices.Sorted(maps.Keys(from.lost)) {
-		r.Lost = append(r.Lost, fmt.Sprintf("%d rows of %s", from.lost[bucket], bucket))
+		r.Lost = append(r.Lost, rowsOf(from.lost[bucket], []byte(bucket)))
 	}
 	r.Lost = append(r.Lost, from.why...)
 	return from.db.View(func(tx *bolt.Tx) error {
 		r.Bytes = tx.Size()
 		return r.read(tx, r.Path, from.options)
 	})
+}
+
+// rowsOf says how many rows of a bucket.
+func rowsOf(n int, bucket []byte) string {
+	if n == 1 {
+		return fmt.Sprintf("1 row of %s", bucket)
+	}
+	return fmt.Sprintf("%d rows of %s", n, bucket)
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -27,7 +28,8 @@ type saved struct {
 	past        map[time.Time][]health.Verdict
 }
 
-// newSaved makes a file whose transitions have a reason each.
+// newSaved makes a file whose transitions have a reason each. Its list of buckets takes
+// several pages, as that of a database in use does.
 func newSaved(t testing.TB) *saved {
 	t.Helper()
 	dir := t.TempDir()
@@ -46,9 +48,13 @@ func newSaved(t testing.TB) *saved {
 	for len(all) > 0 {
 		s.Append(all[:100])
 		all = all[100:]
-		s.SavePlan(map[string][]health.Hash{"checker-1": {1, 2}})
-		s.SaveFreeze(&Freeze{Reason: "why", Author: "alice", Since: day})
-		s.SaveTrust("checker-1", &Trust{Level: Trusted, Reason: "why", Since: day})
+		s.SavePlan(map[string][]health.Hash{"checker-1": make([]health.Hash, 100)})
+		s.SaveFreeze(&Freeze{Reason: strings.Repeat("why", 200), Author: "alice", Since: day})
+		s.SaveTrust("checker-1", &Trust{Level: Trusted, Reason: strings.Repeat("why", 200), Since: day})
+		for _, e := range f.endpoints {
+			s.SaveOverrides(map[health.Endpoint]*Override{e: {Scope: e, Status: health.Draining, Reason: "why", Author: "ann", Since: day}})
+		}
+		s.SaveEstablished(map[string]*Established{"checker-1": {Seen: day}})
 		flush(t, s)
 	}
 	f.state = stateOf(t, s)
@@ -64,7 +70,30 @@ func newSaved(t testing.TB) *saved {
 		t.Fatal(err)
 	}
 	f.file = content(t, dir)
+	wantListInSeveralPages(t, dir)
 	return f
+}
+
+// wantListInSeveralPages sees that a file has a list of buckets with branches.
+func wantListInSeveralPages(t testing.TB, dir string) {
+	t.Helper()
+	db, err := bolt.Open(filepath.Join(dir, fileName), 0o600, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = db.Update(func(tx *bolt.Tx) error { // bbolt tells of pages only here
+		list, err := tx.Page(int(tx.Cursor().Bucket().RootPage()))
+		if err == nil && list.Type != "branch" {
+			err = fmt.Errorf("the list of buckets is one page, a %s", list.Type)
+		}
+		return errors.Join(err, errors.New("change nothing"))
+	})
+	if err.Error() != "change nothing" {
+		t.Error(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // salvaged opens what a salvage of a file makes, or returns nil if it refuses to.
@@ -116,6 +145,11 @@ func (f *saved) wantNothingElse(t testing.TB, s *Store, stale bool) (count int) 
 			t.Errorf("another trust: %+v", said)
 		}
 	}
+	for _, o := range now.Overrides {
+		if !slices.Contains(f.state.Overrides, o) {
+			t.Errorf("another override: %+v", o)
+		}
+	}
 	for at, want := range f.past {
 		held, err := s.AsOf(f.endpoints, at)
 		if err != nil {
@@ -143,7 +177,7 @@ func TestSalvageKeepsWhatIsGood(t *testing.T) {
 	if s == nil {
 		t.Fatal("not salvaged")
 	}
-	if count := f.wantNothingElse(t, s, false); count != 599 || done.Transitions != 599 || !reflect.DeepEqual(done.Lost, []string{"1 rows of transitions"}) {
+	if count := f.wantNothingElse(t, s, false); count != 599 || done.Transitions != 599 || !reflect.DeepEqual(done.Lost, []string{"1 row of transitions"}) {
 		t.Errorf("%d transitions; %+v", count, done)
 	}
 	if now := stateOf(t, s); !reflect.DeepEqual(now, f.state) {

@@ -85,8 +85,11 @@ func newHistory() *cobra.Command {
 func withGaps(page *hdsdv1.ListTransitionsResponse, newestFirst bool) []*hdsdv1.Transition {
 	all := page.GetTransitions()
 	for _, g := range page.GetMissing().GetGaps() {
-		row := &hdsdv1.Transition{Time: g.GetStart(), Reason: fmt.Sprintf("gap until %s: the disk did not take %d transitions; health in between is not known",
-			timeCell(g.GetEnd()), g.GetTransitions())}
+		why := "the database was damaged"
+		if n := g.GetTransitions(); n > 0 {
+			why = "the disk did not take " + plural(int(n), "transition")
+		}
+		row := &hdsdv1.Transition{Time: g.GetStart(), Reason: fmt.Sprintf("gap until %s: %s; health in between is not known", timeCell(g.GetEnd()), why)}
 		at := slices.IndexFunc(all, func(t *hdsdv1.Transition) bool {
 			if newestFirst {
 				return t.GetTime().AsTime().Before(g.GetStart().AsTime())

@@ -11,6 +11,17 @@ import (
 	hdsdv1 "hdsd/gen/hdsd/v1"
 )
 
+// TestAGapSaysWhy: the disk did not take transitions, or a salvage lost them.
+func TestAGapSaysWhy(t *testing.T) {
+	at := timestamppb.New(noon)
+	for n, want := range map[uint32]string{0: ": the database was damaged; ", 1: ": the disk did not take 1 transition; ", 2: ": the disk did not take 2 transitions; "} {
+		page := &hdsdv1.ListTransitionsResponse{Missing: &hdsdv1.Missing{Gaps: []*hdsdv1.Gap{{Start: at, End: at, Transitions: n}}}}
+		if rows := withGaps(page, false); len(rows) != 1 || !strings.Contains(rows[0].GetReason(), want) {
+			t.Errorf("%d transitions: %v", n, rows)
+		}
+	}
+}
+
 // TestHistoryShowsItsGaps as rows among the transitions.
 func TestHistoryShowsItsGaps(t *testing.T) {
 	at := func(n int) *timestamppb.Timestamp { return timestamppb.New(noon.Add(time.Duration(n) * time.Second)) }

@@ -34,7 +34,7 @@ func TestSalvage(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, out, errors := hdsd(t, "restore", "--salvage", "--data-dir", dir)
-	for _, want := range []string{"lost: 1 rows of current\n", "lost: 1 rows of transitions\n", "now start hdsd"} {
+	for _, want := range []string{"lost: 1 row of current\n", "lost: 1 row of transitions\n", "now start hdsd"} {
 		if code != exitDone || !strings.Contains(out, want) {
 			t.Errorf("of a damaged one: %d, %q, %q, want %q", code, out, errors, want)
 		}

@@ -15,7 +15,7 @@ type Salvage struct {
 	Row func(bucket, key, value []byte)
 
 	// Lost says that rows of a bucket are missing between the row before and the next
-	// one; without a bucket, all buckets or the last transaction.
+	// one; without a bucket, some buckets, all of them, or the last transaction.
 	Lost func(bucket []byte, why error)
 
 	// Strays reports, once all buckets are read, whether to look for pages that nothing
@@ -34,11 +34,11 @@ func (s *Salvage) Read(file io.ReaderAt, size int64) error {
 	for i, m := range metas {
 		w = newSalvageWalk(file, size, m)
 		root, err := w.loadTree(m.root, 0)
-		if err == nil && root.flags() == leafPage {
+		if err == nil {
 			if i > 0 {
 				s.Lost(nil, errors.New("the last transaction"))
 			}
-			s.buckets(w, root)
+			s.buckets(w, root, 0)
 			break
 		}
 		if i == len(metas)-1 {
@@ -75,16 +75,23 @@ func (w *walk) loadTree(id uint64, depth int) (page, error) {
 	return nil, fmt.Errorf("page %d is neither branch nor leaf", id)
 }
 
-// buckets reads all buckets of a root that is a leaf, as it is with few buckets.
-func (s *Salvage) buckets(w *walk, root page) {
-	for i := range root.count() {
-		r, _ := root.row(i)
+// buckets reads all buckets of the list of buckets, or of a part of it.
+func (s *Salvage) buckets(w *walk, list page, depth int) {
+	for i := range list.count() {
+		r, _ := list.row(i)
 		switch {
+		case list.flags() == branchPage:
+			if part, err := w.loadTree(r.child, depth+1); err != nil {
+				s.Lost(nil, fmt.Errorf("a part of the list of buckets: %w", err))
+			} else {
+				s.buckets(w, part, depth+1)
+			}
 		case !r.bucket:
+			s.Lost(nil, fmt.Errorf("a part of the list of buckets: page %d has another row", list.id()))
 		case len(r.value) < bucketHeader:
 			s.Lost(r.key, errors.New("it is cut off"))
 		case native.Uint64(r.value) != 0:
-			s.tree(w, r.key, native.Uint64(r.value), 1)
+			s.tree(w, r.key, native.Uint64(r.value), depth+1)
 		default:
 			if p := page(r.value[bucketHeader:]); inline(p) == nil {
 				s.rows(r.key, p)

@@ -3,9 +3,14 @@ package boltfile_test
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"strings"
 	"testing"
+
+	bolt "go.etcd.io/bbolt"
 
 	"hdsd/store/boltfile"
 )
@@ -65,6 +70,57 @@ func TestSalvageLosesOnlyWhatIsDamaged(t *testing.T) {
 	clear(meta[:2*pageSize])
 	if f := salvage(t, meta, true); len(f.rows[""]) < 1200 || len(f.lost) != 1 {
 		t.Errorf("without first pages: %d rows, lost: %v", len(f.rows[""]), f.lost)
+	}
+}
+
+// TestSalvageOfAListOfBucketsInSeveralPages: many small buckets do not fit into one page.
+// What is damaged of the list costs its own buckets only.
+func TestSalvageOfAListOfBucketsInSeveralPages(t *testing.T) {
+	const buckets = 40
+	path := filepath.Join(t.TempDir(), "db")
+	db, err := bolt.Open(path, 0o600, &bolt.Options{PageSize: pageSize, NoSync: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = db.Update(func(tx *bolt.Tx) error {
+		for i := range buckets {
+			b, err := tx.CreateBucket(fmt.Appendf(nil, "bucket-%02d", i))
+			if err == nil {
+				err = b.Put([]byte("key"), bytes.Repeat([]byte("v"), 400))
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err = errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f := salvage(t, whole, true); len(f.rows) != buckets || len(f.lost) > 0 {
+		t.Errorf("%d buckets, lost: %v", len(f.rows), f.lost)
+	}
+	leaves := pagesOf(whole, leafFlag)[1:] // but for the one with which bbolt begins a file
+	if len(leaves) < 3 {
+		t.Fatalf("the list has %d leaves, and the test needs more", len(leaves))
+	}
+	for _, at := range leaves {
+		for what, damage := range map[string]func(page []byte){
+			"a page":         func(page []byte) { clear(page[:pageSize]) },
+			"a row's length": func(page []byte) { native.PutUint32(page[header+4:], 1<<20) },
+			"a row's kind":   func(page []byte) { native.PutUint32(page[header:], 0) },
+		} {
+			bad := bytes.Clone(whole)
+			damage(bad[at:])
+			f := salvage(t, bad, false)
+			if len(f.lost) != 1 || !strings.HasPrefix(f.lost[0], ": a part of the list of buckets: page ") || len(f.rows) < buckets/2 {
+				t.Errorf("%s, page %d: %d buckets, lost: %v", what, at/pageSize, len(f.rows), f.lost)
+			}
+		}
 	}
 }
 
