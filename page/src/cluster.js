@@ -47,7 +47,7 @@ export function Cluster({ name, health, find, set }) {
   }
   return html`<p><a href="#/">All clusters</a></p><h1>${name}</h1><${Trouble} error=${error} />
     <p class="filters"><label>Health <select value=${health} onChange=${(e) => set({ health: e.currentTarget.value })}>
-      <option value="">all</option><option value="DOWN">down</option>${order.map((one) => html`<option value=${one}>${one}</option>`)}</select></label>
+      <option value="">all</option><option value="DOWN">down</option>${order.map((one) => html`<option value=${one}>${one.toLowerCase()}</option>`)}</select></label>
       <label>Find <input type="search" value=${find} onInput=${(e) => set({ find: e.currentTarget.value })} /></label>
       <span role="status">${synced ? `${found.length.toLocaleString("en")} of ${all.length.toLocaleString("en")} endpoints, ${all.filter((e) => isDown(e.health)).length} down` : "Loading"}</span></p>
     ${synced && all.length === 0 && html`<p>It has no endpoints. <code>hdsd clusters</code> says why.</p>`}

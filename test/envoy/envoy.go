@@ -126,18 +126,19 @@ func install(t testing.TB, version string) string {
 	return binary
 }
 
-// Repository gives the folder that holds go.mod, from the working folder up.
+// Repository gives the folder that holds cmd/hdsd, from the working folder up. Some tests are
+// modules of their own in folders below it.
 func Repository() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
 		return "", err
 	}
 	for ; ; dir = filepath.Dir(dir) {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+		if _, err := os.Stat(filepath.Join(dir, "cmd", "hdsd")); err == nil {
 			return dir, nil
 		}
 		if dir == filepath.Dir(dir) {
-			return "", fmt.Errorf("no go.mod above the working folder: run inside the repository")
+			return "", fmt.Errorf("no cmd/hdsd above the working folder: run inside the repository")
 		}
 	}
 }

@@ -63,7 +63,9 @@ func build(name string, flags ...string) (string, error) {
 	defer os.RemoveAll(dir)
 	made, binary := filepath.Join(dir, name), filepath.Join(cache, name)
 	arguments := append(append([]string{"build"}, flags...), "-o", made, "hdsd/cmd/hdsd")
-	if out, err := exec.Command("go", arguments...).CombinedOutput(); err != nil {
+	command := exec.Command("go", arguments...)
+	command.Dir = root
+	if out, err := command.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("building hdsd: %w\n%s", err, out)
 	}
 	return binary, os.Rename(made, binary)
@@ -74,7 +76,9 @@ func build(name string, flags ...string) (string, error) {
 // for it.
 func notice(root string) error {
 	const paths = `{{with .Module}}{{if .Main}}{{println $.Dir}}{{range $.EmbedFiles}}{{printf "%s/%s\n" $.Dir .}}{{end}}{{end}}{{end}}`
-	out, err := exec.Command("go", "list", "-deps", "-f", paths, "hdsd/cmd/hdsd").Output()
+	command := exec.Command("go", "list", "-deps", "-f", paths, "hdsd/cmd/hdsd")
+	command.Dir = root
+	out, err := command.Output()
 	if err != nil {
 		return fmt.Errorf("listing the packages of hdsd: %w", err)
 	}

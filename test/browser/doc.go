@@ -1,0 +1,3 @@
+// Package browser tests the page in a real Chromium. It is a module of its own, since what
+// drives the browser is large.
+package browser

@@ -1,0 +1,193 @@
+package browser
+
+import (
+	"context"
+	"net/url"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+
+	"hdsd/internal/demo/upstream"
+	"hdsd/test/fleet"
+)
+
+// browser is a Chromium with one page of hdsd.
+type browser struct {
+	t    *testing.T
+	ctx  context.Context
+	host string
+
+	mu       sync.Mutex
+	troubles []string // what a page must not do
+}
+
+// open starts a Chromium and looks at a page of the server.
+func open(t *testing.T, server, path string) *browser {
+	t.Helper()
+	binary, err := exec.LookPath("chromium")
+	if err != nil {
+		t.Fatalf("%v: install Debian's chromium", err)
+	}
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(binary), chromedp.NoSandbox, chromedp.DisableGPU)
+	allocator, stop := chromedp.NewExecAllocator(t.Context(), options...)
+	t.Cleanup(stop)
+	b := &browser{t: t, host: server}
+	ctx, end := chromedp.NewContext(allocator, chromedp.WithListener(b.notice))
+	t.Cleanup(end)
+	b.ctx = ctx
+	if err := chromedp.Do(ctx); err != nil { // starts it
+		t.Fatal(err)
+	}
+	if _, err := chromedp.Call(ctx, network.Enable, network.EnableParams{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := chromedp.Call(ctx, log.Enable, cdp.Empty{}); err != nil {
+		t.Fatal(err)
+	}
+	do(b, chromedp.Navigate("http://"+server+path))
+	return b
+}
+
+// notice notes requests to others, scripts that fail, and what the policy forbids.
+func (b *browser) notice(event any) {
+	trouble := ""
+	switch e := event.(type) {
+	case *network.EventRequestWillBeSent:
+		if u, err := url.Parse(e.Request.URL); err != nil || u.Scheme != "data" && u.Host != b.host {
+			trouble = "asks " + e.Request.URL
+		}
+	case *runtime.EventExceptionThrown:
+		trouble = "fails: " + e.ExceptionDetails.Text
+	case *log.EventEntryAdded:
+		if e.Entry.Source != "network" { // hdsd is away at times
+			trouble = "says " + e.Entry.Text
+		}
+	}
+	if trouble != "" {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.troubles = append(b.troubles, trouble)
+	}
+}
+
+// do has the browser do something.
+func do[T any](b *browser, action chromedp.Action[T]) T {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, fleet.Patience)
+	defer cancel()
+	value, err := chromedp.Run(ctx, action)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return value
+}
+
+// text is what a reader sees.
+func (b *browser) text() string {
+	b.t.Helper()
+	return do(b, chromedp.Evaluate[string]("document.body.innerText"))
+}
+
+// shows waits until the page shows a text, or does not.
+func (b *browser) shows(what string, want bool) {
+	b.t.Helper()
+	for end := time.Now().Add(fleet.Patience); strings.Contains(b.text(), what) != want; time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(end) {
+			b.t.Fatalf("waited for %q (%t); the page shows:\n%s", what, want, b.text())
+		}
+	}
+}
+
+// behaved holds that the page asked nobody else, and that nothing failed.
+func (b *browser) behaved() {
+	b.t.Helper()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, trouble := range b.troubles {
+		b.t.Errorf("the page %s", trouble)
+	}
+}
+
+const cluster = `resources:
+- "@type": type.googleapis.com/envoy.config.cluster.v3.Cluster
+  name: web
+  type: STATIC
+  connect_timeout: 1s
+  health_checks: [{timeout: 1s, interval: 0.25s, unhealthy_threshold: 2, healthy_threshold: 1, http_health_check: {path: /healthz}}]
+  load_assignment:
+    cluster_name: web
+    endpoints:
+    - locality: {region: eu, zone: a}
+      lb_endpoints: [{endpoint: {address: {socket_address: {address: HOST, port_value: PORT}}}}]
+`
+
+// site is a coordinator that checks one upstream.
+func site(t *testing.T) (*fleet.Coordinator, *upstream.Server) {
+	t.Helper()
+	server := fleet.Upstreams(t, 1, upstream.Options{})[0]
+	host, port, _ := strings.Cut(server.Addr(), ":")
+	c := fleet.Prepare(t, strings.NewReplacer("HOST", host, "PORT", port).Replace(cluster), fleet.FastReports)
+	c.Start()
+	fleet.Checkers(t, c, 1)
+	c.AwaitHealth("web", server.Addr(), "HEALTHY")
+	return c, server
+}
+
+// TestAClusterIsShownLive: from the overview to a cluster, an endpoint there fails, hdsd is
+// killed and comes back, the endpoint recovers; and the page is never loaded again.
+func TestAClusterIsShownLive(t *testing.T) {
+	c, server := site(t)
+	b := open(t, c.HTTP, "/")
+	b.shows("Nothing needs attention", true)
+	do(b, chromedp.Click(`a[href*="web"]`))
+	do(b, chromedp.Evaluate[bool]("window.mine = true"))
+	b.shows(server.Addr(), true)
+	b.shows("HEALTHY", true)
+	server.Set(upstream.Status(503))
+	b.shows("UNHEALTHY", true)
+	c.Kill()
+	b.shows("hdsd cannot be reached", true)
+	b.shows("UNHEALTHY", true)
+	c.Start()
+	b.shows("hdsd cannot be reached", false)
+	server.Set(upstream.Healthy())
+	b.shows("UNHEALTHY", false)
+	b.shows("HEALTHY", true)
+	if !do(b, chromedp.Evaluate[bool]("window.mine === true")) {
+		t.Error("the page was loaded again")
+	}
+	b.behaved()
+}
+
+// TestEachViewShowsWhatIsThere, by its address alone.
+func TestEachViewShowsWhatIsThere(t *testing.T) {
+	c, server := site(t)
+	server.Set(upstream.Status(503))
+	c.AwaitHealth("web", server.Addr(), "UNHEALTHY")
+	at := url.PathEscape(server.Addr())
+	for path, wants := range map[string][]string{
+		"/":                               {"CLUSTER_DOWN", "1 of 1 down", "What changed lately", server.Addr()},
+		"/#/clusters/web":                 {"eu/a", "1 of 1 endpoints, 1 down"},
+		"/#/clusters/web?health=HEALTHY":  {"0 of 1 endpoints"},
+		"/#/clusters/web/" + at:           {"UNHEALTHY", "503", "checker-1", "Last hour", "30 d"},
+		"/#/clusters/nowhere":             {`unknown cluster "nowhere"`},
+		"/#/clusters/nowhere/10.0.0.1:80": {`unknown cluster "nowhere"`},
+		"/#/incidents":                    {"goes on: 1 down", "web"},
+		"/#/checkers":                     {"checker-1", "SYNCED"},
+		"/#/clients":                      {"checker-1", "HDS"},
+	} {
+		b := open(t, c.HTTP, path)
+		for _, want := range wants {
+			b.shows(want, true)
+		}
+		b.behaved()
+	}
+}
