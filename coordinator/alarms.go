@@ -81,7 +81,7 @@ func (a *alarms) doubted(now time.Time, doubts []aggregate.DoubtChange) {
 	for i := range doubts {
 		if d := &doubts[i]; d.Checker != "" {
 			a.pending = append(a.pending, notify.Change{Over: !d.Doubted, Condition: notify.Condition{
-				Key: notify.Key{Kind: notify.CheckerDoubted, Name: d.Checker}, Since: now, Command: "hdsd checkers",
+				Key: notify.Key{Kind: notify.CheckerDoubted, Name: d.Checker}, Since: now, Command: attention.Checker(d.Checker),
 				Text: "checker " + d.Checker + " is not believed: " + d.Reason,
 			}})
 		}

@@ -61,7 +61,7 @@ func TestStatusFollowsWhatHappens(t *testing.T) {
 		t.Fatal(err)
 	}
 	s = want("all of it is down", api.ClusterCounts{OK: 1, AllDown: 1}, "CLUSTER_DOWN web")
-	if a := s.Attention; len(a) != 1 || a[0].Since.Before(down.Add(-time.Second)) || a[0].Since.After(l.now) || a[0].Command != "hdsd endpoints web" {
+	if a := s.Attention; len(a) != 1 || a[0].Since.Before(down.Add(-time.Second)) || a[0].Since.After(l.now) || a[0].Command != "hdsd describe cluster web" {
 		t.Errorf("it went down at %s: %+v", down, a)
 	}
 	for _, scope := range []health.Endpoint{drain.Scope, all.Scope} {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -33,6 +34,9 @@ the recorded changes have them.`,
 		RunE: func(command *cobra.Command, args []string) error {
 			cluster, address := c.about(args)
 			request := &hdsdv1.ListAvailabilityRequest{Cluster: cluster, Address: address, By: by, Slo: slo}
+			if (by == "cluster" || by == "checker") && c.filter.locality != "" {
+				return usageError{fmt.Errorf("--locality: a row of --by %s is of all localities; --by locality and --by zone have one in each row", by)}
+			}
 			var err error
 			if request.StartTime, request.EndTime, err = parsePeriod(since, until, now()); err != nil {
 				return err
@@ -42,14 +46,16 @@ the recorded changes have them.`,
 				return err
 			}
 			return c.ask(command, func(ctx context.Context, query hdsdv1.QueryClient) error {
-				return printAll(p, c.limit, func(token string, size int32) ([]*hdsdv1.Availability, string, error) {
+				return printAll(p, c.limit, only(func(a *hdsdv1.Availability) bool {
+					return c.filter.has(a.GetLocality()) && (!c.filter.unhealthy || a.GetUnhealthySeconds() > 0)
+				}, func(token string, size int32) ([]*hdsdv1.Availability, string, error) {
 					request.PageToken, request.PageSize = token, size
 					answer, err := query.ListAvailability(ctx, request)
 					if err == nil && len(answer.GetAvailability()) == 0 {
 						err = c.neverKnown(ctx, query)
 					}
 					return answer.GetAvailability(), answer.GetNextPageToken(), err
-				}, availabilityCells)
+				}), availabilityCells)
 			})
 		},
 	}

@@ -26,13 +26,13 @@ func newCheckers() *cobra.Command {
 			}
 			known := map[string]bool{}
 			err = c.ask(command, func(ctx context.Context, query hdsdv1.QueryClient) error {
-				return printAll(p, c.limit, func(token string, size int32) ([]*hdsdv1.Checker, string, error) {
+				return printAll(p, c.limit, only(c.keepsChecker, func(token string, size int32) ([]*hdsdv1.Checker, string, error) {
 					answer, err := query.ListCheckers(ctx, &hdsdv1.ListCheckersRequest{PageToken: token, PageSize: size})
 					for _, checker := range answer.GetCheckers() {
 						known[checker.GetId()] = true
 					}
 					return answer.GetCheckers(), answer.GetNextPageToken(), err
-				}, checkerCells)
+				}), checkerCells)
 			})
 			if err == nil && c.limit == 0 {
 				c.listUnknownTrust(command, known)
@@ -72,4 +72,10 @@ func rateCell(c *hdsdv1.Checker) string {
 		rate += " of " + strconv.FormatFloat(c.GetMaxChecksPerSecond(), 'f', -1, 64)
 	}
 	return rate
+}
+
+// keepsChecker reports whether the filter lets a checker pass.
+func (c *client) keepsChecker(k *hdsdv1.Checker) bool {
+	unwell := !k.GetConnected() || !k.GetTrusted() || k.GetBlindReason() != "" || len(k.GetCutPaths()) > 0
+	return c.filter.has(k.GetLocality()) && (!c.filter.unhealthy || unwell)
 }

@@ -47,6 +47,7 @@ type client struct {
 	output string
 	color  string
 	limit  int
+	filter filter
 
 	cluster, address string // the arguments; empty means all
 	shown            atomic.Int64
@@ -128,6 +129,7 @@ func (c *client) addFlags(command *cobra.Command) {
 	command.Flags().StringVarP(&c.output, "output", "o", "table", "table, json (an object a line) or csv")
 	command.Flags().IntVar(&c.limit, "limit", 0, "show at most this many (0: all)")
 	command.Flags().StringVar(&c.color, "color", "auto", "`when` tables have colour: auto (on a terminal, unless NO_COLOR is set), always or never")
+	c.filter.addTo(command)
 	c.tls.addTo(command)
 	c.tls.fromEnvironment(command)
 	completeWords(command, "output", "table", "json", "csv")
@@ -150,6 +152,9 @@ func (c *client) about(args []string) (cluster, address string) {
 func (c *client) printer(command *cobra.Command, header []string) (printer, error) {
 	if c.limit < 0 {
 		return nil, usageError{fmt.Errorf("--limit %d: want a number of at least 1, or 0 for all", c.limit)}
+	}
+	if err := c.filter.check(); err != nil {
+		return nil, err
 	}
 	p, err := newPrinter(c.output, c.color, command.OutOrStdout(), header)
 	return counting{p, &c.shown}, err

@@ -17,6 +17,7 @@ var clientsHeader = []string{
 
 func newClients() *cobra.Command {
 	var c client
+	c.filter.noLocality = "clients have no locality; 'hdsd checkers --locality' has checkers by theirs"
 	command := &cobra.Command{
 		Use:   "clients",
 		Short: "Show who is connected, and whether each has what it asked for",
@@ -37,10 +38,10 @@ neither health nor checks of them.`,
 				return err
 			}
 			return c.ask(command, func(ctx context.Context, query hdsdv1.QueryClient) error {
-				return printAll(p, c.limit, func(token string, size int32) ([]*hdsdv1.Client, string, error) {
+				return printAll(p, c.limit, only(func(k *hdsdv1.Client) bool { return !c.filter.unhealthy || isBehind(k) }, func(token string, size int32) ([]*hdsdv1.Client, string, error) {
 					answer, err := query.ListClients(ctx, &hdsdv1.ListClientsRequest{PageToken: token, PageSize: size})
 					return answer.GetClients(), answer.GetNextPageToken(), err
-				}, clientCells)
+				}), clientCells)
 			})
 		},
 	}
@@ -58,3 +59,8 @@ func clientCells(c *hdsdv1.Client) []string {
 
 // typeCell writes the last part of a type's name, which tells it apart.
 func typeCell(typeURL string) string { return typeURL[strings.LastIndexByte(typeURL, '.')+1:] }
+
+// isBehind reports whether a client is gone, or lacks something that it asked for.
+func isBehind(c *hdsdv1.Client) bool {
+	return !c.GetConnected() || c.GetStale() > 0 || c.GetError() > 0 || c.GetUnasked() > 0
+}

@@ -26,7 +26,7 @@ func newClusters() *cobra.Command {
 			}
 			return c.ask(command, func(ctx context.Context, query hdsdv1.QueryClient) error {
 				return printAll(p, c.limit, func(token string, size int32) ([]*hdsdv1.Cluster, string, error) {
-					answer, err := query.ListClusters(ctx, &hdsdv1.ListClustersRequest{PageToken: token, PageSize: size})
+					answer, err := query.ListClusters(ctx, &hdsdv1.ListClustersRequest{PageToken: token, PageSize: size, Unhealthy: c.filter.unhealthy, Locality: c.filter.locality})
 					return answer.GetClusters(), answer.GetNextPageToken(), err
 				}, clusterCells)
 			})

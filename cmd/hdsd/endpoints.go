@@ -39,6 +39,7 @@ func newEndpoints() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			request.Unhealthy, request.Locality = c.filter.unhealthy, c.filter.locality
 			return c.ask(command, func(ctx context.Context, query hdsdv1.QueryClient) error {
 				return printAll(p, c.limit, func(token string, size int32) ([]*hdsdv1.Endpoint, string, error) {
 					request.PageToken, request.PageSize = token, size

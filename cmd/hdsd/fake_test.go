@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/structpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"hdsd/api"
@@ -34,6 +35,7 @@ type fake struct {
 	incidents   []*hdsdv1.ListIncidentsRequest
 	changes     func(*hdsdv1.ListTransitionsRequest) *hdsdv1.ListTransitionsResponse // nil: two
 	watches     []*hdsdv1.WatchRequest
+	described   []string // clusters
 	status      *hdsdv1.GetStatusResponse
 	stay        bool   // watches do not end by themselves
 	gone        string // address of an endpoint that only the history before today knows
@@ -89,6 +91,9 @@ func (f *fake) ListEndpoints(_ context.Context, r *hdsdv1.ListEndpointsRequest) 
 	if r.GetCluster() == "idle" {
 		return &hdsdv1.ListEndpointsResponse{}, nil
 	}
+	if r.GetCluster() == "db" {
+		return &hdsdv1.ListEndpointsResponse{}, nil
+	}
 	if r.GetCluster() != "" && r.GetCluster() != "web" {
 		return nil, unknownCluster(r.GetCluster())
 	}
@@ -103,9 +108,16 @@ func (f *fake) ListEndpoints(_ context.Context, r *hdsdv1.ListEndpointsRequest) 
 	if r.GetPageToken() != "" {
 		at, _ = strconv.Atoi(r.GetPageToken())
 	}
-	end := min(at+2, at+int(r.GetPageSize()), len(f.endpoints))
-	answer := &hdsdv1.ListEndpointsResponse{Endpoints: f.endpoints[at:end]}
-	if end < len(f.endpoints) {
+	var all []*hdsdv1.Endpoint
+	for _, e := range f.endpoints {
+		if (r.GetAddress() == "" || r.GetAddress() == e.GetAddress()) && (!r.GetUnhealthy() || !isUp(e.GetHealth())) &&
+			(r.GetLocality() == "" || r.GetLocality() == zoneCell(e.GetLocality())) {
+			all = append(all, e)
+		}
+	}
+	end := min(at+2, at+int(r.GetPageSize()), len(all))
+	answer := &hdsdv1.ListEndpointsResponse{Endpoints: all[min(at, end):end]}
+	if end < len(all) {
 		answer.NextPageToken = strconv.Itoa(end)
 	}
 	return answer, nil
@@ -131,7 +143,41 @@ func (f *fake) ListTransitions(_ context.Context, r *hdsdv1.ListTransitionsReque
 	}}, nil
 }
 
-func (f *fake) ListClusters(context.Context, *hdsdv1.ListClustersRequest) (*hdsdv1.ListClustersResponse, error) {
+func (f *fake) ListClusters(_ context.Context, r *hdsdv1.ListClustersRequest) (*hdsdv1.ListClustersResponse, error) {
+	all := someClusters()
+	if r.GetCluster() == "" {
+		return all, nil
+	}
+	f.described = append(f.described, r.GetCluster())
+	for _, k := range all.GetClusters() {
+		if k.GetName() != r.GetCluster() {
+			continue
+		}
+		k.HealthChecks, _ = someChecks()
+		return &hdsdv1.ListClustersResponse{Clusters: []*hdsdv1.Cluster{k}}, nil
+	}
+	if r.GetCluster() == "past" {
+		return &hdsdv1.ListClustersResponse{}, nil
+	}
+	return nil, unknownCluster(r.GetCluster())
+}
+
+// someChecks are health checks as the coordinator shows them.
+func someChecks() (all []*structpb.Struct, err error) {
+	for _, check := range []map[string]any{
+		{"timeout": "1s", "interval": "0.500s", "unhealthyThreshold": 2, "healthyThreshold": 1, "httpHealthCheck": map[string]any{"path": "/healthz", "expectedStatuses": []any{map[string]any{"start": "200", "end": "300"}}}},
+		{"timeout": "1s", "interval": "5s", "tcpHealthCheck": map[string]any{}},
+	} {
+		s, err := structpb.NewStruct(check)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, s)
+	}
+	return all, nil
+}
+
+func someClusters() *hdsdv1.ListClustersResponse {
 	return &hdsdv1.ListClustersResponse{Clusters: []*hdsdv1.Cluster{
 		{Name: "db", Source: "local", Checked: true, Endpoints: 12, Healthy: 9, Unhealthy: 1, Unknown: 2, Overridden: 2, Quarantined: []*hdsdv1.Quarantine{
 			{Address: "db.internal:5432", Reason: "endpoint.address: is a hostname, which ends the checker; give the IP address"},
@@ -140,7 +186,7 @@ func (f *fake) ListClusters(context.Context, *hdsdv1.ListClustersRequest) (*hdsd
 		{Name: "idle", Source: "mesh", NoEndpointsReason: `no source has its ClusterLoadAssignment "idle" (mesh: it has none)`},
 		{Name: "plain", Source: "local", Endpoints: 3, Unknown: 3, Mode: hdsdv1.Cluster_FROZEN},
 		{Name: "web", Source: "a-longer-name", Endpoints: 1, Unknown: 1, Quarantined: []*hdsdv1.Quarantine{{Reason: "cannot be read"}}},
-	}}, nil
+	}}
 }
 
 func (f *fake) ListCheckers(context.Context, *hdsdv1.ListCheckersRequest) (*hdsdv1.ListCheckersResponse, error) {
@@ -173,9 +219,13 @@ func (f *fake) ListAvailability(_ context.Context, r *hdsdv1.ListAvailabilityReq
 
 func (f *fake) ListIncidents(_ context.Context, r *hdsdv1.ListIncidentsRequest) (*hdsdv1.ListIncidentsResponse, error) {
 	f.incidents = append(f.incidents, r)
+	if r.GetId() != "" && r.GetId() != "dkz1x" {
+		return &hdsdv1.ListIncidentsResponse{}, nil
+	}
 	return &hdsdv1.ListIncidentsResponse{Incidents: []*hdsdv1.Incident{
 		{
 			Id: "dkz1x", Start: timestamppb.New(noon), Cause: hdsdv1.Incident_CLUSTER, Clusters: []string{"web"}, Zones: []string{"a", "b"}, Endpoints: 4, Down: 1,
+			First:   &hdsdv1.Transition{Cluster: "web", Address: "10.0.0.2:8080", From: corev3.HealthStatus_HEALTHY, To: corev3.HealthStatus_UNHEALTHY, Reason: "2 of 2 believed checkers say UNHEALTHY", Observations: votes()},
 			Summary: "4 endpoints of web in 2 zones went down, 1 still is, since 2026-01-02T12:00:00Z",
 		},
 		{
@@ -185,8 +235,8 @@ func (f *fake) ListIncidents(_ context.Context, r *hdsdv1.ListIncidentsRequest) 
 	}}, nil
 }
 
-func (f *fake) ListClients(context.Context, *hdsdv1.ListClientsRequest) (*hdsdv1.ListClientsResponse, error) {
-	return &hdsdv1.ListClientsResponse{Clients: []*hdsdv1.Client{
+func (f *fake) ListClients(_ context.Context, r *hdsdv1.ListClientsRequest) (*hdsdv1.ListClientsResponse, error) {
+	all := []*hdsdv1.Client{
 		{
 			Id: "checker-1", Kind: "checker", Connected: true, TypeUrl: "type.googleapis.com/envoy.service.health.v3.HealthCheckSpecifier",
 			Resources: 1, Synced: 1, LastAck: timestamppb.New(noon),
@@ -199,7 +249,11 @@ func (f *fake) ListClients(context.Context, *hdsdv1.ListClientsRequest) (*hdsdv1
 			Id: "dp-2", Kind: "subscriber", Connected: true, TypeUrl: "type.googleapis.com/envoy.config.cluster.v3.Cluster",
 			Resources: 2, Stale: 2, Poll: &hdsdv1.Poll{By: "REST", Time: timestamppb.New(noon), Given: "8f14e45fceea167a"},
 		},
-	}}, nil
+	}
+	if r.GetCluster() != "" {
+		all = all[1:] // the checker has none
+	}
+	return &hdsdv1.ListClientsResponse{Clients: all}, nil
 }
 
 func (f *fake) GetStatus(context.Context, *hdsdv1.GetStatusRequest) (*hdsdv1.GetStatusResponse, error) {

@@ -38,6 +38,7 @@ func newHistory() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			request.Unhealthy, request.Locality = c.filter.unhealthy, c.filter.locality
 			latest := since == "" && until == "" && !command.Flags().Changed("limit") && table.IsTerminal(command.OutOrStdout())
 			return c.ask(command, func(ctx context.Context, query hdsdv1.QueryClient) error {
 				failing := ""

@@ -43,11 +43,13 @@ none of them is down. Those that began last come first.`,
 				return err
 			}
 			return c.ask(command, func(ctx context.Context, query hdsdv1.QueryClient) error {
-				return printAll(p, c.limit, func(token string, size int32) ([]*hdsdv1.Incident, string, error) {
+				return printAll(p, c.limit, only(func(i *hdsdv1.Incident) bool {
+					return c.filter.hasZone(i.GetZones()) && (!c.filter.unhealthy || i.GetEnd() == nil)
+				}, func(token string, size int32) ([]*hdsdv1.Incident, string, error) {
 					request.PageToken, request.PageSize = token, size
 					answer, err := query.ListIncidents(ctx, request)
 					return answer.GetIncidents(), answer.GetNextPageToken(), err
-				}, incidentCells)
+				}), incidentCells)
 			})
 		},
 	}

@@ -28,6 +28,7 @@ func newNotify() *cobra.Command {
 
 func newNotifyList() *cobra.Command {
 	var c client
+	c.filter.noLocality = "receivers have no locality; 'hdsd incidents --locality' has outages by theirs"
 	command := &cobra.Command{
 		Use:   "list",
 		Short: "List who is notified of what is wrong, and how that goes",
@@ -42,10 +43,10 @@ the latest that were given up, newest first.`,
 				return err
 			}
 			return c.operate(command.Context(), func(ctx context.Context, control hdsdv1.ControlClient) error {
-				return printAll(p, c.limit, func(string, int32) ([]*hdsdv1.Receiver, string, error) {
+				return printAll(p, c.limit, only(func(r *hdsdv1.Receiver) bool { return !c.filter.unhealthy || r.GetFailingSince() != nil }, func(string, int32) ([]*hdsdv1.Receiver, string, error) {
 					answer, err := control.ListReceivers(ctx, &hdsdv1.ListReceiversRequest{})
 					return answer.GetReceivers(), "", err
-				}, receiverCells)
+				}), receiverCells)
 			})
 		},
 	}

@@ -1,16 +1,13 @@
 package main
 
 import (
-	"bytes"
 	"encoding/csv"
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
 	"sync/atomic"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
-	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -87,17 +84,11 @@ func (c csvPrinter) close() error { return c.flush() }
 type jsonPrinter struct{ to io.Writer }
 
 func (j jsonPrinter) row(message proto.Message, _ []string) error {
-	text, err := protojson.MarshalOptions{EmitDefaultValues: true}.Marshal(message)
+	line, err := compact(message)
 	if err != nil {
 		return err
 	}
-	// protojson varies its white space on purpose; scripts want it stable.
-	var line bytes.Buffer
-	if err := json.Compact(&line, text); err != nil {
-		return err
-	}
-	line.WriteByte('\n')
-	_, err = j.to.Write(printable.JSON(line.Bytes()))
+	_, err = j.to.Write(printable.JSON(append(line, '\n')))
 	return err
 }
 

@@ -179,6 +179,7 @@ endpoints; without a name, all of them.`,
 
 func newOverrideList() *cobra.Command {
 	var c client
+	c.filter.noUnhealthy = "an override has no health of its own; 'hdsd endpoints --unhealthy' shows what is not healthy"
 	command := &cobra.Command{
 		Use:   "list",
 		Short: "Show the overrides in force",
@@ -190,10 +191,10 @@ func newOverrideList() *cobra.Command {
 			}
 			return c.operate(command.Context(), func(ctx context.Context, control hdsdv1.ControlClient) error {
 				warnFrozen(ctx, control, command.ErrOrStderr())
-				return printAll(p, c.limit, func(token string, size int32) ([]*hdsdv1.Override, string, error) {
+				return printAll(p, c.limit, only(func(o *hdsdv1.Override) bool { return c.filter.has(o.GetLocality()) }, func(token string, size int32) ([]*hdsdv1.Override, string, error) {
 					answer, err := control.ListOverrides(ctx, &hdsdv1.ListOverridesRequest{PageToken: token, PageSize: size})
 					return answer.GetOverrides(), answer.GetNextPageToken(), err
-				}, overrideCells)
+				}), overrideCells)
 			})
 		},
 	}

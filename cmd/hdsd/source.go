@@ -28,6 +28,7 @@ func newSource() *cobra.Command {
 
 func newSourceList() *cobra.Command {
 	var c client
+	c.filter.noLocality = "sources have no locality; 'hdsd clusters --locality' has clusters by that of their endpoints"
 	command := &cobra.Command{
 		Use:   "list",
 		Short: "List the sources of clusters",
@@ -43,10 +44,10 @@ accepts by itself.`,
 				return err
 			}
 			return c.operate(command.Context(), func(ctx context.Context, control hdsdv1.ControlClient) error {
-				return printAll(p, c.limit, func(string, int32) ([]*hdsdv1.Source, string, error) {
+				return printAll(p, c.limit, only(func(s *hdsdv1.Source) bool { return !c.filter.unhealthy || s.GetHeld() != nil }, func(string, int32) ([]*hdsdv1.Source, string, error) {
 					answer, err := control.ListSources(ctx, &hdsdv1.ListSourcesRequest{})
 					return answer.GetSources(), "", err
-				}, sourceCells)
+				}), sourceCells)
 			})
 		},
 	}

@@ -31,7 +31,7 @@ as those of endpoints (with "health") and history (with "from" and "to").`,
 			return c.ask(command, func(ctx context.Context, query hdsdv1.QueryClient) error {
 				f := &follower{
 					client: &c, query: query, printer: p, tell: command.ErrOrStderr(),
-					request: &hdsdv1.WatchRequest{Cluster: cluster, Address: address},
+					request: &hdsdv1.WatchRequest{Cluster: cluster, Address: address, Unhealthy: c.filter.unhealthy, Locality: c.filter.locality},
 				}
 				return f.run(ctx)
 			})

@@ -125,7 +125,7 @@ func Of(f *Facts) []Item {
 	}{{CheckerDoubted, "is not believed", f.Doubted}, {CheckerSilent, "is silent", f.Silent}, {CheckerBlind, "is blind", f.Blind}} {
 		for _, k := range of.named {
 			all = append(all, Item{
-				Kind: of.kind, Name: k.Name, Since: k.Since, Command: "hdsd checkers",
+				Kind: of.kind, Name: k.Name, Since: k.Since, Command: Checker(k.Name),
 				Text: fmt.Sprintf("checker %s %s: %s", k.Name, of.word, k.Reason),
 			})
 		}
@@ -157,7 +157,7 @@ func clusters(groups []Group, wholly bool) (all []Item) {
 			continue
 		}
 		all = append(all, Item{
-			Kind: kind, Cluster: g.Name, Since: g.Since, Command: "hdsd endpoints " + Quoted(g.Name),
+			Kind: kind, Cluster: g.Name, Since: g.Since, Command: Cluster(g.Name),
 			Text: fmt.Sprintf("cluster %s: %d of %s down", g.Name, g.Down, endpoints(g.Endpoints)),
 		})
 	}
@@ -173,7 +173,7 @@ func zones(groups []Group) (all []Item) {
 	for _, g := range worstFirst(groups) {
 		if g.Down == g.Endpoints && g.Endpoints >= smallestZone {
 			all = append(all, Item{
-				Kind: ZoneDown, Zone: g.Name, Since: g.Since, Command: "hdsd endpoints --health UNHEALTHY",
+				Kind: ZoneDown, Zone: g.Name, Since: g.Since, Command: Zone(g.Name),
 				Text: fmt.Sprintf("zone %s: all of its %s down", g.Name, endpoints(g.Endpoints)),
 			})
 		}
@@ -192,19 +192,4 @@ func endpoints(n int) string {
 		return "1 endpoint"
 	}
 	return fmt.Sprintf("%d endpoints", n)
-}
-
-// Quoted gives a name as a shell takes it.
-func Quoted(name string) string {
-	plain := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._:/@%+=-", r)
-	}
-	if name != "" && !strings.HasPrefix(name, "-") && strings.IndexFunc(name, func(r rune) bool { return !plain(r) }) < 0 {
-		return name
-	}
-	quoted := "'" + strings.ReplaceAll(name, "'", `'\''`) + "'"
-	if strings.HasPrefix(name, "-") {
-		return "-- " + quoted
-	}
-	return quoted
 }

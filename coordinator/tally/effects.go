@@ -61,14 +61,14 @@ func (t *Tally) judge(name string, k *cluster) {
 		g := GroupChange{Name: name, Endpoints: k.endpoints, Down: k.down, Since: k.latest, Over: !isDown}
 		t.effects.Clusters = append(t.effects.Clusters, g)
 		t.effects.change(!isDown, notify.Condition{
-			Key: notify.Key{Kind: notify.ClusterDown, Cluster: name}, Since: g.Since, Command: "hdsd endpoints " + attention.Quoted(name),
+			Key: notify.Key{Kind: notify.ClusterDown, Cluster: name}, Since: g.Since, Command: attention.Cluster(name),
 			Text: fmt.Sprintf("cluster %s: %d of %s down", name, g.Down, endpoints(g.Endpoints)),
 		})
 	}
 	hidden := k.down - len(k.shown)
 	if (hidden > 0) != (k.hidden > 0) {
 		t.effects.change(hidden == 0, notify.Condition{
-			Key: notify.Key{Kind: notify.EndpointDown, Cluster: name}, Since: k.latest, Command: "hdsd endpoints " + attention.Quoted(name),
+			Key: notify.Key{Kind: notify.EndpointDown, Cluster: name}, Since: k.latest, Command: attention.Cluster(name),
 			Text: fmt.Sprintf("cluster %s: %s more down than are told one by one", name, endpoints(hidden)),
 		})
 	}
@@ -98,7 +98,7 @@ func (t *Tally) judgeZone(in health.Locality, z *zone) {
 	g := GroupChange{Name: in.Region + "/" + in.Zone, Endpoints: z.endpoints, Down: z.down, Since: z.latest, Over: !isDown}
 	t.effects.Zones = append(t.effects.Zones, g)
 	t.effects.change(!isDown, notify.Condition{
-		Key: notify.Key{Kind: notify.ZoneDown, Zone: g.Name}, Since: g.Since, Command: "hdsd endpoints --health UNHEALTHY",
+		Key: notify.Key{Kind: notify.ZoneDown, Zone: g.Name}, Since: g.Since, Command: attention.Zone(g.Name),
 		Text: fmt.Sprintf("zone %s: all of its %s down", g.Name, endpoints(g.Endpoints)),
 	})
 }
@@ -123,7 +123,7 @@ func endpointDown(e *Endpoint) notify.Condition {
 	}
 	return notify.Condition{
 		Key: endpointKey(e.Key), Since: e.Since, Text: text,
-		Command: "hdsd endpoints " + attention.Quoted(e.Key.Cluster) + " " + attention.Quoted(e.Key.Address),
+		Command: attention.Endpoint(e.Key.Cluster, e.Key.Address),
 	}
 }
 

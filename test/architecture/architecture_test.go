@@ -100,7 +100,7 @@ var mayImport = map[string][]string{
 	"page":                       {},
 	"coordinator/query":          {"access", "api", "coordinator/attention", "coordinator/catalog", "coordinator/feed", "csds", "eds", "hds", "health", "incident", "source/xds", "store"},
 	"coordinator":                {"access", "access/guard", "aggregate", "api", "assign", "coordinator/rollout/canary", "config", "coordinator/catalog", "coordinator/decision", "coordinator/feed", "coordinator/fleet", "coordinator/probation", "coordinator/query", "coordinator/attention", "coordinator/tally", "notify", "notify/send", "coordinator/rollout", "coordinator/ruling", "csds", "eds", "eds/files", "gen/hdsd/config/v1", "hds", "hds/specifier", "health", "internal/caller", "internal/origin", "internal/rest", "internal/wire", "relay", "source", "source/hold", "store", "internal/certs", "internal/conns", "internal/inflight", "internal/share", "internal/printable", "internal/pace", "page"},
-	"cmd/hdsd":                   {"api", "bootstrap", "check", "config", "coordinator", "gen/hdsd/config/v1", "gen/hdsd/v1", "hds/specifier", "health", "internal/demo", "internal/duration", "internal/suggest", "internal/table", "simulate", "simulate/scenario", "source", "store", "validate", "internal/printable"},
+	"cmd/hdsd":                   {"api", "bootstrap", "check", "config", "coordinator", "coordinator/attention", "gen/hdsd/config/v1", "gen/hdsd/v1", "hds/specifier", "health", "internal/demo", "internal/duration", "internal/suggest", "internal/table", "simulate", "simulate/scenario", "source", "store", "validate", "internal/printable"},
 	"gen/envoy":                  {},
 	"gen/hdsd/config/v1":         {},
 	"gen/hdsd/store/v1":          {},

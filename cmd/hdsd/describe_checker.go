@@ -1,0 +1,97 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+
+	"hdsd/coordinator/attention"
+	hdsdv1 "hdsd/gen/hdsd/v1"
+	"hdsd/internal/suggest"
+)
+
+func describeChecker(ctx context.Context, d *describer, args []string) error {
+	id := args[0]
+	var ids []string
+	var found *hdsdv1.Checker
+	for token := ""; found == nil; {
+		answer, err := d.ListCheckers(ctx, &hdsdv1.ListCheckersRequest{PageSize: pageSize, PageToken: token})
+		if err != nil {
+			return err
+		}
+		for _, k := range answer.GetCheckers() {
+			if ids = append(ids, k.GetId()); k.GetId() == id {
+				found = k
+			}
+		}
+		if token = answer.GetNextPageToken(); token == "" {
+			break
+		}
+	}
+	if found == nil {
+		return fmt.Errorf("no checker %q is known%s ('hdsd checkers' lists all)", id, suggest.DidYouMean(id, ids))
+	}
+	d.checker(found)
+	return addOne(d.sheet, "checker", found)
+}
+
+func (d *describer) checker(k *hdsdv1.Checker) {
+	quoted := attention.Quoted(k.GetId())
+	connected := "connected"
+	if !k.GetConnected() {
+		connected = "NOT connected"
+	}
+	d.line("checker", "%s, %s", k.GetId(), connected)
+	d.line("locality", "%s", cmp.Or(localityCell(k.GetLocality()), "none given: redundancy over zones needs one"))
+	d.line("version", "%s", cmp.Or(k.GetVersion(), "not known"))
+	if k.GetTrusted() {
+		d.line("believed", "yes")
+	} else {
+		d.line("believed", "NO: %s", k.GetDistrustReason())
+	}
+	if o := k.GetOperator(); o != nil {
+		d.line("trust", "%s", trustLine(o))
+		d.next("hdsd checkers judge " + quoted)
+	}
+	if why := k.GetBlindReason(); why != "" {
+		d.line("blind", "%s", why)
+	}
+	if k.GetProbation() {
+		d.line("probation", "since %s: %s", ago(k.GetProbationSince()), k.GetProbationReason())
+	}
+	var cuts []string
+	for _, c := range k.GetCutPaths() {
+		cuts = append(cuts, fmt.Sprintf("down votes about %s do not count: %s", c.GetTo(), c.GetReason()))
+	}
+	d.lines("cut paths", "", cuts)
+	d.line("abilities", "%s", cmp.Or(strings.Join(k.GetAbilities(), ", "), "nothing that it announced"))
+	d.line("endpoints", "%d, its share by weight %g is %d", k.GetAssignedEndpoints(), k.GetWeight(), k.GetShare())
+	d.line("checks", "%s a second", rateCell(k))
+	d.line("specifier", "%s", specifierText(k.GetSpecifier()))
+	if k.GetLastReport() == nil {
+		d.line("last report", "none since hdsd started")
+	} else {
+		d.line("last report", "%s", ago(k.GetLastReport()))
+	}
+	if n := k.GetStrangeReports(); n > 0 {
+		d.line("strange", "%d reported endpoints that it was never assigned", n)
+	}
+	if k.GetConnected() && !k.GetTrusted() && k.GetOperator() == nil {
+		d.next("hdsd checkers distrust --reason 'its peers contradict it' " + quoted)
+	}
+	d.next("hdsd checkers -o wide")
+}
+
+// specifierText says how far a specifier has come.
+func specifierText(state string) string {
+	switch state {
+	case "SYNCED":
+		return "SYNCED: it was sent all of it, and reports it"
+	case "SENT":
+		return "SENT: its reports do not match it yet"
+	case "NOT_SENT":
+		return "NOT_SENT: a part is held back, such as a changed cluster that another checker tries first"
+	}
+	return cmp.Or(state, "none")
+}

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"hdsd/coordinator/attention"
+	hdsdv1 "hdsd/gen/hdsd/v1"
+	"hdsd/internal/suggest"
+)
+
+func describeClient(ctx context.Context, d *describer, args []string) error {
+	id := args[0]
+	var ids []string
+	var found []*hdsdv1.Client
+	for token := ""; ; {
+		answer, err := d.ListClients(ctx, &hdsdv1.ListClientsRequest{PageSize: pageSize, PageToken: token})
+		if err != nil {
+			return err
+		}
+		for _, c := range answer.GetClients() {
+			if ids = append(ids, c.GetId()); c.GetId() == id {
+				found = append(found, c)
+			}
+		}
+		if token = answer.GetNextPageToken(); token == "" {
+			break
+		}
+	}
+	if len(found) == 0 {
+		return fmt.Errorf("no client %q is connected%s ('hdsd clients' lists all)", id, suggest.DidYouMean(id, ids))
+	}
+	for _, c := range found {
+		d.clientType(c)
+	}
+	d.next("hdsd clients -o wide")
+	return addAll(d.sheet, "clients", found)
+}
+
+// clientType describes what a client has of one type.
+func (d *describer) clientType(c *hdsdv1.Client) {
+	if d.text.Len() == 0 {
+		d.line("client", "%s", c.GetId())
+	}
+	connected := "connected"
+	if !c.GetConnected() {
+		connected = "NOT connected"
+	}
+	d.line(service(typeCell(c.GetTypeUrl()), now()), "%s, %s: %s", c.GetKind(), connected, clientState(c))
+	if c.GetLastAck() != nil {
+		d.line("", "last accepted %s", ago(c.GetLastAck()))
+	}
+	if why := c.GetLastError(); why != "" {
+		d.line("", "last error: %s", why)
+	}
+	if p := c.GetPoll(); p != nil {
+		d.line("", "polls by %s, last %s; was given version %s, had %s", p.GetBy(), ago(p.GetTime()), cmp.Or(p.GetGiven(), "none"), cmp.Or(p.GetHeld(), "none"))
+	}
+	if n := c.GetUnasked(); n > 0 {
+		d.line("", "took %s without asking hdsd for their assignments: it has neither health nor checks of them", plural(int(n), "checked cluster"))
+	}
+	if c.GetKind() == "checker" {
+		d.next(attention.Checker(c.GetId()))
+	}
+}
+
+// clientState says what a client has of what it asked for.
+func clientState(c *hdsdv1.Client) string {
+	parts := []string{fmt.Sprintf("has %d of %s", c.GetSynced(), plural(int(c.GetResources()), "resource"))}
+	if c.GetStale() > 0 {
+		parts = append(parts, fmt.Sprintf("%d not yet", c.GetStale()))
+	}
+	if c.GetError() > 0 {
+		parts = append(parts, fmt.Sprintf("REFUSED %d", c.GetError()))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// completeClient offers the ids of clients.
+func (c *client) completeClient(command *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
+	return c.complete(command, func(ctx context.Context, query hdsdv1.QueryClient, offer func(value, about string)) {
+		answer, _ := query.ListClients(ctx, &hdsdv1.ListClientsRequest{PageSize: pageSize})
+		last := ""
+		for _, k := range answer.GetClients() {
+			if k.GetId() != last && strings.HasPrefix(k.GetId(), begun) {
+				offer(k.GetId(), k.GetKind())
+			}
+			last = k.GetId()
+		}
+	})
+}
+
+// completeIncident offers the ids of the latest incidents.
+func (c *client) completeIncident(command *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
+	return c.complete(command, func(ctx context.Context, query hdsdv1.QueryClient, offer func(value, about string)) {
+		answer, _ := query.ListIncidents(ctx, &hdsdv1.ListIncidentsRequest{PageSize: 100})
+		for _, i := range answer.GetIncidents() {
+			if strings.HasPrefix(i.GetId(), begun) {
+				offer(i.GetId(), i.GetSummary())
+			}
+		}
+	})
+}
+
+// complete asks the coordinator what to offer. It offers nothing if that does not answer soon.
+func (c *client) complete(command *cobra.Command, ask func(context.Context, hdsdv1.QueryClient, func(value, about string))) ([]string, cobra.ShellCompDirective) {
+	connection, err := c.connect()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	defer connection.Close()
+	ctx, cancel := context.WithTimeout(command.Context(), completionTimeout)
+	defer cancel()
+	var offers []string
+	ask(ctx, hdsdv1.NewQueryClient(connection), func(value, about string) { offers = append(offers, value+"\t"+about) })
+	return offers, cobra.ShellCompDirectiveNoFileComp
+}

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/proto"
+)
+
+// filter narrows a list. What it cannot mean for a list is refused.
+type filter struct {
+	unhealthy bool
+	locality  string
+	in        *corev3.Locality // of locality, once it is checked
+
+	noUnhealthy, noLocality string // why a list does not take it; empty if it does
+}
+
+func (f *filter) addTo(command *cobra.Command) {
+	command.Flags().BoolVar(&f.unhealthy, "unhealthy", false, "only what is not well: endpoints that are neither HEALTHY nor DEGRADED, and what belongs to them")
+	command.Flags().StringVar(&f.locality, "locality", "", "only in this `REGION[/ZONE[/SUB-ZONE]]`; parts may be empty: /b is zone b of any region")
+	completeWords(command, "locality")
+}
+
+// check refuses what the list cannot be narrowed by.
+func (f *filter) check() error {
+	switch {
+	case f.unhealthy && f.noUnhealthy != "":
+		return usageError{fmt.Errorf("--unhealthy: %s", f.noUnhealthy)}
+	case f.locality != "" && f.noLocality != "":
+		return usageError{fmt.Errorf("--locality %s: %s", f.locality, f.noLocality)}
+	}
+	scope := scope{f.locality}
+	var err error
+	f.in, err = scope.parse()
+	return err
+}
+
+// has reports whether a locality passes.
+func (f *filter) has(l *corev3.Locality) bool {
+	part := func(want, is string) bool { return want == "" || want == is }
+	return part(f.in.GetRegion(), l.GetRegion()) && part(f.in.GetZone(), l.GetZone()) && part(f.in.GetSubZone(), l.GetSubZone())
+}
+
+// hasZone reports whether one of some zones passes. Their regions are not known.
+func (f *filter) hasZone(zones []string) bool {
+	if zone := f.in.GetZone(); zone != "" {
+		return slices.Contains(zones, zone)
+	}
+	return strings.Trim(f.locality, "/") == "" || len(zones) > 0
+}
+
+// only narrows a list that the coordinator does not narrow.
+func only[Item proto.Message](keep func(Item) bool, list lister[Item]) lister[Item] {
+	return func(token string, size int32) ([]Item, string, error) {
+		items, next, err := list(token, size)
+		return slices.DeleteFunc(items, func(i Item) bool { return !keep(i) }), next, err
+	}
+}
