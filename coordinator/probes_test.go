@@ -1,12 +1,15 @@
 package coordinator_test
 
 import (
+	"bufio"
 	"bytes"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/rs/zerolog"
 
@@ -48,6 +51,9 @@ func TestProbesNeedNoCertificate(t *testing.T) {
 			t.Errorf("%s by another's name: %d", path, code)
 		}
 	}
+	if first := answerTo(t, s.ProbesAddress(), "OPTIONS * HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"); first != "HTTP/1.1 404 Not Found\r\n" {
+		t.Errorf("OPTIONS *: %s", first)
+	}
 	for _, path := range append(paths, "/", "/debug/pprof/", "//v1/endpoints", "/v1/../metrics", "/metrics/") {
 		for _, method := range []string{"GET", "POST", "DELETE", "OPTIONS"} {
 			if method == "GET" && (path == "/healthz" || path == "/readyz" || path == "/metrics") {
@@ -58,6 +64,28 @@ func TestProbesNeedNoCertificate(t *testing.T) {
 			}
 		}
 	}
+}
+
+// answerTo returns the first line that an address answers to bytes.
+func answerTo(t *testing.T, address, request string) string {
+	t.Helper()
+	connection, err := (&net.Dialer{Timeout: patience}).DialContext(t.Context(), "tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer connection.Close()
+	err = connection.SetDeadline(time.Now().Add(patience))
+	if err == nil {
+		_, err = connection.Write([]byte(request))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(connection).ReadString('\n')
+	if err != nil {
+		t.Error(err)
+	}
+	return line
 }
 
 // logs is a log that can be read while it is written.

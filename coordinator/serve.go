@@ -121,7 +121,7 @@ func (s *servers) secure(c *configv1.Config, log zerolog.Logger) error {
 	newHTTP := func() *http.Server {
 		return &http.Server{
 			ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes, ConnContext: inContext,
-			ErrorLog: stdlog.New(errorLog{log}, "", 0),
+			ErrorLog: stdlog.New(errorLog{log}, "", 0), DisableGeneralOptionsHandler: true, // OPTIONS * is a request as any other
 		}
 	}
 	if s.http = newHTTP(); s.probesListener != nil {
