@@ -16,10 +16,16 @@ const errorDomain = "hdsd"
 const (
 	ReasonUnknownCluster = "UNKNOWN_CLUSTER" // no cluster of that name was ever known
 	ReasonStopping       = "STOPPING"        // hdsd is shutting down
+	ReasonDiskFailing    = "DISK_FAILING"    // nothing has changed, since the disk does not take it
 )
 
 // ErrStopping is the error for calls while hdsd stops.
 var ErrStopping = withReason(codes.Unavailable, ReasonStopping, "hdsd is stopping")
+
+// DiskFailing is the error for what hdsd does not do while the disk takes nothing.
+func DiskFailing(text string) error {
+	return withReason(codes.Unavailable, ReasonDiskFailing, text)
+}
 
 // ReasonOf returns the reason in an error of hdsd, or "".
 func ReasonOf(err error) string {

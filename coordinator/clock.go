@@ -3,6 +3,7 @@ package coordinator
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -22,7 +23,7 @@ func (c *control) ConfirmClock(ctx context.Context, author string) (api.Clock, e
 	ctx, cancel := context.WithTimeout(ctx, diskPatience)
 	defer cancel()
 	if err := c.store.Durable(ctx); err != nil && !errors.Is(err, store.ErrClosed) {
-		return api.Clock{}, status.Errorf(codes.Unavailable, "nothing has changed, confirm the clock again once the disk works: %v", err)
+		return api.Clock{}, api.DiskFailing(fmt.Sprintf("nothing has changed, confirm the clock again once the disk works: %v", err))
 	}
 	before, err := c.store.ConfirmClock(ctx, author)
 	switch {

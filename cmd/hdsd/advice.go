@@ -26,6 +26,9 @@ func (c *client) advise(ctx context.Context, query hdsdv1.QueryClient, err error
 	}
 	switch answer.Code() {
 	case codes.Unavailable:
+		if api.ReasonOf(err) == api.ReasonDiskFailing {
+			return errors.New(answer.Message())
+		}
 		config, bad := c.tls.config()
 		if bad != nil {
 			return bad

@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"hdsd/api"
 	hdsdv1 "hdsd/gen/hdsd/v1"
 )
 
@@ -16,6 +17,9 @@ func (f *fakeControl) GetClock(context.Context, *hdsdv1.GetClockRequest) (*hdsdv
 }
 
 func (f *fakeControl) ConfirmClock(_ context.Context, r *hdsdv1.ConfirmClockRequest) (*hdsdv1.ConfirmClockResponse, error) {
+	if r.GetAuthor() == "full" {
+		return nil, api.DiskFailing("nothing has changed, confirm the clock again once the disk works: no space left")
+	}
 	before := f.clock
 	f.clock, f.ended = &hdsdv1.ClockState{Clock: before.GetClock(), Steady: before.GetClock()}, r.GetAuthor()
 	return &hdsdv1.ConfirmClockResponse{Before: before}, nil
@@ -50,6 +54,10 @@ func TestClock(t *testing.T) {
 	}
 	if control.ended != "eve" {
 		t.Errorf("%q confirmed", control.ended)
+	}
+	exit, _, errors := hdsd(t, "clock", "confirm", "--author", "full", "--server", address)
+	if want := "hdsd: nothing has changed, confirm the clock again once the disk works: no space left\n"; exit != exitFailed || errors != want {
+		t.Errorf("on a full disk: %d, %q", exit, errors)
 	}
 	for _, line := range []string{"clock set", "clock confirm now"} {
 		if exit, _, _ := hdsd(t, append(strings.Fields(line), "--server", address)...); exit != exitUsage {
