@@ -277,7 +277,7 @@ func (a *Authority) Binds(role Role, node Node) *Denied {
 	if len(bound) == 0 {
 		return a.Allows(Need{Role: role})
 	}
-	return &Denied{Role: role, Reason: fmt.Sprintf("node.id %q in region %q, zone %q is not what the caller's name binds it to: %s",
+	return &Denied{Role: role, Reason: fmt.Sprintf("node.id %q in region %q, zone %q is not what the caller's name binds it to: %s; give the node these values, or a certificate of its own",
 		node.ID, node.Region, node.Zone, strings.Join(bound, ", "))}
 }
 

@@ -1,13 +1,12 @@
 package coordinator
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"hdsd/api"
-	"hdsd/health"
 	"hdsd/internal/caller"
 	"hdsd/store"
 )
@@ -16,7 +15,7 @@ import (
 // flushed afterwards, and the entry with it.
 func (c *control) record(ctx context.Context, now time.Time, e store.AuditEntry) {
 	by := caller.FromContext(ctx)
-	e.Time, e.Identity, e.Address = now.UTC().Round(0), by.Identity, by.Address
+	e.Time, e.Identity, e.Address, e.Author = now.UTC().Round(0), by.Identity, by.Address, cmp.Or(e.Author, by.Identity)
 	c.store.AppendAudit(e)
 	c.core.log.Info().Str("event", "audit").Str("identity", e.Identity).Str("address", e.Address).Str("author", e.Author).
 		Str("action", e.Action).Str("target", e.Target).Str("before", e.Before).Str("after", e.After).Str("reason", e.Reason).
@@ -45,13 +44,4 @@ func told[T any, P interface {
 		return ""
 	}
 	return in.String()
-}
-
-// targetOf names the scope of an override.
-func targetOf(scope health.Endpoint) string {
-	name := strings.TrimSpace(scope.Cluster + " " + scope.Address)
-	if l := scope.Locality; l != (health.Locality{}) {
-		name = strings.TrimSpace(name + " in " + strings.TrimRight(l.Region+"/"+l.Zone+"/"+l.SubZone, "/"))
-	}
-	return name
 }

@@ -27,7 +27,7 @@ func (c *control) SetOverride(ctx context.Context, asked api.Override) (api.Over
 		c.core.applyRulings(now, effects)
 		if err == nil && (replaced == nil || replaced.Override != set.Override) {
 			c.record(ctx, now, store.AuditEntry{
-				Action: "SetOverride", Target: targetOf(set.Scope), Author: asked.Author, Reason: asked.Reason,
+				Action: "SetOverride", Target: ruling.TargetOf(set.Scope), Author: asked.Author, Reason: asked.Reason,
 				Before: explained(replaced), After: explained(&set),
 			})
 		}
@@ -49,7 +49,7 @@ func (c *control) ClearOverrides(ctx context.Context, scope health.Endpoint, all
 		c.core.applyRulings(now, effects)
 		for i := range ended {
 			c.record(ctx, now, store.AuditEntry{
-				Action: "ClearOverrides", Target: targetOf(ended[i].Scope), Author: author, Before: explained(&ended[i]),
+				Action: "ClearOverrides", Target: ruling.TargetOf(ended[i].Scope), Author: author, Before: explained(&ended[i]),
 			})
 		}
 		return refusal(err)

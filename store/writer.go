@@ -154,7 +154,7 @@ func (w *writer) save(g *group) bool {
 			w.saved(g)
 			return true
 		}
-		err = fmt.Errorf("history: write %d transitions: %w", len(g.transitions), err)
+		err = fmt.Errorf("history: write %s: %w", rowsOf(len(g.transitions), transitions), err)
 		if w.intake.failed(err) {
 			w.options.OnDisk(err)
 		}

@@ -2,6 +2,7 @@ package ruling
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"hdsd/coordinator/catalog"
@@ -22,6 +23,15 @@ func (r *Refusal) Error() string { return r.Text }
 
 func notFound(format string, args ...any) error {
 	return &Refusal{NotFound: true, Text: fmt.Sprintf(format, args...)}
+}
+
+// TargetOf names the scope of an override.
+func TargetOf(scope health.Endpoint) string {
+	name := strings.TrimSpace(scope.Cluster + " " + scope.Address)
+	if l := scope.Locality; l != (health.Locality{}) {
+		name = strings.TrimSpace(name + " in " + strings.TrimRight(l.Region+"/"+l.Zone+"/"+l.SubZone, "/"))
+	}
+	return name
 }
 
 func impossible(format string, args ...any) error {
@@ -278,7 +288,7 @@ func (t *Table) Overridable(scope *health.Endpoint) error {
 		}
 	}
 	if not == nil {
-		not = notFound("there is no such endpoint: hdsd endpoints lists all endpoints with their localities")
+		not = notFound("there is no such endpoint (%s): 'hdsd endpoints' lists all with their localities", TargetOf(*scope))
 	}
 	return not
 }

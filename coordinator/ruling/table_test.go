@@ -3,6 +3,7 @@ package ruling_test
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -65,16 +66,17 @@ func TestWhatCannotBeOverriddenIsRefused(t *testing.T) {
 	for name, c := range map[string]struct {
 		scope    health.Endpoint
 		notFound bool
+		says     string
 	}{
-		"no cluster":    {health.Endpoint{Cluster: "nowhere"}, true},
-		"no address":    {a2, true},
-		"not checked":   {keyOf("plain", addresses[0]), false},
-		"no zone":       {health.Endpoint{Locality: health.Locality{Zone: "z"}}, true},
-		"plain cluster": {health.Endpoint{Cluster: "plain"}, false},
+		"no cluster":    {health.Endpoint{Cluster: "nowhere"}, true, `"nowhere"`},
+		"no address":    {a2, true, "(" + ruling.TargetOf(a2) + ")"},
+		"not checked":   {keyOf("plain", addresses[0]), false, "plain " + addresses[0]},
+		"no zone":       {health.Endpoint{Locality: health.Locality{Zone: "z"}}, true, "(in /z)"},
+		"plain cluster": {health.Endpoint{Cluster: "plain"}, false, "plain "},
 	} {
 		err := l.override(c.scope, drained, 0)
 		var refusal *ruling.Refusal
-		if !errors.As(err, &refusal) || refusal.NotFound != c.notFound || len(l.stored.Overrides) > 0 {
+		if !errors.As(err, &refusal) || refusal.NotFound != c.notFound || !strings.Contains(refusal.Text, c.says) || len(l.stored.Overrides) > 0 {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
