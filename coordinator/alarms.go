@@ -115,7 +115,7 @@ func (a *alarms) raise() {
 	for i := range e.Zones {
 		a.zone(&e.Zones[i])
 	}
-	a.metrics.set(a.tally.Counts())
+	a.metrics.set(a.tally.Counts(), a.tally.ZonesDown())
 	if a.pending = append(a.pending, e.Conditions...); len(a.pending) > 0 && a.tell != nil {
 		a.tell(a.pending)
 	}
@@ -148,9 +148,10 @@ func (a *alarms) zone(g *tally.GroupChange) {
 		Msg("all endpoints in a zone are down")
 }
 
-// stateMetrics show clusters by how much of each is down.
+// stateMetrics show clusters by how much of each is down, and zones that are down.
 type stateMetrics struct {
 	states [attention.Unobserved + 1]prometheus.Gauge
+	zones  prometheus.Gauge
 }
 
 // stateNames are the names of attention.State in labels.
@@ -159,7 +160,7 @@ var stateNames = [...]string{
 }
 
 func newStateMetrics(f factory) stateMetrics {
-	var m stateMetrics
+	m := stateMetrics{zones: f.gauge("hdsd_zones_down", "Zones of which all endpoints are down.")}
 	byState := f.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "hdsd_clusters_by_state", Help: "Clusters with checked endpoints, by how much of each is down.",
 	}, []string{"state"})
@@ -169,7 +170,8 @@ func newStateMetrics(f factory) stateMetrics {
 	return m
 }
 
-func (m *stateMetrics) set(counts tally.Counts) {
+func (m *stateMetrics) set(counts tally.Counts, zonesDown int) {
+	m.zones.Set(float64(zonesDown))
 	for state, n := range counts {
 		m.states[state].Set(float64(n))
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/rs/zerolog"
 
 	"hdsd/api"
@@ -66,6 +67,9 @@ func TestClustersAndZonesThatGoDownAreLogged(t *testing.T) {
 		if !told[key] {
 			t.Errorf("%+v is not told: %v", key, told)
 		}
+	}
+	if n := testutil.ToFloat64(l.core.metrics.states.zones); n != 1 {
+		t.Errorf("hdsd_zones_down is %v", n)
 	}
 	l.truth["10.0.0.1:80"] = health.Healthy
 	l.pass(20 * time.Second)

@@ -94,7 +94,11 @@ func (t *Tally) judgeZone(in health.Locality, z *zone) {
 	if isDown == z.isDown {
 		return
 	}
-	z.isDown = isDown
+	if z.isDown = isDown; isDown {
+		t.down++
+	} else {
+		t.down--
+	}
 	g := GroupChange{Name: in.Region + "/" + in.Zone, Endpoints: z.endpoints, Down: z.down, Since: z.latest, Over: !isDown}
 	t.effects.Zones = append(t.effects.Zones, g)
 	t.effects.change(!isDown, notify.Condition{

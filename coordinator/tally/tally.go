@@ -35,6 +35,7 @@ type Tally struct {
 	clusters map[string]*cluster
 	zones    map[health.Locality]*zone // by region and zone
 	counts   Counts
+	down     int // zones
 	shown    int // endpoints that are conditions of their own
 	dirty    map[string]*cluster
 	unclean  map[health.Locality]*zone
@@ -80,6 +81,9 @@ func New() *Tally {
 
 // Counts returns the numbers of clusters by their state, as of the last Take.
 func (t *Tally) Counts() Counts { return t.counts }
+
+// ZonesDown returns how many zones are down as a whole, as of the last Take.
+func (t *Tally) ZonesDown() int { return t.down }
 
 // SetCluster sets all endpoints of a checked cluster, and how many have a believed vote.
 func (t *Tally) SetCluster(name string, observed int, endpoints iter.Seq[Endpoint]) {

@@ -243,6 +243,15 @@ func (f *fleet) compare(seed uint64) {
 			f.t.Fatalf("seed %d: %s is down: %t; told %q", seed, name, down[name], f.told())
 		}
 	}
+	zonesDown := 0
+	for k := range f.open {
+		if k.Kind == notify.ZoneDown {
+			zonesDown++
+		}
+	}
+	if f.ZonesDown() != zonesDown {
+		f.t.Fatalf("seed %d: %d zones are down, told %d", seed, f.ZonesDown(), zonesDown)
+	}
 	for in, z := range zones {
 		if want := z[0] == z[1] && z[0] >= 2 && len(named) > 1; f.open[notify.Key{Kind: notify.ZoneDown, Zone: "eu/" + in}] != want {
 			f.t.Fatalf("seed %d: zone %s is down: %t; told %q", seed, in, want, f.told())

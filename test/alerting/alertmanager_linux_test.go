@@ -95,14 +95,14 @@ func (a *alertmanager) alerts() map[string]shown {
 // is back; it takes tests.
 func TestARealAlertmanager(t *testing.T) {
 	a := newAlertmanager(t)
-	s := newSite(t, fmt.Sprintf("notify: [{name: oncall, alertmanager: {url: %q}}]\n", a.url), "a", "b", "c")
+	s := newSite(t, plain+fmt.Sprintf("notify: [{name: oncall, alertmanager: {url: %q}}]\n", a.url), "a", "b", "c")
 	eventually(t, "three votes", func() bool { return strings.Contains(s.scrape(t), `hdsd_endpoints_by_voters{voters="3+"} 1`) })
 	eventually(t, "no alert", func() bool { return len(a.alerts()) == 0 })
 	s.status.Store(http.StatusServiceUnavailable)
 	eventually(t, "two alerts", func() bool { return len(a.alerts()) == 2 })
 	all := a.alerts()
 	if down := all["HdsdClusterDown"]; down.Labels["cluster"] != "web" || down.Labels["severity"] != "critical" ||
-		down.Annotations["command"] != "hdsd endpoints web" || !strings.Contains(down.Annotations["summary"], "cluster web: 1 of 1 endpoint down") {
+		down.Annotations["command"] != "hdsd describe cluster web" || !strings.Contains(down.Annotations["summary"], "cluster web: 1 of 1 endpoint down") {
 		t.Errorf("%+v", all)
 	}
 	if down := all["HdsdEndpointDown"]; down.Labels["endpoint"] != s.upstream || down.Labels["cluster"] != "web" || time.Until(down.EndsAt) < 2*time.Minute {
@@ -125,7 +125,7 @@ func TestARealAlertmanager(t *testing.T) {
 // Alertmanager shows that, and the part of it after hdsd's verdict.
 func BenchmarkAlertmanager(b *testing.B) {
 	a := newAlertmanager(b)
-	s := newSite(b, fmt.Sprintf("notify: [{name: oncall, kinds: [CLUSTER_DOWN], alertmanager: {url: %q}}]\n", a.url), "a", "b", "c")
+	s := newSite(b, plain+fmt.Sprintf("notify: [{name: oncall, kinds: [CLUSTER_DOWN], alertmanager: {url: %q}}]\n", a.url), "a", "b", "c")
 	eventually(b, "three votes", func() bool { return strings.Contains(s.scrape(b), `hdsd_endpoints_by_voters{voters="3+"} 1`) })
 	var whole, own []time.Duration
 	for b.Loop() {

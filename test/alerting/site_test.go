@@ -42,8 +42,11 @@ const clusters = `resources:
     endpoints: [{lb_endpoints: [{endpoint: {address: {socket_address: {address: 127.0.0.1, port_value: %s}}}}]}]
 `
 
+// plain is an HTTP address without TLS.
+const plain = `http: {address: "127.0.0.1:0"}
+`
+
 const settings = `grpc: {address: "127.0.0.1:0"}
-http: {address: "127.0.0.1:0"}
 assignment: {settle: 0.05s}
 reporting: {interval: 0.05s}
 sources: [{name: local, config_source: {path_config_source: {path: clusters.yaml}}}]

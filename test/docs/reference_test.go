@@ -103,7 +103,8 @@ func fields(message protoreflect.MessageDescriptor, prefix string) map[string]bo
 	return all
 }
 
-// TestAlertsAreExplained: alerts.md has a first step for each alert of alerts.yaml.
+// TestAlertsAreExplained: alerts.md has a heading with a first step for each alert of
+// alerts.yaml, whose runbook_url leads there.
 func TestAlertsAreExplained(t *testing.T) {
 	names := func(pattern, path string) (all []string) {
 		for _, found := range regexp.MustCompile(pattern).FindAllStringSubmatch(text(t, path), -1) {
@@ -112,9 +113,17 @@ func TestAlertsAreExplained(t *testing.T) {
 		slices.Sort(all)
 		return all
 	}
-	rules, steps := names(`- alert: (\w+)`, "docs/alerts.yaml"), names("(?m)^\\| `(\\w+)` \\|", "docs/operations/alerts.md")
+	rules, steps := names(`- alert: (\w+)`, "docs/alerts.yaml"), names(`(?m)^### (\w+)$`, "docs/operations/alerts.md")
 	if len(rules) == 0 || !slices.Equal(rules, steps) {
 		t.Errorf("alerts.yaml has %v, alerts.md explains %v", rules, steps)
+	}
+	var runbooks []string
+	for _, name := range rules {
+		runbooks = append(runbooks, "docs/operations/alerts.md#"+strings.ToLower(name))
+	}
+	slices.Sort(runbooks)
+	if found := names(`runbook_url: (\S+)`, "docs/alerts.yaml"); !slices.Equal(found, runbooks) {
+		t.Errorf("alerts.yaml has the runbooks %v, want %v", found, runbooks)
 	}
 }
 
