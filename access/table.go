@@ -65,6 +65,7 @@ var Methods = map[string]Need{
 	"/hdsd.v1.Query/ListTransitions":  viewer,
 	"/hdsd.v1.Query/ListAvailability": viewer,
 	"/hdsd.v1.Query/ListIncidents":    viewer,
+	"/hdsd.v1.Query/ListEvents":       viewer,
 	"/hdsd.v1.Query/ListClusters":     viewer,
 	"/hdsd.v1.Query/ListCheckers":     viewer,
 	"/hdsd.v1.Query/ListClients":      wholeViewer,
@@ -88,6 +89,7 @@ var Methods = map[string]Need{
 	"/hdsd.v1.Control/SetTrust":        wholeOperator,
 	"/hdsd.v1.Control/ClearTrust":      wholeOperator,
 	"/hdsd.v1.Control/ConfirmClock":    wholeOperator,
+	"/hdsd.v1.Control/Annotate":        operator,
 	"/hdsd.v1.Control/Backup":          admin,
 
 	"/grpc.reflection.v1.ServerReflection/ServerReflectionInfo":      admin,
@@ -144,6 +146,7 @@ var Paths = map[string]Path{
 	"/v1/transitions":  {viewer, viewer},
 	"/v1/availability": {viewer, viewer},
 	"/v1/incidents":    {viewer, viewer},
+	"/v1/events":       {viewer, viewer},
 	"/v1/clusters":     {viewer, viewer},
 	"/v1/checkers":     {viewer, viewer},
 	"/v1/clients":      {wholeViewer, wholeViewer},
@@ -153,6 +156,7 @@ var Paths = map[string]Path{
 	"/v1/openapi.yaml": {viewer, viewer},
 
 	"/v1/audit":             {wholeViewer, wholeViewer},
+	"/v1/annotations":       {operator, operator},
 	"/v1/freeze":            {changeable, wholeOperator},
 	"/v1/overrides":         {changeable, operator},
 	"/v1/overrides/preview": {changeable, changeable},

@@ -47,6 +47,10 @@ type Backend interface {
 	// may see.
 	Incidents(ctx context.Context, query incident.Query) ([]incident.Incident, bool, error)
 
+	// Happenings returns up to query.Limit events that the caller may see, by time, and the
+	// place to go on after, 0 at the end.
+	Happenings(ctx context.Context, query HappeningQuery) (found []Happening, next uint64, err error)
+
 	// Clusters returns up to query.Limit clusters after query.After, by name, and whether
 	// there are more.
 	Clusters(ctx context.Context, query ClusterQuery) ([]Cluster, bool, error)
@@ -97,6 +101,7 @@ type TransitionQuery struct {
 	Cluster     string
 	Address     string
 	Filter      health.Filter // of the health after the change
+	Checker     string        // one that the change has a vote of
 	Start, End  time.Time
 	NewestFirst bool
 	Limit       int

@@ -87,6 +87,9 @@ type Controller interface {
 	// more.
 	Audit(ctx context.Context, query AuditQuery) ([]AuditEntry, bool, error)
 
+	// Annotate puts a note among the events, and returns it.
+	Annotate(ctx context.Context, note Happening) (Happening, error)
+
 	// Backup makes a consistent copy of the database, one at a time.
 	Backup(ctx context.Context) (Copy, error)
 }

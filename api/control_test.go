@@ -36,6 +36,7 @@ type switchboard struct {
 	sources  []Source
 	accepted []SourceAcceptance
 
+	notes []Happening
 	audit []AuditEntry
 	asked []AuditQuery
 }
@@ -89,6 +90,11 @@ func (s *switchboard) Audit(_ context.Context, q AuditQuery) ([]AuditEntry, bool
 	s.asked = append(s.asked, q)
 	rest := slices.DeleteFunc(slices.Clone(s.audit), func(e AuditEntry) bool { return e.Place <= q.After })
 	return rest[:min(q.Limit, len(rest))], len(rest) > q.Limit, s.err
+}
+
+func (s *switchboard) Annotate(_ context.Context, note Happening) (Happening, error) {
+	s.notes = append(s.notes, note)
+	return note, s.err
 }
 
 func (s *switchboard) Backup(context.Context) (Copy, error) { return nil, s.err }

@@ -41,6 +41,11 @@ func (s queries) ListIncidents(ctx context.Context, r *hdsdv1.ListIncidentsReque
 	return answer(ctx, s.Service, r.GetPageSize(), r, s.Service.ListIncidents, func(a *hdsdv1.ListIncidentsResponse) int { return len(a.GetIncidents()) })
 }
 
+// ListEvents implements hdsdv1.QueryServer.
+func (s queries) ListEvents(ctx context.Context, r *hdsdv1.ListEventsRequest) (*hdsdv1.ListEventsResponse, error) {
+	return answer(ctx, s.Service, r.GetPageSize(), r, s.Service.ListEvents, func(a *hdsdv1.ListEventsResponse) int { return len(a.GetEvents()) })
+}
+
 // ListClusters implements hdsdv1.QueryServer.
 func (s queries) ListClusters(ctx context.Context, r *hdsdv1.ListClustersRequest) (*hdsdv1.ListClustersResponse, error) {
 	return answer(ctx, s.Service, r.GetPageSize(), r, s.Service.ListClusters, func(a *hdsdv1.ListClustersResponse) int { return len(a.GetClusters()) })

@@ -109,6 +109,7 @@ func (s *Service) ListTransitions(ctx context.Context, r *hdsdv1.ListTransitions
 	if query.Filter, err = filterOf(r); err != nil {
 		return nil, err
 	}
+	query.Checker = r.GetChecker()
 	transitions, next, err := s.backend.Transitions(ctx, query)
 	if err != nil {
 		return nil, grpcError(err)

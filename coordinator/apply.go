@@ -30,7 +30,9 @@ func (c *core) apply(d feed.Delivery, now time.Time) {
 			changedProbes[k.Source.Name] = changed.Renewed
 		}
 	}
+	was := chronicle{c.history}.before(c.rulings, d.Removed, change.Changed)
 	effects := c.rulings.Apply(now, change)
+	chronicle{c.history}.changed(now, was, d.Removed, change.Changed)
 	c.setMembers(now, effects.Members, changedProbes)
 	c.appendDecisions(effects.Decisions)
 	c.decisions.events.leaveOut(effects.LeftOut)

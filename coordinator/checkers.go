@@ -56,6 +56,7 @@ func (c *core) connect(k health.Checker, now time.Time) {
 	c.upkeep.troubles.back(k.ID)
 	c.log.Info().Str("event", "checker_connected").Str("checker", k.ID).Str("version", k.Version).
 		Str("zone", k.Locality.Zone).Msg("checker connected")
+	chronicle{c.history}.joined(now, &k)
 	c.applyFleet(now, began, effects)
 }
 
@@ -114,6 +115,7 @@ func (c *core) applyFleet(now, began time.Time, e fleet.Effects) {
 		c.upkeep.alarms.settle()
 	}
 	fleetLog{c.log, c.timing.grace}.write(e.Events)
+	chronicle{c.history}.follow(now, e.Events)
 	c.upkeep.troubles.follow(now, e.Events)
 	c.upkeep.alarms.follow(now, e.Events)
 	for _, id := range e.Newcomers {

@@ -23,6 +23,7 @@ import (
 	"hdsd/csds"
 	"hdsd/eds"
 	configv1 "hdsd/gen/hdsd/config/v1"
+	storev1 "hdsd/gen/hdsd/store/v1"
 	"hdsd/hds"
 	"hdsd/notify/send"
 	"hdsd/relay"
@@ -260,8 +261,10 @@ func (c *Coordinator) Run(ctx context.Context) error {
 	c.files.run(c.running)
 	c.logStart()
 	c.log.Info().Str("event", "serving").Str("grpc", c.GRPCAddress()).Str("http", c.HTTPAddress()).Str("probes", c.ProbesAddress()).Str("admin", c.AdminAddress()).Msg("serving")
+	c.store.AppendEvents([]store.Event{{Time: time.Now(), Kind: storev1.EventKind_COORDINATOR_STARTED, Text: "hdsd " + c.ready.version}})
 	failure := c.untilEnd(failures)
 	began := time.Now()
+	c.store.AppendEvents([]store.Event{{Time: began, Kind: storev1.EventKind_COORDINATOR_STOPPED, Text: "stopping"}})
 	c.readiness(false)
 	stopCore()
 	c.mu.Lock()

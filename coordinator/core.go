@@ -215,6 +215,7 @@ func hashesOf(clusters []*catalog.Cluster) map[health.Hash]struct{} {
 // applyVerdicts carries out what follows from the votes.
 func (c *core) applyVerdicts(now time.Time, effects aggregate.Effects) {
 	judgeLog{&c.log}.write(&effects)
+	chronicle{c.history}.judged(now, &effects)
 	c.upkeep.troubles.judged(now, &effects)
 	c.upkeep.alarms.judged(now, c.judge, &effects)
 	if len(effects.Doubts)+len(effects.Blindness) > 0 {

@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"sync/atomic"
+	"time"
 
 	"github.com/rs/zerolog"
 
@@ -20,6 +21,7 @@ type (
 	}
 	historyWriter interface {
 		Append([]health.Transition)
+		chronicler
 		RememberClusters([]string)
 		SaveFreeze(*store.Freeze)
 		SaveOverrides(map[health.Endpoint]*store.Override)
@@ -94,6 +96,7 @@ func (d *decisions) publish(next *decision.Decision) {
 
 // record gives the history its part of a decision.
 func (d *decisions) record(next *decision.Decision) {
+	chronicle{d.history}.decided(time.Now(), next)
 	if next.Freeze != nil {
 		d.frozen.Store(next.Freeze.After)
 		d.history.SaveFreeze(next.Freeze.After)

@@ -67,6 +67,7 @@ type lab struct {
 	established map[string]store.Established
 	penalties   map[health.Hash]store.Penalty
 	saves       int // calls of SavePenalties
+	events      []store.Event
 	forget      func(health.Hash) bool
 	order       []string // of effects
 
@@ -310,6 +311,12 @@ func (l *lab) Append(all []health.Transition) {
 	l.transitions = append(l.transitions, all...)
 	l.order = append(l.order, "appended")
 }
+
+// AppendEvents implements historian.
+func (l *lab) AppendEvents(all []store.Event) { l.events = append(l.events, all...) }
+
+// KnownCluster implements historian.
+func (l *lab) KnownCluster(string) bool { return false }
 
 // SavePlan implements historian.
 func (l *lab) SavePlan(changed map[string][]health.Hash) {

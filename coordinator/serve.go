@@ -178,6 +178,7 @@ func (c *Coordinator) register() error {
 	mux.Handle(api.PreviewPath, counted("/v1/", operators.MarkFrozen(changes)))
 	mux.Handle(api.SourcesPath, counted("/v1/", operators.MarkFrozen(changes)))
 	mux.Handle(api.NotifyPath, counted("/v1/", operators.MarkFrozen(changes)))
+	mux.Handle(api.AnnotationsPath, counted("/v1/", operators.MarkFrozen(changes)))
 	mux.Handle(api.AuditPath, counted("/v1/", operators.MarkFrozen(changes)))
 	mux.Handle(csds.Path, counted(csds.Path, c.csds.Handler()))
 	dataPlanes := c.eds.Handler()

@@ -27,7 +27,8 @@
 // transitions from the history, counts and reports them. The health that they led to is
 // still written when the disk is back, and so is the Gap. Queries say that health in a gap
 // is not known, and no Place leads across one. The audit drops its oldest waiting entries,
-// and has an entry in their place (AuditGap). Of everything else only the latest waits.
+// and has an entry in their place (AuditGap); so do events. Of everything else only the
+// latest waits.
 //
 // After a write that failed, the page cache may show what is not on disk. The next
 // transaction puts the first pages there before anything else. So does Open; if the disk
@@ -43,6 +44,9 @@
 // The writer deletes transitions older than Options.Retention, except the newest of all.
 // Their age counts in steady time (package timeline), so that no wrong clock deletes
 // anything. A file without steady time is as old as its last change.
+//
+// Events older than the retention go too, and the oldest of a kind that has more than
+// 10,000.
 //
 // Near Options.MaxBytes it deletes the oldest ones before their time, except the newest of
 // all, and nothing but transitions. The header keeps how far: the history begins there.
@@ -70,6 +74,7 @@
 //	database     the open file: transactions that wait for the disk and survive bad pages
 //	intake       the writer's queue
 //	trail        the queue of the audit
+//	diary        the queue of events
 //	writer       the goroutine that commits groups
 //	timekeeper   steady time, and the recorded time of transitions
 //	pruner       retention, the quota, and endpoints to forget
@@ -100,6 +105,7 @@
 //	established   checker: Established
 //	penalties     endpoint hash: Penalty, of endpoints that went down lately and are damped
 //	audit         time: AuditEntry
+//	events        time, kind: Event, what happened beside changes of health
 //	gaps          recorded time where it begins: Gap
 //
 // The last ones, from trials on, come with their first row. Their values are messages of

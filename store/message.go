@@ -4,6 +4,7 @@ import (
 	"strings"
 	"time"
 
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -37,6 +38,14 @@ func timeIn(t *timestamppb.Timestamp) (time.Time, bool) {
 		return time.Time{}, true
 	}
 	return timeOf(nanos(t.AsTime())), t.IsValid()
+}
+
+// localityRow returns nil for no locality.
+func localityRow(l health.Locality) *corev3.Locality {
+	if l == (health.Locality{}) {
+		return nil
+	}
+	return &corev3.Locality{Region: text(l.Region), Zone: text(l.Zone), SubZone: text(l.SubZone)}
 }
 
 // statusIn returns false for a status that there is not.

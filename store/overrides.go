@@ -46,10 +46,7 @@ func (s *Store) SaveVoted(changed map[health.Hash]*health.Verdict) {
 }
 
 func encodeOverride(o *Override) []byte {
-	scope := &storev1.Override_Scope{Cluster: text(o.Scope.Cluster), Address: text(o.Scope.Address)}
-	if l := o.Scope.Locality; l != (health.Locality{}) {
-		scope.Locality = &corev3.Locality{Region: text(l.Region), Zone: text(l.Zone), SubZone: text(l.SubZone)}
-	}
+	scope := &storev1.Override_Scope{Cluster: text(o.Scope.Cluster), Locality: localityRow(o.Scope.Locality), Address: text(o.Scope.Address)}
 	return marshal(&storev1.Override{
 		Scope: scope, Status: corev3.HealthStatus(o.Status), Reason: text(o.Reason), Author: text(o.Author),
 		Since: timestamp(o.Since), Until: timestamp(o.Until),

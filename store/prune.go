@@ -29,6 +29,7 @@ type pruner struct {
 	db      *database
 	time    *timekeeper
 	intake  *intake
+	diary   *diary
 	damage  *damage
 	quota   *quota
 	onError func(error)
@@ -60,6 +61,9 @@ func (p *pruner) pruneSome() (more bool) {
 		return false
 	}
 	more, err := p.prune(edge)
+	if err == nil && !more {
+		more, err = p.pruneEvents(edge)
+	}
 	if err != nil {
 		p.onError(fmt.Errorf("history: delete what is older than %v: %w", p.time.keep(), err))
 	}
@@ -78,6 +82,40 @@ func (p *pruner) prune(edge uint64) (more bool, err error) {
 		return false, err
 	}
 	return len(keys) == pruneSize, p.deleteAll(keys, nil)
+}
+
+// pruneEvents deletes the oldest events before edge.
+func (p *pruner) pruneEvents(edge uint64) (more bool, err error) {
+	var keys [][]byte
+	err = p.db.view(func(tx *bolt.Tx) error {
+		rows := tx.Bucket(events)
+		if rows == nil {
+			return nil
+		}
+		cursor, read := rows.Cursor(), 0
+		for k, v := cursor.First(); k != nil && len(keys) < pruneSize && read < eventsRead; k, v = cursor.Next() {
+			read++ // a note may stand before older events
+			if _, steady, ok := openEvent(k, v); ok && steady < edge {
+				keys = append(keys, slices.Clone(k))
+			}
+		}
+		return nil
+	})
+	if err != nil || len(keys) == 0 {
+		return false, err
+	}
+	err = p.db.update(func(tx *bolt.Tx) error {
+		for _, k := range keys {
+			if err := tx.Bucket(events).Delete(k); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err == nil {
+		p.diary.forget(keys)
+	}
+	return len(keys) == pruneSize, err
 }
 
 // deleteAll deletes the oldest transitions in a transaction, in which also runs.

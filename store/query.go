@@ -60,7 +60,7 @@ func (h *history) page(tx *bolt.Tx, q *Query, last uint64) (found []health.Trans
 		k := key(recorded)
 		t, ok := dates.open(k, rows.Get(k), shared)
 		h.damage.unless(ok, transitions, k)
-		if read++; read > mostRead && !q.Filter.Any() {
+		if read++; read > mostRead && (!q.Filter.Any() || q.Checker != "") {
 			return found, q.token(looked)
 		}
 		looked = recorded
@@ -89,6 +89,7 @@ func (q *Query) matches(t *health.Transition) bool {
 	return (q.Cluster == "" || q.Cluster == t.Endpoint.Cluster) &&
 		(q.Address == "" || q.Address == t.Endpoint.Address) &&
 		q.Filter.Has(t.Endpoint.Locality, t.To) &&
+		(q.Checker == "" || slices.ContainsFunc(t.Observations, func(o health.Observation) bool { return o.Checker == q.Checker })) &&
 		shown >= nanos(q.Start) && shown < q.end()
 }
 

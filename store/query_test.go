@@ -45,6 +45,8 @@ func TestQueries(t *testing.T) {
 		"nothing in that time":     {Query{Start: at(100)}, nil},
 		"end before start":         {Query{Start: at(5), End: at(2)}, nil},
 		"unknown cluster":          {Query{Cluster: "we"}, nil},
+		"checker":                  {Query{Checker: "checker-1"}, []int{0, 1, 2, 3, 4, 5, 6, 7}},
+		"unknown checker":          {Query{Checker: "checker-9", NewestFirst: true}, nil},
 		"unknown address":          {Query{Address: "10.0.0.1:8"}, nil},
 		"locality":                 {Query{Filter: health.Filter{Locality: health.Locality{Zone: "b"}}}, []int{1, 6}},
 		"unhealthy":                {Query{Filter: health.Filter{Unhealthy: true}, NewestFirst: true}, unhealthy},

@@ -33,6 +33,7 @@ var sealedBuckets = []struct {
 	{established, func(_, row []byte) bool { _, ok := decodeEstablished(row); return ok }},
 	{penalties, func(k, row []byte) bool { _, ok := decodePenalty(row); return ok && len(k) == 8 }},
 	{audit, func(k, row []byte) bool { _, ok := decodeAudit(row); return ok && len(k) == 8 }},
+	{events, func(k, row []byte) bool { _, _, ok := decodeEvent(row); return ok && len(k) == eventKeySize }},
 	{gaps, func(k, row []byte) bool { _, ok := decodeGap(k, row); return ok }},
 }
 

@@ -21,6 +21,7 @@ type Store struct {
 	damage *damage
 	known  *clusterSet
 	trail  *trail // of the audit
+	diary  *diary // of the events
 	intake *intake
 	writer *writer
 	quota  *quota
@@ -41,14 +42,14 @@ func Open(ctx context.Context, dir string, o Options) (*Store, error) {
 	db := found.db
 	s := &Store{
 		db: db, time: newTimekeeper(db, &o), damage: &damage{path: db.path, report: o.OnError},
-		known: &clusterSet{}, trail: &trail{limit: maxAudit, most: maxAuditWaiting}, intake: newIntake(o.MaxPending), now: o.now,
+		known: &clusterSet{}, trail: &trail{limit: maxAudit, most: maxAuditWaiting}, diary: newDiary(), intake: newIntake(o.MaxPending), now: o.now,
 		quota: &quota{db: db, told: o.OnQuota},
 	}
 	s.quota.max.Store(o.MaxBytes)
 	s.history = &history{db: db, time: s.time, known: s.known, damage: s.damage}
 	s.writer = &writer{
-		db: db, time: s.time, intake: s.intake, trail: s.trail, options: &o,
-		pruner: pruner{db: db, time: s.time, intake: s.intake, damage: s.damage, quota: s.quota, onError: o.OnError},
+		db: db, time: s.time, intake: s.intake, trail: s.trail, diary: s.diary, options: &o,
+		pruner: pruner{db: db, time: s.time, intake: s.intake, diary: s.diary, damage: s.damage, quota: s.quota, onError: o.OnError},
 		asks:   make(chan func()), closing: make(chan struct{}), done: make(chan struct{}),
 	}
 	s.close = sync.OnceValue(s.shut)
@@ -74,6 +75,7 @@ func (s *Store) load(tx *bolt.Tx, written time.Time) error {
 	s.time.load(tx, created, written)
 	s.quota.load(tx)
 	s.trail.load(tx)
+	s.diary.load(tx)
 	for _, name := range (stateReader{tx: tx, damage: s.damage, time: s.time}).clusters() {
 		s.known.add(name)
 	}

@@ -16,6 +16,7 @@ type Query struct {
 	Cluster string
 	Address string
 	Filter  health.Filter // of where the endpoint is, and of the health after the transition
+	Checker string        // one that the transition has a vote of
 	Start   time.Time     // included
 	End     time.Time     // not included
 
@@ -40,6 +41,9 @@ func (q *Query) sum(last uint64) []byte {
 	b = appendString(appendString(b, q.Cluster), q.Address)
 	if !q.Filter.Any() {
 		b = fmt.Appendf(b, "%t %q", q.Filter.Unhealthy, q.Filter.Locality)
+	}
+	if q.Checker != "" {
+		b = appendString(append(b, " by "...), q.Checker)
 	}
 	sum := sha256.Sum256(b)
 	return sum[:8]

@@ -25,6 +25,7 @@ type writer struct {
 	time    *timekeeper
 	intake  *intake
 	trail   *trail
+	diary   *diary
 	pruner  pruner
 	options *Options
 
@@ -142,6 +143,7 @@ func (w *writer) isClosing() bool {
 func (w *writer) save(g *group) bool {
 	w.time.record(g) // once, so that a retry writes the same
 	w.trail.take(g)
+	w.diary.take(g, w.time.steady())
 	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
 		last := w.isClosing()
 		err := w.db.update(func(tx *bolt.Tx) error {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -33,6 +34,7 @@ type fake struct {
 	transitions []*hdsdv1.ListTransitionsRequest
 	periods     []*hdsdv1.ListAvailabilityRequest
 	incidents   []*hdsdv1.ListIncidentsRequest
+	events      []*hdsdv1.ListEventsRequest
 	changes     func(*hdsdv1.ListTransitionsRequest) *hdsdv1.ListTransitionsResponse // nil: two
 	watches     []*hdsdv1.WatchRequest
 	described   []string // clusters
@@ -233,6 +235,25 @@ func (f *fake) ListIncidents(_ context.Context, r *hdsdv1.ListIncidentsRequest) 
 			Clusters: []string{"pay", "web"}, Zones: []string{"a"}, Endpoints: 20, Summary: "20 endpoints of 2 clusters in zone a were down, for 1m0s at most",
 		},
 	}}, nil
+}
+
+// ListEvents gives one event a page, newest first if asked to.
+func (f *fake) ListEvents(_ context.Context, r *hdsdv1.ListEventsRequest) (*hdsdv1.ListEventsResponse, error) {
+	f.events = append(f.events, r)
+	all := []*hdsdv1.Event{
+		{Time: timestamppb.New(noon.Add(-time.Hour)), Kind: hdsdv1.Event_CHECKER_LOST, Checker: "checker-1", Locality: &corev3.Locality{Zone: "a"}, Text: "disconnected"},
+		{Time: timestamppb.New(noon), Kind: hdsdv1.Event_NOTE, Cluster: "web", Author: "ann@here", Text: "rolled out v7"},
+		{Time: timestamppb.New(noon.Add(time.Hour)), Kind: hdsdv1.Event_FROZEN, Author: "bob", Text: "moving"},
+	}
+	if r.GetNewestFirst() {
+		slices.Reverse(all)
+	}
+	at, _ := strconv.Atoi(r.GetPageToken())
+	answer := &hdsdv1.ListEventsResponse{Events: all[at : at+1]}
+	if at+1 < len(all) {
+		answer.NextPageToken = strconv.Itoa(at + 1)
+	}
+	return answer, nil
 }
 
 func (f *fake) ListClients(_ context.Context, r *hdsdv1.ListClientsRequest) (*hdsdv1.ListClientsResponse, error) {

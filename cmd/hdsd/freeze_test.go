@@ -21,6 +21,7 @@ type fakeControl struct {
 	ended  string // who unfroze
 
 	notDurable *string
+	annotated  []*hdsdv1.AnnotateRequest
 
 	trust   []*hdsdv1.Trust
 	clock   *hdsdv1.ClockState

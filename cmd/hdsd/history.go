@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -18,27 +19,35 @@ const latestChanges = 50
 
 func newHistory() *cobra.Command {
 	var c client
-	var since, until string
+	var since, until, kind, checker string
 	var newestFirst bool
 	command := &cobra.Command{
 		Use:   "history [CLUSTER [ADDRESS]]",
 		Short: "Show recorded changes of health, with reason and votes",
 		Long: `history shows the recorded changes, oldest first. On a terminal it shows the latest
-50, unless --since, --until or --limit says how many.`,
-		Example: "  hdsd history --since 1h\n  hdsd history web 10.0.0.7:8080 --newest-first --limit 5",
+50, unless --since, --until or --limit says how many.
+
+With --kind, it shows what happened beside: checkers that came, went or were
+doubted, what operators did, changed clusters, notes. KIND is a kind, such as
+checker_lost, or what several begin with, such as checker. 'all' shows all of them
+and the changes of health.`,
+		Example: "  hdsd history --since 1h\n  hdsd history --kind all --since 14:00 --until 14:20\n  hdsd history --kind checker --checker checker-2\n  hdsd history web 10.0.0.7:8080 --newest-first --limit 5",
 		Args:    endpointArgs,
 		RunE: func(command *cobra.Command, args []string) error {
 			cluster, address := c.about(args)
-			request := &hdsdv1.ListTransitionsRequest{Cluster: cluster, Address: address, NewestFirst: newestFirst}
+			request := &hdsdv1.ListTransitionsRequest{Cluster: cluster, Address: address, Checker: checker, NewestFirst: newestFirst}
 			var err error
 			if request.StartTime, request.EndTime, err = parsePeriod(since, until, now()); err != nil {
 				return err
+			}
+			request.Unhealthy, request.Locality = c.filter.unhealthy, c.filter.locality
+			if kind = strings.ToUpper(kind); kind != "" && kind != kindHealth {
+				return c.showEvents(command, request, kind)
 			}
 			p, err := c.printer(command, historyHeader)
 			if err != nil {
 				return err
 			}
-			request.Unhealthy, request.Locality = c.filter.unhealthy, c.filter.locality
 			latest := since == "" && until == "" && !command.Flags().Changed("limit") && table.IsTerminal(command.OutOrStdout())
 			return c.ask(command, func(ctx context.Context, query hdsdv1.QueryClient) error {
 				failing := ""
@@ -77,6 +86,10 @@ func newHistory() *cobra.Command {
 	command.Flags().StringVar(&since, "since", "", "from this `time` on ("+timeForms+")")
 	command.Flags().StringVar(&until, "until", "", "before this `time` (as --since)")
 	command.Flags().BoolVar(&newestFirst, "newest-first", false, "newest first instead of oldest first")
+	command.Flags().StringVar(&kind, "kind", "", "show events of this `KIND` instead of changes of health; 'all': both")
+	command.Flags().StringVar(&checker, "checker", "", "only changes with a vote of the checker with this node `ID`, and events of it")
+	completeWords(command, "kind", kindWords()...)
+	completeWords(command, "checker")
 	completeWords(command, "since")
 	completeWords(command, "until")
 	return command

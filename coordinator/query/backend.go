@@ -181,7 +181,7 @@ func (b *Backend) HistoryFailing() string {
 
 func storeQuery(q *api.TransitionQuery) store.Query {
 	return store.Query{
-		Cluster: q.Cluster, Address: q.Address, Filter: q.Filter, Start: q.Start, End: q.End,
+		Cluster: q.Cluster, Address: q.Address, Filter: q.Filter, Checker: q.Checker, Start: q.Start, End: q.End,
 		NewestFirst: q.NewestFirst, Limit: q.Limit, Token: q.Token,
 	}
 }

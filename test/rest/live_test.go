@@ -88,6 +88,8 @@ func TestAnswersAreAsTheDocumentSays(t *testing.T) {
 		"/v1/transitions?cluster=web&address=" + up + "&startTime=2001-01-01T00:00:00Z&endTime=" + now + "&newestFirst=true&pageSize=1&pageToken=",
 		"/v1/availability?cluster=web&address=" + up + "&startTime=2001-01-01T00:00:00Z&endTime=" + now + "&pageSize=1&pageToken=",
 		"/v1/incidents?cluster=web&id=x&open=true&startTime=2001-01-01T00:00:00Z&endTime=" + now + "&pageSize=1&pageToken=", "/v1/incidents",
+		"/v1/events?cluster=web&address=" + up + "&checker=checker-1&kind=CHECKER&locality=/a&startTime=2001-01-01T00:00:00Z&endTime=" + now + "&newestFirst=true&pageSize=1&pageToken=", "/v1/events",
+		"/v1/transitions?checker=checker-1&pageSize=1",
 		"/v1/availability", "/v1/availability?by=zone&slo=99.9%25", "/v1/availability?by=checker&slo=0.5&pageSize=1", "/v1/clusters?pageSize=2&pageToken=", "/v1/clusters", "/v1/checkers?pageSize=0&pageToken=", "/v1/clients?pageSize=2&pageToken=", "/v1/clients",
 		"/v1/openapi.json", "/v1/freeze", "/v1/trust", "/v1/clock", "/v1/overrides", "/v1/overrides?pageSize=1&pageToken=", "/v1/sources", "/v1/status",
 		"/v1/audit?startTime=2001-01-01T00:00:00Z&endTime=" + now + "&newestFirst=true&pageSize=1&pageToken=", "/v3/discovery:client_status?node_id=dp-1&exclude_resource_contents=true",
@@ -99,14 +101,23 @@ func TestAnswersAreAsTheDocumentSays(t *testing.T) {
 			t.Errorf("GET %s: %d %s", path, a.Status, a.Body)
 		}
 	}
-	for _, path := range []string{"endpoints", "transitions", "incidents", "availability", "watch"} {
+	for _, path := range []string{"endpoints", "transitions", "incidents", "events", "availability", "watch"} {
 		s.refused("/v1/"+path+"?cluster=nowhere", http.StatusNotFound)
 	}
-	for _, path := range []string{"endpoints", "transitions", "incidents", "availability", "watch", "clusters", "checkers", "clients", "freeze", "trust", "clock", "overrides", "audit", "sources", "status"} {
+	for _, path := range []string{"endpoints", "transitions", "incidents", "events", "availability", "watch", "clusters", "checkers", "clients", "freeze", "trust", "clock", "overrides", "audit", "sources", "status"} {
 		s.refused("/v1/"+path+"?nonsense=1", http.StatusBadRequest)
 	}
 	for _, wrong := range []string{"by=rack", "slo=1", "slo=x"} {
 		s.refused("/v1/availability?"+wrong, http.StatusBadRequest)
+	}
+	s.refused("/v1/events?kind=NOTHING", http.StatusBadRequest)
+	if a := s.do(http.MethodPost, "/v1/annotations", `{"text": "tried", "cluster": "web", "author": "ann"}`); a.Status != http.StatusOK {
+		t.Errorf("a note: %d %s", a.Status, a.Body)
+	}
+	for body, want := range map[string]int{`{"text": ""}`: http.StatusBadRequest, `{"text": "x", "cluster": "nowhere"}`: http.StatusNotFound} {
+		if a := s.do(http.MethodPost, "/v1/annotations", body); a.Status != want {
+			t.Errorf("a note %s: %d %s", body, a.Status, a.Body)
+		}
 	}
 	s.refused("/v1/nothing", http.StatusNotFound)
 	s.refused("/v1/", http.StatusNotFound)
@@ -127,7 +138,7 @@ func TestAnswersAreAsTheDocumentSays(t *testing.T) {
 	for _, what := range s.document.Unseen(http.StatusOK, http.StatusNotModified, http.StatusBadRequest, http.StatusNotFound, http.StatusForbidden, http.StatusUnsupportedMediaType) {
 		switch what {
 		case "event error", "POST /v1/freeze 415", "POST /v1/overrides 415", "POST /v1/overrides/preview 415", "POST /v1/sources 200",
-			"POST /v1/sources 415", "POST /v1/trust 415", "POST /v1/clock 415": // the tests of coordinator see these
+			"POST /v1/sources 415", "POST /v1/trust 415", "POST /v1/clock 415", "POST /v1/annotations 415": // the tests of coordinator see these
 		default:
 			if strings.HasSuffix(what, " 403") { // and these
 				continue

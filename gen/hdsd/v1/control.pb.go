@@ -2412,6 +2412,135 @@ func (x *NotifyTestResponse) GetAnswer() string {
 	return ""
 }
 
+// AnnotateRequest is a note.
+type AnnotateRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What to note: one line, 1,000 bytes at most. Required.
+	Text string `protobuf:"bytes,1,opt,name=text,proto3" json:"text,omitempty"`
+	// Name of a cluster that it concerns; empty: any.
+	Cluster string `protobuf:"bytes,2,opt,name=cluster,proto3" json:"cluster,omitempty"`
+	// When it happened; absent: now. Not in the future.
+	Time *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=time,proto3" json:"time,omitempty"`
+	// Who: one line, 200 bytes at most.
+	Author        string `protobuf:"bytes,4,opt,name=author,proto3" json:"author,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AnnotateRequest) Reset() {
+	*x = AnnotateRequest{}
+	mi := &file_hdsd_v1_control_proto_msgTypes[38]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AnnotateRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AnnotateRequest) ProtoMessage() {}
+
+func (x *AnnotateRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_v1_control_proto_msgTypes[38]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AnnotateRequest.ProtoReflect.Descriptor instead.
+func (*AnnotateRequest) Descriptor() ([]byte, []int) {
+	return file_hdsd_v1_control_proto_rawDescGZIP(), []int{38}
+}
+
+func (x *AnnotateRequest) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+func (x *AnnotateRequest) GetCluster() string {
+	if x != nil {
+		return x.Cluster
+	}
+	return ""
+}
+
+func (x *AnnotateRequest) GetTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Time
+	}
+	return nil
+}
+
+func (x *AnnotateRequest) GetAuthor() string {
+	if x != nil {
+		return x.Author
+	}
+	return ""
+}
+
+// AnnotateResponse has the note.
+type AnnotateResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The note.
+	Event *Event `protobuf:"bytes,1,opt,name=event,proto3" json:"event,omitempty"`
+	// Why it is not durable: the disk does not take it. hdsd writes it as soon as it
+	// can. Absent: it is on disk.
+	NotDurable    *string `protobuf:"bytes,2,opt,name=not_durable,json=notDurable,proto3,oneof" json:"not_durable,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AnnotateResponse) Reset() {
+	*x = AnnotateResponse{}
+	mi := &file_hdsd_v1_control_proto_msgTypes[39]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AnnotateResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AnnotateResponse) ProtoMessage() {}
+
+func (x *AnnotateResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_v1_control_proto_msgTypes[39]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AnnotateResponse.ProtoReflect.Descriptor instead.
+func (*AnnotateResponse) Descriptor() ([]byte, []int) {
+	return file_hdsd_v1_control_proto_rawDescGZIP(), []int{39}
+}
+
+func (x *AnnotateResponse) GetEvent() *Event {
+	if x != nil {
+		return x.Event
+	}
+	return nil
+}
+
+func (x *AnnotateResponse) GetNotDurable() string {
+	if x != nil && x.NotDurable != nil {
+		return *x.NotDurable
+	}
+	return ""
+}
+
 // Held is what is left if what is held is accepted.
 type Source_Held struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2430,7 +2559,7 @@ type Source_Held struct {
 
 func (x *Source_Held) Reset() {
 	*x = Source_Held{}
-	mi := &file_hdsd_v1_control_proto_msgTypes[38]
+	mi := &file_hdsd_v1_control_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2442,7 +2571,7 @@ func (x *Source_Held) String() string {
 func (*Source_Held) ProtoMessage() {}
 
 func (x *Source_Held) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_control_proto_msgTypes[38]
+	mi := &file_hdsd_v1_control_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2512,7 +2641,7 @@ type Receiver_DeadLetter struct {
 
 func (x *Receiver_DeadLetter) Reset() {
 	*x = Receiver_DeadLetter{}
-	mi := &file_hdsd_v1_control_proto_msgTypes[39]
+	mi := &file_hdsd_v1_control_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2524,7 +2653,7 @@ func (x *Receiver_DeadLetter) String() string {
 func (*Receiver_DeadLetter) ProtoMessage() {}
 
 func (x *Receiver_DeadLetter) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_control_proto_msgTypes[39]
+	mi := &file_hdsd_v1_control_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2755,7 +2884,17 @@ const file_hdsd_v1_control_proto_rawDesc = "" +
 	"\x06author\x18\x02 \x01(\tR\x06author\"<\n" +
 	"\x12NotifyTestResponse\x12\x0e\n" +
 	"\x02ok\x18\x01 \x01(\bR\x02ok\x12\x16\n" +
-	"\x06answer\x18\x02 \x01(\tR\x06answer2\xfe\f\n" +
+	"\x06answer\x18\x02 \x01(\tR\x06answer\"\x87\x01\n" +
+	"\x0fAnnotateRequest\x12\x12\n" +
+	"\x04text\x18\x01 \x01(\tR\x04text\x12\x18\n" +
+	"\acluster\x18\x02 \x01(\tR\acluster\x12.\n" +
+	"\x04time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x16\n" +
+	"\x06author\x18\x04 \x01(\tR\x06author\"n\n" +
+	"\x10AnnotateResponse\x12$\n" +
+	"\x05event\x18\x01 \x01(\v2\x0e.hdsd.v1.EventR\x05event\x12$\n" +
+	"\vnot_durable\x18\x02 \x01(\tH\x00R\n" +
+	"notDurable\x88\x01\x01B\x0e\n" +
+	"\f_not_durable2\xdb\r\n" +
 	"\aControl\x12P\n" +
 	"\x06Freeze\x12\x16.hdsd.v1.FreezeRequest\x1a\x17.hdsd.v1.FreezeResponse\"\x15\x82\xd3\xe4\x93\x02\x0f:\x01*\"\n" +
 	"/v1/freeze\x12S\n" +
@@ -2780,7 +2919,8 @@ const file_hdsd_v1_control_proto_rawDesc = "" +
 	"/v1/notify\x12\\\n" +
 	"\n" +
 	"NotifyTest\x12\x1a.hdsd.v1.NotifyTestRequest\x1a\x1b.hdsd.v1.NotifyTestResponse\"\x15\x82\xd3\xe4\x93\x02\x0f:\x01*\"\n" +
-	"/v1/notify\x12;\n" +
+	"/v1/notify\x12[\n" +
+	"\bAnnotate\x12\x18.hdsd.v1.AnnotateRequest\x1a\x19.hdsd.v1.AnnotateResponse\"\x1a\x82\xd3\xe4\x93\x02\x14:\x01*\"\x0f/v1/annotations\x12;\n" +
 	"\x06Backup\x12\x16.hdsd.v1.BackupRequest\x1a\x17.hdsd.v1.BackupResponse0\x01B\x19Z\x17hdsd/gen/hdsd/v1;hdsdv1b\x06proto3"
 
 var (
@@ -2796,7 +2936,7 @@ func file_hdsd_v1_control_proto_rawDescGZIP() []byte {
 }
 
 var file_hdsd_v1_control_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_hdsd_v1_control_proto_msgTypes = make([]protoimpl.MessageInfo, 40)
+var file_hdsd_v1_control_proto_msgTypes = make([]protoimpl.MessageInfo, 42)
 var file_hdsd_v1_control_proto_goTypes = []any{
 	(FreezeState_Publish)(0),        // 0: hdsd.v1.FreezeState.Publish
 	(*FreezeState)(nil),             // 1: hdsd.v1.FreezeState
@@ -2837,98 +2977,105 @@ var file_hdsd_v1_control_proto_goTypes = []any{
 	(*Receiver)(nil),                // 36: hdsd.v1.Receiver
 	(*NotifyTestRequest)(nil),       // 37: hdsd.v1.NotifyTestRequest
 	(*NotifyTestResponse)(nil),      // 38: hdsd.v1.NotifyTestResponse
-	(*Source_Held)(nil),             // 39: hdsd.v1.Source.Held
-	(*Receiver_DeadLetter)(nil),     // 40: hdsd.v1.Receiver.DeadLetter
-	(*timestamppb.Timestamp)(nil),   // 41: google.protobuf.Timestamp
-	(Trust_Word)(0),                 // 42: hdsd.v1.Trust.Word
-	(*Trust)(nil),                   // 43: hdsd.v1.Trust
-	(*v3.Locality)(nil),             // 44: envoy.config.core.v3.Locality
-	(v3.HealthStatus)(0),            // 45: envoy.config.core.v3.HealthStatus
-	(*durationpb.Duration)(nil),     // 46: google.protobuf.Duration
-	(*Override)(nil),                // 47: hdsd.v1.Override
+	(*AnnotateRequest)(nil),         // 39: hdsd.v1.AnnotateRequest
+	(*AnnotateResponse)(nil),        // 40: hdsd.v1.AnnotateResponse
+	(*Source_Held)(nil),             // 41: hdsd.v1.Source.Held
+	(*Receiver_DeadLetter)(nil),     // 42: hdsd.v1.Receiver.DeadLetter
+	(*timestamppb.Timestamp)(nil),   // 43: google.protobuf.Timestamp
+	(Trust_Word)(0),                 // 44: hdsd.v1.Trust.Word
+	(*Trust)(nil),                   // 45: hdsd.v1.Trust
+	(*v3.Locality)(nil),             // 46: envoy.config.core.v3.Locality
+	(v3.HealthStatus)(0),            // 47: envoy.config.core.v3.HealthStatus
+	(*durationpb.Duration)(nil),     // 48: google.protobuf.Duration
+	(*Override)(nil),                // 49: hdsd.v1.Override
+	(*Event)(nil),                   // 50: hdsd.v1.Event
 }
 var file_hdsd_v1_control_proto_depIdxs = []int32{
-	41, // 0: hdsd.v1.FreezeState.since:type_name -> google.protobuf.Timestamp
+	43, // 0: hdsd.v1.FreezeState.since:type_name -> google.protobuf.Timestamp
 	0,  // 1: hdsd.v1.FreezeState.publish:type_name -> hdsd.v1.FreezeState.Publish
 	0,  // 2: hdsd.v1.FreezeRequest.publish:type_name -> hdsd.v1.FreezeState.Publish
 	1,  // 3: hdsd.v1.FreezeResponse.freeze:type_name -> hdsd.v1.FreezeState
 	1,  // 4: hdsd.v1.FreezeResponse.replaced:type_name -> hdsd.v1.FreezeState
 	1,  // 5: hdsd.v1.UnfreezeResponse.ended:type_name -> hdsd.v1.FreezeState
-	42, // 6: hdsd.v1.SetTrustRequest.word:type_name -> hdsd.v1.Trust.Word
-	43, // 7: hdsd.v1.SetTrustResponse.trust:type_name -> hdsd.v1.Trust
-	43, // 8: hdsd.v1.SetTrustResponse.replaced:type_name -> hdsd.v1.Trust
-	43, // 9: hdsd.v1.ClearTrustResponse.ended:type_name -> hdsd.v1.Trust
-	43, // 10: hdsd.v1.ListTrustResponse.trust:type_name -> hdsd.v1.Trust
-	44, // 11: hdsd.v1.SetOverrideRequest.locality:type_name -> envoy.config.core.v3.Locality
-	45, // 12: hdsd.v1.SetOverrideRequest.health:type_name -> envoy.config.core.v3.HealthStatus
-	46, // 13: hdsd.v1.SetOverrideRequest.duration:type_name -> google.protobuf.Duration
-	47, // 14: hdsd.v1.SetOverrideResponse.override:type_name -> hdsd.v1.Override
-	47, // 15: hdsd.v1.SetOverrideResponse.replaced:type_name -> hdsd.v1.Override
-	47, // 16: hdsd.v1.PreviewOverrideResponse.override:type_name -> hdsd.v1.Override
-	47, // 17: hdsd.v1.PreviewOverrideResponse.replaced:type_name -> hdsd.v1.Override
-	47, // 18: hdsd.v1.ClearOverridesResponse.ended:type_name -> hdsd.v1.Override
+	44, // 6: hdsd.v1.SetTrustRequest.word:type_name -> hdsd.v1.Trust.Word
+	45, // 7: hdsd.v1.SetTrustResponse.trust:type_name -> hdsd.v1.Trust
+	45, // 8: hdsd.v1.SetTrustResponse.replaced:type_name -> hdsd.v1.Trust
+	45, // 9: hdsd.v1.ClearTrustResponse.ended:type_name -> hdsd.v1.Trust
+	45, // 10: hdsd.v1.ListTrustResponse.trust:type_name -> hdsd.v1.Trust
+	46, // 11: hdsd.v1.SetOverrideRequest.locality:type_name -> envoy.config.core.v3.Locality
+	47, // 12: hdsd.v1.SetOverrideRequest.health:type_name -> envoy.config.core.v3.HealthStatus
+	48, // 13: hdsd.v1.SetOverrideRequest.duration:type_name -> google.protobuf.Duration
+	49, // 14: hdsd.v1.SetOverrideResponse.override:type_name -> hdsd.v1.Override
+	49, // 15: hdsd.v1.SetOverrideResponse.replaced:type_name -> hdsd.v1.Override
+	49, // 16: hdsd.v1.PreviewOverrideResponse.override:type_name -> hdsd.v1.Override
+	49, // 17: hdsd.v1.PreviewOverrideResponse.replaced:type_name -> hdsd.v1.Override
+	49, // 18: hdsd.v1.ClearOverridesResponse.ended:type_name -> hdsd.v1.Override
 	20, // 19: hdsd.v1.ListSourcesResponse.sources:type_name -> hdsd.v1.Source
-	39, // 20: hdsd.v1.Source.held:type_name -> hdsd.v1.Source.Held
-	41, // 21: hdsd.v1.AcceptSourceRequest.held_since:type_name -> google.protobuf.Timestamp
-	39, // 22: hdsd.v1.AcceptSourceResponse.accepted:type_name -> hdsd.v1.Source.Held
+	41, // 20: hdsd.v1.Source.held:type_name -> hdsd.v1.Source.Held
+	43, // 21: hdsd.v1.AcceptSourceRequest.held_since:type_name -> google.protobuf.Timestamp
+	41, // 22: hdsd.v1.AcceptSourceResponse.accepted:type_name -> hdsd.v1.Source.Held
 	20, // 23: hdsd.v1.AcceptSourceResponse.source:type_name -> hdsd.v1.Source
-	41, // 24: hdsd.v1.ListAuditRequest.start_time:type_name -> google.protobuf.Timestamp
-	41, // 25: hdsd.v1.ListAuditRequest.end_time:type_name -> google.protobuf.Timestamp
+	43, // 24: hdsd.v1.ListAuditRequest.start_time:type_name -> google.protobuf.Timestamp
+	43, // 25: hdsd.v1.ListAuditRequest.end_time:type_name -> google.protobuf.Timestamp
 	25, // 26: hdsd.v1.ListAuditResponse.entries:type_name -> hdsd.v1.AuditEntry
-	41, // 27: hdsd.v1.AuditEntry.time:type_name -> google.protobuf.Timestamp
-	47, // 28: hdsd.v1.ListOverridesResponse.overrides:type_name -> hdsd.v1.Override
-	41, // 29: hdsd.v1.ClockState.clock:type_name -> google.protobuf.Timestamp
-	41, // 30: hdsd.v1.ClockState.steady:type_name -> google.protobuf.Timestamp
-	41, // 31: hdsd.v1.ClockState.since:type_name -> google.protobuf.Timestamp
+	43, // 27: hdsd.v1.AuditEntry.time:type_name -> google.protobuf.Timestamp
+	49, // 28: hdsd.v1.ListOverridesResponse.overrides:type_name -> hdsd.v1.Override
+	43, // 29: hdsd.v1.ClockState.clock:type_name -> google.protobuf.Timestamp
+	43, // 30: hdsd.v1.ClockState.steady:type_name -> google.protobuf.Timestamp
+	43, // 31: hdsd.v1.ClockState.since:type_name -> google.protobuf.Timestamp
 	28, // 32: hdsd.v1.ConfirmClockResponse.before:type_name -> hdsd.v1.ClockState
 	36, // 33: hdsd.v1.ListReceiversResponse.receivers:type_name -> hdsd.v1.Receiver
-	41, // 34: hdsd.v1.Receiver.last_success:type_name -> google.protobuf.Timestamp
-	41, // 35: hdsd.v1.Receiver.failing_since:type_name -> google.protobuf.Timestamp
-	40, // 36: hdsd.v1.Receiver.dead_letters:type_name -> hdsd.v1.Receiver.DeadLetter
-	41, // 37: hdsd.v1.Source.Held.since:type_name -> google.protobuf.Timestamp
-	41, // 38: hdsd.v1.Source.Held.accepts_at:type_name -> google.protobuf.Timestamp
-	41, // 39: hdsd.v1.Receiver.DeadLetter.time:type_name -> google.protobuf.Timestamp
-	2,  // 40: hdsd.v1.Control.Freeze:input_type -> hdsd.v1.FreezeRequest
-	4,  // 41: hdsd.v1.Control.Unfreeze:input_type -> hdsd.v1.UnfreezeRequest
-	12, // 42: hdsd.v1.Control.GetFreeze:input_type -> hdsd.v1.GetFreezeRequest
-	13, // 43: hdsd.v1.Control.SetOverride:input_type -> hdsd.v1.SetOverrideRequest
-	13, // 44: hdsd.v1.Control.PreviewOverride:input_type -> hdsd.v1.SetOverrideRequest
-	16, // 45: hdsd.v1.Control.ClearOverrides:input_type -> hdsd.v1.ClearOverridesRequest
-	26, // 46: hdsd.v1.Control.ListOverrides:input_type -> hdsd.v1.ListOverridesRequest
-	6,  // 47: hdsd.v1.Control.SetTrust:input_type -> hdsd.v1.SetTrustRequest
-	8,  // 48: hdsd.v1.Control.ClearTrust:input_type -> hdsd.v1.ClearTrustRequest
-	10, // 49: hdsd.v1.Control.ListTrust:input_type -> hdsd.v1.ListTrustRequest
-	29, // 50: hdsd.v1.Control.GetClock:input_type -> hdsd.v1.GetClockRequest
-	30, // 51: hdsd.v1.Control.ConfirmClock:input_type -> hdsd.v1.ConfirmClockRequest
-	18, // 52: hdsd.v1.Control.ListSources:input_type -> hdsd.v1.ListSourcesRequest
-	21, // 53: hdsd.v1.Control.AcceptSource:input_type -> hdsd.v1.AcceptSourceRequest
-	23, // 54: hdsd.v1.Control.ListAudit:input_type -> hdsd.v1.ListAuditRequest
-	34, // 55: hdsd.v1.Control.ListReceivers:input_type -> hdsd.v1.ListReceiversRequest
-	37, // 56: hdsd.v1.Control.NotifyTest:input_type -> hdsd.v1.NotifyTestRequest
-	32, // 57: hdsd.v1.Control.Backup:input_type -> hdsd.v1.BackupRequest
-	3,  // 58: hdsd.v1.Control.Freeze:output_type -> hdsd.v1.FreezeResponse
-	5,  // 59: hdsd.v1.Control.Unfreeze:output_type -> hdsd.v1.UnfreezeResponse
-	1,  // 60: hdsd.v1.Control.GetFreeze:output_type -> hdsd.v1.FreezeState
-	14, // 61: hdsd.v1.Control.SetOverride:output_type -> hdsd.v1.SetOverrideResponse
-	15, // 62: hdsd.v1.Control.PreviewOverride:output_type -> hdsd.v1.PreviewOverrideResponse
-	17, // 63: hdsd.v1.Control.ClearOverrides:output_type -> hdsd.v1.ClearOverridesResponse
-	27, // 64: hdsd.v1.Control.ListOverrides:output_type -> hdsd.v1.ListOverridesResponse
-	7,  // 65: hdsd.v1.Control.SetTrust:output_type -> hdsd.v1.SetTrustResponse
-	9,  // 66: hdsd.v1.Control.ClearTrust:output_type -> hdsd.v1.ClearTrustResponse
-	11, // 67: hdsd.v1.Control.ListTrust:output_type -> hdsd.v1.ListTrustResponse
-	28, // 68: hdsd.v1.Control.GetClock:output_type -> hdsd.v1.ClockState
-	31, // 69: hdsd.v1.Control.ConfirmClock:output_type -> hdsd.v1.ConfirmClockResponse
-	19, // 70: hdsd.v1.Control.ListSources:output_type -> hdsd.v1.ListSourcesResponse
-	22, // 71: hdsd.v1.Control.AcceptSource:output_type -> hdsd.v1.AcceptSourceResponse
-	24, // 72: hdsd.v1.Control.ListAudit:output_type -> hdsd.v1.ListAuditResponse
-	35, // 73: hdsd.v1.Control.ListReceivers:output_type -> hdsd.v1.ListReceiversResponse
-	38, // 74: hdsd.v1.Control.NotifyTest:output_type -> hdsd.v1.NotifyTestResponse
-	33, // 75: hdsd.v1.Control.Backup:output_type -> hdsd.v1.BackupResponse
-	58, // [58:76] is the sub-list for method output_type
-	40, // [40:58] is the sub-list for method input_type
-	40, // [40:40] is the sub-list for extension type_name
-	40, // [40:40] is the sub-list for extension extendee
-	0,  // [0:40] is the sub-list for field type_name
+	43, // 34: hdsd.v1.Receiver.last_success:type_name -> google.protobuf.Timestamp
+	43, // 35: hdsd.v1.Receiver.failing_since:type_name -> google.protobuf.Timestamp
+	42, // 36: hdsd.v1.Receiver.dead_letters:type_name -> hdsd.v1.Receiver.DeadLetter
+	43, // 37: hdsd.v1.AnnotateRequest.time:type_name -> google.protobuf.Timestamp
+	50, // 38: hdsd.v1.AnnotateResponse.event:type_name -> hdsd.v1.Event
+	43, // 39: hdsd.v1.Source.Held.since:type_name -> google.protobuf.Timestamp
+	43, // 40: hdsd.v1.Source.Held.accepts_at:type_name -> google.protobuf.Timestamp
+	43, // 41: hdsd.v1.Receiver.DeadLetter.time:type_name -> google.protobuf.Timestamp
+	2,  // 42: hdsd.v1.Control.Freeze:input_type -> hdsd.v1.FreezeRequest
+	4,  // 43: hdsd.v1.Control.Unfreeze:input_type -> hdsd.v1.UnfreezeRequest
+	12, // 44: hdsd.v1.Control.GetFreeze:input_type -> hdsd.v1.GetFreezeRequest
+	13, // 45: hdsd.v1.Control.SetOverride:input_type -> hdsd.v1.SetOverrideRequest
+	13, // 46: hdsd.v1.Control.PreviewOverride:input_type -> hdsd.v1.SetOverrideRequest
+	16, // 47: hdsd.v1.Control.ClearOverrides:input_type -> hdsd.v1.ClearOverridesRequest
+	26, // 48: hdsd.v1.Control.ListOverrides:input_type -> hdsd.v1.ListOverridesRequest
+	6,  // 49: hdsd.v1.Control.SetTrust:input_type -> hdsd.v1.SetTrustRequest
+	8,  // 50: hdsd.v1.Control.ClearTrust:input_type -> hdsd.v1.ClearTrustRequest
+	10, // 51: hdsd.v1.Control.ListTrust:input_type -> hdsd.v1.ListTrustRequest
+	29, // 52: hdsd.v1.Control.GetClock:input_type -> hdsd.v1.GetClockRequest
+	30, // 53: hdsd.v1.Control.ConfirmClock:input_type -> hdsd.v1.ConfirmClockRequest
+	18, // 54: hdsd.v1.Control.ListSources:input_type -> hdsd.v1.ListSourcesRequest
+	21, // 55: hdsd.v1.Control.AcceptSource:input_type -> hdsd.v1.AcceptSourceRequest
+	23, // 56: hdsd.v1.Control.ListAudit:input_type -> hdsd.v1.ListAuditRequest
+	34, // 57: hdsd.v1.Control.ListReceivers:input_type -> hdsd.v1.ListReceiversRequest
+	37, // 58: hdsd.v1.Control.NotifyTest:input_type -> hdsd.v1.NotifyTestRequest
+	39, // 59: hdsd.v1.Control.Annotate:input_type -> hdsd.v1.AnnotateRequest
+	32, // 60: hdsd.v1.Control.Backup:input_type -> hdsd.v1.BackupRequest
+	3,  // 61: hdsd.v1.Control.Freeze:output_type -> hdsd.v1.FreezeResponse
+	5,  // 62: hdsd.v1.Control.Unfreeze:output_type -> hdsd.v1.UnfreezeResponse
+	1,  // 63: hdsd.v1.Control.GetFreeze:output_type -> hdsd.v1.FreezeState
+	14, // 64: hdsd.v1.Control.SetOverride:output_type -> hdsd.v1.SetOverrideResponse
+	15, // 65: hdsd.v1.Control.PreviewOverride:output_type -> hdsd.v1.PreviewOverrideResponse
+	17, // 66: hdsd.v1.Control.ClearOverrides:output_type -> hdsd.v1.ClearOverridesResponse
+	27, // 67: hdsd.v1.Control.ListOverrides:output_type -> hdsd.v1.ListOverridesResponse
+	7,  // 68: hdsd.v1.Control.SetTrust:output_type -> hdsd.v1.SetTrustResponse
+	9,  // 69: hdsd.v1.Control.ClearTrust:output_type -> hdsd.v1.ClearTrustResponse
+	11, // 70: hdsd.v1.Control.ListTrust:output_type -> hdsd.v1.ListTrustResponse
+	28, // 71: hdsd.v1.Control.GetClock:output_type -> hdsd.v1.ClockState
+	31, // 72: hdsd.v1.Control.ConfirmClock:output_type -> hdsd.v1.ConfirmClockResponse
+	19, // 73: hdsd.v1.Control.ListSources:output_type -> hdsd.v1.ListSourcesResponse
+	22, // 74: hdsd.v1.Control.AcceptSource:output_type -> hdsd.v1.AcceptSourceResponse
+	24, // 75: hdsd.v1.Control.ListAudit:output_type -> hdsd.v1.ListAuditResponse
+	35, // 76: hdsd.v1.Control.ListReceivers:output_type -> hdsd.v1.ListReceiversResponse
+	38, // 77: hdsd.v1.Control.NotifyTest:output_type -> hdsd.v1.NotifyTestResponse
+	40, // 78: hdsd.v1.Control.Annotate:output_type -> hdsd.v1.AnnotateResponse
+	33, // 79: hdsd.v1.Control.Backup:output_type -> hdsd.v1.BackupResponse
+	61, // [61:80] is the sub-list for method output_type
+	42, // [42:61] is the sub-list for method input_type
+	42, // [42:42] is the sub-list for extension type_name
+	42, // [42:42] is the sub-list for extension extendee
+	0,  // [0:42] is the sub-list for field type_name
 }
 
 func init() { file_hdsd_v1_control_proto_init() }
@@ -2943,13 +3090,14 @@ func file_hdsd_v1_control_proto_init() {
 	file_hdsd_v1_control_proto_msgTypes[8].OneofWrappers = []any{}
 	file_hdsd_v1_control_proto_msgTypes[13].OneofWrappers = []any{}
 	file_hdsd_v1_control_proto_msgTypes[16].OneofWrappers = []any{}
+	file_hdsd_v1_control_proto_msgTypes[39].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hdsd_v1_control_proto_rawDesc), len(file_hdsd_v1_control_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   40,
+			NumMessages:   42,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -39,6 +39,7 @@ const (
 	Control_ListAudit_FullMethodName       = "/hdsd.v1.Control/ListAudit"
 	Control_ListReceivers_FullMethodName   = "/hdsd.v1.Control/ListReceivers"
 	Control_NotifyTest_FullMethodName      = "/hdsd.v1.Control/NotifyTest"
+	Control_Annotate_FullMethodName        = "/hdsd.v1.Control/Annotate"
 	Control_Backup_FullMethodName          = "/hdsd.v1.Control/Backup"
 )
 
@@ -104,6 +105,9 @@ type ControlClient interface {
 	// NotifyTest sends a marked notification to a receiver, at once and once, and
 	// returns what that answered. NOT_FOUND if there is no such receiver.
 	NotifyTest(ctx context.Context, in *NotifyTestRequest, opts ...grpc.CallOption) (*NotifyTestResponse, error)
+	// Annotate puts a note among the events (GET /v1/events). It returns when that is
+	// on disk. NOT_FOUND if the cluster was never known.
+	Annotate(ctx context.Context, in *AnnotateRequest, opts ...grpc.CallOption) (*AnnotateResponse, error)
 	// Backup sends a consistent copy of the database, part by part. The copy is
 	// complete when the call ends without an error. hdsd makes one copy at a
 	// time, and refuses other calls with RESOURCE_EXHAUSTED. Over gRPC only.
@@ -288,6 +292,16 @@ func (c *controlClient) NotifyTest(ctx context.Context, in *NotifyTestRequest, o
 	return out, nil
 }
 
+func (c *controlClient) Annotate(ctx context.Context, in *AnnotateRequest, opts ...grpc.CallOption) (*AnnotateResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(AnnotateResponse)
+	err := c.cc.Invoke(ctx, Control_Annotate_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *controlClient) Backup(ctx context.Context, in *BackupRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[BackupResponse], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	stream, err := c.cc.NewStream(ctx, &Control_ServiceDesc.Streams[0], Control_Backup_FullMethodName, cOpts...)
@@ -369,6 +383,9 @@ type ControlServer interface {
 	// NotifyTest sends a marked notification to a receiver, at once and once, and
 	// returns what that answered. NOT_FOUND if there is no such receiver.
 	NotifyTest(context.Context, *NotifyTestRequest) (*NotifyTestResponse, error)
+	// Annotate puts a note among the events (GET /v1/events). It returns when that is
+	// on disk. NOT_FOUND if the cluster was never known.
+	Annotate(context.Context, *AnnotateRequest) (*AnnotateResponse, error)
 	// Backup sends a consistent copy of the database, part by part. The copy is
 	// complete when the call ends without an error. hdsd makes one copy at a
 	// time, and refuses other calls with RESOURCE_EXHAUSTED. Over gRPC only.
@@ -433,6 +450,9 @@ func (UnimplementedControlServer) ListReceivers(context.Context, *ListReceiversR
 }
 func (UnimplementedControlServer) NotifyTest(context.Context, *NotifyTestRequest) (*NotifyTestResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method NotifyTest not implemented")
+}
+func (UnimplementedControlServer) Annotate(context.Context, *AnnotateRequest) (*AnnotateResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Annotate not implemented")
 }
 func (UnimplementedControlServer) Backup(*BackupRequest, grpc.ServerStreamingServer[BackupResponse]) error {
 	return status.Error(codes.Unimplemented, "method Backup not implemented")
@@ -764,6 +784,24 @@ func _Control_NotifyTest_Handler(srv interface{}, ctx context.Context, dec func(
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Control_Annotate_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(AnnotateRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ControlServer).Annotate(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Control_Annotate_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ControlServer).Annotate(ctx, req.(*AnnotateRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Control_Backup_Handler(srv interface{}, stream grpc.ServerStream) error {
 	m := new(BackupRequest)
 	if err := stream.RecvMsg(m); err != nil {
@@ -849,6 +887,10 @@ var Control_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "NotifyTest",
 			Handler:    _Control_NotifyTest_Handler,
+		},
+		{
+			MethodName: "Annotate",
+			Handler:    _Control_Annotate_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

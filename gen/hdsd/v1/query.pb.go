@@ -194,6 +194,163 @@ func (Trust_Word) EnumDescriptor() ([]byte, []int) {
 	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{20, 0}
 }
 
+// Kind is what it is about.
+type Event_Kind int32
+
+const (
+	// Of a newer version.
+	Event_KIND_UNSPECIFIED Event_Kind = 0
+	// An operator's note.
+	Event_NOTE Event_Kind = 1
+	// hdsd started.
+	Event_COORDINATOR_STARTED Event_Kind = 2
+	// hdsd stopped as it was told to. After a crash this is missing.
+	Event_COORDINATOR_STOPPED Event_Kind = 3
+	// A checker connected.
+	Event_CHECKER_JOINED Event_Kind = 4
+	// A checker disconnected.
+	Event_CHECKER_LOST Event_Kind = 5
+	// A checker is contradicted by its peers, so its downs do not count.
+	Event_CHECKER_DOUBTED Event_Kind = 6
+	// A checker is no longer doubted.
+	Event_CHECKER_BELIEVED Event_Kind = 7
+	// A checker missed outages that its peers saw.
+	Event_CHECKER_BLIND Event_Kind = 8
+	// A checker is no longer blind.
+	Event_CHECKER_SEES Event_Kind = 9
+	// An operator trusts a checker.
+	Event_CHECKER_TRUSTED Event_Kind = 10
+	// An operator distrusts a checker.
+	Event_CHECKER_DISTRUSTED Event_Kind = 11
+	// An operator returned a checker to automatic trust.
+	Event_CHECKER_TRUST_CLEARED Event_Kind = 12
+	// A path between two zones is cut: downs over it do not count.
+	Event_PATH_DOUBTED Event_Kind = 13
+	// A path between two zones is no longer cut.
+	Event_PATH_BELIEVED Event_Kind = 14
+	// An operator froze publishing.
+	Event_FROZEN Event_Kind = 15
+	// An operator ended the freeze.
+	Event_UNFROZEN Event_Kind = 16
+	// An operator set an override.
+	Event_OVERRIDE_SET Event_Kind = 17
+	// An operator cleared an override.
+	Event_OVERRIDE_CLEARED Event_Kind = 18
+	// An override expired.
+	Event_OVERRIDE_EXPIRED Event_Kind = 19
+	// A source has a new cluster.
+	Event_CLUSTER_ADDED Event_Kind = 20
+	// A source no longer has a cluster.
+	Event_CLUSTER_REMOVED Event_Kind = 21
+	// A cluster has new endpoints.
+	Event_ENDPOINTS_ADDED Event_Kind = 22
+	// A cluster has lost endpoints.
+	Event_ENDPOINTS_REMOVED Event_Kind = 23
+	// No checker is connected.
+	Event_NO_CHECKERS Event_Kind = 24
+	// A checker is connected again.
+	Event_NO_CHECKERS_OVER Event_Kind = 25
+	// Events are missing here, because the disk did not take them.
+	Event_EVENTS_LOST Event_Kind = 26
+	// A cluster (no address) or an endpoint is not checked any more.
+	Event_QUARANTINED Event_Kind = 27
+	// It is checked again.
+	Event_QUARANTINE_OVER Event_Kind = 28
+)
+
+// Enum value maps for Event_Kind.
+var (
+	Event_Kind_name = map[int32]string{
+		0:  "KIND_UNSPECIFIED",
+		1:  "NOTE",
+		2:  "COORDINATOR_STARTED",
+		3:  "COORDINATOR_STOPPED",
+		4:  "CHECKER_JOINED",
+		5:  "CHECKER_LOST",
+		6:  "CHECKER_DOUBTED",
+		7:  "CHECKER_BELIEVED",
+		8:  "CHECKER_BLIND",
+		9:  "CHECKER_SEES",
+		10: "CHECKER_TRUSTED",
+		11: "CHECKER_DISTRUSTED",
+		12: "CHECKER_TRUST_CLEARED",
+		13: "PATH_DOUBTED",
+		14: "PATH_BELIEVED",
+		15: "FROZEN",
+		16: "UNFROZEN",
+		17: "OVERRIDE_SET",
+		18: "OVERRIDE_CLEARED",
+		19: "OVERRIDE_EXPIRED",
+		20: "CLUSTER_ADDED",
+		21: "CLUSTER_REMOVED",
+		22: "ENDPOINTS_ADDED",
+		23: "ENDPOINTS_REMOVED",
+		24: "NO_CHECKERS",
+		25: "NO_CHECKERS_OVER",
+		26: "EVENTS_LOST",
+		27: "QUARANTINED",
+		28: "QUARANTINE_OVER",
+	}
+	Event_Kind_value = map[string]int32{
+		"KIND_UNSPECIFIED":      0,
+		"NOTE":                  1,
+		"COORDINATOR_STARTED":   2,
+		"COORDINATOR_STOPPED":   3,
+		"CHECKER_JOINED":        4,
+		"CHECKER_LOST":          5,
+		"CHECKER_DOUBTED":       6,
+		"CHECKER_BELIEVED":      7,
+		"CHECKER_BLIND":         8,
+		"CHECKER_SEES":          9,
+		"CHECKER_TRUSTED":       10,
+		"CHECKER_DISTRUSTED":    11,
+		"CHECKER_TRUST_CLEARED": 12,
+		"PATH_DOUBTED":          13,
+		"PATH_BELIEVED":         14,
+		"FROZEN":                15,
+		"UNFROZEN":              16,
+		"OVERRIDE_SET":          17,
+		"OVERRIDE_CLEARED":      18,
+		"OVERRIDE_EXPIRED":      19,
+		"CLUSTER_ADDED":         20,
+		"CLUSTER_REMOVED":       21,
+		"ENDPOINTS_ADDED":       22,
+		"ENDPOINTS_REMOVED":     23,
+		"NO_CHECKERS":           24,
+		"NO_CHECKERS_OVER":      25,
+		"EVENTS_LOST":           26,
+		"QUARANTINED":           27,
+		"QUARANTINE_OVER":       28,
+	}
+)
+
+func (x Event_Kind) Enum() *Event_Kind {
+	p := new(Event_Kind)
+	*p = x
+	return p
+}
+
+func (x Event_Kind) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Event_Kind) Descriptor() protoreflect.EnumDescriptor {
+	return file_hdsd_v1_query_proto_enumTypes[3].Descriptor()
+}
+
+func (Event_Kind) Type() protoreflect.EnumType {
+	return &file_hdsd_v1_query_proto_enumTypes[3]
+}
+
+func (x Event_Kind) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Event_Kind.Descriptor instead.
+func (Event_Kind) EnumDescriptor() ([]byte, []int) {
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{36, 0}
+}
+
 // Observation is the latest vote of one checker.
 type Observation struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -954,7 +1111,9 @@ type ListTransitionsRequest struct {
 	Unhealthy bool `protobuf:"varint,40,opt,name=unhealthy,proto3" json:"unhealthy,omitempty"`
 	// Only endpoints in this locality: REGION, REGION/ZONE or REGION/ZONE/SUB-ZONE.
 	// An empty part matches all.
-	Locality      string `protobuf:"bytes,41,opt,name=locality,proto3" json:"locality,omitempty"`
+	Locality string `protobuf:"bytes,41,opt,name=locality,proto3" json:"locality,omitempty"`
+	// Only changes with a vote of the checker with this node id.
+	Checker       string `protobuf:"bytes,60,opt,name=checker,proto3" json:"checker,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1048,6 +1207,13 @@ func (x *ListTransitionsRequest) GetUnhealthy() bool {
 func (x *ListTransitionsRequest) GetLocality() string {
 	if x != nil {
 		return x.Locality
+	}
+	return ""
+}
+
+func (x *ListTransitionsRequest) GetChecker() string {
+	if x != nil {
+		return x.Checker
 	}
 	return ""
 }
@@ -3558,6 +3724,307 @@ func (x *Attention) GetCommand() string {
 	return ""
 }
 
+// Event is something that was recorded beside changes of health.
+type Event struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// When it happened.
+	Time *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=time,proto3" json:"time,omitempty"`
+	// What it is about.
+	Kind Event_Kind `protobuf:"varint,2,opt,name=kind,proto3,enum=hdsd.v1.Event_Kind" json:"kind,omitempty"`
+	// The cluster; empty if it is not about one.
+	Cluster string `protobuf:"bytes,3,opt,name=cluster,proto3" json:"cluster,omitempty"`
+	// The endpoint; empty if it is not about one.
+	Address string `protobuf:"bytes,4,opt,name=address,proto3" json:"address,omitempty"`
+	// The checker; empty if it is not about one.
+	Checker string `protobuf:"bytes,5,opt,name=checker,proto3" json:"checker,omitempty"`
+	// Where that is, or where an override applies.
+	Locality *v3.Locality `protobuf:"bytes,6,opt,name=locality,proto3" json:"locality,omitempty"`
+	// Who did it, by their own word; empty if nobody did.
+	Author string `protobuf:"bytes,7,opt,name=author,proto3" json:"author,omitempty"`
+	// Who wrote a note, as far as it was verified.
+	Identity string `protobuf:"bytes,8,opt,name=identity,proto3" json:"identity,omitempty"`
+	// What happened, in words.
+	Text          string `protobuf:"bytes,9,opt,name=text,proto3" json:"text,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Event) Reset() {
+	*x = Event{}
+	mi := &file_hdsd_v1_query_proto_msgTypes[36]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Event) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Event) ProtoMessage() {}
+
+func (x *Event) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_v1_query_proto_msgTypes[36]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Event.ProtoReflect.Descriptor instead.
+func (*Event) Descriptor() ([]byte, []int) {
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{36}
+}
+
+func (x *Event) GetTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Time
+	}
+	return nil
+}
+
+func (x *Event) GetKind() Event_Kind {
+	if x != nil {
+		return x.Kind
+	}
+	return Event_KIND_UNSPECIFIED
+}
+
+func (x *Event) GetCluster() string {
+	if x != nil {
+		return x.Cluster
+	}
+	return ""
+}
+
+func (x *Event) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+func (x *Event) GetChecker() string {
+	if x != nil {
+		return x.Checker
+	}
+	return ""
+}
+
+func (x *Event) GetLocality() *v3.Locality {
+	if x != nil {
+		return x.Locality
+	}
+	return nil
+}
+
+func (x *Event) GetAuthor() string {
+	if x != nil {
+		return x.Author
+	}
+	return ""
+}
+
+func (x *Event) GetIdentity() string {
+	if x != nil {
+		return x.Identity
+	}
+	return ""
+}
+
+func (x *Event) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+// ListEventsRequest narrows the list; empty fields do not.
+type ListEventsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of a cluster.
+	Cluster string `protobuf:"bytes,1,opt,name=cluster,proto3" json:"cluster,omitempty"`
+	// ip:port, [ip6]:port or a pipe's path.
+	Address string `protobuf:"bytes,2,opt,name=address,proto3" json:"address,omitempty"`
+	// A checker's node id.
+	Checker string `protobuf:"bytes,3,opt,name=checker,proto3" json:"checker,omitempty"`
+	// A kind, or what several kinds begin with, such as CHECKER or CHECKER_LOST.
+	Kind string `protobuf:"bytes,4,opt,name=kind,proto3" json:"kind,omitempty"`
+	// Start of the period, inclusive; not after end_time.
+	StartTime *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
+	// End of the period, exclusive.
+	EndTime *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
+	// Newest first instead of oldest first.
+	NewestFirst bool `protobuf:"varint,7,opt,name=newest_first,json=newestFirst,proto3" json:"newest_first,omitempty"`
+	// Largest number of events to answer; 1,000 by default, at most 10,000.
+	PageSize int32 `protobuf:"varint,8,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// next_page_token of the answer before.
+	PageToken string `protobuf:"bytes,9,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	// Only events in this locality, and those that are in none: REGION, REGION/ZONE
+	// or REGION/ZONE/SUB-ZONE. An empty part matches all.
+	Locality      string `protobuf:"bytes,10,opt,name=locality,proto3" json:"locality,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListEventsRequest) Reset() {
+	*x = ListEventsRequest{}
+	mi := &file_hdsd_v1_query_proto_msgTypes[37]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListEventsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListEventsRequest) ProtoMessage() {}
+
+func (x *ListEventsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_v1_query_proto_msgTypes[37]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListEventsRequest.ProtoReflect.Descriptor instead.
+func (*ListEventsRequest) Descriptor() ([]byte, []int) {
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{37}
+}
+
+func (x *ListEventsRequest) GetCluster() string {
+	if x != nil {
+		return x.Cluster
+	}
+	return ""
+}
+
+func (x *ListEventsRequest) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+func (x *ListEventsRequest) GetChecker() string {
+	if x != nil {
+		return x.Checker
+	}
+	return ""
+}
+
+func (x *ListEventsRequest) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *ListEventsRequest) GetStartTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.StartTime
+	}
+	return nil
+}
+
+func (x *ListEventsRequest) GetEndTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.EndTime
+	}
+	return nil
+}
+
+func (x *ListEventsRequest) GetNewestFirst() bool {
+	if x != nil {
+		return x.NewestFirst
+	}
+	return false
+}
+
+func (x *ListEventsRequest) GetPageSize() int32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *ListEventsRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
+func (x *ListEventsRequest) GetLocality() string {
+	if x != nil {
+		return x.Locality
+	}
+	return ""
+}
+
+// ListEventsResponse is a page of events.
+type ListEventsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The events.
+	Events []*Event `protobuf:"bytes,1,rep,name=events,proto3" json:"events,omitempty"`
+	// For the next page; empty on the last one.
+	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListEventsResponse) Reset() {
+	*x = ListEventsResponse{}
+	mi := &file_hdsd_v1_query_proto_msgTypes[38]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListEventsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListEventsResponse) ProtoMessage() {}
+
+func (x *ListEventsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_v1_query_proto_msgTypes[38]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListEventsResponse.ProtoReflect.Descriptor instead.
+func (*ListEventsResponse) Descriptor() ([]byte, []int) {
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{38}
+}
+
+func (x *ListEventsResponse) GetEvents() []*Event {
+	if x != nil {
+		return x.Events
+	}
+	return nil
+}
+
+func (x *ListEventsResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
+}
+
 // Clusters counts checked clusters with endpoints by how much of each is down.
 type GetStatusResponse_Clusters struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -3577,7 +4044,7 @@ type GetStatusResponse_Clusters struct {
 
 func (x *GetStatusResponse_Clusters) Reset() {
 	*x = GetStatusResponse_Clusters{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[36]
+	mi := &file_hdsd_v1_query_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3589,7 +4056,7 @@ func (x *GetStatusResponse_Clusters) String() string {
 func (*GetStatusResponse_Clusters) ProtoMessage() {}
 
 func (x *GetStatusResponse_Clusters) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[36]
+	mi := &file_hdsd_v1_query_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3667,7 +4134,7 @@ type GetStatusResponse_Endpoints struct {
 
 func (x *GetStatusResponse_Endpoints) Reset() {
 	*x = GetStatusResponse_Endpoints{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[37]
+	mi := &file_hdsd_v1_query_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3679,7 +4146,7 @@ func (x *GetStatusResponse_Endpoints) String() string {
 func (*GetStatusResponse_Endpoints) ProtoMessage() {}
 
 func (x *GetStatusResponse_Endpoints) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[37]
+	mi := &file_hdsd_v1_query_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3770,7 +4237,7 @@ type GetStatusResponse_Checkers struct {
 
 func (x *GetStatusResponse_Checkers) Reset() {
 	*x = GetStatusResponse_Checkers{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[38]
+	mi := &file_hdsd_v1_query_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3782,7 +4249,7 @@ func (x *GetStatusResponse_Checkers) String() string {
 func (*GetStatusResponse_Checkers) ProtoMessage() {}
 
 func (x *GetStatusResponse_Checkers) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[38]
+	mi := &file_hdsd_v1_query_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3908,7 +4375,7 @@ const file_hdsd_v1_query_proto_rawDesc = "" +
 	"\x04from\x18\x05 \x01(\x0e2\".envoy.config.core.v3.HealthStatusR\x04from\x122\n" +
 	"\x02to\x18\x06 \x01(\x0e2\".envoy.config.core.v3.HealthStatusR\x02to\x12\x16\n" +
 	"\x06reason\x18\a \x01(\tR\x06reason\x128\n" +
-	"\fobservations\x18\b \x03(\v2\x14.hdsd.v1.ObservationR\fobservations\"\xd7\x02\n" +
+	"\fobservations\x18\b \x03(\v2\x14.hdsd.v1.ObservationR\fobservations\"\xf1\x02\n" +
 	"\x16ListTransitionsRequest\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\tR\acluster\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x129\n" +
@@ -3920,7 +4387,8 @@ const file_hdsd_v1_query_proto_rawDesc = "" +
 	"\n" +
 	"page_token\x18\a \x01(\tR\tpageToken\x12\x1c\n" +
 	"\tunhealthy\x18( \x01(\bR\tunhealthy\x12\x1a\n" +
-	"\blocality\x18) \x01(\tR\blocality\"\xcf\x01\n" +
+	"\blocality\x18) \x01(\tR\blocality\x12\x18\n" +
+	"\achecker\x18< \x01(\tR\achecker\"\xcf\x01\n" +
 	"\x17ListTransitionsResponse\x125\n" +
 	"\vtransitions\x18\x01 \x03(\v2\x13.hdsd.v1.TransitionR\vtransitions\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12*\n" +
@@ -4176,7 +4644,66 @@ const file_hdsd_v1_query_proto_rawDesc = "" +
 	"\x04zone\x18\x03 \x01(\tR\x04zone\x12\x12\n" +
 	"\x04text\x18\x04 \x01(\tR\x04text\x120\n" +
 	"\x05since\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x12\x18\n" +
-	"\acommand\x18\x06 \x01(\tR\acommand2\x81\a\n" +
+	"\acommand\x18\x06 \x01(\tR\acommand\"\xfa\x06\n" +
+	"\x05Event\x12.\n" +
+	"\x04time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12'\n" +
+	"\x04kind\x18\x02 \x01(\x0e2\x13.hdsd.v1.Event.KindR\x04kind\x12\x18\n" +
+	"\acluster\x18\x03 \x01(\tR\acluster\x12\x18\n" +
+	"\aaddress\x18\x04 \x01(\tR\aaddress\x12\x18\n" +
+	"\achecker\x18\x05 \x01(\tR\achecker\x12:\n" +
+	"\blocality\x18\x06 \x01(\v2\x1e.envoy.config.core.v3.LocalityR\blocality\x12\x16\n" +
+	"\x06author\x18\a \x01(\tR\x06author\x12\x1a\n" +
+	"\bidentity\x18\b \x01(\tR\bidentity\x12\x12\n" +
+	"\x04text\x18\t \x01(\tR\x04text\"\xc5\x04\n" +
+	"\x04Kind\x12\x14\n" +
+	"\x10KIND_UNSPECIFIED\x10\x00\x12\b\n" +
+	"\x04NOTE\x10\x01\x12\x17\n" +
+	"\x13COORDINATOR_STARTED\x10\x02\x12\x17\n" +
+	"\x13COORDINATOR_STOPPED\x10\x03\x12\x12\n" +
+	"\x0eCHECKER_JOINED\x10\x04\x12\x10\n" +
+	"\fCHECKER_LOST\x10\x05\x12\x13\n" +
+	"\x0fCHECKER_DOUBTED\x10\x06\x12\x14\n" +
+	"\x10CHECKER_BELIEVED\x10\a\x12\x11\n" +
+	"\rCHECKER_BLIND\x10\b\x12\x10\n" +
+	"\fCHECKER_SEES\x10\t\x12\x13\n" +
+	"\x0fCHECKER_TRUSTED\x10\n" +
+	"\x12\x16\n" +
+	"\x12CHECKER_DISTRUSTED\x10\v\x12\x19\n" +
+	"\x15CHECKER_TRUST_CLEARED\x10\f\x12\x10\n" +
+	"\fPATH_DOUBTED\x10\r\x12\x11\n" +
+	"\rPATH_BELIEVED\x10\x0e\x12\n" +
+	"\n" +
+	"\x06FROZEN\x10\x0f\x12\f\n" +
+	"\bUNFROZEN\x10\x10\x12\x10\n" +
+	"\fOVERRIDE_SET\x10\x11\x12\x14\n" +
+	"\x10OVERRIDE_CLEARED\x10\x12\x12\x14\n" +
+	"\x10OVERRIDE_EXPIRED\x10\x13\x12\x11\n" +
+	"\rCLUSTER_ADDED\x10\x14\x12\x13\n" +
+	"\x0fCLUSTER_REMOVED\x10\x15\x12\x13\n" +
+	"\x0fENDPOINTS_ADDED\x10\x16\x12\x15\n" +
+	"\x11ENDPOINTS_REMOVED\x10\x17\x12\x0f\n" +
+	"\vNO_CHECKERS\x10\x18\x12\x14\n" +
+	"\x10NO_CHECKERS_OVER\x10\x19\x12\x0f\n" +
+	"\vEVENTS_LOST\x10\x1a\x12\x0f\n" +
+	"\vQUARANTINED\x10\x1b\x12\x13\n" +
+	"\x0fQUARANTINE_OVER\x10\x1c\"\xe2\x02\n" +
+	"\x11ListEventsRequest\x12\x18\n" +
+	"\acluster\x18\x01 \x01(\tR\acluster\x12\x18\n" +
+	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x18\n" +
+	"\achecker\x18\x03 \x01(\tR\achecker\x12\x12\n" +
+	"\x04kind\x18\x04 \x01(\tR\x04kind\x129\n" +
+	"\n" +
+	"start_time\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\x125\n" +
+	"\bend_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\aendTime\x12!\n" +
+	"\fnewest_first\x18\a \x01(\bR\vnewestFirst\x12\x1b\n" +
+	"\tpage_size\x18\b \x01(\x05R\bpageSize\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\t \x01(\tR\tpageToken\x12\x1a\n" +
+	"\blocality\x18\n" +
+	" \x01(\tR\blocality\"d\n" +
+	"\x12ListEventsResponse\x12&\n" +
+	"\x06events\x18\x01 \x03(\v2\x0e.hdsd.v1.EventR\x06events\x12&\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken2\xdc\a\n" +
 	"\x05Query\x12e\n" +
 	"\rListEndpoints\x12\x1d.hdsd.v1.ListEndpointsRequest\x1a\x1e.hdsd.v1.ListEndpointsResponse\"\x15\x82\xd3\xe4\x93\x02\x0f\x12\r/v1/endpoints\x12m\n" +
 	"\x0fListTransitions\x12\x1f.hdsd.v1.ListTransitionsRequest\x1a .hdsd.v1.ListTransitionsResponse\"\x17\x82\xd3\xe4\x93\x02\x11\x12\x0f/v1/transitions\x12q\n" +
@@ -4187,7 +4714,10 @@ const file_hdsd_v1_query_proto_rawDesc = "" +
 	"\vListClients\x12\x1b.hdsd.v1.ListClientsRequest\x1a\x1c.hdsd.v1.ListClientsResponse\"\x13\x82\xd3\xe4\x93\x02\r\x12\v/v1/clients\x12V\n" +
 	"\tGetStatus\x12\x19.hdsd.v1.GetStatusRequest\x1a\x1a.hdsd.v1.GetStatusResponse\"\x12\x82\xd3\xe4\x93\x02\f\x12\n" +
 	"/v1/status\x12K\n" +
-	"\x05Watch\x12\x15.hdsd.v1.WatchRequest\x1a\x16.hdsd.v1.WatchResponse\"\x11\x82\xd3\xe4\x93\x02\v\x12\t/v1/watch0\x01B\x19Z\x17hdsd/gen/hdsd/v1;hdsdv1b\x06proto3"
+	"\x05Watch\x12\x15.hdsd.v1.WatchRequest\x1a\x16.hdsd.v1.WatchResponse\"\x11\x82\xd3\xe4\x93\x02\v\x12\t/v1/watch0\x01\x12Y\n" +
+	"\n" +
+	"ListEvents\x12\x1a.hdsd.v1.ListEventsRequest\x1a\x1b.hdsd.v1.ListEventsResponse\"\x12\x82\xd3\xe4\x93\x02\f\x12\n" +
+	"/v1/eventsB\x19Z\x17hdsd/gen/hdsd/v1;hdsdv1b\x06proto3"
 
 var (
 	file_hdsd_v1_query_proto_rawDescOnce sync.Once
@@ -4201,147 +4731,159 @@ func file_hdsd_v1_query_proto_rawDescGZIP() []byte {
 	return file_hdsd_v1_query_proto_rawDescData
 }
 
-var file_hdsd_v1_query_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_hdsd_v1_query_proto_msgTypes = make([]protoimpl.MessageInfo, 39)
+var file_hdsd_v1_query_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
+var file_hdsd_v1_query_proto_msgTypes = make([]protoimpl.MessageInfo, 42)
 var file_hdsd_v1_query_proto_goTypes = []any{
 	(Incident_Cause)(0),                 // 0: hdsd.v1.Incident.Cause
 	(Cluster_Mode)(0),                   // 1: hdsd.v1.Cluster.Mode
 	(Trust_Word)(0),                     // 2: hdsd.v1.Trust.Word
-	(*Observation)(nil),                 // 3: hdsd.v1.Observation
-	(*Endpoint)(nil),                    // 4: hdsd.v1.Endpoint
-	(*ZoneHealth)(nil),                  // 5: hdsd.v1.ZoneHealth
-	(*Override)(nil),                    // 6: hdsd.v1.Override
-	(*ListEndpointsRequest)(nil),        // 7: hdsd.v1.ListEndpointsRequest
-	(*ListEndpointsResponse)(nil),       // 8: hdsd.v1.ListEndpointsResponse
-	(*Transition)(nil),                  // 9: hdsd.v1.Transition
-	(*ListTransitionsRequest)(nil),      // 10: hdsd.v1.ListTransitionsRequest
-	(*ListTransitionsResponse)(nil),     // 11: hdsd.v1.ListTransitionsResponse
-	(*Incident)(nil),                    // 12: hdsd.v1.Incident
-	(*ListIncidentsRequest)(nil),        // 13: hdsd.v1.ListIncidentsRequest
-	(*ListIncidentsResponse)(nil),       // 14: hdsd.v1.ListIncidentsResponse
-	(*Missing)(nil),                     // 15: hdsd.v1.Missing
-	(*Gap)(nil),                         // 16: hdsd.v1.Gap
-	(*Quarantine)(nil),                  // 17: hdsd.v1.Quarantine
-	(*Cluster)(nil),                     // 18: hdsd.v1.Cluster
-	(*ListClustersRequest)(nil),         // 19: hdsd.v1.ListClustersRequest
-	(*ListClustersResponse)(nil),        // 20: hdsd.v1.ListClustersResponse
-	(*Checker)(nil),                     // 21: hdsd.v1.Checker
-	(*CutPath)(nil),                     // 22: hdsd.v1.CutPath
-	(*Trust)(nil),                       // 23: hdsd.v1.Trust
-	(*ListCheckersRequest)(nil),         // 24: hdsd.v1.ListCheckersRequest
-	(*ListCheckersResponse)(nil),        // 25: hdsd.v1.ListCheckersResponse
-	(*Availability)(nil),                // 26: hdsd.v1.Availability
-	(*ListAvailabilityRequest)(nil),     // 27: hdsd.v1.ListAvailabilityRequest
-	(*ListAvailabilityResponse)(nil),    // 28: hdsd.v1.ListAvailabilityResponse
-	(*Client)(nil),                      // 29: hdsd.v1.Client
-	(*Poll)(nil),                        // 30: hdsd.v1.Poll
-	(*ListClientsRequest)(nil),          // 31: hdsd.v1.ListClientsRequest
-	(*ListClientsResponse)(nil),         // 32: hdsd.v1.ListClientsResponse
-	(*WatchRequest)(nil),                // 33: hdsd.v1.WatchRequest
-	(*WatchResponse)(nil),               // 34: hdsd.v1.WatchResponse
-	(*Synced)(nil),                      // 35: hdsd.v1.Synced
-	(*GetStatusRequest)(nil),            // 36: hdsd.v1.GetStatusRequest
-	(*GetStatusResponse)(nil),           // 37: hdsd.v1.GetStatusResponse
-	(*Attention)(nil),                   // 38: hdsd.v1.Attention
-	(*GetStatusResponse_Clusters)(nil),  // 39: hdsd.v1.GetStatusResponse.Clusters
-	(*GetStatusResponse_Endpoints)(nil), // 40: hdsd.v1.GetStatusResponse.Endpoints
-	(*GetStatusResponse_Checkers)(nil),  // 41: hdsd.v1.GetStatusResponse.Checkers
-	(v3.HealthStatus)(0),                // 42: envoy.config.core.v3.HealthStatus
-	(*timestamppb.Timestamp)(nil),       // 43: google.protobuf.Timestamp
-	(*v3.Locality)(nil),                 // 44: envoy.config.core.v3.Locality
-	(*structpb.Struct)(nil),             // 45: google.protobuf.Struct
+	(Event_Kind)(0),                     // 3: hdsd.v1.Event.Kind
+	(*Observation)(nil),                 // 4: hdsd.v1.Observation
+	(*Endpoint)(nil),                    // 5: hdsd.v1.Endpoint
+	(*ZoneHealth)(nil),                  // 6: hdsd.v1.ZoneHealth
+	(*Override)(nil),                    // 7: hdsd.v1.Override
+	(*ListEndpointsRequest)(nil),        // 8: hdsd.v1.ListEndpointsRequest
+	(*ListEndpointsResponse)(nil),       // 9: hdsd.v1.ListEndpointsResponse
+	(*Transition)(nil),                  // 10: hdsd.v1.Transition
+	(*ListTransitionsRequest)(nil),      // 11: hdsd.v1.ListTransitionsRequest
+	(*ListTransitionsResponse)(nil),     // 12: hdsd.v1.ListTransitionsResponse
+	(*Incident)(nil),                    // 13: hdsd.v1.Incident
+	(*ListIncidentsRequest)(nil),        // 14: hdsd.v1.ListIncidentsRequest
+	(*ListIncidentsResponse)(nil),       // 15: hdsd.v1.ListIncidentsResponse
+	(*Missing)(nil),                     // 16: hdsd.v1.Missing
+	(*Gap)(nil),                         // 17: hdsd.v1.Gap
+	(*Quarantine)(nil),                  // 18: hdsd.v1.Quarantine
+	(*Cluster)(nil),                     // 19: hdsd.v1.Cluster
+	(*ListClustersRequest)(nil),         // 20: hdsd.v1.ListClustersRequest
+	(*ListClustersResponse)(nil),        // 21: hdsd.v1.ListClustersResponse
+	(*Checker)(nil),                     // 22: hdsd.v1.Checker
+	(*CutPath)(nil),                     // 23: hdsd.v1.CutPath
+	(*Trust)(nil),                       // 24: hdsd.v1.Trust
+	(*ListCheckersRequest)(nil),         // 25: hdsd.v1.ListCheckersRequest
+	(*ListCheckersResponse)(nil),        // 26: hdsd.v1.ListCheckersResponse
+	(*Availability)(nil),                // 27: hdsd.v1.Availability
+	(*ListAvailabilityRequest)(nil),     // 28: hdsd.v1.ListAvailabilityRequest
+	(*ListAvailabilityResponse)(nil),    // 29: hdsd.v1.ListAvailabilityResponse
+	(*Client)(nil),                      // 30: hdsd.v1.Client
+	(*Poll)(nil),                        // 31: hdsd.v1.Poll
+	(*ListClientsRequest)(nil),          // 32: hdsd.v1.ListClientsRequest
+	(*ListClientsResponse)(nil),         // 33: hdsd.v1.ListClientsResponse
+	(*WatchRequest)(nil),                // 34: hdsd.v1.WatchRequest
+	(*WatchResponse)(nil),               // 35: hdsd.v1.WatchResponse
+	(*Synced)(nil),                      // 36: hdsd.v1.Synced
+	(*GetStatusRequest)(nil),            // 37: hdsd.v1.GetStatusRequest
+	(*GetStatusResponse)(nil),           // 38: hdsd.v1.GetStatusResponse
+	(*Attention)(nil),                   // 39: hdsd.v1.Attention
+	(*Event)(nil),                       // 40: hdsd.v1.Event
+	(*ListEventsRequest)(nil),           // 41: hdsd.v1.ListEventsRequest
+	(*ListEventsResponse)(nil),          // 42: hdsd.v1.ListEventsResponse
+	(*GetStatusResponse_Clusters)(nil),  // 43: hdsd.v1.GetStatusResponse.Clusters
+	(*GetStatusResponse_Endpoints)(nil), // 44: hdsd.v1.GetStatusResponse.Endpoints
+	(*GetStatusResponse_Checkers)(nil),  // 45: hdsd.v1.GetStatusResponse.Checkers
+	(v3.HealthStatus)(0),                // 46: envoy.config.core.v3.HealthStatus
+	(*timestamppb.Timestamp)(nil),       // 47: google.protobuf.Timestamp
+	(*v3.Locality)(nil),                 // 48: envoy.config.core.v3.Locality
+	(*structpb.Struct)(nil),             // 49: google.protobuf.Struct
 }
 var file_hdsd_v1_query_proto_depIdxs = []int32{
-	42, // 0: hdsd.v1.Observation.status:type_name -> envoy.config.core.v3.HealthStatus
-	43, // 1: hdsd.v1.Observation.time:type_name -> google.protobuf.Timestamp
-	44, // 2: hdsd.v1.Endpoint.locality:type_name -> envoy.config.core.v3.Locality
-	42, // 3: hdsd.v1.Endpoint.health:type_name -> envoy.config.core.v3.HealthStatus
-	43, // 4: hdsd.v1.Endpoint.since:type_name -> google.protobuf.Timestamp
-	3,  // 5: hdsd.v1.Endpoint.observations:type_name -> hdsd.v1.Observation
-	42, // 6: hdsd.v1.Endpoint.published:type_name -> envoy.config.core.v3.HealthStatus
-	6,  // 7: hdsd.v1.Endpoint.override:type_name -> hdsd.v1.Override
-	42, // 8: hdsd.v1.Endpoint.voted:type_name -> envoy.config.core.v3.HealthStatus
-	5,  // 9: hdsd.v1.Endpoint.zones:type_name -> hdsd.v1.ZoneHealth
-	43, // 10: hdsd.v1.Endpoint.held_since:type_name -> google.protobuf.Timestamp
-	42, // 11: hdsd.v1.ZoneHealth.health:type_name -> envoy.config.core.v3.HealthStatus
-	44, // 12: hdsd.v1.Override.locality:type_name -> envoy.config.core.v3.Locality
-	42, // 13: hdsd.v1.Override.health:type_name -> envoy.config.core.v3.HealthStatus
-	43, // 14: hdsd.v1.Override.since:type_name -> google.protobuf.Timestamp
-	43, // 15: hdsd.v1.Override.until:type_name -> google.protobuf.Timestamp
-	42, // 16: hdsd.v1.ListEndpointsRequest.health:type_name -> envoy.config.core.v3.HealthStatus
-	43, // 17: hdsd.v1.ListEndpointsRequest.as_of:type_name -> google.protobuf.Timestamp
-	4,  // 18: hdsd.v1.ListEndpointsResponse.endpoints:type_name -> hdsd.v1.Endpoint
-	43, // 19: hdsd.v1.Transition.time:type_name -> google.protobuf.Timestamp
-	44, // 20: hdsd.v1.Transition.locality:type_name -> envoy.config.core.v3.Locality
-	42, // 21: hdsd.v1.Transition.from:type_name -> envoy.config.core.v3.HealthStatus
-	42, // 22: hdsd.v1.Transition.to:type_name -> envoy.config.core.v3.HealthStatus
-	3,  // 23: hdsd.v1.Transition.observations:type_name -> hdsd.v1.Observation
-	43, // 24: hdsd.v1.ListTransitionsRequest.start_time:type_name -> google.protobuf.Timestamp
-	43, // 25: hdsd.v1.ListTransitionsRequest.end_time:type_name -> google.protobuf.Timestamp
-	9,  // 26: hdsd.v1.ListTransitionsResponse.transitions:type_name -> hdsd.v1.Transition
-	15, // 27: hdsd.v1.ListTransitionsResponse.missing:type_name -> hdsd.v1.Missing
-	43, // 28: hdsd.v1.Incident.start:type_name -> google.protobuf.Timestamp
-	43, // 29: hdsd.v1.Incident.end:type_name -> google.protobuf.Timestamp
+	46, // 0: hdsd.v1.Observation.status:type_name -> envoy.config.core.v3.HealthStatus
+	47, // 1: hdsd.v1.Observation.time:type_name -> google.protobuf.Timestamp
+	48, // 2: hdsd.v1.Endpoint.locality:type_name -> envoy.config.core.v3.Locality
+	46, // 3: hdsd.v1.Endpoint.health:type_name -> envoy.config.core.v3.HealthStatus
+	47, // 4: hdsd.v1.Endpoint.since:type_name -> google.protobuf.Timestamp
+	4,  // 5: hdsd.v1.Endpoint.observations:type_name -> hdsd.v1.Observation
+	46, // 6: hdsd.v1.Endpoint.published:type_name -> envoy.config.core.v3.HealthStatus
+	7,  // 7: hdsd.v1.Endpoint.override:type_name -> hdsd.v1.Override
+	46, // 8: hdsd.v1.Endpoint.voted:type_name -> envoy.config.core.v3.HealthStatus
+	6,  // 9: hdsd.v1.Endpoint.zones:type_name -> hdsd.v1.ZoneHealth
+	47, // 10: hdsd.v1.Endpoint.held_since:type_name -> google.protobuf.Timestamp
+	46, // 11: hdsd.v1.ZoneHealth.health:type_name -> envoy.config.core.v3.HealthStatus
+	48, // 12: hdsd.v1.Override.locality:type_name -> envoy.config.core.v3.Locality
+	46, // 13: hdsd.v1.Override.health:type_name -> envoy.config.core.v3.HealthStatus
+	47, // 14: hdsd.v1.Override.since:type_name -> google.protobuf.Timestamp
+	47, // 15: hdsd.v1.Override.until:type_name -> google.protobuf.Timestamp
+	46, // 16: hdsd.v1.ListEndpointsRequest.health:type_name -> envoy.config.core.v3.HealthStatus
+	47, // 17: hdsd.v1.ListEndpointsRequest.as_of:type_name -> google.protobuf.Timestamp
+	5,  // 18: hdsd.v1.ListEndpointsResponse.endpoints:type_name -> hdsd.v1.Endpoint
+	47, // 19: hdsd.v1.Transition.time:type_name -> google.protobuf.Timestamp
+	48, // 20: hdsd.v1.Transition.locality:type_name -> envoy.config.core.v3.Locality
+	46, // 21: hdsd.v1.Transition.from:type_name -> envoy.config.core.v3.HealthStatus
+	46, // 22: hdsd.v1.Transition.to:type_name -> envoy.config.core.v3.HealthStatus
+	4,  // 23: hdsd.v1.Transition.observations:type_name -> hdsd.v1.Observation
+	47, // 24: hdsd.v1.ListTransitionsRequest.start_time:type_name -> google.protobuf.Timestamp
+	47, // 25: hdsd.v1.ListTransitionsRequest.end_time:type_name -> google.protobuf.Timestamp
+	10, // 26: hdsd.v1.ListTransitionsResponse.transitions:type_name -> hdsd.v1.Transition
+	16, // 27: hdsd.v1.ListTransitionsResponse.missing:type_name -> hdsd.v1.Missing
+	47, // 28: hdsd.v1.Incident.start:type_name -> google.protobuf.Timestamp
+	47, // 29: hdsd.v1.Incident.end:type_name -> google.protobuf.Timestamp
 	0,  // 30: hdsd.v1.Incident.cause:type_name -> hdsd.v1.Incident.Cause
-	9,  // 31: hdsd.v1.Incident.first:type_name -> hdsd.v1.Transition
-	43, // 32: hdsd.v1.ListIncidentsRequest.start_time:type_name -> google.protobuf.Timestamp
-	43, // 33: hdsd.v1.ListIncidentsRequest.end_time:type_name -> google.protobuf.Timestamp
-	12, // 34: hdsd.v1.ListIncidentsResponse.incidents:type_name -> hdsd.v1.Incident
-	16, // 35: hdsd.v1.Missing.gaps:type_name -> hdsd.v1.Gap
-	43, // 36: hdsd.v1.Gap.start:type_name -> google.protobuf.Timestamp
-	43, // 37: hdsd.v1.Gap.end:type_name -> google.protobuf.Timestamp
-	17, // 38: hdsd.v1.Cluster.quarantined:type_name -> hdsd.v1.Quarantine
+	10, // 31: hdsd.v1.Incident.first:type_name -> hdsd.v1.Transition
+	47, // 32: hdsd.v1.ListIncidentsRequest.start_time:type_name -> google.protobuf.Timestamp
+	47, // 33: hdsd.v1.ListIncidentsRequest.end_time:type_name -> google.protobuf.Timestamp
+	13, // 34: hdsd.v1.ListIncidentsResponse.incidents:type_name -> hdsd.v1.Incident
+	17, // 35: hdsd.v1.Missing.gaps:type_name -> hdsd.v1.Gap
+	47, // 36: hdsd.v1.Gap.start:type_name -> google.protobuf.Timestamp
+	47, // 37: hdsd.v1.Gap.end:type_name -> google.protobuf.Timestamp
+	18, // 38: hdsd.v1.Cluster.quarantined:type_name -> hdsd.v1.Quarantine
 	1,  // 39: hdsd.v1.Cluster.mode:type_name -> hdsd.v1.Cluster.Mode
-	45, // 40: hdsd.v1.Cluster.health_checks:type_name -> google.protobuf.Struct
-	18, // 41: hdsd.v1.ListClustersResponse.clusters:type_name -> hdsd.v1.Cluster
-	44, // 42: hdsd.v1.Checker.locality:type_name -> envoy.config.core.v3.Locality
-	43, // 43: hdsd.v1.Checker.last_report:type_name -> google.protobuf.Timestamp
-	23, // 44: hdsd.v1.Checker.operator:type_name -> hdsd.v1.Trust
-	22, // 45: hdsd.v1.Checker.cut_paths:type_name -> hdsd.v1.CutPath
-	43, // 46: hdsd.v1.Checker.probation_since:type_name -> google.protobuf.Timestamp
+	49, // 40: hdsd.v1.Cluster.health_checks:type_name -> google.protobuf.Struct
+	19, // 41: hdsd.v1.ListClustersResponse.clusters:type_name -> hdsd.v1.Cluster
+	48, // 42: hdsd.v1.Checker.locality:type_name -> envoy.config.core.v3.Locality
+	47, // 43: hdsd.v1.Checker.last_report:type_name -> google.protobuf.Timestamp
+	24, // 44: hdsd.v1.Checker.operator:type_name -> hdsd.v1.Trust
+	23, // 45: hdsd.v1.Checker.cut_paths:type_name -> hdsd.v1.CutPath
+	47, // 46: hdsd.v1.Checker.probation_since:type_name -> google.protobuf.Timestamp
 	2,  // 47: hdsd.v1.Trust.word:type_name -> hdsd.v1.Trust.Word
-	43, // 48: hdsd.v1.Trust.since:type_name -> google.protobuf.Timestamp
-	21, // 49: hdsd.v1.ListCheckersResponse.checkers:type_name -> hdsd.v1.Checker
-	44, // 50: hdsd.v1.Availability.locality:type_name -> envoy.config.core.v3.Locality
-	43, // 51: hdsd.v1.ListAvailabilityRequest.start_time:type_name -> google.protobuf.Timestamp
-	43, // 52: hdsd.v1.ListAvailabilityRequest.end_time:type_name -> google.protobuf.Timestamp
-	26, // 53: hdsd.v1.ListAvailabilityResponse.availability:type_name -> hdsd.v1.Availability
-	43, // 54: hdsd.v1.Client.last_ack:type_name -> google.protobuf.Timestamp
-	30, // 55: hdsd.v1.Client.poll:type_name -> hdsd.v1.Poll
-	43, // 56: hdsd.v1.Poll.time:type_name -> google.protobuf.Timestamp
-	29, // 57: hdsd.v1.ListClientsResponse.clients:type_name -> hdsd.v1.Client
-	4,  // 58: hdsd.v1.WatchResponse.endpoint:type_name -> hdsd.v1.Endpoint
-	35, // 59: hdsd.v1.WatchResponse.synced:type_name -> hdsd.v1.Synced
-	9,  // 60: hdsd.v1.WatchResponse.transition:type_name -> hdsd.v1.Transition
+	47, // 48: hdsd.v1.Trust.since:type_name -> google.protobuf.Timestamp
+	22, // 49: hdsd.v1.ListCheckersResponse.checkers:type_name -> hdsd.v1.Checker
+	48, // 50: hdsd.v1.Availability.locality:type_name -> envoy.config.core.v3.Locality
+	47, // 51: hdsd.v1.ListAvailabilityRequest.start_time:type_name -> google.protobuf.Timestamp
+	47, // 52: hdsd.v1.ListAvailabilityRequest.end_time:type_name -> google.protobuf.Timestamp
+	27, // 53: hdsd.v1.ListAvailabilityResponse.availability:type_name -> hdsd.v1.Availability
+	47, // 54: hdsd.v1.Client.last_ack:type_name -> google.protobuf.Timestamp
+	31, // 55: hdsd.v1.Client.poll:type_name -> hdsd.v1.Poll
+	47, // 56: hdsd.v1.Poll.time:type_name -> google.protobuf.Timestamp
+	30, // 57: hdsd.v1.ListClientsResponse.clients:type_name -> hdsd.v1.Client
+	5,  // 58: hdsd.v1.WatchResponse.endpoint:type_name -> hdsd.v1.Endpoint
+	36, // 59: hdsd.v1.WatchResponse.synced:type_name -> hdsd.v1.Synced
+	10, // 60: hdsd.v1.WatchResponse.transition:type_name -> hdsd.v1.Transition
 	1,  // 61: hdsd.v1.GetStatusResponse.mode:type_name -> hdsd.v1.Cluster.Mode
-	39, // 62: hdsd.v1.GetStatusResponse.clusters:type_name -> hdsd.v1.GetStatusResponse.Clusters
-	40, // 63: hdsd.v1.GetStatusResponse.endpoints:type_name -> hdsd.v1.GetStatusResponse.Endpoints
-	41, // 64: hdsd.v1.GetStatusResponse.checkers:type_name -> hdsd.v1.GetStatusResponse.Checkers
-	38, // 65: hdsd.v1.GetStatusResponse.attention:type_name -> hdsd.v1.Attention
-	43, // 66: hdsd.v1.Attention.since:type_name -> google.protobuf.Timestamp
-	7,  // 67: hdsd.v1.Query.ListEndpoints:input_type -> hdsd.v1.ListEndpointsRequest
-	10, // 68: hdsd.v1.Query.ListTransitions:input_type -> hdsd.v1.ListTransitionsRequest
-	27, // 69: hdsd.v1.Query.ListAvailability:input_type -> hdsd.v1.ListAvailabilityRequest
-	13, // 70: hdsd.v1.Query.ListIncidents:input_type -> hdsd.v1.ListIncidentsRequest
-	19, // 71: hdsd.v1.Query.ListClusters:input_type -> hdsd.v1.ListClustersRequest
-	24, // 72: hdsd.v1.Query.ListCheckers:input_type -> hdsd.v1.ListCheckersRequest
-	31, // 73: hdsd.v1.Query.ListClients:input_type -> hdsd.v1.ListClientsRequest
-	36, // 74: hdsd.v1.Query.GetStatus:input_type -> hdsd.v1.GetStatusRequest
-	33, // 75: hdsd.v1.Query.Watch:input_type -> hdsd.v1.WatchRequest
-	8,  // 76: hdsd.v1.Query.ListEndpoints:output_type -> hdsd.v1.ListEndpointsResponse
-	11, // 77: hdsd.v1.Query.ListTransitions:output_type -> hdsd.v1.ListTransitionsResponse
-	28, // 78: hdsd.v1.Query.ListAvailability:output_type -> hdsd.v1.ListAvailabilityResponse
-	14, // 79: hdsd.v1.Query.ListIncidents:output_type -> hdsd.v1.ListIncidentsResponse
-	20, // 80: hdsd.v1.Query.ListClusters:output_type -> hdsd.v1.ListClustersResponse
-	25, // 81: hdsd.v1.Query.ListCheckers:output_type -> hdsd.v1.ListCheckersResponse
-	32, // 82: hdsd.v1.Query.ListClients:output_type -> hdsd.v1.ListClientsResponse
-	37, // 83: hdsd.v1.Query.GetStatus:output_type -> hdsd.v1.GetStatusResponse
-	34, // 84: hdsd.v1.Query.Watch:output_type -> hdsd.v1.WatchResponse
-	76, // [76:85] is the sub-list for method output_type
-	67, // [67:76] is the sub-list for method input_type
-	67, // [67:67] is the sub-list for extension type_name
-	67, // [67:67] is the sub-list for extension extendee
-	0,  // [0:67] is the sub-list for field type_name
+	43, // 62: hdsd.v1.GetStatusResponse.clusters:type_name -> hdsd.v1.GetStatusResponse.Clusters
+	44, // 63: hdsd.v1.GetStatusResponse.endpoints:type_name -> hdsd.v1.GetStatusResponse.Endpoints
+	45, // 64: hdsd.v1.GetStatusResponse.checkers:type_name -> hdsd.v1.GetStatusResponse.Checkers
+	39, // 65: hdsd.v1.GetStatusResponse.attention:type_name -> hdsd.v1.Attention
+	47, // 66: hdsd.v1.Attention.since:type_name -> google.protobuf.Timestamp
+	47, // 67: hdsd.v1.Event.time:type_name -> google.protobuf.Timestamp
+	3,  // 68: hdsd.v1.Event.kind:type_name -> hdsd.v1.Event.Kind
+	48, // 69: hdsd.v1.Event.locality:type_name -> envoy.config.core.v3.Locality
+	47, // 70: hdsd.v1.ListEventsRequest.start_time:type_name -> google.protobuf.Timestamp
+	47, // 71: hdsd.v1.ListEventsRequest.end_time:type_name -> google.protobuf.Timestamp
+	40, // 72: hdsd.v1.ListEventsResponse.events:type_name -> hdsd.v1.Event
+	8,  // 73: hdsd.v1.Query.ListEndpoints:input_type -> hdsd.v1.ListEndpointsRequest
+	11, // 74: hdsd.v1.Query.ListTransitions:input_type -> hdsd.v1.ListTransitionsRequest
+	28, // 75: hdsd.v1.Query.ListAvailability:input_type -> hdsd.v1.ListAvailabilityRequest
+	14, // 76: hdsd.v1.Query.ListIncidents:input_type -> hdsd.v1.ListIncidentsRequest
+	20, // 77: hdsd.v1.Query.ListClusters:input_type -> hdsd.v1.ListClustersRequest
+	25, // 78: hdsd.v1.Query.ListCheckers:input_type -> hdsd.v1.ListCheckersRequest
+	32, // 79: hdsd.v1.Query.ListClients:input_type -> hdsd.v1.ListClientsRequest
+	37, // 80: hdsd.v1.Query.GetStatus:input_type -> hdsd.v1.GetStatusRequest
+	34, // 81: hdsd.v1.Query.Watch:input_type -> hdsd.v1.WatchRequest
+	41, // 82: hdsd.v1.Query.ListEvents:input_type -> hdsd.v1.ListEventsRequest
+	9,  // 83: hdsd.v1.Query.ListEndpoints:output_type -> hdsd.v1.ListEndpointsResponse
+	12, // 84: hdsd.v1.Query.ListTransitions:output_type -> hdsd.v1.ListTransitionsResponse
+	29, // 85: hdsd.v1.Query.ListAvailability:output_type -> hdsd.v1.ListAvailabilityResponse
+	15, // 86: hdsd.v1.Query.ListIncidents:output_type -> hdsd.v1.ListIncidentsResponse
+	21, // 87: hdsd.v1.Query.ListClusters:output_type -> hdsd.v1.ListClustersResponse
+	26, // 88: hdsd.v1.Query.ListCheckers:output_type -> hdsd.v1.ListCheckersResponse
+	33, // 89: hdsd.v1.Query.ListClients:output_type -> hdsd.v1.ListClientsResponse
+	38, // 90: hdsd.v1.Query.GetStatus:output_type -> hdsd.v1.GetStatusResponse
+	35, // 91: hdsd.v1.Query.Watch:output_type -> hdsd.v1.WatchResponse
+	42, // 92: hdsd.v1.Query.ListEvents:output_type -> hdsd.v1.ListEventsResponse
+	83, // [83:93] is the sub-list for method output_type
+	73, // [73:83] is the sub-list for method input_type
+	73, // [73:73] is the sub-list for extension type_name
+	73, // [73:73] is the sub-list for extension extendee
+	0,  // [0:73] is the sub-list for field type_name
 }
 
 func init() { file_hdsd_v1_query_proto_init() }
@@ -4367,8 +4909,8 @@ func file_hdsd_v1_query_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hdsd_v1_query_proto_rawDesc), len(file_hdsd_v1_query_proto_rawDesc)),
-			NumEnums:      3,
-			NumMessages:   39,
+			NumEnums:      4,
+			NumMessages:   42,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

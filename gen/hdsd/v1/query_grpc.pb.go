@@ -30,6 +30,7 @@ const (
 	Query_ListClients_FullMethodName      = "/hdsd.v1.Query/ListClients"
 	Query_GetStatus_FullMethodName        = "/hdsd.v1.Query/GetStatus"
 	Query_Watch_FullMethodName            = "/hdsd.v1.Query/Watch"
+	Query_ListEvents_FullMethodName       = "/hdsd.v1.Query/ListEvents"
 )
 
 // QueryClient is the client API for Query service.
@@ -67,6 +68,11 @@ type QueryClient interface {
 	// OUT_OF_RANGE if the history does not reach back to the resume token. GET
 	// /v1/watch sends the same as server-sent events.
 	Watch(ctx context.Context, in *WatchRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchResponse], error)
+	// ListEvents returns what was recorded beside changes of health: checkers that
+	// came, went or were doubted, what operators did, changed clusters, notes. It
+	// leaves out what concerns clusters that the caller may not see. NOT_FOUND if
+	// the cluster was never known.
+	ListEvents(ctx context.Context, in *ListEventsRequest, opts ...grpc.CallOption) (*ListEventsResponse, error)
 }
 
 type queryClient struct {
@@ -176,6 +182,16 @@ func (c *queryClient) Watch(ctx context.Context, in *WatchRequest, opts ...grpc.
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Query_WatchClient = grpc.ServerStreamingClient[WatchResponse]
 
+func (c *queryClient) ListEvents(ctx context.Context, in *ListEventsRequest, opts ...grpc.CallOption) (*ListEventsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListEventsResponse)
+	err := c.cc.Invoke(ctx, Query_ListEvents_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // QueryServer is the server API for Query service.
 // All implementations must embed UnimplementedQueryServer
 // for forward compatibility.
@@ -211,6 +227,11 @@ type QueryServer interface {
 	// OUT_OF_RANGE if the history does not reach back to the resume token. GET
 	// /v1/watch sends the same as server-sent events.
 	Watch(*WatchRequest, grpc.ServerStreamingServer[WatchResponse]) error
+	// ListEvents returns what was recorded beside changes of health: checkers that
+	// came, went or were doubted, what operators did, changed clusters, notes. It
+	// leaves out what concerns clusters that the caller may not see. NOT_FOUND if
+	// the cluster was never known.
+	ListEvents(context.Context, *ListEventsRequest) (*ListEventsResponse, error)
 	mustEmbedUnimplementedQueryServer()
 }
 
@@ -247,6 +268,9 @@ func (UnimplementedQueryServer) GetStatus(context.Context, *GetStatusRequest) (*
 }
 func (UnimplementedQueryServer) Watch(*WatchRequest, grpc.ServerStreamingServer[WatchResponse]) error {
 	return status.Error(codes.Unimplemented, "method Watch not implemented")
+}
+func (UnimplementedQueryServer) ListEvents(context.Context, *ListEventsRequest) (*ListEventsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListEvents not implemented")
 }
 func (UnimplementedQueryServer) mustEmbedUnimplementedQueryServer() {}
 func (UnimplementedQueryServer) testEmbeddedByValue()               {}
@@ -424,6 +448,24 @@ func _Query_Watch_Handler(srv interface{}, stream grpc.ServerStream) error {
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Query_WatchServer = grpc.ServerStreamingServer[WatchResponse]
 
+func _Query_ListEvents_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListEventsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(QueryServer).ListEvents(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Query_ListEvents_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(QueryServer).ListEvents(ctx, req.(*ListEventsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Query_ServiceDesc is the grpc.ServiceDesc for Query service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -462,6 +504,10 @@ var Query_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "GetStatus",
 			Handler:    _Query_GetStatus_Handler,
+		},
+		{
+			MethodName: "ListEvents",
+			Handler:    _Query_ListEvents_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

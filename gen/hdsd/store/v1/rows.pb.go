@@ -27,6 +27,134 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// EventKind is what an Event is about. Numbers and names stay: files have them.
+type EventKind int32
+
+const (
+	EventKind_EVENT_KIND_UNSPECIFIED EventKind = 0
+	EventKind_NOTE                   EventKind = 1
+	EventKind_COORDINATOR_STARTED    EventKind = 2
+	EventKind_COORDINATOR_STOPPED    EventKind = 3
+	EventKind_CHECKER_JOINED         EventKind = 4
+	EventKind_CHECKER_LOST           EventKind = 5
+	EventKind_CHECKER_DOUBTED        EventKind = 6
+	EventKind_CHECKER_BELIEVED       EventKind = 7
+	EventKind_CHECKER_BLIND          EventKind = 8
+	EventKind_CHECKER_SEES           EventKind = 9
+	EventKind_CHECKER_TRUSTED        EventKind = 10
+	EventKind_CHECKER_DISTRUSTED     EventKind = 11
+	EventKind_CHECKER_TRUST_CLEARED  EventKind = 12
+	EventKind_PATH_DOUBTED           EventKind = 13
+	EventKind_PATH_BELIEVED          EventKind = 14
+	EventKind_FROZEN                 EventKind = 15
+	EventKind_UNFROZEN               EventKind = 16
+	EventKind_OVERRIDE_SET           EventKind = 17
+	EventKind_OVERRIDE_CLEARED       EventKind = 18
+	EventKind_OVERRIDE_EXPIRED       EventKind = 19
+	EventKind_CLUSTER_ADDED          EventKind = 20
+	EventKind_CLUSTER_REMOVED        EventKind = 21
+	EventKind_ENDPOINTS_ADDED        EventKind = 22
+	EventKind_ENDPOINTS_REMOVED      EventKind = 23
+	EventKind_NO_CHECKERS            EventKind = 24
+	EventKind_NO_CHECKERS_OVER       EventKind = 25
+	EventKind_EVENTS_LOST            EventKind = 26
+	EventKind_QUARANTINED            EventKind = 27
+	EventKind_QUARANTINE_OVER        EventKind = 28
+)
+
+// Enum value maps for EventKind.
+var (
+	EventKind_name = map[int32]string{
+		0:  "EVENT_KIND_UNSPECIFIED",
+		1:  "NOTE",
+		2:  "COORDINATOR_STARTED",
+		3:  "COORDINATOR_STOPPED",
+		4:  "CHECKER_JOINED",
+		5:  "CHECKER_LOST",
+		6:  "CHECKER_DOUBTED",
+		7:  "CHECKER_BELIEVED",
+		8:  "CHECKER_BLIND",
+		9:  "CHECKER_SEES",
+		10: "CHECKER_TRUSTED",
+		11: "CHECKER_DISTRUSTED",
+		12: "CHECKER_TRUST_CLEARED",
+		13: "PATH_DOUBTED",
+		14: "PATH_BELIEVED",
+		15: "FROZEN",
+		16: "UNFROZEN",
+		17: "OVERRIDE_SET",
+		18: "OVERRIDE_CLEARED",
+		19: "OVERRIDE_EXPIRED",
+		20: "CLUSTER_ADDED",
+		21: "CLUSTER_REMOVED",
+		22: "ENDPOINTS_ADDED",
+		23: "ENDPOINTS_REMOVED",
+		24: "NO_CHECKERS",
+		25: "NO_CHECKERS_OVER",
+		26: "EVENTS_LOST",
+		27: "QUARANTINED",
+		28: "QUARANTINE_OVER",
+	}
+	EventKind_value = map[string]int32{
+		"EVENT_KIND_UNSPECIFIED": 0,
+		"NOTE":                   1,
+		"COORDINATOR_STARTED":    2,
+		"COORDINATOR_STOPPED":    3,
+		"CHECKER_JOINED":         4,
+		"CHECKER_LOST":           5,
+		"CHECKER_DOUBTED":        6,
+		"CHECKER_BELIEVED":       7,
+		"CHECKER_BLIND":          8,
+		"CHECKER_SEES":           9,
+		"CHECKER_TRUSTED":        10,
+		"CHECKER_DISTRUSTED":     11,
+		"CHECKER_TRUST_CLEARED":  12,
+		"PATH_DOUBTED":           13,
+		"PATH_BELIEVED":          14,
+		"FROZEN":                 15,
+		"UNFROZEN":               16,
+		"OVERRIDE_SET":           17,
+		"OVERRIDE_CLEARED":       18,
+		"OVERRIDE_EXPIRED":       19,
+		"CLUSTER_ADDED":          20,
+		"CLUSTER_REMOVED":        21,
+		"ENDPOINTS_ADDED":        22,
+		"ENDPOINTS_REMOVED":      23,
+		"NO_CHECKERS":            24,
+		"NO_CHECKERS_OVER":       25,
+		"EVENTS_LOST":            26,
+		"QUARANTINED":            27,
+		"QUARANTINE_OVER":        28,
+	}
+)
+
+func (x EventKind) Enum() *EventKind {
+	p := new(EventKind)
+	*p = x
+	return p
+}
+
+func (x EventKind) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (EventKind) Descriptor() protoreflect.EnumDescriptor {
+	return file_hdsd_store_v1_rows_proto_enumTypes[0].Descriptor()
+}
+
+func (EventKind) Type() protoreflect.EnumType {
+	return &file_hdsd_store_v1_rows_proto_enumTypes[0]
+}
+
+func (x EventKind) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use EventKind.Descriptor instead.
+func (EventKind) EnumDescriptor() ([]byte, []int) {
+	return file_hdsd_store_v1_rows_proto_rawDescGZIP(), []int{0}
+}
+
 type Trust_Level int32
 
 const (
@@ -60,11 +188,11 @@ func (x Trust_Level) String() string {
 }
 
 func (Trust_Level) Descriptor() protoreflect.EnumDescriptor {
-	return file_hdsd_store_v1_rows_proto_enumTypes[0].Descriptor()
+	return file_hdsd_store_v1_rows_proto_enumTypes[1].Descriptor()
 }
 
 func (Trust_Level) Type() protoreflect.EnumType {
-	return &file_hdsd_store_v1_rows_proto_enumTypes[0]
+	return &file_hdsd_store_v1_rows_proto_enumTypes[1]
 }
 
 func (x Trust_Level) Number() protoreflect.EnumNumber {
@@ -800,6 +928,133 @@ func (x *Penalty) GetSuppressed() bool {
 	return false
 }
 
+// Event is something beside a change of health. Its key has its place, and its kind.
+type Event struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Time     *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=time,proto3" json:"time,omitempty"`
+	Kind     EventKind              `protobuf:"varint,2,opt,name=kind,proto3,enum=hdsd.store.v1.EventKind" json:"kind,omitempty"`
+	Cluster  string                 `protobuf:"bytes,3,opt,name=cluster,proto3" json:"cluster,omitempty"`
+	Address  string                 `protobuf:"bytes,4,opt,name=address,proto3" json:"address,omitempty"`
+	Checker  string                 `protobuf:"bytes,5,opt,name=checker,proto3" json:"checker,omitempty"`
+	Locality *v3.Locality           `protobuf:"bytes,6,opt,name=locality,proto3" json:"locality,omitempty"`
+	Author   string                 `protobuf:"bytes,7,opt,name=author,proto3" json:"author,omitempty"`
+	Identity string                 `protobuf:"bytes,8,opt,name=identity,proto3" json:"identity,omitempty"`
+	Text     string                 `protobuf:"bytes,9,opt,name=text,proto3" json:"text,omitempty"`
+	// Whether it concerns clusters that it does not name.
+	Whole bool `protobuf:"varint,10,opt,name=whole,proto3" json:"whole,omitempty"`
+	// Steady time at which it was recorded.
+	Steady        uint64 `protobuf:"fixed64,11,opt,name=steady,proto3" json:"steady,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Event) Reset() {
+	*x = Event{}
+	mi := &file_hdsd_store_v1_rows_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Event) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Event) ProtoMessage() {}
+
+func (x *Event) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_store_v1_rows_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Event.ProtoReflect.Descriptor instead.
+func (*Event) Descriptor() ([]byte, []int) {
+	return file_hdsd_store_v1_rows_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *Event) GetTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Time
+	}
+	return nil
+}
+
+func (x *Event) GetKind() EventKind {
+	if x != nil {
+		return x.Kind
+	}
+	return EventKind_EVENT_KIND_UNSPECIFIED
+}
+
+func (x *Event) GetCluster() string {
+	if x != nil {
+		return x.Cluster
+	}
+	return ""
+}
+
+func (x *Event) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+func (x *Event) GetChecker() string {
+	if x != nil {
+		return x.Checker
+	}
+	return ""
+}
+
+func (x *Event) GetLocality() *v3.Locality {
+	if x != nil {
+		return x.Locality
+	}
+	return nil
+}
+
+func (x *Event) GetAuthor() string {
+	if x != nil {
+		return x.Author
+	}
+	return ""
+}
+
+func (x *Event) GetIdentity() string {
+	if x != nil {
+		return x.Identity
+	}
+	return ""
+}
+
+func (x *Event) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+func (x *Event) GetWhole() bool {
+	if x != nil {
+		return x.Whole
+	}
+	return false
+}
+
+func (x *Event) GetSteady() uint64 {
+	if x != nil {
+		return x.Steady
+	}
+	return 0
+}
+
 // Scope is a set of endpoints. A field that is empty matches any.
 type Override_Scope struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -812,7 +1067,7 @@ type Override_Scope struct {
 
 func (x *Override_Scope) Reset() {
 	*x = Override_Scope{}
-	mi := &file_hdsd_store_v1_rows_proto_msgTypes[10]
+	mi := &file_hdsd_store_v1_rows_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -824,7 +1079,7 @@ func (x *Override_Scope) String() string {
 func (*Override_Scope) ProtoMessage() {}
 
 func (x *Override_Scope) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_store_v1_rows_proto_msgTypes[10]
+	mi := &file_hdsd_store_v1_rows_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -872,7 +1127,7 @@ type Trials_Proof struct {
 
 func (x *Trials_Proof) Reset() {
 	*x = Trials_Proof{}
-	mi := &file_hdsd_store_v1_rows_proto_msgTypes[11]
+	mi := &file_hdsd_store_v1_rows_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -884,7 +1139,7 @@ func (x *Trials_Proof) String() string {
 func (*Trials_Proof) ProtoMessage() {}
 
 func (x *Trials_Proof) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_store_v1_rows_proto_msgTypes[11]
+	mi := &file_hdsd_store_v1_rows_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -927,7 +1182,7 @@ type Trials_Loss struct {
 
 func (x *Trials_Loss) Reset() {
 	*x = Trials_Loss{}
-	mi := &file_hdsd_store_v1_rows_proto_msgTypes[12]
+	mi := &file_hdsd_store_v1_rows_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -939,7 +1194,7 @@ func (x *Trials_Loss) String() string {
 func (*Trials_Loss) ProtoMessage() {}
 
 func (x *Trials_Loss) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_store_v1_rows_proto_msgTypes[12]
+	mi := &file_hdsd_store_v1_rows_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1052,7 +1307,52 @@ const file_hdsd_store_v1_rows_proto_rawDesc = "" +
 	"\x02at\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x12\x1e\n" +
 	"\n" +
 	"suppressed\x18\x03 \x01(\bR\n" +
-	"suppressedB Z\x1ehdsd/gen/hdsd/store/v1;storev1b\x06proto3"
+	"suppressed\"\xe5\x02\n" +
+	"\x05Event\x12.\n" +
+	"\x04time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12,\n" +
+	"\x04kind\x18\x02 \x01(\x0e2\x18.hdsd.store.v1.EventKindR\x04kind\x12\x18\n" +
+	"\acluster\x18\x03 \x01(\tR\acluster\x12\x18\n" +
+	"\aaddress\x18\x04 \x01(\tR\aaddress\x12\x18\n" +
+	"\achecker\x18\x05 \x01(\tR\achecker\x12:\n" +
+	"\blocality\x18\x06 \x01(\v2\x1e.envoy.config.core.v3.LocalityR\blocality\x12\x16\n" +
+	"\x06author\x18\a \x01(\tR\x06author\x12\x1a\n" +
+	"\bidentity\x18\b \x01(\tR\bidentity\x12\x12\n" +
+	"\x04text\x18\t \x01(\tR\x04text\x12\x14\n" +
+	"\x05whole\x18\n" +
+	" \x01(\bR\x05whole\x12\x16\n" +
+	"\x06steady\x18\v \x01(\x06R\x06steady*\xd0\x04\n" +
+	"\tEventKind\x12\x1a\n" +
+	"\x16EVENT_KIND_UNSPECIFIED\x10\x00\x12\b\n" +
+	"\x04NOTE\x10\x01\x12\x17\n" +
+	"\x13COORDINATOR_STARTED\x10\x02\x12\x17\n" +
+	"\x13COORDINATOR_STOPPED\x10\x03\x12\x12\n" +
+	"\x0eCHECKER_JOINED\x10\x04\x12\x10\n" +
+	"\fCHECKER_LOST\x10\x05\x12\x13\n" +
+	"\x0fCHECKER_DOUBTED\x10\x06\x12\x14\n" +
+	"\x10CHECKER_BELIEVED\x10\a\x12\x11\n" +
+	"\rCHECKER_BLIND\x10\b\x12\x10\n" +
+	"\fCHECKER_SEES\x10\t\x12\x13\n" +
+	"\x0fCHECKER_TRUSTED\x10\n" +
+	"\x12\x16\n" +
+	"\x12CHECKER_DISTRUSTED\x10\v\x12\x19\n" +
+	"\x15CHECKER_TRUST_CLEARED\x10\f\x12\x10\n" +
+	"\fPATH_DOUBTED\x10\r\x12\x11\n" +
+	"\rPATH_BELIEVED\x10\x0e\x12\n" +
+	"\n" +
+	"\x06FROZEN\x10\x0f\x12\f\n" +
+	"\bUNFROZEN\x10\x10\x12\x10\n" +
+	"\fOVERRIDE_SET\x10\x11\x12\x14\n" +
+	"\x10OVERRIDE_CLEARED\x10\x12\x12\x14\n" +
+	"\x10OVERRIDE_EXPIRED\x10\x13\x12\x11\n" +
+	"\rCLUSTER_ADDED\x10\x14\x12\x13\n" +
+	"\x0fCLUSTER_REMOVED\x10\x15\x12\x13\n" +
+	"\x0fENDPOINTS_ADDED\x10\x16\x12\x15\n" +
+	"\x11ENDPOINTS_REMOVED\x10\x17\x12\x0f\n" +
+	"\vNO_CHECKERS\x10\x18\x12\x14\n" +
+	"\x10NO_CHECKERS_OVER\x10\x19\x12\x0f\n" +
+	"\vEVENTS_LOST\x10\x1a\x12\x0f\n" +
+	"\vQUARANTINED\x10\x1b\x12\x13\n" +
+	"\x0fQUARANTINE_OVER\x10\x1cB Z\x1ehdsd/gen/hdsd/store/v1;storev1b\x06proto3"
 
 var (
 	file_hdsd_store_v1_rows_proto_rawDescOnce sync.Once
@@ -1066,53 +1366,58 @@ func file_hdsd_store_v1_rows_proto_rawDescGZIP() []byte {
 	return file_hdsd_store_v1_rows_proto_rawDescData
 }
 
-var file_hdsd_store_v1_rows_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_hdsd_store_v1_rows_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
+var file_hdsd_store_v1_rows_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
+var file_hdsd_store_v1_rows_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
 var file_hdsd_store_v1_rows_proto_goTypes = []any{
-	(Trust_Level)(0),              // 0: hdsd.store.v1.Trust.Level
-	(*Freeze)(nil),                // 1: hdsd.store.v1.Freeze
-	(*HeldHealth)(nil),            // 2: hdsd.store.v1.HeldHealth
-	(*Override)(nil),              // 3: hdsd.store.v1.Override
-	(*Gap)(nil),                   // 4: hdsd.store.v1.Gap
-	(*VotedHealth)(nil),           // 5: hdsd.store.v1.VotedHealth
-	(*Trust)(nil),                 // 6: hdsd.store.v1.Trust
-	(*AuditEntry)(nil),            // 7: hdsd.store.v1.AuditEntry
-	(*Trials)(nil),                // 8: hdsd.store.v1.Trials
-	(*Established)(nil),           // 9: hdsd.store.v1.Established
-	(*Penalty)(nil),               // 10: hdsd.store.v1.Penalty
-	(*Override_Scope)(nil),        // 11: hdsd.store.v1.Override.Scope
-	(*Trials_Proof)(nil),          // 12: hdsd.store.v1.Trials.Proof
-	(*Trials_Loss)(nil),           // 13: hdsd.store.v1.Trials.Loss
-	(*timestamppb.Timestamp)(nil), // 14: google.protobuf.Timestamp
-	(v3.HealthStatus)(0),          // 15: envoy.config.core.v3.HealthStatus
-	(*v3.Locality)(nil),           // 16: envoy.config.core.v3.Locality
+	(EventKind)(0),                // 0: hdsd.store.v1.EventKind
+	(Trust_Level)(0),              // 1: hdsd.store.v1.Trust.Level
+	(*Freeze)(nil),                // 2: hdsd.store.v1.Freeze
+	(*HeldHealth)(nil),            // 3: hdsd.store.v1.HeldHealth
+	(*Override)(nil),              // 4: hdsd.store.v1.Override
+	(*Gap)(nil),                   // 5: hdsd.store.v1.Gap
+	(*VotedHealth)(nil),           // 6: hdsd.store.v1.VotedHealth
+	(*Trust)(nil),                 // 7: hdsd.store.v1.Trust
+	(*AuditEntry)(nil),            // 8: hdsd.store.v1.AuditEntry
+	(*Trials)(nil),                // 9: hdsd.store.v1.Trials
+	(*Established)(nil),           // 10: hdsd.store.v1.Established
+	(*Penalty)(nil),               // 11: hdsd.store.v1.Penalty
+	(*Event)(nil),                 // 12: hdsd.store.v1.Event
+	(*Override_Scope)(nil),        // 13: hdsd.store.v1.Override.Scope
+	(*Trials_Proof)(nil),          // 14: hdsd.store.v1.Trials.Proof
+	(*Trials_Loss)(nil),           // 15: hdsd.store.v1.Trials.Loss
+	(*timestamppb.Timestamp)(nil), // 16: google.protobuf.Timestamp
+	(v3.HealthStatus)(0),          // 17: envoy.config.core.v3.HealthStatus
+	(*v3.Locality)(nil),           // 18: envoy.config.core.v3.Locality
 }
 var file_hdsd_store_v1_rows_proto_depIdxs = []int32{
-	14, // 0: hdsd.store.v1.Freeze.since:type_name -> google.protobuf.Timestamp
-	15, // 1: hdsd.store.v1.HeldHealth.statuses:type_name -> envoy.config.core.v3.HealthStatus
-	11, // 2: hdsd.store.v1.Override.scope:type_name -> hdsd.store.v1.Override.Scope
-	15, // 3: hdsd.store.v1.Override.status:type_name -> envoy.config.core.v3.HealthStatus
-	14, // 4: hdsd.store.v1.Override.since:type_name -> google.protobuf.Timestamp
-	14, // 5: hdsd.store.v1.Override.until:type_name -> google.protobuf.Timestamp
-	14, // 6: hdsd.store.v1.Gap.start:type_name -> google.protobuf.Timestamp
-	14, // 7: hdsd.store.v1.Gap.end:type_name -> google.protobuf.Timestamp
-	15, // 8: hdsd.store.v1.VotedHealth.status:type_name -> envoy.config.core.v3.HealthStatus
-	14, // 9: hdsd.store.v1.VotedHealth.since:type_name -> google.protobuf.Timestamp
-	0,  // 10: hdsd.store.v1.Trust.level:type_name -> hdsd.store.v1.Trust.Level
-	14, // 11: hdsd.store.v1.Trust.since:type_name -> google.protobuf.Timestamp
-	14, // 12: hdsd.store.v1.AuditEntry.time:type_name -> google.protobuf.Timestamp
-	12, // 13: hdsd.store.v1.Trials.proven:type_name -> hdsd.store.v1.Trials.Proof
-	13, // 14: hdsd.store.v1.Trials.losses:type_name -> hdsd.store.v1.Trials.Loss
-	14, // 15: hdsd.store.v1.Established.seen:type_name -> google.protobuf.Timestamp
-	14, // 16: hdsd.store.v1.Established.stand_in:type_name -> google.protobuf.Timestamp
-	14, // 17: hdsd.store.v1.Penalty.at:type_name -> google.protobuf.Timestamp
-	16, // 18: hdsd.store.v1.Override.Scope.locality:type_name -> envoy.config.core.v3.Locality
-	14, // 19: hdsd.store.v1.Trials.Loss.time:type_name -> google.protobuf.Timestamp
-	20, // [20:20] is the sub-list for method output_type
-	20, // [20:20] is the sub-list for method input_type
-	20, // [20:20] is the sub-list for extension type_name
-	20, // [20:20] is the sub-list for extension extendee
-	0,  // [0:20] is the sub-list for field type_name
+	16, // 0: hdsd.store.v1.Freeze.since:type_name -> google.protobuf.Timestamp
+	17, // 1: hdsd.store.v1.HeldHealth.statuses:type_name -> envoy.config.core.v3.HealthStatus
+	13, // 2: hdsd.store.v1.Override.scope:type_name -> hdsd.store.v1.Override.Scope
+	17, // 3: hdsd.store.v1.Override.status:type_name -> envoy.config.core.v3.HealthStatus
+	16, // 4: hdsd.store.v1.Override.since:type_name -> google.protobuf.Timestamp
+	16, // 5: hdsd.store.v1.Override.until:type_name -> google.protobuf.Timestamp
+	16, // 6: hdsd.store.v1.Gap.start:type_name -> google.protobuf.Timestamp
+	16, // 7: hdsd.store.v1.Gap.end:type_name -> google.protobuf.Timestamp
+	17, // 8: hdsd.store.v1.VotedHealth.status:type_name -> envoy.config.core.v3.HealthStatus
+	16, // 9: hdsd.store.v1.VotedHealth.since:type_name -> google.protobuf.Timestamp
+	1,  // 10: hdsd.store.v1.Trust.level:type_name -> hdsd.store.v1.Trust.Level
+	16, // 11: hdsd.store.v1.Trust.since:type_name -> google.protobuf.Timestamp
+	16, // 12: hdsd.store.v1.AuditEntry.time:type_name -> google.protobuf.Timestamp
+	14, // 13: hdsd.store.v1.Trials.proven:type_name -> hdsd.store.v1.Trials.Proof
+	15, // 14: hdsd.store.v1.Trials.losses:type_name -> hdsd.store.v1.Trials.Loss
+	16, // 15: hdsd.store.v1.Established.seen:type_name -> google.protobuf.Timestamp
+	16, // 16: hdsd.store.v1.Established.stand_in:type_name -> google.protobuf.Timestamp
+	16, // 17: hdsd.store.v1.Penalty.at:type_name -> google.protobuf.Timestamp
+	16, // 18: hdsd.store.v1.Event.time:type_name -> google.protobuf.Timestamp
+	0,  // 19: hdsd.store.v1.Event.kind:type_name -> hdsd.store.v1.EventKind
+	18, // 20: hdsd.store.v1.Event.locality:type_name -> envoy.config.core.v3.Locality
+	18, // 21: hdsd.store.v1.Override.Scope.locality:type_name -> envoy.config.core.v3.Locality
+	16, // 22: hdsd.store.v1.Trials.Loss.time:type_name -> google.protobuf.Timestamp
+	23, // [23:23] is the sub-list for method output_type
+	23, // [23:23] is the sub-list for method input_type
+	23, // [23:23] is the sub-list for extension type_name
+	23, // [23:23] is the sub-list for extension extendee
+	0,  // [0:23] is the sub-list for field type_name
 }
 
 func init() { file_hdsd_store_v1_rows_proto_init() }
@@ -1125,8 +1430,8 @@ func file_hdsd_store_v1_rows_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hdsd_store_v1_rows_proto_rawDesc), len(file_hdsd_store_v1_rows_proto_rawDesc)),
-			NumEnums:      1,
-			NumMessages:   13,
+			NumEnums:      2,
+			NumMessages:   14,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1,0 +1,150 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"hdsd/access"
+	hdsdv1 "hdsd/gen/hdsd/v1"
+	"hdsd/health"
+	"hdsd/internal/envoyaddr"
+)
+
+// AnnotationsPath is the REST path for notes.
+const AnnotationsPath = "/v1/annotations"
+
+// EventKind is what an event is about. Its numbers are those of the stored kinds.
+type EventKind = hdsdv1.Event_Kind
+
+// Happening is an event: something that was recorded beside changes of health.
+type Happening struct {
+	Time             time.Time
+	Kind             EventKind
+	Cluster, Address string // empty where it is not about one
+	Checker          string
+	Locality         health.Locality
+	Author           string // who did it, by their own word
+	Identity         string // the same, as far as it was verified
+	Text             string
+}
+
+// HappeningQuery narrows a list of events; zero fields do not.
+type HappeningQuery struct {
+	Cluster, Address, Checker string
+	Kind                      string // what the names of kinds begin with
+	Locality                  health.Locality
+	Start, End                time.Time // Start is included, End is not
+	NewestFirst               bool
+	After                     uint64 // the place where the page before ended
+	Limit                     int
+}
+
+// ListEvents returns what was recorded beside changes of health.
+func (s *Service) ListEvents(ctx context.Context, r *hdsdv1.ListEventsRequest) (*hdsdv1.ListEventsResponse, error) {
+	limit, err := pageSize(r.GetPageSize())
+	if err != nil {
+		return nil, err
+	}
+	query := HappeningQuery{
+		Cluster: r.GetCluster(), Address: r.GetAddress(), Checker: r.GetChecker(), Kind: r.GetKind(),
+		NewestFirst: r.GetNewestFirst(), Limit: limit,
+	}
+	if query.Start, query.End, err = period(r); err != nil {
+		return nil, err
+	}
+	if err := checkKind(query.Kind); err != nil {
+		return nil, err
+	}
+	filter, err := filterOf(localityOnly{r})
+	if err != nil {
+		return nil, err
+	}
+	query.Locality = filter.Locality
+	question := fmt.Sprintf("events %q %q %q %q %q %v %v %t", query.Locality, query.Cluster, query.Address, query.Checker, query.Kind, query.Start, query.End, query.NewestFirst)
+	if r.GetPageToken() != "" {
+		if err := decodeToken(question, r.GetPageToken(), &query.After); err != nil {
+			return nil, grpcError(err)
+		}
+	}
+	found, next, err := s.backend.Happenings(ctx, query)
+	if err != nil {
+		return nil, grpcError(err)
+	}
+	answer := &hdsdv1.ListEventsResponse{Events: each(found, happeningMessage)}
+	if next > 0 {
+		answer.NextPageToken, err = encodeToken(question, next)
+	}
+	return answer, grpcError(err)
+}
+
+// localityOnly is a question that has no filter but a locality.
+type localityOnly struct{ *hdsdv1.ListEventsRequest }
+
+// GetUnhealthy is part of what filterOf reads.
+func (localityOnly) GetUnhealthy() bool { return false }
+
+// checkKind refuses what no kind begins with.
+func checkKind(wanted string) error {
+	var names []string
+	for kind := range hdsdv1.Event_Kind_name {
+		if kind > 0 {
+			names = append(names, hdsdv1.Event_Kind(kind).String())
+		}
+	}
+	if slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(name, wanted) }) {
+		return nil
+	}
+	slices.Sort(names)
+	return status.Errorf(codes.InvalidArgument, "kind: %q is not one of %s, nor what several begin with", wanted, strings.Join(names, ", "))
+}
+
+func happeningMessage(h Happening) *hdsdv1.Event {
+	m := &hdsdv1.Event{
+		Time: timeMessage(h.Time), Kind: h.Kind, Cluster: h.Cluster, Address: h.Address, Checker: h.Checker,
+		Author: h.Author, Identity: h.Identity, Text: h.Text,
+	}
+	if h.Locality != (health.Locality{}) {
+		m.Locality = envoyaddr.LocalityMessage(h.Locality)
+	}
+	return m
+}
+
+// Annotate puts a note among the events.
+func (c *Control) Annotate(ctx context.Context, r *hdsdv1.AnnotateRequest) (*hdsdv1.AnnotateResponse, error) {
+	note := Happening{Kind: hdsdv1.Event_NOTE, Cluster: r.GetCluster()}
+	if err := mayChange(access.FromContext(ctx).Clusters(), &health.Endpoint{Cluster: note.Cluster}); err != nil {
+		return nil, err
+	}
+	var err error
+	if note.Text, err = oneLine("text", r.GetText(), maxReason); err != nil {
+		return nil, err
+	}
+	if note.Text == "" {
+		return nil, status.Error(codes.InvalidArgument, "text: is required: say what to note")
+	}
+	if note.Author, err = authorOf(ctx, r.GetAuthor()); err != nil {
+		return nil, err
+	}
+	if note.Time, err = moment("time", r.GetTime()); err != nil {
+		return nil, err
+	}
+	now := time.Now()
+	if note.Time.After(now.Add(clockSkew)) {
+		return nil, status.Errorf(codes.InvalidArgument, "time: %s is in the future, it is %s here: leave it out for now", written(note.Time), written(now))
+	}
+	if note.Time.IsZero() {
+		note.Time = now.UTC()
+	}
+	noted, err := c.controller.Annotate(ctx, note)
+	notDurable, err := durability(err)
+	if err != nil {
+		return nil, err
+	}
+	return &hdsdv1.AnnotateResponse{Event: happeningMessage(noted), NotDurable: notDurable}, nil
+}

@@ -1,0 +1,149 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	hdsdv1 "hdsd/gen/hdsd/v1"
+)
+
+var happeningHeader = []string{"time", "kind", "cluster", "address", "locality", "checker", "author", "text"}
+
+// What --kind takes beside kinds of events.
+const (
+	kindHealth = "HEALTH" // changes of health
+	kindAll    = "ALL"    // these and all events
+)
+
+// kindWords are what shells offer for --kind.
+func kindWords() []string {
+	words := []string{"all", "health", "checker", "path", "override", "cluster", "endpoints", "coordinator", "quarantine"}
+	for number := range int32(len(hdsdv1.Event_Kind_name)) {
+		if number > 0 {
+			words = append(words, strings.ToLower(hdsdv1.Event_Kind(number).String()))
+		}
+	}
+	return words
+}
+
+// showEvents shows events, and with kind ALL changes of health among them.
+func (c *client) showEvents(command *cobra.Command, asked *hdsdv1.ListTransitionsRequest, kind string) error {
+	if c.filter.unhealthy && kind != kindAll {
+		c.filter.noUnhealthy = "events have no health: leave it out, or see those of --kind health"
+	}
+	p, err := c.printer(command, happeningHeader)
+	if err != nil {
+		return err
+	}
+	events := &hdsdv1.ListEventsRequest{
+		Cluster: asked.GetCluster(), Address: asked.GetAddress(), Checker: asked.GetChecker(), Kind: kind, Locality: asked.GetLocality(),
+		StartTime: asked.GetStartTime(), EndTime: asked.GetEndTime(), NewestFirst: asked.GetNewestFirst(),
+	}
+	return c.ask(command, func(ctx context.Context, query hdsdv1.QueryClient) error {
+		happened := &pageReader{list: func(token string) (rows []dated, next string, err error) {
+			events.PageToken, events.PageSize = token, c.pageSize()
+			answer, err := query.ListEvents(ctx, events)
+			for _, e := range answer.GetEvents() {
+				rows = append(rows, dated{e.GetTime(), e, happeningCells(e)})
+			}
+			return rows, answer.GetNextPageToken(), err
+		}}
+		if kind != kindAll {
+			return c.printMerged(p, asked.GetNewestFirst(), happened)
+		}
+		events.Kind = ""
+		return c.printMerged(p, asked.GetNewestFirst(), happened, &pageReader{list: func(token string) (rows []dated, next string, err error) {
+			asked.PageToken, asked.PageSize = token, c.pageSize()
+			answer, err := query.ListTransitions(ctx, asked)
+			for _, t := range withGaps(answer, asked.GetNewestFirst()) {
+				rows = append(rows, dated{t.GetTime(), t, changeCells(t)})
+			}
+			return rows, answer.GetNextPageToken(), err
+		}})
+	})
+}
+
+func happeningCells(e *hdsdv1.Event) []string {
+	return []string{
+		timeCell(e.GetTime()), e.GetKind().String(), e.GetCluster(), e.GetAddress(), localityCell(e.GetLocality()), e.GetChecker(), e.GetAuthor(), e.GetText(),
+	}
+}
+
+// changeCells are those of a change of health, or a gap, among events.
+func changeCells(t *hdsdv1.Transition) []string {
+	text := t.GetReason()
+	if t.GetCluster() != "" {
+		text = t.GetFrom().String() + " to " + t.GetTo().String() + ": " + text
+	}
+	return []string{timeCell(t.GetTime()), kindHealth, t.GetCluster(), t.GetAddress(), localityCell(t.GetLocality()), "", "", text}
+}
+
+// pageSize is how many rows to ask for at once.
+func (c *client) pageSize() int32 {
+	if c.limit > 0 && c.limit < pageSize {
+		return int32(c.limit)
+	}
+	return pageSize
+}
+
+// dated is a row with its time.
+type dated struct {
+	time    *timestamppb.Timestamp
+	message proto.Message
+	cells   []string
+}
+
+// pageReader has those of a list, which it asks for when they are needed.
+type pageReader struct {
+	list  func(token string) (rows []dated, next string, err error)
+	rows  []dated
+	token string
+	asked bool
+}
+
+// first returns the next row, or nil at the end.
+func (p *pageReader) first() (*dated, error) {
+	for len(p.rows) == 0 {
+		if p.asked && p.token == "" {
+			return nil, nil
+		}
+		var err error
+		if p.rows, p.token, err = p.list(p.token); err != nil {
+			return nil, err
+		}
+		p.asked = true
+	}
+	return &p.rows[0], nil
+}
+
+// printMerged shows several lists in the order of time, up to their ends or up to the limit.
+func (c *client) printMerged(p printer, newestFirst bool, lists ...*pageReader) error {
+	for shown := 0; c.limit == 0 || shown < c.limit; shown++ {
+		var from *pageReader
+		for _, list := range lists {
+			row, err := list.first()
+			if err != nil {
+				if shown == 0 {
+					return err
+				}
+				return cmp.Or(p.close(), err) // show the rows so far
+			}
+			if row != nil && (from == nil || row.time.AsTime().Before(from.rows[0].time.AsTime()) != newestFirst && !row.time.AsTime().Equal(from.rows[0].time.AsTime())) {
+				from = list
+			}
+		}
+		if from == nil {
+			break
+		}
+		if err := p.row(from.rows[0].message, from.rows[0].cells); err != nil {
+			return err
+		}
+		from.rows = from.rows[1:]
+	}
+	return p.close()
+}

@@ -1,0 +1,272 @@
+package coordinator
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"hdsd/aggregate"
+	"hdsd/coordinator/catalog"
+	"hdsd/coordinator/decision"
+	"hdsd/coordinator/fleet"
+	"hdsd/coordinator/ruling"
+	storev1 "hdsd/gen/hdsd/store/v1"
+	"hdsd/hds/specifier"
+	"hdsd/health"
+	"hdsd/store"
+)
+
+const (
+	// chronicled is how many clusters, and how many exclusions, one change of the sources
+	// adds to the history one by one.
+	chronicled = 100
+
+	// namedEndpoints is how many endpoints an event names.
+	namedEndpoints = 5
+)
+
+// chronicler keeps events beside changes of health.
+type chronicler interface {
+	AppendEvents([]store.Event)
+	KnownCluster(name string) bool
+}
+
+// chronicle adds to the history what happens beside changes of health. It never waits.
+type chronicle struct{ history chronicler }
+
+func (c chronicle) add(e store.Event) { c.history.AppendEvents([]store.Event{e}) }
+
+// joined takes note of a checker that connects.
+func (c chronicle) joined(now time.Time, k *health.Checker) {
+	c.add(store.Event{Time: now, Kind: storev1.EventKind_CHECKER_JOINED, Checker: k.ID, Locality: k.Locality, Text: "connected, " + k.Version})
+}
+
+// follow takes note of what the fleet says.
+func (c chronicle) follow(now time.Time, all []fleet.Event) {
+	for i := range all {
+		switch e := &all[i]; e.Kind {
+		case fleet.Lost:
+			c.add(store.Event{Time: now, Kind: storev1.EventKind_CHECKER_LOST, Checker: e.Checkers[0], Text: "disconnected; its seats are kept for the grace period"})
+		case fleet.NewcomerLost:
+			c.add(store.Event{Time: now, Kind: storev1.EventKind_CHECKER_LOST, Checker: e.Checkers[0], Text: "disconnected; it was on probation and had no seats"})
+		case fleet.NoCheckers:
+			c.add(store.Event{Time: now, Kind: storev1.EventKind_NO_CHECKERS, Text: "no checker is connected: nothing is checked, and health stays what it was last"})
+		case fleet.NoCheckersOver:
+			c.add(store.Event{Time: now, Kind: storev1.EventKind_NO_CHECKERS_OVER, Text: "a checker is connected again, after " + e.Lasted.Round(time.Millisecond).String()})
+		}
+	}
+}
+
+// judged takes note of who is believed.
+func (c chronicle) judged(now time.Time, e *aggregate.Effects) {
+	for i := range e.Doubts {
+		d := &e.Doubts[i]
+		event := store.Event{Time: now, Checker: d.Checker, Text: d.Reason}
+		switch {
+		case d.Checker != "" && d.Doubted:
+			event.Kind = storev1.EventKind_CHECKER_DOUBTED
+		case d.Checker != "":
+			event.Kind, event.Text = storev1.EventKind_CHECKER_BELIEVED, "no longer doubted"
+		case d.Doubted:
+			event.Kind, event.Text = storev1.EventKind_PATH_DOUBTED, fmt.Sprintf("from %s to %s: %s", d.From, d.To, d.Reason)
+		default:
+			event.Kind, event.Text = storev1.EventKind_PATH_BELIEVED, fmt.Sprintf("from %s to %s: no longer doubted", d.From, d.To)
+		}
+		c.add(event)
+	}
+	for i := range e.Blindness {
+		b := &e.Blindness[i]
+		event := store.Event{Time: now, Kind: storev1.EventKind_CHECKER_SEES, Checker: b.Checker, Text: b.Reason}
+		if b.Blind {
+			event.Kind = storev1.EventKind_CHECKER_BLIND
+		}
+		c.add(event)
+	}
+}
+
+// decided takes note of what operators decided.
+func (c chronicle) decided(now time.Time, next *decision.Decision) {
+	if f := next.Freeze; f != nil && f.After != nil {
+		c.add(store.Event{Time: now, Kind: storev1.EventKind_FROZEN, Author: f.By, Text: f.After.Reason})
+	} else if f != nil {
+		c.add(store.Event{Time: now, Kind: storev1.EventKind_UNFROZEN, Author: f.By, Text: "was frozen: " + f.Before.Reason})
+	}
+	for i := range next.Overrides {
+		c.override(now, &next.Overrides[i])
+	}
+	t := next.Trust
+	if t == nil {
+		return
+	}
+	event := store.Event{Time: now, Kind: storev1.EventKind_CHECKER_DISTRUSTED, Checker: t.Checker, Author: t.By}
+	switch {
+	case t.After == nil:
+		event.Kind = storev1.EventKind_CHECKER_TRUST_CLEARED
+	case t.After.Level == store.Trusted:
+		event.Kind, event.Text = storev1.EventKind_CHECKER_TRUSTED, t.After.Reason
+	default:
+		event.Text = t.After.Reason
+	}
+	c.add(event)
+}
+
+func (c chronicle) override(now time.Time, o *decision.OverrideChange) {
+	scope := &o.Override.Scope
+	event := store.Event{
+		Time: now, Kind: storev1.EventKind_OVERRIDE_SET, Cluster: scope.Cluster, Address: scope.Address, Locality: scope.Locality, Author: o.By,
+		Text: overrideKinds[o.Override.Status] + ": " + o.Override.Reason,
+	}
+	switch o.Kind {
+	case decision.Cleared:
+		event.Kind = storev1.EventKind_OVERRIDE_CLEARED
+	case decision.Expired:
+		event.Kind = storev1.EventKind_OVERRIDE_EXPIRED
+	}
+	c.add(event)
+}
+
+// clusterChanges are changed clusters as they were. It is taken before they change.
+type clusterChanges struct {
+	before     map[string]*catalog.Cluster // nil: was not there
+	unknown    map[string]bool             // never known before
+	conclusive bool                        // what was not there is new
+}
+
+// before remembers clusters that are about to change.
+func (c chronicle) before(t *ruling.Table, removed []string, changed []*catalog.Cluster) clusterChanges {
+	was := clusterChanges{map[string]*catalog.Cluster{}, map[string]bool{}, t.IsConclusive()}
+	for _, name := range removed {
+		was.before[name] = t.Cluster(name)
+	}
+	for _, k := range changed {
+		name := k.Source.Name
+		if was.before[name] = t.Cluster(name); was.before[name] == nil {
+			was.unknown[name] = !c.history.KnownCluster(name)
+		}
+	}
+	return was
+}
+
+// changed takes note of what sources changed. While hdsd starts, only clusters that were
+// never known are new.
+func (c chronicle) changed(now time.Time, was clusterChanges, removed []string, changed []*catalog.Cluster) {
+	var all []store.Event
+	for _, name := range removed {
+		if old := was.before[name]; old != nil {
+			all = append(all, store.Event{
+				Time: now, Kind: storev1.EventKind_CLUSTER_REMOVED, Cluster: name,
+				Text: fmt.Sprintf("no longer in source %s; it had %s", old.Source.Source, endpointsText(len(old.Endpoints), nil)),
+			})
+		}
+	}
+	for _, k := range changed {
+		old := was.before[k.Source.Name]
+		switch {
+		case old != nil:
+			all = append(all, endpointEvents(now, old, k)...)
+		case was.conclusive || was.unknown[k.Source.Name]:
+			all = append(all, store.Event{
+				Time: now, Kind: storev1.EventKind_CLUSTER_ADDED, Cluster: k.Source.Name,
+				Text: fmt.Sprintf("from source %s, with %s", k.Source.Source, endpointsText(len(k.Endpoints), nil)),
+			})
+		}
+		if was.conclusive {
+			all = append(all, quarantineEvents(now, old, k)...)
+		}
+	}
+	if over := len(all) - chronicled; over > 0 {
+		all[chronicled] = store.Event{Time: now, Kind: all[chronicled].Kind, Whole: true, Text: fmt.Sprintf("%d more such changes at the same time", over)}
+		all = all[:chronicled+1]
+	}
+	c.history.AppendEvents(all)
+}
+
+// endpointEvents says which endpoints a cluster got and lost. Both lists are in the order of
+// their keys.
+func endpointEvents(now time.Time, old, k *catalog.Cluster) (all []store.Event) {
+	var added, removed []*health.Endpoint
+	a, b := old.Endpoints, k.Endpoints
+	for len(a)+len(b) > 0 {
+		order := 0
+		switch {
+		case len(a) == 0:
+			order = 1
+		case len(b) == 0:
+			order = -1
+		case a[0].Hash != b[0].Hash:
+			order = a[0].Key.Compare(*b[0].Key)
+		}
+		if order < 0 {
+			removed = append(removed, a[0].Key)
+		} else if order > 0 {
+			added = append(added, b[0].Key)
+		}
+		if order <= 0 {
+			a = a[1:]
+		}
+		if order >= 0 {
+			b = b[1:]
+		}
+	}
+	for kind, of := range map[store.EventKind][]*health.Endpoint{storev1.EventKind_ENDPOINTS_ADDED: added, storev1.EventKind_ENDPOINTS_REMOVED: removed} {
+		if len(of) == 0 {
+			continue
+		}
+		e := store.Event{Time: now, Kind: kind, Cluster: k.Source.Name, Text: "by source " + k.Source.Source + ": " + endpointsText(len(of), of)}
+		if len(of) == 1 {
+			e.Address, e.Locality = of[0].Address, of[0].Locality
+		}
+		all = append(all, e)
+	}
+	return all
+}
+
+// endpointsText counts endpoints, and names the first of them.
+func endpointsText(count int, of []*health.Endpoint) string {
+	text := fmt.Sprintf("%d endpoints", count)
+	if count == 1 {
+		text = "1 endpoint"
+	}
+	if len(of) == 0 {
+		return text
+	}
+	names := make([]string, min(len(of), namedEndpoints))
+	for i := range names {
+		names[i] = of[i].Address
+	}
+	if text += ": " + strings.Join(names, ", "); len(of) > namedEndpoints {
+		text += ", …"
+	}
+	return text
+}
+
+// quarantineEvents says what of a cluster is no longer checked, and what is again.
+func quarantineEvents(now time.Time, old, k *catalog.Cluster) (all []store.Event) {
+	var before []specifier.Exclusion
+	if old != nil {
+		before = old.Exclusions()
+	}
+	after := k.Exclusions()
+	if len(before)+len(after) == 0 {
+		return nil
+	}
+	reasons := func(of []specifier.Exclusion) map[string]string {
+		byAddress := map[string]string{}
+		for _, e := range of {
+			byAddress[e.Address] = e.Reason
+		}
+		return byAddress
+	}
+	was, is := reasons(before), reasons(after)
+	for _, e := range after {
+		if _, ok := was[e.Address]; !ok {
+			all = append(all, store.Event{Time: now, Kind: storev1.EventKind_QUARANTINED, Cluster: k.Source.Name, Address: e.Address, Text: e.Reason})
+		}
+	}
+	for _, e := range before {
+		if _, ok := is[e.Address]; !ok {
+			all = append(all, store.Event{Time: now, Kind: storev1.EventKind_QUARANTINE_OVER, Cluster: k.Source.Name, Address: e.Address, Text: "was: " + e.Reason})
+		}
+	}
+	return all
+}
