@@ -11,11 +11,15 @@ import (
 // less. So whoever takes longer waits for its client, which must not hold up others.
 const longestTurn = 500 * time.Microsecond
 
+// turnsEach is how many watchers are sent something at the same time for each processor. Some
+// of them wait for their client, so that one alone would leave the processor idle.
+const turnsEach = 2
+
 // turns bound how many watchers are sent something at the same time. However many there
-// are, the core and the streams find a processor free at once.
+// are, the core and the streams wait for a processor no longer than a few of them take.
 type turns chan struct{}
 
-func newTurns() turns { return make(turns, max(1, runtime.GOMAXPROCS(0)/2)) }
+func newTurns() turns { return make(turns, turnsEach*runtime.GOMAXPROCS(0)) }
 
 // take waits for a turn, in the order of coming. The caller has to end it.
 func (t turns) take(ctx context.Context) (end func(), err error) {
