@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"google.golang.org/grpc"
@@ -23,6 +24,9 @@ func (c *client) advise(ctx context.Context, query hdsdv1.QueryClient, err error
 	answer, ok := status.FromError(err)
 	if err == nil || !ok || ctx.Err() != nil {
 		return err
+	}
+	if strings.HasPrefix(answer.Message(), "unexpected HTTP status code") { // a text of grpc-go, of an answer without gRPC
+		return fmt.Errorf("%s %s", c.server, speaksHTTP)
 	}
 	switch answer.Code() {
 	case codes.Unavailable:

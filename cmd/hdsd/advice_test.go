@@ -87,6 +87,12 @@ func TestAdviceByWhatAnswers(t *testing.T) {
 	plain := serveFake(t, newFake())
 	web := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(web.Close)
+	webTLS := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "POST needs JSON", http.StatusUnsupportedMediaType)
+	}))
+	webTLS.EnableHTTP2, webTLS.TLS = true, &tls.Config{Certificates: []tls.Certificate{pair}}
+	webTLS.StartTLS()
+	t.Cleanup(webTLS.Close)
 	named := []string{"--tls-ca", ca, "--tls-server-name", "hdsd.test"}
 	for _, c := range []struct {
 		what, server string
@@ -102,6 +108,7 @@ func TestAdviceByWhatAnswers(t *testing.T) {
 		{"TLS to plaintext", plain, named, "speaks no TLS: leave out --tls-ca"},
 		{"HTTP", web.Listener.Addr().String(), nil, "it may be hdsd's HTTP address"},
 		{"HTTP, by TLS", web.Listener.Addr().String(), named, "it may be hdsd's HTTP address"},
+		{"HTTPS", webTLS.Listener.Addr().String(), named, "it may be hdsd's HTTP address"},
 		{"another authority", secure, []string{"--tls-ca", stranger, "--tls-server-name", "hdsd.test"}, "did not sign"},
 		{"another name", secure, []string{"--tls-ca", ca}, "--tls-server-name"},
 		{"no certificate", mutual, named, "give --tls-cert and --tls-key"},

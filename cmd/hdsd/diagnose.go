@@ -15,6 +15,8 @@ import (
 // unexplained is an error without advice of diagnose.
 type unexplained struct{ error }
 
+const speaksHTTP = "speaks HTTP: it may be hdsd's HTTP address, and the gRPC address (port 18000 by default) is needed"
+
 // diagnose finds out why nobody answers at an address with a TLS configuration (nil: in
 // plaintext), and says what to do. Without a better explanation it shows the error of
 // gRPC.
@@ -65,7 +67,7 @@ func tryTLS(connection net.Conn, server string, config *tls.Config) (advice stri
 	alert := errors.As(err, &peer) && peer.Op == "remote error" // an alert of TLS
 	switch {
 	case errors.As(err, &record) && strings.HasPrefix(string(record.RecordHeader[:]), "HTTP"):
-		return "speaks HTTP: it may be hdsd's HTTP address, and the gRPC address (port 18000 by default) is needed"
+		return speaksHTTP
 	case errors.As(err, &record) && config != nil:
 		return "speaks no TLS: leave out --tls-ca and its like"
 	case errors.As(err, &authority):
