@@ -20,6 +20,9 @@ func (c *checks) access(cfg *Config) {
 	if len(from.GetGrants()) == 0 {
 		c.warn("access.grants", "is empty: nobody may do anything; grant roles to somebody, or leave access out")
 	}
+	if from.GetMode() == configv1.Access_WARN {
+		c.warn("access.mode", "is WARN: nothing is denied; set ENFORCE once no event access_denied names a caller that needs more")
+	}
 	certificates, tokens := false, false
 	for _, each := range from.GetGrants() {
 		certificates = certificates || each.GetSan() != ""
