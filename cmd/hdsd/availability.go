@@ -15,6 +15,9 @@ var availabilityHeader = []string{
 	"degraded_seconds", "draining_seconds", "transitions", "checker", "budget_left",
 }
 
+// availabilityColumns are those that fit on a line.
+var availabilityColumns = []string{"cluster", "address", "locality", "checker", "healthy_ratio", "unhealthy_seconds", "budget_left", "transitions"}
+
 func newAvailability() *cobra.Command {
 	var c client
 	var since, until, by, slo string
@@ -41,7 +44,7 @@ the recorded changes have them.`,
 			if request.StartTime, request.EndTime, err = parsePeriod(since, until, now()); err != nil {
 				return err
 			}
-			p, err := c.printer(command, availabilityHeader)
+			p, err := c.printer(command, availabilityHeader, availabilityColumns...)
 			if err != nil {
 				return err
 			}

@@ -13,6 +13,9 @@ import (
 
 var checkersHeader = []string{"id", "locality", "version", "connected", "abilities", "endpoints", "specifier", "last_report", "trusted", "distrust_reason", "share", "checks_per_second", "plan_digest", "operator", "blind_reason", "probation"}
 
+// checkerColumns are those that fit on a line.
+var checkerColumns = []string{"id", "locality", "version", "connected", "trusted", "endpoints", "specifier", "last_report"}
+
 func newCheckers() *cobra.Command {
 	var c client
 	command := &cobra.Command{
@@ -20,7 +23,7 @@ func newCheckers() *cobra.Command {
 		Short: "Show the checkers, how much each has to check, and whether it does",
 		Args:  noArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			p, err := c.printer(command, checkersHeader)
+			p, err := c.printer(command, checkersHeader, checkerColumns...)
 			if err != nil {
 				return err
 			}

@@ -49,6 +49,10 @@ type client struct {
 	limit  int
 	filter filter
 
+	noPager bool
+	live    bool       // what is shown goes on: it is not paged
+	total   func() int // how many rows a list would have without filters; nil or below 0: not known
+
 	cluster, address string // the arguments; empty means all
 	shown            atomic.Int64
 	told             bool // the user was told that there is no such endpoint
@@ -126,13 +130,14 @@ func completeWords(command *cobra.Command, flag string, values ...string) {
 
 func (c *client) addFlags(command *cobra.Command) {
 	addServerFlag(command, &c.server)
-	command.Flags().StringVarP(&c.output, "output", "o", "table", "table, json (an object a line) or csv")
+	command.Flags().StringVarP(&c.output, "output", "o", "table", "table, wide (a table with all columns), json (an object a line) or csv")
 	command.Flags().IntVar(&c.limit, "limit", 0, "show at most this many (0: all)")
 	command.Flags().StringVar(&c.color, "color", "auto", "`when` tables have colour: auto (on a terminal, unless NO_COLOR is set), always or never")
+	command.Flags().BoolVar(&c.noPager, "no-pager", false, "do not show what is longer than the terminal in the program that PAGER names")
 	c.filter.addTo(command)
 	c.tls.addTo(command)
 	c.tls.fromEnvironment(command)
-	completeWords(command, "output", "table", "json", "csv")
+	completeWords(command, "output", "table", "wide", "json", "csv")
 	completeWords(command, "color", "auto", "always", "never")
 	completeWords(command, "limit")
 }
@@ -148,17 +153,37 @@ func (c *client) about(args []string) (cluster, address string) {
 	return c.cluster, c.address
 }
 
-// printer returns a printer that counts rows.
-func (c *client) printer(command *cobra.Command, header []string) (printer, error) {
+// printer returns a printer that counts rows. A table shows the narrow columns; all of them
+// with -o wide, or if none are named.
+func (c *client) printer(command *cobra.Command, header []string, narrow ...string) (printer, error) {
 	if c.limit < 0 {
 		return nil, usageError{fmt.Errorf("--limit %d: want a number of at least 1, or 0 for all", c.limit)}
 	}
 	if err := c.filter.check(); err != nil {
 		return nil, err
 	}
-	p, err := newPrinter(c.output, c.color, command.OutOrStdout(), header)
-	return counting{p, &c.shown}, err
+	out := command.OutOrStdout()
+	screen, err := table.ScreenOf(out, c.color)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	var pages *pager
+	if to := newPager(out); to != nil && c.isTable() && !c.noPager && !c.live {
+		pages, out = to, to
+	}
+	p, err := newPrinter(c.output, screen, out, header, narrow)
+	if err != nil {
+		return nil, err
+	}
+	p = counting{p, &c.shown}
+	if c.isTable() && !c.live && table.IsTerminal(command.OutOrStdout()) {
+		p = ending{printer: p, client: c, to: out, pages: pages}
+	}
+	return p, nil
 }
+
+// isTable reports whether the output is for people.
+func (c *client) isTable() bool { return c.output == "table" || c.output == "wide" }
 
 // connect returns a connection to the coordinator, which connects on first use.
 func (c *client) connect() (*grpc.ClientConn, error) {

@@ -15,6 +15,9 @@ var clientsHeader = []string{
 	"polls_by", "last_poll", "version_given", "version_held", "unasked",
 }
 
+// clientColumns are those that fit on a line.
+var clientColumns = []string{"id", "kind", "connected", "type", "resources", "synced", "stale", "error", "last_ack", "unasked"}
+
 func newClients() *cobra.Command {
 	var c client
 	c.filter.noLocality = "clients have no locality; 'hdsd checkers --locality' has checkers by theirs"
@@ -33,7 +36,7 @@ clusters that a data plane took without asking hdsd for their assignments: it ha
 neither health nor checks of them.`,
 		Args: noArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			p, err := c.printer(command, clientsHeader)
+			p, err := c.printer(command, clientsHeader, clientColumns...)
 			if err != nil {
 				return err
 			}

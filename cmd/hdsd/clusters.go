@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"strconv"
 	"strings"
@@ -11,7 +12,10 @@ import (
 	"hdsd/internal/table"
 )
 
-var clustersHeader = []string{"name", "source", "checked", "endpoints", "healthy", "unhealthy", "unknown", "mode", "overridden", "quarantined", "no_endpoints_reason"}
+var clustersHeader = []string{"name", "source", "checked", "endpoints", "healthy", "unhealthy", "unknown", "mode", "overridden", "quarantined", "no_endpoints_reason", "timeout", "degraded", "draining", "held_endpoints", "exclusions"}
+
+// clusterColumns are those that fit on a line. HEALTHY, UNHEALTHY, DRAINING and UNKNOWN add up.
+var clusterColumns = []string{"name", "source", "endpoints", "healthy", "unhealthy", "draining", "unknown", "held_endpoints", "mode", "overridden", "exclusions"}
 
 func newClusters() *cobra.Command {
 	var c client
@@ -20,15 +24,24 @@ func newClusters() *cobra.Command {
 		Short: "Show the clusters, how many endpoints are healthy, and what is not checked and why",
 		Args:  noArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			p, err := c.printer(command, clustersHeader)
+			p, err := c.printer(command, clustersHeader, clusterColumns...)
 			if err != nil {
 				return err
 			}
 			return c.ask(command, func(ctx context.Context, query hdsdv1.QueryClient) error {
-				return printAll(p, c.limit, func(token string, size int32) ([]*hdsdv1.Cluster, string, error) {
-					answer, err := query.ListClusters(ctx, &hdsdv1.ListClustersRequest{PageToken: token, PageSize: size, Unhealthy: c.filter.unhealthy, Locality: c.filter.locality})
-					return answer.GetClusters(), answer.GetNextPageToken(), err
-				}, clusterCells)
+				list := func(unhealthy bool) lister[*hdsdv1.Cluster] {
+					return func(token string, size int32) ([]*hdsdv1.Cluster, string, error) {
+						answer, err := query.ListClusters(ctx, &hdsdv1.ListClustersRequest{
+							PageToken: token, PageSize: size, Unhealthy: unhealthy || c.filter.unhealthy, Locality: c.filter.locality,
+						})
+						return answer.GetClusters(), answer.GetNextPageToken(), err
+					}
+				}
+				all := list(false)
+				if c.isTable() {
+					all = worstFirst(c.limit, list, (*hdsdv1.Cluster).GetName, worseCluster)
+				}
+				return printAll(p, c.limit, all, clusterCells)
 			})
 		},
 	}
@@ -40,8 +53,15 @@ func clusterCells(c *hdsdv1.Cluster) []string {
 	return []string{
 		c.GetName(), c.GetSource(), strconv.FormatBool(c.GetChecked()), number(c.GetEndpoints()),
 		number(c.GetHealthy()), number(c.GetUnhealthy()), number(c.GetUnknown()), c.GetMode().String(), number(c.GetOverridden()), quarantineCell(c.GetQuarantined()),
-		c.GetNoEndpointsReason(),
+		c.GetNoEndpointsReason(), number(c.GetTimeout()), number(c.GetDegraded()), number(c.GetDraining()), number(c.GetHeld()), strconv.Itoa(len(c.GetQuarantined())),
 	}
+}
+
+// worseCluster orders clusters by the share of endpoints that are down, then by how many are not
+// healthy.
+func worseCluster(a, b *hdsdv1.Cluster) int {
+	down := func(k *hdsdv1.Cluster) float64 { return float64(k.GetUnhealthy()) / float64(max(k.GetEndpoints(), 1)) }
+	return cmp.Or(cmp.Compare(down(b), down(a)), cmp.Compare(b.GetEndpoints()-b.GetHealthy(), a.GetEndpoints()-a.GetHealthy()), cmp.Compare(a.GetName(), b.GetName()))
 }
 
 func quarantineCell(quarantined []*hdsdv1.Quarantine) string {

@@ -11,7 +11,10 @@ import (
 	hdsdv1 "hdsd/gen/hdsd/v1"
 )
 
-var endpointsHeader = []string{"cluster", "address", "locality", "health", "held", "held_since", "since", "observations", "reason", "published", "published_reason", "voted"}
+var endpointsHeader = []string{"cluster", "address", "locality", "health", "held", "held_since", "since", "observations", "reason", "published", "published_reason", "voted", "votes"}
+
+// endpointColumns are those that fit on a line.
+var endpointColumns = []string{"cluster", "address", "locality", "health", "held", "since", "votes", "published", "voted"}
 
 func newEndpoints() *cobra.Command {
 	var c client
@@ -35,19 +38,30 @@ func newEndpoints() *cobra.Command {
 			if request.AsOf, err = parseTime("as-of", asOf, now()); err != nil {
 				return err
 			}
-			p, err := c.printer(command, endpointsHeader)
+			p, err := c.printer(command, endpointsHeader, endpointColumns...)
 			if err != nil {
 				return err
 			}
-			request.Unhealthy, request.Locality = c.filter.unhealthy, c.filter.locality
+			request.Locality = c.filter.locality
 			return c.ask(command, func(ctx context.Context, query hdsdv1.QueryClient) error {
+				c.total = func() int { return c.endpointsOf(ctx, query) }
+				list := func(unhealthy bool) lister[*hdsdv1.Endpoint] {
+					return func(token string, size int32) ([]*hdsdv1.Endpoint, string, error) {
+						request.PageToken, request.PageSize, request.Unhealthy = token, size, unhealthy || c.filter.unhealthy
+						answer, err := query.ListEndpoints(ctx, request)
+						return answer.GetEndpoints(), answer.GetNextPageToken(), err
+					}
+				}
+				all := list(false)
+				if c.isTable() && wanted == "" {
+					all = worstFirst(c.limit, list, endpointKey, worse)
+				}
 				return printAll(p, c.limit, func(token string, size int32) ([]*hdsdv1.Endpoint, string, error) {
-					request.PageToken, request.PageSize = token, size
-					answer, err := query.ListEndpoints(ctx, request)
-					if err == nil && len(answer.GetEndpoints()) == 0 {
+					items, next, err := all(token, size)
+					if err == nil && next == "" && len(items) == 0 {
 						err = c.absent(ctx, query)
 					}
-					return answer.GetEndpoints(), answer.GetNextPageToken(), err
+					return items, next, err
 				}, endpointCells)
 			})
 		},
@@ -79,6 +93,41 @@ func endpointCells(e *hdsdv1.Endpoint) []string {
 	}
 	return []string{
 		e.GetCluster(), e.GetAddress(), localityCell(e.GetLocality()), e.GetHealth().String(), heldCell(e), timeCell(e.GetHeldSince()),
-		timeCell(e.GetSince()), observationsCell(e.GetObservations()), e.GetReason(), published, e.GetPublishedReason(), voted,
+		timeCell(e.GetSince()), observationsCell(e.GetObservations()), e.GetReason(), published, e.GetPublishedReason(), voted, endpointVotes(e),
 	}
+}
+
+// endpointVotes counts the votes for the health that they decide.
+func endpointVotes(e *hdsdv1.Endpoint) string {
+	if e.Voted != nil {
+		return votesCell(e.GetVoted(), e.GetObservations())
+	}
+	return votesCell(e.GetHealth(), e.GetObservations())
+}
+
+// endpointKey tells endpoints apart.
+func endpointKey(e *hdsdv1.Endpoint) string {
+	return strings.Join([]string{e.GetCluster(), e.GetAddress(), localityCell(e.GetLocality())}, "\x00")
+}
+
+// endpointsOf counts the endpoints of the cluster that is asked for, or all; below 0 if that
+// cannot be known.
+func (c *client) endpointsOf(ctx context.Context, query hdsdv1.QueryClient) int {
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
+	if c.cluster != "" {
+		answer, err := query.ListClusters(ctx, &hdsdv1.ListClustersRequest{Cluster: c.cluster})
+		for _, k := range answer.GetClusters() {
+			if err == nil && k.GetName() == c.cluster {
+				return int(k.GetEndpoints())
+			}
+		}
+		return -1
+	}
+	now, err := query.GetStatus(ctx, &hdsdv1.GetStatusRequest{})
+	e := now.GetEndpoints()
+	if err != nil || e == nil {
+		return -1
+	}
+	return int(e.GetHealthy() + e.GetUnhealthy() + e.GetTimeout() + e.GetDegraded() + e.GetDraining() + e.GetUnknown())
 }

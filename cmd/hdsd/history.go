@@ -12,7 +12,10 @@ import (
 	"hdsd/internal/table"
 )
 
-var historyHeader = []string{"time", "cluster", "address", "locality", "from", "to", "observations", "reason"}
+var historyHeader = []string{"time", "cluster", "address", "locality", "from", "to", "observations", "reason", "votes"}
+
+// historyColumns are those that fit on a line.
+var historyColumns = []string{"time", "cluster", "address", "locality", "from", "to", "votes"}
 
 // latestChanges is how many changes a terminal is shown.
 const latestChanges = 50
@@ -44,7 +47,7 @@ and the changes of health.`,
 			if kind = strings.ToUpper(kind); kind != "" && kind != kindHealth {
 				return c.showEvents(command, request, kind)
 			}
-			p, err := c.printer(command, historyHeader)
+			p, err := c.printer(command, historyHeader, historyColumns...)
 			if err != nil {
 				return err
 			}
@@ -119,8 +122,12 @@ func withGaps(page *hdsdv1.ListTransitionsResponse, newestFirst bool) []*hdsdv1.
 }
 
 func transitionCells(t *hdsdv1.Transition) []string {
+	votes := "GAP" // the row of a gap
+	if t.GetCluster() != "" {
+		votes = votesCell(t.GetTo(), t.GetObservations())
+	}
 	return []string{
 		timeCell(t.GetTime()), t.GetCluster(), t.GetAddress(), localityCell(t.GetLocality()),
-		t.GetFrom().String(), t.GetTo().String(), observationsCell(t.GetObservations()), t.GetReason(),
+		t.GetFrom().String(), t.GetTo().String(), observationsCell(t.GetObservations()), t.GetReason(), votes,
 	}
 }

@@ -12,6 +12,9 @@ import (
 
 var incidentHeader = []string{"start", "end", "cause", "endpoints", "down", "clusters", "zones", "id", "summary"}
 
+// incidentColumns are those that fit on a line.
+var incidentColumns = []string{"start", "end", "cause", "endpoints", "down", "clusters", "id"}
+
 func newIncidents() *cobra.Command {
 	var c client
 	var since, until string
@@ -38,7 +41,7 @@ none of them is down. Those that began last come first.`,
 			if request.StartTime, request.EndTime, err = parsePeriod(since, until, now()); err != nil {
 				return err
 			}
-			p, err := c.printer(command, incidentHeader)
+			p, err := c.printer(command, incidentHeader, incidentColumns...)
 			if err != nil {
 				return err
 			}

@@ -12,22 +12,31 @@ var looks = map[string]table.Look{
 	"time":                {Text: table.Clock},
 	"since":               {Text: table.Ago},
 	"until":               {Text: table.Clock},
-	"last_report":         {Text: table.Ago},
-	"last_ack":            {Text: table.Ago},
-	"event":               {Reserve: "transition"},
+	"last_report":         {Text: table.Ago, Spare: 2},
+	"last_ack":            {Text: table.Ago, Spare: 2},
+	"event":               {Reserve: "transition", Spare: 1},
 	"health":              {Style: healthStyle, Reserve: longestHealth},
 	"held":                {Style: always(table.Yellow), Optional: true},
+	"held_endpoints":      {Title: "held", Text: unlessNone, Style: always(table.Yellow), Optional: true},
+	"exclusions":          {Title: "not checked", Text: unlessNone, Style: always(table.Yellow), Optional: true},
+	"draining":            {Text: unlessNone, Optional: true},
+	"locality":            {Spare: 3},
+	"source":              {Spare: 4},
+	"version":             {Spare: 4},
+	"votes":               {Spare: 2, Style: gapStyle},
+	"start":               {Text: table.Clock},
+	"end":                 {Text: table.Clock, Spare: 1},
 	"held_since":          {Text: table.Ago, Optional: true},
 	"from":                {Style: healthStyle, Reserve: longestHealth},
 	"to":                  {Style: healthStyle, Reserve: longestHealth},
 	"published":           {Style: healthStyle, Optional: true},
 	"published_reason":    {Optional: true},
-	"voted":               {Style: healthStyle, Optional: true},
+	"voted":               {Style: healthStyle, Optional: true, Spare: 1},
 	"mode":                {Text: unlessPublished, Style: always(table.Yellow), Optional: true},
 	"overridden":          {Text: unlessNone, Style: always(table.Yellow), Optional: true},
 	"quarantined":         {Style: always(table.Yellow), Optional: true},
 	"no_endpoints_reason": {Style: always(table.Yellow), Optional: true},
-	"connected":           {Style: badIfNot},
+	"connected":           {Style: badIfNot, Spare: 1},
 	"trusted":             {Style: badIfNot},
 	"distrust_reason":     {Optional: true},
 	"operator":            {Text: unlessDistrusted, Style: always(table.Yellow), Optional: true},
@@ -67,6 +76,13 @@ func healthStyle(health string) table.Style {
 	case "UNHEALTHY", "TIMEOUT":
 		return table.Red
 	case "DEGRADED", "DRAINING":
+		return table.Yellow
+	}
+	return table.Plain
+}
+
+func gapStyle(cell string) table.Style {
+	if cell == "GAP" {
 		return table.Yellow
 	}
 	return table.Plain

@@ -42,7 +42,7 @@ func exitStatus(err error, command *cobra.Command, to io.Writer) int {
 	var usage usageError
 	var told reported
 	switch {
-	case err == nil:
+	case err == nil, errors.Is(err, errQuit):
 		return exitDone
 	case errors.As(err, &told):
 		return exitFailed

@@ -22,7 +22,7 @@ var update = flag.Bool("update", false, "write the golden files anew")
 
 // No test leaves a goroutine behind.
 func TestMain(m *testing.M) {
-	for _, name := range []string{"HDSD_SERVER", "HDSD_TLS_CA", "HDSD_TLS_CERT", "HDSD_TLS_KEY", "HDSD_TOKEN"} {
+	for _, name := range []string{"HDSD_SERVER", "HDSD_TLS_CA", "HDSD_TLS_CERT", "HDSD_TLS_KEY", "HDSD_TOKEN", "COLUMNS", "PAGER", "LESS"} {
 		os.Unsetenv(name)
 	}
 	time.Local = time.UTC
@@ -88,7 +88,7 @@ func commandPaths(command *cobra.Command) [][]string {
 func TestWhatCommandsShow(t *testing.T) {
 	address := serveFake(t, newFake())
 	for _, name := range []string{"endpoints", "history", "incidents", "availability", "watch", "clusters", "checkers", "clients"} {
-		for _, format := range []string{"table", "json", "csv"} {
+		for _, format := range []string{"table", "wide", "json", "csv"} {
 			status, out, errors := hdsd(t, name, "--server", address, "-o", format)
 			if status != exitDone || errors != "" {
 				t.Errorf("%s -o %s: exit status %d, %s", name, format, status, errors)
@@ -109,7 +109,7 @@ func TestWrongUsage(t *testing.T) {
 		"endpoint":                                   "did you mean endpoints?",
 		"endpoints --nope":                           "unknown flag: --nope\nUsage: hdsd endpoints [CLUSTER [ADDRESS]] [flags] (see 'hdsd endpoints --help')",
 		"endpoints a b c":                            "at most 2",
-		"endpoints -o xml":                           "want table, json or csv",
+		"endpoints -o xml":                           "want table, wide, json or csv",
 		"endpoints --limit -1":                       "--limit -1",
 		"endpoints --limit many":                     "--limit",
 		"endpoints --health SICK":                    "UNKNOWN, HEALTHY",
@@ -121,7 +121,7 @@ func TestWrongUsage(t *testing.T) {
 		"availability --since 1h --until 2h":         "--since 1h is after --until 2h: exchange the two",
 		"endpoints --as-of then":                     "--as-of",
 		"watch a b c":                                "at most 2",
-		"watch -o xml":                               "want table, json or csv",
+		"watch -o xml":                               "want table, wide, json or csv",
 		"availability a b c":                         "at most 2",
 		"availability --since 1y":                    "--since",
 		"availability --until then":                  "--until",

@@ -1,9 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"encoding/csv"
+	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 
@@ -34,35 +38,104 @@ func (c counting) row(message proto.Message, cells []string) error {
 	return c.printer.row(message, cells)
 }
 
-// newPrinter returns the printer of a format: table, json or csv.
-func newPrinter(format, colour string, to io.Writer, header []string) (printer, error) {
-	on, err := table.ScreenOf(to, colour)
-	if err != nil {
-		return nil, usageError{err}
+// ending is a printer that ends with how many rows there are, and with its pager.
+type ending struct {
+	printer
+	client *client
+	to     io.Writer
+	pages  *pager
+}
+
+func (e ending) row(message proto.Message, cells []string) error {
+	return e.leave(e.printer.row(message, cells))
+}
+
+func (e ending) flush() error { return e.leave(e.printer.flush()) }
+
+func (e ending) close() error {
+	err := e.printer.close()
+	if of := e.client.total; err == nil && of != nil {
+		if total := of(); total >= 0 {
+			say(e.to, "%s of %s\n", grouped(int(e.client.shown.Load())), grouped(total))
+		}
 	}
+	if e.pages == nil || errors.Is(err, errQuit) {
+		return e.leave(err)
+	}
+	return cmp.Or(err, e.pages.Close())
+}
+
+// leave ends the pager whose reader has left.
+func (e ending) leave(err error) error {
+	if errors.Is(err, errQuit) && e.pages != nil {
+		_ = e.pages.Close() // as the reader wants it
+	}
+	return err
+}
+
+// grouped formats a number with commas.
+func grouped(n int) string {
+	text := strconv.Itoa(n)
+	for i := len(text) - 3; i > 0; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return text
+}
+
+// newPrinter returns the printer of a format: table, wide, json or csv.
+func newPrinter(format string, on table.Screen, to io.Writer, header, narrow []string) (printer, error) {
 	switch format {
 	case "table":
-		return tablePrinter{newTable(to, on, header)}, nil
+		if len(narrow) > 0 {
+			return newNarrow(to, on, header, narrow), nil
+		}
+		return tablePrinter{table: newTable(to, on, header)}, nil
+	case "wide":
+		return tablePrinter{table: newTable(to, on, header)}, nil
 	case "json":
 		return jsonPrinter{to}, nil
 	case "csv":
 		c := csvPrinter{csv.NewWriter(to)}
 		return c, c.to.Write(header)
 	}
-	return nil, usageError{fmt.Errorf("--output %q: want table, json or csv", format)}
+	return nil, usageError{fmt.Errorf("--output %q: want table, wide, json or csv", format)}
 }
 
-type tablePrinter struct{ table *table.Table }
+type tablePrinter struct {
+	table *table.Table
+	of    []int // the cells that are shown; nil: all
+}
 
+// newTable makes a table of all columns.
 func newTable(to io.Writer, on table.Screen, header []string) *table.Table {
 	t := table.New(to, on, header, looks)
-	t.Now = now
+	t.Now, t.Whole = now, true
 	return t
 }
 
-func (t tablePrinter) row(_ proto.Message, cells []string) error { return t.table.Row(cells) }
-func (t tablePrinter) flush() error                              { return t.table.Flush() }
-func (t tablePrinter) close() error                              { return t.table.Close() }
+// newNarrow makes a table of some columns, and of fewer where the screen is narrow.
+func newNarrow(to io.Writer, on table.Screen, header, narrow []string) printer {
+	p := tablePrinter{table: table.New(to, on, narrow, looks)}
+	p.table.Now = now
+	for _, name := range narrow {
+		p.of = append(p.of, slices.Index(header, name))
+	}
+	return p
+}
+
+func (t tablePrinter) row(_ proto.Message, cells []string) error {
+	if t.of == nil {
+		return t.table.Row(cells)
+	}
+	shown := make([]string, len(t.of))
+	for i, at := range t.of {
+		shown[i] = cells[at]
+	}
+	return t.table.Row(shown)
+}
+
+func (t tablePrinter) flush() error { return t.table.Flush() }
+func (t tablePrinter) close() error { return t.table.Close() }
 
 type csvPrinter struct{ to *csv.Writer }
 
@@ -122,4 +195,24 @@ func observationsCell(observations []*hdsdv1.Observation) string {
 		votes = append(votes, vote)
 	}
 	return strings.Join(votes, " ")
+}
+
+// votesCell counts the votes that count and agree with the health, of all.
+func votesCell(is corev3.HealthStatus, observations []*hdsdv1.Observation) string {
+	agree := 0
+	for _, o := range observations {
+		if o.GetDisbelieved() == "" && sameSide(o.GetStatus(), is) {
+			agree++
+		}
+	}
+	return fmt.Sprintf("%d/%d", agree, len(observations))
+}
+
+// sameSide reports whether two healths are both up, both down, or the same.
+func sameSide(a, b corev3.HealthStatus) bool {
+	return a == b || isUp(a) && isUp(b) || isDown(a) && isDown(b)
+}
+
+func isDown(h corev3.HealthStatus) bool {
+	return h == corev3.HealthStatus_UNHEALTHY || h == corev3.HealthStatus_TIMEOUT
 }

@@ -63,7 +63,7 @@ func TestColours(t *testing.T) {
 	if plain != without {
 		t.Errorf("colours move what is shown:\n%s\n%s", plain, without)
 	}
-	_, clusters, _ := hdsd(t, "clusters", "--color", "always", "--server", address)
+	_, clusters, _ := hdsd(t, "clusters", "-o", "wide", "--color", "always", "--server", address)
 	for _, want := range []string{"\x1b[33mwhole cluster: cannot be read\x1b[0m", "\x1b[33mFROZEN\x1b[0m"} {
 		if !strings.Contains(clusters, want) {
 			t.Errorf("without %q: %q", want, clusters)
@@ -75,7 +75,7 @@ func TestControlCharactersAreEscaped(t *testing.T) {
 	f := newFake()
 	f.endpoints = f.endpoints[:1]
 	f.endpoints[0].Reason = "\x1b[2Jgone\tand\rback\u0301\u202e\nweb"
-	_, out, _ := hdsd(t, "endpoints", "--server", serveFake(t, f))
+	_, out, _ := hdsd(t, "endpoints", "-o", "wide", "--server", serveFake(t, f))
 	if !strings.Contains(out, `\x1b[2Jgone\tand\rback`+"\u0301"+`\u202e\nweb`) {
 		t.Errorf("shows %q", out)
 	}

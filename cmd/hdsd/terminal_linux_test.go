@@ -87,3 +87,26 @@ func TestTablesOnATerminal(t *testing.T) {
 		t.Errorf("--color never: %q", seen)
 	}
 }
+
+// TestAListOnATerminalEndsWithHowManyThereAre, and is paged if it is longer than the terminal.
+func TestAListOnATerminalEndsWithHowManyThereAre(t *testing.T) {
+	t.Setenv("PAGER", "sed s/^/paged:/")
+	address := serveFake(t, bigFake(60))
+	args := []string{"endpoints", "--color", "never", "--server", address}
+	if seen := onTerminal(t, 80, append(args, "--unhealthy")...); !strings.HasSuffix(seen, "\n2 of 1,002\n") || strings.Contains(seen, "paged:") {
+		t.Errorf("a short list is shown as\n%s", seen)
+	}
+	if seen := onTerminal(t, 80, args...); strings.Count(seen, "paged:") != 62 || !strings.HasSuffix(seen, "\npaged:60 of 1,002\n") {
+		t.Errorf("a long list is shown as\n%s", seen)
+	}
+	if seen := onTerminal(t, 80, append(args, "--no-pager")...); strings.Contains(seen, "paged:") || strings.Count(seen, "\n") != 62 {
+		t.Errorf("without a pager:\n%s", seen)
+	}
+	t.Setenv("PAGER", "head -1")
+	if seen := onTerminal(t, 80, args...); !strings.HasPrefix(seen, "CLUSTER") || strings.Contains(seen, "hdsd:") {
+		t.Errorf("where the reader leaves:\n%s", seen)
+	}
+	if _, out, _ := hdsd(t, args...); strings.Contains(out, "1,002") || strings.Contains(out, "paged:") {
+		t.Errorf("in a pipe: %s", out)
+	}
+}

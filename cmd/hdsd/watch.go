@@ -9,7 +9,10 @@ import (
 	hdsdv1 "hdsd/gen/hdsd/v1"
 )
 
-var watchHeader = []string{"time", "event", "cluster", "address", "locality", "from", "health", "held", "observations", "reason"}
+var watchHeader = []string{"time", "event", "cluster", "address", "locality", "from", "health", "held", "observations", "reason", "votes"}
+
+// watchColumns are those that fit on a line.
+var watchColumns = []string{"time", "event", "cluster", "address", "locality", "from", "health", "held", "votes"}
 
 func newWatch() *cobra.Command {
 	var c client
@@ -23,7 +26,8 @@ as those of endpoints (with "health") and history (with "from" and "to").`,
 		Example: "  hdsd watch\n  hdsd watch web -o json",
 		Args:    endpointArgs,
 		RunE: func(command *cobra.Command, args []string) error {
-			p, err := c.printer(command, watchHeader)
+			c.live = true
+			p, err := c.printer(command, watchHeader, watchColumns...)
 			if err != nil {
 				return err
 			}
@@ -47,13 +51,13 @@ func watchCells(event *hdsdv1.WatchResponse) (proto.Message, []string) {
 	if e := event.GetEndpoint(); e != nil {
 		return e, []string{
 			timeCell(e.GetSince()), "endpoint", e.GetCluster(), e.GetAddress(), localityCell(e.GetLocality()), "", e.GetHealth().String(), heldCell(e),
-			observationsCell(e.GetObservations()), e.GetReason(),
+			observationsCell(e.GetObservations()), e.GetReason(), endpointVotes(e),
 		}
 	}
 	if t := event.GetTransition(); t != nil {
 		return t, []string{
 			timeCell(t.GetTime()), "transition", t.GetCluster(), t.GetAddress(), localityCell(t.GetLocality()), t.GetFrom().String(), t.GetTo().String(), "",
-			observationsCell(t.GetObservations()), t.GetReason(),
+			observationsCell(t.GetObservations()), t.GetReason(), votesCell(t.GetTo(), t.GetObservations()),
 		}
 	}
 	return nil, nil

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 
 	"golang.org/x/term"
 )
@@ -15,7 +16,8 @@ type Screen struct {
 }
 
 // ScreenOf gives the screen that a writer leads to. Color is always, never or auto:
-// on a terminal, unless NO_COLOR is set. What is no terminal has no limit of width.
+// on a terminal, unless NO_COLOR is set. The width is COLUMNS, else that of the terminal;
+// what is no terminal has no limit then.
 func ScreenOf(to io.Writer, color string) (Screen, error) {
 	s := Screen{Width: func() int { return 0 }}
 	switch color {
@@ -27,13 +29,25 @@ func ScreenOf(to io.Writer, color string) (Screen, error) {
 	default:
 		return s, fmt.Errorf("--color %q: want auto, always or never", color)
 	}
-	if IsTerminal(to) {
+	if columns, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && columns > 0 {
+		s.Width = func() int { return columns }
+	} else if IsTerminal(to) {
 		s.Width = func() int {
 			width, _, _ := term.GetSize(int(to.(*os.File).Fd())) // 0 if it is unknown
 			return width
 		}
 	}
 	return s, nil
+}
+
+// Height gives the lines of the terminal that a writer leads to; 0 if that is not known.
+func Height(to io.Writer) int {
+	file, ok := to.(*os.File)
+	if !ok {
+		return 0
+	}
+	_, height, _ := term.GetSize(int(file.Fd())) // 0 if it is no terminal
+	return height
 }
 
 // IsTerminal reports whether a writer leads to a terminal.

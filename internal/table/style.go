@@ -24,4 +24,5 @@ type Look struct {
 	Reserve  string // a text that the column is always wide enough for
 	Optional bool   // not shown if there are no rows at all
 	Never    bool   // for programs, and too wide for people
+	Spare    int    // above 0: left out where rows would not fit on a line, the highest first
 }

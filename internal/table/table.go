@@ -19,6 +19,9 @@ type Table struct {
 	// Now is the clock. Tests stop it.
 	Now func() time.Time
 
+	// Whole tables leave out no column because of the width.
+	Whole bool
+
 	to      io.Writer
 	screen  Screen
 	columns []column
@@ -30,8 +33,9 @@ type Table struct {
 type column struct {
 	Look
 	shown        bool
-	widest       int // of its lines
-	word, finely int // its longest word, broken at spaces or finely
+	spared       bool // left out because of the width
+	widest       int  // of its lines
+	word, finely int  // its longest word, broken at spaces or finely
 }
 
 // New makes a table with these columns, which look as looks says by their names.
@@ -101,12 +105,13 @@ func (t *Table) Flush() error {
 	for _, cells := range t.rows {
 		for i, cell := range cells {
 			if c := &t.columns[i]; cell != "" && !c.Never {
-				header = header || !c.shown
-				c.shown = true
+				header = header || !c.shown && !c.spared
+				c.shown = !c.spared
 				c.measure(cell)
 			}
 		}
 	}
+	header = t.spare() || header
 	rows := t.rows
 	t.begun, t.rows = true, nil
 	out := bufio.NewWriter(t.to)
@@ -122,6 +127,28 @@ func (t *Table) Flush() error {
 		t.printRow(out, widths, cells, true)
 	}
 	return out.Flush()
+}
+
+// spare leaves out columns until the others fit on a line, and tells whether it left out any.
+func (t *Table) spare() (less bool) {
+	room := t.screen.Width()
+	for !t.Whole && room > 0 {
+		width, most := -gap, (*column)(nil)
+		for i := range t.columns {
+			c := &t.columns[i]
+			if !c.shown {
+				continue
+			}
+			if width += c.widest + gap; c.Spare > 0 && (most == nil || c.Spare >= most.Spare) {
+				most = c
+			}
+		}
+		if width <= room || most == nil {
+			return less
+		}
+		most.shown, most.spared, less = false, true, true
+	}
+	return less
 }
 
 // widths gives the width of each column that is shown; nil if they do not fit on

@@ -124,3 +124,35 @@ func TestColumnsOfAWatchStay(t *testing.T) {
 		t.Errorf("shows\n%s", &out)
 	}
 }
+
+// TestSpareColumnsMakeRoom before anything wraps, the most spare ones first.
+func TestSpareColumnsMakeRoom(t *testing.T) {
+	looks := map[string]Look{"where": {Spare: 2}, "note": {Spare: 1}}
+	for width, want := range map[int]string{
+		0: "NAME  WHERE  NOTE\nlong  here   because\n", 20: "NAME  WHERE  NOTE\nlong  here   because\n",
+		19: "NAME  NOTE\nlong  because\n", 12: "NAME\nlong\n",
+	} {
+		for _, whole := range []bool{false, true} {
+			var out bytes.Buffer
+			p := New(&out, Screen{Width: func() int { return width }}, []string{"name", "where", "note"}, looks)
+			p.Whole = whole
+			if err := cmp.Or(p.Row([]string{"long", "here", "because"}), p.Close()); err != nil {
+				t.Fatal(err)
+			}
+			if got := out.String(); !whole && got != want || whole && !strings.Contains(got, "here") {
+				t.Errorf("%d columns, whole %v:\n%s", width, whole, got)
+			}
+		}
+	}
+}
+
+// TestColumnsOfTheEnvironment count more than what the output is.
+func TestColumnsOfTheEnvironment(t *testing.T) {
+	for value, want := range map[string]int{"80": 80, "": 0, "wide": 0, "-1": 0} {
+		t.Setenv("COLUMNS", value)
+		s, err := ScreenOf(&bytes.Buffer{}, "auto")
+		if err != nil || s.Width() != want {
+			t.Errorf("COLUMNS=%q: %d columns, %v", value, s.Width(), err)
+		}
+	}
+}
