@@ -27,6 +27,7 @@ var live = []string{
 	"access",
 	"relay.health",
 	"notify",
+	"metrics",
 }
 
 // Changes names the fields in which two configurations differ: those that can change

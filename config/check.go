@@ -79,6 +79,7 @@ func (c *checks) config(cfg *Config) {
 	c.dns(cfg)
 	c.access(cfg)
 	c.notify(cfg.GetNotify())
+	checkMetrics(c, cfg.GetMetrics())
 }
 
 func (c *checks) duration(field string, d *durationpb.Duration, low, high time.Duration) {

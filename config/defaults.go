@@ -47,6 +47,7 @@ const (
 	defaultKeep            = 5 * time.Minute
 	defaultHoldShare       = 0.5
 	defaultHoldFor         = 5 * time.Minute
+	defaultMaxSeries       = 100
 )
 
 func fillDefaults(cfg *Config, folder string) error {
@@ -94,6 +95,9 @@ func fillDefaults(cfg *Config, folder string) error {
 	fill(&cfg.Limits.MaxQueriesPerCaller, defaultMaxOwnQueries)
 	fill(&cfg.Limits.MaxQueryRows, defaultMaxQueryRows)
 	fillHolds(cfg.GetSources())
+	if cfg.GetMetrics() != nil {
+		fill(&cfg.Metrics.MaxClusters, defaultMaxSeries)
+	}
 	if cfg.GetRelay() != nil {
 		fill(&cfg.Relay.Keep, durationpb.New(defaultKeep))
 	}

@@ -11,11 +11,13 @@ import (
 	configv1 "hdsd/gen/hdsd/config/v1"
 )
 
-// Bounds of notify.
+// Bounds of notify and metrics.
 const (
 	maxReceivers    = 20
 	maxReceiverName = 100
 	maxSecret       = 4 << 10 // bytes
+	maxGlobs        = 100
+	maxSeries       = 1000
 )
 
 // notify checks whom to notify.
@@ -50,6 +52,19 @@ func (c *checks) notify(all []*configv1.Notify) {
 			c.glob(field+".cluster_name_glob", glob, "clusters")
 		}
 		c.duration(field+".min_duration", n.GetMinDuration(), 0, maxHold)
+	}
+}
+
+// checkMetrics checks which clusters have metrics of their own.
+func checkMetrics(c *checks, m *configv1.Metrics) {
+	if len(m.GetClusterNameGlobs()) > maxGlobs {
+		c.add("metrics.cluster_name_globs", "has %d globs: at most %d are possible", len(m.GetClusterNameGlobs()), maxGlobs)
+	}
+	for i, glob := range m.GetClusterNameGlobs() {
+		c.glob(fmt.Sprintf("metrics.cluster_name_globs[%d]", i), glob, "clusters")
+	}
+	if most := m.GetMaxClusters(); most > maxSeries {
+		c.add("metrics.max_clusters", "is %d: from 1 to %d is possible", most, maxSeries)
 	}
 }
 

@@ -46,6 +46,20 @@ notify:
 	}
 }
 
+func TestMetricsOfClusters(t *testing.T) {
+	for text, want := range map[string]string{
+		`metrics: {cluster_name_globs: ["pay-*", web]}`:                        "",
+		`metrics: {cluster_name_globs: [""]}`:                                  "metrics.cluster_name_globs[0]: is needed",
+		`metrics: {cluster_name_globs: [web], max_clusters: 1001}`:             "metrics.max_clusters: is 1001",
+		`metrics: {cluster_name_globs: [` + strings.Repeat("a, ", 100) + `b]}`: "metrics.cluster_name_globs: has 101 globs",
+	} {
+		c, problems := config.Load(write(t, t.TempDir(), "hdsd.yaml", onefile+text))
+		if want == "" && (len(problems) > 0 || c.GetMetrics().GetMaxClusters() != 100) || want != "" && (len(problems) == 0 || !strings.Contains(problems[0].String(), want)) {
+			t.Errorf("%s gives %v, want %q", text, problems, want)
+		}
+	}
+}
+
 func TestWrongReceivers(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{"empty": " \n", "long": strings.Repeat("x", 5000)} {

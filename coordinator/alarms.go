@@ -12,6 +12,7 @@ import (
 	"hdsd/coordinator/fleet"
 	"hdsd/coordinator/ruling"
 	"hdsd/coordinator/tally"
+	configv1 "hdsd/gen/hdsd/config/v1"
 	"hdsd/health"
 	"hdsd/notify"
 )
@@ -88,8 +89,8 @@ func (a *alarms) doubted(now time.Time, doubts []aggregate.DoubtChange) {
 	}
 }
 
-// follow takes note of what the fleet says.
-func (a *alarms) follow(now time.Time, events []fleet.Event) {
+// watched takes note of what the fleet says.
+func (a *alarms) watched(now time.Time, events []fleet.Event) {
 	for i := range events {
 		if kind := events[i].Kind; kind == fleet.NoCheckers || kind == fleet.NoCheckersOver {
 			a.pending = append(a.pending, notify.Change{Over: kind == fleet.NoCheckersOver, Condition: notify.Condition{
@@ -99,6 +100,9 @@ func (a *alarms) follow(now time.Time, events []fleet.Event) {
 		}
 	}
 }
+
+// follow takes which clusters have metrics of their own.
+func (a *alarms) follow(m *configv1.Metrics) { a.tally.Follow(a.metrics.series.follow(m)) }
 
 // answered takes note that the sources have answered, or were given up.
 func (a *alarms) answered() { a.hasAnswers = true }
@@ -115,6 +119,7 @@ func (a *alarms) raise() {
 	for i := range e.Zones {
 		a.zone(&e.Zones[i])
 	}
+	a.metrics.series.set(e.Followed)
 	a.metrics.set(a.tally.Counts(), a.tally.ZonesDown())
 	if a.pending = append(a.pending, e.Conditions...); len(a.pending) > 0 && a.tell != nil {
 		a.tell(a.pending)
@@ -152,6 +157,7 @@ func (a *alarms) zone(g *tally.GroupChange) {
 type stateMetrics struct {
 	states [attention.Unobserved + 1]prometheus.Gauge
 	zones  prometheus.Gauge
+	series *series
 }
 
 // stateNames are the names of attention.State in labels.
@@ -160,7 +166,7 @@ var stateNames = [...]string{
 }
 
 func newStateMetrics(f factory) stateMetrics {
-	m := stateMetrics{zones: f.gauge("hdsd_zones_down", "Zones of which all endpoints are down.")}
+	m := stateMetrics{zones: f.gauge("hdsd_zones_down", "Zones of which all endpoints are down."), series: newSeries()}
 	byState := f.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "hdsd_clusters_by_state", Help: "Clusters with checked endpoints, by how much of each is down.",
 	}, []string{"state"})

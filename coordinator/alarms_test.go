@@ -7,11 +7,13 @@ import (
 	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/rs/zerolog"
 
 	"hdsd/api"
 	"hdsd/coordinator/attention"
+	configv1 "hdsd/gen/hdsd/config/v1"
 	"hdsd/health"
 	"hdsd/notify"
 	"hdsd/source"
@@ -122,4 +124,35 @@ func TestTheTallyFollowsOverridesSourcesAndRestarts(t *testing.T) {
 	if n := l.core.upkeep.alarms.tally.Counts(); n[attention.AllDown] != 2 {
 		t.Errorf("after a restart: %v", n)
 	}
+}
+
+// TestSeriesOfClustersAreBounded: those that are asked for, as many as are allowed, as they
+// are now.
+func TestSeriesOfClustersAreBounded(t *testing.T) {
+	l := newLab(t)
+	l.serve(web("pay-1", "10.0.0.1:80"), web("pay-2", "10.0.0.2:80"), web("pay-3", "10.0.0.3:80"), web("web", "10.0.0.4:80"))
+	l.join("c0a", "c1b", "c2c")
+	l.pass(settle + 10*time.Second)
+	shown := func(want string) {
+		t.Helper()
+		l.core.tick(l.now)
+		registry := prometheus.NewRegistry()
+		registry.MustRegister(l.core.metrics.states.series)
+		if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "hdsd_cluster_endpoints", "hdsd_cluster_endpoints_down", "hdsd_clusters_without_series"); err != nil {
+			t.Error(err)
+		}
+	}
+	const endpoints = "# HELP hdsd_cluster_endpoints Endpoints of a cluster of metrics.cluster_name_globs.\n# TYPE hdsd_cluster_endpoints gauge\n"
+	const down = "# HELP hdsd_cluster_endpoints_down Endpoints of it that are down.\n# TYPE hdsd_cluster_endpoints_down gauge\n"
+	const leftOut = "# HELP hdsd_clusters_without_series Clusters of metrics.cluster_name_globs beyond metrics.max_clusters.\n# TYPE hdsd_clusters_without_series gauge\n"
+	shown(leftOut + "hdsd_clusters_without_series 0\n")
+	l.core.upkeep.alarms.follow(&configv1.Metrics{ClusterNameGlobs: []string{"pay-*"}, MaxClusters: 2})
+	l.truth["10.0.0.2:80"] = health.Unhealthy
+	l.pass(10 * time.Second)
+	shown(endpoints + "hdsd_cluster_endpoints{cluster=\"pay-1\"} 1\nhdsd_cluster_endpoints{cluster=\"pay-2\"} 1\n" +
+		down + "hdsd_cluster_endpoints_down{cluster=\"pay-1\"} 0\nhdsd_cluster_endpoints_down{cluster=\"pay-2\"} 1\n" + leftOut + "hdsd_clusters_without_series 1\n")
+	l.say(web("pay-2", "10.0.0.2:80"))
+	shown(endpoints + "hdsd_cluster_endpoints{cluster=\"pay-2\"} 1\n" + down + "hdsd_cluster_endpoints_down{cluster=\"pay-2\"} 1\n" + leftOut + "hdsd_clusters_without_series 0\n")
+	l.core.upkeep.alarms.follow(nil)
+	shown(leftOut + "hdsd_clusters_without_series 0\n")
 }

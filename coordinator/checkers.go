@@ -117,7 +117,7 @@ func (c *core) applyFleet(now, began time.Time, e fleet.Effects) {
 	fleetLog{c.log, c.timing.grace}.write(e.Events)
 	chronicle{c.history}.follow(now, e.Events)
 	c.upkeep.troubles.follow(now, e.Events)
-	c.upkeep.alarms.follow(now, e.Events)
+	c.upkeep.alarms.watched(now, e.Events)
 	for _, id := range e.Newcomers {
 		c.newcomers.Begin(id)
 	}

@@ -340,6 +340,7 @@ func (c *Coordinator) Reload(next *configv1.Config) (needRestart []string, err e
 		c.relay.SetHealth(reloaded.GetRelay().GetHealth() == configv1.Relay_ON)
 	}
 	c.hub.Set(receivers(reloaded))
+	c.core.post(func() { c.core.upkeep.alarms.follow(reloaded.GetMetrics()) })
 	c.store.SetRetention(reloaded.GetHistory().GetRetention().AsDuration())
 	return needRestart, nil
 }

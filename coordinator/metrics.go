@@ -26,10 +26,12 @@ type metrics struct {
 
 func newMetrics(to prometheus.Registerer) *metrics {
 	f := factory{promauto.With(to)}
-	return &metrics{
+	m := &metrics{
 		rulings: newRulingMetrics(f), plan: newPlanMetrics(f), fleet: newFleetMetrics(f), votes: newVoteMetrics(f), rollout: newRolloutMetrics(f), states: newStateMetrics(f),
 		waiting: f.histogram("hdsd_mailbox_wait_seconds", "How long events waited for the core, the one goroutine that decides."),
 	}
+	to.MustRegister(m.states.series)
+	return m
 }
 
 // factory makes and registers metrics.

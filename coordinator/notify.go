@@ -45,6 +45,7 @@ func (c *Coordinator) openHub() {
 		ReadSecret: config.ReadSecret,
 	})
 	c.hub.Set(receivers(c.started))
+	c.core.upkeep.alarms.follow(c.started.GetMetrics())
 	c.core.upkeep.alarms.tell, c.core.upkeep.alarms.known = c.hub.Post, c.hub.Confirm
 }
 

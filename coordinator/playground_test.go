@@ -72,7 +72,8 @@ func (p *playground) steps() []step {
 			"hdsd_build_info": rises, "hdsd_ready": rises, "hdsd_clusters": rises, "hdsd_endpoints": rises,
 			"hdsd_endpoints_by_health{health=\"UNKNOWN\"}": rises, "hdsd_mailbox_wait_seconds": rises, "hdsd_plan_seconds": rises,
 			"hdsd_history_bytes": rises, "hdsd_xds_resources": rises, "hdsd_http_requests_total{handler=\"/metrics\"}": rises,
-			"hdsd_endpoints_stranded": rises, "hdsd_clusters_shadowed": rises, "hdsd_clusters_by_state{state=\"unobserved\"}": rises, "hdsd_redundancy": rises, "hdsd_files": rises, "hdsd_files_written_total": rises,
+			"hdsd_endpoints_stranded": rises, "hdsd_clusters_shadowed": rises, "hdsd_clusters_by_state{state=\"unobserved\"}": rises, "hdsd_redundancy": rises,
+			"hdsd_cluster_endpoints{cluster=\"dark\"}": rises, "hdsd_cluster_endpoints_unobserved": rises, "hdsd_clusters_without_series": rises, "hdsd_files": rises, "hdsd_files_written_total": rises,
 		}},
 		{"checkers come", p.check, moves{
 			"hdsd_checkers": rises, "hdsd_checkers_connected": rises, "hdsd_hds_streams": rises, "hdsd_endpoints_stranded": falls,
@@ -88,7 +89,7 @@ func (p *playground) steps() []step {
 			"hdsd_xds_streams": rises, "hdsd_xds_subscriptions": rises, "hdsd_xds_responses_total": rises, "hdsd_xds_response_bytes_total": rises,
 		}},
 		{"it takes what it got", func() { p.reply(nil) }, moves{"hdsd_xds_acks_total": rises}},
-		{"an endpoint fails", p.fail, moves{"hdsd_xds_push_delay_seconds": rises, "hdsd_endpoints_by_health{health=\"UNHEALTHY\"}": rises, "hdsd_clusters_by_state{state=\"all_down\"}": rises}},
+		{"an endpoint fails", p.fail, moves{"hdsd_xds_push_delay_seconds": rises, "hdsd_endpoints_by_health{health=\"UNHEALTHY\"}": rises, "hdsd_clusters_by_state{state=\"all_down\"}": rises, "hdsd_cluster_endpoints_down": rises}},
 		{"the data plane refuses that", func() { p.reply(&rpcstatus.Status{Message: "no"}) }, moves{"hdsd_xds_nacks_total": rises}},
 		{"it asks for what is not served", p.askForListeners, moves{"hdsd_xds_parked_requests_total": rises}},
 		{"another polls, twice", p.poll, moves{"hdsd_xds_fetches_total": rises, "hdsd_xds_fetches_unchanged_total": rises}},
@@ -140,6 +141,7 @@ func (p *playground) deny() {
 const playgroundText = quick + `
 policies: [{cluster_name_glob: dark, mode: SHADOW, redundancy: 7}, {cluster_name_glob: "*", redundancy: 7}]  # every checker has work
 limits: {max_connections: 50}
+metrics: {cluster_name_globs: ["*"], max_clusters: 1}
 checkers: {admit: [{node_id_glob: "c?"}, {node_id_glob: "?"}]}
 data_planes: {eds_directory: eds}
 `

@@ -56,6 +56,7 @@ notify:
   min_duration: 10s
 - name: hook
   webhook: {url: "https://example.com/hook", secret_file: hmac.key}
+metrics: {cluster_name_globs: ["pay-*"]}
 history: {retention: 90d, max_bytes: 0}
 `
 

@@ -17,6 +17,13 @@ type Effects struct {
 	Clusters   []GroupChange
 	Zones      []GroupChange
 	Conditions []notify.Change
+	Followed   []ClusterCount // of clusters that are followed and have changed
+}
+
+// ClusterCount is how a cluster is.
+type ClusterCount struct {
+	Name                      string
+	Endpoints, Down, Observed int
 }
 
 // GroupChange is a cluster or a zone that is down as a whole, or no longer is.
@@ -73,6 +80,9 @@ func (t *Tally) judge(name string, k *cluster) {
 		})
 	}
 	k.hidden = hidden
+	if t.follows != nil && t.follows(name) {
+		t.effects.Followed = append(t.effects.Followed, ClusterCount{name, k.endpoints, k.down, k.observed})
+	}
 }
 
 // judgeZone finds out whether a zone is down as a whole. The only zone is not, beside its

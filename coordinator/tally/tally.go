@@ -2,6 +2,7 @@ package tally
 
 import (
 	"iter"
+	"maps"
 	"time"
 
 	"hdsd/coordinator/attention"
@@ -39,7 +40,8 @@ type Tally struct {
 	shown    int // endpoints that are conditions of their own
 	dirty    map[string]*cluster
 	unclean  map[health.Locality]*zone
-	recount  bool // there are more or fewer zones
+	follows  func(cluster string) bool // nil: none is followed
+	recount  bool                      // there are more or fewer zones
 	effects  Effects
 }
 
@@ -84,6 +86,12 @@ func (t *Tally) Counts() Counts { return t.counts }
 
 // ZonesDown returns how many zones are down as a whole, as of the last Take.
 func (t *Tally) ZonesDown() int { return t.down }
+
+// Follow says which clusters Take counts, and that it is to count all of them once.
+func (t *Tally) Follow(follows func(cluster string) bool) {
+	t.follows = follows
+	maps.Copy(t.dirty, t.clusters)
+}
 
 // SetCluster sets all endpoints of a checked cluster, and how many have a believed vote.
 func (t *Tally) SetCluster(name string, observed int, endpoints iter.Seq[Endpoint]) {

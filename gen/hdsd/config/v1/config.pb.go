@@ -499,7 +499,7 @@ func (x Notify_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Notify_Kind.Descriptor instead.
 func (Notify_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{1, 0}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{2, 0}
 }
 
 // Whether hdsd puts health into what passes.
@@ -548,7 +548,7 @@ func (x Relay_Health) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Relay_Health.Descriptor instead.
 func (Relay_Health) EnumDescriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{2, 0}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{3, 0}
 }
 
 // What the control plane is told of who a client is.
@@ -601,7 +601,7 @@ func (x Relay_Forward) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Relay_Forward.Descriptor instead.
 func (Relay_Forward) EnumDescriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{2, 1}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{3, 1}
 }
 
 // Mode says what becomes of what is not granted.
@@ -650,7 +650,7 @@ func (x Access_Mode) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Access_Mode.Descriptor instead.
 func (Access_Mode) EnumDescriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{8, 0}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{9, 0}
 }
 
 // Config is the whole configuration file.
@@ -705,7 +705,9 @@ type Config struct {
 	// Whom to ask for the addresses of names, for sources with resolve_names.
 	Dns *Dns `protobuf:"bytes,20,opt,name=dns,proto3" json:"dns,omitempty"`
 	// Whom to notify of what is wrong. At most 20. Default: nobody.
-	Notify        []*Notify `protobuf:"bytes,21,rep,name=notify,proto3" json:"notify,omitempty"`
+	Notify []*Notify `protobuf:"bytes,21,rep,name=notify,proto3" json:"notify,omitempty"`
+	// Which clusters have metrics of their own. Default: none.
+	Metrics       *Metrics `protobuf:"bytes,22,opt,name=metrics,proto3" json:"metrics,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -887,6 +889,69 @@ func (x *Config) GetNotify() []*Notify {
 	return nil
 }
 
+func (x *Config) GetMetrics() *Metrics {
+	if x != nil {
+		return x.Metrics
+	}
+	return nil
+}
+
+// Metrics says which clusters have metrics of their own.
+type Metrics struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Globs over clusters: * any run of characters, ? one character. At most 100.
+	ClusterNameGlobs []string `protobuf:"bytes,1,rep,name=cluster_name_globs,json=clusterNameGlobs,proto3" json:"cluster_name_globs,omitempty"`
+	// Limit of clusters that have them, at most 1000. Those that come later have
+	// none. Default: 100.
+	MaxClusters   uint32 `protobuf:"varint,2,opt,name=max_clusters,json=maxClusters,proto3" json:"max_clusters,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Metrics) Reset() {
+	*x = Metrics{}
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Metrics) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Metrics) ProtoMessage() {}
+
+func (x *Metrics) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Metrics.ProtoReflect.Descriptor instead.
+func (*Metrics) Descriptor() ([]byte, []int) {
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Metrics) GetClusterNameGlobs() []string {
+	if x != nil {
+		return x.ClusterNameGlobs
+	}
+	return nil
+}
+
+func (x *Metrics) GetMaxClusters() uint32 {
+	if x != nil {
+		return x.MaxClusters
+	}
+	return 0
+}
+
 // Notify is a receiver of notifications.
 type Notify struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -912,7 +977,7 @@ type Notify struct {
 
 func (x *Notify) Reset() {
 	*x = Notify{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[1]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -924,7 +989,7 @@ func (x *Notify) String() string {
 func (*Notify) ProtoMessage() {}
 
 func (x *Notify) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[1]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -937,7 +1002,7 @@ func (x *Notify) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Notify.ProtoReflect.Descriptor instead.
 func (*Notify) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{1}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *Notify) GetName() string {
@@ -1030,7 +1095,7 @@ type Relay struct {
 
 func (x *Relay) Reset() {
 	*x = Relay{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[2]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1042,7 +1107,7 @@ func (x *Relay) String() string {
 func (*Relay) ProtoMessage() {}
 
 func (x *Relay) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[2]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1055,7 +1120,7 @@ func (x *Relay) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Relay.ProtoReflect.Descriptor instead.
 func (*Relay) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{2}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Relay) GetUpstream() *Relay_Upstream {
@@ -1110,7 +1175,7 @@ type Listener struct {
 
 func (x *Listener) Reset() {
 	*x = Listener{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[3]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1122,7 +1187,7 @@ func (x *Listener) String() string {
 func (*Listener) ProtoMessage() {}
 
 func (x *Listener) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[3]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1135,7 +1200,7 @@ func (x *Listener) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Listener.ProtoReflect.Descriptor instead.
 func (*Listener) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{3}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Listener) GetAddress() string {
@@ -1185,7 +1250,7 @@ type Probes struct {
 
 func (x *Probes) Reset() {
 	*x = Probes{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[4]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1197,7 +1262,7 @@ func (x *Probes) String() string {
 func (*Probes) ProtoMessage() {}
 
 func (x *Probes) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[4]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1210,7 +1275,7 @@ func (x *Probes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Probes.ProtoReflect.Descriptor instead.
 func (*Probes) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{4}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Probes) GetAddress() string {
@@ -1233,7 +1298,7 @@ type Admin struct {
 
 func (x *Admin) Reset() {
 	*x = Admin{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[5]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1245,7 +1310,7 @@ func (x *Admin) String() string {
 func (*Admin) ProtoMessage() {}
 
 func (x *Admin) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[5]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1258,7 +1323,7 @@ func (x *Admin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Admin.ProtoReflect.Descriptor instead.
 func (*Admin) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{5}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Admin) GetAddress() string {
@@ -1287,7 +1352,7 @@ type ServerTls struct {
 
 func (x *ServerTls) Reset() {
 	*x = ServerTls{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[6]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1299,7 +1364,7 @@ func (x *ServerTls) String() string {
 func (*ServerTls) ProtoMessage() {}
 
 func (x *ServerTls) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[6]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1312,7 +1377,7 @@ func (x *ServerTls) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerTls.ProtoReflect.Descriptor instead.
 func (*ServerTls) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{6}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ServerTls) GetCertificateChainFile() string {
@@ -1356,7 +1421,7 @@ type SpiffeWorkloadApi struct {
 
 func (x *SpiffeWorkloadApi) Reset() {
 	*x = SpiffeWorkloadApi{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[7]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1368,7 +1433,7 @@ func (x *SpiffeWorkloadApi) String() string {
 func (*SpiffeWorkloadApi) ProtoMessage() {}
 
 func (x *SpiffeWorkloadApi) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[7]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1381,7 +1446,7 @@ func (x *SpiffeWorkloadApi) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpiffeWorkloadApi.ProtoReflect.Descriptor instead.
 func (*SpiffeWorkloadApi) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{7}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *SpiffeWorkloadApi) GetAddress() string {
@@ -1412,7 +1477,7 @@ type Access struct {
 
 func (x *Access) Reset() {
 	*x = Access{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[8]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1424,7 +1489,7 @@ func (x *Access) String() string {
 func (*Access) ProtoMessage() {}
 
 func (x *Access) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[8]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1437,7 +1502,7 @@ func (x *Access) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Access.ProtoReflect.Descriptor instead.
 func (*Access) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{8}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Access) GetMode() Access_Mode {
@@ -1481,7 +1546,7 @@ type Grant struct {
 
 func (x *Grant) Reset() {
 	*x = Grant{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[9]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1493,7 +1558,7 @@ func (x *Grant) String() string {
 func (*Grant) ProtoMessage() {}
 
 func (x *Grant) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[9]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1506,7 +1571,7 @@ func (x *Grant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Grant.ProtoReflect.Descriptor instead.
 func (*Grant) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{9}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Grant) GetRoles() []Role {
@@ -1564,7 +1629,7 @@ type Oidc struct {
 
 func (x *Oidc) Reset() {
 	*x = Oidc{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[10]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1576,7 +1641,7 @@ func (x *Oidc) String() string {
 func (*Oidc) ProtoMessage() {}
 
 func (x *Oidc) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[10]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1589,7 +1654,7 @@ func (x *Oidc) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Oidc.ProtoReflect.Descriptor instead.
 func (*Oidc) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{10}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Oidc) GetIssuer() string {
@@ -1647,7 +1712,7 @@ type Source struct {
 
 func (x *Source) Reset() {
 	*x = Source{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[11]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1659,7 +1724,7 @@ func (x *Source) String() string {
 func (*Source) ProtoMessage() {}
 
 func (x *Source) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[11]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1672,7 +1737,7 @@ func (x *Source) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Source.ProtoReflect.Descriptor instead.
 func (*Source) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{11}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Source) GetName() string {
@@ -1729,7 +1794,7 @@ type Dns struct {
 
 func (x *Dns) Reset() {
 	*x = Dns{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[12]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1741,7 +1806,7 @@ func (x *Dns) String() string {
 func (*Dns) ProtoMessage() {}
 
 func (x *Dns) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[12]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1754,7 +1819,7 @@ func (x *Dns) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Dns.ProtoReflect.Descriptor instead.
 func (*Dns) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{12}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Dns) GetResolvers() []string {
@@ -1780,7 +1845,7 @@ type HoldShrinkage struct {
 
 func (x *HoldShrinkage) Reset() {
 	*x = HoldShrinkage{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[13]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1792,7 +1857,7 @@ func (x *HoldShrinkage) String() string {
 func (*HoldShrinkage) ProtoMessage() {}
 
 func (x *HoldShrinkage) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[13]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1805,7 +1870,7 @@ func (x *HoldShrinkage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HoldShrinkage.ProtoReflect.Descriptor instead.
 func (*HoldShrinkage) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{13}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *HoldShrinkage) GetShare() float64 {
@@ -1835,7 +1900,7 @@ type DefaultHealthChecks struct {
 
 func (x *DefaultHealthChecks) Reset() {
 	*x = DefaultHealthChecks{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[14]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1847,7 +1912,7 @@ func (x *DefaultHealthChecks) String() string {
 func (*DefaultHealthChecks) ProtoMessage() {}
 
 func (x *DefaultHealthChecks) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[14]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1860,7 +1925,7 @@ func (x *DefaultHealthChecks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DefaultHealthChecks.ProtoReflect.Descriptor instead.
 func (*DefaultHealthChecks) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{14}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *DefaultHealthChecks) GetClusterNameGlob() string {
@@ -1901,7 +1966,7 @@ type Assignment struct {
 
 func (x *Assignment) Reset() {
 	*x = Assignment{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[15]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1913,7 +1978,7 @@ func (x *Assignment) String() string {
 func (*Assignment) ProtoMessage() {}
 
 func (x *Assignment) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[15]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1926,7 +1991,7 @@ func (x *Assignment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Assignment.ProtoReflect.Descriptor instead.
 func (*Assignment) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{15}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Assignment) GetRedundancy() uint32 {
@@ -1988,7 +2053,7 @@ type CheckerCapacity struct {
 
 func (x *CheckerCapacity) Reset() {
 	*x = CheckerCapacity{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[16]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2000,7 +2065,7 @@ func (x *CheckerCapacity) String() string {
 func (*CheckerCapacity) ProtoMessage() {}
 
 func (x *CheckerCapacity) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[16]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2013,7 +2078,7 @@ func (x *CheckerCapacity) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckerCapacity.ProtoReflect.Descriptor instead.
 func (*CheckerCapacity) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{16}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *CheckerCapacity) GetNodeIdGlob() string {
@@ -2048,7 +2113,7 @@ type Reporting struct {
 
 func (x *Reporting) Reset() {
 	*x = Reporting{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[17]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2060,7 +2125,7 @@ func (x *Reporting) String() string {
 func (*Reporting) ProtoMessage() {}
 
 func (x *Reporting) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[17]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2073,7 +2138,7 @@ func (x *Reporting) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reporting.ProtoReflect.Descriptor instead.
 func (*Reporting) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{17}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Reporting) GetInterval() *durationpb.Duration {
@@ -2122,7 +2187,7 @@ type Verdict struct {
 
 func (x *Verdict) Reset() {
 	*x = Verdict{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[18]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2134,7 +2199,7 @@ func (x *Verdict) String() string {
 func (*Verdict) ProtoMessage() {}
 
 func (x *Verdict) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[18]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2147,7 +2212,7 @@ func (x *Verdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Verdict.ProtoReflect.Descriptor instead.
 func (*Verdict) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{18}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Verdict) GetRule() Rule {
@@ -2248,7 +2313,7 @@ type DegradedWhen struct {
 
 func (x *DegradedWhen) Reset() {
 	*x = DegradedWhen{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[19]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2260,7 +2325,7 @@ func (x *DegradedWhen) String() string {
 func (*DegradedWhen) ProtoMessage() {}
 
 func (x *DegradedWhen) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[19]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2273,7 +2338,7 @@ func (x *DegradedWhen) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DegradedWhen.ProtoReflect.Descriptor instead.
 func (*DegradedWhen) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{19}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *DegradedWhen) GetHttpStatusCode() []*structpb.Value {
@@ -2301,7 +2366,7 @@ type Doubt struct {
 
 func (x *Doubt) Reset() {
 	*x = Doubt{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[20]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2313,7 +2378,7 @@ func (x *Doubt) String() string {
 func (*Doubt) ProtoMessage() {}
 
 func (x *Doubt) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[20]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2326,7 +2391,7 @@ func (x *Doubt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Doubt.ProtoReflect.Descriptor instead.
 func (*Doubt) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{20}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Doubt) GetDisagreements() uint32 {
@@ -2372,7 +2437,7 @@ type PathCut struct {
 
 func (x *PathCut) Reset() {
 	*x = PathCut{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[21]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2384,7 +2449,7 @@ func (x *PathCut) String() string {
 func (*PathCut) ProtoMessage() {}
 
 func (x *PathCut) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[21]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2397,7 +2462,7 @@ func (x *PathCut) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PathCut.ProtoReflect.Descriptor instead.
 func (*PathCut) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{21}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *PathCut) GetDisagreements() uint32 {
@@ -2435,7 +2500,7 @@ type Damping struct {
 
 func (x *Damping) Reset() {
 	*x = Damping{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[22]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2447,7 +2512,7 @@ func (x *Damping) String() string {
 func (*Damping) ProtoMessage() {}
 
 func (x *Damping) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[22]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2460,7 +2525,7 @@ func (x *Damping) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Damping.ProtoReflect.Descriptor instead.
 func (*Damping) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{22}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Damping) GetDisabled() bool {
@@ -2505,7 +2570,7 @@ type MassFailure struct {
 
 func (x *MassFailure) Reset() {
 	*x = MassFailure{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[23]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2517,7 +2582,7 @@ func (x *MassFailure) String() string {
 func (*MassFailure) ProtoMessage() {}
 
 func (x *MassFailure) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[23]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2530,7 +2595,7 @@ func (x *MassFailure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MassFailure.ProtoReflect.Descriptor instead.
 func (*MassFailure) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{23}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *MassFailure) GetHold() *durationpb.Duration {
@@ -2565,7 +2630,7 @@ type Policy struct {
 
 func (x *Policy) Reset() {
 	*x = Policy{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[24]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2577,7 +2642,7 @@ func (x *Policy) String() string {
 func (*Policy) ProtoMessage() {}
 
 func (x *Policy) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[24]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2590,7 +2655,7 @@ func (x *Policy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Policy.ProtoReflect.Descriptor instead.
 func (*Policy) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{24}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Policy) GetClusterNameGlob() string {
@@ -2656,7 +2721,7 @@ type CheckerSelector struct {
 
 func (x *CheckerSelector) Reset() {
 	*x = CheckerSelector{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[25]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2668,7 +2733,7 @@ func (x *CheckerSelector) String() string {
 func (*CheckerSelector) ProtoMessage() {}
 
 func (x *CheckerSelector) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[25]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2681,7 +2746,7 @@ func (x *CheckerSelector) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckerSelector.ProtoReflect.Descriptor instead.
 func (*CheckerSelector) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{25}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *CheckerSelector) GetLocalities() []*LocalitySelector {
@@ -2713,7 +2778,7 @@ type LocalitySelector struct {
 
 func (x *LocalitySelector) Reset() {
 	*x = LocalitySelector{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[26]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2725,7 +2790,7 @@ func (x *LocalitySelector) String() string {
 func (*LocalitySelector) ProtoMessage() {}
 
 func (x *LocalitySelector) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[26]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2738,7 +2803,7 @@ func (x *LocalitySelector) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LocalitySelector.ProtoReflect.Descriptor instead.
 func (*LocalitySelector) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{26}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *LocalitySelector) GetRegion() string {
@@ -2781,7 +2846,7 @@ type History struct {
 
 func (x *History) Reset() {
 	*x = History{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[27]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2793,7 +2858,7 @@ func (x *History) String() string {
 func (*History) ProtoMessage() {}
 
 func (x *History) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[27]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2806,7 +2871,7 @@ func (x *History) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use History.ProtoReflect.Descriptor instead.
 func (*History) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{27}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *History) GetRetention() *durationpb.Duration {
@@ -2863,7 +2928,7 @@ type Checkers struct {
 
 func (x *Checkers) Reset() {
 	*x = Checkers{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[28]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2875,7 +2940,7 @@ func (x *Checkers) String() string {
 func (*Checkers) ProtoMessage() {}
 
 func (x *Checkers) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[28]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2888,7 +2953,7 @@ func (x *Checkers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Checkers.ProtoReflect.Descriptor instead.
 func (*Checkers) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{28}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Checkers) GetFiles() []string {
@@ -2947,7 +3012,7 @@ type AdmitRule struct {
 
 func (x *AdmitRule) Reset() {
 	*x = AdmitRule{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[29]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2959,7 +3024,7 @@ func (x *AdmitRule) String() string {
 func (*AdmitRule) ProtoMessage() {}
 
 func (x *AdmitRule) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[29]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2972,7 +3037,7 @@ func (x *AdmitRule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdmitRule.ProtoReflect.Descriptor instead.
 func (*AdmitRule) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{29}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *AdmitRule) GetNodeIdGlob() string {
@@ -3019,7 +3084,7 @@ type DataPlanes struct {
 
 func (x *DataPlanes) Reset() {
 	*x = DataPlanes{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[30]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3031,7 +3096,7 @@ func (x *DataPlanes) String() string {
 func (*DataPlanes) ProtoMessage() {}
 
 func (x *DataPlanes) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[30]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3044,7 +3109,7 @@ func (x *DataPlanes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DataPlanes.ProtoReflect.Descriptor instead.
 func (*DataPlanes) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{30}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *DataPlanes) GetEdsDirectory() string {
@@ -3163,7 +3228,7 @@ type Limits struct {
 
 func (x *Limits) Reset() {
 	*x = Limits{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[31]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3175,7 +3240,7 @@ func (x *Limits) String() string {
 func (*Limits) ProtoMessage() {}
 
 func (x *Limits) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[31]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3188,7 +3253,7 @@ func (x *Limits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Limits.ProtoReflect.Descriptor instead.
 func (*Limits) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{31}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Limits) GetMaxMessageBytes() uint32 {
@@ -3336,7 +3401,7 @@ type Notify_Alertmanager struct {
 
 func (x *Notify_Alertmanager) Reset() {
 	*x = Notify_Alertmanager{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[32]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3348,7 +3413,7 @@ func (x *Notify_Alertmanager) String() string {
 func (*Notify_Alertmanager) ProtoMessage() {}
 
 func (x *Notify_Alertmanager) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[32]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3361,7 +3426,7 @@ func (x *Notify_Alertmanager) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Notify_Alertmanager.ProtoReflect.Descriptor instead.
 func (*Notify_Alertmanager) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{1, 0}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{2, 0}
 }
 
 func (x *Notify_Alertmanager) GetUrl() string {
@@ -3385,7 +3450,7 @@ type Notify_Webhook struct {
 
 func (x *Notify_Webhook) Reset() {
 	*x = Notify_Webhook{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[33]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3397,7 +3462,7 @@ func (x *Notify_Webhook) String() string {
 func (*Notify_Webhook) ProtoMessage() {}
 
 func (x *Notify_Webhook) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[33]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3410,7 +3475,7 @@ func (x *Notify_Webhook) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Notify_Webhook.ProtoReflect.Descriptor instead.
 func (*Notify_Webhook) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{1, 1}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{2, 1}
 }
 
 func (x *Notify_Webhook) GetUrl() string {
@@ -3441,7 +3506,7 @@ type Relay_Upstream struct {
 
 func (x *Relay_Upstream) Reset() {
 	*x = Relay_Upstream{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[34]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3453,7 +3518,7 @@ func (x *Relay_Upstream) String() string {
 func (*Relay_Upstream) ProtoMessage() {}
 
 func (x *Relay_Upstream) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[34]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3466,7 +3531,7 @@ func (x *Relay_Upstream) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Relay_Upstream.ProtoReflect.Descriptor instead.
 func (*Relay_Upstream) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{2, 0}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{3, 0}
 }
 
 func (x *Relay_Upstream) GetApiConfigSource() *v3.ApiConfigSource {
@@ -3480,7 +3545,7 @@ var File_hdsd_config_v1_config_proto protoreflect.FileDescriptor
 
 const file_hdsd_config_v1_config_proto_rawDesc = "" +
 	"\n" +
-	"\x1bhdsd/config/v1/config.proto\x12\x0ehdsd.config.v1\x1a\x1fenvoy/config/core/v3/base.proto\x1a(envoy/config/core/v3/config_source.proto\x1a'envoy/config/core/v3/health_check.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\"\x90\b\n" +
+	"\x1bhdsd/config/v1/config.proto\x12\x0ehdsd.config.v1\x1a\x1fenvoy/config/core/v3/base.proto\x1a(envoy/config/core/v3/config_source.proto\x1a'envoy/config/core/v3/health_check.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\"\xc3\b\n" +
 	"\x06Config\x12\x17\n" +
 	"\anode_id\x18\x01 \x01(\tR\x06nodeId\x12,\n" +
 	"\x04grpc\x18\x02 \x01(\v2\x18.hdsd.config.v1.ListenerR\x04grpc\x12,\n" +
@@ -3506,7 +3571,11 @@ const file_hdsd_config_v1_config_proto_rawDesc = "" +
 	"\x05admin\x18\x12 \x01(\v2\x15.hdsd.config.v1.AdminR\x05admin\x12+\n" +
 	"\x05relay\x18\x13 \x01(\v2\x15.hdsd.config.v1.RelayR\x05relay\x12%\n" +
 	"\x03dns\x18\x14 \x01(\v2\x13.hdsd.config.v1.DnsR\x03dns\x12.\n" +
-	"\x06notify\x18\x15 \x03(\v2\x16.hdsd.config.v1.NotifyR\x06notify\"\xb8\x04\n" +
+	"\x06notify\x18\x15 \x03(\v2\x16.hdsd.config.v1.NotifyR\x06notify\x121\n" +
+	"\ametrics\x18\x16 \x01(\v2\x17.hdsd.config.v1.MetricsR\ametrics\"Z\n" +
+	"\aMetrics\x12,\n" +
+	"\x12cluster_name_globs\x18\x01 \x03(\tR\x10clusterNameGlobs\x12!\n" +
+	"\fmax_clusters\x18\x02 \x01(\rR\vmaxClusters\"\xb8\x04\n" +
 	"\x06Notify\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12I\n" +
 	"\falertmanager\x18\x02 \x01(\v2#.hdsd.config.v1.Notify.AlertmanagerH\x00R\falertmanager\x12:\n" +
@@ -3776,7 +3845,7 @@ func file_hdsd_config_v1_config_proto_rawDescGZIP() []byte {
 }
 
 var file_hdsd_config_v1_config_proto_enumTypes = make([]protoimpl.EnumInfo, 11)
-var file_hdsd_config_v1_config_proto_msgTypes = make([]protoimpl.MessageInfo, 36)
+var file_hdsd_config_v1_config_proto_msgTypes = make([]protoimpl.MessageInfo, 37)
 var file_hdsd_config_v1_config_proto_goTypes = []any{
 	(Role)(0),                   // 0: hdsd.config.v1.Role
 	(UpstreamHealth)(0),         // 1: hdsd.config.v1.UpstreamHealth
@@ -3790,130 +3859,132 @@ var file_hdsd_config_v1_config_proto_goTypes = []any{
 	(Relay_Forward)(0),          // 9: hdsd.config.v1.Relay.Forward
 	(Access_Mode)(0),            // 10: hdsd.config.v1.Access.Mode
 	(*Config)(nil),              // 11: hdsd.config.v1.Config
-	(*Notify)(nil),              // 12: hdsd.config.v1.Notify
-	(*Relay)(nil),               // 13: hdsd.config.v1.Relay
-	(*Listener)(nil),            // 14: hdsd.config.v1.Listener
-	(*Probes)(nil),              // 15: hdsd.config.v1.Probes
-	(*Admin)(nil),               // 16: hdsd.config.v1.Admin
-	(*ServerTls)(nil),           // 17: hdsd.config.v1.ServerTls
-	(*SpiffeWorkloadApi)(nil),   // 18: hdsd.config.v1.SpiffeWorkloadApi
-	(*Access)(nil),              // 19: hdsd.config.v1.Access
-	(*Grant)(nil),               // 20: hdsd.config.v1.Grant
-	(*Oidc)(nil),                // 21: hdsd.config.v1.Oidc
-	(*Source)(nil),              // 22: hdsd.config.v1.Source
-	(*Dns)(nil),                 // 23: hdsd.config.v1.Dns
-	(*HoldShrinkage)(nil),       // 24: hdsd.config.v1.HoldShrinkage
-	(*DefaultHealthChecks)(nil), // 25: hdsd.config.v1.DefaultHealthChecks
-	(*Assignment)(nil),          // 26: hdsd.config.v1.Assignment
-	(*CheckerCapacity)(nil),     // 27: hdsd.config.v1.CheckerCapacity
-	(*Reporting)(nil),           // 28: hdsd.config.v1.Reporting
-	(*Verdict)(nil),             // 29: hdsd.config.v1.Verdict
-	(*DegradedWhen)(nil),        // 30: hdsd.config.v1.DegradedWhen
-	(*Doubt)(nil),               // 31: hdsd.config.v1.Doubt
-	(*PathCut)(nil),             // 32: hdsd.config.v1.PathCut
-	(*Damping)(nil),             // 33: hdsd.config.v1.Damping
-	(*MassFailure)(nil),         // 34: hdsd.config.v1.MassFailure
-	(*Policy)(nil),              // 35: hdsd.config.v1.Policy
-	(*CheckerSelector)(nil),     // 36: hdsd.config.v1.CheckerSelector
-	(*LocalitySelector)(nil),    // 37: hdsd.config.v1.LocalitySelector
-	(*History)(nil),             // 38: hdsd.config.v1.History
-	(*Checkers)(nil),            // 39: hdsd.config.v1.Checkers
-	(*AdmitRule)(nil),           // 40: hdsd.config.v1.AdmitRule
-	(*DataPlanes)(nil),          // 41: hdsd.config.v1.DataPlanes
-	(*Limits)(nil),              // 42: hdsd.config.v1.Limits
-	(*Notify_Alertmanager)(nil), // 43: hdsd.config.v1.Notify.Alertmanager
-	(*Notify_Webhook)(nil),      // 44: hdsd.config.v1.Notify.Webhook
-	(*Relay_Upstream)(nil),      // 45: hdsd.config.v1.Relay.Upstream
-	nil,                         // 46: hdsd.config.v1.CheckerSelector.MetadataEntry
-	(*durationpb.Duration)(nil), // 47: google.protobuf.Duration
-	(*v3.ConfigSource)(nil),     // 48: envoy.config.core.v3.ConfigSource
-	(*v3.Node)(nil),             // 49: envoy.config.core.v3.Node
-	(*v3.HealthCheck)(nil),      // 50: envoy.config.core.v3.HealthCheck
-	(v3.HealthStatus)(0),        // 51: envoy.config.core.v3.HealthStatus
-	(*structpb.Value)(nil),      // 52: google.protobuf.Value
-	(*v3.ApiConfigSource)(nil),  // 53: envoy.config.core.v3.ApiConfigSource
+	(*Metrics)(nil),             // 12: hdsd.config.v1.Metrics
+	(*Notify)(nil),              // 13: hdsd.config.v1.Notify
+	(*Relay)(nil),               // 14: hdsd.config.v1.Relay
+	(*Listener)(nil),            // 15: hdsd.config.v1.Listener
+	(*Probes)(nil),              // 16: hdsd.config.v1.Probes
+	(*Admin)(nil),               // 17: hdsd.config.v1.Admin
+	(*ServerTls)(nil),           // 18: hdsd.config.v1.ServerTls
+	(*SpiffeWorkloadApi)(nil),   // 19: hdsd.config.v1.SpiffeWorkloadApi
+	(*Access)(nil),              // 20: hdsd.config.v1.Access
+	(*Grant)(nil),               // 21: hdsd.config.v1.Grant
+	(*Oidc)(nil),                // 22: hdsd.config.v1.Oidc
+	(*Source)(nil),              // 23: hdsd.config.v1.Source
+	(*Dns)(nil),                 // 24: hdsd.config.v1.Dns
+	(*HoldShrinkage)(nil),       // 25: hdsd.config.v1.HoldShrinkage
+	(*DefaultHealthChecks)(nil), // 26: hdsd.config.v1.DefaultHealthChecks
+	(*Assignment)(nil),          // 27: hdsd.config.v1.Assignment
+	(*CheckerCapacity)(nil),     // 28: hdsd.config.v1.CheckerCapacity
+	(*Reporting)(nil),           // 29: hdsd.config.v1.Reporting
+	(*Verdict)(nil),             // 30: hdsd.config.v1.Verdict
+	(*DegradedWhen)(nil),        // 31: hdsd.config.v1.DegradedWhen
+	(*Doubt)(nil),               // 32: hdsd.config.v1.Doubt
+	(*PathCut)(nil),             // 33: hdsd.config.v1.PathCut
+	(*Damping)(nil),             // 34: hdsd.config.v1.Damping
+	(*MassFailure)(nil),         // 35: hdsd.config.v1.MassFailure
+	(*Policy)(nil),              // 36: hdsd.config.v1.Policy
+	(*CheckerSelector)(nil),     // 37: hdsd.config.v1.CheckerSelector
+	(*LocalitySelector)(nil),    // 38: hdsd.config.v1.LocalitySelector
+	(*History)(nil),             // 39: hdsd.config.v1.History
+	(*Checkers)(nil),            // 40: hdsd.config.v1.Checkers
+	(*AdmitRule)(nil),           // 41: hdsd.config.v1.AdmitRule
+	(*DataPlanes)(nil),          // 42: hdsd.config.v1.DataPlanes
+	(*Limits)(nil),              // 43: hdsd.config.v1.Limits
+	(*Notify_Alertmanager)(nil), // 44: hdsd.config.v1.Notify.Alertmanager
+	(*Notify_Webhook)(nil),      // 45: hdsd.config.v1.Notify.Webhook
+	(*Relay_Upstream)(nil),      // 46: hdsd.config.v1.Relay.Upstream
+	nil,                         // 47: hdsd.config.v1.CheckerSelector.MetadataEntry
+	(*durationpb.Duration)(nil), // 48: google.protobuf.Duration
+	(*v3.ConfigSource)(nil),     // 49: envoy.config.core.v3.ConfigSource
+	(*v3.Node)(nil),             // 50: envoy.config.core.v3.Node
+	(*v3.HealthCheck)(nil),      // 51: envoy.config.core.v3.HealthCheck
+	(v3.HealthStatus)(0),        // 52: envoy.config.core.v3.HealthStatus
+	(*structpb.Value)(nil),      // 53: google.protobuf.Value
+	(*v3.ApiConfigSource)(nil),  // 54: envoy.config.core.v3.ApiConfigSource
 }
 var file_hdsd_config_v1_config_proto_depIdxs = []int32{
-	14, // 0: hdsd.config.v1.Config.grpc:type_name -> hdsd.config.v1.Listener
-	14, // 1: hdsd.config.v1.Config.http:type_name -> hdsd.config.v1.Listener
-	22, // 2: hdsd.config.v1.Config.sources:type_name -> hdsd.config.v1.Source
-	25, // 3: hdsd.config.v1.Config.default_health_checks:type_name -> hdsd.config.v1.DefaultHealthChecks
-	26, // 4: hdsd.config.v1.Config.assignment:type_name -> hdsd.config.v1.Assignment
-	28, // 5: hdsd.config.v1.Config.reporting:type_name -> hdsd.config.v1.Reporting
-	29, // 6: hdsd.config.v1.Config.verdict:type_name -> hdsd.config.v1.Verdict
+	15, // 0: hdsd.config.v1.Config.grpc:type_name -> hdsd.config.v1.Listener
+	15, // 1: hdsd.config.v1.Config.http:type_name -> hdsd.config.v1.Listener
+	23, // 2: hdsd.config.v1.Config.sources:type_name -> hdsd.config.v1.Source
+	26, // 3: hdsd.config.v1.Config.default_health_checks:type_name -> hdsd.config.v1.DefaultHealthChecks
+	27, // 4: hdsd.config.v1.Config.assignment:type_name -> hdsd.config.v1.Assignment
+	29, // 5: hdsd.config.v1.Config.reporting:type_name -> hdsd.config.v1.Reporting
+	30, // 6: hdsd.config.v1.Config.verdict:type_name -> hdsd.config.v1.Verdict
 	5,  // 7: hdsd.config.v1.Config.mode:type_name -> hdsd.config.v1.Mode
-	35, // 8: hdsd.config.v1.Config.policies:type_name -> hdsd.config.v1.Policy
-	38, // 9: hdsd.config.v1.Config.history:type_name -> hdsd.config.v1.History
-	39, // 10: hdsd.config.v1.Config.checkers:type_name -> hdsd.config.v1.Checkers
-	42, // 11: hdsd.config.v1.Config.limits:type_name -> hdsd.config.v1.Limits
-	41, // 12: hdsd.config.v1.Config.data_planes:type_name -> hdsd.config.v1.DataPlanes
-	19, // 13: hdsd.config.v1.Config.access:type_name -> hdsd.config.v1.Access
-	15, // 14: hdsd.config.v1.Config.probes:type_name -> hdsd.config.v1.Probes
-	16, // 15: hdsd.config.v1.Config.admin:type_name -> hdsd.config.v1.Admin
-	13, // 16: hdsd.config.v1.Config.relay:type_name -> hdsd.config.v1.Relay
-	23, // 17: hdsd.config.v1.Config.dns:type_name -> hdsd.config.v1.Dns
-	12, // 18: hdsd.config.v1.Config.notify:type_name -> hdsd.config.v1.Notify
-	43, // 19: hdsd.config.v1.Notify.alertmanager:type_name -> hdsd.config.v1.Notify.Alertmanager
-	44, // 20: hdsd.config.v1.Notify.webhook:type_name -> hdsd.config.v1.Notify.Webhook
-	7,  // 21: hdsd.config.v1.Notify.kinds:type_name -> hdsd.config.v1.Notify.Kind
-	47, // 22: hdsd.config.v1.Notify.min_duration:type_name -> google.protobuf.Duration
-	45, // 23: hdsd.config.v1.Relay.upstream:type_name -> hdsd.config.v1.Relay.Upstream
-	8,  // 24: hdsd.config.v1.Relay.health:type_name -> hdsd.config.v1.Relay.Health
-	47, // 25: hdsd.config.v1.Relay.keep:type_name -> google.protobuf.Duration
-	9,  // 26: hdsd.config.v1.Relay.forward:type_name -> hdsd.config.v1.Relay.Forward
-	17, // 27: hdsd.config.v1.Listener.tls:type_name -> hdsd.config.v1.ServerTls
-	47, // 28: hdsd.config.v1.Listener.max_connection_age:type_name -> google.protobuf.Duration
-	18, // 29: hdsd.config.v1.ServerTls.spiffe_workload_api:type_name -> hdsd.config.v1.SpiffeWorkloadApi
-	10, // 30: hdsd.config.v1.Access.mode:type_name -> hdsd.config.v1.Access.Mode
-	20, // 31: hdsd.config.v1.Access.grants:type_name -> hdsd.config.v1.Grant
-	0,  // 32: hdsd.config.v1.Grant.roles:type_name -> hdsd.config.v1.Role
-	21, // 33: hdsd.config.v1.Grant.oidc:type_name -> hdsd.config.v1.Oidc
-	48, // 34: hdsd.config.v1.Source.config_source:type_name -> envoy.config.core.v3.ConfigSource
-	1,  // 35: hdsd.config.v1.Source.upstream_health:type_name -> hdsd.config.v1.UpstreamHealth
-	24, // 36: hdsd.config.v1.Source.hold_shrinkage:type_name -> hdsd.config.v1.HoldShrinkage
-	49, // 37: hdsd.config.v1.Source.node:type_name -> envoy.config.core.v3.Node
-	47, // 38: hdsd.config.v1.HoldShrinkage.for:type_name -> google.protobuf.Duration
-	50, // 39: hdsd.config.v1.DefaultHealthChecks.health_checks:type_name -> envoy.config.core.v3.HealthCheck
-	47, // 40: hdsd.config.v1.Assignment.reconnect_grace:type_name -> google.protobuf.Duration
-	47, // 41: hdsd.config.v1.Assignment.settle:type_name -> google.protobuf.Duration
-	2,  // 42: hdsd.config.v1.Assignment.zones:type_name -> hdsd.config.v1.Placement
-	2,  // 43: hdsd.config.v1.Assignment.regions:type_name -> hdsd.config.v1.Placement
-	27, // 44: hdsd.config.v1.Assignment.checkers:type_name -> hdsd.config.v1.CheckerCapacity
-	47, // 45: hdsd.config.v1.Reporting.interval:type_name -> google.protobuf.Duration
-	3,  // 46: hdsd.config.v1.Verdict.rule:type_name -> hdsd.config.v1.Rule
-	4,  // 47: hdsd.config.v1.Verdict.when_unobserved:type_name -> hdsd.config.v1.WhenUnobserved
-	51, // 48: hdsd.config.v1.Verdict.initial_health:type_name -> envoy.config.core.v3.HealthStatus
-	30, // 49: hdsd.config.v1.Verdict.degraded_when:type_name -> hdsd.config.v1.DegradedWhen
-	47, // 50: hdsd.config.v1.Verdict.staleness:type_name -> google.protobuf.Duration
-	47, // 51: hdsd.config.v1.Verdict.warm_up:type_name -> google.protobuf.Duration
-	31, // 52: hdsd.config.v1.Verdict.doubt:type_name -> hdsd.config.v1.Doubt
-	32, // 53: hdsd.config.v1.Verdict.path_cut:type_name -> hdsd.config.v1.PathCut
-	33, // 54: hdsd.config.v1.Verdict.damping:type_name -> hdsd.config.v1.Damping
-	34, // 55: hdsd.config.v1.Verdict.mass_failure:type_name -> hdsd.config.v1.MassFailure
-	52, // 56: hdsd.config.v1.DegradedWhen.http_status_code:type_name -> google.protobuf.Value
-	47, // 57: hdsd.config.v1.Doubt.release_after:type_name -> google.protobuf.Duration
-	47, // 58: hdsd.config.v1.MassFailure.hold:type_name -> google.protobuf.Duration
-	29, // 59: hdsd.config.v1.Policy.verdict:type_name -> hdsd.config.v1.Verdict
-	36, // 60: hdsd.config.v1.Policy.checkers:type_name -> hdsd.config.v1.CheckerSelector
-	5,  // 61: hdsd.config.v1.Policy.mode:type_name -> hdsd.config.v1.Mode
-	2,  // 62: hdsd.config.v1.Policy.zones:type_name -> hdsd.config.v1.Placement
-	2,  // 63: hdsd.config.v1.Policy.regions:type_name -> hdsd.config.v1.Placement
-	37, // 64: hdsd.config.v1.CheckerSelector.localities:type_name -> hdsd.config.v1.LocalitySelector
-	46, // 65: hdsd.config.v1.CheckerSelector.metadata:type_name -> hdsd.config.v1.CheckerSelector.MetadataEntry
-	47, // 66: hdsd.config.v1.History.retention:type_name -> google.protobuf.Duration
-	40, // 67: hdsd.config.v1.Checkers.admit:type_name -> hdsd.config.v1.AdmitRule
-	47, // 68: hdsd.config.v1.Checkers.probation:type_name -> google.protobuf.Duration
-	48, // 69: hdsd.config.v1.Checkers.sds_config:type_name -> envoy.config.core.v3.ConfigSource
-	47, // 70: hdsd.config.v1.DataPlanes.assignment_ttl:type_name -> google.protobuf.Duration
-	47, // 71: hdsd.config.v1.DataPlanes.cluster_ttl:type_name -> google.protobuf.Duration
-	6,  // 72: hdsd.config.v1.DataPlanes.zone_health:type_name -> hdsd.config.v1.ZoneHealth
-	48, // 73: hdsd.config.v1.DataPlanes.eds_config_source:type_name -> envoy.config.core.v3.ConfigSource
-	53, // 74: hdsd.config.v1.Relay.Upstream.api_config_source:type_name -> envoy.config.core.v3.ApiConfigSource
-	75, // [75:75] is the sub-list for method output_type
-	75, // [75:75] is the sub-list for method input_type
-	75, // [75:75] is the sub-list for extension type_name
-	75, // [75:75] is the sub-list for extension extendee
-	0,  // [0:75] is the sub-list for field type_name
+	36, // 8: hdsd.config.v1.Config.policies:type_name -> hdsd.config.v1.Policy
+	39, // 9: hdsd.config.v1.Config.history:type_name -> hdsd.config.v1.History
+	40, // 10: hdsd.config.v1.Config.checkers:type_name -> hdsd.config.v1.Checkers
+	43, // 11: hdsd.config.v1.Config.limits:type_name -> hdsd.config.v1.Limits
+	42, // 12: hdsd.config.v1.Config.data_planes:type_name -> hdsd.config.v1.DataPlanes
+	20, // 13: hdsd.config.v1.Config.access:type_name -> hdsd.config.v1.Access
+	16, // 14: hdsd.config.v1.Config.probes:type_name -> hdsd.config.v1.Probes
+	17, // 15: hdsd.config.v1.Config.admin:type_name -> hdsd.config.v1.Admin
+	14, // 16: hdsd.config.v1.Config.relay:type_name -> hdsd.config.v1.Relay
+	24, // 17: hdsd.config.v1.Config.dns:type_name -> hdsd.config.v1.Dns
+	13, // 18: hdsd.config.v1.Config.notify:type_name -> hdsd.config.v1.Notify
+	12, // 19: hdsd.config.v1.Config.metrics:type_name -> hdsd.config.v1.Metrics
+	44, // 20: hdsd.config.v1.Notify.alertmanager:type_name -> hdsd.config.v1.Notify.Alertmanager
+	45, // 21: hdsd.config.v1.Notify.webhook:type_name -> hdsd.config.v1.Notify.Webhook
+	7,  // 22: hdsd.config.v1.Notify.kinds:type_name -> hdsd.config.v1.Notify.Kind
+	48, // 23: hdsd.config.v1.Notify.min_duration:type_name -> google.protobuf.Duration
+	46, // 24: hdsd.config.v1.Relay.upstream:type_name -> hdsd.config.v1.Relay.Upstream
+	8,  // 25: hdsd.config.v1.Relay.health:type_name -> hdsd.config.v1.Relay.Health
+	48, // 26: hdsd.config.v1.Relay.keep:type_name -> google.protobuf.Duration
+	9,  // 27: hdsd.config.v1.Relay.forward:type_name -> hdsd.config.v1.Relay.Forward
+	18, // 28: hdsd.config.v1.Listener.tls:type_name -> hdsd.config.v1.ServerTls
+	48, // 29: hdsd.config.v1.Listener.max_connection_age:type_name -> google.protobuf.Duration
+	19, // 30: hdsd.config.v1.ServerTls.spiffe_workload_api:type_name -> hdsd.config.v1.SpiffeWorkloadApi
+	10, // 31: hdsd.config.v1.Access.mode:type_name -> hdsd.config.v1.Access.Mode
+	21, // 32: hdsd.config.v1.Access.grants:type_name -> hdsd.config.v1.Grant
+	0,  // 33: hdsd.config.v1.Grant.roles:type_name -> hdsd.config.v1.Role
+	22, // 34: hdsd.config.v1.Grant.oidc:type_name -> hdsd.config.v1.Oidc
+	49, // 35: hdsd.config.v1.Source.config_source:type_name -> envoy.config.core.v3.ConfigSource
+	1,  // 36: hdsd.config.v1.Source.upstream_health:type_name -> hdsd.config.v1.UpstreamHealth
+	25, // 37: hdsd.config.v1.Source.hold_shrinkage:type_name -> hdsd.config.v1.HoldShrinkage
+	50, // 38: hdsd.config.v1.Source.node:type_name -> envoy.config.core.v3.Node
+	48, // 39: hdsd.config.v1.HoldShrinkage.for:type_name -> google.protobuf.Duration
+	51, // 40: hdsd.config.v1.DefaultHealthChecks.health_checks:type_name -> envoy.config.core.v3.HealthCheck
+	48, // 41: hdsd.config.v1.Assignment.reconnect_grace:type_name -> google.protobuf.Duration
+	48, // 42: hdsd.config.v1.Assignment.settle:type_name -> google.protobuf.Duration
+	2,  // 43: hdsd.config.v1.Assignment.zones:type_name -> hdsd.config.v1.Placement
+	2,  // 44: hdsd.config.v1.Assignment.regions:type_name -> hdsd.config.v1.Placement
+	28, // 45: hdsd.config.v1.Assignment.checkers:type_name -> hdsd.config.v1.CheckerCapacity
+	48, // 46: hdsd.config.v1.Reporting.interval:type_name -> google.protobuf.Duration
+	3,  // 47: hdsd.config.v1.Verdict.rule:type_name -> hdsd.config.v1.Rule
+	4,  // 48: hdsd.config.v1.Verdict.when_unobserved:type_name -> hdsd.config.v1.WhenUnobserved
+	52, // 49: hdsd.config.v1.Verdict.initial_health:type_name -> envoy.config.core.v3.HealthStatus
+	31, // 50: hdsd.config.v1.Verdict.degraded_when:type_name -> hdsd.config.v1.DegradedWhen
+	48, // 51: hdsd.config.v1.Verdict.staleness:type_name -> google.protobuf.Duration
+	48, // 52: hdsd.config.v1.Verdict.warm_up:type_name -> google.protobuf.Duration
+	32, // 53: hdsd.config.v1.Verdict.doubt:type_name -> hdsd.config.v1.Doubt
+	33, // 54: hdsd.config.v1.Verdict.path_cut:type_name -> hdsd.config.v1.PathCut
+	34, // 55: hdsd.config.v1.Verdict.damping:type_name -> hdsd.config.v1.Damping
+	35, // 56: hdsd.config.v1.Verdict.mass_failure:type_name -> hdsd.config.v1.MassFailure
+	53, // 57: hdsd.config.v1.DegradedWhen.http_status_code:type_name -> google.protobuf.Value
+	48, // 58: hdsd.config.v1.Doubt.release_after:type_name -> google.protobuf.Duration
+	48, // 59: hdsd.config.v1.MassFailure.hold:type_name -> google.protobuf.Duration
+	30, // 60: hdsd.config.v1.Policy.verdict:type_name -> hdsd.config.v1.Verdict
+	37, // 61: hdsd.config.v1.Policy.checkers:type_name -> hdsd.config.v1.CheckerSelector
+	5,  // 62: hdsd.config.v1.Policy.mode:type_name -> hdsd.config.v1.Mode
+	2,  // 63: hdsd.config.v1.Policy.zones:type_name -> hdsd.config.v1.Placement
+	2,  // 64: hdsd.config.v1.Policy.regions:type_name -> hdsd.config.v1.Placement
+	38, // 65: hdsd.config.v1.CheckerSelector.localities:type_name -> hdsd.config.v1.LocalitySelector
+	47, // 66: hdsd.config.v1.CheckerSelector.metadata:type_name -> hdsd.config.v1.CheckerSelector.MetadataEntry
+	48, // 67: hdsd.config.v1.History.retention:type_name -> google.protobuf.Duration
+	41, // 68: hdsd.config.v1.Checkers.admit:type_name -> hdsd.config.v1.AdmitRule
+	48, // 69: hdsd.config.v1.Checkers.probation:type_name -> google.protobuf.Duration
+	49, // 70: hdsd.config.v1.Checkers.sds_config:type_name -> envoy.config.core.v3.ConfigSource
+	48, // 71: hdsd.config.v1.DataPlanes.assignment_ttl:type_name -> google.protobuf.Duration
+	48, // 72: hdsd.config.v1.DataPlanes.cluster_ttl:type_name -> google.protobuf.Duration
+	6,  // 73: hdsd.config.v1.DataPlanes.zone_health:type_name -> hdsd.config.v1.ZoneHealth
+	49, // 74: hdsd.config.v1.DataPlanes.eds_config_source:type_name -> envoy.config.core.v3.ConfigSource
+	54, // 75: hdsd.config.v1.Relay.Upstream.api_config_source:type_name -> envoy.config.core.v3.ApiConfigSource
+	76, // [76:76] is the sub-list for method output_type
+	76, // [76:76] is the sub-list for method input_type
+	76, // [76:76] is the sub-list for extension type_name
+	76, // [76:76] is the sub-list for extension extendee
+	0,  // [0:76] is the sub-list for field type_name
 }
 
 func init() { file_hdsd_config_v1_config_proto_init() }
@@ -3921,19 +3992,19 @@ func file_hdsd_config_v1_config_proto_init() {
 	if File_hdsd_config_v1_config_proto != nil {
 		return
 	}
-	file_hdsd_config_v1_config_proto_msgTypes[1].OneofWrappers = []any{
+	file_hdsd_config_v1_config_proto_msgTypes[2].OneofWrappers = []any{
 		(*Notify_Alertmanager_)(nil),
 		(*Notify_Webhook_)(nil),
 	}
-	file_hdsd_config_v1_config_proto_msgTypes[15].OneofWrappers = []any{}
-	file_hdsd_config_v1_config_proto_msgTypes[24].OneofWrappers = []any{}
+	file_hdsd_config_v1_config_proto_msgTypes[16].OneofWrappers = []any{}
+	file_hdsd_config_v1_config_proto_msgTypes[25].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hdsd_config_v1_config_proto_rawDesc), len(file_hdsd_config_v1_config_proto_rawDesc)),
 			NumEnums:      11,
-			NumMessages:   36,
+			NumMessages:   37,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
