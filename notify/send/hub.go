@@ -160,7 +160,9 @@ func (h *Hub) Run(ctx context.Context) {
 	}
 	h.mu.Unlock()
 	var keeping sync.WaitGroup
-	keeping.Go(func() { h.keep.run(ctx) })
+	kept, stopKeeping := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopKeeping()
+	keeping.Go(func() { h.keep.run(kept) })
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for done := false; !done; {
@@ -177,7 +179,8 @@ func (h *Hub) Run(ctx context.Context) {
 	h.mu.Lock()
 	h.running = nil
 	h.mu.Unlock()
-	h.owned.Wait()
+	h.owned.Wait() // first, as they may still be told that something was taken
+	stopKeeping()
 	keeping.Wait()
 	h.sender.client.CloseIdleConnections()
 }

@@ -348,6 +348,31 @@ func TestARestart(t *testing.T) {
 	})
 }
 
+// TestAStopWaitsForWhatIsOnItsWay, so that a restart does not tell it again; but not for long.
+func TestAStopWaitsForWhatIsOnItsWay(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, dir, nil, webhook("a"))
+		b.wire.set(func(posted) (int, error) { time.Sleep(time.Second); return http.StatusOK, nil })
+		b.Post([]notify.Change{clusterDown("web")})
+		pass(time.Millisecond)
+		b.stop()
+		b.want("firing web")
+
+		b = newBench(t, dir, nil, webhook("a"))
+		b.Post([]notify.Change{clusterDown("web")})
+		pass(time.Minute)
+		b.want()
+		b.wire.set(always(0))
+		b.Post([]notify.Change{clusterDown("api")})
+		pass(time.Millisecond)
+		began := time.Now()
+		if b.stop(); time.Since(began) > 3*time.Second {
+			t.Errorf("it takes %s", time.Since(began))
+		}
+	})
+}
+
 // TestADamagedFileOfWhatWasTold is said, and stops nothing.
 func TestADamagedFileOfWhatWasTold(t *testing.T) {
 	dir := t.TempDir()

@@ -20,7 +20,8 @@ const (
 const (
 	firstPause = time.Second // after a failure; twice as long after each further one
 	longPause  = time.Minute
-	resend     = time.Minute // Alertmanager ends what it does not hear of for 5 minutes, unless configured otherwise
+	lastWords  = 2 * time.Second // for a request in progress when hdsd stops
+	resend     = time.Minute     // Alertmanager ends what it does not hear of for 5 minutes, unless configured otherwise
 )
 
 // DeadLetter is a notice that was given up.
@@ -185,9 +186,14 @@ func (o *outbox) toRepeat() (all []notify.Notice) {
 
 // deliver sends notices. A refusal is no error: what is refused is given up.
 func (o *outbox) deliver(ctx context.Context, batch []notify.Notice, repeated bool) error {
+	inFlight, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	defer context.AfterFunc(ctx, func() { // what is on its way may arrive: else it is told again after a restart
+		time.AfterFunc(lastWords, cancel)
+	})()
 	for part := range slices.Chunk(batch, maxBatch) {
-		_, err := o.sender.send(ctx, &o.target, part, time.Now())
-		if ctx.Err() != nil {
+		_, err := o.sender.send(inFlight, &o.target, part, time.Now())
+		if err != nil && ctx.Err() != nil {
 			return ctx.Err()
 		}
 		if err = o.delivered(part, repeated, err, time.Now()); err != nil {
