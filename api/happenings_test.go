@@ -52,7 +52,7 @@ func TestEventsArePaged(t *testing.T) {
 	if seen != "12345" {
 		t.Errorf("pages show %s", seen)
 	}
-	if _, err := service.ListEvents(t.Context(), &hdsdv1.ListEventsRequest{Kind: "CHEKCER"}); status.Code(err) != codes.InvalidArgument || !strings.Contains(err.Error(), "CHECKER_LOST") {
+	if _, err := service.ListEvents(t.Context(), &hdsdv1.ListEventsRequest{Kind: "NOTHING"}); status.Code(err) != codes.InvalidArgument || !strings.Contains(err.Error(), "CHECKER_LOST") {
 		t.Errorf("a kind that there is not: %v", err)
 	}
 }

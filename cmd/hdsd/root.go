@@ -35,7 +35,7 @@ why, and tells every data plane by EDS.`,
 	add(root, "run", newServe(), newValidate(), newSimulate(), newCheck(), newBootstrap(), newDemo())
 	add(root, "ask", newStatus(), newDescribe(), newEndpoints(), newHistory(), newAvailability(), newWatch(), newClusters(), newCheckers(), newClients(), newAudit(), newIncidents())
 	add(root, "change", newOverride(), newFreeze(), newUnfreeze(), newSource(), newNotify(), newAnnotate())
-	add(root, "keep", newBackup(), newRestore(), newClock())
+	add(root, "keep", newBackup(), newRestore(), newExport(), newClock())
 	root.AddCommand(newVersion(), newMan())
 	root.SetOut(out)
 	root.SetErr(errors)
