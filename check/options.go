@@ -22,6 +22,9 @@ type Options struct {
 	TLS      *tls.Config       // to the coordinator; nil is plaintext
 	Log      zerolog.Logger
 
+	// Explain says why the coordinator cannot be reached, for the log; nil: the error does.
+	Explain func(ctx context.Context, err error) error
+
 	// Reports says what to leave out of reports.
 	Reports Reports
 

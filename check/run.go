@@ -40,6 +40,9 @@ func Run(ctx context.Context, options Options) error {
 			attempt = 0
 		}
 		r.lost = true
+		if options.Explain != nil && !heard {
+			err = options.Explain(ctx, err)
+		}
 		wait := backoff(attempt, rand.Int64N)
 		options.Log.Warn().Str("event", "coordinator_lost").Err(err).Str("server", options.Server).Dur("retry_in", wait).
 			Msg("no stream to the coordinator; checking goes on")

@@ -1,7 +1,11 @@
 package main
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"hdsd/check"
 )
@@ -32,6 +36,12 @@ TLS. It is for fleets without Envoys.`,
 			}
 			if o.NodeID, err = node.name(); err != nil {
 				return err
+			}
+			o.Explain = func(ctx context.Context, err error) error {
+				if status.Code(err) != codes.Unavailable {
+					return err
+				}
+				return diagnose(ctx, o.Server, o.TLS, status.Convert(err).Message())
 			}
 			o.Log, o.Locality, o.Metadata, o.Version = log, node.locality, node.metadata, version
 			return check.Run(command.Context(), o)

@@ -49,6 +49,8 @@ type client struct {
 	limit  int
 	filter filter
 
+	tokenFile string
+
 	noPager bool
 	live    bool       // what is shown goes on: it is not paged
 	total   func() int // how many rows a list would have without filters; nil or below 0: not known
@@ -128,15 +130,21 @@ func completeWords(command *cobra.Command, flag string, values ...string) {
 	_ = command.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 }
 
-func (c *client) addFlags(command *cobra.Command) {
+// addConnection adds the flags that say how to reach the coordinator.
+func (c *client) addConnection(command *cobra.Command) {
 	addServerFlag(command, &c.server)
+	c.tls.addTo(command)
+	c.tls.fromEnvironment(command)
+	command.Flags().StringVar(&c.tokenFile, "token-file", "", "`file` of a bearer token to show (default: the token in HDSD_TOKEN)")
+}
+
+func (c *client) addFlags(command *cobra.Command) {
+	c.addConnection(command)
 	command.Flags().StringVarP(&c.output, "output", "o", "table", "table, wide (a table with all columns), json (an object a line) or csv")
 	command.Flags().IntVar(&c.limit, "limit", 0, "show at most this many (0: all)")
 	command.Flags().StringVar(&c.color, "color", "auto", "`when` tables have colour: auto (on a terminal, unless NO_COLOR is set), always or never")
 	command.Flags().BoolVar(&c.noPager, "no-pager", false, "do not show what is longer than the terminal in the program that PAGER names")
 	c.filter.addTo(command)
-	c.tls.addTo(command)
-	c.tls.fromEnvironment(command)
 	completeWords(command, "output", "table", "wide", "json", "csv")
 	completeWords(command, "color", "auto", "always", "never")
 	completeWords(command, "limit")
@@ -202,7 +210,7 @@ func (c *client) connect() (*grpc.ClientConn, error) {
 		grpc.WithTransportCredentials(transport), grpc.WithConnectParams(reconnecting), grpc.WithKeepaliveParams(alive),
 		grpc.WithUnaryInterceptor(withTimeout), grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxAnswer)),
 	}
-	if mine, err := tokenFor(c.server, config != nil); err != nil {
+	if mine, err := c.token(config != nil); err != nil {
 		return nil, err
 	} else if mine != "" {
 		options = append(options, grpc.WithPerRPCCredentials(mine))

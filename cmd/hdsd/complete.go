@@ -20,6 +20,9 @@ func (c *client) completeEndpoint(command *cobra.Command, args []string, begun s
 	if len(args) > 1 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
+	if useContext(command) != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
 	connection, err := c.connect()
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp

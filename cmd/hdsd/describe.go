@@ -94,11 +94,9 @@ func newDescription(use, short string, complete completion, describe func(contex
 			return d.print(command.OutOrStdout(), c.output)
 		},
 	}
-	addServerFlag(command, &c.server)
+	c.addConnection(command)
 	command.Flags().StringVarP(&c.output, "output", "o", "table", "table or json (an object)")
 	completeWords(command, "output", "table", "json")
-	c.tls.addTo(command)
-	c.tls.fromEnvironment(command)
 	command.ValidArgsFunction = func(command *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 		if len(args) >= want {
 			return nil, cobra.ShellCompDirectiveNoFileComp

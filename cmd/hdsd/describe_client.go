@@ -108,6 +108,9 @@ func (c *client) completeIncident(command *cobra.Command, _ []string, begun stri
 
 // complete asks the coordinator what to offer. It offers nothing if that does not answer soon.
 func (c *client) complete(command *cobra.Command, ask func(context.Context, hdsdv1.QueryClient, func(value, about string))) ([]string, cobra.ShellCompDirective) {
+	if useContext(command) != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
 	connection, err := c.connect()
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp

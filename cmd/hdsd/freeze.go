@@ -93,11 +93,7 @@ func newUnfreeze() *cobra.Command {
 	return command
 }
 
-func (c *client) addOperatorFlags(command *cobra.Command) {
-	addServerFlag(command, &c.server)
-	c.tls.addTo(command)
-	c.tls.fromEnvironment(command)
-}
+func (c *client) addOperatorFlags(command *cobra.Command) { c.addConnection(command) }
 
 func addAuthorFlag(command *cobra.Command, author *string) {
 	command.Flags().StringVar(author, "author", "", "your `name` (default: USER@HOST)")

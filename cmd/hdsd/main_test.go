@@ -25,6 +25,7 @@ func TestMain(m *testing.M) {
 	for _, name := range []string{"HDSD_SERVER", "HDSD_TLS_CA", "HDSD_TLS_CERT", "HDSD_TLS_KEY", "HDSD_TOKEN", "COLUMNS", "PAGER", "LESS"} {
 		os.Unsetenv(name)
 	}
+	os.Setenv("XDG_CONFIG_HOME", "/nonexistent") // no contexts
 	time.Local = time.UTC
 	now = func() time.Time { return noon.Add(5*time.Minute + 7*time.Second) }
 	completionTimeout = time.Minute // a busy machine takes longer than a shell waits

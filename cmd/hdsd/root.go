@@ -22,6 +22,7 @@ why, and tells every data plane by EDS.`,
 		SilenceUsage:               true,
 		SuggestionsMinimumDistance: 2,
 		Args:                       knownCommand,
+		PersistentPreRunE:          func(command *cobra.Command, _ []string) error { return useContext(command) },
 		RunE:                       func(command *cobra.Command, _ []string) error { return command.Help() },
 	}
 	root.SetVersionTemplate("hdsd {{.Version}}\n")
@@ -36,6 +37,7 @@ why, and tells every data plane by EDS.`,
 	add(root, "ask", newStatus(), newDescribe(), newEndpoints(), newHistory(), newAvailability(), newWatch(), newClusters(), newCheckers(), newClients(), newAudit(), newIncidents())
 	add(root, "change", newOverride(), newFreeze(), newUnfreeze(), newSource(), newNotify(), newAnnotate())
 	add(root, "keep", newBackup(), newRestore(), newExport(), newClock())
+	add(root, "ask", newContext())
 	root.AddCommand(newVersion(), newMan())
 	root.SetOut(out)
 	root.SetErr(errors)

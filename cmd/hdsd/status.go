@@ -51,12 +51,10 @@ it exits 1 while something needs attention.`,
 			})
 		},
 	}
-	addServerFlag(command, &c.server)
+	c.addConnection(command)
 	command.Flags().StringVarP(&c.output, "output", "o", "table", "table or json (an object)")
 	completeWords(command, "output", "table", "json")
 	command.Flags().BoolVar(&check, "check", false, "exit 1 while something needs attention")
-	c.tls.addTo(command)
-	c.tls.fromEnvironment(command)
 	return command
 }
 

@@ -18,16 +18,28 @@ const tokenVariable = "HDSD_TOKEN"
 // token is a bearer token.
 type token string
 
-// tokenFor gives the token to show to a server, empty without one.
-func tokenFor(server string, secure bool) (token, error) {
-	text := strings.TrimSpace(os.Getenv(tokenVariable))
+// token gives the token to show to the server, empty without one.
+func (c *client) token(secure bool) (token, error) {
+	if c.tokenFile == "" {
+		return tokenFor(c.server, secure, tokenVariable, os.Getenv(tokenVariable))
+	}
+	text, err := os.ReadFile(c.tokenFile)
+	if err != nil {
+		return "", fmt.Errorf("--token-file: %w", err)
+	}
+	return tokenFor(c.server, secure, c.tokenFile, string(text))
+}
+
+// tokenFor gives a token that comes from somewhere, if the server may be shown it.
+func tokenFor(server string, secure bool, from, text string) (token, error) {
+	text = strings.TrimSpace(text)
 	switch {
 	case text == "":
 		return "", nil
 	case strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' }):
-		return "", usageError{fmt.Errorf("%s holds characters that no token has", tokenVariable)}
+		return "", usageError{fmt.Errorf("%s holds characters that no token has", from)}
 	case !secure && !isLoopback(server):
-		return "", usageError{fmt.Errorf("%s would be readable on its way to %s: give --tls-ca, or unset it", tokenVariable, server)}
+		return "", usageError{fmt.Errorf("%s would be readable on its way to %s: give --tls-ca, or leave it out", from, server)}
 	}
 	return token(text), nil
 }

@@ -72,6 +72,9 @@ func (c *client) completeChecker(command *cobra.Command, args []string, begun st
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
+	if useContext(command) != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
 	ctx, cancel := context.WithTimeout(command.Context(), completionTimeout)
 	defer cancel()
 	ids, _ := c.knownCheckers(ctx) // on an error there is nothing to offer
