@@ -231,20 +231,27 @@ func (c *Coordinator) Transitions(cluster string) (all []Transition) {
 // Clusters queries all clusters, by name.
 func (c *Coordinator) Clusters() map[string]Cluster {
 	c.t.Helper()
-	var answer struct{ Clusters []Cluster }
-	c.ask("/v1/clusters", &answer)
 	found := map[string]Cluster{}
-	for _, k := range answer.Clusters {
-		found[k.Name] = k
+	for token := ""; ; {
+		var answer struct {
+			Clusters      []Cluster
+			NextPageToken string
+		}
+		c.ask("/v1/clusters?pageSize=10000&pageToken="+url.QueryEscape(token), &answer)
+		for _, k := range answer.Clusters {
+			found[k.Name] = k
+		}
+		if token = answer.NextPageToken; token == "" {
+			return found
+		}
 	}
-	return found
 }
 
 // Checkers queries all checkers, by id.
 func (c *Coordinator) Checkers() map[string]Checker {
 	c.t.Helper()
 	var answer struct{ Checkers []Checker }
-	c.ask("/v1/checkers", &answer)
+	c.ask("/v1/checkers?pageSize=10000", &answer)
 	found := map[string]Checker{}
 	for _, k := range answer.Checkers {
 		found[k.ID] = k
