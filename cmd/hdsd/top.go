@@ -1,0 +1,300 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	hdsdv1 "hdsd/gen/hdsd/v1"
+	"hdsd/internal/table"
+)
+
+// Lists of top, and the columns of each.
+const (
+	topFlaps    = "flaps"
+	topRecovery = "recovery"
+	topCheckers = "checkers"
+)
+
+var (
+	topHeader  = []string{"top", "cluster", "address", "locality", "checker", "changes", "outages", "longest_seconds", "down_since", "votes", "against", "against_ratio", "believed"}
+	topColumns = map[string][]string{
+		topFlaps:    {"cluster", "address", "locality", "changes", "outages"},
+		topRecovery: {"cluster", "address", "locality", "longest_seconds", "down_since", "outages"},
+		topCheckers: {"checker", "votes", "against", "against_ratio", "believed"},
+	}
+	topTitles = map[string]string{
+		topFlaps: "Changed most often", topRecovery: "Took longest to recover", topCheckers: "Voted most often against the verdict",
+	}
+)
+
+func newTop() *cobra.Command {
+	var c client
+	var since, until string
+	command := &cobra.Command{
+		Use:   "top [CLUSTER]",
+		Short: "Show which endpoints flap most and recover slowest, and which checkers disagree most",
+		Long: `top reads the recorded changes of health, and shows the endpoints that changed most
+often, those that were down longest at a time, and the checkers whose votes were most
+often against the verdict that was recorded. A checker that is late has such votes, too;
+BELIEVED says what hdsd thinks of it now. --limit says how many of each.`,
+		Example: "  hdsd top --since 7d\n  hdsd top web --since 30d --limit 3",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return fmt.Errorf("top takes at most one argument, CLUSTER, but was given %q", args)
+			}
+			return nil
+		},
+		RunE: func(command *cobra.Command, args []string) error {
+			cluster, _ := c.about(args)
+			request := &hdsdv1.ListTransitionsRequest{Cluster: cluster, Locality: c.filter.locality}
+			var err error
+			if request.StartTime, request.EndTime, err = parsePeriod(since, until, now()); err != nil {
+				return err
+			}
+			if c.limit <= 0 {
+				return usageError{fmt.Errorf("--limit %d: want a number of at least 1", c.limit)}
+			}
+			c.filter.noUnhealthy = "the lists are of changes between healthy and not"
+			if err := c.filter.check(); err != nil {
+				return err
+			}
+			end := now()
+			if request.EndTime != nil && request.EndTime.AsTime().Before(end) {
+				end = request.EndTime.AsTime()
+			}
+			var ranks ranking
+			err = c.ask(command, func(ctx context.Context, query hdsdv1.QueryClient) error {
+				for more := true; more; more = request.PageToken != "" {
+					request.PageSize = pageSize
+					page, err := query.ListTransitions(ctx, request)
+					if err != nil {
+						return err
+					}
+					for _, t := range page.GetTransitions() {
+						ranks.add(t)
+						c.shown.Add(1)
+					}
+					request.PageToken = page.GetNextPageToken()
+				}
+				ranks.end(end)
+				return ranks.ask(ctx, query)
+			})
+			if err != nil {
+				return err
+			}
+			return c.printTop(command, &ranks)
+		},
+	}
+	c.addFlags(command)
+	_ = command.Flags().Set("limit", "10")
+	command.Flags().Lookup("limit").DefValue, command.Flags().Lookup("limit").Usage = "10", "show this many of each"
+	command.ValidArgsFunction = c.completeEndpoint
+	command.Flags().StringVar(&since, "since", "7d", "from this `time` on ("+timeForms+")")
+	command.Flags().StringVar(&until, "until", "", "before this `time` (as --since; default: now)")
+	completeWords(command, "since")
+	completeWords(command, "until")
+	return command
+}
+
+// printTop shows the lists: one below the other as tables, else all rows with the same columns.
+func (c *client) printTop(command *cobra.Command, ranks *ranking) error {
+	out := command.OutOrStdout()
+	screen, err := table.ScreenOf(out, c.color)
+	if err != nil {
+		return usageError{err}
+	}
+	var all printer
+	for i, list := range []string{topFlaps, topRecovery, topCheckers} {
+		p := all
+		switch {
+		case c.output == "table" || c.output == "wide":
+			if i > 0 {
+				sayLine(out, "")
+			}
+			sayLine(out, topTitles[list])
+			p = newNarrow(out, screen, topHeader, topColumns[list])
+		case all == nil:
+			if p, err = newPrinter(c.output, screen, out, topHeader, nil); err != nil {
+				return err
+			}
+			all = p
+		}
+		for _, cells := range ranks.rows(list, c.limit) {
+			if err := p.row(topMessage(cells), cells); err != nil {
+				return err
+			}
+		}
+		if all == nil {
+			if err := p.close(); err != nil {
+				return err
+			}
+		}
+	}
+	if all == nil {
+		return nil
+	}
+	return all.close()
+}
+
+// topNames are the columns as JSON has them; those from the fifth on may be numbers.
+var topNames = []string{"top", "cluster", "address", "locality", "checker", "changes", "outages", "longestSeconds", "downSince", "votes", "against", "againstRatio", "believed"}
+
+// topMessage is a row as JSON: what its cells say.
+func topMessage(cells []string) *structpb.Struct {
+	m := &structpb.Struct{Fields: map[string]*structpb.Value{}}
+	for i, cell := range cells {
+		if n, err := strconv.ParseFloat(cell, 64); err == nil && i > 4 {
+			m.Fields[topNames[i]] = structpb.NewNumberValue(n)
+		} else if cell != "" {
+			m.Fields[topNames[i]] = structpb.NewStringValue(cell)
+		}
+	}
+	return m
+}
+
+// ranking adds changes of health up.
+type ranking struct {
+	endpoints map[rankedEndpoint]*endpointRank
+	checkers  map[string]*checkerRank
+}
+
+type rankedEndpoint struct{ cluster, address, locality string }
+
+// endpointRank is how an endpoint did.
+type endpointRank struct {
+	rankedEndpoint
+	changes, outages int
+	longest          time.Duration
+	since            time.Time // when it went down; zero: it is not
+}
+
+// checkerRank is how a checker voted when verdicts changed.
+type checkerRank struct {
+	id             string
+	votes, against int
+	believed       string
+}
+
+func down(h corev3.HealthStatus) bool {
+	return h == corev3.HealthStatus_UNHEALTHY || h == corev3.HealthStatus_TIMEOUT
+}
+
+func up(h corev3.HealthStatus) bool {
+	return h == corev3.HealthStatus_HEALTHY || h == corev3.HealthStatus_DEGRADED
+}
+
+// add takes in the next change.
+func (r *ranking) add(t *hdsdv1.Transition) {
+	if r.endpoints == nil {
+		r.endpoints, r.checkers = map[rankedEndpoint]*endpointRank{}, map[string]*checkerRank{}
+	}
+	of := rankedEndpoint{t.GetCluster(), t.GetAddress(), localityCell(t.GetLocality())}
+	e := r.endpoints[of]
+	if e == nil {
+		e = &endpointRank{rankedEndpoint: of}
+		r.endpoints[of] = e
+	}
+	e.changes++
+	switch is := down(t.GetTo()); {
+	case is && e.since.IsZero():
+		e.outages++
+		e.since = t.GetTime().AsTime()
+	case !is && !e.since.IsZero():
+		e.longest = max(e.longest, t.GetTime().AsTime().Sub(e.since))
+		e.since = time.Time{}
+	}
+	for _, o := range t.GetObservations() {
+		to, vote := t.GetTo(), o.GetStatus()
+		if !up(to) && !down(to) || !up(vote) && !down(vote) {
+			continue
+		}
+		k := r.checkers[o.GetChecker()]
+		if k == nil {
+			k = &checkerRank{id: o.GetChecker()}
+			r.checkers[k.id] = k
+		}
+		if k.votes++; up(to) != up(vote) {
+			k.against++
+		}
+	}
+}
+
+// end counts outages that go on.
+func (r *ranking) end(at time.Time) {
+	for _, e := range r.endpoints {
+		if !e.since.IsZero() {
+			e.longest = max(e.longest, at.Sub(e.since))
+		}
+	}
+}
+
+// ask finds out which checkers are believed now.
+func (r *ranking) ask(ctx context.Context, query hdsdv1.QueryClient) error {
+	for request := (&hdsdv1.ListCheckersRequest{PageSize: pageSize}); ; {
+		page, err := query.ListCheckers(ctx, request)
+		if err != nil {
+			return err
+		}
+		for _, k := range page.GetCheckers() {
+			if of := r.checkers[k.GetId()]; of != nil {
+				of.believed = cmp.Or(k.GetDistrustReason(), blindText(k), "yes")
+			}
+		}
+		if request.PageToken = page.GetNextPageToken(); request.PageToken == "" {
+			return nil
+		}
+	}
+}
+
+func blindText(k *hdsdv1.Checker) string {
+	if k.GetBlindReason() == "" {
+		return ""
+	}
+	return "blind: " + k.GetBlindReason()
+}
+
+// rows returns the cells of a list, the worst first.
+func (r *ranking) rows(list string, limit int) (rows [][]string) {
+	if list == topCheckers {
+		all := slices.SortedFunc(maps.Values(r.checkers), func(a, b *checkerRank) int {
+			return cmp.Or(cmp.Compare(b.ratio(), a.ratio()), cmp.Compare(b.votes, a.votes), cmp.Compare(a.id, b.id))
+		})
+		for _, k := range all[:min(limit, len(all))] {
+			rows = append(rows, []string{
+				list, "", "", "", k.id, "", "", "", "", strconv.Itoa(k.votes), strconv.Itoa(k.against), strconv.FormatFloat(k.ratio(), 'f', 4, 64), cmp.Or(k.believed, "away"),
+			})
+		}
+		return rows
+	}
+	worse := func(e *endpointRank) float64 { return float64(e.changes) }
+	if list == topRecovery {
+		worse = func(e *endpointRank) float64 { return e.longest.Seconds() }
+	}
+	all := slices.SortedFunc(maps.Values(r.endpoints), func(a, b *endpointRank) int {
+		return cmp.Or(cmp.Compare(worse(b), worse(a)), cmp.Compare(a.cluster, b.cluster), cmp.Compare(a.address, b.address), cmp.Compare(a.locality, b.locality))
+	})
+	for _, e := range all[:min(limit, len(all))] {
+		if worse(e) == 0 {
+			break
+		}
+		since := ""
+		if !e.since.IsZero() {
+			since = e.since.UTC().Format("2006-01-02T15:04:05.000Z07:00")
+		}
+		rows = append(rows, []string{
+			list, e.cluster, e.address, e.locality, "", strconv.Itoa(e.changes), strconv.Itoa(e.outages), secondsCell(e.longest.Seconds()), since, "", "", "", "",
+		})
+	}
+	return rows
+}
+
+func (k *checkerRank) ratio() float64 { return float64(k.against) / float64(k.votes) }
