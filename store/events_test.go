@@ -189,3 +189,22 @@ func TestEventsSurviveASalvage(t *testing.T) {
 		t.Errorf("%s; %+v", diff, done)
 	}
 }
+
+// BenchmarkEvents is what an event costs: time of the writer, and room in the file.
+func BenchmarkEvents(b *testing.B) {
+	s := open(b, b.TempDir(), func(o *Options) { o.mapSize = 0 })
+	s.diary.limit = 1 << 30
+	flush(b, s)
+	before, n := s.db.used.Load(), 0
+	for b.Loop() {
+		s.AppendEvents([]Event{{
+			Time: day.Add(time.Duration(n) * time.Second), Kind: storev1.EventKind_CHECKER_LOST, Checker: fmt.Sprint("checker-", n%200),
+			Text: "disconnected; its seats are kept for the grace period",
+		}})
+		if n++; n%1000 == 0 {
+			flush(b, s)
+		}
+	}
+	flush(b, s)
+	b.ReportMetric(float64(s.db.used.Load()-before)/float64(n), "bytes/event")
+}
