@@ -167,6 +167,7 @@ type Checker struct {
 	Probation         *Probation // nil if it is established
 	Silent            bool
 	TroubledSince     time.Time // since when it is doubted, silent or blind, as far as known
+	Lost              *Lost     // nil if it is connected, or never was
 
 	// Of the plan.
 	Share           int // endpoints that it should check
@@ -231,4 +232,11 @@ type Poll struct {
 type Probation struct {
 	Since  time.Time
 	Reason string // how far it is
+}
+
+// Lost says when a checker was lost, and what became of its endpoints.
+type Lost struct {
+	Since  time.Time
+	Reason string
+	Gone   bool // its seats are not kept any more
 }

@@ -183,6 +183,9 @@ func checkerMessage(c Checker) *hdsdv1.Checker {
 		ChecksPerSecond:   c.ChecksPerSecond,
 		PlanDigest:        DigestText(c.PlanDigest),
 	}
+	if l := c.Lost; l != nil {
+		m.LostSince, m.LostReason = timeMessage(l.Since), l.Reason
+	}
 	if p := c.Probation; p != nil {
 		m.ProbationSince, m.ProbationReason = timeMessage(p.Since), p.Reason
 	}

@@ -100,7 +100,7 @@ func TestTheDocumentHasTheBounds(t *testing.T) {
 			}
 		}
 	}
-	if sizes != 9 {
+	if sizes != 10 {
 		t.Errorf("%d lists have a page size", sizes)
 	}
 }

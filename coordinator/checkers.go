@@ -53,7 +53,7 @@ func (c *core) connect(k health.Checker, now time.Time) {
 	began := time.Now()
 	effects := c.fleet.Connect(now, k) // first, since the rollout asks who is a newcomer
 	c.rollout.Connect(now, &k)
-	c.upkeep.troubles.back(k.ID)
+	c.upkeep.troubles.back(k)
 	c.log.Info().Str("event", "checker_connected").Str("checker", k.ID).Str("version", k.Version).
 		Str("zone", k.Locality.Zone).Msg("checker connected")
 	chronicle{c.history}.joined(now, &k)
@@ -64,6 +64,7 @@ func (c *core) connect(k health.Checker, now time.Time) {
 func (c *core) disconnect(id string, now time.Time) {
 	c.rollout.Disconnect(now, id)
 	c.applyFleet(now, time.Now(), c.fleet.Disconnect(now, id))
+	c.upkeep.troubles.gone(id)
 }
 
 // accept notes that a checker follows a specifier, and may be sent the next.

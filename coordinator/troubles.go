@@ -6,6 +6,7 @@ import (
 
 	"hdsd/aggregate"
 	"hdsd/coordinator/fleet"
+	"hdsd/health"
 )
 
 const (
@@ -17,23 +18,42 @@ const (
 )
 
 // troubles knows since when checkers are lost, doubted or blind, by their ids.
-type troubles struct{ lost, doubted, blind map[string]time.Time }
+type troubles struct {
+	doubted, blind map[string]time.Time
+
+	present map[string]health.Checker // those that are connected
+	lost    map[string]lostChecker
+}
+
+// lostChecker is one that was lost.
+type lostChecker struct {
+	health.Checker
+	at time.Time
+}
 
 func newTroubles() troubles {
-	return troubles{lost: map[string]time.Time{}, doubted: map[string]time.Time{}, blind: map[string]time.Time{}}
+	return troubles{
+		doubted: map[string]time.Time{}, blind: map[string]time.Time{}, present: map[string]health.Checker{}, lost: map[string]lostChecker{},
+	}
 }
 
 // follow takes note of what the fleet says.
 func (t *troubles) follow(now time.Time, events []fleet.Event) {
 	for i := range events {
 		if e := &events[i]; e.Kind == fleet.Lost && len(t.lost) < mostLost {
-			t.lost[e.Checkers[0]] = now
+			t.lost[e.Checkers[0]] = lostChecker{t.present[e.Checkers[0]], now}
 		}
 	}
 }
 
 // back takes note that a checker is connected.
-func (t *troubles) back(id string) { delete(t.lost, id) }
+func (t *troubles) back(k health.Checker) {
+	delete(t.lost, k.ID)
+	t.present[k.ID] = k
+}
+
+// gone takes note that a checker is not connected.
+func (t *troubles) gone(id string) { delete(t.present, id) }
 
 // judged takes note of who is believed.
 func (t *troubles) judged(now time.Time, e *aggregate.Effects) {
@@ -57,7 +77,7 @@ func begin(since map[string]time.Time, id string, is bool, now time.Time) {
 
 // expire forgets who has been lost for long.
 func (t *troubles) expire(now time.Time) {
-	maps.DeleteFunc(t.lost, func(_ string, at time.Time) bool { return now.Sub(at) >= lostFor })
+	maps.DeleteFunc(t.lost, func(_ string, k lostChecker) bool { return now.Sub(k.at) >= lostFor })
 }
 
 // since returns since when a checker is doubted or blind, whichever began first.

@@ -216,6 +216,7 @@ func (v view) Crew() query.Crew {
 // Checkers implements query.State.
 func (v view) Checkers() []query.Checker {
 	var found []query.Checker
+	listed := map[string]bool{}
 	for known := range v.core.fleet.Checkers() {
 		k := query.Checker{DoubtReason: v.core.judge.DoubtReason(known.ID), Checker: api.Checker{
 			Checker: known.Checker, Connected: known.Connected, LastReport: known.LastReport,
@@ -229,7 +230,20 @@ func (v view) Checkers() []query.Checker {
 		for _, cut := range v.core.judge.CutPaths(known.Locality) {
 			k.CutPaths = append(k.CutPaths, api.CutPath{To: cut.To, Reason: cut.Reason})
 		}
+		if lost, is := v.core.upkeep.troubles.lost[known.ID]; is {
+			k.Lost = &api.Lost{Since: lost.at, Reason: "its stream ended, or it stopped to fetch; its seats are kept in case it comes back"}
+		}
+		listed[known.ID] = true
 		found = append(found, k)
+	}
+	for id, lost := range v.core.upkeep.troubles.lost {
+		if listed[id] {
+			continue
+		}
+		lost.ID = id
+		found = append(found, query.Checker{Checker: api.Checker{Checker: lost.Checker, Lost: &api.Lost{
+			Since: lost.at, Gone: true, Reason: "its stream ended, or it stopped to fetch, and it did not come back; others check its endpoints",
+		}}})
 	}
 	return found
 }

@@ -43,6 +43,9 @@ func (d *describer) checker(k *hdsdv1.Checker) {
 		connected = "NOT connected"
 	}
 	d.line("checker", "%s, %s", k.GetId(), connected)
+	if k.GetLostSince() != nil {
+		d.line("LOST", "%s: %s", ago(k.GetLostSince()), k.GetLostReason())
+	}
 	d.line("locality", "%s", cmp.Or(localityCell(k.GetLocality()), "none given: redundancy over zones needs one"))
 	d.line("version", "%s", cmp.Or(k.GetVersion(), "not known"))
 	if k.GetTrusted() {

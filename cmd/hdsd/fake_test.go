@@ -199,7 +199,7 @@ func (f *fake) ListCheckers(context.Context, *hdsdv1.ListCheckersRequest) (*hdsd
 			Weight: 1, Share: 118, ChecksPerSecond: 24, MaxChecksPerSecond: new(40.0), PlanDigest: "00c0ffee00c0ffee",
 			Operator: &hdsdv1.Trust{Checker: "checker-1", Word: hdsdv1.Trust_TRUSTED, Reason: "its peers are stuck", Author: "ann@here", Since: timestamppb.New(noon)},
 		},
-		{Id: "checker-2", Locality: &corev3.Locality{}, AssignedEndpoints: 4, Specifier: "NOT_SENT", DistrustReason: "distrusted since 2026-01-02T12:00:00Z by ann@here: stuck", Probation: true, ProbationReason: "it has agreed with established checkers for 12s of 30s", BlindReason: "it said up through 2 outages in a row that its peers saw", Operator: &hdsdv1.Trust{
+		{Id: "checker-2", Locality: &corev3.Locality{}, AssignedEndpoints: 4, Specifier: "NOT_SENT", DistrustReason: "distrusted since 2026-01-02T12:00:00Z by ann@here: stuck", LostSince: timestamppb.New(noon), LostReason: "its stream ended", Probation: true, ProbationReason: "it has agreed with established checkers for 12s of 30s", BlindReason: "it said up through 2 outages in a row that its peers saw", Operator: &hdsdv1.Trust{
 			Checker: "checker-2", Word: hdsdv1.Trust_DISTRUSTED, Reason: "stuck", Author: "ann@here", Since: timestamppb.New(noon),
 		}},
 	}}, nil

@@ -40,6 +40,8 @@ var looks = map[string]table.Look{
 	"trusted":             {Style: badIfNot},
 	"distrust_reason":     {Optional: true},
 	"operator":            {Text: unlessDistrusted, Style: always(table.Yellow), Optional: true},
+	"lost_since":          {Title: "lost", Text: table.Ago, Style: always(table.Red), Optional: true},
+	"lost_reason":         {Style: always(table.Red), Optional: true},
 	"blind_reason":        {Style: always(table.Yellow), Optional: true},
 	"probation":           {Style: always(table.Yellow), Optional: true},
 	"share":               {Never: true},

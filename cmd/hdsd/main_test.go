@@ -237,12 +237,15 @@ func TestParseTime(t *testing.T) {
 	noon := noon.In(time.FixedZone("elsewhere", 5*3600+1800))
 	for text, want := range map[string]time.Time{
 		"1h": noon.Add(-time.Hour), "90s": noon.Add(-90 * time.Second), "0s": noon, "2d": noon.Add(-48 * time.Hour), "1w1.5d": noon.Add(-204 * time.Hour),
-		"2026-01-02T03:04:05Z": time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
-		"2026-01-02":           time.Date(2026, 1, 1, 18, 30, 0, 0, time.UTC),
-		"00:01":                time.Date(2026, 1, 1, 18, 31, 0, 0, time.UTC),
-		"18:03:25.486":         time.Date(2026, 1, 2, 12, 33, 25, 486_000_000, time.UTC),
-		"Jan 01 18:03:25.486":  time.Date(2026, 1, 1, 12, 33, 25, 486_000_000, time.UTC),
-		"2025-12-31 18:03":     time.Date(2025, 12, 31, 12, 33, 0, 0, time.UTC),
+		"2026-01-02T03:04:05Z":   time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
+		"2026-01-02":             time.Date(2026, 1, 1, 18, 30, 0, 0, time.UTC),
+		"00:01":                  time.Date(2026, 1, 1, 18, 31, 0, 0, time.UTC),
+		"18:03:25.486":           time.Date(2026, 1, 2, 12, 33, 25, 486_000_000, time.UTC),
+		"Jan 01 18:03:25.486":    time.Date(2026, 1, 1, 12, 33, 25, 486_000_000, time.UTC),
+		"2026-01-02T03:04Z":      time.Date(2026, 1, 2, 3, 4, 0, 0, time.UTC),
+		"2026-01-02T03:04+01:00": time.Date(2026, 1, 2, 2, 4, 0, 0, time.UTC),
+		"2025-12-31T18:03":       time.Date(2025, 12, 31, 12, 33, 0, 0, time.UTC),
+		"2025-12-31 18:03":       time.Date(2025, 12, 31, 12, 33, 0, 0, time.UTC),
 	} {
 		if got, err := parseTime("since", text, noon); err != nil || !got.AsTime().Equal(want) {
 			t.Errorf("%s: %v, %v", text, got.AsTime(), err)

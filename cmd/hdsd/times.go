@@ -18,7 +18,7 @@ const timeForms = "RFC 3339, a time of today: 15:04, a day: 2026-01-02, or a dur
 
 // localTimes are the formats of tables, and shorter ones.
 var localTimes = []string{
-	time.TimeOnly, "15:04", "Jan 02 15:04:05", "Jan 02 15:04", time.DateTime, "2006-01-02 15:04", time.DateOnly,
+	time.TimeOnly, "15:04", "Jan 02 15:04:05", "Jan 02 15:04", time.DateTime, "2006-01-02 15:04", time.DateOnly, "2006-01-02T15:04:05", "2006-01-02T15:04",
 }
 
 // parseTime reads RFC 3339, a time in the zone of now, or a duration before now.
@@ -30,6 +30,9 @@ func parseTime(flag, text string, now time.Time) (*timestamppb.Timestamp, error)
 		return timestamppb.New(now.Add(-ago)), nil
 	}
 	if at, err := time.Parse(time.RFC3339Nano, text); err == nil {
+		return timestamppb.New(at), nil
+	}
+	if at, err := time.Parse("2006-01-02T15:04Z07:00", text); err == nil { // RFC 3339 without seconds
 		return timestamppb.New(at), nil
 	}
 	if at, ok := parseLocal(text, now); ok {

@@ -29,6 +29,9 @@ func (b *Backend) Clients(ctx context.Context, cluster string) ([]api.Client, er
 		return nil, err
 	}
 	for i := range checkers {
+		if lost := checkers[i].Lost; lost != nil && lost.Gone {
+			continue
+		}
 		all = append(all, checkerClient(&checkers[i]))
 	}
 	return all, nil

@@ -25,6 +25,9 @@ func Nearest(name string, candidates []string) []string {
 		}
 		other := fold(candidate)
 		differences := Distance(plain, other)
+		if differences > 0 && otherWord(name, candidate) {
+			continue
+		}
 		if strings.Contains(other, plain) || strings.Contains(plain, other) {
 			differences = min(differences, 2)
 		}
@@ -36,6 +39,21 @@ func Nearest(name string, candidates []string) []string {
 		}
 	}
 	return near[:min(most, len(near))]
+}
+
+// otherWord reports whether one word of a name is another one in a candidate, not a mistyped
+// one: icmp_health_check is not tcp_health_check.
+func otherWord(name, candidate string) bool {
+	words, others := strings.Split(name, "_"), strings.Split(candidate, "_")
+	if len(words) < 2 || len(words) != len(others) {
+		return false
+	}
+	for i, word := range words {
+		if Distance(strings.ToLower(word), strings.ToLower(others[i])) > max(1, len(word)/3) {
+			return true
+		}
+	}
+	return false
 }
 
 // DidYouMean writes ": did you mean A or B?" of the nearest candidates, nothing

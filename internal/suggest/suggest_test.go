@@ -18,6 +18,19 @@ func TestNearest(t *testing.T) {
 	}
 }
 
+// TestAnotherWordIsNoTypo: however little of the whole name differs.
+func TestAnotherWordIsNoTypo(t *testing.T) {
+	names := []string{"tcp_health_check", "http_health_check", "grpc_health_check", "unhealthy_threshold", "no_traffic_interval"}
+	for name, want := range map[string][]string{
+		"icmp_health_check": nil, "tpc_health_check": {"tcp_health_check"}, "htpp_health_check": {"http_health_check"}, "grpc_helth_check": {"grpc_health_check"},
+		"tcphealthcheck": {"tcp_health_check"}, "unhealthy_treshold": {"unhealthy_threshold"}, "no_traffic_intervl": {"no_traffic_interval"},
+	} {
+		if got := suggest.Nearest(name, names); !slices.Equal(got, want) {
+			t.Errorf("nearest to %s: %v, want %v", name, got, want)
+		}
+	}
+}
+
 func TestDistance(t *testing.T) {
 	for _, c := range []struct {
 		a, b string

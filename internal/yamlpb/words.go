@@ -85,10 +85,19 @@ func suggestEnum(have string, values protoreflect.EnumValueDescriptors) string {
 	return suggest.DidYouMean(have, names)
 }
 
+// suggestField says which field was meant, or which ones there are of that kind.
 func suggestField(have string, fields protoreflect.FieldDescriptors) string {
 	names := make([]string, fields.Len())
+	var kin []string
+	_, kind, _ := strings.Cut(have, "_")
 	for i := range names {
 		names[i] = fields.Get(i).TextName()
+		if _, is, _ := strings.Cut(names[i], "_"); kind != "" && is == kind {
+			kin = append(kin, names[i])
+		}
 	}
-	return suggest.DidYouMean(have, names)
+	if meant := suggest.DidYouMean(have, names); meant != "" || len(kin) == 0 {
+		return meant
+	}
+	return ": it has " + strings.Join(kin, ", ")
 }

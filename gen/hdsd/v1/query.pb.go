@@ -2122,8 +2122,12 @@ type Checker struct {
 	ProbationSince *timestamppb.Timestamp `protobuf:"bytes,21,opt,name=probation_since,json=probationSince,proto3" json:"probation_since,omitempty"`
 	// How far its probation is. Empty if it is not on probation.
 	ProbationReason string `protobuf:"bytes,22,opt,name=probation_reason,json=probationReason,proto3" json:"probation_reason,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// When it was lost; absent if it is connected. It is listed for 24 hours.
+	LostSince *timestamppb.Timestamp `protobuf:"bytes,40,opt,name=lost_since,json=lostSince,proto3" json:"lost_since,omitempty"`
+	// Why, and what became of its endpoints.
+	LostReason    string `protobuf:"bytes,41,opt,name=lost_reason,json=lostReason,proto3" json:"lost_reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Checker) Reset() {
@@ -2306,6 +2310,20 @@ func (x *Checker) GetProbationSince() *timestamppb.Timestamp {
 func (x *Checker) GetProbationReason() string {
 	if x != nil {
 		return x.ProbationReason
+	}
+	return ""
+}
+
+func (x *Checker) GetLostSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.LostSince
+	}
+	return nil
+}
+
+func (x *Checker) GetLostReason() string {
+	if x != nil {
+		return x.LostReason
 	}
 	return ""
 }
@@ -4473,7 +4491,7 @@ const file_hdsd_v1_query_proto_rawDesc = "" +
 	"\blocality\x18* \x01(\tR\blocality\"l\n" +
 	"\x14ListClustersResponse\x12,\n" +
 	"\bclusters\x18\x01 \x03(\v2\x10.hdsd.v1.ClusterR\bclusters\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xfa\x06\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xd6\a\n" +
 	"\aChecker\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12:\n" +
 	"\blocality\x18\x02 \x01(\v2\x1e.envoy.config.core.v3.LocalityR\blocality\x12\x18\n" +
@@ -4499,7 +4517,11 @@ const file_hdsd_v1_query_proto_rawDesc = "" +
 	"\fblind_reason\x18\x13 \x01(\tR\vblindReason\x12\x1c\n" +
 	"\tprobation\x18\x14 \x01(\bR\tprobation\x12C\n" +
 	"\x0fprobation_since\x18\x15 \x01(\v2\x1a.google.protobuf.TimestampR\x0eprobationSince\x12)\n" +
-	"\x10probation_reason\x18\x16 \x01(\tR\x0fprobationReasonB\x18\n" +
+	"\x10probation_reason\x18\x16 \x01(\tR\x0fprobationReason\x129\n" +
+	"\n" +
+	"lost_since\x18( \x01(\v2\x1a.google.protobuf.TimestampR\tlostSince\x12\x1f\n" +
+	"\vlost_reason\x18) \x01(\tR\n" +
+	"lostReasonB\x18\n" +
 	"\x16_max_checks_per_second\"1\n" +
 	"\aCutPath\x12\x0e\n" +
 	"\x02to\x18\x01 \x01(\tR\x02to\x12\x16\n" +
@@ -4833,57 +4855,58 @@ var file_hdsd_v1_query_proto_depIdxs = []int32{
 	24, // 44: hdsd.v1.Checker.operator:type_name -> hdsd.v1.Trust
 	23, // 45: hdsd.v1.Checker.cut_paths:type_name -> hdsd.v1.CutPath
 	47, // 46: hdsd.v1.Checker.probation_since:type_name -> google.protobuf.Timestamp
-	2,  // 47: hdsd.v1.Trust.word:type_name -> hdsd.v1.Trust.Word
-	47, // 48: hdsd.v1.Trust.since:type_name -> google.protobuf.Timestamp
-	22, // 49: hdsd.v1.ListCheckersResponse.checkers:type_name -> hdsd.v1.Checker
-	48, // 50: hdsd.v1.Availability.locality:type_name -> envoy.config.core.v3.Locality
-	47, // 51: hdsd.v1.ListAvailabilityRequest.start_time:type_name -> google.protobuf.Timestamp
-	47, // 52: hdsd.v1.ListAvailabilityRequest.end_time:type_name -> google.protobuf.Timestamp
-	27, // 53: hdsd.v1.ListAvailabilityResponse.availability:type_name -> hdsd.v1.Availability
-	47, // 54: hdsd.v1.Client.last_ack:type_name -> google.protobuf.Timestamp
-	31, // 55: hdsd.v1.Client.poll:type_name -> hdsd.v1.Poll
-	47, // 56: hdsd.v1.Poll.time:type_name -> google.protobuf.Timestamp
-	30, // 57: hdsd.v1.ListClientsResponse.clients:type_name -> hdsd.v1.Client
-	5,  // 58: hdsd.v1.WatchResponse.endpoint:type_name -> hdsd.v1.Endpoint
-	36, // 59: hdsd.v1.WatchResponse.synced:type_name -> hdsd.v1.Synced
-	10, // 60: hdsd.v1.WatchResponse.transition:type_name -> hdsd.v1.Transition
-	1,  // 61: hdsd.v1.GetStatusResponse.mode:type_name -> hdsd.v1.Cluster.Mode
-	43, // 62: hdsd.v1.GetStatusResponse.clusters:type_name -> hdsd.v1.GetStatusResponse.Clusters
-	44, // 63: hdsd.v1.GetStatusResponse.endpoints:type_name -> hdsd.v1.GetStatusResponse.Endpoints
-	45, // 64: hdsd.v1.GetStatusResponse.checkers:type_name -> hdsd.v1.GetStatusResponse.Checkers
-	39, // 65: hdsd.v1.GetStatusResponse.attention:type_name -> hdsd.v1.Attention
-	47, // 66: hdsd.v1.Attention.since:type_name -> google.protobuf.Timestamp
-	47, // 67: hdsd.v1.Event.time:type_name -> google.protobuf.Timestamp
-	3,  // 68: hdsd.v1.Event.kind:type_name -> hdsd.v1.Event.Kind
-	48, // 69: hdsd.v1.Event.locality:type_name -> envoy.config.core.v3.Locality
-	47, // 70: hdsd.v1.ListEventsRequest.start_time:type_name -> google.protobuf.Timestamp
-	47, // 71: hdsd.v1.ListEventsRequest.end_time:type_name -> google.protobuf.Timestamp
-	40, // 72: hdsd.v1.ListEventsResponse.events:type_name -> hdsd.v1.Event
-	8,  // 73: hdsd.v1.Query.ListEndpoints:input_type -> hdsd.v1.ListEndpointsRequest
-	11, // 74: hdsd.v1.Query.ListTransitions:input_type -> hdsd.v1.ListTransitionsRequest
-	28, // 75: hdsd.v1.Query.ListAvailability:input_type -> hdsd.v1.ListAvailabilityRequest
-	14, // 76: hdsd.v1.Query.ListIncidents:input_type -> hdsd.v1.ListIncidentsRequest
-	20, // 77: hdsd.v1.Query.ListClusters:input_type -> hdsd.v1.ListClustersRequest
-	25, // 78: hdsd.v1.Query.ListCheckers:input_type -> hdsd.v1.ListCheckersRequest
-	32, // 79: hdsd.v1.Query.ListClients:input_type -> hdsd.v1.ListClientsRequest
-	37, // 80: hdsd.v1.Query.GetStatus:input_type -> hdsd.v1.GetStatusRequest
-	34, // 81: hdsd.v1.Query.Watch:input_type -> hdsd.v1.WatchRequest
-	41, // 82: hdsd.v1.Query.ListEvents:input_type -> hdsd.v1.ListEventsRequest
-	9,  // 83: hdsd.v1.Query.ListEndpoints:output_type -> hdsd.v1.ListEndpointsResponse
-	12, // 84: hdsd.v1.Query.ListTransitions:output_type -> hdsd.v1.ListTransitionsResponse
-	29, // 85: hdsd.v1.Query.ListAvailability:output_type -> hdsd.v1.ListAvailabilityResponse
-	15, // 86: hdsd.v1.Query.ListIncidents:output_type -> hdsd.v1.ListIncidentsResponse
-	21, // 87: hdsd.v1.Query.ListClusters:output_type -> hdsd.v1.ListClustersResponse
-	26, // 88: hdsd.v1.Query.ListCheckers:output_type -> hdsd.v1.ListCheckersResponse
-	33, // 89: hdsd.v1.Query.ListClients:output_type -> hdsd.v1.ListClientsResponse
-	38, // 90: hdsd.v1.Query.GetStatus:output_type -> hdsd.v1.GetStatusResponse
-	35, // 91: hdsd.v1.Query.Watch:output_type -> hdsd.v1.WatchResponse
-	42, // 92: hdsd.v1.Query.ListEvents:output_type -> hdsd.v1.ListEventsResponse
-	83, // [83:93] is the sub-list for method output_type
-	73, // [73:83] is the sub-list for method input_type
-	73, // [73:73] is the sub-list for extension type_name
-	73, // [73:73] is the sub-list for extension extendee
-	0,  // [0:73] is the sub-list for field type_name
+	47, // 47: hdsd.v1.Checker.lost_since:type_name -> google.protobuf.Timestamp
+	2,  // 48: hdsd.v1.Trust.word:type_name -> hdsd.v1.Trust.Word
+	47, // 49: hdsd.v1.Trust.since:type_name -> google.protobuf.Timestamp
+	22, // 50: hdsd.v1.ListCheckersResponse.checkers:type_name -> hdsd.v1.Checker
+	48, // 51: hdsd.v1.Availability.locality:type_name -> envoy.config.core.v3.Locality
+	47, // 52: hdsd.v1.ListAvailabilityRequest.start_time:type_name -> google.protobuf.Timestamp
+	47, // 53: hdsd.v1.ListAvailabilityRequest.end_time:type_name -> google.protobuf.Timestamp
+	27, // 54: hdsd.v1.ListAvailabilityResponse.availability:type_name -> hdsd.v1.Availability
+	47, // 55: hdsd.v1.Client.last_ack:type_name -> google.protobuf.Timestamp
+	31, // 56: hdsd.v1.Client.poll:type_name -> hdsd.v1.Poll
+	47, // 57: hdsd.v1.Poll.time:type_name -> google.protobuf.Timestamp
+	30, // 58: hdsd.v1.ListClientsResponse.clients:type_name -> hdsd.v1.Client
+	5,  // 59: hdsd.v1.WatchResponse.endpoint:type_name -> hdsd.v1.Endpoint
+	36, // 60: hdsd.v1.WatchResponse.synced:type_name -> hdsd.v1.Synced
+	10, // 61: hdsd.v1.WatchResponse.transition:type_name -> hdsd.v1.Transition
+	1,  // 62: hdsd.v1.GetStatusResponse.mode:type_name -> hdsd.v1.Cluster.Mode
+	43, // 63: hdsd.v1.GetStatusResponse.clusters:type_name -> hdsd.v1.GetStatusResponse.Clusters
+	44, // 64: hdsd.v1.GetStatusResponse.endpoints:type_name -> hdsd.v1.GetStatusResponse.Endpoints
+	45, // 65: hdsd.v1.GetStatusResponse.checkers:type_name -> hdsd.v1.GetStatusResponse.Checkers
+	39, // 66: hdsd.v1.GetStatusResponse.attention:type_name -> hdsd.v1.Attention
+	47, // 67: hdsd.v1.Attention.since:type_name -> google.protobuf.Timestamp
+	47, // 68: hdsd.v1.Event.time:type_name -> google.protobuf.Timestamp
+	3,  // 69: hdsd.v1.Event.kind:type_name -> hdsd.v1.Event.Kind
+	48, // 70: hdsd.v1.Event.locality:type_name -> envoy.config.core.v3.Locality
+	47, // 71: hdsd.v1.ListEventsRequest.start_time:type_name -> google.protobuf.Timestamp
+	47, // 72: hdsd.v1.ListEventsRequest.end_time:type_name -> google.protobuf.Timestamp
+	40, // 73: hdsd.v1.ListEventsResponse.events:type_name -> hdsd.v1.Event
+	8,  // 74: hdsd.v1.Query.ListEndpoints:input_type -> hdsd.v1.ListEndpointsRequest
+	11, // 75: hdsd.v1.Query.ListTransitions:input_type -> hdsd.v1.ListTransitionsRequest
+	28, // 76: hdsd.v1.Query.ListAvailability:input_type -> hdsd.v1.ListAvailabilityRequest
+	14, // 77: hdsd.v1.Query.ListIncidents:input_type -> hdsd.v1.ListIncidentsRequest
+	20, // 78: hdsd.v1.Query.ListClusters:input_type -> hdsd.v1.ListClustersRequest
+	25, // 79: hdsd.v1.Query.ListCheckers:input_type -> hdsd.v1.ListCheckersRequest
+	32, // 80: hdsd.v1.Query.ListClients:input_type -> hdsd.v1.ListClientsRequest
+	37, // 81: hdsd.v1.Query.GetStatus:input_type -> hdsd.v1.GetStatusRequest
+	34, // 82: hdsd.v1.Query.Watch:input_type -> hdsd.v1.WatchRequest
+	41, // 83: hdsd.v1.Query.ListEvents:input_type -> hdsd.v1.ListEventsRequest
+	9,  // 84: hdsd.v1.Query.ListEndpoints:output_type -> hdsd.v1.ListEndpointsResponse
+	12, // 85: hdsd.v1.Query.ListTransitions:output_type -> hdsd.v1.ListTransitionsResponse
+	29, // 86: hdsd.v1.Query.ListAvailability:output_type -> hdsd.v1.ListAvailabilityResponse
+	15, // 87: hdsd.v1.Query.ListIncidents:output_type -> hdsd.v1.ListIncidentsResponse
+	21, // 88: hdsd.v1.Query.ListClusters:output_type -> hdsd.v1.ListClustersResponse
+	26, // 89: hdsd.v1.Query.ListCheckers:output_type -> hdsd.v1.ListCheckersResponse
+	33, // 90: hdsd.v1.Query.ListClients:output_type -> hdsd.v1.ListClientsResponse
+	38, // 91: hdsd.v1.Query.GetStatus:output_type -> hdsd.v1.GetStatusResponse
+	35, // 92: hdsd.v1.Query.Watch:output_type -> hdsd.v1.WatchResponse
+	42, // 93: hdsd.v1.Query.ListEvents:output_type -> hdsd.v1.ListEventsResponse
+	84, // [84:94] is the sub-list for method output_type
+	74, // [74:84] is the sub-list for method input_type
+	74, // [74:74] is the sub-list for extension type_name
+	74, // [74:74] is the sub-list for extension extendee
+	0,  // [0:74] is the sub-list for field type_name
 }
 
 func init() { file_hdsd_v1_query_proto_init() }

@@ -55,7 +55,7 @@ type QueryClient interface {
 	// one that was never known.
 	ListClusters(ctx context.Context, in *ListClustersRequest, opts ...grpc.CallOption) (*ListClustersResponse, error)
 	// ListCheckers returns the checkers that are connected or whose seats are
-	// kept.
+	// kept, and those that were lost in the last 24 hours.
 	ListCheckers(ctx context.Context, in *ListCheckersRequest, opts ...grpc.CallOption) (*ListCheckersResponse, error)
 	// ListClients returns the connected clients, and how much of what each asked
 	// for it has.
@@ -214,7 +214,7 @@ type QueryServer interface {
 	// one that was never known.
 	ListClusters(context.Context, *ListClustersRequest) (*ListClustersResponse, error)
 	// ListCheckers returns the checkers that are connected or whose seats are
-	// kept.
+	// kept, and those that were lost in the last 24 hours.
 	ListCheckers(context.Context, *ListCheckersRequest) (*ListCheckersResponse, error)
 	// ListClients returns the connected clients, and how much of what each asked
 	// for it has.
