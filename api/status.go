@@ -20,6 +20,35 @@ type Status struct {
 	Endpoints EndpointCounts
 	Checkers  CheckerCounts
 	Attention []Attention // all, worst first
+
+	Started time.Time
+	Zones   []CheckersOfZone // by name
+	Sources []SourceState    // nil for callers that may not see all clusters
+	Planes  PlaneCounts      // zero for these
+	History HistoryState
+}
+
+// CheckersOfZone counts the checkers of a zone, "region/zone".
+type CheckersOfZone struct {
+	Zone                      string
+	Connected, Troubled, Lost int
+}
+
+// SourceState is how one source is.
+type SourceState struct {
+	Name                string
+	Clusters, Endpoints int
+	Problem             string // empty if nothing is wrong
+}
+
+// PlaneCounts counts data planes.
+type PlaneCounts struct{ Synced, Behind, Refusing int }
+
+// HistoryState is how the recorded history is.
+type HistoryState struct {
+	Oldest  time.Time // zero if it is not known
+	Bytes   int64
+	Pending int // changes that are not on the disk yet
 }
 
 // ClusterCounts counts clusters by how much of each is down.
@@ -75,6 +104,15 @@ func statusResponse(s *Status) *hdsdv1.GetStatusResponse {
 		Attention: each(s.Attention[:min(len(s.Attention), MaxAttention)], attentionMessage),
 		Further:   uint32(max(len(s.Attention)-MaxAttention, 0)),
 	}
+	m.Started = timeMessage(s.Started)
+	m.Sources = each(s.Sources, func(f SourceState) *hdsdv1.GetStatusResponse_SourceState {
+		return &hdsdv1.GetStatusResponse_SourceState{Name: f.Name, Clusters: uint32(f.Clusters), Endpoints: uint32(f.Endpoints), Problem: f.Problem}
+	})
+	m.DataPlanes = &hdsdv1.GetStatusResponse_DataPlanes{Synced: uint32(s.Planes.Synced), Behind: uint32(s.Planes.Behind), Refusing: uint32(s.Planes.Refusing)}
+	m.CheckersByZone = each(s.Zones, func(z CheckersOfZone) *hdsdv1.GetStatusResponse_CheckersOfZone {
+		return &hdsdv1.GetStatusResponse_CheckersOfZone{Zone: z.Zone, Connected: uint32(z.Connected), Troubled: uint32(z.Troubled), Lost: uint32(z.Lost)}
+	})
+	m.History = &hdsdv1.GetStatusResponse_History{Oldest: timeMessage(s.History.Oldest), Bytes: uint64(s.History.Bytes), Pending: uint64(s.History.Pending)}
 	for _, n := range s.Endpoints.Voters {
 		m.Endpoints.Voters = append(m.Endpoints.Voters, uint32(n))
 	}

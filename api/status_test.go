@@ -14,13 +14,17 @@ func TestStatusHasThePromisedShape(t *testing.T) {
 		Version: "1.2.3", Shadow: true, Frozen: true, NotReady: "starting", Clusters: api.ClusterCounts{OK: 90, SomeDown: 3, AllDown: 1},
 		Endpoints: api.EndpointCounts{Healthy: 988, Unhealthy: 10, Held: 2, Voters: [4]int{2, 0, 6, 990}}, Checkers: api.CheckerCounts{Connected: 6, Lost: 1},
 		Attention: []api.Attention{{Kind: "CLUSTER_DOWN", Cluster: "web", Text: "cluster web: 4 of 4 endpoints down", Command: "hdsd endpoints web", Since: noon}},
+		Started:   noon, Sources: []api.SourceState{{Name: "mesh", Clusters: 2, Endpoints: 4, Problem: "away"}}, Planes: api.PlaneCounts{Synced: 3, Behind: 1},
+		Zones: []api.CheckersOfZone{{Zone: "eu/a", Connected: 2, Troubled: 1}}, History: api.HistoryState{Oldest: noon, Bytes: 4096, Pending: 1},
 	}}
 	code, _, text := get(t, f, "/v1/status")
 	want := `{"version":"1.2.3","ready":false,"notReadyReason":"starting","mode":"SHADOW","frozen":true,` +
 		`"clusters":{"ok":90,"someDown":3,"halfDown":0,"allDown":1,"unobserved":0},` +
 		`"endpoints":{"healthy":988,"unhealthy":10,"timeout":0,"degraded":0,"draining":0,"unknown":0,"held":2,"voters":[2,0,6,990]},` +
 		`"checkers":{"connected":6,"doubted":0,"silent":0,"blind":0,"lost":1},` +
-		`"attention":[{"kind":"CLUSTER_DOWN","cluster":"web","zone":"","text":"cluster web: 4 of 4 endpoints down","since":"2026-01-02T12:00:00.345Z","command":"hdsd endpoints web"}],"further":0}`
+		`"attention":[{"kind":"CLUSTER_DOWN","cluster":"web","zone":"","text":"cluster web: 4 of 4 endpoints down","since":"2026-01-02T12:00:00.345Z","command":"hdsd endpoints web"}],"further":0,` +
+		`"started":"2026-01-02T12:00:00.345Z","sources":[{"name":"mesh","clusters":2,"endpoints":4,"problem":"away"}],"dataPlanes":{"synced":3,"behind":1,"refusing":0},` +
+		`"checkersByZone":[{"zone":"eu/a","connected":2,"troubled":1,"lost":0}],"history":{"oldest":"2026-01-02T12:00:00.345Z","bytes":"4096","pending":"1"}}`
 	if got := strings.ReplaceAll(text, " ", ""); code != http.StatusOK || got != strings.ReplaceAll(want, " ", "") {
 		t.Errorf("%d %s\nwant %s", code, text, want)
 	}

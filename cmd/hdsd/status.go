@@ -1,11 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -73,7 +75,11 @@ func statusText(s *hdsdv1.GetStatusResponse) string {
 	if s.GetFrozen() {
 		mode += ", FROZEN"
 	}
-	line("version    hdsd %s, %s", printable.Text(s.GetVersion()), ready)
+	up := ""
+	if s.GetStarted() != nil {
+		up = ", up " + strings.TrimSuffix(table.Ago(timeCell(s.GetStarted()), now()), " ago")
+	}
+	line("version    hdsd %s, %s%s", printable.Text(s.GetVersion()), ready, up)
 	line("mode       %s", mode)
 	k := s.GetClusters()
 	line("clusters   %d ok, %d some down, %d half down, %d all down, %d unobserved", k.GetOk(), k.GetSomeDown(), k.GetHalfDown(), k.GetAllDown(), k.GetUnobserved())
@@ -85,6 +91,7 @@ func statusText(s *hdsdv1.GetStatusResponse) string {
 	}
 	h := s.GetCheckers()
 	line("checkers   %d connected, %d doubted, %d silent, %d blind, %d lost in 24 h", h.GetConnected(), h.GetDoubted(), h.GetSilent(), h.GetBlind(), h.GetLost())
+	wholeText(&out, s)
 	all := s.GetAttention()
 	if len(all) == 0 {
 		line("attention  nothing needs attention")
@@ -124,4 +131,59 @@ func heldText(n uint32) string {
 		return "0 held"
 	}
 	return fmt.Sprintf("%d HELD, without a believed vote", n)
+}
+
+// statusLists is how many zones and sources the status shows.
+const statusLists = 4
+
+// wholeText lays out the checkers by zone, the sources, the data planes and the history.
+func wholeText(out *strings.Builder, s *hdsdv1.GetStatusResponse) {
+	var zones, sources []string
+	for _, z := range s.GetCheckersByZone() {
+		text := fmt.Sprintf("%s: %d", cmp.Or(strings.Trim(z.GetZone(), "/"), "no zone"), z.GetConnected())
+		if z.GetTroubled() > 0 {
+			text += fmt.Sprintf(", %d doubted or silent", z.GetTroubled())
+		}
+		if z.GetLost() > 0 {
+			text += fmt.Sprintf(", %d lost", z.GetLost())
+		}
+		zones = append(zones, text)
+	}
+	for _, f := range s.GetSources() {
+		text := fmt.Sprintf("%s: %s, %s", f.GetName(), plural(int(f.GetClusters()), "cluster"), plural(int(f.GetEndpoints()), "endpoint"))
+		if f.GetProblem() != "" {
+			text += "; " + f.GetProblem()
+		}
+		sources = append(sources, text)
+	}
+	statusList(out, "", zones)
+	statusList(out, "sources", sources)
+	if p := s.GetDataPlanes(); p != nil {
+		say(out, "planes     %d synced, %d behind, %d refusing\n", p.GetSynced(), p.GetBehind(), p.GetRefusing())
+	}
+	if h := s.GetHistory(); h != nil {
+		text := bytesText(int64(h.GetBytes()))
+		if h.GetOldest() != nil {
+			text = "since " + h.GetOldest().AsTime().UTC().Format(time.RFC3339) + ", " + text
+		}
+		say(out, "history    %s, %d changes not on the disk yet\n", text, h.GetPending())
+	}
+}
+
+// statusList shows some of a list, each cut to one line.
+func statusList(out *strings.Builder, label string, all []string) {
+	for i, text := range all {
+		if i == statusLists {
+			say(out, "           and %d more: hdsd status -o json\n", len(all)-i)
+			return
+		}
+		if i > 0 {
+			label = ""
+		}
+		lines := table.Wrap(printable.Text(text), statusWidth-len("           ")-len(" …"))
+		if len(lines) > 1 {
+			lines[0] += " …"
+		}
+		say(out, "%-11s%s\n", label, lines[0])
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -16,6 +17,16 @@ func someStatus(items int) *hdsdv1.GetStatusResponse {
 		Clusters:  &hdsdv1.GetStatusResponse_Clusters{Ok: 90, SomeDown: 3, AllDown: uint32(items)},
 		Endpoints: &hdsdv1.GetStatusResponse_Endpoints{Healthy: 988, Unhealthy: 14, Voters: []uint32{0, 1, 1, 1000}},
 		Checkers:  &hdsdv1.GetStatusResponse_Checkers{Connected: 6, Lost: 1},
+
+		Started: timestamppb.New(noon.Add(-26 * time.Hour)), DataPlanes: &hdsdv1.GetStatusResponse_DataPlanes{Synced: 40, Behind: 2, Refusing: 1},
+		History: &hdsdv1.GetStatusResponse_History{Oldest: timestamppb.New(noon.Add(-90 * 24 * time.Hour)), Bytes: 123 << 20, Pending: 3},
+		CheckersByZone: []*hdsdv1.GetStatusResponse_CheckersOfZone{
+			{Zone: "/", Connected: 1}, {Zone: "eu/a", Connected: 3, Troubled: 1, Lost: 1}, {Zone: "eu/b", Connected: 2}, {Zone: "eu/c"}, {Zone: "eu/d"},
+		},
+		Sources: []*hdsdv1.GetStatusResponse_SourceState{
+			{Name: "local", Clusters: 1, Endpoints: 4},
+			{Name: "mesh", Clusters: 93, Endpoints: 998, Problem: "nothing listens at 10.0.0.5:18000: is a management server running there? It did yesterday"},
+		},
 	}
 	for i := range items {
 		name := fmt.Sprint("web-", i)

@@ -54,7 +54,12 @@ func (b *Backend) Status(ctx context.Context) (api.Status, error) {
 		return api.Status{}, err
 	}
 	s.addCheckers(checkers)
+	s.out.Zones = zonesOf(checkers)
+	if s.out.History, err = b.history(); err != nil {
+		return api.Status{}, err
+	}
 	process := b.Process()
+	s.out.Started = process.Started
 	s.out.Version, s.out.NotReady, s.out.Shadow, s.out.Frozen = process.Version, process.NotReady, process.Shadow, process.Frozen != nil
 	f := &s.facts
 	f.NotReady = attention.Named{Reason: process.NotReady, Since: process.Started}
@@ -63,6 +68,9 @@ func (b *Backend) Status(ctx context.Context) (api.Status, error) {
 	}
 	f.History = attention.Named{Reason: process.Failing, Since: process.FailingSince}
 	if s.may.All() {
+		if err := b.addWhole(ctx, &s.out); err != nil {
+			return api.Status{}, err
+		}
 		for _, held := range b.Feed.Held() {
 			f.Shrunk = append(f.Shrunk, attention.Named{Name: held.Name, Since: held.Held.Since, Reason: "held until " + held.Held.AcceptsAt.UTC().Format(time.RFC3339)})
 		}

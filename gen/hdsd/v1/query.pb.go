@@ -3544,7 +3544,18 @@ type GetStatusResponse struct {
 	// What needs attention, worst first, at most 100 things. Empty if all is well.
 	Attention []*Attention `protobuf:"bytes,9,rep,name=attention,proto3" json:"attention,omitempty"`
 	// Number of further things that need attention.
-	Further       uint32 `protobuf:"varint,10,opt,name=further,proto3" json:"further,omitempty"`
+	Further uint32 `protobuf:"varint,10,opt,name=further,proto3" json:"further,omitempty"`
+	// When the process started.
+	Started *timestamppb.Timestamp `protobuf:"bytes,40,opt,name=started,proto3" json:"started,omitempty"`
+	// The sources of clusters; empty for callers that may not see all clusters.
+	Sources []*GetStatusResponse_SourceState `protobuf:"bytes,41,rep,name=sources,proto3" json:"sources,omitempty"`
+	// The data planes: clients that take clusters or assignments. Zeros for
+	// callers that may not see all clusters.
+	DataPlanes *GetStatusResponse_DataPlanes `protobuf:"bytes,42,opt,name=data_planes,json=dataPlanes,proto3" json:"data_planes,omitempty"`
+	// The checkers by zone, by name.
+	CheckersByZone []*GetStatusResponse_CheckersOfZone `protobuf:"bytes,43,rep,name=checkers_by_zone,json=checkersByZone,proto3" json:"checkers_by_zone,omitempty"`
+	// The recorded history.
+	History       *GetStatusResponse_History `protobuf:"bytes,44,opt,name=history,proto3" json:"history,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3647,6 +3658,41 @@ func (x *GetStatusResponse) GetFurther() uint32 {
 		return x.Further
 	}
 	return 0
+}
+
+func (x *GetStatusResponse) GetStarted() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Started
+	}
+	return nil
+}
+
+func (x *GetStatusResponse) GetSources() []*GetStatusResponse_SourceState {
+	if x != nil {
+		return x.Sources
+	}
+	return nil
+}
+
+func (x *GetStatusResponse) GetDataPlanes() *GetStatusResponse_DataPlanes {
+	if x != nil {
+		return x.DataPlanes
+	}
+	return nil
+}
+
+func (x *GetStatusResponse) GetCheckersByZone() []*GetStatusResponse_CheckersOfZone {
+	if x != nil {
+		return x.CheckersByZone
+	}
+	return nil
+}
+
+func (x *GetStatusResponse) GetHistory() *GetStatusResponse_History {
+	if x != nil {
+		return x.History
+	}
+	return nil
 }
 
 // Attention is something that needs attention.
@@ -4318,6 +4364,280 @@ func (x *GetStatusResponse_Checkers) GetLost() uint32 {
 	return 0
 }
 
+// SourceState is how one source is.
+type GetStatusResponse_SourceState struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its name.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Number of clusters.
+	Clusters uint32 `protobuf:"varint,2,opt,name=clusters,proto3" json:"clusters,omitempty"`
+	// Number of endpoints.
+	Endpoints uint32 `protobuf:"varint,3,opt,name=endpoints,proto3" json:"endpoints,omitempty"`
+	// What is wrong with it; empty if nothing is.
+	Problem       string `protobuf:"bytes,4,opt,name=problem,proto3" json:"problem,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetStatusResponse_SourceState) Reset() {
+	*x = GetStatusResponse_SourceState{}
+	mi := &file_hdsd_v1_query_proto_msgTypes[42]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetStatusResponse_SourceState) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetStatusResponse_SourceState) ProtoMessage() {}
+
+func (x *GetStatusResponse_SourceState) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_v1_query_proto_msgTypes[42]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetStatusResponse_SourceState.ProtoReflect.Descriptor instead.
+func (*GetStatusResponse_SourceState) Descriptor() ([]byte, []int) {
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{34, 3}
+}
+
+func (x *GetStatusResponse_SourceState) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *GetStatusResponse_SourceState) GetClusters() uint32 {
+	if x != nil {
+		return x.Clusters
+	}
+	return 0
+}
+
+func (x *GetStatusResponse_SourceState) GetEndpoints() uint32 {
+	if x != nil {
+		return x.Endpoints
+	}
+	return 0
+}
+
+func (x *GetStatusResponse_SourceState) GetProblem() string {
+	if x != nil {
+		return x.Problem
+	}
+	return ""
+}
+
+// DataPlanes counts data planes.
+type GetStatusResponse_DataPlanes struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Those that have the current version of all that they asked for.
+	Synced uint32 `protobuf:"varint,1,opt,name=synced,proto3" json:"synced,omitempty"`
+	// Those that do not have all of it yet.
+	Behind uint32 `protobuf:"varint,2,opt,name=behind,proto3" json:"behind,omitempty"`
+	// Those that refused something.
+	Refusing      uint32 `protobuf:"varint,3,opt,name=refusing,proto3" json:"refusing,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetStatusResponse_DataPlanes) Reset() {
+	*x = GetStatusResponse_DataPlanes{}
+	mi := &file_hdsd_v1_query_proto_msgTypes[43]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetStatusResponse_DataPlanes) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetStatusResponse_DataPlanes) ProtoMessage() {}
+
+func (x *GetStatusResponse_DataPlanes) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_v1_query_proto_msgTypes[43]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetStatusResponse_DataPlanes.ProtoReflect.Descriptor instead.
+func (*GetStatusResponse_DataPlanes) Descriptor() ([]byte, []int) {
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{34, 4}
+}
+
+func (x *GetStatusResponse_DataPlanes) GetSynced() uint32 {
+	if x != nil {
+		return x.Synced
+	}
+	return 0
+}
+
+func (x *GetStatusResponse_DataPlanes) GetBehind() uint32 {
+	if x != nil {
+		return x.Behind
+	}
+	return 0
+}
+
+func (x *GetStatusResponse_DataPlanes) GetRefusing() uint32 {
+	if x != nil {
+		return x.Refusing
+	}
+	return 0
+}
+
+// CheckersOfZone counts the checkers of a zone.
+type GetStatusResponse_CheckersOfZone struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The zone, as "region/zone"; "/" for checkers without one.
+	Zone string `protobuf:"bytes,1,opt,name=zone,proto3" json:"zone,omitempty"`
+	// Those with a stream, or that fetch.
+	Connected uint32 `protobuf:"varint,2,opt,name=connected,proto3" json:"connected,omitempty"`
+	// Those of them that are silent, or whose votes are not believed.
+	Troubled uint32 `protobuf:"varint,3,opt,name=troubled,proto3" json:"troubled,omitempty"`
+	// Those that were lost in the last 24 hours and have not come back.
+	Lost          uint32 `protobuf:"varint,4,opt,name=lost,proto3" json:"lost,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetStatusResponse_CheckersOfZone) Reset() {
+	*x = GetStatusResponse_CheckersOfZone{}
+	mi := &file_hdsd_v1_query_proto_msgTypes[44]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetStatusResponse_CheckersOfZone) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetStatusResponse_CheckersOfZone) ProtoMessage() {}
+
+func (x *GetStatusResponse_CheckersOfZone) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_v1_query_proto_msgTypes[44]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetStatusResponse_CheckersOfZone.ProtoReflect.Descriptor instead.
+func (*GetStatusResponse_CheckersOfZone) Descriptor() ([]byte, []int) {
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{34, 5}
+}
+
+func (x *GetStatusResponse_CheckersOfZone) GetZone() string {
+	if x != nil {
+		return x.Zone
+	}
+	return ""
+}
+
+func (x *GetStatusResponse_CheckersOfZone) GetConnected() uint32 {
+	if x != nil {
+		return x.Connected
+	}
+	return 0
+}
+
+func (x *GetStatusResponse_CheckersOfZone) GetTroubled() uint32 {
+	if x != nil {
+		return x.Troubled
+	}
+	return 0
+}
+
+func (x *GetStatusResponse_CheckersOfZone) GetLost() uint32 {
+	if x != nil {
+		return x.Lost
+	}
+	return 0
+}
+
+// History is how the recorded history is.
+type GetStatusResponse_History struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// When it begins; absent if it is not known.
+	Oldest *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=oldest,proto3" json:"oldest,omitempty"`
+	// Size of the file, in bytes.
+	Bytes uint64 `protobuf:"varint,2,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	// Number of changes that are not on the disk yet.
+	Pending       uint64 `protobuf:"varint,3,opt,name=pending,proto3" json:"pending,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetStatusResponse_History) Reset() {
+	*x = GetStatusResponse_History{}
+	mi := &file_hdsd_v1_query_proto_msgTypes[45]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetStatusResponse_History) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetStatusResponse_History) ProtoMessage() {}
+
+func (x *GetStatusResponse_History) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_v1_query_proto_msgTypes[45]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetStatusResponse_History.ProtoReflect.Descriptor instead.
+func (*GetStatusResponse_History) Descriptor() ([]byte, []int) {
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{34, 6}
+}
+
+func (x *GetStatusResponse_History) GetOldest() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Oldest
+	}
+	return nil
+}
+
+func (x *GetStatusResponse_History) GetBytes() uint64 {
+	if x != nil {
+		return x.Bytes
+	}
+	return 0
+}
+
+func (x *GetStatusResponse_History) GetPending() uint64 {
+	if x != nil {
+		return x.Pending
+	}
+	return 0
+}
+
 var File_hdsd_v1_query_proto protoreflect.FileDescriptor
 
 const file_hdsd_v1_query_proto_rawDesc = "" +
@@ -4624,7 +4944,7 @@ const file_hdsd_v1_query_proto_rawDesc = "" +
 	"transitionB\a\n" +
 	"\x05event\"\b\n" +
 	"\x06Synced\"\x12\n" +
-	"\x10GetStatusRequest\"\xb9\a\n" +
+	"\x10GetStatusRequest\"\xc0\r\n" +
 	"\x11GetStatusResponse\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x12\x14\n" +
 	"\x05ready\x18\x02 \x01(\bR\x05ready\x12(\n" +
@@ -4636,7 +4956,13 @@ const file_hdsd_v1_query_proto_rawDesc = "" +
 	"\bcheckers\x18\b \x01(\v2#.hdsd.v1.GetStatusResponse.CheckersR\bcheckers\x120\n" +
 	"\tattention\x18\t \x03(\v2\x12.hdsd.v1.AttentionR\tattention\x12\x18\n" +
 	"\afurther\x18\n" +
-	" \x01(\rR\afurther\x1a\x8f\x01\n" +
+	" \x01(\rR\afurther\x124\n" +
+	"\astarted\x18( \x01(\v2\x1a.google.protobuf.TimestampR\astarted\x12@\n" +
+	"\asources\x18) \x03(\v2&.hdsd.v1.GetStatusResponse.SourceStateR\asources\x12F\n" +
+	"\vdata_planes\x18* \x01(\v2%.hdsd.v1.GetStatusResponse.DataPlanesR\n" +
+	"dataPlanes\x12S\n" +
+	"\x10checkers_by_zone\x18+ \x03(\v2).hdsd.v1.GetStatusResponse.CheckersOfZoneR\x0echeckersByZone\x12<\n" +
+	"\ahistory\x18, \x01(\v2\".hdsd.v1.GetStatusResponse.HistoryR\ahistory\x1a\x8f\x01\n" +
 	"\bClusters\x12\x0e\n" +
 	"\x02ok\x18\x01 \x01(\rR\x02ok\x12\x1b\n" +
 	"\tsome_down\x18\x02 \x01(\rR\bsomeDown\x12\x1b\n" +
@@ -4659,7 +4985,26 @@ const file_hdsd_v1_query_proto_rawDesc = "" +
 	"\adoubted\x18\x02 \x01(\rR\adoubted\x12\x16\n" +
 	"\x06silent\x18\x03 \x01(\rR\x06silent\x12\x14\n" +
 	"\x05blind\x18\x04 \x01(\rR\x05blind\x12\x12\n" +
-	"\x04lost\x18\x05 \x01(\rR\x04lost\"\xad\x01\n" +
+	"\x04lost\x18\x05 \x01(\rR\x04lost\x1au\n" +
+	"\vSourceState\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
+	"\bclusters\x18\x02 \x01(\rR\bclusters\x12\x1c\n" +
+	"\tendpoints\x18\x03 \x01(\rR\tendpoints\x12\x18\n" +
+	"\aproblem\x18\x04 \x01(\tR\aproblem\x1aX\n" +
+	"\n" +
+	"DataPlanes\x12\x16\n" +
+	"\x06synced\x18\x01 \x01(\rR\x06synced\x12\x16\n" +
+	"\x06behind\x18\x02 \x01(\rR\x06behind\x12\x1a\n" +
+	"\brefusing\x18\x03 \x01(\rR\brefusing\x1ar\n" +
+	"\x0eCheckersOfZone\x12\x12\n" +
+	"\x04zone\x18\x01 \x01(\tR\x04zone\x12\x1c\n" +
+	"\tconnected\x18\x02 \x01(\rR\tconnected\x12\x1a\n" +
+	"\btroubled\x18\x03 \x01(\rR\btroubled\x12\x12\n" +
+	"\x04lost\x18\x04 \x01(\rR\x04lost\x1am\n" +
+	"\aHistory\x122\n" +
+	"\x06oldest\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x06oldest\x12\x14\n" +
+	"\x05bytes\x18\x02 \x01(\x04R\x05bytes\x12\x18\n" +
+	"\apending\x18\x03 \x01(\x04R\apending\"\xad\x01\n" +
 	"\tAttention\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x18\n" +
 	"\acluster\x18\x02 \x01(\tR\acluster\x12\x12\n" +
@@ -4754,118 +5099,122 @@ func file_hdsd_v1_query_proto_rawDescGZIP() []byte {
 }
 
 var file_hdsd_v1_query_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_hdsd_v1_query_proto_msgTypes = make([]protoimpl.MessageInfo, 42)
+var file_hdsd_v1_query_proto_msgTypes = make([]protoimpl.MessageInfo, 46)
 var file_hdsd_v1_query_proto_goTypes = []any{
-	(Incident_Cause)(0),                 // 0: hdsd.v1.Incident.Cause
-	(Cluster_Mode)(0),                   // 1: hdsd.v1.Cluster.Mode
-	(Trust_Word)(0),                     // 2: hdsd.v1.Trust.Word
-	(Event_Kind)(0),                     // 3: hdsd.v1.Event.Kind
-	(*Observation)(nil),                 // 4: hdsd.v1.Observation
-	(*Endpoint)(nil),                    // 5: hdsd.v1.Endpoint
-	(*ZoneHealth)(nil),                  // 6: hdsd.v1.ZoneHealth
-	(*Override)(nil),                    // 7: hdsd.v1.Override
-	(*ListEndpointsRequest)(nil),        // 8: hdsd.v1.ListEndpointsRequest
-	(*ListEndpointsResponse)(nil),       // 9: hdsd.v1.ListEndpointsResponse
-	(*Transition)(nil),                  // 10: hdsd.v1.Transition
-	(*ListTransitionsRequest)(nil),      // 11: hdsd.v1.ListTransitionsRequest
-	(*ListTransitionsResponse)(nil),     // 12: hdsd.v1.ListTransitionsResponse
-	(*Incident)(nil),                    // 13: hdsd.v1.Incident
-	(*ListIncidentsRequest)(nil),        // 14: hdsd.v1.ListIncidentsRequest
-	(*ListIncidentsResponse)(nil),       // 15: hdsd.v1.ListIncidentsResponse
-	(*Missing)(nil),                     // 16: hdsd.v1.Missing
-	(*Gap)(nil),                         // 17: hdsd.v1.Gap
-	(*Quarantine)(nil),                  // 18: hdsd.v1.Quarantine
-	(*Cluster)(nil),                     // 19: hdsd.v1.Cluster
-	(*ListClustersRequest)(nil),         // 20: hdsd.v1.ListClustersRequest
-	(*ListClustersResponse)(nil),        // 21: hdsd.v1.ListClustersResponse
-	(*Checker)(nil),                     // 22: hdsd.v1.Checker
-	(*CutPath)(nil),                     // 23: hdsd.v1.CutPath
-	(*Trust)(nil),                       // 24: hdsd.v1.Trust
-	(*ListCheckersRequest)(nil),         // 25: hdsd.v1.ListCheckersRequest
-	(*ListCheckersResponse)(nil),        // 26: hdsd.v1.ListCheckersResponse
-	(*Availability)(nil),                // 27: hdsd.v1.Availability
-	(*ListAvailabilityRequest)(nil),     // 28: hdsd.v1.ListAvailabilityRequest
-	(*ListAvailabilityResponse)(nil),    // 29: hdsd.v1.ListAvailabilityResponse
-	(*Client)(nil),                      // 30: hdsd.v1.Client
-	(*Poll)(nil),                        // 31: hdsd.v1.Poll
-	(*ListClientsRequest)(nil),          // 32: hdsd.v1.ListClientsRequest
-	(*ListClientsResponse)(nil),         // 33: hdsd.v1.ListClientsResponse
-	(*WatchRequest)(nil),                // 34: hdsd.v1.WatchRequest
-	(*WatchResponse)(nil),               // 35: hdsd.v1.WatchResponse
-	(*Synced)(nil),                      // 36: hdsd.v1.Synced
-	(*GetStatusRequest)(nil),            // 37: hdsd.v1.GetStatusRequest
-	(*GetStatusResponse)(nil),           // 38: hdsd.v1.GetStatusResponse
-	(*Attention)(nil),                   // 39: hdsd.v1.Attention
-	(*Event)(nil),                       // 40: hdsd.v1.Event
-	(*ListEventsRequest)(nil),           // 41: hdsd.v1.ListEventsRequest
-	(*ListEventsResponse)(nil),          // 42: hdsd.v1.ListEventsResponse
-	(*GetStatusResponse_Clusters)(nil),  // 43: hdsd.v1.GetStatusResponse.Clusters
-	(*GetStatusResponse_Endpoints)(nil), // 44: hdsd.v1.GetStatusResponse.Endpoints
-	(*GetStatusResponse_Checkers)(nil),  // 45: hdsd.v1.GetStatusResponse.Checkers
-	(v3.HealthStatus)(0),                // 46: envoy.config.core.v3.HealthStatus
-	(*timestamppb.Timestamp)(nil),       // 47: google.protobuf.Timestamp
-	(*v3.Locality)(nil),                 // 48: envoy.config.core.v3.Locality
-	(*structpb.Struct)(nil),             // 49: google.protobuf.Struct
+	(Incident_Cause)(0),                      // 0: hdsd.v1.Incident.Cause
+	(Cluster_Mode)(0),                        // 1: hdsd.v1.Cluster.Mode
+	(Trust_Word)(0),                          // 2: hdsd.v1.Trust.Word
+	(Event_Kind)(0),                          // 3: hdsd.v1.Event.Kind
+	(*Observation)(nil),                      // 4: hdsd.v1.Observation
+	(*Endpoint)(nil),                         // 5: hdsd.v1.Endpoint
+	(*ZoneHealth)(nil),                       // 6: hdsd.v1.ZoneHealth
+	(*Override)(nil),                         // 7: hdsd.v1.Override
+	(*ListEndpointsRequest)(nil),             // 8: hdsd.v1.ListEndpointsRequest
+	(*ListEndpointsResponse)(nil),            // 9: hdsd.v1.ListEndpointsResponse
+	(*Transition)(nil),                       // 10: hdsd.v1.Transition
+	(*ListTransitionsRequest)(nil),           // 11: hdsd.v1.ListTransitionsRequest
+	(*ListTransitionsResponse)(nil),          // 12: hdsd.v1.ListTransitionsResponse
+	(*Incident)(nil),                         // 13: hdsd.v1.Incident
+	(*ListIncidentsRequest)(nil),             // 14: hdsd.v1.ListIncidentsRequest
+	(*ListIncidentsResponse)(nil),            // 15: hdsd.v1.ListIncidentsResponse
+	(*Missing)(nil),                          // 16: hdsd.v1.Missing
+	(*Gap)(nil),                              // 17: hdsd.v1.Gap
+	(*Quarantine)(nil),                       // 18: hdsd.v1.Quarantine
+	(*Cluster)(nil),                          // 19: hdsd.v1.Cluster
+	(*ListClustersRequest)(nil),              // 20: hdsd.v1.ListClustersRequest
+	(*ListClustersResponse)(nil),             // 21: hdsd.v1.ListClustersResponse
+	(*Checker)(nil),                          // 22: hdsd.v1.Checker
+	(*CutPath)(nil),                          // 23: hdsd.v1.CutPath
+	(*Trust)(nil),                            // 24: hdsd.v1.Trust
+	(*ListCheckersRequest)(nil),              // 25: hdsd.v1.ListCheckersRequest
+	(*ListCheckersResponse)(nil),             // 26: hdsd.v1.ListCheckersResponse
+	(*Availability)(nil),                     // 27: hdsd.v1.Availability
+	(*ListAvailabilityRequest)(nil),          // 28: hdsd.v1.ListAvailabilityRequest
+	(*ListAvailabilityResponse)(nil),         // 29: hdsd.v1.ListAvailabilityResponse
+	(*Client)(nil),                           // 30: hdsd.v1.Client
+	(*Poll)(nil),                             // 31: hdsd.v1.Poll
+	(*ListClientsRequest)(nil),               // 32: hdsd.v1.ListClientsRequest
+	(*ListClientsResponse)(nil),              // 33: hdsd.v1.ListClientsResponse
+	(*WatchRequest)(nil),                     // 34: hdsd.v1.WatchRequest
+	(*WatchResponse)(nil),                    // 35: hdsd.v1.WatchResponse
+	(*Synced)(nil),                           // 36: hdsd.v1.Synced
+	(*GetStatusRequest)(nil),                 // 37: hdsd.v1.GetStatusRequest
+	(*GetStatusResponse)(nil),                // 38: hdsd.v1.GetStatusResponse
+	(*Attention)(nil),                        // 39: hdsd.v1.Attention
+	(*Event)(nil),                            // 40: hdsd.v1.Event
+	(*ListEventsRequest)(nil),                // 41: hdsd.v1.ListEventsRequest
+	(*ListEventsResponse)(nil),               // 42: hdsd.v1.ListEventsResponse
+	(*GetStatusResponse_Clusters)(nil),       // 43: hdsd.v1.GetStatusResponse.Clusters
+	(*GetStatusResponse_Endpoints)(nil),      // 44: hdsd.v1.GetStatusResponse.Endpoints
+	(*GetStatusResponse_Checkers)(nil),       // 45: hdsd.v1.GetStatusResponse.Checkers
+	(*GetStatusResponse_SourceState)(nil),    // 46: hdsd.v1.GetStatusResponse.SourceState
+	(*GetStatusResponse_DataPlanes)(nil),     // 47: hdsd.v1.GetStatusResponse.DataPlanes
+	(*GetStatusResponse_CheckersOfZone)(nil), // 48: hdsd.v1.GetStatusResponse.CheckersOfZone
+	(*GetStatusResponse_History)(nil),        // 49: hdsd.v1.GetStatusResponse.History
+	(v3.HealthStatus)(0),                     // 50: envoy.config.core.v3.HealthStatus
+	(*timestamppb.Timestamp)(nil),            // 51: google.protobuf.Timestamp
+	(*v3.Locality)(nil),                      // 52: envoy.config.core.v3.Locality
+	(*structpb.Struct)(nil),                  // 53: google.protobuf.Struct
 }
 var file_hdsd_v1_query_proto_depIdxs = []int32{
-	46, // 0: hdsd.v1.Observation.status:type_name -> envoy.config.core.v3.HealthStatus
-	47, // 1: hdsd.v1.Observation.time:type_name -> google.protobuf.Timestamp
-	48, // 2: hdsd.v1.Endpoint.locality:type_name -> envoy.config.core.v3.Locality
-	46, // 3: hdsd.v1.Endpoint.health:type_name -> envoy.config.core.v3.HealthStatus
-	47, // 4: hdsd.v1.Endpoint.since:type_name -> google.protobuf.Timestamp
+	50, // 0: hdsd.v1.Observation.status:type_name -> envoy.config.core.v3.HealthStatus
+	51, // 1: hdsd.v1.Observation.time:type_name -> google.protobuf.Timestamp
+	52, // 2: hdsd.v1.Endpoint.locality:type_name -> envoy.config.core.v3.Locality
+	50, // 3: hdsd.v1.Endpoint.health:type_name -> envoy.config.core.v3.HealthStatus
+	51, // 4: hdsd.v1.Endpoint.since:type_name -> google.protobuf.Timestamp
 	4,  // 5: hdsd.v1.Endpoint.observations:type_name -> hdsd.v1.Observation
-	46, // 6: hdsd.v1.Endpoint.published:type_name -> envoy.config.core.v3.HealthStatus
+	50, // 6: hdsd.v1.Endpoint.published:type_name -> envoy.config.core.v3.HealthStatus
 	7,  // 7: hdsd.v1.Endpoint.override:type_name -> hdsd.v1.Override
-	46, // 8: hdsd.v1.Endpoint.voted:type_name -> envoy.config.core.v3.HealthStatus
+	50, // 8: hdsd.v1.Endpoint.voted:type_name -> envoy.config.core.v3.HealthStatus
 	6,  // 9: hdsd.v1.Endpoint.zones:type_name -> hdsd.v1.ZoneHealth
-	47, // 10: hdsd.v1.Endpoint.held_since:type_name -> google.protobuf.Timestamp
-	46, // 11: hdsd.v1.ZoneHealth.health:type_name -> envoy.config.core.v3.HealthStatus
-	48, // 12: hdsd.v1.Override.locality:type_name -> envoy.config.core.v3.Locality
-	46, // 13: hdsd.v1.Override.health:type_name -> envoy.config.core.v3.HealthStatus
-	47, // 14: hdsd.v1.Override.since:type_name -> google.protobuf.Timestamp
-	47, // 15: hdsd.v1.Override.until:type_name -> google.protobuf.Timestamp
-	46, // 16: hdsd.v1.ListEndpointsRequest.health:type_name -> envoy.config.core.v3.HealthStatus
-	47, // 17: hdsd.v1.ListEndpointsRequest.as_of:type_name -> google.protobuf.Timestamp
+	51, // 10: hdsd.v1.Endpoint.held_since:type_name -> google.protobuf.Timestamp
+	50, // 11: hdsd.v1.ZoneHealth.health:type_name -> envoy.config.core.v3.HealthStatus
+	52, // 12: hdsd.v1.Override.locality:type_name -> envoy.config.core.v3.Locality
+	50, // 13: hdsd.v1.Override.health:type_name -> envoy.config.core.v3.HealthStatus
+	51, // 14: hdsd.v1.Override.since:type_name -> google.protobuf.Timestamp
+	51, // 15: hdsd.v1.Override.until:type_name -> google.protobuf.Timestamp
+	50, // 16: hdsd.v1.ListEndpointsRequest.health:type_name -> envoy.config.core.v3.HealthStatus
+	51, // 17: hdsd.v1.ListEndpointsRequest.as_of:type_name -> google.protobuf.Timestamp
 	5,  // 18: hdsd.v1.ListEndpointsResponse.endpoints:type_name -> hdsd.v1.Endpoint
-	47, // 19: hdsd.v1.Transition.time:type_name -> google.protobuf.Timestamp
-	48, // 20: hdsd.v1.Transition.locality:type_name -> envoy.config.core.v3.Locality
-	46, // 21: hdsd.v1.Transition.from:type_name -> envoy.config.core.v3.HealthStatus
-	46, // 22: hdsd.v1.Transition.to:type_name -> envoy.config.core.v3.HealthStatus
+	51, // 19: hdsd.v1.Transition.time:type_name -> google.protobuf.Timestamp
+	52, // 20: hdsd.v1.Transition.locality:type_name -> envoy.config.core.v3.Locality
+	50, // 21: hdsd.v1.Transition.from:type_name -> envoy.config.core.v3.HealthStatus
+	50, // 22: hdsd.v1.Transition.to:type_name -> envoy.config.core.v3.HealthStatus
 	4,  // 23: hdsd.v1.Transition.observations:type_name -> hdsd.v1.Observation
-	47, // 24: hdsd.v1.ListTransitionsRequest.start_time:type_name -> google.protobuf.Timestamp
-	47, // 25: hdsd.v1.ListTransitionsRequest.end_time:type_name -> google.protobuf.Timestamp
+	51, // 24: hdsd.v1.ListTransitionsRequest.start_time:type_name -> google.protobuf.Timestamp
+	51, // 25: hdsd.v1.ListTransitionsRequest.end_time:type_name -> google.protobuf.Timestamp
 	10, // 26: hdsd.v1.ListTransitionsResponse.transitions:type_name -> hdsd.v1.Transition
 	16, // 27: hdsd.v1.ListTransitionsResponse.missing:type_name -> hdsd.v1.Missing
-	47, // 28: hdsd.v1.Incident.start:type_name -> google.protobuf.Timestamp
-	47, // 29: hdsd.v1.Incident.end:type_name -> google.protobuf.Timestamp
+	51, // 28: hdsd.v1.Incident.start:type_name -> google.protobuf.Timestamp
+	51, // 29: hdsd.v1.Incident.end:type_name -> google.protobuf.Timestamp
 	0,  // 30: hdsd.v1.Incident.cause:type_name -> hdsd.v1.Incident.Cause
 	10, // 31: hdsd.v1.Incident.first:type_name -> hdsd.v1.Transition
-	47, // 32: hdsd.v1.ListIncidentsRequest.start_time:type_name -> google.protobuf.Timestamp
-	47, // 33: hdsd.v1.ListIncidentsRequest.end_time:type_name -> google.protobuf.Timestamp
+	51, // 32: hdsd.v1.ListIncidentsRequest.start_time:type_name -> google.protobuf.Timestamp
+	51, // 33: hdsd.v1.ListIncidentsRequest.end_time:type_name -> google.protobuf.Timestamp
 	13, // 34: hdsd.v1.ListIncidentsResponse.incidents:type_name -> hdsd.v1.Incident
 	17, // 35: hdsd.v1.Missing.gaps:type_name -> hdsd.v1.Gap
-	47, // 36: hdsd.v1.Gap.start:type_name -> google.protobuf.Timestamp
-	47, // 37: hdsd.v1.Gap.end:type_name -> google.protobuf.Timestamp
+	51, // 36: hdsd.v1.Gap.start:type_name -> google.protobuf.Timestamp
+	51, // 37: hdsd.v1.Gap.end:type_name -> google.protobuf.Timestamp
 	18, // 38: hdsd.v1.Cluster.quarantined:type_name -> hdsd.v1.Quarantine
 	1,  // 39: hdsd.v1.Cluster.mode:type_name -> hdsd.v1.Cluster.Mode
-	49, // 40: hdsd.v1.Cluster.health_checks:type_name -> google.protobuf.Struct
+	53, // 40: hdsd.v1.Cluster.health_checks:type_name -> google.protobuf.Struct
 	19, // 41: hdsd.v1.ListClustersResponse.clusters:type_name -> hdsd.v1.Cluster
-	48, // 42: hdsd.v1.Checker.locality:type_name -> envoy.config.core.v3.Locality
-	47, // 43: hdsd.v1.Checker.last_report:type_name -> google.protobuf.Timestamp
+	52, // 42: hdsd.v1.Checker.locality:type_name -> envoy.config.core.v3.Locality
+	51, // 43: hdsd.v1.Checker.last_report:type_name -> google.protobuf.Timestamp
 	24, // 44: hdsd.v1.Checker.operator:type_name -> hdsd.v1.Trust
 	23, // 45: hdsd.v1.Checker.cut_paths:type_name -> hdsd.v1.CutPath
-	47, // 46: hdsd.v1.Checker.probation_since:type_name -> google.protobuf.Timestamp
-	47, // 47: hdsd.v1.Checker.lost_since:type_name -> google.protobuf.Timestamp
+	51, // 46: hdsd.v1.Checker.probation_since:type_name -> google.protobuf.Timestamp
+	51, // 47: hdsd.v1.Checker.lost_since:type_name -> google.protobuf.Timestamp
 	2,  // 48: hdsd.v1.Trust.word:type_name -> hdsd.v1.Trust.Word
-	47, // 49: hdsd.v1.Trust.since:type_name -> google.protobuf.Timestamp
+	51, // 49: hdsd.v1.Trust.since:type_name -> google.protobuf.Timestamp
 	22, // 50: hdsd.v1.ListCheckersResponse.checkers:type_name -> hdsd.v1.Checker
-	48, // 51: hdsd.v1.Availability.locality:type_name -> envoy.config.core.v3.Locality
-	47, // 52: hdsd.v1.ListAvailabilityRequest.start_time:type_name -> google.protobuf.Timestamp
-	47, // 53: hdsd.v1.ListAvailabilityRequest.end_time:type_name -> google.protobuf.Timestamp
+	52, // 51: hdsd.v1.Availability.locality:type_name -> envoy.config.core.v3.Locality
+	51, // 52: hdsd.v1.ListAvailabilityRequest.start_time:type_name -> google.protobuf.Timestamp
+	51, // 53: hdsd.v1.ListAvailabilityRequest.end_time:type_name -> google.protobuf.Timestamp
 	27, // 54: hdsd.v1.ListAvailabilityResponse.availability:type_name -> hdsd.v1.Availability
-	47, // 55: hdsd.v1.Client.last_ack:type_name -> google.protobuf.Timestamp
+	51, // 55: hdsd.v1.Client.last_ack:type_name -> google.protobuf.Timestamp
 	31, // 56: hdsd.v1.Client.poll:type_name -> hdsd.v1.Poll
-	47, // 57: hdsd.v1.Poll.time:type_name -> google.protobuf.Timestamp
+	51, // 57: hdsd.v1.Poll.time:type_name -> google.protobuf.Timestamp
 	30, // 58: hdsd.v1.ListClientsResponse.clients:type_name -> hdsd.v1.Client
 	5,  // 59: hdsd.v1.WatchResponse.endpoint:type_name -> hdsd.v1.Endpoint
 	36, // 60: hdsd.v1.WatchResponse.synced:type_name -> hdsd.v1.Synced
@@ -4875,38 +5224,44 @@ var file_hdsd_v1_query_proto_depIdxs = []int32{
 	44, // 64: hdsd.v1.GetStatusResponse.endpoints:type_name -> hdsd.v1.GetStatusResponse.Endpoints
 	45, // 65: hdsd.v1.GetStatusResponse.checkers:type_name -> hdsd.v1.GetStatusResponse.Checkers
 	39, // 66: hdsd.v1.GetStatusResponse.attention:type_name -> hdsd.v1.Attention
-	47, // 67: hdsd.v1.Attention.since:type_name -> google.protobuf.Timestamp
-	47, // 68: hdsd.v1.Event.time:type_name -> google.protobuf.Timestamp
-	3,  // 69: hdsd.v1.Event.kind:type_name -> hdsd.v1.Event.Kind
-	48, // 70: hdsd.v1.Event.locality:type_name -> envoy.config.core.v3.Locality
-	47, // 71: hdsd.v1.ListEventsRequest.start_time:type_name -> google.protobuf.Timestamp
-	47, // 72: hdsd.v1.ListEventsRequest.end_time:type_name -> google.protobuf.Timestamp
-	40, // 73: hdsd.v1.ListEventsResponse.events:type_name -> hdsd.v1.Event
-	8,  // 74: hdsd.v1.Query.ListEndpoints:input_type -> hdsd.v1.ListEndpointsRequest
-	11, // 75: hdsd.v1.Query.ListTransitions:input_type -> hdsd.v1.ListTransitionsRequest
-	28, // 76: hdsd.v1.Query.ListAvailability:input_type -> hdsd.v1.ListAvailabilityRequest
-	14, // 77: hdsd.v1.Query.ListIncidents:input_type -> hdsd.v1.ListIncidentsRequest
-	20, // 78: hdsd.v1.Query.ListClusters:input_type -> hdsd.v1.ListClustersRequest
-	25, // 79: hdsd.v1.Query.ListCheckers:input_type -> hdsd.v1.ListCheckersRequest
-	32, // 80: hdsd.v1.Query.ListClients:input_type -> hdsd.v1.ListClientsRequest
-	37, // 81: hdsd.v1.Query.GetStatus:input_type -> hdsd.v1.GetStatusRequest
-	34, // 82: hdsd.v1.Query.Watch:input_type -> hdsd.v1.WatchRequest
-	41, // 83: hdsd.v1.Query.ListEvents:input_type -> hdsd.v1.ListEventsRequest
-	9,  // 84: hdsd.v1.Query.ListEndpoints:output_type -> hdsd.v1.ListEndpointsResponse
-	12, // 85: hdsd.v1.Query.ListTransitions:output_type -> hdsd.v1.ListTransitionsResponse
-	29, // 86: hdsd.v1.Query.ListAvailability:output_type -> hdsd.v1.ListAvailabilityResponse
-	15, // 87: hdsd.v1.Query.ListIncidents:output_type -> hdsd.v1.ListIncidentsResponse
-	21, // 88: hdsd.v1.Query.ListClusters:output_type -> hdsd.v1.ListClustersResponse
-	26, // 89: hdsd.v1.Query.ListCheckers:output_type -> hdsd.v1.ListCheckersResponse
-	33, // 90: hdsd.v1.Query.ListClients:output_type -> hdsd.v1.ListClientsResponse
-	38, // 91: hdsd.v1.Query.GetStatus:output_type -> hdsd.v1.GetStatusResponse
-	35, // 92: hdsd.v1.Query.Watch:output_type -> hdsd.v1.WatchResponse
-	42, // 93: hdsd.v1.Query.ListEvents:output_type -> hdsd.v1.ListEventsResponse
-	84, // [84:94] is the sub-list for method output_type
-	74, // [74:84] is the sub-list for method input_type
-	74, // [74:74] is the sub-list for extension type_name
-	74, // [74:74] is the sub-list for extension extendee
-	0,  // [0:74] is the sub-list for field type_name
+	51, // 67: hdsd.v1.GetStatusResponse.started:type_name -> google.protobuf.Timestamp
+	46, // 68: hdsd.v1.GetStatusResponse.sources:type_name -> hdsd.v1.GetStatusResponse.SourceState
+	47, // 69: hdsd.v1.GetStatusResponse.data_planes:type_name -> hdsd.v1.GetStatusResponse.DataPlanes
+	48, // 70: hdsd.v1.GetStatusResponse.checkers_by_zone:type_name -> hdsd.v1.GetStatusResponse.CheckersOfZone
+	49, // 71: hdsd.v1.GetStatusResponse.history:type_name -> hdsd.v1.GetStatusResponse.History
+	51, // 72: hdsd.v1.Attention.since:type_name -> google.protobuf.Timestamp
+	51, // 73: hdsd.v1.Event.time:type_name -> google.protobuf.Timestamp
+	3,  // 74: hdsd.v1.Event.kind:type_name -> hdsd.v1.Event.Kind
+	52, // 75: hdsd.v1.Event.locality:type_name -> envoy.config.core.v3.Locality
+	51, // 76: hdsd.v1.ListEventsRequest.start_time:type_name -> google.protobuf.Timestamp
+	51, // 77: hdsd.v1.ListEventsRequest.end_time:type_name -> google.protobuf.Timestamp
+	40, // 78: hdsd.v1.ListEventsResponse.events:type_name -> hdsd.v1.Event
+	51, // 79: hdsd.v1.GetStatusResponse.History.oldest:type_name -> google.protobuf.Timestamp
+	8,  // 80: hdsd.v1.Query.ListEndpoints:input_type -> hdsd.v1.ListEndpointsRequest
+	11, // 81: hdsd.v1.Query.ListTransitions:input_type -> hdsd.v1.ListTransitionsRequest
+	28, // 82: hdsd.v1.Query.ListAvailability:input_type -> hdsd.v1.ListAvailabilityRequest
+	14, // 83: hdsd.v1.Query.ListIncidents:input_type -> hdsd.v1.ListIncidentsRequest
+	20, // 84: hdsd.v1.Query.ListClusters:input_type -> hdsd.v1.ListClustersRequest
+	25, // 85: hdsd.v1.Query.ListCheckers:input_type -> hdsd.v1.ListCheckersRequest
+	32, // 86: hdsd.v1.Query.ListClients:input_type -> hdsd.v1.ListClientsRequest
+	37, // 87: hdsd.v1.Query.GetStatus:input_type -> hdsd.v1.GetStatusRequest
+	34, // 88: hdsd.v1.Query.Watch:input_type -> hdsd.v1.WatchRequest
+	41, // 89: hdsd.v1.Query.ListEvents:input_type -> hdsd.v1.ListEventsRequest
+	9,  // 90: hdsd.v1.Query.ListEndpoints:output_type -> hdsd.v1.ListEndpointsResponse
+	12, // 91: hdsd.v1.Query.ListTransitions:output_type -> hdsd.v1.ListTransitionsResponse
+	29, // 92: hdsd.v1.Query.ListAvailability:output_type -> hdsd.v1.ListAvailabilityResponse
+	15, // 93: hdsd.v1.Query.ListIncidents:output_type -> hdsd.v1.ListIncidentsResponse
+	21, // 94: hdsd.v1.Query.ListClusters:output_type -> hdsd.v1.ListClustersResponse
+	26, // 95: hdsd.v1.Query.ListCheckers:output_type -> hdsd.v1.ListCheckersResponse
+	33, // 96: hdsd.v1.Query.ListClients:output_type -> hdsd.v1.ListClientsResponse
+	38, // 97: hdsd.v1.Query.GetStatus:output_type -> hdsd.v1.GetStatusResponse
+	35, // 98: hdsd.v1.Query.Watch:output_type -> hdsd.v1.WatchResponse
+	42, // 99: hdsd.v1.Query.ListEvents:output_type -> hdsd.v1.ListEventsResponse
+	90, // [90:100] is the sub-list for method output_type
+	80, // [80:90] is the sub-list for method input_type
+	80, // [80:80] is the sub-list for extension type_name
+	80, // [80:80] is the sub-list for extension extendee
+	0,  // [0:80] is the sub-list for field type_name
 }
 
 func init() { file_hdsd_v1_query_proto_init() }
@@ -4933,7 +5288,7 @@ func file_hdsd_v1_query_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hdsd_v1_query_proto_rawDesc), len(file_hdsd_v1_query_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   42,
+			NumMessages:   46,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
