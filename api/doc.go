@@ -18,5 +18,8 @@
 //
 //   - A client that does not read loses its watch, and its answers make room for others.
 //
+//   - A long answer is compressed for whoever accepts that, as a whole and before it is
+//     sent: so there are as many compressors as queries that are worked at.
+//
 // It starts a goroutine for each watch over gRPC, for which Close waits.
 package api

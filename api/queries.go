@@ -3,8 +3,8 @@ package api
 import (
 	"context"
 	"net/http"
+	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -102,23 +102,47 @@ func delivered(next http.Handler) http.Handler {
 		d := &delivery{stop: func() { _ = control.SetWriteDeadline(time.Unix(1, 0)) }} // without deadlines it is sent all the same
 		defer d.finish()
 		ctx := caller.With(r.Context(), caller.OfRequest(r))
-		next.ServeHTTP(&encoded{ResponseWriter: w, delivery: d}, r.WithContext(within(ctx, d)))
+		w.Header().Add("Vary", "Accept-Encoding")
+		next.ServeHTTP(&encoded{ResponseWriter: w, delivery: d, zip: takesGzip(r)}, r.WithContext(within(ctx, d)))
 	})
 }
 
-// encoded is a response whose delivery has been worked at once its text comes.
+// encoded is a response whose delivery has been worked at once its text comes, which it does
+// as a whole. It compresses a long one.
 type encoded struct {
 	http.ResponseWriter
 	delivery *delivery
-	written  atomic.Bool
+	zip      bool // the client accepts that, and the header is still open
+	written  bool
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (e *encoded) WriteHeader(code int) {
+	e.zip = false // errors say so before their text, which is short
+	e.ResponseWriter.WriteHeader(code)
 }
 
 // Write implements http.ResponseWriter.
 func (e *encoded) Write(text []byte) (int, error) {
-	if e.written.CompareAndSwap(false, true) {
-		e.delivery.worked()
+	if e.written {
+		return e.ResponseWriter.Write(text)
 	}
-	return e.ResponseWriter.Write(text)
+	e.written = true
+	send := text
+	if e.zip && len(text) >= smallAnswer {
+		short, err := zipped(text)
+		if err != nil {
+			return 0, err
+		}
+		e.Header().Set("Content-Encoding", "gzip")
+		e.Header().Set("Content-Length", strconv.Itoa(len(short)))
+		send = short
+	}
+	e.delivery.worked()
+	if _, err := e.ResponseWriter.Write(send); err != nil {
+		return 0, err
+	}
+	return len(text), nil
 }
 
 // Unwrap lets http.ResponseController find the connection.
