@@ -185,7 +185,7 @@ func TestEventsSurviveASalvage(t *testing.T) {
 		t.Fatal(err)
 	}
 	s, done := salvaged(t, content(t, dir))
-	if diff := cmp.Diff([]string{"good"}, eventPages(t, s, EventQuery{Limit: 9})); diff != "" || !slices.Contains(done.Lost, "1 rows of events") {
+	if diff := cmp.Diff([]string{"good"}, eventPages(t, s, EventQuery{Limit: 9})); diff != "" || !slices.Contains(done.Lost, "1 row of events") {
 		t.Errorf("%s; %+v", diff, done)
 	}
 }
