@@ -28,8 +28,8 @@ func TestHistoryOfAKind(t *testing.T) {
 			golden(t, name+"."+format, out)
 		}
 	}
-	if r := f.events[len(f.events)-1]; r.GetKind() != "" {
-		t.Errorf("all kinds are asked for as %q", r.GetKind())
+	if !slices.ContainsFunc(f.events, func(r *hdsdv1.ListEventsRequest) bool { return r.GetKind() == "" }) {
+		t.Errorf("all kinds are asked for as %v", f.events)
 	}
 	if !slices.ContainsFunc(f.events, func(r *hdsdv1.ListEventsRequest) bool {
 		return r.GetKind() == "CHECKER" && r.GetChecker() == "checker-1"
