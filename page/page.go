@@ -93,7 +93,7 @@ func (f *file) serve(w http.ResponseWriter, r *http.Request) {
 
 // has reports whether a list in a header has a word, whatever parameters come after it.
 func has(headers []string, word string) bool {
-	for _, one := range strings.Split(strings.Join(headers, ","), ",") {
+	for one := range strings.SplitSeq(strings.Join(headers, ","), ",") {
 		name, parameters, _ := strings.Cut(strings.TrimSpace(one), ";")
 		if strings.TrimPrefix(strings.TrimSpace(name), "W/") == word && !slices.Contains([]string{"q=0", "q=0.0"}, strings.ReplaceAll(parameters, " ", "")) {
 			return true
