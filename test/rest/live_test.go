@@ -89,7 +89,8 @@ func TestAnswersAreAsTheDocumentSays(t *testing.T) {
 		"/v1/availability?cluster=web&address=" + up + "&startTime=2001-01-01T00:00:00Z&endTime=" + now + "&pageSize=1&pageToken=",
 		"/v1/incidents?cluster=web&id=x&open=true&startTime=2001-01-01T00:00:00Z&endTime=" + now + "&pageSize=1&pageToken=", "/v1/incidents",
 		"/v1/events?cluster=web&address=" + up + "&checker=checker-1&kind=CHECKER&locality=/a&startTime=2001-01-01T00:00:00Z&endTime=" + now + "&newestFirst=true&pageSize=1&pageToken=", "/v1/events",
-		"/v1/transitions?checker=checker-1&pageSize=1",
+		"/v1/transitions?checker=checker-1&pageSize=1", "/v1/transitions?unhealthy=true&locality=/a", "/v1/endpoints?unhealthy=true&locality=/a",
+		"/v1/clusters?unhealthy=true&locality=/a", "/v1/clusters?cluster=web", "/v1/clients?cluster=web", "/v1/notify",
 		"/v1/availability", "/v1/availability?by=zone&slo=99.9%25", "/v1/availability?by=checker&slo=0.5&pageSize=1", "/v1/clusters?pageSize=2&pageToken=", "/v1/clusters", "/v1/checkers?pageSize=0&pageToken=", "/v1/clients?pageSize=2&pageToken=", "/v1/clients",
 		"/v1/openapi.json", "/v1/freeze", "/v1/trust", "/v1/clock", "/v1/overrides", "/v1/overrides?pageSize=1&pageToken=", "/v1/sources", "/v1/status",
 		"/v1/audit?startTime=2001-01-01T00:00:00Z&endTime=" + now + "&newestFirst=true&pageSize=1&pageToken=", "/v3/discovery:client_status?node_id=dp-1&exclude_resource_contents=true",
@@ -101,10 +102,10 @@ func TestAnswersAreAsTheDocumentSays(t *testing.T) {
 			t.Errorf("GET %s: %d %s", path, a.Status, a.Body)
 		}
 	}
-	for _, path := range []string{"endpoints", "transitions", "incidents", "events", "availability", "watch"} {
+	for _, path := range []string{"endpoints", "transitions", "incidents", "events", "availability", "watch", "clusters"} {
 		s.refused("/v1/"+path+"?cluster=nowhere", http.StatusNotFound)
 	}
-	for _, path := range []string{"endpoints", "transitions", "incidents", "events", "availability", "watch", "clusters", "checkers", "clients", "freeze", "trust", "clock", "overrides", "audit", "sources", "status"} {
+	for _, path := range []string{"endpoints", "transitions", "incidents", "events", "availability", "watch", "clusters", "checkers", "clients", "freeze", "trust", "clock", "overrides", "audit", "sources", "status", "notify"} {
 		s.refused("/v1/"+path+"?nonsense=1", http.StatusBadRequest)
 	}
 	for _, wrong := range []string{"by=rack", "slo=1", "slo=x"} {
@@ -135,10 +136,15 @@ func TestAnswersAreAsTheDocumentSays(t *testing.T) {
 	s.fetches()
 	s.polls()
 	s.watches()
+	for body, want := range map[string]int{`{"name": "nobody"}`: http.StatusNotFound, `{"colour": "red"}`: http.StatusBadRequest} {
+		if a := s.do(http.MethodPost, "/v1/notify", body); a.Status != want {
+			t.Errorf("a test of receivers %s: %d %s", body, a.Status, a.Body)
+		}
+	}
 	for _, what := range s.document.Unseen(http.StatusOK, http.StatusNotModified, http.StatusBadRequest, http.StatusNotFound, http.StatusForbidden, http.StatusUnsupportedMediaType) {
 		switch what {
 		case "event error", "POST /v1/freeze 415", "POST /v1/overrides 415", "POST /v1/overrides/preview 415", "POST /v1/sources 200",
-			"POST /v1/sources 415", "POST /v1/trust 415", "POST /v1/clock 415", "POST /v1/annotations 415": // the tests of coordinator see these
+			"POST /v1/sources 415", "POST /v1/trust 415", "POST /v1/clock 415", "POST /v1/annotations 415", "POST /v1/notify 200", "POST /v1/notify 415": // the tests of coordinator see these
 		default:
 			if strings.HasSuffix(what, " 403") { // and these
 				continue
@@ -300,7 +306,7 @@ func (s *site) polls() {
 func (s *site) watches() {
 	s.t.Helper()
 	synced := func(all []Event) bool { return len(all) > 0 && all[len(all)-1].Event == "synced" }
-	all := s.watch("/v1/watch?cluster=&address=&resumeToken=", "", synced)
+	all := s.watch("/v1/watch?cluster=&address=&resumeToken=&unhealthy=&locality=", "", synced)
 	if len(all) != 8 { // 7 endpoints
 		s.t.Errorf("the present state is %d events: %s", len(all), all)
 	}

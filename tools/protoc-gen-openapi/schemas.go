@@ -88,6 +88,8 @@ func (d *document) single(f *protogen.Field, answered bool) *object {
 		switch f.Message.Desc.FullName() {
 		case "google.protobuf.Timestamp":
 			return members("type", "string", "format", "date-time")
+		case "google.protobuf.Struct": // any object
+			return members("type", "object", "additionalProperties", true)
 		case "google.protobuf.Duration":
 			return members("type", "string", "pattern", `^-?[0-9]+(\.[0-9]{1,9})?s$`)
 		}
