@@ -30,7 +30,7 @@ const Explained = ({ of: e }) => html`<section aria-label="Why">
 function Availability({ cluster, address }) {
   const { answer, error } = usePoll((signal) => Promise.all(periods.map(([, s]) => get("/v1/availability", { cluster, address, startTime: ago(s) }, signal))), 60000, [cluster, address]);
   return html`<section aria-label="Availability"><h2>Availability</h2><${Trouble} error=${error} />
-    ${answer && html`<${Table} caption="Availability" head=${["Last", "Available", "Down", "Changes"]} rows=${periods.map(([name], i) => {
+    ${answer && html`<${Table} caption="Availability by period" head=${["Last", "Available", "Down", "Changes"]} rows=${periods.map(([name], i) => {
       const a = answer[i].availability[0];
       return html`<tr><th scope="row">${name}</th><td>${percent(a?.healthyRatio)}</td><td>${a ? lasting(a.unhealthySeconds) : "–"}</td><td>${a?.transitions ?? "–"}</td></tr>`;
     })} />`}</section>`;
