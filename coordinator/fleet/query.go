@@ -51,6 +51,10 @@ func (f *Fleet) Connected(id string) bool {
 	return known != nil && known.connected
 }
 
+// Present counts the checkers that are connected, and those of them that are silent. Unlike
+// Figures, it looks at no endpoint.
+func Present(f *Fleet) (connected, silent int) { return f.connected(), len(f.silent) }
+
 func (f *Fleet) connected() int { return len(f.checkers) - len(f.absent) }
 
 // Settling reports whether hdsd waits for checkers to come back.
