@@ -291,3 +291,35 @@ func TestOnlyGetAsks(t *testing.T) {
 		t.Errorf("a POST is answered %d: %s", answer.Code, answer.Body)
 	}
 }
+
+// losing is a fleet in which two checkers are lost, one of them for good.
+type losing struct{ fleet }
+
+func (f *losing) Checkers(ctx context.Context) ([]api.Checker, error) {
+	all, err := f.fleet.Checkers(ctx)
+	all[0].Lost, all[1].Lost = &api.Lost{Since: noon, Gone: true}, &api.Lost{Since: noon}
+	return all, err
+}
+
+// TestLostCheckersAreListedOnRequest, once their seats are given up.
+func TestLostCheckersAreListedOnRequest(t *testing.T) {
+	service := api.NewService(&losing{})
+	for lost, want := range map[bool]string{false: "checker-1 checker-2 ", true: "checker-0 checker-1 checker-2 "} {
+		found := ""
+		for token := ""; ; {
+			answer, err := service.ListCheckers(t.Context(), &hdsdv1.ListCheckersRequest{Lost: lost, PageSize: 1, PageToken: token})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, k := range answer.GetCheckers() {
+				found += k.GetId() + " "
+			}
+			if token = answer.GetNextPageToken(); token == "" {
+				break
+			}
+		}
+		if found != want {
+			t.Errorf("lost %t: found %q, want %q", lost, found, want)
+		}
+	}
+}

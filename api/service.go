@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sort"
 	"time"
 
@@ -153,15 +154,23 @@ func (s *Service) ListClusters(ctx context.Context, r *hdsdv1.ListClustersReques
 	return answer, grpcError(err)
 }
 
-// ListCheckers returns the checkers that are connected or whose seats are kept.
+// ListCheckers returns the checkers that are connected or whose seats are kept, and lost ones
+// if they are wanted.
 func (s *Service) ListCheckers(ctx context.Context, r *hdsdv1.ListCheckersRequest) (*hdsdv1.ListCheckersResponse, error) {
-	limit, after, err := page(r.GetPageSize(), r.GetPageToken(), "checkers")
+	question := "checkers"
+	if r.GetLost() {
+		question += " and lost ones"
+	}
+	limit, after, err := page(r.GetPageSize(), r.GetPageToken(), question)
 	if err != nil {
 		return nil, err
 	}
 	checkers, err := s.backend.Checkers(ctx)
 	if err != nil {
 		return nil, grpcError(err)
+	}
+	if !r.GetLost() {
+		checkers = slices.DeleteFunc(checkers, func(k Checker) bool { return k.Lost != nil && k.Lost.Gone })
 	}
 	first := 0
 	if r.GetPageToken() != "" {
@@ -174,7 +183,7 @@ func (s *Service) ListCheckers(ctx context.Context, r *hdsdv1.ListCheckersReques
 	}
 	answer := &hdsdv1.ListCheckersResponse{Checkers: each(shown, checkerMessage), PlanDigest: DigestText(digest)}
 	if first+limit < len(checkers) {
-		answer.NextPageToken, err = encodeToken("checkers", shown[len(shown)-1].ID)
+		answer.NextPageToken, err = encodeToken(question, shown[len(shown)-1].ID)
 	}
 	return answer, grpcError(err)
 }

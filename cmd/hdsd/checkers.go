@@ -30,7 +30,7 @@ func newCheckers() *cobra.Command {
 			known := map[string]bool{}
 			err = c.ask(command, func(ctx context.Context, query hdsdv1.QueryClient) error {
 				return printAll(p, c.limit, only(c.keepsChecker, func(token string, size int32) ([]*hdsdv1.Checker, string, error) {
-					answer, err := query.ListCheckers(ctx, &hdsdv1.ListCheckersRequest{PageToken: token, PageSize: size})
+					answer, err := query.ListCheckers(ctx, &hdsdv1.ListCheckersRequest{Lost: true, PageToken: token, PageSize: size})
 					for _, checker := range answer.GetCheckers() {
 						known[checker.GetId()] = true
 					}

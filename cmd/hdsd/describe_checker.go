@@ -16,7 +16,7 @@ func describeChecker(ctx context.Context, d *describer, args []string) error {
 	var ids []string
 	var found *hdsdv1.Checker
 	for token := ""; found == nil; {
-		answer, err := d.ListCheckers(ctx, &hdsdv1.ListCheckersRequest{PageSize: pageSize, PageToken: token})
+		answer, err := d.ListCheckers(ctx, &hdsdv1.ListCheckersRequest{Lost: true, PageSize: pageSize, PageToken: token})
 		if err != nil {
 			return err
 		}

@@ -239,7 +239,7 @@ func (r *ranking) end(at time.Time) {
 
 // ask finds out which checkers are believed now.
 func (r *ranking) ask(ctx context.Context, query hdsdv1.QueryClient) error {
-	for request := (&hdsdv1.ListCheckersRequest{PageSize: pageSize}); ; {
+	for request := (&hdsdv1.ListCheckersRequest{Lost: true, PageSize: pageSize}); ; {
 		page, err := query.ListCheckers(ctx, request)
 		if err != nil {
 			return err

@@ -41,7 +41,7 @@ var b,Zt,es,B,Mt,mt,Jt,ft,Qt,Tt,kt,ss,nt=Symbol.for("pv"),gt={},vt=[],ns=/^m(i|n
     ${e?.incidents.length===0&&d`<p>None is recorded.</p>`}
     ${e&&d`<${P} caption="Incidents, latest first" head=${["Began","Lasted","Where","Endpoints","Clusters","What happened"]} rows=${e.incidents.map(t=>d`<tr key=${t.id}>
       <th scope="row"><${T} at=${t.start} /></th><td>${t.end?ut((Date.parse(t.end)-Date.parse(t.start))/1e3):d`<strong class="bad">goes on: ${t.down} down</strong>`}</td>
-      <td>${t.cause}</td><td>${t.endpoints}</td><td>${t.clusters.slice(0,5).map((n,o)=>d`${o>0&&", "}<a href=${D("clusters",n)}>${n}</a>`)}${t.clusters.length>5&&` and ${t.clusters.length-5} more`}</td><td>${t.summary}</td></tr>`)} />`}`}function Xe(){let{answer:e,error:s}=V(t=>lt("/v1/checkers","checkers",{},t),3e3,[]);return d`<h1>Checkers</h1><${A} error=${s} />
+      <td>${t.cause}</td><td>${t.endpoints}</td><td>${t.clusters.slice(0,5).map((n,o)=>d`${o>0&&", "}<a href=${D("clusters",n)}>${n}</a>`)}${t.clusters.length>5&&` and ${t.clusters.length-5} more`}</td><td>${t.summary}</td></tr>`)} />`}`}function Xe(){let{answer:e,error:s}=V(t=>lt("/v1/checkers","checkers",{lost:!0},t),3e3,[]);return d`<h1>Checkers</h1><${A} error=${s} />
     ${e&&d`<${P} caption="Checkers" head=${["Checker","Zone","Version","Connected","Endpoints","Checks/s","Specifier","Last report","Believed","Note"]} rows=${e.map(t=>d`<tr key=${t.id}>
       <th scope="row">${t.id}</th><td>${W(t.locality)}</td><td>${t.version}</td><td class=${t.connected?"":"bad"}>${Ge(t.connected)}</td><td>${t.assignedEndpoints}</td>
       <td>${t.checksPerSecond.toFixed(1)}</td><td>${t.specifier}</td><td><${T} at=${t.lastReport} /></td><td class=${t.trusted?"":"bad"}>${Ge(t.trusted)}</td>

@@ -16,7 +16,7 @@ export function Incidents() {
 
 /** Checkers are who checks, how much, and whether they are believed. */
 export function Checkers() {
-  const { answer, error } = usePoll((signal) => all("/v1/checkers", "checkers", {}, signal), 3000, []);
+  const { answer, error } = usePoll((signal) => all("/v1/checkers", "checkers", { lost: true }, signal), 3000, []);
   return html`<h1>Checkers</h1><${Trouble} error=${error} />
     ${answer && html`<${Table} caption="Checkers" head=${["Checker", "Zone", "Version", "Connected", "Endpoints", "Checks/s", "Specifier", "Last report", "Believed", "Note"]} rows=${answer.map((c) => html`<tr key=${c.id}>
       <th scope="row">${c.id}</th><td>${where(c.locality)}</td><td>${c.version}</td><td class=${c.connected ? "" : "bad"}>${yes(c.connected)}</td><td>${c.assignedEndpoints}</td>

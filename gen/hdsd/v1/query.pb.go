@@ -2472,7 +2472,10 @@ type ListCheckersRequest struct {
 	// Largest number of checkers to answer; 1,000 by default, at most 10,000.
 	PageSize int32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// next_page_token of the answer before.
-	PageToken     string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	PageToken string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	// Also those that were lost in the last 24 hours, and whose seats are no longer
+	// kept.
+	Lost          bool `protobuf:"varint,40,opt,name=lost,proto3" json:"lost,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2519,6 +2522,13 @@ func (x *ListCheckersRequest) GetPageToken() string {
 		return x.PageToken
 	}
 	return ""
+}
+
+func (x *ListCheckersRequest) GetLost() bool {
+	if x != nil {
+		return x.Lost
+	}
+	return false
 }
 
 // ListCheckersResponse is a page of checkers, by id.
@@ -4856,11 +4866,12 @@ const file_hdsd_v1_query_proto_rawDesc = "" +
 	"\x10WORD_UNSPECIFIED\x10\x00\x12\x0e\n" +
 	"\n" +
 	"DISTRUSTED\x10\x01\x12\v\n" +
-	"\aTRUSTED\x10\x02\"Q\n" +
+	"\aTRUSTED\x10\x02\"e\n" +
 	"\x13ListCheckersRequest\x12\x1b\n" +
 	"\tpage_size\x18\x01 \x01(\x05R\bpageSize\x12\x1d\n" +
 	"\n" +
-	"page_token\x18\x02 \x01(\tR\tpageToken\"\x8d\x01\n" +
+	"page_token\x18\x02 \x01(\tR\tpageToken\x12\x12\n" +
+	"\x04lost\x18( \x01(\bR\x04lost\"\x8d\x01\n" +
 	"\x14ListCheckersResponse\x12,\n" +
 	"\bcheckers\x18\x01 \x03(\v2\x10.hdsd.v1.CheckerR\bcheckers\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12\x1f\n" +

@@ -55,10 +55,10 @@ type QueryClient interface {
 	// one that was never known.
 	ListClusters(ctx context.Context, in *ListClustersRequest, opts ...grpc.CallOption) (*ListClustersResponse, error)
 	// ListCheckers returns the checkers that are connected or whose seats are
-	// kept, and those that were lost in the last 24 hours.
+	// kept.
 	ListCheckers(ctx context.Context, in *ListCheckersRequest, opts ...grpc.CallOption) (*ListCheckersResponse, error)
 	// ListClients returns the connected clients, and how much of what each asked
-	// for it has.
+	// for it has. NOT_FOUND if the cluster was never known.
 	ListClients(ctx context.Context, in *ListClientsRequest, opts ...grpc.CallOption) (*ListClientsResponse, error)
 	// GetStatus says on the whole how hdsd and what it checks are, and what needs
 	// attention. It counts the clusters that the caller may see.
@@ -214,10 +214,10 @@ type QueryServer interface {
 	// one that was never known.
 	ListClusters(context.Context, *ListClustersRequest) (*ListClustersResponse, error)
 	// ListCheckers returns the checkers that are connected or whose seats are
-	// kept, and those that were lost in the last 24 hours.
+	// kept.
 	ListCheckers(context.Context, *ListCheckersRequest) (*ListCheckersResponse, error)
 	// ListClients returns the connected clients, and how much of what each asked
-	// for it has.
+	// for it has. NOT_FOUND if the cluster was never known.
 	ListClients(context.Context, *ListClientsRequest) (*ListClientsResponse, error)
 	// GetStatus says on the whole how hdsd and what it checks are, and what needs
 	// attention. It counts the clusters that the caller may see.
