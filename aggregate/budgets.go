@@ -2,6 +2,7 @@ package aggregate
 
 import (
 	"math"
+	"time"
 
 	"hdsd/health"
 )
@@ -32,6 +33,18 @@ func (b *budgets) of(e *endpoint) uint32 {
 
 // left returns what remains of a budget that is being spent.
 func (b *budgets) left(e *endpoint) int32 { return int32(e.budget - uint32(b.clock.watchedTick())) }
+
+// spent returns for how long the verdict has waited of late.
+func (b *budgets) spent(e *endpoint) time.Duration {
+	switch whole := b.of(e); {
+	case e.has(budgetSpent):
+		return fromMilliseconds(whole)
+	case e.has(spendsBudget):
+		return fromMilliseconds(max(whole, uint32(max(0, b.left(e)))) - uint32(max(0, b.left(e))))
+	default:
+		return fromMilliseconds(e.budget)
+	}
+}
 
 // spend starts to count the time. It sets no deadline the first time: the awaited
 // votes have an earlier one, at which the endpoint is decided again. So after a

@@ -18,8 +18,8 @@ type zoneClass struct{ zone, class uint32 }
 // begins that way: the others may just be late to see a change.
 type division struct {
 	cuts   int           // doubted paths into the zone
-	began  time.Duration // on the clock
-	lone   bool          // one checker alone contradicts most of what is said over them
+	began  time.Duration // on the clock; earlier if verdicts had waited for longer than usual
+	lone   bool          // they rest on one checker: on what it contradicts, or on what it says
 	until  tick          // while lone: when the doubt ends
 	firm   tick          // while lone: when others have contradicted it for long enough; 0: they do not
 	spent  bool          // a lone checker has held the doubt for as long as it may
@@ -35,6 +35,7 @@ type divisions struct {
 	roster    *roster
 	zones     *zones
 	records   *records
+	budgets   budgets
 	effects   *Effects
 
 	all      map[zoneClass]*division
@@ -62,8 +63,9 @@ func (d *divisions) queueReview(p path) {
 }
 
 // corroborated reports whether at least the given share of the votes over some path into
-// a zone is contradicted even without those that one checker alone contradicts. It looks
-// at the way from elsewhere, and at the paths that are or should be doubted.
+// a zone is contradicted even without those that one checker alone contradicts, and without
+// those of any one checker. It looks at the way from elsewhere, and at the paths that are or
+// should be doubted.
 func (d *divisions) corroborated(key zoneClass, share float64) bool {
 	most, limit := d.records.mostWitnessed(key), d.settings.doubt(key.class).PathShare
 	for p, r := range d.records.paths {
@@ -71,7 +73,7 @@ func (d *divisions) corroborated(key zoneClass, share float64) bool {
 			continue
 		}
 		others := r.contradicted - most
-		if others >= leastWitnessed && float64(others) >= share*float64(r.votes-most) {
+		if others >= leastWitnessed && float64(others) >= share*float64(r.votes-most) && d.records.severalBlamed(p, share) {
 			return true
 		}
 	}
@@ -106,7 +108,7 @@ func (d *divisions) cut(p path, doubted bool) {
 		d.zones.hold(p.to)
 	}
 	if x.cuts++; x.cuts == 1 {
-		x.began = d.clock.elapsed
+		x.began = d.clock.elapsed - max(0, d.waited(key)-d.usualWait(key.class))
 		d.setLone(key, x, true)
 	}
 	d.queueReview(p)
@@ -120,10 +122,26 @@ func (d *divisions) setLone(key zoneClass, x *division, lone bool) {
 		return
 	}
 	round := d.settings.longestRound(key.class)
-	lasts := max((confirmedIn+1)*round, (longestHold-1)*round-max(d.settings.staleness(key.class), round))
+	lasts := max((confirmedIn+1)*round, (longestHold-1)*round-d.usualWait(key.class))
 	end := max(x.began+lasts, d.clock.elapsed+(lasts/2).Truncate(time.Millisecond))
 	x.until = d.clock.after(end, 0)
 	d.deadlines.add(x.until, deadline{noEndpoint, noChecker})
+}
+
+// usualWait returns for how long a down from elsewhere waits before it makes a verdict.
+func (d *divisions) usualWait(class uint32) time.Duration {
+	return max(d.settings.staleness(class), d.settings.longestRound(class))
+}
+
+// waited returns for how long some verdict in a zone has waited.
+func (d *divisions) waited(key zoneClass) (longest time.Duration) {
+	for id := range d.roster.endpoints {
+		e := &d.roster.endpoints[id]
+		if e.has(isKnown) && e.zone == key.zone && d.settings.of(e).class == key.class {
+			longest = max(longest, d.budgets.spent(e))
+		}
+	}
+	return longest
 }
 
 // confirmation returns how long others must contradict the votes from elsewhere, too,

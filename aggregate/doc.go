@@ -44,10 +44,9 @@
 //     path between two zones is doubted for the same reason. Downs do not count while
 //     the doubt lasts, so a checker that is cut off takes no endpoint down. Doubt
 //     never discounts an up.
-//   - One checker's ups cut no path and hold off no majority for longer than 10 rounds
-//     (15 where others agreed with it at first), and take no endpoint up against two
-//     others. More takes a second checker of the zone. Effects.Divided lists the zones
-//     that need one.
+//   - One checker's ups, or its downs, cut no path and hold off no majority for longer
+//     than 10 rounds, and take no endpoint up against two others. More takes a second
+//     checker of the zone. Effects.Divided lists the zones that need one.
 //   - A checker is blind if it misses outages that its peers see. That changes no
 //     verdict; the owner may add substitutes beside it.
 //   - An operator's trust or distrust overrides what a checker's peers say. No vote

@@ -20,6 +20,17 @@ func (o *oracle) budget(e *oracleEndpoint) time.Duration {
 	return o.awaitFor + warmUp(e) + max(o.staleness, e.timing.Interval, e.timing.ReportInterval, time.Millisecond)
 }
 
+// waited is for how long the verdict of an endpoint has waited of late.
+func (o *oracle) waited(e *oracleEndpoint) time.Duration {
+	switch {
+	case e.exhausted:
+		return o.budget(e)
+	case e.spending:
+		return o.budget(e) - max(0, e.end-o.watched)
+	}
+	return e.spent
+}
+
 // warmUpFrom is how long a pair warms up that has been checked for some time.
 func (o *oracle) warmUpFrom(e *oracleEndpoint, checked time.Duration) time.Duration {
 	probe := e.timing.InitialJitter + e.timing.Timeout + e.timing.ReportInterval

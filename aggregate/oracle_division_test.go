@@ -96,7 +96,7 @@ func (o *oracle) corroborated(zone string, share float64) bool {
 		if key[1] != zone || key[0] != "elsewhere" && !o.paths[key].doubted && r.share() < o.doubt.PathShare {
 			continue
 		}
-		if others := r.contradicted - most; others >= 2 && float64(others) >= share*float64(r.votes-most) {
+		if others := r.contradicted - most; others >= 2 && float64(others) >= share*float64(r.votes-most) && r.bySeveral(share) {
 			return true
 		}
 	}
@@ -113,7 +113,13 @@ func (o *oracle) beginCut(now time.Duration, zone string) {
 		o.divisions[zone] = d
 	}
 	if o.cuts(zone) == 0 {
-		d.began = now
+		longest := time.Duration(0)
+		for _, e := range o.endpoints {
+			if e.zone == zone {
+				longest = max(longest, o.waited(e))
+			}
+		}
+		d.began = now - max(0, longest-max(o.staleness, o.longestRound()))
 		o.setLone(now, d, true)
 	}
 }

@@ -439,10 +439,6 @@ func (o *oracle) contradicted(e *oracleEndpoint, name string) (byPeers, byZone b
 	return v.ups > v.downs && (v.ups > 1 || heard == 1), v.ownUps > v.ownDowns && o.checkers[name].zone != e.zone
 }
 
-type oracleRecord struct{ votes, downs, contradicted, opposed int }
-
-func (r *oracleRecord) share() float64 { return float64(r.contradicted) / float64(max(1, r.votes)) }
-
 // records counts votes and contradicted ones, by checker and by path.
 func (o *oracle) records() (map[string]*oracleRecord, map[[2]string]*oracleRecord) {
 	checkers, paths := map[string]*oracleRecord{}, map[[2]string]*oracleRecord{}
@@ -471,7 +467,9 @@ func (o *oracle) records() (map[string]*oracleRecord, map[[2]string]*oracleRecor
 				if paths[key] == nil {
 					paths[key], o.paths[key] = &oracleRecord{}, &oracleDoubt{}
 				}
-				count(paths[key], p, (byPeers || byZone) && p.code < 400)
+				contradicted := (byPeers || byZone) && p.code < 400
+				count(paths[key], p, contradicted)
+				count(paths[key].of(name), p, contradicted)
 				if p.status.Down() && p.code < 400 && o.count(e).ownUps > 0 {
 					paths[key].opposed++
 				}
@@ -479,16 +477,6 @@ func (o *oracle) records() (map[string]*oracleRecord, map[[2]string]*oracleRecor
 		}
 	}
 	return checkers, paths
-}
-
-func count(r *oracleRecord, p *oraclePair, contradicted bool) {
-	r.votes++
-	if p.status.Down() {
-		r.downs++
-	}
-	if contradicted {
-		r.contradicted++
-	}
 }
 
 // review begins doubt until nothing follows, among checkers, then among paths, and

@@ -139,7 +139,7 @@ func TestBudgets(t *testing.T) {
 func TestRecords(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := newParts()
-		r := records{settings: &p.settings, roster: &p.roster, zones: &p.zones, paths: map[path]*record{}}
+		r := records{settings: &p.settings, roster: &p.roster, zones: &p.zones, paths: map[path]*record{}, blamed: map[sender]int{}}
 		p.roster.checker(p.checker).zone = p.zones.enter(health.Locality{Zone: "from"})
 		p.endpoint.zone = p.zones.enter(health.Locality{Zone: "to"})
 		any := rapid.SampledFrom([]contribution{
@@ -170,6 +170,9 @@ func TestRecords(t *testing.T) {
 		for _, from := range []uint32{p.roster.checker(p.checker).zone, elsewhere} {
 			if got, want := *r.ofPath(path{from, p.endpoint.zone, 0}), count(s.adds, contradictedOnPath); got != want {
 				t.Fatalf("the record of the path from %d is %+v, want %+v", from, got, want)
+			}
+			if got, want := r.blamed[sender{path{from, p.endpoint.zone, 0}, p.checker}], r.ofPath(path{from, p.endpoint.zone, 0}).contradicted; got != want {
+				t.Fatalf("%d votes over the path from %d are contradicted, and of its only sender %d", want, from, got)
 			}
 		}
 		if n := len(r.takeCheckers()); n != 1 {

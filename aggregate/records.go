@@ -139,9 +139,16 @@ type records struct {
 	zones        *zones
 	paths        map[path]*record // those with votes
 	cuts         int              // number of doubted paths
+	blamed       map[sender]int   // contradicted votes over a path by whom they come from
 	witnesses    int              // number of seats that are witnessing
 	checkerQueue []checkerClass
 	pathQueue    []path
+}
+
+// sender is a checker whose votes over a path are contradicted.
+type sender struct {
+	path
+	checker uint32
 }
 
 // doubt begins or ends doubt of a checker.
@@ -195,13 +202,13 @@ func (r *records) set(e *endpoint, s *seat, to contribution) {
 	k.record.in(at.class).replace(s.adds.toChecker(), to.toChecker(), contradictedByMost)
 	r.queueChecker(at)
 	if k.zone != noZone && e.zone != noZone && k.zone != e.zone {
-		r.setPath(path{k.zone, e.zone, at.class}, s.adds, to)
-		r.setPath(path{elsewhere, e.zone, at.class}, s.adds, to)
+		r.setPath(path{k.zone, e.zone, at.class}, s, to)
+		r.setPath(path{elsewhere, e.zone, at.class}, s, to)
 	}
 	s.adds = to
 }
 
-func (r *records) setPath(p path, from, to contribution) {
+func (r *records) setPath(p path, s *seat, to contribution) {
 	x := r.paths[p]
 	if x == nil {
 		x = &record{}
@@ -209,8 +216,54 @@ func (r *records) setPath(p path, from, to contribution) {
 		r.zones.hold(p.from)
 		r.zones.hold(p.to)
 	}
-	x.replace(from, to, contradictedOnPath)
+	x.replace(s.adds, to, contradictedOnPath)
+	if (s.adds^to)&contradictedOnPath != 0 {
+		r.blame(sender{p, s.checker}, to&contradictedOnPath != 0)
+	}
 	r.queuePath(p)
+}
+
+// blame counts a vote of a sender that is contradicted now, or no longer is.
+func (r *records) blame(who sender, contradicted bool) {
+	if contradicted {
+		r.blamed[who]++
+	} else if r.blamed[who]--; r.blamed[who] == 0 {
+		delete(r.blamed, who)
+	}
+}
+
+// severalBlamed reports whether at least the given share of the votes over a path is
+// contradicted whichever one sender is left out, and leastWitnessed or more are. A path
+// with one sender needs no other: to doubt it takes nobody else's vote.
+func (r *records) severalBlamed(p path, share float64) bool {
+	x := r.paths[p]
+	for who, n := range r.blamed {
+		others := x.contradicted - n
+		if who.path != p || others >= leastWitnessed && float64(others) >= share*float64(x.votes-n) {
+			continue
+		}
+		votes := x.votes - r.votesOver(who)
+		if votes > 0 && (others < leastWitnessed || float64(others) < share*float64(votes)) {
+			return false
+		}
+	}
+	return true
+}
+
+// votesOver counts the votes of a sender over its path.
+func (r *records) votesOver(who sender) (votes int) {
+	for _, v := range r.roster.checker(who.checker).votes {
+		e := r.roster.at(v.Endpoint)
+		if e.zone != who.to || r.settings.of(e).class != who.class {
+			continue
+		}
+		for _, s := range r.roster.seatsOf(e) {
+			if s.checker == who.checker {
+				votes += int(s.adds & voting)
+			}
+		}
+	}
+	return votes
 }
 
 // witness returns the seat that alone contradicts downs from other zones, if any, and
