@@ -82,11 +82,11 @@ func clientState(c *hdsdv1.Client) string {
 
 // completeClient offers the ids of clients.
 func (c *client) completeClient(command *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
-	return c.complete(command, func(ctx context.Context, query hdsdv1.QueryClient, offer func(value, about string)) {
+	return c.complete(command, begun, func(ctx context.Context, query hdsdv1.QueryClient, offer func(value, about string)) {
 		answer, _ := query.ListClients(ctx, &hdsdv1.ListClientsRequest{PageSize: pageSize})
 		last := ""
 		for _, k := range answer.GetClients() {
-			if k.GetId() != last && strings.HasPrefix(k.GetId(), begun) {
+			if k.GetId() != last {
 				offer(k.GetId(), k.GetKind())
 			}
 			last = k.GetId()
@@ -96,29 +96,10 @@ func (c *client) completeClient(command *cobra.Command, _ []string, begun string
 
 // completeIncident offers the ids of the latest incidents.
 func (c *client) completeIncident(command *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
-	return c.complete(command, func(ctx context.Context, query hdsdv1.QueryClient, offer func(value, about string)) {
+	return c.complete(command, begun, func(ctx context.Context, query hdsdv1.QueryClient, offer func(value, about string)) {
 		answer, _ := query.ListIncidents(ctx, &hdsdv1.ListIncidentsRequest{PageSize: 100})
 		for _, i := range answer.GetIncidents() {
-			if strings.HasPrefix(i.GetId(), begun) {
-				offer(i.GetId(), i.GetSummary())
-			}
+			offer(i.GetId(), i.GetSummary())
 		}
 	})
-}
-
-// complete asks the coordinator what to offer. It offers nothing if that does not answer soon.
-func (c *client) complete(command *cobra.Command, ask func(context.Context, hdsdv1.QueryClient, func(value, about string))) ([]string, cobra.ShellCompDirective) {
-	if useContext(command) != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	connection, err := c.connect()
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	defer connection.Close()
-	ctx, cancel := context.WithTimeout(command.Context(), completionTimeout)
-	defer cancel()
-	var offers []string
-	ask(ctx, hdsdv1.NewQueryClient(connection), func(value, about string) { offers = append(offers, value+"\t"+about) })
-	return offers, cobra.ShellCompDirectiveNoFileComp
 }
