@@ -47,9 +47,9 @@ type Backend interface {
 	// may see.
 	Incidents(ctx context.Context, query incident.Query) ([]incident.Incident, bool, error)
 
-	// Happenings returns up to query.Limit events that the caller may see, by time, and the
+	// RecordedEvents returns up to query.Limit events that the caller may see, by time, and the
 	// place to go on after, 0 at the end.
-	Happenings(ctx context.Context, query HappeningQuery) (found []Happening, next uint64, err error)
+	RecordedEvents(ctx context.Context, query RecordedEventQuery) (found []RecordedEvent, next uint64, err error)
 
 	// Clusters returns up to query.Limit clusters after query.After, by name, and whether
 	// there are more.

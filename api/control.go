@@ -88,7 +88,7 @@ type Controller interface {
 	Audit(ctx context.Context, query AuditQuery) ([]AuditEntry, bool, error)
 
 	// Annotate puts a note among the events, and returns it.
-	Annotate(ctx context.Context, note Happening) (Happening, error)
+	Annotate(ctx context.Context, note RecordedEvent) (RecordedEvent, error)
 
 	// Backup makes a consistent copy of the database, one at a time.
 	Backup(ctx context.Context) (Copy, error)

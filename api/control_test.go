@@ -36,7 +36,7 @@ type switchboard struct {
 	sources  []Source
 	accepted []SourceAcceptance
 
-	notes []Happening
+	notes []RecordedEvent
 	audit []AuditEntry
 	asked []AuditQuery
 }
@@ -92,7 +92,7 @@ func (s *switchboard) Audit(_ context.Context, q AuditQuery) ([]AuditEntry, bool
 	return rest[:min(q.Limit, len(rest))], len(rest) > q.Limit, s.err
 }
 
-func (s *switchboard) Annotate(_ context.Context, note Happening) (Happening, error) {
+func (s *switchboard) Annotate(_ context.Context, note RecordedEvent) (RecordedEvent, error) {
 	s.notes = append(s.notes, note)
 	return note, s.err
 }

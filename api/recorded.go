@@ -22,8 +22,8 @@ const AnnotationsPath = "/v1/annotations"
 // EventKind is what an event is about. Its numbers are those of the stored kinds.
 type EventKind = hdsdv1.Event_Kind
 
-// Happening is an event: something that was recorded beside changes of health.
-type Happening struct {
+// RecordedEvent is an event: something that was recorded beside changes of health.
+type RecordedEvent struct {
 	Time             time.Time
 	Kind             EventKind
 	Cluster, Address string // empty where it is not about one
@@ -34,8 +34,8 @@ type Happening struct {
 	Text             string
 }
 
-// HappeningQuery narrows a list of events; zero fields do not.
-type HappeningQuery struct {
+// RecordedEventQuery narrows a list of events; zero fields do not.
+type RecordedEventQuery struct {
 	Cluster, Address, Checker string
 	Kind                      string // what the names of kinds begin with
 	Locality                  health.Locality
@@ -51,7 +51,7 @@ func (s *Service) ListEvents(ctx context.Context, r *hdsdv1.ListEventsRequest) (
 	if err != nil {
 		return nil, err
 	}
-	query := HappeningQuery{
+	query := RecordedEventQuery{
 		Cluster: r.GetCluster(), Address: r.GetAddress(), Checker: r.GetChecker(), Kind: r.GetKind(),
 		NewestFirst: r.GetNewestFirst(), Limit: limit,
 	}
@@ -72,11 +72,11 @@ func (s *Service) ListEvents(ctx context.Context, r *hdsdv1.ListEventsRequest) (
 			return nil, grpcError(err)
 		}
 	}
-	found, next, err := s.backend.Happenings(ctx, query)
+	found, next, err := s.backend.RecordedEvents(ctx, query)
 	if err != nil {
 		return nil, grpcError(err)
 	}
-	answer := &hdsdv1.ListEventsResponse{Events: each(found, happeningMessage)}
+	answer := &hdsdv1.ListEventsResponse{Events: each(found, recordedEventMessage)}
 	if next > 0 {
 		answer.NextPageToken, err = encodeToken(question, next)
 	}
@@ -104,7 +104,7 @@ func checkKind(wanted string) error {
 	return status.Errorf(codes.InvalidArgument, "kind: %q is not one of %s, nor what several begin with", wanted, strings.Join(names, ", "))
 }
 
-func happeningMessage(h Happening) *hdsdv1.Event {
+func recordedEventMessage(h RecordedEvent) *hdsdv1.Event {
 	m := &hdsdv1.Event{
 		Time: timeMessage(h.Time), Kind: h.Kind, Cluster: h.Cluster, Address: h.Address, Checker: h.Checker,
 		Author: h.Author, Identity: h.Identity, Text: h.Text,
@@ -117,7 +117,7 @@ func happeningMessage(h Happening) *hdsdv1.Event {
 
 // Annotate puts a note among the events.
 func (c *Control) Annotate(ctx context.Context, r *hdsdv1.AnnotateRequest) (*hdsdv1.AnnotateResponse, error) {
-	note := Happening{Kind: hdsdv1.Event_NOTE, Cluster: r.GetCluster()}
+	note := RecordedEvent{Kind: hdsdv1.Event_NOTE, Cluster: r.GetCluster()}
 	if err := mayChange(access.FromContext(ctx).Clusters(), &health.Endpoint{Cluster: note.Cluster}); err != nil {
 		return nil, err
 	}
@@ -146,5 +146,5 @@ func (c *Control) Annotate(ctx context.Context, r *hdsdv1.AnnotateRequest) (*hds
 	if err != nil {
 		return nil, err
 	}
-	return &hdsdv1.AnnotateResponse{Event: happeningMessage(noted), NotDurable: notDurable}, nil
+	return &hdsdv1.AnnotateResponse{Event: recordedEventMessage(noted), NotDurable: notDurable}, nil
 }

@@ -14,13 +14,13 @@ import (
 	hdsdv1 "hdsd/gen/hdsd/v1"
 )
 
-// Happenings implements api.Backend: five, a page of two at a time.
-func (f *fleet) Happenings(_ context.Context, q api.HappeningQuery) (found []api.Happening, next uint64, err error) {
+// RecordedEvents implements api.Backend: five, a page of two at a time.
+func (f *fleet) RecordedEvents(_ context.Context, q api.RecordedEventQuery) (found []api.RecordedEvent, next uint64, err error) {
 	for n := q.After + 1; n <= 5; n++ {
 		if len(found) == q.Limit {
 			return found, n - 1, nil
 		}
-		found = append(found, api.Happening{Time: noon, Kind: hdsdv1.Event_NOTE, Text: fmt.Sprint(n)})
+		found = append(found, api.RecordedEvent{Time: noon, Kind: hdsdv1.Event_NOTE, Text: fmt.Sprint(n)})
 	}
 	return found, 0, nil
 }

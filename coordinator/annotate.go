@@ -12,7 +12,7 @@ import (
 )
 
 // Annotate implements api.Controller.
-func (c *control) Annotate(ctx context.Context, note api.Happening) (api.Happening, error) {
+func (c *control) Annotate(ctx context.Context, note api.RecordedEvent) (api.RecordedEvent, error) {
 	note.Identity = caller.FromContext(ctx).Identity
 	err := c.carryOut(ctx, "the note is kept in memory only", func() error {
 		if note.Cluster != "" && c.core.rulings.Cluster(note.Cluster) == nil && !c.store.KnownCluster(note.Cluster) {

@@ -14,8 +14,8 @@ import (
 	"hdsd/health"
 )
 
-// happening is an event, told apart by its text.
-func happening(text string, kind EventKind, at time.Time) Event {
+// eventOf gives an event, told apart by its text.
+func eventOf(text string, kind EventKind, at time.Time) Event {
 	return Event{
 		Time: at, Kind: kind, Cluster: "web", Address: "10.0.0.1:80", Checker: "checker-1",
 		Locality: health.Locality{Region: "eu", Zone: "a"}, Author: "ann", Identity: "spiffe://prod/ann", Text: text, Whole: true,
@@ -49,14 +49,14 @@ func TestEventsAreKept(t *testing.T) {
 	hour := func(n int) time.Time { return day.Add(time.Duration(n) * time.Hour) }
 	const lost, note = storev1.EventKind_CHECKER_LOST, storev1.EventKind_NOTE
 	for i := range 5 {
-		s.AppendEvents([]Event{happening(fmt.Sprint(i), lost, hour(i))})
+		s.AppendEvents([]Event{eventOf(fmt.Sprint(i), lost, hour(i))})
 	}
-	s.AppendEvents([]Event{happening("late", note, hour(2)), {Time: hour(4), Kind: note, Text: "bare", Cluster: "pay", Checker: "checker-2"}})
+	s.AppendEvents([]Event{eventOf("late", note, hour(2)), {Time: hour(4), Kind: note, Text: "bare", Cluster: "pay", Checker: "checker-2"}})
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
 	s = open(t, dir)
-	s.AppendEvents([]Event{happening("again", storev1.EventKind_CHECKER_JOINED, hour(2))})
+	s.AppendEvents([]Event{eventOf("again", storev1.EventKind_CHECKER_JOINED, hour(2))})
 	flush(t, s)
 	all := []string{"0", "1", "2", "late", "again", "3", "4", "bare"}
 	backwards := slices.Clone(all)
@@ -86,8 +86,8 @@ func TestEventsAreKept(t *testing.T) {
 		}
 	}
 	found, _, err := s.Events(EventQuery{Limit: 1})
-	if err != nil || !cmp.Equal(found[0].Event, happening("0", lost, day)) {
-		t.Errorf("%v: %s", err, cmp.Diff(happening("0", lost, day), found[0].Event))
+	if err != nil || !cmp.Equal(found[0].Event, eventOf("0", lost, day)) {
+		t.Errorf("%v: %s", err, cmp.Diff(eventOf("0", lost, day), found[0].Event))
 	}
 	if err := s.Check(); err != nil {
 		t.Error(err)
@@ -101,9 +101,9 @@ func TestEventsAreBoundedByKind(t *testing.T) {
 	for round := range 3 {
 		s := open(t, dir)
 		s.diary.limit = 3
-		s.AppendEvents([]Event{happening(fmt.Sprint("note ", round), storev1.EventKind_NOTE, day)})
+		s.AppendEvents([]Event{eventOf(fmt.Sprint("note ", round), storev1.EventKind_NOTE, day)})
 		for i := range 4 {
-			s.AppendEvents([]Event{happening(fmt.Sprint(round, i), storev1.EventKind_CHECKER_LOST, day)})
+			s.AppendEvents([]Event{eventOf(fmt.Sprint(round, i), storev1.EventKind_CHECKER_LOST, day)})
 		}
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
@@ -124,10 +124,10 @@ func TestEventsAgeAsTransitionsDo(t *testing.T) {
 	var clock wall
 	clock.set(day)
 	s := open(t, t.TempDir(), clock.keep) // an hour
-	s.AppendEvents([]Event{happening("old", storev1.EventKind_CHECKER_LOST, day), happening("said to be old", storev1.EventKind_NOTE, day.Add(-1000*time.Hour))})
+	s.AppendEvents([]Event{eventOf("old", storev1.EventKind_CHECKER_LOST, day), eventOf("said to be old", storev1.EventKind_NOTE, day.Add(-1000*time.Hour))})
 	flush(t, s)
 	clock.set(day.Add(50 * time.Minute))
-	s.AppendEvents([]Event{happening("young", storev1.EventKind_CHECKER_LOST, day.Add(50*time.Minute))})
+	s.AppendEvents([]Event{eventOf("young", storev1.EventKind_CHECKER_LOST, day.Add(50*time.Minute))})
 	flush(t, s)
 	prune(t, s)
 	if diff := cmp.Diff([]string{"said to be old", "old", "young"}, eventPages(t, s, EventQuery{Limit: 9})); diff != "" {
@@ -154,7 +154,7 @@ func TestEventsAreBoundedWhileTheDiskFails(t *testing.T) {
 	<-failed // the plan does not fit, and is tried again and again
 	const count = 3 * maxEventsWaiting
 	for n := range count {
-		s.AppendEvents([]Event{happening(fmt.Sprint(n), storev1.EventKind_CHECKER_LOST, day.Add(time.Duration(n)*time.Second))})
+		s.AppendEvents([]Event{eventOf(fmt.Sprint(n), storev1.EventKind_CHECKER_LOST, day.Add(time.Duration(n)*time.Second))})
 	}
 	if waiting := len(s.diary.waiting); waiting > maxEventsWaiting {
 		t.Errorf("%d events wait", waiting)
@@ -173,7 +173,7 @@ func TestEventsSurviveASalvage(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
 	s.Append([]health.Transition{flip(endpoint("web", "a", "10.0.0.1:80"), 1)})
-	s.AppendEvents([]Event{happening("good", storev1.EventKind_NOTE, day), happening("bad", storev1.EventKind_NOTE, day)})
+	s.AppendEvents([]Event{eventOf("good", storev1.EventKind_NOTE, day), eventOf("bad", storev1.EventKind_NOTE, day)})
 	flush(t, s)
 	edit(t, s, func(tx *bolt.Tx) error {
 		k, v := tx.Bucket(events).Cursor().Last()

@@ -111,7 +111,7 @@ func (e *exporting) write(command *cobra.Command, asked *hdsdv1.ListTransitionsR
 	buffered := bufio.NewWriterSize(to, 1<<20)
 	err := e.client.ask(command, func(ctx context.Context, query hdsdv1.QueryClient) error {
 		if e.events {
-			p, err := e.printer(buffered, happeningHeader)
+			p, err := e.printer(buffered, recordedEventHeader)
 			if err != nil {
 				return err
 			}
@@ -120,7 +120,7 @@ func (e *exporting) write(command *cobra.Command, asked *hdsdv1.ListTransitionsR
 				request.PageToken, request.PageSize = token, size
 				answer, err := query.ListEvents(ctx, request)
 				return answer.GetEvents(), answer.GetNextPageToken(), err
-			}, happeningCells)
+			}, recordedEventCells)
 		}
 		p, err := e.printer(buffered, historyHeader)
 		if err != nil {

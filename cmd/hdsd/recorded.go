@@ -12,7 +12,7 @@ import (
 	hdsdv1 "hdsd/gen/hdsd/v1"
 )
 
-var happeningHeader = []string{"time", "kind", "cluster", "address", "locality", "checker", "author", "text"}
+var recordedEventHeader = []string{"time", "kind", "cluster", "address", "locality", "checker", "author", "text"}
 
 // What --kind takes beside kinds of events.
 const (
@@ -36,7 +36,7 @@ func (c *client) showEvents(command *cobra.Command, asked *hdsdv1.ListTransition
 	if c.filter.unhealthy && kind != kindAll {
 		c.filter.noUnhealthy = "events have no health: leave it out, or see those of --kind health"
 	}
-	p, err := c.printer(command, happeningHeader)
+	p, err := c.printer(command, recordedEventHeader)
 	if err != nil {
 		return err
 	}
@@ -49,7 +49,7 @@ func (c *client) showEvents(command *cobra.Command, asked *hdsdv1.ListTransition
 			events.PageToken, events.PageSize = token, c.pageSize()
 			answer, err := query.ListEvents(ctx, events)
 			for _, e := range answer.GetEvents() {
-				rows = append(rows, dated{e.GetTime(), e, happeningCells(e)})
+				rows = append(rows, dated{e.GetTime(), e, recordedEventCells(e)})
 			}
 			return rows, answer.GetNextPageToken(), err
 		}}
@@ -68,7 +68,7 @@ func (c *client) showEvents(command *cobra.Command, asked *hdsdv1.ListTransition
 	})
 }
 
-func happeningCells(e *hdsdv1.Event) []string {
+func recordedEventCells(e *hdsdv1.Event) []string {
 	return []string{
 		timeCell(e.GetTime()), e.GetKind().String(), e.GetCluster(), e.GetAddress(), localityCell(e.GetLocality()), e.GetChecker(), e.GetAuthor(), e.GetText(),
 	}

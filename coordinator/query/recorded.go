@@ -8,9 +8,9 @@ import (
 	"hdsd/store"
 )
 
-// Happenings implements api.Backend. Who may not see all clusters is shown what concerns
+// RecordedEvents implements api.Backend. Who may not see all clusters is shown what concerns
 // none, and what concerns those that they may see.
-func (b *Backend) Happenings(ctx context.Context, q api.HappeningQuery) (found []api.Happening, next uint64, err error) {
+func (b *Backend) RecordedEvents(ctx context.Context, q api.RecordedEventQuery) (found []api.RecordedEvent, next uint64, err error) {
 	if q.Cluster != "" {
 		if err := b.checkKnown(ctx, q.Cluster); err != nil {
 			return nil, 0, err
@@ -29,7 +29,7 @@ func (b *Backend) Happenings(ctx context.Context, q api.HappeningQuery) (found [
 			err = ctx.Err()
 		}
 		for i := range some {
-			found = append(found, happening(&some[i].Event))
+			found = append(found, recordedEvent(&some[i].Event))
 		}
 		if err != nil || len(found) == q.Limit || next == 0 {
 			return found, next, err
@@ -38,8 +38,8 @@ func (b *Backend) Happenings(ctx context.Context, q api.HappeningQuery) (found [
 	}
 }
 
-func happening(e *store.Event) api.Happening {
-	return api.Happening{
+func recordedEvent(e *store.Event) api.RecordedEvent {
+	return api.RecordedEvent{
 		Time: e.Time, Kind: api.EventKind(e.Kind), Cluster: e.Cluster, Address: e.Address, Checker: e.Checker,
 		Locality: e.Locality, Author: e.Author, Identity: e.Identity, Text: e.Text,
 	}
