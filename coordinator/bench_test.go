@@ -21,19 +21,24 @@ import (
 // a real EDS server.
 func large(b *testing.B) (*lab, []*sourceCluster) {
 	l := newLab(b)
-	var clusters []*sourceCluster
-	for n := range 1000 {
+	clusters := hundreds(1000)
+	l.core.decisions.planes = eds.NewServer(eds.Options{})
+	for i := range 100 {
+		l.join(fmt.Sprintf("c%02d%c", i, 'a'+i%3))
+	}
+	return l, clusters
+}
+
+// hundreds is so many clusters of 100 endpoints.
+func hundreds(n int) (clusters []*sourceCluster) {
+	for n := range n {
 		addresses := make([]string, 100)
 		for i := range addresses {
 			addresses[i] = fmt.Sprintf("10.%d.%d.%d:80", n/250, n%250, i)
 		}
 		clusters = append(clusters, web(fmt.Sprintf("cluster-%04d", n), addresses...))
 	}
-	l.core.decisions.planes = eds.NewServer(eds.Options{})
-	for i := range 100 {
-		l.join(fmt.Sprintf("c%02d%c", i, 'a'+i%3))
-	}
-	return l, clusters
+	return clusters
 }
 
 func BenchmarkFirstApply(b *testing.B) {
@@ -156,4 +161,22 @@ func BenchmarkFindTheUnhealthyAmongAll(b *testing.B) {
 		}
 	}
 	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(core.asked), "µs/step")
+}
+
+// BenchmarkListUnchecked lists 100 endpoints that nobody checks, among a thousand and among
+// 50,000. What a row costs does not depend on the others.
+func BenchmarkListUnchecked(b *testing.B) {
+	for _, clusters := range []int{10, 500} {
+		b.Run(fmt.Sprint(100*clusters), func(b *testing.B) {
+			l := newLab(b)
+			l.serve(hundreds(clusters)...)
+			l.pass(settle + report)
+			queries := query.New(query.Options{Core: l})
+			for b.Loop() {
+				if _, _, err := queries.Endpoints(b.Context(), api.EndpointQuery{Limit: 100}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
 }

@@ -156,13 +156,13 @@ func (v view) untriedReason(k *catalog.Cluster, index int, verdict *health.Verdi
 
 // strandedReason says why no checker can check an endpoint.
 func (v view) strandedReason(k *catalog.Cluster, id health.EndpointID) string {
-	connected, silent := fleet.Present(v.core.fleet)
-	if connected == 0 {
+	there := v.core.fleet.Present()
+	if there.Connected == 0 {
 		return "not checked: no checker is connected"
 	}
-	state := fmt.Sprintf("%d connected", connected)
-	if silent > 0 {
-		state += fmt.Sprintf(", %d of them silent", silent)
+	state := fmt.Sprintf("%d connected", there.Connected)
+	if there.Silent > 0 {
+		state += fmt.Sprintf(", %d of them silent", there.Silent)
 	}
 	switch _, why := v.core.fleet.Shortage(id); why {
 	case assign.TooFar:

@@ -150,7 +150,7 @@ func (f *Fleet) Connect(now time.Time, k health.Checker) Effects {
 	} else {
 		f.seat(now, known)
 	}
-	f.unwatched.follow(now, f.connected(), &f.out)
+	f.unwatched.follow(now, f.Present().Connected, &f.out)
 	return f.effects()
 }
 
@@ -172,7 +172,7 @@ func (f *Fleet) Disconnect(now time.Time, id string) Effects {
 	if known.onProbation() {
 		f.endSample(known)
 		f.dismiss(known)
-		f.unwatched.follow(now, f.connected(), &f.out)
+		f.unwatched.follow(now, f.Present().Connected, &f.out)
 		return f.effects()
 	}
 	f.absent[id] = now.Add(f.options.Grace)
@@ -184,7 +184,7 @@ func (f *Fleet) Disconnect(now time.Time, id string) Effects {
 	}
 	f.missing.last = now
 	f.log(Lost, []string{id})
-	f.unwatched.follow(now, f.connected(), &f.out)
+	f.unwatched.follow(now, f.Present().Connected, &f.out)
 	f.out.Votes = append(f.out.Votes, VoteChange{Checker: id, Lost: true})
 	f.churn.moved[id] = true
 	f.churn.waiting = slices.DeleteFunc(f.churn.waiting, func(waits string) bool { return waits == id })
@@ -210,7 +210,7 @@ func (f *Fleet) Tick(now time.Time) Effects {
 func (f *Fleet) settle(now time.Time) {
 	if f.settling && !f.settleAt.IsZero() && !now.Before(f.settleAt) {
 		f.settling, f.doubt.changed, f.out.Settled = false, true, true
-		f.unwatched.follow(now, f.connected(), &f.out)
+		f.unwatched.follow(now, f.Present().Connected, &f.out)
 	}
 }
 

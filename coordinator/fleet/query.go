@@ -51,11 +51,16 @@ func (f *Fleet) Connected(id string) bool {
 	return known != nil && known.connected
 }
 
-// Present counts the checkers that are connected, and those of them that are silent. Unlike
-// Figures, it looks at no endpoint.
-func Present(f *Fleet) (connected, silent int) { return f.connected(), len(f.silent) }
+// Presence counts checkers.
+type Presence struct {
+	Connected int
+	Silent    int // of those
+}
 
-func (f *Fleet) connected() int { return len(f.checkers) - len(f.absent) }
+// Present counts the checkers that are there. Unlike Figures, it looks at no endpoint.
+func (f *Fleet) Present() Presence {
+	return Presence{Connected: len(f.checkers) - len(f.absent), Silent: len(f.silent)}
+}
 
 // Settling reports whether hdsd waits for checkers to come back.
 func (f *Fleet) Settling() bool { return f.settling }
@@ -91,5 +96,6 @@ func (p *Probation) waiting() (count int) {
 
 // Figures counts the fleet.
 func (f *Fleet) Figures() Figures {
-	return Figures{f.connected(), len(f.checkers), len(f.silent), f.strandedEndpoints(), f.waiting(), f.unwatched.since}
+	now := f.Present()
+	return Figures{now.Connected, len(f.checkers), now.Silent, f.strandedEndpoints(), f.waiting(), f.unwatched.since}
 }

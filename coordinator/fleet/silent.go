@@ -221,7 +221,7 @@ func (f *Fleet) mayReplace(now time.Time, p *pace) bool {
 	if now.Sub(p.since) >= max(f.options.Grace, leastPace) {
 		*p = pace{since: now}
 	}
-	if p.count >= max(2, (f.connected()-f.waiting())/20) {
+	if p.count >= max(2, (f.Present().Connected-f.waiting())/20) {
 		return false
 	}
 	p.count++
