@@ -9,8 +9,9 @@ import (
 	"mime"
 	"net/http"
 	"path"
-	"slices"
 	"strings"
+
+	"hdsd/internal/rest"
 )
 
 //go:embed dist/index.html dist/app.js dist/app.css dist/licences.txt
@@ -79,23 +80,22 @@ func (f *file) serve(w http.ResponseWriter, r *http.Request) {
 	h.Set("Cache-Control", "no-cache")
 	h.Set("Vary", "Accept-Encoding")
 	h.Set("ETag", f.tag)
-	if has(r.Header.Values("If-None-Match"), f.tag) {
+	if has(r, f.tag) {
 		w.WriteHeader(http.StatusNotModified)
 		return
 	}
 	content := f.plain
-	if has(r.Header.Values("Accept-Encoding"), "gzip") {
+	if rest.TakesGzip(r) {
 		h.Set("Content-Encoding", "gzip")
 		content = f.zipped
 	}
 	_, _ = w.Write(content) // the browser may have gone
 }
 
-// has reports whether a list in a header has a word, whatever parameters come after it.
-func has(headers []string, word string) bool {
-	for one := range strings.SplitSeq(strings.Join(headers, ","), ",") {
-		name, parameters, _ := strings.Cut(strings.TrimSpace(one), ";")
-		if strings.TrimPrefix(strings.TrimSpace(name), "W/") == word && !slices.Contains([]string{"q=0", "q=0.0"}, strings.ReplaceAll(parameters, " ", "")) {
+// has reports whether the browser has the file with a tag.
+func has(r *http.Request, tag string) bool {
+	for one := range strings.SplitSeq(strings.Join(r.Header.Values("If-None-Match"), ","), ",") {
+		if strings.TrimPrefix(strings.TrimSpace(one), "W/") == tag {
 			return true
 		}
 	}

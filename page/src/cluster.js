@@ -3,6 +3,7 @@ import { watch } from "./api.js";
 import { Health, Long, Time, Trouble, html, isDown, link, where } from "./look.js";
 
 const order = ["TIMEOUT", "UNHEALTHY", "UNKNOWN", "DEGRADED", "DRAINING", "HEALTHY"];
+const compare = (a, b) => (a < b ? -1 : a > b ? 1 : 0);
 const keyOf = (e) => `${where(e.locality)} ${e.address}`;
 
 /** useWatch keeps the endpoints of a cluster as they are now. */
@@ -12,7 +13,8 @@ function useWatch(cluster) {
   useEffect(() => {
     const end = new AbortController();
     let due;
-    const draw = () => (due ??= setTimeout(() => ((due = undefined), set((s) => ({ ...s, version: s.version + 1 }))), 50));
+    // A large cluster takes longer to sort, so it is drawn less often.
+    const draw = () => (due ??= setTimeout(() => ((due = undefined), set((s) => ({ ...s, version: s.version + 1 }))), 50 + endpoints.current.size / 50));
     watch(cluster, end.signal, {
       begin: () => endpoints.current.clear(),
       lost: (error) => set((s) => ({ ...s, error })),
@@ -38,12 +40,15 @@ export function Cluster({ name, health, find, set }) {
   const { all, synced, error } = useWatch(name);
   const found = all
     .filter((e) => (!health || (health === "DOWN" ? isDown(e.health) : e.health === health)) && keyOf(e).includes(find))
-    .sort((a, b) => where(a.locality).localeCompare(where(b.locality)) || order.indexOf(a.health) - order.indexOf(b.health) || a.address.localeCompare(b.address));
+    .sort((a, b) => compare(where(a.locality), where(b.locality)) || order.indexOf(a.health) - order.indexOf(b.health) || compare(a.address, b.address));
   const rows = [];
+  let zone;
   for (const e of found) {
     const at = where(e.locality);
-    if (rows.at(-1)?.at !== at) rows.push({ at, zone: true, all: found.filter((one) => where(one.locality) === at) });
-    rows.push({ at, e });
+    if (zone?.at !== at) rows.push((zone = { at, zone: true, count: 0, down: 0 }));
+    zone.count++;
+    zone.down += isDown(e.health);
+    rows.push({ e });
   }
   return html`<p><a href="#/">All clusters</a></p><h1>${name}</h1><${Trouble} error=${error} />
     <p class="filters"><label>Health <select value=${health} onChange=${(e) => set({ health: e.currentTarget.value })}>
@@ -54,8 +59,7 @@ export function Cluster({ name, health, find, set }) {
     <${Long} items=${rows} label="Endpoints by locality" render=${(row) => (row.zone ? html`<${Zone} of=${row} />` : html`<${Endpoint} of=${row.e} />`)} />`;
 }
 
-const Zone = ({ of: { at, all } }) => html`<strong class="zone">${at}</strong>
-  <span class="count">${all.filter((e) => isDown(e.health)).length} of ${all.length} down</span>`;
+const Zone = ({ of: { at, count, down } }) => html`<strong class="zone">${at}</strong> <span class="count">${down} of ${count} down</span>`;
 
 const Endpoint = ({ of: e }) => html`<a class="name" href=${link("clusters", e.cluster, e.address)}>${e.address}</a>
   <span class="cell"><${Health} is=${e.health} held=${e.held} /></span><span class="cell"><${Time} at=${e.since} /></span><span class="reason">${e.reason}</span>`;

@@ -7,10 +7,19 @@ import { Checkers, Clients, Incidents } from "./lists.js";
 import { html, useGet } from "./look.js";
 import { Banner, Overview } from "./overview.js";
 
+/** decode reads a part of an address. What nobody can have made stays as it is. */
+function decode(part) {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
 /** place reads the address: the parts of its path, and its parameters. */
 function place() {
   const [path, query] = location.hash.replace(/^#\/?/, "").split("?");
-  return { parts: path ? path.split("/").map(decodeURIComponent) : [], query: new URLSearchParams(query) };
+  return { parts: path ? path.split("/").map(decode) : [], query: new URLSearchParams(query) };
 }
 
 function usePlace() {

@@ -178,6 +178,7 @@ func TestEachViewShowsWhatIsThere(t *testing.T) {
 		"/#/clusters/web":                 {"eu/a", "1 of 1 endpoints, 1 down"},
 		"/#/clusters/web?health=HEALTHY":  {"0 of 1 endpoints"},
 		"/#/clusters/web/" + at:           {"UNHEALTHY", "503", "checker-1", "Last hour", "30 d"},
+		"/#/clusters/%":                   {`unknown cluster "%"`},
 		"/#/clusters/nowhere":             {`unknown cluster "nowhere"`},
 		"/#/clusters/nowhere/10.0.0.1:80": {`unknown cluster "nowhere"`},
 		"/#/incidents":                    {"goes on: 1 down", "web"},
