@@ -12,6 +12,7 @@ import (
 
 	hdsdv1 "hdsd/gen/hdsd/v1"
 	"hdsd/internal/caller"
+	"hdsd/internal/rest"
 )
 
 // queries is the Query service within its Limits.
@@ -103,7 +104,7 @@ func delivered(next http.Handler) http.Handler {
 		defer d.finish()
 		ctx := caller.With(r.Context(), caller.OfRequest(r))
 		w.Header().Add("Vary", "Accept-Encoding")
-		next.ServeHTTP(&encoded{ResponseWriter: w, delivery: d, zip: takesGzip(r)}, r.WithContext(within(ctx, d)))
+		next.ServeHTTP(&encoded{ResponseWriter: w, delivery: d, zip: rest.TakesGzip(r)}, r.WithContext(within(ctx, d)))
 	})
 }
 

@@ -4,9 +4,6 @@ import (
 	"bytes"
 	"compress/gzip"
 	"io"
-	"net/http"
-	"strconv"
-	"strings"
 	"sync"
 )
 
@@ -27,7 +24,10 @@ var compressors = sync.Pool{New: func() any {
 // no slow client keeps a compressor, which takes more memory than most answers.
 func zipped(text []byte) ([]byte, error) {
 	w := compressors.Get().(*gzip.Writer)
-	defer compressors.Put(w)
+	defer func() {
+		w.Reset(io.Discard) // or it would keep the answer
+		compressors.Put(w)
+	}()
 	var to bytes.Buffer
 	w.Reset(&to)
 	if _, err := w.Write(text); err != nil {
@@ -35,18 +35,4 @@ func zipped(text []byte) ([]byte, error) {
 	}
 	err := w.Close()
 	return to.Bytes(), err
-}
-
-// takesGzip reports whether whoever asks accepts an answer that is compressed.
-func takesGzip(r *http.Request) bool {
-	for one := range strings.SplitSeq(strings.Join(r.Header.Values("Accept-Encoding"), ","), ",") {
-		name, parameter, _ := strings.Cut(one, ";")
-		if !strings.EqualFold(strings.TrimSpace(name), "gzip") {
-			continue
-		}
-		value, weighed := strings.CutPrefix(strings.ReplaceAll(strings.ToLower(parameter), " ", ""), "q=")
-		weight, err := strconv.ParseFloat(value, 64)
-		return !weighed || err == nil && weight > 0
-	}
-	return false
 }

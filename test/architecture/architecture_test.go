@@ -97,7 +97,7 @@ var mayImport = map[string][]string{
 	"coordinator/tally":          {"coordinator/attention", "health", "notify"},
 	"notify":                     {},
 	"notify/send":                {"notify"},
-	"page":                       {},
+	"page":                       {"internal/rest"},
 	"coordinator/query":          {"access", "api", "coordinator/attention", "coordinator/catalog", "coordinator/feed", "csds", "eds", "hds", "health", "incident", "source/xds", "store"},
 	"coordinator":                {"access", "access/guard", "aggregate", "api", "assign", "coordinator/rollout/canary", "config", "coordinator/catalog", "coordinator/decision", "coordinator/feed", "coordinator/fleet", "coordinator/probation", "coordinator/query", "coordinator/attention", "coordinator/tally", "notify", "notify/send", "coordinator/rollout", "coordinator/ruling", "csds", "eds", "eds/files", "gen/hdsd/config/v1", "gen/hdsd/store/v1", "hds", "hds/specifier", "health", "internal/caller", "internal/origin", "internal/rest", "internal/wire", "relay", "source", "source/hold", "store", "internal/certs", "internal/conns", "internal/inflight", "internal/share", "internal/printable", "internal/pace", "page"},
 	"internal/export":            {"gen/hdsd/v1"},

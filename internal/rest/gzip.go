@@ -1,0 +1,21 @@
+package rest
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+)
+
+// TakesGzip reports whether whoever asks accepts an answer that is compressed.
+func TakesGzip(r *http.Request) bool {
+	for one := range strings.SplitSeq(strings.Join(r.Header.Values("Accept-Encoding"), ","), ",") {
+		name, parameter, _ := strings.Cut(one, ";")
+		if !strings.EqualFold(strings.TrimSpace(name), "gzip") {
+			continue
+		}
+		value, weighed := strings.CutPrefix(strings.ReplaceAll(strings.ToLower(parameter), " ", ""), "q=")
+		weight, err := strconv.ParseFloat(value, 64)
+		return !weighed || err == nil && weight > 0
+	}
+	return false
+}
