@@ -2,6 +2,7 @@ package browser
 
 import (
 	"context"
+	"fmt"
 	"net/url"
 	"os/exec"
 	"strings"
@@ -191,4 +192,24 @@ func TestEachViewShowsWhatIsThere(t *testing.T) {
 		}
 		b.behaved()
 	}
+}
+
+// TestALargeCluster: of 100,000 endpoints, only what is seen is in the document, and the last
+// one can be scrolled to.
+func TestALargeCluster(t *testing.T) {
+	addresses := make([]string, 100_000)
+	for i := range addresses {
+		addresses[i] = fmt.Sprintf("10.%d.%d.%d:80", i/62500, i/250%250, i%250)
+	}
+	c := fleet.Prepare(t, fleet.ClusterFile(fleet.StaticCluster("large", fleet.CheckHTTP, addresses)), fleet.FastReports)
+	c.Start()
+	b := open(t, c.HTTP, "/#/clusters/large")
+	b.shows("100,000 of 100,000 endpoints", true)
+	b.shows("10.0.0.0:80", true)
+	do(b, chromedp.Evaluate[float64](`(list => list.scrollTop = list.scrollHeight)(document.querySelector(".long"))`))
+	b.shows("10.1.99.97:80", true) // the last by its letters, of the last zone
+	if rows := do(b, chromedp.Evaluate[int](`document.querySelectorAll(".row").length`)); rows > 100 {
+		t.Errorf("the document has %d rows", rows)
+	}
+	b.behaved()
 }
