@@ -50,7 +50,9 @@ func TestAliasesByDelta(t *testing.T) {
 		}
 		p.send(ack(got))
 		p.send(ack(p.next())) // the assignment again, since a new cluster waits for it
-		b.server.Update(Update{RemovedAssignments: []string{"web"}, Assignments: []Assignment{assignment("none", 9, 1)}})
+		b.together(func() {
+			b.server.Update(Update{RemovedAssignments: []string{"web"}, Assignments: []Assignment{assignment("none", 9, 1)}})
+		})
 		gone := p.next()
 		equal(t, "a removal, and one that comes", describe(gone), "[-web -"+endpointAlias+"web "+endpointAlias+"none=UN]")
 		p.send(ack(gone))
