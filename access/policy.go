@@ -14,6 +14,7 @@ import (
 
 	configv1 "hdsd/gen/hdsd/config/v1"
 	"hdsd/internal/caller"
+	"hdsd/internal/reason"
 )
 
 // Policy is what the configuration's access says.
@@ -301,7 +302,7 @@ func (d *Denied) Error() string { return fmt.Sprintf("this needs role %s: %s", d
 // GRPCStatus gives what grpc sends.
 func (d *Denied) GRPCStatus() *status.Status {
 	if d.Unknown {
-		return status.New(codes.Unauthenticated, d.Error())
+		return reason.With(status.New(codes.Unauthenticated, d.Error()), reason.CallerUnknown, "role", d.Role.String())
 	}
-	return status.New(codes.PermissionDenied, d.Error())
+	return reason.With(status.New(codes.PermissionDenied, d.Error()), reason.RoleMissing, "role", d.Role.String())
 }

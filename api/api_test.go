@@ -18,6 +18,7 @@ import (
 	"hdsd/api"
 	hdsdv1 "hdsd/gen/hdsd/v1"
 	"hdsd/health"
+	"hdsd/internal/reason"
 	"hdsd/test/rest"
 )
 
@@ -225,7 +226,7 @@ func TestBadQuestionsAreRefused(t *testing.T) {
 		if code != want {
 			t.Errorf("GET %s: status %d, want %d: %s", path, code, want, text)
 		}
-		if message, ok := body["message"].(string); !ok || message == "" || body["code"] == nil || len(body) != 2 {
+		if message, ok := body["message"].(string); !ok || message == "" || body["code"] == nil || len(body) != 3 {
 			t.Errorf("GET %s: body %s, want code and message", path, text)
 		}
 	}
@@ -248,11 +249,11 @@ func TestTransitionsSayWhatIsMissing(t *testing.T) {
 func TestGRPCCodes(t *testing.T) {
 	service := api.NewService(&fleet{n: 3})
 	_, err := service.ListEndpoints(t.Context(), &hdsdv1.ListEndpointsRequest{Cluster: "nowhere"})
-	if status.Code(err) != codes.NotFound || api.ReasonOf(err) != api.ReasonUnknownCluster {
+	if status.Code(err) != codes.NotFound || reason.Of(err) != reason.UnknownCluster {
 		t.Errorf("unknown cluster: %v", err)
 	}
 	_, err = service.ListTransitions(t.Context(), &hdsdv1.ListTransitionsRequest{PageToken: "bad"})
-	if status.Code(err) != codes.InvalidArgument {
+	if status.Code(err) != codes.InvalidArgument || reason.Of(err) != reason.TokenInvalid {
 		t.Errorf("bad token: %v", err)
 	}
 }

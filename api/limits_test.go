@@ -20,6 +20,7 @@ import (
 	"hdsd/api"
 	hdsdv1 "hdsd/gen/hdsd/v1"
 	"hdsd/internal/caller"
+	"hdsd/internal/reason"
 	"hdsd/internal/share"
 )
 
@@ -308,8 +309,8 @@ func TestQueriesOverGRPC(t *testing.T) {
 	waitFor(t, func() bool { return l.Queries.Usage().Taken == 1 })
 	_, err = client.ListClusters(t.Context(), &hdsdv1.ListClustersRequest{})
 	said := status.Convert(err)
-	if said.Code() != codes.ResourceExhausted || !strings.Contains(said.Message(), "limits.max_queries_per_caller") || len(said.Details()) != 1 ||
-		said.Details()[0].(*errdetails.RetryInfo).GetRetryDelay().GetSeconds() != 5 {
+	if said.Code() != codes.ResourceExhausted || !strings.Contains(said.Message(), "limits.max_queries_per_caller") || len(said.Details()) != 2 ||
+		reason.Of(err) != reason.LimitReached || said.Details()[1].(*errdetails.RetryInfo).GetRetryDelay().GetSeconds() != 5 {
 		t.Errorf("got %v %v", err, said.Details())
 	}
 	close(b.release)

@@ -15,6 +15,7 @@ import (
 	hdsdv1 "hdsd/gen/hdsd/v1"
 	"hdsd/health"
 	"hdsd/internal/envoyaddr"
+	"hdsd/internal/reason"
 )
 
 const (
@@ -113,9 +114,9 @@ func mayChange(may access.Clusters, scope *health.Endpoint) error {
 	case may.All() || scope.Cluster != "" && may.Has(scope.Cluster):
 		return nil
 	case scope.Cluster == "":
-		return status.Errorf(codes.PermissionDenied, "the caller's grants are for clusters %s only: name one of them", may)
+		return reason.New(codes.PermissionDenied, reason.OtherClusters, fmt.Sprintf("the caller's grants are for clusters %s only: name one of them", may))
 	}
-	return withReason(codes.NotFound, ReasonUnknownCluster, fmt.Sprintf("%v %q", ErrUnknownCluster, scope.Cluster))
+	return reason.New(codes.NotFound, reason.UnknownCluster, fmt.Sprintf("%v %q", ErrUnknownCluster, scope.Cluster))
 }
 
 // durationOf reads the duration of an override, 0 if it has no end.

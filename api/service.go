@@ -16,6 +16,7 @@ import (
 	hdsdv1 "hdsd/gen/hdsd/v1"
 	"hdsd/health"
 	"hdsd/internal/gate"
+	"hdsd/internal/reason"
 	"hdsd/internal/rest"
 	"hdsd/internal/share"
 )
@@ -247,11 +248,11 @@ func grpcError(err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, ErrUnknownCluster):
-		return withReason(codes.NotFound, ReasonUnknownCluster, rest.Brief(err.Error()))
+		return reason.New(codes.NotFound, reason.UnknownCluster, rest.Brief(err.Error()))
 	case errors.Is(err, ErrBadToken):
-		return status.Error(codes.InvalidArgument, err.Error())
+		return reason.New(codes.InvalidArgument, reason.TokenInvalid, err.Error())
 	case errors.Is(err, ErrTooOld):
-		return status.Error(codes.OutOfRange, err.Error())
+		return reason.New(codes.OutOfRange, reason.HistoryForgotten, err.Error())
 	case errors.As(err, &full):
 		return withRetry(full.GRPCStatus())
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):

@@ -14,6 +14,7 @@ import (
 	"hdsd/health"
 	"hdsd/internal/caller"
 	"hdsd/internal/gate"
+	"hdsd/internal/reason"
 	"hdsd/internal/share"
 )
 
@@ -170,7 +171,7 @@ func sendAll(stream grpc.ServerStream, batch *Batch) error {
 // watchError is grpcError, but for a bad token it names the parameter.
 func watchError(err error, parameter string) error {
 	if errors.Is(err, ErrBadToken) {
-		return status.Errorf(codes.InvalidArgument, "%s is not a token that this history gave out: watch again without it", parameter)
+		return reason.New(codes.InvalidArgument, reason.TokenInvalid, parameter+" is not a token that this history gave out: watch again without it")
 	}
 	return grpcError(err)
 }

@@ -105,9 +105,9 @@ func TestEventStream(t *testing.T) {
 
 func TestEventStreamSaysWhyItEnds(t *testing.T) {
 	for message, end := range map[string]error{
-		`{"code":14,"message":"hdsd is stopping"}`: status.Error(codes.Unavailable, "hdsd is stopping"),
-		`{"code":11,"message":"the history`:        api.ErrTooOld,
-		`{"code":13,"message":"disk"}`:             errors.New("disk"),
+		`{"code":14,"message":"hdsd is stopping","details":[`: status.Error(codes.Unavailable, "hdsd is stopping"),
+		`{"code":11,"message":"the history`:                   api.ErrTooOld,
+		`{"code":13,"message":"disk","details":[`:             errors.New("disk"),
 	} {
 		f := &fleet{n: 1, end: end}
 		handler, err := api.NewService(f).Handler()
@@ -136,7 +136,7 @@ func TestBadWatchesAreRefused(t *testing.T) {
 		"/v1/watch/":                               http.StatusNotFound,
 		"/v1/watch?cluster=nowhere&resumeToken=t2": http.StatusNotFound,
 	} {
-		if code, body, text := get(t, &fleet{n: 1}, path); code != want || body["message"] == "" || len(body) != 2 {
+		if code, body, text := get(t, &fleet{n: 1}, path); code != want || body["message"] == "" || len(body) != 3 {
 			t.Errorf("GET %s: %d, want %d: %s", path, code, want, text)
 		}
 	}

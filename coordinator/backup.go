@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"hdsd/api"
+	"hdsd/internal/reason"
 	"hdsd/store"
 )
 
@@ -46,7 +47,7 @@ func (c *control) Backup(ctx context.Context) (api.Copy, error) {
 // begin makes the copy that a client takes.
 func (c *backups) begin(ctx context.Context) (api.Copy, error) {
 	if !c.busy.CompareAndSwap(false, true) {
-		return nil, status.Error(codes.ResourceExhausted, "another backup is in progress: try again when it is done")
+		return nil, reason.New(codes.ResourceExhausted, reason.BackupRuns, "another backup is in progress: try again when it is done")
 	}
 	d := &backup{from: c, began: time.Now()}
 	if p, ok := peer.FromContext(ctx); ok {

@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"net/http"
 	"runtime/debug"
@@ -15,6 +16,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"hdsd/internal/reason"
 )
 
 // seconds are the histogram buckets of durations, from what one operation takes to
@@ -69,9 +72,29 @@ func newCalls(to prometheus.Registerer, log zerolog.Logger) *calls {
 func (c *calls) options() []grpc.ServerOption {
 	contained := recovery.WithRecoveryHandler(c.panicked)
 	return []grpc.ServerOption{
-		grpc.ChainUnaryInterceptor(c.grpc.UnaryServerInterceptor(), recovery.UnaryServerInterceptor(contained)),
-		grpc.ChainStreamInterceptor(c.grpc.StreamServerInterceptor(), recovery.StreamServerInterceptor(contained)),
+		grpc.ChainUnaryInterceptor(reasoned, c.grpc.UnaryServerInterceptor(), recovery.UnaryServerInterceptor(contained)),
+		grpc.ChainStreamInterceptor(reasonedStream, c.grpc.StreamServerInterceptor(), recovery.StreamServerInterceptor(contained)),
 	}
+}
+
+// reasoned gives each error a reason.
+func reasoned(ctx context.Context, m any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+	answer, err := handle(ctx, m)
+	return answer, withReason(err)
+}
+
+func reasonedStream(server any, s grpc.ServerStream, _ *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
+	return withReason(handle(server, s))
+}
+
+func withReason(err error) error {
+	if err == nil {
+		return nil
+	}
+	if said, ok := status.FromError(err); ok {
+		return reason.Complete(said).Err()
+	}
+	return reason.Complete(status.FromContextError(err)).Err()
 }
 
 func (c *calls) panicked(cause any) error {

@@ -2,15 +2,16 @@ package coordinator
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 
 	"hdsd/api"
 	"hdsd/config"
 	configv1 "hdsd/gen/hdsd/config/v1"
 	"hdsd/internal/printable"
+	"hdsd/internal/reason"
 	"hdsd/notify"
 	"hdsd/notify/send"
 	"hdsd/source"
@@ -94,7 +95,7 @@ func (c *control) Receivers() []api.Receiver {
 func (c *control) NotifyTest(ctx context.Context, name, author string) (ok bool, answer string, err error) {
 	answer, known, failure := c.hub.Test(ctx, name)
 	if !known {
-		return false, "", status.Errorf(codes.NotFound, "no receiver %q is configured: hdsd notify list shows them", name)
+		return false, "", reason.New(codes.NotFound, reason.UnknownReceiver, fmt.Sprintf("no receiver %q is configured: hdsd notify list shows them", name))
 	}
 	if failure != nil {
 		answer = failure.Error()

@@ -13,6 +13,7 @@ import (
 	"hdsd/api"
 	"hdsd/coordinator/ruling"
 	"hdsd/health"
+	"hdsd/internal/reason"
 	"hdsd/store"
 )
 
@@ -97,7 +98,7 @@ func refusal(err error) error {
 	case !errors.As(err, &refused):
 		return err
 	case refused.NotFound:
-		return status.Error(codes.NotFound, refused.Text)
+		return reason.New(codes.NotFound, reason.UnknownOverride, refused.Text)
 	}
 	return status.Error(codes.FailedPrecondition, refused.Text)
 }

@@ -11,11 +11,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 	"github.com/rs/zerolog"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 
 	"hdsd/access"
 	configv1 "hdsd/gen/hdsd/config/v1"
 	"hdsd/internal/caller"
+	"hdsd/internal/reason"
 	"hdsd/internal/rest"
 )
 
@@ -223,7 +223,7 @@ func (c *call) clustersOf(p *access.Policy, of *access.Authority) access.Cluster
 }
 
 // errOtherClusters ends what shows clusters by grants that are in force no more.
-var errOtherClusters = status.Error(codes.Unavailable, "the grants have changed, and with them the clusters that the caller may see: call again")
+var errOtherClusters = reason.New(codes.Unavailable, reason.GrantsChanged, "the grants have changed, and with them the clusters that the caller may see: call again")
 
 // withdrawal is the cause of the end of a call whose authority has changed.
 type withdrawal struct{ error }

@@ -11,8 +11,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"hdsd/api"
 	hdsdv1 "hdsd/gen/hdsd/v1"
+	"hdsd/internal/reason"
 	"hdsd/internal/suggest"
 )
 
@@ -30,7 +30,7 @@ func (c *client) advise(ctx context.Context, query hdsdv1.QueryClient, err error
 	}
 	switch answer.Code() {
 	case codes.Unavailable:
-		if api.ReasonOf(err) == api.ReasonDiskFailing {
+		if reason.Of(err) == reason.DiskFailing {
 			return errors.New(answer.Message())
 		}
 		config, bad := c.tls.config()
@@ -38,12 +38,12 @@ func (c *client) advise(ctx context.Context, query hdsdv1.QueryClient, err error
 			return bad
 		}
 		why := diagnose(ctx, c.server, config, answer.Message())
-		if errors.As(why, &unexplained{}) && (api.ReasonOf(err) == api.ReasonStopping || answers(ctx, query)) {
+		if errors.As(why, &unexplained{}) && (reason.Of(err) == reason.Stopping || answers(ctx, query)) {
 			return fmt.Errorf("%s is stopping, or was restarted while it answered (%s): ask again in a moment", c.server, answer.Message())
 		}
 		return why
 	case codes.NotFound:
-		if api.ReasonOf(err) != api.ReasonUnknownCluster {
+		if reason.Of(err) != reason.UnknownCluster {
 			return errors.New(answer.Message())
 		}
 		return fmt.Errorf("%s%s ('hdsd clusters' lists all)", answer.Message(), suggestClusters(ctx, query, c.cluster))

@@ -21,6 +21,7 @@ import (
 
 	"hdsd/api"
 	hdsdv1 "hdsd/gen/hdsd/v1"
+	"hdsd/internal/reason"
 )
 
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 345_000_000, time.UTC)
@@ -73,7 +74,7 @@ func (f *fake) has(address string) bool {
 // unknownCluster is what hdsd answers about a cluster that it does not know.
 func unknownCluster(name string) error {
 	answer, err := status.Newf(codes.NotFound, "unknown cluster %q", name).
-		WithDetails(&errdetails.ErrorInfo{Reason: api.ReasonUnknownCluster, Domain: "hdsd"})
+		WithDetails(&errdetails.ErrorInfo{Reason: reason.UnknownCluster, Domain: reason.Domain})
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	hdsdv1 "hdsd/gen/hdsd/v1"
+	"hdsd/internal/reason"
 )
 
 // Bounds of the pause between two streams, which doubles until something arrives.
@@ -82,17 +83,17 @@ func rest(ctx context.Context, pause time.Duration) bool {
 // recover reports whether to open a stream again that ended with err, and tells the
 // user about the gap.
 func (f *follower) recover(err error) bool {
-	switch code := status.Code(err); {
+	switch why := reason.Of(err); {
 	case errors.Is(err, errEnough):
 		return false
-	case code == codes.Unavailable:
+	case status.Code(err) == codes.Unavailable:
 		if !f.lost {
 			f.say("%s stopped or was restarted: waiting to go on, interrupt to end", f.client.server)
 		}
 		f.lost = true
 	case f.request.GetResumeToken() == "":
 		return false
-	case code == codes.OutOfRange || code == codes.InvalidArgument:
+	case why == reason.HistoryForgotten || why == reason.TokenInvalid:
 		f.say("there is a gap here: %s no longer knows what changed after the last line; the present health follows", f.client.server)
 		f.request.ResumeToken, f.synced = "", false
 	default:

@@ -16,6 +16,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	hdsdv1 "hdsd/gen/hdsd/v1"
+	"hdsd/internal/reason"
 	"hdsd/test/envoy"
 )
 
@@ -164,7 +165,7 @@ func TestWatchTellsOfAGap(t *testing.T) {
 	w := startWatch(t, address)
 	says(t, w.errors, "stopped or was restarted")
 	kill()
-	second := &life{ends: status.Error(codes.OutOfRange, "too old")}
+	second := &life{ends: reason.New(codes.OutOfRange, reason.HistoryForgotten, "too old")}
 	kill = live(t, address, second)
 	says(t, w.errors, "there is a gap here")
 	kill()

@@ -1,13 +1,14 @@
 package feed
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/rs/zerolog"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 
 	configv1 "hdsd/gen/hdsd/config/v1"
+	"hdsd/internal/reason"
 	"hdsd/source"
 	"hdsd/source/hold"
 )
@@ -144,16 +145,16 @@ func (in *Intake) Accept(name string, since time.Time, revision string) (was hol
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	if in.readers[name] == nil {
-		return was, is, status.Errorf(codes.NotFound, "there is no source %q: 'hdsd source list' shows all", name)
+		return was, is, reason.New(codes.NotFound, reason.UnknownSource, fmt.Sprintf("there is no source %q: 'hdsd source list' shows all", name))
 	}
 	one := in.holds.of(name)
 	held := one.Status().Held
 	switch {
 	case held == nil:
-		return was, is, status.Errorf(codes.FailedPrecondition, "nothing of source %q is held: there is nothing to accept", name)
+		return was, is, reason.New(codes.FailedPrecondition, reason.NothingHeld, fmt.Sprintf("nothing of source %q is held: there is nothing to accept", name))
 	case !since.IsZero() && !since.Equal(held.Since), revision != "" && revision != held.Revision:
-		return was, is, status.Errorf(codes.FailedPrecondition,
-			"something else of source %q is held than was shown: look again with 'hdsd source list', then accept that", name)
+		return was, is, reason.New(codes.FailedPrecondition, reason.HoldChanged,
+			fmt.Sprintf("something else of source %q is held than was shown: look again with 'hdsd source list', then accept that", name))
 	}
 	one.Accept()
 	in.holds.note(in.Now(), name, held, one, "an operator has accepted it")

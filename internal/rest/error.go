@@ -9,8 +9,10 @@ import (
 	"github.com/grpc-ecosystem/grpc-gateway/v2/runtime"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/encoding/protojson"
 
 	"hdsd/internal/printable"
+	"hdsd/internal/reason"
 )
 
 // refusal is an error whose HTTP status does not follow from its code.
@@ -58,13 +60,20 @@ func WriteError(w http.ResponseWriter, err error) {
 	_, _ = w.Write(append(ErrorText(err), '\n')) // on an error the client has gone
 }
 
-// ErrorText returns an error in JSON, on one line.
+// ErrorText returns an error in JSON, on one line. Among its details is its reason.
 func ErrorText(err error) []byte {
-	said := status.Convert(err)
-	text, _ := json.Marshal(struct { // a number and a string give no error
-		Code    codes.Code `json:"code"`
-		Message string     `json:"message"`
-	}{said.Code(), Brief(said.Message())})
+	said := reason.Complete(status.Convert(err))
+	shown := struct {
+		Code    codes.Code        `json:"code"`
+		Message string            `json:"message"`
+		Details []json.RawMessage `json:"details"`
+	}{Code: said.Code(), Message: Brief(said.Message())}
+	for _, detail := range said.Proto().GetDetails() {
+		if text, err := protojson.Marshal(detail); err == nil { // else of a kind that hdsd does not know
+			shown.Details = append(shown.Details, text)
+		}
+	}
+	text, _ := json.Marshal(shown) // nothing in it can fail
 	return printable.JSON(text)
 }
 

@@ -36,7 +36,8 @@ func TestStatuses(t *testing.T) {
 		if after := recorder.Header().Get("Retry-After"); (after == "5") != (want == 429) {
 			t.Errorf("%v: Retry-After: %q", err, after)
 		}
-		if text := recorder.Body.String(); !strings.HasPrefix(text, fmt.Sprintf(`{"code":%d,"message":"`, status.Code(err))) || !strings.HasSuffix(text, "x\"}\n") {
+		if text := recorder.Body.String(); !strings.HasPrefix(text, fmt.Sprintf(`{"code":%d,"message":"`, status.Code(err))) ||
+			!strings.Contains(text, `x","details":[{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"`) || !strings.HasSuffix(text, "\"}]}\n") {
 			t.Errorf("%v: %q", err, text)
 		}
 	}

@@ -63,6 +63,7 @@ func TestServer(t *testing.T) {
 		said := struct {
 			Code    codes.Code
 			Message string
+			Details []map[string]any
 		}{Message: recorder.Body.String()}
 		if c.code != 0 {
 			decoder := json.NewDecoder(bytes.NewReader(recorder.Body.Bytes()))

@@ -11,7 +11,8 @@ func TestTheCheckIsStrict(t *testing.T) {
 	plain, events := http.Header{"Content-Type": {"application/json"}}, http.Header{"Content-Type": {"text/event-stream"}}
 	const (
 		good    = `{"clusters":[{"name":"web","source":"local","checked":true,"endpoints":1,"healthy":1,"unhealthy":0,"unknown":0,"quarantined":[],"mode":"PUBLISH","overridden":0,"noEndpointsReason":"","timeout":0,"degraded":0,"draining":0,"held":0,"healthChecks":[]}],"nextPageToken":""}`
-		refusal = `{"code":3,"message":"no"}`
+		detail  = `{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"INVALID_ARGUMENT","domain":"hdsd"}`
+		refusal = `{"code":3,"message":"no","details":[` + detail + `]}`
 	)
 	for name, c := range map[string]struct {
 		answer Answer
@@ -26,9 +27,10 @@ func TestTheCheckIsStrict(t *testing.T) {
 		"a field more deep in": {Answer{"GET", "/v1/clusters", 200, plain, []byte(`{"clusters":[{"x":1}],"nextPageToken":""}`)}, false},
 		"another parameter":    {Answer{"GET", "/v1/clusters?page_size=1", 200, plain, []byte(good)}, false},
 		"a bad parameter":      {Answer{"GET", "/v1/clusters?pageSize=10001", 200, plain, []byte(good)}, false},
-		"another status":       {Answer{"GET", "/v1/checkers", 404, plain, []byte(`{"code":5,"message":"no"}`)}, false},
-		"the code of another":  {Answer{"GET", "/v1/clusters", 400, plain, []byte(`{"code":5,"message":"no"}`)}, false},
-		"an error with more":   {Answer{"GET", "/v1/clusters", 400, plain, []byte(`{"code":3,"message":"no","details":[]}`)}, false},
+		"another status":       {Answer{"GET", "/v1/checkers", 404, plain, []byte(`{"code":5,"message":"no","details":[` + detail + `]}`)}, false},
+		"the code of another":  {Answer{"GET", "/v1/clusters", 400, plain, []byte(`{"code":5,"message":"no","details":[` + detail + `]}`)}, false},
+		"an error with more":   {Answer{"GET", "/v1/clusters", 400, plain, []byte(`{"code":3,"message":"no","x":1,"details":[` + detail + `]}`)}, false},
+		"no reason":            {Answer{"GET", "/v1/clusters", 400, plain, []byte(`{"code":3,"message":"no","details":[]}`)}, false},
 		"another path":         {Answer{"GET", "/v1/cluster", 200, plain, []byte(good)}, false},
 		"another method":       {Answer{"POST", "/v1/clusters", 200, plain, []byte(good)}, false},
 		"another content type": {Answer{"GET", "/v1/clusters", 200, events, []byte(good)}, false},
