@@ -118,7 +118,7 @@ func New(ctx context.Context, c *configv1.Config, o Options) (_ *Coordinator, er
 	if err != nil {
 		return nil, err
 	}
-	node := selfNode(c.GetNodeId(), o.Version)
+	node := Node(c.GetNodeId(), o.Version)
 	built.openRelay()
 	from := feed.Options{Node: node, Dir: c.GetDataDir(), Limits: c.GetLimits(), Log: o.Log}
 	if built.relay != nil {
@@ -382,8 +382,8 @@ func (c *Coordinator) complete() {
 	}
 }
 
-// selfNode is hdsd as management servers know it.
-func selfNode(id, version string) *corev3.Node {
+// Node is hdsd as management servers know it.
+func Node(id, version string) *corev3.Node {
 	node := &corev3.Node{Id: id, UserAgentName: "hdsd"}
 	if version != "" {
 		node.UserAgentVersionType = &corev3.Node_UserAgentVersion{UserAgentVersion: version}

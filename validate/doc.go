@@ -7,6 +7,6 @@
 // so that both agree. Validation goes further than a start in one way: it also
 // looks at what it can read of a resource that is already known to be bad.
 //
-// The package has no state and starts no goroutine. It reads files and contacts
-// no management server.
+// The package has no state. Examine reads files. Only Ask contacts management
+// servers; its goroutines end before it returns.
 package validate

@@ -14,6 +14,7 @@ import (
 	"hdsd/coordinator/catalog"
 	configv1 "hdsd/gen/hdsd/config/v1"
 	"hdsd/hds/specifier"
+	"hdsd/health"
 	"hdsd/internal/envoyaddr"
 	"hdsd/source"
 	"hdsd/source/file"
@@ -23,20 +24,19 @@ import (
 // Findings is what Examine found in the sources of a configuration.
 type Findings struct {
 	Clusters, Endpoints int
-	Checked             int              // of the endpoints
-	Problems            []source.Problem // one without a file is in the configuration
-	Unread              []string         // names of sources that are management servers
+	Checked             int                    // of the endpoints
+	Problems            []source.Problem       // one without a file is in the configuration
+	Needs               map[health.Ability]int // clusters that only checkers with an ability can check
+	Unread              []string               // names of management servers that were not asked
 }
 
-// Examine reads the file sources as a start would. It reports what would not be
+// Examine reads the file sources as a start would, and takes what management servers
+// have said, if they were asked (nil: they were not). It reports what would not be
 // checked, and why, by file and line. Of a configuration with problems it reads
 // what it can.
-func Examine(c *configv1.Config) Findings {
-	e := examiner{
-		rules: catalog.NewRules(c), places: file.Places{}, maxInCluster: int(c.GetLimits().GetMaxClusterEndpoints()),
-		unreadable: map[endpointPlace]bool{}, badFields: map[string][]string{},
-	}
-	e.rules.Options.Verbose = true
+func Examine(c *configv1.Config, answers *Answers) Findings {
+	e := newExaminer(c)
+	e.answers = answers
 	var sets []*source.Set
 	for _, from := range c.GetSources() {
 		sets = append(sets, e.read(from))
@@ -46,10 +46,13 @@ func Examine(c *configv1.Config) Findings {
 	for _, from := range merged.Clusters {
 		e.examineCluster(from)
 	}
-	if c.GetRelay() != nil {
-		e.found.Unread = append(e.found.Unread, "relay")
+	if c.GetRelay() != nil && answers == nil {
+		e.found.Unread = append(e.found.Unread, relayName)
 	}
-	if len(e.found.Unread) == 0 { // a management server may have what the files lack
+	if answers != nil {
+		e.add(answers.Problems...)
+	}
+	if len(e.found.Unread) == 0 && c.GetRelay() == nil { // a management server may have what the files lack
 		e.findUnusedAssignments(merged.Clusters)
 		e.findUnusedPolicies(c.GetPolicies(), merged.Clusters)
 	}
@@ -69,7 +72,17 @@ type examiner struct {
 	badFields map[string][]string // by cluster: the fields in which its source found problems
 
 	maxInCluster int // endpoints; 0: any number
+	answers      *Answers
 	found        Findings
+}
+
+func newExaminer(c *configv1.Config) *examiner {
+	e := &examiner{
+		rules: catalog.NewRules(c), places: file.Places{}, maxInCluster: int(c.GetLimits().GetMaxClusterEndpoints()),
+		unreadable: map[endpointPlace]bool{}, badFields: map[string][]string{}, found: Findings{Needs: map[health.Ability]int{}},
+	}
+	e.rules.Options.Verbose = true
+	return e
 }
 
 // endpointPlace is a cluster and the place of an endpoint in its assignment.
@@ -88,10 +101,7 @@ func (e *examiner) add(problems ...source.Problem) {
 func (e *examiner) read(from *configv1.Source) *source.Set {
 	path, watched := config.PathOf(from)
 	if path == "" {
-		if from.GetConfigSource().GetApiConfigSource() != nil {
-			e.found.Unread = append(e.found.Unread, from.GetName())
-		}
-		return nil // package config reports anything else
+		return e.answered(from)
 	}
 	if err := file.CheckWatchedDirectory(watched); err != nil {
 		e.add(source.Problem{File: path, Resource: from.GetName(), Message: err.Error()})
@@ -104,6 +114,23 @@ func (e *examiner) read(from *configv1.Source) *source.Set {
 	for _, p := range set.Problems {
 		e.unreadable[endpointPlace{p.Resource, endpointPath.FindString(p.Field)}] = true
 		e.badFields[p.Resource] = append(e.badFields[p.Resource], resourcePath.ReplaceAllString(p.Field, ""))
+	}
+	return set
+}
+
+// answered returns what a management server has said, nil if nothing. Package config
+// reports a source that is neither a file nor a management server.
+func (e *examiner) answered(from *configv1.Source) *source.Set {
+	switch {
+	case from.GetConfigSource().GetApiConfigSource() == nil:
+		return nil
+	case e.answers == nil:
+		e.found.Unread = append(e.found.Unread, from.GetName())
+		return nil
+	}
+	set := e.answers.Sets[from.GetName()]
+	if set != nil && from.GetResolveNames() {
+		set, e.named = e.withAddresses(set)
 	}
 	return set
 }
@@ -134,7 +161,7 @@ func (e *examiner) examineCluster(from *source.Cluster) {
 			e.addExclusion(from, q)
 			excluded = excluded || q.Address == ""
 		}
-		e.warnOfAbilities(k)
+		e.countNeeds(k)
 	}
 	if e.meantToBeChecked(from) && (excluded || k.Checked == nil) {
 		e.examineExcluded(from)

@@ -28,14 +28,14 @@ func (e *examiner) warnOfResolution(k *catalog.Cluster) {
 	}
 }
 
-// warnOfAbilities reports abilities that a plain Envoy may lack.
-func (e *examiner) warnOfAbilities(k *catalog.Cluster) {
+// countNeeds counts abilities that an Envoy may lack.
+func (e *examiner) countNeeds(k *catalog.Cluster) {
 	if k.Checked == nil {
 		return
 	}
 	for _, need := range k.Checked.Needs {
 		if need != health.HTTP && need != health.TCP {
-			e.warn(k.Source, "only checkers with the ability %s can check it", need)
+			e.found.Needs[need]++
 		}
 	}
 }

@@ -3,13 +3,17 @@ package main
 import (
 	"bufio"
 	"cmp"
+	"context"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"hdsd/config"
+	"hdsd/coordinator"
 	"hdsd/internal/table"
 	"hdsd/source"
 	"hdsd/validate"
@@ -17,14 +21,18 @@ import (
 
 func newValidate() *cobra.Command {
 	var path string
+	var connect bool
 	command := &cobra.Command{
 		Use:   "validate -c FILE",
 		Short: "Check the configuration and every cluster of its file sources",
 		Long: `validate prints every problem as "file:line: what is wrong and how to put it
-right", and exits with 1 if there is one. It warns of what depends on the checkers'
-binaries, and of what works but may not be intended. It does not ask management
-servers.`,
-		Example: "  hdsd validate -c hdsd.yaml",
+right", and exits with 1 if there is one. It warns of what works but may not be
+intended.
+
+With --connect, it also asks each management server once, as a start of hdsd would,
+and examines what it says. A server has initial_fetch_timeout to answer, at most 30 s.
+Certificates, tokens and the node are those of the configuration.`,
+		Example: "  hdsd validate -c hdsd.yaml\n  hdsd validate -c hdsd.yaml --connect",
 		Args:    noArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			if err := needConfig(path); err != nil {
@@ -35,21 +43,29 @@ servers.`,
 				return fmt.Sprintf("reading %s and its clusters for %s", path, table.Shortly(time.Since(started).Truncate(time.Second)))
 			})
 			defer stop()
-			return runValidate(path, command.OutOrStdout(), stop)
+			return runValidate(command.Context(), path, connect, command.OutOrStdout(), stop)
 		},
 	}
 	addConfigFlag(command, &path)
+	command.Flags().BoolVar(&connect, "connect", false, "ask the management servers, too")
 	return command
 }
 
 // runValidate examines everything, calls examined, then prints the problems.
-func runValidate(path string, to io.Writer, examined func()) error {
+func runValidate(ctx context.Context, path string, connect bool, to io.Writer, examined func()) error {
 	loaded, problems := config.Examine(path)
 	var findings validate.Findings
+	var answers *validate.Answers
+	if loaded != nil && connect {
+		answers = validate.Ask(ctx, loaded, coordinator.Node(loaded.GetNodeId(), version))
+	}
 	if loaded != nil {
-		findings = validate.Examine(loaded)
+		findings = validate.Examine(loaded, answers)
 	}
 	examined()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	out := bufio.NewWriter(to)
 	bad := printProblems(out, problems, func(p config.Problem) bool { return p.Warning })
 	for i := range findings.Problems {
@@ -64,9 +80,7 @@ func runValidate(path string, to io.Writer, examined func()) error {
 		}
 		say(out, "%s: %s with %s, %d checked, %s\n", path,
 			plural(findings.Clusters, "cluster"), plural(findings.Endpoints, "endpoint"), findings.Checked, outcome(warnings))
-		for _, name := range findings.Unread {
-			say(out, "%s: source %s was not examined: validate does not ask management servers\n", path, name)
-		}
+		sayNotes(out, path, &findings, answers)
 	}
 	if err := out.Flush(); err != nil {
 		return err
@@ -75,6 +89,25 @@ func runValidate(path string, to io.Writer, examined func()) error {
 		return reported{fmt.Errorf("%d problems", bad)}
 	}
 	return nil
+}
+
+// sayNotes says what is worth knowing, and nothing to put right.
+func sayNotes(out io.Writer, path string, found *validate.Findings, answers *validate.Answers) {
+	for _, need := range slices.Sorted(maps.Keys(found.Needs)) {
+		verb := "need"
+		if found.Needs[need] == 1 {
+			verb = "needs"
+		}
+		say(out, "%s: %s %s checkers with the ability %s\n", path, plural(found.Needs[need], "cluster"), verb, need)
+	}
+	if answers != nil {
+		for _, note := range answers.Notes {
+			say(out, "%s: %s\n", path, note)
+		}
+	}
+	for _, name := range found.Unread {
+		say(out, "%s: source %s was not examined: --connect asks management servers\n", path, name)
+	}
 }
 
 // outcome describes an examination without errors.

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"hdsd/test/envoy"
 )
 
 // validated returns what validate says of two files, without where they are.
@@ -237,12 +239,31 @@ policies: [{cluster_name_glob: "mesh-*", redundancy: 2}]
 `
 	status, out := validated(t, upstream, "clusters.yaml", waits)
 	const want = "hdsd.yaml: 1 cluster with 0 endpoints, 0 checked, all good\n" +
-		"hdsd.yaml: source mesh was not examined: validate does not ask management servers\n"
+		"hdsd.yaml: source mesh was not examined: --connect asks management servers\n"
 	if status != exitDone || out != want {
 		t.Errorf("exit status %d:\n%s", status, out)
 	}
 	status, out = validated(t, strings.Replace(upstream, "google_grpc", "envoy_grpc", 1), "clusters.yaml", waits)
 	if status != exitFailed || !strings.HasPrefix(out, "hdsd.yaml:3: sources[1].config_source.api_config_source.grpc_services[0].envoy_grpc.") {
+		t.Errorf("exit status %d:\n%s", status, out)
+	}
+}
+
+// TestValidateCountsNeeds instead of a warning for each cluster.
+func TestValidateCountsNeeds(t *testing.T) {
+	const grpcChecks = "  health_checks: [{timeout: 1s, interval: 1s, unhealthy_threshold: 1, healthy_threshold: 1, grpc_health_check: {}}]\n"
+	status, out := validated(t, goodConfig, "clusters.yaml", "resources:\n"+taken("a", grpcChecks+atOnce)+taken("b", grpcChecks+atOnce)+taken("c", tcpChecks+atOnce))
+	if want := "hdsd.yaml: 3 clusters with 3 endpoints, 3 checked, all good\nhdsd.yaml: 2 clusters need checkers with the ability GRPC\n"; status != exitDone || out != want {
+		t.Errorf("exit status %d:\n%s", status, out)
+	}
+}
+
+// TestValidateSaysWhoDoesNotAnswer, and exits with 1.
+func TestValidateSaysWhoDoesNotAnswer(t *testing.T) {
+	config := goodConfig + "- {name: mesh, config_source: {initial_fetch_timeout: 0.2s, api_config_source: {api_type: GRPC, grpc_services: [{google_grpc: {target_uri: \"" + envoy.FreeAddress(t) + "\", stat_prefix: x}}]}}}\n"
+	dir := folder(t, map[string]string{"hdsd.yaml": config, "clusters.yaml": "resources:\n" + taken("a", tcpChecks+atOnce)})
+	status, out, _ := hdsd(t, "validate", "-c", filepath.Join(dir, "hdsd.yaml"), "--connect")
+	if status != exitFailed || !strings.Contains(out, "hdsd.yaml: source mesh: 127.0.0.1:") || !strings.Contains(out, " has not answered: ") || !strings.Contains(out, "connection refused") {
 		t.Errorf("exit status %d:\n%s", status, out)
 	}
 }

@@ -64,7 +64,7 @@ var mayImport = map[string][]string{
 
 	"simulate":                   {"assign", "health"},
 	"simulate/scenario":          {"config", "coordinator/catalog", "gen/hdsd/config/v1", "health", "simulate", "source", "source/file", "source/names"},
-	"validate":                   {"config", "coordinator/catalog", "eds", "gen/hdsd/config/v1", "hds/specifier", "health", "internal/envoyaddr", "internal/suggest", "source", "source/file", "source/names"},
+	"validate":                   {"config", "coordinator/catalog", "eds", "gen/hdsd/config/v1", "hds/specifier", "health", "internal/envoyaddr", "internal/suggest", "source", "source/file", "source/names", "source/xds"},
 	"aggregate":                  {"health"},
 	"hds":                        {"access", "health", "hds/specifier", "internal/caller", "internal/gate", "internal/rest", "internal/share", "internal/envoyaddr", "internal/wire", "internal/pace"},
 	"hds/specifier":              {"health", "internal/envoyaddr"},
