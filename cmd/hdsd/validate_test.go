@@ -260,7 +260,7 @@ func TestValidateCountsNeeds(t *testing.T) {
 
 // TestValidateSaysWhoDoesNotAnswer, and exits with 1.
 func TestValidateSaysWhoDoesNotAnswer(t *testing.T) {
-	config := goodConfig + "- {name: mesh, config_source: {initial_fetch_timeout: 0.2s, api_config_source: {api_type: GRPC, grpc_services: [{google_grpc: {target_uri: \"" + envoy.FreeAddress(t) + "\", stat_prefix: x}}]}}}\n"
+	config := "sources:\n- {name: mesh, config_source: {initial_fetch_timeout: 0.2s, api_config_source: {api_type: GRPC, grpc_services: [{google_grpc: {target_uri: \"" + envoy.FreeAddress(t) + "\", stat_prefix: x}}]}}}\n"
 	dir := folder(t, map[string]string{"hdsd.yaml": config, "clusters.yaml": "resources:\n" + taken("a", tcpChecks+atOnce)})
 	status, out, _ := hdsd(t, "validate", "-c", filepath.Join(dir, "hdsd.yaml"), "--connect")
 	if status != exitFailed || !strings.Contains(out, "hdsd.yaml: source mesh: 127.0.0.1:") || !strings.Contains(out, " has not answered: ") || !strings.Contains(out, "connection refused") {
