@@ -34,7 +34,7 @@ func (f *Fleet) planChurn(now time.Time) {
 
 // take returns what the plan does not yet know of those that came and went.
 func (c *churn) take(now time.Time, f *Fleet) assign.Change {
-	change := assign.Change{Leave: slices.Sorted(maps.Keys(c.left))}
+	change, present := assign.Change{Leave: slices.Sorted(maps.Keys(c.left))}, f.missing.muster()
 	for _, k := range f.weigh() {
 		if !c.moved[k.ID] {
 			change.Join = append(change.Join, k)
@@ -46,7 +46,7 @@ func (c *churn) take(now time.Time, f *Fleet) assign.Change {
 		case known.onProbation():
 		case known.connected:
 			change.Join = append(change.Join, known.Checker)
-		case f.missing.spares(now, id, f.missing.muster(), &f.missing.told):
+		case f.missing.spares(now, id, present):
 			f.missing.withoutSubstitutes(now, id)
 		default:
 			change.Lost = append(change.Lost, id)

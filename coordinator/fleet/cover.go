@@ -32,7 +32,7 @@ const (
 
 // doubt is what is done about checkers that are not believed, or blind.
 type doubt struct {
-	pace    pace
+	shift   shift     // of checkers
 	changed bool      // who is believed, or there, is not as it was
 	at      time.Time // when to look again in any case
 	held    bool      // too many are away for some to get substitutes; this was logged
@@ -63,7 +63,7 @@ func (f *Fleet) replaceDoubted(now time.Time) {
 		switch {
 		case standing < Doubted:
 			f.uncover(now, known, standing, trust, &change)
-		case known.cover < fullCover && !trust.shaken() && f.mayReplace(now, &f.doubt.pace):
+		case known.cover < fullCover && !trust.shaken() && f.mayCover(now):
 			known.cover = fullCover
 			change.Doubted = append(change.Doubted, id)
 		case known.cover == uncovered && !trust.lost():
@@ -89,7 +89,7 @@ func (f *Fleet) uncover(now time.Time, known *checker, standing Standing, trust 
 		known.cover = uncovered
 		change.Join = append(change.Join, known.Checker)
 	}
-	if blind && !trust.shaken() && f.mayReplace(now, &f.doubt.pace) {
+	if blind && !trust.shaken() && f.mayCover(now) {
 		known.cover = outnumbered
 		change.Blind = append(change.Blind, known.ID)
 	}
@@ -157,4 +157,12 @@ func (f *Fleet) assess() (trust Trust, troubled []string) {
 	}
 	slices.Sort(troubled)
 	return trust, troubled
+}
+
+// mayCover reports whether one more checker may get substitutes wherever it is, and counts
+// it: two, or one in twenty of the fleet, may in a grace period.
+func (f *Fleet) mayCover(now time.Time) bool {
+	allowed := f.doubt.shift.allows(now, now, 1, max(2, (f.Present().Connected-f.waiting())/20))
+	f.doubt.shift.settle(now, 1)
+	return allowed
 }

@@ -36,7 +36,7 @@ func TestThePaceNeedsNoGracePeriod(t *testing.T) {
 		l.tick()
 		l.wantCover(map[cover]int{fullCover: 10, leastCover: 30})
 	}
-	l.pass(leastPace + report)
+	l.pass(leastPeriod + report)
 	l.wantCover(map[cover]int{fullCover: 20, leastCover: 20})
 }
 

@@ -9,8 +9,8 @@
 //
 //   - A checker that is lost keeps its seats for the grace period, and after a
 //     start until hdsd has settled.
-//   - If many are lost, the others keep what they have for a while, and then take over a
-//     little at a time (missing.go).
+//   - If many are lost, the others keep what they have for a while (missing.go), and then
+//     take over a little at a time, as from silent checkers (shift.go).
 //   - Nobody is left that checks anything, or somebody is again: it tells of that once
 //     (unwatched.go).
 //   - A silent checker loses its seats to others, as long as enough others report

@@ -62,7 +62,6 @@ type Fleet struct {
 	giveUpAt time.Time // when the next silent checker loses its seats; zero: none does
 	churn    churn
 	missing  *missing
-	pace     pace // of replacing silent checkers
 	doubt    doubt
 
 	unwatched unwatched
@@ -76,6 +75,7 @@ type checker struct {
 	connected  bool
 	voted      bool      // it has voted since it connected
 	reported   time.Time // when it last did, on whatever stream
+	lost       time.Time // when its stream last ended
 	assigned   int       // endpoints, when its specifier was last made
 	nodeWeight float64   // what its node says
 	cover      cover
@@ -88,7 +88,7 @@ func New(o Options, lookup Lookup) *Fleet {
 		options: o, lookup: lookup, capacity: func(k *health.Checker, nodeWeight float64) { k.Weight, k.MaxChecksPerSecond = nodeWeight, 0 },
 		checkers: map[string]*checker{}, absent: map[string]time.Time{}, silent: map[string]*silence{}, churn: newChurn(),
 	}
-	f.missing = newMissing(f)
+	f.missing, f.doubt.shift = newMissing(f), newShift(o.Grace)
 	f.Probation = &Probation{fleet: f, established: map[string]Established{}}
 	f.Plan = newPlan(o, lookup, f.present)
 	return f
@@ -166,7 +166,7 @@ func (f *Fleet) Disconnect(now time.Time, id string) Effects {
 	if known == nil || !known.connected {
 		return Effects{}
 	}
-	known.connected, known.cover, f.doubt.changed = false, uncovered, true
+	known.connected, known.lost, known.cover, f.doubt.changed = false, now, uncovered, true
 	f.endHandovers(id, &f.out)
 	delete(f.silent, id)
 	if known.onProbation() {
@@ -221,7 +221,7 @@ func (f *Fleet) giveUpSeats(now time.Time) {
 	for _, id := range slices.Sorted(maps.Keys(f.absent)) {
 		switch at := f.absent[id]; {
 		case at.IsZero() || now.Before(at):
-		case !f.out.Settled && f.missing.spares(now, id, present, &f.missing.gone):
+		case !f.out.Settled && f.missing.spares(now, id, present):
 			f.absent[id] = now.Add(f.options.Report)
 			f.missing.lookSoon(now)
 		default:
@@ -241,15 +241,20 @@ func (f *Fleet) giveUpSeats(now time.Time) {
 
 // replan changes the plan, first for those that came and went.
 func (f *Fleet) replan(now time.Time, change assign.Change) {
+	taken := 0
 	if f.churn.pending() {
 		came := f.churn.take(now, f)
 		came.Settling = f.settling
-		f.change(now, came, &f.out)
+		taken = f.change(now, came, &f.out)
 	}
 	if !isEmpty(&change) || f.out.Settled {
 		change.Settling = f.settling
-		f.change(now, change, &f.out)
+		more := f.change(now, change, &f.out)
+		if len(change.Lost)+len(change.Leave) > 0 {
+			taken += more
+		}
 	}
+	f.missing.shift.settle(now, taken)
 }
 
 func isEmpty(c *assign.Change) bool {

@@ -11,23 +11,16 @@ import (
 // work moved to the others, those might be lost in turn.
 //
 // So the others keep what they have while more than a third of the fleet is lost or silent,
-// and for a while. Then, and where fewer are lost, the work moves a few checkers at a time.
-// An endpoint that nobody checks meanwhile keeps its last verdict.
+// and for a while. Then, and where fewer are lost, they get a twentieth of what they have in
+// each grace period, whoever it was that had it: a lost checker or a silent one. An endpoint
+// that nobody checks meanwhile keeps its last verdict.
 type missing struct {
 	fleet  *Fleet
 	last   time.Time       // when a checker was lost
 	held   map[string]bool // checkers that get no substitutes yet
 	logged map[string]bool // those of which it is logged that their seats are kept
 	lookAt time.Time       // when to look at them again
-	told   allowance       // of substitutes
-	gone   allowance       // of seats
-}
-
-// allowance is what others have got of lost checkers in a grace period.
-type allowance struct {
-	since    time.Time
-	checkers int
-	seats    int
+	shift  shift           // of seats, those of silent checkers too
 }
 
 // These bound how long many lost checkers keep their seats after the last loss.
@@ -40,7 +33,7 @@ const (
 const manyMissing = 3
 
 func newMissing(f *Fleet) *missing {
-	return &missing{fleet: f, held: map[string]bool{}, logged: map[string]bool{}}
+	return &missing{fleet: f, held: map[string]bool{}, logged: map[string]bool{}, shift: newShift(f.options.Grace)}
 }
 
 // muster is who is there and who is not.
@@ -91,25 +84,27 @@ func (m *missing) holds(now time.Time, is muster) bool {
 	return !m.fleet.settling && is.away >= manyMissing && !is.nobodyElse() && 2*is.awaySeats > is.reportingSeats && now.Before(m.last.Add(hold))
 }
 
-// spares reports whether others may not take over from one more lost checker now. In each
-// grace period, or 5 s if that is longer, they may from two, and from as many as have one
-// in twenty of the seats of all that report.
-func (m *missing) spares(now time.Time, id string, is muster, a *allowance) bool {
+// margin is how many endpoints those that report may get in a grace period, or in 5 s if
+// that is longer: one in twenty of what they have.
+func (m *muster) margin() int { return max(m.reportingSeats/20, leastShift) }
+
+// spares reports whether others may not take over from one more lost checker now.
+func (m *missing) spares(now time.Time, id string, is muster) bool {
 	if m.fleet.settling || is.nobodyElse() {
 		return false
 	}
-	if m.holds(now, is) {
-		return true
+	return m.holds(now, is) || !m.shift.allows(now, m.since(id), m.fleet.seats[id], is.margin())
+}
+
+// since says when a checker was lost or fell silent.
+func (m *missing) since(id string) time.Time {
+	if s := m.fleet.silent[id]; s != nil {
+		return s.since
 	}
-	if now.Sub(a.since) >= max(m.fleet.options.Grace, leastPace) {
-		*a = allowance{since: now}
+	if known := m.fleet.checkers[id]; known != nil {
+		return known.lost
 	}
-	if a.checkers >= 2 && a.seats+m.fleet.seats[id] > is.reportingSeats/20 {
-		return true
-	}
-	a.checkers++
-	a.seats += m.fleet.seats[id]
-	return false
+	return time.Time{}
 }
 
 // lost counts the checkers that are lost and keep their seats.

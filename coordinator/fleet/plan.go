@@ -102,11 +102,19 @@ func (p *Plan) note(checker string) {
 	p.pending = true
 }
 
-// change changes the plan. Checkers whose part changes get a specifier soon.
-func (p *Plan) change(now time.Time, change assign.Change, out *Effects) {
+// change changes the plan. Checkers whose part changes get a specifier soon. It returns how
+// many endpoints checkers got that do not join.
+func (p *Plan) change(now time.Time, change assign.Change, out *Effects) (taken int) {
 	diff := p.planner.Apply(change)
 	out.Planned, out.Recount = true, true
+	joins := make(map[string]bool, len(change.Join))
+	for i := range change.Join {
+		joins[change.Join[i].ID] = true
+	}
 	for i := range diff.Moves {
+		if m := &diff.Moves[i]; !joins[m.Checker] {
+			taken += len(m.Add)
+		}
 		p.move(now, &diff.Moves[i], out)
 	}
 	p.noteSeats()
@@ -123,6 +131,7 @@ func (p *Plan) change(now time.Time, change assign.Change, out *Effects) {
 		}
 		out.Rows[id] = nil
 	}
+	return taken
 }
 
 // noteSeats notes the rows of checkers whose seats have changed. A substitute that gets

@@ -18,13 +18,14 @@ import (
 // connects anew or reports after all. Nothing is sent to it meanwhile: it would
 // take an empty specifier, and reject the next load again.
 //
-// Silent checkers are replaced a few at a time, and only while enough others
+// Silent checkers are replaced a few at a time, together with the lost ones, and only while enough others
 // are known to report: two for each silent one that has seats, or one if only one is
 // silent. If many are silent, they have a common cause: a load that they all reject, or
 // that is too much for them. The others
 // would not survive it either. Then every seat is kept, and endpoints that nobody
 // reports keep their last verdict.
 type silence struct {
+	since   time.Time // when it fell silent
 	stopped bool      // it did report, on this stream
 	until   time.Time // when its seats are given up; zero before it is replaced
 	idle    bool      // they were given up
@@ -40,9 +41,9 @@ func (f *Fleet) SetSilent(now time.Time, id string, silent bool) Effects {
 	if !silent {
 		f.endSilence(now, id)
 	} else if known := f.checkers[id]; known != nil && known.connected && f.silent[id] == nil {
-		f.silent[id] = &silence{}
+		f.silent[id] = &silence{since: now}
 		if known.onProbation() { // nobody has to take over
-			f.silent[id] = &silence{until: now, idle: true}
+			f.silent[id] = &silence{since: now, until: now, idle: true}
 		}
 		f.out.Recount = true
 	}
@@ -95,7 +96,7 @@ func (f *Fleet) findQuiet(now time.Time) {
 	var quiet []string
 	for id, known := range f.checkers {
 		if known.connected && !known.onProbation() && known.voted && known.assigned > 0 && f.silent[id] == nil && now.Sub(known.reported) > patience {
-			f.silent[id] = &silence{stopped: true}
+			f.silent[id] = &silence{since: now, stopped: true}
 			quiet = append(quiet, id)
 		}
 	}
@@ -121,19 +122,20 @@ func (f *Fleet) replaceSilent(now time.Time) {
 		return
 	}
 	var lost, leave []string
+	present := f.missing.muster()
 	for _, id := range slices.Sorted(maps.Keys(f.silent)) {
 		s := f.silent[id]
 		switch {
-		case !s.replaced() && f.mayReplace(now, &f.pace):
+		case !s.replaced() && !f.missing.spares(now, id, present):
 			s.until = now.Add(f.options.Grace)
 			lost = append(lost, id)
 			f.out.Votes = append(f.out.Votes, VoteChange{Checker: id, Lost: true})
-		case s.replaced() && !s.idle && !now.Before(s.until):
+		case s.replaced() && !s.idle && !now.Before(s.until) && !f.missing.spares(now, id, present):
 			s.idle = true
 			leave = append(leave, id)
 		}
-		if s.replaced() && !s.idle && (f.giveUpAt.IsZero() || s.until.Before(f.giveUpAt)) {
-			f.giveUpAt = s.until
+		if s.replaced() && !s.idle && now.Before(s.until) && (f.giveUpAt.IsZero() || s.until.Before(f.giveUpAt)) {
+			f.giveUpAt = s.until // later, findQuiet is due soon enough
 		}
 	}
 	if len(lost)+len(leave) == 0 {
@@ -202,28 +204,4 @@ func (f *Fleet) SilenceReason(id string) string {
 		return "its endpoints stay with it, since no other checker is known to report"
 	}
 	return fmt.Sprintf("its endpoints stay with it: two others have to report for each that is silent or lost, and %d report where %d are", reporting, silent)
-}
-
-// leastPace is the shortest time between two batches of checkers that are
-// replaced, however short the grace period is.
-const leastPace = 5 * time.Second
-
-// pace counts the checkers that are replaced in a grace period.
-type pace struct {
-	since time.Time
-	count int // since then
-}
-
-// mayReplace counts one more checker to replace, unless it is one too many: two
-// or one in twenty of the fleet are replaced in a grace period, or in 5 s where
-// that is longer.
-func (f *Fleet) mayReplace(now time.Time, p *pace) bool {
-	if now.Sub(p.since) >= max(f.options.Grace, leastPace) {
-		*p = pace{since: now}
-	}
-	if p.count >= max(2, (f.Present().Connected-f.waiting())/20) {
-		return false
-	}
-	p.count++
-	return true
 }
