@@ -24,6 +24,9 @@ type checker struct {
 	phase    time.Duration // within the interval, when it reports
 	failed   func(error)   // called with what cannot happen
 
+	reads *door // nil: it always reads
+
+	streams    atomic.Int64 // that it has begun
 	received   atomic.Int64 // bytes of specifiers
 	specifiers atomic.Int64
 
@@ -65,9 +68,9 @@ var bothWays = grpc.StreamDesc{ServerStreams: true, ClientStreams: true}
 
 // dial opens a stream on a connection of its own. What is received and sent as
 // wire.Bytes is neither decoded nor encoded.
-func dial(ctx context.Context, server, method string) (grpc.ClientStream, func() error, error) {
-	connection, err := grpc.NewClient(server, grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(wire.Codec()), grpc.MaxCallRecvMsgSize(64<<20)))
+func dial(ctx context.Context, server, method string, more ...grpc.DialOption) (grpc.ClientStream, func() error, error) {
+	connection, err := grpc.NewClient(server, append(more, grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(wire.Codec()), grpc.MaxCallRecvMsgSize(64<<20)))...)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -81,10 +84,15 @@ func dial(ctx context.Context, server, method string) (grpc.ClientStream, func()
 
 // converse is one stream.
 func (k *checker) converse(ctx context.Context) error {
-	stream, hangUp, err := dial(ctx, k.server, healthv3.HealthDiscoveryService_StreamHealthCheck_FullMethodName)
+	var options []grpc.DialOption
+	if k.reads != nil {
+		options = append(options, k.reads.dialer())
+	}
+	stream, hangUp, err := dial(ctx, k.server, healthv3.HealthDiscoveryService_StreamHealthCheck_FullMethodName, options...)
 	if err != nil {
 		return err
 	}
+	k.streams.Add(1)
 	reports, ended := make(chan *report), make(chan struct{})
 	defer func() {
 		_ = hangUp()
