@@ -12,6 +12,7 @@ import (
 var causes = map[incident.Cause]hdsdv1.Incident_Cause{
 	incident.Endpoint: hdsdv1.Incident_ENDPOINT, incident.Cluster: hdsdv1.Incident_CLUSTER, incident.Zone: hdsdv1.Incident_ZONE,
 	incident.Operator: hdsdv1.Incident_OPERATOR, incident.Several: hdsdv1.Incident_SEVERAL,
+	incident.Network: hdsdv1.Incident_NETWORK, incident.Checkers: hdsdv1.Incident_CHECKERS,
 }
 
 // ListIncidents returns changes of health that are close in time and place as one.

@@ -69,8 +69,10 @@ func (c chronicle) judged(now time.Time, e *aggregate.Effects) {
 			event.Kind, event.Text = storev1.EventKind_CHECKER_BELIEVED, "no longer doubted"
 		case d.Doubted:
 			event.Kind, event.Text = storev1.EventKind_PATH_DOUBTED, fmt.Sprintf("from %s to %s: %s", d.From, d.To, d.Reason)
+			event.Locality = zoneOf(d.To)
 		default:
 			event.Kind, event.Text = storev1.EventKind_PATH_BELIEVED, fmt.Sprintf("from %s to %s: no longer doubted", d.From, d.To)
+			event.Locality = zoneOf(d.To)
 		}
 		c.add(event)
 	}
@@ -82,6 +84,12 @@ func (c chronicle) judged(now time.Time, e *aggregate.Effects) {
 		}
 		c.add(event)
 	}
+}
+
+// zoneOf reads a zone that is written "region/zone".
+func zoneOf(text string) health.Locality {
+	region, zone, _ := strings.Cut(text, "/")
+	return health.Locality{Region: region, Zone: zone}
 }
 
 // decided takes note of what operators decided.

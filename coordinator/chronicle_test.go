@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -40,6 +41,9 @@ func TestTheChronicleHasWhoIsBelieved(t *testing.T) {
 	var got []string
 	for _, e := range k.events {
 		got = append(got, fmt.Sprint(e.Time.Unix(), " ", e.Kind, " ", e.Checker, " ", e.Text))
+		if to := (health.Locality{Region: "eu", Zone: "b"}); strings.HasPrefix(e.Kind.String(), "PATH_") && e.Locality != to {
+			t.Errorf("%s: locality %v", e.Kind, e.Locality)
+		}
 	}
 	want := []string{
 		"1 CHECKER_DOUBTED c1 it disagrees", "1 CHECKER_BELIEVED c1 no longer doubted",

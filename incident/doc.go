@@ -9,6 +9,9 @@
 //   - Otherwise it belongs to an incident of its zone that began in the last minute.
 //   - Otherwise it begins an incident of its own.
 //
+// Its cause is where it happened, unless events near its beginning say more: a path to the
+// zone was doubted, or the checkers that saw it begin were.
+//
 // An incident is over when no endpoint of it is down, and goes on if one goes down again by the
 // first rule. So it keeps its beginning, and its id, for good.
 package incident

@@ -25,6 +25,8 @@ const (
 	Zone                  // several clusters in one zone
 	Operator              // an override began it
 	Several               // several clusters in several zones
+	Network               // a path to the zone in which it began was cut
+	Checkers              // checkers that saw it begin were doubted
 )
 
 // Incident is changes of health that are close in time and place.
@@ -46,6 +48,7 @@ type incident struct {
 	end   time.Time // zero while it goes on
 	down  int
 	parts map[string]*part // by cluster
+	near  evidence
 }
 
 // part is what happened in one cluster.
@@ -129,6 +132,10 @@ func (n *incident) seen(may func(cluster string) bool) (Incident, bool) {
 	switch {
 	case strings.HasPrefix(i.First.Reason, forced):
 		i.Cause = Operator
+	case n.near.cutTo(i.First.Endpoint.Locality):
+		i.Cause = Network
+	case n.near.blames(i.First.Observations):
+		i.Cause = Checkers
 	case len(hosts) <= 1:
 		i.Cause = Endpoint
 	case len(i.Clusters) == 1:

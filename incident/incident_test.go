@@ -48,7 +48,7 @@ func (d *day) listed(t *testing.T, want ...string) []Incident {
 	found, more := d.List(Query{May: everything})
 	var got []string
 	for _, i := range found {
-		got = append(got, fmt.Sprint(i.ID, " ", []string{"ENDPOINT", "CLUSTER", "ZONE", "OPERATOR", "SEVERAL"}[i.Cause], ": ", i.Summary()))
+		got = append(got, fmt.Sprint(i.ID, " ", []string{"ENDPOINT", "CLUSTER", "ZONE", "OPERATOR", "SEVERAL", "NETWORK", "CHECKERS"}[i.Cause], ": ", i.Summary()))
 	}
 	if more || !slices.Equal(got, want) {
 		t.Errorf("there are, more %t:\n%q\nwant\n%q", more, got, want)

@@ -21,6 +21,7 @@ type Log struct {
 	down      map[health.Endpoint]*incident
 	byCluster map[string]*incident // the latest
 	byZone    map[zone]*incident   // the latest
+	recent    []Event
 }
 
 type zone struct{ region, zone string }
@@ -53,7 +54,7 @@ func (l *Log) find(place uint64, t *health.Transition) *incident {
 	n := l.byCluster[e.Cluster]
 	if n == nil || at.Sub(n.parts[e.Cluster].last) > apart {
 		if n = l.byZone[in]; in.zone == "" || n == nil || at.Sub(n.start) > apart {
-			n = &incident{id: id(place), start: at, parts: map[string]*part{}}
+			n = &incident{id: id(place), start: at, parts: map[string]*part{}, near: l.evidenceAt(at)}
 			l.all = append(l.all, n)
 			l.forget()
 		}

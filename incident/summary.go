@@ -8,8 +8,10 @@ import (
 // Summary says in one sentence what happened.
 func (i *Incident) Summary() string {
 	what, were := i.affected()
-	if i.Cause == Operator {
-		what = "an operator's override: " + what
+	if began := map[Cause]string{
+		Operator: "an operator's override: ", Network: "a path to the zone was cut: ", Checkers: "checkers that are doubted said so: ",
+	}[i.Cause]; began != "" {
+		what = began + what
 	}
 	if i.End.IsZero() {
 		return fmt.Sprintf("%s went down, %d still %s, since %s", what, i.Down, is(i.Down), i.Start.UTC().Format(time.RFC3339))

@@ -74,5 +74,6 @@ func causeText(c hdsdv1.Incident_Cause) string {
 		hdsdv1.Incident_ENDPOINT: "ENDPOINT: one endpoint, or one host", hdsdv1.Incident_CLUSTER: "CLUSTER: several endpoints of one cluster",
 		hdsdv1.Incident_ZONE: "ZONE: several clusters in one zone", hdsdv1.Incident_OPERATOR: "OPERATOR: an override began it",
 		hdsdv1.Incident_SEVERAL: "SEVERAL: several clusters in several zones",
+		hdsdv1.Incident_NETWORK: "NETWORK: a path to the zone in which it began was cut", hdsdv1.Incident_CHECKERS: "CHECKERS: those that saw it begin were doubted",
 	}[c]
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"hdsd/access"
+	storev1 "hdsd/gen/hdsd/store/v1"
 	"hdsd/health"
 	"hdsd/incident"
 	"hdsd/store"
@@ -25,6 +26,7 @@ type incidents struct {
 	turn chan struct{} // held by who uses the rest
 	log  *incident.Log
 	read store.Place
+	seen time.Time // of the last event
 }
 
 func newIncidents() *incidents {
@@ -63,11 +65,44 @@ func (b *Backend) Incidents(ctx context.Context, q incident.Query) ([]incident.I
 			break
 		}
 	}
+	if err := b.noteEvents(ctx); err != nil {
+		return nil, false, err
+	}
 	if err := b.endStale(ctx); err != nil {
 		return nil, false, err
 	}
 	found, more := all.log.List(q)
 	return found, more, nil
+}
+
+// noteEvents reads on in the events that may be causes. Those of the last minute are read
+// again: some may have been on their way to the disk, or the clock was set back.
+func (b *Backend) noteEvents(ctx context.Context) error {
+	all := b.incidents
+	asked := store.EventQuery{Limit: incidentStep}
+	if !all.seen.IsZero() {
+		asked.Start = all.seen.Add(-staleAfter)
+	}
+	for more := true; more; more = asked.After > 0 {
+		found, next, err := b.Store.Events(asked)
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return err
+		}
+		for i := range found {
+			e := &found[i].Event
+			if e.Kind == storev1.EventKind_CHECKER_DOUBTED || e.Kind == storev1.EventKind_PATH_DOUBTED {
+				all.log.Note(&incident.Event{Time: e.Time, Checker: e.Checker, To: e.Locality})
+			}
+			if e.Time.After(all.seen) {
+				all.seen = e.Time
+			}
+		}
+		asked.After = next
+	}
+	return nil
 }
 
 // endStale ends what is down in the log only.

@@ -99,7 +99,7 @@ var mayImport = map[string][]string{
 	"notify":                     {},
 	"notify/send":                {"notify"},
 	"page":                       {"internal/rest"},
-	"coordinator/query":          {"access", "api", "coordinator/attention", "coordinator/catalog", "coordinator/feed", "csds", "eds", "hds", "health", "incident", "source/xds", "store"},
+	"coordinator/query":          {"access", "api", "coordinator/attention", "coordinator/catalog", "coordinator/feed", "csds", "eds", "hds", "health", "gen/hdsd/store/v1", "incident", "source/xds", "store"},
 	"coordinator":                {"access", "access/guard", "aggregate", "api", "assign", "coordinator/rollout/canary", "config", "coordinator/catalog", "coordinator/decision", "coordinator/feed", "coordinator/fleet", "coordinator/probation", "coordinator/query", "coordinator/attention", "coordinator/tally", "notify", "notify/send", "coordinator/rollout", "coordinator/ruling", "csds", "eds", "eds/files", "gen/hdsd/config/v1", "gen/hdsd/store/v1", "hds", "hds/specifier", "health", "internal/caller", "internal/origin", "internal/rest", "internal/wire", "relay", "source", "source/hold", "store", "internal/certs", "internal/conns", "internal/inflight", "internal/share", "internal/printable", "internal/pace", "internal/reason", "page"},
 	"internal/export":            {"gen/hdsd/v1"},
 	"cmd/hdsd":                   {"api", "bootstrap", "check", "config", "coordinator", "coordinator/attention", "gen/hdsd/config/v1", "gen/hdsd/v1", "hds/specifier", "health", "internal/demo", "internal/duration", "internal/export", "internal/reason", "internal/suggest", "internal/table", "simulate", "simulate/scenario", "source", "store", "validate", "internal/printable"},

@@ -41,6 +41,11 @@ const (
 	Incident_OPERATOR Incident_Cause = 3
 	// Endpoints of several clusters in several zones.
 	Incident_SEVERAL Incident_Cause = 4
+	// A path to the zone in which it began was cut, at most a minute before or after.
+	Incident_NETWORK Incident_Cause = 5
+	// At least half of the checkers that saw it begin were doubted, at most a minute before
+	// or after.
+	Incident_CHECKERS Incident_Cause = 6
 )
 
 // Enum value maps for Incident_Cause.
@@ -51,6 +56,8 @@ var (
 		2: "ZONE",
 		3: "OPERATOR",
 		4: "SEVERAL",
+		5: "NETWORK",
+		6: "CHECKERS",
 	}
 	Incident_Cause_value = map[string]int32{
 		"ENDPOINT": 0,
@@ -58,6 +65,8 @@ var (
 		"ZONE":     2,
 		"OPERATOR": 3,
 		"SEVERAL":  4,
+		"NETWORK":  5,
+		"CHECKERS": 6,
 	}
 )
 
@@ -4743,7 +4752,7 @@ const file_hdsd_v1_query_proto_rawDesc = "" +
 	"\amissing\x18\x03 \x01(\v2\x10.hdsd.v1.MissingR\amissing\x12\x1d\n" +
 	"\afailing\x18\x04 \x01(\tH\x00R\afailing\x88\x01\x01B\n" +
 	"\n" +
-	"\b_failing\"\x9b\x03\n" +
+	"\b_failing\"\xb6\x03\n" +
 	"\bIncident\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x120\n" +
 	"\x05start\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05start\x12,\n" +
@@ -4755,13 +4764,15 @@ const file_hdsd_v1_query_proto_rawDesc = "" +
 	"\x04down\x18\b \x01(\rR\x04down\x12)\n" +
 	"\x05first\x18\t \x01(\v2\x13.hdsd.v1.TransitionR\x05first\x12\x18\n" +
 	"\asummary\x18\n" +
-	" \x01(\tR\asummary\"G\n" +
+	" \x01(\tR\asummary\"b\n" +
 	"\x05Cause\x12\f\n" +
 	"\bENDPOINT\x10\x00\x12\v\n" +
 	"\aCLUSTER\x10\x01\x12\b\n" +
 	"\x04ZONE\x10\x02\x12\f\n" +
 	"\bOPERATOR\x10\x03\x12\v\n" +
-	"\aSEVERAL\x10\x04\"\x90\x02\n" +
+	"\aSEVERAL\x10\x04\x12\v\n" +
+	"\aNETWORK\x10\x05\x12\f\n" +
+	"\bCHECKERS\x10\x06\"\x90\x02\n" +
 	"\x14ListIncidentsRequest\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\tR\acluster\x129\n" +
 	"\n" +
