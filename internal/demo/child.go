@@ -58,12 +58,23 @@ func (c *child) alive() bool {
 	}
 }
 
+// Pause stops the process until Resume.
+func (c *child) Pause() error { return c.command.Process.Signal(syscall.SIGSTOP) }
+
+// Resume continues a paused process.
+func (c *child) Resume() error { return c.command.Process.Signal(syscall.SIGCONT) }
+
+// kill ends the process as kill -9 does.
+func (c *child) kill() {
+	_ = c.command.Process.Kill() // it may be gone already
+	<-c.exited
+}
+
 func (c *child) stop() {
 	_ = c.command.Process.Signal(syscall.SIGTERM) // it may be gone already
 	select {
 	case <-c.exited:
 	case <-time.After(stopTimeout):
-		_ = c.command.Process.Kill()
-		<-c.exited
+		c.kill()
 	}
 }

@@ -29,15 +29,19 @@ const pause = 3 * time.Second
 // Run shows hdsd at work. It returns an error if a step fails, and nil if the round was
 // good or the context ended.
 func Run(ctx context.Context, o Options) error {
-	s := &stage{options: o, narrator: narrator{to: o.Out, started: time.Now()}}
+	narrator, err := newNarrator(o.Out)
+	if err != nil {
+		return err
+	}
+	s := &stage{options: o, narrator: narrator}
 	defer s.clear()
-	err := s.perform(ctx)
+	err = s.perform(ctx)
 	if ctx.Err() != nil && !o.Once {
 		s.say("\nInterrupted: stopping everything.")
 		return nil
 	}
 	if err != nil && s.coordinator != nil {
-		s.say("\nhdsd said:\n%s", s.coordinator.logs())
+		fmt.Fprintf(o.Out, "\nhdsd said:\n%s\n", s.coordinator.logs())
 	}
 	return err
 }
@@ -48,33 +52,41 @@ func (s *stage) perform(ctx context.Context) error {
 	}
 	s.printCommands()
 	for round := 1; ; round++ {
-		for i, scene := range scenes {
-			victim := s.upstreams[(round*len(scenes)+i)%len(s.upstreams)]
-			if err := s.play(ctx, scene, victim); err != nil {
+		for i, fails := range failures {
+			victim := s.upstreams[(round*len(failures)+i)%len(s.upstreams)]
+			if err := s.fail(ctx, fails, victim); err != nil {
+				return err
+			}
+		}
+		for _, play := range promises {
+			if err := s.pause(ctx); err != nil {
+				return err
+			}
+			if err := play(s, ctx); err != nil {
 				return err
 			}
 		}
 		if s.options.Once {
-			s.say("\nThe round is over: every failure was seen, published, routed around and recorded.")
+			s.say("\nThe round is over: every failure was seen, published, routed around and recorded, and every promise was kept.")
 			return nil
 		}
 	}
 }
 
-// scene is a way to fail.
-type scene struct {
+// failure is a way in which an upstream fails.
+type failure struct {
 	title     string
 	behaviour upstream.Behaviour
 }
 
-var scenes = []scene{
+var failures = []failure{
 	{"starts answering 503", upstream.Status(503)},
 	{"hangs: it takes requests and never answers", upstream.Hang()},
 	{"refuses connections", upstream.Refuse()},
 }
 
-// play makes an upstream fail and recover, and prints the effects.
-func (s *stage) play(ctx context.Context, fails scene, victim *upstream.Server) error {
+// fail makes an upstream fail and recover, and prints the effects.
+func (s *stage) fail(ctx context.Context, fails failure, victim *upstream.Server) error {
 	if err := s.pause(ctx); err != nil {
 		return err
 	}
@@ -133,9 +145,7 @@ func (s *stage) track(ctx context.Context, address string, since time.Time, vote
 		return s.failed(ctx, "the data plane did not get the change of %s; it has it as %q", address, s.plane.published(address))
 	}
 	s.event("EDS", "%s now has it as %s", s.plane.name(), s.plane.published(address))
-	if sent, failed := s.plane.traffic(); sent > 0 {
-		s.event("traffic", "%d requests through the data plane, %d failed", sent, failed)
-	}
+	s.showTraffic()
 	var row string
 	if !await(ctx, func() bool { row = s.history(ctx, address, since); return row != "" }) {
 		return s.failed(ctx, "the change of %s is not in the history", address)

@@ -31,11 +31,21 @@ type stage struct {
 	coordinator *child
 	connection  *grpc.ClientConn
 	query       hdsdv1.QueryClient
+	control     hdsdv1.ControlClient
+	checkers    []pausable
 	plane       dataPlane
 	ends        []func() // functions that end what was started, in the order of starting
 }
 
 var zones = []string{"a", "b", "c"}
+
+// pausable is a process that can stop for a while, like a machine without a network.
+type pausable interface {
+	Pause() error
+	Resume() error
+}
+
+func checkerID(n int) string { return fmt.Sprintf("checker-%d", n+1) }
 
 // prepare starts everything and waits until every endpoint is healthy at the data
 // plane.
@@ -107,21 +117,19 @@ func (s *stage) startCoordinator(ctx context.Context) (err error) {
 	if s.http, err = s.address("127.0.0.1:18080"); err != nil {
 		return err
 	}
-	config := filepath.Join(s.dir, "hdsd.yaml")
-	for path, text := range map[string]string{
-		config:                                configuration(s.grpc, s.http),
-		filepath.Join(s.dir, "clusters.yaml"): clusters(s.upstreams),
-	} {
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			return err
-		}
-	}
-	if s.coordinator, err = startChild(s.options.HDSD, "serve", "-c", config); err != nil {
+	if err := os.WriteFile(s.config(), []byte(configuration(s.grpc, s.http)), 0o600); err != nil {
 		return err
 	}
-	s.ends = append(s.ends, s.coordinator.stop)
-	if !await(ctx, func() bool { return !s.coordinator.alive() || ready(ctx, s.http) }) || !s.coordinator.alive() {
-		return s.failed(ctx, "the coordinator is not ready:\n%s\n", s.coordinator.logs())
+	if err := s.writeClusters(clusters(s.upstreams)); err != nil {
+		return err
+	}
+	s.ends = append(s.ends, func() {
+		if s.coordinator != nil {
+			s.coordinator.stop()
+		}
+	})
+	if err := s.serve(ctx); err != nil {
+		return err
 	}
 	s.step("coordinator: gRPC %s, HTTP http://%s", s.grpc, s.http)
 	s.connection, err = grpc.NewClient(s.grpc, grpc.WithTransportCredentials(insecure.NewCredentials()))
@@ -129,27 +137,40 @@ func (s *stage) startCoordinator(ctx context.Context) (err error) {
 		return err
 	}
 	s.ends = append(s.ends, func() { s.connection.Close() })
-	s.query = hdsdv1.NewQueryClient(s.connection)
+	s.query, s.control = hdsdv1.NewQueryClient(s.connection), hdsdv1.NewControlClient(s.connection)
+	return nil
+}
+
+func (s *stage) config() string { return filepath.Join(s.dir, "hdsd.yaml") }
+
+// serve starts the coordinator and waits until it is ready.
+func (s *stage) serve(ctx context.Context) (err error) {
+	if s.coordinator, err = startChild(s.options.HDSD, "serve", "-c", s.config()); err != nil {
+		return err
+	}
+	if !await(ctx, func() bool { return !s.coordinator.alive() || ready(ctx, s.http) }) || !s.coordinator.alive() {
+		return s.failed(ctx, "the coordinator is not ready:\n%s\n", s.coordinator.logs())
+	}
 	return nil
 }
 
 // startFleet starts checkers and data plane: Envoys if there is a binary.
 func (s *stage) startFleet(ctx context.Context, binary string) error {
 	for i, zone := range zones {
-		id := fmt.Sprintf("checker-%d", i+1)
+		id := checkerID(i)
 		if binary == "" {
 			checker, err := startChild(s.options.HDSD, "check", "--server", s.grpc, "--id", id, "--zone", zone)
 			if err != nil {
 				return err
 			}
-			s.ends = append(s.ends, checker.stop)
+			s.ends, s.checkers = append(s.ends, checker.stop), append(s.checkers, checker)
 			continue
 		}
 		checker, err := envoy.StartChecker(ctx, envoy.Checker{Binary: binary, ID: id, HDS: s.grpc, Locality: health.Locality{Zone: zone}})
 		if err != nil {
 			return err
 		}
-		s.ends = append(s.ends, checker.Kill)
+		s.ends, s.checkers = append(s.ends, checker.Kill), append(s.checkers, checker)
 	}
 	if binary == "" {
 		s.step("three built-in checkers and a small ADS subscriber in place of a data plane")
@@ -191,16 +212,18 @@ func (s *stage) printCommands() {
 	if s.grpc != "127.0.0.1:18000" {
 		server = " --server " + s.grpc
 	}
-	s.say("\nLook around from another terminal:")
-	for _, line := range []string{
-		fmt.Sprintf("%s endpoints%s", s.options.HDSD, server),
-		fmt.Sprintf("%s history%s --since 5m", s.options.HDSD, server),
-		fmt.Sprintf("%s clusters%s", s.options.HDSD, server),
-		fmt.Sprintf("%s checkers%s", s.options.HDSD, server),
-		fmt.Sprintf("curl 'http://%s/v1/endpoints?cluster=%s'", s.http, clusterName),
-	} {
-		s.say("    %s", line)
+	s.say("\nThe page: http://%s/", s.http)
+	s.say("Look around from another terminal:")
+	hdsd := s.options.HDSD
+	if here, err := os.Getwd(); err == nil {
+		if short, err := filepath.Rel(here, hdsd); err == nil && len(short) < len(hdsd) {
+			hdsd = short
+		}
 	}
+	for _, ask := range []string{"status", "endpoints", "history --since 5m", "checkers"} {
+		s.command("%s %s%s", hdsd, ask, server)
+	}
+	s.command("curl 'http://%s/v1/endpoints?cluster=%s'", s.http, clusterName)
 }
 
 // clear ends everything, in reverse order of starting.

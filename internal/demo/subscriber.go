@@ -29,13 +29,15 @@ func subscribe(connection *grpc.ClientConn, cluster string) *subscriber {
 	s := &subscriber{cancel: cancel, done: make(chan struct{}), healths: map[string]string{}}
 	go func() {
 		defer close(s.done)
-		_ = s.run(ctx, connection, cluster) // only the received health counts
+		for ctx.Err() == nil {
+			_ = s.run(ctx, connection, cluster) // only the received health counts
+		}
 	}()
 	return s
 }
 
 func (s *subscriber) run(ctx context.Context, connection *grpc.ClientConn, cluster string) error {
-	stream, err := discoveryv3.NewAggregatedDiscoveryServiceClient(connection).StreamAggregatedResources(ctx)
+	stream, err := discoveryv3.NewAggregatedDiscoveryServiceClient(connection).StreamAggregatedResources(ctx, grpc.WaitForReady(true))
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,14 @@ const (
 	reset        = "\x1b[0m"
 )
 
+// Paint gives a text in a style, where the screen has colours.
+func (s *Screen) Paint(style Style, text string) string {
+	if !s.Colour || style == Plain {
+		return text
+	}
+	return string(style) + text + reset
+}
+
 // Look is how a table shows a column. Cells hold what programs read; a table
 // writes it for people.
 type Look struct {

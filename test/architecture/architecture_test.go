@@ -78,7 +78,7 @@ var mayImport = map[string][]string{
 	"relay/fields":               {},
 	"relay/message":              {"relay/fields"},
 	"relay/overlay":              {"health", "internal/envoyaddr", "relay/fields"},
-	"internal/demo":              {"internal/demo/envoy", "internal/demo/upstream", "gen/hdsd/v1", "health", "internal/envoyaddr"},
+	"internal/demo":              {"internal/demo/envoy", "internal/demo/upstream", "gen/hdsd/v1", "health", "internal/envoyaddr", "internal/table"},
 	"internal/demo/envoy":        {"bootstrap", "health"},
 	"internal/demo/upstream":     {},
 	"incident":                   {"health"},

@@ -1,0 +1,211 @@
+package demo
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	hdsdv1 "hdsd/gen/hdsd/v1"
+	"hdsd/health"
+)
+
+// promises are the scenes in which nothing may happen to the traffic.
+var promises = []func(*stage, context.Context) error{
+	(*stage).cutOff, (*stage).kill, (*stage).drain, (*stage).setAside,
+}
+
+// cutOff cuts a checker off from the network, as far as others can tell: it is stopped
+// with its connections open.
+func (s *stage) cutOff(ctx context.Context) (err error) {
+	const id = "checker-1"
+	s.scene("%s is cut off from the network", id)
+	since := time.Now()
+	if err := s.checkers[0].Pause(); err != nil {
+		return err
+	}
+	defer func() {
+		if resumed := s.checkers[0].Resume(); err == nil {
+			err = resumed
+		}
+	}()
+	if !await(ctx, func() bool { return !s.checker(ctx, id).GetConnected() }) {
+		return s.failed(ctx, "%s is not noticed to be gone", id)
+	}
+	s.event("checker", "%s is silent, so it is lost; the others decide", id)
+	if err := s.unharmed(ctx, since); err != nil {
+		return err
+	}
+	if err := s.checkers[0].Resume(); err != nil {
+		return err
+	}
+	if !await(ctx, func() bool { return s.atWork(ctx, id) }) {
+		return s.failed(ctx, "%s is not back", id)
+	}
+	s.event("checker", "%s is back at work", id)
+	return nil
+}
+
+// kill kills the coordinator and starts it again.
+func (s *stage) kill(ctx context.Context) error {
+	s.scene("kill -9: the coordinator is gone")
+	since := time.Now()
+	s.coordinator.kill()
+	if err := s.stillServed(); err != nil {
+		return err
+	}
+	if err := s.serve(ctx); err != nil {
+		return err
+	}
+	s.event("hdsd", "is back and ready, with the health it had")
+	for i := range s.checkers {
+		if !await(ctx, func() bool { return s.atWork(ctx, checkerID(i)) }) {
+			return s.failed(ctx, "%s is not back", checkerID(i))
+		}
+	}
+	s.event("checkers", "all three are back at work")
+	return s.unharmed(ctx, since)
+}
+
+// drain takes an endpoint out of traffic by command.
+func (s *stage) drain(ctx context.Context) error {
+	address := s.upstreams[0].Addr()
+	s.scene("an operator drains %s", address)
+	_, err := s.control.SetOverride(ctx, &hdsdv1.SetOverrideRequest{
+		Cluster: clusterName, Address: address, Health: corev3.HealthStatus_DRAINING,
+		Reason: "kernel upgrade", Author: "demo", Duration: durationpb.New(time.Hour),
+	})
+	if err != nil {
+		return err
+	}
+	if !await(ctx, func() bool { return s.plane.published(address) == health.Draining.String() }) {
+		return s.failed(ctx, "the data plane does not drain %s; it has it as %q", address, s.plane.published(address))
+	}
+	s.event("EDS", "%s now has it as DRAINING, for an hour at most", s.plane.name())
+	s.showTraffic()
+	if err := s.pause(ctx); err != nil {
+		return err
+	}
+	if _, err := s.control.ClearOverrides(ctx, &hdsdv1.ClearOverridesRequest{Cluster: clusterName, Address: address, Author: "demo"}); err != nil {
+		return err
+	}
+	if !await(ctx, func() bool { return s.plane.published(address) == health.Healthy.String() }) {
+		return s.failed(ctx, "the drain of %s does not end", address)
+	}
+	s.event("EDS", "the drain is cleared: the votes decide again")
+	return nil
+}
+
+// killer is a cluster that would end an Envoy that checks it: HDS wants IP addresses.
+const killer = `- "@type": type.googleapis.com/envoy.config.cluster.v3.Cluster
+  name: killer
+  type: STATIC
+  connect_timeout: 1s
+  health_checks: [{timeout: 0.3s, interval: 0.5s, unhealthy_threshold: 1, healthy_threshold: 1, tcp_health_check: {}}]
+  load_assignment:
+    cluster_name: killer
+    endpoints: [{lb_endpoints: [{endpoint: {address: {socket_address: {address: db.internal, port_value: 5432}}}}]}]
+`
+
+// setAside adds a cluster that would kill checkers, and takes it away again.
+func (s *stage) setAside(ctx context.Context) error {
+	s.scene("a cluster comes that would crash the checkers")
+	since := time.Now()
+	if err := s.writeClusters(clusters(s.upstreams) + killer); err != nil {
+		return err
+	}
+	var why string
+	if !await(ctx, func() bool { why = s.quarantined(ctx, "killer"); return why != "" }) {
+		return s.failed(ctx, "the cluster is not set aside")
+	}
+	s.event("hdsd", "sends it to nobody: %s", why)
+	for i := range s.checkers {
+		if !s.atWork(ctx, checkerID(i)) {
+			return fmt.Errorf("%s is gone", checkerID(i))
+		}
+	}
+	if err := s.unharmed(ctx, since); err != nil {
+		return err
+	}
+	return s.writeClusters(clusters(s.upstreams))
+}
+
+// unharmed fails unless nothing of the cluster's health has changed since a time, and the
+// data plane sends requests to all of it.
+func (s *stage) unharmed(ctx context.Context, since time.Time) error {
+	answer, err := s.query.ListTransitions(ctx, &hdsdv1.ListTransitionsRequest{Cluster: clusterName, StartTime: timestamppb.New(since)})
+	if err != nil {
+		return err
+	}
+	for _, t := range answer.GetTransitions() {
+		return fmt.Errorf("%s changed from %s to %s: %s", t.GetAddress(), t.GetFrom(), t.GetTo(), t.GetReason())
+	}
+	s.event("verdict", "all %d endpoints stay HEALTHY: no change is recorded", len(s.upstreams))
+	return s.stillServed()
+}
+
+// stillServed fails unless the data plane has all endpoints as healthy.
+func (s *stage) stillServed() error {
+	for _, up := range s.upstreams {
+		if got := s.plane.published(up.Addr()); got != health.Healthy.String() {
+			return fmt.Errorf("%s has %s as %q", s.plane.name(), up.Addr(), got)
+		}
+	}
+	s.event("EDS", "%s has all of them as HEALTHY", s.plane.name())
+	s.showTraffic()
+	return nil
+}
+
+func (s *stage) showTraffic() {
+	if sent, failed := s.plane.traffic(); sent > 0 {
+		s.event("traffic", "%d requests through the data plane, %d failed", sent, failed)
+	}
+}
+
+// checker queries the coordinator for a checker; nil if it has no answer.
+func (s *stage) checker(ctx context.Context, id string) *hdsdv1.Checker {
+	answer, err := s.query.ListCheckers(ctx, &hdsdv1.ListCheckersRequest{})
+	if err != nil {
+		return nil
+	}
+	for _, c := range answer.GetCheckers() {
+		if c.GetId() == id {
+			return c
+		}
+	}
+	return nil
+}
+
+// atWork reports whether a checker is connected, follows what it is sent, and is believed.
+func (s *stage) atWork(ctx context.Context, id string) bool {
+	c := s.checker(ctx, id)
+	return c.GetConnected() && c.GetSpecifier() == "SYNCED" && c.GetTrusted()
+}
+
+// quarantined returns why a cluster is set aside; "" if it is not.
+func (s *stage) quarantined(ctx context.Context, name string) string {
+	answer, err := s.query.ListClusters(ctx, &hdsdv1.ListClustersRequest{})
+	if err != nil {
+		return ""
+	}
+	for _, c := range answer.GetClusters() {
+		if c.GetName() == name && len(c.GetQuarantined()) > 0 {
+			return c.GetQuarantined()[0].GetReason()
+		}
+	}
+	return ""
+}
+
+// writeClusters replaces the cluster file.
+func (s *stage) writeClusters(text string) error {
+	path := filepath.Join(s.dir, "clusters.yaml")
+	if err := os.WriteFile(path+".new", []byte(text), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(path+".new", path)
+}

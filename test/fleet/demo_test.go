@@ -1,0 +1,45 @@
+package fleet
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"hdsd/test/envoy"
+)
+
+// TestTheDemoKeepsItsPromises with real Envoys and without, on 80 columns.
+func TestTheDemoKeepsItsPromises(t *testing.T) {
+	root, err := envoy.Repository()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct{ args, says []string }{
+		"Envoys":   {nil, []string{"three Envoys that check", "20 requests through the data plane, 0 failed"}},
+		"built in": {[]string{"--no-envoy"}, []string{"three built-in checkers"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			demo := exec.CommandContext(t.Context(), Plain(t), append([]string{"demo", "--once"}, c.args...)...)
+			demo.Dir = root // where the Envoy is kept
+			text, err := demo.CombinedOutput()
+			if err != nil {
+				t.Fatalf("%v:\n%s", err, text)
+			}
+			for _, want := range append(c.says, "The page: http://127.0.0.1:", " is cut off from the network ──", "kill -9: the coordinator is gone ──", "now has it as DRAINING", "sends it to nobody: ", "every promise was kept.") {
+				if !strings.Contains(strings.ReplaceAll(string(text), "\n", " "), want) {
+					t.Errorf("says nothing like %q:\n%s", want, text)
+				}
+			}
+			if got := strings.Count(string(text), "no change is recorded"); got != 3 {
+				t.Errorf("%d of 3 times without a change:\n%s", got, text)
+			}
+			for line := range strings.Lines(string(text)) {
+				if long := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); long > 80 && !strings.HasPrefix(line, "    ") || strings.Contains(line, "\x1b") {
+					t.Errorf("%d columns, or a colour: %q", long, line)
+				}
+			}
+		})
+	}
+}
