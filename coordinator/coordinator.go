@@ -25,6 +25,7 @@ import (
 	configv1 "hdsd/gen/hdsd/config/v1"
 	storev1 "hdsd/gen/hdsd/store/v1"
 	"hdsd/hds"
+	"hdsd/internal/inflight"
 	"hdsd/notify/send"
 	"hdsd/relay"
 	"hdsd/store"
@@ -155,7 +156,7 @@ func (c *Coordinator) wire() error {
 	c.hds = hds.NewServer(hds.Options{
 		Interval: c.core.timing.report, MaxMessageBytes: int(c.started.GetLimits().GetMaxMessageBytes()),
 		Bodies: c.servers.bounds.bodies, MaxIDsPerCaller: int(c.started.GetLimits().GetMaxIdsPerCaller()), MaxJoinsPerMinute: int(c.started.GetLimits().GetMaxJoinsPerMinute()),
-		Planned: c.servers.planned, PlannedGrace: c.core.timing.grace,
+		Waited: inflight.Waited, Planned: c.servers.planned, PlannedGrace: c.core.timing.grace,
 		Log: c.log, Registerer: c.registry,
 	}, sink{c.core})
 	c.hds.SetAdmission(admission(c.started))

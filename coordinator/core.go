@@ -156,7 +156,7 @@ func (c *core) tick(now time.Time) time.Duration {
 	if now.Before(until) {
 		return until.Sub(now)
 	}
-	c.applyFleet(now, now, c.fleet.Tick(now))
+	c.applyFleet(now, now, c.fleet.Tick(now, c.heardUntil(now)))
 	c.tickTrials(now)
 	c.applyFleet(now, now, c.fleet.Dispatch(now))
 	c.applyVerdicts(now, c.judge.Tick(now))

@@ -19,6 +19,7 @@ var ErrStopping = api.ErrStopping
 type mailbox struct {
 	events chan func()
 	waited prometheus.Observer // seconds that each event waited
+	heard  time.Time           // when the latest event was posted that the core has run
 	done   chan struct{}       // closed when the core takes no more events
 }
 
@@ -30,9 +31,18 @@ func newMailbox(waited prometheus.Observer) *mailbox {
 func (m *mailbox) timed(event func()) func() {
 	posted := time.Now()
 	return func() {
+		m.heard = posted
 		m.waited.Observe(time.Since(posted).Seconds())
 		event()
 	}
+}
+
+// heardUntil returns until when the core knows all that was posted. Only the core may ask.
+func (m *mailbox) heardUntil(now time.Time) time.Time {
+	if len(m.events) > 0 && m.heard.Before(now) {
+		return m.heard
+	}
+	return now
 }
 
 // post makes the core run an event, unless the core has stopped.

@@ -85,3 +85,22 @@ func TestNothingCheckedIsLoggedOnce(t *testing.T) {
 		t.Errorf("told %d times: %s", n, &log)
 	}
 }
+
+// TestWhatWaitsIsNotHeard: the core knows all until the time at which the latest event that it
+// has run was posted, and until now if none waits.
+func TestWhatWaitsIsNotHeard(t *testing.T) {
+	l := newLab(t)
+	before := time.Now()
+	l.core.post(func() {})
+	after := time.Now()
+	l.core.post(func() {})
+	now := after.Add(time.Hour)
+	(<-l.core.events)()
+	if heard := l.core.heardUntil(now); heard.Before(before) || heard.After(after) {
+		t.Errorf("heard until %v, posted between %v and %v", heard, before, after)
+	}
+	(<-l.core.events)()
+	if heard := l.core.heardUntil(now); !heard.Equal(now) {
+		t.Errorf("heard until %v, and nothing waits at %v", heard, now)
+	}
+}

@@ -18,6 +18,8 @@ type activity struct {
 	now      func() int64
 	heard    atomic.Int64  // when anything came in last
 	idle     atomic.Int64  // since when hdsd waits for input; handling while it does not
+	blocked  atomic.Int64  // since when it does not
+	held     atomic.Int64  // for how long it did not, in all
 	reports  atomic.Uint64 // how many came in
 	reported atomic.Int64  // when the last one did
 }
@@ -25,9 +27,27 @@ type activity struct {
 func (a *activity) hear() { a.heard.Store(a.now()) }
 
 // block notes that hdsd does not read until unblock.
-func (a *activity) block() { a.idle.Store(handling) }
+func (a *activity) block() {
+	a.blocked.Store(a.now())
+	a.idle.Store(handling)
+}
 
-func (a *activity) unblock() { a.idle.Store(a.now()) }
+func (a *activity) unblock() {
+	now := a.now()
+	if a.idle.Swap(now) == handling {
+		a.held.Add(now - a.blocked.Load())
+	}
+}
+
+// heldUp is for how long hdsd was busy with what the checker said, in all, and did not read
+// more.
+func (a *activity) heldUp() time.Duration {
+	all := a.held.Load()
+	if a.idle.Load() == handling {
+		all += a.now() - a.blocked.Load()
+	}
+	return time.Duration(all)
+}
 
 // report notes that a report came in.
 func (a *activity) report() {

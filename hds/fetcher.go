@@ -83,7 +83,7 @@ func (s *session) answerFetches() {
 	defer s.leave()
 	interval := s.server.options.Interval
 	f := fetcher{session: s, box: outbox{grace: interval}, form: form{session: s}, in: newMessage(s.progress.sentPlans)}
-	f.expiry, f.silence = stoppedTimer(), newSilenceTimer()
+	f.expiry, f.silence = stoppedTimer(), newSilenceTimer(s.heldUp)
 	defer f.expiry.Stop()
 	defer f.silence.Stop()
 	s.connect()
@@ -97,7 +97,9 @@ func (s *session) answerFetches() {
 		case <-f.expiry.C:
 			return
 		case <-f.silence.C:
-			s.fallSilent()
+			if f.silence.over() {
+				s.fallSilent()
+			}
 		case c := <-s.calls:
 			c.spec, c.err = f.answer(c)
 			close(c.done)

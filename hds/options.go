@@ -2,6 +2,7 @@ package hds
 
 import (
 	"cmp"
+	"context"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -39,6 +40,11 @@ type Options struct {
 	// the last 10 s. MaxJoinsPerMinute bounds how many ids a minute it may bring that it did
 	// not have in the last minute. Defaults: 2,000 and 1,200.
 	MaxIDsPerCaller, MaxJoinsPerMinute int
+
+	// Waited returns for how long, in all, the server has not read the connection of a
+	// call, because others take its memory. No checker is silent for that. Default: no
+	// connection waits.
+	Waited func(call context.Context) time.Duration
 
 	// Planned reports whether the server itself ended the connection from an
 	// address, so that the client makes another. The checker then counts as

@@ -137,6 +137,7 @@ func TestRESTSaysWhatIsWrong(t *testing.T) {
 			var said struct {
 				Code    codes.Code
 				Message string
+				Details json.RawMessage
 			}
 			decoder := json.NewDecoder(bytes.NewReader([]byte(body)))
 			decoder.DisallowUnknownFields()

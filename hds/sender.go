@@ -28,7 +28,7 @@ type sender struct {
 // send runs in a goroutine of its own from Connected to the end of the stream.
 func (s *session) send() {
 	out := sender{session: s, box: outbox{grace: s.server.options.Interval}, form: form{session: s}}
-	out.next, out.check, out.silence = stoppedTimer(), stoppedTimer(), newSilenceTimer()
+	out.next, out.check, out.silence = stoppedTimer(), stoppedTimer(), newSilenceTimer(s.heldUp)
 	defer out.next.Stop()
 	defer out.check.Stop()
 	defer out.silence.Stop()
@@ -46,7 +46,9 @@ func (s *session) send() {
 		case <-out.check.C:
 			out.logUnaccepted()
 		case <-out.silence.C:
-			s.fallSilent()
+			if out.silence.over() {
+				s.fallSilent()
+			}
 		}
 		if !ok {
 			return

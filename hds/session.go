@@ -206,6 +206,15 @@ func (s *session) read(in *message, r *reader) (got reading, err error) {
 	}
 }
 
+// heldUp is for how long hdsd did not read what the checker said, in all, for whatever reason.
+func (s *session) heldUp() time.Duration {
+	held := s.activity.heldUp()
+	if s.grpc != nil && s.server.options.Waited != nil {
+		held += s.server.options.Waited(s.grpc.Context())
+	}
+	return held
+}
+
 // fallSilent tells that the checker reports nothing of what it was sent.
 func (s *session) fallSilent() {
 	if s.notifier.fallSilent(s.checker.ID, &s.progress.follows) {

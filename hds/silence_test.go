@@ -1,8 +1,10 @@
 package hds_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -120,4 +122,44 @@ func TestSilenceEndsWithItsStream(t *testing.T) {
 			t.Errorf("state %+v", s)
 		}
 	})
+}
+
+// TestNobodyIsSilentWhileHdsdDoesNotRead: the time of a checker stands still while hdsd handles
+// what it said before, and while its connection waits for room.
+func TestNobodyIsSilentWhileHdsdDoesNotRead(t *testing.T) {
+	for _, how := range []string{"handles", "waits"} {
+		t.Run(how, func(t *testing.T) {
+			l := &listener{}
+			var waited atomic.Int64
+			o := hds.Options{Interval: time.Second, Waited: func(context.Context) time.Duration { return time.Duration(waited.Load()) }}
+			bubbleWith(t, o, l, &l.recorder, func(f *fixture) {
+				handle := make(chan struct{})
+				f.assigning(checked{1, web1})
+				c := f.connect("a", "10.1.0.1", "z1")
+				c.next()
+				f.sink.take()
+				for range 10 {
+					if how == "waits" {
+						waited.Add(int64(time.Second))
+					} else if waited.Add(1) == 1 {
+						l.onReported = func(string) { <-handle }
+						c.send(report()) // a heartbeat
+					}
+					time.Sleep(time.Second)
+				}
+				if f.server.State("a").Silent {
+					t.Error("it is silent after 10 s in which hdsd did not read")
+				}
+				close(handle)
+				time.Sleep(2900 * time.Millisecond)
+				if f.server.State("a").Silent {
+					t.Error("it is silent 2.9 s later")
+				}
+				time.Sleep(200 * time.Millisecond)
+				if !f.server.State("a").Silent {
+					t.Error("it is not silent 3.1 s later")
+				}
+			})
+		})
+	}
 }

@@ -37,7 +37,7 @@ func TestPlansAreBoundedUnderChurn(t *testing.T) {
 			}
 		}
 		l.now = l.now.Add(5 * time.Millisecond)
-		do(l.Tick(l.now))
+		do(l.Tick(l.now, l.now))
 		do(l.Dispatch(l.now))
 	}
 	l.wantInStep()

@@ -192,15 +192,16 @@ func (f *Fleet) Disconnect(now time.Time, id string) Effects {
 	return f.effects()
 }
 
-// Tick does what is due.
-func (f *Fleet) Tick(now time.Time) Effects {
+// Tick does what is due. The owner knows what checkers have reported until heard: nobody is
+// late for what it has not read.
+func (f *Fleet) Tick(now, heard time.Time) Effects {
 	f.settle(now)
 	f.giveUpSeats(now)
 	f.missing.review(now)
 	f.planChurn(now)
 	f.reviewNewcomers(now)
 	f.sweepEstablished(now)
-	f.findQuiet(now)
+	f.findQuiet(now, heard)
 	f.replaceSilent(now)
 	f.replaceDoubted(now)
 	return f.effects()

@@ -234,3 +234,20 @@ func TestRandomEventsKeepVotesInStep(t *testing.T) {
 		}
 	}
 }
+
+// TestNobodyIsLateForWhatWasNotRead: reports wait while the owner is busy. Who has stopped
+// reporting before those that wait were made is found.
+func TestNobodyIsLateForWhatWasNotRead(t *testing.T) {
+	l := newLab(t, options(), 5, 100)
+	said := l.now
+	l.now = l.now.Add(time.Hour)
+	l.do(l.Tick(l.now, said.Add(grace+3*report)))
+	if _, quiet := l.take(StoppedReporting); quiet > 0 {
+		t.Errorf("%d are called quiet whose reports wait", quiet)
+	}
+	l.now = l.now.Add(report)
+	l.do(l.Tick(l.now, said.Add(grace+3*report+report/2)))
+	if _, quiet := l.take(StoppedReporting); quiet != 5 {
+		t.Errorf("%d are called quiet, want 5", quiet)
+	}
+}

@@ -148,7 +148,7 @@ func (l *lab) pass(d time.Duration) {
 
 func (l *lab) tick() {
 	l.Helper()
-	l.do(l.Tick(l.now))
+	l.do(l.Tick(l.now, l.now))
 	l.do(l.Dispatch(l.now))
 	l.wantInStep()
 }

@@ -251,7 +251,7 @@ func TestWhoIsNotSeenForLongIsForgotten(t *testing.T) {
 	l.now = l.now.Add(keepEstablished)
 	forgotten := map[string]bool{}
 	for range 2 {
-		e := l.Tick(l.now)
+		e := l.Tick(l.now, l.now)
 		for id, row := range e.Established {
 			forgotten[id] = row == nil
 		}
@@ -271,7 +271,7 @@ func TestTheLongestUnseenIsForgottenFirst(t *testing.T) {
 	}
 	l.effects()
 	l.now = l.now.Add(sweepEvery)
-	l.do(l.Tick(l.now))
+	l.do(l.Tick(l.now, l.now))
 	for i := range mostEstablished + 100 {
 		if _, kept := l.established[fmt.Sprintf("gone%05d", i)]; kept != (i < mostEstablished) {
 			t.Fatalf("number %d is kept: %v; %d in all", i, kept, len(l.established))

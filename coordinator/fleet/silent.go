@@ -86,8 +86,9 @@ func (f *Fleet) endSilence(now time.Time, id string) {
 	}
 }
 
-// findQuiet finds checkers that are connected and have stopped reporting.
-func (f *Fleet) findQuiet(now time.Time) {
+// findQuiet finds checkers that are connected and have stopped reporting, as far as it was
+// heard.
+func (f *Fleet) findQuiet(now, heard time.Time) {
 	if now.Before(f.quietAt) {
 		return
 	}
@@ -95,7 +96,7 @@ func (f *Fleet) findQuiet(now time.Time) {
 	patience := f.options.Grace + 3*f.options.Report
 	var quiet []string
 	for id, known := range f.checkers {
-		if known.connected && !known.onProbation() && known.voted && known.assigned > 0 && f.silent[id] == nil && now.Sub(known.reported) > patience {
+		if known.connected && !known.onProbation() && known.voted && known.assigned > 0 && f.silent[id] == nil && heard.Sub(known.reported) > patience {
 			f.silent[id] = &silence{since: now, stopped: true}
 			quiet = append(quiet, id)
 		}

@@ -28,6 +28,7 @@ type conn struct {
 	rest    []byte // what was read and has to wait
 	patient bool   // the next message that has no room waits for it
 	waits   waits
+	stands  stands
 
 	mu      sync.Mutex
 	streams map[uint32]*stream // open ones
@@ -233,8 +234,9 @@ func (c *conn) take(s *stream) error {
 		others := len(c.streams) - 1
 		c.mu.Unlock()
 		began := time.Now()
+		c.stands.begin(began)
 		err = lease.Wait(size, c.waits.next(c.budget.patience(), others, began))
-		c.waits.took(time.Since(began))
+		c.waits.took(c.stands.end(time.Now()))
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

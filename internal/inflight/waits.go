@@ -1,6 +1,12 @@
 package inflight
 
-import "time"
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc/peer"
+)
 
 // waits bounds how long a connection waits for room, because all of its streams wait with
 // the one that needs it: at most the patience at once, and a tenth of the time from then
@@ -29,3 +35,38 @@ func (w *waits) next(patience time.Duration, others int, now time.Time) time.Dur
 
 // took takes note of a wait.
 func (w *waits) took(d time.Duration) { w.spent += d }
+
+// stands is how long a connection has stood still in all. Any goroutine may ask.
+type stands struct {
+	all   atomic.Int64 // of the waits that are over, in nanoseconds
+	since atomic.Int64 // when the present one began, in Unix nanoseconds; 0: there is none
+}
+
+func (s *stands) begin(now time.Time) { s.since.Store(now.UnixNano()) }
+
+// end ends the present wait, and returns how long it was.
+func (s *stands) end(now time.Time) time.Duration {
+	lasted := now.UnixNano() - s.since.Load()
+	s.all.Add(lasted)
+	s.since.Store(0)
+	return time.Duration(lasted)
+}
+
+func (s *stands) sum(now time.Time) time.Duration {
+	all := s.all.Load()
+	if since := s.since.Load(); since != 0 {
+		all += now.UnixNano() - since
+	}
+	return time.Duration(all)
+}
+
+// Waited returns for how long hdsd has not read the connection of a call, in all, because its
+// messages had no room.
+func Waited(ctx context.Context) time.Duration {
+	if p, ok := peer.FromContext(ctx); ok {
+		if a, ok := p.Addr.(address); ok {
+			return a.conn.stands.sum(time.Now())
+		}
+	}
+	return 0
+}

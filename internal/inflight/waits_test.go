@@ -26,3 +26,21 @@ func TestAConnectionWaitsForATenthOfTheTime(t *testing.T) {
 		t.Errorf("beside another stream one waits for %v", got)
 	}
 }
+
+func TestHowLongAConnectionHasStoodStill(t *testing.T) {
+	var s stands
+	now := time.Now()
+	for _, want := range []time.Duration{2 * time.Second, 4 * time.Second} {
+		s.begin(now)
+		if got := s.sum(now.Add(time.Second)); got != want-time.Second {
+			t.Errorf("in the midst of a wait: %v, want %v", got, want-time.Second)
+		}
+		now = now.Add(2 * time.Second)
+		if got := s.end(now); got != 2*time.Second {
+			t.Errorf("a wait of 2 s was %v", got)
+		}
+		if got := s.sum(now.Add(time.Hour)); got != want {
+			t.Errorf("after it: %v, want %v", got, want)
+		}
+	}
+}
