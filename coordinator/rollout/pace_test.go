@@ -161,3 +161,76 @@ func TestNobodyWaitsForOthersForEver(t *testing.T) {
 	o.now = o.now.Add(time.Second)
 	want(t, "in the end", o.send(10), "a")
 }
+
+// TestManyLateCheckersWait: when many do not follow at once, they are sent nothing more until
+// they do, half a minute at most; the others are told. When a few are left, these are let go.
+func TestManyLateCheckersWait(t *testing.T) {
+	o := newOutflow()
+	all := []string{"a", "b", "c", "d", "e", "f", "g", "h"}
+	o.tell(all...)
+	for _, id := range all[4:] {
+		o.Followed(id, o.last[id])
+	}
+	o.now = o.now.Add(20 * time.Second)
+	for _, id := range all {
+		o.Want(o.now, id)
+	}
+	want(t, "while four are late", o.send(10), all[4:]...)
+	for _, id := range all[4:] {
+		o.Followed(id, o.last[id])
+	}
+	o.Followed("a", o.last["a"])
+	want(t, "one of four follows", o.send(10), "a")
+	o.Followed("a", o.last["a"])
+	o.Gone("b")
+	want(t, "another is gone", o.send(10), "c", "d")
+
+	o = newOutflow()
+	o.tell(all...)
+	for _, id := range all {
+		o.Want(o.now, id)
+	}
+	began := o.now
+	for at, ok := o.NextDeadline(); ok && !o.now.After(began.Add(time.Hour)); at, ok = o.NextDeadline() {
+		if !at.After(o.now) {
+			t.Fatalf("due at %v, and it is %v", at, o.now)
+		}
+		o.now = at
+		if to := o.send(10); len(to) > 0 {
+			want(t, "in the end", to, all...)
+			break
+		}
+	}
+	if took := o.now.Sub(began); took != 38*time.Second {
+		t.Errorf("they were told after %v", took)
+	}
+}
+
+// tell sends specifiers to checkers.
+func (o *outflow) tell(ids ...string) {
+	for _, id := range ids {
+		o.Want(o.now, id)
+	}
+	o.send(10)
+}
+
+// BenchmarkPace has 1,000 checkers wait for what they were sent to be followed, and one after
+// the other follow.
+func BenchmarkPace(b *testing.B) {
+	const checkers = 1000
+	o, ids := newOutflow(), make([]string, checkers)
+	for i := range ids {
+		ids[i] = fmt.Sprintf("checker-%03d", i)
+	}
+	o.tell(ids...)
+	for _, id := range ids {
+		o.Want(o.now, id)
+	}
+	for n := 0; b.Loop(); n++ {
+		id := ids[n%checkers]
+		o.now = o.now.Add(time.Millisecond)
+		o.Followed(id, o.last[id])
+		o.send(1)
+		o.Want(o.now, id)
+	}
+}
