@@ -24,17 +24,20 @@ func (s sink) Connected(k health.Checker) {
 
 // Disconnected implements hds.Sink.
 func (s sink) Disconnected(id string) {
+	s.forgetHeard(id)
 	s.post(func() { s.disconnect(id, time.Now()) })
 }
 
 // Reported implements hds.Sink.
 func (s sink) Reported(id string, votes []health.Vote) {
+	if len(votes) == 0 {
+		s.postHeard(id, func() { s.report(id, nil, time.Now()) })
+		return
+	}
 	read := time.Now()
 	s.post(func() {
 		s.report(id, votes, time.Now())
-		if len(votes) > 0 {
-			s.metrics.votes.delay.Observe(time.Since(read).Seconds())
-		}
+		s.metrics.votes.delay.Observe(time.Since(read).Seconds())
 	})
 }
 

@@ -2,6 +2,8 @@ package coordinator
 
 import (
 	"context"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -21,6 +23,7 @@ type mailbox struct {
 	waited prometheus.Observer // seconds that each event waited
 	heard  time.Time           // when the latest event was posted that the core has run
 	done   chan struct{}       // closed when the core takes no more events
+	waits  sync.Map            // by checker, an *atomic.Bool: a report of it without votes waits
 }
 
 func newMailbox(waited prometheus.Observer) *mailbox {
@@ -52,6 +55,25 @@ func (m *mailbox) post(event func()) {
 	case <-m.done:
 	}
 }
+
+// postHeard makes the core run that a checker has reported without votes. If that waits
+// already, once is enough: it is known to have reported when the core gets to it.
+func (m *mailbox) postHeard(checker string, event func()) {
+	known, ok := m.waits.Load(checker)
+	if !ok {
+		known, _ = m.waits.LoadOrStore(checker, new(atomic.Bool))
+	}
+	waits := known.(*atomic.Bool) // nothing else is stored
+	if waits.CompareAndSwap(false, true) {
+		m.post(func() {
+			waits.Store(false)
+			event()
+		})
+	}
+}
+
+// forgetHeard forgets a checker that is gone.
+func (m *mailbox) forgetHeard(checker string) { m.waits.Delete(checker) }
 
 // ask makes the core run a question and waits for it. With an error the question may
 // still be running: the caller must not read what it writes.

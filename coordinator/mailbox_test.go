@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"hdsd/coordinator/query"
+	"hdsd/health"
 )
 
 func TestStoppedCoreAnswersAtOnce(t *testing.T) {
@@ -102,5 +103,30 @@ func TestWhatWaitsIsNotHeard(t *testing.T) {
 	(<-l.core.events)()
 	if heard := l.core.heardUntil(now); !heard.Equal(now) {
 		t.Errorf("heard until %v, and nothing waits at %v", heard, now)
+	}
+}
+
+// TestReportsWithoutVotesWaitOnce: while one of a checker waits, another adds nothing. Those
+// of others, and those with votes, wait beside it.
+func TestReportsWithoutVotesWaitOnce(t *testing.T) {
+	l := newLab(t)
+	l.serve(web("web", one))
+	hears := sink{l.core}
+	for range 5 {
+		hears.Reported("a", nil)
+		hears.Reported("b", nil)
+	}
+	hears.Reported("a", []health.Vote{{Endpoint: 0, Status: health.Healthy}})
+	if n := len(l.core.events); n != 3 {
+		t.Fatalf("%d events wait, want one of each checker and that with a vote", n)
+	}
+	for range 3 {
+		(<-l.core.events)()
+	}
+	hears.Reported("a", nil)
+	hears.Disconnected("b")
+	hears.Reported("b", nil)
+	if n := len(l.core.events); n != 3 {
+		t.Errorf("%d events wait when those before were run, want 3", n)
 	}
 }

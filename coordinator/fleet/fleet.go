@@ -217,6 +217,9 @@ func (f *Fleet) settle(now time.Time) {
 
 // giveUpSeats gives the seats of checkers that did not come back in time to others.
 func (f *Fleet) giveUpSeats(now time.Time) {
+	if len(f.absent) == 0 && !f.out.Settled {
+		return // before all are counted
+	}
 	var gone []string
 	present := f.missing.muster()
 	for _, id := range slices.Sorted(maps.Keys(f.absent)) {

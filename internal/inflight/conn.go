@@ -283,9 +283,11 @@ func (c *conn) await(s *stream) {
 }
 
 // time starts or stops the time that the rest of a message has. It does not count while
-// the handler does not ask: grpc lets the sender wait then. The caller holds mu.
+// the handler does not ask, or gets a message that came before: grpc lets the sender wait
+// then. The caller holds mu.
 func (c *conn) time(s *stream) {
-	switch wanted := s.missing > 0 && !s.busy && !c.closed; {
+	whole := len(s.messages) - 1 // the last one is not
+	switch wanted := s.missing > 0 && !s.busy && s.taken >= whole && !c.closed; {
 	case !wanted && s.late != nil:
 		s.late.Stop()
 		s.late = nil
