@@ -5,28 +5,52 @@ import (
 	"math"
 	"os"
 	"runtime/debug"
+	"runtime/metrics"
 	"time"
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
 	"github.com/rs/zerolog"
 )
 
-// collectAt is the GOGC of the coordinator once it has read its files: garbage may grow to
-// this percentage of what is in use before it is collected. Most of what hdsd holds stays,
-// and it makes little garbage at rest, so that less than Go's 100 costs little time and
-// saves memory, in floods too. Reading large files makes much garbage, and would take
-// longer.
-const collectAt = 25
+// These are the GOGC of the coordinator once it has read its files: garbage may grow to this
+// percentage of what is in use before it is collected. Most of what hdsd holds stays, and it
+// makes little garbage at rest, so that less than Go's 100 costs little time and saves memory,
+// in floods too. Reading large files makes much garbage, and would take longer. A small hdsd
+// saves little, and would collect often: it has room for some garbage in any case.
+const (
+	collectAt     = 25
+	collectLatest = 100
+	roomy         = 32 << 20 // bytes of garbage
+)
+
+// tuneEvery is how often hdsd looks how much is in use.
+const tuneEvery = 2 * time.Second
 
 // startTime is how long a start takes. What it took is given back then.
 const startTime = time.Minute
 
-// collectEarlier has garbage collected as it suits an hdsd that has read its files, unless
-// GOGC says otherwise.
-func collectEarlier() {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(collectAt)
+// collector has garbage collected as it suits an hdsd that has read its files, unless GOGC
+// says otherwise.
+type collector struct{ percent int }
+
+// tune sets the percentage for what is in use now.
+func (c *collector) tune() {
+	if os.Getenv("GOGC") != "" {
+		return
 	}
+	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	metrics.Read(live)
+	if percent := percentFor(live[0].Value.Uint64()); percent != c.percent {
+		c.percent = percent
+		debug.SetGCPercent(percent)
+	}
+}
+
+// percentFor returns the percentage for so many bytes in use, in steps: to set it stops all.
+func percentFor(live uint64) int {
+	const step = 5
+	percent := roomy * 100 / max(live, 1)
+	return int(min(max(percent, collectAt), collectLatest)) / step * step
 }
 
 // boundMemory sets the limit of the garbage collector, unless GOMEMLIMIT does. It is nine

@@ -70,7 +70,9 @@ func serve(ctx context.Context, path string, start time.Duration, log zerolog.Lo
 	if err != nil {
 		return err
 	}
-	collectEarlier()
+	garbage, tuned := &collector{}, time.NewTicker(tuneEvery)
+	defer tuned.Stop()
+	garbage.tune()
 	started := time.NewTimer(start)
 	defer started.Stop()
 	done := make(chan error, 1)
@@ -81,6 +83,8 @@ func serve(ctx context.Context, path string, start time.Duration, log zerolog.Lo
 			return err
 		case <-started.C:
 			debug.FreeOSMemory()
+		case <-tuned.C:
+			garbage.tune()
 		case <-hangup:
 			reload(built, path, log)
 		}
