@@ -2,7 +2,6 @@ import { all } from "./api.js";
 import { Table, Time, Trouble, html, lasting, link, useGet, usePoll, where } from "./look.js";
 
 const yes = (is) => (is ? "yes" : "no");
-const typeOf = (url) => ({ ClusterLoadAssignment: "EDS", Cluster: "CDS", HealthCheckSpecifier: "HDS" })[url.split(".").at(-1)] ?? url.split(".").at(-1);
 
 /** Incidents are outages, those that go on and those that are over. */
 export function Incidents() {
@@ -22,14 +21,4 @@ export function Checkers() {
       <th scope="row">${c.id}</th><td>${where(c.locality)}</td><td>${c.version}</td><td class=${c.connected ? "" : "bad"}>${yes(c.connected)}</td><td>${c.assignedEndpoints}</td>
       <td>${c.checksPerSecond.toFixed(1)}</td><td>${c.specifier}</td><td><${Time} at=${c.lastReport} /></td><td class=${c.trusted ? "" : "bad"}>${yes(c.trusted)}</td>
       <td>${[c.distrustReason, c.blindReason && `blind: ${c.blindReason}`, c.probation && `on probation: ${c.probationReason}`, ...(c.cutPaths ?? []).map((p) => `path to ${p.to} cut: ${p.reason}`)].filter(Boolean).join("; ")}</td></tr>`)} />`}`;
-}
-
-/** Clients are who has which configuration, and who refuses it. */
-export function Clients() {
-  const { answer, error } = usePoll((signal) => all("/v1/clients", "clients", {}, signal), 3000, []);
-  return html`<h1>Data planes and checkers</h1><${Trouble} error=${error} />
-    ${answer?.length === 0 && html`<p>None is connected.</p>`}
-    ${answer && html`<${Table} caption="Clients" head=${["Client", "Kind", "Type", "Has", "Behind", "Refused", "Last accepted", "Error"]} rows=${answer.map((c) => html`<tr key=${c.id + c.kind + c.typeUrl}>
-      <th scope="row">${c.id}</th><td>${c.kind}</td><td>${typeOf(c.typeUrl)}</td><td>${c.synced} of ${c.resources}</td><td class=${c.stale ? "bad" : ""}>${c.stale}</td><td class=${c.error ? "bad" : ""}>${c.error}</td>
-      <td><${Time} at=${c.lastAck} /></td><td>${c.lastError}</td></tr>`)} />`}`;
 }

@@ -19,7 +19,7 @@ export const Health = ({ is, held }) => html`<span class="health ${is.toLowerCas
 export const isDown = (is) => is === "UNHEALTHY" || is === "TIMEOUT";
 
 /** where writes a locality. */
-export const where = (l) => [l?.region, l?.zone, l?.subZone].filter(Boolean).join("/") || "no locality";
+export const where = (l, none = "no locality") => [l?.region, l?.zone, l?.subZone].filter(Boolean).join("/") || none;
 
 /** lasting writes a number of seconds. */
 export function lasting(seconds) {

@@ -3,7 +3,8 @@ import { useEffect, useState } from "preact/hooks";
 import { Refusal, token } from "./api.js";
 import { Cluster } from "./cluster.js";
 import { Endpoint } from "./endpoint.js";
-import { Checkers, Clients, Incidents } from "./lists.js";
+import { Clients } from "./clients.js";
+import { Checkers, Incidents } from "./lists.js";
 import { html, useGet } from "./look.js";
 import { Banner, Overview } from "./overview.js";
 
