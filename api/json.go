@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"strconv"
+	"time"
 	"unicode/utf8"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
@@ -58,6 +59,9 @@ func standardJSON(m proto.Message) ([]byte, error) {
 type object struct {
 	text    []byte
 	invalid bool // protojson refuses a value
+
+	second     int64  // of the latest time, since 1970
+	secondText []byte // how it is written; many times of an answer are of the same second
 }
 
 // name begins a field. The first field of an object follows its brace.
@@ -198,12 +202,25 @@ func (o *object) time(name string, value *timestamppb.Timestamp) {
 	}
 	o.invalid = o.invalid || !value.IsValid()
 	o.name(name)
-	o.text = value.AsTime().AppendFormat(append(o.text, '"'), "2006-01-02T15:04:05.000000000")
-	for range 3 {
-		if !bytes.HasSuffix(o.text, []byte("000")) {
-			break
-		}
-		o.text = o.text[:len(o.text)-3]
+	if o.secondText == nil || value.Seconds != o.second {
+		o.second = value.Seconds
+		o.secondText = time.Unix(value.Seconds, 0).UTC().AppendFormat(o.secondText[:0], "2006-01-02T15:04:05")
 	}
-	o.text = append(bytes.TrimSuffix(o.text, []byte(".")), 'Z', '"')
+	o.text = append(append(o.text, '"'), o.secondText...)
+	o.fraction(value.Nanos)
+	o.text = append(o.text, 'Z', '"')
+}
+
+// fraction writes the fraction of a second in three, six or nine digits, or none.
+func (o *object) fraction(nanos int32) {
+	if nanos <= 0 {
+		return
+	}
+	o.text = append(o.text, '.')
+	for unit := int32(1e8); unit > 0; unit /= 10 {
+		o.text = append(o.text, '0'+byte(nanos/unit%10))
+		if (unit == 1e6 || unit == 1e3) && nanos%unit == 0 {
+			return
+		}
+	}
 }
