@@ -121,6 +121,7 @@ turns; the load is one more process on the same cores.
 - **Peers:** LinearCache and SnapshotCache are go-control-plane's, unmodified, with its own server. "Unmarshal and
   a map" decodes each report by ` + "`proto.Unmarshal`" + ` and keeps each health in a map.
 - **Not said by the floors:** they neither read nor copy a report, and an echo does not decode it.
+- **Where a mark is missed:** [where the time goes](../figures.md#where-the-time-goes), by profiles.
 - **Listening:** a turn of reports ends when hdsd has read all of them, endpoints have failed, and a data plane was
   told; one of pushes when each subscriber had its push. Had it not come, there would be no page.
 
