@@ -1,5 +1,5 @@
 import { get } from "./api.js";
-import { Health, Table, Time, Trouble, html, isDown, lasting, link, percent, useGet, usePoll, where } from "./look.js";
+import { Health, Table, Time, Trouble, html, isDown, lasting, link, percent, signs, useGet, usePoll, where } from "./look.js";
 
 const hour = 3600;
 const periods = [["1 h", hour], ["24 h", 24 * hour], ["7 d", 7 * 24 * hour], ["30 d", 30 * 24 * hour]];
@@ -36,17 +36,26 @@ function Availability({ cluster, address }) {
     })} />`}</section>`;
 }
 
+const kept = 500; // changes asked for
+const told = 100; // changes in the table
+
 function History({ cluster, address }) {
-  const { answer, error } = useGet("/v1/transitions", { cluster, address, newestFirst: true, pageSize: 100 }, 5000);
+  const { answer, error } = useGet("/v1/transitions", { cluster, address, newestFirst: true, pageSize: kept }, 5000);
   const all = answer?.transitions ?? [];
+  const cut = Boolean(answer?.nextPageToken);
   return html`<section aria-label="History"><h2>History</h2><${Trouble} error=${error} />
-    <${Strip} of=${all} label="Last 24 hours" seconds=${24 * hour} /><${Strip} of=${all} label="Last hour" seconds=${hour} />
-    <${Table} caption="Changes, newest first" head=${["When", "From", "To", "Why"]} rows=${all.map((t) => html`<tr key=${t.time}>
-      <td><${Time} at=${t.time} /></td><td><${Health} is=${t.from} /></td><td><${Health} is=${t.to} /></td><td>${t.reason}</td></tr>`)} /></section>`;
+    ${answer && html`${[["Last hour", hour], ["Last 24 hours", 24 * hour], ["Last 30 days", 30 * 24 * hour]].map(([label, seconds]) => html`<${Strip} of=${all} cut=${cut} label=${label} seconds=${seconds} />`)}
+    <${Lanes} of=${all} />`}
+    <${Table} caption="Changes, newest first" head=${["When", "From", "To", "Why", "Votes"]} rows=${all.slice(0, told).map((t) => html`<tr key=${t.time}>
+      <td><${Time} at=${t.time} /></td><td><${Health} is=${t.from} /></td><td><${Health} is=${t.to} /></td><td>${t.reason}</td><td>${t.observations.map(vote).join(", ")}</td></tr>`)} />
+    ${all.length > told && html`<p>The latest ${told} changes. <code>hdsd history ${cluster} ${address}</code> shows all.</p>`}</section>`;
 }
 
-// Strip draws the health over a period. The table below it says the same in words.
-function Strip({ of: all, label, seconds }) {
+const vote = (o) => [o.checker, o.status, o.httpStatusCode].filter(Boolean).join(" ");
+
+// Strip draws the health over a period. The table below it says the same in words. If the
+// list of changes is cut, what was before the first of them stays empty.
+function Strip({ of: all, cut, label, seconds }) {
   const end = Date.now();
   const start = end - 1000 * seconds;
   const parts = [];
@@ -56,8 +65,23 @@ function Strip({ of: all, label, seconds }) {
     if (until > from) parts.unshift({ is: t.to, share: (until - from) / (end - start) });
     until = Math.min(until, from);
   }
-  if (until > start) parts.unshift({ is: all.at(-1)?.from ?? "UNKNOWN", share: (until - start) / (end - start) });
+  const short = cut && until > start;
+  if (until > start) parts.unshift({ is: short ? "" : (all.at(-1)?.from ?? "UNKNOWN"), share: (until - start) / (end - start) });
   const down = parts.filter((p) => isDown(p.is)).reduce((sum, p) => sum + p.share, 0);
-  return html`<div class="strip"><span>${label}</span><div role="img" aria-label=${`${label}: down ${percent(down)} of the time`}>
-    ${parts.map((p) => html`<span class=${p.is.toLowerCase()} style=${{ width: `${100 * p.share}%` }} title=${p.is}></span>`)}</div></div>`;
+  const words = short ? `${label}: only the latest ${kept} changes are drawn` : `${label}: down ${percent(down)} of the time`;
+  return html`<div class="strip"><span>${label}</span><div role="img" aria-label=${words}>
+    ${parts.map((p) => html`<span class=${p.is.toLowerCase()} style=${{ width: `${100 * p.share}%` }} title=${p.is || "not drawn"}></span>`)}</div></div>`;
+}
+
+// Lanes shows how each checker voted when the health changed. In between, hdsd records no
+// votes, so nothing is drawn there.
+function Lanes({ of: all }) {
+  const end = Date.now();
+  const start = end - 1000 * hour;
+  const lately = all.filter((t) => Date.parse(t.time) >= start);
+  const lanes = Map.groupBy(lately.flatMap((t) => t.observations.map((o) => ({ ...o, at: Date.parse(t.time) }))), (o) => o.checker);
+  return lanes.size > 0 && html`<h3>Votes at the changes of the last hour</h3>
+    ${[...lanes].sort(([a], [b]) => a.localeCompare(b)).map(([checker, votes]) => html`<div class="strip lane" key=${checker}><span>${checker}</span>
+      <div role="img" aria-label=${`${checker}: ${votes.filter((o) => isDown(o.status)).length} of ${votes.length} votes down`}>
+        ${votes.map((o) => html`<span class=${o.status.toLowerCase()} style=${{ left: `${(100 * (o.at - start)) / (end - start)}%` }} title=${`${new Date(o.at).toISOString()} ${vote(o)}`}>${signs[o.status] ?? "?"}</span>`)}</div></div>`)}`;
 }

@@ -10,7 +10,8 @@ export const html = htm.bind(h);
 /** link writes the address of a view. Each part is escaped. */
 export const link = (...parts) => "#/" + parts.map(encodeURIComponent).join("/");
 
-const signs = { HEALTHY: "●", DEGRADED: "◐", DRAINING: "◌", UNKNOWN: "?", UNHEALTHY: "✕", TIMEOUT: "✕" };
+/** signs tell healths without colours. */
+export const signs = { HEALTHY: "●", DEGRADED: "◐", DRAINING: "◌", UNKNOWN: "?", UNHEALTHY: "✕", TIMEOUT: "✕" };
 
 /** Health shows a health as a word with a sign, so that it does not take colours to tell. */
 export const Health = ({ is, held }) => html`<span class="health ${is.toLowerCase()}">
