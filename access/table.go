@@ -70,6 +70,7 @@ var Methods = map[string]Need{
 	"/hdsd.v1.Query/ListCheckers":     viewer,
 	"/hdsd.v1.Query/ListClients":      wholeViewer,
 	"/hdsd.v1.Query/GetStatus":        viewer,
+	"/hdsd.v1.Query/GetOverview":      viewer,
 	"/hdsd.v1.Query/Watch":            viewer,
 
 	"/hdsd.v1.Control/GetFreeze":       changeable,
@@ -151,6 +152,7 @@ var Paths = map[string]Path{
 	"/v1/checkers":     {viewer, viewer},
 	"/v1/clients":      {wholeViewer, wholeViewer},
 	"/v1/status":       {viewer, viewer},
+	"/v1/overview":     {viewer, viewer},
 	"/v1/watch":        {viewer, viewer},
 	"/v1/openapi.json": {viewer, viewer},
 	"/v1/openapi.yaml": {viewer, viewer},

@@ -26,19 +26,24 @@ var noon = time.Date(2026, 1, 2, 12, 0, 0, 345_000_000, time.UTC)
 
 // fleet is a Backend of n endpoints of the cluster web, one of them down.
 type fleet struct {
-	n       int
-	queries []api.TransitionQuery
-	asked   []api.EndpointQuery
-	periods []api.AvailabilityQuery
-	watches []api.WatchQuery
-	end     error // of what is watched
-	closed  bool
-	gaps    []api.Gap
-	failing string
-	status  api.Status
+	n        int
+	queries  []api.TransitionQuery
+	asked    []api.EndpointQuery
+	periods  []api.AvailabilityQuery
+	watches  []api.WatchQuery
+	end      error // of what is watched
+	closed   bool
+	gaps     []api.Gap
+	failing  string
+	status   api.Status
+	overview api.Overview
 
 	clusters []api.ClusterQuery
 	clients  []string // of which cluster they were asked for
+}
+
+func (f *fleet) Overview(_ context.Context, limit int) (api.Overview, error) {
+	return api.Overview{Clusters: f.overview.Clusters[:min(limit, len(f.overview.Clusters))], Further: f.overview.Further}, nil
 }
 
 func (f *fleet) Status(context.Context) (api.Status, error) { return f.status, nil }

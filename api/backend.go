@@ -65,6 +65,10 @@ type Backend interface {
 	// Status says how hdsd and the clusters that the caller may see are.
 	Status(ctx context.Context) (Status, error)
 
+	// Overview returns up to limit clusters that are worst off, of those that the caller may
+	// see.
+	Overview(ctx context.Context, limit int) (Overview, error)
+
 	// Watch starts to watch, or resumes after a token.
 	Watch(ctx context.Context, query WatchQuery) (Watcher, error)
 }

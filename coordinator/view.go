@@ -3,6 +3,7 @@ package coordinator
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -206,6 +207,20 @@ func (v view) Condition(e *catalog.Endpoint) query.Condition {
 		is.HeldSince, _ = v.core.judge.Held(id)
 	}
 	return is
+}
+
+// Worst implements query.State.
+func (v view) Worst(limit int, may func(cluster string) bool) (worst []api.ClusterOverview, others int) {
+	rows, others := v.core.upkeep.alarms.tally.Worst(limit, may)
+	for i := range rows {
+		r := &rows[i]
+		c := api.ClusterOverview{Cluster: r.Cluster, State: r.State.String(), Endpoints: r.Endpoints, Down: r.Down}
+		for _, in := range slices.SortedFunc(maps.Keys(r.Zones), health.Locality.Compare) {
+			c.Zones = append(c.Zones, api.ZoneOverview{Zone: in, Endpoints: r.Zones[in].Endpoints, Down: r.Zones[in].Down})
+		}
+		worst = append(worst, c)
+	}
+	return worst, others
 }
 
 // Crew implements query.State.

@@ -94,6 +94,11 @@ func StateOf(endpoints, down, observed int) State {
 	return SomeDown
 }
 
+// String writes a state as programs know it.
+func (s State) String() string {
+	return []string{"OK", "SOME_DOWN", "HALF_DOWN", "ALL_DOWN", "UNOBSERVED"}[s]
+}
+
 // smallestZone is the number of endpoints from which on a zone can be down as a whole.
 const smallestZone = 2
 

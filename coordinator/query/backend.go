@@ -52,6 +52,8 @@ type State interface {
 
 	// Condition says how an endpoint is.
 	Condition(e *catalog.Endpoint) Condition
+	// Worst returns up to limit clusters that are worst off, and how many others there are.
+	Worst(limit int, may func(cluster string) bool) (worst []api.ClusterOverview, others int)
 	// Crew says how the checkers are as a whole.
 	Crew() Crew
 	// Checkers lists all checkers, in no order.

@@ -99,6 +99,8 @@ func (f *fake) Condition(e *catalog.Endpoint) Condition {
 	return c
 }
 
+func (f *fake) Worst(int, func(string) bool) ([]api.ClusterOverview, int) { return nil, 0 }
+
 func (f *fake) Crew() Crew { return f.crew }
 
 func (f *fake) Checkers() []Checker { return f.checkers }

@@ -86,6 +86,13 @@ func (b *Backend) Status(ctx context.Context) (api.Status, error) {
 	return s.out, nil
 }
 
+// Overview implements api.Backend.
+func (b *Backend) Overview(ctx context.Context, limit int) (found api.Overview, err error) {
+	may := access.FromContext(ctx).Clusters()
+	err = b.Core.Ask(ctx, func(s State) { found.Clusters, found.Further = s.Worst(limit, may.Has) })
+	return found, err
+}
+
 // summary is how far the count of all endpoints has come.
 type summary struct {
 	may      access.Clusters

@@ -1,12 +1,14 @@
 import { all } from "./api.js";
+import { Heat } from "./heat.js";
 import { Health, Long, Time, Trouble, html, link, useGet, usePoll } from "./look.js";
 
 const plural = (n, thing) => `${n.toLocaleString("en")} ${thing}${n === 1 ? "" : "s"}`;
 
-/** Overview is what needs attention, all clusters, worst first, and what changed lately. */
+/** Overview is what needs attention, where it is down, all clusters, and what changed lately. */
 export function Overview({ status, find, setFind }) {
   return html`<h1>Overview</h1>
     ${status && html`<${Attention} status=${status} /><${Counts} status=${status} />`}
+    <${Heat} />
     <div class="columns"><${Clusters} find=${find} setFind=${setFind} /><${Changes} /></div>`;
 }
 
@@ -30,7 +32,7 @@ const Counts = ({ status: { clusters: k, endpoints: e, checkers: c } }) => html`
 const worse = (a, b) => b.unhealthy / (b.endpoints || 1) - a.unhealthy / (a.endpoints || 1) || b.unhealthy - a.unhealthy || a.name.localeCompare(b.name);
 
 function Clusters({ find, setFind }) {
-  const { answer, error } = usePoll((signal) => all("/v1/clusters", "clusters", {}, signal), 5000, []);
+  const { answer, error } = usePoll((signal) => all("/v1/clusters", "clusters", {}, signal), 10000, []);
   const found = answer?.filter((k) => k.name.toLowerCase().includes(find.toLowerCase())).sort(worse);
   return html`<section aria-label="Clusters"><h2>Clusters</h2><${Trouble} error=${error} />
     <p><label>Find <input type="search" value=${find} onInput=${(e) => setFind(e.currentTarget.value)} /></label>

@@ -175,7 +175,7 @@ func TestEachViewShowsWhatIsThere(t *testing.T) {
 	c.AwaitHealth("web", server.Addr(), "UNHEALTHY")
 	at := url.PathEscape(server.Addr())
 	for path, wants := range map[string][]string{
-		"/":                               {"CLUSTER_DOWN", "1 of 1 down", "What changed lately", server.Addr()},
+		"/":                               {"CLUSTER_DOWN", "all down", "eu/a", "1 of 1 down", "What changed lately", server.Addr()},
 		"/#/clusters/web":                 {"eu/a", "1 of 1 endpoints, 1 down"},
 		"/#/clusters/web?health=HEALTHY":  {"0 of 1 endpoints"},
 		"/#/clusters/web/" + at:           {"UNHEALTHY", "503", "checker-1", "Last hour", "30 d"},

@@ -303,3 +303,13 @@ func (c *Coordinator) Metric(name string) float64 {
 	}
 	return value
 }
+
+// Operate runs an operator's command and gives what it prints.
+func (c *Coordinator) Operate(args ...string) string {
+	c.t.Helper()
+	out, err := exec.CommandContext(c.t.Context(), c.Binary, append(args, "--server", c.GRPC)...).CombinedOutput()
+	if err != nil {
+		c.t.Fatalf("hdsd %v: %v\n%s", args, err, out)
+	}
+	return string(out)
+}

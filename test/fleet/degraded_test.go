@@ -31,7 +31,7 @@ func TestDegradedAndDistrust(t *testing.T) {
 	AwaitPlane(t, plane, "web", addresses[0], "HEALTHY")
 
 	const id = "checker-2"
-	if out := c.operate("checkers", "distrust", id, "--reason", "stuck", "--author", "ann"); !strings.Contains(out, id+" is distrusted") {
+	if out := c.Operate("checkers", "distrust", id, "--reason", "stuck", "--author", "ann"); !strings.Contains(out, id+" is distrusted") {
 		t.Errorf("distrust says %s", out)
 	}
 	c.Kill() // it was acknowledged
@@ -42,7 +42,7 @@ func TestDegradedAndDistrust(t *testing.T) {
 	if shown := c.Checkers()[id]; shown.Trusted || !strings.Contains(shown.DistrustReason, "by ann: stuck") {
 		t.Errorf("it is shown as %+v", shown)
 	}
-	c.operate("checkers", "judge", id)
+	c.Operate("checkers", "judge", id)
 	envoy.Eventually(t, Patience, "all three to be believed", func() bool {
 		return c.Endpoints("web")[addresses[1]].Reason == "3 of 3 checkers say HEALTHY" && c.Checkers()[id].Trusted
 	})

@@ -22,7 +22,7 @@ func TestDrainOverKillAndRestart(t *testing.T) {
 	plane := envoy.StartDataPlane(t, envoy.DataPlane{ID: "dp", ADS: c.GRPC, Delta: true, CDS: true, Route: "web"})
 	c.AwaitAllHealthy("web", addresses, []*envoy.Process{plane})
 
-	out := c.operate("override", "drain", "web", addresses[0], "--reason", "kernel upgrade", "--author", "ann", "--for", "1h")
+	out := c.Operate("override", "drain", "web", addresses[0], "--reason", "kernel upgrade", "--author", "ann", "--for", "1h")
 	if !strings.Contains(out, "drained") || !strings.Contains(out, "endpoints that it decides: 1") {
 		t.Errorf("drain says %s", out)
 	}
@@ -32,14 +32,14 @@ func TestDrainOverKillAndRestart(t *testing.T) {
 	c.AwaitHealth("web", addresses[0], "DRAINING")
 	set(t, ups[0], upstream.Status(http.StatusServiceUnavailable))
 	envoy.Eventually(t, Patience, "the votes underneath", func() bool {
-		return strings.Contains(c.operate("endpoints", "web", addresses[0], "-o", "json"), `"voted":"UNHEALTHY"`)
+		return strings.Contains(c.Operate("endpoints", "web", addresses[0], "-o", "json"), `"voted":"UNHEALTHY"`)
 	})
 	AwaitPlane(t, plane, "web", addresses[0], "DRAINING")
-	if out := c.operate("override", "list", "-o", "csv"); !strings.Contains(out, "web,"+addresses[0]) || !strings.Contains(out, ",ann,kernel upgrade\n") {
+	if out := c.Operate("override", "list", "-o", "csv"); !strings.Contains(out, "web,"+addresses[0]) || !strings.Contains(out, ",ann,kernel upgrade\n") {
 		t.Errorf("the list says %s", out)
 	}
 
-	c.operate("override", "clear", "web", addresses[0], "--author", "bob")
+	c.Operate("override", "clear", "web", addresses[0], "--author", "bob")
 	AwaitPlane(t, plane, "web", addresses[0], "UNHEALTHY")
 	set(t, ups[0], upstream.Healthy())
 	AwaitPlane(t, plane, "web", addresses[0], "HEALTHY")
@@ -55,10 +55,10 @@ func TestDrainOverKillAndRestart(t *testing.T) {
 	})
 
 	// A whole cluster at once.
-	c.operate("override", "drain", "web", "--reason", "moving")
+	c.Operate("override", "drain", "web", "--reason", "moving")
 	for _, address := range addresses {
 		AwaitPlane(t, plane, "web", address, "DRAINING")
 	}
-	c.operate("override", "clear", "web", "--all")
+	c.Operate("override", "clear", "web", "--all")
 	c.AwaitAllHealthy("web", addresses, []*envoy.Process{plane})
 }

@@ -3,7 +3,6 @@ package fleet
 import (
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -12,16 +11,6 @@ import (
 	"hdsd/internal/demo/upstream"
 	"hdsd/test/envoy"
 )
-
-// operate runs an operator's command and gives what it prints.
-func (c *Coordinator) operate(args ...string) string {
-	c.t.Helper()
-	out, err := exec.CommandContext(c.t.Context(), c.Binary, append(args, "--server", c.GRPC)...).CombinedOutput()
-	if err != nil {
-		c.t.Fatalf("hdsd %v: %v\n%s", args, err, out)
-	}
-	return string(out)
-}
 
 // reload puts other settings in the place of some, and has hdsd read them.
 func (c *Coordinator) reload(from, to string) {
@@ -73,22 +62,22 @@ func TestShadowThenPublishThenFreeze(t *testing.T) {
 	AwaitPlane(t, plane, "web", addresses[0], "UNHEALTHY")
 	shares(false, "to leave the upstream out")
 
-	c.operate("freeze", "--reason", "is it us?")
+	c.Operate("freeze", "--reason", "is it us?")
 	shares(true, "to go on while frozen")
-	if out := c.operate("clusters", "-o", "json"); !strings.Contains(out, ": is it us?\n") || strings.Count(out, `"mode":"FROZEN"`) != 2 {
+	if out := c.Operate("clusters", "-o", "json"); !strings.Contains(out, ": is it us?\n") || strings.Count(out, `"mode":"FROZEN"`) != 2 {
 		t.Errorf("a query says %s", out)
 	}
 	c.Kill()
 	c.Start()
 	shares(true, "to go on after kill -9")
-	c.operate("unfreeze")
+	c.Operate("unfreeze")
 	AwaitPlane(t, plane, "web", addresses[0], "UNHEALTHY")
 	shares(false, "to leave the upstream out again")
 
-	c.operate("freeze", "--reason", "moving", "--publish", "held")
+	c.Operate("freeze", "--reason", "moving", "--publish", "held")
 	set(t, ups[0], upstream.Healthy())
 	c.AwaitHealth("web", addresses[0], "HEALTHY")
 	AwaitPlane(t, plane, "web", addresses[0], "UNHEALTHY")
-	c.operate("unfreeze")
+	c.Operate("unfreeze")
 	AwaitPlane(t, plane, "web", addresses[0], "HEALTHY")
 }

@@ -4108,6 +4108,118 @@ func (x *ListEventsResponse) GetNextPageToken() string {
 	return ""
 }
 
+// GetOverviewRequest asks which clusters are worst off.
+type GetOverviewRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Largest number of clusters to answer; 50 by default, at most 1,000.
+	Limit         int32 `protobuf:"varint,1,opt,name=limit,proto3" json:"limit,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetOverviewRequest) Reset() {
+	*x = GetOverviewRequest{}
+	mi := &file_hdsd_v1_query_proto_msgTypes[39]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetOverviewRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetOverviewRequest) ProtoMessage() {}
+
+func (x *GetOverviewRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_v1_query_proto_msgTypes[39]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetOverviewRequest.ProtoReflect.Descriptor instead.
+func (*GetOverviewRequest) Descriptor() ([]byte, []int) {
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{39}
+}
+
+func (x *GetOverviewRequest) GetLimit() int32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+// GetOverviewResponse is clusters by zones.
+type GetOverviewResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The zones of the clusters that are listed, sorted; an empty one for endpoints
+	// without a zone. Sub-zones do not count.
+	Zones []*v3.Locality `protobuf:"bytes,1,rep,name=zones,proto3" json:"zones,omitempty"`
+	// Clusters: those that are all down, half down, down in part, unobserved, and those
+	// that are well, each group by the share that is down, then by name.
+	Clusters []*GetOverviewResponse_Row `protobuf:"bytes,2,rep,name=clusters,proto3" json:"clusters,omitempty"`
+	// Number of clusters that are not listed.
+	Further       uint32 `protobuf:"varint,3,opt,name=further,proto3" json:"further,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetOverviewResponse) Reset() {
+	*x = GetOverviewResponse{}
+	mi := &file_hdsd_v1_query_proto_msgTypes[40]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetOverviewResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetOverviewResponse) ProtoMessage() {}
+
+func (x *GetOverviewResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_v1_query_proto_msgTypes[40]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetOverviewResponse.ProtoReflect.Descriptor instead.
+func (*GetOverviewResponse) Descriptor() ([]byte, []int) {
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{40}
+}
+
+func (x *GetOverviewResponse) GetZones() []*v3.Locality {
+	if x != nil {
+		return x.Zones
+	}
+	return nil
+}
+
+func (x *GetOverviewResponse) GetClusters() []*GetOverviewResponse_Row {
+	if x != nil {
+		return x.Clusters
+	}
+	return nil
+}
+
+func (x *GetOverviewResponse) GetFurther() uint32 {
+	if x != nil {
+		return x.Further
+	}
+	return 0
+}
+
 // Clusters counts checked clusters with endpoints by how much of each is down.
 type GetStatusResponse_Clusters struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -4127,7 +4239,7 @@ type GetStatusResponse_Clusters struct {
 
 func (x *GetStatusResponse_Clusters) Reset() {
 	*x = GetStatusResponse_Clusters{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[39]
+	mi := &file_hdsd_v1_query_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4139,7 +4251,7 @@ func (x *GetStatusResponse_Clusters) String() string {
 func (*GetStatusResponse_Clusters) ProtoMessage() {}
 
 func (x *GetStatusResponse_Clusters) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[39]
+	mi := &file_hdsd_v1_query_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4217,7 +4329,7 @@ type GetStatusResponse_Endpoints struct {
 
 func (x *GetStatusResponse_Endpoints) Reset() {
 	*x = GetStatusResponse_Endpoints{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[40]
+	mi := &file_hdsd_v1_query_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4229,7 +4341,7 @@ func (x *GetStatusResponse_Endpoints) String() string {
 func (*GetStatusResponse_Endpoints) ProtoMessage() {}
 
 func (x *GetStatusResponse_Endpoints) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[40]
+	mi := &file_hdsd_v1_query_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4320,7 +4432,7 @@ type GetStatusResponse_Checkers struct {
 
 func (x *GetStatusResponse_Checkers) Reset() {
 	*x = GetStatusResponse_Checkers{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[41]
+	mi := &file_hdsd_v1_query_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4332,7 +4444,7 @@ func (x *GetStatusResponse_Checkers) String() string {
 func (*GetStatusResponse_Checkers) ProtoMessage() {}
 
 func (x *GetStatusResponse_Checkers) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[41]
+	mi := &file_hdsd_v1_query_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4400,7 +4512,7 @@ type GetStatusResponse_SourceState struct {
 
 func (x *GetStatusResponse_SourceState) Reset() {
 	*x = GetStatusResponse_SourceState{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[42]
+	mi := &file_hdsd_v1_query_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4412,7 +4524,7 @@ func (x *GetStatusResponse_SourceState) String() string {
 func (*GetStatusResponse_SourceState) ProtoMessage() {}
 
 func (x *GetStatusResponse_SourceState) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[42]
+	mi := &file_hdsd_v1_query_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4471,7 +4583,7 @@ type GetStatusResponse_DataPlanes struct {
 
 func (x *GetStatusResponse_DataPlanes) Reset() {
 	*x = GetStatusResponse_DataPlanes{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[43]
+	mi := &file_hdsd_v1_query_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4483,7 +4595,7 @@ func (x *GetStatusResponse_DataPlanes) String() string {
 func (*GetStatusResponse_DataPlanes) ProtoMessage() {}
 
 func (x *GetStatusResponse_DataPlanes) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[43]
+	mi := &file_hdsd_v1_query_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4537,7 +4649,7 @@ type GetStatusResponse_CheckersOfZone struct {
 
 func (x *GetStatusResponse_CheckersOfZone) Reset() {
 	*x = GetStatusResponse_CheckersOfZone{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[44]
+	mi := &file_hdsd_v1_query_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4549,7 +4661,7 @@ func (x *GetStatusResponse_CheckersOfZone) String() string {
 func (*GetStatusResponse_CheckersOfZone) ProtoMessage() {}
 
 func (x *GetStatusResponse_CheckersOfZone) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[44]
+	mi := &file_hdsd_v1_query_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4608,7 +4720,7 @@ type GetStatusResponse_History struct {
 
 func (x *GetStatusResponse_History) Reset() {
 	*x = GetStatusResponse_History{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[45]
+	mi := &file_hdsd_v1_query_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4620,7 +4732,7 @@ func (x *GetStatusResponse_History) String() string {
 func (*GetStatusResponse_History) ProtoMessage() {}
 
 func (x *GetStatusResponse_History) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[45]
+	mi := &file_hdsd_v1_query_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4655,6 +4767,153 @@ func (x *GetStatusResponse_History) GetPending() uint64 {
 		return x.Pending
 	}
 	return 0
+}
+
+// Cell is the endpoints of a cluster in a zone.
+type GetOverviewResponse_Cell struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The place of the zone in zones.
+	Zone uint32 `protobuf:"varint,1,opt,name=zone,proto3" json:"zone,omitempty"`
+	// Number of endpoints.
+	Endpoints uint32 `protobuf:"varint,2,opt,name=endpoints,proto3" json:"endpoints,omitempty"`
+	// Number of them that are UNHEALTHY or TIMEOUT.
+	Down          uint32 `protobuf:"varint,3,opt,name=down,proto3" json:"down,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetOverviewResponse_Cell) Reset() {
+	*x = GetOverviewResponse_Cell{}
+	mi := &file_hdsd_v1_query_proto_msgTypes[48]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetOverviewResponse_Cell) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetOverviewResponse_Cell) ProtoMessage() {}
+
+func (x *GetOverviewResponse_Cell) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_v1_query_proto_msgTypes[48]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetOverviewResponse_Cell.ProtoReflect.Descriptor instead.
+func (*GetOverviewResponse_Cell) Descriptor() ([]byte, []int) {
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{40, 0}
+}
+
+func (x *GetOverviewResponse_Cell) GetZone() uint32 {
+	if x != nil {
+		return x.Zone
+	}
+	return 0
+}
+
+func (x *GetOverviewResponse_Cell) GetEndpoints() uint32 {
+	if x != nil {
+		return x.Endpoints
+	}
+	return 0
+}
+
+func (x *GetOverviewResponse_Cell) GetDown() uint32 {
+	if x != nil {
+		return x.Down
+	}
+	return 0
+}
+
+// Row is a checked cluster with endpoints.
+type GetOverviewResponse_Row struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its name.
+	Cluster string `protobuf:"bytes,1,opt,name=cluster,proto3" json:"cluster,omitempty"`
+	// ALL_DOWN, HALF_DOWN, SOME_DOWN, UNOBSERVED (no endpoint has a believed vote) or
+	// OK.
+	State string `protobuf:"bytes,2,opt,name=state,proto3" json:"state,omitempty"`
+	// Number of endpoints.
+	Endpoints uint32 `protobuf:"varint,3,opt,name=endpoints,proto3" json:"endpoints,omitempty"`
+	// Number of them that are UNHEALTHY or TIMEOUT.
+	Down uint32 `protobuf:"varint,4,opt,name=down,proto3" json:"down,omitempty"`
+	// Its zones, in the order of zones.
+	Cells         []*GetOverviewResponse_Cell `protobuf:"bytes,5,rep,name=cells,proto3" json:"cells,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetOverviewResponse_Row) Reset() {
+	*x = GetOverviewResponse_Row{}
+	mi := &file_hdsd_v1_query_proto_msgTypes[49]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetOverviewResponse_Row) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetOverviewResponse_Row) ProtoMessage() {}
+
+func (x *GetOverviewResponse_Row) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_v1_query_proto_msgTypes[49]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetOverviewResponse_Row.ProtoReflect.Descriptor instead.
+func (*GetOverviewResponse_Row) Descriptor() ([]byte, []int) {
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{40, 1}
+}
+
+func (x *GetOverviewResponse_Row) GetCluster() string {
+	if x != nil {
+		return x.Cluster
+	}
+	return ""
+}
+
+func (x *GetOverviewResponse_Row) GetState() string {
+	if x != nil {
+		return x.State
+	}
+	return ""
+}
+
+func (x *GetOverviewResponse_Row) GetEndpoints() uint32 {
+	if x != nil {
+		return x.Endpoints
+	}
+	return 0
+}
+
+func (x *GetOverviewResponse_Row) GetDown() uint32 {
+	if x != nil {
+		return x.Down
+	}
+	return 0
+}
+
+func (x *GetOverviewResponse_Row) GetCells() []*GetOverviewResponse_Cell {
+	if x != nil {
+		return x.Cells
+	}
+	return nil
 }
 
 var File_hdsd_v1_query_proto protoreflect.FileDescriptor
@@ -5092,7 +5351,23 @@ const file_hdsd_v1_query_proto_rawDesc = "" +
 	" \x01(\tR\blocality\"d\n" +
 	"\x12ListEventsResponse\x12&\n" +
 	"\x06events\x18\x01 \x03(\v2\x0e.hdsd.v1.EventR\x06events\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken2\xdc\a\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"*\n" +
+	"\x12GetOverviewRequest\x12\x14\n" +
+	"\x05limit\x18\x01 \x01(\x05R\x05limit\"\x94\x03\n" +
+	"\x13GetOverviewResponse\x124\n" +
+	"\x05zones\x18\x01 \x03(\v2\x1e.envoy.config.core.v3.LocalityR\x05zones\x12<\n" +
+	"\bclusters\x18\x02 \x03(\v2 .hdsd.v1.GetOverviewResponse.RowR\bclusters\x12\x18\n" +
+	"\afurther\x18\x03 \x01(\rR\afurther\x1aL\n" +
+	"\x04Cell\x12\x12\n" +
+	"\x04zone\x18\x01 \x01(\rR\x04zone\x12\x1c\n" +
+	"\tendpoints\x18\x02 \x01(\rR\tendpoints\x12\x12\n" +
+	"\x04down\x18\x03 \x01(\rR\x04down\x1a\xa0\x01\n" +
+	"\x03Row\x12\x18\n" +
+	"\acluster\x18\x01 \x01(\tR\acluster\x12\x14\n" +
+	"\x05state\x18\x02 \x01(\tR\x05state\x12\x1c\n" +
+	"\tendpoints\x18\x03 \x01(\rR\tendpoints\x12\x12\n" +
+	"\x04down\x18\x04 \x01(\rR\x04down\x127\n" +
+	"\x05cells\x18\x05 \x03(\v2!.hdsd.v1.GetOverviewResponse.CellR\x05cells2\xbc\b\n" +
 	"\x05Query\x12e\n" +
 	"\rListEndpoints\x12\x1d.hdsd.v1.ListEndpointsRequest\x1a\x1e.hdsd.v1.ListEndpointsResponse\"\x15\x82\xd3\xe4\x93\x02\x0f\x12\r/v1/endpoints\x12m\n" +
 	"\x0fListTransitions\x12\x1f.hdsd.v1.ListTransitionsRequest\x1a .hdsd.v1.ListTransitionsResponse\"\x17\x82\xd3\xe4\x93\x02\x11\x12\x0f/v1/transitions\x12q\n" +
@@ -5102,7 +5377,8 @@ const file_hdsd_v1_query_proto_rawDesc = "" +
 	"\fListCheckers\x12\x1c.hdsd.v1.ListCheckersRequest\x1a\x1d.hdsd.v1.ListCheckersResponse\"\x14\x82\xd3\xe4\x93\x02\x0e\x12\f/v1/checkers\x12]\n" +
 	"\vListClients\x12\x1b.hdsd.v1.ListClientsRequest\x1a\x1c.hdsd.v1.ListClientsResponse\"\x13\x82\xd3\xe4\x93\x02\r\x12\v/v1/clients\x12V\n" +
 	"\tGetStatus\x12\x19.hdsd.v1.GetStatusRequest\x1a\x1a.hdsd.v1.GetStatusResponse\"\x12\x82\xd3\xe4\x93\x02\f\x12\n" +
-	"/v1/status\x12K\n" +
+	"/v1/status\x12^\n" +
+	"\vGetOverview\x12\x1b.hdsd.v1.GetOverviewRequest\x1a\x1c.hdsd.v1.GetOverviewResponse\"\x14\x82\xd3\xe4\x93\x02\x0e\x12\f/v1/overview\x12K\n" +
 	"\x05Watch\x12\x15.hdsd.v1.WatchRequest\x1a\x16.hdsd.v1.WatchResponse\"\x11\x82\xd3\xe4\x93\x02\v\x12\t/v1/watch0\x01\x12Y\n" +
 	"\n" +
 	"ListEvents\x12\x1a.hdsd.v1.ListEventsRequest\x1a\x1b.hdsd.v1.ListEventsResponse\"\x12\x82\xd3\xe4\x93\x02\f\x12\n" +
@@ -5121,7 +5397,7 @@ func file_hdsd_v1_query_proto_rawDescGZIP() []byte {
 }
 
 var file_hdsd_v1_query_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_hdsd_v1_query_proto_msgTypes = make([]protoimpl.MessageInfo, 46)
+var file_hdsd_v1_query_proto_msgTypes = make([]protoimpl.MessageInfo, 50)
 var file_hdsd_v1_query_proto_goTypes = []any{
 	(Incident_Cause)(0),                      // 0: hdsd.v1.Incident.Cause
 	(Cluster_Mode)(0),                        // 1: hdsd.v1.Cluster.Mode
@@ -5166,124 +5442,133 @@ var file_hdsd_v1_query_proto_goTypes = []any{
 	(*Event)(nil),                            // 40: hdsd.v1.Event
 	(*ListEventsRequest)(nil),                // 41: hdsd.v1.ListEventsRequest
 	(*ListEventsResponse)(nil),               // 42: hdsd.v1.ListEventsResponse
-	(*GetStatusResponse_Clusters)(nil),       // 43: hdsd.v1.GetStatusResponse.Clusters
-	(*GetStatusResponse_Endpoints)(nil),      // 44: hdsd.v1.GetStatusResponse.Endpoints
-	(*GetStatusResponse_Checkers)(nil),       // 45: hdsd.v1.GetStatusResponse.Checkers
-	(*GetStatusResponse_SourceState)(nil),    // 46: hdsd.v1.GetStatusResponse.SourceState
-	(*GetStatusResponse_DataPlanes)(nil),     // 47: hdsd.v1.GetStatusResponse.DataPlanes
-	(*GetStatusResponse_CheckersOfZone)(nil), // 48: hdsd.v1.GetStatusResponse.CheckersOfZone
-	(*GetStatusResponse_History)(nil),        // 49: hdsd.v1.GetStatusResponse.History
-	(v3.HealthStatus)(0),                     // 50: envoy.config.core.v3.HealthStatus
-	(*timestamppb.Timestamp)(nil),            // 51: google.protobuf.Timestamp
-	(*v3.Locality)(nil),                      // 52: envoy.config.core.v3.Locality
-	(*structpb.Struct)(nil),                  // 53: google.protobuf.Struct
+	(*GetOverviewRequest)(nil),               // 43: hdsd.v1.GetOverviewRequest
+	(*GetOverviewResponse)(nil),              // 44: hdsd.v1.GetOverviewResponse
+	(*GetStatusResponse_Clusters)(nil),       // 45: hdsd.v1.GetStatusResponse.Clusters
+	(*GetStatusResponse_Endpoints)(nil),      // 46: hdsd.v1.GetStatusResponse.Endpoints
+	(*GetStatusResponse_Checkers)(nil),       // 47: hdsd.v1.GetStatusResponse.Checkers
+	(*GetStatusResponse_SourceState)(nil),    // 48: hdsd.v1.GetStatusResponse.SourceState
+	(*GetStatusResponse_DataPlanes)(nil),     // 49: hdsd.v1.GetStatusResponse.DataPlanes
+	(*GetStatusResponse_CheckersOfZone)(nil), // 50: hdsd.v1.GetStatusResponse.CheckersOfZone
+	(*GetStatusResponse_History)(nil),        // 51: hdsd.v1.GetStatusResponse.History
+	(*GetOverviewResponse_Cell)(nil),         // 52: hdsd.v1.GetOverviewResponse.Cell
+	(*GetOverviewResponse_Row)(nil),          // 53: hdsd.v1.GetOverviewResponse.Row
+	(v3.HealthStatus)(0),                     // 54: envoy.config.core.v3.HealthStatus
+	(*timestamppb.Timestamp)(nil),            // 55: google.protobuf.Timestamp
+	(*v3.Locality)(nil),                      // 56: envoy.config.core.v3.Locality
+	(*structpb.Struct)(nil),                  // 57: google.protobuf.Struct
 }
 var file_hdsd_v1_query_proto_depIdxs = []int32{
-	50, // 0: hdsd.v1.Observation.status:type_name -> envoy.config.core.v3.HealthStatus
-	51, // 1: hdsd.v1.Observation.time:type_name -> google.protobuf.Timestamp
-	52, // 2: hdsd.v1.Endpoint.locality:type_name -> envoy.config.core.v3.Locality
-	50, // 3: hdsd.v1.Endpoint.health:type_name -> envoy.config.core.v3.HealthStatus
-	51, // 4: hdsd.v1.Endpoint.since:type_name -> google.protobuf.Timestamp
+	54, // 0: hdsd.v1.Observation.status:type_name -> envoy.config.core.v3.HealthStatus
+	55, // 1: hdsd.v1.Observation.time:type_name -> google.protobuf.Timestamp
+	56, // 2: hdsd.v1.Endpoint.locality:type_name -> envoy.config.core.v3.Locality
+	54, // 3: hdsd.v1.Endpoint.health:type_name -> envoy.config.core.v3.HealthStatus
+	55, // 4: hdsd.v1.Endpoint.since:type_name -> google.protobuf.Timestamp
 	4,  // 5: hdsd.v1.Endpoint.observations:type_name -> hdsd.v1.Observation
-	50, // 6: hdsd.v1.Endpoint.published:type_name -> envoy.config.core.v3.HealthStatus
+	54, // 6: hdsd.v1.Endpoint.published:type_name -> envoy.config.core.v3.HealthStatus
 	7,  // 7: hdsd.v1.Endpoint.override:type_name -> hdsd.v1.Override
-	50, // 8: hdsd.v1.Endpoint.voted:type_name -> envoy.config.core.v3.HealthStatus
+	54, // 8: hdsd.v1.Endpoint.voted:type_name -> envoy.config.core.v3.HealthStatus
 	6,  // 9: hdsd.v1.Endpoint.zones:type_name -> hdsd.v1.ZoneHealth
-	51, // 10: hdsd.v1.Endpoint.held_since:type_name -> google.protobuf.Timestamp
-	50, // 11: hdsd.v1.ZoneHealth.health:type_name -> envoy.config.core.v3.HealthStatus
-	52, // 12: hdsd.v1.Override.locality:type_name -> envoy.config.core.v3.Locality
-	50, // 13: hdsd.v1.Override.health:type_name -> envoy.config.core.v3.HealthStatus
-	51, // 14: hdsd.v1.Override.since:type_name -> google.protobuf.Timestamp
-	51, // 15: hdsd.v1.Override.until:type_name -> google.protobuf.Timestamp
-	50, // 16: hdsd.v1.ListEndpointsRequest.health:type_name -> envoy.config.core.v3.HealthStatus
-	51, // 17: hdsd.v1.ListEndpointsRequest.as_of:type_name -> google.protobuf.Timestamp
+	55, // 10: hdsd.v1.Endpoint.held_since:type_name -> google.protobuf.Timestamp
+	54, // 11: hdsd.v1.ZoneHealth.health:type_name -> envoy.config.core.v3.HealthStatus
+	56, // 12: hdsd.v1.Override.locality:type_name -> envoy.config.core.v3.Locality
+	54, // 13: hdsd.v1.Override.health:type_name -> envoy.config.core.v3.HealthStatus
+	55, // 14: hdsd.v1.Override.since:type_name -> google.protobuf.Timestamp
+	55, // 15: hdsd.v1.Override.until:type_name -> google.protobuf.Timestamp
+	54, // 16: hdsd.v1.ListEndpointsRequest.health:type_name -> envoy.config.core.v3.HealthStatus
+	55, // 17: hdsd.v1.ListEndpointsRequest.as_of:type_name -> google.protobuf.Timestamp
 	5,  // 18: hdsd.v1.ListEndpointsResponse.endpoints:type_name -> hdsd.v1.Endpoint
-	51, // 19: hdsd.v1.Transition.time:type_name -> google.protobuf.Timestamp
-	52, // 20: hdsd.v1.Transition.locality:type_name -> envoy.config.core.v3.Locality
-	50, // 21: hdsd.v1.Transition.from:type_name -> envoy.config.core.v3.HealthStatus
-	50, // 22: hdsd.v1.Transition.to:type_name -> envoy.config.core.v3.HealthStatus
+	55, // 19: hdsd.v1.Transition.time:type_name -> google.protobuf.Timestamp
+	56, // 20: hdsd.v1.Transition.locality:type_name -> envoy.config.core.v3.Locality
+	54, // 21: hdsd.v1.Transition.from:type_name -> envoy.config.core.v3.HealthStatus
+	54, // 22: hdsd.v1.Transition.to:type_name -> envoy.config.core.v3.HealthStatus
 	4,  // 23: hdsd.v1.Transition.observations:type_name -> hdsd.v1.Observation
-	51, // 24: hdsd.v1.ListTransitionsRequest.start_time:type_name -> google.protobuf.Timestamp
-	51, // 25: hdsd.v1.ListTransitionsRequest.end_time:type_name -> google.protobuf.Timestamp
+	55, // 24: hdsd.v1.ListTransitionsRequest.start_time:type_name -> google.protobuf.Timestamp
+	55, // 25: hdsd.v1.ListTransitionsRequest.end_time:type_name -> google.protobuf.Timestamp
 	10, // 26: hdsd.v1.ListTransitionsResponse.transitions:type_name -> hdsd.v1.Transition
 	16, // 27: hdsd.v1.ListTransitionsResponse.missing:type_name -> hdsd.v1.Missing
-	51, // 28: hdsd.v1.Incident.start:type_name -> google.protobuf.Timestamp
-	51, // 29: hdsd.v1.Incident.end:type_name -> google.protobuf.Timestamp
+	55, // 28: hdsd.v1.Incident.start:type_name -> google.protobuf.Timestamp
+	55, // 29: hdsd.v1.Incident.end:type_name -> google.protobuf.Timestamp
 	0,  // 30: hdsd.v1.Incident.cause:type_name -> hdsd.v1.Incident.Cause
 	10, // 31: hdsd.v1.Incident.first:type_name -> hdsd.v1.Transition
-	51, // 32: hdsd.v1.ListIncidentsRequest.start_time:type_name -> google.protobuf.Timestamp
-	51, // 33: hdsd.v1.ListIncidentsRequest.end_time:type_name -> google.protobuf.Timestamp
+	55, // 32: hdsd.v1.ListIncidentsRequest.start_time:type_name -> google.protobuf.Timestamp
+	55, // 33: hdsd.v1.ListIncidentsRequest.end_time:type_name -> google.protobuf.Timestamp
 	13, // 34: hdsd.v1.ListIncidentsResponse.incidents:type_name -> hdsd.v1.Incident
 	17, // 35: hdsd.v1.Missing.gaps:type_name -> hdsd.v1.Gap
-	51, // 36: hdsd.v1.Gap.start:type_name -> google.protobuf.Timestamp
-	51, // 37: hdsd.v1.Gap.end:type_name -> google.protobuf.Timestamp
+	55, // 36: hdsd.v1.Gap.start:type_name -> google.protobuf.Timestamp
+	55, // 37: hdsd.v1.Gap.end:type_name -> google.protobuf.Timestamp
 	18, // 38: hdsd.v1.Cluster.quarantined:type_name -> hdsd.v1.Quarantine
 	1,  // 39: hdsd.v1.Cluster.mode:type_name -> hdsd.v1.Cluster.Mode
-	53, // 40: hdsd.v1.Cluster.health_checks:type_name -> google.protobuf.Struct
+	57, // 40: hdsd.v1.Cluster.health_checks:type_name -> google.protobuf.Struct
 	19, // 41: hdsd.v1.ListClustersResponse.clusters:type_name -> hdsd.v1.Cluster
-	52, // 42: hdsd.v1.Checker.locality:type_name -> envoy.config.core.v3.Locality
-	51, // 43: hdsd.v1.Checker.last_report:type_name -> google.protobuf.Timestamp
+	56, // 42: hdsd.v1.Checker.locality:type_name -> envoy.config.core.v3.Locality
+	55, // 43: hdsd.v1.Checker.last_report:type_name -> google.protobuf.Timestamp
 	24, // 44: hdsd.v1.Checker.operator:type_name -> hdsd.v1.Trust
 	23, // 45: hdsd.v1.Checker.cut_paths:type_name -> hdsd.v1.CutPath
-	51, // 46: hdsd.v1.Checker.probation_since:type_name -> google.protobuf.Timestamp
-	51, // 47: hdsd.v1.Checker.lost_since:type_name -> google.protobuf.Timestamp
+	55, // 46: hdsd.v1.Checker.probation_since:type_name -> google.protobuf.Timestamp
+	55, // 47: hdsd.v1.Checker.lost_since:type_name -> google.protobuf.Timestamp
 	2,  // 48: hdsd.v1.Trust.word:type_name -> hdsd.v1.Trust.Word
-	51, // 49: hdsd.v1.Trust.since:type_name -> google.protobuf.Timestamp
+	55, // 49: hdsd.v1.Trust.since:type_name -> google.protobuf.Timestamp
 	22, // 50: hdsd.v1.ListCheckersResponse.checkers:type_name -> hdsd.v1.Checker
-	52, // 51: hdsd.v1.Availability.locality:type_name -> envoy.config.core.v3.Locality
-	51, // 52: hdsd.v1.ListAvailabilityRequest.start_time:type_name -> google.protobuf.Timestamp
-	51, // 53: hdsd.v1.ListAvailabilityRequest.end_time:type_name -> google.protobuf.Timestamp
+	56, // 51: hdsd.v1.Availability.locality:type_name -> envoy.config.core.v3.Locality
+	55, // 52: hdsd.v1.ListAvailabilityRequest.start_time:type_name -> google.protobuf.Timestamp
+	55, // 53: hdsd.v1.ListAvailabilityRequest.end_time:type_name -> google.protobuf.Timestamp
 	27, // 54: hdsd.v1.ListAvailabilityResponse.availability:type_name -> hdsd.v1.Availability
-	51, // 55: hdsd.v1.Client.last_ack:type_name -> google.protobuf.Timestamp
+	55, // 55: hdsd.v1.Client.last_ack:type_name -> google.protobuf.Timestamp
 	31, // 56: hdsd.v1.Client.poll:type_name -> hdsd.v1.Poll
-	51, // 57: hdsd.v1.Poll.time:type_name -> google.protobuf.Timestamp
+	55, // 57: hdsd.v1.Poll.time:type_name -> google.protobuf.Timestamp
 	30, // 58: hdsd.v1.ListClientsResponse.clients:type_name -> hdsd.v1.Client
 	5,  // 59: hdsd.v1.WatchResponse.endpoint:type_name -> hdsd.v1.Endpoint
 	36, // 60: hdsd.v1.WatchResponse.synced:type_name -> hdsd.v1.Synced
 	10, // 61: hdsd.v1.WatchResponse.transition:type_name -> hdsd.v1.Transition
 	1,  // 62: hdsd.v1.GetStatusResponse.mode:type_name -> hdsd.v1.Cluster.Mode
-	43, // 63: hdsd.v1.GetStatusResponse.clusters:type_name -> hdsd.v1.GetStatusResponse.Clusters
-	44, // 64: hdsd.v1.GetStatusResponse.endpoints:type_name -> hdsd.v1.GetStatusResponse.Endpoints
-	45, // 65: hdsd.v1.GetStatusResponse.checkers:type_name -> hdsd.v1.GetStatusResponse.Checkers
+	45, // 63: hdsd.v1.GetStatusResponse.clusters:type_name -> hdsd.v1.GetStatusResponse.Clusters
+	46, // 64: hdsd.v1.GetStatusResponse.endpoints:type_name -> hdsd.v1.GetStatusResponse.Endpoints
+	47, // 65: hdsd.v1.GetStatusResponse.checkers:type_name -> hdsd.v1.GetStatusResponse.Checkers
 	39, // 66: hdsd.v1.GetStatusResponse.attention:type_name -> hdsd.v1.Attention
-	51, // 67: hdsd.v1.GetStatusResponse.started:type_name -> google.protobuf.Timestamp
-	46, // 68: hdsd.v1.GetStatusResponse.sources:type_name -> hdsd.v1.GetStatusResponse.SourceState
-	47, // 69: hdsd.v1.GetStatusResponse.data_planes:type_name -> hdsd.v1.GetStatusResponse.DataPlanes
-	48, // 70: hdsd.v1.GetStatusResponse.checkers_by_zone:type_name -> hdsd.v1.GetStatusResponse.CheckersOfZone
-	49, // 71: hdsd.v1.GetStatusResponse.history:type_name -> hdsd.v1.GetStatusResponse.History
-	51, // 72: hdsd.v1.Attention.since:type_name -> google.protobuf.Timestamp
-	51, // 73: hdsd.v1.Event.time:type_name -> google.protobuf.Timestamp
+	55, // 67: hdsd.v1.GetStatusResponse.started:type_name -> google.protobuf.Timestamp
+	48, // 68: hdsd.v1.GetStatusResponse.sources:type_name -> hdsd.v1.GetStatusResponse.SourceState
+	49, // 69: hdsd.v1.GetStatusResponse.data_planes:type_name -> hdsd.v1.GetStatusResponse.DataPlanes
+	50, // 70: hdsd.v1.GetStatusResponse.checkers_by_zone:type_name -> hdsd.v1.GetStatusResponse.CheckersOfZone
+	51, // 71: hdsd.v1.GetStatusResponse.history:type_name -> hdsd.v1.GetStatusResponse.History
+	55, // 72: hdsd.v1.Attention.since:type_name -> google.protobuf.Timestamp
+	55, // 73: hdsd.v1.Event.time:type_name -> google.protobuf.Timestamp
 	3,  // 74: hdsd.v1.Event.kind:type_name -> hdsd.v1.Event.Kind
-	52, // 75: hdsd.v1.Event.locality:type_name -> envoy.config.core.v3.Locality
-	51, // 76: hdsd.v1.ListEventsRequest.start_time:type_name -> google.protobuf.Timestamp
-	51, // 77: hdsd.v1.ListEventsRequest.end_time:type_name -> google.protobuf.Timestamp
+	56, // 75: hdsd.v1.Event.locality:type_name -> envoy.config.core.v3.Locality
+	55, // 76: hdsd.v1.ListEventsRequest.start_time:type_name -> google.protobuf.Timestamp
+	55, // 77: hdsd.v1.ListEventsRequest.end_time:type_name -> google.protobuf.Timestamp
 	40, // 78: hdsd.v1.ListEventsResponse.events:type_name -> hdsd.v1.Event
-	51, // 79: hdsd.v1.GetStatusResponse.History.oldest:type_name -> google.protobuf.Timestamp
-	8,  // 80: hdsd.v1.Query.ListEndpoints:input_type -> hdsd.v1.ListEndpointsRequest
-	11, // 81: hdsd.v1.Query.ListTransitions:input_type -> hdsd.v1.ListTransitionsRequest
-	28, // 82: hdsd.v1.Query.ListAvailability:input_type -> hdsd.v1.ListAvailabilityRequest
-	14, // 83: hdsd.v1.Query.ListIncidents:input_type -> hdsd.v1.ListIncidentsRequest
-	20, // 84: hdsd.v1.Query.ListClusters:input_type -> hdsd.v1.ListClustersRequest
-	25, // 85: hdsd.v1.Query.ListCheckers:input_type -> hdsd.v1.ListCheckersRequest
-	32, // 86: hdsd.v1.Query.ListClients:input_type -> hdsd.v1.ListClientsRequest
-	37, // 87: hdsd.v1.Query.GetStatus:input_type -> hdsd.v1.GetStatusRequest
-	34, // 88: hdsd.v1.Query.Watch:input_type -> hdsd.v1.WatchRequest
-	41, // 89: hdsd.v1.Query.ListEvents:input_type -> hdsd.v1.ListEventsRequest
-	9,  // 90: hdsd.v1.Query.ListEndpoints:output_type -> hdsd.v1.ListEndpointsResponse
-	12, // 91: hdsd.v1.Query.ListTransitions:output_type -> hdsd.v1.ListTransitionsResponse
-	29, // 92: hdsd.v1.Query.ListAvailability:output_type -> hdsd.v1.ListAvailabilityResponse
-	15, // 93: hdsd.v1.Query.ListIncidents:output_type -> hdsd.v1.ListIncidentsResponse
-	21, // 94: hdsd.v1.Query.ListClusters:output_type -> hdsd.v1.ListClustersResponse
-	26, // 95: hdsd.v1.Query.ListCheckers:output_type -> hdsd.v1.ListCheckersResponse
-	33, // 96: hdsd.v1.Query.ListClients:output_type -> hdsd.v1.ListClientsResponse
-	38, // 97: hdsd.v1.Query.GetStatus:output_type -> hdsd.v1.GetStatusResponse
-	35, // 98: hdsd.v1.Query.Watch:output_type -> hdsd.v1.WatchResponse
-	42, // 99: hdsd.v1.Query.ListEvents:output_type -> hdsd.v1.ListEventsResponse
-	90, // [90:100] is the sub-list for method output_type
-	80, // [80:90] is the sub-list for method input_type
-	80, // [80:80] is the sub-list for extension type_name
-	80, // [80:80] is the sub-list for extension extendee
-	0,  // [0:80] is the sub-list for field type_name
+	56, // 79: hdsd.v1.GetOverviewResponse.zones:type_name -> envoy.config.core.v3.Locality
+	53, // 80: hdsd.v1.GetOverviewResponse.clusters:type_name -> hdsd.v1.GetOverviewResponse.Row
+	55, // 81: hdsd.v1.GetStatusResponse.History.oldest:type_name -> google.protobuf.Timestamp
+	52, // 82: hdsd.v1.GetOverviewResponse.Row.cells:type_name -> hdsd.v1.GetOverviewResponse.Cell
+	8,  // 83: hdsd.v1.Query.ListEndpoints:input_type -> hdsd.v1.ListEndpointsRequest
+	11, // 84: hdsd.v1.Query.ListTransitions:input_type -> hdsd.v1.ListTransitionsRequest
+	28, // 85: hdsd.v1.Query.ListAvailability:input_type -> hdsd.v1.ListAvailabilityRequest
+	14, // 86: hdsd.v1.Query.ListIncidents:input_type -> hdsd.v1.ListIncidentsRequest
+	20, // 87: hdsd.v1.Query.ListClusters:input_type -> hdsd.v1.ListClustersRequest
+	25, // 88: hdsd.v1.Query.ListCheckers:input_type -> hdsd.v1.ListCheckersRequest
+	32, // 89: hdsd.v1.Query.ListClients:input_type -> hdsd.v1.ListClientsRequest
+	37, // 90: hdsd.v1.Query.GetStatus:input_type -> hdsd.v1.GetStatusRequest
+	43, // 91: hdsd.v1.Query.GetOverview:input_type -> hdsd.v1.GetOverviewRequest
+	34, // 92: hdsd.v1.Query.Watch:input_type -> hdsd.v1.WatchRequest
+	41, // 93: hdsd.v1.Query.ListEvents:input_type -> hdsd.v1.ListEventsRequest
+	9,  // 94: hdsd.v1.Query.ListEndpoints:output_type -> hdsd.v1.ListEndpointsResponse
+	12, // 95: hdsd.v1.Query.ListTransitions:output_type -> hdsd.v1.ListTransitionsResponse
+	29, // 96: hdsd.v1.Query.ListAvailability:output_type -> hdsd.v1.ListAvailabilityResponse
+	15, // 97: hdsd.v1.Query.ListIncidents:output_type -> hdsd.v1.ListIncidentsResponse
+	21, // 98: hdsd.v1.Query.ListClusters:output_type -> hdsd.v1.ListClustersResponse
+	26, // 99: hdsd.v1.Query.ListCheckers:output_type -> hdsd.v1.ListCheckersResponse
+	33, // 100: hdsd.v1.Query.ListClients:output_type -> hdsd.v1.ListClientsResponse
+	38, // 101: hdsd.v1.Query.GetStatus:output_type -> hdsd.v1.GetStatusResponse
+	44, // 102: hdsd.v1.Query.GetOverview:output_type -> hdsd.v1.GetOverviewResponse
+	35, // 103: hdsd.v1.Query.Watch:output_type -> hdsd.v1.WatchResponse
+	42, // 104: hdsd.v1.Query.ListEvents:output_type -> hdsd.v1.ListEventsResponse
+	94, // [94:105] is the sub-list for method output_type
+	83, // [83:94] is the sub-list for method input_type
+	83, // [83:83] is the sub-list for extension type_name
+	83, // [83:83] is the sub-list for extension extendee
+	0,  // [0:83] is the sub-list for field type_name
 }
 
 func init() { file_hdsd_v1_query_proto_init() }
@@ -5310,7 +5595,7 @@ func file_hdsd_v1_query_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hdsd_v1_query_proto_rawDesc), len(file_hdsd_v1_query_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   46,
+			NumMessages:   50,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -29,6 +29,7 @@ const (
 	Query_ListCheckers_FullMethodName     = "/hdsd.v1.Query/ListCheckers"
 	Query_ListClients_FullMethodName      = "/hdsd.v1.Query/ListClients"
 	Query_GetStatus_FullMethodName        = "/hdsd.v1.Query/GetStatus"
+	Query_GetOverview_FullMethodName      = "/hdsd.v1.Query/GetOverview"
 	Query_Watch_FullMethodName            = "/hdsd.v1.Query/Watch"
 	Query_ListEvents_FullMethodName       = "/hdsd.v1.Query/ListEvents"
 )
@@ -63,6 +64,9 @@ type QueryClient interface {
 	// GetStatus says on the whole how hdsd and what it checks are, and what needs
 	// attention. It counts the clusters that the caller may see.
 	GetStatus(ctx context.Context, in *GetStatusRequest, opts ...grpc.CallOption) (*GetStatusResponse, error)
+	// GetOverview returns the clusters that are worst off, by zone, as a heat map shows
+	// them. It counts the clusters that the caller may see.
+	GetOverview(ctx context.Context, in *GetOverviewRequest, opts ...grpc.CallOption) (*GetOverviewResponse, error)
 	// Watch sends the current health of endpoints, then synced, then each
 	// recorded change without a gap. NOT_FOUND if the cluster was never known;
 	// OUT_OF_RANGE if the history does not reach back to the resume token. GET
@@ -163,6 +167,16 @@ func (c *queryClient) GetStatus(ctx context.Context, in *GetStatusRequest, opts 
 	return out, nil
 }
 
+func (c *queryClient) GetOverview(ctx context.Context, in *GetOverviewRequest, opts ...grpc.CallOption) (*GetOverviewResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(GetOverviewResponse)
+	err := c.cc.Invoke(ctx, Query_GetOverview_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *queryClient) Watch(ctx context.Context, in *WatchRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchResponse], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	stream, err := c.cc.NewStream(ctx, &Query_ServiceDesc.Streams[0], Query_Watch_FullMethodName, cOpts...)
@@ -222,6 +236,9 @@ type QueryServer interface {
 	// GetStatus says on the whole how hdsd and what it checks are, and what needs
 	// attention. It counts the clusters that the caller may see.
 	GetStatus(context.Context, *GetStatusRequest) (*GetStatusResponse, error)
+	// GetOverview returns the clusters that are worst off, by zone, as a heat map shows
+	// them. It counts the clusters that the caller may see.
+	GetOverview(context.Context, *GetOverviewRequest) (*GetOverviewResponse, error)
 	// Watch sends the current health of endpoints, then synced, then each
 	// recorded change without a gap. NOT_FOUND if the cluster was never known;
 	// OUT_OF_RANGE if the history does not reach back to the resume token. GET
@@ -265,6 +282,9 @@ func (UnimplementedQueryServer) ListClients(context.Context, *ListClientsRequest
 }
 func (UnimplementedQueryServer) GetStatus(context.Context, *GetStatusRequest) (*GetStatusResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetStatus not implemented")
+}
+func (UnimplementedQueryServer) GetOverview(context.Context, *GetOverviewRequest) (*GetOverviewResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method GetOverview not implemented")
 }
 func (UnimplementedQueryServer) Watch(*WatchRequest, grpc.ServerStreamingServer[WatchResponse]) error {
 	return status.Error(codes.Unimplemented, "method Watch not implemented")
@@ -437,6 +457,24 @@ func _Query_GetStatus_Handler(srv interface{}, ctx context.Context, dec func(int
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Query_GetOverview_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GetOverviewRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(QueryServer).GetOverview(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Query_GetOverview_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(QueryServer).GetOverview(ctx, req.(*GetOverviewRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Query_Watch_Handler(srv interface{}, stream grpc.ServerStream) error {
 	m := new(WatchRequest)
 	if err := stream.RecvMsg(m); err != nil {
@@ -504,6 +542,10 @@ var Query_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "GetStatus",
 			Handler:    _Query_GetStatus_Handler,
+		},
+		{
+			MethodName: "GetOverview",
+			Handler:    _Query_GetOverview_Handler,
 		},
 		{
 			MethodName: "ListEvents",

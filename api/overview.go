@@ -1,0 +1,84 @@
+package api
+
+import (
+	"context"
+	"slices"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	hdsdv1 "hdsd/gen/hdsd/v1"
+	"hdsd/health"
+	"hdsd/internal/envoyaddr"
+)
+
+// Sizes of an overview, in clusters.
+const (
+	DefaultOverview = 50
+	MaxOverview     = 1000
+)
+
+// Overview is the clusters that are worst off, by zone.
+type Overview struct {
+	Clusters []ClusterOverview // worst first
+	Further  int               // clusters that are not listed
+}
+
+// ClusterOverview is how a cluster is, by zone.
+type ClusterOverview struct {
+	Cluster, State  string
+	Endpoints, Down int
+	Zones           []ZoneOverview // sorted
+}
+
+// ZoneOverview counts the endpoints of a cluster in a zone, "" for those without.
+type ZoneOverview struct {
+	Zone            health.Locality // without sub-zone
+	Endpoints, Down int
+}
+
+// GetOverview implements hdsdv1.QueryServer.
+func (s queries) GetOverview(ctx context.Context, r *hdsdv1.GetOverviewRequest) (*hdsdv1.GetOverviewResponse, error) {
+	return answer(ctx, s.Service, r.GetLimit(), r, s.Service.GetOverview, func(a *hdsdv1.GetOverviewResponse) int { return len(a.GetClusters()) })
+}
+
+// GetOverview returns the clusters that are worst off, by zone.
+func (s *Service) GetOverview(ctx context.Context, r *hdsdv1.GetOverviewRequest) (*hdsdv1.GetOverviewResponse, error) {
+	limit := int(r.GetLimit())
+	switch {
+	case limit < 0 || limit > MaxOverview:
+		return nil, status.Errorf(codes.InvalidArgument, "limit: %d is not between 1 and %d (0 or absent: %d)", limit, MaxOverview, DefaultOverview)
+	case limit == 0:
+		limit = DefaultOverview
+	}
+	now, err := s.backend.Overview(ctx, limit)
+	if err != nil {
+		return nil, grpcError(err)
+	}
+	return overviewMessage(&now), nil
+}
+
+func overviewMessage(o *Overview) *hdsdv1.GetOverviewResponse {
+	var zones []health.Locality
+	for i := range o.Clusters {
+		for j := range o.Clusters[i].Zones {
+			zones = append(zones, o.Clusters[i].Zones[j].Zone)
+		}
+	}
+	slices.SortFunc(zones, health.Locality.Compare)
+	zones = slices.Compact(zones)
+	m := &hdsdv1.GetOverviewResponse{
+		Further: uint32(o.Further), Zones: each(zones, func(l health.Locality) *corev3.Locality { return envoyaddr.LocalityMessage(l) }),
+	}
+	for i := range o.Clusters {
+		c := &o.Clusters[i]
+		row := &hdsdv1.GetOverviewResponse_Row{Cluster: c.Cluster, State: c.State, Endpoints: uint32(c.Endpoints), Down: uint32(c.Down)}
+		for _, z := range c.Zones {
+			at, _ := slices.BinarySearchFunc(zones, z.Zone, health.Locality.Compare)
+			row.Cells = append(row.Cells, &hdsdv1.GetOverviewResponse_Cell{Zone: uint32(at), Endpoints: uint32(z.Endpoints), Down: uint32(z.Down)})
+		}
+		m.Clusters = append(m.Clusters, row)
+	}
+	return m
+}
