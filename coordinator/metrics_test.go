@@ -124,6 +124,12 @@ var elsewhere = map[string]string{
 	"hdsd_xds_pollers":                     "../eds/polled_test.go",
 	"hdsd_xds_assignments_not_asked":       "../eds/unasked_test.go",
 	"hdsd_xds_stuck_streams_total":         "../eds/ads_test.go",
+	"hdsd_relay_streams":                   "relay_metrics_test.go",
+	"hdsd_relay_streams_from_memory":       "relay_metrics_test.go",
+	"hdsd_relay_resources":                 "relay_metrics_test.go",
+	"hdsd_relay_health_responses_total":    "relay_metrics_test.go",
+	"hdsd_relay_refusals_total":            "relay_metrics_test.go",
+	"hdsd_relay_upstream_failures_total":   "relay_metrics_test.go",
 	"hdsd_xds_unencodable_resources_total": "../eds/metrics_test.go",
 }
 
@@ -151,6 +157,7 @@ func TestEveryMetricMovesAndIsDocumented(t *testing.T) {
 	}
 	exported := p.scrape().types
 	maps.Copy(exported, withTLS(t).scrape().types) // which has some more
+	maps.Copy(exported, withRelay(t).scrape().types)
 	maps.DeleteFunc(exported, func(name, _ string) bool {
 		return strings.HasPrefix(name, "go_") || strings.HasPrefix(name, "process_")
 	})

@@ -48,6 +48,7 @@ func (c *Coordinator) openRelay() {
 		MaxClusterEndpoints: int(limits.GetMaxClusterEndpoints()),
 		MaxEndpoints:        int(limits.GetMaxSourceEndpoints()),
 		Log:                 c.log,
+		Registerer:          c.registry,
 	})
 }
 

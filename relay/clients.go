@@ -28,6 +28,9 @@ type talk struct {
 // note notes what a request says of its type. Of secrets, the text of a refusal is not
 // kept.
 func (st *stream) note(h *message.Head) {
+	if h.Refusal != nil {
+		st.server.metrics.refusals.Inc()
+	}
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	t := st.talks[h.TypeURL]

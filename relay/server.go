@@ -15,6 +15,7 @@ import (
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -49,6 +50,7 @@ type Options struct {
 	MaxClusterEndpoints int
 	MaxEndpoints        int // of all clusters
 	Log                 zerolog.Logger
+	Registerer          prometheus.Registerer // of metrics; nil: there are none
 
 	// FirstRequestTimeout is how long a stream may be open without a request; 10 s by
 	// default. WriteTimeout is how long a write may wait for a client; 12 s by default.
@@ -71,6 +73,7 @@ type Server struct {
 	catalogue *catalogue
 	gate      *gate.Gate
 	turns     turns
+	metrics   metrics
 	process   string // stands for this process in nonces
 	tags      atomic.Uint64
 
@@ -98,6 +101,7 @@ func NewServer(o Options) *Server {
 	}
 	s.book.changed, s.memory = s.changed, newMemory(s.stock, o.Keep)
 	s.outage = &outage{server: s}
+	s.metrics = newMetrics(s, o.Registerer)
 	s.ending, s.end = context.WithCancel(context.Background())
 	var where []string
 	for _, one := range o.Services {

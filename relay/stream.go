@@ -56,6 +56,9 @@ func (st *stream) run() error {
 	}
 	responses := st.responses
 	if st.up, st.leave, err = st.server.upstream.open(ctx, st.method.upstream, st.server.forwarded(st.down.Context())); err != nil {
+		if ctx.Err() == nil {
+			st.server.metrics.failures.Inc()
+		}
 		if !st.remembered() || ctx.Err() != nil {
 			return err
 		}
@@ -405,6 +408,7 @@ func (st *stream) push() []byte {
 		end := st.server.turns.take()
 		m := l.push(st.server)
 		if end(); m != nil {
+			st.server.metrics.flips.Inc()
 			return m
 		}
 	}

@@ -52,6 +52,7 @@ var rules = map[string]rule{
 	"HdsdCheckersShareANodeID":    {values: map[string]string{"hdsd_hds_refused_streams_total": grows}},
 	"HdsdEndpointsNotChecked":     {values: map[string]string{"hdsd_quarantined": one}},
 	"HdsdUpstreamAway":            {values: map[string]string{"hdsd_upstream_age_seconds": "400x600"}},
+	"HdsdRelayUpstreamAway":       {values: map[string]string{"hdsd_relay_streams_from_memory": one}},
 	"HdsdSourceHeld":              {values: map[string]string{"hdsd_sources_held": one}},
 	"HdsdSourceProblems":          {values: map[string]string{"hdsd_source_problems": one}},
 	"HdsdManyEndpointsDown":       {values: map[string]string{`hdsd_endpoints_by_health{health="TIMEOUT"}`: one}},
@@ -151,6 +152,7 @@ func exposed(t *testing.T) map[string]string {
 	s := newSite(t, fmt.Sprintf(`http: {address: "127.0.0.1:0", tls: {certificate_chain_file: %s/cert, private_key_file: %s/key}}
 probes: {address: "127.0.0.1:0"}
 data_planes: {eds_directory: %s/eds}
+relay: {upstream: {api_config_source: {api_type: AGGREGATED_GRPC, transport_api_version: V3, grpc_services: [{google_grpc: {target_uri: "127.0.0.1:1", stat_prefix: x}}]}}}
 `, dir, dir, dir), "a", "b", "c")
 	var answer string
 	eventually(t, "three votes, and a site where all is well", func() bool {
