@@ -10,6 +10,8 @@ import (
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	"github.com/envoyproxy/go-control-plane/pkg/cache/types"
+
+	hdsdv1 "hdsd/gen/hdsd/v1"
 )
 
 // sourceJSON is a source in /v1/sources.
@@ -212,4 +214,31 @@ func TestAnAlternatingServerIsNotFollowed(t *testing.T) {
 	if n := s.scrape().sum("hdsd_source_changes_delayed_total"); n > 10 {
 		t.Errorf("%v changes of %d answers are followed", n, turn)
 	}
+}
+
+// TestStatusSaysWhatIsWrongWithAFile, and no longer once it is put right.
+func TestStatusSaysWhatIsWrongWithAFile(t *testing.T) {
+	t.Parallel()
+	address, _ := upstream(t)
+	s := newSite(t, t.TempDir(), quick, static("web", address))
+	s.ready()
+	problem := func() string {
+		answer, err := hdsdv1.NewQueryClient(s.dial()).GetStatus(t.Context(), &hdsdv1.GetStatusRequest{})
+		if err != nil || len(answer.GetSources()) != 1 {
+			t.Fatal(answer, err)
+		}
+		return answer.GetSources()[0].GetProblem()
+	}
+	if got := problem(); got != "" {
+		t.Errorf("all is well: %s", got)
+	}
+	bad := strings.ReplaceAll(static("b", address)+static("c", address), "connect_timeout", "conect_timeout")
+	move(t, s.dir, "clusters.yaml", "resources:\n"+static("web", address)+bad)
+	s.eventually("two problems", func() bool {
+		return strings.Contains(problem(), "conect_timeout") && strings.HasSuffix(problem(), " (and 1 more)")
+	})
+	move(t, s.dir, "clusters.yaml", "resources: [")
+	s.eventually("a file that cannot be read", func() bool { return strings.Contains(problem(), "is not valid YAML") })
+	move(t, s.dir, "clusters.yaml", "resources:\n"+static("web", address))
+	s.eventually("all is well again", func() bool { return problem() == "" })
 }

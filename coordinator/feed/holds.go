@@ -1,6 +1,7 @@
 package feed
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -126,6 +127,7 @@ func (h *holds) due() (next time.Time) {
 type SourceState struct {
 	Name string
 	hold.Status
+	Problem string // what is wrong with it as it was last read; empty if nothing is
 }
 
 // Sources returns the state of each source, in the order of precedence.
@@ -134,9 +136,29 @@ func (in *Intake) Sources() []SourceState {
 	defer in.mu.Unlock()
 	all := make([]SourceState, len(in.names))
 	for i, name := range in.names {
-		all[i] = SourceState{name, in.holds.of(name).Status()}
+		all[i] = in.state(name)
 	}
 	return all
+}
+
+// state returns the state of a source. The caller holds the lock.
+func (in *Intake) state(name string) SourceState {
+	s := SourceState{Name: name, Status: in.holds.of(name).Status()}
+	set := in.latest[name].set
+	if set == nil {
+		return s
+	}
+	others := -1
+	for i := range set.Problems {
+		if p := &set.Problems[i]; !p.Warning {
+			s.Problem = cmp.Or(s.Problem, p.String())
+			others++
+		}
+	}
+	if others > 0 {
+		s.Problem += fmt.Sprintf(" (and %d more)", others)
+	}
+	return s
 }
 
 // Accept follows a source in what it took away. since and revision say what was shown of
@@ -159,7 +181,7 @@ func (in *Intake) Accept(name string, since time.Time, revision string) (was hol
 	one.Accept()
 	in.holds.note(in.Now(), name, held, one, "an operator has accepted it")
 	in.merge(false)
-	return *held, SourceState{name, one.Status()}, nil
+	return *held, in.state(name), nil
 }
 
 // shareHeld publishes what is held for those who must not wait, and wakes the clock.
@@ -167,7 +189,7 @@ func (in *Intake) shareHeld() {
 	var held []SourceState
 	for _, name := range in.names {
 		if in.holds.of(name).Holds() {
-			held = append(held, SourceState{name, in.holds.of(name).Status()})
+			held = append(held, in.state(name))
 		}
 	}
 	in.held.Store(&held)

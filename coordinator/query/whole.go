@@ -19,7 +19,7 @@ func (b *Backend) addWhole(ctx context.Context, out *api.Status) error {
 		}
 	})
 	for _, s := range b.Feed.Sources() {
-		out.Sources = append(out.Sources, api.SourceState{Name: s.Name, Clusters: s.Clusters, Endpoints: s.Endpoints, Problem: problems[s.Name]})
+		out.Sources = append(out.Sources, api.SourceState{Name: s.Name, Clusters: s.Clusters, Endpoints: s.Endpoints, Problem: cmp.Or(problems[s.Name], s.Problem)})
 	}
 	if b.EDS == nil {
 		return nil
