@@ -165,9 +165,9 @@ func (r *runner) reload() error {
 // problemsLogged is the number of problems in one line of the log.
 const problemsLogged = 10
 
-// lastGood returns the last valid set, with the current problems.
+// lastGood returns the last valid set, with the current problems first.
 func (r *runner) lastGood(problems []source.Problem) *source.Set {
-	return &source.Set{Source: r.good.Source, Clusters: r.good.Clusters, Problems: slices.Concat(r.good.Problems, problems)}
+	return &source.Set{Source: r.good.Source, Clusters: r.good.Clusters, Problems: slices.Concat(problems, r.good.Problems)}
 }
 
 // CheckWatchedDirectory says why a watched_directory cannot be watched. The folder may
