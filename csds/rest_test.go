@@ -108,7 +108,7 @@ func TestRESTRequests(t *testing.T) {
 		{"GET", "?node_id=quiet", "", 200, `"clientScope":"quiet/EDS"`},
 		{"GET", "?nodeId=nobody", "", 200, `{"config":[]}`},
 		{"GET", "?" + url.Values{"node_id": {"nobody", "checker-1"}}.Encode(), "", 200, `"interval":"1s"`},
-		{"GET", "?exclude_resource_contents=maybe", "", 400, `{"code":3,"message":"exclude_resource_contents: is \"maybe\", use true or false"}`},
+		{"GET", "?exclude_resource_contents=maybe", "", 400, `{"code":3,"message":"exclude_resource_contents: is \"maybe\", use true or false","details":[`},
 		{"GET", "?node=quiet", "", 400, `the query parameter \"node\" is not known`},
 		{"POST", "", `{"nodeMatchers":[{"nodeId":{"prefix":"qui"}}]}`, 200, `"clientScope":"quiet/EDS"`},
 		{"POST", "", `{"node_matcher":[]}`, 400, `no envoy.service.status.v3.ClientStatusRequest in proto3 JSON`},
