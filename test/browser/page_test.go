@@ -22,7 +22,7 @@ import (
 
 // browser is a Chromium with one page of hdsd.
 type browser struct {
-	t    *testing.T
+	t    testing.TB
 	ctx  context.Context
 	host string
 
@@ -31,7 +31,7 @@ type browser struct {
 }
 
 // open starts a Chromium and looks at a page of the server.
-func open(t *testing.T, server, path string) *browser {
+func open(t testing.TB, server, path string) *browser {
 	t.Helper()
 	binary, err := exec.LookPath("chromium")
 	if err != nil {

@@ -3,13 +3,28 @@ package scale
 import (
 	"context"
 	"slices"
+	"testing"
+	"time"
 
 	healthv3 "github.com/envoyproxy/go-control-plane/envoy/service/health/v3"
 	"google.golang.org/grpc"
+
+	"hdsd/test/fleet"
 )
 
 // World is the truth about the endpoints of a simulated fleet.
 type World = world
+
+// Simulate starts hdsd for a world, with so many simulated checkers in three zones that
+// report every second. It returns once all endpoints are healthy.
+func Simulate(t testing.TB, w *World, checkers int) *fleet.Coordinator {
+	t.Helper()
+	s := simulate(t, w, checkers, 3, time.Second, "")
+	s.Start()
+	s.connect()
+	s.until("all to be healthy", s.allHealthy)
+	return s.Coordinator
+}
 
 // Report is a checker's full report on one specifier, in the bytes that Envoy would send.
 type Report = report
