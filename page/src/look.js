@@ -41,22 +41,24 @@ export const percent = (ratio) => (ratio === undefined ? "–" : `${(Math.floor(
 export const Trouble = ({ error }) =>
   error && html`<p class="trouble" role="alert">${error instanceof Refusal ? error.message : `hdsd cannot be reached: ${error.message}. Trying again.`}</p>`;
 
-/** usePoll asks again and again, and keeps the last answer while hdsd cannot be reached. */
+/** usePoll asks again and again, and keeps the last answer while hdsd cannot be reached. every is in milliseconds, or a function of the last answer. */
 export function usePoll(ask, every, about) {
   const [state, set] = useState({ answer: null, error: null });
   useEffect(() => {
     const end = new AbortController();
     let timer;
+    let latest = null;
     set({ answer: null, error: null });
     const once = async () => {
       try {
-        const answer = await ask(end.signal);
-        set({ answer, error: null });
+        latest = await ask(end.signal);
+        set({ answer: latest, error: null });
       } catch (error) {
         if (end.signal.aborted) return;
         set((last) => ({ answer: last.answer, error }));
       }
-      if (!end.signal.aborted) timer = setTimeout(once, document.hidden ? 10 * every : every);
+      const wait = typeof every === "function" ? every(latest) : every;
+      if (!end.signal.aborted) timer = setTimeout(once, document.hidden ? 10 * wait : wait);
     };
     once();
     return () => (end.abort(), clearTimeout(timer));

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
 
 	"hdsd/test/envoy"
@@ -16,7 +17,7 @@ import (
 )
 
 // looks is how often the same is looked at.
-const looks = 50
+const looks = 100
 
 // BenchmarkFirstView is how long the first look at a fleet takes: 100,000 endpoints in 1,000
 // clusters, 20 of them down, 200 checkers that report every second. "page" is from the
@@ -29,8 +30,13 @@ func BenchmarkFirstView(b *testing.B) {
 	for endpoint := range 20 {
 		w.Set(500*endpoint, true)
 	}
-	envoy.Eventually(b, fleet.Patience, "20 to be down", func() bool { return strings.Contains(c.Operate("status"), "20 down") })
+	envoy.Eventually(b, fleet.Patience, "20 to be down", func() bool {
+		return strings.Contains(string(fetched(b, "http://"+c.HTTP+"/v1/status")), `"healthy":99980,`)
+	})
 	chromium := open(b, c.HTTP, "/")
+	if _, err := chromedp.Call(chromium.ctx, network.SetCacheDisabled, network.SetCacheDisabledParams{CacheDisabled: true}); err != nil {
+		b.Fatal(err)
+	}
 	for b.Loop() {
 		var page, status, answer []time.Duration
 		size := 0
@@ -46,14 +52,14 @@ func BenchmarkFirstView(b *testing.B) {
 			c.Operate("status")
 			status = append(status, time.Since(began))
 			began = time.Now()
-			size = fetched(b, "http://"+c.HTTP+"/v1/status")
+			size = len(fetched(b, "http://"+c.HTTP+"/v1/status"))
 			answer = append(answer, time.Since(began))
 		}
 		bytes := do(chromium, chromedp.Evaluate[float64](`[...performance.getEntriesByType("navigation"), ...performance.getEntriesByType("resource")].reduce((n, e) => n + e.transferSize, 0)`))
 		for name, all := range map[string][]time.Duration{"page": page, "status": status, "answer": answer} {
 			slices.Sort(all)
 			b.ReportMetric(float64(all[len(all)/2].Microseconds())/1000, name+"-p50-ms")
-			b.ReportMetric(float64(all[len(all)-1].Microseconds())/1000, name+"-max-ms")
+			b.ReportMetric(float64(all[len(all)*99/100-1].Microseconds())/1000, name+"-p99-ms")
 		}
 		b.ReportMetric(bytes/1000, "page-kB")
 		b.ReportMetric(float64(size)/1000, "answer-kB")
@@ -61,7 +67,7 @@ func BenchmarkFirstView(b *testing.B) {
 	}
 }
 
-func fetched(b *testing.B, url string) int {
+func fetched(b *testing.B, url string) []byte {
 	b.Helper()
 	response, err := http.Get(url)
 	if err != nil {
@@ -72,5 +78,5 @@ func fetched(b *testing.B, url string) int {
 	if err != nil || response.StatusCode != http.StatusOK {
 		b.Fatal(response.Status, err)
 	}
-	return len(body)
+	return body
 }
