@@ -28,7 +28,8 @@ type book struct {
 	sheets   map[string]*sheet              // by name of the assignment
 	users    map[health.EndpointID][]string // names of the assignments that an endpoint is in
 	clusters map[string]bool                // whether hdsd checks a cluster
-	edition  map[subject]uint64             // counts changes
+	changes  uint64                         // of anything
+	edition  map[subject]uint64             // of what is known: which of the changes was its latest
 }
 
 // sheet is which verdicts decide the endpoints of an assignment.
@@ -81,12 +82,22 @@ func (b *book) Update(u eds.Update) {
 // announce counts the changes, releases the lock and tells of them.
 func (b *book) announce(touched []subject) {
 	for _, s := range touched {
-		b.edition[s]++
+		if b.changes++; b.knows(s) {
+			b.edition[s] = b.changes
+		} else {
+			delete(b.edition, s)
+		}
 	}
 	b.mu.Unlock()
 	if len(touched) > 0 {
 		b.changed(touched)
 	}
+}
+
+// knows reports whether there is health for a resource.
+func (b *book) knows(s subject) bool {
+	_, cluster := b.clusters[s.name]
+	return b.sheets[s.name] != nil || cluster && s.kind == clusters
 }
 
 func (b *book) sheetOf(a *eds.Assignment) *sheet {
@@ -164,7 +175,8 @@ func (b *book) turn(on bool) (changed bool) {
 	return true
 }
 
-// current returns the edition of a resource's health.
+// current returns the edition of a resource's health, 0 of what is not known. No other
+// edition of a resource comes twice.
 func (b *book) current(s subject) uint64 {
 	b.mu.RLock()
 	defer b.mu.RUnlock()

@@ -1,0 +1,61 @@
+package relay
+
+import (
+	"testing"
+
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+
+	"hdsd/eds"
+)
+
+func comes(name string) eds.Update {
+	return eds.Update{
+		Clusters:    []eds.Cluster{{Message: &clusterv3.Cluster{Name: name}, Checked: true}},
+		Assignments: []eds.Assignment{{Name: name, Message: &endpointv3.ClusterLoadAssignment{ClusterName: name}}},
+	}
+}
+
+// TestTheBookForgetsWhatHasGone: names that come and go leave nothing.
+func TestTheBookForgetsWhatHasGone(t *testing.T) {
+	b := newBook(true)
+	b.changed = func([]subject) {}
+	for _, name := range []string{"a", "b", "c"} {
+		b.Update(comes(name))
+		b.Update(eds.Update{RemovedAssignments: []string{name}})
+		b.Update(eds.Update{RemovedClusters: []string{name}})
+	}
+	b.Update(comes("d"))
+	b.Update(eds.Update{RemovedClusters: []string{"d"}, RemovedAssignments: []string{"d"}})
+	if n := len(b.edition) + len(b.sheets) + len(b.users) + len(b.clusters); n > 0 {
+		t.Errorf("%d entries are left: %v", n, b.edition)
+	}
+}
+
+// TestEditionsAreNotUsedTwice: what was made of a resource while hdsd knew it, or before,
+// is never taken for what it is while hdsd knows it again.
+func TestEditionsAreNotUsedTwice(t *testing.T) {
+	b := newBook(true)
+	b.changed = func([]subject) {}
+	of := subject{clusters, "a"}
+	seen := map[uint64]bool{b.current(of): true}
+	fresh := func(when string) {
+		t.Helper()
+		if is := b.current(of); seen[is] {
+			t.Errorf("%s: edition %d again", when, is)
+		} else {
+			seen[is] = true
+		}
+	}
+	for range 3 {
+		b.Update(comes("a"))
+		fresh("it comes")
+		b.Update(eds.Update{RemovedAssignments: []string{"a"}})
+		fresh("its endpoints go, and it stays")
+		b.Update(comes("a"))
+		fresh("its endpoints come again")
+		b.Update(eds.Update{RemovedClusters: []string{"a"}})
+		fresh("it goes, and its endpoints stay")
+		b.Update(eds.Update{RemovedAssignments: []string{"a"}})
+	}
+}
