@@ -76,12 +76,16 @@ func (b *Backend) Incidents(ctx context.Context, q incident.Query) ([]incident.I
 }
 
 // noteEvents reads on in the events that may be causes. Those of the last minute are read
-// again: some may have been on their way to the disk, or the clock was set back.
+// again: some may have been on their way to the disk.
 func (b *Backend) noteEvents(ctx context.Context) error {
 	all := b.incidents
 	asked := store.EventQuery{Limit: incidentStep}
 	if !all.seen.IsZero() {
-		asked.Start = all.seen.Add(-staleAfter)
+		from := all.seen
+		if now := time.Now(); now.Before(from) { // the clock was set back, or a note is of the future
+			from = now
+		}
+		asked.Start = from.Add(-staleAfter)
 	}
 	for more := true; more; more = asked.After > 0 {
 		found, next, err := b.Store.Events(asked)

@@ -21,7 +21,7 @@ func TestIncidentsTakeTheirCauseFromRecordedEvents(t *testing.T) {
 		if err := b.Store.Flush(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		found, _, err := b.Incidents(t.Context(), incident.Query{})
+		found, _, err := b.Incidents(t.Context(), incident.Query{Cluster: e.Cluster})
 		if err != nil || len(found) != 1 {
 			t.Fatal(found, err)
 		}
@@ -44,6 +44,17 @@ func TestIncidentsTakeTheirCauseFromRecordedEvents(t *testing.T) {
 	b.Store.AppendEvents([]store.Event{{Time: now.Add(3 * time.Second), Kind: storev1.EventKind_PATH_DOUBTED, Locality: e.Locality, Text: "x"}})
 	if got := cause(); got != incident.Network {
 		t.Errorf("when a path to the zone is doubted: cause %d", got)
+	}
+	b.incidents.seen = now.Add(time.Hour) // the clock was set back
+	other := endpoint("gone", "10.0.0.1:80")
+	other.Locality.Zone = "b"
+	b.Store.Append([]health.Transition{{Time: now.Add(2 * time.Second), Endpoint: other, From: health.Healthy, To: health.Unhealthy}})
+	b.Store.AppendEvents([]store.Event{{Time: now.Add(4 * time.Second), Kind: storev1.EventKind_PATH_DOUBTED, Locality: other.Locality, Text: "x"}})
+	if err := b.Store.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if found, _, err := b.Incidents(t.Context(), incident.Query{Cluster: "gone"}); err != nil || len(found) != 1 || found[0].Cause != incident.Network {
+		t.Errorf("after the clock was set back: %+v, %v", found, err)
 	}
 	b.incidents = newIncidents() // as after a restart
 	if got := cause(); got != incident.Network {
