@@ -142,8 +142,8 @@ func (s *stage) unharmed(ctx context.Context, since time.Time) error {
 	if err != nil {
 		return err
 	}
-	for _, t := range answer.GetTransitions() {
-		return fmt.Errorf("%s changed from %s to %s: %s", t.GetAddress(), t.GetFrom(), t.GetTo(), t.GetReason())
+	if all := answer.GetTransitions(); len(all) > 0 {
+		return fmt.Errorf("%s changed from %s to %s: %s", all[0].GetAddress(), all[0].GetFrom(), all[0].GetTo(), all[0].GetReason())
 	}
 	s.event("verdict", "all %d endpoints stay HEALTHY: no change is recorded", len(s.upstreams))
 	return s.stillServed()
