@@ -12,6 +12,7 @@ import (
 
 	"hdsd/internal/caller"
 	"hdsd/internal/queue"
+	"hdsd/internal/reason"
 	"hdsd/internal/share"
 )
 
@@ -59,8 +60,8 @@ func (s *Service) QueriesWaiting() int {
 
 // errBusy ends a wait for a turn.
 func (l *Limits) errBusy() error {
-	return withRetry(status.Newf(codes.ResourceExhausted,
-		"hdsd answers a few queries at a time, and this one has waited %v for its turn: ask for smaller pages, or try again later", l.Patience))
+	return withRetry(reason.With(status.Newf(codes.ResourceExhausted,
+		"hdsd answers a few queries at a time, and this one has waited %v for its turn: ask for smaller pages, or try again later", l.Patience), reason.LimitReached))
 }
 
 // delivery is one query from its beginning until its answer is sent.

@@ -22,9 +22,8 @@ func DiskFailing(text string) error {
 // retryAfter is when a caller may try again that was refused because of a limit.
 const retryAfter = 5 * time.Second
 
-// withRetry adds to a refusal because of a limit its reason, and when to try again.
+// withRetry adds to a refusal when to try again.
 func withRetry(refusal *status.Status) error {
-	refusal = reason.With(refusal, reason.LimitReached)
 	if detailed, err := refusal.WithDetails(&errdetails.RetryInfo{RetryDelay: durationpb.New(retryAfter)}); err == nil {
 		return detailed.Err()
 	}

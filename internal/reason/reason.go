@@ -25,7 +25,7 @@ const (
 	GrantsChanged    = "GRANTS_CHANGED"    // the caller's clusters are others now: call again
 	TokenInvalid     = "TOKEN_INVALID"     // a page or resume token is not one that hdsd gave out for this question
 	HistoryForgotten = "HISTORY_FORGOTTEN" // what was asked for is older than the history
-	LimitReached     = "LIMIT_REACHED"     // a limit of the configuration, or of hdsd, is reached: try again later
+	LimitReached     = "LIMIT_REACHED"     // a limit that callers share is reached: try again later
 	BackupRuns       = "BACKUP_RUNS"       // another backup is in progress
 	Stopping         = "STOPPING"          // hdsd is shutting down
 	DiskFailing      = "DISK_FAILING"      // nothing has changed, since the disk does not take it

@@ -6,6 +6,8 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"hdsd/internal/reason"
 )
 
 // Error is a refusal, or the end of a lease that had to make room.
@@ -40,8 +42,10 @@ func (e *Error) Error() string {
 	}
 }
 
-// GRPCStatus returns the status that grpc sends.
-func (e *Error) GRPCStatus() *status.Status { return status.New(codes.ResourceExhausted, e.Error()) }
+// GRPCStatus returns the status that grpc sends, with its reason.
+func (e *Error) GRPCStatus() *status.Status {
+	return reason.With(status.New(codes.ResourceExhausted, e.Error()), reason.LimitReached)
+}
 
 // longestName is how much of a caller's key a message shows.
 const longestName = 200

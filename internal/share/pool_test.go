@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"hdsd/internal/reason"
 	"hdsd/internal/share"
 )
 
@@ -34,7 +35,7 @@ func refused(t *testing.T, err error, field, caller string) {
 	if !errors.As(err, &own) || own.Field() != field || own.Caller != caller {
 		t.Fatalf("got %v, want a refusal of %s by %s", err, caller, field)
 	}
-	if got := status.Convert(fmt.Errorf("wrapped: %w", err)); got.Code() != codes.ResourceExhausted {
+	if got := status.Convert(fmt.Errorf("wrapped: %w", err)); got.Code() != codes.ResourceExhausted || reason.Of(err) != reason.LimitReached {
 		t.Errorf("got code %v", got.Code())
 	}
 	if text := err.Error(); !strings.Contains(text, field) || !strings.Contains(text, caller) || !strings.Contains(text, "raise") {

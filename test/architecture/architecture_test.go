@@ -38,7 +38,7 @@ var mayImport = map[string][]string{
 	"internal/pace":       {},
 	"internal/rest":       {"internal/caller", "internal/share", "internal/printable", "internal/reason"},
 	"internal/inflight":   {"internal/caller", "internal/share"},
-	"internal/share":      {},
+	"internal/share":      {"internal/reason"},
 	"internal/origin":     {"internal/rest"},
 	"internal/certs":      {"gen/hdsd/config/v1", "internal/yamlpb"},
 	"internal/conns":      {},
