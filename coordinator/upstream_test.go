@@ -364,7 +364,7 @@ func TestExamineAsksNoManagementServer(t *testing.T) {
 	m.come()
 	dir := t.TempDir()
 	text := quick + m.source("upstream", "600s", "") + "policies: [{cluster_name_glob: \"x-*\", redundancy: 2}]\n"
-	found := validate.Examine(configuration(t, dir, text, `
+	found := validate.Examine(t.Context(), configuration(t, dir, text, `
 - {"@type": type.googleapis.com/envoy.config.cluster.v3.Cluster, name: web, type: EDS, eds_cluster_config: {eds_config: {ads: {}}}}
 `), nil)
 	if len(found.Problems) > 0 || found.Clusters != 1 || len(found.Unread) != 1 || found.Unread[0] != "upstream" || m.streams.Load() > 0 {

@@ -1,7 +1,6 @@
 package coordinator_test
 
 import (
-	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -12,9 +11,9 @@ import (
 	"hdsd/validate"
 )
 
-// TestAskExaminesWhatManagementServersSay: their clusters, and the endpoints that clusters
+// TestExamineAsksManagementServers: their clusters, and the endpoints that clusters
 // of files lack. Of the relay's, only that it answers.
-func TestAskExaminesWhatManagementServersSay(t *testing.T) {
+func TestExamineAsksManagementServers(t *testing.T) {
 	t.Parallel()
 	address, _ := upstream(t)
 	m := newManagement(t)
@@ -28,26 +27,26 @@ func TestAskExaminesWhatManagementServersSay(t *testing.T) {
   health_checks: [{timeout: 1s, interval: 1s, unhealthy_threshold: 1, healthy_threshold: 1, tcp_health_check: {}}]
 `
 	c := configuration(t, t.TempDir(), quick+m.source("upstream", "5s", "")+"policies: [{cluster_name_glob: \"x-*\", redundancy: 2}]\n", web)
-	answers := validate.Ask(t.Context(), c, coordinator.Node("hdsd", "1"))
-	if len(answers.Problems) > 0 || !slices.Equal(slices.Sorted(maps.Keys(answers.Sets)), []string{"upstream"}) {
-		t.Fatalf("answers: %+v", answers)
-	}
-	found := validate.Examine(c, answers)
+	self := coordinator.Node("hdsd", "1")
+	found := validate.Examine(t.Context(), c, self)
 	if found.Clusters != 1 || found.Endpoints != 1 || found.Checked != 1 || len(found.Unread) > 0 {
 		t.Errorf("found %+v", found)
 	}
 	if len(found.Problems) != 1 || !strings.Contains(found.Problems[0].Message, `"x-*" matches no cluster`) {
 		t.Errorf("problems: %+v", found.Problems)
 	}
+	if want := "source upstream: " + m.address + " answers; Clusters: 0"; !slices.Equal(found.Notes, []string{want}) {
+		t.Errorf("notes: %q, want %q", found.Notes, want)
+	}
 	relayed := configuration(t, t.TempDir(), relaying(m, ""), web)
-	answers = validate.Ask(t.Context(), relayed, coordinator.Node("hdsd", "1"))
-	if len(answers.Sets)+len(answers.Problems) > 0 || len(answers.Notes) != 1 || !strings.Contains(answers.Notes[0], m.address+", answers") {
-		t.Errorf("the relay's: %+v", answers)
+	found = validate.Examine(t.Context(), relayed, self)
+	if len(found.Problems) > 0 || len(found.Notes) != 1 || !strings.Contains(found.Notes[0], m.address+", answers") {
+		t.Errorf("the relay's: %+v", found)
 	}
 	m.leave()
 	c = configuration(t, t.TempDir(), quick+m.source("upstream", "0.2s", ""), web)
-	answers = validate.Ask(t.Context(), c, coordinator.Node("hdsd", "1"))
-	if len(answers.Sets) > 0 || len(answers.Problems) != 1 || !strings.Contains(answers.Problems[0].Message, m.address+" has not answered: ") {
-		t.Errorf("without a server: %+v", answers)
+	found = validate.Examine(t.Context(), c, self)
+	if len(found.Problems) != 1 || !strings.Contains(found.Problems[0].Message, m.address+" has not answered: ") {
+		t.Errorf("without a server: %+v", found)
 	}
 }

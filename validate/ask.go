@@ -24,17 +24,11 @@ const patience = 30 * time.Second
 // relayName is what the control plane behind the relay is called.
 const relayName = "relay"
 
-// Answers are what management servers have said.
-type Answers struct {
-	Sets     map[string]*source.Set // by source; none for the relay
-	Notes    []string               // what is worth knowing of those that answer
-	Problems []source.Problem       // with those that do not
-}
-
-// Ask asks the management servers of a configuration once, as a start of hdsd as node
-// would, all at the same time. It returns when each has answered or was given up: after
-// its initial_fetch_timeout, 30 s at most.
-func Ask(ctx context.Context, c *configv1.Config, node *corev3.Node) *Answers {
+// ask asks the management servers of a configuration once, as a start of hdsd as node would,
+// all at the same time. It puts what they say into sets, which has what was read of the other
+// sources. It returns when each has answered or was given up: after its
+// initial_fetch_timeout, 30 s at most.
+func (e *examiner) ask(ctx context.Context, c *configv1.Config, node *corev3.Node, sets []*source.Set) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	var running sync.WaitGroup
 	defer running.Wait()
@@ -50,7 +44,10 @@ func Ask(ctx context.Context, c *configv1.Config, node *corev3.Node) *Answers {
 	for _, q := range all {
 		q.wait(ctx)
 	}
-	lacking := lackingEndpoints(c, all)
+	for _, q := range all {
+		q.take(sets)
+	}
+	lacking := lackingEndpoints(source.Merge(nil, sets, e.rules.DefaultHealthChecks).Clusters)
 	for _, q := range all {
 		if names := lackedOutside(lacking, q.options.Name); len(names) > 0 {
 			q.server.Want(names)
@@ -59,36 +56,39 @@ func Ask(ctx context.Context, c *configv1.Config, node *corev3.Node) *Answers {
 	for _, q := range all {
 		q.wait(ctx)
 	}
-	answers := &Answers{Sets: map[string]*source.Set{}}
 	for _, q := range all {
-		answers.add(q, node)
+		q.take(sets)
+		e.addAnswer(q, node)
 	}
-	return answers
 }
 
 // questions are what to ask whom, in the order of the configuration.
 func questions(c *configv1.Config, node *corev3.Node) (all []*question) {
 	limits := c.GetLimits()
-	ask := func(name string, from *corev3.ConfigSource, as *corev3.Node) {
+	ask := func(at int, name string, from *corev3.ConfigSource, as *corev3.Node) {
 		if from.GetApiConfigSource() != nil {
-			all = append(all, &question{options: xds.Options{
+			all = append(all, &question{at: at, options: xds.Options{
 				Name: name, Node: node, As: as, ConfigSource: from, Log: zerolog.Nop(),
 				MaxClusters: int(limits.GetMaxSourceClusters()), MaxEndpoints: int(limits.GetMaxSourceEndpoints()),
 				MaxClusterEndpoints: int(limits.GetMaxClusterEndpoints()), MaxMessageBytes: config.LargestAnswer(limits),
 			}})
 		}
 	}
-	for _, from := range c.GetSources() {
-		ask(from.GetName(), from.GetConfigSource(), from.GetNode())
+	for i, from := range c.GetSources() {
+		ask(i, from.GetName(), from.GetConfigSource(), from.GetNode())
 	}
-	ask(relayName, &corev3.ConfigSource{ConfigSourceSpecifier: &corev3.ConfigSource_ApiConfigSource{
+	ask(noSource, relayName, &corev3.ConfigSource{ConfigSourceSpecifier: &corev3.ConfigSource_ApiConfigSource{
 		ApiConfigSource: c.GetRelay().GetUpstream().GetApiConfigSource(),
 	}}, nil)
 	return all
 }
 
+// noSource is the place of what is no source.
+const noSource = -1
+
 // question is one management server that is asked.
 type question struct {
+	at      int // of the source, among all
 	options xds.Options
 	server  *xds.Source
 	news    chan struct{} // holds one
@@ -112,20 +112,16 @@ func (q *question) wait(ctx context.Context) {
 	}
 }
 
-// lackingEndpoints returns the clusters whose endpoints are in no answer so far.
-func lackingEndpoints(c *configv1.Config, all []*question) (lacking []*source.Cluster) {
-	e := newExaminer(c)
-	var sets []*source.Set
-	for _, from := range c.GetSources() {
-		set := e.read(from)
-		for _, q := range all {
-			if q.options.Name == from.GetName() {
-				set = q.server.Latest()
-			}
-		}
-		sets = append(sets, set)
+// take puts what the server has said in its place.
+func (q *question) take(sets []*source.Set) {
+	if set := q.server.Latest(); q.at != noSource && set.Answered() {
+		sets[q.at] = set
 	}
-	for _, one := range source.Merge(nil, sets, e.rules.DefaultHealthChecks).Clusters {
+}
+
+// lackingEndpoints returns the clusters whose endpoints are in no answer so far.
+func lackingEndpoints(all []*source.Cluster) (lacking []*source.Cluster) {
+	for _, one := range all {
 		if one.EDS() && one.Assignment == nil {
 			lacking = append(lacking, one)
 		}
@@ -144,25 +140,35 @@ func lackedOutside(lacking []*source.Cluster, name string) (names []string) {
 	return slices.Compact(names)
 }
 
-// add adds what a server has said, or why it has not.
-func (a *Answers) add(q *question, node *corev3.Node) {
+// addAnswer notes whether a server has answered, or why it has not.
+func (e *examiner) addAnswer(q *question, node *corev3.Node) {
 	name, set := q.options.Name, q.server.Latest()
 	id := cmp.Or(q.options.As.GetId(), node.GetId())
 	server, trouble := q.state()
+	note := func(format string, args ...any) { e.found.Notes = append(e.found.Notes, fmt.Sprintf(format, args...)) }
 	switch {
-	case set.Answered() && name == relayName:
-		a.Notes = append(a.Notes, fmt.Sprintf("the control plane behind the relay, %s, answers; what a client gets depends on its node", server))
+	case set.Answered() && q.at == noSource:
+		note("the control plane behind the relay, %s, answers; what a client gets depends on its node", server)
 	case set.Answered():
-		a.Sets[name] = set
-		a.Notes = append(a.Notes, fmt.Sprintf("source %s: %s answers, with %d clusters", name, server, len(set.Clusters)))
-	case trouble == "" && name == relayName:
-		a.Notes = append(a.Notes, fmt.Sprintf("the control plane behind the relay, %s, takes streams, and says nothing to node %q; what a client gets depends on its node", server, id))
+		note("source %s: %s answers; Clusters: %d", name, server, countClusters(set))
+	case trouble == "" && q.at == noSource:
+		note("the control plane behind the relay, %s, takes streams, and says nothing to node %q; what a client gets depends on its node", server, id)
 	default:
 		if trouble == "" {
 			trouble = fmt.Sprintf("nothing came in time; does it have resources for node %q?", id)
 		}
-		a.Problems = append(a.Problems, source.Problem{Message: fmt.Sprintf("source %s: %s has not answered: %s", name, server, trouble)})
+		e.add(source.Problem{Message: fmt.Sprintf("source %s: %s has not answered: %s", name, server, trouble)})
 	}
+}
+
+// countClusters counts clusters, not lone assignments.
+func countClusters(set *source.Set) (n int) {
+	for _, one := range set.Clusters {
+		if !one.Lone {
+			n++
+		}
+	}
+	return n
 }
 
 // state returns whom the connections are to, and what is wrong with them, if anything.

@@ -7,6 +7,6 @@
 // so that both agree. Validation goes further than a start in one way: it also
 // looks at what it can read of a resource that is already known to be bad.
 //
-// The package has no state. Examine reads files. Only Ask contacts management
-// servers; its goroutines end before it returns.
+// The package has no state. Examine reads files. It contacts management
+// servers if it is to; the goroutines of that end before it returns.
 package validate

@@ -2,12 +2,14 @@ package validate
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"regexp"
 	"slices"
 	"strings"
 
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 
 	"hdsd/config"
@@ -27,30 +29,34 @@ type Findings struct {
 	Checked             int                    // of the endpoints
 	Problems            []source.Problem       // one without a file is in the configuration
 	Needs               map[health.Ability]int // clusters that only checkers with an ability can check
+	Notes               []string               // what is worth knowing of management servers that answer
 	Unread              []string               // names of management servers that were not asked
 }
 
-// Examine reads the file sources as a start would, and takes what management servers
-// have said, if they were asked (nil: they were not). It reports what would not be
-// checked, and why, by file and line. Of a configuration with problems it reads
-// what it can.
-func Examine(c *configv1.Config, answers *Answers) Findings {
+// Examine reads the file sources as a start would. Unless as is nil, it also asks the
+// management servers once, as a start of hdsd as that node would: that takes as long as their
+// initial_fetch_timeout, 30 s at most. It reports what would not be checked, and why, by file
+// and line. Of a configuration with problems it reads what it can.
+func Examine(ctx context.Context, c *configv1.Config, as *corev3.Node) Findings {
 	e := newExaminer(c)
-	e.answers = answers
 	var sets []*source.Set
 	for _, from := range c.GetSources() {
 		sets = append(sets, e.read(from))
+	}
+	if as != nil {
+		e.ask(ctx, c, as, sets)
+	} else {
+		e.skip(c)
+	}
+	for i, from := range c.GetSources() {
+		if from.GetResolveNames() && sets[i] != nil {
+			sets[i] = e.withAddresses(sets[i])
+		}
 	}
 	merged := source.Merge(nil, sets, e.rules.DefaultHealthChecks)
 	e.add(merged.Problems...)
 	for _, from := range merged.Clusters {
 		e.examineCluster(from)
-	}
-	if c.GetRelay() != nil && answers == nil {
-		e.found.Unread = append(e.found.Unread, relayName)
-	}
-	if answers != nil {
-		e.add(answers.Problems...)
 	}
 	if len(e.found.Unread) == 0 && c.GetRelay() == nil { // a management server may have what the files lack
 		e.findUnusedAssignments(merged.Clusters)
@@ -72,14 +78,14 @@ type examiner struct {
 	badFields map[string][]string // by cluster: the fields in which its source found problems
 
 	maxInCluster int // endpoints; 0: any number
-	answers      *Answers
 	found        Findings
 }
 
 func newExaminer(c *configv1.Config) *examiner {
 	e := &examiner{
 		rules: catalog.NewRules(c), places: file.Places{}, maxInCluster: int(c.GetLimits().GetMaxClusterEndpoints()),
-		unreadable: map[endpointPlace]bool{}, badFields: map[string][]string{}, found: Findings{Needs: map[health.Ability]int{}},
+		unreadable: map[endpointPlace]bool{}, badFields: map[string][]string{}, named: map[*endpointv3.ClusterLoadAssignment]*endpointv3.ClusterLoadAssignment{},
+		found: Findings{Needs: map[health.Ability]int{}},
 	}
 	e.rules.Options.Verbose = true
 	return e
@@ -101,16 +107,13 @@ func (e *examiner) add(problems ...source.Problem) {
 func (e *examiner) read(from *configv1.Source) *source.Set {
 	path, watched := config.PathOf(from)
 	if path == "" {
-		return e.answered(from)
+		return nil // a management server, or what package config reports
 	}
 	if err := file.CheckWatchedDirectory(watched); err != nil {
 		e.add(source.Problem{File: path, Resource: from.GetName(), Message: err.Error()})
 	}
 	set, places := file.Examine(file.Options{Name: from.GetName(), Path: path, MaxClusterEndpoints: e.maxInCluster})
 	maps.Copy(e.places, places)
-	if from.GetResolveNames() {
-		set, e.named = e.withAddresses(set)
-	}
 	for _, p := range set.Problems {
 		e.unreadable[endpointPlace{p.Resource, endpointPath.FindString(p.Field)}] = true
 		e.badFields[p.Resource] = append(e.badFields[p.Resource], resourcePath.ReplaceAllString(p.Field, ""))
@@ -118,32 +121,27 @@ func (e *examiner) read(from *configv1.Source) *source.Set {
 	return set
 }
 
-// answered returns what a management server has said, nil if nothing. Package config
-// reports a source that is neither a file nor a management server.
-func (e *examiner) answered(from *configv1.Source) *source.Set {
-	switch {
-	case from.GetConfigSource().GetApiConfigSource() == nil:
-		return nil
-	case e.answers == nil:
-		e.found.Unread = append(e.found.Unread, from.GetName())
-		return nil
+// skip notes which management servers are not asked.
+func (e *examiner) skip(c *configv1.Config) {
+	for _, from := range c.GetSources() {
+		if from.GetConfigSource().GetApiConfigSource() != nil {
+			e.found.Unread = append(e.found.Unread, from.GetName())
+		}
 	}
-	set := e.answers.Sets[from.GetName()]
-	if set != nil && from.GetResolveNames() {
-		set, e.named = e.withAddresses(set)
+	if c.GetRelay() != nil {
+		e.found.Unread = append(e.found.Unread, relayName)
 	}
-	return set
 }
 
 // withAddresses puts addresses in the place of the names that hdsd would resolve. A name
 // may be right although it cannot be resolved here.
-func (e *examiner) withAddresses(set *source.Set) (*source.Set, map[*endpointv3.ClusterLoadAssignment]*endpointv3.ClusterLoadAssignment) {
+func (e *examiner) withAddresses(set *source.Set) *source.Set {
 	out, originals := names.Example(set)
 	for assignment, original := range originals {
 		e.places[assignment] = e.places[original]
+		e.named[assignment] = original
 	}
-	maps.Copy(originals, e.named)
-	return out, originals
+	return out
 }
 
 func (e *examiner) examineCluster(from *source.Cluster) {

@@ -30,7 +30,7 @@ func FuzzExamine(f *testing.F) {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		found := validate.Examine(c, nil).Problems
+		found := validate.Examine(t.Context(), c, nil).Problems
 		set, err := file.New(file.Options{Name: "local", Path: path}).Load()
 		if err != nil {
 			if len(found) == 0 {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	"github.com/spf13/cobra"
 
 	"hdsd/config"
@@ -55,12 +56,12 @@ Certificates, tokens and the node are those of the configuration.`,
 func runValidate(ctx context.Context, path string, connect bool, to io.Writer, examined func()) error {
 	loaded, problems := config.Examine(path)
 	var findings validate.Findings
-	var answers *validate.Answers
-	if loaded != nil && connect {
-		answers = validate.Ask(ctx, loaded, coordinator.Node(loaded.GetNodeId(), version))
+	var as *corev3.Node
+	if connect {
+		as = coordinator.Node(loaded.GetNodeId(), version)
 	}
 	if loaded != nil {
-		findings = validate.Examine(loaded, answers)
+		findings = validate.Examine(ctx, loaded, as)
 	}
 	examined()
 	if err := ctx.Err(); err != nil {
@@ -80,7 +81,7 @@ func runValidate(ctx context.Context, path string, connect bool, to io.Writer, e
 		}
 		say(out, "%s: %s with %s, %d checked, %s\n", path,
 			plural(findings.Clusters, "cluster"), plural(findings.Endpoints, "endpoint"), findings.Checked, outcome(warnings))
-		sayNotes(out, path, &findings, answers)
+		sayNotes(out, path, &findings)
 	}
 	if err := out.Flush(); err != nil {
 		return err
@@ -92,7 +93,7 @@ func runValidate(ctx context.Context, path string, connect bool, to io.Writer, e
 }
 
 // sayNotes says what is worth knowing, and nothing to put right.
-func sayNotes(out io.Writer, path string, found *validate.Findings, answers *validate.Answers) {
+func sayNotes(out io.Writer, path string, found *validate.Findings) {
 	for _, need := range slices.Sorted(maps.Keys(found.Needs)) {
 		verb := "need"
 		if found.Needs[need] == 1 {
@@ -100,10 +101,8 @@ func sayNotes(out io.Writer, path string, found *validate.Findings, answers *val
 		}
 		say(out, "%s: %s %s checkers with the ability %s\n", path, plural(found.Needs[need], "cluster"), verb, need)
 	}
-	if answers != nil {
-		for _, note := range answers.Notes {
-			say(out, "%s: %s\n", path, note)
-		}
+	for _, note := range found.Notes {
+		say(out, "%s: %s\n", path, note)
 	}
 	for _, name := range found.Unread {
 		say(out, "%s: source %s was not examined: --connect asks management servers\n", path, name)
