@@ -24,6 +24,14 @@ func (c Clusters) Has(name string) bool {
 	return c.all || slices.ContainsFunc(c.globs, func(glob string) bool { return source.Match(glob, name) })
 }
 
+// Globs lists the globs of the names, sorted; "*" alone is all clusters.
+func (c Clusters) Globs() []string {
+	if c.all {
+		return []string{"*"}
+	}
+	return c.globs
+}
+
 // Equal reports whether two callers may see the same clusters.
 func (c Clusters) Equal(other Clusters) bool {
 	return c.all == other.all && slices.Equal(c.globs, other.globs)
@@ -31,10 +39,7 @@ func (c Clusters) Equal(other Clusters) bool {
 
 // String lists the globs.
 func (c Clusters) String() string {
-	if c.all {
-		return "*"
-	}
-	return strings.Join(c.globs, ", ")
+	return strings.Join(c.Globs(), ", ")
 }
 
 // Clusters gives the clusters that the caller's grants for a call are for.

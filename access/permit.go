@@ -14,6 +14,9 @@ type Permit interface {
 	// Clusters gives the clusters that the caller may see, or change. If the grants
 	// change so that these are others, the call ends.
 	Clusters() Clusters
+
+	// Over gives the clusters that the caller has a role for; none if it has not the role.
+	Over(Role) Clusters
 }
 
 type inContext struct{}
@@ -38,3 +41,4 @@ type everything struct{}
 func (everything) Admit(Node) error   { return nil }
 func (everything) Owns(Node) bool     { return false }
 func (everything) Clusters() Clusters { return AllClusters() }
+func (everything) Over(Role) Clusters { return AllClusters() }

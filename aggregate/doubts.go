@@ -1,6 +1,7 @@
 package aggregate
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -14,6 +15,15 @@ type DoubtChange struct {
 	From, To string // zones of the path's checkers and endpoints, as "region/zone"; From may be "elsewhere", all other zones
 	Doubted  bool
 	Reason   string // for example "it disagrees with its peers on 41 % of its endpoints"
+}
+
+// Path is what votes over the path between two zones say, of all classes of endpoints.
+type Path struct {
+	From, To     string // zones of the checkers and of the endpoints, as "region/zone"
+	Votes        int
+	Downs        int    // votes down
+	Contradicted int    // downs that the endpoint's own zone or most peers contradict
+	CutReason    string // why its downs are not believed; empty if they are
 }
 
 // doubts finds downs that other votes contradict. It begins and ends the doubt of the
@@ -436,5 +446,33 @@ func (d *doubts) cutPaths(from uint32) []DoubtChange {
 	for _, to := range slices.Sorted(maps.Keys(cut)) {
 		found = append(found, d.pathChange(cut[to], true))
 	}
+	return found
+}
+
+// paths sums up the records of the paths between zones, by zone.
+func (d *doubts) paths() []Path {
+	type pair struct{ from, to uint32 }
+	sums := map[pair]*Path{}
+	for p, r := range d.records.paths {
+		if p.from == elsewhere || r.votes == 0 {
+			continue
+		}
+		sum := sums[pair{p.from, p.to}]
+		if sum == nil {
+			sum = &Path{From: d.from(p), To: d.zones.name(p.to).String()}
+			sums[pair{p.from, p.to}] = sum
+		}
+		sum.Votes, sum.Downs, sum.Contradicted = sum.Votes+r.votes, sum.Downs+r.downs, sum.Contradicted+r.contradicted
+	}
+	found := make([]Path, 0, len(sums))
+	for at, sum := range sums {
+		for _, cut := range d.cutPaths(at.from) {
+			if cut.To == sum.To {
+				sum.CutReason = cut.Reason
+			}
+		}
+		found = append(found, *sum)
+	}
+	slices.SortFunc(found, func(a, b Path) int { return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To)) })
 	return found
 }

@@ -77,6 +77,9 @@ func (a *Aggregator) CutPaths(from health.Locality) []DoubtChange {
 	return a.doubts.cutPaths(a.zones.find(from))
 }
 
+// Paths returns the paths between zones that votes took, by zone.
+func (a *Aggregator) Paths() []Path { return a.doubts.paths() }
+
 // Damped counts the endpoints that are held down because they flap.
 func (a *Aggregator) Damped() int { return a.decisions.damped() }
 

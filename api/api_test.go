@@ -37,10 +37,13 @@ type fleet struct {
 	failing  string
 	status   api.Status
 	overview api.Overview
+	paths    []api.Path
 
 	clusters []api.ClusterQuery
 	clients  []string // of which cluster they were asked for
 }
+
+func (f *fleet) Paths(context.Context) ([]api.Path, error) { return f.paths, nil }
 
 func (f *fleet) Overview(_ context.Context, limit int) (api.Overview, error) {
 	return api.Overview{Clusters: f.overview.Clusters[:min(limit, len(f.overview.Clusters))], Further: f.overview.Further}, nil

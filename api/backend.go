@@ -58,6 +58,9 @@ type Backend interface {
 	// Checkers returns all checkers, by id.
 	Checkers(ctx context.Context) ([]Checker, error)
 
+	// Paths returns the paths between zones, by zone.
+	Paths(ctx context.Context) ([]Path, error)
+
 	// Clients returns all clients, one for each client and type; of a cluster, the data
 	// planes that asked for it.
 	Clients(ctx context.Context, cluster string) ([]Client, error)
@@ -177,6 +180,13 @@ type Checker struct {
 	Share           int // endpoints that it should check
 	ChecksPerSecond float64
 	PlanDigest      uint64
+}
+
+// Path is what votes over the path between two zones say.
+type Path struct {
+	From, To                   string // "region/zone"
+	Votes, Downs, Contradicted int
+	CutReason                  string // why its downs are not believed
 }
 
 // CutPath is a zone about whose endpoints a checker is not believed.

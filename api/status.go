@@ -4,7 +4,9 @@ import (
 	"context"
 	"time"
 
+	"hdsd/access"
 	hdsdv1 "hdsd/gen/hdsd/v1"
+	"hdsd/internal/caller"
 )
 
 // MaxAttention is how many things that need attention an answer has.
@@ -82,7 +84,21 @@ func (s *Service) GetStatus(ctx context.Context, _ *hdsdv1.GetStatusRequest) (*h
 	if err != nil {
 		return nil, grpcError(err)
 	}
-	return statusResponse(&now), nil
+	m := statusResponse(&now)
+	m.Caller = callerOf(ctx)
+	return m, nil
+}
+
+// callerOf says who asks.
+func callerOf(ctx context.Context) *hdsdv1.Caller {
+	may := access.FromContext(ctx)
+	m := &hdsdv1.Caller{Identity: caller.FromContext(ctx).Identity, Operates: may.Over(access.Operator).Globs()}
+	for role := access.Checker; role <= access.Admin; role++ {
+		if len(may.Over(role).Globs()) > 0 {
+			m.Roles = append(m.Roles, role.String())
+		}
+	}
+	return m
 }
 
 func statusResponse(s *Status) *hdsdv1.GetStatusResponse {

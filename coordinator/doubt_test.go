@@ -11,6 +11,7 @@ import (
 	"github.com/rs/zerolog"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"hdsd/aggregate"
 	configv1 "hdsd/gen/hdsd/config/v1"
 	"hdsd/health"
 )
@@ -75,10 +76,12 @@ func TestCutOffCheckersTakeNothingOut(t *testing.T) {
 			t.Errorf("%s is checked by none but %v who are believed", address, who)
 		}
 	}
+	wantPaths(t, l.core.judge.Paths(), "eu/a")
 	l.reconnectAll()
 	l.pass(10 * time.Second)
 	l.wantTransitions(before)
 	l.wantDoubted(0, 0)
+	wantPaths(t, l.core.judge.Paths(), "none")
 }
 
 // TestACutPathTakesNothingOut: nobody in other zones reaches zone a, whose own
@@ -106,6 +109,23 @@ func TestACutPathTakesNothingOut(t *testing.T) {
 	l.wantDoubted(0, 0)
 	if n := l.beyond(3, addresses); n > 0 {
 		t.Errorf("%d second checkers are left", n)
+	}
+}
+
+// wantPaths holds that the votes over the paths to one zone are contradicted and not
+// believed, and that all agree over the others.
+func wantPaths(t *testing.T, paths []aggregate.Path, cut string) {
+	t.Helper()
+	if len(paths) == 0 {
+		t.Error("no vote took a path between zones")
+	}
+	for _, p := range paths {
+		if p.From == p.To || p.Votes == 0 {
+			t.Errorf("no path: %+v", p)
+		}
+		if all := p.Contradicted == p.Votes && p.Downs == p.Votes && p.CutReason != ""; all != (p.To == cut) || p.To != cut && (p.Downs > 0 || p.CutReason != "") {
+			t.Errorf("%+v, while the paths to %s are cut", p, cut)
+		}
 	}
 }
 

@@ -263,6 +263,15 @@ func (v view) Checkers() []query.Checker {
 	return found
 }
 
+// Paths implements query.State.
+func (v view) Paths() []api.Path {
+	var found []api.Path
+	for _, p := range v.core.judge.Paths() {
+		found = append(found, api.Path(p))
+	}
+	return found
+}
+
 // probationReason says how far the probation of a checker is.
 func (v view) probationReason(p *fleet.Progress) string {
 	if !p.Wrong.IsZero() {

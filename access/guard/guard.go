@@ -102,7 +102,7 @@ func (g *Guard) enter(ctx context.Context, method string, need access.Need, fact
 	c.facts.Token = access.HashOf(token)
 	facts = c.facts
 	c.authority = c.policy.Judge(facts)
-	c.sees = c.clustersOf(c.policy, &c.authority)
+	c.sees = clustersOf(c.policy, &c.authority, need)
 	return c, c.check(&c.authority, c.authority.Allows(need))
 }
 
@@ -212,14 +212,20 @@ func (c *call) Owns(node access.Node) bool {
 // Clusters implements access.Permit.
 func (c *call) Clusters() access.Clusters {
 	authority := c.now()
-	return c.clustersOf(c.guard.policy.Load(), &authority)
+	return clustersOf(c.guard.policy.Load(), &authority, c.need)
 }
 
-func (c *call) clustersOf(p *access.Policy, of *access.Authority) access.Clusters {
+// Over implements access.Permit.
+func (c *call) Over(role access.Role) access.Clusters {
+	authority := c.now()
+	return clustersOf(c.guard.policy.Load(), &authority, access.Need{Role: role})
+}
+
+func clustersOf(p *access.Policy, of *access.Authority, need access.Need) access.Clusters {
 	if p.Warns() {
 		return access.AllClusters()
 	}
-	return of.Clusters(c.need)
+	return of.Clusters(need)
 }
 
 // errOtherClusters ends what shows clusters by grants that are in force no more.

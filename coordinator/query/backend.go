@@ -58,6 +58,8 @@ type State interface {
 	Crew() Crew
 	// Checkers lists all checkers, in no order.
 	Checkers() []Checker
+	// Paths lists the paths between zones, by zone.
+	Paths() []api.Path
 	// Lagging lists the checkers that were not sent all of their plan.
 	Lagging() map[string]bool
 }

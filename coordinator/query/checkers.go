@@ -25,6 +25,12 @@ func (b *Backend) Checkers(ctx context.Context) ([]api.Checker, error) {
 	return found, nil
 }
 
+// Paths implements api.Backend.
+func (b *Backend) Paths(ctx context.Context) (found []api.Path, err error) {
+	err = b.Core.Ask(ctx, func(s State) { found = s.Paths() })
+	return found, err
+}
+
 // withStream completes a checker by what its stream says.
 func withStream(known *Checker, stream *hds.State, lagging bool) api.Checker {
 	k := known.Checker

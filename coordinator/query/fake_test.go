@@ -105,4 +105,6 @@ func (f *fake) Crew() Crew { return f.crew }
 
 func (f *fake) Checkers() []Checker { return f.checkers }
 
+func (f *fake) Paths() []api.Path { return nil }
+
 func (f *fake) Lagging() map[string]bool { return f.lagging }

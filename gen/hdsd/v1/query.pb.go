@@ -357,7 +357,7 @@ func (x Event_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Event_Kind.Descriptor instead.
 func (Event_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{36, 0}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{40, 0}
 }
 
 // Observation is the latest vote of one checker.
@@ -2605,6 +2605,181 @@ func (x *ListCheckersResponse) GetPlanDigest() string {
 	return ""
 }
 
+// ListPathsRequest has no parameters.
+type ListPathsRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListPathsRequest) Reset() {
+	*x = ListPathsRequest{}
+	mi := &file_hdsd_v1_query_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListPathsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListPathsRequest) ProtoMessage() {}
+
+func (x *ListPathsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_v1_query_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListPathsRequest.ProtoReflect.Descriptor instead.
+func (*ListPathsRequest) Descriptor() ([]byte, []int) {
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{23}
+}
+
+// ListPathsResponse lists paths.
+type ListPathsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// By the zone of the checkers, then that of the endpoints. Paths within a zone are
+	// not listed, nor those that no vote took.
+	Paths         []*Path `protobuf:"bytes,1,rep,name=paths,proto3" json:"paths,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListPathsResponse) Reset() {
+	*x = ListPathsResponse{}
+	mi := &file_hdsd_v1_query_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListPathsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListPathsResponse) ProtoMessage() {}
+
+func (x *ListPathsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_v1_query_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListPathsResponse.ProtoReflect.Descriptor instead.
+func (*ListPathsResponse) Descriptor() ([]byte, []int) {
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *ListPathsResponse) GetPaths() []*Path {
+	if x != nil {
+		return x.Paths
+	}
+	return nil
+}
+
+// Path leads from the checkers of one zone to the endpoints of another.
+type Path struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The checkers' region and zone, such as "eu/a".
+	From string `protobuf:"bytes,1,opt,name=from,proto3" json:"from,omitempty"`
+	// The endpoints' region and zone.
+	To string `protobuf:"bytes,2,opt,name=to,proto3" json:"to,omitempty"`
+	// Votes of checkers that have settled.
+	Votes uint32 `protobuf:"varint,3,opt,name=votes,proto3" json:"votes,omitempty"`
+	// Those of them that are down.
+	Downs uint32 `protobuf:"varint,4,opt,name=downs,proto3" json:"downs,omitempty"`
+	// Downs that the endpoint's own zone, or most other checkers, contradict.
+	Contradicted uint32 `protobuf:"varint,5,opt,name=contradicted,proto3" json:"contradicted,omitempty"`
+	// Why downs over it are not believed; empty if they are.
+	CutReason     string `protobuf:"bytes,6,opt,name=cut_reason,json=cutReason,proto3" json:"cut_reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Path) Reset() {
+	*x = Path{}
+	mi := &file_hdsd_v1_query_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Path) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Path) ProtoMessage() {}
+
+func (x *Path) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_v1_query_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Path.ProtoReflect.Descriptor instead.
+func (*Path) Descriptor() ([]byte, []int) {
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *Path) GetFrom() string {
+	if x != nil {
+		return x.From
+	}
+	return ""
+}
+
+func (x *Path) GetTo() string {
+	if x != nil {
+		return x.To
+	}
+	return ""
+}
+
+func (x *Path) GetVotes() uint32 {
+	if x != nil {
+		return x.Votes
+	}
+	return 0
+}
+
+func (x *Path) GetDowns() uint32 {
+	if x != nil {
+		return x.Downs
+	}
+	return 0
+}
+
+func (x *Path) GetContradicted() uint32 {
+	if x != nil {
+		return x.Contradicted
+	}
+	return 0
+}
+
+func (x *Path) GetCutReason() string {
+	if x != nil {
+		return x.CutReason
+	}
+	return ""
+}
+
 // Availability is how long an endpoint had each health.
 type Availability struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2641,7 +2816,7 @@ type Availability struct {
 
 func (x *Availability) Reset() {
 	*x = Availability{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[23]
+	mi := &file_hdsd_v1_query_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2653,7 +2828,7 @@ func (x *Availability) String() string {
 func (*Availability) ProtoMessage() {}
 
 func (x *Availability) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[23]
+	mi := &file_hdsd_v1_query_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2666,7 +2841,7 @@ func (x *Availability) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Availability.ProtoReflect.Descriptor instead.
 func (*Availability) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{23}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Availability) GetCluster() string {
@@ -2784,7 +2959,7 @@ type ListAvailabilityRequest struct {
 
 func (x *ListAvailabilityRequest) Reset() {
 	*x = ListAvailabilityRequest{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[24]
+	mi := &file_hdsd_v1_query_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2796,7 +2971,7 @@ func (x *ListAvailabilityRequest) String() string {
 func (*ListAvailabilityRequest) ProtoMessage() {}
 
 func (x *ListAvailabilityRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[24]
+	mi := &file_hdsd_v1_query_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2809,7 +2984,7 @@ func (x *ListAvailabilityRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListAvailabilityRequest.ProtoReflect.Descriptor instead.
 func (*ListAvailabilityRequest) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{24}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ListAvailabilityRequest) GetCluster() string {
@@ -2882,7 +3057,7 @@ type ListAvailabilityResponse struct {
 
 func (x *ListAvailabilityResponse) Reset() {
 	*x = ListAvailabilityResponse{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[25]
+	mi := &file_hdsd_v1_query_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2894,7 +3069,7 @@ func (x *ListAvailabilityResponse) String() string {
 func (*ListAvailabilityResponse) ProtoMessage() {}
 
 func (x *ListAvailabilityResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[25]
+	mi := &file_hdsd_v1_query_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2907,7 +3082,7 @@ func (x *ListAvailabilityResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListAvailabilityResponse.ProtoReflect.Descriptor instead.
 func (*ListAvailabilityResponse) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{25}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ListAvailabilityResponse) GetAvailability() []*Availability {
@@ -2964,7 +3139,7 @@ type Client struct {
 
 func (x *Client) Reset() {
 	*x = Client{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[26]
+	mi := &file_hdsd_v1_query_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2976,7 +3151,7 @@ func (x *Client) String() string {
 func (*Client) ProtoMessage() {}
 
 func (x *Client) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[26]
+	mi := &file_hdsd_v1_query_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2989,7 +3164,7 @@ func (x *Client) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Client.ProtoReflect.Descriptor instead.
 func (*Client) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{26}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Client) GetId() string {
@@ -3093,7 +3268,7 @@ type Poll struct {
 
 func (x *Poll) Reset() {
 	*x = Poll{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[27]
+	mi := &file_hdsd_v1_query_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3105,7 +3280,7 @@ func (x *Poll) String() string {
 func (*Poll) ProtoMessage() {}
 
 func (x *Poll) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[27]
+	mi := &file_hdsd_v1_query_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3118,7 +3293,7 @@ func (x *Poll) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Poll.ProtoReflect.Descriptor instead.
 func (*Poll) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{27}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Poll) GetBy() string {
@@ -3165,7 +3340,7 @@ type ListClientsRequest struct {
 
 func (x *ListClientsRequest) Reset() {
 	*x = ListClientsRequest{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[28]
+	mi := &file_hdsd_v1_query_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3177,7 +3352,7 @@ func (x *ListClientsRequest) String() string {
 func (*ListClientsRequest) ProtoMessage() {}
 
 func (x *ListClientsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[28]
+	mi := &file_hdsd_v1_query_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3190,7 +3365,7 @@ func (x *ListClientsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListClientsRequest.ProtoReflect.Descriptor instead.
 func (*ListClientsRequest) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{28}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ListClientsRequest) GetPageSize() int32 {
@@ -3227,7 +3402,7 @@ type ListClientsResponse struct {
 
 func (x *ListClientsResponse) Reset() {
 	*x = ListClientsResponse{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[29]
+	mi := &file_hdsd_v1_query_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3239,7 +3414,7 @@ func (x *ListClientsResponse) String() string {
 func (*ListClientsResponse) ProtoMessage() {}
 
 func (x *ListClientsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[29]
+	mi := &file_hdsd_v1_query_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3252,7 +3427,7 @@ func (x *ListClientsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListClientsResponse.ProtoReflect.Descriptor instead.
 func (*ListClientsResponse) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{29}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ListClientsResponse) GetClients() []*Client {
@@ -3291,7 +3466,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[30]
+	mi := &file_hdsd_v1_query_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3303,7 +3478,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[30]
+	mi := &file_hdsd_v1_query_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3316,7 +3491,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{30}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *WatchRequest) GetCluster() string {
@@ -3373,7 +3548,7 @@ type WatchResponse struct {
 
 func (x *WatchResponse) Reset() {
 	*x = WatchResponse{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[31]
+	mi := &file_hdsd_v1_query_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3385,7 +3560,7 @@ func (x *WatchResponse) String() string {
 func (*WatchResponse) ProtoMessage() {}
 
 func (x *WatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[31]
+	mi := &file_hdsd_v1_query_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3398,7 +3573,7 @@ func (x *WatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
 func (*WatchResponse) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{31}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *WatchResponse) GetToken() string {
@@ -3476,7 +3651,7 @@ type Synced struct {
 
 func (x *Synced) Reset() {
 	*x = Synced{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[32]
+	mi := &file_hdsd_v1_query_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3488,7 +3663,7 @@ func (x *Synced) String() string {
 func (*Synced) ProtoMessage() {}
 
 func (x *Synced) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[32]
+	mi := &file_hdsd_v1_query_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3501,7 +3676,7 @@ func (x *Synced) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Synced.ProtoReflect.Descriptor instead.
 func (*Synced) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{32}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{35}
 }
 
 // GetStatusRequest asks how hdsd is.
@@ -3513,7 +3688,7 @@ type GetStatusRequest struct {
 
 func (x *GetStatusRequest) Reset() {
 	*x = GetStatusRequest{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[33]
+	mi := &file_hdsd_v1_query_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3525,7 +3700,7 @@ func (x *GetStatusRequest) String() string {
 func (*GetStatusRequest) ProtoMessage() {}
 
 func (x *GetStatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[33]
+	mi := &file_hdsd_v1_query_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3538,7 +3713,7 @@ func (x *GetStatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetStatusRequest.ProtoReflect.Descriptor instead.
 func (*GetStatusRequest) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{33}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{36}
 }
 
 // GetStatusResponse says how hdsd and what it checks are.
@@ -3574,14 +3749,16 @@ type GetStatusResponse struct {
 	// The checkers by zone, by name.
 	CheckersByZone []*GetStatusResponse_CheckersOfZone `protobuf:"bytes,43,rep,name=checkers_by_zone,json=checkersByZone,proto3" json:"checkers_by_zone,omitempty"`
 	// The recorded history.
-	History       *GetStatusResponse_History `protobuf:"bytes,44,opt,name=history,proto3" json:"history,omitempty"`
+	History *GetStatusResponse_History `protobuf:"bytes,44,opt,name=history,proto3" json:"history,omitempty"`
+	// Who asks.
+	Caller        *Caller `protobuf:"bytes,45,opt,name=caller,proto3" json:"caller,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *GetStatusResponse) Reset() {
 	*x = GetStatusResponse{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[34]
+	mi := &file_hdsd_v1_query_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3593,7 +3770,7 @@ func (x *GetStatusResponse) String() string {
 func (*GetStatusResponse) ProtoMessage() {}
 
 func (x *GetStatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[34]
+	mi := &file_hdsd_v1_query_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3606,7 +3783,7 @@ func (x *GetStatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetStatusResponse.ProtoReflect.Descriptor instead.
 func (*GetStatusResponse) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{34}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *GetStatusResponse) GetVersion() string {
@@ -3714,6 +3891,79 @@ func (x *GetStatusResponse) GetHistory() *GetStatusResponse_History {
 	return nil
 }
 
+func (x *GetStatusResponse) GetCaller() *Caller {
+	if x != nil {
+		return x.Caller
+	}
+	return nil
+}
+
+// Caller is who asks, and what it may do.
+type Caller struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its name, as far as it is verified: of its certificate, or its token. Empty if
+	// nothing is.
+	Identity string `protobuf:"bytes,1,opt,name=identity,proto3" json:"identity,omitempty"`
+	// The roles that it has, for some clusters at least.
+	Roles []string `protobuf:"bytes,2,rep,name=roles,proto3" json:"roles,omitempty"`
+	// The clusters whose health it may override, as globs of their names. ["*"]: of
+	// all, and it may do what concerns all of them.
+	Operates      []string `protobuf:"bytes,3,rep,name=operates,proto3" json:"operates,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Caller) Reset() {
+	*x = Caller{}
+	mi := &file_hdsd_v1_query_proto_msgTypes[38]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Caller) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Caller) ProtoMessage() {}
+
+func (x *Caller) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_v1_query_proto_msgTypes[38]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Caller.ProtoReflect.Descriptor instead.
+func (*Caller) Descriptor() ([]byte, []int) {
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{38}
+}
+
+func (x *Caller) GetIdentity() string {
+	if x != nil {
+		return x.Identity
+	}
+	return ""
+}
+
+func (x *Caller) GetRoles() []string {
+	if x != nil {
+		return x.Roles
+	}
+	return nil
+}
+
+func (x *Caller) GetOperates() []string {
+	if x != nil {
+		return x.Operates
+	}
+	return nil
+}
+
 // Attention is something that needs attention.
 type Attention struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -3737,7 +3987,7 @@ type Attention struct {
 
 func (x *Attention) Reset() {
 	*x = Attention{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[35]
+	mi := &file_hdsd_v1_query_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3749,7 +3999,7 @@ func (x *Attention) String() string {
 func (*Attention) ProtoMessage() {}
 
 func (x *Attention) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[35]
+	mi := &file_hdsd_v1_query_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3762,7 +4012,7 @@ func (x *Attention) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attention.ProtoReflect.Descriptor instead.
 func (*Attention) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{35}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Attention) GetKind() string {
@@ -3834,7 +4084,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[36]
+	mi := &file_hdsd_v1_query_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3846,7 +4096,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[36]
+	mi := &file_hdsd_v1_query_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3859,7 +4109,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{36}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Event) GetTime() *timestamppb.Timestamp {
@@ -3955,7 +4205,7 @@ type ListEventsRequest struct {
 
 func (x *ListEventsRequest) Reset() {
 	*x = ListEventsRequest{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[37]
+	mi := &file_hdsd_v1_query_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3967,7 +4217,7 @@ func (x *ListEventsRequest) String() string {
 func (*ListEventsRequest) ProtoMessage() {}
 
 func (x *ListEventsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[37]
+	mi := &file_hdsd_v1_query_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3980,7 +4230,7 @@ func (x *ListEventsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListEventsRequest.ProtoReflect.Descriptor instead.
 func (*ListEventsRequest) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{37}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ListEventsRequest) GetCluster() string {
@@ -4066,7 +4316,7 @@ type ListEventsResponse struct {
 
 func (x *ListEventsResponse) Reset() {
 	*x = ListEventsResponse{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[38]
+	mi := &file_hdsd_v1_query_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4078,7 +4328,7 @@ func (x *ListEventsResponse) String() string {
 func (*ListEventsResponse) ProtoMessage() {}
 
 func (x *ListEventsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[38]
+	mi := &file_hdsd_v1_query_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4091,7 +4341,7 @@ func (x *ListEventsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListEventsResponse.ProtoReflect.Descriptor instead.
 func (*ListEventsResponse) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{38}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *ListEventsResponse) GetEvents() []*Event {
@@ -4119,7 +4369,7 @@ type GetOverviewRequest struct {
 
 func (x *GetOverviewRequest) Reset() {
 	*x = GetOverviewRequest{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[39]
+	mi := &file_hdsd_v1_query_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4131,7 +4381,7 @@ func (x *GetOverviewRequest) String() string {
 func (*GetOverviewRequest) ProtoMessage() {}
 
 func (x *GetOverviewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[39]
+	mi := &file_hdsd_v1_query_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4144,7 +4394,7 @@ func (x *GetOverviewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetOverviewRequest.ProtoReflect.Descriptor instead.
 func (*GetOverviewRequest) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{39}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *GetOverviewRequest) GetLimit() int32 {
@@ -4171,7 +4421,7 @@ type GetOverviewResponse struct {
 
 func (x *GetOverviewResponse) Reset() {
 	*x = GetOverviewResponse{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[40]
+	mi := &file_hdsd_v1_query_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4183,7 +4433,7 @@ func (x *GetOverviewResponse) String() string {
 func (*GetOverviewResponse) ProtoMessage() {}
 
 func (x *GetOverviewResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[40]
+	mi := &file_hdsd_v1_query_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4196,7 +4446,7 @@ func (x *GetOverviewResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetOverviewResponse.ProtoReflect.Descriptor instead.
 func (*GetOverviewResponse) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{40}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *GetOverviewResponse) GetZones() []*v3.Locality {
@@ -4239,7 +4489,7 @@ type GetStatusResponse_Clusters struct {
 
 func (x *GetStatusResponse_Clusters) Reset() {
 	*x = GetStatusResponse_Clusters{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[41]
+	mi := &file_hdsd_v1_query_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4251,7 +4501,7 @@ func (x *GetStatusResponse_Clusters) String() string {
 func (*GetStatusResponse_Clusters) ProtoMessage() {}
 
 func (x *GetStatusResponse_Clusters) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[41]
+	mi := &file_hdsd_v1_query_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4264,7 +4514,7 @@ func (x *GetStatusResponse_Clusters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetStatusResponse_Clusters.ProtoReflect.Descriptor instead.
 func (*GetStatusResponse_Clusters) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{34, 0}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{37, 0}
 }
 
 func (x *GetStatusResponse_Clusters) GetOk() uint32 {
@@ -4329,7 +4579,7 @@ type GetStatusResponse_Endpoints struct {
 
 func (x *GetStatusResponse_Endpoints) Reset() {
 	*x = GetStatusResponse_Endpoints{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[42]
+	mi := &file_hdsd_v1_query_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4341,7 +4591,7 @@ func (x *GetStatusResponse_Endpoints) String() string {
 func (*GetStatusResponse_Endpoints) ProtoMessage() {}
 
 func (x *GetStatusResponse_Endpoints) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[42]
+	mi := &file_hdsd_v1_query_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4354,7 +4604,7 @@ func (x *GetStatusResponse_Endpoints) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetStatusResponse_Endpoints.ProtoReflect.Descriptor instead.
 func (*GetStatusResponse_Endpoints) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{34, 1}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{37, 1}
 }
 
 func (x *GetStatusResponse_Endpoints) GetHealthy() uint32 {
@@ -4432,7 +4682,7 @@ type GetStatusResponse_Checkers struct {
 
 func (x *GetStatusResponse_Checkers) Reset() {
 	*x = GetStatusResponse_Checkers{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[43]
+	mi := &file_hdsd_v1_query_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4444,7 +4694,7 @@ func (x *GetStatusResponse_Checkers) String() string {
 func (*GetStatusResponse_Checkers) ProtoMessage() {}
 
 func (x *GetStatusResponse_Checkers) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[43]
+	mi := &file_hdsd_v1_query_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4457,7 +4707,7 @@ func (x *GetStatusResponse_Checkers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetStatusResponse_Checkers.ProtoReflect.Descriptor instead.
 func (*GetStatusResponse_Checkers) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{34, 2}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{37, 2}
 }
 
 func (x *GetStatusResponse_Checkers) GetConnected() uint32 {
@@ -4512,7 +4762,7 @@ type GetStatusResponse_SourceState struct {
 
 func (x *GetStatusResponse_SourceState) Reset() {
 	*x = GetStatusResponse_SourceState{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[44]
+	mi := &file_hdsd_v1_query_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4524,7 +4774,7 @@ func (x *GetStatusResponse_SourceState) String() string {
 func (*GetStatusResponse_SourceState) ProtoMessage() {}
 
 func (x *GetStatusResponse_SourceState) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[44]
+	mi := &file_hdsd_v1_query_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4537,7 +4787,7 @@ func (x *GetStatusResponse_SourceState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetStatusResponse_SourceState.ProtoReflect.Descriptor instead.
 func (*GetStatusResponse_SourceState) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{34, 3}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{37, 3}
 }
 
 func (x *GetStatusResponse_SourceState) GetName() string {
@@ -4583,7 +4833,7 @@ type GetStatusResponse_DataPlanes struct {
 
 func (x *GetStatusResponse_DataPlanes) Reset() {
 	*x = GetStatusResponse_DataPlanes{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[45]
+	mi := &file_hdsd_v1_query_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4595,7 +4845,7 @@ func (x *GetStatusResponse_DataPlanes) String() string {
 func (*GetStatusResponse_DataPlanes) ProtoMessage() {}
 
 func (x *GetStatusResponse_DataPlanes) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[45]
+	mi := &file_hdsd_v1_query_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4608,7 +4858,7 @@ func (x *GetStatusResponse_DataPlanes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetStatusResponse_DataPlanes.ProtoReflect.Descriptor instead.
 func (*GetStatusResponse_DataPlanes) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{34, 4}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{37, 4}
 }
 
 func (x *GetStatusResponse_DataPlanes) GetSynced() uint32 {
@@ -4649,7 +4899,7 @@ type GetStatusResponse_CheckersOfZone struct {
 
 func (x *GetStatusResponse_CheckersOfZone) Reset() {
 	*x = GetStatusResponse_CheckersOfZone{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[46]
+	mi := &file_hdsd_v1_query_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4661,7 +4911,7 @@ func (x *GetStatusResponse_CheckersOfZone) String() string {
 func (*GetStatusResponse_CheckersOfZone) ProtoMessage() {}
 
 func (x *GetStatusResponse_CheckersOfZone) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[46]
+	mi := &file_hdsd_v1_query_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4674,7 +4924,7 @@ func (x *GetStatusResponse_CheckersOfZone) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetStatusResponse_CheckersOfZone.ProtoReflect.Descriptor instead.
 func (*GetStatusResponse_CheckersOfZone) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{34, 5}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{37, 5}
 }
 
 func (x *GetStatusResponse_CheckersOfZone) GetZone() string {
@@ -4720,7 +4970,7 @@ type GetStatusResponse_History struct {
 
 func (x *GetStatusResponse_History) Reset() {
 	*x = GetStatusResponse_History{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[47]
+	mi := &file_hdsd_v1_query_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4732,7 +4982,7 @@ func (x *GetStatusResponse_History) String() string {
 func (*GetStatusResponse_History) ProtoMessage() {}
 
 func (x *GetStatusResponse_History) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[47]
+	mi := &file_hdsd_v1_query_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4745,7 +4995,7 @@ func (x *GetStatusResponse_History) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetStatusResponse_History.ProtoReflect.Descriptor instead.
 func (*GetStatusResponse_History) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{34, 6}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{37, 6}
 }
 
 func (x *GetStatusResponse_History) GetOldest() *timestamppb.Timestamp {
@@ -4784,7 +5034,7 @@ type GetOverviewResponse_Cell struct {
 
 func (x *GetOverviewResponse_Cell) Reset() {
 	*x = GetOverviewResponse_Cell{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[48]
+	mi := &file_hdsd_v1_query_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4796,7 +5046,7 @@ func (x *GetOverviewResponse_Cell) String() string {
 func (*GetOverviewResponse_Cell) ProtoMessage() {}
 
 func (x *GetOverviewResponse_Cell) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[48]
+	mi := &file_hdsd_v1_query_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4809,7 +5059,7 @@ func (x *GetOverviewResponse_Cell) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetOverviewResponse_Cell.ProtoReflect.Descriptor instead.
 func (*GetOverviewResponse_Cell) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{40, 0}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{44, 0}
 }
 
 func (x *GetOverviewResponse_Cell) GetZone() uint32 {
@@ -4853,7 +5103,7 @@ type GetOverviewResponse_Row struct {
 
 func (x *GetOverviewResponse_Row) Reset() {
 	*x = GetOverviewResponse_Row{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[49]
+	mi := &file_hdsd_v1_query_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4865,7 +5115,7 @@ func (x *GetOverviewResponse_Row) String() string {
 func (*GetOverviewResponse_Row) ProtoMessage() {}
 
 func (x *GetOverviewResponse_Row) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[49]
+	mi := &file_hdsd_v1_query_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4878,7 +5128,7 @@ func (x *GetOverviewResponse_Row) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetOverviewResponse_Row.ProtoReflect.Descriptor instead.
 func (*GetOverviewResponse_Row) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{40, 1}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{44, 1}
 }
 
 func (x *GetOverviewResponse_Row) GetCluster() string {
@@ -5146,7 +5396,18 @@ const file_hdsd_v1_query_proto_rawDesc = "" +
 	"\bcheckers\x18\x01 \x03(\v2\x10.hdsd.v1.CheckerR\bcheckers\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12\x1f\n" +
 	"\vplan_digest\x18\x03 \x01(\tR\n" +
-	"planDigest\"\x92\x04\n" +
+	"planDigest\"\x12\n" +
+	"\x10ListPathsRequest\"8\n" +
+	"\x11ListPathsResponse\x12#\n" +
+	"\x05paths\x18\x01 \x03(\v2\r.hdsd.v1.PathR\x05paths\"\x99\x01\n" +
+	"\x04Path\x12\x12\n" +
+	"\x04from\x18\x01 \x01(\tR\x04from\x12\x0e\n" +
+	"\x02to\x18\x02 \x01(\tR\x02to\x12\x14\n" +
+	"\x05votes\x18\x03 \x01(\rR\x05votes\x12\x14\n" +
+	"\x05downs\x18\x04 \x01(\rR\x05downs\x12\"\n" +
+	"\fcontradicted\x18\x05 \x01(\rR\fcontradicted\x12\x1d\n" +
+	"\n" +
+	"cut_reason\x18\x06 \x01(\tR\tcutReason\"\x92\x04\n" +
 	"\fAvailability\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\tR\acluster\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12:\n" +
@@ -5225,7 +5486,7 @@ const file_hdsd_v1_query_proto_rawDesc = "" +
 	"transitionB\a\n" +
 	"\x05event\"\b\n" +
 	"\x06Synced\"\x12\n" +
-	"\x10GetStatusRequest\"\xc0\r\n" +
+	"\x10GetStatusRequest\"\xe9\r\n" +
 	"\x11GetStatusResponse\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x12\x14\n" +
 	"\x05ready\x18\x02 \x01(\bR\x05ready\x12(\n" +
@@ -5243,7 +5504,8 @@ const file_hdsd_v1_query_proto_rawDesc = "" +
 	"\vdata_planes\x18* \x01(\v2%.hdsd.v1.GetStatusResponse.DataPlanesR\n" +
 	"dataPlanes\x12S\n" +
 	"\x10checkers_by_zone\x18+ \x03(\v2).hdsd.v1.GetStatusResponse.CheckersOfZoneR\x0echeckersByZone\x12<\n" +
-	"\ahistory\x18, \x01(\v2\".hdsd.v1.GetStatusResponse.HistoryR\ahistory\x1a\x8f\x01\n" +
+	"\ahistory\x18, \x01(\v2\".hdsd.v1.GetStatusResponse.HistoryR\ahistory\x12'\n" +
+	"\x06caller\x18- \x01(\v2\x0f.hdsd.v1.CallerR\x06caller\x1a\x8f\x01\n" +
 	"\bClusters\x12\x0e\n" +
 	"\x02ok\x18\x01 \x01(\rR\x02ok\x12\x1b\n" +
 	"\tsome_down\x18\x02 \x01(\rR\bsomeDown\x12\x1b\n" +
@@ -5285,7 +5547,11 @@ const file_hdsd_v1_query_proto_rawDesc = "" +
 	"\aHistory\x122\n" +
 	"\x06oldest\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x06oldest\x12\x14\n" +
 	"\x05bytes\x18\x02 \x01(\x04R\x05bytes\x12\x18\n" +
-	"\apending\x18\x03 \x01(\x04R\apending\"\xad\x01\n" +
+	"\apending\x18\x03 \x01(\x04R\apending\"V\n" +
+	"\x06Caller\x12\x1a\n" +
+	"\bidentity\x18\x01 \x01(\tR\bidentity\x12\x14\n" +
+	"\x05roles\x18\x02 \x03(\tR\x05roles\x12\x1a\n" +
+	"\boperates\x18\x03 \x03(\tR\boperates\"\xad\x01\n" +
 	"\tAttention\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x18\n" +
 	"\acluster\x18\x02 \x01(\tR\acluster\x12\x12\n" +
@@ -5367,14 +5633,15 @@ const file_hdsd_v1_query_proto_rawDesc = "" +
 	"\x05state\x18\x02 \x01(\tR\x05state\x12\x1c\n" +
 	"\tendpoints\x18\x03 \x01(\rR\tendpoints\x12\x12\n" +
 	"\x04down\x18\x04 \x01(\rR\x04down\x127\n" +
-	"\x05cells\x18\x05 \x03(\v2!.hdsd.v1.GetOverviewResponse.CellR\x05cells2\xbc\b\n" +
+	"\x05cells\x18\x05 \x03(\v2!.hdsd.v1.GetOverviewResponse.CellR\x05cells2\x93\t\n" +
 	"\x05Query\x12e\n" +
 	"\rListEndpoints\x12\x1d.hdsd.v1.ListEndpointsRequest\x1a\x1e.hdsd.v1.ListEndpointsResponse\"\x15\x82\xd3\xe4\x93\x02\x0f\x12\r/v1/endpoints\x12m\n" +
 	"\x0fListTransitions\x12\x1f.hdsd.v1.ListTransitionsRequest\x1a .hdsd.v1.ListTransitionsResponse\"\x17\x82\xd3\xe4\x93\x02\x11\x12\x0f/v1/transitions\x12q\n" +
 	"\x10ListAvailability\x12 .hdsd.v1.ListAvailabilityRequest\x1a!.hdsd.v1.ListAvailabilityResponse\"\x18\x82\xd3\xe4\x93\x02\x12\x12\x10/v1/availability\x12e\n" +
 	"\rListIncidents\x12\x1d.hdsd.v1.ListIncidentsRequest\x1a\x1e.hdsd.v1.ListIncidentsResponse\"\x15\x82\xd3\xe4\x93\x02\x0f\x12\r/v1/incidents\x12a\n" +
 	"\fListClusters\x12\x1c.hdsd.v1.ListClustersRequest\x1a\x1d.hdsd.v1.ListClustersResponse\"\x14\x82\xd3\xe4\x93\x02\x0e\x12\f/v1/clusters\x12a\n" +
-	"\fListCheckers\x12\x1c.hdsd.v1.ListCheckersRequest\x1a\x1d.hdsd.v1.ListCheckersResponse\"\x14\x82\xd3\xe4\x93\x02\x0e\x12\f/v1/checkers\x12]\n" +
+	"\fListCheckers\x12\x1c.hdsd.v1.ListCheckersRequest\x1a\x1d.hdsd.v1.ListCheckersResponse\"\x14\x82\xd3\xe4\x93\x02\x0e\x12\f/v1/checkers\x12U\n" +
+	"\tListPaths\x12\x19.hdsd.v1.ListPathsRequest\x1a\x1a.hdsd.v1.ListPathsResponse\"\x11\x82\xd3\xe4\x93\x02\v\x12\t/v1/paths\x12]\n" +
 	"\vListClients\x12\x1b.hdsd.v1.ListClientsRequest\x1a\x1c.hdsd.v1.ListClientsResponse\"\x13\x82\xd3\xe4\x93\x02\r\x12\v/v1/clients\x12V\n" +
 	"\tGetStatus\x12\x19.hdsd.v1.GetStatusRequest\x1a\x1a.hdsd.v1.GetStatusResponse\"\x12\x82\xd3\xe4\x93\x02\f\x12\n" +
 	"/v1/status\x12^\n" +
@@ -5397,7 +5664,7 @@ func file_hdsd_v1_query_proto_rawDescGZIP() []byte {
 }
 
 var file_hdsd_v1_query_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_hdsd_v1_query_proto_msgTypes = make([]protoimpl.MessageInfo, 50)
+var file_hdsd_v1_query_proto_msgTypes = make([]protoimpl.MessageInfo, 54)
 var file_hdsd_v1_query_proto_goTypes = []any{
 	(Incident_Cause)(0),                      // 0: hdsd.v1.Incident.Cause
 	(Cluster_Mode)(0),                        // 1: hdsd.v1.Cluster.Mode
@@ -5426,149 +5693,157 @@ var file_hdsd_v1_query_proto_goTypes = []any{
 	(*Trust)(nil),                            // 24: hdsd.v1.Trust
 	(*ListCheckersRequest)(nil),              // 25: hdsd.v1.ListCheckersRequest
 	(*ListCheckersResponse)(nil),             // 26: hdsd.v1.ListCheckersResponse
-	(*Availability)(nil),                     // 27: hdsd.v1.Availability
-	(*ListAvailabilityRequest)(nil),          // 28: hdsd.v1.ListAvailabilityRequest
-	(*ListAvailabilityResponse)(nil),         // 29: hdsd.v1.ListAvailabilityResponse
-	(*Client)(nil),                           // 30: hdsd.v1.Client
-	(*Poll)(nil),                             // 31: hdsd.v1.Poll
-	(*ListClientsRequest)(nil),               // 32: hdsd.v1.ListClientsRequest
-	(*ListClientsResponse)(nil),              // 33: hdsd.v1.ListClientsResponse
-	(*WatchRequest)(nil),                     // 34: hdsd.v1.WatchRequest
-	(*WatchResponse)(nil),                    // 35: hdsd.v1.WatchResponse
-	(*Synced)(nil),                           // 36: hdsd.v1.Synced
-	(*GetStatusRequest)(nil),                 // 37: hdsd.v1.GetStatusRequest
-	(*GetStatusResponse)(nil),                // 38: hdsd.v1.GetStatusResponse
-	(*Attention)(nil),                        // 39: hdsd.v1.Attention
-	(*Event)(nil),                            // 40: hdsd.v1.Event
-	(*ListEventsRequest)(nil),                // 41: hdsd.v1.ListEventsRequest
-	(*ListEventsResponse)(nil),               // 42: hdsd.v1.ListEventsResponse
-	(*GetOverviewRequest)(nil),               // 43: hdsd.v1.GetOverviewRequest
-	(*GetOverviewResponse)(nil),              // 44: hdsd.v1.GetOverviewResponse
-	(*GetStatusResponse_Clusters)(nil),       // 45: hdsd.v1.GetStatusResponse.Clusters
-	(*GetStatusResponse_Endpoints)(nil),      // 46: hdsd.v1.GetStatusResponse.Endpoints
-	(*GetStatusResponse_Checkers)(nil),       // 47: hdsd.v1.GetStatusResponse.Checkers
-	(*GetStatusResponse_SourceState)(nil),    // 48: hdsd.v1.GetStatusResponse.SourceState
-	(*GetStatusResponse_DataPlanes)(nil),     // 49: hdsd.v1.GetStatusResponse.DataPlanes
-	(*GetStatusResponse_CheckersOfZone)(nil), // 50: hdsd.v1.GetStatusResponse.CheckersOfZone
-	(*GetStatusResponse_History)(nil),        // 51: hdsd.v1.GetStatusResponse.History
-	(*GetOverviewResponse_Cell)(nil),         // 52: hdsd.v1.GetOverviewResponse.Cell
-	(*GetOverviewResponse_Row)(nil),          // 53: hdsd.v1.GetOverviewResponse.Row
-	(v3.HealthStatus)(0),                     // 54: envoy.config.core.v3.HealthStatus
-	(*timestamppb.Timestamp)(nil),            // 55: google.protobuf.Timestamp
-	(*v3.Locality)(nil),                      // 56: envoy.config.core.v3.Locality
-	(*structpb.Struct)(nil),                  // 57: google.protobuf.Struct
+	(*ListPathsRequest)(nil),                 // 27: hdsd.v1.ListPathsRequest
+	(*ListPathsResponse)(nil),                // 28: hdsd.v1.ListPathsResponse
+	(*Path)(nil),                             // 29: hdsd.v1.Path
+	(*Availability)(nil),                     // 30: hdsd.v1.Availability
+	(*ListAvailabilityRequest)(nil),          // 31: hdsd.v1.ListAvailabilityRequest
+	(*ListAvailabilityResponse)(nil),         // 32: hdsd.v1.ListAvailabilityResponse
+	(*Client)(nil),                           // 33: hdsd.v1.Client
+	(*Poll)(nil),                             // 34: hdsd.v1.Poll
+	(*ListClientsRequest)(nil),               // 35: hdsd.v1.ListClientsRequest
+	(*ListClientsResponse)(nil),              // 36: hdsd.v1.ListClientsResponse
+	(*WatchRequest)(nil),                     // 37: hdsd.v1.WatchRequest
+	(*WatchResponse)(nil),                    // 38: hdsd.v1.WatchResponse
+	(*Synced)(nil),                           // 39: hdsd.v1.Synced
+	(*GetStatusRequest)(nil),                 // 40: hdsd.v1.GetStatusRequest
+	(*GetStatusResponse)(nil),                // 41: hdsd.v1.GetStatusResponse
+	(*Caller)(nil),                           // 42: hdsd.v1.Caller
+	(*Attention)(nil),                        // 43: hdsd.v1.Attention
+	(*Event)(nil),                            // 44: hdsd.v1.Event
+	(*ListEventsRequest)(nil),                // 45: hdsd.v1.ListEventsRequest
+	(*ListEventsResponse)(nil),               // 46: hdsd.v1.ListEventsResponse
+	(*GetOverviewRequest)(nil),               // 47: hdsd.v1.GetOverviewRequest
+	(*GetOverviewResponse)(nil),              // 48: hdsd.v1.GetOverviewResponse
+	(*GetStatusResponse_Clusters)(nil),       // 49: hdsd.v1.GetStatusResponse.Clusters
+	(*GetStatusResponse_Endpoints)(nil),      // 50: hdsd.v1.GetStatusResponse.Endpoints
+	(*GetStatusResponse_Checkers)(nil),       // 51: hdsd.v1.GetStatusResponse.Checkers
+	(*GetStatusResponse_SourceState)(nil),    // 52: hdsd.v1.GetStatusResponse.SourceState
+	(*GetStatusResponse_DataPlanes)(nil),     // 53: hdsd.v1.GetStatusResponse.DataPlanes
+	(*GetStatusResponse_CheckersOfZone)(nil), // 54: hdsd.v1.GetStatusResponse.CheckersOfZone
+	(*GetStatusResponse_History)(nil),        // 55: hdsd.v1.GetStatusResponse.History
+	(*GetOverviewResponse_Cell)(nil),         // 56: hdsd.v1.GetOverviewResponse.Cell
+	(*GetOverviewResponse_Row)(nil),          // 57: hdsd.v1.GetOverviewResponse.Row
+	(v3.HealthStatus)(0),                     // 58: envoy.config.core.v3.HealthStatus
+	(*timestamppb.Timestamp)(nil),            // 59: google.protobuf.Timestamp
+	(*v3.Locality)(nil),                      // 60: envoy.config.core.v3.Locality
+	(*structpb.Struct)(nil),                  // 61: google.protobuf.Struct
 }
 var file_hdsd_v1_query_proto_depIdxs = []int32{
-	54, // 0: hdsd.v1.Observation.status:type_name -> envoy.config.core.v3.HealthStatus
-	55, // 1: hdsd.v1.Observation.time:type_name -> google.protobuf.Timestamp
-	56, // 2: hdsd.v1.Endpoint.locality:type_name -> envoy.config.core.v3.Locality
-	54, // 3: hdsd.v1.Endpoint.health:type_name -> envoy.config.core.v3.HealthStatus
-	55, // 4: hdsd.v1.Endpoint.since:type_name -> google.protobuf.Timestamp
+	58, // 0: hdsd.v1.Observation.status:type_name -> envoy.config.core.v3.HealthStatus
+	59, // 1: hdsd.v1.Observation.time:type_name -> google.protobuf.Timestamp
+	60, // 2: hdsd.v1.Endpoint.locality:type_name -> envoy.config.core.v3.Locality
+	58, // 3: hdsd.v1.Endpoint.health:type_name -> envoy.config.core.v3.HealthStatus
+	59, // 4: hdsd.v1.Endpoint.since:type_name -> google.protobuf.Timestamp
 	4,  // 5: hdsd.v1.Endpoint.observations:type_name -> hdsd.v1.Observation
-	54, // 6: hdsd.v1.Endpoint.published:type_name -> envoy.config.core.v3.HealthStatus
+	58, // 6: hdsd.v1.Endpoint.published:type_name -> envoy.config.core.v3.HealthStatus
 	7,  // 7: hdsd.v1.Endpoint.override:type_name -> hdsd.v1.Override
-	54, // 8: hdsd.v1.Endpoint.voted:type_name -> envoy.config.core.v3.HealthStatus
+	58, // 8: hdsd.v1.Endpoint.voted:type_name -> envoy.config.core.v3.HealthStatus
 	6,  // 9: hdsd.v1.Endpoint.zones:type_name -> hdsd.v1.ZoneHealth
-	55, // 10: hdsd.v1.Endpoint.held_since:type_name -> google.protobuf.Timestamp
-	54, // 11: hdsd.v1.ZoneHealth.health:type_name -> envoy.config.core.v3.HealthStatus
-	56, // 12: hdsd.v1.Override.locality:type_name -> envoy.config.core.v3.Locality
-	54, // 13: hdsd.v1.Override.health:type_name -> envoy.config.core.v3.HealthStatus
-	55, // 14: hdsd.v1.Override.since:type_name -> google.protobuf.Timestamp
-	55, // 15: hdsd.v1.Override.until:type_name -> google.protobuf.Timestamp
-	54, // 16: hdsd.v1.ListEndpointsRequest.health:type_name -> envoy.config.core.v3.HealthStatus
-	55, // 17: hdsd.v1.ListEndpointsRequest.as_of:type_name -> google.protobuf.Timestamp
+	59, // 10: hdsd.v1.Endpoint.held_since:type_name -> google.protobuf.Timestamp
+	58, // 11: hdsd.v1.ZoneHealth.health:type_name -> envoy.config.core.v3.HealthStatus
+	60, // 12: hdsd.v1.Override.locality:type_name -> envoy.config.core.v3.Locality
+	58, // 13: hdsd.v1.Override.health:type_name -> envoy.config.core.v3.HealthStatus
+	59, // 14: hdsd.v1.Override.since:type_name -> google.protobuf.Timestamp
+	59, // 15: hdsd.v1.Override.until:type_name -> google.protobuf.Timestamp
+	58, // 16: hdsd.v1.ListEndpointsRequest.health:type_name -> envoy.config.core.v3.HealthStatus
+	59, // 17: hdsd.v1.ListEndpointsRequest.as_of:type_name -> google.protobuf.Timestamp
 	5,  // 18: hdsd.v1.ListEndpointsResponse.endpoints:type_name -> hdsd.v1.Endpoint
-	55, // 19: hdsd.v1.Transition.time:type_name -> google.protobuf.Timestamp
-	56, // 20: hdsd.v1.Transition.locality:type_name -> envoy.config.core.v3.Locality
-	54, // 21: hdsd.v1.Transition.from:type_name -> envoy.config.core.v3.HealthStatus
-	54, // 22: hdsd.v1.Transition.to:type_name -> envoy.config.core.v3.HealthStatus
+	59, // 19: hdsd.v1.Transition.time:type_name -> google.protobuf.Timestamp
+	60, // 20: hdsd.v1.Transition.locality:type_name -> envoy.config.core.v3.Locality
+	58, // 21: hdsd.v1.Transition.from:type_name -> envoy.config.core.v3.HealthStatus
+	58, // 22: hdsd.v1.Transition.to:type_name -> envoy.config.core.v3.HealthStatus
 	4,  // 23: hdsd.v1.Transition.observations:type_name -> hdsd.v1.Observation
-	55, // 24: hdsd.v1.ListTransitionsRequest.start_time:type_name -> google.protobuf.Timestamp
-	55, // 25: hdsd.v1.ListTransitionsRequest.end_time:type_name -> google.protobuf.Timestamp
+	59, // 24: hdsd.v1.ListTransitionsRequest.start_time:type_name -> google.protobuf.Timestamp
+	59, // 25: hdsd.v1.ListTransitionsRequest.end_time:type_name -> google.protobuf.Timestamp
 	10, // 26: hdsd.v1.ListTransitionsResponse.transitions:type_name -> hdsd.v1.Transition
 	16, // 27: hdsd.v1.ListTransitionsResponse.missing:type_name -> hdsd.v1.Missing
-	55, // 28: hdsd.v1.Incident.start:type_name -> google.protobuf.Timestamp
-	55, // 29: hdsd.v1.Incident.end:type_name -> google.protobuf.Timestamp
+	59, // 28: hdsd.v1.Incident.start:type_name -> google.protobuf.Timestamp
+	59, // 29: hdsd.v1.Incident.end:type_name -> google.protobuf.Timestamp
 	0,  // 30: hdsd.v1.Incident.cause:type_name -> hdsd.v1.Incident.Cause
 	10, // 31: hdsd.v1.Incident.first:type_name -> hdsd.v1.Transition
-	55, // 32: hdsd.v1.ListIncidentsRequest.start_time:type_name -> google.protobuf.Timestamp
-	55, // 33: hdsd.v1.ListIncidentsRequest.end_time:type_name -> google.protobuf.Timestamp
+	59, // 32: hdsd.v1.ListIncidentsRequest.start_time:type_name -> google.protobuf.Timestamp
+	59, // 33: hdsd.v1.ListIncidentsRequest.end_time:type_name -> google.protobuf.Timestamp
 	13, // 34: hdsd.v1.ListIncidentsResponse.incidents:type_name -> hdsd.v1.Incident
 	17, // 35: hdsd.v1.Missing.gaps:type_name -> hdsd.v1.Gap
-	55, // 36: hdsd.v1.Gap.start:type_name -> google.protobuf.Timestamp
-	55, // 37: hdsd.v1.Gap.end:type_name -> google.protobuf.Timestamp
+	59, // 36: hdsd.v1.Gap.start:type_name -> google.protobuf.Timestamp
+	59, // 37: hdsd.v1.Gap.end:type_name -> google.protobuf.Timestamp
 	18, // 38: hdsd.v1.Cluster.quarantined:type_name -> hdsd.v1.Quarantine
 	1,  // 39: hdsd.v1.Cluster.mode:type_name -> hdsd.v1.Cluster.Mode
-	57, // 40: hdsd.v1.Cluster.health_checks:type_name -> google.protobuf.Struct
+	61, // 40: hdsd.v1.Cluster.health_checks:type_name -> google.protobuf.Struct
 	19, // 41: hdsd.v1.ListClustersResponse.clusters:type_name -> hdsd.v1.Cluster
-	56, // 42: hdsd.v1.Checker.locality:type_name -> envoy.config.core.v3.Locality
-	55, // 43: hdsd.v1.Checker.last_report:type_name -> google.protobuf.Timestamp
+	60, // 42: hdsd.v1.Checker.locality:type_name -> envoy.config.core.v3.Locality
+	59, // 43: hdsd.v1.Checker.last_report:type_name -> google.protobuf.Timestamp
 	24, // 44: hdsd.v1.Checker.operator:type_name -> hdsd.v1.Trust
 	23, // 45: hdsd.v1.Checker.cut_paths:type_name -> hdsd.v1.CutPath
-	55, // 46: hdsd.v1.Checker.probation_since:type_name -> google.protobuf.Timestamp
-	55, // 47: hdsd.v1.Checker.lost_since:type_name -> google.protobuf.Timestamp
+	59, // 46: hdsd.v1.Checker.probation_since:type_name -> google.protobuf.Timestamp
+	59, // 47: hdsd.v1.Checker.lost_since:type_name -> google.protobuf.Timestamp
 	2,  // 48: hdsd.v1.Trust.word:type_name -> hdsd.v1.Trust.Word
-	55, // 49: hdsd.v1.Trust.since:type_name -> google.protobuf.Timestamp
+	59, // 49: hdsd.v1.Trust.since:type_name -> google.protobuf.Timestamp
 	22, // 50: hdsd.v1.ListCheckersResponse.checkers:type_name -> hdsd.v1.Checker
-	56, // 51: hdsd.v1.Availability.locality:type_name -> envoy.config.core.v3.Locality
-	55, // 52: hdsd.v1.ListAvailabilityRequest.start_time:type_name -> google.protobuf.Timestamp
-	55, // 53: hdsd.v1.ListAvailabilityRequest.end_time:type_name -> google.protobuf.Timestamp
-	27, // 54: hdsd.v1.ListAvailabilityResponse.availability:type_name -> hdsd.v1.Availability
-	55, // 55: hdsd.v1.Client.last_ack:type_name -> google.protobuf.Timestamp
-	31, // 56: hdsd.v1.Client.poll:type_name -> hdsd.v1.Poll
-	55, // 57: hdsd.v1.Poll.time:type_name -> google.protobuf.Timestamp
-	30, // 58: hdsd.v1.ListClientsResponse.clients:type_name -> hdsd.v1.Client
-	5,  // 59: hdsd.v1.WatchResponse.endpoint:type_name -> hdsd.v1.Endpoint
-	36, // 60: hdsd.v1.WatchResponse.synced:type_name -> hdsd.v1.Synced
-	10, // 61: hdsd.v1.WatchResponse.transition:type_name -> hdsd.v1.Transition
-	1,  // 62: hdsd.v1.GetStatusResponse.mode:type_name -> hdsd.v1.Cluster.Mode
-	45, // 63: hdsd.v1.GetStatusResponse.clusters:type_name -> hdsd.v1.GetStatusResponse.Clusters
-	46, // 64: hdsd.v1.GetStatusResponse.endpoints:type_name -> hdsd.v1.GetStatusResponse.Endpoints
-	47, // 65: hdsd.v1.GetStatusResponse.checkers:type_name -> hdsd.v1.GetStatusResponse.Checkers
-	39, // 66: hdsd.v1.GetStatusResponse.attention:type_name -> hdsd.v1.Attention
-	55, // 67: hdsd.v1.GetStatusResponse.started:type_name -> google.protobuf.Timestamp
-	48, // 68: hdsd.v1.GetStatusResponse.sources:type_name -> hdsd.v1.GetStatusResponse.SourceState
-	49, // 69: hdsd.v1.GetStatusResponse.data_planes:type_name -> hdsd.v1.GetStatusResponse.DataPlanes
-	50, // 70: hdsd.v1.GetStatusResponse.checkers_by_zone:type_name -> hdsd.v1.GetStatusResponse.CheckersOfZone
-	51, // 71: hdsd.v1.GetStatusResponse.history:type_name -> hdsd.v1.GetStatusResponse.History
-	55, // 72: hdsd.v1.Attention.since:type_name -> google.protobuf.Timestamp
-	55, // 73: hdsd.v1.Event.time:type_name -> google.protobuf.Timestamp
-	3,  // 74: hdsd.v1.Event.kind:type_name -> hdsd.v1.Event.Kind
-	56, // 75: hdsd.v1.Event.locality:type_name -> envoy.config.core.v3.Locality
-	55, // 76: hdsd.v1.ListEventsRequest.start_time:type_name -> google.protobuf.Timestamp
-	55, // 77: hdsd.v1.ListEventsRequest.end_time:type_name -> google.protobuf.Timestamp
-	40, // 78: hdsd.v1.ListEventsResponse.events:type_name -> hdsd.v1.Event
-	56, // 79: hdsd.v1.GetOverviewResponse.zones:type_name -> envoy.config.core.v3.Locality
-	53, // 80: hdsd.v1.GetOverviewResponse.clusters:type_name -> hdsd.v1.GetOverviewResponse.Row
-	55, // 81: hdsd.v1.GetStatusResponse.History.oldest:type_name -> google.protobuf.Timestamp
-	52, // 82: hdsd.v1.GetOverviewResponse.Row.cells:type_name -> hdsd.v1.GetOverviewResponse.Cell
-	8,  // 83: hdsd.v1.Query.ListEndpoints:input_type -> hdsd.v1.ListEndpointsRequest
-	11, // 84: hdsd.v1.Query.ListTransitions:input_type -> hdsd.v1.ListTransitionsRequest
-	28, // 85: hdsd.v1.Query.ListAvailability:input_type -> hdsd.v1.ListAvailabilityRequest
-	14, // 86: hdsd.v1.Query.ListIncidents:input_type -> hdsd.v1.ListIncidentsRequest
-	20, // 87: hdsd.v1.Query.ListClusters:input_type -> hdsd.v1.ListClustersRequest
-	25, // 88: hdsd.v1.Query.ListCheckers:input_type -> hdsd.v1.ListCheckersRequest
-	32, // 89: hdsd.v1.Query.ListClients:input_type -> hdsd.v1.ListClientsRequest
-	37, // 90: hdsd.v1.Query.GetStatus:input_type -> hdsd.v1.GetStatusRequest
-	43, // 91: hdsd.v1.Query.GetOverview:input_type -> hdsd.v1.GetOverviewRequest
-	34, // 92: hdsd.v1.Query.Watch:input_type -> hdsd.v1.WatchRequest
-	41, // 93: hdsd.v1.Query.ListEvents:input_type -> hdsd.v1.ListEventsRequest
-	9,  // 94: hdsd.v1.Query.ListEndpoints:output_type -> hdsd.v1.ListEndpointsResponse
-	12, // 95: hdsd.v1.Query.ListTransitions:output_type -> hdsd.v1.ListTransitionsResponse
-	29, // 96: hdsd.v1.Query.ListAvailability:output_type -> hdsd.v1.ListAvailabilityResponse
-	15, // 97: hdsd.v1.Query.ListIncidents:output_type -> hdsd.v1.ListIncidentsResponse
-	21, // 98: hdsd.v1.Query.ListClusters:output_type -> hdsd.v1.ListClustersResponse
-	26, // 99: hdsd.v1.Query.ListCheckers:output_type -> hdsd.v1.ListCheckersResponse
-	33, // 100: hdsd.v1.Query.ListClients:output_type -> hdsd.v1.ListClientsResponse
-	38, // 101: hdsd.v1.Query.GetStatus:output_type -> hdsd.v1.GetStatusResponse
-	44, // 102: hdsd.v1.Query.GetOverview:output_type -> hdsd.v1.GetOverviewResponse
-	35, // 103: hdsd.v1.Query.Watch:output_type -> hdsd.v1.WatchResponse
-	42, // 104: hdsd.v1.Query.ListEvents:output_type -> hdsd.v1.ListEventsResponse
-	94, // [94:105] is the sub-list for method output_type
-	83, // [83:94] is the sub-list for method input_type
-	83, // [83:83] is the sub-list for extension type_name
-	83, // [83:83] is the sub-list for extension extendee
-	0,  // [0:83] is the sub-list for field type_name
+	29, // 51: hdsd.v1.ListPathsResponse.paths:type_name -> hdsd.v1.Path
+	60, // 52: hdsd.v1.Availability.locality:type_name -> envoy.config.core.v3.Locality
+	59, // 53: hdsd.v1.ListAvailabilityRequest.start_time:type_name -> google.protobuf.Timestamp
+	59, // 54: hdsd.v1.ListAvailabilityRequest.end_time:type_name -> google.protobuf.Timestamp
+	30, // 55: hdsd.v1.ListAvailabilityResponse.availability:type_name -> hdsd.v1.Availability
+	59, // 56: hdsd.v1.Client.last_ack:type_name -> google.protobuf.Timestamp
+	34, // 57: hdsd.v1.Client.poll:type_name -> hdsd.v1.Poll
+	59, // 58: hdsd.v1.Poll.time:type_name -> google.protobuf.Timestamp
+	33, // 59: hdsd.v1.ListClientsResponse.clients:type_name -> hdsd.v1.Client
+	5,  // 60: hdsd.v1.WatchResponse.endpoint:type_name -> hdsd.v1.Endpoint
+	39, // 61: hdsd.v1.WatchResponse.synced:type_name -> hdsd.v1.Synced
+	10, // 62: hdsd.v1.WatchResponse.transition:type_name -> hdsd.v1.Transition
+	1,  // 63: hdsd.v1.GetStatusResponse.mode:type_name -> hdsd.v1.Cluster.Mode
+	49, // 64: hdsd.v1.GetStatusResponse.clusters:type_name -> hdsd.v1.GetStatusResponse.Clusters
+	50, // 65: hdsd.v1.GetStatusResponse.endpoints:type_name -> hdsd.v1.GetStatusResponse.Endpoints
+	51, // 66: hdsd.v1.GetStatusResponse.checkers:type_name -> hdsd.v1.GetStatusResponse.Checkers
+	43, // 67: hdsd.v1.GetStatusResponse.attention:type_name -> hdsd.v1.Attention
+	59, // 68: hdsd.v1.GetStatusResponse.started:type_name -> google.protobuf.Timestamp
+	52, // 69: hdsd.v1.GetStatusResponse.sources:type_name -> hdsd.v1.GetStatusResponse.SourceState
+	53, // 70: hdsd.v1.GetStatusResponse.data_planes:type_name -> hdsd.v1.GetStatusResponse.DataPlanes
+	54, // 71: hdsd.v1.GetStatusResponse.checkers_by_zone:type_name -> hdsd.v1.GetStatusResponse.CheckersOfZone
+	55, // 72: hdsd.v1.GetStatusResponse.history:type_name -> hdsd.v1.GetStatusResponse.History
+	42, // 73: hdsd.v1.GetStatusResponse.caller:type_name -> hdsd.v1.Caller
+	59, // 74: hdsd.v1.Attention.since:type_name -> google.protobuf.Timestamp
+	59, // 75: hdsd.v1.Event.time:type_name -> google.protobuf.Timestamp
+	3,  // 76: hdsd.v1.Event.kind:type_name -> hdsd.v1.Event.Kind
+	60, // 77: hdsd.v1.Event.locality:type_name -> envoy.config.core.v3.Locality
+	59, // 78: hdsd.v1.ListEventsRequest.start_time:type_name -> google.protobuf.Timestamp
+	59, // 79: hdsd.v1.ListEventsRequest.end_time:type_name -> google.protobuf.Timestamp
+	44, // 80: hdsd.v1.ListEventsResponse.events:type_name -> hdsd.v1.Event
+	60, // 81: hdsd.v1.GetOverviewResponse.zones:type_name -> envoy.config.core.v3.Locality
+	57, // 82: hdsd.v1.GetOverviewResponse.clusters:type_name -> hdsd.v1.GetOverviewResponse.Row
+	59, // 83: hdsd.v1.GetStatusResponse.History.oldest:type_name -> google.protobuf.Timestamp
+	56, // 84: hdsd.v1.GetOverviewResponse.Row.cells:type_name -> hdsd.v1.GetOverviewResponse.Cell
+	8,  // 85: hdsd.v1.Query.ListEndpoints:input_type -> hdsd.v1.ListEndpointsRequest
+	11, // 86: hdsd.v1.Query.ListTransitions:input_type -> hdsd.v1.ListTransitionsRequest
+	31, // 87: hdsd.v1.Query.ListAvailability:input_type -> hdsd.v1.ListAvailabilityRequest
+	14, // 88: hdsd.v1.Query.ListIncidents:input_type -> hdsd.v1.ListIncidentsRequest
+	20, // 89: hdsd.v1.Query.ListClusters:input_type -> hdsd.v1.ListClustersRequest
+	25, // 90: hdsd.v1.Query.ListCheckers:input_type -> hdsd.v1.ListCheckersRequest
+	27, // 91: hdsd.v1.Query.ListPaths:input_type -> hdsd.v1.ListPathsRequest
+	35, // 92: hdsd.v1.Query.ListClients:input_type -> hdsd.v1.ListClientsRequest
+	40, // 93: hdsd.v1.Query.GetStatus:input_type -> hdsd.v1.GetStatusRequest
+	47, // 94: hdsd.v1.Query.GetOverview:input_type -> hdsd.v1.GetOverviewRequest
+	37, // 95: hdsd.v1.Query.Watch:input_type -> hdsd.v1.WatchRequest
+	45, // 96: hdsd.v1.Query.ListEvents:input_type -> hdsd.v1.ListEventsRequest
+	9,  // 97: hdsd.v1.Query.ListEndpoints:output_type -> hdsd.v1.ListEndpointsResponse
+	12, // 98: hdsd.v1.Query.ListTransitions:output_type -> hdsd.v1.ListTransitionsResponse
+	32, // 99: hdsd.v1.Query.ListAvailability:output_type -> hdsd.v1.ListAvailabilityResponse
+	15, // 100: hdsd.v1.Query.ListIncidents:output_type -> hdsd.v1.ListIncidentsResponse
+	21, // 101: hdsd.v1.Query.ListClusters:output_type -> hdsd.v1.ListClustersResponse
+	26, // 102: hdsd.v1.Query.ListCheckers:output_type -> hdsd.v1.ListCheckersResponse
+	28, // 103: hdsd.v1.Query.ListPaths:output_type -> hdsd.v1.ListPathsResponse
+	36, // 104: hdsd.v1.Query.ListClients:output_type -> hdsd.v1.ListClientsResponse
+	41, // 105: hdsd.v1.Query.GetStatus:output_type -> hdsd.v1.GetStatusResponse
+	48, // 106: hdsd.v1.Query.GetOverview:output_type -> hdsd.v1.GetOverviewResponse
+	38, // 107: hdsd.v1.Query.Watch:output_type -> hdsd.v1.WatchResponse
+	46, // 108: hdsd.v1.Query.ListEvents:output_type -> hdsd.v1.ListEventsResponse
+	97, // [97:109] is the sub-list for method output_type
+	85, // [85:97] is the sub-list for method input_type
+	85, // [85:85] is the sub-list for extension type_name
+	85, // [85:85] is the sub-list for extension extendee
+	0,  // [0:85] is the sub-list for field type_name
 }
 
 func init() { file_hdsd_v1_query_proto_init() }
@@ -5582,9 +5857,9 @@ func file_hdsd_v1_query_proto_init() {
 	file_hdsd_v1_query_proto_msgTypes[8].OneofWrappers = []any{}
 	file_hdsd_v1_query_proto_msgTypes[10].OneofWrappers = []any{}
 	file_hdsd_v1_query_proto_msgTypes[18].OneofWrappers = []any{}
-	file_hdsd_v1_query_proto_msgTypes[23].OneofWrappers = []any{}
 	file_hdsd_v1_query_proto_msgTypes[26].OneofWrappers = []any{}
-	file_hdsd_v1_query_proto_msgTypes[31].OneofWrappers = []any{
+	file_hdsd_v1_query_proto_msgTypes[29].OneofWrappers = []any{}
+	file_hdsd_v1_query_proto_msgTypes[34].OneofWrappers = []any{
 		(*WatchResponse_Endpoint)(nil),
 		(*WatchResponse_Synced)(nil),
 		(*WatchResponse_Transition)(nil),
@@ -5595,7 +5870,7 @@ func file_hdsd_v1_query_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hdsd_v1_query_proto_rawDesc), len(file_hdsd_v1_query_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   50,
+			NumMessages:   54,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -27,6 +27,7 @@ const (
 	Query_ListIncidents_FullMethodName    = "/hdsd.v1.Query/ListIncidents"
 	Query_ListClusters_FullMethodName     = "/hdsd.v1.Query/ListClusters"
 	Query_ListCheckers_FullMethodName     = "/hdsd.v1.Query/ListCheckers"
+	Query_ListPaths_FullMethodName        = "/hdsd.v1.Query/ListPaths"
 	Query_ListClients_FullMethodName      = "/hdsd.v1.Query/ListClients"
 	Query_GetStatus_FullMethodName        = "/hdsd.v1.Query/GetStatus"
 	Query_GetOverview_FullMethodName      = "/hdsd.v1.Query/GetOverview"
@@ -58,6 +59,9 @@ type QueryClient interface {
 	// ListCheckers returns the checkers that are connected or whose seats are
 	// kept.
 	ListCheckers(ctx context.Context, in *ListCheckersRequest, opts ...grpc.CallOption) (*ListCheckersResponse, error)
+	// ListPaths returns the paths between zones that votes took, by zone: how a zone of
+	// checkers sees a zone of endpoints.
+	ListPaths(ctx context.Context, in *ListPathsRequest, opts ...grpc.CallOption) (*ListPathsResponse, error)
 	// ListClients returns the connected clients, and how much of what each asked
 	// for it has. NOT_FOUND if the cluster was never known.
 	ListClients(ctx context.Context, in *ListClientsRequest, opts ...grpc.CallOption) (*ListClientsResponse, error)
@@ -147,6 +151,16 @@ func (c *queryClient) ListCheckers(ctx context.Context, in *ListCheckersRequest,
 	return out, nil
 }
 
+func (c *queryClient) ListPaths(ctx context.Context, in *ListPathsRequest, opts ...grpc.CallOption) (*ListPathsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListPathsResponse)
+	err := c.cc.Invoke(ctx, Query_ListPaths_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *queryClient) ListClients(ctx context.Context, in *ListClientsRequest, opts ...grpc.CallOption) (*ListClientsResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ListClientsResponse)
@@ -230,6 +244,9 @@ type QueryServer interface {
 	// ListCheckers returns the checkers that are connected or whose seats are
 	// kept.
 	ListCheckers(context.Context, *ListCheckersRequest) (*ListCheckersResponse, error)
+	// ListPaths returns the paths between zones that votes took, by zone: how a zone of
+	// checkers sees a zone of endpoints.
+	ListPaths(context.Context, *ListPathsRequest) (*ListPathsResponse, error)
 	// ListClients returns the connected clients, and how much of what each asked
 	// for it has. NOT_FOUND if the cluster was never known.
 	ListClients(context.Context, *ListClientsRequest) (*ListClientsResponse, error)
@@ -276,6 +293,9 @@ func (UnimplementedQueryServer) ListClusters(context.Context, *ListClustersReque
 }
 func (UnimplementedQueryServer) ListCheckers(context.Context, *ListCheckersRequest) (*ListCheckersResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListCheckers not implemented")
+}
+func (UnimplementedQueryServer) ListPaths(context.Context, *ListPathsRequest) (*ListPathsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListPaths not implemented")
 }
 func (UnimplementedQueryServer) ListClients(context.Context, *ListClientsRequest) (*ListClientsResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListClients not implemented")
@@ -421,6 +441,24 @@ func _Query_ListCheckers_Handler(srv interface{}, ctx context.Context, dec func(
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Query_ListPaths_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListPathsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(QueryServer).ListPaths(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Query_ListPaths_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(QueryServer).ListPaths(ctx, req.(*ListPathsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Query_ListClients_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ListClientsRequest)
 	if err := dec(in); err != nil {
@@ -534,6 +572,10 @@ var Query_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ListCheckers",
 			Handler:    _Query_ListCheckers_Handler,
+		},
+		{
+			MethodName: "ListPaths",
+			Handler:    _Query_ListPaths_Handler,
 		},
 		{
 			MethodName: "ListClients",
