@@ -41,6 +41,21 @@ export async function get(path, parameters, signal) {
   return response.json();
 }
 
+/** changed is the event after a change by this page: what is shown is asked for anew. */
+export const changed = "hdsd-changed";
+
+/** post changes something, or asks what a change would do. */
+export const post = (path, body) => change(path, { method: "POST", headers: { ...headers(), "Content-Type": "application/json" }, body: JSON.stringify(body) });
+
+/** remove ends something. */
+export const remove = (path, parameters) => change(url(path, parameters), { method: "DELETE", headers: headers() });
+
+async function change(path, options) {
+  const response = await fetch(path, options);
+  if (!response.ok) throw await refusal(response);
+  return response.json();
+}
+
 /** all asks for all pages of a list. */
 export async function all(path, list, parameters, signal) {
   const rows = [];

@@ -1,5 +1,6 @@
 import { get } from "./api.js";
-import { Health, Table, Time, Trouble, html, isDown, lasting, link, percent, signs, useGet, usePoll, where } from "./look.js";
+import { Health, Table, Time, Trouble, html, isDown, lasting, link, percent, plural, signs, useGet, usePoll, where } from "./look.js";
+import { Override } from "./override.js";
 
 const hour = 3600;
 const periods = [["1 h", hour], ["24 h", 24 * hour], ["7 d", 7 * 24 * hour], ["30 d", 30 * 24 * hour]];
@@ -9,7 +10,7 @@ const ago = (seconds) => new Date(Date.now() - 1000 * seconds).toISOString();
 export function Endpoint({ cluster, address }) {
   const { answer, error } = useGet("/v1/endpoints", { cluster, address }, 2000);
   return html`<p><a href="#/">All clusters</a> / <a href=${link("clusters", cluster)}>${cluster}</a></p>
-    <h1>${address}</h1><${Trouble} error=${error} />
+    <h1>${address}</h1><p><${Override} cluster=${cluster} address=${address} /></p><${Trouble} error=${error} />
     ${answer?.endpoints.length === 0 && html`<p>No source has this endpoint now.</p>`}
     ${answer?.endpoints.map((e) => html`<${Explained} of=${e} />`)}
     <${Availability} cluster=${cluster} address=${address} /><${History} cluster=${cluster} address=${address} />`;
@@ -45,7 +46,7 @@ function History({ cluster, address }) {
   const cut = Boolean(answer?.nextPageToken);
   return html`<section aria-label="History"><h2>History</h2><${Trouble} error=${error} />
     ${answer && html`${[["Last hour", hour], ["Last 24 hours", 24 * hour], ["Last 30 days", 30 * 24 * hour]].map(([label, seconds]) => html`<${Strip} of=${all} cut=${cut} label=${label} seconds=${seconds} />`)}
-    <${Lanes} of=${all} />`}
+    <${Lanes} of=${all} /><${Operators} cluster=${cluster} address=${address} locality=${all[0]?.locality} />`}
     <${Table} caption="Changes, newest first" head=${["When", "From", "To", "Why", "Votes"]} rows=${all.slice(0, told).map((t) => html`<tr key=${t.time}>
       <td><${Time} at=${t.time} /></td><td><${Health} is=${t.from} /></td><td><${Health} is=${t.to} /></td><td>${t.reason}</td><td>${t.observations.map(vote).join(", ")}</td></tr>`)} />
     ${all.length > told && html`<p>The latest ${told} changes. <code>hdsd history ${cluster} ${address}</code> shows all.</p>`}</section>`;
@@ -73,15 +74,32 @@ function Strip({ of: all, cut, label, seconds }) {
     ${parts.map((p) => html`<span class=${p.is.toLowerCase()} style=${{ width: `${100 * p.share}%` }} title=${p.is || "not drawn"}></span>`)}</div></div>`;
 }
 
+const concerns = (event, cluster, address, l) => (!event.cluster || event.cluster === cluster) && (!event.address || event.address === address) &&
+  ["region", "zone", "subZone"].every((part) => !event.locality?.[part] || event.locality[part] === l?.[part]);
+
+// Operators shows when overrides of the endpoint began and ended.
+function Operators({ cluster, address, locality }) {
+  const { answer } = usePoll((signal) => get("/v1/events", { kind: "OVERRIDE", startTime: ago(hour), newestFirst: true }, signal), 5000, []);
+  const found = answer?.events.filter((e) => concerns(e, cluster, address, locality)) ?? [];
+  return found.length > 0 && html`<h3>Overrides of the last hour</h3>
+    <${Lane} name="operators" words=${plural(found.length, "change")} marks=${found.map((e) => ({ at: Date.parse(e.time), sign: e.kind === "OVERRIDE_SET" ? "▲" : "▽", is: "draining", title: `${e.time} ${e.text}` }))} />
+    <ul>${found.map((e) => html`<li key=${e.time + e.kind}><${Time} at=${e.time} />: ${e.text}${e.author && ` (${e.author})`}</li>`)}</ul>`;
+}
+
+// Lane draws marks over the last hour.
+function Lane({ name, words, marks }) {
+  const end = Date.now();
+  return html`<div class="strip lane"><span>${name}</span><div role="img" aria-label=${`${name}: ${words}`}>
+    ${marks.map((m) => html`<span class=${m.is} style=${{ left: `${100 * (1 - (end - m.at) / (1000 * hour))}%` }} title=${m.title}>${m.sign}</span>`)}</div></div>`;
+}
+
 // Lanes shows how each checker voted when the health changed. In between, hdsd records no
 // votes, so nothing is drawn there.
 function Lanes({ of: all }) {
-  const end = Date.now();
-  const start = end - 1000 * hour;
+  const start = Date.now() - 1000 * hour;
   const lately = all.filter((t) => Date.parse(t.time) >= start);
   const lanes = Map.groupBy(lately.flatMap((t) => t.observations.map((o) => ({ ...o, at: Date.parse(t.time) }))), (o) => o.checker);
   return lanes.size > 0 && html`<h3>Votes at the changes of the last hour</h3>
-    ${[...lanes].sort(([a], [b]) => a.localeCompare(b)).map(([checker, votes]) => html`<div class="strip lane" key=${checker}><span>${checker}</span>
-      <div role="img" aria-label=${`${checker}: ${votes.filter((o) => isDown(o.status)).length} of ${votes.length} votes down`}>
-        ${votes.map((o) => html`<span class=${o.status.toLowerCase()} style=${{ left: `${(100 * (o.at - start)) / (end - start)}%` }} title=${`${new Date(o.at).toISOString()} ${vote(o)}`}>${signs[o.status] ?? "?"}</span>`)}</div></div>`)}`;
+    ${[...lanes].sort(([a], [b]) => a.localeCompare(b)).map(([checker, votes]) => html`<${Lane} key=${checker} name=${checker} words=${`${votes.filter((o) => isDown(o.status)).length} of ${votes.length} votes down`}
+      marks=${votes.map((o) => ({ at: o.at, sign: signs[o.status] ?? "?", is: o.status.toLowerCase(), title: `${new Date(o.at).toISOString()} ${vote(o)}` }))} />`)}`;
 }

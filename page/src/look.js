@@ -3,12 +3,15 @@ import { h } from "preact";
 import { useEffect, useLayoutEffect, useReducer, useRef, useState } from "preact/hooks";
 import htm from "htm";
 import { Virtualizer, elementScroll, observeElementOffset, observeElementRect } from "@tanstack/virtual-core";
-import { get, Refusal } from "./api.js";
+import { changed, get, Refusal } from "./api.js";
 
 export const html = htm.bind(h);
 
 /** link writes the address of a view. Each part is escaped. */
 export const link = (...parts) => "#/" + parts.map(encodeURIComponent).join("/");
+
+/** plural writes a number of things. */
+export const plural = (n, thing) => `${n.toLocaleString("en")} ${thing}${n === 1 ? "" : "s"}`;
 
 /** signs tell healths without colours. */
 export const signs = { HEALTHY: "●", DEGRADED: "◐", DRAINING: "◌", UNKNOWN: "?", UNHEALTHY: "✕", TIMEOUT: "✕" };
@@ -50,6 +53,7 @@ export function usePoll(ask, every, about) {
     let latest = null;
     set({ answer: null, error: null });
     const once = async () => {
+      timer = undefined;
       try {
         latest = await ask(end.signal);
         set({ answer: latest, error: null });
@@ -61,7 +65,10 @@ export function usePoll(ask, every, about) {
       if (!end.signal.aborted) timer = setTimeout(once, document.hidden ? 10 * wait : wait);
     };
     once();
-    return () => (end.abort(), clearTimeout(timer));
+    // A question that is under way may be older than the change: the next one will tell.
+    const again = () => timer && (clearTimeout(timer), (timer = undefined), once());
+    addEventListener(changed, again);
+    return () => (end.abort(), clearTimeout(timer), removeEventListener(changed, again));
   }, about);
   return state;
 }

@@ -1,10 +1,12 @@
 import { render } from "preact";
 import { useEffect, useState } from "preact/hooks";
+import { Me } from "./act.js";
 import { Refusal, token } from "./api.js";
+import { Checkers } from "./checkers.js";
 import { Cluster } from "./cluster.js";
 import { Endpoint } from "./endpoint.js";
 import { Clients } from "./clients.js";
-import { Checkers, Incidents } from "./lists.js";
+import { Incidents } from "./incidents.js";
 import { html, useGet } from "./look.js";
 import { Banner, Overview } from "./overview.js";
 
@@ -59,11 +61,11 @@ function App() {
     document.title = [...here.parts.slice(0, 3).reverse(), "hdsd"].join(" · ");
   }, [here]);
   if (error instanceof Refusal && error.status === 401) return html`<${Ask} why=${error.message} />`;
-  return html`<a class="skip" href="#content" onClick=${(e) => (e.preventDefault(), document.getElementById("content").focus())}>Skip to the content</a>
+  return html`<${Me.Provider} value=${status?.caller ?? null}><a class="skip" href="#content" onClick=${(e) => (e.preventDefault(), document.getElementById("content").focus())}>Skip to the content</a>
     <header><strong>hdsd</strong><nav aria-label="Views">${views.map(([path, name]) => html`<a href=${`#/${path}`} aria-current=${at === path ? "page" : undefined}>${name}</a>`)}</nav>
       <span class="version">${status ? `${status.version}, ${status.ready ? "ready" : "not ready"}` : ""}</span></header>
     <${Banner} status=${status} error=${error} />
-    <main id="content" tabindex="-1"><${View} here=${here} change=${change} status=${status} /></main>`;
+    <main id="content" tabindex="-1"><${View} here=${here} change=${change} status=${status} /></main></${Me.Provider}>`;
 }
 
 /** Ask asks for a token where hdsd wants one. It is kept until the tab is closed. */

@@ -1,8 +1,6 @@
 import { all } from "./api.js";
 import { Heat } from "./heat.js";
-import { Health, Long, Time, Trouble, html, link, useGet, usePoll } from "./look.js";
-
-const plural = (n, thing) => `${n.toLocaleString("en")} ${thing}${n === 1 ? "" : "s"}`;
+import { Health, Long, Time, Trouble, html, link, plural, useGet, usePoll } from "./look.js";
 
 /** Overview is what needs attention, where it is down, all clusters, and what changed lately. */
 export function Overview({ status, find, setFind }) {

@@ -56,16 +56,21 @@ func TestAxeFindsNothing(t *testing.T) {
 	tell(t, c, http.MethodPost, "/v1/overrides", `{"cluster": "web", "health": "UNHEALTHY", "reason": "new kernel"}`)
 	b := open(t, c.HTTP, "/")
 	do(b, chromedp.Evaluate[bool](script+";true"))
-	for _, view := range []struct{ at, sign string }{
-		{"#/", "CLUSTER_DOWN"},
-		{"#/clusters/web", "1 of 1 endpoints, 1 down"},
-		{"#/clusters/web/" + url.PathEscape(server.Addr()), "Last hour"},
-		{"#/incidents", "goes on: 1 down"},
-		{"#/checkers", "SYNCED"},
-		{"#/clients", "new kernel"},
+	for _, view := range []struct{ at, sign, press string }{
+		{"#/", "CLUSTER_DOWN", ""},
+		{"#/clusters/web", "1 of 1 endpoints, 1 down", ""},
+		{"#/clusters/web/" + url.PathEscape(server.Addr()), "Overrides of the last hour", ""},
+		{"#/incidents", "goes on: 1 down", ""},
+		{"#/checkers", "SYNCED", ""},
+		{"#/clients", "new kernel", ""},
+		{"#/clients", "new kernel", "Freeze"},
 	} {
 		do(b, chromedp.Evaluate[string]("location.hash = '"+view.at+"'"))
 		b.shows(view.sign, true)
+		if view.press != "" {
+			b.press(view.press)
+			b.until("a dialog", `document.querySelector("dialog[open]") !== null`)
+		}
 		for _, scheme := range []string{"light", "dark"} {
 			features := []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}
 			if _, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: features}); err != nil {
@@ -79,6 +84,7 @@ func TestAxeFindsNothing(t *testing.T) {
 			}
 		}
 	}
+	b.press("Cancel")
 	b.behaved()
 	do(b, chromedp.Evaluate[bool]("document.querySelector('main').append(document.createElement('button')), true"))
 	if len(b.violations()) == 0 {

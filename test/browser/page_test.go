@@ -94,7 +94,7 @@ func do[T any](b *browser, action chromedp.Action[T]) T {
 // text is what a reader sees.
 func (b *browser) text() string {
 	b.t.Helper()
-	return do(b, chromedp.Evaluate[string]("document.body.innerText"))
+	return do(b, chromedp.Evaluate[string](`document.body?.innerText ?? ""`))
 }
 
 // shows waits until the page shows a text, or does not.
