@@ -86,16 +86,18 @@ func TestBackupEndsWhenHdsdStops(t *testing.T) {
 	s := newSite(t, fat(t), quick, static("web", "127.0.0.1:1"))
 	s.ready()
 	parts, err := hdsdv1.NewControlClient(s.dial()).Backup(t.Context(), &hdsdv1.BackupRequest{})
+	var first *hdsdv1.BackupResponse
 	if err == nil {
-		_, err = parts.Recv()
+		first, err = parts.Recv()
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.stop()
 	s.eventually("its end to begin", func() bool { code, _ := s.get("/healthz"); return code != http.StatusOK })
-	if taken, size, err := take(parts); status.Code(err) != codes.Unavailable { // it may end before its second part
-		t.Errorf("after %d of %d bytes: %v", len(taken), size, err)
+	taken, _, err := take(parts)
+	if whole := int64(len(first.GetData()) + len(taken)); status.Code(err) != codes.Unavailable || whole >= first.GetSize() {
+		t.Errorf("after %d of %d bytes: %v", whole, first.GetSize(), err)
 	}
 	if err := <-s.ended; err != nil {
 		t.Error(err)
