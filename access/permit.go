@@ -15,7 +15,7 @@ type Permit interface {
 	// change so that these are others, the call ends.
 	Clusters() Clusters
 
-	// Over gives the clusters that the caller has a role for; none if it has not the role.
+	// Over gives the clusters that the caller has a role for: none if it does not have it.
 	Over(Role) Clusters
 }
 

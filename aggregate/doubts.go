@@ -452,25 +452,24 @@ func (d *doubts) cutPaths(from uint32) []DoubtChange {
 // paths sums up the records of the paths between zones, by zone.
 func (d *doubts) paths() []Path {
 	type pair struct{ from, to uint32 }
-	sums := map[pair]*Path{}
+	sums, cut := map[pair]*Path{}, map[pair]string{}
+	for _, p := range d.records.cutPaths() {
+		cut[pair{p.from, p.to}] = cmp.Or(cut[pair{p.from, p.to}], d.pathReason(p))
+	}
 	for p, r := range d.records.paths {
 		if p.from == elsewhere || r.votes == 0 {
 			continue
 		}
-		sum := sums[pair{p.from, p.to}]
+		at := pair{p.from, p.to}
+		sum := sums[at]
 		if sum == nil {
-			sum = &Path{From: d.from(p), To: d.zones.name(p.to).String()}
-			sums[pair{p.from, p.to}] = sum
+			sum = &Path{From: d.from(p), To: d.zones.name(p.to).String(), CutReason: cmp.Or(cut[at], cut[pair{elsewhere, p.to}])}
+			sums[at] = sum
 		}
 		sum.Votes, sum.Downs, sum.Contradicted = sum.Votes+r.votes, sum.Downs+r.downs, sum.Contradicted+r.contradicted
 	}
 	found := make([]Path, 0, len(sums))
-	for at, sum := range sums {
-		for _, cut := range d.cutPaths(at.from) {
-			if cut.To == sum.To {
-				sum.CutReason = cut.Reason
-			}
-		}
+	for _, sum := range sums {
 		found = append(found, *sum)
 	}
 	slices.SortFunc(found, func(a, b Path) int { return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To)) })

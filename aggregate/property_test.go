@@ -97,6 +97,7 @@ func (w *twins) compare(got aggregate.Effects, want map[health.EndpointID]health
 		}
 	}
 	w.compareBlindness(got.Blindness)
+	w.comparePaths()
 	if got := w.aggregator.Unobserved(); got != unobserved {
 		w.t.Fatalf("at %s %d endpoints are unobserved, the oracle says %d", w.now, got, unobserved)
 	}
@@ -131,6 +132,31 @@ func (w *twins) compareBlindness(changes []aggregate.BlindnessChange) {
 		if got := w.aggregator.BlindReason(name) != ""; got != want || w.blind[name] != want {
 			w.t.Fatalf("at %s %s is blind: %v, was reported %v, the oracle says %v", w.now, name, got, w.blind[name], want)
 		}
+	}
+}
+
+// comparePaths compares what the votes over each path say, and which paths are cut.
+func (w *twins) comparePaths() {
+	if !w.settled() {
+		return
+	}
+	want, got := map[aggregate.Path]bool{}, map[aggregate.Path]bool{}
+	_, records := w.oracle.records()
+	for key, r := range records {
+		if key[0] == "elsewhere" || r.votes == 0 {
+			continue
+		}
+		p := aggregate.Path{From: key[0], To: key[1], Votes: r.votes, Downs: r.downs, Contradicted: r.contradicted}
+		island := w.oracle.paths[[2]string{"elsewhere", key[1]}]
+		want[p] = w.oracle.paths[key].doubted || island != nil && island.doubted
+	}
+	for _, p := range w.aggregator.Paths() {
+		cut := p.CutReason != ""
+		p.CutReason = ""
+		got[p] = cut
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		w.t.Fatalf("at %s other paths, or other ones are cut, than the oracle says (-oracle +got):\n%s", w.now, diff)
 	}
 }
 

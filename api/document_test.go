@@ -100,7 +100,7 @@ func TestTheDocumentHasTheBounds(t *testing.T) {
 			}
 		}
 	}
-	if sizes != 10 {
+	if sizes != 11 {
 		t.Errorf("%d lists have a page size", sizes)
 	}
 }

@@ -173,20 +173,15 @@ func (s *Service) ListCheckers(ctx context.Context, r *hdsdv1.ListCheckersReques
 	if !r.GetLost() {
 		checkers = slices.DeleteFunc(checkers, func(k Checker) bool { return k.Lost != nil && k.Lost.Gone })
 	}
-	first := 0
-	if r.GetPageToken() != "" {
-		first = sort.Search(len(checkers), func(i int) bool { return checkers[i].ID > after })
+	shown, next, err := pageOf(checkers, limit, after, question, func(k *Checker) string { return k.ID })
+	if err != nil {
+		return nil, grpcError(err)
 	}
-	shown := checkers[first:min(first+limit, len(checkers))]
 	digest := uint64(0) // of the whole plan
 	for i := range checkers {
 		digest += checkers[i].PlanDigest
 	}
-	answer := &hdsdv1.ListCheckersResponse{Checkers: each(shown, checkerMessage), PlanDigest: DigestText(digest)}
-	if first+limit < len(checkers) {
-		answer.NextPageToken, err = encodeToken(question, shown[len(shown)-1].ID)
-	}
-	return answer, grpcError(err)
+	return &hdsdv1.ListCheckersResponse{Checkers: each(shown, checkerMessage), PlanDigest: DigestText(digest), NextPageToken: next}, nil
 }
 
 // moment reads a time, zero if absent.
@@ -229,6 +224,17 @@ func page(size int32, token, question string) (limit int, after string, err erro
 	}
 	err = decodeToken(question, token, &after)
 	return limit, after, grpcError(err)
+}
+
+// pageOf returns the rows of a page, and the token of the next one; empty on the last one. The
+// rows are sorted by their keys, of which none is empty. The page begins after a key.
+func pageOf[Row any](rows []Row, limit int, after, question string, key func(*Row) string) (shown []Row, next string, err error) {
+	first := sort.Search(len(rows), func(i int) bool { return key(&rows[i]) > after })
+	shown = rows[first:min(first+limit, len(rows))]
+	if first+limit < len(rows) {
+		next, err = encodeToken(question, key(&shown[len(shown)-1]))
+	}
+	return shown, next, err
 }
 
 func pageSize(asked int32) (int, error) {

@@ -2605,9 +2605,13 @@ func (x *ListCheckersResponse) GetPlanDigest() string {
 	return ""
 }
 
-// ListPathsRequest has no parameters.
+// ListPathsRequest asks for paths.
 type ListPathsRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Largest number of paths to answer; 1,000 by default, at most 10,000.
+	PageSize int32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// next_page_token of the answer before.
+	PageToken     string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2642,12 +2646,28 @@ func (*ListPathsRequest) Descriptor() ([]byte, []int) {
 	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{23}
 }
 
-// ListPathsResponse lists paths.
+func (x *ListPathsRequest) GetPageSize() int32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *ListPathsRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
+// ListPathsResponse is a page of paths, by the zone of the checkers, then that of the
+// endpoints. It has no paths within a zone, and none without votes.
 type ListPathsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// By the zone of the checkers, then that of the endpoints. Paths within a zone are
-	// not listed, nor those that no vote took.
-	Paths         []*Path `protobuf:"bytes,1,rep,name=paths,proto3" json:"paths,omitempty"`
+	// The paths.
+	Paths []*Path `protobuf:"bytes,1,rep,name=paths,proto3" json:"paths,omitempty"`
+	// For the next page; empty on the last one.
+	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2689,6 +2709,13 @@ func (x *ListPathsResponse) GetPaths() []*Path {
 	return nil
 }
 
+func (x *ListPathsResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
+}
+
 // Path leads from the checkers of one zone to the endpoints of another.
 type Path struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2696,13 +2723,14 @@ type Path struct {
 	From string `protobuf:"bytes,1,opt,name=from,proto3" json:"from,omitempty"`
 	// The endpoints' region and zone.
 	To string `protobuf:"bytes,2,opt,name=to,proto3" json:"to,omitempty"`
-	// Votes of checkers that have settled.
+	// Number of votes, without those that are warming up.
 	Votes uint32 `protobuf:"varint,3,opt,name=votes,proto3" json:"votes,omitempty"`
-	// Those of them that are down.
+	// Number of them that are down.
 	Downs uint32 `protobuf:"varint,4,opt,name=downs,proto3" json:"downs,omitempty"`
-	// Downs that the endpoint's own zone, or most other checkers, contradict.
+	// Number of downs that the votes of the endpoint's own zone, or most other votes,
+	// contradict. A down with the endpoint's own answer is none of them.
 	Contradicted uint32 `protobuf:"varint,5,opt,name=contradicted,proto3" json:"contradicted,omitempty"`
-	// Why downs over it are not believed; empty if they are.
+	// Why the path is cut: its downs are not believed. Empty if it is not.
 	CutReason     string `protobuf:"bytes,6,opt,name=cut_reason,json=cutReason,proto3" json:"cut_reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3901,13 +3929,12 @@ func (x *GetStatusResponse) GetCaller() *Caller {
 // Caller is who asks, and what it may do.
 type Caller struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Its name, as far as it is verified: of its certificate, or its token. Empty if
-	// nothing is.
+	// Its verified name: of its certificate or token. Empty if it showed none.
 	Identity string `protobuf:"bytes,1,opt,name=identity,proto3" json:"identity,omitempty"`
 	// The roles that it has, for some clusters at least.
 	Roles []string `protobuf:"bytes,2,rep,name=roles,proto3" json:"roles,omitempty"`
-	// The clusters whose health it may override, as globs of their names. ["*"]: of
-	// all, and it may do what concerns all of them.
+	// Globs of the clusters that it is OPERATOR of; empty if it is of none. With ["*"]
+	// it may also do what concerns all clusters, such as freeze.
 	Operates      []string `protobuf:"bytes,3,rep,name=operates,proto3" json:"operates,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -5396,10 +5423,14 @@ const file_hdsd_v1_query_proto_rawDesc = "" +
 	"\bcheckers\x18\x01 \x03(\v2\x10.hdsd.v1.CheckerR\bcheckers\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12\x1f\n" +
 	"\vplan_digest\x18\x03 \x01(\tR\n" +
-	"planDigest\"\x12\n" +
-	"\x10ListPathsRequest\"8\n" +
+	"planDigest\"N\n" +
+	"\x10ListPathsRequest\x12\x1b\n" +
+	"\tpage_size\x18\x01 \x01(\x05R\bpageSize\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\x02 \x01(\tR\tpageToken\"`\n" +
 	"\x11ListPathsResponse\x12#\n" +
-	"\x05paths\x18\x01 \x03(\v2\r.hdsd.v1.PathR\x05paths\"\x99\x01\n" +
+	"\x05paths\x18\x01 \x03(\v2\r.hdsd.v1.PathR\x05paths\x12&\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\x99\x01\n" +
 	"\x04Path\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\tR\x04from\x12\x0e\n" +
 	"\x02to\x18\x02 \x01(\tR\x02to\x12\x14\n" +

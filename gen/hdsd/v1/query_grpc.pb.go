@@ -59,8 +59,8 @@ type QueryClient interface {
 	// ListCheckers returns the checkers that are connected or whose seats are
 	// kept.
 	ListCheckers(ctx context.Context, in *ListCheckersRequest, opts ...grpc.CallOption) (*ListCheckersResponse, error)
-	// ListPaths returns the paths between zones that votes took, by zone: how a zone of
-	// checkers sees a zone of endpoints.
+	// ListPaths returns how the checkers of each zone see the endpoints of each other
+	// zone.
 	ListPaths(ctx context.Context, in *ListPathsRequest, opts ...grpc.CallOption) (*ListPathsResponse, error)
 	// ListClients returns the connected clients, and how much of what each asked
 	// for it has. NOT_FOUND if the cluster was never known.
@@ -244,8 +244,8 @@ type QueryServer interface {
 	// ListCheckers returns the checkers that are connected or whose seats are
 	// kept.
 	ListCheckers(context.Context, *ListCheckersRequest) (*ListCheckersResponse, error)
-	// ListPaths returns the paths between zones that votes took, by zone: how a zone of
-	// checkers sees a zone of endpoints.
+	// ListPaths returns how the checkers of each zone see the endpoints of each other
+	// zone.
 	ListPaths(context.Context, *ListPathsRequest) (*ListPathsResponse, error)
 	// ListClients returns the connected clients, and how much of what each asked
 	// for it has. NOT_FOUND if the cluster was never known.
