@@ -39,7 +39,7 @@ func New(o Options) *Aggregator {
 	a.presence = presence{clock: clock, deadlines: deadlines, settings: settings, roster: roster, zones: &a.zones}
 	a.blindness = blindness{clock, deadlines, roster, &a.clusters, &a.effects}
 	a.intake = intake{clock, deadlines, settings, roster, &a.blindness}
-	a.records = records{settings: settings, roster: roster, zones: &a.zones, paths: map[path]*record{}, blamed: map[sender]int{}}
+	a.records = records{settings: settings, roster: roster, zones: &a.zones, paths: map[path]*record{}, cuts: map[path]bool{}, blamed: map[sender]int{}}
 	a.counter = counter{settings, roster, &a.presence, &a.records}
 	a.divisions = divisions{
 		clock: clock, deadlines: deadlines, settings: settings, roster: roster, zones: &a.zones, records: &a.records,

@@ -176,3 +176,54 @@ func BenchmarkStart(b *testing.B) {
 		runtime.KeepAlive(f)
 	}
 }
+
+// BenchmarkPaths is the matrix of 1,000 zones of checkers and 10 zones of endpoints, one of
+// which none of the others reaches.
+func BenchmarkPaths(b *testing.B) {
+	const zones, each = 10, 300
+	a, now := aggregate.New(aggregate.Options{}), epoch
+	for i := range zones * each {
+		zone := health.Locality{Zone: fmt.Sprint("z", i/each)}
+		a.Set(aggregate.Endpoint{ID: health.EndpointID(i), Zone: zone, Timing: usual}, health.Verdict{Status: health.Healthy, Since: now})
+	}
+	say := func(c int, cut health.Status) {
+		var votes []health.Vote
+		for i := c % each; i < zones*each; i += each {
+			votes = append(votes, health.Vote{Endpoint: health.EndpointID(i), Status: health.Healthy})
+		}
+		if c >= zones {
+			votes[0].Status = cut
+		}
+		a.Report(now, fmt.Sprint("c", c), votes)
+	}
+	for c := range 1000 {
+		a.Connected(now, health.Checker{ID: fmt.Sprint("c", c), Locality: health.Locality{Zone: fmt.Sprint("z", c)}})
+		for i := c % each; i < zones*each; i += each {
+			a.Assign(now, health.EndpointID(i), fmt.Sprint("c", c))
+		}
+		say(c, health.Healthy)
+	}
+	for i := range each { // its own checker sees all of the zone
+		a.Assign(now, health.EndpointID(i), "c0")
+		a.Report(now, "c0", []health.Vote{{Endpoint: health.EndpointID(i), Status: health.Healthy}})
+	}
+	for range 60 {
+		now = now.Add(time.Second)
+		a.Tick(now)
+		for c := range 1000 {
+			say(c, health.Timeout)
+		}
+	}
+	var paths []aggregate.Path
+	for b.Loop() {
+		paths = a.Paths()
+	}
+	cut := 0
+	for _, p := range paths {
+		if p.CutReason != "" {
+			cut++
+		}
+	}
+	b.ReportMetric(float64(len(paths)), "paths")
+	b.ReportMetric(float64(cut), "cut")
+}

@@ -3,7 +3,6 @@ package aggregate
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 
 	"hdsd/health"
@@ -433,18 +432,19 @@ func (d *doubts) from(p path) string {
 // cutPaths returns the doubted paths from a zone, one for each zone that they lead
 // to. It returns the path from elsewhere only if the zone's own path is not doubted.
 func (d *doubts) cutPaths(from uint32) []DoubtChange {
-	cut := map[uint32]path{} // by destination zone
-	for _, p := range d.records.cutPaths() {
-		if !p.includes(from) {
-			continue
-		}
-		if before, ok := cut[p.to]; !ok || before.from == elsewhere && p.from != elsewhere {
-			cut[p.to] = p
+	var cut []path
+	for p := range d.records.cuts {
+		if p.includes(from) {
+			cut = append(cut, p)
 		}
 	}
+	slices.SortFunc(cut, func(p, q path) int { // elsewhere, the lowest number, comes last
+		return cmp.Or(cmp.Compare(p.to, q.to), cmp.Compare(q.from, p.from), cmp.Compare(p.class, q.class))
+	})
+	cut = slices.CompactFunc(cut, func(p, q path) bool { return p.to == q.to })
 	var found []DoubtChange
-	for _, to := range slices.Sorted(maps.Keys(cut)) {
-		found = append(found, d.pathChange(cut[to], true))
+	for _, p := range cut {
+		found = append(found, d.pathChange(p, true))
 	}
 	return found
 }

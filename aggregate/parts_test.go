@@ -139,7 +139,7 @@ func TestBudgets(t *testing.T) {
 func TestRecords(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := newParts()
-		r := records{settings: &p.settings, roster: &p.roster, zones: &p.zones, paths: map[path]*record{}, blamed: map[sender]int{}}
+		r := records{settings: &p.settings, roster: &p.roster, zones: &p.zones, paths: map[path]*record{}, cuts: map[path]bool{}, blamed: map[sender]int{}}
 		p.roster.checker(p.checker).zone = p.zones.enter(health.Locality{Zone: "from"})
 		p.endpoint.zone = p.zones.enter(health.Locality{Zone: "to"})
 		any := rapid.SampledFrom([]contribution{

@@ -138,7 +138,7 @@ type records struct {
 	roster       *roster
 	zones        *zones
 	paths        map[path]*record // those with votes
-	cuts         int              // number of doubted paths
+	cuts         map[path]bool    // those that are doubted
 	blamed       map[sender]int   // contradicted votes over a path by whom they come from
 	witnesses    int              // number of seats that are witnessing
 	checkerQueue []checkerClass
@@ -162,9 +162,9 @@ func (r *records) doubtPath(p path, doubted bool) {
 	x := r.paths[p]
 	x.doubted, x.release = doubted, 0
 	if doubted {
-		r.cuts++
+		r.cuts[p] = true
 	} else {
-		r.cuts--
+		delete(r.cuts, p)
 	}
 }
 
@@ -172,19 +172,7 @@ func (r *records) doubtPath(p path, doubted bool) {
 func (r *records) ofPath(p path) *record { return r.paths[p] }
 
 // cutPaths returns the paths that are doubted, in order.
-func (r *records) cutPaths() []path {
-	if r.cuts == 0 {
-		return nil
-	}
-	var cut []path
-	for p, x := range r.paths {
-		if x.doubted {
-			cut = append(cut, p)
-		}
-	}
-	slices.SortFunc(cut, path.compare)
-	return cut
-}
+func (r *records) cutPaths() []path { return slices.SortedFunc(maps.Keys(r.cuts), path.compare) }
 
 // of returns the record of a checker, or nil if the checker is gone.
 func (r *records) of(at checkerClass) *record {
@@ -395,17 +383,14 @@ func (r *records) takePaths() []path {
 }
 
 // anyCut reports whether any path is doubted.
-func (r *records) anyCut() bool { return r.cuts > 0 }
+func (r *records) anyCut() bool { return len(r.cuts) > 0 }
 
 // isCut reports whether a path is doubted.
-func (r *records) isCut(p path) bool {
-	x := r.paths[p]
-	return x != nil && x.doubted
-}
+func (r *records) isCut(p path) bool { return r.cuts[p] }
 
 // cut reports whether the path that a seat's vote takes is doubted.
 func (r *records) cut(e *endpoint, s *seat) bool {
-	if r.cuts == 0 {
+	if !r.anyCut() {
 		return false
 	}
 	_, cut := r.cutPath(e, s)
