@@ -1,10 +1,10 @@
 // How operators change something: a button, a dialog that says what it does, a confirmation.
 import { createContext } from "preact";
-import { useContext, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useContext, useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { changed } from "./api.js";
-import { Trouble, html } from "./look.js";
+import { html } from "./look.js";
 
-/** Me is who looks at the page and what that caller may do, as hdsd tells it; null until it does. */
+/** Me is who looks at the page, and what they may do, as /v1/status says it; null before that. */
 export const Me = createContext(null);
 
 const escaped = (text) => text.replace(/[\\^$.|+()[\]{}]/g, "\\$&");
@@ -12,7 +12,7 @@ const escaped = (text) => text.replace(/[\\^$.|+()[\]{}]/g, "\\$&");
 /** matches reports whether a name matches a glob: * is any text, ? one character. */
 export const matches = (glob, name) => new RegExp(`^${escaped(glob).replaceAll("*", ".*").replaceAll("?", ".")}$`, "su").test(name);
 
-/** useMay tells what the caller may change: what concerns all clusters, and the health in one. */
+/** useMay tells what the caller may change: what concerns all clusters, and the health of one. */
 export function useMay() {
   const globs = useContext(Me)?.operates ?? [];
   return { all: globs.includes("*"), change: (cluster) => globs.some((glob) => glob === "*" || (cluster && matches(glob, cluster))) };
@@ -22,51 +22,53 @@ const authorKey = "hdsd-author";
 
 /**
  * Act is a button that opens a dialog. Its form has the given fields, a reason if it takes one,
- * and a name if hdsd does not know the caller. preview turns the values into a sentence that
- * has to be confirmed; run does it.
+ * and a name if hdsd does not know the caller. run makes the change. With preview, which writes
+ * a sentence from the same values, the change is confirmed first.
  */
-export function Act({ label, about, title, says, fields, reason = true, preview, run }) {
-  const box = useRef();
+export function Act({ label, about, title, ...rest }) {
   const [open, setOpen] = useState(false);
-  useLayoutEffect(() => {
-    if (open) box.current.showModal();
-  }, [open]);
   return html`<button type="button" aria-label=${about && `${label} ${about}`} onClick=${() => setOpen(true)}>${label}</button>
-    ${open && html`<dialog ref=${box} aria-label=${title} onClose=${() => setOpen(false)}>
-      <h2>${title}</h2>${says && html`<p>${says}</p>`}
-      <${Form} of=${{ label, fields, reason, preview, run }} close=${() => box.current.close()} /></dialog>`}`;
+    ${open && html`<${Dialog} ...${{ label, title: title ?? `${label} ${about}`, ...rest }} closed=${() => setOpen(false)} />`}`;
 }
 
-function Form({ of: { label, fields, reason, preview, run }, close }) {
+function Dialog({ label, title, says, fields, reason = true, preview, run, closed }) {
+  const box = useRef();
+  const told = useRef();
   const { identity } = useContext(Me) ?? {};
-  const [state, set] = useState({}); // sentence: to be confirmed; done: what is left to say
-  const attempt = async (ask) => {
-    set((s) => ({ ...s, busy: true, error: null }));
+  // sentence and values: what is to be confirmed; notDurable: what is left to say.
+  const [{ busy, error, sentence, values, notDurable }, set] = useState({});
+  useLayoutEffect(() => box.current.showModal(), []);
+  useEffect(() => told.current?.focus(), [error, sentence, notDurable]);
+  const close = () => box.current?.close();
+  const attempt = async (ask, unsure) => {
+    set({ busy: true, sentence, values });
     try {
-      await ask();
-    } catch (error) {
-      set({ error });
+      set(await ask());
+    } catch (failure) {
+      set({ error: failure.status ? failure.message : `hdsd cannot be reached: ${failure.message}. ${unsure}` });
     }
   };
   const submit = (e) => {
     e.preventDefault();
-    const values = Object.fromEntries(new FormData(e.currentTarget));
-    if (values.author !== undefined) sessionStorage.setItem(authorKey, values.author);
-    if (preview && !state.sentence) return attempt(async () => set({ sentence: await preview(values) }));
+    const asked = values ?? Object.fromEntries(new FormData(e.currentTarget));
+    if (asked.author !== undefined) sessionStorage.setItem(authorKey, asked.author);
+    if (preview && !sentence) return attempt(async () => ({ sentence: await preview(asked), values: asked }), "Nothing was changed.");
     return attempt(async () => {
-      const { notDurable } = await run(values);
+      const answer = await run(asked);
       dispatchEvent(new Event(changed));
-      notDurable ? set({ done: notDurable }) : close();
-    });
+      if (!answer.notDurable) close();
+      return { notDurable: answer.notDurable };
+    }, "Whether the change was made is not known.");
   };
-  if (state.done) return html`<p role="alert">It is in force, but not durable: ${state.done}</p><p class="buttons"><button type="button" onClick=${close}>Close</button></p>`;
-  return html`<form onSubmit=${submit}>
-    <div class="fields" onInput=${() => state.sentence && set({})}>${fields}
-      ${reason && html`<label>Reason <input name="reason" required maxlength="1000" autocomplete="off" /></label>`}
-      ${!identity && html`<label>Your name <input name="author" maxlength="200" autocomplete="off" value=${sessionStorage.getItem(authorKey) ?? ""} /></label>`}</div>
-    <${Failed} error=${state.error} />${state.sentence && html`<p role="alert">${state.sentence}</p>`}
-    <p class="buttons"><button disabled=${state.busy}>${preview && !state.sentence ? "Show what it does" : label}</button> <button type="button" onClick=${close}>Cancel</button></p></form>`;
+  const edited = () => (sentence || error) && set({});
+  return html`<dialog ref=${box} aria-label=${title} onClose=${closed} onCancel=${(e) => busy && e.preventDefault()}>
+    <h2>${title}</h2>${says && html`<p>${says}</p>`}
+    ${notDurable
+      ? html`<p role="alert" tabindex="-1" ref=${told}>It is in force, but not durable: ${notDurable}</p><p class="buttons"><button type="button" onClick=${close}>Close</button></p>`
+      : html`<form onSubmit=${submit}>
+          <fieldset class="fields" disabled=${busy} onInput=${edited}>${fields}
+            ${reason && html`<label>Reason <input name="reason" required maxlength="1000" autocomplete="off" /></label>`}
+            ${!identity && html`<label>Your name <input name="author" maxlength="200" autocomplete="off" value=${sessionStorage.getItem(authorKey) ?? ""} /></label>`}</fieldset>
+          ${(error || sentence) && html`<p class=${error ? "trouble" : ""} role="alert" tabindex="-1" ref=${told}>${error || sentence}</p>`}
+          <p class="buttons"><button disabled=${busy}>${preview && !sentence ? "Show what it does" : label}</button> <button type="button" disabled=${busy} onClick=${close}>Cancel</button></p></form>`}</dialog>`;
 }
-
-// Nothing tries again here, so an error that is no refusal is told as it is.
-const Failed = ({ error }) => error && (error.status ? html`<${Trouble} error=${error} />` : html`<p class="trouble" role="alert">hdsd cannot be reached: ${error.message}. Whether the change was made is not known.</p>`);

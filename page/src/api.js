@@ -41,7 +41,7 @@ export async function get(path, parameters, signal) {
   return response.json();
 }
 
-/** changed is the event after a change by this page: what is shown is asked for anew. */
+/** changed is the event after a change that this page made: all that is shown is asked for again. */
 export const changed = "hdsd-changed";
 
 /** post changes something, or asks what a change would do. */
@@ -50,8 +50,10 @@ export const post = (path, body) => change(path, { method: "POST", headers: { ..
 /** remove ends something. */
 export const remove = (path, parameters) => change(url(path, parameters), { method: "DELETE", headers: headers() });
 
+const longest = 30000; // ms for a change. A disk that is slow may take some of it
+
 async function change(path, options) {
-  const response = await fetch(path, options);
+  const response = await fetch(path, { ...options, signal: AbortSignal.timeout(longest) });
   if (!response.ok) throw await refusal(response);
   return response.json();
 }

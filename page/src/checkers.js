@@ -1,6 +1,6 @@
 import { Act, useMay } from "./act.js";
 import { all, post, remove } from "./api.js";
-import { Table, Time, Trouble, html, useGet, usePoll, where } from "./look.js";
+import { Table, Time, Trouble, html, plural, usePoll, where } from "./look.js";
 
 const yes = (is) => (is ? "yes" : "no");
 
@@ -9,8 +9,8 @@ function Trust({ of: { id, operator } }) {
   const may = useMay();
   if (!may.all) return null;
   const fields = html`<label>Trust <select name="word"><option value="DISTRUSTED">it is never believed</option><option value="TRUSTED">it is never doubted</option></select></label>`;
-  return html`<${Act} label="Set trust" about=${`in ${id}`} title=${`Set trust in ${id}`} says="It holds whatever the other checkers report, until it is cleared." fields=${fields} run=${(values) => post("/v1/trust", { checker: id, ...values })} />
-    ${operator && html` <${Act} label="Clear" about=${`the trust in ${id}`} title=${`Clear the trust in ${id}`} says="hdsd decides again whether to believe it." reason=${false}
+  return html`<${Act} label="Set trust" about=${`in ${id}`} says="It holds until it is cleared, whatever the other checkers report." fields=${fields} run=${(values) => post("/v1/trust", { checker: id, ...values })} />
+    ${operator && html` <${Act} label="Clear" about=${`the trust in ${id}`} says="hdsd decides again whether to believe it." reason=${false}
       run=${({ author }) => remove("/v1/trust", { checker: id, author })} />`}`;
 }
 
@@ -27,23 +27,36 @@ export function Checkers() {
     <${Paths} />`;
 }
 
-const sorted = (zones) => [...new Set(zones)].sort();
+const most = 30; // zones in the matrix, each way
+
+// worst lists the zones at one end of paths, those with cut paths first, then those with most
+// downs, and no more than fit.
+function worst(paths, end) {
+  const bad = new Map();
+  for (const p of paths) bad.set(p[end], (bad.get(p[end]) ?? 0) + p.downs + (p.cutReason ? 1e12 : 0));
+  return [...bad].sort(([a, x], [b, y]) => y - x || (a < b ? -1 : 1)).slice(0, most).map(([zone]) => zone).sort();
+}
+
+const key = (from, to) => `${from}\0${to}`;
 
 // Paths is a matrix: how the checkers of each zone see the endpoints of each other zone.
 function Paths() {
-  const { answer, error } = useGet("/v1/paths", {}, 3000);
-  const paths = answer?.paths ?? [];
-  const zones = sorted(paths.map((p) => p.to));
-  const cut = paths.filter((p) => p.cutReason);
+  const { answer, error } = usePoll((signal) => all("/v1/paths", "paths", {}, signal), (paths) => (paths?.length > 1000 ? 15000 : 3000), []);
+  const paths = answer ?? [];
+  const [from, to] = [worst(paths, "from"), worst(paths, "to")];
+  const at = new Map(paths.map((p) => [key(p.from, p.to), p]));
+  const shown = from.flatMap((a) => to.map((b) => at.get(key(a, b)))).filter(Boolean);
   return html`<section aria-label="Paths between zones"><h2>Paths between zones</h2><${Trouble} error=${error} />
-    ${answer && paths.length === 0 && html`<p>No checker votes on endpoints of another zone.</p>`}
-    ${paths.length > 0 && html`<${Table} caption="How the checkers of a zone (rows) see the endpoints of another (columns)" head=${["From", ...zones.map((zone) => `to ${zone}`)]}
-      rows=${sorted(paths.map((p) => p.from)).map((from) => html`<tr class="heat" key=${from}><th scope="row">${from}</th>${zones.map((to) => html`<${Cell} of=${paths.find((p) => p.from === from && p.to === to)} own=${from === to} />`)}</tr>`)} />`}
-    ${cut.length > 0 && html`<ul>${cut.map((p) => html`<li>${p.cutReason}</li>`)}</ul>`}</section>`;
+    ${answer?.length === 0 && html`<p>No checker has a vote on an endpoint of another zone.</p>`}
+    ${paths.length > 0 && html`<${Table} caption="How the checkers of a zone (rows) see the endpoints of another (columns)" head=${["From", ...to.map((zone) => `to ${zone}`)]}
+      rows=${from.map((a) => html`<tr class="heat" key=${a}><th scope="row">${a}</th>${to.map((b) => html`<${Cell} of=${at.get(key(a, b))} own=${a === b} />`)}</tr>`)} />`}
+    ${shown.length < paths.length && html`<p>${plural(paths.length - shown.length, "more path")}: <code>GET /v1/paths</code> lists all.</p>`}
+    <ul>${[...new Set(shown.map((p) => p.cutReason).filter(Boolean))].map((why) => html`<li>${why}</li>`)}</ul></section>`;
 }
 
+// Cell says what the votes over a path say. Its colour only repeats that.
 function Cell({ of: p, own }) {
   if (!p) return html`<td class="none">${own ? "own zone" : "no votes"}</td>`;
   if (p.cutReason) return html`<td class="heat3">CUT: ${p.contradicted} of ${p.votes} contradicted</td>`;
-  return html`<td class=${p.downs > 0 ? "heat1" : "heat0"}>${p.downs > 0 ? `${p.downs} of ${p.votes} down` : `none of ${p.votes} down`}</td>`;
+  return html`<td class=${p.downs > 0 ? "heat1" : "heat0"}>${p.downs || "none"} of ${p.votes} down</td>`;
 }

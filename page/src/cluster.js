@@ -36,9 +36,6 @@ function useWatch(cluster) {
   return { ...state, all: [...endpoints.current.values()] };
 }
 
-// places lists the localities of endpoints, each once.
-const places = (all) => [...new Map(all.map((e) => [where(e.locality), e.locality])).entries()].filter(([, l]) => l?.region || l?.zone).sort(([a], [b]) => compare(a, b)).map(([, l]) => l);
-
 /** Cluster is the endpoints of one cluster, live. */
 export function Cluster({ name, health, find, set }) {
   const { all, synced, error } = useWatch(name);
@@ -59,7 +56,7 @@ export function Cluster({ name, health, find, set }) {
       <option value="">all</option><option value="DOWN">down</option>${order.map((one) => html`<option value=${one}>${one.toLowerCase()}</option>`)}</select></label>
       <label>Find <input type="search" value=${find} onInput=${(e) => set({ find: e.currentTarget.value })} /></label>
       <span role="status">${synced ? `${found.length.toLocaleString("en")} of ${all.length.toLocaleString("en")} endpoints, ${all.filter((e) => isDown(e.health)).length} down` : "Loading"}</span>
-      <${Override} cluster=${name} localities=${places(all)} /></p>
+      ${synced && html`<${Override} cluster=${name} endpoints=${all} />`}</p>
     ${synced && all.length === 0 && html`<p>It has no endpoints. <code>hdsd clusters</code> says why.</p>`}
     <${Long} items=${rows} label="Endpoints by locality" render=${(row) => (row.zone ? html`<${Zone} of=${row} />` : html`<${Endpoint} of=${row.e} />`)} />`;
 }

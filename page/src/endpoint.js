@@ -1,6 +1,6 @@
 import { get } from "./api.js";
 import { Health, Table, Time, Trouble, html, isDown, lasting, link, percent, plural, signs, useGet, usePoll, where } from "./look.js";
-import { Override } from "./override.js";
+import { Clear, Override } from "./override.js";
 
 const hour = 3600;
 const periods = [["1 h", hour], ["24 h", 24 * hour], ["7 d", 7 * 24 * hour], ["30 d", 30 * 24 * hour]];
@@ -10,9 +10,10 @@ const ago = (seconds) => new Date(Date.now() - 1000 * seconds).toISOString();
 export function Endpoint({ cluster, address }) {
   const { answer, error } = useGet("/v1/endpoints", { cluster, address }, 2000);
   return html`<p><a href="#/">All clusters</a> / <a href=${link("clusters", cluster)}>${cluster}</a></p>
-    <h1>${address}</h1><p><${Override} cluster=${cluster} address=${address} /></p><${Trouble} error=${error} />
+    <h1>${address}</h1><${Trouble} error=${error} />
     ${answer?.endpoints.length === 0 && html`<p>No source has this endpoint now.</p>`}
     ${answer?.endpoints.map((e) => html`<${Explained} of=${e} />`)}
+    ${answer?.endpoints.length > 0 && html`<${Override} cluster=${cluster} address=${address} />`}
     <${Availability} cluster=${cluster} address=${address} /><${History} cluster=${cluster} address=${address} />`;
 }
 
@@ -21,7 +22,7 @@ const Explained = ({ of: e }) => html`<section aria-label="Why">
   <p>${e.reason}</p>
   ${e.held && html`<p>No believed vote stands behind this since <${Time} at=${e.heldSince} />: it is what it was last.</p>`}
   ${e.published && html`<p>Data planes get <${Health} is=${e.published} />: ${e.publishedReason}</p>`}
-  ${e.override && html`<p>An override sets this health: ${e.override.reason} (${e.override.author})${e.voted && html`. By the votes it would be <${Health} is=${e.voted} />: ${e.votedReason}`}</p>`}
+  ${e.override && html`<p>An override sets this health: ${e.override.reason} (${e.override.author || "author unknown"}). <${Clear} of=${e.override} />${e.voted && html` By the votes it would be <${Health} is=${e.voted} />: ${e.votedReason}`}</p>`}
   <${Table} caption="Votes" head=${["Checker", "Vote", "Code", "Last reported", "Believed"]} rows=${e.observations.map((o) => html`<tr>
     <th scope="row"><a href=${link("checkers")}>${o.checker}</a></th><td><${Health} is=${o.status} /></td><td>${o.httpStatusCode ?? ""}</td><td><${Time} at=${o.time} /></td><td>${o.disbelieved || "yes"}</td></tr>`)} />
   ${e.zones?.length > 1 && html`<${Table} caption="By zone of the checkers" head=${["Zone", "Sees", "Up", "Down"]} rows=${e.zones.map((z) => html`<tr>
@@ -74,16 +75,18 @@ function Strip({ of: all, cut, label, seconds }) {
     ${parts.map((p) => html`<span class=${p.is.toLowerCase()} style=${{ width: `${100 * p.share}%` }} title=${p.is || "not drawn"}></span>`)}</div></div>`;
 }
 
+// concerns reports whether an override applied to an endpoint: an empty part matches all.
 const concerns = (event, cluster, address, l) => (!event.cluster || event.cluster === cluster) && (!event.address || event.address === address) &&
   ["region", "zone", "subZone"].every((part) => !event.locality?.[part] || event.locality[part] === l?.[part]);
 
-// Operators shows when overrides of the endpoint began and ended.
+// Operators shows when overrides that applied to the endpoint began and ended.
 function Operators({ cluster, address, locality }) {
-  const { answer } = usePoll((signal) => get("/v1/events", { kind: "OVERRIDE", startTime: ago(hour), newestFirst: true }, signal), 5000, []);
+  const { answer, error } = usePoll((signal) => get("/v1/events", { kind: "OVERRIDE", startTime: ago(hour), newestFirst: true, pageSize: 10000 }, signal), 5000, []);
   const found = answer?.events.filter((e) => concerns(e, cluster, address, locality)) ?? [];
+  if (error) return html`<${Trouble} error=${error} />`;
   return found.length > 0 && html`<h3>Overrides of the last hour</h3>
     <${Lane} name="operators" words=${plural(found.length, "change")} marks=${found.map((e) => ({ at: Date.parse(e.time), sign: e.kind === "OVERRIDE_SET" ? "▲" : "▽", is: "draining", title: `${e.time} ${e.text}` }))} />
-    <ul>${found.map((e) => html`<li key=${e.time + e.kind}><${Time} at=${e.time} />: ${e.text}${e.author && ` (${e.author})`}</li>`)}</ul>`;
+    <ul>${found.map((e) => html`<li><${Time} at=${e.time} />: ${e.text}${e.author && ` (${e.author})`}</li>`)}</ul>`;
 }
 
 // Lane draws marks over the last hour.

@@ -65,8 +65,8 @@ export function usePoll(ask, every, about) {
       if (!end.signal.aborted) timer = setTimeout(once, document.hidden ? 10 * wait : wait);
     };
     once();
-    // A question that is under way may be older than the change: the next one will tell.
-    const again = () => timer && (clearTimeout(timer), (timer = undefined), once());
+    // Without a timer, a question is under way. Its answer may be older than the change; the next is not.
+    const again = () => timer && (clearTimeout(timer), once());
     addEventListener(changed, again);
     return () => (end.abort(), clearTimeout(timer), removeEventListener(changed, again));
   }, about);

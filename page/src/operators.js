@@ -17,7 +17,7 @@ function Held({ of: { name, held: h } }) {
   const accept = ({ reason, author }) => post("/v1/sources", { name, reason, author, heldSince: h.since, heldRevision: h.revision });
   return html`<span class="held">HELD</span> since <${Time} at=${h.since} />: ${h.clusters} clusters and ${h.endpoints} endpoints would be left.
   hdsd follows it at <time datetime=${h.acceptsAt}>${h.acceptsAt}</time>, or at <code>hdsd source accept ${name}</code>.
-  ${may.all && html` <${Act} label="Accept" about=${`what is held of ${name}`} title=${`Accept what is held of ${name}`}
+  ${may.all && html` <${Act} label="Accept" about=${`what is held of ${name}`}
     says=${`${h.clusters} clusters and ${h.endpoints} endpoints are left then.`} run=${accept} />`}`;
 }
 
@@ -26,7 +26,7 @@ export function Freeze() {
   const may = useMay();
   const { answer, error } = useGet("/v1/freeze", {}, 3000);
   return html`<section aria-label="Freeze"><h2>Freeze</h2><${Trouble} error=${error} />
-    ${answer && !answer.frozen && html`<p>Not frozen. ${may.all && html`<${Act} label="Freeze" title="Freeze publishing" says="Data planes get no new verdicts until somebody unfreezes. Checks go on, and history."
+    ${answer && !answer.frozen && html`<p>Not frozen. ${may.all && html`<${Act} label="Freeze" title="Freeze publishing" says="Data planes get no new verdicts until somebody unfreezes. Checks and history go on."
       fields=${html`<${Publish} />`} run=${(values) => post("/v1/freeze", values)} />`}</p>`}
     ${answer?.frozen && html`<p><strong>FROZEN</strong> <${Time} at=${answer.since} />: ${answer.reason} (${answer.author || "author unknown"}).
       Data planes get ${answer.publish === "HELD" ? "the health at the moment of the freeze" : "the sources' own health"}. <code>hdsd unfreeze</code> ends it.

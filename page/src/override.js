@@ -4,22 +4,29 @@ import { html, plural, where } from "./look.js";
 
 const durations = [["15 minutes", "900s"], ["1 hour", "3600s"], ["4 hours", "14400s"], ["1 day", "86400s"], ["until it is cleared", ""]];
 
+// Place chooses among the localities of endpoints, if there are several.
+function Place({ of: endpoints }) {
+  const places = new Map(endpoints.filter((e) => where(e.locality, "")).map((e) => [where(e.locality), e.locality]));
+  return places.size > 1 && html`<label>Where <select name="locality"><option value="">everywhere</option>
+    ${[...places].sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, l]) => html`<option key=${name} value=${JSON.stringify(l)}>${name}</option>`)}</select></label>`;
+}
+
 /** Override is a button that overrides the health of an endpoint, or of a cluster in one locality or all. */
-export function Override({ cluster, address, localities = [] }) {
+export function Override({ cluster, address, endpoints = [] }) {
   const may = useMay();
   if (!may.change(cluster)) return null;
   const asked = ({ health, duration, reason, author, locality }) => ({
-    cluster, address, health, reason, author, duration: duration || undefined, locality: locality ? localities[locality] : undefined,
+    cluster, address, health, reason, author, duration: duration || undefined, locality: locality ? JSON.parse(locality) : undefined,
   });
   const preview = async (values) => {
     const { override, replaced, totalEndpoints } = await post("/v1/overrides/preview", asked(values));
     return `It sets ${plural(override.endpoints, "endpoint")} of ${totalEndpoints.toLocaleString("en")} to ${override.health}.${replaced ? ` It replaces ${replaced.health}: ${replaced.reason}.` : ""}`;
   };
   const fields = html`<label>Health <select name="health"><option>DRAINING</option><option>UNHEALTHY</option><option>HEALTHY</option></select></label>
-    ${localities.length > 1 && html`<label>Where <select name="locality"><option value="">everywhere</option>${localities.map((l, i) => html`<option value=${i}>${where(l)}</option>`)}</select></label>`}
+    <${Place} of=${endpoints} />
     <label>For <select name="duration">${durations.map(([name, value]) => html`<option value=${value} selected=${name === "1 hour"}>${name}</option>`)}</select></label>`;
-  return html`<${Act} label="Override" about=${`the health of ${address ?? cluster}`} title=${`Override the health of ${address ? `${address} in ${cluster}` : cluster}`}
-    says="Data planes get this health, whatever checkers see. History keeps both." fields=${fields} preview=${preview} run=${(values) => post("/v1/overrides", asked(values))} />`;
+  return html`<${Act} label="Override" about=${`the health of ${address ? `${address} in ${cluster}` : cluster}`}
+    says="Data planes get this health, whatever the checkers see." fields=${fields} preview=${preview} run=${(values) => post("/v1/overrides", asked(values))} />`;
 }
 
 /** Clear is a button that ends an override. */
@@ -27,6 +34,6 @@ export function Clear({ of: o }) {
   const may = useMay();
   const name = `the override of ${[o.cluster, o.address, where(o.locality, "")].filter(Boolean).join(" ")}`;
   const scope = { cluster: o.cluster, address: o.address, region: o.locality?.region, zone: o.locality?.zone, subZone: o.locality?.subZone };
-  return may.change(o.cluster) && html`<${Act} label="Clear" about=${name} title=${`Clear ${name}`} says="Data planes get the verdict of the checkers again, or the next override that applies."
+  return may.change(o.cluster) && html`<${Act} label="Clear" about=${name} says="Data planes get the verdict of the checkers again, or the next override that applies."
     reason=${false} run=${({ author }) => remove("/v1/overrides", { ...scope, author })} />`;
 }

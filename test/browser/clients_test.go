@@ -73,7 +73,9 @@ func TestASourceIsShown(t *testing.T) {
 	c.SetClusters(file(3))
 	b.shows("1 clusters and 3 endpoints would be left", true)
 	b.shows("hdsd source accept local", true)
-	tell(t, c, http.MethodPost, "/v1/sources", `{"name": "local"}`)
+	b.press("Accept what is held of local")
+	b.fill("reason", "we shrink")
+	b.press("Accept")
 	b.shows("local\t1\t3\tnothing", true)
 	b.behaved()
 }
