@@ -22,7 +22,7 @@ const Explained = ({ of: e }) => html`<section aria-label="Why">
   <p>${e.reason}</p>
   ${e.held && html`<p>No believed vote stands behind this since <${Time} at=${e.heldSince} />: it is what it was last.</p>`}
   ${e.published && html`<p>Data planes get <${Health} is=${e.published} />: ${e.publishedReason}</p>`}
-  ${e.override && html`<p>An override sets this health: ${e.override.reason} (${e.override.author || "author unknown"}). <${Clear} of=${e.override} />${e.voted && html` By the votes it would be <${Health} is=${e.voted} />: ${e.votedReason}`}</p>`}
+  ${e.override && html`<p>An override sets this health: ${e.override.reason} (${e.override.author}). <${Clear} of=${e.override} />${e.voted && html` By the votes it would be <${Health} is=${e.voted} />: ${e.votedReason}`}</p>`}
   <${Table} caption="Votes" head=${["Checker", "Vote", "Code", "Last reported", "Believed"]} rows=${e.observations.map((o) => html`<tr>
     <th scope="row"><a href=${link("checkers")}>${o.checker}</a></th><td><${Health} is=${o.status} /></td><td>${o.httpStatusCode ?? ""}</td><td><${Time} at=${o.time} /></td><td>${o.disbelieved || "yes"}</td></tr>`)} />
   ${e.zones?.length > 1 && html`<${Table} caption="By zone of the checkers" head=${["Zone", "Sees", "Up", "Down"]} rows=${e.zones.map((z) => html`<tr>
@@ -75,6 +75,8 @@ function Strip({ of: all, cut, label, seconds }) {
     ${parts.map((p) => html`<span class=${p.is.toLowerCase()} style=${{ width: `${100 * p.share}%` }} title=${p.is || "not drawn"}></span>`)}</div></div>`;
 }
 
+const fates = { OVERRIDE_SET: "set", OVERRIDE_CLEARED: "cleared", OVERRIDE_EXPIRED: "expired" };
+
 // concerns reports whether an override applied to an endpoint: an empty part matches all.
 const concerns = (event, cluster, address, l) => (!event.cluster || event.cluster === cluster) && (!event.address || event.address === address) &&
   ["region", "zone", "subZone"].every((part) => !event.locality?.[part] || event.locality[part] === l?.[part]);
@@ -85,8 +87,8 @@ function Operators({ cluster, address, locality }) {
   const found = answer?.events.filter((e) => concerns(e, cluster, address, locality)) ?? [];
   if (error) return html`<${Trouble} error=${error} />`;
   return found.length > 0 && html`<h3>Overrides of the last hour</h3>
-    <${Lane} name="operators" words=${plural(found.length, "change")} marks=${found.map((e) => ({ at: Date.parse(e.time), sign: e.kind === "OVERRIDE_SET" ? "▲" : "▽", is: "draining", title: `${e.time} ${e.text}` }))} />
-    <ul>${found.map((e) => html`<li><${Time} at=${e.time} />: ${e.text}${e.author && ` (${e.author})`}</li>`)}</ul>`;
+    <${Lane} name="operators" words=${plural(found.length, "change")} marks=${found.map((e) => ({ at: Date.parse(e.time), sign: e.kind === "OVERRIDE_SET" ? "▲" : "▽", is: "draining", title: `${e.time} ${fates[e.kind]}: ${e.text}` }))} />
+    <ul>${found.map((e) => html`<li><${Time} at=${e.time} /> ${fates[e.kind]}: ${e.text}${e.author && ` (${e.author})`}</li>`)}</ul>`;
 }
 
 // Lane draws marks over the last hour.

@@ -34,6 +34,6 @@ export function Clear({ of: o }) {
   const may = useMay();
   const name = `the override of ${[o.cluster, o.address, where(o.locality, "")].filter(Boolean).join(" ")}`;
   const scope = { cluster: o.cluster, address: o.address, region: o.locality?.region, zone: o.locality?.zone, subZone: o.locality?.subZone };
-  return may.change(o.cluster) && html`<${Act} label="Clear" about=${name} says="Data planes get the verdict of the checkers again, or the next override that applies."
+  return may.change(o.cluster) && html`<${Act} label="Clear" about=${name} says=${`${o.endpoints ? `It decides ${plural(o.endpoints, "endpoint")}. ` : ""}Data planes get the verdict of the checkers again, or the next override that applies.`}
     reason=${false} run=${({ author }) => remove("/v1/overrides", { ...scope, author })} />`;
 }

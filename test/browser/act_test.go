@@ -59,12 +59,13 @@ func TestAnOperatorActsOnThePage(t *testing.T) {
 	b.shows("An override sets this health: new kernel (ann)", true)
 	c.AwaitHealth("web", server.Addr(), "UNHEALTHY")
 	b.until("the override in the time line", `document.querySelector('[aria-label="operators: 1 change"] span')?.innerText === "▲"`)
-	b.shows("Overrides of the last hour", true)
+	b.shows("ago set: unhealthy: new kernel (ann)", true)
 
 	b.press("Clear the override of web " + server.Addr())
 	b.press("Clear")
 	b.shows("An override sets this health", false)
 	c.AwaitHealth("web", server.Addr(), "HEALTHY")
+	b.shows("ago cleared: unhealthy: new kernel (ann)", true)
 	b.until("its end in the time line", `[...document.querySelectorAll('[aria-label="operators: 2 changes"] span')].map(one => one.innerText).join() === "▽,▲"`)
 
 	b.visit("#/clients")
