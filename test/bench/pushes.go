@@ -24,8 +24,8 @@ type pushes struct {
 	firstSync             bool // not flips, but subscribers that come, all at once
 	markCPU, markTime     float64
 
-	world          *scale.World
-	initial, frame wire.Bytes // what hdsd has sent
+	world          *scale.World // of the latest hdsd
+	initial, frame wire.Bytes   // what that has sent
 }
 
 const endpointsOfACluster = 3
@@ -49,6 +49,7 @@ func (s *pushes) figures() []figure {
 type publisher struct {
 	*process
 	s      *pushes
+	world  *scale.World // its own: two revisions of hdsd may take turns
 	server string
 	flip   func(endpoint int, down bool) error // makes it happen
 	verify func(endpoint int, down bool) error // waits until it was seen; nil: nobody looks
@@ -79,11 +80,11 @@ func (p *publisher) turn() ([]float64, error) {
 
 // one has one endpoint flip. The next one is of another cluster.
 func (p *publisher) one() (time.Duration, error) {
-	each, round := p.s.world.Size()/p.s.clusters, p.next/p.s.clusters
+	each, round := p.world.Size()/p.s.clusters, p.next/p.s.clusters
 	endpoint := p.next%p.s.clusters*each + round/2%each
 	down := round%2 == 0 // and up again in the next round
 	p.next++
-	n := newNews(p.s.subscribers, p.s.world.Name(p.s.world.ClusterOf(endpoint)))
+	n := newNews(p.s.subscribers, p.world.Name(p.world.ClusterOf(endpoint)))
 	p.all.news.Store(n)
 	began := time.Now()
 	if err := p.flip(endpoint, down); err != nil {
@@ -103,7 +104,7 @@ func (p *publisher) sync() ([]float64, error) {
 		return nil, err
 	}
 	began := time.Now()
-	a, err := newAudience(p.server, p.s.world, p.s.subscribers, p.s.clusters, p.s.delta)
+	a, err := newAudience(p.server, p.world, p.s.subscribers, p.s.clusters, p.s.delta)
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +146,7 @@ func (s *pushes) publish(l *lab, binary string, checkers int) (*subject, error) 
 		return nil, err
 	}
 	p := &subject{
-		publisher: &publisher{process: h.process, s: s, server: h.grpc},
+		publisher: &publisher{process: h.process, s: s, world: s.world, server: h.grpc},
 		h:         h, crew: newCrew(h.grpc, s.world, checkers, time.Second),
 	}
 	if err := p.connect(); err != nil {
@@ -179,7 +180,7 @@ func (p *subject) connect() error {
 	if err != nil {
 		return err
 	}
-	sees, err := newPlane(p.server, p.s.world)
+	sees, err := newPlane(p.server, p.world)
 	if err != nil {
 		return err
 	}
@@ -188,12 +189,12 @@ func (p *subject) connect() error {
 	wait := func() (time.Time, error) { return time.Time{}, nil }
 	p.flip = func(endpoint int, down bool) error {
 		wait = sees.expect([]int{endpoint}, down)
-		p.s.world.Set(endpoint, down)
+		p.world.Set(endpoint, down)
 		_, err := of[endpoint][0].send()
 		return err
 	}
 	p.verify = func(int, bool) error { _, err := wait(); return err }
-	if p.all, err = newAudience(p.server, p.s.world, p.s.subscribers, p.s.clusters, p.s.delta); err != nil {
+	if p.all, err = newAudience(p.server, p.world, p.s.subscribers, p.s.clusters, p.s.delta); err != nil {
 		return err
 	}
 	if _, err := p.one(); err != nil {
@@ -225,7 +226,7 @@ func (s *pushes) newFloor(l *lab) (*contender, error) {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	p := &publisher{process: process, s: s, server: address}
+	p := &publisher{process: process, s: s, world: s.world, server: address}
 	ends := func() {
 		cancel()
 		if p.all != nil {
@@ -272,7 +273,7 @@ func (s *pushes) newPeer(kind, name string) func(*lab) (*contender, error) {
 			return nil, err
 		}
 		server, control, _ := strings.Cut(addresses, " ")
-		p := &publisher{process: process, s: s, server: server}
+		p := &publisher{process: process, s: s, world: s.world, server: server}
 		ends := func() {
 			if p.all != nil {
 				p.all.leave()
