@@ -44,6 +44,7 @@ func (c *Coordinator) openRelay() {
 		Settle:     func(ctx context.Context) error { return c.core.ask(ctx, func() {}) },
 		Checks:     func(k *clusterv3.Cluster) bool { return c.rulesNow.Load().Checks(relay.SourceName, k) },
 
+		Names:               c.servers.bounds.names,
 		MaxMessageBytes:     config.LargestAnswer(limits),
 		MaxClusterEndpoints: int(limits.GetMaxClusterEndpoints()),
 		MaxEndpoints:        int(limits.GetMaxSourceEndpoints()),

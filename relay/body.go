@@ -102,6 +102,9 @@ func newBody(k kind, name string, wire []byte, maxEndpoints int) *body {
 	return x
 }
 
+// weight is how many endpoints a resource counts as: one without any takes memory, too.
+func (x *body) weight() int { return max(x.endpoints, 1) }
+
 // service is the name of the assignment that has a cluster's endpoints, and whether they
 // come by EDS.
 func (x *body) service() (name string, byEDS bool) {

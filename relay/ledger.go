@@ -8,6 +8,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cespare/xxhash/v2"
+
+	"hdsd/internal/share"
 	"hdsd/relay/message"
 )
 
@@ -62,19 +65,19 @@ type ledger struct {
 	key    nodeKey
 	memory *memory
 
-	tag      string            // of hdsd's own nonces
-	count    uint64            // of these
-	begun    bool              // there was a request
-	heard    bool              // there was a response of the control plane
-	names    string            // state of the world: those of the last request
-	answered string            // the nonce of the control plane that was answered last
-	claims   map[string]string // versions that the client says it has, and was not sent
+	tag      string // of hdsd's own nonces
+	count    uint64 // of these
+	begun    bool   // there was a request
+	heard    bool   // there was a response of the control plane
+	names    uint64 // state of the world: a hash of those of the last request
+	answered string // the nonce of the control plane that was answered last
+	claims   claims
 }
 
-func newLedger(k kind, delta bool, node [sha256.Size]byte, m *memory, tag string) *ledger {
+func newLedger(k kind, delta bool, node [sha256.Size]byte, m *memory, tag string, room func(int64) (*share.Lease, error)) *ledger {
 	return &ledger{
 		kind: k, delta: delta, stock: m.stock, key: nodeKey{node, k, delta}, memory: m,
-		held: map[string]*holding{}, tag: tag,
+		held: map[string]*holding{}, tag: tag, claims: claims{take: room},
 	}
 }
 
@@ -118,6 +121,7 @@ func (l *ledger) close() {
 		l.forget(h)
 	}
 	l.held, l.offers = map[string]*holding{}, nil
+	l.claims.clear()
 }
 
 // offer notes a response that goes out.
@@ -202,6 +206,17 @@ func (l *ledger) answer(nonce string, refused bool) {
 	}
 }
 
+// hashOf returns a hash of names in their order.
+func hashOf(names []string) uint64 {
+	var digest xxhash.Digest
+	digest.Reset()
+	for _, name := range names {
+		_, _ = digest.WriteString(name)
+		_, _ = digest.WriteString("\x00")
+	}
+	return digest.Sum64()
+}
+
 // isOwn reports whether a nonce is one of hdsd's.
 func (l *ledger) isOwn(nonce string) bool { return strings.HasPrefix(nonce, l.tag) }
 
@@ -217,7 +232,7 @@ func (l *ledger) request(r *message.Request, wire []byte) ([]byte, error) {
 	if l.delta {
 		return l.deltaRequest(r, wire, e, own)
 	}
-	names := strings.Join(r.Names, "\x00")
+	names := hashOf(r.Names)
 	if own && names == l.names {
 		return nil, nil
 	}
@@ -234,21 +249,20 @@ func (l *ledger) request(r *message.Request, wire []byte) ([]byte, error) {
 
 func (l *ledger) deltaRequest(r *message.Request, wire []byte, e *message.Edit, own bool) ([]byte, error) {
 	if own {
-		if !r.Changes && len(r.Initial) == 0 {
+		if !r.Changes && r.Claims == 0 {
 			return nil, nil
 		}
 		e.Nonce, e.NoAnswer = "", true
 	}
 	for _, name := range r.Unsubscribe {
 		l.forget(l.remove(name))
-		delete(l.claims, name)
+		l.claims.settle(name, "")
 	}
-	if len(r.Initial) > 0 {
-		l.claims = maps.Clone(r.Initial)
-		l.resumeDelta()
+	if r.Claims > 0 {
+		e.More = l.resumeDelta(r) * len(message.Mark("", 0))
 	}
 	e.Initial = func(name, version string) string {
-		if _, claimed := l.claims[name]; !claimed {
+		if l.held[name] != nil {
 			return message.Original(version)
 		}
 		// hdsd does not have the resource, so the control plane has to send it. That
@@ -297,10 +311,7 @@ func (l *ledger) response(s *Server, r *message.Response, items []*item, wire []
 		} else if marked = true; l.delta {
 			c.Version = message.Mark(u.Version, change)
 		}
-		if claimed, ok := l.claims[u.Name]; ok {
-			c.Drop = claimed == c.Version
-			delete(l.claims, u.Name)
-		}
+		c.Drop = l.claims.settle(u.Name, c.Version)
 		name := items[i].body.name // shared by all
 		o.items[name] = l.use(items[i])
 		l.put(name, items[i], change)
@@ -309,7 +320,7 @@ func (l *ledger) response(s *Server, r *message.Response, items []*item, wire []
 		}
 	}
 	for _, name := range r.Removed {
-		delete(l.claims, name)
+		l.claims.settle(name, "")
 		if h := l.remove(name); h != nil {
 			o.gone[name] = h
 		}

@@ -20,20 +20,25 @@ func (l *ledger) restore(name string, i *item, change uint64) {
 	l.mark(name)
 }
 
-// resumeDelta restores what the client says it has, and hdsd remembers. The rest stays
-// claimed.
-func (l *ledger) resumeDelta() {
+// resumeDelta restores what the client says it has, and hdsd remembers. It returns how many
+// claims are left.
+func (l *ledger) resumeDelta(r *message.Request) (left int) {
 	items, _, _, _ := l.memory.recall(l.key, nil)
-	for name, i := range items {
-		claimed, ok := l.claims[name]
+	rest := make([]claim, 0, max(r.Claims-len(items), 0))
+	r.EachClaim(func(name, claimed string) {
 		version, change, _ := message.Unmark(claimed)
-		if !ok || version != i.version {
-			l.stock.release(i)
-			continue
+		if i := items[name]; i != nil && i.version == version {
+			delete(items, name)
+			l.restore(name, i, change)
+			return
 		}
-		delete(l.claims, name)
-		l.restore(name, i, change)
+		rest = append(rest, claimOf(name, claimed))
+	})
+	for _, i := range items {
+		l.stock.release(i)
 	}
+	l.claims.set(rest)
+	return len(rest)
 }
 
 // recall restores what a client asks for while the control plane is away. hdsd sends what

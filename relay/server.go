@@ -25,6 +25,7 @@ import (
 	"hdsd/eds"
 	"hdsd/health"
 	"hdsd/internal/gate"
+	"hdsd/internal/share"
 	"hdsd/source"
 )
 
@@ -45,6 +46,9 @@ type Options struct {
 	Settle func(context.Context) error
 	// Checks reports whether hdsd would check a cluster, once it has endpoints.
 	Checks func(*clusterv3.Cluster) bool
+
+	// Names bounds what clients say that they have, and were not sent; nil: nothing does.
+	Names *share.Pool
 
 	MaxMessageBytes     int
 	MaxClusterEndpoints int

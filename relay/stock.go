@@ -20,7 +20,7 @@ type stock struct {
 	mu       sync.Mutex // guards what follows
 	byHash   map[uint64][]*body
 	byName   [kinds]map[string][]*body // in the order in which they came
-	total    int                       // endpoints
+	total    int                       // weight of all
 	dirty    map[subject]bool          // changed since the catalogue was last made
 	learned  uint64                    // counts changes
 	applied  uint64                    // of these, those that hdsd's core knows
@@ -73,7 +73,7 @@ func (s *stock) find(k kind, name string, wire []byte, hash uint64) *body {
 }
 
 func (s *stock) add(x *body) {
-	if s.total += x.endpoints; s.total > s.maxTotal && x.wrong == "" {
+	if s.total += x.weight(); s.total > s.maxTotal && x.wrong == "" {
 		x.wrong = "the nodes of the relay have more endpoints than limits.max_source_endpoints allows: raise it and restart hdsd"
 	}
 	s.byHash[x.hash] = append(s.byHash[x.hash], x)
@@ -111,7 +111,7 @@ func (s *stock) release(all ...*item) {
 }
 
 func (s *stock) remove(x *body) {
-	s.total -= x.endpoints
+	s.total -= x.weight()
 	is := func(other *body) bool { return other == x }
 	if s.byHash[x.hash] = slices.DeleteFunc(s.byHash[x.hash], is); len(s.byHash[x.hash]) == 0 {
 		delete(s.byHash, x.hash)

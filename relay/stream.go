@@ -16,7 +16,9 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"hdsd/access"
+	"hdsd/internal/caller"
 	"hdsd/internal/envoyaddr"
+	"hdsd/internal/share"
 	"hdsd/internal/wire"
 	"hdsd/relay/fields"
 	"hdsd/relay/message"
@@ -87,6 +89,15 @@ func (st *stream) run() error {
 		st.close()
 	})
 	return err
+}
+
+// room makes room for what the client says that it has. If others need it more, the stream
+// ends.
+func (st *stream) room(names int64) (*share.Lease, error) {
+	if pool := st.server.options.Names; pool != nil {
+		return pool.Take(caller.FromContext(st.down.Context()).Key(), names, st.fail)
+	}
+	return nil, nil
 }
 
 // close gives back what the client had.
@@ -192,8 +203,7 @@ func (st *stream) requests(ctx context.Context, first []byte) error {
 		if m == nil || st.up == nil {
 			continue
 		}
-		out := wire.Bytes(m)
-		if err := st.up.SendMsg(&out); err != nil {
+		if err := passOn(ctx, st.up, m); err != nil {
 			<-ctx.Done() // responses returns the reason
 			return nil
 		}
@@ -222,16 +232,22 @@ func (st *stream) request(m []byte) ([]byte, error) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	defer st.wakeUp() // what waited for an answer may go out now
-	if st.ledgers[k] == nil {
-		st.ledgers[k] = newLedger(k, st.method.delta, st.node, st.server.memory, st.server.tag())
-	}
-	l := st.ledgers[k]
+	l := st.ledger(k)
 	first := !l.begun
+	defer st.server.turns.take()()
 	out, err := l.request(r, m)
 	if err == nil && st.up == nil {
 		l.recall(r, first)
 	}
 	return out, err
+}
+
+// ledger returns what the client has of a type. The caller holds mu.
+func (st *stream) ledger(k kind) *ledger {
+	if st.ledgers[k] == nil {
+		st.ledgers[k] = newLedger(k, st.method.delta, st.node, st.server.memory, st.server.tag(), st.room)
+	}
+	return st.ledgers[k]
 }
 
 func (st *stream) wakeUp() {
@@ -367,10 +383,7 @@ func (st *stream) response(ctx context.Context, m []byte) ([]byte, error) {
 	st.server.stock.await(waiting, moment)
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	if st.ledgers[k] == nil {
-		st.ledgers[k] = newLedger(k, st.method.delta, st.node, st.server.memory, st.server.tag())
-	}
-	l := st.ledgers[k]
+	l := st.ledger(k)
 	defer st.server.turns.take()()
 	return l.response(st.server, r, items, m)
 }

@@ -2,6 +2,7 @@ package message_test
 
 import (
 	"bytes"
+	"maps"
 	"slices"
 	"testing"
 
@@ -164,8 +165,13 @@ func TestRequests(t *testing.T) {
 		InitialResourceVersions: map[string]string{"a": message.Mark("1", 5), "b": ""}, ResponseNonce: "x", ErrorDetail: refusal,
 	}
 	r, err = message.ParseRequest(true, encode(t, delta))
-	if err != nil || !r.Refused || !r.Changes || !slices.Equal(r.Names, []string{"a"}) || !slices.Equal(r.Unsubscribe, []string{"b"}) || len(r.Initial) != 2 {
+	if err != nil || !r.Refused || !r.Changes || !slices.Equal(r.Names, []string{"a"}) || !slices.Equal(r.Unsubscribe, []string{"b"}) || r.Claims != 2 {
 		t.Fatalf("read %+v, %v", r, err)
+	}
+	claims := map[string]string{}
+	r.EachClaim(func(name, version string) { claims[name] = version })
+	if !maps.Equal(claims, delta.GetInitialResourceVersions()) {
+		t.Errorf("it claims %v", claims)
 	}
 	got, err = message.RewriteRequest(true, encode(t, delta), &message.Edit{Nonce: "x", Initial: func(_, v string) string { return message.Original(v) }})
 	delta.InitialResourceVersions["a"] = "1"

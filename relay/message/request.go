@@ -24,9 +24,11 @@ type Request struct {
 	Version string   // of a state-of-the-world request
 	Names   []string // of the same, or what a delta request subscribes to
 
-	Unsubscribe []string          // of a delta request
-	Initial     map[string]string // of a delta request: versions by name
-	Changes     bool              // of a delta request: it subscribes or unsubscribes
+	Unsubscribe []string // of a delta request
+	Claims      int      // of a delta request: how many initial_resource_versions it has
+	Changes     bool     // of a delta request: it subscribes or unsubscribes
+
+	wire []byte
 }
 
 // Head is what concerns hdsd of a request of any type. It refers to the encoded one.
@@ -72,7 +74,7 @@ func (h *Head) Text() (text string) {
 
 // ParseRequest reads a request.
 func ParseRequest(delta bool, wire []byte) (*Request, error) {
-	r := &Request{}
+	r := &Request{wire: wire}
 	read := r.readState
 	if delta {
 		read = r.readDelta
@@ -110,16 +112,23 @@ func (r *Request) readDelta(f *fields.Field) {
 	case f.Is(deltaLocatorsSubscribe), f.Is(deltaLocatorsUnsubscribe):
 		r.Changes = true
 	case f.Is(deltaInitial):
-		name, version := entry(f.Value)
-		if r.Initial == nil {
-			r.Initial = map[string]string{}
-		}
-		r.Initial[name] = version
+		r.Claims++
 	case f.Is(deltaNonce):
 		r.Nonce = string(f.Value)
 	case f.Is(deltaRefusal):
 		r.Refused = true
 	}
+}
+
+// EachClaim calls visit with each of the initial_resource_versions of a delta request. There
+// may be a million, so they are not kept.
+func (r *Request) EachClaim(visit func(name, version string)) {
+	_ = fields.Each(r.wire, func(f *fields.Field) bool { // it was read once
+		if f.Is(deltaInitial) {
+			visit(entry(f.Value))
+		}
+		return true
+	})
 }
 
 // entry reads an entry of a map of texts.
@@ -142,6 +151,7 @@ type Edit struct {
 	NoAnswer bool                // it neither takes nor refuses a response: no error_detail
 	Version  func(string) string // of a state-of-the-world request
 	Initial  func(name, version string) string
+	More     int // about how many bytes Initial adds
 }
 
 // RewriteRequest changes a request. It returns wire itself if nothing changes.
@@ -150,7 +160,7 @@ func RewriteRequest(delta bool, wire []byte, e *Edit) ([]byte, error) {
 	if delta {
 		nonce, refusal = deltaNonce, deltaRefusal
 	}
-	return fields.Rewrite(wire, func(f *fields.Field) ([]byte, bool, error) {
+	return fields.Rewrite(wire, e.More, func(f *fields.Field) ([]byte, bool, error) {
 		switch {
 		case f.Is(nonce) && string(f.Value) != e.Nonce:
 			return fields.AppendText(nil, nonce, e.Nonce), true, nil

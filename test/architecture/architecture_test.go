@@ -74,7 +74,7 @@ var mayImport = map[string][]string{
 	"eds/poll":                   {},
 	"eds":                        {"access", "eds/poll", "health", "internal/gate", "internal/rest", "internal/envoyaddr", "internal/caller", "internal/pace", "internal/share"},
 	"eds/files":                  {},
-	"relay":                      {"access", "eds", "health", "internal/caller", "internal/envoyaddr", "internal/envoyrules", "internal/gate", "internal/wire", "relay/fields", "relay/message", "relay/overlay", "source", "source/xds"},
+	"relay":                      {"access", "eds", "health", "internal/caller", "internal/envoyaddr", "internal/envoyrules", "internal/gate", "internal/share", "internal/wire", "relay/fields", "relay/message", "relay/overlay", "source", "source/xds"},
 	"relay/fields":               {},
 	"relay/message":              {"relay/fields"},
 	"relay/overlay":              {"health", "internal/envoyaddr", "relay/fields"},

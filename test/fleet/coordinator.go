@@ -86,6 +86,16 @@ func (c *Coordinator) write(name, text string) {
 	}
 }
 
+// Configure adds to the configuration, before hdsd starts.
+func (c *Coordinator) Configure(more string) {
+	c.t.Helper()
+	text, err := os.ReadFile(filepath.Join(c.Dir, "hdsd.yaml"))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.write("hdsd.yaml", string(text)+more)
+}
+
 // SetClusters moves another cluster file into place.
 func (c *Coordinator) SetClusters(text string) {
 	c.t.Helper()

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"slices"
@@ -56,9 +57,14 @@ func TestFloodsAreBounded(t *testing.T) {
 		{"REST bodies", (*site).bodies, "request_refused"},
 		{"REST names", (*site).restNames, "request_refused"},
 		{"every kind at once", (*site).everyKind, "report_refused"},
+		{"claims through the relay", (*site).claims, "limit_reached"},
 	} {
 		t.Run(attack.name, func(t *testing.T) {
-			s := newSiteOf(t, cmp.Or(os.Getenv("FLOODS_BINARY"), fleet.Plain(t)))
+			s, _ := newSiteBy(t, func(c *fleet.Coordinator) {
+				if c.Binary = cmp.Or(os.Getenv("FLOODS_BINARY"), fleet.Plain(t)); strings.Contains(attack.name, "relay") {
+					relayed(t, c)
+				}
+			})
 			idle := s.resident(t)
 			done := make(chan struct{})
 			peak := 0.0
@@ -275,6 +281,39 @@ func (s *site) manyNames(t *testing.T) {
 		names[i] = fmt.Sprintf("%0600d", i)
 	}
 	s.onEach(t, deltaMethod, encodedAs(t, &discoveryv3.DeltaDiscoveryRequest{TypeUrl: assignments, ResourceNamesSubscribe: names}))
+}
+
+// claims are versions that data planes say they have of what does not exist, at a relay
+// whose control plane does not answer.
+func (s *site) claims(t *testing.T) {
+	had := map[string]string{}
+	for i := range of(600_000, 1_000_000) {
+		had[fmt.Sprintf("%07x", i)] = "1"
+	}
+	s.onEach(t, deltaMethod, encodedAs(t, &discoveryv3.DeltaDiscoveryRequest{
+		Node: &corev3.Node{Id: "edge"}, TypeUrl: assignments, ResourceNamesSubscribe: []string{"web"}, InitialResourceVersions: had,
+	}))
+}
+
+// relayed puts hdsd in front of a control plane that takes everything and says nothing.
+func relayed(t *testing.T, c *fleet.Coordinator) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	silent := grpc.NewServer(grpc.MaxRecvMsgSize(1<<30), grpc.ForceServerCodec(rawCodec{}), grpc.UnknownServiceHandler(func(_ any, stream grpc.ServerStream) error {
+		for {
+			if err := stream.RecvMsg(new(raw)); err != nil {
+				return err
+			}
+		}
+	}))
+	var serving sync.WaitGroup
+	serving.Go(func() { _ = silent.Serve(listener) })
+	t.Cleanup(func() { silent.Stop(); serving.Wait() })
+	c.Configure(fmt.Sprintf("relay: {upstream: {api_config_source: {api_type: AGGREGATED_DELTA_GRPC, transport_api_version: V3, "+
+		"grpc_services: [{google_grpc: {target_uri: %q, stat_prefix: x}}]}}}\n", listener.Addr()))
 }
 
 // firstMessages are nodes of the size of a flood.

@@ -2,7 +2,6 @@ package hostile
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -45,13 +44,6 @@ type site struct {
 func newSite(t *testing.T) *site {
 	t.Helper()
 	s, _ := newSiteBy(t, func(*fleet.Coordinator) {})
-	return s
-}
-
-// newSiteOf is newSite with another binary; empty for the same.
-func newSiteOf(t *testing.T, binary string) *site {
-	t.Helper()
-	s, _ := newSiteBy(t, func(c *fleet.Coordinator) { c.Binary = cmp.Or(binary, c.Binary) })
 	return s
 }
 

@@ -1,0 +1,71 @@
+package relay
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/cespare/xxhash/v2"
+
+	"hdsd/internal/share"
+)
+
+// claimsPerName is how many claims count as one name of those that limits.max_subscriptions
+// bounds: they take as much memory as a name of 256 bytes.
+const claimsPerName = 16
+
+// claims are the resources that a client says it has and was not sent on its stream, until
+// the control plane says what they are now. They belong to a ledger.
+type claims struct {
+	take  func(names int64) (*share.Lease, error) // makes room
+	lease *share.Lease                            // nil: there are none, or nothing bounds them
+	all   []claim                                 // by name
+	left  int                                     // that are not settled
+}
+
+// claim is a name and its version, as hashes: a client can mislead only itself.
+type claim struct{ name, version uint64 }
+
+// settled is the version of a claim that the control plane has answered.
+const settled = 0
+
+func claimOf(name, version string) claim {
+	return claim{xxhash.Sum64String(name), max(xxhash.Sum64String(version), settled+1)}
+}
+
+// set takes claims in place of those before. If there is no room for them, there are none:
+// the client is then sent again what it has.
+func (c *claims) set(all []claim) {
+	c.clear()
+	if len(all) == 0 {
+		return
+	}
+	lease, err := c.take(int64((len(all) + claimsPerName - 1) / claimsPerName))
+	if err != nil {
+		return
+	}
+	slices.SortFunc(all, func(a, b claim) int { return cmp.Compare(a.name, b.name) })
+	c.all, c.left, c.lease = slices.Clip(all), len(all), lease
+}
+
+// settle forgets a claim. It reports whether the client said that it has this version.
+func (c *claims) settle(name, version string) (same bool) {
+	if c.left == 0 {
+		return false
+	}
+	now := claimOf(name, version)
+	at, found := slices.BinarySearchFunc(c.all, now.name, func(x claim, name uint64) int { return cmp.Compare(x.name, name) })
+	if !found || c.all[at].version == settled {
+		return false
+	}
+	same = c.all[at].version == now.version
+	c.all[at].version = settled
+	if c.left--; c.left == 0 {
+		c.clear()
+	}
+	return same
+}
+
+func (c *claims) clear() {
+	c.lease.Release()
+	c.all, c.left, c.lease = nil, 0, nil
+}
