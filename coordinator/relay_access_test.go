@@ -143,7 +143,8 @@ func TestForwardedTokensAreNotForHdsd(t *testing.T) {
 	}
 }
 
-// TestTheRelayNeedsARoleForAllClusters: it cannot hide a part of what passes.
+// TestTheRelayNeedsARoleForAllClusters: it cannot hide a part of what passes, by whichever
+// service.
 func TestTheRelayNeedsARoleForAllClusters(t *testing.T) {
 	t.Parallel()
 	sum := sha256.Sum256([]byte("x"))
@@ -153,14 +154,20 @@ func TestTheRelayNeedsARoleForAllClusters(t *testing.T) {
 		s := newSite(t, t.TempDir(), relaying(m, "")+"access: {grants: [{roles: [DATA_PLANE], token_sha256: '"+token+"'"+glob+"}]}\n", "")
 		s.eventually("the service", func() bool { code, _ := s.get("/readyz"); return code == 200 })
 		ctx := metadata.AppendToOutgoingContext(t.Context(), "authorization", "Bearer x")
-		stream, err := s.dial().NewStream(ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true},
-			"/envoy.service.listener.v3.ListenerDiscoveryService/DeltaListeners")
-		if err == nil {
-			_ = stream.SendMsg(&corev3.Node{}) // an empty request
-			err = stream.RecvMsg(&corev3.Node{})
-		}
-		if status.Code(err) != want {
-			t.Errorf("%q: got %v, want %s", glob, err, want)
+		for _, method := range []string{
+			"discovery.v3.AggregatedDiscoveryService/StreamAggregatedResources", "discovery.v3.AggregatedDiscoveryService/DeltaAggregatedResources",
+			"cluster.v3.ClusterDiscoveryService/StreamClusters", "cluster.v3.ClusterDiscoveryService/DeltaClusters",
+			"endpoint.v3.EndpointDiscoveryService/StreamEndpoints", "endpoint.v3.EndpointDiscoveryService/DeltaEndpoints",
+			"listener.v3.ListenerDiscoveryService/StreamListeners", "listener.v3.ListenerDiscoveryService/DeltaListeners",
+		} {
+			stream, err := s.dial().NewStream(ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, "/envoy.service."+method)
+			if err == nil {
+				_ = stream.SendMsg(&corev3.Node{}) // an empty request
+				err = stream.RecvMsg(&corev3.Node{})
+			}
+			if status.Code(err) != want {
+				t.Errorf("%s, %q: got %v, want %s", method, glob, err, want)
+			}
 		}
 	}
 }

@@ -59,7 +59,7 @@ func TestTheRelayPutsHealthIntoWhatPasses(t *testing.T) {
 }
 
 // TestTheFirstRelayedAssignmentHasStoredHealth, after a restart and before any checker is
-// back.
+// back, also for a node that hdsd has never seen.
 func TestTheFirstRelayedAssignmentHasStoredHealth(t *testing.T) {
 	bothVariants(t, func(t *testing.T, delta bool) {
 		t.Parallel()
@@ -79,27 +79,36 @@ func TestTheFirstRelayedAssignmentHasStoredHealth(t *testing.T) {
 
 		s = newSite(t, dir, relaying(m, ""), "")
 		s.ready()
-		c = s.client(delta, "edge-1", "web")
-		s.eventually("an assignment", func() bool { return c.assignment("web") != nil })
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		for _, h := range c.responses {
-			if packed := h.resources["web"]; packed != nil && h.typeURL == resourcev3.ClusterType {
-				k := &clusterv3.Cluster{}
-				if err := packed.UnmarshalTo(k); err != nil || len(k.GetHealthChecks()) != 0 {
-					t.Errorf("a cluster came with health checks: %v, %v", k, err)
-				}
-			}
-		}
-		for _, h := range c.responses {
-			if h.typeURL == resourcev3.EndpointType {
-				if !strings.Contains(string(h.resources["web"].GetValue()), "\x10\x02") {
-					t.Error("the first assignment has not the stored health")
-				}
-				break
-			}
+		for _, id := range []string{"never-seen", "edge-1"} {
+			c = s.client(delta, id, "web")
+			s.eventually("an assignment", func() bool { return c.assignment("web") != nil })
+			c.hasStoredHealth()
 		}
 	})
+}
+
+// hasStoredHealth checks that the first assignment has the failure in it, and that no cluster
+// came with health checks.
+func (c *client) hasStoredHealth() {
+	c.t.Helper()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, h := range c.responses {
+		if packed := h.resources["web"]; packed != nil && h.typeURL == resourcev3.ClusterType {
+			k := &clusterv3.Cluster{}
+			if err := packed.UnmarshalTo(k); err != nil || len(k.GetHealthChecks()) != 0 {
+				c.t.Errorf("%s: a cluster came with health checks: %v, %v", c.node.GetId(), k, err)
+			}
+		}
+	}
+	for _, h := range c.responses {
+		if h.typeURL == resourcev3.EndpointType {
+			if !strings.Contains(string(h.resources["web"].GetValue()), "\x10\x02") {
+				c.t.Errorf("%s: the first assignment has not the stored health", c.node.GetId())
+			}
+			return
+		}
+	}
 }
 
 // TestTheControlPlaneHearsItsClients: acknowledgements and refusals of what it sent, with
