@@ -1,11 +1,16 @@
 package coordinator_test
 
 import (
+	"net"
+	"sync"
 	"sync/atomic"
 	"testing"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 )
 
 // withRelay is a coordinator with a relay.
@@ -22,7 +27,7 @@ func withRelay(t *testing.T) *site {
 // control plane is away.
 func TestTheRelayCounts(t *testing.T) {
 	t.Parallel()
-	address, status := upstream(t)
+	address, answers := upstream(t)
 	m := newManagement(t)
 	m.come()
 	m.says(byEDS("web"), endpoints("web", corev3.HealthStatus_UNKNOWN, address))
@@ -49,7 +54,7 @@ func TestTheRelayCounts(t *testing.T) {
 	is("hdsd_relay_resources", 2)
 	s.eventually("health", func() bool { return c.health("web") == "HEALTHY" })
 	before := s.scrape().sum("hdsd_relay_health_responses_total")
-	status.Store(fails)
+	answers.Store(fails)
 	s.eventually("the failure", func() bool { return c.health("web") == "UNHEALTHY" })
 	if after := s.scrape().sum("hdsd_relay_health_responses_total"); after <= before {
 		t.Errorf("%v responses of its own, %v before", after, before)
@@ -68,4 +73,25 @@ func TestTheRelayCounts(t *testing.T) {
 	again.stop()
 	is("hdsd_relay_streams_from_memory", 0)
 	is("hdsd_relay_streams", 0)
+}
+
+// TestTheRelayCountsStreamsThatEndAtOnce: the control plane is there, and refuses each stream.
+func TestTheRelayCountsStreamsThatEndAtOnce(t *testing.T) {
+	t.Parallel()
+	m := newManagement(t) // never comes: another server is at its address
+	listener, err := net.Listen("tcp", m.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	without := grpc.NewServer() // any service
+	var serving sync.WaitGroup
+	serving.Go(func() { _ = without.Serve(listener) })
+	t.Cleanup(func() { without.Stop(); serving.Wait() })
+	s := newSite(t, t.TempDir(), relaying(m, ""), "")
+	s.eventually("the service", func() bool { code, _ := s.get("/readyz"); return code == 200 })
+	c := s.client(true, "edge-1", "web")
+	if err := <-c.ended; status.Code(err) != codes.Unimplemented {
+		t.Errorf("the stream ends with %v", err)
+	}
+	s.eventually("a failure", func() bool { return s.scrape().sum("hdsd_relay_upstream_failures_total") == 1 })
 }

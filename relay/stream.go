@@ -259,9 +259,12 @@ func (st *stream) wakeUp() {
 
 // responses receives what the control plane says, one response at a time.
 func (st *stream) responses(ctx context.Context) error {
-	for {
+	for said := false; ; said = true {
 		var m wire.Bytes
 		if err := st.up.RecvMsg(&m); err != nil {
+			if !said && ctx.Err() == nil {
+				st.server.metrics.failures.Inc()
+			}
 			if errors.Is(err, io.EOF) {
 				return errEnded
 			}
