@@ -130,6 +130,7 @@ func (u *subscription) replaceNames(names []string, first bool) error {
 	wanted := make(map[string]struct{}, len(names))
 	underWay := u.unsubscribedUnderWay()
 	all, news := false, false
+	u.expect(len(names))
 	for _, name := range names {
 		if name == everything {
 			all = true
@@ -166,6 +167,7 @@ func (u *subscription) replaceNames(names []string, first bool) error {
 
 // changeNames subscribes, which always sends the resource, and then unsubscribes.
 func (u *subscription) changeNames(names, unsubscribe []string, first bool) error {
+	u.expect(len(names))
 	for _, name := range names {
 		if name == everything {
 			u.subscribeAll(!first)

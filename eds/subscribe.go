@@ -1,8 +1,21 @@
 package eds
 
+import "slices"
+
 // watch watches a key: a name, or a name and the choice of a variant.
 func (u *subscription) watch(key string) *watch {
 	return u.stream.server.published.watch(u, key)
+}
+
+// expect makes room for names that the client asks for first. Many may not exist.
+func (u *subscription) expect(names int) {
+	names = min(names, u.table.size())
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if len(u.interest.watches) == 0 {
+		u.interest.watches = make(map[string]*watch, names)
+		u.queue.watches = slices.Grow(u.queue.watches, names)
+	}
 }
 
 // subscribe watches a key that the client asks for. It returns the watch, and whether the

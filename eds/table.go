@@ -21,7 +21,7 @@ type table struct {
 	chosen atomic.Int64 // number of variants
 	most   atomic.Int64 // largest number of resources so far
 
-	mu        sync.Mutex // held while watches begin and end
+	mu        sync.RWMutex // held while watches begin and end; to begin one of a known slot, for reading
 	slots     map[string]*slot
 	sorted    []*slot // all slots by name; replaced, never changed; nil: not made yet
 	wildcards map[*subscription]struct{}
@@ -114,6 +114,11 @@ func (t *table) add(name string) *slot {
 // watch makes sub watch the slot of a name, or a variant of it. It makes both if need
 // be, and tells whether it made the variant.
 func (t *table) watch(name, choice string, located bool, sub *subscription) (w *watch, made bool) {
+	if choice == "" {
+		if w := t.watchKnown(name, located, sub); w != nil {
+			return w, false
+		}
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.slots[name]
@@ -121,6 +126,17 @@ func (t *table) watch(name, choice string, located bool, sub *subscription) (w *
 		s = t.add(name)
 	}
 	return t.watchChosen(s, choice, located, sub)
+}
+
+// watchKnown makes sub watch the slot of a name; nil: there is none. Many clients may begin to
+// watch at the same time.
+func (t *table) watchKnown(name string, located bool, sub *subscription) *watch {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	if s := t.slots[name]; s != nil {
+		return t.watchLocked(s, sub, located)
+	}
+	return nil
 }
 
 // watchChosen makes sub watch a slot, or the variant of it that is chosen.
