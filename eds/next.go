@@ -25,7 +25,7 @@ func (u *subscription) next(nonce func() string, limit int) *response {
 			return u.heartbeat(nonce, limit)
 		}
 		var room [8]*frame
-		frames := room[:0]
+		frames := slices.Grow(room[:0], len(batch))
 		for _, w := range batch {
 			frames = append(frames, w.current())
 		}
@@ -72,7 +72,8 @@ func (u *subscription) build(b *builder, batch []*watch, frames []*frame, nonce 
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	r = newResponse()
-	b.response, b.at, b.sent = r, time.Now().UnixNano(), r.sentRoom[:0]
+	r.parts = slices.Grow(r.parts, len(batch)+1) // and the tail
+	b.response, b.at, b.sent = r, time.Now().UnixNano(), slices.Grow(r.sentRoom[:0], len(batch))
 	r.since = u.queue.takeSince()
 	if u.whole() {
 		b.addAll(batch, frames)
@@ -113,7 +114,6 @@ func (b *builder) addAll(batch []*watch, frames []*frame) {
 	if !b.any {
 		return
 	}
-	b.sent = make([]sending, 0, len(batch))
 	for i, w := range batch {
 		if w.closed {
 			continue
