@@ -203,7 +203,7 @@ func (q *Question) wait(o outcome, failures int, random float64) time.Duration {
 		}
 		d -= time.Duration(random * float64(d) / 2)
 	case len(o.addresses) > 0 && q.RespectTTL && o.ttl > 0:
-		d = o.ttl + time.Duration(random*float64(q.Jitter))
+		d = max(o.ttl, q.LeastTTL) + time.Duration(random*float64(q.Jitter))
 	default:
 		d += time.Duration(random * float64(q.Jitter))
 	}

@@ -1,5 +1,5 @@
-// Package names resolves the DNS names in clusters of the types STRICT_DNS and
-// LOGICAL_DNS, as an Envoy would, and makes EDS clusters of them.
+// Package names resolves the DNS names in clusters of the types STRICT_DNS, LOGICAL_DNS and
+// DnsCluster, as an Envoy would, and makes EDS clusters of them.
 //
 // # What it owns
 //

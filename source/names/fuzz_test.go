@@ -7,8 +7,11 @@ import (
 	"time"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	dnsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/clusters/dns/v3"
 	"github.com/miekg/dns"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/anypb"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	"hdsd/internal/envoyrules"
 	"hdsd/source"
@@ -75,6 +78,16 @@ func FuzzRewrite(f *testing.F) {
 	seed := cluster(f, "web", strictText)
 	data, err := proto.Marshal(seed.Config)
 	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(data, []byte{1, 2})
+	extension := proto.CloneOf(seed.Config)
+	settings, err := anypb.New(&dnsv3.DnsCluster{RespectDnsTtl: true, DnsMinRefreshRate: durationpb.New(time.Hour)})
+	if err != nil {
+		f.Fatal(err)
+	}
+	extension.ClusterDiscoveryType = &clusterv3.Cluster_ClusterType{ClusterType: &clusterv3.Cluster_CustomClusterType{Name: "dns", TypedConfig: settings}}
+	if data, err = proto.Marshal(extension); err != nil {
 		f.Fatal(err)
 	}
 	f.Add(data, []byte{1, 2})

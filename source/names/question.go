@@ -8,7 +8,7 @@ import (
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
-	"google.golang.org/protobuf/types/known/durationpb"
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 
 	"hdsd/source"
 )
@@ -25,7 +25,10 @@ type Question struct {
 	// Refresh.
 	FailureBase, FailureMax time.Duration
 
-	// Keep is set for LOGICAL_DNS, which keeps its address when DNS has none any more.
+	LeastTTL time.Duration // what counts as the TTL if the answer's is shorter
+
+	// Keep is set for LOGICAL_DNS, which has one address, and keeps it when DNS has none
+	// any more.
 	Keep bool
 }
 
@@ -38,21 +41,12 @@ const (
 // questions returns what has to be resolved for a cluster, each once; nil if there is
 // nothing, or something that only data planes can resolve.
 func questions(c *source.Cluster) []Question {
-	if c.Rejected != "" || c.Config.GetClusterType() != nil || c.Assignment == nil {
+	if c.Rejected != "" || c.Config == nil || c.Assignment == nil {
 		return nil
 	}
-	kind := c.Config.GetType()
-	if c.Config == nil || kind != clusterv3.Cluster_STRICT_DNS && kind != clusterv3.Cluster_LOGICAL_DNS {
+	model, ok := rule(c.Config)
+	if !ok || model.Keep && !hasOneEndpoint(c.Assignment) {
 		return nil
-	}
-	model := Question{
-		Family: c.Config.GetDnsLookupFamily(), Refresh: durationOr(c.Config.GetDnsRefreshRate(), defaultRefresh),
-		Jitter: durationOr(c.Config.GetDnsJitter(), 0), RespectTTL: c.Config.GetRespectDnsTtl(),
-		Keep: kind == clusterv3.Cluster_LOGICAL_DNS,
-	}
-	if rate := c.Config.GetDnsFailureRefreshRate(); rate != nil {
-		model.FailureBase = durationOr(rate.GetBaseInterval(), model.Refresh)
-		model.FailureMax = max(model.FailureBase, durationOr(rate.GetMaxInterval(), failureGrowth*model.FailureBase))
 	}
 	var all []Question
 	for _, group := range c.Assignment.GetEndpoints() {
@@ -82,12 +76,11 @@ func questions(c *source.Cluster) []Question {
 // name is complete.
 func hostOf(name string) string { return strings.ToLower(name) }
 
-// durationOr returns a duration above zero, or a default.
-func durationOr(d *durationpb.Duration, byDefault time.Duration) time.Duration {
-	if d == nil || d.AsDuration() <= 0 {
-		return byDefault
-	}
-	return d.AsDuration()
+// hasOneEndpoint reports whether a cluster can have a single address, as an Envoy demands of
+// one that keeps its address.
+func hasOneEndpoint(a *endpointv3.ClusterLoadAssignment) bool {
+	groups := a.GetEndpoints()
+	return len(groups) == 1 && len(groups[0].GetLbEndpoints()) == 1
 }
 
 // isName reports whether an address has to be resolved.

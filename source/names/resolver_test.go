@@ -138,6 +138,7 @@ func TestWhenNamesAreAsked(t *testing.T) {
 	}{
 		"dns_refresh_rate":              {Question{Refresh: 5 * time.Second}, answer, "0s 5s 10s 15s 20s"},
 		"respect_dns_ttl":               {Question{Refresh: 5 * time.Second, RespectTTL: true}, answer, "0s 7s 14s 21s"},
+		"a short TTL":                   {Question{Refresh: 5 * time.Second, RespectTTL: true, LeastTTL: 9 * time.Second}, answer, "0s 9s 18s"},
 		"a TTL of 0":                    {Question{Refresh: 5 * time.Second, RespectTTL: true}, half{addresses: answer.addresses}, "0s 5s 10s 15s 20s"},
 		"failures without a rate":       {Question{Refresh: 10 * time.Second}, half{failure: "x"}, "0s 10s 20s"},
 		"a name that has none":          {Question{Refresh: 10 * time.Second, FailureBase: time.Second, FailureMax: time.Second}, half{none: "x"}, "0s 10s 20s"},

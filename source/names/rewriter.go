@@ -99,7 +99,7 @@ func (r *Rewriter) rewrite(c *source.Cluster, all []Question, answer func(Questi
 	case before.out != nil && before.from == c && slices.EqualFunc(before.answers, one.answers, Answer.equal):
 		one.out = before.out
 	default:
-		one.out = resolved(c, by)
+		one.out = resolved(c, by, all[0].Keep)
 	}
 	return one, known
 }
@@ -131,8 +131,8 @@ func unresolved(c *source.Cluster, q Question, a Answer) source.Problem {
 	return source.Problem{File: c.File, Line: c.Line, Resource: c.Name, Message: message, Warning: true}
 }
 
-// resolved makes an EDS cluster of one with names.
-func resolved(c *source.Cluster, by map[string]Answer) *source.Cluster {
+// resolved makes an EDS cluster of one with names. single says that it has one address.
+func resolved(c *source.Cluster, by map[string]Answer, single bool) *source.Cluster {
 	config := proto.CloneOf(c.Config)
 	config.LoadAssignment = nil
 	config.ClusterDiscoveryType = &clusterv3.Cluster_Type{Type: clusterv3.Cluster_EDS}
@@ -144,7 +144,7 @@ func resolved(c *source.Cluster, by map[string]Answer) *source.Cluster {
 		var all []*endpointv3.LbEndpoint
 		taken := map[string]bool{}
 		for _, e := range group.GetLbEndpoints() {
-			for _, each := range endpointsOf(e, c.Config.GetType(), by) {
+			for _, each := range endpointsOf(e, single, by) {
 				at := each.GetEndpoint().GetAddress().GetSocketAddress()
 				key := fmt.Sprint(at.GetAddress(), " ", at.GetPortValue())
 				if at == nil || !taken[key] {
@@ -173,13 +173,13 @@ func namesOf(by map[string]Answer) string {
 
 // endpointsOf makes an endpoint for each address of a name. One that has an address
 // already stays.
-func endpointsOf(e *endpointv3.LbEndpoint, kind clusterv3.Cluster_DiscoveryType, by map[string]Answer) []*endpointv3.LbEndpoint {
+func endpointsOf(e *endpointv3.LbEndpoint, single bool, by map[string]Answer) []*endpointv3.LbEndpoint {
 	if !isName(e.GetEndpoint().GetAddress()) {
 		return []*endpointv3.LbEndpoint{e}
 	}
 	name := e.GetEndpoint().GetAddress().GetSocketAddress().GetAddress()
 	addresses := by[hostOf(name)].Addresses
-	if kind == clusterv3.Cluster_LOGICAL_DNS && len(addresses) > 1 {
+	if single && len(addresses) > 1 {
 		addresses = addresses[:1]
 	}
 	all := make([]*endpointv3.LbEndpoint, len(addresses))

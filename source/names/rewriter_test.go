@@ -4,10 +4,13 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+	"time"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+	dnsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/clusters/dns/v3"
 	"google.golang.org/protobuf/encoding/prototext"
+	"google.golang.org/protobuf/types/known/anypb"
 
 	"hdsd/source"
 )
@@ -62,6 +65,42 @@ func TestNamesBecomeEndpoints(t *testing.T) {
 	}
 }
 
+// TestAnExtensionWithNames: DnsCluster has the settings of both types.
+func TestAnExtensionWithNames(t *testing.T) {
+	from := cluster(t, "web", `cluster_type {name: "dns" typed_config {[type.googleapis.com/envoy.extensions.clusters.dns.v3.DnsCluster] {
+			dns_refresh_rate {seconds: 60} dns_failure_refresh_rate {base_interval {seconds: 2} max_interval {seconds: 9}} respect_dns_ttl: true
+			dns_jitter {seconds: 1} dns_lookup_family: V6_ONLY dns_min_refresh_rate {seconds: 7}}}}
+		load_assignment {endpoints {lb_endpoints {endpoint {address {socket_address {address: "web.test" port_value: 80}}}}}}`)
+	want := Question{
+		Host: "web.test", Family: clusterv3.Cluster_V6_ONLY, Refresh: time.Minute, Jitter: time.Second, RespectTTL: true, LeastTTL: 7 * time.Second,
+		FailureBase: 2 * time.Second, FailureMax: 9 * time.Second,
+	}
+	known := answers{"web.test": {Addresses: addresses("::1", "::2"), Known: true}}
+	take := func() *source.Cluster {
+		set := (&Rewriter{}).Take(setOf(from), func(q Question) Answer {
+			if q != want {
+				t.Errorf("asked %+v, want %+v", q, want)
+			}
+			return known.of(q)
+		})
+		return set.Clusters[0]
+	}
+	if got := take(); !got.EDS() || got.Config.GetClusterType() != nil || len(got.Assignment.GetEndpoints()[0].GetLbEndpoints()) != 2 {
+		t.Errorf("got %v, %v", got.Config, got.Assignment)
+	}
+
+	settings := &dnsv3.DnsCluster{AllAddressesInSingleEndpoint: true}
+	packed, err := anypb.New(settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	from.Config.GetClusterType().TypedConfig = packed
+	want = Question{Host: "web.test", Refresh: defaultRefresh, Keep: true}
+	if got := take(); len(got.Assignment.GetEndpoints()[0].GetLbEndpoints()) != 1 {
+		t.Errorf("in a single endpoint: got %v", got.Assignment)
+	}
+}
+
 // TestALogicalClusterHasOneAddress, the first, for as long as DNS has it.
 func TestALogicalClusterHasOneAddress(t *testing.T) {
 	from := cluster(t, "web", `type: LOGICAL_DNS load_assignment {endpoints {lb_endpoints {endpoint {address {socket_address {address: "web.test" port_value: 80}}}}}}`)
@@ -86,10 +125,11 @@ func TestWhatIsLeftAlone(t *testing.T) {
 		"addresses only":    `type: STRICT_DNS load_assignment {endpoints {lb_endpoints {endpoint {address {socket_address {address: "10.0.0.1" port_value: 80}}}}}}`,
 		"STATIC":            `type: STATIC load_assignment {endpoints {` + name + `}}`,
 		"EDS":               `type: EDS load_assignment {endpoints {` + name + `}}`,
-		"an extension":      `cluster_type {name: "envoy.clusters.dns"} load_assignment {endpoints {` + name + `}}`,
+		"an extension":      `cluster_type {name: "other" typed_config {[type.googleapis.com/google.protobuf.Empty] {}}} load_assignment {endpoints {` + name + `}}`,
 		"another resolver":  `type: STRICT_DNS load_assignment {endpoints {lb_endpoints {endpoint {address {socket_address {address: "web.test" resolver_name: "x" port_value: 80}}}}}}`,
 		"a named port":      `type: STRICT_DNS load_assignment {endpoints {lb_endpoints {endpoint {address {socket_address {address: "web.test" named_port: "http"}}}}}}`,
 		"more of a name":    `type: STRICT_DNS load_assignment {endpoints {lb_endpoints {endpoint {address {socket_address {address: "web.test" port_value: 80}} additional_addresses {address {socket_address {address: "more.test" port_value: 80}}}}}}}`,
+		"two of one":        `cluster_type {name: "dns" typed_config {[type.googleapis.com/envoy.extensions.clusters.dns.v3.DnsCluster] {all_addresses_in_single_endpoint: true}}} load_assignment {endpoints {` + name + name + `}}`,
 		"no endpoints":      `type: STRICT_DNS`,
 		"a pipe in the set": `type: STRICT_DNS load_assignment {endpoints {lb_endpoints {endpoint {address {pipe {path: "/x"}}}}}}`,
 	} {

@@ -1,0 +1,64 @@
+package names
+
+import (
+	"time"
+
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	dnsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/clusters/dns/v3"
+	"google.golang.org/protobuf/types/known/durationpb"
+)
+
+// rule returns how the names of a cluster are resolved, as a question without a name. ok is
+// false if its type has no names that hdsd could resolve.
+func rule(c *clusterv3.Cluster) (q Question, ok bool) {
+	switch {
+	case c.GetClusterType() != nil:
+		return extensionRule(c.GetClusterType())
+	case c.GetType() == clusterv3.Cluster_STRICT_DNS, c.GetType() == clusterv3.Cluster_LOGICAL_DNS:
+		q = Question{
+			Family: c.GetDnsLookupFamily(), Refresh: durationOr(c.GetDnsRefreshRate(), defaultRefresh),
+			Jitter: durationOr(c.GetDnsJitter(), 0), RespectTTL: c.GetRespectDnsTtl(),
+			Keep: c.GetType() == clusterv3.Cluster_LOGICAL_DNS,
+		}
+		if rate := c.GetDnsFailureRefreshRate(); rate != nil {
+			q.setFailure(rate)
+		}
+		return q, true
+	}
+	return q, false
+}
+
+// extensionRule is rule for a DnsCluster, which has the settings of both DNS types.
+func extensionRule(c *clusterv3.Cluster_CustomClusterType) (q Question, ok bool) {
+	d := &dnsv3.DnsCluster{}
+	if c.GetTypedConfig().UnmarshalTo(d) != nil {
+		return q, false
+	}
+	q = Question{
+		// The families are the same, after one for "not set", which means AUTO.
+		Family:  clusterv3.Cluster_DnsLookupFamily(max(d.GetDnsLookupFamily()-1, 0)),
+		Refresh: durationOr(d.GetDnsRefreshRate(), defaultRefresh), Jitter: durationOr(d.GetDnsJitter(), 0),
+		RespectTTL: d.GetRespectDnsTtl(), LeastTTL: durationOr(d.GetDnsMinRefreshRate(), 0), Keep: d.GetAllAddressesInSingleEndpoint(),
+	}
+	if rate := d.GetDnsFailureRefreshRate(); rate != nil {
+		q.setFailure(rate)
+	}
+	return q, true
+}
+
+// setFailure sets how often to ask after failures. The refresh rate has to be set.
+func (q *Question) setFailure(rate interface {
+	GetBaseInterval() *durationpb.Duration
+	GetMaxInterval() *durationpb.Duration
+}) {
+	q.FailureBase = durationOr(rate.GetBaseInterval(), q.Refresh)
+	q.FailureMax = max(q.FailureBase, durationOr(rate.GetMaxInterval(), failureGrowth*q.FailureBase))
+}
+
+// durationOr returns a duration above zero, or a default.
+func durationOr(d *durationpb.Duration, byDefault time.Duration) time.Duration {
+	if d == nil || d.AsDuration() <= 0 {
+		return byDefault
+	}
+	return d.AsDuration()
+}
