@@ -34,8 +34,12 @@ func (g *Gap) String() string {
 		return fmt.Sprintf("the history has a gap from %s to %s: what was there is lost, because the database was damaged",
 			g.Start.UTC().Format(time.RFC3339), g.End.UTC().Format(time.RFC3339))
 	}
-	return fmt.Sprintf("the history has a gap from %s to %s: %d transitions were not recorded, because the disk did not take them",
-		g.Start.UTC().Format(time.RFC3339), g.End.UTC().Format(time.RFC3339), g.Transitions)
+	missing := "1 transition was"
+	if g.Transitions > 1 {
+		missing = fmt.Sprintf("%d transitions were", g.Transitions)
+	}
+	return fmt.Sprintf("the history has a gap from %s to %s: %s not recorded, because the disk did not take everything",
+		g.Start.UTC().Format(time.RFC3339), g.End.UTC().Format(time.RFC3339), missing)
 }
 
 // gap is a Gap and its place in the history: recorded times of its ends.

@@ -244,3 +244,18 @@ func TestAGapHasWhatAnEarlierClockDated(t *testing.T) {
 		}
 	}
 }
+
+func TestAGapInWords(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
+	for missing, want := range map[uint64]string{
+		0: "what was there is lost, because the database was damaged",
+		1: "1 transition was not recorded, because the disk did not take everything",
+		2: "2 transitions were not recorded, because the disk did not take everything",
+	} {
+		g := Gap{Start: at, End: at.Add(time.Second), Transitions: missing}
+		if got := g.String(); got != "the history has a gap from 2026-03-01T00:00:00Z to 2026-03-01T00:00:01Z: "+want {
+			t.Errorf("%d missing: %s", missing, got)
+		}
+	}
+}

@@ -310,6 +310,6 @@ func (in *intake) left() error {
 	if in.saved.reached(in.asked) {
 		return nil
 	}
-	return fmt.Errorf("history: %d transitions or plans are lost: %w",
+	return fmt.Errorf("history: lost transitions and plans: %d: %w",
 		in.asked.transitions-in.saved.transitions+in.asked.others-in.saved.others, in.stat.LastError)
 }
