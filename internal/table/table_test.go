@@ -62,6 +62,7 @@ func TestTimesAsPeopleSayThem(t *testing.T) {
 		{Ago, "", ""},
 		{Lasting, "0", ""},
 		{Lasting, "0.250", "0.2s"},
+		{Lasting, "0.049", "<0.1s"},
 		{Lasting, "399.500", "6m39s"},
 		{Lasting, "86400", "1d00h"},
 		{Percent, "1.000000", "100.000%"},

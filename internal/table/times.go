@@ -50,6 +50,8 @@ func Lasting(cell string, _ time.Time) string {
 func Shortly(d time.Duration) string {
 	const day = 24 * time.Hour
 	switch {
+	case d > 0 && d < 100*time.Millisecond:
+		return "<0.1s"
 	case d < time.Minute:
 		return strconv.FormatFloat(d.Truncate(100*time.Millisecond).Seconds(), 'f', -1, 64) + "s"
 	case d < time.Hour:

@@ -25,8 +25,9 @@ export const isDown = (is) => is === "UNHEALTHY" || is === "TIMEOUT";
 /** where writes a locality. */
 export const where = (l, none = "no locality") => [l?.region, l?.zone, l?.subZone].filter(Boolean).join("/") || none;
 
-/** lasting writes a number of seconds. */
+/** lasting writes a number of seconds. Little is not nothing. */
 export function lasting(seconds) {
+  if (seconds > 0 && seconds < 1) return "<1s";
   const s = Math.max(0, Math.round(seconds));
   if (s < 60) return `${s}s`;
   if (s < 3600) return `${Math.floor(s / 60)}m${String(s % 60).padStart(2, "0")}s`;
