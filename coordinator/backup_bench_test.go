@@ -16,7 +16,7 @@ import (
 // are written, checks them and puts them in place; it also measures how long
 // the writer takes to have something on disk meanwhile.
 func BenchmarkBackup(b *testing.B) {
-	a, path := newArchive(b), filepath.Join(b.TempDir(), "copy.db")
+	a, path := newArchive(b, askedClusters, askedPeriod, (*archive).transition), filepath.Join(b.TempDir(), "copy.db")
 	defer a.write()()
 	b.Run("rest", func(b *testing.B) { a.flushes(b, func() { time.Sleep(time.Second) }) })
 	b.Run("copy", func(b *testing.B) {

@@ -26,16 +26,18 @@ const (
 	askedClusters    = 100
 	askedEndpoints   = 100 // of each
 	askedTransitions = 1_000_000
-	askedPeriod      = 30 * 24 * time.Hour
+	askedPeriod      = 30 * day
+	day              = 24 * time.Hour
 )
 
 // archive is a history of a million transitions, and the present beside it,
 // over REST.
 type archive struct {
-	history *store.Store
-	begun   time.Time
-	url     string
-	random  *rand.Rand
+	clusters int
+	history  *store.Store
+	begun    time.Time
+	url      string
+	random   *rand.Rand
 }
 
 func askedEndpoint(n int) health.Endpoint {
@@ -43,18 +45,19 @@ func askedEndpoint(n int) health.Endpoint {
 	return health.Endpoint{Cluster: fmt.Sprintf("cluster-%02d", cluster), Address: fmt.Sprintf("10.0.%d.%d:80", cluster, i)}
 }
 
-func newArchive(b *testing.B) *archive {
+// newArchive makes an archive of the last period, up to now.
+func newArchive(b *testing.B, clusters int, period time.Duration, transition func(a *archive, n int, at time.Time) health.Transition) *archive {
 	b.Helper()
 	history, err := store.Open(b.Context(), b.TempDir(), store.Options{MaxPending: askedTransitions})
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { history.Close() })
-	a := &archive{history: history, begun: time.Now().Add(-askedPeriod), random: rand.New(rand.NewPCG(1, 1))}
+	a := &archive{clusters: clusters, history: history, begun: time.Now().Add(-period), random: rand.New(rand.NewPCG(1, 1))}
 	for n := 0; n < askedTransitions; {
 		var some []health.Transition
 		for range 10_000 {
-			some = append(some, a.transition(n, a.begun.Add(askedPeriod/askedTransitions*time.Duration(n))))
+			some = append(some, transition(a, n, a.begun.Add(period/askedTransitions*time.Duration(n))))
 			n++
 		}
 		history.Append(some)
@@ -63,18 +66,18 @@ func newArchive(b *testing.B) *archive {
 		}
 	}
 	l := newLab(b)
-	var clusters []*sourceCluster
-	for n := range askedClusters {
+	var served []*sourceCluster
+	for n := range clusters {
 		addresses := make([]string, askedEndpoints)
 		for i := range addresses {
 			addresses[i] = askedEndpoint(n*askedEndpoints + i).Address
 		}
-		clusters = append(clusters, web(askedEndpoint(n*askedEndpoints).Cluster, addresses...))
+		served = append(served, web(askedEndpoint(n*askedEndpoints).Cluster, addresses...))
 	}
 	for i := range 10 {
 		l.join(fmt.Sprintf("c%02d%c", i, 'a'+i%3))
 	}
-	l.serve(clusters...)
+	l.serve(served...)
 	l.pass(settle + 2*report)
 	stop := make(chan struct{})
 	go l.core.run(stop)
@@ -97,7 +100,7 @@ func newArchive(b *testing.B) *archive {
 
 // transition is one of a random endpoint, with the votes behind it.
 func (a *archive) transition(n int, at time.Time) health.Transition {
-	e := askedEndpoint(a.random.IntN(askedClusters * askedEndpoints))
+	e := askedEndpoint(a.random.IntN(a.clusters * askedEndpoints))
 	from, to := health.Healthy, health.Unhealthy
 	if n%2 == 0 {
 		from, to = to, from
@@ -117,7 +120,7 @@ func (a *archive) write() (stop func()) {
 		defer close(done)
 		ticker := time.NewTicker(10 * time.Millisecond)
 		defer ticker.Stop()
-		writer := &archive{random: rand.New(rand.NewPCG(2, 2))}
+		writer := &archive{clusters: a.clusters, random: rand.New(rand.NewPCG(2, 2))}
 		for n := 0; ; {
 			select {
 			case <-ctx.Done():
@@ -138,7 +141,7 @@ func (a *archive) write() (stop func()) {
 // BenchmarkQueries asks each question over REST, with other parameters each
 // time; -benchtime 200x is 200 calls.
 func BenchmarkQueries(b *testing.B) {
-	a := newArchive(b)
+	a := newArchive(b, askedClusters, askedPeriod, (*archive).transition)
 	moment := func() string {
 		return url.QueryEscape(a.begun.Add(time.Duration(a.random.Int64N(int64(askedPeriod)))).UTC().Format(time.RFC3339Nano))
 	}
@@ -185,6 +188,35 @@ func BenchmarkQueries(b *testing.B) {
 				a.measure(b, q.path)
 			})
 		}
+	}
+}
+
+// BenchmarkYear asks about a year of 1,000 endpoints with an outage each minute: 500,000 of
+// half a minute.
+func BenchmarkYear(b *testing.B) {
+	last := askedEndpoint(0)
+	a := newArchive(b, 10, 365*day, func(a *archive, n int, at time.Time) health.Transition {
+		t := a.transition(n+1, at) // down, and up
+		if n%2 == 0 {
+			last = t.Endpoint
+		}
+		t.Endpoint = last
+		return t
+	})
+	since := func(past time.Duration) string {
+		return "startTime=" + url.QueryEscape(time.Now().Add(-past).UTC().Format(time.RFC3339Nano))
+	}
+	for _, q := range []struct {
+		name string
+		path func() string
+	}{
+		{"availability", func() string { return "/v1/availability?pageSize=1000&" + since(365*day) }},
+		{"availability-cluster", func() string { return "/v1/availability?cluster=cluster-03&" + since(365*day) }},
+		{"availability-by-cluster", func() string { return "/v1/availability?by=cluster&slo=0.999&" + since(365*day) }},
+		{"incidents", func() string { return "/v1/incidents?" + since(7*day) }}, // the longest is the first: it reads the year
+		{"incidents-cluster", func() string { return "/v1/incidents?cluster=cluster-03&" + since(7*day) }},
+	} {
+		b.Run(q.name, func(b *testing.B) { a.measure(b, q.path) })
 	}
 }
 

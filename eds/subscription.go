@@ -101,10 +101,6 @@ func (u *subscription) requeueWithheldLocked() {
 	}
 }
 
-// adopt takes in a watch, unless its key is known: then it returns the known one. It is
-// called under the locks of slot and subscription.
-func (u *subscription) adopt(w *watch) (known *watch) { return u.interest.add(w) }
-
 // drop ends a watch. It is called under the locks of slot and subscription.
 func (u *subscription) drop(w *watch) {
 	u.interest.remove(w)

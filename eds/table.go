@@ -203,7 +203,7 @@ func (t *table) watchLocked(s *slot, sub *subscription, located bool) *watch {
 	sub.mu.Lock()
 	defer sub.mu.Unlock()
 	w := &watch{slot: s, sub: sub, index: int32(len(s.watches)), located: located}
-	if known := sub.adopt(w); known != nil {
+	if known := sub.interest.add(w); known != nil {
 		return known
 	}
 	s.watches = append(s.watches, w)
