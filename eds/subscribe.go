@@ -9,7 +9,7 @@ func (u *subscription) watch(key string) *watch {
 
 // expect makes room for names that the client asks for first. Many may not exist.
 func (u *subscription) expect(names int) {
-	names = min(names, u.table.size())
+	names = min(names, int(u.table.most.Load()))
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if len(u.interest.watches) == 0 {
