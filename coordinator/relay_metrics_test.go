@@ -1,14 +1,11 @@
 package coordinator_test
 
 import (
-	"net"
-	"sync"
 	"sync/atomic"
 	"testing"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 )
@@ -79,14 +76,7 @@ func TestTheRelayCounts(t *testing.T) {
 func TestTheRelayCountsStreamsThatEndAtOnce(t *testing.T) {
 	t.Parallel()
 	m := newManagement(t) // never comes: another server is at its address
-	listener, err := net.Listen("tcp", m.address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	without := grpc.NewServer() // any service
-	var serving sync.WaitGroup
-	serving.Go(func() { _ = without.Serve(listener) })
-	t.Cleanup(func() { without.Stop(); serving.Wait() })
+	m.replace()
 	s := newSite(t, t.TempDir(), relaying(m, ""), "")
 	s.eventually("the service", func() bool { code, _ := s.get("/readyz"); return code == 200 })
 	c := s.client(true, "edge-1", "web")

@@ -29,8 +29,8 @@
 //   - What a node had is remembered for Keep after its stream has ended (memory). It is
 //     checked, it answers the versions that the node brings back, and the node is served
 //     it while the control plane cannot be reached (outage).
-//   - Nothing is queued but one message each way (passOn). A client that does not read keeps
-//     the control plane waiting, and is cut off after WriteTimeout.
+//   - Nothing is queued but one message each way. Who does not read keeps the other side
+//     waiting. After WriteTimeout without progress the stream ends (writer).
 //   - What a client says it has, and hdsd does not know, is bounded (claims). Beyond the
 //     bound it is sent again.
 //

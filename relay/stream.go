@@ -187,6 +187,7 @@ func (st *stream) receive() ([]byte, error) {
 
 // requests passes on the client's requests until it has no more.
 func (st *stream) requests(ctx context.Context, first []byte) error {
+	up := st.writer(st.up, codes.Unavailable, "the control plane behind the relay")
 	for m, err := first, error(nil); ; m, err = st.receive() {
 		if errors.Is(err, io.EOF) {
 			return nil
@@ -203,7 +204,7 @@ func (st *stream) requests(ctx context.Context, first []byte) error {
 		if m == nil || st.up == nil {
 			continue
 		}
-		if err := passOn(ctx, st.up, m); err != nil {
+		if err := up.write(ctx, m); err != nil {
 			<-ctx.Done() // responses returns the reason
 			return nil
 		}
@@ -257,6 +258,12 @@ func (st *stream) wakeUp() {
 	}
 }
 
+// writer returns a writer to a peer. If that does not read, the stream ends.
+func (st *stream) writer(to interface{ SendMsg(message any) error }, code codes.Code, peer string) *writer {
+	timeout := st.server.options.WriteTimeout
+	return newWriter(to, timeout, func() { st.fail(status.Errorf(code, "%s has not read for %v", peer, timeout)) })
+}
+
 // responses receives what the control plane says, one response at a time.
 func (st *stream) responses(ctx context.Context) error {
 	for said := false; ; said = true {
@@ -281,22 +288,12 @@ func (st *stream) responses(ctx context.Context) error {
 // send writes to the client what the control plane says, and what hdsd has to add. While
 // the client does not read, nothing is received for it.
 func (st *stream) send(ctx context.Context) error {
-	timeout := st.server.options.WriteTimeout
-	stuck := time.AfterFunc(timeout, func() {
-		st.fail(status.Errorf(codes.DeadlineExceeded, "the client has not read for %v", timeout))
-	})
-	stuck.Stop()
-	write := func(m []byte) error {
-		stuck.Reset(timeout)
-		defer stuck.Stop()
-		out := wire.Bytes(m)
-		return st.down.SendMsg(&out)
-	}
+	down := st.writer(st.down, codes.DeadlineExceeded, "the client")
 	pass := func(all ...[]byte) error {
 		for _, m := range all {
 			m, err := st.response(ctx, m)
 			if err == nil {
-				err = write(m)
+				err = down.write(ctx, m)
 			}
 			if err != nil {
 				return err
@@ -334,7 +331,7 @@ func (st *stream) send(ctx context.Context) error {
 			early = nil
 		case <-st.wake:
 			for m := st.push(); m != nil; m = st.push() {
-				if err := write(m); err != nil {
+				if err := down.write(ctx, m); err != nil {
 					return err
 				}
 			}
