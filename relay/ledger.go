@@ -259,7 +259,7 @@ func (l *ledger) deltaRequest(r *message.Request, wire []byte, e *message.Edit, 
 		l.claims.settle(name, "")
 	}
 	if r.Claims > 0 {
-		e.More = l.resumeDelta(r) * len(message.Mark("", 0))
+		l.resumeDelta(r)
 	}
 	e.Initial = func(name, version string) string {
 		if l.held[name] != nil {

@@ -20,9 +20,9 @@ func (l *ledger) restore(name string, i *item, change uint64) {
 	l.mark(name)
 }
 
-// resumeDelta restores what the client says it has, and hdsd remembers. It returns how many
-// claims are left.
-func (l *ledger) resumeDelta(r *message.Request) (left int) {
+// resumeDelta restores what the client says it has, and hdsd remembers. The rest stays
+// claimed.
+func (l *ledger) resumeDelta(r *message.Request) {
 	items, _, _, _ := l.memory.recall(l.key, nil)
 	rest := make([]claim, 0, max(r.Claims-len(items), 0))
 	r.EachClaim(func(name, claimed string) {
@@ -38,7 +38,6 @@ func (l *ledger) resumeDelta(r *message.Request) (left int) {
 		l.stock.release(i)
 	}
 	l.claims.set(rest)
-	return len(rest)
 }
 
 // recall restores what a client asks for while the control plane is away. hdsd sends what

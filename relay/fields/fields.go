@@ -66,9 +66,8 @@ func Each(wire []byte, visit func(*Field) bool) error {
 }
 
 // Rewrite replaces fields. change returns what takes the place of a field, nothing to
-// remove it, and whether anything does. Rewrite returns wire itself if nothing changes. more
-// is how many bytes longer the message becomes, as far as that is known.
-func Rewrite(wire []byte, more int, change func(*Field) (in []byte, changed bool, err error)) ([]byte, error) {
+// remove it, and whether anything does. Rewrite returns wire itself if nothing changes.
+func Rewrite(wire []byte, change func(*Field) (in []byte, changed bool, err error)) ([]byte, error) {
 	var out []byte
 	changed := false
 	for at := 0; at < len(wire); {
@@ -82,7 +81,7 @@ func Rewrite(wire []byte, more int, change func(*Field) (in []byte, changed bool
 		}
 		if differs && !changed {
 			changed = true
-			out = append(make([]byte, 0, len(wire)+len(in)+more+16), wire[:at]...)
+			out = append(make([]byte, 0, len(wire)+len(in)+16), wire[:at]...)
 		}
 		switch {
 		case differs:
@@ -147,7 +146,7 @@ func WithNumber(wire []byte, number protowire.Number, value uint64) ([]byte, err
 		return slices.Concat(wire[:before], one, wire[before:]), nil
 	}
 	placed := false
-	return Rewrite(wire, 0, func(f *Field) ([]byte, bool, error) {
+	return Rewrite(wire, func(f *Field) ([]byte, bool, error) {
 		if !f.IsNumber(number) {
 			return nil, false, nil
 		}

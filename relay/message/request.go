@@ -151,7 +151,6 @@ type Edit struct {
 	NoAnswer bool                // it neither takes nor refuses a response: no error_detail
 	Version  func(string) string // of a state-of-the-world request
 	Initial  func(name, version string) string
-	More     int // about how many bytes Initial adds
 }
 
 // RewriteRequest changes a request. It returns wire itself if nothing changes.
@@ -160,7 +159,7 @@ func RewriteRequest(delta bool, wire []byte, e *Edit) ([]byte, error) {
 	if delta {
 		nonce, refusal = deltaNonce, deltaRefusal
 	}
-	return fields.Rewrite(wire, e.More, func(f *fields.Field) ([]byte, bool, error) {
+	return fields.Rewrite(wire, func(f *fields.Field) ([]byte, bool, error) {
 		switch {
 		case f.Is(nonce) && string(f.Value) != e.Nonce:
 			return fields.AppendText(nil, nonce, e.Nonce), true, nil

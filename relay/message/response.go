@@ -164,7 +164,7 @@ type Change struct {
 // of the world. It returns wire itself if nothing changes.
 func RewriteResponse(delta bool, wire []byte, version string, units []Unit, changes []Change) ([]byte, error) {
 	n, i := numbersOf(delta), -1
-	return fields.Rewrite(wire, 0, func(f *fields.Field) ([]byte, bool, error) {
+	return fields.Rewrite(wire, func(f *fields.Field) ([]byte, bool, error) {
 		switch {
 		case n.version != 0 && f.Is(n.version) && string(f.Value) != version:
 			return fields.AppendText(nil, n.version, version), true, nil
@@ -196,7 +196,7 @@ func rewriteUnit(delta bool, wire []byte, u *Unit, c *Change) ([]byte, error) {
 }
 
 func rewriteAny(wire []byte, change func([]byte) ([]byte, error)) ([]byte, error) {
-	return fields.Rewrite(wire, 0, func(f *fields.Field) ([]byte, bool, error) {
+	return fields.Rewrite(wire, func(f *fields.Field) ([]byte, bool, error) {
 		if !f.Is(anyValue) {
 			return nil, false, nil
 		}
@@ -210,7 +210,7 @@ func rewriteAny(wire []byte, change func([]byte) ([]byte, error)) ([]byte, error
 
 func rewriteResource(wire []byte, u *Unit, c *Change) ([]byte, error) {
 	versioned := false
-	out, err := fields.Rewrite(wire, 0, func(f *fields.Field) ([]byte, bool, error) {
+	out, err := fields.Rewrite(wire, func(f *fields.Field) ([]byte, bool, error) {
 		switch {
 		case f.Is(resourceVersion):
 			versioned = true

@@ -38,7 +38,7 @@ type Health func(of Key, says health.Status) (health.Status, bool)
 // Cluster returns an encoded Cluster with the health of the endpoints that it lists, and
 // without its health checks if it is checked.
 func Cluster(wire []byte, checked bool, of Health) ([]byte, error) {
-	return fields.Rewrite(wire, 0, func(f *fields.Field) ([]byte, bool, error) {
+	return fields.Rewrite(wire, func(f *fields.Field) ([]byte, bool, error) {
 		switch {
 		case checked && f.Is(clusterChecks):
 			return nil, true, nil
@@ -51,7 +51,7 @@ func Cluster(wire []byte, checked bool, of Health) ([]byte, error) {
 
 // Assignment returns an encoded ClusterLoadAssignment with the health of its endpoints.
 func Assignment(wire []byte, of Health) ([]byte, error) {
-	return fields.Rewrite(wire, 0, func(f *fields.Field) ([]byte, bool, error) {
+	return fields.Rewrite(wire, func(f *fields.Field) ([]byte, bool, error) {
 		if !f.Is(assignmentLocalities) {
 			return nil, false, nil
 		}
@@ -77,7 +77,7 @@ func group(wire []byte, of Health) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return fields.Rewrite(wire, 0, func(f *fields.Field) ([]byte, bool, error) {
+	return fields.Rewrite(wire, func(f *fields.Field) ([]byte, bool, error) {
 		if !f.Is(localityEndpoints) {
 			return nil, false, nil
 		}
