@@ -1,8 +1,6 @@
 package fleet
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -16,11 +14,7 @@ func TestOldConnectionsOfEnvoysEnd(t *testing.T) {
 	t.Parallel()
 	addresses := Addresses(Upstreams(t, 4, upstream.Options{}))
 	c := Prepare(t, ClusterFile(StaticCluster("web", CheckHTTP, addresses)), FastReports)
-	text, err := os.ReadFile(filepath.Join(c.Dir, "hdsd.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.write("hdsd.yaml", strings.Replace(string(text), "grpc: {", "grpc: {max_connection_age: 3s, ", 1))
+	c.Configure("grpc: {", "grpc: {max_connection_age: 3s, ")
 	c.Start()
 	Checkers(t, c, 5)
 	planes := DataPlanes(t, c, "web")

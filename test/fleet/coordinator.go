@@ -86,14 +86,17 @@ func (c *Coordinator) write(name, text string) {
 	}
 }
 
-// Configure adds to the configuration, before hdsd starts.
-func (c *Coordinator) Configure(more string) {
+// Configure puts other settings in the place of some. It fails the test if these are not there.
+func (c *Coordinator) Configure(from, to string) {
 	c.t.Helper()
 	text, err := os.ReadFile(filepath.Join(c.Dir, "hdsd.yaml"))
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	c.write("hdsd.yaml", string(text)+more)
+	if !strings.Contains(string(text), from) {
+		c.t.Fatalf("the configuration has no %q", from)
+	}
+	c.write("hdsd.yaml", strings.Replace(string(text), from, to, 1))
 }
 
 // SetClusters moves another cluster file into place.

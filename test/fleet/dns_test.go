@@ -8,6 +8,32 @@ import (
 	"hdsd/test/envoy"
 )
 
+// TestNamesOfADnsCluster: Envoys take the cluster by EDS, with hdsd's verdicts on what the name
+// stands for, and check nothing themselves.
+func TestNamesOfADnsCluster(t *testing.T) {
+	t.Parallel()
+	ups := Upstreams(t, 2, upstream.Options{})
+	const dns = `cluster_type: {name: envoy.clusters.dns, typed_config: {"@type": type.googleapis.com/envoy.extensions.clusters.dns.v3.DnsCluster, dns_lookup_family: V4_ONLY}}`
+	cluster := strings.Replace(StaticCluster("web", CheckHTTP, Addresses(ups)), "type: STATIC", dns, 1)
+	c := Prepare(t, ClusterFile(strings.ReplaceAll(cluster, "127.0.0.1", "localhost")), FastReports)
+	c.Configure("name: local,", "name: local, resolve_names: true,")
+	c.Start()
+	Checkers(t, c, 3)
+	var planes []*envoy.Process
+	for _, version := range []string{"1.36.4", "1.40.0"} {
+		planes = append(planes, envoy.StartDataPlane(t, envoy.DataPlane{ID: "dp-" + version, Version: version, ADS: c.GRPC, CDS: true, Route: "web"}))
+	}
+	c.AwaitAllHealthy("web", Addresses(ups), planes)
+	set(t, ups[1], upstream.Status(503))
+	for _, plane := range planes {
+		AwaitPlane(t, plane, "web", ups[1].Addr(), "UNHEALTHY")
+		if failed := Traffic(t, plane, 10); failed > 0 {
+			t.Errorf("%d of 10 requests through %s failed", failed, plane.ID)
+		}
+		checksNothing(t, plane)
+	}
+}
+
 // TestClustersThatNeedNoDNSTakeVerdicts: an Envoy that takes them by CDS would
 // check their addresses for itself, and take what it found for their health.
 func TestClustersThatNeedNoDNSTakeVerdicts(t *testing.T) {
@@ -33,10 +59,16 @@ func TestClustersThatNeedNoDNSTakeVerdicts(t *testing.T) {
 		if failed := Traffic(t, plane, 10); failed > 0 {
 			t.Errorf("%d of 10 requests through %s failed", failed, plane.ID)
 		}
-		for name, count := range plane.Stats(t, `^cluster\..*\.health_check\.attempt$|^cluster_manager\.cds\.update_rejected$`) {
-			if count > 0 {
-				t.Errorf("%s: %s is %d", plane.ID, name, count)
-			}
+		checksNothing(t, plane)
+	}
+}
+
+// checksNothing checks that a data plane leaves checks to others, and has refused no cluster.
+func checksNothing(t *testing.T, plane *envoy.Process) {
+	t.Helper()
+	for name, count := range plane.Stats(t, `^cluster\..*\.health_check\.attempt$|^cluster_manager\.cds\.update_rejected$`) {
+		if count > 0 {
+			t.Errorf("%s: %s is %d", plane.ID, name, count)
 		}
 	}
 }

@@ -2,8 +2,6 @@ package fleet
 
 import (
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -15,11 +13,7 @@ import (
 // reload puts other settings in the place of some, and has hdsd read them.
 func (c *Coordinator) reload(from, to string) {
 	c.t.Helper()
-	text, err := os.ReadFile(filepath.Join(c.Dir, "hdsd.yaml"))
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	c.write("hdsd.yaml", strings.Replace(string(text), from, to, 1))
+	c.Configure(from, to)
 	c.Signal(syscall.SIGHUP)
 }
 

@@ -312,8 +312,8 @@ func relayed(t *testing.T, c *fleet.Coordinator) {
 	var serving sync.WaitGroup
 	serving.Go(func() { _ = silent.Serve(listener) })
 	t.Cleanup(func() { silent.Stop(); serving.Wait() })
-	c.Configure(fmt.Sprintf("relay: {upstream: {api_config_source: {api_type: AGGREGATED_DELTA_GRPC, transport_api_version: V3, "+
-		"grpc_services: [{google_grpc: {target_uri: %q, stat_prefix: x}}]}}}\n", listener.Addr()))
+	c.Configure("sources:", fmt.Sprintf("relay: {upstream: {api_config_source: {api_type: AGGREGATED_DELTA_GRPC, transport_api_version: V3, "+
+		"grpc_services: [{google_grpc: {target_uri: %q, stat_prefix: x}}]}}}\nsources:", listener.Addr()))
 }
 
 // firstMessages are nodes of the size of a flood.
