@@ -20,12 +20,11 @@ type Question struct {
 	Refresh    time.Duration // until the next lookup after an answer
 	Jitter     time.Duration // added to it at random, up to this
 	RespectTTL bool          // the answer's TTL takes the place of Refresh
+	LeastTTL   time.Duration // takes the place of a shorter TTL
 
 	// After a failure: from FailureBase up to FailureMax, twice as long each time. 0:
 	// Refresh.
 	FailureBase, FailureMax time.Duration
-
-	LeastTTL time.Duration // what counts as the TTL if the answer's is shorter
 
 	// Keep is set for LOGICAL_DNS, which has one address, and keeps it when DNS has none
 	// any more.
@@ -76,8 +75,8 @@ func questions(c *source.Cluster) []Question {
 // name is complete.
 func hostOf(name string) string { return strings.ToLower(name) }
 
-// hasOneEndpoint reports whether a cluster can have a single address, as an Envoy demands of
-// one that keeps its address.
+// hasOneEndpoint reports whether there is exactly one endpoint. Envoy requires that of a
+// cluster with a single address.
 func hasOneEndpoint(a *endpointv3.ClusterLoadAssignment) bool {
 	groups := a.GetEndpoints()
 	return len(groups) == 1 && len(groups[0].GetLbEndpoints()) == 1

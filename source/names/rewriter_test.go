@@ -129,6 +129,7 @@ func TestWhatIsLeftAlone(t *testing.T) {
 		"another resolver":  `type: STRICT_DNS load_assignment {endpoints {lb_endpoints {endpoint {address {socket_address {address: "web.test" resolver_name: "x" port_value: 80}}}}}}`,
 		"a named port":      `type: STRICT_DNS load_assignment {endpoints {lb_endpoints {endpoint {address {socket_address {address: "web.test" named_port: "http"}}}}}}`,
 		"more of a name":    `type: STRICT_DNS load_assignment {endpoints {lb_endpoints {endpoint {address {socket_address {address: "web.test" port_value: 80}} additional_addresses {address {socket_address {address: "more.test" port_value: 80}}}}}}}`,
+		"what is refused":   `cluster_type {name: "dns" typed_config {[type.googleapis.com/envoy.extensions.clusters.dns.v3.DnsCluster] {dns_refresh_rate {}}}} load_assignment {endpoints {` + name + `}}`,
 		"two of one":        `cluster_type {name: "dns" typed_config {[type.googleapis.com/envoy.extensions.clusters.dns.v3.DnsCluster] {all_addresses_in_single_endpoint: true}}} load_assignment {endpoints {` + name + name + `}}`,
 		"no endpoints":      `type: STRICT_DNS`,
 		"a pipe in the set": `type: STRICT_DNS load_assignment {endpoints {lb_endpoints {endpoint {address {pipe {path: "/x"}}}}}}`,

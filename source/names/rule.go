@@ -15,11 +15,8 @@ func rule(c *clusterv3.Cluster) (q Question, ok bool) {
 	case c.GetClusterType() != nil:
 		return extensionRule(c.GetClusterType())
 	case c.GetType() == clusterv3.Cluster_STRICT_DNS, c.GetType() == clusterv3.Cluster_LOGICAL_DNS:
-		q = Question{
-			Family: c.GetDnsLookupFamily(), Refresh: durationOr(c.GetDnsRefreshRate(), defaultRefresh),
-			Jitter: durationOr(c.GetDnsJitter(), 0), RespectTTL: c.GetRespectDnsTtl(),
-			Keep: c.GetType() == clusterv3.Cluster_LOGICAL_DNS,
-		}
+		q = timing(c)
+		q.Family, q.Keep = c.GetDnsLookupFamily(), c.GetType() == clusterv3.Cluster_LOGICAL_DNS
 		if rate := c.GetDnsFailureRefreshRate(); rate != nil {
 			q.setFailure(rate)
 		}
@@ -28,22 +25,33 @@ func rule(c *clusterv3.Cluster) (q Question, ok bool) {
 	return q, false
 }
 
-// extensionRule is rule for a DnsCluster, which has the settings of both DNS types.
+// extensionRule is rule for a DnsCluster, which can be either of the two types. One that data
+// planes refuse is left to them.
 func extensionRule(c *clusterv3.Cluster_CustomClusterType) (q Question, ok bool) {
 	d := &dnsv3.DnsCluster{}
-	if c.GetTypedConfig().UnmarshalTo(d) != nil {
+	if c.GetTypedConfig().UnmarshalTo(d) != nil || d.Validate() != nil {
 		return q, false
 	}
-	q = Question{
-		// The families are the same, after one for "not set", which means AUTO.
-		Family:  clusterv3.Cluster_DnsLookupFamily(max(d.GetDnsLookupFamily()-1, 0)),
-		Refresh: durationOr(d.GetDnsRefreshRate(), defaultRefresh), Jitter: durationOr(d.GetDnsJitter(), 0),
-		RespectTTL: d.GetRespectDnsTtl(), LeastTTL: durationOr(d.GetDnsMinRefreshRate(), 0), Keep: d.GetAllAddressesInSingleEndpoint(),
+	q = timing(d)
+	q.LeastTTL, q.Keep = durationOr(d.GetDnsMinRefreshRate(), 0), d.GetAllAddressesInSingleEndpoint()
+	if family := d.GetDnsLookupFamily(); family > 0 { // 0 is "not set". The others are one more than a Cluster's
+		q.Family = clusterv3.Cluster_DnsLookupFamily(family - 1)
 	}
 	if rate := d.GetDnsFailureRefreshRate(); rate != nil {
 		q.setFailure(rate)
 	}
 	return q, true
+}
+
+// timing returns when to ask again after an answer.
+func timing(c interface {
+	GetDnsRefreshRate() *durationpb.Duration
+	GetDnsJitter() *durationpb.Duration
+	GetRespectDnsTtl() bool
+}) Question {
+	return Question{
+		Refresh: durationOr(c.GetDnsRefreshRate(), defaultRefresh), Jitter: durationOr(c.GetDnsJitter(), 0), RespectTTL: c.GetRespectDnsTtl(),
+	}
 }
 
 // setFailure sets how often to ask after failures. The refresh rate has to be set.

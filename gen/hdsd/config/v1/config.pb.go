@@ -1702,8 +1702,8 @@ type Source struct {
 	// What a management server is told of who asks. Fields that are not set are
 	// hdsd's own: node_id as the id, hdsd and its version as the user agent.
 	Node *v3.Node `protobuf:"bytes,5,opt,name=node,proto3" json:"node,omitempty"`
-	// Whether hdsd resolves the names in clusters of the types STRICT_DNS and
-	// LOGICAL_DNS, as an Envoy would. Such a cluster goes out as an EDS cluster, so
+	// Whether hdsd resolves the names in clusters of the types STRICT_DNS,
+	// LOGICAL_DNS and DnsCluster, as an Envoy would. Such a cluster goes out as an EDS cluster, so
 	// that each of its addresses is checked. Default: data planes resolve them.
 	ResolveNames  bool `protobuf:"varint,6,opt,name=resolve_names,json=resolveNames,proto3" json:"resolve_names,omitempty"`
 	unknownFields protoimpl.UnknownFields
