@@ -25,7 +25,7 @@ type bounds struct {
 
 	requests refusals
 	streams  *streamBounds
-	names    *share.Pool // that data planes ask for and that do not exist
+	names    *share.Pool // of resources that hdsd does not know
 }
 
 func newBounds(to prometheus.Registerer, log zerolog.Logger, l *configv1.Limits) *bounds {
@@ -41,7 +41,7 @@ func newBounds(to prometheus.Registerer, log zerolog.Logger, l *configv1.Limits)
 		What: "connections", EachField: "limits.max_connections_per_caller", Each: int64(l.GetMaxConnectionsPerCaller()),
 	})
 	b.names = b.pool(share.Limit{
-		What: "names of what does not exist", Field: "limits.max_subscriptions", Total: int64(l.GetMaxSubscriptions()),
+		What: "names of unknown resources", Field: "limits.max_subscriptions", Total: int64(l.GetMaxSubscriptions()),
 		EachField: "limits.max_subscriptions_per_caller", Each: int64(l.GetMaxSubscriptionsPerCaller()),
 	})
 	return b

@@ -21,7 +21,7 @@ type table struct {
 	chosen atomic.Int64 // number of variants
 	most   atomic.Int64 // largest number of resources so far
 
-	mu        sync.RWMutex // held while watches begin and end; to begin one of a known slot, for reading
+	mu        sync.RWMutex // held while watches begin and end, for reading while one of a known slot begins
 	slots     map[string]*slot
 	sorted    []*slot // all slots by name; replaced, never changed; nil: not made yet
 	wildcards map[*subscription]struct{}

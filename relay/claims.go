@@ -9,14 +9,14 @@ import (
 	"hdsd/internal/share"
 )
 
-// claimsPerName is how many claims count as one name of those that limits.max_subscriptions
-// bounds: they take as much memory as a name of 256 bytes.
+// claimsPerName is how many claims count as one name towards limits.max_subscriptions. They
+// take as much memory as a name of 256 bytes.
 const claimsPerName = 16
 
-// claims are the resources that a client says it has and was not sent on its stream, until
-// the control plane says what they are now. They belong to a ledger.
+// claims are the versions that a client says it has of resources that it was not sent on its
+// stream, until the control plane sends or removes these. They belong to a ledger.
 type claims struct {
-	take  func(names int64) (*share.Lease, error) // makes room
+	take  func(names int64) (*share.Lease, error) // of limits.max_subscriptions
 	lease *share.Lease                            // nil: there are none, or nothing bounds them
 	all   []claim                                 // by name
 	left  int                                     // that are not settled
@@ -32,8 +32,8 @@ func claimOf(name, version string) claim {
 	return claim{xxhash.Sum64String(name), max(xxhash.Sum64String(version), settled+1)}
 }
 
-// set takes claims in place of those before. If there is no room for them, there are none:
-// the client is then sent again what it has.
+// set replaces all claims. Without room for them there are none, so that the client is sent
+// again what it has.
 func (c *claims) set(all []claim) {
 	c.clear()
 	if len(all) == 0 {

@@ -23,7 +23,7 @@ func newMetrics(s *Server, to prometheus.Registerer) metrics {
 			Name: "hdsd_relay_health_responses_total", Help: "Responses with changed health that hdsd sent between those of the control plane.",
 		}),
 		refusals: factory.NewCounter(prometheus.CounterOpts{
-			Name: "hdsd_relay_refusals_total", Help: "Responses that clients of the relay refused, of the control plane and of hdsd.",
+			Name: "hdsd_relay_refusals_total", Help: "Responses of the control plane and of hdsd that clients of the relay refused.",
 		}),
 		failures: factory.NewCounter(prometheus.CounterOpts{
 			Name: "hdsd_relay_upstream_failures_total", Help: "Streams to the control plane that could not be opened at any of its servers, or that it ended without a response.",

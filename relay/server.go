@@ -47,7 +47,7 @@ type Options struct {
 	// Checks reports whether hdsd would check a cluster, once it has endpoints.
 	Checks func(*clusterv3.Cluster) bool
 
-	// Names bounds what clients say that they have, and were not sent; nil: nothing does.
+	// Names bounds the versions that clients claim to have; nil: nothing does.
 	Names *share.Pool
 
 	MaxMessageBytes     int

@@ -91,8 +91,8 @@ func (st *stream) run() error {
 	return err
 }
 
-// room makes room for what the client says that it has. If others need it more, the stream
-// ends.
+// room makes room for what the client claims to have. The stream ends if others need the room
+// more.
 func (st *stream) room(names int64) (*share.Lease, error) {
 	if pool := st.server.options.Names; pool != nil {
 		return pool.Take(caller.FromContext(st.down.Context()).Key(), names, st.fail)
