@@ -74,7 +74,7 @@ func (s *stock) find(k kind, name string, wire []byte, hash uint64) *body {
 
 func (s *stock) add(x *body) {
 	if s.total += x.weight(); s.total > s.maxTotal && x.wrong == "" {
-		x.wrong = "the nodes of the relay have more endpoints than limits.max_source_endpoints allows: raise it and restart hdsd"
+		x.wrong = "the nodes of the relay have more endpoints, or resources without any, than limits.max_source_endpoints allows: raise it and restart hdsd"
 	}
 	s.byHash[x.hash] = append(s.byHash[x.hash], x)
 	s.byName[x.kind][x.name] = append(s.byName[x.kind][x.name], x)
