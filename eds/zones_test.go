@@ -39,7 +39,7 @@ func TestWildcardsGetTheHealthOfTheirZone(t *testing.T) {
 					peers[len(peers)-1].send(m)
 				}
 				says("first", "[a=UNHE b=HEHE]", "[a=UNHE b=HEHE]", "[a=HEHE b=HEHE]", "[a=HEHE b=HEHE]")
-				b.server.SetZoneHealth(zoneNamed("x"), down(3), []health.EndpointID{0})
+				b.together(func() { b.server.SetZoneHealth(zoneNamed("x"), down(3), []health.EndpointID{0}) })
 				says("others of the zone", "[a=HEHE b=HEUN]", "[a=HEHE b=HEUN]", "[]", "[]")
 				b.server.setHealth(2, health.Timeout)
 				says("of all zones", "[b=TIUN]", "[b=TIUN]", "[b=TIHE]", "[b=TIHE]")
