@@ -15,7 +15,7 @@ import (
 
 func TestFirstSyncsAreAdmittedInOrder(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
-	inBubble(t, Options{FirstSyncs: 2, MaxResponseBytes: 100, Metrics: registry}, func(t *testing.T, b *bench) {
+	inOneBubble(t, Options{FirstSyncs: 2, MaxResponseBytes: 100, Metrics: registry}, func(t *testing.T, b *bench) {
 		b.publish("a", "b")
 		join := func() *deltaPeer {
 			p := b.delta()

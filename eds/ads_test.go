@@ -33,7 +33,7 @@ func (p *peer[Req, Res]) end() *status.Status {
 
 func TestAggregatedParksUnknownTypes(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
-	inBubble(t, Options{Metrics: registry}, func(t *testing.T, b *bench) {
+	inOneBubble(t, Options{Metrics: registry}, func(t *testing.T, b *bench) {
 		b.publish("a")
 		d, s := b.delta(), b.state()
 		for _, typeURL := range []string{

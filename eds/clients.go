@@ -73,19 +73,30 @@ func (u *subscription) client(id string, only func(name string) bool) Client {
 	if u.unasked != nil {
 		c.Unasked = u.unasked.late
 	}
-	for _, w := range u.interest.watches {
-		if only != nil && !only(w.slot.own()) {
-			continue
-		}
-		c.Resources++
-		switch {
-		case w.queued || w.withheld || w.state == pending:
-			c.Stale++
-		case w.state == refused:
-			c.Error++
-		default:
-			c.Synced++
+	count := func(w *watch) {
+		if only == nil || only(w.slot.own()) {
+			c.count(w)
 		}
 	}
+	for _, w := range u.interest.watches {
+		count(w)
+	}
+	u.member.others(func(w watch, _ *frame) {
+		w.queued = w.state == fresh
+		count(&w)
+	})
 	return c
+}
+
+// count counts a resource, under the subscription's lock.
+func (c *Client) count(w *watch) {
+	c.Resources++
+	switch {
+	case w.queued || w.withheld || w.state == pending:
+		c.Stale++
+	case w.state == refused:
+		c.Error++
+	default:
+		c.Synced++
+	}
 }

@@ -13,6 +13,11 @@
 //     everything), a queue of watches whose resource changed, a delivery (the
 //     outstanding response, ACK and NACK) and a heartbeat. Nothing else is queued:
 //     a slow client gets the latest version and costs no more than a fast one.
+//   - A group is the subscriptions to assignments whose first requests name the same ones, byte
+//     for byte, as those of Envoys with one configuration do. Its members share the names, the
+//     encoded pages that they are sent first, and the versions of these. A member has a watch
+//     of its own only for what has changed since. It leaves the group when it does what the
+//     others do not: refuses a page, or gives names up.
 //   - A fetcher answers fetches with the latest resources, whichever client asks.
 //     eds/poll remembers the versions it gave, only to show clients.
 //   - An unaskedTracker finds data planes that took checked clusters and do not ask for their
@@ -54,6 +59,9 @@
 //     ones of the type are compared (by hash), not decoded.
 //   - Of a client's node, everything but the extensions is kept; of a node over 64 kB,
 //     only the names. Of refused resources, one response's worth is kept.
+//   - A first request for the same 16 names or more as another client's, up to 64 kB, costs no
+//     name: the names are compared on the wire, and the page is made once. A change costs each
+//     member a watch the first time.
 //   - A client that polls is shown until five minutes after its last poll. All that is
 //     remembered of polls takes 64 MiB; the oldest poll goes first.
 //
@@ -94,7 +102,7 @@
 // # Locks and goroutines
 //
 // Locks are taken in this order: publication, streams, table, slot (a variant's
-// or an alias's before its base's), subscription, unaskedTracker. The admission's lock comes before a
+// or an alias's before its base's), group, subscription, unaskedTracker. The admission's lock comes before a
 // subscription's, and so does the one held during a check for unasked assignments. No
 // lock is held while a message is written.
 //

@@ -64,9 +64,15 @@ func (s *rawStream) SendMsg(m any) error {
 // fuzzStream plays requests, each after its length in two bytes, and checks that nothing
 // of the stream is left at the end.
 func fuzzStream(t *testing.T, delta bool, data []byte) {
+	for _, fewest := range []int{0, 1} {
+		fuzzOneStream(t, fewest, delta, data)
+	}
+}
+
+func fuzzOneStream(t *testing.T, fewestShared int, delta bool, data []byte) {
 	synctest.Test(t, func(t *testing.T) {
 		s := NewServer(Options{
-			MaxNames: 20, MaxResponseBytes: 300, ZoneVariants: true, ZoneByLocality: true,
+			fewestShared: fewestShared, MaxNames: 20, MaxResponseBytes: 300, ZoneVariants: true, ZoneByLocality: true,
 			TTL: map[string]time.Duration{resourcev3.EndpointType: time.Minute, resourcev3.ClusterType: time.Second},
 		})
 		s.Update(Update{
@@ -97,8 +103,9 @@ func fuzzStream(t *testing.T, delta bool, data []byte) {
 		for _, table := range s.published.tables() {
 			equal(t, "slots", len(table.slots), 2)
 			equal(t, "variants", table.chosen.Load(), int64(0))
+			equal(t, "groups", len(table.groups), 0)
 			for _, slot := range table.slots {
-				equal(t, "watches left on "+slot.name, len(slot.watches), 0)
+				equal(t, "watches and seats left on "+slot.name, len(slot.watches)+len(slot.seats), 0)
 			}
 		}
 	})

@@ -31,9 +31,18 @@ type bench struct {
 	conn   *grpc.ClientConn
 }
 
-// inBubble runs a test with a server behind an in-memory connection. Every goroutine
-// has to end before it returns.
+// inBubble runs a test twice: with a server on which few names make no group, and with one on
+// which any do.
 func inBubble(t *testing.T, o Options, test func(t *testing.T, b *bench)) {
+	t.Helper()
+	for _, o.fewestShared = range []int{0, 1} {
+		inOneBubble(t, o, test)
+	}
+}
+
+// inOneBubble runs a test with a server behind an in-memory connection. Every goroutine has to
+// end before it returns.
+func inOneBubble(t *testing.T, o Options, test func(t *testing.T, b *bench)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		o.Identifier = "hdsd-test"

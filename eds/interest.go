@@ -81,6 +81,9 @@ func (i *interest) count(w *watch) error {
 	return nil
 }
 
+// size is how many resources the client asks for.
+func (i *interest) size() int { return max(len(i.watches), i.named) }
+
 // all returns the watches in no order.
 func (i *interest) all() []*watch {
 	all := make([]*watch, 0, len(i.watches))

@@ -29,6 +29,16 @@ func (st *stream) stateMessageRequest(m *stateMessage) *request {
 	r.repeats = m.repeats
 	if len(m.request.GetResourceLocators()) == 0 {
 		r.span = m.names
+		m.shared.addTo(r)
+	}
+	return r
+}
+
+// deltaMessageRequest returns the request of a message from a stream.
+func (st *stream) deltaMessageRequest(m *deltaMessage) *request {
+	r := st.deltaRequest(m.request)
+	if len(m.request.GetResourceLocatorsSubscribe()) == 0 {
+		m.shared.addTo(r)
 	}
 	return r
 }

@@ -48,7 +48,7 @@ func TestRefusingEverythingCostsOneResponseAChange(t *testing.T) {
 
 func TestARefusalIsLoggedOnce(t *testing.T) {
 	var log bytes.Buffer
-	inBubble(t, Options{Log: zerolog.New(&log)}, func(t *testing.T, b *bench) {
+	inOneBubble(t, Options{Log: zerolog.New(&log)}, func(t *testing.T, b *bench) {
 		b.publish("a")
 		p := b.delta()
 		p.send(subscribe(resourcev3.EndpointType, "a"))

@@ -18,6 +18,9 @@ const (
 // the moment.
 func (u *subscription) next(nonce func() string, limit int) *response {
 	u.renew()
+	if r := u.nextPage(nonce, limit); r != nil {
+		return r
+	}
 	for {
 		incomplete := u.stream.server.published.incomplete.Load() // read before the resources are
 		batch, ok := u.take(incomplete)
@@ -58,7 +61,7 @@ func (u *subscription) take(incomplete bool) ([]*watch, bool) {
 		return nil, false
 	}
 	if !u.whole() {
-		return u.queue.take(min(queued, max(maxResources, len(u.interest.watches)/partOfAll))), true
+		return u.queue.take(min(queued, max(maxResources, u.interest.size()/partOfAll))), true
 	}
 	u.queue.take(queued)
 	all := u.interest.all()

@@ -62,6 +62,10 @@ type Options struct {
 	// Authority makes xdstp://AUTHORITY/TYPE/NAME another name of each resource NAME, for
 	// clients that ask for it; empty: there is none.
 	Authority string
+
+	// fewestShared is how many names a first request has at least that makes a group; 16 by
+	// default.
+	fewestShared int
 }
 
 // Assignment is one ClusterLoadAssignment to be published.

@@ -184,7 +184,7 @@ hdsd_xds_pollers %d
 			t.Error(err)
 		}
 	}
-	inBubble(t, Options{Metrics: registry}, func(t *testing.T, b *bench) {
+	inOneBubble(t, Options{Metrics: registry}, func(t *testing.T, b *bench) {
 		b.publish("a", "b")
 		for _, name := range []string{"b", "a"} {
 			pollREST(t, b.server, EndpointsPath, want("", name))

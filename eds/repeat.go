@@ -9,7 +9,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// requestNames is the field of a DiscoveryRequest that has its names.
+// requestNames is the field that has the names of a DiscoveryRequest, or those that a
+// DeltaDiscoveryRequest subscribes to.
 const requestNames = 3
 
 // span stands for the encoded names of a request, where they follow each other without
@@ -38,6 +39,7 @@ type stateMessage struct {
 	request *discoveryv3.DiscoveryRequest
 	names   span
 	repeats bool // the names are the last ones of the type; request does not have them
+	shared  shared
 }
 
 func (st *stream) newStateMessage() *stateMessage {
@@ -58,8 +60,7 @@ func (m *stateMessage) UnmarshalWire(data mem.BufferSlice) error {
 		return nil
 	}
 	m.names = namesAt(encoded[at:])
-	proto.Reset(m.request)
-	return proto.Unmarshal(encoded, m.request)
+	return m.shared.decode(m.stream, encoded, at, m.request)
 }
 
 // decodeRest decodes everything but the names, if they are the same as in the last request
@@ -97,15 +98,22 @@ func firstName(encoded []byte) (at int) {
 
 // namesAt returns the span of the names that a part of a request begins with.
 func namesAt(encoded []byte) span {
-	size := 0
+	size, _ := sizeOfNames(encoded)
+	return spanOf(encoded[:size])
+}
+
+// sizeOfNames returns how many bytes the names have that a part of a request begins with, and
+// how many they are.
+func sizeOfNames(encoded []byte) (size, names int) {
 	for size < len(encoded) {
 		f, err := nextField(encoded[size:])
 		if err != nil || !f.is(requestNames, protowire.BytesType) {
 			break
 		}
 		size += len(f.raw)
+		names++
 	}
-	return spanOf(encoded[:size])
+	return size, names
 }
 
 // lastNames returns the names of the last request of either type that encoded begins with;

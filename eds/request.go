@@ -22,10 +22,12 @@ type request struct {
 	nonce   string
 	refusal *string // why the response of that nonce was refused; nil for an ACK
 	names   []string
+	key     string // the names on the wire, where they may make a group; else empty
 
 	// Of state-of-the-world requests.
-	span    span // of the names on the wire
-	repeats bool // the names are those of the latest request, and not given
+	span    span   // of the names on the wire
+	list    uint64 // hash of the names; 0: not known yet
+	repeats bool   // the names are those of the latest request, and not given
 
 	// Of delta requests.
 	unsubscribe []string
@@ -66,13 +68,20 @@ func (q *requests) takeState(r *request) error {
 		return nil // the usual ACK
 	}
 	q.names = r.span
-	list := poll.Hash(r.names)
+	list := r.list
+	if list == 0 {
+		list = poll.Hash(r.names)
+	}
 	if q.begun && list == q.list {
 		return nil
 	}
 	first := !q.begun
 	q.begun, q.list = true, list
 
+	if first && u.joins(r) {
+		q.legacy = false
+		return nil
+	}
 	if q.legacy && len(r.names) == 0 {
 		u.subscribeAll(false)
 		u.requireAnswer()
@@ -89,6 +98,10 @@ func (q *requests) takeDelta(r *request) error {
 	first := !q.begun
 	q.begun = true
 
+	if first && u.joins(r) {
+		q.legacy = false
+		return nil
+	}
 	if q.legacy && len(r.names) == 0 {
 		if first {
 			u.subscribeAll(false)
@@ -127,6 +140,7 @@ func (q *requests) resume(versions map[string]string) error {
 
 // replaceNames makes these names the only ones that the client asks for.
 func (u *subscription) replaceNames(names []string, first bool) error {
+	u.dissolve()
 	wanted := make(map[string]struct{}, len(names))
 	underWay := u.unsubscribedUnderWay()
 	all, news := false, false

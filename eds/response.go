@@ -72,11 +72,13 @@ func (r *response) remove(w *watch) {
 	r.count(key, 0)
 }
 
-func (r *response) count(name string, version uint64) {
+func (r *response) count(name string, version uint64) { countResource(&r.digest, name, version) }
+
+func countResource(digest *xxhash.Digest, name string, version uint64) {
 	var text [versionDigits]byte
 	putVersion(text[:], version)
-	r.digest.WriteString(name)
-	r.digest.Write(text[:])
+	digest.WriteString(name)
+	digest.Write(text[:])
 }
 
 func (r *response) empty() bool {

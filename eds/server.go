@@ -26,6 +26,7 @@ type Server struct {
 	firstTimeout     time.Duration
 	writeTimeout     time.Duration
 	zoning           zoning
+	fewestShared     int
 	names            *share.Pool // nil: nothing bounds them
 
 	// Each of these guards itself.
@@ -54,6 +55,7 @@ func NewServer(o Options) *Server {
 		firstTimeout:     cmp.Or(o.FirstRequestTimeout, 10*time.Second),
 		writeTimeout:     cmp.Or(o.WriteTimeout, 12*time.Second),
 		zoning:           zoning{byLocator: o.ZoneVariants, byLocality: o.ZoneByLocality},
+		fewestShared:     cmp.Or(o.fewestShared, 16),
 		published:        published,
 		limiter:          &limiter{maxNames: cmp.Or(o.MaxNames, 50_000), published: published},
 		recorder:         &recorder{log: o.Log, metrics: newMetrics()},

@@ -17,6 +17,7 @@ type slot struct {
 	watches  []*watch   // in no order; each knows its index
 	rendered *rendering // the latest frame in JSON, if a client asked for it; else nil
 	aliases  []*slot    // whose base this is
+	seats    []seat     // in groups
 
 	variants map[string]*slot // by choice; guarded by the table's lock
 }
@@ -36,6 +37,13 @@ func (s *slot) current() *frame {
 	default:
 		return nil
 	}
+}
+
+// has tells whether there is a resource.
+func (s *slot) has() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.resource != nil
 }
 
 // setHealth sets the health of one endpoint and tells whether it differs. Subscriptions
@@ -65,6 +73,9 @@ func (s *slot) notifyOwn() []*slot {
 	defer s.mu.Unlock()
 	for _, w := range s.watches {
 		w.sub.changed(w)
+	}
+	for _, each := range s.seats {
+		each.group.notify(each.at)
 	}
 	return slices.Clone(s.aliases)
 }

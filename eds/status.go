@@ -143,20 +143,34 @@ func (st *stream) resources() (all []Resource) {
 }
 
 func (u *subscription) resources() []Resource {
-	u.mu.Lock()
-	watches := u.interest.all()
-	copies := make([]watch, len(watches))
-	slices.SortFunc(watches, byKey)
-	underWay := u.delivery.underWay()
-	for i, w := range watches {
-		copies[i] = watch{slot: w.slot, sub: u, located: w.located, state: w.state, sent: w.sent, sentAt: w.sentAt, holds: w.holds, failure: w.failure}
+	all := u.copies()
+	slices.SortFunc(all, func(a, b copied) int { return byKey(&a.watch, &b.watch) })
+	resources := make([]Resource, len(all))
+	for i := range all {
+		w := &all[i].watch
+		resources[i] = w.resource(u.table.typeURL, w.current(), all[i].underWay)
 	}
-	u.mu.Unlock()
+	return resources
+}
 
-	all := make([]Resource, len(watches))
-	for i := range copies {
-		all[i] = copies[i].resource(u.table.typeURL, copies[i].current(), underWay[watches[i]])
+// copied is a copy of a watch, with the frame that is under way.
+type copied struct {
+	watch    watch
+	underWay *frame
+}
+
+func (u *subscription) copies() []copied {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	all := make([]copied, 0, u.interest.size())
+	underWay := u.delivery.underWay()
+	for _, w := range u.interest.watches {
+		all = append(all, copied{
+			watch:    watch{slot: w.slot, sub: u, located: w.located, state: w.state, sent: w.sent, sentAt: w.sentAt, holds: w.holds, failure: w.failure},
+			underWay: underWay[w],
+		})
 	}
+	u.member.others(func(w watch, f *frame) { all = append(all, copied{w, f}) })
 	return all
 }
 

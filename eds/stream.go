@@ -8,11 +8,9 @@ import (
 	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
-	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/proto"
 
 	"hdsd/access"
 	"hdsd/internal/caller"
@@ -182,11 +180,11 @@ func (st *stream) leave() {
 
 func (st *stream) read() (*request, error) {
 	if st.delta {
-		m := new(discoveryv3.DeltaDiscoveryRequest)
-		if err := st.receiveInto(m); err != nil {
+		m := st.newDeltaMessage()
+		if err := m.receive(st.grpc.RecvMsg, m); err != nil {
 			return nil, err
 		}
-		return st.deltaRequest(m), nil
+		return st.deltaMessageRequest(m), nil
 	}
 	m := st.newStateMessage()
 	if err := m.receive(st.grpc.RecvMsg, m); err != nil {
@@ -211,10 +209,6 @@ func (st *stream) introduce(r *request) error {
 // accessNode is a client's node as access knows it.
 func accessNode(n *corev3.Node) access.Node {
 	return access.Node{ID: n.GetId(), Region: n.GetLocality().GetRegion(), Zone: n.GetLocality().GetZone()}
-}
-
-func (st *stream) receiveInto(m proto.Message) error {
-	return st.server.limiter.decode(st.grpc.RecvMsg, m)
 }
 
 func (st *stream) take(r *request) error {

@@ -20,6 +20,7 @@ type subscription struct {
 
 	mu       sync.Mutex
 	interest interest
+	member   *member // nil: all that the client asks for has a watch of its own
 	queue    queue
 	delivery delivery
 	beat     heartbeat
@@ -143,9 +144,15 @@ func (u *subscription) acknowledge(r *request) {
 	if r.nonce == "" {
 		return
 	}
+	if r.refusal != nil {
+		u.dissolve()
+	}
 	s := u.stream.server
 	u.mu.Lock()
 	sent, current := u.delivery.answer(r.nonce, r.refusal, time.Now(), s.maxResponseBytes)
+	if current && u.member != nil {
+		u.member.underWay = nil
+	}
 	if r.refusal == nil && u.unasked != nil {
 		for _, each := range sent {
 			u.unasked.accept(each.watch, each.frame)
@@ -168,6 +175,9 @@ func (u *subscription) acknowledge(r *request) {
 func (u *subscription) busy() bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
+	if u.member.due() {
+		return true
+	}
 	if u.stream.server.published.incomplete.Load() && (u.whole() || u.queue.len() == 0) {
 		return u.delivery.waiting // the rest waits for sources, not for the client
 	}

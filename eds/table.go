@@ -25,7 +25,8 @@ type table struct {
 	slots     map[string]*slot
 	sorted    []*slot // all slots by name; replaced, never changed; nil: not made yet
 	wildcards map[*subscription]struct{}
-	present   int // slots with a resource
+	groups    map[string]*group // by key
+	present   int               // slots with a resource
 }
 
 func newTable(typeURL string, whole bool, ttl time.Duration) *table {
@@ -35,6 +36,7 @@ func newTable(typeURL string, whole bool, ttl time.Duration) *table {
 		ttl:       ttl,
 		slots:     make(map[string]*slot),
 		wildcards: make(map[*subscription]struct{}),
+		groups:    make(map[string]*group),
 	}
 }
 
@@ -185,6 +187,9 @@ func (t *table) forget(sub *subscription) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.wildcards, sub)
+	if m := sub.membership(); m != nil {
+		t.leave(m)
+	}
 	for _, w := range sub.all() {
 		t.drop(w, func() bool { return true })
 	}
@@ -216,11 +221,12 @@ func (t *table) drop(w *watch, may func() bool) {
 	}
 }
 
-// collect removes a slot that has neither a resource nor a watch nor variants.
+// collect removes a slot that has neither a resource nor a watch nor variants, and is in no
+// group.
 func (t *table) collect(s *slot) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.watches) > 0 {
+	if len(s.watches)+len(s.seats) > 0 {
 		return
 	}
 	if v := s.variant; v != nil {

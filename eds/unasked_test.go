@@ -31,7 +31,7 @@ type unaskedBench struct {
 func inUnaskedBubble(t *testing.T, test func(b *unaskedBench)) {
 	t.Helper()
 	b := &unaskedBench{log: new(bytes.Buffer), registry: prometheus.NewRegistry()}
-	inBubble(t, Options{Log: zerolog.New(b.log).Level(zerolog.InfoLevel), Metrics: b.registry}, func(_ *testing.T, in *bench) {
+	inOneBubble(t, Options{Log: zerolog.New(b.log).Level(zerolog.InfoLevel), Metrics: b.registry}, func(_ *testing.T, in *bench) {
 		b.bench = in
 		b.server.Update(Update{
 			Clusters: append(clusters("a", "1", "b", "1"), Cluster{Message: &clusterv3.Cluster{Name: "as it came"}},

@@ -177,6 +177,7 @@ func (st *stream) addAsked(n *askedNames, node string) {
 	for _, w := range u.interest.watches {
 		n.named[w.slot.name] = struct{}{}
 	}
+	u.member.others(func(w watch, _ *frame) { n.named[w.slot.name] = struct{}{} })
 }
 
 // asksFor tells, for each cluster, whether its assignment is asked for on this stream.
@@ -194,7 +195,7 @@ func (st *stream) asksFor(clusters []*watch) []bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	for i, service := range services {
-		found[i] = u.interest.has(service)
+		found[i] = u.interest.has(service) || u.member.has(service)
 	}
 	return found
 }

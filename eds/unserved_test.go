@@ -17,7 +17,7 @@ import (
 func TestTypesThatAreNotServedAreShown(t *testing.T) {
 	const listeners, addresses = resourcev3.ListenerType, "type.googleapis.com/istio.workload.Address"
 	var log bytes.Buffer
-	inBubble(t, Options{Log: zerolog.New(&log).Level(zerolog.InfoLevel)}, func(t *testing.T, b *bench) {
+	inOneBubble(t, Options{Log: zerolog.New(&log).Level(zerolog.InfoLevel)}, func(t *testing.T, b *bench) {
 		d := b.delta()
 		d.send(subscribe(addresses, "*"))
 		d.send(subscribe(resourcev3.EndpointType, "a"))

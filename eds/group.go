@@ -1,0 +1,172 @@
+package eds
+
+import (
+	"slices"
+	"sync"
+	"weak"
+
+	"hdsd/eds/poll"
+)
+
+// group is the subscriptions whose first request names the same resources, byte for byte, as
+// Envoys of one configuration do. It knows who they are. Each has a watch of its own only for
+// what it has differently from the others (see member).
+type group struct {
+	// Set once.
+	key   string // the names on the wire
+	names []string
+	slots []*slot // of the names
+	at    map[string]int
+	bytes int    // the length of all names
+	list  uint64 // their hash
+
+	mu      sync.Mutex
+	members map[*member]struct{}
+	latest  map[int]weak.Pointer[page] // by where they begin; one that has changed is not there
+	changes uint64
+}
+
+// seat is a slot's place in a group.
+type seat struct {
+	group *group
+	at    int
+}
+
+// newGroup returns a group of slots, nil where a name is given twice.
+func newGroup(key string, names []string, slots []*slot) *group {
+	g := &group{
+		key: key, names: names, slots: slots, list: poll.Hash(names), at: make(map[string]int, len(names)),
+		members: make(map[*member]struct{}), latest: make(map[int]weak.Pointer[page]),
+	}
+	for i, s := range slots {
+		g.at[s.name] = i
+		g.bytes += len(s.name)
+	}
+	if len(g.at) < len(slots) {
+		return nil
+	}
+	return g
+}
+
+func (g *group) add(m *member) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.members[m] = struct{}{}
+}
+
+// remove removes a member, and tells whether it was the last one.
+func (g *group) remove(m *member) (last bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.members, m)
+	return len(g.members) == 0
+}
+
+// notify queues a resource for every member that was sent it, or is about to be. It is called
+// under the slot's lock.
+func (g *group) notify(at int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.changes++
+	for from, known := range g.latest {
+		if p := known.Value(); p == nil || p.has(at) {
+			delete(g.latest, from)
+		}
+	}
+	for m := range g.members {
+		m.changed(at)
+	}
+}
+
+// page returns the group's resources from a position on, as many as the limit of bytes
+// allows; nil: one of them does not exist.
+func (g *group) page(from, limit int) *page {
+	g.mu.Lock()
+	p, changes := g.latest[from].Value(), g.changes
+	g.mu.Unlock()
+	if p != nil {
+		return p
+	}
+	if p = newPage(g.slots, from, limit); p == nil {
+		return nil
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.changes == changes {
+		g.latest[from] = weak.Make(p)
+	}
+	return p
+}
+
+// join makes a subscription a member of the group of the names that it asks for, and makes
+// the group if need be. It tells whether it did: only slots that have resources, and are no
+// aliases, make a group.
+func (t *table) join(sub *subscription, key string, names []string) bool {
+	t.mu.RLock()
+	g := t.groups[key]
+	if g != nil {
+		sub.join(g)
+	}
+	t.mu.RUnlock()
+	if g != nil {
+		return true
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if g = t.groups[key]; g == nil {
+		if g = t.newGroup(key, names); g == nil {
+			return false
+		}
+	}
+	sub.join(g)
+	return true
+}
+
+func (t *table) newGroup(key string, names []string) *group {
+	slots := make([]*slot, len(names))
+	for i, name := range names {
+		s := t.slots[name]
+		if s == nil || s.alias != nil || len(name) > longestName || !s.has() {
+			return nil
+		}
+		slots[i] = s
+	}
+	g := newGroup(key, names, slots)
+	if g == nil {
+		return nil
+	}
+	for i, s := range slots {
+		s.mu.Lock()
+		s.seats = append(s.seats, seat{g, i})
+		s.mu.Unlock()
+	}
+	t.groups[key] = g
+	return g
+}
+
+// leave ends a membership under the table's lock. What the client has is forgotten where it
+// has no watch of its own.
+func (t *table) leave(m *member) {
+	m.sub.mu.Lock()
+	left := m.sub.member == m
+	m.sub.member = nil
+	m.sub.mu.Unlock()
+	g := m.group
+	if !left || !g.remove(m) {
+		return
+	}
+	delete(t.groups, g.key)
+	for _, s := range g.slots {
+		s.mu.Lock()
+		s.seats = slices.DeleteFunc(s.seats, func(at seat) bool { return at.group == g })
+		s.mu.Unlock()
+		t.collect(s)
+	}
+}
+
+// groupOf returns the group of names on the wire; nil: there is none.
+func (t *table) groupOf(key []byte) *group {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.groups[string(key)]
+}

@@ -1,0 +1,244 @@
+package eds
+
+import "time"
+
+// member is a subscription in a group. Of the group's resources, it has what the pages hold
+// that it was sent, but for those that it has a watch of its own for: what changes later, or
+// what it asks for again. It is guarded by the subscription's lock.
+type member struct {
+	group *group        // set once
+	sub   *subscription // set once
+
+	sent     []sentPage
+	taken    int   // positions before it are in sent, or about to be
+	underWay *page // the outstanding response; nil: that has no page
+}
+
+// sentPage is what is kept of a page that a client was sent.
+type sentPage struct {
+	from     int
+	versions []uint64 // shared with other members
+	at       int64    // when it was sent, in Unix nanoseconds
+}
+
+// end is the position after all that was sent.
+func (m *member) end() int {
+	if len(m.sent) == 0 {
+		return 0
+	}
+	last := m.sent[len(m.sent)-1]
+	return last.from + len(last.versions)
+}
+
+// due tells whether there is something to send.
+func (m *member) due() bool { return m != nil && m.taken < len(m.group.slots) }
+
+// joins makes the subscription of a first request a member of a group, and tells whether it
+// did. What a client has from an earlier stream, or gets in a form of its own, is no group's.
+func (u *subscription) joins(r *request) bool {
+	if r.key == "" || u.table.whole || u.choice != "" || u.beat.ttl > 0 || !u.stream.may.All() || len(r.unsubscribe)+len(r.versions) > 0 {
+		return false
+	}
+	// What is too much is refused where names are watched one by one.
+	return u.stream.server.limiter.limits().check(len(r.names), len(r.key)) == nil && u.table.join(u, r.key, r.names)
+}
+
+// join makes a subscription a member, under the table's lock.
+func (u *subscription) join(g *group) {
+	m := &member{group: g, sub: u}
+	u.mu.Lock()
+	u.member = m
+	u.interest.named += len(g.slots)
+	u.interest.bytes += g.bytes
+	u.mu.Unlock()
+	g.add(m)
+}
+
+func (u *subscription) membership() *member {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.member
+}
+
+// watch returns what the client has of a resource, as a watch that nobody knows. That of a
+// resource that was not sent yet is fresh.
+func (m *member) watch(at int) watch {
+	w := watch{slot: m.group.slots[at], sub: m.sub, named: true}
+	for _, p := range m.sent {
+		if at >= p.from && at < p.from+len(p.versions) {
+			w.sent, w.sentAt, w.state, w.holds = p.versions[at-p.from], p.at, accepted, true
+		}
+	}
+	if m.underWay != nil && m.underWay.has(at) {
+		w.state, w.holds = pending, false
+	}
+	return w
+}
+
+// alone tells whether the client has a watch of its own for a resource.
+func (m *member) alone(at int) bool { return m.sub.interest.watches[m.group.names[at]] != nil }
+
+// changed queues a resource for the client, if that was sent it or is about to be. It is
+// called under the locks of slot and group.
+func (m *member) changed(at int) {
+	u := m.sub
+	u.mu.Lock()
+	w := (*watch)(nil)
+	if u.member == m && at < m.taken && !m.alone(at) {
+		w = m.separate(at)
+	}
+	u.mu.Unlock()
+	if w != nil {
+		u.changed(w)
+	}
+}
+
+// others calls each with what the client has of each resource without a watch of its own, as
+// a watch that nobody knows, and with the frame that is under way. It is called under the
+// subscription's lock.
+func (m *member) others(each func(watch, *frame)) {
+	if m == nil {
+		return
+	}
+	for at := range m.group.slots {
+		switch {
+		case m.alone(at):
+		case m.underWay != nil && m.underWay.has(at):
+			each(m.watch(at), m.underWay.frames[at-m.underWay.from])
+		default:
+			each(m.watch(at), nil)
+		}
+	}
+}
+
+// has tells whether the client asks for the resource of a name as a member.
+func (m *member) has(name string) bool {
+	if m == nil {
+		return false
+	}
+	_, ok := m.group.at[name]
+	return ok
+}
+
+// separate gives the client a watch of its own. It is called under the locks of slot and
+// subscription.
+func (m *member) separate(at int) *watch {
+	w := new(m.watch(at))
+	w.index = int32(len(w.slot.watches))
+	w.slot.watches = append(w.slot.watches, w)
+	m.sub.interest.add(w)
+	if w.state == pending {
+		m.sub.delivery.inFlight = append(m.sub.delivery.inFlight, sending{watch: w, frame: m.underWay.frames[at-m.underWay.from]})
+	}
+	return w
+}
+
+// separate gives a member watches of its own for those of some names that it was sent, and
+// tells whether these are all.
+func (u *subscription) separate(names ...string) (all bool) {
+	m := u.membership()
+	if m == nil {
+		return true
+	}
+	u.table.mu.RLock()
+	defer u.table.mu.RUnlock()
+	all = true
+	for _, name := range names {
+		if at, ok := m.group.at[name]; ok {
+			all = m.separateAt(at, true) && all
+		}
+	}
+	return all
+}
+
+// separateAt gives a member a watch of its own for a resource, or only if that was sent. It
+// tells whether there is one.
+func (m *member) separateAt(at int, ifSent bool) bool {
+	s, u := m.group.slots[at], m.sub
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.member != m || m.alone(at) {
+		return true
+	}
+	sent := at < m.end()
+	if !sent && ifSent {
+		return false
+	}
+	if w := m.separate(at); !sent {
+		u.queue.force(w)
+	}
+	return true
+}
+
+// dissolve ends a membership: the client has a watch of its own for each name. It is called
+// when the client does what the others do not.
+func (u *subscription) dissolve() {
+	m := u.membership()
+	if m == nil {
+		return
+	}
+	u.table.mu.Lock()
+	defer u.table.mu.Unlock()
+	for at := range m.group.slots {
+		m.separateAt(at, false)
+	}
+	u.table.leave(m)
+}
+
+// nextPage makes the response of the group's next page, nil where none is due.
+func (u *subscription) nextPage(nonce func() string, limit int) *response {
+	u.mu.Lock()
+	m := u.member
+	if !m.due() || u.delivery.waiting || u.paused {
+		u.mu.Unlock()
+		return nil
+	}
+	m.taken = len(m.group.slots) // what changes from now on is sent again
+	from := m.end()
+	u.mu.Unlock()
+	p := m.group.page(from, limit)
+	if p == nil {
+		u.dissolve()
+		return nil
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.member != m {
+		return nil
+	}
+	if u.paused {
+		m.taken = m.end()
+		return nil
+	}
+	return m.send(p, nonce)
+}
+
+// send notes a page as sent, and returns the response.
+func (m *member) send(p *page, nonce func() string) *response {
+	u, now := m.sub, time.Now().UnixNano()
+	m.taken, m.underWay = p.end(), p
+	m.sent = append(m.sent, sentPage{from: p.from, versions: p.versions, at: now})
+	r := newResponse()
+	u.delivery.begin(nonce(), m.sendAlone(p, now))
+	r.digest = p.digest
+	buffer := p.buffer(u.delta)
+	r.parts, r.size = append(r.parts, buffer), buffer.Len()
+	r.finish(u.table.typeURL, u.delta, u.delivery.nonce, u.stream.server.identifier)
+	return r
+}
+
+// sendAlone notes as sent what a page holds of resources that the client has a watch of its
+// own for: they have changed while the page was made, or the client has asked for them again.
+func (m *member) sendAlone(p *page, now int64) (sent []sending) {
+	if len(m.sub.interest.watches) == 0 {
+		return nil
+	}
+	for i, f := range p.frames {
+		if w := m.sub.interest.watches[m.group.names[p.from+i]]; w != nil {
+			sent = append(sent, m.sub.delivery.add(w, f, now))
+		}
+	}
+	return sent
+}

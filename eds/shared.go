@@ -1,0 +1,82 @@
+package eds
+
+import (
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	"google.golang.org/grpc/mem"
+	"google.golang.org/protobuf/proto"
+)
+
+// shared is the names of a stream's first request for assignments. Where others have asked for
+// the same names, they are not decoded.
+type shared struct {
+	key   string // the names on the wire; empty where they make no group
+	names int    // their number
+	group *group // nil: the message has the names
+}
+
+// decode decodes a request whose first name is at a position.
+func (s *shared) decode(st *stream, encoded []byte, at int, into proto.Message) error {
+	size, names := sizeOfNames(encoded[at:])
+	if _, assignments := st.pair(); assignments == nil && names >= st.server.fewestShared {
+		key := encoded[at : at+size]
+		if g := st.server.published.assignments.groupOf(key); g != nil && st.decodeRest(encoded[:at], encoded[at+size:], into) {
+			s.key, s.group = g.key, g
+			return nil
+		}
+		s.key, s.names = string(key), names
+	}
+	proto.Reset(into)
+	return proto.Unmarshal(encoded, into)
+}
+
+// decodeRest decodes what is around the names of a request, and tells whether it asks for
+// assignments, and for nothing else.
+func (st *stream) decodeRest(before, after []byte, into proto.Message) bool {
+	proto.Reset(into)
+	options := proto.UnmarshalOptions{Merge: true}
+	if options.Unmarshal(before, into) != nil || options.Unmarshal(after, into) != nil {
+		return false
+	}
+	typeURL, more := "", 0
+	switch m := into.(type) {
+	case *discoveryv3.DeltaDiscoveryRequest:
+		typeURL, more = m.GetTypeUrl(), len(m.GetResourceNamesSubscribe())+len(m.GetResourceLocatorsSubscribe())
+	case *discoveryv3.DiscoveryRequest:
+		typeURL, more = m.GetTypeUrl(), len(m.GetResourceNames())+len(m.GetResourceLocators())
+	}
+	return more == 0 && st.typeOf(typeURL) == st.server.published.assignments.typeURL
+}
+
+// addTo adds the names to a request.
+func (s *shared) addTo(r *request) {
+	switch {
+	case s.group != nil:
+		r.key, r.names, r.list = s.key, s.group.names, s.group.list
+	case len(r.names) == s.names: // there are no others apart from them
+		r.key = s.key
+	}
+}
+
+// deltaMessage is a delta request as grpc passes it on.
+type deltaMessage struct {
+	counted
+	stream  *stream
+	request *discoveryv3.DeltaDiscoveryRequest
+	shared  shared
+}
+
+func (st *stream) newDeltaMessage() *deltaMessage {
+	m := new(discoveryv3.DeltaDiscoveryRequest)
+	return &deltaMessage{counted: counted{limiter: st.server.limiter, message: m}, stream: st, request: m}
+}
+
+// UnmarshalWire implements wire.Unmarshaler.
+func (m *deltaMessage) UnmarshalWire(data mem.BufferSlice) error {
+	if data.Len() > fewBytes {
+		return m.counted.UnmarshalWire(data)
+	}
+	whole := data.MaterializeToBuffer(mem.DefaultBufferPool())
+	defer whole.Free()
+	encoded := whole.ReadOnlyData()
+	return m.shared.decode(m.stream, encoded, firstName(encoded), m.request)
+}
