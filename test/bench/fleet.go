@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"net/http"
 	"time"
 
 	"hdsd/test/scale"
@@ -27,6 +28,7 @@ const (
 	restFigure
 	memoryFigure
 	endpointsFigure
+	zippedFigure
 	availabilityFigure
 	toldFigure
 	durableFigure
@@ -42,6 +44,7 @@ func (s *fleet) figures() []figure {
 	all[restFigure] = figure{name: "CPU at rest, reports every second", unit: "cores"}
 	all[memoryFigure] = figure{name: "resident memory of an endpoint", unit: "kB"}
 	all[endpointsFigure] = figure{name: "/v1/endpoints, a page of 10,000", unit: "ms"}
+	all[zippedFigure] = figure{name: "the same, compressed and decompressed", unit: "ms"}
 	all[availabilityFigure] = figure{name: "/v1/availability, a page of 10,000", unit: "ms"}
 	all[toldFigure] = figure{name: "all endpoints fail in one round: a data plane is told of the last", unit: "s"}
 	all[durableFigure] = figure{name: "the same: all are in the history on disk", unit: "s"}
@@ -139,11 +142,18 @@ func (f *life) atRest() error {
 // ask is the median of a few calls each.
 func (f *life) ask() error {
 	const calls = 7
-	for figure, path := range map[int]string{endpointsFigure: "/v1/endpoints?pageSize=10000", availabilityFigure: "/v1/availability?pageSize=10000"} {
+	for figure, page := range map[int]struct {
+		client *http.Client
+		path   string
+	}{
+		endpointsFigure:    {plain, "/v1/endpoints?pageSize=10000"},
+		zippedFigure:       {zipped, "/v1/endpoints?pageSize=10000"},
+		availabilityFigure: {plain, "/v1/availability?pageSize=10000"},
+	} {
 		var took []float64
 		for range calls {
 			began := time.Now()
-			if _, err := f.h.get(path); err != nil {
+			if _, err := f.h.getBy(page.client, page.path); err != nil {
 				return err
 			}
 			took = append(took, milliseconds(time.Since(began)))

@@ -75,9 +75,14 @@ func (h *hdsd) start() error {
 	})
 }
 
+// plain asks as curl does, and zipped as browsers do, which decompress what they get.
+var plain, zipped = &http.Client{Transport: &http.Transport{DisableCompression: true}}, http.DefaultClient
+
 // get asks over REST.
-func (h *hdsd) get(path string) ([]byte, error) {
-	answer, err := http.Get("http://" + h.http + path)
+func (h *hdsd) get(path string) ([]byte, error) { return h.getBy(plain, path) }
+
+func (h *hdsd) getBy(client *http.Client, path string) ([]byte, error) {
+	answer, err := client.Get("http://" + h.http + path)
 	if err != nil {
 		return nil, err
 	}
