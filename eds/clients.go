@@ -82,7 +82,7 @@ func (u *subscription) client(id string, only func(name string) bool) Client {
 		count(w)
 	}
 	u.member.others(func(w watch, _ *frame) {
-		w.queued = w.state == fresh
+		w.queued = w.state == fresh && w.sent == 0
 		count(&w)
 	})
 	return c

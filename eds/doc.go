@@ -15,9 +15,10 @@
 //     a slow client gets the latest version and costs no more than a fast one.
 //   - A group is the subscriptions to assignments whose first requests name the same ones, byte
 //     for byte, as those of Envoys with one configuration do. Its members share the names, the
-//     encoded pages that they are sent first, and the versions of these. A member has a watch
-//     of its own only for what has changed since. It leaves the group when it does what the
-//     others do not: refuses a page, or gives names up.
+//     encoded pages that they are sent first, and the versions of these, or of what they have
+//     from an earlier stream. A member has a watch of its own only for what has changed since.
+//     It leaves the group when it does what the others do not: refuses a page, or gives names
+//     up.
 //   - A fetcher answers fetches with the latest resources, whichever client asks.
 //     eds/poll remembers the versions it gave, only to show clients.
 //   - An unaskedTracker finds data planes that took checked clusters and do not ask for their

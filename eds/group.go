@@ -23,6 +23,7 @@ type group struct {
 	mu      sync.Mutex
 	members map[*member]struct{}
 	latest  map[int]weak.Pointer[page] // by where they begin; one that has changed is not there
+	known   []uint64                   // the latest versions; nil where something has changed since somebody asked
 	changes uint64
 }
 
@@ -68,6 +69,7 @@ func (g *group) notify(at int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.changes++
+	g.known = nil
 	for from, known := range g.latest {
 		if p := known.Value(); p == nil || p.has(at) {
 			delete(g.latest, from)
@@ -96,6 +98,27 @@ func (g *group) page(from, limit int) *page {
 		g.latest[from] = weak.Make(p)
 	}
 	return p
+}
+
+// versions returns the latest version of each resource, 0 where that does not exist. They must
+// not be changed.
+func (g *group) versions() []uint64 {
+	g.mu.Lock()
+	known, changes := g.known, g.changes
+	g.mu.Unlock()
+	if known != nil {
+		return known
+	}
+	all := make([]uint64, len(g.slots))
+	for i, s := range g.slots {
+		all[i] = versionOf(s.current())
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.changes == changes {
+		g.known = all
+	}
+	return all
 }
 
 // join makes a subscription a member of the group of the names that it asks for, and makes

@@ -45,13 +45,18 @@ func (s *side) put(name, endpoints int) {
 	s.server.Update(Update{Assignments: []Assignment{assignment(fmt.Sprint("n", name), health.EndpointID(10*name), endpoints)}})
 }
 
-// come has a client subscribe, as from the wire.
+// come has a client subscribe.
 func (s *side) come(delta bool, names []string) {
-	st := &stream{server: s.server, may: access.AllClusters(), delta: delta, id: uint64(len(s.clients)), wake: make(chan struct{}, 1)}
 	var m proto.Message = want(resourcev3.EndpointType, names...)
 	if delta {
 		m = subscribe(resourcev3.EndpointType, names...)
 	}
+	s.connect(delta, m, map[string]string{})
+}
+
+// connect has a client send a first request, as from the wire.
+func (s *side) connect(delta bool, m proto.Message, has map[string]string) {
+	st := &stream{server: s.server, may: access.AllClusters(), delta: delta, id: uint64(len(s.clients)), wake: make(chan struct{}, 1)}
 	encoded, err := proto.Marshal(m)
 	if err != nil {
 		panic(err)
@@ -65,7 +70,28 @@ func (s *side) come(delta bool, names []string) {
 		panic(err)
 	}
 	s.server.streams.add(st)
-	s.clients = append(s.clients, &client{sub: st.subs[1], stream: st, has: map[string]string{}})
+	s.clients = append(s.clients, &client{sub: st.subs[1], stream: st, has: has})
+}
+
+// reconnect has a client come again, with the versions that it has, but for one that it does not
+// know any more, or knows another of. It reads what it lacks.
+func (s *side) reconnect(c *client, but string, known bool) (read string) {
+	if !c.stream.delta {
+		return ""
+	}
+	m := subscribe(resourcev3.EndpointType, c.names()...)
+	m.InitialResourceVersions = map[string]string{}
+	for _, r := range c.sub.resources() {
+		if _, has := c.has[r.Name]; has && r.Holds {
+			m.InitialResourceVersions[r.Name] = r.Version
+		}
+	}
+	if delete(m.InitialResourceVersions, but); known {
+		m.InitialResourceVersions[but] = "of another server"
+	}
+	s.leave(c)
+	s.connect(true, m, c.has)
+	return s.read(s.clients[len(s.clients)-1])
 }
 
 func (s *side) leave(c *client) {
@@ -158,7 +184,7 @@ func (s *side) status() string {
 			if r.Body() != nil {
 				body = summary(resourcev3.EndpointType, r.Body().GetValue())
 			}
-			fmt.Fprintf(&b, " %s %d %t %t %s %t %s", r.Name, r.State, r.Exists, r.Holds, r.Version, r.Sent.IsZero(), body)
+			fmt.Fprintf(&b, " %s %d %t %t %s %t %s", r.Name, r.State, r.Exists, r.Holds, r.Version, s.limit > 1000 && r.Sent.IsZero(), body)
 			if r.Refusal != nil {
 				fmt.Fprintf(&b, " %s %s", r.Refusal.Text, r.Refusal.Version)
 			}
@@ -208,6 +234,10 @@ func (s *side) act(kind, name, value int) (read string) {
 		c.ask(nil, chosen)
 	case 14:
 		c.sub.warm(chosen)
+	case 15:
+		if len(c.names()) > 0 {
+			return s.reconnect(c, chosen[0], value%2 == 0)
+		}
 	default:
 		s.leave(c)
 	}
@@ -251,7 +281,7 @@ func TestGroupsChangeNothingForClients(t *testing.T) {
 				}
 			}
 			for i := range rapid.IntRange(1, 60).Draw(t, "steps") {
-				kind, name := rapid.IntRange(0, 15).Draw(t, "kind"), rapid.IntRange(0, namesInPlay-1).Draw(t, "name")
+				kind, name := rapid.IntRange(0, 16).Draw(t, "kind"), rapid.IntRange(0, namesInPlay-1).Draw(t, "name")
 				value := rapid.IntRange(0, 29).Draw(t, "value")
 				if limit > 1000 {
 					same(fmt.Sprint("read at step ", i), func(s *side) string { return s.act(kind, name, value) })

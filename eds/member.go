@@ -18,7 +18,7 @@ type member struct {
 type sentPage struct {
 	from     int
 	versions []uint64 // shared with other members
-	at       int64    // when it was sent, in Unix nanoseconds
+	at       int64    // when it was sent, in Unix nanoseconds; 0: on an earlier stream
 }
 
 // end is the position after all that was sent.
@@ -34,9 +34,9 @@ func (m *member) end() int {
 func (m *member) due() bool { return m != nil && m.taken < len(m.group.slots) }
 
 // joins makes the subscription of a first request a member of a group, and tells whether it
-// did. What a client has from an earlier stream, or gets in a form of its own, is no group's.
+// did. What a client gets in a form of its own is no group's.
 func (u *subscription) joins(r *request) bool {
-	if r.key == "" || u.table.whole || u.choice != "" || u.beat.ttl > 0 || !u.stream.may.All() || len(r.unsubscribe)+len(r.versions) > 0 {
+	if r.key == "" || u.table.whole || u.choice != "" || u.beat.ttl > 0 || !u.stream.may.All() || len(r.unsubscribe) > 0 {
 		return false
 	}
 	// What is too much is refused where names are watched one by one.
@@ -66,13 +66,55 @@ func (m *member) watch(at int) watch {
 	w := watch{slot: m.group.slots[at], sub: m.sub, named: true}
 	for _, p := range m.sent {
 		if at >= p.from && at < p.from+len(p.versions) {
-			w.sent, w.sentAt, w.state, w.holds = p.versions[at-p.from], p.at, accepted, true
+			w.sent, w.sentAt, w.holds = p.versions[at-p.from], p.at, true
+			if p.at != 0 {
+				w.state = accepted
+			}
 		}
 	}
 	if m.underWay != nil && m.underWay.has(at) {
 		w.state, w.holds = pending, false
 	}
 	return w
+}
+
+// resume notes which versions a client has from an earlier stream, and tells whether it is a
+// member. Of what is not the latest, it has a watch of its own.
+func (m *member) resume(versions map[string]string) bool {
+	if m == nil {
+		return false
+	}
+	u, all := m.sub, len(m.group.slots)
+	u.mu.Lock()
+	m.taken = all // what changes from now on is sent
+	u.mu.Unlock()
+	latest := m.group.versions()
+	u.mu.Lock()
+	m.sent = []sentPage{{versions: latest}}
+	u.mu.Unlock()
+	for at, name := range m.group.names {
+		text, claimed := versions[name]
+		if version := parseVersion(text); !claimed || latest[at] == 0 || version != latest[at] {
+			m.resumeAlone(at, claimed, version)
+		}
+	}
+	return true
+}
+
+// resumeAlone notes that a client has another version of a resource than the latest, or none.
+func (m *member) resumeAlone(at int, claimed bool, version uint64) {
+	m.separateAt(at, false)
+	u := m.sub
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	w := u.interest.watches[m.group.names[at]]
+	w.sent, w.holds = 0, false
+	if claimed {
+		u.delivery.resume(w, version)
+		u.queue.push(w)
+	} else {
+		u.queue.force(w)
+	}
 }
 
 // alone tells whether the client has a watch of its own for a resource.

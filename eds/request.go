@@ -100,7 +100,10 @@ func (q *requests) takeDelta(r *request) error {
 
 	if first && u.joins(r) {
 		q.legacy = false
-		return nil
+		if len(r.versions) == 0 {
+			return nil
+		}
+		return q.resume(r.versions)
 	}
 	if q.legacy && len(r.names) == 0 {
 		if first {
@@ -127,8 +130,10 @@ func (q *requests) takeDelta(r *request) error {
 func (q *requests) resume(versions map[string]string) error {
 	u := q.sub
 	u.hastenHeartbeat()
-	if err := u.resumeVersions(versions); err != nil {
-		return err
+	if !u.membership().resume(versions) {
+		if err := u.resumeVersions(versions); err != nil {
+			return err
+		}
 	}
 	if u.unasked != nil {
 		u.unasked.resume(versions)
