@@ -13,6 +13,7 @@ import (
 // what it has differently from the others (see member).
 type group struct {
 	// Set once.
+	table *table
 	key   string // the names on the wire
 	names []string
 	slots []*slot // of the names
@@ -34,9 +35,9 @@ type seat struct {
 }
 
 // newGroup returns a group of slots, nil where a name is given twice.
-func newGroup(key string, names []string, slots []*slot) *group {
+func newGroup(t *table, key string, names []string, slots []*slot) *group {
 	g := &group{
-		key: key, names: names, slots: slots, list: poll.Hash(names), at: make(map[string]int, len(names)),
+		table: t, key: key, names: names, slots: slots, list: poll.Hash(names), at: make(map[string]int, len(names)),
 		members: make(map[*member]struct{}), latest: make(map[int]weak.Pointer[page]),
 	}
 	for i, s := range slots {
@@ -49,7 +50,14 @@ func newGroup(key string, names []string, slots []*slot) *group {
 	return g
 }
 
-func (g *group) add(m *member) {
+// add makes a subscription a member, under the table's lock.
+func (g *group) add(u *subscription) {
+	m := &member{group: g, sub: u}
+	u.mu.Lock()
+	u.member = m
+	u.interest.named += len(g.slots)
+	u.interest.bytes += g.bytes
+	u.mu.Unlock()
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.members[m] = struct{}{}
@@ -128,7 +136,7 @@ func (t *table) join(sub *subscription, key string, names []string) bool {
 	t.mu.RLock()
 	g := t.groups[key]
 	if g != nil {
-		sub.join(g)
+		g.add(sub)
 	}
 	t.mu.RUnlock()
 	if g != nil {
@@ -141,7 +149,7 @@ func (t *table) join(sub *subscription, key string, names []string) bool {
 			return false
 		}
 	}
-	sub.join(g)
+	g.add(sub)
 	return true
 }
 
@@ -154,7 +162,7 @@ func (t *table) newGroup(key string, names []string) *group {
 		}
 		slots[i] = s
 	}
-	g := newGroup(key, names, slots)
+	g := newGroup(t, key, names, slots)
 	if g == nil {
 		return nil
 	}

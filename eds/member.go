@@ -33,28 +33,8 @@ func (m *member) end() int {
 // due tells whether there is something to send.
 func (m *member) due() bool { return m != nil && m.taken < len(m.group.slots) }
 
-// joins makes the subscription of a first request a member of a group, and tells whether it
-// did. What a client gets in a form of its own is no group's.
-func (u *subscription) joins(r *request) bool {
-	if r.key == "" || u.table.whole || u.choice != "" || u.beat.ttl > 0 || !u.stream.may.All() || len(r.unsubscribe) > 0 {
-		return false
-	}
-	// What is too much is refused where names are watched one by one.
-	return u.stream.server.limiter.limits().check(len(r.names), len(r.key)) == nil && u.table.join(u, r.key, r.names)
-}
-
-// join makes a subscription a member, under the table's lock.
-func (u *subscription) join(g *group) {
-	m := &member{group: g, sub: u}
-	u.mu.Lock()
-	u.member = m
-	u.interest.named += len(g.slots)
-	u.interest.bytes += g.bytes
-	u.mu.Unlock()
-	g.add(m)
-}
-
-func (u *subscription) membership() *member {
+// memberOf returns the membership of a subscription; nil: it is in no group.
+func memberOf(u *subscription) *member {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.member
@@ -175,15 +155,14 @@ func (m *member) separate(at int) *watch {
 	return w
 }
 
-// separate gives a member watches of its own for those of some names that it was sent, and
+// separateSent gives a member watches of its own for those of some names that it was sent, and
 // tells whether these are all.
-func (u *subscription) separate(names ...string) (all bool) {
-	m := u.membership()
+func (m *member) separateSent(names ...string) (all bool) {
 	if m == nil {
 		return true
 	}
-	u.table.mu.RLock()
-	defer u.table.mu.RUnlock()
+	m.group.table.mu.RLock()
+	defer m.group.table.mu.RUnlock()
 	all = true
 	for _, name := range names {
 		if at, ok := m.group.at[name]; ok {
@@ -216,33 +195,28 @@ func (m *member) separateAt(at int, ifSent bool) bool {
 
 // dissolve ends a membership: the client has a watch of its own for each name. It is called
 // when the client does what the others do not.
-func (u *subscription) dissolve() {
-	m := u.membership()
+func (m *member) dissolve() {
 	if m == nil {
 		return
 	}
-	u.table.mu.Lock()
-	defer u.table.mu.Unlock()
+	t := m.group.table
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	for at := range m.group.slots {
 		m.separateAt(at, false)
 	}
-	u.table.leave(m)
+	t.leave(m)
 }
 
-// nextPage makes the response of the group's next page, nil where none is due.
-func (u *subscription) nextPage(nonce func() string, limit int) *response {
-	u.mu.Lock()
-	m := u.member
-	if !m.due() || u.delivery.waiting || u.paused {
-		u.mu.Unlock()
+// next makes the response of the group's next page, nil where none is due.
+func (m *member) next(nonce func() string, limit int) *response {
+	if m == nil || !m.take() {
 		return nil
 	}
-	m.taken = len(m.group.slots) // what changes from now on is sent again
-	from := m.end()
-	u.mu.Unlock()
-	p := m.group.page(from, limit)
+	u := m.sub
+	p := m.group.page(m.end(), limit)
 	if p == nil {
-		u.dissolve()
+		m.dissolve()
 		return nil
 	}
 	u.mu.Lock()
@@ -255,6 +229,18 @@ func (u *subscription) nextPage(nonce func() string, limit int) *response {
 		return nil
 	}
 	return m.send(p, nonce)
+}
+
+// take tells whether a page is due. What changes from now on is sent again.
+func (m *member) take() bool {
+	u := m.sub
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	due := u.member == m && m.due() && !u.delivery.waiting && !u.paused
+	if due {
+		m.taken = len(m.group.slots)
+	}
+	return due
 }
 
 // send notes a page as sent, and returns the response.

@@ -18,7 +18,7 @@ const (
 // the moment.
 func (u *subscription) next(nonce func() string, limit int) *response {
 	u.renew()
-	if r := u.nextPage(nonce, limit); r != nil {
+	if r := memberOf(u).next(nonce, limit); r != nil {
 		return r
 	}
 	for {

@@ -78,7 +78,7 @@ func (q *requests) takeState(r *request) error {
 	first := !q.begun
 	q.begun, q.list = true, list
 
-	if first && u.joins(r) {
+	if first && q.joins(r) {
 		q.legacy = false
 		return nil
 	}
@@ -98,7 +98,7 @@ func (q *requests) takeDelta(r *request) error {
 	first := !q.begun
 	q.begun = true
 
-	if first && u.joins(r) {
+	if first && q.joins(r) {
 		q.legacy = false
 		if len(r.versions) == 0 {
 			return nil
@@ -130,7 +130,7 @@ func (q *requests) takeDelta(r *request) error {
 func (q *requests) resume(versions map[string]string) error {
 	u := q.sub
 	u.hastenHeartbeat()
-	if !u.membership().resume(versions) {
+	if !memberOf(u).resume(versions) {
 		if err := u.resumeVersions(versions); err != nil {
 			return err
 		}
@@ -143,9 +143,20 @@ func (q *requests) resume(versions map[string]string) error {
 	return nil
 }
 
+// joins makes the subscription of a first request a member of a group, and tells whether it
+// did. What a client gets in a form of its own is no group's.
+func (q *requests) joins(r *request) bool {
+	u := q.sub
+	if r.key == "" || u.table.whole || u.choice != "" || u.beat.ttl > 0 || !u.stream.may.All() || len(r.unsubscribe) > 0 {
+		return false
+	}
+	// What is too much is refused where names are watched one by one.
+	return u.stream.server.limiter.limits().check(len(r.names), len(r.key)) == nil && u.table.join(u, r.key, r.names)
+}
+
 // replaceNames makes these names the only ones that the client asks for.
 func (u *subscription) replaceNames(names []string, first bool) error {
-	u.dissolve()
+	memberOf(u).dissolve()
 	wanted := make(map[string]struct{}, len(names))
 	underWay := u.unsubscribedUnderWay()
 	all, news := false, false

@@ -143,7 +143,7 @@ func (st *stream) resources() (all []Resource) {
 }
 
 func (u *subscription) resources() []Resource {
-	all := u.copies()
+	all := copiesOf(u)
 	slices.SortFunc(all, func(a, b copied) int { return byKey(&a.watch, &b.watch) })
 	resources := make([]Resource, len(all))
 	for i := range all {
@@ -159,7 +159,8 @@ type copied struct {
 	underWay *frame
 }
 
-func (u *subscription) copies() []copied {
+// copiesOf returns a copy of each watch, and what the client has as a member.
+func copiesOf(u *subscription) []copied {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	all := make([]copied, 0, u.interest.size())

@@ -21,8 +21,8 @@ func (u *subscription) expect(names int) {
 // subscribe watches a key that the client asks for. It returns the watch, and whether the
 // client did not ask for the key before.
 func (u *subscription) subscribe(key string) (w *watch, added bool, err error) {
-	if !u.separate(key) {
-		u.dissolve()
+	if m := memberOf(u); !m.separateSent(key) {
+		m.dissolve()
 	}
 	u.mu.Lock()
 	w = u.interest.watches[key]
@@ -68,7 +68,7 @@ func (u *subscription) name(w *watch) (bool, error) {
 // unsubscribe ends the client's interest in a key. A client that asks for everything is
 // sent the resource, or its absence, once more.
 func (u *subscription) unsubscribe(key string) {
-	u.dissolve()
+	memberOf(u).dissolve()
 	u.mu.Lock()
 	w := u.interest.watches[key]
 	if w == nil || !w.named {
@@ -94,7 +94,7 @@ func (u *subscription) subscribesAll() bool {
 
 // subscribeAll watches everything. With again, what the client has is sent once more.
 func (u *subscription) subscribeAll(again bool) {
-	u.dissolve()
+	memberOf(u).dissolve()
 	u.mu.Lock()
 	u.interest.wildcard = true
 	u.mu.Unlock()

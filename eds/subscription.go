@@ -145,7 +145,7 @@ func (u *subscription) acknowledge(r *request) {
 		return
 	}
 	if r.refusal != nil {
-		u.dissolve()
+		memberOf(u).dissolve()
 	}
 	s := u.stream.server
 	u.mu.Lock()

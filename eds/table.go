@@ -187,7 +187,7 @@ func (t *table) forget(sub *subscription) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.wildcards, sub)
-	if m := sub.membership(); m != nil {
+	if m := memberOf(sub); m != nil {
 		t.leave(m)
 	}
 	for _, w := range sub.all() {

@@ -44,7 +44,7 @@ func (u *subscription) sentHere(w *watch) bool {
 // cluster. A data plane waits for an assignment before it uses a new cluster, even if it
 // has the assignment already.
 func (u *subscription) warm(names []string) {
-	u.separate(names...)
+	memberOf(u).separateSent(names...)
 	u.mu.Lock()
 	for _, name := range names {
 		if w := u.interest.watches[name]; w != nil && w.answered() {
