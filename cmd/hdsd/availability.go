@@ -40,6 +40,9 @@ the recorded changes have them.`,
 			if (by == "cluster" || by == "checker") && c.filter.locality != "" {
 				return usageError{fmt.Errorf("--locality: a row of --by %s is of all localities; --by locality and --by zone have one in each row", by)}
 			}
+			if by != "" && by != "endpoint" && by != "checker" && c.filter.checker != "" {
+				return usageError{fmt.Errorf("--checker: a row of --by %s is of all checkers; --by checker has one in each row", by)}
+			}
 			var err error
 			if request.StartTime, request.EndTime, err = parsePeriod(since, until, now()); err != nil {
 				return err
@@ -49,8 +52,12 @@ the recorded changes have them.`,
 				return err
 			}
 			return c.ask(command, func(ctx context.Context, query hdsdv1.QueryClient) error {
+				seen, err := c.seen(ctx, query, by, cluster, address)
+				if err != nil {
+					return err
+				}
 				return printAll(p, c.limit, only(func(a *hdsdv1.Availability) bool {
-					return c.filter.has(a.GetLocality()) && (!c.filter.unhealthy || a.GetUnhealthySeconds() > 0)
+					return seen(a) && c.filter.has(a.GetLocality()) && (!c.filter.unhealthy || a.GetUnhealthySeconds() > 0)
 				}, func(token string, size int32) ([]*hdsdv1.Availability, string, error) {
 					request.PageToken, request.PageSize = token, size
 					answer, err := query.ListAvailability(ctx, request)
@@ -63,6 +70,7 @@ the recorded changes have them.`,
 		},
 	}
 	c.addFlags(command)
+	c.filter.addChecker(command, "endpoints with a vote now")
 	command.ValidArgsFunction = c.completeEndpoint
 	command.Flags().StringVar(&since, "since", "", "from this `time` on ("+timeForms+"; default: all of the history)")
 	command.Flags().StringVar(&until, "until", "", "before this `time` (as --since; default: now)")
@@ -73,6 +81,30 @@ the recorded changes have them.`,
 	completeWords(command, "since")
 	completeWords(command, "until")
 	return command
+}
+
+// seen tells which rows are of the checker that is asked for: its own one, or those of the
+// endpoints that it votes on now.
+func (c *client) seen(ctx context.Context, query hdsdv1.QueryClient, by, cluster, address string) (func(*hdsdv1.Availability) bool, error) {
+	switch {
+	case c.filter.checker == "":
+		return func(*hdsdv1.Availability) bool { return true }, nil
+	case by == "checker":
+		return func(a *hdsdv1.Availability) bool { return a.GetChecker() == c.filter.checker }, nil
+	}
+	votedOn := map[string]bool{}
+	_, err := collect(func(token string, size int32) ([]*hdsdv1.Endpoint, string, error) {
+		answer, err := query.ListEndpoints(ctx, &hdsdv1.ListEndpointsRequest{Cluster: cluster, Address: address, PageToken: token, PageSize: size})
+		for _, e := range answer.GetEndpoints() {
+			if c.filter.hasVote(e.GetObservations()) {
+				votedOn[endpointKey(e)] = true
+			}
+		}
+		return nil, answer.GetNextPageToken(), err
+	})
+	return func(a *hdsdv1.Availability) bool {
+		return votedOn[endpointKey(&hdsdv1.Endpoint{Cluster: a.GetCluster(), Address: a.GetAddress(), Locality: a.GetLocality()})]
+	}, err
 }
 
 func availabilityCells(a *hdsdv1.Availability) []string {

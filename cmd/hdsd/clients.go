@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"strconv"
 	"strings"
@@ -26,7 +27,8 @@ func newClients() *cobra.Command {
 		Short: "Show who is connected, and whether each has what it asked for",
 		Long: `clients shows data planes (subscriber) and checkers, with a row for each type of
 resource: how many it asked for, how many it has (synced), does not have yet
-(stale) and has refused (error).
+(stale) and has refused (error). Those that refuse come first, then those that lack
+something.
 
 A data plane that polls, by REST or unary gRPC (FETCH), is shown until five
 minutes after its last poll. An upstream is a management server, by the name of
@@ -41,10 +43,14 @@ neither health nor checks of them.`,
 				return err
 			}
 			return c.ask(command, func(ctx context.Context, query hdsdv1.QueryClient) error {
-				return printAll(p, c.limit, only(func(k *hdsdv1.Client) bool { return !c.filter.unhealthy || isBehind(k) }, func(token string, size int32) ([]*hdsdv1.Client, string, error) {
+				all := only(func(k *hdsdv1.Client) bool { return !c.filter.unhealthy || isBehind(k) }, func(token string, size int32) ([]*hdsdv1.Client, string, error) {
 					answer, err := query.ListClients(ctx, &hdsdv1.ListClientsRequest{PageToken: token, PageSize: size})
 					return answer.GetClients(), answer.GetNextPageToken(), err
-				}), clientCells)
+				})
+				if c.isTable() {
+					all = sorted(c.limit, all, worseClient)
+				}
+				return printAll(p, c.limit, all, clientCells)
 			})
 		},
 	}
@@ -66,4 +72,19 @@ func typeCell(typeURL string) string { return typeURL[strings.LastIndexByte(type
 // isBehind reports whether a client is gone, or lacks something that it asked for.
 func isBehind(c *hdsdv1.Client) bool {
 	return !c.GetConnected() || c.GetStale() > 0 || c.GetError() > 0 || c.GetUnasked() > 0
+}
+
+// worseClient orders clients: those that refuse, those that are gone or lack something, and the
+// others, each by name.
+func worseClient(a, b *hdsdv1.Client) int {
+	rank := func(c *hdsdv1.Client) int {
+		switch {
+		case c.GetError() > 0:
+			return 0
+		case isBehind(c):
+			return 1
+		}
+		return 2
+	}
+	return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.GetId(), b.GetId()))
 }

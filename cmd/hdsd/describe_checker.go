@@ -9,6 +9,7 @@ import (
 	"hdsd/coordinator/attention"
 	hdsdv1 "hdsd/gen/hdsd/v1"
 	"hdsd/internal/suggest"
+	"hdsd/internal/table"
 )
 
 func describeChecker(ctx context.Context, d *describer, args []string) error {
@@ -33,6 +34,9 @@ func describeChecker(ctx context.Context, d *describer, args []string) error {
 		return fmt.Errorf("no checker %q is known%s ('hdsd checkers' lists all)", id, suggest.DidYouMean(id, ids))
 	}
 	d.checker(found)
+	if err := d.happened(ctx, id); err != nil {
+		return err
+	}
 	return addOne(d.sheet, "checker", found)
 }
 
@@ -84,6 +88,21 @@ func (d *describer) checker(k *hdsdv1.Checker) {
 		d.next("hdsd checkers distrust --reason 'its peers contradict it' " + quoted)
 	}
 	d.next("hdsd checkers -o wide")
+}
+
+// happened shows the latest events of a checker.
+func (d *describer) happened(ctx context.Context, checker string) error {
+	answer, err := d.ListEvents(ctx, &hdsdv1.ListEventsRequest{Checker: checker, NewestFirst: true, PageSize: latestOf})
+	if err != nil {
+		return err
+	}
+	var all []string
+	for _, e := range answer.GetEvents() {
+		all = append(all, fmt.Sprintf("%s %s: %s", table.Clock(timeCell(e.GetTime()), now()), e.GetKind(), e.GetText()))
+	}
+	d.lines("changes", "none recorded", all)
+	d.next("hdsd history --kind all --since 1h --checker " + attention.Quoted(checker))
+	return addAll(d.sheet, "events", answer.GetEvents())
 }
 
 // specifierText says how far a specifier has come.

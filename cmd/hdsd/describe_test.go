@@ -84,6 +84,7 @@ func TestDescribeWhatIsNotThere(t *testing.T) {
 // TestListsAreNarrowed by the coordinator or here, or say why they cannot be.
 func TestListsAreNarrowed(t *testing.T) {
 	f := newFake()
+	f.endpoints[0].Observations = votes()
 	address := serveFake(t, f)
 	rows := func(args ...string) (int, int, string) {
 		status, out, errors := hdsd(t, append(args, "--server", address, "-o", "json")...)
@@ -91,14 +92,22 @@ func TestListsAreNarrowed(t *testing.T) {
 	}
 	for args, want := range map[string]int{
 		"endpoints --unhealthy": 2, "endpoints --locality eu/a": 3, "endpoints --locality eu/b": 0, "checkers --unhealthy": 1, "checkers --locality eu/a": 1,
-		"clients --unhealthy": 2, "incidents --unhealthy": 1, "incidents --locality /b": 1, "incidents --locality eu": 2, "availability --unhealthy": 1, "availability --locality /a": 1,
+		"clients --unhealthy": 2, "incidents --unhealthy": 1, "incidents --locality /b": 1, "incidents --locality eu": 3, "availability --unhealthy": 1, "availability --locality /a": 1,
+		"endpoints --checker checker-1": 2, "endpoints --checker nobody": 0, "watch --checker checker-1": 3, "watch --checker nobody": 0,
+		"availability --checker checker-1": 1, "availability --checker nobody": 0, "availability --by checker --checker nobody": 0,
 	} {
 		if status, n, errors := rows(strings.Fields(args)...); status != exitDone || n != want {
 			t.Errorf("%s: exit status %d, %d rows, want %d; %s", args, status, n, want, errors)
 		}
 	}
-	_, _, _ = rows("history", "--unhealthy", "--locality", "eu")
+	f.watches = nil
 	_, _, _ = rows("watch", "--unhealthy", "--locality", "eu")
+	_, _, _ = rows("top", "--checker", "checker-1", "--locality", "eu")
+	if r := f.transitions[len(f.transitions)-1]; r.GetChecker() != "checker-1" || r.GetLocality() != "eu" {
+		t.Errorf("top asks %v", r)
+	}
+	f.transitions = f.transitions[:0]
+	_, _, _ = rows("history", "--unhealthy", "--locality", "eu")
 	if r := f.transitions[0]; !r.GetUnhealthy() || r.GetLocality() != "eu" {
 		t.Errorf("history asks %v", r)
 	}
@@ -108,7 +117,7 @@ func TestListsAreNarrowed(t *testing.T) {
 	for args, want := range map[string]string{
 		"clients --locality eu": "clients have no locality", "audit --unhealthy": "hdsd history --unhealthy", "audit --locality eu": "hdsd history --locality",
 		"override list --unhealthy": "hdsd endpoints --unhealthy", "source list --locality eu": "hdsd clusters --locality", "endpoints --locality a/b/c/d": "REGION/ZONE/SUB-ZONE",
-		"availability --by cluster --locality eu": "--by zone",
+		"availability --by cluster --locality eu": "--by zone", "availability --by zone --checker checker-1": "--by checker",
 	} {
 		if status, _, errors := rows(strings.Fields(args)...); status != exitUsage || !strings.Contains(errors, want) {
 			t.Errorf("%s: exit status %d, %s", args, status, errors)

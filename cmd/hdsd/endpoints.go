@@ -46,11 +46,11 @@ func newEndpoints() *cobra.Command {
 			return c.ask(command, func(ctx context.Context, query hdsdv1.QueryClient) error {
 				c.total = func() int { return c.endpointsOf(ctx, query) }
 				list := func(unhealthy bool) lister[*hdsdv1.Endpoint] {
-					return func(token string, size int32) ([]*hdsdv1.Endpoint, string, error) {
+					return only(func(e *hdsdv1.Endpoint) bool { return c.filter.hasVote(e.GetObservations()) }, func(token string, size int32) ([]*hdsdv1.Endpoint, string, error) {
 						request.PageToken, request.PageSize, request.Unhealthy = token, size, unhealthy || c.filter.unhealthy
 						answer, err := query.ListEndpoints(ctx, request)
 						return answer.GetEndpoints(), answer.GetNextPageToken(), err
-					}
+					})
 				}
 				all := list(false)
 				if c.isTable() && wanted == "" {
@@ -67,6 +67,7 @@ func newEndpoints() *cobra.Command {
 		},
 	}
 	c.addFlags(command)
+	c.filter.addChecker(command, "endpoints with a vote")
 	command.ValidArgsFunction = c.completeEndpoint
 	command.Flags().StringVar(&wanted, "health", "", "only endpoints of exactly this `health`")
 	completeWords(command, "health", "HEALTHY", "UNHEALTHY", "TIMEOUT", "UNKNOWN", "DEGRADED", "DRAINING")

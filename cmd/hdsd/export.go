@@ -42,6 +42,8 @@ does it replace an older one. It needs little memory, however long the history i
 	command.Flags().StringVar(&e.since, "since", "", "from this `time` on ("+timeForms+"; default: all of the history)")
 	command.Flags().StringVar(&e.until, "until", "", "before this `time` (as --since; default: now)")
 	e.client.addOperatorFlags(command)
+	e.client.filter.addTo(command)
+	e.client.filter.addChecker(command, "changes with a vote, and events,")
 	completeWords(command, "format", "csv", "jsonl", "parquet")
 	completeWords(command, "cluster")
 	completeWords(command, "since")
@@ -64,7 +66,14 @@ func (e *exporting) run(command *cobra.Command, args []string) error {
 	if e.format != "csv" && e.format != "jsonl" && e.format != "parquet" {
 		return usageError{fmt.Errorf("--format %q: want csv, jsonl or parquet", e.format)}
 	}
-	request := &hdsdv1.ListTransitionsRequest{Cluster: e.cluster}
+	f := &e.client.filter
+	if f.unhealthy && e.events {
+		f.noUnhealthy = "events have no health"
+	}
+	if err := f.check(); err != nil {
+		return err
+	}
+	request := &hdsdv1.ListTransitionsRequest{Cluster: e.cluster, Checker: f.checker, Unhealthy: f.unhealthy, Locality: f.locality}
 	var err error
 	if request.StartTime, request.EndTime, err = parsePeriod(e.since, e.until, now()); err != nil {
 		return err
@@ -115,7 +124,9 @@ func (e *exporting) write(command *cobra.Command, asked *hdsdv1.ListTransitionsR
 			if err != nil {
 				return err
 			}
-			request := &hdsdv1.ListEventsRequest{Cluster: asked.GetCluster(), StartTime: asked.GetStartTime(), EndTime: asked.GetEndTime()}
+			request := &hdsdv1.ListEventsRequest{
+				Cluster: asked.GetCluster(), Checker: asked.GetChecker(), Locality: asked.GetLocality(), StartTime: asked.GetStartTime(), EndTime: asked.GetEndTime(),
+			}
 			return printAll(p, 0, func(token string, size int32) ([]*hdsdv1.Event, string, error) {
 				request.PageToken, request.PageSize = token, size
 				answer, err := query.ListEvents(ctx, request)

@@ -50,7 +50,15 @@ func TestExport(t *testing.T) {
 	if r := f.transitions[len(f.transitions)-1]; r.GetCluster() != "web" || r.GetStartTime() == nil || r.GetEndTime() == nil {
 		t.Errorf("asked for %v", r)
 	}
-	for _, args := range [][]string{{}, {"-"}, {filepath.Join(dir, "x.xml")}, {"x.csv", "--format", "xml"}, {"x.csv", "--since", "then"}} {
+	run(exitDone, "-", "--format", "csv", "--checker", "checker-1", "--locality", "eu/a", "--unhealthy")
+	if r := f.transitions[len(f.transitions)-1]; r.GetChecker() != "checker-1" || r.GetLocality() != "eu/a" || !r.GetUnhealthy() {
+		t.Errorf("asked for %v", r)
+	}
+	run(exitDone, "-", "--format", "csv", "--checker", "checker-1", "--locality", "eu/a", "--events")
+	if r := f.events[len(f.events)-1]; r.GetChecker() != "checker-1" || r.GetLocality() != "eu/a" {
+		t.Errorf("asked for %v", r)
+	}
+	for _, args := range [][]string{{}, {"-"}, {"x.csv", "--events", "--unhealthy"}, {filepath.Join(dir, "x.xml")}, {"x.csv", "--format", "xml"}, {"x.csv", "--since", "then"}} {
 		run(exitUsage, args...)
 	}
 	if _, errors := run(exitFailed, filepath.Join(dir, "nowhere", "x.csv")); !strings.Contains(errors, "cannot be written") {

@@ -40,6 +40,7 @@ type fake struct {
 	watches     []*hdsdv1.WatchRequest
 	described   []string // clusters
 	status      *hdsdv1.GetStatusResponse
+	overview    []*hdsdv1.GetOverviewResponse_Row
 	stay        bool   // watches do not end by themselves
 	gone        string // address of an endpoint that only the history before today knows
 }
@@ -222,10 +223,8 @@ func (f *fake) ListAvailability(_ context.Context, r *hdsdv1.ListAvailabilityReq
 
 func (f *fake) ListIncidents(_ context.Context, r *hdsdv1.ListIncidentsRequest) (*hdsdv1.ListIncidentsResponse, error) {
 	f.incidents = append(f.incidents, r)
-	if r.GetId() != "" && r.GetId() != "dkz1x" {
-		return &hdsdv1.ListIncidentsResponse{}, nil
-	}
-	return &hdsdv1.ListIncidentsResponse{Incidents: []*hdsdv1.Incident{
+	all := []*hdsdv1.Incident{
+		{Id: "dkz1y", Start: timestamppb.New(noon.Add(time.Minute)), End: timestamppb.New(noon.Add(2 * time.Minute)), Cause: hdsdv1.Incident_ENDPOINT, Clusters: []string{"pay"}, Zones: []string{"a"}, Endpoints: 1, Summary: "1 endpoint of pay in zone a was down, for 1m0s at most"},
 		{
 			Id: "dkz1x", Start: timestamppb.New(noon), Cause: hdsdv1.Incident_CLUSTER, Clusters: []string{"web"}, Zones: []string{"a", "b"}, Endpoints: 4, Down: 1,
 			First:   &hdsdv1.Transition{Cluster: "web", Address: "10.0.0.2:8080", From: corev3.HealthStatus_HEALTHY, To: corev3.HealthStatus_UNHEALTHY, Reason: "2 of 2 believed checkers say UNHEALTHY", Observations: votes()},
@@ -235,7 +234,23 @@ func (f *fake) ListIncidents(_ context.Context, r *hdsdv1.ListIncidentsRequest) 
 			Id: "dkz1w", Start: timestamppb.New(noon.Add(-time.Hour)), End: timestamppb.New(noon.Add(-59 * time.Minute)), Cause: hdsdv1.Incident_ZONE,
 			Clusters: []string{"pay", "web"}, Zones: []string{"a"}, Endpoints: 20, Summary: "20 endpoints of 2 clusters in zone a were down, for 1m0s at most",
 		},
-	}}, nil
+	}
+	if r.GetId() != "" {
+		all = slices.DeleteFunc(all, func(i *hdsdv1.Incident) bool { return i.GetId() != r.GetId() })
+	}
+	if r.Open != nil {
+		all = slices.DeleteFunc(all, func(i *hdsdv1.Incident) bool { return (i.GetEnd() == nil) != r.GetOpen() })
+	}
+	at, _ := strconv.Atoi(r.GetPageToken())
+	if all = all[at:]; r.GetPageSize() > 0 && int(r.GetPageSize()) < len(all) {
+		return &hdsdv1.ListIncidentsResponse{Incidents: all[:r.GetPageSize()], NextPageToken: strconv.Itoa(at + int(r.GetPageSize()))}, nil
+	}
+	return &hdsdv1.ListIncidentsResponse{Incidents: all}, nil
+}
+
+func (f *fake) GetOverview(_ context.Context, r *hdsdv1.GetOverviewRequest) (*hdsdv1.GetOverviewResponse, error) {
+	all := f.overview
+	return &hdsdv1.GetOverviewResponse{Clusters: all[:min(len(all), int(r.GetLimit()))]}, nil
 }
 
 // ListEvents gives one event a page, newest first if asked to.
@@ -246,10 +261,16 @@ func (f *fake) ListEvents(_ context.Context, r *hdsdv1.ListEventsRequest) (*hdsd
 		{Time: timestamppb.New(noon), Kind: hdsdv1.Event_NOTE, Cluster: "web", Author: "ann@here", Text: "rolled out v7"},
 		{Time: timestamppb.New(noon.Add(time.Hour)), Kind: hdsdv1.Event_FROZEN, Author: "bob", Text: "moving"},
 	}
+	if r.GetChecker() != "" {
+		all = slices.DeleteFunc(all, func(e *hdsdv1.Event) bool { return e.GetChecker() != r.GetChecker() })
+	}
 	if r.GetNewestFirst() {
 		slices.Reverse(all)
 	}
 	at, _ := strconv.Atoi(r.GetPageToken())
+	if len(all) == 0 {
+		return &hdsdv1.ListEventsResponse{}, nil
+	}
 	answer := &hdsdv1.ListEventsResponse{Events: all[at : at+1]}
 	if at+1 < len(all) {
 		answer.NextPageToken = strconv.Itoa(at + 1)

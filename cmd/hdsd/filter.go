@@ -8,6 +8,8 @@ import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/proto"
+
+	hdsdv1 "hdsd/gen/hdsd/v1"
 )
 
 // filter narrows a list. What it cannot mean for a list is refused.
@@ -15,6 +17,7 @@ type filter struct {
 	unhealthy bool
 	locality  string
 	in        *corev3.Locality // of locality, once it is checked
+	checker   string           // a node id
 
 	noUnhealthy, noLocality string // why a list does not take it; empty if it does
 }
@@ -23,6 +26,17 @@ func (f *filter) addTo(command *cobra.Command) {
 	command.Flags().BoolVar(&f.unhealthy, "unhealthy", false, "only what is not well: endpoints that are neither HEALTHY nor DEGRADED, and what belongs to them")
 	command.Flags().StringVar(&f.locality, "locality", "", "only in this `REGION[/ZONE[/SUB-ZONE]]`; parts may be empty: /b is zone b of any region")
 	completeWords(command, "locality")
+}
+
+// addChecker adds --checker, for lists of what checkers see.
+func (f *filter) addChecker(command *cobra.Command, what string) {
+	command.Flags().StringVar(&f.checker, "checker", "", "only "+what+" of the checker with this node `ID`")
+	completeWords(command, "checker")
+}
+
+// hasVote reports whether the checker that is asked for is among those that voted, or none is.
+func (f *filter) hasVote(votes []*hdsdv1.Observation) bool {
+	return f.checker == "" || slices.ContainsFunc(votes, func(o *hdsdv1.Observation) bool { return o.GetChecker() == f.checker })
 }
 
 // check refuses what the list cannot be narrowed by.

@@ -139,7 +139,7 @@ func (f *follower) follow(ctx context.Context, options ...grpc.CallOption) error
 
 func (f *follower) event(ctx context.Context, event *hdsdv1.WatchResponse) error {
 	f.served = true
-	if message, cells := watchCells(event); message != nil {
+	if message, cells := f.client.filter.watchCells(event); message != nil {
 		if err := f.printer.row(message, cells); err != nil {
 			return err
 		}

@@ -22,7 +22,7 @@ const latestChanges = 50
 
 func newHistory() *cobra.Command {
 	var c client
-	var since, until, kind, checker string
+	var since, until, kind string
 	var newestFirst bool
 	command := &cobra.Command{
 		Use:   "history [CLUSTER [ADDRESS]]",
@@ -33,12 +33,12 @@ func newHistory() *cobra.Command {
 With --kind, it shows what happened beside: checkers that came, went or were
 doubted, what operators did, changed clusters, notes. KIND is a kind, such as
 checker_lost, or what several begin with, such as checker. 'all' shows all of them
-and the changes of health.`,
+and the changes of health; -o wide says why these were.`,
 		Example: "  hdsd history --since 1h\n  hdsd history --kind all --since 14:00 --until 14:20\n  hdsd history --kind checker --checker checker-2\n  hdsd history web 10.0.0.7:8080 --newest-first --limit 5",
 		Args:    endpointArgs,
 		RunE: func(command *cobra.Command, args []string) error {
 			cluster, address := c.about(args)
-			request := &hdsdv1.ListTransitionsRequest{Cluster: cluster, Address: address, Checker: checker, NewestFirst: newestFirst}
+			request := &hdsdv1.ListTransitionsRequest{Cluster: cluster, Address: address, Checker: c.filter.checker, NewestFirst: newestFirst}
 			var err error
 			if request.StartTime, request.EndTime, err = parsePeriod(since, until, now()); err != nil {
 				return err
@@ -85,14 +85,13 @@ and the changes of health.`,
 		},
 	}
 	c.addFlags(command)
+	c.filter.addChecker(command, "changes with a vote, and events,")
 	command.ValidArgsFunction = c.completeEndpoint
 	command.Flags().StringVar(&since, "since", "", "from this `time` on ("+timeForms+")")
 	command.Flags().StringVar(&until, "until", "", "before this `time` (as --since)")
 	command.Flags().BoolVar(&newestFirst, "newest-first", false, "newest first instead of oldest first")
 	command.Flags().StringVar(&kind, "kind", "", "show events of this `KIND` instead of changes of health; 'all': both")
-	command.Flags().StringVar(&checker, "checker", "", "only changes with a vote of the checker with this node `ID`, and events of it")
 	completeWords(command, "kind", kindWords()...)
-	completeWords(command, "checker")
 	completeWords(command, "since")
 	completeWords(command, "until")
 	return command

@@ -24,7 +24,7 @@ func newIncidents() *cobra.Command {
 		Short: "Show outages: endpoints that went down together",
 		Long: `incidents groups the recorded changes of health: endpoints that went down within a
 minute of each other, in one cluster or one zone, are one incident. It is over when
-none of them is down. Those that began last come first.`,
+none of them is down. Those that go on come first, then those that began last.`,
 		Example: "  hdsd incidents --since 7d\n  hdsd incidents web --open",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
@@ -34,9 +34,6 @@ none of them is down. Those that began last come first.`,
 		},
 		RunE: func(command *cobra.Command, args []string) error {
 			request := &hdsdv1.ListIncidentsRequest{Cluster: strings.Join(args, "")}
-			if open {
-				request.Open = &open
-			}
 			var err error
 			if request.StartTime, request.EndTime, err = parsePeriod(since, until, now()); err != nil {
 				return err
@@ -46,13 +43,21 @@ none of them is down. Those that began last come first.`,
 				return err
 			}
 			return c.ask(command, func(ctx context.Context, query hdsdv1.QueryClient) error {
-				return printAll(p, c.limit, only(func(i *hdsdv1.Incident) bool {
-					return c.filter.hasZone(i.GetZones()) && (!c.filter.unhealthy || i.GetEnd() == nil)
-				}, func(token string, size int32) ([]*hdsdv1.Incident, string, error) {
-					request.PageToken, request.PageSize = token, size
-					answer, err := query.ListIncidents(ctx, request)
-					return answer.GetIncidents(), answer.GetNextPageToken(), err
-				}), incidentCells)
+				list := func(goingOn bool) lister[*hdsdv1.Incident] {
+					return only(func(i *hdsdv1.Incident) bool { return c.filter.hasZone(i.GetZones()) }, func(token string, size int32) ([]*hdsdv1.Incident, string, error) {
+						if request.Open = nil; goingOn || open || c.filter.unhealthy {
+							request.Open = new(true)
+						}
+						request.PageToken, request.PageSize = token, size
+						answer, err := query.ListIncidents(ctx, request)
+						return answer.GetIncidents(), answer.GetNextPageToken(), err
+					})
+				}
+				all := list(false)
+				if c.isTable() {
+					all = worstFirst(c.limit, list, (*hdsdv1.Incident).GetId, func(_, _ *hdsdv1.Incident) int { return 0 }) // the newest are first already
+				}
+				return printAll(p, c.limit, all, c.incidentCells)
 			})
 		},
 	}
@@ -66,13 +71,16 @@ none of them is down. Those that began last come first.`,
 	return command
 }
 
-func incidentCells(i *hdsdv1.Incident) []string {
-	end := ""
+func (c *client) incidentCells(i *hdsdv1.Incident) []string {
+	end, clusters := "", strings.Join(i.GetClusters(), " ")
 	if i.GetEnd() != nil {
 		end = timeCell(i.GetEnd())
 	}
+	if n := len(i.GetClusters()); c.output == "table" && n > 1 {
+		clusters = fmt.Sprintf("%s +%d", i.GetClusters()[0], n-1) // fits on a line
+	}
 	return []string{
 		timeCell(i.GetStart()), end, i.GetCause().String(), number(i.GetEndpoints()), number(i.GetDown()),
-		strings.Join(i.GetClusters(), " "), strings.Join(i.GetZones(), " "), i.GetId(), i.GetSummary(),
+		clusters, strings.Join(i.GetZones(), " "), i.GetId(), i.GetSummary(),
 	}
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -31,8 +32,8 @@ func bigFake(endpoints int) *fake {
 func TestListsFitOn80Columns(t *testing.T) {
 	t.Setenv("COLUMNS", "80")
 	address := serveFake(t, bigFake(5))
-	for name, want := range map[string]int{"endpoints": 5, "history": 2, "availability": 2, "clusters": 4, "checkers": 2, "clients": 3, "incidents": 2} {
-		status, out, errors := hdsd(t, name, "--server", address)
+	for name, want := range map[string]int{"endpoints": 5, "history": 2, "availability": 2, "clusters": 4, "checkers": 2, "clients": 3, "incidents": 3, "history --kind all": 5} {
+		status, out, errors := hdsd(t, append(strings.Fields(name), "--server", address)...)
 		if status != exitDone || strings.Count(out, "\n") != want+1 {
 			t.Errorf("%s: exit status %d, want %d rows; %s\n%s", name, status, want, errors, out)
 		}
@@ -55,6 +56,23 @@ func TestListsFitOn80Columns(t *testing.T) {
 		t.Errorf("-o wide shows\n%s", wide)
 	}
 }
+
+// TestTheWorstClientsAndIncidentsComeFirst in tables; for programs, they stay in the order of names and times.
+func TestTheWorstClientsAndIncidentsComeFirst(t *testing.T) {
+	address := serveFake(t, newFake())
+	for command, want := range map[string]string{
+		"clients": "dp-1 dp-2 checker-1", "clients --limit 1": "dp-1", "clients --unhealthy": "dp-1 dp-2", "clients -o csv": "checker-1 dp-1 dp-2",
+		"incidents": "dkz1x dkz1y dkz1w", "incidents --limit 2": "dkz1x dkz1y", "incidents --open": "dkz1x", "incidents -o csv": "dkz1y dkz1x dkz1w",
+	} {
+		status, out, errors := hdsd(t, append(strings.Fields(command), "--server", address)...)
+		if got := strings.Join(idsIn.FindAllString(out, -1), " "); status != exitDone || got != want {
+			t.Errorf("%s: %s, want %s; exit status %d, %s", command, got, want, status, errors)
+		}
+	}
+}
+
+// idsIn finds the ids of the fake's clients and incidents.
+var idsIn = regexp.MustCompile(`\b(dkz1[wxy]|dp-\d|checker-1)\b`)
 
 // TestWorstFirstIsComplete though health changes between its two questions, and says what fails.
 func TestWorstFirstIsComplete(t *testing.T) {

@@ -13,6 +13,9 @@ import (
 
 var receiverHeader = []string{"name", "type", "open", "queued", "last_success", "failing_since", "last_error", "dropped", "dead_letters"}
 
+// receiverColumns are those that fit on a line, apart from an error.
+var receiverColumns = []string{"name", "type", "open", "queued", "last_success", "failing_since", "dropped", "last_error"}
+
 func newNotify() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "notify",
@@ -34,11 +37,11 @@ func newNotifyList() *cobra.Command {
 		Short: "List who is notified of what is wrong, and how that goes",
 		Long: `list shows each receiver of the configuration: how many notifications it has that
 are not over, how many wait to be sent, since when it takes nothing and why, and
-the latest that were given up, newest first.`,
+with -o wide the latest that were given up, newest first.`,
 		Example: "  hdsd notify list\n  hdsd notify list -o json",
 		Args:    noArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			p, err := c.printer(command, receiverHeader)
+			p, err := c.printer(command, receiverHeader, receiverColumns...)
 			if err != nil {
 				return err
 			}

@@ -36,6 +36,10 @@ func TestNotify(t *testing.T) {
 	if exit != exitDone || out != want || errors != "" {
 		t.Errorf("%d, %q, %q; want %q", exit, out, errors, want)
 	}
+	t.Setenv("COLUMNS", "80")
+	if _, out, _ := hdsd(t, "notify", "list", "--server", address); strings.Count(out, "\n") != 3 || !strings.Contains(out, "no route") {
+		t.Errorf("a line each is\n%s", out)
+	}
 	if exit, out, _ := hdsd(t, "notify", "test", "oncall", "--author", "ann", "--server", address); exit != exitDone || out != "oncall took the test: 200 OK\n" {
 		t.Errorf("%d, %q", exit, out)
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -13,6 +14,9 @@ import (
 )
 
 var recordedEventHeader = []string{"time", "kind", "cluster", "address", "locality", "checker", "author", "text"}
+
+// shortEventHeader are the columns of a table, which fit on a line.
+var shortEventHeader = []string{"time", "kind", "text"}
 
 // What --kind takes beside kinds of events.
 const (
@@ -36,7 +40,11 @@ func (c *client) showEvents(command *cobra.Command, asked *hdsdv1.ListTransition
 	if c.filter.unhealthy && kind != kindAll {
 		c.filter.noUnhealthy = "events have no health: leave it out, or see those of --kind health"
 	}
-	p, err := c.printer(command, recordedEventHeader)
+	header, short := recordedEventHeader, func(cells []string) []string { return cells }
+	if c.output == "table" {
+		header, short = shortEventHeader, shortEventCells
+	}
+	p, err := c.printer(command, header)
 	if err != nil {
 		return err
 	}
@@ -49,7 +57,7 @@ func (c *client) showEvents(command *cobra.Command, asked *hdsdv1.ListTransition
 			events.PageToken, events.PageSize = token, c.pageSize()
 			answer, err := query.ListEvents(ctx, events)
 			for _, e := range answer.GetEvents() {
-				rows = append(rows, dated{e.GetTime(), e, recordedEventCells(e)})
+				rows = append(rows, dated{e.GetTime(), e, short(recordedEventCells(e))})
 			}
 			return rows, answer.GetNextPageToken(), err
 		}}
@@ -61,7 +69,7 @@ func (c *client) showEvents(command *cobra.Command, asked *hdsdv1.ListTransition
 			asked.PageToken, asked.PageSize = token, c.pageSize()
 			answer, err := query.ListTransitions(ctx, asked)
 			for _, t := range withGaps(answer, asked.GetNewestFirst()) {
-				rows = append(rows, dated{t.GetTime(), t, changeCells(t)})
+				rows = append(rows, dated{t.GetTime(), t, short(changeCells(t))})
 			}
 			return rows, answer.GetNextPageToken(), err
 		}})
@@ -72,6 +80,22 @@ func recordedEventCells(e *hdsdv1.Event) []string {
 	return []string{
 		timeCell(e.GetTime()), e.GetKind().String(), e.GetCluster(), e.GetAddress(), localityCell(e.GetLocality()), e.GetChecker(), e.GetAuthor(), e.GetText(),
 	}
+}
+
+// shortEventCells are those of shortEventHeader: TEXT says all, but why health changed.
+func shortEventCells(cells []string) []string {
+	about := strings.Join(slices.DeleteFunc(slices.Clone(cells[2:len(cells)-2]), func(cell string) bool { return cell == "" }), " ")
+	author, text := cells[len(cells)-2], cells[len(cells)-1]
+	if cells[1] == kindHealth {
+		text, _, _ = strings.Cut(text, ": ")
+	}
+	if about != "" {
+		text = about + ": " + text
+	}
+	if author != "" {
+		text += ", by " + author
+	}
+	return []string{cells[0], cells[1], text}
 }
 
 // changeCells are those of a change of health, or a gap, among events.

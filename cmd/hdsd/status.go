@@ -27,9 +27,9 @@ func newStatus() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "status",
 		Short: "Show on one screen how hdsd and what it checks are, and what needs attention",
-		Long: `status shows how hdsd, the clusters, the endpoints and the checkers are, and what
-needs attention, worst first, each with the command to go on with. With --check,
-it exits 1 while something needs attention.`,
+		Long: `status shows how hdsd, the clusters, the endpoints and the checkers are, which
+clusters are not well, and what needs attention, worst first, each with the
+command to go on with. With --check, it exits 1 while something needs attention.`,
 		Example: "  hdsd status\n  hdsd status --check\n  hdsd status -o json",
 		Args:    noArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
@@ -44,7 +44,11 @@ it exits 1 while something needs attention.`,
 				if c.output == "json" {
 					err = jsonPrinter{command.OutOrStdout()}.row(now, nil)
 				} else {
-					_, err = io.WriteString(command.OutOrStdout(), statusText(now))
+					var worst []string
+					if worst, err = worstClusters(ctx, query); err != nil {
+						return err
+					}
+					_, err = io.WriteString(command.OutOrStdout(), statusText(now, worst))
 				}
 				if err == nil && check && len(now.GetAttention()) > 0 {
 					err = errAttention
@@ -63,8 +67,23 @@ it exits 1 while something needs attention.`,
 // errAttention is why status --check fails.
 var errAttention = errors.New("something needs attention: see above")
 
-// statusText lays out the status.
-func statusText(s *hdsdv1.GetStatusResponse) string {
+// worstClusters says of the clusters that are not well how they are, the worst first.
+func worstClusters(ctx context.Context, query hdsdv1.QueryClient) (all []string, err error) {
+	answer, err := query.GetOverview(ctx, &hdsdv1.GetOverviewRequest{Limit: statusLists})
+	for _, k := range answer.GetClusters() {
+		switch k.GetState() {
+		case "OK":
+		case "UNOBSERVED":
+			all = append(all, k.GetCluster()+": no endpoint has a believed vote")
+		default:
+			all = append(all, fmt.Sprintf("%s: %d of %s down", k.GetCluster(), k.GetDown(), plural(int(k.GetEndpoints()), "endpoint")))
+		}
+	}
+	return all, err
+}
+
+// statusText lays out the status, with clusters that are not well.
+func statusText(s *hdsdv1.GetStatusResponse, worst []string) string {
 	var out strings.Builder
 	line := func(format string, args ...any) { say(&out, format+"\n", args...) }
 	ready := "ready"
@@ -83,6 +102,7 @@ func statusText(s *hdsdv1.GetStatusResponse) string {
 	line("mode       %s", mode)
 	k := s.GetClusters()
 	line("clusters   %d ok, %d some down, %d half down, %d all down, %d unobserved", k.GetOk(), k.GetSomeDown(), k.GetHalfDown(), k.GetAllDown(), k.GetUnobserved())
+	statusList(&out, "", "hdsd clusters --unhealthy", int(k.GetSomeDown()+k.GetHalfDown()+k.GetAllDown()+k.GetUnobserved()), worst)
 	e := s.GetEndpoints()
 	line("endpoints  %d healthy, %d unhealthy, %d timeout, %d degraded, %d draining,", e.GetHealthy(), e.GetUnhealthy(), e.GetTimeout(), e.GetDegraded(), e.GetDraining())
 	line("           %d unknown; %s", e.GetUnknown(), heldText(e.GetHeld()))
@@ -133,7 +153,7 @@ func heldText(n uint32) string {
 	return fmt.Sprintf("%d HELD, without a believed vote", n)
 }
 
-// statusLists is how many zones and sources the status shows.
+// statusLists is how many clusters, zones and sources the status shows.
 const statusLists = 4
 
 // wholeText lays out the checkers by zone, the sources, the data planes and the history.
@@ -156,8 +176,8 @@ func wholeText(out *strings.Builder, s *hdsdv1.GetStatusResponse) {
 		}
 		sources = append(sources, text)
 	}
-	statusList(out, "", zones)
-	statusList(out, "sources", sources)
+	statusList(out, "", "hdsd checkers", len(zones), zones)
+	statusList(out, "sources", "hdsd source list", len(sources), sources)
 	if p := s.GetDataPlanes(); p != nil {
 		say(out, "planes     %d synced, %d behind, %d refusing\n", p.GetSynced(), p.GetBehind(), p.GetRefusing())
 	}
@@ -170,13 +190,10 @@ func wholeText(out *strings.Builder, s *hdsdv1.GetStatusResponse) {
 	}
 }
 
-// statusList shows some of a list, each cut to one line.
-func statusList(out *strings.Builder, label string, all []string) {
-	for i, text := range all {
-		if i == statusLists {
-			say(out, "           and %d more: hdsd status -o json\n", len(all)-i)
-			return
-		}
+// statusList shows some of a list, each cut to one line, and how many more there are.
+func statusList(out *strings.Builder, label, command string, total int, all []string) {
+	shown := all[:min(len(all), statusLists)]
+	for i, text := range shown {
 		if i > 0 {
 			label = ""
 		}
@@ -185,5 +202,8 @@ func statusList(out *strings.Builder, label string, all []string) {
 			lines[0] += " …"
 		}
 		say(out, "%-11s%s\n", label, lines[0])
+	}
+	if more := total - len(shown); more > 0 && len(shown) > 0 {
+		say(out, "           and %d more: %s\n", more, command)
 	}
 }

@@ -37,6 +37,16 @@ func someStatus(items int) *hdsdv1.GetStatusResponse {
 	return s
 }
 
+// someOverview has what someStatus counts, and clusters that are well.
+func someOverview(down int) (rows []*hdsdv1.GetOverviewResponse_Row) {
+	for i := range down {
+		rows = append(rows, &hdsdv1.GetOverviewResponse_Row{Cluster: fmt.Sprint("web-", i), State: "ALL_DOWN", Endpoints: 4, Down: 4})
+	}
+	return append(rows,
+		&hdsdv1.GetOverviewResponse_Row{Cluster: "pay", State: "SOME_DOWN", Endpoints: 10, Down: 1}, &hdsdv1.GetOverviewResponse_Row{Cluster: "new", State: "UNOBSERVED", Endpoints: 1},
+		&hdsdv1.GetOverviewResponse_Row{Cluster: "well", State: "OK", Endpoints: 10})
+}
+
 // TestStatus: one screen, whatever is wrong; --check fails while something is.
 func TestStatus(t *testing.T) {
 	f := newFake()
@@ -47,6 +57,7 @@ func TestStatus(t *testing.T) {
 		check int
 	}{{"well", 0, exitDone}, {"down", 2, exitFailed}, {"many", 100, exitFailed}} {
 		f.status = someStatus(c.items)
+		f.overview = someOverview(c.items)
 		if c.name == "many" {
 			f.status.Further, f.status.Ready, f.status.Frozen, f.status.Endpoints.Held = 50, false, true, 7
 			f.status.Attention[0].Kind = "NO_CHECKERS"

@@ -55,7 +55,7 @@ BELIEVED says what hdsd thinks of it now. --limit says how many of each.`,
 		},
 		RunE: func(command *cobra.Command, args []string) error {
 			cluster, _ := c.about(args)
-			request := &hdsdv1.ListTransitionsRequest{Cluster: cluster, Locality: c.filter.locality}
+			request := &hdsdv1.ListTransitionsRequest{Cluster: cluster, Locality: c.filter.locality, Checker: c.filter.checker}
 			var err error
 			if request.StartTime, request.EndTime, err = parsePeriod(since, until, now()); err != nil {
 				return err
@@ -95,6 +95,7 @@ BELIEVED says what hdsd thinks of it now. --limit says how many of each.`,
 		},
 	}
 	c.addFlags(command)
+	c.filter.addChecker(command, "changes with a vote")
 	_ = command.Flags().Set("limit", "10")
 	command.Flags().Lookup("limit").DefValue, command.Flags().Lookup("limit").Usage = "10", "show this many of each"
 	command.ValidArgsFunction = c.completeEndpoint

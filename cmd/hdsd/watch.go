@@ -42,19 +42,20 @@ as those of endpoints (with "health") and history (with "from" and "to").`,
 		},
 	}
 	c.addFlags(command)
+	c.filter.addChecker(command, "endpoints and changes with a vote")
 	command.ValidArgsFunction = c.completeEndpoint
 	return command
 }
 
-// watchCells returns the row of an event, nil if it has none.
-func watchCells(event *hdsdv1.WatchResponse) (proto.Message, []string) {
-	if e := event.GetEndpoint(); e != nil {
+// watchCells returns the row of an event, nil if it has none or the filter leaves it out.
+func (f *filter) watchCells(event *hdsdv1.WatchResponse) (proto.Message, []string) {
+	if e := event.GetEndpoint(); e != nil && f.hasVote(e.GetObservations()) {
 		return e, []string{
 			timeCell(e.GetSince()), "endpoint", e.GetCluster(), e.GetAddress(), localityCell(e.GetLocality()), "", e.GetHealth().String(), heldCell(e),
 			observationsCell(e.GetObservations()), e.GetReason(), endpointVotes(e),
 		}
 	}
-	if t := event.GetTransition(); t != nil {
+	if t := event.GetTransition(); t != nil && f.hasVote(t.GetObservations()) {
 		return t, []string{
 			timeCell(t.GetTime()), "transition", t.GetCluster(), t.GetAddress(), localityCell(t.GetLocality()), t.GetFrom().String(), t.GetTo().String(), "",
 			observationsCell(t.GetObservations()), t.GetReason(), votesCell(t.GetTo(), t.GetObservations()),

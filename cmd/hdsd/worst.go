@@ -51,3 +51,18 @@ func collect[Item proto.Message](list lister[Item]) (all []Item, err error) {
 		}
 	}
 }
+
+// sorted lists all items of a list in an order, as one page.
+func sorted[Item proto.Message](limit int, list lister[Item], order func(a, b Item) int) lister[Item] {
+	return func(string, int32) ([]Item, string, error) {
+		all, err := collect(list)
+		if err != nil {
+			return nil, "", err // what is worst is not known
+		}
+		slices.SortStableFunc(all, order)
+		if limit > 0 {
+			all = all[:min(limit, len(all))]
+		}
+		return all, "", nil
+	}
+}
