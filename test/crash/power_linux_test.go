@@ -56,8 +56,8 @@ func losses() int {
 }
 
 // lose loses the power at random moments of what a child did, and looks at what is left:
-// the database opens and is whole, and has all that was shown.
-func lose(t *testing.T, folder string, ops []disk.Op) {
+// the database opens, and inspect finds it whole, with all that was shown.
+func lose(t *testing.T, folder string, ops []disk.Op, inspect func(t *testing.T, dir string, shown int) int) {
 	t.Helper()
 	seed := uint64(time.Now().UnixNano())
 	random := rand.New(rand.NewPCG(seed, 0))
@@ -88,13 +88,13 @@ func lose(t *testing.T, folder string, ops []disk.Op) {
 			}
 		}
 	}
-	t.Logf("%d losses of power among %d operations, %d transitions shown, seed %d", tried, len(ops), shown, seed)
+	t.Logf("%d losses of power among %d operations, %d shown, seed %d", tried, len(ops), shown, seed)
 }
 
 // TestPowerLoss: whatever order the disk has written in, as far as syncs allow it.
 func TestPowerLoss(t *testing.T) {
 	folder := t.TempDir()
-	lose(t, folder, record(t, folder, 60, nil))
+	lose(t, folder, record(t, folder, 60, nil), inspect)
 }
 
 // TestPowerLossAfterFailedSyncs: the kernel forgets what it could not write, and says so
@@ -112,7 +112,7 @@ func TestPowerLossAfterFailedSyncs(t *testing.T) {
 	if failed < 10 {
 		t.Fatalf("only %d syncs failed", failed)
 	}
-	lose(t, folder, ops)
+	lose(t, folder, ops, inspect)
 }
 
 // TestAFullDiskInBetween: writes fail for a while, at random.
@@ -129,7 +129,19 @@ func TestAFullDiskInBetween(t *testing.T) {
 		full--
 		return 0, unix.ENOSPC
 	})
-	lose(t, folder, ops)
+	lose(t, folder, ops, inspect)
+}
+
+// TestPowerLossWhileRecordingEvents: the disk fails at times, too.
+func TestPowerLossWhileRecordingEvents(t *testing.T) {
+	folder, random := t.TempDir(), rand.New(rand.NewPCG(4, 0))
+	ops := recordOf(t, diaristVariable+"="+filepath.Join(folder, "deep", "data"), folder, 60, func(op disk.Op) (time.Duration, error) {
+		if op.Kind == disk.Sync && random.IntN(10) == 0 {
+			return 0, unix.EIO
+		}
+		return 0, nil
+	})
+	lose(t, folder, ops, inspectEvents)
 }
 
 // TestPowerLossWhileRestoring: once a restore has ended, there is always a history, whole,

@@ -35,20 +35,14 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	if dir := os.Getenv(freezerVariable); dir != "" {
-		first, _ := strconv.Atoi(os.Getenv(firstVariable))
-		fmt.Fprintln(os.Stderr, freezer(dir, first))
-		os.Exit(1)
-	}
-	if dir := os.Getenv(overriderVariable); dir != "" {
-		first, _ := strconv.Atoi(os.Getenv(firstVariable))
-		fmt.Fprintln(os.Stderr, overrider(dir, first))
-		os.Exit(1)
-	}
-	if dir := os.Getenv(registersVariable); dir != "" {
-		first, _ := strconv.Atoi(os.Getenv(firstVariable))
-		fmt.Fprintln(os.Stderr, registers(dir, first))
-		os.Exit(1)
+	first, _ := strconv.Atoi(os.Getenv(firstVariable))
+	for variable, run := range map[string]func(dir string, first int) error{
+		freezerVariable: freezer, overriderVariable: overrider, registersVariable: registers, diaristVariable: diarist, annotatorVariable: annotator,
+	} {
+		if dir := os.Getenv(variable); dir != "" {
+			fmt.Fprintln(os.Stderr, run(dir, first))
+			os.Exit(1)
+		}
 	}
 	if dir := os.Getenv(restorerVariable); dir != "" {
 		fmt.Fprintln(os.Stderr, restorer(dir))
