@@ -15,8 +15,11 @@ const (
 	// not wait long behind it.
 	pruneSize = 512
 
-	// trimSize is the same for early pruning, which must not fall behind the writer.
-	trimSize = groupSize
+	// eventsLooked is how many events one step looks at.
+	eventsLooked = 2 * pruneSize
+
+	// currentLooked is how many endpoints one step looks at.
+	currentLooked = 8 * pruneSize
 
 	// lookAhead is how many transitions that an older hdsd dated in the future may
 	// stand before one that is not.
@@ -33,12 +36,18 @@ type pruner struct {
 	damage  *damage
 	quota   *quota
 	onError func(error)
+
+	nextEvent   []byte                 // the key of the event to look at next; nil: the first
+	known       func(health.Hash) bool // of the argument of Forget; nil: it is done
+	nextCurrent []byte                 // the key of the current health to look at next; nil: the first
 }
 
 // step does one small transaction of what was asked for, or of what the quota needs.
-func (p *pruner) step() {
+// written is how many transitions the group before it has: early pruning does not fall
+// behind the writer.
+func (p *pruner) step(written int) {
 	if p.quota.look() {
-		p.trim()
+		p.trim(max(pruneSize, 2*written))
 	}
 	if pass, asked := p.intake.pruneAsked(); asked {
 		if p.pruneSome() {
@@ -47,11 +56,21 @@ func (p *pruner) step() {
 		p.intake.pruneDone(pass)
 	}
 	if known := p.intake.takeForget(); known != nil && p.time.edge() > 0 {
-		if err := p.forget(known); err != nil {
+		p.known, p.nextCurrent = known, nil
+	}
+	if p.known != nil {
+		more, err := p.forgetSome()
+		if err != nil {
 			p.onError(fmt.Errorf("history: forget endpoints: %w", err))
+		}
+		if !more {
+			p.known = nil
 		}
 	}
 }
+
+// busy reports whether there is more to do than the intake knows of.
+func (p *pruner) busy() bool { return p.quota.trimming || p.known != nil }
 
 // pruneSome deletes the oldest transitions, and reports whether there are more. After
 // an error, the next pass continues.
@@ -84,38 +103,46 @@ func (p *pruner) prune(edge uint64) (more bool, err error) {
 	return len(keys) == pruneSize, p.deleteAll(keys, nil)
 }
 
-// pruneEvents deletes the oldest events before edge.
+// pruneEvents deletes events before edge. It looks at some of them, and goes on behind
+// these the next time: a note may stand before older events.
 func (p *pruner) pruneEvents(edge uint64) (more bool, err error) {
-	var keys [][]byte
+	var old [][]byte
+	var next []byte
 	err = p.db.view(func(tx *bolt.Tx) error {
 		rows := tx.Bucket(events)
 		if rows == nil {
 			return nil
 		}
 		cursor, read := rows.Cursor(), 0
-		for k, v := cursor.First(); k != nil && len(keys) < pruneSize && read < eventsRead; k, v = cursor.Next() {
-			read++ // a note may stand before older events
+		for k, v := cursor.Seek(p.nextEvent); k != nil; k, v = cursor.Next() {
+			if read++; read > eventsLooked {
+				next = slices.Clone(k)
+				return nil
+			}
 			if _, steady, ok := openEvent(k, v); ok && steady < edge {
-				keys = append(keys, slices.Clone(k))
+				old = append(old, slices.Clone(k))
 			}
 		}
 		return nil
 	})
-	if err != nil || len(keys) == 0 {
+	if err != nil {
 		return false, err
 	}
-	err = p.db.update(func(tx *bolt.Tx) error {
-		for _, k := range keys {
-			if err := tx.Bucket(events).Delete(k); err != nil {
-				return err
+	if len(old) > 0 {
+		err = p.db.update(func(tx *bolt.Tx) error {
+			for _, k := range old {
+				if err := tx.Bucket(events).Delete(k); err != nil {
+					return err
+				}
 			}
-		}
-		return nil
-	})
-	if err == nil {
-		p.diary.forget(keys)
+			return nil
+		})
 	}
-	return len(keys) == pruneSize, err
+	if err == nil {
+		p.diary.forget(old)
+		p.nextEvent = next
+	}
+	return next != nil, err
 }
 
 // deleteAll deletes the oldest transitions in a transaction, in which also runs.
@@ -136,13 +163,13 @@ func (p *pruner) deleteAll(keys [][]byte, also func(*bolt.Tx) error) error {
 	})
 }
 
-// trim deletes the oldest transitions before their time, but never the newest of all.
-// After an error, the next group tries again.
-func (p *pruner) trim() {
+// trim deletes some of the oldest transitions before their time, but never the newest of
+// all. After an error, the next group tries again.
+func (p *pruner) trim(most int) {
 	var keys [][]byte
 	early := uint64(0) // when the newest of them happened
 	err := p.db.view(func(tx *bolt.Tx) error {
-		keys, early = p.oldest(tx)
+		keys, early = p.oldest(tx, most)
 		return nil
 	})
 	if err == nil && len(keys) > 0 {
@@ -164,11 +191,11 @@ func (p *pruner) trim() {
 }
 
 // oldest returns the keys of the oldest transitions, and when the newest of them happened.
-func (p *pruner) oldest(tx *bolt.Tx) (keys [][]byte, at uint64) {
+func (p *pruner) oldest(tx *bolt.Tx, most int) (keys [][]byte, at uint64) {
 	line := p.time.timeline()
 	last, _ := tx.Bucket(transitions).Cursor().Last()
 	rows := tx.Bucket(transitions).Cursor()
-	for k, v := rows.First(); k != nil && len(keys) < trimSize && !bytes.Equal(k, last); k, v = rows.Next() {
+	for k, v := rows.First(); k != nil && len(keys) < most && !bytes.Equal(k, last); k, v = rows.Next() {
 		keys = append(keys, slices.Clone(k))
 		if taken, ok := openStep(k, v); ok {
 			at = max(at, line.Shown(number(k), taken.at))
@@ -214,34 +241,34 @@ func (p *pruner) deleteTransition(tx *bolt.Tx, k []byte) error {
 	return rows.Delete(k)
 }
 
-// forget deletes the other rows of endpoints that have no transitions and that known
-// denies.
-func (p *pruner) forget(known func(health.Hash) bool) error {
-	gone, err := p.unknown(known)
-	for err == nil && len(gone) > 0 {
-		some := gone[:min(len(gone), pruneSize)]
-		gone = gone[len(some):]
-		err = p.db.update(func(tx *bolt.Tx) error { return deleteCurrent(tx, some) })
-	}
-	return err
-}
-
-func (p *pruner) unknown(known func(health.Hash) bool) (gone []health.Endpoint, err error) {
-	shared := names{}
+// forgetSome deletes the other rows of some endpoints that have no transitions and that
+// known denies, and reports whether there are more to look at.
+func (p *pruner) forgetSome() (more bool, err error) {
+	var gone []health.Endpoint
+	shared, next := names{}, []byte(nil)
 	err = p.db.view(func(tx *bolt.Tx) error {
-		kept := tx.Bucket(byEndpoint).Cursor()
-		return tx.Bucket(current).ForEach(func(k, v []byte) error {
-			t, ok := openCurrent(k, v, shared)
-			if !ok || known(t.Endpoint.Hash()) {
+		kept, rows, read := tx.Bucket(byEndpoint).Cursor(), tx.Bucket(current).Cursor(), 0
+		for k, v := rows.Seek(p.nextCurrent); k != nil; k, v = rows.Next() {
+			if read == currentLooked || len(gone) == pruneSize {
+				next = slices.Clone(k)
 				return nil
+			}
+			read++
+			t, ok := openCurrent(k, v, shared)
+			if !ok || p.known(t.Endpoint.Hash()) {
+				continue
 			}
 			if at, _ := kept.Seek(k); !bytes.HasPrefix(at, k) {
 				gone = append(gone, t.Endpoint)
 			}
-			return nil
-		})
+		}
+		return nil
 	})
-	return gone, err
+	if err == nil && len(gone) > 0 {
+		err = p.db.update(func(tx *bolt.Tx) error { return deleteCurrent(tx, gone) })
+	}
+	p.nextCurrent = next
+	return next != nil && err == nil, err
 }
 
 func deleteCurrent(tx *bolt.Tx, gone []health.Endpoint) error {

@@ -103,6 +103,28 @@ func wantNewest(t *testing.T, s *Store, last int) {
 	}
 }
 
+// TestEarlyPruningTakesShortSteps: a group waits for one, so that it is as small as what is
+// written allows.
+func TestEarlyPruningTakesShortSteps(t *testing.T) {
+	s := open(t, t.TempDir())
+	s.Append(flips(20_000))
+	flush(t, s)
+	err := s.writer.do(t.Context(), func() {
+		s.quota.max.Store(s.db.used.Load() / 4)
+		for written, want := range map[int]int{0: pruneSize, 1: pruneSize, groupSize: 2 * groupSize} {
+			before := s.quota.pruned.Load()
+			s.writer.pruner.step(written)
+			if n := int(s.quota.pruned.Load() - before); n != want {
+				t.Errorf("after %d were written, a step deletes %d, want %d", written, n, want)
+			}
+		}
+		s.quota.max.Store(0)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestTheQuotaAlarm begins and ends without pruning, and a quota too small for what is not
 // a transition ends nothing.
 func TestTheQuotaAlarm(t *testing.T) {

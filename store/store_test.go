@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	bolt "go.etcd.io/bbolt"
 
+	storev1 "hdsd/gen/hdsd/store/v1"
 	"hdsd/health"
 )
 
@@ -316,6 +317,41 @@ func TestRetention(t *testing.T) {
 	prune(t, s)
 	if diff := cmp.Diff(flips(count)[count-1:], queryAll(t, s, Query{})); diff != "" {
 		t.Error("the newest stays:", diff)
+	}
+}
+
+// TestManyAreForgotten: more endpoints and events than one step looks at.
+func TestManyAreForgotten(t *testing.T) {
+	var now wall
+	now.set(day)
+	s := open(t, t.TempDir(), now.keep)
+	const endpoints, events = currentLooked + pruneSize + 10, 3*eventsLooked + 10
+	for n := range endpoints {
+		s.Append([]health.Transition{flip(endpoint("web", "a", fmt.Sprint(n)), 0)})
+	}
+	for n := range events {
+		s.AppendEvents([]Event{{Time: day.Add(time.Duration(n)), Kind: storev1.EventKind_CHECKER_LOST}})
+	}
+	young := Event{Time: day.Add(-time.Hour), Kind: storev1.EventKind_NOTE, Text: "said to be older than all"}
+	flush(t, s)
+	now.set(day.Add(2 * time.Hour))
+	s.AppendEvents([]Event{young})
+	flush(t, s)
+	prune(t, s)
+	if left, _, err := s.Events(EventQuery{Limit: events}); err != nil || len(left) != 1 || left[0].Event != young {
+		t.Errorf("%d events are left: %v", len(left), err)
+	}
+	s.Forget(func(health.Hash) bool { return false })
+	for rest := false; !rest; {
+		if err := s.writer.do(t.Context(), func() { rest = s.intake.idle() && !s.writer.pruner.busy() }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if left := stateOf(t, s).Current; len(left) != 1 { // that of the newest transition
+		t.Errorf("%d endpoints are left", len(left))
+	}
+	if err := s.Check(); err != nil {
+		t.Error(err)
 	}
 }
 

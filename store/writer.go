@@ -50,11 +50,15 @@ func (w *writer) run() {
 	}
 	w.intake.askPrune()
 	for w.wait(pruning.C, looking.C) {
-		if g := w.intake.take(); g != nil && !w.save(g) {
-			return
+		written := 0
+		if g := w.intake.take(); g != nil {
+			if !w.save(g) {
+				return
+			}
+			written = len(g.transitions)
 		}
 		w.reportDropped()
-		w.pruner.step()
+		w.pruner.step(written)
 		w.answer() // also while there is much to prune
 	}
 	for g := w.intake.take(); g != nil; g = w.intake.take() {
@@ -91,7 +95,7 @@ func (w *writer) wait(pruning, looking <-chan time.Time) bool {
 	var due <-chan time.Time
 	for {
 		something, now := w.intake.due()
-		if now || !w.intake.idle() || w.pruner.quota.trimming {
+		if now || !w.intake.idle() || w.pruner.busy() {
 			break
 		}
 		if something && due == nil {
