@@ -2,6 +2,7 @@ package config
 
 import (
 	"net/netip"
+	"slices"
 
 	"hdsd/access"
 	configv1 "hdsd/gen/hdsd/config/v1"
@@ -23,28 +24,27 @@ func (c *checks) access(cfg *Config) {
 	if from.GetMode() == configv1.Access_WARN {
 		c.warn("access.mode", "is WARN: nothing is denied; set ENFORCE once no event access_denied names a caller that needs more")
 	}
-	certificates, tokens := false, false
+	certificates := false
 	for _, each := range from.GetGrants() {
 		certificates = certificates || each.GetSan() != ""
-		tokens = tokens || each.GetTokenSha256() != "" || each.GetOidc() != nil
 	}
 	if certificates && !certs.Mutual(cfg.GetGrpc().GetTls()) && !certs.Mutual(cfg.GetHttp().GetTls()) {
 		c.warn("access.grants", "have names in certificates (san), but neither grpc.tls nor http.tls has a client_ca_file or spiffe_workload_api to verify certificates by")
 	}
-	if tokens {
-		c.plaintext("grpc", cfg.GetGrpc(), defaultGRPCAddress)
-		c.plaintext("http", cfg.GetHttp(), defaultHTTPAddress)
-	}
 }
 
-// plaintext warns where others can read tokens on their way.
-func (c *checks) plaintext(field string, l *configv1.Listener, byDefault string) {
-	text := l.GetAddress()
-	if text == "" {
-		text = byDefault
-	}
-	address, err := netip.ParseAddrPort(text)
-	if err == nil && l.GetTls() == nil && !address.Addr().Unmap().IsLoopback() {
-		c.warn(field+".insecure", "lets others read the bearer tokens of access.grants on their way to %s: give %s.tls", text, field)
+// hasTokens reports whether callers show tokens.
+func hasTokens(from *configv1.Access) bool {
+	return slices.ContainsFunc(from.GetGrants(), func(g *configv1.Grant) bool { return g.GetTokenSha256() != "" || g.GetOidc() != nil })
+}
+
+// plaintext warns where others can read what goes over a listener.
+func (c *checks) plaintext(field string, l *configv1.Listener, at netip.AddrPort, tokens bool) {
+	switch {
+	case !at.IsValid() || l.GetTls() != nil || at.Addr().Unmap().IsLoopback() || !l.GetInsecure():
+	case tokens:
+		c.warn(field+".insecure", "lets others read the bearer tokens of access.grants on their way to %s: give %s.tls", at, field)
+	default:
+		c.warn(field+".insecure", "lets whoever reaches %s read and change what goes over it: give %s.tls, unless nobody else is on that network", at, field)
 	}
 }

@@ -13,6 +13,9 @@ import (
 func (c *checks) listeners(cfg *Config) {
 	grpc := c.listener("grpc", cfg.GetGrpc(), defaultGRPCAddress)
 	http := c.listener("http", cfg.GetHttp(), defaultHTTPAddress)
+	tokens := hasTokens(cfg.GetAccess())
+	c.plaintext("grpc", cfg.GetGrpc(), grpc, tokens)
+	c.plaintext("http", cfg.GetHttp(), http, tokens)
 	c.hosts("http.allowed_hosts", cfg.GetHttp().GetAllowedHosts())
 	if len(cfg.GetGrpc().GetAllowedHosts()) > 0 {
 		c.warn("grpc.allowed_hosts", "has no effect: no web page can speak gRPC to hdsd; remove it, or write http.allowed_hosts")

@@ -2,6 +2,8 @@ package config
 
 import (
 	"bytes"
+	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"io"
 	"net/url"
@@ -40,19 +42,74 @@ func (c *checks) notify(all []*configv1.Notify) {
 			receiverURL(c, field+".alertmanager.url", to.Alertmanager.GetUrl(), true)
 		case *configv1.Notify_Webhook_:
 			receiverURL(c, field+".webhook.url", to.Webhook.GetUrl(), false)
-			if file := to.Webhook.GetSecretFile(); file != "" {
-				if _, err := ReadSecret(file); err != nil {
-					c.add(field+".webhook.secret_file", "%s", err)
-				}
-			}
+			c.secret(field+".webhook.secret_file", to.Webhook.GetSecretFile())
 		default:
 			c.add(field, "has no receiver: write alertmanager: {url: \"http://127.0.0.1:9093\"} or webhook: {url: …}")
 		}
+		c.notifyAs(field, n)
 		if glob := n.GetClusterNameGlob(); glob != "" {
 			c.glob(field+".cluster_name_glob", glob, "clusters")
 		}
 		c.duration(field+".min_duration", n.GetMinDuration(), 0, maxHold)
 	}
+}
+
+// notifyAs checks what a receiver knows hdsd by, and how it is reached.
+func (c *checks) notifyAs(field string, n *configv1.Notify) {
+	secure := strings.HasPrefix(n.GetAlertmanager().GetUrl()+n.GetWebhook().GetUrl(), "https:")
+	if basic := n.GetBasicAuth(); basic != nil {
+		if name := basic.GetUsername(); name == "" || strings.Contains(name, ":") {
+			c.add(field+".basic_auth.username", "%q is no name: it may not be empty, nor have a colon", name)
+		}
+		if basic.GetPasswordFile() == "" {
+			c.add(field+".basic_auth.password_file", "is needed: name a file with the password")
+		}
+		c.secret(field+".basic_auth.password_file", basic.GetPasswordFile())
+	}
+	c.secret(field+".token_file", n.GetTokenFile())
+	if n.GetAuthorization() != nil && !secure {
+		c.warn(field, "sends its secret without TLS: write a URL with https, unless nobody else sees the network between")
+	}
+	if tls := n.GetTls(); tls != nil {
+		if !secure {
+			c.add(field+".tls", "has no effect on a URL with http: write https, or remove tls")
+		}
+		if _, err := ReceiverTLS(tls.GetCaFile(), tls.GetCertificateChainFile(), tls.GetPrivateKeyFile()); err != nil {
+			c.add(field+".tls", "%s", err)
+		}
+	}
+}
+
+// secret checks a file with a secret, if there is to be one.
+func (c *checks) secret(field, file string) {
+	if file == "" {
+		return
+	}
+	if _, err := ReadSecret(file); err != nil {
+		c.add(field, "%s", err)
+	}
+}
+
+// ReceiverTLS reads the files of how to connect to a receiver.
+func ReceiverTLS(authorities, chain, key string) (*tls.Config, error) {
+	to := &tls.Config{MinVersion: tls.VersionTLS12}
+	if authorities != "" {
+		pem, err := os.ReadFile(authorities)
+		if err != nil {
+			return nil, fmt.Errorf("the authorities cannot be read: %w", err)
+		}
+		if to.RootCAs = x509.NewCertPool(); !to.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("%s has no certificate in PEM", authorities)
+		}
+	}
+	if chain != "" || key != "" {
+		pair, err := tls.LoadX509KeyPair(chain, key)
+		if err != nil {
+			return nil, fmt.Errorf("certificate_chain_file and private_key_file: %w", err)
+		}
+		to.Certificates = []tls.Certificate{pair}
+	}
+	return to, nil
 }
 
 // checkMetrics checks which clusters have metrics of their own.

@@ -46,6 +46,40 @@ notify:
 	}
 }
 
+// TestHowReceiversAreReached: files are found beside the configuration, and what cannot be is
+// said.
+func TestHowReceiversAreReached(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{"secret": "hunter2\n", "empty": "", "ca.pem": "none"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for more, want := range map[string]string{
+		`basic_auth: {username: ann, password_file: secret}`: "",
+		`token_file: secret`: "",
+		`tls: {}`:            "",
+		`basic_auth: {username: "a:b", password_file: secret}`: "basic_auth.username: \"a:b\" is no name",
+		`basic_auth: {username: ann}`:                          "basic_auth.password_file: is needed",
+		`token_file: empty`:                                    "token_file: the secret in " + filepath.Join(dir, "empty") + " is empty",
+		`token_file: nowhere`:                                  "token_file: the secret cannot be read",
+		`tls: {ca_file: ca.pem}`:                               "tls: " + filepath.Join(dir, "ca.pem") + " has no certificate in PEM",
+		`tls: {certificate_chain_file: ca.pem}`:                "tls: certificate_chain_file and private_key_file",
+		`basic_auth: {username: ann, password_file: secret}, tls: {ca_file: nowhere}`: "tls: the authorities cannot be read",
+	} {
+		_, problems := config.Load(write(t, dir, "hdsd.yaml", onefile+`notify: [{name: a, alertmanager: {url: "https://example.com"}, `+more+`}]`))
+		if want == "" && len(problems) > 0 || want != "" && (len(problems) != 1 || !strings.Contains(problems[0].String(), want)) {
+			t.Errorf("%s gives %v, want %q", more, problems, want)
+		}
+	}
+	for more, want := range map[string]string{`token_file: secret`: "sends its secret without TLS", `tls: {}`: "has no effect on a URL with http"} {
+		_, problems := config.Load(write(t, dir, "hdsd.yaml", onefile+`notify: [{name: a, alertmanager: {url: "http://example.com"}, `+more+`}]`))
+		if len(problems) != 1 || !strings.Contains(problems[0].String(), want) {
+			t.Errorf("%s gives %v, want %q", more, problems, want)
+		}
+	}
+}
+
 func TestMetricsOfClusters(t *testing.T) {
 	for text, want := range map[string]string{
 		`metrics: {cluster_name_globs: ["pay-*", web]}`:                        "",

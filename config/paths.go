@@ -34,6 +34,17 @@ func resolvePaths(cfg *Config, folder string) {
 		if webhook := each.GetWebhook(); webhook != nil {
 			resolve(&webhook.SecretFile)
 		}
+		switch by := each.GetAuthorization().(type) {
+		case *configv1.Notify_BasicAuth_:
+			resolve(&by.BasicAuth.PasswordFile)
+		case *configv1.Notify_TokenFile:
+			resolve(&by.TokenFile)
+		}
+		if tls := each.GetTls(); tls != nil {
+			resolve(&tls.CaFile)
+			resolve(&tls.CertificateChainFile)
+			resolve(&tls.PrivateKeyFile)
+		}
 	}
 	if upstream := cfg.GetRelay().GetUpstream().GetApiConfigSource(); upstream != nil {
 		resolveIn(upstream.ProtoReflect(), resolve)

@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"time"
 
@@ -34,6 +35,8 @@ func receivers(c *configv1.Config) []send.Receiver {
 		} else {
 			r.Target = send.Target{Type: send.Webhook, URL: n.GetWebhook().GetUrl(), SecretFile: n.GetWebhook().GetSecretFile()}
 		}
+		r.Target.User, r.Target.PasswordFile, r.Target.TokenFile = n.GetBasicAuth().GetUsername(), n.GetBasicAuth().GetPasswordFile(), n.GetTokenFile()
+		r.Target.TLS = send.TLS{CA: n.GetTls().GetCaFile(), Chain: n.GetTls().GetCertificateChainFile(), Key: n.GetTls().GetPrivateKeyFile()}
 		all[i] = r
 	}
 	return all
@@ -44,6 +47,7 @@ func (c *Coordinator) openHub() {
 	c.hub = send.New(send.Options{
 		Node: c.started.GetNodeId(), Dir: c.started.GetDataDir(), Log: c.log, Registerer: c.registry, Look: c.lookForTrouble,
 		ReadSecret: config.ReadSecret,
+		ReadTLS:    func(files send.TLS) (*tls.Config, error) { return config.ReceiverTLS(files.CA, files.Chain, files.Key) },
 	})
 	c.hub.Set(receivers(c.started))
 	c.core.upkeep.alarms.follow(c.started.GetMetrics())

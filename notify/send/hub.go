@@ -2,6 +2,7 @@ package send
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"maps"
 	"net/http"
@@ -29,7 +30,8 @@ type Options struct {
 	// once a second, and must not wait; nil: there are none.
 	Look func() []notify.Condition
 
-	ReadSecret func(path string) ([]byte, error) // of webhooks
+	ReadSecret func(path string) ([]byte, error)
+	ReadTLS    func(TLS) (*tls.Config, error)
 
 	Transport http.RoundTripper // nil: the default one
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
+	"crypto/tls"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -36,6 +37,18 @@ type Target struct {
 	Type       string
 	URL        string // of an Alertmanager: its base
 	SecretFile string // of a webhook; empty: requests are not signed
+
+	User         string // for basic authentication; empty: none
+	PasswordFile string // of it
+	TokenFile    string // of a bearer token; empty: none
+
+	TLS TLS
+}
+
+// TLS names files, in PEM, for connections to a receiver. Without any, the system's
+// authorities count, and hdsd has no certificate.
+type TLS struct {
+	CA, Chain, Key string
 }
 
 // refusal is the answer to a request that is wrong in itself, so that it would be the same
@@ -47,10 +60,11 @@ type sender struct {
 	client     *http.Client
 	node       string // hdsd's name
 	readSecret func(path string) ([]byte, error)
+	readTLS    func(TLS) (*tls.Config, error)
 }
 
 func newSender(o *Options, over http.RoundTripper) *sender {
-	return &sender{node: o.Node, readSecret: o.ReadSecret, client: &http.Client{
+	return &sender{node: o.Node, readSecret: o.ReadSecret, readTLS: o.ReadTLS, client: &http.Client{
 		Transport: over, Timeout: attemptTimeout,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
@@ -81,12 +95,55 @@ func (s *sender) send(ctx context.Context, to *Target, notices []notify.Notice, 
 		}
 		request.Header.Set("X-Hdsd-Signature", signature)
 	}
-	return s.do(request)
+	if err := s.authorize(request, to); err != nil {
+		return "", err
+	}
+	if to.TLS == (TLS{}) {
+		return s.do(s.client, request)
+	}
+	secured, err := s.secured(to.TLS)
+	if err != nil {
+		return "", err
+	}
+	defer secured.CloseIdleConnections()
+	return s.do(secured, request)
+}
+
+// authorize adds what the receiver knows hdsd by, as the files say now.
+func (s *sender) authorize(request *http.Request, to *Target) error {
+	switch {
+	case to.User != "":
+		password, err := s.readSecret(to.PasswordFile)
+		if err != nil {
+			return err
+		}
+		request.SetBasicAuth(to.User, string(password))
+	case to.TokenFile != "":
+		token, err := s.readSecret(to.TokenFile)
+		if err != nil {
+			return err
+		}
+		request.Header.Set("Authorization", "Bearer "+string(token))
+	}
+	return nil
+}
+
+// secured returns a client for one request, by the files as they are now.
+func (s *sender) secured(files TLS) (*http.Client, error) {
+	config, err := s.readTLS(files)
+	if err != nil {
+		return nil, err
+	}
+	transport := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // the standard library documents its type
+	transport.TLSClientConfig = config
+	client := *s.client
+	client.Transport = transport
+	return &client, nil
 }
 
 // do makes a request. Its error does not have the URL.
-func (s *sender) do(request *http.Request) (answer string, err error) {
-	response, err := s.client.Do(request)
+func (s *sender) do(over *http.Client, request *http.Request) (answer string, err error) {
+	response, err := over.Do(request)
 	if err != nil {
 		if in, ok := errors.AsType[*url.Error](err); ok {
 			err = in.Err

@@ -3,9 +3,13 @@ package send
 import (
 	"crypto/hmac"
 	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/hex"
 	"encoding/json"
+	"encoding/pem"
 	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -136,4 +140,66 @@ func TestATestIsMarked(t *testing.T) {
 			t.Errorf("a test counts: %+v", s[0])
 		}
 	})
+}
+
+// TestHowReceiversKnowHdsd: by a password, a token or a certificate, as the files say now.
+func TestHowReceiversKnowHdsd(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	var got *http.Request
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = r }))
+	server.TLS = &tls.Config{ClientAuth: tls.RequestClientCert}
+	server.Config.ErrorLog = log.New(io.Discard, "", 0) // handshakes are to fail
+	server.StartTLS()
+	defer server.Close()
+	own := server.TLS.Certificates[0]
+	key, err := x509.MarshalPKCS8PrivateKey(own.PrivateKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	chain := file("chain.pem", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: own.Certificate[0]})))
+	files := TLS{CA: chain, Chain: chain, Key: file("key.pem", string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key})))}
+	s := newSender(&Options{ReadSecret: os.ReadFile, ReadTLS: func(f TLS) (*tls.Config, error) {
+		pair, err := tls.LoadX509KeyPair(f.Chain, f.Key)
+		return &tls.Config{RootCAs: pool(t, f.CA), Certificates: []tls.Certificate{pair}}, err
+	}}, http.DefaultTransport)
+	send := func(to Target) error {
+		to.Type, to.URL = Webhook, server.URL
+		_, err := s.send(t.Context(), &to, []notify.Notice{aNotice}, time.Now())
+		return err
+	}
+	if err := send(Target{}); err == nil || !strings.Contains(err.Error(), "certificate") {
+		t.Errorf("a server that nobody vouches for: %v", err)
+	}
+	if err := send(Target{TLS: files, User: "ann", PasswordFile: file("password", "hunter2")}); err != nil {
+		t.Fatal(err)
+	}
+	if user, password, _ := got.BasicAuth(); user != "ann" || password != "hunter2" || len(got.TLS.PeerCertificates) != 1 {
+		t.Errorf("known by %s, %s, %d certificates", user, password, len(got.TLS.PeerCertificates))
+	}
+	for _, token := range []string{"first", "second"} {
+		if err := send(Target{TLS: files, TokenFile: file("token", token)}); err != nil || got.Header.Get("Authorization") != "Bearer "+token {
+			t.Errorf("known by %q: %v", got.Header.Get("Authorization"), err)
+		}
+	}
+	if err := send(Target{TLS: files, TokenFile: filepath.Join(dir, "none")}); err == nil {
+		t.Error("sent without its token")
+	}
+}
+
+func pool(t *testing.T, path string) *x509.CertPool {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := x509.NewCertPool()
+	p.AppendCertsFromPEM(text)
+	return p
 }

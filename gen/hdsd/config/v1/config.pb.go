@@ -970,7 +970,16 @@ type Notify struct {
 	// What to notify of. Default: all kinds.
 	Kinds []Notify_Kind `protobuf:"varint,5,rep,packed,name=kinds,proto3,enum=hdsd.config.v1.Notify_Kind" json:"kinds,omitempty"`
 	// How long something has to be wrong first. Default: 0s.
-	MinDuration   *durationpb.Duration `protobuf:"bytes,6,opt,name=min_duration,json=minDuration,proto3" json:"min_duration,omitempty"`
+	MinDuration *durationpb.Duration `protobuf:"bytes,6,opt,name=min_duration,json=minDuration,proto3" json:"min_duration,omitempty"`
+	// What the receiver knows hdsd by. Default: nothing.
+	//
+	// Types that are valid to be assigned to Authorization:
+	//
+	//	*Notify_BasicAuth_
+	//	*Notify_TokenFile
+	Authorization isNotify_Authorization `protobuf_oneof:"authorization"`
+	// How to connect. Absent: by the authorities of the system, without a certificate.
+	Tls           *Notify_ClientTls `protobuf:"bytes,9,opt,name=tls,proto3" json:"tls,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1058,6 +1067,38 @@ func (x *Notify) GetMinDuration() *durationpb.Duration {
 	return nil
 }
 
+func (x *Notify) GetAuthorization() isNotify_Authorization {
+	if x != nil {
+		return x.Authorization
+	}
+	return nil
+}
+
+func (x *Notify) GetBasicAuth() *Notify_BasicAuth {
+	if x != nil {
+		if x, ok := x.Authorization.(*Notify_BasicAuth_); ok {
+			return x.BasicAuth
+		}
+	}
+	return nil
+}
+
+func (x *Notify) GetTokenFile() string {
+	if x != nil {
+		if x, ok := x.Authorization.(*Notify_TokenFile); ok {
+			return x.TokenFile
+		}
+	}
+	return ""
+}
+
+func (x *Notify) GetTls() *Notify_ClientTls {
+	if x != nil {
+		return x.Tls
+	}
+	return nil
+}
+
 type isNotify_Receiver interface {
 	isNotify_Receiver()
 }
@@ -1075,6 +1116,24 @@ type Notify_Webhook_ struct {
 func (*Notify_Alertmanager_) isNotify_Receiver() {}
 
 func (*Notify_Webhook_) isNotify_Receiver() {}
+
+type isNotify_Authorization interface {
+	isNotify_Authorization()
+}
+
+type Notify_BasicAuth_ struct {
+	// A name and a password.
+	BasicAuth *Notify_BasicAuth `protobuf:"bytes,7,opt,name=basic_auth,json=basicAuth,proto3,oneof"`
+}
+
+type Notify_TokenFile struct {
+	// File with a bearer token. hdsd reads it for each request.
+	TokenFile string `protobuf:"bytes,8,opt,name=token_file,json=tokenFile,proto3,oneof"`
+}
+
+func (*Notify_BasicAuth_) isNotify_Authorization() {}
+
+func (*Notify_TokenFile) isNotify_Authorization() {}
 
 // Relay is a control plane whose clients connect to hdsd instead. hdsd passes on
 // what it says to each of them, and puts health into clusters and endpoints.
@@ -3492,6 +3551,128 @@ func (x *Notify_Webhook) GetSecretFile() string {
 	return ""
 }
 
+// BasicAuth is a name with a password.
+type Notify_BasicAuth struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The name, without a colon.
+	Username string `protobuf:"bytes,1,opt,name=username,proto3" json:"username,omitempty"`
+	// File with the password. hdsd reads it for each request.
+	PasswordFile  string `protobuf:"bytes,2,opt,name=password_file,json=passwordFile,proto3" json:"password_file,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Notify_BasicAuth) Reset() {
+	*x = Notify_BasicAuth{}
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[35]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Notify_BasicAuth) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Notify_BasicAuth) ProtoMessage() {}
+
+func (x *Notify_BasicAuth) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[35]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Notify_BasicAuth.ProtoReflect.Descriptor instead.
+func (*Notify_BasicAuth) Descriptor() ([]byte, []int) {
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{2, 2}
+}
+
+func (x *Notify_BasicAuth) GetUsername() string {
+	if x != nil {
+		return x.Username
+	}
+	return ""
+}
+
+func (x *Notify_BasicAuth) GetPasswordFile() string {
+	if x != nil {
+		return x.PasswordFile
+	}
+	return ""
+}
+
+// ClientTls is how to connect to a receiver with https. hdsd reads the files for
+// each request.
+type Notify_ClientTls struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// PEM file with the authorities of the receiver's certificate. Absent: those of
+	// the system.
+	CaFile string `protobuf:"bytes,1,opt,name=ca_file,json=caFile,proto3" json:"ca_file,omitempty"`
+	// PEM file with hdsd's certificate and its chain, for a receiver that asks for
+	// one.
+	CertificateChainFile string `protobuf:"bytes,2,opt,name=certificate_chain_file,json=certificateChainFile,proto3" json:"certificate_chain_file,omitempty"`
+	// PEM file with its private key.
+	PrivateKeyFile string `protobuf:"bytes,3,opt,name=private_key_file,json=privateKeyFile,proto3" json:"private_key_file,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *Notify_ClientTls) Reset() {
+	*x = Notify_ClientTls{}
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[36]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Notify_ClientTls) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Notify_ClientTls) ProtoMessage() {}
+
+func (x *Notify_ClientTls) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[36]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Notify_ClientTls.ProtoReflect.Descriptor instead.
+func (*Notify_ClientTls) Descriptor() ([]byte, []int) {
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{2, 3}
+}
+
+func (x *Notify_ClientTls) GetCaFile() string {
+	if x != nil {
+		return x.CaFile
+	}
+	return ""
+}
+
+func (x *Notify_ClientTls) GetCertificateChainFile() string {
+	if x != nil {
+		return x.CertificateChainFile
+	}
+	return ""
+}
+
+func (x *Notify_ClientTls) GetPrivateKeyFile() string {
+	if x != nil {
+		return x.PrivateKeyFile
+	}
+	return ""
+}
+
 // Upstream says where the control plane is.
 type Relay_Upstream struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -3506,7 +3687,7 @@ type Relay_Upstream struct {
 
 func (x *Relay_Upstream) Reset() {
 	*x = Relay_Upstream{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[35]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3518,7 +3699,7 @@ func (x *Relay_Upstream) String() string {
 func (*Relay_Upstream) ProtoMessage() {}
 
 func (x *Relay_Upstream) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[35]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3575,20 +3756,32 @@ const file_hdsd_config_v1_config_proto_rawDesc = "" +
 	"\ametrics\x18\x16 \x01(\v2\x17.hdsd.config.v1.MetricsR\ametrics\"Z\n" +
 	"\aMetrics\x12,\n" +
 	"\x12cluster_name_globs\x18\x01 \x03(\tR\x10clusterNameGlobs\x12!\n" +
-	"\fmax_clusters\x18\x02 \x01(\rR\vmaxClusters\"\xb8\x04\n" +
+	"\fmax_clusters\x18\x02 \x01(\rR\vmaxClusters\"\xb6\a\n" +
 	"\x06Notify\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12I\n" +
 	"\falertmanager\x18\x02 \x01(\v2#.hdsd.config.v1.Notify.AlertmanagerH\x00R\falertmanager\x12:\n" +
 	"\awebhook\x18\x03 \x01(\v2\x1e.hdsd.config.v1.Notify.WebhookH\x00R\awebhook\x12*\n" +
 	"\x11cluster_name_glob\x18\x04 \x01(\tR\x0fclusterNameGlob\x121\n" +
 	"\x05kinds\x18\x05 \x03(\x0e2\x1b.hdsd.config.v1.Notify.KindR\x05kinds\x12<\n" +
-	"\fmin_duration\x18\x06 \x01(\v2\x19.google.protobuf.DurationR\vminDuration\x1a \n" +
+	"\fmin_duration\x18\x06 \x01(\v2\x19.google.protobuf.DurationR\vminDuration\x12A\n" +
+	"\n" +
+	"basic_auth\x18\a \x01(\v2 .hdsd.config.v1.Notify.BasicAuthH\x01R\tbasicAuth\x12\x1f\n" +
+	"\n" +
+	"token_file\x18\b \x01(\tH\x01R\ttokenFile\x122\n" +
+	"\x03tls\x18\t \x01(\v2 .hdsd.config.v1.Notify.ClientTlsR\x03tls\x1a \n" +
 	"\fAlertmanager\x12\x10\n" +
 	"\x03url\x18\x01 \x01(\tR\x03url\x1a<\n" +
 	"\aWebhook\x12\x10\n" +
 	"\x03url\x18\x01 \x01(\tR\x03url\x12\x1f\n" +
 	"\vsecret_file\x18\x02 \x01(\tR\n" +
-	"secretFile\"\x89\x01\n" +
+	"secretFile\x1aL\n" +
+	"\tBasicAuth\x12\x1a\n" +
+	"\busername\x18\x01 \x01(\tR\busername\x12#\n" +
+	"\rpassword_file\x18\x02 \x01(\tR\fpasswordFile\x1a\x84\x01\n" +
+	"\tClientTls\x12\x17\n" +
+	"\aca_file\x18\x01 \x01(\tR\x06caFile\x124\n" +
+	"\x16certificate_chain_file\x18\x02 \x01(\tR\x14certificateChainFile\x12(\n" +
+	"\x10private_key_file\x18\x03 \x01(\tR\x0eprivateKeyFile\"\x89\x01\n" +
 	"\x04Kind\x12\x11\n" +
 	"\rENDPOINT_DOWN\x10\x00\x12\x10\n" +
 	"\fCLUSTER_DOWN\x10\x01\x12\r\n" +
@@ -3598,7 +3791,8 @@ const file_hdsd_config_v1_config_proto_rawDesc = "" +
 	"\x0eSHRINKAGE_HELD\x10\x05\x12\x13\n" +
 	"\x0fHISTORY_FAILING\x10\x06B\n" +
 	"\n" +
-	"\breceiver\"\x9b\x03\n" +
+	"\breceiverB\x0f\n" +
+	"\rauthorization\"\x9b\x03\n" +
 	"\x05Relay\x12:\n" +
 	"\bupstream\x18\x01 \x01(\v2\x1e.hdsd.config.v1.Relay.UpstreamR\bupstream\x124\n" +
 	"\x06health\x18\x02 \x01(\x0e2\x1c.hdsd.config.v1.Relay.HealthR\x06health\x12-\n" +
@@ -3845,7 +4039,7 @@ func file_hdsd_config_v1_config_proto_rawDescGZIP() []byte {
 }
 
 var file_hdsd_config_v1_config_proto_enumTypes = make([]protoimpl.EnumInfo, 11)
-var file_hdsd_config_v1_config_proto_msgTypes = make([]protoimpl.MessageInfo, 37)
+var file_hdsd_config_v1_config_proto_msgTypes = make([]protoimpl.MessageInfo, 39)
 var file_hdsd_config_v1_config_proto_goTypes = []any{
 	(Role)(0),                   // 0: hdsd.config.v1.Role
 	(UpstreamHealth)(0),         // 1: hdsd.config.v1.UpstreamHealth
@@ -3893,15 +4087,17 @@ var file_hdsd_config_v1_config_proto_goTypes = []any{
 	(*Limits)(nil),              // 43: hdsd.config.v1.Limits
 	(*Notify_Alertmanager)(nil), // 44: hdsd.config.v1.Notify.Alertmanager
 	(*Notify_Webhook)(nil),      // 45: hdsd.config.v1.Notify.Webhook
-	(*Relay_Upstream)(nil),      // 46: hdsd.config.v1.Relay.Upstream
-	nil,                         // 47: hdsd.config.v1.CheckerSelector.MetadataEntry
-	(*durationpb.Duration)(nil), // 48: google.protobuf.Duration
-	(*v3.ConfigSource)(nil),     // 49: envoy.config.core.v3.ConfigSource
-	(*v3.Node)(nil),             // 50: envoy.config.core.v3.Node
-	(*v3.HealthCheck)(nil),      // 51: envoy.config.core.v3.HealthCheck
-	(v3.HealthStatus)(0),        // 52: envoy.config.core.v3.HealthStatus
-	(*structpb.Value)(nil),      // 53: google.protobuf.Value
-	(*v3.ApiConfigSource)(nil),  // 54: envoy.config.core.v3.ApiConfigSource
+	(*Notify_BasicAuth)(nil),    // 46: hdsd.config.v1.Notify.BasicAuth
+	(*Notify_ClientTls)(nil),    // 47: hdsd.config.v1.Notify.ClientTls
+	(*Relay_Upstream)(nil),      // 48: hdsd.config.v1.Relay.Upstream
+	nil,                         // 49: hdsd.config.v1.CheckerSelector.MetadataEntry
+	(*durationpb.Duration)(nil), // 50: google.protobuf.Duration
+	(*v3.ConfigSource)(nil),     // 51: envoy.config.core.v3.ConfigSource
+	(*v3.Node)(nil),             // 52: envoy.config.core.v3.Node
+	(*v3.HealthCheck)(nil),      // 53: envoy.config.core.v3.HealthCheck
+	(v3.HealthStatus)(0),        // 54: envoy.config.core.v3.HealthStatus
+	(*structpb.Value)(nil),      // 55: google.protobuf.Value
+	(*v3.ApiConfigSource)(nil),  // 56: envoy.config.core.v3.ApiConfigSource
 }
 var file_hdsd_config_v1_config_proto_depIdxs = []int32{
 	15, // 0: hdsd.config.v1.Config.grpc:type_name -> hdsd.config.v1.Listener
@@ -3927,64 +4123,66 @@ var file_hdsd_config_v1_config_proto_depIdxs = []int32{
 	44, // 20: hdsd.config.v1.Notify.alertmanager:type_name -> hdsd.config.v1.Notify.Alertmanager
 	45, // 21: hdsd.config.v1.Notify.webhook:type_name -> hdsd.config.v1.Notify.Webhook
 	7,  // 22: hdsd.config.v1.Notify.kinds:type_name -> hdsd.config.v1.Notify.Kind
-	48, // 23: hdsd.config.v1.Notify.min_duration:type_name -> google.protobuf.Duration
-	46, // 24: hdsd.config.v1.Relay.upstream:type_name -> hdsd.config.v1.Relay.Upstream
-	8,  // 25: hdsd.config.v1.Relay.health:type_name -> hdsd.config.v1.Relay.Health
-	48, // 26: hdsd.config.v1.Relay.keep:type_name -> google.protobuf.Duration
-	9,  // 27: hdsd.config.v1.Relay.forward:type_name -> hdsd.config.v1.Relay.Forward
-	18, // 28: hdsd.config.v1.Listener.tls:type_name -> hdsd.config.v1.ServerTls
-	48, // 29: hdsd.config.v1.Listener.max_connection_age:type_name -> google.protobuf.Duration
-	19, // 30: hdsd.config.v1.ServerTls.spiffe_workload_api:type_name -> hdsd.config.v1.SpiffeWorkloadApi
-	10, // 31: hdsd.config.v1.Access.mode:type_name -> hdsd.config.v1.Access.Mode
-	21, // 32: hdsd.config.v1.Access.grants:type_name -> hdsd.config.v1.Grant
-	0,  // 33: hdsd.config.v1.Grant.roles:type_name -> hdsd.config.v1.Role
-	22, // 34: hdsd.config.v1.Grant.oidc:type_name -> hdsd.config.v1.Oidc
-	49, // 35: hdsd.config.v1.Source.config_source:type_name -> envoy.config.core.v3.ConfigSource
-	1,  // 36: hdsd.config.v1.Source.upstream_health:type_name -> hdsd.config.v1.UpstreamHealth
-	25, // 37: hdsd.config.v1.Source.hold_shrinkage:type_name -> hdsd.config.v1.HoldShrinkage
-	50, // 38: hdsd.config.v1.Source.node:type_name -> envoy.config.core.v3.Node
-	48, // 39: hdsd.config.v1.HoldShrinkage.for:type_name -> google.protobuf.Duration
-	51, // 40: hdsd.config.v1.DefaultHealthChecks.health_checks:type_name -> envoy.config.core.v3.HealthCheck
-	48, // 41: hdsd.config.v1.Assignment.reconnect_grace:type_name -> google.protobuf.Duration
-	48, // 42: hdsd.config.v1.Assignment.settle:type_name -> google.protobuf.Duration
-	2,  // 43: hdsd.config.v1.Assignment.zones:type_name -> hdsd.config.v1.Placement
-	2,  // 44: hdsd.config.v1.Assignment.regions:type_name -> hdsd.config.v1.Placement
-	28, // 45: hdsd.config.v1.Assignment.checkers:type_name -> hdsd.config.v1.CheckerCapacity
-	48, // 46: hdsd.config.v1.Reporting.interval:type_name -> google.protobuf.Duration
-	3,  // 47: hdsd.config.v1.Verdict.rule:type_name -> hdsd.config.v1.Rule
-	4,  // 48: hdsd.config.v1.Verdict.when_unobserved:type_name -> hdsd.config.v1.WhenUnobserved
-	52, // 49: hdsd.config.v1.Verdict.initial_health:type_name -> envoy.config.core.v3.HealthStatus
-	31, // 50: hdsd.config.v1.Verdict.degraded_when:type_name -> hdsd.config.v1.DegradedWhen
-	48, // 51: hdsd.config.v1.Verdict.staleness:type_name -> google.protobuf.Duration
-	48, // 52: hdsd.config.v1.Verdict.warm_up:type_name -> google.protobuf.Duration
-	32, // 53: hdsd.config.v1.Verdict.doubt:type_name -> hdsd.config.v1.Doubt
-	33, // 54: hdsd.config.v1.Verdict.path_cut:type_name -> hdsd.config.v1.PathCut
-	34, // 55: hdsd.config.v1.Verdict.damping:type_name -> hdsd.config.v1.Damping
-	35, // 56: hdsd.config.v1.Verdict.mass_failure:type_name -> hdsd.config.v1.MassFailure
-	53, // 57: hdsd.config.v1.DegradedWhen.http_status_code:type_name -> google.protobuf.Value
-	48, // 58: hdsd.config.v1.Doubt.release_after:type_name -> google.protobuf.Duration
-	48, // 59: hdsd.config.v1.MassFailure.hold:type_name -> google.protobuf.Duration
-	30, // 60: hdsd.config.v1.Policy.verdict:type_name -> hdsd.config.v1.Verdict
-	37, // 61: hdsd.config.v1.Policy.checkers:type_name -> hdsd.config.v1.CheckerSelector
-	5,  // 62: hdsd.config.v1.Policy.mode:type_name -> hdsd.config.v1.Mode
-	2,  // 63: hdsd.config.v1.Policy.zones:type_name -> hdsd.config.v1.Placement
-	2,  // 64: hdsd.config.v1.Policy.regions:type_name -> hdsd.config.v1.Placement
-	38, // 65: hdsd.config.v1.CheckerSelector.localities:type_name -> hdsd.config.v1.LocalitySelector
-	47, // 66: hdsd.config.v1.CheckerSelector.metadata:type_name -> hdsd.config.v1.CheckerSelector.MetadataEntry
-	48, // 67: hdsd.config.v1.History.retention:type_name -> google.protobuf.Duration
-	41, // 68: hdsd.config.v1.Checkers.admit:type_name -> hdsd.config.v1.AdmitRule
-	48, // 69: hdsd.config.v1.Checkers.probation:type_name -> google.protobuf.Duration
-	49, // 70: hdsd.config.v1.Checkers.sds_config:type_name -> envoy.config.core.v3.ConfigSource
-	48, // 71: hdsd.config.v1.DataPlanes.assignment_ttl:type_name -> google.protobuf.Duration
-	48, // 72: hdsd.config.v1.DataPlanes.cluster_ttl:type_name -> google.protobuf.Duration
-	6,  // 73: hdsd.config.v1.DataPlanes.zone_health:type_name -> hdsd.config.v1.ZoneHealth
-	49, // 74: hdsd.config.v1.DataPlanes.eds_config_source:type_name -> envoy.config.core.v3.ConfigSource
-	54, // 75: hdsd.config.v1.Relay.Upstream.api_config_source:type_name -> envoy.config.core.v3.ApiConfigSource
-	76, // [76:76] is the sub-list for method output_type
-	76, // [76:76] is the sub-list for method input_type
-	76, // [76:76] is the sub-list for extension type_name
-	76, // [76:76] is the sub-list for extension extendee
-	0,  // [0:76] is the sub-list for field type_name
+	50, // 23: hdsd.config.v1.Notify.min_duration:type_name -> google.protobuf.Duration
+	46, // 24: hdsd.config.v1.Notify.basic_auth:type_name -> hdsd.config.v1.Notify.BasicAuth
+	47, // 25: hdsd.config.v1.Notify.tls:type_name -> hdsd.config.v1.Notify.ClientTls
+	48, // 26: hdsd.config.v1.Relay.upstream:type_name -> hdsd.config.v1.Relay.Upstream
+	8,  // 27: hdsd.config.v1.Relay.health:type_name -> hdsd.config.v1.Relay.Health
+	50, // 28: hdsd.config.v1.Relay.keep:type_name -> google.protobuf.Duration
+	9,  // 29: hdsd.config.v1.Relay.forward:type_name -> hdsd.config.v1.Relay.Forward
+	18, // 30: hdsd.config.v1.Listener.tls:type_name -> hdsd.config.v1.ServerTls
+	50, // 31: hdsd.config.v1.Listener.max_connection_age:type_name -> google.protobuf.Duration
+	19, // 32: hdsd.config.v1.ServerTls.spiffe_workload_api:type_name -> hdsd.config.v1.SpiffeWorkloadApi
+	10, // 33: hdsd.config.v1.Access.mode:type_name -> hdsd.config.v1.Access.Mode
+	21, // 34: hdsd.config.v1.Access.grants:type_name -> hdsd.config.v1.Grant
+	0,  // 35: hdsd.config.v1.Grant.roles:type_name -> hdsd.config.v1.Role
+	22, // 36: hdsd.config.v1.Grant.oidc:type_name -> hdsd.config.v1.Oidc
+	51, // 37: hdsd.config.v1.Source.config_source:type_name -> envoy.config.core.v3.ConfigSource
+	1,  // 38: hdsd.config.v1.Source.upstream_health:type_name -> hdsd.config.v1.UpstreamHealth
+	25, // 39: hdsd.config.v1.Source.hold_shrinkage:type_name -> hdsd.config.v1.HoldShrinkage
+	52, // 40: hdsd.config.v1.Source.node:type_name -> envoy.config.core.v3.Node
+	50, // 41: hdsd.config.v1.HoldShrinkage.for:type_name -> google.protobuf.Duration
+	53, // 42: hdsd.config.v1.DefaultHealthChecks.health_checks:type_name -> envoy.config.core.v3.HealthCheck
+	50, // 43: hdsd.config.v1.Assignment.reconnect_grace:type_name -> google.protobuf.Duration
+	50, // 44: hdsd.config.v1.Assignment.settle:type_name -> google.protobuf.Duration
+	2,  // 45: hdsd.config.v1.Assignment.zones:type_name -> hdsd.config.v1.Placement
+	2,  // 46: hdsd.config.v1.Assignment.regions:type_name -> hdsd.config.v1.Placement
+	28, // 47: hdsd.config.v1.Assignment.checkers:type_name -> hdsd.config.v1.CheckerCapacity
+	50, // 48: hdsd.config.v1.Reporting.interval:type_name -> google.protobuf.Duration
+	3,  // 49: hdsd.config.v1.Verdict.rule:type_name -> hdsd.config.v1.Rule
+	4,  // 50: hdsd.config.v1.Verdict.when_unobserved:type_name -> hdsd.config.v1.WhenUnobserved
+	54, // 51: hdsd.config.v1.Verdict.initial_health:type_name -> envoy.config.core.v3.HealthStatus
+	31, // 52: hdsd.config.v1.Verdict.degraded_when:type_name -> hdsd.config.v1.DegradedWhen
+	50, // 53: hdsd.config.v1.Verdict.staleness:type_name -> google.protobuf.Duration
+	50, // 54: hdsd.config.v1.Verdict.warm_up:type_name -> google.protobuf.Duration
+	32, // 55: hdsd.config.v1.Verdict.doubt:type_name -> hdsd.config.v1.Doubt
+	33, // 56: hdsd.config.v1.Verdict.path_cut:type_name -> hdsd.config.v1.PathCut
+	34, // 57: hdsd.config.v1.Verdict.damping:type_name -> hdsd.config.v1.Damping
+	35, // 58: hdsd.config.v1.Verdict.mass_failure:type_name -> hdsd.config.v1.MassFailure
+	55, // 59: hdsd.config.v1.DegradedWhen.http_status_code:type_name -> google.protobuf.Value
+	50, // 60: hdsd.config.v1.Doubt.release_after:type_name -> google.protobuf.Duration
+	50, // 61: hdsd.config.v1.MassFailure.hold:type_name -> google.protobuf.Duration
+	30, // 62: hdsd.config.v1.Policy.verdict:type_name -> hdsd.config.v1.Verdict
+	37, // 63: hdsd.config.v1.Policy.checkers:type_name -> hdsd.config.v1.CheckerSelector
+	5,  // 64: hdsd.config.v1.Policy.mode:type_name -> hdsd.config.v1.Mode
+	2,  // 65: hdsd.config.v1.Policy.zones:type_name -> hdsd.config.v1.Placement
+	2,  // 66: hdsd.config.v1.Policy.regions:type_name -> hdsd.config.v1.Placement
+	38, // 67: hdsd.config.v1.CheckerSelector.localities:type_name -> hdsd.config.v1.LocalitySelector
+	49, // 68: hdsd.config.v1.CheckerSelector.metadata:type_name -> hdsd.config.v1.CheckerSelector.MetadataEntry
+	50, // 69: hdsd.config.v1.History.retention:type_name -> google.protobuf.Duration
+	41, // 70: hdsd.config.v1.Checkers.admit:type_name -> hdsd.config.v1.AdmitRule
+	50, // 71: hdsd.config.v1.Checkers.probation:type_name -> google.protobuf.Duration
+	51, // 72: hdsd.config.v1.Checkers.sds_config:type_name -> envoy.config.core.v3.ConfigSource
+	50, // 73: hdsd.config.v1.DataPlanes.assignment_ttl:type_name -> google.protobuf.Duration
+	50, // 74: hdsd.config.v1.DataPlanes.cluster_ttl:type_name -> google.protobuf.Duration
+	6,  // 75: hdsd.config.v1.DataPlanes.zone_health:type_name -> hdsd.config.v1.ZoneHealth
+	51, // 76: hdsd.config.v1.DataPlanes.eds_config_source:type_name -> envoy.config.core.v3.ConfigSource
+	56, // 77: hdsd.config.v1.Relay.Upstream.api_config_source:type_name -> envoy.config.core.v3.ApiConfigSource
+	78, // [78:78] is the sub-list for method output_type
+	78, // [78:78] is the sub-list for method input_type
+	78, // [78:78] is the sub-list for extension type_name
+	78, // [78:78] is the sub-list for extension extendee
+	0,  // [0:78] is the sub-list for field type_name
 }
 
 func init() { file_hdsd_config_v1_config_proto_init() }
@@ -3995,6 +4193,8 @@ func file_hdsd_config_v1_config_proto_init() {
 	file_hdsd_config_v1_config_proto_msgTypes[2].OneofWrappers = []any{
 		(*Notify_Alertmanager_)(nil),
 		(*Notify_Webhook_)(nil),
+		(*Notify_BasicAuth_)(nil),
+		(*Notify_TokenFile)(nil),
 	}
 	file_hdsd_config_v1_config_proto_msgTypes[16].OneofWrappers = []any{}
 	file_hdsd_config_v1_config_proto_msgTypes[25].OneofWrappers = []any{}
@@ -4004,7 +4204,7 @@ func file_hdsd_config_v1_config_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hdsd_config_v1_config_proto_rawDesc), len(file_hdsd_config_v1_config_proto_rawDesc)),
 			NumEnums:      11,
-			NumMessages:   37,
+			NumMessages:   39,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
