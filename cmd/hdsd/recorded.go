@@ -84,7 +84,11 @@ func recordedEventCells(e *hdsdv1.Event) []string {
 
 // shortEventCells are those of shortEventHeader: TEXT says all, but why health changed.
 func shortEventCells(cells []string) []string {
-	about := strings.Join(slices.DeleteFunc(slices.Clone(cells[2:len(cells)-2]), func(cell string) bool { return cell == "" }), " ")
+	names := slices.Clone(cells[2 : len(cells)-2])
+	if address, locality := names[1], &names[2]; address != "" {
+		*locality = "" // the address says enough
+	}
+	about := strings.Join(slices.DeleteFunc(names, func(cell string) bool { return cell == "" }), " ")
 	author, text := cells[len(cells)-2], cells[len(cells)-1]
 	if cells[1] == kindHealth {
 		text, _, _ = strings.Cut(text, ": ")

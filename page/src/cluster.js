@@ -1,7 +1,8 @@
-import { useEffect, useRef, useState } from "preact/hooks";
-import { watch } from "./api.js";
-import { Health, Long, Time, Trouble, html, isDown, link, where } from "./look.js";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { get, watch } from "./api.js";
+import { Health, Long, Time, Trouble, ago, hour, html, isDown, link, usePoll, where } from "./look.js";
 import { Override } from "./override.js";
+import { Drawn } from "./strip.js";
 
 const order = ["TIMEOUT", "UNHEALTHY", "UNKNOWN", "DEGRADED", "DRAINING", "HEALTHY"];
 const compare = (a, b) => (a < b ? -1 : a > b ? 1 : 0);
@@ -36,9 +37,18 @@ function useWatch(cluster) {
   return { ...state, all: [...endpoints.current.values()] };
 }
 
+const recorded = 1000; // changes asked for
+
+/** usePast has the latest changes of a cluster in the last hour, by endpoint, and whether there are more. */
+function usePast(cluster) {
+  const { answer } = usePoll((signal) => get("/v1/transitions", { cluster, startTime: ago(hour), newestFirst: true, pageSize: recorded }, signal), 5000, [cluster]);
+  return useMemo(() => answer && { of: Map.groupBy(answer.transitions, keyOf), cut: Boolean(answer.nextPageToken) }, [answer]);
+}
+
 /** Cluster is the endpoints of one cluster, live. */
 export function Cluster({ name, health, find, set }) {
   const { all, synced, error } = useWatch(name);
+  const past = usePast(name);
   const found = all
     .filter((e) => (!health || (health === "DOWN" ? isDown(e.health) : e.health === health)) && keyOf(e).includes(find))
     .sort((a, b) => compare(where(a.locality), where(b.locality)) || order.indexOf(a.health) - order.indexOf(b.health) || compare(a.address, b.address));
@@ -57,11 +67,13 @@ export function Cluster({ name, health, find, set }) {
       <label>Find <input type="search" value=${find} onInput=${(e) => set({ find: e.currentTarget.value })} /></label>
       <span role="status">${synced ? `${found.length.toLocaleString("en")} of ${all.length.toLocaleString("en")} endpoints, ${all.filter((e) => isDown(e.health)).length} down` : "Loading"}</span>
       ${synced && html`<${Override} cluster=${name} endpoints=${all} />`}</p>
+    ${all.length > 0 && html`<p class="hint">Each strip is the last hour.</p>`}
     ${synced && all.length === 0 && html`<p>It has no endpoints. <code>hdsd clusters</code> says why.</p>`}
-    <${Long} items=${rows} label="Endpoints by locality" render=${(row) => (row.zone ? html`<${Zone} of=${row} />` : html`<${Endpoint} of=${row.e} />`)} />`;
+    <${Long} items=${rows} label="Endpoints by locality" render=${(row) => (row.zone ? html`<${Zone} of=${row} />` : html`<${Endpoint} of=${row.e} past=${past} />`)} />`;
 }
 
 const Zone = ({ of: { at, count, down } }) => html`<strong class="zone">${at}</strong> <span class="count">${down} of ${count} down</span>`;
 
-const Endpoint = ({ of: e }) => html`<a class="name" href=${link("clusters", e.cluster, e.address)}>${e.address}</a>
-  <span class="cell"><${Health} is=${e.health} held=${e.held} /></span><span class="cell"><${Time} at=${e.since} /></span><span class="reason">${e.reason}</span>`;
+const Endpoint = ({ of: e, past }) => html`<a class="name" href=${link("clusters", e.cluster, e.address)}>${e.address}</a>
+  <span class="cell"><${Health} is=${e.health} held=${e.held} /></span><span class="cell"><${Time} at=${e.since} /></span>
+  <span class="strip">${past && html`<${Drawn} of=${past.of.get(keyOf(e)) ?? []} cut=${past.cut} seconds=${hour} label="Last hour" before=${e.health} />`}</span><span class="reason">${e.reason}</span>`;

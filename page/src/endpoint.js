@@ -1,10 +1,9 @@
 import { get } from "./api.js";
-import { Health, Table, Time, Trouble, html, isDown, lasting, link, percent, plural, signs, useGet, usePoll, where } from "./look.js";
+import { Health, Table, Time, Trouble, ago, hour, html, isDown, lasting, link, percent, plural, signs, useGet, usePoll, where } from "./look.js";
 import { Clear, Override } from "./override.js";
+import { Strip, kept } from "./strip.js";
 
-const hour = 3600;
 const periods = [["1 h", hour], ["24 h", 24 * hour], ["7 d", 7 * 24 * hour], ["30 d", 30 * 24 * hour]];
-const ago = (seconds) => new Date(Date.now() - 1000 * seconds).toISOString();
 
 /** Endpoint explains the health of one endpoint: who says so, since when, and what was before. */
 export function Endpoint({ cluster, address }) {
@@ -38,7 +37,6 @@ function Availability({ cluster, address }) {
     })} />`}</section>`;
 }
 
-const kept = 500; // changes asked for
 const told = 100; // changes in the table
 
 function History({ cluster, address }) {
@@ -54,26 +52,6 @@ function History({ cluster, address }) {
 }
 
 const vote = (o) => [o.checker, o.status, o.httpStatusCode].filter(Boolean).join(" ");
-
-// Strip draws the health over a period. The table below it says the same in words. If the
-// list of changes is cut, what was before the first of them stays empty.
-function Strip({ of: all, cut, label, seconds }) {
-  const end = Date.now();
-  const start = end - 1000 * seconds;
-  const parts = [];
-  let until = end;
-  for (const t of all) {
-    const from = Math.max(Date.parse(t.time), start);
-    if (until > from) parts.unshift({ is: t.to, share: (until - from) / (end - start) });
-    until = Math.min(until, from);
-  }
-  const short = cut && until > start;
-  if (until > start) parts.unshift({ is: short ? "" : (all.at(-1)?.from ?? "UNKNOWN"), share: (until - start) / (end - start) });
-  const down = parts.filter((p) => isDown(p.is)).reduce((sum, p) => sum + p.share, 0);
-  const words = short ? `${label}: only the latest ${kept} changes are drawn` : `${label}: down ${percent(down)} of the time`;
-  return html`<div class="strip"><span>${label}</span><div role="img" aria-label=${words}>
-    ${parts.map((p) => html`<span class=${p.is.toLowerCase()} style=${{ width: `${100 * p.share}%` }} title=${p.is || "not drawn"}></span>`)}</div></div>`;
-}
 
 const fates = { OVERRIDE_SET: "set", OVERRIDE_CLEARED: "cleared", OVERRIDE_EXPIRED: "expired" };
 

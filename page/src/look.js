@@ -35,6 +35,11 @@ export function lasting(seconds) {
   return `${Math.floor(s / 86400)}d${String(Math.floor((s % 86400) / 3600)).padStart(2, "0")}h`;
 }
 
+export const hour = 3600; // seconds
+
+/** ago is the time so many seconds before now. */
+export const ago = (seconds) => new Date(Date.now() - 1000 * seconds).toISOString();
+
 /** Time shows a time, and how long ago it was. */
 export const Time = ({ at }) =>
   at ? html`<time datetime=${at} title=${at}>${lasting((Date.now() - Date.parse(at)) / 1000)} ago</time>` : html`<span>–</span>`;

@@ -1,7 +1,7 @@
 import { Act, useMay } from "./act.js";
 import { all, post, remove } from "./api.js";
 import { Health, Table, Time, Trouble, html, link, useGet, usePoll, where } from "./look.js";
-import { Clear } from "./override.js";
+import { Clear, Override } from "./override.js";
 
 /** Sources are in the order of their precedence, with what hdsd holds of them. */
 export function Sources() {
@@ -42,6 +42,7 @@ export function Overrides() {
   const { answer, error } = usePoll((signal) => all("/v1/overrides", "overrides", {}, signal), 3000, []);
   return html`<section aria-label="Overrides"><h2>Overrides</h2><${Trouble} error=${error} />
     ${answer?.length === 0 && html`<p>There is none.</p>`}
+    <${Override} />
     ${answer?.length > 0 && html`<${Table} caption="What operators set" head=${["Of", "In", "Health", "Endpoints", "Since", "Until", "Why", "Who"]} rows=${answer.map((o) => html`<tr key=${JSON.stringify([o.cluster, o.address, o.locality])}>
       <th scope="row">${target(o)}</th><td>${where(o.locality, "everywhere")}</td><td><${Health} is=${o.health} /></td><td>${o.endpoints}</td><td><${Time} at=${o.since} /></td>
       <td>${o.until ? html`<time datetime=${o.until}>${o.until}</time>` : "it is cleared"} <${Clear} of=${o} /></td><td>${o.reason}</td><td>${o.author}</td></tr>`)} />`}</section>`;

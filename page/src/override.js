@@ -11,21 +11,31 @@ function Place({ of: endpoints }) {
     ${[...places].sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, l]) => html`<option key=${name} value=${JSON.stringify(l)}>${name}</option>`)}</select></label>`;
 }
 
-/** Override is a button that overrides the health of an endpoint, or of a cluster in one locality or all. */
+// Locality asks for one of any cluster.
+const Locality = () => html`<label>Locality <input name="locality" required maxlength="500" pattern="(?=.*[^\\/])[^\\/]*(\\/[^\\/]*){0,2}" placeholder="region/zone/sub-zone" title="REGION, REGION/ZONE or REGION/ZONE/SUB-ZONE; an empty part is any" autocomplete="off" /></label>`;
+
+/** place reads what Place and Locality ask for. */
+function place(text) {
+  if (text[0] === "{") return JSON.parse(text);
+  const [region, zone, subZone] = text.split("/");
+  return { region, zone, subZone };
+}
+
+/** Override is a button that overrides the health of an endpoint, of a cluster in one locality or all, or of a locality in all clusters. */
 export function Override({ cluster, address, endpoints = [] }) {
   const may = useMay();
-  if (!may.change(cluster)) return null;
+  if (!(cluster ? may.change(cluster) : may.all)) return null;
   const asked = ({ health, duration, reason, author, locality }) => ({
-    cluster, address, health, reason, author, duration: duration || undefined, locality: locality ? JSON.parse(locality) : undefined,
+    cluster, address, health, reason, author, duration: duration || undefined, locality: locality ? place(locality) : undefined,
   });
   const preview = async (values) => {
     const { override, replaced, totalEndpoints } = await post("/v1/overrides/preview", asked(values));
     return `It sets ${plural(override.endpoints, "endpoint")} of ${totalEndpoints.toLocaleString("en")} to ${override.health}.${replaced ? ` It replaces ${replaced.health}: ${replaced.reason}.` : ""}`;
   };
   const fields = html`<label>Health <select name="health"><option>DRAINING</option><option>UNHEALTHY</option><option>HEALTHY</option></select></label>
-    <${Place} of=${endpoints} />
+    ${cluster ? html`<${Place} of=${endpoints} />` : html`<${Locality} />`}
     <label>For <select name="duration">${durations.map(([name, value]) => html`<option value=${value} selected=${name === "1 hour"}>${name}</option>`)}</select></label>`;
-  return html`<${Act} label="Override" about=${`the health of ${address ? `${address} in ${cluster}` : cluster}`}
+  return html`<${Act} label="Override" about=${`the health of ${address ? `${address} in ${cluster}` : cluster || "a locality"}`}
     says="Data planes get this health, whatever the checkers see." fields=${fields} preview=${preview} run=${(values) => post("/v1/overrides", asked(values))} />`;
 }
 
