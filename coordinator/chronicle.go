@@ -46,9 +46,9 @@ func (c chronicle) follow(now time.Time, all []fleet.Event) {
 	for i := range all {
 		switch e := &all[i]; e.Kind {
 		case fleet.Lost:
-			c.add(store.Event{Time: now, Kind: storev1.EventKind_CHECKER_LOST, Checker: e.Checkers[0], Text: "disconnected; its seats are kept for the grace period"})
+			c.add(store.Event{Time: now, Kind: storev1.EventKind_CHECKER_LOST, Checker: e.Checkers[0], Locality: e.Locality, Text: "disconnected; its seats are kept for the grace period"})
 		case fleet.NewcomerLost:
-			c.add(store.Event{Time: now, Kind: storev1.EventKind_CHECKER_LOST, Checker: e.Checkers[0], Text: "disconnected; it was on probation and had no seats"})
+			c.add(store.Event{Time: now, Kind: storev1.EventKind_CHECKER_LOST, Checker: e.Checkers[0], Locality: e.Locality, Text: "disconnected; it was on probation and had no seats"})
 		case fleet.NoCheckers:
 			c.add(store.Event{Time: now, Kind: storev1.EventKind_NO_CHECKERS, Text: "no checker is connected: nothing is checked, and health stays what it was last"})
 		case fleet.NoCheckersOver:

@@ -36,12 +36,12 @@ func TestTheChronicleHasWhoIsBelieved(t *testing.T) {
 		Blindness: []aggregate.BlindnessChange{{Checker: "c2", Blind: true, Reason: "it missed two"}, {Checker: "c2", Reason: "it sees"}},
 	})
 	chronicle{&k}.follow(time.Unix(2, 0), []fleet.Event{
-		{Kind: fleet.Lost, Checkers: []string{"c3"}}, {Kind: fleet.NewcomerLost, Checkers: []string{"c4"}}, {Kind: fleet.NoCheckers}, {Kind: fleet.NoCheckersOver, Lasted: 1500 * time.Millisecond},
+		{Kind: fleet.Lost, Checkers: []string{"c3"}, Locality: zoneOf("eu/b")}, {Kind: fleet.NewcomerLost, Checkers: []string{"c4"}, Locality: zoneOf("eu/b")}, {Kind: fleet.NoCheckers}, {Kind: fleet.NoCheckersOver, Lasted: 1500 * time.Millisecond},
 	})
 	var got []string
 	for _, e := range k.events {
 		got = append(got, fmt.Sprint(e.Time.Unix(), " ", e.Kind, " ", e.Checker, " ", e.Text))
-		if to := (health.Locality{Region: "eu", Zone: "b"}); strings.HasPrefix(e.Kind.String(), "PATH_") && e.Locality != to {
+		if to := (health.Locality{Region: "eu", Zone: "b"}); (strings.HasPrefix(e.Kind.String(), "PATH_") || e.Kind.String() == "CHECKER_LOST") && e.Locality != to {
 			t.Errorf("%s: locality %v", e.Kind, e.Locality)
 		}
 	}

@@ -60,9 +60,10 @@ const (
 // Event is something to log.
 type Event struct {
 	Kind     Kind
-	Checkers []string      // sorted
-	Trust    Trust         // of DoubtedHeld
-	Lasted   time.Duration // of NoCheckersOver
+	Checkers []string        // sorted
+	Trust    Trust           // of DoubtedHeld
+	Lasted   time.Duration   // of NoCheckersOver
+	Locality health.Locality // of the checker of Lost and NewcomerLost
 }
 
 // log notes what happened to checkers, if there are any.
@@ -70,6 +71,11 @@ func (f *Fleet) log(kind Kind, checkers []string) {
 	if len(checkers) > 0 {
 		f.out.Events = append(f.out.Events, Event{Kind: kind, Checkers: checkers})
 	}
+}
+
+// logLost notes that a checker is gone, and where it was.
+func (f *Fleet) logLost(kind Kind, known *checker) {
+	f.out.Events = append(f.out.Events, Event{Kind: kind, Checkers: []string{known.ID}, Locality: known.Locality})
 }
 
 // effects returns what was noted since the last call.

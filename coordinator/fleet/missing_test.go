@@ -98,6 +98,11 @@ func TestOneLostIsReplacedAtOnce(t *testing.T) {
 	for _, count := range []int{1, 2} {
 		l := newLab(t, options(), 8, 100)
 		l.lose(numbered(0, count)...)
+		for _, e := range l.events {
+			if e.Kind == Lost && (e.Locality.Region != "r" || e.Locality.Zone == "") {
+				t.Errorf("%v was lost in %v", e.Checkers, e.Locality)
+			}
+		}
 		l.pass(grace + report/2)
 		if _, gone := l.take(SeatsGivenUp); gone != count {
 			t.Errorf("%d of %d gave up their seats", gone, count)
