@@ -1,7 +1,9 @@
 package coordinator_test
 
 import (
+	"encoding/base64"
 	"encoding/json"
+	"encoding/pem"
 	"fmt"
 	"io"
 	"net/http"
@@ -154,5 +156,33 @@ func TestReceiversAreNotified(t *testing.T) {
 	}
 	if _, text := p.get("/v1/notify"); strings.Contains(text, "oncall") {
 		t.Errorf("after a reload without it: %s", text)
+	}
+}
+
+// TestReceiversKnowHdsd by what the configuration names: a token or a password, over a
+// connection to a server that only one authority vouches for.
+func TestReceiversKnowHdsd(t *testing.T) {
+	t.Parallel()
+	var by atomic.Value
+	server := httptest.NewTLSServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { by.Store(r.Header.Get("Authorization")) }))
+	defer server.Close()
+	dir := t.TempDir()
+	move(t, dir, "ca.pem", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})))
+	move(t, dir, "secret", "hunter2\n")
+	s := newSite(t, dir, quick+fmt.Sprintf(`notify:
+- {name: token, webhook: {url: %q}, token_file: secret, tls: {ca_file: ca.pem}}
+- {name: password, alertmanager: {url: %q}, basic_auth: {username: ann, password_file: secret}, tls: {ca_file: ca.pem}}
+- {name: stranger, webhook: {url: %q}}
+`, server.URL, server.URL, server.URL), static("web", "127.0.0.1:1"))
+	s.ready()
+	control := hdsdv1.NewControlClient(s.dial())
+	for name, want := range map[string]string{"token": "Bearer hunter2", "password": "Basic " + base64.StdEncoding.EncodeToString([]byte("ann:hunter2"))} {
+		s.eventually("a test of "+name, func() bool {
+			answer, err := control.NotifyTest(t.Context(), &hdsdv1.NotifyTestRequest{Name: name})
+			return err == nil && answer.GetOk() && by.Load() == want // between these, others are sent
+		})
+	}
+	if answer, err := control.NotifyTest(t.Context(), &hdsdv1.NotifyTestRequest{Name: "stranger"}); err != nil || answer.GetOk() || !strings.Contains(answer.GetAnswer(), "certificate") {
+		t.Errorf("%v, %v", answer, err)
 	}
 }
