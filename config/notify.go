@@ -42,11 +42,11 @@ func (c *checks) notify(all []*configv1.Notify) {
 			receiverURL(c, field+".alertmanager.url", to.Alertmanager.GetUrl(), true)
 		case *configv1.Notify_Webhook_:
 			receiverURL(c, field+".webhook.url", to.Webhook.GetUrl(), false)
-			c.secret(field+".webhook.secret_file", to.Webhook.GetSecretFile())
+			secret(c, field+".webhook.secret_file", to.Webhook.GetSecretFile())
 		default:
 			c.add(field, "has no receiver: write alertmanager: {url: \"http://127.0.0.1:9093\"} or webhook: {url: …}")
 		}
-		c.notifyAs(field, n)
+		notifyAs(c, field, n)
 		if glob := n.GetClusterNameGlob(); glob != "" {
 			c.glob(field+".cluster_name_glob", glob, "clusters")
 		}
@@ -55,7 +55,7 @@ func (c *checks) notify(all []*configv1.Notify) {
 }
 
 // notifyAs checks what a receiver knows hdsd by, and how it is reached.
-func (c *checks) notifyAs(field string, n *configv1.Notify) {
+func notifyAs(c *checks, field string, n *configv1.Notify) {
 	secure := strings.HasPrefix(n.GetAlertmanager().GetUrl()+n.GetWebhook().GetUrl(), "https:")
 	if basic := n.GetBasicAuth(); basic != nil {
 		if name := basic.GetUsername(); name == "" || strings.Contains(name, ":") {
@@ -64,9 +64,9 @@ func (c *checks) notifyAs(field string, n *configv1.Notify) {
 		if basic.GetPasswordFile() == "" {
 			c.add(field+".basic_auth.password_file", "is needed: name a file with the password")
 		}
-		c.secret(field+".basic_auth.password_file", basic.GetPasswordFile())
+		secret(c, field+".basic_auth.password_file", basic.GetPasswordFile())
 	}
-	c.secret(field+".token_file", n.GetTokenFile())
+	secret(c, field+".token_file", n.GetTokenFile())
 	if n.GetAuthorization() != nil && !secure {
 		c.warn(field, "sends its secret without TLS: write a URL with https, unless nobody else sees the network between")
 	}
@@ -81,7 +81,7 @@ func (c *checks) notifyAs(field string, n *configv1.Notify) {
 }
 
 // secret checks a file with a secret, if there is to be one.
-func (c *checks) secret(field, file string) {
+func secret(c *checks, field, file string) {
 	if file == "" {
 		return
 	}

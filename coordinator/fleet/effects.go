@@ -73,9 +73,9 @@ func (f *Fleet) log(kind Kind, checkers []string) {
 	}
 }
 
-// logLost notes that a checker is gone, and where it was.
-func (f *Fleet) logLost(kind Kind, known *checker) {
-	f.out.Events = append(f.out.Events, Event{Kind: kind, Checkers: []string{known.ID}, Locality: known.Locality})
+// lost notes that a checker is gone, and where it was.
+func (e *Effects) lost(kind Kind, known *checker) {
+	e.Events = append(e.Events, Event{Kind: kind, Checkers: []string{known.ID}, Locality: known.Locality})
 }
 
 // effects returns what was noted since the last call.

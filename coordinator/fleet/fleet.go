@@ -183,7 +183,7 @@ func (f *Fleet) Disconnect(now time.Time, id string) Effects {
 		f.depart(now, known)
 	}
 	f.missing.last = now
-	f.logLost(Lost, known)
+	f.out.lost(Lost, known)
 	f.unwatched.follow(now, f.Present().Connected, &f.out)
 	f.out.Votes = append(f.out.Votes, VoteChange{Checker: id, Lost: true})
 	f.churn.moved[id] = true
