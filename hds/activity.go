@@ -26,9 +26,9 @@ type activity struct {
 
 func (a *activity) hear() { a.heard.Store(a.now()) }
 
-// block notes that hdsd does not read until unblock.
-func (a *activity) block() {
-	a.blocked.Store(a.now())
+// block notes that hdsd does not read until unblock, from a time on.
+func (a *activity) block(now int64) {
+	a.blocked.Store(now)
 	a.idle.Store(handling)
 }
 
@@ -49,12 +49,13 @@ func (a *activity) heldUp() time.Duration {
 	return time.Duration(all)
 }
 
-// report notes that a report came in.
-func (a *activity) report() {
+// report notes that a report came in, and returns when.
+func (a *activity) report() int64 {
 	now := a.now()
 	a.heard.Store(now)
 	a.reported.Store(now)
 	a.reports.Add(1)
+	return now
 }
 
 // silence is how long nothing was heard.

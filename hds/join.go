@@ -134,7 +134,7 @@ func (s *Server) admit(one *session) error {
 			Msg("the hdsd.weight in node.metadata is no number above 0: the checker has the weight 1, unless the configuration gives it another")
 	}
 	one.activity.hear()
-	one.activity.block()
+	one.activity.block(s.now())
 	s.sessions[id] = one
 	s.metrics.streams.Set(float64(len(s.sessions)))
 	return nil

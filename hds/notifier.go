@@ -7,18 +7,29 @@ import (
 	"hdsd/health"
 )
 
+// newsPerInterval is how often in a report interval the sink is told at most that a checker
+// was heard and says what it said before. One that reports as it should is far from it.
+const newsPerInterval = 10
+
 // notifier calls the sink about one session, one call at a time.
 type notifier struct {
 	sink   Sink
+	pause  int64       // the least time between two calls that tell of no news
 	silent atomic.Bool // the sink was told that the checker is silent
+
+	told int64 // when the sink was told of a report; owned by the goroutine that receives
 
 	mu   sync.Mutex // held for each call of the sink after Connected
 	over bool       // the session has ended
 }
 
+// spares reports whether the sink need not hear of a report without news at a time.
+func (n *notifier) spares(now int64) bool { return n.told != 0 && now-n.told < n.pause }
+
 // reported tells the sink of a report, after all that the report changes. It
 // reports whether the checker was silent until then.
-func (n *notifier) reported(id string, votes []health.Vote, accepted *plan, follows bool) (spoke bool) {
+func (n *notifier) reported(now int64, id string, votes []health.Vote, accepted *plan, follows bool) (spoke bool) {
+	n.told = now
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if follows && n.silent.CompareAndSwap(true, false) {

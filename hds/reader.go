@@ -26,6 +26,11 @@ type reader struct {
 	reading
 }
 
+// repeats reports whether a message is as the one before, and that one was as it should be.
+func (r *reader) repeats(m *message) bool {
+	return m.same && m.plans.current() == r.plan && r.strange == 0
+}
+
 // read gives what a report says. An error means that the bytes are no report, or one
 // of far more than was assigned. Its status is INVALID_ARGUMENT unless it has another.
 func (r *reader) read(m *message, stopped func() bool) (reading, error) {

@@ -326,3 +326,25 @@ func TestLargerMessageThanAllowedEndsTheStream(t *testing.T) {
 		same(t, "calls", f.sink.take(), "disconnected a")
 	})
 }
+
+// TestWhoRepeatsItselfIsToldOfNowAndThen: the sink hears of it ten times an interval at most,
+// and of what is new at once.
+func TestWhoRepeatsItselfIsToldOfNowAndThen(t *testing.T) {
+	bubble(t, hds.Options{Interval: time.Second}, func(f *fixture) {
+		time.Sleep(time.Second)
+		c := assigned(f, checked{1, web1})
+		c.hears("the first report", report(said{web1, up, 0}), "1=HEALTHY")
+		for range 40 {
+			time.Sleep(25 * time.Millisecond)
+			c.send(report(said{web1, up, 0}))
+		}
+		if told := f.sink.take(); len(told) != 10 || told[0] != "reported a" {
+			t.Errorf("in one interval the sink was told %q", told)
+		}
+		c.send(report(said{web1, down, 503}))
+		same(t, "calls after news", f.sink.take(), "reported a 1=UNHEALTHY/503")
+		if last := f.server.State("a").LastReport; !last.Equal(time.Now()) {
+			t.Errorf("the last report was %v ago", time.Since(last))
+		}
+	})
+}

@@ -37,7 +37,8 @@ type Sink interface {
 
 	// Reported: the checker was heard. Votes are what it says that it did not say
 	// before: all of them in the first report that follows a specifier, nil if
-	// nothing changed. The sink may keep them.
+	// nothing changed. The sink may keep them. It is not told of reports that repeat
+	// the one before within a tenth of an interval of the latest call.
 	Reported(id string, votes []health.Vote)
 
 	// Silent: for three intervals since the checker was first sent something to

@@ -48,7 +48,8 @@ type session struct {
 
 func (s *Server) newSession() *session {
 	return &session{
-		server: s, lifetime: newLifetime(), activity: activity{now: s.now}, pending: newPending(), notifier: notifier{sink: s.sink},
+		server: s, lifetime: newLifetime(), activity: activity{now: s.now}, pending: newPending(),
+		notifier: notifier{sink: s.sink, pause: int64(s.options.Interval / newsPerInterval)},
 	}
 }
 
@@ -174,16 +175,20 @@ func (s *session) stopped() bool {
 
 // hear takes one report.
 func (s *session) hear(in *message, r *reader) error {
-	s.activity.block()
+	now := s.activity.report()
+	if r.repeats(in) && s.notifier.spares(now) {
+		s.server.metrics.reports[unchangedReport].Inc()
+		return nil
+	}
+	s.activity.block(now)
 	defer s.activity.unblock()
-	s.activity.report()
 	got, err := s.read(in, r)
 	if err != nil {
 		return err
 	}
 	s.server.metrics.count(&got)
 	accepted := s.progress.match(in.plans, &got)
-	if s.notifier.reported(s.checker.ID, got.votes, accepted, s.progress.follows.Load()) {
+	if s.notifier.reported(now, s.checker.ID, got.votes, accepted, s.progress.follows.Load()) {
 		s.server.options.Log.Info().Str("event", "checker_speaks").Str("checker", s.checker.ID).Msg("a silent checker reports again")
 	}
 	return nil
