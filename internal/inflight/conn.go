@@ -35,24 +35,6 @@ type conn struct {
 	closed  bool
 }
 
-// stream is what of one gRPC stream is in flight.
-type stream struct {
-	// Owned by the goroutine that reads.
-	head [messageHeadBytes]byte
-	have int // of head
-	left int // bytes of the present message that are to come
-
-	// Guarded by conn.mu.
-	lease    *share.Lease
-	messages []int64       // bytes of those that the handler has not done with, oldest first
-	taken    int           // how many of them the handler has
-	refusal  error         // of the message after these
-	busy     bool          // the handler does not ask for a message
-	begun    chan struct{} // closed when a handler has begun that gets one message after the other
-	missing  int           // bytes of the present message, as far as it is awaited
-	late     *time.Timer   // nil while the handler does not wait for the rest of a message
-}
-
 // A gRPC message has a byte that says whether it is compressed, and its length.
 const messageHeadBytes = 5
 
@@ -154,18 +136,18 @@ var errNoRoom = errors.New("no room yet")
 // it waits for the room of one message, and refuses it if it gets none.
 func (c *conn) try(id uint32, part []byte) (used int, err error) {
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	s := c.streams[id]
-	c.mu.Unlock()
 	if s == nil {
 		return len(part), nil // it has ended; grpc drops the rest
 	}
+	defer c.await(s)
 	for used < len(part) {
 		if s.left > 0 {
 			n := min(s.left, len(part)-used)
-			s.left -= n
 			used += n
-			if s.left == 0 {
-				c.await(s)
+			if s.left -= n; s.left == 0 {
+				s.due = 0 // it is whole
 			}
 			continue
 		}
@@ -183,15 +165,17 @@ func (c *conn) try(id uint32, part []byte) (used int, err error) {
 		}
 		used += len(head)
 	}
-	c.await(s)
 	return used, nil
 }
 
 // hide changes the head of a message that was refused, of which grpc has a part already.
 // A handler of a stream gets an empty message, which Stream turns into the refusal; it
 // asks for nothing after it. grpc itself refuses that of a unary call, whose handler would
-// take it for a request. It reports whether that was possible.
+// take it for a request. It reports whether that was possible. The caller holds mu, which
+// it gives up meanwhile.
 func (c *conn) hide(s *stream, head []byte, had int) bool {
+	c.mu.Unlock()
+	defer c.mu.Lock()
 	select {
 	case <-s.begun:
 		for _, b := range s.head[1:max(1, had)] {
@@ -211,10 +195,10 @@ func (c *conn) hide(s *stream, head []byte, had int) bool {
 }
 
 // take takes a lease for a message whose head has come. It gives errNoRoom where it would
-// have to wait, and is not to.
+// have to wait, and is not to. The caller holds mu, which it gives up while it waits.
 func (c *conn) take(s *stream) error {
 	size := int64(s.left + messageHeadBytes)
-	lease, err := c.lease(s)
+	err := c.lease(s)
 	switch most := c.budget.Largest; {
 	case err != nil:
 	case most > 0 && s.left > most:
@@ -225,100 +209,45 @@ func (c *conn) take(s *stream) error {
 		err = status.Errorf(codes.ResourceExhausted, "a message may have up to %d bytes, and one has %d: make it smaller, or raise %s", most, s.left, c.budget.LargestField)
 		c.budget.refused(c.caller, err)
 	case !c.patient:
-		if !lease.Try(size) {
+		if missing := s.cover(size); missing > 0 && !s.lease.Try(missing) {
+			s.spare = size - missing
 			return errNoRoom
 		}
 	default:
 		c.patient = false
-		c.mu.Lock()
-		others := len(c.streams) - 1
-		c.mu.Unlock()
-		began := time.Now()
-		c.stands.begin(began)
-		err = lease.Wait(size, c.waits.next(c.budget.patience(), others, began))
-		c.waits.took(c.stands.end(time.Now()))
+		err = c.wait(s, size)
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	if err != nil {
 		s.refusal = err
 		return err
 	}
-	s.messages = append(s.messages, size)
+	s.messages.push(size)
 	return nil
 }
 
-// lease gives the lease of a stream. When others need its room, the connection ends: its
-// caller has most.
-func (c *conn) lease(s *stream) (*share.Lease, error) {
-	c.mu.Lock()
-	lease := s.lease
+// wait waits for room for a message.
+func (c *conn) wait(s *stream, size int64) error {
+	lease, others, missing := s.lease, len(c.streams)-1, s.cover(size)
 	c.mu.Unlock()
-	if lease != nil {
-		return lease, nil
-	}
-	lease, err := c.budget.Pool.Take(c.caller, 0, func(error) { _ = c.Conn.Close() }) // grpc finds out, and closes c
-	if err != nil {
-		return nil, err
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.closed {
-		lease.Release()
-		return nil, net.ErrClosed
-	}
-	s.lease = lease
-	return lease, nil
+	defer c.mu.Lock()
+	began := time.Now()
+	c.stands.begin(began)
+	err := lease.Wait(missing, c.waits.next(c.budget.patience(), others, began))
+	c.waits.took(c.stands.end(time.Now()))
+	return err
 }
 
-// await takes note of how much of the present message is missing.
-func (c *conn) await(s *stream) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	s.missing = s.left
-	if s.refusal != nil {
-		s.missing = 0 // nobody waits for it
+// lease takes the lease of a stream, if it has none. When others need its room, the
+// connection ends: its caller has most. The caller holds mu.
+func (c *conn) lease(s *stream) (err error) {
+	switch {
+	case s.lease != nil:
+	case c.closed:
+		return net.ErrClosed
+	default:
+		s.lease, err = c.budget.Pool.Take(c.caller, 0, func(error) { _ = c.Conn.Close() }) // grpc finds out, and closes c
 	}
-	c.time(s)
-}
-
-// time starts or stops the time that the rest of a message has. It does not count while
-// the handler does not ask, or gets a message that came before: grpc lets the sender wait
-// then. The caller holds mu.
-func (c *conn) time(s *stream) {
-	whole := len(s.messages) - 1 // the last one is not
-	switch wanted := s.missing > 0 && !s.busy && s.taken >= whole && !c.closed; {
-	case !wanted && s.late != nil:
-		s.late.Stop()
-		s.late = nil
-	case wanted && s.late == nil:
-		c.start(s)
-	}
-}
-
-// start starts that time. The caller holds mu.
-func (c *conn) start(s *stream) {
-	size, limit := s.missing, c.budget.arrival(s.missing)
-	due := time.Now().Add(limit)
-	var timer *time.Timer
-	timer = time.AfterFunc(limit, func() {
-		c.mu.Lock()
-		if s.late != timer {
-			c.mu.Unlock()
-			return
-		}
-		if time.Since(due) > limit/2 { // hdsd itself stood still
-			c.start(s)
-			c.mu.Unlock()
-			return
-		}
-		c.mu.Unlock()
-		if c.budget.Late != nil {
-			c.budget.Late(c.caller, size)
-		}
-		_ = c.Conn.Close() // grpc finds out, and closes c
-	})
-	s.late = timer
+	return err
 }
 
 // hold takes note that a handler has begun, and does not ask for a message yet.
@@ -336,23 +265,18 @@ func (c *conn) hold(id uint32) {
 // message. It is called before the handler asks for one.
 func (c *conn) next(id uint32) {
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	s := c.streams[id]
 	if s == nil {
-		c.mu.Unlock()
 		return
 	}
-	done := int64(0)
-	if s.taken > 0 && len(s.messages) > 0 {
-		done, s.messages = s.messages[0], s.messages[1:]
+	if s.taken > 0 && s.messages.len() > 0 {
+		s.spare += s.messages.pop()
 		s.taken--
 	}
-	lease := s.lease
+	s.giveBack()
 	s.busy = false
 	c.time(s)
-	c.mu.Unlock()
-	if done > 0 {
-		_ = lease.Add(-done) // to give back is not refused; an ended lease has nothing
-	}
 }
 
 // took takes note that the handler has a message. It gives the refusal if that message
@@ -363,7 +287,7 @@ func (c *conn) took(id uint32) error {
 	s := c.streams[id]
 	switch {
 	case s == nil:
-	case s.refusal != nil && s.taken == len(s.messages):
+	case s.refusal != nil && s.taken == s.messages.len():
 		return s.refusal
 	default:
 		s.taken++
@@ -371,12 +295,4 @@ func (c *conn) took(id uint32) error {
 		c.time(s)
 	}
 	return nil
-}
-
-// release gives everything back. The caller holds conn.mu.
-func (s *stream) release() {
-	if s.late != nil {
-		s.late.Stop()
-	}
-	s.lease.Release()
 }

@@ -1,0 +1,86 @@
+package inflight
+
+import (
+	"net"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"hdsd/internal/share"
+)
+
+// TestEachMessageHasItsTime: one timer serves all messages of a stream.
+func TestEachMessageHasItsTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var late []int
+		ours, theirs := net.Pipe()
+		defer theirs.Close()
+		c := newConn(ours, &Budget{Late: func(_ string, bytes int) { late = append(late, bytes) }}, "a")
+		s := &stream{}
+		awaits := func(bytes int, sleep time.Duration, want ...int) {
+			t.Helper()
+			c.mu.Lock()
+			s.left = bytes
+			c.await(s)
+			c.mu.Unlock()
+			time.Sleep(sleep)
+			synctest.Wait()
+			if !slices.Equal(late, want) {
+				t.Fatalf("late are messages of %v bytes, want %v", late, want)
+			}
+		}
+		awaits(60<<20, time.Second) // it has 70 s
+		awaits(0, 0)
+		awaits(4, 9*time.Second) // it has 10 s, which end before that
+		awaits(0, 0)
+		awaits(5, 9*time.Second) // it has as long again
+		awaits(3, 500*time.Millisecond)
+		awaits(3, 500*time.Millisecond, 5)
+		if _, err := ours.Write([]byte("a")); err == nil {
+			t.Error("the connection is open")
+		}
+	})
+}
+
+// TestAStreamKeepsLittleToSpare: while more messages wait, what is done with serves those to
+// come. Nothing is kept when none waits.
+func TestAStreamKeepsLittleToSpare(t *testing.T) {
+	pool := share.NewPool(share.Limit{Total: 1 << 20})
+	c := newConn(nil, &Budget{Pool: pool}, "a")
+	s := &stream{begun: make(chan struct{})}
+	c.streams[1] = s
+	message := make([]byte, 1000)
+	copy(message, []byte{0, 0, 0, 995 >> 8, 995 & 0xff})
+	arrive := func(n int) {
+		for range n {
+			if used, err := c.try(1, message); used != len(message) || err != nil {
+				t.Fatalf("%d bytes were taken: %v", used, err)
+			}
+		}
+	}
+	handle := func(n int) {
+		for range n {
+			if err := c.took(1); err != nil {
+				t.Fatal(err)
+			}
+			c.next(1)
+		}
+	}
+	is := func(what string, want int64) {
+		t.Helper()
+		if taken := pool.Usage().Taken; taken != want {
+			t.Errorf("%s: %d bytes are taken, want %d", what, taken, want)
+		}
+	}
+	arrive(100)
+	is("100 wait", 100_000)
+	handle(20)
+	is("20 are done with", 100_000)
+	arrive(10)
+	is("10 more have come", 100_000)
+	handle(30)
+	is("they are more than it keeps", 67_000)
+	handle(60)
+	is("none waits", 0)
+}
