@@ -57,24 +57,24 @@ type address struct {
 }
 
 // Read implements net.Conn. Where a message has no room, it passes on what came before
-// it, and waits.
+// it, and waits. Small frames become larger ones.
 func (c *conn) Read(b []byte) (int, error) {
 	n, err := copy(b, c.rest), error(nil)
 	c.rest = c.rest[n:]
 	if n == 0 {
 		n, err = c.Conn.Read(b)
 	}
-	used, refused := c.in.scan(b[:n], c.begin, c.try)
+	used, kept, refused := c.in.join(b[:n], c.begin, c.try)
 	if refused != nil && used == 0 {
 		c.patient = true // grpc has all that came before
-		used, refused = c.in.scan(b[:n], c.begin, c.try)
+		used, kept, refused = c.in.join(b[:n], c.begin, c.try)
 	}
 	switch {
 	case refused == nil:
-		return n, err
+		return kept, err
 	case errors.Is(refused, errNoRoom):
 		c.rest = append(bytes.Clone(b[used:n]), c.rest...)
-		return used, nil // an error of Read comes again
+		return kept, nil // an error of Read comes again
 	default:
 		return 0, refused
 	}

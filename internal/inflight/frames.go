@@ -22,6 +22,9 @@ type frame struct {
 	size        int
 }
 
+// largest is how much data a frame may have, unless the receiver allows more. grpc does not.
+const largest = 16 << 10
+
 // scanner finds the frames in one direction of a connection. It sees the bytes in parts
 // of any size, and keeps none but heads. It checks nothing: grpc does.
 type scanner struct {
@@ -39,31 +42,69 @@ type scanner struct {
 // than there were, and the scan ends there. Another scan goes on behind what was used up.
 func (s *scanner) scan(b []byte, begin func(frame), data func(uint32, []byte) (int, error)) (used int, err error) {
 	whole := len(b)
-	if n := min(s.skip, len(b)); n > 0 {
-		s.skip -= n
-		b = b[n:]
-	}
 	for len(b) > 0 && err == nil {
 		var n int
-		switch content := s.left - s.pad; {
-		case s.left == 0:
-			n = copy(s.head[s.have:], b)
-			if s.have += n; s.have == frameHeaderBytes {
-				s.begin(begin)
-			}
-		case s.padded:
-			s.padded, s.pad, n = false, int(b[0]), 1
-			s.left--
-		case s.frame.kind == typeData && data != nil && content > 0:
-			n, err = data(s.frame.stream, b[:min(content, len(b))])
-			s.left -= n
-		default:
-			n = min(s.left, len(b))
-			s.left -= n
-		}
+		n, err = s.step(b, begin, data)
 		b = b[n:]
 	}
 	return whole - len(b), err
+}
+
+// step is a part of scan.
+func (s *scanner) step(b []byte, begin func(frame), data func(uint32, []byte) (int, error)) (n int, err error) {
+	switch content := s.left - s.pad; {
+	case s.skip > 0:
+		n = min(s.skip, len(b))
+		s.skip -= n
+	case s.left == 0:
+		n = copy(s.head[s.have:], b)
+		if s.have += n; s.have == frameHeaderBytes {
+			s.begin(begin)
+		}
+	case s.padded:
+		s.padded, s.pad, n = false, int(b[0]), 1
+		s.left--
+	case s.frame.kind == typeData && data != nil && content > 0:
+		n, err = data(s.frame.stream, b[:min(content, len(b))])
+		s.left -= n
+	default:
+		n = min(s.left, len(b))
+		s.left -= n
+	}
+	return n, err
+}
+
+// between reports whether the next byte begins a frame.
+func (s *scanner) between() bool { return s.skip == 0 && s.left == 0 && s.have == 0 }
+
+// join is scan for who passes the bytes on. It makes one data frame of several that follow
+// each other on a stream, as far as it has them whole: whoever reads them then has less to
+// do for each of many small messages. It gives how many bytes there are after that, too.
+func (s *scanner) join(b []byte, begin func(frame), data func(uint32, []byte) (int, error)) (used, kept int, err error) {
+	var joined frame // that more can be added to; its head is at b[at:]
+	at := 0
+	for used < len(b) && err == nil {
+		from, whole := used, s.between()
+		for n := 0; used < len(b) && err == nil && (used == from || !s.between()); used += n {
+			n, err = s.step(b[used:], begin, data)
+		}
+		f := s.frame
+		switch whole = whole && err == nil && s.between() && f.kind == typeData && f.flags == 0; {
+		case whole && joined.size > 0 && joined.stream == f.stream && joined.size+f.size <= largest:
+			joined.size += f.size
+			b[at], b[at+1], b[at+2] = byte(joined.size>>16), byte(joined.size>>8), byte(joined.size)
+			from += frameHeaderBytes
+		case whole:
+			joined, at = f, kept
+		default:
+			joined = frame{}
+		}
+		if kept != from {
+			copy(b[kept:], b[from:used])
+		}
+		kept += used - from
+	}
+	return used, kept, err
 }
 
 func (s *scanner) begin(begin func(frame)) {

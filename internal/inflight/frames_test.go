@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"testing"
 
@@ -67,6 +68,86 @@ func TestScannerAgainstAFramer(t *testing.T) {
 		}
 		if fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Fatalf("seed %d:\n got %q\nwant %q", seed, got, want)
+		}
+	}
+}
+
+// TestJoinedFramesSayTheSame joins random frames in parts of random size, and reads what comes
+// of it by another implementation.
+func TestJoinedFramesSayTheSame(t *testing.T) {
+	before, after := 0, 0
+	for seed := range uint64(200) {
+		random := rand.New(rand.NewPCG(seed, 3))
+		var wire, joined bytes.Buffer
+		to := http2.NewFramer(&wire, nil)
+		for range random.IntN(40) {
+			content := bytes.Repeat([]byte{byte('a' + random.IntN(26))}, random.IntN(9000))
+			var err error
+			switch id := uint32(1 + 2*random.IntN(2)); random.IntN(12) {
+			case 0:
+				err = to.WriteDataPadded(id, false, content, make([]byte, random.IntN(30)))
+			case 1:
+				err = to.WriteData(id, true, content)
+			case 2:
+				err = to.WritePing(false, [8]byte{1})
+			default:
+				err = to.WriteData(id, false, content)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		var s scanner
+		for b := bytes.Clone(wire.Bytes()); len(b) > 0; {
+			n := min(len(b), 1+random.IntN(40_000))
+			used, kept, err := s.join(b[:n], func(frame) {}, func(_ uint32, part []byte) (int, error) {
+				if random.IntN(9) == 0 {
+					return random.IntN(len(part)), errLater
+				}
+				return len(part), nil
+			})
+			if err == nil && used != n || kept > used || kept == 0 && used > 0 {
+				t.Fatal(used, kept, err)
+			}
+			joined.Write(b[:kept])
+			b = b[used:]
+		}
+		want, many := contents(t, &wire)
+		got, few := contents(t, &joined)
+		if got != want {
+			t.Fatalf("seed %d:\n got %q\nwant %q", seed, got, want)
+		}
+		before, after = before+many, after+few
+	}
+	if after > before*9/10 {
+		t.Errorf("of %d frames it made %d", before, after)
+	}
+}
+
+// contents lists what frames say, however many they are, and how many they are.
+func contents(t *testing.T, wire *bytes.Buffer) (text string, frames int) {
+	from := http2.NewFramer(nil, wire)
+	from.SetMaxReadFrameSize(largest)
+	of := uint32(0) // the stream whose data came last, and may go on
+	for ; ; frames++ {
+		f, err := from.ReadFrame()
+		if errors.Is(err, io.EOF) {
+			return text, frames
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, ok := f.(*http2.DataFrame)
+		if !ok || data.StreamID != of {
+			of = 0
+			text += fmt.Sprint("\n", f.Header().Type, f.Header().StreamID, " ")
+		}
+		if ok {
+			of = data.StreamID
+			text += string(data.Data())
+			if data.StreamEnded() {
+				text += " end"
+			}
 		}
 	}
 }
