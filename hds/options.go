@@ -101,7 +101,7 @@ const (
 func ServerOptions(o Options) []grpc.ServerOption {
 	o = o.withDefaults()
 	return []grpc.ServerOption{
-		wire.ServerOption(),
+		wire.ServerOption(), wire.Buffers(),
 		grpc.MaxRecvMsgSize(o.MaxMessageBytes),
 		grpc.ConnectionTimeout(o.FirstMessageTimeout),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: keepaliveTime, Timeout: keepaliveTimeout, MaxConnectionAge: o.MoveAfter}),
