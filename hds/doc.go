@@ -63,7 +63,8 @@
 // votes. A checker falls silent if it reports nothing of its first non-empty
 // specifier within three intervals. Heartbeats do not count as reports.
 // A report equal to the one before is not decoded. Small ones are compared byte for
-// byte, others by a keyed hash of 128 bits.
+// byte, others by a keyed hash of 64 bits. The sink hears of such reports ten times an
+// interval at most.
 //
 // A report may list twice what is assigned to its checker, or 1,000 endpoints, and may
 // have as many bytes as these need. Whatever is beyond is refused before it is copied

@@ -5,5 +5,7 @@
 // protobuf codec treats every other message, exactly as in grpc. One codec serves the
 // whole process, whatever services its server has.
 //
-// It starts no goroutine, has no state, and imports grpc only.
+// Buffers has grpc use the buffers of messages again without clearing them.
+//
+// It starts no goroutine, has no state but those buffers, and imports grpc only.
 package wire

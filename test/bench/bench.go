@@ -43,6 +43,7 @@ func lifeOf(full bool) *fleet {
 func scenarios(full bool) []scenario {
 	return []scenario{
 		&reports{title: "unchanged full reports, 200 checkers x 1,500 entries", checkers: 200, entries: 1500, mark: 1.2},
+		&reports{title: "unchanged full reports while first verdicts are written", checkers: 200, entries: 1500, started: true, mark: 1.5},
 		&reports{title: "full reports with 0.1 % changed, 200 checkers x 1,500 entries", checkers: 200, entries: 1500, changed: 0.001, mark: 2},
 		&reports{title: "reports of 4 entries, 1,000 checkers", checkers: 1000, entries: 4, mark: 1.5},
 		&pushes{title: "one flip to 500 delta subscribers of 1,000 assignments", subscribers: 500, clusters: 1000, delta: true, markCPU: 1.2, markTime: 1.2},

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -23,6 +25,7 @@ type reports struct {
 	title             string
 	checkers, entries int
 	changed           float64 // share of the entries that change in every report
+	started           bool    // hdsd has begun just before, and still writes the first verdicts
 	mark              float64
 
 	bodies []body // a report of each checker, for the others to take
@@ -95,7 +98,29 @@ func (s *reports) hdsd(l *lab, binary string) (*contender, error) {
 	return &contender{turn: r.turn, close: ends}, nil
 }
 
+// restart begins anew, with nothing on disk.
+func (r *hdsdReports) restart() error {
+	r.h.kill()
+	r.p.leave()
+	if err := os.RemoveAll(filepath.Join(r.h.dir, "data")); err != nil {
+		return err
+	}
+	err := r.h.start()
+	if err == nil {
+		err = r.c.settle(r.h, redundancy)
+	}
+	if err == nil {
+		r.p, err = newPlane(r.h.grpc, r.c.world)
+	}
+	return err
+}
+
 func (r *hdsdReports) turn() ([]float64, error) {
+	if r.s.started {
+		if err := r.restart(); err != nil {
+			return nil, err
+		}
+	}
 	before, err := r.h.processor()
 	if err != nil {
 		return nil, err
