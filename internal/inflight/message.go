@@ -22,6 +22,7 @@ type stream struct {
 	busy     bool          // the handler does not ask for a message
 	begun    chan struct{} // closed when a handler has begun that gets one message after the other
 	missing  int           // bytes of the present message, as far as it is awaited
+	over     bool          // nothing is awaited any more
 
 	due     time.Duration // when the present message is late; 0 while the handler does not wait for it
 	allowed time.Duration // what it had until then
@@ -54,7 +55,7 @@ func (s *stream) cover(size int64) (missing int64) {
 
 // release gives everything back. The caller holds conn.mu.
 func (s *stream) release() {
-	s.due = 0
+	s.over, s.due = true, 0
 	if s.late != nil {
 		s.late.Stop()
 	}
@@ -103,7 +104,7 @@ func (c *conn) await(s *stream) {
 // caller holds mu.
 func (c *conn) time(s *stream) {
 	whole := s.messages.len() - 1 // the last one is not
-	switch wanted := s.missing > 0 && !s.busy && s.taken >= whole && !c.closed; {
+	switch wanted := s.missing > 0 && !s.busy && s.taken >= whole && !s.over; {
 	case !wanted:
 		s.due = 0
 	case s.due == 0:

@@ -43,6 +43,19 @@ func TestEachMessageHasItsTime(t *testing.T) {
 	})
 }
 
+// TestAnEndedStreamIsNotLate: a stream may end while its message waits for room.
+func TestAnEndedStreamIsNotLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newConn(nil, &Budget{Late: func(string, int) { t.Error("it is late") }}, "a")
+		s := &stream{left: 10}
+		c.mu.Lock()
+		s.release()
+		c.await(s)
+		c.mu.Unlock()
+		time.Sleep(time.Hour)
+	})
+}
+
 // TestAStreamKeepsLittleToSpare: while more messages wait, what is done with serves those to
 // come. Nothing is kept when none waits.
 func TestAStreamKeepsLittleToSpare(t *testing.T) {
