@@ -70,8 +70,8 @@ func cInteger(text string) (int64, bool) {
 	if text == "" || text[0] > '9' { // most strings; parsing each would make an error
 		return 0, false
 	}
-	if strings.Contains(text, "_") || strings.ContainsAny(text, "bBoO") && !strings.ContainsAny(text, "xX") {
-		return 0, false // these forms are Go's alone
+	if strings.Contains(text, "_") || strings.ContainsAny(text, "bBoO") && !strings.ContainsAny(text, "xX") || strings.Contains(text, ".") {
+		return 0, false // these forms are Go's alone, or no number
 	}
 	number, err := strconv.ParseInt(text, 0, 64)
 	return number, err == nil

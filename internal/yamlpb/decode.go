@@ -15,6 +15,7 @@ type decoder struct {
 	problems []Problem
 	depth    int
 	except   []string // fields of the next message to skip
+	seen     []given  // the fields so far of the mappings that are being decoded, outer ones first
 }
 
 func (d *decoder) problem(n *yaml.Node, at *path, format string, args ...any) {
@@ -84,7 +85,8 @@ func (d *decoder) message(n *yaml.Node, at *path, m protoreflect.Message) {
 }
 
 func (d *decoder) fields(n *yaml.Node, at *path, m protoreflect.Message, except []string) {
-	var seen []given
+	start := len(d.seen)
+	defer func() { d.seen = d.seen[:start] }()
 	skipped := make([]int, len(except))
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := resolve(n.Content[i]), n.Content[i+1]
@@ -95,7 +97,7 @@ func (d *decoder) fields(n *yaml.Node, at *path, m protoreflect.Message, except 
 			continue
 		}
 		field := d.lookup(key, at, m.Descriptor())
-		if field == nil || !d.first(&seen, key, at, field, isNull(resolve(value))) {
+		if field == nil || !d.first(d.seen[start:], key, at, field, isNull(resolve(value))) {
 			continue
 		}
 		d.field(value, at.field(field.TextName()), m, field)
@@ -109,8 +111,9 @@ type given struct {
 	null  bool
 }
 
-func (d *decoder) first(seen *[]given, key *yaml.Node, at *path, field protoreflect.FieldDescriptor, null bool) bool {
-	for _, g := range *seen {
+// first notes a field of a mapping, given those before it. It returns false if it cannot be there.
+func (d *decoder) first(before []given, key *yaml.Node, at *path, field protoreflect.FieldDescriptor, null bool) bool {
+	for _, g := range before {
 		if g.field == field {
 			d.problem(key, at.field(field.TextName()), "is given a second time (first on line %d)", g.line)
 			return false
@@ -121,7 +124,7 @@ func (d *decoder) first(seen *[]given, key *yaml.Node, at *path, field protorefl
 			return false
 		}
 	}
-	*seen = append(*seen, given{field, key.Line, null})
+	d.seen = append(d.seen, given{field, key.Line, null})
 	return true
 }
 

@@ -72,13 +72,26 @@ func read(doc *document, data []byte) (Node, []Problem) {
 func (d *document) json() bool { return filepath.Ext(d.file) == ".json" }
 
 func parse(doc *document, data []byte) (*yaml.Node, int, error) {
+	marks, err := measure(data)
+	if err != nil {
+		return nil, 0, err
+	}
+	doc.allow(marks, len(data))
+	if doc.json() {
+		return parseJSON(data)
+	}
+	return parseYAML(doc, data)
+}
+
+// measure counts the characters that may begin a value. It returns an error if a file is empty
+// or has too much.
+func measure(data []byte) (marks int, err error) {
 	if len(data) > MaxBytes {
-		return nil, 0, fmt.Errorf("is larger than %d MiB: split it into several files of a folder", MaxBytes>>20)
+		return 0, fmt.Errorf("is larger than %d MiB: split it into several files of a folder", MaxBytes>>20)
 	}
 	if len(bytes.TrimSpace(data)) == 0 {
-		return nil, 0, errors.New("is empty")
+		return 0, errors.New("is empty")
 	}
-	marks := 0
 	for _, c := range data {
 		switch c {
 		case '{', '[', ',', ':', '-', '?', '\n':
@@ -86,14 +99,13 @@ func parse(doc *document, data []byte) (*yaml.Node, int, error) {
 		}
 	}
 	if marks > maxMarks {
-		return nil, 0, fmt.Errorf("holds too much for one text file (about %d values, at most %d): split it into several files of a folder", marks, maxMarks)
+		return 0, fmt.Errorf("holds too much for one text file (about %d values, at most %d): split it into several files of a folder", marks, maxMarks)
 	}
-	doc.budget = aliasBudget + 8*marks + len(data)/32
-	if doc.json() {
-		return parseJSON(data)
-	}
-	return parseYAML(doc, data)
+	return marks, nil
 }
+
+// allow sets what decoding may visit of a text with so many marks and bytes.
+func (d *document) allow(marks, bytes int) { d.budget = aliasBudget + 8*marks + bytes/32 }
 
 func parseYAML(doc *document, data []byte) (*yaml.Node, int, error) {
 	if bytes.HasPrefix(data, []byte("%YAML 1.")) { // the library accepts the name 1.1 only

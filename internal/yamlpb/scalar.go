@@ -167,7 +167,6 @@ func plainInteger(text string) (int64, bool) {
 
 func parseInteger(n *yaml.Node, field protoreflect.FieldDescriptor, low int64, high uint64) (*big.Int, error) {
 	zero := new(big.Int)
-	lowest, highest := big.NewInt(low), new(big.Int).SetUint64(high)
 	switch n.Tag {
 	case "!!int", "!!float", "!!str":
 	default:
@@ -189,6 +188,7 @@ func parseInteger(n *yaml.Node, field protoreflect.FieldDescriptor, low int64, h
 		return zero, unfit(n, field)
 	}
 	number, _ := float.Int(nil)
+	lowest, highest := big.NewInt(low), new(big.Int).SetUint64(high)
 	if number.Cmp(lowest) < 0 || number.Cmp(highest) > 0 {
 		return zero, fmt.Errorf("%s is out of range: from %d to %d is possible", n.Value, lowest, highest)
 	}

@@ -18,7 +18,8 @@
 //   - Only an atomic move makes Run read files again, as in Envoy. Writing a file in
 //     place does not.
 //
-// Run works on its caller's goroutine, and returns when its context ends. The
+// The resources of a file are read on all processors; Load waits for those goroutines. Run
+// works on its caller's goroutine, and returns when its context ends. The
 // watcher's goroutine has ended by then. Of this module it may import source,
 // internal/envoyrules and internal/yamlpb.
 package file

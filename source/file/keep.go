@@ -65,6 +65,8 @@ func sumOf(c *source.Cluster) sum {
 	part([]byte(c.Rejected))
 	part(fmt.Append(nil, c.Lone))
 	encode(c.Config, c.Config != nil)
-	encode(c.Assignment, c.Assignment != nil)
+	if c.Assignment != c.Config.GetLoadAssignment() { // else it is encoded
+		encode(c.Assignment, c.Assignment != nil)
+	}
 	return sha256.Sum256(all)
 }

@@ -19,6 +19,13 @@ const typeField = "@type"
 
 // text reads YAML and JSON. It returns the problems of the file as a whole.
 func (c *contents) text(file string, data []byte) []source.Problem {
+	if c.places == nil && c.parts(file, data) {
+		return nil
+	}
+	return c.whole(file, data)
+}
+
+func (c *contents) whole(file string, data []byte) []source.Problem {
 	root, problems := yamlpb.ParseAsEnvoy(file, data)
 	if yamlpb.Refused(problems) {
 		return converted("", problems)
@@ -92,14 +99,18 @@ func (c *contents) response(root yamlpb.Node) []source.Problem {
 	}
 	c.listed = len(resources)
 	for _, node := range resources {
-		url, _ := textOf(node, typeField)
-		if url == envoyrules.Wrapper {
-			c.wrapped(node)
-		} else {
-			c.typed(node, url, nil)
-		}
+		c.resource(node)
 	}
 	return nil
+}
+
+func (c *contents) resource(node yamlpb.Node) {
+	url, _ := textOf(node, typeField)
+	if url == envoyrules.Wrapper {
+		c.wrapped(node)
+	} else {
+		c.typed(node, url, nil)
+	}
 }
 
 // wrapped reads the resource in an envelope, whose own name does not count.

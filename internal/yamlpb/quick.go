@@ -1,0 +1,337 @@
+package yamlpb
+
+import (
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// quick parses the YAML that most files of clusters are written in: block mappings and lists,
+// flow collections, plain words, numbers, and quoted texts on one line without escapes. It
+// makes the same nodes as the library, which takes several times as long. It returns nil
+// for anything else, invalid YAML included: the library knows what that is. Lines are counted
+// from first.
+func quick(data []byte, first int) *yaml.Node {
+	q := &quickParser{text: string(data), line: first - 1}
+	q.toLine(0)
+	root := q.block(0)
+	if q.failed || q.at < len(q.text) {
+		return nil
+	}
+	return root
+}
+
+// quickParser is the state of quick: a place in the text. Each method reads what begins there,
+// and leaves the place after it. Once failed is set, nothing else counts.
+type quickParser struct {
+	text   string
+	at     int // the next character
+	line   int // its line
+	column int // of the first character of the line that is no space
+	failed bool
+
+	room  []yaml.Node  // for nodes to come
+	pairs []*yaml.Node // for what is in mappings to come; most have one name
+}
+
+const (
+	quickDepth = 40
+	quickRoom  = 128
+)
+
+func (q *quickParser) fail() *yaml.Node {
+	q.failed = true
+	return &yaml.Node{}
+}
+
+func (q *quickParser) node(kind yaml.Kind, style yaml.Style, tag string) *yaml.Node {
+	if len(q.room) == 0 {
+		q.room = make([]yaml.Node, quickRoom)
+	}
+	n := &q.room[0]
+	q.room = q.room[1:]
+	n.Kind, n.Style, n.Tag, n.Line = kind, style, tag, q.line
+	return n
+}
+
+// mapping makes a mapping without names.
+func (q *quickParser) mapping(style yaml.Style) *yaml.Node {
+	n := q.node(yaml.MappingNode, style, "!!map")
+	if len(q.pairs) == 0 {
+		q.pairs = make([]*yaml.Node, quickRoom)
+	}
+	n.Content, q.pairs = q.pairs[:0:2], q.pairs[2:]
+	return n
+}
+
+// toLine moves to the first character of the next line that has more than a comment, given where
+// that line may begin.
+func (q *quickParser) toLine(at int) {
+	for start := at; ; start = at + 1 {
+		q.line++
+		at = start
+		for at < len(q.text) && q.text[at] == ' ' {
+			at++
+		}
+		if at < len(q.text) && q.text[at] == '#' {
+			for at < len(q.text) && q.text[at] != '\n' {
+				at++
+			}
+		}
+		if at >= len(q.text) || q.text[at] != '\n' {
+			q.at, q.column = at, at-start
+			break
+		}
+	}
+	if q.at >= len(q.text) {
+		q.column = -1
+	}
+}
+
+// endLine moves to the next line. Nothing may follow on this one.
+func (q *quickParser) endLine() {
+	q.spaces()
+	switch {
+	case q.at >= len(q.text):
+		q.column = -1
+	case q.text[q.at] == '\n':
+		q.toLine(q.at + 1)
+	default:
+		q.failed = true
+	}
+}
+
+func (q *quickParser) spaces() {
+	for q.at < len(q.text) && q.text[q.at] == ' ' {
+		q.at++
+	}
+}
+
+// gap skips spaces and ends of lines within a flow collection.
+func (q *quickParser) gap() {
+	for q.spaces(); q.next() == '\n'; q.spaces() {
+		q.at++
+		q.line++
+	}
+}
+
+// next returns the next character, 0 at the end.
+func (q *quickParser) next() byte {
+	if q.at >= len(q.text) {
+		return 0
+	}
+	return q.text[q.at]
+}
+
+// atDash reports whether an element of a list begins here.
+func (q *quickParser) atDash() bool { return strings.HasPrefix(q.text[q.at:], "- ") }
+
+// block reads a mapping or a list in block style, that begins here on a line of its own.
+func (q *quickParser) block(depth int) *yaml.Node {
+	if depth > quickDepth || q.failed {
+		return q.fail()
+	}
+	if q.atDash() {
+		return q.blockList(depth)
+	}
+	return q.blockMapping(q.column, depth)
+}
+
+func (q *quickParser) blockList(depth int) *yaml.Node {
+	n, indent := q.node(yaml.SequenceNode, 0, "!!seq"), q.column
+	for !q.failed && q.column == indent && q.atDash() {
+		dash := q.at
+		q.at++
+		q.spaces()
+		column := indent + q.at - dash
+		var child *yaml.Node
+		switch c := q.next(); {
+		case c == '{' || c == '[':
+			child = q.flow(depth + 1)
+			q.endLine()
+		case q.beginsMapping():
+			child = q.blockMapping(column, depth+1)
+		default:
+			child = q.blockScalar()
+		}
+		n.Content = append(n.Content, child)
+		if q.column > indent { // the text goes on
+			return q.fail()
+		}
+	}
+	return n
+}
+
+// beginsMapping reports whether there is a name and a colon here.
+func (q *quickParser) beginsMapping() bool {
+	at := q.at
+	q.scalar(false)
+	is := !q.failed && q.next() == ':'
+	q.at, q.failed = at, false
+	return is
+}
+
+// blockMapping reads a mapping whose names are in a column. The first is here.
+func (q *quickParser) blockMapping(column, depth int) *yaml.Node {
+	n := q.mapping(0)
+	if depth > quickDepth {
+		return q.fail()
+	}
+	for first := true; !q.failed && (first || q.column == column); first = false {
+		key := q.name()
+		if q.at++; q.failed {
+			break
+		}
+		q.spaces()
+		var value *yaml.Node
+		switch q.next() {
+		case '\n':
+			q.endLine()
+			if q.column <= column && !(q.column == column && q.atDash()) { // it is null
+				return q.fail()
+			}
+			value = q.block(depth + 1)
+		case '{', '[':
+			value = q.flow(depth + 1)
+			q.endLine()
+		default:
+			value = q.blockScalar()
+		}
+		n.Content = append(n.Content, key, value)
+		if q.column > column { // the text goes on
+			return q.fail()
+		}
+	}
+	return n
+}
+
+// name reads the name of a value, up to its colon, which a space or the end of the line follows.
+func (q *quickParser) name() *yaml.Node {
+	n := q.scalar(false)
+	if rest := q.text[min(q.at, len(q.text)):]; !strings.HasPrefix(rest, ": ") && !strings.HasPrefix(rest, ":\n") {
+		return q.fail()
+	}
+	return n
+}
+
+// blockScalar reads a word that is alone on the rest of its line.
+func (q *quickParser) blockScalar() *yaml.Node {
+	n := q.scalar(true)
+	q.endLine()
+	return n
+}
+
+// flow reads a value in a flow collection, or one.
+func (q *quickParser) flow(depth int) *yaml.Node {
+	if depth > quickDepth {
+		return q.fail()
+	}
+	switch q.next() {
+	case '{':
+		return q.flowCollection(q.mapping(yaml.FlowStyle), '}', depth)
+	case '[':
+		return q.flowCollection(q.node(yaml.SequenceNode, yaml.FlowStyle, "!!seq"), ']', depth)
+	}
+	return q.scalar(true)
+}
+
+func (q *quickParser) flowCollection(n *yaml.Node, end byte, depth int) *yaml.Node {
+	q.at++
+	for q.gap(); !q.failed && q.next() != end; q.gap() {
+		if n.Kind == yaml.MappingNode {
+			n.Content = append(n.Content, q.name())
+			q.at++
+			q.gap()
+		}
+		n.Content = append(n.Content, q.flow(depth+1))
+		q.gap()
+		if q.next() == end {
+			break
+		}
+		if rest := q.text[min(q.at, len(q.text)):]; !strings.HasPrefix(rest, ", ") && !strings.HasPrefix(rest, ",\n") {
+			return q.fail()
+		}
+		q.at++
+	}
+	q.at++
+	return n
+}
+
+// scalar reads a word or a quoted text. What is kept is copied: it must not hold the whole
+// text in memory.
+func (q *quickParser) scalar(kept bool) *yaml.Node {
+	var value string
+	n := q.node(yaml.ScalarNode, 0, "!!str")
+	switch c := q.next(); c {
+	case '"', '\'':
+		n.Style = yaml.DoubleQuotedStyle
+		if c == '\'' {
+			n.Style = yaml.SingleQuotedStyle
+		}
+		start := q.at + 1
+		for q.at++; q.next() >= ' ' && q.next() != c && q.next() != '\\'; q.at++ {
+		}
+		value = q.text[start:min(q.at, len(q.text))]
+		if q.next() != c {
+			return q.fail()
+		}
+		if q.at++; q.next() == c { // an escaped quote
+			return q.fail()
+		}
+	default:
+		start := q.at
+		for q.at < len(q.text) && isWord(q.text[q.at]) {
+			q.at++
+		}
+		value = q.text[start:q.at]
+		if n.Tag = wordTag(value); n.Tag == "" {
+			return q.fail()
+		}
+	}
+	if kept {
+		value = strings.Clone(value)
+	}
+	n.Value = value
+	return n
+}
+
+// isWord reports whether a character, within a word, means nothing else anywhere.
+func isWord(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '.' || c == '/' || c == '-'
+}
+
+// wordTag returns the type of a plain word, empty if it is not certain.
+func wordTag(word string) string {
+	const longestNumber = 9
+	if word == "" {
+		return ""
+	}
+	first := word[0]
+	switch {
+	case first == '/':
+		return "!!str"
+	case first >= 'a' && first <= 'z' || first >= 'A' && first <= 'Z':
+		switch {
+		case word == "true" || word == "false":
+			return "!!bool"
+		case strings.EqualFold(word, "true") || strings.EqualFold(word, "false") || strings.EqualFold(word, "null"):
+			return ""
+		}
+		return "!!str"
+	case first < '0' || first > '9':
+		return ""
+	}
+	digits, seconds := strings.CutSuffix(word, "s") // such as 0.25s
+	whole, fraction, _ := strings.Cut(digits, ".")
+	switch {
+	case seconds && isDigits(whole) && isDigits(fraction):
+		return "!!str"
+	case strings.Count(word, ".") > 1 && isDigits(strings.ReplaceAll(word, ".", "")): // an IP address
+		return "!!str"
+	case isDigits(word) && len(word) <= longestNumber && (first != '0' || word == "0"):
+		return "!!int"
+	}
+	return ""
+}
+
+func isDigits(text string) bool { return strings.Trim(text, "0123456789") == "" }

@@ -1,0 +1,49 @@
+package file
+
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+
+	"hdsd/internal/yamlpb"
+)
+
+// parts reads a DiscoveryResponse of which each resource can be parsed alone, on all
+// processors. It returns false, and has read nothing, if the text is not such a one, or
+// something is wrong with it as a whole.
+func (c *contents) parts(file string, data []byte) bool {
+	parts, ok := yamlpb.SplitAsEnvoy(file, "resources", data)
+	if !ok || parts.Head.Has("static_resources") || len(parts.Head.Decode(&discoveryv3.DiscoveryResponse{}, "resources")) > 0 {
+		return false
+	}
+	each := make([]contents, parts.Len())
+	var next atomic.Int64
+	var failed atomic.Bool
+	var workers sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(each)) {
+		workers.Go(func() {
+			for i := next.Add(1) - 1; int(i) < len(each) && !failed.Load(); i = next.Add(1) - 1 {
+				node, err := parts.Parse(int(i))
+				if err != nil {
+					failed.Store(true)
+					return
+				}
+				each[i].most = c.most
+				each[i].resource(node)
+			}
+		})
+	}
+	workers.Wait()
+	if failed.Load() {
+		return false
+	}
+	c.listed = len(each)
+	for i := range each {
+		c.resources = append(c.resources, each[i].resources...)
+		c.problems = append(c.problems, each[i].problems...)
+		c.read += each[i].read
+	}
+	return true
+}

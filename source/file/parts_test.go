@@ -1,0 +1,70 @@
+package file
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+)
+
+// A document that is read in parts gives what it gives as a whole.
+func FuzzParts(f *testing.F) {
+	const one = `"@type": type.googleapis.com/envoy.config.cluster.v3.Cluster, name: `
+	for _, text := range []string{
+		"resources:\n- {" + one + "a}\n- {" + one + "b, unknown: 1}\n",
+		"version_info: '1'\n# comment\nresources:\n\n  # comment\n  - {" + one + "a}\n  -\n    {" + one + "b}\n",
+		"resources:\n- {" + one + "a}\nversion_info: '1'\n", "resources:\n- {" + one + "\"a\n- b\"}\n",
+		"resources:\n- {" + one + "a\n- b}\n", "resources:\n- a\nresources:\n- b\n", "resources:\n- &a {" + one + "b}\n- *a\n",
+		"static_resources: {}\nresources:\n- {" + one + "a}\n", "resources:\n- a: |\n    x\n   - y\n- b\n", "resources:\n- {" + one + "a}\n---\nx: y\n",
+		"resources:\n- {" + one + "a}\r- {" + one + "b}\n", "resources:\n- {" + one + "a, name: b}\n", "resources:\n- {" + one + "a, health_checks: [{}]}\n- - x\n",
+		"resources:\n- " + `{"@type": type.googleapis.com/envoy.service.discovery.v3.Resource, resource: {` + one + "x}}\n- 'a\n- b'\n", "resources:\n  - a: 1\n - b\n",
+	} {
+		f.Add([]byte(text))
+	}
+	found, _ := filepath.Glob("testdata/*/*.yaml")
+	for _, path := range found {
+		if data, err := os.ReadFile(path); err == nil {
+			f.Add(data)
+		}
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		parts, whole := &contents{most: 2}, &contents{most: 2}
+		if !parts.parts("a.yaml", data) {
+			if parts.listed+len(parts.resources)+len(parts.problems) > 0 {
+				t.Errorf("read something of %q, although it is to be read as a whole", data)
+			}
+			return
+		}
+		if problems := whole.whole("a.yaml", data); len(problems) > 0 {
+			t.Fatalf("%q is read in parts, but as a whole it has %v", data, problems)
+		}
+		if parts.listed != whole.listed || parts.read != whole.read || fmt.Sprint(parts.problems) != fmt.Sprint(whole.problems) || len(parts.resources) != len(whole.resources) {
+			t.Fatalf("%q: got %+v, want %+v", data, parts, whole)
+		}
+		for i, got := range parts.resources {
+			want := whole.resources[i]
+			if !proto.Equal(got.cluster, want.cluster) || !proto.Equal(got.lone, want.lone) {
+				t.Errorf("%q: got %v, want %v", data, got, want)
+			}
+			got.cluster, got.lone, want.cluster, want.lone = nil, nil, nil, nil
+			if got != want {
+				t.Errorf("%q: got %+v, want %+v", data, got, want)
+			}
+		}
+	})
+}
+
+// A text of which a part is invalid is read as a whole, which says what is wrong.
+func TestPartsFail(t *testing.T) {
+	good := "resources:\n- {name: a}\n- {name: b}\n"
+	if c := (&contents{}); !c.parts("a.yaml", []byte(good)) || c.listed != 2 {
+		t.Errorf("%q is not read in parts: %+v", good, c)
+	}
+	for _, bad := range []string{good + "- {name: c\n", good + "- name: 'c\n", "resources:\n- 'a\n- b'\n", good + "x: y\n"} {
+		if (&contents{}).parts("a.yaml", []byte(bad)) {
+			t.Errorf("%q is read in parts", bad)
+		}
+	}
+}
