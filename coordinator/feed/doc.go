@@ -27,5 +27,6 @@
 // Start runs one goroutine for each source, and one that ends holds and delays when
 // their time is over. They call the deliver function, and so does the caller's goroutine. Deliver may
 // block: the source then waits. Reload stops the goroutines of sources that are no
-// longer configured, and Stop all; both wait until they have ended.
+// longer configured, and Stop all; both wait until they have ended. Clusters that changed are
+// prepared on all processors, by goroutines that the change waits for.
 package feed

@@ -2,6 +2,7 @@ package feed
 
 import (
 	"context"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -151,15 +152,11 @@ func (in *Intake) merge(restarted bool) {
 	answered := in.answered()
 	d := Delivery{Rules: in.rules, Answered: answered, Complete: len(answered) == len(in.names)}
 	in.problems.update(in.merged.Problems)
-	for _, c := range changed {
-		before := in.prepared[c.Name]
-		if before != nil && before.Latest == c && before.UpToDate(in.rules) {
-			continue
-		}
-		after := in.prepare(before, c)
-		in.prepared[c.Name] = after
-		logExcluded(in.log, before, after)
-		d.Changed = append(d.Changed, Change{after, catalog.ChangedProbes(before, after)})
+	for _, change := range in.prepareAll(changed) {
+		after := change.Cluster
+		logExcluded(in.log, in.prepared[after.Latest.Name], after)
+		in.prepared[after.Latest.Name] = after
+		d.Changed = append(d.Changed, change)
 	}
 	for _, c := range removed {
 		delete(in.prepared, c.Name)
@@ -178,11 +175,35 @@ func (in *Intake) inUse(now time.Time) []*source.Set {
 	return sets
 }
 
-func (in *Intake) prepare(before *catalog.Cluster, c *source.Cluster) *catalog.Cluster {
-	if c.Rejected != "" {
-		return catalog.PrepareRejected(c, before, in.rules)
+// prepareAll prepares those of the clusters that are not up to date, on all processors.
+func (in *Intake) prepareAll(clusters []*source.Cluster) []Change {
+	var todo []*source.Cluster
+	for _, c := range clusters {
+		if before := in.prepared[c.Name]; before == nil || before.Latest != c || !before.UpToDate(in.rules) {
+			todo = append(todo, c)
+		}
 	}
-	return catalog.Prepare(c, in.rules)
+	changes := make([]Change, len(todo))
+	var next atomic.Int64
+	var workers sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(todo)) {
+		workers.Go(func() {
+			for i := int(next.Add(1) - 1); i < len(todo); i = int(next.Add(1) - 1) {
+				before := in.prepared[todo[i].Name]
+				after := prepare(before, todo[i], in.rules)
+				changes[i] = Change{after, catalog.ChangedProbes(before, after)}
+			}
+		})
+	}
+	workers.Wait()
+	return changes
+}
+
+func prepare(before *catalog.Cluster, c *source.Cluster, rules *catalog.Rules) *catalog.Cluster {
+	if c.Rejected != "" {
+		return catalog.PrepareRejected(c, before, rules)
+	}
+	return catalog.Prepare(c, rules)
 }
 
 // answered gives the sources that have answered all that they were asked.
