@@ -37,6 +37,7 @@ type quickParser struct {
 const (
 	quickDepth = 40
 	quickRoom  = 128
+	quickName  = 500 // characters of a name; YAML allows 1,024 as they are written
 )
 
 func (q *quickParser) fail() *yaml.Node {
@@ -102,15 +103,15 @@ func (q *quickParser) endLine() {
 }
 
 func (q *quickParser) spaces() {
-	for q.at < len(q.text) && q.text[q.at] == ' ' {
-		q.at++
+	for q.next() == ' ' {
+		q.skip()
 	}
 }
 
 // gap skips spaces and ends of lines within a flow collection.
 func (q *quickParser) gap() {
 	for q.spaces(); q.next() == '\n'; q.spaces() {
-		q.at++
+		q.skip()
 		q.line++
 	}
 }
@@ -123,8 +124,14 @@ func (q *quickParser) next() byte {
 	return q.text[q.at]
 }
 
+// skip moves by a character, unless it is at the end.
+func (q *quickParser) skip() { q.at = min(q.at+1, len(q.text)) }
+
+// begins reports whether a text is here.
+func (q *quickParser) begins(text string) bool { return strings.HasPrefix(q.text[q.at:], text) }
+
 // atDash reports whether an element of a list begins here.
-func (q *quickParser) atDash() bool { return strings.HasPrefix(q.text[q.at:], "- ") }
+func (q *quickParser) atDash() bool { return q.begins("- ") }
 
 // block reads a mapping or a list in block style, that begins here on a line of its own.
 func (q *quickParser) block(depth int) *yaml.Node {
@@ -141,7 +148,7 @@ func (q *quickParser) blockList(depth int) *yaml.Node {
 	n, indent := q.node(yaml.SequenceNode, 0, "!!seq"), q.column
 	for !q.failed && q.column == indent && q.atDash() {
 		dash := q.at
-		q.at++
+		q.skip()
 		q.spaces()
 		column := indent + q.at - dash
 		var child *yaml.Node
@@ -179,7 +186,7 @@ func (q *quickParser) blockMapping(column, depth int) *yaml.Node {
 	}
 	for first := true; !q.failed && (first || q.column == column); first = false {
 		key := q.name()
-		if q.at++; q.failed {
+		if q.skip(); q.failed {
 			break
 		}
 		q.spaces()
@@ -208,7 +215,7 @@ func (q *quickParser) blockMapping(column, depth int) *yaml.Node {
 // name reads the name of a value, up to its colon, which a space or the end of the line follows.
 func (q *quickParser) name() *yaml.Node {
 	n := q.scalar(false)
-	if rest := q.text[min(q.at, len(q.text)):]; !strings.HasPrefix(rest, ": ") && !strings.HasPrefix(rest, ":\n") {
+	if len(n.Value) > quickName || !q.begins(": ") && !q.begins(":\n") {
 		return q.fail()
 	}
 	return n
@@ -236,11 +243,11 @@ func (q *quickParser) flow(depth int) *yaml.Node {
 }
 
 func (q *quickParser) flowCollection(n *yaml.Node, end byte, depth int) *yaml.Node {
-	q.at++
+	q.skip()
 	for q.gap(); !q.failed && q.next() != end; q.gap() {
 		if n.Kind == yaml.MappingNode {
 			n.Content = append(n.Content, q.name())
-			q.at++
+			q.skip()
 			q.gap()
 		}
 		n.Content = append(n.Content, q.flow(depth+1))
@@ -248,12 +255,12 @@ func (q *quickParser) flowCollection(n *yaml.Node, end byte, depth int) *yaml.No
 		if q.next() == end {
 			break
 		}
-		if rest := q.text[min(q.at, len(q.text)):]; !strings.HasPrefix(rest, ", ") && !strings.HasPrefix(rest, ",\n") {
+		if !q.begins(", ") && !q.begins(",\n") {
 			return q.fail()
 		}
-		q.at++
+		q.skip()
 	}
-	q.at++
+	q.skip()
 	return n
 }
 
@@ -269,19 +276,19 @@ func (q *quickParser) scalar(kept bool) *yaml.Node {
 			n.Style = yaml.SingleQuotedStyle
 		}
 		start := q.at + 1
-		for q.at++; q.next() >= ' ' && q.next() != c && q.next() != '\\'; q.at++ {
+		for q.skip(); q.next() >= ' ' && q.next() != c && q.next() != '\\'; q.skip() {
 		}
-		value = q.text[start:min(q.at, len(q.text))]
+		value = q.text[min(start, q.at):q.at]
 		if q.next() != c {
 			return q.fail()
 		}
-		if q.at++; q.next() == c { // an escaped quote
+		if q.skip(); q.next() == c { // an escaped quote
 			return q.fail()
 		}
 	default:
 		start := q.at
 		for q.at < len(q.text) && isWord(q.text[q.at]) {
-			q.at++
+			q.skip()
 		}
 		value = q.text[start:q.at]
 		if n.Tag = wordTag(value); n.Tag == "" {

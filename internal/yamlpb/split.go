@@ -47,10 +47,11 @@ func SplitAsEnvoy(file, list string, data []byte) (*Parts, bool) {
 	return p, true
 }
 
-// splittable reports whether each line of a text ends with \n for YAML, and it has no anchor.
+// splittable reports whether a text has printable ASCII alone, so that each line ends with \n for
+// YAML too, and no anchor.
 func splittable(data []byte) bool {
 	for _, b := range data {
-		if b >= 0x80 || b == '\r' || b == '&' {
+		if (b < ' ' || b > '~') && b != '\n' || b == '&' {
 			return false
 		}
 	}
