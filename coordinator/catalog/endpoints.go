@@ -21,8 +21,8 @@ const (
 // lister goes through the endpoints of a cluster's assignment.
 type lister struct {
 	*Cluster
-	at      map[[2]int]int          // by locality and index: index in Checked.Endpoints
-	checked map[health.Endpoint]int // by key: the same
+	next    int                     // in Checked.Endpoints: the next in the order of the assignment
+	checked map[health.Endpoint]int // by key: index in Checked.Endpoints; made when needed
 	reasons map[string]string       // by address: why it is excluded; "" for all
 	reason  string                  // why anything else is not checked
 }
@@ -30,13 +30,9 @@ type lister struct {
 // listEndpoints fills Endpoints and what belongs to it. An address that a
 // locality has twice is checked once.
 func (c *Cluster) listEndpoints() {
-	l := lister{Cluster: c, at: map[[2]int]int{}, checked: map[health.Endpoint]int{}, reasons: map[string]string{}}
+	l := lister{Cluster: c, reasons: map[string]string{}}
 	l.reason = cmp.Or(c.Source.Rejected, noHealthChecks)
 	if c.Checked != nil {
-		for i, e := range c.Checked.Endpoints {
-			l.at[[2]int{int(e.Locality), int(e.Index)}] = i
-			l.checked[e.Key] = i
-		}
 		for _, q := range c.Checked.Excluded {
 			l.reasons[q.Address] = q.Reason
 		}
@@ -74,13 +70,13 @@ func (l *lister) add(i, j int, locality *corev3.Locality, e *endpointv3.LbEndpoi
 		refusal = l.refuse(i, j, e)
 	}
 	one := Endpoint{Checked: None, SourceHealth: eds.SourceStatus(e), InAssignment: position != None}
-	if index, ok := l.at[[2]int{i, j}]; ok {
+	if index, ok := l.checkedAt(i, j); ok {
 		one.Key, one.Hash, one.Checked = &l.Checked.Endpoints[index].Key, l.Hashes[index], int32(index)
 		l.Endpoints = append(l.Endpoints, one)
 		return index
 	}
 	one.Key = &health.Endpoint{Cluster: l.Source.Name, Locality: envoyaddr.Locality(locality), Address: envoyaddr.AddressOf(e, i, j)}
-	twin, hasTwin := l.checked[*one.Key]
+	twin, hasTwin := l.twin(one.Key)
 	if hasTwin && !e.GetEndpoint().GetHealthCheckConfig().GetDisableActiveHealthCheck() {
 		return twin // which is listed
 	}
@@ -93,6 +89,34 @@ func (l *lister) add(i, j int, locality *corev3.Locality, e *endpointv3.LbEndpoi
 	}
 	l.exclude(&one, i, position, hasTwin)
 	return None
+}
+
+// checkedAt returns the index in Checked.Endpoints of the endpoint at a place of the assignment,
+// if it is there. Places come in order.
+func (l *lister) checkedAt(locality, index int) (at int, ok bool) {
+	if l.Checked == nil || l.next == len(l.Checked.Endpoints) {
+		return 0, false
+	}
+	if e := &l.Checked.Endpoints[l.next]; int(e.Locality) != locality || int(e.Index) != index {
+		return 0, false
+	}
+	l.next++
+	return l.next - 1, true
+}
+
+// twin returns the index in Checked.Endpoints of an endpoint that has the same key, if there is one.
+func (l *lister) twin(key *health.Endpoint) (index int, ok bool) {
+	if l.Checked == nil {
+		return 0, false
+	}
+	if l.checked == nil {
+		l.checked = make(map[health.Endpoint]int, len(l.Checked.Endpoints))
+		for i := range l.Checked.Endpoints {
+			l.checked[l.Checked.Endpoints[i].Key] = i
+		}
+	}
+	index, ok = l.checked[*key]
+	return index, ok
 }
 
 // exclude notes an endpoint that is not checked although health checks apply.

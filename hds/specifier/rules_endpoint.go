@@ -1,10 +1,12 @@
 package specifier
 
 import (
+	"math"
 	"net/netip"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
@@ -57,6 +59,27 @@ func rulePipe(r *review, path string, p *corev3.Pipe) {
 	if p.GetPath() == "" {
 		r.problem(join(path, "path"), "is missing")
 	}
+}
+
+// isUsual reports whether an endpoint has an IP address and a port, and nothing else. Almost
+// all do. No rule refuses or changes such a one, so that a review would find nothing.
+func isUsual(e *endpointv3.Endpoint) bool {
+	s := e.GetAddress().GetSocketAddress()
+	port := s.GetPortValue()
+	if port == 0 || port > math.MaxUint16 || proto.Size(e) != usualSize(len(s.GetAddress()), uint64(port)) {
+		return false
+	}
+	a, err := netip.ParseAddr(s.GetAddress())
+	return err == nil && a.Zone() == "" && envoyaddr.IP(a) == s.GetAddress()
+}
+
+// usualSize returns the size of an encoded endpoint that has nothing but an address of so many
+// bytes, and a port. The numbers of the fields are small.
+func usualSize(address int, port uint64) int {
+	const tag = 1
+	size := tag + protowire.SizeBytes(address) + tag + protowire.SizeVarint(port)
+	size = tag + protowire.SizeBytes(size)
+	return tag + protowire.SizeBytes(size)
 }
 
 // canonical reports whether an endpoint is sent unchanged.

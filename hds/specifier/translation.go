@@ -29,6 +29,7 @@ type translation struct {
 	forms   map[choice]int // by choice: index in out.forms, or -1 if the choice is unusable
 	wrong   map[choice]string
 	seen    map[health.Endpoint]bool
+	place   *review // of the present locality's name
 }
 
 // cluster translates everything but the endpoints. It returns what is wrong.
@@ -143,8 +144,12 @@ func (t *translation) need(a health.Ability) {
 
 const byLEDS = "takes its endpoints by LEDS, by which hdsd asks for none: to have them checked, list them in lb_endpoints alone"
 
-// locality excludes a locality whose endpoints are not in the assignment.
+// locality begins a locality. It excludes one whose endpoints are not in the assignment.
 func (t *translation) locality(i int, l *endpointv3.LocalityLbEndpoints) {
+	t.place = &review{options: t.options}
+	if l.GetLocality() != nil {
+		t.place.message("locality", l.GetLocality().ProtoReflect()) // nothing in it is left out
+	}
 	if ListedElsewhere(l) {
 		t.out.Excluded = append(t.out.Excluded, Exclusion{Address: fmt.Sprintf("endpoints[%d]", i), Reason: byLEDS, Locality: i})
 	}
@@ -186,7 +191,7 @@ func (t *translation) review(i, j int, l *endpointv3.LocalityLbEndpoints, lb *en
 	if ListedElsewhere(l) {
 		of.review.problem("its locality", byLEDS)
 	}
-	of.endpoint.message = of.review.endpoint(source, l.GetLocality())
+	of.endpoint.message = of.review.endpoint(source, t.place.problems)
 	return of
 }
 
@@ -200,14 +205,16 @@ func (t *translation) exclude(of *candidate) bool {
 	return true
 }
 
-// endpoint reviews an endpoint, and returns the message to send.
-func (r *review) endpoint(e *endpointv3.Endpoint, l *corev3.Locality) *endpointv3.Endpoint {
+// endpoint reviews an endpoint, and returns the message to send, given what is wrong with its
+// locality.
+func (r *review) endpoint(e *endpointv3.Endpoint, ofLocality []string) *endpointv3.Endpoint {
 	if e == nil {
 		r.problem("endpoint", "is missing; endpoint_name is not supported")
 		return nil
 	}
-	if l != nil {
-		r.message("locality", l.ProtoReflect()) // nothing in it is left out
+	r.problems = append(r.problems, ofLocality...)
+	if len(r.problems) == 0 && isUsual(e) {
+		return e
 	}
 	r.looking = true
 	r.message("endpoint", e.ProtoReflect())
