@@ -14,12 +14,13 @@ const (
 	firstRetry = 100 * time.Millisecond
 	lastRetry  = 10 * time.Second
 
-	// lookEvery is how often the wall clock is read, besides at each commit.
+	// lookEvery is how often the wall clock is read, besides at each commit, and pages that
+	// were read are taken out of memory.
 	lookEvery = time.Minute
 )
 
 // writer is the goroutine that writes the file. It commits groups, prunes in between,
-// and looks at the wall clock.
+// looks at the wall clock, and keeps the file's pages out of memory.
 type writer struct {
 	db      *database
 	time    *timekeeper
@@ -111,6 +112,7 @@ func (w *writer) wait(pruning, looking <-chan time.Time) bool {
 			continue
 		case <-looking:
 			w.time.tick()
+			w.db.unload()
 			continue
 		case ask := <-w.asks:
 			ask()
