@@ -22,14 +22,17 @@ func (s *Source) keep(clusters []*source.Cluster) []*source.Cluster {
 			before[c.Name] = c
 		}
 	}
-	sums := make(map[string]sum, len(clusters))
-	for i, c := range clusters {
-		old := before[c.Name]
-		if old != nil && c.Rejected != "" {
+	for _, c := range clusters {
+		if old := before[c.Name]; old != nil && c.Rejected != "" {
 			restore(c, old)
 		}
-		sums[c.Name] = sumOf(c)
-		if old != nil && s.sums[c.Name] == sums[c.Name] {
+	}
+	found := make([]sum, len(clusters))
+	eachInParallel(len(clusters), func(i int) { found[i] = sumOf(clusters[i]) })
+	sums := make(map[string]sum, len(clusters))
+	for i, c := range clusters {
+		sums[c.Name] = found[i]
+		if old := before[c.Name]; old != nil && s.sums[c.Name] == found[i] {
 			clusters[i] = old
 		}
 	}

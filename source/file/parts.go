@@ -19,23 +19,19 @@ func (c *contents) parts(file string, data []byte) bool {
 		return false
 	}
 	each := make([]contents, parts.Len())
-	var next atomic.Int64
 	var failed atomic.Bool
-	var workers sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), len(each)) {
-		workers.Go(func() {
-			for i := next.Add(1) - 1; int(i) < len(each) && !failed.Load(); i = next.Add(1) - 1 {
-				node, err := parts.Parse(int(i))
-				if err != nil {
-					failed.Store(true)
-					return
-				}
-				each[i].most = c.most
-				each[i].resource(node)
-			}
-		})
-	}
-	workers.Wait()
+	eachInParallel(len(each), func(i int) {
+		if failed.Load() {
+			return
+		}
+		node, err := parts.Parse(i)
+		if err != nil {
+			failed.Store(true)
+			return
+		}
+		each[i].most = c.most
+		each[i].resource(node)
+	})
 	if failed.Load() {
 		return false
 	}
@@ -46,4 +42,18 @@ func (c *contents) parts(file string, data []byte) bool {
 		c.read += each[i].read
 	}
 	return true
+}
+
+// eachInParallel calls f with each index below n, on all processors, and waits.
+func eachInParallel(n int, f func(i int)) {
+	var next atomic.Int64
+	var workers sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), n) {
+		workers.Go(func() {
+			for i := int(next.Add(1) - 1); i < n; i = int(next.Add(1) - 1) {
+				f(i)
+			}
+		})
+	}
+	workers.Wait()
 }
