@@ -153,6 +153,7 @@ func (c *Cluster) prepareChecks() {
 	for i := range c.Hashes {
 		c.Hashes[i] = c.Checked.Endpoints[i].Key.Hash()
 	}
+	c.Shapes = make([]canary.Shape, 0, len(c.Hashes))
 	for _, shape := range c.Checked.Shapes() {
 		c.Shapes = append(c.Shapes, canary.Shape(shape))
 	}

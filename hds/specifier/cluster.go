@@ -49,6 +49,8 @@ type Cluster struct {
 	Excluded  []Exclusion      // what is not checked, and why
 	Timing    Timing
 	forms     []*wireForm // its clusters on the wire
+
+	localities []*corev3.Locality // of the source's localities: the message that specifiers share
 }
 
 // Endpoint is a checked endpoint, packed because there may be millions.

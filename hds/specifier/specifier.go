@@ -10,7 +10,6 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"hdsd/health"
-	"hdsd/internal/envoyaddr"
 )
 
 // Item is one endpoint for one checker.
@@ -88,7 +87,7 @@ func (s *Specifier) add(first *Item, endpoints []*endpointv3.Endpoint) {
 		s.Message.ClusterHealthChecks = all
 	}
 	last := all[len(all)-1]
-	last.LocalityEndpoints = append(last.LocalityEndpoints, &healthv3.LocalityEndpoints{Locality: envoyaddr.LocalityMessage(endpoint(first).Key.Locality), Endpoints: endpoints})
+	last.LocalityEndpoints = append(last.LocalityEndpoints, &healthv3.LocalityEndpoints{Locality: first.Cluster.localities[endpoint(first).Locality], Endpoints: endpoints})
 }
 
 // together reports whether two items belong to one list of endpoints.

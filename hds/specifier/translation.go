@@ -146,6 +146,7 @@ const byLEDS = "takes its endpoints by LEDS, by which hdsd asks for none: to hav
 
 // locality begins a locality. It excludes one whose endpoints are not in the assignment.
 func (t *translation) locality(i int, l *endpointv3.LocalityLbEndpoints) {
+	t.out.localities = append(t.out.localities, envoyaddr.LocalityMessage(envoyaddr.Locality(l.GetLocality())))
 	t.place = &review{options: t.options}
 	if l.GetLocality() != nil {
 		t.place.message("locality", l.GetLocality().ProtoReflect()) // nothing in it is left out

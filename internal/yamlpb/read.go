@@ -1,6 +1,7 @@
 package yamlpb
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -15,14 +16,17 @@ func ReadFile(path string, most int64) ([]byte, error) {
 		return nil, unreadable(err)
 	}
 	defer file.Close()
-	data, err := io.ReadAll(io.LimitReader(file, most+1))
-	if err != nil {
+	var data bytes.Buffer
+	if info, err := file.Stat(); err == nil && info.Size() <= most {
+		data.Grow(int(info.Size()) + bytes.MinRead)
+	}
+	if _, err := data.ReadFrom(io.LimitReader(file, most+1)); err != nil {
 		return nil, unreadable(err)
 	}
-	if int64(len(data)) > most {
+	if int64(data.Len()) > most {
 		return nil, fmt.Errorf("is larger than %d bytes, the most that is read", most)
 	}
-	return data, nil
+	return data.Bytes(), nil
 }
 
 func unreadable(err error) error {
