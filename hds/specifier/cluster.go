@@ -81,7 +81,7 @@ type Timing struct {
 func Translate(name string, config *clusterv3.Cluster, a *endpointv3.ClusterLoadAssignment, checks []*corev3.HealthCheck, o Options) *Cluster {
 	t := &translation{
 		out: &Cluster{Name: name}, options: o, sockets: reviewSockets(config, o),
-		forms: map[choice]int{}, seen: map[health.Endpoint]bool{},
+		forms: map[choice]int{}, places: map[health.Locality]int{},
 	}
 	if wrong := t.cluster(config, a, checks); wrong != "" {
 		return &Cluster{Name: name, Excluded: []Exclusion{{Reason: wrong}}}
@@ -90,7 +90,7 @@ func Translate(name string, config *clusterv3.Cluster, a *endpointv3.ClusterLoad
 	for _, l := range a.GetEndpoints() {
 		size += len(l.GetLbEndpoints())
 	}
-	t.out.Endpoints = make([]Endpoint, 0, size)
+	t.out.Endpoints, t.seen = make([]Endpoint, 0, size), make(map[seen]bool, size)
 	for i, l := range a.GetEndpoints() {
 		t.locality(i, l)
 		for j, e := range l.GetLbEndpoints() {
@@ -116,7 +116,7 @@ func ReviewCluster(name string, config *clusterv3.Cluster, a *endpointv3.Cluster
 // ReviewEndpoints returns the faults of endpoints alone, even if the cluster has
 // faults.
 func ReviewEndpoints(name string, a *endpointv3.ClusterLoadAssignment, o Options) []Exclusion {
-	t := &translation{out: &Cluster{Name: name}, options: o, seen: map[health.Endpoint]bool{}}
+	t := &translation{out: &Cluster{Name: name}, options: o, places: map[health.Locality]int{}, seen: map[seen]bool{}}
 	for i, l := range a.GetEndpoints() {
 		t.locality(i, l)
 		for j, e := range l.GetLbEndpoints() {

@@ -61,6 +61,9 @@ func rulePipe(r *review, path string, p *corev3.Pipe) {
 	}
 }
 
+// longestIP is the length of the longest IP address without a zone.
+const longestIP = 45
+
 // isUsual reports whether an endpoint has an IP address and a port, and nothing else. Almost
 // all do. No rule refuses or changes such a one, so that a review would find nothing.
 func isUsual(e *endpointv3.Endpoint) bool {
@@ -69,8 +72,9 @@ func isUsual(e *endpointv3.Endpoint) bool {
 	if port == 0 || port > math.MaxUint16 || proto.Size(e) != usualSize(len(s.GetAddress()), uint64(port)) {
 		return false
 	}
+	var room [longestIP]byte
 	a, err := netip.ParseAddr(s.GetAddress())
-	return err == nil && a.Zone() == "" && envoyaddr.IP(a) == s.GetAddress()
+	return err == nil && a.Zone() == "" && string(envoyaddr.AppendIP(room[:0], a)) == s.GetAddress()
 }
 
 // usualSize returns the size of an encoded endpoint that has nothing but an address of so many

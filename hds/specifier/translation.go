@@ -28,8 +28,25 @@ type translation struct {
 	sockets *sockets
 	forms   map[choice]int // by choice: index in out.forms, or -1 if the choice is unusable
 	wrong   map[choice]string
-	seen    map[health.Endpoint]bool
-	place   *review // of the present locality's name
+
+	present  locality
+	places   map[health.Locality]int // by name: the first locality that has it
+	seen     map[seen]bool
+	reviewed candidate // the present endpoint
+}
+
+// locality is a locality of the source.
+type locality struct {
+	name   health.Locality
+	first  int // the first locality of this name
+	review review
+}
+
+// seen is an endpoint that was translated: an address, and the first locality of its locality's
+// name.
+type seen struct {
+	first   int
+	address string
 }
 
 // cluster translates everything but the endpoints. It returns what is wrong.
@@ -146,10 +163,16 @@ const byLEDS = "takes its endpoints by LEDS, by which hdsd asks for none: to hav
 
 // locality begins a locality. It excludes one whose endpoints are not in the assignment.
 func (t *translation) locality(i int, l *endpointv3.LocalityLbEndpoints) {
-	t.out.localities = append(t.out.localities, envoyaddr.LocalityMessage(envoyaddr.Locality(l.GetLocality())))
-	t.place = &review{options: t.options}
+	name := envoyaddr.Locality(l.GetLocality())
+	first, again := t.places[name]
+	if !again {
+		first = i
+		t.places[name] = i
+	}
+	t.out.localities = append(t.out.localities, envoyaddr.LocalityMessage(name))
+	t.present = locality{name: name, first: first, review: review{options: t.options}}
 	if l.GetLocality() != nil {
-		t.place.message("locality", l.GetLocality().ProtoReflect()) // nothing in it is left out
+		t.present.review.message("locality", l.GetLocality().ProtoReflect()) // nothing in it is left out
 	}
 	if ListedElsewhere(l) {
 		t.out.Excluded = append(t.out.Excluded, Exclusion{Address: fmt.Sprintf("endpoints[%d]", i), Reason: byLEDS, Locality: i})
@@ -177,22 +200,23 @@ func (t *translation) endpoint(i, j int, l *endpointv3.LocalityLbEndpoints, lb *
 }
 
 // review reviews an endpoint alone. It returns nil if it is not to be checked, or a
-// duplicate.
+// duplicate. The next call changes what it returns.
 func (t *translation) review(i, j int, l *endpointv3.LocalityLbEndpoints, lb *endpointv3.LbEndpoint) *candidate {
 	source := lb.GetEndpoint()
 	if source.GetHealthCheckConfig().GetDisableActiveHealthCheck() {
 		return nil
 	}
-	key := health.Endpoint{Cluster: t.out.Name, Locality: envoyaddr.Locality(l.GetLocality()), Address: envoyaddr.AddressOf(lb, i, j)}
-	if t.seen[key] {
+	key := health.Endpoint{Cluster: t.out.Name, Locality: t.present.name, Address: envoyaddr.AddressOf(lb, i, j)}
+	if t.seen[seen{t.present.first, key.Address}] {
 		return nil
 	}
-	t.seen[key] = true
-	of := &candidate{review{options: t.options}, Endpoint{Key: key, Locality: int32(i), Index: int32(j)}}
+	t.seen[seen{t.present.first, key.Address}] = true
+	t.reviewed = candidate{review{options: t.options}, Endpoint{Key: key, Locality: int32(i), Index: int32(j)}}
+	of := &t.reviewed
 	if ListedElsewhere(l) {
 		of.review.problem("its locality", byLEDS)
 	}
-	of.endpoint.message = of.review.endpoint(source, t.place.problems)
+	of.endpoint.message = of.review.endpoint(source, t.present.review.problems)
 	return of
 }
 

@@ -26,12 +26,16 @@ func Address(a *corev3.Address) string {
 	return ""
 }
 
+// longest is how long an IP address with its port is, unless it names a zone.
+const longest = 64
+
 func socket(s *corev3.SocketAddress) string {
 	ip, err := netip.ParseAddr(s.GetAddress())
 	port, name := s.GetPortValue(), s.GetNamedPort()
 	switch {
 	case err == nil && name == "" && port <= math.MaxUint16:
-		return string(AppendAddrPort(nil, netip.AddrPortFrom(ip, uint16(port))))
+		var room [longest]byte
+		return string(AppendAddrPort(room[:0], netip.AddrPortFrom(ip, uint16(port))))
 	case name == "":
 		name = strconv.FormatUint(uint64(port), 10)
 	}
@@ -61,7 +65,10 @@ func AppendAddrPort(to []byte, at netip.AddrPort) []byte {
 }
 
 // IP formats an IP address.
-func IP(a netip.Addr) string { return string(AppendIP(nil, a)) }
+func IP(a netip.Addr) string {
+	var room [longest]byte
+	return string(AppendIP(room[:0], a))
+}
 
 // AppendIP appends an IP address as Envoy's reports write it. That is as in Go, except
 // for IPv4 addresses after 96 zero bits ("::192.0.2.1").
