@@ -16,6 +16,15 @@ type decoder struct {
 	depth    int
 	except   []string // fields of the next message to skip
 	seen     []given  // the fields so far of the mappings that are being decoded, outer ones first
+	paths    []path   // of the values that are being decoded, outer ones first; nobody keeps them
+}
+
+// below calls decode with the path of a value below another.
+func (d *decoder) below(p path, decode func(at *path)) {
+	n := len(d.paths)
+	d.paths = append(d.paths, p)
+	decode(&d.paths[n])
+	d.paths = d.paths[:n]
 }
 
 func (d *decoder) problem(n *yaml.Node, at *path, format string, args ...any) {
@@ -100,7 +109,7 @@ func (d *decoder) fields(n *yaml.Node, at *path, m protoreflect.Message, except 
 		if field == nil || !d.first(d.seen[start:], key, at, field, isNull(resolve(value))) {
 			continue
 		}
-		d.field(value, at.field(field.TextName()), m, field)
+		d.below(path{parent: at, name: field.TextName()}, func(at *path) { d.field(value, at, m, field) })
 	}
 }
 
@@ -193,14 +202,18 @@ func (d *decoder) list(n *yaml.Node, at *path, list protoreflect.List, field pro
 		return
 	}
 	for i, element := range elements {
-		at := at.element(i)
-		if d.doc.envoy && resolve(element).Kind == yaml.SequenceNode && !holdsLists(field) {
-			d.list(element, at, list, field)
-			continue
-		}
-		if value, ok := d.element(element, at, field, list.NewElement); ok {
-			list.Append(value)
-		}
+		d.below(path{parent: at, index: i}, func(at *path) { d.listed(element, at, list, field) })
+	}
+}
+
+// listed decodes an element of a list, and appends it.
+func (d *decoder) listed(n *yaml.Node, at *path, list protoreflect.List, field protoreflect.FieldDescriptor) {
+	if d.doc.envoy && resolve(n).Kind == yaml.SequenceNode && !holdsLists(field) {
+		d.list(n, at, list, field)
+		return
+	}
+	if value, ok := d.element(n, at, field, list.NewElement); ok {
+		list.Append(value)
 	}
 }
 
