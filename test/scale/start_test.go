@@ -15,16 +15,7 @@ import (
 // what they are sent until every endpoint has its verdict. With HDSD_SCALE=full it is a
 // million endpoints, 10,000 clusters and 1,000 checkers.
 func BenchmarkFirstStart(b *testing.B) {
-	clusters, each, checkers, limits := clusters, endpoints/clusters, checkers, ""
-	if full() {
-		clusters, each, checkers = 10_000, 100, 1000
-		limits = "limits: {max_bytes_in_flight: 1073741824}\n" // all reports of a second have 400 MB
-	}
-	s := simulate(b, newWorld(clusters, each), checkers, zones, time.Second, limits)
-	if path := os.Getenv("HDSD_BINARY"); path != "" {
-		s.Binary = path
-	}
-	s.split(1000)
+	s := simulateStart(b)
 	s.connect()
 	for b.Loop() {
 		began := time.Now()
@@ -47,6 +38,36 @@ func BenchmarkFirstStart(b *testing.B) {
 		b.ReportMetric(float64(u.peak)/mega, "peak-RSS-MB")
 		b.ReportMetric(load(b), "load")
 	}
+}
+
+// BenchmarkReady has nobody wait for the coordinator, and tells what it takes to be ready: to
+// read the files and to prepare the clusters. HDSD_SCALE as above.
+func BenchmarkReady(b *testing.B) {
+	s := simulateStart(b)
+	for b.Loop() {
+		began := time.Now()
+		s.Start()
+		b.ReportMetric(time.Since(began).Seconds(), "s-to-ready")
+		u := usageOf(b, s.PID())
+		b.ReportMetric(u.processor.Seconds(), "cpu-s")
+		b.ReportMetric(float64(u.peak)/mega, "peak-RSS-MB")
+		b.ReportMetric(load(b), "load")
+	}
+}
+
+// simulateStart prepares the fleet of a first start.
+func simulateStart(b *testing.B) *simulation {
+	clusters, each, checkers, limits := clusters, endpoints/clusters, checkers, ""
+	if full() {
+		clusters, each, checkers = 10_000, 100, 1000
+		limits = "limits: {max_bytes_in_flight: 1073741824}\n" // all reports of a second have 400 MB
+	}
+	s := simulate(b, newWorld(clusters, each), checkers, zones, time.Second, limits)
+	if path := os.Getenv("HDSD_BINARY"); path != "" {
+		s.Binary = path
+	}
+	s.split(1000)
+	return s
 }
 
 // slowly returns a condition that is looked at once a second: what it asks for is large.
