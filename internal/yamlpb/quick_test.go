@@ -3,6 +3,7 @@ package yamlpb
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"go.yaml.in/yaml/v3"
@@ -61,6 +62,7 @@ func FuzzQuick(f *testing.F) {
 	for _, text := range []string{
 		"- a: 1s\n  b:\n  - c\n  - d: {e: [f, 'g', \"h\"]}\n", "- a:\n    b: 0\n   c: 1\n", "- - a\n", "- {a: {b: c}\n, d: e}", "- a: /b\n  c: 1-2\n",
 		"-  a: b\n   c: d\n", "- a:\n  b:\n", "a: b\n- c\n", "- a: b\n c: d\n", "- True\n- yes\n- 2001-01-01\n- 1_000\n- 0x1\n- 1e3\n- .5\n",
+		"0: {", "0: [a", "0: \"", "- \"\x7f\"", strings.Repeat("g", 1100) + ": 0\n", "{" + strings.Repeat("g", 1100) + ": 0}\n", // finds
 		"- \"a\": b\n  'c': d\n", "- \"a\" : b\n", "- {\"a\":b}\n", "- {a: b }\n- [ ]\n", "--- a\n", "- a: b\n--- c\n", "- ? a\n", "- a: b\n...\n",
 	} {
 		f.Add([]byte(text))
