@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	hdsdv1 "hdsd/gen/hdsd/v1"
+	"hdsd/test/debian"
 )
 
 // alertmanager is a real one.
@@ -28,7 +29,7 @@ type alertmanager struct {
 func newAlertmanager(t testing.TB) *alertmanager {
 	t.Helper()
 	const binary = "/usr/bin/prometheus-alertmanager"
-	root, address := unpacked(t, "prometheus-alertmanager", binary), freeAddress(t)
+	root, address := debian.Unpacked(t, binary, "prometheus-alertmanager"), freeAddress(t)
 	dir, err := os.MkdirTemp(root, "run-")
 	if err != nil {
 		t.Fatal(err)

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"hdsd/test/debian"
 )
 
 // dashboard is what Grafana reads of deploy/grafana/hdsd.json, as far as hdsd's uses it.
@@ -101,7 +103,7 @@ func TestTheDashboard(t *testing.T) {
 	if err := os.WriteFile(path, []byte(rules.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	promtool := filepath.Join(unpacked(t, "prometheus", "usr/bin/promtool"), "usr", "bin", "promtool")
+	promtool := filepath.Join(debian.Unpacked(t, "usr/bin/promtool", "prometheus"), "usr", "bin", "promtool")
 	if out, err := exec.Command(promtool, "check", "rules", path).CombinedOutput(); err != nil || !strings.Contains(string(out), "SUCCESS") {
 		t.Errorf("%v\n%s", err, out)
 	}

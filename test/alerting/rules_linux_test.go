@@ -14,6 +14,7 @@ import (
 	"time"
 
 	pki "hdsd/test/authority"
+	"hdsd/test/debian"
 )
 
 // rule is what makes an alert fire.
@@ -77,7 +78,7 @@ func TestTheRules(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	promtool := filepath.Join(unpacked(t, "prometheus", "usr/bin/promtool"), "usr", "bin", "promtool")
+	promtool := filepath.Join(debian.Unpacked(t, "usr/bin/promtool", "prometheus"), "usr", "bin", "promtool")
 	if out, err := exec.Command(promtool, "check", "rules", path).CombinedOutput(); err != nil || !strings.Contains(string(out), "SUCCESS") {
 		t.Fatalf("%v\n%s", err, out)
 	}

@@ -1,4 +1,4 @@
-package alerting
+package debian
 
 import (
 	"context"
@@ -12,11 +12,15 @@ import (
 	"testing"
 )
 
-// unpacked returns the folder of a Debian package, unpacked, with the libraries of one of its
-// programs, so that this finds its files if it has the folder as its root. It unpacks the
-// package into .cache, where it is not there yet; that takes apt-get and dpkg-deb.
-func unpacked(t testing.TB, pack, program string) string {
+// Libraries is where, in the folder of Unpacked, the libraries of further packages are.
+const Libraries = "usr/lib/x86_64-linux-gnu"
+
+// Unpacked returns the folder of Debian packages, unpacked, with the libraries of a program of
+// the first one, so that this finds its files if it has the folder as its root. It unpacks the
+// packages into .cache, where they are not there yet; that takes apt-get and dpkg-deb.
+func Unpacked(t testing.TB, program string, packs ...string) string {
 	t.Helper()
+	pack := packs[0]
 	cache, err := filepath.Abs(filepath.Join("..", "..", ".cache"))
 	if err != nil {
 		t.Fatal(err)
@@ -34,7 +38,7 @@ func unpacked(t testing.TB, pack, program string) string {
 	}
 	folder := filepath.Join(cache, "debian-"+pack)
 	if _, err := os.Stat(folder); err != nil {
-		if err := unpack(t.Context(), pack, program, folder); err != nil {
+		if err := unpack(t.Context(), packs, program, folder); err != nil {
 			t.Fatalf("%s of Debian's package %s is needed, which apt-get can download: %v", program, pack, err)
 		}
 	}
@@ -44,8 +48,8 @@ func unpacked(t testing.TB, pack, program string) string {
 // library is a line of ldd about a file.
 var library = regexp.MustCompile(`(?m)(/\S+) \(0x`)
 
-// unpack downloads a package and unpacks it. The folder is there when all of it is.
-func unpack(ctx context.Context, pack, program, folder string) error {
+// unpack downloads packages and unpacks them. The folder is there when all of it is.
+func unpack(ctx context.Context, packs []string, program, folder string) error {
 	scratch, err := os.MkdirTemp(filepath.Dir(folder), "unpack-")
 	if err != nil {
 		return err
@@ -59,28 +63,36 @@ func unpack(ctx context.Context, pack, program, folder string) error {
 		}
 		return nil
 	}
-	if run("apt-get", "download", pack) != nil { // the lists of packages may be missing
+	download := append([]string{"download"}, packs...)
+	if run("apt-get", download...) != nil { // the lists of packages may be missing
 		if err := run("apt-get", "update"); err != nil {
 			return err
 		}
-		if err := run("apt-get", "download", pack); err != nil {
+		if err := run("apt-get", download...); err != nil {
 			return err
 		}
 	}
 	files, err := filepath.Glob(filepath.Join(scratch, "*.deb"))
-	if err != nil || len(files) != 1 {
+	if err != nil || len(files) != len(packs) {
 		return fmt.Errorf("apt-get download gave %q, %w", files, err)
 	}
-	if err := run("dpkg-deb", "-x", files[0], "root"); err != nil {
-		return err
+	for _, file := range files {
+		if err := run("dpkg-deb", "-x", file, "root"); err != nil {
+			return err
+		}
 	}
 	root := filepath.Join(scratch, "root")
-	libraries, err := exec.CommandContext(ctx, "ldd", filepath.Join(root, program)).CombinedOutput()
+	ldd := exec.CommandContext(ctx, "ldd", filepath.Join(root, program))
+	ldd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+filepath.Join(root, Libraries))
+	libraries, err := ldd.CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("ldd: %w\n%s", err, libraries)
 	}
 	for _, found := range library.FindAllSubmatch(libraries, -1) {
 		path := string(found[1])
+		if strings.HasPrefix(path, root) {
+			continue
+		}
 		if err := os.MkdirAll(filepath.Join(root, filepath.Dir(path)), 0o755); err != nil {
 			return err
 		}
