@@ -27,6 +27,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"hdsd/test/authority"
 	"hdsd/test/envoy"
@@ -133,18 +134,6 @@ func (p *ControlPlane) Say(node string, at Front, addresses ...string) {
 	}
 	socket := `, "transport_socket": {"name": "tls", "typed_config": {"@type": "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext",
 		"common_tls_context": {"tls_certificate_sds_secret_configs": [{"name": "front", "sds_config": {"ads": {}, "resource_api_version": "V3"}}]}}}`
-	assignment := &endpointv3.ClusterLoadAssignment{ClusterName: "web"}
-	for _, address := range addresses {
-		host, text, _ := net.SplitHostPort(address)
-		port, _ := strconv.ParseUint(text, 10, 16)
-		assignment.Endpoints = append(assignment.Endpoints, &endpointv3.LocalityLbEndpoints{
-			Locality: &corev3.Locality{Zone: "a"}, LbEndpoints: []*endpointv3.LbEndpoint{{HostIdentifier: &endpointv3.LbEndpoint_Endpoint{Endpoint: &endpointv3.Endpoint{
-				Address: &corev3.Address{Address: &corev3.Address_SocketAddress{SocketAddress: &corev3.SocketAddress{
-					Address: host, PortSpecifier: &corev3.SocketAddress_PortValue{PortValue: uint32(port)},
-				}}},
-			}}}},
-		})
-	}
 	snapshot, err := cache.NewSnapshot(strconv.Itoa(p.version), map[resource.Type][]types.Resource{
 		resource.ListenerType: {listener("plain", at.Plain, at.More, ""), listener("tls", at.TLS, "", socket)},
 		resource.RouteType: {p.parse(&routev3.RouteConfiguration{},
@@ -156,14 +145,54 @@ func (p *ControlPlane) Say(node string, at Front, addresses ...string) {
 			"common_lb_config": {"healthy_panic_threshold": {"value": 0}, "update_merge_window": "0s"},
 			"eds_cluster_config": {"eds_config": {"ads": {}, "resource_api_version": "V3"}},
 			"health_checks": [{"timeout": "1s", "interval": "0.25s", "unhealthy_threshold": 2, "healthy_threshold": 1, "http_health_check": {"path": "/healthz"}}]}`)},
-		resource.EndpointType: {assignment},
+		resource.EndpointType: {assignmentOf(addresses)},
 	})
+	p.say(node, snapshot, err)
+}
+
+func (p *ControlPlane) say(node string, snapshot *cache.Snapshot, err error) {
+	p.t.Helper()
 	if err == nil {
 		err = p.snapshots.SetSnapshot(p.t.Context(), node, snapshot)
 	}
 	if err != nil {
 		p.t.Fatal(err)
 	}
+}
+
+// SayGRPC has it say, to a gRPC client, a listener of the client's id and a cluster with these
+// endpoints.
+func (p *ControlPlane) SayGRPC(node string, addresses ...string) {
+	p.t.Helper()
+	p.version++
+	snapshot, err := cache.NewSnapshot(strconv.Itoa(p.version), map[resource.Type][]types.Resource{
+		resource.ListenerType: {p.parse(&listenerv3.Listener{}, fmt.Sprintf(`{"name": %q, "api_listener": {"api_listener": {
+			"@type": "type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager",
+			"route_config": {"virtual_hosts": [{"name": "all", "domains": ["*"], "routes": [{"match": {"prefix": ""}, "route": {"cluster": "web"}}]}]},
+			"http_filters": [{"name": "router", "typed_config": {"@type": "type.googleapis.com/envoy.extensions.filters.http.router.v3.Router"}}]}}}`, node))},
+		resource.ClusterType: {p.parse(&clusterv3.Cluster{}, `{"name": "web", "type": "EDS",
+			"eds_cluster_config": {"eds_config": {"ads": {}, "resource_api_version": "V3"}},
+			"health_checks": [{"timeout": "1s", "interval": "0.25s", "unhealthy_threshold": 2, "healthy_threshold": 1, "grpc_health_check": {}}]}`)},
+		resource.EndpointType: {assignmentOf(addresses)},
+	})
+	p.say(node, snapshot, err)
+}
+
+// assignmentOf has each endpoint in a locality with a weight: gRPC needs both.
+func assignmentOf(addresses []string) *endpointv3.ClusterLoadAssignment {
+	assignment := &endpointv3.ClusterLoadAssignment{ClusterName: "web"}
+	group := &endpointv3.LocalityLbEndpoints{Locality: &corev3.Locality{Zone: "a"}, LoadBalancingWeight: wrapperspb.UInt32(1)}
+	assignment.Endpoints = append(assignment.Endpoints, group)
+	for _, address := range addresses {
+		host, text, _ := net.SplitHostPort(address)
+		port, _ := strconv.ParseUint(text, 10, 16)
+		group.LbEndpoints = append(group.LbEndpoints, &endpointv3.LbEndpoint{HostIdentifier: &endpointv3.LbEndpoint_Endpoint{Endpoint: &endpointv3.Endpoint{
+			Address: &corev3.Address{Address: &corev3.Address_SocketAddress{SocketAddress: &corev3.SocketAddress{
+				Address: host, PortSpecifier: &corev3.SocketAddress_PortValue{PortValue: uint32(port)},
+			}}},
+		}}})
+	}
+	return assignment
 }
 
 func inline(text string) *corev3.DataSource {

@@ -1,0 +1,125 @@
+package fleet
+
+import (
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	bootstrapv3 "github.com/envoyproxy/go-control-plane/envoy/config/bootstrap/v3"
+	"google.golang.org/protobuf/encoding/protojson"
+
+	"hdsd/internal/demo/upstream"
+	"hdsd/test/envoy"
+	"hdsd/test/proxyless"
+)
+
+// TestARunningEnvoyLosesTheRelay: although its bootstrap names the control plane as the second
+// server, an Envoy that has had an answer of hdsd stays with it, as docs/guides/relay.md says. It
+// keeps what it has, and takes up when hdsd is back.
+func TestARunningEnvoyLosesTheRelay(t *testing.T) {
+	t.Parallel()
+	for _, version := range []string{"1.36.4", "1.40.0"} {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			p := NewControlPlane(t)
+			p.Come()
+			c := Prepare(t, "resources: []\n", "")
+			c.relayTo(p.Address, "")
+			c.Start()
+			Checkers(t, c, 1)
+			servers := Upstreams(t, 2, upstream.Options{})
+			front := Front{Plain: envoy.FreeAddress(t), TLS: envoy.FreeAddress(t)}
+			p.Say(version, front, servers[0].Addr())
+			plane := envoy.Start(t, version, version, FailoverBootstrap(t, version, c.GRPC, p.Address, true))
+			plane.Listen = front.Plain
+			front.serves(t)
+			c.AwaitHealth("web", servers[0].Addr(), "HEALTHY")
+			c.Kill()
+			p.Say(version, front, servers[1].Addr())
+			if envoy.Await(5*time.Second, func() bool { return plane.Clusters(t)["web"][servers[1].Addr()].EDSHealth != "" }) {
+				t.Error("it turned to the second server: correct docs/guides/relay.md")
+			}
+			if failed := Traffic(t, plane, 20); failed > 0 {
+				t.Errorf("%d of 20 calls failed while hdsd was away", failed)
+			}
+			c.Start()
+			AwaitPlane(t, plane, "web", servers[1].Addr(), "HEALTHY")
+			servers[1].Set(upstream.Status(503))
+			AwaitPlane(t, plane, "web", servers[1].Addr(), "UNHEALTHY")
+		})
+	}
+}
+
+// TestGRPCLosesTheRelay: gRPC's own xDS client keeps what it has while hdsd is away, no call
+// fails, and it takes up health again when hdsd is back.
+func TestGRPCLosesTheRelay(t *testing.T) {
+	t.Parallel()
+	p := NewControlPlane(t)
+	p.Come()
+	c := Prepare(t, "resources: []\n", "")
+	c.relayTo(p.Address, "")
+	c.Start()
+	Checkers(t, c, 1)
+	one, other := proxyless.NewBackend(t), proxyless.NewBackend(t)
+	p.SayGRPC("shop", one.Address, other.Address)
+	client := proxyless.NewClient(t, "xds:///shop", proxyless.Bootstrap{Node: proxyless.Node{ID: "shop"}, Servers: []proxyless.Server{{Address: c.GRPC}}})
+	reaches := func(when string, want ...bool) {
+		t.Helper()
+		envoy.Eventually(t, Patience, when, func() bool { return slices.Equal(client.Reach(one, other), want) })
+	}
+	reaches("calls at both", true, true)
+	c.AwaitHealth("web", other.Address, "HEALTHY")
+	one.Fail()
+	reaches("calls at the other one only", false, true)
+	c.Kill()
+	for range 5 {
+		reaches("calls at the other one while hdsd is away", false, true)
+	}
+	one.Recover()
+	c.Start()
+	reaches("calls at both after hdsd is back", true, true)
+	other.Fail()
+	reaches("calls at the first one only", true, false)
+}
+
+// TestEnvoysTakeAnAuthority: an Envoy whose bootstrap names hdsd for an authority
+// (config_sources) takes the endpoints with xdstp names of it from there.
+func TestEnvoysTakeAnAuthority(t *testing.T) {
+	t.Parallel()
+	for _, version := range []string{"1.38.3", "1.40.0"} {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			ups := Upstreams(t, 2, upstream.Options{})
+			c := Prepare(t, ClusterFile(StaticCluster("web", CheckHTTP, Addresses(ups))), FastReports+"data_planes: {xdstp_authority: hdsd}\n")
+			c.Start()
+			Checkers(t, c, 3)
+			plane := envoy.Start(t, version, version, authorityBootstrap(t, version, c.GRPC))
+			for _, address := range Addresses(ups) {
+				AwaitPlane(t, plane, "shop", address, "HEALTHY")
+			}
+			set(t, ups[1], upstream.Status(503))
+			AwaitPlane(t, plane, "shop", ups[1].Addr(), "UNHEALTHY")
+		})
+	}
+}
+
+// authorityBootstrap has a static cluster "shop" whose endpoints hdsd has under an xdstp name.
+func authorityBootstrap(t testing.TB, id, hdsd string) []byte {
+	t.Helper()
+	host, port, _ := net.SplitHostPort(hdsd)
+	text := string(Bootstrap(t, id, hdsd, true))
+	at := strings.Index(text, `"dynamic_resources"`)
+	end := strings.Index(text, `"static_resources"`)
+	text = text[:at] + `"config_sources": [{"authorities": [{"name": "hdsd"}], "resource_api_version": "V3",
+		"api_config_source": {"api_type": "AGGREGATED_DELTA_GRPC", "transport_api_version": "V3", "grpc_services": [{"envoy_grpc": {"cluster_name": "ads"}}]}}],
+		"layered_runtime": {"layers": [{"name": "static", "static_layer": {"envoy.reloadable_features.xdstp_based_config_singleton_subscriptions": true}}]}, ` + text[end:]
+	text = strings.Replace(text, `"clusters": [`, `"clusters": [{"name": "shop", "type": "EDS", "connect_timeout": "1s",
+		"eds_cluster_config": {"service_name": "xdstp://hdsd/envoy.config.endpoint.v3.ClusterLoadAssignment/web"}}, `, 1)
+	if err := protojson.Unmarshal([]byte(text), &bootstrapv3.Bootstrap{}); err != nil {
+		t.Fatal(fmt.Errorf("%s:%s: %w\n%s", host, port, err, text))
+	}
+	return []byte(text)
+}
