@@ -45,6 +45,9 @@ type decisions struct {
 	history historyWriter
 	events  eventLog
 	frozen  atomic.Pointer[store.Freeze] // read by any goroutine; nil: not frozen
+
+	healthOf   map[string]bool // clusters with stored health at the start; set once
+	overridden atomic.Bool     // there is an override, or was one since the start
 }
 
 func newDecisions(planes resourceServer, history historyWriter, log zerolog.Logger, m *rulingMetrics) *decisions {
@@ -61,6 +64,13 @@ func newDecisions(planes resourceServer, history historyWriter, log zerolog.Logg
 // restore takes over what is stored.
 func (d *decisions) restore(s *store.State) {
 	d.frozen.Store(s.Freeze)
+	d.overridden.Store(len(s.Overrides) > 0)
+	d.healthOf = map[string]bool{}
+	for _, held := range s.Current {
+		if held.Status != health.Unknown {
+			d.healthOf[held.Endpoint.Cluster] = true
+		}
+	}
 	d.events.restored(s)
 }
 
@@ -102,6 +112,7 @@ func (d *decisions) record(next *decision.Decision) {
 		d.history.SaveFreeze(next.Freeze.After)
 	}
 	if len(next.Overrides) > 0 {
+		d.overridden.Store(true)
 		changed := make(map[health.Endpoint]*store.Override, len(next.Overrides))
 		for i := range next.Overrides {
 			o := &next.Overrides[i]

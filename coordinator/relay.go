@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
@@ -21,6 +22,42 @@ type planeServers struct {
 	relay    *relay.Server                 // nil: there is none
 	files    *fileOut                      // nil without data_planes.eds_directory
 	rulesNow atomic.Pointer[catalog.Rules] // the latest
+	forecast forecast
+}
+
+// forecast remembers which clusters hdsd would check: those that differ in their names only
+// are mostly alike.
+type forecast struct {
+	mu    sync.Mutex
+	rules *catalog.Rules // by which the answers are
+	known map[alike]bool
+}
+
+// alike is what clusters share of which hdsd would check all or none.
+type alike struct {
+	shape uint64
+	class catalog.Class
+}
+
+// maxForecasts bounds what is remembered.
+const maxForecasts = 1 << 14
+
+// expects reports whether hdsd would check a cluster that passes through the relay.
+func (p *planeServers) expects(k *clusterv3.Cluster, shape uint64) bool {
+	rules := p.rulesNow.Load()
+	of := alike{shape, rules.ClassOf(k.GetName())}
+	f := &p.forecast
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.rules != rules || len(f.known) >= maxForecasts {
+		f.rules, f.known = rules, map[alike]bool{}
+	}
+	will, known := f.known[of]
+	if !known {
+		will = rules.Checks(relay.SourceName, k)
+		f.known[of] = will
+	}
+	return will
 }
 
 var forwards = map[configv1.Relay_Forward]relay.Forward{
@@ -42,7 +79,8 @@ func (c *Coordinator) openRelay() {
 		Keep:       r.GetKeep().AsDuration(),
 		Forward:    forwards[r.GetForward()],
 		Settle:     func(ctx context.Context) error { return c.core.ask(ctx, func() {}) },
-		Checks:     func(k *clusterv3.Cluster) bool { return c.rulesNow.Load().Checks(relay.SourceName, k) },
+		Checks:     c.expects,
+		Remembers:  c.remembers,
 
 		Names:               c.servers.bounds.names,
 		MaxMessageBytes:     config.LargestAnswer(limits),
@@ -51,6 +89,13 @@ func (c *Coordinator) openRelay() {
 		Log:                 c.log,
 		Registerer:          c.registry,
 	})
+}
+
+// remembers reports whether hdsd may know the health of endpoints of a cluster before a
+// source has them: it is stored, or decided for all that come.
+func (c *Coordinator) remembers(cluster string) bool {
+	d := c.core.decisions
+	return d.healthOf[cluster] || d.overridden.Load() || d.frozen.Load() != nil || c.rulesNow.Load().InitialHealth != health.Unknown
 }
 
 // planes is who gets what data planes get.

@@ -3,6 +3,7 @@ package relay
 import (
 	"bytes"
 	"fmt"
+	"strings"
 	"sync"
 
 	"github.com/cespare/xxhash/v2"
@@ -48,14 +49,16 @@ type body struct {
 	kind kind
 	name string
 	wire []byte
-	hash uint64
 
 	// What hdsd makes of it to learn what to check. Set once.
 	cluster    *clusterv3.Cluster
 	assignment *endpointv3.ClusterLoadAssignment
 	endpoints  int
+	places     uint64 // equal for those with the same endpoints
 	wrong      string // why it cannot be checked
 	group      uint64 // of a cluster: equal for those that are checked the same way
+	shape      uint64 // of a cluster: equal for those that differ in their names only
+	remembered bool   // of a cluster: hdsd may know health of it
 
 	items  []*item // what of it nodes have; guarded by stock.mu
 	moment uint64  // when it came; guarded by stock.mu
@@ -76,8 +79,9 @@ const (
 	wontCheck
 )
 
+// newBody makes a body. It keeps wire.
 func newBody(k kind, name string, wire []byte, maxEndpoints int) *body {
-	x := &body{kind: k, name: name, wire: bytes.Clone(wire), hash: xxhash.Sum64(wire)}
+	x := &body{kind: k, name: name, wire: wire}
 	if x.endpoints = envoyrules.CountEncoded(k.typeURL(), wire); x.endpoints > maxEndpoints {
 		x.wrong = envoyrules.TooMany(x.endpoints, maxEndpoints)
 		return x
@@ -95,11 +99,35 @@ func newBody(k kind, name string, wire []byte, maxEndpoints int) *body {
 	} else if violations := envoyrules.Violations(message); len(violations) > 0 {
 		x.wrong = violations[0].Field + ": " + violations[0].Reason
 	}
+	x.places = placesOf(x.says())
 	if k == clusters {
 		service, _ := x.service()
-		x.group = groupOf(wire, service)
+		x.group, x.shape = groupOf(wire, service)
 	}
 	return x
+}
+
+// says returns what a resource says of endpoints; nil: nothing.
+func (x *body) says() *endpointv3.ClusterLoadAssignment {
+	switch {
+	case x.wrong != "":
+		return nil
+	case x.kind == assignments:
+		return x.assignment
+	}
+	return x.cluster.GetLoadAssignment()
+}
+
+// placesOf is a hash of the endpoints of an assignment, in any order.
+func placesOf(a *endpointv3.ClusterLoadAssignment) (sum uint64) {
+	for _, group := range a.GetEndpoints() {
+		for _, e := range group.GetLbEndpoints() {
+			key := keyOf(group, e)
+			at := key.Locality
+			sum += xxhash.Sum64String(strings.Join([]string{at.Region, at.Zone, at.SubZone, key.Address}, "\x00"))
+		}
+	}
+	return sum
 }
 
 // weight is how many endpoints a resource counts as: one without any takes memory, too.
@@ -142,16 +170,23 @@ func (x *body) latest(s *Server) (out []byte, change uint64) {
 // Fields of a Cluster that say how to check its endpoints.
 var checkFields = map[protowire.Number]bool{2: true, 8: true, 24: true, 36: true, 38: true, 43: true}
 
-// groupOf is a hash of what a cluster says of how to check it.
-func groupOf(wire []byte, service string) uint64 {
-	var digest xxhash.Digest
-	digest.Reset()
-	_, _ = digest.WriteString(service)
+// Fields of a Cluster that name it: name, eds_cluster_config and alt_stat_name.
+func isName(number protowire.Number) bool { return number == 1 || number == 3 || number == 28 }
+
+// groupOf is a hash of what a cluster says of how to check it, and one of all but its names.
+func groupOf(wire []byte, service string) (group, shape uint64) {
+	var checks, rest xxhash.Digest
+	checks.Reset()
+	rest.Reset()
+	_, _ = checks.WriteString(service)
 	_ = fields.Each(wire, func(f *fields.Field) bool { // it was decoded
 		if checkFields[f.Number] {
-			_, _ = digest.Write(f.Raw)
+			_, _ = checks.Write(f.Raw)
+		}
+		if !isName(f.Number) {
+			_, _ = rest.Write(f.Raw)
 		}
 		return true
 	})
-	return digest.Sum64()
+	return checks.Sum64(), rest.Sum64()
 }

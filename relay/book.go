@@ -2,6 +2,7 @@ package relay
 
 import (
 	"sync"
+	"sync/atomic"
 
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 
@@ -20,6 +21,7 @@ type subject struct {
 // book knows the health to publish. It follows the decisions as eds.Server does.
 type book struct {
 	changed func([]subject) // called without a lock when something changed
+	stamp   atomic.Uint64   // counts all changes; written with mu held
 
 	mu       sync.RWMutex // guards what follows
 	on       bool
@@ -35,7 +37,7 @@ type book struct {
 // sheet is which verdicts decide the endpoints of an assignment.
 type sheet struct {
 	overruled bool
-	ids       map[overlay.Key][]health.EndpointID
+	ids       map[overlay.Key][]health.EndpointID // none of an endpoint that is not checked
 }
 
 func newBook(on bool) *book {
@@ -88,10 +90,19 @@ func (b *book) announce(touched []subject) {
 			delete(b.edition, s)
 		}
 	}
+	if len(touched) > 0 {
+		b.stamp.Add(1)
+	}
 	b.mu.Unlock()
 	if len(touched) > 0 {
 		b.changed(touched)
 	}
+}
+
+// renew has clusters made again: of these, it is known now whether hdsd checks them.
+func (b *book) renew(touched []subject) {
+	b.mu.Lock()
+	b.announce(touched)
 }
 
 // knows reports whether there is health for a resource.
@@ -104,10 +115,12 @@ func (b *book) sheetOf(a *eds.Assignment) *sheet {
 	s := &sheet{overruled: a.Overruled, ids: map[overlay.Key][]health.EndpointID{}}
 	for l, group := range a.Message.GetEndpoints() {
 		for e, endpoint := range group.GetLbEndpoints() {
+			key := keyOf(group, endpoint)
 			if l >= len(a.IDs) || e >= len(a.IDs[l]) || len(a.IDs[l][e]) == 0 {
+				s.ids[key] = append(s.ids[key], nil...) // nobody checks it
 				continue
 			}
-			s.ids[keyOf(group, endpoint)] = a.IDs[l][e]
+			s.ids[key] = a.IDs[l][e]
 			for _, id := range a.IDs[l][e] {
 				b.users[id] = append(b.users[id], a.Name)
 			}
@@ -172,6 +185,7 @@ func (b *book) turn(on bool) (changed bool) {
 	}
 	b.on = on
 	b.pages++
+	b.stamp.Add(1)
 	return true
 }
 

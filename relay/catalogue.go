@@ -67,6 +67,7 @@ func (c *catalogue) Run(ctx context.Context, take func(*source.Set)) error {
 		case <-over.C:
 			c.hand(ctx, false, take)
 		case <-c.stock.wake:
+			c.stock.gather(ctx)
 			c.hand(ctx, c.Latest().Unread, take)
 		}
 	}
@@ -82,9 +83,7 @@ func (c *catalogue) hand(ctx context.Context, unread bool, take func(*source.Set
 	if c.server.options.Settle(ctx) != nil {
 		return // hdsd stops
 	}
-	if touched := c.stock.settle(settled); len(touched) > 0 {
-		c.server.changed(touched)
-	}
+	c.server.book.renew(c.stock.settle(settled))
 	c.stock.know(moment)
 }
 
@@ -138,15 +137,13 @@ func (c *catalogue) dirtyClusters() map[string]bool {
 	return names
 }
 
-// assignmentsOf returns what resources say of endpoints.
+// assignmentsOf returns what resources say of endpoints, once for those that have the same.
 func assignmentsOf(bodies []*body) (all []*endpointv3.ClusterLoadAssignment) {
+	seen := map[uint64]bool{}
 	for _, x := range bodies {
-		switch {
-		case x.wrong != "":
-		case x.kind == assignments:
-			all = append(all, x.assignment)
-		case x.cluster.GetLoadAssignment() != nil:
-			all = append(all, x.cluster.GetLoadAssignment())
+		if a := x.says(); a != nil && !seen[x.places] {
+			seen[x.places] = true
+			all = append(all, a)
 		}
 	}
 	return all
@@ -233,12 +230,17 @@ func (c *catalogue) use(name, service string) {
 	}
 }
 
+// variantName names a cluster that some nodes check in another way than the first.
+func variantName(cluster string, index int) string {
+	return fmt.Sprintf("%s#%d", cluster, index+1)
+}
+
 func (c *catalogue) variant(x *body, index int, service string, byEDS bool) *source.Cluster {
 	k := &source.Cluster{
 		Source: SourceName, Name: x.name, ServiceName: service, Config: x.cluster, HealthChecks: x.cluster.GetHealthChecks(), File: c.where,
 	}
 	if index > 0 {
-		k.Name = fmt.Sprintf("%s#%d", x.name, index+1)
+		k.Name = variantName(x.name, index)
 	}
 	if byEDS {
 		k.Assignment = c.unions[service]

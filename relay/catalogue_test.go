@@ -10,7 +10,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
-	"hdsd/relay/message"
+	"hdsd/relay/fields"
 	"hdsd/source"
 )
 
@@ -21,7 +21,7 @@ type unionLab struct {
 }
 
 func newUnionLab(t *testing.T) *unionLab {
-	return &unionLab{t, newCatalogue(&Server{stock: newStock(1000, 10_000)}, "somewhere")}
+	return &unionLab{t, newCatalogue(&Server{stock: newStock(1000, 10_000, nil)}, "somewhere")}
 }
 
 func (l *unionLab) take(k kind, name string, m proto.Message) *item {
@@ -30,8 +30,18 @@ func (l *unionLab) take(k kind, name string, m proto.Message) *item {
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	i, _ := l.stock.take(k, &message.Unit{Name: name, Version: "1", Body: wire})
+	i, _, err := l.stock.take(k, true, resourceOf(name, wire))
+	if err != nil {
+		l.t.Fatal(err)
+	}
 	return i
+}
+
+// resourceOf is a Resource of a delta response.
+func resourceOf(name string, body []byte) []byte {
+	wire := fields.AppendText(nil, 1, "1")
+	wire = fields.AppendBytes(wire, 2, fields.AppendBytes(fields.AppendText(nil, 1, "t"), 2, body))
+	return fields.AppendText(wire, 3, name)
 }
 
 // clusters makes the catalogue and returns its clusters by name.
@@ -105,7 +115,7 @@ func TestTheUnionOverNodes(t *testing.T) {
 		}
 		l.stock.release(all[:2]...)
 		l.stock.release(all[3:]...)
-		if got = l.clusters(); len(got) != 0 || len(l.stock.byHash) != 0 || l.stock.total != 0 {
+		if got = l.clusters(); len(got) != 0 || len(l.stock.items) != 0 || l.stock.total != 0 {
 			t.Errorf("%s: without any node, got %v", kind, got)
 		}
 	}

@@ -7,7 +7,8 @@
 //     client's stream has one stream to the control plane, of the same kind.
 //   - A stream passes requests up and responses down. A ledger of it, for each of the two
 //     types, knows what the client has, and maps nonces and versions.
-//   - The stock has each resource once, however many clients have it (body).
+//   - The stock has each resource once, however many clients have it: what it says (body),
+//     and how it stands in responses (item), with its latest health.
 //   - The book has the health to publish. It follows hdsd's decisions as eds.Server does.
 //   - The catalogue makes a source of the stock, so that hdsd checks what clients have.
 //
@@ -22,8 +23,9 @@
 //     flip, hdsd handles the answer of; it is sent once the client has answered all else.
 //   - A refused resource is sent again when it changes. Until then the client gets the
 //     health of the version that it has.
-//   - A response waits until hdsd's core knows its resources, up to LearnTimeout. So
-//     stored health is in the first one.
+//   - A response waits, up to LearnTimeout, until hdsd's core knows what may change it: so
+//     stored health is in the first one. It does not wait for what is simply new, unless that
+//     is little (await).
 //   - An EDS cluster whose endpoints are not known yet has its health checks removed if
 //     hdsd would check it. So the client need not take it twice.
 //   - What a node had is remembered for Keep after its stream has ended (memory). It is
@@ -37,7 +39,7 @@
 // # Locks and goroutines
 //
 // Locks are taken in this order: stream, body, book, memory, stock; catalogue's last. The
-// server's and the outage's are held alone. No lock is held while a message is written.
+// server's, the changes' and the outage's are held alone. No lock is held while a message is written.
 //
 // Each stream has three goroutines: one for requests, one that receives from the control
 // plane, and one that sends to the client. They end when the stream's handler returns, and

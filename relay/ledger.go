@@ -21,16 +21,6 @@ const maxOffers = 64
 // maxPush is the size above which a response of changes is split.
 const maxPush = 1 << 20
 
-// item is a resource as nodes are given it, the same for all that have it.
-type item struct {
-	body    *body
-	version string // the control plane's, by delta
-	extra   []byte
-	wrapped bool
-
-	refs int // guarded by stock.mu
-}
-
 // holding is what a client has of one name.
 type holding struct {
 	now    *item  // what it was sent last
@@ -43,8 +33,8 @@ type holding struct {
 // offer is a response that the client has not answered.
 type offer struct {
 	nonce   string
-	own     bool             // hdsd's, not the control plane's
-	items   map[string]*item // what it brings
+	own     bool    // hdsd's, not the control plane's
+	items   []*item // what it brings
 	gone    map[string]*holding
 	order   []string // before it
 	version string   // before it
@@ -135,9 +125,7 @@ func (l *ledger) offer(o *offer) {
 
 // settle gives back what an offer keeps.
 func (l *ledger) settle(o *offer) {
-	for _, i := range o.items {
-		l.drop(i)
-	}
+	l.drop(o.items...)
 	for _, h := range o.gone {
 		l.forget(h)
 	}
@@ -145,8 +133,8 @@ func (l *ledger) settle(o *offer) {
 
 // accept notes that the client has what an offer brought.
 func (l *ledger) accept(o *offer) {
-	for name, i := range o.items {
-		if h := l.held[name]; h != nil && h.now == i {
+	for _, i := range o.items {
+		if h := l.held[i.body.name]; h != nil && h.now == i {
 			l.drop(h.good)
 			h.good, h.goodChange = l.use(i), h.change
 		}
@@ -160,7 +148,8 @@ func (l *ledger) refuse(o *offer) {
 		l.settle(o) // it is sent again when it changes
 		return
 	}
-	for name, i := range o.items {
+	for _, i := range o.items {
+		name := i.body.name
 		h := l.held[name]
 		if h == nil || h.now != i {
 			continue
@@ -292,62 +281,90 @@ func (l *ledger) keepOnly(names []string) {
 // returns it as the client gets it.
 func (l *ledger) response(s *Server, r *message.Response, items []*item, wire []byte) ([]byte, error) {
 	l.heard = true
-	o := &offer{nonce: r.Nonce, items: map[string]*item{}, gone: map[string]*holding{}, order: l.order, version: l.version}
-	changes := make([]message.Change, len(r.Units))
-	var order []string
+	o := &offer{nonce: r.Nonce, items: make([]*item, 0, len(items)), order: l.order, version: l.version}
+	if len(l.held) == 0 {
+		l.held = make(map[string]*holding, len(items))
+	}
+	out := r.Resources // each is replaced by what the client gets
 	marked := false
-	for i := range r.Units {
-		u, c := &r.Units[i], &changes[i]
-		c.Version, c.Body = u.Version, u.Body
-		if items[i] == nil { // a heartbeat, or nothing that has a name
-			if h := l.held[u.Name]; h != nil && h.change != 0 && h.now.version == u.Version {
-				c.Version = message.Mark(u.Version, h.change)
+	for n, i := range items {
+		if i == nil { // a heartbeat, or nothing that has a name
+			var err error
+			if out[n], err = l.heartbeat(out[n]); err != nil {
+				return nil, err
 			}
 			continue
 		}
-		out, change := items[i].body.latest(s)
-		if c.Body = out; change == 0 {
-			c.Body = u.Body
-		} else if marked = true; l.delta {
-			c.Version = message.Mark(u.Version, change)
+		now := i.render(s)
+		if now.change != 0 {
+			out[n], marked = now.wire, true
 		}
-		c.Drop = l.claims.settle(u.Name, c.Version)
-		name := items[i].body.name // shared by all
-		o.items[name] = l.use(items[i])
-		l.put(name, items[i], change)
-		if !l.splits() {
-			order = append(order, name)
+		if l.claims.settle(i.body.name, i.versionOf(now)) {
+			out[n] = nil
 		}
+		o.items = append(o.items, l.use(i))
+		l.put(i.body.name, i, now.change)
 	}
 	for _, name := range r.Removed {
 		l.claims.settle(name, "")
-		if h := l.remove(name); h != nil {
-			o.gone[name] = h
-		}
+		o.take(name, l.remove(name))
 	}
 	if !l.delta {
 		l.version = r.Version
 		if l.kind == clusters {
-			l.order = order
-			l.leaveOut(o)
+			l.keepThose(o)
 		}
 	}
-	l.memory.replace(l.key, slices.Collect(maps.Keys(o.items)))
-	l.memory.replace(l.key, r.Removed)
+	l.memory.replace(l.key, o.items, r.Removed)
 	l.offer(o)
-	return message.RewriteResponse(l.delta, wire, l.marked(r.Version, marked), r.Units, changes)
+	return message.RewriteResponse(l.delta, wire, l.marked(r.Version, marked), out)
 }
 
-// leaveOut notes which clusters a whole response lacks.
-func (l *ledger) leaveOut(o *offer) {
+// heartbeat returns a resource without a body as the client gets it.
+func (l *ledger) heartbeat(wire []byte) ([]byte, error) {
+	u, err := message.ParseUnit(l.delta, wire)
+	if err != nil {
+		return nil, err
+	}
+	if h := l.held[u.Name]; l.delta && h != nil && h.change != 0 && h.now.version == u.Version {
+		return message.RewriteUnit(true, wire, &u, u.Body, message.Mark(u.Version, h.change))
+	}
+	return wire, nil
+}
+
+// keepThose notes that a whole response has these resources, in this order, and no others.
+func (l *ledger) keepThose(o *offer) {
+	l.order = nil
+	has := make(map[string]bool, len(o.items))
+	for _, i := range o.items {
+		if name := i.body.name; !has[name] {
+			has[name] = true
+			l.order = append(l.order, name)
+		}
+	}
 	for name := range l.held {
-		if o.items[name] == nil {
-			o.gone[name] = l.remove(name)
+		if !has[name] {
+			o.take(name, l.remove(name))
 		}
 	}
 }
 
+// take keeps what the client had until it answers.
+func (o *offer) take(name string, had *holding) {
+	if had == nil {
+		return
+	}
+	if o.gone == nil {
+		o.gone = map[string]*holding{}
+	}
+	o.gone[name] = had
+}
+
+// marked returns the version of a response with these resources, which have changed or not.
 func (l *ledger) marked(version string, changed bool) string {
+	if l.delta {
+		return "" // each resource has its own
+	}
 	if !changed {
 		for _, h := range l.held {
 			if changed = h.change != 0; changed {
@@ -388,12 +405,12 @@ func (l *ledger) push(s *Server) []byte {
 			delete(l.dirty, name)
 			continue
 		}
-		out, change := h.now.body.latest(s)
-		if change == h.change {
+		now := h.now.render(s)
+		if now.change == h.change {
 			delete(l.dirty, name)
 			continue
 		}
-		if size += len(out); size > maxPush && len(names) > 0 && l.splits() {
+		if size += len(now.wire); size > maxPush && len(names) > 0 && l.splits() {
 			break
 		}
 		names = append(names, name)
@@ -414,22 +431,18 @@ func (l *ledger) splits() bool { return l.delta || l.kind == assignments }
 
 func (l *ledger) build(s *Server, names []string) []byte {
 	l.count++
-	o := &offer{nonce: fmt.Sprintf("%s%d", l.tag, l.count), own: true, items: map[string]*item{}}
-	units := make([]message.Unit, 0, len(names))
+	o := &offer{nonce: fmt.Sprintf("%s%d", l.tag, l.count), own: true, items: make([]*item, 0, len(names))}
+	all := make([][]byte, 0, len(names))
 	for _, name := range names {
 		h := l.held[name]
 		if h == nil {
 			continue
 		}
-		out, change := h.now.body.latest(s)
-		u := message.Unit{Name: name, Version: h.now.version, Body: out, Extra: h.now.extra, Wrapped: h.now.wrapped}
-		if change != 0 && l.delta {
-			u.Version = message.Mark(u.Version, change)
-		}
-		units = append(units, u)
-		o.items[name] = l.use(h.now)
-		l.put(name, h.now, change)
+		now := h.now.render(s)
+		all = append(all, now.wire)
+		o.items = append(o.items, l.use(h.now))
+		l.put(name, h.now, now.change)
 	}
 	l.offer(o)
-	return message.Build(l.delta, l.kind.typeURL(), o.nonce, l.marked(l.version, false), units)
+	return message.Build(l.delta, l.kind.typeURL(), o.nonce, l.marked(l.version, false), all)
 }

@@ -107,13 +107,18 @@ func (m *memory) forget(key nodeKey) {
 }
 
 // replace forgets what a node had of some names, because it has something newer.
-func (m *memory) replace(key nodeKey, names []string) {
+func (m *memory) replace(key nodeKey, newer []*item, removed []string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if r := m.records[key]; r != nil {
-		for _, name := range names {
-			m.drop(r, name)
-		}
+	r := m.records[key]
+	if r == nil {
+		return
+	}
+	for _, i := range newer {
+		m.drop(r, i.body.name)
+	}
+	for _, name := range removed {
+		m.drop(r, name)
 	}
 }
 

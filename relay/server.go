@@ -44,8 +44,13 @@ type Options struct {
 	Forward Forward
 	// Settle waits until hdsd's core has taken in everything that was handed on.
 	Settle func(context.Context) error
-	// Checks reports whether hdsd would check a cluster, once it has endpoints.
-	Checks func(*clusterv3.Cluster) bool
+	// Checks reports whether hdsd would check a cluster, once it has endpoints. The shape is
+	// equal for clusters that differ in their names only.
+	Checks func(k *clusterv3.Cluster, shape uint64) bool
+
+	// Remembers reports whether hdsd may know the health of endpoints of a cluster that
+	// nobody has sent since it started: it is stored, say; nil: of none.
+	Remembers func(cluster string) bool
 
 	// Names bounds the versions that clients claim to have; nil: nothing does.
 	Names *share.Pool
@@ -78,6 +83,7 @@ type Server struct {
 	gate      *gate.Gate
 	turns     turns
 	metrics   metrics
+	changes   changes
 	process   string // stands for this process in nonces
 	tags      atomic.Uint64
 
@@ -101,7 +107,7 @@ func NewServer(o Options) *Server {
 	_, _ = rand.Read(id) // never fails
 	s := &Server{
 		options: o, upstream: &upstream{services: o.Services, maxBytes: o.MaxMessageBytes}, book: newBook(o.Health),
-		stock: newStock(o.MaxClusterEndpoints, o.MaxEndpoints), gate: gate.New(), turns: newTurns(), process: hex.EncodeToString(id), streams: map[*stream]struct{}{},
+		stock: newStock(o.MaxClusterEndpoints, o.MaxEndpoints, o.Remembers), gate: gate.New(), turns: newTurns(), process: hex.EncodeToString(id), streams: map[*stream]struct{}{},
 	}
 	s.book.changed, s.memory = s.changed, newMemory(s.stock, o.Keep)
 	s.outage = &outage{server: s}
@@ -155,7 +161,8 @@ func (s *Server) serve(gs grpc.ServerStream, m method) error {
 		return status.Error(codes.PermissionDenied,
 			"the relay passes on all that the control plane says: it needs DATA_PLANE of a grant without cluster_name_glob")
 	}
-	st := &stream{server: s, down: gs, method: m, since: time.Now(), inbox: make(chan []byte), wake: make(chan struct{}, 1), end: make(chan error, 1)}
+	_, _, seen := s.changes.since(0)
+	st := &stream{server: s, seen: seen, down: gs, method: m, since: time.Now(), inbox: make(chan []byte), wake: make(chan struct{}, 1), end: make(chan error, 1)}
 	return st.run()
 }
 
@@ -173,8 +180,9 @@ func (s *Server) remove(st *stream) {
 
 // changed tells the streams of what may have changed; nil: everything.
 func (s *Server) changed(about []subject) {
+	s.changes.add(about)
 	for _, st := range s.open() {
-		st.touch(about)
+		st.wakeUp()
 	}
 }
 
@@ -199,11 +207,17 @@ func (s *Server) expects(x *body) (check, undecided bool) {
 	if _, byEDS := x.service(); !byEDS || x.wrong != "" {
 		return false, false
 	}
+	return s.willCheck(x), true
+}
+
+// willCheck reports whether hdsd would check a cluster if it had endpoints. The caller holds
+// the body's lock.
+func (s *Server) willCheck(x *body) bool {
 	if x.expected == unasked {
 		x.expected = wontCheck
-		if s.options.Checks(x.cluster) {
+		if s.options.Checks(x.cluster, x.shape) {
 			x.expected = willCheck
 		}
 	}
-	return x.expected == willCheck, true
+	return x.expected == willCheck
 }

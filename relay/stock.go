@@ -2,23 +2,19 @@ package relay
 
 import (
 	"bytes"
-	"context"
 	"slices"
 	"sync"
-
-	"github.com/cespare/xxhash/v2"
-
-	"hdsd/relay/message"
 )
 
 // stock is what the connected nodes have, each resource once. Its content is what hdsd
 // checks.
 type stock struct {
-	maxEndpoints int // of one cluster
-	maxTotal     int // endpoints of all
+	maxEndpoints int                       // of one cluster
+	maxTotal     int                       // endpoints of all
+	knows        func(cluster string) bool // Options.Remembers
 
-	mu       sync.Mutex // guards what follows
-	byHash   map[uint64][]*body
+	mu       sync.Mutex                // guards what follows
+	items    map[uint64][]*item        // by hash
 	byName   [kinds]map[string][]*body // in the order in which they came
 	total    int                       // weight of all
 	dirty    map[subject]bool          // changed since the catalogue was last made
@@ -26,46 +22,23 @@ type stock struct {
 	applied  uint64                    // of these, those that hdsd's core knows
 	progress chan struct{}             // closed when applied grows
 	wake     chan struct{}
+	hurry    chan struct{}   // a response waits
 	settled  map[string]bool // by cluster: it has endpoints, so hdsd has decided whether to check it
+
+	remembered map[string]int // by name of an assignment: clusters of which hdsd may know health
 }
 
-func newStock(maxEndpoints, maxTotal int) *stock {
+func newStock(maxEndpoints, maxTotal int, knows func(cluster string) bool) *stock {
 	return &stock{
-		maxEndpoints: maxEndpoints, maxTotal: maxTotal, byHash: map[uint64][]*body{}, byName: [kinds]map[string][]*body{{}, {}},
-		dirty: map[subject]bool{}, progress: make(chan struct{}), wake: make(chan struct{}, 1), settled: map[string]bool{},
+		maxEndpoints: maxEndpoints, maxTotal: maxTotal, knows: knows, items: map[uint64][]*item{}, byName: [kinds]map[string][]*body{{}, {}},
+		dirty: map[subject]bool{}, progress: make(chan struct{}), wake: make(chan struct{}, 1), hurry: make(chan struct{}, 1),
+		settled: map[string]bool{}, remembered: map[string]int{},
 	}
 }
 
-// take returns a resource as nodes are given it, with one more reference. The moment is for
-// await.
-func (s *stock) take(k kind, u *message.Unit) (i *item, moment uint64) {
-	hash := xxhash.Sum64(u.Body)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	x := s.find(k, u.Name, u.Body, hash)
-	if x == nil {
-		s.mu.Unlock()
-		fresh := newBody(k, u.Name, u.Body, s.maxEndpoints) // decoding takes time
-		s.mu.Lock()
-		if x = s.find(k, u.Name, u.Body, hash); x == nil {
-			x = fresh
-			s.add(x)
-		}
-	}
-	for _, i = range x.items {
-		if i.version == u.Version && i.wrapped == u.Wrapped && bytes.Equal(i.extra, u.Extra) {
-			i.refs++
-			return i, x.moment
-		}
-	}
-	i = &item{body: x, version: u.Version, extra: u.Extra, wrapped: u.Wrapped, refs: 1}
-	x.items = append(x.items, i)
-	return i, x.moment
-}
-
-func (s *stock) find(k kind, name string, wire []byte, hash uint64) *body {
-	for _, x := range s.byHash[hash] {
-		if x.kind == k && x.name == name && bytes.Equal(x.wire, wire) {
+func (s *stock) find(k kind, name string, wire []byte) *body {
+	for _, x := range s.byName[k][name] {
+		if bytes.Equal(x.wire, wire) {
 			return x
 		}
 	}
@@ -76,8 +49,11 @@ func (s *stock) add(x *body) {
 	if s.total += x.weight(); s.total > s.maxTotal && x.wrong == "" {
 		x.wrong = "the nodes of the relay have more endpoints, or resources without any, than limits.max_source_endpoints allows: raise it and restart hdsd"
 	}
-	s.byHash[x.hash] = append(s.byHash[x.hash], x)
 	s.byName[x.kind][x.name] = append(s.byName[x.kind][x.name], x)
+	if x.remembered {
+		service, _ := x.service()
+		s.remembered[service]++
+	}
 	s.touch(x)
 }
 
@@ -92,63 +68,29 @@ func (s *stock) touch(x *body) {
 	}
 }
 
-// release gives references back; nil is none.
-func (s *stock) release(all ...*item) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, i := range all {
-		if i == nil {
-			continue
-		}
-		if i.refs--; i.refs > 0 {
-			continue
-		}
-		x := i.body
-		if x.items = slices.DeleteFunc(x.items, func(other *item) bool { return other == i }); len(x.items) == 0 {
-			s.remove(x)
-		}
-	}
-}
-
 func (s *stock) remove(x *body) {
 	s.total -= x.weight()
-	is := func(other *body) bool { return other == x }
-	if s.byHash[x.hash] = slices.DeleteFunc(s.byHash[x.hash], is); len(s.byHash[x.hash]) == 0 {
-		delete(s.byHash, x.hash)
-	}
-	named := s.byName[x.kind]
-	if named[x.name] = slices.DeleteFunc(named[x.name], is); len(named[x.name]) == 0 {
-		delete(named, x.name)
+	without(s.byName[x.kind], x.name, x)
+	if x.remembered {
+		service, _ := x.service()
+		if s.remembered[service]--; s.remembered[service] == 0 {
+			delete(s.remembered, service)
+		}
 	}
 	s.touch(x)
 }
 
-// hold returns an item with one more reference; nil is none.
-func (s *stock) hold(i *item) *item {
-	if i == nil {
-		return nil
+// without removes one of those under a key.
+func without[K, V comparable](all map[K][]V, key K, one V) {
+	if left := deleted(all[key], one); len(left) > 0 {
+		all[key] = left
+	} else {
+		delete(all, key)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	i.refs++
-	return i
 }
 
-// await waits until hdsd knows what was learned up to a moment.
-func (s *stock) await(ctx context.Context, moment uint64) {
-	for {
-		s.mu.Lock()
-		done, progress := s.applied >= moment, s.progress
-		s.mu.Unlock()
-		if done {
-			return
-		}
-		select {
-		case <-progress:
-		case <-ctx.Done():
-			return
-		}
-	}
+func deleted[V comparable](all []V, one V) []V {
+	return slices.DeleteFunc(all, func(other V) bool { return other == one })
 }
 
 // know says that hdsd knows what was learned up to a moment.

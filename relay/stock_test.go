@@ -3,18 +3,16 @@ package relay
 import (
 	"fmt"
 	"testing"
-
-	"hdsd/relay/message"
 )
 
 // TestTheStockIsBounded: what is beyond limits.max_source_endpoints is not checked, be it of
 // resources without endpoints. What goes makes room.
 func TestTheStockIsBounded(t *testing.T) {
 	t.Parallel()
-	s := newStock(10, 10)
+	s := newStock(10, 10, nil)
 	take := func(i int) *item {
 		name := fmt.Sprintf("c%02d", i)
-		it, _ := s.take(assignments, &message.Unit{Name: name, Body: append([]byte{0x0a, 3}, name...)})
+		it, _, _ := s.take(assignments, true, resourceOf(name, append([]byte{0x0a, 3}, name...)))
 		return it
 	}
 	var all []*item

@@ -39,13 +39,12 @@ type stream struct {
 	wake  chan struct{}     // something may have to be pushed
 	end   chan error
 
-	touches touches
-
 	mu      sync.Mutex // guards what follows
 	node    [sha256.Size]byte
 	nodeID  string
 	ledgers [kinds]*ledger // nil: the client has not asked for the type
 	talks   map[string]*talk
+	seen    uint64 // of server.changes
 }
 
 // run relays until the stream ends.
@@ -375,9 +374,12 @@ func (st *stream) response(ctx context.Context, m []byte) ([]byte, error) {
 		end()
 		return nil, status.Errorf(codes.Unavailable, "a response of the control plane cannot be decoded: %v", err)
 	}
-	items, moment := st.take(k, r)
+	items, moment, err := st.take(k, r)
 	end()
 	defer st.server.stock.release(items...)
+	if err != nil {
+		return nil, status.Errorf(codes.Unavailable, "a response of the control plane cannot be decoded: %v", err)
+	}
 	waiting, cancel := context.WithTimeout(ctx, st.server.options.LearnTimeout)
 	defer cancel()
 	st.server.stock.await(waiting, moment)
@@ -388,25 +390,27 @@ func (st *stream) response(ctx context.Context, m []byte) ([]byte, error) {
 	return l.response(st.server, r, items, m)
 }
 
-// take puts the resources of a response into the stock.
-func (st *stream) take(k kind, r *message.Response) (items []*item, moment uint64) {
-	items = make([]*item, len(r.Units))
-	last := map[string]int{}
-	for i := range r.Units {
-		u := &r.Units[i]
-		if u.Body == nil || u.Name == "" {
-			continue
-		}
-		if before, twice := last[u.Name]; twice { // the last one counts
-			st.server.stock.release(items[before])
-			items[before] = nil
-		}
-		last[u.Name] = i
+// take puts the resources of a response into the stock. The response has to wait for the
+// moment; 0: it need not.
+func (st *stream) take(k kind, r *message.Response) (items []*item, moment uint64, err error) {
+	items = make([]*item, len(r.Resources))
+	fresh, latest := 0, uint64(0)
+	for n, wire := range r.Resources {
 		var came uint64
-		items[i], came = st.server.stock.take(k, u)
-		moment = max(moment, came)
+		if items[n], came, err = st.server.stock.take(k, st.method.delta, wire); err != nil {
+			return items, 0, err
+		}
+		if came > 0 {
+			fresh, latest = fresh+1, max(latest, came)
+		}
+		if came > moment && st.server.awaits(items[n].body) {
+			moment = came
+		}
 	}
-	return items, moment
+	if fresh <= few {
+		moment = latest
+	}
+	return items, moment, nil
 }
 
 // push returns hdsd's next response of its own, clusters first; nil: there is none.
@@ -428,26 +432,20 @@ func (st *stream) push() []byte {
 	return nil
 }
 
-// touch notes that the health of some resources may have changed; nil: of all. It does not
-// wait for the stream.
-func (st *stream) touch(changed []subject) {
-	st.touches.add(changed)
-	st.wakeUp()
-}
-
 // touched marks what may have changed. The caller holds mu.
 func (st *stream) touched() {
-	all, some := st.touches.take()
+	some, anything, next := st.server.changes.since(st.seen)
+	st.seen = next
 	for _, l := range st.ledgers {
 		if l == nil {
 			continue
 		}
-		if all {
+		if anything {
 			for name := range l.held {
 				l.mark(name)
 			}
 		}
-		for s := range some {
+		for _, s := range some {
 			if s.kind == l.kind && l.held[s.name] != nil {
 				l.mark(s.name)
 			}

@@ -12,10 +12,8 @@ import (
 // publish the verdict.
 func (r *Rules) Checks(from string, config *clusterv3.Cluster) bool {
 	checks := config.GetHealthChecks()
-	for i := 0; i < len(r.DefaultHealthChecks) && len(checks) == 0; i++ {
-		if source.Match(r.DefaultHealthChecks[i].Glob, config.GetName()) {
-			checks = r.DefaultHealthChecks[i].HealthChecks
-		}
+	if i := r.defaultOf(config.GetName()); i != None && len(checks) == 0 {
+		checks = r.DefaultHealthChecks[i].HealthChecks
 	}
 	if len(checks) == 0 {
 		return false
@@ -24,6 +22,32 @@ func (r *Rules) Checks(from string, config *clusterv3.Cluster) bool {
 		Source: from, Name: config.GetName(), ServiceName: config.GetName(), Config: config, HealthChecks: checks, Assignment: example(config.GetName()),
 	}, r)
 	return !k.Shadow && k.Published != k.Original
+}
+
+// Class is all that Checks makes of a cluster's name.
+type Class struct{ defaults, policy int }
+
+// ClassOf returns the class of a name.
+func (r *Rules) ClassOf(name string) Class { return Class{r.defaultOf(name), r.policyOf(name)} }
+
+// defaultOf returns which default health checks are for a name.
+func (r *Rules) defaultOf(name string) int {
+	for i := range r.DefaultHealthChecks {
+		if source.Match(r.DefaultHealthChecks[i].Glob, name) {
+			return i
+		}
+	}
+	return None
+}
+
+// policyOf returns which policy is for a name.
+func (r *Rules) policyOf(name string) int {
+	for i := range r.policies {
+		if source.Match(r.policies[i].glob, name) {
+			return i
+		}
+	}
+	return None
 }
 
 // example is an assignment with an endpoint that every checker could check.

@@ -133,11 +133,8 @@ func (r *Rules) settingsOf(p *configv1.Policy, c *configv1.Config) Settings {
 // it, else the configuration's.
 func (r *Rules) For(c *source.Cluster) Settings {
 	s := r.settings
-	for i := range r.policies {
-		if source.Match(r.policies[i].glob, c.Name) {
-			s = r.policies[i].settings
-			break
-		}
+	if i := r.policyOf(c.Name); i != None {
+		s = r.policies[i].settings
 	}
 	s.UpstreamHealth = r.upstream[c.EndpointSource()]
 	return s

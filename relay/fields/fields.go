@@ -97,6 +97,46 @@ func Rewrite(wire []byte, change func(*Field) (in []byte, changed bool, err erro
 	return out, nil
 }
 
+// Action is what becomes of a field.
+type Action uint8
+
+// Keep leaves a field as it is, Replace gives a length-delimited one another value, and Drop
+// leaves it out.
+const (
+	Keep Action = iota
+	Replace
+	Drop
+)
+
+// RewriteInto returns a message of which fields are changed, in a buffer that has room for so
+// many bytes. It returns wire itself if nothing is.
+func RewriteInto(room int, wire []byte, change func(*Field) (value []byte, do Action)) ([]byte, error) {
+	var out []byte
+	changed := false
+	for at := 0; at < len(wire); {
+		f, err := Next(wire[at:])
+		if err != nil {
+			return nil, err
+		}
+		value, do := change(&f)
+		if do != Keep && !changed {
+			changed = true
+			out = append(make([]byte, 0, room), wire[:at]...)
+		}
+		switch {
+		case do == Replace:
+			out = AppendBytes(out, f.Number, value)
+		case do == Keep && changed:
+			out = append(out, f.Raw...)
+		}
+		at += len(f.Raw)
+	}
+	if !changed {
+		return wire, nil
+	}
+	return out, nil
+}
+
 // Bytes returns a length-delimited field.
 func Bytes(number protowire.Number, value []byte) []byte {
 	return AppendBytes(make([]byte, 0, len(value)+8), number, value)

@@ -77,31 +77,57 @@ func deltaResponse(t testing.TB) *discoveryv3.DeltaDiscoveryResponse {
 	}
 }
 
+// unitsOf reads the resources of a response.
+func unitsOf(t testing.TB, delta bool, r *message.Response) (all []message.Unit) {
+	t.Helper()
+	for _, wire := range r.Resources {
+		u, err := message.ParseUnit(delta, wire)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, u)
+	}
+	return all
+}
+
+// rewritten is a resource of a response with another body and version.
+func rewritten(t testing.TB, delta bool, wire []byte, body []byte, version string) []byte {
+	t.Helper()
+	u, err := message.ParseUnit(delta, wire)
+	if err == nil {
+		wire, err = message.RewriteUnit(delta, wire, &u, body, version)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return wire
+}
+
 func TestADeltaResponse(t *testing.T) {
 	wire := encode(t, deltaResponse(t))
 	r, err := message.ParseResponse(true, wire)
-	if err != nil || r.Nonce != "n" || r.TypeURL != "t" || !slices.Equal(r.Removed, []string{"gone"}) || len(r.Units) != 3 {
+	if err != nil || r.Nonce != "n" || r.TypeURL != "t" || !slices.Equal(r.Removed, []string{"gone"}) || len(r.Resources) != 3 {
 		t.Fatalf("read %+v, %v", r, err)
 	}
-	if message.TypeOf(wire) != "t" || r.Units[0].Name != "web" || r.Units[0].Version != "1" || r.Units[1].Body != nil || r.Units[2].Body == nil {
-		t.Fatalf("read %+v", r.Units)
+	units := unitsOf(t, true, r)
+	if message.TypeOf(wire) != "t" || units[0].Name != "web" || units[0].Version != "1" || units[1].Body != nil || units[2].Body == nil {
+		t.Fatalf("read %+v", units)
 	}
-	same := make([]message.Change, 3)
-	for i, u := range r.Units {
-		same[i] = message.Change{Body: u.Body, Version: u.Version}
+	same := make([][]byte, 3)
+	for i, u := range units {
+		same[i] = rewritten(t, true, r.Resources[i], u.Body, u.Version)
 	}
-	if got, err := message.RewriteResponse(true, wire, "", r.Units, same); err != nil || &got[0] != &wire[0] {
+	if got, err := message.RewriteResponse(true, wire, "", same); err != nil || &got[0] != &wire[0] {
 		t.Errorf("nothing changes, and it becomes %x, %v", got, err)
 	}
-	changed := slices.Clone(same)
-	changed[0] = message.Change{Body: encode(t, &clusterv3.Cluster{Name: "web"}), Version: "2"}
-	changed[1].Drop = true
-	changed[2].Version = "3"
+	changed := [][]byte{
+		rewritten(t, true, r.Resources[0], encode(t, &clusterv3.Cluster{Name: "web"}), "2"), nil, rewritten(t, true, r.Resources[2], units[2].Body, "3"),
+	}
 	want := deltaResponse(t)
 	want.Resources[0].Version, want.Resources[0].Resource = "2", pack(t, &clusterv3.Cluster{Name: "web"})
 	want.Resources[2].Version = "3"
 	want.Resources = slices.Delete(want.GetResources(), 1, 2)
-	got, err := message.RewriteResponse(true, wire, "", r.Units, changed)
+	got, err := message.RewriteResponse(true, wire, "", changed)
 	back := &discoveryv3.DeltaDiscoveryResponse{}
 	if err != nil || proto.Unmarshal(got, back) != nil || !proto.Equal(back, want) {
 		t.Errorf("it becomes %v, %v, want %v", back, err, want)
@@ -116,11 +142,14 @@ func TestAStateResponse(t *testing.T) {
 	}
 	wire := encode(t, response)
 	r, err := message.ParseResponse(false, wire)
-	if err != nil || r.Version != "7" || len(r.Units) != 2 || r.Units[0].Name != "web" || r.Units[1].Name != "w" || !r.Units[1].Wrapped {
+	if err != nil || r.Version != "7" || len(r.Resources) != 2 {
 		t.Fatalf("read %+v, %v", r, err)
 	}
-	changes := []message.Change{{Drop: true}, {Body: encode(t, &clusterv3.Cluster{Name: "w"}), Version: "1"}}
-	got, err := message.RewriteResponse(false, wire, "8", r.Units, changes)
+	if units := unitsOf(t, false, r); units[0].Name != "web" || units[1].Name != "w" || !units[1].Wrapped {
+		t.Fatalf("read %+v", units)
+	}
+	changes := [][]byte{nil, rewritten(t, false, r.Resources[1], encode(t, &clusterv3.Cluster{Name: "w"}), "1")}
+	got, err := message.RewriteResponse(false, wire, "8", changes)
 	wrapped.Resource = pack(t, &clusterv3.Cluster{Name: "w"})
 	response.VersionInfo, response.Resources = "8", []*anypb.Any{pack(t, wrapped)}
 	back := &discoveryv3.DiscoveryResponse{}
@@ -130,17 +159,16 @@ func TestAStateResponse(t *testing.T) {
 }
 
 func TestBuild(t *testing.T) {
-	body := encode(t, &clusterv3.Cluster{Name: "web"})
-	units := []message.Unit{{Name: "web", Version: "1", Body: body}}
-	packed := &anypb.Any{TypeUrl: "t", Value: body}
+	packed := &anypb.Any{TypeUrl: "t", Value: encode(t, &clusterv3.Cluster{Name: "web"})}
+	one := &discoveryv3.Resource{Name: "web", Version: "1", Resource: packed}
 	delta := &discoveryv3.DeltaDiscoveryResponse{}
-	want := &discoveryv3.DeltaDiscoveryResponse{TypeUrl: "t", Nonce: "n", Resources: []*discoveryv3.Resource{{Name: "web", Version: "1", Resource: packed}}}
-	if err := proto.Unmarshal(message.Build(true, "t", "n", "", units), delta); err != nil || !proto.Equal(delta, want) {
+	want := &discoveryv3.DeltaDiscoveryResponse{TypeUrl: "t", Nonce: "n", Resources: []*discoveryv3.Resource{one}}
+	if err := proto.Unmarshal(message.Build(true, "t", "n", "", [][]byte{encode(t, one)}), delta); err != nil || !proto.Equal(delta, want) {
 		t.Errorf("delta: %v, %v", delta, err)
 	}
 	state := &discoveryv3.DiscoveryResponse{}
 	wantState := &discoveryv3.DiscoveryResponse{TypeUrl: "t", Nonce: "n", VersionInfo: "7", Resources: []*anypb.Any{packed}}
-	if err := proto.Unmarshal(message.Build(false, "t", "n", "7", units), state); err != nil || !proto.Equal(state, wantState) {
+	if err := proto.Unmarshal(message.Build(false, "t", "n", "7", [][]byte{encode(t, packed)}), state); err != nil || !proto.Equal(state, wantState) {
 		t.Errorf("state of the world: %v, %v", state, err)
 	}
 }
@@ -193,21 +221,28 @@ func FuzzResponse(f *testing.F) {
 		if err != nil {
 			return
 		}
-		changes := make([]message.Change, len(r.Units))
-		for i, u := range r.Units {
-			changes[i] = message.Change{Body: u.Body, Version: u.Version}
+		all := make([][]byte, len(r.Resources))
+		units := make([]message.Unit, len(r.Resources))
+		for i, one := range r.Resources {
+			if units[i], err = message.ParseUnit(delta, one); err != nil {
+				return
+			}
+			if all[i], err = message.RewriteUnit(delta, one, &units[i], units[i].Body, units[i].Version+"2"); err != nil {
+				return
+			}
 		}
-		got, err := message.RewriteResponse(delta, wire, r.Version, r.Units, changes)
+		got, err := message.RewriteResponse(delta, wire, r.Version, all)
 		if err != nil {
 			return
 		}
 		again, err := message.ParseResponse(delta, got)
-		if err != nil || len(again.Units) != len(r.Units) || again.Nonce != r.Nonce || !slices.Equal(again.Removed, r.Removed) {
+		if err != nil || len(again.Resources) != len(units) || again.Nonce != r.Nonce || !slices.Equal(again.Removed, r.Removed) {
 			t.Fatalf("%x becomes %x: %+v, %v", wire, got, again, err)
 		}
-		for i := range again.Units {
-			if again.Units[i].Name != r.Units[i].Name || !bytes.Equal(again.Units[i].Body, r.Units[i].Body) {
-				t.Fatalf("resource %d of %x has changed", i, wire)
+		for i, one := range again.Resources {
+			u, err := message.ParseUnit(delta, one)
+			if err != nil || u.Name != units[i].Name || !bytes.Equal(u.Body, units[i].Body) {
+				t.Fatalf("resource %d of %x has changed: %v", i, wire, err)
 			}
 		}
 	})

@@ -12,24 +12,26 @@ const (
 
 	resourceVersion, resourceBody, resourceName = 1, 2, 3
 
+	resources = 2 // of a response of either kind
+
 	wrapperType = "type.googleapis.com/envoy.service.discovery.v3.Resource"
 )
 
 // numbers are the field numbers of the two kinds of responses; 0: there is no such field.
-type numbers struct{ version, resources, typeURL, nonce, removed protowire.Number }
+type numbers struct{ version, typeURL, nonce, removed protowire.Number }
 
 func numbersOf(delta bool) numbers {
 	if delta {
-		return numbers{resources: 2, typeURL: 4, nonce: 5, removed: 6}
+		return numbers{typeURL: 4, nonce: 5, removed: 6}
 	}
-	return numbers{version: 1, resources: 2, typeURL: 4, nonce: 5}
+	return numbers{version: 1, typeURL: 4, nonce: 5}
 }
 
 // Response is what matters of a discovery response. It refers to the encoded one.
 type Response struct {
 	TypeURL, Nonce string
-	Version        string // of a state-of-the-world response
-	Units          []Unit
+	Version        string   // of a state-of-the-world response
+	Resources      [][]byte // as they stand in it: each is a Resource (delta) or an Any (state of the world)
 	Removed        []string
 }
 
@@ -37,7 +39,6 @@ type Response struct {
 type Unit struct {
 	Name, Version string
 	Body          []byte // the encoded resource; nil for a heartbeat
-	Extra         []byte // other fields of its Resource
 	Wrapped       bool   // state of the world: it is in a Resource
 }
 
@@ -56,7 +57,6 @@ func TypeOf(wire []byte) string {
 // ParseResponse reads a response.
 func ParseResponse(delta bool, wire []byte) (*Response, error) {
 	r, n := &Response{}, numbersOf(delta)
-	var wrong error
 	err := fields.Each(wire, func(f *fields.Field) bool {
 		switch {
 		case n.version != 0 && f.Is(n.version):
@@ -67,23 +67,16 @@ func ParseResponse(delta bool, wire []byte) (*Response, error) {
 			r.Nonce = string(f.Value)
 		case n.removed != 0 && f.Is(n.removed):
 			r.Removed = append(r.Removed, string(f.Value))
-		case f.Is(n.resources):
-			var u Unit
-			if u, wrong = unitOf(delta, f.Value); wrong != nil {
-				return false
-			}
-			r.Units = append(r.Units, u)
+		case f.Is(resources):
+			r.Resources = append(r.Resources, f.Value)
 		}
 		return true
 	})
-	if err == nil {
-		err = wrong
-	}
 	return r, err
 }
 
-// unitOf reads a Resource (delta) or an Any (state of the world).
-func unitOf(delta bool, wire []byte) (u Unit, err error) {
+// ParseUnit reads a Resource (delta) or an Any (state of the world).
+func ParseUnit(delta bool, wire []byte) (u Unit, err error) {
 	if delta {
 		return u, u.read(wire)
 	}
@@ -115,8 +108,6 @@ func (u *Unit) read(wire []byte) (err error) {
 			u.Name = string(f.Value)
 		case f.Is(resourceBody):
 			packed, found = f.Value, true
-		default:
-			u.Extra = append(u.Extra, f.Raw...)
 		}
 		return true
 	}); err != nil || !found {
@@ -153,46 +144,44 @@ func nameOf(body []byte) (name string) {
 	return name
 }
 
-// Change is what becomes of a unit.
-type Change struct {
-	Body    []byte
-	Version string // of a delta response
-	Drop    bool
-}
-
-// RewriteResponse changes the units of a response, and the version of one that is state
-// of the world. It returns wire itself if nothing changes.
-func RewriteResponse(delta bool, wire []byte, version string, units []Unit, changes []Change) ([]byte, error) {
+// RewriteResponse puts other resources in the place of a response's, nil for one that is left
+// out, and another version into one that is state of the world. It returns wire itself if
+// nothing changes.
+func RewriteResponse(delta bool, wire []byte, version string, all [][]byte) ([]byte, error) {
+	room := len(wire) + len(version) + 16 + 32*len(all) // for a mark in each version, and health
 	n, i := numbersOf(delta), -1
-	return fields.Rewrite(wire, func(f *fields.Field) ([]byte, bool, error) {
+	return fields.RewriteInto(room, wire, func(f *fields.Field) (value []byte, do fields.Action) {
 		switch {
 		case n.version != 0 && f.Is(n.version) && string(f.Value) != version:
-			return fields.AppendText(nil, n.version, version), true, nil
-		case f.Is(n.resources):
-			if i++; changes[i].Drop {
-				return nil, true, nil
+			if version == "" {
+				return nil, fields.Drop
 			}
-			after, err := rewriteUnit(delta, f.Value, &units[i], &changes[i])
-			if err != nil || same(after, f.Value) {
-				return nil, false, err
+			return []byte(version), fields.Replace
+		case f.Is(resources):
+			i++
+			switch {
+			case all[i] == nil:
+				return nil, fields.Drop
+			case !same(all[i], f.Value):
+				return all[i], fields.Replace
 			}
-			return fields.Bytes(n.resources, after), true, nil
 		}
-		return nil, false, nil
+		return nil, fields.Keep
 	})
 }
 
 func same(a, b []byte) bool { return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0]) }
 
-// rewriteUnit changes a Resource (delta) or an Any (state of the world).
-func rewriteUnit(delta bool, wire []byte, u *Unit, c *Change) ([]byte, error) {
+// RewriteUnit puts another body and, unless it is a bare Any, another version into a Resource
+// (delta) or an Any (state of the world).
+func RewriteUnit(delta bool, wire []byte, u *Unit, body []byte, version string) ([]byte, error) {
 	switch {
 	case delta:
-		return rewriteResource(wire, u, c)
+		return rewriteResource(wire, u, body, version)
 	case !u.Wrapped:
-		return rewriteAny(wire, func([]byte) ([]byte, error) { return c.Body, nil })
+		return rewriteAny(wire, func([]byte) ([]byte, error) { return body, nil })
 	}
-	return rewriteAny(wire, func(inner []byte) ([]byte, error) { return rewriteResource(inner, u, c) })
+	return rewriteAny(wire, func(inner []byte) ([]byte, error) { return rewriteResource(inner, u, body, version) })
 }
 
 func rewriteAny(wire []byte, change func([]byte) ([]byte, error)) ([]byte, error) {
@@ -208,18 +197,18 @@ func rewriteAny(wire []byte, change func([]byte) ([]byte, error)) ([]byte, error
 	})
 }
 
-func rewriteResource(wire []byte, u *Unit, c *Change) ([]byte, error) {
+func rewriteResource(wire []byte, u *Unit, body []byte, version string) ([]byte, error) {
 	versioned := false
 	out, err := fields.Rewrite(wire, func(f *fields.Field) ([]byte, bool, error) {
 		switch {
 		case f.Is(resourceVersion):
 			versioned = true
-			if string(f.Value) == c.Version {
+			if string(f.Value) == version {
 				return nil, false, nil
 			}
-			return fields.AppendText(nil, resourceVersion, c.Version), true, nil
+			return fields.AppendText(nil, resourceVersion, version), true, nil
 		case f.Is(resourceBody):
-			after, err := rewriteAny(f.Value, func([]byte) ([]byte, error) { return c.Body, nil })
+			after, err := rewriteAny(f.Value, func([]byte) ([]byte, error) { return body, nil })
 			if err != nil || same(after, f.Value) {
 				return nil, false, err
 			}
@@ -227,40 +216,26 @@ func rewriteResource(wire []byte, u *Unit, c *Change) ([]byte, error) {
 		}
 		return nil, false, nil
 	})
-	if err == nil && !versioned && c.Version != u.Version {
-		out = append(fields.AppendText(nil, resourceVersion, c.Version), out...)
+	if err == nil && !versioned && version != u.Version {
+		out = append(fields.AppendText(nil, resourceVersion, version), out...)
 	}
 	return out, err
 }
 
 // Build makes a response of hdsd's own.
-func Build(delta bool, typeURL, nonce, version string, units []Unit) []byte {
+func Build(delta bool, typeURL, nonce, version string, all [][]byte) []byte {
 	n := numbersOf(delta)
-	var out []byte
+	room := len(typeURL) + len(nonce) + len(version) + 32
+	for _, one := range all {
+		room += len(one) + 8
+	}
+	out := make([]byte, 0, room)
 	if n.version != 0 {
 		out = fields.AppendText(out, n.version, version)
 	}
-	for i := range units {
-		out = fields.AppendBytes(out, n.resources, buildUnit(delta, typeURL, &units[i]))
+	for _, one := range all {
+		out = fields.AppendBytes(out, resources, one)
 	}
 	out = fields.AppendText(out, n.typeURL, typeURL)
 	return fields.AppendText(out, n.nonce, nonce)
-}
-
-func buildUnit(delta bool, typeURL string, u *Unit) []byte {
-	packed := pack(typeURL, u.Body)
-	if !delta && !u.Wrapped {
-		return packed
-	}
-	out := fields.AppendText(nil, resourceVersion, u.Version)
-	out = fields.AppendBytes(out, resourceBody, packed)
-	out = append(fields.AppendText(out, resourceName, u.Name), u.Extra...)
-	if delta {
-		return out
-	}
-	return pack(wrapperType, out)
-}
-
-func pack(typeURL string, value []byte) []byte {
-	return fields.AppendBytes(fields.AppendText(nil, anyType, typeURL), anyValue, value)
 }

@@ -184,8 +184,8 @@ func TestRelayedBytes(t *testing.T) {
 		}
 	})
 	plain := throughProxy(t, p, nodes)
-	direct := s.startOf(ctx, p, p.address)
-	first := s.startOf(ctx, p, s.GRPC)
+	direct := startOf(t, p.address, 0)
+	first := startOf(t, s.GRPC, 0)
 	for _, n := range all {
 		go n.run(ctx, s.GRPC)
 	}
@@ -201,7 +201,7 @@ func TestRelayedBytes(t *testing.T) {
 		return s.Clusters()[clusterName(0)].Healthy == 2 && s.Clusters()[clusterName(count-2)].Healthy == 2
 	}))
 	after := usageOf(t, s.PID())
-	known := s.startOf(ctx, p, s.GRPC)
+	known := startOf(t, s.GRPC, 0)
 
 	var delays []time.Duration
 	for i := range 9 {
@@ -266,19 +266,4 @@ func (s *simulation) relayTo(p *kindsPlane) {
 		s.t.Fatalf("the configuration has other sources:\n%s", config)
 	}
 	s.put("hdsd.yaml", bytes.ReplaceAll(config, only, relay))
-}
-
-// startOf is how long a node takes to its first listener.
-func (s *simulation) startOf(ctx context.Context, p *kindsPlane, server string) time.Duration {
-	s.t.Helper()
-	ctx, cancel := context.WithCancel(ctx)
-	n := &relayedNode{t: s.t, id: "start", said: p.said[0], synced: make(chan struct{}), ended: make(chan struct{}), seen: func(string, time.Time, []corev3.HealthStatus) {}}
-	if server == p.address { // nothing is taken out
-		n.said = nil
-	}
-	go n.run(ctx, server)
-	<-n.synced
-	cancel()
-	<-n.ended
-	return n.started
 }

@@ -1,0 +1,61 @@
+package relay
+
+import (
+	"fmt"
+	"testing"
+)
+
+// TestTheCoreWaitsForNoStream: what may have changed is noted while a stream is at work, and
+// marked when it looks.
+func TestTheCoreWaitsForNoStream(t *testing.T) {
+	s := &Server{streams: map[*stream]struct{}{}}
+	st := &stream{server: s, wake: make(chan struct{}, 1)}
+	l := &ledger{kind: assignments, held: map[string]*holding{"web": {}, "pay": {}, "log": {}}}
+	st.ledgers[assignments] = l
+	s.add(st)
+	st.mu.Lock() // it is at work
+	s.changed([]subject{{assignments, "pay"}, {clusters, "log"}, {assignments, "nowhere"}})
+	if len(st.wake) != 1 {
+		t.Error("the stream is not woken")
+	}
+	st.touched()
+	if len(l.dirty) != 1 || !l.dirty["pay"] {
+		t.Errorf("%v may have changed", l.dirty)
+	}
+	l.dirty = nil
+	if st.touched(); len(l.dirty) != 0 {
+		t.Errorf("%v may have changed again", l.dirty)
+	}
+	s.changed(nil)
+	if st.touched(); len(l.dirty) != 3 {
+		t.Errorf("%v may have changed after a change of all", l.dirty)
+	}
+}
+
+// TestAStreamThatIsFarBehind looks at everything. Others miss nothing.
+func TestAStreamThatIsFarBehind(t *testing.T) {
+	var c changes
+	_, _, late := c.since(0)
+	seen, number := map[string]bool{}, late
+	for i := range maxChanges + 10 {
+		c.add([]subject{{clusters, fmt.Sprint(i)}})
+		some, anything, next := c.since(number)
+		if anything {
+			t.Fatalf("after %d, one that always looks is behind", i)
+		}
+		for _, one := range some {
+			seen[one.name] = true
+		}
+		number = next
+	}
+	if len(seen) != maxChanges+10 {
+		t.Errorf("one that always looks has seen %d", len(seen))
+	}
+	if _, anything, _ := c.since(late); !anything {
+		t.Error("one that is far behind does not look at everything")
+	}
+	c.add(make([]subject, maxChanges+1))
+	if some, anything, _ := c.since(number); anything || len(some) != maxChanges+1 {
+		t.Errorf("of a large change, %d are left, anything: %v", len(some), anything)
+	}
+}

@@ -1,0 +1,176 @@
+package relay
+
+import (
+	"bytes"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/cespare/xxhash/v2"
+
+	"hdsd/relay/message"
+)
+
+// item is a resource as it stands in responses of the control plane, once for all nodes that
+// are given it.
+type item struct {
+	body    *body
+	wire    []byte // a Resource (delta) or an Any (state of the world)
+	hash    uint64
+	delta   bool
+	version string // the control plane's, if it gives one to each resource
+	wrapped bool   // state of the world: it is in a Resource
+
+	refs atomic.Int32
+	gone bool // guarded by stock.mu
+
+	rendered atomic.Pointer[rendering] // the latest
+}
+
+// rendering is an item as nodes get it.
+type rendering struct {
+	stamp   atomic.Uint64 // of the book, when it was made or found to be still right
+	change  uint64        // what stands for the difference; 0: it is as it came
+	version string        // with a mark
+	wire    []byte
+}
+
+// render returns an item with the latest health in it.
+func (i *item) render(s *Server) *rendering {
+	stamp, before := s.book.stamp.Load(), i.rendered.Load()
+	if before != nil && before.stamp.Load() == stamp {
+		return before
+	}
+	out, change := i.body.latest(s)
+	if before != nil && before.change == change {
+		before.stamp.Store(stamp)
+		return before
+	}
+	now := &rendering{change: change, version: i.version, wire: i.wire}
+	if change != 0 {
+		now.version = message.Mark(i.version, change)
+		wire, err := message.RewriteUnit(i.delta, i.wire, &message.Unit{Version: i.version, Wrapped: i.wrapped}, out, i.versionOf(now))
+		if err != nil { // it was read; as it came, the client will judge it
+			now.change, now.version = 0, i.version
+		} else {
+			now.wire = wire
+		}
+	}
+	now.stamp.Store(stamp)
+	i.rendered.Store(now)
+	return now
+}
+
+// versionOf is the version in a rendering: state of the world has one for all resources.
+func (i *item) versionOf(r *rendering) string {
+	if i.delta {
+		return r.version
+	}
+	return i.version
+}
+
+// take returns a resource of a response as nodes are given it, with one more reference; nil if
+// it has no body or no name. The moment is for await; 0: hdsd's core knows the resource.
+func (s *stock) take(k kind, delta bool, wire []byte) (i *item, moment uint64, err error) {
+	hash := xxhash.Sum64(wire)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if i = s.known(k, delta, wire, hash); i != nil {
+		i.refs.Add(1)
+		return i, s.pending(i.body), nil
+	}
+	s.mu.Unlock()
+	i, err = s.fresh(k, delta, wire, hash) // decoding takes time
+	s.mu.Lock()
+	if err != nil || i == nil {
+		return nil, 0, err
+	}
+	if other := s.known(k, delta, wire, hash); other != nil {
+		i = other
+	} else {
+		i.body = s.place(i.body)
+		i.body.items = append(i.body.items, i)
+		s.items[hash] = append(s.items[hash], i)
+	}
+	i.refs.Add(1)
+	return i, s.pending(i.body), nil
+}
+
+// known returns the item of a resource; nil: there is none.
+func (s *stock) known(k kind, delta bool, wire []byte, hash uint64) *item {
+	for _, i := range s.items[hash] {
+		if i.body.kind == k && i.delta == delta && bytes.Equal(i.wire, wire) {
+			return i
+		}
+	}
+	return nil
+}
+
+// fresh makes an item; nil if the resource has no body or no name.
+func (s *stock) fresh(k kind, delta bool, wire []byte, hash uint64) (*item, error) {
+	wire = bytes.Clone(wire)
+	u, err := message.ParseUnit(delta, wire)
+	if err != nil {
+		return nil, fmt.Errorf("read a resource: %w", err)
+	}
+	if u.Body == nil || u.Name == "" {
+		return nil, nil
+	}
+	i := &item{wire: wire, hash: hash, delta: delta, version: u.Version, wrapped: u.Wrapped}
+	s.mu.Lock()
+	i.body = s.find(k, u.Name, u.Body)
+	s.mu.Unlock()
+	if i.body == nil {
+		i.body = newBody(k, u.Name, u.Body, s.maxEndpoints)
+		i.body.remembered = k == clusters && s.remembers(u.Name)
+	}
+	return i, nil
+}
+
+// place adds a body to the stock, and returns the one that is there if there is.
+func (s *stock) place(x *body) *body {
+	if other := s.find(x.kind, x.name, x.wire); other != nil {
+		return other
+	}
+	s.add(x)
+	return x
+}
+
+// pending returns the moment to await before hdsd's core knows a resource; 0: it does.
+func (s *stock) pending(x *body) uint64 {
+	if x.moment <= s.applied {
+		return 0
+	}
+	return x.moment
+}
+
+// hold returns an item with one more reference; nil is none. The caller has one.
+func (s *stock) hold(i *item) *item {
+	if i != nil {
+		i.refs.Add(1)
+	}
+	return i
+}
+
+// release gives references back; nil is none.
+func (s *stock) release(all ...*item) {
+	for _, i := range all {
+		if i != nil && i.refs.Add(-1) == 0 {
+			s.drop(i)
+		}
+	}
+}
+
+// drop removes an item, unless it was taken again meanwhile.
+func (s *stock) drop(i *item) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if i.gone || i.refs.Load() > 0 {
+		return
+	}
+	i.gone = true
+	without(s.items, i.hash, i)
+	x := i.body
+	if x.items = deleted(x.items, i); len(x.items) == 0 {
+		s.remove(x)
+	}
+}
