@@ -108,3 +108,17 @@ func TestAnExpectationThatWasWrong(t *testing.T) {
 		t.Error("its health checks are gone, although hdsd does not check it")
 	}
 }
+
+// TestAnExpectationOfAClusterThatHdsdRefuses is corrected, too: hdsd publishes nothing of it.
+func TestAnExpectationOfAClusterThatHdsdRefuses(t *testing.T) {
+	s := NewServer(Options{Health: true, Keep: time.Second, MaxClusterEndpoints: 1000, MaxEndpoints: 1000, Checks: func(*clusterv3.Cluster, uint64) bool { return true }})
+	l := &unionLab{t, s.catalogue}
+	i := l.take(clusters, "web", checkedCluster(clusterv3.Cluster_EDS, "/"))
+	if i.render(s).change == 0 {
+		t.Error("its health checks stay, although hdsd will check it")
+	}
+	s.book.renew(s.stock.settle(map[string]bool{"web": true}))
+	if i.render(s).change != 0 {
+		t.Error("its health checks are gone, although hdsd does not check it")
+	}
+}

@@ -65,6 +65,7 @@ type body struct {
 
 	mu       sync.Mutex // guards what follows
 	edition  uint64     // of the health in out; 0: none yet
+	decided  bool       // of a cluster: hdsd knew endpoints of it when out was made
 	out      []byte
 	change   uint64 // hash of out; 0: out is wire
 	expected expectation
@@ -151,14 +152,15 @@ func (x *body) latest(s *Server) (out []byte, change uint64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	edition := s.book.current(subject{x.kind, x.name}) + 1
-	if x.edition == edition {
+	decided := x.kind == clusters && s.stock.decided(x.name) // the book may never know the cluster
+	if x.edition == edition && x.decided == decided {
 		return x.out, x.change
 	}
 	out, err := s.book.apply(x, func() (bool, bool) { return s.expects(x) })
 	if err != nil { // the client will judge it
 		out = x.wire
 	}
-	x.edition, x.out, x.change = edition, out, 0
+	x.edition, x.decided, x.out, x.change = edition, decided, out, 0
 	if !bytes.Equal(out, x.wire) {
 		x.change = max(xxhash.Sum64(out), 1)
 	} else {
