@@ -100,14 +100,16 @@ func (m *member) resumeAlone(at int, claimed bool, version uint64) {
 // alone tells whether the client has a watch of its own for a resource.
 func (m *member) alone(at int) bool { return m.sub.interest.watches[m.group.names[at]] != nil }
 
-// changed queues a resource for the client, if that was sent it or is about to be. It is
-// called under the locks of slot and group.
+// changed queues a resource for the client, if that was sent it or is about to be. Where it is
+// not noted yet what the client has, it is told even that the resource is gone. It is called
+// under the locks of slot and group.
 func (m *member) changed(at int) {
 	u := m.sub
 	u.mu.Lock()
 	w := (*watch)(nil)
 	if u.member == m && at < m.taken && !m.alone(at) {
 		w = m.separate(at)
+		w.force = at >= m.end()
 	}
 	u.mu.Unlock()
 	if w != nil {
@@ -258,13 +260,14 @@ func (m *member) send(p *page, nonce func() string) *response {
 }
 
 // sendAlone notes as sent what a page holds of resources that the client has a watch of its
-// own for: they have changed while the page was made, or the client has asked for them again.
+// own for: they have changed while the page was made. What they are now is in the queue.
 func (m *member) sendAlone(p *page, now int64) (sent []sending) {
 	if len(m.sub.interest.watches) == 0 {
 		return nil
 	}
 	for i, f := range p.frames {
 		if w := m.sub.interest.watches[m.group.names[p.from+i]]; w != nil {
+			w.force = false
 			sent = append(sent, m.sub.delivery.add(w, f, now))
 		}
 	}

@@ -1,0 +1,51 @@
+package eds
+
+import (
+	"sync"
+	"testing"
+)
+
+// TestANameThatGoesWhileItsPageIsMadeIsAnswered: the client was not sent it yet, and has to
+// learn that it does not exist, as every client does of each name.
+func TestANameThatGoesWhileItsPageIsMadeIsAnswered(t *testing.T) {
+	s := newSide(1, 1<<20)
+	s.come(true, someNames(0))
+	c := s.clients[0]
+	m := c.sub.member
+	equal(t, "a page is due", m.take(), true)
+	s.server.Update(Update{RemovedAssignments: []string{"n3"}})
+	equal(t, "the page", m.group.page(m.end(), s.limit), nil)
+	m.dissolve() // as next does
+	equal(t, "read", s.read(c), "true map[n0:UN n1:UN n2:UN n3:]")
+}
+
+// TestANameThatGoesWhileAClientResumesIsRemoved: that the client has it was not noted yet.
+func TestANameThatGoesWhileAClientResumesIsRemoved(t *testing.T) {
+	names := manyNames(2000)
+	for range 30 {
+		s := &side{server: NewServer(Options{fewestShared: 1}), limit: 1 << 20}
+		s.server.Update(Update{Assignments: manyAssignments(names, 1)})
+		s.come(true, names)
+		c := s.clients[0]
+		u, m, held := c.sub, c.sub.member, map[string]string{}
+		for i, version := range m.group.versions() {
+			held[names[i]], c.has[names[i]] = formatVersion(version), "UN"
+		}
+		m.group.notify(len(names) - 1) // so that all are looked at again
+		u.pause()
+		var removed sync.WaitGroup
+		removed.Go(func() {
+			for begun := false; !begun; {
+				u.mu.Lock()
+				begun = m.taken == len(names)
+				u.mu.Unlock()
+			}
+			s.server.Update(Update{RemovedAssignments: names[:1]})
+		})
+		m.resume(held)
+		removed.Wait()
+		u.unpause()
+		s.catchUp()
+		equal(t, "names that the client has", len(c.has), len(names)-1)
+	}
+}
