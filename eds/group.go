@@ -130,8 +130,8 @@ func (g *group) versions() []uint64 {
 }
 
 // join makes a subscription a member of the group of the names that it asks for, and makes
-// the group if need be. It tells whether it did: only slots that have resources, and are no
-// aliases, make a group.
+// the group if need be. It tells whether it did: only slots that have resources, and are
+// neither aliases nor named as everything is, make a group.
 func (t *table) join(sub *subscription, key string, names []string) bool {
 	t.mu.RLock()
 	g := t.groups[key]
@@ -157,7 +157,7 @@ func (t *table) newGroup(key string, names []string) *group {
 	slots := make([]*slot, len(names))
 	for i, name := range names {
 		s := t.slots[name]
-		if s == nil || s.alias != nil || len(name) > longestName || !s.has() {
+		if s == nil || s.alias != nil || name == everything || len(name) > longestName || !s.has() {
 			return nil
 		}
 		slots[i] = s

@@ -49,3 +49,11 @@ func TestANameThatGoesWhileAClientResumesIsRemoved(t *testing.T) {
 		equal(t, "names that the client has", len(c.has), len(names)-1)
 	}
 }
+
+// TestAnAssignmentNamedAsEverything makes no group: who asks for "*" asks for everything.
+func TestAnAssignmentNamedAsEverything(t *testing.T) {
+	s := newSide(1, 1<<20)
+	s.server.Update(Update{Assignments: []Assignment{assignment("*", 1000, 1)}})
+	s.come(true, []string{"*", "n0"})
+	equal(t, "resources", len(s.clients[0].names()), namesInPlay+1)
+}
