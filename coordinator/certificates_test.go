@@ -164,9 +164,9 @@ func TestAWatchEndsWithItsCertificate(t *testing.T) {
 func TestOldConnectionsEnd(t *testing.T) {
 	t.Parallel()
 	address, _ := upstream(t)
-	text := strings.NewReplacer(`grpc: {address: "127.0.0.1:0"}`, `grpc: {address: "127.0.0.1:0", max_connection_age: 1s}`,
+	text := strings.NewReplacer(`grpc: {address: "127.0.0.1:0"}`, `grpc: {address: "127.0.0.1:0", max_connection_age: 2s}`,
 		"reconnect_grace: 0.2s", "reconnect_grace: 5s, redundancy: 1",
-		"interval: 0.05s", "interval: 1s").Replace(quick) // nobody is silent for so long on a busy machine
+		"interval: 0.05s", "interval: 0.3s").Replace(quick) // nobody is silent for so long on a busy machine
 	s := newSite(t, t.TempDir(), text, static("web"))
 	s.ready()
 	for _, id := range []string{"c1", "c2", "c3"} {
