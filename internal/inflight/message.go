@@ -71,7 +71,7 @@ type sizes struct {
 func (q *sizes) len() int { return len(q.all) - q.first }
 
 func (q *sizes) push(size int64) {
-	if q.first > 0 && len(q.all) == cap(q.all) { // rather than grow
+	if len(q.all) == cap(q.all) && q.first > len(q.all)/2 { // rather than grow; to move few is not worth it
 		q.all, q.first = q.all[:copy(q.all, q.all[q.first:])], 0
 	}
 	q.all = append(q.all, size)
