@@ -247,3 +247,16 @@ func FuzzResponse(f *testing.F) {
 		}
 	})
 }
+
+// TestMillionsOfEmptyResourcesAreRefused before they take memory: two bytes each on the wire.
+func TestMillionsOfEmptyResourcesAreRefused(t *testing.T) {
+	for _, number := range []byte{2, 6} {
+		wire := bytes.Repeat([]byte{number<<3 | 2, 0}, message.MaxResources)
+		if r, err := message.ParseResponse(true, wire); err != nil || len(r.Resources)+len(r.Removed) != message.MaxResources {
+			t.Errorf("as many as there may be: %v", err)
+		}
+		if _, err := message.ParseResponse(true, append(wire, number<<3|2, 0)); err == nil || err.Error() != "it has more than 524288 resources" {
+			t.Errorf("one more: %v", err)
+		}
+	}
+}

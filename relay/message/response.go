@@ -1,6 +1,8 @@
 package message
 
 import (
+	"fmt"
+
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"hdsd/relay/fields"
@@ -54,6 +56,10 @@ func TypeOf(wire []byte) string {
 	return typeURL
 }
 
+// MaxResources is how many resources a response may have, those that it removes included. An
+// empty one takes two bytes on the wire, and a hundred in memory.
+const MaxResources = 1 << 19
+
 // ParseResponse reads a response.
 func ParseResponse(delta bool, wire []byte) (*Response, error) {
 	r, n := &Response{}, numbersOf(delta)
@@ -70,8 +76,11 @@ func ParseResponse(delta bool, wire []byte) (*Response, error) {
 		case f.Is(resources):
 			r.Resources = append(r.Resources, f.Value)
 		}
-		return true
+		return len(r.Resources)+len(r.Removed) <= MaxResources
 	})
+	if err == nil && len(r.Resources)+len(r.Removed) > MaxResources {
+		err = fmt.Errorf("it has more than %d resources", MaxResources)
+	}
 	return r, err
 }
 
