@@ -390,16 +390,26 @@ func (st *stream) response(ctx context.Context, m []byte) ([]byte, error) {
 	return l.response(st.server, r, items, m)
 }
 
-// take puts the resources of a response into the stock. The response has to wait for the
-// moment; 0: it need not.
+// take puts the resources of a response into the stock, of each name the last one. The response
+// has to wait for the moment; 0: it need not.
 func (st *stream) take(k kind, r *message.Response) (items []*item, moment uint64, err error) {
 	items = make([]*item, len(r.Resources))
+	last := make(map[string]int, min(len(items), 1<<12)) // empty ones may be millions
 	fresh, latest := 0, uint64(0)
 	for n, wire := range r.Resources {
 		var came uint64
 		if items[n], came, err = st.server.stock.take(k, st.method.delta, wire); err != nil {
 			return items, 0, err
 		}
+		if items[n] == nil {
+			continue
+		}
+		name := items[n].body.name
+		if before, twice := last[name]; twice { // else many of a name would be kept, and looked through
+			st.server.stock.release(items[before])
+			items[before] = nil
+		}
+		last[name] = n
 		if came > 0 {
 			fresh, latest = fresh+1, max(latest, came)
 		}

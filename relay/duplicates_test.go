@@ -1,0 +1,44 @@
+package relay
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"hdsd/relay/fields"
+)
+
+// TestANameGivenManyTimesIsKeptOnce: of the resources of a name in one response, only the last
+// counts. The others are not kept, so that looking for a resource does not take longer.
+func TestANameGivenManyTimesIsKeptOnce(t *testing.T) {
+	t.Parallel()
+	var wire []byte
+	for i := range 300 {
+		body := fields.AppendText(fields.AppendText(nil, 1, "web"), 28, fmt.Sprint(i)) // with another alt_stat_name each
+		wire = fields.AppendBytes(wire, 2, resourceOf("web", body))
+	}
+	wire = fields.AppendText(fields.AppendText(wire, 4, clusters.typeURL()), 5, "1")
+	s := benchServer()
+	st := &stream{server: s, method: method{delta: true}, nodeID: "n", wake: make(chan struct{}, 1)}
+	out, err := st.response(context.Background(), wire)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(out) != string(wire) {
+		t.Error("the response does not pass as it came")
+	}
+	if all := s.stock.byName[clusters]["web"]; len(all) != 1 || !hasText(all[0].wire, 28, "299") {
+		t.Errorf("%d resources of the name are kept", len(all))
+	}
+}
+
+// hasText reports whether an encoded message has a text.
+func hasText(wire []byte, number protowire.Number, text string) (has bool) {
+	_ = fields.Each(wire, func(f *fields.Field) bool {
+		has = has || f.Is(number) && string(f.Value) == text
+		return true
+	})
+	return has
+}
