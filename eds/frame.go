@@ -71,6 +71,14 @@ func (f *frame) share() {
 	f.delta, f.state = mem.SliceBuffer(f.bytes), mem.SliceBuffer(f.bytes[f.body:])
 }
 
+// buffer returns the entry in responses of delta, or of the state of the world.
+func (f *frame) buffer(delta bool) mem.Buffer {
+	if delta {
+		return f.delta
+	}
+	return f.state
+}
+
 // setVersion is called while the frame is being made.
 func (f *frame) setVersion(version uint64) {
 	f.version = max(version, 1) // 0 stands for no version

@@ -18,6 +18,7 @@ type group struct {
 	names []string
 	slots []*slot // of the names
 	at    map[string]int
+	seats []int  // where its seat is in each slot; guarded by the table's lock
 	bytes int    // the length of all names
 	list  uint64 // their hash
 
@@ -166,8 +167,10 @@ func (t *table) newGroup(key string, names []string) *group {
 	if g == nil {
 		return nil
 	}
+	g.seats = make([]int, len(slots))
 	for i, s := range slots {
 		s.mu.Lock()
+		g.seats[i] = len(s.seats)
 		s.seats = append(s.seats, seat{g, i})
 		s.mu.Unlock()
 	}
@@ -187,12 +190,21 @@ func (t *table) leave(m *member) {
 		return
 	}
 	delete(t.groups, g.key)
-	for _, s := range g.slots {
-		s.mu.Lock()
-		s.seats = slices.DeleteFunc(s.seats, func(at seat) bool { return at.group == g })
-		s.mu.Unlock()
+	for i, s := range g.slots {
+		s.leave(g.seats[i])
 		t.collect(s)
 	}
+}
+
+// leave removes a seat, under the table's lock. The last one takes its place: a slot may have
+// many.
+func (s *slot) leave(seat int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	last := len(s.seats) - 1
+	moved := s.seats[last]
+	s.seats[seat], moved.group.seats[moved.at] = moved, seat
+	s.seats = slices.Delete(s.seats, last, last+1)
 }
 
 // groupOf returns the group of names on the wire; nil: there is none.

@@ -253,8 +253,7 @@ func (m *member) send(p *page, nonce func() string) *response {
 	r := newResponse()
 	u.delivery.begin(nonce(), m.sendAlone(p, now))
 	r.digest = p.digest
-	buffer := p.buffer(u.delta)
-	r.parts, r.size = append(r.parts, buffer), buffer.Len()
+	p.addTo(r, u.delta)
 	r.finish(u.table.typeURL, u.delta, u.delivery.nonce, u.stream.server.identifier)
 	return r
 }

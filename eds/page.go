@@ -2,6 +2,7 @@ package eds
 
 import (
 	"sync"
+	"sync/atomic"
 
 	"github.com/cespare/xxhash/v2"
 	"google.golang.org/grpc/mem"
@@ -21,9 +22,15 @@ type page struct {
 
 // encoded is the entries of a page in responses of one kind.
 type encoded struct {
+	uses   atomic.Int32
 	once   sync.Once
 	buffer mem.Buffer
 }
+
+// fewUses is how many responses have a page's frames as they are. Only for more is it worth to
+// encode them as one: that is a copy, which stays in memory for as long as one client has not
+// answered, and clients that each ask in an order of their own are as many groups.
+const fewUses = 8
 
 // newPage returns the resources of slots from a position on, as many as the limit of bytes
 // allows, at least one; nil: one of them does not exist.
@@ -50,22 +57,25 @@ func (p *page) end() int { return p.from + len(p.frames) }
 
 func (p *page) has(at int) bool { return at >= p.from && at < p.end() }
 
-// buffer returns the entries in responses of delta, or of the state of the world.
-func (p *page) buffer(delta bool) mem.Buffer {
+// addTo adds the entries to a response, of delta or of the state of the world.
+func (p *page) addTo(r *response, delta bool) {
 	e := &p.state
 	if delta {
 		e = &p.delta
 	}
-	e.once.Do(func() {
-		all := make([]byte, 0, p.bytes)
+	if e.uses.Add(1) <= fewUses {
 		for _, f := range p.frames {
-			if delta {
-				all = append(all, f.bytes...)
-			} else {
-				all = append(all, f.bytes[f.body:]...)
-			}
+			r.parts = append(r.parts, f.buffer(delta))
 		}
-		e.buffer = mem.SliceBuffer(all)
-	})
-	return e.buffer
+	} else {
+		e.once.Do(func() {
+			all := make([]byte, 0, p.bytes)
+			for _, f := range p.frames {
+				all = append(all, f.buffer(delta).ReadOnlyData()...)
+			}
+			e.buffer = mem.SliceBuffer(all)
+		})
+		r.parts = append(r.parts, e.buffer)
+	}
+	r.size = r.parts.Len()
 }
