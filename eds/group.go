@@ -132,8 +132,12 @@ func (g *group) versions() []uint64 {
 
 // join makes a subscription a member of the group of the names that it asks for, and makes
 // the group if need be. It tells whether it did: only slots that have resources, and are
-// neither aliases nor named as everything is, make a group.
+// neither aliases nor named as everything is, make a group. Where one has gone since, nobody
+// joins: its name is counted.
 func (t *table) join(sub *subscription, key string, names []string) bool {
+	if g := t.groupOf([]byte(key)); g != nil && slices.Contains(g.versions(), 0) {
+		return false
+	}
 	t.mu.RLock()
 	g := t.groups[key]
 	if g != nil {
