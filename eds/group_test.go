@@ -82,7 +82,7 @@ func (s *side) reconnect(c *client, but string, known bool) (read string) {
 	m := subscribe(resourcev3.EndpointType, c.names()...)
 	m.InitialResourceVersions = map[string]string{}
 	for _, r := range c.sub.resources() {
-		if _, has := c.has[r.Name]; has && r.Holds {
+		if _, has := c.has[r.Name]; has && r.Holds && r.State != Outstanding { // else its version is not what the client has
 			m.InitialResourceVersions[r.Name] = r.Version
 		}
 	}
