@@ -47,7 +47,7 @@ func (q *quickParser) fail() *yaml.Node {
 
 func (q *quickParser) node(kind yaml.Kind, style yaml.Style, tag string) *yaml.Node {
 	if len(q.room) == 0 {
-		q.room = make([]yaml.Node, quickRoom)
+		q.room = make([]yaml.Node, q.rooms())
 	}
 	n := &q.room[0]
 	q.room = q.room[1:]
@@ -55,11 +55,17 @@ func (q *quickParser) node(kind yaml.Kind, style yaml.Style, tag string) *yaml.N
 	return n
 }
 
+// rooms is for how many nodes there is room at a time: a file may have millions of short elements.
+func (q *quickParser) rooms() int {
+	const bytesPerNode = 8 // most nodes have more
+	return min(quickRoom, 2+len(q.text)/bytesPerNode)
+}
+
 // mapping makes a mapping without names.
 func (q *quickParser) mapping(style yaml.Style) *yaml.Node {
 	n := q.node(yaml.MappingNode, style, "!!map")
 	if len(q.pairs) == 0 {
-		q.pairs = make([]*yaml.Node, quickRoom)
+		q.pairs = make([]*yaml.Node, 2*q.rooms())
 	}
 	n.Content, q.pairs = q.pairs[:0:2], q.pairs[2:]
 	return n
