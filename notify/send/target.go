@@ -154,8 +154,7 @@ func (s *sender) do(over *http.Client, request *http.Request) (answer string, er
 		return "", err
 	}
 	defer response.Body.Close()
-	text, _ := io.ReadAll(io.LimitReader(response.Body, maxAnswer)) // whatever it says, the status counts
-	answer = strings.TrimSpace(response.Status + " " + strings.ToValidUTF8(string(bytes.TrimSpace(text)), "?"))
+	answer = strings.TrimSpace(response.Status + " " + textOf(response.Body, request))
 	switch code := response.StatusCode; {
 	case code/100 == 2:
 		return answer, nil
@@ -165,6 +164,21 @@ func (s *sender) do(over *http.Client, request *http.Request) (answer string, er
 		return answer, refusal{errors.New("it answers " + answer)}
 	}
 	return answer, errors.New("it answers " + answer)
+}
+
+// textOf returns what is shown of an answer, without the secrets of its request: a receiver may
+// say what it was sent.
+func textOf(body io.Reader, request *http.Request) string {
+	_, credentials, _ := strings.Cut(request.Header.Get("Authorization"), " ")
+	_, password, _ := request.BasicAuth()
+	all, _ := io.ReadAll(io.LimitReader(body, int64(maxAnswer+len(credentials)))) // whatever it says, the status counts
+	text := string(all)
+	for _, secret := range []string{credentials, password} {
+		if secret != "" {
+			text = strings.ReplaceAll(text, secret, "(secret)")
+		}
+	}
+	return strings.ToValidUTF8(strings.TrimSpace(text[:min(len(text), maxAnswer)]), "?")
 }
 
 // sign returns the signature of a body by the secret in a file, as it is now.
