@@ -105,7 +105,7 @@ func fuzzOneStream(t *testing.T, fewestShared int, delta bool, data []byte) {
 			equal(t, "variants", table.chosen.Load(), int64(0))
 			equal(t, "groups", len(table.groups), 0)
 			for _, slot := range table.slots {
-				equal(t, "watches and seats left on "+slot.name, len(slot.watches)+len(slot.seats), 0)
+				equal(t, "watches and positions left on "+slot.name, len(slot.watches)+len(slot.positions), 0)
 			}
 		}
 	})

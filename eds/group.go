@@ -8,29 +8,29 @@ import (
 	"hdsd/eds/poll"
 )
 
-// group is the subscriptions whose first request names the same resources, byte for byte, as
-// Envoys of one configuration do. It knows who they are. Each has a watch of its own only for
-// what it has differently from the others (see member).
+// group is the subscriptions whose first requests name the same resources, byte for byte, as
+// those of Envoys with one configuration do. Each of them is a member, and has a watch of its
+// own only for what it has differently from the others.
 type group struct {
 	// Set once.
 	table *table
 	key   string // the names on the wire
 	names []string
-	slots []*slot // of the names
-	at    map[string]int
-	seats []int  // where its seat is in each slot; guarded by the table's lock
-	bytes int    // the length of all names
-	list  uint64 // their hash
+	slots []*slot        // of the names
+	at    map[string]int // the position of each name
+	in    []int          // where its position is among those of each slot; guarded by the table's lock
+	bytes int            // the length of all names
+	list  uint64         // their hash
 
 	mu      sync.Mutex
 	members map[*member]struct{}
-	latest  map[int]weak.Pointer[page] // by where they begin; one that has changed is not there
-	known   []uint64                   // the latest versions; nil where something has changed since somebody asked
-	changes uint64
+	latest  map[int]weak.Pointer[page] // by where they begin, without those that have changed
+	known   []uint64                   // the latest versions; nil once one of them has changed
+	changes uint64                     // how many there were
 }
 
-// seat is a slot's place in a group.
-type seat struct {
+// position is where a group has a slot.
+type position struct {
 	group *group
 	at    int
 }
@@ -109,8 +109,8 @@ func (g *group) page(from, limit int) *page {
 	return p
 }
 
-// versions returns the latest version of each resource, 0 where that does not exist. They must
-// not be changed.
+// versions returns the latest version of each resource, 0 for one that does not exist. The
+// caller must not change them.
 func (g *group) versions() []uint64 {
 	g.mu.Lock()
 	known, changes := g.known, g.changes
@@ -130,10 +130,10 @@ func (g *group) versions() []uint64 {
 	return all
 }
 
-// join makes a subscription a member of the group of the names that it asks for, and makes
-// the group if need be. It tells whether it did: only slots that have resources, and are
-// neither aliases nor named as everything is, make a group. Where one has gone since, nobody
-// joins: its name is counted.
+// join makes a subscription a member of the group of the names that it asks for, which it
+// makes if need be. It returns false if a name has no resource, is an alias, or stands for
+// everything: such names make no group. Where a resource has gone since, nobody joins: its
+// name is counted.
 func (t *table) join(sub *subscription, key string, names []string) bool {
 	if g := t.groupOf([]byte(key)); g != nil && slices.Contains(g.versions(), 0) {
 		return false
@@ -171,11 +171,11 @@ func (t *table) newGroup(key string, names []string) *group {
 	if g == nil {
 		return nil
 	}
-	g.seats = make([]int, len(slots))
+	g.in = make([]int, len(slots))
 	for i, s := range slots {
 		s.mu.Lock()
-		g.seats[i] = len(s.seats)
-		s.seats = append(s.seats, seat{g, i})
+		g.in[i] = len(s.positions)
+		s.positions = append(s.positions, position{g, i})
 		s.mu.Unlock()
 	}
 	t.groups[key] = g
@@ -195,20 +195,20 @@ func (t *table) leave(m *member) {
 	}
 	delete(t.groups, g.key)
 	for i, s := range g.slots {
-		s.leave(g.seats[i])
+		s.leave(g.in[i])
 		t.collect(s)
 	}
 }
 
-// leave removes a seat, under the table's lock. The last one takes its place: a slot may have
+// leave removes a position, under the table's lock. The last one takes its place: a slot may have
 // many.
-func (s *slot) leave(seat int) {
+func (s *slot) leave(i int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	last := len(s.seats) - 1
-	moved := s.seats[last]
-	s.seats[seat], moved.group.seats[moved.at] = moved, seat
-	s.seats = slices.Delete(s.seats, last, last+1)
+	last := len(s.positions) - 1
+	moved := s.positions[last]
+	s.positions[i], moved.group.in[moved.at] = moved, i
+	s.positions = slices.Delete(s.positions, last, last+1)
 }
 
 // groupOf returns the group of names on the wire; nil: there is none.

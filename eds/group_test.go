@@ -304,8 +304,8 @@ func TestGroupsChangeNothingForClients(t *testing.T) {
 					t.Fatalf("%d groups are left", n)
 				}
 				for _, slot := range s.server.published.assignments.slots {
-					if len(slot.watches)+len(slot.seats) > 0 || slot.resource == nil {
-						t.Fatalf("left of %s: %d watches, %d seats", slot.name, len(slot.watches), len(slot.seats))
+					if len(slot.watches)+len(slot.positions) > 0 || slot.resource == nil {
+						t.Fatalf("left of %s: %d watches, %d positions", slot.name, len(slot.watches), len(slot.positions))
 					}
 				}
 			}

@@ -59,8 +59,8 @@ func TestACrowdEndsWithTheLatest(t *testing.T) {
 	all := c.server.published.assignments
 	equal(t, "groups that are left", len(all.groups), 0)
 	for _, s := range all.slots {
-		if len(s.watches)+len(s.seats) > 0 || s.resource == nil {
-			t.Errorf("left of %s: %d watches, %d seats", s.name, len(s.watches), len(s.seats))
+		if len(s.watches)+len(s.positions) > 0 || s.resource == nil {
+			t.Errorf("left of %s: %d watches, %d positions", s.name, len(s.watches), len(s.positions))
 		}
 	}
 }

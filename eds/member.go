@@ -2,9 +2,9 @@ package eds
 
 import "time"
 
-// member is a subscription in a group. Of the group's resources, it has what the pages hold
-// that it was sent, but for those that it has a watch of its own for: what changes later, or
-// what it asks for again. It is guarded by the subscription's lock.
+// member is a subscription in a group. It has what was in the pages that it was sent. What
+// changes later, and what it asks for again, it has a watch of its own for. It is guarded by
+// the subscription's lock.
 type member struct {
 	group *group        // set once
 	sub   *subscription // set once
@@ -40,8 +40,8 @@ func memberOf(u *subscription) *member {
 	return u.member
 }
 
-// watch returns what the client has of a resource, as a watch that nobody knows. That of a
-// resource that was not sent yet is fresh.
+// watch returns what the client has of a resource, as a watch that is in no list. If it was not
+// sent the resource yet, the watch is new.
 func (m *member) watch(at int) watch {
 	w := watch{slot: m.group.slots[at], sub: m.sub, named: true}
 	for _, p := range m.sent {
@@ -117,9 +117,9 @@ func (m *member) changed(at int) {
 	}
 }
 
-// others calls each with what the client has of each resource without a watch of its own, as
-// a watch that nobody knows, and with the frame that is under way. It is called under the
-// subscription's lock.
+// others calls each for every resource without a watch of its own: with what the client has, as
+// a watch that is in no list, and with the frame that is under way, if any. It is called under
+// the subscription's lock.
 func (m *member) others(each func(watch, *frame)) {
 	if m == nil {
 		return
@@ -174,8 +174,8 @@ func (m *member) separateSent(names ...string) (all bool) {
 	return all
 }
 
-// separateAt gives a member a watch of its own for a resource, or only if that was sent. It
-// tells whether there is one.
+// separateAt gives a member a watch of its own for a resource; ifSent: only if it was sent that.
+// It tells whether there is one.
 func (m *member) separateAt(at int, ifSent bool) bool {
 	s, u := m.group.slots[at], m.sub
 	s.mu.Lock()
@@ -233,7 +233,7 @@ func (m *member) next(nonce func() string, limit int) *response {
 	return m.send(p, nonce)
 }
 
-// take tells whether a page is due. What changes from now on is sent again.
+// take tells whether a page is due. If so, what changes from now on is sent again.
 func (m *member) take() bool {
 	u := m.sub
 	u.mu.Lock()

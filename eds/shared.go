@@ -52,7 +52,7 @@ func (s *shared) addTo(r *request) {
 	switch {
 	case s.group != nil:
 		r.key, r.names, r.list = s.key, s.group.names, s.group.list
-	case len(r.names) == s.names: // there are no others apart from them
+	case len(r.names) == s.names: // the key has them all
 		r.key = s.key
 	}
 }

@@ -12,12 +12,12 @@ type slot struct {
 	variant *variant // nil: this is what most clients get
 	alias   *alias   // nil: the name stands for itself
 
-	mu       sync.Mutex
-	resource *resource  // nil where there is none
-	watches  []*watch   // in no order; each knows its index
-	rendered *rendering // the latest frame in JSON, if a client asked for it; else nil
-	aliases  []*slot    // whose base this is
-	seats    []seat     // in groups
+	mu        sync.Mutex
+	resource  *resource  // nil where there is none
+	watches   []*watch   // in no order; each knows its index
+	rendered  *rendering // the latest frame in JSON, if a client asked for it; else nil
+	aliases   []*slot    // whose base this is
+	positions []position // in groups
 
 	variants map[string]*slot // by choice; guarded by the table's lock
 }
@@ -74,7 +74,7 @@ func (s *slot) notifyOwn() []*slot {
 	for _, w := range s.watches {
 		w.sub.changed(w)
 	}
-	for _, each := range s.seats {
+	for _, each := range s.positions {
 		each.group.notify(each.at)
 	}
 	return slices.Clone(s.aliases)

@@ -226,7 +226,7 @@ func (t *table) drop(w *watch, may func() bool) {
 func (t *table) collect(s *slot) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.watches)+len(s.seats) > 0 {
+	if len(s.watches)+len(s.positions) > 0 {
 		return
 	}
 	if v := s.variant; v != nil {

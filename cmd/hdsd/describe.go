@@ -45,7 +45,8 @@ has it, and the commands to go on with. What is not there is an error.`,
 			if len(args) == 0 {
 				return errors.New("name what to describe: cluster, endpoint, checker, client or incident")
 			}
-			return fmt.Errorf("there is no description of %q%s", args[0], suggest.DidYouMean(args[0], []string{"cluster", "endpoint", "checker", "client", "incident"}))
+			return fmt.Errorf("describe %q: name one of cluster, endpoint, checker, client, incident%s",
+				args[0], suggest.DidYouMean(args[0], []string{"cluster", "endpoint", "checker", "client", "incident"}))
 		},
 		RunE: func(*cobra.Command, []string) error { return nil },
 	}
