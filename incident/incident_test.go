@@ -65,7 +65,7 @@ func TestDays(t *testing.T) {
 		"one endpoint": {func(d *day) {
 			d.down(0, at("web", 1, "a"))
 			d.up(12, at("web", 1, "a"))
-		}, []string{"1 ENDPOINT: 10.0.0.1:80 of web in zone a was down, for 12s at most"}},
+		}, []string{"1 ENDPOINT: 10.0.0.1:80 of web in zone a went down; over after 12s"}},
 		"a cluster, one endpoint after the other": {func(d *day) {
 			d.down(0, at("web", 1, "a"))
 			d.down(50, at("web", 2, "b"))
@@ -76,7 +76,7 @@ func TestDays(t *testing.T) {
 			d.down(0, at("web", 1, "a"), at("pay", 2, "a"))
 			d.down(30, at("log", 3, "a"))
 			d.up(40, at("web", 1, "a"), at("pay", 2, "a"), at("log", 3, "a"))
-		}, []string{"1 ZONE: 3 endpoints of 3 clusters in zone a were down, for 40s at most"}},
+		}, []string{"1 ZONE: 3 endpoints of 3 clusters in zone a went down; over after 40s"}},
 		"a host": {func(d *day) {
 			d.down(0, at("web", 1, "a"), at("pay", 1, "a"))
 		}, []string{"1 ENDPOINT: 2 endpoints of 2 clusters in zone a went down, 2 still are, since 2026-11-23T12:00:00Z"}},
@@ -85,13 +85,13 @@ func TestDays(t *testing.T) {
 				d.down(float64(30*n), at("web", 1, "a"))
 				d.up(float64(30*n+10), at("web", 1, "a"))
 			}
-		}, []string{"1 ENDPOINT: 10.0.0.1:80 of web in zone a was down, for 2m10s at most"}},
+		}, []string{"1 ENDPOINT: 10.0.0.1:80 of web in zone a went down; over after 2m10s"}},
 		"far apart": {func(d *day) {
 			d.down(0, at("web", 1, "a"))
 			d.down(61, at("web", 2, "a"))
 			d.up(70, at("web", 2, "a"))
 		}, []string{
-			"2 ENDPOINT: 10.0.0.2:80 of web in zone a was down, for 9s at most",
+			"2 ENDPOINT: 10.0.0.2:80 of web in zone a went down; over after 9s",
 			"1 ENDPOINT: 10.0.0.1:80 of web in zone a went down, 1 still is, since 2026-11-23T12:00:00Z",
 		}},
 		"another zone at the same time": {func(d *day) {
@@ -108,20 +108,20 @@ func TestDays(t *testing.T) {
 				d.up(float64(50*n+5), e)
 			}
 		}, []string{
-			"5 ZONE: 2 endpoints of 2 clusters in zone a were down, for 55s at most",
-			"1 ZONE: 2 endpoints of 2 clusters in zone a were down, for 55s at most",
+			"5 ZONE: 2 endpoints of 2 clusters in zone a went down; over after 55s",
+			"1 ZONE: 2 endpoints of 2 clusters in zone a went down; over after 55s",
 		}},
 		"an operator": {func(d *day) {
 			d.becomes(0, at("web", 1, "a"), health.Unhealthy, "forced unhealthy by ann: repair")
 			d.becomes(3, at("web", 1, "a"), health.Draining, "drained by ann: repair")
-		}, []string{"1 OPERATOR: an operator's override: 10.0.0.1:80 of web in zone a was down, for 3s at most"}},
+		}, []string{"1 OPERATOR: an operator's override: 10.0.0.1:80 of web in zone a went down; over after 3s"}},
 		"a timeout after a failure, and what was never known": {func(d *day) {
 			d.up(0, at("web", 1, "a"))
 			d.down(1, at("web", 1, "a"))
 			d.becomes(2, at("web", 1, "a"), health.Timeout, "")
 			d.becomes(3, at("web", 1, "a"), health.Unknown, "")
 			d.becomes(4, at("web", 1, "a"), health.Unknown, "")
-		}, []string{"2 ENDPOINT: 10.0.0.1:80 of web in zone a was down, for 2s at most"}},
+		}, []string{"2 ENDPOINT: 10.0.0.1:80 of web in zone a went down; over after 2s"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := newDay()
@@ -208,7 +208,7 @@ func TestGone(t *testing.T) {
 	d.Gone(stale, noon.Add(time.Minute))
 	d.Gone(stale, noon.Add(time.Hour))
 	d.up(4000, at("web", 1, "a"))
-	if found := d.listed(t, "1 CLUSTER: 2 endpoints of web in zone a were down, for 1m0s at most"); len(stale) != 2 || found[0].Down != 0 {
+	if found := d.listed(t, "1 CLUSTER: 2 endpoints of web in zone a went down; over after 1m0s"); len(stale) != 2 || found[0].Down != 0 {
 		t.Errorf("%d stale, %+v", len(stale), found)
 	}
 }

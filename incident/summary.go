@@ -7,7 +7,7 @@ import (
 
 // Summary says in one sentence what happened.
 func (i *Incident) Summary() string {
-	what, were := i.affected()
+	what := i.affected()
 	if began := map[Cause]string{
 		Operator: "an operator's override: ", Network: "a path to the zone was cut: ", Checkers: "checkers that are doubted said so: ",
 	}[i.Cause]; began != "" {
@@ -16,11 +16,11 @@ func (i *Incident) Summary() string {
 	if i.End.IsZero() {
 		return fmt.Sprintf("%s went down, %d still %s, since %s", what, i.Down, is(i.Down), i.Start.UTC().Format(time.RFC3339))
 	}
-	return fmt.Sprintf("%s %s down, for %v at most", what, were, i.End.Sub(i.Start).Round(time.Millisecond))
+	return fmt.Sprintf("%s went down; over after %v", what, i.End.Sub(i.Start).Round(time.Millisecond))
 }
 
-// affected says what went down, and the verb that goes with it.
-func (i *Incident) affected() (what, were string) {
+// affected says what went down.
+func (i *Incident) affected() string {
 	of := i.First.Endpoint.Cluster
 	if n := len(i.Clusters); n > 1 {
 		of = fmt.Sprintf("%d clusters", n)
@@ -33,9 +33,9 @@ func (i *Incident) affected() (what, were string) {
 		where = fmt.Sprintf(" in %d zones", n)
 	}
 	if i.Endpoints == 1 {
-		return fmt.Sprintf("%s of %s%s", i.First.Endpoint.Address, of, where), "was"
+		return fmt.Sprintf("%s of %s%s", i.First.Endpoint.Address, of, where)
 	}
-	return fmt.Sprintf("%d endpoints of %s%s", i.Endpoints, of, where), "were"
+	return fmt.Sprintf("%d endpoints of %s%s", i.Endpoints, of, where)
 }
 
 func is(n int) string {

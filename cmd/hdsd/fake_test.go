@@ -224,7 +224,7 @@ func (f *fake) ListAvailability(_ context.Context, r *hdsdv1.ListAvailabilityReq
 func (f *fake) ListIncidents(_ context.Context, r *hdsdv1.ListIncidentsRequest) (*hdsdv1.ListIncidentsResponse, error) {
 	f.incidents = append(f.incidents, r)
 	all := []*hdsdv1.Incident{
-		{Id: "dkz1y", Start: timestamppb.New(noon.Add(time.Minute)), End: timestamppb.New(noon.Add(2 * time.Minute)), Cause: hdsdv1.Incident_ENDPOINT, Clusters: []string{"pay"}, Zones: []string{"a"}, Endpoints: 1, Summary: "1 endpoint of pay in zone a was down, for 1m0s at most"},
+		{Id: "dkz1y", Start: timestamppb.New(noon.Add(time.Minute)), End: timestamppb.New(noon.Add(2 * time.Minute)), Cause: hdsdv1.Incident_ENDPOINT, Clusters: []string{"pay"}, Zones: []string{"a"}, Endpoints: 1, Summary: "1 endpoint of pay in zone a went down; over after 1m0s"},
 		{
 			Id: "dkz1x", Start: timestamppb.New(noon), Cause: hdsdv1.Incident_CLUSTER, Clusters: []string{"web"}, Zones: []string{"a", "b"}, Endpoints: 4, Down: 1,
 			First:   &hdsdv1.Transition{Cluster: "web", Address: "10.0.0.2:8080", From: corev3.HealthStatus_HEALTHY, To: corev3.HealthStatus_UNHEALTHY, Reason: "2 of 2 believed checkers say UNHEALTHY", Observations: votes()},
@@ -232,7 +232,7 @@ func (f *fake) ListIncidents(_ context.Context, r *hdsdv1.ListIncidentsRequest) 
 		},
 		{
 			Id: "dkz1w", Start: timestamppb.New(noon.Add(-time.Hour)), End: timestamppb.New(noon.Add(-59 * time.Minute)), Cause: hdsdv1.Incident_ZONE,
-			Clusters: []string{"pay", "web"}, Zones: []string{"a"}, Endpoints: 20, Summary: "20 endpoints of 2 clusters in zone a were down, for 1m0s at most",
+			Clusters: []string{"pay", "web"}, Zones: []string{"a"}, Endpoints: 20, Summary: "20 endpoints of 2 clusters in zone a went down; over after 1m0s",
 		},
 	}
 	if r.GetId() != "" {
