@@ -15,9 +15,9 @@ func newAnnotate() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "annotate TEXT",
 		Short: "Put a note into the history",
-		Long: `annotate puts a note into the history, such as a deployment or a network change,
-where 'hdsd history --kind all' shows it among what happened. A note stays as long as
-the rest of the history.`,
+		Long: `annotate puts a note into the history, such as a deployment or a network
+change, where 'hdsd history --kind all' shows it among what happened. A note
+stays as long as the rest of the history.`,
 		Example: "  hdsd annotate \"rolled out v7\" --cluster web\n  hdsd annotate \"switch replaced in zone b\" --at 14:05",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {

@@ -18,10 +18,10 @@ func newAudit() *cobra.Command {
 	var newestFirst bool
 	command := &cobra.Command{
 		Use:   "audit",
-		Short: "Show who changed what hdsd does: overrides, freezes, trust, backups",
-		Long: `audit shows each change that was made to a running hdsd. The identity is what was
-verified of the caller, by certificate or token; author and reason are what the
-caller said. The latest 50,000 changes are kept.`,
+		Short: "Show who changed what: overrides, freezes, trust, backups",
+		Long: `audit shows each change that was made to a running hdsd. The identity is what
+was verified of the caller, by certificate or token; author and reason are what
+the caller said. The latest 50,000 changes are kept.`,
 		Example: "  hdsd audit --since 1d\n  hdsd audit --newest-first --limit 5",
 		Args:    noArgs,
 		RunE: func(command *cobra.Command, _ []string) error {

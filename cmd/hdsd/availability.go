@@ -24,9 +24,9 @@ func newAvailability() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "availability [CLUSTER [ADDRESS]]",
 		Short: "Show how long endpoints were healthy",
-		Long: `availability adds up, from the recorded changes, how long each endpoint had which
-health. TIMEOUT counts as unhealthy; healthy_ratio is healthy / (healthy +
-unhealthy).
+		Long: `availability adds up, from the recorded changes, how long each endpoint had
+which health. TIMEOUT counts as unhealthy; healthy_ratio is healthy / (healthy
++ unhealthy).
 
 With --by, it adds up endpoints. With --slo, it shows which share of the error
 budget is left: 100 % is all of it, below 0 % it is overdrawn. With either, the

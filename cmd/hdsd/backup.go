@@ -27,9 +27,9 @@ func newBackup() *cobra.Command {
 		Use:   "backup FILE",
 		Short: "Copy the database of a running coordinator into a file",
 		Long: `backup copies the database of a coordinator as it is at one moment, while the
-coordinator goes on working. It reads the copy from end to end before it gives it
-the name FILE; only then does the copy replace an older one. '-' writes it to
-standard output, unread. 'hdsd restore' puts a copy in place.`,
+coordinator goes on working. It reads the copy from end to end before it gives
+it the name FILE; only then does the copy replace an older one. '-' writes it
+to standard output, unread. 'hdsd restore' puts a copy in place.`,
 		Example: "  hdsd backup /backup/hdsd-$(date +%F).db\n  hdsd backup - | zstd > hdsd.db.zst",
 		Args:    oneFile,
 		RunE: func(command *cobra.Command, args []string) error {

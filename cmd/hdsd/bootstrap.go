@@ -105,7 +105,7 @@ func newBootstrapClient() *cobra.Command {
 	var of bootstrap.Client
 	command := &cobra.Command{
 		Use:   "client",
-		Short: "Print the bootstrap of a data plane: an Envoy that takes clusters and health from hdsd",
+		Short: "Print the bootstrap of a data plane, an Envoy that asks hdsd",
 		Long: `client prints the bootstrap of an Envoy that takes clusters by CDS, and their
 endpoints with their health by EDS, over ADS. With --eds it takes the endpoints
 of the named clusters only. File names are those on the Envoy's machine.`,

@@ -17,7 +17,7 @@ func newCheck() *cobra.Command {
 	var logs logFlags
 	command := &cobra.Command{
 		Use:   "check",
-		Short: "Run the built-in checker: probe what a coordinator assigns, and report",
+		Short: "Run the built-in checker: probe endpoints, and report",
 		Long: `check connects to a coordinator as an Envoy with hds_config does. It does
 HTTP/1.1, HTTP/2, TCP, gRPC and Redis health checks as Envoy does, also through
 TLS. It is for fleets without Envoys.`,

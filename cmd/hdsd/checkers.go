@@ -20,7 +20,7 @@ func newCheckers() *cobra.Command {
 	var c client
 	command := &cobra.Command{
 		Use:   "checkers",
-		Short: "Show the checkers, how much each has to check, and whether it does",
+		Short: "Show the checkers, what each has to check, and whether it does",
 		Args:  noArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			p, err := c.printer(command, checkersHeader, checkerColumns...)

@@ -25,17 +25,17 @@ func newClients() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "clients",
 		Short: "Show who is connected, and whether each has what it asked for",
-		Long: `clients shows data planes (subscriber) and checkers, with a row for each type of
-resource: how many it asked for, how many it has (synced), does not have yet
-(stale) and has refused (error). Those that refuse come first, then those that lack
-something.
+		Long: `clients shows data planes (subscriber) and checkers, with a row for each type
+of resource: how many it asked for, how many it has (synced), does not have yet
+(stale) and has refused (error). Those that refuse come first, then those that
+lack something.
 
 A data plane that polls, by REST or unary gRPC (FETCH), is shown until five
 minutes after its last poll. An upstream is a management server, by the name of
-its source; there, hdsd is the one that has and refuses. If a data plane asks for
-a type that hdsd does not serve, the row says what to do. Unasked are the checked
-clusters that a data plane took without asking hdsd for their assignments: it has
-neither health nor checks of them.`,
+its source; there, hdsd is the one that has and refuses. If a data plane asks
+for a type that hdsd does not serve, the row says what to do. Unasked are the
+checked clusters that a data plane took without asking hdsd for their
+assignments: it has neither health nor checks of them.`,
 		Args: noArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			p, err := c.printer(command, clientsHeader, clientColumns...)

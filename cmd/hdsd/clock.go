@@ -15,10 +15,10 @@ func newClock() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "clock",
 		Short: "Show whether hdsd doubts the clock of its machine",
-		Long: `clock shows whether hdsd trusts the clock of its machine. hdsd doubts a clock that
-jumps, or that is far ahead or behind at a start. Until it is right again, or
-somebody confirms it, history ages by the time that passes while hdsd runs. So a
-wrong clock deletes no history.`,
+		Long: `clock shows whether hdsd trusts the clock of its machine. hdsd doubts a clock
+that jumps, or that is far ahead or behind at a start. Until it is right again,
+or somebody confirms it, history ages by the time that passes while hdsd runs.
+So a wrong clock deletes no history.`,
 		Example: "  hdsd clock\n  hdsd clock confirm",
 		Args:    noArgs,
 		RunE: func(command *cobra.Command, _ []string) error {

@@ -21,7 +21,7 @@ func newClusters() *cobra.Command {
 	var c client
 	command := &cobra.Command{
 		Use:   "clusters",
-		Short: "Show the clusters, how many endpoints are healthy, and what is not checked and why",
+		Short: "Show how many endpoints of each cluster are healthy, or unchecked",
 		Args:  noArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			p, err := c.printer(command, clustersHeader, clusterColumns...)

@@ -139,8 +139,8 @@ func newContext() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "context",
 		Short: "List the coordinators of your configuration, and choose one",
-		Long: `context is about the coordinators in ~/.config/hdsd/config.yaml (in XDG_CONFIG_HOME,
-if that is set):
+		Long: `context is about the coordinators in ~/.config/hdsd/config.yaml (in
+XDG_CONFIG_HOME, if that is set):
 
   current: prod
   contexts:
@@ -154,8 +154,8 @@ if that is set):
   - name: here
     server: 127.0.0.1:18000
 
-Commands ask the current one, unless --server or HDSD_SERVER names another. Flags,
-HDSD_TLS_CA and its like, and HDSD_TOKEN win over its files.`,
+Commands ask the current one, unless --server or HDSD_SERVER names another.
+Flags, HDSD_TLS_CA and its like, and HDSD_TOKEN win over its files.`,
 		Args: knownCommand,
 		RunE: func(*cobra.Command, []string) error {
 			return usageError{errors.New("name what to do: list or use")}

@@ -13,7 +13,7 @@ func newDemo() *cobra.Command {
 	var o demo.Options
 	command := &cobra.Command{
 		Use:   "demo",
-		Short: "Run everything on this machine: checkers, failing upstreams, a data plane",
+		Short: "Run all on this machine: checkers, upstreams that fail, an Envoy",
 		Args:  noArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			self, err := os.Executable()

@@ -36,10 +36,11 @@ const shownNames = 8
 func newDescribe() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "describe",
-		Short: "Show everything about one cluster, endpoint, checker, client or incident",
-		Long: `describe shows all that is known about one thing: its health and since when, what
-is published or held and why, the votes, the latest changes, the availability, who
-has it, and the commands to go on with. What is not there is an error.`,
+		Short: "Show all about one cluster, endpoint, checker, client, incident",
+		Long: `describe shows all that is known about one thing: its health and since when,
+what is published or held and why, the votes, the latest changes, the
+availability, who has it, and the commands to go on with. What is not there is
+an error.`,
 		Example: "  hdsd describe cluster web\n  hdsd describe endpoint web 10.0.0.7:8080\n  hdsd describe checker checker-1 -o json",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {

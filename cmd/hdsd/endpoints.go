@@ -21,7 +21,7 @@ func newEndpoints() *cobra.Command {
 	var wanted, asOf string
 	command := &cobra.Command{
 		Use:     "endpoints [CLUSTER [ADDRESS]]",
-		Short:   "Show the health of endpoints, now or at an earlier time, and the votes behind it",
+		Short:   "Show the health of endpoints, now or earlier, and the votes",
 		Example: "  hdsd endpoints\n  hdsd endpoints web --health UNHEALTHY\n  hdsd endpoints web 10.0.0.7:8080 -o json\n  hdsd endpoints --as-of 1h",
 		Args:    endpointArgs,
 		RunE: func(command *cobra.Command, args []string) error {

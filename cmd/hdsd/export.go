@@ -27,11 +27,12 @@ func newExport() *cobra.Command {
 	e := &exporting{}
 	command := &cobra.Command{
 		Use:   "export FILE",
-		Short: "Write the history into a file for other programs: CSV, JSON lines or Parquet",
-		Long: `export writes the recorded changes of health, oldest first, or with --events what
-happened beside. The end of FILE says how: .csv, .jsonl or .parquet. '-' writes to
-standard output, as --format says. FILE gets its name when it is complete; only then
-does it replace an older one. It needs little memory, however long the history is.`,
+		Short: "Write the history into a file: CSV, JSON lines or Parquet",
+		Long: `export writes the recorded changes of health, oldest first, or with --events
+what happened beside. The end of FILE says how: .csv, .jsonl or .parquet. '-'
+writes to standard output, as --format says. FILE gets its name when it is
+complete; only then does it replace an older one. It needs little memory,
+however long the history is.`,
 		Example: "  hdsd export march.parquet --since 2026-03-01 --until 2026-04-01\n  hdsd export events.csv --events\n  hdsd export - --format jsonl --cluster web | jq .reason",
 		Args:    oneFile,
 		RunE:    e.run,

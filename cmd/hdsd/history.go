@@ -27,13 +27,13 @@ func newHistory() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "history [CLUSTER [ADDRESS]]",
 		Short: "Show recorded changes of health, with reason and votes",
-		Long: `history shows the recorded changes, oldest first. On a terminal it shows the latest
-50, unless --since, --until or --limit says how many.
+		Long: `history shows the recorded changes, oldest first. On a terminal it shows the
+latest 50, unless --since, --until or --limit says how many.
 
-With --kind, it shows what happened beside: checkers that came, went or were
+With --kind, it shows what else happened: checkers that came, went or were
 doubted, what operators did, changed clusters, notes. KIND is a kind, such as
-checker_lost, or what several begin with, such as checker. 'all' shows all of them
-and the changes of health; -o wide says why these were.`,
+checker_lost, or what several begin with, such as checker. 'all' shows all of
+them and the changes of health; -o wide says why these were.`,
 		Example: "  hdsd history --since 1h\n  hdsd history --kind all --since 14:00 --until 14:20\n  hdsd history --kind checker --checker checker-2\n  hdsd history web 10.0.0.7:8080 --newest-first --limit 5",
 		Args:    endpointArgs,
 		RunE: func(command *cobra.Command, args []string) error {

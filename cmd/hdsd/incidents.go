@@ -22,9 +22,10 @@ func newIncidents() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "incidents [CLUSTER]",
 		Short: "Show outages: endpoints that went down together",
-		Long: `incidents groups the recorded changes of health: endpoints that went down within a
-minute of each other, in one cluster or one zone, are one incident. It is over when
-none of them is down. Those that go on come first, then those that began last.`,
+		Long: `incidents groups the recorded changes of health: endpoints that went down
+within a minute of each other, in one cluster or one zone, are one incident. It
+is over when none of them is down. Those that go on come first, then those that
+began last.`,
 		Example: "  hdsd incidents --since 7d\n  hdsd incidents web --open",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {

@@ -35,9 +35,9 @@ func newNotifyList() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "list",
 		Short: "List who is notified of what is wrong, and how that goes",
-		Long: `list shows each receiver of the configuration: how many notifications it has that
-are not over, how many wait to be sent, since when it takes nothing and why, and
-with -o wide the latest that were given up, newest first.`,
+		Long: `list shows each receiver of the configuration: how many notifications it has
+that are not over, how many wait to be sent, since when it takes nothing and
+why, and with -o wide the latest that were given up, newest first.`,
 		Example: "  hdsd notify list\n  hdsd notify list -o json",
 		Args:    noArgs,
 		RunE: func(command *cobra.Command, _ []string) error {

@@ -18,7 +18,7 @@ func newRestore() *cobra.Command {
 	var damaged, salvage bool
 	command := &cobra.Command{
 		Use:   "restore [FILE] -c CONFIG",
-		Short: "Put a copy of the database in place, while no coordinator runs on it",
+		Short: "Put a copy of the database in place, while no coordinator runs",
 		Long: `restore puts a copy that 'hdsd backup' wrote in the place of a coordinator's
 database. It reads FILE from end to end first, and keeps the old database beside
 the new one, under a name with the date. Stop the coordinator first. After an

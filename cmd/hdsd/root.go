@@ -15,9 +15,9 @@ func newRoot(out, errors io.Writer) *cobra.Command {
 		Use:     "hdsd",
 		Version: versionText(),
 		Short:   "Health Discovery Service coordinator for Envoy",
-		Long: `hdsd coordinates the health checks of a fleet of Envoys: a few of them check every
-endpoint. hdsd decides from their reports which endpoints are healthy, records
-why, and tells every data plane by EDS.`,
+		Long: `hdsd coordinates the health checks of a fleet of Envoys: a few of them check
+every endpoint. hdsd decides from their reports which endpoints are healthy,
+records why, and tells every data plane by EDS.`,
 		SilenceErrors:              true,
 		SilenceUsage:               true,
 		SuggestionsMinimumDistance: 2,
@@ -26,6 +26,7 @@ why, and tells every data plane by EDS.`,
 		RunE:                       func(command *cobra.Command, _ []string) error { return command.Help() },
 	}
 	root.SetVersionTemplate("hdsd {{.Version}}\n")
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", ".FlagUsagesWrapped 80"))
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.AddGroup(
 		&cobra.Group{ID: "run", Title: "Run:"},

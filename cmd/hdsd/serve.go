@@ -24,7 +24,8 @@ func newServe() *cobra.Command {
 	var logs logFlags
 	command := &cobra.Command{
 		Use:     "serve -c FILE",
-		Short:   "Run the coordinator until SIGTERM or SIGINT; SIGHUP reads the configuration again",
+		Short:   "Run the coordinator; SIGHUP reads the configuration again",
+		Long:    "serve runs the coordinator until SIGTERM or SIGINT. SIGHUP has it read its\nconfiguration again.",
 		Example: "  hdsd serve -c hdsd.yaml",
 		Args:    noArgs,
 		RunE: func(command *cobra.Command, _ []string) error {

@@ -25,12 +25,12 @@ func newSimulate() *cobra.Command {
 	var s simulation
 	command := &cobra.Command{
 		Use:   "simulate -c FILE --fleet FLEET",
-		Short: "Show what a fleet of checkers would have to do, without running it",
-		Long: `simulate makes the plan that hdsd would make for the clusters of a configuration
-and the checkers that FLEET describes. It shows how even the plan is, what the
-loss of a checker or a zone would move, what nobody could check, and how many
-checks a second data planes would make if each checked for itself. FLEET can have
-clusters that do not exist yet.`,
+		Short: "Show what a fleet of checkers would have to do",
+		Long: `simulate makes the plan that hdsd would make for the clusters of a
+configuration and the checkers that FLEET describes. It shows how even the plan
+is, what the loss of a checker or a zone would move, what nobody could check,
+and how many checks a second data planes would make if each checked for itself.
+FLEET can have clusters that do not exist yet.`,
 		Example: "  hdsd simulate -c hdsd.yaml --fleet fleet.yaml",
 		Args:    noArgs,
 		RunE: func(command *cobra.Command, _ []string) error {

@@ -16,7 +16,7 @@ var sourceHeader = []string{"name", "clusters", "endpoints", "held_since", "clus
 func newSource() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "source",
-		Short: "List the sources of clusters, and accept what one of them takes away",
+		Short: "List the sources of clusters, and accept what one takes away",
 		Args:  knownCommand,
 		RunE: func(command *cobra.Command, _ []string) error {
 			return usageError{errors.New("name what to do: list or accept")}
@@ -33,9 +33,9 @@ func newSourceList() *cobra.Command {
 		Use:   "list",
 		Short: "List the sources of clusters",
 		Long: `list shows how much of each source is in use. Where a source takes away more at
-once than its hold_shrinkage allows, what it takes away is held: it stays in use.
-Then list also shows since when, what would be left without it, and when hdsd
-accepts by itself.`,
+once than its hold_shrinkage allows, what it takes away is held: it stays in
+use. Then list also shows since when, what would be left without it, and when
+hdsd accepts by itself.`,
 		Example: "  hdsd source list",
 		Args:    noArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
@@ -61,8 +61,8 @@ func newSourceAccept() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "accept NAME",
 		Short: "Follow a source in what it took away",
-		Long: `accept shows what is held of a source, and takes it out of use. If something else
-is held by then than was shown, it changes nothing.`,
+		Long: `accept shows what is held of a source, and takes it out of use. If something
+else is held by then than was shown, it changes nothing.`,
 		Example: "  hdsd source accept mesh --reason \"the old cluster is gone for good\"",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 || args[0] == "" {

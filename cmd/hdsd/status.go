@@ -26,7 +26,7 @@ func newStatus() *cobra.Command {
 	var check bool
 	command := &cobra.Command{
 		Use:   "status",
-		Short: "Show on one screen how hdsd and what it checks are, and what needs attention",
+		Short: "Show on one screen how all is, and what needs attention",
 		Long: `status shows how hdsd, the clusters, the endpoints and the checkers are, which
 clusters are not well, and what needs attention, worst first, each with the
 command to go on with. With --check, it exits 1 while something needs attention.`,

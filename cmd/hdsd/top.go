@@ -41,11 +41,12 @@ func newTop() *cobra.Command {
 	var since, until string
 	command := &cobra.Command{
 		Use:   "top [CLUSTER]",
-		Short: "Show which endpoints flap most and recover slowest, and which checkers disagree most",
-		Long: `top reads the recorded changes of health, and shows the endpoints that changed most
-often, those that were down longest at a time, and the checkers whose votes were most
-often against the verdict that was recorded. A checker that is late has such votes, too;
-BELIEVED says what hdsd thinks of it now. --limit says how many of each.`,
+		Short: "Show endpoints that flap or stay down, checkers that disagree",
+		Long: `top reads the recorded changes of health, and shows the endpoints that
+changed most often, those that were down longest at a time, and the checkers
+whose votes were most often against the verdict that was recorded. A checker
+that is late has such votes, too; BELIEVED says what hdsd thinks of it now.
+--limit says how many of each.`,
 		Example: "  hdsd top --since 7d\n  hdsd top web --since 30d --limit 3",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {

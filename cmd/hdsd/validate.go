@@ -30,9 +30,9 @@ func newValidate() *cobra.Command {
 right", and exits with 1 if there is one. It warns of what works but may not be
 intended.
 
-With --connect, it also asks each management server once, as a start of hdsd would,
-and examines what it says. A server has initial_fetch_timeout to answer, at most 30 s.
-Certificates, tokens and the node are those of the configuration.`,
+With --connect, it also asks each management server once, as a start of hdsd
+would, and examines what it says. A server has initial_fetch_timeout to answer,
+at most 30 s. Certificates, tokens and the node are those of the configuration.`,
 		Example: "  hdsd validate -c hdsd.yaml\n  hdsd validate -c hdsd.yaml --connect",
 		Args:    noArgs,
 		RunE: func(command *cobra.Command, _ []string) error {

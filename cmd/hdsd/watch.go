@@ -18,7 +18,7 @@ func newWatch() *cobra.Command {
 	var c client
 	command := &cobra.Command{
 		Use:   "watch [CLUSTER [ADDRESS]]",
-		Short: "Show the present health of endpoints, then each change as it happens",
+		Short: "Show the health of endpoints, then each change as it happens",
 		Long: `watch shows the present health of endpoints, then each change without a gap,
 until it is interrupted or --limit lines were shown. When hdsd is restarted, it
 goes on where it was, and says so on standard error. As json, lines are shaped
