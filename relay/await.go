@@ -12,8 +12,8 @@ import (
 // learning does not compete with the responses to a client that starts.
 const calm = 50 * time.Millisecond
 
-// few resources that are new are learned in some milliseconds. Their response waits in any
-// case: so hdsd's own answers know what a client has.
+// few is how many new resources a response may have so that it waits in any case. hdsd learns
+// them in some milliseconds, and its own answers then know what the client has.
 const few = 100
 
 // await waits until hdsd's core knows what was learned up to a moment.
