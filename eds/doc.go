@@ -13,12 +13,12 @@
 //     everything), a queue of watches whose resource changed, a delivery (the
 //     outstanding response, ACK and NACK) and a heartbeat. Nothing else is queued:
 //     a slow client gets the latest version and costs no more than a fast one.
-//   - A group is the subscriptions to assignments whose first requests name the same ones, byte
-//     for byte, as those of Envoys with one configuration do. Its members share the names, the
-//     encoded pages that they are sent first, and the versions of these, or of what they have
-//     from an earlier stream. A member has a watch of its own only for what has changed since.
-//     It leaves the group when it does what the others do not: refuses a page, or gives names
-//     up.
+//   - A group is subscriptions whose first requests name the same assignments, byte for byte,
+//     as those of Envoys with one configuration do. Its members share the names, the pages
+//     (encoded responses) that they are sent first, and the versions in these, or those that
+//     they have from an earlier stream. A member has a watch of its own only for what has
+//     changed since. It leaves the group when it does what the others do not: when it refuses
+//     a page, or gives names up.
 //   - A fetcher answers fetches with the latest resources, whichever client asks.
 //     eds/poll remembers the versions it gave, only to show clients.
 //   - An unaskedTracker finds data planes that took checked clusters and do not ask for their
@@ -60,9 +60,9 @@
 //     ones of the type are compared (by hash), not decoded.
 //   - Of a client's node, everything but the extensions is kept; of a node over 64 kB,
 //     only the names. Of refused resources, one response's worth is kept.
-//   - A first request for the same 16 names or more as another client's, up to 64 kB, costs no
-//     name: the names are compared on the wire, and the page is made once. A change costs each
-//     member a watch the first time.
+//   - The names of a first request up to 64 kB are compared with those of others on the wire if
+//     there are 16 or more. If they are the same, they are not decoded, and the page is made
+//     once. The first change of a resource costs each member a watch.
 //   - A client that polls is shown until five minutes after its last poll. All that is
 //     remembered of polls takes 64 MiB; the oldest poll goes first.
 //

@@ -19,13 +19,14 @@
 //     in which nothing differs passes as it came, with its version and nonce.
 //   - A version with a mark (package message) stands for a changed resource. The control
 //     plane gets its own version back.
-//   - What the control plane sends, the client answers to it. What hdsd sends of its own, a
-//     flip, hdsd handles the answer of; it is sent once the client has answered all else.
+//   - The client's answer to what the control plane sends goes to the control plane. A flip
+//     is hdsd's own: it is sent once the client has answered all else, and hdsd takes the
+//     answer.
 //   - A refused resource is sent again when it changes. Until then the client gets the
 //     health of the version that it has.
 //   - A response waits, up to LearnTimeout, until hdsd's core knows what may change it: so
-//     stored health is in the first one. It does not wait for what is simply new, unless that
-//     is little (await).
+//     stored health is in the first one. For what is only new, it waits if that is little
+//     (await).
 //   - An EDS cluster whose endpoints are not known yet has its health checks removed if
 //     hdsd would check it. So the client need not take it twice.
 //   - What a node had is remembered for Keep after its stream has ended (memory). It is

@@ -12,12 +12,12 @@
 // reason. Of a unary call it shows an impossible length, which grpc refuses itself.
 //
 // A lease is given back when the handler asks for the next message, or when its stream
-// has ended on the wire. While more messages of a stream wait, up to 32 KiB of it serve
-// those to come (message.go). A message that does not arrive in time ends its connection. So
+// has ended on the wire. While more messages of a stream wait, the stream keeps up to 32 KiB
+// for them. A message that does not arrive in time ends its connection. So
 // does share.Pool, for the caller that has most, when others need room.
 //
-// The connection also makes one frame of small ones that have come together. grpc has as
-// much to do for a frame as for a message of some hundred bytes.
+// The connection also makes one frame of small ones that have come together, for each frame
+// costs grpc as much as a message of some hundred bytes.
 //
 // Package internal/rest has the same budget for the bodies of HTTP requests.
 //

@@ -20,9 +20,9 @@
 //   - unknown fields, which Envoy ignores outside of its bootstrap;
 //   - commas and quotes that are not valid JSON.
 //
-// SplitAsEnvoy cuts a large file into the elements of its list, which are then parsed alone,
-// and those in usual YAML by a parser that is quicker than the library. FuzzQuick compares
-// the two, and FuzzParts in source/file the parts with the whole.
+// SplitAsEnvoy cuts a large file into the elements of its list. Each is then parsed alone: if
+// it is in usual YAML, by a parser that is quicker than the library. FuzzQuick compares the
+// two parsers, and FuzzParts in source/file the parts with the whole.
 //
 // ParseOwn reads files that only hdsd reads: durations may also be such as 30d and
 // 1h30m, also within Envoy's messages. Files that Envoy may read as well take them as

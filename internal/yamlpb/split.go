@@ -23,10 +23,9 @@ type text struct {
 	data []byte
 }
 
-// SplitAsEnvoy cuts a document of which the last field, at the top, is a list of this name
-// in block style. It returns false for any other document, and where it is not certain: parse
-// that as a whole. A document with anchors is parsed as a whole, because an element may refer
-// to another.
+// SplitAsEnvoy cuts a document whose last field at the top is a list of this name in block
+// style. It returns false for any other document, and where it is not certain: parse that as a
+// whole. So it does for one with anchors, because an element may refer to another.
 func SplitAsEnvoy(file, list string, data []byte) (*Parts, bool) {
 	p := &Parts{file: file, list: list}
 	if (&document{file: file}).json() || !splittable(data) {

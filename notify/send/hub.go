@@ -30,7 +30,7 @@ type Options struct {
 	// once a second, and must not wait; nil: there are none.
 	Look func() []notify.Condition
 
-	ReadSecret func(path string) ([]byte, error)
+	ReadSecret func(path string) ([]byte, error) // a secret, password or token
 	ReadTLS    func(TLS) (*tls.Config, error)
 
 	Transport http.RoundTripper // nil: the default one
