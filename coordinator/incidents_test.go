@@ -46,7 +46,7 @@ func TestIncidents(t *testing.T) {
 	upstreamStatus.Store(http.StatusOK)
 	s.eventually("its end", func() bool { return len(s.incidentsOf("cluster=web&open=false")) == 1 })
 	over := s.incidentsOf("cluster=web&startTime=" + open.Start)[0]
-	if over.ID != open.ID || over.End == "" || over.Down != 0 || !strings.Contains(over.Summary, "was down, for") {
+	if over.ID != open.ID || over.End == "" || over.Down != 0 || !strings.Contains(over.Summary, "went down; over after") {
 		t.Errorf("when it is over: %+v", over)
 	}
 	if _, err := hdsdv1.NewControlClient(s.dial()).SetOverride(t.Context(), &hdsdv1.SetOverrideRequest{
