@@ -54,10 +54,7 @@ func diarist(dir string, first int) error {
 			continue // each asks for one more attempt
 		}
 		found, _, err := s.Events(store.EventQuery{After: place, Limit: keptEvents})
-		if err != nil {
-			return err
-		}
-		if len(found) == 0 {
+		if err != nil || len(found) == 0 { // the disk has not taken what there is: it is asked again
 			continue
 		}
 		last := found[len(found)-1]
