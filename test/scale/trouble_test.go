@@ -30,6 +30,7 @@ const steady = 10 * time.Second
 func TestTrouble(t *testing.T) {
 	s := newSoak(t, 1)
 	s.judge.settle(patience)
+	s.until("all checkers to be established", func() bool { return s.Metric("hdsd_checkers_on_probation") == 0 })
 	for i, fault := range []struct {
 		name    string
 		happens func()
@@ -54,6 +55,7 @@ func TestTrouble(t *testing.T) {
 		{"reports as fast as hdsd takes them", func() { s.flood(nil) }, ""},
 		{"50 subscribers that never read", func() { s.deaf(nil) }, ""},
 	} {
+		s.until("all checkers to be back", func() bool { return s.Metric("hdsd_checkers_connected") == float64(len(s.checkers)) })
 		said := len(s.Logs())
 		for n := range 5 {
 			s.judge.flip(5*i + n)
