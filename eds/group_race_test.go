@@ -12,9 +12,10 @@ func TestANameThatGoesWhileItsPageIsMadeIsAnswered(t *testing.T) {
 	s.come(true, someNames(0))
 	c := s.clients[0]
 	m := c.sub.member
-	equal(t, "a page is due", m.take(), true)
+	from, due := m.take()
+	equal(t, "a page is due", due, true)
 	s.server.Update(Update{RemovedAssignments: []string{"n3"}})
-	equal(t, "the page", m.group.page(m.end(), s.limit), nil)
+	equal(t, "the page", m.group.page(from, s.limit), nil)
 	m.dissolve() // as next does
 	equal(t, "read", s.read(c), "true map[n0:UN n1:UN n2:UN n3:]")
 }

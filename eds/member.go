@@ -212,11 +212,12 @@ func (m *member) dissolve() {
 
 // next makes the response of the group's next page, nil where none is due.
 func (m *member) next(nonce func() string, limit int) *response {
-	if m == nil || !m.take() {
+	from, due := m.take()
+	if !due {
 		return nil
 	}
 	u := m.sub
-	p := m.group.page(m.end(), limit)
+	p := m.group.page(from, limit)
 	if p == nil {
 		m.dissolve()
 		return nil
@@ -233,16 +234,18 @@ func (m *member) next(nonce func() string, limit int) *response {
 	return m.send(p, nonce)
 }
 
-// take tells whether a page is due. If so, what changes from now on is sent again.
-func (m *member) take() bool {
+// take tells whether a page is due, and where it begins. What changes from now on is sent again.
+func (m *member) take() (from int, due bool) {
+	if m == nil {
+		return 0, false
+	}
 	u := m.sub
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	due := u.member == m && m.due() && !u.delivery.waiting && !u.paused
-	if due {
+	if due = u.member == m && m.due() && !u.delivery.waiting && !u.paused; due {
 		m.taken = len(m.group.slots)
 	}
-	return due
+	return m.end(), due
 }
 
 // send notes a page as sent, and returns the response.
