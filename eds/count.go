@@ -17,7 +17,8 @@ import (
 type counted struct {
 	limiter *limiter
 	message proto.Message
-	refusal error // why it was not decoded; grpc would hide the error's code
+	few     func(encoded []byte) error // decodes a request that is not counted; nil: there is nothing special about it
+	refusal error                      // why it was not decoded; grpc would hide the error's code
 }
 
 // decode receives a request from grpc and counts its parts before it is decoded.
@@ -44,6 +45,9 @@ func (c *counted) UnmarshalWire(data mem.BufferSlice) error {
 	if data.Len() <= fewBytes {
 		whole := data.MaterializeToBuffer(mem.DefaultBufferPool())
 		defer whole.Free()
+		if c.few != nil {
+			return c.few(whole.ReadOnlyData())
+		}
 		return proto.Unmarshal(whole.ReadOnlyData(), c.message)
 	}
 	n := c.limiter.counter(c.message)

@@ -4,7 +4,6 @@ import (
 	"hash/maphash"
 
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
-	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 )
@@ -43,18 +42,13 @@ type stateMessage struct {
 }
 
 func (st *stream) newStateMessage() *stateMessage {
-	m := new(discoveryv3.DiscoveryRequest)
-	return &stateMessage{counted: counted{limiter: st.server.limiter, message: m}, stream: st, request: m}
+	m := &stateMessage{stream: st, request: new(discoveryv3.DiscoveryRequest)}
+	m.counted = counted{limiter: st.server.limiter, message: m.request, few: m.decode}
+	return m
 }
 
-// UnmarshalWire implements wire.Unmarshaler.
-func (m *stateMessage) UnmarshalWire(data mem.BufferSlice) error {
-	if data.Len() > fewBytes {
-		return m.counted.UnmarshalWire(data)
-	}
-	whole := data.MaterializeToBuffer(mem.DefaultBufferPool())
-	defer whole.Free()
-	encoded := whole.ReadOnlyData()
+// decode decodes a request that is not large.
+func (m *stateMessage) decode(encoded []byte) error {
 	at := firstName(encoded)
 	if m.repeats = m.decodeRest(encoded[:at], encoded[at:]); m.repeats {
 		return nil

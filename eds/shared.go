@@ -2,7 +2,6 @@ package eds
 
 import (
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
-	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/proto"
 )
 
@@ -60,23 +59,14 @@ func (s *shared) addTo(r *request) {
 // deltaMessage is a delta request as grpc passes it on.
 type deltaMessage struct {
 	counted
-	stream  *stream
 	request *discoveryv3.DeltaDiscoveryRequest
 	shared  shared
 }
 
 func (st *stream) newDeltaMessage() *deltaMessage {
-	m := new(discoveryv3.DeltaDiscoveryRequest)
-	return &deltaMessage{counted: counted{limiter: st.server.limiter, message: m}, stream: st, request: m}
-}
-
-// UnmarshalWire implements wire.Unmarshaler.
-func (m *deltaMessage) UnmarshalWire(data mem.BufferSlice) error {
-	if data.Len() > fewBytes {
-		return m.counted.UnmarshalWire(data)
-	}
-	whole := data.MaterializeToBuffer(mem.DefaultBufferPool())
-	defer whole.Free()
-	encoded := whole.ReadOnlyData()
-	return m.shared.decode(m.stream, encoded, firstName(encoded), m.request)
+	m := &deltaMessage{request: new(discoveryv3.DeltaDiscoveryRequest)}
+	m.counted = counted{limiter: st.server.limiter, message: m.request, few: func(encoded []byte) error {
+		return m.shared.decode(st, encoded, firstName(encoded), m.request)
+	}}
+	return m
 }
