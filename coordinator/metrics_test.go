@@ -121,6 +121,7 @@ var elsewhere = map[string]string{
 	"hdsd_hds_v2_left_out_clusters_total":  "../hds/v2_test.go",
 	"hdsd_files_behind":                    "../eds/files/files_test.go",
 	"hdsd_xds_first_syncs_waiting":         "../eds/admission_test.go",
+	"hdsd_xds_subscriptions_in_groups":     "../test/fleet/groups_test.go",
 	"hdsd_xds_pollers":                     "../eds/polled_test.go",
 	"hdsd_xds_assignments_not_asked":       "../eds/unasked_test.go",
 	"hdsd_xds_stuck_streams_total":         "../eds/ads_test.go",

@@ -211,6 +211,20 @@ func (s *slot) leave(i int) {
 	s.positions = slices.Delete(s.positions, last, last+1)
 }
 
+// sharing returns how many subscriptions are in a group with others.
+func (t *table) sharing() (members int) {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	for _, g := range t.groups {
+		g.mu.Lock()
+		if n := len(g.members); n > 1 {
+			members += n
+		}
+		g.mu.Unlock()
+	}
+	return members
+}
+
 // groupOf returns the group of names on the wire; nil: there is none.
 func (t *table) groupOf(key []byte) *group {
 	t.mu.RLock()

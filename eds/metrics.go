@@ -61,6 +61,8 @@ func (m *metrics) register(registerer prometheus.Registerer, s *Server) {
 	}
 	registerer.MustRegister(m.subscriptions, m.responses, m.bytes, m.acks, m.nacks, m.fetches, m.unchanged, m.delay, m.parked, m.stuck, m.idle, m.unencodable,
 		gauge("streams", "Streams of data planes.", func() float64 { return float64(s.streams.count()) }),
+		gauge("subscriptions_in_groups", "Subscriptions to assignments that share what they are sent with others.",
+			func() float64 { return float64(s.published.assignments.sharing()) }),
 		gauge("pollers", "Data planes that polled, by gRPC or REST, within five minutes.", func() float64 { return float64(s.polls.Count(time.Now())) }),
 		gauge("assignments_not_asked", "Assignments of checked clusters that data planes took 30 s ago or longer, and have not asked for.",
 			func() float64 { return float64(s.unasked.count(time.Now())) }),
