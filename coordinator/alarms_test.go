@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/rs/zerolog"
@@ -17,15 +18,14 @@ import (
 	"hdsd/health"
 	"hdsd/notify"
 	"hdsd/source"
+	"hdsd/source/sample"
 	"hdsd/store"
 )
 
 // zoned is a cluster in one zone.
 func zoned(name, zone string, addresses ...string) *source.Cluster {
 	c := web(name, addresses...)
-	for _, each := range c.Assignment.GetEndpoints() {
-		each.Locality = &corev3.Locality{Zone: zone}
-	}
+	sample.Change(c, func(a *endpointv3.ClusterLoadAssignment) { a.Endpoints[0].Locality = &corev3.Locality{Zone: zone} })
 	return c
 }
 

@@ -15,6 +15,7 @@ import (
 	"hdsd/coordinator/query"
 	"hdsd/eds"
 	"hdsd/health"
+	"hdsd/source/sample"
 )
 
 // large is a lab of 100,000 endpoints in 1,000 clusters and 100 checkers, with
@@ -67,8 +68,9 @@ func BenchmarkOneEndpointChanges(b *testing.B) {
 	for b.Loop() {
 		port++
 		clusters[500] = remade(clusters[500])
-		e := clusters[500].Assignment.Endpoints[0].LbEndpoints[50].GetEndpoint()
-		e.HealthCheckConfig = &endpointv3.Endpoint_HealthCheckConfig{PortValue: port%1000 + 1}
+		sample.Change(clusters[500], func(a *endpointv3.ClusterLoadAssignment) {
+			a.Endpoints[0].LbEndpoints[50].GetEndpoint().HealthCheckConfig = &endpointv3.Endpoint_HealthCheckConfig{PortValue: port%1000 + 1}
+		})
 		l.say(clusters...)
 	}
 	b.ReportMetric(float64(own.Microseconds())/float64(b.N), "core-µs/op")

@@ -17,6 +17,8 @@ import (
 	"hdsd/coordinator/feed"
 	"hdsd/hds/specifier"
 	"hdsd/health"
+	"hdsd/source"
+	"hdsd/source/sample"
 )
 
 // believed tells how many votes on an address count.
@@ -34,9 +36,16 @@ func (l *lab) believed(cluster, address string) int {
 // remade is a cluster as a source gives it that has read its file again.
 func remade(c *sourceCluster) *sourceCluster {
 	again := *c
-	again.Config, again.Assignment = proto.CloneOf(c.Config), proto.CloneOf(c.Assignment)
+	again.Config, again.Assignment = proto.CloneOf(c.Config), source.EncodeAssignment(c.Assignment.Message())
 	again.HealthChecks = again.Config.GetHealthChecks()
 	return &again
+}
+
+// onPort81 has an endpoint of a cluster checked on another port.
+func onPort81(c *sourceCluster, index int) {
+	sample.Change(c, func(a *endpointv3.ClusterLoadAssignment) {
+		a.Endpoints[0].LbEndpoints[index].GetEndpoint().HealthCheckConfig = &endpointv3.Endpoint_HealthCheckConfig{PortValue: 81}
+	})
 }
 
 func TestAReloadThatChangesNothingDoesNothing(t *testing.T) {
@@ -72,9 +81,11 @@ func TestAReloadThatChangesNothingDoesNothing(t *testing.T) {
 func TestVotesStayWhereNothingNewIsSent(t *testing.T) {
 	cases := map[string]func(*sourceCluster){
 		"metadata": func(c *sourceCluster) {
-			c.Assignment.Endpoints[0].LbEndpoints[0].Metadata = &corev3.Metadata{FilterMetadata: map[string]*structpb.Struct{
-				"envoy.lb": {Fields: map[string]*structpb.Value{"version": structpb.NewStringValue("2")}},
-			}}
+			sample.Change(c, func(a *endpointv3.ClusterLoadAssignment) {
+				a.Endpoints[0].LbEndpoints[0].Metadata = &corev3.Metadata{FilterMetadata: map[string]*structpb.Struct{
+					"envoy.lb": {Fields: map[string]*structpb.Value{"version": structpb.NewStringValue("2")}},
+				}}
+			})
 		},
 		"hidden parts of the check": func(c *sourceCluster) {
 			c.HealthChecks[0].EventLogPath = "/var/log/checks"
@@ -84,7 +95,9 @@ func TestVotesStayWhereNothingNewIsSent(t *testing.T) {
 			c.HealthChecks[0].NoTrafficInterval = durationpb.New(time.Second)
 		},
 		"balancing": func(c *sourceCluster) { c.Config.ConnectTimeout = durationpb.New(time.Second) },
-		"priority":  func(c *sourceCluster) { c.Assignment.Endpoints[0].Priority = 1 },
+		"priority": func(c *sourceCluster) {
+			sample.Change(c, func(a *endpointv3.ClusterLoadAssignment) { a.Endpoints[0].Priority = 1 })
+		},
 	}
 	for name, edit := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -112,7 +125,7 @@ func TestVotesOnAnEndpointThatIsCheckedOtherwiseAreNotBelievedAtOnce(t *testing.
 	cases := map[string]func(*sourceCluster){
 		"path": func(c *sourceCluster) { c.HealthChecks[0].GetHttpHealthCheck().Path = "/other" },
 		"port": func(c *sourceCluster) {
-			c.Assignment.Endpoints[0].LbEndpoints[0].GetEndpoint().HealthCheckConfig = &endpointv3.Endpoint_HealthCheckConfig{PortValue: 81}
+			onPort81(c, 0)
 		},
 	}
 	for name, edit := range cases {
@@ -152,7 +165,7 @@ func TestAChangeSendsSpecifiersOnlyToThoseItConcerns(t *testing.T) {
 	sent, built := maps.Clone(l.sent), 0
 	l.core.hds = counting{l, &built}
 	second := remade(first)
-	second.Assignment.Endpoints[0].LbEndpoints[7].GetEndpoint().HealthCheckConfig = &endpointv3.Endpoint_HealthCheckConfig{PortValue: 81}
+	onPort81(second, 7)
 	l.say(second)
 	for id := range l.checkers {
 		if want := slices.Contains(l.checking(addresses[7]), id); (l.sent[id] > sent[id]) != want {
@@ -167,7 +180,8 @@ func TestAChangeSendsSpecifiersOnlyToThoseItConcerns(t *testing.T) {
 func TestAnEndpointOfASharedServiceNameIsAsHealthyAsTheWorstVerdict(t *testing.T) {
 	first, second := withPath("alive", "/alive", one, two), withPath("ready", "/ready", one, two)
 	for _, c := range []*sourceCluster{first, second} { // equal, but not the same pointer
-		c.ServiceName, c.Assignment.ClusterName = "app", "app"
+		c.ServiceName = "app"
+		sample.Change(c, func(a *endpointv3.ClusterLoadAssignment) { a.ClusterName = "app" })
 	}
 	l := settled(t, first, second)
 	l.wantPublished("app", one, health.Healthy)
@@ -201,9 +215,11 @@ func TestWhatIsThereTwiceIsCheckedOnce(t *testing.T) {
 	c := web("web", "[2001:db8::1]:80", "[2001:DB8:0::1]:80", one, one, two)
 	disabled := lbEndpoint(two)
 	disabled.GetEndpoint().HealthCheckConfig = &endpointv3.Endpoint_HealthCheckConfig{DisableActiveHealthCheck: true}
-	c.Assignment.Endpoints[0].LbEndpoints = slices.Insert(c.Assignment.Endpoints[0].LbEndpoints, 0, disabled)
-	c.Assignment.Endpoints = append(c.Assignment.Endpoints, &endpointv3.LocalityLbEndpoints{
-		Locality: &corev3.Locality{Zone: "b"}, LbEndpoints: []*endpointv3.LbEndpoint{lbEndpoint(one)},
+	sample.Change(c, func(a *endpointv3.ClusterLoadAssignment) {
+		a.Endpoints[0].LbEndpoints = slices.Insert(a.Endpoints[0].LbEndpoints, 0, disabled)
+		a.Endpoints = append(a.Endpoints, &endpointv3.LocalityLbEndpoints{
+			Locality: &corev3.Locality{Zone: "b"}, LbEndpoints: []*endpointv3.LbEndpoint{lbEndpoint(one)},
+		})
 	})
 	l := settled(t, c)
 	k := l.core.rulings.Cluster("web")

@@ -7,9 +7,11 @@ import (
 	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 
 	"hdsd/coordinator/catalog"
 	"hdsd/health"
+	"hdsd/source/sample"
 )
 
 const (
@@ -332,7 +334,9 @@ func TestPoliciesGiveRedundancyAndReach(t *testing.T) {
 func TestWhatIsNotCheckedSaysWhy(t *testing.T) {
 	l := newLab(t)
 	hostname := web("mixed", one)
-	hostname.Assignment.Endpoints[0].LbEndpoints = append(hostname.Assignment.Endpoints[0].LbEndpoints, lbEndpoint("db.internal:5432"))
+	sample.Change(hostname, func(a *endpointv3.ClusterLoadAssignment) {
+		a.Endpoints[0].LbEndpoints = append(a.Endpoints[0].LbEndpoints, lbEndpoint("db.internal:5432"))
+	})
 	broken := web("broken", two)
 	broken.Rejected = "cannot be read"
 	plain := web("plain", three)

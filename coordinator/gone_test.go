@@ -12,6 +12,7 @@ import (
 	"hdsd/api"
 	"hdsd/coordinator/ruling"
 	"hdsd/health"
+	"hdsd/source/sample"
 )
 
 // notCheckedAnyMore is why an endpoint has no health that is still there.
@@ -27,8 +28,15 @@ func unprobed(c *sourceCluster) *sourceCluster {
 // sparing is a cluster whose first endpoint is not to be checked.
 func sparing(c *sourceCluster) *sourceCluster {
 	again := remade(c)
-	again.Assignment.GetEndpoints()[0].GetLbEndpoints()[0].GetEndpoint().HealthCheckConfig = &endpointv3.Endpoint_HealthCheckConfig{DisableActiveHealthCheck: true}
+	unchecked(again, 0)
 	return again
+}
+
+// unchecked disables the check of an endpoint.
+func unchecked(c *sourceCluster, index int) {
+	sample.Change(c, func(a *endpointv3.ClusterLoadAssignment) {
+		a.Endpoints[0].LbEndpoints[index].GetEndpoint().HealthCheckConfig = &endpointv3.Endpoint_HealthCheckConfig{DisableActiveHealthCheck: true}
+	})
 }
 
 // hiding is a cluster of which a mistake leaves no endpoint to be read.

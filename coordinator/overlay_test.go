@@ -15,6 +15,7 @@ import (
 	configv1 "hdsd/gen/hdsd/config/v1"
 	"hdsd/health"
 	"hdsd/source"
+	"hdsd/source/sample"
 )
 
 const (
@@ -118,7 +119,7 @@ func TestLocalityByLEDSPassesThrough(t *testing.T) {
 	elsewhere := &endpointv3.LocalityLbEndpoints{Locality: &corev3.Locality{Zone: "b"}, LbConfig: &endpointv3.LocalityLbEndpoints_LedsClusterLocalityConfig{
 		LedsClusterLocalityConfig: &endpointv3.LedsClusterLocalityConfig{LedsCollectionName: "x"},
 	}}
-	k.Assignment.Endpoints = append(k.Assignment.Endpoints, elsewhere)
+	sample.Change(k, func(a *endpointv3.ClusterLoadAssignment) { a.Endpoints = append(a.Endpoints, elsewhere) })
 	l := newLab(t)
 	l.truth[a1] = down
 	l.serve(k)
@@ -143,7 +144,7 @@ func TestUncheckedEndpointsPassThrough(t *testing.T) {
 		plain := saying(unprobed(web("plain", a1)), 77)
 		spared := saying(sparing(web("spared", a1, a2)), corev3.HealthStatus_DRAINING)
 		l.serve(plain, spared)
-		if a := l.assignments["plain"]; !proto.Equal(a.Message, plain.Assignment) || len(a.IDs[0][0]) > 0 {
+		if a := l.assignments["plain"]; !proto.Equal(a.Message, plain.Assignment.Message()) || len(a.IDs[0][0]) > 0 {
 			t.Errorf("%v: what nobody checks is published as %v", counts, a)
 		}
 		l.wantTold("spared", a1, never, health.Draining, "the source says DRAINING")
@@ -207,7 +208,7 @@ func TestUpstreamHealthIsThatOfTheEndpointsSource(t *testing.T) {
 	}
 	endpoints := func(from string) *sourceCluster {
 		k := saying(web("svc", a1), corev3.HealthStatus_DRAINING)
-		k.Source, k.Config, k.HealthChecks, k.Assignment.ClusterName = from, nil, nil, "svc"
+		k.Source, k.Config, k.HealthChecks = from, nil, nil
 		return k
 	}
 	l := newLab(t)

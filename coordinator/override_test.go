@@ -8,7 +8,6 @@ import (
 	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
-	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -347,7 +346,7 @@ func TestOverridesOfUncheckedEndpoints(t *testing.T) {
 	l := newLab(t)
 	l.rules.Verdict.InitialHealth = corev3.HealthStatus_UNHEALTHY
 	spared := func(k *sourceCluster) *sourceCluster {
-		k.Assignment.Endpoints[0].LbEndpoints[1].GetEndpoint().HealthCheckConfig = &endpointv3.Endpoint_HealthCheckConfig{DisableActiveHealthCheck: true}
+		unchecked(k, 1)
 		return k
 	}
 	l.serve(spared(web("web", a1, a2, bad)))

@@ -7,12 +7,14 @@ import (
 	"testing"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"hdsd/coordinator/catalog"
 	configv1 "hdsd/gen/hdsd/config/v1"
 	"hdsd/health"
 	"hdsd/source"
+	"hdsd/source/sample"
 )
 
 // many gives n addresses.
@@ -129,7 +131,9 @@ func TestAnEndpointSaysThatItLacksCheckers(t *testing.T) {
 
 // inZone puts a cluster's endpoints into zone a of region r.
 func inZone(c *source.Cluster) *source.Cluster {
-	c.Assignment.Endpoints[0].Locality = &corev3.Locality{Region: "r", Zone: "a"}
+	sample.Change(c, func(a *endpointv3.ClusterLoadAssignment) {
+		a.Endpoints[0].Locality = &corev3.Locality{Region: "r", Zone: "a"}
+	})
 	return c
 }
 

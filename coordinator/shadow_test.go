@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"google.golang.org/protobuf/proto"
 
@@ -12,6 +13,7 @@ import (
 	"hdsd/coordinator/catalog"
 	configv1 "hdsd/gen/hdsd/config/v1"
 	"hdsd/health"
+	"hdsd/source/sample"
 )
 
 // reload takes other rules over.
@@ -27,7 +29,7 @@ func shadowing(glob string, mode configv1.Mode) *configv1.Policy {
 
 // saying has the source say a health of the first endpoint.
 func saying(k *sourceCluster, status corev3.HealthStatus) *sourceCluster {
-	k.Assignment.Endpoints[0].LbEndpoints[0].HealthStatus = status
+	sample.Change(k, func(a *endpointv3.ClusterLoadAssignment) { a.Endpoints[0].LbEndpoints[0].HealthStatus = status })
 	return k
 }
 
@@ -123,7 +125,7 @@ func TestSharedServiceNameCountsOnlyPublishedClusters(t *testing.T) {
 	shared := func(name string) *sourceCluster {
 		k := withPath(name, "/"+name, a1)
 		k.ServiceName = "shared"
-		k.Assignment.ClusterName = "shared"
+		sample.Change(k, func(a *endpointv3.ClusterLoadAssignment) { a.ClusterName = "shared" })
 		return k
 	}
 	l := newLab(t)

@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"hdsd/health"
+	"hdsd/source/sample"
 )
 
 // restless is longer than the calm that a suspect waits for.
@@ -144,9 +145,10 @@ func TestACanaryGetsEachNewShape(t *testing.T) {
 	l.pass(settle + 20*report)
 	second := remade(first)
 	second.HealthChecks[0].GetHttpHealthCheck().Path = "/other"
-	endpoints := second.Assignment.Endpoints[0].LbEndpoints
-	endpoints[10].GetEndpoint().HealthCheckConfig = &endpointv3.Endpoint_HealthCheckConfig{Hostname: "www"}
-	endpoints[1400].GetEndpoint().HealthCheckConfig = &endpointv3.Endpoint_HealthCheckConfig{PortValue: 81}
+	sample.Change(second, func(a *endpointv3.ClusterLoadAssignment) {
+		a.Endpoints[0].LbEndpoints[10].GetEndpoint().HealthCheckConfig = &endpointv3.Endpoint_HealthCheckConfig{Hostname: "www"}
+	})
+	onPort81(second, 1400)
 	l.say(second)
 	canary := l.oneOf(l.having("/other"))
 	for _, address := range odd {

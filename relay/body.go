@@ -15,6 +15,7 @@ import (
 
 	"hdsd/internal/envoyrules"
 	"hdsd/relay/fields"
+	"hdsd/source"
 )
 
 // kind is one of the two types that hdsd puts health into.
@@ -51,8 +52,8 @@ type body struct {
 	wire []byte
 
 	// What hdsd makes of it to learn what to check. Set once.
-	cluster    *clusterv3.Cluster
-	assignment *endpointv3.ClusterLoadAssignment
+	cluster    *clusterv3.Cluster // without the endpoints that it lists
+	lists      *source.Assignment // those endpoints, or the assignment
 	endpoints  int
 	places     uint64 // equal for those with the same endpoints
 	wrong      string // why it cannot be checked
@@ -87,20 +88,26 @@ func newBody(k kind, name string, wire []byte, maxEndpoints int) *body {
 		x.wrong = envoyrules.TooMany(x.endpoints, maxEndpoints)
 		return x
 	}
-	var message proto.Message
+	assignment := &endpointv3.ClusterLoadAssignment{}
+	var message proto.Message = assignment
 	if k == clusters {
 		x.cluster = &clusterv3.Cluster{}
 		message = x.cluster
-	} else {
-		x.assignment = &endpointv3.ClusterLoadAssignment{}
-		message = x.assignment
 	}
 	if err := proto.Unmarshal(wire, message); err != nil {
 		x.wrong = fmt.Sprintf("it cannot be decoded: %s", err)
 	} else if violations := envoyrules.Violations(message); len(violations) > 0 {
 		x.wrong = violations[0].Field + ": " + violations[0].Reason
 	}
-	x.places = placesOf(x.says())
+	if k == clusters {
+		assignment = x.cluster.GetLoadAssignment()
+		x.lists = source.TakeEndpoints(x.cluster)
+	} else {
+		x.lists = source.EncodeAssignmentAs(wire, assignment)
+	}
+	if x.wrong == "" {
+		x.places = placesOf(assignment)
+	}
 	if k == clusters {
 		service, _ := x.service()
 		x.group, x.shape = groupOf(wire, service)
@@ -109,14 +116,11 @@ func newBody(k kind, name string, wire []byte, maxEndpoints int) *body {
 }
 
 // says returns what a resource says of endpoints; nil: nothing.
-func (x *body) says() *endpointv3.ClusterLoadAssignment {
-	switch {
-	case x.wrong != "":
+func (x *body) says() *source.Assignment {
+	if x.wrong != "" {
 		return nil
-	case x.kind == assignments:
-		return x.assignment
 	}
-	return x.cluster.GetLoadAssignment()
+	return x.lists
 }
 
 // placesOf is a hash of the endpoints of an assignment, in any order.

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
-	"google.golang.org/protobuf/proto"
 
+	"hdsd/internal/envoyrules"
 	"hdsd/relay/overlay"
 	"hdsd/source"
 )
@@ -29,7 +29,7 @@ type catalogue struct {
 	latest *source.Set // guarded by mu
 
 	made   map[string][]*source.Cluster // by the name of the nodes' cluster, or of a lone assignment
-	unions map[string]*endpointv3.ClusterLoadAssignment
+	unions map[string]*source.Assignment
 	users  map[string]map[string]bool // by service: the clusters that use it
 	uses   map[string][]string        // by cluster: its services
 }
@@ -37,7 +37,7 @@ type catalogue struct {
 func newCatalogue(s *Server, where string) *catalogue {
 	return &catalogue{
 		server: s, stock: s.stock, where: where, latest: &source.Set{Source: SourceName, Unread: true},
-		made: map[string][]*source.Cluster{}, unions: map[string]*endpointv3.ClusterLoadAssignment{},
+		made: map[string][]*source.Cluster{}, unions: map[string]*source.Assignment{},
 		users: map[string]map[string]bool{}, uses: map[string][]string{},
 	}
 }
@@ -116,8 +116,8 @@ func (c *catalogue) make(unread bool) (set *source.Set, moment uint64, settled m
 	return &source.Set{Source: SourceName, Unread: unread, Clusters: source.Amend(before.Clusters, with)}, moment, settled
 }
 
-func hasEndpoints(a *endpointv3.ClusterLoadAssignment) bool {
-	return slices.ContainsFunc(a.GetEndpoints(), func(g *endpointv3.LocalityLbEndpoints) bool { return len(g.GetLbEndpoints()) > 0 })
+func hasEndpoints(a *source.Assignment) bool {
+	return envoyrules.CountEncoded(envoyrules.Assignment, a.Wire()) > 0
 }
 
 // dirtyClusters returns the clusters that a change concerns, and renews the unions of
@@ -138,7 +138,7 @@ func (c *catalogue) dirtyClusters() map[string]bool {
 }
 
 // assignmentsOf returns what resources say of endpoints, once for those that have the same.
-func assignmentsOf(bodies []*body) (all []*endpointv3.ClusterLoadAssignment) {
+func assignmentsOf(bodies []*body) (all []*source.Assignment) {
 	seen := map[uint64]bool{}
 	for _, x := range bodies {
 		if a := x.says(); a != nil && !seen[x.places] {
@@ -252,7 +252,7 @@ func (c *catalogue) variant(x *body, index int, service string, byEDS bool) *sou
 
 // unite makes the union of what nodes have under a name. It keeps its pointer while it
 // stays the same.
-func (c *catalogue) unite(name string, all []*endpointv3.ClusterLoadAssignment) {
+func (c *catalogue) unite(name string, all []*source.Assignment) {
 	if len(all) == 0 {
 		delete(c.unions, name)
 		return
@@ -261,17 +261,17 @@ func (c *catalogue) unite(name string, all []*endpointv3.ClusterLoadAssignment) 
 	if len(all) > 1 {
 		now = union(all)
 	}
-	if before := c.unions[name]; before != now && !proto.Equal(before, now) {
+	if before := c.unions[name]; !before.Equal(now) {
 		c.unions[name] = now
 	}
 }
 
 // union lists the endpoints of several assignments, each once.
-func union(all []*endpointv3.ClusterLoadAssignment) *endpointv3.ClusterLoadAssignment {
-	out := proto.CloneOf(all[0])
+func union(all []*source.Assignment) *source.Assignment {
+	out := all[0].Message()
 	seen := map[overlay.Key]bool{}
 	for i, a := range all {
-		for _, group := range a.GetEndpoints() {
+		for _, group := range a.Message().GetEndpoints() {
 			more := &endpointv3.LocalityLbEndpoints{Locality: group.GetLocality()}
 			for _, e := range group.GetLbEndpoints() {
 				key := keyOf(group, e)
@@ -286,7 +286,7 @@ func union(all []*endpointv3.ClusterLoadAssignment) *endpointv3.ClusterLoadAssig
 			}
 		}
 	}
-	return out
+	return source.EncodeAssignment(out)
 }
 
 // settle notes which clusters have endpoints, and returns those of which that is new.

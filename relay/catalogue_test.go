@@ -81,7 +81,7 @@ func assignmentOf(addresses ...string) *endpointv3.ClusterLoadAssignment {
 }
 
 func endpointsOf(k *source.Cluster) (n int) {
-	for _, group := range k.Assignment.GetEndpoints() {
+	for _, group := range k.Assignment.Message().GetEndpoints() {
 		n += len(group.GetLbEndpoints())
 	}
 	return n

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
-	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	"google.golang.org/protobuf/proto"
 )
 
@@ -26,7 +25,7 @@ type merger struct {
 type chosen struct {
 	base       *Cluster
 	set        int // index of its set
-	assignment *endpointv3.ClusterLoadAssignment
+	assignment *Assignment
 	from       string // the assignment's source, if it is not the base's
 	checks     []*corev3.HealthCheck
 	rejected   string
@@ -167,7 +166,7 @@ func (m *merger) shareServiceNames() {
 			switch {
 			case first == nil:
 				owner[name] = c
-			case first.assignment != c.assignment && !proto.Equal(first.assignment, c.assignment):
+			case !first.assignment.Equal(c.assignment):
 				c.assignment = nil
 				c.rejected = fmt.Sprintf("cluster %q (%s) has other endpoints under the service name %q already: give one of them another name",
 					first.base.Name, place(first.base), name)

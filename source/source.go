@@ -7,6 +7,7 @@ import (
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
 // Set is all that one source says at one moment. It is immutable once handed on. An
@@ -34,16 +35,17 @@ type Cluster struct {
 	// Assignment.
 	Name, ServiceName string
 
-	// Config is the cluster as the source sent it. It is nil for a lone
-	// ClusterLoadAssignment, and for an unreadable cluster. Lone tells the two apart,
-	// even if the assignment is unreadable too.
+	// Config is the cluster as the source sent it, without the endpoints that it lists
+	// (Message has them). It is nil for a lone ClusterLoadAssignment, and for an
+	// unreadable cluster. Lone tells the two apart, even if the assignment is unreadable
+	// too.
 	Config *clusterv3.Cluster
 	Lone   bool
 
 	// Assignment is the endpoints as the source sent them, unknown fields included. It
 	// is nil if there are none, such as for an EDS cluster whose ClusterLoadAssignment
 	// is missing. AssignmentSource names their source if it is not Source.
-	Assignment       *endpointv3.ClusterLoadAssignment
+	Assignment       *Assignment
 	AssignmentSource string
 
 	// HealthChecks are the cluster's own, else the default ones. If nil, the cluster is
@@ -67,9 +69,34 @@ type Cluster struct {
 }
 
 // EDS reports whether the cluster's endpoints come by EDS.
-func (c *Cluster) EDS() bool {
-	kind, ok := c.Config.GetClusterDiscoveryType().(*clusterv3.Cluster_Type)
+func (c *Cluster) EDS() bool { return isEDS(c.Config) }
+
+func isEDS(c *clusterv3.Cluster) bool {
+	kind, ok := c.GetClusterDiscoveryType().(*clusterv3.Cluster_Type)
 	return ok && kind.Type == clusterv3.Cluster_EDS
+}
+
+// Message returns the cluster as the source sent it, with the endpoints that it lists. It
+// must not be changed.
+func (c *Cluster) Message() *clusterv3.Cluster {
+	if c.Config == nil || c.EDS() || c.Assignment == nil {
+		return c.Config
+	}
+	return c.MessageWith(c.Assignment.Message())
+}
+
+// MessageWith returns a cluster that lists its endpoints, with these instead. It shares its
+// parts, and must not be changed.
+func (c *Cluster) MessageWith(a *endpointv3.ClusterLoadAssignment) *clusterv3.Cluster {
+	whole := &clusterv3.Cluster{}
+	to, from := whole.ProtoReflect(), c.Config.ProtoReflect()
+	from.Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
+		to.Set(field, value)
+		return true
+	})
+	to.SetUnknown(from.GetUnknown())
+	whole.LoadAssignment = a
+	return whole
 }
 
 // EndpointSource returns the name of the source of the endpoints.

@@ -57,8 +57,8 @@ func TestMatchAgreesWithRegexp(t *testing.T) {
 	})
 }
 
-func assignment(address string) *endpointv3.ClusterLoadAssignment {
-	return &endpointv3.ClusterLoadAssignment{ClusterName: address}
+func assignment(address string) *source.Assignment {
+	return source.EncodeAssignment(&endpointv3.ClusterLoadAssignment{ClusterName: address})
 }
 
 func checks(seconds int64) []*corev3.HealthCheck {
@@ -71,7 +71,7 @@ func inline(from, name, endpoints string) *source.Cluster {
 	}
 }
 
-func eds(from, name, service string, a *endpointv3.ClusterLoadAssignment) *source.Cluster {
+func eds(from, name, service string, a *source.Assignment) *source.Cluster {
 	return &source.Cluster{
 		Source: from, Name: name, ServiceName: service, Assignment: a, File: from + ".yaml", Line: 1,
 		Config: &clusterv3.Cluster{Name: name, ClusterDiscoveryType: &clusterv3.Cluster_Type{Type: clusterv3.Cluster_EDS}},
@@ -95,7 +95,7 @@ func set(name string, clusters ...*source.Cluster) *source.Set {
 func describe(c *source.Catalog) []string {
 	var lines []string
 	for _, each := range c.Clusters {
-		line := each.Source + " " + each.Name + " " + each.Assignment.GetClusterName()
+		line := each.Source + " " + each.Name + " " + each.Assignment.Message().GetClusterName()
 		for _, check := range each.HealthChecks {
 			line += " " + check.GetInterval().AsDuration().String()
 		}

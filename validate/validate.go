@@ -72,8 +72,8 @@ func Examine(ctx context.Context, c *configv1.Config, as *corev3.Node) Findings 
 type examiner struct {
 	rules      *catalog.Rules
 	places     file.Places
-	unreadable map[endpointPlace]bool                                                  // endpoints with a problem of reading, which may cause others
-	named      map[*endpointv3.ClusterLoadAssignment]*endpointv3.ClusterLoadAssignment // of those with addresses in the place of names: the original
+	unreadable map[endpointPlace]bool                                   // endpoints with a problem of reading, which may cause others
+	named      map[*source.Assignment]*endpointv3.ClusterLoadAssignment // of those with addresses in the place of names: the original
 
 	badFields map[string][]string // by cluster: the fields in which its source found problems
 
@@ -84,7 +84,7 @@ type examiner struct {
 func newExaminer(c *configv1.Config) *examiner {
 	e := &examiner{
 		rules: catalog.NewRules(c), places: file.Places{}, maxInCluster: int(c.GetLimits().GetMaxClusterEndpoints()),
-		unreadable: map[endpointPlace]bool{}, badFields: map[string][]string{}, named: map[*endpointv3.ClusterLoadAssignment]*endpointv3.ClusterLoadAssignment{},
+		unreadable: map[endpointPlace]bool{}, badFields: map[string][]string{}, named: map[*source.Assignment]*endpointv3.ClusterLoadAssignment{},
 		found: Findings{Needs: map[health.Ability]int{}},
 	}
 	e.rules.Options.Verbose = true
@@ -139,7 +139,7 @@ func (e *examiner) withAddresses(set *source.Set) *source.Set {
 	out, originals := names.Example(set)
 	for assignment, original := range originals {
 		e.places[assignment] = e.places[original]
-		e.named[assignment] = original
+		e.named[assignment] = original.Message()
 	}
 	return out
 }
@@ -172,7 +172,7 @@ func (e *examiner) examineExcluded(from *source.Cluster) {
 	if from.Rejected != "" && len(from.HealthChecks) > 0 {
 		e.reviewCluster(from)
 	}
-	for _, q := range specifier.ReviewEndpoints(from.Name, from.Assignment, e.rules.Options) {
+	for _, q := range specifier.ReviewEndpoints(from.Name, from.Assignment.Message(), e.rules.Options) {
 		if !e.unreadable[endpointPlace{from.Name, fmt.Sprintf("endpoints[%d].lb_endpoints[%d]", q.Locality, q.Index)}] {
 			e.addExclusion(from, q)
 		}
@@ -182,7 +182,7 @@ func (e *examiner) examineExcluded(from *source.Cluster) {
 // reviewCluster reports problems of a cluster in fields about which its source
 // reports none.
 func (e *examiner) reviewCluster(from *source.Cluster) {
-	for _, wrong := range specifier.ReviewCluster(from.Name, from.Config, from.Assignment, from.HealthChecks, e.rules.Options) {
+	for _, wrong := range specifier.ReviewCluster(from.Name, from.Config, from.Assignment.Message(), from.HealthChecks, e.rules.Options) {
 		field, _, _ := strings.Cut(wrong, ": ")
 		if !slices.ContainsFunc(e.badFields[from.Name], func(known string) bool {
 			return strings.HasPrefix(known+".", field+".") || strings.HasPrefix(field+".", known+".")

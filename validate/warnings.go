@@ -22,7 +22,7 @@ func (e *examiner) warn(from *source.Cluster, format string, args ...any) {
 // warnOfResolution reports a cluster whose endpoints Envoys resolve themselves,
 // so that they cannot use hdsd's verdicts.
 func (e *examiner) warnOfResolution(k *catalog.Cluster) {
-	if k.Source.Config != nil && !eds.Publishable(k.Source.Config) && k.IsChecked() {
+	if k.Source.Config != nil && !eds.Publishable(k.Source.Message()) && k.IsChecked() {
 		e.warn(k.Source, "Envoys find its endpoints themselves, so they get it unchanged and run its own health checks; "+
 			"make it STATIC or EDS, with IP addresses, so that they use hdsd's verdicts")
 	}
@@ -63,7 +63,7 @@ func (e *examiner) findUnusedAssignments(all []*source.Cluster) {
 func (e *examiner) findDuplicates(from *source.Cluster) {
 	place := e.places[from.Assignment]
 	first := map[health.Endpoint]int{} // lines
-	for i, group := range from.Assignment.GetEndpoints() {
+	for i, group := range from.Assignment.Message().GetEndpoints() {
 		for j, lb := range group.GetLbEndpoints() {
 			key := health.Endpoint{Cluster: from.Name, Locality: envoyaddr.Locality(group.GetLocality()), Address: envoyaddr.AddressOf(lb, i, j)}
 			line := place.Line(i, j)

@@ -9,7 +9,6 @@ import (
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 
 	"hdsd/coordinator/rollout/canary"
-	"hdsd/eds"
 	"hdsd/hds/specifier"
 	"hdsd/health"
 	"hdsd/source"
@@ -32,9 +31,8 @@ type Cluster struct {
 	Rate    int64              // checks of one endpoint by one checker in 1,000 seconds
 
 	// What data planes get.
-	Original   *clusterv3.Cluster                // while hdsd decides nothing: the cluster as its source gave it
-	Published  *clusterv3.Cluster                // while hdsd decides; nil for a lone assignment, and if no Envoy takes it
-	Assignment *endpointv3.ClusterLoadAssignment // nil if the source has none, or none that an Envoy takes
+	Assignment *source.Assignment // nil if the source has none, or none that an Envoy takes
+	byEDS      *clusterv3.Cluster // the cluster, taking its endpoints and their health from hdsd; nil if it may not
 
 	// The endpoints of the source's assignment.
 	Endpoints    []Endpoint            // all, each once, in the order of their keys
@@ -72,12 +70,13 @@ type Excluded struct {
 // Prepare decides what of a cluster is checked and what is published.
 func Prepare(from *source.Cluster, r *Rules) *Cluster {
 	c := &Cluster{Settings: r.For(from), Source: from, Latest: from, Rate: rateOf(from.HealthChecks), rules: r}
+	given := from.Assignment.Message()
 	if from.Rejected == "" {
-		c.prepareChecks()
-		c.preparePublished()
+		c.prepareChecks(given)
+		c.preparePublished(given)
 	}
 	c.HTTP = slices.ContainsFunc(from.HealthChecks, func(h *corev3.HealthCheck) bool { return h.GetHttpHealthCheck() != nil })
-	c.listEndpoints()
+	c.listEndpoints(given)
 	return c
 }
 
@@ -143,12 +142,12 @@ func (c *Cluster) Requirements() string {
 }
 
 // prepareChecks decides which endpoints checkers may be sent.
-func (c *Cluster) prepareChecks() {
+func (c *Cluster) prepareChecks(given *endpointv3.ClusterLoadAssignment) {
 	from := c.Source
 	if len(from.HealthChecks) == 0 {
 		return
 	}
-	c.Checked = specifier.Translate(from.Name, from.Config, from.Assignment, from.HealthChecks, c.rules.Options)
+	c.Checked = specifier.Translate(from.Name, from.Config, given, from.HealthChecks, c.rules.Options)
 	c.Hashes = make([]health.Hash, len(c.Checked.Endpoints))
 	for i := range c.Hashes {
 		c.Hashes[i] = c.Checked.Endpoints[i].Key.Hash()
@@ -157,24 +156,4 @@ func (c *Cluster) prepareChecks() {
 	for _, shape := range c.Checked.Shapes() {
 		c.Shapes = append(c.Shapes, canary.Shape(shape))
 	}
-}
-
-// preparePublished makes what data planes get.
-func (c *Cluster) preparePublished() {
-	from := c.Source
-	c.Assignment = publishableAssignment(from)
-	if from.Config == nil {
-		return
-	}
-	c.Original = originalCluster(from, c.Assignment, c.rules.edsConfig)
-	c.Published = c.Original
-	if c.IsChecked() && !PartlyElsewhere(from.Assignment) && eds.Publishable(from.Config) {
-		c.Published = eds.PublishCluster(from.Config, c.rules.edsConfig)
-	}
-}
-
-// PartlyElsewhere tells whether some localities list their endpoints elsewhere
-// (LEDS), so that only data planes know and can check them.
-func PartlyElsewhere(a *endpointv3.ClusterLoadAssignment) bool {
-	return slices.ContainsFunc(a.GetEndpoints(), specifier.ListedElsewhere)
 }

@@ -30,12 +30,13 @@ func TestAddressesAreWrittenAsTheSpecifierPackageDoes(t *testing.T) {
 		{Address: &corev3.Address{Address: &corev3.Address_SocketAddress{SocketAddress: &corev3.SocketAddress{Address: "2001:DB8::1"}}}},
 	}
 	c := sample.Web("web")
-	for _, e := range odd {
-		c.Assignment.Endpoints[0].LbEndpoints = append(c.Assignment.Endpoints[0].LbEndpoints,
-			&endpointv3.LbEndpoint{HostIdentifier: &endpointv3.LbEndpoint_Endpoint{Endpoint: e}})
-	}
-	c.Assignment.Endpoints[0].LbEndpoints = append(c.Assignment.Endpoints[0].LbEndpoints,
-		&endpointv3.LbEndpoint{HostIdentifier: &endpointv3.LbEndpoint_EndpointName{EndpointName: "named"}})
+	sample.Change(c, func(a *endpointv3.ClusterLoadAssignment) {
+		group := a.Endpoints[0]
+		for _, e := range odd {
+			group.LbEndpoints = append(group.LbEndpoints, &endpointv3.LbEndpoint{HostIdentifier: &endpointv3.LbEndpoint_Endpoint{Endpoint: e}})
+		}
+		group.LbEndpoints = append(group.LbEndpoints, &endpointv3.LbEndpoint{HostIdentifier: &endpointv3.LbEndpoint_EndpointName{EndpointName: "named"}})
+	})
 	k := catalog.Prepare(c, noRules())
 	var listed, known []string
 	for _, e := range k.Endpoints {

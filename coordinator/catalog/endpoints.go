@@ -29,7 +29,7 @@ type lister struct {
 
 // listEndpoints fills Endpoints and what belongs to it. An address that a
 // locality has twice is checked once.
-func (c *Cluster) listEndpoints() {
+func (c *Cluster) listEndpoints(given *endpointv3.ClusterLoadAssignment) {
 	l := lister{Cluster: c, reasons: map[string]string{}}
 	l.reason = cmp.Or(c.Source.Rejected, noHealthChecks)
 	if c.Checked != nil {
@@ -39,11 +39,11 @@ func (c *Cluster) listEndpoints() {
 		l.reason = cmp.Or(l.reasons[""], checkDisabled)
 	}
 	size := 0
-	for _, group := range c.Source.Assignment.GetEndpoints() {
+	for _, group := range given.GetEndpoints() {
 		size += len(group.GetLbEndpoints())
 	}
 	c.Endpoints = make([]Endpoint, 0, size)
-	for i, group := range c.Source.Assignment.GetEndpoints() {
+	for i, group := range given.GetEndpoints() {
 		indices := make([]int, 0, len(group.GetLbEndpoints()))
 		for j, e := range group.GetLbEndpoints() {
 			sent := c.Assignment != nil && (c.Assignment == c.Source.Assignment || acceptable(c.Source, e))

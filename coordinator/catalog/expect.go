@@ -21,7 +21,7 @@ func (r *Rules) Checks(from string, config *clusterv3.Cluster) bool {
 	k := Prepare(&source.Cluster{
 		Source: from, Name: config.GetName(), ServiceName: config.GetName(), Config: config, HealthChecks: checks, Assignment: example(config.GetName()),
 	}, r)
-	return !k.Shadow && k.Published != k.Original
+	return !k.Shadow && k.ByEDS()
 }
 
 // Class is all that Checks makes of a cluster's name.
@@ -51,12 +51,12 @@ func (r *Rules) policyOf(name string) int {
 }
 
 // example is an assignment with an endpoint that every checker could check.
-func example(name string) *endpointv3.ClusterLoadAssignment {
-	return &endpointv3.ClusterLoadAssignment{ClusterName: name, Endpoints: []*endpointv3.LocalityLbEndpoints{{
+func example(name string) *source.Assignment {
+	return source.EncodeAssignment(&endpointv3.ClusterLoadAssignment{ClusterName: name, Endpoints: []*endpointv3.LocalityLbEndpoints{{
 		LbEndpoints: []*endpointv3.LbEndpoint{{HostIdentifier: &endpointv3.LbEndpoint_Endpoint{Endpoint: &endpointv3.Endpoint{
 			Address: &corev3.Address{Address: &corev3.Address_SocketAddress{SocketAddress: &corev3.SocketAddress{
 				Address: "192.0.2.1", PortSpecifier: &corev3.SocketAddress_PortValue{PortValue: 80},
 			}}},
 		}}}},
-	}}}
+	}}})
 }

@@ -11,15 +11,70 @@ import (
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	"google.golang.org/protobuf/proto"
 
+	"hdsd/eds"
+	"hdsd/hds/specifier"
 	"hdsd/internal/yamlpb"
 	"hdsd/source"
 )
 
+// preparePublished makes what data planes get, given the endpoints of the source.
+func (c *Cluster) preparePublished(given *endpointv3.ClusterLoadAssignment) {
+	from := c.Source
+	c.Assignment = publishableAssignment(from, given)
+	if from.Config == nil || !c.IsChecked() || partlyElsewhere(given) {
+		return
+	}
+	whole := from.Config
+	if !from.EDS() {
+		whole = from.MessageWith(given)
+	}
+	if eds.Publishable(whole) {
+		c.byEDS = eds.PublishCluster(whole, c.rules.edsConfig)
+	}
+}
+
+// ByEDS tells whether data planes take the cluster's endpoints, and their health, from hdsd
+// while it decides. They probe nothing then.
+func (c *Cluster) ByEDS() bool { return c.byEDS != nil }
+
+// IsPublished tells whether data planes get the cluster. They do not get a lone assignment,
+// and none that no Envoy takes.
+func (c *Cluster) IsPublished() bool { return c.byEDS != nil || c.hasOriginal() }
+
+// Published gives the cluster as data planes get it while hdsd decides; nil if they do not.
+func (c *Cluster) Published() *clusterv3.Cluster {
+	if c.byEDS != nil {
+		return c.byEDS
+	}
+	return c.Original()
+}
+
+// hasOriginal tells whether an Envoy takes the cluster as its source gave it.
+func (c *Cluster) hasOriginal() bool {
+	from := c.Source
+	return from.Rejected == "" && from.Config != nil && (from.EDS() || from.Assignment == nil || c.Assignment != nil)
+}
+
+// Original gives the cluster as the source gave it, except for two things: endpoints for
+// which an Envoy would refuse it are left out, and one that names no source of its
+// endpoints takes them from hdsd. It returns nil if an Envoy would still refuse it.
+func (c *Cluster) Original() *clusterv3.Cluster {
+	from := c.Source
+	switch {
+	case !c.hasOriginal():
+		return nil
+	case from.EDS() && from.Config.GetEdsClusterConfig().GetEdsConfig().GetConfigSourceSpecifier() == nil:
+		return takeEDSFrom(from.Config, c.rules.edsConfig)
+	case from.EDS() || from.Assignment == nil:
+		return from.Config
+	}
+	return from.MessageWith(c.Assignment.Message())
+}
+
 // publishableAssignment gives the assignment of a cluster as data planes get it:
 // the source's, without the endpoints for which an Envoy would refuse the whole
 // response. It returns nil if an Envoy would still refuse it.
-func publishableAssignment(from *source.Cluster) *endpointv3.ClusterLoadAssignment {
-	given := from.Assignment
+func publishableAssignment(from *source.Cluster, given *endpointv3.ClusterLoadAssignment) *source.Assignment {
 	if given == nil {
 		return nil
 	}
@@ -39,26 +94,10 @@ func publishableAssignment(from *source.Cluster) *endpointv3.ClusterLoadAssignme
 			return nil
 		}
 	}
-	return message
-}
-
-// originalCluster gives a cluster as the source gave it, except for two things:
-// endpoints for which an Envoy would refuse it are left out, and one that names
-// no source of its endpoints takes them from hdsd. It returns nil if an Envoy
-// would still refuse it.
-func originalCluster(from *source.Cluster, message *endpointv3.ClusterLoadAssignment, by *corev3.ConfigSource) *clusterv3.Cluster {
-	inside := from.Config.GetLoadAssignment()
-	switch {
-	case from.EDS() && from.Config.GetEdsClusterConfig().GetEdsConfig().GetConfigSourceSpecifier() == nil:
-		return takeEDSFrom(from.Config, by)
-	case inside == nil || inside != from.Assignment || inside == message:
-		return from.Config
-	case message == nil:
-		return nil
+	if message == given {
+		return from.Assignment
 	}
-	given := proto.CloneOf(from.Config)
-	given.LoadAssignment = message
-	return given
+	return source.EncodeAssignment(message)
 }
 
 // takeEDSFrom makes an EDS cluster take its endpoints from a config source.
@@ -138,4 +177,12 @@ func wrongAddress(a *corev3.Address, static bool) string {
 		}
 	}
 	return ""
+}
+
+// PartlyElsewhere tells whether some localities list their endpoints elsewhere
+// (LEDS), so that only data planes know and can check them.
+func PartlyElsewhere(a *source.Assignment) bool { return partlyElsewhere(a.Message()) }
+
+func partlyElsewhere(a *endpointv3.ClusterLoadAssignment) bool {
+	return slices.ContainsFunc(a.GetEndpoints(), specifier.ListedElsewhere)
 }

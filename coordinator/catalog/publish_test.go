@@ -24,7 +24,7 @@ import (
 func TestEndpointsThatNoEnvoyTakesAreNotGivenOn(t *testing.T) {
 	r := noRules()
 	given := func(from *source.Cluster) bool {
-		return len(catalog.Prepare(from, r).Assignment.GetEndpoints()[0].GetLbEndpoints()) > 0
+		return len(catalog.Prepare(from, r).Assignment.Message().GetEndpoints()[0].GetLbEndpoints()) > 0
 	}
 	for _, e := range envoy.Endpoints() {
 		root, problems := yamlpb.ParseAsEnvoy("a.yaml", []byte("{"+e.Assignment("x")+"}"))
@@ -36,11 +36,11 @@ func TestEndpointsThatNoEnvoyTakesAreNotGivenOn(t *testing.T) {
 			clusterv3.Cluster_STATIC: e.GivenStatic, clusterv3.Cluster_EDS: e.GivenByEDS,
 		} {
 			config := &clusterv3.Cluster{Name: "x", ClusterDiscoveryType: &clusterv3.Cluster_Type{Type: kind}}
-			if got := given(&source.Cluster{Name: "x", ServiceName: "x", Config: config, Assignment: a}); got != want {
+			if got := given(&source.Cluster{Name: "x", ServiceName: "x", Config: config, Assignment: source.EncodeAssignment(a)}); got != want {
 				t.Errorf("%s, %v: given on: %t", e.Endpoint, kind, got)
 			}
 		}
-		if got := given(&source.Cluster{Name: "x", ServiceName: "x", Assignment: a}); got != e.GivenByEDS {
+		if got := given(&source.Cluster{Name: "x", ServiceName: "x", Assignment: source.EncodeAssignment(a)}); got != e.GivenByEDS {
 			t.Errorf("%s, alone: given on: %t", e.Endpoint, got)
 		}
 	}
@@ -51,9 +51,9 @@ func TestEndpointsThatNoEnvoyTakesAreNotGivenOn(t *testing.T) {
 func TestWhatIsNotGivenOnIsListed(t *testing.T) {
 	from := sample.Web("x", "10.0.0.1:80", "db.internal:80")
 	from.HealthChecks = nil
-	from.Config = &clusterv3.Cluster{Name: "x", LoadAssignment: from.Assignment}
+	from.Config = &clusterv3.Cluster{Name: "x"}
 	k := catalog.Prepare(from, noRules())
-	if n := len(k.Assignment.GetEndpoints()[0].GetLbEndpoints()); n != 1 || len(k.Published.GetLoadAssignment().GetEndpoints()[0].GetLbEndpoints()) != 1 {
+	if n := len(k.Assignment.Message().GetEndpoints()[0].GetLbEndpoints()); n != 1 || len(k.Published().GetLoadAssignment().GetEndpoints()[0].GetLbEndpoints()) != 1 {
 		t.Errorf("%d endpoints are given on", n)
 	}
 	found := k.Exclusions()
@@ -78,12 +78,12 @@ func TestAnEDSClusterThatNamesNoSourceIsToldOfOne(t *testing.T) {
 		config := &clusterv3.Cluster{Name: "x", ClusterDiscoveryType: &clusterv3.Cluster_Type{Type: clusterv3.Cluster_EDS}, EdsClusterConfig: by}
 		before := proto.CloneOf(config)
 		k := catalog.Prepare(&source.Cluster{Name: "x", ServiceName: "x", Config: config}, r)
-		got := k.Published.GetEdsClusterConfig()
-		if by == named && k.Published != config || by != named && got.GetEdsConfig().GetAds() == nil || got.GetServiceName() != by.GetServiceName() {
+		got := k.Published().GetEdsClusterConfig()
+		if by == named && k.Published() != config || by != named && got.GetEdsConfig().GetAds() == nil || got.GetServiceName() != by.GetServiceName() {
 			t.Errorf("%v became %v", by, got)
 		}
-		if k.Original != k.Published || !proto.Equal(config, before) {
-			t.Errorf("given is %v, and the source's %v", k.Original, config)
+		if k.ByEDS() || !proto.Equal(config, before) {
+			t.Errorf("given is %v, and the source's %v", k.Published(), config)
 		}
 	}
 }
@@ -94,7 +94,7 @@ func TestWhatIsNotKnownPassesThrough(t *testing.T) {
 	unknown := &anypb.Any{TypeUrl: "type.example.com/nobody.knows.This", Value: []byte{0x0a, 0x01, 'x'}}
 	from := sample.Web("web", "10.0.0.1:80", "10.0.0.2:80")
 	from.Config = &clusterv3.Cluster{
-		Name: "web", HealthChecks: from.HealthChecks, LoadAssignment: from.Assignment,
+		Name: "web", HealthChecks: from.HealthChecks,
 		TypedExtensionProtocolOptions: map[string]*anypb.Any{"odd": unknown},
 		Filters:                       []*clusterv3.Filter{{Name: "odd", TypedConfig: unknown}},
 		Metadata:                      &corev3.Metadata{TypedFilterMetadata: map[string]*anypb.Any{"odd": unknown}},
@@ -104,8 +104,8 @@ func TestWhatIsNotKnownPassesThrough(t *testing.T) {
 	if !k.IsChecked() || len(k.Exclusions()) > 0 {
 		t.Errorf("it is not checked: %v", k.Exclusions())
 	}
-	got := proto.CloneOf(k.Published)
-	got.HealthChecks, got.LoadAssignment, got.ClusterDiscoveryType, got.EdsClusterConfig = from.Config.HealthChecks, from.Assignment, nil, nil
+	got := proto.CloneOf(k.Published())
+	got.HealthChecks, got.ClusterDiscoveryType, got.EdsClusterConfig = from.Config.HealthChecks, nil, nil
 	if !proto.Equal(got, from.Config) {
 		t.Errorf("got %v, want %v", got, from.Config)
 	}

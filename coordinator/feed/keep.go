@@ -99,10 +99,10 @@ func heldMessage(name string, saved []hold.Saved) *storev1.HeldSource {
 			Name: s.Cluster.Name, ServiceName: s.Cluster.ServiceName, File: s.Cluster.File, Lone: s.Cluster.Lone, Rejected: s.Cluster.Rejected,
 		}
 		if s.Cluster.Config != nil {
-			c.Config = encode(s.Cluster.Config)
+			c.Config = encode(s.Cluster.Message())
 		}
 		if s.Cluster.Assignment != nil {
-			c.Assignment = encode(s.Cluster.Assignment)
+			c.Assignment = slices.Concat([]byte{}, s.Cluster.Assignment.Wire())
 		}
 		if !s.Taken.IsZero() {
 			c.Taken = timestamppb.New(s.Taken)
@@ -135,15 +135,14 @@ func savedOf(name string, c *storev1.HeldCluster) (hold.Saved, error) {
 			return s, err
 		}
 		s.Cluster.HealthChecks = s.Cluster.Config.GetHealthChecks()
+		source.TakeEndpoints(s.Cluster.Config) // they are in the assignment, too
 	}
 	if c.Assignment != nil {
-		s.Cluster.Assignment = &endpointv3.ClusterLoadAssignment{}
-		if err := proto.Unmarshal(c.GetAssignment(), s.Cluster.Assignment); err != nil {
+		assignment := &endpointv3.ClusterLoadAssignment{}
+		if err := proto.Unmarshal(c.GetAssignment(), assignment); err != nil {
 			return s, err
 		}
-	}
-	if s.Cluster.Config.GetLoadAssignment() != nil && !s.Cluster.EDS() {
-		s.Cluster.Config.LoadAssignment = s.Cluster.Assignment
+		s.Cluster.Assignment = source.EncodeAssignment(assignment)
 	}
 	if c.Taken == nil && len(c.GetEndpoints()) == 0 {
 		return s, errors.New("nothing of it is held: remove the file")

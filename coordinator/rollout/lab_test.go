@@ -294,6 +294,6 @@ func web(name, path string, ports ...uint32) *source.Cluster {
 	})
 	return &source.Cluster{
 		Source: "local", Name: name, ServiceName: name, HealthChecks: []*corev3.HealthCheck{check},
-		Assignment: &endpointv3.ClusterLoadAssignment{ClusterName: name, Endpoints: []*endpointv3.LocalityLbEndpoints{group}},
+		Assignment: source.EncodeAssignment(&endpointv3.ClusterLoadAssignment{ClusterName: name, Endpoints: []*endpointv3.LocalityLbEndpoints{group}}),
 	}
 }

@@ -118,9 +118,9 @@ func (e *edit) replace(before, after *catalog.Cluster) {
 		e.dropLeft(before)
 	}
 	switch {
-	case after != nil && after.Published != nil:
+	case after != nil && after.IsPublished():
 		d.Update.Clusters = append(d.Update.Clusters, e.publishing.cluster(after))
-	case before != nil && before.Published != nil:
+	case before != nil && before.IsPublished():
 		d.Update.RemovedClusters = append(d.Update.RemovedClusters, before.Source.Name)
 	}
 	switch {

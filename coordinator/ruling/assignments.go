@@ -3,8 +3,6 @@ package ruling
 import (
 	"time"
 
-	"google.golang.org/protobuf/proto"
-
 	"hdsd/coordinator/catalog"
 	"hdsd/coordinator/decision"
 	"hdsd/eds"
@@ -30,18 +28,19 @@ func (e *edit) makeAssignments() {
 // endpoint passes through.
 func (t *Table) assignment(service string) (eds.Assignment, bool) {
 	a := eds.Assignment{Name: service}
+	var first *catalog.Cluster
 	for k := range t.clusters.sharing(service) {
-		message := k.Assignment
 		switch {
-		case message == nil:
+		case k.Assignment == nil:
 			continue
-		case a.Message == nil:
-			a.Message, a.Overruled = message, k.UpstreamHealth == configv1.UpstreamHealth_OURS
-			a.IDs = make([][][]health.EndpointID, len(message.GetEndpoints()))
-			for i, group := range message.GetEndpoints() {
-				a.IDs[i] = make([][]health.EndpointID, len(group.GetLbEndpoints()))
+		case first == nil:
+			first = k
+			a.Message, a.Overruled = k.Assignment.Message(), k.UpstreamHealth == configv1.UpstreamHealth_OURS
+			a.IDs = make([][][]health.EndpointID, len(k.CheckedIndex))
+			for i, indices := range k.CheckedIndex {
+				a.IDs[i] = make([][]health.EndpointID, len(indices))
 			}
-		case message != a.Message && !proto.Equal(message, a.Message):
+		case !k.Assignment.Equal(first.Assignment):
 			continue // the sources' catalog has no two such clusters
 		}
 		t.addIDs(a.IDs, k)

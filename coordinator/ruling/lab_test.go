@@ -252,10 +252,10 @@ func sourceOf(name string, addresses ...string) *source.Cluster {
 			}}},
 		}}})
 	}
-	assignment := &endpointv3.ClusterLoadAssignment{ClusterName: name, Endpoints: []*endpointv3.LocalityLbEndpoints{group}}
+	assignment := source.EncodeAssignment(&endpointv3.ClusterLoadAssignment{ClusterName: name, Endpoints: []*endpointv3.LocalityLbEndpoints{group}})
 	config := &clusterv3.Cluster{
 		Name: name, ClusterDiscoveryType: &clusterv3.Cluster_Type{Type: clusterv3.Cluster_STATIC},
-		HealthChecks: []*corev3.HealthCheck{check}, LoadAssignment: assignment,
+		HealthChecks: []*corev3.HealthCheck{check},
 	}
 	return &source.Cluster{Source: "local", Name: name, ServiceName: name, Config: config, Assignment: assignment, HealthChecks: config.GetHealthChecks()}
 }

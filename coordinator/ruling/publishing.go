@@ -108,10 +108,12 @@ func holdsAny(f *store.Freeze, k *catalog.Cluster) bool {
 // cluster returns the published form of a cluster. If hdsd decides nothing in it, that is
 // the original with its health checks, so that data planes check for themselves.
 func (p *publishing) cluster(k *catalog.Cluster) eds.Cluster {
-	if k.Original == nil || p.decidesAny(k) {
-		return eds.Cluster{Message: k.Published, Checked: k.Published != k.Original}
+	if !p.decidesAny(k) {
+		if original := k.Original(); original != nil {
+			return eds.Cluster{Message: original}
+		}
 	}
-	return eds.Cluster{Message: k.Original}
+	return eds.Cluster{Message: k.Published(), Checked: k.ByEDS()}
 }
 
 // zoneHealthCounts reports whether data planes get the health of an endpoint that their

@@ -151,7 +151,7 @@ func invent(name string, group *configv1.ClusterGroup, r *catalog.Rules) simulat
 		first[at.String()] = i
 		a.Endpoints = append(a.Endpoints, &endpointv3.LocalityLbEndpoints{Locality: locality, LbEndpoints: []*endpointv3.LbEndpoint{endpointAt(at)}})
 	}
-	set := &source.Set{Clusters: []*source.Cluster{{Name: name, ServiceName: name, HealthChecks: group.GetHealthChecks(), Assignment: a}}}
+	set := &source.Set{Clusters: []*source.Cluster{{Name: name, ServiceName: name, HealthChecks: group.GetHealthChecks(), Assignment: source.EncodeAssignment(a)}}}
 	k := catalog.Prepare(source.Merge(nil, []*source.Set{set}, r.DefaultHealthChecks).Clusters[0], r)
 	to := planned(k)
 	to.Places, to.Aside = nil, nil

@@ -70,8 +70,7 @@ func (c *contents) packed(file string, i int, packed *anypb.Any) {
 		r.cluster = &clusterv3.Cluster{}
 		message = r.cluster
 	case envoyrules.Assignment:
-		r.lone = &endpointv3.ClusterLoadAssignment{}
-		message = r.lone
+		message = &endpointv3.ClusterLoadAssignment{}
 	default:
 		c.problems = append(c.problems, source.Problem{File: file, Resource: r.name, Field: at, Message: envoyrules.Wrong(packed.GetTypeUrl())})
 		return
@@ -83,6 +82,7 @@ func (c *contents) packed(file string, i int, packed *anypb.Any) {
 	}
 	if err := proto.Unmarshal(packed.GetValue(), message); err != nil {
 		r.broken = true
+		r.take(message)
 		c.add(r, []source.Problem{{File: file, Resource: r.name, Field: at, Message: fmt.Sprintf("cannot be decoded: %s", err)}})
 		return
 	}
@@ -92,6 +92,7 @@ func (c *contents) packed(file string, i int, packed *anypb.Any) {
 func (c *contents) binaryResource(r resource, at string, message proto.Message) {
 	if excess := c.excess(envoyrules.Count(message)); excess != "" {
 		r.broken = true
+		r.take(message)
 		c.add(r, []source.Problem{{File: r.file, Resource: r.name, Field: at, Message: excess}})
 		return
 	}
@@ -101,6 +102,7 @@ func (c *contents) binaryResource(r resource, at string, message proto.Message) 
 			File: r.file, Resource: r.name, Field: at + "." + violation.Field, Message: violation.Reason,
 		})
 	}
+	r.take(message)
 	c.places.add(&r, yamlpb.Node{})
 	c.add(r, problems)
 }

@@ -3,14 +3,12 @@ package file
 import (
 	"slices"
 
-	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
-
 	"hdsd/internal/yamlpb"
 	"hdsd/source"
 )
 
 // Places are the places of assignments in their files.
-type Places map[*endpointv3.ClusterLoadAssignment]Place
+type Places map[*source.Assignment]Place
 
 // Place is the place of an assignment in its file.
 type Place struct {
@@ -32,13 +30,11 @@ func Examine(o Options) (*source.Set, Places) {
 
 // add records the place of an assignment. A nil p records nothing.
 func (p Places) add(r *resource, node yamlpb.Node) {
-	a := r.lone
-	if r.cluster != nil {
-		a = r.cluster.GetLoadAssignment()
-		node, _ = node.Field("load_assignment")
-	}
-	if p == nil || a == nil {
+	if p == nil || r.lists == nil {
 		return
+	}
+	if r.cluster != nil {
+		node, _ = node.Field("load_assignment")
 	}
 	place := Place{File: r.file}
 	endpoints, _ := node.Field("endpoints")
@@ -50,7 +46,7 @@ func (p Places) add(r *resource, node yamlpb.Node) {
 		}
 		place.Lines = append(place.Lines, lines)
 	}
-	p[a] = place
+	p[r.lists] = place
 }
 
 // Line returns the line of an endpoint, or 0 if unknown.

@@ -39,7 +39,7 @@ func describe(set *source.Set, err error) string {
 		}
 		if c.Assignment != nil {
 			endpoints := 0
-			for _, locality := range c.Assignment.GetEndpoints() {
+			for _, locality := range c.Assignment.Message().GetEndpoints() {
 				endpoints += len(locality.GetLbEndpoints())
 			}
 			fmt.Fprintf(&text, " endpoints=%d", endpoints)
@@ -140,7 +140,7 @@ func TestBinaryResponse(t *testing.T) {
 	if len(names) != 5 || names["wrapped"].Config == nil || names["web"].Rejected != "" || names["web"].Config == nil {
 		t.Errorf("got %v", names)
 	}
-	if string(names["future"].Assignment.ProtoReflect().GetUnknown()) != string(extra) {
+	if string(names["future"].Assignment.Message().ProtoReflect().GetUnknown()) != string(extra) {
 		t.Error("an unknown field was lost")
 	}
 	if names["broken"].Rejected == "" || names["broken"].Config != nil {

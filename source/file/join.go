@@ -108,15 +108,14 @@ func (j *joiner) conflict(group []*resource) *resource {
 }
 
 func encoded(r *resource) []byte {
-	var message proto.Message = r.cluster
 	if r.cluster == nil {
-		message = r.lone
+		return r.lists.Wire()
 	}
-	data, err := proto.MarshalOptions{Deterministic: true}.Marshal(message)
+	data, err := proto.MarshalOptions{Deterministic: true}.Marshal(r.cluster)
 	if err != nil { // text that is not UTF-8, which was rejected
 		return nil
 	}
-	return data
+	return slices.Concat(data, r.lists.Wire())
 }
 
 func isEDS(r *resource) bool {
@@ -132,7 +131,9 @@ func (j *joiner) cluster(r *resource) *source.Cluster {
 		c.HealthChecks = r.cluster.GetHealthChecks()
 	}
 	if !isEDS(r) {
-		c.Assignment = c.Config.GetLoadAssignment()
+		if c.Config != nil {
+			c.Assignment = r.lists
+		}
 		return c
 	}
 	if name := r.cluster.GetEdsClusterConfig().GetServiceName(); name != "" {
@@ -140,7 +141,7 @@ func (j *joiner) cluster(r *resource) *source.Cluster {
 	}
 	if a := j.assignments[c.ServiceName]; a != nil {
 		if !a.broken || j.parts {
-			c.Assignment = a.lone
+			c.Assignment = a.lists
 		}
 		if c.Rejected == "" && a.reason != "" {
 			c.Rejected = "its ClusterLoadAssignment: " + a.reason
@@ -154,7 +155,7 @@ func (j *joiner) lone(a *resource) *source.Cluster {
 		Source: j.source, Name: a.name, ServiceName: a.name, File: a.file, Line: a.line, Rejected: a.reason, Lone: true,
 	}
 	if !a.broken || j.parts {
-		c.Assignment = a.lone
+		c.Assignment = a.lists
 	}
 	return c
 }

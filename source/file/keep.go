@@ -56,9 +56,8 @@ func sumOf(c *source.Cluster) sum {
 		all = binary.AppendUvarint(all, uint64(len(data)))
 		all = append(all, data...)
 	}
-	encode := func(m proto.Message, there bool) {
-		data, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
-		if err != nil || !there {
+	encoded := func(data []byte, there bool) {
+		if !there {
 			part(nil)
 			return
 		}
@@ -67,9 +66,8 @@ func sumOf(c *source.Cluster) sum {
 	part([]byte(c.ServiceName))
 	part([]byte(c.Rejected))
 	part(fmt.Append(nil, c.Lone))
-	encode(c.Config, c.Config != nil)
-	if c.Assignment != c.Config.GetLoadAssignment() { // else it is encoded
-		encode(c.Assignment, c.Assignment != nil)
-	}
+	config, err := proto.MarshalOptions{Deterministic: true}.Marshal(c.Config)
+	encoded(config, err == nil && c.Config != nil)
+	encoded(c.Assignment.Wire(), c.Assignment != nil)
 	return sha256.Sum256(all)
 }

@@ -37,9 +37,9 @@ func TestTooManyEndpointsInOneCluster(t *testing.T) {
 		}
 		return data
 	}
-	small, large := sample.Web("web", "10.0.0.1:1", "10.0.0.1:2").Config, sample.Web("web", "10.0.0.1:1", "10.0.0.1:2", "10.0.0.1:3").Config
-	lone := sample.Web("lone", "10.0.0.1:1", "10.0.0.1:2", "10.0.0.1:3").Assignment
-	other := sample.Web("other", "10.0.0.1:1").Config
+	small, large := sample.Web("web", "10.0.0.1:1", "10.0.0.1:2").Message(), sample.Web("web", "10.0.0.1:1", "10.0.0.1:2", "10.0.0.1:3").Message()
+	lone := sample.Web("lone", "10.0.0.1:1", "10.0.0.1:2", "10.0.0.1:3").Assignment.Message()
+	other := sample.Web("other", "10.0.0.1:1").Message()
 	for _, format := range []string{".pb", ".json", ".yaml"} { // JSON is YAML
 		path := filepath.Join(t.TempDir(), "clusters"+format)
 		s := file.New(file.Options{Name: "x", Path: path, MaxClusterEndpoints: 2})
@@ -59,7 +59,7 @@ func TestTooManyEndpointsInOneCluster(t *testing.T) {
 		}
 		set := load(large, other, lone)
 		web := set.Find("web")
-		if web == nil || len(web.Assignment.GetEndpoints()[0].GetLbEndpoints()) != 2 || !strings.Contains(web.Rejected, "it has 3 endpoints") || !strings.Contains(web.Rejected, "limits.max_cluster_endpoints") {
+		if web == nil || len(web.Assignment.Message().GetEndpoints()[0].GetLbEndpoints()) != 2 || !strings.Contains(web.Rejected, "it has 3 endpoints") || !strings.Contains(web.Rejected, "limits.max_cluster_endpoints") {
 			t.Errorf("%s: %+v", format, web)
 		}
 		if one := set.Find("lone"); one == nil || one.Assignment != nil || !strings.Contains(one.Rejected, "it has 3 endpoints") {

@@ -76,7 +76,7 @@ func TestOrderDoesNotMatter(t *testing.T) {
 		for i, a := range one {
 			b := other[i]
 			if a.Name != b.Name || a.ServiceName != b.ServiceName || (a.Rejected == "") != (b.Rejected == "") ||
-				!proto.Equal(a.Config, b.Config) || !proto.Equal(a.Assignment, b.Assignment) {
+				!proto.Equal(a.Config, b.Config) || !a.Assignment.Equal(b.Assignment) {
 				t.Errorf("got %v and %v", a, b)
 			}
 		}

@@ -45,10 +45,10 @@ func FuzzParts(f *testing.F) {
 		}
 		for i, got := range parts.resources {
 			want := whole.resources[i]
-			if !proto.Equal(got.cluster, want.cluster) || !proto.Equal(got.lone, want.lone) {
+			if !proto.Equal(got.cluster, want.cluster) || !got.lists.Equal(want.lists) {
 				t.Errorf("%q: got %v, want %v", data, got, want)
 			}
-			got.cluster, got.lone, want.cluster, want.lone = nil, nil, nil, nil
+			got.cluster, got.lists, want.cluster, want.lists = nil, nil, nil, nil
 			if got != want {
 				t.Errorf("%q: got %+v, want %+v", data, got, want)
 			}

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
-	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 
 	"hdsd/internal/envoyrules"
 	"hdsd/internal/yamlpb"
@@ -25,10 +24,10 @@ type resource struct {
 	file    string
 	line    int
 	name    string
-	cluster *clusterv3.Cluster                // one of the two
-	lone    *endpointv3.ClusterLoadAssignment // is there
-	broken  bool                              // not read in full: do not use the rest
-	reason  string                            // why it is rejected; empty if it is not
+	cluster *clusterv3.Cluster // without the endpoints that it lists; nil for an assignment
+	lists   *source.Assignment // those endpoints, or the assignment
+	broken  bool               // not read in full: do not use the rest
+	reason  string             // why it is rejected; empty if it is not
 }
 
 func (r *resource) place() string {

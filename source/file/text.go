@@ -152,9 +152,9 @@ func (c *contents) textCluster(node yamlpb.Node, problems []yamlpb.Problem) {
 }
 
 func (c *contents) textAssignment(node yamlpb.Node, problems []yamlpb.Problem) {
-	r := resource{lone: &endpointv3.ClusterLoadAssignment{}}
+	r := resource{}
 	r.name, _ = textOf(node, "cluster_name")
-	c.textResource(node, r, r.lone, problems)
+	c.textResource(node, r, &endpointv3.ClusterLoadAssignment{}, problems)
 }
 
 func (c *contents) textResource(node yamlpb.Node, r resource, message proto.Message, problems []yamlpb.Problem) {
@@ -173,8 +173,18 @@ func (c *contents) textResource(node yamlpb.Node, r resource, message proto.Mess
 	}
 	at := node.Problem("", "")
 	r.file, r.line = at.File, at.Line
+	r.take(message)
 	c.places.add(&r, node)
 	c.add(r, converted(r.name, problems))
+}
+
+// take encodes what a message lists.
+func (r *resource) take(message proto.Message) {
+	if a, alone := message.(*endpointv3.ClusterLoadAssignment); alone {
+		r.lists = source.EncodeAssignment(a)
+	} else {
+		r.lists = source.TakeEndpoints(r.cluster)
+	}
 }
 
 // concerns reports whether a problem is with a field, with a parent of it, or with a

@@ -5,8 +5,6 @@ import (
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
-	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"hdsd/internal/envoyaddr"
 	"hdsd/source"
@@ -31,7 +29,7 @@ func each(c *source.Cluster, visit func(address string)) {
 	if !counted(c) {
 		return
 	}
-	for _, l := range c.Assignment.GetEndpoints() {
+	for _, l := range c.Assignment.Message().GetEndpoints() {
 		for _, e := range l.GetLbEndpoints() {
 			if address := addressOf(e); address != "" {
 				visit(address)
@@ -48,7 +46,7 @@ func addresses(c *source.Cluster) map[string]struct{} {
 
 // without returns the endpoints of a cluster that its successor lacks.
 func without(before, after *source.Cluster) map[string]struct{} {
-	if before.Assignment == after.Assignment || !counted(after) {
+	if before.Assignment.Equal(after.Assignment) || !counted(after) {
 		return nil
 	}
 	lost := addresses(before)
@@ -81,39 +79,25 @@ func (t *taken) build(said *source.Cluster) *source.Cluster {
 	default:
 		*c = *said
 	}
-	if c.Config.GetLoadAssignment() != nil && !c.EDS() {
-		config := &clusterv3.Cluster{}
-		share(config, c.Config)
-		config.LoadAssignment = c.Assignment
-		c.Config = config
-	}
 	t.said, t.built = said, c
 	return c
 }
 
 // only returns the assignment of a cluster that the source lacks: what of it is still
 // held.
-func (t *taken) only() *endpointv3.ClusterLoadAssignment {
+func (t *taken) only() *source.Assignment {
 	if t.kept.Assignment == nil || !counted(t.kept) {
 		return t.kept.Assignment
 	}
-	a := &endpointv3.ClusterLoadAssignment{}
-	share(a, t.kept.Assignment)
-	a.Endpoints = t.localities(nil)
-	return a
+	return source.EncodeAssignment(t.keptBut(nil))
 }
 
 // add returns an assignment with the held endpoints that it lacks.
-func (t *taken) add(to *endpointv3.ClusterLoadAssignment) *endpointv3.ClusterLoadAssignment {
-	a := &endpointv3.ClusterLoadAssignment{}
+func (t *taken) add(to *source.Assignment) *source.Assignment {
 	if to == nil {
-		share(a, t.kept.Assignment)
-		a.Endpoints = t.localities(nil)
-		return a
+		return source.EncodeAssignment(t.keptBut(nil))
 	}
-	share(a, to)
-	has := addresses(&source.Cluster{Assignment: to})
-	a.Endpoints = append([]*endpointv3.LocalityLbEndpoints(nil), to.GetEndpoints()...)
+	a := to.Message()
 	type place struct {
 		region, zone, subZone string
 		priority              uint32
@@ -129,7 +113,7 @@ func (t *taken) add(to *endpointv3.ClusterLoadAssignment) *endpointv3.ClusterLoa
 		}
 		priorities = max(priorities, l.GetPriority()+1)
 	}
-	for _, l := range t.localities(has) {
+	for _, l := range t.keptBut(addresses(&source.Cluster{Assignment: to})).GetEndpoints() {
 		l.Priority = min(l.GetPriority(), priorities) // no priority may be left out
 		priorities = max(priorities, l.GetPriority()+1)
 		i, ok := known[placeOf(l)]
@@ -138,17 +122,16 @@ func (t *taken) add(to *endpointv3.ClusterLoadAssignment) *endpointv3.ClusterLoa
 			a.Endpoints = append(a.Endpoints, l)
 			continue
 		}
-		joined := &endpointv3.LocalityLbEndpoints{}
-		share(joined, a.Endpoints[i])
-		joined.LbEndpoints = append(append([]*endpointv3.LbEndpoint(nil), a.Endpoints[i].GetLbEndpoints()...), l.GetLbEndpoints()...)
-		a.Endpoints[i] = joined
+		a.Endpoints[i].LbEndpoints = append(a.Endpoints[i].LbEndpoints, l.GetLbEndpoints()...)
 	}
-	return a
+	return source.EncodeAssignment(a)
 }
 
-// localities returns what is held by locality, without the endpoints of a set.
-func (t *taken) localities(but map[string]struct{}) (all []*endpointv3.LocalityLbEndpoints) {
-	for _, l := range t.kept.Assignment.GetEndpoints() {
+// keptBut returns an assignment of what is held, without the endpoints of a set.
+func (t *taken) keptBut(but map[string]struct{}) *endpointv3.ClusterLoadAssignment {
+	a := t.kept.Assignment.Message()
+	var all []*endpointv3.LocalityLbEndpoints
+	for _, l := range a.GetEndpoints() {
 		var some []*endpointv3.LbEndpoint
 		for _, e := range l.GetLbEndpoints() {
 			address := addressOf(e)
@@ -157,25 +140,14 @@ func (t *taken) localities(but map[string]struct{}) (all []*endpointv3.LocalityL
 				some = append(some, e)
 			}
 		}
-		if len(some) == 0 {
-			continue
+		if l.LbEndpoints = some; len(some) > 0 {
+			all = append(all, l)
 		}
-		one := &endpointv3.LocalityLbEndpoints{}
-		share(one, l)
-		one.LbEndpoints = some
-		all = append(all, one)
 	}
-	return all
-}
-
-// share makes a message with the fields of another, which it shares.
-func share(to, from proto.Message) {
-	a, b := to.ProtoReflect(), from.ProtoReflect()
-	b.Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
-		a.Set(field, value)
-		return true
-	})
-	a.SetUnknown(b.GetUnknown())
+	if a != nil {
+		a.Endpoints = all
+	}
+	return a
 }
 
 // hash is the same in each process.

@@ -26,7 +26,7 @@ func setWith(clusters ...*source.Cluster) *source.Set {
 }
 
 func changed(c *source.Cluster, change func(a *endpointv3.ClusterLoadAssignment)) *source.Cluster {
-	change(c.Assignment)
+	sample.Change(c, change)
 	return c
 }
 

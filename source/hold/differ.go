@@ -3,7 +3,6 @@ package hold
 import (
 	"hash/fnv"
 
-	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	"google.golang.org/protobuf/proto"
 
@@ -79,20 +78,15 @@ func (p *printer) cluster(c *source.Cluster) uint64 {
 	if c == nil {
 		return 0
 	}
-	config := &clusterv3.Cluster{}
-	if c.Config != nil {
-		share(config, c.Config)
-		config.LoadAssignment = nil
-	}
-	value := p.of(config)
+	value := p.of(c.Config)
 	if c.Rejected != "" {
 		value++
 	}
 	return value
 }
 
-func (p *printer) endpoints(a *endpointv3.ClusterLoadAssignment) (all []print) {
-	for _, l := range a.GetEndpoints() {
+func (p *printer) endpoints(a *source.Assignment) (all []print) {
+	for _, l := range a.Message().GetEndpoints() {
 		place := p.of(l.GetLocality())
 		for _, e := range l.GetLbEndpoints() {
 			all = append(all, print{e, p.of(e) ^ place})

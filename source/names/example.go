@@ -3,14 +3,12 @@ package names
 import (
 	"net/netip"
 
-	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
-
 	"hdsd/source"
 )
 
 // Example returns a set as it might be with every name resolved to one address, without
 // asking anybody; and of each assignment in it that has such addresses, the original.
-func Example(set *source.Set) (*source.Set, map[*endpointv3.ClusterLoadAssignment]*endpointv3.ClusterLoadAssignment) {
+func Example(set *source.Set) (*source.Set, map[*source.Assignment]*source.Assignment) {
 	address := netip.AddrFrom4([4]byte{198, 18, 0, 0}) // addresses for tests of networks
 	by := map[string]netip.Addr{}
 	out := (&Rewriter{}).Take(set, func(q Question) Answer {
@@ -20,7 +18,7 @@ func Example(set *source.Set) (*source.Set, map[*endpointv3.ClusterLoadAssignmen
 		}
 		return Answer{Addresses: []netip.Addr{by[q.Host]}, Known: true}
 	})
-	originals := map[*endpointv3.ClusterLoadAssignment]*endpointv3.ClusterLoadAssignment{}
+	originals := map[*source.Assignment]*source.Assignment{}
 	for i, c := range out.Clusters {
 		if c.Names != "" {
 			originals[c.Assignment] = set.Clusters[i].Assignment

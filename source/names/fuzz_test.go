@@ -96,8 +96,8 @@ func FuzzRewrite(f *testing.F) {
 		if proto.Unmarshal(data, config) != nil || len(envoyrules.Violations(config)) > 0 {
 			return
 		}
+		from := &source.Cluster{Source: "local", Name: config.GetName(), ServiceName: config.GetName(), Config: config, Assignment: source.TakeEndpoints(config)}
 		before := proto.CloneOf(config)
-		from := &source.Cluster{Source: "local", Name: config.GetName(), ServiceName: config.GetName(), Config: config, Assignment: config.GetLoadAssignment()}
 		var found []netip.Addr
 		for _, b := range last[:min(len(last), 5)] {
 			found = append(found, netip.AddrFrom4([4]byte{10, 0, 0, b}))
@@ -115,10 +115,10 @@ func FuzzRewrite(f *testing.F) {
 		if got == from {
 			return
 		}
-		for _, group := range got.Assignment.GetEndpoints() {
+		for _, group := range got.Assignment.Message().GetEndpoints() {
 			for _, e := range group.GetLbEndpoints() {
 				if isName(e.GetEndpoint().GetAddress()) {
-					t.Fatalf("a name is left in %v", got.Assignment)
+					t.Fatalf("a name is left in %v", got.Assignment.Message())
 				}
 			}
 		}

@@ -209,7 +209,7 @@ func cluster(t testing.TB, name, text string) *source.Cluster {
 		t.Fatal(err)
 	}
 	c.Name = name
-	return &source.Cluster{Source: "local", Name: name, ServiceName: name, Config: c, Assignment: c.GetLoadAssignment(), HealthChecks: c.GetHealthChecks(), File: "a.yaml"}
+	return &source.Cluster{Source: "local", Name: name, ServiceName: name, Config: c, Assignment: source.TakeEndpoints(c), HealthChecks: c.GetHealthChecks(), File: "a.yaml"}
 }
 
 func equal[T comparable](t testing.TB, what string, got, want T) {

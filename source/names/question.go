@@ -44,11 +44,15 @@ func questions(c *source.Cluster) []Question {
 		return nil
 	}
 	model, ok := rule(c.Config)
-	if !ok || model.Keep && !hasOneEndpoint(c.Assignment) {
+	if !ok {
+		return nil
+	}
+	assignment := c.Assignment.Message()
+	if model.Keep && !hasOneEndpoint(assignment) {
 		return nil
 	}
 	var all []Question
-	for _, group := range c.Assignment.GetEndpoints() {
+	for _, group := range assignment.GetEndpoints() {
 		for _, e := range group.GetLbEndpoints() {
 			at := e.GetEndpoint()
 			for _, more := range at.GetAdditionalAddresses() {

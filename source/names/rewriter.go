@@ -134,11 +134,10 @@ func unresolved(c *source.Cluster, q Question, a Answer) source.Problem {
 // resolved makes an EDS cluster of one with names. single says that it has one address.
 func resolved(c *source.Cluster, by map[string]Answer, single bool) *source.Cluster {
 	config := proto.CloneOf(c.Config)
-	config.LoadAssignment = nil
 	config.ClusterDiscoveryType = &clusterv3.Cluster_Type{Type: clusterv3.Cluster_EDS}
 	config.EdsClusterConfig = &clusterv3.Cluster_EdsClusterConfig{}
 
-	a := proto.CloneOf(c.Assignment)
+	a := c.Assignment.Message()
 	a.ClusterName = c.ServiceName
 	for _, group := range a.GetEndpoints() {
 		var all []*endpointv3.LbEndpoint
@@ -156,7 +155,7 @@ func resolved(c *source.Cluster, by map[string]Answer, single bool) *source.Clus
 		group.LbEndpoints = all
 	}
 	out := *c
-	out.Config, out.Assignment = config, a
+	out.Config, out.Assignment = config, source.EncodeAssignment(a)
 	out.Names = namesOf(by)
 	return &out
 }

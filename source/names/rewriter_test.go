@@ -36,7 +36,7 @@ func setOf(clusters ...*source.Cluster) *source.Set {
 // TestNamesBecomeEndpoints: everything but the addresses is as the source gave it.
 func TestNamesBecomeEndpoints(t *testing.T) {
 	from := cluster(t, "web", strictText)
-	before := prototext.Format(from.Config)
+	before := prototext.Format(from.Message())
 	r := &Rewriter{}
 	set := r.Take(setOf(from), answers{"web.test": {Addresses: addresses("10.0.0.1", "10.0.0.2"), Known: true}}.of)
 	got := set.Clusters[0]
@@ -51,7 +51,7 @@ func TestNamesBecomeEndpoints(t *testing.T) {
 	}`), want); err != nil {
 		t.Fatal(err)
 	}
-	same(t, "endpoints", got.Assignment, want)
+	same(t, "endpoints", got.Assignment.Message(), want)
 	config := &clusterv3.Cluster{}
 	if err := prototext.Unmarshal([]byte(`name: "web" type: EDS eds_cluster_config {} dns_lookup_family: V4_ONLY health_checks {timeout {seconds: 1}}`), config); err != nil {
 		t.Fatal(err)
@@ -60,7 +60,7 @@ func TestNamesBecomeEndpoints(t *testing.T) {
 	if !got.EDS() || got.Name != "web" || got.ServiceName != "web" || len(got.HealthChecks) != 1 || got.Names != "web.test" || got.File != "a.yaml" {
 		t.Errorf("got %+v", got)
 	}
-	if prototext.Format(from.Config) != before {
+	if prototext.Format(from.Message()) != before {
 		t.Error("the source's cluster was changed")
 	}
 }
@@ -85,8 +85,8 @@ func TestAnExtensionWithNames(t *testing.T) {
 		})
 		return set.Clusters[0]
 	}
-	if got := take(); !got.EDS() || got.Config.GetClusterType() != nil || len(got.Assignment.GetEndpoints()[0].GetLbEndpoints()) != 2 {
-		t.Errorf("got %v, %v", got.Config, got.Assignment)
+	if got := take(); !got.EDS() || got.Config.GetClusterType() != nil || len(got.Assignment.Message().GetEndpoints()[0].GetLbEndpoints()) != 2 {
+		t.Errorf("got %v, %v", got.Config, got.Assignment.Message())
 	}
 
 	settings := &dnsv3.DnsCluster{AllAddressesInSingleEndpoint: true}
@@ -96,8 +96,8 @@ func TestAnExtensionWithNames(t *testing.T) {
 	}
 	from.Config.GetClusterType().TypedConfig = packed
 	want = Question{Host: "web.test", Refresh: defaultRefresh, Keep: true}
-	if got := take(); len(got.Assignment.GetEndpoints()[0].GetLbEndpoints()) != 1 {
-		t.Errorf("in a single endpoint: got %v", got.Assignment)
+	if got := take(); len(got.Assignment.Message().GetEndpoints()[0].GetLbEndpoints()) != 1 {
+		t.Errorf("in a single endpoint: got %v", got.Assignment.Message())
 	}
 }
 
@@ -111,7 +111,7 @@ func TestALogicalClusterHasOneAddress(t *testing.T) {
 	} {
 		inUse = successor(inUse, addresses(strings.Fields(one.says)...))
 		set := r.Take(setOf(from), answers{"web.test": {Addresses: inUse, Known: true}}.of)
-		all := set.Clusters[0].Assignment.GetEndpoints()[0].GetLbEndpoints()
+		all := set.Clusters[0].Assignment.Message().GetEndpoints()[0].GetLbEndpoints()
 		if len(all) != 1 || all[0].GetEndpoint().GetAddress().GetSocketAddress().GetAddress() != one.want || all[0].GetEndpoint().GetHostname() != "web.test" {
 			t.Errorf("DNS says %s: got %v, want %s", one.says, all, one.want)
 		}
@@ -134,7 +134,7 @@ func TestWhatIsLeftAlone(t *testing.T) {
 		"no endpoints":      `type: STRICT_DNS`,
 		"a pipe in the set": `type: STRICT_DNS load_assignment {endpoints {lb_endpoints {endpoint {address {pipe {path: "/x"}}}}}}`,
 	} {
-		set := setOf(cluster(t, "web", text), &source.Cluster{Name: "lone", Lone: true, Assignment: &endpointv3.ClusterLoadAssignment{}})
+		set := setOf(cluster(t, "web", text), &source.Cluster{Name: "lone", Lone: true, Assignment: source.EncodeAssignment(&endpointv3.ClusterLoadAssignment{})})
 		if got := (&Rewriter{}).Take(set, func(Question) Answer { t.Errorf("%s: a name is resolved", what); return Answer{} }); got != set {
 			t.Errorf("%s: the set was changed to %v", what, got.Clusters[0].Config)
 		}
@@ -189,7 +189,7 @@ func TestExample(t *testing.T) {
 	from := setOf(cluster(t, "plain", `type: STATIC`), cluster(t, "web", strictText))
 	got, originals := Example(from)
 	if got.Awaited || len(got.Clusters) != 2 || originals[got.Clusters[1].Assignment] != from.Clusters[1].Assignment ||
-		len(got.Clusters[1].Assignment.GetEndpoints()[0].GetLbEndpoints()) != 3 {
+		len(got.Clusters[1].Assignment.Message().GetEndpoints()[0].GetLbEndpoints()) != 3 {
 		t.Errorf("got %+v, %v", got.Clusters[1], originals)
 	}
 }

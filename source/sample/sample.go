@@ -35,10 +35,10 @@ func WithPath(name, path string, addresses ...string) *source.Cluster {
 	}
 	config := &clusterv3.Cluster{
 		Name: name, ClusterDiscoveryType: &clusterv3.Cluster_Type{Type: clusterv3.Cluster_STATIC},
-		HealthChecks: []*corev3.HealthCheck{check}, LoadAssignment: assignment,
+		HealthChecks: []*corev3.HealthCheck{check},
 	}
 	return &source.Cluster{
-		Source: "local", Name: name, ServiceName: name, Config: config, Assignment: assignment, HealthChecks: config.GetHealthChecks(),
+		Source: "local", Name: name, ServiceName: name, Config: config, Assignment: source.EncodeAssignment(assignment), HealthChecks: config.GetHealthChecks(),
 	}
 }
 
@@ -58,4 +58,11 @@ func Endpoint(address string) *endpointv3.LbEndpoint {
 			Address: host, PortSpecifier: &corev3.SocketAddress_PortValue{PortValue: uint32(port)},
 		}}},
 	}}}
+}
+
+// Change changes the endpoints of a cluster.
+func Change(c *source.Cluster, change func(*endpointv3.ClusterLoadAssignment)) {
+	a := c.Assignment.Message()
+	change(a)
+	c.Assignment = source.EncodeAssignment(a)
 }

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"hdsd/internal/envoyrules"
+	"hdsd/source"
 )
 
 // examine decodes what has changed, and finds faults in it.
@@ -24,18 +25,18 @@ func (t *table) examine(c *candidate, now time.Time) {
 	case c.body.GetTypeUrl() != t.typeURL:
 		c.wrong = fmt.Sprintf("its type is %q, but the response is of type %q", c.body.GetTypeUrl(), t.typeURL)
 	case before != nil && bytes.Equal(before.packed.GetValue(), c.body.GetValue()):
-		c.content = &content{version: c.version, packed: before.packed, message: before.message, endpoints: before.endpoints, updated: now}
+		c.content = &content{version: c.version, packed: before.packed, decoded: before.decoded, updated: now}
 	default:
-		if c.message == nil { // not subscribed when the response came
-			c.message, c.endpoints, c.wrong = t.decode(c.name, c.body.GetValue())
+		if c.decoded == nil { // not subscribed when the response came
+			c.decoded, c.wrong = t.decode(c.name, c.body.GetValue())
 		}
 		if c.wrong == "" {
-			c.content = &content{version: c.version, packed: c.body, message: c.message, endpoints: c.endpoints, updated: now}
+			c.content = &content{version: c.version, packed: c.body, decoded: c.decoded, updated: now}
 		}
 	}
 }
 
-// read decodes what is new in a response, without Source.mu. So nobody waits for it.
+// readAs decodes what is new in a response, without Source.mu. So nobody waits for it.
 // Afterwards examine uses the result with the lock.
 func (s *Source) read(t *table, u *update) {
 	for i, known := range s.knownOf(t, u) {
@@ -43,7 +44,7 @@ func (s *Source) read(t *table, u *update) {
 		if known == nil || one.wrong != "" || one.body.GetTypeUrl() != t.typeURL || bytes.Equal(known.packed.GetValue(), one.body.GetValue()) {
 			continue
 		}
-		one.message, one.endpoints, one.wrong = t.decode(one.name, one.body.GetValue())
+		one.decoded, one.wrong = t.decode(one.name, one.body.GetValue())
 	}
 }
 
@@ -69,39 +70,54 @@ func (s *Source) knownOf(t *table, u *update) []*content {
 	return all
 }
 
-// decode reads a resource and counts its endpoints, or says what is wrong with it.
-func (t *table) decode(name string, data []byte) (_ proto.Message, endpoints int, wrong string) {
-	var message proto.Message
-	var own string
+// decoded is what a resource says, without what is encoded in it.
+type decoded struct {
+	config    *clusterv3.Cluster // without the endpoints that it lists; nil of an assignment
+	lists     *source.Assignment // those endpoints, or the assignment
+	endpoints int                // in lists
+}
+
+// decode decodes and checks a resource. wrong is its fault, if it has one.
+func (t *table) decode(name string, data []byte) (_ *decoded, wrong string) {
 	w := weigh(resources[t.typeURL], data)
 	if excess := w.excess(); excess != "" {
-		return nil, 0, excess
+		return nil, excess
 	}
 	if w.endpoints > t.stock.perOne {
-		return nil, 0, envoyrules.TooMany(w.endpoints, t.stock.perOne)
+		return nil, envoyrules.TooMany(w.endpoints, t.stock.perOne)
 	}
+	of := &decoded{endpoints: w.endpoints}
 	if t.typeURL == envoyrules.Cluster {
-		cluster := &clusterv3.Cluster{}
-		if err := proto.Unmarshal(data, cluster); err != nil {
-			return nil, 0, fmt.Sprintf("it cannot be decoded: %s", err)
+		of.config = &clusterv3.Cluster{}
+		if wrong := readAs(name, data, of.config, of.config.GetName); wrong != "" {
+			return nil, wrong
 		}
-		message, own = cluster, cluster.GetName()
-	} else {
-		assignment := &endpointv3.ClusterLoadAssignment{}
-		if err := proto.Unmarshal(data, assignment); err != nil {
-			return nil, 0, fmt.Sprintf("it cannot be decoded: %s", err)
-		}
-		message, own = assignment, assignment.GetClusterName()
+		of.lists = source.TakeEndpoints(of.config)
+		return of, ""
 	}
-	if own != name {
-		return nil, 0, fmt.Sprintf("it calls itself %q", own)
+	assignment := &endpointv3.ClusterLoadAssignment{}
+	if wrong := readAs(name, data, assignment, assignment.GetClusterName); wrong != "" {
+		return nil, wrong
 	}
-	if violations := envoyrules.Violations(message); len(violations) > 0 {
-		reason := violations[0].Field + ": " + violations[0].Reason
-		if len(violations) > 1 {
-			reason += fmt.Sprintf(" (and %d more)", len(violations)-1)
-		}
-		return nil, 0, reason
+	of.lists = source.EncodeAssignmentAs(data, assignment)
+	return of, ""
+}
+
+// readAs decodes a resource into a message, and says what is wrong with it.
+func readAs(name string, data []byte, into proto.Message, own func() string) (wrong string) {
+	if err := proto.Unmarshal(data, into); err != nil {
+		return fmt.Sprintf("it cannot be decoded: %s", err)
 	}
-	return message, w.endpoints, ""
+	if own() != name {
+		return fmt.Sprintf("it calls itself %q", own())
+	}
+	violations := envoyrules.Violations(into)
+	if len(violations) == 0 {
+		return ""
+	}
+	reason := violations[0].Field + ": " + violations[0].Reason
+	if len(violations) > 1 {
+		reason += fmt.Sprintf(" (and %d more)", len(violations)-1)
+	}
+	return reason
 }

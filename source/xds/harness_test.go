@@ -164,7 +164,7 @@ func said(set *source.Set) string {
 	for _, c := range set.Clusters {
 		text := c.Name + "=none"
 		if c.Assignment != nil {
-			text = c.Name + "=" + addresses(c.Assignment)
+			text = c.Name + "=" + addresses(c.Assignment.Message())
 		}
 		if c.Rejected != "" {
 			text = "!" + text

@@ -56,7 +56,7 @@ func TestKeptAsItCame(t *testing.T) {
 		p.send(change(envoyrules.Cluster, "n1", wrap("web", "1", eds("web", ""))))
 		p.send(change(envoyrules.Assignment, "n2", wrap("web", "1", rich)))
 		set := r.latest()
-		if got := set.Clusters[0].Assignment; !proto.Equal(got, rich) || len(got.ProtoReflect().GetUnknown()) == 0 {
+		if got := set.Clusters[0].Assignment.Message(); !proto.Equal(got, rich) || len(got.ProtoReflect().GetUnknown()) == 0 {
 			t.Errorf("handed on: %v", got)
 		}
 		equal(t, "problems", len(set.Problems), 0)

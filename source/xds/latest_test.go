@@ -77,7 +77,7 @@ func wholeSet(s *Source, before []*source.Cluster, now time.Time) *source.Set {
 		switch {
 		case taken[name]:
 		case e.good != nil:
-			set.Clusters = append(set.Clusters, s.cluster(name, parts{lone: true, assignment: e.good.assignment()}))
+			set.Clusters = append(set.Clusters, s.cluster(name, parts{lone: true, assignment: e.good.decoded.lists}))
 		case e.refused != nil:
 			set.Clusters = append(set.Clusters, s.cluster(name, parts{lone: true, rejected: e.refused.reason}))
 		}

@@ -185,10 +185,10 @@ func TestDecodingHoldsNoLock(t *testing.T) {
 		{version: "2", body: &anypb.Any{TypeUrl: envoyrules.Cluster, Value: bytes.Clone([]byte("\n\x01f\xff"))}},
 	}}
 	s.read(s.clusters, u)
-	equal(t, "new is decoded", u.items[0].message != nil && u.items[0].name == "new", true)
-	equal(t, "known is not", u.items[1].message == nil && u.items[1].wrong == "", true)
+	equal(t, "new is decoded", u.items[0].decoded != nil && u.items[0].name == "new", true)
+	equal(t, "known is not", u.items[1].decoded == nil && u.items[1].wrong == "", true)
 	has(t, "broken", u.items[2].wrong, "it cannot be decoded")
 	refused := s.accept(s.clusters, u)
 	has(t, "refused", refused.String(), "1 of 3 resources refused: f (")
-	equal(t, "the message is that one", s.clusters.entries["new"].good.message, u.items[0].message)
+	equal(t, "the message is that one", s.clusters.entries["new"].good.decoded, u.items[0].decoded)
 }

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
-	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 
 	"hdsd/source"
 )
@@ -14,7 +13,7 @@ import (
 // parts are the parts of a cluster. The same parts give the same pointer.
 type parts struct {
 	config     *clusterv3.Cluster
-	assignment *endpointv3.ClusterLoadAssignment
+	assignment *source.Assignment
 	rejected   string
 	lone       bool // the parts are only an assignment
 }
@@ -72,9 +71,9 @@ func (s *Source) parts(e *entry, set *source.Set, now time.Time) (p parts, ok bo
 		}
 		return p, e.refused != nil
 	}
-	p.config = e.good.cluster()
+	p.config = e.good.decoded.config
 	if !(&source.Cluster{Config: p.config}).EDS() {
-		p.assignment = p.config.GetLoadAssignment()
+		p.assignment = e.good.decoded.lists
 		return p, true
 	}
 	name, ours := assignmentOf(e.good)
@@ -91,7 +90,7 @@ func (s *Source) parts(e *entry, set *source.Set, now time.Time) (p parts, ok bo
 
 // endpoints returns the endpoints that an assignment gives to a cluster. If there are
 // none, it says why.
-func (s *Source) endpoints(cluster string, a *entry, set *source.Set) (assignment *endpointv3.ClusterLoadAssignment, rejected string) {
+func (s *Source) endpoints(cluster string, a *entry, set *source.Set) (assignment *source.Assignment, rejected string) {
 	if a.refused != nil {
 		s.problem(set, cluster, a.good != nil, "the ClusterLoadAssignment %q that the management server sent is refused: %s", a.name, a.refused.reason)
 	}
@@ -100,7 +99,7 @@ func (s *Source) endpoints(cluster string, a *entry, set *source.Set) (assignmen
 	}
 	switch {
 	case a.good != nil:
-		return a.good.assignment(), ""
+		return a.good.decoded.lists, ""
 	case a.refused != nil:
 		return nil, "its ClusterLoadAssignment: " + a.refused.reason
 	case a.gone:

@@ -33,7 +33,7 @@ func (t *table) amount(name string, c *content) (a amount) {
 	if t.wildcard() {
 		a.clusters = 1
 	}
-	a.endpoints = c.endpoints
+	a.endpoints = c.decoded.endpoints
 	a.bytes = len(c.packed.GetValue()) + len(name) + len(c.version) + resourceBytes
 	return a
 }

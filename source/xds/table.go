@@ -4,9 +4,6 @@ import (
 	"slices"
 	"time"
 
-	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
-	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
-	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
 
 	"hdsd/internal/envoyrules"
@@ -64,7 +61,7 @@ const others = ""
 
 // gist is the part of an entry that sets depend on.
 type gist struct {
-	message proto.Message // nil if it is gone or has lapsed
+	says    *decoded // nil if it is gone or has lapsed
 	refused *refusal
 	report  string
 	expires bool
@@ -73,7 +70,7 @@ type gist struct {
 func (e *entry) gist() gist {
 	g := gist{refused: e.refused, report: e.report, expires: !e.expires.IsZero()}
 	if e.good != nil {
-		g.message = e.good.message
+		g.says = e.good.decoded
 	}
 	return g
 }
@@ -82,20 +79,8 @@ func (e *entry) gist() gist {
 type content struct {
 	version string
 	packed  *anypb.Any
-	message proto.Message // of packed; the same pointer for the same bytes
+	decoded *decoded // of packed; the same pointer for the same bytes
 	updated time.Time
-
-	endpoints int // in message
-}
-
-func (c *content) cluster() *clusterv3.Cluster {
-	m, _ := c.message.(*clusterv3.Cluster)
-	return m
-}
-
-func (c *content) assignment() *endpointv3.ClusterLoadAssignment {
-	m, _ := c.message.(*endpointv3.ClusterLoadAssignment)
-	return m
 }
 
 // refusal is a refused update.

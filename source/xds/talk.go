@@ -130,7 +130,7 @@ func assignmentOf(c *content) (string, bool) {
 	if c == nil {
 		return "", false
 	}
-	cluster := c.cluster()
+	cluster := c.decoded.config
 	from := cluster.GetEdsClusterConfig()
 	if !(&source.Cluster{Config: cluster}).EDS() || from.GetEdsConfig().GetPathConfigSource() != nil || from.GetEdsConfig().GetPath() != "" { //nolint:staticcheck // to leave it alone
 		return "", false

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
-	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
 
 	"hdsd/internal/envoyrules"
@@ -30,8 +29,7 @@ type item struct {
 	ttl     time.Duration // 0: none
 	wrong   string        // its fault, if known already
 
-	message   proto.Message // of the body, if read
-	endpoints int           // in it
+	decoded *decoded // of the body, if read
 }
 
 // candidate is an item after inspection.

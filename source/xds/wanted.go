@@ -70,7 +70,7 @@ func (s *Source) wantedParts(name string) parts {
 	case a == nil || !a.askers[others] || s.latest.services[name] > 0:
 		return parts{}
 	case a.good != nil:
-		return parts{lone: true, assignment: a.good.assignment()}
+		return parts{lone: true, assignment: a.good.decoded.lists}
 	case a.refused != nil:
 		return parts{lone: true, rejected: a.refused.reason}
 	default:

@@ -1,0 +1,70 @@
+package source
+
+import (
+	"bytes"
+
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+	"google.golang.org/protobuf/proto"
+)
+
+// Assignment is a ClusterLoadAssignment. It is kept encoded, because there may be millions
+// of endpoints, and decoded each takes fifteen times the memory. It is immutable.
+type Assignment struct{ wire []byte }
+
+// EncodeAssignment encodes an assignment. It returns nil for nil, and an empty one if the
+// message has text that is not UTF-8, which no reader lets in.
+func EncodeAssignment(m *endpointv3.ClusterLoadAssignment) *Assignment {
+	if m == nil {
+		return nil
+	}
+	wire, _ := proto.MarshalOptions{Deterministic: true}.Marshal(m)
+	return &Assignment{wire}
+}
+
+// EncodeAssignmentAs does the same in the memory of wire, if wire is what m was decoded from
+// and just as hdsd would encode it.
+func EncodeAssignmentAs(wire []byte, m *endpointv3.ClusterLoadAssignment) *Assignment {
+	a := EncodeAssignment(m)
+	if a != nil && bytes.Equal(a.wire, wire) {
+		a.wire = wire
+	}
+	return a
+}
+
+// TakeEndpoints takes the endpoints out of a cluster that lists them. It returns nil for
+// one that does not; what an EDS cluster lists does not count, and stays.
+func TakeEndpoints(c *clusterv3.Cluster) *Assignment {
+	listed := c.GetLoadAssignment()
+	if listed == nil || isEDS(c) {
+		return nil
+	}
+	c.LoadAssignment = nil
+	return EncodeAssignment(listed)
+}
+
+// Message decodes the assignment, anew each time; nil if there is none.
+func (a *Assignment) Message() *endpointv3.ClusterLoadAssignment {
+	if a == nil {
+		return nil
+	}
+	m := &endpointv3.ClusterLoadAssignment{}
+	_ = proto.Unmarshal(a.wire, m) // it was encoded from one
+	return m
+}
+
+// Wire returns the encoded assignment. It must not be changed.
+func (a *Assignment) Wire() []byte {
+	if a == nil {
+		return nil
+	}
+	return a.wire
+}
+
+// Equal reports whether two assignments say the same.
+func (a *Assignment) Equal(b *Assignment) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a == b || bytes.Equal(a.wire, b.wire)
+}
