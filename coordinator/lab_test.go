@@ -259,7 +259,7 @@ func (l *lab) Assign(id string, s *specifier.Specifier) {
 		l.t.Errorf("a specifier for %s, which is not connected", id)
 		return
 	}
-	if k.spec != nil && !s.Retell && proto.Equal(k.spec.Message, s.Message) && slices.Equal(k.spec.Order, s.Order) {
+	if k.spec != nil && !s.Retell && proto.Equal(k.spec.Message(), s.Message()) && slices.Equal(k.spec.Order, s.Order) {
 		return
 	}
 	k.spec, k.fresh = s, true

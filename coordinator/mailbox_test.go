@@ -4,10 +4,11 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"hdsd/api"
 	"strings"
 	"testing"
 	"time"
+
+	"hdsd/api"
 
 	"github.com/rs/zerolog"
 	"google.golang.org/grpc/codes"

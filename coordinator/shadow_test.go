@@ -53,7 +53,7 @@ func (l *lab) wantTold(cluster, address string, verdict, told health.Status, rea
 // wantOwnChecks tells whether data planes get a cluster with its own checks.
 func (l *lab) wantOwnChecks(cluster string, want bool) {
 	l.t.Helper()
-	got, given := l.clusters[cluster], l.core.rulings.Cluster(cluster).Source.Config
+	got, given := l.clusters[cluster], l.core.rulings.Cluster(cluster).Source.Message()
 	if want && !proto.Equal(got, given) {
 		l.t.Errorf("%s goes out as %v, want it as it came", cluster, got)
 	}

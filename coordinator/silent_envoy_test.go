@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -30,9 +31,10 @@ type spoiler struct {
 func (s spoiler) Assign(id string, spec *specifier.Specifier) {
 	if id == s.victim {
 		spoiled := *spec
-		spoiled.Message = proto.CloneOf(spec.Message)
-		for _, c := range spoiled.Message.GetClusterHealthChecks() {
-			spoil(c)
+		spoiled.Clusters = slices.Clone(spec.Clusters)
+		for i := range spoiled.Clusters {
+			spoiled.Clusters[i].Head = proto.CloneOf(spec.Clusters[i].Head)
+			spoil(spoiled.Clusters[i].Head)
 		}
 		spec = &spoiled
 	}

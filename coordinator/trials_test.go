@@ -21,7 +21,7 @@ const restless = 2*grace + 2*report
 func (l *lab) having(text string) []string {
 	var who []string
 	for _, id := range slices.Sorted(maps.Keys(l.checkers)) {
-		if k := l.checkers[id]; k.spec != nil && strings.Contains(k.spec.Message.String(), text) {
+		if k := l.checkers[id]; k.spec != nil && strings.Contains(k.spec.Message().String(), text) {
 			who = append(who, id)
 		}
 	}
@@ -280,7 +280,7 @@ func TestAChangeThatIsNotAcceptedIsTriedElsewhere(t *testing.T) {
 	first := l.oneOf(l.having("/rejected"))
 	l.checkers[first].rejects = true
 	l.pass(notTakenWithin)
-	if k := l.checkers[first]; strings.Contains(k.spec.Message.String(), "/rejected") {
+	if k := l.checkers[first]; strings.Contains(k.spec.Message().String(), "/rejected") {
 		t.Errorf("%s still has it", first)
 	}
 	l.checkers[first].rejects = false

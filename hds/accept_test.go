@@ -89,8 +89,8 @@ func TestAcceptedV2SpecifierLacksWhatWasLeftOut(t *testing.T) {
 		say(helloV2(nodeV2("a")))
 		f.sink.take()
 		spec := numbered(7, checked{5, "bound/a/10.0.0.5:80"}, checked{1, web1})
-		spec.Message.ClusterHealthChecks[0].UpstreamBindConfig = &corev3.BindConfig{}
-		spec.Message.ClusterHealthChecks[1].HealthChecks = []*corev3.HealthCheck{httpCheck("/ok")}
+		spec.Clusters[0].Head.UpstreamBindConfig = &corev3.BindConfig{}
+		spec.Clusters[1].Head.HealthChecks = []*corev3.HealthCheck{httpCheck("/ok")}
 		f.server.Assign("a", spec)
 		f.sink.take()
 		say(reportV2(saidV2{"10.0.0.1", corev2.HealthStatus_HEALTHY}))

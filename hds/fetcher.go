@@ -133,7 +133,7 @@ func (f *fetcher) answer(c *call) (*healthv3.HealthCheckSpecifier, error) {
 	if len(f.box.leaving) > 0 {
 		return f.compose(nil)
 	}
-	return f.box.message, nil
+	return f.box.last.message(), nil
 }
 
 // assigned gives what was assigned since the last fetch. The first fetch waits
@@ -178,9 +178,9 @@ func (f *fetcher) compose(spec *specifier.Specifier) (*healthv3.HealthCheckSpeci
 		f.silence.watch(s.progress.sentPlans().current(), acceptIntervals*s.server.options.Interval)
 	}
 	if encoded != nil {
-		s.progress.sent.Store(&sent{f.box.message, f.box.digest, time.Now()})
+		s.progress.sent.Store(f.box.last)
 		s.server.metrics.sent.Inc()
 	}
 	f.box.delivered(time.Now())
-	return f.box.message, nil
+	return f.box.last.message(), nil
 }

@@ -23,12 +23,13 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/test/bufconn"
-	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"hdsd/hds"
 	"hdsd/hds/specifier"
 	"hdsd/health"
+	"hdsd/internal/envoyaddr"
 )
 
 // recorder is a sink that writes down its calls.
@@ -288,22 +289,39 @@ func (c checked) parts() (cluster, zone, address string) {
 
 // assignment makes a specifier of endpoints in the order given.
 func assignment(endpoints ...checked) *specifier.Specifier {
-	s := &specifier.Specifier{Message: &healthv3.HealthCheckSpecifier{Interval: durationpb.New(time.Second)}}
-	for _, e := range endpoints {
+	s := &specifier.Specifier{Interval: time.Second, Special: map[int]*endpointv3.Endpoint{}}
+	for i, e := range endpoints {
 		cluster, zone, address := e.parts()
-		clusters := s.Message.ClusterHealthChecks
-		if len(clusters) == 0 || clusters[len(clusters)-1].GetClusterName() != cluster {
-			clusters = append(clusters, &healthv3.ClusterHealthCheck{ClusterName: cluster})
-			s.Message.ClusterHealthChecks = clusters
+		if n := len(s.Clusters); n == 0 || s.Clusters[n-1].Head.GetClusterName() != cluster {
+			s.Clusters = append(s.Clusters, specifier.Part{Head: &healthv3.ClusterHealthCheck{ClusterName: cluster}})
 		}
-		c := clusters[len(clusters)-1]
-		if n := len(c.LocalityEndpoints); n == 0 || c.LocalityEndpoints[n-1].GetLocality().GetZone() != zone {
-			c.LocalityEndpoints = append(c.LocalityEndpoints, &healthv3.LocalityEndpoints{Locality: &corev3.Locality{Zone: zone}})
+		c := &s.Clusters[len(s.Clusters)-1]
+		if n := len(c.Localities); n == 0 || c.Localities[n-1].Locality.GetZone() != zone {
+			c.Localities = append(c.Localities, specifier.Group{Locality: &corev3.Locality{Zone: zone}})
 		}
-		l := c.LocalityEndpoints[len(c.LocalityEndpoints)-1]
-		l.Endpoints = append(l.Endpoints, endpointAt(address))
+		c.Localities[len(c.Localities)-1].Entries++
+		s.Special[i] = endpointAt(address)
 		s.Order = append(s.Order, e.id)
 		s.Addresses = append(s.Addresses, address)
+	}
+	return s
+}
+
+// specifierOf makes a specifier of a message, with an order from 0.
+func specifierOf(m *healthv3.HealthCheckSpecifier) *specifier.Specifier {
+	s := &specifier.Specifier{Interval: m.GetInterval().AsDuration(), Special: map[int]*endpointv3.Endpoint{}}
+	for _, c := range m.GetClusterHealthChecks() {
+		head := proto.CloneOf(c)
+		head.LocalityEndpoints = nil
+		p := specifier.Part{Head: head}
+		for _, l := range c.GetLocalityEndpoints() {
+			p.Localities = append(p.Localities, specifier.Group{Locality: l.GetLocality(), Entries: len(l.GetEndpoints())})
+			for _, e := range l.GetEndpoints() {
+				s.Special[len(s.Order)] = e
+				s.Order, s.Addresses = append(s.Order, health.EndpointID(len(s.Order))), append(s.Addresses, envoyaddr.Address(e.GetAddress()))
+			}
+		}
+		s.Clusters = append(s.Clusters, p)
 	}
 	return s
 }

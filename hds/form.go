@@ -42,40 +42,37 @@ func (f *form) of(spec *specifier.Specifier) *specifier.Specifier {
 		s.options.Log.Warn().Str("event", "cluster_not_sent_v2").Str("checker", f.session.checker.ID).Str("cluster", cluster).Err(err).
 			Msg("a cluster is not sent to a checker that speaks v2, which cannot say how to check it")
 	})
-	f.session.progress.partial.Store(len(out.Message.GetClusterHealthChecks()) < len(spec.Message.GetClusterHealthChecks()))
+	f.session.progress.partial.Store(len(out.Clusters) < len(spec.Clusters))
 	return out
 }
 
 // formV2 gives spec in a form that v2 reads as v3 does. It leaves out clusters that
 // have none.
 func formV2(spec *specifier.Specifier, leftOut func(cluster string, err error)) *specifier.Specifier {
-	out := &specifier.Specifier{
-		Message: &healthv3.HealthCheckSpecifier{Interval: spec.Message.GetInterval()},
-		Serial:  spec.Serial, Retell: spec.Retell,
-	}
-	entries, next := min(len(spec.Order), len(spec.Addresses)), 0
-	for _, cluster := range spec.Message.GetClusterHealthChecks() {
+	out := &specifier.Specifier{Interval: spec.Interval, Serial: spec.Serial, Retell: spec.Retell}
+	next := 0
+	for i, cluster := range spec.Message().GetClusterHealthChecks() {
 		start := next
 		for _, l := range cluster.GetLocalityEndpoints() {
-			next = min(entries, next+len(l.GetEndpoints()))
+			next += len(l.GetEndpoints())
 		}
-		fit, err := clusterV2(cluster)
+		head, err := clusterV2(cluster)
 		if err != nil {
 			leftOut(cluster.GetClusterName(), err)
 			continue
 		}
-		out.Message.ClusterHealthChecks = append(out.Message.ClusterHealthChecks, fit)
-		out.Order = append(out.Order, spec.Order[start:next]...)
-		out.Addresses = append(out.Addresses, spec.Addresses[start:next]...)
+		out.Append(specifier.Part{Head: head, Localities: spec.Clusters[i].Localities}, spec, start)
 	}
 	return out
 }
 
-// clusterV2 gives a cluster whose wire form is its v2 form, and checks it by v2's
-// own rules.
+// clusterV2 gives a cluster, without its localities, whose wire form is its v2 form. It checks
+// all of it by v2's own rules.
 func clusterV2(c *healthv3.ClusterHealthCheck) (*healthv3.ClusterHealthCheck, error) {
-	out := emptied(c)
-	out.LocalityEndpoints = c.GetLocalityEndpoints()
+	out := &healthv3.ClusterHealthCheck{
+		ClusterName: c.GetClusterName(), LocalityEndpoints: c.GetLocalityEndpoints(),
+		TransportSocketMatches: c.GetTransportSocketMatches(), UpstreamBindConfig: c.GetUpstreamBindConfig(),
+	}
 	out.HealthChecks = make([]*corev3.HealthCheck, len(c.GetHealthChecks()))
 	for i, check := range c.GetHealthChecks() {
 		out.HealthChecks[i] = proto.CloneOf(check)
@@ -93,6 +90,7 @@ func clusterV2(c *healthv3.ClusterHealthCheck) (*healthv3.ClusterHealthCheck, er
 	if err := read.ValidateAll(); err != nil {
 		return nil, fmt.Errorf("v2 does not allow it: %w", err)
 	}
+	out.LocalityEndpoints = nil
 	return out, nil
 }
 

@@ -23,7 +23,6 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"hdsd/hds"
-	"hdsd/hds/specifier"
 )
 
 func httpCheck(path string) *corev3.HealthCheck {
@@ -57,17 +56,17 @@ func redisCheck(t testing.TB, config proto.Message) *corev3.HealthCheck {
 // asV2 gives what a v2 checker makes of the only cluster.
 func asV2(t *testing.T, c *healthv3.ClusterHealthCheck) (*discoveryv2.ClusterHealthCheck, error) {
 	t.Helper()
-	before := proto.CloneOf(c)
-	spec := &specifier.Specifier{Message: &healthv3.HealthCheckSpecifier{ClusterHealthChecks: []*healthv3.ClusterHealthCheck{c}}}
+	spec := specifierOf(&healthv3.HealthCheckSpecifier{ClusterHealthChecks: []*healthv3.ClusterHealthCheck{c}})
+	before := proto.CloneOf(spec.Message())
 	fit, leftOut := hds.FormV2(spec)
-	if !proto.Equal(before, c) {
+	if !proto.Equal(before, spec.Message()) {
 		t.Errorf("what others share was changed: %v", c)
 	}
 	if err := leftOut[c.GetClusterName()]; err != nil {
 		return nil, err
 	}
 	m := &discoveryv2.HealthCheckSpecifier{}
-	if err := proto.Unmarshal(encode(t, fit.Message), m); err != nil {
+	if err := proto.Unmarshal(encode(t, fit.Message()), m); err != nil {
 		t.Fatal(err)
 	}
 	return m.GetClusterHealthChecks()[0], nil
@@ -169,14 +168,17 @@ func TestWhatHasNoFormInV2IsLeftOut(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			spec := assignment(checked{4, "app/a/10.0.0.4:80"}, checked{1, web1}, checked{3, "zoo/a/10.0.0.3:80"})
-			spec.Message.ClusterHealthChecks[1].HealthChecks = []*corev3.HealthCheck{httpCheck("/")}
-			test.change(spec.Message.ClusterHealthChecks[1])
+			given := assignment(checked{4, "app/a/10.0.0.4:80"}, checked{1, web1}, checked{3, "zoo/a/10.0.0.3:80"})
+			message := given.Message()
+			message.ClusterHealthChecks[1].HealthChecks = []*corev3.HealthCheck{httpCheck("/")}
+			test.change(message.ClusterHealthChecks[1])
+			spec := specifierOf(message)
+			spec.Order = given.Order
 			fit, leftOut := hds.FormV2(spec)
 			if err := leftOut["web"]; len(leftOut) != 1 || err == nil || !strings.Contains(err.Error(), test.text) {
 				t.Errorf("left out %v, want %q", leftOut, test.text)
 			}
-			if text := specifierText(fit.Message); text != "app{a:10.0.0.4:80,}zoo{a:10.0.0.3:80,}" || fmt.Sprint(fit.Order, fit.Addresses) != "[4 3] [10.0.0.4:80 10.0.0.3:80]" {
+			if text := specifierText(fit.Message()); text != "app{a:10.0.0.4:80,}zoo{a:10.0.0.3:80,}" || fmt.Sprint(fit.Order, fit.Addresses) != "[4 3] [10.0.0.4:80 10.0.0.3:80]" {
 				t.Errorf("what stays: %s %v %v", text, fit.Order, fit.Addresses)
 			}
 		})
@@ -187,30 +189,31 @@ func TestWhatHasNoFormInV2IsLeftOut(t *testing.T) {
 // v2 checker reads says the same as what v3 said, and keeps the rules of v2.
 func FuzzV2Specifier(f *testing.F) {
 	spec := assignment(checked{1, web1}, checked{9, db1})
-	spec.Message.ClusterHealthChecks[0].HealthChecks = []*corev3.HealthCheck{httpCheck("/ok"), redisCheck(f, &redisv3.Redis{Key: "k"})}
-	f.Add(encode(f, spec.Message))
-	spec.Message.ClusterHealthChecks[0].HealthChecks[0].GetHttpHealthCheck().ServiceNameMatcher = regexMatcher("a")
-	spec.Message.ClusterHealthChecks[1].UpstreamBindConfig = &corev3.BindConfig{}
-	f.Add(encode(f, spec.Message))
+	spec.Clusters[0].Head.HealthChecks = []*corev3.HealthCheck{httpCheck("/ok"), redisCheck(f, &redisv3.Redis{Key: "k"})}
+	f.Add(encode(f, spec.Message()))
+	spec.Clusters[0].Head.HealthChecks[0].GetHttpHealthCheck().ServiceNameMatcher = regexMatcher("a")
+	spec.Clusters[1].Head.UpstreamBindConfig = &corev3.BindConfig{}
+	f.Add(encode(f, spec.Message()))
 	f.Fuzz(func(t *testing.T, message []byte) {
 		m := &healthv3.HealthCheckSpecifier{}
 		if proto.Unmarshal(message, m) != nil {
 			return
 		}
 		m.Interval = durationpb.New(m.GetInterval().AsDuration()) // always hdsd's own
-		encoded, err := proto.Marshal(m)
-		if err != nil {
+		if _, err := proto.Marshal(m); err != nil {
 			return
 		}
-		fit, leftOut := hds.FormV2(&specifier.Specifier{Message: m})
-		if after, err := proto.Marshal(m); err != nil || len(after) != len(encoded) {
-			t.Errorf("what others share was changed: %v", err)
+		spec := specifierOf(m)
+		before := proto.CloneOf(spec.Message())
+		fit, leftOut := hds.FormV2(spec)
+		if !proto.Equal(before, spec.Message()) {
+			t.Error("what others share was changed")
 		}
-		if len(leftOut) == 0 && len(fit.Message.GetClusterHealthChecks()) != len(m.GetClusterHealthChecks()) {
+		if len(leftOut) == 0 && len(fit.Message().GetClusterHealthChecks()) != len(m.GetClusterHealthChecks()) {
 			t.Error("a cluster is missing without a reason")
 		}
 		v2 := &discoveryv2.HealthCheckSpecifier{}
-		if err := proto.Unmarshal(encode(t, fit.Message), v2); err != nil {
+		if err := proto.Unmarshal(encode(t, fit.Message()), v2); err != nil {
 			t.Fatalf("v2 cannot read it: %v", err)
 		}
 		for _, c := range v2.GetClusterHealthChecks() {
@@ -222,11 +225,11 @@ func FuzzV2Specifier(f *testing.F) {
 		back := &healthv3.HealthCheckSpecifier{}
 		known := proto.UnmarshalOptions{DiscardUnknown: true}
 		stripped := &discoveryv2.HealthCheckSpecifier{}
-		if err := known.Unmarshal(encode(t, fit.Message), stripped); err != nil {
+		if err := known.Unmarshal(encode(t, fit.Message()), stripped); err != nil {
 			t.Fatal(err)
 		}
-		if err := proto.Unmarshal(encode(t, stripped), back); err != nil || !proto.Equal(back, fit.Message) {
-			t.Errorf("v3 said\n%v\nand v2 reads\n%v (%v)", fit.Message, back, err)
+		if err := proto.Unmarshal(encode(t, stripped), back); err != nil || !proto.Equal(back, fit.Message()) {
+			t.Errorf("v3 said\n%v\nand v2 reads\n%v (%v)", fit.Message(), back, err)
 		}
 	})
 }

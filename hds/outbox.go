@@ -8,7 +8,6 @@ import (
 	"time"
 
 	healthv3 "github.com/envoyproxy/go-control-plane/envoy/service/health/v3"
-	"google.golang.org/protobuf/proto"
 
 	"hdsd/hds/specifier"
 )
@@ -18,9 +17,8 @@ import (
 type outbox struct {
 	grace time.Duration // how long a cluster that goes away is kept without endpoints
 
-	target  *specifier.Specifier           // what the checker should end up with
-	message *healthv3.HealthCheckSpecifier // the last one sent; nil before
-	digest  [sha256.Size]byte              // of it
+	target  *specifier.Specifier // what the checker should end up with
+	last    *sent                // nil before
 	leaving map[string]*leaving
 }
 
@@ -37,43 +35,33 @@ func (o *outbox) setTarget(target *specifier.Specifier) {
 		o.leaving = make(map[string]*leaving)
 	}
 	if o.target != nil {
-		for _, had := range o.target.Message.GetClusterHealthChecks() {
-			o.leaving[had.GetClusterName()] = &leaving{emptied: emptied(had)}
+		for i := range o.target.Clusters {
+			emptied := o.target.Clusters[i].Empty()
+			o.leaving[emptied.GetClusterName()] = &leaving{emptied: emptied}
 		}
 	}
-	for _, has := range target.Message.GetClusterHealthChecks() {
-		delete(o.leaving, has.GetClusterName())
+	for i := range target.Clusters {
+		delete(o.leaving, target.Clusters[i].Head.GetClusterName())
 	}
 	o.target = target
-}
-
-// emptied gives a cluster without its localities, sharing all else.
-func emptied(c *healthv3.ClusterHealthCheck) *healthv3.ClusterHealthCheck {
-	return &healthv3.ClusterHealthCheck{
-		ClusterName: c.GetClusterName(), HealthChecks: c.GetHealthChecks(),
-		TransportSocketMatches: c.GetTransportSocketMatches(), UpstreamBindConfig: c.GetUpstreamBindConfig(),
-	}
 }
 
 // compose gives the encoded message that is due; nil if the checker has it.
 func (o *outbox) compose(now time.Time) ([]byte, error) {
 	maps.DeleteFunc(o.leaving, func(_ string, l *leaving) bool { return !l.until.IsZero() && !now.Before(l.until) })
-	m := o.target.Message
-	if len(o.leaving) > 0 {
-		m = &healthv3.HealthCheckSpecifier{Interval: m.GetInterval(), ClusterHealthChecks: slices.Clone(m.GetClusterHealthChecks())}
-		for _, name := range slices.Sorted(maps.Keys(o.leaving)) {
-			m.ClusterHealthChecks = append(m.ClusterHealthChecks, o.leaving[name].emptied)
-		}
+	next := &sent{of: o.target, at: now}
+	for _, name := range slices.Sorted(maps.Keys(o.leaving)) {
+		next.emptied = append(next.emptied, o.leaving[name].emptied)
 	}
-	encoded, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
+	encoded, err := next.encode()
 	if err != nil {
 		return nil, fmt.Errorf("encoding a specifier: %w", err)
 	}
-	digest := sha256.Sum256(encoded)
-	if o.message != nil && digest == o.digest {
+	next.digest = sha256.Sum256(encoded)
+	if o.last != nil && next.digest == o.last.digest {
 		return nil, nil
 	}
-	o.message, o.digest = m, digest
+	o.last = next
 	return encoded, nil
 }
 

@@ -42,9 +42,9 @@ func newPlan(seq uint64, spec *specifier.Specifier) *plan {
 	entries := min(len(spec.Order), len(spec.Addresses))
 	p := &plan{seq: seq, spec: spec, order: spec.Order[:entries], addresses: spec.Addresses[:entries]}
 	next := 0
-	for _, cluster := range spec.Message.GetClusterHealthChecks() {
-		for _, l := range cluster.GetLocalityEndpoints() {
-			size := min(len(l.GetEndpoints()), entries-next)
+	for _, cluster := range spec.Clusters {
+		for _, l := range cluster.Localities {
+			size := min(l.Entries, entries-next)
 			if size == 0 {
 				continue
 			}
@@ -52,7 +52,7 @@ func newPlan(seq uint64, spec *specifier.Specifier) *plan {
 				p.see(next)
 				next++
 			}
-			p.groups = append(p.groups, newGroup(cluster.GetClusterName(), l.GetLocality(), next))
+			p.groups = append(p.groups, newGroup(cluster.Head.GetClusterName(), l.Locality, next))
 		}
 	}
 	p.order, p.addresses = p.order[:next], p.addresses[:next]

@@ -17,7 +17,6 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
-	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"hdsd/hds"
@@ -35,11 +34,11 @@ func flatOf(m *healthv3.HealthCheckRequestOrEndpointHealthResponse) *healthv3.He
 func TestAnyChangeIsSent(t *testing.T) {
 	of := func(name string, c *healthv3.ClusterHealthCheck) *specifier.Specifier {
 		s := assignment(checked{1, name})
-		proto.Merge(s.Message.ClusterHealthChecks[0], c)
+		proto.Merge(s.Clusters[0].Head, c)
 		return s
 	}
 	slower := of(web1, &healthv3.ClusterHealthCheck{})
-	slower.Message.Interval = durationpb.New(time.Minute)
+	slower.Interval = time.Minute
 	bubble(t, hds.Options{}, func(f *fixture) {
 		c := f.connect("a", "10.1.0.1", "z1")
 		f.sink.take()
@@ -60,8 +59,8 @@ func TestAnyChangeIsSent(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !proto.Equal(got, change.spec.Message) {
-				t.Errorf("%s: sent %v, want %v", change.what, got, change.spec.Message)
+			if !proto.Equal(got, change.spec.Message()) {
+				t.Errorf("%s: sent %v, want %v", change.what, got, change.spec.Message())
 			}
 		}
 	})

@@ -78,7 +78,7 @@ func (s *sender) deliver(spec *specifier.Specifier) bool {
 	}
 	changed := spec != nil && s.session.announce(spec, encoded != nil)
 	if encoded != nil {
-		s.session.progress.sent.Store(&sent{s.box.message, s.box.digest, time.Now()})
+		s.session.progress.sent.Store(s.box.last)
 		if !s.write(encoded) {
 			return false
 		}

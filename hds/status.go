@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"hdsd/hds/specifier"
+
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	healthv3 "github.com/envoyproxy/go-control-plane/envoy/service/health/v3"
 	"google.golang.org/protobuf/proto"
@@ -25,11 +27,20 @@ func keptNode(n *corev3.Node) *corev3.Node {
 	return &corev3.Node{Id: n.GetId()}
 }
 
-// sent is the last message of a session.
+// sent is the last message of a session. It does not change once made.
 type sent struct {
-	message *healthv3.HealthCheckSpecifier
-	digest  [sha256.Size]byte
+	of      *specifier.Specifier
+	emptied []*healthv3.ClusterHealthCheck // clusters that are about to be dropped
+	digest  [sha256.Size]byte              // of the encoded message
 	at      time.Time
+}
+
+func (s *sent) encode() ([]byte, error) { return s.of.Encode(s.emptied...) }
+
+func (s *sent) message() *healthv3.HealthCheckSpecifier {
+	m := s.of.Message()
+	m.ClusterHealthChecks = append(m.ClusterHealthChecks, s.emptied...)
+	return m
 }
 
 // versionBytes is how much of a message's digest makes its version.
@@ -41,9 +52,9 @@ type Client struct {
 	// only its id.
 	Node  *corev3.Node
 	State State
-	// Specifier is the last one sent; nil if none was. It may also list clusters
+	// Specifier encodes the last one sent; nil if none was. It may also list clusters
 	// without endpoints, which are about to be dropped.
-	Specifier *healthv3.HealthCheckSpecifier
+	Specifier func() ([]byte, error)
 	Version   string // of the specifier, a hash of its content
 	Sent      time.Time
 }
@@ -63,7 +74,7 @@ func (s *Server) Clients() []Client {
 		last := one.progress.sent.Load() // first: a state that is ahead of it claims nothing
 		all[i] = Client{Node: one.node, State: one.state()}
 		if last != nil {
-			all[i].Specifier, all[i].Sent = last.message, last.at.UTC()
+			all[i].Specifier, all[i].Sent = last.encode, last.at.UTC()
 			all[i].Version = hex.EncodeToString(last.digest[:versionBytes])
 		}
 	}

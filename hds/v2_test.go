@@ -87,8 +87,8 @@ func TestStreamOfV2(t *testing.T) {
 			t.Errorf("the checker is %+v", c)
 		}
 		spec := assignment(checked{5, "bound/a/10.0.0.5:80"}, checked{1, web1}, checked{2, web2})
-		spec.Message.ClusterHealthChecks[0].UpstreamBindConfig = &corev3.BindConfig{}
-		spec.Message.ClusterHealthChecks[1].HealthChecks = []*corev3.HealthCheck{httpCheck("/ok")}
+		spec.Clusters[0].Head.UpstreamBindConfig = &corev3.BindConfig{}
+		spec.Clusters[1].Head.HealthChecks = []*corev3.HealthCheck{httpCheck("/ok")}
 		for range 2 {
 			f.server.Assign("a", spec)
 			f.sink.take()

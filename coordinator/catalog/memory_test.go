@@ -9,10 +9,10 @@ import (
 	"hdsd/source/sample"
 )
 
-// TestPreparedClustersAreSmall bounds what is kept of each endpoint, its source's messages
+// TestPreparedClustersAreSmall bounds what is kept of each endpoint, what its source
 // apart.
 func TestPreparedClustersAreSmall(t *testing.T) {
-	const endpoints, most = 20_000, 260 // bytes
+	const endpoints, most = 20_000, 220 // bytes
 	addresses := make([]string, endpoints)
 	for i := range addresses {
 		addresses[i] = fmt.Sprintf("10.0.%d.%d:8080", i>>8, i&255)

@@ -5,7 +5,6 @@ import (
 
 	adminv3 "github.com/envoyproxy/go-control-plane/envoy/admin/v3"
 	statusv3 "github.com/envoyproxy/go-control-plane/envoy/service/status/v3"
-	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
 
 	"hdsd/coordinator/feed"
@@ -131,7 +130,7 @@ func specified(c *hds.Client) csds.Resource {
 		out.Client = adminv3.ClientResourceStatus_ACKED
 	}
 	out.Body = func() *anypb.Any {
-		value, err := proto.MarshalOptions{Deterministic: true}.Marshal(c.Specifier)
+		value, err := c.Specifier()
 		if err != nil {
 			return nil // it was sent, so this does not happen
 		}

@@ -24,7 +24,6 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/test/bufconn"
 	"google.golang.org/protobuf/encoding/protojson"
-	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"hdsd/csds"
@@ -147,14 +146,9 @@ var checkedEndpoint = &endpointv3.Endpoint{Address: &corev3.Address{Address: &co
 
 func oneEndpoint() *specifier.Specifier {
 	return &specifier.Specifier{
-		Message: &healthv3.HealthCheckSpecifier{
-			Interval: durationpb.New(time.Second),
-			ClusterHealthChecks: []*healthv3.ClusterHealthCheck{{
-				ClusterName:       "web",
-				LocalityEndpoints: []*healthv3.LocalityEndpoints{{Endpoints: []*endpointv3.Endpoint{checkedEndpoint}}},
-			}},
-		},
-		Order: []health.EndpointID{7}, Addresses: []string{"10.0.0.1:80"},
+		Interval: time.Second,
+		Clusters: []specifier.Part{{Head: &healthv3.ClusterHealthCheck{ClusterName: "web"}, Localities: []specifier.Group{{Entries: 1}}}},
+		Order:    []health.EndpointID{7}, Addresses: []string{"10.0.0.1:80"},
 	}
 }
 
@@ -416,7 +410,7 @@ func TestACheckersStatusIsItsView(t *testing.T) {
 		}
 		w.report(stream)
 		next := oneEndpoint()
-		next.Message.ClusterHealthChecks[0].ClusterName = "other"
+		next.Clusters[0].Head.ClusterName = "other"
 		w.hds.Assign("checker", next)
 		w.wants("another was sent", `checker checker/HDS
   HealthCheckSpecifier checker STALE ACKED body`)

@@ -189,13 +189,13 @@ func (l *lab) specify(id string) {
 }
 
 func sameSpecifier(a, b *specifier.Specifier) bool {
-	return a != nil && a.Message.String() == b.Message.String() && slices.Equal(a.Order, b.Order)
+	return a != nil && a.Message().String() == b.Message().String() && slices.Equal(a.Order, b.Order)
 }
 
 // probesOf gives all that a specifier says of each endpoint.
 func probesOf(s *specifier.Specifier) map[health.EndpointID]string {
 	all, n := map[health.EndpointID]string{}, 0
-	for _, form := range s.Message.GetClusterHealthChecks() {
+	for _, form := range s.Message().GetClusterHealthChecks() {
 		bare := healthv3.ClusterHealthCheck{ClusterName: form.GetClusterName(), HealthChecks: form.GetHealthChecks()}
 		for _, group := range form.GetLocalityEndpoints() {
 			for _, e := range group.GetEndpoints() {
@@ -245,7 +245,7 @@ func (l *lab) tick() {
 // having are the checkers that were sent a text.
 func (l *lab) having(text string) (ids []string) {
 	for _, id := range slices.Sorted(maps.Keys(l.checkers)) {
-		if c := l.checkers[id]; c.spec != nil && strings.Contains(c.spec.Message.String(), text) {
+		if c := l.checkers[id]; c.spec != nil && strings.Contains(c.spec.Message().String(), text) {
 			ids = append(ids, id)
 		}
 	}

@@ -6,8 +6,6 @@ import (
 	"testing"
 	"time"
 
-	healthv3 "github.com/envoyproxy/go-control-plane/envoy/service/health/v3"
-
 	"hdsd/coordinator/rollout"
 	"hdsd/hds/specifier"
 	"hdsd/health"
@@ -40,7 +38,7 @@ func (o *outflow) send(endpoints int) (to []string) {
 
 func (o *outflow) push(id string, endpoints int) {
 	o.serial++
-	s := &specifier.Specifier{Message: &healthv3.HealthCheckSpecifier{}, Serial: o.serial}
+	s := &specifier.Specifier{Serial: o.serial}
 	for i := range endpoints {
 		s.Order = append(s.Order, health.EndpointID(int(o.serial)*10+i))
 		s.Addresses = append(s.Addresses, "10.0.0.1:80")

@@ -9,6 +9,7 @@ import (
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+	healthv3 "github.com/envoyproxy/go-control-plane/envoy/service/health/v3"
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
@@ -45,7 +46,7 @@ func TestBuildIsDeterministicAndWellFormed(t *testing.T) {
 		a := Build(chosen, time.Second)
 		shuffled := slices.Clone(chosen)
 		rand.New(rand.NewPCG(1, rapid.Uint64().Draw(t, "seed"))).Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
-		if b := Build(shuffled, time.Second); !proto.Equal(a.Message, b.Message) || !slices.Equal(a.Order, b.Order) || !slices.Equal(a.Addresses, b.Addresses) {
+		if b := Build(shuffled, time.Second); !proto.Equal(a.Message(), b.Message()) || !slices.Equal(a.Order, b.Order) || !slices.Equal(a.Addresses, b.Addresses) {
 			t.Fatal("the order of the items matters")
 		}
 		if wrong := malformed(a); wrong != "" {
@@ -68,12 +69,17 @@ func TestBuildIsDeterministicAndWellFormed(t *testing.T) {
 
 // malformed says what no specifier may be.
 func malformed(s *Specifier) string {
-	if err := s.Message.ValidateAll(); err != nil {
+	if err := s.Message().ValidateAll(); err != nil {
 		return err.Error()
+	}
+	encoded, err := s.Encode()
+	sent := &healthv3.HealthCheckSpecifier{}
+	if err != nil || proto.Unmarshal(encoded, sent) != nil || !proto.Equal(sent, s.Message()) {
+		return fmt.Sprintf("encoded it is %v (%v)", sent, err)
 	}
 	names := map[string]bool{}
 	entries := 0
-	for _, c := range s.Message.GetClusterHealthChecks() {
+	for _, c := range s.Message().GetClusterHealthChecks() {
 		if names[c.GetClusterName()] || len(c.GetLocalityEndpoints()) == 0 || len(c.GetHealthChecks()) == 0 {
 			return fmt.Sprintf("cluster %q is there twice, or has nothing in it", c.GetClusterName())
 		}
@@ -110,11 +116,11 @@ func keyText(l *corev3.Locality, address string) string {
 
 func TestReportIntervalIsNeverNone(t *testing.T) {
 	for _, interval := range []time.Duration{-1, 0} {
-		if got := Build(nil, interval).Message.GetInterval().AsDuration(); got != time.Second {
+		if got := Build(nil, interval).Message().GetInterval().AsDuration(); got != time.Second {
 			t.Errorf("interval %v becomes %v", interval, got)
 		}
 	}
-	if got := Build(nil, 250*time.Millisecond).Message.GetInterval().AsDuration(); got != 250*time.Millisecond {
+	if got := Build(nil, 250*time.Millisecond).Message().GetInterval().AsDuration(); got != 250*time.Millisecond {
 		t.Errorf("got %v", got)
 	}
 }

@@ -58,7 +58,9 @@ type Endpoint struct {
 	Key             health.Endpoint
 	Locality, Index int32 // its place in the ClusterLoadAssignment
 	form, rank      int32 // index in the cluster's forms; order in which it is sent
-	message         *endpointv3.Endpoint
+
+	// special is the message to send, if it is more than an IP address and a port.
+	special *endpointv3.Endpoint
 }
 
 // Exclusion is an endpoint that is not checked, and why. An empty Address means the

@@ -46,7 +46,7 @@ func FuzzTranslate(f *testing.F) {
 		}
 		spec := specifierOf(out)
 		if wrong := malformed(spec); wrong != "" {
-			t.Fatalf("%s\n%s", wrong, prototext.Format(spec.Message))
+			t.Fatalf("%s\n%s", wrong, prototext.Format(spec.Message()))
 		}
 		if len(spec.Order) != len(out.Endpoints) {
 			t.Fatalf("%d of %d endpoints are sent", len(spec.Order), len(out.Endpoints))

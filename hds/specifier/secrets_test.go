@@ -67,7 +67,7 @@ func TestSecretsThatCheckersCannotFollow(t *testing.T) {
 				t.Fatalf("excluded: %+v", got.Excluded)
 			}
 			sent := &tlsv3.UpstreamTlsContext{}
-			match := specifierOf(got).Message.GetClusterHealthChecks()[0].GetTransportSocketMatches()[0]
+			match := specifierOf(got).Message().GetClusterHealthChecks()[0].GetTransportSocketMatches()[0]
 			if err := match.GetTransportSocket().GetTypedConfig().UnmarshalTo(sent); err != nil {
 				t.Fatal(err)
 			}

@@ -63,7 +63,7 @@ func (c *Cluster) shapes(outlined func(*wireForm) *healthv3.ClusterHealthCheck) 
 	shapes := make([]uint64, len(c.Endpoints))
 	for i := range c.Endpoints {
 		e := &c.Endpoints[i]
-		k := kind{e.form, outline(e.message)}
+		k := kind{e.form, e.outline()}
 		shape, ok := known[k]
 		if !ok {
 			h := sha256.New()
@@ -79,10 +79,15 @@ func (c *Cluster) shapes(outlined func(*wireForm) *healthv3.ClusterHealthCheck) 
 }
 
 // outline returns an endpoint without the parts that only identify it.
-func outline(e *endpointv3.Endpoint) string {
-	if plain := plainKind(e); plain != "" {
-		return plain
+func (e *Endpoint) outline() string {
+	if e.special == nil {
+		host, _ := hostPort(e.Key.Address)
+		return outlineHost(host)
 	}
+	return outline(e.special)
+}
+
+func outline(e *endpointv3.Endpoint) string {
 	e = proto.CloneOf(e)
 	e.Hostname = outlineName(e.GetHostname())
 	outlineAddress(e.GetAddress())
@@ -96,18 +101,6 @@ func outline(e *endpointv3.Endpoint) string {
 	}
 	text, _ := proto.MarshalOptions{Deterministic: true}.Marshal(e)
 	return "m" + string(text)
-}
-
-// plainKind returns the outline of an endpoint with only an IP address and a port, as
-// almost all have. It is empty for others.
-func plainKind(e *endpointv3.Endpoint) string {
-	at := e.GetAddress().GetSocketAddress()
-	rest := e.GetHostname() != "" || e.GetHealthCheckConfig() != nil || len(e.GetAdditionalAddresses()) > 0
-	if at == nil || rest || at.GetProtocol() != corev3.SocketAddress_TCP || at.GetResolverName() != "" || at.GetIpv4Compat() ||
-		at.GetNetworkNamespaceFilepath() != "" || at.GetNamedPort() != "" || at.GetPortValue() == 0 {
-		return ""
-	}
-	return outlineHost(at.GetAddress())
 }
 
 func outlineAddress(a *corev3.Address) {

@@ -2,12 +2,13 @@ package specifier
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	healthv3 "github.com/envoyproxy/go-control-plane/envoy/service/health/v3"
-	"google.golang.org/protobuf/types/known/durationpb"
 
 	"hdsd/health"
 )
@@ -19,16 +20,33 @@ type Item struct {
 	ID       health.EndpointID
 }
 
-// Specifier is the message for one checker, and the expected order of its reports.
-// Specifiers share parts: do not change them.
+// Specifier is what one checker is sent, and the expected order of its reports. It shares
+// parts with others, and keeps no message of an endpoint that is an address alone, because
+// there may be millions.
 type Specifier struct {
-	Message   *healthv3.HealthCheckSpecifier
+	Interval  time.Duration // between two reports
+	Clusters  []Part
 	Order     []health.EndpointID // entry by entry as reports list them: clusters, localities, endpoints
 	Addresses []string            // of each entry, as health.Endpoint writes it
+
+	// Special has the endpoints that are more than an IP address and a port, by entry.
+	Special map[int]*endpointv3.Endpoint
 
 	// Set by the caller.
 	Serial uint64 // identifies it
 	Retell bool   // report every vote again, even if unchanged
+}
+
+// Part is one cluster of a specifier.
+type Part struct {
+	Head       *healthv3.ClusterHealthCheck // without localities; others share its parts
+	Localities []Group
+}
+
+// Group is one locality of a cluster, with as many of the entries, in their order.
+type Group struct {
+	Locality *corev3.Locality
+	Entries  int
 }
 
 // Build makes the specifier for a checker that checks items and reports every interval
@@ -39,55 +57,66 @@ func Build(items []Item, interval time.Duration) *Specifier {
 	slices.SortFunc(sorted, compare)
 	sorted = slices.CompactFunc(sorted, func(a, b Item) bool { return compare(a, b) == 0 })
 	s := &Specifier{
-		Message:   &healthv3.HealthCheckSpecifier{Interval: durationpb.New(reportInterval(interval))},
-		Order:     make([]health.EndpointID, len(sorted)),
-		Addresses: make([]string, len(sorted)),
+		Interval: reportInterval(interval), Order: make([]health.EndpointID, len(sorted)), Addresses: make([]string, len(sorted)),
 	}
-	endpoints := make([]*endpointv3.Endpoint, len(sorted))
 	for i := range sorted {
 		e := endpoint(&sorted[i])
-		s.Order[i], s.Addresses[i], endpoints[i] = sorted[i].ID, e.Key.Address, e.message
+		s.Order[i], s.Addresses[i] = sorted[i].ID, e.Key.Address
+		if e.special != nil {
+			s.add(i, e.special)
+		}
 	}
 	for start, end := 0, 0; start < len(sorted); start = end {
 		first := &sorted[start]
 		for end = start + 1; end < len(sorted) && together(first, &sorted[end]); end++ {
 		}
-		s.add(first, endpoints[start:end:end])
+		s.group(first, end-start)
 	}
 	return s
 }
 
-// Size is about how many bytes the message has when it is encoded.
-func (s *Specifier) Size() int {
-	const each, cluster = 32, 160 // beside the address
-	size := cluster * len(s.Message.GetClusterHealthChecks())
-	for _, address := range s.Addresses {
-		size += each + len(address)
+func (s *Specifier) add(entry int, special *endpointv3.Endpoint) {
+	if s.Special == nil {
+		s.Special = map[int]*endpointv3.Endpoint{}
 	}
-	return size
+	s.Special[entry] = special
+}
+
+// group adds endpoints of one locality.
+func (s *Specifier) group(first *Item, entries int) {
+	form := formOf(first)
+	if n := len(s.Clusters); n == 0 || s.Clusters[n-1].Head.GetClusterName() != form.name {
+		s.Clusters = append(s.Clusters, Part{Head: form.start()})
+	}
+	last := &s.Clusters[len(s.Clusters)-1]
+	last.Localities = append(last.Localities, Group{first.Cluster.localities[endpoint(first).Locality], entries})
+}
+
+// Append appends a part with its entries, which are those of another specifier from one on.
+func (s *Specifier) Append(p Part, from *Specifier, entry int) {
+	s.Clusters = append(s.Clusters, p)
+	for _, g := range p.Localities {
+		for range g.Entries {
+			if special := from.Special[entry]; special != nil {
+				s.add(len(s.Order), special)
+			}
+			s.Order, s.Addresses = append(s.Order, from.Order[entry]), append(s.Addresses, from.Addresses[entry])
+			entry++
+		}
+	}
 }
 
 // Same reports whether two specifiers say the same in the same parts, so that a checker that
 // has one is not sent the other. It may be false where the parts only are alike.
 func Same(a, b *Specifier) bool {
-	return slices.Equal(a.Order, b.Order) && slices.EqualFunc(a.Message.GetClusterHealthChecks(), b.Message.GetClusterHealthChecks(), sameCluster)
+	return a.Interval == b.Interval && slices.Equal(a.Order, b.Order) && slices.EqualFunc(a.Clusters, b.Clusters, samePart) &&
+		slices.Equal(a.Addresses, b.Addresses) && maps.Equal(a.Special, b.Special)
 }
 
-func sameCluster(a, b *healthv3.ClusterHealthCheck) bool {
-	return a.ClusterName == b.ClusterName && slices.Equal(a.HealthChecks, b.HealthChecks) &&
-		slices.Equal(a.TransportSocketMatches, b.TransportSocketMatches) && a.UpstreamBindConfig == b.UpstreamBindConfig &&
-		slices.EqualFunc(a.LocalityEndpoints, b.LocalityEndpoints, func(a, b *healthv3.LocalityEndpoints) bool { return slices.Equal(a.Endpoints, b.Endpoints) })
-}
-
-// add adds endpoints of one locality to the message.
-func (s *Specifier) add(first *Item, endpoints []*endpointv3.Endpoint) {
-	all := s.Message.ClusterHealthChecks
-	if len(all) == 0 || all[len(all)-1].ClusterName != formOf(first).name {
-		all = append(all, formOf(first).start())
-		s.Message.ClusterHealthChecks = all
-	}
-	last := all[len(all)-1]
-	last.LocalityEndpoints = append(last.LocalityEndpoints, &healthv3.LocalityEndpoints{Locality: first.Cluster.localities[endpoint(first).Locality], Endpoints: endpoints})
+func samePart(a, b Part) bool {
+	return a.Head.GetClusterName() == b.Head.GetClusterName() && slices.Equal(a.Head.GetHealthChecks(), b.Head.GetHealthChecks()) &&
+		slices.Equal(a.Head.GetTransportSocketMatches(), b.Head.GetTransportSocketMatches()) &&
+		a.Head.GetUpstreamBindConfig() == b.Head.GetUpstreamBindConfig() && slices.Equal(a.Localities, b.Localities)
 }
 
 // together reports whether two items belong to one list of endpoints.

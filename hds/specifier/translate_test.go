@@ -61,7 +61,7 @@ func specifierOf(c *Cluster) *Specifier {
 
 func TestChecksAreFilledIn(t *testing.T) {
 	c := Translate("web", nil, assignment(t, `endpoints {`+endpointText("10.0.0.1")+`}`), []*corev3.HealthCheck{check(t, `http_health_check {path: "/"}`)}, Options{})
-	got := specifierOf(c).Message.GetClusterHealthChecks()[0]
+	got := specifierOf(c).Message().GetClusterHealthChecks()[0]
 	want := check(t, `http_health_check {path: "/" host: "web"} no_traffic_interval {seconds: 5} no_traffic_healthy_interval {seconds: 5} initial_jitter {seconds: 2}`)
 	if !proto.Equal(got.HealthChecks[0], want) || got.ClusterName != "web" {
 		t.Errorf("cluster %q is checked by %v, want %v", got.ClusterName, got.HealthChecks[0], want)
@@ -75,7 +75,7 @@ func TestChecksAreFilledIn(t *testing.T) {
 func TestBinaryPayloadsBecomeHex(t *testing.T) {
 	given := check(t, `tcp_health_check {send {binary: "\x01\xfe"} receive {binary: "ok"} receive {text: "00"}}`)
 	c := Translate("web", nil, assignment(t, `endpoints {`+endpointText("10.0.0.1")+`}`), []*corev3.HealthCheck{given}, Options{})
-	got := specifierOf(c).Message.GetClusterHealthChecks()[0].HealthChecks[0].GetTcpHealthCheck()
+	got := specifierOf(c).Message().GetClusterHealthChecks()[0].HealthChecks[0].GetTcpHealthCheck()
 	want := parse(t, `send {text: "01fe"} receive {text: "6f6b"} receive {text: "00"}`, &corev3.HealthCheck_TcpHealthCheck{})
 	if !proto.Equal(got, want) {
 		t.Errorf("sent %v, want %v", got, want)
@@ -88,7 +88,7 @@ func TestBinaryPayloadsBecomeHex(t *testing.T) {
 func TestTheSourcesValuesStay(t *testing.T) {
 	said := check(t, `http_health_check {path: "/" host: "h"} no_traffic_interval {seconds: 7} no_traffic_healthy_interval {seconds: 8} initial_jitter {}`)
 	c := Translate("web", nil, assignment(t, `endpoints {`+endpointText("10.0.0.1")+`}`), []*corev3.HealthCheck{said}, Options{})
-	if got := specifierOf(c).Message.GetClusterHealthChecks()[0].HealthChecks[0]; !proto.Equal(got, said) {
+	if got := specifierOf(c).Message().GetClusterHealthChecks()[0].HealthChecks[0]; !proto.Equal(got, said) {
 		t.Errorf("sent %v, want %v", got, said)
 	}
 	if c.Timing.Interval != 8*time.Second {
@@ -103,7 +103,7 @@ func TestRedisBehindTLS(t *testing.T) {
 	a := assignment(t, `endpoints {`+endpointText("10.0.0.1")+`}`)
 	secure := &clusterv3.Cluster{TransportSocket: tlsSocket(t, "a")}
 	c := Translate("web", secure, a, []*corev3.HealthCheck{check(t, redisText), check(t, `tcp_health_check {}`)}, Options{})
-	sent := specifierOf(c).Message.GetClusterHealthChecks()
+	sent := specifierOf(c).Message().GetClusterHealthChecks()
 	if len(sent) != 1 || len(sent[0].GetTransportSocketMatches()) != 1 || len(sent[0].GetTransportSocketMatches()[0].GetMatch().GetFields()) != 0 {
 		t.Errorf("sent %v, excluded %v", sent, c.Excluded)
 	}
@@ -236,7 +236,7 @@ func TestNamesDifferWhereEnvoyCannotChangeInPlace(t *testing.T) {
 		if len(c.Endpoints) != 1 {
 			t.Fatalf("not checked: %v", c.Excluded)
 		}
-		return specifierOf(c).Message.GetClusterHealthChecks()[0].GetClusterName()
+		return specifierOf(c).Message().GetClusterHealthChecks()[0].GetClusterName()
 	}
 	http, other := check(t, `http_health_check {path: "/"}`), check(t, `http_health_check {path: "/b"}`)
 	if name(nil, http) != "web" || name(nil, other) != "web" {
@@ -263,7 +263,7 @@ func TestNamesDifferWhereEnvoyCannotChangeInPlace(t *testing.T) {
 func TestEndpointsAreInTheirLocalities(t *testing.T) {
 	a := assignment(t, `endpoints {locality {region: "r" zone: "b" sub_zone: "s"}`+endpointText("10.0.0.1")+endpointText("10.0.0.2")+`}
 		endpoints {locality {zone: "a"} lb_endpoints {endpoint {address {socket_address {address: "10.0.0.1" port_value: 80}} health_check_config {port_value: 8081 hostname: "h"}}}}`)
-	got := specifierOf(Translate("web", nil, a, []*corev3.HealthCheck{check(t, `tcp_health_check {}`)}, Options{})).Message.GetClusterHealthChecks()
+	got := specifierOf(Translate("web", nil, a, []*corev3.HealthCheck{check(t, `tcp_health_check {}`)}, Options{})).Message().GetClusterHealthChecks()
 	want := parse(t, `
 		locality_endpoints {locality {zone: "a"} endpoints {address {socket_address {address: "10.0.0.1" port_value: 80}} health_check_config {port_value: 8081 hostname: "h"}}}
 		locality_endpoints {locality {region: "r" zone: "b" sub_zone: "s"}
@@ -284,7 +284,7 @@ func TestSocketsAndBindingAreSent(t *testing.T) {
 		if len(out.Endpoints) != 1 {
 			t.Fatalf("not checked: %v", out.Excluded)
 		}
-		return specifierOf(out).Message.GetClusterHealthChecks()[0]
+		return specifierOf(out).Message().GetClusterHealthChecks()[0]
 	}
 	bound := parse(t, `upstream_bind_config {source_address {address: "10.0.0.9" port_value: 0}}`, &clusterv3.Cluster{})
 	if got := sent(bound, checks); !proto.Equal(got.GetUpstreamBindConfig(), bound.GetUpstreamBindConfig()) || len(got.GetTransportSocketMatches()) != 0 {

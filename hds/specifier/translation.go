@@ -216,7 +216,7 @@ func (t *translation) review(i, j int, l *endpointv3.LocalityLbEndpoints, lb *en
 	if ListedElsewhere(l) {
 		of.review.problem("its locality", byLEDS)
 	}
-	of.endpoint.message = of.review.endpoint(source, t.present.review.problems)
+	of.endpoint.special = of.review.endpoint(source, t.present.review.problems)
 	return of
 }
 
@@ -230,8 +230,8 @@ func (t *translation) exclude(of *candidate) bool {
 	return true
 }
 
-// endpoint reviews an endpoint, and returns the message to send, given what is wrong with its
-// locality.
+// endpoint reviews an endpoint, given what is wrong with its locality. It returns the message
+// to send, or nil if that is an IP address and a port.
 func (r *review) endpoint(e *endpointv3.Endpoint, ofLocality []string) *endpointv3.Endpoint {
 	if e == nil {
 		r.problem("endpoint", "is missing; endpoint_name is not supported")
@@ -239,7 +239,7 @@ func (r *review) endpoint(e *endpointv3.Endpoint, ofLocality []string) *endpoint
 	}
 	r.problems = append(r.problems, ofLocality...)
 	if len(r.problems) == 0 && isUsual(e) {
-		return e
+		return nil
 	}
 	r.looking = true
 	r.message("endpoint", e.ProtoReflect())
@@ -251,6 +251,9 @@ func (r *review) endpoint(e *endpointv3.Endpoint, ofLocality []string) *endpoint
 		wire = proto.CloneOf(e)
 		(&review{}).message("endpoint", wire.ProtoReflect())
 		normalize(wire)
+	}
+	if isUsual(wire) {
+		return nil
 	}
 	if wrong := validate(wire); wrong != "" {
 		r.problem("endpoint", "%s", wrong)

@@ -3,6 +3,8 @@ package specifier
 import (
 	"testing"
 
+	"hdsd/internal/envoyaddr"
+
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	"google.golang.org/protobuf/proto"
@@ -55,6 +57,9 @@ func TestUsual(t *testing.T) {
 		sound := len(r.problems) == 0 && !r.dirty && canonical(e) && validate(e) == ""
 		if usual := isUsual(e); usual != sound {
 			t.Errorf("%v: usual is %t, but the review says %v (dirty: %t)", e, usual, r.problems, r.dirty)
+		}
+		if again := endpointOf(envoyaddr.Address(e.GetAddress())); sound && !proto.Equal(again, e) {
+			t.Errorf("%v is sent as %v", e, again)
 		}
 	})
 }

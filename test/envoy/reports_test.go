@@ -71,7 +71,7 @@ func TestReportsSayWhatIsExpected(t *testing.T) {
 	other := specifier.Translate("api", nil, s.assignment, s.checks, specifier.Options{})
 	spec := build(web, other)
 	checker := l.subject(t, "")
-	checker.out <- spec.Message
+	checker.out <- spec.Message()
 	Eventually(t, patience, "a full report", func() bool {
 		entries, _ := reportedEntries(checker.report.Load())
 		return len(entries) == len(spec.Order)
@@ -133,7 +133,7 @@ func TestSocketsAreAsTheDataPlaneChoosesThem(t *testing.T) {
 		t.Fatalf("%d endpoints are checked, want 10", len(spec.Order))
 	}
 	checker := l.subject(t, "")
-	checker.out <- spec.Message
+	checker.out <- spec.Message()
 	if !Await(patience, func() bool {
 		_, up := reportedEntries(checker.report.Load())
 		return len(up) == len(spec.Order) && !slices.Contains(up, false)

@@ -43,7 +43,7 @@ func (c *trial) translate() translated {
 	for i := range cluster.Endpoints {
 		items = append(items, specifier.Item{Cluster: cluster, Endpoint: i, ID: health.EndpointID(i)})
 	}
-	t.clusters = specifier.Build(items, time.Second).Message.GetClusterHealthChecks()
+	t.clusters = specifier.Build(items, time.Second).Message().GetClusterHealthChecks()
 	switch {
 	case len(cluster.Excluded) > 0:
 		t.outcome = "quarantined: " + cluster.Excluded[0].Reason

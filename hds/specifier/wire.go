@@ -1,0 +1,156 @@
+package specifier
+
+import (
+	"math"
+	"net"
+	"strconv"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+	healthv3 "github.com/envoyproxy/go-control-plane/envoy/service/health/v3"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
+)
+
+// Fields of HealthCheckSpecifier, ClusterHealthCheck, LocalityEndpoints, Endpoint, Address and
+// SocketAddress.
+const (
+	specifierClusters, specifierInterval = 1, 2
+	clusterLocalities                    = 3
+	groupLocality, groupEndpoints        = 1, 2
+	endpointAddress                      = 1
+	addressSocket                        = 1
+	socketAddress, socketPort            = 2, 3
+)
+
+// Encode encodes the message with more clusters after its own. It has an error only if the
+// message cannot be sent at all.
+func (s *Specifier) Encode(more ...*healthv3.ClusterHealthCheck) ([]byte, error) {
+	out := make([]byte, 0, s.Size()/2)
+	entry := 0
+	for i := range s.Clusters {
+		part, err := s.encodePart(&s.Clusters[i], &entry)
+		if err != nil {
+			return nil, err
+		}
+		out = appendBytes(out, specifierClusters, part)
+	}
+	rest, err := deterministic.Marshal(&healthv3.HealthCheckSpecifier{ClusterHealthChecks: more, Interval: durationpb.New(s.Interval)})
+	return append(out, rest...), err
+}
+
+var deterministic = proto.MarshalOptions{Deterministic: true}
+
+func (s *Specifier) encodePart(p *Part, entry *int) ([]byte, error) {
+	out, err := deterministic.Marshal(p.Head)
+	if err != nil {
+		return nil, err
+	}
+	var group []byte
+	for _, g := range p.Localities {
+		group = group[:0]
+		if g.Locality != nil {
+			locality, err := deterministic.Marshal(g.Locality)
+			if err != nil {
+				return nil, err
+			}
+			group = appendBytes(group, groupLocality, locality)
+		}
+		for range g.Entries {
+			if group, err = s.appendEntry(group, *entry); err != nil {
+				return nil, err
+			}
+			*entry++
+		}
+		out = appendBytes(out, clusterLocalities, group)
+	}
+	return out, nil
+}
+
+// appendEntry appends the endpoint of an entry.
+func (s *Specifier) appendEntry(to []byte, entry int) ([]byte, error) {
+	if special := s.Special[entry]; special != nil {
+		wire, err := deterministic.Marshal(special)
+		return appendBytes(to, groupEndpoints, wire), err
+	}
+	host, port := hostPort(s.Addresses[entry])
+	socket := protowire.SizeTag(socketAddress) + protowire.SizeBytes(len(host)) + protowire.SizeTag(socketPort) + protowire.SizeVarint(port)
+	address := protowire.SizeTag(addressSocket) + protowire.SizeBytes(socket)
+	to = appendHead(to, groupEndpoints, protowire.SizeTag(endpointAddress)+protowire.SizeBytes(address))
+	to = appendHead(to, endpointAddress, address)
+	to = appendHead(to, addressSocket, socket)
+	to = protowire.AppendString(protowire.AppendTag(to, socketAddress, protowire.BytesType), host)
+	return protowire.AppendVarint(protowire.AppendTag(to, socketPort, protowire.VarintType), port), nil
+}
+
+// appendHead appends what is before a message of so many bytes.
+func appendHead(to []byte, field protowire.Number, size int) []byte {
+	return protowire.AppendVarint(protowire.AppendTag(to, field, protowire.BytesType), uint64(size))
+}
+
+func appendBytes(to []byte, field protowire.Number, value []byte) []byte {
+	return append(appendHead(to, field, len(value)), value...)
+}
+
+// Size is about how many bytes the message has when it is encoded.
+func (s *Specifier) Size() int {
+	const each, cluster = 32, 160 // beside the address
+	size := cluster * len(s.Clusters)
+	for _, address := range s.Addresses {
+		size += each + len(address)
+	}
+	return size
+}
+
+// Message returns the message. It shares parts, and must not be changed.
+func (s *Specifier) Message() *healthv3.HealthCheckSpecifier {
+	m := &healthv3.HealthCheckSpecifier{Interval: durationpb.New(s.Interval)}
+	entry := 0
+	for i := range s.Clusters {
+		m.ClusterHealthChecks = append(m.ClusterHealthChecks, s.clusterMessage(&s.Clusters[i], &entry))
+	}
+	return m
+}
+
+// clusterMessage returns the message of a part, whose first entry is given; then it is the next
+// part's.
+func (s *Specifier) clusterMessage(p *Part, entry *int) *healthv3.ClusterHealthCheck {
+	m := p.Empty()
+	for _, g := range p.Localities {
+		group := &healthv3.LocalityEndpoints{Locality: g.Locality}
+		for range g.Entries {
+			e := s.Special[*entry]
+			if e == nil {
+				e = endpointOf(s.Addresses[*entry])
+			}
+			group.Endpoints = append(group.Endpoints, e)
+			*entry++
+		}
+		m.LocalityEndpoints = append(m.LocalityEndpoints, group)
+	}
+	return m
+}
+
+// Empty returns the message of a cluster without its localities.
+func (p *Part) Empty() *healthv3.ClusterHealthCheck {
+	return &healthv3.ClusterHealthCheck{
+		ClusterName: p.Head.GetClusterName(), HealthChecks: p.Head.GetHealthChecks(),
+		TransportSocketMatches: p.Head.GetTransportSocketMatches(), UpstreamBindConfig: p.Head.GetUpstreamBindConfig(),
+	}
+}
+
+// endpointOf returns the endpoint of an address that is an IP address and a port.
+func endpointOf(address string) *endpointv3.Endpoint {
+	host, port := hostPort(address)
+	return &endpointv3.Endpoint{Address: &corev3.Address{Address: &corev3.Address_SocketAddress{SocketAddress: &corev3.SocketAddress{
+		Address: host, PortSpecifier: &corev3.SocketAddress_PortValue{PortValue: uint32(min(port, math.MaxUint16))},
+	}}}}
+}
+
+// hostPort splits the address of a usual endpoint.
+func hostPort(address string) (host string, port uint64) {
+	host, digits, _ := net.SplitHostPort(address) // the translation made it of the two
+	port, _ = strconv.ParseUint(digits, 10, 16)
+	return host, port
+}
