@@ -3,6 +3,8 @@ package source
 import (
 	"bytes"
 
+	"hdsd/internal/endpointpb"
+
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	"google.golang.org/protobuf/proto"
@@ -48,9 +50,7 @@ func (a *Assignment) Message() *endpointv3.ClusterLoadAssignment {
 	if a == nil {
 		return nil
 	}
-	m := &endpointv3.ClusterLoadAssignment{}
-	_ = proto.Unmarshal(a.wire, m) // it was encoded from one
-	return m
+	return endpointpb.Decode(a.wire)
 }
 
 // Wire returns the encoded assignment. It must not be changed.

@@ -9,8 +9,8 @@ import (
 	"hdsd/source/sample"
 )
 
-// TestPreparedClustersAreSmall bounds what is kept of each endpoint, what its source
-// apart.
+// TestPreparedClustersAreSmall bounds what is kept of each endpoint, beside what its source
+// keeps.
 func TestPreparedClustersAreSmall(t *testing.T) {
 	const endpoints, most = 20_000, 220 // bytes
 	addresses := make([]string, endpoints)

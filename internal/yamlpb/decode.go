@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"hdsd/internal/endpointpb"
+
 	"go.yaml.in/yaml/v3"
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
@@ -17,6 +19,8 @@ type decoder struct {
 	except   []string // fields of the next message to skip
 	seen     []given  // the fields so far of the mappings that are being decoded, outer ones first
 	paths    []path   // of the values that are being decoded, outer ones first; nobody keeps them
+
+	endpoints endpointpb.Maker
 }
 
 // below calls decode with the path of a value below another.
@@ -232,6 +236,9 @@ func (d *decoder) element(n *yaml.Node, at *path, field protoreflect.FieldDescri
 	}
 	if field.Message() == nil {
 		return d.scalar(n, at, field)
+	}
+	if value, ok := d.plainEndpoint(n, field); ok {
+		return value, true
 	}
 	value := blank()
 	d.message(n, at, value.Message())

@@ -21,6 +21,10 @@ func seeds(f *testing.F) {
 	}
 	f.Add([]byte(`{"name":"a","type":"EDS","connectTimeout":"1.5s","healthChecks":[{"interval":"1s","reuseConnection":true}]}`))
 	f.Add([]byte(`{"metadata":{"filterMetadata":{"a":{"b":[1,null,"x",{"y":1e3}]}}},"perConnectionBufferLimitBytes":"5"}`))
+	f.Add([]byte(`{"name":"a","load_assignment":{"cluster_name":"a","endpoints":[{"lb_endpoints":[
+{"endpoint":{"address":{"socket_address":{"address":"10.0.0.1","port_value":80}}}},
+{"endpoint":{"address":{"socket_address":{"address":"::1","port_value":4294967295}}}},
+{"endpoint":{"address":{"socket_address":{"port_value":80,"address":"a"}}}},{"endpoint":{"address":{"socket_address":{"address":"a","port_value":"80"}}}}]}]}}`))
 	f.Add([]byte("a: &a [*a, *a]\nmetadata: {filter_metadata: {m: {x: *a}}}"))
 }
 

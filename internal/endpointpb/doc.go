@@ -1,0 +1,6 @@
+// Package endpointpb makes and decodes messages of endpoints, several times as fast as the
+// protobuf library where an endpoint is no more than an address and a port, as almost all
+// are.
+//
+// It is pure, and starts no goroutine. It imports nothing of this module.
+package endpointpb
