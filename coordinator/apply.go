@@ -70,6 +70,17 @@ func (c *core) applyRulings(now time.Time, e ruling.Effects) {
 // setMembers tells the aggregator and the fleet which endpoints there are. changedProbes
 // lists, by cluster and index, those that checkers will take for new ones.
 func (c *core) setMembers(now time.Time, members []ruling.Member, changedProbes map[string][]bool) {
+	checked, added := 0, 0
+	for i := range members {
+		if members[i].Index != catalog.None {
+			checked++
+		}
+		if members[i].New {
+			added++
+		}
+	}
+	c.judge.Reserve(added)
+	c.fleet.Reserve(checked)
 	var of *catalog.Cluster
 	var changed []bool
 	var judged aggregate.Endpoint

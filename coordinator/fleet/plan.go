@@ -42,6 +42,9 @@ func (p *Plan) restore(rows map[string][]health.Hash) { p.planner.Restore(rows) 
 // Class gives the class of endpoints, for Upsert.
 func (p *Plan) Class(c assign.Class) assign.ClassID { return p.planner.Class(c) }
 
+// Reserve makes room in the queue for so many calls of Upsert.
+func (p *Plan) Reserve(endpoints int) { p.queued.Upsert = slices.Grow(p.queued.Upsert, endpoints) }
+
 // Upsert queues an endpoint that is new, or to be checked otherwise, for Apply.
 func (p *Plan) Upsert(e assign.Endpoint) { p.queued.Upsert = append(p.queued.Upsert, e) }
 

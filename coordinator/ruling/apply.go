@@ -28,6 +28,7 @@ func (t *Table) Apply(now time.Time, c Change) Effects {
 		count += len(k.Hashes)
 	}
 	e.effects.Members = make([]Member, 0, count)
+	e.rows.reserve(count)
 	e.setInitialHealth(c.InitialHealth)
 	for _, name := range c.Removed {
 		e.replace(t.clusters.byName[name], nil)

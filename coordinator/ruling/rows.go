@@ -81,6 +81,13 @@ type freed struct {
 	at time.Time
 }
 
+// reserve makes room for the first rows.
+func (t *rows) reserve(count int) {
+	if len(t.all) == 0 {
+		t.ids, t.all = make(map[health.Hash]health.EndpointID, count), make([]row, 0, count)
+	}
+}
+
 // place adds or updates a checked endpoint.
 func (t *rows) place(k *catalog.Cluster, index int, now time.Time) (id health.EndpointID, isNew bool) {
 	hash := k.Hashes[index]
