@@ -205,7 +205,7 @@ func TestAnEndpointOfASharedServiceNameIsAsHealthyAsTheWorstVerdict(t *testing.T
 		t.Errorf("%d verdicts decide after one cluster is gone, want 1", n)
 	}
 	l.say()
-	if l.assignments["app"].Message != nil {
+	if l.assignments["app"].Wire != nil {
 		t.Error("the service is still published after both clusters are gone")
 	}
 }

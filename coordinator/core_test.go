@@ -228,7 +228,7 @@ func TestClustersComeChangeAndGo(t *testing.T) {
 		t.Errorf("known are %v, remembered %v", l.core.rulings.Names(), l.remembered)
 	}
 	l.say(web("db", three)) // web is gone
-	if l.assignments["web"].Message != nil || l.clusters["web"] != nil {
+	if l.assignments["web"].Wire != nil || l.clusters["web"] != nil {
 		t.Error("web is still published")
 	}
 	if who := l.checking(one); who != nil {
@@ -238,7 +238,7 @@ func TestClustersComeChangeAndGo(t *testing.T) {
 	l.say(web("base", three)) // renamed
 	l.pass(10 * time.Second)
 	l.wantPublished("base", three, health.Healthy)
-	if l.assignments["db"].Message != nil || !slices.Equal(l.core.rulings.Names(), []string{"base"}) {
+	if l.assignments["db"].Wire != nil || !slices.Equal(l.core.rulings.Names(), []string{"base"}) {
 		t.Errorf("after db became base, known are %v", l.core.rulings.Names())
 	}
 }

@@ -48,7 +48,7 @@ func TestLastValidVersionStaysInUse(t *testing.T) {
 func TestRejectedResourcesAreNotPublished(t *testing.T) {
 	l := settled(t, web("web", one, "db.internal:80", two, "10.0.0.9:99999"), unreadable(web("bad", three)))
 	var sent []string
-	for _, group := range l.assignments["web"].Message.GetEndpoints() {
+	for _, group := range l.message("web").GetEndpoints() {
 		for _, e := range group.GetLbEndpoints() {
 			sent = append(sent, e.GetEndpoint().GetAddress().GetSocketAddress().GetAddress())
 		}

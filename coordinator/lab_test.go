@@ -393,6 +393,12 @@ func (l *lab) RememberClusters(names []string) { l.remembered = append(l.remembe
 // Forget implements historian.
 func (l *lab) Forget(known func(health.Hash) bool) { l.forget = known }
 
+// message is the assignment of a service as it is published, but for the health.
+func (l *lab) message(service string) *endpointv3.ClusterLoadAssignment {
+	a := l.assignments[service]
+	return a.Message()
+}
+
 // published is what an address of a service is published as.
 func (l *lab) published(service, address string) health.Status {
 	l.t.Helper()
@@ -400,7 +406,7 @@ func (l *lab) published(service, address string) health.Status {
 	if !ok {
 		l.t.Fatalf("no assignment %q is published", service)
 	}
-	for i, group := range a.Message.GetEndpoints() {
+	for i, group := range a.Message().GetEndpoints() {
 		for j, e := range group.GetLbEndpoints() {
 			if envoyaddr.AddressOf(e, i, j) != address {
 				continue

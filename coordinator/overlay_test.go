@@ -127,7 +127,7 @@ func TestLocalityByLEDSPassesThrough(t *testing.T) {
 	l.pass(settle + 10*report)
 	l.wantTold("web", a1, down, down, "")
 	l.wantOwnChecks("web", true)
-	if got := l.assignments["web"].Message.GetEndpoints(); len(got) != 2 || !proto.Equal(got[1], elsewhere) {
+	if got := l.message("web").GetEndpoints(); len(got) != 2 || !proto.Equal(got[1], elsewhere) {
 		t.Errorf("published are %v", got)
 	}
 	if aside := l.describe("web").Quarantined; len(aside) != 1 || aside[0].Address != "endpoints[1]" {
@@ -144,7 +144,7 @@ func TestUncheckedEndpointsPassThrough(t *testing.T) {
 		plain := saying(unprobed(web("plain", a1)), 77)
 		spared := saying(sparing(web("spared", a1, a2)), corev3.HealthStatus_DRAINING)
 		l.serve(plain, spared)
-		if a := l.assignments["plain"]; !proto.Equal(a.Message, plain.Assignment.Message()) || len(a.IDs[0][0]) > 0 {
+		if a := l.assignments["plain"]; !proto.Equal(a.Message(), plain.Assignment.Message()) || len(a.IDs[0][0]) > 0 {
 			t.Errorf("%v: what nobody checks is published as %v", counts, a)
 		}
 		l.wantTold("spared", a1, never, health.Draining, "the source says DRAINING")

@@ -107,7 +107,7 @@ func benchmarkLinear(b *testing.B, names []string, watchers int) {
 	target, _ := newTheirs(b.Context())
 	messages := manyAssignments(names, 100)
 	for _, a := range messages {
-		if err := target.cache.UpdateResource(a.Name, a.Message); err != nil {
+		if err := target.cache.UpdateResource(a.Name, a.Message()); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -141,7 +141,7 @@ func benchmarkLinear(b *testing.B, names []string, watchers int) {
 	n := 0
 	for b.Loop() {
 		n++
-		m := proto.CloneOf(messages[n%len(names)].Message)
+		m := messages[n%len(names)].Message()
 		m.GetEndpoints()[0].GetLbEndpoints()[0].HealthStatus = corev3.HealthStatus(1 + n%2)
 		start := time.Now()
 		if err := target.cache.UpdateResource(m.GetClusterName(), m); err != nil {
@@ -176,12 +176,12 @@ func BenchmarkFlipOverGRPC(b *testing.B) {
 		defer cancel()
 		target, register := newTheirs(ctx)
 		for _, a := range messages {
-			if err := target.cache.UpdateResource(a.Name, a.Message); err != nil {
+			if err := target.cache.UpdateResource(a.Name, a.Message()); err != nil {
 				b.Fatal(err)
 			}
 		}
 		benchmarkClients(b, register, names, func(n int) {
-			m := proto.CloneOf(messages[n%len(names)].Message)
+			m := messages[n%len(names)].Message()
 			m.GetEndpoints()[0].GetLbEndpoints()[0].HealthStatus = corev3.HealthStatus(1 + n%2)
 			if err := target.cache.UpdateResource(m.GetClusterName(), m); err != nil {
 				b.Error(err)
@@ -275,9 +275,10 @@ func BenchmarkEncodeFlip(b *testing.B) {
 	})
 	b.Run("marshal", func(b *testing.B) {
 		b.ReportAllocs()
+		m := a.Message()
 		for n := 0; b.Loop(); n++ {
-			a.Message.GetEndpoints()[0].GetLbEndpoints()[7].HealthStatus = corev3.HealthStatus(1 + n%2)
-			if _, err := deterministic.Marshal(a.Message); err != nil {
+			m.GetEndpoints()[0].GetLbEndpoints()[7].HealthStatus = corev3.HealthStatus(1 + n%2)
+			if _, err := deterministic.Marshal(m); err != nil {
 				b.Fatal(err)
 			}
 		}

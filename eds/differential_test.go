@@ -23,7 +23,7 @@ import (
 type theirs struct{ cache *cache.LinearCache }
 
 func (o theirs) put(name string, first health.EndpointID, statuses []health.Status) {
-	m := assignment(name, first, len(statuses)).Message
+	m := messageOf(assignment(name, first, len(statuses)))
 	for i, s := range statuses {
 		m.GetEndpoints()[0].GetLbEndpoints()[i].HealthStatus = corev3.HealthStatus(s)
 	}

@@ -272,10 +272,21 @@ func assignment(name string, first health.EndpointID, n int) Assignment {
 		ids = append(ids, []health.EndpointID{first + health.EndpointID(i)})
 	}
 	return Assignment{
-		Name:    name,
-		Message: &endpointv3.ClusterLoadAssignment{ClusterName: name, Endpoints: []*endpointv3.LocalityLbEndpoints{locality}},
-		IDs:     [][][]health.EndpointID{ids},
+		Name: name,
+		Wire: wireOf(&endpointv3.ClusterLoadAssignment{ClusterName: name, Endpoints: []*endpointv3.LocalityLbEndpoints{locality}}),
+		IDs:  [][][]health.EndpointID{ids},
 	}
+}
+
+func messageOf(a Assignment) *endpointv3.ClusterLoadAssignment { return a.Message() }
+
+// wireOf encodes an assignment.
+func wireOf(m *endpointv3.ClusterLoadAssignment) []byte {
+	wire, err := deterministic.Marshal(m)
+	if err != nil {
+		panic(err)
+	}
+	return wire
 }
 
 func lbEndpoint(i uint32) *endpointv3.LbEndpoint {

@@ -9,6 +9,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"hdsd/health"
+	"hdsd/internal/endpointpb"
 	"hdsd/internal/rest"
 	"hdsd/internal/share"
 )
@@ -72,8 +73,8 @@ type Options struct {
 type Assignment struct {
 	// Name is the published name, whatever the message says.
 	Name string
-	// Message is as the source gave it. It must not change afterwards.
-	Message *endpointv3.ClusterLoadAssignment
+	// Wire is the encoded message, as the source gave it. It must not change afterwards.
+	Wire []byte
 	// IDs lists, for each locality and lb endpoint, the endpoints whose verdicts
 	// decide its health: the worst of them does. Without one, the lb endpoint is
 	// published unchanged. They must not change afterwards.
@@ -82,6 +83,9 @@ type Assignment struct {
 	// of both is published.
 	Overruled bool
 }
+
+// Message decodes the assignment, anew each time.
+func (a *Assignment) Message() *endpointv3.ClusterLoadAssignment { return endpointpb.Decode(a.Wire) }
 
 // Cluster is one Cluster to be published.
 type Cluster struct {

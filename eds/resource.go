@@ -134,16 +134,12 @@ func Combine(ours, source health.Status) health.Status {
 // newAssignment encodes an assignment. It also returns the endpoints that verdicts
 // decide, in the order of the resource's health.
 func newAssignment(a *Assignment, of func(health.EndpointID) health.Status) (*resource, decided, error) {
-	wire, err := deterministic.Marshal(a.Message)
-	if err != nil {
-		return nil, decided{}, fmt.Errorf("encode assignment %q: %w", a.Name, err)
-	}
-	endpoints := decidedOf(a)
 	s := splicer{ours: func(locality, endpoint int) bool { return len(idsOf(a.IDs, locality, endpoint)) > 0 }}
-	message, err := s.assignment(wire, a.Name)
+	message, err := s.assignment(a.Wire, a.Name)
 	if err != nil {
 		return nil, decided{}, fmt.Errorf("encode assignment %q: %w", a.Name, err)
 	}
+	endpoints := decidedOf(a, s.says)
 	if len(message) > math.MaxInt32 || len(s.at) != endpoints.len() {
 		return nil, decided{}, fmt.Errorf("encode assignment %q: %d bytes with %d endpoints where %d were expected",
 			a.Name, len(message), len(s.at), endpoints.len())
@@ -159,23 +155,25 @@ func newAssignment(a *Assignment, of func(health.EndpointID) health.Status) (*re
 	return r, endpoints, nil
 }
 
-func decidedOf(a *Assignment) decided {
-	count, size := 0, 0
+// decidedOf lists what verdicts decide in an assignment, given what the source says of each.
+func decidedOf(a *Assignment, says []health.Status) decided {
+	size := 0
 	for l := range a.IDs {
 		for _, ids := range a.IDs[l] {
-			count, size = count+min(len(ids), 1), size+len(ids)
+			size += len(ids)
 		}
 	}
-	d := decided{make([]health.EndpointID, 0, size), make([]uint32, 0, count), make([]health.Status, 0, count)}
-	for l, locality := range a.Message.GetEndpoints() {
-		for e, endpoint := range locality.GetLbEndpoints() {
-			if ids := idsOf(a.IDs, l, e); len(ids) > 0 {
-				source := health.Unknown
-				if !a.Overruled {
-					source = SourceStatus(endpoint)
-				}
-				d.add(ids, source)
+	d := decided{make([]health.EndpointID, 0, size), make([]uint32, 0, len(says)), make([]health.Status, 0, len(says))}
+	for l := range a.IDs {
+		for _, ids := range a.IDs[l] {
+			if len(ids) == 0 {
+				continue
 			}
+			source := health.Unknown
+			if !a.Overruled && d.len() < len(says) {
+				source = says[d.len()]
+			}
+			d.add(ids, source)
 		}
 	}
 	return d
@@ -191,7 +189,10 @@ func idsOf(ids [][][]health.EndpointID, locality, endpoint int) []health.Endpoin
 // SourceStatus returns the health of an endpoint as its source says. A value that this
 // release does not know is Unknown, as it is to Envoy.
 func SourceStatus(e *endpointv3.LbEndpoint) health.Status {
-	value := e.GetHealthStatus()
+	return statusOf(int64(e.GetHealthStatus()))
+}
+
+func statusOf(value int64) health.Status {
 	if value < 0 || value > math.MaxUint8 || !health.Status(value).Valid() {
 		return health.Unknown
 	}

@@ -44,7 +44,7 @@ func unknownField(number protowire.Number, text string) []byte {
 // rich makes an assignment with something in every field that matters.
 func rich() Assignment {
 	a := assignment("rich", 0, 3)
-	m := a.Message
+	m := a.Message()
 	l := m.GetEndpoints()[0]
 	l.Priority, l.LoadBalancingWeight = 2, wrapperspb.UInt32(7)
 	l.Metadata = &corev3.Metadata{FilterMetadata: map[string]*structpb.Struct{"x": {}, "a": {}}}
@@ -58,6 +58,7 @@ func rich() Assignment {
 	for i, message := range []proto.Message{m, l, l.LbEndpoints[0], l.LbEndpoints[0].GetEndpoint()} {
 		message.ProtoReflect().SetUnknown(unknownField(protowire.Number(900+i), "kept"))
 	}
+	a.Wire = wireOf(m)
 	return a
 }
 
@@ -66,14 +67,16 @@ func TestAssignmentWithoutVerdictsIsAsTheSourceGaveIt(t *testing.T) {
 	for name, ids := range map[string][][][]health.EndpointID{"passes through": nil, "unknown yet": a.IDs} {
 		a.IDs = ids
 		if ids != nil {
-			a.Message.GetEndpoints()[0].GetLbEndpoints()[2].HealthStatus = 0
+			m := a.Message()
+			m.GetEndpoints()[0].GetLbEndpoints()[2].HealthStatus = 0
+			a.Wire = wireOf(m)
 		}
 		r, _, err := newAssignment(&a, unknownHealth)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := published(t, r.current()); !proto.Equal(got, a.Message) {
-			t.Errorf("%s: got %v\nwant %v", name, got, a.Message)
+		if got := published(t, r.current()); !proto.Equal(got, a.Message()) {
+			t.Errorf("%s: got %v\nwant %v", name, got, a.Message())
 		}
 	}
 }
@@ -137,7 +140,7 @@ func TestOverruledSourceDecidesWhereThereIsNoVerdict(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := proto.CloneOf(a.Message)
+	want := a.Message()
 	for _, e := range want.GetEndpoints()[0].GetLbEndpoints() {
 		e.HealthStatus = corev3.HealthStatus_UNKNOWN
 	}
@@ -231,7 +234,7 @@ func TestUnencodableUpdateKeepsTheLastVersion(t *testing.T) {
 	s := NewServer(Options{})
 	s.Update(Update{Assignments: []Assignment{assignment("a", 0, 1)}, Clusters: clusters("c", "1")})
 	bad := assignment("a", 0, 2)
-	bad.Message.GetEndpoints()[0].GetLocality().Zone = "\xff"
+	bad.Wire = bad.Wire[:len(bad.Wire)-1]
 	s.Update(Update{Assignments: []Assignment{bad}, Clusters: clusters("c", "\xff")})
 	s.setHealth(0, health.Healthy)
 	f := s.published.assignments.slots["a"].current()
@@ -243,11 +246,7 @@ func TestUnencodableUpdateKeepsTheLastVersion(t *testing.T) {
 // FuzzSplice compares the spliced encoding with a clone that is set and marshaled.
 func FuzzSplice(f *testing.F) {
 	seed := rich()
-	wire, err := proto.Marshal(seed.Message)
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add(wire, []byte{1, 2, 3, 0xff, 5})
+	f.Add(seed.Wire, []byte{1, 2, 3, 0xff, 5})
 	f.Add([]byte{}, []byte{})
 	f.Add([]byte("\x12\x04\x12\x02\x10\x05\x12\x00\x12\x02\x12\x00"), []byte{0x21, 0x42})
 	f.Fuzz(func(t *testing.T, wire, choices []byte) {
@@ -265,7 +264,7 @@ func FuzzSplice(f *testing.F) {
 		}
 		slow := proto.CloneOf(m)
 		slow.ClusterName = "fuzz"
-		a := Assignment{Name: "fuzz", Message: m}
+		a := Assignment{Name: "fuzz", Wire: wire}
 		var later []Health
 		for _, l := range slow.GetEndpoints() {
 			var ids [][]health.EndpointID

@@ -3,6 +3,8 @@ package eds
 import (
 	"fmt"
 
+	"hdsd/health"
+
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
@@ -19,8 +21,10 @@ const (
 type splicer struct {
 	// ours tells whether hdsd sets the health of an lb endpoint.
 	ours func(locality, endpoint int) bool
-	// at lists the positions of the health bytes, in the order of these endpoints.
-	at []int
+	// at lists the positions of the health bytes, in the order of these endpoints, and says
+	// what the source says of each.
+	at   []int
+	says []health.Status
 }
 
 // assignment returns the assignment under the given name, with every health that hdsd
@@ -81,16 +85,20 @@ func (s *splicer) locality(out, wire []byte, locality int) ([]byte, error) {
 
 func (s *splicer) endpoint(out, wire []byte) ([]byte, error) {
 	size, rest := 2, wire // the two bytes of health_status
+	says := health.Unknown
 	for len(rest) > 0 {
 		f, err := nextField(rest)
 		if err != nil {
 			return nil, err
 		}
 		rest = rest[len(f.raw):]
-		if !f.is(endpointHealth, protowire.VarintType) {
+		if f.is(endpointHealth, protowire.VarintType) {
+			says = statusOf(int64(int32(f.varint())))
+		} else {
 			size += len(f.raw)
 		}
 	}
+	s.says = append(s.says, says)
 	out = appendHead(out, localityEndpoints, size)
 	out = protowire.AppendTag(out, endpointHealth, protowire.VarintType)
 	s.at = append(s.at, len(out))
@@ -115,6 +123,13 @@ type field struct {
 
 func (f *field) is(number protowire.Number, kind protowire.Type) bool {
 	return f.number == number && f.kind == kind
+}
+
+// varint returns the value of a varint.
+func (f *field) varint() uint64 {
+	_, _, head := protowire.ConsumeTag(f.raw)
+	value, _ := protowire.ConsumeVarint(f.raw[head:])
+	return value
 }
 
 func nextField(wire []byte) (field, error) {

@@ -179,7 +179,7 @@ func TestNodesGetTheHealthOfTheirZone(t *testing.T) {
 				b.server.SetZoneHealth(zoneNamed("zone-of-dp"), down(0), nil)
 				p := b.delta()
 				m := subscribe(resourcev3.EndpointType, "a", "b")
-				m.Node.Locality = assignment("", 0, 1).Message.GetEndpoints()[0].GetLocality()
+				m.Node.Locality = messageOf(assignment("", 0, 1)).GetEndpoints()[0].GetLocality()
 				m.Node.Locality.Zone = "zone-of-dp"
 				p.send(m)
 				r := p.next()
@@ -208,7 +208,7 @@ func TestZonesUnderAWildcard(t *testing.T) {
 		b.server.SetZoneHealth(zoneNamed("x"), down(0), nil)
 		p := b.delta()
 		m := subscribe(resourcev3.EndpointType, "*")
-		m.Node.Locality = assignment("", 0, 1).Message.GetEndpoints()[0].GetLocality()
+		m.Node.Locality = messageOf(assignment("", 0, 1)).GetEndpoints()[0].GetLocality()
 		m.Node.Locality.Zone = "x"
 		m.ResourceLocatorsSubscribe = []*discoveryv3.ResourceLocator{locator("a", "zone", "x")}
 		p.send(m)

@@ -10,6 +10,7 @@ import (
 
 	"hdsd/eds"
 	"hdsd/health"
+	"hdsd/source"
 )
 
 // TestAResponseWaitsForWhatMatters: for stored health, for endpoints that are new to an
@@ -54,7 +55,7 @@ func TestAResponseWaitsForWhatMatters(t *testing.T) {
 	ids := [][][]health.EndpointID{{{1}, {}}}
 	s.book.Update(eds.Update{
 		Clusters:    []eds.Cluster{{Message: byEDS, Checked: true}},
-		Assignments: []eds.Assignment{{Name: "web", Message: assignmentOf("10.0.0.1", "10.0.0.2"), IDs: ids}},
+		Assignments: []eds.Assignment{{Name: "web", Wire: source.EncodeAssignment(assignmentOf("10.0.0.1", "10.0.0.2")).Wire(), IDs: ids}},
 	})
 	other := assignmentOf("10.0.0.2", "10.0.0.1")
 	other.Policy = &endpointv3.ClusterLoadAssignment_Policy{}

@@ -113,7 +113,7 @@ func (b *book) knows(s subject) bool {
 
 func (b *book) sheetOf(a *eds.Assignment) *sheet {
 	s := &sheet{overruled: a.Overruled, ids: map[overlay.Key][]health.EndpointID{}}
-	for l, group := range a.Message.GetEndpoints() {
+	for l, group := range a.Message().GetEndpoints() {
 		for e, endpoint := range group.GetLbEndpoints() {
 			key := keyOf(group, endpoint)
 			if l >= len(a.IDs) || e >= len(a.IDs[l]) || len(a.IDs[l][e]) == 0 {

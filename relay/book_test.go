@@ -7,12 +7,13 @@ import (
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 
 	"hdsd/eds"
+	"hdsd/source"
 )
 
 func comes(name string) eds.Update {
 	return eds.Update{
 		Clusters:    []eds.Cluster{{Message: &clusterv3.Cluster{Name: name}, Checked: true}},
-		Assignments: []eds.Assignment{{Name: name, Message: &endpointv3.ClusterLoadAssignment{ClusterName: name}}},
+		Assignments: []eds.Assignment{{Name: name, Wire: source.EncodeAssignment(&endpointv3.ClusterLoadAssignment{ClusterName: name}).Wire()}},
 	}
 }
 

@@ -31,6 +31,7 @@ import (
 	"hdsd/hds"
 	"hdsd/hds/specifier"
 	"hdsd/health"
+	"hdsd/source"
 )
 
 // watched is a server of data planes, one of checkers, and the status of both.
@@ -78,7 +79,7 @@ func watching(t *testing.T, run func(t *testing.T, w *watched)) {
 		}()
 		w.eds.Update(eds.Update{
 			Clusters:    []eds.Cluster{{Message: &clusterv3.Cluster{Name: "web"}}},
-			Assignments: []eds.Assignment{{Name: "web", Message: &endpointv3.ClusterLoadAssignment{}}},
+			Assignments: []eds.Assignment{{Name: "web"}},
 		})
 		run(t, w)
 	})
@@ -346,9 +347,9 @@ func TestClientStatusOfWhatWasNeverSent(t *testing.T) {
 func TestClientStatusOfWhatWaits(t *testing.T) {
 	watching(t, func(t *testing.T, w *watched) {
 		change := func(name string, factor uint32) {
-			w.eds.Update(eds.Update{Assignments: []eds.Assignment{{Name: name, Message: &endpointv3.ClusterLoadAssignment{
+			w.eds.Update(eds.Update{Assignments: []eds.Assignment{{Name: name, Wire: wireOf(&endpointv3.ClusterLoadAssignment{
 				Policy: &endpointv3.ClusterLoadAssignment_Policy{OverprovisioningFactor: wrapperspb.UInt32(factor)},
-			}}}})
+			})}}})
 			synctest.Wait()
 		}
 		change("api", 101)
@@ -388,9 +389,9 @@ func (w *watched) step(stream dataPlane, what string, number uint32) {
 	case "nack":
 		w.answer(stream, "no")
 	case "change":
-		w.eds.Update(eds.Update{Assignments: []eds.Assignment{{Name: "web", Message: &endpointv3.ClusterLoadAssignment{
+		w.eds.Update(eds.Update{Assignments: []eds.Assignment{{Name: "web", Wire: wireOf(&endpointv3.ClusterLoadAssignment{
 			Policy: &endpointv3.ClusterLoadAssignment_Policy{OverprovisioningFactor: wrapperspb.UInt32(100 + number)},
-		}}}})
+		})}}})
 	case "remove":
 		w.eds.Update(eds.Update{RemovedAssignments: []string{"web"}})
 	default:
@@ -478,7 +479,7 @@ func TestClientStatusWhileEverythingChanges(t *testing.T) {
 		const clients, flips = 8, 50
 		w.eds.Update(eds.Update{Assignments: []eds.Assignment{{
 			Name: "web", IDs: [][][]health.EndpointID{{{0}}},
-			Message: &endpointv3.ClusterLoadAssignment{Endpoints: []*endpointv3.LocalityLbEndpoints{{LbEndpoints: []*endpointv3.LbEndpoint{{}}}}},
+			Wire: wireOf(&endpointv3.ClusterLoadAssignment{Endpoints: []*endpointv3.LocalityLbEndpoints{{LbEndpoints: []*endpointv3.LbEndpoint{{}}}}}),
 		}}})
 		ctx, leave := context.WithCancel(t.Context())
 		var busy sync.WaitGroup
@@ -542,3 +543,5 @@ func TestClientStatusWhileEverythingChanges(t *testing.T) {
 		}
 	})
 }
+
+func wireOf(m *endpointv3.ClusterLoadAssignment) []byte { return source.EncodeAssignment(m).Wire() }

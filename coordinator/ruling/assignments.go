@@ -35,7 +35,7 @@ func (t *Table) assignment(service string) (eds.Assignment, bool) {
 			continue
 		case first == nil:
 			first = k
-			a.Message, a.Overruled = k.Assignment.Message(), k.UpstreamHealth == configv1.UpstreamHealth_OURS
+			a.Wire, a.Overruled = k.Assignment.Wire(), k.UpstreamHealth == configv1.UpstreamHealth_OURS
 			a.IDs = make([][][]health.EndpointID, len(k.CheckedIndex))
 			for i, indices := range k.CheckedIndex {
 				a.IDs[i] = make([][]health.EndpointID, len(indices))
@@ -45,7 +45,7 @@ func (t *Table) assignment(service string) (eds.Assignment, bool) {
 		}
 		t.addIDs(a.IDs, k)
 	}
-	return a, a.Message != nil
+	return a, first != nil
 }
 
 // addIDs adds the ids of a cluster's endpoints whose health hdsd decides.

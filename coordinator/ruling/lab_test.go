@@ -188,7 +188,7 @@ func (l *lab) store(d *decision.Decision) {
 func (l *lab) published(key health.Endpoint) health.Status {
 	l.t.Helper()
 	a := l.assignments[key.Cluster]
-	for i, group := range a.Message.GetEndpoints() {
+	for i, group := range a.Message().GetEndpoints() {
 		for j, e := range group.GetLbEndpoints() {
 			if envoyaddr.AddressOf(e, i, j) != key.Address {
 				continue

@@ -84,12 +84,13 @@ func (s *site) start() {
 // assignment has one endpoint, whose health a verdict decides.
 func assignment(name string, id health.EndpointID) eds.Assignment {
 	at := &corev3.Address{Address: &corev3.Address_SocketAddress{SocketAddress: &corev3.SocketAddress{Address: "10.0.0.1", PortSpecifier: &corev3.SocketAddress_PortValue{PortValue: 80}}}}
-	return eds.Assignment{
-		Name: name, IDs: [][][]health.EndpointID{{{id}}},
-		Message: &endpointv3.ClusterLoadAssignment{ClusterName: name, Endpoints: []*endpointv3.LocalityLbEndpoints{{LbEndpoints: []*endpointv3.LbEndpoint{{
-			HostIdentifier: &endpointv3.LbEndpoint_Endpoint{Endpoint: &endpointv3.Endpoint{Address: at}},
-		}}}}},
+	wire, err := proto.Marshal(&endpointv3.ClusterLoadAssignment{ClusterName: name, Endpoints: []*endpointv3.LocalityLbEndpoints{{LbEndpoints: []*endpointv3.LbEndpoint{{
+		HostIdentifier: &endpointv3.LbEndpoint_Endpoint{Endpoint: &endpointv3.Endpoint{Address: at}},
+	}}}}})
+	if err != nil {
+		panic(err)
 	}
+	return eds.Assignment{Name: name, IDs: [][][]health.EndpointID{{{id}}}, Wire: wire}
 }
 
 func (s *site) update(u eds.Update) {

@@ -15,6 +15,7 @@ import (
 	"hdsd/eds"
 	real "hdsd/internal/demo/envoy"
 	"hdsd/internal/wire"
+	assignments "hdsd/source"
 )
 
 // TestTTL has Envoys keep what they are sent with a ttl as long as the server
@@ -73,9 +74,9 @@ func serveWithTTL(t *testing.T, ttl time.Duration) (address string, stop func())
 	}
 	s.Update(eds.Update{
 		Clusters: []eds.Cluster{{Message: eds.PublishCluster(web, eds.ByADS()), Checked: true}},
-		Assignments: []eds.Assignment{{Name: "web", Message: &endpointv3.ClusterLoadAssignment{
+		Assignments: []eds.Assignment{{Name: "web", Wire: assignments.EncodeAssignment(&endpointv3.ClusterLoadAssignment{
 			ClusterName: "web", Endpoints: []*endpointv3.LocalityLbEndpoints{locality},
-		}}},
+		}).Wire()}},
 	})
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
