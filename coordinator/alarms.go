@@ -58,10 +58,12 @@ func (a *alarms) apply(v view, removed []string, changed []*catalog.Cluster) {
 			continue
 		}
 		a.tally.SetCluster(k.Source.Name, v.core.judge.Observed(k.Source.Name), func(yield func(tally.Endpoint) bool) {
+			var key health.Endpoint
 			for i := range k.Endpoints {
 				e := &k.Endpoints[i]
 				is := v.Condition(e)
-				if !yield(tally.Endpoint{Hash: e.Hash, Key: e.Key, Status: is.Status, Overridden: is.Overridden, Since: is.Since}) {
+				key = e.Key()
+				if !yield(tally.Endpoint{Hash: e.Hash(), Key: &key, Status: is.Status, Overridden: is.Overridden, Since: is.Since}) {
 					return
 				}
 			}

@@ -99,7 +99,7 @@ func (c *core) setMembers(now time.Time, members []ruling.Member, changedProbes 
 				Redundancy: k.Redundancy, Rate: k.Rate, Zones: k.Zones, Regions: k.Regions,
 			}
 		}
-		judged.ID, judged.Zone = m.ID, of.Checked.Endpoints[m.Index].Key.Locality
+		judged.ID, judged.Zone = m.ID, *of.Checked.LocalityOf(m.Index)
 		c.judge.Set(judged, health.Verdict{Status: m.Status, Since: m.Since})
 		if m.New {
 			c.upkeep.penalties.introduce(now, c.judge, m.ID, of.Hashes[m.Index])

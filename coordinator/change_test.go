@@ -227,8 +227,8 @@ func TestWhatIsThereTwiceIsCheckedOnce(t *testing.T) {
 		t.Errorf("listed are %+v, want four", k.Endpoints)
 	}
 	for _, e := range k.Endpoints {
-		if e.Checked < 0 {
-			t.Errorf("%v is listed as not checked", *e.Key)
+		if e.Checked() == catalog.None {
+			t.Errorf("%v is listed as not checked", e.Key())
 		}
 	}
 	ids := l.assignments["web"].IDs

@@ -247,7 +247,7 @@ func (l lookup) CanCheck(k *health.Checker, id health.EndpointID) bool {
 	cluster, index := l.core.rulings.At(id)
 	return cluster != nil && index != catalog.None &&
 		k.Abilities.Has(cluster.Checked.Needs...) && cluster.Reach.Includes(k) &&
-		mayBe(cluster, cluster.Checked.Endpoints[index].Key.Locality, k.Locality)
+		mayBe(cluster, *cluster.Checked.LocalityOf(index), k.Locality)
 }
 
 // mayBe reports whether the placement of a cluster lets checkers of a zone check an

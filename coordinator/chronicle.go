@@ -192,7 +192,7 @@ func (c chronicle) changed(now time.Time, was clusterChanges, removed []string, 
 // endpointEvents says which endpoints a cluster got and lost. Both lists are in the order of
 // their keys.
 func endpointEvents(now time.Time, old, k *catalog.Cluster) (all []store.Event) {
-	var added, removed []*health.Endpoint
+	var added, removed []health.Endpoint
 	a, b := old.Endpoints, k.Endpoints
 	for len(a)+len(b) > 0 {
 		order := 0
@@ -201,13 +201,13 @@ func endpointEvents(now time.Time, old, k *catalog.Cluster) (all []store.Event) 
 			order = 1
 		case len(b) == 0:
 			order = -1
-		case a[0].Hash != b[0].Hash:
-			order = a[0].Key.Compare(*b[0].Key)
+		case a[0].Hash() != b[0].Hash():
+			order = a[0].Key().Compare(b[0].Key())
 		}
 		if order < 0 {
-			removed = append(removed, a[0].Key)
+			removed = append(removed, a[0].Key())
 		} else if order > 0 {
-			added = append(added, b[0].Key)
+			added = append(added, b[0].Key())
 		}
 		if order <= 0 {
 			a = a[1:]
@@ -216,7 +216,7 @@ func endpointEvents(now time.Time, old, k *catalog.Cluster) (all []store.Event) 
 			b = b[1:]
 		}
 	}
-	for kind, of := range map[store.EventKind][]*health.Endpoint{storev1.EventKind_ENDPOINTS_ADDED: added, storev1.EventKind_ENDPOINTS_REMOVED: removed} {
+	for kind, of := range map[store.EventKind][]health.Endpoint{storev1.EventKind_ENDPOINTS_ADDED: added, storev1.EventKind_ENDPOINTS_REMOVED: removed} {
 		if len(of) == 0 {
 			continue
 		}
@@ -230,7 +230,7 @@ func endpointEvents(now time.Time, old, k *catalog.Cluster) (all []store.Event) 
 }
 
 // endpointsText counts endpoints, and names the first of them.
-func endpointsText(count int, of []*health.Endpoint) string {
+func endpointsText(count int, of []health.Endpoint) string {
 	text := fmt.Sprintf("%d endpoints", count)
 	if count == 1 {
 		text = "1 endpoint"

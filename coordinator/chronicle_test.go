@@ -86,17 +86,12 @@ func TestTheChronicleIsBounded(t *testing.T) {
 // BenchmarkEndpointsCompared is what a change of one endpoint of a large cluster costs the core.
 func BenchmarkEndpointsCompared(b *testing.B) {
 	const count = 100_000
-	k, next := &catalog.Cluster{Source: &source.Cluster{Name: "web"}}, &catalog.Cluster{Source: &source.Cluster{Name: "web"}}
-	for n := range count + 1 {
-		key := &health.Endpoint{Cluster: "web", Address: fmt.Sprintf("10.%03d.%03d.%03d:80", n>>16, n>>8&255, n&255)}
-		e := catalog.Endpoint{Key: key, Hash: key.Hash()}
-		if n < count {
-			k.Endpoints = append(k.Endpoints, e)
-		}
-		if n > 0 {
-			next.Endpoints = append(next.Endpoints, e)
-		}
+	addresses := make([]string, count+1)
+	for n := range addresses {
+		addresses[n] = fmt.Sprintf("10.%d.%d.%d:80", n>>16, n>>8&255, n&255)
 	}
+	rules := catalog.NewRules(newLab(b).rules)
+	k, next := catalog.Prepare(web("web", addresses[:count]...), rules), catalog.Prepare(web("web", addresses[1:]...), rules)
 	for b.Loop() {
 		if all := endpointEvents(time.Time{}, k, next); len(all) != 2 {
 			b.Fatal(all)

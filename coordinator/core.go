@@ -206,7 +206,7 @@ func hashesOf(clusters []*catalog.Cluster) map[health.Hash]struct{} {
 	all := map[health.Hash]struct{}{}
 	for _, k := range clusters {
 		for i := range k.Endpoints {
-			all[k.Endpoints[i].Hash] = struct{}{}
+			all[k.Endpoints[i].Hash()] = struct{}{}
 		}
 	}
 	return all

@@ -80,8 +80,8 @@ func (l *lab) present() map[health.Endpoint]health.Status {
 	all := map[health.Endpoint]health.Status{}
 	for k := range l.core.rulings.Clusters() {
 		for i := range k.Endpoints {
-			if e := &k.Endpoints[i]; l.hasID(*e.Key) {
-				all[*e.Key] = l.core.rulings.HealthOf(e)
+			if e := &k.Endpoints[i]; l.hasID(e.Key()) {
+				all[e.Key()] = l.core.rulings.HealthOf(e)
 			}
 		}
 	}

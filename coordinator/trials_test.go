@@ -251,7 +251,7 @@ func TestTwoLossesBlockAChange(t *testing.T) {
 
 // clusterAddress is the only address of a cluster.
 func (l *lab) clusterAddress(name string) string {
-	return l.core.rulings.Cluster(name).Endpoints[0].Key.Address
+	return l.core.rulings.Cluster(name).Endpoints[0].Address()
 }
 
 func TestARollingRestartDuringAChangeBlocksNothing(t *testing.T) {

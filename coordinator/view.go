@@ -61,13 +61,13 @@ func (v view) Status(e *catalog.Endpoint) health.Status { return v.core.rulings.
 
 // Overridden implements query.State.
 func (v view) Overridden(e *catalog.Endpoint) bool {
-	id, ok := v.core.rulings.Find(e.Hash)
+	id, ok := v.core.rulings.Find(e.Hash())
 	return ok && v.core.rulings.Ruling(id).Override != nil
 }
 
 // StrandedReason implements query.State.
 func (v view) StrandedReason(k *catalog.Cluster, e *catalog.Endpoint) string {
-	if id, ok := v.core.rulings.Find(e.Hash); ok && v.core.fleet.Stranded(id) {
+	if id, ok := v.core.rulings.Find(e.Hash()); ok && v.core.fleet.Stranded(id) {
 		return v.strandedReason(k, id)
 	}
 	return ""
@@ -75,8 +75,8 @@ func (v view) StrandedReason(k *catalog.Cluster, e *catalog.Endpoint) string {
 
 // Explain implements query.State.
 func (v view) Explain(k *catalog.Cluster, e *catalog.Endpoint) api.EndpointHealth {
-	out := api.EndpointHealth{Endpoint: *e.Key, Verdict: v.explainVotes(k, e)}
-	if id, ok := v.core.rulings.Find(e.Hash); ok {
+	out := api.EndpointHealth{Endpoint: e.Key(), Verdict: v.explainVotes(k, e)}
+	if id, ok := v.core.rulings.Find(e.Hash()); ok {
 		ruling := v.core.rulings.Ruling(id)
 		if o := ruling.Override; o != nil {
 			out.Override, out.Voted = shownOverride(o), &health.Verdict{Status: out.Verdict.Status, Reason: out.Verdict.Reason}
@@ -102,17 +102,17 @@ func (v view) ExplainGone(key health.Endpoint) api.EndpointHealth {
 // explainVotes gives the verdict of the votes on an endpoint. The reason adds what
 // the votes do not tell: that nobody can or may check the endpoint, or too few.
 func (v view) explainVotes(k *catalog.Cluster, e *catalog.Endpoint) health.Verdict {
-	id, ok := v.core.rulings.Find(e.Hash)
+	id, ok := v.core.rulings.Find(e.Hash())
 	if !ok {
-		return health.Verdict{Reason: e.Reason}
+		return health.Verdict{Reason: e.Reason()}
 	}
 	verdict := v.core.rulings.Votes(id)
 	verdict.Observations = v.withNewcomers(id, verdict.Observations)
-	if e.Checked == catalog.None {
+	if e.Checked() == catalog.None {
 		if v.core.rulings.Ruling(id).Judged {
-			verdict.Reason = "held: " + verdict.Status.String() + " was the last verdict; " + e.Reason
+			verdict.Reason = "held: " + verdict.Status.String() + " was the last verdict; " + e.Reason()
 		} else {
-			verdict.Reason = e.Reason
+			verdict.Reason = e.Reason()
 		}
 		return verdict
 	}
@@ -122,7 +122,7 @@ func (v view) explainVotes(k *catalog.Cluster, e *catalog.Endpoint) health.Verdi
 		}
 		return verdict
 	}
-	if untried := v.untriedReason(k, int(e.Checked), &verdict); untried != "" {
+	if untried := v.untriedReason(k, e.Checked(), &verdict); untried != "" {
 		verdict.Reason = strings.TrimSuffix(untried+"; "+verdict.Reason, "; ")
 	} else if short := v.shortReason(k, id); short != "" {
 		verdict.Reason = strings.TrimPrefix(verdict.Reason+"; "+short, "; ")
@@ -195,7 +195,7 @@ func (v view) shortReason(k *catalog.Cluster, id health.EndpointID) string {
 
 // Condition implements query.State.
 func (v view) Condition(e *catalog.Endpoint) query.Condition {
-	id, ok := v.core.rulings.Find(e.Hash)
+	id, ok := v.core.rulings.Find(e.Hash())
 	if !ok {
 		return query.Condition{}
 	}

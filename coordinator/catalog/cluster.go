@@ -36,27 +36,18 @@ type Cluster struct {
 
 	// The endpoints of the source's assignment.
 	Endpoints    []Endpoint            // all, each once, in the order of their keys
-	CheckedIndex [][]int               // by locality and endpoint of Assignment: its index in Checked.Endpoints, or None
+	CheckedIndex [][]int32             // by locality and endpoint of Assignment: its index in Checked.Endpoints, or None
 	Excluded     []Excluded            // those that are not checked although health checks apply
 	Disabled     []specifier.Exclusion // those whose active health check the source disables
 	refused      []specifier.Exclusion // those that no Envoy takes, where Checked.Excluded has no reason
+
+	unchecked []unchecked
 
 	rules *Rules // that prepared it
 }
 
 // None stands for an index where there is none.
 const None = -1
-
-// Endpoint is one endpoint of a cluster, checked or not, packed because there may be
-// millions.
-type Endpoint struct {
-	Key          *health.Endpoint // of a checked one that in Checked.Endpoints; must not be changed
-	Hash         health.Hash      // of Key
-	Reason       string           // why it is not checked
-	Checked      int32            // index in Checked.Endpoints, or None
-	SourceHealth health.Status    // the health that the source gives it
-	InAssignment bool             // whether data planes get it
-}
 
 // Excluded is an endpoint that is not checked. Its last verdict is held, unless
 // the source disables its check.
@@ -106,7 +97,7 @@ func (c *Cluster) Find(key *health.Endpoint) *Endpoint {
 	if c == nil {
 		return nil
 	}
-	at, found := slices.BinarySearchFunc(c.Endpoints, *key, func(e Endpoint, key health.Endpoint) int { return e.Key.Compare(key) })
+	at, found := slices.BinarySearchFunc(c.Endpoints, *key, func(e Endpoint, key health.Endpoint) int { return e.Key().Compare(key) })
 	if !found {
 		return nil
 	}
@@ -150,7 +141,7 @@ func (c *Cluster) prepareChecks(given *endpointv3.ClusterLoadAssignment) {
 	c.Checked = specifier.Translate(from.Name, from.Config, given, from.HealthChecks, c.rules.Options)
 	c.Hashes = make([]health.Hash, len(c.Checked.Endpoints))
 	for i := range c.Hashes {
-		c.Hashes[i] = c.Checked.Endpoints[i].Key.Hash()
+		c.Hashes[i] = c.Checked.Key(i).Hash()
 	}
 	c.Shapes = make([]canary.Shape, 0, len(c.Hashes))
 	for _, shape := range c.Checked.Shapes() {

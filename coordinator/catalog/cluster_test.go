@@ -40,16 +40,16 @@ func TestAddressesAreWrittenAsTheSpecifierPackageDoes(t *testing.T) {
 	k := catalog.Prepare(c, noRules())
 	var listed, known []string
 	for _, e := range k.Endpoints {
-		listed = append(listed, e.Key.Address)
-		if e.Checked < 0 && e.Reason == "not checked: its active health check is disabled" {
-			t.Errorf("%s: its reason was not found", e.Key.Address)
+		listed = append(listed, e.Address())
+		if e.Checked() < 0 && e.Reason() == "not checked: its active health check is disabled" {
+			t.Errorf("%s: its reason was not found", e.Address())
 		}
 	}
 	for _, q := range k.Checked.Excluded {
 		known = append(known, q.Address)
 	}
 	for _, e := range k.Checked.Endpoints {
-		known = append(known, e.Key.Address)
+		known = append(known, e.Address)
 	}
 	slices.Sort(known)
 	if !slices.Equal(listed, known) {

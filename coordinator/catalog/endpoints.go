@@ -44,7 +44,7 @@ func (c *Cluster) listEndpoints(given *endpointv3.ClusterLoadAssignment) {
 	}
 	c.Endpoints = make([]Endpoint, 0, size)
 	for i, group := range given.GetEndpoints() {
-		indices := make([]int, 0, len(group.GetLbEndpoints()))
+		indices := make([]int32, 0, len(group.GetLbEndpoints()))
 		for j, e := range group.GetLbEndpoints() {
 			sent := c.Assignment != nil && (c.Assignment == c.Source.Assignment || acceptable(c.Source, e))
 			position := None
@@ -53,13 +53,13 @@ func (c *Cluster) listEndpoints(given *endpointv3.ClusterLoadAssignment) {
 			}
 			index := l.add(i, j, group.GetLocality(), e, position)
 			if sent {
-				indices = append(indices, index)
+				indices = append(indices, int32(index))
 			}
 		}
 		c.CheckedIndex = append(c.CheckedIndex, indices)
 	}
-	slices.SortFunc(c.Endpoints, func(a, b Endpoint) int { return a.Key.Compare(*b.Key) })
-	c.Endpoints = slices.CompactFunc(c.Endpoints, func(a, b Endpoint) bool { return *a.Key == *b.Key })
+	slices.SortFunc(c.Endpoints, func(a, b Endpoint) int { return a.compare(&b) })
+	c.Endpoints = slices.CompactFunc(c.Endpoints, func(a, b Endpoint) bool { return a.compare(&b) == 0 })
 }
 
 // add lists one endpoint, given its position in its locality of Assignment, or
@@ -69,25 +69,27 @@ func (l *lister) add(i, j int, locality *corev3.Locality, e *endpointv3.LbEndpoi
 	if position == None && l.Source.Rejected == "" {
 		refusal = l.refuse(i, j, e)
 	}
-	one := Endpoint{Checked: None, SourceHealth: eds.SourceStatus(e), InAssignment: position != None}
+	one := Endpoint{of: l.Cluster, SourceHealth: eds.SourceStatus(e), InAssignment: position != None}
 	if index, ok := l.checkedAt(i, j); ok {
-		one.Key, one.Hash, one.Checked = &l.Checked.Endpoints[index].Key, l.Hashes[index], int32(index)
+		one.at = int32(index)
 		l.Endpoints = append(l.Endpoints, one)
 		return index
 	}
-	one.Key = &health.Endpoint{Cluster: l.Source.Name, Locality: envoyaddr.Locality(locality), Address: envoyaddr.AddressOf(e, i, j)}
-	twin, hasTwin := l.twin(one.Key)
+	lacks := unchecked{key: health.Endpoint{Cluster: l.Source.Name, Locality: envoyaddr.Locality(locality), Address: envoyaddr.AddressOf(e, i, j)}}
+	twin, hasTwin := l.twin(&lacks.key)
 	if hasTwin && !e.GetEndpoint().GetHealthCheckConfig().GetDisableActiveHealthCheck() {
 		return twin // which is listed
 	}
 	if hasTwin {
-		one.Hash = l.Hashes[twin]
+		lacks.hash = l.Hashes[twin]
 	} else {
-		one.Hash = one.Key.Hash()
-		one.Reason = cmp.Or(l.reasons[one.Key.Address], refusal, l.reason)
+		lacks.hash = lacks.key.Hash()
+		lacks.reason = cmp.Or(l.reasons[lacks.key.Address], refusal, l.reason)
+		l.unchecked = append(l.unchecked, lacks)
+		one.at = int32(-len(l.unchecked))
 		l.Endpoints = append(l.Endpoints, one)
 	}
-	l.exclude(&one, i, position, hasTwin)
+	l.exclude(&lacks, i, position, hasTwin)
 	return None
 }
 
@@ -112,7 +114,7 @@ func (l *lister) twin(key *health.Endpoint) (index int, ok bool) {
 	if l.checked == nil {
 		l.checked = make(map[health.Endpoint]int, len(l.Checked.Endpoints))
 		for i := range l.Checked.Endpoints {
-			l.checked[l.Checked.Endpoints[i].Key] = i
+			l.checked[l.Checked.Key(i)] = i
 		}
 	}
 	index, ok = l.checked[*key]
@@ -120,13 +122,13 @@ func (l *lister) twin(key *health.Endpoint) (index int, ok bool) {
 }
 
 // exclude notes an endpoint that is not checked although health checks apply.
-func (l *lister) exclude(e *Endpoint, locality, position int, hasTwin bool) {
-	excluded := Excluded{Locality: locality, Index: position, Key: *e.Key, Hash: e.Hash}
+func (l *lister) exclude(e *unchecked, locality, position int, hasTwin bool) {
+	excluded := Excluded{Locality: locality, Index: position, Key: e.key, Hash: e.hash}
 	switch {
-	case l.Source.Rejected+l.reasons[""]+l.reasons[e.Key.Address] != "":
+	case l.Source.Rejected+l.reasons[""]+l.reasons[e.key.Address] != "":
 		l.Excluded = append(l.Excluded, excluded)
 	case l.Checked != nil:
-		l.Disabled = append(l.Disabled, specifier.Exclusion{Address: e.Key.Address, Reason: l.reason})
+		l.Disabled = append(l.Disabled, specifier.Exclusion{Address: e.key.Address, Reason: l.reason})
 		if !hasTwin {
 			excluded.Disabled = true
 			l.Excluded = append(l.Excluded, excluded)

@@ -12,7 +12,7 @@ import (
 // TestPreparedClustersAreSmall bounds what is kept of each endpoint, beside what its source
 // keeps.
 func TestPreparedClustersAreSmall(t *testing.T) {
-	const endpoints, most = 20_000, 220 // bytes
+	const endpoints, most = 20_000, 135 // bytes
 	addresses := make([]string, endpoints)
 	for i := range addresses {
 		addresses[i] = fmt.Sprintf("10.0.%d.%d:8080", i>>8, i&255)

@@ -61,8 +61,8 @@ func TestWhatIsNotGivenOnIsListed(t *testing.T) {
 		t.Errorf("listed are %v", found)
 	}
 	for _, e := range k.Endpoints {
-		if want := e.Key.Address == "db.internal:80"; strings.HasPrefix(e.Reason, "not published") != want {
-			t.Errorf("%s: %s", e.Key.Address, e.Reason)
+		if want := e.Address() == "db.internal:80"; strings.HasPrefix(e.Reason(), "not published") != want {
+			t.Errorf("%s: %s", e.Address(), e.Reason())
 		}
 	}
 }

@@ -68,18 +68,18 @@ func (f *fake) Mode(*catalog.Cluster) api.Mode { return api.Publish }
 
 func (f *fake) BlockedReason(*catalog.Cluster) string { return f.blocked }
 
-func (f *fake) Status(e *catalog.Endpoint) health.Status { return f.status[*e.Key] }
+func (f *fake) Status(e *catalog.Endpoint) health.Status { return f.status[e.Key()] }
 
-func (f *fake) Overridden(e *catalog.Endpoint) bool { return f.overridden[e.Key.Address] }
+func (f *fake) Overridden(e *catalog.Endpoint) bool { return f.overridden[e.Address()] }
 
 func (f *fake) StrandedReason(_ *catalog.Cluster, e *catalog.Endpoint) string {
-	return f.stranded[e.Key.Address]
+	return f.stranded[e.Address()]
 }
 
 func (f *fake) Explain(_ *catalog.Cluster, e *catalog.Endpoint) api.EndpointHealth {
-	out := api.EndpointHealth{Endpoint: *e.Key, Verdict: f.changed[*e.Key]}
+	out := api.EndpointHealth{Endpoint: e.Key(), Verdict: f.changed[e.Key()]}
 	if out.Verdict.Since.IsZero() {
-		out.Verdict.Status = f.status[*e.Key]
+		out.Verdict.Status = f.status[e.Key()]
 	}
 	if f.explain != nil {
 		f.explain(&out)
@@ -92,7 +92,7 @@ func (f *fake) ExplainGone(key health.Endpoint) api.EndpointHealth {
 }
 
 func (f *fake) Condition(e *catalog.Endpoint) Condition {
-	c := Condition{Status: f.status[*e.Key], Since: f.changed[*e.Key].Since, Overridden: f.overridden[e.Key.Address]}
+	c := Condition{Status: f.status[e.Key()], Since: f.changed[e.Key()].Since, Overridden: f.overridden[e.Address()]}
 	if c.Status != health.Unknown {
 		c.Voters = 3
 	}

@@ -124,7 +124,7 @@ func (b *Backend) endStale(ctx context.Context) error {
 				for i := range k.Endpoints {
 					e := &k.Endpoints[i]
 					if status := s.Status(e); status == health.Unhealthy || status == health.Timeout {
-						delete(of, *e.Key)
+						delete(of, e.Key())
 					}
 				}
 			}

@@ -114,7 +114,7 @@ func TestWhoMaySeeSomeClustersSharesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.change(*f.clusters["web"].Endpoints[0].Key, health.Healthy)
+	f.change(f.clusters["web"].Endpoints[0].Key(), health.Healthy)
 	if err := f.Store.Flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}

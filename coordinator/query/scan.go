@@ -60,22 +60,23 @@ func (s *scan) step(state State) {
 func (s *scan) addCluster(state State, k *catalog.Cluster) bool {
 	first := 0
 	if s.after != nil {
-		first = sort.Search(len(k.Endpoints), func(i int) bool { return k.Endpoints[i].Key.Compare(*s.after) > 0 })
+		first = sort.Search(len(k.Endpoints), func(i int) bool { return k.Endpoints[i].Key().Compare(*s.after) > 0 })
 	}
 	for i := first; i < len(k.Endpoints); i++ {
 		e := &k.Endpoints[i]
 		if s.cost >= stepCost {
 			s.after = &health.Endpoint{} // before all
 			if i > 0 {
-				s.after = k.Endpoints[i-1].Key
+				last := k.Endpoints[i-1].Key()
+				s.after = &last
 			}
 			return false
 		}
 		s.cost++
-		if s.query.Address != "" && e.Key.Address != s.query.Address || !s.query.Filter.In(e.Key.Locality) {
+		if s.query.Address != "" && e.Address() != s.query.Address || !s.query.Filter.In(*e.Locality()) {
 			continue
 		}
-		if is := state.Status(e); s.query.Health != nil && is != *s.query.Health || !s.query.Filter.Has(e.Key.Locality, is) {
+		if is := state.Status(e); s.query.Health != nil && is != *s.query.Health || !s.query.Filter.Has(*e.Locality(), is) {
 			continue
 		}
 		if len(s.found) == s.query.Limit {
@@ -83,7 +84,7 @@ func (s *scan) addCluster(state State, k *catalog.Cluster) bool {
 			return false
 		}
 		if s.keysOnly {
-			s.found = append(s.found, api.EndpointHealth{Endpoint: *e.Key})
+			s.found = append(s.found, api.EndpointHealth{Endpoint: e.Key()})
 			continue
 		}
 		s.cost += explainCost
@@ -167,11 +168,11 @@ func (s *clusterScan) wants(state State, k *catalog.Cluster) bool {
 	if s.Filter.Any() {
 		return true
 	}
-	pass := func(e catalog.Endpoint) bool { return s.Filter.Has(e.Key.Locality, state.Status(&e)) }
+	pass := func(e catalog.Endpoint) bool { return s.Filter.Has(*e.Locality(), state.Status(&e)) }
 	if slices.ContainsFunc(k.Endpoints, pass) {
 		return true
 	}
-	inside := s.Filter.Locality == (health.Locality{}) || slices.ContainsFunc(k.Endpoints, func(e catalog.Endpoint) bool { return s.Filter.In(e.Key.Locality) })
+	inside := s.Filter.Locality == (health.Locality{}) || slices.ContainsFunc(k.Endpoints, func(e catalog.Endpoint) bool { return s.Filter.In(*e.Locality()) })
 	return s.Filter.Unhealthy && inside && len(describe(state, k).Quarantined) > 0
 }
 
@@ -199,7 +200,7 @@ func describe(state State, k *catalog.Cluster) api.Cluster {
 			out.Held++
 		}
 		if reason := state.StrandedReason(k, e); reason != "" {
-			stranded = append(stranded, api.Quarantined{Address: e.Key.Address, Reason: reason})
+			stranded = append(stranded, api.Quarantined{Address: e.Address(), Reason: reason})
 		}
 	}
 	otherReason := func(q api.Quarantined) bool { return q.Reason != stranded[0].Reason }

@@ -26,7 +26,7 @@ func TestAListOfEndpointsIsCompleteHoweverManyStepsItTakes(t *testing.T) {
 	var want []health.Endpoint
 	for _, name := range f.Names() {
 		for _, e := range f.clusters[name].Endpoints {
-			want = append(want, *e.Key)
+			want = append(want, e.Key())
 		}
 	}
 	healthy := health.Healthy
@@ -58,7 +58,7 @@ func TestAListOfEndpointsIsCompleteHoweverManyStepsItTakes(t *testing.T) {
 // TestFilteredLists of endpoints and clusters.
 func TestFilteredLists(t *testing.T) {
 	f := newFake(sample.Web("api", "10.0.0.1:80", "10.0.0.2:80"), sample.Web("web", "10.0.1.1:80"), sample.Web("worn", "10.0.2.1:80"))
-	at := func(cluster string, i int) health.Endpoint { return *f.clusters[cluster].Endpoints[i].Key }
+	at := func(cluster string, i int) health.Endpoint { return f.clusters[cluster].Endpoints[i].Key() }
 	f.status[at("api", 0)], f.status[at("api", 1)], f.status[at("web", 0)], f.status[at("worn", 0)] = health.Timeout, health.Healthy, health.Healthy, health.Degraded
 	unhealthy := health.Filter{Unhealthy: true}
 	if got, _ := pages(t, f, api.EndpointQuery{Limit: 10, Filter: unhealthy}, 1); !slices.Equal(got, []health.Endpoint{at("api", 0)}) {

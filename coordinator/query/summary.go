@@ -148,7 +148,7 @@ func (s *summary) add(state State, k *catalog.Cluster) {
 			observed++
 		}
 		note(&group, &is)
-		s.addToZone(e.Key.Locality, &is)
+		s.addToZone(*e.Locality(), &is)
 	}
 	s.facts.Held = s.out.Endpoints.Held
 	if !k.IsChecked() || group.Endpoints == 0 {

@@ -57,7 +57,7 @@ func (f *flapping) flip(random *rand.Rand) {
 		k := f.clusters[name]
 		for range 10 {
 			e := &k.Endpoints[random.IntN(len(k.Endpoints))]
-			f.change(*e.Key, []health.Status{health.Healthy, health.Unhealthy, health.Timeout}[random.IntN(3)])
+			f.change(e.Key(), []health.Status{health.Healthy, health.Unhealthy, health.Timeout}[random.IntN(3)])
 		}
 	}
 }
@@ -139,8 +139,8 @@ func (w *observer) verify(all []health.Transition) error {
 	state := map[health.Endpoint]health.Status{}
 	for _, k := range w.f.clusters {
 		for _, e := range k.Endpoints {
-			if w.query.Cluster == "" || w.query.Cluster == e.Key.Cluster {
-				state[*e.Key] = health.Unknown
+			if w.query.Cluster == "" || w.query.Cluster == e.Key().Cluster {
+				state[e.Key()] = health.Unknown
 			}
 		}
 	}
@@ -241,13 +241,13 @@ func TestChangesWhileAWatchBeginsAreExplained(t *testing.T) {
 	}
 	for _, name := range f.Names() {
 		for i := range f.clusters[name].Endpoints {
-			f.change(*f.clusters[name].Endpoints[i].Key, health.Healthy)
+			f.change(f.clusters[name].Endpoints[i].Key(), health.Healthy)
 		}
 	}
 	for i := range f.clusters["web"].Endpoints {
-		f.change(*f.clusters["web"].Endpoints[i].Key, health.Draining)
+		f.change(f.clusters["web"].Endpoints[i].Key(), health.Draining)
 	}
-	f.change(*f.clusters["api"].Endpoints[1].Key, health.Unknown)
+	f.change(f.clusters["api"].Endpoints[1].Key(), health.Unknown)
 	f.clusters["api"] = newFake(sample.Web("api", "10.0.0.0:80")).clusters["api"]
 	if err := f.Store.Flush(t.Context()); err != nil {
 		t.Fatal(err)
@@ -288,7 +288,7 @@ func TestAFilteredWatch(t *testing.T) {
 	keys := make([]health.Endpoint, 0, 4)
 	for _, name := range f.Names() {
 		for _, e := range f.clusters[name].Endpoints {
-			keys = append(keys, *e.Key)
+			keys = append(keys, e.Key())
 		}
 	}
 	f.change(keys[0], health.Unhealthy)

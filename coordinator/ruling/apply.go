@@ -215,7 +215,7 @@ func (e *edit) reweigh(before, after *catalog.Cluster) {
 		to = &e.decision.Withdrawn
 	}
 	for i := range after.Endpoints {
-		if id, ok := e.Find(after.Endpoints[i].Hash); ok {
+		if id, ok := e.Find(after.Endpoints[i].Hash()); ok {
 			*to = append(*to, eds.Health{ID: id, Status: e.publishing.health(&e.rows.all[id])})
 			e.reweighed = append(e.reweighed, id)
 		}

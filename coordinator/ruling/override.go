@@ -86,7 +86,7 @@ func (t *Table) PreviewOverride(asked store.Override) (would Override, replaced 
 	}
 	for k := range t.clusters.within(&asked.Scope) {
 		for i := range k.Endpoints {
-			decides(*k.Endpoints[i].Key)
+			decides(k.Endpoints[i].Key())
 		}
 		for i := range k.Excluded {
 			decides(k.Excluded[i].Key)
@@ -253,7 +253,9 @@ func (r *Ruled) endReason(how string) string {
 func (t *Table) within(scope *health.Endpoint) (ids []health.EndpointID) {
 	if k := t.clusters.byName[scope.Cluster]; k != nil {
 		for i := range k.Endpoints {
-			if id, ok := t.Find(k.Endpoints[i].Hash); ok && covers(scope, k.Endpoints[i].Key) {
+			e := &k.Endpoints[i]
+			key := e.Key()
+			if id, ok := t.Find(e.Hash()); ok && covers(scope, &key) {
 				ids = append(ids, id)
 			}
 		}
@@ -278,13 +280,13 @@ func (t *Table) Overridable(scope *health.Endpoint) error {
 	for k := range t.clusters.within(scope) {
 		for i := range k.Endpoints {
 			e := &k.Endpoints[i]
-			if !covers(scope, e.Key) {
+			if key := e.Key(); !covers(scope, &key) {
 				continue
 			}
 			if canOverride(k, e) {
 				return nil
 			}
-			not = impossible("%s %s is published as its source gives it, so only its source can drain it: %s", k.Source.Name, e.Key.Address, e.Reason)
+			not = impossible("%s %s is published as its source gives it, so only its source can drain it: %s", k.Source.Name, e.Address(), e.Reason())
 		}
 	}
 	if not == nil {
@@ -296,5 +298,5 @@ func (t *Table) Overridable(scope *health.Endpoint) error {
 // canOverride reports whether an override of an endpoint can be published. An endpoint that
 // is not checked needs others in its cluster that are.
 func canOverride(k *catalog.Cluster, e *catalog.Endpoint) bool {
-	return k.IsChecked() && (e.Checked != catalog.None || e.InAssignment)
+	return k.IsChecked() && (e.Checked() != catalog.None || e.InAssignment)
 }

@@ -38,7 +38,7 @@ func (t *Table) Published(k *catalog.Cluster, e *catalog.Endpoint, verdict healt
 // endpoint, with the cluster that has it, or nil if none decides.
 func (t *Table) worst(k *catalog.Cluster, e *catalog.Endpoint) (worst health.Status, decider *catalog.Cluster) {
 	for other := range t.clusters.sharing(k.Source.ServiceName) {
-		key := *e.Key
+		key := e.Key()
 		key.Cluster = other.Source.Name
 		hash := key.Hash()
 		_, r := t.rows.of(hash)
@@ -76,7 +76,7 @@ func (p *publishing) origin(k *catalog.Cluster, e *catalog.Endpoint, status, our
 	case decision.PublicationUnder(p.freeze) != decision.Held:
 		return fmt.Sprintf("there is no verdict yet, and initial_health is %s", status)
 	}
-	if _, held := p.freeze.Held[e.Hash]; held {
+	if _, held := p.freeze.Held[e.Hash()]; held {
 		return fmt.Sprintf("it was %s when that began", status)
 	}
 	return fmt.Sprintf("it is new since then, and initial_health is %s", status)

@@ -40,7 +40,7 @@ func (r *row) key() health.Endpoint {
 	if !r.checked() {
 		return r.excluded.Key
 	}
-	return r.cluster.Checked.Endpoints[r.index].Key
+	return r.cluster.Checked.Key(r.index)
 }
 
 // override returns the override that decides, or nil if the votes do.

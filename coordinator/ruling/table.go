@@ -164,7 +164,7 @@ func (t *Table) Ruling(id health.EndpointID) Ruling {
 
 // HealthOf returns the health that hdsd holds to be true of an endpoint.
 func (t *Table) HealthOf(e *catalog.Endpoint) health.Status {
-	if id, ok := t.Find(e.Hash); ok {
+	if id, ok := t.Find(e.Hash()); ok {
 		return t.rows.all[id].health()
 	}
 	return health.Unknown

@@ -50,12 +50,23 @@ type Cluster struct {
 	Timing    Timing
 	forms     []*wireForm // its clusters on the wire
 
-	localities []*corev3.Locality // of the source's localities: the message that specifiers share
+	places     []health.Locality  // of the source's localities
+	localities []*corev3.Locality // of the same: the message that specifiers share
+}
+
+// Key returns the key of a checked endpoint.
+func (c *Cluster) Key(index int) health.Endpoint {
+	return health.Endpoint{Cluster: c.Name, Locality: *c.LocalityOf(index), Address: c.Endpoints[index].Address}
+}
+
+// LocalityOf returns the locality of a checked endpoint. It must not be changed.
+func (c *Cluster) LocalityOf(index int) *health.Locality {
+	return &c.places[c.Endpoints[index].Locality]
 }
 
 // Endpoint is a checked endpoint, packed because there may be millions.
 type Endpoint struct {
-	Key             health.Endpoint
+	Address         string
 	Locality, Index int32 // its place in the ClusterLoadAssignment
 	form, rank      int32 // index in the cluster's forms; order in which it is sent
 
@@ -139,7 +150,10 @@ func (c *Cluster) rank() {
 	}
 	slices.SortFunc(order, func(i, j int) int {
 		a, b := &c.Endpoints[i], &c.Endpoints[j]
-		return cmp.Or(cmp.Compare(c.forms[a.form].name, c.forms[b.form].name), a.Key.Compare(b.Key))
+		if a.form == b.form && a.Locality == b.Locality {
+			return cmp.Compare(a.Address, b.Address)
+		}
+		return cmp.Or(cmp.Compare(c.forms[a.form].name, c.forms[b.form].name), c.LocalityOf(i).Compare(*c.LocalityOf(j)), cmp.Compare(a.Address, b.Address))
 	})
 	for rank, i := range order {
 		c.Endpoints[i].rank = int32(rank)

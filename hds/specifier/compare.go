@@ -14,6 +14,6 @@ func Comparer(before, after *Cluster) func(i, j int) bool {
 			same = proto.Equal(before.forms[a.form].start(), after.forms[b.form].start())
 			sameForms[forms] = same
 		}
-		return same && a.Key.Address == b.Key.Address && (a.special == b.special || proto.Equal(a.special, b.special))
+		return same && a.Address == b.Address && (a.special == b.special || proto.Equal(a.special, b.special))
 	}
 }

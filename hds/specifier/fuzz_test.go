@@ -73,8 +73,8 @@ func everyEndpoint(t *testing.T, a *endpointv3.ClusterLoadAssignment, out *Clust
 		known[q.Address] = true
 	}
 	checked := map[health.Endpoint]bool{}
-	for _, e := range out.Endpoints {
-		checked[e.Key] = true
+	for i := range out.Endpoints {
+		checked[out.Key(i)] = true
 	}
 	for _, l := range a.GetEndpoints() {
 		for _, e := range l.GetLbEndpoints() {

@@ -81,7 +81,7 @@ func (c *Cluster) shapes(outlined func(*wireForm) *healthv3.ClusterHealthCheck) 
 // outline returns an endpoint without the parts that only identify it.
 func (e *Endpoint) outline() string {
 	if e.special == nil {
-		host, _ := hostPort(e.Key.Address)
+		host, _ := hostPort(e.Address)
 		return outlineHost(host)
 	}
 	return outline(e.special)

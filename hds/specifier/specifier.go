@@ -61,7 +61,7 @@ func Build(items []Item, interval time.Duration) *Specifier {
 	}
 	for i := range sorted {
 		e := endpoint(&sorted[i])
-		s.Order[i], s.Addresses[i] = sorted[i].ID, e.Key.Address
+		s.Order[i], s.Addresses[i] = sorted[i].ID, e.Address
 		if e.special != nil {
 			s.add(i, e.special)
 		}
@@ -121,7 +121,7 @@ func samePart(a, b Part) bool {
 
 // together reports whether two items belong to one list of endpoints.
 func together(a, b *Item) bool {
-	return a.Cluster == b.Cluster && endpoint(a).form == endpoint(b).form && endpoint(a).Key.Locality == endpoint(b).Key.Locality
+	return a.Cluster == b.Cluster && endpoint(a).form == endpoint(b).form && *a.Cluster.LocalityOf(a.Endpoint) == *b.Cluster.LocalityOf(b.Endpoint)
 }
 
 func reportInterval(interval time.Duration) time.Duration {

@@ -141,8 +141,8 @@ func TestEndpointsAreExcludedAlone(t *testing.T) {
 		lb_endpoints {endpoint_name: "x"}
 	} endpoints {} endpoints {locality {zone: "b"}`+endpointText("10.0.0.1")+`}`), []*corev3.HealthCheck{check(t, `tcp_health_check {}`)}, Options{})
 	var checked []string
-	for _, e := range c.Endpoints {
-		checked = append(checked, e.Key.Locality.Zone+" "+e.Key.Address)
+	for i, e := range c.Endpoints {
+		checked = append(checked, c.LocalityOf(i).Zone+" "+e.Address)
 	}
 	if want := []string{" 10.0.0.1:80", " [::1]:80", " /run/x.sock", "b 10.0.0.1:80"}; !slices.Equal(checked, want) {
 		t.Errorf("checked: %q, want %q", checked, want)
@@ -206,7 +206,7 @@ func TestLocalityByLEDSIsExcludedAlone(t *testing.T) {
 				aside = append(aside, q.Address)
 			}
 		}
-		if len(got.Endpoints) != 1 || got.Endpoints[0].Key.Address != "10.0.0.1:80" || !slices.Equal(aside, []string{"endpoints[1]", "10.0.0.2:80", "endpoints[2]"}) {
+		if len(got.Endpoints) != 1 || got.Endpoints[0].Address != "10.0.0.1:80" || !slices.Equal(aside, []string{"endpoints[1]", "10.0.0.2:80", "endpoints[2]"}) {
 			t.Errorf("checked are %+v, set aside %+v", got.Endpoints, got.Excluded)
 		}
 		if found := ReviewEndpoints("web", a, Options{}); !slices.Equal(found, got.Excluded) {

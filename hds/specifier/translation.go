@@ -169,6 +169,7 @@ func (t *translation) locality(i int, l *endpointv3.LocalityLbEndpoints) {
 		first = i
 		t.places[name] = i
 	}
+	t.out.places = append(t.out.places, name)
 	t.out.localities = append(t.out.localities, envoyaddr.LocalityMessage(name))
 	t.present = locality{name: name, first: first, review: review{options: t.options}}
 	if l.GetLocality() != nil {
@@ -206,12 +207,12 @@ func (t *translation) review(i, j int, l *endpointv3.LocalityLbEndpoints, lb *en
 	if source.GetHealthCheckConfig().GetDisableActiveHealthCheck() {
 		return nil
 	}
-	key := health.Endpoint{Cluster: t.out.Name, Locality: t.present.name, Address: envoyaddr.AddressOf(lb, i, j)}
-	if t.seen[seen{t.present.first, key.Address}] {
+	address := envoyaddr.AddressOf(lb, i, j)
+	if t.seen[seen{t.present.first, address}] {
 		return nil
 	}
-	t.seen[seen{t.present.first, key.Address}] = true
-	t.reviewed = candidate{review{options: t.options}, Endpoint{Key: key, Locality: int32(i), Index: int32(j)}}
+	t.seen[seen{t.present.first, address}] = true
+	t.reviewed = candidate{review{options: t.options}, Endpoint{Address: address, Locality: int32(i), Index: int32(j)}}
 	of := &t.reviewed
 	if ListedElsewhere(l) {
 		of.review.problem("its locality", byLEDS)
@@ -226,7 +227,7 @@ func (t *translation) exclude(of *candidate) bool {
 		return false
 	}
 	e := &of.endpoint
-	t.out.Excluded = append(t.out.Excluded, Exclusion{Address: e.Key.Address, Reason: of.review.reason(), Locality: int(e.Locality), Index: int(e.Index)})
+	t.out.Excluded = append(t.out.Excluded, Exclusion{Address: e.Address, Reason: of.review.reason(), Locality: int(e.Locality), Index: int(e.Index)})
 	return true
 }
 

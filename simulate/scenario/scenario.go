@@ -108,7 +108,7 @@ func planned(k *catalog.Cluster) simulate.Cluster {
 		to.Needs = k.Checked.Needs
 		place := map[health.Locality]int{}
 		for i, hash := range k.Hashes {
-			locality := k.Checked.Endpoints[i].Key.Locality
+			locality := *k.Checked.LocalityOf(i)
 			at, ok := place[locality]
 			if !ok {
 				at = len(to.Places)
@@ -120,14 +120,14 @@ func planned(k *catalog.Cluster) simulate.Cluster {
 	}
 	aside := map[string]int{}
 	for _, e := range k.Endpoints {
-		if e.Checked != catalog.None {
+		if e.Checked() != catalog.None {
 			continue
 		}
-		if _, ok := aside[e.Reason]; !ok {
-			aside[e.Reason] = len(to.Aside)
-			to.Aside = append(to.Aside, simulate.Aside{Reason: e.Reason})
+		if _, ok := aside[e.Reason()]; !ok {
+			aside[e.Reason()] = len(to.Aside)
+			to.Aside = append(to.Aside, simulate.Aside{Reason: e.Reason()})
 		}
-		to.Aside[aside[e.Reason]].Endpoints++
+		to.Aside[aside[e.Reason()]].Endpoints++
 	}
 	if len(k.Endpoints) == 0 && k.Source.Rejected != "" {
 		to.Aside = append(to.Aside, simulate.Aside{Reason: k.Source.Rejected})
@@ -156,19 +156,19 @@ func invent(name string, group *configv1.ClusterGroup, r *catalog.Rules) simulat
 	to := planned(k)
 	to.Places, to.Aside = nil, nil
 	for _, e := range k.Endpoints {
-		place, count := simulate.Place{Locality: e.Key.Locality}, 0
-		for i := first[e.Key.Address]; i < size; i += len(localities) {
+		place, count := simulate.Place{Locality: *e.Locality()}, 0
+		for i := first[e.Address()]; i < size; i += len(localities) {
 			count++
-			if e.Checked != catalog.None {
-				like := *e.Key
+			if e.Checked() != catalog.None {
+				like := e.Key()
 				like.Address = address(i).String()
 				place.Hashes = append(place.Hashes, like.Hash())
 			}
 		}
-		if e.Checked != catalog.None {
+		if e.Checked() != catalog.None {
 			to.Places = append(to.Places, place)
 		} else {
-			to.Aside = append(to.Aside, simulate.Aside{Reason: e.Reason, Endpoints: count})
+			to.Aside = append(to.Aside, simulate.Aside{Reason: e.Reason(), Endpoints: count})
 		}
 	}
 	return to
