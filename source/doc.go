@@ -8,6 +8,8 @@
 //   - Whatever is left out has a reason.
 //   - Sets, catalogues and clusters are immutable once handed on.
 //   - A change costs what it touches, plus a comparison of pointers.
+//   - Endpoints are kept encoded. Who needs them decodes them, one cluster at a time, and
+//     keeps no message.
 //
-// It is pure and starts no goroutine. It imports nothing of this module.
+// It is pure and starts no goroutine. Of this module it imports internal/endpointpb.
 package source

@@ -36,5 +36,5 @@
 // numbers in place of strings.
 //
 // It starts no goroutine. Of this module it imports gen/envoy, which is a list of
-// imports, internal/suggest and internal/duration.
+// imports, internal/suggest, internal/duration and internal/endpointpb.
 package yamlpb
