@@ -71,7 +71,8 @@
 // or decoded, since an entry takes two bytes on the wire and a hundred in memory.
 //
 // No input of a peer panics, and every wait for a peer ends: the first message, the
-// body of a fetch, each write, and, by keepalive, the connection.
+// body of a fetch, each write, and, by keepalive, the connection. A peer that is only
+// busy may be late with its answer to a ping, by 20 s.
 //
 // # Goroutines
 //

@@ -132,7 +132,39 @@ func TestDeadPeerIsFoundInSeconds(t *testing.T) {
 		time.Sleep(time.Minute)
 		same(t, "calls of a peer that is alive but silent", f.sink.take(), "connected a")
 		close(gone)
-		time.Sleep(15 * time.Second)
+		time.Sleep(30 * time.Second)
+		same(t, "calls", f.sink.take(), "disconnected a")
+	})
+}
+
+// late is a connection whose peer is busy for a while: what it says comes after that.
+type late struct {
+	net.Conn
+	busy, done <-chan struct{}
+}
+
+func (l *late) Read(b []byte) (int, error) {
+	n, err := l.Conn.Read(b)
+	select {
+	case <-l.busy:
+		<-l.done
+	default:
+	}
+	return n, err
+}
+
+func TestABusyPeerStaysConnected(t *testing.T) {
+	bubble(t, hds.Options{}, func(f *fixture) {
+		busy, done := make(chan struct{}), make(chan struct{})
+		f.listen("10.1.0.1", func(c net.Conn) net.Conn { return &late{Conn: c, busy: busy, done: done} })
+		c := f.connect("a", "10.1.0.1", "z1")
+		same(t, "calls", f.sink.take(), "connected a")
+		close(busy)
+		time.Sleep(20 * time.Second)
+		close(done)
+		time.Sleep(time.Minute)
+		same(t, "calls of a peer that was busy", f.sink.take())
+		c.cancel()
 		same(t, "calls", f.sink.take(), "disconnected a")
 	})
 }

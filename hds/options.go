@@ -88,12 +88,16 @@ func orDefault[T cmp.Ordered](value, otherwise T) T {
 	return value
 }
 
-// Dead peers are found within keepaliveTime + keepaliveTimeout. Peers may ping
-// as often as every keepaliveMinTime: Envoy's own keepalive can be set to less
-// than the five minutes that grpc would tolerate.
+// A peer that says nothing is asked for a sign of life after keepaliveTime, or twice
+// that, and its connection ends when it gives none within keepaliveTimeout. That is
+// long: a peer that is busy, such as an Envoy that takes in much, answers late. A checker
+// that is gone is noticed earlier, by the reports that do not come.
+//
+// Peers may ping as often as every keepaliveMinTime: Envoy's own keepalive can be set to
+// less than the five minutes that grpc would tolerate.
 const (
 	keepaliveTime    = 5 * time.Second
-	keepaliveTimeout = 3 * time.Second
+	keepaliveTimeout = 20 * time.Second
 	keepaliveMinTime = 100 * time.Millisecond
 )
 
