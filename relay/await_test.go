@@ -99,13 +99,13 @@ func TestAnExpectationThatWasWrong(t *testing.T) {
 	l := &unionLab{t, s.catalogue}
 	byEDS := checkedCluster(clusterv3.Cluster_EDS, "/")
 	i := l.take(clusters, "web", byEDS)
-	if i.render(s).change == 0 {
+	if i.render(s).sent.change == 0 {
 		t.Error("its health checks stay, although hdsd will check it")
 	}
 	s.book.Update(eds.Update{Clusters: []eds.Cluster{{Message: byEDS}}}) // nobody can check its endpoints
 	i.render(s)
 	s.book.renew(s.stock.settle(map[string]bool{"web": true}))
-	if i.render(s).change != 0 {
+	if i.render(s).sent.change != 0 {
 		t.Error("its health checks are gone, although hdsd does not check it")
 	}
 }
@@ -115,11 +115,11 @@ func TestAnExpectationOfAClusterThatHdsdRefuses(t *testing.T) {
 	s := NewServer(Options{Health: true, Keep: time.Second, MaxClusterEndpoints: 1000, MaxEndpoints: 1000, Checks: func(*clusterv3.Cluster, uint64) bool { return true }})
 	l := &unionLab{t, s.catalogue}
 	i := l.take(clusters, "web", checkedCluster(clusterv3.Cluster_EDS, "/"))
-	if i.render(s).change == 0 {
+	if i.render(s).sent.change == 0 {
 		t.Error("its health checks stay, although hdsd will check it")
 	}
 	s.book.renew(s.stock.settle(map[string]bool{"web": true}))
-	if i.render(s).change != 0 {
+	if i.render(s).sent.change != 0 {
 		t.Error("its health checks are gone, although hdsd does not check it")
 	}
 }

@@ -3,6 +3,7 @@ package relay
 import (
 	"bytes"
 	"fmt"
+	"hash/maphash"
 	"strings"
 	"sync"
 
@@ -47,9 +48,11 @@ func kindOf(typeURL string) (kind, bool) {
 
 // body is a resource as the control plane sent it, kept once however many nodes have it.
 type body struct {
-	kind kind
-	name string
-	wire []byte
+	kind    kind
+	name    string
+	wire    []byte
+	hash    uint64 // of name
+	content uint64 // hash of all three
 
 	// What hdsd makes of it to learn what to check. Set once.
 	cluster    *clusterv3.Cluster // without the endpoints that it lists
@@ -83,7 +86,7 @@ const (
 
 // newBody makes a body. It keeps wire.
 func newBody(k kind, name string, wire []byte, maxEndpoints int) *body {
-	x := &body{kind: k, name: name, wire: wire}
+	x := &body{kind: k, name: name, wire: wire, hash: maphash.String(seed, name), content: contentOf(k, name, wire)}
 	if x.endpoints = envoyrules.CountEncoded(k.typeURL(), wire); x.endpoints > maxEndpoints {
 		x.wrong = envoyrules.TooMany(x.endpoints, maxEndpoints)
 		return x
@@ -115,6 +118,16 @@ func newBody(k kind, name string, wire []byte, maxEndpoints int) *body {
 	return x
 }
 
+func contentOf(k kind, name string, wire []byte) uint64 {
+	var h maphash.Hash
+	h.SetSeed(seed)
+	_ = h.WriteByte(byte(k)) // never fails, nor do the others
+	_, _ = h.WriteString(name)
+	_ = h.WriteByte(0)
+	_, _ = h.Write(wire)
+	return h.Sum64()
+}
+
 // says returns what a resource says of endpoints; nil: nothing.
 func (x *body) says() *source.Assignment {
 	if x.wrong != "" {
@@ -129,7 +142,7 @@ func placesOf(a *endpointv3.ClusterLoadAssignment) (sum uint64) {
 		for _, e := range group.GetLbEndpoints() {
 			key := keyOf(group, e)
 			at := key.Locality
-			sum += xxhash.Sum64String(strings.Join([]string{at.Region, at.Zone, at.SubZone, key.Address}, "\x00"))
+			sum += maphash.String(seed, strings.Join([]string{at.Region, at.Zone, at.SubZone, key.Address}, "\x00"))
 		}
 	}
 	return sum
@@ -166,7 +179,7 @@ func (x *body) latest(s *Server) (out []byte, change uint64) {
 	}
 	x.edition, x.decided, x.out, x.change = edition, decided, out, 0
 	if !bytes.Equal(out, x.wire) {
-		x.change = max(xxhash.Sum64(out), 1)
+		x.change = max(xxhash.Sum64(out), 1) // the same after a restart: clients bring it back
 	} else {
 		x.out = x.wire
 	}
@@ -181,9 +194,9 @@ func isName(number protowire.Number) bool { return number == 1 || number == 3 ||
 
 // groupOf is a hash of what a cluster says of how to check it, and one of all but its names.
 func groupOf(wire []byte, service string) (group, shape uint64) {
-	var checks, rest xxhash.Digest
-	checks.Reset()
-	rest.Reset()
+	var checks, rest maphash.Hash
+	checks.SetSeed(seed)
+	rest.SetSeed(seed)
 	_, _ = checks.WriteString(service)
 	_ = fields.Each(wire, func(f *fields.Field) bool { // it was decoded
 		if checkFields[f.Number] {

@@ -10,7 +10,10 @@ import (
 func TestTheCoreWaitsForNoStream(t *testing.T) {
 	s := &Server{streams: map[*stream]struct{}{}}
 	st := &stream{server: s, wake: make(chan struct{}, 1)}
-	l := &ledger{kind: assignments, held: map[string]*holding{"web": {}, "pay": {}, "log": {}}}
+	l := &ledger{kind: assignments}
+	for _, name := range []string{"web", "pay", "log"} {
+		l.held.put(sentOf(name, 0))
+	}
 	st.ledgers[assignments] = l
 	s.add(st)
 	st.mu.Lock() // it is at work

@@ -78,15 +78,16 @@ func (st *stream) clients(only func(name string) bool) []eds.Client {
 		}
 		if k, ours := kindOf(typeURL); ours && st.ledgers[k] != nil {
 			l := st.ledgers[k]
-			for name, h := range l.held {
+			for s := range l.held.all() {
+				name := s.name()
 				if only != nil && !only(name) {
 					continue
 				}
 				c.Resources++
-				switch {
-				case l.dirty[name] || h.good != h.now && !t.refuses:
+				switch _, open := l.open[name]; {
+				case l.dirty[name] || open && !t.refuses:
 					c.Stale++
-				case h.good != h.now:
+				case open:
 					c.Error++
 				default:
 					c.Synced++

@@ -3,9 +3,8 @@ package relay
 import (
 	"bytes"
 	"fmt"
+	"hash/maphash"
 	"sync/atomic"
-
-	"github.com/cespare/xxhash/v2"
 
 	"hdsd/relay/message"
 )
@@ -29,8 +28,8 @@ type item struct {
 // rendering is an item as nodes get it.
 type rendering struct {
 	stamp   atomic.Uint64 // of the book, when it was made or found to be still right
-	change  uint64        // what stands for the difference; 0: it is as it came
-	version string        // with a mark
+	sent    *sent
+	version string // with a mark
 	wire    []byte
 }
 
@@ -41,16 +40,16 @@ func (i *item) render(s *Server) *rendering {
 		return before
 	}
 	out, change := i.body.latest(s)
-	if before != nil && before.change == change {
+	if before != nil && before.sent.change == change {
 		before.stamp.Store(stamp)
 		return before
 	}
-	now := &rendering{change: change, version: i.version, wire: i.wire}
+	now := &rendering{sent: &sent{i, change}, version: i.version, wire: i.wire}
 	if change != 0 {
 		now.version = message.Mark(i.version, change)
 		wire, err := message.RewriteUnit(i.delta, i.wire, &message.Unit{Version: i.version, Wrapped: i.wrapped}, out, i.versionOf(now))
 		if err != nil { // it was read; as it came, the client will judge it
-			now.change, now.version = 0, i.version
+			now.sent, now.version = &sent{i, 0}, i.version
 		} else {
 			now.wire = wire
 		}
@@ -58,6 +57,14 @@ func (i *item) render(s *Server) *rendering {
 	now.stamp.Store(stamp)
 	i.rendered.Store(now)
 	return now
+}
+
+// with returns an item with a change as clients have it.
+func (i *item) with(change uint64) *sent {
+	if r := i.rendered.Load(); r != nil && r.sent.change == change {
+		return r.sent
+	}
+	return &sent{i, change}
 }
 
 // versionOf is the version in a rendering: state of the world has one for all resources.
@@ -71,7 +78,7 @@ func (i *item) versionOf(r *rendering) string {
 // take returns a resource of a response as nodes are given it, with one more reference; nil if
 // it has no body or no name. The moment is for await; 0: hdsd's core knows the resource.
 func (s *stock) take(k kind, delta bool, wire []byte) (i *item, moment uint64, err error) {
-	hash := xxhash.Sum64(wire)
+	hash := maphash.Bytes(seed, wire)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if i = s.known(k, delta, wire, hash); i != nil {
@@ -117,7 +124,7 @@ func (s *stock) fresh(k kind, delta bool, wire []byte, hash uint64) (*item, erro
 	}
 	i := &item{wire: wire, hash: hash, delta: delta, version: u.Version, wrapped: u.Wrapped}
 	s.mu.Lock()
-	i.body = s.find(k, u.Name, u.Body)
+	i.body = s.find(contentOf(k, u.Name, u.Body), k, u.Name, u.Body)
 	s.mu.Unlock()
 	if i.body == nil {
 		i.body = newBody(k, u.Name, u.Body, s.maxEndpoints)
@@ -128,7 +135,7 @@ func (s *stock) fresh(k kind, delta bool, wire []byte, hash uint64) (*item, erro
 
 // place adds a body to the stock, and returns the one that is there if there is.
 func (s *stock) place(x *body) *body {
-	if other := s.find(x.kind, x.name, x.wire); other != nil {
+	if other := s.find(x.content, x.kind, x.name, x.wire); other != nil {
 		return other
 	}
 	s.add(x)
@@ -143,12 +150,21 @@ func (s *stock) pending(x *body) uint64 {
 	return x.moment
 }
 
-// hold returns an item with one more reference; nil is none. The caller has one.
-func (s *stock) hold(i *item) *item {
-	if i != nil {
-		i.refs.Add(1)
+// hold returns what a client is sent with one more reference; nil is none. The caller has one.
+func hold(s *sent) *sent {
+	if s != nil {
+		s.item.refs.Add(1)
 	}
-	return i
+	return s
+}
+
+// unhold gives references back; nil is none.
+func (s *stock) unhold(all ...*sent) {
+	for _, one := range all {
+		if one != nil {
+			s.release(one.item)
+		}
+	}
 }
 
 // release gives references back; nil is none.

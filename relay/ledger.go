@@ -21,21 +21,19 @@ const maxOffers = 64
 // maxPush is the size above which a response of changes is split.
 const maxPush = 1 << 20
 
-// holding is what a client has of one name.
-type holding struct {
-	now    *item  // what it was sent last
-	change uint64 // what hdsd changed of now, as it was sent
-
-	good       *item // what it accepted last; nil: nothing
-	goodChange uint64
+// had is what a client had of one name.
+type had struct {
+	now  *sent // what it was sent last
+	good *sent // what it accepted before, if now is open; nil: nothing
+	open bool  // it has not accepted now
 }
 
 // offer is a response that the client has not answered.
 type offer struct {
 	nonce   string
 	own     bool    // hdsd's, not the control plane's
-	items   []*item // what it brings
-	gone    map[string]*holding
+	brings  []*sent // what it brings
+	gone    map[string]had
 	order   []string // before it
 	version string   // before it
 }
@@ -46,9 +44,10 @@ type ledger struct {
 	delta bool
 	stock *stock
 
-	held    map[string]*holding
-	order   []string // state of the world: the clusters as they came
-	version string   // state of the world: the control plane's
+	held    holdings         // what it was sent last
+	open    map[string]*sent // names of which it has not accepted that, and what it accepted before; nil: none
+	order   []string         // state of the world: the clusters as they came
+	version string           // state of the world: the control plane's
 	offers  []*offer
 	dirty   map[string]bool // health may have changed; nil while none has
 
@@ -65,52 +64,59 @@ type ledger struct {
 }
 
 func newLedger(k kind, delta bool, node [sha256.Size]byte, m *memory, tag string, room func(int64) (*share.Lease, error)) *ledger {
-	return &ledger{
-		kind: k, delta: delta, stock: m.stock, key: nodeKey{node, k, delta}, memory: m,
-		held: map[string]*holding{}, tag: tag, claims: claims{take: room},
-	}
+	return &ledger{kind: k, delta: delta, stock: m.stock, key: nodeKey{node, k, delta}, memory: m, tag: tag, claims: claims{take: room}}
 }
 
-func (l *ledger) use(i *item) *item { return l.stock.hold(i) }
-
-func (l *ledger) drop(items ...*item) { l.stock.release(items...) }
+func (l *ledger) drop(all ...*sent) { l.stock.unhold(all...) }
 
 // put notes what the client is sent under a name.
-func (l *ledger) put(name string, i *item, change uint64) {
-	h := l.held[name]
-	if h == nil {
-		h = &holding{}
-		l.held[name] = h
-	}
-	l.drop(h.now)
-	h.now, h.change = l.use(i), change
+func (l *ledger) put(now *sent) {
+	name := now.name()
+	before := l.held.put(hold(now))
 	delete(l.dirty, name)
+	if _, open := l.open[name]; open || before.is(now) {
+		l.drop(before)
+		return
+	}
+	l.setOpen(name, before)
+}
+
+// setOpen notes that the client has not accepted what it was sent, and what it has accepted.
+func (l *ledger) setOpen(name string, good *sent) {
+	if l.open == nil {
+		l.open = make(map[string]*sent)
+	}
+	l.open[name] = good
+}
+
+// settle notes that the client has what it was sent. It returns what it accepted before.
+func (l *ledger) settle(name string) (good *sent) {
+	good = l.open[name]
+	if delete(l.open, name); len(l.open) == 0 {
+		l.open = nil // its memory: at a start it had all names
+	}
+	return good
 }
 
 // remove notes that the client is told to forget a name. It returns what it had.
-func (l *ledger) remove(name string) *holding {
-	h := l.held[name]
-	delete(l.held, name)
+func (l *ledger) remove(name string) had {
+	_, open := l.open[name]
 	delete(l.dirty, name)
-	return h
+	return had{l.held.remove(name), l.settle(name), open}
 }
 
-func (l *ledger) forget(h *holding) {
-	if h != nil {
-		l.drop(h.now, h.good)
-	}
-}
+func (l *ledger) forget(h had) { l.drop(h.now, h.good) }
 
 // close gives everything back. What the client had is remembered.
 func (l *ledger) close() {
-	l.memory.remember(l.key, l, time.Now())
+	for _, good := range l.open {
+		l.drop(good)
+	}
 	for _, o := range l.offers {
-		l.settle(o)
+		l.end(o)
 	}
-	for _, h := range l.held {
-		l.forget(h)
-	}
-	l.held, l.offers = map[string]*holding{}, nil
+	l.memory.remember(l.key, l, time.Now())
+	l.held, l.open, l.offers = holdings{}, nil, nil
 	l.claims.clear()
 }
 
@@ -123,9 +129,9 @@ func (l *ledger) offer(o *offer) {
 	}
 }
 
-// settle gives back what an offer keeps.
-func (l *ledger) settle(o *offer) {
-	l.drop(o.items...)
+// end gives back what an offer keeps.
+func (l *ledger) end(o *offer) {
+	l.drop(o.brings...)
 	for _, h := range o.gone {
 		l.forget(h)
 	}
@@ -133,38 +139,47 @@ func (l *ledger) settle(o *offer) {
 
 // accept notes that the client has what an offer brought.
 func (l *ledger) accept(o *offer) {
-	for _, i := range o.items {
-		if h := l.held[i.body.name]; h != nil && h.now == i {
-			l.drop(h.good)
-			h.good, h.goodChange = l.use(i), h.change
+	for _, s := range o.brings {
+		name := s.name()
+		switch _, open := l.open[name]; {
+		case !open: // it has something newer, or nothing
+		case l.held.get(name).is(s):
+			l.drop(l.settle(name))
+		default: // what came later, it has yet to answer
+			l.drop(l.open[name])
+			l.open[name] = hold(s)
 		}
 	}
-	l.settle(o)
+	l.end(o)
 }
 
 // refuse takes an offer of the control plane back: the client keeps what it had.
 func (l *ledger) refuse(o *offer) {
 	if o.own {
-		l.settle(o) // it is sent again when it changes
+		l.end(o) // it is sent again when it changes
 		return
 	}
-	for _, i := range o.items {
-		name := i.body.name
-		h := l.held[name]
-		if h == nil || h.now != i {
+	for _, s := range o.brings {
+		name := s.name()
+		if now := l.held.get(name); now == nil || now.item != s.item {
 			continue
 		}
-		if h.good == nil {
-			l.forget(l.remove(name))
-			continue
+		if _, open := l.open[name]; open {
+			if good := l.settle(name); good != nil {
+				l.drop(l.held.put(good))
+			} else {
+				l.forget(l.remove(name))
+				continue
+			}
 		}
-		l.drop(h.now)
-		h.now, h.change = l.use(h.good), h.goodChange
 		l.mark(name)
 	}
 	for name, h := range o.gone {
-		if l.held[name] == nil {
-			l.held[name] = h
+		if l.held.get(name) == nil {
+			l.held.put(h.now)
+			if h.open {
+				l.setOpen(name, h.good)
+			}
 			l.mark(name)
 			delete(o.gone, name)
 		}
@@ -172,7 +187,7 @@ func (l *ledger) refuse(o *offer) {
 	if !l.delta {
 		l.order, l.version = o.order, o.version
 	}
-	l.settle(o)
+	l.end(o)
 }
 
 // answer notes the client's answer to a response. Those before it count as accepted.
@@ -251,7 +266,7 @@ func (l *ledger) deltaRequest(r *message.Request, wire []byte, e *message.Edit, 
 		l.resumeDelta(r)
 	}
 	e.Initial = func(name, version string) string {
-		if l.held[name] != nil {
+		if l.held.get(name) != nil {
 			return message.Original(version)
 		}
 		// hdsd does not have the resource, so the control plane has to send it. That
@@ -270,20 +285,29 @@ func (l *ledger) keepOnly(names []string) {
 	for _, name := range names {
 		wanted[name] = true
 	}
-	for name := range l.held {
-		if !wanted[name] {
-			l.forget(l.remove(name))
+	for _, name := range l.without(wanted) {
+		l.forget(l.remove(name))
+	}
+}
+
+// without lists the names that are held and not wanted.
+func (l *ledger) without(wanted map[string]bool) (names []string) {
+	for s := range l.held.all() {
+		if name := s.name(); !wanted[name] {
+			names = append(names, name)
 		}
 	}
+	return names
 }
 
 // response takes a response of the control plane whose resources are in items, and
 // returns it as the client gets it.
 func (l *ledger) response(s *Server, r *message.Response, items []*item, wire []byte) ([]byte, error) {
 	l.heard = true
-	o := &offer{nonce: r.Nonce, items: make([]*item, 0, len(items)), order: l.order, version: l.version}
-	if len(l.held) == 0 {
-		l.held = make(map[string]*holding, len(items))
+	o := &offer{nonce: r.Nonce, brings: make([]*sent, 0, len(items)), order: l.order, version: l.version}
+	if l.held.count == 0 {
+		l.held.reserve(len(items))
+		l.open = make(map[string]*sent, len(items))
 	}
 	out := r.Resources // each is replaced by what the client gets
 	marked := false
@@ -296,14 +320,14 @@ func (l *ledger) response(s *Server, r *message.Response, items []*item, wire []
 			continue
 		}
 		now := i.render(s)
-		if now.change != 0 {
+		if now.sent.change != 0 {
 			out[n], marked = now.wire, true
 		}
 		if l.claims.settle(i.body.name, i.versionOf(now)) {
 			out[n] = nil
 		}
-		o.items = append(o.items, l.use(i))
-		l.put(i.body.name, i, now.change)
+		o.brings = append(o.brings, hold(now.sent))
+		l.put(now.sent)
 	}
 	for _, name := range r.Removed {
 		l.claims.settle(name, "")
@@ -315,7 +339,7 @@ func (l *ledger) response(s *Server, r *message.Response, items []*item, wire []
 			l.keepThose(o)
 		}
 	}
-	l.memory.replace(l.key, o.items, r.Removed)
+	l.memory.replace(l.key, o.brings, r.Removed)
 	l.offer(o)
 	return message.RewriteResponse(l.delta, wire, l.marked(r.Version, marked), out)
 }
@@ -326,38 +350,36 @@ func (l *ledger) heartbeat(wire []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if h := l.held[u.Name]; l.delta && h != nil && h.change != 0 && h.now.version == u.Version {
-		return message.RewriteUnit(true, wire, &u, u.Body, message.Mark(u.Version, h.change))
+	if now := l.held.get(u.Name); l.delta && now != nil && now.change != 0 && now.item.version == u.Version {
+		return message.RewriteUnit(true, wire, &u, u.Body, message.Mark(u.Version, now.change))
 	}
 	return wire, nil
 }
 
 // keepThose notes that a whole response has these resources, in this order, and no others.
 func (l *ledger) keepThose(o *offer) {
-	l.order = nil
-	has := make(map[string]bool, len(o.items))
-	for _, i := range o.items {
-		if name := i.body.name; !has[name] {
+	l.order = make([]string, 0, len(o.brings))
+	has := make(map[string]bool, len(o.brings))
+	for _, s := range o.brings {
+		if name := s.name(); !has[name] {
 			has[name] = true
 			l.order = append(l.order, name)
 		}
 	}
-	for name := range l.held {
-		if !has[name] {
-			o.take(name, l.remove(name))
-		}
+	for _, name := range l.without(has) {
+		o.take(name, l.remove(name))
 	}
 }
 
 // take keeps what the client had until it answers.
-func (o *offer) take(name string, had *holding) {
-	if had == nil {
+func (o *offer) take(name string, before had) {
+	if before.now == nil {
 		return
 	}
 	if o.gone == nil {
-		o.gone = map[string]*holding{}
+		o.gone = map[string]had{}
 	}
-	o.gone[name] = had
+	o.gone[name] = before
 }
 
 // marked returns the version of a response with these resources, which have changed or not.
@@ -366,8 +388,8 @@ func (l *ledger) marked(version string, changed bool) string {
 		return "" // each resource has its own
 	}
 	if !changed {
-		for _, h := range l.held {
-			if changed = h.change != 0; changed {
+		for s := range l.held.all() {
+			if changed = s.change != 0; changed {
 				break
 			}
 		}
@@ -400,13 +422,13 @@ func (l *ledger) push(s *Server) []byte {
 	var names []string
 	size := 0
 	for _, name := range slices.Sorted(maps.Keys(l.dirty)) {
-		h := l.held[name]
-		if h == nil {
+		before := l.held.get(name)
+		if before == nil {
 			delete(l.dirty, name)
 			continue
 		}
-		now := h.now.render(s)
-		if now.change == h.change {
+		now := before.item.render(s)
+		if now.sent.change == before.change {
 			delete(l.dirty, name)
 			continue
 		}
@@ -431,17 +453,17 @@ func (l *ledger) splits() bool { return l.delta || l.kind == assignments }
 
 func (l *ledger) build(s *Server, names []string) []byte {
 	l.count++
-	o := &offer{nonce: fmt.Sprintf("%s%d", l.tag, l.count), own: true, items: make([]*item, 0, len(names))}
+	o := &offer{nonce: fmt.Sprintf("%s%d", l.tag, l.count), own: true, brings: make([]*sent, 0, len(names))}
 	all := make([][]byte, 0, len(names))
 	for _, name := range names {
-		h := l.held[name]
-		if h == nil {
+		before := l.held.get(name)
+		if before == nil {
 			continue
 		}
-		now := h.now.render(s)
+		now := before.item.render(s)
 		all = append(all, now.wire)
-		o.items = append(o.items, l.use(h.now))
-		l.put(name, h.now, now.change)
+		o.brings = append(o.brings, hold(now.sent))
+		l.put(now.sent)
 	}
 	l.offer(o)
 	return message.Build(l.delta, l.kind.typeURL(), o.nonce, l.marked(l.version, false), all)

@@ -47,23 +47,23 @@ type record struct {
 	until   time.Time
 	version string // state of the world
 	order   []string
-	items   map[string]*item
+	has     holdings
 }
 
 func newMemory(s *stock, keep time.Duration) *memory {
 	return &memory{stock: s, keep: keep, records: map[nodeKey]*record{}}
 }
 
-// remember takes over what a ledger has.
+// remember takes over what a ledger has, and its references.
 func (m *memory) remember(key nodeKey, l *ledger, now time.Time) {
-	if len(l.held) == 0 {
+	if l.held.count == 0 {
 		return
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r := m.records[key]
 	if r == nil {
-		r = &record{items: map[string]*item{}}
+		r = &record{}
 		m.records[key] = r
 	} else if at := slices.Index(m.order, key); at >= 0 {
 		m.order = slices.Delete(m.order, at, at+1)
@@ -71,35 +71,39 @@ func (m *memory) remember(key nodeKey, l *ledger, now time.Time) {
 	m.order = append(m.order, key)
 	r.until, r.version, r.order = now.Add(m.keep), l.version, l.order
 	if !l.splits() { // what it had is all there is
-		for name := range r.items {
-			m.drop(r, name)
+		m.clear(r)
+	}
+	m.count -= r.has.count
+	if r.has.count == 0 {
+		r.has = l.held
+	} else {
+		for s := range l.held.all() {
+			m.stock.unhold(r.has.put(s))
 		}
 	}
-	for name, h := range l.held {
-		m.drop(r, name)
-		r.items[name] = m.stock.hold(h.now)
-		m.count++
-	}
+	m.count += r.has.count
 	for m.count > maxRemembered && len(m.order) > 1 {
 		m.forget(m.order[0])
 	}
 }
 
 func (m *memory) drop(r *record, name string) {
-	i := r.items[name]
-	if i == nil {
-		return
+	if before := r.has.remove(name); before != nil {
+		m.count--
+		m.stock.unhold(before)
 	}
-	delete(r.items, name)
-	m.count--
-	m.stock.release(i)
+}
+
+func (m *memory) clear(r *record) {
+	for s := range r.has.all() {
+		m.stock.unhold(s)
+	}
+	m.count -= r.has.count
+	r.has = holdings{}
 }
 
 func (m *memory) forget(key nodeKey) {
-	r := m.records[key]
-	for name := range r.items {
-		m.drop(r, name)
-	}
+	m.clear(m.records[key])
 	delete(m.records, key)
 	if at := slices.Index(m.order, key); at >= 0 {
 		m.order = slices.Delete(m.order, at, at+1)
@@ -107,15 +111,15 @@ func (m *memory) forget(key nodeKey) {
 }
 
 // replace forgets what a node had of some names, because it has something newer.
-func (m *memory) replace(key nodeKey, newer []*item, removed []string) {
+func (m *memory) replace(key nodeKey, newer []*sent, removed []string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r := m.records[key]
 	if r == nil {
 		return
 	}
-	for _, i := range newer {
-		m.drop(r, i.body.name)
+	for _, s := range newer {
+		m.drop(r, s.name())
 	}
 	for _, name := range removed {
 		m.drop(r, name)
@@ -148,16 +152,16 @@ func (m *memory) recall(key nodeKey, wanted []string) (items map[string]*item, v
 	ok = true
 	items = map[string]*item{}
 	take := func(name string) {
-		i := r.items[name]
-		if i == nil {
+		s := r.has.get(name)
+		if s == nil {
 			ok = false
 			return
 		}
-		items[name] = m.stock.hold(i)
+		items[name] = hold(s).item
 	}
 	if wanted == nil {
-		for name := range r.items {
-			take(name)
+		for s := range r.has.all() {
+			items[s.name()] = hold(s).item
 		}
 	}
 	for _, name := range wanted {

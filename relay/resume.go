@@ -13,10 +13,8 @@ const unknownChange = math.MaxUint64
 // restore notes that a client has a resource from an earlier stream. It takes over a
 // reference.
 func (l *ledger) restore(name string, i *item, change uint64) {
-	if h := l.held[name]; h != nil {
-		l.forget(l.remove(name))
-	}
-	l.held[name] = &holding{now: i, good: l.use(i), change: change, goodChange: change}
+	l.forget(l.remove(name))
+	l.held.put(i.with(change))
 	l.mark(name)
 }
 
@@ -51,7 +49,7 @@ func (l *ledger) recall(r *message.Request, first bool) {
 	}
 	items, version, order, _ := l.memory.recall(l.key, wanted)
 	for name, i := range items {
-		if l.held[name] != nil {
+		if l.held.get(name) != nil {
 			l.stock.release(i)
 			continue
 		}

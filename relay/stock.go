@@ -14,7 +14,8 @@ type stock struct {
 	knows        func(cluster string) bool // Options.Remembers
 
 	mu       sync.Mutex                // guards what follows
-	items    map[uint64][]*item        // by hash
+	items    map[uint64][]*item        // by hash of their bytes
+	bodies   map[uint64][]*body        // by hash of their content
 	byName   [kinds]map[string][]*body // in the order in which they came
 	total    int                       // weight of all
 	dirty    map[subject]bool          // changed since the catalogue was last made
@@ -30,15 +31,17 @@ type stock struct {
 
 func newStock(maxEndpoints, maxTotal int, knows func(cluster string) bool) *stock {
 	return &stock{
-		maxEndpoints: maxEndpoints, maxTotal: maxTotal, knows: knows, items: map[uint64][]*item{}, byName: [kinds]map[string][]*body{{}, {}},
+		maxEndpoints: maxEndpoints, maxTotal: maxTotal, knows: knows,
+		items: map[uint64][]*item{}, bodies: map[uint64][]*body{}, byName: [kinds]map[string][]*body{{}, {}},
 		dirty: map[subject]bool{}, progress: make(chan struct{}), wake: make(chan struct{}, 1), hurry: make(chan struct{}, 1),
 		settled: map[string]bool{}, remembered: map[string]int{},
 	}
 }
 
-func (s *stock) find(k kind, name string, wire []byte) *body {
-	for _, x := range s.byName[k][name] {
-		if bytes.Equal(x.wire, wire) {
+// find returns the body with a content; nil: there is none.
+func (s *stock) find(content uint64, k kind, name string, wire []byte) *body {
+	for _, x := range s.bodies[content] {
+		if x.kind == k && x.name == name && bytes.Equal(x.wire, wire) {
 			return x
 		}
 	}
@@ -49,6 +52,7 @@ func (s *stock) add(x *body) {
 	if s.total += x.weight(); s.total > s.maxTotal && x.wrong == "" {
 		x.wrong = "the nodes of the relay have more endpoints, or resources without any, than limits.max_source_endpoints allows: raise it and restart hdsd"
 	}
+	s.bodies[x.content] = append(s.bodies[x.content], x)
 	s.byName[x.kind][x.name] = append(s.byName[x.kind][x.name], x)
 	if x.remembered {
 		service, _ := x.service()
@@ -70,6 +74,7 @@ func (s *stock) touch(x *body) {
 
 func (s *stock) remove(x *body) {
 	s.total -= x.weight()
+	without(s.bodies, x.content, x)
 	without(s.byName[x.kind], x.name, x)
 	if x.remembered {
 		service, _ := x.service()

@@ -451,12 +451,12 @@ func (st *stream) touched() {
 			continue
 		}
 		if anything {
-			for name := range l.held {
-				l.mark(name)
+			for s := range l.held.all() {
+				l.mark(s.name())
 			}
 		}
 		for _, s := range some {
-			if s.kind == l.kind && l.held[s.name] != nil {
+			if s.kind == l.kind && l.held.get(s.name) != nil {
 				l.mark(s.name)
 			}
 		}

@@ -39,23 +39,24 @@ func Next(wire []byte) (Field, error) {
 	if head < 0 {
 		return Field{}, fmt.Errorf("read a tag: %w", protowire.ParseError(head))
 	}
-	size := protowire.ConsumeFieldValue(number, kind, wire[head:])
+	var value []byte
+	size := 0
+	if kind == protowire.BytesType {
+		value, size = protowire.ConsumeBytes(wire[head:])
+	} else {
+		size = protowire.ConsumeFieldValue(number, kind, wire[head:])
+	}
 	if size < 0 {
 		return Field{}, fmt.Errorf("read field %d: %w", number, protowire.ParseError(size))
 	}
-	f := Field{Number: number, Kind: kind, Raw: wire[: head+size : head+size]}
-	if kind == protowire.BytesType {
-		f.Value, _ = protowire.ConsumeBytes(wire[head:])
-		f.Value = slices.Clip(f.Value)
-	}
-	return f, nil
+	return Field{Number: number, Kind: kind, Raw: wire[: head+size : head+size], Value: slices.Clip(value)}, nil
 }
 
-// Each calls visit with each field, until visit returns false.
-func Each(wire []byte, visit func(*Field) bool) error {
+// Each calls visit with each field, until visit returns false. The field changes then.
+func Each(wire []byte, visit func(*Field) bool) (err error) {
+	var f Field // once on the heap
 	for len(wire) > 0 {
-		f, err := Next(wire)
-		if err != nil {
+		if f, err = Next(wire); err != nil {
 			return err
 		}
 		if wire = wire[len(f.Raw):]; !visit(&f) {
@@ -69,10 +70,11 @@ func Each(wire []byte, visit func(*Field) bool) error {
 // remove it, and whether anything does. Rewrite returns wire itself if nothing changes.
 func Rewrite(wire []byte, change func(*Field) (in []byte, changed bool, err error)) ([]byte, error) {
 	var out []byte
+	var f Field // once on the heap
 	changed := false
 	for at := 0; at < len(wire); {
-		f, err := Next(wire[at:])
-		if err != nil {
+		var err error
+		if f, err = Next(wire[at:]); err != nil {
 			return nil, err
 		}
 		in, differs, err := change(&f)
@@ -112,10 +114,11 @@ const (
 // many bytes. It returns wire itself if nothing is.
 func RewriteInto(room int, wire []byte, change func(*Field) (value []byte, do Action)) ([]byte, error) {
 	var out []byte
+	var f Field // once on the heap
 	changed := false
 	for at := 0; at < len(wire); {
-		f, err := Next(wire[at:])
-		if err != nil {
+		var err error
+		if f, err = Next(wire[at:]); err != nil {
 			return nil, err
 		}
 		value, do := change(&f)

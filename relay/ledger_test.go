@@ -1,0 +1,87 @@
+package relay
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	"google.golang.org/genproto/googleapis/rpc/status"
+	"google.golang.org/protobuf/proto"
+
+	"hdsd/relay/fields"
+)
+
+// conversation is a stream of a client, to whom a control plane says clusters by delta.
+type conversation struct {
+	*testing.T
+	*stream
+}
+
+func converse(t *testing.T) conversation {
+	t.Helper()
+	return conversation{t, &stream{server: benchServer(), method: method{delta: true}, nodeID: "n", wake: make(chan struct{}, 1)}}
+}
+
+// say sends a cluster web that differs by its alt_stat_name.
+func (c conversation) say(nonce, what string) {
+	c.Helper()
+	wire := fields.AppendBytes(nil, 2, resourceOf("web", fields.AppendText(fields.AppendText(nil, 1, "web"), 28, what)))
+	if _, err := c.response(context.Background(), fields.AppendText(fields.AppendText(wire, 4, clusters.typeURL()), 5, nonce)); err != nil {
+		c.Fatal(err)
+	}
+}
+
+func (c conversation) answer(nonce string, refuse bool) {
+	c.Helper()
+	r := &discoveryv3.DeltaDiscoveryRequest{TypeUrl: clusters.typeURL(), ResponseNonce: nonce}
+	if refuse {
+		r.ErrorDetail = &status.Status{Message: "no"}
+	}
+	wire, err := proto.Marshal(r)
+	if err == nil {
+		_, err = c.request(wire)
+	}
+	if err != nil {
+		c.Fatal(err)
+	}
+}
+
+// TestAClientKeepsWhatItAcceptedLast when it refuses a resource, however many it has not
+// answered.
+func TestAClientKeepsWhatItAcceptedLast(t *testing.T) {
+	t.Parallel()
+	for refused := 1; refused <= 4; refused++ {
+		c := converse(t)
+		for i := range refused {
+			c.say(fmt.Sprint(i+1), fmt.Sprint("version ", i+1))
+		}
+		for i := 1; i < refused; i++ {
+			c.answer(fmt.Sprint(i), false)
+		}
+		c.answer(fmt.Sprint(refused), true)
+		has := c.ledgers[clusters].held.get("web")
+		switch {
+		case refused == 1 && has != nil:
+			t.Error("it refused the first one, and has one")
+		case refused > 1 && (has == nil || !hasText(has.item.body.wire, 28, fmt.Sprint("version ", refused-1))):
+			t.Errorf("it refused the %d. one, and has %v", refused, has)
+		}
+		if len(c.ledgers[clusters].open) != 0 {
+			t.Error("it has answered all, and something is open")
+		}
+		c.close()
+		c.server.memory.forgetAll()
+		if n := c.server.stock.size(); n != 0 {
+			t.Errorf("after it has gone, %d resources are kept", n)
+		}
+	}
+}
+
+func (m *memory) forgetAll() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for len(m.order) > 0 {
+		m.forget(m.order[0])
+	}
+}
