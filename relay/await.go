@@ -57,7 +57,7 @@ func (s *Server) awaits(x *body) bool {
 	if x.kind == assignments {
 		return s.stock.mayRemember(x.name) || s.book.lacks(x.name, x.lists.Message())
 	}
-	if _, byEDS := x.service(); byEDS { // it has no endpoints, and expects says whether hdsd will check it
+	if x.byEDS { // it has no endpoints, and expects says whether hdsd will check it
 		return s.book.has(x.name) && s.stock.checkedAnew(x)
 	}
 	x.mu.Lock()

@@ -58,7 +58,7 @@ func BenchmarkResponse(b *testing.B) {
 		wire := said(b, k, 1000)
 		pass := func(b *testing.B, s *Server, id string) *stream {
 			st := &stream{server: s, method: method{delta: true}, nodeID: id, wake: make(chan struct{}, 1)}
-			if _, err := st.response(context.Background(), wire); err != nil {
+			if _, err := st.response(context.Background(), incoming{k.typeURL(), wire}); err != nil {
 				b.Fatal(err)
 			}
 			ack, err := proto.Marshal(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: k.typeURL(), ResponseNonce: "1"})

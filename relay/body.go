@@ -6,6 +6,7 @@ import (
 	"hash/maphash"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/cespare/xxhash/v2"
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
@@ -15,6 +16,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"hdsd/internal/envoyrules"
+	"hdsd/internal/yamlpb"
 	"hdsd/relay/fields"
 	"hdsd/source"
 )
@@ -48,21 +50,24 @@ func kindOf(typeURL string) (kind, bool) {
 
 // body is a resource as the control plane sent it, kept once however many nodes have it.
 type body struct {
-	kind    kind
-	name    string
-	wire    []byte
-	hash    uint64 // of name
-	content uint64 // hash of all three
+	kind     kind
+	name     string
+	wire     []byte
+	hash     uint64 // of name
+	identity uint64 // hash of all three
 
 	// What hdsd makes of it to learn what to check. Set once.
-	cluster    *clusterv3.Cluster // without the endpoints that it lists
-	lists      *source.Assignment // those endpoints, or the assignment
+	service    string             // of a cluster: the name of the assignment that has its endpoints
+	byEDS      bool               // of a cluster: they come by EDS
+	lists      *source.Assignment // what it says of endpoints; nil: nothing, or it is wrong
 	endpoints  int
 	places     uint64 // equal for those with the same endpoints
 	wrong      string // why it cannot be checked
 	group      uint64 // of a cluster: equal for those that are checked the same way
 	shape      uint64 // of a cluster: equal for those that differ in their names only
 	remembered bool   // of a cluster: hdsd may know health of it
+
+	kept atomic.Pointer[clusterv3.Cluster] // a cluster without its endpoints, if the catalogue uses it
 
 	items  []*item // what of it nodes have; guarded by stock.mu
 	moment uint64  // when it came; guarded by stock.mu
@@ -86,39 +91,72 @@ const (
 
 // newBody makes a body. It keeps wire.
 func newBody(k kind, name string, wire []byte, maxEndpoints int) *body {
-	x := &body{kind: k, name: name, wire: wire, hash: maphash.String(seed, name), content: contentOf(k, name, wire)}
+	x := &body{kind: k, name: name, wire: wire, service: name, hash: maphash.String(seed, name), identity: identityOf(k, name, wire)}
 	if x.endpoints = envoyrules.CountEncoded(k.typeURL(), wire); x.endpoints > maxEndpoints {
 		x.wrong = envoyrules.TooMany(x.endpoints, maxEndpoints)
 		return x
 	}
-	assignment := &endpointv3.ClusterLoadAssignment{}
-	var message proto.Message = assignment
-	if k == clusters {
-		x.cluster = &clusterv3.Cluster{}
-		message = x.cluster
-	}
-	if err := proto.Unmarshal(wire, message); err != nil {
+	config, listed, err := x.decode()
+	if err != nil {
 		x.wrong = fmt.Sprintf("it cannot be decoded: %s", err)
-	} else if violations := envoyrules.Violations(message); len(violations) > 0 {
+	} else if violations := x.violations(config, listed); len(violations) > 0 {
 		x.wrong = violations[0].Field + ": " + violations[0].Reason
 	}
 	if k == clusters {
-		assignment = x.cluster.GetLoadAssignment()
-		x.lists = source.TakeEndpoints(x.cluster)
+		x.service, x.byEDS = serviceOf(config, name)
+		x.group, x.shape = groupOf(wire, x.service)
+		x.lists = source.TakeEndpoints(config)
+		x.kept.Store(config)
 	} else {
-		x.lists = source.EncodeAssignmentAs(wire, assignment)
+		x.lists = source.EncodeAssignmentAs(wire, listed)
 	}
-	if x.wrong == "" {
-		x.places = placesOf(assignment)
-	}
-	if k == clusters {
-		service, _ := x.service()
-		x.group, x.shape = groupOf(wire, service)
+	if x.wrong != "" {
+		x.lists = nil
+	} else {
+		x.places = placesOf(listed)
 	}
 	return x
 }
 
-func contentOf(k kind, name string, wire []byte) uint64 {
+// decode decodes a resource, and returns what it lists of endpoints, too.
+func (x *body) decode() (config *clusterv3.Cluster, lists *endpointv3.ClusterLoadAssignment, err error) {
+	if x.kind == assignments {
+		lists = &endpointv3.ClusterLoadAssignment{}
+		return nil, lists, proto.Unmarshal(x.wire, lists)
+	}
+	config = &clusterv3.Cluster{}
+	err = proto.Unmarshal(x.wire, config)
+	return config, config.GetLoadAssignment(), err
+}
+
+func (x *body) violations(config *clusterv3.Cluster, listed *endpointv3.ClusterLoadAssignment) []yamlpb.Violation {
+	if x.kind == clusters {
+		return envoyrules.Violations(config)
+	}
+	return envoyrules.Violations(listed)
+}
+
+// cluster returns a cluster without the endpoints that it lists.
+func (x *body) cluster() *clusterv3.Cluster {
+	if c := x.kept.Load(); c != nil {
+		return c
+	}
+	c, _, _ := x.decode() // it was decoded once
+	source.TakeEndpoints(c)
+	return c
+}
+
+// keep returns the same and keeps it: there is one message while it is kept.
+func (x *body) keep() *clusterv3.Cluster {
+	c := x.cluster()
+	x.kept.Store(c)
+	return c
+}
+
+// thin gives up the decoded cluster, which takes more room than all else of a body.
+func (x *body) thin() { x.kept.Store(nil) }
+
+func identityOf(k kind, name string, wire []byte) uint64 {
 	var h maphash.Hash
 	h.SetSeed(seed)
 	_ = h.WriteByte(byte(k)) // never fails, nor do the others
@@ -126,14 +164,6 @@ func contentOf(k kind, name string, wire []byte) uint64 {
 	_ = h.WriteByte(0)
 	_, _ = h.Write(wire)
 	return h.Sum64()
-}
-
-// says returns what a resource says of endpoints; nil: nothing.
-func (x *body) says() *source.Assignment {
-	if x.wrong != "" {
-		return nil
-	}
-	return x.lists
 }
 
 // placesOf is a hash of the endpoints of an assignment, in any order.
@@ -151,16 +181,16 @@ func placesOf(a *endpointv3.ClusterLoadAssignment) (sum uint64) {
 // weight is how many endpoints a resource counts as: one without any takes memory, too.
 func (x *body) weight() int { return max(x.endpoints, 1) }
 
-// service is the name of the assignment that has a cluster's endpoints, and whether they
-// come by EDS.
-func (x *body) service() (name string, byEDS bool) {
-	if x.cluster.GetClusterType() != nil || x.cluster.GetType() != clusterv3.Cluster_EDS {
-		return x.name, false
+// serviceOf returns the name of the assignment that has a cluster's endpoints, and whether
+// they come by EDS.
+func serviceOf(c *clusterv3.Cluster, cluster string) (name string, byEDS bool) {
+	if c.GetClusterType() != nil || c.GetType() != clusterv3.Cluster_EDS {
+		return cluster, false
 	}
-	if name = x.cluster.GetEdsClusterConfig().GetServiceName(); name != "" {
+	if name = c.GetEdsClusterConfig().GetServiceName(); name != "" && name != cluster {
 		return name, true
 	}
-	return x.name, true
+	return cluster, true
 }
 
 // latest returns the resource with the latest health in it, and what stands for the

@@ -137,13 +137,22 @@ func (c *catalogue) dirtyClusters() map[string]bool {
 	return names
 }
 
+// keepOnly gives up the decoded clusters that are not used.
+func keepOnly(bodies []*body, used map[*body]bool) {
+	for _, x := range bodies {
+		if !used[x] {
+			x.thin()
+		}
+	}
+}
+
 // assignmentsOf returns what resources say of endpoints, once for those that have the same.
 func assignmentsOf(bodies []*body) (all []*source.Assignment) {
 	seen := map[uint64]bool{}
 	for _, x := range bodies {
-		if a := x.says(); a != nil && !seen[x.places] {
+		if x.lists != nil && !seen[x.places] {
 			seen[x.places] = true
-			all = append(all, a)
+			all = append(all, x.lists)
 		}
 	}
 	return all
@@ -197,14 +206,14 @@ func (c *catalogue) variants(name string) (all []*source.Cluster) {
 		return c.lone(name)
 	}
 	c.uses[name] = []string{name} // a lone assignment of that name gives way to it
-	groups := map[uint64]bool{}
+	groups, used := map[uint64]bool{}, map[*body]bool{}
 	inline := false
 	for _, x := range bodies {
 		if x.wrong != "" || groups[x.group] {
 			continue
 		}
-		groups[x.group] = true
-		service, byEDS := x.service()
+		groups[x.group], used[x] = true, true
+		service, byEDS := x.service, x.byEDS
 		if byEDS {
 			c.use(name, service)
 		} else if !inline {
@@ -213,6 +222,7 @@ func (c *catalogue) variants(name string) (all []*source.Cluster) {
 		}
 		all = append(all, c.variant(x, len(all), service, byEDS))
 	}
+	keepOnly(bodies, used)
 	if len(all) == 0 {
 		x := bodies[0]
 		return []*source.Cluster{{Source: SourceName, Name: name, ServiceName: name, Rejected: x.wrong, File: c.where}}
@@ -236,8 +246,9 @@ func variantName(cluster string, index int) string {
 }
 
 func (c *catalogue) variant(x *body, index int, service string, byEDS bool) *source.Cluster {
+	config := x.keep()
 	k := &source.Cluster{
-		Source: SourceName, Name: x.name, ServiceName: service, Config: x.cluster, HealthChecks: x.cluster.GetHealthChecks(), File: c.where,
+		Source: SourceName, Name: x.name, ServiceName: service, Config: config, HealthChecks: config.GetHealthChecks(), File: c.where,
 	}
 	if index > 0 {
 		k.Name = variantName(x.name, index)
@@ -261,7 +272,7 @@ func (c *catalogue) unite(name string, all []*source.Assignment) {
 	if len(all) > 1 {
 		now = union(all)
 	}
-	if before := c.unions[name]; !before.Equal(now) {
+	if !c.unions[name].Equal(now) {
 		c.unions[name] = now
 	}
 }

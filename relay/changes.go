@@ -1,10 +1,14 @@
 package relay
 
-import "sync"
+import (
+	"slices"
+	"sync"
+)
 
-// maxChanges is how many changes are kept for streams that have not looked yet. A stream that
-// is further behind looks at all that its client has.
-const maxChanges = 1 << 16
+// fewChanges is how many changes are kept in any case for streams that have not looked yet.
+// Where nodes have more resources, as many are kept as there are resources. A stream that is
+// further behind looks at all that its client has, which is not more work.
+const fewChanges = 1 << 10
 
 // changes are the resources whose health may have changed, in order. The core notes each
 // once, however many streams there are, and waits for none of them.
@@ -14,17 +18,18 @@ type changes struct {
 	all   []subject
 }
 
-// add notes resources; nil: all that there are.
-func (c *changes) add(changed []subject) {
+// add notes resources; nil: all that there are. It keeps as many as there are resources, or
+// those of this call.
+func (c *changes) add(changed []subject, resources int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if changed == nil { // everybody is behind
 		c.first, c.all = c.first+uint64(len(c.all))+1, nil
 		return
 	}
-	if len(c.all)+len(changed) > maxChanges { // readers may have the old array
-		drop := min(len(c.all), max(maxChanges/2, len(changed)))
-		c.first, c.all = c.first+uint64(drop), append([]subject(nil), c.all[drop:]...)
+	if most := max(resources, fewChanges); len(c.all)+len(changed) > most {
+		drop := min(len(c.all), max(len(c.all)+len(changed)-most/2, 0))
+		c.first, c.all = c.first+uint64(drop), slices.Clone(c.all[drop:]) // readers may have the old array
 	}
 	c.all = append(c.all, changed...)
 }

@@ -8,7 +8,7 @@ import (
 // TestTheCoreWaitsForNoStream: what may have changed is noted while a stream is at work, and
 // marked when it looks.
 func TestTheCoreWaitsForNoStream(t *testing.T) {
-	s := &Server{streams: map[*stream]struct{}{}}
+	s := &Server{streams: map[*stream]struct{}{}, stock: newStock(1, 1, nil)}
 	st := &stream{server: s, wake: make(chan struct{}, 1)}
 	l := &ledger{kind: assignments}
 	for _, name := range []string{"web", "pay", "log"} {
@@ -35,13 +35,24 @@ func TestTheCoreWaitsForNoStream(t *testing.T) {
 	}
 }
 
-// TestAStreamThatIsFarBehind looks at everything. Others miss nothing.
+// TestAStreamThatIsFarBehind looks at everything. Others miss nothing. As many changes are
+// kept as there are resources, however many come.
 func TestAStreamThatIsFarBehind(t *testing.T) {
+	for _, resources := range []int{0, 5000} {
+		farBehind(t, resources, max(resources, fewChanges))
+	}
+}
+
+func farBehind(t *testing.T, resources, most int) {
+	t.Helper()
 	var c changes
 	_, _, late := c.since(0)
 	seen, number := map[string]bool{}, late
-	for i := range maxChanges + 10 {
-		c.add([]subject{{clusters, fmt.Sprint(i)}})
+	for i := range 3 * most {
+		c.add([]subject{{clusters, fmt.Sprint(i)}}, resources)
+		if len(c.all) > most || cap(c.all) > 2*most {
+			t.Fatalf("%d changes are kept, in room for %d", len(c.all), cap(c.all))
+		}
 		some, anything, next := c.since(number)
 		if anything {
 			t.Fatalf("after %d, one that always looks is behind", i)
@@ -51,14 +62,14 @@ func TestAStreamThatIsFarBehind(t *testing.T) {
 		}
 		number = next
 	}
-	if len(seen) != maxChanges+10 {
+	if len(seen) != 3*most {
 		t.Errorf("one that always looks has seen %d", len(seen))
 	}
 	if _, anything, _ := c.since(late); !anything {
 		t.Error("one that is far behind does not look at everything")
 	}
-	c.add(make([]subject, maxChanges+1))
-	if some, anything, _ := c.since(number); anything || len(some) != maxChanges+1 {
+	c.add(make([]subject, most+1), resources)
+	if some, anything, _ := c.since(number); anything || len(some) != most+1 {
 		t.Errorf("of a large change, %d are left, anything: %v", len(some), anything)
 	}
 }

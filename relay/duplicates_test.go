@@ -22,7 +22,7 @@ func TestANameGivenManyTimesIsKeptOnce(t *testing.T) {
 	wire = fields.AppendText(fields.AppendText(wire, 4, clusters.typeURL()), 5, "1")
 	s := benchServer()
 	st := &stream{server: s, method: method{delta: true}, nodeID: "n", wake: make(chan struct{}, 1)}
-	out, err := st.response(context.Background(), wire)
+	out, err := st.response(context.Background(), incoming{clusters.typeURL(), wire})
 	if err != nil {
 		t.Fatal(err)
 	}

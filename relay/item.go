@@ -124,7 +124,7 @@ func (s *stock) fresh(k kind, delta bool, wire []byte, hash uint64) (*item, erro
 	}
 	i := &item{wire: wire, hash: hash, delta: delta, version: u.Version, wrapped: u.Wrapped}
 	s.mu.Lock()
-	i.body = s.find(contentOf(k, u.Name, u.Body), k, u.Name, u.Body)
+	i.body = s.find(identityOf(k, u.Name, u.Body), k, u.Name, u.Body)
 	s.mu.Unlock()
 	if i.body == nil {
 		i.body = newBody(k, u.Name, u.Body, s.maxEndpoints)
@@ -135,7 +135,7 @@ func (s *stock) fresh(k kind, delta bool, wire []byte, hash uint64) (*item, erro
 
 // place adds a body to the stock, and returns the one that is there if there is.
 func (s *stock) place(x *body) *body {
-	if other := s.find(x.content, x.kind, x.name, x.wire); other != nil {
+	if other := s.find(x.identity, x.kind, x.name, x.wire); other != nil {
 		return other
 	}
 	s.add(x)

@@ -27,7 +27,8 @@ func converse(t *testing.T) conversation {
 func (c conversation) say(nonce, what string) {
 	c.Helper()
 	wire := fields.AppendBytes(nil, 2, resourceOf("web", fields.AppendText(fields.AppendText(nil, 1, "web"), 28, what)))
-	if _, err := c.response(context.Background(), fields.AppendText(fields.AppendText(wire, 4, clusters.typeURL()), 5, nonce)); err != nil {
+	wire = fields.AppendText(fields.AppendText(wire, 4, clusters.typeURL()), 5, nonce)
+	if _, err := c.response(context.Background(), incoming{clusters.typeURL(), wire}); err != nil {
 		c.Fatal(err)
 	}
 }

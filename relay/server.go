@@ -162,7 +162,7 @@ func (s *Server) serve(gs grpc.ServerStream, m method) error {
 			"the relay passes on all that the control plane says: it needs DATA_PLANE of a grant without cluster_name_glob")
 	}
 	_, _, seen := s.changes.since(0)
-	st := &stream{server: s, seen: seen, down: gs, method: m, since: time.Now(), inbox: make(chan []byte), wake: make(chan struct{}, 1), end: make(chan error, 1)}
+	st := &stream{server: s, seen: seen, down: gs, method: m, since: time.Now(), inbox: make(chan incoming), wake: make(chan struct{}, 1), end: make(chan error, 1)}
 	return st.run()
 }
 
@@ -180,7 +180,7 @@ func (s *Server) remove(st *stream) {
 
 // changed tells the streams of what may have changed; nil: everything.
 func (s *Server) changed(about []subject) {
-	s.changes.add(about)
+	s.changes.add(about, int(s.stock.names.Load()))
 	for _, st := range s.open() {
 		st.wakeUp()
 	}
@@ -204,7 +204,7 @@ func (s *Server) expects(x *body) (check, undecided bool) {
 	if s.stock.decided(x.name) {
 		return false, false
 	}
-	if _, byEDS := x.service(); !byEDS || x.wrong != "" {
+	if !x.byEDS || x.wrong != "" {
 		return false, false
 	}
 	return s.willCheck(x), true
@@ -215,7 +215,7 @@ func (s *Server) expects(x *body) (check, undecided bool) {
 func (s *Server) willCheck(x *body) bool {
 	if x.expected == unasked {
 		x.expected = wontCheck
-		if s.options.Checks(x.cluster, x.shape) {
+		if s.options.Checks(x.cluster(), x.shape) {
 			x.expected = willCheck
 		}
 	}

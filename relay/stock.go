@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"slices"
 	"sync"
+	"sync/atomic"
 )
 
 // stock is what the connected nodes have, each resource once. Its content is what hdsd
@@ -12,10 +13,11 @@ type stock struct {
 	maxEndpoints int                       // of one cluster
 	maxTotal     int                       // endpoints of all
 	knows        func(cluster string) bool // Options.Remembers
+	names        atomic.Int64              // of resources; written with mu held
 
 	mu       sync.Mutex                // guards what follows
 	items    map[uint64][]*item        // by hash of their bytes
-	bodies   map[uint64][]*body        // by hash of their content
+	bodies   map[uint64][]*body        // by identity
 	byName   [kinds]map[string][]*body // in the order in which they came
 	total    int                       // weight of all
 	dirty    map[subject]bool          // changed since the catalogue was last made
@@ -38,9 +40,9 @@ func newStock(maxEndpoints, maxTotal int, knows func(cluster string) bool) *stoc
 	}
 }
 
-// find returns the body with a content; nil: there is none.
-func (s *stock) find(content uint64, k kind, name string, wire []byte) *body {
-	for _, x := range s.bodies[content] {
+// find returns a body that is there; nil: there is none.
+func (s *stock) find(identity uint64, k kind, name string, wire []byte) *body {
+	for _, x := range s.bodies[identity] {
 		if x.kind == k && x.name == name && bytes.Equal(x.wire, wire) {
 			return x
 		}
@@ -52,13 +54,17 @@ func (s *stock) add(x *body) {
 	if s.total += x.weight(); s.total > s.maxTotal && x.wrong == "" {
 		x.wrong = "the nodes of the relay have more endpoints, or resources without any, than limits.max_source_endpoints allows: raise it and restart hdsd"
 	}
-	s.bodies[x.content] = append(s.bodies[x.content], x)
+	s.bodies[x.identity] = append(s.bodies[x.identity], x)
 	s.byName[x.kind][x.name] = append(s.byName[x.kind][x.name], x)
+	s.count()
 	if x.remembered {
-		service, _ := x.service()
-		s.remembered[service]++
+		s.remembered[x.service]++
 	}
 	s.touch(x)
+}
+
+func (s *stock) count() {
+	s.names.Store(int64(len(s.byName[clusters]) + len(s.byName[assignments])))
 }
 
 // touch notes that a resource came or went.
@@ -74,12 +80,12 @@ func (s *stock) touch(x *body) {
 
 func (s *stock) remove(x *body) {
 	s.total -= x.weight()
-	without(s.bodies, x.content, x)
+	without(s.bodies, x.identity, x)
 	without(s.byName[x.kind], x.name, x)
+	s.count()
 	if x.remembered {
-		service, _ := x.service()
-		if s.remembered[service]--; s.remembered[service] == 0 {
-			delete(s.remembered, service)
+		if s.remembered[x.service]--; s.remembered[x.service] == 0 {
+			delete(s.remembered, x.service)
 		}
 	}
 	s.touch(x)

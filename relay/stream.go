@@ -35,7 +35,7 @@ type stream struct {
 	leave func(failed bool)
 
 	told  [sha256.Size]byte // the node that the client sent last. first, then requests owns it
-	inbox chan []byte       // one response of the control plane that is on its way
+	inbox chan incoming     // one response of the control plane that is on its way
 	wake  chan struct{}     // something may have to be pushed
 	end   chan error
 
@@ -45,6 +45,12 @@ type stream struct {
 	ledgers [kinds]*ledger // nil: the client has not asked for the type
 	talks   map[string]*talk
 	seen    uint64 // of server.changes
+}
+
+// incoming is a response of the control plane.
+type incoming struct {
+	typeURL string
+	wire    []byte
 }
 
 // run relays until the stream ends.
@@ -277,7 +283,7 @@ func (st *stream) responses(ctx context.Context) error {
 			return err
 		}
 		select {
-		case st.inbox <- m:
+		case st.inbox <- incoming{message.TypeOf(m), m}:
 		case <-ctx.Done():
 			return nil
 		}
@@ -288,9 +294,9 @@ func (st *stream) responses(ctx context.Context) error {
 // the client does not read, nothing is received for it.
 func (st *stream) send(ctx context.Context) error {
 	down := st.writer(st.down, codes.DeadlineExceeded, "the client")
-	pass := func(all ...[]byte) error {
-		for _, m := range all {
-			m, err := st.response(ctx, m)
+	pass := func(all ...incoming) error {
+		for _, r := range all {
+			m, err := st.response(ctx, r)
 			if err == nil {
 				err = down.write(ctx, m)
 			}
@@ -300,7 +306,7 @@ func (st *stream) send(ctx context.Context) error {
 		}
 		return nil
 	}
-	var early [][]byte
+	var early []incoming
 	late := time.NewTimer(0)
 	defer late.Stop()
 	for {
@@ -349,11 +355,11 @@ const (
 
 // isEarly reports whether a response has assignments before the stream had any clusters,
 // although the client has asked for them.
-func (st *stream) isEarly(all ...[]byte) bool {
+func (st *stream) isEarly(all ...incoming) bool {
 	if len(all) == 0 {
 		return false
 	}
-	if k, ours := kindOf(message.TypeOf(all[0])); !ours || k != assignments {
+	if k, ours := kindOf(all[0].typeURL); !ours || k != assignments {
 		return false
 	}
 	st.mu.Lock()
@@ -363,13 +369,13 @@ func (st *stream) isEarly(all ...[]byte) bool {
 }
 
 // response returns a response as the client gets it.
-func (st *stream) response(ctx context.Context, m []byte) ([]byte, error) {
-	k, ours := kindOf(message.TypeOf(m))
+func (st *stream) response(ctx context.Context, m incoming) ([]byte, error) {
+	k, ours := kindOf(m.typeURL)
 	if !ours {
-		return m, nil
+		return m.wire, nil
 	}
 	end := st.server.turns.take()
-	r, err := message.ParseResponse(st.method.delta, m)
+	r, err := message.ParseResponse(st.method.delta, m.wire)
 	if err != nil {
 		end()
 		return nil, status.Errorf(codes.Unavailable, "a response of the control plane cannot be decoded: %v", err)
@@ -387,7 +393,7 @@ func (st *stream) response(ctx context.Context, m []byte) ([]byte, error) {
 	defer st.mu.Unlock()
 	l := st.ledger(k)
 	defer st.server.turns.take()()
-	return l.response(st.server, r, items, m)
+	return l.response(st.server, r, items, m.wire)
 }
 
 // take puts the resources of a response into the stock, of each name the last one. The response
