@@ -24,12 +24,7 @@ func TestARunningEnvoyLosesTheRelay(t *testing.T) {
 	for _, version := range []string{"1.36.4", "1.40.0"} {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
-			p := NewControlPlane(t)
-			p.Come()
-			c := Prepare(t, "resources: []\n", "")
-			c.relayTo(p.Address, "")
-			c.Start()
-			Checkers(t, c, 1)
+			p, c := Relay(t)
 			servers := Upstreams(t, 2, upstream.Options{})
 			front := Front{Plain: envoy.FreeAddress(t), TLS: envoy.FreeAddress(t)}
 			p.Say(version, front, servers[0].Addr())
@@ -57,12 +52,7 @@ func TestARunningEnvoyLosesTheRelay(t *testing.T) {
 // fails, and it takes up health again when hdsd is back.
 func TestGRPCLosesTheRelay(t *testing.T) {
 	t.Parallel()
-	p := NewControlPlane(t)
-	p.Come()
-	c := Prepare(t, "resources: []\n", "")
-	c.relayTo(p.Address, "")
-	c.Start()
-	Checkers(t, c, 1)
+	p, c := Relay(t)
 	one, other := proxyless.NewBackend(t), proxyless.NewBackend(t)
 	p.SayGRPC("shop", one.Address, other.Address)
 	client := proxyless.NewClient(t, "xds:///shop", proxyless.Bootstrap{Node: proxyless.Node{ID: "shop"}, Servers: []proxyless.Server{{Address: c.GRPC}}})

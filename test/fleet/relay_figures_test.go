@@ -16,12 +16,7 @@ import (
 // new one. hdsd has to learn each new endpoint before it passes on.
 func BenchmarkRelayedEnvoy(b *testing.B) {
 	const rounds = 10
-	p := NewControlPlane(b)
-	p.Come()
-	c := Prepare(b, "resources: []\n", "")
-	c.relayTo(p.Address, "")
-	c.Start()
-	Checkers(b, c, 1)
+	p, c := Relay(b)
 	answers := []int{http.StatusOK, http.StatusAccepted}
 	var addresses []string
 	for _, status := range answers {

@@ -13,6 +13,18 @@ import (
 	"hdsd/test/envoy"
 )
 
+// Relay starts a control plane and an hdsd in front of it, with a checker.
+func Relay(t testing.TB) (*ControlPlane, *Coordinator) {
+	t.Helper()
+	p := NewControlPlane(t)
+	p.Come()
+	c := Prepare(t, "resources: []\n", "")
+	c.relayTo(p.Address, "")
+	c.Start()
+	Checkers(t, c, 1)
+	return p, c
+}
+
 // relayTo is a configuration with a relay to a control plane.
 func (c *Coordinator) relayTo(address, extra string) {
 	c.t.Helper()
@@ -41,12 +53,7 @@ func (f Front) serves(t *testing.T) {
 // front of a control plane that gives them listeners, routes and secrets.
 func TestEnvoysBehindTheRelay(t *testing.T) {
 	t.Parallel()
-	p := NewControlPlane(t)
-	p.Come()
-	c := Prepare(t, "resources: []\n", "")
-	c.relayTo(p.Address, "")
-	c.Start()
-	Checkers(t, c, 1)
+	p, c := Relay(t)
 	servers := Upstreams(t, 3, upstream.Options{})
 	addresses := Addresses(servers)
 	type plane struct {
