@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"strconv"
 )
 
 func main() {
@@ -12,6 +13,13 @@ func main() {
 	}
 	if len(os.Args) == 3 && os.Args[1] == "peer" {
 		end(servePeer(os.Args[2]))
+	}
+	if len(os.Args) == 4 && os.Args[1] == "texts" {
+		connections, err := strconv.Atoi(os.Args[3])
+		if err == nil {
+			err = serveTexts(os.Args[2], connections)
+		}
+		end(err)
 	}
 	var o options
 	flag.StringVar(&o.binary, "hdsd", "bin/hdsd", "the hdsd to measure")

@@ -60,7 +60,7 @@ func helper(dir string, arguments ...string) (*process, string, error) {
 		return nil, "", err
 	}
 	read, write := io.Pipe()
-	p, err := launch(filepath.Join(dir, strings.Join(arguments, "-")+".log"), write, self, arguments...)
+	p, err := launch(filepath.Join(dir, strings.ReplaceAll(strings.Join(arguments, "-"), "/", "-")+".log"), write, self, arguments...)
 	if err != nil {
 		return nil, "", err
 	}
