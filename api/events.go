@@ -54,7 +54,7 @@ func (s *Service) serveEvents(w http.ResponseWriter, r *http.Request) {
 	if last := r.Header.Get(lastEvent); last != "" {
 		query.Token, from = last, lastEvent
 	}
-	events := &eventWriter{to: w, control: http.NewResponseController(w)}
+	events := &eventWriter{to: w, control: http.NewResponseController(w), turn: s.turns.newTurn()}
 	ctx := caller.With(r.Context(), caller.OfRequest(r))
 	watch, err := s.watch(ctx, query, func() { _ = events.control.SetWriteDeadline(time.Now().Add(time.Second)) })
 	if err != nil {
@@ -63,9 +63,11 @@ func (s *Service) serveEvents(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-cache")
-	w.Header().Set("X-Accel-Buffering", "no")                           // keeps proxies from buffering events
-	defer func() { _ = events.control.SetWriteDeadline(time.Time{}) }() // the connection may serve further requests
-	for err = events.write(nil); err == nil; {                          // tells the client at once that the watch has started
+	w.Header().Set("X-Accel-Buffering", "no")       // keeps proxies from buffering events
+	w.Header().Set("Transfer-Encoding", "identity") // the end of the connection ends the watch: chunks would make three writes of each
+	events.quiet.begin(watch)
+	defer func() { events.quiet.end() }()
+	for err = events.write(nil); err == nil; { // tells the client at once that the watch has started
 		err = events.next(watch)
 	}
 	watch.end(err)
@@ -75,13 +77,28 @@ func (s *Service) serveEvents(w http.ResponseWriter, r *http.Request) {
 type eventWriter struct {
 	to      http.ResponseWriter
 	control *http.ResponseController
+	turn    *turn
+	quiet   silence
+	until   time.Time // when the client has to take what is written
+}
+
+// silence is a context that ends when a client has to hear something again. It outlives
+// what is written meanwhile: to make one for each write takes longer than to wait.
+type silence struct {
+	context.Context
+	end context.CancelFunc
+}
+
+func (s *silence) begin(ctx context.Context) {
+	if s.end != nil {
+		s.end()
+	}
+	s.Context, s.end = context.WithTimeout(ctx, heartbeat)
 }
 
 // next waits for events and writes them.
 func (e *eventWriter) next(w *watching) error {
-	waiting, cancel := context.WithTimeout(w, heartbeat)
-	defer cancel()
-	batch, err := w.Next(waiting)
+	batch, err := w.Next(e.quiet.Context)
 	var text []byte
 	switch {
 	case err == nil:
@@ -91,30 +108,32 @@ func (e *eventWriter) next(w *watching) error {
 			return err // the client has gone
 		}
 	case errors.Is(err, context.DeadlineExceeded):
+		e.quiet.begin(w)
 		text, err = []byte(": heartbeat\n\n"), nil
 	}
 	if err != nil { // The client has the token of the last event.
 		return errors.Join(err, e.write(appendEvent(nil, "error", "", rest.ErrorText(grpcError(err)))))
 	}
-	end, err := w.service.turns.take(w)
-	if err != nil {
+	if err := e.turn.take(w); err != nil {
 		return nil //nolint:nilerr // the next step says why it ends
 	}
-	defer end()
+	defer e.turn.end()
 	return e.write(text)
 }
 
-// write sends text, for a bounded time.
+// write sends text. The client has to take it within deafAfter, or a second more.
 func (e *eventWriter) write(text []byte) error {
-	deadline := time.Now().Add(deafAfter)
-	_ = e.control.SetWriteDeadline(deadline) // without deadlines, the server's own applies
+	if now := time.Now(); e.until.Before(now.Add(deafAfter)) {
+		e.until = now.Add(deafAfter + time.Second) // for the writes of the next second, too
+		_ = e.control.SetWriteDeadline(e.until)    // without deadlines, the server's own applies
+	}
 	if _, err := e.to.Write(text); err != nil {
 		return err
 	}
 	if err := e.control.Flush(); err != nil {
 		return err
 	}
-	if time.Now().After(deadline) { // it has failed, but not every wrapper of a response says so
+	if time.Now().After(e.until) { // it has failed, but not every wrapper of a response says so
 		return errDeaf
 	}
 	return nil

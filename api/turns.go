@@ -21,14 +21,58 @@ type turns chan struct{}
 
 func newTurns() turns { return make(turns, turnsEach*runtime.GOMAXPROCS(0)) }
 
-// take waits for a turn, in the order of coming. The caller has to end it.
-func (t turns) take(ctx context.Context) (end func(), err error) {
+// turn is that of one watcher, which takes it again and again. One goroutine uses it.
+type turn struct {
+	of   turns
+	late *time.Timer // gives it up
+
+	mu    sync.Mutex
+	has   bool
+	until time.Time
+}
+
+func (t turns) newTurn() *turn {
+	one := &turn{of: t}
+	one.late = time.AfterFunc(time.Hour, one.over)
+	one.late.Stop()
+	return one
+}
+
+// take waits for the turn, in the order of coming. The caller has to end it.
+func (t *turn) take(ctx context.Context) error {
 	select {
-	case t <- struct{}{}:
+	case t.of <- struct{}{}:
 	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+		return context.Cause(ctx)
 	}
-	give := sync.OnceFunc(func() { <-t })
-	late := time.AfterFunc(longestTurn, give)
-	return func() { late.Stop(); give() }, nil
+	t.mu.Lock()
+	t.has, t.until = true, time.Now().Add(longestTurn)
+	t.mu.Unlock()
+	t.late.Reset(longestTurn)
+	return nil
+}
+
+// end ends the turn, unless it is over.
+func (t *turn) end() {
+	t.late.Stop()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.give()
+}
+
+// over ends a turn that has been long enough. It may come late, when the next one has begun.
+func (t *turn) over() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !time.Now().Before(t.until) {
+		t.give()
+	}
+}
+
+// give needs mu.
+func (t *turn) give() {
+	if t.has {
+		t.has = false
+		<-t.of
+	}
 }

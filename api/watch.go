@@ -133,19 +133,19 @@ func (s *Service) Watch(r *hdsdv1.WatchRequest, stream grpc.ServerStreamingServe
 func (w *watching) send(stream grpc.ServerStream, stuck func()) error {
 	deaf := time.AfterFunc(deafAfter, stuck)
 	deaf.Stop()
+	turn := w.service.turns.newTurn()
 	for {
 		batch, err := w.Next(w)
 		if err != nil {
 			return w.reason(err)
 		}
-		end, err := w.service.turns.take(w)
-		if err != nil {
+		if err := turn.take(w); err != nil {
 			return err
 		}
 		deaf.Reset(deafAfter)
 		err = sendAll(stream, batch)
 		late := !deaf.Stop()
-		end()
+		turn.end()
 		if late {
 			return errDeaf
 		}

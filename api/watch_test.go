@@ -221,3 +221,26 @@ func TestWatchOverGRPC(t *testing.T) {
 		t.Errorf("a client that is gone: %v after %d", err, len(stream.all))
 	}
 }
+
+// TestTheEndOfAWatchEndsItsConnection: what is written needs no frames, which would take
+// more writes.
+func TestTheEndOfAWatchEndsItsConnection(t *testing.T) {
+	handler, err := api.NewService(&fleet{n: 1, end: errors.New("disk")}).Handler()
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(handler)
+	defer server.Close()
+	answer, err := server.Client().Get(server.URL + "/v1/watch")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil || !strings.HasPrefix(string(text), events) {
+		t.Errorf("got %s, %v", text, err)
+	}
+	if !answer.Close || len(answer.TransferEncoding) > 0 || answer.ContentLength != -1 {
+		t.Errorf("closes: %v, encoding %v, length %d", answer.Close, answer.TransferEncoding, answer.ContentLength)
+	}
+}

@@ -42,8 +42,10 @@ func (c *Coordinator) bounded(s *api.Service) *api.Service {
 	return s
 }
 
-// watchBuffer is how many bytes the system may keep for a watcher that does not read.
-const watchBuffer = 32 << 10
+// watchBuffer is how many bytes the system may keep for a watcher that does not read. It has
+// room for what is written at once while the client has not read what was written before:
+// who writes must not wait for it.
+const watchBuffer = 128 << 10
 
 // shallow lets the system keep less for watchers than it likes to, or one that never
 // reads would be taken for a good one for megabytes.
