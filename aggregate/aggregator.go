@@ -41,7 +41,7 @@ func New(o Options) *Aggregator {
 	a.blindness = blindness{clock, deadlines, roster, &a.clusters, &a.effects}
 	a.intake = intake{clock, deadlines, settings, roster, &a.blindness}
 	a.records = records{settings: settings, roster: roster, zones: &a.zones, paths: map[path]*record{}, cuts: map[path]bool{}, blamed: map[sender]int{}}
-	a.counter = counter{settings, roster, &a.presence, &a.records}
+	a.counter = counter{settings: settings, roster: roster, presence: &a.presence, records: &a.records}
 	a.divisions = divisions{
 		clock: clock, deadlines: deadlines, settings: settings, roster: roster, zones: &a.zones, records: &a.records,
 		budgets: budgets{clock, deadlines, settings, roster}, effects: &a.effects, all: map[zoneClass]*division{}, reported: map[uint32]health.Locality{},

@@ -38,6 +38,8 @@ type counter struct {
 	roster   *roster
 	presence *presence
 	records  *records
+
+	zones []zoneTally // of the latest call of byZone
 }
 
 // believe judges the vote of one seat.
@@ -164,9 +166,9 @@ type zoneTally struct {
 }
 
 // byZone counts the votes on an endpoint that have one of the given beliefs, by the
-// zones of their checkers.
+// zones of their checkers. The result is valid until the next call.
 func (c *counter) byZone(e *endpoint, worth ...belief) []zoneTally {
-	var zones []zoneTally
+	zones := c.zones[:0]
 	list := c.roster.seatsOf(e)
 	for i := range list {
 		number := c.roster.checker(list[i].checker).zone
@@ -180,5 +182,6 @@ func (c *counter) byZone(e *endpoint, worth ...belief) []zoneTally {
 			zones[at].add(one(sideOf(list[i].status)))
 		}
 	}
+	c.zones = zones
 	return zones
 }

@@ -117,8 +117,12 @@ func (v *zoneViews) byLocality(byZone []zoneTally) (all []localityTally) {
 
 // verdicts returns the majority of each zone, or UNKNOWN for no votes or a tie.
 func (z *zones) verdicts(byZone []zoneTally) []health.ZoneVerdict {
-	var list []health.ZoneVerdict
-	for _, t := range byZone {
+	if len(byZone) == 0 {
+		return nil
+	}
+	list := make([]health.ZoneVerdict, 0, len(byZone))
+	for i := range byZone {
+		t := &byZone[i]
 		name := z.name(t.zone)
 		v := health.ZoneVerdict{Region: name[0], Zone: name[1], Up: int(t.up), Down: int(t.down)}
 		if side := t.majority(); side != neither {

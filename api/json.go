@@ -3,6 +3,7 @@ package api
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strconv"
 	"time"
 	"unicode/utf8"
@@ -22,15 +23,15 @@ func compactJSON(m proto.Message) ([]byte, error) {
 	o := object{}
 	switch m := m.(type) {
 	case *hdsdv1.ListEndpointsResponse:
-		writeMessage(&o, m, len(m.GetEndpoints())*rowSize, (*object).endpoints)
+		writeMessage(&o, m, (*object).endpoints)
 	case *hdsdv1.ListTransitionsResponse:
-		writeMessage(&o, m, len(m.GetTransitions())*rowSize, (*object).transitions)
+		writeMessage(&o, m, (*object).transitions)
 	case *hdsdv1.ListAvailabilityResponse:
-		writeMessage(&o, m, len(m.GetAvailability())*rowSize/2, (*object).availabilities)
+		writeMessage(&o, m, (*object).availabilities)
 	case *hdsdv1.Endpoint:
-		writeMessage(&o, m, rowSize, (*object).endpoint)
+		writeMessage(&o, m, (*object).endpoint)
 	case *hdsdv1.Transition:
-		writeMessage(&o, m, rowSize, (*object).transition)
+		writeMessage(&o, m, (*object).transition)
 	default:
 		return standardJSON(m)
 	}
@@ -40,8 +41,8 @@ func compactJSON(m proto.Message) ([]byte, error) {
 	return o.text, nil
 }
 
-// rowSize is about the length of an endpoint with three votes.
-const rowSize = 800
+// rowSize is more than the length of an endpoint with three votes.
+const rowSize = 900
 
 // standardJSON is protojson on one line: protojson varies its white space on purpose, and
 // programs want it stable.
@@ -74,9 +75,9 @@ func (o *object) name(name string) {
 	o.text = append(o.text, '"', ':')
 }
 
-// writeMessage writes a whole message of about a length.
-func writeMessage[M any](o *object, m *M, length int, fields func(*object, *M)) {
-	o.text = append(make([]byte, 0, length+64), '{')
+// writeMessage writes a whole message.
+func writeMessage[M any](o *object, m *M, fields func(*object, *M)) {
+	o.text = append(make([]byte, 0, rowSize), '{')
 	fields(o, m)
 	o.text = append(o.text, '}')
 }
@@ -92,11 +93,22 @@ func writeField[M any](o *object, name string, m *M, fields func(*object, *M)) {
 	o.text = append(o.text, '}')
 }
 
-// writeList writes a field that is a list of messages.
+const (
+	seenFirst = 16 // messages of a list before there is room for all
+	roomMore  = 8  // and a part of that for longer ones
+)
+
+// writeList writes a field that is a list of messages. It makes room for a long one when it
+// has seen how long its first messages are.
 func writeList[M any](o *object, name string, all []*M, fields func(*object, *M)) {
 	o.name(name)
 	o.text = append(o.text, '[')
+	began := len(o.text)
 	for i, m := range all {
+		if i == seenFirst {
+			each := (len(o.text) - began) / seenFirst
+			o.text = slices.Grow(o.text, (len(all)-i)*(each+each/roomMore))
+		}
 		if i > 0 {
 			o.text = append(o.text, ',')
 		}

@@ -39,6 +39,9 @@ func (s *scan) step(state State) {
 		s.finished = true
 		return
 	}
+	if s.found == nil && !s.keysOnly {
+		s.found = make([]api.EndpointHealth, 0, s.most(state, names[at:]))
+	}
 	for ; at < len(names); at++ {
 		if s.cluster = names[at]; !s.may.Has(s.cluster) {
 			s.after = nil
@@ -53,6 +56,17 @@ func (s *scan) step(state State) {
 		s.after = nil
 	}
 	s.finished = true
+}
+
+// most is how many endpoints of some clusters the list may have; 0 if it leaves out some.
+func (s *scan) most(state State, names []string) (n int) {
+	if s.query.Cluster != "" || s.query.Address != "" || s.query.Health != nil || !s.query.Filter.Any() || !s.may.All() {
+		return 0
+	}
+	for i := 0; i < len(names) && n < s.query.Limit; i++ {
+		n += len(state.Cluster(names[i]).Endpoints)
+	}
+	return min(n, s.query.Limit)
 }
 
 // addCluster adds the endpoints of a cluster, and tells whether all were looked
