@@ -60,8 +60,8 @@ func (s *Server) awaits(x *body) bool {
 	if x.byEDS { // it has no endpoints, and expects says whether hdsd will check it
 		return s.book.has(x.name) && s.stock.checkedAnew(x)
 	}
-	x.mu.Lock()
-	defer x.mu.Unlock()
+	x.last.mu.Lock()
+	defer x.last.mu.Unlock()
 	return s.willCheck(x)
 }
 

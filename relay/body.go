@@ -16,7 +16,6 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"hdsd/internal/envoyrules"
-	"hdsd/internal/yamlpb"
 	"hdsd/relay/fields"
 	"hdsd/source"
 )
@@ -72,6 +71,12 @@ type body struct {
 	items  []*item // what of it nodes have; guarded by stock.mu
 	moment uint64  // when it came; guarded by stock.mu
 
+	last last
+}
+
+// last is a resource with the health that it had when it was last sent. Its lock also guards
+// what hdsd expects of the resource.
+type last struct {
 	mu       sync.Mutex // guards what follows
 	edition  uint64     // of the health in out; 0: none yet
 	decided  bool       // of a cluster: hdsd knew endpoints of it when out was made
@@ -99,8 +104,8 @@ func newBody(k kind, name string, wire []byte, maxEndpoints int) *body {
 	config, listed, err := x.decode()
 	if err != nil {
 		x.wrong = fmt.Sprintf("it cannot be decoded: %s", err)
-	} else if violations := x.violations(config, listed); len(violations) > 0 {
-		x.wrong = violations[0].Field + ": " + violations[0].Reason
+	} else {
+		x.wrong = violationOf(k, config, listed)
 	}
 	if k == clusters {
 		x.service, x.byEDS = serviceOf(config, name)
@@ -129,11 +134,17 @@ func (x *body) decode() (config *clusterv3.Cluster, lists *endpointv3.ClusterLoa
 	return config, config.GetLoadAssignment(), err
 }
 
-func (x *body) violations(config *clusterv3.Cluster, listed *endpointv3.ClusterLoadAssignment) []yamlpb.Violation {
-	if x.kind == clusters {
-		return envoyrules.Violations(config)
+// violationOf returns which of Envoy's own rules a resource breaks first; empty if none.
+func violationOf(k kind, config *clusterv3.Cluster, listed *endpointv3.ClusterLoadAssignment) string {
+	var message proto.Message = listed
+	if k == clusters {
+		message = config
 	}
-	return envoyrules.Violations(listed)
+	violations := envoyrules.Violations(message)
+	if len(violations) == 0 {
+		return ""
+	}
+	return violations[0].Field + ": " + violations[0].Reason
 }
 
 // cluster returns a cluster without the endpoints that it lists.
@@ -196,24 +207,24 @@ func serviceOf(c *clusterv3.Cluster, cluster string) (name string, byEDS bool) {
 // latest returns the resource with the latest health in it, and what stands for the
 // change; 0: it is as it came.
 func (x *body) latest(s *Server) (out []byte, change uint64) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
+	x.last.mu.Lock()
+	defer x.last.mu.Unlock()
 	edition := s.book.current(subject{x.kind, x.name}) + 1
 	decided := x.kind == clusters && s.stock.decided(x.name) // the book may never know the cluster
-	if x.edition == edition && x.decided == decided {
-		return x.out, x.change
+	if x.last.edition == edition && x.last.decided == decided {
+		return x.last.out, x.last.change
 	}
 	out, err := s.book.apply(x, func() (bool, bool) { return s.expects(x) })
 	if err != nil { // the client will judge it
 		out = x.wire
 	}
-	x.edition, x.decided, x.out, x.change = edition, decided, out, 0
+	x.last.edition, x.last.decided, x.last.out, x.last.change = edition, decided, out, 0
 	if !bytes.Equal(out, x.wire) {
-		x.change = max(xxhash.Sum64(out), 1) // the same after a restart: clients bring it back
+		x.last.change = max(xxhash.Sum64(out), 1) // the same after a restart: clients bring it back
 	} else {
-		x.out = x.wire
+		x.last.out = x.wire
 	}
-	return x.out, x.change
+	return x.last.out, x.last.change
 }
 
 // Fields of a Cluster that say how to check its endpoints.

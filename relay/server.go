@@ -213,11 +213,11 @@ func (s *Server) expects(x *body) (check, undecided bool) {
 // willCheck reports whether hdsd would check a cluster if it had endpoints. The caller holds
 // the body's lock.
 func (s *Server) willCheck(x *body) bool {
-	if x.expected == unasked {
-		x.expected = wontCheck
+	if x.last.expected == unasked {
+		x.last.expected = wontCheck
 		if s.options.Checks(x.cluster(), x.shape) {
-			x.expected = willCheck
+			x.last.expected = willCheck
 		}
 	}
-	return x.expected == willCheck
+	return x.last.expected == willCheck
 }
