@@ -61,8 +61,13 @@ type object struct {
 	text    []byte
 	invalid bool // protojson refuses a value
 
-	second     int64  // of the latest time, since 1970
-	secondText []byte // how it is written; many times of an answer are of the same second
+	seconds [8]secondText // the latest ones; many times of an answer are of the same second
+}
+
+// secondText is how a second is written.
+type secondText struct {
+	second int64 // since 1970
+	text   []byte
 }
 
 // name begins a field. The first field of an object follows its brace.
@@ -131,11 +136,14 @@ func (o *object) optionalString(name string, value *string) {
 }
 
 func (o *object) quoted(value string) {
-	o.invalid = o.invalid || !utf8.ValidString(value)
 	o.text = append(o.text, '"')
 	begun := 0
+	ascii := true
 	for i := 0; i < len(value); i++ {
 		c := value[i]
+		if c >= utf8.RuneSelf {
+			ascii = false
+		}
 		if c >= ' ' && c != '"' && c != '\\' {
 			continue
 		}
@@ -159,6 +167,7 @@ func (o *object) quoted(value string) {
 			o.text = append(o.text, 'u', '0', '0', digits[c>>4], digits[c&15])
 		}
 	}
+	o.invalid = o.invalid || !ascii && !utf8.ValidString(value)
 	o.text = append(append(o.text, value[begun:]...), '"')
 }
 
@@ -214,11 +223,12 @@ func (o *object) time(name string, value *timestamppb.Timestamp) {
 	}
 	o.invalid = o.invalid || !value.IsValid()
 	o.name(name)
-	if o.secondText == nil || value.Seconds != o.second {
-		o.second = value.Seconds
-		o.secondText = time.Unix(value.Seconds, 0).UTC().AppendFormat(o.secondText[:0], "2006-01-02T15:04:05")
+	written := &o.seconds[value.Seconds&int64(len(o.seconds)-1)]
+	if written.text == nil || value.Seconds != written.second {
+		written.second = value.Seconds
+		written.text = time.Unix(value.Seconds, 0).UTC().AppendFormat(written.text[:0], "2006-01-02T15:04:05")
 	}
-	o.text = append(append(o.text, '"'), o.secondText...)
+	o.text = append(append(o.text, '"'), written.text...)
 	o.fraction(value.Nanos)
 	o.text = append(o.text, 'Z', '"')
 }

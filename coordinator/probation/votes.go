@@ -1,8 +1,8 @@
 package probation
 
 import (
-	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"hdsd/health"
@@ -70,13 +70,13 @@ func (v *Votes) On(checker string, endpoints []health.EndpointID) (votes []healt
 // Observations lists the votes on an endpoint, by checker, with a reason why they do not
 // count.
 func (v *Votes) Observations(id health.EndpointID, reason string) (list []health.Observation) {
-	for _, checker := range slices.Sorted(maps.Keys(v.checkers)) {
-		n := v.checkers[checker]
+	for checker, n := range v.checkers {
 		if vote, ok := n.votes[id]; ok {
 			list = append(list, health.Observation{
 				Checker: checker, Status: vote.Status, HTTPStatusCode: vote.HTTPStatusCode, Time: n.heard, Disbelieved: reason,
 			})
 		}
 	}
+	slices.SortFunc(list, func(a, b health.Observation) int { return strings.Compare(a.Checker, b.Checker) })
 	return list
 }

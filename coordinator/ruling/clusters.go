@@ -61,6 +61,9 @@ func (c *clusters) rename(added, removed []string) {
 // sharing returns the clusters that share an assignment, sorted by name.
 func (c *clusters) sharing(service string) iter.Seq[*catalog.Cluster] {
 	all := c.byService[service]
+	if len(all) == 1 {
+		return maps.Values(all)
+	}
 	return func(yield func(*catalog.Cluster) bool) {
 		for _, name := range slices.Sorted(maps.Keys(all)) {
 			if !yield(all[name]) {

@@ -38,9 +38,12 @@ func (t *Table) Published(k *catalog.Cluster, e *catalog.Endpoint, verdict healt
 // endpoint, with the cluster that has it, or nil if none decides.
 func (t *Table) worst(k *catalog.Cluster, e *catalog.Endpoint) (worst health.Status, decider *catalog.Cluster) {
 	for other := range t.clusters.sharing(k.Source.ServiceName) {
-		key := e.Key()
-		key.Cluster = other.Source.Name
-		hash := key.Hash()
+		hash := e.Hash()
+		if other != k {
+			key := e.Key()
+			key.Cluster = other.Source.Name
+			hash = key.Hash()
+		}
 		_, r := t.rows.of(hash)
 		if r == nil || other.Assignment == nil || !t.publishing.decides(other)(hash, r.checked()) {
 			continue
