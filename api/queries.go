@@ -136,8 +136,10 @@ func (e *encoded) Write(text []byte) (int, error) {
 			return 0, err
 		}
 		e.Header().Set("Content-Encoding", "gzip")
-		e.Header().Set("Content-Length", strconv.Itoa(len(short)))
 		send = short
+	}
+	if e.Header().Get("Transfer-Encoding") == "" { // else trailers come behind it
+		e.Header().Set("Content-Length", strconv.Itoa(len(send)))
 	}
 	e.delivery.worked()
 	if _, err := e.ResponseWriter.Write(send); err != nil {

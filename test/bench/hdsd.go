@@ -1,10 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"os"
@@ -87,7 +87,12 @@ func (h *hdsd) getBy(client *http.Client, path string) ([]byte, error) {
 		return nil, err
 	}
 	defer answer.Body.Close()
-	body, err := io.ReadAll(answer.Body)
+	var to bytes.Buffer
+	if answer.ContentLength > 0 {
+		to.Grow(int(answer.ContentLength) + bytes.MinRead) // or it would take longer to read than to answer
+	}
+	_, err = to.ReadFrom(answer.Body)
+	body := to.Bytes()
 	if err == nil && answer.StatusCode != http.StatusOK {
 		err = fmt.Errorf("GET %s: %s: %.200s", path, answer.Status, body)
 	}
