@@ -6,9 +6,12 @@ import (
 )
 
 // fewChanges is how many changes are kept in any case for streams that have not looked yet.
-// Where nodes have more resources, as many are kept as there are resources. A stream that is
-// further behind looks at all that its client has, which is not more work.
-const fewChanges = 1 << 10
+// Where nodes have many resources, changesEach are kept for each, since some change more than
+// once. A stream that is further behind looks at all that its client has.
+const (
+	fewChanges  = 1 << 10
+	changesEach = 4
+)
 
 // changes are the resources whose health may have changed, in order. The core notes each
 // once, however many streams there are, and waits for none of them.
@@ -18,8 +21,8 @@ type changes struct {
 	all   []subject
 }
 
-// add notes resources; nil: all that there are. It keeps as many as there are resources, or
-// those of this call.
+// add notes resources; nil: all that there are. It keeps some for each resource, or those of
+// this call.
 func (c *changes) add(changed []subject, resources int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -27,7 +30,7 @@ func (c *changes) add(changed []subject, resources int) {
 		c.first, c.all = c.first+uint64(len(c.all))+1, nil
 		return
 	}
-	if most := max(resources, fewChanges); len(c.all)+len(changed) > most {
+	if most := max(changesEach*resources, fewChanges); len(c.all)+len(changed) > most {
 		drop := min(len(c.all), max(len(c.all)+len(changed)-most/2, 0))
 		c.first, c.all = c.first+uint64(drop), slices.Clone(c.all[drop:]) // readers may have the old array
 	}

@@ -1,15 +1,9 @@
 package fleet
 
 import (
-	"fmt"
-	"net"
 	"slices"
-	"strings"
 	"testing"
 	"time"
-
-	bootstrapv3 "github.com/envoyproxy/go-control-plane/envoy/config/bootstrap/v3"
-	"google.golang.org/protobuf/encoding/protojson"
 
 	"hdsd/internal/demo/upstream"
 	"hdsd/test/envoy"
@@ -73,43 +67,4 @@ func TestGRPCLosesTheRelay(t *testing.T) {
 	reaches("calls at both after hdsd is back", true, true)
 	other.Fail()
 	reaches("calls at the first one only", true, false)
-}
-
-// TestEnvoysTakeAnAuthority: an Envoy whose bootstrap names hdsd for an authority
-// (config_sources) takes the endpoints with xdstp names of it from there.
-func TestEnvoysTakeAnAuthority(t *testing.T) {
-	t.Parallel()
-	for _, version := range []string{"1.38.3", "1.40.0"} {
-		t.Run(version, func(t *testing.T) {
-			t.Parallel()
-			ups := Upstreams(t, 2, upstream.Options{})
-			c := Prepare(t, ClusterFile(StaticCluster("web", CheckHTTP, Addresses(ups))), FastReports+"data_planes: {xdstp_authority: hdsd}\n")
-			c.Start()
-			Checkers(t, c, 3)
-			plane := envoy.Start(t, version, version, authorityBootstrap(t, version, c.GRPC))
-			for _, address := range Addresses(ups) {
-				AwaitPlane(t, plane, "shop", address, "HEALTHY")
-			}
-			set(t, ups[1], upstream.Status(503))
-			AwaitPlane(t, plane, "shop", ups[1].Addr(), "UNHEALTHY")
-		})
-	}
-}
-
-// authorityBootstrap has a static cluster "shop" whose endpoints hdsd has under an xdstp name.
-func authorityBootstrap(t testing.TB, id, hdsd string) []byte {
-	t.Helper()
-	host, port, _ := net.SplitHostPort(hdsd)
-	text := string(Bootstrap(t, id, hdsd, true))
-	at := strings.Index(text, `"dynamic_resources"`)
-	end := strings.Index(text, `"static_resources"`)
-	text = text[:at] + `"config_sources": [{"authorities": [{"name": "hdsd"}], "resource_api_version": "V3",
-		"api_config_source": {"api_type": "AGGREGATED_DELTA_GRPC", "transport_api_version": "V3", "grpc_services": [{"envoy_grpc": {"cluster_name": "ads"}}]}}],
-		"layered_runtime": {"layers": [{"name": "static", "static_layer": {"envoy.reloadable_features.xdstp_based_config_singleton_subscriptions": true}}]}, ` + text[end:]
-	text = strings.Replace(text, `"clusters": [`, `"clusters": [{"name": "shop", "type": "EDS", "connect_timeout": "1s",
-		"eds_cluster_config": {"service_name": "xdstp://hdsd/envoy.config.endpoint.v3.ClusterLoadAssignment/web"}}, `, 1)
-	if err := protojson.Unmarshal([]byte(text), &bootstrapv3.Bootstrap{}); err != nil {
-		t.Fatal(fmt.Errorf("%s:%s: %w\n%s", host, port, err, text))
-	}
-	return []byte(text)
 }
