@@ -1,14 +1,22 @@
 package fleet
 
 import (
+	"bytes"
 	"crypto/tls"
+	"encoding/base64"
 	"fmt"
+	"io"
+	"io/fs"
 	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 
+	"hdsd/csds"
 	"hdsd/internal/demo/upstream"
 	"hdsd/test/envoy"
 )
@@ -125,6 +133,35 @@ func TestEnvoysBehindTheRelay(t *testing.T) {
 	await(addresses[1], "HEALTHY")
 	await(addresses[2], "UNHEALTHY")
 	calls("after hdsd is back")
+	c.keeps(t, p.pair.Key)
+}
+
+// keeps checks that a private key that passes hdsd is nowhere in what it logs, stores and shows.
+func (c *Coordinator) keeps(t *testing.T, key string) {
+	t.Helper()
+	secret := []byte(strings.Split(key, "\n")[1]) // a line of it
+	shown := map[string][]byte{"the log": []byte(c.Logs()), "the clients": []byte(c.Operate("clients", "-o", "json"))}
+	answer, err := traffic.Post("http://"+c.HTTP+csds.Path, "application/json", strings.NewReader("{}"))
+	if err == nil {
+		shown["CSDS"], err = io.ReadAll(answer.Body)
+		answer.Body.Close()
+	}
+	if err != nil || !bytes.Contains(shown["CSDS"], []byte("checker-1")) {
+		t.Errorf("CSDS: %v, %s", err, shown["CSDS"])
+	}
+	if err := filepath.WalkDir(c.Dir, func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.Type().IsRegular() {
+			shown[path], err = os.ReadFile(path)
+		}
+		return err
+	}); err != nil {
+		t.Error(err)
+	}
+	for where, what := range shown {
+		if bytes.Contains(what, secret) || bytes.Contains(what, []byte(base64.StdEncoding.EncodeToString(secret)[:30])) {
+			t.Errorf("%s has the private key", where)
+		}
+	}
 }
 
 // TestTheControlPlaneAsSecondServer: an Envoy whose bootstrap names the control plane after
