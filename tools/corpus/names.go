@@ -8,7 +8,8 @@ import (
 	"github.com/miekg/dns"
 )
 
-// names is a DNS server that has one IPv4 address for each name, and no other records.
+// names is a DNS server that has one IPv4 and one IPv6 address for each name, and no other
+// records.
 type names struct {
 	server *dns.Server
 	at     net.Addr
@@ -33,14 +34,21 @@ func (n *names) stop() {
 	n.served.Wait()
 }
 
-// answered is where all names lead: an address for documentation, at which nobody answers.
-var answered = netip.MustParseAddr("192.0.2.1")
+// These are where all names lead: addresses for documentation, at which nobody answers.
+var (
+	answered  = netip.MustParseAddr("192.0.2.1")
+	answered6 = netip.MustParseAddr("2001:db8::1")
+)
 
 func answerName(to dns.ResponseWriter, question *dns.Msg) {
 	answer := new(dns.Msg).SetReply(question)
 	for _, q := range question.Question {
-		if q.Qtype == dns.TypeA {
-			answer.Answer = append(answer.Answer, &dns.A{Hdr: dns.RR_Header{Name: q.Name, Rrtype: dns.TypeA, Class: dns.ClassINET, Ttl: 60}, A: answered.AsSlice()})
+		header := dns.RR_Header{Name: q.Name, Rrtype: q.Qtype, Class: dns.ClassINET, Ttl: 60}
+		switch q.Qtype {
+		case dns.TypeA:
+			answer.Answer = append(answer.Answer, &dns.A{Hdr: header, A: answered.AsSlice()})
+		case dns.TypeAAAA:
+			answer.Answer = append(answer.Answer, &dns.AAAA{Hdr: header, AAAA: answered6.AsSlice()})
 		}
 	}
 	_ = to.WriteMsg(answer) // who asks asks again

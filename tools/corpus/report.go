@@ -15,7 +15,7 @@ const about = "# hdsd on the configuration of others\n" +
 	"objects and text within text. Each bootstrap, and all other resources of a file, are a *set*.\n" +
 	"\n" +
 	"- hdsd serves each set three times: as it is, with a default TCP check for all clusters, and with that and\n" +
-	"  `resolve_names`. A DNS server of this program answers each name with one address.\n" +
+	"  `resolve_names`. A DNS server of this program has one IPv4 and one IPv6 address for each name.\n" +
 	"- Envoy %s (`--mode validate`) judges each resource alone, as it was found and as hdsd publishes it. It gets a\n" +
 	"  bootstrap with the clusters and secrets that the resource names.\n" +
 	"- Files of certificates, keys and secrets that are not here are replaced, for both. Nothing else is changed.\n" +
