@@ -36,7 +36,7 @@ func (t *table) examine(c *candidate, now time.Time) {
 	}
 }
 
-// readAs decodes what is new in a response, without Source.mu. So nobody waits for it.
+// read decodes what is new in a response, without Source.mu. So nobody waits for it.
 // Afterwards examine uses the result with the lock.
 func (s *Source) read(t *table, u *update) {
 	for i, known := range s.knownOf(t, u) {
@@ -70,7 +70,7 @@ func (s *Source) knownOf(t *table, u *update) []*content {
 	return all
 }
 
-// decoded is what a resource says, without what is encoded in it.
+// decoded is what a resource says. Its endpoints stay encoded.
 type decoded struct {
 	config    *clusterv3.Cluster // without the endpoints that it lists; nil of an assignment
 	lists     *source.Assignment // those endpoints, or the assignment
