@@ -9,7 +9,8 @@
 //     that only concern logging, and tests the rest value by value.
 //   - A refused endpoint is excluded alone, otherwise the cluster as a whole. The
 //     reason names the field and says how to fix it.
-//   - Build joins translated parts into the message for one checker.
+//   - Build joins translated parts into the Specifier for one checker. It becomes a message when
+//     it is sent (Encode), because an endpoint takes far less memory as an address.
 //
 // Guarantees:
 //   - The same input gives the same message.

@@ -92,7 +92,7 @@ func (s *Specifier) group(first *Item, entries int) {
 	last.Localities = append(last.Localities, Group{first.Cluster.localities[endpoint(first).Locality], entries})
 }
 
-// Append appends a part with its entries, which are those of another specifier from one on.
+// Append appends a part, with its entries: those of another specifier, beginning with entry.
 func (s *Specifier) Append(p Part, from *Specifier, entry int) {
 	s.Clusters = append(s.Clusters, p)
 	for _, g := range p.Localities {
@@ -107,7 +107,7 @@ func (s *Specifier) Append(p Part, from *Specifier, entry int) {
 }
 
 // Same reports whether two specifiers say the same in the same parts, so that a checker that
-// has one is not sent the other. It may be false where the parts only are alike.
+// has one is not sent the other. It may be false for parts that are equal and not shared.
 func Same(a, b *Specifier) bool {
 	return a.Interval == b.Interval && slices.Equal(a.Order, b.Order) && slices.EqualFunc(a.Clusters, b.Clusters, samePart) &&
 		slices.Equal(a.Addresses, b.Addresses) && maps.Equal(a.Special, b.Special)

@@ -26,8 +26,8 @@ type translation struct {
 	bind    *corev3.BindConfig
 	needs   map[health.Ability]bool
 	sockets *sockets
-	forms   map[choice]int // by choice: index in out.forms, or -1 if the choice is unusable
-	wrong   map[choice]string
+	forms   map[choice]int    // by choice: index in out.forms
+	wrong   map[choice]string // by choice: why it cannot be used
 
 	present  locality
 	places   map[health.Locality]int // by name: the first locality that has it
@@ -247,7 +247,7 @@ func (r *review) endpoint(e *endpointv3.Endpoint, ofLocality []string) *endpoint
 	if len(r.problems) > 0 {
 		return nil
 	}
-	wire := e // shared with the source if nothing needs to change, which saves memory
+	wire := e // as it is if nothing needs to change: a copy takes time
 	if r.dirty || !canonical(e) {
 		wire = proto.CloneOf(e)
 		(&review{}).message("endpoint", wire.ProtoReflect())

@@ -42,6 +42,7 @@ func (s *Specifier) Encode(more ...*healthv3.ClusterHealthCheck) ([]byte, error)
 
 var deterministic = proto.MarshalOptions{Deterministic: true}
 
+// encodePart encodes a part. entry is the part's first entry, and then the next part's.
 func (s *Specifier) encodePart(p *Part, entry *int) ([]byte, error) {
 	out, err := deterministic.Marshal(p.Head)
 	if err != nil {
@@ -84,7 +85,7 @@ func (s *Specifier) appendEntry(to []byte, entry int) ([]byte, error) {
 	return protowire.AppendVarint(protowire.AppendTag(to, socketPort, protowire.VarintType), port), nil
 }
 
-// appendHead appends what is before a message of so many bytes.
+// appendHead appends what comes before a value of so many bytes: the field's tag and the size.
 func appendHead(to []byte, field protowire.Number, size int) []byte {
 	return protowire.AppendVarint(protowire.AppendTag(to, field, protowire.BytesType), uint64(size))
 }
@@ -113,8 +114,8 @@ func (s *Specifier) Message() *healthv3.HealthCheckSpecifier {
 	return m
 }
 
-// clusterMessage returns the message of a part, whose first entry is given; then it is the next
-// part's.
+// clusterMessage returns the message of a part. entry is the part's first entry, and then the
+// next part's.
 func (s *Specifier) clusterMessage(p *Part, entry *int) *healthv3.ClusterHealthCheck {
 	m := p.Empty()
 	for _, g := range p.Localities {
