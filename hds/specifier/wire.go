@@ -5,12 +5,12 @@ import (
 	"net"
 	"strconv"
 
-	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
-	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	healthv3 "github.com/envoyproxy/go-control-plane/envoy/service/health/v3"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
+
+	"hdsd/internal/endpointpb"
 )
 
 // Fields of HealthCheckSpecifier, ClusterHealthCheck, LocalityEndpoints, Endpoint, Address and
@@ -118,12 +118,14 @@ func (s *Specifier) Message() *healthv3.HealthCheckSpecifier {
 // next part's.
 func (s *Specifier) clusterMessage(p *Part, entry *int) *healthv3.ClusterHealthCheck {
 	m := p.Empty()
+	var maker endpointpb.Maker
 	for _, g := range p.Localities {
 		group := &healthv3.LocalityEndpoints{Locality: g.Locality}
 		for range g.Entries {
 			e := s.Special[*entry]
 			if e == nil {
-				e = endpointOf(s.Addresses[*entry])
+				host, port := hostPort(s.Addresses[*entry])
+				e = maker.Endpoint(host, uint32(min(port, math.MaxUint16))).GetEndpoint()
 			}
 			group.Endpoints = append(group.Endpoints, e)
 			*entry++
@@ -139,14 +141,6 @@ func (p *Part) Empty() *healthv3.ClusterHealthCheck {
 		ClusterName: p.Head.GetClusterName(), HealthChecks: p.Head.GetHealthChecks(),
 		TransportSocketMatches: p.Head.GetTransportSocketMatches(), UpstreamBindConfig: p.Head.GetUpstreamBindConfig(),
 	}
-}
-
-// endpointOf returns the endpoint of an address that is an IP address and a port.
-func endpointOf(address string) *endpointv3.Endpoint {
-	host, port := hostPort(address)
-	return &endpointv3.Endpoint{Address: &corev3.Address{Address: &corev3.Address_SocketAddress{SocketAddress: &corev3.SocketAddress{
-		Address: host, PortSpecifier: &corev3.SocketAddress_PortValue{PortValue: uint32(min(port, math.MaxUint16))},
-	}}}}
 }
 
 // hostPort splits the address of a usual endpoint.

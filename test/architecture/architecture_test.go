@@ -68,7 +68,7 @@ var mayImport = map[string][]string{
 	"validate":                   {"config", "coordinator/catalog", "eds", "gen/hdsd/config/v1", "hds/specifier", "health", "internal/envoyaddr", "internal/suggest", "source", "source/file", "source/names", "source/xds"},
 	"aggregate":                  {"health"},
 	"hds":                        {"access", "health", "hds/specifier", "internal/caller", "internal/gate", "internal/rest", "internal/share", "internal/envoyaddr", "internal/wire", "internal/pace"},
-	"hds/specifier":              {"health", "internal/envoyaddr"},
+	"hds/specifier":              {"health", "internal/endpointpb", "internal/envoyaddr"},
 	"store":                      {"gen/hdsd/store/v1", "health", "store/boltfile", "store/timeline"},
 	"store/boltfile":             {},
 	"store/timeline":             {},
