@@ -5,9 +5,9 @@ import (
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 )
 
-// Maker makes the messages of many endpoints. They share memory: while one is in use, some
-// of the others stay.
-type Maker struct{ room []plain }
+// Maker makes the messages of many endpoints. They share memory: while one is in use, those
+// of its batch stay.
+type Maker struct{ spare []plain }
 
 // plain is the messages of one endpoint.
 type plain struct {
@@ -20,16 +20,16 @@ type plain struct {
 	port    corev3.SocketAddress_PortValue
 }
 
-// rooms is how many endpoints there is room for at a time.
-const rooms = 16
+// batch is how many endpoints memory is allocated for at a time.
+const batch = 16
 
 // Endpoint returns an endpoint that is an address and a port.
 func (m *Maker) Endpoint(host string, port uint32) *endpointv3.LbEndpoint {
-	if len(m.room) == 0 {
-		m.room = make([]plain, rooms)
+	if len(m.spare) == 0 {
+		m.spare = make([]plain, batch)
 	}
-	e := &m.room[0]
-	m.room = m.room[1:]
+	e := &m.spare[0]
+	m.spare = m.spare[1:]
 	e.port.PortValue = port
 	e.socket.Address, e.socket.PortSpecifier = host, &e.port
 	e.kind.SocketAddress = &e.socket
