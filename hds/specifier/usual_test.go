@@ -3,6 +3,7 @@ package specifier
 import (
 	"testing"
 
+	"hdsd/internal/endpointpb"
 	"hdsd/internal/envoyaddr"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
@@ -58,7 +59,7 @@ func TestUsual(t *testing.T) {
 		if usual := isUsual(e); usual != sound {
 			t.Errorf("%v: usual is %t, but the review says %v (dirty: %t)", e, usual, r.problems, r.dirty)
 		}
-		if again := endpointOf(envoyaddr.Address(e.GetAddress())); sound && !proto.Equal(again, e) {
+		if again := endpointOf(&endpointpb.Maker{}, envoyaddr.Address(e.GetAddress())); sound && !proto.Equal(again, e) {
 			t.Errorf("%v is sent as %v", e, again)
 		}
 	})

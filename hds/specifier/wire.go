@@ -5,6 +5,7 @@ import (
 	"net"
 	"strconv"
 
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	healthv3 "github.com/envoyproxy/go-control-plane/envoy/service/health/v3"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
@@ -124,8 +125,7 @@ func (s *Specifier) clusterMessage(p *Part, entry *int) *healthv3.ClusterHealthC
 		for range g.Entries {
 			e := s.Special[*entry]
 			if e == nil {
-				host, port := hostPort(s.Addresses[*entry])
-				e = maker.Endpoint(host, uint32(min(port, math.MaxUint16))).GetEndpoint()
+				e = endpointOf(&maker, s.Addresses[*entry])
 			}
 			group.Endpoints = append(group.Endpoints, e)
 			*entry++
@@ -141,6 +141,12 @@ func (p *Part) Empty() *healthv3.ClusterHealthCheck {
 		ClusterName: p.Head.GetClusterName(), HealthChecks: p.Head.GetHealthChecks(),
 		TransportSocketMatches: p.Head.GetTransportSocketMatches(), UpstreamBindConfig: p.Head.GetUpstreamBindConfig(),
 	}
+}
+
+// endpointOf returns the endpoint of an address that is an IP address and a port.
+func endpointOf(m *endpointpb.Maker, address string) *endpointv3.Endpoint {
+	host, port := hostPort(address)
+	return m.Endpoint(host, uint32(min(port, math.MaxUint16))).GetEndpoint()
 }
 
 // hostPort splits the address of a usual endpoint.
