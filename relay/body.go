@@ -89,7 +89,7 @@ type last struct {
 type expectation uint8
 
 const (
-	unasked expectation = iota
+	notKnown expectation = iota // Options.Checks was not asked
 	willCheck
 	wontCheck
 )

@@ -172,7 +172,7 @@ func (l *ledger) refuse(o *offer) {
 				continue
 			}
 		}
-		l.mark(name)
+		l.setDirty(name)
 	}
 	for name, h := range o.gone {
 		if l.held.get(name) == nil {
@@ -180,7 +180,7 @@ func (l *ledger) refuse(o *offer) {
 			if h.open {
 				l.setOpen(name, h.good)
 			}
-			l.mark(name)
+			l.setDirty(name)
 			delete(o.gone, name)
 		}
 	}
@@ -401,8 +401,8 @@ func (l *ledger) marked(version string, changed bool) string {
 	return message.Mark(version, l.count)
 }
 
-// mark notes that the health of a name may have changed.
-func (l *ledger) mark(name string) {
+// setDirty notes that the health of a name may have changed.
+func (l *ledger) setDirty(name string) {
 	if l.dirty == nil {
 		l.dirty = map[string]bool{}
 	}

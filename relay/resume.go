@@ -15,7 +15,7 @@ const unknownChange = math.MaxUint64
 func (l *ledger) restore(name string, i *item, change uint64) {
 	l.forget(l.remove(name))
 	l.held.put(i.with(change))
-	l.mark(name)
+	l.setDirty(name)
 }
 
 // resumeDelta restores what the client says it has, and hdsd remembers. The rest stays

@@ -213,7 +213,7 @@ func (s *Server) expects(x *body) (check, undecided bool) {
 // willCheck reports whether hdsd would check a cluster if it had endpoints. The caller holds
 // the body's lock.
 func (s *Server) willCheck(x *body) bool {
-	if x.last.expected == unasked {
+	if x.last.expected == notKnown {
 		x.last.expected = wontCheck
 		if s.options.Checks(x.cluster(), x.shape) {
 			x.last.expected = willCheck

@@ -448,7 +448,7 @@ func (st *stream) push() []byte {
 	return nil
 }
 
-// touched marks what may have changed. The caller holds mu.
+// touched notes what may have changed. The caller holds mu.
 func (st *stream) touched() {
 	some, anything, next := st.server.changes.since(st.seen)
 	st.seen = next
@@ -458,12 +458,12 @@ func (st *stream) touched() {
 		}
 		if anything {
 			for s := range l.held.all() {
-				l.mark(s.name())
+				l.setDirty(s.name())
 			}
 		}
 		for _, s := range some {
 			if s.kind == l.kind && l.held.get(s.name) != nil {
-				l.mark(s.name)
+				l.setDirty(s.name)
 			}
 		}
 	}
