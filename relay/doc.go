@@ -6,9 +6,10 @@
 //   - A Server owns the connections to the control plane (upstream) and the streams. Each
 //     client's stream has one stream to the control plane, of the same kind.
 //   - A stream passes requests up and responses down. A ledger of it, for each of the two
-//     types, knows what the client has, and maps nonces and versions.
+//     types, knows what the client has (holdings), and maps nonces and versions.
 //   - The stock has each resource once, however many clients have it: what it says (body),
-//     and how it stands in responses (item), with its latest health.
+//     and how it stands in responses (item), with its latest health. Both are encoded; only
+//     clusters that the catalogue uses are decoded, without their endpoints.
 //   - The book has the health to publish. It follows hdsd's decisions as eds.Server does.
 //   - The catalogue makes a source of the stock, so that hdsd checks what clients have.
 //
@@ -40,7 +41,8 @@
 // # Locks and goroutines
 //
 // Locks are taken in this order: stream, body, book, memory, stock; catalogue's last. The
-// server's, the changes' and the outage's are held alone. No lock is held while a message is written.
+// server's, the changes' and the outage's are held alone. No lock is held while a message
+// is written.
 //
 // Each stream has three goroutines: one for requests, one that receives from the control
 // plane, and one that sends to the client. They end when the stream's handler returns, and

@@ -126,22 +126,17 @@ func (m *memory) replace(key nodeKey, newer []*sent, removed []string) {
 	}
 }
 
-// expire forgets what is over, and returns when to call it again; zero: no need.
-func (m *memory) expire(now time.Time) (next time.Time) {
+// expire forgets what is over.
+func (m *memory) expire(now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for len(m.order) > 0 {
-		r := m.records[m.order[0]]
-		if now.Before(r.until) {
-			return r.until
-		}
+	for len(m.order) > 0 && !now.Before(m.records[m.order[0]].until) {
 		m.forget(m.order[0])
 	}
-	return time.Time{}
 }
 
-// recall returns what a node had, each with one more reference: for wanted, or everything if that is nil. ok
-// is false where a name is missing, or there is nothing.
+// recall returns what a node had of the wanted names, each with one more reference; nil: of all.
+// ok is false if one is missing, or there is nothing.
 func (m *memory) recall(key nodeKey, wanted []string) (items map[string]*item, version string, order []string, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -151,21 +146,17 @@ func (m *memory) recall(key nodeKey, wanted []string) (items map[string]*item, v
 	}
 	ok = true
 	items = map[string]*item{}
-	take := func(name string) {
-		s := r.has.get(name)
-		if s == nil {
-			ok = false
-			return
-		}
-		items[name] = hold(s).item
-	}
 	if wanted == nil {
 		for s := range r.has.all() {
 			items[s.name()] = hold(s).item
 		}
 	}
 	for _, name := range wanted {
-		take(name)
+		if s := r.has.get(name); s != nil {
+			items[name] = hold(s).item
+		} else {
+			ok = false
+		}
 	}
 	return items, r.version, r.order, ok && len(items) > 0
 }

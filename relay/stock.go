@@ -13,7 +13,7 @@ type stock struct {
 	maxEndpoints int                       // of one cluster
 	maxTotal     int                       // endpoints of all
 	knows        func(cluster string) bool // Options.Remembers
-	names        atomic.Int64              // of resources; written with mu held
+	names        atomic.Int64              // how many names the resources have; written with mu held
 
 	mu       sync.Mutex                // guards what follows
 	items    map[uint64][]*item        // by hash of their bytes
@@ -56,14 +56,15 @@ func (s *stock) add(x *body) {
 	}
 	s.bodies[x.identity] = append(s.bodies[x.identity], x)
 	s.byName[x.kind][x.name] = append(s.byName[x.kind][x.name], x)
-	s.count()
+	s.countNames()
 	if x.remembered {
 		s.remembered[x.service]++
 	}
 	s.touch(x)
 }
 
-func (s *stock) count() {
+// countNames is called when a resource came or went.
+func (s *stock) countNames() {
 	s.names.Store(int64(len(s.byName[clusters]) + len(s.byName[assignments])))
 }
 
@@ -82,7 +83,7 @@ func (s *stock) remove(x *body) {
 	s.total -= x.weight()
 	without(s.bodies, x.identity, x)
 	without(s.byName[x.kind], x.name, x)
-	s.count()
+	s.countNames()
 	if x.remembered {
 		if s.remembered[x.service]--; s.remembered[x.service] == 0 {
 			delete(s.remembered, x.service)
