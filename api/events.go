@@ -82,8 +82,8 @@ type eventWriter struct {
 	until   time.Time // when the client has to take what is written
 }
 
-// silence is a context that ends when a client has to hear something again. It outlives
-// what is written meanwhile: to make one for each write takes longer than to wait.
+// silence is a context that ends when a client has to hear something again. Writes do not
+// renew it: one for each write would cost more than the wait itself.
 type silence struct {
 	context.Context
 	end context.CancelFunc

@@ -69,7 +69,7 @@ func (t *turn) over() {
 	}
 }
 
-// give needs mu.
+// give gives the turn back, if the watcher has it. The caller holds mu.
 func (t *turn) give() {
 	if t.has {
 		t.has = false

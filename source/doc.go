@@ -9,7 +9,7 @@
 //   - Sets, catalogues and clusters are immutable once handed on.
 //   - A change costs what it touches, plus a comparison of pointers.
 //   - Endpoints are kept encoded. Who needs them decodes them, one cluster at a time, and
-//     keeps no message.
+//     keeps no messages of endpoints that are an address and a port alone.
 //
 // It is pure and starts no goroutine. Of this module it imports internal/endpointpb.
 package source
