@@ -3,6 +3,7 @@ package relay
 import (
 	"testing"
 
+	xdsmatcherv3 "github.com/cncf/xds/go/xds/type/matcher/v3"
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
@@ -117,6 +118,28 @@ func TestTheUnionOverNodes(t *testing.T) {
 		l.stock.release(all[3:]...)
 		if got = l.clusters(); len(got) != 0 || len(l.stock.items) != 0 || l.stock.total != 0 {
 			t.Errorf("%s: without any node, got %v", kind, got)
+		}
+	}
+}
+
+// TestWhereChecksComeFromCounts: clusters whose checks come from other addresses, or that choose
+// the sockets of their checks in another way, are not checked the same way.
+func TestWhereChecksComeFromCounts(t *testing.T) {
+	for name, change := range map[string]func(*clusterv3.Cluster){
+		"upstream_bind_config": func(k *clusterv3.Cluster) {
+			k.UpstreamBindConfig = &corev3.BindConfig{SourceAddress: &corev3.SocketAddress{Address: "10.9.9.9", PortSpecifier: &corev3.SocketAddress_PortValue{}}}
+		},
+		"transport_socket_matcher": func(k *clusterv3.Cluster) {
+			k.TransportSocketMatcher = &xdsmatcherv3.Matcher{}
+		},
+	} {
+		l := newUnionLab(t)
+		other := checkedCluster(clusterv3.Cluster_STATIC, "/", "10.0.0.1")
+		change(other)
+		l.take(clusters, "web", checkedCluster(clusterv3.Cluster_STATIC, "/", "10.0.0.1"))
+		l.take(clusters, "web", other)
+		if got := l.clusters(); len(got) != 2 {
+			t.Errorf("of two with another %s, got %v", name, got)
 		}
 	}
 }
