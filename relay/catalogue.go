@@ -202,6 +202,9 @@ func (c *catalogue) variants(name string) (all []*source.Cluster) {
 		}
 	}
 	delete(c.uses, name)
+	if !slices.ContainsFunc(bodies, func(x *body) bool { return x.wrong == "" && !x.byEDS }) {
+		delete(c.unions, "\x00"+name)
+	}
 	if len(bodies) == 0 {
 		return c.lone(name)
 	}

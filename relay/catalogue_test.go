@@ -116,8 +116,8 @@ func TestTheUnionOverNodes(t *testing.T) {
 		}
 		l.stock.release(all[:2]...)
 		l.stock.release(all[3:]...)
-		if got = l.clusters(); len(got) != 0 || len(l.stock.items) != 0 || l.stock.total != 0 {
-			t.Errorf("%s: without any node, got %v", kind, got)
+		if got = l.clusters(); len(got) != 0 || len(l.stock.items) != 0 || l.stock.total != 0 || len(l.unions) != 0 {
+			t.Errorf("%s: without any node, got %v, and endpoints of %d are kept", kind, got, len(l.unions))
 		}
 	}
 }
