@@ -79,6 +79,31 @@ func TestAClientKeepsWhatItAcceptedLast(t *testing.T) {
 	}
 }
 
+// TestANameAskedForTwiceIsForgotten, too, when the client that came back has gone.
+func TestANameAskedForTwiceIsForgotten(t *testing.T) {
+	t.Parallel()
+	c := converse(t)
+	c.say("1", "version 1")
+	c.answer("1", false)
+	c.close()
+	again := conversation{t, &stream{server: c.server, method: method{delta: true}, nodeID: "n", wake: make(chan struct{}, 1)}}
+	wire, err := proto.Marshal(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: clusters.typeURL(), ResourceNamesSubscribe: []string{"web", "web"}})
+	if err == nil {
+		_, err = again.request(wire)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again.ledgers[clusters].held.get("web") == nil {
+		t.Error("what the client had is not remembered")
+	}
+	again.close()
+	c.server.memory.forgetAll()
+	if n := c.server.stock.size(); n != 0 {
+		t.Errorf("after it has gone, %d resources are kept", n)
+	}
+}
+
 func (m *memory) forgetAll() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

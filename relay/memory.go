@@ -152,10 +152,12 @@ func (m *memory) recall(key nodeKey, wanted []string) (items map[string]*item, v
 		}
 	}
 	for _, name := range wanted {
-		if s := r.has.get(name); s != nil {
-			items[name] = hold(s).item
-		} else {
+		s := r.has.get(name)
+		switch {
+		case s == nil:
 			ok = false
+		case items[name] == nil: // a client may give a name twice
+			items[name] = hold(s).item
 		}
 	}
 	return items, r.version, r.order, ok && len(items) > 0
