@@ -75,6 +75,25 @@ func (h *holdings) put(s *sent) (before *sent) {
 	return before
 }
 
+// take notes what is held in another table, too, and returns what was held under its names. It
+// makes room once: in a table that grows, names that come in the order of their hashes would
+// all begin to search at its start.
+func (h *holdings) take(from *holdings) (before []*sent) {
+	more := 0
+	for s := range from.all() {
+		if h.get(s.name()) == nil {
+			more++
+		}
+	}
+	h.reserve(more)
+	for s := range from.all() {
+		if was := h.put(s); was != nil {
+			before = append(before, was)
+		}
+	}
+	return before
+}
+
 // remove removes a name, and returns what was held under it.
 func (h *holdings) remove(name string) (before *sent) {
 	if h.count == 0 {

@@ -73,3 +73,47 @@ func TestHoldingsTakeLittle(t *testing.T) {
 		t.Errorf("10 names have %d slots", len(h.slots))
 	}
 }
+
+// TestHoldingsTakeThoseOfOthersAtOnce makes room for all of them before the first one: they come
+// in the order of their hashes, and in a table that grows, each would pass all before it.
+func TestHoldingsTakeThoseOfOthersAtOnce(t *testing.T) {
+	t.Parallel()
+	for _, names := range []int{10, 100, 1000, 10_000} {
+		var few, many holdings
+		both, old := sentOf("both", 1), sentOf("old", 1)
+		few.put(both)
+		few.put(old)
+		many.put(sentOf("both", 2))
+		for i := range names {
+			many.put(sentOf(fmt.Sprint(i), 2))
+		}
+		if before := few.take(&many); len(before) != 1 || before[0] != both {
+			t.Errorf("%v were held under its names, want %v", before, both)
+		}
+		if few.count != names+2 || few.get("old") != old {
+			t.Errorf("%d of %d are held, and old is %v", few.count, names+2, few.get("old"))
+		}
+		for s := range many.all() {
+			if few.get(s.name()) != s {
+				t.Errorf("%s is not taken", s.name())
+			}
+		}
+		var room holdings
+		room.reserve(names + 2)
+		if len(few.slots) != len(room.slots) {
+			t.Errorf("%d names have %d slots, want %d", few.count, len(few.slots), len(room.slots))
+		}
+	}
+}
+
+func BenchmarkHoldingsTake(b *testing.B) {
+	var many holdings
+	for i := range 10_000 {
+		many.put(sentOf(fmt.Sprint(i), 0))
+	}
+	for b.Loop() {
+		var few holdings
+		few.put(sentOf("old", 0))
+		few.take(&many)
+	}
+}

@@ -77,9 +77,7 @@ func (m *memory) remember(key nodeKey, l *ledger, now time.Time) {
 	if r.has.count == 0 {
 		r.has = l.held
 	} else {
-		for s := range l.held.all() {
-			m.stock.unhold(r.has.put(s))
-		}
+		m.stock.unhold(r.has.take(&l.held)...)
 	}
 	m.count += r.has.count
 	for m.count > maxRemembered && len(m.order) > 1 {
