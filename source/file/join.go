@@ -111,11 +111,12 @@ func encoded(r *resource) []byte {
 	if r.cluster == nil {
 		return r.lists.Wire()
 	}
-	data, err := proto.MarshalOptions{Deterministic: true}.Marshal(r.cluster)
+	whole := &source.Cluster{Config: r.cluster, Assignment: r.lists}
+	data, err := proto.MarshalOptions{Deterministic: true}.Marshal(whole.Message())
 	if err != nil { // text that is not UTF-8, which was rejected
 		return nil
 	}
-	return slices.Concat(data, r.lists.Wire())
+	return data
 }
 
 func isEDS(r *resource) bool {

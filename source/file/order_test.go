@@ -62,6 +62,26 @@ func loaded(t *rapid.T, resources []string, files int) []*source.Cluster {
 	return set.Clusters
 }
 
+// TestAnEmptyListIsNotNone: a cluster with an empty load_assignment is not the same as one
+// without, whichever comes first.
+func TestAnEmptyListIsNotNone(t *testing.T) {
+	const without, with = `{"@type": type.googleapis.com/envoy.config.cluster.v3.Cluster, name: a}`,
+		`{"@type": type.googleapis.com/envoy.config.cluster.v3.Cluster, name: a, load_assignment: {}}`
+	for _, order := range [][]string{{without, with}, {with, without}} {
+		path := filepath.Join(t.TempDir(), "clusters.yaml")
+		if err := os.WriteFile(path, []byte("resources: ["+strings.Join(append(order, sound), ", ")+"]"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		set, err := file.New(file.Options{Path: path}).Load()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c := set.Clusters[0]; c.Name != "a" || !strings.Contains(c.Rejected, "2 different ones of this name") {
+			t.Errorf("of %v, %s is rejected because %q", order, c.Name, c.Rejected)
+		}
+	}
+}
+
 func TestOrderDoesNotMatter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		resources := make([]string, rapid.IntRange(0, 7).Draw(t, "resources"))
