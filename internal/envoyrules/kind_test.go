@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 
 	"hdsd/internal/envoyrules"
 	"hdsd/internal/yamlpb"
@@ -33,5 +34,17 @@ func TestWhatEnvoyCannotBuild(t *testing.T) {
 				t.Errorf("got %q, want %q", found, r.Field)
 			}
 		})
+	}
+}
+
+// TestWrongEndpointsHideNothing: however many there are, what stands after them is found.
+func TestWrongEndpointsHideNothing(t *testing.T) {
+	group := &endpointv3.LocalityLbEndpoints{LbEndpoints: make([]*endpointv3.LbEndpoint, 2000)}
+	for i := range group.LbEndpoints {
+		group.LbEndpoints[i] = &endpointv3.LbEndpoint{HostIdentifier: &endpointv3.LbEndpoint_Endpoint{Endpoint: &endpointv3.Endpoint{Hostname: "\n"}}, HealthStatus: -1}
+	}
+	a := &endpointv3.ClusterLoadAssignment{ClusterName: "a", Endpoints: []*endpointv3.LocalityLbEndpoints{group, {Priority: 1000}}}
+	if got := envoyrules.Violations(a); len(got) != 1 || got[0].Field != "endpoints[1].priority" {
+		t.Errorf("got %v", got)
 	}
 }

@@ -14,13 +14,28 @@ type Violation struct {
 }
 
 // Validate applies the validation rules of Envoy's messages (protoc-gen-validate), and
-// returns the violations. It does not look into an Any.
+// returns the violations, the first thousand of them. It does not look into an Any.
 func Validate(m proto.Message) []Violation {
+	return ValidateExcept(m, func(string) bool { return false })
+}
+
+// ValidateExcept does the same without the fields that except returns true for, and what is
+// in them. They do not count.
+func ValidateExcept(m proto.Message, except func(field string) bool) []Violation {
 	validator, ok := m.(interface{ ValidateAll() error })
 	if !ok {
 		return nil
 	}
-	return violations(validator.ValidateAll(), "", m.ProtoReflect().Descriptor(), 0)
+	v := &violations{except: except}
+	v.add(validator.ValidateAll(), "", m.ProtoReflect().Descriptor(), 0)
+	return v.all
+}
+
+// violations collects violations. A message has as many as it has parts, and to say what is
+// wrong with one takes far longer than to decode it.
+type violations struct {
+	except func(field string) bool
+	all    []Violation
 }
 
 type violation interface {
@@ -29,30 +44,37 @@ type violation interface {
 	Cause() error
 }
 
-func violations(err error, at string, m protoreflect.MessageDescriptor, depth int) []Violation {
+func (v *violations) add(err error, at string, m protoreflect.MessageDescriptor, depth int) {
 	switch e := err.(type) { //nolint:errorlint // the loop walks the wrapped errors
 	case nil:
-		return nil
 	case interface{ AllErrors() []error }:
-		var all []Violation
 		for _, one := range e.AllErrors() {
-			all = append(all, violations(one, at, m, depth)...)
+			if len(v.all) == maxProblems {
+				return
+			}
+			v.add(one, at, m, depth)
 		}
-		return all
 	case violation:
-		name, below := protoName(e.Field(), m)
-		if at != "" {
-			name = at + "." + name
-		}
-		if oneof := oneofOf(e.Field(), m); oneof != nil && e.Cause() == nil {
-			return []Violation{{name, noneOf(oneof)}}
-		}
-		if e.Cause() == nil || depth > maxDepth {
-			return []Violation{{name, explain(e.Reason())}}
-		}
-		return violations(e.Cause(), name, below, depth+1)
+		v.field(e, at, m, depth)
 	default:
-		return []Violation{{at, err.Error()}}
+		v.all = append(v.all, Violation{at, err.Error()})
+	}
+}
+
+func (v *violations) field(e violation, at string, m protoreflect.MessageDescriptor, depth int) {
+	name, below := protoName(e.Field(), m)
+	if at != "" {
+		name = at + "." + name
+	}
+	oneof := oneofOf(e.Field(), m)
+	switch {
+	case v.except(name):
+	case oneof != nil && e.Cause() == nil:
+		v.all = append(v.all, Violation{name, noneOf(oneof)})
+	case e.Cause() == nil || depth > maxDepth:
+		v.all = append(v.all, Violation{name, explain(e.Reason())})
+	default:
+		v.add(e.Cause(), name, below, depth+1)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
@@ -267,6 +268,21 @@ load_assignment: {cluster_name: a, endpoints: [{lb_endpoints: [{endpoint: {addre
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestValidateEnds: a message may have a million faults, and to name one takes far longer than to decode it.
+func TestValidateEnds(t *testing.T) {
+	const checks, most = 5000, 1000
+	cluster := &clusterv3.Cluster{Name: "a", HealthChecks: make([]*corev3.HealthCheck, checks)}
+	for i := range cluster.HealthChecks {
+		cluster.HealthChecks[i] = &corev3.HealthCheck{}
+	}
+	if got := len(yamlpb.Validate(cluster)); got != most {
+		t.Errorf("%d violations are named, want %d", got, most)
+	}
+	if got := yamlpb.ValidateExcept(cluster, func(field string) bool { return strings.HasPrefix(field, "health_checks[") }); len(got) != 1 || got[0].Field != "health_checks" {
+		t.Errorf("without the health checks, got %v", got)
 	}
 }
 
