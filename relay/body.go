@@ -18,6 +18,7 @@ import (
 	"hdsd/internal/envoyrules"
 	"hdsd/relay/fields"
 	"hdsd/source"
+	"hdsd/source/xds"
 )
 
 // kind is one of the two types that hdsd puts health into.
@@ -99,6 +100,9 @@ func newBody(k kind, name string, wire []byte, maxEndpoints int) *body {
 	x := &body{kind: k, name: name, wire: wire, service: name, hash: maphash.String(seed, name), identity: identityOf(k, name, wire)}
 	if x.endpoints = envoyrules.CountEncoded(k.typeURL(), wire); x.endpoints > maxEndpoints {
 		x.wrong = envoyrules.TooMany(x.endpoints, maxEndpoints)
+		return x
+	}
+	if x.wrong = xds.Excess(k.typeURL(), wire); x.wrong != "" {
 		return x
 	}
 	config, listed, err := x.decode()

@@ -1,7 +1,9 @@
 package relay
 
 import (
+	"bytes"
 	"fmt"
+	"strings"
 	"testing"
 )
 
@@ -25,5 +27,26 @@ func TestTheStockIsBounded(t *testing.T) {
 	s.release(all...)
 	if it := take(11); it.body.wrong != "" || s.size() != 1 {
 		t.Errorf("after all have gone: %q, %d resources", it.body.wrong, s.size())
+	}
+}
+
+// TestWhatTakesFarMoreMemoryIsNotDecoded, but goes to the client as it came.
+func TestWhatTakesFarMoreMemoryIsNotDecoded(t *testing.T) {
+	t.Parallel()
+	for what, c := range map[string]struct {
+		kind kind
+		one  string
+	}{"health checks": {clusters, "\x42\x00"}, "localities": {assignments, "\x12\x00"}} {
+		t.Run(what, func(t *testing.T) {
+			wire := append([]byte("\x0a\x03web"), bytes.Repeat([]byte(c.one), 1000)...)
+			x := newBody(c.kind, "web", wire, 10)
+			if !strings.Contains(x.wrong, "nearly all of them must be empty") || x.lists != nil || x.kept.Load() != nil {
+				t.Errorf("got %q, %v", x.wrong, x.kept.Load())
+			}
+			s := &Server{stock: newStock(10, 10, nil), book: newBook(true)}
+			if out, change := x.latest(s); !bytes.Equal(out, wire) || change != 0 {
+				t.Errorf("the client gets %x", out)
+			}
+		})
 	}
 }

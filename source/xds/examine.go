@@ -80,7 +80,7 @@ type decoded struct {
 // decode decodes and checks a resource. wrong is its fault, if it has one.
 func (t *table) decode(name string, data []byte) (_ *decoded, wrong string) {
 	w := weigh(resources[t.typeURL], data)
-	if excess := w.excess(); excess != "" {
+	if excess := w.excessOfOne(); excess != "" {
 		return nil, excess
 	}
 	if w.endpoints > t.stock.perOne {

@@ -22,6 +22,11 @@ const (
 	leastMessageBytes  = 4
 	leastEndpointBytes = 8
 	freeMessages       = 32
+
+	// The most messages of one resource: so many, and more for each endpoint. It is decoded
+	// before it is known whether it is valid.
+	maxMessages      = 200_000
+	endpointMessages = 32
 )
 
 const endpointName = "envoy.config.endpoint.v3.LbEndpoint"
@@ -88,6 +93,24 @@ func (w *weight) excess() string {
 	default:
 		return ""
 	}
+}
+
+// Excess says which limit an encoded resource exceeds, so that it should not be decoded;
+// empty if none.
+func Excess(typeURL string, data []byte) string {
+	w := weigh(resources[typeURL], data)
+	return w.excessOfOne()
+}
+
+// excessOfOne is excess of a resource.
+func (w *weight) excessOfOne() string {
+	if excess := w.excess(); excess != "" {
+		return excess
+	}
+	if most := maxMessages + endpointMessages*w.endpoints; w.messages > most {
+		return fmt.Sprintf("it has %d messages with %d endpoints, and no more than %d are taken: make several of it", w.messages, w.endpoints, most)
+	}
+	return ""
 }
 
 // resources are the messages of each type.

@@ -70,6 +70,29 @@ func TestExcess(t *testing.T) {
 	}
 }
 
+// TestExcessOfOne: a resource may have many messages if they are those of endpoints.
+func TestExcessOfOne(t *testing.T) {
+	const checks, locality, lbEndpoint, metadata = 8, 2, 2, 3
+	small := []byte{0x08, 0x80, 1}
+	full := wire(metadata, endpointMessages, small)
+	for what, c := range map[string]struct {
+		of   string
+		data []byte
+		want string
+	}{
+		"messages":              {envoyrules.Cluster, wire(checks, maxMessages, small), ""},
+		"one more":              {envoyrules.Cluster, wire(checks, maxMessages+1, small), "it has 200001 messages with 0 endpoints, and no more than 200000 are taken"},
+		"messages of endpoints": {envoyrules.Assignment, wire(locality, 1, wire(lbEndpoint, maxMessages/endpointMessages, full)), ""},
+		"empty":                 {envoyrules.Cluster, wire(checks, 1000, nil), "it has 1000 messages in 2000 bytes"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			if got := Excess(c.of, c.data); c.want == "" && got != "" || !strings.Contains(got, c.want) {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
 // TestTooManyResources: the response is refused as a whole without being
 // decoded, and the next one is taken.
 func TestTooManyResources(t *testing.T) {
