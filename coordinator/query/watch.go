@@ -99,15 +99,18 @@ func (w *watcher) list(ctx context.Context) (*api.Batch, error) {
 	return p.Batch, nil
 }
 
-// await waits for changes.
+// await waits for changes. Once ctx has ended, it takes none: they would be lost.
 func (w *watcher) await(ctx context.Context) (*api.Batch, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	seen, place, round, err := w.backend.tail.after(w.place, watchPage, &w.query, w.may)
 	if err != nil {
 		return nil, err
 	}
 	if place != w.place {
 		w.place = place
-		return seen, ctx.Err()
+		return seen, nil
 	}
 	return nil, w.backend.tail.await(ctx, round, w.backend.Core.Done())
 }

@@ -335,3 +335,44 @@ func TestAFilteredWatch(t *testing.T) {
 		t.Errorf("then %s, want %s", got, want)
 	}
 }
+
+// TestALateCallLosesNothing: a call whose context has ended takes nothing away.
+func TestALateCallLosesNothing(t *testing.T) {
+	f := newFlapping(t, 4, 0)
+	watcher, err := f.Watch(t.Context(), api.WatchQuery{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer watcher.Close()
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	late := func() {
+		if seen, err := watcher.Next(ended); seen != nil || !errors.Is(err, context.Canceled) {
+			t.Errorf("a late call gives %v, %v", seen, err)
+		}
+	}
+	synced := false
+	for !synced {
+		seen, err := watcher.Next(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		synced = seen.Events[len(seen.Events)-1].Synced
+	}
+	late()
+	key := f.clusters["web"].Endpoints[0].Key
+	f.change(*key, health.Unhealthy)
+	if err := f.Store.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.tail.leads(t.Context(), f.tail.round, nil); err != nil { // as another watcher may
+		t.Fatal(err)
+	}
+	late()
+	patient, enough := context.WithTimeout(t.Context(), 10*time.Second)
+	defer enough()
+	seen, err := watcher.Next(patient)
+	if err != nil || len(seen.Events) != 1 || seen.Events[0].Transition.Endpoint != *key {
+		t.Errorf("after late calls: %v, %v", seen, err)
+	}
+}
