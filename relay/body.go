@@ -18,7 +18,6 @@ import (
 	"hdsd/internal/envoyrules"
 	"hdsd/relay/fields"
 	"hdsd/source"
-	"hdsd/source/xds"
 )
 
 // kind is one of the two types that hdsd puts health into.
@@ -102,7 +101,7 @@ func newBody(k kind, name string, wire []byte, maxEndpoints int) *body {
 		x.wrong = envoyrules.TooMany(x.endpoints, maxEndpoints)
 		return x
 	}
-	if x.wrong = xds.Excess(k.typeURL(), wire); x.wrong != "" {
+	if x.wrong = envoyrules.Excess(k.typeURL(), wire); x.wrong != "" {
 		return x
 	}
 	config, listed, err := x.decode()

@@ -25,7 +25,7 @@ func (c *contents) binary(file string, data []byte) []source.Problem {
 	// The encoding does not name the message. A DiscoveryResponse has type URLs, a
 	// bootstrap has something else in their place.
 	response := &discoveryv3.DiscoveryResponse{}
-	if err := proto.Unmarshal(data, response); err == nil && hasTypes(response) {
+	if small(data, response) && proto.Unmarshal(data, response) == nil && hasTypes(response) {
 		c.listed = len(response.GetResources())
 		for i, packed := range response.GetResources() {
 			c.packed(file, i, packed)
@@ -33,7 +33,7 @@ func (c *contents) binary(file string, data []byte) []source.Problem {
 		return nil
 	}
 	bootstrap := &bootstrapv3.Bootstrap{}
-	if err := proto.Unmarshal(data, bootstrap); err == nil && len(bootstrap.GetStaticResources().GetClusters()) > 0 {
+	if small(data, bootstrap) && proto.Unmarshal(data, bootstrap) == nil && len(bootstrap.GetStaticResources().GetClusters()) > 0 {
 		c.listed = len(bootstrap.GetStaticResources().GetClusters())
 		for i, cluster := range bootstrap.GetStaticResources().GetClusters() {
 			r := resource{file: file, name: cluster.GetName(), cluster: cluster}
@@ -42,6 +42,12 @@ func (c *contents) binary(file string, data []byte) []source.Problem {
 		return nil
 	}
 	return unreadable(file, "is neither a DiscoveryResponse with resources nor a bootstrap with clusters, in protobuf's binary form")
+}
+
+// small reports whether a message may be decoded: it takes memory in proportion to its bytes.
+func small(data []byte, as proto.Message) bool {
+	w := envoyrules.Weigh(as.ProtoReflect().Descriptor(), data)
+	return w.Elements <= envoyrules.MaxElements && w.Hollow() == ""
 }
 
 func hasTypes(response *discoveryv3.DiscoveryResponse) bool {
@@ -76,6 +82,11 @@ func (c *contents) packed(file string, i int, packed *anypb.Any) {
 		return
 	}
 	if excess := c.excess(envoyrules.CountEncoded(packed.GetTypeUrl(), packed.GetValue())); excess != "" { // before it is decoded
+		r.broken = true
+		c.add(r, []source.Problem{{File: file, Resource: r.name, Field: at, Message: excess}})
+		return
+	}
+	if excess := envoyrules.Excess(packed.GetTypeUrl(), packed.GetValue()); excess != "" {
 		r.broken = true
 		c.add(r, []source.Problem{{File: file, Resource: r.name, Field: at, Message: excess}})
 		return

@@ -8,6 +8,7 @@ import (
 
 	bootstrapv3 "github.com/envoyproxy/go-control-plane/envoy/config/bootstrap/v3"
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
@@ -79,6 +80,27 @@ func TestBinaryFileOfUnreadableResources(t *testing.T) {
 		save(t, path, c.content)
 		_, err := file.New(file.Options{Path: path}).Load()
 		if (err == nil) != c.readable || err != nil && !strings.Contains(err.Error(), unread) {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+}
+
+// TestBinaryFileOfEmptyMessages: what takes far more memory than it has bytes is not decoded.
+func TestBinaryFileOfEmptyMessages(t *testing.T) {
+	hollow := static("hollow")
+	hollow.HealthChecks = make([]*corev3.HealthCheck, 1000)
+	for i := range hollow.HealthChecks {
+		hollow.HealthChecks[i] = &corev3.HealthCheck{}
+	}
+	path := filepath.Join(t.TempDir(), "a.pb")
+	for name, content := range map[string]proto.Message{
+		"a resource": &discoveryv3.DiscoveryResponse{Resources: []*anypb.Any{pack(t, hollow)}},
+		"a cluster":  &bootstrapv3.Bootstrap{StaticResources: &bootstrapv3.Bootstrap_StaticResources{Clusters: []*clusterv3.Cluster{hollow, static("web")}}},
+	} {
+		save(t, path, content)
+		if _, err := file.New(file.Options{Path: path}).Load(); err == nil {
+			t.Errorf("%s: it was read", name)
+		} else if name == "a resource" && !strings.Contains(err.Error(), "nearly all of them must be empty") {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}

@@ -10,14 +10,16 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 
 	_ "hdsd/internal/yamlpb" // links the types that an Any of a cluster may hold
+
+	"hdsd/internal/envoyrules"
 )
 
 // parseJSON reads a response, each resource on its own, so that a bad one does not
 // spoil the others.
 func parseJSON(body []byte, typeURL string) (version string, u *update, err error) {
 	w := weighJSON(body)
-	if w.elements > maxElements {
-		return "", &update{excess: w.excess()}, nil
+	if w.Elements > envoyrules.MaxElements {
+		return "", &update{excess: w.Excess()}, nil
 	}
 	fields := map[string]json.RawMessage{}
 	if err := json.Unmarshal(body, &fields); err != nil {
@@ -30,7 +32,7 @@ func parseJSON(body []byte, typeURL string) (version string, u *update, err erro
 		return "", nil, err
 	}
 	w = weighJSON(rest)
-	if excess := w.excess(); excess != "" {
+	if excess := w.Excess(); excess != "" {
 		return "", &update{excess: excess}, nil
 	}
 	head := &discoveryv3.DiscoveryResponse{}
@@ -57,7 +59,7 @@ func parseJSON(body []byte, typeURL string) (version string, u *update, err erro
 // enough to keep them.
 func itemOfJSON(text []byte, version string) item {
 	w, packed := weighJSON(text), &anypb.Any{}
-	wrong := w.excess()
+	wrong := w.Excess()
 	if wrong == "" {
 		if err := (protojson.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(text, packed); err != nil {
 			wrong = "it cannot be decoded: " + err.Error()

@@ -5,6 +5,8 @@ import (
 	protocodec "google.golang.org/grpc/encoding/proto"
 	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/proto"
+
+	"hdsd/internal/envoyrules"
 )
 
 // incoming is a response to receive. If it exceeds a limit, only its head is decoded:
@@ -35,8 +37,8 @@ func (c codec) Unmarshal(data mem.BufferSlice, to any) error {
 
 func (in *incoming) decode(data []byte) error {
 	of := in.message.ProtoReflect().Descriptor()
-	w := weigh(of, data)
-	if in.excess = w.excess(); in.excess != "" {
+	w := envoyrules.Weigh(of, data)
+	if in.excess = w.Excess(); in.excess != "" {
 		data = keepHead(of, data)
 	}
 	return proto.Unmarshal(data, in.message)

@@ -33,7 +33,7 @@
 // Each request is built when it can be sent, out of the table and of what was sent on
 // the stream so far (stateStream, deltaStream). So nothing queues but the ACKs and
 // NACKs of responses, whose number is bounded. The content of a response is counted on
-// the wire before it is decoded (codec, weigh). Its resources are decoded without the
+// the wire before it is decoded (codec, envoyrules.Weigh). Its resources are decoded without the
 // lock (read). The resources of both types are counted and bounded (stock).
 //
 // Run's own goroutine makes sets and hands them on. Each set comes from the one before

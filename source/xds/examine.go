@@ -79,14 +79,14 @@ type decoded struct {
 
 // decode decodes and checks a resource. wrong is its fault, if it has one.
 func (t *table) decode(name string, data []byte) (_ *decoded, wrong string) {
-	w := weigh(resources[t.typeURL], data)
-	if excess := w.excessOfOne(); excess != "" {
+	w := envoyrules.WeighResource(t.typeURL, data)
+	if excess := w.ExcessOfOne(); excess != "" {
 		return nil, excess
 	}
-	if w.endpoints > t.stock.perOne {
-		return nil, envoyrules.TooMany(w.endpoints, t.stock.perOne)
+	if w.Endpoints > t.stock.perOne {
+		return nil, envoyrules.TooMany(w.Endpoints, t.stock.perOne)
 	}
-	of := &decoded{endpoints: w.endpoints}
+	of := &decoded{endpoints: w.Endpoints}
 	if t.typeURL == envoyrules.Cluster {
 		of.config = &clusterv3.Cluster{}
 		if wrong := readAs(name, data, of.config, of.config.GetName); wrong != "" {

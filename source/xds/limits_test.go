@@ -51,42 +51,19 @@ func TestExcess(t *testing.T) {
 	}{
 		"small":            {assignment, of(&endpointv3.ClusterLoadAssignment{ClusterName: "a", Policy: &endpointv3.ClusterLoadAssignment_Policy{}}), ""},
 		"small endpoints":  {assignment, wire(locality, 1, wire(lbEndpoint, 10_000, small)), ""},
-		"many endpoints":   {assignment, wire(locality, 2, wire(lbEndpoint, maxEndpoints/2, named)), ""},
-		"one more":         {assignment, wire(locality, 1, wire(lbEndpoint, maxEndpoints+1, named)), "more than 1000000 endpoints"},
+		"many endpoints":   {assignment, wire(locality, 2, wire(lbEndpoint, envoyrules.MaxEndpoints/2, named)), ""},
+		"one more":         {assignment, wire(locality, 1, wire(lbEndpoint, envoyrules.MaxEndpoints+1, named)), "more than 1000000 endpoints"},
 		"empty endpoints":  {assignment, wire(locality, 1, wire(lbEndpoint, 100_000, nil)), "it has 100000 endpoints in 200004 bytes"},
 		"empty localities": {assignment, wire(locality, 1000, nil), "it has 1000 messages in 2000 bytes"},
-		"removed names":    {delta, wire(removed, maxElements+1, nil), "more than 1000000 elements"},
-		"resources":        {delta, wire(resource, maxElements+1, nil), "more than 1000000 elements"},
-		"several lists":    {delta, append(wire(removed, maxElements, nil), wire(fault, 1, nil)...), "more than 1000000 elements"},
+		"removed names":    {delta, wire(removed, envoyrules.MaxElements+1, nil), "more than 1000000 elements"},
+		"resources":        {delta, wire(resource, envoyrules.MaxElements+1, nil), "more than 1000000 elements"},
+		"several lists":    {delta, append(wire(removed, envoyrules.MaxElements, nil), wire(fault, 1, nil)...), "more than 1000000 elements"},
 		"many resources":   {delta, wire(resource, 1000, of(&discoveryv3.Resource{Name: "a"})), ""},
 		"broken":           {delta, []byte("\x12\x7f"), ""},
 	} {
 		t.Run(what, func(t *testing.T) {
-			w := weigh(c.of, c.data)
-			if got := w.excess(); c.want == "" && got != "" || !strings.Contains(got, c.want) {
-				t.Errorf("got %q, want %q", got, c.want)
-			}
-		})
-	}
-}
-
-// TestExcessOfOne: a resource may have many messages if they are those of endpoints.
-func TestExcessOfOne(t *testing.T) {
-	const checks, locality, lbEndpoint, metadata = 8, 2, 2, 3
-	small := []byte{0x08, 0x80, 1}
-	full := wire(metadata, endpointMessages, small)
-	for what, c := range map[string]struct {
-		of   string
-		data []byte
-		want string
-	}{
-		"messages":              {envoyrules.Cluster, wire(checks, maxMessages, small), ""},
-		"one more":              {envoyrules.Cluster, wire(checks, maxMessages+1, small), "it has 200001 messages with 0 endpoints, and no more than 200000 are taken"},
-		"messages of endpoints": {envoyrules.Assignment, wire(locality, 1, wire(lbEndpoint, maxMessages/endpointMessages, full)), ""},
-		"empty":                 {envoyrules.Cluster, wire(checks, 1000, nil), "it has 1000 messages in 2000 bytes"},
-	} {
-		t.Run(what, func(t *testing.T) {
-			if got := Excess(c.of, c.data); c.want == "" && got != "" || !strings.Contains(got, c.want) {
+			w := envoyrules.Weigh(c.of, c.data)
+			if got := w.Excess(); c.want == "" && got != "" || !strings.Contains(got, c.want) {
 				t.Errorf("got %q, want %q", got, c.want)
 			}
 		})
@@ -104,7 +81,7 @@ func TestTooManyResources(t *testing.T) {
 			p.send(change(envoyrules.Cluster, "n1", wrap("a", "1", inline("a", "10.0.0.1"))))
 			p.next()
 			r.latest()
-			p.send(removal(envoyrules.Cluster, "n2", list(maxElements+1, "a")...))
+			p.send(removal(envoyrules.Cluster, "n2", list(envoyrules.MaxElements+1, "a")...))
 			nack := p.next()
 			equal(t, "nonce", nack.GetResponseNonce(), "n2")
 			equal(t, "detail", nack.GetErrorDetail().GetMessage(), refusal)
@@ -122,7 +99,7 @@ func TestTooManyResources(t *testing.T) {
 			p.send(state(envoyrules.Cluster, "c1", "n1", inline("a", "10.0.0.1")))
 			p.next()
 			r.latest()
-			p.send(&discoveryv3.DiscoveryResponse{TypeUrl: envoyrules.Cluster, VersionInfo: "c2", Nonce: "n2", Resources: list(maxElements+1, &anypb.Any{})})
+			p.send(&discoveryv3.DiscoveryResponse{TypeUrl: envoyrules.Cluster, VersionInfo: "c2", Nonce: "n2", Resources: list(envoyrules.MaxElements+1, &anypb.Any{})})
 			nack := p.next()
 			equal(t, "nonce and version", nack.GetResponseNonce()+nack.GetVersionInfo(), "n2c1")
 			equal(t, "detail", nack.GetErrorDetail().GetMessage(), refusal)
@@ -139,7 +116,7 @@ func TestTooManyResources(t *testing.T) {
 			r := n.run(from)
 			defer r.stop()
 			r.latest()
-			w.say(cds, `{"resources":[{}`+strings.Repeat(",{}", maxElements+1)+`]}`)
+			w.say(cds, `{"resources":[{}`+strings.Repeat(",{}", envoyrules.MaxElements+1)+`]}`)
 			time.Sleep(4 * time.Second)
 			has(t, "told", w.last(t, cds), refusal, `"version_info":"c1"`)
 			equal(t, "set", said(r.latest()), "a=10.0.0.1")

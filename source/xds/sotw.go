@@ -168,8 +168,8 @@ func unwrap(packed *anypb.Any, version string) item {
 		return item{version: version, body: packed}
 	}
 	wrapped := &discoveryv3.Resource{}
-	w := weigh(wrapped.ProtoReflect().Descriptor(), packed.GetValue())
-	if excess := w.excess(); excess != "" {
+	w := envoyrules.Weigh(wrapped.ProtoReflect().Descriptor(), packed.GetValue())
+	if excess := w.Excess(); excess != "" {
 		return item{version: version, wrong: excess}
 	}
 	if err := proto.Unmarshal(packed.GetValue(), wrapped); err != nil {

@@ -7,6 +7,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"hdsd/internal/envoyrules"
 )
 
 // Bounds that the configuration does not change.
@@ -51,7 +53,7 @@ func newStock(o *Options) *stock {
 		most: amount{
 			clusters: cmp.Or(o.MaxClusters, math.MaxInt), endpoints: cmp.Or(o.MaxEndpoints, math.MaxInt), bytes: maxStockBytes,
 		},
-		perOne: cmp.Or(o.MaxClusterEndpoints, maxEndpoints),
+		perOne: cmp.Or(o.MaxClusterEndpoints, envoyrules.MaxEndpoints),
 	}
 }
 
