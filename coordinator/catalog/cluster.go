@@ -30,6 +30,10 @@ type Cluster struct {
 	HTTP    bool               // some health check is an HTTP check
 	Rate    int64              // checks of one endpoint by one checker in 1,000 seconds
 
+	// Some localities list their endpoints elsewhere (LEDS), so that only data planes know
+	// and can check them.
+	PartlyElsewhere bool
+
 	// What data planes get.
 	Assignment *source.Assignment // nil if the source has none, or none that an Envoy takes
 	byEDS      *clusterv3.Cluster // the cluster, taking its endpoints and their health from hdsd; nil if it may not
@@ -62,6 +66,7 @@ type Excluded struct {
 func Prepare(from *source.Cluster, r *Rules) *Cluster {
 	c := &Cluster{Settings: r.For(from), Source: from, Latest: from, Rate: rateOf(from.HealthChecks), rules: r}
 	given := from.Assignment.Message()
+	c.PartlyElsewhere = slices.ContainsFunc(given.GetEndpoints(), specifier.ListedElsewhere)
 	if from.Rejected == "" {
 		c.prepareChecks(given)
 		c.preparePublished(given)

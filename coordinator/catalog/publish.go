@@ -12,7 +12,6 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"hdsd/eds"
-	"hdsd/hds/specifier"
 	"hdsd/internal/yamlpb"
 	"hdsd/source"
 )
@@ -21,7 +20,7 @@ import (
 func (c *Cluster) preparePublished(given *endpointv3.ClusterLoadAssignment) {
 	from := c.Source
 	c.Assignment = publishableAssignment(from, given)
-	if from.Config == nil || !c.IsChecked() || partlyElsewhere(given) {
+	if from.Config == nil || !c.IsChecked() || c.PartlyElsewhere {
 		return
 	}
 	whole := from.Config
@@ -177,12 +176,4 @@ func wrongAddress(a *corev3.Address, static bool) string {
 		}
 	}
 	return ""
-}
-
-// PartlyElsewhere tells whether some localities list their endpoints elsewhere
-// (LEDS), so that only data planes know and can check them.
-func PartlyElsewhere(a *source.Assignment) bool { return partlyElsewhere(a.Message()) }
-
-func partlyElsewhere(a *endpointv3.ClusterLoadAssignment) bool {
-	return slices.ContainsFunc(a.GetEndpoints(), specifier.ListedElsewhere)
 }

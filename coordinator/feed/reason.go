@@ -8,7 +8,6 @@ import (
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 
 	"hdsd/coordinator/catalog"
-	"hdsd/source"
 )
 
 // NoEndpointsReason says why a cluster has no endpoints, by what the sources know at
@@ -25,7 +24,7 @@ func (f *Feed) NoEndpointsReason(k *catalog.Cluster) string {
 	case from.Names != "" && from.Assignment != nil:
 		return "DNS has no addresses for its names: " + from.Names
 	case from.Assignment != nil:
-		return emptyAssignment(from)
+		return emptyAssignment(k)
 	case from.EDS() && path != "":
 		return fmt.Sprintf("its endpoints are in %s on the machines of data planes", path)
 	case from.EDS():
@@ -36,8 +35,9 @@ func (f *Feed) NoEndpointsReason(k *catalog.Cluster) string {
 }
 
 // emptyAssignment says why an assignment gives no endpoints.
-func emptyAssignment(from *source.Cluster) string {
-	if catalog.PartlyElsewhere(from.Assignment) {
+func emptyAssignment(k *catalog.Cluster) string {
+	from := k.Source
+	if k.PartlyElsewhere {
 		return "its endpoints come by LEDS, which hdsd does not support"
 	}
 	if from.Config != nil && !from.EDS() {
