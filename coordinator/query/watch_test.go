@@ -360,8 +360,8 @@ func TestALateCallLosesNothing(t *testing.T) {
 		synced = seen.Events[len(seen.Events)-1].Synced
 	}
 	late()
-	key := f.clusters["web"].Endpoints[0].Key
-	f.change(*key, health.Unhealthy)
+	key := f.clusters["web"].Endpoints[0].Key()
+	f.change(key, health.Unhealthy)
 	if err := f.Store.Flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -372,7 +372,7 @@ func TestALateCallLosesNothing(t *testing.T) {
 	patient, enough := context.WithTimeout(t.Context(), 10*time.Second)
 	defer enough()
 	seen, err := watcher.Next(patient)
-	if err != nil || len(seen.Events) != 1 || seen.Events[0].Transition.Endpoint != *key {
+	if err != nil || len(seen.Events) != 1 || seen.Events[0].Transition.Endpoint != key {
 		t.Errorf("after late calls: %v, %v", seen, err)
 	}
 }
