@@ -101,15 +101,11 @@ const (
 	keepaliveMinTime = 100 * time.Millisecond
 )
 
-// readBuffer is the size of the buffer that each connection has for what comes. Most say
-// little; what is larger is read past the buffer.
-const readBuffer = 4 << 10
-
 // ServerOptions gives the options that the grpc.Server of a Server needs.
 func ServerOptions(o Options) []grpc.ServerOption {
 	o = o.withDefaults()
 	return []grpc.ServerOption{
-		wire.ServerOption(), wire.Buffers(), grpc.ReadBufferSize(readBuffer),
+		wire.ServerOption(), wire.Buffers(),
 		grpc.MaxRecvMsgSize(o.MaxMessageBytes),
 		grpc.ConnectionTimeout(o.FirstMessageTimeout),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: keepaliveTime, Timeout: keepaliveTimeout, MaxConnectionAge: o.MoveAfter}),
