@@ -7,7 +7,10 @@ import (
 
 // Maker makes the messages of many endpoints. They share memory: while one is in use, those
 // of its batch stay.
-type Maker struct{ spare []plain }
+type Maker struct {
+	spare []plain
+	batch int // how many endpoints memory was last allocated for
+}
 
 // plain is the messages of one endpoint.
 type plain struct {
@@ -20,13 +23,14 @@ type plain struct {
 	port    corev3.SocketAddress_PortValue
 }
 
-// batch is how many endpoints memory is allocated for at a time.
-const batch = 16
+// largestBatch is how many endpoints memory is allocated for at a time, where there are many.
+const largestBatch = 16
 
 // Endpoint returns an endpoint that is an address and a port.
 func (m *Maker) Endpoint(host string, port uint32) *endpointv3.LbEndpoint {
 	if len(m.spare) == 0 {
-		m.spare = make([]plain, batch)
+		m.batch = min(max(2*m.batch, 1), largestBatch)
+		m.spare = make([]plain, m.batch)
 	}
 	e := &m.spare[0]
 	m.spare = m.spare[1:]
