@@ -1,7 +1,6 @@
 package coordinator
 
 import (
-	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -27,23 +26,7 @@ func (w *pageWriter) Write(text []byte) (int, error) {
 // BenchmarkPage asks the core for 10,000 endpoints with three votes each, up to the text
 // that would go to a socket.
 func BenchmarkPage(b *testing.B) {
-	l := newLab(b)
-	var served []*sourceCluster
-	for n := range askedClusters {
-		addresses := make([]string, askedEndpoints)
-		for i := range addresses {
-			addresses[i] = askedEndpoint(n*askedEndpoints + i).Address
-		}
-		served = append(served, web(askedEndpoint(n*askedEndpoints).Cluster, addresses...))
-	}
-	for i := range 10 {
-		l.join(fmt.Sprintf("c%02d%c", i, 'a'+i%3))
-	}
-	l.serve(served...)
-	l.pass(settle + 2*report)
-	stop := make(chan struct{})
-	go l.core.run(stop)
-	defer func() { close(stop); <-l.core.done }()
+	l := askedLab(b, askedClusters)
 	history, err := store.Open(b.Context(), b.TempDir(), store.Options{})
 	if err != nil {
 		b.Fatal(err)

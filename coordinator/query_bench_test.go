@@ -45,6 +45,29 @@ func askedEndpoint(n int) health.Endpoint {
 	return health.Endpoint{Cluster: fmt.Sprintf("cluster-%02d", cluster), Address: fmt.Sprintf("10.0.%d.%d:80", cluster, i)}
 }
 
+// askedLab has a core that runs, with so many clusters and three votes on each endpoint.
+func askedLab(b *testing.B, clusters int) *lab {
+	b.Helper()
+	l := newLab(b)
+	var served []*sourceCluster
+	for n := range clusters {
+		addresses := make([]string, askedEndpoints)
+		for i := range addresses {
+			addresses[i] = askedEndpoint(n*askedEndpoints + i).Address
+		}
+		served = append(served, web(askedEndpoint(n*askedEndpoints).Cluster, addresses...))
+	}
+	for i := range 10 {
+		l.join(fmt.Sprintf("c%02d%c", i, 'a'+i%3))
+	}
+	l.serve(served...)
+	l.pass(settle + 2*report)
+	stop := make(chan struct{})
+	go l.core.run(stop)
+	b.Cleanup(func() { close(stop); <-l.core.done })
+	return l
+}
+
 // newArchive makes an archive of the last period, up to now.
 func newArchive(b *testing.B, clusters int, period time.Duration, transition func(a *archive, n int, at time.Time) health.Transition) *archive {
 	b.Helper()
@@ -65,23 +88,7 @@ func newArchive(b *testing.B, clusters int, period time.Duration, transition fun
 			b.Fatal(err)
 		}
 	}
-	l := newLab(b)
-	var served []*sourceCluster
-	for n := range clusters {
-		addresses := make([]string, askedEndpoints)
-		for i := range addresses {
-			addresses[i] = askedEndpoint(n*askedEndpoints + i).Address
-		}
-		served = append(served, web(askedEndpoint(n*askedEndpoints).Cluster, addresses...))
-	}
-	for i := range 10 {
-		l.join(fmt.Sprintf("c%02d%c", i, 'a'+i%3))
-	}
-	l.serve(served...)
-	l.pass(settle + 2*report)
-	stop := make(chan struct{})
-	go l.core.run(stop)
-	b.Cleanup(func() { close(stop); <-l.core.done })
+	l := askedLab(b, clusters)
 	none, err := feed.Open(&configv1.Config{}, feed.Options{})
 	if err != nil {
 		b.Fatal(err)

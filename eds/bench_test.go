@@ -15,11 +15,11 @@ import (
 	gcpstream "github.com/envoyproxy/go-control-plane/pkg/server/stream/v3"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
-	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
 	"hdsd/access"
 	"hdsd/health"
+	"hdsd/internal/fields"
 	"hdsd/internal/wire"
 )
 
@@ -243,17 +243,17 @@ func benchmarkClient(b *testing.B, conn *grpc.ClientConn, names []string, arrive
 		}
 		nonce := ""
 		for rest := []byte(m); len(rest) > 0; {
-			f, err := nextField(rest)
+			f, err := fields.Next(rest)
 			if err != nil {
 				b.Error(err)
 				return
 			}
-			rest = rest[len(f.raw):]
+			rest = rest[len(f.Raw):]
 			switch {
-			case f.is(responseResources, protowire.BytesType):
+			case f.Is(responseResources):
 				arrived <- 1
-			case f.is(responseNonce, protowire.BytesType):
-				nonce = string(f.value)
+			case f.Is(responseNonce):
+				nonce = string(f.Value)
 			}
 		}
 		request = &discoveryv3.DeltaDiscoveryRequest{TypeUrl: resourcev3.EndpointType, ResponseNonce: nonce}

@@ -4,6 +4,8 @@ import (
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
+
+	"hdsd/internal/fields"
 )
 
 // resourceName names a variant with constraints: zone and region are the ones asked for,
@@ -54,5 +56,5 @@ func single(c *discoveryv3.DynamicParameterConstraints_SingleConstraint) *discov
 
 func appendResourceName(b []byte, number protowire.Number, s *slot) []byte {
 	encoded, _ := proto.Marshal(s.resourceName()) // valid text, as of clients, gives no error
-	return append(appendHead(b, number, len(encoded)), encoded...)
+	return fields.AppendBytes(b, number, encoded)
 }

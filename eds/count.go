@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"hdsd/internal/fields"
 	"hdsd/internal/rest"
 )
 
@@ -104,13 +105,13 @@ func (l *limiter) counter(m proto.Message) *counter {
 // to the decoder.
 func (c *counter) count(piece []byte) error {
 	for len(piece) > 0 {
-		part, err := nextField(piece)
+		part, err := fields.Next(piece)
 		if err != nil {
 			return nil
 		}
-		piece = piece[len(part.raw):]
-		if c.field == nil || c.field.Number() != part.number {
-			c.field = c.known.ByNumber(part.number)
+		piece = piece[len(part.Raw):]
+		if c.field == nil || c.field.Number() != part.Number {
+			c.field = c.known.ByNumber(part.Number)
 		}
 		if c.field != nil && (c.field.IsList() || c.field.IsMap()) {
 			err = c.list(part)
@@ -125,7 +126,7 @@ func (c *counter) count(piece []byte) error {
 }
 
 // list counts an entry of a list.
-func (c *counter) list(part field) error {
+func (c *counter) list(part fields.Field) error {
 	n := &c.of[c.field.Index()]
 	n.entries++
 	switch {
@@ -137,18 +138,18 @@ func (c *counter) list(part field) error {
 	case n.entries > c.limits.names+1: // "*" beside the names
 		return c.limits.check(n.entries, 0)
 	case c.field.Message() == nil:
-		n.bytes += len(part.value)
-		return cmp.Or(checkName(len(part.value)), c.limits.check(0, n.bytes))
+		n.bytes += len(part.Value)
+		return cmp.Or(checkName(len(part.Value)), c.limits.check(0, n.bytes))
 	}
-	if c.parts = countParts(c.parts, c.field, part.value, 0); c.parts < 0 {
+	if c.parts = countParts(c.parts, c.field, part.Value, 0); c.parts < 0 {
 		return rest.TooLarge("the locators of a request may have up to %d fields together: "+raised, c.limits.parts())
 	}
 	return nil
 }
 
 // other counts what is not in a list.
-func (c *counter) other(part field) error {
-	c.others, c.otherBytes = countParts(c.others, c.field, part.value, 0), c.otherBytes-len(part.raw)
+func (c *counter) other(part fields.Field) error {
+	c.others, c.otherBytes = countParts(c.others, c.field, part.Value, 0), c.otherBytes-len(part.Raw)
 	switch {
 	case c.others < 0:
 		return rest.TooLarge("the node and the error of a request may have up to %d fields together: make the node smaller", otherParts)
@@ -166,12 +167,12 @@ func countParts(left int, field protoreflect.FieldDescriptor, encoded []byte, de
 	}
 	known := field.Message().Fields()
 	for len(encoded) > 0 && left >= 0 {
-		part, err := nextField(encoded)
+		part, err := fields.Next(encoded)
 		if err != nil {
 			return left
 		}
-		encoded = encoded[len(part.raw):]
-		left = countParts(left-1, known.ByNumber(part.number), part.value, depth+1)
+		encoded = encoded[len(part.Raw):]
+		left = countParts(left-1, known.ByNumber(part.Number), part.Value, depth+1)
 	}
 	return left
 }

@@ -17,8 +17,8 @@ import (
 	"hdsd/internal/wire"
 )
 
-// fields repeats an empty field.
-func fields(n int, path ...protowire.Number) []byte {
+// repeated repeats an empty field.
+func repeated(n int, path ...protowire.Number) []byte {
 	var one []byte
 	one = protowire.AppendBytes(protowire.AppendTag(one, path[len(path)-1], protowire.BytesType), nil)
 	b := bytes.Repeat(one, n)
@@ -51,7 +51,7 @@ func TestManySmallPartsAreNotDecoded(t *testing.T) {
 		"error details":       {state, []protowire.Number{detail, details}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			in := mem.BufferSlice{mem.SliceBuffer(fields(1<<20, c.path...))}
+			in := mem.BufferSlice{mem.SliceBuffer(repeated(1<<20, c.path...))}
 			m := counted{limiter: NewServer(Options{}).limiter, message: c.message()}
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
@@ -120,8 +120,8 @@ func TestAllowedNumberOfPartsIsDecoded(t *testing.T) {
 // FuzzCount decodes no more than is allowed, whatever the input.
 func FuzzCount(f *testing.F) {
 	for _, path := range [][]protowire.Number{{3}, {4}, {5}, {7}, {9}, {1, 9}, {7, 2}, {1, 3, 1, 2, 5, 1}} {
-		f.Add(fields(5, path...))
-		f.Add(fields(2, path...))
+		f.Add(repeated(5, path...))
+		f.Add(repeated(2, path...))
 	}
 	s := NewServer(Options{MaxNames: 3})
 	f.Fuzz(func(t *testing.T, b []byte) {

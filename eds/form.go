@@ -3,6 +3,8 @@ package eds
 import (
 	"time"
 
+	"hdsd/internal/fields"
+
 	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/encoding/protowire"
 )
@@ -63,7 +65,7 @@ func (r *response) addFormed(f form, body mem.Buffer) {
 // append adds a resources entry up to its body, which comes last.
 func (f *form) append(b []byte) []byte {
 	var room [256]byte
-	head := appendVersion(appendHead(room[:0], resourceVersion, versionDigits), f.version)
+	head := appendVersion(fields.AppendHead(room[:0], resourceVersion, versionDigits), f.version)
 	if f.located {
 		head = appendResourceName(head, resourceLocated, f.slot)
 	} else {
@@ -74,12 +76,12 @@ func (f *form) append(b []byte) []byte {
 	}
 	size := len(head) + f.body
 	if !f.wrapped {
-		return append(appendHead(b, responseResources, size), head...)
+		return append(fields.AppendHead(b, responseResources, size), head...)
 	}
-	b = appendHead(b, responseResources, protowire.SizeTag(anyTypeURL)+protowire.SizeBytes(len(wrapperType))+
+	b = fields.AppendHead(b, responseResources, protowire.SizeTag(anyTypeURL)+protowire.SizeBytes(len(wrapperType))+
 		protowire.SizeTag(anyValue)+protowire.SizeBytes(size))
 	b = appendText(b, anyTypeURL, wrapperType)
-	return append(appendHead(b, anyValue, size), head...)
+	return append(fields.AppendHead(b, anyValue, size), head...)
 }
 
 func appendDuration(b []byte, number protowire.Number, d time.Duration) []byte {
@@ -88,7 +90,7 @@ func appendDuration(b []byte, number protowire.Number, d time.Duration) []byte {
 	if nanos := d % time.Second; nanos > 0 {
 		value = protowire.AppendVarint(protowire.AppendTag(value, 2, protowire.VarintType), uint64(nanos))
 	}
-	return append(appendHead(b, number, len(value)), value...)
+	return fields.AppendBytes(b, number, value)
 }
 
 // miss adds an error for a name that does not exist, if the client understands
@@ -109,7 +111,7 @@ func appendMissing(b []byte, number protowire.Number, name string) []byte {
 	named := appendText(nil, plainName, name)
 	detail := protowire.AppendVarint(protowire.AppendTag(nil, code, protowire.VarintType), notFound)
 	detail = appendText(detail, message, notThere)
-	inner := append(appendHead(nil, errorName, len(named)), named...)
-	inner = append(appendHead(inner, errorDetail, len(detail)), detail...)
-	return append(appendHead(b, number, len(inner)), inner...)
+	inner := fields.AppendBytes(nil, errorName, named)
+	inner = fields.AppendBytes(inner, errorDetail, detail)
+	return fields.AppendBytes(b, number, inner)
 }

@@ -4,6 +4,8 @@ import (
 	"encoding/hex"
 	"slices"
 
+	"hdsd/internal/fields"
+
 	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/encoding/protowire"
 )
@@ -50,15 +52,15 @@ func newFrame(typeURL, name string, message []byte) *frame {
 		protowire.SizeTag(resourceBody) + protowire.SizeBytes(sizeOfAny)
 
 	b := make([]byte, 0, protowire.SizeTag(responseResources)+protowire.SizeBytes(sizeOfResource))
-	b = appendHead(b, responseResources, sizeOfResource)
+	b = fields.AppendHead(b, responseResources, sizeOfResource)
 	f := &frame{resource: len(b)}
-	b = appendHead(b, resourceVersion, versionDigits)
+	b = fields.AppendHead(b, resourceVersion, versionDigits)
 	b = append(b, "0000000000000000"...)
 	b = appendText(b, resourceName, name)
 	f.body = len(b)
-	b = appendHead(b, resourceBody, sizeOfAny)
+	b = fields.AppendHead(b, resourceBody, sizeOfAny)
 	b = appendText(b, anyTypeURL, typeURL)
-	b = appendHead(b, anyValue, len(message))
+	b = fields.AppendHead(b, anyValue, len(message))
 	f.value = len(b)
 	f.bytes = append(b, message...)
 	f.share()
@@ -133,12 +135,6 @@ func parseVersion(text string) uint64 {
 	return version
 }
 
-// appendHead begins a length-delimited field.
-func appendHead(b []byte, number protowire.Number, size int) []byte {
-	b = protowire.AppendTag(b, number, protowire.BytesType)
-	return protowire.AppendVarint(b, uint64(size))
-}
-
 func appendText(b []byte, number protowire.Number, text string) []byte {
-	return append(appendHead(b, number, len(text)), text...)
+	return append(fields.AppendHead(b, number, len(text)), text...)
 }

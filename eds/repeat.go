@@ -3,8 +3,9 @@ package eds
 import (
 	"hash/maphash"
 
+	"hdsd/internal/fields"
+
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
-	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 )
 
@@ -78,14 +79,14 @@ func (m *stateMessage) decodeRest(before, names []byte) bool {
 // firstName returns where the first name of a request begins, or else its length.
 func firstName(encoded []byte) (at int) {
 	for at < len(encoded) {
-		f, err := nextField(encoded[at:])
+		f, err := fields.Next(encoded[at:])
 		if err != nil {
 			return len(encoded)
 		}
-		if f.is(requestNames, protowire.BytesType) {
+		if f.Is(requestNames) {
 			break
 		}
-		at += len(f.raw)
+		at += len(f.Raw)
 	}
 	return at
 }
@@ -100,11 +101,11 @@ func namesAt(encoded []byte) span {
 // how many they are.
 func sizeOfNames(encoded []byte) (size, names int) {
 	for size < len(encoded) {
-		f, err := nextField(encoded[size:])
-		if err != nil || !f.is(requestNames, protowire.BytesType) {
+		f, err := fields.Next(encoded[size:])
+		if err != nil || !f.Is(requestNames) {
 			break
 		}
-		size += len(f.raw)
+		size += len(f.Raw)
 		names++
 	}
 	return size, names

@@ -4,6 +4,8 @@ import (
 	"github.com/cespare/xxhash/v2"
 	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"hdsd/internal/fields"
 )
 
 // response is a message of shared frames and a tail of its own.
@@ -91,7 +93,7 @@ func (r *response) finish(typeURL string, delta bool, nonce, identifier string) 
 	if delta {
 		controlPlane, errors = deltaControlPlane, deltaErrors
 	}
-	tail := appendHead(r.tailRoom[:0], responseVersion, versionDigits)
+	tail := fields.AppendHead(r.tailRoom[:0], responseVersion, versionDigits)
 	tail = appendVersion(tail, r.digest.Sum64())
 	tail = appendText(tail, responseTypeURL, typeURL)
 	tail = appendText(tail, responseNonce, nonce)
@@ -100,7 +102,7 @@ func (r *response) finish(typeURL string, delta bool, nonce, identifier string) 
 	}
 	if identifier != "" {
 		size := protowire.SizeTag(controlPlaneIdentifier) + protowire.SizeBytes(len(identifier))
-		tail = appendHead(tail, controlPlane, size)
+		tail = fields.AppendHead(tail, controlPlane, size)
 		tail = appendText(tail, controlPlaneIdentifier, identifier)
 	}
 	r.parts = append(r.parts, mem.SliceBuffer(tail))

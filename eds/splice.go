@@ -1,9 +1,8 @@
 package eds
 
 import (
-	"fmt"
-
 	"hdsd/health"
+	"hdsd/internal/fields"
 
 	"google.golang.org/protobuf/encoding/protowire"
 )
@@ -35,26 +34,26 @@ func (s *splicer) assignment(wire []byte, name string) ([]byte, error) {
 	locality := 0
 	var inner []byte
 	for len(wire) > 0 {
-		f, err := nextField(wire)
+		f, err := fields.Next(wire)
 		if err != nil {
 			return nil, err
 		}
-		wire = wire[len(f.raw):]
+		wire = wire[len(f.Raw):]
 		switch {
-		case f.is(assignmentName, protowire.BytesType):
-		case f.is(assignmentLocalities, protowire.BytesType):
+		case f.Is(assignmentName):
+		case f.Is(assignmentLocalities):
 			first := len(s.at)
-			if inner, err = s.locality(inner[:0], f.value, locality); err != nil {
+			if inner, err = s.locality(inner[:0], f.Value, locality); err != nil {
 				return nil, err
 			}
 			locality++
-			out = appendHead(out, assignmentLocalities, len(inner))
+			out = fields.AppendHead(out, assignmentLocalities, len(inner))
 			for i := first; i < len(s.at); i++ {
 				s.at[i] += len(out)
 			}
 			out = append(out, inner...)
 		default:
-			out = append(out, f.raw...)
+			out = append(out, f.Raw...)
 		}
 	}
 	return out, nil
@@ -62,21 +61,21 @@ func (s *splicer) assignment(wire []byte, name string) ([]byte, error) {
 
 func (s *splicer) locality(out, wire []byte, locality int) ([]byte, error) {
 	for endpoint := 0; len(wire) > 0; {
-		f, err := nextField(wire)
+		f, err := fields.Next(wire)
 		if err != nil {
 			return nil, err
 		}
-		wire = wire[len(f.raw):]
-		if !f.is(localityEndpoints, protowire.BytesType) {
-			out = append(out, f.raw...)
+		wire = wire[len(f.Raw):]
+		if !f.Is(localityEndpoints) {
+			out = append(out, f.Raw...)
 			continue
 		}
 		if s.ours(locality, endpoint) {
-			if out, err = s.endpoint(out, f.value); err != nil {
+			if out, err = s.endpoint(out, f.Value); err != nil {
 				return nil, err
 			}
 		} else {
-			out = append(out, f.raw...)
+			out = append(out, f.Raw...)
 		}
 		endpoint++
 	}
@@ -87,63 +86,28 @@ func (s *splicer) endpoint(out, wire []byte) ([]byte, error) {
 	size, rest := 2, wire // the two bytes of health_status
 	says := health.Unknown
 	for len(rest) > 0 {
-		f, err := nextField(rest)
+		f, err := fields.Next(rest)
 		if err != nil {
 			return nil, err
 		}
-		rest = rest[len(f.raw):]
-		if f.is(endpointHealth, protowire.VarintType) {
-			says = statusOf(int64(int32(f.varint())))
+		rest = rest[len(f.Raw):]
+		if f.IsNumber(endpointHealth) {
+			says = statusOf(int64(int32(f.Varint())))
 		} else {
-			size += len(f.raw)
+			size += len(f.Raw)
 		}
 	}
 	s.says = append(s.says, says)
-	out = appendHead(out, localityEndpoints, size)
+	out = fields.AppendHead(out, localityEndpoints, size)
 	out = protowire.AppendTag(out, endpointHealth, protowire.VarintType)
 	s.at = append(s.at, len(out))
 	out = append(out, 0)
 	for len(wire) > 0 {
-		f, _ := nextField(wire) // was read above
-		wire = wire[len(f.raw):]
-		if !f.is(endpointHealth, protowire.VarintType) {
-			out = append(out, f.raw...)
+		f, _ := fields.Next(wire) // was read above
+		wire = wire[len(f.Raw):]
+		if !f.IsNumber(endpointHealth) {
+			out = append(out, f.Raw...)
 		}
 	}
 	return out, nil
-}
-
-// field is one field of an encoded message.
-type field struct {
-	number protowire.Number
-	kind   protowire.Type
-	raw    []byte // with its tag
-	value  []byte // of a length-delimited one
-}
-
-func (f *field) is(number protowire.Number, kind protowire.Type) bool {
-	return f.number == number && f.kind == kind
-}
-
-// varint returns the value of a varint.
-func (f *field) varint() uint64 {
-	_, _, head := protowire.ConsumeTag(f.raw)
-	value, _ := protowire.ConsumeVarint(f.raw[head:])
-	return value
-}
-
-func nextField(wire []byte) (field, error) {
-	number, kind, head := protowire.ConsumeTag(wire)
-	if head < 0 {
-		return field{}, fmt.Errorf("read a tag: %w", protowire.ParseError(head))
-	}
-	size := protowire.ConsumeFieldValue(number, kind, wire[head:])
-	if size < 0 {
-		return field{}, fmt.Errorf("read field %d: %w", number, protowire.ParseError(size))
-	}
-	f := field{number: number, kind: kind, raw: wire[:head+size]}
-	if kind == protowire.BytesType {
-		f.value, _ = protowire.ConsumeBytes(wire[head:])
-	}
-	return f, nil
 }

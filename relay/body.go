@@ -16,7 +16,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"hdsd/internal/envoyrules"
-	"hdsd/relay/fields"
+	"hdsd/internal/fields"
 	"hdsd/source"
 )
 

@@ -11,7 +11,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
-	"hdsd/relay/fields"
+	"hdsd/internal/fields"
 	"hdsd/source"
 )
 

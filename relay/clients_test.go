@@ -6,7 +6,7 @@ import (
 
 	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 
-	"hdsd/relay/fields"
+	"hdsd/internal/fields"
 	"hdsd/relay/message"
 )
 

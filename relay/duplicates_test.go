@@ -7,7 +7,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
-	"hdsd/relay/fields"
+	"hdsd/internal/fields"
 )
 
 // TestANameGivenManyTimesIsKeptOnce: of the resources of a name in one response, only the last

@@ -9,7 +9,7 @@ import (
 	"google.golang.org/genproto/googleapis/rpc/status"
 	"google.golang.org/protobuf/proto"
 
-	"hdsd/relay/fields"
+	"hdsd/internal/fields"
 )
 
 // conversation is a stream of a client, to whom a control plane says clusters by delta.

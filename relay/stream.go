@@ -18,9 +18,9 @@ import (
 	"hdsd/access"
 	"hdsd/internal/caller"
 	"hdsd/internal/envoyaddr"
+	"hdsd/internal/fields"
 	"hdsd/internal/share"
 	"hdsd/internal/wire"
-	"hdsd/relay/fields"
 	"hdsd/relay/message"
 )
 

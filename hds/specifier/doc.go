@@ -20,5 +20,5 @@
 //
 // Translated clusters are immutable and messages share their parts: do not change a
 // Specifier's Message. The package starts no goroutine and has no state. It may
-// import health, internal/endpointpb, internal/envoyaddr and protos.
+// import health, internal/endpointpb, internal/envoyaddr, internal/fields and protos.
 package specifier

@@ -6,10 +6,10 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// fields lists the allowed fields: how to treat each field of each message in a
+// treatments lists the allowed fields: how to treat each field of each message in a
 // specifier, by the field's full name. A field that Envoy adds later is missing here,
 // and so is refused. A test fails until somebody has reviewed it.
-var fields = merge(checkFields, endpointFields, bindFields, tlsFields)
+var treatments = merge(checkFields, endpointFields, bindFields, tlsFields)
 
 // messages are rules that concern several fields of a message, or required ones. (init
 // sets it, because some rules review messages themselves.)

@@ -22,7 +22,7 @@ func TestEveryFieldIsReviewed(t *testing.T) {
 	} {
 		reviewed(t, root.ProtoReflect().Descriptor(), seen)
 	}
-	for name := range fields {
+	for name := range treatments {
 		if !seen[name.Parent()] {
 			t.Errorf("%s has a treatment, and is in no message that is reviewed", name)
 		}
@@ -44,7 +44,7 @@ func reviewed(t *testing.T, md protoreflect.MessageDescriptor, seen map[protoref
 	for i := range md.Fields().Len() {
 		fd := md.Fields().Get(i)
 		known[fd.FullName()] = true
-		treatment, ok := fields[fd.FullName()]
+		treatment, ok := treatments[fd.FullName()]
 		if !ok {
 			t.Errorf("%s has no treatment: find out what it does to a real Envoy (go test ./test/envoy -full), then add it to the tables", fd.FullName())
 			continue
@@ -56,7 +56,7 @@ func reviewed(t *testing.T, md protoreflect.MessageDescriptor, seen map[protoref
 			reviewed(t, fd.Message(), seen)
 		}
 	}
-	for name := range fields {
+	for name := range treatments {
 		if name.Parent() == md.FullName() && !known[name] {
 			t.Errorf("%s has a treatment, and is no field", name)
 		}

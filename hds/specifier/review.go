@@ -90,7 +90,7 @@ func (r *review) message(path string, m protoreflect.Message) {
 }
 
 func (r *review) field(path string, m protoreflect.Message, fd protoreflect.FieldDescriptor) {
-	t, ok := fields[fd.FullName()]
+	t, ok := treatments[fd.FullName()]
 	switch {
 	case !ok:
 		r.problem(path, "hdsd does not know what this field does to a checker; take it out")

@@ -64,12 +64,12 @@ func rulePipe(r *review, path string, p *corev3.Pipe) {
 // longestIP is the length of the longest IP address without a zone.
 const longestIP = 45
 
-// isUsual reports whether an endpoint has an IP address and a port, and nothing else. Almost
+// isPlainEndpoint reports whether an endpoint has an IP address and a port, and nothing else. Almost
 // all do. No rule refuses or changes such a one, so that a review would find nothing.
-func isUsual(e *endpointv3.Endpoint) bool {
+func isPlainEndpoint(e *endpointv3.Endpoint) bool {
 	s := e.GetAddress().GetSocketAddress()
 	port := s.GetPortValue()
-	if port == 0 || port > math.MaxUint16 || proto.Size(e) != usualSize(len(s.GetAddress()), uint64(port)) {
+	if port == 0 || port > math.MaxUint16 || proto.Size(e) != plainSize(len(s.GetAddress()), uint64(port)) {
 		return false
 	}
 	var room [longestIP]byte
@@ -77,9 +77,9 @@ func isUsual(e *endpointv3.Endpoint) bool {
 	return err == nil && a.Zone() == "" && string(envoyaddr.AppendIP(room[:0], a)) == s.GetAddress()
 }
 
-// usualSize returns the size of an encoded endpoint that has nothing but an address of so many
+// plainSize returns the size of an encoded endpoint that has nothing but an address of so many
 // bytes, and a port. The numbers of the fields are small.
-func usualSize(address int, port uint64) int {
+func plainSize(address int, port uint64) int {
 	const tag = 1
 	size := tag + protowire.SizeBytes(address) + tag + protowire.SizeVarint(port)
 	size = tag + protowire.SizeBytes(size)

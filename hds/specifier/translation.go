@@ -239,7 +239,7 @@ func (r *review) endpoint(e *endpointv3.Endpoint, ofLocality []string) *endpoint
 		return nil
 	}
 	r.problems = append(r.problems, ofLocality...)
-	if len(r.problems) == 0 && isUsual(e) {
+	if len(r.problems) == 0 && isPlainEndpoint(e) {
 		return nil
 	}
 	r.looking = true
@@ -253,7 +253,7 @@ func (r *review) endpoint(e *endpointv3.Endpoint, ofLocality []string) *endpoint
 		(&review{}).message("endpoint", wire.ProtoReflect())
 		normalize(wire)
 	}
-	if isUsual(wire) {
+	if isPlainEndpoint(wire) {
 		return nil
 	}
 	if wrong := validate(wire); wrong != "" {

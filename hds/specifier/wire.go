@@ -12,17 +12,18 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"hdsd/internal/endpointpb"
+	"hdsd/internal/fields"
 )
 
 // Fields of HealthCheckSpecifier, ClusterHealthCheck, LocalityEndpoints, Endpoint, Address and
 // SocketAddress.
 const (
-	specifierClusters, specifierInterval = 1, 2
-	clusterLocalities                    = 3
-	groupLocality, groupEndpoints        = 1, 2
-	endpointAddress                      = 1
-	addressSocket                        = 1
-	socketAddress, socketPort            = 2, 3
+	specifierClusters             = 1
+	clusterLocalities             = 3
+	groupLocality, groupEndpoints = 1, 2
+	endpointAddress               = 1
+	addressSocket                 = 1
+	socketAddress, socketPort     = 2, 3
 )
 
 // Encode encodes the message with more clusters after its own. It has an error only if the
@@ -35,7 +36,7 @@ func (s *Specifier) Encode(more ...*healthv3.ClusterHealthCheck) ([]byte, error)
 		if err != nil {
 			return nil, err
 		}
-		out = appendBytes(out, specifierClusters, part)
+		out = fields.AppendBytes(out, specifierClusters, part)
 	}
 	rest, err := deterministic.Marshal(&healthv3.HealthCheckSpecifier{ClusterHealthChecks: more, Interval: durationpb.New(s.Interval)})
 	return append(out, rest...), err
@@ -57,7 +58,7 @@ func (s *Specifier) encodePart(p *Part, entry *int) ([]byte, error) {
 			if err != nil {
 				return nil, err
 			}
-			group = appendBytes(group, groupLocality, locality)
+			group = fields.AppendBytes(group, groupLocality, locality)
 		}
 		for range g.Entries {
 			if group, err = s.appendEntry(group, *entry); err != nil {
@@ -65,7 +66,7 @@ func (s *Specifier) encodePart(p *Part, entry *int) ([]byte, error) {
 			}
 			*entry++
 		}
-		out = appendBytes(out, clusterLocalities, group)
+		out = fields.AppendBytes(out, clusterLocalities, group)
 	}
 	return out, nil
 }
@@ -74,25 +75,16 @@ func (s *Specifier) encodePart(p *Part, entry *int) ([]byte, error) {
 func (s *Specifier) appendEntry(to []byte, entry int) ([]byte, error) {
 	if special := s.Special[entry]; special != nil {
 		wire, err := deterministic.Marshal(special)
-		return appendBytes(to, groupEndpoints, wire), err
+		return fields.AppendBytes(to, groupEndpoints, wire), err
 	}
 	host, port := hostPort(s.Addresses[entry])
 	socket := protowire.SizeTag(socketAddress) + protowire.SizeBytes(len(host)) + protowire.SizeTag(socketPort) + protowire.SizeVarint(port)
 	address := protowire.SizeTag(addressSocket) + protowire.SizeBytes(socket)
-	to = appendHead(to, groupEndpoints, protowire.SizeTag(endpointAddress)+protowire.SizeBytes(address))
-	to = appendHead(to, endpointAddress, address)
-	to = appendHead(to, addressSocket, socket)
+	to = fields.AppendHead(to, groupEndpoints, protowire.SizeTag(endpointAddress)+protowire.SizeBytes(address))
+	to = fields.AppendHead(to, endpointAddress, address)
+	to = fields.AppendHead(to, addressSocket, socket)
 	to = protowire.AppendString(protowire.AppendTag(to, socketAddress, protowire.BytesType), host)
 	return protowire.AppendVarint(protowire.AppendTag(to, socketPort, protowire.VarintType), port), nil
-}
-
-// appendHead appends what comes before a value of so many bytes: the field's tag and the size.
-func appendHead(to []byte, field protowire.Number, size int) []byte {
-	return protowire.AppendVarint(protowire.AppendTag(to, field, protowire.BytesType), uint64(size))
-}
-
-func appendBytes(to []byte, field protowire.Number, value []byte) []byte {
-	return append(appendHead(to, field, len(value)), value...)
 }
 
 // Size is about how many bytes the message has when it is encoded.
@@ -149,7 +141,7 @@ func endpointOf(m *endpointpb.Maker, address string) *endpointv3.Endpoint {
 	return m.Endpoint(host, uint32(min(port, math.MaxUint16))).GetEndpoint()
 }
 
-// hostPort splits the address of a usual endpoint.
+// hostPort splits the address of a plain endpoint.
 func hostPort(address string) (host string, port uint64) {
 	host, digits, _ := net.SplitHostPort(address) // the translation made it of the two
 	port, _ = strconv.ParseUint(digits, 10, 16)

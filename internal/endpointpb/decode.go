@@ -3,6 +3,8 @@ package endpointpb
 import (
 	"math"
 
+	"hdsd/internal/fields"
+
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
@@ -25,64 +27,43 @@ const (
 func Decode(wire []byte) *endpointv3.ClusterLoadAssignment {
 	a := &endpointv3.ClusterLoadAssignment{}
 	var rest []byte
-	eachField(wire, func(number protowire.Number, raw, value []byte) {
-		if number == assignmentGroups && value != nil {
-			a.Endpoints = append(a.Endpoints, decodeGroup(value))
+	_ = fields.Each(wire, func(f *fields.Field) bool {
+		if f.Is(assignmentGroups) {
+			a.Endpoints = append(a.Endpoints, decodeGroup(f.Value))
 		} else {
-			rest = append(rest, raw...)
+			rest = append(rest, f.Raw...)
 		}
+		return true
 	})
 	_ = proto.UnmarshalOptions{Merge: true}.Unmarshal(rest, a)
 	return a
 }
 
 func decodeGroup(wire []byte) *endpointv3.LocalityLbEndpoints {
-	g := &endpointv3.LocalityLbEndpoints{LbEndpoints: make([]*endpointv3.LbEndpoint, 0, len(wire)/usualBytes)}
+	g := &endpointv3.LocalityLbEndpoints{LbEndpoints: make([]*endpointv3.LbEndpoint, 0, len(wire)/plainBytes)}
 	var rest []byte
 	var maker Maker
-	eachField(wire, func(number protowire.Number, raw, value []byte) {
-		if number != groupEndpoints || value == nil {
-			rest = append(rest, raw...)
-			return
+	_ = fields.Each(wire, func(f *fields.Field) bool {
+		if !f.Is(groupEndpoints) {
+			rest = append(rest, f.Raw...)
+			return true
 		}
-		host, port, plain := plainEndpoint(value)
-		if plain {
-			g.LbEndpoints = append(g.LbEndpoints, maker.Endpoint(string(host), port))
-			return
+		var e *endpointv3.LbEndpoint
+		if host, port, plain := plainEndpoint(f.Value); plain {
+			e = maker.Endpoint(string(host), port)
+		} else {
+			e = &endpointv3.LbEndpoint{}
+			_ = proto.Unmarshal(f.Value, e)
 		}
-		e := &endpointv3.LbEndpoint{}
-		_ = proto.Unmarshal(value, e)
 		g.LbEndpoints = append(g.LbEndpoints, e)
+		return true
 	})
 	_ = proto.UnmarshalOptions{Merge: true}.Unmarshal(rest, g)
 	return g
 }
 
-// usualBytes is about how many an encoded endpoint has.
-const usualBytes = 22
-
-// eachField visits the fields of a valid message. value is that of a length-delimited one.
-func eachField(wire []byte, visit func(number protowire.Number, raw, value []byte)) {
-	for len(wire) > 0 {
-		number, kind, head := protowire.ConsumeTag(wire)
-		if head < 0 {
-			return
-		}
-		size := protowire.ConsumeFieldValue(number, kind, wire[head:])
-		if size < 0 {
-			return
-		}
-		var value []byte
-		if kind == protowire.BytesType {
-			value, _ = protowire.ConsumeBytes(wire[head:])
-			if value == nil {
-				value = []byte{}
-			}
-		}
-		visit(number, wire[:head+size], value)
-		wire = wire[head+size:]
-	}
-}
+// plainBytes is about how many bytes an encoded plain endpoint has.
+const plainBytes = 22
 
 // plainEndpoint reads an LbEndpoint that is an address and a port, encoded in the usual order.
 func plainEndpoint(wire []byte) (host []byte, port uint32, ok bool) {

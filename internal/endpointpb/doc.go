@@ -2,5 +2,5 @@
 // protobuf library where an endpoint is no more than an address and a port, as almost all
 // are.
 //
-// It is pure, and starts no goroutine. It imports nothing of this module.
+// It is pure, and starts no goroutine. Of this module it imports internal/fields.
 package endpointpb

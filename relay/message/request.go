@@ -3,7 +3,7 @@ package message
 import (
 	"google.golang.org/protobuf/encoding/protowire"
 
-	"hdsd/relay/fields"
+	"hdsd/internal/fields"
 )
 
 // Field numbers of the two kinds of requests.

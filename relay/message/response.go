@@ -5,7 +5,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
-	"hdsd/relay/fields"
+	"hdsd/internal/fields"
 )
 
 // Field numbers.

@@ -6,5 +6,5 @@
 // which nothing has to change is returned as it is.
 //
 // It is pure, and starts no goroutine. Of this module it may import health,
-// internal/envoyaddr and relay/fields.
+// internal/envoyaddr and internal/fields.
 package overlay

@@ -9,7 +9,7 @@ import (
 
 	"hdsd/health"
 	"hdsd/internal/envoyaddr"
-	"hdsd/relay/fields"
+	"hdsd/internal/fields"
 )
 
 // Field numbers of Cluster, ClusterLoadAssignment, LocalityLbEndpoints, LbEndpoint and

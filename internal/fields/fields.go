@@ -145,6 +145,11 @@ func Bytes(number protowire.Number, value []byte) []byte {
 	return AppendBytes(make([]byte, 0, len(value)+8), number, value)
 }
 
+// AppendHead appends what comes before a value of so many bytes: the field's tag and the size.
+func AppendHead(to []byte, number protowire.Number, size int) []byte {
+	return protowire.AppendVarint(protowire.AppendTag(to, number, protowire.BytesType), uint64(size))
+}
+
 // AppendBytes appends a length-delimited field.
 func AppendBytes(to []byte, number protowire.Number, value []byte) []byte {
 	return protowire.AppendBytes(protowire.AppendTag(to, number, protowire.BytesType), value)

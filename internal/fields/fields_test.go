@@ -6,7 +6,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
-	"hdsd/relay/fields"
+	"hdsd/internal/fields"
 )
 
 func number(n protowire.Number, value uint64) []byte {
