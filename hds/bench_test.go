@@ -21,9 +21,9 @@ import (
 
 const benchEndpoints = 3000
 
-// benchReports gives an assignment of 3,000 endpoints in 60 clusters and two
-// reports on it that differ in one status.
-func benchReports(b *testing.B) (endpoints []checked, one, other []byte) {
+// benchReports gives an assignment of 3,000 endpoints in 60 clusters, two reports on it that
+// differ in one status, and a last one in which the first endpoint is down.
+func benchReports(b *testing.B) (endpoints []checked, one, other, last []byte) {
 	var entries []said
 	for i := range benchEndpoints {
 		name := fmt.Sprintf("cluster-%02d/zone-%d/10.0.%d.%d:8080", i/50, i/25%2, i>>8, i&255)
@@ -32,7 +32,9 @@ func benchReports(b *testing.B) (endpoints []checked, one, other []byte) {
 	}
 	one = encode(b, report(entries...))
 	entries[1500].status = down
-	return endpoints, one, encode(b, report(entries...))
+	other = encode(b, report(entries...))
+	entries[0].status = down
+	return endpoints, one, other, encode(b, report(entries...))
 }
 
 func perEntry(b *testing.B, messages int) {
@@ -40,7 +42,7 @@ func perEntry(b *testing.B, messages int) {
 }
 
 func BenchmarkRead(b *testing.B) {
-	endpoints, one, other := benchReports(b)
+	endpoints, one, other, _ := benchReports(b)
 	run := func(name string, generally bool, first, second []byte) {
 		b.Run(name, func(b *testing.B) {
 			r := hds.Reader{Generally: generally}
@@ -64,9 +66,9 @@ func BenchmarkRead(b *testing.B) {
 // that drops the bytes) and to what is usually written (proto.Unmarshal and a
 // map by cluster and address).
 func BenchmarkStream(b *testing.B) {
-	endpoints, one, other := benchReports(b)
-	b.Run("unchanged", func(b *testing.B) { benchServer(b, endpoints, one, one) })
-	b.Run("changed", func(b *testing.B) { benchServer(b, endpoints, one, other) })
+	endpoints, one, other, last := benchReports(b)
+	b.Run("unchanged", func(b *testing.B) { benchServer(b, endpoints, one, one, last) })
+	b.Run("changed", func(b *testing.B) { benchServer(b, endpoints, one, other, last) })
 	b.Run("floor", func(b *testing.B) {
 		benchHandler(b, one, func(b *testing.B, stream grpc.ServerStream) error {
 			for range b.N {
@@ -80,24 +82,21 @@ func BenchmarkStream(b *testing.B) {
 	b.Run("usual", func(b *testing.B) { benchHandler(b, one, usual(endpoints)) })
 }
 
-// benchSink counts reports down.
-type benchSink struct {
-	connected, done chan struct{}
-	left            int
-}
+// benchSink waits for a vote that the first endpoint is down, which only the last report has.
+type benchSink struct{ connected, done chan struct{} }
 
 func (s *benchSink) Connected(health.Checker)              { close(s.connected) }
 func (s *benchSink) Disconnected(string)                   {}
 func (s *benchSink) Accepted(string, *specifier.Specifier) {}
 func (s *benchSink) Silent(string, bool)                   {}
-func (s *benchSink) Reported(string, []health.Vote) {
-	if s.left--; s.left == 0 {
+func (s *benchSink) Reported(_ string, votes []health.Vote) {
+	if len(votes) > 0 && votes[0].Endpoint == 0 && votes[0].Status == health.Unhealthy {
 		close(s.done)
 	}
 }
 
-func benchServer(b *testing.B, endpoints []checked, first, second []byte) {
-	sink := &benchSink{connected: make(chan struct{}), done: make(chan struct{}), left: b.N}
+func benchServer(b *testing.B, endpoints []checked, first, second []byte, last wire.Bytes) {
+	sink := &benchSink{connected: make(chan struct{}), done: make(chan struct{})}
 	server := hds.NewServer(hds.Options{}, sink)
 	g := grpc.NewServer(hds.ServerOptions(hds.Options{})...)
 	server.Register(g)
@@ -113,6 +112,9 @@ func benchServer(b *testing.B, endpoints []checked, first, second []byte) {
 	}
 	b.ResetTimer()
 	sendReports(b, stream, first, second)
+	if err := stream.SendMsg(&last); err != nil {
+		b.Fatal(err)
+	}
 	<-sink.done
 	perEntry(b, b.N)
 	b.StopTimer()

@@ -93,7 +93,7 @@ func TestPlansAreSmall(t *testing.T) {
 
 // BenchmarkPlan makes ready for the reports on a specifier of 3,000 endpoints.
 func BenchmarkPlan(b *testing.B) {
-	endpoints, _, _ := benchReports(b)
+	endpoints, _, _, _ := benchReports(b)
 	spec := assignment(endpoints...)
 	b.ReportAllocs()
 	for b.Loop() {

@@ -102,6 +102,7 @@ func (r *Reader) Read(b []byte) (votes []health.Vote, strange uint64, synced boo
 	if r.Generally && !(m.same && current == r.reader.plan) {
 		r.reader.votes, r.reader.strange = nil, 0
 		r.reader.adopt(m.plans)
+		m.readFrom(0)
 		got, err = r.reader.general(m.bytes, r.stopped)
 	} else {
 		got, err = r.reader.read(m, r.stopped)

@@ -2,16 +2,14 @@ package hds
 
 import (
 	"bytes"
-	"math/rand/v2"
 	"slices"
 	"sync"
 
-	"github.com/cespare/xxhash/v2"
 	"google.golang.org/grpc/mem"
 )
 
 // message is what was received last. The next one is compared with it while it is still
-// in grpc's buffers, without a copy. Of all but a small one only a hash is kept: what all
+// in grpc's buffers, without a copy. Of all but a small one only hashes are kept: what all
 // checkers say together would be several hundred bytes for each endpoint. A call of
 // UnmarshalWire is followed by one of done.
 type message struct {
@@ -24,7 +22,7 @@ type message struct {
 	refusal error  // why it was not taken; grpc would hide the error's code
 
 	size  int     // of the message; -1 if there was none
-	sum   uint64  // of a large one
+	sums  sums    // of a large one
 	small []byte  // keeps the bytes of a small one
 	large *[]byte // of larges; holds those of a large one until done
 }
@@ -34,20 +32,6 @@ var larges = sync.Pool{New: func() any { return new([]byte) }}
 
 // keptBytes is the size up to which a message is kept.
 const keptBytes = 4 << 10
-
-// seed is that of all hashes of reports. Whoever sends reports does not know it, and could
-// only make hdsd overlook a change in its own.
-var seed = rand.Uint64()
-
-// sumOf hashes bytes as fast as they could be compared with those before.
-func sumOf(parts ...mem.Buffer) uint64 {
-	var d xxhash.Digest
-	d.ResetWithSeed(seed)
-	for _, part := range parts {
-		_, _ = d.Write(part.ReadOnlyData()) // it cannot fail
-	}
-	return d.Sum64()
-}
 
 func newMessage(current func() plans) *message { return &message{current: current, size: -1} }
 
@@ -86,14 +70,22 @@ func (m *message) refuse(size int) error {
 }
 
 func (m *message) takeLarge(data mem.BufferSlice, size int, before *plan) {
-	sum := sumOf(data...)
-	m.same = size == m.size && m.small == nil && sum == m.sum
-	m.size, m.sum, m.small, m.bytes = size, sum, nil, nil
+	comparable := size == m.size && m.small == nil
+	m.same = m.sums.next(data, comparable)
+	m.size, m.small, m.bytes = size, nil, nil
 	if !m.same || m.plans.current() != before {
 		m.large = larges.Get().(*[]byte)
 		*m.large = slices.Grow((*m.large)[:0], size)[:size]
 		data.CopyTo(*m.large)
 		m.bytes = *m.large
+	}
+}
+
+// readFrom takes note that what comes before this offset is not read, and that the next
+// message need not be compared there. The bytes must be there still.
+func (m *message) readFrom(offset int) {
+	if m.large != nil {
+		m.sums.startAt(offset, m.bytes)
 	}
 }
 

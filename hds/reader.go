@@ -42,25 +42,27 @@ func (r *reader) read(m *message, stopped func() bool) (reading, error) {
 	r.adopt(m.plans)
 	r.strange = 0
 	for _, p := range slices.Backward(r.plans) {
-		if r.walk(m.bytes, p) {
+		if r.walk(m, p) {
 			return r.reading, nil
 		}
 	}
+	m.readFrom(0)
 	return r.general(m.bytes, stopped)
 }
 
 // walk reads a report that follows p in the order and form of Envoy's reports.
-func (r *reader) walk(message []byte, p *plan) bool {
-	w := walker{plan: p, out: r.buffer(p), now: r.said[:0]}
+func (r *reader) walk(m *message, p *plan) bool {
+	w := walker{plan: p, out: r.buffer(p), now: r.said[:0], unchanged: m.sums.unchanged}
 	if p == r.plan && p.seq == r.matched {
 		w.last, w.before = r.last, r.said
 	}
 	r.said = r.said[:0]
-	if !w.walk(message) {
+	if !w.walk(m.bytes) {
 		return false
 	}
+	m.readFrom(w.nested)
 	r.kind = changedReport
-	if len(message) == 0 {
+	if len(m.bytes) == 0 {
 		r.kind = heartbeat
 	}
 	r.apply(p, w.out)

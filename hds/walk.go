@@ -8,7 +8,6 @@ import (
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
-	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
@@ -47,15 +46,15 @@ const strangeStatus health.Status = math.MaxUint8
 // out, without decoding the rest. It reports whether it could: it leaves whatever is out
 // of the ordinary to decode.
 func (w *walker) walk(message []byte) bool {
-	report, found := []byte(nil), false
-	ok := eachField(message, func(number protowire.Number, value []byte) bool {
+	report, at, found := []byte(nil), 0, false
+	ok := eachField(message, func(number protowire.Number, value []byte, from int) bool {
 		if number != messageReport || found {
 			return false
 		}
-		report, found = value, true
+		report, at, found = value, from, true
 		return true
 	})
-	return ok && w.report(report) && w.entry == len(w.plan.order)
+	return ok && w.report(report, at) && w.entry == len(w.plan.order)
 }
 
 // walker is a position in a report and in the plan that it is compared with.
@@ -67,58 +66,70 @@ type walker struct {
 
 	// What the report before said on the same plan, if known, and which of its clusters
 	// stood where. A cluster with the same bytes says the same.
-	last   []observed
-	before []stretch
-	now    []stretch // of this report; may share the memory of before
+	last      []observed
+	before    []stretch
+	now       []stretch               // of this report; may share the memory of before
+	unchanged func(from, to int) bool // whether these bytes are known to be as before
+
+	nested int // offset of the first cluster; 0 if there is none
 }
 
 // stretch is what a report lists of one cluster.
 type stretch struct {
 	sum      uint64 // of its bytes
+	at, end  uint32 // where they are
 	from, to uint32 // its entries
 	group    uint32 // the first one after it
 }
 
-// repeats reports whether the next cluster of the report is as before, and passes it by.
-func (w *walker) repeats(sum uint64) bool {
+// repeats reports whether the next cluster of the report is as before, and passes it by. It
+// stands where it stood unless another has a different length by now.
+func (w *walker) repeats(cluster []byte, at int) bool {
 	if len(w.now) >= len(w.before) {
 		return false
 	}
 	s := w.before[len(w.now)]
-	if s.sum != sum || int(s.from) != w.entry {
+	there := int(s.at) == at && int(s.end) == at+len(cluster) && w.unchanged(at, at+len(cluster))
+	if int(s.from) != w.entry || !there && s.sum != sumOf(cluster) {
 		return false
 	}
+	s.at, s.end = uint32(at), uint32(at+len(cluster))
 	copy(w.out[s.from:s.to], w.last[s.from:s.to])
 	w.entry, w.group, w.now = int(s.to), int(s.group), append(w.now, s)
 	return true
 }
 
-func (w *walker) report(report []byte) bool {
-	nested := false
-	ok := eachField(report, func(number protowire.Number, value []byte) bool {
+// report reads a report that begins at an offset of its message.
+func (w *walker) report(report []byte, at int) bool {
+	ok := eachField(report, func(number protowire.Number, value []byte, from int) bool {
 		if number == reportClusters {
-			nested = true
-			return w.cluster(value)
+			if w.nested == 0 {
+				w.nested = at + from
+			}
+			return w.cluster(value, at+from)
 		}
 		return number == reportFlat
 	})
-	if !ok || nested {
+	if !ok || w.nested > 0 {
 		return ok
 	}
-	return eachField(report, func(_ protowire.Number, value []byte) bool {
+	return eachField(report, func(_ protowire.Number, value []byte, _ int) bool {
 		return w.next(value)
 	})
 }
 
-func (w *walker) cluster(cluster []byte) bool {
-	sum, from := sumOf(mem.SliceBuffer(cluster)), w.entry
-	if w.repeats(sum) {
+func (w *walker) cluster(cluster []byte, at int) bool {
+	if w.repeats(cluster, at) {
 		return true
 	}
+	from := w.entry
 	if !w.compare(cluster) {
 		return false
 	}
-	w.now = append(w.now, stretch{sum, uint32(from), uint32(w.entry), uint32(w.group)})
+	w.now = append(w.now, stretch{
+		sum: sumOf(cluster), at: uint32(at), end: uint32(at + len(cluster)),
+		from: uint32(from), to: uint32(w.entry), group: uint32(w.group),
+	})
 	return true
 }
 
@@ -126,7 +137,7 @@ func (w *walker) cluster(cluster []byte) bool {
 func (w *walker) compare(cluster []byte) bool {
 	var name []byte
 	named, compared := false, false
-	ok := eachField(cluster, func(number protowire.Number, value []byte) bool {
+	ok := eachField(cluster, func(number protowire.Number, value []byte, _ int) bool {
 		switch {
 		case number == clusterName && !named:
 			name, named = value, true
@@ -147,7 +158,7 @@ func (w *walker) locality(cluster, content []byte) bool {
 	}
 	g := &w.plan.groups[w.group]
 	where := false
-	ok := string(cluster) == g.cluster && eachField(content, func(number protowire.Number, value []byte) bool {
+	ok := string(cluster) == g.cluster && eachField(content, func(number protowire.Number, value []byte, _ int) bool {
 		switch {
 		case number == localityLocality && !where:
 			where = true
@@ -258,19 +269,19 @@ func statusCode(number float64) uint16 {
 	return 0
 }
 
-// eachField calls visit for each field of a message until visit refuses one. All
-// fields of the messages that it reads are bytes; any other kind ends it as well.
-func eachField(b []byte, visit func(protowire.Number, []byte) bool) bool {
-	for len(b) > 0 {
-		number, kind, n := protowire.ConsumeTag(b)
+// eachField calls visit for each field of a message, with the offset of its content, until
+// visit refuses one. All fields of the messages that it reads are bytes; any other kind ends
+// it as well.
+func eachField(b []byte, visit func(protowire.Number, []byte, int) bool) bool {
+	for at := 0; at < len(b); {
+		number, kind, n := protowire.ConsumeTag(b[at:])
 		if n < 0 || kind != protowire.BytesType {
 			return false
 		}
-		value, m := protowire.ConsumeBytes(b[n:])
-		if m < 0 || !visit(number, value) {
+		value, m := protowire.ConsumeBytes(b[at+n:])
+		if at += n + m; m < 0 || !visit(number, value, at-len(value)) {
 			return false
 		}
-		b = b[n+m:]
 	}
 	return true
 }

@@ -1,0 +1,86 @@
+package hds
+
+import (
+	"math/rand/v2"
+	"slices"
+
+	"github.com/cespare/xxhash/v2"
+	"google.golang.org/grpc/mem"
+)
+
+// sums has the hashes of a message's blocks, and of those of the message before where they
+// can be compared: where both have the same size.
+type sums struct {
+	from        int // offset of the first block; nobody reads what is before it
+	now, before []uint64
+}
+
+// blockBytes is the size of a block. With a hash of 8 bytes, a report takes a thousandth of
+// its size.
+const blockBytes = 8 << 10
+
+// seed is that of all hashes of reports. Whoever sends reports does not know it, and could
+// only make hdsd overlook a change in its own.
+var seed = rand.Uint64()
+
+// sumOf hashes bytes as fast as they could be compared with those before.
+func sumOf(b []byte) uint64 {
+	var d xxhash.Digest
+	d.ResetWithSeed(seed)
+	_, _ = d.Write(b) // it cannot fail
+	return d.Sum64()
+}
+
+// next hashes the next message, and reports whether it is as the one before. It is not where
+// the two cannot be compared; then it is hashed as a whole.
+func (s *sums) next(data mem.BufferSlice, comparable bool) (same bool) {
+	s.now, s.before = s.before[:0], s.now
+	if !comparable {
+		s.from, s.before = 0, s.before[:0]
+	}
+	s.hash(data)
+	return comparable && slices.Equal(s.now, s.before)
+}
+
+// hash appends the hashes of the blocks.
+func (s *sums) hash(data mem.BufferSlice) {
+	var block xxhash.Digest
+	skip, room := s.from, 0
+	for _, buffer := range data {
+		part := buffer.ReadOnlyData()
+		part, skip = part[min(skip, len(part)):], skip-min(skip, len(part))
+		for len(part) > 0 {
+			if room == 0 {
+				block.ResetWithSeed(seed)
+				room = blockBytes
+			}
+			n := min(room, len(part))
+			_, _ = block.Write(part[:n]) // it cannot fail
+			if part, room = part[n:], room-n; room == 0 {
+				s.now = append(s.now, block.Sum64())
+			}
+		}
+	}
+	if room > 0 {
+		s.now = append(s.now, block.Sum64())
+	}
+}
+
+// startAt has the blocks of the present message, and of the next ones, begin at an offset.
+func (s *sums) startAt(offset int, message []byte) {
+	if s.from == offset {
+		return
+	}
+	s.from, s.now, s.before = offset, s.now[:0], s.before[:0]
+	s.hash(mem.BufferSlice{mem.SliceBuffer(message)})
+}
+
+// unchanged reports whether the bytes from one offset to another are known to be as in the
+// message before.
+func (s *sums) unchanged(from, to int) bool {
+	if from < s.from || from >= to {
+		return false
+	}
+	first, last := (from-s.from)/blockBytes, (to-1-s.from)/blockBytes
+	return last < len(s.before) && slices.Equal(s.now[first:last+1], s.before[first:last+1])
+}
