@@ -11,15 +11,22 @@ import (
 // Checkers lists the checkers of an endpoint, sorted. It includes substitutes and
 // checkers that are not live.
 func (p *Planner) Checkers(id health.EndpointID) []string {
-	if !p.endpoints.has(id) {
-		return nil
+	return slices.Sorted(p.EachChecker(id))
+}
+
+// EachChecker gives what Checkers lists, in no particular order. The plan must not change
+// meanwhile.
+func (p *Planner) EachChecker(id health.EndpointID) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		if !p.endpoints.has(id) {
+			return
+		}
+		for _, s := range p.unitOf(id).current() {
+			if !yield(p.fleet.id(s)) {
+				return
+			}
+		}
 	}
-	var ids []string
-	for _, s := range p.unitOf(id).all() {
-		ids = append(ids, p.fleet.id(s))
-	}
-	slices.Sort(ids)
-	return ids
 }
 
 // Endpoints lists the endpoints that a checker checks, in no particular order. The

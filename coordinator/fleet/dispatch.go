@@ -53,7 +53,7 @@ type Work struct {
 // work returns what a checker has to check, for a specifier that is made now.
 func (p *Plan) work(k *health.Checker) Work {
 	w := Work{Endpoints: p.planner.Endpoints(k.ID), Count: p.planner.Load(k.ID)}
-	for _, id := range slices.Sorted(maps.Keys(p.handovers[k.ID])) {
+	for _, id := range p.handovers.of(k.ID) {
 		if p.lookup.CanCheck(k, id) {
 			w.Handovers = append(w.Handovers, id)
 			continue
@@ -62,7 +62,7 @@ func (p *Plan) work(k *health.Checker) Work {
 		w.Ended = append(w.Ended, id)
 	}
 	for _, id := range sortedKeys(p.samples[k.ID]) {
-		if _, has := p.handovers[k.ID][id]; !has && p.lookup.CanCheck(k, id) {
+		if !p.handovers.has(k.ID, id) && p.lookup.CanCheck(k, id) {
 			w.Handovers = append(w.Handovers, id)
 		}
 	}

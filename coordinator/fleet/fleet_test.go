@@ -68,13 +68,13 @@ func TestAHandoverEndsWithTheAbility(t *testing.T) {
 	l.doubtful = true
 	l.join("c3")
 	l.pass(report)
-	if len(l.handovers["c0"]) == 0 {
+	if l.handovers["c0"] == nil {
 		t.Fatal("c0 hands nothing over")
 	}
 	l.unable["c0"] = true
 	l.specify("c0")
-	if len(l.handovers["c0"]) > 0 || len(l.has["c0"]) != l.Part("c0").Endpoints {
-		t.Errorf("c0 has %d endpoints of %d, and hands over %d", len(l.has["c0"]), l.Part("c0").Endpoints, len(l.handovers["c0"]))
+	if l.handovers["c0"] != nil || len(l.has["c0"]) != l.Part("c0").Endpoints {
+		t.Errorf("c0 has %d endpoints of %d, and hands over %d", len(l.has["c0"]), l.Part("c0").Endpoints, len(l.handovers.of("c0")))
 	}
 	l.wantInStep()
 }
@@ -99,6 +99,39 @@ func TestAHandoverEnds(t *testing.T) {
 			t.Errorf("handovers of %v do not end where the new checkers are believed: %t", slices.Collect(maps.Keys(l.handovers)), believed)
 		}
 	}
+}
+
+// TestAHandoverEndsPartly for the endpoints whose new checkers are believed, but not before
+// the grace period is over, and once in each.
+func TestAHandoverEndsPartly(t *testing.T) {
+	l := newLab(t, options(), 2, 600)
+	l.doubtful = true
+	l.join("c3")
+	l.pass(report)
+	all := l.handovers.of("c0")
+	if len(all) < 3 {
+		t.Fatalf("c0 hands %d endpoints over", len(all))
+	}
+	l.doubtful, l.doubts = false, map[health.EndpointID]bool{all[0]: true, all[1]: true}
+	l.pass(grace - 2*report)
+	if got := l.handovers.of("c0"); !slices.Equal(got, all) {
+		t.Errorf("after less than the grace period, %d of %d go on", len(got), len(all))
+	}
+	l.pass(2 * report)
+	if got := l.handovers.of("c0"); !slices.Equal(got, all[:2]) {
+		t.Errorf("after the grace period, %v go on, and not just %v", got, all[:2])
+	}
+	l.doubts = map[health.EndpointID]bool{all[1]: true}
+	l.pass(grace - 2*report)
+	if got := l.handovers.of("c0"); !slices.Equal(got, all[:2]) {
+		t.Errorf("soon after some have ended, %v go on, and not %v", got, all[:2])
+	}
+	l.doubts = nil
+	l.pass(report)
+	if got := l.handovers.of("c0"); len(got) > 0 {
+		t.Errorf("all are taken over, and %v go on", got)
+	}
+	l.wantInStep()
 }
 
 // TestStoredSeatsAreKeptWhileSettling and no longer.

@@ -25,8 +25,9 @@ type lab struct {
 	now      time.Time
 	standing map[string]Standing
 	present  map[health.EndpointID]bool
-	unable   map[string]bool // checkers that are not able to check anything
-	doubtful bool            // no vote counts
+	unable   map[string]bool            // checkers that are not able to check anything
+	doubtful bool                       // no vote counts
+	doubts   map[health.EndpointID]bool // votes on these do not count
 	compared map[string]Comparison
 
 	votes  map[string]map[health.EndpointID]bool // expected, by checker
@@ -65,7 +66,7 @@ func options() Options { return Options{Report: report, Grace: grace, Settle: se
 func (l *lab) Standing(checker string) Standing { return l.standing[checker] }
 
 // Believes implements Lookup.
-func (l *lab) Believes(health.EndpointID, string) bool { return !l.doubtful }
+func (l *lab) Believes(id health.EndpointID, _ string) bool { return !l.doubtful && !l.doubts[id] }
 
 // Compare implements Lookup.
 func (l *lab) Compare(_ health.EndpointID, checker string) Comparison { return l.compared[checker] }
@@ -216,7 +217,7 @@ func (l *lab) wantInStep() {
 		for endpoint := range l.planner.Endpoints(id) {
 			expect(id, endpoint)
 		}
-		for endpoint := range l.handovers[id] {
+		for _, endpoint := range l.handovers.of(id) {
 			expect(id, endpoint)
 		}
 		for endpoint, alone := range l.samples[id] {

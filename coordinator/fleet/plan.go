@@ -71,7 +71,7 @@ func (p *Plan) takeQueued() assign.Change {
 
 // Renew notes that what checkers are sent of an endpoint has changed.
 func (p *Plan) Renew(id health.EndpointID) {
-	for _, checker := range p.planner.Checkers(id) {
+	for checker := range p.planner.EachChecker(id) {
 		p.note(checker)
 	}
 	for checker, sample := range p.samples {
@@ -158,7 +158,7 @@ func (p *Plan) move(now time.Time, m *assign.Move, out *Effects) {
 	if k := p.present(m.Checker); k != nil {
 		removed = slices.DeleteFunc(removed, func(id health.EndpointID) bool { return p.handOver(now, id, k) })
 	}
-	if len(p.handovers[m.Checker]) > 0 {
+	if p.handovers[m.Checker] != nil {
 		added = slices.DeleteFunc(added, func(id health.EndpointID) bool { return p.handovers.end(id, m.Checker) })
 	}
 	if len(removed)+len(added) > 0 {
