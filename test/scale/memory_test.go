@@ -1,7 +1,6 @@
 package scale
 
 import (
-	"os"
 	"testing"
 	"time"
 )
@@ -11,13 +10,11 @@ import (
 const atRest = 150 * time.Second
 
 // BenchmarkMemory tells how much memory each endpoint of a large fleet takes, once all
-// have their verdict and reports have come for a while. HDSD_BINARY is the path of another
-// hdsd, so that two can be compared.
+// have their verdict and reports have come for a while, and how busy hdsd is meanwhile.
+// HDSD_BINARY is the path of another hdsd, so that two can be compared. With HDSD_SCALE=full
+// it is a million endpoints, 10,000 clusters and 1,000 checkers.
 func BenchmarkMemory(b *testing.B) {
-	s := simulate(b, newWorld(clusters, endpoints/clusters), checkers, zones, time.Second, "")
-	if path := os.Getenv("HDSD_BINARY"); path != "" {
-		s.Binary = path
-	}
+	s := simulateStart(b)
 	s.connect()
 	b.Run("first-start", func(b *testing.B) { s.measureStart(b) })
 	b.Run("steady", func(b *testing.B) { s.measureMemory(b, atRest) })
