@@ -15,10 +15,19 @@ func (c *core) want(now time.Time, checkers ...string) {
 	for _, id := range checkers {
 		c.rollout.Pace.Want(now, id)
 	}
-	for id, ok := c.rollout.Pace.Next(now); ok; id, ok = c.rollout.Pace.Next(now) {
+	for range specifiedAtOnce {
+		id, ok := c.rollout.Pace.Next(now)
+		if !ok {
+			return
+		}
 		c.specify(now, id)
 	}
 }
+
+// specifiedAtOnce is how many specifiers are made between two events at most. The others
+// follow with the next tick, which is due at once: to make one of thousands of endpoints
+// takes milliseconds, and reports wait meanwhile.
+const specifiedAtOnce = 16
 
 // specify makes and sends the specifier of a checker.
 func (c *core) specify(now time.Time, id string) {
