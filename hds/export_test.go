@@ -9,6 +9,9 @@ import (
 	"hdsd/health"
 )
 
+// KeptBytes is the size up to which a message is small.
+const KeptBytes = keptBytes
+
 // Introduce reads a first message.
 func Introduce(message []byte) (health.Checker, error) {
 	who, err := introduce(message)

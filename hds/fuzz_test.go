@@ -105,6 +105,42 @@ func TestBothReadersComeToTheSame(t *testing.T) {
 	})
 }
 
+// TestASmallReportAfterLargeOnes is not compared with those: of two clusters, the first stands
+// where it stood and says something else, and the second is shorter.
+func TestASmallReportAfterLargeOnes(t *testing.T) {
+	var endpoints []checked
+	for i := range 105 {
+		cluster := "a"
+		if i >= 5 {
+			cluster = "b"
+		}
+		endpoints = append(endpoints, checked{health.EndpointID(i), fmt.Sprintf("%s/z/10.0.0.%d:80", cluster, 100+i)})
+	}
+	says := func(status corev3.HealthStatus, code int) []byte {
+		var entries []said
+		for i, e := range endpoints {
+			if entries = append(entries, said{e.name, status, 0}); i >= 5 {
+				entries[i] = said{e.name, up, code}
+			}
+		}
+		m := report(entries...)
+		m.GetEndpointHealthResponse().EndpointsHealth = nil
+		return encode(t, m)
+	}
+	large, small := says(up, 200), says(down, 0)
+	if len(large) <= hds.KeptBytes || len(small) > hds.KeptBytes {
+		t.Fatalf("the reports have %d and %d bytes", len(large), len(small))
+	}
+	fast, general := &hds.Reader{}, &hds.Reader{Generally: true}
+	fast.Assign(assignment(endpoints...))
+	general.Assign(assignment(endpoints...))
+	for i, b := range [][]byte{large, large, small, small, large} {
+		if f, g := readText(fast, b), readText(general, b); f != g {
+			t.Errorf("report %d:\n   fast %s\ngeneral %s", i, f, g)
+		}
+	}
+}
+
 func readText(r *hds.Reader, b []byte) string {
 	votes, strange, synced, err := r.Read(b)
 	return fmt.Sprintf("votes%s, %d strange, synced %v, error %v", votesText(votes), strange, synced, err)

@@ -44,12 +44,14 @@ func (m *message) UnmarshalWire(data mem.BufferSlice) error {
 	size := data.Len()
 	if m.refusal = m.refuse(size); m.refusal != nil {
 		m.same, m.bytes, m.size = false, nil, -1
+		m.sums.forget()
 		return nil
 	}
 	if size > keptBytes {
 		m.takeLarge(data, size, before)
 		return nil
 	}
+	m.sums.forget()
 	if m.same = size == m.size && m.small != nil && m.equal(data); !m.same {
 		if cap(m.small) < size {
 			m.small = make([]byte, size)

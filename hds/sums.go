@@ -11,7 +11,7 @@ import (
 // sums has the hashes of a message's blocks, and of those of the message before where they
 // can be compared: where both have the same size.
 type sums struct {
-	from        int // offset of the first block; nobody reads what is before it
+	from        int // offset of the first block; what is before it is a flat list, which is not read
 	now, before []uint64
 }
 
@@ -39,8 +39,11 @@ func (s *sums) next(data mem.BufferSlice, comparable bool) (same bool) {
 		s.from, s.before = 0, s.before[:0]
 	}
 	s.hash(data)
-	return comparable && slices.Equal(s.now, s.before)
+	return comparable && len(s.now) > 0 && slices.Equal(s.now, s.before)
 }
+
+// forget forgets the messages: the present one has no hashes.
+func (s *sums) forget() { s.from, s.now, s.before = 0, s.now[:0], s.before[:0] }
 
 // hash appends the hashes of the blocks.
 func (s *sums) hash(data mem.BufferSlice) {

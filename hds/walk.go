@@ -83,7 +83,7 @@ type stretch struct {
 }
 
 // repeats reports whether the next cluster of the report is as before, and passes it by. It
-// stands where it stood unless another has a different length by now.
+// stands where it stood unless what comes before has another length by now.
 func (w *walker) repeats(cluster []byte, at int) bool {
 	if len(w.now) >= len(w.before) {
 		return false
