@@ -129,9 +129,10 @@ func (c *core) run(stop <-chan struct{}) {
 			}
 		case <-timer.C:
 		}
+		began := time.Now()
+		timer.Reset(c.tick(began))
+		c.measure(began)
 		ticked = time.Now()
-		timer.Reset(c.tick(ticked))
-		c.measure(ticked)
 	}
 }
 

@@ -24,9 +24,9 @@ func (c *core) want(now time.Time, checkers ...string) {
 	}
 }
 
-// specifiedAtOnce is how many specifiers are made between two events at most. The others
-// follow with the next tick, which is due at once: to make one of thousands of endpoints
-// takes milliseconds, and reports wait meanwhile.
+// specifiedAtOnce is how many specifiers are made at a time, at most. The others follow with
+// the next report or tick, which is due at once: to make one of thousands of endpoints takes
+// milliseconds, and reports wait meanwhile.
 const specifiedAtOnce = 16
 
 // specify makes and sends the specifier of a checker.

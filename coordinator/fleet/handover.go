@@ -14,7 +14,7 @@ type handovers map[string]*handover
 
 // handover is what one checker hands over.
 type handover struct {
-	until  map[health.EndpointID]time.Time // when that of an endpoint ends in any case
+	until  map[health.EndpointID]time.Time // after which that of an endpoint ends in any case
 	look   time.Time                       // when to look next whether it is over
 	partly time.Time                       // from when on it may end for some of them
 }
