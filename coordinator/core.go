@@ -110,7 +110,7 @@ func (c *core) run(stop <-chan struct{}) {
 	defer close(c.done)
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	for ticked := time.Now(); ; {
+	for handled := 0; ; {
 		select {
 		case <-stop:
 			if rows := c.fleet.Rows(); len(rows) > 0 {
@@ -122,17 +122,16 @@ func (c *core) run(stop <-chan struct{}) {
 			began := time.Now()
 			event()
 			c.measure(began)
-			// Events that have arrived come before the tick, which may find someone late, unless
-			// they take long.
-			if len(c.events) > 0 && time.Since(ticked) < longestSleep {
+			// Events that have arrived come before the tick, which may find someone late.
+			if handled++; handled < mailboxSize && len(c.events) > 0 {
 				continue
 			}
 		case <-timer.C:
 		}
+		handled = 0
 		began := time.Now()
 		timer.Reset(c.tick(began))
 		c.measure(began)
-		ticked = time.Now()
 	}
 }
 
