@@ -66,39 +66,6 @@ func Each(wire []byte, visit func(*Field) bool) (err error) {
 	return nil
 }
 
-// Rewrite replaces fields. change returns what takes the place of a field, nothing to
-// remove it, and whether anything does. Rewrite returns wire itself if nothing changes.
-func Rewrite(wire []byte, change func(*Field) (in []byte, changed bool, err error)) ([]byte, error) {
-	var out []byte
-	var f Field // once on the heap
-	changed := false
-	for at := 0; at < len(wire); {
-		var err error
-		if f, err = Next(wire[at:]); err != nil {
-			return nil, err
-		}
-		in, differs, err := change(&f)
-		if err != nil {
-			return nil, err
-		}
-		if differs && !changed {
-			changed = true
-			out = append(make([]byte, 0, len(wire)+len(in)+16), wire[:at]...)
-		}
-		switch {
-		case differs:
-			out = append(out, in...)
-		case changed:
-			out = append(out, f.Raw...)
-		}
-		at += len(f.Raw)
-	}
-	if !changed {
-		return wire, nil
-	}
-	return out, nil
-}
-
 // Action is what becomes of a field.
 type Action uint8
 
@@ -110,9 +77,34 @@ const (
 	Drop
 )
 
-// RewriteInto returns a message of which fields are changed, in a buffer that has room for so
-// many bytes. It returns wire itself if nothing is.
-func RewriteInto(room int, wire []byte, change func(*Field) (value []byte, do Action)) ([]byte, error) {
+// To returns, for Rewrite, what becomes of a field that is to have a value: it stays if that
+// is the slice that it has.
+func (f *Field) To(value []byte, err error) ([]byte, Action, error) {
+	if err != nil || len(value) == len(f.Value) && (len(value) == 0 || &value[0] == &f.Value[0]) {
+		return nil, Keep, err
+	}
+	return value, Replace, nil
+}
+
+// ToText returns, for Rewrite, what becomes of a field that is to have a text: it goes if that
+// is empty.
+func (f *Field) ToText(text string) ([]byte, Action, error) {
+	switch {
+	case string(f.Value) == text:
+		return nil, Keep, nil
+	case text == "":
+		return nil, Drop, nil
+	}
+	return []byte(text), Replace, nil
+}
+
+// Rewrite returns a message of which fields are changed. It returns wire itself if none is.
+func Rewrite(wire []byte, change func(*Field) (value []byte, do Action, err error)) ([]byte, error) {
+	return RewriteInto(0, wire, change)
+}
+
+// RewriteInto is Rewrite where the message has so many bytes then, about: more than wire.
+func RewriteInto(room int, wire []byte, change func(*Field) (value []byte, do Action, err error)) ([]byte, error) {
 	var out []byte
 	var f Field // once on the heap
 	changed := false
@@ -121,10 +113,13 @@ func RewriteInto(room int, wire []byte, change func(*Field) (value []byte, do Ac
 		if f, err = Next(wire[at:]); err != nil {
 			return nil, err
 		}
-		value, do := change(&f)
+		value, do, err := change(&f)
+		if err != nil {
+			return nil, err
+		}
 		if do != Keep && !changed {
 			changed = true
-			out = append(make([]byte, 0, room), wire[:at]...)
+			out = append(make([]byte, 0, max(room, len(wire)+len(value)+16)), wire[:at]...)
 		}
 		switch {
 		case do == Replace:
@@ -138,11 +133,6 @@ func RewriteInto(room int, wire []byte, change func(*Field) (value []byte, do Ac
 		return wire, nil
 	}
 	return out, nil
-}
-
-// Bytes returns a length-delimited field.
-func Bytes(number protowire.Number, value []byte) []byte {
-	return AppendBytes(make([]byte, 0, len(value)+8), number, value)
 }
 
 // AppendHead appends what comes before a value of so many bytes: the field's tag and the size.
@@ -193,15 +183,14 @@ func WithNumber(wire []byte, number protowire.Number, value uint64) ([]byte, err
 		}
 		return slices.Concat(wire[:before], one, wire[before:]), nil
 	}
-	placed := false
-	return Rewrite(wire, func(f *Field) ([]byte, bool, error) {
+	out := make([]byte, 0, len(wire)+len(one))
+	_ = Each(wire, func(f *Field) bool { // no error: it was read above
 		if !f.IsNumber(number) {
-			return nil, false, nil
+			out = append(out, f.Raw...)
+			return true
 		}
-		if placed {
-			return nil, true, nil
-		}
-		placed = true
-		return one, true, nil
+		out, one = append(out, one...), nil
+		return true
 	})
+	return out, nil
 }

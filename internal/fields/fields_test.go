@@ -39,7 +39,7 @@ func TestANumberGetsItsPlace(t *testing.T) {
 
 func TestBrokenMessagesAreErrors(t *testing.T) {
 	for _, wire := range [][]byte{{0x80}, {0x0a, 0x05, 1}, {0x08}} {
-		if _, err := fields.Rewrite(wire, func(*fields.Field) ([]byte, bool, error) { return nil, false, nil }); err == nil {
+		if _, err := fields.Rewrite(wire, func(*fields.Field) ([]byte, fields.Action, error) { return nil, fields.Keep, nil }); err == nil {
 			t.Errorf("%x is no error", wire)
 		}
 		if _, err := fields.WithNumber(wire, 2, 1); err == nil {

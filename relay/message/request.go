@@ -159,24 +159,22 @@ func RewriteRequest(delta bool, wire []byte, e *Edit) ([]byte, error) {
 	if delta {
 		nonce, refusal = deltaNonce, deltaRefusal
 	}
-	return fields.Rewrite(wire, func(f *fields.Field) ([]byte, bool, error) {
+	return fields.Rewrite(wire, func(f *fields.Field) ([]byte, fields.Action, error) {
 		switch {
-		case f.Is(nonce) && string(f.Value) != e.Nonce:
-			return fields.AppendText(nil, nonce, e.Nonce), true, nil
+		case f.Is(nonce):
+			return f.ToText(e.Nonce)
 		case f.Is(refusal) && e.NoAnswer:
-			return nil, true, nil
+			return nil, fields.Drop, nil
 		case !delta && f.Is(stateVersion):
-			if after := e.Version(string(f.Value)); after != string(f.Value) {
-				return fields.AppendText(nil, stateVersion, after), true, nil
-			}
+			return f.ToText(e.Version(string(f.Value)))
 		case delta && f.Is(deltaInitial):
 			name, before := entry(f.Value)
 			if after := e.Initial(name, before); after != before {
 				one := fields.AppendText(nil, 1, name)
-				return fields.Bytes(deltaInitial, fields.AppendText(one, 2, after)), true, nil
+				return fields.AppendText(one, 2, after), fields.Replace, nil
 			}
 		}
-		return nil, false, nil
+		return nil, fields.Keep, nil
 	})
 }
 

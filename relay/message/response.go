@@ -159,27 +159,19 @@ func nameOf(body []byte) (name string) {
 func RewriteResponse(delta bool, wire []byte, version string, all [][]byte) ([]byte, error) {
 	room := len(wire) + len(version) + 16 + 32*len(all) // for a mark in each version, and health
 	n, i := numbersOf(delta), -1
-	return fields.RewriteInto(room, wire, func(f *fields.Field) (value []byte, do fields.Action) {
+	return fields.RewriteInto(room, wire, func(f *fields.Field) ([]byte, fields.Action, error) {
 		switch {
-		case n.version != 0 && f.Is(n.version) && string(f.Value) != version:
-			if version == "" {
-				return nil, fields.Drop
-			}
-			return []byte(version), fields.Replace
+		case n.version != 0 && f.Is(n.version):
+			return f.ToText(version)
 		case f.Is(resources):
-			i++
-			switch {
-			case all[i] == nil:
-				return nil, fields.Drop
-			case !same(all[i], f.Value):
-				return all[i], fields.Replace
+			if i++; all[i] == nil {
+				return nil, fields.Drop, nil
 			}
+			return f.To(all[i], nil)
 		}
-		return nil, fields.Keep
+		return nil, fields.Keep, nil
 	})
 }
-
-func same(a, b []byte) bool { return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0]) }
 
 // RewriteUnit puts another body and, unless it is a bare Any, another version into a Resource
 // (delta) or an Any (state of the world).
@@ -194,36 +186,25 @@ func RewriteUnit(delta bool, wire []byte, u *Unit, body []byte, version string) 
 }
 
 func rewriteAny(wire []byte, change func([]byte) ([]byte, error)) ([]byte, error) {
-	return fields.Rewrite(wire, func(f *fields.Field) ([]byte, bool, error) {
+	return fields.Rewrite(wire, func(f *fields.Field) ([]byte, fields.Action, error) {
 		if !f.Is(anyValue) {
-			return nil, false, nil
+			return nil, fields.Keep, nil
 		}
-		after, err := change(f.Value)
-		if err != nil || same(after, f.Value) {
-			return nil, false, err
-		}
-		return fields.Bytes(anyValue, after), true, nil
+		return f.To(change(f.Value))
 	})
 }
 
 func rewriteResource(wire []byte, u *Unit, body []byte, version string) ([]byte, error) {
 	versioned := false
-	out, err := fields.Rewrite(wire, func(f *fields.Field) ([]byte, bool, error) {
+	out, err := fields.Rewrite(wire, func(f *fields.Field) ([]byte, fields.Action, error) {
 		switch {
 		case f.Is(resourceVersion):
 			versioned = true
-			if string(f.Value) == version {
-				return nil, false, nil
-			}
-			return fields.AppendText(nil, resourceVersion, version), true, nil
+			return f.ToText(version)
 		case f.Is(resourceBody):
-			after, err := rewriteAny(f.Value, func([]byte) ([]byte, error) { return body, nil })
-			if err != nil || same(after, f.Value) {
-				return nil, false, err
-			}
-			return fields.Bytes(resourceBody, after), true, nil
+			return f.To(rewriteAny(f.Value, func([]byte) ([]byte, error) { return body, nil }))
 		}
-		return nil, false, nil
+		return nil, fields.Keep, nil
 	})
 	if err == nil && !versioned && version != u.Version {
 		out = append(fields.AppendText(nil, resourceVersion, version), out...)

@@ -38,38 +38,26 @@ type Health func(of Key, says health.Status) (health.Status, bool)
 // Cluster returns an encoded Cluster with the health of the endpoints that it lists, and
 // without its health checks if it is checked.
 func Cluster(wire []byte, checked bool, of Health) ([]byte, error) {
-	return fields.Rewrite(wire, func(f *fields.Field) ([]byte, bool, error) {
+	return fields.Rewrite(wire, func(f *fields.Field) ([]byte, fields.Action, error) {
 		switch {
 		case checked && f.Is(clusterChecks):
-			return nil, true, nil
+			return nil, fields.Drop, nil
 		case f.Is(clusterAssignment):
-			return inside(f, func(value []byte) ([]byte, error) { return Assignment(value, of) })
+			return f.To(Assignment(f.Value, of))
 		}
-		return nil, false, nil
+		return nil, fields.Keep, nil
 	})
 }
 
 // Assignment returns an encoded ClusterLoadAssignment with the health of its endpoints.
 func Assignment(wire []byte, of Health) ([]byte, error) {
-	return fields.Rewrite(wire, func(f *fields.Field) ([]byte, bool, error) {
+	return fields.Rewrite(wire, func(f *fields.Field) ([]byte, fields.Action, error) {
 		if !f.Is(assignmentLocalities) {
-			return nil, false, nil
+			return nil, fields.Keep, nil
 		}
-		return inside(f, func(value []byte) ([]byte, error) { return group(value, of) })
+		return f.To(group(f.Value, of))
 	})
 }
-
-// inside changes the value of a field.
-func inside(f *fields.Field, change func([]byte) ([]byte, error)) ([]byte, bool, error) {
-	after, err := change(f.Value)
-	if err != nil || same(after, f.Value) {
-		return nil, false, err
-	}
-	return fields.Bytes(f.Number, after), true, nil
-}
-
-// same reports whether two slices are one.
-func same(a, b []byte) bool { return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0]) }
 
 // group puts health into the endpoints of one locality.
 func group(wire []byte, of Health) ([]byte, error) {
@@ -77,11 +65,11 @@ func group(wire []byte, of Health) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return fields.Rewrite(wire, func(f *fields.Field) ([]byte, bool, error) {
+	return fields.Rewrite(wire, func(f *fields.Field) ([]byte, fields.Action, error) {
 		if !f.Is(localityEndpoints) {
-			return nil, false, nil
+			return nil, fields.Keep, nil
 		}
-		return inside(f, func(value []byte) ([]byte, error) { return endpoint(value, at, of) })
+		return f.To(endpoint(f.Value, at, of))
 	})
 }
 
