@@ -52,7 +52,7 @@ func (r *reader) read(m *message, stopped func() bool) (reading, error) {
 
 // walk reads a report that follows p in the order and form of Envoy's reports.
 func (r *reader) walk(m *message, p *plan) bool {
-	w := walker{plan: p, out: r.buffer(p), now: r.said[:0], unchanged: m.sums.unchanged}
+	w := walker{plan: p, out: r.buffer(p), now: r.said[:0], sums: &m.sums}
 	if p == r.plan && p.seq == r.matched {
 		w.last, w.before = r.last, r.said
 	}

@@ -66,10 +66,10 @@ type walker struct {
 
 	// What the report before said on the same plan, if known, and which of its clusters
 	// stood where. A cluster with the same bytes says the same.
-	last      []observed
-	before    []stretch
-	now       []stretch               // of this report; may share the memory of before
-	unchanged func(from, to int) bool // whether these bytes are known to be as before
+	last   []observed
+	before []stretch
+	now    []stretch // of this report; may share the memory of before
+	sums   *sums     // of its message
 
 	nested int // offset of the first cluster; 0 if there is none
 }
@@ -89,7 +89,7 @@ func (w *walker) repeats(cluster []byte, at int) bool {
 		return false
 	}
 	s := w.before[len(w.now)]
-	there := int(s.at) == at && int(s.end) == at+len(cluster) && w.unchanged(at, at+len(cluster))
+	there := int(s.at) == at && int(s.end) == at+len(cluster) && w.sums.unchanged(at, at+len(cluster))
 	if int(s.from) != w.entry || !there && s.sum != sumOf(cluster) {
 		return false
 	}
