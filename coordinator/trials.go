@@ -24,9 +24,9 @@ func (c *core) want(now time.Time, checkers ...string) {
 	}
 }
 
-// specifiedAtOnce is how many specifiers are made at a time, at most. The others follow with
-// the next report or tick, which is due at once: to make one of thousands of endpoints takes
-// milliseconds, and reports wait meanwhile.
+// specifiedAtOnce is how many specifiers are made at a time, at most, which a tick does twice.
+// The others follow with the next report or tick, which is due at once: to make one of
+// thousands of endpoints takes milliseconds, and reports wait meanwhile.
 const specifiedAtOnce = 16
 
 // specify makes and sends the specifier of a checker.
@@ -52,7 +52,8 @@ func (c *core) specify(now time.Time, id string) {
 	c.hds.Assign(id, spec)
 }
 
-// tickTrials does what is due of trials.
+// tickTrials does what is due of trials. Who is to have a specifier gets it with those that
+// the fleet dispatches.
 func (c *core) tickTrials(now time.Time) {
 	effects := c.rollout.Tick(now, func(id string, atOnce bool) {
 		if atOnce {
@@ -61,7 +62,6 @@ func (c *core) tickTrials(now time.Time) {
 		}
 		c.rollout.Pace.Want(now, id)
 	})
-	c.want(now)
 	for i := range effects.Events {
 		logTrial(&c.log, &effects.Events[i])
 		c.metrics.rollout.count(effects.Events[i].Kind)
