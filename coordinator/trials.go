@@ -15,19 +15,10 @@ func (c *core) want(now time.Time, checkers ...string) {
 	for _, id := range checkers {
 		c.rollout.Pace.Want(now, id)
 	}
-	for range specifiedAtOnce {
-		id, ok := c.rollout.Pace.Next(now)
-		if !ok {
-			return
-		}
+	for id, ok := c.rollout.Pace.Next(now); ok; id, ok = c.rollout.Pace.Next(now) {
 		c.specify(now, id)
 	}
 }
-
-// specifiedAtOnce is how many specifiers are made at a time, at most, which a tick does twice.
-// The others follow with the next report or tick, which is due at once: to make one of
-// thousands of endpoints takes milliseconds, and reports wait meanwhile.
-const specifiedAtOnce = 16
 
 // specify makes and sends the specifier of a checker.
 func (c *core) specify(now time.Time, id string) {
@@ -52,8 +43,7 @@ func (c *core) specify(now time.Time, id string) {
 	c.hds.Assign(id, spec)
 }
 
-// tickTrials does what is due of trials. Who is to have a specifier gets it with those that
-// the fleet dispatches.
+// tickTrials does what is due of trials.
 func (c *core) tickTrials(now time.Time) {
 	effects := c.rollout.Tick(now, func(id string, atOnce bool) {
 		if atOnce {
@@ -62,6 +52,7 @@ func (c *core) tickTrials(now time.Time) {
 		}
 		c.rollout.Pace.Want(now, id)
 	})
+	c.want(now)
 	for i := range effects.Events {
 		logTrial(&c.log, &effects.Events[i])
 		c.metrics.rollout.count(effects.Events[i].Kind)

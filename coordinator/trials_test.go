@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	"github.com/prometheus/client_golang/prometheus/testutil"
@@ -353,40 +352,6 @@ func manyClusters(t *testing.T, trials, specifiers int, path func(i int) string)
 	}
 	if got := testutil.ToFloat64(l.core.metrics.rollout.trials); got != 0 {
 		t.Errorf("hdsd_canary_trials is %g in the end", got)
-	}
-}
-
-// TestFewSpecifiersAreMadeAtATime: however many checkers are to have one, reports come in
-// between. The rest is due at once.
-func TestFewSpecifiersAreMadeAtATime(t *testing.T) {
-	l := newLab(t)
-	l.serve(web("web", one))
-	var all []string
-	for i := range 100 {
-		all = append(all, fmt.Sprintf("checker-%02d-a", i))
-	}
-	l.join(all...)
-	l.pass(settle + 10*report)
-	count := func() int { return int(testutil.ToFloat64(l.core.metrics.rollout.specifiers)) }
-	before := count()
-	l.core.want(l.now, all...)
-	if n := count() - before; n != specifiedAtOnce {
-		t.Errorf("%d specifiers are made at once, want %d", n, specifiedAtOnce)
-	}
-	for made := count() - before; made < len(all); {
-		if next := l.core.sleep(l.now); next != time.Millisecond {
-			t.Fatalf("with %d of %d made, hdsd sleeps for %s", made, len(all), next)
-		}
-		l.now = l.now.Add(time.Millisecond)
-		l.core.tick(l.now)
-		n := count() - before
-		if n == made || n > made+2*specifiedAtOnce {
-			t.Fatalf("a tick makes %d specifiers", n-made)
-		}
-		made = n
-	}
-	if next := l.core.sleep(l.now); next == time.Millisecond {
-		t.Error("hdsd does not sleep then")
 	}
 }
 

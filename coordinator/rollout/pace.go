@@ -157,12 +157,6 @@ func (p *Pace) NextDeadline() (next time.Time, ok bool) {
 	if len(p.waiting) == 0 {
 		return next, false
 	}
-	if len(p.ready) > 0 {
-		if next = p.ready[0].since; p.bytes < inFlight {
-			return next, true
-		}
-		next = next.Add(longestWait)
-	}
 	for _, flights := range [][]*flight{p.flying, p.late} {
 		if len(flights) > 0 && (next.IsZero() || flights[0].until.Before(next)) {
 			next = flights[0].until

@@ -92,20 +92,6 @@ func TestTheNextSpecifierWaitsForTheLast(t *testing.T) {
 	want(t, "when it is back", o.send(10), "a")
 }
 
-// TestWhoWaitsForNothingIsDue at once: the owner may have made as many specifiers as it makes
-// at a time.
-func TestWhoWaitsForNothingIsDue(t *testing.T) {
-	o := newOutflow()
-	o.Want(o.now, "a")
-	if at, ok := o.NextDeadline(); !ok || at.After(o.now) {
-		t.Errorf("due at %v: %t, and it is %v", at, ok, o.now)
-	}
-	o.push("others", 3_000_000)
-	if at, ok := o.NextDeadline(); !ok || !at.After(o.now) {
-		t.Errorf("with too many bytes on their way, due at %v: %t, and it is %v", at, ok, o.now)
-	}
-}
-
 // TestASpecifierThatIsNeverFollowedHoldsUpNobody for long.
 func TestASpecifierThatIsNeverFollowedHoldsUpNobody(t *testing.T) {
 	o := newOutflow()
