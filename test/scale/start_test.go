@@ -55,6 +55,35 @@ func BenchmarkReady(b *testing.B) {
 	}
 }
 
+// restarts is how often BenchmarkRestarts kills the coordinator.
+const restarts = 8
+
+// BenchmarkRestarts kills the coordinator again and again, and tells how long it takes on
+// average and at most until each endpoint is given to three checkers that follow. The first
+// start comes before. HDSD_SCALE as above.
+func BenchmarkRestarts(b *testing.B) {
+	s := simulateStart(b)
+	s.connect()
+	toAll := func() float64 {
+		began := time.Now()
+		s.Start()
+		s.until("every endpoint to have three checkers", slowly(func() bool { return s.covered(3) && s.synced(len(s.checkers)) }))
+		return time.Since(began).Seconds()
+	}
+	for b.Loop() {
+		b.ReportMetric(toAll(), "s-first")
+		sum, most := 0.0, 0.0
+		for range restarts {
+			s.Kill()
+			took := toAll()
+			b.Logf("%.1f s at a load of %.1f", took, load(b))
+			sum, most = sum+took, max(most, took)
+		}
+		b.ReportMetric(sum/restarts, "s-mean")
+		b.ReportMetric(most, "s-at-most")
+	}
+}
+
 // simulateStart prepares the fleet of a first start.
 func simulateStart(b *testing.B) *simulation {
 	clusters, each, checkers, limits := clusters, endpoints/clusters, checkers, ""
