@@ -41,7 +41,7 @@ export async function get(path, parameters, signal) {
   return response.json();
 }
 
-/** changed is the event after a change that this page made: all that is shown is asked for again. */
+/** changed is the event after this page made a change or was given a token: all that is shown is asked for again. */
 export const changed = "hdsd-changed";
 
 /** post changes something, or asks what a change would do. */

@@ -1,7 +1,7 @@
 import { render } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { Me } from "./act.js";
-import { Refusal, token } from "./api.js";
+import { Refusal, changed, token } from "./api.js";
 import { Checkers } from "./checkers.js";
 import { Cluster } from "./cluster.js";
 import { Endpoint } from "./endpoint.js";
@@ -73,7 +73,7 @@ function Ask({ why }) {
   const given = (e) => {
     e.preventDefault();
     token.set(new FormData(e.currentTarget).get("token").trim());
-    location.reload();
+    dispatchEvent(new Event(changed));
   };
   return html`<main><h1>hdsd</h1><p role="alert">${why}</p>
     <form onSubmit=${given}><label>Bearer token <input name="token" type="password" autocomplete="off" required /></label> <button>Use it</button></form></main>`;
