@@ -1,7 +1,9 @@
 package store
 
 import (
+	"bytes"
 	"fmt"
+	"slices"
 
 	bolt "go.etcd.io/bbolt"
 
@@ -21,18 +23,28 @@ func (g *group) write(tx *bolt.Tx) error {
 	return nil
 }
 
+// writeHistory writes the transitions as they come, and each index in the order of its keys:
+// so bbolt reads and changes one page after the other.
 func (g *group) writeHistory(tx *bolt.Tx) error {
 	main, cluster, endpoint := tx.Bucket(transitions), tx.Bucket(byCluster), tx.Bucket(byEndpoint).Cursor()
 	main.FillPercent = 0.95 // its keys only grow
-	for i, at := range g.places {
-		t, k := &g.transitions[i], key(at.recorded)
-		if err := main.Put(k, seal(k, appendRecord(nil, at.recorded, t))); err != nil {
+	for i := range g.places {
+		at := &g.places[i]
+		k := key(at.recorded)
+		if err := main.Put(k, seal(k, appendRecord(nil, at.recorded, at.transition))); err != nil {
 			return err
 		}
-		if err := cluster.Put(key(at.cluster, at.recorded), present); err != nil {
+	}
+	sorted := slices.Clone(g.places)
+	slices.SortFunc(sorted, place.compareCluster)
+	for i := range sorted {
+		if err := cluster.Put(key(sorted[i].cluster, sorted[i].recorded), present); err != nil {
 			return err
 		}
-		if err := putInIndex(endpoint, at, t); err != nil {
+	}
+	slices.SortFunc(sorted, place.compareEndpoint)
+	for i := range sorted {
+		if err := putInIndex(endpoint, &sorted[i]); err != nil {
 			return err
 		}
 	}
@@ -42,32 +54,39 @@ func (g *group) writeHistory(tx *bolt.Tx) error {
 // writeCurrent writes the current health of endpoints. Transitions dropped from the queue
 // are older than those still in it.
 func (g *group) writeCurrent(tx *bolt.Tx) error {
-	latest := make(map[health.Hash]*health.Transition, len(g.transitions))
-	for i, at := range g.places {
-		latest[at.endpoint] = &g.transitions[i]
+	last := make([]place, 0, len(g.overflow)+len(g.places))
+	for _, t := range g.overflow {
+		last = append(last, placeOf(0, &t))
 	}
-	for hash, t := range g.overflow {
-		if latest[hash] == nil {
-			latest[hash] = &t
+	last = append(last, g.places...)
+	slices.SortFunc(last, place.compareEndpoint)
+	return putCurrent(tx, last)
+}
+
+// putCurrent writes the health of endpoints, of each the last in the order of their places.
+func putCurrent(tx *bolt.Tx, sorted []place) error {
+	rows := tx.Bucket(current)
+	var fresh [][]byte
+	for i := range sorted {
+		at := &sorted[i]
+		if i+1 < len(sorted) && at.sameEndpoint(&sorted[i+1]) {
+			continue
+		}
+		k := key(at.cluster, uint64(at.endpoint))
+		if rows.Get(k) == nil {
+			fresh = append(fresh, addressKey(at.transition.Endpoint.Address, at.cluster, uint64(at.endpoint)))
+		}
+		if err := rows.Put(k, seal(k, appendRecord(nil, 0, at.transition))); err != nil {
+			return err
 		}
 	}
-	for hash, t := range latest {
-		if err := putCurrent(tx, hash, t); err != nil {
+	slices.SortFunc(fresh, bytes.Compare)
+	for _, k := range fresh {
+		if err := tx.Bucket(addresses).Put(k, present); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-func putCurrent(tx *bolt.Tx, hash health.Hash, t *health.Transition) error {
-	rows, cluster := tx.Bucket(current), uint64(health.ClusterHash(t.Endpoint.Cluster))
-	k := key(cluster, uint64(hash))
-	if rows.Get(k) == nil {
-		if err := tx.Bucket(addresses).Put(addressKey(t.Endpoint.Address, cluster, uint64(hash)), present); err != nil {
-			return err
-		}
-	}
-	return rows.Put(k, seal(k, appendRecord(nil, 0, t)))
 }
 
 // addressKey returns the key by which an endpoint is found by its address.

@@ -57,10 +57,29 @@ type group struct {
 	upTo        mark
 }
 
-// place is the parts of a transition's keys.
+// place is a transition and the parts of its keys.
 type place struct {
 	recorded, cluster uint64
 	endpoint          health.Hash
+	transition        *health.Transition
+}
+
+func placeOf(recorded uint64, t *health.Transition) place {
+	return place{recorded, uint64(hashOf(t.Endpoint.Cluster)), t.Endpoint.Hash(), t}
+}
+
+// compareCluster orders places as the index by cluster does.
+func (p place) compareCluster(q place) int {
+	return cmp.Or(cmp.Compare(p.cluster, q.cluster), cmp.Compare(p.recorded, q.recorded))
+}
+
+// compareEndpoint orders places as the index by endpoint does.
+func (p place) compareEndpoint(q place) int {
+	return cmp.Or(cmp.Compare(p.cluster, q.cluster), cmp.Compare(p.endpoint, q.endpoint), cmp.Compare(p.recorded, q.recorded))
+}
+
+func (p *place) sameEndpoint(q *place) bool {
+	return p.cluster == q.cluster && p.endpoint == q.endpoint
 }
 
 func newIntake(limit int) *intake {

@@ -2,6 +2,7 @@ package store
 
 import (
 	"encoding/binary"
+	"slices"
 	"time"
 
 	"hdsd/health"
@@ -18,6 +19,7 @@ const noTime = 0x80
 // byte if base is the recorded time.
 func appendRecord(b []byte, base uint64, t *health.Transition) []byte {
 	shown := nanos(t.Time)
+	b = slices.Grow(b, roomFor(t))
 	b = append(b, recordVersion, byte(t.From), byte(t.To))
 	b = binary.AppendVarint(b, int64(base-shown))
 	b = appendString(b, t.Endpoint.Cluster)
@@ -31,6 +33,16 @@ func appendRecord(b []byte, base uint64, t *health.Transition) []byte {
 		b = appendObservation(b, shown, &t.Observations[i])
 	}
 	return b
+}
+
+// roomFor returns about how many bytes a transition takes with its checksum.
+func roomFor(t *health.Transition) int {
+	e := &t.Endpoint
+	size := 24 + len(e.Cluster) + len(e.Locality.Region) + len(e.Locality.Zone) + len(e.Locality.SubZone) + len(e.Address) + len(t.Reason)
+	for i := range t.Observations {
+		size += 12 + len(t.Observations[i].Checker) + len(t.Observations[i].Disbelieved)
+	}
+	return size
 }
 
 func appendObservation(b []byte, shown uint64, o *health.Observation) []byte {

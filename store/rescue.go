@@ -260,7 +260,7 @@ func (r *rescuer) putMissingHealth(tx *bolt.Tx) error {
 		if !ok || tx.Bucket(current).Get(rowOf(&t.Endpoint)) != nil {
 			continue
 		}
-		if err := putCurrent(tx, t.Endpoint.Hash(), &t); err != nil {
+		if err := putCurrent(tx, []place{placeOf(number(k), &t)}); err != nil {
 			return err
 		}
 	}
@@ -269,11 +269,11 @@ func (r *rescuer) putMissingHealth(tx *bolt.Tx) error {
 
 // index writes the rows by which a transition is found.
 func (r *rescuer) index(tx *bolt.Tx, t *health.Transition, recorded uint64) error {
-	at := place{recorded, uint64(hashOf(t.Endpoint.Cluster)), t.Endpoint.Hash()}
+	at := placeOf(recorded, t)
 	err := tx.Bucket(byCluster).Put(key(at.cluster, recorded), present)
 	if r.version < sumsSchema {
 		k := key(at.cluster, uint64(at.endpoint), recorded)
 		return errors.Join(err, tx.Bucket(byEndpoint).Put(k, []byte{byte(t.From), byte(t.To)}))
 	}
-	return errors.Join(err, putInIndex(tx.Bucket(byEndpoint).Cursor(), at, t))
+	return errors.Join(err, putInIndex(tx.Bucket(byEndpoint).Cursor(), &at))
 }

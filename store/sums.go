@@ -125,9 +125,9 @@ func goodInIndex(k, v []byte) bool {
 }
 
 // putInIndex writes the row of a transition behind that of the endpoint's one before.
-func putInIndex(rows *bolt.Cursor, at place, t *health.Transition) error {
+func putInIndex(rows *bolt.Cursor, at *place) error {
 	k := key(at.cluster, uint64(at.endpoint), at.recorded)
-	next := begin(at.recorded, t)
+	next := begin(at.recorded, at.transition)
 	if before, v := seekBefore(rows, k); len(before) == len(k) && bytes.HasPrefix(before, k[:16]) {
 		if last, ok := openSums(before, v); ok {
 			next = last.follow(next)

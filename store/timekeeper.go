@@ -7,7 +7,6 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
-	"hdsd/health"
 	"hdsd/store/timeline"
 )
 
@@ -207,8 +206,7 @@ func (t *timekeeper) record(g *group) {
 		if dated != own {
 			redate(transition, dated)
 		}
-		e := &transition.Endpoint
-		g.places[i] = place{recorded, uint64(health.ClusterHash(e.Cluster)), e.Hash()}
+		g.places[i] = placeOf(recorded, transition)
 	}
 	t.moment.Store(next)
 }

@@ -436,8 +436,7 @@ func TestFutureDatesOfAnOlderHdsd(t *testing.T) {
 		e := endpoint("web", "a", "y")
 		f := flip(e, 1)
 		f.Time = day.Add(2*time.Hour + year)
-		at := nanos(f.Time)
-		g := group{transitions: []health.Transition{f}, places: []place{{at, uint64(health.ClusterHash(e.Cluster)), e.Hash()}}}
+		g := group{transitions: []health.Transition{f}, places: []place{placeOf(nanos(f.Time), &f)}}
 		return errors.Join(g.writeHistory(tx), g.writeCurrent(tx))
 	})
 	m.restart(0)
