@@ -15,6 +15,9 @@ const (
 	// not wait long behind it.
 	pruneSize = 512
 
+	// trimSize is the same for early pruning, which may not fall behind the writer.
+	trimSize = 2 * groupSize
+
 	// eventsLooked is how many events one step looks at.
 	eventsLooked = 2 * pruneSize
 
@@ -42,12 +45,12 @@ type pruner struct {
 	nextCurrent []byte                 // the key of the current health to look at next; nil: the first
 }
 
-// step does one small transaction of what was asked for, or of what the quota needs.
+// step does one small transaction of what was asked for, and some of what the quota needs.
 // written is how many transitions the group before it has: early pruning does not fall
 // behind the writer.
 func (p *pruner) step(written int) {
-	if p.quota.look() {
-		p.trim(max(pruneSize, 2*written))
+	for rest := max(pruneSize, 2*written); rest > 0 && p.quota.look(); rest -= trimSize {
+		p.trim(min(rest, trimSize))
 	}
 	if pass, asked := p.intake.pruneAsked(); asked {
 		if p.pruneSome() {

@@ -107,11 +107,11 @@ func wantNewest(t *testing.T, s *Store, last int) {
 // written allows.
 func TestEarlyPruningTakesShortSteps(t *testing.T) {
 	s := open(t, t.TempDir())
-	s.Append(flips(20_000))
+	s.Append(flips(60_000))
 	flush(t, s)
 	err := s.writer.do(t.Context(), func() {
 		s.quota.max.Store(s.db.used.Load() / 4)
-		for written, want := range map[int]int{0: pruneSize, 1: pruneSize, groupSize: 2 * groupSize} {
+		for written, want := range map[int]int{0: pruneSize, 1: pruneSize, groupSize: 2 * groupSize, 2 * groupSize: 4 * groupSize} {
 			before := s.quota.pruned.Load()
 			s.writer.pruner.step(written)
 			if n := int(s.quota.pruned.Load() - before); n != want {
