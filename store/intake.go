@@ -5,22 +5,23 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
 	"hdsd/health"
 )
 
-// intake is the queue of the writer. Transitions are bounded by their number. Of
-// everything else only the latest of each endpoint, checker or cluster waits.
+// intake is the queue of the writer. Transitions are bounded by their number, those of the
+// group on its way included. Of everything else only the latest of each endpoint, checker or
+// cluster waits.
 type intake struct {
-	limit int
-	wake  chan struct{} // there may be something to do
+	wake chan struct{} // there may be something to do
 
 	mu       sync.Mutex
 	closed   bool // nothing more comes in
 	ended    bool // the writer is gone
-	pending  []health.Transition
+	pending  queue
 	overflow map[health.Hash]health.Transition // last of each endpoint that was dropped
 	missing  Gap                               // all that was dropped since the last group
 	plan     map[string][]health.Hash
@@ -83,7 +84,7 @@ func (p *place) sameEndpoint(q *place) bool {
 }
 
 func newIntake(limit int) *intake {
-	return &intake{limit: limit, wake: make(chan struct{}, 1), changed: make(chan struct{})}
+	return &intake{pending: newQueue(limit), wake: make(chan struct{}, 1), changed: make(chan struct{})}
 }
 
 // work runs f under the lock and wakes the writer.
@@ -103,11 +104,9 @@ func (in *intake) append(all []health.Transition, now func() time.Time) {
 			in.stat.Dropped += uint64(len(all))
 			return
 		}
-		for _, t := range all {
-			in.pending = append(in.pending, dated(t, now))
-		}
+		in.pending.add(dated(all, now))
 		in.asked.transitions += uint64(len(all))
-		in.drop(len(in.pending) - in.limit)
+		in.drop(in.pending.count + in.stat.Pending - in.pending.limit)
 	})
 }
 
@@ -117,15 +116,16 @@ func (in *intake) drop(count int) {
 		return
 	}
 	// A sixteenth more, so that not every call moves the rest.
-	count = min(count+in.limit/16, len(in.pending))
+	count = min(count+in.pending.limit/16, in.pending.count)
 	if in.overflow == nil {
 		in.overflow = map[health.Hash]health.Transition{}
 	}
-	for _, t := range in.pending[:count] {
-		in.overflow[t.Endpoint.Hash()] = t
-		in.missing.add(t.Time)
+	for _, part := range in.pending.shift(count) {
+		for _, t := range part {
+			in.overflow[t.Endpoint.Hash()] = t
+			in.missing.add(t.Time)
+		}
 	}
-	in.pending = append([]health.Transition(nil), in.pending[count:]...)
 	in.stat.Dropped += uint64(count)
 }
 
@@ -158,7 +158,7 @@ func (in *intake) due() (something, now bool) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	something = !in.saved.reached(in.asked)
-	return something, something && (in.urgent > 0 || len(in.pending) >= groupSize)
+	return something, something && (in.urgent > 0 || in.pending.count >= groupSize)
 }
 
 // idle reports whether nobody asked for pruning or forgetting.
@@ -170,31 +170,38 @@ func (in *intake) idle() bool {
 
 // take returns the next group, or nil if nothing waits.
 func (in *intake) take() *group {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	if in.saved.reached(in.asked) {
-		return nil
+	g, parts := in.takeParts()
+	if g != nil {
+		g.transitions = slices.Concat(parts...)
 	}
-	size := min(len(in.pending), groupSize)
-	g := &group{transitions: in.pending[:size:size], overflow: in.overflow, missing: in.missing, plan: in.plan, rows: in.takeRows(size == len(in.pending)), upTo: in.asked}
-	in.pending, in.overflow, in.missing, in.plan = in.pending[size:], nil, Gap{}, nil
-	if len(in.pending) == 0 {
-		in.pending = nil // or it would keep all that ever waited
-	}
-	g.upTo.transitions -= uint64(len(in.pending))
-	in.stat.Pending = size
 	return g
 }
 
+// takeParts returns the next group and, as parts, its transitions.
+func (in *intake) takeParts() (g *group, parts [][]health.Transition) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.saved.reached(in.asked) {
+		return nil, nil
+	}
+	size := min(in.pending.count, in.pending.largest)
+	parts = in.pending.shift(size)
+	g = &group{overflow: in.overflow, missing: in.missing, plan: in.plan, rows: in.takeRows(in.pending.count == 0), upTo: in.asked}
+	in.overflow, in.missing, in.plan = nil, Gap{}, nil
+	g.upTo.transitions -= uint64(in.pending.count)
+	in.stat.Pending = size
+	return g, parts
+}
+
 // committed records that a group is on disk, and reports whether attempts before failed.
-func (in *intake) committed(g *group) (ended bool) {
+func (in *intake) committed(g *group, took time.Duration) (ended bool) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	ended = in.stat.LastError != nil
 	in.saved = g.upTo
+	in.pending.fit(len(g.transitions), took)
 	in.stat.Pending = 0
 	in.stat.Committed += uint64(len(g.transitions))
-	clear(g.transitions) // those that wait for the next group share their memory
 	if g.gap != nil {
 		in.stat.Gaps++
 	}
@@ -318,7 +325,7 @@ func (in *intake) stats() Stats {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	stats := in.stat
-	stats.Pending += len(in.pending)
+	stats.Pending += in.pending.count
 	return stats
 }
 

@@ -1,32 +1,83 @@
 package store
 
 import (
+	"reflect"
 	"testing"
 	"time"
 
 	"hdsd/health"
 )
 
-// TestWhatIsWrittenIsNotKept: after a burst of transitions, the queue keeps neither them
-// nor the room that they took.
+// TestWhatIsWrittenIsNotKept: the queue keeps neither transitions that a group has nor,
+// after a burst, the room that they took.
 func TestWhatIsWrittenIsNotKept(t *testing.T) {
-	in := newIntake(1 << 20)
-	for range 3 * groupSize / 2 {
-		in.append([]health.Transition{{Reason: "2 of 3 checkers say HEALTHY", Observations: []health.Observation{{Checker: "a"}}}}, time.Now)
+	in := newIntake(4 * groupSize)
+	for range groupSize + 1 {
+		in.append([]health.Transition{{Reason: "2 of 3 checkers say HEALTHY"}}, time.Now)
 	}
-	for range 2 {
+	parts := in.pending.parts
+	for _, want := range []int{groupSize, 1} {
 		g := in.take()
-		in.committed(g)
-		for i := range g.transitions {
-			if left := &g.transitions[i]; left.Reason != "" || left.Observations != nil {
-				t.Fatalf("transition %d of a group that is on disk is kept: %v", i, left)
+		if len(g.transitions) != want {
+			t.Fatalf("a group of %d transitions, want %d", len(g.transitions), want)
+		}
+		for i := range parts {
+			if kept := parts[i] != nil; kept == (i < len(parts)-in.pending.count) {
+				t.Fatalf("%d wait, transition %d of %d is kept: %v", in.pending.count, i, len(parts), kept)
 			}
 		}
+		in.committed(g, longGroup)
 	}
 	if in.take() != nil {
 		t.Fatal("a third group")
 	}
-	if n := cap(in.pending); n != 0 {
+	if n := cap(in.pending.parts); n != 0 {
 		t.Errorf("room for %d transitions is kept", n)
+	}
+}
+
+// TestTheGroupOnItsWayCounts: what is being written is in memory, too. While the disk does not
+// take it, no more waits than may.
+func TestTheGroupOnItsWayCounts(t *testing.T) {
+	in := newIntake(64)
+	in.append(flips(64), time.Now)
+	g := in.take()
+	if len(g.transitions) != 16 {
+		t.Fatalf("a group of %d transitions", len(g.transitions))
+	}
+	in.append(flips(16), time.Now)
+	if s := in.stats(); s.Pending > 64 || s.Pending+int(s.Dropped) != 80 {
+		t.Fatalf("%+v", s)
+	}
+	in.committed(g, 0)
+	if s := in.stats(); s.Pending > 48 || s.Committed != 16 {
+		t.Fatalf("%+v", s)
+	}
+}
+
+// TestGroupsOfParts: groups have the transitions in order, however those were appended.
+// The caller's stay as they are.
+func TestGroupsOfParts(t *testing.T) {
+	all := flips(100)
+	all[40].Time = time.Time{}
+	in := newIntake(4 * 17)
+	var got []health.Transition
+	for i, sizes := 0, []int{1, 30, 2, 67}; len(sizes) > 0; sizes = sizes[1:] {
+		in.append(all[i:i+sizes[0]], func() time.Time { return day })
+		i += sizes[0]
+		for g := in.take(); g != nil; g = in.take() {
+			if len(g.transitions) > 17 {
+				t.Fatalf("a group of %d transitions", len(g.transitions))
+			}
+			got = append(got, g.transitions...)
+			in.committed(g, longGroup)
+		}
+	}
+	if !all[40].Time.IsZero() {
+		t.Error("the caller's transition has changed")
+	}
+	all[40].Time = day
+	if !reflect.DeepEqual(got, all) {
+		t.Error("the groups do not have what was appended")
 	}
 }

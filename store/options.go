@@ -15,8 +15,9 @@ type Options struct {
 	// LockTimeout is how long Open waits for another process, 5 s by default.
 	LockTimeout time.Duration
 
-	// MaxPending is how many transitions may wait for the disk, 262,144 by default.
-	// More cost memory. Fewer are dropped sooner when the disk fails.
+	// MaxPending is how many transitions may wait for the disk, 262,144 by default. Those
+	// that are being written count. More cost memory. Fewer are dropped sooner when the disk
+	// fails.
 	MaxPending int
 
 	// OnError gets errors that happen later: those of the disk, ErrDropped,

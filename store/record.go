@@ -135,10 +135,17 @@ func verdict(t *health.Transition) health.Verdict {
 	return health.Verdict{Status: t.To, Since: t.Time, Reason: t.Reason, Observations: t.Observations}
 }
 
-// dated fills in the time of a transition that has none.
-func dated(t health.Transition, now func() time.Time) health.Transition {
-	if t.Time.IsZero() {
-		t.Time = now()
+// dated fills in the time of transitions that have none.
+func dated(all []health.Transition, now func() time.Time) []health.Transition {
+	undated := func(t health.Transition) bool { return t.Time.IsZero() }
+	if !slices.ContainsFunc(all, undated) {
+		return all
 	}
-	return t
+	all = slices.Clone(all)
+	for i := range all {
+		if undated(all[i]) {
+			all[i].Time = now()
+		}
+	}
+	return all
 }

@@ -9,8 +9,9 @@ import (
 )
 
 const (
-	groupSize  = 4096
+	groupSize  = 4096 // transitions that make a group due at once
 	groupTime  = 10 * time.Millisecond
+	longGroup  = 2 * time.Second // a transaction that takes longer has too many
 	firstRetry = 100 * time.Millisecond
 	lastRetry  = 10 * time.Second
 
@@ -151,7 +152,7 @@ func (w *writer) save(g *group) bool {
 	w.trail.take(g)
 	w.diary.take(g, w.time.steady())
 	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
-		last := w.isClosing()
+		last, began := w.isClosing(), time.Now()
 		err := w.db.update(func(tx *bolt.Tx) error {
 			if err := g.write(tx); err != nil {
 				return err
@@ -159,7 +160,7 @@ func (w *writer) save(g *group) bool {
 			return w.time.put(tx)
 		})
 		if err == nil {
-			w.saved(g)
+			w.saved(g, time.Since(began))
 			return true
 		}
 		err = fmt.Errorf("history: write %s: %w", rowsOf(len(g.transitions), transitions), err)
@@ -183,9 +184,9 @@ func (w *writer) beginFailing(err error) {
 	w.intake.work(func() { w.intake.asked.others++ })
 }
 
-// saved says that a group is on disk.
-func (w *writer) saved(g *group) {
-	if w.intake.committed(g) {
+// saved says that a group is on disk, and how long its transaction took.
+func (w *writer) saved(g *group, took time.Duration) {
+	if w.intake.committed(g, took) {
 		w.options.OnDisk(nil)
 	}
 	if g.gap != nil {

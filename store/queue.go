@@ -1,0 +1,62 @@
+package store
+
+import (
+	"slices"
+	"time"
+
+	"hdsd/health"
+)
+
+// queue is the transitions that wait for the disk, and how many of them a group takes. The
+// intake owns it.
+type queue struct {
+	limit   int                   // of transitions in memory, those of the group on its way included
+	largest int                   // transitions of the next group at most
+	count   int                   // transitions that wait
+	parts   [][]health.Transition // as they were appended, so that nobody copies them under the lock
+}
+
+func newQueue(limit int) queue {
+	q := queue{limit: limit}
+	q.largest = min(groupSize, q.most())
+	return q
+}
+
+// most returns how many transitions a group ever has: a quarter of those that may wait.
+func (q *queue) most() int { return max(q.limit/4, 1) }
+
+func (q *queue) add(all []health.Transition) {
+	if len(all) > 0 {
+		q.parts = append(q.parts, all)
+		q.count += len(all)
+	}
+}
+
+// shift takes out the oldest transitions.
+func (q *queue) shift(count int) (parts [][]health.Transition) {
+	q.count -= count
+	whole := 0
+	for ; whole < len(q.parts) && len(q.parts[whole]) <= count; whole++ {
+		count -= len(q.parts[whole])
+	}
+	parts = slices.Clone(q.parts[:whole])
+	clear(q.parts[:whole]) // or the queue would keep them
+	if q.parts = q.parts[whole:]; len(q.parts) == 0 {
+		q.parts = nil // or it would keep all that ever waited
+	} else if count > 0 {
+		parts, q.parts[0] = append(parts, q.parts[0][:count]), q.parts[0][count:]
+	}
+	return parts
+}
+
+// fit sets how many transitions the next group has at most, after a group of so many that
+// took so long. The more a group has, the more of its rows share a page, which is written
+// once. But nobody should wait long for a group, nor take it for a disk that does not answer.
+func (q *queue) fit(written int, took time.Duration) {
+	switch {
+	case took > longGroup:
+		q.largest = max(q.largest/2, min(groupSize, q.most()))
+	case written >= q.largest && took < longGroup/2:
+		q.largest = min(2*q.largest, q.most())
+	}
+}
