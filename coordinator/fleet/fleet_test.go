@@ -12,26 +12,29 @@ import (
 )
 
 // TestHowManyReportDecidesWhetherSeatsAreKept: two others have to report for
-// each of several that are silent, and one for one.
+// each of several that are silent, and one for one. Three are kept while most have yet to
+// report.
 func TestHowManyReportDecidesWhetherSeatsAreKept(t *testing.T) {
 	for _, test := range []struct {
-		silent, idle, reporting int
-		held                    bool
+		silent, idle, reporting, waiting int
+		held                             bool
 	}{
 		{silent: 1, reporting: 0, held: true}, {silent: 1, reporting: 1}, {silent: 1, idle: 4, reporting: 1},
 		{silent: 2, reporting: 3, held: true}, {silent: 2, reporting: 4}, {silent: 2, idle: 9, reporting: 4},
 		{silent: 3, idle: 1, reporting: 5, held: true}, {silent: 3, idle: 1, reporting: 6}, {idle: 3},
+		{silent: 3, reporting: 6, waiting: 6}, {silent: 3, reporting: 6, waiting: 7, held: true}, {silent: 2, reporting: 6, waiting: 7},
 	} {
 		f := New(options(), nil)
-		for i := range test.silent + test.idle + test.reporting {
+		for i := range test.silent + test.idle + test.reporting + test.waiting {
 			id := fmt.Sprint(i)
-			f.checkers[id] = &checker{connected: true, voted: true}
+			reports := i < test.silent+test.idle+test.reporting
+			f.checkers[id] = &checker{connected: true, voted: reports, assigned: 1}
 			if i < test.silent+test.idle {
 				f.silent[id] = &silence{idle: i < test.idle}
 			}
 		}
-		if held := f.holdsSilent(); held != test.held {
-			t.Errorf("%+v: held is %t", test, held)
+		if why := f.heldSilent(); (why != "") != test.held {
+			t.Errorf("%+v: held since %q", test, why)
 		}
 	}
 }

@@ -23,7 +23,9 @@ import (
 // silent. If many are silent, they have a common cause: a load that they all reject, or
 // that is too much for them. The others
 // would not survive it either. Then every seat is kept, and endpoints that nobody
-// reports keep their last verdict.
+// reports keep their last verdict. So it is with three or more of a fleet of which most have
+// yet to report: while so many begin at once, one that is slow is no sign that it rejects
+// what it was sent.
 type silence struct {
 	since   time.Time // when it fell silent
 	stopped bool      // it did report, on this stream
@@ -118,7 +120,7 @@ func (f *Fleet) replaceSilent(now time.Time) {
 	if len(f.silent) == 0 || f.settling {
 		return
 	}
-	if f.holdsSilent() {
+	if f.heldSilent() != "" {
 		f.logHeld()
 		return
 	}
@@ -160,29 +162,38 @@ func (f *Fleet) logHeld() {
 	f.log(SilentHeld, held)
 }
 
-// holdsSilent reports whether silent checkers keep their seats, since too few others are
-// known to report: fewer than two for each that is silent or lost. If only one is, one other
-// is enough.
-func (f *Fleet) holdsSilent() bool {
-	silent, reporting := f.countReporting()
-	if silent += f.missing.lost(); silent == 1 {
-		return reporting == 0
+// heldSilent says why silent checkers keep their seats: fewer than two others are known to
+// report for each that is silent or lost (if only one is, one other is enough), or most have
+// yet to report. It is empty where they do not keep them.
+func (f *Fleet) heldSilent() string {
+	silent, reporting, waiting := f.countReporting()
+	silent += f.missing.lost()
+	switch {
+	case silent == 1 && reporting == 0:
+		return "no other checker is known to report"
+	case silent > 1 && 2*silent > reporting:
+		return fmt.Sprintf("two others have to report for each that is silent or lost, and %d report where %d are", reporting, silent)
+	case silent >= manyMissing && waiting > reporting:
+		return fmt.Sprintf("most of the fleet has to report first, and %d report while %d have not yet", reporting, waiting)
 	}
-	return 2*silent > reporting
+	return ""
 }
 
-// countReporting counts the silent checkers that have seats, and the checkers
-// that are known to report.
-func (f *Fleet) countReporting() (silent, reporting int) {
+// countReporting counts the silent checkers that have seats, the checkers that are known to
+// report, and those that have yet to: they were sent nothing so far, or a moment ago.
+func (f *Fleet) countReporting() (silent, reporting, waiting int) {
 	for id, known := range f.checkers {
 		switch s := f.silent[id]; {
 		case s != nil && !s.idle:
 			silent++
-		case s == nil && !known.onProbation() && f.missing.isReporting(known):
+		case s != nil || known.onProbation():
+		case f.missing.isReporting(known):
 			reporting++
+		case known.connected:
+			waiting++
 		}
 	}
-	return silent, reporting
+	return silent, reporting, waiting
 }
 
 // SilenceReason says what becomes of the endpoints of a silent checker; empty
@@ -197,12 +208,9 @@ func (f *Fleet) SilenceReason(id string) string {
 		return "substitutes check its endpoints, and soon others will"
 	case f.settling:
 		return "its endpoints stay with it until hdsd has settled after its start"
-	case !f.holdsSilent():
-		return "its endpoints stay with it until its turn comes: silent checkers are replaced a few at a time"
 	}
-	silent, reporting := f.countReporting()
-	if silent += f.missing.lost(); silent == 1 {
-		return "its endpoints stay with it, since no other checker is known to report"
+	if why := f.heldSilent(); why != "" {
+		return "its endpoints stay with it: " + why
 	}
-	return fmt.Sprintf("its endpoints stay with it: two others have to report for each that is silent or lost, and %d report where %d are", reporting, silent)
+	return "its endpoints stay with it until its turn comes: silent checkers are replaced a few at a time"
 }
