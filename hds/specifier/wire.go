@@ -30,13 +30,12 @@ const (
 // message cannot be sent at all.
 func (s *Specifier) Encode(more ...*healthv3.ClusterHealthCheck) ([]byte, error) {
 	out := make([]byte, 0, s.Size()/2)
-	entry := 0
+	e := encoder{specifier: s}
 	for i := range s.Clusters {
-		part, err := s.encodePart(&s.Clusters[i], &entry)
-		if err != nil {
+		if err := e.encode(&s.Clusters[i]); err != nil {
 			return nil, err
 		}
-		out = fields.AppendBytes(out, specifierClusters, part)
+		out = fields.AppendBytes(out, specifierClusters, e.part)
 	}
 	rest, err := deterministic.Marshal(&healthv3.HealthCheckSpecifier{ClusterHealthChecks: more, Interval: durationpb.New(s.Interval)})
 	return append(out, rest...), err
@@ -44,31 +43,43 @@ func (s *Specifier) Encode(more ...*healthv3.ClusterHealthCheck) ([]byte, error)
 
 var deterministic = proto.MarshalOptions{Deterministic: true}
 
-// encodePart encodes a part. entry is the part's first entry, and then the next part's.
-func (s *Specifier) encodePart(p *Part, entry *int) ([]byte, error) {
-	out, err := deterministic.Marshal(p.Head)
-	if err != nil {
-		return nil, err
+// encoder encodes the parts of a specifier one by one. It reuses its memory: there may be a
+// thousand small parts.
+type encoder struct {
+	specifier *Specifier
+	entry     int // the next part's first
+
+	part, group, locality []byte // what was encoded last
+}
+
+func (e *encoder) encode(p *Part) (err error) {
+	if e.part, err = deterministic.MarshalAppend(e.part[:0], p.Head); err != nil {
+		return err
 	}
-	var group []byte
 	for _, g := range p.Localities {
-		group = group[:0]
-		if g.Locality != nil {
-			locality, err := deterministic.Marshal(g.Locality)
-			if err != nil {
-				return nil, err
-			}
-			group = fields.AppendBytes(group, groupLocality, locality)
+		if err := e.encodeGroup(g); err != nil {
+			return err
 		}
-		for range g.Entries {
-			if group, err = s.appendEntry(group, *entry); err != nil {
-				return nil, err
-			}
-			*entry++
-		}
-		out = fields.AppendBytes(out, clusterLocalities, group)
+		e.part = fields.AppendBytes(e.part, clusterLocalities, e.group)
 	}
-	return out, nil
+	return nil
+}
+
+func (e *encoder) encodeGroup(g Group) (err error) {
+	e.group = e.group[:0]
+	if g.Locality != nil {
+		if e.locality, err = deterministic.MarshalAppend(e.locality[:0], g.Locality); err != nil {
+			return err
+		}
+		e.group = fields.AppendBytes(e.group, groupLocality, e.locality)
+	}
+	for range g.Entries {
+		if e.group, err = e.specifier.appendEntry(e.group, e.entry); err != nil {
+			return err
+		}
+		e.entry++
+	}
+	return nil
 }
 
 // appendEntry appends the endpoint of an entry.
