@@ -15,7 +15,9 @@ const planVersion = 1
 func encodePlan(checker string, endpoints []health.Hash) []byte {
 	b := make([]byte, 0, 16+len(checker)+8*len(endpoints))
 	b = appendString(append(b, planVersion), checker)
-	for _, hash := range slices.Sorted(slices.Values(endpoints)) {
+	sorted := slices.Clone(endpoints)
+	slices.Sort(sorted)
+	for _, hash := range sorted {
 		b = binary.BigEndian.AppendUint64(b, uint64(hash))
 	}
 	return b
