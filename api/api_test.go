@@ -14,6 +14,8 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
 
 	"hdsd/api"
 	hdsdv1 "hdsd/gen/hdsd/v1"
@@ -251,6 +253,33 @@ func TestTransitionsSayWhatIsMissing(t *testing.T) {
 	_, body, text := get(t, f, "/v1/transitions")
 	if want := `"missing":{"gaps":[{"start":"2026-01-02T12:00:00.345Z","end":"2026-01-02T12:01:00.345Z","transitions":7}]}`; body["failing"] != "full" || !strings.Contains(text, want) {
 		t.Errorf("%s, want %s", text, want)
+	}
+}
+
+// TestRESTSaysWhatGRPCSays: over REST, long lists are written without messages.
+func TestRESTSaysWhatGRPCSays(t *testing.T) {
+	f := &fleet{n: 3, failing: "full", gaps: []api.Gap{{Start: noon, End: noon.Add(time.Minute), Transitions: 7}}}
+	service := api.NewService(f)
+	endpoints, err := service.ListEndpoints(t.Context(), &hdsdv1.ListEndpointsRequest{PageSize: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	transitions, err := service.ListTransitions(t.Context(), &hdsdv1.ListTransitionsRequest{PageSize: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, m := range map[string]proto.Message{"/v1/endpoints?pageSize=2": endpoints, "/v1/transitions?pageSize=2": transitions} {
+		text, err := protojson.MarshalOptions{EmitDefaultValues: true}.Marshal(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want bytes.Buffer
+		if err := json.Compact(&want, text); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, got := get(t, f, path); strings.TrimSpace(got) != want.String() {
+			t.Errorf("%s:\n%s\nwant\n%s", path, got, want.String())
+		}
 	}
 }
 

@@ -17,6 +17,21 @@ import (
 	"hdsd/internal/envoyaddr"
 )
 
+func endpointsMessage(p *endpointPage) *hdsdv1.ListEndpointsResponse {
+	return &hdsdv1.ListEndpointsResponse{Endpoints: each(p.rows, endpointMessage), NextPageToken: p.next}
+}
+
+func transitionsMessage(p *transitionPage) *hdsdv1.ListTransitionsResponse {
+	m := &hdsdv1.ListTransitionsResponse{Transitions: each(p.rows, transitionMessage), NextPageToken: p.next}
+	if len(p.gaps) > 0 {
+		m.Missing = &hdsdv1.Missing{Gaps: each(p.gaps, gapMessage)}
+	}
+	if p.failing != "" {
+		m.Failing = &p.failing
+	}
+	return m
+}
+
 func endpointMessage(e EndpointHealth) *hdsdv1.Endpoint {
 	m := &hdsdv1.Endpoint{
 		Cluster:      e.Endpoint.Cluster,
@@ -26,7 +41,7 @@ func endpointMessage(e EndpointHealth) *hdsdv1.Endpoint {
 		Since:        timeMessage(e.Verdict.Since),
 		Reason:       e.Verdict.Reason,
 		Observations: each(e.Verdict.Observations, observationMessage),
-		Zones:        zoneMessages(e.Verdict.Zones),
+		Zones:        each(shownZones(e.Verdict.Zones), zoneMessage),
 	}
 	if !e.HeldSince.IsZero() {
 		m.Held, m.HeldSince = true, timeMessage(e.HeldSince)
@@ -69,6 +84,10 @@ func observationMessage(o health.Observation) *hdsdv1.Observation {
 		m.HttpStatusCode = new(uint32(o.HTTPStatusCode))
 	}
 	return m
+}
+
+func zoneMessage(z health.ZoneVerdict) *hdsdv1.ZoneHealth {
+	return &hdsdv1.ZoneHealth{Region: z.Region, Zone: z.Zone, Health: statusMessage(z.Status), Up: uint32(z.Up), Down: uint32(z.Down)}
 }
 
 func availabilityMessage(a Availability) *hdsdv1.Availability {

@@ -52,18 +52,20 @@ func (e *Event) Message() (wire.Bytes, error) {
 
 // Text returns the server-sent event.
 func (e *Event) Text() ([]byte, error) {
-	return e.text.get(func() ([]byte, error) {
+	return e.text.get(func() (_ []byte, err error) {
 		var name string
-		var m proto.Message
+		var text []byte
 		switch {
 		case e.Endpoint != nil:
-			name, m = "endpoint", endpointMessage(*e.Endpoint)
+			name = "endpoint"
+			text, err = rowJSON(e.Endpoint, (*object).endpoint, func(e *EndpointHealth) *hdsdv1.Endpoint { return endpointMessage(*e) })
 		case e.Synced:
-			name, m = "synced", &hdsdv1.Synced{}
+			name = "synced"
+			text, err = compactJSON(&hdsdv1.Synced{})
 		default:
-			name, m = "transition", transitionMessage(*e.Transition)
+			name = "transition"
+			text, err = rowJSON(e.Transition, (*object).transition, func(t *health.Transition) *hdsdv1.Transition { return transitionMessage(*t) })
 		}
-		text, err := compactJSON(m)
 		return appendEvent(nil, name, e.Token, text), err
 	})
 }

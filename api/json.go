@@ -8,37 +8,32 @@ import (
 	"time"
 	"unicode/utf8"
 
-	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/types/known/timestamppb"
 
 	hdsdv1 "hdsd/gen/hdsd/v1"
+	"hdsd/health"
 )
 
 // compactJSON returns a message as JSON on one line. The rows of long lists have an
 // encoder of their own (rows.go), which takes a tenth of protojson's time. Both write the
 // same.
 func compactJSON(m proto.Message) ([]byte, error) {
-	o := object{}
-	switch m := m.(type) {
-	case *hdsdv1.ListEndpointsResponse:
-		writeMessage(&o, m, (*object).endpoints)
-	case *hdsdv1.ListTransitionsResponse:
-		writeMessage(&o, m, (*object).transitions)
-	case *hdsdv1.ListAvailabilityResponse:
-		writeMessage(&o, m, (*object).availabilities)
-	case *hdsdv1.Endpoint:
-		writeMessage(&o, m, (*object).endpoint)
-	case *hdsdv1.Transition:
-		writeMessage(&o, m, (*object).transition)
-	default:
-		return standardJSON(m)
+	if list, ok := m.(*hdsdv1.ListAvailabilityResponse); ok {
+		return rowJSON(list, (*object).availabilities, func(list *hdsdv1.ListAvailabilityResponse) *hdsdv1.ListAvailabilityResponse { return list })
 	}
+	return standardJSON(m)
+}
+
+// rowJSON returns a row, or a page of rows, as JSON on one line: what compactJSON would return
+// for its message, which it does without.
+func rowJSON[Row any, M proto.Message](row Row, fields func(*object, Row), message func(Row) M) ([]byte, error) {
+	o := object{text: append(make([]byte, 0, rowSize), '{')}
+	fields(&o, row)
 	if o.invalid {
-		return standardJSON(m) // says what is wrong
+		return standardJSON(message(row)) // says what is wrong
 	}
-	return o.text, nil
+	return append(o.text, '}'), nil
 }
 
 // rowSize is more than the length of an endpoint with three votes.
@@ -80,36 +75,26 @@ func (o *object) name(name string) {
 	o.text = append(o.text, '"', ':')
 }
 
-// writeMessage writes a whole message.
-func writeMessage[M any](o *object, m *M, fields func(*object, *M)) {
-	o.text = append(make([]byte, 0, rowSize), '{')
-	fields(o, m)
-	o.text = append(o.text, '}')
-}
-
-// writeField writes a field that is a message; nothing if it is absent.
-func writeField[M any](o *object, name string, m *M, fields func(*object, *M)) {
-	if m == nil {
-		return
-	}
+// begin begins a field that is an object. It needs its end.
+func (o *object) begin(name string) {
 	o.name(name)
 	o.text = append(o.text, '{')
-	fields(o, m)
-	o.text = append(o.text, '}')
 }
 
+func (o *object) end() { o.text = append(o.text, '}') }
+
 const (
-	seenFirst = 16 // messages of a list before there is room for all
+	seenFirst = 16 // rows of a list before there is room for all
 	roomMore  = 8  // and a part of that for longer ones
 )
 
-// writeList writes a field that is a list of messages. It makes room for a long one when it
-// has seen how long its first messages are.
-func writeList[M any](o *object, name string, all []*M, fields func(*object, *M)) {
+// writeRows writes a field that is a list of objects. It makes room for a long one when it
+// has seen how long its first objects are.
+func writeRows[Row any](o *object, name string, all []Row, fields func(*object, *Row)) {
 	o.name(name)
 	o.text = append(o.text, '[')
 	began := len(o.text)
-	for i, m := range all {
+	for i := range all {
 		if i == seenFirst {
 			each := (len(o.text) - began) / seenFirst
 			o.text = slices.Grow(o.text, (len(all)-i)*(each+each/roomMore))
@@ -118,7 +103,7 @@ func writeList[M any](o *object, name string, all []*M, fields func(*object, *M)
 			o.text = append(o.text, ',')
 		}
 		o.text = append(o.text, '{')
-		fields(o, m)
+		fields(o, &all[i])
 		o.text = append(o.text, '}')
 	}
 	o.text = append(o.text, ']')
@@ -181,12 +166,6 @@ func (o *object) bool(name string, value bool) {
 	o.text = strconv.AppendBool(o.text, value)
 }
 
-func (o *object) optionalNumber(name string, value *uint32) {
-	if value != nil {
-		o.number(name, *value)
-	}
-}
-
 // float writes the shortest decimal that gives the number back.
 func (o *object) float(name string, value float64) {
 	o.name(name)
@@ -204,42 +183,41 @@ func (o *object) optionalFloat(name string, value *float64) {
 	}
 }
 
-func (o *object) status(name string, value corev3.HealthStatus) {
-	known, ok := corev3.HealthStatus_name[int32(value)]
-	o.invalid = o.invalid || !ok
-	o.string(name, known)
-}
-
-func (o *object) optionalStatus(name string, value *corev3.HealthStatus) {
-	if value != nil {
-		o.status(name, *value)
-	}
-}
-
-// time writes a time with 0, 3, 6 or 9 digits behind the second; nothing if it is absent.
-func (o *object) time(name string, value *timestamppb.Timestamp) {
-	if value == nil {
+func (o *object) status(name string, value health.Status) {
+	if !value.Valid() {
+		o.name(name) // as a number, as protojson does
+		o.text = strconv.AppendUint(o.text, uint64(value), 10)
 		return
 	}
-	o.invalid = o.invalid || !value.IsValid()
+	o.string(name, value.String())
+}
+
+// time writes a time with 0, 3, 6 or 9 digits behind the second; nothing if it is zero.
+func (o *object) time(name string, value time.Time) {
+	if value.IsZero() {
+		return
+	}
 	o.name(name)
-	written := &o.seconds[value.Seconds&int64(len(o.seconds)-1)]
-	if written.text == nil || value.Seconds != written.second {
-		written.second = value.Seconds
-		written.text = time.Unix(value.Seconds, 0).UTC().AppendFormat(written.text[:0], "2006-01-02T15:04:05")
+	second := value.Unix()
+	written := &o.seconds[second&int64(len(o.seconds)-1)]
+	if written.text == nil || second != written.second {
+		written.second = second
+		utc := value.UTC()
+		o.invalid = o.invalid || utc.Year() < 1 || utc.Year() > 9999
+		written.text = utc.AppendFormat(written.text[:0], "2006-01-02T15:04:05")
 	}
 	o.text = append(append(o.text, '"'), written.text...)
-	o.fraction(value.Nanos)
+	o.fraction(value.Nanosecond())
 	o.text = append(o.text, 'Z', '"')
 }
 
 // fraction writes the fraction of a second in three, six or nine digits, or none.
-func (o *object) fraction(nanos int32) {
-	if nanos <= 0 {
+func (o *object) fraction(nanos int) {
+	if nanos == 0 {
 		return
 	}
 	o.text = append(o.text, '.')
-	for unit := int32(1e8); unit > 0; unit /= 10 {
+	for unit := int(1e8); unit > 0; unit /= 10 {
 		o.text = append(o.text, '0'+byte(nanos/unit%10))
 		if (unit == 1e6 || unit == 1e3) && nanos%unit == 0 {
 			return

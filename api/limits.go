@@ -70,6 +70,7 @@ type delivery struct {
 	turn    *queue.Turn
 	queries *share.Lease
 	stop    func() // ends the sending; nil if only the caller's connection can do that
+	text    []byte // of the answer, where it takes no message
 
 	mu   sync.Mutex
 	rows *share.Lease
@@ -82,6 +83,12 @@ type inContext struct{}
 // the answer was sent.
 func within(ctx context.Context, d *delivery) context.Context {
 	return context.WithValue(ctx, inContext{}, d)
+}
+
+// deliveryOf returns the delivery in the context of a query, or nil.
+func deliveryOf(ctx context.Context) *delivery {
+	d, _ := ctx.Value(inContext{}).(*delivery)
+	return d
 }
 
 // begin waits until a query may be worked at. The context that it returns is the one to
@@ -158,8 +165,8 @@ func answer[Question, Answer any](ctx context.Context, s *Service, size int32, q
 	if err != nil {
 		return none, err
 	}
-	d, ok := ctx.Value(inContext{}).(*delivery)
-	if !ok {
+	d := deliveryOf(ctx)
+	if d == nil {
 		d = &delivery{}
 		defer d.finish()
 	}

@@ -84,7 +84,7 @@ func (sending) HandleRPC(ctx context.Context, s stats.RPCStats) {
 	if _, over := s.(*stats.End); !over {
 		return
 	}
-	if d, ok := ctx.Value(inContext{}).(*delivery); ok {
+	if d := deliveryOf(ctx); d != nil {
 		d.finish()
 	}
 }

@@ -1,66 +1,96 @@
 package api
 
 import (
-	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	"math"
 
 	hdsdv1 "hdsd/gen/hdsd/v1"
+	"hdsd/health"
 )
 
-// The messages of long lists, field by field in the order of their definition. A test
-// holds that none is missing.
+// The rows of long lists, field by field in the order of their messages' definition. They are
+// written as the messages of convert.go would be: a test holds that, and that none is missing.
 
-func (o *object) endpoints(m *hdsdv1.ListEndpointsResponse) {
-	writeList(o, "endpoints", m.GetEndpoints(), (*object).endpoint)
-	o.string("nextPageToken", m.GetNextPageToken())
+// endpointPage is what ListEndpoints answers with.
+type endpointPage struct {
+	rows []EndpointHealth
+	next string
 }
 
-func (o *object) transitions(m *hdsdv1.ListTransitionsResponse) {
-	writeList(o, "transitions", m.GetTransitions(), (*object).transition)
-	o.string("nextPageToken", m.GetNextPageToken())
-	writeField(o, "missing", m.GetMissing(), func(o *object, m *hdsdv1.Missing) {
-		writeList(o, "gaps", m.GetGaps(), (*object).gap)
-	})
-	o.optionalString("failing", m.Failing)
+// transitionPage is what ListTransitions answers with.
+type transitionPage struct {
+	rows    []health.Transition
+	next    string
+	gaps    []Gap
+	failing string
+}
+
+func (o *object) endpoints(p *endpointPage) {
+	writeRows(o, "endpoints", p.rows, (*object).endpoint)
+	o.string("nextPageToken", p.next)
+}
+
+func (o *object) transitions(p *transitionPage) {
+	writeRows(o, "transitions", p.rows, (*object).transition)
+	o.string("nextPageToken", p.next)
+	if len(p.gaps) > 0 {
+		o.begin("missing")
+		writeRows(o, "gaps", p.gaps, (*object).gap)
+		o.end()
+	}
+	if p.failing != "" {
+		o.string("failing", p.failing)
+	}
 }
 
 func (o *object) availabilities(m *hdsdv1.ListAvailabilityResponse) {
-	writeList(o, "availability", m.GetAvailability(), (*object).availability)
+	writeRows(o, "availability", m.GetAvailability(), func(o *object, m **hdsdv1.Availability) { o.availability(*m) })
 	o.string("nextPageToken", m.GetNextPageToken())
 }
 
-func (o *object) endpoint(m *hdsdv1.Endpoint) {
-	o.string("cluster", m.GetCluster())
-	o.string("address", m.GetAddress())
-	writeField(o, "locality", m.GetLocality(), (*object).locality)
-	o.status("health", m.GetHealth())
-	o.time("since", m.GetSince())
-	o.string("reason", m.GetReason())
-	writeList(o, "observations", m.GetObservations(), (*object).observation)
-	o.optionalStatus("published", m.Published)
-	o.optionalString("publishedReason", m.PublishedReason)
-	writeField(o, "override", m.GetOverride(), (*object).override)
-	o.optionalStatus("voted", m.Voted)
-	o.optionalString("votedReason", m.VotedReason)
-	writeList(o, "zones", m.GetZones(), (*object).zone)
-	o.bool("held", m.GetHeld())
-	o.time("heldSince", m.GetHeldSince())
+func (o *object) endpoint(e *EndpointHealth) {
+	v := &e.Verdict
+	o.key(&e.Endpoint)
+	o.status("health", v.Status)
+	o.time("since", v.Since)
+	o.string("reason", v.Reason)
+	writeRows(o, "observations", v.Observations, (*object).observation)
+	if p := e.Published; p != nil {
+		o.status("published", p.Status)
+		o.string("publishedReason", p.Reason)
+	}
+	if e.Override != nil {
+		o.begin("override")
+		o.override(e.Override)
+		o.end()
+		o.status("voted", e.Voted.Status)
+		o.string("votedReason", e.Voted.Reason)
+	}
+	writeRows(o, "zones", shownZones(v.Zones), (*object).zone)
+	o.bool("held", !e.HeldSince.IsZero())
+	o.time("heldSince", e.HeldSince)
 }
 
-func (o *object) transition(m *hdsdv1.Transition) {
-	o.time("time", m.GetTime())
-	o.string("cluster", m.GetCluster())
-	o.string("address", m.GetAddress())
-	writeField(o, "locality", m.GetLocality(), (*object).locality)
-	o.status("from", m.GetFrom())
-	o.status("to", m.GetTo())
-	o.string("reason", m.GetReason())
-	writeList(o, "observations", m.GetObservations(), (*object).observation)
+func (o *object) transition(t *health.Transition) {
+	o.time("time", t.Time)
+	o.key(&t.Endpoint)
+	o.status("from", t.From)
+	o.status("to", t.To)
+	o.string("reason", t.Reason)
+	writeRows(o, "observations", t.Observations, (*object).observation)
+}
+
+func (o *object) key(e *health.Endpoint) {
+	o.string("cluster", e.Cluster)
+	o.string("address", e.Address)
+	o.locality(e.Locality.Region, e.Locality.Zone, e.Locality.SubZone)
 }
 
 func (o *object) availability(m *hdsdv1.Availability) {
 	o.string("cluster", m.GetCluster())
 	o.string("address", m.GetAddress())
-	writeField(o, "locality", m.GetLocality(), (*object).locality)
+	if l := m.GetLocality(); l != nil {
+		o.locality(l.GetRegion(), l.GetZone(), l.GetSubZone())
+	}
 	o.float("healthySeconds", m.GetHealthySeconds())
 	o.float("unhealthySeconds", m.GetUnhealthySeconds())
 	o.float("unknownSeconds", m.GetUnknownSeconds())
@@ -72,42 +102,44 @@ func (o *object) availability(m *hdsdv1.Availability) {
 	o.optionalFloat("budgetLeft", m.BudgetLeft)
 }
 
-func (o *object) observation(m *hdsdv1.Observation) {
-	o.string("checker", m.GetChecker())
-	o.status("status", m.GetStatus())
-	o.optionalNumber("httpStatusCode", m.HttpStatusCode)
-	o.time("time", m.GetTime())
-	o.string("disbelieved", m.GetDisbelieved())
+func (o *object) observation(v *health.Observation) {
+	o.string("checker", v.Checker)
+	o.status("status", v.Status)
+	if v.HTTPStatusCode != 0 {
+		o.number("httpStatusCode", uint32(v.HTTPStatusCode))
+	}
+	o.time("time", v.Time)
+	o.string("disbelieved", v.Disbelieved)
 }
 
-func (o *object) zone(m *hdsdv1.ZoneHealth) {
-	o.string("region", m.GetRegion())
-	o.string("zone", m.GetZone())
-	o.status("health", m.GetHealth())
-	o.number("up", m.GetUp())
-	o.number("down", m.GetDown())
+func (o *object) zone(z *health.ZoneVerdict) {
+	o.string("region", z.Region)
+	o.string("zone", z.Zone)
+	o.status("health", z.Status)
+	o.number("up", uint32(z.Up))
+	o.number("down", uint32(z.Down))
 }
 
-func (o *object) override(m *hdsdv1.Override) {
-	o.string("cluster", m.GetCluster())
-	o.string("address", m.GetAddress())
-	writeField(o, "locality", m.GetLocality(), (*object).locality)
-	o.status("health", m.GetHealth())
-	o.string("reason", m.GetReason())
-	o.string("author", m.GetAuthor())
-	o.time("since", m.GetSince())
-	o.time("until", m.GetUntil())
-	o.number("endpoints", m.GetEndpoints())
+func (o *object) override(v *Override) {
+	o.key(&v.Scope)
+	o.status("health", v.Status)
+	o.string("reason", v.Reason)
+	o.string("author", v.Author)
+	o.time("since", v.Since)
+	o.time("until", v.Until)
+	o.number("endpoints", uint32(v.Endpoints))
 }
 
-func (o *object) gap(m *hdsdv1.Gap) {
-	o.time("start", m.GetStart())
-	o.time("end", m.GetEnd())
-	o.number("transitions", m.GetTransitions())
+func (o *object) gap(g *Gap) {
+	o.time("start", g.Start)
+	o.time("end", g.End)
+	o.number("transitions", uint32(min(g.Transitions, math.MaxUint32)))
 }
 
-func (o *object) locality(m *corev3.Locality) {
-	o.string("region", m.GetRegion())
-	o.string("zone", m.GetZone())
-	o.string("subZone", m.GetSubZone())
+func (o *object) locality(region, zone, subZone string) {
+	o.begin("locality")
+	o.string("region", region)
+	o.string("zone", zone)
+	o.string("subZone", subZone)
+	o.end()
 }

@@ -52,6 +52,11 @@ func (s *Service) Register(server grpc.ServiceRegistrar) {
 
 // ListEndpoints returns the health of endpoints, now or at a past time.
 func (s *Service) ListEndpoints(ctx context.Context, r *hdsdv1.ListEndpointsRequest) (*hdsdv1.ListEndpointsResponse, error) {
+	return messageOf(endpointsMessage)(s.endpoints(ctx, r))
+}
+
+// endpoints returns the rows of ListEndpoints.
+func (s *Service) endpoints(ctx context.Context, r *hdsdv1.ListEndpointsRequest) (*endpointPage, error) {
 	limit, err := pageSize(r.GetPageSize())
 	if err != nil {
 		return nil, err
@@ -88,15 +93,20 @@ func (s *Service) ListEndpoints(ctx context.Context, r *hdsdv1.ListEndpointsRequ
 	if err != nil {
 		return nil, grpcError(err)
 	}
-	answer := &hdsdv1.ListEndpointsResponse{Endpoints: each(endpoints, endpointMessage)}
+	answer := &endpointPage{rows: endpoints}
 	if more {
-		answer.NextPageToken, err = encodeToken(question, endpoints[len(endpoints)-1].Endpoint)
+		answer.next, err = encodeToken(question, endpoints[len(endpoints)-1].Endpoint)
 	}
 	return answer, grpcError(err)
 }
 
 // ListTransitions returns the recorded changes of health.
 func (s *Service) ListTransitions(ctx context.Context, r *hdsdv1.ListTransitionsRequest) (*hdsdv1.ListTransitionsResponse, error) {
+	return messageOf(transitionsMessage)(s.transitions(ctx, r))
+}
+
+// transitions returns the rows of ListTransitions.
+func (s *Service) transitions(ctx context.Context, r *hdsdv1.ListTransitionsRequest) (*transitionPage, error) {
 	limit, err := pageSize(r.GetPageSize())
 	if err != nil {
 		return nil, err
@@ -120,14 +130,7 @@ func (s *Service) ListTransitions(ctx context.Context, r *hdsdv1.ListTransitions
 	if err != nil {
 		return nil, grpcError(err)
 	}
-	answer := &hdsdv1.ListTransitionsResponse{Transitions: each(transitions, transitionMessage), NextPageToken: next}
-	if len(gaps) > 0 {
-		answer.Missing = &hdsdv1.Missing{Gaps: each(gaps, gapMessage)}
-	}
-	if failing := s.backend.HistoryFailing(); failing != "" {
-		answer.Failing = &failing
-	}
-	return answer, nil
+	return &transitionPage{rows: transitions, next: next, gaps: gaps, failing: s.backend.HistoryFailing()}, nil
 }
 
 // ListClusters returns the clusters of all sources.
@@ -182,6 +185,16 @@ func (s *Service) ListCheckers(ctx context.Context, r *hdsdv1.ListCheckersReques
 		digest += checkers[i].PlanDigest
 	}
 	return &hdsdv1.ListCheckersResponse{Checkers: each(shown, checkerMessage), PlanDigest: DigestText(digest), NextPageToken: next}, nil
+}
+
+// messageOf returns the message of a page, if there is one.
+func messageOf[Page, M any](message func(*Page) *M) func(*Page, error) (*M, error) {
+	return func(p *Page, err error) (*M, error) {
+		if err != nil {
+			return nil, err
+		}
+		return message(p), nil
+	}
 }
 
 // moment reads a time, zero if absent.

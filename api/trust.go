@@ -115,12 +115,10 @@ func trustMessage(t Trust) *hdsdv1.Trust {
 	return m
 }
 
-// zoneMessages returns nothing if no checker has a zone.
-func zoneMessages(zones []health.ZoneVerdict) []*hdsdv1.ZoneHealth {
+// shownZones returns nothing if no checker has a zone.
+func shownZones(zones []health.ZoneVerdict) []health.ZoneVerdict {
 	if len(zones) == 0 || len(zones) == 1 && zones[0].Region+zones[0].Zone == "" {
 		return nil
 	}
-	return each(zones, func(z health.ZoneVerdict) *hdsdv1.ZoneHealth {
-		return &hdsdv1.ZoneHealth{Region: z.Region, Zone: z.Zone, Health: statusMessage(z.Status), Up: uint32(z.Up), Down: uint32(z.Down)}
-	})
+	return zones
 }

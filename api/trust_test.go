@@ -77,7 +77,7 @@ func TestZonesAndTrustAreShown(t *testing.T) {
 	if len(got) != 2 || got[0].GetZone() != "a" || got[0].GetRegion() != "eu" || got[0].GetDown() != 2 || got[0].GetHealth().String() != "TIMEOUT" || got[1].GetUp() != 1 {
 		t.Errorf("got %v", got)
 	}
-	if got := endpointMessage(EndpointHealth{Verdict: health.Verdict{Zones: zones[1:]}}).GetZones(); got != nil {
+	if got := endpointMessage(EndpointHealth{Verdict: health.Verdict{Zones: zones[1:]}}).GetZones(); len(got) > 0 {
 		t.Errorf("where no checker has a zone: %v", got)
 	}
 	if got := checkerMessage(Checker{CutPaths: []CutPath{{"eu/a", "why"}}}).GetCutPaths(); len(got) != 1 || got[0].GetTo() != "eu/a" || got[0].GetReason() != "why" {
