@@ -3,7 +3,6 @@ package aggregate
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -141,25 +140,35 @@ func (r *reasons) leftOut(e *endpoint) string {
 		belief belief
 		text   string
 	}
-	names := map[cause][]string{}
+	type vote struct {
+		cause
+		checker string
+	}
+	votes := make([]vote, 0, e.count)
 	for _, s := range r.roster.seatsOf(e) {
 		if b := r.counter.believe(e, &s); b != believed {
-			c := cause{b, r.disbelief(e, &s)}
-			names[c] = append(names[c], r.roster.checker(s.checker).name)
+			votes = append(votes, vote{cause{b, r.disbelief(e, &s)}, r.roster.checker(s.checker).name})
 		}
 	}
-	causes := slices.SortedFunc(maps.Keys(names), func(x, y cause) int {
-		return cmp.Or(cmp.Compare(x.belief, y.belief), cmp.Compare(x.text, y.text))
+	slices.SortFunc(votes, func(x, y vote) int {
+		return cmp.Or(cmp.Compare(x.belief, y.belief), cmp.Compare(x.text, y.text), cmp.Compare(x.checker, y.checker))
 	})
 	var text strings.Builder
-	for _, c := range causes {
-		list := slices.Sorted(slices.Values(names[c]))
-		more := ""
-		if len(list) > maxNamed {
-			more = fmt.Sprintf(" and %d more", len(list)-maxNamed)
-			list = list[:maxNamed]
+	for len(votes) > 0 {
+		same := 1
+		for same < len(votes) && votes[same].cause == votes[0].cause {
+			same++
 		}
-		fmt.Fprintf(&text, "; %s%s not believed: %s", strings.Join(list, ", "), more, c.text)
+		separator := "; "
+		for _, v := range votes[:min(same, maxNamed)] {
+			text.WriteString(separator + v.checker)
+			separator = ", "
+		}
+		if same > maxNamed {
+			fmt.Fprintf(&text, " and %d more", same-maxNamed)
+		}
+		text.WriteString(" not believed: " + votes[0].text)
+		votes = votes[same:]
 	}
 	return text.String()
 }
