@@ -69,6 +69,9 @@ func (h *heartbeat) stop() {
 // hasten makes a heartbeat due at once if there is a ttl.
 func (h *heartbeat) hasten() { h.due = h.ttl > 0 }
 
+// pending tells whether there is a heartbeat to send, or the rest of one.
+func (h *heartbeat) pending() bool { return h.due || len(h.left) > 0 }
+
 // take tells whether a heartbeat is due, and ends that.
 func (h *heartbeat) take() bool {
 	due := h.due

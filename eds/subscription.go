@@ -116,11 +116,16 @@ func (u *subscription) pause() {
 	u.paused = true
 }
 
+// unpause wakes the sender only where it may have something to send, or has to see that a first
+// sync is over: most requests are ACKs.
 func (u *subscription) unpause() {
 	u.mu.Lock()
 	u.paused = false
+	idle := u.delivery.waiting || !u.member.due() && u.queue.len() == 0 && !u.answer && !u.beat.pending()
 	u.mu.Unlock()
-	u.stream.wakeUp()
+	if !idle || !u.sync.over.Load() {
+		u.stream.wakeUp()
+	}
 }
 
 // requireAnswer makes a response due even if it is empty: a client that asks for
