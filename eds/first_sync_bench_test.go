@@ -58,7 +58,7 @@ func encodedRequest(b *testing.B, m proto.Message) mem.BufferSlice {
 // comes has a client come and get what it lacks.
 func comes(b *testing.B, s *Server, request mem.BufferSlice) *subscription {
 	st := &stream{server: s, grpc: arriving{request: request}, may: access.AllClusters(), delta: true, wake: make(chan struct{}, 1)}
-	r, err := st.read()
+	r, err := st.reader()()
 	if err == nil {
 		err = st.take(r)
 	}

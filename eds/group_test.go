@@ -62,7 +62,7 @@ func (s *side) connect(delta bool, m proto.Message, has map[string]string) {
 		panic(err)
 	}
 	st.grpc = arriving{request: mem.BufferSlice{mem.SliceBuffer(encoded)}}
-	r, err := st.read()
+	r, err := st.reader()()
 	if err == nil {
 		err = st.take(r)
 	}

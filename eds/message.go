@@ -25,6 +25,9 @@ func (st *stream) stateRequest(m *discoveryv3.DiscoveryRequest) *request {
 
 // stateMessageRequest returns the request of a message from a stream.
 func (st *stream) stateMessageRequest(m *stateMessage) *request {
+	if m.isACK {
+		return &m.ack
+	}
 	r := st.stateRequest(m.request)
 	r.repeats = m.repeats
 	if len(m.request.GetResourceLocators()) == 0 {
@@ -36,6 +39,9 @@ func (st *stream) stateMessageRequest(m *stateMessage) *request {
 
 // deltaMessageRequest returns the request of a message from a stream.
 func (st *stream) deltaMessageRequest(m *deltaMessage) *request {
+	if m.isACK {
+		return &m.ack
+	}
 	r := st.deltaRequest(m.request)
 	if len(m.request.GetResourceLocatorsSubscribe()) == 0 {
 		m.shared.addTo(r)

@@ -38,8 +38,16 @@ type stateMessage struct {
 	stream  *stream
 	request *discoveryv3.DiscoveryRequest
 	names   span
-	repeats bool // the names are the last ones of the type; request does not have them
+	repeats bool    // the names are the last ones of the type; request does not have them
+	ack     request // instead of request, where isACK
+	isACK   bool
 	shared  shared
+}
+
+// reset makes it ready for the next request. Nothing of the last one is kept.
+func (m *stateMessage) reset() {
+	m.refusal, m.names, m.repeats, m.ack, m.isACK, m.shared = nil, span{}, false, request{}, false, shared{}
+	proto.Reset(m.request)
 }
 
 func (st *stream) newStateMessage() *stateMessage {
@@ -64,6 +72,11 @@ func (m *stateMessage) decodeRest(before, names []byte) bool {
 	found := m.stream.lastNames(names)
 	if found.size == 0 {
 		return false
+	}
+	if u, nonce := m.stream.acknowledges(&stateACK, before, names[found.size:]); u != nil && u.requests.names == found {
+		m.ack = request{typeURL: u.table.typeURL, nonce: nonce, repeats: true}
+		m.names, m.isACK = found, true
+		return true
 	}
 	options := proto.UnmarshalOptions{Merge: true}
 	if options.Unmarshal(before, m.request) != nil || options.Unmarshal(names[found.size:], m.request) != nil {

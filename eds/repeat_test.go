@@ -115,7 +115,7 @@ func FuzzRepeatedNames(f *testing.F) {
 		if err != nil || u == nil {
 			return
 		}
-		u.requests.names = before.span
+		u.requests.names, u.delivery.nonce = before.span, "1.1"
 
 		plain := new(discoveryv3.DiscoveryRequest)
 		wantErr := wire.Codec().Unmarshal(mem.BufferSlice{mem.SliceBuffer(b)}, plain)
@@ -134,6 +134,9 @@ func FuzzRepeatedNames(f *testing.F) {
 				t.Fatalf("%v is taken to repeat %v", plain, first.request)
 			}
 			plain.ResourceNames = nil
+		}
+		if got.isACK {
+			got.request = &discoveryv3.DiscoveryRequest{VersionInfo: plain.GetVersionInfo(), TypeUrl: got.ack.typeURL, ResponseNonce: got.ack.nonce}
 		}
 		if !proto.Equal(got.request, plain) {
 			t.Fatalf("decoded %v, plainly %v", got.request, plain)

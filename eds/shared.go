@@ -60,12 +60,24 @@ func (s *shared) addTo(r *request) {
 type deltaMessage struct {
 	counted
 	request *discoveryv3.DeltaDiscoveryRequest
+	ack     request // instead of request, where isACK
+	isACK   bool
 	shared  shared
+}
+
+// reset makes it ready for the next request. Nothing of the last one is kept.
+func (m *deltaMessage) reset() {
+	m.refusal, m.ack, m.isACK, m.shared = nil, request{}, false, shared{}
+	proto.Reset(m.request)
 }
 
 func (st *stream) newDeltaMessage() *deltaMessage {
 	m := &deltaMessage{request: new(discoveryv3.DeltaDiscoveryRequest)}
 	m.counted = counted{limiter: st.server.limiter, message: m.request, few: func(encoded []byte) error {
+		if u, nonce := st.acknowledges(&deltaACK, encoded); u != nil {
+			m.ack, m.isACK = request{typeURL: u.table.typeURL, nonce: nonce}, true
+			return nil
+		}
 		return m.shared.decode(st, encoded, firstName(encoded), m.request)
 	}}
 	return m

@@ -146,8 +146,9 @@ func (st *stream) nonce() string {
 // the first.
 func (st *stream) receive(first *time.Timer) {
 	defer st.leave()
+	read := st.reader()
 	for {
-		r, err := st.read()
+		r, err := read()
 		if first.Stop(); err == nil {
 			err = st.introduce(r)
 		}
@@ -178,19 +179,26 @@ func (st *stream) leave() {
 	}
 }
 
-func (st *stream) read() (*request, error) {
+// reader returns what reads the next request, which is valid until the one after it.
+func (st *stream) reader() func() (*request, error) {
 	if st.delta {
 		m := st.newDeltaMessage()
+		return func() (*request, error) {
+			m.reset()
+			if err := m.receive(st.grpc.RecvMsg, m); err != nil {
+				return nil, err
+			}
+			return st.deltaMessageRequest(m), nil
+		}
+	}
+	m := st.newStateMessage()
+	return func() (*request, error) {
+		m.reset()
 		if err := m.receive(st.grpc.RecvMsg, m); err != nil {
 			return nil, err
 		}
-		return st.deltaMessageRequest(m), nil
+		return st.stateMessageRequest(m), nil
 	}
-	m := st.newStateMessage()
-	if err := m.receive(st.grpc.RecvMsg, m); err != nil {
-		return nil, err
-	}
-	return st.stateMessageRequest(m), nil
 }
 
 // introduce holds what the first request says of its node against what the caller's

@@ -9,7 +9,9 @@ func (u *subscription) watch(key string) *watch {
 
 // expect makes room for names that the client asks for first. Many may not exist.
 func (u *subscription) expect(names int) {
-	names = min(names, int(u.table.most.Load()))
+	if names = min(names, int(u.table.most.Load())); names == 0 {
+		return
+	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if len(u.interest.watches) == 0 {
