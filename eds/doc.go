@@ -57,7 +57,7 @@
 // Limits and costs:
 //   - A request with too many names or fields is refused before it is decoded.
 //   - Of a state-of-the-world request up to 64 kB, names that are byte for byte the last
-//     ones of the type are compared (by hash), not decoded.
+//     ones of the type are compared (by hash, or with those of the group), not decoded.
 //   - Of a client's node, everything but the extensions is kept; of a node over 64 kB,
 //     only the names. Of refused resources, one response's worth is kept.
 //   - The names of a first request up to 64 kB are compared with those of others on the wire if

@@ -18,6 +18,7 @@ const requestNames = 3
 type span struct {
 	size int
 	sum  uint64 // a hash of the bytes
+	key  string // the bytes, where a group has them anyway; else empty
 }
 
 var spanSeed = maphash.MakeSeed()
@@ -26,9 +27,19 @@ func spanOf(encoded []byte) span {
 	return span{size: len(encoded), sum: maphash.Bytes(spanSeed, encoded)}
 }
 
+// equals reports whether both stand for the same names.
+func (s span) equals(other span) bool { return s.size == other.size && s.sum == other.sum }
+
 // begins reports whether encoded begins with the names of the span.
 func (s span) begins(encoded []byte) bool {
-	return s.size > 0 && s.size <= len(encoded) && spanOf(encoded[:s.size]) == s
+	switch {
+	case s.size == 0 || s.size > len(encoded):
+		return false
+	case s.key != "":
+		return s.key == string(encoded[:s.size])
+	default:
+		return s.equals(spanOf(encoded[:s.size]))
+	}
 }
 
 // stateMessage is a state-of-the-world request as grpc passes it on. Each ACK repeats
@@ -73,7 +84,7 @@ func (m *stateMessage) decodeRest(before, names []byte) bool {
 	if found.size == 0 {
 		return false
 	}
-	if u, nonce := m.stream.acknowledges(&stateACK, before, names[found.size:]); u != nil && u.requests.names == found {
+	if u, nonce := m.stream.acknowledges(&stateACK, before, names[found.size:]); u != nil && found.equals(u.requests.names) {
 		m.ack = request{typeURL: u.table.typeURL, nonce: nonce, repeats: true}
 		m.names, m.isACK = found, true
 		return true
@@ -86,7 +97,7 @@ func (m *stateMessage) decodeRest(before, names []byte) bool {
 		return false // there are more
 	}
 	m.names = found
-	return found == m.stream.lastNamesOf(m.request.GetTypeUrl())
+	return found.equals(m.stream.lastNamesOf(m.request.GetTypeUrl()))
 }
 
 // firstName returns where the first name of a request begins, or else its length.

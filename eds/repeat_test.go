@@ -42,7 +42,15 @@ func takeState(t testing.TB, st *stream, m proto.Message) *stateMessage {
 
 // TestNamesThatRepeatAreNotDecoded: each ACK has all names again.
 func TestNamesThatRepeatAreNotDecoded(t *testing.T) {
-	st := newStateStream()
+	t.Run("alone", func(t *testing.T) { repeatNames(t, newStateStream(), false) })
+	t.Run("in a group", func(t *testing.T) {
+		st := newStateStream()
+		st.server.Update(Update{Assignments: manyAssignments(manyNames(1000), 1)})
+		repeatNames(t, st, true)
+	})
+}
+
+func repeatNames(t *testing.T, st *stream, grouped bool) {
 	names, other := manyNames(1000), manyNames(500)
 	step := func(repeats bool, m *discoveryv3.DiscoveryRequest) {
 		t.Helper()
@@ -71,6 +79,8 @@ func TestNamesThatRepeatAreNotDecoded(t *testing.T) {
 	located.ResourceLocators = []*discoveryv3.ResourceLocator{locator("x")}
 
 	step(false, eds(names...))
+	_, u := st.pair()
+	equal(t, "names are those of a group", u.requests.names.key != "", grouped)
 	step(true, nacked)
 	step(false, want(resourcev3.ClusterType, names...)) // those of another type
 	step(true, want(resourcev3.ClusterType, names...))
@@ -152,9 +162,12 @@ func BenchmarkStateAck(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	for name, forget := range map[string]bool{"compared": false, "decoded": true} {
+	for _, name := range []string{"compared", "in a group", "decoded"} {
 		b.Run(name, func(b *testing.B) {
-			st := newStateStream()
+			st, forget := newStateStream(), name == "decoded"
+			if name == "in a group" {
+				st.server.Update(Update{Assignments: manyAssignments(manyNames(1000), 1)})
+			}
 			takeState(b, st, request)
 			b.ReportAllocs()
 			for b.Loop() {

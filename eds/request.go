@@ -80,6 +80,7 @@ func (q *requests) takeState(r *request) error {
 
 	if first && q.joins(r) {
 		q.legacy = false
+		q.names.key = r.key
 		return nil
 	}
 	if q.legacy && len(r.names) == 0 {
