@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/status"
 
 	"hdsd/internal/share"
@@ -78,6 +79,18 @@ func (c *conn) Read(b []byte) (int, error) {
 	default:
 		return 0, refused
 	}
+}
+
+// ReadOnReady is Read into a buffer of a pool. grpc looks for this method. Without it, grpc
+// allocates 32 KiB for each connection that comes.
+func (c *conn) ReadOnReady(size int, pool mem.BufferPool) (*[]byte, int, error) {
+	b := pool.Get(size)
+	n, err := c.Read(*b)
+	if n == 0 {
+		pool.Put(b)
+		return nil, 0, err
+	}
+	return b, n, err
 }
 
 // Write implements net.Conn.
