@@ -6,12 +6,16 @@ import (
 	"hdsd/internal/fields"
 
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 )
 
 // requestNames is the field that has the names of a DiscoveryRequest, or those that a
 // DeltaDiscoveryRequest subscribes to.
 const requestNames = 3
+
+// nameTag is the tag of a name, as everybody encodes it.
+const nameTag = requestNames<<3 | byte(protowire.BytesType)
 
 // span stands for the encoded names of a request, where they follow each other without
 // another field between them. Its size is 0 where there is none.
@@ -124,12 +128,12 @@ func namesAt(encoded []byte) span {
 // sizeOfNames returns how many bytes the names have that a part of a request begins with, and
 // how many they are.
 func sizeOfNames(encoded []byte) (size, names int) {
-	for size < len(encoded) {
-		f, err := fields.Next(encoded[size:])
-		if err != nil || !f.Is(requestNames) {
+	for size < len(encoded) && encoded[size] == nameTag {
+		_, n := protowire.ConsumeBytes(encoded[size+1:])
+		if n < 0 {
 			break
 		}
-		size += len(f.Raw)
+		size += 1 + n
 		names++
 	}
 	return size, names
