@@ -77,8 +77,12 @@ func (m *stateMessage) decode(encoded []byte) error {
 	if m.repeats = m.decodeRest(encoded[:at], encoded[at:]); m.repeats {
 		return nil
 	}
-	m.names = namesAt(encoded[at:])
-	return m.shared.decode(m.stream, encoded, at, m.request)
+	size, names := sizeOfNames(encoded[at:])
+	err := m.shared.decode(m.stream, encoded, at, m.request)
+	if m.shared.group != nil || len(m.request.GetResourceNames()) == names { // it has them all
+		m.names = spanOf(encoded[at : at+size])
+	}
+	return err
 }
 
 // decodeRest decodes everything but the names, if they are the same as in the last request
@@ -117,12 +121,6 @@ func firstName(encoded []byte) (at int) {
 		at += len(f.Raw)
 	}
 	return at
-}
-
-// namesAt returns the span of the names that a part of a request begins with.
-func namesAt(encoded []byte) span {
-	size, _ := sizeOfNames(encoded)
-	return spanOf(encoded[:size])
 }
 
 // sizeOfNames returns how many bytes the names have that a part of a request begins with, and

@@ -7,6 +7,7 @@ import (
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 	"google.golang.org/grpc/mem"
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
 	"hdsd/access"
@@ -183,6 +184,38 @@ func BenchmarkStateAck(b *testing.B) {
 					b.Fatal(err)
 				}
 			}
+		})
+	}
+}
+
+// TestNamesInPartsAreNoRepeat: a client gives up a name of a request whose names do not
+// follow each other, or are tagged in an unusual way.
+func TestNamesInPartsAreNoRepeat(t *testing.T) {
+	name := func(to []byte, name string) []byte {
+		return protowire.AppendString(protowire.AppendTag(to, requestNames, protowire.BytesType), name)
+	}
+	typed := func(to []byte) []byte {
+		return protowire.AppendString(protowire.AppendTag(to, 4, protowire.BytesType), resourcev3.EndpointType)
+	}
+	longTag := []byte{nameTag | 0x80, 0}
+	for title, first := range map[string][]byte{
+		"a field between": name(typed(name(nil, "a")), "b"),
+		"a long tag":      typed(protowire.AppendString(append(name(nil, "a"), longTag...), "b")),
+	} {
+		t.Run(title, func(t *testing.T) {
+			st := newStateStream()
+			st.server.Update(Update{Assignments: manyAssignments([]string{"a", "b"}, 1)})
+			for _, encoded := range [][]byte{first, typed(name(nil, "a"))} {
+				got, err := receiveState(st, encoded)
+				if err == nil {
+					err = st.take(st.stateMessageRequest(got))
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			_, u := st.pair()
+			equal(t, "names", u.interest.named, 1)
 		})
 	}
 }
