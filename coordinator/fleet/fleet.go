@@ -202,7 +202,7 @@ func (f *Fleet) Tick(now, heard time.Time) Effects {
 	f.reviewNewcomers(now)
 	f.sweepEstablished(now)
 	f.findQuiet(now, heard)
-	f.replaceSilent(now)
+	f.replaceSilent(now, heard)
 	f.replaceDoubted(now)
 	return f.effects()
 }

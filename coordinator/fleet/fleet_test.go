@@ -44,7 +44,11 @@ func TestHowManyReportDecidesWhetherSeatsAreKept(t *testing.T) {
 func TestManySilentAreReplacedAFewAtATime(t *testing.T) {
 	l := newLab(t, options(), 200, 1000)
 	l.hush(numbered(0, 40)...)
-	l.tick()
+	l.pass(lateIntervals*report - report/2)
+	if _, got := l.take(SilentReplaced); got > 0 {
+		t.Errorf("%d are replaced that may be late", got)
+	}
+	l.pass(report / 2)
 	if _, got := l.take(SilentReplaced); got < 8 || got > 10 {
 		t.Errorf("%d are replaced at once, want one in twenty", got)
 	}

@@ -136,14 +136,14 @@ func TestTheLostCountAgainstTheSilent(t *testing.T) {
 	l := newLab(t, options(), 9, 100)
 	l.lose("c0")
 	l.hush("c1", "c2")
-	l.tick()
+	l.pass(lateIntervals * report)
 	if _, replaced := l.take(SilentReplaced); replaced != 2 {
 		t.Errorf("%d are replaced where six report, want 2", replaced)
 	}
 	l = newLab(t, options(), 9, 100)
 	l.lose("c0", "c3")
 	l.hush("c1", "c2")
-	l.tick()
+	l.pass(lateIntervals * report)
 	if _, replaced := l.take(SilentReplaced); replaced != 0 {
 		t.Errorf("%d are replaced where five report", replaced)
 	}

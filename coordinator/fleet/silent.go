@@ -13,19 +13,18 @@ import (
 // silence is that of a checker that is connected and reports nothing of what it
 // was sent, as an Envoy does that has rejected it.
 //
-// Its seats go to others as those of a lost checker do: substitutes at once, and
-// after the grace period its seats are given up. It then has no work until it
-// connects anew or reports after all. Nothing is sent to it meanwhile: it would
-// take an empty specifier, and reject the next load again.
+// Its seats go to others as those of a lost checker do: it gets substitutes after three
+// report intervals, and its seats are given up after the grace period, if that is longer. It
+// then has no work until it connects anew or reports after all. Nothing is sent to it
+// meanwhile: it would take an empty specifier, and reject the next load again.
 //
-// Silent checkers are replaced a few at a time, together with the lost ones, and only while enough others
-// are known to report: two for each silent one that has seats, or one if only one is
-// silent. If many are silent, they have a common cause: a load that they all reject, or
-// that is too much for them. The others
-// would not survive it either. Then every seat is kept, and endpoints that nobody
-// reports keep their last verdict. So it is with three or more of a fleet of which most have
-// yet to report: while so many begin at once, one that is slow is no sign that it rejects
-// what it was sent.
+// Silent checkers are replaced a few at a time, together with the lost ones, and only while
+// enough others are known to report: two for each silent one that has seats, or one if only
+// one is silent. If many are silent, they have a common cause: a load that they all reject,
+// or that is too much for them. The others would not survive it either. Then every seat is
+// kept, and endpoints that nobody reports keep their last verdict. So it is with three or
+// more of a fleet of which most have yet to report: while so many begin at once, one that is
+// slow is no sign that it rejects what it was sent.
 type silence struct {
 	since   time.Time // when it fell silent
 	stopped bool      // it did report, on this stream
@@ -114,8 +113,21 @@ func (f *Fleet) idle(id string) bool {
 	return s != nil && s.idle
 }
 
+// lateIntervals is for how many report intervals a checker may be late that reports nothing of
+// what it was sent: it, or hdsd, may have much to do.
+const lateIntervals = 3
+
+// lateness is how long a silent checker may be late before it is replaced. One that stopped
+// reporting had its time.
+func (f *Fleet) lateness(s *silence) time.Duration {
+	if s.stopped {
+		return 0
+	}
+	return lateIntervals * f.options.Report
+}
+
 // replaceSilent moves what silent checkers have, while enough others can take it.
-func (f *Fleet) replaceSilent(now time.Time) {
+func (f *Fleet) replaceSilent(now, heard time.Time) {
 	f.giveUpAt = time.Time{}
 	if len(f.silent) == 0 || f.settling {
 		return
@@ -128,9 +140,10 @@ func (f *Fleet) replaceSilent(now time.Time) {
 	present := f.missing.muster()
 	for _, id := range slices.Sorted(maps.Keys(f.silent)) {
 		s := f.silent[id]
-		switch {
+		switch late := f.lateness(s); {
+		case !s.replaced() && heard.Sub(s.since) < late: // findQuiet is due soon enough
 		case !s.replaced() && !f.missing.spares(now, id, present):
-			s.until = now.Add(f.options.Grace)
+			s.until = now.Add(max(f.options.Grace-late, 0))
 			lost = append(lost, id)
 			f.out.Votes = append(f.out.Votes, VoteChange{Checker: id, Lost: true})
 		case s.replaced() && !s.idle && !now.Before(s.until) && !f.missing.spares(now, id, present):
