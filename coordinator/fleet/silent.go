@@ -117,13 +117,13 @@ func (f *Fleet) idle(id string) bool {
 // what it was sent: it, or hdsd, may have much to do.
 const lateIntervals = 3
 
-// lateness is how long a silent checker may be late before it is replaced. One that stopped
-// reporting had its time.
-func (f *Fleet) lateness(s *silence) time.Duration {
+// lateness is how long the checker may be late before it is replaced, by the interval between
+// reports. One that stopped reporting had its time.
+func (s *silence) lateness(report time.Duration) time.Duration {
 	if s.stopped {
 		return 0
 	}
-	return lateIntervals * f.options.Report
+	return lateIntervals * report
 }
 
 // replaceSilent moves what silent checkers have, while enough others can take it.
@@ -140,7 +140,7 @@ func (f *Fleet) replaceSilent(now, heard time.Time) {
 	present := f.missing.muster()
 	for _, id := range slices.Sorted(maps.Keys(f.silent)) {
 		s := f.silent[id]
-		switch late := f.lateness(s); {
+		switch late := s.lateness(f.options.Report); {
 		case !s.replaced() && heard.Sub(s.since) < late: // findQuiet is due soon enough
 		case !s.replaced() && !f.missing.spares(now, id, present):
 			s.until = now.Add(max(f.options.Grace-late, 0))
