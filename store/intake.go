@@ -99,12 +99,15 @@ func (in *intake) work(f func()) {
 }
 
 func (in *intake) append(all []health.Transition, now func() time.Time) {
+	parts := pieces(all)
 	in.work(func() {
 		if in.closed {
 			in.stat.Dropped += uint64(len(all))
 			return
 		}
-		in.pending.add(dated(all, now))
+		for _, part := range parts {
+			in.pending.add(dated(part, now))
+		}
 		in.asked.transitions += uint64(len(all))
 		in.drop(in.pending.count + in.stat.Pending - in.pending.limit)
 	})

@@ -2,6 +2,8 @@ package store
 
 import (
 	"reflect"
+	"runtime"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -80,4 +82,39 @@ func TestGroupsOfParts(t *testing.T) {
 	if !reflect.DeepEqual(got, all) {
 		t.Error("the groups do not have what was appended")
 	}
+}
+
+// TestWhatIsDroppedIsNotKept: neither what was dropped of a batch nor what was written of it
+// stays in memory because of the rest.
+func TestWhatIsDroppedIsNotKept(t *testing.T) {
+	const limit = 4096
+	var alive atomic.Int64
+	batch := func(count int) []health.Transition {
+		all := flips(count)
+		for i := range all {
+			votes := &[1]health.Observation{{Checker: "checker-1"}}
+			alive.Add(1)
+			runtime.SetFinalizer(votes, func(*[1]health.Observation) { alive.Add(-1) })
+			all[i].Observations = votes[:]
+		}
+		return all
+	}
+	in := newIntake(limit)
+	in.append(batch(limit), time.Now)
+	for range limit - limit/16 - 10 {
+		in.append(batch(1), time.Now)
+	}
+	in.mu.Lock()
+	in.overflow = nil // the health of each endpoint that was dropped is kept
+	in.mu.Unlock()
+	for range 100 {
+		if runtime.GC(); alive.Load() <= limit+1 {
+			break
+		}
+		runtime.Gosched()
+	}
+	if n := alive.Load(); n > limit+1 {
+		t.Errorf("%d transitions are in memory, of at most %d", n, limit)
+	}
+	runtime.KeepAlive(in)
 }

@@ -25,6 +25,17 @@ func newQueue(limit int) queue {
 // most returns how many transitions a group ever has: a quarter of those that may wait.
 func (q *queue) most() int { return max(q.limit/4, 1) }
 
+// pieces cuts a large batch into parts of their own, which are cheap to cut again.
+func pieces(all []health.Transition) (parts [][]health.Transition) {
+	if len(all) <= groupSize {
+		return [][]health.Transition{all}
+	}
+	for part := range slices.Chunk(all, groupSize) {
+		parts = append(parts, slices.Clone(part))
+	}
+	return parts
+}
+
 func (q *queue) add(all []health.Transition) {
 	if len(all) > 0 {
 		q.parts = append(q.parts, all)
@@ -44,7 +55,7 @@ func (q *queue) shift(count int) (parts [][]health.Transition) {
 	if q.parts = q.parts[whole:]; len(q.parts) == 0 {
 		q.parts = nil // or it would keep all that ever waited
 	} else if count > 0 {
-		parts, q.parts[0] = append(parts, q.parts[0][:count]), q.parts[0][count:]
+		parts, q.parts[0] = append(parts, q.parts[0][:count]), slices.Clone(q.parts[0][count:]) // or it would keep all of the part
 	}
 	return parts
 }
