@@ -171,9 +171,9 @@ func (in *intake) idle() bool {
 	return in.pruned == in.prunes && in.forgets == nil
 }
 
-// take returns the next group, or nil if nothing waits.
-func (in *intake) take() *group {
-	g, parts := in.takeParts()
+// take returns the next group, of at most so many transitions, or nil if nothing waits.
+func (in *intake) take(most int) *group {
+	g, parts := in.takeParts(most)
 	if g != nil {
 		g.transitions = slices.Concat(parts...)
 	}
@@ -181,13 +181,13 @@ func (in *intake) take() *group {
 }
 
 // takeParts returns the next group and, as parts, its transitions.
-func (in *intake) takeParts() (g *group, parts [][]health.Transition) {
+func (in *intake) takeParts(most int) (g *group, parts [][]health.Transition) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	if in.saved.reached(in.asked) {
 		return nil, nil
 	}
-	size := min(in.pending.count, in.pending.largest)
+	size := min(in.pending.count, in.pending.largest, most)
 	parts = in.pending.shift(size)
 	g = &group{overflow: in.overflow, missing: in.missing, plan: in.plan, rows: in.takeRows(in.pending.count == 0), upTo: in.asked}
 	in.overflow, in.missing, in.plan = nil, Gap{}, nil

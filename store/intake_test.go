@@ -1,6 +1,7 @@
 package store
 
 import (
+	"math"
 	"reflect"
 	"runtime"
 	"sync/atomic"
@@ -19,7 +20,7 @@ func TestWhatIsWrittenIsNotKept(t *testing.T) {
 	}
 	parts := in.pending.parts
 	for _, want := range []int{groupSize, 1} {
-		g := in.take()
+		g := in.take(math.MaxInt)
 		if len(g.transitions) != want {
 			t.Fatalf("a group of %d transitions, want %d", len(g.transitions), want)
 		}
@@ -30,7 +31,7 @@ func TestWhatIsWrittenIsNotKept(t *testing.T) {
 		}
 		in.committed(g, longGroup)
 	}
-	if in.take() != nil {
+	if in.take(math.MaxInt) != nil {
 		t.Fatal("a third group")
 	}
 	if n := cap(in.pending.parts); n != 0 {
@@ -43,7 +44,7 @@ func TestWhatIsWrittenIsNotKept(t *testing.T) {
 func TestTheGroupOnItsWayCounts(t *testing.T) {
 	in := newIntake(64)
 	in.append(flips(64), time.Now)
-	g := in.take()
+	g := in.take(math.MaxInt)
 	if len(g.transitions) != 16 {
 		t.Fatalf("a group of %d transitions", len(g.transitions))
 	}
@@ -67,7 +68,7 @@ func TestGroupsOfParts(t *testing.T) {
 	for i, sizes := 0, []int{1, 30, 2, 67}; len(sizes) > 0; sizes = sizes[1:] {
 		in.append(all[i:i+sizes[0]], func() time.Time { return day })
 		i += sizes[0]
-		for g := in.take(); g != nil; g = in.take() {
+		for g := in.take(math.MaxInt); g != nil; g = in.take(math.MaxInt) {
 			if len(g.transitions) > 17 {
 				t.Fatalf("a group of %d transitions", len(g.transitions))
 			}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"testing"
 	"time"
 
@@ -67,7 +68,7 @@ func TestVotedIsDeletedLast(t *testing.T) {
 	in := newIntake(1 << 20)
 	in.append(flips(groupSize+1), time.Now)
 	in.put(voted, map[string][]byte{"1": {}, "2": nil})
-	first, second := in.take(), in.take()
+	first, second := in.take(math.MaxInt), in.take(math.MaxInt)
 	if diff := cmp.Diff(changes{"voted": {"1": {}}}, first.rows); diff != "" {
 		t.Error("with the first group goes:", diff)
 	}

@@ -15,7 +15,8 @@ const (
 	// not wait long behind it.
 	pruneSize = 512
 
-	// trimSize is the same for early pruning, which may not fall behind the writer.
+	// trimSize is the same for early pruning, which may not fall behind the writer. Meanwhile,
+	// groups have at most groupSize.
 	trimSize = 2 * groupSize
 
 	// eventsLooked is how many events one step looks at.
@@ -45,13 +46,10 @@ type pruner struct {
 	nextCurrent []byte                 // the key of the current health to look at next; nil: the first
 }
 
-// step does one small transaction of what was asked for, and some of what the quota needs.
-// written is how many transitions the group before it has: early pruning does not fall
-// behind the writer.
+// step does one small transaction of what was asked for, and one of what the quota needs.
+// written is how many transitions the group before it has.
 func (p *pruner) step(written int) {
-	for rest := max(pruneSize, 2*written); rest > 0 && p.quota.look(); rest -= trimSize {
-		p.trim(min(rest, trimSize))
-	}
+	p.trimFor(written)
 	if pass, asked := p.intake.pruneAsked(); asked {
 		if p.pruneSome() {
 			return
@@ -69,6 +67,14 @@ func (p *pruner) step(written int) {
 		if !more {
 			p.known = nil
 		}
+	}
+}
+
+// trimFor does what the quota needs, in one transaction. It does not fall behind a writer that
+// has written so many transitions since the one before.
+func (p *pruner) trimFor(written int) {
+	if p.quota.look() {
+		p.trim(min(max(pruneSize, 2*written), trimSize))
 	}
 }
 

@@ -18,6 +18,10 @@ const (
 	fullShare  = 0.95 // early pruning begins
 )
 
+// roomEach is what a transition takes at most while its group is written: its rows, and new
+// copies of the pages that it changes.
+const roomEach = 4096
+
 // Quota says how much of its room the history uses. The file does not shrink: what counts
 // is its pages in use, and free ones are used again before it grows.
 type Quota struct {
@@ -104,6 +108,19 @@ func (q *quota) look() bool {
 		q.stop()
 	}
 	return q.trimming
+}
+
+// room returns how many transitions the next group may have, so that it does not take more than
+// is left, and early pruning keeps up.
+func (q *quota) room() int {
+	most := q.max.Load()
+	switch {
+	case most == 0:
+		return math.MaxInt
+	case q.trimming:
+		return groupSize
+	}
+	return max(int((most-q.db.used.Load())/roomEach), groupSize)
 }
 
 // stop ends early pruning.

@@ -111,7 +111,7 @@ func TestEarlyPruningTakesShortSteps(t *testing.T) {
 	flush(t, s)
 	err := s.writer.do(t.Context(), func() {
 		s.quota.max.Store(s.db.used.Load() / 4)
-		for written, want := range map[int]int{0: pruneSize, 1: pruneSize, groupSize: 2 * groupSize, 2 * groupSize: 4 * groupSize} {
+		for written, want := range map[int]int{0: pruneSize, 1: pruneSize, groupSize: 2 * groupSize, 4 * groupSize: 2 * groupSize} {
 			before := s.quota.pruned.Load()
 			s.writer.pruner.step(written)
 			if n := int(s.quota.pruned.Load() - before); n != want {

@@ -53,7 +53,7 @@ func (w *writer) run() {
 	w.intake.askPrune()
 	for w.wait(pruning.C, looking.C) {
 		written := 0
-		if g := w.intake.take(); g != nil {
+		if g := w.take(); g != nil {
 			if !w.save(g) {
 				return
 			}
@@ -63,7 +63,7 @@ func (w *writer) run() {
 		w.pruner.step(written)
 		w.answer() // also while there is much to prune
 	}
-	for g := w.intake.take(); g != nil; g = w.intake.take() {
+	for g := w.take(); g != nil; g = w.take() {
 		if !w.save(g) {
 			return
 		}
@@ -71,6 +71,9 @@ func (w *writer) run() {
 	w.time.look()
 	_ = w.time.save(*w.time.timeline()) // without it, the next start finds an earlier one
 }
+
+// take returns the next group, or nil if nothing waits.
+func (w *writer) take() *group { return w.intake.take(w.pruner.quota.room()) }
 
 // close ends run and waits for it.
 func (w *writer) close() {
