@@ -11,8 +11,9 @@
 // bounded queue and never wait for the disk. One writer commits it in groups: after 10 ms
 // or 4,096 transitions, whichever is first. While more than that waits, groups become
 // larger, up to a quarter of Options.MaxPending and to what is left of Options.MaxBytes,
-// unless their transactions take too long. A group is committed whole or not at all. A
-// transition and the current health that it leads to are in one group.
+// unless their transactions take too long. They become smaller where the disk does not take
+// them. A group is committed whole or not at all. A transition and the current health that it
+// leads to are in one group.
 //
 // A group is written in the order of the keys of each bucket. Many endpoints that change at
 // once then cost a fraction: of a first start, most pages have several rows of a group.

@@ -246,6 +246,31 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
+// TestAGroupThatDoesNotFit: where a large group does not fit on the disk, smaller ones do. What
+// was put back is written in order, behind what was written of the group.
+func TestAGroupThatDoesNotFit(t *testing.T) {
+	var reported errorLog
+	s := open(t, t.TempDir(), func(o *Options) { o.OnError, o.maxSize = reported.add, 256<<10 })
+	const count = 3000
+	all := flips(count)
+	s.Append(all)
+	err := s.intake.wait(t.Context(), func() bool { return s.intake.stat.Committed > 0 })
+	if err != nil || len(reported.all) == 0 {
+		t.Fatal(err, reported.all)
+	}
+	edit(t, s, func(tx *bolt.Tx) error { tx.DB().MaxSize = 0; return nil })
+	flush(t, s)
+	if stats := s.Stats(); stats.Committed != count || stats.Pending != 0 || stats.LastError != nil {
+		t.Errorf("%+v", stats)
+	}
+	if diff := cmp.Diff(all, queryAll(t, s, Query{})); diff != "" {
+		t.Error(diff)
+	}
+	if err := s.Check(); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestANewHistoryOnAFullDisk is refused, and leaves nothing behind that a later start would
 // take for one.
 func TestANewHistoryOnAFullDisk(t *testing.T) {

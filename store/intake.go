@@ -196,6 +196,24 @@ func (in *intake) takeParts(most int) (g *group, parts [][]health.Transition) {
 	return g, parts
 }
 
+// shrink makes the next groups smaller than one that the disk did not take, and puts back
+// what is too much of that one. Its order and what it acknowledges stay right.
+func (in *intake) shrink(g *group) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.pending.shrink(len(g.transitions))
+	size := min(in.pending.largest, len(g.transitions))
+	rest := g.transitions[size:]
+	if len(rest) == 0 {
+		return
+	}
+	in.pending.putBack(slices.Clone(rest))
+	g.transitions = slices.Clone(g.transitions[:size])
+	g.upTo.transitions -= uint64(len(rest))
+	in.stat.Pending = size
+	in.putBackRows(g.rows)
+}
+
 // committed records that a group is on disk, and reports whether attempts before failed.
 func (in *intake) committed(g *group, took time.Duration) (ended bool) {
 	in.mu.Lock()

@@ -119,3 +119,35 @@ func TestWhatIsDroppedIsNotKept(t *testing.T) {
 	}
 	runtime.KeepAlive(in)
 }
+
+// TestAGroupShrinks: what is put back is not acknowledged, may be dropped, and takes along what is
+// deleted from voted, unless that row has changed since.
+func TestAGroupShrinks(t *testing.T) {
+	all := flips(8)
+	in := newIntake(32)
+	in.put(voted, map[string][]byte{"a": nil, "b": nil, "c": {1}})
+	in.append(all, time.Now)
+	g := in.take(math.MaxInt)
+	in.put(voted, map[string][]byte{"b": {2}})
+	in.shrink(g)
+	if s := in.stats(); len(g.transitions) != 4 || s.Pending != 8 {
+		t.Fatalf("a group of %d, %+v", len(g.transitions), s)
+	}
+	if want := (changes{"voted": {"c": {1}}}); !reflect.DeepEqual(g.rows, want) {
+		t.Errorf("rows %v", g.rows)
+	}
+	in.committed(g, 0)
+	if in.saved.reached(in.asked) {
+		t.Error("the rest is acknowledged")
+	}
+	rest := in.take(math.MaxInt)
+	if !reflect.DeepEqual(append(g.transitions, rest.transitions...), all) {
+		t.Error("the order has changed")
+	}
+	if want := (changes{"voted": {"a": nil, "b": {2}}}); !reflect.DeepEqual(rest.rows, want) {
+		t.Errorf("then rows %v", rest.rows)
+	}
+	if in.committed(rest, 0); !in.saved.reached(in.asked) {
+		t.Error("the last part does not acknowledge all")
+	}
+}

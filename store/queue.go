@@ -64,10 +64,20 @@ func (q *queue) shift(count int) (parts [][]health.Transition) {
 // took so long. The more a group has, the more of its rows share a page, which is written
 // once. But nobody should wait long for a group, nor take it for a disk that does not answer.
 func (q *queue) fit(written int, took time.Duration) {
+	least := min(groupSize, q.most())
 	switch {
-	case took > longGroup:
-		q.largest = max(q.largest/2, min(groupSize, q.most()))
-	case written >= q.largest && took < longGroup/2:
+	case took > longGroup && q.largest > least:
+		q.largest = max(q.largest/2, least)
+	case written >= q.largest && (took < longGroup/2 || q.largest < least):
 		q.largest = min(2*q.largest, q.most())
 	}
+}
+
+// shrink halves a group that the disk did not take, since less of it may fit.
+func (q *queue) shrink(size int) { q.largest = max(min(q.largest, size)/2, 1) }
+
+// putBack puts transitions before the others again.
+func (q *queue) putBack(all []health.Transition) {
+	q.parts = slices.Concat(pieces(all), q.parts)
+	q.count += len(all)
 }

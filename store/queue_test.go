@@ -28,6 +28,13 @@ func TestGroupsGrow(t *testing.T) {
 			t.Fatalf("after %s: %d, want %d", step.name, q.largest, step.want)
 		}
 	}
+	q.shrink(100)
+	if q.largest != 50 {
+		t.Errorf("after 100 that the disk did not take: %d", q.largest)
+	}
+	if q.fit(50, longGroup); q.largest != 100 {
+		t.Errorf("after 50 that it took, slowly: %d", q.largest)
+	}
 	if q := newQueue(20); q.largest != 5 {
 		t.Errorf("of 20 that may wait, a group takes %d", q.largest)
 	}

@@ -69,21 +69,32 @@ func (in *intake) put(bucket []byte, changed map[string][]byte) {
 // takeRows returns the rows of a group. What is deleted from voted waits for the last
 // group that has transitions. The caller holds the lock.
 func (in *intake) takeRows(last bool) changes {
-	taken, name, later := in.rows, string(voted), map[string][]byte{}
+	taken := in.rows
 	in.rows = nil
-	if last {
-		return taken
+	if !last {
+		in.putBackRows(taken)
 	}
+	return taken
+}
+
+// putBackRows has what a group deletes from voted wait, unless the row has changed since. The
+// caller holds the lock.
+func (in *intake) putBackRows(taken changes) {
+	name, later := string(voted), map[string][]byte{}
 	for k, row := range taken[name] {
 		if row == nil {
 			later[k] = nil
 			delete(taken[name], k)
 		}
 	}
-	if len(later) > 0 {
-		in.rows = changes{name: later}
+	if len(later) == 0 {
+		return
 	}
-	return taken
+	if in.rows == nil {
+		in.rows = changes{}
+	}
+	maps.Copy(later, in.rows[name])
+	in.rows[name] = later
 }
 
 func (g *group) writeRows(tx *bolt.Tx) error {

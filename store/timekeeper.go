@@ -181,9 +181,11 @@ func (t *timekeeper) tick() {
 }
 
 // record gives the transitions of a group their recorded times, and the gap before them.
-// It corrects the time of those that cannot be dated by the wall clock.
-func (t *timekeeper) record(g *group) {
+// It corrects the time of those that cannot be dated by the wall clock. undo forgets them, so
+// that others can be recorded instead.
+func (t *timekeeper) record(g *group) (undo func()) {
 	t.look()
+	last, skew := t.last, t.skew
 	m, retention := t.moment.Load(), t.keep()
 	next := &moment{m.Clone(), m.at}
 	at := func(own uint64) (recorded, dated uint64) {
@@ -209,6 +211,10 @@ func (t *timekeeper) record(g *group) {
 		g.places[i] = placeOf(recorded, transition)
 	}
 	t.moment.Store(next)
+	return func() {
+		t.last, t.skew = last, skew
+		t.moment.Store(m)
+	}
 }
 
 // put writes the timeline in the transaction of a group.

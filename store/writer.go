@@ -148,10 +148,10 @@ func (w *writer) isClosing() bool {
 	}
 }
 
-// save commits a group, and retries until the disk takes it. It returns false if the
-// store closes and the last attempt failed too.
+// save commits a group, and retries until the disk takes it, or some of it: the rest then waits
+// again. It returns false if the store closes and the last attempt failed too.
 func (w *writer) save(g *group) bool {
-	w.time.record(g) // once, so that a retry writes the same
+	undo := w.time.record(g)
 	w.trail.take(g)
 	w.diary.take(g, w.time.steady())
 	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
@@ -176,7 +176,20 @@ func (w *writer) save(g *group) bool {
 			return false
 		}
 		w.pause(wait)
+		undo = w.shrink(g, undo)
 	}
+}
+
+// shrink has the next attempt be smaller, and gives back what room it can. If the page cache
+// shows the attempt that failed, the next one has to write the same.
+func (w *writer) shrink(g *group, undo func()) func() {
+	if w.db.view(func(*bolt.Tx) error { return nil }) != nil {
+		return undo
+	}
+	undo() // the history on disk ends before the group
+	w.intake.shrink(g)
+	w.pruner.trimFor(len(g.transitions))
+	return w.time.record(g)
 }
 
 // beginFailing says that the disk fails before anything waits for it. The writer tries
