@@ -48,9 +48,13 @@ func (s *Store) KnownCluster(name string) bool { return s.known.has(name) }
 // RememberClusters makes clusters known, whether or not they ever get a transition. It
 // does not wait for the disk.
 func (s *Store) RememberClusters(all []string) {
+	fresh := map[string][]byte{}
 	for _, name := range all {
 		if s.known.add(name) {
-			s.intake.put(clusters, map[string][]byte{rowKey(hashOf(name)): []byte(name)})
+			fresh[rowKey(hashOf(name))] = []byte(name)
 		}
+	}
+	if len(fresh) > 0 {
+		s.intake.put(clusters, fresh)
 	}
 }
