@@ -12,29 +12,49 @@ import (
 )
 
 // TestHowManyReportDecidesWhetherSeatsAreKept: two others have to report for
-// each of several that are silent, and one for one. Three are kept while most have yet to
-// report.
+// each of several that are silent, and one for one.
 func TestHowManyReportDecidesWhetherSeatsAreKept(t *testing.T) {
 	for _, test := range []struct {
-		silent, idle, reporting, waiting int
-		held                             bool
+		silent, idle, reporting int
+		held                    bool
 	}{
 		{silent: 1, reporting: 0, held: true}, {silent: 1, reporting: 1}, {silent: 1, idle: 4, reporting: 1},
 		{silent: 2, reporting: 3, held: true}, {silent: 2, reporting: 4}, {silent: 2, idle: 9, reporting: 4},
 		{silent: 3, idle: 1, reporting: 5, held: true}, {silent: 3, idle: 1, reporting: 6}, {idle: 3},
-		{silent: 3, reporting: 6, waiting: 6}, {silent: 3, reporting: 6, waiting: 7, held: true}, {silent: 2, reporting: 6, waiting: 7},
 	} {
 		f := New(options(), nil)
-		for i := range test.silent + test.idle + test.reporting + test.waiting {
+		for i := range test.silent + test.idle + test.reporting {
 			id := fmt.Sprint(i)
-			reports := i < test.silent+test.idle+test.reporting
-			f.checkers[id] = &checker{connected: true, voted: reports, assigned: 1}
+			f.checkers[id] = &checker{connected: true, voted: true}
 			if i < test.silent+test.idle {
 				f.silent[id] = &silence{idle: i < test.idle}
 			}
 		}
-		if why := f.heldSilent(); (why != "") != test.held {
-			t.Errorf("%+v: held since %q", test, why)
+		silent, reporting, _ := f.countReporting()
+		if held := holdsSilent(silent, reporting); held != test.held {
+			t.Errorf("%+v: held is %t", test, held)
+		}
+	}
+}
+
+// TestSilentOnesOfAFleetThatBeginsHaveLonger: most have yet to report, and never do, as where
+// what they should check is withheld. Three that are silent have 90 s.
+func TestSilentOnesOfAFleetThatBeginsHaveLonger(t *testing.T) {
+	for _, count := range []int{2, 3} {
+		l := newLab(t, options(), 0, 1000)
+		for i, id := range numbered(0, 40) {
+			l.silent[id] = i > 15
+			l.join(id)
+		}
+		l.pass(settle + 2*report)
+		l.hush(numbered(0, count)...)
+		l.pass(4 * report)
+		if _, replaced := l.take(SilentReplaced); (replaced > 0) != (count < 3) {
+			t.Errorf("of %d, %d are replaced early", count, replaced)
+		}
+		l.pass(longestHold + 6*grace) // a few at a time
+		if _, replaced := l.take(SilentReplaced); (replaced == count) != (count == 3) {
+			t.Errorf("of %d, %d are replaced late", count, replaced)
 		}
 	}
 }

@@ -22,9 +22,11 @@ import (
 // enough others are known to report: two for each silent one that has seats, or one if only
 // one is silent. If many are silent, they have a common cause: a load that they all reject,
 // or that is too much for them. The others would not survive it either. Then every seat is
-// kept, and endpoints that nobody reports keep their last verdict. So it is with three or
-// more of a fleet of which most have yet to report: while so many begin at once, one that is
-// slow is no sign that it rejects what it was sent.
+// kept, and endpoints that nobody reports keep their last verdict.
+//
+// Three or more of a fleet of which most have yet to report get 90 s instead of the three
+// report intervals: while so many begin at once, one that is slow is no sign that it rejects
+// what it was sent.
 type silence struct {
 	since   time.Time // when it fell silent
 	stopped bool      // it did report, on this stream
@@ -117,11 +119,14 @@ func (f *Fleet) idle(id string) bool {
 // what it was sent: it, or hdsd, may have much to do.
 const lateIntervals = 3
 
-// lateness is how long the checker may be late before it is replaced, by the interval between
-// reports. One that stopped reporting had its time.
-func (s *silence) lateness(report time.Duration) time.Duration {
-	if s.stopped {
+// lateness is how long a silent checker may be late before it is replaced. One that stopped
+// reporting had its time.
+func (s *silence) lateness(report time.Duration, begins bool) time.Duration {
+	switch {
+	case s.stopped:
 		return 0
+	case begins:
+		return max(longestHold, lateIntervals*report)
 	}
 	return lateIntervals * report
 }
@@ -132,18 +137,20 @@ func (f *Fleet) replaceSilent(now, heard time.Time) {
 	if len(f.silent) == 0 || f.settling {
 		return
 	}
-	if f.heldSilent() != "" {
+	silent, reporting, waiting := f.countReporting()
+	if holdsSilent(silent, reporting) {
 		f.logHeld()
 		return
 	}
+	begins := silent >= manyMissing && waiting > reporting
 	var lost, leave []string
 	present := f.missing.muster()
 	for _, id := range slices.Sorted(maps.Keys(f.silent)) {
 		s := f.silent[id]
-		switch late := s.lateness(f.options.Report); {
-		case !s.replaced() && heard.Sub(s.since) < late: // findQuiet is due soon enough
+		switch {
+		case !s.replaced() && heard.Sub(s.since) < s.lateness(f.options.Report, begins): // findQuiet is due soon enough
 		case !s.replaced() && !f.missing.spares(now, id, present):
-			s.until = now.Add(max(f.options.Grace-late, 0))
+			s.until = now.Add(max(f.options.Grace-s.lateness(f.options.Report, false), 0))
 			lost = append(lost, id)
 			f.out.Votes = append(f.out.Votes, VoteChange{Checker: id, Lost: true})
 		case s.replaced() && !s.idle && !now.Before(s.until) && !f.missing.spares(now, id, present):
@@ -175,25 +182,18 @@ func (f *Fleet) logHeld() {
 	f.log(SilentHeld, held)
 }
 
-// heldSilent says why silent checkers keep their seats: fewer than two others are known to
-// report for each that is silent or lost (if only one is, one other is enough), or most have
-// yet to report. It is empty where they do not keep them.
-func (f *Fleet) heldSilent() string {
-	silent, reporting, waiting := f.countReporting()
-	silent += f.missing.lost()
-	switch {
-	case silent == 1 && reporting == 0:
-		return "no other checker is known to report"
-	case silent > 1 && 2*silent > reporting:
-		return fmt.Sprintf("two others have to report for each that is silent or lost, and %d report where %d are", reporting, silent)
-	case silent >= manyMissing && waiting > reporting:
-		return fmt.Sprintf("most of the fleet has to report first, and %d report while %d have not yet", reporting, waiting)
+// holdsSilent reports whether silent checkers keep their seats, since too few others are
+// known to report: fewer than two for each that is silent or lost. If only one is, one other
+// is enough.
+func holdsSilent(silent, reporting int) bool {
+	if silent == 1 {
+		return reporting == 0
 	}
-	return ""
+	return 2*silent > reporting
 }
 
-// countReporting counts the silent checkers that have seats, the checkers that are known to
-// report, and those that have yet to: they were sent nothing so far, or a moment ago.
+// countReporting counts the checkers that are lost, or are silent and have seats; those that
+// are known to report; and those that have yet to.
 func (f *Fleet) countReporting() (silent, reporting, waiting int) {
 	for id, known := range f.checkers {
 		switch s := f.silent[id]; {
@@ -206,7 +206,7 @@ func (f *Fleet) countReporting() (silent, reporting, waiting int) {
 			waiting++
 		}
 	}
-	return silent, reporting, waiting
+	return silent + f.missing.lost(), reporting, waiting
 }
 
 // SilenceReason says what becomes of the endpoints of a silent checker; empty
@@ -222,8 +222,12 @@ func (f *Fleet) SilenceReason(id string) string {
 	case f.settling:
 		return "its endpoints stay with it until hdsd has settled after its start"
 	}
-	if why := f.heldSilent(); why != "" {
-		return "its endpoints stay with it: " + why
+	switch silent, reporting, _ := f.countReporting(); {
+	case !holdsSilent(silent, reporting):
+		return "its endpoints stay with it until its turn comes: silent checkers are replaced when they can be no longer late, a few at a time"
+	case silent == 1:
+		return "its endpoints stay with it, since no other checker is known to report"
+	default:
+		return fmt.Sprintf("its endpoints stay with it: two others have to report for each that is silent or lost, and %d report where %d are", reporting, silent)
 	}
-	return "its endpoints stay with it until its turn comes: silent checkers are replaced a few at a time"
 }
