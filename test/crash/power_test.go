@@ -29,9 +29,9 @@ func powered(dir string) error {
 			some[i] = transition(next)
 			next++
 		}
-		s.Append(some)
 		s.SavePlan(map[string][]health.Hash{"checker-1": {health.Hash(next)}})
 		s.SaveTrials(trialsAt(next))
+		s.Append(some)
 		for s.Durable(context.Background()) != nil {
 			continue // each asks for one more attempt
 		}

@@ -112,9 +112,9 @@ func child(dir string, first int) error {
 				some[i] = transition(n)
 				n++
 			}
-			s.Append(some)
 			s.SavePlan(map[string][]health.Hash{"checker-1": {health.Hash(n)}})
 			s.SaveTrials(trialsAt(n))
+			s.Append(some)
 			if random.IntN(4) == 0 {
 				_ = s.Flush(context.Background())
 			}
@@ -239,6 +239,7 @@ func inspect(t *testing.T, dir string, seen int) int {
 	if diff := cmp.Diff(want, stored.Current); diff != "" || err != nil {
 		t.Error("current health:", diff, err)
 	}
+	// The plan and the trials were saved before the transitions.
 	if count > 0 && (len(stored.Plan["checker-1"]) != 1 || len(stored.Trials) == 0) {
 		t.Errorf("plan: %v, trials: %v", stored.Plan, stored.Trials)
 	}
