@@ -119,7 +119,8 @@ func TestRemovedClusterIsEmptiedFirst(t *testing.T) {
 
 func TestClusterThatComesBackIsNotDropped(t *testing.T) {
 	bubble(t, hds.Options{Interval: time.Second}, func(f *fixture) {
-		sent := f.connect("a", "10.1.0.1", "z1").specifiers()
+		c := f.connect("a", "10.1.0.1", "z1")
+		sent := c.specifiers()
 		f.sink.take()
 		f.server.Assign("a", assignment(checked{1, web1}))
 		f.server.Assign("a", assignment(checked{1, web1}))
@@ -127,10 +128,56 @@ func TestClusterThatComesBackIsNotDropped(t *testing.T) {
 		f.server.Assign("a", assignment())
 		same(t, "emptied", sent(), "web{}")
 		time.Sleep(500 * time.Millisecond)
+		c.send(report())
 		f.server.Assign("a", assignment(checked{1, web1}))
 		same(t, "back", sent(), webOne)
 		time.Sleep(time.Minute)
 		same(t, "a minute later", sent())
+	})
+}
+
+// TestWhatComesBackWaitsForAReportWithoutIt: a checker that lost an endpoint checks it anew
+// when it comes back. Its reports of before list the same, but say nothing about the new check.
+func TestWhatComesBackWaitsForAReportWithoutIt(t *testing.T) {
+	bubble(t, hds.Options{Interval: time.Second}, func(f *fixture) {
+		c := f.connect("a", "10.1.0.1", "z1")
+		sent := c.specifiers()
+		f.sink.take()
+		f.server.Assign("a", assignment(checked{1, web1}, checked{2, web2}))
+		same(t, "first", sent(), webBoth)
+		before := report(said{web1, up, 200}, said{web2, up, 200})
+		c.hears("before", before, "1=HEALTHY/200 2=HEALTHY/200")
+		f.server.Assign("a", assignment(checked{1, web1}))
+		same(t, "without one", sent(), webOne)
+		f.server.Assign("a", assignment(checked{1, web1}, checked{3, web2}))
+		same(t, "the one is back", sent())
+		c.hears("a report on its way", before, "")
+		same(t, "after that report", sent())
+		f.is(hds.NotSent, 0)
+		c.hears("a report without it", report(said{web1, up, 200}), "1=HEALTHY/200")
+		same(t, "after that report", sent(), webBoth)
+		c.hears("the new check has not ended", report(said{web1, up, 200}, said{web2, down, 0}), "1=HEALTHY/200 3=UNHEALTHY")
+	})
+}
+
+// TestWhatComesBackDoesNotWaitForever: some checkers follow nothing.
+func TestWhatComesBackDoesNotWaitForever(t *testing.T) {
+	bubble(t, hds.Options{Interval: time.Second}, func(f *fixture) {
+		c := f.connect("a", "10.1.0.1", "z1")
+		sent := c.specifiers()
+		f.sink.take()
+		f.server.Assign("a", assignment(checked{9, db1}, checked{1, web1}))
+		same(t, "first", sent(), dbOne+webOne)
+		f.server.Assign("a", assignment(checked{9, db1}))
+		same(t, "without one", sent(), dbOne+"web{}")
+		f.server.Assign("a", assignment(checked{9, db1}, checked{1, web1}))
+		time.Sleep(time.Second)
+		same(t, "after an interval", sent(), dbOne)
+		f.server.Assign("a", assignment(checked{1, web1}, checked{2, web2}))
+		time.Sleep(2 * time.Second)
+		same(t, "another that brings it back", sent())
+		time.Sleep(time.Second)
+		same(t, "after three intervals", sent(), webBoth+"db{}")
 	})
 }
 

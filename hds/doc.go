@@ -38,6 +38,10 @@
 // dropped a report interval later: some Envoys crash when a cluster goes away while
 // they connect a probe of it.
 //
+// A specifier that brings back an endpoint which the one before took away is held back
+// until a report follows that one, for three intervals at most. The checker checks the
+// endpoint anew, and its reports of before and after look alike.
+//
 // Of two sessions with one node id, the one that reports stays. Another waits until
 // the first ends, or says nothing for three intervals, and then takes its place. It
 // is refused when the first is heard an interval or more after it came. So it waits

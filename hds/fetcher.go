@@ -140,7 +140,7 @@ func (f *fetcher) answer(c *call) (*healthv3.HealthCheckSpecifier, error) {
 // for it, but not for long.
 func (f *fetcher) assigned(ctx context.Context) *specifier.Specifier {
 	s := f.session
-	if spec := s.pending.take(); spec != nil || f.waited {
+	if spec, _ := s.due(time.Now()); spec != nil || f.waited {
 		f.waited = true
 		return spec
 	}
@@ -150,7 +150,7 @@ func (f *fetcher) assigned(ctx context.Context) *specifier.Specifier {
 	for {
 		select {
 		case <-s.pending.wake: // perhaps for what was withdrawn
-			if spec := s.pending.take(); spec != nil {
+			if spec, _ := s.due(time.Now()); spec != nil {
 				return spec
 			}
 		case <-limit.C:

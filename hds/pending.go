@@ -26,21 +26,35 @@ func (p *pending) set(spec *specifier.Specifier) {
 	p.skipped = p.skipped || p.spec != nil
 	p.spec, p.behind = spec, spec != nil
 	p.mu.Unlock()
+	p.look()
+}
+
+// look wakes the goroutine that sends.
+func (p *pending) look() {
 	select {
 	case p.wake <- struct{}{}:
-	default: // whoever is woken finds this one
+	default: // whoever is woken finds all there is
 	}
 }
 
-// take gives what waits, nil if nothing does. If one before it was never sent,
-// whoever assigned it counts on every vote being told again.
-func (p *pending) take() *specifier.Specifier {
+// peek gives what waits, nil if nothing does.
+func (p *pending) peek() *specifier.Specifier {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	spec := p.spec
+	return p.spec
+}
+
+// take takes what waits, unless that is another one by now. If one before it was never
+// sent, whoever assigned it counts on every vote being told again.
+func (p *pending) take(spec *specifier.Specifier) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if spec == nil || p.spec != spec {
+		return false
+	}
 	p.spec = nil
 	p.retell, p.skipped = p.retell || p.skipped, false
-	return spec
+	return true
 }
 
 // inForce notes that what was taken is in force.

@@ -1,6 +1,7 @@
 package hds
 
 import (
+	"iter"
 	"slices"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
@@ -119,6 +120,35 @@ func (p *plan) uniqueAddresses() map[string]int {
 	return p.byAddress
 }
 
+// place is where a checker finds an endpoint.
+type place struct{ cluster, address string }
+
+// places gives those of the entries, in order.
+func (p *plan) places() iter.Seq[place] {
+	return func(yield func(place) bool) {
+		i := 0
+		for _, g := range p.groups {
+			for ; i < g.end; i++ {
+				if !yield(place{g.cluster, p.addresses[i]}) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// hasAllOf reports whether p lists all that another plan lists, in the same order. Few plans
+// take something away.
+func (p *plan) hasAllOf(other *plan) bool {
+	next := 0
+	for i, id := range p.order {
+		if next < len(other.order) && other.order[next] == id && other.addresses[next] == p.addresses[i] {
+			next++
+		}
+	}
+	return next == len(other.order)
+}
+
 // plans are those that reports may follow: the newest one that a report has
 // matched, and all sent since. They do not change once made.
 type plans []*plan
@@ -147,6 +177,25 @@ func (l plans) numbered(seq uint64) *plan {
 		}
 	}
 	return nil
+}
+
+// gone gives what others list, but the last one does not.
+func (l plans) gone() map[place]bool {
+	gone, current := map[place]bool{}, l.current()
+	for _, old := range l {
+		if current.hasAllOf(old) {
+			continue
+		}
+		for e := range old.places() {
+			gone[e] = true
+		}
+	}
+	if len(gone) > 0 {
+		for e := range current.places() {
+			delete(gone, e)
+		}
+	}
+	return gone
 }
 
 // with gives the plans after p is sent, where accepted is the seq of the newest one

@@ -42,6 +42,21 @@ func (p *progress) announce(spec *specifier.Specifier, retell bool) bool {
 	return true
 }
 
+// bringsBack reports whether a specifier lists an endpoint that the last one no longer
+// listed, while reports may still follow one before that did.
+func (p *progress) bringsBack(spec *specifier.Specifier) bool {
+	gone := p.sentPlans().from(p.accepted.Load()).gone()
+	if len(gone) == 0 {
+		return false
+	}
+	for e := range newPlan(0, spec).places() {
+		if gone[e] {
+			return true
+		}
+	}
+	return false
+}
+
 // match notes what a report on some of the plans came to. It gives the plan that
 // the checker accepts by it, nil if it accepts none anew.
 func (p *progress) match(in plans, got *reading) (accepted *plan) {

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"hdsd/hds"
+	"hdsd/health"
 )
 
 const (
@@ -121,15 +122,14 @@ func TestReportMayFollowSpecifiersLongBefore(t *testing.T) {
 		const gone = "gone/a/10.0.0.8:80"
 		c := assigned(f, checked{8, gone}, checked{9, db1})
 		c.hears("first", report(said{gone, up, 0}, said{db1, up, 0}), "8=HEALTHY 9=HEALTHY")
-		for range 20 {
-			f.server.Assign("a", assignment(checked{9, db1}, checked{1, web1}))
-			c.next()
-			f.server.Assign("a", assignment(checked{9, db1}, checked{1, web1}, checked{2, web2}))
+		for n := range 40 {
+			f.server.Assign("a", assignment(checked{9, db1}, checked{health.EndpointID(10 + n), fmt.Sprintf("web/a/10.0.1.%d:80", n)}))
 			c.next()
 		}
+		last := "web/a/10.0.1.39:80"
 		c.hears("as in the beginning", report(said{gone, down, 0}, said{db1, down, 0}), "9=UNHEALTHY")
 		f.is(hds.Sent, 0)
-		c.hears("as now", report(said{db1, up, 0}, said{web1, up, 0}, said{web2, up, 0}), "9=HEALTHY 1=HEALTHY 2=HEALTHY")
+		c.hears("as now", report(said{db1, up, 0}, said{last, up, 0}), "9=HEALTHY 49=HEALTHY")
 		f.is(hds.Synced, 0)
 	})
 }

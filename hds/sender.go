@@ -19,6 +19,7 @@ type sender struct {
 	session *session
 	box     outbox
 	next    *time.Timer // when emptied clusters are to be dropped
+	held    *time.Timer // when what is held back is to be sent anyway
 	check   *time.Timer // when the specifier should have been accepted
 	silence silenceTimer
 	reports uint64 // how many there were when it was sent
@@ -28,8 +29,9 @@ type sender struct {
 // send runs in a goroutine of its own from Connected to the end of the stream.
 func (s *session) send() {
 	out := sender{session: s, box: outbox{grace: s.server.options.Interval}, form: form{session: s}}
-	out.next, out.check, out.silence = stoppedTimer(), stoppedTimer(), newSilenceTimer(s.heldUp)
+	out.next, out.held, out.check, out.silence = stoppedTimer(), stoppedTimer(), stoppedTimer(), newSilenceTimer(s.heldUp)
 	defer out.next.Stop()
+	defer out.held.Stop()
 	defer out.check.Stop()
 	defer out.silence.Stop()
 	for {
@@ -38,9 +40,9 @@ func (s *session) send() {
 		case <-s.grpc.Context().Done():
 			return
 		case <-s.pending.wake:
-			if spec := s.pending.take(); spec != nil {
-				ok = out.assigned(spec)
-			}
+			ok = out.assigned()
+		case <-out.held.C:
+			ok = out.assigned()
 		case <-out.next.C:
 			ok = out.deliver(nil)
 		case <-out.check.C:
@@ -62,7 +64,15 @@ func stoppedTimer() *time.Timer {
 	return t
 }
 
-func (s *sender) assigned(spec *specifier.Specifier) bool {
+// assigned sends what waits, unless that is held back.
+func (s *sender) assigned() bool {
+	spec, wait := s.session.due(time.Now())
+	if wait > 0 {
+		s.held.Reset(wait)
+	}
+	if spec == nil {
+		return true
+	}
 	spec = s.form.of(spec)
 	s.box.setTarget(spec)
 	return s.deliver(spec)

@@ -188,6 +188,9 @@ func (s *session) hear(in *message, r *reader) error {
 	}
 	s.server.metrics.count(&got)
 	accepted := s.progress.match(in.plans, &got)
+	if accepted != nil {
+		s.pending.look() // it may wait for this
+	}
 	if s.notifier.reported(now, s.checker.ID, got.votes, accepted, s.progress.follows.Load()) {
 		s.server.options.Log.Info().Str("event", "checker_speaks").Str("checker", s.checker.ID).Msg("a silent checker reports again")
 	}
@@ -235,6 +238,26 @@ func endOf(err error) error {
 		return nil
 	}
 	return err
+}
+
+// due takes what waits to be sent. One that brings back what the last specifier took away is
+// held back until a report follows that: Envoy checks such an endpoint anew, and nobody could
+// tell what it found before from what it finds then. If it is held back, due gives for how
+// long at most: a checker may never follow.
+func (s *session) due(now time.Time) (spec *specifier.Specifier, wait time.Duration) {
+	if spec = s.pending.peek(); spec == nil {
+		return nil, 0
+	}
+	if last := s.progress.sent.Load(); last != nil {
+		wait = last.at.Add(acceptIntervals * s.server.options.Interval).Sub(now)
+	}
+	if wait > 0 && s.progress.bringsBack(spec) {
+		return nil, wait
+	}
+	if !s.pending.take(spec) {
+		return nil, 0 // another waits by now, and has woken whoever sends
+	}
+	return spec, 0
 }
 
 // announce puts the plan of a specifier in force and reports whether it changed
