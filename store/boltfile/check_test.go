@@ -151,6 +151,7 @@ func TestDamage(t *testing.T) {
 		"wrong id":                {func(b []byte) { eachPage(b, branch, func(p []byte) { p[0]++ }) }, "has the id"},
 		"wrong kind":              {func(b []byte) { eachPage(b, branch, func(p []byte) { p[8] = 7 }) }, "neither branch nor leaf"},
 		"row out of bounds":       {func(b []byte) { eachPage(b, branch, func(p []byte) { native.PutUint32(p[header:], 1<<20) }) }, "out of bounds"},
+		"too few rows":            {func(b []byte) { eachPage(b, branch, func(p []byte) { p[10]-- }) }, "more rows than"},
 		"too many rows":           {func(b []byte) { eachPage(b, branch, func(p []byte) { native.PutUint16(p[10:], 0xFFFF) }) }, "do not fit"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -33,6 +33,7 @@ func (p page) overflow() uint64 { return uint64(native.Uint32(p[12:])) }
 
 // row is one row of a branch or leaf page.
 type row struct {
+	at         int // where the key begins
 	key, value []byte
 	child      uint64 // branches only
 	bucket     bool   // leaves only
@@ -54,11 +55,12 @@ func (p page) row(i int) (row, bool) {
 	if ksize == 0 || from < uint64(pageHeader+p.count()*rowHeader) || from+ksize+vsize > uint64(len(p)) {
 		return row{}, false
 	}
-	r.key, r.value = p[from:from+ksize], p[from+ksize:from+ksize+vsize]
+	r.at, r.key, r.value = int(from), p[from:from+ksize], p[from+ksize:from+ksize+vsize]
 	return r, true
 }
 
-// check verifies that all rows are in order and in bounds.
+// check verifies that all rows are there, in order and in bounds. bbolt writes the first key
+// right behind the heads of all rows.
 func (p page) check() error {
 	if len(p) < pageHeader || pageHeader+p.count()*rowHeader > len(p) {
 		return errors.New("its rows do not fit")
@@ -68,6 +70,9 @@ func (p page) check() error {
 		r, ok := p.row(i)
 		if !ok {
 			return fmt.Errorf("row %d is out of bounds", i)
+		}
+		if i == 0 && r.at != pageHeader+p.count()*rowHeader {
+			return fmt.Errorf("it has more rows than the %d that it counts", p.count())
 		}
 		if i > 0 && bytes.Compare(last, r.key) >= 0 {
 			return fmt.Errorf("row %d is out of order", i)

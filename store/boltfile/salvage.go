@@ -117,11 +117,12 @@ func (s *Salvage) tree(w *walk, bucket []byte, id uint64, depth int) {
 	}
 }
 
+// rows gives the rows of a page, also one that says it is a bucket: hdsd has no buckets inside
+// of buckets.
 func (s *Salvage) rows(bucket []byte, p page) {
 	for i := range p.count() {
-		if r, _ := p.row(i); !r.bucket {
-			s.Row(bucket, r.key, r.value)
-		}
+		r, _ := p.row(i)
+		s.Row(bucket, r.key, r.value)
 	}
 }
 
