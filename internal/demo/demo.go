@@ -54,15 +54,15 @@ func (s *stage) perform(ctx context.Context) error {
 	for round := 1; ; round++ {
 		for i, fails := range failures {
 			victim := s.upstreams[(round*len(failures)+i)%len(s.upstreams)]
-			if err := s.fail(ctx, fails, victim); err != nil {
+			if err := s.play(ctx, func(ctx context.Context) error { return s.fail(ctx, fails, victim) }); err != nil {
 				return err
 			}
 		}
-		for _, play := range promises {
+		for _, promise := range promises {
 			if err := s.pause(ctx); err != nil {
 				return err
 			}
-			if err := play(s, ctx); err != nil {
+			if err := s.play(ctx, func(ctx context.Context) error { return promise(s, ctx) }); err != nil {
 				return err
 			}
 		}

@@ -78,7 +78,7 @@ func (s *stage) drain(ctx context.Context) error {
 	s.scene("an operator drains %s", address)
 	_, err := s.control.SetOverride(ctx, &hdsdv1.SetOverrideRequest{
 		Cluster: clusterName, Address: address, Health: corev3.HealthStatus_DRAINING,
-		Reason: "kernel upgrade", Author: "demo", Duration: durationpb.New(time.Hour),
+		Reason: "kernel upgrade", Author: author, Duration: durationpb.New(time.Hour),
 	})
 	if err != nil {
 		return err
@@ -91,7 +91,7 @@ func (s *stage) drain(ctx context.Context) error {
 	if err := s.pause(ctx); err != nil {
 		return err
 	}
-	if _, err := s.control.ClearOverrides(ctx, &hdsdv1.ClearOverridesRequest{Cluster: clusterName, Address: address, Author: "demo"}); err != nil {
+	if _, err := s.control.ClearOverrides(ctx, &hdsdv1.ClearOverridesRequest{Cluster: clusterName, Address: address, Author: author}); err != nil {
 		return err
 	}
 	if !await(ctx, func() bool { return s.plane.published(address) == health.Healthy.String() }) {

@@ -1,9 +1,13 @@
 package fleet
 
 import (
+	"bufio"
+	"context"
 	"os/exec"
+	"regexp"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"hdsd/test/envoy"
@@ -42,4 +46,49 @@ func TestTheDemoKeepsItsPromises(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestTheDemoLivesWithItsReaders: the README has them drain an endpoint while the demo runs.
+// It must not take that for a broken promise, nor end.
+func TestTheDemoLivesWithItsReaders(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	binary := Plain(t)
+	demo := exec.CommandContext(ctx, binary, "demo", "--no-envoy")
+	out, err := demo.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := demo.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(out)
+	var text strings.Builder
+	await := func(pattern string) string {
+		for lines.Scan() {
+			text.WriteString(lines.Text() + "\n")
+			if found := regexp.MustCompile(pattern).FindStringSubmatch(lines.Text()); found != nil {
+				return found[len(found)-1]
+			}
+		}
+		t.Fatalf("says nothing like %q:\n%s", pattern, text.String())
+		return ""
+	}
+	override := func(args ...string) {
+		t.Helper()
+		if text, err := exec.CommandContext(ctx, binary, append([]string{"override"}, args...)...).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, text)
+		}
+	}
+	address := await("four upstreams: ([0-9.:]+),")
+	server := await("gRPC ([0-9.:]+),")
+	await("is cut off from the network")
+	override("--server", server, "drain", "web", address, "--reason", "kernel upgrade", "--for", "10m", "--author", "ann")
+	await("ann has given hdsd orders")
+	await("An override of ann is in force")
+	override("--server", server, "clear", "web", address)
+	await("now has it as DRAINING")
+	cancel()
+	_ = demo.Wait()
 }
