@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -277,4 +278,37 @@ func TestASilentCheckerIsShownAndItsEndpointsMove(t *testing.T) {
 	if len(silent.have.GetClusterHealthChecks()) == 0 {
 		t.Error("it was sent an empty specifier, which would wake it")
 	}
+}
+
+// TestACheckerThatStopsReportingIsShown although it reported before, and its stream stays open.
+func TestACheckerThatStopsReportingIsShown(t *testing.T) {
+	t.Parallel()
+	addresses := []string{"192.0.2.1:80", "192.0.2.2:80", "192.0.2.3:80", "192.0.2.4:80"}
+	s := newSite(t, t.TempDir(), brisk+"policies: [{cluster_name_glob: \"*\", redundancy: 1}]\n", static("web", addresses...))
+	s.ready()
+	s.scripted("good", flat(upBelow1000))
+	var stops atomic.Bool
+	says := flat(upBelow1000)
+	s.scripted("stops", func(spec *healthv3.HealthCheckSpecifier) *healthv3.EndpointHealthResponse {
+		if stops.Load() {
+			return nil
+		}
+		return says(spec)
+	})
+	s.eventually("both to work", func() bool {
+		k := s.checkerState("stops")
+		return k.AssignedEndpoints > 0 && k.Specifier == "SYNCED" && k.Trusted
+	})
+	stops.Store(true)
+	s.eventually("its endpoints to move", func() bool {
+		return s.checkerState("good").AssignedEndpoints == len(addresses) && s.checkerState("stops").AssignedEndpoints == 0
+	})
+	if k := s.checkerState("stops"); k.Trusted || !strings.Contains(k.DistrustReason, "it has stopped reporting; others check its endpoints") {
+		t.Errorf("it is shown as %+v", k)
+	}
+	if _, text := s.get("/v1/status"); !strings.Contains(text, `"silent":1`) || !strings.Contains(text, "CHECKER_SILENT") {
+		t.Errorf("the status is %s", text)
+	}
+	stops.Store(false)
+	s.eventually("it to work again", func() bool { return s.checkerState("stops").Trusted && s.checkerState("stops").AssignedEndpoints > 0 })
 }

@@ -233,11 +233,11 @@ func (v view) Checkers() []query.Checker {
 	var found []query.Checker
 	listed := map[string]bool{}
 	for known := range v.core.fleet.Checkers() {
-		k := query.Checker{DoubtReason: v.core.judge.DoubtReason(known.ID), Checker: api.Checker{
+		k := query.Checker{SilenceReason: v.core.fleet.SilenceReason(known.ID), DoubtReason: v.core.judge.DoubtReason(known.ID), Checker: api.Checker{
 			Checker: known.Checker, Connected: known.Connected, LastReport: known.LastReport,
 			Share: known.Plan.Share, ChecksPerSecond: float64(known.Plan.Rate) / 1000, PlanDigest: known.Plan.Digest, AssignedEndpoints: known.Plan.Endpoints,
-			DistrustReason: v.core.fleet.SilenceReason(known.ID), BlindReason: v.core.judge.BlindReason(known.ID),
-			Operator: shownTrust(known.ID, v.core.trust.of(known.ID)), TroubledSince: v.core.upkeep.troubles.since(known.ID),
+			BlindReason: v.core.judge.BlindReason(known.ID),
+			Operator:    shownTrust(known.ID, v.core.trust.of(known.ID)), TroubledSince: v.core.upkeep.troubles.since(known.ID),
 		}}
 		if p := known.Probation; p != nil {
 			k.Probation = &api.Probation{Since: p.Since, Reason: v.probationReason(p)}

@@ -67,7 +67,8 @@ type State interface {
 // Checker is a checker as far as the State knows it.
 type Checker struct {
 	api.Checker
-	DoubtReason string // why its peers' votes are believed and its own are not
+	SilenceReason string // what becomes of the endpoints of a checker that is silent
+	DoubtReason   string // why its peers' votes are believed and its own are not
 }
 
 // Options are what a Backend asks. For some questions it needs only some of them.

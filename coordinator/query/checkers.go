@@ -38,10 +38,12 @@ func withStream(known *Checker, stream *hds.State, lagging bool) api.Checker {
 	if !stream.LastReport.IsZero() { // else its present stream, if it has one, has none
 		k.LastReport = stream.LastReport
 	}
-	if k.Silent = stream.Silent; k.Silent {
-		k.TroubledSince = k.LastReport
-		k.DistrustReason = joinReasons(stream.Reason, k.DistrustReason)
-	} else {
+	switch stopped := "it has stopped reporting"; {
+	case stream.Silent:
+		k.Silent, k.TroubledSince, k.DistrustReason = true, k.LastReport, joinReasons(stream.Reason, known.SilenceReason)
+	case known.SilenceReason != "":
+		k.Silent, k.TroubledSince, k.DistrustReason = true, k.LastReport, joinReasons(stopped, known.SilenceReason)
+	default:
 		k.DistrustReason = known.DoubtReason
 	}
 	if word := k.Operator; word != nil && !word.Trusted {
