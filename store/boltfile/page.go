@@ -60,7 +60,7 @@ func (p page) row(i int) (row, bool) {
 }
 
 // check verifies that all rows are there, in order and in bounds. bbolt writes the first key
-// right behind the heads of all rows.
+// right behind the heads of all rows, and zeros into what is left of a page.
 func (p page) check() error {
 	if len(p) < pageHeader || pageHeader+p.count()*rowHeader > len(p) {
 		return errors.New("its rows do not fit")
@@ -72,12 +72,19 @@ func (p page) check() error {
 			return fmt.Errorf("row %d is out of bounds", i)
 		}
 		if i == 0 && r.at != pageHeader+p.count()*rowHeader {
-			return fmt.Errorf("it has more rows than the %d that it counts", p.count())
+			return p.miscounts()
 		}
 		if i > 0 && bytes.Compare(last, r.key) >= 0 {
 			return fmt.Errorf("row %d is out of order", i)
 		}
 		last = r.key
 	}
+	if p.count() == 0 && len(bytes.Trim(p[pageHeader:min(len(p), pageHeader+rowHeader)], "\x00")) > 0 {
+		return p.miscounts()
+	}
 	return nil
+}
+
+func (p page) miscounts() error {
+	return fmt.Errorf("it has more rows than the %d that it counts", p.count())
 }

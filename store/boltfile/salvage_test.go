@@ -86,12 +86,15 @@ func TestSalvageLosesNothingSilently(t *testing.T) {
 		if f := salvage(t, bad, false); len(f.rows["large"]) != 1201 || len(f.lost) > 0 {
 			t.Errorf("page %d with a bucket: %d rows, lost: %v", at/pageSize, len(f.rows["large"]), f.lost)
 		}
-		bad = bytes.Clone(whole)
-		bad[at+10]--
-		f := salvage(t, bad, false)
-		rows := len(f.rows["large"])
-		if free := rows == 1201 && len(f.lost) == 0; !free && (rows == 1201 || len(f.lost) != 1) {
-			t.Errorf("page %d with fewer rows: %d rows, lost: %v", at/pageSize, rows, f.lost)
+		count := native.Uint16(whole[at+10:])
+		for _, fewer := range []uint16{count - 1, 0} {
+			bad = bytes.Clone(whole)
+			native.PutUint16(bad[at+10:], fewer)
+			f := salvage(t, bad, false)
+			rows := len(f.rows["large"])
+			if free := rows == 1201 && len(f.lost) == 0; !free && (rows == 1201 || len(f.lost) != 1) {
+				t.Errorf("page %d with %d rows: %d rows, lost: %v", at/pageSize, fewer, rows, f.lost)
+			}
 		}
 	}
 }
