@@ -1,4 +1,4 @@
-# What each target does stands in README.md.
+# CONTRIBUTING.md says what the targets are for.
 GO      ?= go
 FUZZTIME ?= 20s
 LINT    := $(GO) tool -modfile=tools/lint/go.mod golangci-lint
@@ -23,9 +23,10 @@ lint:
 	cd test/browser && $(GO) vet ./...
 	cd test/istio && CGO_ENABLED=0 $(GO) vet .
 
-# hdsd beside floors and peers: prints a table, writes docs/reference/performance.md. FULL=1 for
-# large sizes; BASE=rev compares with that revision instead, and fails where hdsd is slower;
-# ONLY=words for the scenarios with these words in their name.
+# hdsd beside floors and peers: prints a table, and writes docs/reference/performance.md unless
+# BASE or ONLY is set. FULL=1 for large sizes; BASE=rev compares with that revision instead, and
+# fails where hdsd is slower; ONLY=words for the scenarios with these words in their name; TURNS=n
+# for n turns of each. Nothing else should use the machine.
 bench: build
 	$(GO) build -o bin/bench ./test/bench
 	bin/bench $(if $(FULL),-full) $(if $(BASE),-base '$(BASE)') $(if $(ONLY),-only '$(ONLY)') $(if $(TURNS),-turns '$(TURNS)')

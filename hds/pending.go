@@ -26,11 +26,11 @@ func (p *pending) set(spec *specifier.Specifier) {
 	p.skipped = p.skipped || p.spec != nil
 	p.spec, p.behind = spec, spec != nil
 	p.mu.Unlock()
-	p.look()
+	p.rouse()
 }
 
-// look wakes the goroutine that sends.
-func (p *pending) look() {
+// rouse wakes the goroutine that sends.
+func (p *pending) rouse() {
 	select {
 	case p.wake <- struct{}{}:
 	default: // whoever is woken finds all there is

@@ -42,8 +42,8 @@ func (p *progress) announce(spec *specifier.Specifier, retell bool) bool {
 	return true
 }
 
-// bringsBack reports whether a specifier lists an endpoint that the last one no longer
-// listed, while reports may still follow one before that did.
+// bringsBack reports whether a specifier lists an endpoint that the last one dropped, while a
+// report may still follow an earlier one that listed it.
 func (p *progress) bringsBack(spec *specifier.Specifier) bool {
 	gone := p.sentPlans().from(p.accepted.Load()).gone()
 	if len(gone) == 0 {
@@ -57,7 +57,7 @@ func (p *progress) bringsBack(spec *specifier.Specifier) bool {
 	return false
 }
 
-// match notes what a report on some of the plans came to. It gives the plan that
+// match records which of some plans a report follows, and what it says. It gives the plan that
 // the checker accepts by it, nil if it accepts none anew.
 func (p *progress) match(in plans, got *reading) (accepted *plan) {
 	if got.matched > p.accepted.Load() {

@@ -189,7 +189,7 @@ func (s *session) hear(in *message, r *reader) error {
 	s.server.metrics.count(&got)
 	accepted := s.progress.match(in.plans, &got)
 	if accepted != nil {
-		s.pending.look() // it may wait for this
+		s.pending.rouse() // what waits may be held back until now
 	}
 	if s.notifier.reported(now, s.checker.ID, got.votes, accepted, s.progress.follows.Load()) {
 		s.server.options.Log.Info().Str("event", "checker_speaks").Str("checker", s.checker.ID).Msg("a silent checker reports again")

@@ -12,7 +12,7 @@ import (
 	"hdsd/health"
 )
 
-// intake is the queue of the writer. Transitions are bounded by their number, those of the
+// intake is what the writer has yet to write. Transitions are bounded by their number, those of the
 // group on its way included. Of everything else only the latest of each endpoint, checker or
 // cluster waits.
 type intake struct {
@@ -34,7 +34,7 @@ type intake struct {
 	asked    mark
 	saved    mark
 	pruned   uint64        // passes ended
-	changed  chan struct{} // closed and replaced when saved or pruned moves
+	changed  chan struct{} // closed and replaced when saved or pruned moves, an attempt fails or the writer ends
 	stat     Stats
 }
 
@@ -258,7 +258,7 @@ func (in *intake) notify() {
 	in.changed = make(chan struct{})
 }
 
-// moved returns a channel that is closed when saved or pruned moves.
+// moved returns a channel that is closed when changed is.
 func (in *intake) moved() <-chan struct{} {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -357,6 +357,6 @@ func (in *intake) left() error {
 	if in.saved.reached(in.asked) {
 		return nil
 	}
-	return fmt.Errorf("history: lost transitions and plans: %d: %w",
+	return fmt.Errorf("history: lost transitions and other rows: %d: %w",
 		in.asked.transitions-in.saved.transitions+in.asked.others-in.saved.others, in.stat.LastError)
 }

@@ -7,8 +7,8 @@ import (
 	"hdsd/health"
 )
 
-// queue is the transitions that wait for the disk, and how many of them a group takes. The
-// intake owns it.
+// queue has the transitions that wait for the disk, and says how many of them the next group
+// takes. The intake owns it.
 type queue struct {
 	limit   int                   // of transitions in memory, those of the group on its way included
 	largest int                   // transitions of the next group at most
@@ -60,8 +60,8 @@ func (q *queue) shift(count int) (parts [][]health.Transition) {
 	return parts
 }
 
-// fit sets how many transitions the next group has at most, after a group of so many that
-// took so long. The more a group has, the more of its rows share a page, which is written
+// fit sets how many transitions the next group has at most, by the size of the last one and the
+// time that it took. The more a group has, the more of its rows share a page, which is written
 // once. But nobody should wait long for a group, nor take it for a disk that does not answer.
 func (q *queue) fit(written int, took time.Duration) {
 	least := min(groupSize, q.most())

@@ -10,7 +10,7 @@ import (
 	"hdsd/health"
 )
 
-// silence is that of a checker that is connected and reports nothing of what it
+// silence is the state of a checker that is connected and reports nothing of what it
 // was sent, as an Envoy does that has rejected it.
 //
 // Its seats go to others as those of a lost checker do: it gets substitutes after three
@@ -24,8 +24,8 @@ import (
 // or that is too much for them. The others would not survive it either. Then every seat is
 // kept, and endpoints that nobody reports keep their last verdict.
 //
-// Three or more of a fleet of which most have yet to report get 90 s instead of the three
-// report intervals: while so many begin at once, one that is slow is no sign that it rejects
+// Where three or more are silent or lost and most of the fleet has yet to report, they get 90 s
+// instead of the three report intervals, if that is longer: while so many begin at once, one that is slow is no sign that it rejects
 // what it was sent.
 type silence struct {
 	since   time.Time // when it fell silent
@@ -120,7 +120,7 @@ func (f *Fleet) idle(id string) bool {
 const lateIntervals = 3
 
 // lateness is how long a silent checker may be late before it is replaced. One that stopped
-// reporting had its time.
+// reporting gets no more: findQuiet has waited.
 func (s *silence) lateness(report time.Duration, begins bool) time.Duration {
 	switch {
 	case s.stopped:
@@ -224,7 +224,7 @@ func (f *Fleet) SilenceReason(id string) string {
 	}
 	switch silent, reporting, _ := f.countReporting(); {
 	case !holdsSilent(silent, reporting):
-		return "its endpoints stay with it until its turn comes: silent checkers are replaced when they can be no longer late, a few at a time"
+		return "its endpoints stay with it until its turn comes: silent checkers are replaced once they are overdue, a few at a time"
 	case silent == 1:
 		return "its endpoints stay with it, since no other checker is known to report"
 	default:

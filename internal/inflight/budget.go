@@ -21,8 +21,8 @@ type Budget struct {
 	Connections *share.Pool
 
 	// Patience is how long a connection waits for room before a message is refused. It
-	// waits a tenth as long where it has several streams, and for a tenth of the time in
-	// all. Default: 2 s.
+	// waits a tenth as long where it has several streams, and spends a tenth of its time waiting
+	// at most. Default: 2 s.
 	Patience time.Duration
 
 	// Largest, if not zero, is how many bytes a message may have, and LargestField the

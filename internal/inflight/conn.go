@@ -274,7 +274,7 @@ func (c *conn) hold(id uint32) {
 	}
 }
 
-// next gives back what the handler has done with, and takes note that it gets another
+// next gives back what the handler has done with, and records that it is about to get another
 // message. It is called before the handler asks for one.
 func (c *conn) next(id uint32) {
 	c.mu.Lock()

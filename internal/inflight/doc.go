@@ -9,12 +9,12 @@
 // reads it, and waits a moment where there is no room: the sender then waits, too.
 // Without room it shows grpc an empty message in place of the beginning of that one.
 // Budget.Stream tells the handler of the refusal then, and the stream ends with the
-// reason. Of a unary call it shows an impossible length, which grpc refuses itself.
+// reason. For a unary call it passes on an impossible length, which grpc refuses itself.
 //
 // A lease is given back when the handler asks for the next message, or when its stream
 // has ended on the wire. While more messages of a stream wait, the stream keeps up to 32 KiB
-// for them. A message that does not arrive in time ends its connection. So
-// does share.Pool, for the caller that has most, when others need room.
+// for them. A message that does not arrive in time ends its connection. share.Pool, too, ends
+// connections of the caller that has most when others need room.
 //
 // The connection also makes one frame of small ones that have come together, for each frame
 // costs grpc as much as a message of some hundred bytes.

@@ -16,7 +16,7 @@ type waits struct {
 	since time.Time     // when spent was true
 }
 
-// Of the time, restored is won back: a tenth. Where others share the connection, one wait
+// A connection regains a restored part of the time that passes. Where others share it, one wait
 // takes at most this part of the patience, too.
 const restored = 10
 

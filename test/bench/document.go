@@ -112,7 +112,7 @@ const introduction = `# Performance
 turns; the load is one more process on the same cores.
 
 - **Machine:** %s.
-- **Run:** %s, in %s; %d turns of each after one to warm up.
+- **Run:** %s, in %s; %d turns of each after one to warm up, but one of watchers and of fleets, and two of growth.
 - **A figure** is the median of its turns, and in brackets the lowest and the highest. A ratio is that of each turn to
   the other's turn beside it.
 - **CPU** is the kernel's accounting of one process alone: user and system time.
@@ -120,10 +120,10 @@ turns; the load is one more process on the same cores.
   answers at once, each over gRPC. That of watchers writes texts to plain connections, all in one go.
 - **Peers:** LinearCache and SnapshotCache are go-control-plane's, unmodified, with its own server. "Unmarshal and
   a map" decodes each report by ` + "`proto.Unmarshal`" + ` and keeps each health in a map.
-- **Not said by the floors:** they neither read nor copy a report, and an echo does not decode it.
+- **What the floors leave out:** they neither read nor copy a report, and an echo does not decode it.
 - **Where a mark is missed:** [where the time goes](../figures.md#where-the-time-goes), by profiles.
 - **Listening:** a turn of reports ends when hdsd has read all of them, endpoints have failed, and a data plane was
-  told; one of pushes when each subscriber had its push. Had it not come, there would be no page.
+  told; one of pushes when each subscriber had its push. Where one is missing, the run fails.
 
 `
 
