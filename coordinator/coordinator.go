@@ -36,6 +36,9 @@ type Options struct {
 	Log     zerolog.Logger
 	Version string // of the program, for its metrics
 
+	// Ready is called once, when hdsd is ready for the first time; nil: nobody asks.
+	Ready func()
+
 	// Forge changes the health checks of a cluster after the rules that keep
 	// checkers alive were applied. Only tests use it, to show what a mistake does
 	// that no rule foresees.
@@ -92,7 +95,7 @@ func New(ctx context.Context, c *configv1.Config, o Options) (_ *Coordinator, er
 		}
 	}()
 	built.ready.version, built.ready.born = cmp.Or(o.Version, "unknown"), time.Now()
-	built.ready.changed = make(chan struct{}, 1)
+	built.ready.changed, built.ready.told = make(chan struct{}, 1), o.Ready
 	built.ready.needsDisk.Store(c.GetHistory().GetRequireWritable())
 	built.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	guarded := guard.New(guard.Options{Policy: policyOf(c), Log: o.Log, Registerer: built.registry})
@@ -377,6 +380,9 @@ func (c *Coordinator) complete() {
 	c.core.post(c.eds.Complete)
 	c.core.post(c.core.upkeep.alarms.answered)
 	c.readiness(true)
+	if c.ready.told != nil {
+		c.ready.told()
+	}
 	if unread := c.feed.GivenUp(); len(unread) > 0 {
 		c.log.Warn().Str("event", "sources_unread").Strs("sources", unread).
 			Msg("ready, although these sources have not answered: what hdsd knows of them from before the start stays in use")

@@ -22,6 +22,7 @@ type readyState struct {
 	version   string    // set once
 	born      time.Time // set once
 	restored  restored  // set once
+	told      func()    // set once: of the first time; nil: nobody is
 
 	failing atomic.Pointer[time.Time] // since when the disk fails; nil while it does not
 }

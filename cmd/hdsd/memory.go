@@ -12,11 +12,12 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// These are the GOGC of the coordinator once it has read its files: garbage may grow to this
-// percentage of what is in use before it is collected. Most of what hdsd holds stays, and it
-// makes little garbage at rest, so that less than Go's 100 costs little time and saves memory,
-// in floods too. Reading large files makes much garbage, and would take longer. A small hdsd
-// saves little, and would collect often: it has room for some garbage in any case.
+// These are the GOGC of the coordinator once it is ready: garbage may grow to this percentage of
+// what is in use before it is collected. Most of what hdsd holds stays, and it makes little
+// garbage at rest, so that less than Go's 100 costs little time and saves memory, in floods too.
+// To become ready, a large one makes much garbage while what it holds grows, and would collect
+// a hundred times. A small hdsd saves little, and would collect often: it has room for some
+// garbage in any case.
 const (
 	collectAt     = 25
 	collectLatest = 100
@@ -26,16 +27,25 @@ const (
 // tuneEvery is how often hdsd looks how much is in use.
 const tuneEvery = 2 * time.Second
 
-// startTime is how long a start takes. What it took is given back then.
+// startTime is how long a start takes. What it took is given back then, and an hdsd that still
+// waits for a source collects as one that is ready.
 const startTime = time.Minute
 
-// collector has garbage collected as it suits an hdsd that has read its files, unless GOGC
-// says otherwise.
-type collector struct{ percent int }
+// collector has garbage collected as it suits an hdsd that is ready, unless GOGC says otherwise.
+type collector struct {
+	begun   bool
+	percent int
+}
+
+// begin has tune do something from now on.
+func (c *collector) begin() {
+	c.begun = true
+	c.tune()
+}
 
 // tune sets the percentage for what is in use now.
 func (c *collector) tune() {
-	if os.Getenv("GOGC") != "" {
+	if !c.begun || os.Getenv("GOGC") != "" {
 		return
 	}
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}

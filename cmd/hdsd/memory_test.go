@@ -65,18 +65,46 @@ func unset(t *testing.T, keys ...string) {
 	}
 }
 
-// TestGarbageIsCollectedEarlierAfterTheStart runs an hdsd whose start is over at once.
+// TestGarbageIsCollectedEarlierAfterTheStart: once an hdsd is ready, or its start takes too long.
 func TestGarbageIsCollectedEarlierAfterTheStart(t *testing.T) {
 	percent := debug.SetGCPercent(70)
 	t.Cleanup(func() { debug.SetGCPercent(percent) })
 	unset(t, "GOGC")
-	dir := folder(t, map[string]string{"hdsd.yaml": goodConfig + anyAddresses, "clusters.yaml": goodClusters})
+	if (&collector{}).tune(); gogc() != 70 {
+		t.Errorf("GOGC is %d before the start is over", gogc())
+	}
+	const away = ", {name: away, config_source: {initial_fetch_timeout: 3600s, api_config_source: {api_type: AGGREGATED_DELTA_GRPC, transport_api_version: V3, " +
+		"grpc_services: [{google_grpc: {target_uri: \"127.0.0.1:1\", stat_prefix: x}}]}}}]\n"
+	for name, test := range map[string]struct {
+		config string
+		start  time.Duration
+	}{
+		"ready":          {goodConfig, time.Hour},
+		"takes too long": {strings.Replace(goodConfig, "]\n", away, 1), time.Nanosecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			debug.SetGCPercent(70)
+			untilTuned(t, test.config, test.start)
+			if got := gogc(); got < collectAt || got > collectLatest {
+				t.Errorf("GOGC is %d", got)
+			}
+		})
+	}
+
+	debug.SetGCPercent(70)
+	t.Setenv("GOGC", "70")
+	if (&collector{}).begin(); gogc() != 70 {
+		t.Errorf("GOGC is %d, although the operator has set 70", gogc())
+	}
+}
+
+// untilTuned runs an hdsd, whose start may take so long, until GOGC is not 70 any more.
+func untilTuned(t *testing.T, config string, start time.Duration) {
+	dir := folder(t, map[string]string{"hdsd.yaml": config + anyAddresses, "clusters.yaml": goodClusters})
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	ended := make(chan error, 1)
-	go func() {
-		ended <- serve(ctx, filepath.Join(dir, "hdsd.yaml"), time.Nanosecond, zerolog.Nop(), io.Discard)
-	}()
+	go func() { ended <- serve(ctx, filepath.Join(dir, "hdsd.yaml"), start, zerolog.Nop(), io.Discard) }()
 	for patience := time.After(time.Minute); gogc() == 70; {
 		select {
 		case <-patience:
@@ -89,15 +117,6 @@ func TestGarbageIsCollectedEarlierAfterTheStart(t *testing.T) {
 	stop()
 	if err := <-ended; err != nil {
 		t.Error(err)
-	}
-	if got := gogc(); got < collectAt || got > collectLatest {
-		t.Errorf("GOGC is %d", got)
-	}
-
-	debug.SetGCPercent(70)
-	t.Setenv("GOGC", "70")
-	if (&collector{}).tune(); gogc() != 70 {
-		t.Errorf("GOGC is %d, although the operator has set 70", gogc())
 	}
 }
 

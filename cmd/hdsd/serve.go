@@ -67,13 +67,13 @@ func serve(ctx context.Context, path string, start time.Duration, log zerolog.Lo
 	if err != nil {
 		return err
 	}
-	built, err := coordinator.New(ctx, loaded, coordinator.Options{Log: log, Version: version})
+	ready := make(chan struct{}, 1)
+	built, err := coordinator.New(ctx, loaded, coordinator.Options{Log: log, Version: version, Ready: func() { ready <- struct{}{} }})
 	if err != nil {
 		return err
 	}
 	garbage, tuned := &collector{}, time.NewTicker(tuneEvery)
 	defer tuned.Stop()
-	garbage.tune()
 	started := time.NewTimer(start)
 	defer started.Stop()
 	done := make(chan error, 1)
@@ -82,7 +82,10 @@ func serve(ctx context.Context, path string, start time.Duration, log zerolog.Lo
 		select {
 		case err := <-done:
 			return err
+		case <-ready:
+			garbage.begin()
 		case <-started.C:
+			garbage.begin()
 			debug.FreeOSMemory()
 		case <-tuned.C:
 			garbage.tune()
