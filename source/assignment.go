@@ -7,7 +7,6 @@ import (
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
-	"google.golang.org/protobuf/proto"
 )
 
 // Assignment is a ClusterLoadAssignment. It is kept encoded, because there may be millions
@@ -20,7 +19,7 @@ func EncodeAssignment(m *endpointv3.ClusterLoadAssignment) *Assignment {
 	if m == nil {
 		return nil
 	}
-	wire, _ := proto.MarshalOptions{Deterministic: true}.Marshal(m)
+	wire, _ := endpointpb.Encode(m)
 	return &Assignment{wire}
 }
 

@@ -13,7 +13,9 @@ import (
 // Fields of ClusterLoadAssignment, LocalityLbEndpoints, LbEndpoint, Endpoint, Address and
 // SocketAddress.
 const (
+	assignmentName   = 1
 	assignmentGroups = 2
+	groupLocality    = 1
 	groupEndpoints   = 2
 	lbEndpoint       = 1
 	endpointAddress  = 1

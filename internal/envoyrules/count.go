@@ -64,7 +64,7 @@ func Count(m proto.Message) (n int) {
 		a = m
 	}
 	for _, l := range a.GetEndpoints() {
-		n += len(l.GetLbEndpoints())
+		n += len(l.GetLbEndpoints()) + count(l.ProtoReflect().GetUnknown(), lbEndpointsField) // encoded ones, too
 	}
 	return n
 }

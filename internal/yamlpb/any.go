@@ -33,7 +33,9 @@ func (d *decoder) any(n *yaml.Node, at *path, m *anypb.Any) {
 	}
 	before := len(d.problems)
 	inner := found.New()
+	d.inAny++
 	d.anyContent(n, at, inner)
+	d.inAny--
 	if len(d.problems) > before || d.doc.budget < 0 {
 		return
 	}

@@ -21,6 +21,7 @@ type decoder struct {
 	paths    []path   // of the values that are being decoded, outer ones first; nobody keeps them
 
 	endpoints endpointpb.Maker
+	inAny     int // how many messages in an Any are being decoded
 }
 
 // below calls decode with the path of a value below another.
@@ -168,6 +169,8 @@ func (d *decoder) field(n *yaml.Node, at *path, m protoreflect.Message, field pr
 		return
 	}
 	switch {
+	case isPacked(n):
+		d.pack(n, at, m, field)
 	case field.IsMap():
 		d.mapping(n, at, m.Mutable(field).Map(), field)
 	case field.IsList():
@@ -237,7 +240,7 @@ func (d *decoder) element(n *yaml.Node, at *path, field protoreflect.FieldDescri
 	if field.Message() == nil {
 		return d.scalar(n, at, field)
 	}
-	if value, ok := d.plainEndpoint(n, field); ok {
+	if value, ok := d.listedEndpoint(n, field); ok {
 		return value, true
 	}
 	value := blank()

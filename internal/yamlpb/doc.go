@@ -21,8 +21,10 @@
 //   - commas and quotes that are not valid JSON.
 //
 // SplitAsEnvoy cuts a large file into the elements of its list. Each is then parsed alone: if
-// it is in usual YAML, by a parser that is quicker than the library. FuzzQuick compares the
-// two parsers, and FuzzParts in source/file the parts with the whole.
+// it is in usual YAML, by a parser that is quicker than the library. That one also packs plain
+// endpoints: they become bytes, without nodes and messages. What is packed has no lines, so
+// whoever finds something wrong parses the element again. FuzzQuick compares the two parsers,
+// FuzzPack what is packed with what is not, and FuzzParts in source/file the parts with the whole.
 //
 // ParseOwn reads files that only hdsd reads: durations may also be such as 30d and
 // 1h30m, also within Envoy's messages. Files that Envoy may read as well take them as

@@ -10,34 +10,40 @@ import (
 
 var lbEndpoint = (&endpointv3.LbEndpoint{}).ProtoReflect().Descriptor()
 
-// plainEndpoint decodes an element of a list that is an LbEndpoint with an address and a port,
-// and nothing else. Almost all endpoints are such ones, and there may be millions. It returns
-// false for any other, which the general way decodes, or says what is wrong with it.
-func (d *decoder) plainEndpoint(n *yaml.Node, field protoreflect.FieldDescriptor) (value protoreflect.Value, ok bool) {
+// listedEndpoint decodes an element of a list that is a plain endpoint. It returns false for any
+// other, which the general way decodes, or says what is wrong with it.
+func (d *decoder) listedEndpoint(n *yaml.Node, field protoreflect.FieldDescriptor) (value protoreflect.Value, ok bool) {
 	if field.Message() != lbEndpoint {
 		return value, false
 	}
+	const visited, deeper = 16, 6 // values and names; levels
+	host, port, ok := plainEndpoint(n)
+	if !ok || d.doc.budget < visited || d.depth+deeper > maxDepth {
+		return value, false
+	}
+	d.doc.budget -= visited
+	return protoreflect.ValueOfMessage(d.endpoints.Endpoint(host.Value, port).ProtoReflect()), true
+}
+
+// plainEndpoint returns the address and the port of an LbEndpoint that has these and nothing else,
+// in the usual order. Almost all endpoints are such ones, and there may be millions.
+func plainEndpoint(n *yaml.Node) (host *yaml.Node, port uint32, ok bool) {
 	for _, name := range [...]string{"endpoint", "address", "socket_address"} {
 		if n.Kind != yaml.MappingNode || len(n.Content) != 2 || !isName(n.Content[0], name) {
-			return value, false
+			return nil, 0, false
 		}
 		n = n.Content[1]
 	}
 	if n.Kind != yaml.MappingNode || len(n.Content) != 4 || !isName(n.Content[0], "address") || !isName(n.Content[2], "port_value") {
-		return value, false
+		return nil, 0, false
 	}
 	host, number := n.Content[1], n.Content[3]
-	port, ok := plainInteger(number.Value)
-	if !ok || port < 0 || port > math.MaxUint32 || number.Kind != yaml.ScalarNode || number.Tag != "!!int" ||
+	value, ok := plainInteger(number.Value)
+	if !ok || value < 0 || value > math.MaxUint32 || number.Kind != yaml.ScalarNode || number.Tag != "!!int" ||
 		host.Kind != yaml.ScalarNode || host.Tag != "!!str" || !isPlainHost(host.Value) {
-		return value, false
+		return nil, 0, false
 	}
-	const visited, deeper = 16, 6 // values and names; levels
-	if d.doc.budget < visited || d.depth+deeper > maxDepth {
-		return value, false
-	}
-	d.doc.budget -= visited
-	return protoreflect.ValueOfMessage(d.endpoints.Endpoint(host.Value, uint32(port)).ProtoReflect()), true
+	return host, uint32(value), true
 }
 
 func isName(n *yaml.Node, name string) bool {
@@ -51,5 +57,5 @@ func isPlainHost(text string) bool {
 			return false
 		}
 	}
-	return len(text) <= quickName
+	return text != "" && len(text) <= quickName
 }

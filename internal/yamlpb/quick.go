@@ -10,11 +10,12 @@ import (
 // flow collections, plain words, numbers, and quoted texts on one line without escapes. It
 // makes the same nodes as the library, which takes several times as long. It returns nil
 // for anything else, invalid YAML included: the library knows what that is. Lines are counted
-// from first.
-func quick(data []byte, first int) *yaml.Node {
-	q := &quickParser{text: string(data), line: first - 1}
+// from first. With a packer, it packs the lists of endpoints, and returns nil if one has other
+// elements than plain ones.
+func quick(data []byte, first int, p *packer) *yaml.Node {
+	q := &quickParser{text: string(data), line: first - 1, packer: p}
 	q.toLine(0)
-	root := q.block(0)
+	root := q.block(0, nil)
 	if q.failed || q.at < len(q.text) {
 		return nil
 	}
@@ -28,15 +29,22 @@ type quickParser struct {
 	at     int // the next character
 	line   int // its line
 	column int // of the first character of the line that is no space
+	end    int // of the text on the last line that was ended
 	failed bool
 
 	room  []yaml.Node  // for nodes to come
 	pairs []*yaml.Node // for what is in mappings to come; most have one name
+
+	packer *packer // nil: lists of endpoints are lists as any
+	values [2]span // of the last values that are words or quoted texts
 }
+
+// span is a part of the text.
+type span struct{ start, end int }
 
 const (
 	quickDepth = 40
-	quickRoom  = 128
+	quickRoom  = 32
 	quickName  = 500 // characters of a name; YAML allows 1,024 as they are written
 )
 
@@ -97,6 +105,7 @@ func (q *quickParser) toLine(at int) {
 
 // endLine moves to the next line. Nothing may follow on this one.
 func (q *quickParser) endLine() {
+	q.end = q.at
 	q.spaces()
 	switch {
 	case q.at >= len(q.text):
@@ -139,40 +148,49 @@ func (q *quickParser) begins(text string) bool { return strings.HasPrefix(q.text
 // atDash reports whether an element of a list begins here.
 func (q *quickParser) atDash() bool { return q.begins("- ") }
 
-// block reads a mapping or a list in block style, that begins here on a line of its own.
-func (q *quickParser) block(depth int) *yaml.Node {
+// block reads a mapping or a list in block style, that begins here on a line of its own. A list
+// is packed, unless p is nil.
+func (q *quickParser) block(depth int, p *packer) *yaml.Node {
 	if depth > quickDepth || q.failed {
 		return q.fail()
 	}
 	if q.atDash() {
-		return q.blockList(depth)
+		return q.blockList(depth, p)
 	}
 	return q.blockMapping(q.column, depth)
 }
 
-func (q *quickParser) blockList(depth int) *yaml.Node {
+func (q *quickParser) blockList(depth int, p *packer) *yaml.Node {
 	n, indent := q.node(yaml.SequenceNode, 0, "!!seq"), q.column
 	for !q.failed && q.column == indent && q.atDash() {
 		dash := q.at
 		q.skip()
 		q.spaces()
 		column := indent + q.at - dash
-		var child *yaml.Node
-		switch c := q.next(); {
-		case c == '{' || c == '[':
-			child = q.flow(depth + 1)
-			q.endLine()
-		case q.beginsMapping():
-			child = q.blockMapping(column, depth+1)
-		default:
-			child = q.blockScalar()
+		if p.takeLines(q, column, indent) {
+			continue
 		}
-		n.Content = append(n.Content, child)
+		start := q.at
+		n.Content = append(n.Content, q.blockElement(column, depth))
 		if q.column > indent { // the text goes on
 			return q.fail()
 		}
+		p.add(q, n, column, span{start, q.end})
 	}
-	return n
+	return p.finish(n)
+}
+
+// blockElement reads an element of a list, whose text ends with a line.
+func (q *quickParser) blockElement(column, depth int) *yaml.Node {
+	switch c := q.next(); {
+	case c == '{' || c == '[':
+		n := q.flow(depth+1, nil)
+		q.endLine()
+		return n
+	case q.beginsMapping():
+		return q.blockMapping(column, depth+1)
+	}
+	return q.blockScalar()
 }
 
 // beginsMapping reports whether there is a name and a colon here.
@@ -203,9 +221,9 @@ func (q *quickParser) blockMapping(column, depth int) *yaml.Node {
 			if q.column <= column && !(q.column == column && q.atDash()) { // it is null
 				return q.fail()
 			}
-			value = q.block(depth + 1)
+			value = q.block(depth+1, q.packerOf(key))
 		case '{', '[':
-			value = q.flow(depth + 1)
+			value = q.flow(depth+1, q.packerOf(key))
 			q.endLine()
 		default:
 			value = q.blockScalar()
@@ -234,29 +252,33 @@ func (q *quickParser) blockScalar() *yaml.Node {
 	return n
 }
 
-// flow reads a value in a flow collection, or one.
-func (q *quickParser) flow(depth int) *yaml.Node {
+// flow reads a value in a flow collection, or one. A list is packed, unless p is nil.
+func (q *quickParser) flow(depth int, p *packer) *yaml.Node {
 	if depth > quickDepth {
 		return q.fail()
 	}
 	switch q.next() {
 	case '{':
-		return q.flowCollection(q.mapping(yaml.FlowStyle), '}', depth)
+		return q.flowCollection(q.mapping(yaml.FlowStyle), '}', depth, nil)
 	case '[':
-		return q.flowCollection(q.node(yaml.SequenceNode, yaml.FlowStyle, "!!seq"), ']', depth)
+		return p.finish(q.flowCollection(q.node(yaml.SequenceNode, yaml.FlowStyle, "!!seq"), ']', depth, p))
 	}
 	return q.scalar(true)
 }
 
-func (q *quickParser) flowCollection(n *yaml.Node, end byte, depth int) *yaml.Node {
+func (q *quickParser) flowCollection(n *yaml.Node, end byte, depth int, p *packer) *yaml.Node {
 	q.skip()
 	for q.gap(); !q.failed && q.next() != end; q.gap() {
-		if n.Kind == yaml.MappingNode {
-			n.Content = append(n.Content, q.name())
+		switch start := q.at; {
+		case n.Kind == yaml.MappingNode:
+			key := q.name()
 			q.skip()
 			q.gap()
+			n.Content = append(n.Content, key, q.flow(depth+1, q.packerOf(key)))
+		case !p.take(q, inFlow):
+			n.Content = append(n.Content, q.flow(depth+1, nil))
+			p.add(q, n, inFlow, span{start, q.at})
 		}
-		n.Content = append(n.Content, q.flow(depth+1))
 		q.gap()
 		if q.next() == end {
 			break
@@ -273,7 +295,7 @@ func (q *quickParser) flowCollection(n *yaml.Node, end byte, depth int) *yaml.No
 // scalar reads a word or a quoted text. What is kept is copied: it must not hold the whole
 // text in memory.
 func (q *quickParser) scalar(kept bool) *yaml.Node {
-	var value string
+	var at span
 	n := q.node(yaml.ScalarNode, 0, "!!str")
 	switch c := q.next(); c {
 	case '"', '\'':
@@ -284,7 +306,7 @@ func (q *quickParser) scalar(kept bool) *yaml.Node {
 		start := q.at + 1
 		for q.skip(); q.next() >= ' ' && q.next() != c && q.next() != '\\'; q.skip() {
 		}
-		value = q.text[min(start, q.at):q.at]
+		at = span{min(start, q.at), q.at}
 		if q.next() != c {
 			return q.fail()
 		}
@@ -296,15 +318,16 @@ func (q *quickParser) scalar(kept bool) *yaml.Node {
 		for q.at < len(q.text) && isWord(q.text[q.at]) {
 			q.skip()
 		}
-		value = q.text[start:q.at]
-		if n.Tag = wordTag(value); n.Tag == "" {
+		at = span{start, q.at}
+		if n.Tag = wordTag(q.text[start:q.at]); n.Tag == "" {
 			return q.fail()
 		}
 	}
+	n.Value = q.text[at.start:at.end]
 	if kept {
-		value = strings.Clone(value)
+		n.Value = strings.Clone(n.Value)
+		q.values[0], q.values[1] = q.values[1], at
 	}
-	n.Value = value
 	return n
 }
 

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"hdsd/internal/endpointpb"
+
 	"go.yaml.in/yaml/v3"
 )
 
@@ -50,7 +52,7 @@ func TestQuick(t *testing.T) {
 		"- 'it''s'\n":      false,
 		"- \"a\\n\"\n":     false,
 	} {
-		if got := quick([]byte(text), 1) != nil; got != want {
+		if got := quick([]byte(text), 1, nil) != nil; got != want {
 			t.Errorf("quick takes %q: %t, want %t", text, got, want)
 		}
 	}
@@ -77,7 +79,7 @@ func FuzzQuick(f *testing.F) {
 		if !splittable(data) {
 			return
 		}
-		got := quick(data, 1)
+		got := quick(data, 1, nil)
 		if got == nil {
 			return
 		}
@@ -96,5 +98,109 @@ func compareNodes(t *testing.T, got, want *yaml.Node) {
 	}
 	for i := range got.Content {
 		compareNodes(t, got.Content[i], want.Content[i])
+	}
+}
+
+// plainList is a list of endpoints, each written in a way of its own, or as the one before.
+const plainList = `- name: a
+  endpoints:
+  - lb_endpoints:
+    - endpoint:
+        address:
+          socket_address:
+            address: 10.0.0.1
+            port_value: 8080
+    - endpoint:
+        address:
+          socket_address:
+            address: web.example
+            port_value: 1
+
+    # a comment
+    - endpoint: {address: {socket_address: {address: "::1", port_value: 80}}}
+    - endpoint: {address: {socket_address: {address: "10.0.0.2", port_value: 81}}}
+    -   endpoint:
+          address: {socket_address: {"address": '10.0.0.3', "port_value": 82}}
+  - priority: 1
+    lb_endpoints: [{endpoint: {address: {socket_address: {address: 10.0.0.4, port_value: 80}}}}, {endpoint: {address: {socket_address: {address: 10.0.0.5, port_value: 0}}}},
+      {endpoint: {address: {socket_address: {address: 10.0.0.6, port_value: 65535}}}}]
+  - lb_endpoints: []
+  last: 1
+`
+
+// A list of plain endpoints is packed, however they are written.
+func TestPack(t *testing.T) {
+	const first = "- lb_endpoints:\n  - endpoint:\n      address:\n        socket_address:\n          address: 10.0.0.1\n          port_value: 80\n"
+	const element = "{endpoint: {address: {socket_address: {address: 10.0.0.1, port_value: 80}}}}"
+	for text, want := range map[string]bool{
+		plainList: true,
+		first:     true,
+		first + strings.Replace(first, "- lb_endpoints:\n", "", 1):                                                true,
+		first + "  - " + element + "\n":                                                                           true,
+		first + "  - health_status: UP\n":                                                                         false,
+		first + strings.Replace(strings.Replace(first, "- lb_endpoints:\n", "", 1), "10.0.0.1", "0x1", 1):         false,
+		first + strings.Replace(strings.Replace(first, "- lb_endpoints:\n", "", 1), "value: 80", "value: 99s", 1): false,
+		first + strings.Replace(first, "- lb_endpoints:\n", "", 1) + "    health_status: UP\n":                    false,
+		"- lb_endpoints: [" + element + ", {}]\n":                                                                 false,
+		"- lb_endpoints: [[" + element + "]]\n":                                                                   false,
+		"- lb_endpoints: [a]\n":                                                                                   false,
+		"- lb_endpoints: {a: [" + element + ", b]}\n":                                                             true, // is no list
+	} {
+		root := quick([]byte(text), 1, &packer{})
+		if got := root != nil; got != want {
+			t.Errorf("packs the endpoints of\n%s: %t, want %t", text, got, want)
+		}
+	}
+}
+
+// What is packed is what would be parsed.
+func FuzzPack(f *testing.F) {
+	f.Add([]byte(plainList))
+	f.Add([]byte(strings.ReplaceAll(plainList, "lb_endpoints", "others")))
+	f.Add([]byte(strings.Replace(plainList, "    -   endpoint:\n          address: {", "    -     endpoint:\n            address: {", 1)))
+	const inBlock = "- lb_endpoints:\n  - endpoint: {address: {socket_address: {address: a, port_value: 1"
+	f.Add([]byte(inBlock + "}}}\n" + strings.TrimPrefix(inBlock, "- lb_endpoints:\n"))) // finds
+	for _, text := range []string{"10.0.0.5", "0x10", "a b", "a:1", "1e3"} {
+		f.Add([]byte(strings.Replace(plainList, "10.0.0.5", text, 1)))
+		f.Add([]byte(strings.Replace(plainList, "web.example", text, 1)))
+	}
+	for _, text := range []string{"\"65535\"", "065535", "65536", "1.5", "9s", "8 ", "8 # x", "8}"} {
+		f.Add([]byte(strings.Replace(plainList, "65535", text, 1)))
+		f.Add([]byte(strings.Replace(plainList, "port_value: 1\n", "port_value: "+text+"\n", 1)))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if !splittable(data) {
+			return
+		}
+		got, want := quick(data, 1, &packer{}), quick(data, 1, nil)
+		if got == nil {
+			return
+		}
+		if want == nil {
+			t.Fatalf("%q is taken only if it is packed", data)
+		}
+		unpacked(t, got, want)
+		compareNodes(t, got, want)
+	})
+}
+
+// unpacked puts the elements of lists into got that are packed, if they are those of want.
+func unpacked(t *testing.T, got, want *yaml.Node) {
+	if isPacked(got) {
+		var wire []byte
+		for _, n := range want.Content {
+			host, port, ok := plainEndpoint(n)
+			if !ok {
+				t.Fatalf("%+v is packed", n)
+			}
+			wire = endpointpb.AppendEndpoint(wire, host.Value, port)
+		}
+		if got.Value != string(wire) {
+			t.Fatalf("packed are %q, want %q", got.Value, wire)
+		}
+		*got = *want
+	}
+	for i := range min(len(got.Content), len(want.Content)) {
+		unpacked(t, got.Content[i], want.Content[i])
 	}
 }

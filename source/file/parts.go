@@ -2,6 +2,7 @@ package file
 
 import (
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -24,12 +25,15 @@ func (c *contents) parts(file string, data []byte) bool {
 		if failed.Load() {
 			return
 		}
+		if each[i].most = c.most; each[i].packedPart(parts, i) {
+			return
+		}
 		node, err := parts.Parse(i)
 		if err != nil {
 			failed.Store(true)
 			return
 		}
-		each[i].most = c.most
+		each[i] = contents{most: c.most}
 		each[i].resource(node)
 	})
 	if failed.Load() {
@@ -42,6 +46,18 @@ func (c *contents) parts(file string, data []byte) bool {
 		c.read += each[i].read
 	}
 	return true
+}
+
+// packedPart reads an element the quick way. If it returns false, something may be wrong with it,
+// or it is not written in the usual way, and all that was read does not count.
+func (c *contents) packedPart(parts *yamlpb.Parts, i int) bool {
+	node, ok := parts.ParsePacked(i)
+	if !ok {
+		return false
+	}
+	c.resource(node)
+	// An EDS cluster keeps what it lists, although that does not count.
+	return len(c.problems) == 0 && !slices.ContainsFunc(c.resources, func(r resource) bool { return r.cluster.GetLoadAssignment() != nil })
 }
 
 // eachInParallel calls f with each index below n, on all processors, and waits.

@@ -4,9 +4,25 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"google.golang.org/protobuf/proto"
+
+	"hdsd/internal/yamlpb"
+)
+
+// plainEndpoint is an endpoint that is packed, and plainCluster a file of a cluster with two.
+const (
+	plainEndpoint = "{endpoint: {address: {socket_address: {address: b, port_value: 1}}}}"
+	plainCluster  = `resources:
+- "@type": type.googleapis.com/envoy.config.cluster.v3.Cluster
+  name: a
+  load_assignment:
+    cluster_name: a
+    endpoints:
+    - {locality: {zone: a}, lb_endpoints: [` + plainEndpoint + ", " + plainEndpoint + `], priority: 1}
+`
 )
 
 // A document that is read in parts gives what it gives as a whole.
@@ -23,6 +39,18 @@ func FuzzParts(f *testing.F) {
 	} {
 		f.Add([]byte(text))
 	}
+	for _, kind := range []string{"type: STATIC", "type: EDS", "type: LOGICAL_DNS", "type: ORIGINAL_DST", "lb_policy: -1"} {
+		f.Add([]byte(plainCluster + "  " + kind + "\n"))
+	}
+	for _, more := range []string{"b1, port_value: 1", "b, port_value: x", "b, port_value: 70000", "'', port_value: 1", "b, port_value: 1, protocol: UDP"} {
+		f.Add([]byte(strings.ReplaceAll(plainCluster, "b, port_value: 1", more)))
+	}
+	for _, other := range []string{"lbEndpoints", "named_endpoints", "metadata: {filter_metadata: {lb_endpoints: [a]}}, lb_endpoints"} {
+		f.Add([]byte(strings.Replace(plainCluster, "lb_endpoints", other, 1)))
+	}
+	f.Add([]byte(strings.ReplaceAll(plainCluster, "  load_assignment:", "  typed_extension_protocol_options:\n   a:\n    \"@type\": type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment"))) // packed in an Any
+	f.Add([]byte("resources:\n- {\"@type\": type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment, cluster_name: a, policy: {overprovisioning_factor: 150}, " +
+		"endpoints: [{locality: {zone: a}, priority: 1, load_balancing_weight: 2, lb_endpoints: [" + plainEndpoint + ", " + plainEndpoint + "]}, {lb_endpoints: [" + plainEndpoint + "]}]}\n"))
 	found, _ := filepath.Glob("testdata/*/*.yaml")
 	for _, path := range found {
 		if data, err := os.ReadFile(path); err == nil {
@@ -30,7 +58,7 @@ func FuzzParts(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		parts, whole := &contents{most: 2}, &contents{most: 2}
+		parts, whole := &contents{most: 3}, &contents{most: 3}
 		if !parts.parts("a.yaml", data) {
 			if parts.listed+len(parts.resources)+len(parts.problems) > 0 {
 				t.Errorf("read something of %q, although it is to be read as a whole", data)
@@ -65,6 +93,25 @@ func TestPartsFail(t *testing.T) {
 	for _, bad := range []string{good + "- {name: c\n", good + "- name: 'c\n", "resources:\n- 'a\n- b'\n", good + "x: y\n"} {
 		if (&contents{}).parts("a.yaml", []byte(bad)) {
 			t.Errorf("%q is read in parts", bad)
+		}
+	}
+}
+
+// Plain endpoints are read the quick way, and not where something is wrong.
+func TestPackedParts(t *testing.T) {
+	for text, want := range map[string]bool{
+		plainCluster:                    true,
+		plainCluster + "  type: EDS\n":  false,
+		plainCluster + "  unknown: 1\n": false,
+		strings.Replace(plainCluster, plainEndpoint, plainEndpoint+", "+plainEndpoint, 1): false, // too many
+		strings.Replace(plainCluster, plainEndpoint, "{health_status: UP}", 1):            false,
+	} {
+		parts, ok := yamlpb.SplitAsEnvoy("a.yaml", "resources", []byte(text))
+		if !ok {
+			t.Fatalf("%q cannot be split", text)
+		}
+		if got := (&contents{most: 2}).packedPart(parts, 0); got != want {
+			t.Errorf("the quick way takes %q: %t, want %t", text, got, want)
 		}
 	}
 }
