@@ -137,7 +137,7 @@ func endpointsOf(t *ruling.Table, may access.Clusters) (n int) {
 		}
 		endpoints := t.Cluster(name).Endpoints
 		for i := range endpoints {
-			if _, ok := t.Find(endpoints[i].Hash()); ok {
+			if _, ok := t.IDOf(&endpoints[i]); ok {
 				n++
 			}
 		}

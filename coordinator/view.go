@@ -61,13 +61,13 @@ func (v view) Status(e *catalog.Endpoint) health.Status { return v.core.rulings.
 
 // Overridden implements query.State.
 func (v view) Overridden(e *catalog.Endpoint) bool {
-	id, ok := v.core.rulings.Find(e.Hash())
+	id, ok := v.core.rulings.IDOf(e)
 	return ok && v.core.rulings.Ruling(id).Override != nil
 }
 
 // StrandedReason implements query.State.
 func (v view) StrandedReason(k *catalog.Cluster, e *catalog.Endpoint) string {
-	if id, ok := v.core.rulings.Find(e.Hash()); ok && v.core.fleet.Stranded(id) {
+	if id, ok := v.core.rulings.IDOf(e); ok && v.core.fleet.Stranded(id) {
 		return v.strandedReason(k, id)
 	}
 	return ""
@@ -76,7 +76,7 @@ func (v view) StrandedReason(k *catalog.Cluster, e *catalog.Endpoint) string {
 // Explain implements query.State.
 func (v view) Explain(k *catalog.Cluster, e *catalog.Endpoint) api.EndpointHealth {
 	out := api.EndpointHealth{Endpoint: e.Key(), Verdict: v.explainVotes(k, e)}
-	if id, ok := v.core.rulings.Find(e.Hash()); ok {
+	if id, ok := v.core.rulings.IDOf(e); ok {
 		ruling := v.core.rulings.Ruling(id)
 		if o := ruling.Override; o != nil {
 			out.Override, out.Voted = shownOverride(o), &health.Verdict{Status: out.Verdict.Status, Reason: out.Verdict.Reason}
@@ -102,7 +102,7 @@ func (v view) ExplainGone(key health.Endpoint) api.EndpointHealth {
 // explainVotes gives the verdict of the votes on an endpoint. The reason adds what
 // the votes do not tell: that nobody can or may check the endpoint, or too few.
 func (v view) explainVotes(k *catalog.Cluster, e *catalog.Endpoint) health.Verdict {
-	id, ok := v.core.rulings.Find(e.Hash())
+	id, ok := v.core.rulings.IDOf(e)
 	if !ok {
 		return health.Verdict{Reason: e.Reason()}
 	}
@@ -195,11 +195,12 @@ func (v view) shortReason(k *catalog.Cluster, id health.EndpointID) string {
 
 // Condition implements query.State.
 func (v view) Condition(e *catalog.Endpoint) query.Condition {
-	id, ok := v.core.rulings.Find(e.Hash())
+	id, ok := v.core.rulings.IDOf(e)
 	if !ok {
 		return query.Condition{}
 	}
-	is, ruled := query.Condition{Status: v.core.rulings.HealthOf(e)}, v.core.rulings.Ruling(id)
+	ruled := v.core.rulings.Ruling(id)
+	is := query.Condition{Status: ruled.Health}
 	if is.Voters, is.Since = v.core.judge.Standing(id); !ruled.Since.IsZero() {
 		is.Since = ruled.Since
 	}

@@ -22,6 +22,9 @@ type unchecked struct {
 	reason string
 }
 
+// Cluster returns the version of the cluster that the endpoint is in.
+func (e *Endpoint) Cluster() *Cluster { return e.of }
+
 // Checked returns the index in Checked.Endpoints, or None if the endpoint is not checked.
 func (e *Endpoint) Checked() int { return max(int(e.at), None) }
 

@@ -105,6 +105,7 @@ func (e *edit) replace(before, after *catalog.Cluster) {
 	d := &e.decision
 	if before != nil {
 		e.clusters.remove(before)
+		delete(e.rows.checked, before)
 		e.services[before.Source.ServiceName] = true
 	}
 	if after != nil {
@@ -134,8 +135,11 @@ func (e *edit) replace(before, after *catalog.Cluster) {
 
 // addChecked adds the checked endpoints of a cluster.
 func (e *edit) addChecked(k *catalog.Cluster) {
-	for i := range k.Hashes {
+	ids := make([]health.EndpointID, len(k.Hashes))
+	e.rows.checked[k] = ids
+	for i := range ids {
 		id, isNew := e.rows.place(k, i, e.now)
+		ids[i] = id
 		m := Member{ID: id, Cluster: k, Index: i, New: isNew}
 		if isNew {
 			m.Status, m.Since = e.introduce(id)
@@ -215,7 +219,7 @@ func (e *edit) reweigh(before, after *catalog.Cluster) {
 		to = &e.decision.Withdrawn
 	}
 	for i := range after.Endpoints {
-		if id, ok := e.Find(after.Endpoints[i].Hash()); ok {
+		if id, ok := e.IDOf(&after.Endpoints[i]); ok {
 			*to = append(*to, eds.Health{ID: id, Status: e.publishing.health(&e.rows.all[id])})
 			e.reweighed = append(e.reweighed, id)
 		}

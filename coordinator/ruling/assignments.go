@@ -50,14 +50,14 @@ func (t *Table) assignment(service string) (eds.Assignment, bool) {
 
 // addIDs adds the ids of a cluster's endpoints whose health hdsd decides.
 func (t *Table) addIDs(ids [][][]health.EndpointID, k *catalog.Cluster) {
-	decides := t.publishing.decides(k)
+	decides, checked := t.publishing.decides(k), t.rows.checked[k]
 	for i, indices := range k.CheckedIndex {
 		for j, index := range indices {
 			if index == catalog.None {
 				continue
 			}
-			if id, ok := t.rows.ids[k.Hashes[index]]; ok && decides(k.Hashes[index], true) {
-				ids[i][j] = append(ids[i][j], id)
+			if decides(k.Hashes[index], true) {
+				ids[i][j] = append(ids[i][j], checked[index])
 			}
 		}
 	}

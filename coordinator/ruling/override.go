@@ -255,7 +255,7 @@ func (t *Table) within(scope *health.Endpoint) (ids []health.EndpointID) {
 		for i := range k.Endpoints {
 			e := &k.Endpoints[i]
 			key := e.Key()
-			if id, ok := t.Find(e.Hash()); ok && covers(scope, &key) {
+			if id, ok := t.IDOf(e); ok && covers(scope, &key) {
 				ids = append(ids, id)
 			}
 		}

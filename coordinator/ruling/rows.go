@@ -74,6 +74,10 @@ type rows struct {
 	all    []row  // by id; the zero row if the id is not in use
 	counts Counts // of rows in use
 	freed  []freed
+
+	// checked has the ids again, of the checked endpoints of the present clusters, by index. To
+	// find one among a million by its hash takes a fifth of a microsecond.
+	checked map[*catalog.Cluster][]health.EndpointID
 }
 
 type freed struct {

@@ -409,6 +409,15 @@ func TestTableModel(t *testing.T) {
 						rt.Fatalf("%v is gone, and recorded as %v", key, status)
 					}
 				}
+				for k := range l.table.Clusters() {
+					for i := range k.Endpoints {
+						e := &k.Endpoints[i]
+						id, ok := l.table.IDOf(e)
+						if want, there := l.table.Find(e.Hash()); id != want || ok != there {
+							rt.Fatalf("%v has the id %d (%t), want %d (%t)", e.Key(), id, ok, want, there)
+						}
+					}
+				}
 				if got := l.table.Len(); got != len(m.voted) {
 					rt.Fatalf("%d endpoints have ids, want %d", got, len(m.voted))
 				}
