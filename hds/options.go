@@ -101,12 +101,24 @@ const (
 	keepaliveMinTime = 100 * time.Millisecond
 )
 
+// What a client may send before it has to wait for the handler to read. The windows do not
+// change: grpc would ping each client whenever something comes, to find out how large they
+// should be, which is a write and a read more for each report and each ACK. A message that is
+// larger than the window of its stream gets room when its handler asks for it. That of the
+// connection bounds no memory, since each stream has its own: it is the largest that grpc
+// would find.
+const (
+	streamWindow     = 512 << 10
+	connectionWindow = 16 << 20
+)
+
 // ServerOptions gives the options that the grpc.Server of a Server needs.
 func ServerOptions(o Options) []grpc.ServerOption {
 	o = o.withDefaults()
 	return []grpc.ServerOption{
 		wire.ServerOption(), wire.Buffers(),
 		grpc.MaxRecvMsgSize(o.MaxMessageBytes),
+		grpc.StaticStreamWindowSize(streamWindow), grpc.StaticConnWindowSize(connectionWindow),
 		grpc.ConnectionTimeout(o.FirstMessageTimeout),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: keepaliveTime, Timeout: keepaliveTimeout, MaxConnectionAge: o.MoveAfter}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: keepaliveMinTime, PermitWithoutStream: true}),
