@@ -54,6 +54,22 @@ func newMetrics() *metrics {
 	return m
 }
 
+// typeCounts are the metrics of one type, looked up once: each response needs several.
+type typeCounts struct {
+	subscriptions                                     prometheus.Gauge
+	responses, bytes, acks, nacks, fetches, unchanged prometheus.Counter
+}
+
+// of returns the metrics of a type, which are shown from then on.
+func (m *metrics) of(typeURL string) *typeCounts {
+	counter := func(of *prometheus.CounterVec) prometheus.Counter { return of.WithLabelValues(typeURL) }
+	return &typeCounts{
+		subscriptions: m.subscriptions.WithLabelValues(typeURL),
+		responses:     counter(m.responses), bytes: counter(m.bytes), acks: counter(m.acks), nacks: counter(m.nacks),
+		fetches: counter(m.fetches), unchanged: counter(m.unchanged),
+	}
+}
+
 // register adds the metrics to a registry, with gauges of the server's state.
 func (m *metrics) register(registerer prometheus.Registerer, s *Server) {
 	gauge := func(name, help string, value func() float64) prometheus.Collector {
@@ -68,10 +84,6 @@ func (m *metrics) register(registerer prometheus.Registerer, s *Server) {
 			func() float64 { return float64(s.unasked.count(time.Now())) }),
 		gauge("first_syncs_waiting", "Subscriptions that wait to be sent their first resources.", func() float64 { return float64(s.admission.waitingCount()) }))
 	for _, t := range s.published.tables() {
-		m.subscriptions.WithLabelValues(t.typeURL)
-		for _, counter := range []*prometheus.CounterVec{m.responses, m.bytes, m.acks, m.nacks, m.fetches, m.unchanged} {
-			counter.WithLabelValues(t.typeURL) // shown from the start
-		}
 		registerer.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "hdsd_xds_resources", Help: "Resources published.",
 			ConstLabels: prometheus.Labels{"type_url": t.typeURL},

@@ -21,7 +21,7 @@ type recorder struct {
 
 // subscribed counts subscriptions that begin, or that end where change is negative.
 func (r *recorder) subscribed(t *table, change float64) {
-	r.metrics.subscriptions.WithLabelValues(t.typeURL).Add(change)
+	t.counts.subscriptions.Add(change)
 }
 
 // sent counts a response on a stream. The delay is from the oldest change in it; 0: there
@@ -30,7 +30,7 @@ func (r *recorder) sent(t *table, size int, delay time.Duration) {
 	if delay != 0 {
 		r.metrics.delay.Observe(delay.Seconds())
 	}
-	r.metrics.responses.WithLabelValues(t.typeURL).Inc()
+	t.counts.responses.Inc()
 	r.answered(t, size)
 }
 
@@ -53,22 +53,22 @@ func (r *recorder) idle(st *stream) {
 }
 
 // fetched counts a fetch.
-func (r *recorder) fetched(t *table) { r.metrics.fetches.WithLabelValues(t.typeURL).Inc() }
+func (r *recorder) fetched(t *table) { t.counts.fetches.Inc() }
 
 // answered counts the bytes of a response.
 func (r *recorder) answered(t *table, size int) {
-	r.metrics.bytes.WithLabelValues(t.typeURL).Add(float64(size))
+	t.counts.bytes.Add(float64(size))
 }
 
 // unchanged counts a fetch by a client that has the latest version.
-func (r *recorder) unchanged(t *table) { r.metrics.unchanged.WithLabelValues(t.typeURL).Inc() }
+func (r *recorder) unchanged(t *table) { t.counts.unchanged.Inc() }
 
 // accepted counts an ACK.
-func (r *recorder) accepted(t *table) { r.metrics.acks.WithLabelValues(t.typeURL).Inc() }
+func (r *recorder) accepted(t *table) { t.counts.acks.Inc() }
 
 // refused counts a response that a client refused, and logs why.
 func (r *recorder) refused(t *table, node, text string) {
-	r.metrics.nacks.WithLabelValues(t.typeURL).Inc()
+	t.counts.nacks.Inc()
 	if r.nacks.replace(node, t.typeURL, text) {
 		r.log.Warn().Str("event", "xds_refused").Str("node", node).Str("type_url", t.typeURL).
 			Str("error", text).Msg("a client refused a response")

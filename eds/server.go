@@ -65,6 +65,9 @@ func NewServer(o Options) *Server {
 		polls:            poll.NewTracker(poll.DefaultBytes),
 	}
 	s.unasked = &unaskedTracker{published: published, recorder: s.recorder, gate: s.gate, streams: s.streams, polls: s.polls}
+	for _, t := range published.tables() {
+		t.counts = s.recorder.metrics.of(t.typeURL)
+	}
 	s.fetcher = newFetcher(s)
 	if o.Metrics != nil {
 		s.recorder.metrics.register(o.Metrics, s)

@@ -13,6 +13,7 @@ type table struct {
 	typeURL string
 	whole   bool          // a state-of-the-world response has to hold every resource
 	ttl     time.Duration // how long clients keep a resource; 0: for ever
+	counts  *typeCounts   // set by NewServer
 
 	// What aliases begin with, and those of the assignments that clusters ask for; empty:
 	// there are none.
