@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"runtime/debug"
 
-	grpcprom "github.com/grpc-ecosystem/go-grpc-middleware/providers/prometheus"
 	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/recovery"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
@@ -30,7 +29,7 @@ var seconds = []float64{0.0001, 0.001, 0.01, 0.1, 1, 10}
 // health is better than a wrong one.
 type calls struct {
 	log      zerolog.Logger
-	grpc     *grpcprom.ServerMetrics
+	counts   *callCounts
 	http     *prometheus.CounterVec
 	panics   prometheus.Counter
 	closed   prometheus.Counter
@@ -42,11 +41,8 @@ type calls struct {
 func newCalls(to prometheus.Registerer, log zerolog.Logger) *calls {
 	factory := promauto.With(to)
 	c := &calls{
-		log: log,
-		grpc: grpcprom.NewServerMetrics(
-			grpcprom.WithServerCounterOptions(grpcprom.WithNamespace("hdsd")),
-			grpcprom.WithServerHandlingTimeHistogram(grpcprom.WithHistogramNamespace("hdsd"), grpcprom.WithHistogramBuckets(seconds)),
-		),
+		log:    log,
+		counts: newCallCounts(to),
 		http: factory.NewCounterVec(prometheus.CounterOpts{
 			Name: "hdsd_http_requests_total", Help: "Answered HTTP requests, by handler and status.",
 		}, []string{"handler", "code"}),
@@ -64,7 +60,7 @@ func newCalls(to prometheus.Registerer, log zerolog.Logger) *calls {
 		Name: "hdsd_listener_insecure", Help: "1 while other machines reach a listener without TLS, else 0.",
 	}, []string{"listener"})
 	c.expiry = &expiry{}
-	to.MustRegister(c.grpc, c.expiry)
+	to.MustRegister(c.expiry)
 	return c
 }
 
@@ -72,8 +68,8 @@ func newCalls(to prometheus.Registerer, log zerolog.Logger) *calls {
 func (c *calls) options() []grpc.ServerOption {
 	contained := recovery.WithRecoveryHandler(c.panicked)
 	return []grpc.ServerOption{
-		grpc.ChainUnaryInterceptor(reasoned, c.grpc.UnaryServerInterceptor(), recovery.UnaryServerInterceptor(contained)),
-		grpc.ChainStreamInterceptor(reasonedStream, c.grpc.StreamServerInterceptor(), recovery.StreamServerInterceptor(contained)),
+		grpc.ChainUnaryInterceptor(reasoned, c.counts.unary, recovery.UnaryServerInterceptor(contained)),
+		grpc.ChainStreamInterceptor(reasonedStream, c.counts.stream, recovery.StreamServerInterceptor(contained)),
 	}
 }
 
@@ -91,10 +87,15 @@ func withReason(err error) error {
 	if err == nil {
 		return nil
 	}
+	return reason.Complete(statusOf(err)).Err()
+}
+
+// statusOf returns the status that grpc sends for an error, nil for none.
+func statusOf(err error) *status.Status {
 	if said, ok := status.FromError(err); ok {
-		return reason.Complete(said).Err()
+		return said
 	}
-	return reason.Complete(status.FromContextError(err)).Err()
+	return status.FromContextError(err)
 }
 
 func (c *calls) panicked(cause any) error {
