@@ -125,7 +125,7 @@ func (c *conn) begin(f frame) {
 		s.release()
 		delete(c.streams, f.stream)
 	case f.kind == typeHeaders && s == nil && !c.closed:
-		c.streams[f.stream] = &stream{begun: make(chan struct{})}
+		c.streams[f.stream] = &stream{begun: make(chan struct{}), spare: freeBytes}
 	}
 }
 
@@ -263,24 +263,26 @@ func (c *conn) lease(s *stream) (err error) {
 	return err
 }
 
-// hold takes note that a handler has begun, and does not ask for a message yet.
-func (c *conn) hold(id uint32) {
+// hold takes note that the handler of a stream has begun, and does not ask for a message yet. It
+// returns the stream, nil if that has ended.
+func (c *conn) hold(id uint32) *stream {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if s := c.streams[id]; s != nil {
+	s := c.streams[id]
+	if s != nil {
 		close(s.begun)
 		s.busy = true
 		c.time(s)
 	}
+	return s
 }
 
 // next gives back what the handler has done with, and records that it is about to get another
 // message. It is called before the handler asks for one.
-func (c *conn) next(id uint32) {
+func (c *conn) next(s *stream) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	s := c.streams[id]
-	if s == nil {
+	if s.over {
 		return
 	}
 	if s.taken > 0 && s.messages.len() > 0 {
@@ -294,12 +296,11 @@ func (c *conn) next(id uint32) {
 
 // took takes note that the handler has a message. It gives the refusal if that message
 // only stands for one that was refused.
-func (c *conn) took(id uint32) error {
+func (c *conn) took(s *stream) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	s := c.streams[id]
 	switch {
-	case s == nil:
+	case s.over:
 	case s.refusal != nil && s.taken == s.messages.len():
 		return s.refusal
 	default:

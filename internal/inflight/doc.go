@@ -13,8 +13,9 @@
 //
 // A lease is given back when the handler asks for the next message, or when its stream
 // has ended on the wire. While more messages of a stream wait, the stream keeps up to 32 KiB
-// for them. A message that does not arrive in time ends its connection. share.Pool, too, ends
-// connections of the caller that has most when others need room.
+// for them. Each stream has 512 bytes without a lease, enough for most ACKs. A message that
+// does not arrive in time ends its connection. share.Pool, too, ends connections of the caller
+// that has most when others need room.
 //
 // The connection also makes one frame of small ones that have come together, for each frame
 // costs grpc as much as a message of some hundred bytes.

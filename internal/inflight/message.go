@@ -16,7 +16,7 @@ type stream struct {
 	// Guarded by conn.mu.
 	lease    *share.Lease
 	messages sizes         // those that the handler has not done with
-	spare    int64         // what the lease has beyond them
+	spare    int64         // what the lease and freeBytes have beyond them
 	taken    int           // how many of them the handler has
 	refusal  error         // of the message after these
 	busy     bool          // the handler does not ask for a message
@@ -36,13 +36,18 @@ type stream struct {
 // to read it.
 const spareBytes = 32 << 10
 
+// freeBytes is how much a stream has without a lease: its goroutines take more. Most ACKs need
+// no lease then.
+const freeBytes = 512
+
 // giveBack gives back what the stream does not need. The caller holds conn.mu.
 func (s *stream) giveBack() {
-	if s.spare == 0 || s.spare < spareBytes && s.messages.len() > 0 {
+	more := s.spare - freeBytes
+	if more <= 0 || more < spareBytes && s.messages.len() > 0 {
 		return
 	}
-	_ = s.lease.Add(-s.spare) // to give back is not refused; an ended lease has nothing
-	s.spare = 0
+	_ = s.lease.Add(-more) // to give back is not refused; an ended lease has nothing
+	s.spare = freeBytes
 }
 
 // cover uses up what the stream has to spare for a message, and returns how many bytes are

@@ -1,6 +1,7 @@
 package inflight
 
 import (
+	"errors"
 	"net"
 	"slices"
 	"testing"
@@ -61,8 +62,8 @@ func TestAnEndedStreamIsNotLate(t *testing.T) {
 func TestAStreamKeepsLittleToSpare(t *testing.T) {
 	pool := share.NewPool(share.Limit{Total: 1 << 20})
 	c := newConn(nil, &Budget{Pool: pool}, "a")
-	s := &stream{begun: make(chan struct{})}
-	c.streams[1] = s
+	c.begin(frame{kind: typeHeaders, stream: 1})
+	s := c.hold(1)
 	message := make([]byte, 1000)
 	copy(message, []byte{0, 0, 0, 995 >> 8, 995 & 0xff})
 	arrive := func(n int) {
@@ -74,10 +75,10 @@ func TestAStreamKeepsLittleToSpare(t *testing.T) {
 	}
 	handle := func(n int) {
 		for range n {
-			if err := c.took(1); err != nil {
+			if err := c.took(s); err != nil {
 				t.Fatal(err)
 			}
-			c.next(1)
+			c.next(s)
 		}
 	}
 	is := func(what string, want int64) {
@@ -87,13 +88,38 @@ func TestAStreamKeepsLittleToSpare(t *testing.T) {
 		}
 	}
 	arrive(100)
-	is("100 wait", 100_000)
+	is("100 wait", 100_000-freeBytes)
 	handle(20)
-	is("20 are done with", 100_000)
+	is("20 are done with", 100_000-freeBytes)
 	arrive(10)
-	is("10 more have come", 100_000)
+	is("10 more have come", 100_000-freeBytes)
 	handle(30)
-	is("they are more than it keeps", 67_000)
+	is("they are more than it keeps", 66_000)
 	handle(60)
 	is("none waits", 0)
+}
+
+// TestASmallMessageNeedsNoLease: most ACKs cost the pool nothing.
+func TestASmallMessageNeedsNoLease(t *testing.T) {
+	pool := share.NewPool(share.Limit{Total: 1})
+	c := newConn(nil, &Budget{Pool: pool}, "a")
+	c.begin(frame{kind: typeHeaders, stream: 1})
+	s, message := c.hold(1), make([]byte, freeBytes)
+	copy(message, []byte{0, 0, 0, (freeBytes - messageHeadBytes) >> 8, (freeBytes - messageHeadBytes) & 0xff})
+	for range 10 {
+		c.next(s)
+		if used, err := c.try(1, message); used != len(message) || err != nil {
+			t.Fatalf("%d bytes were taken: %v", used, err)
+		}
+		if _, err := c.try(1, message); !errors.Is(err, errNoRoom) {
+			t.Fatalf("two of them had room: %v", err)
+		}
+		if err := c.took(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.next(s)
+	if s.spare != freeBytes {
+		t.Errorf("the stream has %d bytes left without a message, want %d", s.spare, freeBytes)
+	}
 }

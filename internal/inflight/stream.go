@@ -14,15 +14,18 @@ func (b *Budget) Stream(server any, s grpc.ServerStream, _ *grpc.StreamServerInf
 	if c == nil || c.budget != b {
 		return handle(server, s)
 	}
-	c.hold(id)
-	return handle(server, &counted{ServerStream: s, conn: c, id: id})
+	of := c.hold(id)
+	if of == nil {
+		return handle(server, s)
+	}
+	return handle(server, &counted{ServerStream: s, conn: c, of: of})
 }
 
 // counted is a stream that is counted. Its handler receives in one goroutine.
 type counted struct {
 	grpc.ServerStream
 	conn    *conn
-	id      uint32
+	of      *stream
 	refusal error
 }
 
@@ -31,11 +34,11 @@ func (s *counted) RecvMsg(m any) error {
 	if s.refusal != nil {
 		return s.refusal
 	}
-	s.conn.next(s.id)
+	s.conn.next(s.of)
 	if err := s.ServerStream.RecvMsg(m); err != nil {
 		return err
 	}
-	if refusal := s.conn.took(s.id); refusal != nil {
+	if refusal := s.conn.took(s.of); refusal != nil {
 		s.refusal = refusal
 	}
 	return s.refusal
