@@ -26,13 +26,13 @@ func (w *pageWriter) Write(text []byte) (int, error) {
 // BenchmarkPage asks the core for 10,000 endpoints with three votes each, up to the text
 // that would go to a socket.
 func BenchmarkPage(b *testing.B) {
-	l := askedLab(b, askedClusters)
+	l := votedLab(b, askedClusters)
 	history, err := store.Open(b.Context(), b.TempDir(), store.Options{})
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer history.Close()
-	handler, err := api.NewService(query.New(query.Options{Core: asker{l.core}, Store: history})).Handler()
+	handler, err := api.NewService(query.New(query.Options{Core: l, Store: history})).Handler()
 	if err != nil {
 		b.Fatal(err)
 	}

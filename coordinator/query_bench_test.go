@@ -48,6 +48,16 @@ func askedEndpoint(n int) health.Endpoint {
 // askedLab has a core that runs, with so many clusters and three votes on each endpoint.
 func askedLab(b *testing.B, clusters int) *lab {
 	b.Helper()
+	l := votedLab(b, clusters)
+	stop := make(chan struct{})
+	go l.core.run(stop)
+	b.Cleanup(func() { close(stop); <-l.core.done })
+	return l
+}
+
+// votedLab is the same with a core that does not run, so that the votes stay as they are.
+func votedLab(b *testing.B, clusters int) *lab {
+	b.Helper()
 	l := newLab(b)
 	var served []*sourceCluster
 	for n := range clusters {
@@ -62,9 +72,6 @@ func askedLab(b *testing.B, clusters int) *lab {
 	}
 	l.serve(served...)
 	l.pass(settle + 2*report)
-	stop := make(chan struct{})
-	go l.core.run(stop)
-	b.Cleanup(func() { close(stop); <-l.core.done })
 	return l
 }
 
