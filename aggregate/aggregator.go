@@ -59,7 +59,10 @@ func New(o Options) *Aggregator {
 		mass:      newMassFailures(clock, deadlines, settings, roster, &a.clusters, &a.effects),
 		witnesses: witnesses{clock: clock},
 	}
-	a.reasons = reasons{settings, roster, &a.counter, &a.records, &a.doubts, &a.decisions.damping, &a.decisions.mass, a.trust}
+	a.reasons = reasons{
+		settings: settings, roster: roster, counter: &a.counter, records: &a.records, doubts: &a.doubts,
+		damping: &a.decisions.damping, mass: &a.decisions.mass, trust: a.trust,
+	}
 	a.views = zoneViews{clock, deadlines, &a.zones, &a.effects, map[health.EndpointID][]differingView{}}
 	a.clock.maxPause = a.settings.longestStaleness()
 	return a

@@ -22,11 +22,14 @@ type reasons struct {
 	damping  *damping
 	mass     *massFailures
 	trust    trusts
+
+	votes repeated[health.Observation]
+	said  repeatedText
 }
 
-// observations lists the latest votes, by checker.
+// observations lists the latest votes, by checker. Nobody may change the list.
 func (r *reasons) observations(e *endpoint) []health.Observation {
-	list := make([]health.Observation, 0, e.count)
+	list := r.votes.room[:0]
 	seats := r.roster.seatsOf(e)
 	for i := range seats {
 		s := &seats[i]
@@ -40,7 +43,7 @@ func (r *reasons) observations(e *endpoint) []health.Observation {
 		})
 	}
 	slices.SortFunc(list, func(x, y health.Observation) int { return cmp.Compare(x.Checker, y.Checker) })
-	return list
+	return r.votes.share(list)
 }
 
 // explain returns the reason of an endpoint's verdict.
@@ -66,7 +69,7 @@ func (r *reasons) explain(id health.EndpointID, e *endpoint, t *tally) string {
 	case e.has(awaitsAbsent) && how == decided && sideOf(status) != sideOf(e.status):
 		why = t.sides(rule) + ", but a checker in its own zone is awaited"
 	case how == decided:
-		return t.sides(rule) + r.notes(e, t)
+		return r.said.share(t.appendSides(r.said.room[:0], rule)) + r.notes(e, t)
 	case how == lapsed:
 		return fmt.Sprintf("%s: by configuration %s then", r.noVotes(e), e.status) + r.notes(e, t)
 	case how == tied:

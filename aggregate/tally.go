@@ -157,34 +157,42 @@ func (t *tally) names(of side) string {
 }
 
 // sides says how many votes that count are on the winning side.
-func (t *tally) sides(r *Rule) string {
+func (t *tally) sides(r *Rule) string { return string(t.appendSides(nil, r)) }
+
+// appendSides appends what sides says.
+func (t *tally) appendSides(to []byte, r *Rule) []byte {
 	side, won, word := r.side(t, neither), t.up, "up"
 	if side == down {
 		won, word = t.down, "down"
 	}
-	say := t.name(side).String()
-	if t.votes[t.name(side)] != won {
-		say = fmt.Sprintf("%s (%s)", word, t.names(side))
-	}
 	of := t.up + t.down
-	adjective, noun, verb := "", "checkers", "say"
+	to = append(strconv.AppendUint(to, uint64(won), 10), " of "...)
+	to = append(strconv.AppendUint(to, uint64(of), 10), ' ')
 	if of < t.assigned {
-		adjective = "believed "
+		to = append(to, "believed "...)
 	}
 	if of == 1 {
-		noun = "checker"
+		to = append(to, "checker "...)
+	} else {
+		to = append(to, "checkers "...)
 	}
 	if won == 1 {
-		verb = "says"
+		to = append(to, "says "...)
+	} else {
+		to = append(to, "say "...)
 	}
-	text := strconv.Itoa(int(won)) + " of " + strconv.Itoa(int(of)) + " " + adjective + noun + " " + verb + " " + say
+	if name := t.name(side); t.votes[name] == won {
+		to = append(to, name.String()...)
+	} else {
+		to = fmt.Appendf(to, "%s (%s)", word, t.names(side))
+	}
 	if rule := r.String(); rule != "" {
-		text += "; " + rule
+		to = append(append(to, "; "...), rule...)
 	}
 	if r.Kind == Score && side == down {
-		text += "; " + t.scored()
+		to = append(append(to, "; "...), t.scored()...)
 	}
-	return text
+	return to
 }
 
 // tie says that neither side wins.

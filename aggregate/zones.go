@@ -18,6 +18,8 @@ const noZone = 0
 // free again when it has no more references.
 type zones struct {
 	pool[zone, bool] // whether the zone is deserted
+
+	shown repeated[health.ZoneVerdict]
 }
 
 func newZones() (z zones) {

@@ -115,12 +115,10 @@ func (v *zoneViews) byLocality(byZone []zoneTally) (all []localityTally) {
 	return all
 }
 
-// verdicts returns the majority of each zone, or UNKNOWN for no votes or a tie.
+// verdicts returns the majority of each zone, or UNKNOWN for no votes or a tie. Nobody may
+// change the list.
 func (z *zones) verdicts(byZone []zoneTally) []health.ZoneVerdict {
-	if len(byZone) == 0 {
-		return nil
-	}
-	list := make([]health.ZoneVerdict, 0, len(byZone))
+	list := z.shown.room[:0]
 	for i := range byZone {
 		t := &byZone[i]
 		name := z.name(t.zone)
@@ -133,5 +131,5 @@ func (z *zones) verdicts(byZone []zoneTally) []health.ZoneVerdict {
 	slices.SortFunc(list, func(x, y health.ZoneVerdict) int {
 		return cmp.Or(cmp.Compare(x.Region, y.Region), cmp.Compare(x.Zone, y.Zone))
 	})
-	return list
+	return z.shown.share(list)
 }
