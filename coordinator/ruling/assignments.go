@@ -29,7 +29,7 @@ func (e *edit) makeAssignments() {
 func (t *Table) assignment(service string) (eds.Assignment, bool) {
 	a := eds.Assignment{Name: service}
 	var first *catalog.Cluster
-	for k := range t.clusters.sharing(service) {
+	for _, k := range t.clusters.byService[service] {
 		switch {
 		case k.Assignment == nil:
 			continue

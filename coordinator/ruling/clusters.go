@@ -4,6 +4,7 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"strings"
 
 	"hdsd/coordinator/catalog"
 	"hdsd/health"
@@ -12,9 +13,9 @@ import (
 // clusters holds the present clusters.
 type clusters struct {
 	byName    map[string]*catalog.Cluster
-	names     []string                               // sorted
-	byService map[string]map[string]*catalog.Cluster // by the name of the assignment, which clusters may share
-	shadowed  int                                    // clusters in shadow mode that have checked endpoints
+	names     []string                      // sorted
+	byService map[string][]*catalog.Cluster // by the name of the assignment, which clusters may share; sorted by name
+	shadowed  int                           // clusters in shadow mode that have checked endpoints
 
 	quarantined int // clusters and endpoints
 }
@@ -22,10 +23,8 @@ type clusters struct {
 func (c *clusters) add(k *catalog.Cluster) {
 	name, service := k.Source.Name, k.Source.ServiceName
 	c.byName[name] = k
-	if c.byService[service] == nil {
-		c.byService[service] = map[string]*catalog.Cluster{}
-	}
-	c.byService[service][name] = k
+	at, _ := c.find(service, name)
+	c.byService[service] = slices.Insert(c.byService[service], at, k)
 	if k.Shadow && k.IsChecked() {
 		c.shadowed++
 	}
@@ -35,8 +34,8 @@ func (c *clusters) add(k *catalog.Cluster) {
 func (c *clusters) remove(k *catalog.Cluster) {
 	name, service := k.Source.Name, k.Source.ServiceName
 	delete(c.byName, name)
-	delete(c.byService[service], name)
-	if len(c.byService[service]) == 0 {
+	at, _ := c.find(service, name)
+	if c.byService[service] = slices.Delete(c.byService[service], at, at+1); len(c.byService[service]) == 0 {
 		delete(c.byService, service)
 	}
 	if k.Shadow && k.IsChecked() {
@@ -58,19 +57,11 @@ func (c *clusters) rename(added, removed []string) {
 	slices.Sort(c.names)
 }
 
-// sharing returns the clusters that share an assignment, sorted by name.
-func (c *clusters) sharing(service string) iter.Seq[*catalog.Cluster] {
-	all := c.byService[service]
-	if len(all) == 1 {
-		return maps.Values(all)
-	}
-	return func(yield func(*catalog.Cluster) bool) {
-		for _, name := range slices.Sorted(maps.Keys(all)) {
-			if !yield(all[name]) {
-				return
-			}
-		}
-	}
+// find returns where a cluster is, or belongs, among those that share an assignment.
+func (c *clusters) find(service, name string) (at int, found bool) {
+	return slices.BinarySearchFunc(c.byService[service], name, func(k *catalog.Cluster, name string) int {
+		return strings.Compare(k.Source.Name, name)
+	})
 }
 
 // within returns the clusters that may have endpoints within a scope.

@@ -37,7 +37,7 @@ func (t *Table) Published(k *catalog.Cluster, e *catalog.Endpoint, verdict healt
 // worst returns the worst health that the clusters sharing an assignment have for an
 // endpoint, with the cluster that has it, or nil if none decides.
 func (t *Table) worst(k *catalog.Cluster, e *catalog.Endpoint) (worst health.Status, decider *catalog.Cluster) {
-	for other := range t.clusters.sharing(k.Source.ServiceName) {
+	for _, other := range t.clusters.byService[k.Source.ServiceName] {
 		hash := e.Hash()
 		if other != k {
 			key := e.Key()
