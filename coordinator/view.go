@@ -75,9 +75,12 @@ func (v view) StrandedReason(k *catalog.Cluster, e *catalog.Endpoint) string {
 
 // Explain implements query.State.
 func (v view) Explain(k *catalog.Cluster, e *catalog.Endpoint) api.EndpointHealth {
-	out := api.EndpointHealth{Endpoint: e.Key(), Verdict: v.explainVotes(k, e)}
-	if id, ok := v.core.rulings.IDOf(e); ok {
+	out := api.EndpointHealth{Endpoint: e.Key()}
+	if id, ok := v.core.rulings.IDOf(e); !ok {
+		out.Verdict.Reason = e.Reason()
+	} else {
 		ruling := v.core.rulings.Ruling(id)
+		out.Verdict = v.explainVotes(k, e, id, ruling.Judged)
 		if o := ruling.Override; o != nil {
 			out.Override, out.Voted = shownOverride(o), &health.Verdict{Status: out.Verdict.Status, Reason: out.Verdict.Reason}
 			out.Verdict.Status, out.Verdict.Reason = o.Status, o.Explain()
@@ -101,15 +104,11 @@ func (v view) ExplainGone(key health.Endpoint) api.EndpointHealth {
 
 // explainVotes gives the verdict of the votes on an endpoint. The reason adds what
 // the votes do not tell: that nobody can or may check the endpoint, or too few.
-func (v view) explainVotes(k *catalog.Cluster, e *catalog.Endpoint) health.Verdict {
-	id, ok := v.core.rulings.IDOf(e)
-	if !ok {
-		return health.Verdict{Reason: e.Reason()}
-	}
+func (v view) explainVotes(k *catalog.Cluster, e *catalog.Endpoint, id health.EndpointID, judged bool) health.Verdict {
 	verdict := v.core.rulings.Votes(id)
 	verdict.Observations = v.withNewcomers(id, verdict.Observations)
 	if e.Checked() == catalog.None {
-		if v.core.rulings.Ruling(id).Judged {
+		if judged {
 			verdict.Reason = "held: " + verdict.Status.String() + " was the last verdict; " + e.Reason()
 		} else {
 			verdict.Reason = e.Reason()

@@ -87,10 +87,7 @@ func (s *scan) addCluster(state State, k *catalog.Cluster) bool {
 			return false
 		}
 		s.cost++
-		if s.query.Address != "" && e.Address() != s.query.Address || !s.query.Filter.In(*e.Locality()) {
-			continue
-		}
-		if is := state.Status(e); s.query.Health != nil && is != *s.query.Health || !s.query.Filter.Has(*e.Locality(), is) {
+		if !s.wants(state, e) {
 			continue
 		}
 		if len(s.found) == s.query.Limit {
@@ -105,6 +102,19 @@ func (s *scan) addCluster(state State, k *catalog.Cluster) bool {
 		s.found = append(s.found, state.Explain(k, e))
 	}
 	return true
+}
+
+// wants tells whether the query lets an endpoint pass. It looks at no more than it has to.
+func (s *scan) wants(state State, e *catalog.Endpoint) bool {
+	q := &s.query
+	if q.Address != "" && e.Address() != q.Address {
+		return false
+	}
+	if q.Health == nil && !q.Filter.Unhealthy {
+		return q.Filter.Any() || q.Filter.In(*e.Locality())
+	}
+	is := state.Status(e)
+	return (q.Health == nil || is == *q.Health) && q.Filter.Has(*e.Locality(), is)
 }
 
 // explainAll gives the health of endpoints, including those that no source has.
