@@ -57,6 +57,9 @@ type object struct {
 	invalid bool // protojson refuses a value
 
 	seconds [8]secondText // the latest ones; many times of an answer are of the same second
+
+	observations repeated[health.Observation]
+	zones        repeated[health.ZoneVerdict]
 }
 
 // secondText is how a second is written.
@@ -107,6 +110,24 @@ func writeRows[Row any](o *object, name string, all []Row, fields func(*object, 
 		o.text = append(o.text, '}')
 	}
 	o.text = append(o.text, ']')
+}
+
+// repeated is the latest list of a name, and where it ends in the text.
+type repeated[Row any] struct {
+	rows     []Row
+	from, to int
+}
+
+// writeAgain is writeRows for a list that rows beside each other mostly have in common: then it
+// copies the text.
+func writeAgain[Row comparable](o *object, latest *repeated[Row], name string, all []Row, fields func(*object, *Row)) {
+	if latest.to > 0 && slices.Equal(all, latest.rows) {
+		o.text = append(append(o.text, ','), o.text[latest.from:latest.to]...)
+		return
+	}
+	from := len(o.text) + len(",")
+	writeRows(o, name, all, fields)
+	*latest = repeated[Row]{all, from, len(o.text)}
 }
 
 func (o *object) string(name, value string) {

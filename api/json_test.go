@@ -3,6 +3,7 @@ package api
 import (
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -25,13 +26,23 @@ func FuzzRows(f *testing.F) {
 	f.Fuzz(func(t *testing.T, seed uint64, text string) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		maker := rowMaker{random: random, text: text}
-		checkRow(t, made[endpointPage](maker), (*object).endpoints, endpointsMessage)
-		checkRow(t, made[transitionPage](maker), (*object).transitions, transitionsMessage)
+		endpoints, transitions := made[endpointPage](maker), made[transitionPage](maker)
+		endpoints.rows, transitions.rows = doubled(random, endpoints.rows), doubled(random, transitions.rows)
+		checkRow(t, endpoints, (*object).endpoints, endpointsMessage)
+		checkRow(t, transitions, (*object).transitions, transitionsMessage)
 		m := &hdsdv1.ListAvailabilityResponse{}
 		fill(random, m.ProtoReflect(), text)
 		got, err := compactJSON(m)
 		checkText(t, m, got, err)
 	})
+}
+
+// doubled has some rows twice, so that those beside each other have the same lists.
+func doubled[Row any](random *rand.Rand, rows []Row) (all []Row) {
+	for _, row := range rows {
+		all = append(all, slices.Repeat([]Row{row}, 1+random.IntN(2))...)
+	}
+	return all
 }
 
 func checkRow[Row any, M proto.Message](t *testing.T, row *Row, fields func(*object, *Row), message func(*Row) M) {

@@ -53,7 +53,7 @@ func (o *object) endpoint(e *EndpointHealth) {
 	o.status("health", v.Status)
 	o.time("since", v.Since)
 	o.string("reason", v.Reason)
-	writeRows(o, "observations", v.Observations, (*object).observation)
+	writeAgain(o, &o.observations, "observations", v.Observations, (*object).observation)
 	if p := e.Published; p != nil {
 		o.status("published", p.Status)
 		o.string("publishedReason", p.Reason)
@@ -65,7 +65,7 @@ func (o *object) endpoint(e *EndpointHealth) {
 		o.status("voted", e.Voted.Status)
 		o.string("votedReason", e.Voted.Reason)
 	}
-	writeRows(o, "zones", shownZones(v.Zones), (*object).zone)
+	writeAgain(o, &o.zones, "zones", shownZones(v.Zones), (*object).zone)
 	o.bool("held", !e.HeldSince.IsZero())
 	o.time("heldSince", e.HeldSince)
 }
@@ -76,7 +76,7 @@ func (o *object) transition(t *health.Transition) {
 	o.status("from", t.From)
 	o.status("to", t.To)
 	o.string("reason", t.Reason)
-	writeRows(o, "observations", t.Observations, (*object).observation)
+	writeAgain(o, &o.observations, "observations", t.Observations, (*object).observation)
 }
 
 func (o *object) key(e *health.Endpoint) {
