@@ -11,27 +11,16 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
-	hdsdv1 "hdsd/gen/hdsd/v1"
 	"hdsd/health"
 )
 
-// compactJSON returns a message as JSON on one line. The rows of long lists have an
-// encoder of their own (rows.go), which takes a tenth of protojson's time. Both write the
-// same.
-func compactJSON(m proto.Message) ([]byte, error) {
-	if list, ok := m.(*hdsdv1.ListAvailabilityResponse); ok {
-		return rowJSON(list, (*object).availabilities, func(list *hdsdv1.ListAvailabilityResponse) *hdsdv1.ListAvailabilityResponse { return list })
-	}
-	return standardJSON(m)
-}
-
 // rowJSON returns a row, or a page of rows, as JSON on one line: what compactJSON would return
-// for its message, which it does without.
+// for its message, which it does without, in a tenth of the time.
 func rowJSON[Row any, M proto.Message](row Row, fields func(*object, Row), message func(Row) M) ([]byte, error) {
 	o := object{text: append(make([]byte, 0, rowSize), '{')}
 	fields(&o, row)
 	if o.invalid {
-		return standardJSON(message(row)) // says what is wrong
+		return compactJSON(message(row)) // says what is wrong
 	}
 	return append(o.text, '}'), nil
 }
@@ -39,9 +28,9 @@ func rowJSON[Row any, M proto.Message](row Row, fields func(*object, Row), messa
 // rowSize is more than the length of an endpoint with three votes.
 const rowSize = 900
 
-// standardJSON is protojson on one line: protojson varies its white space on purpose, and
-// programs want it stable.
-func standardJSON(m proto.Message) ([]byte, error) {
+// compactJSON returns a message as JSON on one line: protojson varies its white space on purpose,
+// and programs want it stable.
+func compactJSON(m proto.Message) ([]byte, error) {
 	text, err := protojson.MarshalOptions{EmitDefaultValues: true}.Marshal(m)
 	if err != nil {
 		return nil, err
@@ -100,7 +89,7 @@ func writeRows[Row any](o *object, name string, all []Row, fields func(*object, 
 	for i := range all {
 		if i == seenFirst {
 			each := (len(o.text) - began) / seenFirst
-			o.text = slices.Grow(o.text, (len(all)-i)*(each+each/roomMore))
+			o.text = withRoom(o.text, (len(all)-i)*(each+each/roomMore))
 		}
 		if i > 0 {
 			o.text = append(o.text, ',')

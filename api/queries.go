@@ -104,7 +104,11 @@ func delivered(next http.Handler) http.Handler {
 		defer d.finish()
 		ctx := caller.With(r.Context(), caller.OfRequest(r))
 		w.Header().Add("Vary", "Accept-Encoding")
-		next.ServeHTTP(&encoded{ResponseWriter: w, delivery: d, zip: rest.TakesGzip(r)}, r.WithContext(within(ctx, d)))
+		to := &encoded{ResponseWriter: w, delivery: d, zip: rest.TakesGzip(r)}
+		next.ServeHTTP(to, r.WithContext(within(ctx, d)))
+		if to.sent {
+			keepText(d.text)
+		}
 	})
 }
 
@@ -115,6 +119,7 @@ type encoded struct {
 	delivery *delivery
 	zip      bool // the client accepts that, and the header is still open
 	written  bool
+	sent     bool // nobody reads the text any more; after an error, HTTP/2 may
 }
 
 // WriteHeader implements http.ResponseWriter.
@@ -145,6 +150,7 @@ func (e *encoded) Write(text []byte) (int, error) {
 	if _, err := e.ResponseWriter.Write(send); err != nil {
 		return 0, err
 	}
+	e.sent = true
 	return len(text), nil
 }
 

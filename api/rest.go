@@ -33,8 +33,8 @@ func newGateway() *runtime.ServeMux {
 	)
 }
 
-// overREST is the Query service over REST. It writes the JSON of long lists from their rows, and
-// returns no messages: they would be a third of the garbage.
+// overREST is the Query service over REST. It writes the JSON of long lists itself, of endpoints and
+// transitions from their rows: messages would be a third of the garbage.
 type overREST struct{ queries }
 
 // ListEndpoints implements hdsdv1.QueryServer.
@@ -54,6 +54,17 @@ func (s overREST) ListTransitions(ctx context.Context, r *hdsdv1.ListTransitions
 	}
 	return nil, writeText(ctx, page, (*object).transitions, transitionsMessage)
 }
+
+// ListAvailability implements hdsdv1.QueryServer.
+func (s overREST) ListAvailability(ctx context.Context, r *hdsdv1.ListAvailabilityRequest) (*hdsdv1.ListAvailabilityResponse, error) {
+	list, err := s.queries.ListAvailability(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	return nil, writeText(ctx, list, (*object).availabilities, sameMessage)
+}
+
+func sameMessage[M proto.Message](m M) M { return m }
 
 // writeText writes the JSON of a page, for textFirst.
 func writeText[Page any, M proto.Message](ctx context.Context, p *Page, fields func(*object, *Page), message func(*Page) M) (err error) {
