@@ -69,7 +69,7 @@ func (f *fleet) Availability(_ context.Context, q api.AvailabilityQuery) (api.Av
 		row := api.Availability{Endpoint: e.Endpoint}
 		if i == 0 {
 			row.Transitions = 4
-			row.In = map[health.Status]time.Duration{
+			row.In = [6]time.Duration{
 				health.Healthy: 90 * time.Second, health.Unhealthy: 8 * time.Second, health.Timeout: 2 * time.Second,
 				health.Unknown: 500 * time.Millisecond, health.Degraded: time.Minute, health.Draining: time.Hour,
 			}

@@ -213,7 +213,7 @@ type AvailabilityPage struct {
 type Availability struct {
 	Endpoint    health.Endpoint
 	Checker     string
-	In          map[health.Status]time.Duration
+	In          [health.Degraded + 1]time.Duration // by health.Status
 	Transitions int
 }
 

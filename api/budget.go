@@ -216,7 +216,7 @@ func (s *sums) row(g group) *Availability {
 	if !ok {
 		i = len(s.order)
 		s.at[g] = i
-		s.order = append(s.order, Availability{Endpoint: g.endpoint, Checker: g.checker, In: map[health.Status]time.Duration{}})
+		s.order = append(s.order, Availability{Endpoint: g.endpoint, Checker: g.checker})
 	}
 	return &s.order[i]
 }
@@ -265,6 +265,8 @@ func (v votes) end(to *sums, at time.Time) {
 
 func (v vote) end(to *sums, at time.Time) {
 	for _, o := range v.observations {
-		to.row(group{checker: o.Checker}).In[o.Status] += max(0, at.Sub(v.since))
+		if row := to.row(group{checker: o.Checker}); o.Status.Valid() {
+			row.In[o.Status] += max(0, at.Sub(v.since))
+		}
 	}
 }

@@ -37,7 +37,7 @@ func (p *past) Availability(_ context.Context, q api.AvailabilityQuery) (api.Ava
 			break
 		}
 		down := p.down[e]
-		page.Found = append(page.Found, api.Availability{Endpoint: e, Transitions: 1, In: map[health.Status]time.Duration{health.Unhealthy: down, health.Healthy: time.Hour - down}})
+		page.Found = append(page.Found, api.Availability{Endpoint: e, Transitions: 1, In: [6]time.Duration{health.Unhealthy: down, health.Healthy: time.Hour - down}})
 	}
 	return page, nil
 }
@@ -103,7 +103,7 @@ func TestAvailabilityByChecker(t *testing.T) {
 	p.before = []api.EndpointHealth{{Endpoint: e, Verdict: health.Verdict{Observations: []health.Observation{say("c1", health.Healthy), say("c2", health.Healthy)}}}}
 	p.changes = []health.Transition{
 		{Time: noon.Add(15 * time.Minute), Endpoint: e, To: health.Unhealthy, Observations: []health.Observation{say("c1", health.Unhealthy), say("c2", health.Healthy)}},
-		{Time: noon.Add(45 * time.Minute), Endpoint: e, To: health.Healthy, Observations: []health.Observation{say("c1", health.Healthy), say("c3", health.Healthy)}},
+		{Time: noon.Add(45 * time.Minute), Endpoint: e, To: health.Healthy, Observations: []health.Observation{say("c1", health.Healthy), say("c3", health.Healthy), say("newer", health.Degraded+1)}},
 	}
 	answer, err := api.NewService(p).ListAvailability(t.Context(), &hdsdv1.ListAvailabilityRequest{By: "checker"})
 	if err != nil {
@@ -116,7 +116,7 @@ func TestAvailabilityByChecker(t *testing.T) {
 			t.Errorf("%s has a budget without an objective", a.GetChecker())
 		}
 	}
-	if got, want := strings.Join(rows, ", "), "c1 1800 1800 2, c2 2700 0 1, c3 900 0 1"; got != want {
+	if got, want := strings.Join(rows, ", "), "c1 1800 1800 2, c2 2700 0 1, c3 900 0 1, newer 0 0 1"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }

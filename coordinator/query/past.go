@@ -26,7 +26,7 @@ func (b *Backend) allEndpoints(ctx context.Context, cluster, address string, aft
 		return nil, false, err
 	}
 	all := make([]health.Endpoint, 0, limit)
-	for present := s.found; len(present)+len(recorded) > 0; {
+	for present := s.keys; len(present)+len(recorded) > 0; {
 		if len(all) == limit {
 			return all, true, nil
 		}
@@ -37,13 +37,13 @@ func (b *Backend) allEndpoints(ctx context.Context, cluster, address string, aft
 		case len(recorded) == 0:
 			order = -1
 		default:
-			order = present[0].Endpoint.Compare(recorded[0])
+			order = present[0].Compare(recorded[0])
 		}
 		if order > 0 {
 			all, recorded = append(all, recorded[0]), recorded[1:]
 			continue
 		}
-		all, present = append(all, present[0].Endpoint), present[1:]
+		all, present = append(all, present[0]), present[1:]
 		if order == 0 {
 			recorded = recorded[1:]
 		}
@@ -117,7 +117,7 @@ func (b *Backend) Availability(ctx context.Context, q api.AvailabilityQuery) (pa
 		page.End = now.UTC()
 	}
 	endpoints, more, err := b.allEndpoints(ctx, q.Cluster, q.Address, q.After, q.Limit)
-	page.More = more
+	page.More, page.Found = more, make([]api.Availability, 0, len(endpoints))
 	for err == nil && len(endpoints) > 0 {
 		some := endpoints[:min(len(endpoints), pastStep)]
 		endpoints = endpoints[len(some):]
@@ -133,11 +133,7 @@ func (b *Backend) Availability(ctx context.Context, q api.AvailabilityQuery) (pa
 func (b *Backend) addTimes(page *api.AvailabilityPage, endpoints []health.Endpoint) error {
 	all, err := b.Store.TimeInStatus(endpoints, page.Start, page.End)
 	for i, spent := range all {
-		row := api.Availability{Endpoint: endpoints[i], In: map[health.Status]time.Duration{}, Transitions: spent.Transitions}
-		for status, duration := range spent.In {
-			row.In[health.Status(status)] = duration
-		}
-		page.Found = append(page.Found, row)
+		page.Found = append(page.Found, api.Availability{Endpoint: endpoints[i], In: spent.In, Transitions: spent.Transitions})
 	}
 	return err
 }

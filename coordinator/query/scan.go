@@ -25,6 +25,7 @@ type scan struct {
 	cluster  string           // where to go on: with this cluster, or the next by name,
 	after    *health.Endpoint // and behind this endpoint
 	found    []api.EndpointHealth
+	keys     []health.Endpoint // in place of found
 	more     bool
 	finished bool
 	cost     int // of the present step
@@ -39,7 +40,10 @@ func (s *scan) step(state State) {
 		s.finished = true
 		return
 	}
-	if s.found == nil && !s.keysOnly {
+	switch {
+	case s.keysOnly && s.keys == nil:
+		s.keys = make([]health.Endpoint, 0, s.most(state, names[at:]))
+	case !s.keysOnly && s.found == nil:
 		s.found = make([]api.EndpointHealth, 0, s.most(state, names[at:]))
 	}
 	for ; at < len(names); at++ {
@@ -90,12 +94,12 @@ func (s *scan) addCluster(state State, k *catalog.Cluster) bool {
 		if !s.wants(state, e) {
 			continue
 		}
-		if len(s.found) == s.query.Limit {
+		if len(s.found)+len(s.keys) == s.query.Limit {
 			s.more, s.finished = true, true
 			return false
 		}
 		if s.keysOnly {
-			s.found = append(s.found, api.EndpointHealth{Endpoint: e.Key()})
+			s.keys = append(s.keys, e.Key())
 			continue
 		}
 		s.cost += explainCost
