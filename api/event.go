@@ -66,9 +66,12 @@ func (e *Event) Text() ([]byte, error) {
 			name = "transition"
 			text, err = rowJSON(e.Transition, (*object).transition, func(t *health.Transition) *hdsdv1.Transition { return transitionMessage(*t) })
 		}
-		return appendEvent(nil, name, e.Token, text), err
+		return appendEvent(make([]byte, 0, len(text)+frameSize), name, e.Token, text), err
 	})
 }
+
+// frameSize is more than an event has beside its JSON.
+const frameSize = 100
 
 // Batch is some events that watchers are shown together. Watchers share it, too.
 type Batch struct {
@@ -83,12 +86,17 @@ func (b *Batch) Text() ([]byte, error) {
 		if len(b.Events) == 1 {
 			return b.Events[0].Text()
 		}
+		size := 0
 		for _, e := range b.Events {
 			text, err := e.Text()
 			if err != nil {
 				return nil, err
 			}
-			all = append(all, text...)
+			size += len(text)
+		}
+		all = make([]byte, 0, size)
+		for _, e := range b.Events {
+			all = append(all, e.text.bytes...)
 		}
 		return all, nil
 	})

@@ -79,6 +79,7 @@ type eventWriter struct {
 	control *http.ResponseController
 	turn    *turn
 	quiet   silence
+	takes   appetite
 	until   time.Time // when the client has to take what is written
 }
 
@@ -98,7 +99,7 @@ func (s *silence) begin(ctx context.Context) {
 
 // next waits for events and writes them.
 func (e *eventWriter) next(w *watching) error {
-	batch, err := w.Next(e.quiet.Context)
+	batch, err := w.Next(e.quiet.Context, e.takes.changes())
 	var text []byte
 	switch {
 	case err == nil:
@@ -123,9 +124,10 @@ func (e *eventWriter) next(w *watching) error {
 
 // write sends text. The client has to take it within deafAfter, or a second more.
 func (e *eventWriter) write(text []byte) error {
-	if now := time.Now(); e.until.Before(now.Add(deafAfter)) {
-		e.until = now.Add(deafAfter + time.Second) // for the writes of the next second, too
-		_ = e.control.SetWriteDeadline(e.until)    // without deadlines, the server's own applies
+	began := time.Now()
+	if e.until.Before(began.Add(deafAfter)) {
+		e.until = began.Add(deafAfter + time.Second) // for the writes of the next second, too
+		_ = e.control.SetWriteDeadline(e.until)      // without deadlines, the server's own applies
 	}
 	if _, err := e.to.Write(text); err != nil {
 		return err
@@ -133,9 +135,11 @@ func (e *eventWriter) write(text []byte) error {
 	if err := e.control.Flush(); err != nil {
 		return err
 	}
-	if time.Now().After(e.until) { // it has failed, but not every wrapper of a response says so
+	now := time.Now()
+	if now.After(e.until) { // it has failed, but not every wrapper of a response says so
 		return errDeaf
 	}
+	e.takes.took(len(text), now.Sub(began))
 	return nil
 }
 

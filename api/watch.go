@@ -28,9 +28,9 @@ type WatchQuery struct {
 
 // Watcher is one watch. One goroutine uses it.
 type Watcher interface {
-	// Next waits for events. They must not be changed. If it returns ctx's error, nothing
-	// is lost: call it again.
-	Next(ctx context.Context) (*Batch, error)
+	// Next waits for events, of up to so many changes. They must not be changed. If it
+	// returns ctx's error, nothing is lost: call it again.
+	Next(ctx context.Context, changes int) (*Batch, error)
 
 	// Close ends watching.
 	Close()
@@ -135,7 +135,7 @@ func (w *watching) send(stream grpc.ServerStream, stuck func()) error {
 	deaf.Stop()
 	turn := w.service.turns.newTurn()
 	for {
-		batch, err := w.Next(w)
+		batch, err := w.Next(w, fewChanges)
 		if err != nil {
 			return w.reason(err)
 		}

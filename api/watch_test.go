@@ -29,7 +29,7 @@ type script struct {
 	closed  *bool
 }
 
-func (s *script) Next(ctx context.Context) (*api.Batch, error) {
+func (s *script) Next(ctx context.Context, _ int) (*api.Batch, error) {
 	if len(s.batches) > 0 {
 		next := s.batches[0]
 		s.batches = s.batches[1:]

@@ -15,6 +15,9 @@ const (
 	// listPage is how many endpoints are on a page of a listing.
 	listPage = 50
 
+	// catchUpPage is how many changes are looked at for a page of what has changed meanwhile.
+	catchUpPage = 100
+
 	// pagesKept is how many pages of all listings are kept. Whoever reads too slowly for
 	// that goes on with a listing that begins where it is.
 	pagesKept = 400
@@ -240,7 +243,7 @@ func (b *Backend) list(ctx context.Context, l *listing, p *progress) ([]*api.Eve
 // catchUp shows what changed while the endpoints were listed, so that all are as of one
 // place.
 func (b *Backend) catchUp(ctx context.Context, l *listing, p *progress) (events []*api.Event, err error) {
-	changes, err := b.Store.After(p.place, watchPage)
+	changes, err := b.Store.After(p.place, catchUpPage)
 	if err != nil {
 		return nil, err
 	}

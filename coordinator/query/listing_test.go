@@ -20,7 +20,7 @@ func shown(t *testing.T, f *flapping, pause func(pages int)) map[health.Endpoint
 	defer w.Close()
 	times := map[health.Endpoint]int{}
 	for pages := 0; ; pages++ {
-		batch, err := w.Next(t.Context())
+		batch, err := w.Next(t.Context(), 100)
 		if err != nil {
 			t.Error(err)
 			return nil
@@ -110,7 +110,7 @@ func TestWhoMaySeeSomeClustersSharesNothing(t *testing.T) {
 	f.tail.enter()
 	defer f.tail.leave()
 	query := &api.WatchQuery{}
-	_, place, _, err := f.tail.after(0, watchPage, query, all)
+	_, place, _, err := f.tail.after(0, 100, query, all)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,10 +125,10 @@ func TestWhoMaySeeSomeClustersSharesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 { // the first one is kept to be shared
-		if seen, _, _, err := f.tail.after(place, watchPage, query, all); err != nil || seen == nil || len(seen.Events) != 1 {
+		if seen, _, _, err := f.tail.after(place, 100, query, all); err != nil || seen == nil || len(seen.Events) != 1 {
 			t.Errorf("who may see all sees %v, %v", seen, err)
 		}
-		if seen, to, _, err := f.tail.after(place, watchPage, query, some); err != nil || seen != nil || to == place {
+		if seen, to, _, err := f.tail.after(place, 100, query, some); err != nil || seen != nil || to == place {
 			t.Errorf("who may see none sees %v, up to %v, %v", seen, to, err)
 		}
 	}

@@ -46,7 +46,13 @@ type tail struct {
 	more     <-chan struct{} // closed when the store may have more
 	round    chan struct{}   // closed when changes may have more
 	since    time.Time       // when the round began
-	batches  map[store.Place]stretch
+	batches  map[wanted]stretch
+}
+
+// wanted is up to so many changes behind a place.
+type wanted struct {
+	behind  store.Place
+	changes int
 }
 
 // stretch is what those who watch everything are shown next, and the place behind it.
@@ -109,13 +115,13 @@ func (t *tail) kept(place store.Place, limit int, q *api.WatchQuery, may access.
 		return s, t.round, false, nil
 	}
 	all := q.Cluster == "" && q.Address == "" && q.Filter.Any() && may.All()
-	if shared, ok := t.batches[place]; ok && all {
+	if shared, ok := t.batches[wanted{place, limit}]; ok && all {
 		return shared, t.round, true, nil
 	}
 	first := sort.Search(len(t.changes), func(i int) bool { return t.changes[i].place > place })
 	s = batchOf(place, t.changes[first:min(first+limit, len(t.changes))], q, may)
 	if all && s.Batch != nil {
-		t.batches[place] = s
+		t.batches[wanted{place, limit}] = s
 	}
 	return s, t.round, true, nil
 }
@@ -142,7 +148,7 @@ func (t *tail) begin() error {
 	if err != nil {
 		return err
 	}
-	t.begun, t.from, t.more, t.batches = true, latest, more, map[store.Place]stretch{}
+	t.begun, t.from, t.more, t.batches = true, latest, more, map[wanted]stretch{}
 	return nil
 }
 

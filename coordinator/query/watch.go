@@ -10,9 +10,6 @@ import (
 	"hdsd/store"
 )
 
-// watchPage is how many changes a watcher sees at once, at most.
-const watchPage = 100
-
 // watcher shows the recorded health of endpoints as of one place in the history, from a
 // listing that it shares with others, then what is recorded behind it. It queues nothing:
 // a slow one reads later.
@@ -67,10 +64,10 @@ func (w *watcher) Close() {
 }
 
 // Next implements api.Watcher.
-func (w *watcher) Next(ctx context.Context) (seen *api.Batch, err error) {
+func (w *watcher) Next(ctx context.Context, changes int) (seen *api.Batch, err error) {
 	for seen == nil && err == nil {
 		if w.synced {
-			seen, err = w.await(ctx)
+			seen, err = w.await(ctx, changes)
 		} else {
 			seen, err = w.list(ctx)
 		}
@@ -99,12 +96,12 @@ func (w *watcher) list(ctx context.Context) (*api.Batch, error) {
 	return p.Batch, nil
 }
 
-// await waits for changes. Once ctx has ended, it takes none: they would be lost.
-func (w *watcher) await(ctx context.Context) (*api.Batch, error) {
+// await waits for up to so many changes. Once ctx has ended, it takes none: they would be lost.
+func (w *watcher) await(ctx context.Context, changes int) (*api.Batch, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	seen, place, round, err := w.backend.tail.after(w.place, watchPage, &w.query, w.may)
+	seen, place, round, err := w.backend.tail.after(w.place, changes, &w.query, w.may)
 	if err != nil {
 		return nil, err
 	}

@@ -94,7 +94,7 @@ func (w *observer) see(ctx context.Context, atMost int, end store.Place) error {
 		if at, err := w.f.Store.Place(w.query.Token); err == nil && at >= end {
 			return nil
 		}
-		batch, err := watcher.Next(ctx)
+		batch, err := watcher.Next(ctx, 50+100*(len(w.changes)%3))
 		if err != nil {
 			return err
 		}
@@ -216,7 +216,7 @@ func TestWatchersSeeOneStory(t *testing.T) {
 		t.Fatal(err)
 	}
 	close(f.done)
-	if _, err := watcher.Next(t.Context()); !errors.Is(err, api.ErrStopping) {
+	if _, err := watcher.Next(t.Context(), 100); !errors.Is(err, api.ErrStopping) {
 		t.Errorf("when the core stops: %v", err)
 	}
 	watcher.Close()
@@ -258,7 +258,7 @@ func TestChangesWhileAWatchBeginsAreExplained(t *testing.T) {
 	}
 	f.tail.enter()
 	w := &watcher{backend: f.Backend, may: access.AllClusters(), progress: progress{begun: true, listed: true, until: until}}
-	batch, err := w.Next(t.Context())
+	batch, err := w.Next(t.Context(), 100)
 	w.Close()
 	if err != nil || len(batch.Events) != 4+2+1+1 {
 		t.Fatalf("%d seen, %v", len(batch.Events), err)
@@ -304,7 +304,7 @@ func TestAFilteredWatch(t *testing.T) {
 	}
 	defer w.Close()
 	next := func() (seen string) {
-		batch, err := w.Next(t.Context())
+		batch, err := w.Next(t.Context(), 100)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -347,13 +347,13 @@ func TestALateCallLosesNothing(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	late := func() {
-		if seen, err := watcher.Next(ended); seen != nil || !errors.Is(err, context.Canceled) {
+		if seen, err := watcher.Next(ended, 100); seen != nil || !errors.Is(err, context.Canceled) {
 			t.Errorf("a late call gives %v, %v", seen, err)
 		}
 	}
 	synced := false
 	for !synced {
-		seen, err := watcher.Next(t.Context())
+		seen, err := watcher.Next(t.Context(), 100)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -371,7 +371,7 @@ func TestALateCallLosesNothing(t *testing.T) {
 	late()
 	patient, enough := context.WithTimeout(t.Context(), 10*time.Second)
 	defer enough()
-	seen, err := watcher.Next(patient)
+	seen, err := watcher.Next(patient, 100)
 	if err != nil || len(seen.Events) != 1 || seen.Events[0].Transition.Endpoint != key {
 		t.Errorf("after late calls: %v, %v", seen, err)
 	}
