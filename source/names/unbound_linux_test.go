@@ -28,12 +28,7 @@ type unbound struct {
 func startUnbound(t testing.TB) *unbound {
 	t.Helper()
 	root := debian.Unpacked(t, "usr/sbin/unbound", "unbound", "libprotobuf-c1", "libevent-2.1-7")
-	port, err := net.ListenPacket("udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	u := &unbound{t: t, address: port.LocalAddr().String(), file: filepath.Join(t.TempDir(), "unbound.conf")}
-	port.Close()
+	u := &unbound{t: t, address: freeAddress(t), file: filepath.Join(t.TempDir(), "unbound.conf")}
 	u.write()
 	u.command = exec.Command(filepath.Join(root, "usr", "sbin", "unbound"), "-d", "-c", u.file)
 	u.command.Env = append(os.Environ(), "LD_LIBRARY_PATH="+filepath.Join(root, debian.Libraries))
@@ -47,6 +42,24 @@ func startUnbound(t testing.TB) *unbound {
 	})
 	u.answers()
 	return u
+}
+
+// freeAddress returns one whose port nobody has, neither for UDP nor for TCP.
+func freeAddress(t testing.TB) string {
+	t.Helper()
+	for {
+		udp, err := net.ListenPacket("udp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		address := udp.LocalAddr().String()
+		tcp, err := net.Listen("tcp", address)
+		_ = udp.Close()
+		if err == nil {
+			_ = tcp.Close()
+			return address
+		}
+	}
 }
 
 // write writes a configuration with these lines.
