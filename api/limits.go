@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -157,6 +158,17 @@ func (d *delivery) finish() {
 	d.rows.Release()
 }
 
+// finishAfter finishes a delivery of which no context tells when the answer was sent. Over gRPC
+// the context ends when the answer and the status are on their way. A stats.Handler would say so,
+// too, but grpc would tell it of each message of each stream.
+func finishAfter(ctx context.Context, d *delivery) {
+	if grpc.ServerTransportStreamFromContext(ctx) == nil {
+		d.finish()
+		return
+	}
+	context.AfterFunc(ctx, d.finish)
+}
+
 // answer works at a query in its turn.
 func answer[Question, Answer any](ctx context.Context, s *Service, size int32, q Question,
 	work func(context.Context, Question) (Answer, error), rows func(Answer) int,
@@ -168,7 +180,7 @@ func answer[Question, Answer any](ctx context.Context, s *Service, size int32, q
 	d := deliveryOf(ctx)
 	if d == nil {
 		d = &delivery{}
-		defer d.finish()
+		defer finishAfter(ctx, d)
 	}
 	working, cancel, err := s.limits.begin(ctx, d, int64(asked))
 	if err != nil {

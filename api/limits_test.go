@@ -284,7 +284,7 @@ func TestAnAnswerIsCutOff(t *testing.T) {
 func TestQueriesOverGRPC(t *testing.T) {
 	b, l := &slow{fleet: fleet{n: 5}, release: make(chan struct{})}, limits(10, 1, 100)
 	s, _ := limited(t, b, l)
-	server := grpc.NewServer(api.Deliveries())
+	server := grpc.NewServer()
 	s.Register(server)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

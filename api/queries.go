@@ -4,11 +4,7 @@ import (
 	"context"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
-
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/stats"
 
 	hdsdv1 "hdsd/gen/hdsd/v1"
 	"hdsd/internal/caller"
@@ -61,39 +57,6 @@ func (s queries) ListCheckers(ctx context.Context, r *hdsdv1.ListCheckersRequest
 func (s queries) ListClients(ctx context.Context, r *hdsdv1.ListClientsRequest) (*hdsdv1.ListClientsResponse, error) {
 	return answer(ctx, s.Service, r.GetPageSize(), r, s.Service.ListClients, func(a *hdsdv1.ListClientsResponse) int { return len(a.GetClients()) })
 }
-
-// Deliveries gives the option that makes a gRPC server tell when the answer of a query is
-// sent. Until then it counts.
-func Deliveries() grpc.ServerOption { return grpc.StatsHandler(sending{}) }
-
-// sending notes when a gRPC call has ended.
-type sending struct{}
-
-var queryMethods = "/" + hdsdv1.Query_ServiceDesc.ServiceName + "/List"
-
-// TagRPC implements stats.Handler.
-func (sending) TagRPC(ctx context.Context, info *stats.RPCTagInfo) context.Context {
-	if !strings.HasPrefix(info.FullMethodName, queryMethods) {
-		return ctx
-	}
-	return within(ctx, &delivery{})
-}
-
-// HandleRPC implements stats.Handler.
-func (sending) HandleRPC(ctx context.Context, s stats.RPCStats) {
-	if _, over := s.(*stats.End); !over {
-		return
-	}
-	if d := deliveryOf(ctx); d != nil {
-		d.finish()
-	}
-}
-
-// TagConn implements stats.Handler.
-func (sending) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context { return ctx }
-
-// HandleConn implements stats.Handler.
-func (sending) HandleConn(context.Context, stats.ConnStats) {}
 
 // delivered serves queries over HTTP. Each one counts until its answer is sent. Its turn
 // ends when the answer is encoded: it must not depend on how fast the caller reads.

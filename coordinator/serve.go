@@ -107,7 +107,7 @@ func (s *servers) secure(c *configv1.Config, log zerolog.Logger) error {
 	}
 	options := append(hds.ServerOptions(hds.Options{
 		MaxMessageBytes: int(c.GetLimits().GetMaxMessageBytes()), MoveAfter: conns.SoftAge(c.GetGrpc().GetMaxConnectionAge().AsDuration()),
-	}), grpc.MaxConcurrentStreams(c.GetLimits().GetMaxStreamsPerConnection()), grpc.MaxHeaderListSize(maxHeaderBytes), api.Deliveries())
+	}), grpc.MaxConcurrentStreams(c.GetLimits().GetMaxStreamsPerConnection()), grpc.MaxHeaderListSize(maxHeaderBytes))
 	secured := insecure.NewCredentials()
 	if s.grpcListener = forGRPC; forGRPC.tls != nil {
 		secured = credentials.NewTLS(forGRPC.tls.Config())
