@@ -207,7 +207,17 @@ func (in *intake) shrink(g *group) {
 	if len(rest) == 0 {
 		return
 	}
-	in.pending.putBack(slices.Clone(rest))
+	if in.overflow == nil {
+		in.pending.putBack(slices.Clone(rest))
+	} else { // newer ones were dropped meanwhile: so is the rest, or it would pass for the latest
+		for _, t := range slices.Backward(rest) {
+			if _, newer := in.overflow[t.Endpoint.Hash()]; !newer {
+				in.overflow[t.Endpoint.Hash()] = t
+			}
+			in.missing.add(t.Time)
+		}
+		in.stat.Dropped += uint64(len(rest))
+	}
 	g.transitions = slices.Clone(g.transitions[:size])
 	g.upTo.transitions -= uint64(len(rest))
 	in.stat.Pending = size

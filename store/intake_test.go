@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	bolt "go.etcd.io/bbolt"
+
 	"hdsd/health"
 )
 
@@ -149,5 +151,52 @@ func TestAGroupShrinks(t *testing.T) {
 	}
 	if in.committed(rest, 0); !in.saved.reached(in.asked) {
 		t.Error("the last part does not acknowledge all")
+	}
+}
+
+// TestDroppedBehindAGroupThatShrinks: what is dropped while the disk does not take a group is
+// newer than what is put back of that group.
+func TestDroppedBehindAGroupThatShrinks(t *testing.T) {
+	s := open(t, t.TempDir())
+	in := newIntake(64)
+	x := endpoint("c", "z", "10.0.0.1:1")
+	at := func(i int) time.Time { return day.Add(time.Duration(i) * time.Second) }
+	n := 0
+	other := func(count int) (all []health.Transition) {
+		for range count {
+			n++
+			tr := flip(endpoint("other", "z", "10.1.0.1:1"), n)
+			tr.Time = at(n)
+			all = append(all, tr)
+		}
+		return all
+	}
+	n++
+	first := append(other(15), health.Transition{Time: at(n), Endpoint: x, From: health.Unknown, To: health.Healthy})
+	in.append(first, time.Now)
+	g := in.take(math.MaxInt)
+	if len(g.transitions) != 16 {
+		t.Fatal(len(g.transitions))
+	}
+	// While the group fails:
+	n++
+	in.append([]health.Transition{{Time: at(n), Endpoint: x, From: health.Healthy, To: health.Unhealthy}}, time.Now)
+	in.append(other(60), time.Now)
+	if in.stats().Dropped == 0 || in.overflow[x.Hash()].To != health.Unhealthy {
+		t.Fatal("not dropped")
+	}
+	in.shrink(g)
+	recorded := uint64(0)
+	for ; g != nil; g = in.take(math.MaxInt) {
+		g.places = nil
+		for i := range g.transitions {
+			recorded++
+			g.places = append(g.places, placeOf(uint64(day.UnixNano())+recorded, &g.transitions[i]))
+		}
+		change(t, s, func(tx *bolt.Tx) error { return g.writeCurrent(tx) })
+		in.committed(g, 0)
+	}
+	if got := stateOf(t, s).Current[x.Hash()]; got.Status != health.Unhealthy {
+		t.Errorf("stored health is %v, want UNHEALTHY, the latest that was appended", got.Status)
 	}
 }
