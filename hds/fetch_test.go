@@ -231,3 +231,18 @@ func TestCloseEndsFetches(t *testing.T) {
 		f.isRefused("a report", f.fetch("10.1.0.1", report(), "a"), codes.Unavailable, "shutting down")
 	})
 }
+
+// TestFetchedSpecifierIsHeldBack as one on a stream is.
+func TestFetchedSpecifierIsHeldBack(t *testing.T) {
+	bubble(t, hds.Options{Interval: time.Second}, func(f *fixture) {
+		f.assigning(checked{1, web1}, checked{2, web2})
+		both := report(said{web1, up, 200}, said{web2, up, 200})
+		f.gets("first", f.fetch("10.1.0.1", hello(nodeIn("a", "z1"))), webBoth)
+		f.gets("after a report", f.fetch("10.1.0.1", both, "a"), webBoth)
+		f.server.Assign("a", assignment(checked{1, web1}))
+		f.gets("without one", f.fetch("10.1.0.1", both, "a"), webOne)
+		f.server.Assign("a", assignment(checked{1, web1}, checked{3, web2}))
+		f.gets("before a report without it", f.fetch("10.1.0.1", both, "a"), webOne)
+		f.gets("after that", f.fetch("10.1.0.1", report(said{web1, up, 200}), "a"), webBoth)
+	})
+}

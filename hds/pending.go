@@ -2,6 +2,7 @@ package hds
 
 import (
 	"sync"
+	"time"
 
 	"hdsd/hds/specifier"
 )
@@ -15,7 +16,9 @@ type pending struct {
 	skipped bool                 // an earlier one was replaced before it was sent
 	behind  bool                 // the one assigned last is not in force yet
 
-	retell bool // the next plan has every vote told again; owned by the goroutine that sends
+	// Owned by the goroutine that sends.
+	retell    bool      // the next plan has every vote told again
+	inForceAt time.Time // when the last plan came into force
 }
 
 func newPending() pending { return pending{wake: make(chan struct{}, 1)} }

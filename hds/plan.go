@@ -86,12 +86,18 @@ func (p *plan) dropIndexes() { p.byID, p.byKey, p.byAddress = nil, nil, nil }
 
 func (p *plan) ids() map[health.EndpointID]int {
 	if p.byID == nil {
-		p.byID = make(map[health.EndpointID]int, len(p.order))
-		for i, id := range p.order {
-			p.byID[id] = i
-		}
+		p.byID = p.index()
 	}
 	return p.byID
+}
+
+// index gives where the entry of each id is.
+func (p *plan) index() map[health.EndpointID]int {
+	all := make(map[health.EndpointID]int, len(p.order))
+	for i, id := range p.order {
+		all[id] = i
+	}
+	return all
 }
 
 func (p *plan) keys() map[health.Endpoint]int {
@@ -182,17 +188,25 @@ func (l plans) numbered(seq uint64) *plan {
 // gone gives what others list, but the last one does not.
 func (l plans) gone() map[place]bool {
 	gone, current := map[place]bool{}, l.current()
+	var has map[health.EndpointID]int // where current has each
 	for _, old := range l {
 		if current.hasAllOf(old) {
 			continue
 		}
+		if has == nil {
+			has = current.index()
+		}
+		i := 0
 		for e := range old.places() {
-			gone[e] = true
+			if at, ok := has[old.order[i]]; !ok || current.addresses[at] != old.addresses[i] {
+				gone[e] = true
+			}
+			i++
 		}
 	}
 	if len(gone) > 0 {
 		for e := range current.places() {
-			delete(gone, e)
+			delete(gone, e) // under another id
 		}
 	}
 	return gone

@@ -248,9 +248,7 @@ func (s *session) due(now time.Time) (spec *specifier.Specifier, wait time.Durat
 	if spec = s.pending.peek(); spec == nil {
 		return nil, 0
 	}
-	if last := s.progress.sent.Load(); last != nil {
-		wait = last.at.Add(acceptIntervals * s.server.options.Interval).Sub(now)
-	}
+	wait = s.pending.inForceAt.Add(acceptIntervals * s.server.options.Interval).Sub(now)
 	if wait > 0 && s.progress.bringsBack(spec) {
 		return nil, wait
 	}
@@ -268,7 +266,7 @@ func (s *session) announce(spec *specifier.Specifier, sending bool) bool {
 	if !s.progress.announce(spec, s.pending.retell || spec.Retell || sending) {
 		return false
 	}
-	s.pending.retell = false
+	s.pending.retell, s.pending.inForceAt = false, time.Now()
 	return true
 }
 
