@@ -25,3 +25,20 @@ func TestShortElementsTakeLittle(t *testing.T) {
 		t.Errorf("an element of 4 bytes takes %d bytes", each)
 	}
 }
+
+// TestManyShortElementsAreNotSplit: a parser for each would cost more than one for all. Of a file
+// with too many, nothing is split first.
+func TestManyShortElementsAreNotSplit(t *testing.T) {
+	for _, count := range []int{2000, 30 << 20} {
+		data := append([]byte("resources:\n"), bytes.Repeat([]byte("-\n"), count)...)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		if _, ok := SplitAsEnvoy("a.yaml", "resources", data); ok {
+			t.Errorf("%d elements of 2 bytes are split", count)
+		}
+		runtime.ReadMemStats(&after)
+		if took := after.TotalAlloc - before.TotalAlloc; took > 1<<20 {
+			t.Errorf("%d elements of 2 bytes took %d bytes", count, took)
+		}
+	}
+}

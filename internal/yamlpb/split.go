@@ -31,11 +31,11 @@ func SplitAsEnvoy(file, list string, data []byte) (*Parts, bool) {
 	if (&document{file: file}).json() || !splittable(data) {
 		return nil, false
 	}
-	head, rest := cutHead(data, list)
-	if rest == nil || !p.cut(bytes.Count(head, []byte{'\n'}), rest) {
+	if _, err := measure(data); err != nil {
 		return nil, false
 	}
-	if _, err := measure(data); err != nil {
+	head, rest := cutHead(data, list)
+	if rest == nil || !p.cut(bytes.Count(head, []byte{'\n'}), rest) || p.short(len(rest)) {
 		return nil, false
 	}
 	root, problems := ParseAsEnvoy(file, head)
@@ -125,6 +125,10 @@ func (p *Parts) cut(line int, data []byte) bool {
 	p.texts[len(p.texts)-1].data = data[start:]
 	return true
 }
+
+// short reports whether there are many elements of few bytes: a parser for each would cost more
+// than one for all.
+func (p *Parts) short(size int) bool { return len(p.texts) > 1000 && size/len(p.texts) < 64 }
 
 func indentOf(line []byte) int { return len(line) - len(bytes.TrimLeft(line, " ")) }
 
