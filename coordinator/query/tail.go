@@ -49,6 +49,9 @@ type tail struct {
 	batches  map[wanted]stretch
 }
 
+// keptBatches is how many batches are kept for watchers that are behind.
+const keptBatches = 256
+
 // wanted is up to so many changes behind a place.
 type wanted struct {
 	behind  store.Place
@@ -121,6 +124,9 @@ func (t *tail) kept(place store.Place, limit int, q *api.WatchQuery, may access.
 	first := sort.Search(len(t.changes), func(i int) bool { return t.changes[i].place > place })
 	s = batchOf(place, t.changes[first:min(first+limit, len(t.changes))], q, may)
 	if all && s.Batch != nil {
+		if len(t.batches) >= keptBatches {
+			clear(t.batches) // somebody resumes at place after place
+		}
 		t.batches[wanted{place, limit}] = s
 	}
 	return s, t.round, true, nil

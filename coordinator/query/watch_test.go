@@ -376,3 +376,53 @@ func TestALateCallLosesNothing(t *testing.T) {
 		t.Errorf("after late calls: %v, %v", seen, err)
 	}
 }
+
+// TestResumesKeepLittle: a client that resumes at place after place, and goes, leaves no batches
+// behind without an end.
+func TestResumesKeepLittle(t *testing.T) {
+	f := newFlapping(t, 2000, 0)
+	stays, err := f.Watch(t.Context(), api.WatchQuery{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stays.Close()
+	next := func(w api.Watcher) *api.Batch {
+		t.Helper()
+		b, err := w.Next(t.Context(), 100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	for b := next(stays); !b.Events[len(b.Events)-1].Synced; {
+		b = next(stays)
+	}
+	soon, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	_, _ = stays.Next(soon, 100) // the tail begins here
+	cancel()
+	key := f.clusters["api"].Endpoints[0].Key()
+	for range keptBatches + 100 {
+		f.now = f.now.Add(time.Millisecond)
+		f.Store.Append([]health.Transition{{Time: f.now, Endpoint: key, From: health.Healthy, To: health.Unhealthy}})
+	}
+	if err := f.Store.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var tokens []string
+	for len(tokens) < keptBatches+100 {
+		for _, e := range next(stays).Events {
+			tokens = append(tokens, e.Token)
+		}
+	}
+	for _, token := range tokens[:len(tokens)-1] {
+		w, err := f.Watch(t.Context(), api.WatchQuery{Token: token})
+		if err != nil {
+			t.Fatal(err)
+		}
+		next(w)
+		w.Close()
+	}
+	if kept := len(f.tail.batches); kept == 0 || kept > keptBatches {
+		t.Errorf("%d batches are kept", kept)
+	}
+}
