@@ -226,8 +226,8 @@ func (s *watchers) floor(l *lab) ([]float64, error) {
 	})
 }
 
-// textsAtOnce is about as much as hdsd writes to a watcher at once.
-const textsAtOnce = 80 << 10
+// textsAtOnce is about as much as hdsd writes at once to a watcher that is behind.
+const textsAtOnce = 240 << 10
 
 // serveTexts writes a file to each connection, once there are so many. It serves until the
 // process ends.
