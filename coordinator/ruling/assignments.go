@@ -43,14 +43,14 @@ func (t *Table) assignment(service string) (eds.Assignment, bool) {
 		case !k.Assignment.Equal(first.Assignment):
 			continue // the sources' catalog has no two such clusters
 		}
-		t.addIDs(a.IDs, k)
+		t.rows.addTo(a.IDs, k, t.publishing.decides(k))
 	}
 	return a, first != nil
 }
 
-// addIDs adds the ids of a cluster's endpoints whose health hdsd decides.
-func (t *Table) addIDs(ids [][][]health.EndpointID, k *catalog.Cluster) {
-	decides, checked := t.publishing.decides(k), t.rows.checked[k]
+// addTo adds the ids of a cluster's endpoints whose health hdsd decides.
+func (r *rows) addTo(ids [][][]health.EndpointID, k *catalog.Cluster, decides func(hash health.Hash, checked bool) bool) {
+	checked := r.checked[k]
 	for i, indices := range k.CheckedIndex {
 		for j, index := range indices {
 			if index == catalog.None {
@@ -62,7 +62,7 @@ func (t *Table) addIDs(ids [][][]health.EndpointID, k *catalog.Cluster) {
 		}
 	}
 	for _, e := range k.Excluded {
-		if id, ok := t.rows.ids[e.Hash]; ok && e.Index != catalog.None && decides(e.Hash, false) {
+		if id, ok := r.ids[e.Hash]; ok && e.Index != catalog.None && decides(e.Hash, false) {
 			ids[e.Locality][e.Index] = append(ids[e.Locality][e.Index], id)
 		}
 	}
