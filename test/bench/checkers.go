@@ -154,6 +154,17 @@ func (k *checker) assigned() int {
 	return k.report.Len()
 }
 
+// write sends a report that bytes gave.
+func (k *checker) write(report wire.Bytes) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.stream == nil {
+		return errUnassigned
+	}
+	k.same = nil
+	return k.stream.SendMsg(&report)
+}
+
 // bytes is its report as it is now.
 func (k *checker) bytes() wire.Bytes {
 	k.mu.Lock()

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"time"
@@ -12,7 +13,7 @@ import (
 )
 
 // echoes is one subscriber, and a report of 119 kB: how long after it the push comes, and
-// an echo of the same bytes.
+// an echo of the same bytes. The load makes a report of its own for each, before it is timed.
 type echoes struct {
 	entries int
 
@@ -51,11 +52,12 @@ func (s *echoes) hdsd(l *lab, binary string) (*contender, error) {
 	p.look(nil) // one subscriber is measured; it has the name of the cluster
 	only := p.crew.all[0]
 	s.report, s.push = only.bytes(), inner.frame
-	p.flip = func(endpoint int, down bool) error {
+	var report wire.Bytes
+	p.ready = func(endpoint int, down bool) {
 		inner.world.Set(endpoint, down)
-		_, err := only.send()
-		return err
+		report = only.bytes()
 	}
+	p.flip = func(int, bool) error { return only.write(report) }
 	return &contender{close: p.close, turn: func() ([]float64, error) {
 		var took []time.Duration
 		for range trips {
@@ -93,8 +95,9 @@ func (s *echoes) others(l *lab) ([]*contender, error) {
 func roundTrips(stream grpc.ClientStream, report wire.Bytes) ([]float64, error) {
 	var took []time.Duration
 	for range trips {
+		message := bytes.Clone(report)
 		began := time.Now()
-		if err := stream.SendMsg(&report); err != nil {
+		if err := stream.SendMsg((*wire.Bytes)(&message)); err != nil {
 			return nil, err
 		}
 		var answer wire.Bytes

@@ -51,6 +51,7 @@ type publisher struct {
 	s      *pushes
 	world  *scale.World // its own: two revisions of hdsd may take turns
 	server string
+	ready  func(endpoint int, down bool)       // prepares it; nil: there is nothing to prepare
 	flip   func(endpoint int, down bool) error // makes it happen
 	verify func(endpoint int, down bool) error // waits until it was seen; nil: nobody looks
 	all    *audience
@@ -86,6 +87,9 @@ func (p *publisher) one() (time.Duration, error) {
 	p.next++
 	n := newNews(p.s.subscribers, p.world.Name(p.world.ClusterOf(endpoint)))
 	p.all.news.Store(n)
+	if p.ready != nil {
+		p.ready(endpoint, down)
+	}
 	began := time.Now()
 	if err := p.flip(endpoint, down); err != nil {
 		return 0, err
