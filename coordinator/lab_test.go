@@ -181,7 +181,7 @@ func byName(a, b *source.Cluster) int { return cmp.Compare(a.Name, b.Name) }
 func (l *lab) restart() {
 	last := map[health.Hash]store.Held{}
 	for _, t := range l.transitions {
-		last[t.Endpoint.Hash()] = store.Held{Endpoint: t.Endpoint, Verdict: health.Verdict{Status: t.To, Since: t.Time, Reason: t.Reason}}
+		last[t.Endpoint.Hash()] = store.Held{Endpoint: t.Endpoint, Status: t.To, Since: t.Time, Reason: t.Reason}
 	}
 	l.start(last)
 }

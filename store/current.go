@@ -10,13 +10,16 @@ func openCurrent(k, v []byte, shared names) (health.Transition, bool) {
 	if !ok {
 		return health.Transition{}, false
 	}
-	return decodeCurrent(k, row, shared)
-}
-
-// decodeCurrent reads a row of current health.
-func decodeCurrent(k, row []byte, shared names) (health.Transition, bool) {
 	if len(k) != 16 {
 		return health.Transition{}, false
 	}
 	return decodeRecord(row, 0, shared)
+}
+
+// decodeCurrent reads a row of current health without its observations.
+func decodeCurrent(k, row []byte, shared names) (health.Transition, bool) {
+	if len(k) != 16 {
+		return health.Transition{}, false
+	}
+	return decodeBrief(row, 0, shared)
 }

@@ -29,7 +29,7 @@ func (m *model) append(all []health.Transition) {
 	for _, tr := range all {
 		m.last = max(m.last+1, uint64(tr.Time.UnixNano()))
 		m.rows = append(m.rows, recordedTransition{m.last, tr})
-		m.current[tr.Endpoint.Hash()] = Held{tr.Endpoint, verdict(&tr)}
+		m.current[tr.Endpoint.Hash()] = Held{tr.Endpoint, tr.To, tr.Time, tr.Reason}
 	}
 }
 

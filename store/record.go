@@ -60,19 +60,35 @@ func appendObservation(b []byte, shown uint64, o *health.Observation) []byte {
 // decodeRecord decodes what appendRecord wrote, or returns false.
 func decodeRecord(b []byte, base uint64, n names) (health.Transition, bool) {
 	r := reader{rest: b, names: n}
-	if r.byte() != recordVersion {
-		return health.Transition{}, false
+	t, shown := decodeHead(&r, base)
+	t.Observations = decodeObservations(&r, shown)
+	return t, !r.bad && len(r.rest) == 0
+}
+
+// decodeBrief is decodeRecord without the observations: they take most of the memory, and of the
+// time.
+func decodeBrief(b []byte, base uint64, n names) (health.Transition, bool) {
+	r := reader{rest: b, names: n}
+	t, _ := decodeHead(&r, base)
+	for range countObservations(&r) {
+		skipObservation(&r)
 	}
-	var t health.Transition
+	return t, !r.bad && len(r.rest) == 0
+}
+
+// decodeHead decodes all but the observations. Their times are relative to the one shown.
+func decodeHead(r *reader, base uint64) (t health.Transition, shown uint64) {
+	if r.byte() != recordVersion {
+		r.fail()
+	}
 	t.From, t.To = health.Status(r.byte()), health.Status(r.byte())
-	shown := base - uint64(r.varint())
+	shown = base - uint64(r.varint())
 	t.Time = timeOf(shown)
 	t.Endpoint.Cluster = r.name()
 	t.Endpoint.Locality = health.Locality{Region: r.name(), Zone: r.name(), SubZone: r.name()}
 	t.Endpoint.Address = r.string()
 	t.Reason = r.name()
-	t.Observations = decodeObservations(&r, shown)
-	return t, !r.bad && len(r.rest) == 0
+	return t, shown
 }
 
 // step is the part of a transition that availability needs. Reading a whole one takes
@@ -98,13 +114,21 @@ func openStep(k, v []byte) (step, bool) {
 	return s, !r.bad
 }
 
-func decodeObservations(r *reader, shown uint64) []health.Observation {
+func countObservations(r *reader) uint64 {
 	const least = 4 // bytes of the shortest observation
 	count := r.uvarint()
 	if count > uint64(len(r.rest))/least {
 		r.fail()
 	}
-	if r.bad || count == 0 {
+	if r.bad {
+		return 0
+	}
+	return count
+}
+
+func decodeObservations(r *reader, shown uint64) []health.Observation {
+	count := countObservations(r)
+	if count == 0 {
 		return nil
 	}
 	all := make([]health.Observation, count)
@@ -121,13 +145,26 @@ func decodeObservation(r *reader, shown uint64) health.Observation {
 	if status&noTime == 0 {
 		o.Time = timeOf(shown - uint64(r.varint()))
 	}
+	o.HTTPStatusCode = decodeCode(r)
+	o.Disbelieved = r.name()
+	return o
+}
+
+func skipObservation(r *reader) {
+	r.bytes() // the checker
+	if r.byte()&noTime == 0 {
+		r.varint()
+	}
+	decodeCode(r)
+	r.bytes() // why it did not count
+}
+
+func decodeCode(r *reader) uint16 {
 	code := r.uvarint()
 	if code > 1<<16-1 {
 		r.fail()
 	}
-	o.HTTPStatusCode = uint16(code)
-	o.Disbelieved = r.name()
-	return o
+	return uint16(code)
 }
 
 // verdict returns the verdict that a transition leads to.

@@ -57,15 +57,22 @@ func TestTimesOutOfRange(t *testing.T) {
 }
 
 // FuzzDecodeRecord: no bytes panic, and what can be read is the same after writing it and
-// reading it again.
+// reading it again, and without its observations.
 func FuzzDecodeRecord(f *testing.F) {
 	for _, tr := range append(flips(3), health.Transition{}) {
 		f.Add(appendRecord(nil, nanos(tr.Time)+1, &tr), nanos(tr.Time)+1)
 	}
 	f.Fuzz(func(t *testing.T, b []byte, base uint64) {
 		first, ok := decodeRecord(b, base, names{})
+		brief, also := decodeBrief(b, base, names{})
+		if also != ok {
+			t.Fatalf("can be read: %t, without observations: %t", ok, also)
+		}
 		if !ok {
 			return
+		}
+		if brief.Observations = first.Observations; !cmp.Equal(first, brief) {
+			t.Fatal(cmp.Diff(first, brief))
 		}
 		second, ok := decodeRecord(appendRecord(nil, base, &first), base, names{})
 		if diff := cmp.Diff(first, second); !ok || diff != "" {

@@ -3,6 +3,7 @@ package store
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	bolt "go.etcd.io/bbolt"
 
@@ -24,10 +25,13 @@ type State struct {
 	Penalties   map[health.Hash]Penalty // of endpoints that went down lately and are damped
 }
 
-// Held is the last known health of an endpoint.
+// Held is the last known health of an endpoint. It has no observations, because a start reads that
+// of all endpoints.
 type Held struct {
 	Endpoint health.Endpoint
-	health.Verdict
+	Status   health.Status
+	Since    time.Time // zero where there was no verdict yet
+	Reason   string
 }
 
 // State reads everything but the history in one transaction, which takes as long
@@ -43,6 +47,7 @@ func (s *Store) State() (State, error) {
 		}
 		return nil
 	})
+	s.db.unload() // of a large history, these pages are as much as all that a start keeps
 	if err != nil {
 		return State{}, fmt.Errorf("read the stored state: %w", err)
 	}
@@ -63,7 +68,7 @@ func (r stateReader) current() map[health.Hash]Held {
 		t, ok := decodeCurrent(k, row, shared)
 		if ok {
 			dates.correctLast(endpoints, k, &t)
-			all[health.Hash(number(k[8:]))] = Held{t.Endpoint, verdict(&t)}
+			all[health.Hash(number(k[8:]))] = Held{t.Endpoint, t.To, t.Time, t.Reason}
 		}
 		return ok
 	})

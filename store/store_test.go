@@ -185,7 +185,7 @@ func TestCurrentIsTheLastTransition(t *testing.T) {
 	all[39].Observations = nil
 	want := map[health.Hash]Held{}
 	for _, tr := range all {
-		want[tr.Endpoint.Hash()] = Held{tr.Endpoint, health.Verdict{Status: tr.To, Since: tr.Time, Reason: tr.Reason, Observations: tr.Observations}}
+		want[tr.Endpoint.Hash()] = Held{tr.Endpoint, tr.To, tr.Time, tr.Reason}
 	}
 	s.Append(all)
 	if err := s.Close(); err != nil {

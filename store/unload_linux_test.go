@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	bolt "go.etcd.io/bbolt"
+
+	"hdsd/health"
 )
 
 // mapped returns how much of a file is in this process's memory.
@@ -80,4 +82,32 @@ func TestUnload(t *testing.T) {
 		t.Errorf("%d kB are in memory after unload, %d before", after, before)
 	}
 	read()
+}
+
+// TestStateUnloadsWhatItRead: a start keeps none of the pages that it read for it.
+func TestStateUnloadsWhatItRead(t *testing.T) {
+	const endpoints, least, most = 20_000, 2000, 500 // kB that State reads, and that may be left
+	dir := t.TempDir()
+	s := open(t, dir)
+	all := make([]health.Transition, endpoints)
+	for i := range all {
+		all[i] = flip(endpoint("web", "a", strconv.Itoa(i)), i)
+	}
+	s.Append(all)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, dir)
+	found := stateOf(t, s)
+	if after := mapped(t, filepath.Join(dir, fileName)); len(found.Current) != endpoints || after > most {
+		t.Errorf("%d kB are in memory after %d endpoints were read", after, len(found.Current))
+	}
+	if err := s.db.view(func(tx *bolt.Tx) error {
+		return tx.Bucket(current).ForEach(func(_, _ []byte) error { return nil })
+	}); err != nil {
+		t.Error(err)
+	}
+	if read := mapped(t, filepath.Join(dir, fileName)); read < least {
+		t.Errorf("to read them takes no more than %d kB", read)
+	}
 }

@@ -64,7 +64,7 @@ func (l *lab) start() {
 	stored := l.stored
 	stored.Voted, stored.Overrides, stored.Current = maps.Clone(stored.Voted), slices.Clone(stored.Overrides), map[health.Hash]store.Held{}
 	for _, t := range l.transitions {
-		stored.Current[t.Endpoint.Hash()] = store.Held{Endpoint: t.Endpoint, Verdict: health.Verdict{Status: t.To, Since: t.Time, Reason: t.Reason}}
+		stored.Current[t.Endpoint.Hash()] = store.Held{Endpoint: t.Endpoint, Status: t.To, Since: t.Time, Reason: t.Reason}
 	}
 	l.table.Restore(stored)
 }

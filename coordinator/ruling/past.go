@@ -25,7 +25,7 @@ type past struct {
 
 // restore takes over what is stored, apart from endpoints that were gone.
 func (p *past) restore(last map[health.Hash]store.Held, voted map[health.Hash]health.Verdict) {
-	maps.DeleteFunc(last, func(_ health.Hash, held store.Held) bool { return isGone(&held.Verdict) })
+	maps.DeleteFunc(last, func(_ health.Hash, held store.Held) bool { return isGone(&held) })
 	p.last, p.voted = last, voted
 	if p.voted == nil {
 		p.voted = map[health.Hash]health.Verdict{}
@@ -37,19 +37,20 @@ func (p *past) restore(last map[health.Hash]store.Held, voted map[health.Hash]he
 func (p *past) take(hash health.Hash) (held, votes health.Verdict, known, overridden bool) {
 	last, had := p.last[hash]
 	delete(p.last, hash)
+	held = health.Verdict{Status: last.Status, Since: last.Since}
 	if voted, ok := p.voted[hash]; ok {
 		delete(p.voted, hash)
-		return last.Verdict, voted, voted.Status != health.Unknown || !voted.Since.IsZero(), true
+		return held, voted, voted.Status != health.Unknown || !voted.Since.IsZero(), true
 	}
 	if last.Status == health.Draining { // only an override does that
-		return last.Verdict, health.Verdict{}, false, true
+		return held, health.Verdict{}, false, true
 	}
-	return last.Verdict, last.Verdict, had, false
+	return held, held, had, false
 }
 
 // keep remembers an endpoint that leaves its source.
 func (p *past) keep(r *row, votesSince time.Time) {
-	held := health.Verdict{Status: r.health(), Since: votesSince}
+	held := store.Held{Status: r.health(), Since: votesSince}
 	if r.overlay != nil {
 		held.Since = r.overlay.since
 	}
@@ -57,7 +58,8 @@ func (p *past) keep(r *row, votesSince time.Time) {
 		p.voted[r.hash] = health.Verdict{Status: r.status, Since: votesSince}
 	}
 	if r.judged || r.override() != nil {
-		p.last[r.hash] = store.Held{Endpoint: r.key(), Verdict: held}
+		held.Endpoint = r.key()
+		p.last[r.hash] = held
 	}
 }
 
@@ -106,8 +108,8 @@ func goneTransition(k *catalog.Cluster, key health.Endpoint, from health.Status,
 	return health.Transition{Time: now, Endpoint: key, From: from, To: health.Unknown, Reason: reason}
 }
 
-// isGone reports whether a recorded verdict says that the endpoint was gone.
-func isGone(last *health.Verdict) bool {
+// isGone reports whether recorded health says that the endpoint was gone.
+func isGone(last *store.Held) bool {
 	return last.Status == health.Unknown && (last.Reason == InNoSource || last.Reason == notChecked)
 }
 

@@ -225,7 +225,7 @@ func inspect(t *testing.T, dir string, seen int) int {
 			if expected := transition(count); tr.Reason != expected.Reason {
 				t.Fatalf("transition %d is %+v", count, tr)
 			}
-			want[tr.Endpoint.Hash()] = store.Held{Endpoint: tr.Endpoint, Verdict: health.Verdict{Status: tr.To, Since: tr.Time, Reason: tr.Reason, Observations: tr.Observations}}
+			want[tr.Endpoint.Hash()] = store.Held{Endpoint: tr.Endpoint, Status: tr.To, Since: tr.Time, Reason: tr.Reason}
 			count++
 		}
 		if q.Token = token; token == "" {
