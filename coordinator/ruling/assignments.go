@@ -49,8 +49,8 @@ func (t *Table) assignment(service string) (eds.Assignment, bool) {
 }
 
 // addTo adds the ids of a cluster's endpoints whose health hdsd decides.
-func (r *rows) addTo(ids [][][]health.EndpointID, k *catalog.Cluster, decides func(hash health.Hash, checked bool) bool) {
-	checked := r.checked[k]
+func (t *rows) addTo(ids [][][]health.EndpointID, k *catalog.Cluster, decides func(hash health.Hash, checked bool) bool) {
+	checked := t.checked[k]
 	for i, indices := range k.CheckedIndex {
 		for j, index := range indices {
 			if index == catalog.None {
@@ -62,7 +62,7 @@ func (r *rows) addTo(ids [][][]health.EndpointID, k *catalog.Cluster, decides fu
 		}
 	}
 	for _, e := range k.Excluded {
-		if id, ok := r.ids[e.Hash]; ok && e.Index != catalog.None && decides(e.Hash, false) {
+		if id, ok := t.ids[e.Hash]; ok && e.Index != catalog.None && decides(e.Hash, false) {
 			ids[e.Locality][e.Index] = append(ids[e.Locality][e.Index], id)
 		}
 	}
