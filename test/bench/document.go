@@ -112,7 +112,8 @@ const introduction = `# Performance
 turns; the load is one more process on the same cores.
 
 - **Machine:** %s.
-- **Run:** %s, in %s; %d turns of each after one to warm up, but one of watchers and of fleets, and two of growth.
+- **Run:** %s, in %s; %d turns of each after one to warm up, but
+  one of watchers and of fleets, and two of growth.
 - **A figure** is the median of its turns, and in brackets the lowest and the highest. A ratio is that of each turn to
   the other's turn beside it.
 - **CPU** is the kernel's accounting of one process alone: user and system time.

@@ -20,6 +20,9 @@ type fleet struct {
 func (s *fleet) name() string     { return s.title }
 func (s *fleet) turns(l *lab) int { return l.lives }
 
+// manyEndpoints is how many send reports that fit into the default limit, if all come at once.
+const manyEndpoints = 100_000
+
 // The figures, in this order.
 const (
 	readyFigure = iota
@@ -72,7 +75,11 @@ type life struct {
 
 func (s *fleet) life(l *lab, binary string) ([]float64, error) {
 	w := scale.NewWorld(s.clusters, s.endpoints/s.clusters)
-	h, err := newHDSD(l.dir, binary, w, "checkers: {probation: 0s}\n")
+	settings := "checkers: {probation: 0s}\n"
+	if s.endpoints > manyEndpoints {
+		settings += "limits: {max_bytes_in_flight: 1073741824}\n"
+	}
+	h, err := newHDSD(l.dir, binary, w, settings)
 	if err != nil {
 		return nil, err
 	}

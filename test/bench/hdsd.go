@@ -33,9 +33,11 @@ func newHDSD(dir, binary string, w *scale.World, extra string) (*hdsd, error) {
 		return nil, err
 	}
 	h := &hdsd{binary: binary, dir: dir}
-	for _, to := range []*string{&h.grpc, &h.http} {
-		if *to, err = freeAddress(); err != nil {
-			return nil, err
+	for h.grpc == h.http { // the system may give the same port twice
+		for _, to := range []*string{&h.grpc, &h.http} {
+			if *to, err = freeAddress(); err != nil {
+				return nil, err
+			}
 		}
 	}
 	config := fmt.Sprintf("node_id: hdsd-bench\ngrpc: {address: %q}\nhttp: {address: %q}\ndata_dir: data\n"+
