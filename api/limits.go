@@ -158,9 +158,9 @@ func (d *delivery) finish() {
 	d.rows.Release()
 }
 
-// finishAfter finishes a delivery of which no context tells when the answer was sent. Over gRPC
-// the context ends when the answer and the status are on their way. A stats.Handler would say so,
-// too, but grpc would tell it of each message of each stream.
+// finishAfter ends a delivery that is not in the context: over gRPC, when the context ends, since
+// the answer and the status are with the transport by then. A stats.Handler would say the same,
+// but grpc would call it for each message of each stream.
 func finishAfter(ctx context.Context, d *delivery) {
 	if grpc.ServerTransportStreamFromContext(ctx) == nil {
 		d.finish()

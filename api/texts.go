@@ -18,7 +18,7 @@ var texts sync.Pool
 // withRoom returns a text with room for more bytes.
 func withRoom(text []byte, more int) []byte {
 	size := len(text) + more
-	if size < longText || size > largeText {
+	if size <= cap(text) || size < longText || size > largeText {
 		return slices.Grow(text, more)
 	}
 	kept, _ := texts.Get().(*[]byte)

@@ -7,10 +7,7 @@ import (
 // openCurrent reads a row of current health and its checksum.
 func openCurrent(k, v []byte, shared names) (health.Transition, bool) {
 	row, ok := unseal(k, v)
-	if !ok {
-		return health.Transition{}, false
-	}
-	if len(k) != 16 {
+	if !ok || len(k) != 16 {
 		return health.Transition{}, false
 	}
 	return decodeRecord(row, 0, shared)

@@ -16,7 +16,7 @@ import (
 // what is in use before it is collected. Most of what hdsd holds stays, and it makes little
 // garbage at rest, so that less than Go's 100 costs little time and saves memory, in floods too.
 // To become ready, a large one makes much garbage while what it holds grows, and would collect
-// a hundred times. A small hdsd saves little, and would collect often: it has room for some
+// over and over. A small hdsd saves little, and would collect often: it has room for some
 // garbage in any case.
 const (
 	collectAt     = 25

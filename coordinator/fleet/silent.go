@@ -25,8 +25,8 @@ import (
 // kept, and endpoints that nobody reports keep their last verdict.
 //
 // Where three or more are silent or lost and most of the fleet has yet to report, they get 90 s
-// instead of the three report intervals, if that is longer: while so many begin at once, one that is slow is no sign that it rejects
-// what it was sent.
+// instead of the three report intervals, if that is longer: while so many begin at once, a slow
+// one need not have rejected what it was sent.
 type silence struct {
 	since   time.Time // when it fell silent
 	stopped bool      // it did report, on this stream

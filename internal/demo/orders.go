@@ -95,11 +95,16 @@ func (s *stage) reset(ctx context.Context) error {
 			return err
 		}
 	}
-	if all, err := s.control.ListOverrides(ctx, &hdsdv1.ListOverridesRequest{}); err == nil {
-		for _, o := range all.GetOverrides() {
-			if o.GetAuthor() == author {
-				_, _ = s.control.ClearOverrides(ctx, &hdsdv1.ClearOverridesRequest{Cluster: o.GetCluster(), Address: o.GetAddress(), Author: author})
-			}
+	all, err := s.control.ListOverrides(ctx, &hdsdv1.ListOverridesRequest{})
+	if err != nil {
+		return err
+	}
+	for _, o := range all.GetOverrides() {
+		if o.GetAuthor() != author {
+			continue
+		}
+		if _, err := s.control.ClearOverrides(ctx, &hdsdv1.ClearOverridesRequest{Cluster: o.GetCluster(), Address: o.GetAddress(), Author: author}); err != nil {
+			return err
 		}
 	}
 	return s.writeClusters(clusters(s.upstreams))

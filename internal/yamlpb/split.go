@@ -128,7 +128,10 @@ func (p *Parts) cut(line int, data []byte) bool {
 
 // short reports whether there are many elements of few bytes: a parser for each would cost more
 // than one for all.
-func (p *Parts) short(size int) bool { return len(p.texts) > 1000 && size/len(p.texts) < 64 }
+func (p *Parts) short(size int) bool {
+	const many, few = 1000, 64
+	return len(p.texts) > many && size/len(p.texts) < few
+}
 
 func indentOf(line []byte) int { return len(line) - len(bytes.TrimLeft(line, " ")) }
 
