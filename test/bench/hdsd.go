@@ -117,18 +117,13 @@ func (h *hdsd) metric(name string) (float64, error) {
 
 // healthy is how many endpoints have the verdict that they are up.
 func (h *hdsd) healthy() (n int, err error) {
-	body, err := h.get("/v1/clusters")
+	body, err := h.get("/v1/status")
 	if err != nil {
 		return 0, err
 	}
-	var answer struct{ Clusters []struct{ Healthy int } }
-	if err := json.Unmarshal(body, &answer); err != nil {
-		return 0, err
-	}
-	for _, k := range answer.Clusters {
-		n += k.Healthy
-	}
-	return n, nil
+	var answer struct{ Endpoints struct{ Healthy int } }
+	err = json.Unmarshal(body, &answer)
+	return answer.Endpoints.Healthy, err
 }
 
 var errPatience = errors.New("took too long")
