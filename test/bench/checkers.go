@@ -121,14 +121,7 @@ var errUnassigned = errors.New("a checker has nothing to report")
 
 // send reports how things are, and returns how many entries that took.
 func (k *checker) send() (int, error) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.stream == nil {
-		return 0, errUnassigned
-	}
-	message := wire.Bytes(k.report.Next())
-	k.same = nil
-	return k.report.Len(), k.stream.SendMsg(&message)
+	return k.assigned(), k.write(k.bytes())
 }
 
 // endpoints is what it has to check.
