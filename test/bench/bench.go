@@ -20,18 +20,23 @@ type options struct {
 	only, docs   string
 }
 
-// lifeOf is the scenario of a fleet, with the marks that hold at its size.
-func lifeOf(full bool) *fleet {
-	f := aFleet(30_000, 300, 60)
-	if full {
-		f = aFleet(1_000_000, 10_000, 1000)
+// lives are the scenarios of fleets, with the marks that hold at their sizes.
+func lives(full bool) []scenario {
+	marks := map[int]float64{memoryFigure: 1.5, endpointsFigure: 40, availabilityFigure: 100}
+	if !full {
+		return []scenario{lifeOf(30_000, 300, 60, marks)}
 	}
+	maps.Copy(marks, map[int]float64{readyFigure: 3, verdictsFigure: 20, restFigure: 0.5, againFigure: 10})
+	return []scenario{
+		lifeOf(300_000, 3000, 300, map[int]float64{toldFigure: 1, durableFigure: 3}),
+		lifeOf(1_000_000, 10_000, 1000, marks),
+	}
+}
+
+func lifeOf(endpoints, clusters, checkers int, marks map[int]float64) *fleet {
+	f := aFleet(endpoints, clusters, checkers)
 	f.rest = 10 * time.Second
 	all := f.figures()
-	marks := map[int]float64{memoryFigure: 1.5, endpointsFigure: 40, availabilityFigure: 100}
-	if full {
-		maps.Copy(marks, map[int]float64{readyFigure: 3, verdictsFigure: 20, restFigure: 0.5, againFigure: 10})
-	}
 	f.marks = map[string]float64{}
 	for i, mark := range marks {
 		f.marks[all[i].name] = mark
@@ -41,7 +46,7 @@ func lifeOf(full bool) *fleet {
 
 // scenarios is the work that is measured.
 func scenarios(full bool) []scenario {
-	return []scenario{
+	return append([]scenario{
 		&reports{title: "unchanged full reports, 200 checkers x 1,500 entries", checkers: 200, entries: 1500, mark: 1.2},
 		&reports{title: "unchanged full reports while first verdicts are written", checkers: 200, entries: 1500, started: true, mark: 1.5},
 		&reports{title: "full reports with 0.1 % changed, 200 checkers x 1,500 entries", checkers: 200, entries: 1500, changed: 0.001, mark: 2},
@@ -51,8 +56,7 @@ func scenarios(full bool) []scenario {
 		&pushes{title: "first sync of 500 delta subscribers of 1,000 assignments", subscribers: 500, clusters: 1000, delta: true, firstSync: true, markCPU: 1.3},
 		&echoes{entries: 600},
 		&watchers{title: "1,000 watchers through 10,000 transitions", watchers: 1000, endpoints: 2500, transitions: 10_000, markTime: 3},
-		lifeOf(full),
-	}
+	}, lives(full)...)
 }
 
 // results is what a run has found.
