@@ -13,5 +13,5 @@
 // so that speed gained by not listening is not counted: bench fails where the news does
 // not arrive.
 //
-// bench is also the program of floors and peers: bench floor, bench peer.
+// bench is also the program of floors and peers: bench floor, bench floor-tuned, bench peer.
 package main

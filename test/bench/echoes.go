@@ -71,8 +71,19 @@ func (s *echoes) hdsd(l *lab, binary string) (*contender, error) {
 	}}, nil
 }
 
-func (s *echoes) others(l *lab) ([]*contender, error) {
-	process, address, err := helper(l.dir, "floor")
+func (s *echoes) others(l *lab) (all []*contender, err error) {
+	for _, floor := range []struct{ kind, name string }{{plainFloor, plainEcho}, {tunedFloor, plainEcho + asTuned}} {
+		c, err := s.echo(l, floor.kind, floor.name)
+		if err != nil {
+			return all, err
+		}
+		all = append(all, c)
+	}
+	return all, nil
+}
+
+func (s *echoes) echo(l *lab, kind, name string) (*contender, error) {
+	process, address, err := helper(l.dir, kind)
 	if err != nil {
 		return nil, err
 	}
@@ -86,10 +97,10 @@ func (s *echoes) others(l *lab) ([]*contender, error) {
 		process.kill()
 		return nil, err
 	}
-	return []*contender{{
-		name: plainEcho, close: func() { cancel(); _ = hangUp(); process.kill() },
+	return &contender{
+		name: name, close: func() { cancel(); _ = hangUp(); process.kill() },
 		turn: func() ([]float64, error) { return roundTrips(stream, s.report) },
-	}}, nil
+	}, nil
 }
 
 func roundTrips(stream grpc.ClientStream, report wire.Bytes) ([]float64, error) {

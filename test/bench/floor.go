@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/status"
 
+	"hdsd/hds"
 	"hdsd/internal/wire"
 )
 
@@ -37,14 +38,32 @@ type floor struct {
 // queued is how many frames may wait for a subscriber. The load never has so many.
 const queued = 64
 
+// The two floors: with gRPC's own settings, which hdsd is compared with, and with hdsd's.
+const (
+	plainFloor = "floor"
+	tunedFloor = "floor-tuned"
+
+	asTuned = ", with hdsd's gRPC settings" // after the name of a floor
+)
+
+// settingsOf gives the gRPC settings of a floor.
+func settingsOf(kind string) []grpc.ServerOption {
+	if kind == tunedFloor {
+		return hds.ServerOptions(hds.Options{MaxMessageBytes: maxMessage})
+	}
+	return []grpc.ServerOption{wire.ServerOption(), grpc.MaxRecvMsgSize(maxMessage)}
+}
+
+const maxMessage = 64 << 20
+
 // serveFloor serves until the process ends.
-func serveFloor() error {
+func serveFloor(kind string) error {
 	f := &floor{subscribers: map[chan wire.Bytes]bool{}}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
 	}
-	server := grpc.NewServer(wire.ServerOption(), grpc.MaxRecvMsgSize(64<<20), grpc.UnknownServiceHandler(f.serve))
+	server := grpc.NewServer(append(settingsOf(kind), grpc.UnknownServiceHandler(f.serve))...)
 	fmt.Println(listener.Addr())
 	return server.Serve(listener)
 }

@@ -8,8 +8,8 @@ import (
 )
 
 func main() {
-	if len(os.Args) == 2 && os.Args[1] == "floor" {
-		end(serveFloor())
+	if len(os.Args) == 2 && (os.Args[1] == plainFloor || os.Args[1] == tunedFloor) {
+		end(serveFloor(os.Args[1]))
 	}
 	if len(os.Args) == 3 && os.Args[1] == "peer" {
 		end(servePeer(os.Args[2]))

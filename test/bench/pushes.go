@@ -212,7 +212,7 @@ func (p *subject) connect() error {
 }
 
 func (s *pushes) others(l *lab) (all []*contender, err error) {
-	makers := []func(*lab) (*contender, error){s.newFloor, s.newPeer("linear", "LinearCache"), s.newPeer("snapshot", "SnapshotCache")}
+	makers := []func(*lab) (*contender, error){s.newFloor(plainFloor, oneFrame), s.newFloor(tunedFloor, oneFrame+asTuned), s.newPeer("linear", "LinearCache"), s.newPeer("snapshot", "SnapshotCache")}
 	for _, m := range makers {
 		c, err := m(l)
 		if err != nil {
@@ -224,8 +224,12 @@ func (s *pushes) others(l *lab) (all []*contender, err error) {
 }
 
 // newFloor is the server that writes one frame to all.
-func (s *pushes) newFloor(l *lab) (*contender, error) {
-	process, address, err := helper(l.dir, "floor")
+func (s *pushes) newFloor(kind, name string) func(*lab) (*contender, error) {
+	return func(l *lab) (*contender, error) { return s.floor(l, kind, name) }
+}
+
+func (s *pushes) floor(l *lab, kind, name string) (*contender, error) {
+	process, address, err := helper(l.dir, kind)
 	if err != nil {
 		return nil, err
 	}
@@ -253,8 +257,8 @@ func (s *pushes) newFloor(l *lab) (*contender, error) {
 	}
 	// All clusters' names have the same length, so that one frame can stand for each flip.
 	p.flip = func(endpoint int, _ bool) error {
-		name := s.world.Name(s.world.ClusterOf(endpoint))
-		return tell(bytes.ReplaceAll(s.frame, []byte(s.world.Name(0)), []byte(name)))
+		cluster := s.world.Name(s.world.ClusterOf(endpoint))
+		return tell(bytes.ReplaceAll(s.frame, []byte(s.world.Name(0)), []byte(cluster)))
 	}
 	if err = tell(s.initial); err == nil {
 		p.all, err = newAudience(address, s.world, s.subscribers, s.clusters, s.delta)
@@ -266,7 +270,7 @@ func (s *pushes) newFloor(l *lab) (*contender, error) {
 	if s.firstSync {
 		p.all.leave()
 	}
-	return &contender{name: oneFrame, turn: p.turn, close: func() { _ = hangUp(); ends() }}, nil
+	return &contender{name: name, turn: p.turn, close: func() { _ = hangUp(); ends() }}, nil
 }
 
 // newPeer is a cache of go-control-plane.
