@@ -99,6 +99,28 @@ func End(ctx context.Context) {
 	}
 }
 
+// Lifetime returns a context that ends with the connection of a call, that of the call itself if it
+// has no connection of a Budget.
+func Lifetime(ctx context.Context) context.Context {
+	if p, ok := peer.FromContext(ctx); ok {
+		if a, ok := p.Addr.(address); ok {
+			return a.conn.life.time
+		}
+	}
+	return ctx
+}
+
+// life is that of a connection.
+type life struct {
+	time context.Context
+	end  context.CancelFunc
+}
+
+func newLife() life {
+	ctx, cancel := context.WithCancel(context.Background())
+	return life{ctx, cancel}
+}
+
 // Clone implements credentials.TransportCredentials.
 func (c *counting) Clone() credentials.TransportCredentials {
 	return &counting{c.TransportCredentials.Clone(), c.budget}

@@ -22,8 +22,9 @@ type conn struct {
 	budget *Budget
 	caller string
 	place  *share.Lease // among all connections; nil if nothing bounds them
-	in     scanner      // owned by the goroutine that reads
-	out    scanner      // owned by the one that writes
+	life   life
+	in     scanner // owned by the goroutine that reads
+	out    scanner // owned by the one that writes
 
 	// Owned by the goroutine that reads.
 	rest    []byte // what was read and has to wait
@@ -39,6 +40,9 @@ type conn struct {
 // A gRPC message has a byte that says whether it is compressed, and its length.
 const messageHeadBytes = 5
 
+// messageBytes is what a message takes beside its content, here and in grpc.
+const messageBytes = 64
+
 // impossible is the first byte of a length that no limit allows.
 const impossible = 0xff
 
@@ -46,7 +50,7 @@ const impossible = 0xff
 const beginning = 200 * time.Millisecond
 
 func newConn(of net.Conn, b *Budget, caller string) *conn {
-	return &conn{Conn: of, budget: b, caller: caller, in: scanner{skip: prefaceBytes}, streams: make(map[uint32]*stream)}
+	return &conn{Conn: of, budget: b, caller: caller, in: scanner{skip: prefaceBytes}, streams: make(map[uint32]*stream), life: newLife()}
 }
 
 // RemoteAddr implements net.Conn. It leads from a call to its connection.
@@ -109,6 +113,7 @@ func (c *conn) Close() error {
 	}
 	clear(c.streams)
 	c.mu.Unlock()
+	c.life.end()
 	c.place.Release()
 	return c.Conn.Close()
 }
@@ -157,6 +162,10 @@ func (c *conn) try(id uint32, part []byte) (used int, err error) {
 	defer c.await(s)
 	for used < len(part) {
 		if s.left > 0 {
+			if s.parts--; s.parts < 0 {
+				c.budget.refused(c.caller, errTooFine)
+				return used, errTooFine
+			}
 			n := min(s.left, len(part)-used)
 			used += n
 			if s.left -= n; s.left == 0 {
@@ -177,9 +186,22 @@ func (c *conn) try(id uint32, part []byte) (used int, err error) {
 			return used, err
 		}
 		used += len(head)
+		s.parts = partsOf(s.left)
 	}
 	return used, nil
 }
+
+// errTooFine says that a message comes in too many parts. Each takes grpc memory beside what is
+// in it.
+var errTooFine = status.Errorf(codes.ResourceExhausted,
+	"a message came in frames of less than %d bytes: send it in larger ones", leastPart)
+
+// leastPart is how small the parts of a message may be on average, frames or reads. Those of a
+// client that means well have thousands of bytes, unless its path has very small packets.
+const leastPart = 128
+
+// partsOf returns how many parts the content of a message may come in.
+func partsOf(size int) int { return 64 + size/leastPart }
 
 // hide changes the head of a message that was refused, of which grpc has a part already.
 // A handler of a stream gets an empty message, which Stream turns into the refusal; it
@@ -210,7 +232,7 @@ func (c *conn) hide(s *stream, head []byte, had int) bool {
 // take takes a lease for a message whose head has come. It gives errNoRoom where it would
 // have to wait, and is not to. The caller holds mu, which it gives up while it waits.
 func (c *conn) take(s *stream) error {
-	size := int64(s.left + messageHeadBytes)
+	size := int64(s.left + messageBytes)
 	err := c.lease(s)
 	switch most := c.budget.Largest; {
 	case err != nil:

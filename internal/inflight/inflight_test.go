@@ -159,8 +159,13 @@ func (s *site) eventually(what string, ok func() bool) {
 	}
 }
 
-// leased is what a stream that had none takes for messages.
-func leased(bytes int64) int64 { return bytes - inflight.FreeBytes }
+// leased is what a stream that had none takes for messages of so many bytes.
+func leased(messages ...int64) (bytes int64) {
+	for _, content := range messages {
+		bytes += content + inflight.MessageBytes
+	}
+	return bytes - inflight.FreeBytes
+}
 
 func (s *site) taken(want int64) {
 	s.Helper()
@@ -173,15 +178,15 @@ func TestALeaseLastsUntilTheHandlerAsksForMore(t *testing.T) {
 	s := newSite(t, 0)
 	stream, _ := s.open(s.dial(), "a")
 	s.send(stream, 600_000)
-	s.taken(leased(600_005))
+	s.taken(leased(600_000))
 	s.let("a", 1)
 	s.receive(stream, "600000")
-	s.taken(leased(600_005)) // the handler may be at work on it
+	s.taken(leased(600_000)) // the handler may be at work on it
 	s.send(stream, 1000)
-	s.taken(leased(601_010))
+	s.taken(leased(600_000, 1000))
 	s.let("a", 1)
 	s.receive(stream, "1000")
-	s.taken(1005)
+	s.taken(1000 + inflight.MessageBytes)
 	m := wire.Bytes("end")
 	if err := stream.SendMsg(&m); err != nil {
 		t.Fatal(err)
@@ -200,7 +205,7 @@ func TestAMessageWaitsForRoom(t *testing.T) {
 	s := newSite(t, 0)
 	one, _ := s.open(s.dial(), "one")
 	s.send(one, 600_000)
-	s.taken(leased(600_005))
+	s.taken(leased(600_000))
 	other, _ := s.open(s.dial(), "other")
 	s.send(other, 600_000)
 	s.let("one", 2) // it asks for another: it has done with the first
@@ -213,7 +218,7 @@ func TestAMessageWithoutRoomIsRefusedAlone(t *testing.T) {
 	s := newSite(t, 0)
 	holder, release := s.open(s.dial(), "holder")
 	s.send(holder, 700_000)
-	s.taken(leased(700_005))
+	s.taken(leased(700_000))
 	c := s.dial()
 	calm, _ := s.open(c, "calm")
 	bomb, _ := s.open(c, "bomb")
@@ -232,7 +237,7 @@ func TestACallerHasItsShare(t *testing.T) {
 	c := s.dial()
 	one, _ := s.open(c, "one")
 	s.send(one, 1400)
-	s.taken(leased(1405))
+	s.taken(leased(1400))
 	two, _ := s.open(c, "two")
 	s.send(two, 1400)
 	three, _ := s.open(c, "three")
@@ -305,9 +310,9 @@ func TestALateMessageEndsItsConnection(t *testing.T) {
 	s := newSite(t, 0)
 	r := s.raw()
 	r.announce(1, 500_000)
-	s.taken(leased(500_005))
+	s.taken(leased(500_000))
 	time.Sleep(time.Second) // nobody asks for it: it is not late
-	s.taken(leased(500_005))
+	s.taken(leased(500_000))
 	s.let("raw", 1)
 	r.gone()
 	s.taken(0)
@@ -322,13 +327,13 @@ func TestWhoHasMostMakesRoom(t *testing.T) {
 	s := newSite(t, 0)
 	r := s.raw()
 	r.announce(1, 1_000_000)
-	s.taken(leased(1_000_005))
+	s.taken(leased(1_000_000))
 	modest, _ := s.open(s.dial(), "modest")
 	s.send(modest, 300_000)
 	r.gone()
 	s.let("modest", 1)
 	s.receive(modest, "300000")
-	s.taken(leased(300_005))
+	s.taken(leased(300_000))
 }
 
 // TestAHeadInParts: grpc has seen a part of it when it is refused. If that part has a
@@ -377,13 +382,13 @@ func TestEndedStreamsHaveNothing(t *testing.T) {
 	for range 5 {
 		stream, cancel := s.open(c, "a")
 		s.send(stream, 100_000)
-		s.taken(leased(100_005))
+		s.taken(leased(100_000))
 		cancel()
 		s.taken(0)
 	}
 	stream, _ := s.open(c, "a")
 	s.send(stream, 100_000)
-	s.taken(leased(100_005))
+	s.taken(leased(100_000))
 	c.Close()
 	s.taken(0)
 }
@@ -394,7 +399,7 @@ func TestRefusalsDoNotHoldUpTheirConnection(t *testing.T) {
 	s := newSite(t, 0)
 	holder, _ := s.open(s.dial(), "holder")
 	s.send(holder, 700_000)
-	s.taken(leased(700_005))
+	s.taken(leased(700_000))
 	c := s.dial()
 	calm, _ := s.open(c, "calm")
 	for i := range 60 {

@@ -9,9 +9,10 @@ import (
 // stream is what of one gRPC stream is in flight.
 type stream struct {
 	// Owned by the goroutine that reads.
-	head [messageHeadBytes]byte
-	have int // of head
-	left int // bytes of the present message that are to come
+	head  [messageHeadBytes]byte
+	have  int // of head
+	left  int // bytes of the present message that are to come
+	parts int // that these may come in
 
 	// Guarded by conn.mu.
 	lease    *share.Lease

@@ -1,6 +1,7 @@
 package inflight
 
 import (
+	"encoding/binary"
 	"errors"
 	"net"
 	"slices"
@@ -64,8 +65,9 @@ func TestAStreamKeepsLittleToSpare(t *testing.T) {
 	c := newConn(nil, &Budget{Pool: pool}, "a")
 	c.begin(frame{kind: typeHeaders, stream: 1})
 	s := c.hold(1)
-	message := make([]byte, 1000)
-	copy(message, []byte{0, 0, 0, 995 >> 8, 995 & 0xff})
+	const size = 1000 - messageBytes
+	message := make([]byte, messageHeadBytes+size)
+	copy(message, []byte{0, 0, 0, size >> 8, size & 0xff})
 	arrive := func(n int) {
 		for range n {
 			if used, err := c.try(1, message); used != len(message) || err != nil {
@@ -104,8 +106,8 @@ func TestASmallMessageNeedsNoLease(t *testing.T) {
 	pool := share.NewPool(share.Limit{Total: 1})
 	c := newConn(nil, &Budget{Pool: pool}, "a")
 	c.begin(frame{kind: typeHeaders, stream: 1})
-	s, message := c.hold(1), make([]byte, freeBytes)
-	copy(message, []byte{0, 0, 0, (freeBytes - messageHeadBytes) >> 8, (freeBytes - messageHeadBytes) & 0xff})
+	s, message := c.hold(1), make([]byte, freeBytes-messageBytes+messageHeadBytes)
+	copy(message, []byte{0, 0, 0, (freeBytes - messageBytes) >> 8, (freeBytes - messageBytes) & 0xff})
 	for range 10 {
 		c.next(s)
 		if used, err := c.try(1, message); used != len(message) || err != nil {
@@ -121,5 +123,28 @@ func TestASmallMessageNeedsNoLease(t *testing.T) {
 	c.next(s)
 	if s.spare != freeBytes {
 		t.Errorf("the stream has %d bytes left without a message, want %d", s.spare, freeBytes)
+	}
+}
+
+// TestAMessageInManyParts: grpc keeps each of them with what it takes, so they may not be too small.
+func TestAMessageInManyParts(t *testing.T) {
+	for _, test := range []struct {
+		size, part int
+		fine       bool
+	}{
+		{10, 1, true}, {64, 1, true}, {100_000, leastPart, true}, {1 << 20, 16 << 10, true},
+		{100, 1, false}, {100_000, 1, false}, {100_000, leastPart / 2, false},
+	} {
+		var refused error
+		c := newConn(nil, &Budget{Pool: share.NewPool(share.Limit{Total: 1 << 30}), Refused: func(_ string, err error) { refused = err }}, "a")
+		c.begin(frame{kind: typeHeaders, stream: 1})
+		_, err := c.try(1, binary.BigEndian.AppendUint32([]byte{0}, uint32(test.size)))
+		for left := test.size; left > 0 && err == nil; left -= test.part {
+			_, err = c.try(1, make([]byte, min(test.part, left)))
+		}
+		c.begin(frame{kind: typeReset, stream: 1}) // it is not late
+		if (err == nil) != test.fine || !errors.Is(err, refused) {
+			t.Errorf("%d bytes in parts of %d: %v, and %v was told", test.size, test.part, err, refused)
+		}
 	}
 }
