@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"strings"
 	"sync"
 	"time"
 
@@ -11,10 +12,12 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	hdsdv1 "hdsd/gen/hdsd/v1"
 	"hdsd/internal/caller"
 	"hdsd/internal/queue"
 	"hdsd/internal/reason"
 	"hdsd/internal/share"
+	"hdsd/internal/wire"
 )
 
 // smallQuery is the number of rows up to which a query never waits for larger ones: a
@@ -70,7 +73,7 @@ type delivery struct {
 	caller  string
 	turn    *queue.Turn
 	queries *share.Lease
-	stop    func() // ends the sending; nil if only the caller's connection can do that
+	stop    func() // ends the sending; nil if nothing shows when the answer is sent
 	text    []byte // of the answer, where it takes no message
 
 	mu   sync.Mutex
@@ -158,16 +161,30 @@ func (d *delivery) finish() {
 	d.rows.Release()
 }
 
-// finishAfter ends a delivery that is not in the context: over gRPC, when the context ends, since
-// the answer and the status are with the transport by then. A stats.Handler would say the same,
-// but grpc would call it for each message of each stream.
-func finishAfter(ctx context.Context, d *delivery) {
-	if grpc.ServerTransportStreamFromContext(ctx) == nil {
-		d.finish()
-		return
+// Delivered makes queries over gRPC count until their answers are sent, and not only until their
+// handlers return. end ends the connection of a call: nothing else stops an answer that is with
+// grpc. lifetime returns a context that ends with that connection, which grpc may do without a word
+// of the answer. It is the first interceptor, as it changes answers.
+func Delivered(end func(context.Context), lifetime func(context.Context) context.Context) grpc.UnaryServerInterceptor {
+	return func(ctx context.Context, question any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+		if !strings.HasPrefix(info.FullMethod, queryPrefix) {
+			return handle(ctx, question)
+		}
+		d := &delivery{stop: func() { end(ctx) }}
+		answer, err := handle(within(ctx, d), question)
+		if err != nil {
+			d.finish()
+			return nil, err
+		}
+		forget := context.AfterFunc(lifetime(ctx), d.finish)
+		return &wire.Tracked{Message: answer, Encoded: d.worked, Done: func() {
+			forget()
+			d.finish()
+		}}, nil
 	}
-	context.AfterFunc(ctx, d.finish)
 }
+
+var queryPrefix = "/" + hdsdv1.Query_ServiceDesc.ServiceName + "/"
 
 // answer works at a query in its turn.
 func answer[Question, Answer any](ctx context.Context, s *Service, size int32, q Question,
@@ -180,16 +197,13 @@ func answer[Question, Answer any](ctx context.Context, s *Service, size int32, q
 	d := deliveryOf(ctx)
 	if d == nil {
 		d = &delivery{}
-		defer finishAfter(ctx, d)
+		defer d.finish()
 	}
 	working, cancel, err := s.limits.begin(ctx, d, int64(asked))
 	if err != nil {
 		return none, grpcError(err)
 	}
 	defer cancel(nil)
-	if d.stop == nil { // nothing shows when the answer is encoded, which takes far less than to find it
-		defer d.worked()
-	}
 	found, err := work(working, q)
 	if own := (*share.Error)(nil); err != nil && errors.As(context.Cause(working), &own) {
 		return none, grpcError(own) // it had to make room

@@ -20,14 +20,17 @@ import (
 	"hdsd/api"
 	hdsdv1 "hdsd/gen/hdsd/v1"
 	"hdsd/internal/caller"
+	"hdsd/internal/inflight"
 	"hdsd/internal/reason"
 	"hdsd/internal/share"
+	"hdsd/internal/wire"
 )
 
 // slow is a backend whose queries of endpoints end when the test says so.
 type slow struct {
 	fleet
 	release chan struct{}
+	address string // of all endpoints
 
 	mu    sync.Mutex
 	order []int // page sizes, as their turns came
@@ -39,7 +42,11 @@ func (s *slow) Endpoints(ctx context.Context, q api.EndpointQuery) ([]api.Endpoi
 	s.mu.Unlock()
 	select {
 	case <-s.release:
-		return make([]api.EndpointHealth, min(q.Limit, s.n)), false, nil
+		rows := make([]api.EndpointHealth, min(q.Limit, s.n))
+		for i := range rows {
+			rows[i].Endpoint.Address = s.address
+		}
+		return rows, false, nil
 	case <-ctx.Done():
 		return nil, false, ctx.Err()
 	}
@@ -280,11 +287,12 @@ func TestAnAnswerIsCutOff(t *testing.T) {
 	})
 }
 
-// TestQueriesOverGRPC count until they are sent, and say when to try again.
-func TestQueriesOverGRPC(t *testing.T) {
-	b, l := &slow{fleet: fleet{n: 5}, release: make(chan struct{})}, limits(10, 1, 100)
-	s, _ := limited(t, b, l)
-	server := grpc.NewServer()
+// overGRPC serves a service, and connects a client to it.
+func overGRPC(t *testing.T, s *api.Service) *grpc.ClientConn {
+	t.Helper()
+	b := &inflight.Budget{Pool: share.NewPool(share.Limit{Total: 1 << 20})}
+	server := grpc.NewServer(wire.ServerOption(), grpc.Creds(b.Credentials(insecure.NewCredentials())),
+		grpc.ChainUnaryInterceptor(api.Delivered(inflight.End, inflight.Lifetime)))
 	s.Register(server)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -292,14 +300,23 @@ func TestQueriesOverGRPC(t *testing.T) {
 	}
 	var serving sync.WaitGroup
 	serving.Go(func() { _ = server.Serve(listener) })
-	defer serving.Wait()
-	defer server.Stop()
 	connection, err := grpc.NewClient(listener.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer connection.Close()
-	client := hdsdv1.NewQueryClient(connection)
+	t.Cleanup(func() {
+		connection.Close()
+		server.Stop()
+		serving.Wait()
+	})
+	return connection
+}
+
+// TestQueriesOverGRPC count until they are sent, and say when to try again.
+func TestQueriesOverGRPC(t *testing.T) {
+	b, l := &slow{fleet: fleet{n: 5}, release: make(chan struct{})}, limits(10, 1, 100)
+	s, _ := limited(t, b, l)
+	client := hdsdv1.NewQueryClient(overGRPC(t, s))
 	var first sync.WaitGroup
 	first.Go(func() {
 		if answer, err := client.ListEndpoints(t.Context(), &hdsdv1.ListEndpointsRequest{}); err != nil || len(answer.GetEndpoints()) != 5 {
@@ -307,7 +324,7 @@ func TestQueriesOverGRPC(t *testing.T) {
 		}
 	})
 	waitFor(t, func() bool { return l.Queries.Usage().Taken == 1 })
-	_, err = client.ListClusters(t.Context(), &hdsdv1.ListClustersRequest{})
+	_, err := client.ListClusters(t.Context(), &hdsdv1.ListClustersRequest{})
 	said := status.Convert(err)
 	if said.Code() != codes.ResourceExhausted || !strings.Contains(said.Message(), "limits.max_queries_per_caller") || len(said.Details()) != 2 ||
 		reason.Of(err) != reason.LimitReached || said.Details()[1].(*errdetails.RetryInfo).GetRetryDelay().GetSeconds() != 5 {
@@ -321,6 +338,55 @@ func TestQueriesOverGRPC(t *testing.T) {
 	}
 	if _, err := client.ListClusters(t.Context(), &hdsdv1.ListClustersRequest{PageSize: -1}); status.Code(err) != codes.InvalidArgument {
 		t.Error(err)
+	}
+}
+
+// TestUnreadAnswersOverGRPC count as long as they wait for a client that does not read.
+func TestUnreadAnswersOverGRPC(t *testing.T) {
+	for name, leave := range map[string]func(t *testing.T, http http.Handler, c *grpc.ClientConn, cancel context.CancelFunc){
+		"the client cancels": func(_ *testing.T, _ http.Handler, _ *grpc.ClientConn, cancel context.CancelFunc) { cancel() },
+		"the client goes":    func(_ *testing.T, _ http.Handler, c *grpc.ClientConn, _ context.CancelFunc) { c.Close() },
+		"they make room": func(t *testing.T, handler http.Handler, _ *grpc.ClientConn, _ context.CancelFunc) {
+			if w := asking(t, handler, "10.0.0.2:1", "/v1/endpoints?pageSize=10000"); w.Code != http.StatusOK {
+				t.Errorf("a caller that has less: %d %s", w.Code, w.Body)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, l := &slow{fleet: fleet{n: 10_000}, release: make(chan struct{}), address: strings.Repeat("1", 100)}, limits(100, 0, 25_000)
+			close(b.release)
+			s, handler := limited(t, b, l)
+			connection := overGRPC(t, s)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			for range 2 {
+				leaveUnread(ctx, t, connection)
+			}
+			if rows, queries := l.Rows.Usage().Taken, l.Queries.Usage().Taken; rows != 20_000 || queries != 2 {
+				t.Errorf("%d rows of %d queries count while nobody reads them, want 20000 of 2", rows, queries)
+			}
+			leave(t, handler, connection, cancel)
+			waitFor(t, func() bool { return l.Queries.Usage().Taken == 0 && l.Rows.Usage().Taken == 0 })
+		})
+	}
+}
+
+// leaveUnread asks for an answer and takes no more of it than the window of 64 kB, although its
+// handler has returned.
+func leaveUnread(ctx context.Context, t *testing.T, connection *grpc.ClientConn) {
+	t.Helper()
+	stream, err := connection.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, hdsdv1.Query_ListEndpoints_FullMethodName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := stream.SendMsg(&hdsdv1.ListEndpointsRequest{PageSize: 10_000}); err != nil {
+		t.Fatal(err)
+	}
+	if err := stream.CloseSend(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := stream.Header(); err != nil {
+		t.Fatal(err)
 	}
 }
 
