@@ -47,20 +47,24 @@ func (f *Fleet) Reconsider() { f.doubt.changed = true }
 // they stay, however many more are doubted. Blind checkers are outnumbered at the
 // same pace.
 //
+// A checker that peers contradict is replaced no sooner than one that is lost. When much
+// fails at once, those that report it first are doubted until the others have.
+//
 // A doubted path is no reason: it leads to endpoints that are hard to reach, and
 // much of the fleet would be given what checkers of another zone have there.
-func (f *Fleet) replaceDoubted(now time.Time) {
+func (f *Fleet) replaceDoubted(now, heard time.Time) {
 	if f.settling || !f.doubt.changed && now.Before(f.doubt.at) {
 		return
 	}
 	f.doubt.changed, f.doubt.at = false, now.Add(f.options.Report)
 	change := assign.Change{}
-	trust, troubled := f.assess()
-	f.logShaken(trust, troubled)
+	trust, troubled := f.assess(heard)
+	f.logShaken(heard, trust, troubled)
 	for _, id := range troubled {
 		known := f.checkers[id]
 		standing := f.lookup.Standing(id)
 		switch {
+		case f.isEarly(heard, known):
 		case standing < Doubted:
 			f.uncover(now, known, standing, trust, &change)
 		case known.cover < fullCover && !trust.shaken() && f.mayCover(now):
@@ -76,6 +80,12 @@ func (f *Fleet) replaceDoubted(now time.Time) {
 	if len(change.Join)+len(change.Doubted)+len(change.Lost)+len(change.Blind) > 0 {
 		f.replan(now, change)
 	}
+}
+
+// isEarly reports whether a doubted checker may only have been early to see an outage. heard is as in
+// Tick.
+func (f *Fleet) isEarly(heard time.Time, known *checker) bool {
+	return !known.doubted.IsZero() && known.cover == uncovered && heard.Sub(known.doubted) < f.options.Grace
 }
 
 // uncover takes back the substitutes of a checker that is believed, and
@@ -97,10 +107,11 @@ func (f *Fleet) uncover(now time.Time, known *checker, standing Standing, trust 
 
 // logShaken logs when doubted checkers have to do without substitutes, and when
 // that is over.
-func (f *Fleet) logShaken(trust Trust, troubled []string) {
+func (f *Fleet) logShaken(heard time.Time, trust Trust, troubled []string) {
 	var held []string
 	for _, id := range troubled {
-		if trust.shaken() && f.lookup.Standing(id) >= Doubted && f.checkers[id].cover < fullCover {
+		known := f.checkers[id]
+		if trust.shaken() && f.lookup.Standing(id) >= Doubted && known.cover < fullCover && !f.isEarly(heard, known) {
 			held = append(held, id)
 		}
 	}
@@ -130,8 +141,8 @@ func (t Trust) lost() bool { return t.Believed == 0 || t.Doubted > t.Believed }
 func (t Trust) shaken() bool { return t.Doubted+t.Distrusted+t.Blind+t.Away >= t.Believed }
 
 // assess counts the fleet, and lists the connected checkers that are not
-// believed, are blind, or have substitutes.
-func (f *Fleet) assess() (trust Trust, troubled []string) {
+// believed, are blind, or have substitutes. It notes since when each is doubted.
+func (f *Fleet) assess(heard time.Time) (trust Trust, troubled []string) {
 	for id, known := range f.checkers {
 		if f.idle(id) || known.onProbation() {
 			continue
@@ -141,6 +152,12 @@ func (f *Fleet) assess() (trust Trust, troubled []string) {
 			continue
 		}
 		standing := f.lookup.Standing(id)
+		switch {
+		case standing != Doubted:
+			known.doubted = time.Time{}
+		case known.doubted.IsZero():
+			known.doubted = heard
+		}
 		switch standing {
 		case Distrusted:
 			trust.Distrusted++

@@ -92,6 +92,33 @@ func TestDistrustedCheckersDoNotHoldSubstitutes(t *testing.T) {
 	l.wantCover(map[cover]int{leastCover: 3})
 }
 
+// TestWhoIsEarlyIsNotReplaced: when all fails at once, each checker is doubted until the others
+// have reported it, too. What hdsd has yet to read counts as not reported.
+func TestWhoIsEarlyIsNotReplaced(t *testing.T) {
+	l := newLab(t, options(), 16, 160)
+	behind := time.Duration(0)
+	tick := func(passed time.Duration) {
+		l.now = l.now.Add(passed)
+		l.Reconsider()
+		l.do(l.Tick(l.now, l.now.Add(-behind)))
+	}
+	l.judge(Doubted, numbered(0, 6)...)
+	tick(0)
+	tick(grace - report)
+	l.wantCover(map[cover]int{})
+	if held, _ := l.take(DoubtedHeld); held > 0 {
+		t.Error("they are said to do without substitutes")
+	}
+	l.judge(Believed, "c0")
+	tick(0)
+	l.judge(Doubted, "c0") // anew
+	behind = 2 * report
+	tick(report)
+	l.wantCover(map[cover]int{})
+	tick(2 * report)
+	l.wantCover(map[cover]int{fullCover: 2, leastCover: 3})
+}
+
 // TestTheBlindAreOutnumbered at the pace of the doubted, but not while half of the
 // fleet cannot be relied on.
 func TestTheBlindAreOutnumbered(t *testing.T) {
@@ -99,7 +126,7 @@ func TestTheBlindAreOutnumbered(t *testing.T) {
 	l.judge(Blind, "c0", "c1")
 	l.judge(Distrusted, numbered(2, 6)...)
 	l.pass(report)
-	if trust, troubled := l.assess(); trust != (Trust{Believed: 6, Distrusted: 4, Blind: 2}) || len(troubled) != 6 {
+	if trust, troubled := l.assess(l.now); trust != (Trust{Believed: 6, Distrusted: 4, Blind: 2}) || len(troubled) != 6 {
 		t.Errorf("counted are %+v, of whom %v are troubled", trust, troubled)
 	}
 	l.wantCover(map[cover]int{leastCover: 4})

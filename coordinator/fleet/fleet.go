@@ -79,6 +79,7 @@ type checker struct {
 	assigned   int       // endpoints, when its specifier was last made
 	nodeWeight float64   // what its node says
 	cover      cover
+	doubted    time.Time // since when its peers contradict it; zero if they do not
 	newcomer   *newcomer // nil: it is established
 }
 
@@ -203,7 +204,7 @@ func (f *Fleet) Tick(now, heard time.Time) Effects {
 	f.sweepEstablished(now)
 	f.findQuiet(now, heard)
 	f.replaceSilent(now, heard)
-	f.replaceDoubted(now)
+	f.replaceDoubted(now, heard)
 	return f.effects()
 }
 
