@@ -1,7 +1,6 @@
 package scale
 
 import (
-	"bytes"
 	"fmt"
 	"iter"
 	"slices"
@@ -9,6 +8,7 @@ import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	healthv3 "github.com/envoyproxy/go-control-plane/envoy/service/health/v3"
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 
@@ -30,52 +30,115 @@ type entry struct {
 	at       [2]int // where its bytes begin: in the flat list, and in the nested one
 }
 
-// newReport encodes that all of a specifier's endpoints are up.
+// newReport encodes that all of a specifier's endpoints are up. It writes field by field: a fleet
+// that shares the processors with hdsd should cost little beside it.
 func newReport(w *world, s *healthv3.HealthCheckSpecifier) (*report, error) {
-	up, each := composed(s)
-	encoded, err := proto.Marshal(up)
-	if err != nil {
-		return nil, err
-	}
-	r := &report{world: w, now: encoded, entries: make([]entry, len(each))}
-	from := 0
-	for list := range 2 {
-		for i, h := range each {
-			address := envoyaddr.Address(h.GetEndpoint().GetAddress())
-			endpoint, known := w.index[address]
-			if !known {
-				return nil, fmt.Errorf("%s is to be checked, which is none of the endpoints", address)
+	r := &report{world: w}
+	flat, nested := 0, 0 // bytes
+	clusters := make([]clusterPart, len(s.GetClusterHealthChecks()))
+	for i, k := range s.GetClusterHealthChecks() {
+		of := &clusters[i]
+		of.size = sizeOf(clusterNameField, len(k.GetClusterName()))
+		for _, group := range k.GetLocalityEndpoints() {
+			in, err := r.part(group)
+			if err != nil {
+				return nil, err
 			}
-			at := bytes.Index(encoded[from:], w.up[endpoint])
-			if at < 0 {
-				return nil, fmt.Errorf("a report has %s not twice", address)
-			}
-			r.entries[i].endpoint, r.entries[i].at[list] = endpoint, from+at
-			from += at + len(w.up[endpoint])
+			of.groups = append(of.groups, in)
+			of.size += sizeOf(localityEndpointsField, in.size)
+			flat += in.entries
 		}
+		nested += sizeOf(clusterEndpointsField, of.size)
 	}
+	r.write(s, clusters, flat+nested)
 	return r, nil
 }
 
-// composed is the report in which all endpoints are up, and what it says of
-// each.
-func composed(s *healthv3.HealthCheckSpecifier) (*healthv3.HealthCheckRequestOrEndpointHealthResponse, []*healthv3.EndpointHealth) {
-	all := &healthv3.EndpointHealthResponse{}
-	for _, cluster := range s.GetClusterHealthChecks() {
-		of := &healthv3.ClusterEndpointsHealth{ClusterName: cluster.GetClusterName()}
-		for _, group := range cluster.GetLocalityEndpoints() {
-			in := &healthv3.LocalityEndpointsHealth{Locality: group.GetLocality()}
-			for _, e := range group.GetEndpoints() {
-				in.EndpointsHealth = append(in.EndpointsHealth, healthOf(e.GetAddress(), corev3.HealthStatus_HEALTHY, answersUp))
-			}
-			all.EndpointsHealth = append(all.EndpointsHealth, in.GetEndpointsHealth()...)
-			of.LocalityEndpointsHealth = append(of.LocalityEndpointsHealth, in)
+// Fields of a report (envoy.service.health.v3).
+const (
+	reportField = 2 // HealthCheckRequestOrEndpointHealthResponse.endpoint_health_response
+
+	endpointsField        = 1 // EndpointHealthResponse.endpoints_health
+	clusterEndpointsField = 2 // EndpointHealthResponse.cluster_endpoints_health
+
+	clusterNameField       = 1 // ClusterEndpointsHealth.cluster_name
+	localityEndpointsField = 2 // ClusterEndpointsHealth.locality_endpoints_health
+
+	localityField        = 1 // LocalityEndpointsHealth.locality
+	endpointsHealthField = 2 // LocalityEndpointsHealth.endpoints_health
+)
+
+func sizeOf(field protowire.Number, content int) int {
+	return protowire.SizeTag(field) + protowire.SizeBytes(content)
+}
+
+// clusterPart is what a report says of a cluster, groupPart of one of its localities.
+type clusterPart struct {
+	size   int // bytes
+	groups []groupPart
+}
+
+type groupPart struct {
+	size, entries int // bytes: of all, and of the entries
+	locality      []byte
+	endpoints     int
+}
+
+// part adds the entries of a group.
+func (r *report) part(group *healthv3.LocalityEndpoints) (groupPart, error) {
+	locality, err := proto.Marshal(group.GetLocality())
+	p := groupPart{locality: locality, endpoints: len(group.GetEndpoints())}
+	for _, e := range group.GetEndpoints() {
+		address := envoyaddr.Address(e.GetAddress())
+		endpoint, known := r.world.index[address]
+		if !known {
+			return p, fmt.Errorf("%s is to be checked, which is none of the endpoints", address)
 		}
-		all.ClusterEndpointsHealth = append(all.ClusterEndpointsHealth, of)
+		r.entries = append(r.entries, entry{endpoint: endpoint})
+		p.entries += sizeOf(endpointsHealthField, len(r.world.up[endpoint]))
 	}
-	return &healthv3.HealthCheckRequestOrEndpointHealthResponse{
-		RequestType: &healthv3.HealthCheckRequestOrEndpointHealthResponse_EndpointHealthResponse{EndpointHealthResponse: all},
-	}, all.GetEndpointsHealth()
+	p.size = p.entries
+	if group.GetLocality() != nil {
+		p.size += sizeOf(localityField, len(locality))
+	}
+	return p, err
+}
+
+// write writes the report, the size of whose content is known.
+func (r *report) write(s *healthv3.HealthCheckSpecifier, clusters []clusterPart, size int) {
+	b := make([]byte, 0, sizeOf(reportField, size))
+	begin := func(field protowire.Number, size int) {
+		b = protowire.AppendVarint(protowire.AppendTag(b, field, protowire.BytesType), uint64(size))
+	}
+	says := func(field protowire.Number, e *entry, list int) {
+		up := r.world.up[e.endpoint]
+		begin(field, len(up))
+		e.at[list] = len(b)
+		b = append(b, up...)
+	}
+	begin(reportField, size)
+	for i := range r.entries {
+		says(endpointsField, &r.entries[i], 0)
+	}
+	next := 0
+	for i, k := range s.GetClusterHealthChecks() {
+		begin(clusterEndpointsField, clusters[i].size)
+		begin(clusterNameField, len(k.GetClusterName()))
+		b = append(b, k.GetClusterName()...)
+		for j, group := range k.GetLocalityEndpoints() {
+			in := &clusters[i].groups[j]
+			begin(localityEndpointsField, in.size)
+			if group.GetLocality() != nil {
+				begin(localityField, len(in.locality))
+				b = append(b, in.locality...)
+			}
+			for range in.endpoints {
+				says(endpointsHealthField, &r.entries[next], 1)
+				next++
+			}
+		}
+	}
+	r.now = b
 }
 
 // What endpoints answer, as reports have it.

@@ -35,17 +35,22 @@ func encoded(h *healthv3.EndpointHealth) []byte {
 func newWorld(clusters, each int) *world {
 	w := &world{clusters: clusters, check: slowCheck, index: map[string]int{}, failing: make([]atomic.Bool, clusters*each)}
 	for i := range w.failing {
-		ip := fmt.Sprintf("10.%d.%d.%d", i>>16, i>>8&255, i&255)
-		address := fmt.Sprintf("%s:%d", ip, port)
-		at := &corev3.Address{Address: &corev3.Address_SocketAddress{SocketAddress: &corev3.SocketAddress{
-			Address: ip, PortSpecifier: &corev3.SocketAddress_PortValue{PortValue: port},
-		}}}
+		at := addressOf(i)
+		address := fmt.Sprintf("%s:%d", at.GetSocketAddress().GetAddress(), port)
 		w.up = append(w.up, encoded(healthOf(at, corev3.HealthStatus_HEALTHY, answersUp)))
 		w.down = append(w.down, encoded(healthOf(at, corev3.HealthStatus_UNHEALTHY, answersDown)))
 		w.addresses = append(w.addresses, address)
 		w.index[address] = i
 	}
 	return w
+}
+
+// addressOf is where an endpoint listens.
+func addressOf(endpoint int) *corev3.Address {
+	return &corev3.Address{Address: &corev3.Address_SocketAddress{SocketAddress: &corev3.SocketAddress{
+		Address:       fmt.Sprintf("10.%d.%d.%d", endpoint>>16, endpoint>>8&255, endpoint&255),
+		PortSpecifier: &corev3.SocketAddress_PortValue{PortValue: port},
+	}}}
 }
 
 // slowCheck is the check of most worlds.
