@@ -114,7 +114,7 @@ func (c *core) applyFleet(now, began time.Time, e fleet.Effects) {
 	if e.Settled {
 		c.applyRulings(now, c.rulings.Settle(now))
 		c.forgetAbsent()
-		c.upkeep.forgetAt = now
+		c.upkeep.forgetAt = now.Add(forgetAfter)
 		c.rollout.Start(now)
 		c.upkeep.alarms.settle()
 	}

@@ -289,6 +289,10 @@ func TestTheStoreMayForgetOnlyWhatIsNotThere(t *testing.T) {
 	if l.forget != nil {
 		t.Error("forgetting before the start is over")
 	}
+	l.pass(forgetAfter)
+	if l.forget != nil {
+		t.Error("forgetting while the start may not be over")
+	}
 	l.pass(2 * report)
 	if l.forget == nil {
 		t.Fatal("the store is never told to forget")
