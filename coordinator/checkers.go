@@ -265,7 +265,7 @@ func storedEstablished(changed map[string]*fleet.Established) map[string]*store.
 	all := make(map[string]*store.Established, len(changed))
 	for id, e := range changed {
 		if all[id] = nil; e != nil {
-			all[id] = &store.Established{Identity: e.Identity, Seen: e.Seen, StandIn: e.StandIn}
+			all[id] = &store.Established{Identity: e.Identity, Seen: e.Seen, StandIn: e.StandIn, Founder: e.Founder}
 		}
 	}
 	return all

@@ -14,7 +14,7 @@ func (c *core) restore(s store.State) {
 	c.fleet.Restore(s.Plan)
 	established := make(map[string]fleet.Established, len(s.Established))
 	for id, e := range s.Established {
-		established[id] = fleet.Established{Identity: e.Identity, Seen: e.Seen, StandIn: e.StandIn}
+		established[id] = fleet.Established{Identity: e.Identity, Seen: e.Seen, StandIn: e.StandIn, Founder: e.Founder}
 	}
 	c.fleet.RestoreEstablished(established)
 	for _, name := range slices.Sorted(maps.Keys(s.Trials)) {

@@ -11,6 +11,7 @@ type Established struct {
 	Identity string // the verified name of its certificate; empty without one
 	Seen     time.Time
 	StandIn  time.Time // since when it stands in for checkers that are away; zero: it does not
+	Founder  bool      // it is not established: it had seats when the first ones were, and had yet to vote
 }
 
 var established = []byte("established")
@@ -26,7 +27,7 @@ func (s *Store) SaveEstablished(changed map[string]*Established) {
 }
 
 func encodeEstablished(e *Established) []byte {
-	return marshal(&storev1.Established{Identity: text(e.Identity), Seen: timestamp(e.Seen), StandIn: timestamp(e.StandIn)})
+	return marshal(&storev1.Established{Identity: text(e.Identity), Seen: timestamp(e.Seen), StandIn: timestamp(e.StandIn), Founder: e.Founder})
 }
 
 func decodeEstablished(row []byte) (e Established, ok bool) {
@@ -34,7 +35,7 @@ func decodeEstablished(row []byte) (e Established, ok bool) {
 	if !unmarshal(row, &m) {
 		return Established{}, false
 	}
-	e.Identity = m.GetIdentity()
+	e.Identity, e.Founder = m.GetIdentity(), m.GetFounder()
 	var valid bool
 	e.Seen, ok = timeIn(m.GetSeen())
 	e.StandIn, valid = timeIn(m.GetStandIn())

@@ -15,13 +15,14 @@ func TestEstablishedAreKept(t *testing.T) {
 	}
 	s.SaveEstablished(map[string]*Established{
 		"a": {Identity: "spiffe://prod/a", Seen: day}, "b": {Seen: day.Add(time.Second)}, "gone": {Seen: day},
+		"late": {Seen: day, Founder: true},
 	})
 	s.SaveEstablished(map[string]*Established{"gone": nil, "never": nil})
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
 	s = open(t, dir)
-	want := map[string]Established{"a": {Identity: "spiffe://prod/a", Seen: day}, "b": {Seen: day.Add(time.Second)}}
+	want := map[string]Established{"a": {Identity: "spiffe://prod/a", Seen: day}, "b": {Seen: day.Add(time.Second)}, "late": {Seen: day, Founder: true}}
 	if diff := cmp.Diff(want, stateOf(t, s).Established); diff != "" {
 		t.Error(diff)
 	}

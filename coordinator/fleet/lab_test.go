@@ -38,6 +38,22 @@ type lab struct {
 	silent map[string]bool // checkers that report nothing
 }
 
+// restart is a restart of hdsd, from what it stored. It has all endpoints again.
+func (l *lab) restart() {
+	lasts, stored := l.lasts, maps.Clone(l.established)
+	maps.Copy(stored, l.late)
+	f := New(options(), l)
+	f.Restore(maps.Clone(l.rows))
+	f.RestoreEstablished(stored)
+	f.SetProbation(l.now, lasts)
+	f.Begin(l.now)
+	l.Fleet, l.votes, l.silent = f, map[string]map[health.EndpointID]bool{}, map[string]bool{}
+	for _, id := range sortedKeys(l.present) {
+		l.add(id)
+	}
+	l.do(l.Apply(l.now))
+}
+
 // newLab is a lab after its time to settle, with checkers c0, c1... of three
 // zones and endpoints 0, 1... that two checkers each have to check.
 func newLab(t testing.TB, o Options, checkers, endpoints int) *lab {

@@ -185,6 +185,97 @@ func TestFoundersThatHaveNotVotedYetKeepTheirSeats(t *testing.T) {
 	l.wantOnProbation(1)
 }
 
+// TestLateFoundersKeepTheirSeats where they or hdsd begin anew soon after the first were
+// established. Nobody else does under their ids, and they have no longer than a probation.
+func TestLateFoundersKeepTheirSeats(t *testing.T) {
+	late := numbered(6, 10)
+	begin := func(t *testing.T) *lab {
+		l := newLab(t, options(), 0, 600)
+		l.SetProbation(l.now, probationTime)
+		for i := range 10 {
+			id := fmt.Sprintf("c%d", i)
+			l.join(id)
+			l.silent[id] = i > 5
+		}
+		l.pass(5 * report)
+		if _, n := l.take(NewcomersEstablished); n != 6 {
+			t.Fatalf("%d are established", n)
+		}
+		return l
+	}
+	back := func(l *lab) {
+		for i := range 10 {
+			l.join(fmt.Sprintf("c%d", i))
+		}
+	}
+	established := func(l *lab, want int) {
+		l.Helper()
+		for _, id := range late {
+			if n := l.Part(id).Endpoints; n < 90 {
+				l.Errorf("%s has %d endpoints", id, n)
+			}
+		}
+		if l.wantOnProbation(0); len(l.established) != want || len(l.late) != 10-want {
+			l.Errorf("%d are established and %d late, want %d and %d", len(l.established), len(l.late), want, 10-want)
+		}
+	}
+	t.Run("hdsd restarts", func(t *testing.T) {
+		l := begin(t)
+		l.restart()
+		back(l)
+		established(l, 6)
+		l.pass(settle + 5*report)
+		established(l, 10)
+		l.restart()
+		back(l)
+		established(l, 10)
+	})
+	t.Run("they connect anew", func(t *testing.T) {
+		l := begin(t)
+		l.lose(late...)
+		back(l)
+		established(l, 6)
+		l.speak(late...)
+		l.pass(5 * report)
+		established(l, 10)
+	})
+	t.Run("another has their id", func(t *testing.T) {
+		l := begin(t)
+		l.lose(late...)
+		for _, id := range late {
+			l.do(l.Connect(l.now, health.Checker{ID: id, Identity: "stranger", Locality: health.Locality{Region: "r", Zone: "1"}}))
+		}
+		l.pass(report)
+		l.wantOnProbation(len(late))
+	})
+	t.Run("they say nothing", func(t *testing.T) {
+		l := begin(t)
+		for range 10 {
+			l.lose(late...)
+			back(l)
+			l.hush(late...)
+			l.pass(4 * report)
+		}
+		l.wantOnProbation(len(late))
+		if len(l.late) > 0 {
+			t.Errorf("%d are late still", len(l.late))
+		}
+	})
+	t.Run("they are gone", func(t *testing.T) {
+		l := begin(t)
+		for _, id := range late {
+			l.lose(id)
+			l.pass(5 * grace)
+		}
+		if len(l.late) > 0 {
+			t.Errorf("%d are late still", len(l.late))
+		}
+		l.join("c6")
+		l.pass(report)
+		l.wantOnProbation(1)
+	})
+}
+
 // TestAFewFoundersDoNotWaitForEver for most, which say nothing.
 func TestAFewFoundersDoNotWaitForEver(t *testing.T) {
 	l := newLab(t, options(), 0, 600)

@@ -1,7 +1,6 @@
 package fleet
 
 import (
-	"maps"
 	"slices"
 	"time"
 )
@@ -12,6 +11,7 @@ type Established struct {
 	Any      bool   // whoever comes under its id first: a plan without identities names it
 	Seen     time.Time
 	StandIn  time.Time // since when it stands in for earlier checkers that are away; zero: it does not
+	Founder  bool      // it is not established: a late founder
 }
 
 // Probation knows who is established, who waits, and when that changes.
@@ -19,8 +19,9 @@ type Probation struct {
 	fleet       *Fleet
 	lasts       time.Duration // 0: nobody waits
 	established map[string]Established
-	present     int // established checkers that are connected
-	standIns    int // of established
+	late        map[string]Established // late founders
+	present     int                    // established checkers that are connected
+	standIns    int                    // of established
 
 	open    bool      // nobody is established: those that are there are founders
 	opened  time.Time // since when
@@ -48,11 +49,20 @@ const (
 // else. Without any, those of the stored plan are: it is of a time without probation.
 func (p *Probation) RestoreEstablished(all map[string]Established) {
 	f := p.fleet
-	maps.Copy(p.established, all)
-	for _, e := range all {
+	for id, e := range all {
+		if e.Founder {
+			p.late[id] = e
+			continue
+		}
+		p.established[id] = e
 		p.countStandIn(e, 1)
 	}
-	if len(all) == 0 {
+	for id := range p.late {
+		if f.checkers[id] == nil {
+			p.forgetLate(id)
+		}
+	}
+	if len(p.established) == 0 {
 		for id := range f.checkers {
 			p.established[id] = Established{Any: true}
 		}
@@ -91,12 +101,17 @@ func (p *Probation) remember(now time.Time, known *checker) {
 
 // setEstablished keeps and stores that a checker is established; nil: that it is not.
 func (p *Probation) setEstablished(id string, e *Established) {
-	f := p.fleet
 	p.countStandIn(p.established[id], -1)
 	if delete(p.established, id); e != nil {
 		p.established[id] = *e
 		p.countStandIn(*e, 1)
 	}
+	p.store(id, e)
+}
+
+// store stores what is known of a checker; nil: nothing any more.
+func (p *Probation) store(id string, e *Established) {
+	f := p.fleet
 	if f.out.Established == nil {
 		f.out.Established = map[string]*Established{}
 	}
@@ -119,6 +134,10 @@ func (p *Probation) arrive(now time.Time, known *checker) {
 	known.newcomer = &newcomer{since: now, looked: now}
 	if p.lookAt.IsZero() {
 		p.lookAt = now.Add(f.options.Report)
+	}
+	if p.isLate(now, known) {
+		known.newcomer.founder = true
+		return
 	}
 	if p.openFounding(now); p.open && !p.awaitsFormer() {
 		known.newcomer.founder, p.joined = true, now
@@ -201,6 +220,7 @@ func (p *Probation) closeFounding(now time.Time) {
 func (p *Probation) demote(now time.Time, known *checker) {
 	f := p.fleet
 	*known.newcomer = newcomer{since: known.newcomer.since, looked: now}
+	p.forgetLate(known.ID)
 	if p.unseat(known.ID); known.connected {
 		f.out.Newcomers = append(f.out.Newcomers, known.ID)
 	} else {
@@ -248,6 +268,7 @@ func (p *Probation) establish(now time.Time, known *checker, standIn bool) {
 		p.endSample(known)
 	}
 	known.newcomer = nil
+	delete(p.late, known.ID)
 	p.present += one(known.connected) // a founder may be lost meanwhile
 	p.remember(now, known)
 	if e := p.established[known.ID]; p.lasts > 0 {
@@ -306,24 +327,24 @@ func (p *Probation) reviewNewcomers(now time.Time) {
 // all go on as they are.
 func (p *Probation) found(now time.Time) {
 	f := p.fleet
-	late, calm := !now.Before(p.opened.Add(p.lasts)), foundingCalm*f.options.Report
-	if f.settling || p.awaitsEstablished() || !late && now.Before(p.joined.Add(calm)) {
+	waited, calm := !now.Before(p.opened.Add(p.lasts)), foundingCalm*f.options.Report
+	if f.settling || p.awaitsEstablished() || !waited && now.Before(p.joined.Add(calm)) {
 		return
 	}
-	var ready []*checker
-	founders := 0
+	var ready, late []*checker
 	for _, id := range sortedKeys(f.checkers) {
 		known := f.checkers[id]
 		if known.newcomer == nil || !known.newcomer.founder || !known.connected {
 			continue
 		}
-		founders++
 		if p.isReady(now, known) {
 			ready = append(ready, known)
+		} else {
+			late = append(late, known)
 		}
 	}
-	few, latest := 2*len(ready) < founders, !now.Before(p.opened.Add(3*p.lasts))
-	if len(ready) == 0 || !late && len(ready) < 2 || few && !latest {
+	few, latest := len(ready) < len(late), !now.Before(p.opened.Add(3*p.lasts))
+	if len(ready) == 0 || !waited && len(ready) < 2 || few && !latest {
 		return
 	}
 	p.founded = now
@@ -335,6 +356,9 @@ func (p *Probation) found(now time.Time) {
 	}
 	f.log(NewcomersEstablished, ids)
 	p.open = false // the other founders keep their seats, and follow when they have voted
+	for _, known := range late {
+		p.keepLate(now, known)
+	}
 }
 
 // sweepEstablished forgets who has not been seen for long.

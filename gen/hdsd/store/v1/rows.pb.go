@@ -809,7 +809,10 @@ type Established struct {
 	Seen *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=seen,proto3" json:"seen,omitempty"`
 	// Since when it stands in for checkers that were established before it and are away;
 	// unset: it does not.
-	StandIn       *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=stand_in,json=standIn,proto3" json:"stand_in,omitempty"`
+	StandIn *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=stand_in,json=standIn,proto3" json:"stand_in,omitempty"`
+	// It is not established: it was there and had seats when the first ones were, at the time
+	// seen, and has yet to vote.
+	Founder       bool `protobuf:"varint,4,opt,name=founder,proto3" json:"founder,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -863,6 +866,13 @@ func (x *Established) GetStandIn() *timestamppb.Timestamp {
 		return x.StandIn
 	}
 	return nil
+}
+
+func (x *Established) GetFounder() bool {
+	if x != nil {
+		return x.Founder
+	}
+	return false
 }
 
 // Penalty is what damping holds against an endpoint that went down lately.
@@ -1297,11 +1307,12 @@ const file_hdsd_store_v1_rows_proto_rawDesc = "" +
 	"\x04Loss\x12\x18\n" +
 	"\achecker\x18\x01 \x01(\tR\achecker\x12.\n" +
 	"\x04time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x1a\n" +
-	"\bidentity\x18\x03 \x01(\tR\bidentity\"\x90\x01\n" +
+	"\bidentity\x18\x03 \x01(\tR\bidentity\"\xaa\x01\n" +
 	"\vEstablished\x12\x1a\n" +
 	"\bidentity\x18\x01 \x01(\tR\bidentity\x12.\n" +
 	"\x04seen\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04seen\x125\n" +
-	"\bstand_in\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\astandIn\"k\n" +
+	"\bstand_in\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\astandIn\x12\x18\n" +
+	"\afounder\x18\x04 \x01(\bR\afounder\"k\n" +
 	"\aPenalty\x12\x14\n" +
 	"\x05value\x18\x01 \x01(\x01R\x05value\x12*\n" +
 	"\x02at\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x12\x1e\n" +
