@@ -118,9 +118,17 @@ func (f *Fleet) Restore(plan map[string][]health.Hash) {
 // Begin starts the time to settle. Checkers of the stored plan have until its
 // end to come back.
 func (f *Fleet) Begin(now time.Time) {
-	f.settleAt = now.Add(f.options.Settle)
-	for id := range f.absent {
-		f.absent[id] = f.settleAt
+	f.missing.begun = now
+	f.settleBy(now.Add(f.options.Settle))
+}
+
+// settleBy sets when hdsd has settled. Nobody's seats are given up before.
+func (f *Fleet) settleBy(at time.Time) {
+	f.settleAt = at
+	for id, until := range f.absent {
+		if until.Before(at) {
+			f.absent[id] = at
+		}
 	}
 }
 
@@ -143,6 +151,9 @@ func (f *Fleet) Connect(now time.Time, k health.Checker) Effects {
 	known.nodeWeight = k.Weight
 	known.Checker, known.connected, known.voted = k, true, false
 	known.cover, f.doubt.changed = uncovered, true
+	if _, absent := f.absent[k.ID]; absent {
+		f.missing.returned = now
+	}
 	delete(f.absent, k.ID)
 	delete(f.missing.held, k.ID)
 	delete(f.silent, k.ID)
@@ -208,9 +219,14 @@ func (f *Fleet) Tick(now, heard time.Time) Effects {
 	return f.effects()
 }
 
-// settle ends settling when its time has come. The plan may move from then on.
+// settle ends settling when its time has come, and a while later where many are still coming
+// back. The plan may move from then on.
 func (f *Fleet) settle(now time.Time) {
-	if f.settling && !f.settleAt.IsZero() && !now.Before(f.settleAt) {
+	switch {
+	case !f.settling || f.settleAt.IsZero() || now.Before(f.settleAt):
+	case f.missing.areReturning(now):
+		f.settleBy(now.Add(f.options.Report))
+	default:
 		f.settling, f.doubt.changed, f.out.Settled = false, true, true
 		f.unwatched.follow(now, f.Present().Connected, &f.out)
 	}
@@ -223,8 +239,11 @@ func (f *Fleet) giveUpSeats(now time.Time) {
 	}
 	var gone []string
 	present := f.missing.muster()
+	awaits := f.out.Settled && f.missing.awaitsMore(now, present)
 	for _, id := range slices.Sorted(maps.Keys(f.absent)) {
 		switch at := f.absent[id]; {
+		case awaits:
+			f.absent[id] = now.Add(foundingCalm * f.options.Report)
 		case at.IsZero() || now.Before(at):
 		case !f.out.Settled && f.missing.spares(now, id, present):
 			f.absent[id] = now.Add(f.options.Report)

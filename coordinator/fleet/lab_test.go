@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -22,13 +23,14 @@ const (
 type lab struct {
 	testing.TB
 	*Fleet
-	now      time.Time
-	standing map[string]Standing
-	present  map[health.EndpointID]bool
-	unable   map[string]bool            // checkers that are not able to check anything
-	doubtful bool                       // no vote counts
-	doubts   map[health.EndpointID]bool // votes on these do not count
-	compared map[string]Comparison
+	now        time.Time
+	standing   map[string]Standing
+	present    map[health.EndpointID]bool
+	redundancy int                        // of each; 0: 2
+	unable     map[string]bool            // checkers that are not able to check anything
+	doubtful   bool                       // no vote counts
+	doubts     map[health.EndpointID]bool // votes on these do not count
+	compared   map[string]Comparison
 
 	votes  map[string]map[health.EndpointID]bool // expected, by checker
 	rows   map[string][]health.Hash              // stored
@@ -101,7 +103,7 @@ func (l *lab) CanCheck(k *health.Checker, id health.EndpointID) bool {
 func (l *lab) add(id health.EndpointID) {
 	l.present[id] = true
 	l.Upsert(assign.Endpoint{
-		ID: id, Hash: health.Hash(id+1) * 0x9e3779b97f4a7c15, Class: l.Class(assign.Class{}), Redundancy: 2, Rate: 1,
+		ID: id, Hash: health.Hash(id+1) * 0x9e3779b97f4a7c15, Class: l.Class(assign.Class{}), Redundancy: cmp.Or(l.redundancy, 2), Rate: 1,
 	})
 }
 

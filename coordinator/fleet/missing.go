@@ -21,6 +21,11 @@ type missing struct {
 	logged map[string]bool // those of which it is logged that their seats are kept
 	lookAt time.Time       // when to look at them again
 	shift  shift           // of seats, those of silent checkers too
+
+	// After a start.
+	begun    time.Time // when it began
+	returned time.Time // when a checker last came back to its seats
+	settled  time.Time // when hdsd had settled, if many had not come back
 }
 
 // These bound how long many lost checkers keep their seats after the last loss.
@@ -42,6 +47,8 @@ type muster struct {
 	awaySeats, reportingSeats int
 
 	established, establishedAway int // of those that report, and are away
+
+	unheard int // seats of those that are there, and have yet to report
 }
 
 // nobodyElse reports whether nobody is left to spare: none, or only founders that stand in
@@ -72,9 +79,45 @@ func (m *missing) muster() muster {
 			is.reporting++
 			is.established += one(known.newcomer == nil)
 			is.reportingSeats += f.seats[id]
+		case known.connected:
+			is.unheard += f.seats[id]
 		}
 	}
 	return is
+}
+
+// longestSettling is how much longer than it is set to settle hdsd may take to.
+const longestSettling = 30 * time.Second
+
+// areReturning reports whether many checkers had not come back in time after a start, and others
+// still do: hdsd, or its machine, is busy with them.
+func (m *missing) areReturning(now time.Time) bool {
+	is, end := m.muster(), m.begun.Add(m.fleet.options.Settle)
+	late := is.keepsMany() || is.away > 0 && m.fleet.settleAt.After(end)
+	return late && now.Before(m.returned.Add(foundingCalm*m.fleet.options.Report)) && now.Before(end.Add(longestSettling))
+}
+
+// awaitsMore reports whether more seats are kept for checkers that have not come back when hdsd has
+// settled than the others may get at once. They may only be late, as on a machine that is busy.
+// From then on they count as lost, and the others have the time to report first.
+func (m *missing) awaitsMore(now time.Time, is muster) bool {
+	if !is.keepsMany() {
+		return false
+	}
+	m.last, m.settled = now, now
+	return true
+}
+
+// keepsMany reports whether more seats are kept for those that are away than the others may get at
+// once.
+func (m *muster) keepsMany() bool {
+	there := m.reportingSeats + m.unheard
+	return there > 0 && m.awaySeats > max(there/20, leastShift)
+}
+
+// areUnheard reports whether nobody has reported after a start, although some are there.
+func (m *missing) areUnheard(now time.Time, is muster) bool {
+	return is.reporting == 0 && is.unheard > 0 && !m.settled.IsZero() && now.Before(m.settled.Add(longestHold))
 }
 
 // holds reports whether lost checkers keep their seats, since too few others are known
@@ -91,7 +134,7 @@ func (m *muster) margin() int { return max(m.reportingSeats/20, leastShift) }
 // spares reports whether others may not take over from one more lost checker now.
 func (m *missing) spares(now time.Time, id string, is muster) bool {
 	if m.fleet.settling || is.nobodyElse() {
-		return false
+		return m.areUnheard(now, is)
 	}
 	return m.holds(now, is) || !m.shift.allows(now, m.since(id), m.fleet.seats[id], is.margin())
 }

@@ -4,6 +4,8 @@ import (
 	"maps"
 	"testing"
 	"time"
+
+	"hdsd/health"
 )
 
 // parts returns how many endpoints checkers have.
@@ -90,6 +92,70 @@ func TestTheWorkOfManyMovesALittleAtATime(t *testing.T) {
 	}
 	if _, gone := l.take(SeatsGivenUp); gone != len(lost) {
 		t.Errorf("%d gave up their seats", gone)
+	}
+}
+
+// TestWhoIsLateAfterARestartKeepsItsSeats: three in ten come back one by one after hdsd should have
+// settled, as on a machine that is busy. Nobody else is sent anything more.
+func TestWhoIsLateAfterARestartKeepsItsSeats(t *testing.T) {
+	l := newLab(t, options(), 200, 10_000)
+	late, rest := numbered(0, 60), numbered(60, 200)
+	digest := l.Digest()
+	l.restart()
+	for _, id := range rest {
+		l.join(id)
+	}
+	l.pass(settle - report)
+	sent := maps.Clone(l.sent)
+	for _, id := range late {
+		l.pass(report / 4)
+		l.join(id)
+	}
+	l.pass(3 * report)
+	if l.Settling() {
+		t.Error("all are back, and hdsd has not settled")
+	}
+	l.pass(30 * time.Second)
+	if l.Digest() != digest {
+		t.Error("the plan is not what it was")
+	}
+	if _, gone := l.take(SeatsGivenUp); gone > 0 {
+		t.Errorf("%d gave up their seats", gone)
+	}
+	for _, id := range rest {
+		if l.sent[id] > sent[id] {
+			t.Errorf("%s was sent another specifier", id)
+		}
+	}
+}
+
+// TestWhoNeverComesBackAfterARestart: its seats are given up a few at a time, as those of any that
+// are lost, or at once where they are few.
+func TestWhoNeverComesBackAfterARestart(t *testing.T) {
+	for _, test := range []struct{ gone, endpoints, atOnce int }{{2, 10_000, 2}, {40, 10_000, 13}, {7, 400, 7}} {
+		l := newLab(t, options(), 200, 0)
+		l.redundancy = 3
+		for id := range test.endpoints {
+			l.add(health.EndpointID(id))
+		}
+		l.do(l.Apply(l.now))
+		l.pass(report)
+		l.restart()
+		for _, id := range numbered(test.gone, 200) {
+			l.join(id)
+		}
+		l.pass(settle + report)
+		all := 0
+		for period := 0; all < test.gone; period++ {
+			_, n := l.take(SeatsGivenUp)
+			if all += n; n > test.atOnce {
+				t.Errorf("%d of %d gave up their seats in grace period %d", n, test.gone, period)
+			}
+			if period > 10 {
+				t.Fatalf("%d of %d gave up their seats", all, test.gone)
+			}
+			l.pass(grace)
+		}
 	}
 }
 
