@@ -122,6 +122,8 @@ func New(ctx context.Context, c *configv1.Config, o Options) (_ *Coordinator, er
 	if err != nil {
 		return nil, err
 	}
+	stored := readState(built.store)
+	defer func() { _, _ = stored() }() // before release closes the store
 	node := Node(c.GetNodeId(), o.Version)
 	built.openRelay()
 	from := feed.Options{Node: node, Dir: c.GetDataDir(), Limits: c.GetLimits(), Log: o.Log}
@@ -132,9 +134,11 @@ func New(ctx context.Context, c *configv1.Config, o Options) (_ *Coordinator, er
 		return nil, err
 	}
 	built.registry.MustRegister(built.feed)
-	if err = built.wire(); err != nil {
+	state, err := stored()
+	if err != nil {
 		return nil, err
 	}
+	built.wire(state)
 	if built.files, err = built.openFiles(); err != nil {
 		return nil, err
 	}
@@ -143,11 +147,7 @@ func New(ctx context.Context, c *configv1.Config, o Options) (_ *Coordinator, er
 }
 
 // wire makes the stages, joins them, and restores what was stored.
-func (c *Coordinator) wire() error {
-	stored, err := c.store.State()
-	if err != nil {
-		return err
-	}
+func (c *Coordinator) wire(stored store.State) {
 	c.eds = eds.NewServer(c.subscriberOptions())
 	c.core = newCore(timing{
 		report: c.started.GetReporting().GetInterval().AsDuration(),
@@ -173,7 +173,6 @@ func (c *Coordinator) wire() error {
 	c.openHub()
 	c.ready.restored = restoredFrom(&stored)
 	c.core.restore(stored)
-	return nil
 }
 
 // subscriberOptions gives the options of the xDS server for data planes.

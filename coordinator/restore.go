@@ -8,6 +8,21 @@ import (
 	"hdsd/store"
 )
 
+// readState reads what is stored while a start does something else. The function waits for it.
+func readState(from *store.Store) func() (store.State, error) {
+	read := make(chan struct{})
+	var state store.State
+	var err error
+	go func() {
+		defer close(read)
+		state, err = from.State()
+	}()
+	return func() (store.State, error) {
+		<-read
+		return state, err
+	}
+}
+
 // restore takes over what the store has, before the first event. No seat moves until hdsd
 // has settled.
 func (c *core) restore(s store.State) {
