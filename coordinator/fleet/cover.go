@@ -64,7 +64,7 @@ func (f *Fleet) replaceDoubted(now, heard time.Time) {
 		known := f.checkers[id]
 		standing := f.lookup.Standing(id)
 		switch {
-		case f.isEarly(heard, known):
+		case known.isEarly(heard, f.options.Grace):
 		case standing < Doubted:
 			f.uncover(now, known, standing, trust, &change)
 		case known.cover < fullCover && !trust.shaken() && f.mayCover(now):
@@ -83,9 +83,9 @@ func (f *Fleet) replaceDoubted(now, heard time.Time) {
 }
 
 // isEarly reports whether a doubted checker may only have been early to see an outage. heard is as in
-// Tick.
-func (f *Fleet) isEarly(heard time.Time, known *checker) bool {
-	return !known.doubted.IsZero() && known.cover == uncovered && heard.Sub(known.doubted) < f.options.Grace
+// Fleet.Tick.
+func (k *checker) isEarly(heard time.Time, grace time.Duration) bool {
+	return !k.doubted.IsZero() && k.cover == uncovered && heard.Sub(k.doubted) < grace
 }
 
 // uncover takes back the substitutes of a checker that is believed, and
@@ -111,7 +111,7 @@ func (f *Fleet) logShaken(heard time.Time, trust Trust, troubled []string) {
 	var held []string
 	for _, id := range troubled {
 		known := f.checkers[id]
-		if trust.shaken() && f.lookup.Standing(id) >= Doubted && known.cover < fullCover && !f.isEarly(heard, known) {
+		if trust.shaken() && f.lookup.Standing(id) >= Doubted && known.cover < fullCover && !known.isEarly(heard, f.options.Grace) {
 			held = append(held, id)
 		}
 	}

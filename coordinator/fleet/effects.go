@@ -91,3 +91,11 @@ func (e *Effects) unassign(checker string, endpoints []health.EndpointID) {
 		e.Votes = append(e.Votes, VoteChange{Checker: checker, Unassign: endpoints})
 	}
 }
+
+// setEstablished stores what is known of a checker; nil: nothing any more.
+func (e *Effects) setEstablished(id string, is *Established) {
+	if e.Established == nil {
+		e.Established = map[string]*Established{}
+	}
+	e.Established[id] = is
+}

@@ -90,7 +90,7 @@ func New(o Options, lookup Lookup) *Fleet {
 		checkers: map[string]*checker{}, absent: map[string]time.Time{}, silent: map[string]*silence{}, churn: newChurn(),
 	}
 	f.missing, f.doubt.shift = newMissing(f), newShift(o.Grace)
-	f.Probation = &Probation{fleet: f, established: map[string]Established{}, late: map[string]Established{}}
+	f.Probation = &Probation{fleet: f, established: map[string]Established{}, late: &lateFounders{fleet: f, all: map[string]Established{}}}
 	f.Plan = newPlan(o, lookup, f.present)
 	return f
 }
@@ -253,7 +253,7 @@ func (f *Fleet) giveUpSeats(now time.Time) {
 			delete(f.absent, id)
 			delete(f.checkers, id)
 			delete(f.missing.held, id)
-			f.forgetLate(id)
+			f.late.forget(id)
 			f.churn.left[id] = true
 		}
 	}

@@ -43,7 +43,7 @@ type lab struct {
 // restart is a restart of hdsd, from what it stored. It has all endpoints again.
 func (l *lab) restart() {
 	lasts, stored := l.lasts, maps.Clone(l.established)
-	maps.Copy(stored, l.late)
+	maps.Copy(stored, l.late.all)
 	f := New(options(), l)
 	f.Restore(maps.Clone(l.rows))
 	f.RestoreEstablished(stored)

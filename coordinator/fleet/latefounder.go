@@ -2,34 +2,52 @@ package fleet
 
 import "time"
 
-// Late founders had seats when the first founders were established, and had yet to vote. They keep
+// lateFounders had seats when the first founders were established, and had yet to vote. They keep
 // these for as long as a probation lasts, also where they connect anew or hdsd restarts: a fleet
 // whose first start is just over would otherwise lose what they had to others.
+type lateFounders struct {
+	fleet   *Fleet
+	founded time.Time // when founders were last established, or the first one was back after a restart
+	all     map[string]Established
+}
 
-// isLate reports whether a checker that connects is a late founder whose time is not over.
-func (p *Probation) isLate(now time.Time, known *checker) bool {
-	if p.founded.IsZero() { // before the restart
-		p.founded = now
+// restore takes up those of before a restart that still have seats.
+func (l *lateFounders) restore(id string, e Established) {
+	l.all[id] = e
+	if l.fleet.checkers[id] == nil {
+		l.forget(id)
 	}
-	if now.Sub(p.founded) >= p.lasts {
-		p.forgetLate(known.ID)
+}
+
+// isOver reports whether their time is over.
+func (l *lateFounders) isOver(now time.Time, lasts time.Duration) bool {
+	return now.Sub(l.founded) >= lasts
+}
+
+// has reports whether a checker that connects is one whose time is not over.
+func (l *lateFounders) has(now time.Time, known *checker, lasts time.Duration) bool {
+	if l.founded.IsZero() {
+		l.founded = now
 	}
-	e, ok := p.late[known.ID]
-	_, seated := p.fleet.seats[known.ID]
+	if l.isOver(now, lasts) {
+		l.forget(known.ID)
+	}
+	e, ok := l.all[known.ID]
+	_, seated := l.fleet.seats[known.ID]
 	return ok && seated && e.Identity == known.Identity
 }
 
-// keepLate keeps and stores that a founder is late.
-func (p *Probation) keepLate(now time.Time, known *checker) {
+// keep keeps and stores that a founder is late.
+func (l *lateFounders) keep(now time.Time, known *checker) {
 	e := Established{Identity: known.Identity, Seen: now, Founder: true}
-	p.late[known.ID] = e
-	p.store(known.ID, &e)
+	l.all[known.ID] = e
+	l.fleet.out.setEstablished(known.ID, &e)
 }
 
-// forgetLate forgets a late founder that is demoted or gone.
-func (p *Probation) forgetLate(id string) {
-	if _, is := p.late[id]; is {
-		delete(p.late, id)
-		p.store(id, nil)
+// forget forgets one that is on probation or gone.
+func (l *lateFounders) forget(id string) {
+	if _, is := l.all[id]; is {
+		delete(l.all, id)
+		l.fleet.out.setEstablished(id, nil)
 	}
 }

@@ -215,8 +215,8 @@ func TestLateFoundersKeepTheirSeats(t *testing.T) {
 				l.Errorf("%s has %d endpoints", id, n)
 			}
 		}
-		if l.wantOnProbation(0); len(l.established) != want || len(l.late) != 10-want {
-			l.Errorf("%d are established and %d late, want %d and %d", len(l.established), len(l.late), want, 10-want)
+		if l.wantOnProbation(0); len(l.established) != want || len(l.late.all) != 10-want {
+			l.Errorf("%d are established and %d late, want %d and %d", len(l.established), len(l.late.all), want, 10-want)
 		}
 	}
 	t.Run("hdsd restarts", func(t *testing.T) {
@@ -257,8 +257,8 @@ func TestLateFoundersKeepTheirSeats(t *testing.T) {
 			l.pass(4 * report)
 		}
 		l.wantOnProbation(len(late))
-		if len(l.late) > 0 {
-			t.Errorf("%d are late still", len(l.late))
+		if len(l.late.all) > 0 {
+			t.Errorf("%d are late still", len(l.late.all))
 		}
 	})
 	t.Run("they are gone", func(t *testing.T) {
@@ -267,8 +267,8 @@ func TestLateFoundersKeepTheirSeats(t *testing.T) {
 			l.lose(id)
 			l.pass(5 * grace)
 		}
-		if len(l.late) > 0 {
-			t.Errorf("%d are late still", len(l.late))
+		if len(l.late.all) > 0 {
+			t.Errorf("%d are late still", len(l.late.all))
 		}
 		l.join("c6")
 		l.pass(report)

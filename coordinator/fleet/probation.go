@@ -19,14 +19,13 @@ type Probation struct {
 	fleet       *Fleet
 	lasts       time.Duration // 0: nobody waits
 	established map[string]Established
-	late        map[string]Established // late founders
-	present     int                    // established checkers that are connected
-	standIns    int                    // of established
+	late        *lateFounders
+	present     int // established checkers that are connected
+	standIns    int // of established
 
 	open    bool      // nobody is established: those that are there are founders
 	opened  time.Time // since when
 	joined  time.Time // when the latest founder came
-	founded time.Time // when founders were last established
 	lookAt  time.Time // when to look at newcomers and founders again; zero: there are none
 	sweepAt time.Time // when to forget who was not seen for long
 }
@@ -51,16 +50,11 @@ func (p *Probation) RestoreEstablished(all map[string]Established) {
 	f := p.fleet
 	for id, e := range all {
 		if e.Founder {
-			p.late[id] = e
+			p.late.restore(id, e)
 			continue
 		}
 		p.established[id] = e
 		p.countStandIn(e, 1)
-	}
-	for id := range p.late {
-		if f.checkers[id] == nil {
-			p.forgetLate(id)
-		}
 	}
 	if len(p.established) == 0 {
 		for id := range f.checkers {
@@ -106,16 +100,7 @@ func (p *Probation) setEstablished(id string, e *Established) {
 		p.established[id] = *e
 		p.countStandIn(*e, 1)
 	}
-	p.store(id, e)
-}
-
-// store stores what is known of a checker; nil: nothing any more.
-func (p *Probation) store(id string, e *Established) {
-	f := p.fleet
-	if f.out.Established == nil {
-		f.out.Established = map[string]*Established{}
-	}
-	f.out.Established[id] = e
+	p.fleet.out.setEstablished(id, e)
 }
 
 // arrive begins the probation of a checker that has connected, unless it is established.
@@ -135,7 +120,7 @@ func (p *Probation) arrive(now time.Time, known *checker) {
 	if p.lookAt.IsZero() {
 		p.lookAt = now.Add(f.options.Report)
 	}
-	if p.isLate(now, known) {
+	if p.late.has(now, known, p.lasts) {
 		known.newcomer.founder = true
 		return
 	}
@@ -220,7 +205,7 @@ func (p *Probation) closeFounding(now time.Time) {
 func (p *Probation) demote(now time.Time, known *checker) {
 	f := p.fleet
 	*known.newcomer = newcomer{since: known.newcomer.since, looked: now}
-	p.forgetLate(known.ID)
+	p.late.forget(known.ID)
 	if p.unseat(known.ID); known.connected {
 		f.out.Newcomers = append(f.out.Newcomers, known.ID)
 	} else {
@@ -245,7 +230,7 @@ func (p *Probation) reviewLast(now time.Time, known *checker, standIn bool) (est
 	case known.connected && p.isReady(now, known):
 		p.establish(now, known, standIn)
 		return true
-	case now.Sub(known.newcomer.since) >= p.lasts && now.Sub(p.founded) >= p.lasts:
+	case now.Sub(known.newcomer.since) >= p.lasts && p.late.isOver(now, p.lasts):
 		p.demote(now, known)
 		p.fleet.planChurn(now)
 	}
@@ -268,7 +253,7 @@ func (p *Probation) establish(now time.Time, known *checker, standIn bool) {
 		p.endSample(known)
 	}
 	known.newcomer = nil
-	delete(p.late, known.ID)
+	p.late.forget(known.ID)
 	p.present += one(known.connected) // a founder may be lost meanwhile
 	p.remember(now, known)
 	if e := p.established[known.ID]; p.lasts > 0 {
@@ -347,7 +332,7 @@ func (p *Probation) found(now time.Time) {
 	if len(ready) == 0 || !waited && len(ready) < 2 || few && !latest {
 		return
 	}
-	p.founded = now
+	p.late.founded = now
 	var ids []string
 	standIn := p.awaitsFormer()
 	for _, known := range ready {
@@ -357,7 +342,7 @@ func (p *Probation) found(now time.Time) {
 	f.log(NewcomersEstablished, ids)
 	p.open = false // the other founders keep their seats, and follow when they have voted
 	for _, known := range late {
-		p.keepLate(now, known)
+		p.late.keep(now, known)
 	}
 }
 

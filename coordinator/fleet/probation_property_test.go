@@ -70,7 +70,7 @@ func TestNobodyGetsAroundProbation(t *testing.T) {
 				}
 				as := rapid.SampledFrom([]string{id, rapid.SampledFrom(honest).Draw(rt, "under the id of")}).Draw(rt, "as")
 				_, known := l.established[as] // it came with the first
-				_, late := l.late[as]
+				_, late := l.late.all[as]
 				l.do(l.Connect(l.now, health.Checker{ID: as, Identity: "stranger", Locality: health.Locality{Region: "r", Zone: "1"}}))
 				delete(l.silent, as)
 				if as == id && !known && !late && watched() {
