@@ -118,7 +118,8 @@ turns; the load is one more process on the same cores.
   the other's turn beside it.
 - **CPU** is the kernel's accounting of one process alone: user and system time.
 - **A floor** is a server that only moves the bytes: it drops reports, writes one encoded frame to everybody, or
-  answers at once, each over gRPC. That of watchers writes texts to plain connections, all in one go.
+  answers at once, each over gRPC as it is. Among the peers is the same with hdsd's gRPC settings, fixed windows
+  and buffers that are used again. The floor of watchers writes texts to plain connections, all in one go.
 - **Peers:** LinearCache and SnapshotCache are go-control-plane's, unmodified, with its own server. "Unmarshal and
   a map" decodes each report by ` + "`proto.Unmarshal`" + ` and keeps each health in a map.
 - **What the floors leave out:** they neither read nor copy a report, and an echo does not decode it.
