@@ -41,14 +41,14 @@ type doubt struct {
 // Reconsider says that the standing of a checker may have changed.
 func (f *Fleet) Reconsider() { f.doubt.changed = true }
 
-// replaceDoubted gives substitutes to checkers that are not believed: at once
-// where too few others are believed, and everywhere at the pace of silent
+// replaceDoubted gives substitutes to checkers that are not believed: to all of
+// them where too few others are believed, and everywhere at the pace of silent
 // checkers. The substitutes leave when the checker is believed again; until then
 // they stay, however many more are doubted. Blind checkers are outnumbered at the
 // same pace.
 //
-// A checker that peers contradict is replaced no sooner than one that is lost. When much
-// fails at once, those that report it first are doubted until the others have.
+// A checker that its peers contradict has to be doubted for the grace period first. When
+// much fails at once, those that report it first are doubted until the others have.
 //
 // A doubted path is no reason: it leads to endpoints that are hard to reach, and
 // much of the fleet would be given what checkers of another zone have there.
@@ -85,7 +85,24 @@ func (f *Fleet) replaceDoubted(now, heard time.Time) {
 // isEarly reports whether a doubted checker may only have been early to see an outage. heard is as in
 // Fleet.Tick.
 func (k *checker) isEarly(heard time.Time, grace time.Duration) bool {
-	return !k.doubted.IsZero() && k.cover == uncovered && heard.Sub(k.doubted) < grace
+	uncovered := k.cover == uncovered || k.cover == outnumbered
+	return uncovered && !k.doubted.IsZero() && k.cleared.IsZero() && heard.Sub(k.doubted) < grace
+}
+
+// noteDoubt keeps since when a checker is doubted. It has to be believed for the grace period before
+// another doubt counts as a new one: otherwise one that pauses would never be replaced.
+func (k *checker) noteDoubt(heard time.Time, grace time.Duration, doubted bool) {
+	switch {
+	case doubted && k.doubted.IsZero():
+		k.doubted = heard
+	case doubted:
+		k.cleared = time.Time{}
+	case k.doubted.IsZero():
+	case k.cleared.IsZero():
+		k.cleared = heard
+	case heard.Sub(k.cleared) >= grace:
+		k.doubted, k.cleared = time.Time{}, time.Time{}
+	}
 }
 
 // uncover takes back the substitutes of a checker that is believed, and
@@ -152,12 +169,7 @@ func (f *Fleet) assess(heard time.Time) (trust Trust, troubled []string) {
 			continue
 		}
 		standing := f.lookup.Standing(id)
-		switch {
-		case standing != Doubted:
-			known.doubted = time.Time{}
-		case known.doubted.IsZero():
-			known.doubted = heard
-		}
+		known.noteDoubt(heard, f.options.Grace, standing == Doubted)
 		switch standing {
 		case Distrusted:
 			trust.Distrusted++

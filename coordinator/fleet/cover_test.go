@@ -111,12 +111,45 @@ func TestWhoIsEarlyIsNotReplaced(t *testing.T) {
 	}
 	l.judge(Believed, "c0")
 	tick(0)
-	l.judge(Doubted, "c0") // anew
+	l.judge(Doubted, "c0") // it only paused
 	behind = 2 * report
 	tick(report)
 	l.wantCover(map[cover]int{})
 	tick(2 * report)
-	l.wantCover(map[cover]int{fullCover: 2, leastCover: 3})
+	l.wantCover(map[cover]int{fullCover: 2, leastCover: 4})
+}
+
+// TestWhoIsBlindAndThenDoubtedMayBeEarly, too.
+func TestWhoIsBlindAndThenDoubtedMayBeEarly(t *testing.T) {
+	l := newLab(t, options(), 12, 120)
+	l.judge(Blind, "c0")
+	l.pass(2 * report)
+	l.wantCover(map[cover]int{outnumbered: 1})
+	l.judge(Doubted, "c0")
+	l.tick()
+	l.wantCover(map[cover]int{outnumbered: 1})
+	l.pass(grace)
+	l.wantCover(map[cover]int{fullCover: 1})
+}
+
+// TestALiarThatPausesIsReplaced: it is believed for a moment before the grace period is over, again
+// and again.
+func TestALiarThatPausesIsReplaced(t *testing.T) {
+	l := newLab(t, options(), 16, 160)
+	covered, doubted := 0, 0
+	for range 100 {
+		l.judge(Doubted, "c0")
+		for range grace/report - 1 {
+			l.pass(report)
+			doubted++
+			covered += one(l.checkers["c0"].cover > uncovered)
+		}
+		l.judge(Believed, "c0")
+		l.pass(report / 2)
+	}
+	if covered < doubted*9/10 {
+		t.Errorf("it has substitutes in %d of %d report intervals", covered, doubted)
+	}
 }
 
 // TestTheBlindAreOutnumbered at the pace of the doubted, but not while half of the

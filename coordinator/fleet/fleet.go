@@ -79,7 +79,8 @@ type checker struct {
 	assigned   int       // endpoints, when its specifier was last made
 	nodeWeight float64   // what its node says
 	cover      cover
-	doubted    time.Time // since when its peers contradict it; zero if they do not
+	doubted    time.Time // since when its peers contradict it; zero: they did not for a while
+	cleared    time.Time // since when they do not any more; zero: they do
 	newcomer   *newcomer // nil: it is established
 }
 
@@ -151,7 +152,7 @@ func (f *Fleet) Connect(now time.Time, k health.Checker) Effects {
 	known.nodeWeight = k.Weight
 	known.Checker, known.connected, known.voted = k, true, false
 	known.cover, f.doubt.changed = uncovered, true
-	if _, absent := f.absent[k.ID]; absent {
+	if _, absent := f.absent[k.ID]; absent && known.lost.IsZero() {
 		f.missing.returned = now
 	}
 	delete(f.absent, k.ID)
@@ -225,7 +226,7 @@ func (f *Fleet) settle(now time.Time) {
 	switch {
 	case !f.settling || f.settleAt.IsZero() || now.Before(f.settleAt):
 	case f.missing.areReturning(now):
-		f.settleBy(now.Add(f.options.Report))
+		f.settleBy(f.missing.notAfterLatest(now.Add(f.options.Report)))
 	default:
 		f.settling, f.doubt.changed, f.out.Settled = false, true, true
 		f.unwatched.follow(now, f.Present().Connected, &f.out)
@@ -243,7 +244,9 @@ func (f *Fleet) giveUpSeats(now time.Time) {
 	for _, id := range slices.Sorted(maps.Keys(f.absent)) {
 		switch at := f.absent[id]; {
 		case awaits:
-			f.absent[id] = now.Add(foundingCalm * f.options.Report)
+			if least := now.Add(foundingCalm * f.options.Report); at.Before(least) {
+				f.absent[id] = least
+			}
 		case at.IsZero() || now.Before(at):
 		case !f.out.Settled && f.missing.spares(now, id, present):
 			f.absent[id] = now.Add(f.options.Report)

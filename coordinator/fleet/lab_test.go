@@ -36,17 +36,19 @@ type lab struct {
 	rows   map[string][]health.Hash              // stored
 	has    map[string][]health.EndpointID        // by the latest specifier of a checker
 	sent   map[string]int                        // specifiers
+	stored map[string]Established                // the same, who is established
 	events []Event
 	silent map[string]bool // checkers that report nothing
 }
 
 // restart is a restart of hdsd, from what it stored. It has all endpoints again.
-func (l *lab) restart() {
-	lasts, stored := l.lasts, maps.Clone(l.established)
-	maps.Copy(stored, l.late.all)
-	f := New(options(), l)
+func (l *lab) restart() { l.restartWith(options()) }
+
+func (l *lab) restartWith(o Options) {
+	lasts := l.lasts
+	f := New(o, l)
 	f.Restore(maps.Clone(l.rows))
-	f.RestoreEstablished(stored)
+	f.RestoreEstablished(maps.Clone(l.stored))
 	f.SetProbation(l.now, lasts)
 	f.Begin(l.now)
 	l.Fleet, l.votes, l.silent = f, map[string]map[health.EndpointID]bool{}, map[string]bool{}
@@ -61,7 +63,7 @@ func (l *lab) restart() {
 func newLab(t testing.TB, o Options, checkers, endpoints int) *lab {
 	l := &lab{
 		TB: t, now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), standing: map[string]Standing{}, present: map[health.EndpointID]bool{}, compared: map[string]Comparison{}, unable: map[string]bool{},
-		votes: map[string]map[health.EndpointID]bool{}, rows: map[string][]health.Hash{},
+		votes: map[string]map[health.EndpointID]bool{}, rows: map[string][]health.Hash{}, stored: map[string]Established{},
 		has: map[string][]health.EndpointID{}, sent: map[string]int{}, silent: map[string]bool{},
 	}
 	l.Fleet = New(o, l)
@@ -193,6 +195,11 @@ func (l *lab) do(e Effects) {
 	for id, row := range e.Rows {
 		if delete(l.rows, id); row != nil {
 			l.rows[id] = row
+		}
+	}
+	for id, is := range e.Established {
+		if delete(l.stored, id); is != nil {
+			l.stored[id] = *is
 		}
 	}
 }

@@ -10,8 +10,8 @@ import (
 // once, they have a common cause: a network, or a load that is too much for them. If their
 // work moved to the others, those might be lost in turn.
 //
-// So the others keep what they have while more than a third of the fleet is lost or silent,
-// and for a while. Then, and where fewer are lost, they get a twentieth of what they have in
+// So the others keep what they have while those that are lost or silent have more than a third of
+// the seats, and for a while. Then, and where fewer are lost, they get a twentieth of what they have in
 // each grace period, whoever it was that had it: a lost checker or a silent one. An endpoint
 // that nobody checks meanwhile keeps its last verdict.
 type missing struct {
@@ -49,6 +49,8 @@ type muster struct {
 	established, establishedAway int // of those that report, and are away
 
 	unheard int // seats of those that are there, and have yet to report
+
+	seated, fresh int // checkers that have seats, and those that are there without any
 }
 
 // nobodyElse reports whether nobody is left to spare: none, or only founders that stand in
@@ -69,6 +71,8 @@ func (m *missing) muster() muster {
 	f, is := m.fleet, muster{}
 	for id, known := range f.checkers {
 		_, absent := f.absent[id]
+		is.seated += one(f.seats[id] > 0)
+		is.fresh += one(known.connected && !known.onProbation() && f.silent[id] == nil && f.seats[id] == 0)
 		switch s := f.silent[id]; {
 		case known.onProbation():
 		case absent, s != nil && !s.idle:
@@ -86,20 +90,30 @@ func (m *missing) muster() muster {
 	return is
 }
 
-// longestSettling is how much longer than it is set to settle hdsd may take to.
+// longestSettling bounds how far settling may run past Options.Settle.
 const longestSettling = 30 * time.Second
 
 // areReturning reports whether many checkers had not come back in time after a start, and others
 // still do: hdsd, or its machine, is busy with them.
 func (m *missing) areReturning(now time.Time) bool {
-	is, end := m.muster(), m.begun.Add(m.fleet.options.Settle)
-	late := is.keepsMany() || is.away > 0 && m.fleet.settleAt.After(end)
-	return late && now.Before(m.returned.Add(foundingCalm*m.fleet.options.Report)) && now.Before(end.Add(longestSettling))
+	is := m.muster()
+	late := is.keepsMany() || is.away > 0 && m.fleet.settleAt.After(m.begun.Add(m.fleet.options.Settle))
+	return late && now.Before(m.returned.Add(foundingCalm*m.fleet.options.Report)) && now.Before(m.latest())
 }
 
-// awaitsMore reports whether more seats are kept for checkers that have not come back when hdsd has
-// settled than the others may get at once. They may only be late, as on a machine that is busy.
-// From then on they count as lost, and the others have the time to report first.
+// latest is when hdsd has settled in any case.
+func (m *missing) latest() time.Time { return m.begun.Add(m.fleet.options.Settle + longestSettling) }
+
+func (m *missing) notAfterLatest(at time.Time) time.Time {
+	if latest := m.latest(); at.After(latest) {
+		return latest
+	}
+	return at
+}
+
+// awaitsMore reports whether those that are not back when hdsd has settled have more seats than may
+// move at once. They may only be late, as on a machine that is busy: then it counts them as lost
+// from now on, and the others have the time to report first.
 func (m *missing) awaitsMore(now time.Time, is muster) bool {
 	if !is.keepsMany() {
 		return false
@@ -109,10 +123,12 @@ func (m *missing) awaitsMore(now time.Time, is muster) bool {
 }
 
 // keepsMany reports whether more seats are kept for those that are away than the others may get at
-// once.
+// once, apart from what those take that are there without seats: where a fleet has come back under
+// other ids, they are the ones to get them. These may get an eighth more than their fair share.
 func (m *muster) keepsMany() bool {
 	there := m.reportingSeats + m.unheard
-	return there > 0 && m.awaySeats > max(there/20, leastShift)
+	room := m.fresh * (m.awaySeats + there) * 9 / (8 * max(m.seated, 1))
+	return there > 0 && m.awaySeats-room > max(there/20, leastShift)
 }
 
 // areUnheard reports whether nobody has reported after a start, although some are there.

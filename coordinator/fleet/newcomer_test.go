@@ -185,24 +185,26 @@ func TestFoundersThatHaveNotVotedYetKeepTheirSeats(t *testing.T) {
 	l.wantOnProbation(1)
 }
 
+// withLateFounders is a lab in which c0 to c5 are established and c6 to c9 are late founders.
+func withLateFounders(t *testing.T) *lab {
+	l := newLab(t, options(), 0, 600)
+	l.SetProbation(l.now, probationTime)
+	for i := range 10 {
+		id := fmt.Sprintf("c%d", i)
+		l.join(id)
+		l.silent[id] = i > 5
+	}
+	l.pass(5 * report)
+	if _, n := l.take(NewcomersEstablished); n != 6 {
+		t.Fatalf("%d are established", n)
+	}
+	return l
+}
+
 // TestLateFoundersKeepTheirSeats where they or hdsd begin anew soon after the first were
 // established. Nobody else does under their ids, and they have no longer than a probation.
 func TestLateFoundersKeepTheirSeats(t *testing.T) {
-	late := numbered(6, 10)
-	begin := func(t *testing.T) *lab {
-		l := newLab(t, options(), 0, 600)
-		l.SetProbation(l.now, probationTime)
-		for i := range 10 {
-			id := fmt.Sprintf("c%d", i)
-			l.join(id)
-			l.silent[id] = i > 5
-		}
-		l.pass(5 * report)
-		if _, n := l.take(NewcomersEstablished); n != 6 {
-			t.Fatalf("%d are established", n)
-		}
-		return l
-	}
+	late, begin := numbered(6, 10), withLateFounders
 	back := func(l *lab) {
 		for i := range 10 {
 			l.join(fmt.Sprintf("c%d", i))
@@ -229,6 +231,35 @@ func TestLateFoundersKeepTheirSeats(t *testing.T) {
 		l.restart()
 		back(l)
 		established(l, 10)
+	})
+	t.Run("hdsd restarts, and they are back first", func(t *testing.T) {
+		l := begin(t)
+		o := options()
+		o.Settle = 10 * report
+		l.restartWith(o)
+		for _, id := range late {
+			l.join(id)
+		}
+		l.pass(5 * report)
+		back(l)
+		established(l, 6)
+		l.pass(10 * report)
+		established(l, 10)
+	})
+	t.Run("all connect anew", func(t *testing.T) {
+		l := begin(t)
+		l.lose(numbered(0, 10)...)
+		back(l)
+		established(l, 6)
+	})
+	t.Run("the established connect anew", func(t *testing.T) {
+		l := begin(t)
+		l.lose(numbered(0, 6)...)
+		l.pass(report)
+		for _, id := range numbered(0, 6) {
+			l.join(id)
+		}
+		established(l, 6)
 	})
 	t.Run("they connect anew", func(t *testing.T) {
 		l := begin(t)
@@ -274,6 +305,33 @@ func TestLateFoundersKeepTheirSeats(t *testing.T) {
 		l.pass(report)
 		l.wantOnProbation(1)
 	})
+}
+
+// TestLateFoundersYieldToThoseBeforeThem, as stand-ins do.
+func TestLateFoundersYieldToThoseBeforeThem(t *testing.T) {
+	l := newLab(t, options(), 0, 600)
+	l.SetProbation(l.now, probationTime)
+	l.join("c0")
+	l.join("c1")
+	l.pass(5 * report)
+	l.lose("c0", "c1")
+	l.pass(report)
+	others := numbered(10, 20)
+	l.say(Opposite, others...) // so they wait for those before them
+	for i, id := range others {
+		l.join(id)
+		l.silent[id] = i > 5
+	}
+	for began := l.now; len(l.late.all) == 0; l.pass(report / 2) {
+		if l.now.Sub(began) > 8*time.Minute {
+			t.Fatal("nobody stands in")
+		}
+	}
+	l.join("c0")
+	l.pass(report)
+	clear(l.silent)
+	l.pass(4 * report)
+	l.wantOnProbation(len(others))
 }
 
 // TestAFewFoundersDoNotWaitForEver for most, which say nothing.

@@ -96,6 +96,7 @@ func (p *Probation) remember(now time.Time, known *checker) {
 // setEstablished keeps and stores that a checker is established; nil: that it is not.
 func (p *Probation) setEstablished(id string, e *Established) {
 	p.countStandIn(p.established[id], -1)
+	p.late.forget(id)
 	if delete(p.established, id); e != nil {
 		p.established[id] = *e
 		p.countStandIn(*e, 1)
@@ -109,6 +110,7 @@ func (p *Probation) arrive(now time.Time, known *checker) {
 	known.newcomer = nil
 	if p.isEstablished(known) {
 		p.present++
+		p.late.forget(known.ID)
 		p.remember(now, known)
 		if p.lasts > 0 && !p.standsIn(known.ID) {
 			p.endStandIns(now)
@@ -194,7 +196,7 @@ func (p *Probation) closeFounding(now time.Time) {
 	p.open = false
 	for _, id := range sortedKeys(f.checkers) {
 		known := f.checkers[id]
-		if known.newcomer != nil && known.newcomer.founder {
+		if _, late := p.late.all[id]; known.newcomer != nil && known.newcomer.founder && !late {
 			p.demote(now, known)
 		}
 	}
@@ -227,7 +229,7 @@ func (p *Probation) isReady(now time.Time, known *checker) bool {
 // probation when it has had its time.
 func (p *Probation) reviewLast(now time.Time, known *checker, standIn bool) (established bool) {
 	switch {
-	case known.connected && p.isReady(now, known):
+	case known.connected && p.isReady(now, known) && !(p.fleet.settling && p.awaitsEstablished()):
 		p.establish(now, known, standIn)
 		return true
 	case now.Sub(known.newcomer.since) >= p.lasts && p.late.isOver(now, p.lasts):

@@ -71,6 +71,12 @@ func (p *Probation) endStandIns(now time.Time) {
 		}
 		p.demote(now, known)
 	}
+	for _, id := range sortedKeys(p.late.all) {
+		if known := f.checkers[id]; known != nil && known.newcomer != nil && known.newcomer.founder {
+			p.demote(now, known)
+		}
+		p.late.forget(id)
+	}
 	f.log(StandInsEnded, ended)
 	f.out.Recount = true
 	if p.lookAt.IsZero() {
