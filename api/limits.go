@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -17,7 +18,6 @@ import (
 	"hdsd/internal/queue"
 	"hdsd/internal/reason"
 	"hdsd/internal/share"
-	"hdsd/internal/wire"
 )
 
 // smallQuery is the number of rows up to which a query never waits for larger ones: a
@@ -26,7 +26,7 @@ const smallQuery = DefaultPageSize
 
 // Limits bound what callers may ask for. The zero value bounds nothing.
 type Limits struct {
-	// Queries are those that are worked at, wait, or are being sent.
+	// Queries are those that are worked at or wait, and over REST those that are being sent.
 	Queries *share.Pool
 
 	// Rows are those of the answers that are being sent.
@@ -161,26 +161,38 @@ func (d *delivery) finish() {
 	d.rows.Release()
 }
 
-// Delivered makes queries over gRPC count until their answers are sent, and not only until their
-// handlers return. end ends the connection of a call: nothing else stops an answer that is with
-// grpc. lifetime returns a context that ends with that connection, which grpc may do without a word
-// of the answer. It is the first interceptor, as it changes answers.
-func Delivered(end func(context.Context), lifetime func(context.Context) context.Context) grpc.UnaryServerInterceptor {
+// longestSend is how long the client of a gRPC call may take to read an answer.
+const longestSend = 2 * time.Minute
+
+// Delivered makes answers over gRPC count until they are sent, and not only until their handlers
+// return. after has a function called then. end ends the connection of a call: nothing else stops
+// an answer that is with grpc. It does so for an answer that has to make room, or is not read in
+// time.
+func Delivered(after func(context.Context, func()), end func(context.Context)) grpc.UnaryServerInterceptor {
 	return func(ctx context.Context, question any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
 		if !strings.HasPrefix(info.FullMethod, queryPrefix) {
 			return handle(ctx, question)
 		}
-		d := &delivery{stop: func() { end(ctx) }}
+		var answered atomic.Bool
+		d := &delivery{stop: func() {
+			if answered.Load() {
+				end(ctx)
+			}
+		}}
 		answer, err := handle(within(ctx, d), question)
-		if err != nil {
+		if err != nil || d.rows == nil {
 			d.finish()
-			return nil, err
+			return answer, err
 		}
-		forget := context.AfterFunc(lifetime(ctx), d.finish)
-		return &wire.Tracked{Message: answer, Encoded: d.worked, Done: func() {
-			forget()
+		d.worked()
+		d.queries.Release()
+		answered.Store(true)
+		late := time.AfterFunc(longestSend, func() { end(ctx) })
+		after(ctx, func() {
+			late.Stop()
 			d.finish()
-		}}, nil
+		})
+		return answer, nil
 	}
 }
 

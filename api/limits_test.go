@@ -292,7 +292,7 @@ func overGRPC(t *testing.T, s *api.Service) *grpc.ClientConn {
 	t.Helper()
 	b := &inflight.Budget{Pool: share.NewPool(share.Limit{Total: 1 << 20})}
 	server := grpc.NewServer(wire.ServerOption(), grpc.Creds(b.Credentials(insecure.NewCredentials())),
-		grpc.ChainUnaryInterceptor(api.Delivered(inflight.End, inflight.Lifetime)))
+		grpc.ChainUnaryInterceptor(api.Delivered(inflight.After, inflight.End)))
 	s.Register(server)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -341,6 +341,33 @@ func TestQueriesOverGRPC(t *testing.T) {
 	}
 }
 
+// TestAQueryOverGRPCMakesRoomAlone, while it waits or is worked at: what else is on its connection
+// goes on.
+func TestAQueryOverGRPCMakesRoomAlone(t *testing.T) {
+	b, l := &slow{fleet: fleet{n: 5}, release: make(chan struct{})}, limits(2, 0, 1000)
+	s, handler := limited(t, b, l)
+	client := hdsdv1.NewQueryClient(overGRPC(t, s))
+	var all sync.WaitGroup
+	var errs [2]error
+	for i := range errs {
+		all.Go(func() { _, errs[i] = client.ListEndpoints(t.Context(), &hdsdv1.ListEndpointsRequest{PageSize: 5}) })
+		waitFor(t, func() bool { return l.Queries.Usage().Taken == int64(i+1) })
+	}
+	var other sync.WaitGroup
+	other.Go(func() {
+		if w := asking(t, handler, "10.0.0.2:1", "/v1/endpoints?pageSize=5"); w.Code != http.StatusOK {
+			t.Errorf("a caller that has less: %d %s", w.Code, w.Body)
+		}
+	})
+	waitFor(t, func() bool { return l.Queries.Usage().Callers == 2 })
+	close(b.release)
+	all.Wait()
+	other.Wait()
+	if errs[0] != nil || status.Code(errs[1]) != codes.ResourceExhausted {
+		t.Errorf("the first query: %v; the one that makes room: %v", errs[0], errs[1])
+	}
+}
+
 // TestUnreadAnswersOverGRPC count as long as they wait for a client that does not read.
 func TestUnreadAnswersOverGRPC(t *testing.T) {
 	for name, leave := range map[string]func(t *testing.T, http http.Handler, c *grpc.ClientConn, cancel context.CancelFunc){
@@ -362,8 +389,8 @@ func TestUnreadAnswersOverGRPC(t *testing.T) {
 			for range 2 {
 				leaveUnread(ctx, t, connection)
 			}
-			if rows, queries := l.Rows.Usage().Taken, l.Queries.Usage().Taken; rows != 20_000 || queries != 2 {
-				t.Errorf("%d rows of %d queries count while nobody reads them, want 20000 of 2", rows, queries)
+			if rows, queries := l.Rows.Usage().Taken, l.Queries.Usage().Taken; rows != 20_000 || queries != 0 {
+				t.Errorf("%d rows and %d queries count while nobody reads, want 20000 and 0", rows, queries)
 			}
 			leave(t, handler, connection, cancel)
 			waitFor(t, func() bool { return l.Queries.Usage().Taken == 0 && l.Rows.Usage().Taken == 0 })

@@ -99,26 +99,14 @@ func End(ctx context.Context) {
 	}
 }
 
-// Lifetime returns a context that ends with the connection of a call, that of the call itself if it
-// has no connection of a Budget.
-func Lifetime(ctx context.Context) context.Context {
-	if p, ok := peer.FromContext(ctx); ok {
-		if a, ok := p.Addr.(address); ok {
-			return a.conn.life.time
-		}
+// After has a function called when nothing of a call is left to send: its status is on the wire, its
+// client has reset it, or its connection has ended. It calls the function at once for a call whose
+// connection is not one of a Budget.
+func After(ctx context.Context, over func()) {
+	c, id := find(ctx)
+	if c == nil || !c.follow(id, over) {
+		over()
 	}
-	return ctx
-}
-
-// life is that of a connection.
-type life struct {
-	time context.Context
-	end  context.CancelFunc
-}
-
-func newLife() life {
-	ctx, cancel := context.WithCancel(context.Background())
-	return life{ctx, cancel}
 }
 
 // Clone implements credentials.TransportCredentials.

@@ -22,9 +22,8 @@ type conn struct {
 	budget *Budget
 	caller string
 	place  *share.Lease // among all connections; nil if nothing bounds them
-	life   life
-	in     scanner // owned by the goroutine that reads
-	out    scanner // owned by the one that writes
+	in     scanner      // owned by the goroutine that reads
+	out    scanner      // owned by the one that writes
 
 	// Owned by the goroutine that reads.
 	rest    []byte // what was read and has to wait
@@ -35,6 +34,7 @@ type conn struct {
 	mu      sync.Mutex
 	streams map[uint32]*stream // open ones
 	closed  bool
+	writes  writes
 }
 
 // A gRPC message has a byte that says whether it is compressed, and its length.
@@ -50,7 +50,7 @@ const impossible = 0xff
 const beginning = 200 * time.Millisecond
 
 func newConn(of net.Conn, b *Budget, caller string) *conn {
-	return &conn{Conn: of, budget: b, caller: caller, in: scanner{skip: prefaceBytes}, streams: make(map[uint32]*stream), life: newLife()}
+	return &conn{Conn: of, budget: b, caller: caller, in: scanner{skip: prefaceBytes}, streams: make(map[uint32]*stream)}
 }
 
 // RemoteAddr implements net.Conn. It leads from a call to its connection.
@@ -70,7 +70,7 @@ func (c *conn) Read(b []byte) (int, error) {
 		n, err = c.Conn.Read(b)
 	}
 	used, kept, refused := c.in.join(b[:n], c.begin, c.try)
-	if refused != nil && used == 0 {
+	if errors.Is(refused, errNoRoom) && used == 0 {
 		c.patient = true // grpc has all that came before
 		used, kept, refused = c.in.join(b[:n], c.begin, c.try)
 	}
@@ -99,7 +99,14 @@ func (c *conn) ReadOnReady(size int, pool mem.BufferPool) (*[]byte, int, error) 
 
 // Write implements net.Conn.
 func (c *conn) Write(b []byte) (int, error) {
+	c.mu.Lock()
+	c.writes.begin()
+	c.mu.Unlock()
 	n, err := c.Conn.Write(b)
+	c.mu.Lock()
+	over := c.writes.end()
+	c.mu.Unlock()
+	call(over)
 	_, _ = c.out.scan(b[:n], c.end, nil) // without data nothing fails
 	return n, err
 }
@@ -108,12 +115,13 @@ func (c *conn) Write(b []byte) (int, error) {
 func (c *conn) Close() error {
 	c.mu.Lock()
 	c.closed = true
+	over := c.writes.end()
 	for _, s := range c.streams {
-		s.release()
+		over = append(over, s.release()...)
 	}
 	clear(c.streams)
 	c.mu.Unlock()
-	c.life.end()
+	call(over)
 	c.place.Release()
 	return c.Conn.Close()
 }
@@ -123,15 +131,19 @@ func (c *conn) begin(f frame) {
 	if f.kind != typeHeaders && f.kind != typeReset {
 		return
 	}
+	var over []func()
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	switch s := c.streams[f.stream]; {
 	case f.kind == typeReset && s != nil:
-		s.release()
+		if over = s.release(); c.writes.defers(&over) {
+			_ = c.Conn.Close() // grpc finds out, and closes c
+		}
 		delete(c.streams, f.stream)
 	case f.kind == typeHeaders && s == nil && !c.closed:
-		c.streams[f.stream] = &stream{begun: make(chan struct{}), spare: freeBytes}
+		c.streams[f.stream] = &stream{begun: make(chan struct{}), spare: freeBytes, parts: partsOf(0)}
 	}
+	c.mu.Unlock()
+	call(over)
 }
 
 // end takes note of what hdsd ends.
@@ -139,12 +151,14 @@ func (c *conn) end(f frame) {
 	if f.kind != typeReset && (f.kind != typeHeaders || f.flags&flagEndStream == 0) {
 		return
 	}
+	var over []func()
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	if s := c.streams[f.stream]; s != nil {
-		s.release()
+		over = s.release()
 		delete(c.streams, f.stream)
 	}
+	c.mu.Unlock()
+	call(over)
 }
 
 // errNoRoom says that a message has to wait.
@@ -173,6 +187,10 @@ func (c *conn) try(id uint32, part []byte) (used int, err error) {
 			}
 			continue
 		}
+		if s.parts--; s.parts < 0 {
+			c.budget.refused(c.caller, errTooFine)
+			return used, errTooFine
+		}
 		had := s.have
 		head := part[used : used+copy(s.head[had:], part[used:])]
 		if s.have += len(head); s.have < messageHeadBytes {
@@ -186,7 +204,7 @@ func (c *conn) try(id uint32, part []byte) (used int, err error) {
 			return used, err
 		}
 		used += len(head)
-		s.parts = partsOf(s.left)
+		s.parts = min(s.parts+partsOfMessage+s.left/leastPart, partsOf(s.left))
 	}
 	return used, nil
 }
@@ -194,13 +212,16 @@ func (c *conn) try(id uint32, part []byte) (used int, err error) {
 // errTooFine says that a message comes in too many parts. Each takes grpc memory beside what is
 // in it.
 var errTooFine = status.Errorf(codes.ResourceExhausted,
-	"a message came in frames of less than %d bytes: send it in larger ones", leastPart)
+	"a message came in more than %d parts and one for each %d bytes: send larger frames", partsOf(0), leastPart)
 
 // leastPart is how small the parts of a message may be on average, frames or reads. Those of a
 // client that means well have thousands of bytes, unless its path has very small packets.
 const leastPart = 128
 
-// partsOf returns how many parts the content of a message may come in.
+// partsOfMessage is how many parts a message may come in for its length alone.
+const partsOfMessage = 4
+
+// partsOf returns how many parts a message may come in at most, and a stream save up for it.
 func partsOf(size int) int { return 64 + size/leastPart }
 
 // hide changes the head of a message that was refused, of which grpc has a part already.
@@ -283,6 +304,17 @@ func (c *conn) lease(s *stream) (err error) {
 		s.lease, err = c.budget.Pool.Take(c.caller, 0, func(error) { _ = c.Conn.Close() }) // grpc finds out, and closes c
 	}
 	return err
+}
+
+// follow has a function called when a stream is over; false: it is already.
+func (c *conn) follow(id uint32, over func()) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := c.streams[id]
+	if s != nil {
+		s.after = append(s.after, over)
+	}
+	return s != nil
 }
 
 // hold takes note that the handler of a stream has begun, and does not ask for a message yet. It

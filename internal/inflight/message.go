@@ -12,7 +12,7 @@ type stream struct {
 	head  [messageHeadBytes]byte
 	have  int // of head
 	left  int // bytes of the present message that are to come
-	parts int // that these may come in
+	parts int // that these and the messages after them may come in
 
 	// Guarded by conn.mu.
 	lease    *share.Lease
@@ -24,6 +24,7 @@ type stream struct {
 	begun    chan struct{} // closed when a handler has begun that gets one message after the other
 	missing  int           // bytes of the present message, as far as it is awaited
 	over     bool          // nothing is awaited any more
+	after    []func()      // called when the stream is over on the wire
 
 	due     time.Duration // when the present message is late; 0 while the handler does not wait for it
 	allowed time.Duration // what it had until then
@@ -59,13 +60,15 @@ func (s *stream) cover(size int64) (missing int64) {
 	return size - used
 }
 
-// release gives everything back. The caller holds conn.mu.
-func (s *stream) release() {
+// release gives everything back, and returns what is to be called without the lock. The caller
+// holds conn.mu.
+func (s *stream) release() (after []func()) {
 	s.over, s.due = true, 0
 	if s.late != nil {
 		s.late.Stop()
 	}
 	s.lease.Release()
+	return s.after
 }
 
 // sizes is a queue of the sizes of messages.

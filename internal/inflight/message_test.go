@@ -148,3 +148,26 @@ func TestAMessageInManyParts(t *testing.T) {
 		}
 	}
 }
+
+// TestManyMessagesInManyParts: a stream saves up parts, but not for each of its messages.
+func TestManyMessagesInManyParts(t *testing.T) {
+	const size = 64
+	message := binary.BigEndian.AppendUint32([]byte{0}, size)
+	message = append(message, make([]byte, size)...)
+	for part, fine := range map[int]bool{1: false, 16: false, 35: true, len(message): true} {
+		c := newConn(nil, &Budget{Pool: share.NewPool(share.Limit{Total: 1 << 30})}, "a")
+		c.begin(frame{kind: typeHeaders, stream: 1})
+		var err error
+		for n := 0; n < 1000 && err == nil; n++ {
+			for bytes := range slices.Chunk(message, part) {
+				if _, err = c.try(1, bytes); err != nil {
+					break
+				}
+			}
+		}
+		c.begin(frame{kind: typeReset, stream: 1}) // nothing is late
+		if (err == nil) != fine {
+			t.Errorf("messages of %d bytes in parts of %d: %v", len(message), part, err)
+		}
+	}
+}
