@@ -186,8 +186,8 @@ func (c *core) sleep(now time.Time) time.Duration {
 // forgetEvery is how often the store may forget the health of endpoints that are gone.
 const forgetEvery = 6 * time.Hour
 
-// forgetAfter is how long after hdsd has settled it first may: reading all that is stored takes a
-// tenth of a restart's processor time, in which checkers wait for their work.
+// forgetAfter is the delay of the first time after hdsd has settled: to read the whole store takes a
+// tenth of a restart's processor time, while checkers wait for their work.
 const forgetAfter = 5 * time.Minute
 
 // forgetGone lets the store forget the health of endpoints that are gone, now and then.

@@ -8,7 +8,8 @@ import (
 	"hdsd/store"
 )
 
-// readState reads what is stored while a start does something else. The function waits for it.
+// readState reads what is stored while a start does something else. The returned function waits for
+// the result.
 func readState(from *store.Store) func() (store.State, error) {
 	read := make(chan struct{})
 	var state store.State

@@ -2006,10 +2006,11 @@ type Assignment struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Checkers for each endpoint, 1 to 7. Default: 3.
 	Redundancy uint32 `protobuf:"varint,1,opt,name=redundancy,proto3" json:"redundancy,omitempty"`
-	// How long a lost checker's seat is kept. Default: 5s.
+	// How long a lost checker's seat is kept, and how long a checker has to be doubted
+	// before others stand in for it. Default: 5s.
 	ReconnectGrace *durationpb.Duration `protobuf:"bytes,2,opt,name=reconnect_grace,json=reconnectGrace,proto3" json:"reconnect_grace,omitempty"`
-	// How long to wait after a start for checkers to come back before seats move.
-	// Default: 3s.
+	// How long to wait after a start for checkers to come back before seats move, up to
+	// 30 s more while many still do. Default: 3s.
 	Settle *durationpb.Duration `protobuf:"bytes,3,opt,name=settle,proto3" json:"settle,omitempty"`
 	// Zones (region and zone) from which to check an endpoint. Default: SPREAD.
 	Zones Placement `protobuf:"varint,4,opt,name=zones,proto3,enum=hdsd.config.v1.Placement" json:"zones,omitempty"`
