@@ -10,7 +10,7 @@
 // Append, RememberClusters and the methods that begin with Save put their work into a
 // bounded queue and never wait for the disk. One writer commits it in groups: after 10 ms
 // or 4,096 transitions, whichever is first. While more than that waits, groups become
-// larger, up to a quarter of Options.MaxPending and to what is left of Options.MaxBytes,
+// larger: up to 65,536 transitions, a quarter of Options.MaxPending, and what is left of Options.MaxBytes,
 // unless their transactions take too long. They become smaller where the disk does not take
 // them. A group is committed whole or not at all. A transition and the current health that it
 // leads to are in one group.

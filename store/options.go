@@ -15,7 +15,7 @@ type Options struct {
 	// LockTimeout is how long Open waits for another process, 5 s by default.
 	LockTimeout time.Duration
 
-	// MaxPending is how many transitions may wait for the disk, 262,144 by default. Those
+	// MaxPending is how many transitions may wait for the disk, 524,288 by default. Those
 	// that are being written count. More cost memory. Fewer are dropped sooner when the disk
 	// fails.
 	MaxPending int
@@ -61,7 +61,7 @@ func (o Options) withDefaults() Options {
 	set(&o.LockTimeout, defaultLockTimeout)
 	set(&o.pruneEvery, time.Hour)
 	if o.MaxPending <= 0 {
-		o.MaxPending = 262_144
+		o.MaxPending = 524_288
 	}
 	if o.OnError == nil {
 		o.OnError = func(error) {}

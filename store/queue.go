@@ -22,8 +22,11 @@ func newQueue(limit int) queue {
 	return q
 }
 
-// most returns how many transitions a group ever has: a quarter of those that may wait.
-func (q *queue) most() int { return max(q.limit/4, 1) }
+// largestGroup is how many transitions a group ever has: each takes some pages of memory.
+const largestGroup = 65_536
+
+// most returns how many transitions a group may have: a quarter of those that may wait.
+func (q *queue) most() int { return min(max(q.limit/4, 1), largestGroup) }
 
 // pieces cuts a large batch into parts of their own, which are cheap to cut again.
 func pieces(all []health.Transition) (parts [][]health.Transition) {
