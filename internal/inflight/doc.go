@@ -20,6 +20,9 @@
 // The connection also makes one frame of small ones that have come together, for each frame
 // costs grpc as much as a message of some hundred bytes.
 //
+// The connection also sees when nothing of a stream is left to send: After tells. A client that
+// resets many streams while one write waits for it to read loses its connection.
+//
 // Package internal/rest has the same budget for the bodies of HTTP requests.
 //
 // It starts no goroutine but timers, and imports internal/caller, internal/share and
