@@ -135,6 +135,7 @@ func TestWrongUsage(t *testing.T) {
 		"simulate -c x --fleet y -o csv":             "want table or json",
 		"simulate -c x --fleet y --color blue":       "want auto, always or never",
 		"simulate fleet.yaml":                        "takes no arguments",
+		"validate hdsd.yaml":                         "did you mean -c hdsd.yaml?",
 		"serve -c x --log-level loud":                "--log-level",
 		"serve -c x --log-format loud":               "--log-format",
 		"check --log-level loud":                     "--log-level",

@@ -81,10 +81,14 @@ func add(root *cobra.Command, group string, commands ...*cobra.Command) {
 
 // noArgs checks the arguments of commands without any.
 func noArgs(command *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return fmt.Errorf("%s takes no arguments, but was given %q", command.Name(), strings.Join(args, " "))
+	switch given := strings.Join(args, " "); {
+	case len(args) == 0:
+		return nil
+	case len(args) == 1 && command.Flags().Lookup("config") != nil:
+		return fmt.Errorf("%s takes no arguments, but was given %q: did you mean -c %s?", command.Name(), given, given)
+	default:
+		return fmt.Errorf("%s takes no arguments, but was given %q", command.Name(), given)
 	}
-	return nil
 }
 
 // endpointArgs checks the arguments [CLUSTER [ADDRESS]].

@@ -37,7 +37,7 @@ func (s *stage) cutOff(ctx context.Context) (err error) {
 	if !await(ctx, func() bool { return !s.checker(ctx, id).GetConnected() }) {
 		return s.failed(ctx, "%s is not noticed to be gone", id)
 	}
-	s.event("checker", "%s is silent, so it is lost; the others decide", id)
+	s.event("checker", "%s reports nothing, and its connection has ended; the others decide", id)
 	if err := s.unharmed(ctx, since); err != nil {
 		return err
 	}
