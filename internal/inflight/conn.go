@@ -176,9 +176,8 @@ func (c *conn) try(id uint32, part []byte) (used int, err error) {
 	defer c.await(s)
 	for used < len(part) {
 		if s.left > 0 {
-			if s.parts--; s.parts < 0 {
-				c.budget.refused(c.caller, errTooFine)
-				return used, errTooFine
+			if err := c.part(s); err != nil {
+				return used, err
 			}
 			n := min(s.left, len(part)-used)
 			used += n
@@ -187,9 +186,8 @@ func (c *conn) try(id uint32, part []byte) (used int, err error) {
 			}
 			continue
 		}
-		if s.parts--; s.parts < 0 {
-			c.budget.refused(c.caller, errTooFine)
-			return used, errTooFine
+		if err := c.part(s); err != nil {
+			return used, err
 		}
 		had := s.have
 		head := part[used : used+copy(s.head[had:], part[used:])]
@@ -217,6 +215,15 @@ var errTooFine = status.Errorf(codes.ResourceExhausted,
 // leastPart is how small the parts of a message may be on average, frames or reads. Those of a
 // client that means well have thousands of bytes, unless its path has very small packets.
 const leastPart = 128
+
+// part counts a part of a stream's messages, and refuses one too many.
+func (c *conn) part(s *stream) error {
+	if s.parts--; s.parts >= 0 {
+		return nil
+	}
+	c.budget.refused(c.caller, errTooFine)
+	return errTooFine
+}
 
 // partsOfMessage is how many parts a message may come in for its length alone.
 const partsOfMessage = 4

@@ -13,16 +13,16 @@ import (
 // unread is a connection whose writes wait.
 type unread struct {
 	net.Conn
-	goOn   chan struct{}
-	closed bool
+	begun, goOn chan struct{}
+	closed      bool
 }
 
-func (u *unread) Write(b []byte) (int, error) { <-u.goOn; return len(b), nil }
+func (u *unread) Write(b []byte) (int, error) { close(u.begun); <-u.goOn; return len(b), nil }
 func (u *unread) Close() error                { u.closed = true; return nil }
 
 // TestAResetStreamIsOverAfterTheWrite: until then, grpc has what it was to send.
 func TestAResetStreamIsOverAfterTheWrite(t *testing.T) {
-	u := &unread{goOn: make(chan struct{})}
+	u := &unread{begun: make(chan struct{}), goOn: make(chan struct{})}
 	c := newConn(u, &Budget{Pool: share.NewPool(share.Limit{Total: 1 << 20})}, "a")
 	over := 0
 	reset := func(id uint32) {
@@ -37,17 +37,7 @@ func TestAResetStreamIsOverAfterTheWrite(t *testing.T) {
 	}
 	var writing sync.WaitGroup
 	writing.Go(func() { _, _ = c.Write(nil) })
-	for began := time.Now(); ; time.Sleep(time.Millisecond) {
-		c.mu.Lock()
-		waits := c.writes.waits
-		c.mu.Unlock()
-		if waits {
-			break
-		}
-		if time.Since(began) > 30*time.Second {
-			t.Fatal("nothing is written")
-		}
-	}
+	<-u.begun
 	for n := range uint32(mostResets) {
 		reset(3 + 2*n)
 	}
