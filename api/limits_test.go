@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -394,6 +395,51 @@ func TestUnreadAnswersOverGRPC(t *testing.T) {
 			}
 			leave(t, handler, connection, cancel)
 			waitFor(t, func() bool { return l.Queries.Usage().Taken == 0 && l.Rows.Usage().Taken == 0 })
+		})
+	}
+}
+
+// called catches a service as it is registered, so that a test can call it without a connection.
+type called struct {
+	desc *grpc.ServiceDesc
+	impl any
+}
+
+func (c *called) RegisterService(desc *grpc.ServiceDesc, impl any) { c.desc, c.impl = desc, impl }
+
+// TestAnUnreadAnswerOverGRPCEndsItsConnection after two minutes, and one that is read does not.
+func TestAnUnreadAnswerOverGRPCEndsItsConnection(t *testing.T) {
+	for _, read := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			b, l := &slow{fleet: fleet{n: 5}, release: make(chan struct{})}, limits(100, 0, 100)
+			close(b.release)
+			s, _ := limited(t, b, l)
+			var service called
+			s.Register(&service)
+			over := make(chan func(), 1) // what to call when the answer is sent, or its connection ends
+			var ended atomic.Int32
+			deliver := api.Delivered(func(_ context.Context, f func()) { over <- f }, func(context.Context) { ended.Add(1); (<-over)() })
+			for _, m := range service.desc.Methods {
+				if m.MethodName != "ListEndpoints" {
+					continue
+				}
+				if _, err := m.Handler(service.impl, t.Context(), func(any) error { return nil }, deliver); err != nil {
+					t.Fatal(err)
+				}
+			}
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			if rows := l.Rows.Usage().Taken; rows != 5 || ended.Load() > 0 {
+				t.Errorf("after a minute, %d rows count, and %d connections have ended", rows, ended.Load())
+			}
+			if read {
+				(<-over)()
+			}
+			time.Sleep(2 * time.Minute)
+			synctest.Wait()
+			if rows := l.Rows.Usage().Taken; rows > 0 || ended.Load() > 0 == read {
+				t.Errorf("after three minutes, read: %t, %d rows count, and %d connections have ended", read, rows, ended.Load())
+			}
 		})
 	}
 }
