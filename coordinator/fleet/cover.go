@@ -85,8 +85,8 @@ func (f *Fleet) replaceDoubted(now, heard time.Time) {
 // isEarly reports whether a doubted checker may only have been early to see an outage. heard is as in
 // Fleet.Tick.
 func (k *checker) isEarly(heard time.Time, grace time.Duration) bool {
-	uncovered := k.cover == uncovered || k.cover == outnumbered
-	return uncovered && !k.doubted.IsZero() && k.cleared.IsZero() && heard.Sub(k.doubted) < grace
+	replaced := k.cover == leastCover || k.cover == fullCover
+	return !replaced && !k.doubted.IsZero() && k.cleared.IsZero() && heard.Sub(k.doubted) < grace
 }
 
 // noteDoubt keeps since when a checker is doubted. It has to be believed for the grace period before

@@ -24,7 +24,8 @@ func (l *lateFounders) isOver(now time.Time, lasts time.Duration) bool {
 	return now.Sub(l.founded) >= lasts
 }
 
-// has reports whether a checker that connects is one whose time is not over.
+// has reports whether a checker that connects is one whose time is not over. It forgets one whose
+// time is.
 func (l *lateFounders) has(now time.Time, known *checker, lasts time.Duration) bool {
 	if l.founded.IsZero() {
 		l.founded = now

@@ -104,6 +104,7 @@ func (m *missing) areReturning(now time.Time) bool {
 // latest is when hdsd has settled in any case.
 func (m *missing) latest() time.Time { return m.begun.Add(m.fleet.options.Settle + longestSettling) }
 
+// notAfterLatest returns a time, or latest if that comes before it.
 func (m *missing) notAfterLatest(at time.Time) time.Time {
 	if latest := m.latest(); at.After(latest) {
 		return latest

@@ -154,11 +154,7 @@ func TestOneFounderWaitsForOthers(t *testing.T) {
 func TestFoundersThatHaveNotVotedYetKeepTheirSeats(t *testing.T) {
 	l := newLab(t, options(), 0, 600)
 	l.SetProbation(l.now, probationTime)
-	for i := range 10 {
-		id := fmt.Sprintf("c%d", i)
-		l.join(id)
-		l.silent[id] = i > 1
-	}
+	l.reporting(10, 2)
 	l.pass(probationTime + 5*report)
 	l.wantOnProbation(0)
 	for i := range 10 {
@@ -185,15 +181,19 @@ func TestFoundersThatHaveNotVotedYetKeepTheirSeats(t *testing.T) {
 	l.wantOnProbation(1)
 }
 
+// reporting connects c0, c1..., of which only the first so many report.
+func (l *lab) reporting(checkers, first int) {
+	for i, id := range numbered(0, checkers) {
+		l.join(id)
+		l.silent[id] = i >= first
+	}
+}
+
 // withLateFounders is a lab in which c0 to c5 are established and c6 to c9 are late founders.
 func withLateFounders(t *testing.T) *lab {
 	l := newLab(t, options(), 0, 600)
 	l.SetProbation(l.now, probationTime)
-	for i := range 10 {
-		id := fmt.Sprintf("c%d", i)
-		l.join(id)
-		l.silent[id] = i > 5
-	}
+	l.reporting(10, 6)
 	l.pass(5 * report)
 	if _, n := l.take(NewcomersEstablished); n != 6 {
 		t.Fatalf("%d are established", n)
