@@ -210,7 +210,7 @@ func (c *conn) try(id uint32, part []byte) (used int, err error) {
 // errTooFine says that a message comes in too many parts. Each takes grpc memory beside what is
 // in it.
 var errTooFine = status.Errorf(codes.ResourceExhausted,
-	"a message came in more than %d parts and one for each %d bytes: send larger frames", partsOf(0), leastPart)
+	"a message came in too many parts (%d are allowed, and one more for each %d bytes): send larger frames", partsOf(0), leastPart)
 
 // leastPart is how small the parts of a message may be on average, frames or reads. Those of a
 // client that means well have thousands of bytes, unless its path has very small packets.
