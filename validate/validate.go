@@ -154,26 +154,28 @@ func (e *examiner) examineCluster(from *source.Cluster) {
 	e.findDuplicates(from)
 	e.warnOfResolution(k)
 	excluded := from.Rejected != "" // the source reports why
+	known := map[string]bool{}      // addresses
 	if !excluded {
 		for _, q := range k.Exclusions() {
 			e.addExclusion(from, q)
 			excluded = excluded || q.Address == ""
+			known[q.Address] = true
 		}
 		e.countNeeds(k)
 	}
 	if e.meantToBeChecked(from) && (excluded || k.Checked == nil) {
-		e.examineExcluded(from)
+		e.examineExcluded(from, known)
 	}
 }
 
 // examineExcluded looks for further problems in a cluster that is excluded as a
-// whole.
-func (e *examiner) examineExcluded(from *source.Cluster) {
+// whole, apart from endpoints of which a problem is known.
+func (e *examiner) examineExcluded(from *source.Cluster, known map[string]bool) {
 	if from.Rejected != "" && len(from.HealthChecks) > 0 {
 		e.reviewCluster(from)
 	}
 	for _, q := range specifier.ReviewEndpoints(from.Name, from.Assignment.Message(), e.rules.Options) {
-		if !e.unreadable[endpointPlace{from.Name, fmt.Sprintf("endpoints[%d].lb_endpoints[%d]", q.Locality, q.Index)}] {
+		if !known[q.Address] && !e.unreadable[endpointPlace{from.Name, fmt.Sprintf("endpoints[%d].lb_endpoints[%d]", q.Locality, q.Index)}] {
 			e.addExclusion(from, q)
 		}
 	}

@@ -4,11 +4,13 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 
 	configv1 "hdsd/gen/hdsd/config/v1"
+	"hdsd/source"
 	"hdsd/source/file"
 	"hdsd/validate"
 )
@@ -44,4 +46,37 @@ func FuzzExamine(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestANameByEDSIsReported: with its line, as a name in a STATIC cluster is.
+func TestANameByEDSIsReported(t *testing.T) {
+	found := examineText(t, `resources:
+- "@type": type.googleapis.com/envoy.config.cluster.v3.Cluster
+  name: web
+  type: EDS
+  health_checks: [{timeout: 1s, interval: 1s, healthy_threshold: 1, unhealthy_threshold: 1, tcp_health_check: {}}]
+- "@type": type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment
+  cluster_name: web
+  endpoints:
+  - lb_endpoints:
+    - {endpoint: {address: {socket_address: {address: 10.0.0.1, port_value: 80}}}}
+    - {endpoint: {address: {socket_address: {address: mysql.internal, port_value: 3306}}}}
+`)
+	const want = `endpoint mysql.internal:3306: not published, since clients refuse all that comes with it: "mysql.internal" is no IP address`
+	here := func(p source.Problem) bool { return p.Line == 11 && strings.HasPrefix(p.Message, want) }
+	if !slices.ContainsFunc(found.Problems, here) || found.Checked != 1 {
+		t.Errorf("found %v, %d are checked", found.Problems, found.Checked)
+	}
+}
+
+// examineText examines a source that is a file with this text.
+func examineText(t *testing.T, text string) validate.Findings {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "clusters.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return validate.Examine(t.Context(), &configv1.Config{Sources: []*configv1.Source{{Name: "local", ConfigSource: &corev3.ConfigSource{
+		ConfigSourceSpecifier: &corev3.ConfigSource_Path{Path: path},
+	}}}}, nil)
 }

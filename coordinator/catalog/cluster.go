@@ -43,7 +43,7 @@ type Cluster struct {
 	CheckedIndex [][]int32             // by locality and endpoint of Assignment: its index in Checked.Endpoints, or None
 	Excluded     []Excluded            // those that are not checked although health checks apply
 	Disabled     []specifier.Exclusion // those whose active health check the source disables
-	refused      []specifier.Exclusion // those that no Envoy takes, where Checked.Excluded has no reason
+	refused      []specifier.Exclusion // those that are not published, since clients refuse them
 
 	unchecked []unchecked
 
@@ -109,7 +109,8 @@ func (c *Cluster) Find(key *health.Endpoint) *Endpoint {
 	return &c.Endpoints[at]
 }
 
-// Exclusions lists what ought to be checked and is not.
+// Exclusions lists what ought to be checked or published and is not. That it is not published
+// is the only reason of what is neither, unless Options.Verbose asks for all.
 func (c *Cluster) Exclusions() []specifier.Exclusion {
 	if c.Source.Rejected != "" {
 		return []specifier.Exclusion{{Reason: c.Source.Rejected}}
@@ -118,10 +119,26 @@ func (c *Cluster) Exclusions() []specifier.Exclusion {
 	if c.Rejected != "" {
 		all = append(all, specifier.Exclusion{Reason: c.Rejected + " (the last valid version stays in use)"})
 	}
-	if c.Checked != nil {
-		all = append(all, c.Checked.Excluded...)
+	if c.Checked == nil || len(c.Checked.Excluded) == 0 {
+		return append(all, c.refused...)
 	}
-	return append(all, c.refused...)
+	unchecked := make(map[string]string, len(c.Checked.Excluded)) // reasons by address
+	for _, q := range c.Checked.Excluded {
+		unchecked[q.Address] = q.Reason
+	}
+	for _, q := range c.refused {
+		if reason := unchecked[q.Address]; reason != "" && c.rules.Options.Verbose {
+			q.Reason += "; not checked: " + reason
+		}
+		delete(unchecked, q.Address)
+		all = append(all, q)
+	}
+	for _, q := range c.Checked.Excluded {
+		if unchecked[q.Address] != "" {
+			all = append(all, q)
+		}
+	}
+	return all
 }
 
 // Requirements says what a checker needs to check the cluster's endpoints.

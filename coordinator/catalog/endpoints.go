@@ -11,6 +11,7 @@ import (
 	"hdsd/hds/specifier"
 	"hdsd/health"
 	"hdsd/internal/envoyaddr"
+	"hdsd/internal/envoyrules"
 )
 
 const (
@@ -84,7 +85,7 @@ func (l *lister) add(i, j int, locality *corev3.Locality, e *endpointv3.LbEndpoi
 		lacks.hash = l.Hashes[twin]
 	} else {
 		lacks.hash = lacks.key.Hash()
-		lacks.reason = cmp.Or(l.reasons[lacks.key.Address], refusal, l.reason)
+		lacks.reason = cmp.Or(refusal, l.reasons[lacks.key.Address], l.reason)
 		l.unchecked = append(l.unchecked, lacks)
 		one.at = int32(-len(l.unchecked))
 		l.Endpoints = append(l.Endpoints, one)
@@ -136,15 +137,13 @@ func (l *lister) exclude(e *unchecked, locality, position int, hasTwin bool) {
 	}
 }
 
-// refuse notes an endpoint that no Envoy takes, and says why. If its address has
-// a reason already, that one stands.
+// refuse notes an endpoint that clients refuse, and says why.
 func (l *lister) refuse(locality, index int, e *endpointv3.LbEndpoint) string {
-	wrong := refusal(l.Source, e)
-	address := envoyaddr.AddressOf(e, locality, index)
-	if wrong == "" || l.reasons[""]+l.reasons[address] != "" {
+	wrong := envoyrules.Refusal(l.Source.Config, e)
+	if wrong == "" {
 		return ""
 	}
-	wrong = "not published, since no Envoy takes it: " + wrong
-	l.refused = append(l.refused, specifier.Exclusion{Address: address, Reason: wrong, Locality: locality, Index: index})
+	wrong = "not published, since clients refuse all that comes with it: " + wrong
+	l.refused = append(l.refused, specifier.Exclusion{Address: envoyaddr.AddressOf(e, locality, index), Reason: wrong, Locality: locality, Index: index})
 	return wrong
 }

@@ -1,10 +1,7 @@
 package catalog
 
 import (
-	"fmt"
-	"net/netip"
 	"slices"
-	"strings"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
@@ -12,7 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"hdsd/eds"
-	"hdsd/internal/yamlpb"
+	"hdsd/internal/envoyrules"
 	"hdsd/source"
 )
 
@@ -109,71 +106,7 @@ func takeEDSFrom(c *clusterv3.Cluster, by *corev3.ConfigSource) *clusterv3.Clust
 	return given
 }
 
-// acceptable tells whether an Envoy may take an endpoint.
-func acceptable(from *source.Cluster, e *endpointv3.LbEndpoint) bool { return refusal(from, e) == "" }
-
-// refusal says why no Envoy takes an endpoint; it is empty if some may. If Envoys
-// resolve the cluster's endpoints themselves, only they can tell.
-func refusal(from *source.Cluster, e *endpointv3.LbEndpoint) string {
-	if e.ValidateAll() != nil {
-		wrong := yamlpb.Validate(e)[0]
-		return wrong.Field + ": " + wrong.Reason
-	}
-	static := from.Config != nil && from.Config.GetType() == clusterv3.Cluster_STATIC
-	if from.Config.GetClusterType() != nil || from.Config != nil && !static && !from.EDS() {
-		return ""
-	}
-	if e.GetEndpointName() != "" && !static {
-		return "" // wrongAddress says why
-	}
-	at := e.GetEndpoint()
-	check := at.GetHealthCheckConfig()
-	if at.GetAddress().GetPipe() != nil && check.GetPortValue() != 0 {
-		return "health_check_config.port_value: is not possible with a pipe: remove it"
-	}
-	addresses := []*corev3.Address{at.GetAddress()}
-	if check.GetAddress() != nil {
-		addresses = append(addresses, check.GetAddress())
-	}
-	for _, more := range at.GetAdditionalAddresses() {
-		addresses = append(addresses, more.GetAddress())
-	}
-	for _, a := range addresses {
-		if wrong := wrongAddress(a, static); wrong != "" {
-			return wrong
-		}
-	}
-	return ""
-}
-
-// maxPipe is one more than the longest path of a pipe.
-const maxPipe = 108
-
-// wrongAddress says why no Envoy takes an address. No program can take a name in
-// place of an IP address or a port in a STATIC cluster. In an EDS cluster a client
-// other than Envoy may take it, so it passes.
-func wrongAddress(a *corev3.Address, static bool) string {
-	switch at := a.GetAddress().(type) {
-	case nil:
-		return "an address is missing: give a socket_address or a pipe"
-	case *corev3.Address_Pipe:
-		path := at.Pipe.GetPath()
-		switch {
-		case len(path) >= maxPipe:
-			return fmt.Sprintf("a pipe's path is too long: write less than %d characters", maxPipe)
-		case at.Pipe.GetMode() != 0 && strings.HasPrefix(path, "@"):
-			return "an abstract pipe (@) has no mode: remove it"
-		}
-	case *corev3.Address_SocketAddress:
-		if !static || at.SocketAddress.GetResolverName() != "" {
-			return ""
-		}
-		if _, err := netip.ParseAddr(at.SocketAddress.GetAddress()); err != nil {
-			return fmt.Sprintf("%q is no IP address, and a STATIC cluster takes nothing else: give the IP address, or write type: STRICT_DNS", at.SocketAddress.GetAddress())
-		}
-		if at.SocketAddress.GetNamedPort() != "" {
-			return "named_port is not possible in a STATIC cluster: write port_value"
-		}
-	}
-	return ""
+// acceptable tells whether clients take an endpoint.
+func acceptable(from *source.Cluster, e *endpointv3.LbEndpoint) bool {
+	return envoyrules.Refusal(from.Config, e) == ""
 }

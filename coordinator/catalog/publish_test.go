@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 
 	"hdsd/coordinator/catalog"
+	"hdsd/health"
 	"hdsd/internal/yamlpb"
 	"hdsd/source"
 	"hdsd/source/sample"
@@ -33,14 +34,14 @@ func TestEndpointsThatNoEnvoyTakesAreNotGivenOn(t *testing.T) {
 			t.Fatal(problems)
 		}
 		for kind, want := range map[clusterv3.Cluster_DiscoveryType]bool{
-			clusterv3.Cluster_STATIC: e.GivenStatic, clusterv3.Cluster_EDS: e.GivenByEDS,
+			clusterv3.Cluster_STATIC: e.Static, clusterv3.Cluster_EDS: e.EDS,
 		} {
 			config := &clusterv3.Cluster{Name: "x", ClusterDiscoveryType: &clusterv3.Cluster_Type{Type: kind}}
 			if got := given(&source.Cluster{Name: "x", ServiceName: "x", Config: config, Assignment: source.EncodeAssignment(a)}); got != want {
 				t.Errorf("%s, %v: given on: %t", e.Endpoint, kind, got)
 			}
 		}
-		if got := given(&source.Cluster{Name: "x", ServiceName: "x", Assignment: source.EncodeAssignment(a)}); got != e.GivenByEDS {
+		if got := given(&source.Cluster{Name: "x", ServiceName: "x", Assignment: source.EncodeAssignment(a)}); got != e.EDS {
 			t.Errorf("%s, alone: given on: %t", e.Endpoint, got)
 		}
 	}
@@ -63,6 +64,33 @@ func TestWhatIsNotGivenOnIsListed(t *testing.T) {
 	for _, e := range k.Endpoints {
 		if want := e.Address() == "db.internal:80"; strings.HasPrefix(e.Reason(), "not published") != want {
 			t.Errorf("%s: %s", e.Address(), e.Reason())
+		}
+	}
+}
+
+// A name that comes by EDS is left out alone, and its reason says so, also where a checker
+// could not check it either.
+func TestANameByEDSIsLeftOutAlone(t *testing.T) {
+	from := sample.Web("x", "10.0.0.1:80", "db.internal:80")
+	from.Config = &clusterv3.Cluster{Name: "x", ClusterDiscoveryType: &clusterv3.Cluster_Type{Type: clusterv3.Cluster_EDS}}
+	for _, whole := range []bool{false, true} {
+		if whole {
+			from.HealthChecks = []*corev3.HealthCheck{{}} // nothing that a checker is sent
+		}
+		k := catalog.Prepare(from, noRules())
+		if n := len(k.Assignment.Message().GetEndpoints()[0].GetLbEndpoints()); n != 1 || k.IsChecked() == whole {
+			t.Errorf("%d endpoints are given on; checked: %t", n, k.IsChecked())
+		}
+		reasons := map[string]string{}
+		for _, q := range k.Exclusions() {
+			reasons[q.Address] += q.Reason
+		}
+		const want = `not published, since clients refuse all that comes with it: "db.internal" is no IP address`
+		if !strings.HasPrefix(reasons["db.internal:80"], want) || len(reasons) > 1 != whole {
+			t.Errorf("listed are %q", reasons)
+		}
+		if e := k.Find(&health.Endpoint{Cluster: "x", Locality: k.Endpoints[0].Key().Locality, Address: "db.internal:80"}); e == nil || !strings.HasPrefix(e.Reason(), want) || e.InAssignment {
+			t.Errorf("the endpoint is %+v", e)
 		}
 	}
 }

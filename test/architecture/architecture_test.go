@@ -87,7 +87,7 @@ var mayImport = map[string][]string{
 	"csds":                       {"internal/gate", "internal/rest"},
 	"bootstrap":                  {"health"},
 	"check":                      {"health", "internal/envoyaddr"},
-	"coordinator/catalog":        {"aggregate", "assign", "coordinator/rollout/canary", "config", "eds", "gen/hdsd/config/v1", "hds/specifier", "health", "internal/envoyaddr", "internal/yamlpb", "source"},
+	"coordinator/catalog":        {"aggregate", "assign", "coordinator/rollout/canary", "config", "eds", "gen/hdsd/config/v1", "hds/specifier", "health", "internal/envoyaddr", "internal/envoyrules", "source"},
 	"coordinator/decision":       {"eds", "health", "store"},
 	"coordinator/ruling":         {"aggregate", "coordinator/catalog", "coordinator/decision", "eds", "gen/hdsd/config/v1", "health", "store"},
 	"coordinator/fleet":          {"assign", "health"},

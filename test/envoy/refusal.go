@@ -77,45 +77,42 @@ func Refusals() []Refusal {
 func (r Refusal) YAML() []byte { return Bootstrap(Spelling{Form: "yaml", Fields: r.Fields}) }
 
 // Endpoint is an endpoint in YAML that Envoy takes or not, in a STATIC cluster
-// and by EDS, and that hdsd gives on or not.
+// and by EDS. hdsd gives on what it takes.
 type Endpoint struct {
-	Endpoint                string
-	Static, EDS             bool // Envoy takes it
-	GivenStatic, GivenByEDS bool // hdsd gives it on
+	Endpoint    string
+	Static, EDS bool
 }
 
-// Endpoints are what may be wrong with one endpoint alone. A name by EDS,
-// of an address or of an endpoint, is given on, since clients other than Envoy
-// may take it.
+// Endpoints are what may be wrong with one endpoint alone.
 func Endpoints() []Endpoint {
 	const ip = "address: {socket_address: {address: 127.0.0.1, port_value: 80}}"
 	pipe := func(path, more string) string {
 		return "endpoint: {address: {pipe: {path: '" + path + "'" + more + "}}}"
 	}
 	return []Endpoint{
-		{"endpoint: {" + ip + "}", true, true, true, true},
-		{"endpoint: {address: {socket_address: {address: 'fe80::1%eth0', port_value: 80}}}", true, true, true, true},
-		{"endpoint: {address: {socket_address: {address: a.b, port_value: 80}}}", false, false, false, true},
-		{"endpoint: {address: {socket_address: {address: 127.000.0.1, port_value: 80}}}", false, false, false, true},
-		{"endpoint: {address: {socket_address: {address: 127.0.0.1, named_port: http}}}", false, false, false, true},
-		{"endpoint: {address: {socket_address: {address: 127.0.0.1, port_value: 99999}}}", false, false, false, false},
-		{"endpoint: {}", false, false, false, false},
-		{"endpoint_name: x", false, false, false, true},
-		{"metadata: {}", false, false, false, false},
-		{"endpoint: {" + ip + ", additional_addresses: [{address: {socket_address: {address: '::1', port_value: 80}}}]}", true, true, true, true},
-		{"endpoint: {" + ip + ", additional_addresses: [{address: {socket_address: {address: a.b, port_value: 80}}}]}", false, false, false, true},
-		{"endpoint: {" + ip + ", additional_addresses: [{}]}", false, false, false, false},
-		{"endpoint: {" + ip + ", health_check_config: {address: {socket_address: {address: 127.0.0.2, port_value: 80}}}}", true, true, true, true},
-		{"endpoint: {" + ip + ", health_check_config: {address: {socket_address: {address: a.b, port_value: 80}}}}", false, false, false, true},
-		{pipe("/a", ""), true, true, true, true},
-		{pipe("@a", ""), true, true, true, true},
-		{pipe("/a", ", mode: 0600"), true, true, true, true},
-		{pipe("@a", ", mode: 0600"), false, false, false, false},
-		{pipe("/"+strings.Repeat("a", 106), ""), true, true, true, true},
-		{pipe("/"+strings.Repeat("a", 107), ""), false, false, false, false},
-		{"endpoint: {address: {pipe: {path: /a}}, health_check_config: {port_value: 80}}", false, false, false, false},
-		{"endpoint: {address: {pipe: {path: /a}}, health_check_config: {hostname: a}}", true, true, true, true},
-		{"endpoint: {address: {envoy_internal_address: {server_listener_name: x}}}", true, true, true, true},
+		{"endpoint: {" + ip + "}", true, true},
+		{"endpoint: {address: {socket_address: {address: 'fe80::1%eth0', port_value: 80}}}", true, true},
+		{"endpoint: {address: {socket_address: {address: a.b, port_value: 80}}}", false, false},
+		{"endpoint: {address: {socket_address: {address: 127.000.0.1, port_value: 80}}}", false, false},
+		{"endpoint: {address: {socket_address: {address: 127.0.0.1, named_port: http}}}", false, false},
+		{"endpoint: {address: {socket_address: {address: 127.0.0.1, port_value: 99999}}}", false, false},
+		{"endpoint: {}", false, false},
+		{"endpoint_name: x", false, false},
+		{"metadata: {}", false, false},
+		{"endpoint: {" + ip + ", additional_addresses: [{address: {socket_address: {address: '::1', port_value: 80}}}]}", true, true},
+		{"endpoint: {" + ip + ", additional_addresses: [{address: {socket_address: {address: a.b, port_value: 80}}}]}", false, false},
+		{"endpoint: {" + ip + ", additional_addresses: [{}]}", false, false},
+		{"endpoint: {" + ip + ", health_check_config: {address: {socket_address: {address: 127.0.0.2, port_value: 80}}}}", true, true},
+		{"endpoint: {" + ip + ", health_check_config: {address: {socket_address: {address: a.b, port_value: 80}}}}", false, false},
+		{pipe("/a", ""), true, true},
+		{pipe("@a", ""), true, true},
+		{pipe("/a", ", mode: 0600"), true, true},
+		{pipe("@a", ", mode: 0600"), false, false},
+		{pipe("/"+strings.Repeat("a", 106), ""), true, true},
+		{pipe("/"+strings.Repeat("a", 107), ""), false, false},
+		{"endpoint: {address: {pipe: {path: /a}}, health_check_config: {port_value: 80}}", false, false},
+		{"endpoint: {address: {pipe: {path: /a}}, health_check_config: {hostname: a}}", true, true},
+		{"endpoint: {address: {envoy_internal_address: {server_listener_name: x}}}", true, true},
 	}
 }
 

@@ -1,0 +1,89 @@
+package envoyrules
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+
+	"hdsd/internal/yamlpb"
+)
+
+// maxPipe is one more than the longest path of a pipe.
+const maxPipe = 108
+
+// How to put a name right, by the way in which a cluster gets its endpoints.
+const (
+	staticName = "is no IP address, and a STATIC cluster takes nothing else: give the IP address, or write type: STRICT_DNS"
+	edsName    = "is no IP address, and EDS takes nothing else: give the IP address, or list it in a cluster with type: STRICT_DNS " +
+		"(hdsd checks that with resolve_names: true)"
+)
+
+// Refusal says why a client refuses a whole cluster or assignment because of an endpoint in
+// it, and how to put that right; empty if it takes the endpoint. The cluster is nil for an
+// assignment alone, which comes by EDS. If clients resolve the cluster's endpoints
+// themselves, only they can tell.
+func Refusal(c *clusterv3.Cluster, e *endpointv3.LbEndpoint) string {
+	if e.ValidateAll() != nil {
+		wrong := yamlpb.Validate(e)[0]
+		return wrong.Field + ": " + wrong.Reason
+	}
+	name := edsName
+	switch {
+	case c == nil || of(c, clusterv3.Cluster_EDS):
+	case of(c, clusterv3.Cluster_STATIC):
+		name = staticName
+	default:
+		return ""
+	}
+	endpoint := e.GetEndpoint()
+	check := endpoint.GetHealthCheckConfig()
+	if endpoint.GetAddress().GetPipe() != nil && check.GetPortValue() != 0 {
+		return "health_check_config.port_value: is not possible with a pipe: remove it"
+	}
+	addresses := []*corev3.Address{endpoint.GetAddress()}
+	if check.GetAddress() != nil {
+		addresses = append(addresses, check.GetAddress())
+	}
+	for _, more := range endpoint.GetAdditionalAddresses() {
+		addresses = append(addresses, more.GetAddress())
+	}
+	for _, a := range addresses {
+		if wrong := wrongAddress(a, name); wrong != "" {
+			return wrong
+		}
+	}
+	return ""
+}
+
+// wrongAddress says why a client refuses an address. A resolver other than Envoy's own may
+// be an extension of the client, so what it resolves passes.
+func wrongAddress(a *corev3.Address, name string) string {
+	switch address := a.GetAddress().(type) {
+	case nil:
+		return "an address is missing: give a socket_address or a pipe"
+	case *corev3.Address_Pipe:
+		path := address.Pipe.GetPath()
+		switch {
+		case len(path) >= maxPipe:
+			return fmt.Sprintf("a pipe's path is too long: write less than %d characters", maxPipe)
+		case address.Pipe.GetMode() != 0 && strings.HasPrefix(path, "@"):
+			return "an abstract pipe (@) has no mode: remove it"
+		}
+	case *corev3.Address_SocketAddress:
+		socket := address.SocketAddress
+		if resolver := socket.GetResolverName(); resolver != "" && resolver != "envoy.ip" {
+			return ""
+		}
+		if _, err := netip.ParseAddr(socket.GetAddress()); err != nil {
+			return fmt.Sprintf("%q %s", socket.GetAddress(), name)
+		}
+		if socket.GetNamedPort() != "" {
+			return "named_port: is not possible with an IP address: write port_value"
+		}
+	}
+	return ""
+}
