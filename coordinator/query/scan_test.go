@@ -141,7 +141,7 @@ func TestQuarantinedEndpointsAreListedWithTheirReasons(t *testing.T) {
 		}
 		return strings.Join(all, ", ")
 	}
-	const named = "db.internal:80 endpoint.address.socket_address.address"
+	const named = "db.internal:80 not published, since clients refuse all that comes with it"
 	if got := reasons(); got != named {
 		t.Errorf("quarantined: %s", got)
 	}
