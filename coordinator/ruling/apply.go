@@ -51,7 +51,7 @@ type edit struct {
 	decision  decision.Decision   // under construction
 	services  map[string]bool     // names of assignments to rebuild
 	removed   []string            // names of clusters
-	reweighed []health.EndpointID // their upstream_health changed
+	reweighed []health.EndpointID // what counts of their health changed
 }
 
 func (t *Table) edit(now time.Time) *edit {
@@ -208,10 +208,11 @@ func (e *edit) restoreOverlay(id health.EndpointID, r *row, held, votes *health.
 	e.effects.Unannounced = append(e.effects.Unannounced, ruled)
 }
 
-// reweigh publishes the endpoints of a cluster whose upstream_health changed. While the
-// change is under way, data planes get the worse of both.
+// reweigh publishes the endpoints of a cluster whose upstream_health changed, or what it asks
+// for before the first verdict. While the change is under way, data planes get the worse of
+// both.
 func (e *edit) reweigh(before, after *catalog.Cluster) {
-	if before == nil || before.UpstreamHealth == after.UpstreamHealth {
+	if before == nil || before.UpstreamHealth == after.UpstreamHealth && before.IgnoresNew() == after.IgnoresNew() {
 		return
 	}
 	to := &e.decision.Health

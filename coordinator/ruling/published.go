@@ -77,10 +77,10 @@ func (p *publishing) origin(k *catalog.Cluster, e *catalog.Endpoint, status, our
 	case decider != k:
 		return fmt.Sprintf("cluster %s, which has the same service name, has it %s", decider.Source.Name, status)
 	case decision.PublicationUnder(p.freeze) != decision.Held:
-		return fmt.Sprintf("there is no verdict yet, and initial_health is %s", status)
+		return "there is no verdict yet, and " + initialReason(k, status)
 	}
 	if _, held := p.freeze.Held[e.Hash()]; held {
 		return fmt.Sprintf("it was %s when that began", status)
 	}
-	return fmt.Sprintf("it is new since then, and initial_health is %s", status)
+	return "it is new since then, and " + initialReason(k, status)
 }

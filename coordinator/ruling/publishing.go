@@ -1,6 +1,7 @@
 package ruling
 
 import (
+	"fmt"
 	"slices"
 
 	"hdsd/coordinator/catalog"
@@ -15,7 +16,7 @@ import (
 // and upstream_health.
 type publishing struct {
 	freeze  *store.Freeze
-	initial health.Status // of an endpoint before its first verdict
+	initial health.Status // of an endpoint before its first verdict, unless its cluster says more
 	latest  startsInitial // cached
 }
 
@@ -44,10 +45,21 @@ func (p *publishing) ours(r *row) health.Status {
 
 // initialOf returns the health of a cluster's endpoints before their first verdict.
 func (p *publishing) initialOf(k *catalog.Cluster) health.Status {
-	if k.UpstreamHealth == configv1.UpstreamHealth_THEIRS {
+	switch {
+	case k.UpstreamHealth == configv1.UpstreamHealth_THEIRS:
 		return health.Unknown
+	case k.IgnoresNew():
+		return health.Unhealthy
 	}
 	return p.initial
+}
+
+// initialReason says where the health before the first verdict comes from.
+func initialReason(k *catalog.Cluster, status health.Status) string {
+	if k.IgnoresNew() {
+		return "the cluster has ignore_new_hosts_until_first_hc"
+	}
+	return fmt.Sprintf("initial_health is %s", status)
 }
 
 // health returns hdsd's part in the published health of an endpoint that it decides.
