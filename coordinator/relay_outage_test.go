@@ -147,3 +147,35 @@ func TestWhatOnlyClientsHadThatHaveGone(t *testing.T) {
 	}
 	s.eventually("the end", func() bool { return s.healthOf("web", address) == "" })
 }
+
+// TestWhatTheControlPlaneRemovedWhileItWasAway is not checked any more once it has answered the
+// node that had it, long before relay.keep is over.
+func TestWhatTheControlPlaneRemovedWhileItWasAway(t *testing.T) {
+	bothVariants(t, func(t *testing.T, delta bool) {
+		t.Parallel()
+		address, _ := upstream(t)
+		m := newManagement(t)
+		m.come()
+		m.says(byEDS("web", "old"), endpoints("web", corev3.HealthStatus_UNKNOWN, address), endpoints("old", corev3.HealthStatus_UNKNOWN, address))
+		s := newSite(t, t.TempDir(), relaying(m, "")+"default_health_checks: [{cluster_name_glob: \"*\", health_checks: [{timeout: 1s, interval: 1s, unhealthy_threshold: 1, healthy_threshold: 1, tcp_health_check: {}}]}]\n", "")
+		s.ready()
+		s.checker("c1")
+		c := s.client(delta, "edge-1", "web", "old")
+		s.eventually("health", func() bool { return c.health("web") == "HEALTHY" && c.health("old") == "HEALTHY" })
+		m.leave()
+		<-c.ended
+		m.says(byEDS("web"), endpoints("web", corev3.HealthStatus_UNKNOWN, address))
+		m.come()
+		again := s.reconnect(delta, c, "web", "old")
+		s.eventually("the answer", func() bool { return again.cluster("old") == nil && again.cluster("web") != nil })
+		if deltas, ok := again.talker.(*deltaTalker); ok { // as Envoy does, once the cluster is gone
+			deltas.send(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: resourcev3.EndpointType, ResourceNamesUnsubscribe: []string{"old"}})
+		} else {
+			again.talker.ask(resourcev3.EndpointType, []string{"web"}, nil)
+		}
+		s.eventually("the end of the checks", func() bool { return s.healthOf("old", address) == "" })
+		if got := s.healthOf("web", address); got != "HEALTHY" {
+			t.Errorf("the other one is %q", got)
+		}
+	})
+}

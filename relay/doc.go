@@ -32,7 +32,10 @@
 //     hdsd would check it. So the client need not take it twice.
 //   - What a node had is remembered for Keep after its stream has ended (memory). It is
 //     checked, it answers the versions that the node brings back, and the node is served
-//     it while the control plane cannot be reached (outage).
+//     it while the control plane cannot be reached (outage). Of a node with several streams,
+//     what all had is remembered, and each is served the names that it asks for.
+//   - What the control plane removes is forgotten with its answer, and the assignments that
+//     only removed clusters of the node used go with them.
 //   - Nothing is queued but one message each way. Who does not read keeps the other side
 //     waiting. After WriteTimeout without progress the stream ends (writer).
 //   - What a client says it has, and hdsd does not know, is bounded (claims). Beyond the

@@ -58,7 +58,8 @@ type ledger struct {
 	count    uint64 // of these
 	begun    bool   // there was a request
 	heard    bool   // there was a response of the control plane
-	names    uint64 // state of the world: a hash of those of the last request
+	asks     scope  // in the last request
+	partial  bool   // it was given back a part of the clusters of a state-of-the-world response
 	answered string // the nonce of the control plane that was answered last
 	claims   claims
 }
@@ -115,7 +116,7 @@ func (l *ledger) close() {
 	for _, o := range l.offers {
 		l.end(o)
 	}
-	l.memory.remember(l.key, l, time.Now())
+	l.memory.remember(l, time.Now())
 	l.held, l.open, l.offers = holdings{}, nil, nil
 	l.claims.clear()
 }
@@ -210,15 +211,14 @@ func (l *ledger) answer(nonce string, refused bool) {
 	}
 }
 
-// hashOf returns a hash of names in their order.
-func hashOf(names []string) uint64 {
-	var digest xxhash.Digest
-	digest.Reset()
+// hashOf returns a hash of names, in any order.
+func hashOf(names []string) (sum uint64) {
 	for _, name := range names {
-		_, _ = digest.WriteString(name)
-		_, _ = digest.WriteString("\x00")
+		if name != "*" {
+			sum += xxhash.Sum64String(name)
+		}
 	}
-	return digest.Sum64()
+	return sum
 }
 
 // isOwn reports whether a nonce is one of hdsd's.
@@ -231,16 +231,15 @@ func (l *ledger) request(r *message.Request, wire []byte) ([]byte, error) {
 	if r.Nonce != "" {
 		l.answer(r.Nonce, r.Refused)
 	}
-	own := l.isOwn(r.Nonce)
+	own, before := l.isOwn(r.Nonce), l.asks
+	l.ask(r, first)
 	e := &message.Edit{Nonce: r.Nonce, Version: message.Original}
 	if l.delta {
 		return l.deltaRequest(r, wire, e, own)
 	}
-	names := hashOf(r.Names)
-	if own && names == l.names {
+	if own && l.asks == before {
 		return nil, nil
 	}
-	l.names = names
 	l.keepOnly(r.Names)
 	if own {
 		e.Nonce, e.NoAnswer = l.answered, true
@@ -339,7 +338,7 @@ func (l *ledger) response(s *Server, r *message.Response, items []*item, wire []
 			l.keepThose(o)
 		}
 	}
-	l.memory.replace(l.key, o.brings, r.Removed)
+	l.memory.replace(l, o, r.Removed)
 	l.offer(o)
 	return message.RewriteResponse(l.delta, wire, l.marked(r.Version, marked), out)
 }
@@ -416,7 +415,7 @@ func (l *ledger) push(s *Server) []byte {
 		l.dirty = nil // its memory: after a start it had all names
 		return nil
 	}
-	if len(l.offers) > 0 {
+	if len(l.offers) > 0 || l.partial {
 		return nil
 	}
 	var names []string
@@ -432,7 +431,7 @@ func (l *ledger) push(s *Server) []byte {
 			delete(l.dirty, name)
 			continue
 		}
-		if size += len(now.wire); size > maxPush && len(names) > 0 && l.splits() {
+		if size += len(now.wire); size > maxPush && len(names) > 0 && l.key.splits() {
 			break
 		}
 		names = append(names, name)
@@ -440,16 +439,12 @@ func (l *ledger) push(s *Server) []byte {
 	if len(names) == 0 {
 		return nil
 	}
-	if !l.splits() {
+	if !l.key.splits() {
 		names = l.order
 		clear(l.dirty)
 	}
 	return l.build(s, names)
 }
-
-// splits reports whether changes may go out one by one. The clusters of a
-// state-of-the-world response have to be complete.
-func (l *ledger) splits() bool { return l.delta || l.kind == assignments }
 
 func (l *ledger) build(s *Server, names []string) []byte {
 	l.count++

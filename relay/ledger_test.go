@@ -107,7 +107,7 @@ func TestANameAskedForTwiceIsForgotten(t *testing.T) {
 func (m *memory) forgetAll() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for len(m.order) > 0 {
-		m.forget(m.order[0])
+	for m.order.Len() > 0 {
+		m.forget(m.order.Front().Value.(*part))
 	}
 }

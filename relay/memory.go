@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"container/list"
 	"context"
 	"crypto/sha256"
 	"slices"
@@ -11,8 +12,12 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// maxRemembered is how many resources of nodes that have gone are remembered.
-const maxRemembered = 1 << 20
+// Bounds of what is remembered of nodes that have gone: resources of all, and streams of a
+// node and type that had different ones.
+const (
+	maxRemembered = 1 << 20
+	maxParts      = 1 << 10
+)
 
 // nodeKey stands for all that a control plane tells clients apart by, and for the variant of
 // the protocol.
@@ -21,6 +26,10 @@ type nodeKey struct {
 	kind  kind
 	delta bool
 }
+
+// splits reports whether resources may go out one by one. The clusters of a
+// state-of-the-world response have to be complete.
+func (k nodeKey) splits() bool { return k.delta || k.kind == assignments }
 
 // keyOf is the part of the key that is the client's: its node, and who the control plane is
 // told that it is.
@@ -31,96 +40,174 @@ func (s *Server) keyOf(client context.Context, n *corev3.Node) [sha256.Size]byte
 	return sha256.Sum256(append(node[:], s.identity(client)...))
 }
 
+// scope is what a stream asks for of a type.
+type scope struct {
+	wildcard bool   // all that there is
+	names    uint64 // state of the world: a hash of the names
+}
+
 // memory is what nodes had whose streams have ended, for a while.
 type memory struct {
 	stock *stock
 	keep  time.Duration
 
 	mu      sync.Mutex // guards what follows
-	records map[nodeKey]*record
-	order   []nodeKey // by the time at which they end; some may have come back since
-	count   int       // resources
+	records map[nodeKey][]*part
+	order   *list.List // of all parts, by the time at which they end
+	count   int        // resources
 }
 
-// record is what a node had of one type.
-type record struct {
+// part is what a stream of a node had of one type, when it ended. A node may have several
+// streams: a gRPC client has one for each target. Of a name, the latest part counts, and the
+// others do not have it. Only a part of all that there is stays whole.
+type part struct {
+	key     nodeKey
+	asks    scope
 	until   time.Time
-	version string // state of the world
-	order   []string
+	version string   // state of the world
+	order   []string // state of the world: the clusters as they came; nil: not all are known
 	has     holdings
+	place   *list.Element // in memory.order
+}
+
+// found is what is remembered of what a stream asks for. Each item has one more reference.
+type found struct {
+	items   map[string]*item
+	version string   // state of the world; empty if they came with several
+	order   []string // state of the world: the clusters as they came, or as they are asked for
+	whole   bool     // nothing else belongs to it
+	some    bool     // there is a version
 }
 
 func newMemory(s *stock, keep time.Duration) *memory {
-	return &memory{stock: s, keep: keep, records: map[nodeKey]*record{}}
+	return &memory{stock: s, keep: keep, records: map[nodeKey][]*part{}, order: list.New()}
 }
 
 // remember takes over what a ledger has, and its references.
-func (m *memory) remember(key nodeKey, l *ledger, now time.Time) {
+func (m *memory) remember(l *ledger, now time.Time) {
 	if l.held.count == 0 {
 		return
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	r := m.records[key]
-	if r == nil {
-		r = &record{}
-		m.records[key] = r
-	} else if at := slices.Index(m.order, key); at >= 0 {
-		m.order = slices.Delete(m.order, at, at+1)
+	for _, p := range slices.Clone(m.records[l.key]) {
+		switch {
+		case !l.key.splits() && p.asks == l.asks: // what it had is all there is
+			m.forget(p)
+		case l.asks.wildcard || !p.asks.wildcard:
+			m.giveWay(p, &l.held)
+		}
 	}
-	m.order = append(m.order, key)
-	r.until, r.version, r.order = now.Add(m.keep), l.version, l.order
-	if !l.splits() { // what it had is all there is
-		m.clear(r)
+	p := &part{key: l.key, asks: l.asks, until: now.Add(m.keep), version: l.version, has: l.held}
+	if len(l.order) == l.held.count {
+		p.order = l.order
 	}
-	m.count -= r.has.count
-	if r.has.count == 0 {
-		r.has = l.held
-	} else {
-		m.stock.unhold(r.has.take(&l.held)...)
+	p.place = m.order.PushBack(p)
+	m.records[l.key] = append(m.records[l.key], p)
+	if m.count += p.has.count; len(m.records[l.key]) > maxParts {
+		m.forget(m.records[l.key][0])
 	}
-	m.count += r.has.count
-	for m.count > maxRemembered && len(m.order) > 1 {
-		m.forget(m.order[0])
+	for m.count > maxRemembered && m.order.Len() > 1 {
+		m.forget(m.order.Front().Value.(*part))
 	}
 }
 
-func (m *memory) drop(r *record, name string) {
-	if before := r.has.remove(name); before != nil {
+// giveWay takes the names out of a part that are held. It looks through the smaller of both.
+func (m *memory) giveWay(p *part, held *holdings) {
+	from, other := held, &p.has
+	if p.has.count < held.count {
+		from, other = &p.has, held
+	}
+	var both []string
+	for s := range from.all() {
+		if name := s.name(); other.get(name) != nil {
+			both = append(both, name)
+		}
+	}
+	for _, name := range both {
+		m.drop(p, name)
+	}
+}
+
+// drop takes a name out of a part, and returns what it had.
+func (m *memory) drop(p *part, name string) *sent {
+	before := p.has.remove(name)
+	if before != nil {
 		m.count--
-		m.stock.unhold(before)
+		if m.stock.unhold(before); p.has.count == 0 {
+			m.forget(p)
+		}
 	}
+	return before
 }
 
-func (m *memory) clear(r *record) {
-	for s := range r.has.all() {
+func (m *memory) forget(p *part) {
+	for s := range p.has.all() {
 		m.stock.unhold(s)
 	}
-	m.count -= r.has.count
-	r.has = holdings{}
+	m.count -= p.has.count
+	p.has = holdings{}
+	m.order.Remove(p.place)
+	without(m.records, p.key, p)
 }
 
-func (m *memory) forget(key nodeKey) {
-	m.clear(m.records[key])
-	delete(m.records, key)
-	if at := slices.Index(m.order, key); at >= 0 {
-		m.order = slices.Delete(m.order, at, at+1)
-	}
-}
-
-// replace forgets what a node had of some names, because it has something newer.
-func (m *memory) replace(key nodeKey, newer []*sent, removed []string) {
+// replace forgets what a node had of the names of a response, because it has something newer
+// or nothing. What only removed clusters use goes with them.
+func (m *memory) replace(l *ledger, o *offer, removed []string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	r := m.records[key]
-	if r == nil {
+	services := map[string]bool{}
+	parts := slices.Clone(m.records[l.key])
+	for _, p := range parts {
+		for _, s := range o.brings {
+			m.drop(p, s.name())
+		}
+		for _, name := range removed {
+			note(services, m.drop(p, name))
+		}
+		for name := range o.gone {
+			m.drop(p, name)
+		}
+		if !l.key.splits() && p.asks == l.asks && p.has.count > 0 { // the response has all that there is
+			for s := range p.has.all() {
+				note(services, s)
+			}
+			m.forget(p)
+		}
+	}
+	if l.kind == clusters {
+		for _, h := range o.gone {
+			note(services, h.now)
+		}
+		m.release(l, services)
+	}
+}
+
+// note notes the assignment that a cluster uses.
+func note(services map[string]bool, s *sent) {
+	if s != nil && s.item.body.byEDS {
+		services[s.item.body.service] = true
+	}
+}
+
+// release forgets assignments that no cluster of a node uses any more.
+func (m *memory) release(l *ledger, services map[string]bool) {
+	key := nodeKey{l.key.node, assignments, l.key.delta}
+	if len(services) == 0 || len(m.records[key]) == 0 {
 		return
 	}
-	for _, s := range newer {
-		m.drop(r, s.name())
+	for s := range l.held.all() {
+		delete(services, s.item.body.service)
 	}
-	for _, name := range removed {
-		m.drop(r, name)
+	for _, p := range m.records[l.key] {
+		for s := range p.has.all() {
+			delete(services, s.item.body.service)
+		}
+	}
+	for _, p := range slices.Clone(m.records[key]) {
+		for service := range services {
+			m.drop(p, service)
+		}
 	}
 }
 
@@ -128,35 +215,86 @@ func (m *memory) replace(key nodeKey, newer []*sent, removed []string) {
 func (m *memory) expire(now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for len(m.order) > 0 && !now.Before(m.records[m.order[0]].until) {
-		m.forget(m.order[0])
+	for first := m.order.Front(); first != nil && !now.Before(first.Value.(*part).until); first = m.order.Front() {
+		m.forget(first.Value.(*part))
 	}
 }
 
-// recall returns what a node had of the wanted names, each with one more reference; nil: of all.
-// ok is false if one is missing, or there is nothing.
-func (m *memory) recall(key nodeKey, wanted []string) (items map[string]*item, version string, order []string, ok bool) {
+// knows reports whether something is remembered of a node.
+func (m *memory) knows(node [sha256.Size]byte, delta bool) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	r := m.records[key]
-	if r == nil {
-		return nil, "", nil, false
-	}
-	ok = true
-	items = map[string]*item{}
-	if wanted == nil {
-		for s := range r.has.all() {
-			items[s.name()] = hold(s).item
+	return len(m.records[nodeKey{node, clusters, delta}])+len(m.records[nodeKey{node, assignments, delta}]) > 0
+}
+
+// recall returns what a node had of what a stream asks for. A stream that asks for all is given
+// what such a stream had.
+func (m *memory) recall(key nodeKey, asks scope, names []string) *found {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	f := &found{items: map[string]*item{}}
+	parts := m.records[key]
+	var same *part
+	for _, p := range slices.Backward(parts) {
+		if same == nil && p.asks == asks {
+			same = p
+		}
+		if asks.wildcard && p.asks.wildcard && (key.splits() || p == same) {
+			for s := range p.has.all() {
+				f.add(p, s)
+			}
 		}
 	}
-	for _, name := range wanted {
-		s := r.has.get(name)
-		switch {
-		case s == nil:
-			ok = false
-		case items[name] == nil: // a client may give a name twice
-			items[name] = hold(s).item
+	missing := false
+	for _, name := range names {
+		if name == "*" || f.items[name] != nil {
+			continue
+		}
+		for _, p := range slices.Backward(parts) {
+			if s := p.has.get(name); s != nil {
+				f.add(p, s)
+				break
+			}
+		}
+		if f.items[name] == nil {
+			missing = true
+		} else {
+			f.order = append(f.order, name)
 		}
 	}
-	return items, r.version, r.order, ok && len(items) > 0
+	switch {
+	case key.splits():
+		f.order, f.whole = nil, !missing && len(f.items) > 0
+	case same != nil && same.order != nil && !slices.ContainsFunc(same.order, func(name string) bool { return f.items[name] == nil }):
+		f.order, f.whole = same.order, true
+	default:
+		f.whole = !asks.wildcard && !missing && len(f.items) > 0
+	}
+	return f
+}
+
+// all returns everything that a node had.
+func (m *memory) all(key nodeKey) map[string]*item {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	f := &found{items: map[string]*item{}}
+	for _, p := range slices.Backward(m.records[key]) {
+		for s := range p.has.all() {
+			f.add(p, s)
+		}
+	}
+	return f.items
+}
+
+// add adds what a part has, unless a later one has the name.
+func (f *found) add(p *part, s *sent) {
+	if f.items[s.name()] != nil {
+		return
+	}
+	f.items[s.name()] = hold(s).item
+	if f.some && f.version != p.version {
+		f.version = ""
+	} else if !f.some {
+		f.version, f.some = p.version, true
+	}
 }

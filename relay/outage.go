@@ -92,14 +92,6 @@ func (o *outage) end(over chan struct{}, back bool) bool {
 	return true
 }
 
-// remembered reports whether something is remembered of the client.
-func (st *stream) remembered() bool {
-	m := st.server.memory
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.records[nodeKey{st.node, clusters, st.method.delta}] != nil || m.records[nodeKey{st.node, assignments, st.method.delta}] != nil
-}
-
 // offline waits until the control plane is back, and then some, so that not all clients
 // reconnect at once.
 func (st *stream) offline(ctx context.Context, why error) error {

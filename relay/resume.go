@@ -10,6 +10,20 @@ import (
 // unknownChange stands for a change that hdsd does not know, so that it sends the resource.
 const unknownChange = math.MaxUint64
 
+// ask notes what the client asks for of the type from now on. No names in the first request,
+// and in those by state of the world that follow it, are all that there is.
+func (l *ledger) ask(r *message.Request, first bool) {
+	switch {
+	case slices.Contains(r.Names, "*"), first && len(r.Names) == 0:
+		l.asks.wildcard = true
+	case l.delta && slices.Contains(r.Unsubscribe, "*"), !l.delta && len(r.Names) > 0:
+		l.asks.wildcard = false
+	}
+	if !l.delta {
+		l.asks.names = hashOf(r.Names)
+	}
+}
+
 // restore notes that a client has a resource from an earlier stream. It takes over a
 // reference.
 func (l *ledger) restore(name string, i *item, change uint64) {
@@ -21,7 +35,7 @@ func (l *ledger) restore(name string, i *item, change uint64) {
 // resumeDelta restores what the client says it has, and hdsd remembers. The rest stays
 // claimed.
 func (l *ledger) resumeDelta(r *message.Request) {
-	items, _, _, _ := l.memory.recall(l.key, nil)
+	items := l.memory.all(l.key)
 	rest := make([]claim, 0, max(r.Claims-len(items), 0))
 	r.EachClaim(func(name, claimed string) {
 		version, change, _ := message.Unmark(claimed)
@@ -39,16 +53,18 @@ func (l *ledger) resumeDelta(r *message.Request) {
 }
 
 // recall restores what a client asks for while the control plane is away. hdsd sends what
-// the client may not have.
+// the client may not have, and of clusters by state of the world all or nothing: those that are
+// missing would be removed.
 func (l *ledger) recall(r *message.Request, first bool) {
-	wanted := r.Names
-	if slices.Contains(wanted, "*") || len(wanted) == 0 && (first || !l.delta) {
-		wanted = nil
-	} else if len(wanted) == 0 {
+	asks := l.asks
+	if l.delta && !first && !slices.Contains(r.Names, "*") {
+		asks.wildcard = false // it was recalled
+	}
+	if !asks.wildcard && len(r.Names) == 0 {
 		return
 	}
-	items, version, order, _ := l.memory.recall(l.key, wanted)
-	for name, i := range items {
+	f := l.memory.recall(l.key, asks, r.Names)
+	for name, i := range f.items {
 		if l.held.get(name) != nil {
 			l.stock.release(i)
 			continue
@@ -56,23 +72,19 @@ func (l *ledger) recall(r *message.Request, first bool) {
 		l.restore(name, i, unknownChange)
 	}
 	if l.version == "" {
-		l.version = version
+		l.version = f.version
 	}
-	if len(l.order) == 0 {
-		l.order = order
+	if !l.key.splits() {
+		l.order, l.partial = f.order, !f.whole
 	}
 }
 
 // resumeState restores what the client has by its version, if hdsd remembers all of it.
 func (l *ledger) resumeState(r *message.Request) bool {
-	wanted := r.Names
-	if l.kind == clusters || slices.Contains(wanted, "*") || len(wanted) == 0 {
-		wanted = nil
-	}
-	items, version, order, ok := l.memory.recall(l.key, wanted)
+	f := l.memory.recall(l.key, l.asks, r.Names)
 	original, _, marked := message.Unmark(r.Version)
-	if !ok || version != original {
-		for _, i := range items {
+	if !f.whole || f.version != original {
+		for _, i := range f.items {
 			l.stock.release(i)
 		}
 		return false
@@ -81,9 +93,9 @@ func (l *ledger) resumeState(r *message.Request) bool {
 	if marked {
 		change = unknownChange
 	}
-	for name, i := range items {
+	for name, i := range f.items {
 		l.restore(name, i, change)
 	}
-	l.version, l.order = version, order
+	l.version, l.order = f.version, f.order
 	return true
 }

@@ -66,7 +66,7 @@ func (st *stream) run() error {
 		if ctx.Err() == nil {
 			st.server.metrics.failures.Inc()
 		}
-		if !st.remembered() || ctx.Err() != nil {
+		if !st.server.memory.knows(st.node, st.method.delta) || ctx.Err() != nil {
 			return err
 		}
 		why := err

@@ -115,6 +115,27 @@ func (c *Client) Reach(backends ...*Backend) []bool {
 	return reached
 }
 
+// KeepCalling makes a call each millisecond, one after the other, until the channel is closed.
+// None may fail, nor wait for a connection.
+func (c *Client) KeepCalling(ended <-chan struct{}) {
+	next := time.NewTicker(time.Millisecond)
+	defer next.Stop()
+	for calls := 0; ; calls++ {
+		select {
+		case <-ended:
+			if c.t.Logf("%s: %d calls", c.conn.Target(), calls); calls == 0 {
+				c.t.Error("no calls were made")
+			}
+			return
+		case <-next.C:
+		}
+		if _, err := healthv1.NewHealthClient(c.conn).List(c.t.Context(), &healthv1.HealthListRequest{}); err != nil {
+			c.t.Errorf("%s: a call after %d others fails: %v", c.conn.Target(), calls, err)
+			return
+		}
+	}
+}
+
 func (c *Client) call() (at string) {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(c.t.Context(), time.Minute)
