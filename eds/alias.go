@@ -56,20 +56,16 @@ type alias struct {
 	base  *slot
 
 	// Guarded by the lock of the alias's slot, which is taken before the base's.
-	frame *frame // the base's under the name of the slot; nil: not made yet
-	of    *frame // the base's frame of which it was made
+	made [2]derived // of the base's, under the name of the slot: for most clients, and for gRPC
 }
 
 // current returns the latest frame under a name, under the lock of the alias's slot.
-func (a *alias) current(name string) *frame {
-	f := a.base.current()
+func (a *alias) current(name string, gRPC bool) *frame {
+	f := a.base.currentFor(gRPC)
 	if f == nil {
 		return nil
 	}
-	if a.of != f {
-		a.frame, a.of = a.table.renamed(f, name), f
-	}
-	return a.frame
+	return derivedFor(&a.made, gRPC).from(f, func() *frame { return a.table.renamed(f, name) })
 }
 
 // renamed returns a frame with the same content under another name. It is nil if that

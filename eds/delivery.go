@@ -21,7 +21,11 @@ type sending struct {
 	watch *watch
 	frame *frame
 	had   uint64 // the version that the client had before; 0: none
+	index int32  // among the resources of the response; unlisted: it is not among them
 }
+
+// unlisted is the index of what is in a response without being one of its resources.
+const unlisted = -1
 
 // failure is a client's refusal of one resource.
 type failure struct {
@@ -37,9 +41,9 @@ func (d *delivery) begin(nonce string, sent []sending) {
 	d.waiting, d.nonce, d.inFlight = true, nonce, sent
 }
 
-// add notes a resource of the response that is being made.
-func (d *delivery) add(w *watch, f *frame, at int64) sending {
-	s := sending{watch: w, frame: f, had: w.has()}
+// add notes what has an index in the response that is being made.
+func (d *delivery) add(w *watch, f *frame, at int64, index int32) sending {
+	s := sending{watch: w, frame: f, had: w.has(), index: index}
 	w.sent, w.sentAt, w.state = versionOf(f), at, pending
 	return s
 }
@@ -51,27 +55,28 @@ func (d *delivery) stale(nonce string) bool {
 }
 
 // answer takes in an ACK, or a NACK with a refusal. Only an answer with the outstanding
-// response's nonce counts; current tells whether it has that. Frames of refused resources
-// are kept up to a number of bytes.
-func (d *delivery) answer(nonce string, refusal *string, now time.Time, bytes int) (sent []sending, current bool) {
+// response's nonce counts; current tells whether it has that. Where the refusal names some
+// resources, the client took the others. Frames of refused resources are kept up to a number of
+// bytes.
+func (d *delivery) answer(nonce string, refusal *refusal, now time.Time, bytes int) (sent []sending, current bool) {
 	if nonce != d.nonce || !d.waiting {
 		return nil, false
 	}
 	sent = d.inFlight
 	d.waiting, d.inFlight = false, nil
 	if refusal != nil {
-		d.lastError = *refusal
+		d.lastError = refusal.text
 	} else {
 		d.lastAck = now
 	}
 	for _, s := range sent {
-		if refusal == nil {
+		if !refusal.has(s.index) {
 			s.watch.state, s.watch.holds = accepted, s.frame != nil
 			d.clearFailure(s.watch)
 			continue
 		}
 		s.watch.state = refused
-		d.setFailure(s.watch, &failure{frame: s.frame, version: versionOf(s.frame), text: *refusal, at: now, had: s.had}, bytes)
+		d.setFailure(s.watch, &failure{frame: s.frame, version: versionOf(s.frame), text: refusal.text, at: now, had: s.had}, bytes)
 	}
 	return sent, true
 }

@@ -15,7 +15,7 @@ func frameOf(version uint64) *frame {
 func TestDeliveryCountsOnlyAnswersToTheOutstandingResponse(t *testing.T) {
 	var d delivery
 	w, now := watchNamed("a"), time.Unix(1, 0)
-	d.begin("1", []sending{d.add(w, frameOf(7), 1)})
+	d.begin("1", []sending{d.add(w, frameOf(7), 1, 0)})
 	equal(t, "pending", w.state, pending)
 	equal(t, "has nothing yet", w.has(), 0)
 	_, current := d.answer("0", nil, now, 1000)
@@ -35,11 +35,11 @@ func TestDeliveryCountsOnlyAnswersToTheOutstandingResponse(t *testing.T) {
 
 func TestDeliveryKeepsWhatWasRefusedWithinBounds(t *testing.T) {
 	var d delivery
-	why, first, second := "no", watchNamed("a"), watchNamed("b")
+	first, second := watchNamed("a"), watchNamed("b")
 	d.resume(first, 3)
 	f := frameOf(7)
-	d.begin("1", []sending{d.add(first, f, 1), d.add(second, f, 1)})
-	d.answer("1", &why, time.Unix(1, 0), f.size())
+	d.begin("1", []sending{d.add(first, f, 1, 0), d.add(second, f, 1, 0)})
+	d.answer("1", newRefusal("no"), time.Unix(1, 0), f.size())
 	equal(t, "refused", first.state, refused)
 	equal(t, "has what it had", first.has(), 3)
 	equal(t, "had nothing", second.has(), 0)
@@ -55,7 +55,7 @@ func TestDeliveryKeepsWhatWasRefusedWithinBounds(t *testing.T) {
 func TestDeliveryRemembersWhatIsUnderWayToAClientThatUnsubscribed(t *testing.T) {
 	var d delivery
 	w := watchNamed("a")
-	d.begin("1", []sending{d.add(w, frameOf(7), 1)})
+	d.begin("1", []sending{d.add(w, frameOf(7), 1, 0)})
 	equal(t, "subscribed", len(d.unsubscribed()), 0)
 	w.closed = true
 	equal(t, "unsubscribed", d.unsubscribed()["a"], 7)

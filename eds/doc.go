@@ -28,7 +28,8 @@
 //
 // What is published:
 //   - In an assignment, hdsd sets the health_status of endpoints that a verdict
-//     decides. Everything else, unknown fields included, is as the source gave it.
+//     decides. Everything else, unknown fields included, is as the source gave it, but for
+//     what gRPC's clients need.
 //   - A version depends on the content alone. It is the same after a restart, and on
 //     every replica of the same release.
 //   - Update and SetHealth cost what changes and who watches it. They never wait for a
@@ -45,7 +46,9 @@
 //   - On an aggregated stream, changed clusters go before changed assignments.
 //   - A name that does not exist is answered at once. State of the world gets an empty
 //     assignment, because Envoy acknowledges no clusters while it waits for one.
-//     Clients that understand resource_errors get an error, too.
+//     gRPC's clients get an error (resource_errors), too.
+//   - gRPC's clients get an assignment with a name for each locality, and with weights where
+//     no locality has one. That costs one more frame for each assignment that they ask for.
 //   - With Options.Incomplete, nothing says before Complete that a resource does not
 //     exist. Unknown names wait for their answer. No response goes out that would
 //     remove what it lacks. A fetch that cannot be answered so gets UNAVAILABLE (503)

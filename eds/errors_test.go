@@ -49,7 +49,7 @@ func TestResourceErrorsNameWhatIsMissing(t *testing.T) {
 		n.Node.UserAgentName = "gRPC C-core"
 		s.send(n)
 		sr := s.next()
-		equal(t, "state of the world", describeState(sr)+faults(sr.GetResourceErrors()), "[][none NotFound]")
+		equal(t, "state of the world", describeState(sr)+faults(sr.GetResourceErrors()), "[none=][none NotFound]")
 		s.send(ackState(sr, "none"))
 		s.nothing()
 		b.publish("none")

@@ -22,8 +22,8 @@ type form struct {
 	body    int  // the size of what follows; 0: a heartbeat
 }
 
-// put adds a resource in the form that the client takes.
-func (b *builder) put(w *watch, f *frame) {
+// put adds a resource in the form that the client takes, and returns its index in the response.
+func (b *builder) put(w *watch, f *frame) (index int32) {
 	u, r := b.sub, b.response
 	switch {
 	case u.beat.ttl > 0 || w.located:
@@ -36,6 +36,8 @@ func (b *builder) put(w *watch, f *frame) {
 	default:
 		r.add(w.slot.name, f.version, f.state)
 	}
+	b.resources++
+	return b.resources - 1
 }
 
 // pick adds a resource to the answer to a fetch.
@@ -93,10 +95,9 @@ func appendDuration(b []byte, number protowire.Number, d time.Duration) []byte {
 	return fields.AppendBytes(b, number, value)
 }
 
-// miss adds an error for a name that does not exist, if the client understands
-// resource_errors.
+// miss adds an error for a name that does not exist, to a gRPC client.
 func (b *builder) miss(w *watch) {
-	if b.sub.errors && w.named {
+	if b.sub.gRPC && w.named {
 		more := b.response.more()
 		more.missing = append(more.missing, w.slot.name)
 		b.response.size += 2*len(w.slot.name) + len(notThere)

@@ -134,7 +134,7 @@ func (s *side) read(c *client) string {
 
 // answer has a client accept or refuse what it has read. By the state of the world it names
 // what it wants.
-func (c *client) answer(refusal *string, names []string) {
+func (c *client) answer(refusal *refusal, names []string) {
 	if c.unread == "" {
 		return
 	}
@@ -223,7 +223,7 @@ func (s *side) act(kind, name, value int) (read string) {
 		c.answer(nil, c.names())
 	case 11:
 		if s.limit > 1000 { // else it matters which response a resource is in
-			c.answer(new("no"), c.names())
+			c.answer(newRefusal("no"), c.names())
 		}
 	case 12:
 		if names := c.names(); c.given == nil { // more would be in a response of its own

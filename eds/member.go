@@ -152,7 +152,7 @@ func (m *member) separate(at int) *watch {
 	w.slot.watches = append(w.slot.watches, w)
 	m.sub.interest.add(w)
 	if w.state == pending {
-		m.sub.delivery.inFlight = append(m.sub.delivery.inFlight, sending{watch: w, frame: m.underWay.frames[at-m.underWay.from]})
+		m.sub.delivery.inFlight = append(m.sub.delivery.inFlight, sending{watch: w, frame: m.underWay.frames[at-m.underWay.from], index: int32(at - m.underWay.from)})
 	}
 	return w
 }
@@ -270,7 +270,7 @@ func (m *member) sendAlone(p *page, now int64) (sent []sending) {
 	for i, f := range p.frames {
 		if w := m.sub.interest.watches[m.group.names[p.from+i]]; w != nil {
 			w.force = false
-			sent = append(sent, m.sub.delivery.add(w, f, now))
+			sent = append(sent, m.sub.delivery.add(w, f, now, int32(i)))
 		}
 	}
 	return sent

@@ -18,7 +18,7 @@ func (st *stream) stateRequest(m *discoveryv3.DiscoveryRequest) *request {
 		names: st.server.zoning.keys(typeURL, m.GetResourceNames(), m.GetResourceLocators()),
 	}
 	if m.GetErrorDetail() != nil {
-		r.refusal = new(brief(m.GetErrorDetail().GetMessage()))
+		r.refusal = newRefusal(m.GetErrorDetail().GetMessage())
 	}
 	return r
 }
@@ -58,7 +58,7 @@ func (st *stream) deltaRequest(m *discoveryv3.DeltaDiscoveryRequest) *request {
 		versions:    m.GetInitialResourceVersions(),
 	}
 	if m.GetErrorDetail() != nil {
-		r.refusal = new(brief(m.GetErrorDetail().GetMessage()))
+		r.refusal = newRefusal(m.GetErrorDetail().GetMessage())
 	}
 	return r
 }
@@ -84,13 +84,13 @@ type features struct {
 	envoy   bool
 	ttl     bool // Resource.ttl
 	wrapped bool // a Resource in a state-of-the-world response
-	errors  bool // resource_errors
+	gRPC    bool // what gRPC's clients understand, see complete
 	at      *corev3.Locality
 }
 
 // featuresOf reads the client features of the protocol. Two clients do not list theirs
-// and are known by their names: Envoy unwraps resources and understands ttl, and gRPC
-// understands resource_errors, for which there is no feature.
+// and are known by their names: Envoy unwraps resources and understands ttl. gRPC has
+// resource_errors, for which there is no feature, and needs localities with names and weights.
 func featuresOf(n *corev3.Node) features {
 	envoy := n.GetUserAgentName() == "envoy"
 	has := func(names ...string) bool {
@@ -101,7 +101,7 @@ func featuresOf(n *corev3.Node) features {
 		ttl:   envoy || has("xds.config.supports-resource-ttl"),
 		// The protocol's documents spell it both ways.
 		wrapped: envoy || has("xds.config.resource-in-sotw", "xds.config.supports-resource-in-sotw"),
-		errors:  strings.HasPrefix(n.GetUserAgentName(), "gRPC"),
+		gRPC:    strings.HasPrefix(n.GetUserAgentName(), "gRPC"),
 		at:      localityOf(n),
 	}
 }

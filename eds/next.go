@@ -103,9 +103,10 @@ type builder struct {
 	limit      int   // bytes
 	incomplete bool  // unpublished resources may exist
 
-	sent []sending
-	any  bool     // there is something to send
-	idle []*watch // watches with nothing left to watch
+	resources int32 // how many are in the response
+	sent      []sending
+	any       bool     // there is something to send
+	idle      []*watch // watches with nothing left to watch
 }
 
 // addAll adds every resource if one of them is news to the client.
@@ -122,14 +123,15 @@ func (b *builder) addAll(batch []*watch, frames []*frame) {
 			continue
 		}
 		f := frames[i]
+		index := int32(unlisted)
 		if f != nil {
-			b.put(w, f)
+			index = b.put(w, f)
 		} else if !w.named {
 			b.idle = append(b.idle, w)
 		} else {
 			b.miss(w)
 		}
-		b.note(w, f)
+		b.note(w, f, index)
 	}
 }
 
@@ -165,36 +167,32 @@ func (b *builder) addChanges(batch []*watch, frames []*frame) {
 
 func (b *builder) addChange(w *watch, f *frame) {
 	if w.force || f.version != w.sent {
-		b.put(w, f)
-		b.note(w, f)
+		b.note(w, f, b.put(w, f))
 	}
 }
 
 // addAbsence says that a resource does not exist: by delta as removed, by state of the
-// world with an empty assignment, or with only an error to a client that understands it
-// and does not have the resource.
+// world with an empty assignment. gRPC's clients get an error, too, which they do not read by
+// default.
 func (b *builder) addAbsence(w *watch) {
 	u := b.sub
 	switch {
 	case u.delta && (w.force || w.sent != 0):
 		b.response.remove(w)
 		b.miss(w)
-		b.note(w, nil)
-	case !u.delta && (w.sent != 0 || w.force && w.named && !u.errors):
-		b.put(w, newFrame(u.table.typeURL, w.slot.name, appendText(nil, assignmentName, w.slot.name)))
+		b.note(w, nil, unlisted)
+	case !u.delta && (w.sent != 0 || w.force && w.named):
+		index := b.put(w, newFrame(u.table.typeURL, w.slot.name, appendText(nil, assignmentName, w.slot.name)))
 		b.miss(w)
-		b.note(w, nil)
-	case w.force && u.errors && w.named:
-		b.miss(w)
-		b.note(w, nil)
+		b.note(w, nil, index)
 	}
 	if !w.named {
 		b.idle = append(b.idle, w)
 	}
 }
 
-// note counts a resource as sent.
-func (b *builder) note(w *watch, f *frame) {
+// note counts as sent what has an index in the response.
+func (b *builder) note(w *watch, f *frame, index int32) {
 	u := b.sub
 	if f != nil && f.service != "" && w.sent != f.version {
 		u.warming = append(u.warming, f.service)
@@ -203,5 +201,5 @@ func (b *builder) note(w *watch, f *frame) {
 		u.unasked.sending(w, f)
 	}
 	w.force = false
-	b.sent = append(b.sent, u.delivery.add(w, f, b.at))
+	b.sent = append(b.sent, u.delivery.add(w, f, b.at, index))
 }

@@ -20,7 +20,7 @@ type request struct {
 	node    *corev3.Node
 	typeURL string
 	nonce   string
-	refusal *string // why the response of that nonce was refused; nil for an ACK
+	refusal *refusal // of the response of that nonce; nil for an ACK
 	names   []string
 	key     string // the names on the wire, where they may make a group; else empty
 
@@ -148,7 +148,7 @@ func (q *requests) resume(versions map[string]string) error {
 // did. What a client gets in a form of its own is no group's.
 func (q *requests) joins(r *request) bool {
 	u := q.sub
-	if r.key == "" || u.table.whole || u.choice != "" || u.beat.ttl > 0 || !u.stream.may.All() || len(r.unsubscribe) > 0 {
+	if r.key == "" || u.table.whole || u.choice != "" || u.beat.ttl > 0 || u.gRPC || !u.stream.may.All() || len(r.unsubscribe) > 0 {
 		return false
 	}
 	// What is too much is refused where names are watched one by one.

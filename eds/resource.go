@@ -23,6 +23,29 @@ type resource struct {
 	at     []uint32 // where in the frame's bytes the health bytes are
 	health []byte   // their latest values
 	stale  bool     // the frame does not have these yet
+
+	forGRPC *resource // the same for gRPC clients, which shares health; nil: no such client has asked
+}
+
+// of returns the content for gRPC clients, or that for all others. The former is made when the
+// first gRPC client asks.
+func (r *resource) of(gRPC bool) *resource {
+	if !gRPC {
+		return r
+	}
+	if r.forGRPC == nil {
+		r.forGRPC = complete(r)
+	}
+	return r.forGRPC
+}
+
+// setHealth sets the health of one endpoint.
+func (r *resource) setHealth(index int, status byte) {
+	r.health[index] = status
+	r.stale = true
+	if r.forGRPC != nil {
+		r.forGRPC.stale = true
+	}
 }
 
 // current returns the frame with the latest health in it.

@@ -23,17 +23,21 @@ type slot struct {
 }
 
 // current returns the latest frame, nil where there is no resource.
-func (s *slot) current() *frame {
+func (s *slot) current() *frame { return s.currentFor(false) }
+
+// currentFor returns the latest frame, as gRPC clients get it or as all others do; nil where
+// there is no resource.
+func (s *slot) currentFor(gRPC bool) *frame {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.variant != nil {
-		return s.variant.current()
+		return s.variant.current(gRPC)
 	}
 	switch {
 	case s.resource != nil:
-		return s.resource.current()
+		return s.resource.of(gRPC).current()
 	case s.alias != nil:
-		return s.alias.current(s.name)
+		return s.alias.current(s.name, gRPC)
 	default:
 		return nil
 	}
@@ -54,8 +58,7 @@ func (s *slot) setHealth(index int, status byte) bool {
 	if s.resource.health[index] == status {
 		return false
 	}
-	s.resource.health[index] = status
-	s.resource.stale = true
+	s.resource.setHealth(index, status)
 	s.rendered = nil
 	return true
 }
@@ -134,7 +137,7 @@ func (w *watch) current() *frame {
 	if !w.sub.stream.may.Has(w.slot.own()) {
 		return nil
 	}
-	return w.slot.current()
+	return w.slot.currentFor(w.sub.gRPC && !w.sub.table.whole)
 }
 
 // present tells, under the slot's lock, whether the resource exists for the client.

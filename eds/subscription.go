@@ -13,7 +13,7 @@ type subscription struct {
 	node   string // the client's id
 	table  *table
 	delta  bool
-	errors bool   // the client understands resource_errors
+	gRPC   bool   // it is a gRPC client
 	choice string // of the variant, where the client gives no parameter
 
 	requests requests // owned by the receiving goroutine
@@ -34,7 +34,7 @@ type subscription struct {
 
 func newSubscription(s *stream, t *table) *subscription {
 	u := &subscription{
-		stream: s, node: s.nodeID, table: t, delta: s.delta, errors: s.features.errors,
+		stream: s, node: s.nodeID, table: t, delta: s.delta, gRPC: s.features.gRPC,
 		choice: s.server.zoning.choice(t, s.features.at), interest: interest{watches: make(map[string]*watch), lease: s.names},
 	}
 	u.requests = requests{sub: u, legacy: true}
@@ -158,16 +158,18 @@ func (u *subscription) acknowledge(r *request) {
 	if current && u.member != nil {
 		u.member.underWay = nil
 	}
-	if r.refusal == nil && u.unasked != nil {
+	if u.unasked != nil {
 		for _, each := range sent {
-			u.unasked.accept(each.watch, each.frame)
+			if !r.refusal.has(each.index) {
+				u.unasked.accept(each.watch, each.frame)
+			}
 		}
 	}
 	u.mu.Unlock()
 	switch {
 	case !current:
 	case r.refusal != nil:
-		s.recorder.refused(u.table, u.stream.nodeID, *r.refusal)
+		s.recorder.refused(u.table, u.stream.nodeID, r.refusal.text)
 	default:
 		s.recorder.accepted(u.table)
 		if u.unasked != nil {

@@ -90,8 +90,7 @@ type variant struct {
 
 	// Guarded by the lock of the variant's slot, which is taken before the base's.
 	own   map[int]byte // by index into the base's health; the rest is the base's
-	frame *frame       // with own in it; nil: not made yet
-	of    *frame       // the base's frame of which it was made
+	made  [2]derived   // of the base's, with own in it: for most clients, and for gRPC
 	fixed *frame       // of a variant that nobody keeps: its frame when it was made; else nil
 }
 
@@ -101,24 +100,21 @@ func newVariant(base *slot, choice string) *slot {
 }
 
 // current returns the latest frame, under the lock of the variant's slot.
-func (v *variant) current() *frame {
+func (v *variant) current(gRPC bool) *frame {
 	if v.fixed != nil {
 		return v.fixed
 	}
 	v.base.mu.Lock()
 	defer v.base.mu.Unlock()
-	r := v.base.resource
-	if r == nil {
+	if v.base.resource == nil {
 		return nil
 	}
+	r := v.base.resource.of(gRPC)
 	f := r.current()
 	if len(v.own) == 0 {
 		return f
 	}
-	if v.frame == nil || v.of != f {
-		v.frame, v.of = r.with(v.own), f
-	}
-	return v.frame
+	return derivedFor(&v.made, gRPC).from(f, func() *frame { return r.with(v.own) })
 }
 
 // setZoneHealth notes the health of an endpoint as the zone sees it, and tells
@@ -133,7 +129,7 @@ func (s *slot) setZoneHealth(index int, status byte) bool {
 	if v.own == nil {
 		v.own = make(map[int]byte)
 	}
-	v.own[index], v.frame = status, nil
+	v.own[index], v.made = status, [2]derived{}
 	return true
 }
 
@@ -146,7 +142,7 @@ func (s *slot) unsetZoneHealth(index int) bool {
 		return false
 	}
 	delete(v.own, index)
-	v.frame = nil
+	v.made = [2]derived{}
 	return true
 }
 
@@ -154,7 +150,7 @@ func (s *slot) unsetZoneHealth(index int) bool {
 func (s *slot) dropZoneHealth() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.variant.own, s.variant.frame = nil, nil
+	s.variant.own, s.variant.made = nil, [2]derived{}
 }
 
 // variantsOf returns the variants of a slot; each is watched.

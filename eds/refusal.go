@@ -1,0 +1,32 @@
+package eds
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+)
+
+// refusal is what a client says of a response that it does not take, or not all of.
+type refusal struct {
+	text    string  // cut to maxText
+	indexes []int32 // of the resources that it refuses; none: all of them
+}
+
+// newRefusal reads the text of a NACK. gRPC's clients for C++ and Node.js take the valid
+// resources of a response, and say by "resource index 3:" which they refuse.
+func newRefusal(text string) *refusal {
+	r := &refusal{text: brief(text)}
+	for _, found := range refusedIndex.FindAllStringSubmatch(text, -1) {
+		if index, err := strconv.ParseInt(found[1], 10, 32); err == nil {
+			r.indexes = append(r.indexes, int32(index))
+		}
+	}
+	return r
+}
+
+var refusedIndex = regexp.MustCompile(`(?:\[|; )resource index (\d+):`)
+
+// has tells whether the resource of an index is refused; an ACK (nil) refuses none.
+func (r *refusal) has(index int32) bool {
+	return r != nil && (len(r.indexes) == 0 || slices.Contains(r.indexes, index))
+}
