@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/health"
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/xds"
 )
@@ -23,7 +24,7 @@ type Backend struct {
 	health *health.Server
 }
 
-// NewBackend starts one that is well.
+// NewBackend starts one that is well. The header "peer" of its answers is its address.
 func NewBackend(t testing.TB) *Backend {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -31,7 +32,12 @@ func NewBackend(t testing.TB) *Backend {
 		t.Fatal(err)
 	}
 	b := &Backend{Address: listener.Addr().String(), health: health.NewServer()}
-	server := grpc.NewServer()
+	server := grpc.NewServer(grpc.UnaryInterceptor(func(ctx context.Context, request any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+		if err := grpc.SetHeader(ctx, metadata.Pairs("peer", b.Address)); err != nil {
+			return nil, err
+		}
+		return handle(ctx, request)
+	}))
 	healthv1.RegisterHealthServer(server, b.health)
 	var served sync.WaitGroup
 	served.Go(func() { _ = server.Serve(listener) }) // until it is stopped
@@ -51,16 +57,20 @@ func (b *Backend) Recover() { b.health.SetServingStatus("", healthv1.HealthCheck
 // Node is what a client says of itself.
 type Node struct {
 	ID       string         `json:"id"`
+	Locality struct{}       `json:"locality"` // Node.js's client needs one
 	Metadata map[string]any `json:"metadata,omitempty"`
 }
 
 // Server is an xDS server without TLS.
-type Server struct{ Address string }
+type Server struct {
+	Address  string
+	Features []string // besides xds_v3
+}
 
 // MarshalJSON writes a server as a bootstrap has it.
 func (s Server) MarshalJSON() ([]byte, error) {
 	return json.Marshal(map[string]any{
-		"server_uri": s.Address, "channel_creds": []map[string]string{{"type": "insecure"}}, "server_features": []string{"xds_v3"},
+		"server_uri": s.Address, "channel_creds": []map[string]string{{"type": "insecure"}}, "server_features": append([]string{"xds_v3"}, s.Features...),
 	})
 }
 

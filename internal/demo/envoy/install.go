@@ -23,7 +23,7 @@ func Install(ctx context.Context, cache, version string) (string, error) {
 	if err := os.MkdirAll(filepath.Dir(venv), 0o755); err != nil {
 		return "", err
 	}
-	unlock, err := lock(venv + ".lock")
+	unlock, err := Lock(venv + ".lock")
 	if err != nil {
 		return "", err
 	}
@@ -55,8 +55,8 @@ func find(venv string) string {
 	return found[0]
 }
 
-// lock takes an exclusive lock on a file. It waits for other processes.
-func lock(path string) (unlock func(), err error) {
+// Lock takes an exclusive lock on a file. It waits for other processes.
+func Lock(path string) (unlock func(), err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
 		return nil, err
