@@ -63,7 +63,7 @@ func BenchmarkResponse(b *testing.B) {
 			}
 			ack, err := proto.Marshal(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: k.typeURL(), ResponseNonce: "1"})
 			if err == nil {
-				_, err = st.request(ack)
+				_, _, err = st.request(ack)
 			}
 			if err != nil {
 				b.Fatal(err)

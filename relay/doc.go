@@ -48,6 +48,6 @@
 // is written.
 //
 // Each stream has three goroutines: one for requests, one that receives from the control
-// plane, and one that sends to the client. They end when the stream's handler returns, and
+// plane, and one that sends to the client. One more writes NACKs while some wait (nacks). They end when the stream's handler returns, and
 // Close waits for them. The catalogue runs on the goroutine of the feed.
 package relay

@@ -73,11 +73,14 @@ func (st *stream) run() error {
 		st.leave, responses = func(bool) {}, func(ctx context.Context) error { return st.offline(ctx, why) }
 	}
 	var running sync.WaitGroup
-	running.Add(3)
 	gate := st.server.gate
-	gate.Go(func() { defer running.Done(); st.fail(st.requests(ctx, first)) })
-	gate.Go(func() { defer running.Done(); st.fail(responses(ctx)) })
-	gate.Go(func() { defer running.Done(); st.fail(st.send(ctx)) })
+	spawn := func(run func()) {
+		running.Add(1)
+		gate.Go(func() { defer running.Done(); run() })
+	}
+	spawn(func() { st.fail(st.requests(ctx, first, spawn)) })
+	spawn(func() { st.fail(responses(ctx)) })
+	spawn(func() { st.fail(st.send(ctx)) })
 	st.server.add(st)
 	select {
 	case err = <-st.end:
@@ -191,8 +194,8 @@ func (st *stream) receive() ([]byte, error) {
 }
 
 // requests passes on the client's requests until it has no more.
-func (st *stream) requests(ctx context.Context, first []byte) error {
-	up := st.writer(st.up, codes.Unavailable, "the control plane behind the relay")
+func (st *stream) requests(ctx context.Context, first []byte, spawn func(func())) error {
+	up := newNACKs(st.writer(st.up, codes.Unavailable, "the control plane behind the relay"), spawn)
 	for m, err := first, error(nil); ; m, err = st.receive() {
 		if errors.Is(err, io.EOF) {
 			return nil
@@ -203,13 +206,14 @@ func (st *stream) requests(ctx context.Context, first []byte) error {
 		if err = st.introduce(m, false); err != nil {
 			return err
 		}
-		if m, err = st.request(m); err != nil {
+		var head message.Head
+		if m, head, err = st.request(m); err != nil {
 			return status.Errorf(codes.InvalidArgument, "a request cannot be decoded: %v", err)
 		}
 		if m == nil || st.up == nil {
 			continue
 		}
-		if err := up.write(ctx, m); err != nil {
+		if err := up.write(ctx, &head, m); err != nil {
 			<-ctx.Done() // responses returns the reason
 			return nil
 		}
@@ -217,10 +221,10 @@ func (st *stream) requests(ctx context.Context, first []byte) error {
 }
 
 // request returns what the control plane gets of a request; nil: nothing.
-func (st *stream) request(m []byte) ([]byte, error) {
+func (st *stream) request(m []byte) ([]byte, message.Head, error) {
 	head, err := message.HeadOf(st.method.delta, m)
 	if err != nil {
-		return nil, err
+		return nil, head, err
 	}
 	if head.TypeURL == "" && st.method.typeURL != "" { // a service of one type implies it
 		head.TypeURL = st.method.typeURL
@@ -229,11 +233,11 @@ func (st *stream) request(m []byte) ([]byte, error) {
 	st.note(&head)
 	k, ours := kindOf(head.TypeURL)
 	if !ours {
-		return m, nil
+		return m, head, nil
 	}
 	r, err := message.ParseRequest(st.method.delta, m)
 	if err != nil {
-		return nil, err
+		return nil, head, err
 	}
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -241,11 +245,14 @@ func (st *stream) request(m []byte) ([]byte, error) {
 	l := st.ledger(k)
 	first := !l.begun
 	defer st.server.turns.take()()
+	if l.isOwn(r.Nonce) { // the control plane hears nothing of the answer
+		head.Refusal = nil
+	}
 	out, err := l.request(r, m)
 	if err == nil && st.up == nil {
 		l.recall(r, first)
 	}
-	return out, err
+	return out, head, err
 }
 
 // ledger returns what the client has of a type. The caller holds mu.

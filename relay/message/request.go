@@ -37,6 +37,7 @@ type Head struct {
 	Node    []byte // encoded; nil: it has none
 	Answers bool   // it has the nonce of a response
 	Refusal []byte // encoded error_detail; nil: it refuses nothing
+	Changes bool   // of a delta request: it subscribes or unsubscribes
 }
 
 // HeadOf reads the head of a request.
@@ -55,6 +56,8 @@ func HeadOf(delta bool, wire []byte) (h Head, err error) {
 			h.Answers = len(f.Value) > 0
 		case f.Is(refusal):
 			h.Refusal = f.Value
+		case delta && (f.Is(deltaSubscribe) || f.Is(deltaUnsubscribe)):
+			h.Changes = true
 		}
 		return true
 	})

@@ -46,7 +46,7 @@ func (t *deltaType) due(now time.Time) time.Duration {
 	case !t.begun, t.change != t.table.change && !t.wildcard(), len(t.answers) > 0 && t.answers[0].refusal == nil:
 		return 0
 	case len(t.answers) > 0:
-		return t.nacks.wait(now)
+		return t.nacks.Wait(now)
 	default:
 		return never
 	}
@@ -77,7 +77,7 @@ func (s *deltaStream) next(now time.Time) *discoveryv3.DeltaDiscoveryRequest {
 		if len(t.answers) > 0 {
 			request.ResponseNonce, request.ErrorDetail = t.answers[0].nonce, t.answers[0].refusal
 			if request.GetErrorDetail() != nil {
-				t.nacks.spend()
+				t.nacks.Spend()
 			}
 			t.answers = t.answers[1:]
 		}

@@ -9,19 +9,21 @@ const (
 	nacksPerSecond = 1
 )
 
-// patience paces the NACKs about one type, over all streams with the server. The first
-// ones go out at once, and so do those of a server that makes mistakes rarely.
-type patience struct {
+// Patience paces the NACKs about one type: of a source over all streams with the server, of a
+// relay's client over its stream. The first ones go out at once, and so do those of a server
+// that makes mistakes rarely.
+type Patience struct {
 	bucket bucket
 	paid   bool // the next NACK has its token
 }
 
-func newPatience() patience {
-	return patience{bucket: bucket{most: mostNacks, rate: nacksPerSecond, tokens: mostNacks}}
+// NewPatience returns the patience with a server that has made no mistake.
+func NewPatience() Patience {
+	return Patience{bucket: bucket{most: mostNacks, rate: nacksPerSecond, tokens: mostNacks}}
 }
 
-// wait returns how long the next NACK has to wait.
-func (p *patience) wait(now time.Time) (wait time.Duration) {
+// Wait returns how long the next NACK has to wait.
+func (p *Patience) Wait(now time.Time) (wait time.Duration) {
 	if !p.paid {
 		wait = p.bucket.take(now)
 		p.paid = wait == 0
@@ -29,8 +31,8 @@ func (p *patience) wait(now time.Time) (wait time.Duration) {
 	return wait
 }
 
-// spend notes that a NACK goes out.
-func (p *patience) spend() { p.paid = false }
+// Spend notes that a NACK goes out.
+func (p *Patience) Spend() { p.paid = false }
 
 // soonest combines the times after which two things are due; negative is never.
 func soonest(a, b time.Duration) time.Duration {

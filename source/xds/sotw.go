@@ -48,7 +48,7 @@ func (t *stateType) due(now time.Time) time.Duration {
 	case !t.begun, t.change != t.table.change && !t.wildcard() && t.asks(), t.answer && t.refusal == nil:
 		return 0
 	case t.answer:
-		return t.nacks.wait(now)
+		return t.nacks.Wait(now)
 	default:
 		return never
 	}
@@ -82,7 +82,7 @@ func (s *stateStream) next(now time.Time) *discoveryv3.DiscoveryRequest {
 			continue
 		}
 		if t.refusal != nil {
-			t.nacks.spend()
+			t.nacks.Spend()
 		}
 		request := &discoveryv3.DiscoveryRequest{
 			TypeUrl: t.typeURL, ResourceNames: t.ask(), ResponseNonce: t.nonce, VersionInfo: t.talk.version, ErrorDetail: t.refusal,

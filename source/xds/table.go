@@ -26,7 +26,7 @@ type table struct {
 	open    map[string]*entry
 
 	talk      talk
-	nacks     patience
+	nacks     Patience
 	stock     *stock // of both types
 	endpoints *table // of the table of clusters: that of their endpoints; else nil
 }
@@ -92,7 +92,7 @@ type refusal struct {
 }
 
 func newTable(typeURL string, s *stock) *table {
-	return &table{typeURL: typeURL, stock: s, nacks: newPatience(), entries: make(map[string]*entry), touched: make(map[string]bool), open: make(map[string]*entry)}
+	return &table{typeURL: typeURL, stock: s, nacks: NewPatience(), entries: make(map[string]*entry), touched: make(map[string]bool), open: make(map[string]*entry)}
 }
 
 // touch marks an entry as changed.

@@ -1,0 +1,160 @@
+package relay
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"time"
+
+	"hdsd/relay/message"
+	"hdsd/source/xds"
+)
+
+// maxHeld is how many bytes of NACKs of a stream wait before its next requests wait, too.
+const maxHeld = 1 << 20
+
+// nacks writes a client's requests to the control plane. A control plane that answers a NACK at
+// once with the same mistake gets the next ones at a pace. Nothing else waits for them.
+type nacks struct {
+	up    *writer
+	spawn func(func()) // runs a goroutine of the stream
+	wake  chan struct{}
+	sent  chan struct{} // a NACK that waited is sent
+
+	mu      sync.Mutex // guards what follows, and who writes
+	types   map[string]*refusals
+	bytes   int // of the NACKs that wait
+	running bool
+}
+
+// refusals are the NACKs about one type.
+type refusals struct {
+	patience xds.Patience
+	held     []byte // the latest, which waits; nil: none does
+}
+
+func newNACKs(up *writer, spawn func(func())) *nacks {
+	return &nacks{up: up, spawn: spawn, wake: make(chan struct{}, 1), sent: make(chan struct{}, 1)}
+}
+
+// write writes a request, or keeps it if it is a NACK that has to wait. A later NACK of its
+// type takes its place; another request of its type is written after it.
+func (n *nacks) write(ctx context.Context, h *message.Head, m []byte) error {
+	if err := n.take(ctx, h, m); err != nil {
+		return err
+	}
+	for n.full() {
+		select {
+		case <-n.sent:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+	return nil
+}
+
+func (n *nacks) full() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.bytes > maxHeld
+}
+
+func (n *nacks) take(ctx context.Context, h *message.Head, m []byte) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if h.Refusal == nil || h.Changes {
+		if t := n.types[h.TypeURL]; t != nil && t.held != nil {
+			if err := n.release(ctx, t); err != nil {
+				return err
+			}
+		}
+		return n.up.write(ctx, m)
+	}
+	t := n.of(h.TypeURL)
+	n.bytes += len(m) - len(t.held)
+	if t.held = m; t.patience.Wait(time.Now()) == 0 {
+		return n.release(ctx, t)
+	}
+	if n.running {
+		select {
+		case n.wake <- struct{}{}:
+		default:
+		}
+		return nil
+	}
+	n.running = true
+	n.spawn(func() { n.run(ctx) })
+	return nil
+}
+
+// of returns the NACKs about a type. Types beyond maxTypes share the last ones.
+func (n *nacks) of(typeURL string) *refusals {
+	t := n.types[typeURL]
+	if t == nil {
+		if n.types == nil {
+			n.types = map[string]*refusals{}
+		}
+		if len(n.types) >= maxTypes || len(typeURL) > maxText {
+			typeURL = ""
+		}
+		if t = n.types[typeURL]; t == nil {
+			t = &refusals{patience: xds.NewPatience()}
+			n.types[strings.Clone(typeURL)] = t
+		}
+	}
+	return t
+}
+
+// release writes a NACK that was held. The caller holds mu.
+func (n *nacks) release(ctx context.Context, t *refusals) error {
+	m := t.held
+	t.held = nil
+	n.bytes -= len(m)
+	t.patience.Spend()
+	select {
+	case n.sent <- struct{}{}:
+	default:
+	}
+	return n.up.write(ctx, m)
+}
+
+// run writes the NACKs that wait, each in its time, until none does.
+func (n *nacks) run(ctx context.Context) {
+	for {
+		wait, err := n.due(ctx)
+		if err != nil || wait == 0 {
+			return
+		}
+		next := time.NewTimer(wait)
+		select {
+		case <-next.C:
+		case <-n.wake:
+		case <-ctx.Done():
+		}
+		if next.Stop(); ctx.Err() != nil {
+			return
+		}
+	}
+}
+
+// due writes the NACKs that are due, and returns after what time the next one is; 0: none
+// waits.
+func (n *nacks) due(ctx context.Context) (wait time.Duration, err error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, t := range n.types {
+		if t.held == nil {
+			continue
+		}
+		next := t.patience.Wait(time.Now())
+		if next == 0 {
+			if err := n.release(ctx, t); err != nil {
+				return 0, err
+			}
+		} else if wait == 0 || next < wait {
+			wait = next
+		}
+	}
+	n.running = wait > 0
+	return wait, nil
+}
