@@ -153,6 +153,7 @@ func (e *examiner) examineCluster(from *source.Cluster) {
 	}
 	e.findDuplicates(from)
 	e.warnOfResolution(k)
+	e.warnOfLosses(k)
 	excluded := from.Rejected != "" // the source reports why
 	known := map[string]bool{}      // addresses
 	if !excluded {

@@ -1,0 +1,34 @@
+package alone
+
+import (
+	"flag"
+	"os"
+	"slices"
+	"testing"
+
+	"hdsd/test/envoy"
+)
+
+// TestMain plays all cases of a rig at the same time: they wait for most of their time.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	_ = flag.Set("test.parallel", "64")
+	os.Exit(m.Run())
+}
+
+// all are the cases that one rig plays.
+var all = slices.Concat(failures, requests, weights, moves, lost, uncheckable)
+
+var releases = []string{"1.36.4", "1.38.3", envoy.Version}
+
+func TestAsAlone(t *testing.T) {
+	for _, version := range releases {
+		if version != envoy.Version && !full() {
+			continue
+		}
+		t.Run(version, func(t *testing.T) {
+			rig := NewRig(t, Options{Version: version, Checkers: 3})
+			rig.Run(t, all)
+		})
+	}
+}
