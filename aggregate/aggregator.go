@@ -219,6 +219,7 @@ func (a *Aggregator) vacate(e *endpoint, i int) {
 func (a *Aggregator) Connected(now time.Time, k health.Checker) {
 	a.clock.advance(now)
 	c := a.number(k.ID)
+	a.roster.checker(c).fresh = k.Abilities.Has(health.FreshCodes)
 	a.move(c, k.Locality)
 	a.presence.connected(c)
 	a.intake.restart(c)

@@ -13,6 +13,7 @@ type checker struct {
 	trust   OperatorTrust     // Aggregator
 	lost    bool              // presence: its stream is gone
 	here    bool              // presence: it is connected
+	fresh   bool              // Aggregator: the status codes that it reports are those of its latest probes
 	zone    uint32            // presence: number of its zone; noZone until it connects
 	hearing perClass[hearing] // presence
 	record  perClass[record]  // records

@@ -31,7 +31,7 @@ func TestDoubtEndsByTheWholeReview(t *testing.T) {
 		}
 		assign(0, "c5")
 		w.aggregator.Connected(w.wall(), health.Checker{ID: "c0"})
-		w.oracle.connected(w.now, "c0", "")
+		w.oracle.connected(w.now, health.Checker{ID: "c0"})
 		assign(4, "c1")
 		distrust("c0")
 		for _, status := range []health.Status{health.Healthy, health.Unhealthy} {

@@ -109,7 +109,7 @@ func (d *doubts) compare(e *endpoint) {
 		s := &list[i]
 		var adds contribution
 		switch side := sideOf(s.status); {
-		case s.phase != warm || !d.beliefs[i].heard() || side == neither:
+		case s.phase < warm || !d.beliefs[i].heard() || side == neither:
 		case side == up:
 			adds = voting
 		default:

@@ -10,11 +10,12 @@ import (
 type phase uint8
 
 const (
-	waiting   phase = iota // no vote since it was assigned or its checker connected; awaited
-	overdue                // still no vote, and no longer awaited
-	recreated              // its host was re-created: votes may still be about the old host
-	warming                // has voted, but not yet up: a down may only mean that the first probe has not ended
-	warm                   // every vote counts
+	waiting    phase = iota // no vote since it was assigned or its checker connected; awaited
+	overdue                 // still no vote, and no longer awaited
+	recreated               // its host was re-created: votes may still be about the old host
+	warming                 // has voted, but not yet up: a down may only mean that the first probe has not ended
+	warm                    // every vote counts
+	recovering              // every vote counts; it was down, and says now what may mean that it is degraded or that it recovers
 )
 
 // intake applies the votes of reports. It tracks the phase of each pair, and the runs
@@ -109,9 +110,37 @@ func (in *intake) applyVote(v health.Vote, e *endpoint, i int) {
 		s.code = v.HTTPStatusCode // early evidence: the status may change soon, too
 		in.roster.mark(v.Endpoint, e)
 	}
-	if status := in.settings.of(e).countsAs(v.Status, v.HTTPStatusCode); s.status != status || s.phase < recreated {
+	if status := in.countsAs(v.Endpoint, e, i, v.Status); s.status != status || s.phase < recreated {
 		in.set(v.Endpoint, e, i, status)
 	}
+}
+
+// countsAs returns the status that a vote of seat i counts as. If an endpoint answers
+// that it is degraded, Envoy reports UNHEALTHY with the status code of the answer. It
+// reports the same of an endpoint that was down and has not passed often enough yet. If
+// it may be that, the vote stays down, and the seat is recovering until it cannot be any
+// more. Of a vote that is the first since its checker connected, the verdict tells
+// whether the endpoint was down.
+func (in *intake) countsAs(id health.EndpointID, e *endpoint, i int, said health.Status) health.Status {
+	s, p := &in.roster.seatsOf(e)[i], in.settings.of(e)
+	degraded := said == health.Unhealthy && s.code != 0 && p.DegradedWhen.Has(s.code) && in.roster.checker(s.checker).fresh
+	wasDown := s.status.Down()
+	if s.phase < recreated {
+		wasDown = e.status.Down()
+	}
+	recovers := degraded && wasDown && p.recovery > 0 && p.Passing.Has(s.code)
+	switch {
+	case recovers && s.phase == warm:
+		in.enter(id, e, i, recovering, fromMilliseconds(p.recovery))
+		in.roster.mark(id, e)
+	case !recovers && s.phase == recovering:
+		s.phase = warm
+		in.beginRun(id, e, s)
+	}
+	if degraded && !recovers {
+		return health.Degraded
+	}
+	return said
 }
 
 // set changes the status that the vote of seat i counts as.
@@ -137,8 +166,11 @@ func (in *intake) reapply(id health.EndpointID, e *endpoint) {
 	list := in.roster.seatsOf(e)
 	for i := range list {
 		s := &list[i]
+		if s.phase < recreated {
+			continue
+		}
 		said := in.roster.checker(s.checker).votes[s.place].Status
-		if status := p.countsAs(said, s.code); s.phase >= recreated && status != s.status {
+		if status := in.countsAs(id, e, i, said); status != s.status {
 			in.set(id, e, i, status)
 		} else {
 			in.trackRun(id, s, p)
@@ -168,7 +200,11 @@ func (in *intake) due(d deadline, at tick) {
 		s.phase = warm
 		if s.status.Down() {
 			in.beginRun(d.endpoint, e, s)
+			in.countsAs(d.endpoint, e, i, in.roster.checker(s.checker).votes[s.place].Status)
 		}
+	case recovering:
+		s.phase = warm
+		in.set(d.endpoint, e, i, health.Degraded)
 	case recreated:
 		in.endRecreated(d.endpoint, e, i)
 	default:

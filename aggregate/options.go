@@ -107,6 +107,7 @@ type Timing struct {
 	Interval, Timeout, InitialJitter time.Duration
 	UnhealthyThreshold               uint32
 	ReportInterval                   time.Duration
+	HealthyThreshold                 uint32
 }
 
 // Endpoint describes an endpoint to judge.

@@ -31,7 +31,7 @@ func (o *oracle) trackOutages(now time.Duration, e *oracleEndpoint) {
 	for name, p := range e.pairs {
 		was := p.outage
 		p.outage = ""
-		if worth := o.worth(e, name, p); says["down"] > says["up"] && p.phase == "warm" {
+		if worth := o.worth(e, name, p); says["down"] > says["up"] && p.counts() {
 			switch {
 			case worth == "up" && o.checkers[name].zone == e.zone && o.looksCut(e):
 			case worth == "up":
@@ -67,7 +67,7 @@ func (o *oracle) looksCut(e *oracleEndpoint) bool {
 		if worth == "down" {
 			return false
 		}
-		doubted := p.phase == "warm" && c.state == "heard" && c.trust != aggregate.Distrusted && p.status.Down() && c.doubted
+		doubted := p.counts() && c.state == "heard" && c.trust != aggregate.Distrusted && p.status.Down() && c.doubted
 		up = up || doubted || worth == "up" || worth == "awaited" || worth == "absent" && e.awaitAbsentEnd != 0
 	}
 	return up

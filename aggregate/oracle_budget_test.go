@@ -94,7 +94,7 @@ func (o *oracle) heard(e *oracleEndpoint) []oracleVote {
 	var votes []oracleVote
 	for name, p := range e.pairs {
 		c := o.checkers[name]
-		if side := sideOf(p.status); p.phase == "warm" && c.state == "heard" && c.trust != aggregate.Distrusted && side != "neither" {
+		if side := sideOf(p.status); p.counts() && c.state == "heard" && c.trust != aggregate.Distrusted && side != "neither" {
 			votes = append(votes, oracleVote{c.zone, side, 0})
 		}
 	}

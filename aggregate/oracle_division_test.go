@@ -82,7 +82,7 @@ func (o *oracle) corroborated(zone string, share float64) bool {
 			if o.worth(e, name, p) == "up" && !c.lost {
 				witness = name
 			}
-			if p.phase != "warm" || c.state != "heard" || c.trust == aggregate.Distrusted || !p.status.Down() || len(waysFrom(e, c)) == 0 || p.code >= 400 {
+			if !p.counts() || c.state != "heard" || c.trust == aggregate.Distrusted || !p.status.Down() || len(waysFrom(e, c)) == 0 || p.code >= 400 {
 				continue
 			}
 			if byPeers, byZone := o.contradicted(e, name); byPeers || byZone {

@@ -39,7 +39,7 @@ type oracleEndpoint struct {
 }
 
 type oraclePair struct {
-	phase  string // "waiting", "overdue", "recreated", "warming", "warm"
+	phase  string // "waiting", "overdue", "recreated", "warming", "warm", "recovering"
 	end    time.Duration
 	voted  bool
 	said   health.Status
@@ -56,19 +56,13 @@ func (p *oraclePair) failsNow() bool {
 	return p.status == health.Healthy && p.code != p.began && (p.code == 0 || p.code >= 400)
 }
 
-// endWarmUp begins the phase in which every vote counts.
-func (p *oraclePair) endWarmUp(heard time.Duration) {
-	if p.phase = "warm"; p.status.Down() {
-		p.fell = heard
-	}
-}
-
 type oracleChecker struct {
 	heard     time.Duration
 	state     string // "silent", "heard", "awaited"
 	awaitedTo time.Duration
 	lost      bool
 	here      bool
+	fresh     bool
 	trust     aggregate.OperatorTrust
 	zone      string
 	misses    []string // clusters of outages that it missed in a row
@@ -116,27 +110,6 @@ func (o *oracle) set(now time.Duration, id health.EndpointID, t aggregate.Timing
 func (o *oracle) at(now time.Duration) {
 	o.watched += min(now-o.now, o.staleness)
 	o.now = now
-}
-
-// setVote counts a vote as what the rule makes of it.
-func (o *oracle) setVote(now time.Duration, e *oracleEndpoint, c *oracleChecker, p *oraclePair, said health.Status) {
-	was, fresh := p.status, p.phase == "waiting" || p.phase == "overdue"
-	p.said, p.status = said, said
-	if said == health.Unhealthy && p.code != 0 && e.rule.DegradedWhen.Has(p.code) {
-		p.status = health.Degraded
-	}
-	if fresh || p.status != was {
-		p.began = p.code
-	}
-	switch {
-	case p.phase == "recreated":
-	case p.status.Up():
-		p.phase = "warm"
-	case p.phase == "waiting" || p.phase == "overdue":
-		p.phase, p.end = "warming", now+o.warmUpFrom(e, 0)
-	case p.phase == "warm" && p.status.Down() && !was.Down():
-		p.fell = c.heard
-	}
 }
 
 func (o *oracle) setTrust(checker string, trust aggregate.OperatorTrust) {
@@ -199,10 +172,10 @@ func (o *oracle) unassign(now time.Duration, id health.EndpointID, checker strin
 	}
 }
 
-func (o *oracle) connected(now time.Duration, checker, zone string) {
+func (o *oracle) connected(now time.Duration, k health.Checker) {
 	o.at(now)
-	c := o.checkerOf(checker)
-	c.here, c.zone = true, zone
+	checker, c := k.ID, o.checkerOf(k.ID)
+	c.here, c.zone, c.fresh = true, k.Locality.Zone, k.Abilities.Has(health.FreshCodes)
 	o.restart(now, checker)
 }
 
@@ -295,7 +268,7 @@ func (o *oracle) age(now time.Duration) {
 			e.spending, e.exhausted = false, true
 		}
 		for name, p := range e.pairs {
-			o.agePair(now, e, p, o.checkers[name].heard)
+			o.agePair(now, e, p, o.checkers[name])
 			if c := o.checkers[name]; p.missed != 0 && now >= p.missed {
 				if p.missed = 0; c.trust != aggregate.Trusted && !o.seesOutage(name) {
 					c.misses = append(c.misses, e.cluster)
@@ -305,18 +278,23 @@ func (o *oracle) age(now time.Duration) {
 	}
 }
 
-func (o *oracle) agePair(now time.Duration, e *oracleEndpoint, p *oraclePair, heard time.Duration) {
+func (o *oracle) agePair(now time.Duration, e *oracleEndpoint, p *oraclePair, c *oracleChecker) {
 	if p.phase == "warm" || p.phase == "overdue" || now < p.end {
 		return
 	}
 	switch {
 	case p.phase == "waiting":
 		p.phase = "overdue"
+	case p.phase == "recovering":
+		p.phase, p.status, p.began = "warm", health.Degraded, p.code
 	case p.phase == "warming" || p.voted && p.status.Up():
-		p.endWarmUp(heard)
+		if p.phase = "warm"; p.status.Down() {
+			p.fell = c.heard
+			o.setVote(now, e, c, p, p.said)
+		}
 	case p.voted:
 		p.phase, p.end = "warming", now+o.warmUpFrom(e, 2*e.timing.ReportInterval)
-		o.agePair(now, e, p, heard)
+		o.agePair(now, e, p, c)
 	default:
 		p.phase, p.end = "waiting", now+o.awaitFor
 	}
@@ -432,7 +410,7 @@ func (o *oracle) contradicted(e *oracleEndpoint, name string) (byPeers, byZone b
 	}
 	heard := 0
 	for other, p := range e.pairs {
-		if c := o.checkers[other]; p.phase == "warm" && c.state == "heard" && c.trust != aggregate.Distrusted && p.status.Down() {
+		if c := o.checkers[other]; p.counts() && c.state == "heard" && c.trust != aggregate.Distrusted && p.status.Down() {
 			heard++
 		}
 	}
@@ -451,7 +429,7 @@ func (o *oracle) records() (map[string]*oracleRecord, map[[2]string]*oracleRecor
 	for _, e := range o.endpoints {
 		for name, p := range e.pairs {
 			c := o.checkers[name]
-			if p.phase != "warm" || c.state != "heard" || c.trust == aggregate.Distrusted || !p.status.Up() && !p.status.Down() {
+			if !p.counts() || c.state != "heard" || c.trust == aggregate.Distrusted || !p.status.Up() && !p.status.Down() {
 				continue
 			}
 			byPeers, byZone := false, false
@@ -570,6 +548,9 @@ func slack(e *oracleEndpoint) time.Duration {
 // run is how many rounds a pair has said down.
 func (o *oracle) run(e *oracleEndpoint, name string) int {
 	round := max(e.timing.Interval, e.timing.ReportInterval, time.Millisecond)
+	if e.pairs[name].phase == "recovering" {
+		return 1
+	}
 	return 1 + int((o.checkers[name].heard-e.pairs[name].fell+slack(e))/round)
 }
 
@@ -642,7 +623,7 @@ func (o *oracle) looksIntact(e *oracleEndpoint) bool {
 	others := r.contradicted
 	for name, p := range e.pairs {
 		c := o.checkers[name]
-		if p.phase != "warm" || c.state != "heard" || c.trust == aggregate.Distrusted || !p.status.Down() || len(waysFrom(e, c)) == 0 {
+		if !p.counts() || c.state != "heard" || c.trust == aggregate.Distrusted || !p.status.Down() || len(waysFrom(e, c)) == 0 {
 			continue
 		}
 		if byPeers, byZone := o.contradicted(e, name); (byPeers || byZone) && p.code < 400 {

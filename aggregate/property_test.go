@@ -44,6 +44,7 @@ var (
 		return aggregate.Timing{
 			Interval: ms("interval", 2000), Timeout: ms("timeout", 900), InitialJitter: ms("jitter", 900),
 			ReportInterval: ms("report", 1500), UnhealthyThreshold: rapid.Uint32Range(0, 4).Draw(t, "threshold"),
+			HealthyThreshold: rapid.Uint32Range(0, 3).Draw(t, "healthy threshold"),
 		}
 	})
 )
@@ -56,9 +57,14 @@ var anyRule = rapid.Custom(func(t *rapid.T) aggregate.Rule {
 		Unobserved: aggregate.Unobserved(rapid.IntRange(0, int(aggregate.TurnUnhealthy)).Draw(t, "unobserved")),
 
 		DegradedWhen: rapid.SampledFrom([]aggregate.Codes{{}, codes(503), codes(200, 503)}).Draw(t, "degraded when"),
+		Passing:      rapid.SampledFrom([]aggregate.Codes{{}, codes(200)}).Draw(t, "passing"),
 		WarmUp:       rapid.SampledFrom([]time.Duration{0, 300 * time.Millisecond}).Draw(t, "warm-up"),
 	}
 })
+
+// freshCodes are the abilities of a checker whose status codes are those of its latest
+// probes.
+var freshCodes = health.Abilities{health.FreshCodes: {}}
 
 // clusterOf is the cluster that an endpoint is in.
 func clusterOf(id health.EndpointID) string { return fmt.Sprint("k", id%2) }
@@ -289,8 +295,12 @@ func (w *twins) actions() map[string]func(*rapid.T) {
 		"connected": func(t *rapid.T) {
 			checker := anyChecker.Draw(t, "checker")
 			zone := rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "zone")
-			w.aggregator.Connected(w.wall(), health.Checker{ID: checker, Locality: health.Locality{Zone: zone}})
-			w.oracle.connected(w.now, checker, zone)
+			k := health.Checker{ID: checker, Locality: health.Locality{Zone: zone}}
+			if rapid.IntRange(0, 3).Draw(t, "release") > 0 {
+				k.Abilities = freshCodes
+			}
+			w.aggregator.Connected(w.wall(), k)
+			w.oracle.connected(w.now, k)
 		},
 		"lost": func(t *rapid.T) {
 			checker := anyChecker.Draw(t, "checker")
@@ -403,8 +413,9 @@ func newTwinsThat(t *rapid.T, doubt aggregate.Doubt, zones ...string) *twins {
 	w.aggregator.Tick(epoch)
 	for i := range pool {
 		name, zone := fmt.Sprint("c", i), zones[i%2]
-		w.aggregator.Connected(epoch, health.Checker{ID: name, Locality: health.Locality{Zone: zone}})
-		w.oracle.connected(0, name, zone)
+		k := health.Checker{ID: name, Locality: health.Locality{Zone: zone}, Abilities: freshCodes}
+		w.aggregator.Connected(epoch, k)
+		w.oracle.connected(0, k)
 	}
 	for id := range health.EndpointID(endpoints) {
 		zone := zones[int(id)/3]

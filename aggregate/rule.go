@@ -40,8 +40,13 @@ type Rule struct {
 	Unobserved Unobserved
 
 	// DegradedWhen holds HTTP status codes; a vote of UNHEALTHY with one of them
-	// counts as DEGRADED.
+	// counts as DEGRADED, if its checker has health.FreshCodes.
 	DegradedWhen Codes
+
+	// Passing holds the codes of DegradedWhen with which a probe passes. After a down,
+	// an endpoint that has yet to pass Timing.HealthyThreshold probes is reported like
+	// one that is degraded. So its vote stays down until it must have passed so many.
+	Passing Codes
 
 	// WarmUp is how long a pair's downs do not count after its first vote. Default:
 	// derived from Timing.

@@ -19,8 +19,12 @@ func neededScore(voters uint16) int {
 }
 
 // runLength returns for how many rounds in a row a vote has said down. It counts
-// time, since only the first report after each probe has news.
+// time, since only the first report after each probe has news. A vote that may be about
+// to become up has no run.
 func (p *policy) runLength(s *seat, k *checker) int {
+	if s.phase == recovering {
+		return 1
+	}
 	since := uint64(uint32(tickOf(k.heardAt)) - s.until)
 	return 1 + int(min((since+uint64(p.slack))/uint64(p.round), aloneTakes-1))
 }

@@ -120,7 +120,7 @@ func (p *player) do(verb, subject string, rest []string) error {
 	case "distrust", "trust", "judge":
 		words := map[string]aggregate.OperatorTrust{"distrust": aggregate.Distrusted, "trust": aggregate.Trusted}
 		a.SetTrust(subject, words[verb], strings.Join(rest, " "))
-	case "connected", "lost", "hear", "silence":
+	case "connected", "connected_stale", "lost", "hear", "silence":
 		for _, c := range append([]string{subject}, rest...) {
 			p.checker(verb, c)
 		}
@@ -146,13 +146,17 @@ func (p *player) stall(length string) error {
 func (p *player) checker(verb, c string) {
 	now := epoch.Add(p.now)
 	switch verb {
-	case "connected":
+	case "connected", "connected_stale": // the latter reports the code of the last answer for ever
 		name, zone, _ := strings.Cut(c, "/")
 		at := health.Locality{Zone: zone}
 		if region, zone, both := strings.Cut(zone, "/"); both {
 			at.Region, at.Zone = region, zone
 		}
-		p.aggregator.Connected(now, health.Checker{ID: name, Locality: at})
+		k := health.Checker{ID: name, Locality: at}
+		if verb == "connected" {
+			k.Abilities = freshCodes
+		}
+		p.aggregator.Connected(now, k)
 	case "lost":
 		p.aggregator.Lost(c)
 	case "hear":
@@ -248,6 +252,8 @@ func (p *player) set(name string, words []string) error {
 			e.Rule, err = ruleOf(value, e.Rule.Unobserved)
 		case "degraded":
 			e.Rule.DegradedWhen, err = codesOf(value)
+		case "passing":
+			e.Rule.Passing, err = codesOf(value)
 		case "warm_up":
 			e.Rule.WarmUp, err = time.ParseDuration(value)
 		case "staleness":
@@ -267,6 +273,10 @@ func (p *player) set(name string, words []string) error {
 			var n uint64
 			n, err = strconv.ParseUint(value, 10, 32)
 			e.Timing.UnhealthyThreshold = uint32(n)
+		case "healthy":
+			var n uint64
+			n, err = strconv.ParseUint(value, 10, 32)
+			e.Timing.HealthyThreshold = uint32(n)
 		default:
 			durations = append(durations, word)
 		}

@@ -3,8 +3,6 @@ package aggregate
 import (
 	"math"
 	"time"
-
-	"hdsd/health"
 )
 
 // terms says how an endpoint is judged, and how it is checked as far as that matters.
@@ -17,6 +15,7 @@ type terms struct {
 	lingering  uint32 // for how long reports may still describe the old host after it was re-created
 	round      uint32 // until a checker has a new result
 	slack      uint32 // by how much a new result may come too early
+	recovery   uint32 // from the report of a first passed probe after a down until the endpoint is up; 0 if it is up at once
 }
 
 func termsOf(e *Endpoint) terms {
@@ -28,7 +27,18 @@ func termsOf(e *Endpoint) terms {
 	if e.Rule.WarmUp > 0 {
 		t.warmUp = milliseconds(e.Rule.WarmUp)
 	}
+	if e.Timing.HealthyThreshold > 1 {
+		t.recovery = e.Timing.recovery()
+	}
 	return t
+}
+
+// recovery returns for how many milliseconds an endpoint that was down, and whose probes
+// all pass, is reported as down at most: as many rounds as the threshold asks for.
+func (t Timing) recovery() uint32 {
+	rounds := time.Duration(t.HealthyThreshold)
+	round := min(t.Interval, longestTiming) + min(t.Timeout, longestTiming)
+	return milliseconds(min(t.ReportInterval, longestTiming) + rounds*min(round, longestTiming/rounds+1))
 }
 
 // longestTiming is longer than milliseconds can hold, and far from an overflow.
@@ -141,13 +151,4 @@ func (s *settings) longestStaleness() time.Duration {
 		longest = max(longest, s.staleness(uint32(class)))
 	}
 	return longest
-}
-
-// countsAs returns the status that a vote counts as. If an endpoint answers that it
-// is degraded, Envoy reports UNHEALTHY with the status code of the answer.
-func (p *policy) countsAs(said health.Status, code uint16) health.Status {
-	if said == health.Unhealthy && code != 0 && p.DegradedWhen.Has(code) {
-		return health.Degraded
-	}
-	return said
 }

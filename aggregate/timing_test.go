@@ -16,12 +16,12 @@ func TestWarmUp(t *testing.T) {
 		timing Timing
 		want   uint32
 	}{
-		{"usual", Timing{time.Second, 500 * time.Millisecond, 2 * time.Second, 2, time.Second}, 6500},
+		{"usual", Timing{time.Second, 500 * time.Millisecond, 2 * time.Second, 2, time.Second, 0}, 6500},
 		{"nothing", Timing{}, 0},
 		{"rounded up", Timing{Timeout: time.Millisecond + 1}, 2},
 		{"slow", Timing{Interval: time.Minute, UnhealthyThreshold: 3}, 240_000},
 		{"forever", Timing{Interval: 1000 * day, UnhealthyThreshold: 3}, math.MaxUint32},
-		{"too large for sums", Timing{math.MaxInt64, math.MaxInt64, math.MaxInt64, math.MaxUint32, math.MaxInt64}, math.MaxUint32},
+		{"too large for sums", Timing{math.MaxInt64, math.MaxInt64, math.MaxInt64, math.MaxUint32, math.MaxInt64, 0}, math.MaxUint32},
 	} {
 		if got := test.timing.warmUp(); got != test.want {
 			t.Errorf("%s: warm-up of %d ms, want %d", test.name, got, test.want)

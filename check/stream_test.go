@@ -140,7 +140,7 @@ func TestFirstMessage(t *testing.T) {
 	}
 	c, err := coordinated.CheckerFromNode(n, r.GetCapability())
 	// What is not here is not sent to it: SDS and signature algorithms among others.
-	want := []health.Ability{health.GRPC, health.HTTP, health.Redis, health.SeveralChecks, health.TCP, "envoy.health_checkers.grpc", redisName, tlsName}
+	want := []health.Ability{health.FreshCodes, health.GRPC, health.HTTP, health.Redis, health.SeveralChecks, health.TCP, "envoy.health_checkers.grpc", redisName, tlsName}
 	if got := slices.Sorted(maps.Keys(c.Abilities)); err != nil || !slices.Equal(got, want) {
 		t.Errorf("a coordinator takes it to be able to do %v, %v; want %v", got, err, want)
 	}

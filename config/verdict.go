@@ -3,7 +3,6 @@ package config
 import (
 	"fmt"
 	"math"
-	"strings"
 	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
@@ -116,12 +115,8 @@ func or(value, otherwise float64) float64 {
 	return value
 }
 
-// degradedWhen checks the status codes. A policy without status codes has none, even if
-// the common rules have some.
+// degradedWhen checks the status codes. Without any, no vote counts as DEGRADED.
 func (c *checks) degradedWhen(field string, d *configv1.DegradedWhen) {
-	if d != nil && len(d.GetHttpStatusCode()) == 0 && !strings.HasPrefix(field, "policies[") {
-		c.add(field, "names no http_status_code: add one, or remove it")
-	}
 	for i, value := range d.GetHttpStatusCode() {
 		if _, _, err := StatusCodes(value); err != nil {
 			c.add(fmt.Sprintf("%s.http_status_code[%d]", field, i), "%s", err)

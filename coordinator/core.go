@@ -51,7 +51,7 @@ func (t timing) of(k *catalog.Cluster) aggregate.Timing {
 	checks := &k.Checked.Timing
 	return aggregate.Timing{
 		Interval: checks.Interval, Timeout: checks.Timeout, InitialJitter: checks.InitialJitter,
-		UnhealthyThreshold: checks.UnhealthyThreshold, ReportInterval: t.report,
+		UnhealthyThreshold: checks.UnhealthyThreshold, HealthyThreshold: checks.HealthyThreshold, ReportInterval: t.report,
 	}
 }
 

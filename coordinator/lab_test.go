@@ -203,7 +203,7 @@ func (l *lab) join(ids ...string) {
 	for _, id := range ids {
 		l.connect(health.Checker{
 			ID: id, Version: "envoy/1.40.0", Locality: health.Locality{Region: "eu", Zone: id[len(id)-1:]},
-			Abilities: health.Abilities{health.HTTP: {}, health.TCP: {}},
+			Abilities: health.Abilities{health.HTTP: {}, health.TCP: {}, health.FreshCodes: {}},
 		})
 	}
 }

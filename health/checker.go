@@ -4,7 +4,7 @@ package health
 // extension that its binary has, such as "envoy.transport_sockets.tls".
 type Ability string
 
-// The kinds of health check, and an ability that depends on the binary's version.
+// The kinds of health check, and abilities that depend on the binary's version.
 const (
 	HTTP   Ability = "HTTP"
 	TCP    Ability = "TCP"
@@ -15,6 +15,10 @@ const (
 	// SeveralChecks means that an endpoint with several health checks is reported
 	// healthy only if all of them pass.
 	SeveralChecks Ability = "SEVERAL_CHECKS"
+
+	// FreshCodes means that a reported status code is always that of the latest probe,
+	// and absent if that probe had no answer.
+	FreshCodes Ability = "FRESH_CODES"
 )
 
 // Kinds lists the kinds of health check in the order in which they are shown.

@@ -3,6 +3,7 @@ package catalog
 import (
 	"cmp"
 	"math"
+	"net/http"
 	"reflect"
 	"time"
 
@@ -42,6 +43,7 @@ type Settings struct {
 	Reach          *health.Reach // the checkers that can reach it; nil: all
 	Zones, Regions assign.Placement
 	Rule           aggregate.Rule
+	degradedGiven  bool                    // whether the configuration says which codes mean DEGRADED
 	Shadow         bool                    // data planes do not get the verdicts
 	UpstreamHealth configv1.UpstreamHealth // how far the health counts that the source gives its endpoints
 }
@@ -80,7 +82,9 @@ func NewRules(c *configv1.Config) *Rules {
 			Zones:      placements[c.GetAssignment().GetZones()],
 			Regions:    assign.Anywhere,
 			Rule:       ruleOf(c.GetVerdict()),
-			Shadow:     c.GetMode() == configv1.Mode_SHADOW,
+
+			degradedGiven: c.GetVerdict().GetDegradedWhen() != nil,
+			Shadow:        c.GetMode() == configv1.Mode_SHADOW,
 		},
 		upstream:    map[string]configv1.UpstreamHealth{},
 		edsConfig:   config.EDSSource(c),
@@ -121,7 +125,7 @@ func (r *Rules) settingsOf(p *configv1.Policy, c *configv1.Config) Settings {
 	}
 	if p.GetVerdict() != nil {
 		verdict := config.InheritVerdict(p.GetVerdict(), c.GetVerdict())
-		s.Rule = ruleOf(verdict)
+		s.Rule, s.degradedGiven = ruleOf(verdict), verdict.GetDegradedWhen() != nil
 		if own := trustOf(verdict); own != r.Trust {
 			s.Rule.Limits = WithDefaults(own, c.GetReporting().GetInterval().AsDuration())
 		}
@@ -137,7 +141,31 @@ func (r *Rules) For(c *source.Cluster) Settings {
 		s = r.policies[i].settings
 	}
 	s.UpstreamHealth = r.upstream[c.EndpointSource()]
+	s.Rule.Passing = passingCodes(c.HealthChecks)
+	if !s.degradedGiven {
+		s.Rule.DegradedWhen = s.Rule.Passing
+	}
 	return s
+}
+
+// passingCodes returns the status codes with which a probe of a cluster passes. There
+// are none if a probe with such a code may fail: for its body, its service, or by another
+// check.
+func passingCodes(checks []*corev3.HealthCheck) (codes aggregate.Codes) {
+	if len(checks) != 1 {
+		return codes
+	}
+	check := checks[0].GetHttpHealthCheck()
+	if check == nil || len(check.GetReceive()) > 0 || check.GetServiceNameMatcher() != nil {
+		return codes
+	}
+	for _, r := range check.GetExpectedStatuses() {
+		codes.Add(int(max(r.GetStart(), 0)), int(min(r.GetEnd(), aggregate.MaxCode))-1)
+	}
+	if len(check.GetExpectedStatuses()) == 0 {
+		codes.Add(http.StatusOK, http.StatusOK)
+	}
+	return codes
 }
 
 // SetCapacity sets a checker's weight and ceiling to what the configuration says, else

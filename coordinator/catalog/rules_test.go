@@ -1,9 +1,11 @@
 package catalog_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	"google.golang.org/protobuf/encoding/protojson"
 
 	"hdsd/aggregate"
@@ -67,6 +69,52 @@ func TestTheFirstPolicyDecidesOnTheMode(t *testing.T) {
 	for name, want := range map[string]bool{"x": true, "ab": true, "cb": false, "b": false} {
 		if got := r.For(&source.Cluster{Name: name}).Shadow; got != want {
 			t.Errorf("%s is shadowed: %t", name, got)
+		}
+	}
+}
+
+// TestDegradedByDefault: where the code alone tells that a probe passed, UNHEALTHY with
+// such a code means DEGRADED, unless the configuration says otherwise.
+func TestDegradedByDefault(t *testing.T) {
+	r := catalog.NewRules(&configv1.Config{Policies: []*configv1.Policy{
+		{ClusterNameGlob: "never", Verdict: verdictOf(t, `{"degradedWhen":{}}`)},
+		{ClusterNameGlob: "own", Verdict: verdictOf(t, `{"degradedWhen":{"httpStatusCode":[429]}}`)},
+		{ClusterNameGlob: "other", Verdict: verdictOf(t, `{"rule":"ANY"}`)},
+	}})
+	check := func(text string) *corev3.HealthCheck {
+		h := &corev3.HealthCheck{}
+		if err := protojson.Unmarshal([]byte(text), h); err != nil {
+			t.Fatal(err)
+		}
+		return h
+	}
+	const plain, ranges = `{"httpHealthCheck":{"path":"/"}}`, `{"httpHealthCheck":{"path":"/","expectedStatuses":[{"start":200,"end":202},{"start":404,"end":405}]}}`
+	for _, test := range []struct {
+		name, cluster string
+		checks        []string
+		degraded      []uint16
+		passing       []uint16
+	}{
+		{"one HTTP check", "web", []string{plain}, []uint16{200}, []uint16{200}},
+		{"with expected statuses", "web", []string{ranges}, []uint16{200, 201, 404}, []uint16{200, 201, 404}},
+		{"a policy that says nothing of it", "other", []string{plain}, []uint16{200}, []uint16{200}},
+		{"a policy that says never", "never", []string{plain}, nil, []uint16{200}},
+		{"a policy with codes", "own", []string{plain}, []uint16{429}, []uint16{200}},
+		{"a body that may not match", "web", []string{`{"httpHealthCheck":{"path":"/","receive":[{"text":"00"}]}}`}, nil, nil},
+		{"a service that may not match", "web", []string{`{"httpHealthCheck":{"path":"/","serviceNameMatcher":{"exact":"x"}}}`}, nil, nil},
+		{"two checks", "web", []string{plain, plain}, nil, nil},
+		{"TCP", "web", []string{`{"tcpHealthCheck":{}}`}, nil, nil},
+		{"none", "web", nil, nil, nil},
+	} {
+		c := &source.Cluster{Name: test.cluster}
+		for _, text := range test.checks {
+			c.HealthChecks = append(c.HealthChecks, check(text))
+		}
+		rule := r.For(c).Rule
+		for code := range uint16(aggregate.MaxCode) {
+			if rule.DegradedWhen.Has(code) != slices.Contains(test.degraded, code) || rule.Passing.Has(code) != slices.Contains(test.passing, code) {
+				t.Errorf("%s: %d counts as DEGRADED: %t, passes: %t", test.name, code, rule.DegradedWhen.Has(code), rule.Passing.Has(code))
+			}
 		}
 	}
 }

@@ -42,6 +42,7 @@ var since = map[health.Ability]release{
 	health.Redis:         {1, 40}, // 1.39 crashes if an endpoint answers garbage
 	secretDiscovery:      {1, 38},
 	health.SeveralChecks: {1, 40}, // before, only the last check decides
+	health.FreshCodes:    {1, 39}, // 1.38 goes on reporting the code of the last answer, earlier ones report none
 }
 
 // extensions are the extension names in a node that stand for abilities. A node has
@@ -99,7 +100,7 @@ func IgnoresWeight(node *corev3.Node) bool {
 }
 
 func abilitiesOf(node *corev3.Node, c *healthv3.Capability) health.Abilities {
-	abilities := health.Abilities{}
+	abilities := health.Abilities{health.FreshCodes: {}}
 	for _, protocol := range c.GetHealthCheckProtocols() {
 		switch protocol {
 		case healthv3.Capability_HTTP:

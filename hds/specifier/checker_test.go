@@ -23,12 +23,12 @@ func TestAbilitiesDependOnTheRelease(t *testing.T) {
 		version string
 		more    []health.Ability
 	}{
-		`user_agent_name: "envoy" user_agent_build_version {version {major_number: 1 minor_number: 40}}`:          {"envoy/1.40.0", []health.Ability{health.GRPC, health.Redis, health.SeveralChecks, secretDiscovery, signatureAlgorithms}},
+		`user_agent_name: "envoy" user_agent_build_version {version {major_number: 1 minor_number: 40}}`:          {"envoy/1.40.0", []health.Ability{health.FreshCodes, health.GRPC, health.Redis, health.SeveralChecks, secretDiscovery, signatureAlgorithms}},
 		`user_agent_name: "envoy" user_agent_build_version {version {major_number: 1 minor_number: 38 patch: 3}}`: {"envoy/1.38.3", []health.Ability{health.GRPC, secretDiscovery, signatureAlgorithms}},
 		`user_agent_name: "envoy" user_agent_build_version {version {major_number: 1 minor_number: 36 patch: 4}}`: {"envoy/1.36.4", []health.Ability{signatureAlgorithms}},
-		`user_agent_name: "envoy" user_agent_version: "2.0.1"`:                                                    {"envoy/2.0.1", []health.Ability{health.GRPC, health.Redis, health.SeveralChecks, secretDiscovery, signatureAlgorithms}},
+		`user_agent_name: "envoy" user_agent_version: "2.0.1"`:                                                    {"envoy/2.0.1", []health.Ability{health.FreshCodes, health.GRPC, health.Redis, health.SeveralChecks, secretDiscovery, signatureAlgorithms}},
 		`user_agent_name: "envoy" user_agent_version: "custom"`:                                                   {"envoy/custom", []health.Ability{signatureAlgorithms}},
-		`user_agent_name: "hdsd" user_agent_version: "0.1.0"`:                                                     {"hdsd/0.1.0", []health.Ability{health.GRPC, health.Redis, health.SeveralChecks}},
+		`user_agent_name: "hdsd" user_agent_version: "0.1.0"`:                                                     {"hdsd/0.1.0", []health.Ability{health.FreshCodes, health.GRPC, health.Redis, health.SeveralChecks}},
 	} {
 		c, err := CheckerFromNode(parse(t, claims+node, &corev3.Node{}), capability)
 		if err != nil {

@@ -2222,7 +2222,9 @@ type Verdict struct {
 	// Health before the first verdict: UNKNOWN (Envoy sends traffic) or
 	// UNHEALTHY. Default: UNKNOWN.
 	InitialHealth v3.HealthStatus `protobuf:"varint,5,opt,name=initial_health,json=initialHealth,proto3,enum=envoy.config.core.v3.HealthStatus" json:"initial_health,omitempty"`
-	// Which votes count as DEGRADED. Default: none that Envoy reports.
+	// Which votes count as DEGRADED. Default: UNHEALTHY with a status code that the
+	// health check expects, where that is the only one, and an HTTP check without
+	// receive and service_name_matcher.
 	DegradedWhen *DegradedWhen `protobuf:"bytes,6,opt,name=degraded_when,json=degradedWhen,proto3" json:"degraded_when,omitempty"`
 	// How long the votes of a silent checker count, at least twice
 	// reporting.interval. Default: 2.5 times reporting.interval, at least 2s.
@@ -2360,8 +2362,9 @@ func (x *Verdict) GetMassFailure() *MassFailure {
 }
 
 // DegradedWhen says when an UNHEALTHY vote counts as DEGRADED. Envoy reports an
-// endpoint that answers as degraded as UNHEALTHY, with its status code. In a
-// policy, DegradedWhen without codes means that no vote counts as DEGRADED.
+// endpoint that answers as degraded as UNHEALTHY, with its status code. Votes of
+// Envoys before 1.39 never count as DEGRADED: their status codes are missing, or
+// outlast the answers. Without codes, no vote counts as DEGRADED.
 type DegradedWhen struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// HTTP status codes, and ranges of them as in Envoy's Int64Range (the end is
