@@ -64,7 +64,8 @@ type Excluded struct {
 
 // Prepare decides what of a cluster is checked and what is published.
 func Prepare(from *source.Cluster, r *Rules) *Cluster {
-	c := &Cluster{Settings: r.For(from), Source: from, Latest: from, Rate: rateOf(from.HealthChecks), rules: r}
+	c := &Cluster{Settings: r.For(from), Source: from, Latest: from, rules: r}
+	c.Rate = c.rateOf(from.HealthChecks)
 	given := from.Assignment.Message()
 	c.PartlyElsewhere = slices.ContainsFunc(given.GetEndpoints(), specifier.ListedElsewhere)
 	if from.Rejected == "" {
@@ -166,7 +167,9 @@ func (c *Cluster) prepareChecks(given *endpointv3.ClusterLoadAssignment) {
 	if len(from.HealthChecks) == 0 {
 		return
 	}
-	c.Checked = specifier.Translate(from.Name, from.Config, given, from.HealthChecks, c.rules.Options)
+	options := c.rules.Options
+	options.NoTrafficIntervals = c.NoTraffic
+	c.Checked = specifier.Translate(from.Name, from.Config, given, from.HealthChecks, options)
 	c.Hashes = make([]health.Hash, len(c.Checked.Endpoints))
 	for i := range c.Hashes {
 		c.Hashes[i] = c.Checked.Key(i).Hash()

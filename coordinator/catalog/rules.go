@@ -45,6 +45,7 @@ type Settings struct {
 	Rule           aggregate.Rule
 	degradedGiven  bool                    // whether the configuration says which codes mean DEGRADED
 	Shadow         bool                    // data planes do not get the verdicts
+	NoTraffic      bool                    // the no_traffic intervals of health checks count
 	UpstreamHealth configv1.UpstreamHealth // how far the health counts that the source gives its endpoints
 }
 
@@ -114,6 +115,7 @@ func (r *Rules) settingsOf(p *configv1.Policy, c *configv1.Config) Settings {
 	s := r.settings
 	s.Redundancy = cmp.Or(int(p.GetRedundancy()), s.Redundancy)
 	s.Reach = reachOf(p.GetCheckers())
+	s.NoTraffic = p.GetNoTrafficIntervals()
 	if p.Mode != nil {
 		s.Shadow = p.GetMode() == configv1.Mode_SHADOW
 	}
@@ -268,11 +270,15 @@ func reachOf(s *configv1.CheckerSelector) *health.Reach {
 	return reach
 }
 
-// rateOf gives the checks of one endpoint by one checker in 1,000 seconds.
-func rateOf(checks []*corev3.HealthCheck) int64 {
+// rateOf gives the checks of one endpoint that is up by one checker in 1,000 seconds.
+func (s *Settings) rateOf(checks []*corev3.HealthCheck) int64 {
 	sum := 0.0
 	for _, check := range checks {
-		if interval := check.GetInterval().AsDuration().Seconds(); interval > 0 {
+		used := check.GetInterval()
+		if s.NoTraffic {
+			used = cmp.Or(check.GetNoTrafficHealthyInterval(), check.GetNoTrafficInterval(), used)
+		}
+		if interval := used.AsDuration().Seconds(); interval > 0 {
 			sum += 1000 / interval
 		}
 	}

@@ -118,3 +118,26 @@ func TestDegradedByDefault(t *testing.T) {
 		}
 	}
 }
+
+// TestRateIsThatOfTheIntervalsInUse: the plan counts on as many checks as are made.
+func TestRateIsThatOfTheIntervalsInUse(t *testing.T) {
+	r := catalog.NewRules(&configv1.Config{Policies: []*configv1.Policy{{ClusterNameGlob: "own", NoTrafficIntervals: true}}})
+	for _, test := range []struct {
+		cluster, intervals string
+		rate               int64
+	}{
+		{"web", `"noTrafficInterval":"20s","noTrafficHealthyInterval":"10s"`, 1000},
+		{"own", `"noTrafficInterval":"20s","noTrafficHealthyInterval":"10s"`, 100},
+		{"own", `"noTrafficInterval":"20s"`, 50},
+		{"own", `"unhealthyInterval":"5s"`, 1000},
+	} {
+		check := &corev3.HealthCheck{}
+		if err := protojson.Unmarshal([]byte(`{"timeout":"1s","interval":"1s",`+test.intervals+`,"healthyThreshold":1,"unhealthyThreshold":1,"tcpHealthCheck":{}}`), check); err != nil {
+			t.Fatal(err)
+		}
+		k := catalog.Prepare(&source.Cluster{Name: test.cluster, HealthChecks: []*corev3.HealthCheck{check}}, r)
+		if k.Rate != test.rate || k.Checked.Timing.Interval.Seconds()*float64(k.Rate) < 1000 {
+			t.Errorf("%s with %s: %d checks in 1,000 s, rounds of %s", test.cluster, test.intervals, k.Rate, k.Checked.Timing.Interval)
+		}
+	}
+}

@@ -26,6 +26,10 @@ type Options struct {
 	// versions are V3. Nobody reviews it.
 	SDSConfig *corev3.ConfigSource
 
+	// NoTrafficIntervals keeps the no_traffic intervals of health checks. Otherwise their
+	// other intervals count.
+	NoTrafficIntervals bool
+
 	// Verbose makes reasons name every problem, however many there are.
 	Verbose bool
 

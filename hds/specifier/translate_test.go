@@ -87,12 +87,38 @@ func TestBinaryPayloadsBecomeHex(t *testing.T) {
 
 func TestTheSourcesValuesStay(t *testing.T) {
 	said := check(t, `http_health_check {path: "/" host: "h"} no_traffic_interval {seconds: 7} no_traffic_healthy_interval {seconds: 8} initial_jitter {}`)
-	c := Translate("web", nil, assignment(t, `endpoints {`+endpointText("10.0.0.1")+`}`), []*corev3.HealthCheck{said}, Options{})
+	c := Translate("web", nil, assignment(t, `endpoints {`+endpointText("10.0.0.1")+`}`), []*corev3.HealthCheck{said}, Options{NoTrafficIntervals: true})
 	if got := specifierOf(c).Message().GetClusterHealthChecks()[0].HealthChecks[0]; !proto.Equal(got, said) {
 		t.Errorf("sent %v, want %v", got, said)
 	}
 	if c.Timing.Interval != 8*time.Second {
 		t.Errorf("interval %v, want the slowest that the checker uses", c.Timing.Interval)
+	}
+}
+
+// TestIntervalsAreThoseOfTraffic: checkers probe as often as an Envoy with traffic, unless
+// the cluster goes by the intervals without.
+func TestIntervalsAreThoseOfTraffic(t *testing.T) {
+	for _, test := range []struct {
+		text             string
+		own              bool
+		whenUp, whenDown int64
+	}{
+		{``, false, 5, 5},
+		{`no_traffic_interval {seconds: 20}`, false, 5, 5},
+		{`no_traffic_interval {seconds: 20} no_traffic_healthy_interval {seconds: 30}`, false, 5, 5},
+		{`unhealthy_interval {seconds: 1} no_traffic_interval {seconds: 20}`, false, 5, 1},
+		{`unhealthy_interval {seconds: 60} unhealthy_edge_interval {seconds: 1}`, false, 5, 5},
+		{``, true, 5, 5},
+		{`no_traffic_interval {seconds: 20}`, true, 20, 20},
+		{`no_traffic_healthy_interval {seconds: 30} unhealthy_interval {seconds: 1}`, true, 30, 1},
+	} {
+		given := check(t, `http_health_check {path: "/"} `+test.text)
+		c := Translate("web", nil, assignment(t, `endpoints {`+endpointText("10.0.0.1")+`}`), []*corev3.HealthCheck{given}, Options{NoTrafficIntervals: test.own})
+		sent := specifierOf(c).Message().GetClusterHealthChecks()[0].HealthChecks[0]
+		if up, down := sent.GetNoTrafficHealthyInterval().GetSeconds(), sent.GetNoTrafficInterval().GetSeconds(); up != test.whenUp || down != test.whenDown {
+			t.Errorf("%q (%t): every %d s while up and %d s while down, want %d and %d", test.text, test.own, up, down, test.whenUp, test.whenDown)
+		}
 	}
 }
 

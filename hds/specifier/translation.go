@@ -1,6 +1,7 @@
 package specifier
 
 import (
+	"cmp"
 	"encoding/hex"
 	"fmt"
 	"slices"
@@ -98,12 +99,7 @@ const maxInitialJitter = 2 * time.Second
 func (t *translation) fill() {
 	for i, check := range t.checks {
 		interval := check.Interval.AsDuration()
-		if check.NoTrafficInterval == nil {
-			check.NoTrafficInterval = durationpb.New(interval)
-		}
-		if check.NoTrafficHealthyInterval == nil {
-			check.NoTrafficHealthyInterval = durationpb.New(interval)
-		}
+		t.fillIntervals(check, interval)
 		if check.InitialJitter == nil {
 			check.InitialJitter = durationpb.New(min(interval, maxInitialJitter))
 		}
@@ -114,6 +110,21 @@ func (t *translation) fill() {
 		fillHost(check, t.out.Name)
 		hexPayloads(check.GetTcpHealthCheck())
 		t.out.Timing.slowest(check, slices.ContainsFunc(t.checks, isRedis))
+	}
+}
+
+// fillIntervals sets the intervals that an HDS client goes by, since its clusters never
+// have traffic: those by which an Envoy with traffic goes. The no_traffic_interval is that
+// of endpoints that are down, or about to go down or to come back.
+func (t *translation) fillIntervals(check *corev3.HealthCheck, interval time.Duration) {
+	if !t.options.NoTrafficIntervals {
+		check.NoTrafficInterval, check.NoTrafficHealthyInterval = nil, nil
+	}
+	if check.NoTrafficHealthyInterval == nil {
+		check.NoTrafficHealthyInterval = cmp.Or(check.NoTrafficInterval, durationpb.New(interval))
+	}
+	if check.NoTrafficInterval == nil {
+		check.NoTrafficInterval = durationpb.New(min(interval, cmp.Or(check.UnhealthyInterval, check.Interval).AsDuration()))
 	}
 }
 

@@ -2686,9 +2686,13 @@ type Policy struct {
 	// Instead of assignment.zones.
 	Zones *Placement `protobuf:"varint,6,opt,name=zones,proto3,enum=hdsd.config.v1.Placement,oneof" json:"zones,omitempty"`
 	// Instead of assignment.regions.
-	Regions       *Placement `protobuf:"varint,7,opt,name=regions,proto3,enum=hdsd.config.v1.Placement,oneof" json:"regions,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Regions *Placement `protobuf:"varint,7,opt,name=regions,proto3,enum=hdsd.config.v1.Placement,oneof" json:"regions,omitempty"`
+	// Whether checkers go by no_traffic_interval and no_traffic_healthy_interval of
+	// the health checks, as an Envoy does whose cluster never had traffic. Default:
+	// false, they go by interval and unhealthy_interval.
+	NoTrafficIntervals bool `protobuf:"varint,8,opt,name=no_traffic_intervals,json=noTrafficIntervals,proto3" json:"no_traffic_intervals,omitempty"`
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
 }
 
 func (x *Policy) Reset() {
@@ -2768,6 +2772,13 @@ func (x *Policy) GetRegions() Placement {
 		return *x.Regions
 	}
 	return Placement_SPREAD
+}
+
+func (x *Policy) GetNoTrafficIntervals() bool {
+	if x != nil {
+		return x.NoTrafficIntervals
+	}
+	return false
 }
 
 // CheckerSelector selects checkers that match one of the localities (if there
@@ -3910,7 +3921,7 @@ const file_hdsd_config_v1_config_proto_rawDesc = "" +
 	"\x05reuse\x18\x03 \x01(\x01R\x05reuse\x12(\n" +
 	"\x10half_life_rounds\x18\x04 \x01(\rR\x0ehalfLifeRounds\"<\n" +
 	"\vMassFailure\x12-\n" +
-	"\x04hold\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\x04hold\"\x82\x03\n" +
+	"\x04hold\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\x04hold\"\xb4\x03\n" +
 	"\x06Policy\x12*\n" +
 	"\x11cluster_name_glob\x18\x01 \x01(\tR\x0fclusterNameGlob\x12\x1e\n" +
 	"\n" +
@@ -3920,7 +3931,8 @@ const file_hdsd_config_v1_config_proto_rawDesc = "" +
 	"\bcheckers\x18\x04 \x01(\v2\x1f.hdsd.config.v1.CheckerSelectorR\bcheckers\x12-\n" +
 	"\x04mode\x18\x05 \x01(\x0e2\x14.hdsd.config.v1.ModeH\x00R\x04mode\x88\x01\x01\x124\n" +
 	"\x05zones\x18\x06 \x01(\x0e2\x19.hdsd.config.v1.PlacementH\x01R\x05zones\x88\x01\x01\x128\n" +
-	"\aregions\x18\a \x01(\x0e2\x19.hdsd.config.v1.PlacementH\x02R\aregions\x88\x01\x01B\a\n" +
+	"\aregions\x18\a \x01(\x0e2\x19.hdsd.config.v1.PlacementH\x02R\aregions\x88\x01\x01\x120\n" +
+	"\x14no_traffic_intervals\x18\b \x01(\bR\x12noTrafficIntervalsB\a\n" +
 	"\x05_modeB\b\n" +
 	"\x06_zonesB\n" +
 	"\n" +
