@@ -359,3 +359,18 @@ default_health_checks:
 		t.Errorf("loaded as %v, %v", loaded, again)
 	}
 }
+
+// TestFirstDeltaResponse: it says something of delta streams, which not every source has.
+func TestFirstDeltaResponse(t *testing.T) {
+	for kind, want := range map[string]string{
+		"DELTA_GRPC": "", "AGGREGATED_DELTA_GRPC": "",
+		"GRPC": "is for api_type DELTA_GRPC", "AGGREGATED_GRPC": "is for api_type DELTA_GRPC",
+	} {
+		text := "sources:\n- name: a\n  first_delta_response_is_complete: true\n  config_source:\n    api_config_source:\n      api_type: " + kind +
+			"\n      transport_api_version: V3\n      grpc_services: [{google_grpc: {target_uri: \"localhost:1\", stat_prefix: a}}]\n"
+		_, problems := config.Load(write(t, t.TempDir(), "hdsd.yaml", text))
+		if want == "" && len(problems) > 0 || want != "" && (len(problems) != 1 || !strings.Contains(problems[0].String(), want) || !strings.Contains(problems[0].String(), "hdsd.yaml:3")) {
+			t.Errorf("%s: %v, want %q", kind, problems, want)
+		}
+	}
+}

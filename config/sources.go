@@ -36,6 +36,7 @@ func (c sourceChecks) all(cfg *Config) {
 		c.configSource(field+".config_source", source.GetConfigSource())
 		c.holdShrinkage(field+".hold_shrinkage", source.GetHoldShrinkage())
 		c.node(field+".node", source)
+		c.firstDeltaResponse(field+".first_delta_response_is_complete", source)
 	}
 }
 
@@ -47,6 +48,18 @@ func (c sourceChecks) node(field string, source *configv1.Source) {
 	c.valid(field, source.GetNode())
 	if path, _ := PathOf(source); path != "" {
 		c.add(field, "means nothing for a file, which nobody is asked for: remove it")
+	}
+}
+
+// firstDeltaResponse checks that what is said of delta streams is said of a source that has
+// them.
+func (c sourceChecks) firstDeltaResponse(field string, source *configv1.Source) {
+	switch source.GetConfigSource().GetApiConfigSource().GetApiType() {
+	case corev3.ApiConfigSource_DELTA_GRPC, corev3.ApiConfigSource_AGGREGATED_DELTA_GRPC:
+	default:
+		if source.GetFirstDeltaResponseIsComplete() {
+			c.add(field, "is for api_type DELTA_GRPC and AGGREGATED_DELTA_GRPC: remove it, or choose one of these")
+		}
 	}
 }
 

@@ -48,6 +48,10 @@ type Cluster struct {
 	Assignment       *Assignment
 	AssignmentSource string
 
+	// Stale reports that the lease of Assignment is over (policy.endpoint_stale_after): it
+	// has no endpoints until the source renews it.
+	Stale bool
+
 	// HealthChecks are the cluster's own, else the default ones. If nil, the cluster is
 	// not checked and passes through.
 	HealthChecks []*corev3.HealthCheck

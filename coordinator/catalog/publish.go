@@ -69,12 +69,17 @@ func (c *Cluster) Original() *clusterv3.Cluster {
 
 // publishableAssignment gives the assignment of a cluster as data planes get it:
 // the source's, without the endpoints for which an Envoy would refuse the whole
-// response. It returns nil if an Envoy would still refuse it.
+// response, and without its lease (policy.endpoint_stale_after), which is between hdsd and
+// the source. It returns nil if an Envoy would still refuse it.
 func publishableAssignment(from *source.Cluster, given *endpointv3.ClusterLoadAssignment) *source.Assignment {
 	if given == nil {
 		return nil
 	}
 	message := given
+	if given.GetPolicy().GetEndpointStaleAfter() != nil {
+		message = proto.CloneOf(given)
+		message.Policy.EndpointStaleAfter = nil
+	}
 	for i, group := range given.GetEndpoints() {
 		if !slices.ContainsFunc(group.GetLbEndpoints(), func(e *endpointv3.LbEndpoint) bool { return !acceptable(from, e) }) {
 			continue

@@ -10,6 +10,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"hdsd/coordinator/catalog"
 	"hdsd/health"
@@ -136,5 +138,26 @@ func TestWhatIsNotKnownPassesThrough(t *testing.T) {
 	got.HealthChecks, got.ClusterDiscoveryType, got.EdsClusterConfig = from.Config.HealthChecks, nil, nil
 	if !proto.Equal(got, from.Config) {
 		t.Errorf("got %v, want %v", got, from.Config)
+	}
+}
+
+// The lease of an assignment is between hdsd and its source. Data planes would let it end
+// although hdsd has the endpoints: they get it from nobody but hdsd, which sends changes only.
+func TestLeasesAreNotPublished(t *testing.T) {
+	for _, kind := range []clusterv3.Cluster_DiscoveryType{clusterv3.Cluster_STATIC, clusterv3.Cluster_EDS, clusterv3.Cluster_STRICT_DNS} {
+		from := sample.Web("x", "10.0.0.1:80")
+		a := from.Assignment.Message()
+		a.Policy = &endpointv3.ClusterLoadAssignment_Policy{
+			EndpointStaleAfter: durationpb.New(8e9), OverprovisioningFactor: wrapperspb.UInt32(120),
+		}
+		from.Assignment = source.EncodeAssignment(a)
+		from.Config.ClusterDiscoveryType = &clusterv3.Cluster_Type{Type: kind}
+		a.Policy.EndpointStaleAfter = nil
+		if got := catalog.Prepare(from, noRules()).Assignment; !got.Equal(source.EncodeAssignment(a)) {
+			t.Errorf("%v: published: %v", kind, got.Message())
+		}
+		if from.Assignment.Message().GetPolicy().GetEndpointStaleAfter() == nil {
+			t.Errorf("%v: the source's own has no lease any more", kind)
+		}
 	}
 }

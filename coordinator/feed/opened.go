@@ -28,6 +28,7 @@ type opened struct {
 	name     string
 	from     *corev3.ConfigSource
 	node     *corev3.Node // that a management server is told; may be nil
+	complete bool         // first_delta_response_is_complete
 	file     *file.Source
 	upstream *xds.Source
 	relay    Reader
@@ -61,12 +62,13 @@ func (f *Feed) openAll(c *configv1.Config) (sources, error) {
 
 // openOne opens a source. A file that was open before it reads again.
 func (f *Feed) openOne(from *configv1.Source, before *opened) (one *opened, err error) {
-	one = &opened{name: from.GetName(), from: from.GetConfigSource(), node: from.GetNode()}
+	one = &opened{name: from.GetName(), from: from.GetConfigSource(), node: from.GetNode(), complete: from.GetFirstDeltaResponseIsComplete()}
 	path, watched := config.PathOf(from)
 	if path == "" {
 		one.upstream, err = xds.New(xds.Options{
 			Name: one.name, Node: f.options.Node, As: one.node, ConfigSource: one.from, Snapshot: f.snapshot(one.name), Log: f.options.Log,
-			MaxClusters: int(f.options.Limits.GetMaxSourceClusters()), MaxEndpoints: int(f.options.Limits.GetMaxSourceEndpoints()),
+			FirstDeltaResponseIsComplete: one.complete,
+			MaxClusters:                  int(f.options.Limits.GetMaxSourceClusters()), MaxEndpoints: int(f.options.Limits.GetMaxSourceEndpoints()),
 			MaxClusterEndpoints: int(f.options.Limits.GetMaxClusterEndpoints()), MaxMessageBytes: config.LargestAnswer(f.options.Limits),
 		})
 		return one, err
@@ -117,7 +119,7 @@ func (s *sources) find(from *configv1.Source) *opened {
 		return nil
 	}
 	for _, one := range *s {
-		if one.name == from.GetName() && proto.Equal(one.from, from.GetConfigSource()) && proto.Equal(one.node, from.GetNode()) {
+		if one.name == from.GetName() && proto.Equal(one.from, from.GetConfigSource()) && proto.Equal(one.node, from.GetNode()) && one.complete == from.GetFirstDeltaResponseIsComplete() {
 			return one
 		}
 	}

@@ -44,9 +44,10 @@ func addresses(c *source.Cluster) map[string]struct{} {
 	return all
 }
 
-// without returns the endpoints of a cluster that its successor lacks.
+// without returns the endpoints of a cluster that its successor lacks. The end of a lease
+// takes away nothing: the source set the time itself.
 func without(before, after *source.Cluster) map[string]struct{} {
-	if before.Assignment.Equal(after.Assignment) || !counted(after) {
+	if after.Stale || before.Assignment.Equal(after.Assignment) || !counted(after) {
 		return nil
 	}
 	lost := addresses(before)

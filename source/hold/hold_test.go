@@ -513,3 +513,19 @@ func FuzzHold(f *testing.F) {
 		})
 	})
 }
+
+// TestTheEndOfALeaseIsNotHeld: the source itself said when.
+func TestTheEndOfALeaseIsNotHeld(t *testing.T) {
+	h, w := New(half), world{"a": {1, 2, 3}}
+	first := w.set(nil)
+	h.Take(start, first, nil)
+	for _, stale := range []bool{true, false} {
+		c := *first.Clusters[0]
+		c.Assignment, c.Stale = source.EncodeAssignment(nil), stale
+		got := h.Take(start.Add(time.Second), &source.Set{Source: "x", Clusters: []*source.Cluster{&c}}, nil)
+		if held := len(addresses(got.Clusters[0])) > 0; held == stale {
+			t.Errorf("stale %t: held %t", stale, held)
+		}
+		h.Take(start.Add(2*time.Second), first, nil)
+	}
+}

@@ -74,5 +74,6 @@ func itemOfJSON(text []byte, version string) item {
 		_ = json.Unmarshal(text, &names) // an unreadable resource has no name
 		return item{name: names.Name + names.ClusterName + names.ClusterName2, version: version, wrong: wrong}
 	}
-	return unwrap(packed, version)
+	one, _ := unwrap(packed, version)
+	return one
 }

@@ -21,6 +21,7 @@ const (
 type channel struct {
 	source   *Source
 	tables   []*table
+	scope    scope
 	wake     chan struct{} // the subscriptions may have changed
 	node     *corev3.Node
 	nodeOnce bool // only the first message of a stream has the node
@@ -46,7 +47,7 @@ func (c *channel) run(ctx context.Context) {
 		if err == nil {
 			err = errors.New("the stream ended")
 		}
-		c.source.lose(c.tables, servers[at], servers[next], err)
+		c.lose(servers[at], servers[next], err)
 		if good {
 			wait = backoff{}
 		}
@@ -60,7 +61,7 @@ func (c *channel) run(ctx context.Context) {
 func (c *channel) asks() bool {
 	c.source.mu.Lock()
 	defer c.source.mu.Unlock()
-	return slices.ContainsFunc(c.tables, (*table).asks)
+	return slices.ContainsFunc(c.tables, func(t *table) bool { return t.asks(c.scope) })
 }
 
 // sleep waits for d. If wakeable, it ends early when there is more to ask for.

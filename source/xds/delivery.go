@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"hdsd/internal/envoyrules"
 	"hdsd/source"
 )
 
@@ -72,7 +71,7 @@ func (d *delivery) next(now time.Time) (*source.Set, time.Time) {
 	due := d.start.Add(d.settings.fetchTimeout)
 	late := d.settings.fetchTimeout > 0 && !now.Before(due)
 	// A server may have nothing but assignments.
-	said := d.clusters.talk.heard || d.unserved() || late && d.assignments.talk.heard
+	said := d.clusters.talk.heard || d.unserved() || late && d.toldAssignments()
 	d.heard = d.heard || said && !waits
 	switch {
 	case d.begun, late && d.unread():
@@ -98,15 +97,22 @@ func (d *delivery) next(now time.Time) (*source.Set, time.Time) {
 	return set, next
 }
 
-// expire forgets the resources whose TTL is over.
+// expire forgets the resources whose TTL is over, and ends leases.
 func (d *delivery) expire(now time.Time) {
 	for _, t := range []*table{d.clusters, d.assignments} {
-		if expired := t.expire(now); len(expired) > 0 {
+		expired, stale := t.expire(now)
+		if len(stale) > 0 {
+			d.updates++
+			d.options.Log.Warn().Str("event", "upstream_assignments_stale").Str("source", d.options.Name).
+				Int("count", len(stale)).Strs("names", stale[:min(len(stale), namesTold)]).
+				Msg("the management server has not renewed these assignments within their endpoint_stale_after: they have no endpoints until it does")
+		}
+		if len(expired) > 0 {
 			d.updates++
 			d.options.Log.Warn().Str("event", "upstream_resources_expired").Str("source", d.options.Name).Str("type_url", t.typeURL).
-				Int("count", len(expired)).Strs("names", expired[:min(len(expired), 10)]).
+				Int("count", len(expired)).Strs("names", expired[:min(len(expired), namesTold)]).
 				Msg("the management server gave these resources a time to live, and it is over")
-			notify(d.wake[envoyrules.Assignment])
+			d.wake(d.assignments)
 		}
 	}
 }
@@ -115,8 +121,10 @@ func (d *delivery) expire(now time.Time) {
 func (d *delivery) waits(now time.Time) (waits bool, next time.Time) {
 	for _, t := range []*table{d.clusters, d.assignments} {
 		for _, e := range t.open {
-			if !e.expires.IsZero() {
-				next = earlier(next, e.expires)
+			for _, end := range []time.Time{e.expires, e.leaves, e.lease} {
+				if !end.IsZero() {
+					next = earlier(next, end)
+				}
 			}
 			if t == d.clusters || !e.waiting(now, d.settings.fetchTimeout) {
 				continue

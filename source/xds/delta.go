@@ -41,7 +41,7 @@ func newDeltaStream(c *channel) *deltaStream {
 // due returns after what time a request is due; negative is never.
 func (t *deltaType) due(now time.Time) time.Duration {
 	switch {
-	case !t.begun && !t.asks():
+	case !t.begun && !t.asks(everyName):
 		return never
 	case !t.begun, t.change != t.table.change && !t.wildcard(), len(t.answers) > 0 && t.answers[0].refusal == nil:
 		return 0
@@ -69,7 +69,9 @@ func (s *deltaStream) next(now time.Time) *discoveryv3.DeltaDiscoveryRequest {
 		request := &discoveryv3.DeltaDiscoveryRequest{TypeUrl: t.typeURL}
 		if !t.begun {
 			t.purge()
-			request.InitialResourceVersions = t.versions()
+			if !s.channel.source.options.FirstDeltaResponseIsComplete {
+				request.InitialResourceVersions = t.versions()
+			}
 		}
 		if !t.wildcard() {
 			t.ask(request)
@@ -90,11 +92,11 @@ func (s *deltaStream) next(now time.Time) *discoveryv3.DeltaDiscoveryRequest {
 	return nil
 }
 
-// versions returns the versions of all known resources.
+// versions returns the versions of all resources in use.
 func (t *table) versions() map[string]string {
 	all := make(map[string]string)
 	for name, e := range t.entries {
-		if e.good != nil {
+		if e.good != nil && !e.stale { // what is stale has to come again
 			all[name] = e.good.version
 		}
 	}
@@ -142,15 +144,17 @@ func (s *deltaStream) take(response *discoveryv3.DeltaDiscoveryResponse, excess 
 	case i >= 0:
 		t, u := s.types[i], deltaUpdate(response)
 		u.excess, u.first, t.heard = excess, !t.heard, true
+		u.full = u.first && t.wildcard() && source.options.FirstDeltaResponseIsComplete
 		source.read(t.table, u)
 		source.mu.Lock()
 		defer source.mu.Unlock()
 		t.answers = append(t.answers, answer{response.GetNonce(), source.accept(t.table, u).status()})
-	case len(s.types) == 1:
+	case !source.settings.aggregated:
 		t, wrong := s.types[0], wrongStream(response.GetTypeUrl(), s.types[0].typeURL)
 		source.mu.Lock()
 		defer source.mu.Unlock()
-		source.reject(t.table, response.GetSystemVersionInfo(), wrong)
+		t.talk.reject(response.GetSystemVersionInfo(), wrong)
+		notify(source.changed)
 		t.answers = append(t.answers, answer{response.GetNonce(), wrong.status()})
 	default:
 		return unasked(response.GetTypeUrl())

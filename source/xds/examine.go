@@ -16,6 +16,9 @@ import (
 // examine decodes what has changed, and finds faults in it.
 func (t *table) examine(c *candidate, now time.Time) {
 	before := c.known()
+	if !c.received.IsZero() {
+		now = c.received
+	}
 	switch {
 	case c.wrong != "":
 	case c.body == nil && before != nil && before.version == c.version:
@@ -24,7 +27,7 @@ func (t *table) examine(c *candidate, now time.Time) {
 		c.wrong = fmt.Sprintf("it has no body, and its version %q is not known here", c.version)
 	case c.body.GetTypeUrl() != t.typeURL:
 		c.wrong = fmt.Sprintf("its type is %q, but the response is of type %q", c.body.GetTypeUrl(), t.typeURL)
-	case before != nil && bytes.Equal(before.packed.GetValue(), c.body.GetValue()):
+	case before != nil && !c.entry.stale && bytes.Equal(before.packed.GetValue(), c.body.GetValue()):
 		c.content = &content{version: c.version, packed: before.packed, decoded: before.decoded, updated: now}
 	default:
 		if c.decoded == nil { // not subscribed when the response came
@@ -61,7 +64,7 @@ func (s *Source) knownOf(t *table, u *update) []*content {
 		}
 		switch e := t.entries[one.name]; {
 		case one.name == "" || e == nil && !t.wildcard():
-		case e == nil || e.good == nil:
+		case e == nil || e.good == nil || e.stale:
 			all[i] = none
 		default:
 			all[i] = e.good
@@ -75,6 +78,7 @@ type decoded struct {
 	config    *clusterv3.Cluster // without the endpoints that it lists; nil of an assignment
 	lists     *source.Assignment // those endpoints, or the assignment
 	endpoints int                // in lists
+	lease     time.Duration      // of an assignment: its endpoint_stale_after; 0: for ever
 }
 
 // decode decodes and checks a resource. wrong is its fault, if it has one.
@@ -100,6 +104,7 @@ func (t *table) decode(name string, data []byte) (_ *decoded, wrong string) {
 		return nil, wrong
 	}
 	of.lists = source.EncodeAssignmentAs(data, assignment)
+	of.lease = assignment.GetPolicy().GetEndpointStaleAfter().AsDuration()
 	return of, ""
 }
 

@@ -89,11 +89,11 @@ func (k *keeper) write(now time.Time, all []*discoveryv3.Resource) error {
 func (s *Source) lastContact(now time.Time) time.Time {
 	at := now
 	for _, t := range []*table{s.clusters, s.assignments} {
-		if s.answered(t) || !t.asks() {
+		if s.answered(t) || !t.asks(everyName) {
 			continue
 		}
-		if t.talk.since.Before(at) {
-			at = t.talk.since
+		if since := s.shown(t).since; since.Before(at) {
+			at = since
 		}
 	}
 	return at

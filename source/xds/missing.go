@@ -2,6 +2,7 @@ package xds
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -11,6 +12,9 @@ func (s *Source) MissingReason(name string) string {
 	defer s.mu.Unlock()
 	a := s.assignments.entries[name]
 	talk := &s.assignments.talk
+	if a != nil && !s.settings.delta && s.assignments.covers(foreignNames, a) {
+		talk = &s.foreign
+	}
 	switch {
 	case a == nil || len(a.askers) == 0:
 		return "it has not been asked for it yet"
@@ -24,10 +28,12 @@ func (s *Source) MissingReason(name string) string {
 		return "it has none"
 	case a.lapsed:
 		return "the time to live that it gave it is over"
-	case !talk.connected && talk.failure != "":
+	case !talk.connected && !talk.open && talk.failure != "":
 		return fmt.Sprintf("it cannot be asked (%s)", talk.failure)
 	case a.waiting(time.Now(), s.settings.fetchTimeout):
 		return "it has not answered yet"
+	case slices.Contains(talk.silent, name):
+		return silence(talk.silent)
 	default:
 		return fmt.Sprintf("it has not sent it within %s", s.settings.fetchTimeout)
 	}

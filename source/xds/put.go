@@ -5,9 +5,12 @@ import (
 	"slices"
 	"time"
 
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"hdsd/source"
 )
 
 // put accepts a candidate.
@@ -27,7 +30,7 @@ func (t *table) put(c *candidate, version string, now time.Time) {
 			t.touch(e)
 		}
 	}()
-	e.gone, e.lapsed, e.report = false, false, ""
+	e.gone, e.lapsed, e.report, e.leaves = false, false, "", time.Time{}
 	if c.wrong != "" {
 		t.setRefusal(e, &refusal{version: reasonOr(c.version, version), reason: c.wrong, packed: c.body, at: now})
 		return
@@ -36,6 +39,10 @@ func (t *table) put(c *candidate, version string, now time.Time) {
 	e.expires = time.Time{}
 	if c.content != nil {
 		t.use(e, c.content)
+		e.stale, e.lease = false, time.Time{}
+		if lease := c.content.decoded.lease; lease > 0 {
+			e.lease = c.content.updated.Add(lease)
+		}
 		t.resubscribe(e, now)
 	}
 	if c.ttl > 0 {
@@ -60,10 +67,10 @@ func (t *table) remove(name string) {
 }
 
 // recordError records the server's error for a resource. NOT_FOUND counts as a removal.
-func (t *table) recordError(e *discoveryv3.ResourceError) {
+func (t *table) recordError(e *discoveryv3.ResourceError, now time.Time) {
 	name, code := e.GetResourceName().GetName(), status.FromProto(e.GetErrorDetail()).Code()
 	if code == codes.NotFound {
-		t.remove(name)
+		t.withdraw(name, now)
 	} else if known := t.entries[name]; known != nil {
 		known.report = clip(fmt.Sprintf("%s: %s", code, e.GetErrorDetail().GetMessage()), maxOneReason)
 		t.touch(known)
@@ -73,7 +80,7 @@ func (t *table) recordError(e *discoveryv3.ResourceError) {
 // forget takes a resource out of use.
 func (t *table) forget(e *entry) {
 	t.use(e, nil)
-	e.expires = time.Time{}
+	e.expires, e.lease, e.leaves, e.stale = time.Time{}, time.Time{}, time.Time{}, false
 	t.resubscribe(e, time.Time{})
 	if t.wildcard() && e.refused == nil {
 		delete(t.entries, e.name)
@@ -82,10 +89,37 @@ func (t *table) forget(e *entry) {
 	t.touch(e)
 }
 
-// expire forgets the resources whose TTL is over.
-func (t *table) expire(now time.Time) (expired []string) {
+// leaving is how long an assignment that the server removed stays, if clusters of the
+// source use it. A server that removes a cluster removes its assignment as well, and the
+// order is open where each type has a stream of its own.
+const leaving = time.Second
+
+// withdraw removes a resource because the server says so.
+func (t *table) withdraw(name string, now time.Time) {
+	if e := t.entries[name]; e != nil && !t.wildcard() && e.good != nil && t.covers(ownNames, e) {
+		e.leaves = now.Add(leaving)
+		t.touch(e)
+		return
+	}
+	t.remove(name)
+}
+
+// expire forgets the resources whose TTL is over and those that the server removed, and
+// takes the endpoints out of assignments whose lease is over. It returns the first and
+// the last.
+func (t *table) expire(now time.Time) (expired, stale []string) {
+	due := func(end time.Time) bool { return !end.IsZero() && !end.After(now) }
 	for _, e := range t.open {
-		if e.expires.IsZero() || e.expires.After(now) {
+		switch {
+		case due(e.expires):
+		case due(e.leaves):
+			t.remove(e.name)
+			continue
+		case due(e.lease):
+			stale = append(stale, e.name)
+			t.empty(e)
+			continue
+		default:
 			continue
 		}
 		expired = append(expired, e.name)
@@ -98,5 +132,26 @@ func (t *table) expire(now time.Time) (expired []string) {
 		}
 	}
 	slices.Sort(expired)
-	return expired
+	slices.Sort(stale)
+	return expired, stale
+}
+
+// empty takes the endpoints out of an assignment whose lease is over, as an Envoy does.
+// Its version stays, so that the same one renews it.
+func (t *table) empty(e *entry) {
+	e.lease, e.stale = time.Time{}, true
+	none := *e.good
+	none.decoded = &decoded{lists: source.EncodeAssignment(&endpointv3.ClusterLoadAssignment{ClusterName: e.name})}
+	t.use(e, &none)
+	t.touch(e)
+}
+
+// mortal reports whether anything has a TTL or a lease, or had one.
+func (t *table) mortal() bool {
+	for _, e := range t.open {
+		if e.timed() || e.stale {
+			return true
+		}
+	}
+	return false
 }

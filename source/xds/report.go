@@ -17,14 +17,15 @@ func (s *Source) Status() Status {
 }
 
 func (s *Source) statusOf(t *table, now time.Time) TypeStatus {
+	k := s.shown(t)
 	status := TypeStatus{
-		TypeURL: t.typeURL, Server: t.talk.server, Connected: s.answered(t), Since: t.talk.since,
-		Version: t.talk.version, LastUpdate: t.talk.updated, LastAck: t.talk.acked,
-		LastError: t.talk.failure, LastErrorTime: t.talk.failed,
-		Rejected: t.talk.rejected, RejectedVersion: t.talk.rejectedAs,
+		TypeURL: t.typeURL, Server: k.server, Connected: s.answered(t), Since: k.since,
+		Version: k.version, LastUpdate: k.updated, LastAck: k.acked,
+		LastError: k.failure, LastErrorTime: k.failed,
+		Rejected: k.rejected, RejectedVersion: k.rejectedAs,
 		Resources: make([]Resource, 0, len(t.entries)),
 	}
-	for _, name := range t.names() {
+	for _, name := range t.names(everyName) {
 		status.Resources = append(status.Resources, s.resource(t.entries[name], now))
 	}
 	return status

@@ -33,6 +33,7 @@ type poller struct {
 	channel *channel
 	table   *table
 	client  *http.Client
+	version string            // of the last accepted response since the server was turned to
 	refusal *statuspb.Status  // of the last response
 	taken   [sha256.Size]byte // of the last accepted body
 	change  int               // of the table, at its request
@@ -55,12 +56,13 @@ func (p *poller) run(ctx context.Context, server int) (good bool, err error) {
 	defer p.client.CloseIdleConnections()
 	s := p.channel.source
 	base := s.settings.servers()[server]
+	p.version, p.taken = "", [sha256.Size]byte{} // a server that was away may have other content under the same version
 	for {
 		if err := p.poll(ctx, base); err != nil {
 			return good, err
 		}
 		good = true
-		s.connect(p.channel.tables, base, true)
+		p.channel.reached(base)
 		delay := s.settings.api.GetRefreshDelay().AsDuration()
 		p.channel.sleep(ctx, delay+rand.N(delay/10+1), true) //nolint:gosec // so that clients do not come all at once
 		for ctx.Err() == nil && !p.channel.asks() {
@@ -104,12 +106,12 @@ func (p *poller) question() ([]byte, int, error) {
 	p.channel.source.mu.Lock()
 	defer p.channel.source.mu.Unlock()
 	request := &discoveryv3.DiscoveryRequest{
-		Node: p.channel.node, TypeUrl: p.table.typeURL, VersionInfo: p.table.talk.version, ErrorDetail: p.refusal,
+		Node: p.channel.node, TypeUrl: p.table.typeURL, VersionInfo: p.version, ErrorDetail: p.refusal,
 	}
 	if !p.table.wildcard() {
 		p.table.purge()
-		request.ResourceNames = p.table.names()
-		if !p.table.complete() {
+		request.ResourceNames = p.table.names(p.channel.scope)
+		if !p.table.complete(p.channel.scope) {
 			request.VersionInfo = "" // else the server may answer that nothing is new
 		}
 	}
@@ -147,7 +149,7 @@ func (p *poller) do(request *http.Request) ([]byte, error) {
 // take accepts a response.
 func (p *poller) take(body []byte, change int) error {
 	sum := sha256.Sum256(body)
-	if sum == p.taken && change == p.change {
+	if p.known(sum, change) {
 		return nil
 	}
 	version, u, err := parseJSON(body, p.table.typeURL)
@@ -155,7 +157,7 @@ func (p *poller) take(body []byte, change int) error {
 		return err
 	}
 	p.channel.source.read(p.table, u)
-	u.version, u.full = version, p.table.wildcard()
+	u.version, u.full, u.scope = version, p.table.wildcard(), p.channel.scope
 	s := p.channel.source
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -164,6 +166,16 @@ func (p *poller) take(body []byte, change int) error {
 	p.taken, p.change = sum, change
 	if refused != nil {
 		p.taken = [sha256.Size]byte{}
+	} else {
+		p.version = version
 	}
 	return nil
+}
+
+// known reports whether a body would change nothing. One that comes again renews what
+// has a time to live or a lease.
+func (p *poller) known(sum [sha256.Size]byte, change int) bool {
+	p.channel.source.mu.Lock()
+	defer p.channel.source.mu.Unlock()
+	return sum == p.taken && change == p.change && !p.table.mortal()
 }

@@ -16,6 +16,7 @@ type parts struct {
 	assignment *source.Assignment
 	rejected   string
 	lone       bool // the parts are only an assignment
+	stale      bool // the lease of the assignment is over
 }
 
 // cluster reports whether the parts are of a cluster, not of an assignment alone, nor
@@ -27,12 +28,15 @@ func (p parts) cluster() bool { return p != (parts{}) && !p.lone }
 func (s *Source) build(now time.Time) *source.Set {
 	s.refresh(now)
 	set := &source.Set{Source: s.options.Name, Clusters: s.latest.clusters, Problems: slices.Clip(s.latest.problems)}
-	for _, t := range []*table{s.clusters, s.assignments} {
-		if t.talk.unnamed != "" {
-			s.problem(set, "", false, "a response of the management server about %s: %s", t.typeURL, t.talk.unnamed)
+	for _, k := range []*talk{&s.clusters.talk, &s.assignments.talk, &s.foreign} {
+		if k.unnamed != "" {
+			s.problem(set, "", false, "a response of the management server about %s: %s", k.typeURL, k.unnamed)
+		}
+		if len(k.silent) > 0 {
+			s.problem(set, "", true, "%s", silence(k.silent))
 		}
 	}
-	if s.unread() && !s.assignments.talk.heard {
+	if s.unread() && !s.toldAssignments() {
 		s.problem(set, "", false, "the management server has not sent its clusters within %s: %s", s.settings.fetchTimeout, s.silenceAdvice())
 	}
 	return set
@@ -45,7 +49,7 @@ func (s *Source) unread() bool {
 
 // silenceAdvice says what to do about a server that has said nothing.
 func (s *Source) silenceAdvice() string {
-	if s.clusters.talk.connected {
+	if s.clusters.talk.open {
 		return "it can be reached, but may know no node such as hdsd's: set sources[].node as it expects, such as {cluster: eg}"
 	}
 	return "check that it can be reached"
@@ -54,7 +58,7 @@ func (s *Source) silenceAdvice() string {
 // unserved reports whether each server answers that it does not serve clusters, but
 // serves assignments. Then there are no clusters to wait for.
 func (s *Source) unserved() bool {
-	return s.assignments.talk.heard && len(s.clusters.entries) == 0 && s.clusters.talk.unserved >= len(s.settings.servers())
+	return s.toldAssignments() && len(s.clusters.entries) == 0 && s.clusters.talk.unserved >= len(s.settings.servers())
 }
 
 // parts returns the parts of a cluster, unless it has to wait for its endpoints.
@@ -85,6 +89,7 @@ func (s *Source) parts(e *entry, set *source.Set, now time.Time) (p parts, ok bo
 		return p, false
 	}
 	p.assignment, p.rejected = s.endpoints(e.name, a, set)
+	p.stale = a.stale
 	return p, true
 }
 
@@ -98,6 +103,10 @@ func (s *Source) endpoints(cluster string, a *entry, set *source.Set) (assignmen
 		s.problem(set, cluster, true, "the management server says of the ClusterLoadAssignment %q: %s", a.name, a.report)
 	}
 	switch {
+	case a.stale:
+		s.problem(set, cluster, true, "it has no endpoints: the lease of the ClusterLoadAssignment %q (policy.endpoint_stale_after) is over, "+
+			"and the management server has not renewed it", a.name)
+		return a.good.decoded.lists, ""
 	case a.good != nil:
 		return a.good.decoded.lists, ""
 	case a.refused != nil:
@@ -117,7 +126,7 @@ func (s *Source) endpoints(cluster string, a *entry, set *source.Set) (assignmen
 func (s *Source) cluster(name string, p parts) *source.Cluster {
 	c := &source.Cluster{
 		Source: s.options.Name, Name: name, ServiceName: name, File: s.where,
-		Config: p.config, Assignment: p.assignment, HealthChecks: p.config.GetHealthChecks(), Rejected: p.rejected, Lone: p.lone,
+		Config: p.config, Assignment: p.assignment, HealthChecks: p.config.GetHealthChecks(), Rejected: p.rejected, Lone: p.lone, Stale: p.stale,
 	}
 	if service := p.config.GetEdsClusterConfig().GetServiceName(); service != "" && c.EDS() {
 		c.ServiceName = service

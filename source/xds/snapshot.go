@@ -11,10 +11,12 @@ import (
 	"strings"
 	"time"
 
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"hdsd/internal/envoyrules"
 	"hdsd/internal/yamlpb"
@@ -31,6 +33,9 @@ func (s *Source) known(now time.Time) []*discoveryv3.Resource {
 				continue
 			}
 			r := &discoveryv3.Resource{Name: name, Version: e.good.version, Resource: e.good.packed}
+			if !e.lease.IsZero() || e.stale {
+				r.Metadata = &corev3.Metadata{TypedFilterMetadata: map[string]*anypb.Any{receipt: stamp(e.good.updated)}}
+			}
 			if !e.expires.IsZero() {
 				r.Ttl = durationpb.New(max(time.Nanosecond, e.expires.Sub(now)))
 			}
@@ -38,6 +43,23 @@ func (s *Source) known(now time.Time) []*discoveryv3.Resource {
 		}
 	}
 	return all
+}
+
+// receipt is the key of the time when a resource with a lease came, in a snapshot.
+const receipt = "hdsd.received"
+
+func stamp(when time.Time) *anypb.Any {
+	packed, _ := anypb.New(timestamppb.New(when)) // a timestamp can be encoded
+	return packed
+}
+
+// receivedAt returns when a resource of a snapshot came, if that counts.
+func receivedAt(r *discoveryv3.Resource) time.Time {
+	when := &timestamppb.Timestamp{}
+	if packed := r.GetMetadata().GetTypedFilterMetadata()[receipt]; packed == nil || packed.UnmarshalTo(when) != nil {
+		return time.Time{}
+	}
+	return when.AsTime()
 }
 
 // servers identifies the servers of a source, and whom they answer. Versions of another
@@ -97,7 +119,8 @@ func (s *Source) restore() error {
 	}
 	updates := map[string]*update{envoyrules.Cluster: {}, envoyrules.Assignment: {}}
 	for _, packed := range response.GetResources() {
-		one := unwrap(packed, "")
+		one, wrapped := unwrap(packed, "")
+		one.received = receivedAt(wrapped)
 		if u := updates[one.body.GetTypeUrl()]; u != nil {
 			u.items = append(u.items, one)
 		}

@@ -1,6 +1,7 @@
 package xds
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -23,11 +24,16 @@ type stateStream struct {
 // stateType is the state of one type on one stream.
 type stateType struct {
 	*table
-	begun   bool // a request was sent
-	change  int  // of the table, at the last request
+	scope   scope
+	limit   time.Duration // after which silence is told
+	begun   bool          // a request was sent
+	change  int           // of the table, at the last request
 	list    []string
+	newest  int // the highest serial number among them
+	open    question
 	nonce   string
-	answer  bool // the last response needs an ACK or NACK
+	version string // of the last accepted response on this stream
+	answer  bool   // the last response needs an ACK or NACK
 	refusal *statuspb.Status
 	pushed  int // refused responses since the last request
 }
@@ -35,7 +41,7 @@ type stateType struct {
 func newStateStream(c *channel) *stateStream {
 	s := &stateStream{channel: c, first: true}
 	for _, t := range c.tables {
-		s.types = append(s.types, &stateType{table: t})
+		s.types = append(s.types, &stateType{table: t, scope: c.scope, limit: cmp.Or(c.source.settings.fetchTimeout, silentAfter)})
 	}
 	return s
 }
@@ -43,28 +49,49 @@ func newStateStream(c *channel) *stateStream {
 // due returns after what time a request is due; negative is never.
 func (t *stateType) due(now time.Time) time.Duration {
 	switch {
-	case !t.begun && !t.asks():
+	case !t.begun && !t.asks(t.scope):
 		return never
-	case !t.begun, t.change != t.table.change && !t.wildcard() && t.asks(), t.answer && t.refusal == nil:
+	case !t.begun, t.change != t.table.change && !t.wildcard() && t.asks(t.scope), t.answers(now):
 		return 0
 	case t.answer:
-		return t.nacks.Wait(now)
+		return soonest(t.nacks.Wait(now), t.open.due(now, t.version, t.limit))
 	default:
-		return never
+		return t.open.due(now, t.version, t.limit)
 	}
 }
 
-// ask returns the names to subscribe to. An empty list would mean everything, so the
-// last names stay until there are others.
-func (t *stateType) ask() []string {
-	if t.wildcard() {
-		return nil
+// answers reports whether an ACK or NACK may be sent.
+func (t *stateType) answers(now time.Time) bool {
+	return t.answer && (t.refusal == nil || t.nacks.Wait(now) == 0)
+}
+
+// ask updates the names to subscribe to, and reports whether they differ from those of
+// the last request. An empty list would mean everything, so the last names stay until
+// there are others.
+func (t *stateType) ask(now time.Time) (differ bool) {
+	if t.wildcard() || t.begun && (t.change == t.table.change || !t.asks(t.scope)) {
+		return false
 	}
-	if !t.begun || t.asks() {
-		t.purge()
-		t.list, t.change = t.names(), t.table.change
+	t.purge()
+	last, newest := t.list, t.newest
+	t.list, t.change = t.names(t.scope), t.table.change
+	var added, unknown []string
+	for _, name := range t.list {
+		e := t.entries[name]
+		t.newest = max(t.newest, e.serial)
+		if _, known := slices.BinarySearch(last, name); known && e.serial <= newest {
+			continue
+		}
+		if added = append(added, name); e.good == nil {
+			unknown = append(unknown, name)
+		}
 	}
-	return t.list
+	if len(unknown) > 0 {
+		t.open.add(unknown, now)
+	} else {
+		t.open.add(added, now)
+	}
+	return len(added) > 0 || len(last) != len(t.list)
 }
 
 func (s *stateStream) due(now time.Time) time.Duration {
@@ -81,14 +108,19 @@ func (s *stateStream) next(now time.Time) *discoveryv3.DiscoveryRequest {
 		if t.due(now) != 0 {
 			continue
 		}
+		again := t.overdue(s.channel, now)
+		differ := t.ask(now)
+		if t.begun && !differ && !again && !t.answers(now) {
+			continue
+		}
 		if t.refusal != nil {
 			t.nacks.Spend()
 		}
 		request := &discoveryv3.DiscoveryRequest{
-			TypeUrl: t.typeURL, ResourceNames: t.ask(), ResponseNonce: t.nonce, VersionInfo: t.talk.version, ErrorDetail: t.refusal,
+			TypeUrl: t.typeURL, ResourceNames: t.list, ResponseNonce: t.nonce, VersionInfo: t.version, ErrorDetail: t.refusal,
 		}
-		if !t.begun && !t.complete() {
-			request.VersionInfo = "" // else the server may answer that nothing is new
+		if again {
+			request.VersionInfo = "" // else the server may find that nothing is new
 		}
 		if s.first || !s.channel.nodeOnce {
 			request.Node = s.channel.node
@@ -97,6 +129,21 @@ func (s *stateStream) next(now time.Time) *discoveryv3.DiscoveryRequest {
 		return request
 	}
 	return nil
+}
+
+// overdue reports whether the server has to be asked once more, and tells if it is silent.
+func (t *stateType) overdue(c *channel, now time.Time) (again bool) {
+	if t.open.due(now, t.version, t.limit) != 0 {
+		return false
+	}
+	if now.Sub(t.open.asked) < t.limit {
+		t.open.again = true
+		return true
+	}
+	t.open.noticed = true
+	c.source.talkOf(t.table, t.scope).silence(t.open.added)
+	notify(c.source.changed)
+	return false
 }
 
 // backlog counts what a server sends without waiting for a NACK.
@@ -117,20 +164,25 @@ func (s *stateStream) take(response *discoveryv3.DiscoveryResponse, excess strin
 	switch {
 	case i >= 0:
 		u := stateUpdate(s.types[i].table, response)
-		u.excess = excess
+		u.excess, u.scope = excess, s.channel.scope
 		source.read(s.types[i].table, u)
 		source.mu.Lock()
 		defer source.mu.Unlock()
 		refused = source.accept(s.types[i].table, u)
-	case len(s.types) == 1:
+	case !source.settings.aggregated:
 		i, refused = 0, wrongStream(response.GetTypeUrl(), s.types[0].typeURL)
 		source.mu.Lock()
 		defer source.mu.Unlock()
-		source.reject(s.types[0].table, response.GetVersionInfo(), refused)
+		source.talkOf(s.types[0].table, s.channel.scope).reject(response.GetVersionInfo(), refused)
+		notify(source.changed)
 	default:
 		return unasked(response.GetTypeUrl())
 	}
 	t := s.types[i]
+	t.open = question{}
+	if refused == nil {
+		t.version = response.GetVersionInfo()
+	}
 	t.nonce, t.answer, t.refusal = response.GetNonce(), true, refused.status()
 	if refused != nil {
 		t.pushed++
@@ -157,29 +209,29 @@ func stateUpdate(t *table, response *discoveryv3.DiscoveryResponse) *update {
 	u := &update{version: response.GetVersionInfo(), full: t.typeURL == envoyrules.Cluster, errors: response.GetResourceErrors()}
 	u.items = make([]item, len(response.GetResources()))
 	for i, packed := range response.GetResources() {
-		u.items[i] = unwrap(packed, u.version)
+		u.items[i], _ = unwrap(packed, u.version)
 	}
 	return u
 }
 
-// unwrap makes an item of a resource that may be wrapped.
-func unwrap(packed *anypb.Any, version string) item {
+// unwrap makes an item of a resource that may be wrapped. The wrapper is nil if it is not.
+func unwrap(packed *anypb.Any, version string) (item, *discoveryv3.Resource) {
 	if packed.GetTypeUrl() != wrapperType {
-		return item{version: version, body: packed}
+		return item{version: version, body: packed}, nil
 	}
 	wrapped := &discoveryv3.Resource{}
 	w := envoyrules.Weigh(wrapped.ProtoReflect().Descriptor(), packed.GetValue())
 	if excess := w.Excess(); excess != "" {
-		return item{version: version, wrong: excess}
+		return item{version: version, wrong: excess}, nil
 	}
 	if err := proto.Unmarshal(packed.GetValue(), wrapped); err != nil {
-		return item{version: version, wrong: fmt.Sprintf("it cannot be decoded: %s", err)}
+		return item{version: version, wrong: fmt.Sprintf("it cannot be decoded: %s", err)}, nil
 	}
 	one := itemOf(wrapped)
 	if one.version == "" {
 		one.version = version
 	}
-	return one
+	return one, wrapped
 }
 
 // itemOf makes an item of a resource with a name of its own.

@@ -25,6 +25,10 @@ const (
 	sendTimeout = 30 * time.Second
 )
 
+// standsAfter is after what time a stream counts as connected although the server has
+// said nothing: in delta, it may have nothing new to say.
+const standsAfter = 5 * time.Second
+
 // dialect is a variant of the protocol on one stream. All methods but take are called
 // with Source.mu.
 type dialect[Req, Res any] interface {
@@ -52,10 +56,13 @@ func (c *channel) stream(ctx context.Context, server int) (good bool, err error)
 		timeout = service.GetTimeout().AsDuration()
 	}
 	late := time.AfterFunc(timeout, func() { cancel(fmt.Errorf("no connection within %s", timeout)) })
-	talk, err := c.open(ctx, conn)
+	talk, err := c.dial(ctx, conn)
 	if late.Stop(); err == nil {
-		c.source.connect(c.tables, service.GetGoogleGrpc().GetTargetUri(), false)
+		server := service.GetGoogleGrpc().GetTargetUri()
+		c.open(server)
+		stands := time.AfterFunc(standsAfter, c.stand)
 		good, err = talk(ctx, cancel)
+		stands.Stop()
 	}
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
 		err = cause
@@ -63,16 +70,16 @@ func (c *channel) stream(ctx context.Context, server int) (good bool, err error)
 	return good, err
 }
 
-// open opens the stream for this channel's types, and returns the function that runs
+// dial opens the stream for this channel's types, and returns the function that runs
 // it.
-func (c *channel) open(ctx context.Context, conn *grpc.ClientConn) (func(context.Context, context.CancelCauseFunc) (bool, error), error) {
+func (c *channel) dial(ctx context.Context, conn *grpc.ClientConn) (func(context.Context, context.CancelCauseFunc) (bool, error), error) {
 	ads := discoveryv3.NewAggregatedDiscoveryServiceClient(conn)
 	cds := clusterservice.NewClusterDiscoveryServiceClient(conn)
 	eds := endpointservice.NewEndpointDiscoveryServiceClient(conn)
 	var state func(context.Context, ...grpc.CallOption) (grpc.BidiStreamingClient[discoveryv3.DiscoveryRequest, discoveryv3.DiscoveryResponse], error)
 	var delta func(context.Context, ...grpc.CallOption) (grpc.BidiStreamingClient[discoveryv3.DeltaDiscoveryRequest, discoveryv3.DeltaDiscoveryResponse], error)
 	switch {
-	case len(c.tables) > 1:
+	case c.source.settings.aggregated:
 		state, delta = ads.StreamAggregatedResources, ads.DeltaAggregatedResources
 	case c.tables[0].typeURL == envoyrules.Cluster:
 		state, delta = cds.StreamClusters, cds.DeltaClusters

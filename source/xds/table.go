@@ -1,7 +1,6 @@
 package xds
 
 import (
-	"slices"
 	"time"
 
 	"google.golang.org/protobuf/types/known/anypb"
@@ -41,6 +40,9 @@ type entry struct {
 	asked   time.Time // when it was subscribed by name; zero: it was not
 	good    *content  // nil: nothing is in use
 	expires time.Time // when good expires; zero: never
+	leaves  time.Time // when good goes, because the server removed it; zero: it did not
+	lease   time.Time // when the lease of good ends; zero: it has none, or it is over
+	stale   bool      // the lease is over: good has no endpoints until it comes again
 	gone    bool      // the server said that it does not exist
 	lapsed  bool      // its TTL is over
 	refused *refusal  // of its last update; nil: accepted
@@ -64,16 +66,20 @@ type gist struct {
 	says    *decoded // nil if it is gone or has lapsed
 	refused *refusal
 	report  string
-	expires bool
+	timed   bool // time alone may change it
+	stale   bool
 }
 
 func (e *entry) gist() gist {
-	g := gist{refused: e.refused, report: e.report, expires: !e.expires.IsZero()}
+	g := gist{refused: e.refused, report: e.report, timed: e.timed(), stale: e.stale}
 	if e.good != nil {
 		g.says = e.good.decoded
 	}
 	return g
 }
+
+// timed reports whether good ends at some time.
+func (e *entry) timed() bool { return !e.expires.IsZero() || !e.leaves.IsZero() || !e.lease.IsZero() }
 
 // content is the content of a resource. It is immutable.
 type content struct {
@@ -98,23 +104,11 @@ func newTable(typeURL string, s *stock) *table {
 // touch marks an entry as changed.
 func (t *table) touch(e *entry) {
 	t.touched[e.name] = true
-	if t.entries[e.name] == e && (e.good == nil || !e.expires.IsZero()) {
+	if t.entries[e.name] == e && (e.good == nil || e.timed() || e.stale) {
 		t.open[e.name] = e
 	} else {
 		delete(t.open, e.name)
 	}
-}
-
-// names returns the subscribed names.
-func (t *table) names() []string {
-	all := make([]string, 0, len(t.entries))
-	for name, e := range t.entries {
-		if t.subscribed(e) {
-			all = append(all, name)
-		}
-	}
-	slices.Sort(all)
-	return all
 }
 
 // resubscribe subscribes to the endpoints of a cluster's current version, and unsubscribes
@@ -181,33 +175,9 @@ func (t *table) purge() {
 // subscribed reports whether a resource is still subscribed.
 func (t *table) subscribed(e *entry) bool { return t.wildcard() || len(e.askers) > 0 }
 
-// asks reports whether there is anything to subscribe to.
-func (t *table) asks() bool {
-	if t.wildcard() {
-		return true
-	}
-	for _, e := range t.entries {
-		if t.subscribed(e) {
-			return true
-		}
-	}
-	return false
-}
-
 // waiting reports whether nothing is known of a subscribed resource within the timeout.
 // A timeout of 0 is none.
 func (e *entry) waiting(now time.Time, timeout time.Duration) bool {
 	return len(e.askers) > 0 && e.good == nil && !e.gone && !e.lapsed && e.refused == nil && e.report == "" &&
 		(timeout == 0 || now.Before(e.asked.Add(timeout)))
-}
-
-// complete reports whether every resource subscribed by name is known. Call it after
-// purge.
-func (t *table) complete() bool {
-	for _, e := range t.entries {
-		if e.good == nil {
-			return false
-		}
-	}
-	return true
 }

@@ -2,20 +2,26 @@ package xds
 
 import (
 	"errors"
+	"fmt"
+	"strings"
 	"time"
 
+	"github.com/rs/zerolog"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"hdsd/internal/envoyrules"
 	"hdsd/source"
 )
 
-// talk is the state of the conversation with a server about one type. Guarded by
-// Source.mu.
+// talk is the state of the conversation with a server about one type, or one scope of it.
+// Guarded by Source.mu.
 type talk struct {
+	log        zerolog.Logger
+	source     string // its name
+	typeURL    string
 	server     string
-	connected  bool
+	open       bool // a stream stands
+	connected  bool // the server answers
 	since      time.Time
 	version    string // of the last accepted response
 	heard      bool   // something in a response was accepted
@@ -24,61 +30,121 @@ type talk struct {
 	failure    string
 	failed     time.Time
 	rejected   string
-	rejectedAs string // its version
-	unnamed    string // the part of it without a known resource
-	unserved   int    // how many times in a row servers answered that they do not serve this type
+	rejectedAs string   // its version
+	unnamed    string   // the part of it without a known resource
+	silent     []string // names since whose subscription nothing came; nil: there is no such silence
+	unserved   int      // how many times in a row servers answered that they do not serve this type
 }
 
-// connect records a stream with a server, or a response. A stream does not count as an
-// answer if the server's last answer was that it does not serve the type.
-func (s *Source) connect(tables []*table, server string, answer bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, t := range tables {
-		if t.talk.server = server; answer || t.talk.unserved == 0 {
-			s.answers(t)
+// talks returns the conversations of a channel.
+func (c *channel) talks() []*talk {
+	all := make([]*talk, len(c.tables))
+	for i, t := range c.tables {
+		all[i] = c.source.talkOf(t, c.scope)
+	}
+	return all
+}
+
+// open records that a stream with a server stands. Until the server says something, that
+// is no answer: it may end the stream at once.
+func (c *channel) open(server string) {
+	c.source.mu.Lock()
+	defer c.source.mu.Unlock()
+	for _, k := range c.talks() {
+		k.server, k.open = server, true
+	}
+}
+
+// stand records that a stream has stood for standsAfter. It is no answer if the server's
+// last answer was that it does not serve the type.
+func (c *channel) stand() {
+	c.source.mu.Lock()
+	defer c.source.mu.Unlock()
+	for _, k := range c.talks() {
+		if k.open && k.unserved == 0 {
+			k.connect("the stream to the management server stands")
 		}
 	}
 }
 
-// answers records that a server answers about a type.
-func (s *Source) answers(t *table) {
-	if !t.talk.connected {
-		t.talk.connected, t.talk.since = true, time.Now()
-		s.options.Log.Info().Str("event", "upstream_connected").Str("source", s.options.Name).
-			Str("type_url", t.typeURL).Str("upstream", t.talk.server).Msg("the management server answers")
+// reached records that a server has answered a poll.
+func (c *channel) reached(server string) {
+	c.source.mu.Lock()
+	defer c.source.mu.Unlock()
+	for _, k := range c.talks() {
+		k.server, k.open = server, true
+		k.answers()
 	}
-	if t.talk.unserved = 0; t.talk.rejected == "" {
-		t.talk.failure = ""
+}
+
+// connect records that a server can be asked.
+func (k *talk) connect(how string) {
+	if !k.connected {
+		k.connected, k.since = true, time.Now()
+		k.log.Info().Str("event", "upstream_connected").Str("source", k.source).Str("type_url", k.typeURL).Str("upstream", k.server).Msg(how)
 	}
+	if k.rejected == "" && len(k.silent) == 0 {
+		k.failure = ""
+	}
+}
+
+// answers records that a server answers.
+func (k *talk) answers() {
+	k.unserved, k.silent = 0, nil
+	k.connect("the management server answers")
+}
+
+// silence records that a server has not answered since names were added.
+func (k *talk) silence(names []string) {
+	k.silent = names
+	k.failure, k.failed = silence(names), time.Now()
+	k.log.Warn().Str("event", "upstream_silent").Str("source", k.source).Str("type_url", k.typeURL).
+		Str("upstream", k.server).Int("count", len(names)).Strs("names", names[:min(len(names), namesTold)]).
+		Msg("the management server has not answered since these names were added; its last resources stay in use")
+}
+
+// namesTold is the number of names in a text.
+const namesTold = 10
+
+// silence says that a server has not answered since names were added.
+func silence(names []string) string {
+	told := strings.Join(names[:min(len(names), namesTold)], ", ")
+	if len(names) > namesTold {
+		told += fmt.Sprintf(" and %d more", len(names)-namesTold)
+	}
+	return "the management server has not answered about endpoints since these names were added: " + told +
+		"; it may answer only when it has all of them"
 }
 
 // answered reports whether a server answers about a type. "Unimplemented" is an answer,
 // too.
-func (s *Source) answered(t *table) bool { return t.talk.connected || t == s.clusters && s.unserved() }
+func (s *Source) answered(t *table) bool {
+	return s.shown(t).connected || t == s.clusters && s.unserved()
+}
 
 // lose records that a server does not answer, and which is next.
-func (s *Source) lose(tables []*table, server, next string, why error) {
+func (c *channel) lose(server, next string, why error) {
+	s := c.source
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now, text := time.Now(), clip(why.Error(), maxReasonBytes)
-	for _, t := range tables {
-		if t.talk.connected || t.talk.failure != text {
-			s.options.Log.Warn().Str("event", "upstream_lost").Str("source", s.options.Name).Str("type_url", t.typeURL).
+	for _, k := range c.talks() {
+		if k.connected || k.failure != text {
+			k.log.Warn().Str("event", "upstream_lost").Str("source", k.source).Str("type_url", k.typeURL).
 				Str("upstream", server).Err(why).Msg("the management server does not answer; its last resources stay in use")
 		}
 		switch {
-		case t.talk.connected:
-			t.talk.connected, t.talk.since = false, now
-		case t.talk.since.IsZero(): // after a restart, the server may have been away for long
-			t.talk.since = now
-			if !t.talk.updated.IsZero() && s.restored.Before(now) {
-				t.talk.since = s.restored
+		case k.connected:
+			k.connected, k.since = false, now
+		case k.since.IsZero(): // after a restart, the server may have been away for long
+			k.since = now
+			if !k.updated.IsZero() && s.restored.Before(now) {
+				k.since = s.restored
 			}
 		}
-		t.talk.server, t.talk.failure, t.talk.failed = next, text, now
-		if t.talk.unserved++; len(tables) > 1 || status.Code(why) != codes.Unimplemented && !errors.Is(why, errUnserved) {
-			t.talk.unserved = 0
+		k.server, k.failure, k.failed, k.open, k.silent = next, text, now, false, nil
+		if k.unserved++; s.settings.aggregated || status.Code(why) != codes.Unimplemented && !errors.Is(why, errUnserved) {
+			k.unserved = 0
 		}
 	}
 	notify(s.changed)
@@ -86,42 +152,41 @@ func (s *Source) lose(tables []*table, server, next string, why error) {
 
 // accept applies a response about one type, and returns what it refuses.
 func (s *Source) accept(t *table, u *update) *rejection {
-	now, before := time.Now(), s.assignments.change
-	s.answers(t)
+	now, before, k := time.Now(), s.assignments.change, s.talkOf(t, u.scope)
+	k.answers()
 	if t == s.assignments {
 		s.unasked = nil // the server will say which of them exist
 	}
 	refused := t.apply(u, now)
 	s.updates++
 	if refused == nil {
-		t.talk.heard, t.talk.updated = true, now
-		t.talk.acked, t.talk.version = now, u.version
-		t.talk.failure, t.talk.rejected, t.talk.rejectedAs, t.talk.unnamed = "", "", "", ""
+		k.heard, k.updated = true, now
+		k.acked, k.version = now, u.version
+		k.failure, k.rejected, k.rejectedAs, k.unnamed = "", "", "", ""
 	} else {
-		s.reject(t, u.version, refused)
+		k.reject(u.version, refused)
 	}
 	if s.assignments.change != before {
-		notify(s.wake[envoyrules.Assignment])
+		s.wake(s.assignments)
 	}
 	notify(s.changed)
 	return refused
 }
 
 // reject records that a response is refused, in part or as a whole.
-func (s *Source) reject(t *table, version string, refused *rejection) {
+func (k *talk) reject(version string, refused *rejection) {
 	now, text := time.Now(), refused.String()
-	if t.talk.rejected != text {
-		s.options.Log.Warn().Str("event", "upstream_refused").Str("source", s.options.Name).Str("type_url", t.typeURL).
+	if k.rejected != text {
+		k.log.Warn().Str("event", "upstream_refused").Str("source", k.source).Str("type_url", k.typeURL).
 			Str("version", version).Str("error", text).
 			Msg("resources of the management server are refused; their last valid versions stay in use")
 	}
-	t.talk.heard = t.talk.heard || refused.whole == ""
-	t.talk.updated, t.talk.failure, t.talk.failed = now, text, now
-	t.talk.rejected, t.talk.rejectedAs, t.talk.unnamed = text, version, ""
+	k.heard = k.heard || refused.whole == ""
+	k.updated, k.failure, k.failed = now, text, now
+	k.rejected, k.rejectedAs, k.unnamed = text, version, ""
 	if refused.whole != "" || refused.nameless {
-		t.talk.unnamed = text
+		k.unnamed = text
 	}
-	notify(s.changed)
 }
 
 // assignmentOf returns the name of the assignment of a cluster's endpoints, if they come

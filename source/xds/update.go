@@ -16,6 +16,7 @@ type update struct {
 	items   []item
 	full    bool   // resources that are not in it are gone
 	first   bool   // of a delta stream: refused resources that are not in it may be gone
+	scope   scope  // who asked: what is not in it does not count
 	excess  string // which limit it exceeds, so that it is not decoded; empty: none
 	removed map[string]bool
 	errors  []*discoveryv3.ResourceError
@@ -28,6 +29,8 @@ type item struct {
 	body    *anypb.Any    // nil: a heartbeat, or a mistake
 	ttl     time.Duration // 0: none
 	wrong   string        // its fault, if known already
+
+	received time.Time // when it came, of a resource in a snapshot; zero: now
 
 	decoded *decoded // of the body, if read
 }
@@ -70,11 +73,11 @@ func (t *table) apply(u *update, now time.Time) *rejection {
 	}
 	for name := range u.removed {
 		if candidates[name] == nil {
-			t.remove(name)
+			t.withdraw(name, now)
 		}
 	}
 	for _, e := range u.errors {
-		t.recordError(e)
+		t.recordError(e, now)
 	}
 	if full {
 		for name, e := range t.entries {
@@ -118,7 +121,7 @@ func (t *table) look(u *update, r *rejection, now time.Time) (candidates map[str
 			r.add(fmt.Sprintf("resources[%d]", i), reasonOr(c.wrong, "it has no name"))
 			r.nameless = true
 			continue
-		case c.entry == nil && !t.wildcard():
+		case !t.wildcard() && (c.entry == nil || t.subscribed(c.entry) && !t.covers(u.scope, c.entry)):
 			continue // it came without a subscription
 		case candidates[c.name] != nil:
 			c.wrong = "its name is there more than once"

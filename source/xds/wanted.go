@@ -26,7 +26,7 @@ func (s *Source) Want(names []string) {
 		}
 	}
 	s.wanted = slices.Clone(names)
-	notify(s.wake[s.assignments.typeURL])
+	s.wake(s.assignments)
 	notify(s.changed)
 }
 
@@ -70,7 +70,7 @@ func (s *Source) wantedParts(name string) parts {
 	case a == nil || !a.askers[others] || s.latest.services[name] > 0:
 		return parts{}
 	case a.good != nil:
-		return parts{lone: true, assignment: a.good.decoded.lists}
+		return parts{lone: true, assignment: a.good.decoded.lists, stale: a.stale}
 	case a.refused != nil:
 		return parts{lone: true, rejected: a.refused.reason}
 	default:

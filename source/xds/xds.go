@@ -34,6 +34,11 @@ type Options struct {
 	// restart; empty: none.
 	Snapshot string
 
+	// FirstDeltaResponseIsComplete says that the first response about clusters on each
+	// delta stream has all of them. Then hdsd asks without initial_resource_versions, and
+	// what that response lacks is gone.
+	FirstDeltaResponseIsComplete bool
+
 	// Limits of what the server may have in total; 0: none.
 	MaxClusters, MaxEndpoints int
 
@@ -54,9 +59,8 @@ type Source struct {
 	where    string       // the first server, the place of problems
 	dialer   dialer
 
-	changed  chan struct{}            // there may be something to deliver
-	wake     map[string]chan struct{} // by type: the subscriptions may have changed
-	channels []*channel               // what the server is asked on
+	changed  chan struct{} // there may be something to deliver
+	channels []*channel    // what the server is asked on
 
 	mu                    sync.Mutex // guards what follows
 	stock                 *stock
@@ -64,6 +68,7 @@ type Source struct {
 	secure                map[int]credentials.TransportCredentials // last valid ones, by server
 	latest                latest
 	said                  *source.Set     // the last set delivered
+	foreign               talk            // about assignments that only clusters of other sources use; not in delta
 	wanted                []string        // assignments that clusters of other sources use
 	pending               bool            // the server has not answered about some of these
 	unasked               map[string]item // assignments of the snapshot that nobody uses yet
@@ -85,14 +90,18 @@ func New(options Options) (*Source, error) {
 	stock := newStock(&options)
 	s := &Source{
 		options: options, settings: settingsOf(options.ConfigSource), node: nodeOf(&options), dialer: dial,
-		changed: make(chan struct{}, 1), wake: make(map[string]chan struct{}),
-		stock: stock, clusters: newTable(envoyrules.Cluster, stock), assignments: newTable(envoyrules.Assignment, stock),
+		changed: make(chan struct{}, 1),
+		stock:   stock, clusters: newTable(envoyrules.Cluster, stock), assignments: newTable(envoyrules.Assignment, stock),
 		secure: make(map[int]credentials.TransportCredentials), latest: newLatest(),
 	}
 	s.where = s.settings.servers()[0]
 	s.clusters.endpoints = s.assignments
 	s.clusters.minimum = s.settings.minimumClusters
-	s.clusters.talk.server, s.assignments.talk.server = s.where, s.where
+	for _, k := range []*talk{&s.clusters.talk, &s.assignments.talk, &s.foreign} {
+		k.server, k.typeURL = s.where, envoyrules.Assignment
+		k.log, k.source = options.Log, options.Name
+	}
+	s.clusters.talk.typeURL = envoyrules.Cluster
 	s.channels = s.newChannels()
 	s.said = &source.Set{Source: options.Name, Awaited: true}
 	return s, nil
@@ -152,26 +161,35 @@ func nodeOf(o *Options) *corev3.Node {
 	return node
 }
 
-// newChannels makes one channel for all types, or one for each.
+// newChannels makes one channel for all types, or one for each, and in the state of the
+// world one more for what only other sources use.
 func (s *Source) newChannels() []*channel {
 	groups := [][]*table{{s.clusters}, {s.assignments}}
 	if s.settings.aggregated {
 		groups = [][]*table{{s.clusters, s.assignments}}
 	}
-	all := make([]*channel, len(groups))
+	splits := !s.settings.delta
+	if splits {
+		groups = append(groups, []*table{s.assignments})
+	}
+	channels := make([]*channel, len(groups))
 	for i, tables := range groups {
+		part := everyName
+		switch {
+		case splits && i == len(groups)-1:
+			part = foreignNames
+		case splits:
+			part = ownNames
+		}
 		c := &channel{
-			source: s, tables: tables, wake: make(chan struct{}, 1), node: s.node,
+			source: s, tables: tables, scope: part, wake: make(chan struct{}, 1), node: s.node,
 			nodeOnce: s.settings.api.GetSetNodeOnFirstMessageOnly(), limit: newBucket(s.settings.api.GetRateLimitSettings()),
 		}
 		c.attempt = c.stream
 		if s.settings.rest {
 			c.attempt = newPoller(c).run
 		}
-		for _, t := range tables {
-			s.wake[t.typeURL] = c.wake
-		}
-		all[i] = c
+		channels[i] = c
 	}
-	return all
+	return channels
 }

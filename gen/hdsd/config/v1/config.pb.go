@@ -1764,9 +1764,16 @@ type Source struct {
 	// Whether hdsd resolves the names in clusters of the types STRICT_DNS,
 	// LOGICAL_DNS and DnsCluster, as an Envoy would. Such a cluster goes out as an EDS cluster, so
 	// that each of its addresses is checked. Default: data planes resolve them.
-	ResolveNames  bool `protobuf:"varint,6,opt,name=resolve_names,json=resolveNames,proto3" json:"resolve_names,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	ResolveNames bool `protobuf:"varint,6,opt,name=resolve_names,json=resolveNames,proto3" json:"resolve_names,omitempty"`
+	// Whether the first response about clusters on each new delta stream lists all
+	// clusters that the management server has. For a server that does not read
+	// initial_resource_versions, and so never tells what it removed meanwhile (such as
+	// java-control-plane): hdsd sends none then, and clusters that this response lacks
+	// are gone. For DELTA_GRPC and AGGREGATED_DELTA_GRPC only. Default: a stream tells
+	// removals.
+	FirstDeltaResponseIsComplete bool `protobuf:"varint,7,opt,name=first_delta_response_is_complete,json=firstDeltaResponseIsComplete,proto3" json:"first_delta_response_is_complete,omitempty"`
+	unknownFields                protoimpl.UnknownFields
+	sizeCache                    protoimpl.SizeCache
 }
 
 func (x *Source) Reset() {
@@ -1837,6 +1844,13 @@ func (x *Source) GetNode() *v3.Node {
 func (x *Source) GetResolveNames() bool {
 	if x != nil {
 		return x.ResolveNames
+	}
+	return false
+}
+
+func (x *Source) GetFirstDeltaResponseIsComplete() bool {
+	if x != nil {
+		return x.FirstDeltaResponseIsComplete
 	}
 	return false
 }
@@ -3856,14 +3870,15 @@ const file_hdsd_config_v1_config_proto_rawDesc = "" +
 	"\x06issuer\x18\x01 \x01(\tR\x06issuer\x12\x1a\n" +
 	"\baudience\x18\x02 \x01(\tR\baudience\x12\x14\n" +
 	"\x05claim\x18\x03 \x01(\tR\x05claim\x12\x14\n" +
-	"\x05value\x18\x04 \x01(\tR\x05value\"\xc9\x02\n" +
+	"\x05value\x18\x04 \x01(\tR\x05value\"\x91\x03\n" +
 	"\x06Source\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12G\n" +
 	"\rconfig_source\x18\x02 \x01(\v2\".envoy.config.core.v3.ConfigSourceR\fconfigSource\x12G\n" +
 	"\x0fupstream_health\x18\x03 \x01(\x0e2\x1e.hdsd.config.v1.UpstreamHealthR\x0eupstreamHealth\x12D\n" +
 	"\x0ehold_shrinkage\x18\x04 \x01(\v2\x1d.hdsd.config.v1.HoldShrinkageR\rholdShrinkage\x12.\n" +
 	"\x04node\x18\x05 \x01(\v2\x1a.envoy.config.core.v3.NodeR\x04node\x12#\n" +
-	"\rresolve_names\x18\x06 \x01(\bR\fresolveNames\"#\n" +
+	"\rresolve_names\x18\x06 \x01(\bR\fresolveNames\x12F\n" +
+	" first_delta_response_is_complete\x18\a \x01(\bR\x1cfirstDeltaResponseIsComplete\"#\n" +
 	"\x03Dns\x12\x1c\n" +
 	"\tresolvers\x18\x01 \x03(\tR\tresolvers\"R\n" +
 	"\rHoldShrinkage\x12\x14\n" +
