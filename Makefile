@@ -68,12 +68,14 @@ page:
 clean:
 	rm -rf bin
 
-# Hours of faults that a seed draws (SOAK=10m for less), then attacks at their full size.
+# Hours of faults that a seed draws (SOAK=10m for less), then attacks at their full size, and the
+# gRPC clients of all languages.
 soak:
 	SOAK=$${SOAK:-1h} $(GO) test ./test/scale -run TestSoak -v -timeout 3h
 	SOAK=$${SOAK:-1h} $(GO) test ./test/crash -run 'TestKill9|TestPowerLoss|TestAFullDisk' -v -timeout 1h
 	HDSD_SCALE=full $(GO) test ./test/scale -run 'Many|TestTrouble|TestKill9' -v -timeout 1h
 	HDSD_SCALE=kills $(GO) test ./test/scale -run TestKill9 -v -timeout 1h
+	PROXYLESS=all $(GO) test ./test/proxyless -v -timeout 30m
 	FLOODS=full $(GO) test ./test/hostile -run TestFloodsAreBounded -v -timeout 1h
 
 # Archives for others, with licences and a bill of materials, into bin/release.

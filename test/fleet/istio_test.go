@@ -63,7 +63,7 @@ func TestIstioBehindTheRelay(t *testing.T) {
 	one, other := proxyless.NewBackend(t), proxyless.NewBackend(t)
 	istio := Istio(t, mesh(one, other))
 	c := Prepare(t, "resources: []\n", "")
-	c.relayTo(istio, `default_health_checks:
+	c.RelayTo(istio, `default_health_checks:
 - cluster_name_glob: "outbound|*"
   health_checks: [{timeout: 1s, interval: 0.25s, unhealthy_threshold: 2, healthy_threshold: 1, grpc_health_check: {}}]
 `)

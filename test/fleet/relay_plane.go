@@ -246,3 +246,11 @@ func Bootstrap(t testing.TB, id, ads string, delta bool) []byte {
 	}
 	return []byte(text)
 }
+
+// RelayTo writes a configuration with a relay to a control plane, and extra (YAML).
+func (c *Coordinator) RelayTo(address, extra string) {
+	c.t.Helper()
+	c.write("hdsd.yaml", fmt.Sprintf("node_id: hdsd-test\ngrpc: {address: %q}\nhttp: {address: %q}\ndata_dir: data\n%s"+
+		"relay: {upstream: {api_config_source: {api_type: AGGREGATED_DELTA_GRPC, transport_api_version: V3, grpc_services: [{google_grpc: {target_uri: %q, stat_prefix: x}}]}}}\n",
+		c.GRPC, c.HTTP, FastReports+extra, address))
+}

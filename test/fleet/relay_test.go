@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto/tls"
 	"encoding/base64"
-	"fmt"
 	"io"
 	"io/fs"
 	"net/http"
@@ -27,18 +26,10 @@ func Relay(t testing.TB) (*ControlPlane, *Coordinator) {
 	p := NewControlPlane(t)
 	p.Come()
 	c := Prepare(t, "resources: []\n", "")
-	c.relayTo(p.Address, "")
+	c.RelayTo(p.Address, "")
 	c.Start()
 	Checkers(t, c, 1)
 	return p, c
-}
-
-// relayTo is a configuration with a relay to a control plane.
-func (c *Coordinator) relayTo(address, extra string) {
-	c.t.Helper()
-	c.write("hdsd.yaml", fmt.Sprintf("node_id: hdsd-test\ngrpc: {address: %q}\nhttp: {address: %q}\ndata_dir: data\n%s"+
-		"relay: {upstream: {api_config_source: {api_type: AGGREGATED_DELTA_GRPC, transport_api_version: V3, grpc_services: [{google_grpc: {target_uri: %q, stat_prefix: x}}]}}}\n",
-		c.GRPC, c.HTTP, FastReports+extra, address))
 }
 
 // serves waits until a node's listeners answer with 200.

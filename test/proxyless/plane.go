@@ -107,7 +107,6 @@ type Service struct {
 // Say has it have these services, by name. The listener of each has the name of its cluster.
 func (p *Plane) Say(services map[string]Service) {
 	p.t.Helper()
-	p.version++
 	all := map[resource.Type][]types.Resource{}
 	for name, s := range services {
 		all[resource.ListenerType] = append(all[resource.ListenerType], Listener(p.t, name, name))
@@ -118,6 +117,22 @@ func (p *Plane) Say(services map[string]Service) {
 			all[resource.EndpointType] = append(all[resource.EndpointType], s.Assignment)
 		}
 	}
+	p.say(all)
+}
+
+// Route has it have nothing but listeners, each with the name of its cluster.
+func (p *Plane) Route(clusters map[string]string) {
+	p.t.Helper()
+	all := map[resource.Type][]types.Resource{}
+	for name, cluster := range clusters {
+		all[resource.ListenerType] = append(all[resource.ListenerType], Listener(p.t, name, cluster))
+	}
+	p.say(all)
+}
+
+func (p *Plane) say(all map[resource.Type][]types.Resource) {
+	p.t.Helper()
+	p.version++
 	snapshot, err := cache.NewSnapshot(strconv.Itoa(p.version), all)
 	if err == nil {
 		err = p.snapshots.SetSnapshot(context.Background(), "", snapshot)
