@@ -124,6 +124,7 @@ var Relayed = map[string]Need{
 	"/envoy.service.runtime.v3.RuntimeDiscoveryService/DeltaRuntime":                     dataPlane,
 	"/envoy.service.extension.v3.ExtensionConfigDiscoveryService/StreamExtensionConfigs": dataPlane,
 	"/envoy.service.extension.v3.ExtensionConfigDiscoveryService/DeltaExtensionConfigs":  dataPlane,
+	"/envoy.service.load_stats.v3.LoadReportingService/StreamLoadStats":                  dataPlane,
 }
 
 // Path is what the requests of an HTTP path need: those that only read, and others.

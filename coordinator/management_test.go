@@ -16,6 +16,7 @@ import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	loadstatsv3 "github.com/envoyproxy/go-control-plane/envoy/service/load_stats/v3"
 	"github.com/envoyproxy/go-control-plane/pkg/cache/types"
 	"github.com/envoyproxy/go-control-plane/pkg/cache/v3"
 	"github.com/envoyproxy/go-control-plane/pkg/resource/v3"
@@ -36,6 +37,7 @@ type management struct {
 	streams atomic.Int32 // that were opened
 	hears   callbacks
 	extra   map[resource.Type][]types.Resource // of other types
+	loads   *loads                             // it takes load reports; nil: it does not
 
 	server *grpc.Server // nil while it is away
 	served sync.WaitGroup
@@ -91,6 +93,9 @@ func (m *management) come() {
 		StreamDeltaRequestFunc: func(_ int64, r *discoveryv3.DeltaDiscoveryRequest) error { m.hears.delta(r); return nil },
 		StreamRequestFunc:      func(_ int64, r *discoveryv3.DiscoveryRequest) error { m.hears.state(r); return nil },
 	}))
+	if m.loads != nil {
+		loadstatsv3.RegisterLoadReportingServiceServer(m.server, m.loads)
+	}
 	m.served.Go(func() {
 		defer cancel()
 		_ = m.server.Serve(listener)

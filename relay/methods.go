@@ -12,6 +12,7 @@ type method struct {
 	upstream string // the full name of the method to call
 	typeURL  string // of a service of one type
 	delta    bool
+	loads    bool // it takes load reports: its messages pass as they came
 }
 
 // service is a discovery service with its two streaming methods.
@@ -33,7 +34,10 @@ var services = []service{
 	{"envoy.service.extension.v3.ExtensionConfigDiscoveryService", "StreamExtensionConfigs", "DeltaExtensionConfigs", resourcev3.ExtensionConfigType},
 }
 
-// Register adds the discovery services to a gRPC server, which has to use wire.Codec.
+// loadReporting is the service that takes load reports.
+const loadReporting = "envoy.service.load_stats.v3.LoadReportingService"
+
+// Register adds the discovery services, and the one for load reports, to a gRPC server, which has to use wire.Codec.
 func (s *Server) Register(r grpc.ServiceRegistrar) {
 	for _, one := range services {
 		desc := &grpc.ServiceDesc{ServiceName: one.name, HandlerType: (*any)(nil), Metadata: "envoy/" + strings.ReplaceAll(one.name, ".", "/")}
@@ -52,6 +56,16 @@ func (s *Server) Register(r grpc.ServiceRegistrar) {
 		}
 		r.RegisterService(desc, s)
 	}
+	const name = "StreamLoadStats"
+	// The node is where a delta request has it.
+	to := method{upstream: "/" + loadReporting + "/" + name, delta: true, loads: true}
+	r.RegisterService(&grpc.ServiceDesc{
+		ServiceName: loadReporting, HandlerType: (*any)(nil), Metadata: "envoy/service/load_stats/v3/lrs.proto",
+		Streams: []grpc.StreamDesc{{
+			StreamName: name, ServerStreams: true, ClientStreams: true,
+			Handler: func(_ any, gs grpc.ServerStream) error { return s.serve(gs, to) },
+		}},
+	}, s)
 }
 
 // upstreamMethod returns the method of the control plane that a client's stream leads to:

@@ -7,7 +7,7 @@ import (
 
 // metrics count what the relay does.
 type metrics struct {
-	flips, refusals, failures prometheus.Counter
+	flips, refusals, failures, loads prometheus.Counter
 }
 
 func newMetrics(s *Server, to prometheus.Registerer) metrics {
@@ -24,6 +24,9 @@ func newMetrics(s *Server, to prometheus.Registerer) metrics {
 		}),
 		refusals: factory.NewCounter(prometheus.CounterOpts{
 			Name: "hdsd_relay_refusals_total", Help: "Responses of the control plane and of hdsd that clients of the relay refused.",
+		}),
+		loads: factory.NewCounter(prometheus.CounterOpts{
+			Name: "hdsd_relay_load_reports_total", Help: "Load reports of clients that the relay passed on to the control plane.",
 		}),
 		failures: factory.NewCounter(prometheus.CounterOpts{
 			Name: "hdsd_relay_upstream_failures_total", Help: "Streams to the control plane that could not be opened at any of its servers, or that it ended without a response.",

@@ -66,7 +66,7 @@ func (st *stream) run() error {
 		if ctx.Err() == nil {
 			st.server.metrics.failures.Inc()
 		}
-		if !st.server.memory.knows(st.node, st.method.delta) || ctx.Err() != nil {
+		if st.method.loads || !st.server.memory.knows(st.node, st.method.delta) || ctx.Err() != nil {
 			return err
 		}
 		why := err
@@ -222,6 +222,10 @@ func (st *stream) requests(ctx context.Context, first []byte, spawn func(func())
 
 // request returns what the control plane gets of a request; nil: nothing.
 func (st *stream) request(m []byte) ([]byte, message.Head, error) {
+	if st.method.loads {
+		st.server.metrics.loads.Inc()
+		return m, message.Head{}, nil
+	}
 	head, err := message.HeadOf(st.method.delta, m)
 	if err != nil {
 		return nil, head, err
@@ -378,7 +382,7 @@ func (st *stream) isEarly(all ...incoming) bool {
 // response returns a response as the client gets it.
 func (st *stream) response(ctx context.Context, m incoming) ([]byte, error) {
 	k, ours := kindOf(m.typeURL)
-	if !ours {
+	if !ours || st.method.loads {
 		return m.wire, nil
 	}
 	end := st.server.turns.take()
