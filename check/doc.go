@@ -30,7 +30,7 @@
 //   - TLS is version 1.2 unless configured otherwise.
 //
 // Differences from Envoy:
-//   - What makes an Envoy crash is rejected. Thrift, HTTP/3, secrets by SDS and
+//   - What no Envoy is sent is rejected. Thrift, HTTP/3, secrets by SDS and
 //     signature_algorithms are not supported. The node says so, so that a coordinator
 //     does not send them.
 //   - A body over 4 MiB counts as a network failure, or as a failed gRPC response.

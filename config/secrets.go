@@ -25,8 +25,8 @@ func withVersions(from *corev3.ConfigSource) *corev3.ConfigSource {
 	return source
 }
 
-// sdsConfig refuses what no checker takes secrets from. What checkers lack ends them,
-// so it warns of what only some may have.
+// sdsConfig refuses what no checker takes secrets from. Checkers are to be sent nothing
+// that they lack, so it warns of what only some may have.
 func (c *checks) sdsConfig(field string, source *corev3.ConfigSource) {
 	if source == nil {
 		return
@@ -43,13 +43,13 @@ func (c *checks) sdsConfig(field string, source *corev3.ConfigSource) {
 	case *corev3.ConfigSource_ApiConfigSource:
 		c.sdsAPI(field+".api_config_source", source.GetApiConfigSource())
 	case *corev3.ConfigSource_Ads:
-		c.warn(field+".ads", "needs ads_config in the bootstrap of every checker: one without it ends when it is sent such a cluster")
+		c.warn(field+".ads", "needs ads_config in the bootstrap of every checker: make sure that each has it")
 	case *corev3.ConfigSource_Path, *corev3.ConfigSource_PathConfigSource:
 		path := source.GetPathConfigSource().GetPath() + source.GetPath() //nolint:staticcheck // a deprecated field still counts
 		if !strings.HasPrefix(path, "/") && !filepath.IsAbs(path) {
 			c.add(field, "%q is relative: write the absolute path that the file has on the checkers' machines", path)
 		}
-		c.warn(field, "is a path: an Envoy takes only one secret from a file, and ends where it is missing; for several, use api_config_source")
+		c.warn(field, "is a path: an Envoy takes only one secret from a file, which every checker must have; for several, use api_config_source")
 	default:
 		c.add(field, "is not possible, as a checker's secrets do not come from where its checks come from: use api_config_source")
 	}

@@ -38,11 +38,6 @@ type Options struct {
 
 	// Ready is called once, when hdsd is ready for the first time; nil: nobody asks.
 	Ready func()
-
-	// Forge changes the health checks of a cluster after the rules that keep
-	// checkers alive were applied. Only tests use it, to show what a mistake does
-	// that no rule foresees.
-	Forge func(cluster string, checks []*corev3.HealthCheck)
 }
 
 // Coordinator is a whole hdsd: it joins the stages and owns their life cycle.
@@ -50,7 +45,6 @@ type Coordinator struct {
 	// Set once.
 	planeServers
 	log      zerolog.Logger
-	forge    func(string, []*corev3.HealthCheck)
 	store    *store.Store
 	hds      *hds.Server
 	csds     *csds.Server
@@ -87,7 +81,7 @@ var ErrUsed = errors.New("this coordinator was run or closed before: make anothe
 // nothing before Run. The caller must run or close the Coordinator.
 func New(ctx context.Context, c *configv1.Config, o Options) (_ *Coordinator, err error) {
 	built := &Coordinator{
-		log: o.Log, forge: o.Forge, started: c, config: c, registry: prometheus.NewRegistry(), ended: make(chan struct{}),
+		log: o.Log, started: c, config: c, registry: prometheus.NewRegistry(), ended: make(chan struct{}),
 	}
 	defer func() {
 		if err != nil {

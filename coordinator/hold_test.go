@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 
 	"hdsd/health"
 )
@@ -13,7 +13,7 @@ import (
 // aside is a cluster with a check that checkers are not sent.
 func aside(c *sourceCluster) *sourceCluster {
 	again := remade(c)
-	again.HealthChecks[0].GetHttpHealthCheck().CodecClientType = typev3.CodecClientType_HTTP3
+	again.HealthChecks[0].GetHttpHealthCheck().Method = corev3.RequestMethod_CONNECT
 	return again
 }
 
@@ -81,7 +81,7 @@ func TestExcludedEndpointsHoldTheirVerdicts(t *testing.T) {
 		t.Errorf("%v still check it", checking)
 	}
 	verdict := l.asked("web", one).Verdict
-	if verdict.Status != health.Unhealthy || !strings.Contains(verdict.Reason, "codec_client_type") || !strings.Contains(verdict.Reason, "held") {
+	if verdict.Status != health.Unhealthy || !strings.Contains(verdict.Reason, "CONNECT") || !strings.Contains(verdict.Reason, "held") {
 		t.Errorf("verdict %+v", verdict)
 	}
 

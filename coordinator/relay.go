@@ -133,7 +133,6 @@ func (b both) SetZoneHealth(zone health.Locality, set []eds.Health, unset []heal
 // rules makes the rules that clusters are prepared by.
 func (c *Coordinator) rules(from *configv1.Config) *catalog.Rules {
 	r := catalog.NewRules(from)
-	r.Options.Forge = c.forge
 	c.rulesNow.Store(r)
 	return r
 }

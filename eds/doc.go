@@ -76,7 +76,7 @@
 //   - By delta a heartbeat has no body. By state of the world the resources are sent
 //     again, wrapped: Envoy takes clusters without bodies for removed, and does not
 //     prolong assignments by them.
-//   - By state of the world, assignments have no TTL: Envoy crashes when one expires.
+//   - By state of the world, assignments have no TTL: not every Envoy lives with one.
 //     Fetches have no TTL either.
 //
 // Zones:

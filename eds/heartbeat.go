@@ -21,8 +21,8 @@ type heartbeat struct {
 }
 
 // lifetime returns how long a client keeps resources; 0: for ever, as where it does not
-// understand a ttl. Envoy (1.36.4, 1.40.0) ends with a segmentation fault when an
-// assignment expires that it has by state of the world.
+// understand a ttl. Envoys (1.36.4, 1.40.0) do not live with every ttl of an assignment by
+// state of the world, so they are given none.
 func (t *table) lifetime(client *features, delta bool) time.Duration {
 	if !client.ttl || !delta && (!client.wrapped || client.envoy && !t.whole) {
 		return 0

@@ -271,8 +271,7 @@ func TestStateWithoutBothFeaturesIsNotWrapped(t *testing.T) {
 	}
 }
 
-// TestEnvoyUnderstandsTTLWithoutSayingSo, except for assignments by state of the world,
-// which would end it.
+// TestEnvoyUnderstandsTTLWithoutSayingSo, except for assignments by state of the world.
 func TestEnvoyUnderstandsTTLWithoutSayingSo(t *testing.T) {
 	inBubble(t, kept, func(t *testing.T, b *bench) {
 		b.publish("a")

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	corev2 "github.com/envoyproxy/go-control-plane/envoy/api/v2/core"
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	discoveryv2 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v2"
 
@@ -88,8 +89,8 @@ func TestAcceptedV2SpecifierLacksWhatWasLeftOut(t *testing.T) {
 		}
 		say(helloV2(nodeV2("a")))
 		f.sink.take()
-		spec := numbered(7, checked{5, "bound/a/10.0.0.5:80"}, checked{1, web1})
-		spec.Clusters[0].Head.UpstreamBindConfig = &corev3.BindConfig{}
+		spec := numbered(7, checked{5, "secure/a/10.0.0.5:80"}, checked{1, web1})
+		spec.Clusters[0].Head.TransportSocketMatches = []*clusterv3.Cluster_TransportSocketMatch{{Name: "tls"}}
 		spec.Clusters[1].Head.HealthChecks = []*corev3.HealthCheck{httpCheck("/ok")}
 		f.server.Assign("a", spec)
 		f.sink.take()

@@ -35,8 +35,7 @@
 //
 // The latest specifier wins. It is sent if it differs from the last one sent in
 // that session. A cluster that disappears is sent once more without endpoints, and
-// dropped a report interval later: some Envoys crash when a cluster goes away while
-// they connect a probe of it.
+// dropped a report interval later: not every Envoy lives with less.
 //
 // A specifier that brings back an endpoint which the one before took away is held back
 // until a report follows that one, for three intervals at most. The checker checks the

@@ -71,7 +71,7 @@ func formV2(spec *specifier.Specifier, leftOut func(cluster string, err error)) 
 func clusterV2(c *healthv3.ClusterHealthCheck) (*healthv3.ClusterHealthCheck, error) {
 	out := &healthv3.ClusterHealthCheck{
 		ClusterName: c.GetClusterName(), LocalityEndpoints: c.GetLocalityEndpoints(),
-		TransportSocketMatches: c.GetTransportSocketMatches(), UpstreamBindConfig: c.GetUpstreamBindConfig(),
+		TransportSocketMatches: c.GetTransportSocketMatches(),
 	}
 	out.HealthChecks = make([]*corev3.HealthCheck, len(c.GetHealthChecks()))
 	for i, check := range c.GetHealthChecks() {

@@ -127,7 +127,6 @@ func TestWhatHasNoFormInV2IsLeftOut(t *testing.T) {
 		"criteria": {func(c *healthv3.ClusterHealthCheck) {
 			c.HealthChecks[0].TransportSocketMatchCriteria = &structpb.Struct{}
 		}, "HealthCheck has no field 23"},
-		"a bound address": {func(c *healthv3.ClusterHealthCheck) { c.UpstreamBindConfig = &corev3.BindConfig{} }, "has no field 5"},
 		"another healthy interval": {func(c *healthv3.ClusterHealthCheck) {
 			c.HealthChecks[0].NoTrafficHealthyInterval = durationpb.New(time.Second)
 		}, "no field 24"},
@@ -192,7 +191,7 @@ func FuzzV2Specifier(f *testing.F) {
 	spec.Clusters[0].Head.HealthChecks = []*corev3.HealthCheck{httpCheck("/ok"), redisCheck(f, &redisv3.Redis{Key: "k"})}
 	f.Add(encode(f, spec.Message()))
 	spec.Clusters[0].Head.HealthChecks[0].GetHttpHealthCheck().ServiceNameMatcher = regexMatcher("a")
-	spec.Clusters[1].Head.UpstreamBindConfig = &corev3.BindConfig{}
+	spec.Clusters[1].Head.TransportSocketMatches = []*clusterv3.Cluster_TransportSocketMatch{{Name: "tls"}}
 	f.Add(encode(f, spec.Message()))
 	f.Fuzz(func(t *testing.T, message []byte) {
 		m := &healthv3.HealthCheckSpecifier{}

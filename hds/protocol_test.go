@@ -50,7 +50,6 @@ func TestAnyChangeIsSent(t *testing.T) {
 			{"its path", of(web1, &healthv3.ClusterHealthCheck{HealthChecks: []*corev3.HealthCheck{httpCheck("/b")}})},
 			{"another check", of(web1, &healthv3.ClusterHealthCheck{HealthChecks: []*corev3.HealthCheck{httpCheck("/b"), httpCheck("/c")}})},
 			{"sockets", of(web1, &healthv3.ClusterHealthCheck{TransportSocketMatches: []*clusterv3.Cluster_TransportSocketMatch{{Name: "tls"}}})},
-			{"a bound address", of(web1, &healthv3.ClusterHealthCheck{UpstreamBindConfig: &corev3.BindConfig{}})},
 			{"another locality", of("web/b/10.0.0.1:80", &healthv3.ClusterHealthCheck{})},
 			{"the interval", slower},
 		} {

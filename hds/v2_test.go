@@ -9,6 +9,7 @@ import (
 
 	corev2 "github.com/envoyproxy/go-control-plane/envoy/api/v2/core"
 	endpointv2 "github.com/envoyproxy/go-control-plane/envoy/api/v2/endpoint"
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	discoveryv2 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v2"
 	healthv3 "github.com/envoyproxy/go-control-plane/envoy/service/health/v3"
@@ -86,8 +87,8 @@ func TestStreamOfV2(t *testing.T) {
 		if c.Version != "envoy/1.13.1" || c.Locality.Zone != "z1" || !c.Abilities.Has("TCP") || c.Abilities.Has("HTTP") || c.Abilities.Has("REDIS") {
 			t.Errorf("the checker is %+v", c)
 		}
-		spec := assignment(checked{5, "bound/a/10.0.0.5:80"}, checked{1, web1}, checked{2, web2})
-		spec.Clusters[0].Head.UpstreamBindConfig = &corev3.BindConfig{}
+		spec := assignment(checked{5, "secure/a/10.0.0.5:80"}, checked{1, web1}, checked{2, web2})
+		spec.Clusters[0].Head.TransportSocketMatches = []*clusterv3.Cluster_TransportSocketMatch{{Name: "tls"}}
 		spec.Clusters[1].Head.HealthChecks = []*corev3.HealthCheck{httpCheck("/ok")}
 		for range 2 {
 			f.server.Assign("a", spec)
@@ -100,7 +101,7 @@ func TestStreamOfV2(t *testing.T) {
 		if text := specifierTextV2(got); text != "every 1s: web//ok 10.0.0.1 10.0.0.2" {
 			t.Errorf("sent %s", text)
 		}
-		if text := f.log.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, `"cluster":"bound"`) || !strings.Contains(text, "no field 5") {
+		if text := f.log.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, `"cluster":"secure"`) || !strings.Contains(text, "no field 4") {
 			t.Errorf("logged %s", text)
 		}
 		if n := f.counted("hdsd_hds_v2_left_out_clusters_total"); n != 2 {

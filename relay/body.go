@@ -231,9 +231,9 @@ func (x *body) latest(s *Server) (out []byte, change uint64) {
 }
 
 // Fields of a Cluster that say how to check its endpoints: type, health_checks,
-// upstream_bind_config, transport_socket, typed_extension_protocol_options, cluster_type,
-// transport_socket_matches and transport_socket_matcher.
-var checkFields = map[protowire.Number]bool{2: true, 8: true, 21: true, 24: true, 36: true, 38: true, 43: true, 59: true}
+// transport_socket, typed_extension_protocol_options, cluster_type, transport_socket_matches
+// and transport_socket_matcher.
+var checkFields = map[protowire.Number]bool{2: true, 8: true, 24: true, 36: true, 38: true, 43: true, 59: true}
 
 // Fields of a Cluster that name it: name, eds_cluster_config and alt_stat_name.
 func isName(number protowire.Number) bool { return number == 1 || number == 3 || number == 28 }

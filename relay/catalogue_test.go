@@ -122,23 +122,26 @@ func TestTheUnionOverNodes(t *testing.T) {
 	}
 }
 
-// TestWhereChecksComeFromCounts: clusters whose checks come from other addresses, or that choose
-// the sockets of their checks in another way, are not checked the same way.
-func TestWhereChecksComeFromCounts(t *testing.T) {
-	for name, change := range map[string]func(*clusterv3.Cluster){
-		"upstream_bind_config": func(k *clusterv3.Cluster) {
+// TestHowChecksAreSentCounts: clusters that choose the sockets of their checks in another way
+// are not checked the same way. An address of the gateway's own machine is not sent to checkers.
+func TestHowChecksAreSentCounts(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(*clusterv3.Cluster)
+		want   int
+	}{
+		"upstream_bind_config": {func(k *clusterv3.Cluster) {
 			k.UpstreamBindConfig = &corev3.BindConfig{SourceAddress: &corev3.SocketAddress{Address: "10.9.9.9", PortSpecifier: &corev3.SocketAddress_PortValue{}}}
-		},
-		"transport_socket_matcher": func(k *clusterv3.Cluster) {
+		}, 1},
+		"transport_socket_matcher": {func(k *clusterv3.Cluster) {
 			k.TransportSocketMatcher = &xdsmatcherv3.Matcher{}
-		},
+		}, 2},
 	} {
 		l := newUnionLab(t)
 		other := checkedCluster(clusterv3.Cluster_STATIC, "/", "10.0.0.1")
-		change(other)
+		test.change(other)
 		l.take(clusters, "web", checkedCluster(clusterv3.Cluster_STATIC, "/", "10.0.0.1"))
 		l.take(clusters, "web", other)
-		if got := l.clusters(); len(got) != 2 {
+		if got := l.clusters(); len(got) != test.want {
 			t.Errorf("of two with another %s, got %v", name, got)
 		}
 	}

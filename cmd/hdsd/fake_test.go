@@ -184,7 +184,7 @@ func someChecks() (all []*structpb.Struct, err error) {
 func someClusters() *hdsdv1.ListClustersResponse {
 	return &hdsdv1.ListClustersResponse{Clusters: []*hdsdv1.Cluster{
 		{Name: "db", Source: "local", Checked: true, Endpoints: 12, Healthy: 9, Unhealthy: 1, Unknown: 2, Overridden: 2, Quarantined: []*hdsdv1.Quarantine{
-			{Address: "db.internal:5432", Reason: "endpoint.address: is a hostname, which ends the checker; give the IP address"},
+			{Address: "db.internal:5432", Reason: "endpoint.address: is a hostname; give the IP address"},
 			{Address: "10.0.0.9:5432", Reason: "not checked: no checker is connected"},
 		}},
 		{Name: "idle", Source: "mesh", NoEndpointsReason: `no source has its ClusterLoadAssignment "idle" (mesh: it has none)`},

@@ -103,11 +103,11 @@ func TestValidateWithBadDefaults(t *testing.T) {
 // TestValidateNamesEveryProblem of an endpoint.
 func TestValidateNamesEveryProblem(t *testing.T) {
 	const clusters = `{"resources": [{"@type": "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment", "cluster_name": "a", "endpoints": [{"lb_endpoints": [
-{"endpoint": {"address": {"socket_address": {"address": "foo", "port_value": 99999, "resolver_name": "x", "network_namespace_filepath": "/x"}}}}]}]}]}`
+{"endpoint": {"address": {"socket_address": {"address": "fe80::1%lo", "port_value": 99999, "protocol": "UDP"}}, "health_check_config": {"port_value": 65536}}}]}]}]}`
 	config := strings.Replace(goodConfig, "clusters.yaml", "min.json", 1) +
 		"default_health_checks: [{cluster_name_glob: \"*\", health_checks: [{timeout: 1s, interval: 1s, unhealthy_threshold: 1, healthy_threshold: 1, tcp_health_check: {}}]}]\n"
 	_, out := validated(t, config, "min.json", clusters)
-	for _, want := range []string{"min.json:2: a: endpoint foo:99999: ", "address: \"foo\"", "port_value: is 99999", "resolver_name: ", "network_namespace_filepath: "} {
+	for _, want := range []string{"min.json:2: a: endpoint [fe80::1%lo]:99999: ", "address: \"fe80::1%lo\"", "port_value: is 99999", "protocol: UDP", "health_check_config.port_value: is 65536"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("nothing of %q in:\n%s", want, out)
 		}

@@ -38,8 +38,8 @@ func (r release) before(other release) bool {
 
 // since says from which release of Envoy an ability works, whatever the binary claims.
 var since = map[health.Ability]release{
-	health.GRPC:          {1, 38}, // 1.36 crashes
-	health.Redis:         {1, 40}, // 1.39 crashes if an endpoint answers garbage
+	health.GRPC:          {1, 38}, // 1.36 does not live with it
+	health.Redis:         {1, 40}, // 1.39 does not live with every answer
 	secretDiscovery:      {1, 38},
 	health.SeveralChecks: {1, 40}, // before, only the last check decides
 	health.FreshCodes:    {1, 39}, // 1.38 goes on reporting the code of the last answer, earlier ones report none

@@ -15,8 +15,8 @@ import (
 	"hdsd/health"
 )
 
-// Options say what the checkers' machines have. A checker that is told to use anything
-// else crashes.
+// Options say what the checkers' machines have. Nothing else on them is named in what they
+// are sent.
 type Options struct {
 	Files      map[string]bool // paths that every checker can read
 	SDSSecrets map[string]bool // names of secrets that every checker can get
@@ -32,10 +32,6 @@ type Options struct {
 
 	// Verbose makes reasons name every problem, however many there are.
 	Verbose bool
-
-	// Forge changes the checks of a cluster after the review. Tests use it to show what
-	// a mistake in the review does. Nil: no change.
-	Forge func(cluster string, checks []*corev3.HealthCheck)
 }
 
 // Equal reports whether both say the same.

@@ -1,9 +1,9 @@
 // Package specifier decides what is safe to send to a checker, and builds the
 // message.
 //
-// One bad field in a HealthCheckSpecifier ends the whole Envoy that receives it. So
-// a specifier is never a copy of what a source said. This package owns the list of
-// what is allowed:
+// An Envoy trusts its health-check server, and lives only with specifiers that are
+// right. So a specifier is never a copy of what a source said. This package owns the
+// list of what is allowed:
 //   - Translate walks a cluster, its endpoints and its health checks field by field.
 //     It refuses fields that are not in the tables of rules*.go, leaves out those
 //     that only concern logging, and tests the rest value by value.

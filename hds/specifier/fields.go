@@ -9,13 +9,13 @@ import (
 // treatments lists the allowed fields: how to treat each field of each message in a
 // specifier, by the field's full name. A field that Envoy adds later is missing here,
 // and so is refused. A test fails until somebody has reviewed it.
-var treatments = merge(checkFields, endpointFields, bindFields, tlsFields)
+var treatments = merge(checkFields, endpointFields, tlsFields)
 
 // messages are rules that concern several fields of a message, or required ones. (init
 // sets it, because some rules review messages themselves.)
 var messages map[protoreflect.FullName]messageRule
 
-func init() { messages = merge(checkMessages, endpointMessages, bindMessages, tlsMessages) }
+func init() { messages = merge(checkMessages, endpointMessages, tlsMessages) }
 
 func merge[V any](all ...map[protoreflect.FullName]V) map[protoreflect.FullName]V {
 	merged := map[protoreflect.FullName]V{}

@@ -4,8 +4,8 @@ import "google.golang.org/protobuf/reflect/protoreflect"
 
 const (
 	namespaces = "health checks cannot enter a network namespace of the checker; take it out"
-	extension  = "an extension that hdsd does not know could end a checker; take it out"
-	headerText = "a header that hdsd cannot test could end a checker; use value"
+	extension  = "hdsd does not know whether checkers have this extension; take it out"
+	headerText = "hdsd cannot test raw bytes of a header; use value"
 )
 
 // checkFields are the fields of a HealthCheck and the messages in it.
@@ -16,8 +16,8 @@ var checkFields = merge(
 		"initial_jitter":                   kept(anyDuration),
 		"interval_jitter":                  kept(anyDuration),
 		"interval_jitter_percent":          kept(atMost(1000, "a percentage of the interval")),
-		"unhealthy_threshold":              kept(positiveUInt32),
-		"healthy_threshold":                kept(positiveUInt32),
+		"unhealthy_threshold":              sent, // 0 becomes 1
+		"healthy_threshold":                sent,
 		"reuse_connection":                 sent,
 		"no_traffic_interval":              kept(positiveDuration),
 		"no_traffic_healthy_interval":      kept(positiveDuration),
@@ -55,7 +55,7 @@ var checkFields = merge(
 		"expected_statuses":         sent,
 		"retriable_statuses":        sent,
 		"codec_client_type":         sent,
-		"use_alpn_protocol":         refused("it ends the checker where the socket has no ALPN; use codec_client_type and tls_options.alpn_protocols"),
+		"use_alpn_protocol":         refused("is outside of what checkers are sent; use codec_client_type and tls_options.alpn_protocols"),
 		"service_name_matcher":      sent,
 		"method":                    sent,
 	}),

@@ -22,8 +22,8 @@ var endpointFields = merge(
 	}),
 	of("envoy.config.core.v3.SocketAddress", map[protoreflect.Name]treatment{
 		"protocol": sent, "address": kept(ip), "port_value": kept(atMost(65535, "a port")),
-		"named_port":                 refused("a named port ends the checker; give port_value"),
-		"resolver_name":              refused("a resolver ends a checker that lacks it; give an IP address"),
+		"named_port":                 refused("checkers are sent numbers of ports only; give port_value"),
+		"resolver_name":              refused("hdsd does not know whether checkers have this resolver; give an IP address"),
 		"ipv4_compat":                leftOut, // for listeners
 		"network_namespace_filepath": refused(namespaces),
 	}),
@@ -32,18 +32,5 @@ var endpointFields = merge(
 	}),
 	of("envoy.config.core.v3.Locality", map[protoreflect.Name]treatment{
 		"region": sent, "zone": sent, "sub_zone": sent,
-	}),
-)
-
-// bindFields are the fields of a BindConfig that are not in other tables.
-var bindFields = merge(
-	of("envoy.config.core.v3.BindConfig", map[protoreflect.Name]treatment{
-		"source_address":              sent,
-		"freebind":                    sent,
-		"socket_options":              refused("hdsd does not know whether checkers may set socket options; take them out"),
-		"extra_source_addresses":      refused("hdsd binds to one address only; take it out"),
-		"additional_source_addresses": refused("hdsd binds to one address only; take it out"),
-		"local_address_selector":      refused(extension),
-		"validate_network_namespaces": leftOut,
 	}),
 )

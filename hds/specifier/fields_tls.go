@@ -87,7 +87,7 @@ var tlsFields = merge(
 	}),
 	of("envoy.config.core.v3.ConfigSource", map[protoreflect.Name]treatment{
 		"api_config_source": sent, "resource_api_version": sent, "initial_fetch_timeout": kept(anyDuration),
-		"ads":                refused("a checker may have no ADS, which ends it; set checkers.sds_config, or use api_config_source with a cluster of the checkers' bootstrap"),
+		"ads":                refused("a checker may have no ADS; set checkers.sds_config, or use api_config_source with a cluster of the checkers' bootstrap"),
 		"self":               refused("a secret does not come from where the checks come from; use api_config_source with a cluster of the checkers' bootstrap"),
 		"path":               refused(localSecret),
 		"path_config_source": refused(localSecret),

@@ -20,13 +20,11 @@ type wireForm struct {
 	name    string
 	checks  []*corev3.HealthCheck
 	sockets []*clusterv3.Cluster_TransportSocketMatch
-	bind    *corev3.BindConfig
 }
 
 func (f *wireForm) start() *healthv3.ClusterHealthCheck {
 	return &healthv3.ClusterHealthCheck{
-		ClusterName: f.name, HealthChecks: f.checks,
-		TransportSocketMatches: f.sockets, UpstreamBindConfig: f.bind,
+		ClusterName: f.name, HealthChecks: f.checks, TransportSocketMatches: f.sockets,
 	}
 }
 
@@ -35,8 +33,8 @@ const criterion = "hdsd"
 
 // newForm makes the form of a cluster whose checks use these sockets, one for each
 // check.
-func newForm(name string, checks []*corev3.HealthCheck, chosen []*socket, bind *corev3.BindConfig) *wireForm {
-	f := &wireForm{bind: bind, checks: make([]*corev3.HealthCheck, len(checks))}
+func newForm(name string, checks []*corev3.HealthCheck, chosen []*socket) *wireForm {
+	f := &wireForm{checks: make([]*corev3.HealthCheck, len(checks))}
 	numbers := map[*socket]string{}
 	for _, s := range chosen {
 		if s.wire == nil || numbers[s] != "" {
@@ -87,10 +85,10 @@ func criteria(value string) *structpb.Struct {
 }
 
 // wireName returns the cluster's own name, unless Envoy cannot apply a change in place.
-// For gRPC checks, sockets and a bound address, the name has a hash, so that a change
+// For gRPC checks and sockets, the name has a hash, so that a change
 // makes another cluster for Envoy.
 func (f *wireForm) wireName(name string) string {
-	fixed := healthv3.ClusterHealthCheck{TransportSocketMatches: f.sockets, UpstreamBindConfig: f.bind}
+	fixed := healthv3.ClusterHealthCheck{TransportSocketMatches: f.sockets}
 	for _, check := range f.checks {
 		if check.GetGrpcHealthCheck() != nil {
 			fixed.HealthChecks = append(fixed.HealthChecks, check)

@@ -28,10 +28,10 @@ func FuzzTranslate(f *testing.F) {
 		}
 		f.Add(text)
 	}
-	one := `endpoints {` + endpointText("10.0.0.1") + endpointText("::1") + endpointText("db.internal") + `} endpoints {locality {zone: "b"}}`
+	one := `endpoints {` + endpointText("10.0.0.1") + endpointText("::1") + endpointText("fe80::1%lo") + `} endpoints {locality {zone: "b"}}`
 	seed(`http_health_check {path: "/" expected_statuses {start: 200 end: 300}}`, one, nil)
 	seed(`tcp_health_check {send {text: "00"} receive {binary: "x"}}`, one, &clusterv3.Cluster{TransportSocket: tlsSocket(f, "a")})
-	seed(`grpc_health_check {}`, one, parse(f, `transport_socket_matches {name: "x" match {fields {key: "a" value {string_value: "b"}}}} upstream_bind_config {source_address {address: "::" port_value: 0}}`, &clusterv3.Cluster{}))
+	seed(`grpc_health_check {}`, one, parse(f, `transport_socket_matches {name: "x" match {fields {key: "a" value {string_value: "b"}}}}`, &clusterv3.Cluster{}))
 	seed(`custom_health_check {name: "envoy.health_checkers.redis" typed_config {[type.googleapis.com/envoy.extensions.health_checkers.redis.v3.Redis] {key: "x"}}}`,
 		`endpoints {lb_endpoints {endpoint {address {pipe {path: "/x" mode: 1}} health_check_config {port_value: 5}}} lb_endpoints {endpoint_name: "x"}}`, nil)
 	f.Fuzz(func(t *testing.T, text []byte) {

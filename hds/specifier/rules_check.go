@@ -77,7 +77,7 @@ func ruleHTTP(r *review, path string, h *corev3.HealthCheck_HttpHealthCheck) {
 	switch h.GetCodecClientType() {
 	case typev3.CodecClientType_HTTP1, typev3.CodecClientType_HTTP2:
 	default:
-		r.problem(join(path, "codec_client_type"), "%v ends the checker; use HTTP1 or HTTP2", h.GetCodecClientType())
+		r.problem(join(path, "codec_client_type"), "%v is outside of what checkers are sent; use HTTP1 or HTTP2", h.GetCodecClientType())
 	}
 	if h.GetMethod() == corev3.RequestMethod_CONNECT {
 		r.problem(join(path, "method"), "CONNECT is rejected by checkers; use GET, HEAD, POST, PUT, DELETE, OPTIONS, TRACE or PATCH")
@@ -95,7 +95,7 @@ func ruleBody(r *review, path string, h *corev3.HealthCheck_HttpHealthCheck) {
 	case corev3.RequestMethod_POST, corev3.RequestMethod_PUT, corev3.RequestMethod_PATCH, corev3.RequestMethod_OPTIONS:
 	default:
 		if h.GetSend() != nil {
-			r.problem(join(path, "send"), "ends the checker with this method; use POST, PUT, PATCH or OPTIONS")
+			r.problem(join(path, "send"), "checkers are sent a body only with POST, PUT, PATCH or OPTIONS; set method to one of them, or take send out")
 		}
 	}
 	buffer := uint64(defaultBuffer)
@@ -107,14 +107,14 @@ func ruleBody(r *review, path string, h *corev3.HealthCheck_HttpHealthCheck) {
 		wanted += uint64(len(p.GetBinary()) + len(p.GetText())/2)
 	}
 	if buffer > 0 && wanted > buffer {
-		r.problem(join(path, "receive"), "has %d bytes, more than the %d of response_buffer_size, which ends the checker; raise it", wanted, buffer)
+		r.problem(join(path, "receive"), "has %d bytes, more than the %d of response_buffer_size; raise it", wanted, buffer)
 	}
 }
 
 func ruleStatuses(r *review, path string, ranges []*typev3.Int64Range) {
 	for i, s := range ranges {
 		if s.GetStart() < 100 || s.GetEnd() > 600 || s.GetStart() >= s.GetEnd() {
-			r.problem(fmt.Sprintf("%s[%d]", path, i), "%d to %d (not included) ends the checker; stay within 100 to 600, the start below the end", s.GetStart(), s.GetEnd())
+			r.problem(fmt.Sprintf("%s[%d]", path, i), "%d to %d (not included) is outside of what checkers are sent; stay within 100 to 600, the start below the end", s.GetStart(), s.GetEnd())
 		}
 	}
 }
@@ -124,10 +124,10 @@ func ruleCustom(r *review, path string, c *corev3.HealthCheck_CustomHealthCheck)
 	switch c.GetName() {
 	case redisName:
 	case "envoy.health_checkers.thrift":
-		r.problem(join(path, "name"), "an endpoint that answers anything but Thrift ends the checker; use tcp_health_check")
+		r.problem(join(path, "name"), "Thrift is outside of what checkers are sent; use tcp_health_check")
 		return
 	default:
-		r.problem(join(path, "name"), "%q is no check that hdsd knows, and ends a checker that lacks it; use %s, http_health_check, tcp_health_check or grpc_health_check", clip(c.GetName()), redisName)
+		r.problem(join(path, "name"), "%q is no check that hdsd knows; use %s, http_health_check, tcp_health_check or grpc_health_check", clip(c.GetName()), redisName)
 		return
 	}
 	r.need(health.Redis)
@@ -148,7 +148,7 @@ type validated interface {
 func (r *review) unpack(path string, packed *anypb.Any, into validated) *anypb.Any {
 	want := into.ProtoReflect().Descriptor().FullName()
 	if packed.MessageName() != want {
-		r.problem(path, "is of type %q, and anything but %s ends the checker", clip(packed.GetTypeUrl()), want)
+		r.problem(path, "is of type %q; only %s is sent here", clip(packed.GetTypeUrl()), want)
 		return nil
 	}
 	if err := packed.UnmarshalTo(into); err != nil {

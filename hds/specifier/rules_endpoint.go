@@ -29,7 +29,7 @@ func ruleEndpoint(r *review, path string, e *endpointv3.Endpoint) {
 		}
 	case nil:
 		if e.Address == nil {
-			r.problem(join(path, "address"), "is missing, which ends the checker")
+			r.problem(join(path, "address"), "is missing; give a socket address or a pipe")
 		}
 	}
 }
@@ -42,7 +42,7 @@ func ruleHealthCheckConfig(r *review, path string, c *endpointv3.Endpoint_Health
 
 func ruleAddress(r *review, path string, a *corev3.Address) {
 	if a.Address == nil {
-		r.problem(path, "is empty, which ends the checker; give a socket address or a pipe")
+		r.problem(path, "is empty; give a socket address or a pipe")
 	}
 }
 
@@ -51,7 +51,7 @@ func ruleSocketAddress(r *review, path string, s *corev3.SocketAddress) {
 		r.problem(join(path, "protocol"), "%v cannot be checked; use TCP", s.GetProtocol())
 	}
 	if s.GetAddress() == "" {
-		r.problem(join(path, "address"), "is missing, which ends the checker; give the IP address")
+		r.problem(join(path, "address"), "is missing; give the IP address")
 	}
 }
 

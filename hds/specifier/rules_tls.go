@@ -45,7 +45,7 @@ func ruleTLSParameters(r *review, path string, p *tlsv3.TlsParameters) {
 func ruleUnique(r *review, path string, names []string) {
 	for i, name := range names {
 		if slices.Contains(names[:i], name) {
-			r.problem(path, "%q is there twice, which ends the checker", name)
+			r.problem(path, "%q is there twice; give it once", name)
 		}
 	}
 }
@@ -95,11 +95,11 @@ func ruleValidation(r *review, path string, v *tlsv3.CertificateValidationContex
 	}
 }
 
-// ruleAuthority refuses a context without trusted_ca that ends an Envoy.
+// ruleAuthority refuses tests of a certificate for which a context needs trusted_ca.
 func ruleAuthority(r *review, path string, v *tlsv3.CertificateValidationContext) {
 	if v.GetTrustedCa() == nil && (v.GetCrl() != nil || v.GetAllowExpiredCertificate() ||
 		len(v.GetMatchTypedSubjectAltNames())+len(v.GetMatchSubjectAltNames()) > 0) { //nolint:staticcheck // deprecated, still in use
-		r.problem(path, "tests certificates without trusted_ca, which ends the checker; give trusted_ca")
+		r.problem(path, "tests certificates without trusted_ca; give trusted_ca")
 	}
 }
 
@@ -170,7 +170,7 @@ func ruleDataSource(r *review, path string, d *corev3.DataSource) {
 		r.problem(path, "is empty")
 	case *corev3.DataSource_Filename:
 		if !r.options.Files[s.Filename] {
-			r.problem(join(path, "filename"), "the configuration does not say that checkers have the file %q, and one that has not ends; add it to checkers.files, or use inline_string", clip(s.Filename))
+			r.problem(join(path, "filename"), "the configuration does not say that checkers have the file %q, and they must; add it to checkers.files, or use inline_string", clip(s.Filename))
 		}
 	case *corev3.DataSource_InlineString:
 		if len(s.InlineString) > maxMaterial {
@@ -265,7 +265,7 @@ func cipherSuite(v protoreflect.Value) string {
 	}
 	for suite := range strings.SplitSeq(group, "|") {
 		if !cipherSuites[suite] {
-			return fmt.Sprintf("%q is no cipher suite that every checker knows, and an unknown one ends it", clip(suite))
+			return fmt.Sprintf("%q is no cipher suite that every checker knows", clip(suite))
 		}
 	}
 	return ""

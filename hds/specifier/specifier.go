@@ -115,8 +115,7 @@ func Same(a, b *Specifier) bool {
 
 func samePart(a, b Part) bool {
 	return a.Head.GetClusterName() == b.Head.GetClusterName() && slices.Equal(a.Head.GetHealthChecks(), b.Head.GetHealthChecks()) &&
-		slices.Equal(a.Head.GetTransportSocketMatches(), b.Head.GetTransportSocketMatches()) &&
-		a.Head.GetUpstreamBindConfig() == b.Head.GetUpstreamBindConfig() && slices.Equal(a.Localities, b.Localities)
+		slices.Equal(a.Head.GetTransportSocketMatches(), b.Head.GetTransportSocketMatches()) && slices.Equal(a.Localities, b.Localities)
 }
 
 // together reports whether two items belong to one list of endpoints.

@@ -160,10 +160,10 @@ func TestTimingOfRedis(t *testing.T) {
 
 func TestEndpointsAreExcludedAlone(t *testing.T) {
 	c := Translate("web", nil, assignment(t, `endpoints {`+
-		endpointText("10.0.0.1")+endpointText("db.internal")+endpointText("10.0.0.1")+endpointText("::1")+
+		endpointText("10.0.0.1")+endpointText("fe80::1%lo")+endpointText("10.0.0.1")+endpointText("::1")+
 		`lb_endpoints {endpoint {health_check_config {disable_active_health_check: true} address {socket_address {address: "10.0.0.9" port_value: 80}}}}
 		lb_endpoints {endpoint {address {pipe {path: "/run/x.sock"}}}}
-		lb_endpoints {endpoint {address {socket_address {address: "10.0.0.3" named_port: "http"}}}}
+		lb_endpoints {endpoint {address {socket_address {address: "10.0.0.3" port_value: 65536}}}}
 		lb_endpoints {endpoint_name: "x"}
 	} endpoints {} endpoints {locality {zone: "b"}`+endpointText("10.0.0.1")+`}`), []*corev3.HealthCheck{check(t, `tcp_health_check {}`)}, Options{})
 	var checked []string
@@ -177,10 +177,10 @@ func TestEndpointsAreExcludedAlone(t *testing.T) {
 	for _, q := range c.Excluded {
 		aside = append(aside, q.Address)
 	}
-	if want := []string{"db.internal:80", "10.0.0.3:http", "endpoints[0].lb_endpoints[7]"}; !slices.Equal(aside, want) {
+	if want := []string{"[fe80::1%lo]:80", "10.0.0.3:65536", "endpoints[0].lb_endpoints[7]"}; !slices.Equal(aside, want) {
 		t.Errorf("excluded: %v, want %q", c.Excluded, want)
 	}
-	if reason := c.Excluded[0].Reason; !strings.Contains(reason, "endpoint.address.socket_address.address") || !strings.Contains(reason, "give the IP address") {
+	if reason := c.Excluded[0].Reason; !strings.Contains(reason, "endpoint.address.socket_address.address") || !strings.Contains(reason, "give an address without one") {
 		t.Errorf("the reason names no field or no cure: %s", reason)
 	}
 	if last := c.Endpoints[3]; last.Locality != 2 || last.Index != 0 {
@@ -192,20 +192,15 @@ func TestClustersAreExcludedAsAWhole(t *testing.T) {
 	for name, c := range map[string]struct {
 		cluster, check, field string
 	}{
-		"no check":         {"", "", "health_checks"},
-		"no path":          {"", checkText + `http_health_check {}`, "http_health_check.path"},
-		"HTTP/3":           {"", checkText + `http_health_check {path: "/" codec_client_type: HTTP3}`, "codec_client_type"},
-		"body by GET":      {"", checkText + `http_health_check {path: "/" send {text: "00"}}`, "http_health_check.send"},
-		"buffer too small": {"", checkText + `http_health_check {path: "/" receive {text: "0000"} response_buffer_size {value: 1}}`, "receive"},
-		"no timeout":       {"", `interval {seconds: 1} unhealthy_threshold {value: 1} healthy_threshold {value: 1} tcp_health_check {}`, "timeout"},
-		"statuses":         {"", checkText + `http_health_check {path: "/" expected_statuses {start: 200 end: 601}}`, "expected_statuses[0]"},
-		"no kind":          {"", checkText, "health_checks[0]"},
-		"regex":            {"", checkText + `http_health_check {path: "/" service_name_matcher {safe_regex {regex: "a{1000}"}}}`, "regex"},
-		"header":           {"", checkText + `http_health_check {path: "/" request_headers_to_add {header {key: "host" value: "x"}}}`, "header.key"},
-		"Thrift":           {"", checkText + `custom_health_check {name: "envoy.health_checkers.thrift"}`, "custom_health_check.name"},
-		"bind to a name":   {`upstream_bind_config {source_address {address: "eth0" port_value: 0}}`, checkText + `tcp_health_check {}`, "upstream_bind_config.source_address.address"},
-		"bind to a port":   {`upstream_bind_config {source_address {address: "10.0.0.9" port_value: 80}}`, checkText + `tcp_health_check {}`, "upstream_bind_config.source_address.port_value"},
-		"unknown socket":   {`transport_socket {name: "x" typed_config {[type.googleapis.com/google.protobuf.Duration] {}}}`, checkText + `tcp_health_check {}`, "transport_socket"},
+		"no check":     {"", "", "health_checks"},
+		"no path":      {"", checkText + `http_health_check {}`, "http_health_check.path"},
+		"method":       {"", checkText + `http_health_check {path: "/" method: CONNECT}`, "http_health_check.method"},
+		"no timeout":   {"", `interval {seconds: 1} unhealthy_threshold {value: 1} healthy_threshold {value: 1} tcp_health_check {}`, "timeout"},
+		"no kind":      {"", checkText, "health_checks[0]"},
+		"regex":        {"", checkText + `http_health_check {path: "/" service_name_matcher {safe_regex {regex: "[^/]+/[^/]+"}}}`, "regex"},
+		"header":       {"", checkText + `http_health_check {path: "/" request_headers_to_add {header {key: "connection" value: "x"}}}`, "header.key"},
+		"unknown kind": {"", checkText + `custom_health_check {}`, "custom_health_check.name"},
+		"no socket":    {`transport_socket {}`, checkText + `tcp_health_check {}`, "transport_socket"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var checks []*corev3.HealthCheck
@@ -272,7 +267,6 @@ func TestNamesDifferWhereEnvoyCannotChangeInPlace(t *testing.T) {
 	for _, different := range []string{
 		name(nil, check(t, `grpc_health_check {}`)), name(nil, check(t, `grpc_health_check {service_name: "s"}`)),
 		name(&clusterv3.Cluster{TransportSocket: tlsSocket(t, "a")}, http), name(&clusterv3.Cluster{TransportSocket: tlsSocket(t, "b")}, http),
-		name(parse(t, `upstream_bind_config {source_address {address: "10.0.0.9" port_value: 0}}`, &clusterv3.Cluster{}), http),
 	} {
 		if seen[different] || !strings.HasPrefix(different, "web#") {
 			t.Errorf("the name %q is not of its own", different)
@@ -299,9 +293,9 @@ func TestEndpointsAreInTheirLocalities(t *testing.T) {
 	}
 }
 
-// TestSocketsAndBindingAreSent: a cluster's one socket becomes a match, too,
+// TestSocketsAreSentAndBindingIsNot: a cluster's one socket becomes a match, too,
 // since a specifier has no other place for it.
-func TestSocketsAndBindingAreSent(t *testing.T) {
+func TestSocketsAreSentAndBindingIsNot(t *testing.T) {
 	a := assignment(t, `endpoints {`+endpointText("10.0.0.1")+`}`)
 	checks := []*corev3.HealthCheck{check(t, `tcp_health_check {}`)}
 	sent := func(c *clusterv3.Cluster, checks []*corev3.HealthCheck) *healthv3.ClusterHealthCheck {
@@ -312,8 +306,9 @@ func TestSocketsAndBindingAreSent(t *testing.T) {
 		}
 		return specifierOf(out).Message().GetClusterHealthChecks()[0]
 	}
-	bound := parse(t, `upstream_bind_config {source_address {address: "10.0.0.9" port_value: 0}}`, &clusterv3.Cluster{})
-	if got := sent(bound, checks); !proto.Equal(got.GetUpstreamBindConfig(), bound.GetUpstreamBindConfig()) || len(got.GetTransportSocketMatches()) != 0 {
+	// An address of the data plane's machine is none of the checkers'.
+	bound := parse(t, `upstream_bind_config {source_address {address: "10.0.0.9" port_value: 80}}`, &clusterv3.Cluster{})
+	if got := sent(bound, checks); !proto.Equal(got, sent(nil, checks)) {
 		t.Errorf("bound: %v", got)
 	}
 	criteria := parse(t, `transport_socket_match_criteria {fields {key: "use" value {string_value: "tls"}}}`, &corev3.HealthCheck{}).GetTransportSocketMatchCriteria()
@@ -354,14 +349,14 @@ func TestSourcesAreNotChanged(t *testing.T) {
 // TestReviewGoesOn: what is wrong with a cluster hides nothing of its
 // endpoints, nor the other way round.
 func TestReviewGoesOn(t *testing.T) {
-	a := assignment(t, `endpoints {`+endpointText("10.0.0.1")+endpointText("foo")+`} endpoints {`+endpointText("bar")+`}`)
-	checks := []*corev3.HealthCheck{check(t, `http_health_check {path: "/" host: "\n"}`), check(t, `tcp_health_check {send {text: "x"}}`)}
+	a := assignment(t, `endpoints {`+endpointText("10.0.0.1")+endpointText("fe80::1%lo")+`} endpoints {`+endpointText("fe80::1%eth0")+`}`)
+	checks := []*corev3.HealthCheck{check(t, `http_health_check {path: "/" host: "\n"}`), check(t, `tcp_health_check {send {}}`)}
 	wrong := ReviewCluster("web", nil, a, checks, Options{})
-	if len(wrong) != 2 || !strings.HasPrefix(wrong[0], "health_checks[0].http_health_check.host: ") || !strings.HasPrefix(wrong[1], "health_checks[1].tcp_health_check.send.text: ") {
+	if len(wrong) != 2 || !strings.HasPrefix(wrong[0], "health_checks[0].http_health_check.host: ") || !strings.HasPrefix(wrong[1], "health_checks[1].tcp_health_check.send: ") {
 		t.Errorf("the cluster: %q", wrong)
 	}
 	found := ReviewEndpoints("web", a, Options{})
-	if len(found) != 2 || found[0].Locality != 0 || found[0].Index != 1 || found[1].Locality != 1 || found[1].Index != 0 || !strings.Contains(found[0].Reason, `"foo"`) {
+	if len(found) != 2 || found[0].Locality != 0 || found[0].Index != 1 || found[1].Locality != 1 || found[1].Index != 0 || !strings.Contains(found[0].Reason, `"fe80::1%lo"`) {
 		t.Errorf("the endpoints: %+v", found)
 	}
 }
@@ -373,7 +368,6 @@ func TestWhoSignsMayComeBySDS(t *testing.T) {
 		names  = `match_typed_subject_alt_names {san_type: DNS matcher {exact: "a"}}`
 		secret = `validation_context_sds_secret_config {name: "ca" sds_config {resource_api_version: V3 api_config_source {
 			api_type: GRPC transport_api_version: V3 grpc_services {envoy_grpc {cluster_name: "sds"}}}}}`
-		nobody = "tests certificates without trusted_ca"
 	)
 	combined := func(rest, secret string) string {
 		return `combined_validation_context {default_validation_context {` + rest + `} ` + secret + `}`
@@ -383,10 +377,6 @@ func TestWhoSignsMayComeBySDS(t *testing.T) {
 		combined(`match_subject_alt_names {exact: "a"}`, secret):       "",
 		combined(`allow_expired_certificate: true`, secret):            "",
 		combined(`only_verify_leaf_cert_crl: true`, secret):            "",
-		combined(names, ``):                                            "combined_validation_context.default_validation_context: " + nobody,
-		`validation_context {` + names + `}`:                           "validation_context: " + nobody,
-		`validation_context {match_subject_alt_names {exact: "a"}}`:    "validation_context: " + nobody,
-		`validation_context {allow_expired_certificate: true}`:         "validation_context: " + nobody,
 		`validation_context {only_verify_leaf_cert_crl: true}`:         "",
 		combined(names, strings.Replace(secret, `"ca"`, `"other"`, 1)): `cannot finds the endpoint unhealthy; add it to checkers.sds_secrets`,
 		strings.Replace(secret, `"ca"`, `"other"`, 1):                  `cannot finds the endpoint unhealthy; add it to checkers.sds_secrets`,
@@ -407,7 +397,21 @@ func TestWhoSignsMayComeBySDS(t *testing.T) {
 	}
 }
 
-// TestHarmlessValuesAreSent: TestRaw sends the same to an Envoy.
+// TestThresholdsOfZero are sent as 1, as an Envoy counts them that checks for itself.
+func TestThresholdsOfZero(t *testing.T) {
+	zero := check(t, `tcp_health_check {}`)
+	zero.UnhealthyThreshold.Value, zero.HealthyThreshold.Value = 0, 0
+	c := Translate("web", nil, assignment(t, `endpoints {`+endpointText("10.0.0.1")+`}`), []*corev3.HealthCheck{zero}, Options{})
+	if len(c.Endpoints) != 1 {
+		t.Fatalf("excluded %+v", c.Excluded)
+	}
+	sent := specifierOf(c).Message().GetClusterHealthChecks()[0].GetHealthChecks()[0]
+	if sent.GetUnhealthyThreshold().GetValue() != 1 || sent.GetHealthyThreshold().GetValue() != 1 || c.Timing.UnhealthyThreshold != 1 || c.Timing.HealthyThreshold != 1 {
+		t.Errorf("sent %v, timing %+v", sent, c.Timing)
+	}
+}
+
+// TestHarmlessValuesAreSent, however odd.
 func TestHarmlessValuesAreSent(t *testing.T) {
 	twice, err := anypb.New(parse(t, `common_tls_context {tls_params {cipher_suites: "AES128-SHA" cipher_suites: "AES128-SHA"}}`, &tlsv3.UpstreamTlsContext{}))
 	if err != nil {

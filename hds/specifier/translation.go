@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"hdsd/health"
 	"hdsd/internal/envoyaddr"
@@ -24,7 +25,6 @@ type translation struct {
 	out     *Cluster
 	options Options
 	checks  []*corev3.HealthCheck // reviewed, with defaults filled in; criteria as in the source
-	bind    *corev3.BindConfig
 	needs   map[health.Ability]bool
 	sockets *sockets
 	forms   map[choice]int    // by choice: index in out.forms
@@ -58,7 +58,7 @@ func (t *translation) cluster(config *clusterv3.Cluster, a *endpointv3.ClusterLo
 	}
 	t.needs = r.needs
 	t.fill()
-	return validate(&healthv3.ClusterHealthCheck{ClusterName: t.out.Name, HealthChecks: t.checks, UpstreamBindConfig: t.bind})
+	return validate(&healthv3.ClusterHealthCheck{ClusterName: t.out.Name, HealthChecks: t.checks})
 }
 
 // look reviews everything in a cluster but the endpoints.
@@ -81,10 +81,6 @@ func (t *translation) look(config *clusterv3.Cluster, a *endpointv3.ClusterLoadA
 		r.message(fmt.Sprintf("health_checks[%d]", i), check.ProtoReflect())
 		t.checks = append(t.checks, check)
 	}
-	if bind := config.GetUpstreamBindConfig(); bind != nil {
-		t.bind = proto.CloneOf(bind)
-		r.message("upstream_bind_config", t.bind.ProtoReflect())
-	}
 	if own := t.sockets.all[len(t.sockets.matches)]; len(t.sockets.matches) == 0 && own.wrong != "" {
 		r.problem("", "%s", own.wrong)
 	}
@@ -103,6 +99,7 @@ func (t *translation) fill() {
 		if check.InitialJitter == nil {
 			check.InitialJitter = durationpb.New(min(interval, maxInitialJitter))
 		}
+		check.UnhealthyThreshold, check.HealthyThreshold = atLeastOne(check.UnhealthyThreshold), atLeastOne(check.HealthyThreshold)
 		if len(t.checks) > 1 {
 			check.Name = fmt.Sprintf("check-%d", i)
 			t.need(health.SeveralChecks)
@@ -126,6 +123,11 @@ func (t *translation) fillIntervals(check *corev3.HealthCheck, interval time.Dur
 	if check.NoTrafficInterval == nil {
 		check.NoTrafficInterval = durationpb.New(min(interval, cmp.Or(check.UnhealthyInterval, check.Interval).AsDuration()))
 	}
+}
+
+// atLeastOne returns a threshold as Envoy counts it, for which 0 is 1.
+func atLeastOne(threshold *wrapperspb.UInt32Value) *wrapperspb.UInt32Value {
+	return wrapperspb.UInt32(max(threshold.GetValue(), 1))
 }
 
 // fillHost sets the host name that Envoy's checks send by default. That is the
@@ -289,11 +291,8 @@ func (t *translation) form(r *review, c choice) int {
 	}
 	var form *wireForm
 	if wrong == "" {
-		form = newForm(t.out.Name, t.checks, chosen, t.bind)
+		form = newForm(t.out.Name, t.checks, chosen)
 		wrong = validate(form.start())
-		if t.options.Forge != nil {
-			t.options.Forge(t.out.Name, form.checks)
-		}
 	}
 	if wrong != "" {
 		if t.wrong == nil {

@@ -13,7 +13,6 @@ import (
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/durationpb"
-	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
 // Bounds that are stricter than Envoy's. Values beyond them are mistakes, and would
@@ -45,13 +44,6 @@ func anyDuration(v protoreflect.Value) string {
 func duration(v protoreflect.Value) *durationpb.Duration {
 	d, _ := v.Message().Interface().(*durationpb.Duration)
 	return d
-}
-
-func positiveUInt32(v protoreflect.Value) string {
-	if n, _ := v.Message().Interface().(*wrapperspb.UInt32Value); n.GetValue() == 0 {
-		return "must be above 0"
-	}
-	return ""
 }
 
 // atMost bounds a number, plain or wrapped.
@@ -150,7 +142,7 @@ func regularExpression(v protoreflect.Value) string {
 	case err != nil:
 		return fmt.Sprintf("%q is no regular expression of RE2: %v", clip(v.String()), err)
 	case size > maxProgram:
-		return fmt.Sprintf("%q is too complex, which ends the checker; make it shorter, or use exact, prefix, suffix or contains", clip(v.String()))
+		return fmt.Sprintf("%q is too complex; make it shorter, or use exact, prefix, suffix or contains", clip(v.String()))
 	}
 	return ""
 }
@@ -191,7 +183,7 @@ func programSize(expression string) (int, error) {
 func ip(v protoreflect.Value) string {
 	switch a, err := netip.ParseAddr(v.String()); {
 	case err != nil:
-		return fmt.Sprintf("%q is not an IP address, and any other name ends the checker; give the IP address", clip(v.String()))
+		return fmt.Sprintf("%q is not an IP address, and checkers resolve no names; give the IP address", clip(v.String()))
 	case a.Zone() != "":
 		return fmt.Sprintf("%q names an interface, and those of a checker may be others; give an address without one", clip(v.String()))
 	}

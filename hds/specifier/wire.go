@@ -142,7 +142,7 @@ func (s *Specifier) clusterMessage(p *Part, entry *int) *healthv3.ClusterHealthC
 func (p *Part) Empty() *healthv3.ClusterHealthCheck {
 	return &healthv3.ClusterHealthCheck{
 		ClusterName: p.Head.GetClusterName(), HealthChecks: p.Head.GetHealthChecks(),
-		TransportSocketMatches: p.Head.GetTransportSocketMatches(), UpstreamBindConfig: p.Head.GetUpstreamBindConfig(),
+		TransportSocketMatches: p.Head.GetTransportSocketMatches(),
 	}
 }
 

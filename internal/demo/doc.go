@@ -1,7 +1,7 @@
 // Package demo shows hdsd at work on one machine: a coordinator, three checkers in
 // three zones, four upstreams that fail, hang and recover, and a data plane that
 // takes their health by EDS over ADS. It shows promises, too: a checker is cut off,
-// hdsd is killed, an endpoint is drained, a cluster comes that would crash checkers.
+// hdsd is killed, an endpoint is drained, a cluster comes that checkers would reject.
 //
 // It owns everything it starts. Run ends all of it before it returns, whether the
 // script is over, its context ends, or something fails. Checkers and data plane are

@@ -101,26 +101,26 @@ func (s *stage) drain(ctx context.Context) error {
 	return nil
 }
 
-// killer is a cluster that would end an Envoy that checks it: HDS wants IP addresses.
-const killer = `- "@type": type.googleapis.com/envoy.config.cluster.v3.Cluster
-  name: killer
+// rejected is a cluster that an Envoy would reject in silence, with all that it is sent with it.
+const rejected = `- "@type": type.googleapis.com/envoy.config.cluster.v3.Cluster
+  name: rejected
   type: STATIC
   connect_timeout: 1s
-  health_checks: [{timeout: 0.3s, interval: 0.5s, unhealthy_threshold: 1, healthy_threshold: 1, tcp_health_check: {}}]
+  health_checks: [{timeout: 0.3s, interval: 0.5s, unhealthy_threshold: 1, healthy_threshold: 1, http_health_check: {path: /, method: CONNECT}}]
   load_assignment:
-    cluster_name: killer
-    endpoints: [{lb_endpoints: [{endpoint: {address: {socket_address: {address: db.internal, port_value: 5432}}}}]}]
+    cluster_name: rejected
+    endpoints: [{lb_endpoints: [{endpoint: {address: {socket_address: {address: 127.0.0.1, port_value: 9}}}}]}]
 `
 
-// setAside adds a cluster that would kill checkers, and takes it away again.
+// setAside adds a cluster that checkers would reject, and takes it away again.
 func (s *stage) setAside(ctx context.Context) error {
-	s.scene("a cluster comes that would crash the checkers")
+	s.scene("a cluster comes that checkers would reject without a word")
 	since := time.Now()
-	if err := s.writeClusters(clusters(s.upstreams) + killer); err != nil {
+	if err := s.writeClusters(clusters(s.upstreams) + rejected); err != nil {
 		return err
 	}
 	var why string
-	if !await(ctx, func() bool { why = s.quarantined(ctx, "killer"); return why != "" }) {
+	if !await(ctx, func() bool { why = s.quarantined(ctx, "rejected"); return why != "" }) {
 		return s.failed(ctx, "the cluster is not set aside")
 	}
 	s.event("hdsd", "sends it to nobody: %s", why)

@@ -70,7 +70,7 @@ func TestReportsOfDegradedEndpoints(t *testing.T) {
 					t.Fatal(err)
 				}
 				t.Cleanup(server.Close)
-				check := sane(&corev3.HealthCheck{})
+				check := SoundCheck()
 				check.HealthyThreshold = wrapperspb.UInt32(threshold)
 				check.Interval, check.Timeout = durationpb.New(200*time.Millisecond), durationpb.New(150*time.Millisecond)
 				check.NoTrafficInterval, check.NoTrafficHealthyInterval = check.Interval, check.Interval

@@ -23,21 +23,17 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/protobuf/types/known/durationpb"
-	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
 // patience is how long an Envoy may take for anything on a busy machine.
 const patience = 30 * time.Second
 
-// lab is an HDS server that sends whatever it is given, and an upstream whose
-// every probe passes.
+// lab is an HDS server that sends what it is given, and upstreams whose every probe passes.
 type lab struct {
 	healthv3.UnimplementedHealthDiscoveryServiceServer
-	address  string
-	upstream *endpointv3.Endpoint // HTTP
-	secure   *endpointv3.Endpoint // the same over TLS
-	file     string               // holds a certificate
-	serial   atomic.Uint64
+	address string
+	bench   Bench // its servers answer 200
+	serial  atomic.Uint64
 
 	mu       sync.Mutex
 	sessions map[string]*session // by node id; guarded by mu
@@ -63,14 +59,13 @@ func newLab(t testing.TB) *lab {
 	server := grpc.NewServer(grpc.MaxRecvMsgSize(64<<20), grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Second}))
 	healthv3.RegisterHealthDiscoveryServiceServer(server, l)
 	secretv3.RegisterSecretDiscoveryServiceServer(server, secretService{})
-	l.file = filepath.Join(t.TempDir(), "ca.pem")
-	if err := os.WriteFile(l.file, []byte(certificate), 0o600); err != nil {
+	l.bench = Bench{Plain: endpointOf(upstream(t, nil)), Secure: endpointOf(upstream(t, serverTLS())), File: filepath.Join(t.TempDir(), "ca.pem")}
+	if err := os.WriteFile(l.bench.File, []byte(certificate), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	var wg sync.WaitGroup
 	wg.Go(func() { _ = server.Serve(listener) }) // ends by Stop
 	t.Cleanup(func() { server.Stop(); wg.Wait() })
-	l.upstream, l.secure = endpointOf(upstream(t, nil)), endpointOf(upstream(t, serverTLS()))
 	return l
 }
 
@@ -150,12 +145,11 @@ type subject struct {
 	*session
 }
 
-// subject starts one, in a folder where nobody can write: what one hostile
-// value has it write must not be there for the next to read.
+// subject starts one.
 func (l *lab) subject(t testing.TB, version string) *subject {
 	t.Helper()
 	id := fmt.Sprintf("subject-%d", l.serial.Add(1))
-	s := &subject{Process: StartChecker(t, Checker{ID: id, HDS: l.address, Version: version, Folder: "/proc"}), lab: l}
+	s := &subject{Process: StartChecker(t, Checker{ID: id, HDS: l.address, Version: version}), lab: l}
 	Eventually(t, patience, "the Envoy to connect", func() bool {
 		s.session = l.session(id)
 		return s.session != nil
@@ -163,19 +157,12 @@ func (l *lab) subject(t testing.TB, version string) *subject {
 	return s
 }
 
-// effect is what a specifier does to an Envoy.
-type effect string
+// rejects is the problem with what an Envoy rejects, in whole or in part.
+const rejects = "the Envoy rejects it"
 
-const (
-	fine     effect = "fine"
-	killed   effect = "killed"
-	silenced effect = "silenced" // rejected in whole or in part, in silence
-	blinded  effect = "blinded"  // good clusters are no longer found healthy
-)
-
-// try sends clusters between two good ones, and tells what happens within the
-// time of several probes.
-func (s *subject) try(t testing.TB, clusters []*healthv3.ClusterHealthCheck) effect {
+// try sends clusters between two good ones, and tells what is wrong within the time of several
+// probes; nothing if the Envoy takes them, lives and finds the good ones healthy.
+func (s *subject) try(t testing.TB, clusters []*healthv3.ClusterHealthCheck) (problem string) {
 	t.Helper()
 	n := s.lab.serial.Add(1)
 	first, last := fmt.Sprintf("good-%d-first", n), fmt.Sprintf("good-%d-last", n)
@@ -185,38 +172,26 @@ func (s *subject) try(t testing.TB, clusters []*healthv3.ClusterHealthCheck) eff
 	spec.ClusterHealthChecks = append(spec.ClusterHealthChecks, s.lab.good(last))
 	before := s.hdsErrors(t)
 	s.out <- spec
-	rejected := false
-	accepted := Await(10*time.Second, func() bool {
-		if !s.Alive() || s.healthy(first) && s.healthy(last) {
-			return true
-		}
-		rejected = rejected || s.hdsErrors(t) > before
-		return rejected
-	})
+	rejected := func() bool { return s.hdsErrors(t) > before }
+	if !Await(patience, func() bool { return !s.Alive() || rejected() || s.healthy(first) && s.healthy(last) }) {
+		problem = "the good clusters are not found healthy"
+	}
+	reports := s.count.Load()
+	if rejected() {
+		problem, reports = rejects, 0
+	}
+	Await(patience, func() bool { return !s.Alive() || reports == 0 || s.count.Load() > reports+dwell })
 	switch {
 	case !s.Alive():
-		return killed
-	case rejected || accepted && !s.healthy(last):
-		return s.afterwards(silenced, dwell/10) // what is rejected is not probed
-	case !accepted && (s.reported(first) && s.reported(last)):
-		return s.afterwards(blinded, dwell)
-	case !accepted:
-		return s.afterwards(silenced, dwell)
+		return "the Envoy ends"
+	case problem == "" && !(s.healthy(first) && s.healthy(last)):
+		return "the good clusters are found healthy no more"
 	}
-	return s.afterwards(fine, dwell)
+	return problem
 }
 
-// dwell is how long an Envoy must live with a specifier: several probes.
-const dwell = 400 * time.Millisecond
-
-func (s *subject) afterwards(e effect, wait time.Duration) effect {
-	select {
-	case <-s.Exited():
-		return killed
-	case <-time.After(wait):
-		return e
-	}
-}
+// dwell is how many reports an Envoy must live with a specifier: several probes.
+const dwell = 20
 
 func (s *subject) hdsErrors(t testing.TB) uint64 {
 	t.Helper()
@@ -229,42 +204,28 @@ func (s *subject) hdsErrors(t testing.TB) uint64 {
 	return n
 }
 
-func (s *subject) entry(cluster string) (corev3.HealthStatus, bool) {
+// entry is the status of a cluster's first endpoint in the latest report.
+func (s *subject) entry(cluster string) corev3.HealthStatus {
 	for _, c := range s.report.Load().GetClusterEndpointsHealth() {
 		if c.GetClusterName() == cluster {
 			for _, l := range c.GetLocalityEndpointsHealth() {
 				for _, e := range l.GetEndpointsHealth() {
-					return e.GetHealthStatus(), true
+					return e.GetHealthStatus()
 				}
 			}
 		}
 	}
-	return 0, false
+	return corev3.HealthStatus_UNKNOWN
 }
 
-func (s *subject) reported(cluster string) bool { _, ok := s.entry(cluster); return ok }
-
 func (s *subject) healthy(cluster string) bool {
-	status, _ := s.entry(cluster)
-	return status == corev3.HealthStatus_HEALTHY
+	return s.entry(cluster) == corev3.HealthStatus_HEALTHY
 }
 
 // good is a cluster that every Envoy checks and finds healthy.
 func (l *lab) good(name string) *healthv3.ClusterHealthCheck {
 	return &healthv3.ClusterHealthCheck{
-		ClusterName: name, HealthChecks: []*corev3.HealthCheck{sane(&corev3.HealthCheck{})},
-		LocalityEndpoints: []*healthv3.LocalityEndpoints{{Locality: &corev3.Locality{Zone: "a"}, Endpoints: []*endpointv3.Endpoint{l.upstream}}},
+		ClusterName: name, HealthChecks: []*corev3.HealthCheck{SoundCheck()},
+		LocalityEndpoints: []*healthv3.LocalityEndpoints{{Locality: &corev3.Locality{Zone: "a"}, Endpoints: []*endpointv3.Endpoint{l.bench.Plain}}},
 	}
-}
-
-// sane fills in what every health check needs; HTTP where it has no kind.
-func sane(check *corev3.HealthCheck) *corev3.HealthCheck {
-	check.Timeout = durationpb.New(time.Second)
-	check.Interval = durationpb.New(50 * time.Millisecond)
-	check.NoTrafficInterval, check.NoTrafficHealthyInterval = check.Interval, check.Interval
-	check.UnhealthyThreshold, check.HealthyThreshold = wrapperspb.UInt32(1), wrapperspb.UInt32(1)
-	if check.HealthChecker == nil {
-		check.HealthChecker = &corev3.HealthCheck_HttpHealthCheck_{HttpHealthCheck: &corev3.HealthCheck_HttpHealthCheck{Path: "/"}}
-	}
-	return check
 }

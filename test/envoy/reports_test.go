@@ -51,8 +51,7 @@ func build(clusters ...*specifier.Cluster) *specifier.Specifier {
 // report to be as the specifier says that it will be.
 func TestReportsSayWhatIsExpected(t *testing.T) {
 	l := newLab(t)
-	s := l.plain("web")
-	s.assignment.Endpoints = nil
+	assignment, checks := &endpointv3.ClusterLoadAssignment{}, []*corev3.HealthCheck{SoundCheck()}
 	for i, addresses := range [][]string{
 		{"127.0.0.1", "::1", "0:0:0:0:0:0:0:1", "::ffff:127.0.0.1", "::127.0.0.1", "2001:DB8::0:1", "2001:db8:0:1:1:1:1:1", "::", "64:ff9b::1.2.3.4", "::5", "::5:6", "::FFFF:c000:201", "::c000:202"},
 		{"127.0.0.3", "127.0.0.2"},
@@ -61,14 +60,14 @@ func TestReportsSayWhatIsExpected(t *testing.T) {
 		for _, address := range addresses {
 			locality.LbEndpoints = append(locality.LbEndpoints, &endpointv3.LbEndpoint{HostIdentifier: &endpointv3.LbEndpoint_Endpoint{Endpoint: endpointOf(net.JoinHostPort(address, "9"))}})
 		}
-		s.assignment.Endpoints = append(s.assignment.Endpoints, locality)
+		assignment.Endpoints = append(assignment.Endpoints, locality)
 	}
 	for _, path := range []string{filepath.Join(t.TempDir(), "s"), "@abstract", "relative"} {
 		e := &endpointv3.Endpoint{Address: &corev3.Address{Address: &corev3.Address_Pipe{Pipe: &corev3.Pipe{Path: path, Mode: 0o600}}}}
-		s.assignment.Endpoints[0].LbEndpoints = append(s.assignment.Endpoints[0].LbEndpoints, &endpointv3.LbEndpoint{HostIdentifier: &endpointv3.LbEndpoint_Endpoint{Endpoint: e}})
+		assignment.Endpoints[0].LbEndpoints = append(assignment.Endpoints[0].LbEndpoints, &endpointv3.LbEndpoint{HostIdentifier: &endpointv3.LbEndpoint_Endpoint{Endpoint: e}})
 	}
-	web := specifier.Translate(s.name, s.config, s.assignment, s.checks, specifier.Options{})
-	other := specifier.Translate("api", nil, s.assignment, s.checks, specifier.Options{})
+	web := specifier.Translate("web", nil, assignment, checks, specifier.Options{})
+	other := specifier.Translate("api", nil, assignment, checks, specifier.Options{})
 	spec := build(web, other)
 	checker := l.subject(t, "")
 	checker.out <- spec.Message()
@@ -96,9 +95,9 @@ func TestSocketsAreAsTheDataPlaneChoosesThem(t *testing.T) {
 	endpoint := func(e *endpointv3.Endpoint, m *corev3.Metadata) *endpointv3.LbEndpoint {
 		return &endpointv3.LbEndpoint{HostIdentifier: &endpointv3.LbEndpoint_Endpoint{Endpoint: e}, Metadata: m}
 	}
-	socket := tlsSocket(secureContext())
+	socket := tlsSocket(soundContext())
 	matches := []*clusterv3.Cluster_TransportSocketMatch{{Name: "tls", Match: labels("yes"), TransportSocket: socket}}
-	plainCheck := func() *corev3.HealthCheck { return sane(&corev3.HealthCheck{}) }
+	plainCheck := SoundCheck
 	with := func(criteria *structpb.Struct) *corev3.HealthCheck {
 		check := plainCheck()
 		check.TransportSocketMatchCriteria = criteria
@@ -108,26 +107,28 @@ func TestSocketsAreAsTheDataPlaneChoosesThem(t *testing.T) {
 		return &endpointv3.ClusterLoadAssignment{Endpoints: []*endpointv3.LocalityLbEndpoints{{LbEndpoints: endpoints, Metadata: m}}}
 	}
 	tcp := func() *corev3.HealthCheck {
-		return sane(&corev3.HealthCheck{HealthChecker: &corev3.HealthCheck_TcpHealthCheck_{TcpHealthCheck: &corev3.HealthCheck_TcpHealthCheck{}}})
+		check := SoundCheck()
+		check.HealthChecker = &corev3.HealthCheck_TcpHealthCheck_{TcpHealthCheck: &corev3.HealthCheck_TcpHealthCheck{}}
+		return check
 	}
 	var none specifier.Options
 	spec := build(
 		specifier.Translate("by-metadata", &clusterv3.Cluster{TransportSocketMatches: matches},
-			assignment(nil, endpoint(l.secure, metadata("yes")), endpoint(l.upstream, metadata("no"))), []*corev3.HealthCheck{plainCheck()}, none),
+			assignment(nil, endpoint(l.bench.Secure, metadata("yes")), endpoint(l.bench.Plain, metadata("no"))), []*corev3.HealthCheck{plainCheck()}, none),
 		specifier.Translate("by-locality", &clusterv3.Cluster{TransportSocketMatches: matches},
-			assignment(metadata("yes"), endpoint(l.secure, nil)), []*corev3.HealthCheck{plainCheck()}, none),
-		specifier.Translate("own-socket", &clusterv3.Cluster{TransportSocket: socket}, assignment(nil, endpoint(l.secure, nil)), []*corev3.HealthCheck{plainCheck()}, none),
+			assignment(metadata("yes"), endpoint(l.bench.Secure, nil)), []*corev3.HealthCheck{plainCheck()}, none),
+		specifier.Translate("own-socket", &clusterv3.Cluster{TransportSocket: socket}, assignment(nil, endpoint(l.bench.Secure, nil)), []*corev3.HealthCheck{plainCheck()}, none),
 		specifier.Translate("no-match-own-socket", &clusterv3.Cluster{TransportSocketMatches: matches, TransportSocket: socket},
-			assignment(nil, endpoint(l.secure, metadata("no"))), []*corev3.HealthCheck{plainCheck()}, none),
+			assignment(nil, endpoint(l.bench.Secure, metadata("no"))), []*corev3.HealthCheck{plainCheck()}, none),
 		specifier.Translate("by-criteria", &clusterv3.Cluster{TransportSocketMatches: matches},
-			assignment(nil, endpoint(l.secure, metadata("no"))), []*corev3.HealthCheck{with(labels("yes"))}, none),
+			assignment(nil, endpoint(l.bench.Secure, metadata("no"))), []*corev3.HealthCheck{with(labels("yes"))}, none),
 		specifier.Translate("by-criteria-plain", &clusterv3.Cluster{TransportSocketMatches: matches},
-			assignment(nil, endpoint(l.upstream, metadata("yes"))), []*corev3.HealthCheck{with(labels("no"))}, none),
-		specifier.Translate("plain", nil, assignment(nil, endpoint(l.upstream, nil)), []*corev3.HealthCheck{plainCheck()}, none),
+			assignment(nil, endpoint(l.bench.Plain, metadata("yes"))), []*corev3.HealthCheck{with(labels("no"))}, none),
+		specifier.Translate("plain", nil, assignment(nil, endpoint(l.bench.Plain, nil)), []*corev3.HealthCheck{plainCheck()}, none),
 		specifier.Translate("two-checks-one-of-them-plain", &clusterv3.Cluster{TransportSocketMatches: matches},
-			assignment(nil, endpoint(l.secure, nil)), []*corev3.HealthCheck{with(labels("yes")), tcp()}, none),
+			assignment(nil, endpoint(l.bench.Secure, nil)), []*corev3.HealthCheck{with(labels("yes")), tcp()}, none),
 		specifier.Translate("two-checks-the-plain-one-first", &clusterv3.Cluster{TransportSocketMatches: matches},
-			assignment(nil, endpoint(l.secure, nil)), []*corev3.HealthCheck{tcp(), with(labels("yes"))}, none),
+			assignment(nil, endpoint(l.bench.Secure, nil)), []*corev3.HealthCheck{tcp(), with(labels("yes"))}, none),
 	)
 	if len(spec.Order) != 10 {
 		t.Fatalf("%d endpoints are checked, want 10", len(spec.Order))

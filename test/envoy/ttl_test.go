@@ -19,9 +19,8 @@ import (
 )
 
 // TestTTL has Envoys keep what they are sent with a ttl as long as the server
-// lives, and drop the cluster when it is gone. An Envoy dies when an assignment
-// expires that it was sent by state of the world, so hdsd sends it none with a
-// ttl; by delta it keeps the endpoints of one that expired.
+// lives, and drop the cluster when it is gone. hdsd sends no assignment with a ttl by
+// state of the world; by delta an Envoy keeps the endpoints of one that expired.
 func TestTTL(t *testing.T) {
 	for _, version := range []string{"1.40.0", "1.36.4"} {
 		for name, delta := range map[string]bool{"delta": true, "state of the world": false} {

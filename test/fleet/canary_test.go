@@ -3,58 +3,23 @@ package fleet
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 
-	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
-	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
-	"github.com/rs/zerolog"
+	healthv3 "github.com/envoyproxy/go-control-plane/envoy/service/health/v3"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
-	"hdsd/config"
-	"hdsd/coordinator"
 	"hdsd/health"
 	real "hdsd/internal/demo/envoy"
 	"hdsd/internal/demo/upstream"
 	"hdsd/test/envoy"
 )
 
-// deadly is the path of checks that are turned into what ends an Envoy.
-const deadly = "/deadly"
-
-// plant is a mistake in the rules: statuses that no Envoy lives with pass.
-func plant(_ string, checks []*corev3.HealthCheck) {
-	for _, check := range checks {
-		if h := check.GetHttpHealthCheck(); h.GetPath() == deadly {
-			h.ExpectedStatuses = []*typev3.Int64Range{{Start: 700, End: 701}}
-		}
-	}
-}
-
-// serveHere runs hdsd in this process, with the mistake planted, until the end
-// of the test or the call of stop.
-func (c *Coordinator) serveHere() (stop func()) {
-	c.t.Helper()
-	loaded, problems := config.Load(filepath.Join(c.Dir, "hdsd.yaml"))
-	if loaded == nil {
-		c.t.Fatal(problems)
-	}
-	built, err := coordinator.New(c.t.Context(), loaded, coordinator.Options{Log: zerolog.New(&c.logs).With().Timestamp().Logger(), Forge: plant})
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- built.Run(context.Background()) }()
-	stop = sync.OnceFunc(func() {
-		_ = built.Close() // Run says it
-		if err := <-ended; err != nil {
-			c.t.Error(err)
-		}
-	})
-	c.t.Cleanup(stop)
-	return stop
-}
+// unbearable is the path of checks that no checker of this test lives with: whoever is sent one
+// is killed, before it reads it.
+const unbearable = "/unbearable"
 
 // supervised is a fleet of real checkers that are started again when they end,
 // as a supervisor does.
@@ -67,17 +32,19 @@ type supervised struct {
 	mu      sync.Mutex
 	running map[string]*real.Process // guarded by mu
 	asked   map[string]bool          // to end; guarded by mu
+	doomed  map[string]bool          // to be killed once they have started; guarded by mu
 	deaths  []string                 // of those that were not asked to; guarded by mu
 	failed  []error                  // guarded by mu
 }
 
-func supervise(t *testing.T, hds string, n int) *supervised {
+func supervise(t *testing.T, hdsd string, n int) *supervised {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &supervised{
-		binary: envoy.Binary(t), hds: hds, end: cancel,
-		running: map[string]*real.Process{}, asked: map[string]bool{},
+		binary: envoy.Binary(t), end: cancel,
+		running: map[string]*real.Process{}, asked: map[string]bool{}, doomed: map[string]bool{},
 	}
+	s.hds = RelayHDS(t, hdsd, s.read)
 	for i := range n {
 		s.owned.Go(func() { s.keep(ctx, fmt.Sprintf("checker-%d", i+1), string(rune('a'+i%3))) })
 	}
@@ -96,13 +63,17 @@ func (s *supervised) keep(ctx context.Context, id, zone string) {
 	for ctx.Err() == nil {
 		p, err := real.StartChecker(ctx, real.Checker{Binary: s.binary, ID: id, HDS: s.hds, Locality: health.Locality{Region: "eu", Zone: zone}})
 		if err != nil {
-			// It may have been ended while it started, by what it was sent.
 			s.note(ctx, id, err)
 			continue
 		}
 		s.mu.Lock()
 		s.running[id] = p
+		doomed := s.doomed[id]
+		delete(s.doomed, id)
 		s.mu.Unlock()
+		if doomed {
+			p.Kill()
+		}
 		select {
 		case <-ctx.Done():
 			p.Kill()
@@ -110,6 +81,30 @@ func (s *supervised) keep(ctx context.Context, id, zone string) {
 		case <-p.Exited():
 			s.note(ctx, id, p.Err())
 		}
+	}
+}
+
+// read kills a checker that is sent what it does not live with.
+func (s *supervised) read(id string, sent *healthv3.HealthCheckSpecifier) error {
+	for _, c := range sent.GetClusterHealthChecks() {
+		for _, check := range c.GetHealthChecks() {
+			if check.GetHttpHealthCheck().GetPath() == unbearable {
+				s.kill(id)
+				return status.Error(codes.Unavailable, "the checker ended")
+			}
+		}
+	}
+	return nil
+}
+
+// kill kills a checker, at once or when it has started.
+func (s *supervised) kill(id string) {
+	s.mu.Lock()
+	p := s.running[id]
+	s.doomed[id] = p == nil || !p.Alive()
+	s.mu.Unlock()
+	if p != nil {
+		p.Kill()
 	}
 }
 
@@ -140,8 +135,8 @@ func (s *supervised) dead() []string {
 	return s.deaths
 }
 
-// TestAnUnknownCrashBugCostsAtMostTwoEnvoys has a change that ends whoever
-// gets it, among good ones, in one edit of a file.
+// TestAnUnknownCrashBugCostsAtMostTwoEnvoys has a change after which whoever gets it ends,
+// among good ones, in one edit of a file.
 func TestAnUnknownCrashBugCostsAtMostTwoEnvoys(t *testing.T) {
 	t.Parallel()
 	ups := Upstreams(t, 5, upstream.Options{})
@@ -155,17 +150,17 @@ func TestAnUnknownCrashBugCostsAtMostTwoEnvoys(t *testing.T) {
 		return ClusterFile(clusters...)
 	}
 	c := Prepare(t, file("/healthz", "/healthz", 0), FastReports)
-	stop := c.serveHere()
+	c.Start()
 	fleet := supervise(t, c.GRPC, 5)
 	c.AwaitAllHealthy("web", addresses, nil)
 	c.AwaitAllHealthy("edge", addresses[:2], nil)
 
-	c.SetClusters(file(deadly, "/healthz", 4))
+	c.SetClusters(file(unbearable, "/healthz", 4))
 	quarantined := func() bool {
 		all := c.Clusters()["edge"].Quarantined
 		return len(all) == 1 && strings.Contains(all[0].Reason, "blocked: ")
 	}
-	envoy.Eventually(t, Patience, "the killer to be blocked", quarantined)
+	envoy.Eventually(t, Patience, "the change to be blocked", quarantined)
 	everywhere := func() bool {
 		for i := range 4 {
 			good := c.Endpoints(fmt.Sprint("good-", i+1))[addresses[i+1]]
@@ -191,7 +186,8 @@ func TestAnUnknownCrashBugCostsAtMostTwoEnvoys(t *testing.T) {
 	t.Logf("Envoys that ended: %q; %s", deaths, c.Clusters()["edge"].Quarantined[0].Reason)
 
 	// A rolling restart, with a change under way.
-	c.SetClusters(file(deadly, "/other", 4))
+	proven := c.Metric("hdsd_canary_proven_total")
+	c.SetClusters(file(unbearable, "/other", 4))
 	for i := range 5 {
 		id := fmt.Sprintf("checker-%d", i+1)
 		fleet.restart(t, id)
@@ -200,7 +196,7 @@ func TestAnUnknownCrashBugCostsAtMostTwoEnvoys(t *testing.T) {
 	}
 	// The four have the same check: what is proven in one needs no trial in the others.
 	envoy.Eventually(t, Patience, "the change to reach all", func() bool {
-		return strings.Contains(c.Logs(), `"event":"canary_proven","cluster":"good-`) && everywhere()
+		return c.Metric("hdsd_canary_proven_total") > proven && everywhere()
 	})
 	c.AwaitSynced(5)
 	for name, cluster := range c.Clusters() {
@@ -210,8 +206,8 @@ func TestAnUnknownCrashBugCostsAtMostTwoEnvoys(t *testing.T) {
 	}
 
 	// A restart of hdsd.
-	stop()
-	c.serveHere()
+	c.Terminate()
+	c.Start()
 	c.AwaitAllHealthy("web", addresses, nil)
 	c.AwaitSynced(5)
 	if !quarantined() {

@@ -112,10 +112,10 @@ func TestTLSAndTCPUpstreams(t *testing.T) {
 	}
 }
 
-func TestACrashingClusterIsExcludedAlone(t *testing.T) {
+func TestAClusterThatCheckersWouldRejectIsExcludedAlone(t *testing.T) {
 	t.Parallel()
 	ups := Upstreams(t, 2, upstream.Options{})
-	bad := StaticCluster("bad", `{timeout: 1s, interval: 1s, unhealthy_threshold: 1, healthy_threshold: 1, http_health_check: {path: /, codec_client_type: HTTP3}}`, []string{"127.0.0.1:9"})
+	bad := StaticCluster("bad", `{timeout: 1s, interval: 1s, unhealthy_threshold: 1, healthy_threshold: 1, http_health_check: {path: /, method: CONNECT}}`, []string{"127.0.0.1:9"})
 	c := Prepare(t, ClusterFile(
 		StaticCluster("web", CheckHTTP, append(Addresses(ups), "db.internal:5432")), bad,
 	), FastReports)
@@ -126,7 +126,7 @@ func TestACrashingClusterIsExcludedAlone(t *testing.T) {
 	if q := clusters["web"].Quarantined; len(q) != 1 || q[0].Address != "db.internal:5432" || !strings.Contains(q[0].Reason, "IP address") {
 		t.Errorf("web's quarantine: %+v", q)
 	}
-	if q := clusters["bad"].Quarantined; len(q) != 1 || q[0].Address != "" || !strings.Contains(q[0].Reason, "codec_client_type") {
+	if q := clusters["bad"].Quarantined; len(q) != 1 || q[0].Address != "" || !strings.Contains(q[0].Reason, "CONNECT") {
 		t.Errorf("bad's quarantine: %+v", q)
 	}
 	set(t, ups[0], upstream.Status(500))

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	healthv3 "github.com/envoyproxy/go-control-plane/envoy/service/health/v3"
 	"go.uber.org/goleak"
 
 	"hdsd/health"
@@ -47,7 +49,7 @@ func newLab(t *testing.T) *lab {
 	for i := range 2 * len(zones) {
 		k := checker{id: fmt.Sprintf("checker-%d", i+1), zone: zones[i%len(zones)], ip: fmt.Sprintf("127.0.9.%d", i+1)}
 		l.checkers[k.id] = k
-		envoy.StartChecker(t, envoy.Checker{ID: k.id, HDS: startRelay(t, l.GRPC, k.ip), Locality: health.Locality{Region: "eu", Zone: k.zone}})
+		envoy.StartChecker(t, envoy.Checker{ID: k.id, HDS: fleet.RelayHDS(t, l.GRPC, from(k.ip)), Locality: health.Locality{Region: "eu", Zone: k.zone}})
 	}
 	l.plane = envoy.StartDataPlane(t, envoy.DataPlane{ID: "dp", ADS: l.GRPC, Delta: true, Clusters: []string{"web"}})
 	for z, region := range map[string]string{"a": "eu", "b": "eu", "c": ""} { // a zone may have no region
@@ -150,4 +152,15 @@ func (l *lab) victims(t *testing.T, c *cut) (two []*upstream.Server) {
 		t.Fatal("there are no two endpoints left that could fail")
 	}
 	return two
+}
+
+// from has checkers probe from an address.
+func from(ip string) func(string, *healthv3.HealthCheckSpecifier) error {
+	source := &corev3.BindConfig{SourceAddress: &corev3.SocketAddress{Address: ip, PortSpecifier: &corev3.SocketAddress_PortValue{}}}
+	return func(_ string, s *healthv3.HealthCheckSpecifier) error {
+		for _, cluster := range s.GetClusterHealthChecks() {
+			cluster.UpstreamBindConfig = source
+		}
+		return nil
+	}
 }

@@ -40,10 +40,15 @@ func report(all []*survey) string {
 	writeReasons(&d, judgements, func(j *judged) []string {
 		return when(j.class() == bad, kindOfReason(j.ours, j.name)+" | "+kindOfReason(j.envoy, j.name))
 	}, "hdsd | Envoy")
-	d.WriteString("## Envoy cannot judge\n\nIt refuses what is not in the resource, or ends for want of it: clusters of a bootstrap whose secrets come over ADS end\n" +
-		"Envoy, which takes them by CDS.\n\n")
+	ended := 0
+	for _, j := range judgements {
+		if fault.MatchString(j.envoy) {
+			ended++
+		}
+	}
+	fmt.Fprintf(&d, "## Envoy cannot judge\n\nIt refuses what is not in the resource. %d more ended it in a bootstrap; over CDS it takes them. They are not named.\n\n", ended)
 	writeReasons(&d, judgements, func(j *judged) []string {
-		return when(j.class() == unjudged, cmp.Or(kindOfReason(j.ours, j.name), "published")+" | "+kindOfReason(j.envoy, j.name))
+		return when(j.class() == unjudged && !fault.MatchString(j.envoy), cmp.Or(kindOfReason(j.ours, j.name), "published")+" | "+kindOfReason(j.envoy, j.name))
 	}, "hdsd | Envoy")
 	d.WriteString("## Published as it came, and Envoy refuses it\n\n")
 	writeReasons(&d, judgements, func(j *judged) []string { return when(j.class() == asItCame, kindOfReason(j.given, j.name)) }, "Envoy")

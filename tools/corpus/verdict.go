@@ -54,10 +54,12 @@ func (j *judged) class() class {
 	}
 }
 
-// elsewhere is what Envoy says for want of something that is not here: files,
-// secrets of the bootstrap, and ADS, which for clusters of a bootstrap begins too
-// late, so that those with secrets over it end the process. Over CDS it takes them.
+// elsewhere is what Envoy says for want of something that is not here, as files and
+// secrets of the bootstrap are.
 var elsewhere = regexp.MustCompile(`does not exist|unable to read file|[Ii]nvalid path|Unknown static|Segmentation fault`)
+
+// fault is what an Envoy says that ends by what it is given. The page does not say by what.
+var fault = regexp.MustCompile(`Segmentation fault`)
 
 var place = regexp.MustCompile(`^(its ClusterLoadAssignment: )?set\.\w+(:\d+)?: `)
 
@@ -72,7 +74,6 @@ var particulars = []struct {
 	{regexp.MustCompile(`^(Protobuf message \(type \S+ reason |Unable to parse JSON as proto \()INVALID_ARGUMENT: `), ""},
 	{regexp.MustCompile(`\): \{.*`), ""},           // what could not be parsed
 	{regexp.MustCompile(`goo\.gle/debug\w+ `), ""}, // which protobuf writes before a message, and changes
-	{regexp.MustCompile(`(Caught Segmentation fault).*`), "$1"},
 	{regexp.MustCompile(`(malformed IP address: )\S+[^. ]`), "$1…"},
 	{regexp.MustCompile(`"[^"]*"|\B'[^']*'`), "…"},
 	{regexp.MustCompile(`\S*[0-9a-f]{32}\S*`), "…"},

@@ -2988,12 +2988,11 @@ type Checkers struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Absolute paths of files that every checker's machine has (certificates,
 	// keys, authorities). hdsd does not send a transport socket that names any
-	// other file, because a missing file ends the checker's process.
+	// other file.
 	Files []string `protobuf:"bytes,1,rep,name=files,proto3" json:"files,omitempty"`
 	// Names of secrets that every checker can get by SDS from a cluster of its
-	// own bootstrap. A secret with a validation context must have a trusted_ca.
-	// Without it, a cluster that also matches names in certificates ends the
-	// checkers.
+	// own bootstrap. A secret with a validation context must have a trusted_ca,
+	// which hdsd cannot see.
 	SdsSecrets []string `protobuf:"bytes,2,rep,name=sds_secrets,json=sdsSecrets,proto3" json:"sds_secrets,omitempty"`
 	// Which checkers may join; one rule has to match. Absent: all that may connect.
 	Admit []*AdmitRule `protobuf:"bytes,3,rep,name=admit,proto3" json:"admit,omitempty"`

@@ -1,4 +1,4 @@
-package partition
+package fleet
 
 import (
 	"net"
@@ -6,24 +6,23 @@ import (
 	"testing"
 	"time"
 
-	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	healthv3 "github.com/envoyproxy/go-control-plane/envoy/service/health/v3"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/keepalive"
 )
 
-// relay stands between one checker and hdsd, and makes the checker probe from an
-// address.
-type relay struct {
+// hdsRelay stands between checkers and hdsd.
+type hdsRelay struct {
 	healthv3.UnimplementedHealthDiscoveryServiceServer
 	hdsd    healthv3.HealthDiscoveryServiceClient
-	source  *corev3.BindConfig
+	pass    func(checker string, s *healthv3.HealthCheckSpecifier) error
 	reports sync.WaitGroup
 }
 
-// startRelay returns the address of the relay.
-func startRelay(t *testing.T, hdsd, source string) (address string) {
+// RelayHDS returns an address at which checkers reach hdsd. Reports pass as they are, and
+// specifiers as pass makes them. An error of it ends the checker's stream instead.
+func RelayHDS(t testing.TB, hdsd string, pass func(checker string, s *healthv3.HealthCheckSpecifier) error) (address string) {
 	t.Helper()
 	connection, err := grpc.NewClient(hdsd, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
@@ -33,10 +32,7 @@ func startRelay(t *testing.T, hdsd, source string) (address string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &relay{
-		hdsd:   healthv3.NewHealthDiscoveryServiceClient(connection),
-		source: &corev3.BindConfig{SourceAddress: &corev3.SocketAddress{Address: source, PortSpecifier: &corev3.SocketAddress_PortValue{}}},
-	}
+	r := &hdsRelay{hdsd: healthv3.NewHealthDiscoveryServiceClient(connection), pass: pass}
 	server := grpc.NewServer(grpc.WaitForHandlers(true), grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Second}))
 	healthv3.RegisterHealthDiscoveryServiceServer(server, r)
 	var serving sync.WaitGroup
@@ -50,23 +46,25 @@ func startRelay(t *testing.T, hdsd, source string) (address string) {
 	return listener.Addr().String()
 }
 
-// StreamHealthCheck passes on reports as they are, and specifiers with the
-// address to probe from.
-func (r *relay) StreamHealthCheck(checker grpc.BidiStreamingServer[healthv3.HealthCheckRequestOrEndpointHealthResponse, healthv3.HealthCheckSpecifier]) error {
+// StreamHealthCheck implements the service.
+func (r *hdsRelay) StreamHealthCheck(checker grpc.BidiStreamingServer[healthv3.HealthCheckRequestOrEndpointHealthResponse, healthv3.HealthCheckSpecifier]) error {
 	hdsd, err := r.hdsd.StreamHealthCheck(checker.Context())
 	if err != nil {
 		return err
 	}
+	first, err := checker.Recv()
+	if err != nil {
+		return err
+	}
+	id := first.GetHealthCheckRequest().GetNode().GetId()
 	r.reports.Go(func() {
-		for {
-			report, err := checker.Recv()
+		for report := first; hdsd.Send(report) == nil; { // the other direction returns the reason
+			next, err := checker.Recv()
 			if err != nil {
 				_ = hdsd.CloseSend() // it cannot fail
 				return
 			}
-			if hdsd.Send(report) != nil {
-				return // the other direction returns the reason
-			}
+			report = next
 		}
 	})
 	for {
@@ -74,8 +72,8 @@ func (r *relay) StreamHealthCheck(checker grpc.BidiStreamingServer[healthv3.Heal
 		if err != nil {
 			return err
 		}
-		for _, cluster := range specifier.GetClusterHealthChecks() {
-			cluster.UpstreamBindConfig = r.source
+		if err := r.pass(id, specifier); err != nil {
+			return err
 		}
 		if err := checker.Send(specifier); err != nil {
 			return err
