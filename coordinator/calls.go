@@ -36,13 +36,15 @@ type calls struct {
 	ended    *prometheus.CounterVec // by listener and reason
 	insecure *prometheus.GaugeVec   // by listener
 	expiry   *expiry
+	unserved *unserved
 }
 
 func newCalls(to prometheus.Registerer, log zerolog.Logger) *calls {
 	factory := promauto.With(to)
 	c := &calls{
-		log:    log,
-		counts: newCallCounts(to),
+		log:      log,
+		counts:   newCallCounts(to),
+		unserved: newUnserved(to, log),
 		http: factory.NewCounterVec(prometheus.CounterOpts{
 			Name: "hdsd_http_requests_total", Help: "Answered HTTP requests, by handler and status.",
 		}, []string{"handler", "code"}),

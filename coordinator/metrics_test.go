@@ -131,6 +131,7 @@ var elsewhere = map[string]string{
 	"hdsd_relay_health_responses_total":    "relay_metrics_test.go",
 	"hdsd_relay_refusals_total":            "relay_metrics_test.go",
 	"hdsd_relay_upstream_failures_total":   "relay_metrics_test.go",
+	"hdsd_grpc_unserved_calls_total":       "unserved_test.go",
 	"hdsd_relay_load_reports_total":        "relay_loads_test.go",
 	"hdsd_xds_unencodable_resources_total": "../eds/metrics_test.go",
 }

@@ -106,9 +106,10 @@ func (s *servers) secure(c *configv1.Config, log zerolog.Logger) error {
 	if err != nil {
 		return err
 	}
-	options := append(hds.ServerOptions(hds.Options{
+	s.calls.unserved.relay = c.GetRelay() != nil
+	options := append(append(s.calls.unserved.options(), hds.ServerOptions(hds.Options{
 		MaxMessageBytes: int(c.GetLimits().GetMaxMessageBytes()), MoveAfter: conns.SoftAge(c.GetGrpc().GetMaxConnectionAge().AsDuration()),
-	}), grpc.MaxConcurrentStreams(c.GetLimits().GetMaxStreamsPerConnection()), grpc.MaxHeaderListSize(maxHeaderBytes))
+	})...), grpc.MaxConcurrentStreams(c.GetLimits().GetMaxStreamsPerConnection()), grpc.MaxHeaderListSize(maxHeaderBytes))
 	secured := insecure.NewCredentials()
 	if s.grpcListener = forGRPC; forGRPC.tls != nil {
 		secured = credentials.NewTLS(forGRPC.tls.Config())
