@@ -37,7 +37,7 @@ func releasesUntil102(c *statusv3.ClientConfig) string {
 	line := func(client adminv3.ClientResourceStatus, version string, body *anypb.Any, updated *timestamppb.Timestamp) {
 		m, err := body.UnmarshalNew()
 		if err != nil || updated == nil {
-			text.WriteString("it would crash\n")
+			text.WriteString("it cannot read this\n")
 			return
 		}
 		name := ""

@@ -23,6 +23,9 @@ type LostField struct {
 	Effect string // what does not happen; a sentence without a full stop
 	Remedy string // what to do instead; the same
 
+	// ChecksOnly is true if the field has all its effect on traffic.
+	ChecksOnly bool
+
 	except func(*clusterv3.Cluster) bool // where the field has all its effect; nil: nowhere
 }
 
@@ -51,6 +54,12 @@ var LostFields = []LostField{
 		Field:  "envoy.config.cluster.v3.Cluster.filters",
 		Effect: "checkers probe without these filters",
 		Remedy: "choose a check that needs none of them",
+	},
+	{
+		Field:      "envoy.config.cluster.v3.Cluster.upstream_bind_config",
+		Effect:     "it names what the data plane's machine has, so checkers connect from addresses of their own",
+		Remedy:     "let the endpoints take connections from the checkers, too",
+		ChecksOnly: true,
 	},
 	{
 		Field:  "envoy.config.core.v3.HealthCheck.unhealthy_edge_interval",
@@ -99,7 +108,11 @@ func (e *examiner) warnOfLosses(k *catalog.Cluster) {
 	message.HealthChecks = k.Source.HealthChecks
 	for _, lost := range LostFields {
 		if path := lost.in(message); path != "" {
-			e.warn(k.Source, "%s: has no effect, since hdsd checks the cluster: %s; %s", path, lost.Effect, lost.Remedy)
+			where := ""
+			if lost.ChecksOnly {
+				where = " on health checks"
+			}
+			e.warn(k.Source, "%s: has no effect%s, since hdsd checks the cluster: %s; %s", path, where, lost.Effect, lost.Remedy)
 		}
 	}
 }

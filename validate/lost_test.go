@@ -30,6 +30,7 @@ func TestWhatLosesItsEffectIsSaid(t *testing.T) {
 		{"*.slow_start_config", "load_balancing_policy.policies[0].typed_extension_config.typed_config.endpoint_picking_policy.policies[0].typed_extension_config.typed_config.slow_start_config: ", "", policy},
 		{"envoy.config.cluster.v3.Cluster.outlier_detection", "outlier_detection: ", "", "  outlier_detection: {}"},
 		{"envoy.config.cluster.v3.Cluster.filters", "filters: ", "", "  filters: [{name: a}]"},
+		{"envoy.config.cluster.v3.Cluster.upstream_bind_config", "upstream_bind_config: has no effect on health checks, since ", "", "  upstream_bind_config: {source_address: {address: 192.0.2.1, port_value: 0}}"},
 		{"envoy.config.core.v3.HealthCheck.unhealthy_edge_interval", "health_checks[0].unhealthy_edge_interval: ", ", unhealthy_edge_interval: 2s", ""},
 		{"envoy.config.core.v3.HealthCheck.healthy_edge_interval", "health_checks[0].healthy_edge_interval: ", ", healthy_edge_interval: 2s", ""},
 		{"envoy.config.core.v3.HealthCheck.event_log_path", "health_checks[0].event_log_path: ", ", event_log_path: /a", ""},
