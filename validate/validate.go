@@ -154,6 +154,7 @@ func (e *examiner) examineCluster(from *source.Cluster) {
 	e.findDuplicates(from)
 	e.warnOfResolution(k)
 	e.warnOfLosses(k)
+	e.warnOfLoadReports(k)
 	excluded := from.Rejected != "" // the source reports why
 	known := map[string]bool{}      // addresses
 	if !excluded {

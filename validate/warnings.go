@@ -28,6 +28,15 @@ func (e *examiner) warnOfResolution(k *catalog.Cluster) {
 	}
 }
 
+// warnOfLoadReports reports a cluster whose clients would send load reports to hdsd: "self" is
+// whoever gives them the cluster, and without a relay hdsd takes none.
+func (e *examiner) warnOfLoadReports(k *catalog.Cluster) {
+	if k.Source.Config.GetLrsServer().GetSelf() != nil {
+		e.warn(k.Source, "lrs_server.self: clients that get the cluster from hdsd send their load reports to hdsd, which takes none without a relay: "+
+			"nobody gets them; put hdsd in between as a relay, or remove the field")
+	}
+}
+
 // countNeeds counts abilities that an Envoy may lack.
 func (e *examiner) countNeeds(k *catalog.Cluster) {
 	if k.Checked == nil {
