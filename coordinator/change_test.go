@@ -235,11 +235,16 @@ func TestWhatIsThereTwiceIsCheckedOnce(t *testing.T) {
 	if len(ids[0][0]) != 0 {
 		t.Error("the endpoint whose check is disabled does not pass through")
 	}
-	if !slices.Equal(ids[0][1], ids[0][2]) || !slices.Equal(ids[0][3], ids[0][4]) || len(ids[0][4]) != 1 || len(ids[0][5]) != 1 {
+	if len(ids[0]) != 4 || len(ids[0][1]) != 1 || len(ids[0][2]) != 1 || len(ids[0][3]) != 1 {
 		t.Errorf("twins are decided by %v", ids[0])
 	}
-	if slices.Equal(ids[1][0], ids[0][3]) {
+	if slices.Equal(ids[1][0], ids[0][2]) {
 		t.Error("the same address in another locality is not another endpoint")
+	}
+	l.say(asEDS(c)) // of which twins go out as they came
+	ids = l.assignments["web"].IDs
+	if !slices.Equal(ids[0][1], ids[0][2]) || !slices.Equal(ids[0][3], ids[0][4]) || len(ids[0][4]) != 1 || len(ids[0][5]) != 1 {
+		t.Errorf("twins by EDS are decided by %v", ids[0])
 	}
 }
 

@@ -2,11 +2,13 @@ package source
 
 import (
 	"bytes"
-
-	"hdsd/internal/endpointpb"
+	"math"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"hdsd/internal/endpointpb"
 )
 
 // Assignment is a ClusterLoadAssignment. It is kept encoded, because there may be millions
@@ -66,4 +68,16 @@ func (a *Assignment) Equal(b *Assignment) bool {
 		return a == b
 	}
 	return a == b || bytes.Equal(a.wire, b.wire)
+}
+
+// AddWeight adds the load balancing weight of one endpoint to another. None counts as 1. The
+// sum is as large as it may be.
+func AddWeight(to, from *endpointv3.LbEndpoint) {
+	weight := func(e *endpointv3.LbEndpoint) uint64 {
+		if e.GetLoadBalancingWeight() == nil {
+			return 1
+		}
+		return uint64(e.GetLoadBalancingWeight().GetValue())
+	}
+	to.LoadBalancingWeight = wrapperspb.UInt32(uint32(min(weight(to)+weight(from), math.MaxUint32)))
 }

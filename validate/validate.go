@@ -151,7 +151,7 @@ func (e *examiner) examineCluster(from *source.Cluster) {
 	if k.Checked != nil {
 		e.found.Checked += len(k.Checked.Endpoints)
 	}
-	e.findDuplicates(from)
+	e.findDuplicates(k)
 	e.warnOfResolution(k)
 	e.warnOfLosses(k)
 	e.warnOfLoadReports(k)

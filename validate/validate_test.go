@@ -69,6 +69,40 @@ func TestANameByEDSIsReported(t *testing.T) {
 	}
 }
 
+// TestDuplicatesAreReportedWithTheirEffect: it depends on how clients get the endpoints.
+func TestDuplicatesAreReportedWithTheirEffect(t *testing.T) {
+	const cluster = `- "@type": type.googleapis.com/envoy.config.cluster.v3.Cluster
+  name: web
+  type: `
+	const endpoints = `
+  endpoints:
+  - lb_endpoints:
+    - {endpoint: {address: {socket_address: {address: 10.0.0.1, port_value: 80}}}}
+    - {endpoint: {address: {socket_address: {address: 10.0.0.1, port_value: 80}}}}
+  - priority: 1
+    lb_endpoints:
+    - {endpoint: {address: {socket_address: {address: 10.0.0.1, port_value: 80}}}}
+`
+	const checks = "\n  health_checks: [{timeout: 1s, interval: 1s, healthy_threshold: 1, unhealthy_threshold: 1, tcp_health_check: {}}]"
+	const alone = "\n" + `- "@type": type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment` + "\n  cluster_name: web" + endpoints
+	listed := "\n  load_assignment:\n    cluster_name: web" + strings.ReplaceAll(endpoints, "\n  ", "\n    ")
+	for text, want := range map[string][]string{
+		"STATIC" + checks + listed: {"once with the sum of the weights", "where it takes all of a STATIC cluster"},
+		"STATIC" + listed:          {"sends it the traffic of several endpoints"},
+		"EDS" + checks + alone:     {"an Envoy takes only the first"},
+	} {
+		var said []string
+		for _, p := range examineText(t, "resources:\n"+cluster+text).Problems {
+			if strings.Contains(p.Message, "more than o") {
+				said = append(said, p.Message)
+			}
+		}
+		if !slices.EqualFunc(said, want, strings.Contains) {
+			t.Errorf("%s\nsaid %q, want %q", text, said, want)
+		}
+	}
+}
+
 // examineText examines a source that is a file with this text.
 func examineText(t *testing.T, text string) validate.Findings {
 	t.Helper()

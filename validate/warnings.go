@@ -68,29 +68,61 @@ func (e *examiner) findUnusedAssignments(all []*source.Cluster) {
 	}
 }
 
-// findDuplicates reports endpoints that a locality has more than once.
-func (e *examiner) findDuplicates(from *source.Cluster) {
+// Effects of an address that is there more than once.
+const (
+	unitedTwins   = "is in its locality more than once%s: hdsd checks it once, and publishes it once with the sum of the weights; remove the duplicates"
+	listedTwins   = "is in its locality more than once%s: an Envoy sends it the traffic of several endpoints; remove the duplicates, or give one the sum of the weights"
+	ignoredTwins  = "is in its locality more than once%s: hdsd checks it once, and an Envoy takes only the first; remove the duplicates"
+	scatteredTwin = "is in more than one locality or priority%s: hdsd publishes the cluster by EDS, of which an Envoy takes only the first, " +
+		"where it takes all of a STATIC cluster; give each an address of its own"
+)
+
+// findDuplicates reports addresses that an assignment has more than once.
+func (e *examiner) findDuplicates(k *catalog.Cluster) {
+	from := k.Source
+	within := ignoredTwins
+	switch {
+	case from.Names != "" || k.ByEDS() && !from.EDS():
+		within = unitedTwins
+	case from.Config != nil && !from.EDS():
+		within = listedTwins
+	}
 	place := e.places[from.Assignment]
-	first := map[health.Endpoint]int{} // lines
+	first, elsewhere := map[twin]int{}, map[string]int{} // lines
 	for i, group := range from.Assignment.Message().GetEndpoints() {
 		for j, lb := range group.GetLbEndpoints() {
-			key := health.Endpoint{Cluster: from.Name, Locality: envoyaddr.Locality(group.GetLocality()), Address: envoyaddr.AddressOf(lb, i, j)}
+			key := twin{group.GetPriority(), envoyaddr.Locality(group.GetLocality()), envoyaddr.AddressOf(lb, i, j)}
 			line := place.Line(i, j)
-			before, twice := first[key]
-			if !twice {
+			before, again := first[key]
+			text := within
+			if !again {
 				first[key] = line
+				before, again = elsewhere[key.address]
+				text, again = scatteredTwin, again && within == unitedTwins
+			}
+			if _, known := elsewhere[key.address]; !known {
+				elsewhere[key.address] = line
+			}
+			if !again {
 				continue
 			}
-			at := ""
+			start := ""
 			if before > 0 {
-				at = fmt.Sprintf(", first at line %d", before)
+				start = fmt.Sprintf(", first at line %d", before)
 			}
 			e.add(source.Problem{
 				File: cmp.Or(place.File, from.File), Line: cmp.Or(line, from.Line), Resource: from.Name, Warning: true,
-				Message: fmt.Sprintf("endpoint %s: is in its locality more than once%s: hdsd checks it once; remove the duplicates", key.Address, at),
+				Message: fmt.Sprintf("endpoint %s: "+text, key.address, start),
 			})
 		}
 	}
+}
+
+// twin is what endpoints of a locality have in common that have one address.
+type twin struct {
+	priority uint32
+	locality health.Locality
+	address  string
 }
 
 // findUnusedPolicies reports policies that match no cluster.

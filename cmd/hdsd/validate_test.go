@@ -175,7 +175,8 @@ func TestValidateWarns(t *testing.T) {
 			"hdsd.yaml: 1 cluster with 1 endpoint, 1 checked, 1 warning",
 		}},
 		"an endpoint in two localities": {"", web + "    - locality: {zone: a}\n      lb_endpoints:\n      - endpoint: {address: {socket_address: {address: 10.0.0.1, port_value: 80}}}\n", []string{
-			"hdsd.yaml: 1 cluster with 2 endpoints, 2 checked, all good",
+			"clusters.yaml:12: web: endpoint 10.0.0.1:80: is in more than one locality or priority, first at line 9: ",
+			"hdsd.yaml: 1 cluster with 2 endpoints, 2 checked, 1 warning",
 		}},
 		"a policy for nothing": {"policies: [{cluster_name_glob: \"w*\", redundancy: 2}, {cluster_name_glob: \"pay-*\", redundancy: 5}]\n", web, []string{
 			`hdsd.yaml: policies[1].cluster_name_glob: "pay-*" matches no cluster`,

@@ -36,6 +36,7 @@ type Cluster struct {
 
 	// What data planes get.
 	Assignment *source.Assignment // nil if the source has none, or none that an Envoy takes
+	united     map[place]bool     // endpoints whose weight others of Assignment have
 	byEDS      *clusterv3.Cluster // the cluster, taking its endpoints and their health from hdsd; nil if it may not
 
 	// The endpoints of the source's assignment.

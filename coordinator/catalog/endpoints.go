@@ -47,7 +47,10 @@ func (c *Cluster) listEndpoints(given *endpointv3.ClusterLoadAssignment) {
 	for i, group := range given.GetEndpoints() {
 		indices := make([]int32, 0, len(group.GetLbEndpoints()))
 		for j, e := range group.GetLbEndpoints() {
-			sent := c.Assignment != nil && (c.Assignment == c.Source.Assignment || acceptable(c.Source, e))
+			if c.united[place{i, j}] {
+				continue
+			}
+			sent := c.Assignment != nil && (c.Assignment == c.Source.Assignment || acceptable(c.Source.Config, e))
 			position := None
 			if sent {
 				position = len(indices)

@@ -27,6 +27,11 @@ func (c *Cluster) preparePublished(given *endpointv3.ClusterLoadAssignment) {
 	if eds.Publishable(whole) {
 		c.byEDS = eds.PublishCluster(whole, c.rules.edsConfig)
 	}
+	if c.hasDuplicates(given) {
+		if united, others := unite(from.Config, given); others != nil {
+			c.Assignment, c.united = source.EncodeAssignment(publishable(from.Config, united)), others
+		}
+	}
 }
 
 // ByEDS tells whether data planes take the cluster's endpoints, and their health, from hdsd
@@ -64,41 +69,49 @@ func (c *Cluster) Original() *clusterv3.Cluster {
 	case from.EDS() || from.Assignment == nil:
 		return from.Config
 	}
-	return from.MessageWith(c.Assignment.Message())
+	if c.united == nil {
+		return from.MessageWith(c.Assignment.Message())
+	}
+	return from.MessageWith(publishable(from.Config, from.Assignment.Message())) // an Envoy counts each entry
 }
 
-// publishableAssignment gives the assignment of a cluster as data planes get it:
-// the source's, without the endpoints for which an Envoy would refuse the whole
-// response, and without its lease (policy.endpoint_stale_after), which is between hdsd and
-// the source. It returns nil if an Envoy would still refuse it.
+// publishableAssignment gives the assignment of a cluster as its source gave it, without the
+// endpoints for which a client would refuse the whole response, and without its lease
+// (policy.endpoint_stale_after), which is between hdsd and the source. It returns nil if a
+// client would still refuse it.
 func publishableAssignment(from *source.Cluster, given *endpointv3.ClusterLoadAssignment) *source.Assignment {
-	if given == nil {
-		return nil
+	message := publishable(from.Config, given)
+	if message == given {
+		return from.Assignment
 	}
+	return source.EncodeAssignment(message)
+}
+
+// publishable gives an assignment without its lease and the endpoints that clients refuse, and
+// itself if it has neither. It returns nil if a client would still refuse it.
+func publishable(config *clusterv3.Cluster, given *endpointv3.ClusterLoadAssignment) *endpointv3.ClusterLoadAssignment {
+	refused := func(e *endpointv3.LbEndpoint) bool { return !acceptable(config, e) }
 	message := given
 	if given.GetPolicy().GetEndpointStaleAfter() != nil {
 		message = proto.CloneOf(given)
 		message.Policy.EndpointStaleAfter = nil
 	}
 	for i, group := range given.GetEndpoints() {
-		if !slices.ContainsFunc(group.GetLbEndpoints(), func(e *endpointv3.LbEndpoint) bool { return !acceptable(from, e) }) {
+		if !slices.ContainsFunc(group.GetLbEndpoints(), refused) {
 			continue
 		}
 		if message == given {
 			message = proto.CloneOf(given)
 		}
 		kept := message.GetEndpoints()[i]
-		kept.LbEndpoints = slices.DeleteFunc(kept.GetLbEndpoints(), func(e *endpointv3.LbEndpoint) bool { return !acceptable(from, e) })
+		kept.LbEndpoints = slices.DeleteFunc(kept.GetLbEndpoints(), refused)
 	}
 	for _, group := range message.GetEndpoints() {
 		if group.ValidateAll() != nil {
 			return nil
 		}
 	}
-	if message == given {
-		return from.Assignment
-	}
-	return source.EncodeAssignment(message)
+	return message
 }
 
 // takeEDSFrom makes an EDS cluster take its endpoints from a config source.
@@ -112,6 +125,6 @@ func takeEDSFrom(c *clusterv3.Cluster, by *corev3.ConfigSource) *clusterv3.Clust
 }
 
 // acceptable tells whether clients take an endpoint.
-func acceptable(from *source.Cluster, e *endpointv3.LbEndpoint) bool {
-	return envoyrules.Refusal(from.Config, e) == ""
+func acceptable(config *clusterv3.Cluster, e *endpointv3.LbEndpoint) bool {
+	return envoyrules.Refusal(config, e) == ""
 }

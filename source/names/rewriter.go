@@ -141,15 +141,17 @@ func resolved(c *source.Cluster, by map[string]Answer, single bool) *source.Clus
 	a.ClusterName = c.ServiceName
 	for _, group := range a.GetEndpoints() {
 		var all []*endpointv3.LbEndpoint
-		taken := map[string]bool{}
+		taken := map[string]*endpointv3.LbEndpoint{}
 		for _, e := range group.GetLbEndpoints() {
 			for _, each := range endpointsOf(e, single, by) {
 				at := each.GetEndpoint().GetAddress().GetSocketAddress()
 				key := fmt.Sprint(at.GetAddress(), " ", at.GetPortValue())
-				if at == nil || !taken[key] {
-					all = append(all, each)
+				if at != nil && taken[key] != nil { // an Envoy that resolves has it twice, by EDS once
+					source.AddWeight(taken[key], each)
+					continue
 				}
-				taken[key] = true
+				taken[key] = each
+				all = append(all, each)
 			}
 		}
 		group.LbEndpoints = all

@@ -65,6 +65,21 @@ func TestNamesBecomeEndpoints(t *testing.T) {
 	}
 }
 
+// TestNamesWithOneAddressHaveTheSumOfTheirWeights, since an Envoy that resolves them sends it
+// the traffic of both.
+func TestNamesWithOneAddressHaveTheSumOfTheirWeights(t *testing.T) {
+	from := cluster(t, "web", `type: STRICT_DNS dns_lookup_family: V4_ONLY load_assignment {cluster_name: "x" endpoints {
+		lb_endpoints {endpoint {address {socket_address {address: "a.test" port_value: 80}}}}
+		lb_endpoints {load_balancing_weight {value: 4} endpoint {address {socket_address {address: "b.test" port_value: 80}}}}
+	}}`)
+	got := (&Rewriter{}).Take(setOf(from), answers{
+		"a.test": {Addresses: addresses("10.0.0.1"), Known: true}, "b.test": {Addresses: addresses("10.0.0.1", "10.0.0.2"), Known: true},
+	}.of).Clusters[0].Assignment.Message().GetEndpoints()[0].GetLbEndpoints()
+	if len(got) != 2 || got[0].GetLoadBalancingWeight().GetValue() != 5 || got[1].GetLoadBalancingWeight().GetValue() != 4 {
+		t.Errorf("got %v", got)
+	}
+}
+
 // TestAnExtensionWithNames: DnsCluster has the settings of both types.
 func TestAnExtensionWithNames(t *testing.T) {
 	from := cluster(t, "web", `cluster_type {name: "dns" typed_config {[type.googleapis.com/envoy.extensions.clusters.dns.v3.DnsCluster] {
