@@ -48,10 +48,11 @@ type edit struct {
 	*Table
 	now       time.Time
 	effects   Effects
-	decision  decision.Decision   // under construction
-	services  map[string]bool     // names of assignments to rebuild
-	removed   []string            // names of clusters
-	reweighed []health.EndpointID // what counts of their health changed
+	decision  decision.Decision    // under construction
+	services  map[string]bool      // names of assignments to rebuild
+	removed   []string             // names of clusters
+	reweighed []health.EndpointID  // what counts of their health changed
+	moved     map[health.Hash]bool // endpoints that are in another locality now
 }
 
 func (t *Table) edit(now time.Time) *edit {
@@ -112,7 +113,7 @@ func (e *edit) replace(before, after *catalog.Cluster) {
 		e.clusters.add(after)
 		e.services[after.Source.ServiceName] = true
 		e.forgetPast(before, after)
-		e.addChecked(after)
+		e.addChecked(before, after)
 		e.addExcluded(after)
 		e.reweigh(before, after)
 	}
@@ -134,7 +135,8 @@ func (e *edit) replace(before, after *catalog.Cluster) {
 }
 
 // addChecked adds the checked endpoints of a cluster.
-func (e *edit) addChecked(k *catalog.Cluster) {
+func (e *edit) addChecked(before, k *catalog.Cluster) {
+	var moves *moves // made when needed
 	ids := make([]health.EndpointID, len(k.Hashes))
 	e.rows.checked[k] = ids
 	for i := range ids {
@@ -142,6 +144,12 @@ func (e *edit) addChecked(k *catalog.Cluster) {
 		ids[i] = id
 		m := Member{ID: id, Cluster: k, Index: i, New: isNew}
 		if isNew {
+			if moves == nil && before != nil {
+				moves = newMoves(before, k)
+			}
+			if moves != nil {
+				e.inherit(moves, id)
+			}
 			m.Status, m.Since = e.introduce(id)
 		}
 		e.effects.Members = append(e.effects.Members, m)
@@ -249,6 +257,7 @@ func (e *edit) drop(id health.EndpointID, r *row) {
 	e.effects.LeftOut += left
 	e.summarize(d, e.now, id, more)
 	switch {
+	case e.moved[r.hash]:
 	case !e.settled:
 		e.past.keep(r, since)
 	case from != health.Unknown:

@@ -3,6 +3,7 @@ package ruling
 import (
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"hdsd/coordinator/catalog"
@@ -14,6 +15,8 @@ import (
 const (
 	InNoSource = "in no source any more"
 	notChecked = "not checked any more"
+	movedTo    = "moved to locality "
+	movedFrom  = "moved from locality "
 )
 
 // past remembers the health of endpoints that are not there: those that no source has had
@@ -49,17 +52,23 @@ func (p *past) take(hash health.Hash) (held, votes health.Verdict, known, overri
 }
 
 // keep remembers an endpoint that leaves its source.
-func (p *past) keep(r *row, votesSince time.Time) {
+func (p *past) keep(r *row, votesSince time.Time) { p.keepAs(r, votesSince, r.hash, r.key()) }
+
+// keepAs remembers the health of an endpoint as that of another.
+func (p *past) keepAs(r *row, votesSince time.Time, hash health.Hash, key health.Endpoint) {
 	held := store.Held{Status: r.health(), Since: votesSince}
 	if r.overlay != nil {
 		held.Since = r.overlay.since
 	}
 	if r.override() != nil {
-		p.voted[r.hash] = health.Verdict{Status: r.status, Since: votesSince}
+		p.voted[hash] = health.Verdict{Status: r.status, Since: votesSince}
 	}
 	if r.judged || r.override() != nil {
-		held.Endpoint = r.key()
-		p.last[r.hash] = held
+		held.Endpoint = key
+		if p.last == nil {
+			p.last = map[health.Hash]store.Held{}
+		}
+		p.last[hash] = held
 	}
 }
 
@@ -110,7 +119,7 @@ func goneTransition(k *catalog.Cluster, key health.Endpoint, from health.Status,
 
 // isGone reports whether recorded health says that the endpoint was gone.
 func isGone(last *store.Held) bool {
-	return last.Status == health.Unknown && (last.Reason == InNoSource || last.Reason == notChecked)
+	return last.Status == health.Unknown && (last.Reason == InNoSource || last.Reason == notChecked || strings.HasPrefix(last.Reason, movedTo))
 }
 
 // hidesEndpoints reports whether a mistake in the source hides the endpoints of a cluster.
