@@ -31,6 +31,7 @@ type Findings struct {
 	Needs               map[health.Ability]int // clusters that only checkers with an ability can check
 	Notes               []string               // what is worth knowing of management servers that answer
 	Unread              []string               // names of management servers that were not asked
+	GRPC                []source.Problem       // what gRPC's own xDS clients refuse, or read differently
 }
 
 // Examine reads the file sources as a start would. Unless as is nil, it also asks the
@@ -152,6 +153,7 @@ func (e *examiner) examineCluster(from *source.Cluster) {
 		e.found.Checked += len(k.Checked.Endpoints)
 	}
 	e.findDuplicates(k)
+	e.addGRPC(k)
 	e.warnOfResolution(k)
 	e.warnOfLosses(k)
 	e.warnOfLoadReports(k)

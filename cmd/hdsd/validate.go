@@ -23,6 +23,7 @@ import (
 func newValidate() *cobra.Command {
 	var path string
 	var connect bool
+	var clients string
 	command := &cobra.Command{
 		Use:   "validate -c FILE",
 		Short: "Check the configuration and every cluster of its file sources",
@@ -32,28 +33,38 @@ intended.
 
 With --connect, it also asks each management server once, as a start of hdsd
 would, and examines what it says. A server has initial_fetch_timeout to answer,
-at most 30 s. Certificates, tokens and the node are those of the configuration.`,
-		Example: "  hdsd validate -c hdsd.yaml\n  hdsd validate -c hdsd.yaml --connect",
+at most 30 s. Certificates, tokens and the node are those of the configuration.
+
+With --clients grpc, it also says what gRPC's own xDS clients refuse in what hdsd
+publishes, or read differently than Envoy.`,
+		Example: "  hdsd validate -c hdsd.yaml\n  hdsd validate -c hdsd.yaml --connect\n  hdsd validate -c hdsd.yaml --clients grpc",
 		Args:    noArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			if err := needConfig(path); err != nil {
 				return err
+			}
+			if clients != "" && clients != grpcClients {
+				return fmt.Errorf("--clients %q: only %s is known; what Envoys refuse is said in any case", clients, grpcClients)
 			}
 			started := time.Now()
 			stop := startProgress(command.ErrOrStderr(), func() string {
 				return fmt.Sprintf("reading %s and its clusters for %s", path, table.Shortly(time.Since(started).Truncate(time.Second)))
 			})
 			defer stop()
-			return runValidate(command.Context(), path, connect, command.OutOrStdout(), stop)
+			return runValidate(command.Context(), path, connect, clients == grpcClients, command.OutOrStdout(), stop)
 		},
 	}
 	addConfigFlag(command, &path)
 	command.Flags().BoolVar(&connect, "connect", false, "ask the management servers, too")
+	command.Flags().StringVar(&clients, "clients", "", "say what other `clients` than Envoys do not take: grpc")
 	return command
 }
 
+// grpcClients is the value of --clients for gRPC's own xDS clients.
+const grpcClients = "grpc"
+
 // runValidate examines everything, calls examined, then prints the problems.
-func runValidate(ctx context.Context, path string, connect bool, to io.Writer, examined func()) error {
+func runValidate(ctx context.Context, path string, connect, gRPC bool, to io.Writer, examined func()) error {
 	loaded, problems := config.Examine(path)
 	var findings validate.Findings
 	var as *corev3.Node
@@ -69,6 +80,9 @@ func runValidate(ctx context.Context, path string, connect bool, to io.Writer, e
 	}
 	out := bufio.NewWriter(to)
 	bad := printProblems(out, problems, func(p config.Problem) bool { return p.Warning })
+	if gRPC {
+		findings.Problems = append(findings.Problems, findings.GRPC...)
+	}
 	for i := range findings.Problems {
 		findings.Problems[i].File = cmp.Or(findings.Problems[i].File, path)
 	}

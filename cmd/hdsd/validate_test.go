@@ -268,3 +268,43 @@ func TestValidateSaysWhoDoesNotAnswer(t *testing.T) {
 		t.Errorf("exit status %d:\n%s", status, out)
 	}
 }
+
+// TestValidateForGRPCClients: what gRPC's own clients refuse is said on request, and is no error.
+func TestValidateForGRPCClients(t *testing.T) {
+	const clusters = `resources:
+- "@type": type.googleapis.com/envoy.config.cluster.v3.Cluster
+  name: web
+  load_assignment:
+    cluster_name: web
+    endpoints: [{lb_endpoints: [{endpoint: {address: {socket_address: {address: 10.0.0.1, port_value: 80}}}}]}]
+- "@type": type.googleapis.com/envoy.config.cluster.v3.Cluster
+  name: pay
+  lb_policy: LEAST_REQUEST
+  health_checks: [{timeout: 1s, interval: 1s, unhealthy_threshold: 1, healthy_threshold: 1, tcp_health_check: {}}]
+  load_assignment:
+    cluster_name: pay
+    endpoints:
+    - {lb_endpoints: [{endpoint: {address: {socket_address: {address: 10.0.0.1, port_value: 80}}}}]}
+    - {priority: 1, lb_endpoints: [{endpoint: {address: {socket_address: {address: 10.0.0.2, port_value: 80}}}}]}
+`
+	dir := folder(t, map[string]string{"clusters.yaml": clusters, "hdsd.yaml": "sources: [{name: local, config_source: {path_config_source: {path: clusters.yaml}}}]\n"})
+	status, out, _ := hdsd(t, "validate", "-c", filepath.Join(dir, "hdsd.yaml"), "--clients", "grpc")
+	for _, line := range []string{
+		"web: `type: STATIC`: grpc-go 1.85.0, C-core 1.85.3, grpc-java 1.85.1, grpc-js-xds 1.14.1 refuse the cluster",
+		"pay: `lb_policy: LEAST_REQUEST`: C-core 1.85.3, grpc-js-xds 1.14.1 refuse the cluster",
+		"pay: a `locality` in two priorities: grpc-java 1.85.1 loses its endpoints",
+	} {
+		if !strings.Contains(out, line) {
+			t.Errorf("validate does not say %q:\n%s", line, out)
+		}
+	}
+	if status != 0 || strings.Contains(out, "pay: `type") {
+		t.Errorf("exit status %d:\n%s", status, out)
+	}
+	if status, _, _ := hdsd(t, "validate", "-c", filepath.Join(dir, "hdsd.yaml"), "--clients", "envoy"); status == 0 {
+		t.Error("unknown clients are taken")
+	}
+	if _, out, _ := hdsd(t, "validate", "-c", filepath.Join(dir, "hdsd.yaml")); strings.Contains(out, "grpc-go") {
+		t.Errorf("validate speaks of gRPC unasked:\n%s", out)
+	}
+}
