@@ -21,5 +21,5 @@
 // never skipped.
 //
 // The package's own tests are the proof that what hdsd sends is safe: see
-// safety_test.go and docs/internals/envoy-hds.md. It may import anything.
+// sample_test.go and docs/internals/envoy-hds.md. It may import anything.
 package envoy

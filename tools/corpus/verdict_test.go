@@ -16,7 +16,7 @@ func TestClasses(t *testing.T) {
 		"published and taken":                  {judged{published: true}, good},
 		"published as refused as before":       {judged{published: true, given: "no", envoy: "no"}, asItCame},
 		"published and only thereby refused":   {judged{published: true, given: "no"}, spoiled},
-		"published in a form that ends Envoy":  {judged{published: true, given: "Caught Segmentation fault"}, spoiled},
+		"published, and Envoy does not answer": {judged{published: true, given: "Caught Segmentation fault"}, spoiled},
 		"published, and better than it was":    {judged{published: true, envoy: "malformed IP address"}, good},
 		"published in part":                    {judged{published: true, fewer: true}, thinned},
 		"published but for what Envoy refuses": {judged{published: true, fewer: true, envoy: "no"}, good},
