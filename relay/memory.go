@@ -114,13 +114,15 @@ func (m *memory) remember(l *ledger, now time.Time) {
 
 // giveWay takes the names out of a part that are held. It looks through the smaller of both.
 func (m *memory) giveWay(p *part, held *holdings) {
-	from, other := held, &p.has
-	if p.has.count < held.count {
-		from, other = &p.has, held
+	if held.count <= p.has.count {
+		for s := range held.all() {
+			m.drop(p, s.name())
+		}
+		return
 	}
 	var both []string
-	for s := range from.all() {
-		if name := s.name(); other.get(name) != nil {
+	for s := range p.has.all() {
+		if name := s.name(); held.get(name) != nil {
 			both = append(both, name)
 		}
 	}
