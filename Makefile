@@ -77,6 +77,7 @@ soak:
 	HDSD_SCALE=kills $(GO) test ./test/scale -run TestKill9 -v -timeout 1h
 	PROXYLESS=all $(GO) test ./test/proxyless -v -timeout 30m
 	SERVERS=java $(GO) test ./test/servers -v -timeout 10m
+	HDSD_ALONE=full $(GO) test ./test/alone -v -timeout 1h
 	FLOODS=full $(GO) test ./test/hostile -run TestFloodsAreBounded -v -timeout 1h
 
 # Archives for others, with licences and a bill of materials, into bin/release.

@@ -21,14 +21,20 @@ var all = slices.Concat(failures, requests, weights, moves, lost, uncheckable)
 
 var releases = []string{"1.36.4", "1.38.3", envoy.Version}
 
+// TestAsAlone plays each case with both data planes.
 func TestAsAlone(t *testing.T) {
+	var played []Result
 	for _, version := range releases {
 		if version != envoy.Version && !full() {
 			continue
 		}
 		t.Run(version, func(t *testing.T) {
 			rig := NewRig(t, Options{Version: version, Checkers: 3})
-			rig.Run(t, all)
+			t.Run("case", func(t *testing.T) { rig.Run(t, all) })
+			played = append(played, rig.results...)
 		})
+	}
+	if *update && full() && !t.Failed() {
+		saveResults(t, played)
 	}
 }

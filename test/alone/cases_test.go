@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 
 	"hdsd/internal/demo/upstream"
 )
@@ -46,7 +47,7 @@ var broken = upstream.Status(http.StatusServiceUnavailable)
 // endpoint fails of three, and comes back.
 func failing(b upstream.Behaviour) []Step {
 	return []Step{
-		Ready(), Send(60), During(20, Set(1, b), Down(1)), Send(60),
+		Ready(), Send(60), Failing(20, Set(1, b), Down(1)), Send(60),
 		During(20, Set(1, upstream.Healthy()), Up(1)), Send(60),
 	}
 }
@@ -74,12 +75,72 @@ var failures = []Case{
 		Name: "panic", Cluster: static("$0, $1, $2", checks(check)), Want: Same,
 		Steps: []Step{Ready(), Set(0, broken), Set(1, broken), Down(0, 1), Send(60)},
 	},
+	{
+		Name: "interval with traffic", Want: Same,
+		Cluster: static("$0, $1", with("no_traffic_interval: 0.25s, no_traffic_healthy_interval: 0.25s", "no_traffic_interval: 40s"), noPanic),
+		Steps:   []Step{Ready(), Send(20), Failing(20, Set(1, broken), Down(1)), Send(20), During(20, Set(1, upstream.Healthy()), Up(1)), Send(20)},
+	},
+	{ // Envoys before 1.39 do not report the code of the latest probe alone.
+		Name: "degraded", Cluster: static("$0, $1", checks(check), noPanic), Want: Same, On: map[string]Verdict{"1.36.4": Differs, "1.38.3": Differs},
+		Steps: []Step{
+			Ready(), Set(0, degraded()), Set(1, degraded()), Eventually("both to be degraded", func(p *Play, plane Plane) bool {
+				return p.countsDegraded(plane) == 2
+			}), Send(40),
+		},
+	},
+	{
+		Name: "Redis", On: map[string]Verdict{"1.36.4": "", "1.38.3": ""}, // their checkers cannot
+		Upstream: upstream.Options{Protocol: upstream.TCP, Behaviour: upstream.Behaviour{Raw: []byte("+PONG\r\n")}}, Want: Same,
+		Cluster: static("$0, $1", with("http_health_check: {path: /healthz}", `custom_health_check: {name: envoy.health_checkers.redis, typed_config: {"@type": type.googleapis.com/envoy.extensions.health_checkers.redis.v3.Redis}}`), noPanic),
+		Steps:   []Step{Ready(), Set(1, upstream.Behaviour{Raw: []byte("-LOADING not yet\r\n")}), Down(1), Up(0)},
+	},
+	{
+		Name: "TCP payloads", Upstream: upstream.Options{Protocol: upstream.TCP}, Want: Same, // which echoes
+		Cluster: static("$0, $1", with("http_health_check: {path: /healthz}", "tcp_health_check: {send: {text: '6869'}, receive: [{binary: aGk=}]}"), noPanic),
+		Steps:   []Step{Ready(), Set(1, upstream.Behaviour{Raw: []byte("no")}), Down(1), Up(0), Set(1, upstream.Healthy()), Up(1)},
+	},
+	{
+		Name: "TLS", Upstream: upstream.Options{Protocol: upstream.HTTPS}, Want: Same,
+		Cluster: static("$0, $1", checks(check), noPanic, "transport_socket: "+tlsSocket), Steps: failingTwo,
+	},
+	{
+		Name: "TLS by a match", Upstream: upstream.Options{Protocol: upstream.HTTPS}, Want: Same, Steps: failingTwo,
+		Cluster: static("$0, $1", with("timeout", "transport_socket_match_criteria: {tls: true}, timeout"), noPanic,
+			"transport_socket_matches: [{name: tls, match: {tls: true}, transport_socket: "+tlsSocket+"}, {name: all, match: {}, transport_socket: "+tlsSocket+"}]"),
+	},
 }
 
 func degraded() upstream.Behaviour {
 	b := upstream.Healthy()
 	b.Header = http.Header{"X-Envoy-Degraded": {""}}
 	return b
+}
+
+// tlsSocket is a transport socket that trusts the upstreams.
+const tlsSocket = `{name: envoy.transport_sockets.tls, typed_config: {"@type": type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext, common_tls_context: {validation_context: {trusted_ca: {inline_string: "$ca"}}}}}`
+
+// failingTwo is an endpoint of two that fails and comes back.
+var failingTwo = []Step{Ready(), Send(20), Set(1, broken), Down(1), Send(20), Set(1, upstream.Healthy()), Up(1), Send(20)}
+
+// service answers with the name of a service.
+func service(name string) upstream.Behaviour {
+	b := upstream.Healthy()
+	b.Header = http.Header{"X-Envoy-Upstream-Healthchecked-Cluster": {name}}
+	return b
+}
+
+// replaced replaces all endpoints and connect_timeout n times, ten times a second.
+func replaced(n int) []Step {
+	var steps []Step
+	for i := range n {
+		cluster := strings.Replace(eds(checks(check), noPanic), "connect_timeout: 1s", fmt.Sprintf("connect_timeout: %ds", 2+i), 1)
+		endpoints := [...]string{"$2, $3", "$0, $1"}[i%2]
+		steps = append(steps, Change(cluster, assignment(endpoints)), func(p *Play) {
+			pause := time.NewTimer(100 * time.Millisecond) // the pace of a source
+			<-pause.C
+		})
+	}
+	return steps
 }
 
 // requests are what a check sends and what it accepts.
@@ -144,6 +205,19 @@ var requests = []Case{
 		Cluster: static("{endpoint: {address: @0, health_check_config: {disable_active_health_check: true}}}, $1, $2", checks(check), noPanic),
 		Steps:   []Step{Ready(), Set(0, broken), Set(1, broken), Down(1), Send(40)},
 	},
+	{
+		Name: "the port of an endpoint's check", Want: Same,
+		Cluster: static("{endpoint: {address: @0, health_check_config: {port_value: #2}}}, $1", checks(check), noPanic),
+		Steps:   []Step{Up(0, 1), Set(2, broken), Down(0), Send(20), Set(2, upstream.Healthy()), Up(0), Send(20)},
+	},
+	{
+		Name: "service_name_matcher", Want: Same, Steps: []Step{Down(0, 1), Set(0, service("pay-7")), Up(0), Set(1, service("web")), Down(1), Send(20)},
+		Cluster: static("$0, $1", with("path: /healthz", "path: /healthz, service_name_matcher: {prefix: pay}"), noPanic),
+	},
+	{
+		Name: "jitter", Want: Same, Steps: failingTwo,
+		Cluster: static("$0, $1", with("timeout", "interval_jitter: 0.05s, interval_jitter_percent: 20, timeout"), noPanic),
+	},
 }
 
 // weights are who gets how much.
@@ -190,6 +264,26 @@ var weights = []Case{
 		Cluster: static("{endpoint: {address: @0}, metadata: {filter_metadata: {envoy.lb: {v: '1'}}}}, {endpoint: {address: @1}, metadata: {filter_metadata: {envoy.lb: {v: '1'}}}}, $2",
 			checks(check), noPanic, "lb_subset_config: {fallback_policy: DEFAULT_SUBSET, default_subset: {v: '1'}, subset_selectors: [{keys: [v]}]}"),
 		Steps: []Step{Ready(), Send(40), Set(0, broken), Down(0), Send(40)},
+	},
+	{
+		Name: "least request", Cluster: static("$0, $1, $2", checks(check), noPanic, "lb_policy: LEAST_REQUEST", "least_request_lb_config: {choice_count: 2}"), Want: Same,
+		Steps: []Step{Ready(), Set(0, broken), Down(0), During(60)},
+	},
+	{
+		Name: "a hash ring", Cluster: static("$0, $1, $2", checks(check), noPanic, "lb_policy: RING_HASH", "ring_hash_lb_config: {minimum_ring_size: 64}"), Want: Same,
+		Steps: []Step{Ready(), Set(0, broken), Down(0), During(60)},
+	},
+	{
+		Name: "Maglev", Cluster: static("$0, $1, $2", checks(check), noPanic, "lb_policy: MAGLEV", "maglev_lb_config: {table_size: 127}"), Want: Same,
+		Steps: []Step{Ready(), Set(0, broken), Down(0), During(60)},
+	},
+	{
+		Name: "a load balancing policy", Want: Same, Steps: []Step{Ready(), Send(60), Set(0, broken), Down(0), Send(60)},
+		Cluster: static("$0, $1, $2", checks(check), noPanic, `load_balancing_policy: {policies: [{typed_extension_config: {name: rr, typed_config: {"@type": type.googleapis.com/envoy.extensions.load_balancing_policies.round_robin.v3.RoundRobin}}}]}`),
+	},
+	{
+		Name: "one address three times", Cluster: static("$0, $0, $0, $1", checks(check), noPanic), Want: Same, Warn: "more than once",
+		Steps: []Step{Ready(), Send(200), Set(1, broken), Down(1), Send(40)},
 	},
 }
 
@@ -267,13 +361,61 @@ var moves = []Case{
 		Cluster: static("$0, $1", with("timeout: 2s", "timeout: 0.5s"), "common_lb_config: {healthy_panic_threshold: {value: 0}, update_merge_window: 0s, override_host_status: {statuses: [UNKNOWN, HEALTHY, DEGRADED, UNHEALTHY]}}"),
 		Steps:   []Step{Ready(), Sticky(0, 20), Set(0, broken), Down(0), Sticky(0, 20)},
 	},
+	{
+		Name: "an assignment that grows stale", Cluster: static("$0, $1", checks(check), noPanic), Want: Same,
+		Steps: []Step{Ready(), Change(strings.Replace(static("$0, $1", checks(check), noPanic), "}]}", "}], policy: {endpoint_stale_after: 1s}}", 1), ""), During(400), Send(20)},
+	},
+	{
+		Name: "update_merge_window", Cluster: static("$0, $1, $2", checks(check), "common_lb_config: {healthy_panic_threshold: {value: 0}, update_merge_window: 0.5s}"), Want: Same,
+		Steps: []Step{Ready(), Failing(60, Set(1, broken), Down(1)), Send(40)},
+	},
+	{
+		Name: "override_host_status after a timeout", Want: Differs,
+		Cluster: static("$0, $1", with("timeout: 2s", "timeout: 0.5s"), "common_lb_config: {healthy_panic_threshold: {value: 0}, update_merge_window: 0s, override_host_status: {statuses: [UNKNOWN, HEALTHY, DEGRADED, UNHEALTHY]}}"),
+		Steps: []Step{Ready(), Sticky(0, 20), Set(0, upstream.Slow(time.Second)), Down(0), Await(Through, "a timeout", func(p *Play) bool {
+			return p.rig.Hdsd.Endpoints(p.name)[p.up(0).Addr()].Health == "TIMEOUT"
+		}), Sticky(0, 5)},
+	},
+	{
+		Name: "all endpoints and connect_timeout are replaced", Cluster: eds(checks(check), noPanic), Assignment: assignment("$0, $1"), Want: Same,
+		Steps: []Step{Ready(), During(20, replaced(10)...), Ready(), Send(40)},
+	},
+	{
+		Name: "two clusters share a service_name", Cluster: eds(checks(check), noPanic), Assignment: assignment("$0, $1"), Want: Same,
+		Steps: []Step{Ready(), func(p *Play) {
+			twin := strings.Replace(p.given.Cluster, "name: "+p.name, "name: "+p.name+"-twin", 1)
+			twin = strings.Replace(twin, "eds_cluster_config: {", "eds_cluster_config: {service_name: "+p.name+", ", 1)
+			p.rig.Put(p.t, p.name+"-twin", Resource{Cluster: twin, Assignment: p.given.Assignment})
+		}, Set(1, broken), Down(1), Send(40), Eventually("the twin to have the same health", func(p *Play, plane Plane) bool {
+			twin := p.rig.Planes[plane].Clusters(p.t)[p.name+"-twin"]
+			up, down := twin[p.up(0).Addr()], twin[p.up(1).Addr()]
+			return up.Address != "" && !up.Failed() && down.Failed()
+		})},
+	},
+	{
+		Name: "upstream_bind_config", Want: Lost, Warn: "upstream_bind_config",
+		Cluster: static("$0, $1", checks(check), noPanic, "upstream_bind_config: {source_address: {address: 127.0.0.9, port_value: 0}}"),
+		Steps: []Step{
+			Ready(), Send(20), func(p *Play) { p.up(1).Cut("127.0.0.1", broken) },
+			Await(Through, "the checkers' own addresses to fail", func(p *Play) bool { return p.hosts(Through)[p.up(1).Addr()].Failed() }), Send(20),
+		},
+	},
+	{
+		Name: "only the zone changes", Cluster: eds(checks(check), noPanic), Assignment: assignment("$0, $1"), Want: Same,
+		Steps: []Step{
+			Ready(), Set(1, broken), Down(1), Send(20),
+			During(40, Change("", strings.ReplaceAll(assignment("$0, $1"), "zone: a", "zone: b")), Eventually("the zone b", func(p *Play, plane Plane) bool {
+				return p.hosts(plane)[p.up(0).Addr()].Zone == "b"
+			}), Down(1)), Send(20),
+		},
+	},
 }
 
 // lost are fields whose effect is gone, which validate says.
 var lost = []Case{
 	{
 		Name: "an ejected endpoint passes its checks", Want: Lost, Warn: "outlier_detection",
-		Cluster: static("$0, $1", with("unhealthy_threshold: 2", "unhealthy_threshold: 9"), noPanic,
+		Cluster: static("$0, $1", with("unhealthy_threshold: 2", "unhealthy_threshold: 60"), noPanic,
 			"outlier_detection: {consecutive_5xx: 1, base_ejection_time: 300s, max_ejection_percent: 100, interval: 0.5s, max_ejection_time_jitter: 0s}"),
 		Steps: []Step{Ready(), Set(1, upstream.Reset()), Eventually("an ejection", func(p *Play, plane Plane) bool {
 			p.send(plane, nil)
@@ -296,7 +438,7 @@ var uncheckable = []Case{
 	{
 		Name: "a name that Envoys resolve", Want: Left,
 		Cluster: strings.Replace(static("$0, {endpoint: {address: {socket_address: {address: localhost, port_value: #1}}}}", checks(check), noPanic, "dns_lookup_family: V4_ONLY"), "STATIC", "STRICT_DNS", 1),
-		Steps:   []Step{Up(0, 1), Send(40), During(20, Set(1, broken), Down(1)), Send(40)},
+		Steps:   []Step{Up(0, 1), Send(40), Failing(20, Set(1, broken), Down(1)), Send(40)},
 	},
 }
 

@@ -116,7 +116,9 @@ func (r *Rig) writeLocked(t testing.TB) {
 		path := filepath.Join(r.dir, name+".yaml")
 		if given.Assignment != "" {
 			replace(t, path, "resources:\n"+item(assignmentType, given.Assignment))
-			all = append(all, item(assignmentType, given.Assignment))
+			if shared := item(assignmentType, given.Assignment); !slices.Contains(all, shared) {
+				all = append(all, shared)
+			}
 		}
 		from := fmt.Sprintf("{resource_api_version: V3, path_config_source: {path: %q}}", path)
 		clusters = append(clusters, item(clusterType, strings.ReplaceAll(given.Cluster, "$eds", from)))

@@ -116,6 +116,15 @@ func During(n int, steps ...Step) Step {
 	}
 }
 
+// Failing is During where an endpoint begins to fail.
+func Failing(n int, steps ...Step) Step {
+	return func(p *Play) {
+		p.t.Helper()
+		During(n, steps...)(p)
+		p.records[len(p.records)-1].Failing = true
+	}
+}
+
 // Change gives both data planes another version of the cluster.
 func Change(cluster, assignment string) Step {
 	return func(p *Play) {

@@ -116,7 +116,7 @@ func (d *document) anchors() map[string]bool {
 // generated says which documents programs write.
 func (d *document) generated() bool {
 	switch d.path {
-	case "docs/internals/judgement.md", "docs/internals/corpus.md":
+	case "docs/internals/judgement.md", "docs/internals/corpus.md", "docs/reference/fidelity.md":
 		return true
 	}
 	return false
