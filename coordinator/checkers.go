@@ -118,6 +118,7 @@ func (c *core) applyFleet(now, began time.Time, e fleet.Effects) {
 		c.rollout.Start(now)
 		c.upkeep.alarms.settle()
 	}
+	c.rulings.Strand(now, e.Stranded, e.Checkable)
 	fleetLog{c.log, c.timing.grace}.write(e.Events)
 	chronicle{c.history}.follow(now, e.Events)
 	c.upkeep.troubles.follow(now, e.Events)

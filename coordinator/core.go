@@ -162,6 +162,7 @@ func (c *core) tick(now time.Time) time.Duration {
 	c.applyVerdicts(now, c.judge.Tick(now))
 	c.applyRulings(now, c.rulings.Expire(now))
 	c.applyRulings(now, c.rulings.Release(now))
+	c.applyRulings(now, c.rulings.TakeOver(now))
 	c.metrics.rulings.paced.Set(float64(c.rulings.Paced()))
 	c.decisions.events.transitions.logOmitted(now)
 	c.decisions.events.logLeftOut(now, c.rulings.Paced())

@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -47,6 +48,7 @@ type decisions struct {
 	frozen  atomic.Pointer[store.Freeze] // read by any goroutine; nil: not frozen
 
 	healthOf   map[string]bool // clusters with stored health at the start; set once
+	takenOver  sync.Map        // names of those and of clusters that data planes need not check; read by any goroutine
 	overridden atomic.Bool     // there is an override, or was one since the start
 }
 
@@ -69,6 +71,7 @@ func (d *decisions) restore(s *store.State) {
 	for _, held := range s.Current {
 		if held.Status != health.Unknown {
 			d.healthOf[held.Endpoint.Cluster] = true
+			d.takenOver.Store(held.Endpoint.Cluster, true)
 		}
 	}
 	d.events.restored(s)
@@ -91,6 +94,17 @@ func (d *decisions) append(all []decision.Decision) {
 func (d *decisions) publish(next *decision.Decision) {
 	if len(next.Health) > 0 {
 		d.planes.SetHealth(next.Health)
+	}
+	for i := range next.Update.Clusters {
+		if k := &next.Update.Clusters[i]; k.Checked {
+			d.takenOver.Store(k.Message.GetName(), true)
+		}
+	}
+	for _, name := range next.GivenBack {
+		d.takenOver.Delete(name)
+	}
+	for _, name := range next.Update.RemovedClusters {
+		d.takenOver.Delete(name)
 	}
 	if next.HasUpdate() {
 		d.planes.Update(next.Update)

@@ -23,6 +23,9 @@ type leftOut struct {
 	logged time.Time // at the latest
 }
 
+// mostNames bounds the clusters that an event names.
+const mostNames = 20
+
 // leftOutEvery is how often changes that were left out are logged.
 const leftOutEvery = 10 * time.Second
 
@@ -58,6 +61,14 @@ func (l *eventLog) write(next *decision.Decision) {
 	}
 	if next.Trust != nil {
 		l.trust(next.Trust)
+	}
+	if names := next.TakenOver; len(names) > 0 {
+		l.log.Info().Str("event", "clusters_taken_over").Int("count", len(names)).Strs("clusters", names[:min(len(names), mostNames)]).
+			Msg("each endpoint of these clusters has a verdict: data planes need not check them any more")
+	}
+	if names := next.GivenBack; len(names) > 0 {
+		l.log.Warn().Str("event", "clusters_given_back").Int("count", len(names)).Strs("clusters", names[:min(len(names), mostNames)]).
+			Msg("no checker is able to check some endpoints of these clusters, or they never had a verdict: data planes check these clusters themselves again")
 	}
 	for i := range next.Transitions {
 		l.metrics.count(&next.Transitions[i])

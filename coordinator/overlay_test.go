@@ -84,26 +84,26 @@ func TestUpstreamHealth(t *testing.T) {
 				l.pass(settle + 10*report)
 				l.wantTransitions(1)
 			}
-			verdict := c.verdict
+			verdict, undecided := c.verdict, c.verdict == never
 			if c.forced != never {
 				l.force(keyOf("web", a1), c.forced, 0)
 				verdict = c.forced
 			}
 			l.wantTold("web", a1, verdict, c.told, c.reason)
-			l.wantOwnChecks("web", false)
+			l.wantProbed("web", undecided)
 
 			// A freeze that holds health changes nothing, nor does its end; what
 			// is in the shadow is as the source has it.
 			l.freeze(api.Freeze{Author: "ann", Reason: "moving", Hold: true})
 			l.wantPublished("web", a1, c.told)
-			l.wantOwnChecks("web", false)
+			l.wantProbed("web", undecided)
 			l.say(saying(web("web", a1, a2), corev3.HealthStatus(c.says))) // made again
 			l.wantPublished("web", a1, c.told)
 			l.freeze(api.Freeze{Author: "ann", Reason: "moving"})
 			l.wantPublished("web", a1, c.says)
 			l.freeze(api.Freeze{Author: "ann", Reason: "moving", Hold: true})
 			l.wantPublished("web", a1, c.told)
-			l.wantOwnChecks("web", false)
+			l.wantProbed("web", undecided)
 			l.unfreeze("ann")
 			l.wantTold("web", a1, verdict, c.told, c.reason)
 			l.reload(func(r *configv1.Config) { r.Mode = configv1.Mode_SHADOW })

@@ -74,7 +74,7 @@ data_planes:
 	check := func(when string) {
 		t.Helper()
 		for way, c := range s.clustersEachWay() {
-			if got := c.GetEdsClusterConfig().GetEdsConfig(); !proto.Equal(got, want) || len(c.GetHealthChecks()) > 0 {
+			if got := c.GetEdsClusterConfig().GetEdsConfig(); !proto.Equal(got, want) || len(c.GetHealthChecks()) != 1 { // no checker is connected
 				t.Errorf("%s, by %s: %v", when, way, c)
 			}
 		}

@@ -80,6 +80,7 @@ func (c *Coordinator) openRelay() {
 		Forward:    forwards[r.GetForward()],
 		Settle:     func(ctx context.Context) error { return c.core.ask(ctx, func() {}) },
 		Checks:     c.expects,
+		TakenOver:  c.takenOver,
 		Remembers:  c.remembers,
 
 		Names:               c.servers.bounds.names,
@@ -89,6 +90,13 @@ func (c *Coordinator) openRelay() {
 		Log:                 c.log,
 		Registerer:          c.registry,
 	})
+}
+
+// takenOver reports whether data planes need not check a cluster, as far as is known before a
+// source has its endpoints.
+func (c *Coordinator) takenOver(cluster string) bool {
+	_, is := c.core.decisions.takenOver.Load(cluster)
+	return is
 }
 
 // remembers reports whether hdsd may know the health of endpoints of a cluster before a

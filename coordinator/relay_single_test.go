@@ -48,11 +48,18 @@ func TestServicesOfOneTypeAreRelayed(t *testing.T) {
 		got.GetTypeUrl() != resourcev3.ListenerType || got.GetResources()[0].UnmarshalTo(front) != nil || front.GetName() != "front" {
 		t.Errorf("listeners: %v, %v", &got, err)
 	}
-	web := &clusterv3.Cluster{}
 	clusters := s.single("/envoy.service.cluster.v3.ClusterDiscoveryService/StreamClusters")
-	if err := clusters.RecvMsg(&got); err != nil || got.GetResources()[0].UnmarshalTo(web) != nil || len(web.GetHealthChecks()) > 0 {
-		t.Errorf("clusters: %v, %v", &got, err)
+	wantChecks := func(want int) {
+		t.Helper()
+		web := &clusterv3.Cluster{}
+		if err := clusters.RecvMsg(&got); err != nil || got.GetResources()[0].UnmarshalTo(web) != nil || len(web.GetHealthChecks()) != want {
+			t.Errorf("clusters: %v, %v", &got, err)
+		}
+		if err := clusters.SendMsg(&discoveryv3.DiscoveryRequest{VersionInfo: got.GetVersionInfo(), ResponseNonce: got.GetNonce()}); err != nil {
+			t.Fatal(err)
+		}
 	}
+	wantChecks(1)
 	stream := s.single("/envoy.service.endpoint.v3.EndpointDiscoveryService/StreamEndpoints", "web")
 	await := func(want corev3.HealthStatus) {
 		t.Helper()
@@ -71,6 +78,7 @@ func TestServicesOfOneTypeAreRelayed(t *testing.T) {
 		}
 	}
 	await(corev3.HealthStatus_HEALTHY)
+	wantChecks(0)
 	answers.Store(fails)
 	await(corev3.HealthStatus_UNHEALTHY)
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	"github.com/prometheus/client_golang/prometheus/testutil"
@@ -59,6 +60,14 @@ func (l *lab) wantOwnChecks(cluster string, want bool) {
 	}
 	if !want && len(got.GetHealthChecks()) > 0 {
 		l.t.Errorf("%s goes out with its own health checks", cluster)
+	}
+}
+
+// wantProbed tells whether the data planes of a cluster that hdsd decides go on checking it.
+func (l *lab) wantProbed(cluster string, want bool) {
+	l.t.Helper()
+	if got := l.clusters[cluster]; got.GetType() != clusterv3.Cluster_EDS || len(got.GetHealthChecks()) > 0 != want {
+		l.t.Errorf("%s goes out as %v, want it with its health checks: %t", cluster, got, want)
 	}
 }
 

@@ -37,7 +37,7 @@ func TestAReloadWhileAManagementServerIsAway(t *testing.T) {
 		if got := s.healthOf("web", address); got != "HEALTHY" {
 			t.Errorf("web is %q after a reload", got)
 		}
-		p.wait(more, "UNKNOWN trusts")
+		p.wait(more, "UNKNOWN checks") // nobody has checked it yet
 	}
 	if p.removals() > 0 {
 		t.Errorf("the data plane was told of %d removals", p.removals())
@@ -50,5 +50,5 @@ func TestAReloadWhileAManagementServerIsAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.recorded("web", address, "UNKNOWN")
-	p.wait("api", "UNKNOWN trusts")
+	p.wait("api", "UNKNOWN checks")
 }

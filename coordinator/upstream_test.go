@@ -173,10 +173,10 @@ func TestAnUpstreamIsNotAwaitedForever(t *testing.T) {
 	s := newSite(t, t.TempDir(), quick+m.source("upstream", "0.1s", ""), static("local", address))
 	s.ready()
 	p := s.plane()
-	p.wait("local", "UNKNOWN trusts")
+	p.wait("local", "UNKNOWN checks")
 	m.says(byEDS("web"), endpoints("web", noWord, address))
 	m.come()
-	p.wait("web", "UNKNOWN trusts")
+	p.wait("web", "UNKNOWN checks")
 }
 
 // TestARestartWhileAnUpstreamIsAway takes nothing of what is known for gone.
@@ -290,10 +290,10 @@ func TestWhatAnUpstreamSaysWaitsForNoReport(t *testing.T) {
 	s.ready()
 	s.checker("c1")
 	p := s.plane()
-	p.wait("web", "UNKNOWN trusts")
+	p.wait("web", "UNKNOWN checks")
 	for _, says := range []corev3.HealthStatus{corev3.HealthStatus_DRAINING, corev3.HealthStatus_UNHEALTHY, corev3.HealthStatus_HEALTHY} {
 		m.says(byEDS("web"), endpoints("web", says, "192.0.2.1:80"))
-		p.wait("web", says.String()+" trusts")
+		p.wait("web", says.String()+" checks")
 	}
 }
 

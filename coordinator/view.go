@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -71,6 +72,35 @@ func (v view) StrandedReason(k *catalog.Cluster, e *catalog.Endpoint) string {
 		return v.strandedReason(k, id)
 	}
 	return ""
+}
+
+// verdictPatience is how long a new endpoint may have no verdict before that needs attention.
+const verdictPatience = time.Minute
+
+// NotChecked implements query.State.
+func (v view) NotChecked(k *catalog.Cluster) (reason string, since time.Time) {
+	t := v.core.rulings.Takeover(k.Source.Name)
+	if v.core.fleet.Settling() {
+		return "", time.Time{}
+	}
+	count := t.Stranded
+	if count > 0 {
+		for i := range k.Endpoints {
+			if reason = v.StrandedReason(k, &k.Endpoints[i]); reason != "" {
+				break
+			}
+		}
+	} else if count = t.Unjudged; count > 0 && time.Since(t.Since) > verdictPatience {
+		reason = cmp.Or(v.core.rollout.Reason(k.Source.Name), "no verdict on them yet")
+	}
+	if reason == "" {
+		return "", time.Time{}
+	}
+	who := "nobody checks them"
+	if t.HasOwn && !t.Done {
+		who = "data planes go on checking the cluster themselves"
+	}
+	return fmt.Sprintf("%d of its %d endpoints: %s; %s", count, len(k.Endpoints), reason, who), t.Since
 }
 
 // Explain implements query.State.

@@ -69,14 +69,7 @@ func PublishCluster(c *clusterv3.Cluster, by *corev3.ConfigSource) *clusterv3.Cl
 	if by == nil || !Publishable(c) {
 		return c
 	}
-	published := new(clusterv3.Cluster)
-	to, from := published.ProtoReflect(), c.ProtoReflect()
-	from.Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
-		to.Set(field, value)
-		return true
-	})
-	to.SetUnknown(from.GetUnknown())
-
+	published := shallow(c)
 	published.HealthChecks = nil
 	published.LoadAssignment = nil
 	published.ClusterDiscoveryType = &clusterv3.Cluster_Type{Type: clusterv3.Cluster_EDS}
@@ -87,6 +80,26 @@ func PublishCluster(c *clusterv3.Cluster, by *corev3.ConfigSource) *clusterv3.Cl
 	byEDS.EdsConfig = by
 	published.EdsClusterConfig = byEDS
 	return published
+}
+
+// WithHealthChecks returns a cluster that says the same and has these health checks. The
+// given cluster does not change; its parts are shared.
+func WithHealthChecks(c *clusterv3.Cluster, checks []*corev3.HealthCheck) *clusterv3.Cluster {
+	published := shallow(c)
+	published.HealthChecks = checks
+	return published
+}
+
+// shallow returns a copy of a cluster that shares its parts.
+func shallow(c *clusterv3.Cluster) *clusterv3.Cluster {
+	copied := new(clusterv3.Cluster)
+	to, from := copied.ProtoReflect(), c.ProtoReflect()
+	from.Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
+		to.Set(field, value)
+		return true
+	})
+	to.SetUnknown(from.GetUnknown())
+	return copied
 }
 
 // serviceName returns the name of the assignment that an EDS cluster takes.

@@ -110,6 +110,26 @@ func TestAnExpectationThatWasWrong(t *testing.T) {
 	}
 }
 
+// TestNothingIsExpectedOfAClusterThatWasNotTakenOver: its clients check it until it is.
+func TestNothingIsExpectedOfAClusterThatWasNotTakenOver(t *testing.T) {
+	taken := false
+	s := NewServer(Options{
+		Health: true, Keep: time.Second, MaxClusterEndpoints: 1000, MaxEndpoints: 1000,
+		Checks: func(*clusterv3.Cluster, uint64) bool { return true }, TakenOver: func(string) bool { return taken },
+	})
+	l := &unionLab{t, s.catalogue}
+	byEDS := checkedCluster(clusterv3.Cluster_EDS, "/")
+	i := l.take(clusters, "web", byEDS)
+	if i.render(s).sent.change != 0 {
+		t.Error("its health checks are gone before hdsd has a verdict")
+	}
+	taken = true
+	s.book.Update(eds.Update{Clusters: []eds.Cluster{{Message: byEDS, Checked: true}}})
+	if i.render(s).sent.change == 0 {
+		t.Error("its health checks stay, although hdsd has taken it over")
+	}
+}
+
 // TestAnExpectationOfAClusterThatHdsdRefuses is corrected, too: hdsd publishes nothing of it.
 func TestAnExpectationOfAClusterThatHdsdRefuses(t *testing.T) {
 	s := NewServer(Options{Health: true, Keep: time.Second, MaxClusterEndpoints: 1000, MaxEndpoints: 1000, Checks: func(*clusterv3.Cluster, uint64) bool { return true }})

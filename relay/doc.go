@@ -28,8 +28,9 @@
 //   - A response waits, up to LearnTimeout, until hdsd's core knows what may change it: so
 //     stored health is in the first one. For what is only new, it waits if that is little
 //     (await).
-//   - An EDS cluster whose endpoints are not known yet has its health checks removed if
-//     hdsd would check it. So the client need not take it twice.
+//   - Health checks stay in a cluster until hdsd has taken it over. An EDS cluster whose
+//     endpoints are not known yet has them removed if it was taken over before, and hdsd
+//     would check it. So a restart makes no client take it twice.
 //   - What a node had is remembered for Keep after its stream has ended (memory). It is
 //     checked, it answers the versions that the node brings back, and the node is served
 //     it while the control plane cannot be reached (outage). Of a node with several streams,

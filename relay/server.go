@@ -48,6 +48,10 @@ type Options struct {
 	// equal for clusters that differ in their names only.
 	Checks func(k *clusterv3.Cluster, shape uint64) bool
 
+	// TakenOver reports whether clients need not check a cluster any more, as far as is known
+	// before it has endpoints; nil: whatever hdsd checks.
+	TakenOver func(cluster string) bool
+
 	// Remembers reports whether hdsd may know the health of endpoints of a cluster that
 	// nobody has sent since it started: it is stored, say; nil: of none.
 	Remembers func(cluster string) bool
@@ -207,7 +211,7 @@ func (s *Server) expects(x *body) (check, undecided bool) {
 	if !x.byEDS || x.wrong != "" {
 		return false, false
 	}
-	return s.willCheck(x), true
+	return s.willCheck(x) && (s.options.TakenOver == nil || s.options.TakenOver(x.name)), true
 }
 
 // willCheck reports whether hdsd would check a cluster if it had endpoints. The caller holds

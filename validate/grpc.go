@@ -88,7 +88,7 @@ func GRPCRules() []GRPCRule {
 // addGRPC notes what gRPC's clients make of a cluster.
 func (e *examiner) addGRPC(k *catalog.Cluster) {
 	for _, r := range GRPCRules() {
-		if r.Concerns(k.Published(), k.Assignment.Message()) {
+		if r.Concerns(k.Published(false), k.Assignment.Message()) {
 			e.found.GRPC = append(e.found.GRPC, source.Problem{
 				File: k.Source.File, Line: k.Source.Line, Resource: k.Source.Name, Warning: true,
 				Message: fmt.Sprintf("%s: %s %s", r.Field, strings.Join(r.Clients, ", "), r.Effect),

@@ -18,6 +18,7 @@ const (
 	ClusterDown     Kind = "CLUSTER_DOWN"
 	ZoneDown        Kind = "ZONE_DOWN"
 	ClusterHalfDown Kind = "CLUSTER_HALF_DOWN"
+	NotChecked      Kind = "NOT_CHECKED"
 	HealthHeld      Kind = "HEALTH_HELD"
 	CheckerDoubted  Kind = "CHECKER_DOUBTED"
 	CheckerSilent   Kind = "CHECKER_SILENT"
@@ -57,6 +58,7 @@ type Facts struct {
 	NotReady  Named     // why hdsd is not ready; no name
 	Clusters  []Group   // those of which an endpoint is down
 	Zones     []Group   // all zones that have a name
+	Unchecked []Named   // clusters that hdsd does not check in full
 
 	Held      int       // endpoints without a believed vote
 	HeldSince time.Time // the first of them
@@ -117,6 +119,9 @@ func Of(f *Facts) []Item {
 	all = append(all, clusters(f.Clusters, true)...)
 	all = append(all, zones(f.Zones)...)
 	all = append(all, clusters(f.Clusters, false)...)
+	if f.Unwatched.IsZero() { // else it is told
+		all = append(all, unchecked(f.Unchecked)...)
+	}
 	if f.Held > 0 && f.Unwatched.IsZero() {
 		all = append(all, Item{
 			Kind: HealthHeld, Since: f.HeldSince, Command: "hdsd endpoints",
@@ -184,6 +189,24 @@ func zones(groups []Group) (all []Item) {
 		}
 	}
 	return all
+}
+
+// mostUnchecked bounds the clusters that are not checked and have an item each.
+const mostUnchecked = 10
+
+// unchecked gives the clusters that hdsd does not check in full. One item stands for many.
+func unchecked(left []Named) (all []Item) {
+	if len(left) <= mostUnchecked {
+		for _, k := range left {
+			all = append(all, Item{Kind: NotChecked, Cluster: k.Name, Since: k.Since, Command: Cluster(k.Name), Text: fmt.Sprintf("cluster %s: %s", k.Name, k.Reason)})
+		}
+		return all
+	}
+	first := slices.MinFunc(left, func(a, b Named) int { return a.Since.Compare(b.Since) })
+	return []Item{{
+		Kind: NotChecked, Since: first.Since, Command: "hdsd clusters",
+		Text: fmt.Sprintf("hdsd does not check %d clusters in full; cluster %s: %s", len(left), first.Name, first.Reason),
+	}}
 }
 
 func worstFirst(groups []Group) []Group {

@@ -1,6 +1,7 @@
 package attention_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -30,8 +31,9 @@ func TestWorstFirst(t *testing.T) {
 		Clusters: []attention.Group{
 			{Name: "half", Endpoints: 4, Down: 2, Since: noon}, {Name: "it's", Endpoints: 1, Down: 1, Since: noon}, {Name: "big", Endpoints: 5, Down: 5, Since: noon},
 		},
-		Zones:    []attention.Group{{Name: "eu/a", Endpoints: 6, Down: 6, Since: noon}, {Name: "eu/b", Endpoints: 4}, {Name: "eu/c", Endpoints: 1, Down: 1}},
-		NotReady: at(""), Held: 1, HeldSince: noon,
+		Zones:     []attention.Group{{Name: "eu/a", Endpoints: 6, Down: 6, Since: noon}, {Name: "eu/b", Endpoints: 4}, {Name: "eu/c", Endpoints: 1, Down: 1}},
+		Unchecked: []attention.Named{at("db"), at("cache")},
+		NotReady:  at(""), Held: 1, HeldSince: noon,
 		Doubted: []attention.Named{at("c1")}, Silent: []attention.Named{at("c2")}, Blind: []attention.Named{at("c3")},
 		Shrunk: []attention.Named{at("mesh")}, History: at(""), Frozen: at(""),
 	}
@@ -48,6 +50,8 @@ func TestWorstFirst(t *testing.T) {
 		`CLUSTER_DOWN it's: hdsd describe cluster 'it'\''s'`,
 		"ZONE_DOWN eu/a: hdsd endpoints --unhealthy --locality=eu/a",
 		"CLUSTER_HALF_DOWN half: hdsd describe cluster half",
+		"NOT_CHECKED db: hdsd describe cluster db",
+		"NOT_CHECKED cache: hdsd describe cluster cache",
 		"HEALTH_HELD : hdsd endpoints",
 		"CHECKER_DOUBTED c1: hdsd describe checker c1",
 		"CHECKER_SILENT c2: hdsd describe checker c2",
@@ -65,9 +69,13 @@ func TestWorstFirst(t *testing.T) {
 		t.Errorf("first comes %+v", all[0])
 	}
 	for _, i := range all {
-		if i.Kind == attention.HealthHeld {
-			t.Error("what is held without checkers is told twice")
+		if i.Kind == attention.HealthHeld || i.Kind == attention.NotChecked {
+			t.Error("what is held or not checked without checkers is told twice")
 		}
+	}
+	f = attention.Facts{Unchecked: slices.Repeat([]attention.Named{at("db")}, 11)}
+	if all := attention.Of(&f); len(all) != 1 || all[0].Command != "hdsd clusters" {
+		t.Errorf("many clusters that are not checked give %+v", all)
 	}
 }
 

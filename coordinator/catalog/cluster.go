@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 
@@ -36,8 +37,8 @@ type Cluster struct {
 
 	// What data planes get.
 	Assignment *source.Assignment // nil if the source has none, or none that an Envoy takes
-	united     map[place]bool     // endpoints whose weight others of Assignment have
-	byEDS      *clusterv3.Cluster // the cluster, taking its endpoints and their health from hdsd; nil if it may not
+	Exempting  *source.Assignment // the same, exempting from Envoys' own checks what hdsd checks; nil unless something else is left to them
+	publication
 
 	// The endpoints of the source's assignment.
 	Endpoints    []Endpoint            // all, each once, in the order of their keys
@@ -49,6 +50,12 @@ type Cluster struct {
 	unchecked []unchecked
 
 	rules *Rules // that prepared it
+}
+
+// publication is what data planes get while hdsd decides, beside the assignment.
+type publication struct {
+	united map[place]bool     // endpoints whose weight others of Assignment have
+	byEDS  *clusterv3.Cluster // the cluster, taking its endpoints and their health from hdsd; nil if it may not
 }
 
 // None stands for an index where there is none.
@@ -75,6 +82,7 @@ func Prepare(from *source.Cluster, r *Rules) *Cluster {
 	}
 	c.HTTP = slices.ContainsFunc(from.HealthChecks, func(h *corev3.HealthCheck) bool { return h.GetHttpHealthCheck() != nil })
 	c.listEndpoints(given)
+	c.prepareExempting()
 	return c
 }
 
@@ -160,6 +168,13 @@ func (c *Cluster) Requirements() string {
 		text += ", and is among those that its policy says can reach it"
 	}
 	return text
+}
+
+// SameRequirements tells whether the same checkers may check the endpoints of another
+// version. Both have endpoints to check.
+func (c *Cluster) SameRequirements(other *Cluster) bool {
+	return slices.Equal(c.Checked.Needs, other.Checked.Needs) && reflect.DeepEqual(c.Reach, other.Reach) &&
+		c.Zones == other.Zones && c.Regions == other.Regions
 }
 
 // prepareChecks decides which endpoints checkers may be sent.

@@ -34,20 +34,52 @@ func (c *Cluster) preparePublished(given *endpointv3.ClusterLoadAssignment) {
 	}
 }
 
+// prepareExempting makes Exempting, once it is known which endpoints are checked.
+func (c *Cluster) prepareExempting() {
+	left := func(e Excluded) bool { return !e.Disabled && e.Index != None }
+	if !c.HasOwnChecks() || !slices.ContainsFunc(c.Excluded, left) {
+		return
+	}
+	message := c.Assignment.Message()
+	for i, indices := range c.CheckedIndex {
+		for j, index := range indices {
+			if index == None {
+				continue
+			}
+			e := message.GetEndpoints()[i].GetLbEndpoints()[j].GetEndpoint()
+			if e.HealthCheckConfig == nil {
+				e.HealthCheckConfig = &endpointv3.Endpoint_HealthCheckConfig{}
+			}
+			e.HealthCheckConfig.DisableActiveHealthCheck = true
+		}
+	}
+	c.Exempting = source.EncodeAssignment(message)
+}
+
 // ByEDS tells whether data planes take the cluster's endpoints, and their health, from hdsd
-// while it decides. They probe nothing then.
+// while it decides.
 func (c *Cluster) ByEDS() bool { return c.byEDS != nil }
+
+// HasOwnChecks tells whether such a cluster has health checks of its own, by which data
+// planes check what hdsd does not.
+func (c *Cluster) HasOwnChecks() bool {
+	return c.byEDS != nil && len(c.Source.Config.GetHealthChecks()) > 0
+}
 
 // IsPublished tells whether data planes get the cluster. They do not get a lone assignment,
 // and none that no Envoy takes.
 func (c *Cluster) IsPublished() bool { return c.byEDS != nil || c.hasOriginal() }
 
 // Published gives the cluster as data planes get it while hdsd decides; nil if they do not.
-func (c *Cluster) Published() *clusterv3.Cluster {
-	if c.byEDS != nil {
-		return c.byEDS
+// If they go on checking, its own health checks stay.
+func (c *Cluster) Published(goOn bool) *clusterv3.Cluster {
+	switch {
+	case c.byEDS == nil:
+		return c.Original()
+	case goOn && c.HasOwnChecks():
+		return eds.WithHealthChecks(c.byEDS, c.Source.Config.GetHealthChecks())
 	}
-	return c.Original()
+	return c.byEDS
 }
 
 // hasOriginal tells whether an Envoy takes the cluster as its source gave it.

@@ -56,7 +56,7 @@ func TestWhatIsNotGivenOnIsListed(t *testing.T) {
 	from.HealthChecks = nil
 	from.Config = &clusterv3.Cluster{Name: "x"}
 	k := catalog.Prepare(from, noRules())
-	if n := len(k.Assignment.Message().GetEndpoints()[0].GetLbEndpoints()); n != 1 || len(k.Published().GetLoadAssignment().GetEndpoints()[0].GetLbEndpoints()) != 1 {
+	if n := len(k.Assignment.Message().GetEndpoints()[0].GetLbEndpoints()); n != 1 || len(k.Published(false).GetLoadAssignment().GetEndpoints()[0].GetLbEndpoints()) != 1 {
 		t.Errorf("%d endpoints are given on", n)
 	}
 	found := k.Exclusions()
@@ -108,12 +108,12 @@ func TestAnEDSClusterThatNamesNoSourceIsToldOfOne(t *testing.T) {
 		config := &clusterv3.Cluster{Name: "x", ClusterDiscoveryType: &clusterv3.Cluster_Type{Type: clusterv3.Cluster_EDS}, EdsClusterConfig: by}
 		before := proto.CloneOf(config)
 		k := catalog.Prepare(&source.Cluster{Name: "x", ServiceName: "x", Config: config}, r)
-		got := k.Published().GetEdsClusterConfig()
-		if by == named && k.Published() != config || by != named && got.GetEdsConfig().GetAds() == nil || got.GetServiceName() != by.GetServiceName() {
+		got := k.Published(false).GetEdsClusterConfig()
+		if by == named && k.Published(false) != config || by != named && got.GetEdsConfig().GetAds() == nil || got.GetServiceName() != by.GetServiceName() {
 			t.Errorf("%v became %v", by, got)
 		}
 		if k.ByEDS() || !proto.Equal(config, before) {
-			t.Errorf("given is %v, and the source's %v", k.Published(), config)
+			t.Errorf("given is %v, and the source's %v", k.Published(false), config)
 		}
 	}
 }
@@ -134,7 +134,7 @@ func TestWhatIsNotKnownPassesThrough(t *testing.T) {
 	if !k.IsChecked() || len(k.Exclusions()) > 0 {
 		t.Errorf("it is not checked: %v", k.Exclusions())
 	}
-	got := proto.CloneOf(k.Published())
+	got := proto.CloneOf(k.Published(false))
 	got.HealthChecks, got.ClusterDiscoveryType, got.EdsClusterConfig = from.Config.HealthChecks, nil, nil
 	if !proto.Equal(got, from.Config) {
 		t.Errorf("got %v, want %v", got, from.Config)

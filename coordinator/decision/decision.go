@@ -25,6 +25,9 @@ type Decision struct {
 	Voted       map[health.Hash]*health.Verdict // verdict of the votes under an override
 	Transitions []health.Transition
 	Unvoted     []health.Hash // endpoints whose Voted is to be forgotten
+
+	// To log.
+	TakenOver, GivenBack []string // clusters that data planes do not check any more, and check again
 }
 
 // ZoneHealth changes the health that is published to the data planes of one zone only.
@@ -66,7 +69,7 @@ const (
 
 // IsEmpty reports whether the decision has no parts.
 func (d *Decision) IsEmpty() bool {
-	return !d.Publishes() && d.Freeze == nil && d.Trust == nil && len(d.Overrides)+len(d.Clusters)+len(d.Voted)+len(d.Transitions)+len(d.Unvoted) == 0
+	return !d.Publishes() && d.Freeze == nil && d.Trust == nil && len(d.Overrides)+len(d.Clusters)+len(d.Voted)+len(d.Transitions)+len(d.Unvoted)+len(d.TakenOver)+len(d.GivenBack) == 0
 }
 
 // Publishes reports whether data planes get anything.

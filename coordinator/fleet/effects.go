@@ -10,6 +10,8 @@ import (
 // only tell what happened.
 type Effects struct {
 	Settled     bool                     // the time to settle has just ended
+	Stranded    []health.EndpointID      // no checker is able to check these any more
+	Checkable   []health.EndpointID      // and these, one is again
 	Events      []Event                  // to log
 	Votes       []VoteChange             // for the votes, in this order
 	Specify     []string                 // checkers to send a specifier to, in this order: the first may become a canary

@@ -123,10 +123,12 @@ func (p *Plan) change(now time.Time, change assign.Change, out *Effects) (taken 
 	p.noteSeats()
 	for _, u := range diff.Uncheckable {
 		p.stranded[u.Endpoint] = struct{}{}
+		out.Stranded = append(out.Stranded, u.Endpoint)
 	}
 	for _, id := range diff.Checkable {
 		delete(p.stranded, id)
 	}
+	out.Checkable = append(out.Checkable, diff.Checkable...)
 	for _, id := range change.Leave {
 		delete(p.seats, id)
 		if out.Rows == nil {

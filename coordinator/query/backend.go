@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"hdsd/access"
 	"hdsd/api"
@@ -45,6 +46,9 @@ type State interface {
 	// StrandedReason says why no checker can check an endpoint; it is empty if one
 	// can.
 	StrandedReason(k *catalog.Cluster, e *catalog.Endpoint) string
+	// NotChecked says why hdsd does not check all of a cluster, and since when; the reason is
+	// empty if it does, or may soon.
+	NotChecked(k *catalog.Cluster) (reason string, since time.Time)
 	// Explain gives the health of an endpoint and its reasons.
 	Explain(k *catalog.Cluster, e *catalog.Endpoint) api.EndpointHealth
 	// ExplainGone gives the health of an endpoint that no source has.

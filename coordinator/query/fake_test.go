@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"hdsd/api"
 	"hdsd/coordinator/catalog"
@@ -21,6 +22,7 @@ type fake struct {
 	changed    map[health.Endpoint]health.Verdict // as Explain gives them
 	explain    func(*api.EndpointHealth)          // what Explain adds; nil: nothing
 	stranded   map[string]string                  // by address: StrandedReason
+	unchecked  map[string]string                  // by cluster: NotChecked
 	blocked    string                             // BlockedReason of all
 	overridden map[string]bool                    // addresses
 	checkers   []Checker
@@ -74,6 +76,10 @@ func (f *fake) Overridden(e *catalog.Endpoint) bool { return f.overridden[e.Addr
 
 func (f *fake) StrandedReason(_ *catalog.Cluster, e *catalog.Endpoint) string {
 	return f.stranded[e.Address()]
+}
+
+func (f *fake) NotChecked(k *catalog.Cluster) (reason string, since time.Time) {
+	return f.unchecked[k.Source.Name], time.Time{}
 }
 
 func (f *fake) Explain(_ *catalog.Cluster, e *catalog.Endpoint) api.EndpointHealth {

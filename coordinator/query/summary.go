@@ -154,6 +154,9 @@ func (s *summary) add(state State, k *catalog.Cluster) {
 	if !k.IsChecked() || group.Endpoints == 0 {
 		return
 	}
+	if reason, since := state.NotChecked(k); reason != "" {
+		s.facts.Unchecked = append(s.facts.Unchecked, attention.Named{Name: k.Source.Name, Reason: reason, Since: since})
+	}
 	counts := &s.out.Clusters
 	switch attention.StateOf(group.Endpoints, group.Down, observed) {
 	case attention.OK:

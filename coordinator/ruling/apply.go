@@ -120,9 +120,10 @@ func (e *edit) replace(before, after *catalog.Cluster) {
 	if before != nil {
 		e.dropLeft(before)
 	}
+	e.Takeovers.replace(e.now, before, after, &e.rows)
 	switch {
 	case after != nil && after.IsPublished():
-		d.Update.Clusters = append(d.Update.Clusters, e.publishing.cluster(after))
+		d.Update.Clusters = append(d.Update.Clusters, e.publishing.cluster(after, e.goOn(after)))
 	case before != nil && before.IsPublished():
 		d.Update.RemovedClusters = append(d.Update.RemovedClusters, before.Source.Name)
 	}
@@ -182,7 +183,7 @@ func (e *edit) addExcluded(k *catalog.Cluster) {
 			m.ID, m.WasChecked = id, true
 			e.effects.Members = append(e.effects.Members, m)
 		}
-		r.cluster, r.index, r.excluded = k, catalog.None, excluded
+		r.cluster, r.index, r.excluded, r.stranded = k, catalog.None, excluded, false
 	}
 }
 

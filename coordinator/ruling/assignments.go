@@ -35,7 +35,7 @@ func (t *Table) assignment(service string) (eds.Assignment, bool) {
 			continue
 		case first == nil:
 			first = k
-			a.Wire, a.Overruled = k.Assignment.Wire(), k.UpstreamHealth == configv1.UpstreamHealth_OURS
+			a.Wire, a.Overruled = t.wireOf(service, k), k.UpstreamHealth == configv1.UpstreamHealth_OURS
 			a.IDs = make([][][]health.EndpointID, len(k.CheckedIndex))
 			for i, indices := range k.CheckedIndex {
 				a.IDs[i] = make([][]health.EndpointID, len(indices))
@@ -75,7 +75,7 @@ func (t *Table) republished() decision.Decision {
 	d := &e.decision
 	for k := range t.Clusters() {
 		e.services[k.Source.ServiceName] = true
-		if form := t.publishing.cluster(k); form.Message != nil {
+		if form := t.publishing.cluster(k, t.goOn(k)); form.Message != nil {
 			d.Update.Clusters = append(d.Update.Clusters, form)
 		}
 	}

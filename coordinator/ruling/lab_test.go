@@ -43,6 +43,8 @@ type lab struct {
 	verdicts map[health.EndpointID]health.Verdict // of the votes
 
 	assignments map[string]eds.Assignment
+	clusters    map[string]*clusterv3.Cluster
+	updates     int // of clusters or assignments
 	health      map[health.EndpointID]health.Status
 	zones       map[health.Locality]map[health.EndpointID]health.Status
 
@@ -59,6 +61,7 @@ func newLab(t testing.TB) *lab {
 // start begins with what is stored, as after a restart.
 func (l *lab) start() {
 	l.verdicts, l.health = map[health.EndpointID]health.Verdict{}, map[health.EndpointID]health.Status{}
+	l.clusters = map[string]*clusterv3.Cluster{}
 	l.assignments, l.zones = map[string]eds.Assignment{}, map[health.Locality]map[health.EndpointID]health.Status{}
 	l.table = ruling.New(func(id health.EndpointID) health.Verdict { return l.verdicts[id] })
 	stored := l.stored
@@ -145,6 +148,12 @@ func (l *lab) publish(d *decision.Decision) {
 		}
 	}
 	set(d.Health)
+	if d.HasUpdate() {
+		l.updates++
+	}
+	for _, k := range d.Update.Clusters {
+		l.clusters[k.Message.GetName()] = k.Message
+	}
 	for _, a := range d.Update.Assignments {
 		l.assignments[a.Name] = a
 	}

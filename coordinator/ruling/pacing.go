@@ -184,6 +184,9 @@ func (p *Pacing) turn(d *decision.Decision, now time.Time, id health.EndpointID,
 	t := p.table
 	r := &t.rows.all[id]
 	from := r.status
+	if !r.judged {
+		t.judged(now, r)
+	}
 	t.rows.judge(r, to.Status, true)
 	if r.override() != nil {
 		if d.Voted == nil {

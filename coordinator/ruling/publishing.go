@@ -18,6 +18,8 @@ type publishing struct {
 	freeze  *store.Freeze
 	initial health.Status // of an endpoint before its first verdict, unless its cluster says more
 	latest  startsInitial // cached
+
+	takeovers *Takeovers
 }
 
 // startsInitial caches an answer of publishing.startsInitial with what it depends on, as
@@ -48,7 +50,7 @@ func (p *publishing) initialOf(k *catalog.Cluster) health.Status {
 	switch {
 	case k.UpstreamHealth == configv1.UpstreamHealth_THEIRS:
 		return health.Unknown
-	case k.IgnoresNew():
+	case k.IgnoresNew() && (!k.HasOwnChecks() || p.takeovers.isDone(k)): // else data planes wait for their own checks
 		return health.Unhealthy
 	}
 	return p.initial
@@ -118,14 +120,15 @@ func holdsAny(f *store.Freeze, k *catalog.Cluster) bool {
 }
 
 // cluster returns the published form of a cluster. If hdsd decides nothing in it, that is
-// the original with its health checks, so that data planes check for themselves.
-func (p *publishing) cluster(k *catalog.Cluster) eds.Cluster {
+// the original with its health checks, so that data planes check for themselves. They do
+// that, too, if they go on checking.
+func (p *publishing) cluster(k *catalog.Cluster, goOn bool) eds.Cluster {
 	if !p.decidesAny(k) {
 		if original := k.Original(); original != nil {
 			return eds.Cluster{Message: original}
 		}
 	}
-	return eds.Cluster{Message: k.Published(), Checked: k.ByEDS()}
+	return eds.Cluster{Message: k.Published(goOn), Checked: k.ByEDS() && !goOn}
 }
 
 // zoneHealthCounts reports whether data planes get the health of an endpoint that their

@@ -23,6 +23,8 @@ type row struct {
 	status health.Status
 	judged bool // there is or was a verdict
 
+	stranded bool // it is checked, and no checker is able to
+
 	refilled tenths // pacing: when its bucket is full again
 
 	overlay *overlay // nil: nothing stood above the votes since the latest verdict

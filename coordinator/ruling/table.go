@@ -16,6 +16,7 @@ import (
 // Table holds what hdsd holds to be true of each endpoint, and decides what is published.
 type Table struct {
 	*Pacing
+	*Takeovers
 	clusters   clusters
 	rows       rows
 	overrides  overrides
@@ -40,6 +41,8 @@ func New(verdict func(health.EndpointID) health.Verdict) *Table {
 		zoneViews: zoneViews{},
 	}
 	t.Pacing = newPacing(t)
+	t.Takeovers = newTakeovers(t)
+	t.publishing.takeovers = t.Takeovers
 	return t
 }
 
@@ -108,9 +111,12 @@ func (t *Table) zoneHealth(views []zoneView) []decision.ZoneHealth {
 	return t.zoneViews.health(views, func(id health.EndpointID) bool { return t.publishing.zoneHealthCounts(&t.rows.all[id]) })
 }
 
-// NextDeadline returns when Expire or Release next has something to do, if ever.
+// NextDeadline returns when Expire, Release or TakeOver next has something to do, if ever.
 func (t *Table) NextDeadline() (time.Time, bool) {
-	at, ok := t.next()
+	at, ok := t.Pacing.next()
+	if due, waits := t.nextDue(); waits && t.publishing.freeze == nil && (!ok || due.Before(at)) {
+		at, ok = due, true
+	}
 	if end := t.overrides.expireAt; t.started && !end.IsZero() && (!ok || end.Before(at)) {
 		return end, true
 	}

@@ -1,0 +1,295 @@
+package ruling
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"hdsd/coordinator/catalog"
+	"hdsd/health"
+)
+
+// Each change of a Cluster makes each Envoy warm it anew, so changes are gathered, and a
+// batch is bounded: a first start concerns all clusters.
+const (
+	takeoverEvery = time.Second
+	takeoverBatch = 500
+
+	// giveBackAfter exceeds the time that a fleet of checkers takes to restart.
+	giveBackAfter = 5 * time.Minute
+
+	// changedFor is how long a change counts as the reason that nobody can check a cluster.
+	changedFor = time.Minute
+)
+
+// Takeovers knows which clusters hdsd has taken over: their data planes do not check them
+// any more. Before that, and when they are given back, data planes go on with the health
+// checks that the cluster has itself.
+type Takeovers struct {
+	table *Table
+
+	all     map[string]*takeover // of the present clusters that hdsd checks, by name
+	ready   map[string]bool      // clusters to take over
+	lacking map[string]bool      // clusters to give back, if they go on lacking something
+
+	readyAt   time.Time // when to look at ready; zero: it is empty
+	lackingAt time.Time // when to look at lacking; zero: it is empty
+}
+
+// takeover is how far a cluster is.
+type takeover struct {
+	done     bool
+	hasOwn   bool // it has health checks of its own
+	unjudged int  // checked endpoints that never had a verdict
+	stranded int  // checked endpoints that no checker is able to check
+
+	since   time.Time // since when one of both is above 0
+	changed time.Time // when it last got endpoints without a verdict, or asked more of checkers; zero: not lately
+	atOnce  bool      // by a change of the cluster, no checker is able to check it any more
+}
+
+func newTakeovers(t *Table) *Takeovers {
+	return &Takeovers{table: t, all: map[string]*takeover{}, ready: map[string]bool{}, lacking: map[string]bool{}}
+}
+
+func (x *takeover) lacks() bool { return x.unjudged+x.stranded > 0 }
+
+// goOn reports whether data planes go on checking what they can of a cluster.
+func (t *Takeovers) goOn(k *catalog.Cluster) bool {
+	return k.HasOwnChecks() && (!t.isDone(k) || k.Exempting != nil)
+}
+
+func (t *Takeovers) isDone(k *catalog.Cluster) bool {
+	x := t.all[k.Source.Name]
+	return x != nil && x.done
+}
+
+// replace counts a new version of a cluster. A cluster that was taken over stays so. One that
+// is new is taken over at once if each endpoint has a verdict, as after a restart.
+func (t *Takeovers) replace(now time.Time, before, after *catalog.Cluster, rows *rows) {
+	if after == nil || !after.IsChecked() {
+		if before != nil {
+			t.forgetCluster(before.Source.Name)
+		}
+		return
+	}
+	name := after.Source.Name
+	x := t.all[name]
+	isNew := x == nil
+	if isNew {
+		x = &takeover{}
+		t.all[name] = x
+	}
+	x.hasOwn, x.unjudged, x.stranded = after.HasOwnChecks(), 0, 0
+	for _, id := range rows.checked[after] {
+		r := &rows.all[id]
+		if !r.judged {
+			x.unjudged++
+		}
+		if r.stranded {
+			x.stranded++
+		}
+	}
+	if !isNew && (x.unjudged > 0 || !after.SameRequirements(before)) {
+		x.changed = now
+	}
+	if isNew {
+		x.done = !x.lacks() || !x.hasOwn
+	}
+	t.note(now, name, x)
+}
+
+func (t *Takeovers) forgetCluster(name string) {
+	delete(t.all, name)
+	delete(t.ready, name)
+	delete(t.lacking, name)
+}
+
+// judged counts the first verdict of an endpoint.
+func (t *Takeovers) judged(now time.Time, r *row) {
+	if !r.checked() {
+		return
+	}
+	name := r.cluster.Source.Name
+	if x := t.all[name]; x != nil {
+		if x.unjudged--; x.unjudged == 0 {
+			x.changed = time.Time{}
+		}
+		t.note(now, name, x)
+	}
+}
+
+// strand notes whether a checker is able to check an endpoint.
+func (t *Takeovers) strand(now time.Time, r *row, stranded bool) {
+	if !r.checked() || r.stranded == stranded {
+		return
+	}
+	r.stranded = stranded
+	name := r.cluster.Source.Name
+	x := t.all[name]
+	if x == nil {
+		return
+	}
+	if stranded {
+		x.stranded++
+		x.atOnce = x.atOnce || !x.changed.IsZero() && now.Sub(x.changed) <= changedFor
+	} else {
+		x.stranded--
+	}
+	t.note(now, name, x)
+}
+
+// note notes what is to be done with a cluster.
+func (t *Takeovers) note(now time.Time, name string, x *takeover) {
+	switch {
+	case !x.lacks():
+		x.since, x.atOnce = time.Time{}, false
+	case x.since.IsZero():
+		x.since = now
+	}
+	set(t.ready, name, !x.done && !x.lacks())
+	set(t.lacking, name, x.done && x.hasOwn && x.lacks())
+	if len(t.ready) > 0 && t.readyAt.IsZero() {
+		t.readyAt = now.Add(takeoverEvery)
+	}
+	if due := x.giveBackAt(); t.lacking[name] && (t.lackingAt.IsZero() || due.Before(t.lackingAt)) {
+		t.lackingAt = due
+	}
+}
+
+func set(names map[string]bool, name string, is bool) {
+	if is {
+		names[name] = true
+	} else {
+		delete(names, name)
+	}
+}
+
+// nextDue returns when take or giveBack has something to do, if ever.
+func (t *Takeovers) nextDue() (at time.Time, ok bool) {
+	if at = t.readyAt; at.IsZero() || !t.lackingAt.IsZero() && t.lackingAt.Before(at) {
+		at = t.lackingAt
+	}
+	return at, !at.IsZero()
+}
+
+// take takes clusters over that are ready, a batch at a time.
+func (t *Takeovers) take(now time.Time) (names []string) {
+	if t.readyAt.IsZero() || now.Before(t.readyAt) {
+		return nil
+	}
+	t.readyAt = time.Time{}
+	names = slices.Sorted(maps.Keys(t.ready))
+	if len(names) > takeoverBatch {
+		names, t.readyAt = names[:takeoverBatch], now.Add(takeoverEvery)
+	}
+	for _, name := range names {
+		delete(t.ready, name)
+		t.all[name].done = true
+	}
+	return names
+}
+
+// giveBack gives clusters back that have lacked something for too long, a batch at a time.
+func (t *Takeovers) giveBack(now time.Time) (names []string) {
+	if t.lackingAt.IsZero() || now.Before(t.lackingAt) {
+		return nil
+	}
+	t.lackingAt = time.Time{}
+	for _, name := range slices.Sorted(maps.Keys(t.lacking)) {
+		due := t.all[name].giveBackAt()
+		switch {
+		case now.Before(due):
+		case len(names) < takeoverBatch:
+			delete(t.lacking, name)
+			t.all[name].done = false
+			names = append(names, name)
+			continue
+		default:
+			due = now.Add(takeoverEvery)
+		}
+		if t.lackingAt.IsZero() || due.Before(t.lackingAt) {
+			t.lackingAt = due
+		}
+	}
+	return names
+}
+
+func (x *takeover) giveBackAt() time.Time {
+	if x.atOnce {
+		return x.since
+	}
+	return x.since.Add(giveBackAfter)
+}
+
+// TakeOver takes over the clusters of which each checked endpoint has a verdict: their data
+// planes need not check them any more. It gives back those that have endpoints that nobody
+// is able to check, or that never had a verdict, for too long. In a freeze, nothing changes.
+func (t *Takeovers) TakeOver(now time.Time) Effects {
+	if at, ok := t.nextDue(); !ok || now.Before(at) || t.table.publishing.freeze != nil {
+		return Effects{}
+	}
+	e := t.table.edit(now)
+	e.decision.TakenOver, e.decision.GivenBack = t.take(now), t.giveBack(now)
+	for _, name := range slices.Concat(e.decision.TakenOver, e.decision.GivenBack) {
+		k := t.table.clusters.byName[name]
+		if service := k.Source.ServiceName; k.Exempting != nil || len(t.table.clusters.byService[service]) > 1 {
+			e.services[service] = true
+		}
+		if k.IgnoresNew() {
+			for _, id := range t.table.rows.checked[k] {
+				e.setHealth(id, &t.table.rows.all[id])
+			}
+		}
+		if k.Exempting == nil {
+			e.decision.Update.Clusters = append(e.decision.Update.Clusters, t.table.publishing.cluster(k, t.goOn(k)))
+		}
+	}
+	e.publish()
+	return e.finish()
+}
+
+// Strand notes for which endpoints no checker is able to check them any more, and for which
+// one is again.
+func (t *Takeovers) Strand(now time.Time, stranded, checkable []health.EndpointID) {
+	for _, id := range stranded {
+		t.strand(now, &t.table.rows.all[id], true)
+	}
+	for _, id := range checkable {
+		t.strand(now, &t.table.rows.all[id], false)
+	}
+}
+
+// wireOf returns the assignment that data planes get under a name, given the first cluster
+// that uses it. If they go on checking only what hdsd does not, it exempts all else.
+func (t *Takeovers) wireOf(service string, first *catalog.Cluster) []byte {
+	given, exempting := first.Assignment, false
+	for _, k := range t.table.clusters.byService[service] {
+		switch {
+		case len(k.Source.Config.GetHealthChecks()) == 0:
+		case !k.ByEDS(), !t.table.publishing.decidesAny(k), !t.isDone(k), exempting && k.Exempting != nil && !given.Equal(k.Exempting):
+			return first.Assignment.Wire()
+		case k.Exempting != nil:
+			given, exempting = k.Exempting, true
+		}
+	}
+	return given.Wire()
+}
+
+// Takeover is how far hdsd has taken a cluster over.
+type Takeover struct {
+	Done     bool
+	HasOwn   bool      // data planes check it by its own health checks until it is
+	Unjudged int       // checked endpoints that never had a verdict
+	Stranded int       // checked endpoints that no checker is able to check
+	Since    time.Time // since when one of both is above 0; zero: none is
+}
+
+// Takeover returns how far hdsd has taken a cluster over, by its name.
+func (t *Takeovers) Takeover(name string) Takeover {
+	x := t.all[name]
+	if x == nil {
+		return Takeover{Done: true}
+	}
+	return Takeover{Done: x.done, HasOwn: x.hasOwn, Unjudged: x.unjudged, Stranded: x.stranded, Since: x.since}
+}
