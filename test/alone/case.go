@@ -1,6 +1,7 @@
 package alone
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,6 +12,8 @@ import (
 
 	configv1 "hdsd/gen/hdsd/config/v1"
 	"hdsd/internal/demo/upstream"
+	"hdsd/test/envoy"
+	"hdsd/test/fleet"
 	"hdsd/validate"
 )
 
@@ -99,8 +102,8 @@ func (p *Play) judge() {
 			p.t.Errorf("there is no difference any more: the verdict %q is wrong", want)
 		}
 	}
-	if kept := p.keepsChecks(); kept != (want == Left) {
-		p.t.Errorf("the data plane has health checks of its own: %v, want %v", kept, want == Left)
+	if !envoy.Await(fleet.Patience, func() bool { return p.keepsChecks() == (want == Left) }) {
+		p.t.Errorf("the data plane has health checks of its own: %v, want %v", want != Left, want == Left)
 	}
 	if p.c.Warn != "" || want == Lost {
 		if warned := p.warnings(); p.c.Warn == "" || !strings.Contains(warned, p.c.Warn) {
@@ -112,12 +115,28 @@ func (p *Play) judge() {
 	p.rig.results = append(p.rig.results, result)
 }
 
-// keepsChecks tells whether the data plane behind hdsd checks any endpoint itself.
+// keepsChecks tells whether the data plane behind hdsd has health checks of its own for the
+// cluster. It has until hdsd checks it.
 func (p *Play) keepsChecks() bool {
 	p.t.Helper()
-	for _, tried := range p.rig.Planes[Through].Stats(p.t, fmt.Sprintf(`^cluster\.%s\.health_check\.attempt$`, p.name)) {
-		if tried > 0 {
-			return true
+	var dump struct {
+		Configs []struct {
+			Active []struct {
+				Cluster struct {
+					Name   string            `json:"name"`
+					Checks []json.RawMessage `json:"health_checks"`
+				} `json:"cluster"`
+			} `json:"dynamic_active_clusters"`
+		} `json:"configs"`
+	}
+	if err := json.Unmarshal(p.rig.Planes[Through].ConfigDump(p.t), &dump); err != nil {
+		p.t.Fatal(err)
+	}
+	for _, config := range dump.Configs {
+		for _, active := range config.Active {
+			if active.Cluster.Name == p.name && len(active.Cluster.Checks) > 0 {
+				return true
+			}
 		}
 	}
 	return false

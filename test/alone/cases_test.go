@@ -440,6 +440,12 @@ var uncheckable = []Case{
 		Cluster: strings.Replace(static("$0, {endpoint: {address: {socket_address: {address: localhost, port_value: #1}}}}", checks(check), noPanic, "dns_lookup_family: V4_ONLY"), "STATIC", "STRICT_DNS", 1),
 		Steps:   []Step{Up(0, 1), Send(40), Failing(20, Set(1, broken), Down(1)), Send(40)},
 	},
+	{
+		Name: "one endpoint cannot be checked by hdsd", Want: Left,
+		Cluster: static("$0, $1, {endpoint: {address: @2}, metadata: {filter_metadata: {envoy.transport_socket_match: {proxy: true}}}}", checks(check), noPanic,
+			`transport_socket_matches: [{name: proxy, match: {proxy: true}, transport_socket: {name: proxy, typed_config: {"@type": type.googleapis.com/envoy.extensions.transport_sockets.proxy_protocol.v3.ProxyProtocolUpstreamTransport, config: {}, transport_socket: {name: raw, typed_config: {"@type": type.googleapis.com/envoy.extensions.transport_sockets.raw_buffer.v3.RawBuffer}}}}}]`),
+		Steps: []Step{Up(0, 1), Set(2, upstream.Refuse()), Down(2), Send(60), Set(1, broken), Down(1), Send(20)},
+	},
 }
 
 // Sticky sends requests that ask for one endpoint.
