@@ -209,16 +209,18 @@ type stateTalker struct {
 	version map[string]string
 }
 
-func (d *stateTalker) send(r *discoveryv3.DiscoveryRequest) {
+// send sends a request with the names and the version of its type, once change has changed them.
+func (d *stateTalker) send(r *discoveryv3.DiscoveryRequest, change func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	change()
+	r.ResourceNames, r.VersionInfo = d.names[r.GetTypeUrl()], d.version[r.GetTypeUrl()]
 	r.Node, d.node = d.node, nil
 	_ = d.stream.Send(r) // read returns the reason
 }
 
 func (d *stateTalker) ask(typeURL string, names []string, _ map[string]string) {
-	d.names[typeURL] = names
-	d.send(&discoveryv3.DiscoveryRequest{TypeUrl: typeURL, ResourceNames: names, VersionInfo: d.version[typeURL]})
+	d.send(&discoveryv3.DiscoveryRequest{TypeUrl: typeURL}, func() { d.names[typeURL] = names })
 }
 
 func (d *stateTalker) read() (*heard, error) {
@@ -245,11 +247,10 @@ func (d *stateTalker) read() (*heard, error) {
 }
 
 func (d *stateTalker) reply(h *heard, refusal *rpcstatus.Status) {
-	if refusal == nil {
-		d.version[h.typeURL] = h.version
-	}
-	d.send(&discoveryv3.DiscoveryRequest{
-		TypeUrl: h.typeURL, ResourceNames: d.names[h.typeURL], VersionInfo: d.version[h.typeURL], ResponseNonce: h.nonce, ErrorDetail: refusal,
+	d.send(&discoveryv3.DiscoveryRequest{TypeUrl: h.typeURL, ResponseNonce: h.nonce, ErrorDetail: refusal}, func() {
+		if refusal == nil {
+			d.version[h.typeURL] = h.version
+		}
 	})
 }
 
