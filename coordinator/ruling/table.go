@@ -113,7 +113,7 @@ func (t *Table) zoneHealth(views []zoneView) []decision.ZoneHealth {
 
 // NextDeadline returns when Expire, Release or TakeOver next has something to do, if ever.
 func (t *Table) NextDeadline() (time.Time, bool) {
-	at, ok := t.Pacing.next()
+	at, ok := t.next()
 	if due, waits := t.nextDue(); waits && t.publishing.freeze == nil && (!ok || due.Before(at)) {
 		at, ok = due, true
 	}
