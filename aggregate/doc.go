@@ -39,7 +39,8 @@
 //     is assigned, and when its host is re-created, since hdsd then assigns it again.
 //     It also warms up when its checker begins a new stream. That checker may have
 //     restarted, and then reports UNHEALTHY for all endpoints that it has not yet
-//     probed.
+//     probed. The warm-up ends with an up, and with a status code, unless the rule
+//     sets its length: then a probe has ended.
 //   - A checker is doubted if it says down of many endpoints that its peers see up. A
 //     path between two zones is doubted for the same reason. Downs do not count while
 //     the doubt lasts, so a checker that is cut off takes no endpoint down. Doubt

@@ -42,14 +42,17 @@ func (in *intake) await(id health.EndpointID, e *endpoint, i int) {
 	in.enter(id, e, i, waiting, in.settings.awaitFor())
 }
 
-// warm begins the warm-up of seat i. If the wait budget is spent, the warm-up lasts
-// only until a first probe has been reported.
+// warm begins the warm-up of seat i, unless it is answered. If the wait budget is spent,
+// the warm-up lasts only until a first probe has been reported.
 func (in *intake) warm(id health.EndpointID, e *endpoint, i int, firstProbe uint32) {
 	d := in.settings.of(e).warmUp
 	if e.has(budgetSpent) {
 		d = min(d, firstProbe)
 	}
 	in.enter(id, e, i, warming, fromMilliseconds(d))
+	if in.answered(e, &in.roster.seatsOf(e)[i]) {
+		in.count(id, e, i)
+	}
 }
 
 // recreate awaits votes on the new host of seat i.
@@ -110,9 +113,24 @@ func (in *intake) applyVote(v health.Vote, e *endpoint, i int) {
 		s.code = v.HTTPStatusCode // early evidence: the status may change soon, too
 		in.roster.mark(v.Endpoint, e)
 	}
-	if status := in.countsAs(v.Endpoint, e, i, v.Status); s.status != status || s.phase < recreated {
+	if status := in.countsAs(v.Endpoint, e, i, v.Status); s.status != status || s.phase < recreated || in.answered(e, s) {
 		in.set(v.Endpoint, e, i, status)
 	}
+}
+
+// answered reports whether a seat warms up although an answer proves that its first probe
+// has ended. Envoy acts on such an answer at once, too. A warm-up that the rule asks for
+// goes on.
+func (in *intake) answered(e *endpoint, s *seat) bool {
+	return s.phase == warming && s.code != 0 && in.settings.of(e).WarmUp == 0
+}
+
+// count counts every vote of seat i from now on, which said down while it warmed up.
+func (in *intake) count(id health.EndpointID, e *endpoint, i int) {
+	s := &in.roster.seatsOf(e)[i]
+	s.phase = warm
+	in.beginRun(id, e, s)
+	in.countsAs(id, e, i, in.roster.checker(s.checker).votes[s.place].Status)
 }
 
 // countsAs returns the status that a vote of seat i counts as. If an endpoint answers
@@ -154,6 +172,8 @@ func (in *intake) set(id health.EndpointID, e *endpoint, i int, status health.St
 		s.phase = warm
 	case s.phase < recreated:
 		in.warm(id, e, i, in.settings.of(e).firstProbe)
+	case in.answered(e, s):
+		in.count(id, e, i)
 	case s.phase == warm && fell:
 		in.beginRun(id, e, s)
 	}
@@ -170,7 +190,7 @@ func (in *intake) reapply(id health.EndpointID, e *endpoint) {
 			continue
 		}
 		said := in.roster.checker(s.checker).votes[s.place].Status
-		if status := in.countsAs(id, e, i, said); status != s.status {
+		if status := in.countsAs(id, e, i, said); status != s.status || in.answered(e, s) {
 			in.set(id, e, i, status)
 		} else {
 			in.trackRun(id, s, p)
@@ -197,10 +217,10 @@ func (in *intake) due(d deadline, at tick) {
 	case waiting:
 		s.phase = overdue
 	case warming:
-		s.phase = warm
 		if s.status.Down() {
-			in.beginRun(d.endpoint, e, s)
-			in.countsAs(d.endpoint, e, i, in.roster.checker(s.checker).votes[s.place].Status)
+			in.count(d.endpoint, e, i)
+		} else {
+			s.phase = warm
 		}
 	case recovering:
 		s.phase = warm

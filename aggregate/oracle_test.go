@@ -294,6 +294,7 @@ func (o *oracle) agePair(now time.Duration, e *oracleEndpoint, p *oraclePair, c 
 		}
 	case p.voted:
 		p.phase, p.end = "warming", now+o.warmUpFrom(e, 2*e.timing.ReportInterval)
+		o.believeAnswer(now, e, c, p)
 		o.agePair(now, e, p, c)
 	default:
 		p.phase, p.end = "waiting", now+o.awaitFor

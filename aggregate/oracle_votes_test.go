@@ -34,8 +34,19 @@ func (o *oracle) setVote(now time.Duration, e *oracleEndpoint, c *oracleChecker,
 		p.phase = "warm"
 	case p.phase == "waiting" || p.phase == "overdue":
 		p.phase, p.end = "warming", now+o.warmUpFrom(e, 0)
+		o.believeAnswer(now, e, c, p)
+	case p.phase == "warming":
+		o.believeAnswer(now, e, c, p)
 	case p.phase == "warm" && p.status.Down() && !was.Down():
 		p.fell = c.heard
+	}
+}
+
+// believeAnswer ends a warm-up that no rule asks for, if an endpoint has answered.
+func (o *oracle) believeAnswer(now time.Duration, e *oracleEndpoint, c *oracleChecker, p *oraclePair) {
+	if p.code != 0 && e.rule.WarmUp == 0 {
+		p.phase, p.fell = "warm", c.heard
+		o.setVote(now, e, c, p, p.said)
 	}
 }
 

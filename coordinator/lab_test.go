@@ -238,7 +238,7 @@ func (l *lab) report(id string) {
 		}
 		if before, ok := k.said[endpoint]; k.fresh || !ok || before != status {
 			vote := health.Vote{Endpoint: endpoint, Status: status}
-			if status == health.Unhealthy {
+			if status == health.Unhealthy && k.until.IsZero() { // what is not probed yet has no code
 				vote.HTTPStatusCode = http.StatusInternalServerError
 			}
 			votes = append(votes, vote)

@@ -2,11 +2,29 @@ package alone
 
 import "testing"
 
-// restarts are cases in which hdsd ends as by kill -9, and starts again.
+// restarts are cases in which hdsd ends as by kill -9, and starts again. An answer with
+// an error takes an endpoint down at once, whatever the threshold.
 var restarts = []Case{
 	{
-		Name: "a restart while an Envoy warms a cluster", Cluster: eds(checks(check), noPanic), Assignment: assignment("$0, $1"), Want: Same,
+		Name: "a restart before the first verdict", Cluster: eds(checks(check), noPanic), Assignment: assignment("$0, $1"), Want: Same,
 		Steps: []Step{restart, Ready(), Send(40), synced, Set(1, broken), Down(1), During(40, restart), Send(20)},
+	},
+	{
+		Name: "an endpoint fails soon after a restart", Cluster: eds(with("unhealthy_threshold: 2", "unhealthy_threshold: 40"), noPanic), Assignment: assignment("$0, $1"), Want: Same,
+		Steps: []Step{Ready(), restart, synced, Failing(20, Set(1, broken), Down(1)), Send(20)},
+	},
+	{
+		Name: "an endpoint fails while hdsd is away", Cluster: eds(with("unhealthy_threshold: 2", "unhealthy_threshold: 40"), noPanic), Assignment: assignment("$0, $1"), Want: Same,
+		Steps: []Step{Ready(), taken, Failing(20, func(p *Play) { p.rig.Hdsd.Kill() }, Set(1, broken), Await(Alone, "endpoint 1 to be down", func(p *Play) bool {
+			return p.hosts(Alone)[p.up(1).Addr()].Failed()
+		}), func(p *Play) { p.rig.Hdsd.Start() }, Down(1)), Send(20)},
+	},
+	{
+		Name: "a restart while an Envoy warms a cluster", Cluster: eds(checks(check), noPanic), Want: Same,
+		Steps: []Step{Await(Through, "to warm the cluster", func(p *Play) bool {
+			const name = "cluster_manager.warming_clusters"
+			return p.rig.Planes[Through].Stats(p.t, "^"+name+"$")[name] > 0
+		}), restart, Change("", assignment("$0, $1")), Ready(), Send(40), Set(1, broken), Down(1), Send(20)},
 	},
 }
 
@@ -19,11 +37,15 @@ func restart(p *Play) {
 // synced waits until all checkers follow what hdsd sent them.
 func synced(p *Play) { p.rig.Hdsd.AwaitSynced(len(p.rig.Checkers)) }
 
+// taken waits until the data plane behind hdsd checks nothing itself.
+func taken(p *Play) {
+	Await(Through, "to leave checks to hdsd", func(p *Play) bool { return !p.keepsChecks() })(p)
+}
+
 // TestRestarts plays one case after the other, since each ends hdsd.
 func TestRestarts(t *testing.T) {
+	rig := NewRig(t, Options{Checkers: 3})
 	for i := range restarts {
-		t.Run(restarts[i].Name, func(t *testing.T) {
-			NewRig(t, Options{Checkers: 3}).Run(t, restarts[i:i+1])
-		})
+		t.Run("", func(t *testing.T) { rig.Run(t, restarts[i:i+1]) })
 	}
 }

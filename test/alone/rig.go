@@ -114,7 +114,9 @@ func (r *Rig) writeLocked(t testing.TB) {
 	for _, name := range slices.Sorted(maps.Keys(r.given)) {
 		given := r.given[name]
 		path := filepath.Join(r.dir, name+".yaml")
-		if given.Assignment != "" {
+		if given.Assignment == "" {
+			replace(t, path, "resources: []") // an EDS cluster waits for its assignment
+		} else {
 			replace(t, path, "resources:\n"+item(assignmentType, given.Assignment))
 			if shared := item(assignmentType, given.Assignment); !slices.Contains(all, shared) {
 				all = append(all, shared)
