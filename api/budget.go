@@ -249,10 +249,16 @@ type votes map[health.Endpoint]vote
 
 // change ends the votes before a transition, and begins those of it.
 func (v votes) change(to *sums, t *health.Transition) {
-	v[t.Endpoint].end(to, t.Time)
-	for _, o := range t.Observations {
-		to.row(group{checker: o.Checker}).Transitions++
+	before := t.Endpoint
+	if t.Moved != nil { // no change: its votes go with it
+		before.Locality = *t.Moved
+	} else {
+		for _, o := range t.Observations {
+			to.row(group{checker: o.Checker}).Transitions++
+		}
 	}
+	v[before].end(to, t.Time)
+	delete(v, before)
 	v[t.Endpoint] = vote{since: t.Time, observations: t.Observations}
 }
 

@@ -105,6 +105,12 @@ func TestAvailabilityByChecker(t *testing.T) {
 		{Time: noon.Add(15 * time.Minute), Endpoint: e, To: health.Unhealthy, Observations: []health.Observation{say("c1", health.Unhealthy), say("c2", health.Healthy)}},
 		{Time: noon.Add(45 * time.Minute), Endpoint: e, To: health.Healthy, Observations: []health.Observation{say("c1", health.Healthy), say("c3", health.Healthy), say("newer", health.Degraded+1)}},
 	}
+	moved := e
+	moved.Locality.Zone = "b"
+	before, after := p.changes[0], p.changes[1]
+	move := health.Transition{Time: noon.Add(30 * time.Minute), Endpoint: moved, From: before.To, To: before.To, Observations: before.Observations, Moved: &e.Locality}
+	after.Endpoint = moved
+	p.changes = []health.Transition{before, move, after}
 	answer, err := api.NewService(p).ListAvailability(t.Context(), &hdsdv1.ListAvailabilityRequest{By: "checker"})
 	if err != nil {
 		t.Fatal(err)

@@ -35,10 +35,14 @@ type ZoneVerdict struct {
 }
 
 // Transition is a change of an endpoint's verdict.
+//
+// An endpoint of which only the locality changes has two, one behind the other: the first to
+// UNKNOWN where it was, the second from UNKNOWN where it is now.
 type Transition struct {
 	Time         time.Time
 	Endpoint     Endpoint
 	From, To     Status
 	Reason       string
 	Observations []Observation
+	Moved        *Locality // the other one of a move; nil: it is none
 }

@@ -96,6 +96,13 @@ func (n *incident) recover(e *health.Endpoint, at time.Time) {
 	}
 }
 
+// move counts an endpoint under its new locality.
+func (n *incident) move(from, to *health.Endpoint) {
+	p := n.parts[from.Cluster]
+	delete(p.endpoints, from.Hash())
+	p.endpoints[to.Hash()] = struct{}{}
+}
+
 // host is an address without its port.
 func host(address string) string {
 	if h, _, err := net.SplitHostPort(address); err == nil {

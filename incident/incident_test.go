@@ -131,6 +131,32 @@ func TestDays(t *testing.T) {
 	}
 }
 
+// TestAMoveIsNoChange: an endpoint of which only the locality changes neither ends an incident nor
+// begins one, and counts once.
+func TestAMoveIsNoChange(t *testing.T) {
+	d := newDay()
+	here, there, healthy := at("web", 1, "a"), at("web", 1, "b"), at("web", 2, "a")
+	move := func(second float64, from, to health.Endpoint, status health.Status) {
+		when := noon.Add(time.Duration(second * float64(time.Second)))
+		d.place += 2
+		d.Add(d.place-1, &health.Transition{Time: when, Endpoint: from, From: status, Moved: &to.Locality})
+		d.Add(d.place, &health.Transition{Time: when, Endpoint: to, To: status, Moved: &from.Locality})
+	}
+	d.down(0, here)
+	d.up(0, healthy)
+	move(10, here, there, health.Unhealthy)
+	move(10, healthy, at("web", 2, "b"), health.Healthy)
+	d.listed(t, "1 ENDPOINT: 10.0.0.1:80 of web in zone a went down, 1 still is, since 2026-11-23T12:00:00Z")
+	d.up(20, there)
+	d.down(30, there)
+	d.up(40, there)
+	if found := d.listed(t, "1 ENDPOINT: 10.0.0.1:80 of web in 2 zones went down; over after 40s"); found[0].Endpoints != 1 {
+		t.Errorf("%d endpoints", found[0].Endpoints)
+	}
+	move(5000, here, there, health.Unhealthy) // it went down before the history begins
+	d.listed(t, "1 ENDPOINT: 10.0.0.1:80 of web in 2 zones went down; over after 40s")
+}
+
 func TestQueries(t *testing.T) {
 	d := newDay()
 	for n := range 10 {

@@ -34,6 +34,10 @@ func NewLog() *Log {
 // Add takes the next recorded transition, and its place in the history, which is larger than
 // all before.
 func (l *Log) Add(place uint64, t *health.Transition) {
+	if t.Moved != nil {
+		l.move(t)
+		return
+	}
 	_, was := l.down[t.Endpoint]
 	switch is := isDown(t.To); {
 	case is && !was:
@@ -43,6 +47,19 @@ func (l *Log) Add(place uint64, t *health.Transition) {
 	case was && !is:
 		l.end(t.Endpoint, t.Time)
 	}
+}
+
+// move keeps an endpoint of which only the locality changes in its incident.
+func (l *Log) move(t *health.Transition) {
+	from := t.Endpoint
+	from.Locality = *t.Moved
+	n := l.down[from]
+	if t.To == health.Unknown || n == nil { // the first of two transitions, or it is not down
+		return
+	}
+	delete(l.down, from)
+	l.down[t.Endpoint] = n
+	n.move(&from, &t.Endpoint)
 }
 
 func isDown(s health.Status) bool { return s == health.Unhealthy || s == health.Timeout }

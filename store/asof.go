@@ -34,8 +34,9 @@ func (h *history) began(tx *bolt.Tx) time.Time {
 }
 
 // Endpoints lists endpoints that have or had a verdict, in the order of Endpoint.Compare:
-// up to limit, and those after one of them unless that is nil. An empty name matches any.
-func (h *history) Endpoints(cluster, address string, after *health.Endpoint, limit int) (found []health.Endpoint, err error) {
+// up to limit, and those after one of them unless that is nil. An empty name matches any. It
+// leaves out those of which only the locality has changed since, unless moved.
+func (h *history) Endpoints(cluster, address string, moved bool, after *health.Endpoint, limit int) (found []health.Endpoint, err error) {
 	names := []string{cluster}
 	if cluster == "" {
 		names = h.known.sorted()
@@ -44,7 +45,7 @@ func (h *history) Endpoints(cluster, address string, after *health.Endpoint, lim
 		if after != nil && name < after.Cluster {
 			continue
 		}
-		if found, err = h.endpoints(found, name, address, after); err != nil {
+		if found, err = h.endpoints(found, name, address, moved, after); err != nil {
 			return nil, err
 		}
 		if len(found) >= limit {
@@ -55,14 +56,19 @@ func (h *history) Endpoints(cluster, address string, after *health.Endpoint, lim
 }
 
 // endpoints appends those of one cluster.
-func (h *history) endpoints(found []health.Endpoint, cluster, address string, after *health.Endpoint) ([]health.Endpoint, error) {
+func (h *history) endpoints(found []health.Endpoint, cluster, address string, moved bool, after *health.Endpoint) ([]health.Endpoint, error) {
 	before, shared := len(found), names{}
 	err := h.db.view(func(tx *bolt.Tx) error {
+		var past *past // made when needed
+		if !moved && tx.Bucket(moves) != nil {
+			past = h.past(tx)
+		}
 		take := func(k, v []byte) {
 			t, ok := openCurrent(k, v, shared)
 			h.damage.unless(ok, current, k)
 			if ok && t.Endpoint.Cluster == cluster && (address == "" || t.Endpoint.Address == address) &&
-				(after == nil || t.Endpoint.Compare(*after) > 0) {
+				(after == nil || t.Endpoint.Compare(*after) > 0) &&
+				(past == nil || !past.isElsewhere(k)) {
 				found = append(found, t.Endpoint)
 			}
 		}
@@ -105,15 +111,20 @@ type past struct {
 	rows     *bolt.Bucket
 	current  *bolt.Bucket
 	endpoint *bolt.Cursor
+	moves    *bolt.Cursor // nil if there are none
 	shared   names
 	gaps     []gap
 }
 
 func (h *history) past(tx *bolt.Tx) *past {
-	return &past{
+	p := &past{
 		dates: h.time.dates(tx), damage: h.damage, shared: names{},
 		rows: tx.Bucket(transitions), current: tx.Bucket(current), endpoint: tx.Bucket(byEndpoint).Cursor(), gaps: h.gaps(tx),
 	}
+	if rows := tx.Bucket(moves); rows != nil {
+		p.moves = rows.Cursor()
+	}
+	return p
 }
 
 // rowOf returns the key of an endpoint in the indices.
@@ -214,6 +225,8 @@ func (p *past) fromNext(row []byte, last *health.Transition, at uint64, missing 
 	switch again := p.gapBefore(recorded, at); {
 	case again != nil:
 		return health.Verdict{Reason: "not known: " + again.String()}
+	case status == health.Unknown && p.isMove(row, recorded):
+		return health.Verdict{Reason: "it was in another locality"}
 	case status == health.Unknown:
 		return health.Verdict{Reason: "there was no verdict yet"}
 	case missing != nil:

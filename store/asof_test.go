@@ -106,7 +106,7 @@ func TestEndpointsAreListedInOrder(t *testing.T) {
 			for limit := 1; limit < 6; limit++ {
 				got := []health.Endpoint{}
 				for after := (*health.Endpoint)(nil); ; after = &got[len(got)-1] {
-					page, err := s.Endpoints(cluster, address, after, limit)
+					page, err := s.Endpoints(cluster, address, false, after, limit)
 					if err != nil || len(page) > limit {
 						t.Fatal(page, err)
 					}

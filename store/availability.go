@@ -16,7 +16,7 @@ type StatusTimes struct {
 }
 
 // TimeInStatus adds up how long endpoints had each status from start on and before
-// end. Before the history began they were UNKNOWN.
+// end, with the time in other localities before they moved. Before the history began they were UNKNOWN.
 func (h *history) TimeInStatus(endpoints []health.Endpoint, start, end time.Time) (all []StatusTimes, err error) {
 	all = make([]StatusTimes, len(endpoints))
 	err = h.db.view(func(tx *bolt.Tx) error {
@@ -35,15 +35,29 @@ func (p *past) timeInStatus(e *health.Endpoint, start, end, began time.Time) (ou
 	if from >= to {
 		return out
 	}
-	at := min(max(from, nanos(began)), to)
-	if at < to {
-		var ok bool
-		if out, ok = p.difference(rowOf(e), at, to); !ok {
-			out = p.walk(e, at, to, began)
+	unknown := to - from
+	for _, s := range p.stays(e, min(max(from, nanos(began)), to), to) {
+		if s.from == s.to {
+			continue
+		}
+		spent, ok := p.difference(rowOf(&s.endpoint), s.from, s.to)
+		if !ok {
+			spent = p.walk(&s.endpoint, s.from, s.to, began)
+		}
+		out.add(&spent)
+		if unknown -= s.to - s.from; s.moved {
+			out.Transitions--
 		}
 	}
-	out.In[health.Unknown] += time.Duration(at - from) // before the history began
+	out.In[health.Unknown] += time.Duration(unknown) // before the history began, or it did
 	return out
+}
+
+func (s *StatusTimes) add(more *StatusTimes) {
+	for status, spent := range more.In {
+		s.In[status] += spent
+	}
+	s.Transitions += more.Transitions
 }
 
 // walk reads every transition of an endpoint in a period that begins no earlier than the

@@ -15,7 +15,7 @@ var present = []byte{1}
 
 // write puts a group into the file. Writing it twice is writing it once.
 func (g *group) write(tx *bolt.Tx) error {
-	for _, step := range []func(*bolt.Tx) error{g.writeGap, g.writeHistory, g.writeCurrent, g.writePlan, g.writeRows} {
+	for _, step := range []func(*bolt.Tx) error{g.writeGap, g.writeHistory, g.writeMoves, g.writeCurrent, g.writePlan, g.writeRows} {
 		if err := step(tx); err != nil {
 			return err
 		}

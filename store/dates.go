@@ -16,11 +16,12 @@ type dates struct {
 	line   *timeline.Timeline
 	skew   timeline.Skew
 	ranges map[[2]uint64][]timeline.Range // of earlier searches: one query asks for many endpoints
+	moves  *bolt.Bucket                   // nil if there are none
 }
 
 // dates returns those of a transaction.
 func (t *timekeeper) dates(tx *bolt.Tx) *dates {
-	return &dates{line: t.timeline(), skew: readSkew(tx), ranges: map[[2]uint64][]timeline.Range{}}
+	return &dates{line: t.timeline(), skew: readSkew(tx), ranges: map[[2]uint64][]timeline.Range{}, moves: tx.Bucket(moves)}
 }
 
 // search returns the ranges with the transitions that happened from start on and before
@@ -35,10 +36,11 @@ func (d *dates) search(start, end uint64) []timeline.Range {
 	return found
 }
 
-// open reads a row of the history, and corrects the time that a wrong clock gave.
+// open reads a row of the history with its move, and corrects the time that a wrong clock gave.
 func (d *dates) open(k, v []byte, shared names) (health.Transition, bool) {
 	t, ok := openTransition(k, v, shared)
 	if ok {
+		setMoved(d.moves, number(k), &t)
 		d.correct(number(k), &t)
 	}
 	return t, ok

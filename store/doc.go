@@ -113,6 +113,8 @@
 //	penalties     endpoint hash: Penalty, of endpoints that went down lately and are damped
 //	audit         time: AuditEntry
 //	events        time, kind: Event, what happened beside changes of health
+//	moves         cluster hash, endpoint hash, recorded time: Move, of both transitions of an
+//	              endpoint of which only the locality changed
 //	gaps          recorded time where it begins: Gap
 //
 // The last ones, from trials on, come with their first row. Their values are messages of
@@ -120,7 +122,8 @@
 // encodings of their own, which are fast. Numbers in keys are big-endian, so that bytes
 // sort as numbers do. Values end with a checksum over key and value.
 //
-// Availability is the difference of two rows of by-endpoint. Rows of schema 2 have no such
+// Availability is the difference of two rows of by-endpoint, for each locality in which the
+// endpoint was. Rows of schema 2 have no such
 // sums. There, at gaps, and where a wrong clock dated transitions, every transition of the
 // period is read.
 //

@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -243,7 +244,8 @@ func (p *pruner) deleteTransition(tx *bolt.Tx, k []byte) error {
 		if err := tx.Bucket(byCluster).Delete(key(cluster, number(k))); err != nil {
 			return err
 		}
-		if err := tx.Bucket(byEndpoint).Delete(key(cluster, uint64(t.Endpoint.Hash()), number(k))); err != nil {
+		indexed := key(cluster, uint64(t.Endpoint.Hash()), number(k))
+		if err := errors.Join(tx.Bucket(byEndpoint).Delete(indexed), deleteMove(tx, indexed)); err != nil {
 			return err
 		}
 	}

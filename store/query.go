@@ -29,7 +29,8 @@ const (
 const mostRead = 50_000
 
 // Transitions returns a page and the token of the next page, empty on the last one. With a
-// filter, a page that is not the last may be short, or have nothing. The order is that in which the transitions were appended. The error is ErrBadToken if the
+// filter, a page that is not the last may be short, or have nothing. A move is one transition from
+// the health that the endpoint has to the same. The order is that in which the transitions were appended. The error is ErrBadToken if the
 // token does not belong to this query.
 func (h *history) Transitions(q Query) (found []health.Transition, next string, err error) {
 	last, err := q.position()
@@ -70,6 +71,9 @@ func (h *history) page(tx *bolt.Tx, q *Query, last uint64) (found []health.Trans
 		if len(found) == q.Limit {
 			return found, q.token(last)
 		}
+		if t.Moved != nil {
+			t.From = t.To
+		}
 		found, last = append(found, t), recorded
 	}
 	return found, ""
@@ -86,7 +90,7 @@ func openTransition(k, v []byte, shared names) (health.Transition, bool) {
 
 func (q *Query) matches(t *health.Transition) bool {
 	shown := nanos(t.Time)
-	return (q.Cluster == "" || q.Cluster == t.Endpoint.Cluster) &&
+	return (t.Moved == nil || t.To != health.Unknown) && (q.Cluster == "" || q.Cluster == t.Endpoint.Cluster) &&
 		(q.Address == "" || q.Address == t.Endpoint.Address) &&
 		q.Filter.Has(t.Endpoint.Locality, t.To) &&
 		(q.Checker == "" || slices.ContainsFunc(t.Observations, func(o health.Observation) bool { return o.Checker == q.Checker })) &&

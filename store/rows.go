@@ -34,6 +34,7 @@ var sealedBuckets = []struct {
 	{penalties, func(k, row []byte) bool { _, ok := decodePenalty(row); return ok && len(k) == 8 }},
 	{audit, func(k, row []byte) bool { _, ok := decodeAudit(row); return ok && len(k) == 8 }},
 	{events, func(k, row []byte) bool { _, _, ok := decodeEvent(row); return ok && len(k) == eventKeySize }},
+	{moves, func(k, row []byte) bool { _, ok := decodeMove(k, row); return ok }},
 	{gaps, func(k, row []byte) bool { _, ok := decodeGap(k, row); return ok }},
 }
 

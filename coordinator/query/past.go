@@ -14,14 +14,15 @@ import (
 const pastStep = 512
 
 // allEndpoints gives up to limit endpoints that exist or did, by cluster, locality
-// and address, and whether there are more.
-func (b *Backend) allEndpoints(ctx context.Context, cluster, address string, after *health.Endpoint, limit int) ([]health.Endpoint, bool, error) {
+// and address, and whether there are more. With moved, one that was in another locality before is
+// there too as what it was then.
+func (b *Backend) allEndpoints(ctx context.Context, cluster, address string, moved bool, after *health.Endpoint, limit int) ([]health.Endpoint, bool, error) {
 	may := access.FromContext(ctx).Clusters()
 	s := scan{keysOnly: true, may: may, query: api.EndpointQuery{Cluster: cluster, Address: address, After: after, Limit: limit}}
 	if err := b.scan(ctx, &s); err != nil {
 		return nil, false, err
 	}
-	recorded, err := b.recorded(ctx, may, cluster, address, after, limit+1)
+	recorded, err := b.recorded(ctx, may, cluster, address, moved, after, limit+1)
 	if err != nil {
 		return nil, false, err
 	}
@@ -52,9 +53,9 @@ func (b *Backend) allEndpoints(ctx context.Context, cluster, address string, aft
 }
 
 // recorded gives up to limit endpoints of the history that the caller may see.
-func (b *Backend) recorded(ctx context.Context, may access.Clusters, cluster, address string, after *health.Endpoint, limit int) (found []health.Endpoint, err error) {
+func (b *Backend) recorded(ctx context.Context, may access.Clusters, cluster, address string, moved bool, after *health.Endpoint, limit int) (found []health.Endpoint, err error) {
 	for {
-		some, err := b.Store.Endpoints(cluster, address, after, limit)
+		some, err := b.Store.Endpoints(cluster, address, moved, after, limit)
 		if err != nil || may.All() {
 			return some, err
 		}
@@ -76,7 +77,7 @@ func (b *Backend) recorded(ctx context.Context, may access.Clusters, cluster, ad
 // endpointsAsOf gives what hdsd held to be true of endpoints at a time.
 func (b *Backend) endpointsAsOf(ctx context.Context, q api.EndpointQuery) (found []api.EndpointHealth, more bool, err error) {
 	for after := q.After; ; {
-		some, further, err := b.allEndpoints(ctx, q.Cluster, q.Address, after, pastStep)
+		some, further, err := b.allEndpoints(ctx, q.Cluster, q.Address, true, after, pastStep)
 		if err != nil || len(some) == 0 {
 			return found, false, err
 		}
@@ -116,7 +117,7 @@ func (b *Backend) Availability(ctx context.Context, q api.AvailabilityQuery) (pa
 	if now := time.Now(); page.End.IsZero() || page.End.After(now) {
 		page.End = now.UTC()
 	}
-	endpoints, more, err := b.allEndpoints(ctx, q.Cluster, q.Address, q.After, q.Limit)
+	endpoints, more, err := b.allEndpoints(ctx, q.Cluster, q.Address, false, q.After, q.Limit)
 	page.More, page.Found = more, make([]api.Availability, 0, len(endpoints))
 	for err == nil && len(endpoints) > 0 {
 		some := endpoints[:min(len(endpoints), pastStep)]

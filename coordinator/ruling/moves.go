@@ -66,29 +66,33 @@ func (e *edit) inherit(m *moves, id health.EndpointID) {
 	if !old.judged && old.override() == nil {
 		return
 	}
-	e.past.keepAs(old, e.Votes(oldID).Since, r.hash, key)
+	votes := e.Votes(oldID)
+	more, left := e.forget(oldID)
+	e.effects.LeftOut += left
+	e.summarize(&e.decision, e.now, oldID, more)
+	e.past.keepAs(old, votes.Since, r.hash, key)
 	if e.moved == nil {
 		e.moved = map[health.Hash]bool{}
 	}
 	e.moved[hash] = true
-	if votes, overridden := e.past.voted[r.hash]; overridden {
+	if verdict, overridden := e.past.voted[r.hash]; overridden {
 		if e.decision.Voted == nil {
 			e.decision.Voted = map[health.Hash]*health.Verdict{}
 		}
-		e.decision.Voted[r.hash] = &votes
+		e.decision.Voted[r.hash] = &verdict
 		e.decision.Unvoted = append(e.decision.Unvoted, hash)
 	}
-	e.recordMove(&was, &key, status)
+	e.recordMove(&was, &key, status, votes.Observations)
 }
 
-// recordMove ends the history of an endpoint that moved, and begins it where it is now.
-func (e *edit) recordMove(from, to *health.Endpoint, status health.Status) {
+// recordMove ends the history of an endpoint where it was, and goes on where it is now.
+func (e *edit) recordMove(from, to *health.Endpoint, status health.Status, votes []health.Observation) {
 	if status == health.Unknown {
 		return
 	}
 	e.decision.Transitions = append(e.decision.Transitions,
-		health.Transition{Time: e.now, Endpoint: *from, From: status, To: health.Unknown, Reason: movedTo + placeOf(to.Locality)},
-		health.Transition{Time: e.now, Endpoint: *to, From: health.Unknown, To: status, Reason: movedFrom + placeOf(from.Locality)})
+		health.Transition{Time: e.now, Endpoint: *from, From: status, To: health.Unknown, Reason: movedTo + placeOf(to.Locality), Moved: &to.Locality},
+		health.Transition{Time: e.now, Endpoint: *to, From: health.Unknown, To: status, Reason: movedFrom + placeOf(from.Locality), Observations: votes, Moved: &from.Locality})
 }
 
 // placeOf writes a locality as region/zone/sub_zone, without the empty parts at its end.

@@ -52,6 +52,9 @@ func TestAnEndpointThatMovesKeepsItsHealth(t *testing.T) {
 		if got := tr.From.String() + " " + tr.To.String() + " " + tr.Reason; got != want[tr.Endpoint] {
 			t.Errorf("%v: recorded %q, want %q", tr.Endpoint, got, want[tr.Endpoint])
 		}
+		if tr.Moved == nil || *tr.Moved != inZone(a1, map[string]string{"a": "b", "b": "a"}[tr.Endpoint.Locality.Zone]).Locality {
+			t.Errorf("%v: the other locality is %v", tr.Endpoint, tr.Moved)
+		}
 		delete(want, tr.Endpoint)
 	}
 	if len(want) > 0 {

@@ -201,7 +201,7 @@ func (x Trust_Level) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Trust_Level.Descriptor instead.
 func (Trust_Level) EnumDescriptor() ([]byte, []int) {
-	return file_hdsd_store_v1_rows_proto_rawDescGZIP(), []int{5, 0}
+	return file_hdsd_store_v1_rows_proto_rawDescGZIP(), []int{6, 0}
 }
 
 // Freeze is an operator's stop to publishing verdicts.
@@ -489,6 +489,62 @@ func (x *Gap) GetTransitions() uint64 {
 	return 0
 }
 
+// Move says of a transition that only the locality of its endpoint changed. Its key is that of
+// the transition in the index by endpoint.
+type Move struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The other locality.
+	Locality *v3.Locality `protobuf:"bytes,1,opt,name=locality,proto3" json:"locality,omitempty"`
+	// Whether the endpoint is there from then on; otherwise it was there before.
+	Away          bool `protobuf:"varint,2,opt,name=away,proto3" json:"away,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Move) Reset() {
+	*x = Move{}
+	mi := &file_hdsd_store_v1_rows_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Move) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Move) ProtoMessage() {}
+
+func (x *Move) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_store_v1_rows_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Move.ProtoReflect.Descriptor instead.
+func (*Move) Descriptor() ([]byte, []int) {
+	return file_hdsd_store_v1_rows_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *Move) GetLocality() *v3.Locality {
+	if x != nil {
+		return x.Locality
+	}
+	return nil
+}
+
+func (x *Move) GetAway() bool {
+	if x != nil {
+		return x.Away
+	}
+	return false
+}
+
 // VotedHealth is the verdict of the votes on an endpoint under an override.
 type VotedHealth struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -500,7 +556,7 @@ type VotedHealth struct {
 
 func (x *VotedHealth) Reset() {
 	*x = VotedHealth{}
-	mi := &file_hdsd_store_v1_rows_proto_msgTypes[4]
+	mi := &file_hdsd_store_v1_rows_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -512,7 +568,7 @@ func (x *VotedHealth) String() string {
 func (*VotedHealth) ProtoMessage() {}
 
 func (x *VotedHealth) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_store_v1_rows_proto_msgTypes[4]
+	mi := &file_hdsd_store_v1_rows_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -525,7 +581,7 @@ func (x *VotedHealth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VotedHealth.ProtoReflect.Descriptor instead.
 func (*VotedHealth) Descriptor() ([]byte, []int) {
-	return file_hdsd_store_v1_rows_proto_rawDescGZIP(), []int{4}
+	return file_hdsd_store_v1_rows_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *VotedHealth) GetStatus() v3.HealthStatus {
@@ -555,7 +611,7 @@ type Trust struct {
 
 func (x *Trust) Reset() {
 	*x = Trust{}
-	mi := &file_hdsd_store_v1_rows_proto_msgTypes[5]
+	mi := &file_hdsd_store_v1_rows_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -567,7 +623,7 @@ func (x *Trust) String() string {
 func (*Trust) ProtoMessage() {}
 
 func (x *Trust) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_store_v1_rows_proto_msgTypes[5]
+	mi := &file_hdsd_store_v1_rows_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -580,7 +636,7 @@ func (x *Trust) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Trust.ProtoReflect.Descriptor instead.
 func (*Trust) Descriptor() ([]byte, []int) {
-	return file_hdsd_store_v1_rows_proto_rawDescGZIP(), []int{5}
+	return file_hdsd_store_v1_rows_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Trust) GetLevel() Trust_Level {
@@ -629,7 +685,7 @@ type AuditEntry struct {
 
 func (x *AuditEntry) Reset() {
 	*x = AuditEntry{}
-	mi := &file_hdsd_store_v1_rows_proto_msgTypes[6]
+	mi := &file_hdsd_store_v1_rows_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -641,7 +697,7 @@ func (x *AuditEntry) String() string {
 func (*AuditEntry) ProtoMessage() {}
 
 func (x *AuditEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_store_v1_rows_proto_msgTypes[6]
+	mi := &file_hdsd_store_v1_rows_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -654,7 +710,7 @@ func (x *AuditEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AuditEntry.ProtoReflect.Descriptor instead.
 func (*AuditEntry) Descriptor() ([]byte, []int) {
-	return file_hdsd_store_v1_rows_proto_rawDescGZIP(), []int{6}
+	return file_hdsd_store_v1_rows_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *AuditEntry) GetTime() *timestamppb.Timestamp {
@@ -737,7 +793,7 @@ type Trials struct {
 
 func (x *Trials) Reset() {
 	*x = Trials{}
-	mi := &file_hdsd_store_v1_rows_proto_msgTypes[7]
+	mi := &file_hdsd_store_v1_rows_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -749,7 +805,7 @@ func (x *Trials) String() string {
 func (*Trials) ProtoMessage() {}
 
 func (x *Trials) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_store_v1_rows_proto_msgTypes[7]
+	mi := &file_hdsd_store_v1_rows_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -762,7 +818,7 @@ func (x *Trials) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Trials.ProtoReflect.Descriptor instead.
 func (*Trials) Descriptor() ([]byte, []int) {
-	return file_hdsd_store_v1_rows_proto_rawDescGZIP(), []int{7}
+	return file_hdsd_store_v1_rows_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Trials) GetCluster() string {
@@ -819,7 +875,7 @@ type Established struct {
 
 func (x *Established) Reset() {
 	*x = Established{}
-	mi := &file_hdsd_store_v1_rows_proto_msgTypes[8]
+	mi := &file_hdsd_store_v1_rows_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -831,7 +887,7 @@ func (x *Established) String() string {
 func (*Established) ProtoMessage() {}
 
 func (x *Established) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_store_v1_rows_proto_msgTypes[8]
+	mi := &file_hdsd_store_v1_rows_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -844,7 +900,7 @@ func (x *Established) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Established.ProtoReflect.Descriptor instead.
 func (*Established) Descriptor() ([]byte, []int) {
-	return file_hdsd_store_v1_rows_proto_rawDescGZIP(), []int{8}
+	return file_hdsd_store_v1_rows_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Established) GetIdentity() string {
@@ -889,7 +945,7 @@ type Penalty struct {
 
 func (x *Penalty) Reset() {
 	*x = Penalty{}
-	mi := &file_hdsd_store_v1_rows_proto_msgTypes[9]
+	mi := &file_hdsd_store_v1_rows_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -901,7 +957,7 @@ func (x *Penalty) String() string {
 func (*Penalty) ProtoMessage() {}
 
 func (x *Penalty) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_store_v1_rows_proto_msgTypes[9]
+	mi := &file_hdsd_store_v1_rows_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -914,7 +970,7 @@ func (x *Penalty) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Penalty.ProtoReflect.Descriptor instead.
 func (*Penalty) Descriptor() ([]byte, []int) {
-	return file_hdsd_store_v1_rows_proto_rawDescGZIP(), []int{9}
+	return file_hdsd_store_v1_rows_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Penalty) GetValue() float64 {
@@ -960,7 +1016,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_hdsd_store_v1_rows_proto_msgTypes[10]
+	mi := &file_hdsd_store_v1_rows_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -972,7 +1028,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_store_v1_rows_proto_msgTypes[10]
+	mi := &file_hdsd_store_v1_rows_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -985,7 +1041,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_hdsd_store_v1_rows_proto_rawDescGZIP(), []int{10}
+	return file_hdsd_store_v1_rows_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Event) GetTime() *timestamppb.Timestamp {
@@ -1077,7 +1133,7 @@ type Override_Scope struct {
 
 func (x *Override_Scope) Reset() {
 	*x = Override_Scope{}
-	mi := &file_hdsd_store_v1_rows_proto_msgTypes[11]
+	mi := &file_hdsd_store_v1_rows_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1089,7 +1145,7 @@ func (x *Override_Scope) String() string {
 func (*Override_Scope) ProtoMessage() {}
 
 func (x *Override_Scope) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_store_v1_rows_proto_msgTypes[11]
+	mi := &file_hdsd_store_v1_rows_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1137,7 +1193,7 @@ type Trials_Proof struct {
 
 func (x *Trials_Proof) Reset() {
 	*x = Trials_Proof{}
-	mi := &file_hdsd_store_v1_rows_proto_msgTypes[12]
+	mi := &file_hdsd_store_v1_rows_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1149,7 +1205,7 @@ func (x *Trials_Proof) String() string {
 func (*Trials_Proof) ProtoMessage() {}
 
 func (x *Trials_Proof) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_store_v1_rows_proto_msgTypes[12]
+	mi := &file_hdsd_store_v1_rows_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1162,7 +1218,7 @@ func (x *Trials_Proof) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Trials_Proof.ProtoReflect.Descriptor instead.
 func (*Trials_Proof) Descriptor() ([]byte, []int) {
-	return file_hdsd_store_v1_rows_proto_rawDescGZIP(), []int{7, 0}
+	return file_hdsd_store_v1_rows_proto_rawDescGZIP(), []int{8, 0}
 }
 
 func (x *Trials_Proof) GetBuild() uint64 {
@@ -1192,7 +1248,7 @@ type Trials_Loss struct {
 
 func (x *Trials_Loss) Reset() {
 	*x = Trials_Loss{}
-	mi := &file_hdsd_store_v1_rows_proto_msgTypes[13]
+	mi := &file_hdsd_store_v1_rows_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1204,7 +1260,7 @@ func (x *Trials_Loss) String() string {
 func (*Trials_Loss) ProtoMessage() {}
 
 func (x *Trials_Loss) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_store_v1_rows_proto_msgTypes[13]
+	mi := &file_hdsd_store_v1_rows_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1217,7 +1273,7 @@ func (x *Trials_Loss) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Trials_Loss.ProtoReflect.Descriptor instead.
 func (*Trials_Loss) Descriptor() ([]byte, []int) {
-	return file_hdsd_store_v1_rows_proto_rawDescGZIP(), []int{7, 1}
+	return file_hdsd_store_v1_rows_proto_rawDescGZIP(), []int{8, 1}
 }
 
 func (x *Trials_Loss) GetChecker() string {
@@ -1270,7 +1326,10 @@ const file_hdsd_store_v1_rows_proto_rawDesc = "" +
 	"\x02to\x18\x01 \x01(\x06R\x02to\x120\n" +
 	"\x05start\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05start\x12,\n" +
 	"\x03end\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x03end\x12 \n" +
-	"\vtransitions\x18\x04 \x01(\x04R\vtransitions\"{\n" +
+	"\vtransitions\x18\x04 \x01(\x04R\vtransitions\"V\n" +
+	"\x04Move\x12:\n" +
+	"\blocality\x18\x01 \x01(\v2\x1e.envoy.config.core.v3.LocalityR\blocality\x12\x12\n" +
+	"\x04away\x18\x02 \x01(\bR\x04away\"{\n" +
 	"\vVotedHealth\x12:\n" +
 	"\x06status\x18\x01 \x01(\x0e2\".envoy.config.core.v3.HealthStatusR\x06status\x120\n" +
 	"\x05since\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\"\xd2\x01\n" +
@@ -1378,7 +1437,7 @@ func file_hdsd_store_v1_rows_proto_rawDescGZIP() []byte {
 }
 
 var file_hdsd_store_v1_rows_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_hdsd_store_v1_rows_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
+var file_hdsd_store_v1_rows_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
 var file_hdsd_store_v1_rows_proto_goTypes = []any{
 	(EventKind)(0),                // 0: hdsd.store.v1.EventKind
 	(Trust_Level)(0),              // 1: hdsd.store.v1.Trust.Level
@@ -1386,49 +1445,51 @@ var file_hdsd_store_v1_rows_proto_goTypes = []any{
 	(*HeldHealth)(nil),            // 3: hdsd.store.v1.HeldHealth
 	(*Override)(nil),              // 4: hdsd.store.v1.Override
 	(*Gap)(nil),                   // 5: hdsd.store.v1.Gap
-	(*VotedHealth)(nil),           // 6: hdsd.store.v1.VotedHealth
-	(*Trust)(nil),                 // 7: hdsd.store.v1.Trust
-	(*AuditEntry)(nil),            // 8: hdsd.store.v1.AuditEntry
-	(*Trials)(nil),                // 9: hdsd.store.v1.Trials
-	(*Established)(nil),           // 10: hdsd.store.v1.Established
-	(*Penalty)(nil),               // 11: hdsd.store.v1.Penalty
-	(*Event)(nil),                 // 12: hdsd.store.v1.Event
-	(*Override_Scope)(nil),        // 13: hdsd.store.v1.Override.Scope
-	(*Trials_Proof)(nil),          // 14: hdsd.store.v1.Trials.Proof
-	(*Trials_Loss)(nil),           // 15: hdsd.store.v1.Trials.Loss
-	(*timestamppb.Timestamp)(nil), // 16: google.protobuf.Timestamp
-	(v3.HealthStatus)(0),          // 17: envoy.config.core.v3.HealthStatus
-	(*v3.Locality)(nil),           // 18: envoy.config.core.v3.Locality
+	(*Move)(nil),                  // 6: hdsd.store.v1.Move
+	(*VotedHealth)(nil),           // 7: hdsd.store.v1.VotedHealth
+	(*Trust)(nil),                 // 8: hdsd.store.v1.Trust
+	(*AuditEntry)(nil),            // 9: hdsd.store.v1.AuditEntry
+	(*Trials)(nil),                // 10: hdsd.store.v1.Trials
+	(*Established)(nil),           // 11: hdsd.store.v1.Established
+	(*Penalty)(nil),               // 12: hdsd.store.v1.Penalty
+	(*Event)(nil),                 // 13: hdsd.store.v1.Event
+	(*Override_Scope)(nil),        // 14: hdsd.store.v1.Override.Scope
+	(*Trials_Proof)(nil),          // 15: hdsd.store.v1.Trials.Proof
+	(*Trials_Loss)(nil),           // 16: hdsd.store.v1.Trials.Loss
+	(*timestamppb.Timestamp)(nil), // 17: google.protobuf.Timestamp
+	(v3.HealthStatus)(0),          // 18: envoy.config.core.v3.HealthStatus
+	(*v3.Locality)(nil),           // 19: envoy.config.core.v3.Locality
 }
 var file_hdsd_store_v1_rows_proto_depIdxs = []int32{
-	16, // 0: hdsd.store.v1.Freeze.since:type_name -> google.protobuf.Timestamp
-	17, // 1: hdsd.store.v1.HeldHealth.statuses:type_name -> envoy.config.core.v3.HealthStatus
-	13, // 2: hdsd.store.v1.Override.scope:type_name -> hdsd.store.v1.Override.Scope
-	17, // 3: hdsd.store.v1.Override.status:type_name -> envoy.config.core.v3.HealthStatus
-	16, // 4: hdsd.store.v1.Override.since:type_name -> google.protobuf.Timestamp
-	16, // 5: hdsd.store.v1.Override.until:type_name -> google.protobuf.Timestamp
-	16, // 6: hdsd.store.v1.Gap.start:type_name -> google.protobuf.Timestamp
-	16, // 7: hdsd.store.v1.Gap.end:type_name -> google.protobuf.Timestamp
-	17, // 8: hdsd.store.v1.VotedHealth.status:type_name -> envoy.config.core.v3.HealthStatus
-	16, // 9: hdsd.store.v1.VotedHealth.since:type_name -> google.protobuf.Timestamp
-	1,  // 10: hdsd.store.v1.Trust.level:type_name -> hdsd.store.v1.Trust.Level
-	16, // 11: hdsd.store.v1.Trust.since:type_name -> google.protobuf.Timestamp
-	16, // 12: hdsd.store.v1.AuditEntry.time:type_name -> google.protobuf.Timestamp
-	14, // 13: hdsd.store.v1.Trials.proven:type_name -> hdsd.store.v1.Trials.Proof
-	15, // 14: hdsd.store.v1.Trials.losses:type_name -> hdsd.store.v1.Trials.Loss
-	16, // 15: hdsd.store.v1.Established.seen:type_name -> google.protobuf.Timestamp
-	16, // 16: hdsd.store.v1.Established.stand_in:type_name -> google.protobuf.Timestamp
-	16, // 17: hdsd.store.v1.Penalty.at:type_name -> google.protobuf.Timestamp
-	16, // 18: hdsd.store.v1.Event.time:type_name -> google.protobuf.Timestamp
-	0,  // 19: hdsd.store.v1.Event.kind:type_name -> hdsd.store.v1.EventKind
-	18, // 20: hdsd.store.v1.Event.locality:type_name -> envoy.config.core.v3.Locality
-	18, // 21: hdsd.store.v1.Override.Scope.locality:type_name -> envoy.config.core.v3.Locality
-	16, // 22: hdsd.store.v1.Trials.Loss.time:type_name -> google.protobuf.Timestamp
-	23, // [23:23] is the sub-list for method output_type
-	23, // [23:23] is the sub-list for method input_type
-	23, // [23:23] is the sub-list for extension type_name
-	23, // [23:23] is the sub-list for extension extendee
-	0,  // [0:23] is the sub-list for field type_name
+	17, // 0: hdsd.store.v1.Freeze.since:type_name -> google.protobuf.Timestamp
+	18, // 1: hdsd.store.v1.HeldHealth.statuses:type_name -> envoy.config.core.v3.HealthStatus
+	14, // 2: hdsd.store.v1.Override.scope:type_name -> hdsd.store.v1.Override.Scope
+	18, // 3: hdsd.store.v1.Override.status:type_name -> envoy.config.core.v3.HealthStatus
+	17, // 4: hdsd.store.v1.Override.since:type_name -> google.protobuf.Timestamp
+	17, // 5: hdsd.store.v1.Override.until:type_name -> google.protobuf.Timestamp
+	17, // 6: hdsd.store.v1.Gap.start:type_name -> google.protobuf.Timestamp
+	17, // 7: hdsd.store.v1.Gap.end:type_name -> google.protobuf.Timestamp
+	19, // 8: hdsd.store.v1.Move.locality:type_name -> envoy.config.core.v3.Locality
+	18, // 9: hdsd.store.v1.VotedHealth.status:type_name -> envoy.config.core.v3.HealthStatus
+	17, // 10: hdsd.store.v1.VotedHealth.since:type_name -> google.protobuf.Timestamp
+	1,  // 11: hdsd.store.v1.Trust.level:type_name -> hdsd.store.v1.Trust.Level
+	17, // 12: hdsd.store.v1.Trust.since:type_name -> google.protobuf.Timestamp
+	17, // 13: hdsd.store.v1.AuditEntry.time:type_name -> google.protobuf.Timestamp
+	15, // 14: hdsd.store.v1.Trials.proven:type_name -> hdsd.store.v1.Trials.Proof
+	16, // 15: hdsd.store.v1.Trials.losses:type_name -> hdsd.store.v1.Trials.Loss
+	17, // 16: hdsd.store.v1.Established.seen:type_name -> google.protobuf.Timestamp
+	17, // 17: hdsd.store.v1.Established.stand_in:type_name -> google.protobuf.Timestamp
+	17, // 18: hdsd.store.v1.Penalty.at:type_name -> google.protobuf.Timestamp
+	17, // 19: hdsd.store.v1.Event.time:type_name -> google.protobuf.Timestamp
+	0,  // 20: hdsd.store.v1.Event.kind:type_name -> hdsd.store.v1.EventKind
+	19, // 21: hdsd.store.v1.Event.locality:type_name -> envoy.config.core.v3.Locality
+	19, // 22: hdsd.store.v1.Override.Scope.locality:type_name -> envoy.config.core.v3.Locality
+	17, // 23: hdsd.store.v1.Trials.Loss.time:type_name -> google.protobuf.Timestamp
+	24, // [24:24] is the sub-list for method output_type
+	24, // [24:24] is the sub-list for method input_type
+	24, // [24:24] is the sub-list for extension type_name
+	24, // [24:24] is the sub-list for extension extendee
+	0,  // [0:24] is the sub-list for field type_name
 }
 
 func init() { file_hdsd_store_v1_rows_proto_init() }
@@ -1442,7 +1503,7 @@ func file_hdsd_store_v1_rows_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hdsd_store_v1_rows_proto_rawDesc), len(file_hdsd_store_v1_rows_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   14,
+			NumMessages:   15,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
