@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/cespare/xxhash/v2"
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
@@ -60,11 +61,12 @@ type body struct {
 	byEDS      bool               // of a cluster: they come by EDS
 	lists      *source.Assignment // what it says of endpoints; nil: nothing, or it is wrong
 	endpoints  int
-	places     uint64 // equal for those with the same endpoints
-	wrong      string // why it cannot be checked
-	group      uint64 // of a cluster: equal for those that are checked the same way
-	shape      uint64 // of a cluster: equal for those that differ in their names only
-	remembered bool   // of a cluster: hdsd may know health of it
+	lease      time.Duration // of an assignment: see source.Lease
+	places     uint64        // equal for those with the same endpoints
+	wrong      string        // why it cannot be checked
+	group      uint64        // of a cluster: equal for those that are checked the same way
+	shape      uint64        // of a cluster: equal for those that differ in their names only
+	remembered bool          // of a cluster: hdsd may know health of it
 
 	kept atomic.Pointer[clusterv3.Cluster] // a cluster without its endpoints, if the catalogue uses it
 
@@ -117,6 +119,7 @@ func newBody(k kind, name string, wire []byte, maxEndpoints int) *body {
 		x.kept.Store(config)
 	} else {
 		x.lists = source.EncodeAssignmentAs(wire, listed)
+		x.lease = source.Lease(listed)
 	}
 	if x.wrong != "" {
 		x.lists = nil

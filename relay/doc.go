@@ -23,6 +23,8 @@
 //   - The client's answer to what the control plane sends goes to the control plane. A flip
 //     is hdsd's own: it is sent once the client has answered all else, and hdsd takes the
 //     answer.
+//   - Only the control plane renews the lease of an assignment (policy.endpoint_stale_after).
+//     hdsd's own responses have what is left of it, and end with it.
 //   - A refused resource is sent again when it changes. Until then the client gets the
 //     health of the version that it has.
 //   - A response waits, up to LearnTimeout, until hdsd's core knows what may change it: so

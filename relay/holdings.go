@@ -67,6 +67,11 @@ func (h *holdings) get(name string) *sent {
 // put notes what is held under its name now, and returns what was.
 func (h *holdings) put(s *sent) (before *sent) {
 	h.reserve(1)
+	return h.set(s)
+}
+
+// set is put where there is room.
+func (h *holdings) set(s *sent) (before *sent) {
 	slot := &h.slots[h.at(s.item.body.hash, s.name())]
 	if before = *slot; before == nil {
 		h.count++
@@ -87,7 +92,7 @@ func (h *holdings) take(from *holdings) (before []*sent) {
 	}
 	h.reserve(more)
 	for s := range from.all() {
-		if was := h.put(s); was != nil {
+		if was := h.set(s); was != nil {
 			before = append(before, was)
 		}
 	}

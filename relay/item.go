@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"hash/maphash"
 	"sync/atomic"
+	"time"
 
 	"hdsd/relay/message"
+	"hdsd/relay/overlay"
 )
 
 // item is a resource as it stands in responses of the control plane, once for all nodes that
@@ -23,6 +25,7 @@ type item struct {
 	gone bool // guarded by stock.mu
 
 	rendered atomic.Pointer[rendering] // the latest
+	ends     atomic.Pointer[time.Time] // of a lease that the control plane renewed last; nil: it has none
 }
 
 // rendering is an item as nodes get it.
@@ -57,6 +60,38 @@ func (i *item) render(s *Server) *rendering {
 	now.stamp.Store(stamp)
 	i.rendered.Store(now)
 	return now
+}
+
+// renew begins the lease of an assignment anew: the control plane has sent it to a node.
+func (i *item) renew(now time.Time) {
+	if i.body.lease > 0 {
+		end := now.Add(i.body.lease)
+		i.ends.Store(&end)
+	}
+}
+
+// stale reports whether the lease is over. What is less than a millisecond, an Envoy takes
+// for none, which never ends.
+func (i *item) stale(now time.Time) bool {
+	end := i.ends.Load()
+	return end != nil && end.Sub(now) < time.Millisecond
+}
+
+// own returns a rendering as it stands in hdsd's own responses: with what is left of its lease.
+func (i *item) own(r *rendering, now time.Time) []byte {
+	end := i.ends.Load()
+	if end == nil {
+		return r.wire
+	}
+	u, err := message.ParseUnit(i.delta, r.wire)
+	if err != nil {
+		return r.wire // it was read: this does not happen
+	}
+	wire, err := message.RewriteUnit(i.delta, r.wire, &u, overlay.Lease(u.Body, end.Sub(now)), u.Version)
+	if err != nil {
+		return r.wire
+	}
+	return wire
 }
 
 // with returns an item with a change as clients have it.

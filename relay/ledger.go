@@ -309,7 +309,7 @@ func (l *ledger) response(s *Server, r *message.Response, items []*item, wire []
 		l.open = make(map[string]*sent, len(items))
 	}
 	out := r.Resources // each is replaced by what the client gets
-	marked := false
+	marked, came := false, time.Now()
 	for n, i := range items {
 		if i == nil { // a heartbeat, or nothing that has a name
 			var err error
@@ -318,11 +318,12 @@ func (l *ledger) response(s *Server, r *message.Response, items []*item, wire []
 			}
 			continue
 		}
+		i.renew(came)
 		now := i.render(s)
 		if now.sent.change != 0 {
 			out[n], marked = now.wire, true
 		}
-		if l.claims.settle(i.body.name, i.versionOf(now)) {
+		if l.claims.settle(i.body.name, i.versionOf(now)) && i.body.lease == 0 {
 			out[n] = nil
 		}
 		o.brings = append(o.brings, hold(now.sent))
@@ -419,7 +420,7 @@ func (l *ledger) push(s *Server) []byte {
 		return nil
 	}
 	var names []string
-	size := 0
+	size, moment := 0, time.Now()
 	for _, name := range slices.Sorted(maps.Keys(l.dirty)) {
 		before := l.held.get(name)
 		if before == nil {
@@ -427,7 +428,7 @@ func (l *ledger) push(s *Server) []byte {
 			continue
 		}
 		now := before.item.render(s)
-		if now.sent.change == before.change {
+		if now.sent.change == before.change || before.item.stale(moment) { // that ends for the client, too
 			delete(l.dirty, name)
 			continue
 		}
@@ -443,10 +444,10 @@ func (l *ledger) push(s *Server) []byte {
 		names = l.order
 		clear(l.dirty)
 	}
-	return l.build(s, names)
+	return l.build(s, names, moment)
 }
 
-func (l *ledger) build(s *Server, names []string) []byte {
+func (l *ledger) build(s *Server, names []string, moment time.Time) []byte {
 	l.count++
 	o := &offer{nonce: fmt.Sprintf("%s%d", l.tag, l.count), own: true, brings: make([]*sent, 0, len(names))}
 	all := make([][]byte, 0, len(names))
@@ -456,7 +457,7 @@ func (l *ledger) build(s *Server, names []string) []byte {
 			continue
 		}
 		now := before.item.render(s)
-		all = append(all, now.wire)
+		all = append(all, before.item.own(now, moment))
 		o.brings = append(o.brings, hold(now.sent))
 		l.put(now.sent)
 	}

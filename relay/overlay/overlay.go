@@ -3,8 +3,10 @@ package overlay
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
 	"hdsd/health"
@@ -12,12 +14,16 @@ import (
 	"hdsd/internal/fields"
 )
 
-// Field numbers of Cluster, ClusterLoadAssignment, LocalityLbEndpoints, LbEndpoint and
-// Endpoint.
+// Field numbers of Cluster, ClusterLoadAssignment and its Policy, Duration,
+// LocalityLbEndpoints, LbEndpoint and Endpoint.
 const (
 	clusterChecks        = 8
 	clusterAssignment    = 33
 	assignmentLocalities = 2
+	assignmentPolicy     = 4
+	policyStaleAfter     = 4
+	durationSeconds      = 1
+	durationNanos        = 2
 	localityLocality     = 1
 	localityEndpoints    = 2
 	lbEndpoint           = 1
@@ -57,6 +63,15 @@ func Assignment(wire []byte, of Health) ([]byte, error) {
 		}
 		return f.To(group(f.Value, of))
 	})
+}
+
+// Lease returns an encoded ClusterLoadAssignment with another policy.endpoint_stale_after, in
+// whole milliseconds. It comes last: of a field that is there twice, the last one counts.
+func Lease(wire []byte, left time.Duration) []byte {
+	left = left.Truncate(time.Millisecond)
+	duration := protowire.AppendVarint(protowire.AppendTag(nil, durationSeconds, protowire.VarintType), uint64(left/time.Second))
+	duration = protowire.AppendVarint(protowire.AppendTag(duration, durationNanos, protowire.VarintType), uint64(left%time.Second))
+	return fields.AppendBytes(slices.Clip(wire), assignmentPolicy, fields.AppendBytes(nil, policyStaleAfter, duration))
 }
 
 // group puts health into the endpoints of one locality.

@@ -104,7 +104,7 @@ func (t *table) decode(name string, data []byte) (_ *decoded, wrong string) {
 		return nil, wrong
 	}
 	of.lists = source.EncodeAssignmentAs(data, assignment)
-	of.lease = assignment.GetPolicy().GetEndpointStaleAfter().AsDuration()
+	of.lease = source.Lease(assignment)
 	return of, ""
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	bootstrapv3 "github.com/envoyproxy/go-control-plane/envoy/config/bootstrap/v3"
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
@@ -27,6 +28,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"hdsd/test/authority"
@@ -37,6 +39,7 @@ import (
 // (one with a certificate by SDS), their routes by RDS, and clusters with endpoints by EDS.
 type ControlPlane struct {
 	Address string
+	Lease   time.Duration // of the assignments of Say; 0: none
 
 	t         testing.TB
 	snapshots cache.SnapshotCache
@@ -124,6 +127,10 @@ type Front struct{ Plain, TLS, More string }
 func (p *ControlPlane) Say(node string, at Front, addresses ...string) {
 	p.t.Helper()
 	p.version++
+	assignment := assignmentOf(addresses)
+	if p.Lease > 0 {
+		assignment.Policy = &endpointv3.ClusterLoadAssignment_Policy{EndpointStaleAfter: durationpb.New(p.Lease)}
+	}
 	manager := `{"@type": "type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager",
 		"stat_prefix": "front", "rds": {"route_config_name": "front", "config_source": {"ads": {}, "resource_api_version": "V3"}},
 		"http_filters": [{"name": "router", "typed_config": {"@type": "type.googleapis.com/envoy.extensions.filters.http.router.v3.Router"}}]}`
@@ -145,7 +152,7 @@ func (p *ControlPlane) Say(node string, at Front, addresses ...string) {
 			"common_lb_config": {"healthy_panic_threshold": {"value": 0}, "update_merge_window": "0s"},
 			"eds_cluster_config": {"eds_config": {"ads": {}, "resource_api_version": "V3"}},
 			"health_checks": [{"timeout": "1s", "interval": "0.25s", "unhealthy_threshold": 2, "healthy_threshold": 1, "http_health_check": {"path": "/healthz"}}]}`)},
-		resource.EndpointType: {assignmentOf(addresses)},
+		resource.EndpointType: {assignment},
 	})
 	p.say(node, snapshot, err)
 }
