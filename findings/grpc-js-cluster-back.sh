@@ -3,7 +3,8 @@
 #
 # Packages:  @grpc/grpc-js-xds 1.14.1, @grpc/grpc-js 1.14.5 (npm); xds-protos 1.85.0 (PyPI).
 # Seen:      a response of clusters lacks the cluster that a target leads to, and the next one has it again,
-#            unchanged. The client acknowledges both, and all its calls go on failing. With "ignore_resource_deletion" in server_features of its bootstrap, none fails.
+#            unchanged. The client acknowledges both, and all its calls go on failing. With
+#            "ignore_resource_deletion" in server_features of its bootstrap, none fails.
 # Surprise:  in xDS a server may send a removed resource again. grpc-go 1.85.0, C-core 1.85.3 and grpc-java
 #            1.85.1 go on calling then.
 # In hdsd:   bootstraps in docs/guides/grpc.md have ignore_resource_deletion.
