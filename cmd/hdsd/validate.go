@@ -57,6 +57,7 @@ publishes, or read differently than Envoy.`,
 	addConfigFlag(command, &path)
 	command.Flags().BoolVar(&connect, "connect", false, "ask the management servers, too")
 	command.Flags().StringVar(&clients, "clients", "", "say what other `clients` than Envoys do not take: grpc")
+	completeWords(command, "clients", grpcClients)
 	return command
 }
 
