@@ -82,7 +82,7 @@ func TestNewcomersTakeNothingDown(t *testing.T) {
 						id := fmt.Sprintf("x%d-%d%c", round, i, 'a'+rune(i%3))
 						l.connect(health.Checker{
 							ID: id, Version: "envoy/1.40.0", Weight: test.weight, Locality: health.Locality{Region: "eu", Zone: id[len(id)-1:]},
-							Abilities: health.Abilities{health.HTTP: {}, health.TCP: {}},
+							Abilities: health.Abilities{health.HTTP: {}, health.TCP: {}, health.FreshCodes: {}}, // the build of the others
 						})
 						present = append(present, id)
 					}
