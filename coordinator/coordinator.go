@@ -18,6 +18,7 @@ import (
 	"hdsd/access"
 	"hdsd/access/guard"
 	"hdsd/config"
+	"hdsd/coordinator/catalog"
 	"hdsd/coordinator/feed"
 	"hdsd/coordinator/query"
 	"hdsd/csds"
@@ -121,6 +122,9 @@ func New(ctx context.Context, c *configv1.Config, o Options) (_ *Coordinator, er
 	node := Node(c.GetNodeId(), o.Version)
 	built.openRelay()
 	from := feed.Options{Node: node, Dir: c.GetDataDir(), Limits: c.GetLimits(), Log: o.Log}
+	from.Conditions = func(ctx context.Context, all []*catalog.Endpoint) []feed.Condition {
+		return built.core.conditions(ctx, all)
+	}
 	if built.relay != nil {
 		from.Relay, from.RelayName = built.relay.Source(), relay.SourceName
 	}

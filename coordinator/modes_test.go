@@ -27,6 +27,7 @@ type plane struct {
 	assignments map[string]*endpointv3.ClusterLoadAssignment
 	sent        map[string]int // resources, by name
 	removed     int
+	look        func(*endpointv3.ClusterLoadAssignment) // at each assignment that comes; nil: nobody does
 }
 
 // Of what it knows already, it says so.
@@ -80,7 +81,9 @@ func (p *plane) take(answer *discoveryv3.DeltaDiscoveryResponse) {
 		case *clusterv3.Cluster:
 			p.clusters[r.GetName()] = m
 		case *endpointv3.ClusterLoadAssignment:
-			p.assignments[r.GetName()] = m
+			if p.assignments[r.GetName()] = m; p.look != nil {
+				p.look(m)
+			}
 		}
 	}
 }

@@ -7,9 +7,12 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	"github.com/miekg/dns"
 )
 
@@ -20,6 +23,8 @@ type nameServer struct {
 	mu        sync.Mutex
 	addresses []string
 	broken    bool
+	inTurn    bool // one address in each answer
+	answers   int
 }
 
 func newNameServer(t *testing.T, addresses ...string) *nameServer {
@@ -54,7 +59,12 @@ func (n *nameServer) serve(w dns.ResponseWriter, question *dns.Msg) {
 	case q.Name != "web.test.":
 		answer.Rcode = dns.RcodeNameError
 	case q.Qtype == dns.TypeA:
-		for _, address := range n.addresses {
+		addresses := n.addresses
+		if n.inTurn {
+			addresses = addresses[n.answers%len(addresses):][:1]
+		}
+		n.answers++
+		for _, address := range addresses {
 			answer.Answer = append(answer.Answer, &dns.A{Hdr: dns.RR_Header{Name: q.Name, Rrtype: dns.TypeA, Class: dns.ClassINET, Ttl: 1}, A: net.ParseIP(address)})
 		}
 	}
@@ -64,11 +74,25 @@ func (n *nameServer) serve(w dns.ResponseWriter, question *dns.Msg) {
 func (n *nameServer) says(broken bool, addresses ...string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.broken, n.addresses = broken, addresses
+	n.broken, n.inTurn, n.addresses = broken, false, addresses
+}
+
+// answered returns how many answers had addresses.
+func (n *nameServer) answered() int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.answers
+}
+
+// turns makes the server give one address in each answer, in turn.
+func (n *nameServer) turns(addresses ...string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.broken, n.inTurn, n.addresses = false, true, addresses
 }
 
 // upstreamsOnOnePort serves on one port of several addresses, and returns the port.
-func upstreamsOnOnePort(t *testing.T, addresses ...string) (port string) {
+func upstreamsOnOnePort(t *testing.T, addresses ...string) (port string, servers []*httptest.Server) {
 	t.Helper()
 	port = "0"
 	for _, address := range addresses {
@@ -82,8 +106,9 @@ func upstreamsOnOnePort(t *testing.T, addresses ...string) (port string) {
 		server.Listener = listener
 		server.Start()
 		t.Cleanup(server.Close)
+		servers = append(servers, server)
 	}
-	return port
+	return port, servers
 }
 
 // published describes a cluster as a data plane has it, such as "EDS web.test=10.0.0.1 HEALTHY".
@@ -108,7 +133,7 @@ func (p *plane) published(cluster string) string {
 // addresses, follows DNS, stays while DNS fails, and over a restart.
 func TestNamesAreResolvedAndChecked(t *testing.T) {
 	t.Parallel()
-	port := upstreamsOnOnePort(t, "127.0.0.2", "127.0.0.3")
+	port, servers := upstreamsOnOnePort(t, "127.0.0.2", "127.0.0.3")
 	n := newNameServer(t, "127.0.0.2", "127.0.0.3")
 	clusters := strings.NewReplacer("type: STATIC", "type: STRICT_DNS\n  dns_lookup_family: V4_ONLY\n  dns_refresh_rate: 0.1s",
 		"- lb_endpoints:", "- locality: {zone: a}\n      lb_endpoints:").Replace(static("web", "web.test:"+port)) +
@@ -131,6 +156,7 @@ func TestNamesAreResolvedAndChecked(t *testing.T) {
 		t.Errorf("why it has no endpoints: %q", got)
 	}
 	n.says(false, "127.0.0.3")
+	servers[0].Close() // until then it would stay
 	is("EDS a web.test=127.0.0.3:HEALTHY")
 	n.says(false, "127.0.0.3", "127.0.0.9") // where nobody is
 	is("EDS a web.test=127.0.0.3:HEALTHY web.test=127.0.0.9:UNHEALTHY")
@@ -143,10 +169,73 @@ func TestNamesAreResolvedAndChecked(t *testing.T) {
 	s = newSite(t, dir, text, clusters)
 	p = s.plane()
 	is("EDS a web.test=127.0.0.3:HEALTHY web.test=127.0.0.9:UNHEALTHY") // before any checker is back
-	n.says(false, "127.0.0.2")
+	n.says(false, "127.0.0.8")
 	s.ready()
 	s.checker("c1")
-	is("EDS a web.test=127.0.0.2:HEALTHY")
+	is("EDS a web.test=127.0.0.3:HEALTHY web.test=127.0.0.8:UNHEALTHY")
+}
+
+// TestAddressesInTurnKeepTheirVerdicts: where DNS gives one address of five at a time, all that
+// are healthy stay, and the dead one gets no traffic, each time it comes.
+func TestAddressesInTurnKeepTheirVerdicts(t *testing.T) {
+	t.Parallel()
+	const dead = "127.0.0.9"
+	living := []string{"127.0.0.2", "127.0.0.3", "127.0.0.4", "127.0.0.5"}
+	port, servers := upstreamsOnOnePort(t, living...)
+	n := newNameServer(t)
+	n.turns(append([]string{dead}, living...)...)
+	clusters := strings.Replace(static("web", "web.test:"+port), "type: STATIC", "type: STRICT_DNS\n  dns_lookup_family: V4_ONLY\n  dns_refresh_rate: 0.4s", 1)
+	text := strings.Replace(quick, "path: clusters.yaml}}", "path: clusters.yaml}}, resolve_names: true", 1) + "verdict: {warm_up: 0.1s}\ndns: {resolvers: [\"" + n.address + "\"]}\n"
+	dir := t.TempDir()
+	s := newSite(t, dir, text, clusters)
+	s.ready()
+	s.checker("c1")
+	p := s.plane()
+	healthy := func() int { return strings.Count(p.published("web"), ":HEALTHY") }
+	s.eventually("all to be healthy", func() bool { return healthy() == len(living) && !strings.Contains(p.published("web"), "not as") })
+	s.recorded("web", dead+":"+port, "UNHEALTHY")
+
+	var seen, came, wrong atomic.Int32 // versions of the assignment; those with the dead one; with another health
+	p.mu.Lock()
+	p.look = func(a *endpointv3.ClusterLoadAssignment) {
+		alive := 0
+		seen.Add(1)
+		for _, e := range a.GetEndpoints()[0].GetLbEndpoints() {
+			switch isDead := e.GetEndpoint().GetAddress().GetSocketAddress().GetAddress() == dead; {
+			case isDead:
+				if came.Add(1); e.GetHealthStatus() != corev3.HealthStatus_UNHEALTHY {
+					wrong.Add(1)
+				}
+			case e.GetHealthStatus() == corev3.HealthStatus_HEALTHY:
+				alive++
+			}
+		}
+		if alive < len(living) {
+			wrong.Add(1)
+		}
+	}
+	p.mu.Unlock()
+	before := n.answered()
+	s.eventually("some rounds", func() bool { return n.answered() > before+3*(len(living)+1) && came.Load() >= 3 })
+	if wrong.Load() > 0 {
+		t.Errorf("in %d of %d versions, of which %d have the dead address, health is wrong", wrong.Load(), seen.Load(), came.Load())
+	}
+
+	n.says(true)
+	s.stopped()
+	s = newSite(t, dir, text, clusters)
+	p = s.plane()
+	s.eventually("all to be there after a restart, before a checker is", func() bool { return healthy() == len(living) })
+	n.says(false, dead)
+	s.ready()
+	s.checker("c1")
+	s.eventually("the dead address to come beside the others", func() bool {
+		return strings.Contains(p.published("web"), dead+":UNHEALTHY") && healthy() == len(living)
+	})
+	servers[1].Close()
+	s.eventually("one to leave that is down", func() bool { return healthy() == 3 && !strings.Contains(p.published("web"), living[1]) })
+	move(t, dir, "clusters.yaml", "resources:\n"+strings.Replace(clusters, "connect_timeout", "ignore_health_on_host_removal: true\n  connect_timeout", 1))
+	s.eventually("only what DNS gives", func() bool { return p.published("web") == "EDS  web.test="+dead+":UNHEALTHY" })
 }
 
 // counts is for what the metrics say of names.

@@ -12,6 +12,7 @@ import (
 	"hdsd/api"
 	"hdsd/assign"
 	"hdsd/coordinator/catalog"
+	"hdsd/coordinator/feed"
 	"hdsd/coordinator/fleet"
 	"hdsd/coordinator/query"
 	"hdsd/coordinator/ruling"
@@ -318,6 +319,21 @@ func (v view) Lagging() map[string]bool {
 		if v.core.fleet.Gathering(k.ID) || v.core.rollout.Pace.Waits(k.ID) || v.core.rollout.Behind(k.ID) {
 			found[k.ID] = true
 		}
+	}
+	return found
+}
+
+// conditions returns what hdsd holds to be true of checked endpoints, in their order; nil if
+// it stops.
+func (c *core) conditions(ctx context.Context, all []*catalog.Endpoint) []feed.Condition {
+	found := make([]feed.Condition, len(all))
+	if c.ask(ctx, func() {
+		for i, e := range all {
+			condition := view{c}.Condition(e)
+			found[i] = feed.Condition{Status: condition.Status, Voted: condition.Voters > 0}
+		}
+	}) != nil {
+		return nil
 	}
 	return found
 }

@@ -60,6 +60,10 @@ type Cluster struct {
 	// if it did not.
 	Names string
 
+	// IgnoreNew reports that endpoints without a verdict get no traffic, as other addresses
+	// of Names are healthy.
+	IgnoreNew bool
+
 	// Rejected says why the cluster as a whole cannot be used; empty if it can. Its
 	// readable parts are set all the same.
 	Rejected string

@@ -106,10 +106,10 @@ func (c *Cluster) UpToDate(r *Rules) bool {
 // IsChecked tells whether any endpoint of the cluster is checked.
 func (c *Cluster) IsChecked() bool { return c.Checked != nil && len(c.Checked.Endpoints) > 0 }
 
-// IgnoresNew tells whether the cluster asks for endpoints to get no traffic before their first
-// check (ignore_new_hosts_until_first_hc).
+// IgnoresNew tells whether endpoints get no traffic before their first verdict: the cluster asks
+// for that (ignore_new_hosts_until_first_hc), or addresses that its names had are healthy.
 func (c *Cluster) IgnoresNew() bool {
-	return c.Source.Config.GetCommonLbConfig().GetIgnoreNewHostsUntilFirstHc()
+	return c.Source.IgnoreNew || c.Source.Config.GetCommonLbConfig().GetIgnoreNewHostsUntilFirstHc()
 }
 
 // Find gives the endpoint with a key, or nil if the cluster lacks it. The

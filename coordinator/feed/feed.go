@@ -31,6 +31,10 @@ type Options struct {
 	// nil: there is no relay.
 	Relay     Reader
 	RelayName string
+
+	// Conditions tells what hdsd holds to be true of checked endpoints, in their order; nil
+	// if it stops. It may wait.
+	Conditions func(ctx context.Context, all []*catalog.Endpoint) []Condition
 }
 
 // Feed is the open sources of a configuration.
@@ -68,7 +72,7 @@ func Open(c *configv1.Config, o Options) (*Feed, error) {
 	f.removeSnapshots()
 	f.hold, f.intake.holds.keep = holdRules(c), f.keepHeld
 	f.resolve = resolving(c)
-	f.intake.dns.resolver = names.New(names.Options{Resolvers: config.Resolvers(c), File: filepath.Join(o.Dir, "names.json"), Log: o.Log})
+	f.intake.dns.resolver = names.New(names.Options{Resolvers: config.Resolvers(c), File: filepath.Join(o.Dir, "names.json"), Log: o.Log, Standings: f.standings})
 	f.pending.unresolved = f.intake.Unresolved
 	f.restoreHeld(time.Now(), slices.Collect(maps.Keys(f.hold)))
 	return f, nil

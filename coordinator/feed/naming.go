@@ -20,8 +20,9 @@ type naming struct {
 // named is what is known of a source with resolve_names.
 type named struct {
 	rewriter names.Rewriter
-	set      *source.Set // that was translated last
-	serial   uint64      // of the answers that it was translated by
+	clusters map[names.Question][]string // by what they need to know
+	set      *source.Set                 // that was translated last
+	serial   uint64                      // of the answers that it was translated by
 	out      *source.Set
 }
 
@@ -60,7 +61,9 @@ func (n *naming) take(set *source.Set) *source.Set {
 		return set
 	}
 	if set != one.set {
-		n.resolver.Need(set.Source, names.Questions(set))
+		questions, clusters := names.Questions(set)
+		one.clusters = clusters
+		n.resolver.Need(set.Source, questions)
 	} else if n.resolver.Serial() == one.serial {
 		return one.out
 	}

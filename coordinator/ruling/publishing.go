@@ -58,7 +58,10 @@ func (p *publishing) initialOf(k *catalog.Cluster) health.Status {
 
 // initialReason says where the health before the first verdict comes from.
 func initialReason(k *catalog.Cluster, status health.Status) string {
-	if k.IgnoresNew() {
+	switch {
+	case k.Source.IgnoreNew:
+		return "addresses that DNS gave before are healthy"
+	case k.IgnoresNew():
 		return "the cluster has ignore_new_hosts_until_first_hc"
 	}
 	return fmt.Sprintf("initial_health is %s", status)

@@ -22,7 +22,8 @@ type book struct {
 	states map[Question]*state
 	needs  map[string][]Question // by source
 	kept   map[keptName][]netip.Addr
-	serial uint64 // counts changes of the answers
+	serial uint64    // counts changes of the answers
+	told   time.Time // when it was last told that a name rotates
 }
 
 // keptName is a name whose last addresses are on disk.
@@ -35,11 +36,14 @@ type keptName struct {
 type state struct {
 	users    int // sources that need it
 	answer   Answer
-	since    time.Time // it is needed
-	due      time.Time // ask again
-	asked    bool      // and not answered yet
-	failures int       // in a row
-	none     time.Time // since DNS says so; zero: it does not
+	since    time.Time  // it is needed
+	due      time.Time  // ask again
+	asked    bool       // and not answered yet
+	failures int        // in a row
+	none     time.Time  // since DNS says so; zero: it does not
+	retained []retained // addresses in use that the last answer lacks, the longest missing first
+	rotates  bool       // DNS has given one of those again
+	told     bool       // that it does
 }
 
 func newBook(kept map[keptName][]netip.Addr) *book {
@@ -136,21 +140,22 @@ func (b *book) next(room bool) (at time.Time) {
 	return at
 }
 
-// take takes the result of a lookup. random is between 0 and 1. It returns the answer
-// before and after; ok is false if nobody needs it any more.
-func (b *book) take(now time.Time, q Question, v4, v6 half, random float64) (before, after Answer, ok bool) {
+// take takes the result of a lookup, and the standing of the addresses that it would take
+// away. random is between 0 and 1. It returns the answer before and after; ok is false if
+// nobody needs it any more.
+func (b *book) take(now time.Time, q Question, v4, v6 half, standings map[netip.Addr]Standing, random float64) (before, after Answer, ok bool) {
 	s := b.states[q]
 	if s == nil || !s.asked {
 		return before, after, false
 	}
 	s.asked = false
 	before = s.answer
-	o := combine(q.Family, s.answer.Addresses, v4, v6)
+	o := combine(q.Family, s.given(), v4, v6)
 	s.answer.Known = true
 	switch {
 	case len(o.addresses) > 0:
 		s.failures, s.none, s.answer.Problem = 0, time.Time{}, ""
-		s.answer.Addresses = successor(s.answer.Addresses, o.addresses)
+		s.follow(now, o.addresses, standings)
 	case o.failure != "":
 		s.failures++
 		s.answer.Problem = o.failure
@@ -158,8 +163,8 @@ func (b *book) take(now time.Time, q Question, v4, v6 half, random float64) (bef
 		if s.failures, s.answer.Problem = 0, o.none; s.none.IsZero() {
 			s.none = now
 		}
-		if !q.Keep && now.Sub(s.none) >= lasting {
-			s.answer.Addresses = nil
+		if !q.Keep && s.outlasted(now) {
+			s.follow(now, nil, standings)
 		}
 	}
 	s.due = now.Add(q.wait(o, s.failures, random))
@@ -169,14 +174,19 @@ func (b *book) take(now time.Time, q Question, v4, v6 half, random float64) (bef
 	return before, s.answer, true
 }
 
-// successor returns the addresses that follow others. The first stays first, since it is
-// that of a LOGICAL_DNS cluster; the same addresses stay as they are.
-func successor(before, after []netip.Addr) []netip.Addr {
-	after = slices.Clone(after)
-	if len(after) > maxAddresses {
-		slices.SortFunc(after, netip.Addr.Compare)
-		after = after[:maxAddresses]
+// bounded returns a copy of the addresses of an answer, without those that are too many.
+func bounded(answer []netip.Addr) []netip.Addr {
+	answer = slices.Clone(answer)
+	if len(answer) > maxAddresses {
+		slices.SortFunc(answer, netip.Addr.Compare)
+		answer = answer[:maxAddresses]
 	}
+	return answer
+}
+
+// successor returns the addresses that follow others, which it may reorder. The first stays
+// first, since it is that of a LOGICAL_DNS cluster; the same addresses stay as they are.
+func successor(before, after []netip.Addr) []netip.Addr {
 	if len(before) == 0 {
 		return after
 	}

@@ -11,7 +11,10 @@
 // # What it guarantees
 //
 //   - A name that cannot be resolved keeps its last addresses. Only when DNS has said for
-//     five minutes that a name has none are those of a STRICT_DNS cluster taken away.
+//     five minutes that a name has none are those of a STRICT_DNS cluster taken away that
+//     are not healthy.
+//   - An address that an answer lacks stays while it is healthy (Options.Standings), but in
+//     LOGICAL_DNS and where the cluster says otherwise. A name has a bounded number of them.
 //   - A cluster is in no set until each of its names has an answer or has failed once, or
 //     the wait for that is over. A changed cluster keeps its last version until then.
 //   - A cluster keeps its pointer while it and its addresses do not change, and a set, too.

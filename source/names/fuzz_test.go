@@ -2,6 +2,7 @@ package names
 
 import (
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -26,7 +27,7 @@ func FuzzBook(f *testing.F) {
 		b, now := newBook(nil), time.Unix(1_700_000_000, 0)
 		var names []Question
 		for i := range 4 {
-			names = append(names, Question{Host: string(rune('a' + i)), Family: clusterv3.Cluster_V4_ONLY, Refresh: time.Second, Keep: i%2 == 0})
+			names = append(names, Question{Host: string(rune('a' + i)), Family: clusterv3.Cluster_V4_ONLY, Refresh: time.Second, Keep: i%2 == 0, Retain: i%2 != 0})
 		}
 		asked := map[Question]bool{}
 		for _, step := range steps {
@@ -46,14 +47,21 @@ func FuzzBook(f *testing.F) {
 					asked[due] = true
 				}
 			case 3:
-				b.take(now, q, half{addresses: []netip.Addr{netip.AddrFrom4([4]byte{10, 0, 0, step})}}, half{}, 0)
+				v4, standings := half{addresses: []netip.Addr{netip.AddrFrom4([4]byte{10, 0, 0, step})}}, map[netip.Addr]Standing{}
+				for i, address := range b.missing(now, q, v4, half{}) {
+					standings[address] = Standing((int(step>>5) + i) % 3)
+				}
+				_, after, ok := b.take(now, q, v4, half{}, standings, 0)
+				if ok && (!slices.Contains(after.Addresses, v4.addresses[0]) || len(after.Addresses) != 1+len(before.retained) || len(after.Addresses) > 1 && !q.Retain) {
+					t.Fatalf("DNS says %v: %v is in use, with %v", v4.addresses, after.Addresses, before.retained)
+				}
 			case 4, 5:
-				_, after, ok := b.take(now, q, half{failure: "x"}, half{}, float64(step)/256)
+				_, after, ok := b.take(now, q, half{failure: "x"}, half{}, nil, float64(step)/256)
 				if ok && had && len(after.Addresses) == 0 {
 					t.Fatal("a failure took addresses away")
 				}
 			case 6:
-				_, after, ok := b.take(now, q, half{none: "x"}, half{}, 0)
+				_, after, ok := b.take(now, q, half{none: "x"}, half{}, nil, 0)
 				if ok && had && len(after.Addresses) == 0 && (q.Keep || now.Sub(before.none) < lasting) {
 					t.Fatal("addresses were taken away too early")
 				}

@@ -24,13 +24,15 @@ type keptLine struct {
 
 // good returns the addresses of all names that have some.
 func (b *book) good() []keptLine {
-	var all []keptLine
-	seen := map[keptName]bool{}
+	most := map[keptName][]netip.Addr{} // some questions about a name retain addresses, others do not
 	for q, s := range b.states {
-		if key := q.kept(); len(s.answer.Addresses) > 0 && !seen[key] {
-			seen[key] = true
-			all = append(all, keptLine{key.Host, key.Family, s.answer.Addresses})
+		if key := q.kept(); len(s.answer.Addresses) > len(most[key]) {
+			most[key] = s.answer.Addresses
 		}
+	}
+	all := make([]keptLine, 0, len(most))
+	for key, addresses := range most {
+		all = append(all, keptLine{key.Host, key.Family, addresses})
 	}
 	return all
 }
@@ -61,7 +63,7 @@ func readKept(path string) (map[keptName][]netip.Addr, error) {
 		return kept, fmt.Errorf("%s is no file of names: remove it: %w", path, err)
 	}
 	for _, one := range all {
-		if len(one.Addresses) <= maxAddresses {
+		if len(one.Addresses) <= maxAddresses+maxRetained {
 			kept[keptName{one.Name, one.Family}] = one.Addresses
 		}
 	}

@@ -29,6 +29,10 @@ type Question struct {
 	// Keep is set for LOGICAL_DNS, which has one address, and keeps it when DNS has none
 	// any more.
 	Keep bool
+
+	// Retain is set if addresses that DNS gives no longer stay while they are healthy
+	// (ignore_health_on_host_removal of the cluster is false).
+	Retain bool
 }
 
 // Envoy's defaults.
@@ -51,6 +55,7 @@ func questions(c *source.Cluster) []Question {
 	if model.Keep && !hasOneEndpoint(assignment) {
 		return nil
 	}
+	model.Retain = !model.Keep && !c.Config.GetIgnoreHealthOnHostRemoval()
 	var all []Question
 	for _, group := range assignment.GetEndpoints() {
 		for _, e := range group.GetLbEndpoints() {

@@ -3,6 +3,7 @@ package names
 import (
 	"context"
 	"math/rand/v2"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -22,6 +23,10 @@ type Options struct {
 	Resolvers []string // addresses with ports; empty: the system's
 	File      string   // keeps the last good answers over a restart; empty: none
 	Log       zerolog.Logger
+
+	// Standings tells of addresses that DNS gives no longer for a name what is known of
+	// them. Run calls it on its goroutine, and it may wait. nil: they are Down.
+	Standings func(ctx context.Context, q Question, addresses []netip.Addr) map[netip.Addr]Standing
 }
 
 // Resolver knows the addresses of the names that sources need. Any goroutine may call its
@@ -133,7 +138,7 @@ func (r *Resolver) Run(ctx context.Context, changed func()) {
 		case <-timer.C:
 		case <-r.wake:
 		case one := <-t.results:
-			t.take(one)
+			t.take(ctx, one)
 		}
 	}
 	if !t.keep.IsZero() {
@@ -187,11 +192,18 @@ func (t *turn) start(ctx context.Context, q Question) {
 
 // take takes the result of a lookup, and logs when a name begins to fail, and when it no
 // longer does.
-func (t *turn) take(one result) {
+func (t *turn) take(ctx context.Context, one result) {
 	t.inFlight--
+	standings := t.standings(ctx, one)
 	t.mu.Lock()
-	before, now, ok := t.book.take(time.Now(), one.question, one.v4, one.v6, rand.Float64()) //nolint:gosec // jitter, so that clients do not come all at once
+	taken := time.Now()
+	before, now, ok := t.book.take(taken, one.question, one.v4, one.v6, standings, rand.Float64()) //nolint:gosec // jitter, so that clients do not come all at once
+	beyond, rotates := t.book.rotation(taken, one.question)
 	t.mu.Unlock()
+	if rotates {
+		t.options.Log.Info().Str("event", "name_rotates").Str("name", one.question.Host).Int("addresses", len(now.Addresses)).Int("beyond", beyond).
+			Msg("DNS gives the name's addresses in turn: those that are healthy stay in use while it gives others")
+	}
 	switch {
 	case !ok:
 		return
@@ -204,6 +216,17 @@ func (t *turn) take(one result) {
 		t.options.Log.Info().Str("event", "name_resolved").Str("name", one.question.Host).Int("addresses", len(now.Addresses)).
 			Msg("the name can be resolved again")
 	}
+}
+
+// standings returns what is known of the addresses that the result of a lookup would take away.
+func (t *turn) standings(ctx context.Context, one result) map[netip.Addr]Standing {
+	t.mu.Lock()
+	missing := t.book.missing(time.Now(), one.question, one.v4, one.v6)
+	t.mu.Unlock()
+	if len(missing) == 0 || t.options.Standings == nil {
+		return nil
+	}
+	return t.options.Standings(ctx, one.question, missing)
 }
 
 // write keeps the last good answers on disk.

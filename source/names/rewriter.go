@@ -19,6 +19,7 @@ type Answer struct {
 	Addresses []netip.Addr // the first is that of a LOGICAL_DNS cluster
 	Known     bool         // there was an answer or a failure, or the wait is over
 	Problem   string       // why the last lookup gave no addresses; empty if it did
+	IgnoreNew bool         // some that DNS gives no longer are healthy, so new ones can wait for a verdict
 }
 
 // Rewriter translates the sets of one source. It is pure.
@@ -37,19 +38,19 @@ type rewritten struct {
 	out     *source.Cluster // nil while its names are not known
 }
 
-// Questions returns what the clusters of a set need to know.
-func Questions(set *source.Set) []Question {
-	seen := map[Question]bool{}
-	var all []Question
+// Questions returns what the clusters of a set need to know, and the names of the clusters
+// that need it.
+func Questions(set *source.Set) (all []Question, clusters map[Question][]string) {
+	clusters = map[Question][]string{}
 	for _, c := range set.Clusters {
 		for _, q := range questions(c) {
-			if !seen[q] {
-				seen[q] = true
+			if clusters[q] == nil {
 				all = append(all, q)
 			}
+			clusters[q] = append(clusters[q], c.Name)
 		}
 	}
-	return all
+	return all, clusters
 }
 
 // Take returns a set with addresses in place of the names. Until all were known once, it
@@ -105,7 +106,7 @@ func (r *Rewriter) rewrite(c *source.Cluster, all []Question, answer func(Questi
 }
 
 func (a Answer) equal(other Answer) bool {
-	return a.Known == other.Known && slices.Equal(a.Addresses, other.Addresses)
+	return a.Known == other.Known && a.IgnoreNew == other.IgnoreNew && slices.Equal(a.Addresses, other.Addresses)
 }
 
 // handOn returns the set itself if nothing in it was translated, and the one before if
@@ -158,7 +159,10 @@ func resolved(c *source.Cluster, by map[string]Answer, single bool) *source.Clus
 	}
 	out := *c
 	out.Config, out.Assignment = config, source.EncodeAssignment(a)
-	out.Names = namesOf(by)
+	out.Names, out.IgnoreNew = namesOf(by), false
+	for _, a := range by {
+		out.IgnoreNew = out.IgnoreNew || a.IgnoreNew
+	}
 	return &out
 }
 

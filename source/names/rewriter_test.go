@@ -88,7 +88,7 @@ func TestAnExtensionWithNames(t *testing.T) {
 		load_assignment {endpoints {lb_endpoints {endpoint {address {socket_address {address: "web.test" port_value: 80}}}}}}`)
 	want := Question{
 		Host: "web.test", Family: clusterv3.Cluster_V6_ONLY, Refresh: time.Minute, Jitter: time.Second, RespectTTL: true, LeastTTL: 7 * time.Second,
-		FailureBase: 2 * time.Second, FailureMax: 9 * time.Second,
+		FailureBase: 2 * time.Second, FailureMax: 9 * time.Second, Retain: true,
 	}
 	known := answers{"web.test": {Addresses: addresses("::1", "::2"), Known: true}}
 	take := func() *source.Cluster {

@@ -57,7 +57,7 @@ var Fields = []Judgement{
 	{"Cluster.protocol_selection", NoBearing, "", ""},
 	{"Cluster.upstream_connection_options", NoBearing, "", "for requests"},
 	{"Cluster.close_connections_on_host_health_failure", Lost, "close_connections_on_host_health_failure", ""},
-	{"Cluster.ignore_health_on_host_removal", Same, "ignore_health_on_host_removal", "false, the default, differs on purpose: see \"a healthy endpoint is removed\". What its source removes is gone at once through hdsd; `hold_shrinkage` holds what a management server removes too much of"},
+	{"Cluster.ignore_health_on_host_removal", Same, "ignore_health_on_host_removal", "false, the default, differs on purpose: see \"a healthy endpoint is removed\". What its source removes is gone at once through hdsd; `hold_shrinkage` holds what a management server removes too much of. What DNS gives no longer stays while it is healthy, with `resolve_names`"},
 	{"Cluster.filters", Lost, "", ""},
 	{"Cluster.load_balancing_policy", Same, "a load balancing policy", "passes unchanged, but for `slow_start_config`"},
 	{"Cluster.lrs_server", NoBearing, "", "load reports"},
