@@ -99,6 +99,9 @@ const (
 // newBody makes a body. It keeps wire.
 func newBody(k kind, name string, wire []byte, maxEndpoints int) *body {
 	x := &body{kind: k, name: name, wire: wire, service: name, hash: maphash.String(seed, name), identity: identityOf(k, name, wire)}
+	if k == assignments {
+		x.lease = source.Lease(wire)
+	}
 	if x.endpoints = envoyrules.CountEncoded(k.typeURL(), wire); x.endpoints > maxEndpoints {
 		x.wrong = envoyrules.TooMany(x.endpoints, maxEndpoints)
 		return x
@@ -119,7 +122,6 @@ func newBody(k kind, name string, wire []byte, maxEndpoints int) *body {
 		x.kept.Store(config)
 	} else {
 		x.lists = source.EncodeAssignmentAs(wire, listed)
-		x.lease = source.Lease(listed)
 	}
 	if x.wrong != "" {
 		x.lists = nil

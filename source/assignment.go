@@ -3,7 +3,6 @@ package source
 import (
 	"bytes"
 	"math"
-	"time"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
@@ -69,12 +68,6 @@ func (a *Assignment) Equal(b *Assignment) bool {
 		return a == b
 	}
 	return a == b || bytes.Equal(a.wire, b.wire)
-}
-
-// Lease is how long the endpoints of an EDS assignment stay in use if nothing renews them, as
-// an Envoy takes its policy.endpoint_stale_after: in whole milliseconds; 0: for ever.
-func Lease(a *endpointv3.ClusterLoadAssignment) time.Duration {
-	return max(a.GetPolicy().GetEndpointStaleAfter().AsDuration().Truncate(time.Millisecond), 0)
 }
 
 // AddWeight adds the load balancing weight of one endpoint to another. None counts as 1. The

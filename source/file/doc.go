@@ -15,6 +15,8 @@
 //   - Reads run one after the other, and Latest returns the last that succeeded.
 //   - The order of files, and of resources in them, does not matter.
 //   - An unchanged cluster keeps its pointer.
+//   - Each read renews the leases of EDS assignments (policy.endpoint_stale_after). Those that
+//     are over have no endpoints.
 //   - Only an atomic move makes Run read files again, as in Envoy. Writing a file in
 //     place does not.
 //

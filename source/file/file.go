@@ -37,6 +37,8 @@ type Source struct {
 	last *source.Set // last valid one
 	read sum         // digest of the files it was read from
 	sums map[string]sum
+	ends map[string]time.Time // by cluster: when the lease of its assignment does
+	now  *source.Set          // last, without the endpoints whose lease is over
 }
 
 // New returns a source that has read nothing yet.
@@ -66,11 +68,12 @@ func (s *Source) Load() (*source.Set, error) {
 	return set, nil
 }
 
-// Latest returns the set of the last successful read, by Load or Run, or nil before it.
+// Latest returns the set of the last successful read, by Load or Run, or nil before it. It has
+// no endpoints whose lease was over when Run last looked.
 func (s *Source) Latest() *source.Set {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.last
+	return s.now
 }
 
 // load returns a set, or why there is none.
@@ -80,7 +83,8 @@ func (s *Source) load() (*source.Set, []source.Problem) {
 	files, fatal := read(s.options.Path)
 	now := digest(files)
 	if len(fatal) == 0 && s.last != nil && now == s.read {
-		return s.last, nil // as at a start, when Run reads the files again after Load
+		s.renew(time.Now())
+		return s.now, nil // as at a start, when Run reads the files again after Load
 	}
 	found, senseless := parse(files, nil, s.options.MaxClusterEndpoints)
 	if fatal = append(fatal, senseless...); len(fatal) > 0 {
@@ -92,7 +96,8 @@ func (s *Source) load() (*source.Set, []source.Problem) {
 	sortProblems(problems)
 	s.read = now
 	s.last = &source.Set{Source: s.options.Name, Clusters: s.keep(clusters), Problems: problems}
-	return s.last, nil
+	s.renew(time.Now())
+	return s.now, nil
 }
 
 func sortProblems(problems []source.Problem) {

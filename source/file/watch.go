@@ -23,7 +23,7 @@ func (s *Source) Run(ctx context.Context, deliver func(*source.Set)) error {
 		return fmt.Errorf("source %s: no files can be watched (fs.inotify.max_user_instances may be too low): %w", s.options.Name, err)
 	}
 	defer watcher.Close()
-	r := &runner{Source: s, watcher: watcher, deliver: deliver, pending: stopped(), lost: stopped()}
+	r := &runner{Source: s, watcher: watcher, deliver: deliver, pending: stopped(), lost: stopped(), lease: stopped()}
 	r.dir, r.wants = s.watched()
 	if err := watcher.Add(r.dir); err != nil {
 		return fmt.Errorf("source %s: %s cannot be watched: %w", s.options.Name, r.dir, err)
@@ -73,8 +73,10 @@ type runner struct {
 	pending   *time.Timer // set while waiting for further events
 	since     time.Time   // when the first of them came
 	lost      *time.Timer // set while the folder is away
+	lease     *time.Timer // set while a lease has an end
 	delivered *source.Set
-	good      *source.Set // the last valid one delivered
+	good      *source.Set      // the last valid one delivered
+	fatal     []source.Problem // why the files could not be read
 }
 
 func stopped() *time.Timer {
@@ -86,6 +88,7 @@ func stopped() *time.Timer {
 func (r *runner) loop(ctx context.Context) {
 	defer r.pending.Stop()
 	defer r.lost.Stop()
+	defer r.lease.Stop()
 	for {
 		select {
 		case <-ctx.Done():
@@ -102,6 +105,8 @@ func (r *runner) loop(ctx context.Context) {
 			_ = r.reload() // a set was delivered before
 		case <-r.lost.C:
 			r.watchAgain()
+		case <-r.lease.C:
+			r.hand()
 		}
 	}
 }
@@ -140,35 +145,57 @@ func (r *runner) watchAgain() {
 // reload reads the files and delivers a new set. It fails if there is nothing to
 // deliver.
 func (r *runner) reload() error {
-	set, fatal := r.load()
-	switch {
-	case len(fatal) == 0:
-		r.good = set
-	case r.good == nil:
-		return &Error{Problems: fatal}
-	default:
+	_, r.fatal = r.load()
+	if len(r.fatal) > 0 {
+		if r.good == nil {
+			return &Error{Problems: r.fatal}
+		}
 		r.options.Log.Error().Str("event", "source_unreadable").Str("source", r.options.Name).
-			Int("problems", len(fatal)).Err(&Error{Problems: fatal[:min(len(fatal), problemsLogged)]}).
+			Int("problems", len(r.fatal)).Err(&Error{Problems: r.fatal[:min(len(r.fatal), problemsLogged)]}).
 			Msg("files cannot be read, the last good ones stay")
-		set = r.lastGood(fatal)
+	}
+	r.hand()
+	return nil
+}
+
+// hand delivers the latest set if it is new, after the end of leases.
+func (r *runner) hand() {
+	set := r.lapsed()
+	if len(r.fatal) > 0 {
+		set = &source.Set{Source: set.Source, Clusters: set.Clusters, Problems: slices.Concat(r.fatal, set.Problems)}
 	}
 	if r.delivered != nil && slices.Equal(set.Clusters, r.delivered.Clusters) && slices.Equal(set.Problems, r.delivered.Problems) {
-		return nil
+		return
 	}
 	r.options.Log.Info().Str("event", "source_read").Str("source", r.options.Name).
 		Int("clusters", len(set.Clusters)).Int("problems", len(set.Problems)).Msg("files read")
 	r.delivered = set
 	r.deliver(set)
-	return nil
 }
 
-// problemsLogged is the number of problems in one line of the log.
+// lapsed ends leases, and returns the last valid set without their endpoints.
+func (r *runner) lapsed() *source.Set {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	read := r.now
+	ended, next := r.lapse(time.Now())
+	if len(ended) > 0 {
+		r.options.Log.Warn().Str("event", "upstream_assignments_stale").Str("source", r.options.Name).
+			Int("count", len(ended)).Strs("names", ended[:min(len(ended), problemsLogged)]).
+			Msg("no file has been moved into place within the endpoint_stale_after of these assignments: they have no endpoints until one is")
+	}
+	r.lease.Stop()
+	if !next.IsZero() {
+		r.lease.Reset(time.Until(next))
+	}
+	if len(r.fatal) == 0 || r.good == read {
+		r.good = r.now
+	}
+	return r.good
+}
+
+// problemsLogged is the number of problems, or names, in one line of the log.
 const problemsLogged = 10
-
-// lastGood returns the last valid set, with the current problems first.
-func (r *runner) lastGood(problems []source.Problem) *source.Set {
-	return &source.Set{Source: r.good.Source, Clusters: r.good.Clusters, Problems: slices.Concat(problems, r.good.Problems)}
-}
 
 // CheckWatchedDirectory says why a watched_directory cannot be watched. The folder may
 // be empty.

@@ -104,7 +104,7 @@ func (t *table) decode(name string, data []byte) (_ *decoded, wrong string) {
 		return nil, wrong
 	}
 	of.lists = source.EncodeAssignmentAs(data, assignment)
-	of.lease = source.Lease(assignment)
+	of.lease = source.Lease(data)
 	return of, ""
 }
 

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -141,7 +140,7 @@ func (t *table) expire(now time.Time) (expired, stale []string) {
 func (t *table) empty(e *entry) {
 	e.lease, e.stale = time.Time{}, true
 	none := *e.good
-	none.decoded = &decoded{lists: source.EncodeAssignment(&endpointv3.ClusterLoadAssignment{ClusterName: e.name})}
+	none.decoded = &decoded{lists: source.Ended(e.name)}
 	t.use(e, &none)
 	t.touch(e)
 }
