@@ -76,6 +76,13 @@ func (r *Rig) Run(t *testing.T, cases []Case) {
 	}
 }
 
+// Sequence plays cases on a rig, one after the other.
+func (r *Rig) Sequence(t *testing.T, cases []Case) {
+	for i := range cases {
+		t.Run("case", func(t *testing.T) { r.Run(t, cases[i:i+1]) })
+	}
+}
+
 // full tells whether slow cases and all releases are wanted.
 func full() bool { return os.Getenv("HDSD_ALONE") == "full" }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"hdsd/internal/demo/upstream"
+	"hdsd/test/envoy"
 )
 
 // check is a fast check that leaves upstreams on a busy machine the time to answer.
@@ -40,7 +41,9 @@ func localities(groups string, more ...string) string {
 func checks(text string) string { return "health_checks: [" + text + "]" }
 
 // with is the usual check with some of its text replaced.
-func with(from, to string) string { return checks(strings.Replace(check, from, to, 1)) }
+func with(replacements ...string) string {
+	return checks(strings.NewReplacer(replacements...).Replace(check))
+}
 
 var broken = upstream.Status(http.StatusServiceUnavailable)
 
@@ -98,6 +101,30 @@ var failures = []Case{
 		Name: "TCP payloads", Upstream: upstream.Options{Protocol: upstream.TCP}, Want: Same, // which echoes
 		Cluster: static("$0, $1", with("http_health_check: {path: /healthz}", "tcp_health_check: {send: {text: '6869'}, receive: [{binary: aGk=}]}"), noPanic),
 		Steps:   []Step{Ready(), Set(1, upstream.Behaviour{Raw: []byte("no")}), Down(1), Up(0), Set(1, upstream.Healthy()), Up(1)},
+	},
+	{
+		Name: "TCP payloads without reuse", Upstream: upstream.Options{Protocol: upstream.TCP}, Want: Same,
+		Cluster: static("$0, $1", with("http_health_check: {path: /healthz}", "reuse_connection: false, tcp_health_check: {send: {text: '6869'}, receive: [{binary: aGk=}]}"), noPanic),
+		Steps:   []Step{Ready(), Set(1, upstream.Behaviour{Raw: []byte("no")}), Down(1), Up(0), Set(1, upstream.Healthy()), Up(1)},
+	},
+	{
+		Name: "TCP hangs", Upstream: upstream.Options{Protocol: upstream.TCP}, Want: Same,
+		Cluster: static("$0, $1", with("timeout: 2s", "timeout: 1s", "http_health_check: {path: /healthz}", "tcp_health_check: {send: {text: '6869'}, receive: [{binary: aGk=}]}"), noPanic),
+		Steps:   []Step{Ready(), Set(1, upstream.Hang()), Down(1), Up(0), Set(1, upstream.Healthy()), Up(1)},
+	},
+	{ // Envoy counts up to a threshold, so that one of 0 is never reached.
+		Name: "a healthy_threshold of 0", Cluster: static("$0, $1", with(" healthy_threshold: 1", " healthy_threshold: 0"), noPanic), Want: Differs,
+		Steps: []Step{Ready(), Set(1, broken), Down(1), Send(20), Set(1, upstream.Healthy()), Await(Through, "endpoint 1 to be up", func(p *Play) bool {
+			return !p.hosts(Through)[p.up(1).Addr()].Failed()
+		}), Note("down", func(p *Play, plane Plane) string { return fmt.Sprint(p.hosts(plane)[p.up(1).Addr()].Failed()) })},
+	},
+	{
+		Name: "an unhealthy_threshold of 0", Cluster: static("$0, $1", with("unhealthy_threshold: 2", "unhealthy_threshold: 0"), noPanic), Want: Differs,
+		Steps: []Step{Ready(), Set(1, upstream.Refuse()), Await(Through, "endpoint 1 to be down", func(p *Play) bool { return p.hosts(Through)[p.up(1).Addr()].Failed() }), Send(40)},
+	},
+	{ // Played short: a source that forgets to remove it, for a day, is no other.
+		Name: "a dead endpoint stays listed", Cluster: eds(checks(check), noPanic), Assignment: assignment("$0, $1, $2"), Want: Same,
+		Steps: []Step{Ready(), Set(1, upstream.Refuse()), Down(1), During(500), Change("", assignment("$0, $1, $2, $3")), Up(0, 2, 3), Down(1), Send(40)},
 	},
 	{
 		Name: "TLS", Upstream: upstream.Options{Protocol: upstream.HTTPS}, Want: Same,
@@ -382,15 +409,18 @@ var moves = []Case{
 	},
 	{
 		Name: "two clusters share a service_name", Cluster: eds(checks(check), noPanic), Assignment: assignment("$0, $1"), Want: Same,
-		Steps: []Step{Ready(), func(p *Play) {
-			twin := strings.Replace(p.given.Cluster, "name: "+p.name, "name: "+p.name+"-twin", 1)
-			twin = strings.Replace(twin, "eds_cluster_config: {", "eds_cluster_config: {service_name: "+p.name+", ", 1)
-			p.rig.Put(p.t, p.name+"-twin", Resource{Cluster: twin, Assignment: p.given.Assignment})
-		}, Set(1, broken), Down(1), Send(40), Eventually("the twin to have the same health", func(p *Play, plane Plane) bool {
-			twin := p.rig.Planes[plane].Clusters(p.t)[p.name+"-twin"]
+		Steps: []Step{Ready(), func(p *Play) { p.twin(strings.NewReplacer()) }, Set(1, broken), Down(1), Send(40), Eventually("the twin to have the same health", func(p *Play, plane Plane) bool {
+			twin := p.twins(plane)
 			up, down := twin[p.up(0).Addr()], twin[p.up(1).Addr()]
 			return up.Address != "" && !up.Failed() && down.Failed()
 		})},
+	},
+	{ // The worst of their verdicts counts for both.
+		Name: "two clusters share a service_name and check otherwise", Cluster: eds(checks(check), noPanic), Assignment: assignment("$0, $1"), Want: Differs,
+		Steps: []Step{Ready(), func(p *Play) {
+			p.twin(strings.NewReplacer("http_health_check: {path: /healthz}", "tcp_health_check: {}"))
+		}, Set(1, broken), Down(1), Send(40), Await(Through, "the twin to be down", func(p *Play) bool { return p.twins(Through)[p.up(1).Addr()].Failed() }),
+			Note("down for the twin", func(p *Play, plane Plane) string { return fmt.Sprint(p.twins(plane)[p.up(1).Addr()].Failed()) })},
 	},
 	{
 		Name: "upstream_bind_config", Want: Lost, Warn: "upstream_bind_config",
@@ -446,6 +476,19 @@ var uncheckable = []Case{
 			`transport_socket_matches: [{name: proxy, match: {proxy: true}, transport_socket: {name: proxy, typed_config: {"@type": type.googleapis.com/envoy.extensions.transport_sockets.proxy_protocol.v3.ProxyProtocolUpstreamTransport, config: {}, transport_socket: {name: raw, typed_config: {"@type": type.googleapis.com/envoy.extensions.transport_sockets.raw_buffer.v3.RawBuffer}}}}}]`),
 		Steps: []Step{Up(0, 1), Set(2, upstream.Refuse()), Down(2), Send(60), Set(1, broken), Down(1), Send(20)},
 	},
+}
+
+// twin gives both data planes another cluster with the same service_name, which differs.
+func (p *Play) twin(difference *strings.Replacer) {
+	p.t.Helper()
+	twin := strings.NewReplacer("name: "+p.name+"\n", "name: "+p.name+"-twin\n", "eds_cluster_config: {", "eds_cluster_config: {service_name: "+p.name+", ").Replace(p.given.Cluster)
+	p.rig.Put(p.t, p.name+"-twin", Resource{Cluster: difference.Replace(twin), Assignment: p.given.Assignment})
+}
+
+// twins is what a data plane thinks of the endpoints of the other cluster.
+func (p *Play) twins(plane Plane) map[string]envoy.Host {
+	p.t.Helper()
+	return p.rig.Planes[plane].Clusters(p.t)[p.name+"-twin"]
 }
 
 // Sticky sends requests that ask for one endpoint.

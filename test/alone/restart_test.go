@@ -15,7 +15,7 @@ var restarts = []Case{
 	},
 	{
 		Name: "an endpoint fails while hdsd is away", Cluster: eds(with("unhealthy_threshold: 2", "unhealthy_threshold: 40"), noPanic), Assignment: assignment("$0, $1"), Want: Same,
-		Steps: []Step{Ready(), taken, Failing(20, func(p *Play) { p.rig.Hdsd.Kill() }, Set(1, broken), Await(Alone, "endpoint 1 to be down", func(p *Play) bool {
+		Steps: []Step{Ready(), Failing(20, func(p *Play) { p.rig.Hdsd.Kill() }, Set(1, broken), Await(Alone, "endpoint 1 to be down", func(p *Play) bool {
 			return p.hosts(Alone)[p.up(1).Addr()].Failed()
 		}), func(p *Play) { p.rig.Hdsd.Start() }, Down(1)), Send(20)},
 	},
@@ -37,15 +37,7 @@ func restart(p *Play) {
 // synced waits until all checkers follow what hdsd sent them.
 func synced(p *Play) { p.rig.Hdsd.AwaitSynced(len(p.rig.Checkers)) }
 
-// taken waits until the data plane behind hdsd checks nothing itself.
-func taken(p *Play) {
-	Await(Through, "to leave checks to hdsd", func(p *Play) bool { return !p.keepsChecks() })(p)
-}
-
 // TestRestarts plays one case after the other, since each ends hdsd.
 func TestRestarts(t *testing.T) {
-	rig := NewRig(t, Options{Checkers: 3})
-	for i := range restarts {
-		t.Run("", func(t *testing.T) { rig.Run(t, restarts[i:i+1]) })
-	}
+	NewRig(t, Options{Checkers: 3}).Sequence(t, restarts)
 }

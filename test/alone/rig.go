@@ -65,8 +65,8 @@ func NewRig(t testing.TB, o Options) *Rig {
 		r.Hdsd.Configure("name: local,", "name: local, resolve_names: true,")
 	}
 	r.Hdsd.Start()
-	for i := range o.Checkers {
-		r.Checkers = append(r.Checkers, r.startChecker(t, i))
+	for range o.Checkers {
+		r.AddChecker(t)
 	}
 	r.write(t)
 	for plane := range r.Planes {
@@ -79,11 +79,13 @@ func NewRig(t testing.TB, o Options) *Rig {
 // none is a cluster file in which nothing is checked.
 const none = `resources: [{"@type": type.googleapis.com/envoy.config.cluster.v3.Cluster, name: none, connect_timeout: 1s, type: STATIC}]`
 
-func (r *Rig) startChecker(t testing.TB, i int) *envoy.Process {
+// AddChecker starts one more checker, which outlives the case that asks for it.
+func (r *Rig) AddChecker(t testing.TB) {
 	t.Helper()
+	i := len(r.Checkers)
 	c := envoy.Checker{ID: fmt.Sprintf("checker-%d", i+1), HDS: r.Hdsd.GRPC, Version: r.Version}
 	c.Locality.Region, c.Locality.Zone = "eu", string(rune('a'+i%3))
-	return envoy.StartChecker(t, c)
+	r.Checkers = append(r.Checkers, envoy.StartChecker(t, c))
 }
 
 // Put gives both data planes another version of a cluster, or takes it from them if

@@ -19,7 +19,8 @@ type Step func(*Play)
 func Set(i int, b upstream.Behaviour) Step { return func(p *Play) { p.t.Helper(); p.set(i, b) } }
 
 // Ready waits until both data planes send traffic to all endpoints but those that are
-// down, and hdsd has a verdict on each that it checks.
+// down, and hdsd has a verdict on each that it checks, so that the data plane behind it
+// checks nothing itself.
 func Ready(down ...int) Step {
 	return func(p *Play) {
 		p.t.Helper()
@@ -41,10 +42,19 @@ func Ready(down ...int) Step {
 				}
 				return true
 			})
+			if p.c.verdict(p.rig.Version) != Left {
+				taken(p)
+			}
 		}
 		Down(down...)(p)
 		Up(others(wanted, down)...)(p)
 	}
+}
+
+// taken waits until the data plane behind hdsd checks nothing itself.
+func taken(p *Play) {
+	p.t.Helper()
+	Await(Through, "to leave checks to hdsd", func(p *Play) bool { return !p.keepsChecks() })(p)
 }
 
 // Down waits until neither data plane sends traffic to endpoints.
