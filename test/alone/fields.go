@@ -30,7 +30,7 @@ var Fields = []Judgement{
 	{"Cluster.http_protocol_options", NoBearing, "", ""},
 	{"Cluster.http2_protocol_options", NoBearing, "", "a check's protocol is its `codec_client_type`"},
 	{"Cluster.typed_extension_protocol_options", NoBearing, "", "a check's protocol is its `codec_client_type`"},
-	{"Cluster.dns_refresh_rate", Left, "a name that Envoys resolve", "with `resolve_names`, hdsd goes by it"},
+	{"Cluster.dns_refresh_rate", Left, "a name that Envoys resolve", "with `resolve_names`, hdsd goes by it, with names that rotate, too (TestNames)"},
 	{"Cluster.dns_jitter", Left, "a name that Envoys resolve", "with `resolve_names`, hdsd goes by it"},
 	{"Cluster.dns_failure_refresh_rate", Left, "a name that Envoys resolve", "with `resolve_names`, hdsd goes by it"},
 	{"Cluster.respect_dns_ttl", Left, "a name that Envoys resolve", "with `resolve_names`, hdsd goes by it"},

@@ -24,6 +24,7 @@ var late = []Case{
 
 // TestLateCheckers plays clusters that data planes check until a checker is able to.
 func TestLateCheckers(t *testing.T) {
+	t.Parallel()
 	rig := NewRig(t, Options{Config: "policies: [{cluster_name_glob: no-checker-is-allowed, checkers: {localities: [{zone: elsewhere}]}}]\n"})
 	rig.Sequence(t, late)
 }

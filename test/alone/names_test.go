@@ -4,7 +4,8 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"sync/atomic"
+	"strings"
+	"sync"
 	"testing"
 
 	"github.com/miekg/dns"
@@ -14,95 +15,148 @@ import (
 	"hdsd/test/fleet"
 )
 
-// turner is a DNS server that gives the addresses of each name in turn, one in each answer.
-type turner struct {
-	address string
-	answers atomic.Int64
+// nameServer is a DNS server that gives each name what it says now.
+type nameServer struct {
+	port string
+
+	mu    sync.Mutex
+	asked map[string]int                      // questions, by name
+	says  map[string]func(asked int) response // by name
 }
 
-func newTurner(t *testing.T, addresses ...string) *turner {
+// response is what it answers: records after the name that is asked for, and the code.
+type response struct {
+	records []string
+	code    int
+}
+
+// startNameServer starts one that knows no name.
+func startNameServer(t testing.TB) *nameServer {
 	t.Helper()
-	packets, err := net.ListenPacket("udp", "127.0.0.1:0")
+	socket, err := net.ListenPacket("udp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := &turner{address: packets.LocalAddr().String()}
-	server := &dns.Server{PacketConn: packets, Handler: dns.HandlerFunc(func(w dns.ResponseWriter, question *dns.Msg) {
-		answer := new(dns.Msg).SetReply(question)
-		if q := question.Question[0]; q.Qtype == dns.TypeA {
-			next := addresses[int(n.answers.Add(1))%len(addresses)]
-			answer.Answer = []dns.RR{&dns.A{Hdr: dns.RR_Header{Name: q.Name, Rrtype: dns.TypeA, Class: dns.ClassINET, Ttl: 1}, A: net.ParseIP(next)}}
-		}
-		_ = w.WriteMsg(answer)
-	})}
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		_ = server.ActivateAndServe()
-	}()
+	s := &nameServer{asked: map[string]int{}, says: map[string]func(int) response{}}
+	_, s.port, _ = net.SplitHostPort(socket.LocalAddr().String())
+	server := &dns.Server{PacketConn: socket, Handler: s}
+	var served sync.WaitGroup
+	served.Go(func() { _ = server.ActivateAndServe() })
 	t.Cleanup(func() {
-		_ = packets.Close()
-		<-ended
+		_ = server.Shutdown()
+		served.Wait()
 	})
-	return n
+	return s
 }
 
-// inTurn is a cluster of one name, given its checks, and the host and the port of a DNS server.
-const inTurn = `name: $name
-type: STRICT_DNS
-connect_timeout: 1s
-dns_lookup_family: V4_ONLY
-dns_refresh_rate: 1s
-%s
-` + noPanic + `
-typed_dns_resolver_config:
-  name: envoy.network.dns_resolver.cares
-  typed_config:
-    "@type": type.googleapis.com/envoy.extensions.network.dns_resolver.cares.v3.CaresDnsResolverConfig
-    resolvers: [{socket_address: {address: %s, port_value: %s}}]
-load_assignment:
-  cluster_name: $name
-  endpoints: [{locality: {region: eu, zone: a}, lb_endpoints: [{endpoint: {address: {socket_address: {address: web.test, port_value: #0}}}}]}]
-`
-
-// TestNamesInTurn: DNS gives one address of five at a time, of which one is dead.
-func TestNamesInTurn(t *testing.T) {
-	const dead = "127.0.0.9"
-	living := []string{"127.0.0.2", "127.0.0.3", "127.0.0.4", "127.0.0.5"}
-	names := newTurner(t, append([]string{dead}, living...)...)
-	host, port, _ := net.SplitHostPort(names.address)
-	rounds := func(n int64) Step {
-		return func(p *Play) {
-			p.t.Helper()
-			until := names.answers.Load() + n*int64(2*(len(living)+1)) // of two that ask
-			envoy.Eventually(p.t, fleet.Patience, "answers of DNS", func() bool { return names.answers.Load() >= until })
+// ServeDNS implements dns.Handler. It has no IPv6 addresses.
+func (s *nameServer) ServeDNS(w dns.ResponseWriter, question *dns.Msg) {
+	answer := new(dns.Msg).SetReply(question)
+	asks := question.Question[0]
+	name := strings.TrimSuffix(strings.ToLower(asks.Name), ".")
+	s.mu.Lock()
+	says := s.says[name]
+	if asks.Qtype == dns.TypeA && says != nil {
+		now := says(s.asked[name])
+		s.asked[name]++
+		answer.Rcode = now.code
+		for _, text := range now.records {
+			if record, err := dns.NewRR(strings.ReplaceAll(text, "$name", asks.Name)); err == nil {
+				answer.Answer = append(answer.Answer, record)
+			}
 		}
 	}
-	c := Case{
-		Name: "names in turn", Want: Same, Upstream: upstream.Options{Address: "0.0.0.0:0"},
-		Cluster: fmt.Sprintf(inTurn, checks(check), host, port),
-		Steps: []Step{
-			func(p *Play) {
-				p.ups[0].SetAt(dead, broken)
-				for _, ip := range living {
-					b := upstream.Healthy()
-					b.Header = http.Header{"X-Endpoint": {ip}}
-					p.ups[0].SetAt(ip, b)
-				}
-			},
-			rounds(1),
-			Eventually("all that live", func(p *Play, plane Plane) bool {
-				hosts := p.hosts(plane)
-				for _, ip := range living {
-					if host, there := hosts[fmt.Sprint(ip, ":", p.up(0).Port())]; !there || host.Failed() {
-						return false
-					}
-				}
-				return true
-			}),
-			taken, During(20, rounds(2)), Send(80),
-		},
+	s.mu.Unlock()
+	_ = w.WriteMsg(answer) // a client that does not get it asks again
+}
+
+// put gives a name other records, and returns how often it was asked for.
+func (s *nameServer) put(name string, says func(asked int) response) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.says[name] = says
+	return s.asked[name]
+}
+
+// answer is a step in which the case's name gets other records, until they were asked for often.
+func (s *nameServer) answer(says func(asked int) response) Step {
+	return func(p *Play) {
+		p.t.Helper()
+		before := s.put(p.name+".test", says)
+		envoy.Eventually(p.t, fleet.Patience, "questions for the name", func() bool {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			return s.asked[p.name+".test"] >= before+8 // each data plane's own, and some to spare
+		})
 	}
-	rig := NewRig(t, Options{Checkers: 3, ResolveNames: true, Config: fmt.Sprintf("\ndns: {resolvers: [%q]}\n", names.address)})
-	t.Run("case", func(t *testing.T) { rig.Run(t, []Case{c}) })
+}
+
+// steady says the same each time.
+func steady(code int, records ...string) func(int) response {
+	return func(int) response { return response{records, code} }
+}
+
+// behave has one IP of the only upstream behave.
+func behave(ip int, b upstream.Behaviour) Step {
+	return func(p *Play) {
+		b.Header = http.Header{"X-Endpoint": {fmt.Sprint(ip)}}
+		p.up(0).SetAt(fmt.Sprintf("127.0.0.%d", ip), b)
+	}
+}
+
+// reachable waits until both data planes may send traffic to exactly these IPs.
+func reachable(ips ...int) Step {
+	return func(p *Play) {
+		p.t.Helper()
+		p.await(fmt.Sprintf("%v to be up", ips), func(_ Plane, hosts map[string]envoy.Host) bool {
+			up := 0
+			for _, host := range hosts {
+				if !host.Failed() {
+					up++
+				}
+			}
+			for _, ip := range ips {
+				if host, there := hosts[fmt.Sprintf("127.0.0.%d:%d", ip, p.up(0).Port())]; !there || host.Failed() {
+					return false
+				}
+			}
+			return up == len(ips)
+		})
+		taken(p)
+	}
+}
+
+// TestNames plays clusters of names that hdsd resolves beside Envoys that do.
+func TestNames(t *testing.T) {
+	t.Parallel()
+	s := startNameServer(t)
+	rig := NewRig(t, Options{Checkers: 3, ResolveNames: true, Config: "dns: {resolvers: [\"127.0.0.1:" + s.port + "\"]}\n"})
+	cluster := strings.Replace(static("{endpoint: {address: {socket_address: {address: $name.test, port_value: #0}}}}", checks(check), noPanic,
+		"dns_lookup_family: V4_ONLY", "dns_refresh_rate: 0.5s", `typed_dns_resolver_config: {name: envoy.network.dns_resolver.cares, typed_config: {"@type": type.googleapis.com/envoy.extensions.network.dns_resolver.cares.v3.CaresDnsResolverConfig, resolvers: [{socket_address: {address: 127.0.0.1, port_value: `+s.port+`}}]}}`), "STATIC", "STRICT_DNS", 1)
+	everywhere := upstream.Options{Address: "0.0.0.0:0"}
+	alive := []Step{behave(1, upstream.Healthy()), behave(2, upstream.Healthy()), behave(3, broken), behave(4, upstream.Healthy()), behave(5, upstream.Healthy())}
+	both := []string{"$name 60 A 127.0.0.1", "$name 60 A 127.0.0.2"}
+	var oddities []Step
+	for _, says := range []func(int) response{
+		steady(dns.RcodeSuccess, both[1], both[0]),
+		steady(dns.RcodeSuccess, both[0], both[0], both[1]),
+		steady(dns.RcodeSuccess, "$name 0 A 127.0.0.1", "$name 0 A 127.0.0.2"),
+		steady(dns.RcodeSuccess, "$name 60 CNAME other.test.", "other.test. 60 A 127.0.0.2", "other.test. 60 A 127.0.0.1"),
+		steady(dns.RcodeServerFailure), steady(dns.RcodeSuccess, both...),
+		steady(dns.RcodeSuccess), steady(dns.RcodeSuccess, both...),
+	} {
+		oddities = append(oddities, s.answer(says), reachable(1, 2))
+	}
+	rig.Run(t, []Case{
+		{
+			Name: "one address of five in turn", Cluster: cluster, Upstream: everywhere, Want: Same,
+			Steps: append(alive, s.answer(func(asked int) response {
+				return response{records: []string{fmt.Sprintf("$name 1 A 127.0.0.%d", 1+asked%5)}}
+			}), reachable(1, 2, 4, 5), During(600), Send(80)),
+		},
+		{
+			Name: "oddities of answers", Cluster: cluster, Upstream: everywhere, Want: Same,
+			Steps: append(alive, s.answer(steady(dns.RcodeSuccess, both...)), reachable(1, 2), Send(20), During(20, oddities...), Send(20), behave(2, broken), reachable(1), Send(20)),
+		},
+	})
 }

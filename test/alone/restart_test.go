@@ -39,5 +39,6 @@ func synced(p *Play) { p.rig.Hdsd.AwaitSynced(len(p.rig.Checkers)) }
 
 // TestRestarts plays one case after the other, since each ends hdsd.
 func TestRestarts(t *testing.T) {
+	t.Parallel()
 	NewRig(t, Options{Checkers: 3}).Sequence(t, restarts)
 }
