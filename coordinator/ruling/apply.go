@@ -22,6 +22,7 @@ type Change struct {
 // Apply applies a change of the clusters. The caller passes Effects.Unannounced to Announce
 // after the aggregator and the planner have applied Effects.Members.
 func (t *Table) Apply(now time.Time, c Change) Effects {
+	t.advance(now)
 	e := t.edit(now)
 	count := 0
 	for _, k := range c.Changed {
@@ -115,12 +116,14 @@ func (e *edit) replace(before, after *catalog.Cluster) {
 		e.forgetPast(before, after)
 		e.addChecked(before, after)
 		e.addExcluded(after)
-		e.reweigh(before, after)
 	}
 	if before != nil {
 		e.dropLeft(before)
 	}
 	e.Takeovers.replace(e.now, before, after, &e.rows)
+	if after != nil {
+		e.reweigh(before, after)
+	}
 	switch {
 	case after != nil && after.IsPublished():
 		d.Update.Clusters = append(d.Update.Clusters, e.publishing.cluster(after, e.goOn(after)))
@@ -183,7 +186,7 @@ func (e *edit) addExcluded(k *catalog.Cluster) {
 			m.ID, m.WasChecked = id, true
 			e.effects.Members = append(e.effects.Members, m)
 		}
-		r.cluster, r.index, r.excluded, r.stranded = k, catalog.None, excluded, false
+		r.cluster, r.index, r.excluded, r.stranded, r.lacks = k, catalog.None, excluded, false, 0
 	}
 }
 
@@ -217,11 +220,14 @@ func (e *edit) restoreOverlay(id health.EndpointID, r *row, held, votes *health.
 	e.effects.Unannounced = append(e.effects.Unannounced, ruled)
 }
 
-// reweigh publishes the endpoints of a cluster whose upstream_health changed, or what it asks
-// for before the first verdict. While the change is under way, data planes get the worse of
-// both.
+// reweigh publishes the endpoints of a cluster whose upstream_health changed, or what they get
+// before the first verdict, which may depend on whether it is taken over. While the change is
+// under way, data planes get the worse of both.
 func (e *edit) reweigh(before, after *catalog.Cluster) {
-	if before == nil || before.UpstreamHealth == after.UpstreamHealth && before.IgnoresNew() == after.IgnoresNew() {
+	switch {
+	case before == nil && !after.IgnoresNew():
+		return
+	case before != nil && before.UpstreamHealth == after.UpstreamHealth && before.IgnoresNew() == after.IgnoresNew() && before.HasOwnChecks() == after.HasOwnChecks():
 		return
 	}
 	to := &e.decision.Health

@@ -41,6 +41,7 @@ type lab struct {
 	table *ruling.Table
 
 	verdicts map[health.EndpointID]health.Verdict // of the votes
+	stranded map[health.EndpointID]bool           // no checker is able to check them
 
 	assignments map[string]eds.Assignment
 	clusters    map[string]*clusterv3.Cluster
@@ -61,7 +62,7 @@ func newLab(t testing.TB) *lab {
 // start begins with what is stored, as after a restart.
 func (l *lab) start() {
 	l.verdicts, l.health = map[health.EndpointID]health.Verdict{}, map[health.EndpointID]health.Status{}
-	l.clusters = map[string]*clusterv3.Cluster{}
+	l.clusters, l.stranded = map[string]*clusterv3.Cluster{}, map[health.EndpointID]bool{}
 	l.assignments, l.zones = map[string]eds.Assignment{}, map[health.Locality]map[health.EndpointID]health.Status{}
 	l.table = ruling.New(func(id health.EndpointID) health.Verdict { return l.verdicts[id] })
 	stored := l.stored
@@ -127,6 +128,9 @@ func (l *lab) override(scope health.Endpoint, to health.Status, lasts time.Durat
 // do carries effects out.
 func (l *lab) do(e ruling.Effects) {
 	for _, m := range e.Members {
+		if m.Gone || m.WasChecked {
+			delete(l.stranded, m.ID)
+		}
 		switch {
 		case m.Gone:
 			delete(l.verdicts, m.ID)

@@ -184,10 +184,11 @@ func (p *Pacing) turn(d *decision.Decision, now time.Time, id health.EndpointID,
 	t := p.table
 	r := &t.rows.all[id]
 	from := r.status
-	if !r.judged {
+	first := !r.judged
+	t.rows.judge(r, to.Status, true)
+	if first {
 		t.judged(now, r)
 	}
-	t.rows.judge(r, to.Status, true)
 	if r.override() != nil {
 		if d.Voted == nil {
 			d.Voted = map[health.Hash]*health.Verdict{}

@@ -16,7 +16,8 @@ const idRest = time.Minute
 type row struct {
 	hash     health.Hash
 	cluster  *catalog.Cluster
-	index    int               // in cluster.Checked.Endpoints; catalog.None if it is not checked
+	index    int32             // in cluster.Checked.Endpoints; catalog.None if it is not checked
+	lacks    tenths            // takeovers: since when it is checked and lacks a verdict or a checker; 0: it does not
 	excluded *catalog.Excluded // nil if it is checked
 
 	// The verdict of the votes, which the aggregator would also explain, at a cost.
@@ -42,7 +43,7 @@ func (r *row) key() health.Endpoint {
 	if !r.checked() {
 		return r.excluded.Key
 	}
-	return r.cluster.Checked.Key(r.index)
+	return r.cluster.Checked.Key(int(r.index))
 }
 
 // override returns the override that decides, or nil if the votes do.
@@ -99,10 +100,10 @@ func (t *rows) place(k *catalog.Cluster, index int, now time.Time) (id health.En
 	hash := k.Hashes[index]
 	if id, ok := t.ids[hash]; ok {
 		r := &t.all[id]
-		r.cluster, r.index, r.excluded = k, index, nil
+		r.cluster, r.index, r.excluded = k, int32(index), nil
 		return id, false
 	}
-	return t.add(row{hash: hash, cluster: k, index: index}, now), true
+	return t.add(row{hash: hash, cluster: k, index: int32(index)}, now), true
 }
 
 // add adds a row and returns its id.

@@ -151,7 +151,7 @@ func (t *Table) IDOf(e *catalog.Endpoint) (id health.EndpointID, ok bool) {
 // Checked.Endpoints, or catalog.None.
 func (t *Table) At(id health.EndpointID) (k *catalog.Cluster, index int) {
 	r := &t.rows.all[id]
-	return r.cluster, r.index
+	return r.cluster, int(r.index)
 }
 
 // Ruling is what hdsd holds to be true of an endpoint.

@@ -43,7 +43,7 @@ type takeover struct {
 	unjudged int  // checked endpoints that never had a verdict
 	stranded int  // checked endpoints that no checker is able to check
 
-	since   time.Time // since when one of both is above 0
+	since   time.Time // since when one of both is above 0, or a later time before which no endpoint lacks anything
 	changed time.Time // when it last got endpoints without a verdict, or asked more of checkers; zero: not lately
 	atOnce  bool      // by a change of the cluster, no checker is able to check it any more
 }
@@ -65,7 +65,8 @@ func (t *Takeovers) isDone(k *catalog.Cluster) bool {
 }
 
 // replace counts a new version of a cluster. A cluster that was taken over stays so. One that
-// is new is taken over at once if each endpoint has a verdict, as after a restart.
+// is new, or has new checks of its own, is taken over at once if each endpoint has a verdict,
+// as after a restart. One without checks of its own always is.
 func (t *Takeovers) replace(now time.Time, before, after *catalog.Cluster, rows *rows) {
 	if after == nil || !after.IsChecked() {
 		if before != nil {
@@ -80,9 +81,11 @@ func (t *Takeovers) replace(now time.Time, before, after *catalog.Cluster, rows 
 		x = &takeover{}
 		t.all[name] = x
 	}
+	hadOwn := x.hasOwn
 	x.hasOwn, x.unjudged, x.stranded = after.HasOwnChecks(), 0, 0
 	for _, id := range rows.checked[after] {
 		r := &rows.all[id]
+		t.date(r)
 		if !r.judged {
 			x.unjudged++
 		}
@@ -93,7 +96,7 @@ func (t *Takeovers) replace(now time.Time, before, after *catalog.Cluster, rows 
 	if !isNew && (x.unjudged > 0 || !after.SameRequirements(before)) {
 		x.changed = now
 	}
-	if isNew {
+	if !hadOwn || !x.hasOwn {
 		x.done = !x.lacks() || !x.hasOwn
 	}
 	t.note(now, name, x)
@@ -110,6 +113,7 @@ func (t *Takeovers) judged(now time.Time, r *row) {
 	if !r.checked() {
 		return
 	}
+	t.date(r)
 	name := r.cluster.Source.Name
 	if x := t.all[name]; x != nil {
 		if x.unjudged--; x.unjudged == 0 {
@@ -125,6 +129,7 @@ func (t *Takeovers) strand(now time.Time, r *row, stranded bool) {
 		return
 	}
 	r.stranded = stranded
+	t.date(r)
 	name := r.cluster.Source.Name
 	x := t.all[name]
 	if x == nil {
@@ -137,6 +142,30 @@ func (t *Takeovers) strand(now time.Time, r *row, stranded bool) {
 		x.stranded--
 	}
 	t.note(now, name, x)
+}
+
+// date notes since when a checked endpoint lacks something.
+func (t *Takeovers) date(r *row) {
+	switch {
+	case r.judged && !r.stranded:
+		r.lacks = 0
+	case r.lacks == 0:
+		r.lacks = max(1, t.table.now)
+	}
+}
+
+// oldest returns since when one of the endpoints of a cluster lacks something; zero: none does.
+func (t *Takeovers) oldest(name string) (since time.Time) {
+	first := tenths(0)
+	for _, id := range t.table.rows.checked[t.table.clusters.byName[name]] {
+		if at := t.table.rows.all[id].lacks; at > 0 && (first == 0 || at < first) {
+			first = at
+		}
+	}
+	if first == 0 {
+		return time.Time{}
+	}
+	return t.table.time(first)
 }
 
 // note notes what is to be done with a cluster.
@@ -197,12 +226,17 @@ func (t *Takeovers) giveBack(now time.Time) (names []string) {
 	}
 	t.lackingAt = time.Time{}
 	for _, name := range slices.Sorted(maps.Keys(t.lacking)) {
-		due := t.all[name].giveBackAt()
+		x := t.all[name]
+		due := x.giveBackAt()
+		if !now.Before(due) && len(names) < takeoverBatch && !x.atOnce { // others may lack something by now
+			x.since = t.oldest(name)
+			due = x.giveBackAt()
+		}
 		switch {
 		case now.Before(due):
 		case len(names) < takeoverBatch:
 			delete(t.lacking, name)
-			t.all[name].done = false
+			x.done = false
 			names = append(names, name)
 			continue
 		default:
@@ -282,7 +316,7 @@ type Takeover struct {
 	HasOwn   bool      // data planes check it by its own health checks until it is
 	Unjudged int       // checked endpoints that never had a verdict
 	Stranded int       // checked endpoints that no checker is able to check
-	Since    time.Time // since when one of both is above 0; zero: none is
+	Since    time.Time // since when one of these endpoints is one; zero: there is none
 }
 
 // Takeover returns how far hdsd has taken a cluster over, by its name.
@@ -291,5 +325,5 @@ func (t *Takeovers) Takeover(name string) Takeover {
 	if x == nil {
 		return Takeover{Done: true}
 	}
-	return Takeover{Done: x.done, HasOwn: x.hasOwn, Unjudged: x.unjudged, Stranded: x.stranded, Since: x.since}
+	return Takeover{Done: x.done, HasOwn: x.hasOwn, Unjudged: x.unjudged, Stranded: x.stranded, Since: t.oldest(name)}
 }

@@ -40,6 +40,7 @@ func (l *lab) strand(stranded bool, keys ...health.Endpoint) {
 	for _, key := range keys {
 		id, _ := l.table.Find(key.Hash())
 		ids = append(ids, id)
+		l.stranded[id] = stranded
 	}
 	if stranded {
 		l.table.Strand(l.now, ids, nil)
@@ -139,6 +140,20 @@ func TestWhatNobodyChecksIsGivenBack(t *testing.T) {
 		l.wait(5*time.Minute - time.Second)
 		l.wantChecks("web", false, 0)
 		l.wait(time.Second)
+		l.wantChecks("web", true, 0)
+	})
+	t.Run("another endpoint never has a verdict yet, each for a moment", func(t *testing.T) {
+		l := taken(t)
+		for i := range 20 {
+			l.say(web("web", addresses[0], fmt.Sprintf("10.0.1.%d", i), fmt.Sprintf("10.0.1.%d", i+1)))
+			l.wait(30 * time.Second)
+			if since := l.now.Sub(l.table.Takeover("web").Since); since > time.Minute {
+				t.Fatalf("one lacks a verdict for %s", since)
+			}
+			l.vote(keyOf("web", fmt.Sprintf("10.0.1.%d", i)), up)
+		}
+		l.wantChecks("web", false, 0)
+		l.wait(5 * time.Minute)
 		l.wantChecks("web", true, 0)
 	})
 	t.Run("while publishing is frozen", func(t *testing.T) {
