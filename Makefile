@@ -68,8 +68,8 @@ page:
 clean:
 	rm -rf bin
 
-# Hours of faults that a seed draws (SOAK=10m for less), then attacks at their full size, and the
-# gRPC clients of all languages.
+# Hours of faults that a seed draws (SOAK=10m for less), then attacks at their full size, the gRPC
+# clients of all languages, and generated clusters for three releases of Envoy.
 soak:
 	SOAK=$${SOAK:-1h} $(GO) test ./test/scale -run TestSoak -v -timeout 3h
 	SOAK=$${SOAK:-1h} $(GO) test ./test/crash -run 'TestKill9|TestPowerLoss|TestAFullDisk' -v -timeout 1h
@@ -78,6 +78,7 @@ soak:
 	PROXYLESS=all $(GO) test ./test/proxyless -v -timeout 30m
 	SERVERS=java $(GO) test ./test/servers -v -timeout 10m
 	HDSD_ALONE=full $(GO) test ./test/alone -v -timeout 1h
+	$(GO) test ./test/envoy -run TestAnEnvoyTakesWhatIsPublished -v -timeout 30m -published-runs 500 -published-versions 1.36.4,1.38.3,1.40.0
 	FLOODS=full $(GO) test ./test/hostile -run TestFloodsAreBounded -v -timeout 1h
 
 # Archives for others, with licences and a bill of materials, into bin/release.

@@ -12,11 +12,12 @@ import (
 
 // Publishable tells whether a cluster's endpoints can be published by EDS. They can if
 // the cluster lists them (STATIC), if it takes them by EDS, or if it is STRICT_DNS or
-// LOGICAL_DNS and has only IP addresses. Envoy itself finds the endpoints of any other
+// LOGICAL_DNS and has only IP addresses, which are not hashed by their hostnames (an Envoy does
+// that in STRICT_DNS clusters alone). Envoy itself finds the endpoints of any other
 // cluster (one with names, ORIGINAL_DST, one of an extension). EDS cannot replace that,
 // because it does not resolve names.
 func Publishable(c *clusterv3.Cluster) bool {
-	if c.GetClusterType() != nil {
+	if c.GetClusterType() != nil || c.GetCommonLbConfig().GetConsistentHashingLbConfig().GetUseHostnameForHashing() {
 		return false
 	}
 	switch c.GetType() {

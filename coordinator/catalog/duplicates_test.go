@@ -28,7 +28,7 @@ func TestDuplicatesBecomeOneEndpointWithTheirWeight(t *testing.T) {
 	from := sample.Web("x")
 	given := &endpointv3.ClusterLoadAssignment{ClusterName: "x", Endpoints: []*endpointv3.LocalityLbEndpoints{
 		{Locality: &corev3.Locality{Zone: "a"}, LbEndpoints: []*endpointv3.LbEndpoint{
-			sample.Endpoint(one), weighted(two, math.MaxUint32-1), weighted(one, 5), sample.Endpoint(one), weighted(two, 5), weighted(one, 0),
+			sample.Endpoint(one), weighted(two, math.MaxUint32-20), weighted(one, 5), sample.Endpoint(one), weighted(two, 5), weighted(one, 0),
 		}},
 		{Locality: &corev3.Locality{Zone: "b"}, LbEndpoints: []*endpointv3.LbEndpoint{sample.Endpoint(two)}},
 		{Locality: &corev3.Locality{Zone: "a"}, LbEndpoints: []*endpointv3.LbEndpoint{sample.Endpoint(one)}},
@@ -36,7 +36,7 @@ func TestDuplicatesBecomeOneEndpointWithTheirWeight(t *testing.T) {
 	}}
 	from.Assignment = source.EncodeAssignment(given)
 	want := proto.CloneOf(given)
-	want.Endpoints[0].LbEndpoints = []*endpointv3.LbEndpoint{weighted(one, 8), weighted(two, math.MaxUint32)}
+	want.Endpoints[0].LbEndpoints = []*endpointv3.LbEndpoint{weighted(one, 8), weighted(two, math.MaxUint32-15)}
 	want.Endpoints[2].LbEndpoints = nil
 	acceptable := proto.CloneOf(given)
 	acceptable.Endpoints[0].LbEndpoints = acceptable.Endpoints[0].LbEndpoints[:5]

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
-	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	"google.golang.org/protobuf/proto"
 
@@ -63,7 +62,7 @@ func (c *Cluster) ByEDS() bool { return c.byEDS != nil }
 // HasOwnChecks tells whether such a cluster has health checks of its own, by which data
 // planes check what hdsd does not.
 func (c *Cluster) HasOwnChecks() bool {
-	return c.byEDS != nil && len(c.Source.Config.GetHealthChecks()) > 0
+	return c.byEDS != nil && len(c.Source.Config.GetHealthChecks()) > 0 && !envoyrules.LacksHTTP2(c.Source.Config)
 }
 
 // IsPublished tells whether data planes get the cluster. They do not get a lone assignment,
@@ -88,23 +87,51 @@ func (c *Cluster) hasOriginal() bool {
 	return from.Rejected == "" && from.Config != nil && (from.EDS() || from.Assignment == nil || c.Assignment != nil)
 }
 
-// Original gives the cluster as the source gave it, except for two things: endpoints for
-// which an Envoy would refuse it are left out, and one that names no source of its
-// endpoints takes them from hdsd. It returns nil if an Envoy would still refuse it.
+// Original gives the cluster as the source gave it, except for what an Envoy would refuse it
+// for: endpoints are left out, and health checks by gRPC without HTTP/2; an EDS cluster does not
+// list endpoints, and takes them from hdsd if it names no source, or self. It returns nil if an Envoy
+// would still refuse it.
 func (c *Cluster) Original() *clusterv3.Cluster {
 	from := c.Source
 	switch {
 	case !c.hasOriginal():
 		return nil
-	case from.EDS() && from.Config.GetEdsClusterConfig().GetEdsConfig().GetConfigSourceSpecifier() == nil:
-		return takeEDSFrom(from.Config, c.rules.edsConfig)
-	case from.EDS() || from.Assignment == nil:
+	case from.EDS():
+		return c.originalByEDS()
+	case from.Assignment == nil:
 		return from.Config
 	}
-	if c.united == nil {
-		return from.MessageWith(c.Assignment.Message())
+	given := c.Assignment.Message()
+	if c.united != nil {
+		given = publishable(from.Config, from.Assignment.Message()) // an Envoy counts each entry
 	}
-	return from.MessageWith(publishable(from.Config, from.Assignment.Message())) // an Envoy counts each entry
+	original := from.MessageWith(given)
+	if envoyrules.LacksHTTP2(original) {
+		original.HealthChecks = nil
+	}
+	return original
+}
+
+func (c *Cluster) originalByEDS() *clusterv3.Cluster {
+	given := c.Source.Config
+	by := given.GetEdsClusterConfig().GetEdsConfig()
+	sourceless := by.GetConfigSourceSpecifier() == nil || by.GetSelf() != nil // which an Envoy does not know
+	lacking := envoyrules.LacksHTTP2(given)
+	if !sourceless && !lacking && given.GetLoadAssignment() == nil {
+		return given
+	}
+	original := proto.CloneOf(given)
+	original.LoadAssignment = nil
+	if lacking {
+		original.HealthChecks = nil
+	}
+	if sourceless {
+		if original.EdsClusterConfig == nil {
+			original.EdsClusterConfig = &clusterv3.Cluster_EdsClusterConfig{}
+		}
+		original.EdsClusterConfig.EdsConfig = c.rules.edsConfig
+	}
+	return original
 }
 
 // publishableAssignment gives the assignment of a cluster as its source gave it, without the
@@ -120,13 +147,23 @@ func publishableAssignment(from *source.Cluster, given *endpointv3.ClusterLoadAs
 }
 
 // publishable gives an assignment without its lease and the endpoints that clients refuse, and
-// itself if it has neither. It returns nil if a client would still refuse it.
+// with priorities that skip none; itself if there is nothing to change. It returns nil if a
+// client would still refuse it.
 func publishable(config *clusterv3.Cluster, given *endpointv3.ClusterLoadAssignment) *endpointv3.ClusterLoadAssignment {
 	refused := func(e *endpointv3.LbEndpoint) bool { return !acceptable(config, e) }
 	message := given
 	if given.GetPolicy().GetEndpointStaleAfter() != nil {
 		message = proto.CloneOf(given)
 		message.Policy.EndpointStaleAfter = nil
+	}
+	if numbers := prioritiesOf(given); len(numbers) > 0 && int(numbers[len(numbers)-1]) >= len(numbers) {
+		if message == given {
+			message = proto.CloneOf(given)
+		}
+		for _, group := range message.GetEndpoints() {
+			index, _ := slices.BinarySearch(numbers, group.GetPriority())
+			group.Priority = uint32(index)
+		}
 	}
 	for i, group := range given.GetEndpoints() {
 		if !slices.ContainsFunc(group.GetLbEndpoints(), refused) {
@@ -139,21 +176,26 @@ func publishable(config *clusterv3.Cluster, given *endpointv3.ClusterLoadAssignm
 		kept.LbEndpoints = slices.DeleteFunc(kept.GetLbEndpoints(), refused)
 	}
 	for _, group := range message.GetEndpoints() {
-		if group.ValidateAll() != nil {
+		empty := config.GetType() == clusterv3.Cluster_LOGICAL_DNS && len(group.GetLbEndpoints()) == 0
+		if group.ValidateAll() != nil || empty {
 			return nil
 		}
+	}
+	if envoyrules.Overweight(message) { // addresses of a name have its weight each
+		return nil
 	}
 	return message
 }
 
-// takeEDSFrom makes an EDS cluster take its endpoints from a config source.
-func takeEDSFrom(c *clusterv3.Cluster, by *corev3.ConfigSource) *clusterv3.Cluster {
-	given := proto.CloneOf(c)
-	if given.EdsClusterConfig == nil {
-		given.EdsClusterConfig = &clusterv3.Cluster_EdsClusterConfig{}
+// prioritiesOf gives the priorities of an assignment, each once, in order.
+func prioritiesOf(a *endpointv3.ClusterLoadAssignment) []uint32 {
+	var all []uint32
+	for _, group := range a.GetEndpoints() {
+		if i, found := slices.BinarySearch(all, group.GetPriority()); !found {
+			all = slices.Insert(all, i, group.GetPriority())
+		}
 	}
-	given.EdsClusterConfig.EdsConfig = by
-	return given
+	return all
 }
 
 // acceptable tells whether clients take an endpoint.

@@ -1,6 +1,7 @@
 package catalog_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -102,9 +103,10 @@ func TestANameByEDSIsLeftOutAlone(t *testing.T) {
 func TestAnEDSClusterThatNamesNoSourceIsToldOfOne(t *testing.T) {
 	r := noRules()
 	named := &clusterv3.Cluster_EdsClusterConfig{ServiceName: "s", EdsConfig: &corev3.ConfigSource{
-		ConfigSourceSpecifier: &corev3.ConfigSource_Self{Self: &corev3.SelfConfigSource{}},
+		ConfigSourceSpecifier: &corev3.ConfigSource_Path{Path: "endpoints.yaml"},
 	}}
-	for _, by := range []*clusterv3.Cluster_EdsClusterConfig{nil, {ServiceName: "s"}, {EdsConfig: &corev3.ConfigSource{}}, named} {
+	self := &clusterv3.Cluster_EdsClusterConfig{EdsConfig: &corev3.ConfigSource{ConfigSourceSpecifier: &corev3.ConfigSource_Self{Self: &corev3.SelfConfigSource{}}}}
+	for _, by := range []*clusterv3.Cluster_EdsClusterConfig{nil, {ServiceName: "s"}, {EdsConfig: &corev3.ConfigSource{}}, self, named} {
 		config := &clusterv3.Cluster{Name: "x", ClusterDiscoveryType: &clusterv3.Cluster_Type{Type: clusterv3.Cluster_EDS}, EdsClusterConfig: by}
 		before := proto.CloneOf(config)
 		k := catalog.Prepare(&source.Cluster{Name: "x", ServiceName: "x", Config: config}, r)
@@ -115,6 +117,66 @@ func TestAnEDSClusterThatNamesNoSourceIsToldOfOne(t *testing.T) {
 		if k.ByEDS() || !proto.Equal(config, before) {
 			t.Errorf("given is %v, and the source's %v", k.Published(false), config)
 		}
+	}
+}
+
+// What an Envoy would refuse a cluster for, and does not need, is left out: the endpoints that an
+// EDS cluster lists, and gRPC checks without HTTP/2, which checkers make all the same.
+func TestWhatAnEnvoyRefusesAndDoesNotNeedIsLeftOut(t *testing.T) {
+	for _, kind := range []clusterv3.Cluster_DiscoveryType{clusterv3.Cluster_STATIC, clusterv3.Cluster_EDS} {
+		for _, http2 := range []bool{false, true} {
+			from := sample.Web("x", "10.0.0.1:80")
+			check := from.HealthChecks[0]
+			check.HealthChecker = &corev3.HealthCheck_GrpcHealthCheck_{GrpcHealthCheck: &corev3.HealthCheck_GrpcHealthCheck{}}
+			from.Config = &clusterv3.Cluster{
+				Name: "x", ClusterDiscoveryType: &clusterv3.Cluster_Type{Type: kind}, HealthChecks: from.HealthChecks,
+			}
+			if kind == clusterv3.Cluster_EDS {
+				from.Config.LoadAssignment = from.Assignment.Message()
+			}
+			if http2 {
+				from.Config.Http2ProtocolOptions = &corev3.Http2ProtocolOptions{} //nolint:staticcheck // many clusters still have it
+			}
+			k := catalog.Prepare(from, noRules())
+			for _, c := range []*clusterv3.Cluster{k.Published(true), k.Original()} {
+				if len(c.GetHealthChecks()) > 0 != http2 || c.GetType() == clusterv3.Cluster_EDS && c.GetLoadAssignment() != nil {
+					t.Errorf("with HTTP/2: %t, published is %v", http2, c)
+				}
+			}
+			if !k.IsChecked() {
+				t.Error("checkers do not check it")
+			}
+		}
+	}
+}
+
+// A LOGICAL_DNS cluster whose endpoint is left out is none that an Envoy takes.
+func TestALogicalDNSClusterNeedsItsEndpoint(t *testing.T) {
+	for _, port := range []string{"80", "99999"} {
+		from := sample.Web("x", "db.internal:"+port)
+		from.Config = &clusterv3.Cluster{Name: "x", ClusterDiscoveryType: &clusterv3.Cluster_Type{Type: clusterv3.Cluster_LOGICAL_DNS}}
+		if k := catalog.Prepare(from, noRules()); k.IsPublished() != (port == "80") {
+			t.Errorf("port %s: published: %t", port, k.IsPublished())
+		}
+	}
+}
+
+// Priorities count by their order alone, and clients rely on it that none is skipped.
+func TestNoPriorityIsSkipped(t *testing.T) {
+	from := sample.Web("x", "10.0.0.1:80")
+	a := from.Assignment.Message()
+	for _, priority := range []uint32{7, 3, 7} {
+		group := proto.CloneOf(a.GetEndpoints()[0])
+		group.Priority = priority
+		a.Endpoints = append(a.Endpoints, group)
+	}
+	from.Assignment = source.EncodeAssignment(a)
+	var got []uint32
+	for _, group := range catalog.Prepare(from, noRules()).Assignment.Message().GetEndpoints() {
+		got = append(got, group.GetPriority())
+	}
+	if !slices.Equal(got, []uint32{0, 2, 1, 2}) {
+		t.Errorf("the priorities are %v", got)
 	}
 }
 

@@ -19,13 +19,13 @@ const maxPipe = 108
 const (
 	staticName = "is no IP address, and a STATIC cluster takes nothing else: give the IP address, or write type: STRICT_DNS"
 	edsName    = "is no IP address, and EDS takes nothing else: give the IP address, or list it in a cluster with type: STRICT_DNS " +
-		"(hdsd checks that with resolve_names: true)"
+		"(which hdsd checks with resolve_names: true; it resolves no names of EDS)"
 )
 
 // Refusal says why a client refuses a whole cluster or assignment because of an endpoint in
 // it, and how to put that right; empty if it takes the endpoint. The cluster is nil for an
-// assignment alone, which comes by EDS. If clients resolve the cluster's endpoints
-// themselves, only they can tell.
+// assignment alone, which comes by EDS. What an extension makes of endpoints, only clients
+// can tell.
 func Refusal(c *clusterv3.Cluster, e *endpointv3.LbEndpoint) string {
 	if e.ValidateAll() != nil {
 		wrong := yamlpb.Validate(e)[0]
@@ -36,13 +36,18 @@ func Refusal(c *clusterv3.Cluster, e *endpointv3.LbEndpoint) string {
 	case c == nil || of(c, clusterv3.Cluster_EDS):
 	case of(c, clusterv3.Cluster_STATIC):
 		name = staticName
+	case of(c, clusterv3.Cluster_STRICT_DNS), of(c, clusterv3.Cluster_LOGICAL_DNS):
+		name = "" // is resolved
 	default:
 		return ""
 	}
 	endpoint := e.GetEndpoint()
 	check := endpoint.GetHealthCheckConfig()
-	if endpoint.GetAddress().GetPipe() != nil && check.GetPortValue() != 0 {
-		return "health_check_config.port_value: is not possible with a pipe: remove it"
+	if a := endpoint.GetAddress(); a != nil && a.GetSocketAddress() == nil && check.GetPortValue() != 0 {
+		return "health_check_config.port_value: is possible with a socket_address only: remove it"
+	}
+	if len(endpoint.GetAdditionalAddresses()) > 0 && endpoint.GetAddress().GetSocketAddress() == nil { // Envoy 1.36 refuses that
+		return "additional_addresses: are possible with a socket_address only: remove them"
 	}
 	addresses := []*corev3.Address{endpoint.GetAddress()}
 	if check.GetAddress() != nil {
@@ -59,8 +64,9 @@ func Refusal(c *clusterv3.Cluster, e *endpointv3.LbEndpoint) string {
 	return ""
 }
 
-// wrongAddress says why a client refuses an address. A resolver other than Envoy's own may
-// be an extension of the client, so what it resolves passes.
+// wrongAddress says why a client refuses an address. A resolver other than Envoy's own might
+// be an extension of the client, but others would lose all that comes with the endpoint. An
+// empty name says that names are resolved.
 func wrongAddress(a *corev3.Address, name string) string {
 	switch address := a.GetAddress().(type) {
 	case nil:
@@ -76,12 +82,13 @@ func wrongAddress(a *corev3.Address, name string) string {
 	case *corev3.Address_SocketAddress:
 		socket := address.SocketAddress
 		if resolver := socket.GetResolverName(); resolver != "" && resolver != "envoy.ip" {
-			return ""
+			return fmt.Sprintf("resolver_name: %q is no resolver of Envoy: remove it, and give the IP address", resolver)
 		}
-		if _, err := netip.ParseAddr(socket.GetAddress()); err != nil {
+		_, err := netip.ParseAddr(socket.GetAddress())
+		if err != nil && name != "" {
 			return fmt.Sprintf("%q %s", socket.GetAddress(), name)
 		}
-		if socket.GetNamedPort() != "" {
+		if err == nil && socket.GetNamedPort() != "" {
 			return "named_port: is not possible with an IP address: write port_value"
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
@@ -39,11 +40,17 @@ func Wrong(url string) string {
 var inEndpoint = regexp.MustCompile(`^(load_assignment\.)?endpoints\[\d+\]\.lb_endpoints\[\d+\]`)
 
 // Violations returns the broken rules that concern the whole resource: its own, the first
-// thousand of them, and Envoy's for building a cluster.
+// thousand of them, and Envoy's for building a cluster and for its endpoints.
 func Violations(message proto.Message) []yamlpb.Violation {
 	all := yamlpb.ValidateExcept(message, inEndpoint.MatchString)
-	if cluster, ok := message.(*clusterv3.Cluster); ok {
-		all = append(all, unbuildable(cluster)...)
+	switch m := message.(type) {
+	case *clusterv3.Cluster:
+		all = append(all, unbuildable(m)...)
+		for _, v := range unusable(m.GetLoadAssignment()) {
+			all = append(all, yamlpb.Violation{Field: "load_assignment." + v.Field, Reason: v.Reason})
+		}
+	case *endpointv3.ClusterLoadAssignment:
+		all = append(all, unusable(m)...)
 	}
 	return all
 }

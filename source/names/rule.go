@@ -12,6 +12,8 @@ import (
 // false if its type has no names that hdsd could resolve.
 func rule(c *clusterv3.Cluster) (q Question, ok bool) {
 	switch {
+	case c.GetCommonLbConfig().GetConsistentHashingLbConfig().GetUseHostnameForHashing():
+		return q, false // an Envoy takes that of STRICT_DNS clusters alone
 	case c.GetClusterType() != nil:
 		return extensionRule(c.GetClusterType())
 	case c.GetType() == clusterv3.Cluster_STRICT_DNS, c.GetType() == clusterv3.Cluster_LOGICAL_DNS:

@@ -4,122 +4,212 @@ import (
 	"cmp"
 	"flag"
 	"fmt"
-	"math"
+	"maps"
 	"math/rand/v2"
+	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
-	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
-	"google.golang.org/protobuf/encoding/protojson"
-	"google.golang.org/protobuf/types/known/wrapperspb"
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
+	"google.golang.org/grpc"
 
 	configv1 "hdsd/gen/hdsd/config/v1"
 
 	"hdsd/coordinator/catalog"
-	"hdsd/source"
+	"hdsd/coordinator/ruling"
+	"hdsd/eds"
+	"hdsd/health"
+	"hdsd/internal/wire"
+	"hdsd/source/file"
 	"hdsd/test/envoy"
 )
 
-var publishedSeed = flag.Uint64("published-seed", 0, "the seed of TestAnEnvoyTakesWhatIsPublished; 0: another each time")
+var (
+	publishedSeed     = flag.Uint64("published-seed", 0, "the seed of TestAnEnvoyTakesWhatIsPublished; 0: another each time")
+	publishedRuns     = flag.Int("published-runs", 20, "how many sets of clusters TestAnEnvoyTakesWhatIsPublished publishes")
+	publishedVersions = flag.String("published-versions", envoy.Version, "the Envoys of TestAnEnvoyTakesWhatIsPublished, with commas")
+)
 
-// TestAnEnvoyTakesWhatIsPublished of assignments with odd endpoints and localities: hdsd leaves
-// out what an Envoy would refuse.
+// TestAnEnvoyTakesWhatIsPublished of odd clusters and assignments in a file: hdsd leaves out
+// what an Envoy would refuse, so that the neighbours of that lose nothing.
 func TestAnEnvoyTakesWhatIsPublished(t *testing.T) {
 	seed := cmp.Or(*publishedSeed, rand.Uint64())
 	t.Logf("the seed is %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
-	const count = 24 // an Envoy watches each file, and a machine may have few watches
-	rules, folder, leftOut := catalog.NewRules(&configv1.Config{}), t.TempDir(), 0
-	var clusters strings.Builder
-	published := make([]string, count)
-	for i := range count {
-		name := fmt.Sprintf("case_%d", i)
-		given := oddAssignment(random, name)
-		k := catalog.Prepare(&source.Cluster{Name: name, ServiceName: name, Assignment: source.EncodeAssignment(given), Lone: true}, rules)
-		leftOut += len(k.Exclusions())
-		if k.Assignment == nil {
-			t.Fatalf("nothing of it is published: %v", given)
+	p := publish(t)
+	planes := map[string]*envoy.Process{}
+	for version := range strings.SplitSeq(*publishedVersions, ",") {
+		for _, delta := range []bool{false, true} {
+			id := fmt.Sprintf("%s, delta: %t", version, delta)
+			planes[id] = envoy.StartDataPlane(t, envoy.DataPlane{ID: id, ADS: p.address, Version: version, Delta: delta, CDS: true, Route: "neighbour-0"})
 		}
-		published[i] = protojson.Format(k.Assignment.Message())
-		text := strings.Replace(published[i], "{", `{"@type": "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment", `, 1)
-		path := filepath.Join(folder, name+".json")
-		if err := os.WriteFile(path, []byte(`{"resources": [`+text+`]}`), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		fmt.Fprintf(&clusters, "  - {name: %s, type: EDS, eds_cluster_config: {eds_config: {path_config_source: {path: %q}}}}\n", name, path)
 	}
-	if leftOut == 0 {
-		t.Error("no endpoint was left out, so that nothing was tried")
-	}
-	p := envoy.Start(t, "", "published", []byte("node: {id: published, cluster: tests}\n"+
-		"admin: {address: {socket_address: {address: 127.0.0.1, port_value: 0}}}\nstatic_resources:\n  clusters:\n"+clusters.String()))
-	var stats map[string]uint64
-	envoy.Eventually(t, 20*time.Second, "all assignments to be taken or refused", func() bool {
-		stats = p.Stats(t, `^cluster\.case_.*\.update_(success|rejected|failure)$`)
-		answers := uint64(0)
-		for _, n := range stats {
-			answers += n
+	for run := range *publishedRuns {
+		p.replace(oddFile(random, run))
+		for form, of := range forms {
+			p.form(of)
+			if !envoy.Await(time.Minute, func() bool { return p.answered(len(planes)) }) {
+				t.Fatalf("no answer, %s, about %s", form, p.missing)
+			}
+			for id, plane := range planes {
+				p.keptNeighbours(id, plane)
+			}
+			if t.Failed() {
+				return // what is refused stays refused
+			}
 		}
-		return answers >= count
+	}
+	t.Logf("%d clusters were published, %d rejected, and %d endpoints left out", p.published, p.rejected, p.leftOut)
+	if p.published == 0 || p.rejected == 0 || p.leftOut == 0 {
+		t.Error("that tries nothing")
+	}
+}
+
+// publication is hdsd without checkers: a file's clusters go to data planes.
+type publication struct {
+	t       *testing.T
+	path    string
+	address string
+	source  *file.Source
+	rules   *catalog.Rules
+	table   *ruling.Table
+	server  *eds.Server
+
+	clusters                     map[string]*clusterv3.Cluster // as published
+	missing                      []string                      // of what data planes have not answered
+	published, rejected, leftOut int
+}
+
+// forms are in what forms a cluster is published.
+var forms = map[string]func(*catalog.Cluster) *clusterv3.Cluster{
+	"before hdsd decides":  func(k *catalog.Cluster) *clusterv3.Cluster { return k.Published(true) },
+	"while hdsd decides":   func(k *catalog.Cluster) *clusterv3.Cluster { return k.Published(false) },
+	"while hdsd is silent": (*catalog.Cluster).Original,
+}
+
+func publish(t *testing.T) *publication {
+	p := &publication{
+		t: t, path: filepath.Join(t.TempDir(), "clusters.yaml"), rules: catalog.NewRules(&configv1.Config{}), server: eds.NewServer(eds.Options{}),
+		table: ruling.New(func(health.EndpointID) health.Verdict { return health.Verdict{} }),
+	}
+	p.source = file.New(file.Options{Name: "odd", Path: p.path})
+	p.replace("resources: []")
+	p.do(p.table.Start(time.Now()))
+	p.do(p.table.Settle(time.Now()))
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.address = listener.Addr().String()
+	transport := grpc.NewServer(wire.ServerOption())
+	p.server.Register(transport)
+	served := make(chan error, 1)
+	go func() { served <- transport.Serve(listener) }()
+	t.Cleanup(func() {
+		p.server.Close()
+		transport.Stop()
+		<-served
 	})
-	for i, text := range published {
-		if name := fmt.Sprintf("cluster.case_%d.", i); stats[name+"update_success"] == 0 {
-			t.Errorf("an Envoy refuses %s", text)
+	return p
+}
+
+// replace publishes a file in place of that before.
+func (p *publication) replace(text string) {
+	p.t.Helper()
+	if err := os.WriteFile(p.path, []byte(text), 0o600); err != nil {
+		p.t.Fatal(err)
+	}
+	set, err := p.source.Load()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	change := ruling.Change{Answered: map[string]bool{"odd": true}, Complete: true, Removed: slices.Clone(p.table.Names())}
+	for _, c := range set.Clusters {
+		k := catalog.Prepare(c, p.rules)
+		change.Changed = append(change.Changed, k)
+		change.Removed = slices.DeleteFunc(change.Removed, func(name string) bool { return name == c.Name })
+		switch {
+		case c.Rejected != "" || !k.IsPublished():
+			p.rejected++
+		default:
+			p.published++
+			p.leftOut += len(k.Exclusions())
+		}
+	}
+	p.do(p.table.Apply(time.Now(), change))
+}
+
+// form publishes the clusters in another form.
+func (p *publication) form(of func(*catalog.Cluster) *clusterv3.Cluster) {
+	p.clusters = map[string]*clusterv3.Cluster{}
+	var u eds.Update
+	for k := range p.table.Clusters() {
+		if c := of(k); c != nil {
+			p.clusters[c.GetName()] = c
+			u.Clusters = append(u.Clusters, eds.Cluster{Message: c})
+		}
+	}
+	p.server.Update(u)
+}
+
+// keptNeighbours looks for what a data plane has lost or refused.
+func (p *publication) keptNeighbours(id string, plane *envoy.Process) {
+	p.t.Helper()
+	if !plane.Alive() {
+		p.t.Fatalf("%s has ended", id)
+	}
+	for i := range neighbours {
+		name := fmt.Sprintf("neighbour-%d", i)
+		envoy.Eventually(p.t, 20*time.Second, "the endpoint of "+name, func() bool { return len(plane.Clusters(p.t)[name]) == 1 })
+	}
+	for name, n := range plane.Stats(p.t, `update_rejected$`) {
+		if n > 0 {
+			p.t.Errorf("%s: %s is %d", id, name, n)
 		}
 	}
 }
 
-// oddAssignment makes an assignment with odd endpoints and localities.
-func oddAssignment(random *rand.Rand, name string) *endpointv3.ClusterLoadAssignment {
-	a := &endpointv3.ClusterLoadAssignment{ClusterName: name}
-	for range 1 + random.IntN(3) {
-		group := &endpointv3.LocalityLbEndpoints{Locality: &corev3.Locality{Zone: pick(random, "", "a", "b")}, Priority: pick(random, uint32(0), 0, 1, 3)}
-		for range random.IntN(4) {
-			group.LbEndpoints = append(group.LbEndpoints, oddEndpoint(random))
+func (p *publication) do(e ruling.Effects) {
+	for _, d := range e.Decisions {
+		p.server.Update(d.Update)
+		p.server.SetHealth(d.Health)
+	}
+}
+
+// answered tells whether so many data planes have answered about each cluster, and each
+// assignment that a cluster takes from here. What they refuse fails the test.
+func (p *publication) answered(planes int) bool {
+	wanted := map[string]bool{}
+	for _, c := range p.clusters {
+		wanted[resourcev3.ClusterType+c.GetName()] = true
+		if c.GetType() == clusterv3.Cluster_EDS && c.GetClusterType() == nil {
+			wanted[resourcev3.EndpointType+cmp.Or(c.GetEdsClusterConfig().GetServiceName(), c.GetName())] = true
 		}
-		a.Endpoints = append(a.Endpoints, group)
 	}
-	return a
+	refusals := map[string]bool{}
+	p.missing = nil
+	for s := range p.server.Subscribers() {
+		planes--
+		left := maps.Clone(wanted)
+		for _, r := range s.Resources() {
+			if r.State == eds.Refused {
+				refusals[s.Node.GetId()+" refuses: "+r.Refusal.Text] = true
+			}
+			if r.State == eds.Accepted {
+				delete(left, r.TypeURL+r.Name)
+			}
+		}
+		for name := range left {
+			p.missing = append(p.missing, s.Node.GetId()+": "+name)
+		}
+	}
+	for text := range refusals {
+		p.t.Error(text)
+	}
+	return len(refusals) > 0 || planes == 0 && len(p.missing) == 0
 }
-
-func oddEndpoint(random *rand.Rand) *endpointv3.LbEndpoint {
-	if random.IntN(8) == 0 {
-		return &endpointv3.LbEndpoint{HostIdentifier: &endpointv3.LbEndpoint_EndpointName{EndpointName: "x"}}
-	}
-	endpoint := &endpointv3.Endpoint{Address: oddAddress(random), Hostname: pick(random, "", "a.b")}
-	if random.IntN(4) == 0 {
-		endpoint.AdditionalAddresses = []*endpointv3.Endpoint_AdditionalAddress{{Address: socketAddress(random)}}
-	}
-	if random.IntN(4) == 0 {
-		endpoint.HealthCheckConfig = &endpointv3.Endpoint_HealthCheckConfig{PortValue: pick(random, uint32(0), 80, 65536)}
-	}
-	e := &endpointv3.LbEndpoint{HostIdentifier: &endpointv3.LbEndpoint_Endpoint{Endpoint: endpoint}}
-	if random.IntN(3) == 0 {
-		e.LoadBalancingWeight = wrapperspb.UInt32(pick(random, uint32(0), 1, 7, math.MaxUint16))
-	}
-	return e
-}
-
-func oddAddress(random *rand.Rand) *corev3.Address {
-	if random.IntN(6) == 0 {
-		return &corev3.Address{Address: &corev3.Address_Pipe{Pipe: &corev3.Pipe{Path: pick(random, "/a", "@a", "/"+strings.Repeat("a", 120)), Mode: pick(random, uint32(0), 0o600)}}}
-	}
-	return socketAddress(random)
-}
-
-func socketAddress(random *rand.Rand) *corev3.Address {
-	s := &corev3.SocketAddress{
-		Address:       pick(random, "127.0.0.1", "127.0.0.2", "::1", "0:0::1", "a.b", "127.000.0.1"),
-		PortSpecifier: &corev3.SocketAddress_PortValue{PortValue: pick(random, uint32(80), 81, 65535, 65536)},
-	}
-	if random.IntN(8) == 0 {
-		s.PortSpecifier = &corev3.SocketAddress_NamedPort{NamedPort: "http"}
-	}
-	return &corev3.Address{Address: &corev3.Address_SocketAddress{SocketAddress: s}}
-}
-
-func pick[T any](random *rand.Rand, values ...T) T { return values[random.IntN(len(values))] }
