@@ -76,7 +76,7 @@ soak:
 	HDSD_SCALE=full $(GO) test ./test/scale -run 'Many|TestTrouble|TestKill9' -v -timeout 1h
 	HDSD_SCALE=kills $(GO) test ./test/scale -run TestKill9 -v -timeout 1h
 	PROXYLESS=all $(GO) test ./test/proxyless -v -timeout 30m
-	SERVERS=java $(GO) test ./test/servers -v -timeout 10m
+	SERVERS=java $(GO) test ./test/servers -v -timeout 20m
 	HDSD_ALONE=full $(GO) test ./test/alone -v -timeout 1h
 	$(GO) test ./test/envoy -run TestAnEnvoyTakesWhatIsPublished -v -timeout 30m -published-runs 500 -published-versions 1.36.4,1.38.3,1.40.0
 	FLOODS=full $(GO) test ./test/hostile -run TestFloodsAreBounded -v -timeout 1h

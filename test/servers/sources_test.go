@@ -33,7 +33,7 @@ func TestSources(t *testing.T) {
 	for _, kind := range []string{"GRPC", "DELTA_GRPC", "AGGREGATED_GRPC", "AGGREGATED_DELTA_GRPC"} {
 		t.Run("go-control-plane "+kind, func(t *testing.T) {
 			address := envoy.FreeAddress(t)
-			exercise(t, &goServer{t: t, address: address}, kind, address, "")
+			exercise(t, &goServer{t: t, address: address}, "1", fromSource(kind, address, ""))
 		})
 		if os.Getenv("SERVERS") != "java" {
 			continue
@@ -43,28 +43,31 @@ func TestSources(t *testing.T) {
 			if strings.Contains(kind, "DELTA") {
 				more = "first_delta_response_is_complete: true"
 			}
-			exercise(t, newJavaServer(t, address), kind, address, more)
+			exercise(t, newJavaServer(t, address), "1", fromSource(kind, address, more))
 		})
 	}
 }
 
-func exercise(t *testing.T, s server, kind, address, more string) {
+// exercise has a server in front of hdsd. When it is started again, its content has a version.
+func exercise(t *testing.T, s server, version string, run func(*testing.T) *plane) {
 	t.Helper()
-	up, down := upstream(t), upstream(t)
-	s.start("1", ports{"a": port(up), "b": port(down)})
-	p := serve(t, kind, address, more)
-	p.awaits("endpoints to arrive healthy", map[string]string{"a": "HEALTHY", "b": "HEALTHY"})
+	up, first, second := upstream(t), upstream(t), upstream(t)
+	s.start("1", ports{"a": port(up), "b": port(first), "d": port(second)})
+	p := run(t)
+	p.awaits("endpoints to arrive healthy", map[string]string{"a": "HEALTHY", "b": "HEALTHY", "d": "HEALTHY"})
 
-	asked := s.requests()
-	down.Close()
-	p.awaits("health to be overlaid", map[string]string{"a": "HEALTHY", "b": "UNHEALTHY"})
+	first.Close()
+	p.awaits("health to be overlaid", map[string]string{"a": "HEALTHY", "b": "UNHEALTHY", "d": "HEALTHY"})
+	asked := s.requests() // every response was answered before the flip went out
+	second.Close()
+	p.awaits("another flip", map[string]string{"a": "HEALTHY", "b": "UNHEALTHY", "d": "UNHEALTHY"})
 	if now := s.requests(); now != asked {
 		t.Errorf("the idle server was asked %d times", now-asked)
 	}
 
 	s.kill()
 	t.Cleanup(func() { s.kill() })
-	s.start("1", ports{"a": port(up), "c": port(up)})
+	s.start(version, ports{"a": port(up), "c": port(up)})
 	p.awaits("the other content to be found", map[string]string{"a": "HEALTHY", "c": "HEALTHY"})
 }
 
@@ -81,20 +84,15 @@ func port(s *httptest.Server) int {
 	return port
 }
 
-// plane is hdsd with one checker.
+// plane is what data planes of an hdsd with one checker have.
 type plane struct {
-	t    *testing.T
-	http string
+	t      *testing.T
+	health func() map[string]string // by cluster: of its endpoint
 }
 
-// serve runs hdsd with one source.
-func serve(t *testing.T, kind, address, more string) *plane {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "hdsd.yaml")
-	text := fmt.Sprintf(`grpc: {address: "127.0.0.1:0"}
-http: {address: "127.0.0.1:0"}
-data_dir: %q
-sources:
+// fromSource has a source of hdsd's at an address. Data planes poll.
+func fromSource(kind, address, more string) func(*testing.T) *plane {
+	text := fmt.Sprintf(`sources:
 - name: server
   hold_shrinkage: {share: 1}
   %s
@@ -103,10 +101,25 @@ sources:
       api_type: %s
       transport_api_version: V3
       grpc_services: [{google_grpc: {target_uri: %q, stat_prefix: server}}]
-default_health_checks:
+`, more, kind, address)
+	return func(t *testing.T) *plane {
+		t.Helper()
+		built := serve(t, text)
+		return &plane{t, func() map[string]string { return polled(built.HTTPAddress()) }}
+	}
+}
+
+// serve runs hdsd and a checker.
+func serve(t *testing.T, from string) *coordinator.Coordinator {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "hdsd.yaml")
+	text := fmt.Sprintf(`grpc: {address: "127.0.0.1:0"}
+http: {address: "127.0.0.1:0"}
+data_dir: %q
+%sdefault_health_checks:
 - cluster_name_glob: "*"
   health_checks: [{timeout: 1s, interval: 0.25s, unhealthy_threshold: 2, healthy_threshold: 1, http_health_check: {path: /}}]
-`, t.TempDir(), more, kind, address)
+`, t.TempDir(), from)
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +145,7 @@ default_health_checks:
 		return check.Run(ctx, check.Options{Server: built.GRPCAddress(), NodeID: "checker", Log: zerolog.Nop()})
 	})
 	t.Cleanup(func() { cancel(); running.Wait() })
-	return &plane{t: t, http: built.HTTPAddress()}
+	return built
 }
 
 // awaits waits until data planes get these clusters and no others, each with an endpoint of this
@@ -146,20 +159,25 @@ func (p *plane) awaits(what string, want map[string]string) {
 		}
 	}()
 	envoy.Eventually(p.t, patience, what, func() bool {
-		got := map[string]string{}
-		for _, c := range p.fetch("clusters") {
-			got[c.Name] = "nothing"
-		}
-		for _, a := range p.fetch("endpoints") {
-			for _, l := range a.Endpoints {
-				for _, e := range l.LbEndpoints {
-					got[a.ClusterName] = e.HealthStatus
-				}
-			}
-		}
-		last = fmt.Sprint(got)
+		last = fmt.Sprint(p.health())
 		return last == fmt.Sprint(want)
 	})
+}
+
+// polled is what a data plane that polls hdsd gets.
+func polled(address string) map[string]string {
+	got := map[string]string{}
+	for _, c := range fetch(address, "clusters") {
+		got[c.Name] = "nothing"
+	}
+	for _, a := range fetch(address, "endpoints") {
+		for _, l := range a.Endpoints {
+			for _, e := range l.LbEndpoints {
+				got[a.ClusterName] = e.HealthStatus
+			}
+		}
+	}
+	return got
 }
 
 // shown is what a test reads of a cluster or an assignment.
@@ -173,12 +191,12 @@ type shown struct {
 	} `json:"endpoints"`
 }
 
-func (p *plane) fetch(kind string) []shown {
+func fetch(address, kind string) []shown {
 	names := ""
 	if kind == "endpoints" {
-		names = `, "resource_names": ["a", "b", "c"]`
+		names = `, "resource_names": ["a", "b", "c", "d"]`
 	}
-	answer, err := http.Post("http://"+p.http+"/v3/discovery:"+kind, "application/json", strings.NewReader(`{"node": {"id": "plane"}`+names+`}`)) //nolint:noctx // it is local
+	answer, err := http.Post("http://"+address+"/v3/discovery:"+kind, "application/json", strings.NewReader(`{"node": {"id": "plane"}`+names+`}`)) //nolint:noctx // it is local
 	if err != nil {
 		return nil // not ready yet
 	}
