@@ -125,6 +125,10 @@ func (d *decisions) record(next *decision.Decision) {
 		d.frozen.Store(next.Freeze.After)
 		d.history.SaveFreeze(next.Freeze.After)
 	}
+	if next.Held != nil {
+		d.frozen.Store(next.Held)
+		d.history.SaveFreeze(next.Held)
+	}
 	if len(next.Overrides) > 0 {
 		d.overridden.Store(true)
 		changed := make(map[health.Endpoint]*store.Override, len(next.Overrides))

@@ -19,6 +19,7 @@ type Decision struct {
 
 	// For the history.
 	Freeze      *FreezeChange
+	Held        *store.Freeze // the freeze, if what it holds was of endpoints that moved
 	Overrides   []OverrideChange
 	Trust       *TrustChange
 	Clusters    []string                        // names of new clusters
@@ -69,7 +70,7 @@ const (
 
 // IsEmpty reports whether the decision has no parts.
 func (d *Decision) IsEmpty() bool {
-	return !d.Publishes() && d.Freeze == nil && d.Trust == nil && len(d.Overrides)+len(d.Clusters)+len(d.Voted)+len(d.Transitions)+len(d.Unvoted)+len(d.TakenOver)+len(d.GivenBack) == 0
+	return !d.Publishes() && d.Freeze == nil && d.Held == nil && d.Trust == nil && len(d.Overrides)+len(d.Clusters)+len(d.Voted)+len(d.Transitions)+len(d.Unvoted)+len(d.TakenOver)+len(d.GivenBack) == 0
 }
 
 // Publishes reports whether data planes get anything.

@@ -24,6 +24,7 @@ type Change struct {
 func (t *Table) Apply(now time.Time, c Change) Effects {
 	t.advance(now)
 	e := t.edit(now)
+	e.answering = c.Answered
 	count := 0
 	for _, k := range c.Changed {
 		count += len(k.Hashes)
@@ -53,6 +54,8 @@ type edit struct {
 	services  map[string]bool      // names of assignments to rebuild
 	removed   []string             // names of clusters
 	reweighed []health.EndpointID  // what counts of their health changed
+	answering map[string]bool      // sources that have answered with this change
+	moves     *moves               // of the cluster that is replaced; made when needed
 	moved     map[health.Hash]bool // endpoints that are in another locality now
 }
 
@@ -105,6 +108,7 @@ func (e *edit) setHealth(id health.EndpointID, r *row) {
 // replace replaces a cluster by its next version. Either may be nil.
 func (e *edit) replace(before, after *catalog.Cluster) {
 	d := &e.decision
+	e.moves = nil
 	if before != nil {
 		e.clusters.remove(before)
 		delete(e.rows.checked, before)
@@ -115,7 +119,7 @@ func (e *edit) replace(before, after *catalog.Cluster) {
 		e.services[after.Source.ServiceName] = true
 		e.forgetPast(before, after)
 		e.addChecked(before, after)
-		e.addExcluded(after)
+		e.addExcluded(before, after)
 	}
 	if before != nil {
 		e.dropLeft(before)
@@ -140,7 +144,6 @@ func (e *edit) replace(before, after *catalog.Cluster) {
 
 // addChecked adds the checked endpoints of a cluster.
 func (e *edit) addChecked(before, k *catalog.Cluster) {
-	var moves *moves // made when needed
 	ids := make([]health.EndpointID, len(k.Hashes))
 	e.rows.checked[k] = ids
 	for i := range ids {
@@ -148,12 +151,8 @@ func (e *edit) addChecked(before, k *catalog.Cluster) {
 		ids[i] = id
 		m := Member{ID: id, Cluster: k, Index: i, New: isNew}
 		if isNew {
-			if moves == nil && before != nil {
-				moves = newMoves(before, k)
-			}
-			if moves != nil {
-				e.inherit(moves, id)
-			}
+			key := k.Checked.Key(i)
+			e.inherit(before, k, k.Hashes[i], &key)
 			m.Status, m.Since = e.introduce(id)
 		}
 		e.effects.Members = append(e.effects.Members, m)
@@ -163,7 +162,7 @@ func (e *edit) addChecked(before, k *catalog.Cluster) {
 // addExcluded keeps the last verdict of excluded endpoints: a mistake in a file must not
 // send traffic to endpoints that were down. It also adds excluded endpoints that an
 // override decides.
-func (e *edit) addExcluded(k *catalog.Cluster) {
+func (e *edit) addExcluded(before, k *catalog.Cluster) {
 	for i := range k.Excluded {
 		excluded := &k.Excluded[i]
 		overridden := excluded.Index != catalog.None && k.IsChecked() && e.overrides.of(excluded.Key) != nil
@@ -172,6 +171,9 @@ func (e *edit) addExcluded(k *catalog.Cluster) {
 		}
 		m := Member{Cluster: k, Index: catalog.None}
 		id, r := e.rows.of(excluded.Hash)
+		if r == nil {
+			e.inherit(before, k, excluded.Hash, &excluded.Key)
+		}
 		switch {
 		case r == nil && !overridden && e.past.last[excluded.Hash].Status == health.Unknown:
 			continue // nothing to hold

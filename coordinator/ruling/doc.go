@@ -29,7 +29,8 @@
 //   - While a verdict is not published, the assignment does not refer to it, so the endpoint
 //     passes through. A freeze that holds health holds it by endpoint.
 //   - Data planes never see health in between two steps of one decision.
-//   - An endpoint of which only the locality changes, in one change, keeps its health under a new id.
+//   - An endpoint of which only the locality changes, in one change, keeps its health under a new id,
+//     checked or excluded, and what a freeze holds. While hdsd was down counts as one change.
 //   - An endpoint that leaves its source is recorded as gone, but not before hdsd has settled
 //     and every source that may have it has answered.
 //   - An id is not used again for a minute.

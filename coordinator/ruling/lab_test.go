@@ -182,6 +182,9 @@ func (l *lab) store(d *decision.Decision) {
 	if d.Freeze != nil {
 		l.stored.Freeze = d.Freeze.After
 	}
+	if d.Held != nil {
+		l.stored.Freeze = d.Held
+	}
 	for _, c := range d.Overrides {
 		l.stored.Overrides = slices.DeleteFunc(l.stored.Overrides, func(o store.Override) bool { return o.Scope == c.Override.Scope })
 		if c.Kind == decision.Set {

@@ -1,6 +1,7 @@
 package ruling
 
 import (
+	"maps"
 	"strings"
 
 	"hdsd/coordinator/catalog"
@@ -14,30 +15,55 @@ type moves struct {
 	coming  map[string]int         // by address
 }
 
-// newMoves compares two versions of a cluster.
-func newMoves(before, after *catalog.Cluster) *moves {
+// newMoves compares two versions of a cluster, the first of which may be nil, and those of its
+// endpoints that are remembered and certainly gone. first is the first new endpoint of those
+// that are added.
+func (e *edit) newMoves(before, after *catalog.Cluster, first health.Hash) *moves {
 	m := &moves{leaving: map[string]health.Hash{}, coming: map[string]int{}}
-	had, has := make(map[health.Hash]bool, len(before.Hashes)), make(map[health.Hash]bool, len(after.Hashes))
-	for _, hash := range after.Hashes {
-		has[hash] = true
+	had, has := map[health.Hash]bool{}, make(map[health.Hash]bool, len(after.Endpoints))
+	for i := range after.Endpoints {
+		has[after.Endpoints[i].Hash()] = true
 	}
-	for i, hash := range before.Hashes {
-		had[hash] = true
-		if has[hash] {
-			continue
+	leave := func(hash health.Hash, address string) {
+		counted := had[hash]
+		if had[hash] = true; counted || has[hash] {
+			return
 		}
-		address := before.Checked.Endpoints[i].Address
 		if _, several := m.leaving[address]; several {
 			hash = 0
 		}
 		m.leaving[address] = hash
 	}
-	for i, hash := range after.Hashes {
-		if !had[hash] {
-			m.coming[after.Checked.Endpoints[i].Address]++
+	if before != nil {
+		for i := range before.Endpoints {
+			leave(before.Endpoints[i].Hash(), before.Endpoints[i].Address())
+		}
+	}
+	if e.knowsGone(after) {
+		for _, hash := range e.past.of(after.Source.Name) {
+			if last, remembered := e.past.last[hash]; remembered {
+				leave(hash, last.Endpoint.Address)
+			}
+		}
+	}
+	for i := range after.Endpoints {
+		hash := after.Endpoints[i].Hash()
+		_, present := e.rows.ids[hash]
+		if !had[hash] && (hash == first || !present) {
+			had[hash] = true
+			m.coming[after.Endpoints[i].Address()]++
 		}
 	}
 	return m
+}
+
+// knowsGone reports whether remembered endpoints that a cluster does not have left it only now,
+// or while hdsd was down: its sources have answered.
+func (e *edit) knowsGone(k *catalog.Cluster) bool {
+	answered := func(sources map[string]bool) bool {
+		return sources[k.Source.Source] && sources[k.Source.EndpointSource()]
+	}
+	return len(e.past.last) > 0 && answered(e.answering) && !(e.settled && answered(e.answered))
 }
 
 // from returns the hash of the endpoint that an endpoint was before it moved, if it did.
@@ -48,41 +74,75 @@ func (m *moves) from(address string) (before health.Hash, ok bool) {
 
 // inherit gives a new endpoint the health of the one that it was before it moved, so that
 // introduce finds it as after a restart.
-func (e *edit) inherit(m *moves, id health.EndpointID) {
-	r := &e.rows.all[id]
-	if _, known := e.past.last[r.hash]; known {
+func (e *edit) inherit(before, after *catalog.Cluster, hash health.Hash, key *health.Endpoint) {
+	if _, known := e.past.last[hash]; known || before == nil && !e.knowsGone(after) {
 		return
 	}
-	key := r.key()
-	hash, ok := m.from(key.Address)
+	if e.moves == nil {
+		e.moves = e.newMoves(before, after, hash)
+	}
+	from, ok := e.moves.from(key.Address)
 	if !ok {
 		return
 	}
-	oldID, old := e.rows.of(hash)
-	if old == nil || !old.checked() {
+	e.moveHeld(from, hash)
+	id, old := e.rows.of(from)
+	if old == nil {
+		if last, known := e.past.last[from]; known {
+			e.past.move(from, hash, key)
+			e.moveVoted(from, hash)
+			e.recordMove(&last.Endpoint, key, last.Status, nil)
+		}
 		return
 	}
 	was, status := old.key(), old.health()
 	if !old.judged && old.override() == nil {
 		return
 	}
-	votes := e.Votes(oldID)
-	more, left := e.forget(oldID)
+	votes := e.Votes(id)
+	more, left := e.forget(id)
 	e.effects.LeftOut += left
-	e.summarize(&e.decision, e.now, oldID, more)
-	e.past.keepAs(old, votes.Since, r.hash, key)
+	e.summarize(&e.decision, e.now, id, more)
+	e.past.keepAs(old, votes.Since, hash, *key)
 	if e.moved == nil {
 		e.moved = map[health.Hash]bool{}
 	}
-	e.moved[hash] = true
-	if verdict, overridden := e.past.voted[r.hash]; overridden {
-		if e.decision.Voted == nil {
-			e.decision.Voted = map[health.Hash]*health.Verdict{}
-		}
-		e.decision.Voted[r.hash] = &verdict
-		e.decision.Unvoted = append(e.decision.Unvoted, hash)
+	e.moved[from] = true
+	e.moveVoted(from, hash)
+	e.recordMove(&was, key, status, votes.Observations)
+}
+
+// moveVoted stores the verdict of the votes under an override for where the endpoint is now.
+func (e *edit) moveVoted(from, to health.Hash) {
+	votes, overridden := e.past.voted[to]
+	if !overridden {
+		return
 	}
-	e.recordMove(&was, &key, status, votes.Observations)
+	if e.decision.Voted == nil {
+		e.decision.Voted = map[health.Hash]*health.Verdict{}
+	}
+	e.decision.Voted[to] = &votes
+	e.decision.Unvoted = append(e.decision.Unvoted, from)
+}
+
+// moveHeld keeps the health that a freeze holds.
+func (e *edit) moveHeld(from, to health.Hash) {
+	frozen := e.publishing.freeze
+	if frozen == nil {
+		return
+	}
+	status, held := frozen.Held[from]
+	if !held {
+		return
+	}
+	if e.decision.Held == nil { // others still read the one before
+		next := *frozen
+		next.Held = maps.Clone(frozen.Held)
+		e.decision.Held = &next
+		e.publishing.setFreeze(&next)
+	}
+	e.decision.Held.Held[to] = status
+	delete(e.decision.Held.Held, from)
 }
 
 // recordMove ends the history of an endpoint where it was, and goes on where it is now.
@@ -90,9 +150,10 @@ func (e *edit) recordMove(from, to *health.Endpoint, status health.Status, votes
 	if status == health.Unknown {
 		return
 	}
+	here, there := to.Locality, from.Locality
 	e.decision.Transitions = append(e.decision.Transitions,
-		health.Transition{Time: e.now, Endpoint: *from, From: status, To: health.Unknown, Reason: movedTo + placeOf(to.Locality), Moved: &to.Locality},
-		health.Transition{Time: e.now, Endpoint: *to, From: health.Unknown, To: status, Reason: movedFrom + placeOf(from.Locality), Observations: votes, Moved: &from.Locality})
+		health.Transition{Time: e.now, Endpoint: *from, From: status, To: health.Unknown, Reason: movedTo + placeOf(here), Moved: &here},
+		health.Transition{Time: e.now, Endpoint: *to, From: health.Unknown, To: status, Reason: movedFrom + placeOf(there), Observations: votes, Moved: &there})
 }
 
 // placeOf writes a locality as region/zone/sub_zone, without the empty parts at its end.

@@ -3,9 +3,11 @@ package ruling_test
 import (
 	"testing"
 
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 
 	"hdsd/coordinator/catalog"
+	"hdsd/coordinator/ruling"
 	configv1 "hdsd/gen/hdsd/config/v1"
 	"hdsd/health"
 	"hdsd/source"
@@ -13,6 +15,18 @@ import (
 
 // inZones prepares the cluster web with the same addresses in each of some zones.
 func inZones(zones ...string) *catalog.Cluster {
+	return catalog.Prepare(zoned(zones...), catalog.NewRules(&configv1.Config{}))
+}
+
+// excludedIn prepares the same with a check that no checker can do: all of it is excluded.
+func excludedIn(zone string) *catalog.Cluster {
+	out := zoned(zone)
+	out.HealthChecks = []*corev3.HealthCheck{{HealthChecker: &corev3.HealthCheck_CustomHealthCheck_{CustomHealthCheck: &corev3.HealthCheck_CustomHealthCheck{Name: "x"}}}}
+	out.Config.HealthChecks = out.HealthChecks
+	return catalog.Prepare(out, catalog.NewRules(&configv1.Config{}))
+}
+
+func zoned(zones ...string) *source.Cluster {
 	out := sourceOf("web", addresses...)
 	assignment := &endpointv3.ClusterLoadAssignment{ClusterName: "web"}
 	for _, zone := range zones {
@@ -21,7 +35,7 @@ func inZones(zones ...string) *catalog.Cluster {
 		assignment.Endpoints = append(assignment.Endpoints, group)
 	}
 	out.Assignment = source.EncodeAssignment(assignment)
-	return catalog.Prepare(out, catalog.NewRules(&configv1.Config{}))
+	return out
 }
 
 func inZone(key health.Endpoint, zone string) health.Endpoint {
@@ -91,5 +105,137 @@ func TestOnlyOneMoves(t *testing.T) {
 		if !ok || l.table.Ruling(id).Judged {
 			t.Errorf("%v to %v: the one in %s has %+v", test.before, test.after, last.Locality.Zone, l.table.Ruling(id))
 		}
+	}
+}
+
+// TestAMoveWhileHdsdIsDown is one all the same: the source has answered, without the endpoint
+// where it was.
+func TestAMoveWhileHdsdIsDown(t *testing.T) {
+	l := newLab(t)
+	l.serve(inZones("a"))
+	l.vote(a1, down)
+	l.vote(a2, up)
+	if err := l.override(health.Endpoint{Cluster: "web", Address: a2.Address}, drained, 0); err != nil {
+		t.Fatal(err)
+	}
+	recorded := len(l.transitions)
+	l.start()
+	l.say(inZones("b"))
+	b1, b2 := inZone(a1, "b"), inZone(a2, "b")
+	l.wantPublished(b1, down)
+	l.wantPublished(b2, drained)
+	l.serve(inZones("b"))
+	for _, tr := range l.transitions[recorded:] {
+		if tr.Moved == nil {
+			t.Errorf("recorded %+v", tr)
+		}
+	}
+	if n := len(l.transitions) - recorded; n != 4 {
+		t.Errorf("%d transitions of 2 moves", n)
+	}
+	if _, kept := l.stored.Voted[b2.Hash()]; !kept || len(l.stored.Voted) != 1 {
+		t.Errorf("stored for where it is: %v, in all %v", kept, l.stored.Voted)
+	}
+	_, effects, err := l.table.ClearOverrides(l.now, health.Endpoint{Cluster: "web", Address: a2.Address}, false, "ann")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.do(effects)
+	l.wantPublished(b2, up)
+}
+
+// TestNoMoveWhileHdsdIsDown: the source has not answered, has the endpoint where it was, or
+// several may have moved; or it was gone for longer.
+func TestNoMoveWhileHdsdIsDown(t *testing.T) {
+	for name, test := range map[string]struct {
+		before, after []string
+		unanswered    bool
+		settled       bool
+	}{
+		"not answered":         {before: []string{"a"}, after: []string{"b"}, unanswered: true},
+		"still there":          {before: []string{"a"}, after: []string{"a", "b"}},
+		"which of two":         {before: []string{"a"}, after: []string{"b", "c"}},
+		"which of two before":  {before: []string{"a", "b"}, after: []string{"c"}},
+		"long after the start": {before: []string{"a"}, after: []string{"b"}, settled: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLab(t)
+			l.serve(inZones(test.before...))
+			for _, zone := range test.before {
+				l.vote(inZone(a1, zone), down)
+			}
+			l.start()
+			if test.settled { // another source has not answered
+				l.do(l.table.Apply(l.now, ruling.Change{Answered: map[string]bool{"local": true}}))
+				l.do(l.table.Settle(l.now))
+			}
+			l.do(l.table.Apply(l.now, ruling.Change{Changed: []*catalog.Cluster{inZones(test.after...)}, Answered: map[string]bool{"local": !test.unanswered}}))
+			last := inZone(a1, test.after[len(test.after)-1])
+			id, ok := l.table.Find(last.Hash())
+			if !ok || l.table.Ruling(id).Judged {
+				t.Errorf("%+v", l.table.Ruling(id))
+			}
+		})
+	}
+}
+
+// TestAFreezeHoldsTheHealthOfAnEndpointThatMoves, after a restart too, and if it moves while hdsd
+// is down.
+func TestAFreezeHoldsTheHealthOfAnEndpointThatMoves(t *testing.T) {
+	l := newLab(t)
+	l.serve(inZones("a"))
+	l.vote(a1, down)
+	_, frozen, effects := l.table.Freeze(l.now, "ann", "work", true)
+	l.do(effects)
+	l.vote(a1, up)
+	l.say(inZones("b"))
+	l.wantPublished(inZone(a1, "b"), down)
+	if _, held := frozen.Held[a1.Hash()]; !held {
+		t.Error("the freeze that others read has changed")
+	}
+	l.start()
+	l.serve(inZones("b"))
+	l.wantPublished(inZone(a1, "b"), down)
+	l.start()
+	l.serve(inZones("c"))
+	l.wantPublished(inZone(a1, "c"), down)
+	_, effects = l.table.Unfreeze("ann")
+	l.do(effects)
+	l.wantPublished(inZone(a1, "c"), up)
+}
+
+// TestAnExcludedEndpointThatMovesHoldsItsVerdict, whether it is excluded before the move, from
+// then on, or until then, and if it moves while hdsd is down.
+func TestAnExcludedEndpointThatMovesHoldsItsVerdict(t *testing.T) {
+	for name, test := range map[string]struct {
+		before, after *catalog.Cluster
+		restart       bool
+	}{
+		"from then on":           {before: inZones("a"), after: excludedIn("b")},
+		"until then":             {before: excludedIn("a"), after: inZones("b")},
+		"before and after":       {before: excludedIn("a"), after: excludedIn("b")},
+		"while hdsd is down":     {before: excludedIn("a"), after: excludedIn("b"), restart: true},
+		"checked when it is up":  {before: excludedIn("a"), after: inZones("b"), restart: true},
+		"excluded when it is up": {before: inZones("a"), after: excludedIn("b"), restart: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLab(t)
+			l.serve(inZones("a"))
+			l.vote(a1, down)
+			l.vote(a2, up)
+			l.say(test.before)
+			if test.restart {
+				l.start()
+				l.serve(test.after)
+			} else {
+				l.say(test.after)
+			}
+			for key, want := range map[health.Endpoint]health.Status{inZone(a1, "b"): down, inZone(a2, "b"): up} {
+				id, ok := l.table.Find(key.Hash())
+				if !ok || l.table.Ruling(id).Health != want {
+					t.Errorf("%v is %+v, want %v", key, l.table.Ruling(id), want)
+				}
+			}
+		})
 	}
 }

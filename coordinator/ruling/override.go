@@ -59,7 +59,7 @@ func (t *Table) SetOverride(now time.Time, asked store.Override) (set Override, 
 	e.next()
 	for k := range t.clusters.within(&asked.Scope) {
 		if len(k.Excluded) > 0 {
-			e.addExcluded(k)
+			e.addExcluded(nil, k)
 			e.services[k.Source.ServiceName] = true
 		}
 	}

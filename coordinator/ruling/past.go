@@ -24,6 +24,31 @@ const (
 type past struct {
 	last  map[health.Hash]store.Held     // their health
 	voted map[health.Hash]health.Verdict // the verdict of the votes, if an override decided
+
+	byCluster map[string][]health.Hash // those in last, and some that were; made when needed
+}
+
+// of returns the hashes of the endpoints of a cluster in last, and of some that were.
+func (p *past) of(cluster string) []health.Hash {
+	if p.byCluster == nil {
+		p.byCluster = map[string][]health.Hash{}
+		for hash, held := range p.last {
+			p.byCluster[held.Endpoint.Cluster] = append(p.byCluster[held.Endpoint.Cluster], hash)
+		}
+	}
+	return p.byCluster[cluster]
+}
+
+// move remembers an endpoint as another.
+func (p *past) move(from, to health.Hash, key *health.Endpoint) {
+	last := p.last[from]
+	last.Endpoint = *key
+	delete(p.last, from)
+	p.last[to] = last
+	if votes, overridden := p.voted[from]; overridden {
+		delete(p.voted, from)
+		p.voted[to] = votes
+	}
 }
 
 // restore takes over what is stored, apart from endpoints that were gone.
@@ -69,6 +94,9 @@ func (p *past) keepAs(r *row, votesSince time.Time, hash health.Hash, key health
 			p.last = map[health.Hash]store.Held{}
 		}
 		p.last[hash] = held
+		if p.byCluster != nil {
+			p.byCluster[key.Cluster] = append(p.byCluster[key.Cluster], hash)
+		}
 	}
 }
 
@@ -96,7 +124,7 @@ func (p *past) conclude(hidden func(cluster string) bool) (gone []store.Held, un
 	}
 	slices.SortFunc(gone, func(a, b store.Held) int { return a.Endpoint.Compare(b.Endpoint) })
 	if len(p.last) == 0 {
-		p.last = nil // it may have been large
+		p.last, p.byCluster = nil, nil // they may have been large
 	}
 	for hash := range p.voted {
 		if _, waits := p.last[hash]; !waits {
