@@ -261,14 +261,14 @@ func (e *edit) dropLeft(k *catalog.Cluster) {
 // drop removes an endpoint that is neither checked nor held. While hdsd settles, it may
 // come back, so its health is remembered instead of recorded as gone.
 func (e *edit) drop(id health.EndpointID, r *row) {
-	d, from, since := &e.decision, r.health(), e.Votes(id).Since
+	d, from, votes := &e.decision, r.health(), e.Votes(id)
 	more, left := e.forget(id)
 	e.effects.LeftOut += left
 	e.summarize(d, e.now, id, more)
 	switch {
-	case e.moved[r.hash]:
+	case e.moved[r.hash], e.hasMoved(r, votes.Observations):
 	case !e.settled:
-		e.past.keep(r, since)
+		e.past.keep(r, votes.Since)
 	case from != health.Unknown:
 		key := r.key()
 		d.Transitions = append(d.Transitions, goneTransition(e.clusters.byName[key.Cluster], key, from, e.now))

@@ -31,6 +31,7 @@
 //   - Data planes never see health in between two steps of one decision.
 //   - An endpoint of which only the locality changes, in one change, keeps its health under a new id,
 //     checked or excluded, and what a freeze holds. While hdsd was down counts as one change.
+//     One that comes before the other goes has its verdict as well.
 //   - An endpoint that leaves its source is recorded as gone, but not before hdsd has settled
 //     and every source that may have it has answered.
 //   - An id is not used again for a minute.

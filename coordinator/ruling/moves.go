@@ -12,6 +12,7 @@ import (
 // and one with the same address comes. Where several do, nobody can tell which is which.
 type moves struct {
 	leaving map[string]health.Hash // by address; several: 0
+	staying map[string]health.Hash // by address; several: 0
 	coming  map[string]int         // by address
 }
 
@@ -19,20 +20,24 @@ type moves struct {
 // endpoints that are remembered and certainly gone. first is the first new endpoint of those
 // that are added.
 func (e *edit) newMoves(before, after *catalog.Cluster, first health.Hash) *moves {
-	m := &moves{leaving: map[string]health.Hash{}, coming: map[string]int{}}
+	m := &moves{leaving: map[string]health.Hash{}, staying: map[string]health.Hash{}, coming: map[string]int{}}
 	had, has := map[health.Hash]bool{}, make(map[health.Hash]bool, len(after.Endpoints))
 	for i := range after.Endpoints {
 		has[after.Endpoints[i].Hash()] = true
 	}
 	leave := func(hash health.Hash, address string) {
-		counted := had[hash]
-		if had[hash] = true; counted || has[hash] {
+		if had[hash] {
 			return
 		}
-		if _, several := m.leaving[address]; several {
+		had[hash] = true
+		to := m.leaving
+		if has[hash] {
+			to = m.staying
+		}
+		if _, several := to[address]; several {
 			hash = 0
 		}
-		m.leaving[address] = hash
+		to[address] = hash
 	}
 	if before != nil {
 		for i := range before.Endpoints {
@@ -66,10 +71,14 @@ func (e *edit) knowsGone(k *catalog.Cluster) bool {
 	return len(e.past.last) > 0 && answered(e.answering) && !(e.settled && answered(e.answered))
 }
 
-// from returns the hash of the endpoint that an endpoint was before it moved, if it did.
-func (m *moves) from(address string) (before health.Hash, ok bool) {
+// from returns the hash of the endpoint that an endpoint was before it moved, or may have been,
+// if that is still there.
+func (m *moves) from(address string) (before health.Hash, stays, ok bool) {
 	before, ok = m.leaving[address]
-	return before, ok && before != 0 && m.coming[address] == 1
+	if !ok {
+		before, stays = m.staying[address]
+	}
+	return before, stays, before != 0 && m.coming[address] == 1
 }
 
 // inherit gives a new endpoint the health of the one that it was before it moved, so that
@@ -81,16 +90,16 @@ func (e *edit) inherit(before, after *catalog.Cluster, hash health.Hash, key *he
 	if e.moves == nil {
 		e.moves = e.newMoves(before, after, hash)
 	}
-	from, ok := e.moves.from(key.Address)
+	from, stays, ok := e.moves.from(key.Address)
 	if !ok {
 		return
 	}
-	e.moveHeld(from, hash)
+	e.moveHeld(from, hash, stays)
 	id, old := e.rows.of(from)
 	if old == nil {
 		if last, known := e.past.last[from]; known {
 			e.past.move(from, hash, key)
-			e.moveVoted(from, hash)
+			e.moveVoted(from, hash, false)
 			e.recordMove(&last.Endpoint, key, last.Status, nil)
 		}
 		return
@@ -100,6 +109,12 @@ func (e *edit) inherit(before, after *catalog.Cluster, hash health.Hash, key *he
 		return
 	}
 	votes := e.Votes(id)
+	if stays {
+		e.past.keepAs(old, votes.Since, hash, *key)
+		e.moveVoted(from, hash, true)
+		e.heirs[from] = hash
+		return
+	}
 	more, left := e.forget(id)
 	e.effects.LeftOut += left
 	e.summarize(&e.decision, e.now, id, more)
@@ -108,12 +123,12 @@ func (e *edit) inherit(before, after *catalog.Cluster, hash health.Hash, key *he
 		e.moved = map[health.Hash]bool{}
 	}
 	e.moved[from] = true
-	e.moveVoted(from, hash)
+	e.moveVoted(from, hash, false)
 	e.recordMove(&was, key, status, votes.Observations)
 }
 
 // moveVoted stores the verdict of the votes under an override for where the endpoint is now.
-func (e *edit) moveVoted(from, to health.Hash) {
+func (e *edit) moveVoted(from, to health.Hash, stays bool) {
 	votes, overridden := e.past.voted[to]
 	if !overridden {
 		return
@@ -122,11 +137,13 @@ func (e *edit) moveVoted(from, to health.Hash) {
 		e.decision.Voted = map[health.Hash]*health.Verdict{}
 	}
 	e.decision.Voted[to] = &votes
-	e.decision.Unvoted = append(e.decision.Unvoted, from)
+	if !stays {
+		e.decision.Unvoted = append(e.decision.Unvoted, from)
+	}
 }
 
 // moveHeld keeps the health that a freeze holds.
-func (e *edit) moveHeld(from, to health.Hash) {
+func (e *edit) moveHeld(from, to health.Hash, stays bool) {
 	frozen := e.publishing.freeze
 	if frozen == nil {
 		return
@@ -142,7 +159,26 @@ func (e *edit) moveHeld(from, to health.Hash) {
 		e.publishing.setFreeze(&next)
 	}
 	e.decision.Held.Held[to] = status
-	delete(e.decision.Held.Held, from)
+	if !stays {
+		delete(e.decision.Held.Held, from)
+	}
+}
+
+// hasMoved reports whether an endpoint that goes is now another one, which came before. If so,
+// it records that.
+func (e *edit) hasMoved(r *row, votes []health.Observation) bool {
+	heir, known := e.heirs[r.hash]
+	if !known {
+		return false
+	}
+	delete(e.heirs, r.hash)
+	_, now := e.rows.of(heir)
+	if now == nil || now.health() != r.health() {
+		return false
+	}
+	from, to := r.key(), now.key()
+	e.recordMove(&from, &to, r.health(), votes)
+	return true
 }
 
 // recordMove ends the history of an endpoint where it was, and goes on where it is now.

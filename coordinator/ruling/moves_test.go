@@ -87,12 +87,12 @@ func TestAnEndpointThatMovesKeepsItsHealth(t *testing.T) {
 }
 
 // TestOnlyOneMoves: where an address comes to several localities, or leaves several, nobody
-// can tell which is which. One that stays where it is has not moved.
+// can tell which is which.
 func TestOnlyOneMoves(t *testing.T) {
 	for _, test := range []struct{ before, after []string }{
 		{[]string{"a"}, []string{"b", "c"}},
 		{[]string{"a", "b"}, []string{"c"}},
-		{[]string{"a"}, []string{"a", "b"}},
+		{[]string{"a"}, []string{"a", "b", "c"}},
 	} {
 		l := newLab(t)
 		l.serve(inZones(test.before...))
@@ -105,6 +105,38 @@ func TestOnlyOneMoves(t *testing.T) {
 		if !ok || l.table.Ruling(id).Judged {
 			t.Errorf("%v to %v: the one in %s has %+v", test.before, test.after, last.Locality.Zone, l.table.Ruling(id))
 		}
+	}
+}
+
+// TestANewLocalityBeforeTheOldOneGoes, as behind the relay: the new endpoint has the verdict at
+// once, and when the old one goes, that is the move.
+func TestANewLocalityBeforeTheOldOneGoes(t *testing.T) {
+	l := newLab(t)
+	l.serve(inZones("a"))
+	l.vote(a1, down)
+	l.vote(a2, up)
+	recorded := len(l.transitions)
+	b1, b2 := inZone(a1, "b"), inZone(a2, "b")
+	l.say(inZones("a", "b"))
+	for key, want := range map[health.Endpoint]health.Status{a1: down, b1: down, a2: up, b2: up} {
+		id, ok := l.table.Find(key.Hash())
+		if !ok || l.table.Ruling(id).Health != want {
+			t.Errorf("%v: %+v, want %v", key, l.table.Ruling(id), want)
+		}
+	}
+	if len(l.transitions) > recorded {
+		t.Errorf("recorded %+v", l.transitions[recorded:])
+	}
+	l.vote(b2, down)
+	l.say(inZones("b"))
+	l.wantPublished(b1, down)
+	for _, tr := range l.transitions[recorded:] {
+		if moved := tr.Moved != nil; moved != (tr.Endpoint.Address == a1.Address) {
+			t.Errorf("recorded %+v", tr)
+		}
+	}
+	if n := len(l.transitions) - recorded; n != 4 {
+		t.Errorf("%d transitions, want 2 of the move, a verdict and one that is gone", n)
 	}
 }
 
@@ -153,7 +185,7 @@ func TestNoMoveWhileHdsdIsDown(t *testing.T) {
 		settled       bool
 	}{
 		"not answered":         {before: []string{"a"}, after: []string{"b"}, unanswered: true},
-		"still there":          {before: []string{"a"}, after: []string{"a", "b"}},
+		"several are there":    {before: []string{"a"}, after: []string{"a", "b", "c"}},
 		"which of two":         {before: []string{"a"}, after: []string{"b", "c"}},
 		"which of two before":  {before: []string{"a", "b"}, after: []string{"c"}},
 		"long after the start": {before: []string{"a"}, after: []string{"b"}, settled: true},
