@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -32,10 +33,12 @@ type relayedNode struct {
 	said map[string]map[string][]byte
 	seen func(assignment string, at time.Time, statuses []corev3.HealthStatus)
 
-	stream  discoveryv3.AggregatedDiscoveryService_DeltaAggregatedResourcesClient
-	started time.Duration // until the listener came
-	synced  chan struct{} // closed then
-	ended   chan struct{}
+	stream    discoveryv3.AggregatedDiscoveryService_DeltaAggregatedResourcesClient
+	relieved  map[string]bool // clusters that came without health checks; only run's goroutine uses it
+	unchecked atomic.Int32    // their number
+	started   time.Duration   // until the listener came
+	synced    chan struct{}   // closed then
+	ended     chan struct{}
 }
 
 func dialRelay(t testing.TB, server string) *grpc.ClientConn {
@@ -97,7 +100,7 @@ func (n *relayedNode) ask(typeURL, nonce string) {
 }
 
 // hold holds a response against what the control plane said: only health may differ, and
-// health checks are gone of checked clusters.
+// health checks are gone of checked clusters for good, once hdsd has taken these over.
 func (n *relayedNode) hold(r *discoveryv3.DeltaDiscoveryResponse) {
 	if n.said == nil {
 		return
@@ -108,8 +111,9 @@ func (n *relayedNode) hold(r *discoveryv3.DeltaDiscoveryResponse) {
 		var err error
 		switch r.GetTypeUrl() {
 		case resourcev3.ClusterType:
-			if number, _ := strconv.Atoi(one.GetName()[len(one.GetName())-4:]); !unchecked(number) {
+			if n.relieved[one.GetName()] || isChecked(one.GetName()) && !bytes.Equal(got, want) {
 				want, err = overlay.Cluster(want, true, func(overlay.Key, health.Status) (health.Status, bool) { return 0, false })
+				n.relieve(one.GetName())
 			}
 		case resourcev3.EndpointType:
 			var statuses []corev3.HealthStatus
@@ -120,6 +124,21 @@ func (n *relayedNode) hold(r *discoveryv3.DeltaDiscoveryResponse) {
 			n.t.Errorf("%s: %s came as %x, %v, want %x", n.id, one.GetName(), got, err, want)
 		}
 	}
+}
+
+// relieve notes that the node need not check a cluster any more.
+func (n *relayedNode) relieve(cluster string) {
+	if n.relieved == nil {
+		n.relieved = map[string]bool{}
+	}
+	n.relieved[cluster] = true
+	n.unchecked.Store(int32(len(n.relieved)))
+}
+
+// isChecked reports whether a cluster has health checks, given its name.
+func isChecked(cluster string) bool {
+	number, _ := strconv.Atoi(cluster[len(cluster)-4:])
+	return !unchecked(number)
 }
 
 // withHealthOf puts the health of one encoded assignment into another.
@@ -203,6 +222,9 @@ func TestRelayedBytes(t *testing.T) {
 	s.until("verdicts", slowly(func() bool {
 		return s.Clusters()[clusterName(0)].Healthy == 2 && s.Clusters()[clusterName(count-2)].Healthy == 2
 	}))
+	s.until("data planes to check nothing any more", func() bool {
+		return !slices.ContainsFunc(all, func(n *relayedNode) bool { return int(n.unchecked.Load()) < count-count/10 })
+	})
 	after := usageOf(t, s.PID())
 	known := startOf(t, s.GRPC, 0)
 
