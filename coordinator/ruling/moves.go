@@ -3,6 +3,7 @@ package ruling
 import (
 	"maps"
 	"strings"
+	"time"
 
 	"hdsd/coordinator/catalog"
 	"hdsd/health"
@@ -112,7 +113,7 @@ func (e *edit) inherit(before, after *catalog.Cluster, hash health.Hash, key *he
 	if stays {
 		e.past.keepAs(old, votes.Since, hash, *key)
 		e.moveVoted(from, hash, true)
-		e.heirs[from] = hash
+		e.heirs[from] = heir{hash, votes.Since}
 		return
 	}
 	more, left := e.forget(id)
@@ -164,16 +165,22 @@ func (e *edit) moveHeld(from, to health.Hash, stays bool) {
 	}
 }
 
+// heir is an endpoint that came with the verdict of another one.
+type heir struct {
+	hash  health.Hash
+	since time.Time // of that verdict
+}
+
 // hasMoved reports whether an endpoint that goes is now another one, which came before. If so,
-// it records that.
+// it records that. One that had verdicts of its own since then has a history of its own.
 func (e *edit) hasMoved(r *row, votes []health.Observation) bool {
 	heir, known := e.heirs[r.hash]
 	if !known {
 		return false
 	}
 	delete(e.heirs, r.hash)
-	_, now := e.rows.of(heir)
-	if now == nil || now.health() != r.health() {
+	id, now := e.rows.of(heir.hash)
+	if now == nil || !e.Votes(id).Since.Equal(heir.since) || now.health() != r.health() {
 		return false
 	}
 	from, to := r.key(), now.key()

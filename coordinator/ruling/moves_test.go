@@ -2,6 +2,7 @@ package ruling_test
 
 import (
 	"testing"
+	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
@@ -270,4 +271,22 @@ func TestAnExcludedEndpointThatMovesHoldsItsVerdict(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestOneWithItsOwnHistoryHasNotMoved: an endpoint that came with the verdict of another one,
+// and had verdicts of its own since then, keeps that history when the other one goes.
+func TestOneWithItsOwnHistoryHasNotMoved(t *testing.T) {
+	l := newLab(t)
+	l.serve(inZones("a"))
+	l.vote(a1, up)
+	l.say(inZones("a", "b"))
+	b1 := inZone(a1, "b")
+	for _, to := range []health.Status{down, up} {
+		l.now = l.now.Add(time.Hour)
+		l.vote(b1, to)
+		l.vote(a1, to)
+	}
+	l.say(inZones("b"))
+	l.wantLast(up, unknown, ruling.InNoSource)
+	l.wantPublished(b1, up)
 }

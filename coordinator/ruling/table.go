@@ -23,7 +23,7 @@ type Table struct {
 	publishing publishing
 	past       past
 	zoneViews  zoneViews
-	heirs      map[health.Hash]health.Hash            // endpoints that came with the verdict of another one, by that
+	heirs      map[health.Hash]heir                   // endpoints that came with the verdict of another one, by that
 	verdict    func(health.EndpointID) health.Verdict // of the votes, with its reason
 
 	started  bool            // overrides may expire
@@ -39,7 +39,7 @@ func New(verdict func(health.EndpointID) health.Verdict) *Table {
 		clusters:  clusters{byName: map[string]*catalog.Cluster{}, byService: map[string][]*catalog.Cluster{}},
 		rows:      rows{ids: map[health.Hash]health.EndpointID{}, checked: map[*catalog.Cluster][]health.EndpointID{}},
 		past:      past{last: map[health.Hash]store.Held{}, voted: map[health.Hash]health.Verdict{}},
-		zoneViews: zoneViews{}, heirs: map[health.Hash]health.Hash{},
+		zoneViews: zoneViews{}, heirs: map[health.Hash]heir{},
 	}
 	t.Pacing = newPacing(t)
 	t.Takeovers = newTakeovers(t)
