@@ -114,9 +114,9 @@ var failures = []Case{
 	},
 	{ // Envoy counts up to a threshold, so that one of 0 is never reached.
 		Name: "a healthy_threshold of 0", Cluster: static("$0, $1", with(" healthy_threshold: 1", " healthy_threshold: 0"), noPanic), Want: Differs,
-		Steps: []Step{Ready(), Set(1, broken), Down(1), Send(20), Set(1, upstream.Healthy()), Await(Through, "endpoint 1 to be up", func(p *Play) bool {
-			return !p.hosts(Through)[p.up(1).Addr()].Failed()
-		}), Note("down", func(p *Play, plane Plane) string { return fmt.Sprint(p.hosts(plane)[p.up(1).Addr()].Failed()) })},
+		Steps: []Step{upThrough, Set(1, broken), Down(1), Set(1, upstream.Healthy()), upThrough, Note("down", func(p *Play, plane Plane) string {
+			return fmt.Sprint(p.hosts(plane)[p.up(1).Addr()].Failed())
+		})},
 	},
 	{
 		Name: "an unhealthy_threshold of 0", Cluster: static("$0, $1", with("unhealthy_threshold: 2", "unhealthy_threshold: 0"), noPanic), Want: Differs,
@@ -335,7 +335,7 @@ var moves = []Case{
 	{
 		Name: "priorities are swapped", Cluster: eds(checks(check), noPanic), Want: Same,
 		Assignment: localities("{locality: {zone: a}, priority: 0, lb_endpoints: [$0, $1]}, {locality: {zone: b}, priority: 1, lb_endpoints: [$2, $3]}"),
-		Steps: []Step{Ready(), Set(0, broken), Down(0), Send(40), During(20,
+		Steps: []Step{Ready(), Set(0, broken), Down(0), Send(400), During(20,
 			Change("", localities("{locality: {zone: a}, priority: 1, lb_endpoints: [$0, $1]}, {locality: {zone: b}, priority: 0, lb_endpoints: [$2, $3]}")),
 			Eventually("the new priorities", func(p *Play, plane Plane) bool {
 				hosts := p.hosts(plane)
@@ -489,6 +489,19 @@ func (p *Play) twin(difference *strings.Replacer) {
 func (p *Play) twins(plane Plane) map[string]envoy.Host {
 	p.t.Helper()
 	return p.rig.Planes[plane].Clusters(p.t)[p.name+"-twin"]
+}
+
+// upThrough waits until the data plane behind hdsd may send traffic to all endpoints.
+func upThrough(p *Play) {
+	p.t.Helper()
+	Await(Through, "all to be up", func(p *Play) bool {
+		for _, host := range p.hosts(Through) {
+			if host.Failed() {
+				return false
+			}
+		}
+		return len(p.hosts(Through)) > 0
+	})(p)
 }
 
 // Sticky sends requests that ask for one endpoint.

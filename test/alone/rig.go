@@ -11,6 +11,11 @@ import (
 	"sync"
 	"testing"
 
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	"github.com/envoyproxy/go-control-plane/pkg/cache/types"
+
+	"hdsd/internal/yamlpb"
 	"hdsd/test/envoy"
 	"hdsd/test/fleet"
 )
@@ -32,6 +37,8 @@ type Options struct {
 	Checkers     int    // number of checkers
 	ResolveNames bool   // hdsd resolves names
 	Config       string // more of hdsd's configuration, as YAML
+	Relay        bool   // clusters reach the data plane through hdsd's relay, from a control plane
+	WholeState   bool   // the data plane behind hdsd asks for the state of the world
 	Static       string // more static clusters of all Envoys that serve and check, as YAML list items
 }
 
@@ -43,6 +50,9 @@ type Rig struct {
 	Listen   [2]string // host:port of their listeners
 	Hdsd     *fleet.Coordinator
 	Checkers []*envoy.Process
+
+	control    *fleet.ControlPlane // nil: hdsd reads files
+	wholeState bool
 
 	dir     string // of the files of the data plane that is alone
 	mu      sync.Mutex
@@ -63,6 +73,12 @@ func NewRig(t testing.TB, o Options) *Rig {
 	r.Hdsd = fleet.Prepare(t, none, fleet.FastReports+o.Config)
 	if o.ResolveNames {
 		r.Hdsd.Configure("name: local,", "name: local, resolve_names: true,")
+	}
+	r.wholeState = o.WholeState
+	if o.Relay {
+		r.control = fleet.NewControlPlane(t)
+		r.Hdsd.RelayTo(r.control.Address, o.Config)
+		r.control.Come()
 	}
 	r.Hdsd.Start()
 	for range o.Checkers {
@@ -129,7 +145,34 @@ func (r *Rig) writeLocked(t testing.TB) {
 		all = append(all, item(clusterType, strings.ReplaceAll(given.Cluster, "$eds", "{resource_api_version: V3, ads: {}}")))
 	}
 	replace(t, filepath.Join(r.dir, "cds.yaml"), "resources:\n"+strings.Join(append(clusters, item(clusterType, idle)), ""))
-	r.Hdsd.SetClusters("resources:\n" + strings.Join(append(all, item(clusterType, idle)), ""))
+	if text := "resources:\n" + strings.Join(append(all, item(clusterType, idle)), ""); r.control == nil {
+		r.Hdsd.SetClusters(text)
+	} else {
+		r.say(t, text)
+	}
+}
+
+// say has the control plane give the data plane all resources.
+func (r *Rig) say(t testing.TB, text string) {
+	t.Helper()
+	root, problems := yamlpb.ParseAsEnvoy("clusters", []byte(text))
+	list := &discoveryv3.DiscoveryResponse{}
+	if problems = append(problems, root.Decode(list)...); len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	var clusters, assignments []types.Resource
+	for _, packed := range list.GetResources() {
+		resource, err := packed.UnmarshalNew()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if cluster, is := resource.(*clusterv3.Cluster); is {
+			clusters = append(clusters, cluster)
+		} else {
+			assignments = append(assignments, resource)
+		}
+	}
+	r.control.SayClusters("data-plane", clusters, assignments)
 }
 
 const (
@@ -162,7 +205,11 @@ func replace(t testing.TB, path, text string) {
 func (r *Rig) bootstrap(plane Plane, static string) []byte {
 	dynamic := fmt.Sprintf("cds_config: {resource_api_version: V3, path_config_source: {path: %q}}", filepath.Join(r.dir, "cds.yaml"))
 	if plane == Through {
-		dynamic = "ads_config: {api_type: DELTA_GRPC, transport_api_version: V3, grpc_services: [{envoy_grpc: {cluster_name: hdsd}}]}\n" +
+		kind := "DELTA_GRPC"
+		if r.wholeState {
+			kind = "GRPC"
+		}
+		dynamic = "ads_config: {api_type: " + kind + ", transport_api_version: V3, grpc_services: [{envoy_grpc: {cluster_name: hdsd}}]}\n" +
 			"  cds_config: {resource_api_version: V3, ads: {}}"
 	}
 	host, port, _ := net.SplitHostPort(r.Hdsd.GRPC)

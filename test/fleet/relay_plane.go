@@ -157,6 +157,16 @@ func (p *ControlPlane) Say(node string, at Front, addresses ...string) {
 	p.say(node, snapshot, err)
 }
 
+// SayClusters has it say, to a node, these clusters and assignments.
+func (p *ControlPlane) SayClusters(node string, clusters, assignments []types.Resource) {
+	p.t.Helper()
+	p.version++
+	snapshot, err := cache.NewSnapshot(strconv.Itoa(p.version), map[resource.Type][]types.Resource{
+		resource.ClusterType: clusters, resource.EndpointType: assignments,
+	})
+	p.say(node, snapshot, err)
+}
+
 func (p *ControlPlane) say(node string, snapshot *cache.Snapshot, err error) {
 	p.t.Helper()
 	if err == nil {
