@@ -56,6 +56,37 @@ func TestTheRelayPutsHealthIntoWhatPasses(t *testing.T) {
 	})
 }
 
+// TestAClusterThatIsTakenOverGetsItsAssignmentAgain: an Envoy uses a changed cluster only when
+// it has its assignment again, or after initial_fetch_timeout.
+func TestAClusterThatIsTakenOverGetsItsAssignmentAgain(t *testing.T) {
+	bothVariants(t, func(t *testing.T, delta bool) {
+		t.Parallel()
+		address, _ := upstream(t)
+		m := newManagement(t)
+		m.come()
+		m.says(byEDS("web"), endpoints("web", corev3.HealthStatus_UNKNOWN, address))
+		s := newSite(t, t.TempDir(), relaying(m, ""), "")
+		s.ready()
+		s.checker("c1")
+		c := s.client(delta, "edge-1", "web")
+		s.eventually("the assignment after the cluster without its checks", func() bool {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			over := false
+			for _, h := range c.responses {
+				cluster := &clusterv3.Cluster{}
+				if r := h.resources["web"]; h.typeURL == resourcev3.ClusterType && r.UnmarshalTo(cluster) == nil && len(cluster.GetHealthChecks()) == 0 {
+					over = true
+				}
+				if over && h.typeURL == resourcev3.EndpointType && h.resources["web"] != nil {
+					return true
+				}
+			}
+			return false
+		})
+	})
+}
+
 // TestTheFirstRelayedAssignmentHasStoredHealth, after a restart and before any checker is
 // back, also for a node that hdsd has never seen.
 func TestTheFirstRelayedAssignmentHasStoredHealth(t *testing.T) {

@@ -22,7 +22,7 @@ func TestTheCoreWaitsForNoStream(t *testing.T) {
 		t.Error("the stream is not woken")
 	}
 	st.touched()
-	if len(l.dirty) != 1 || !l.dirty["pay"] {
+	if _, dirty := l.dirty["pay"]; len(l.dirty) != 1 || !dirty {
 		t.Errorf("%v may have changed", l.dirty)
 	}
 	l.dirty = nil

@@ -84,8 +84,9 @@ func (st *stream) clients(only func(name string) bool) []eds.Client {
 					continue
 				}
 				c.Resources++
+				_, dirty := l.dirty[name]
 				switch _, open := l.open[name]; {
-				case l.dirty[name] || open && !t.refuses:
+				case dirty || open && !t.refuses:
 					c.Stale++
 				case open:
 					c.Error++

@@ -49,7 +49,7 @@ type ledger struct {
 	order   []string         // state of the world: the clusters as they came
 	version string           // state of the world: the control plane's
 	offers  []*offer
-	dirty   map[string]bool // health may have changed; nil while none has
+	dirty   map[string]bool // health may have changed; true: it goes out though it has not. Nil while none has
 
 	key    nodeKey
 	memory *memory
@@ -173,7 +173,7 @@ func (l *ledger) refuse(o *offer) {
 				continue
 			}
 		}
-		l.setDirty(name)
+		l.setDirty(name, false)
 	}
 	for name, h := range o.gone {
 		if l.held.get(name) == nil {
@@ -181,7 +181,7 @@ func (l *ledger) refuse(o *offer) {
 			if h.open {
 				l.setOpen(name, h.good)
 			}
-			l.setDirty(name)
+			l.setDirty(name, false)
 			delete(o.gone, name)
 		}
 	}
@@ -401,23 +401,24 @@ func (l *ledger) marked(version string, changed bool) string {
 	return message.Mark(version, l.count)
 }
 
-// setDirty notes that the health of a name may have changed.
-func (l *ledger) setDirty(name string) {
+// setDirty notes that the health of a name may have changed, or that it goes out again.
+func (l *ledger) setDirty(name string, again bool) {
 	if l.dirty == nil {
 		l.dirty = map[string]bool{}
 	}
-	l.dirty[name] = true
+	l.dirty[name] = l.dirty[name] || again
 }
 
 // push returns a response of hdsd's own with what has changed; nil: nothing has, or the
-// client has yet to answer.
-func (l *ledger) push(s *Server) []byte {
+// client has yet to answer. An Envoy uses a changed cluster when it has its assignment
+// again: warms are the names of these.
+func (l *ledger) push(s *Server) (m []byte, warms []string) {
 	if len(l.dirty) == 0 {
 		l.dirty = nil // its memory: after a start it had all names
-		return nil
+		return nil, nil
 	}
 	if len(l.offers) > 0 || l.partial {
-		return nil
+		return nil, nil
 	}
 	var names []string
 	size, moment := 0, time.Now()
@@ -428,7 +429,7 @@ func (l *ledger) push(s *Server) []byte {
 			continue
 		}
 		now := before.item.render(s)
-		if now.sent.change == before.change || before.item.stale(moment) { // that ends for the client, too
+		if now.sent.change == before.change && !l.dirty[name] || before.item.stale(moment) { // that ends for the client, too
 			delete(l.dirty, name)
 			continue
 		}
@@ -436,15 +437,18 @@ func (l *ledger) push(s *Server) []byte {
 			break
 		}
 		names = append(names, name)
+		if before.item.body.byEDS {
+			warms = append(warms, before.item.body.service)
+		}
 	}
 	if len(names) == 0 {
-		return nil
+		return nil, nil
 	}
 	if !l.key.splits() {
 		names = l.order
 		clear(l.dirty)
 	}
-	return l.build(s, names, moment)
+	return l.build(s, names, moment), warms
 }
 
 func (l *ledger) build(s *Server, names []string, moment time.Time) []byte {

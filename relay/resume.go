@@ -29,7 +29,7 @@ func (l *ledger) ask(r *message.Request, first bool) {
 func (l *ledger) restore(name string, i *item, change uint64) {
 	l.forget(l.remove(name))
 	l.held.put(i.with(change))
-	l.setDirty(name)
+	l.setDirty(name, false)
 }
 
 // resumeDelta restores what the client says it has, and hdsd remembers. The rest stays

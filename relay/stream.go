@@ -450,8 +450,13 @@ func (st *stream) push() []byte {
 			continue
 		}
 		end := st.server.turns.take()
-		m := l.push(st.server)
+		m, warms := l.push(st.server)
 		if end(); m != nil {
+			if eds := st.ledgers[assignments]; eds != nil {
+				for _, name := range warms {
+					eds.setDirty(name, true)
+				}
+			}
 			st.server.metrics.flips.Inc()
 			return m
 		}
@@ -469,12 +474,12 @@ func (st *stream) touched() {
 		}
 		if anything {
 			for s := range l.held.all() {
-				l.setDirty(s.name())
+				l.setDirty(s.name(), false)
 			}
 		}
 		for _, s := range some {
 			if s.kind == l.kind && l.held.get(s.name) != nil {
-				l.setDirty(s.name)
+				l.setDirty(s.name, false)
 			}
 		}
 	}
