@@ -76,7 +76,7 @@ var failures = []Case{
 	},
 	{
 		Name: "panic", Cluster: static("$0, $1, $2", checks(check)), Want: Same,
-		Steps: []Step{Ready(), Set(0, broken), Set(1, broken), Down(0, 1), Send(60)},
+		Steps: []Step{Ready(), Set(0, broken), Set(1, broken), Down(0, 1), Send(300)},
 	},
 	{
 		Name: "interval with traffic", Want: Same,
