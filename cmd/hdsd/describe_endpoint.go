@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"google.golang.org/protobuf/proto"
 
@@ -80,10 +81,13 @@ func (d *describer) endpoint(e *hdsdv1.Endpoint) {
 	if e.GetHeld() {
 		d.line("HELD", "since %s: no believed vote stands behind it, so it stays what it was last", ago(e.GetHeldSince()))
 	}
-	if e.Published == nil {
-		d.line("published", "%s, the verdict", e.GetHealth())
-	} else {
+	switch {
+	case e.Published != nil:
 		d.line("published", "%s in its place: %s", e.GetPublished(), e.GetPublishedReason())
+	case strings.Contains(e.GetReason(), "not published"):
+		d.line("published", "no, see the reason")
+	default:
+		d.line("published", "%s, the verdict", e.GetHealth())
 	}
 	if o := e.GetOverride(); o != nil {
 		d.line("overridden", "%s", overrideLine(o))

@@ -52,6 +52,16 @@ func TestDescribe(t *testing.T) {
 	}
 }
 
+// TestDescribeWhatIsNotPublished: an endpoint that clients would refuse is not said to be published.
+func TestDescribeWhatIsNotPublished(t *testing.T) {
+	f := newFake()
+	f.endpoints[2].Published, f.endpoints[2].Reason = nil, "not published, since clients refuse all that comes with it: it has a name"
+	_, out, _ := hdsd(t, "describe", "endpoint", "web", "10.0.0.3:8080", "--server", serveFake(t, f))
+	if !strings.Contains(out, "published    no, see the reason\n") {
+		t.Errorf("describe says:\n%s", out)
+	}
+}
+
 // TestDescribeWhatIsNotThere fails, and says what there is.
 func TestDescribeWhatIsNotThere(t *testing.T) {
 	f := newFake()
