@@ -183,7 +183,7 @@ func programSize(expression string) (int, error) {
 func ip(v protoreflect.Value) string {
 	switch a, err := netip.ParseAddr(v.String()); {
 	case err != nil:
-		return fmt.Sprintf("%q is not an IP address, and checkers resolve no names; give the IP address", clip(v.String()))
+		return fmt.Sprintf("%q is not an IP address, and checkers resolve no names; give the IP address, or have hdsd resolve the names of DNS clusters (resolve_names)", clip(v.String()))
 	case a.Zone() != "":
 		return fmt.Sprintf("%q names an interface, and those of a checker may be others; give an address without one", clip(v.String()))
 	}
