@@ -1,6 +1,7 @@
 package validate
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -20,11 +21,9 @@ type LostField struct {
 	// each load balancing policy: *.slow_start_config.
 	Field protoreflect.FullName
 
-	Effect string // what does not happen; a sentence without a full stop
+	Loss   string // what it does no longer; "has no effect" if empty
+	Effect string // what that means; a sentence without a full stop
 	Remedy string // what to do instead; the same
-
-	// ChecksOnly is true if the field has all its effect on traffic.
-	ChecksOnly bool
 
 	except func(*clusterv3.Cluster) bool // where the field has all its effect; nil: nowhere
 }
@@ -33,7 +32,7 @@ type LostField struct {
 var LostFields = []LostField{
 	{
 		Field:  "envoy.config.cluster.v3.Cluster.close_connections_on_host_health_failure",
-		Effect: "Envoy closes connections when its own check fails, not when EDS says that an endpoint is unhealthy: open connections stay open",
+		Effect: "Envoy closes connections when its own check fails, not when EDS says that an endpoint is unhealthy, so open connections stay open",
 		Remedy: "bound them by max_connection_duration or idle_timeout in the cluster's common_http_protocol_options, or use outlier_detection for TCP",
 	},
 	{
@@ -43,8 +42,9 @@ var LostFields = []LostField{
 	},
 	{
 		Field:  "envoy.config.cluster.v3.Cluster.outlier_detection",
-		Effect: "an endpoint that it ejects stays out for its time, although it passes its checks: only Envoy's own check would bring it back earlier",
-		Remedy: "shorten base_ejection_time, or set successful_active_health_check_uneject_host: false, which says that it should be so",
+		Loss:   "ends no ejection when a check passes",
+		Effect: "an ejected endpoint stays out for its whole time, since only an Envoy's own check brings it back earlier",
+		Remedy: "shorten base_ejection_time, or set successful_active_health_check_uneject_host: false if you want it so",
 		except: func(c *clusterv3.Cluster) bool {
 			uneject := c.GetOutlierDetection().GetSuccessfulActiveHealthCheckUnejectHost()
 			return uneject != nil && !uneject.GetValue()
@@ -56,10 +56,10 @@ var LostFields = []LostField{
 		Remedy: "choose a check that needs none of them",
 	},
 	{
-		Field:      "envoy.config.cluster.v3.Cluster.upstream_bind_config",
-		Effect:     "it names what the data plane's machine has, so checkers connect from addresses of their own",
-		Remedy:     "let the endpoints take connections from the checkers, too",
-		ChecksOnly: true,
+		Field:  "envoy.config.cluster.v3.Cluster.upstream_bind_config",
+		Loss:   "has no effect on health checks",
+		Effect: "it names what the data plane's machine has, so checkers connect from addresses of their own",
+		Remedy: "let the endpoints take connections from the checkers, too",
 	},
 	{
 		Field:  "envoy.config.core.v3.HealthCheck.unhealthy_edge_interval",
@@ -108,11 +108,7 @@ func (e *examiner) warnOfLosses(k *catalog.Cluster) {
 	message.HealthChecks = k.Source.HealthChecks
 	for _, lost := range LostFields {
 		if path := lost.in(message); path != "" {
-			where := ""
-			if lost.ChecksOnly {
-				where = " on health checks"
-			}
-			e.warn(k.Source, "%s: has no effect%s, since hdsd checks the cluster: %s; %s", path, where, lost.Effect, lost.Remedy)
+			e.warn(k.Source, "%s: %s, since hdsd checks the cluster: %s; %s", path, cmp.Or(lost.Loss, "has no effect"), lost.Effect, lost.Remedy)
 		}
 	}
 }

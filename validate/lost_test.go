@@ -28,7 +28,7 @@ func TestWhatLosesItsEffectIsSaid(t *testing.T) {
 		{"envoy.config.cluster.v3.Cluster.close_connections_on_host_health_failure", "close_connections_on_host_health_failure: ", "", "  close_connections_on_host_health_failure: true"},
 		{"*.slow_start_config", "round_robin_lb_config.slow_start_config: ", "", "  round_robin_lb_config: {slow_start_config: {slow_start_window: 9s}}"},
 		{"*.slow_start_config", "load_balancing_policy.policies[0].typed_extension_config.typed_config.endpoint_picking_policy.policies[0].typed_extension_config.typed_config.slow_start_config: ", "", policy},
-		{"envoy.config.cluster.v3.Cluster.outlier_detection", "outlier_detection: ", "", "  outlier_detection: {}"},
+		{"envoy.config.cluster.v3.Cluster.outlier_detection", "outlier_detection: ends no ejection when a check passes, since ", "", "  outlier_detection: {}"},
 		{"envoy.config.cluster.v3.Cluster.filters", "filters: ", "", "  filters: [{name: a}]"},
 		{"envoy.config.cluster.v3.Cluster.upstream_bind_config", "upstream_bind_config: has no effect on health checks, since ", "", "  upstream_bind_config: {source_address: {address: 192.0.2.1, port_value: 0}}"},
 		{"envoy.config.core.v3.HealthCheck.unhealthy_edge_interval", "health_checks[0].unhealthy_edge_interval: ", ", unhealthy_edge_interval: 2s", ""},
@@ -54,7 +54,7 @@ func TestWhatLosesItsEffectIsSaid(t *testing.T) {
 	}
 	for _, fine := range []string{cluster("", ""), cluster("", "  outlier_detection: {successful_active_health_check_uneject_host: false}"), strings.Replace(cluster("", "  close_connections_on_host_health_failure: true"), "127.0.0.1", "a.test", 1)} {
 		for _, p := range examineText(t, fine).Problems {
-			if strings.Contains(p.Message, "has no effect") {
+			if strings.Contains(p.Message, "since hdsd checks the cluster") {
 				t.Errorf("%v", p)
 			}
 		}

@@ -142,7 +142,7 @@ func document(t *testing.T) string {
 func explained(j Judgement) string {
 	for _, lost := range validate.LostFields {
 		if j.Verdict == Lost && strings.HasSuffix(j.Field, string(lost.Field[strings.LastIndex(string(lost.Field), "."):])) {
-			return strings.TrimPrefix(j.Why+". ", ". ") + lost.Effect + ". The way out: " + lost.Remedy
+			return strings.TrimPrefix(j.Why+": ", ": ") + lost.Effect + ". The way out: " + lost.Remedy
 		}
 	}
 	return j.Why
@@ -218,15 +218,15 @@ const introduction = `# Fidelity
 What a cluster did with each Envoy's own health checks, it does through hdsd, or this page and ` + "`hdsd validate`" + ` say
 where it does not. ` + "`go test ./test/alone`" + ` plays each case twice, with an Envoy alone and with one behind hdsd.
 
-- **same:** the case named in the row plays alike. Without a case, hdsd passes the field on, and nobody has played it.
+- **same:** the case named in the row plays alike (a name that begins with Test is a Go test). Without a case, hdsd
+  passes the field on, and nobody has played it.
 - **differs on purpose:** the row says why.
 - **lost:** the field has no effect while hdsd checks the cluster. ` + "`hdsd validate`" + ` warns, naming field and effect.
 - **left to Envoy:** the cluster or endpoint keeps Envoy's own checks.
 - **no bearing:** on health, hosts or weights.
 
-A recovery is slow to ramp up by no field: hdsd does not imitate ` + "`slow_start_config`" + ` by ramping
-` + "`load_balancing_weight`" + `. Each step would be a push of the assignment to every data plane, and a changed weight moves
-hash rings and priorities.
+hdsd does not imitate ` + "`slow_start_config`" + ` by raising ` + "`load_balancing_weight`" + ` in steps. Each step would be a push of the
+assignment to every data plane, and a changed weight moves hash rings and priorities.
 
 ## Fields
 
@@ -236,8 +236,9 @@ const played = `
 ## Cases
 
 Counted by the last full run (` + "`HDSD_ALONE=full go test ./test/alone -update`" + `), with three Envoys of each release as
-checkers, checks and reports every 0.25 s, all cases at the same time on two shared cores. Failed requests count those
-that have to fail, as where nothing is up. Those through hdsd also fail until a report has come. Most that fail alone are of "interval with traffic": after its
-first request, an Envoy still waits for the end of ` + "`no_traffic_interval`" + `.
+checkers, checks and reports every 0.25 s, all cases at the same time on two shared cores. Failed requests include those
+that have to fail, as where nothing is up. Through hdsd, requests also fail until the next report. Most that fail alone
+are of "interval with traffic": after its first request, an Envoy still waits for the end of ` + "`no_traffic_interval`" + `.
+The second table is of the latest release.
 
 `

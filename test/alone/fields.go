@@ -8,8 +8,7 @@ type Judgement struct {
 	Why     string // what else is to know, in Markdown
 }
 
-// Fields are the judgements of all fields of the messages in Judged, of which
-// docs/reference/fidelity.md is made.
+// Fields are the judgements of which docs/reference/fidelity.md is made.
 var Fields = []Judgement{
 	{"Cluster.name", NoBearing, "", "the same name at both"},
 	{"Cluster.alt_stat_name", NoBearing, "", "names statistics"},
@@ -40,9 +39,9 @@ var Fields = []Judgement{
 	{"Cluster.dns_resolution_config", Left, "a name that Envoys resolve", "with `resolve_names`, hdsd asks its own `dns.resolvers`"},
 	{"Cluster.typed_dns_resolver_config", Left, "a name that Envoys resolve", "with `resolve_names`, hdsd asks its own `dns.resolvers`"},
 	{"Cluster.wait_for_warm_on_init", Differs, "", "an Envoy alone waits for first checks; behind hdsd it waits for endpoints, which come with the health that hdsd knows"},
-	{"Cluster.outlier_detection", Lost, "an ejected endpoint passes its checks", "ejections are the same; only their end by a passed check is missing"},
+	{"Cluster.outlier_detection", Lost, "an ejected endpoint passes its checks", "ejections are the same, but for their end"},
 	{"Cluster.cleanup_interval", Left, "", "of ORIGINAL_DST clusters"},
-	{"Cluster.upstream_bind_config", Lost, "upstream_bind_config", "for requests it is the same"},
+	{"Cluster.upstream_bind_config", Lost, "upstream_bind_config", "the same for requests"},
 	{"Cluster.lb_subset_config", Same, "subsets", "passes unchanged"},
 	{"Cluster.ring_hash_lb_config", Same, "a hash ring", "passes unchanged"},
 	{"Cluster.maglev_lb_config", Same, "Maglev", "passes unchanged"},
@@ -96,7 +95,7 @@ var Fields = []Judgement{
 	{"HealthCheck.custom_health_check", Same, "Redis", "Redis, with checkers that have it by HDS; any other is left to Envoy"},
 	{"HealthCheck.no_traffic_interval", Differs, "interval with traffic", "checkers go by `interval`, as an Envoy with traffic does; a policy's `no_traffic_intervals` says otherwise"},
 	{"HealthCheck.no_traffic_healthy_interval", Differs, "interval with traffic", "the same"},
-	{"HealthCheck.unhealthy_interval", Same, "", "where it is shorter than `interval`; a longer one would delay what decides, and does not count"},
+	{"HealthCheck.unhealthy_interval", Differs, "", "one shorter than `interval` counts; a longer one would delay what decides, and does not"},
 	{"HealthCheck.unhealthy_edge_interval", Lost, "edges", ""},
 	{"HealthCheck.healthy_edge_interval", Lost, "edges", ""},
 	{"HealthCheck.event_log_path", Lost, "", ""},
