@@ -325,12 +325,12 @@ var moves = []Case{
 	},
 	{
 		Name: "a dead endpoint comes", Cluster: eds(checks(check), noPanic), Assignment: assignment("$0, $1"), Want: Differs,
-		Steps: []Step{Ready(), Dead(2), During(20, Change("", assignment("$0, $1, $2")), Down(2)), Send(20)},
+		Steps: []Step{Ready(), Set(2, upstream.Refuse()), During(20, Change("", assignment("$0, $1, $2")), Down(2)), Send(20)},
 	},
 	{
 		Name: "ignore_new_hosts_until_first_hc", Assignment: assignment("$0, $1"), Want: Same,
 		Cluster: eds(checks(check), "common_lb_config: {healthy_panic_threshold: {value: 0}, update_merge_window: 0s, ignore_new_hosts_until_first_hc: true}"),
-		Steps:   []Step{Ready(), Dead(2), During(20, Change("", assignment("$0, $1, $2")), Down(2)), Send(20)},
+		Steps:   []Step{Ready(), Set(2, broken), During(20, Change("", assignment("$0, $1, $2")), Down(2)), Send(20)},
 	},
 	{
 		Name: "priorities are swapped", Cluster: eds(checks(check), noPanic), Want: Same,

@@ -15,8 +15,14 @@ import (
 // planes do.
 type Step func(*Play)
 
-// Set makes an upstream behave.
-func Set(i int, b upstream.Behaviour) Step { return func(p *Play) { p.t.Helper(); p.set(i, b) } }
+// Set makes an upstream behave. It starts it, if it is not there yet.
+func Set(i int, b upstream.Behaviour) Step {
+	return func(p *Play) {
+		p.t.Helper()
+		p.up(i)
+		p.set(i, b)
+	}
+}
 
 // Ready waits until both data planes send traffic to all endpoints but those that are
 // down, and hdsd has a verdict on each that it checks, so that the data plane behind it
@@ -143,15 +149,6 @@ func Change(cluster, assignment string) Step {
 			cluster = p.c.Cluster
 		}
 		p.put(Resource{cluster, assignment})
-	}
-}
-
-// Dead starts an upstream that answers 503.
-func Dead(i int) Step {
-	return func(p *Play) {
-		p.t.Helper()
-		p.up(i)
-		p.set(i, upstream.Status(503))
 	}
 }
 
