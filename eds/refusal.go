@@ -9,18 +9,27 @@ import (
 // refusal is what a client says of a response that it does not take, or not all of.
 type refusal struct {
 	text    string  // cut to maxText
-	indexes []int32 // of the resources that it refuses; none: all of them
+	indexes []int32 // of the resources that it refuses, in order; none: all of them
 }
+
+// maxIndexed is how many bytes a text may have in which indexes are read. With a longer one, a
+// client counts as refusing all.
+const maxIndexed = 256 << 10
 
 // newRefusal reads the text of a NACK. gRPC's clients for C++ and Node.js take the valid
 // resources of a response, and say by "resource index 3:" which they refuse.
 func newRefusal(text string) *refusal {
 	r := &refusal{text: brief(text)}
+	if len(text) > maxIndexed {
+		return r
+	}
 	for _, found := range refusedIndex.FindAllStringSubmatch(text, -1) {
 		if index, err := strconv.ParseInt(found[1], 10, 32); err == nil {
 			r.indexes = append(r.indexes, int32(index))
 		}
 	}
+	slices.Sort(r.indexes)
+	r.indexes = slices.Compact(r.indexes)
 	return r
 }
 
@@ -28,5 +37,9 @@ var refusedIndex = regexp.MustCompile(`(?:\[|; )resource index (\d+):`)
 
 // has tells whether the resource of an index is refused; an ACK (nil) refuses none.
 func (r *refusal) has(index int32) bool {
-	return r != nil && (len(r.indexes) == 0 || slices.Contains(r.indexes, index))
+	if r == nil || len(r.indexes) == 0 {
+		return r != nil
+	}
+	_, found := slices.BinarySearch(r.indexes, index)
+	return found
 }
