@@ -18,7 +18,8 @@ const (
 	// giveBackAfter exceeds the time that a fleet of checkers takes to restart.
 	giveBackAfter = 5 * time.Minute
 
-	// changedFor is how long a change counts as the reason that nobody can check a cluster.
+	// changedFor is how long a change counts as the reason that nobody can check a cluster, and
+	// how long one that was given back for it stays so: its checkers may come and go for ever.
 	changedFor = time.Minute
 )
 
@@ -46,6 +47,7 @@ type takeover struct {
 	since   time.Time // since when one of both is above 0, or a later time before which no endpoint lacks anything
 	changed time.Time // when it last got endpoints without a verdict, or asked more of checkers; zero: not lately
 	atOnce  bool      // by a change of the cluster, no checker is able to check it any more
+	rests   time.Time // until then it is not taken over again
 }
 
 func newTakeovers(t *Table) *Takeovers {
@@ -178,8 +180,8 @@ func (t *Takeovers) note(now time.Time, name string, x *takeover) {
 	}
 	set(t.ready, name, !x.done && !x.lacks())
 	set(t.lacking, name, x.done && x.hasOwn && x.lacks())
-	if len(t.ready) > 0 && t.readyAt.IsZero() {
-		t.readyAt = now.Add(takeoverEvery)
+	if due := now.Add(takeoverEvery); t.ready[name] && (t.readyAt.IsZero() || due.Before(t.readyAt)) {
+		t.readyAt = due
 	}
 	if due := x.giveBackAt(); t.lacking[name] && (t.lackingAt.IsZero() || due.Before(t.lackingAt)) {
 		t.lackingAt = due
@@ -208,13 +210,20 @@ func (t *Takeovers) take(now time.Time) (names []string) {
 		return nil
 	}
 	t.readyAt = time.Time{}
-	names = slices.Sorted(maps.Keys(t.ready))
-	if len(names) > takeoverBatch {
-		names, t.readyAt = names[:takeoverBatch], now.Add(takeoverEvery)
-	}
-	for _, name := range names {
-		delete(t.ready, name)
-		t.all[name].done = true
+	for _, name := range slices.Sorted(maps.Keys(t.ready)) {
+		x, due := t.all[name], now.Add(takeoverEvery)
+		switch {
+		case now.Before(x.rests):
+			due = x.rests
+		case len(names) < takeoverBatch:
+			delete(t.ready, name)
+			x.done = true
+			names = append(names, name)
+			continue
+		}
+		if t.readyAt.IsZero() || due.Before(t.readyAt) {
+			t.readyAt = due
+		}
 	}
 	return names
 }
@@ -237,6 +246,9 @@ func (t *Takeovers) giveBack(now time.Time) (names []string) {
 		case len(names) < takeoverBatch:
 			delete(t.lacking, name)
 			x.done = false
+			if x.atOnce {
+				x.rests = now.Add(changedFor)
+			}
 			names = append(names, name)
 			continue
 		default:

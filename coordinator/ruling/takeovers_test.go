@@ -169,6 +169,39 @@ func TestWhatNobodyChecksIsGivenBack(t *testing.T) {
 	})
 }
 
+// TestCheckersThatComeAndGoWarmNoDataPlaneForEver: the only checker that is able to check a
+// cluster, whose endpoints are replaced all along, ceases to be able and is able again.
+func TestCheckersThatComeAndGoWarmNoDataPlaneForEver(t *testing.T) {
+	l := newLab(t)
+	at := func(i int) string { return fmt.Sprintf("10.1.%d.%d", i/250, i%250+1) }
+	l.serve(web("web", at(0)))
+	l.vote(keyOf("web", at(0)), up)
+	l.wait(time.Second)
+	l.wantChecks("web", false, 0)
+	changes, before := 0, false
+	look := func() {
+		if after := len(l.clusters["web"].GetHealthChecks()) > 0; after != before {
+			changes, before = changes+1, after
+		}
+	}
+	const minutes = 5
+	for i := range minutes * 60 / 2 {
+		l.say(web("web", at(i), at(i+1)))
+		l.strand(true, keyOf("web", at(i)))
+		l.wait(time.Second)
+		look()
+		l.strand(false, keyOf("web", at(i)))
+		l.vote(keyOf("web", at(i+1)), up)
+		l.wait(time.Second)
+		look()
+	}
+	if changes < 2 || changes > 2*minutes {
+		t.Errorf("the cluster changed %d times for data planes in %d minutes, want 2 to %d", changes, minutes, 2*minutes)
+	}
+	l.wait(time.Minute)
+	l.wantChecks("web", false, 0)
+}
+
 // TestDataPlanesCheckWhatHDSDDoesNot: the rest is exempt from their checks, once hdsd has
 // verdicts on it.
 func TestDataPlanesCheckWhatHDSDDoesNot(t *testing.T) {
