@@ -55,6 +55,7 @@ type memory struct {
 	records map[nodeKey][]*part
 	order   *list.List // of all parts, by the time at which they end
 	count   int        // resources
+	looked  int        // how many names were looked for in all
 }
 
 // part is what a stream of a node had of one type, when it ended. A node may have several
@@ -114,7 +115,7 @@ func (m *memory) remember(l *ledger, now time.Time) {
 
 // giveWay takes the names out of a part that are held. It looks through the smaller of both.
 func (m *memory) giveWay(p *part, held *holdings) {
-	if held.count <= p.has.count {
+	if m.looked += min(held.count, p.has.count); held.count <= p.has.count {
 		for s := range held.all() {
 			m.drop(p, s.name())
 		}
@@ -129,6 +130,25 @@ func (m *memory) giveWay(p *part, held *holdings) {
 	for _, name := range both {
 		m.drop(p, name)
 	}
+}
+
+// among lists the names that a part has. It looks through the smaller of both: a node may have
+// many parts, and a response many names.
+func (m *memory) among(p *part, names map[string]bool) (both []string) {
+	if m.looked += min(len(names), p.has.count); len(names) <= p.has.count {
+		for name := range names {
+			if p.has.get(name) != nil {
+				both = append(both, name)
+			}
+		}
+		return both
+	}
+	for s := range p.has.all() {
+		if _, ok := names[s.name()]; ok {
+			both = append(both, s.name())
+		}
+	}
+	return both
 }
 
 // drop takes a name out of a part, and returns what it had.
@@ -160,15 +180,23 @@ func (m *memory) replace(l *ledger, o *offer, removed []string) {
 	defer m.mu.Unlock()
 	services := map[string]bool{}
 	parts := slices.Clone(m.records[l.key])
-	for _, p := range parts {
+	names := map[string]bool{} // of the response, and whether the control plane removes them
+	if len(parts) > 0 {
 		for _, s := range o.brings {
-			m.drop(p, s.name())
-		}
-		for _, name := range removed {
-			note(services, m.drop(p, name))
+			names[s.name()] = false
 		}
 		for name := range o.gone {
-			m.drop(p, name)
+			names[name] = false
+		}
+		for _, name := range removed {
+			names[name] = true
+		}
+	}
+	for _, p := range parts {
+		for _, name := range m.among(p, names) {
+			if before := m.drop(p, name); names[name] {
+				note(services, before)
+			}
 		}
 		if !l.key.splits() && p.asks == l.asks && p.has.count > 0 { // the response has all that there is
 			for s := range p.has.all() {
@@ -207,7 +235,7 @@ func (m *memory) release(l *ledger, services map[string]bool) {
 		}
 	}
 	for _, p := range slices.Clone(m.records[key]) {
-		for service := range services {
+		for _, service := range m.among(p, services) {
 			m.drop(p, service)
 		}
 	}
@@ -247,21 +275,25 @@ func (m *memory) recall(key nodeKey, asks scope, names []string) *found {
 			}
 		}
 	}
-	missing := false
+	wanted := make(map[string]bool, len(names))
 	for _, name := range names {
-		if name == "*" || f.items[name] != nil {
-			continue
+		if name != "*" && f.items[name] == nil {
+			wanted[name] = true
 		}
-		for _, p := range slices.Backward(parts) {
-			if s := p.has.get(name); s != nil {
-				f.add(p, s)
-				break
-			}
+	}
+	found := make(map[string]bool, len(wanted))
+	for _, p := range slices.Backward(parts) {
+		for _, name := range m.among(p, wanted) {
+			f.add(p, p.has.get(name))
+			delete(wanted, name)
+			found[name] = true
 		}
-		if f.items[name] == nil {
-			missing = true
-		} else {
+	}
+	missing := len(wanted) > 0
+	for _, name := range names {
+		if found[name] {
 			f.order = append(f.order, name)
+			delete(found, name)
 		}
 	}
 	switch {
