@@ -7,7 +7,7 @@ import "testing"
 var restarts = []Case{
 	{
 		Name: "a restart before the first verdict", Cluster: eds(checks(check), noPanic), Assignment: assignment("$0, $1"), Want: Same,
-		Steps: []Step{restart, Ready(), Send(40), synced, Set(1, broken), Down(1), During(40, restart), Send(20)},
+		Steps: []Step{restart, Ready(), Send(40), synced, Set(1, broken), Down(1), stored, During(40, restart), Send(20)},
 	},
 	{
 		Name: "an endpoint fails soon after a restart", Cluster: eds(with("unhealthy_threshold: 2", "unhealthy_threshold: 40"), noPanic), Assignment: assignment("$0, $1"), Want: Same,
@@ -26,6 +26,19 @@ var restarts = []Case{
 			return p.rig.Planes[Through].Stats(p.t, "^"+name+"$")[name] > 0
 		}), restart, Change("", assignment("$0, $1")), Ready(), Send(40), Set(1, broken), Down(1), Send(20)},
 	},
+}
+
+// stored waits until the last verdict on endpoint 1 is on disk: a kill loses what is not.
+func stored(p *Play) {
+	p.t.Helper()
+	Await(Through, "its verdict to be on disk", func(p *Play) bool {
+		for _, change := range p.rig.Hdsd.Transitions(p.name) {
+			if change.Address == p.up(1).Addr() && change.To == p.rig.Hdsd.Endpoints(p.name)[change.Address].Health {
+				return true
+			}
+		}
+		return false
+	})(p)
 }
 
 // restart ends hdsd and starts it again.
