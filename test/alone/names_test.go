@@ -99,6 +99,7 @@ func steady(code int, records ...string) func(int) response {
 // behave has one IP of the only upstream behave.
 func behave(ip int, b upstream.Behaviour) Step {
 	return func(p *Play) {
+		b := b // cases that play at the same time share the step
 		b.Header = http.Header{"X-Endpoint": {fmt.Sprint(ip)}}
 		p.up(0).SetAt(fmt.Sprintf("127.0.0.%d", ip), b)
 	}

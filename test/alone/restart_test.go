@@ -20,7 +20,7 @@ var restarts = []Case{
 		}), func(p *Play) { p.rig.Hdsd.Start() }, Down(1)), Send(20)},
 	},
 	{
-		Name: "a restart while an Envoy warms a cluster", Cluster: eds(checks(check), noPanic), Want: Same,
+		Name: "a restart while an Envoy warms a cluster", Slow: true, Cluster: eds(checks(check), noPanic), Want: Same,
 		Steps: []Step{Await(Through, "to warm the cluster", func(p *Play) bool {
 			const name = "cluster_manager.warming_clusters"
 			return p.rig.Planes[Through].Stats(p.t, "^"+name+"$")[name] > 0
