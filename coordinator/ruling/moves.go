@@ -22,17 +22,17 @@ type moves struct {
 // that are added.
 func (e *edit) newMoves(before, after *catalog.Cluster, first health.Hash) *moves {
 	m := &moves{leaving: map[string]health.Hash{}, staying: map[string]health.Hash{}, coming: map[string]int{}}
-	had, has := map[health.Hash]bool{}, make(map[health.Hash]bool, len(after.Endpoints))
+	seen, listed := map[health.Hash]bool{}, make(map[health.Hash]bool, len(after.Endpoints))
 	for i := range after.Endpoints {
-		has[after.Endpoints[i].Hash()] = true
+		listed[after.Endpoints[i].Hash()] = true
 	}
 	leave := func(hash health.Hash, address string) {
-		if had[hash] {
+		if seen[hash] {
 			return
 		}
-		had[hash] = true
+		seen[hash] = true
 		to := m.leaving
-		if has[hash] {
+		if listed[hash] {
 			to = m.staying
 		}
 		if _, several := to[address]; several {
@@ -55,8 +55,8 @@ func (e *edit) newMoves(before, after *catalog.Cluster, first health.Hash) *move
 	for i := range after.Endpoints {
 		hash := after.Endpoints[i].Hash()
 		_, present := e.rows.ids[hash]
-		if !had[hash] && (hash == first || !present) {
-			had[hash] = true
+		if !seen[hash] && (hash == first || !present) {
+			seen[hash] = true
 			m.coming[after.Endpoints[i].Address()]++
 		}
 	}
@@ -105,7 +105,7 @@ func (e *edit) inherit(before, after *catalog.Cluster, hash health.Hash, key *he
 		}
 		return
 	}
-	was, status := old.key(), old.health()
+	previous, status := old.key(), old.health()
 	if !old.judged && old.override() == nil {
 		return
 	}
@@ -124,8 +124,9 @@ func (e *edit) inherit(before, after *catalog.Cluster, hash health.Hash, key *he
 		e.moved = map[health.Hash]bool{}
 	}
 	e.moved[from] = true
+	delete(e.heirs, from)
 	e.moveVoted(from, hash, false)
-	e.recordMove(&was, key, status, votes.Observations)
+	e.recordMove(&previous, key, status, votes.Observations)
 }
 
 // moveVoted stores the verdict of the votes under an override for where the endpoint is now.

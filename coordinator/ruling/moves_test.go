@@ -290,3 +290,18 @@ func TestOneWithItsOwnHistoryHasNotMoved(t *testing.T) {
 	l.wantLast(up, unknown, ruling.InNoSource)
 	l.wantPublished(b1, up)
 }
+
+// TestOneThatHasMovedItselfHasNoHeirAnyMore: an endpoint beside which another one came moves,
+// and comes back later. When it goes for good, it has not become the other one.
+func TestOneThatHasMovedItselfHasNoHeirAnyMore(t *testing.T) {
+	l := newLab(t)
+	l.serve(inZones("a"))
+	l.vote(a1, up)
+	l.say(inZones("a", "b"))
+	l.say(inZones("c", "b"))
+	l.wantLast(unknown, up, `moved from locality "eu/a"`)
+	l.say(inZones("a", "b"))
+	l.wantLast(unknown, up, `moved from locality "eu/c"`)
+	l.say(inZones("b"))
+	l.wantLast(up, unknown, ruling.InNoSource)
+}
