@@ -160,8 +160,8 @@ func (t *Takeovers) date(r *row) {
 func (t *Takeovers) oldest(name string) (since time.Time) {
 	first := tenths(0)
 	for _, id := range t.table.rows.checked[t.table.clusters.byName[name]] {
-		if at := t.table.rows.all[id].lacks; at > 0 && (first == 0 || at < first) {
-			first = at
+		if since := t.table.rows.all[id].lacks; since > 0 && (first == 0 || since < first) {
+			first = since
 		}
 	}
 	if first == 0 {
@@ -197,11 +197,11 @@ func set(names map[string]bool, name string, is bool) {
 }
 
 // nextDue returns when take or giveBack has something to do, if ever.
-func (t *Takeovers) nextDue() (at time.Time, ok bool) {
-	if at = t.readyAt; at.IsZero() || !t.lackingAt.IsZero() && t.lackingAt.Before(at) {
-		at = t.lackingAt
+func (t *Takeovers) nextDue() (due time.Time, ok bool) {
+	if due = t.readyAt; due.IsZero() || !t.lackingAt.IsZero() && t.lackingAt.Before(due) {
+		due = t.lackingAt
 	}
-	return at, !at.IsZero()
+	return due, !due.IsZero()
 }
 
 // take takes clusters over that are ready, a batch at a time.
@@ -272,7 +272,7 @@ func (x *takeover) giveBackAt() time.Time {
 // planes need not check them any more. It gives back those that have endpoints that nobody
 // is able to check, or that never had a verdict, for too long. In a freeze, nothing changes.
 func (t *Takeovers) TakeOver(now time.Time) Effects {
-	if at, ok := t.nextDue(); !ok || now.Before(at) || t.table.publishing.freeze != nil {
+	if due, ok := t.nextDue(); !ok || now.Before(due) || t.table.publishing.freeze != nil {
 		return Effects{}
 	}
 	e := t.table.edit(now)
@@ -337,5 +337,9 @@ func (t *Takeovers) Takeover(name string) Takeover {
 	if x == nil {
 		return Takeover{Done: true}
 	}
-	return Takeover{Done: x.done, HasOwn: x.hasOwn, Unjudged: x.unjudged, Stranded: x.stranded, Since: t.oldest(name)}
+	shown := Takeover{Done: x.done, HasOwn: x.hasOwn, Unjudged: x.unjudged, Stranded: x.stranded}
+	if x.lacks() {
+		shown.Since = t.oldest(name)
+	}
+	return shown
 }
