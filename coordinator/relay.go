@@ -95,8 +95,8 @@ func (c *Coordinator) openRelay() {
 // takenOver reports whether data planes need not check a cluster, as far as is known before a
 // source has its endpoints.
 func (c *Coordinator) takenOver(cluster string) bool {
-	_, is := c.core.decisions.takenOver.Load(cluster)
-	return is
+	_, taken := c.core.decisions.takenOver.Load(cluster)
+	return taken
 }
 
 // remembers reports whether hdsd may know the health of endpoints of a cluster before a

@@ -97,11 +97,11 @@ func (v view) NotChecked(k *catalog.Cluster) (reason string, since time.Time) {
 	if reason == "" {
 		return "", time.Time{}
 	}
-	who := "nobody checks them"
+	meanwhile := "nobody checks them"
 	if t.HasOwn && !t.Done {
-		who = "data planes go on checking the cluster themselves"
+		meanwhile = "data planes go on checking the cluster themselves"
 	}
-	return fmt.Sprintf("%d of its %d endpoints: %s; %s", count, len(k.Endpoints), reason, who), t.Since
+	return fmt.Sprintf("%d of its %d endpoints: %s; %s", count, len(k.Endpoints), reason, meanwhile), t.Since
 }
 
 // Explain implements query.State.

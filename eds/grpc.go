@@ -51,8 +51,8 @@ func complete(r *resource) *resource {
 	for i := range positions {
 		positions[i] += uint32(f.value)
 	}
-	for _, at := range positions {
-		f.bytes[at] = 0
+	for _, position := range positions {
+		f.bytes[position] = 0
 	}
 	done := &resource{frame: f, base: xxhash.Sum64(f.bytes[f.value:]), at: positions, health: r.health}
 	done.finish()

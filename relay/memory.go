@@ -121,34 +121,34 @@ func (m *memory) giveWay(p *part, held *holdings) {
 		}
 		return
 	}
-	var both []string
+	var shared []string
 	for s := range p.has.all() {
 		if name := s.name(); held.get(name) != nil {
-			both = append(both, name)
+			shared = append(shared, name)
 		}
 	}
-	for _, name := range both {
+	for _, name := range shared {
 		m.drop(p, name)
 	}
 }
 
 // among lists the names that a part has. It looks through the smaller of both: a node may have
 // many parts, and a response many names.
-func (m *memory) among(p *part, names map[string]bool) (both []string) {
+func (m *memory) among(p *part, names map[string]bool) (shared []string) {
 	if m.looked += min(len(names), p.has.count); len(names) <= p.has.count {
 		for name := range names {
 			if p.has.get(name) != nil {
-				both = append(both, name)
+				shared = append(shared, name)
 			}
 		}
-		return both
+		return shared
 	}
 	for s := range p.has.all() {
 		if _, ok := names[s.name()]; ok {
-			both = append(both, s.name())
+			shared = append(shared, s.name())
 		}
 	}
-	return both
+	return shared
 }
 
 // drop takes a name out of a part, and returns what it had.

@@ -37,16 +37,16 @@ func decodeMove(k, row []byte) (move, bool) {
 
 func (g *group) writeMoves(tx *bolt.Tx) error {
 	for i := range g.places {
-		at := &g.places[i]
-		if at.transition.Moved == nil {
+		place := &g.places[i]
+		if place.transition.Moved == nil {
 			continue
 		}
 		rows, err := tx.CreateBucketIfNotExists(moves)
 		if err != nil {
 			return err
 		}
-		k := key(at.cluster, uint64(at.endpoint), at.recorded)
-		if err := rows.Put(k, seal(k, encodeMove(at.transition))); err != nil {
+		k := key(place.cluster, uint64(place.endpoint), place.recorded)
+		if err := rows.Put(k, seal(k, encodeMove(place.transition))); err != nil {
 			return err
 		}
 	}
@@ -129,15 +129,15 @@ func (p *past) stays(e *health.Endpoint, from, to uint64) (all []stay) {
 			before = m.recorded
 			m, ok = p.moveBefore(row, before)
 		}
-		at := uint64(0)
+		begin := uint64(0)
 		if ok {
-			at, ok = p.movedAt(m.recorded)
+			begin, ok = p.movedAt(m.recorded)
 		}
-		if !ok || at < from {
+		if !ok || begin < from {
 			next.from = from
 			return append(all, next)
 		}
-		next.from, next.moved = min(at, next.to), at < next.to
+		next.from, next.moved = min(begin, next.to), begin < next.to
 		all = append(all, next)
 		if m.away {
 			return all

@@ -57,8 +57,8 @@ func (in *Intake) checkedAt(q names.Question, addresses []netip.Addr) (all []*ca
 	}
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	for name, one := range in.dns.by {
-		for _, cluster := range one.clusters[q] {
+	for name, resolving := range in.dns.by {
+		for _, cluster := range resolving.clusters[q] {
 			k := in.prepared[cluster]
 			if k == nil || k.Source.Source != name || !k.IsChecked() {
 				continue

@@ -50,10 +50,10 @@ func speaksHTTP2(c *clusterv3.Cluster) bool {
 func uncheckable(c *clusterv3.Cluster) []yamlpb.Violation {
 	var all []yamlpb.Violation
 	for i, h := range c.GetHealthChecks() {
-		at := fmt.Sprintf("health_checks[%d].", i)
+		path := fmt.Sprintf("health_checks[%d].", i)
 		add := func(field, reason string) {
 			if reason != "" {
-				all = append(all, yamlpb.Violation{Field: at + field, Reason: reason})
+				all = append(all, yamlpb.Violation{Field: path + field, Reason: reason})
 			}
 		}
 		tcp, http := h.GetTcpHealthCheck(), h.GetHttpHealthCheck()
