@@ -43,6 +43,37 @@ func BenchmarkChange(b *testing.B) {
 	}
 }
 
+// BenchmarkRenewal renews the lease of one of many assignments, and looks for what is due. It
+// costs the same however many there are.
+func BenchmarkRenewal(b *testing.B) {
+	for _, count := range []int{1_000, 100_000} {
+		b.Run(fmt.Sprint(count), func(b *testing.B) {
+			s, err := New(Options{Name: "upstream", ConfigSource: ways["AGGREGATED_DELTA_GRPC"]})
+			if err != nil {
+				b.Fatal(err)
+			}
+			clusters, assignments := &update{}, &update{}
+			for c := range count {
+				name := fmt.Sprintf("cluster-%06d", c)
+				clusters.items = append(clusters.items, item{name: name, body: pack(eds(name, ""))})
+				assignments.items = append(assignments.items, item{name: name, body: pack(leased(name, "10.0.0.1"))})
+			}
+			s.accept(s.clusters, clusters)
+			s.accept(s.assignments, assignments)
+			d := newDelivery(s, nil)
+			now := time.Now()
+			d.next(now)
+			renewal := &update{items: assignments.items[count/2 : count/2+1]}
+			for b.Loop() {
+				s.accept(s.assignments, renewal)
+				if _, next := d.next(now); next.IsZero() {
+					b.Fatal("no lease ends")
+				}
+			}
+		})
+	}
+}
+
 // BenchmarkUpstream changes one of 10,000 assignments on a management server,
 // over a socket, until that is handed on.
 func BenchmarkUpstream(b *testing.B) {
@@ -75,7 +106,7 @@ func BenchmarkUpstream(b *testing.B) {
 	i := 0
 	for b.Loop() {
 		b.StopTimer()
-		time.Sleep(2 * pace)
+		time.Sleep(2 * deliveryPause)
 		b.StartTimer()
 		i++
 		p.send(change(envoyrules.Assignment, "n", wrap("cluster-05000", fmt.Sprint(i), endpoints("cluster-05000", fmt.Sprint(i)))))

@@ -7,9 +7,9 @@ import (
 	"hdsd/source"
 )
 
-// pace is the minimum time between two deliveries. A single change is delivered at
+// deliveryPause is the minimum time between two deliveries. A single change is delivered at
 // once.
-const pace = 5 * time.Millisecond
+const deliveryPause = 5 * time.Millisecond
 
 // delivery hands sets on. The goroutine of Run owns it.
 type delivery struct {
@@ -48,7 +48,7 @@ func (d *delivery) run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(pace):
+		case <-time.After(deliveryPause):
 		}
 	}
 }
@@ -67,7 +67,7 @@ func (d *delivery) next(now time.Time) (*source.Set, time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.expire(now)
-	waits, next := d.waits(now)
+	waits, next := d.assignments.counts.waiting > 0, earlier(d.clusters.agenda.next(), d.assignments.agenda.next())
 	due := d.start.Add(d.settings.fetchTimeout)
 	late := d.settings.fetchTimeout > 0 && !now.Before(due)
 	// A server may have nothing but assignments.
@@ -86,7 +86,7 @@ func (d *delivery) next(now time.Time) (*source.Set, time.Time) {
 	set := d.build(now)
 	set.Unread = !d.heard && late && !said
 	set.Awaited = !d.heard && !set.Unread
-	d.again = d.settle(now, set.Unread)
+	d.again = d.settle(set.Unread)
 	if d.restored.IsZero() || d.clusters.talk.heard || said && len(d.clusters.entries) == 0 || d.settings.fetchTimeout == 0 {
 		return set, next
 	}
@@ -115,33 +115,4 @@ func (d *delivery) expire(now time.Time) {
 			d.wake(d.assignments)
 		}
 	}
-}
-
-// waits reports whether it waits for endpoints, and when the next wait or TTL ends.
-func (d *delivery) waits(now time.Time) (waits bool, next time.Time) {
-	for _, t := range []*table{d.clusters, d.assignments} {
-		for _, e := range t.open {
-			for _, end := range []time.Time{e.expires, e.leaves, e.lease} {
-				if !end.IsZero() {
-					next = earlier(next, end)
-				}
-			}
-			if t == d.clusters || !e.waiting(now, d.settings.fetchTimeout) {
-				continue
-			}
-			waits = true
-			if d.settings.fetchTimeout > 0 {
-				next = earlier(next, e.asked.Add(d.settings.fetchTimeout))
-			}
-		}
-	}
-	return waits, next
-}
-
-// earlier returns the earlier time; zero is never.
-func earlier(a, b time.Time) time.Time {
-	if a.IsZero() || b.Before(a) {
-		return b
-	}
-	return a
 }

@@ -37,7 +37,8 @@
 // lock (read). The resources of both types are counted and bounded (stock).
 //
 // Run's own goroutine makes sets and hands them on. Each set comes from the one before
-// and from what was touched since (latest). With a snapshot, one more goroutine writes
+// and from what was touched since (latest). What time alone changes is in an agenda, the
+// earliest first, so that nothing is looked at before it is due. With a snapshot, one more goroutine writes
 // it (keeper). All of them end before Run returns.
 //
 // Of this module it may import source, internal/envoyrules and internal/yamlpb.

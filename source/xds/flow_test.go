@@ -137,7 +137,7 @@ func TestPace(t *testing.T) {
 			p.send(change(envoyrules.Cluster, "n", wrap("a", fmt.Sprint(i), inline("a", fmt.Sprint("x", i)))))
 			synctest.Wait()
 		}
-		time.Sleep(pace)
+		time.Sleep(deliveryPause)
 		synctest.Wait()
 		equal(t, "sets", len(r.sets), 2)
 		equal(t, "first", said(next(t, r.sets)), "a=x0")

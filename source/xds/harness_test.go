@@ -124,7 +124,7 @@ func (n *network) start(s *Source) *running {
 // latest returns the last set that was handed on, as soon as one may be.
 func (r *running) latest() *source.Set {
 	r.t.Helper()
-	time.Sleep(pace)
+	time.Sleep(deliveryPause)
 	synctest.Wait()
 	var last *source.Set
 	for {
@@ -143,7 +143,7 @@ func (r *running) latest() *source.Set {
 // nothing checks that nothing was handed on, though it could have been.
 func (r *running) nothing() {
 	r.t.Helper()
-	time.Sleep(pace)
+	time.Sleep(deliveryPause)
 	r.notYet()
 }
 

@@ -36,7 +36,7 @@ func (s *Source) refresh(now time.Time) {
 		amended[name] = s.look(name, found, now)
 		troubled = s.latest.setProblems(name, found.Problems) || troubled
 	}
-	for name := range s.stale(now) {
+	for name := range s.stale() {
 		look(name)
 	}
 	for name := range s.assignments.touched { // which of these clusters have is known by now
@@ -55,13 +55,7 @@ func (s *Source) refresh(now time.Time) {
 }
 
 // stale names the clusters that may have changed.
-func (s *Source) stale(now time.Time) map[string]bool {
-	for name, a := range s.assignments.open {
-		if waits := a.waiting(now, s.settings.fetchTimeout); waits != a.waited {
-			a.waited = waits
-			s.assignments.touched[name] = true
-		}
-	}
+func (s *Source) stale() map[string]bool {
 	names := maps.Clone(s.clusters.touched)
 	for name := range s.assignments.touched {
 		if a := s.assignments.entries[name]; a != nil {

@@ -10,9 +10,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	statuspb "google.golang.org/genproto/googleapis/rpc/status"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	"hdsd/source"
 )
@@ -23,6 +25,12 @@ func changeAny(s *Source, r *rand.Rand, step int) {
 	errorOf := func(name string) []*discoveryv3.ResourceError {
 		code := []codes.Code{codes.NotFound, codes.Internal}[r.IntN(2)]
 		return []*discoveryv3.ResourceError{{ResourceName: &discoveryv3.ResourceName{Name: name}, ErrorDetail: &statuspb.Status{Code: int32(code), Message: "no"}}}
+	}
+	lease := func(a *endpointv3.ClusterLoadAssignment) *endpointv3.ClusterLoadAssignment {
+		if r.IntN(3) == 0 {
+			a.Policy = &endpointv3.ClusterLoadAssignment_Policy{EndpointStaleAfter: durationpb.New(time.Duration(1+r.IntN(9)) * time.Second)}
+		}
+		return a
 	}
 	one := item{version: fmt.Sprint(step), ttl: []time.Duration{0, 0, 5 * time.Second}[r.IntN(3)], wrong: []string{"", "", "", "bad"}[r.IntN(4)]}
 	switch r.IntN(10) {
@@ -35,7 +43,7 @@ func changeAny(s *Source, r *rand.Rand, step int) {
 	case 3:
 		s.accept(s.clusters, &update{removed: map[string]bool{name: true}})
 	case 4, 5:
-		one.name, one.body = service, pack(endpoints(service, fmt.Sprint(r.IntN(3))))
+		one.name, one.body = service, pack(lease(endpoints(service, fmt.Sprint(r.IntN(3)))))
 		s.accept(s.assignments, &update{items: []item{one}})
 	case 6:
 		s.accept(s.assignments, &update{removed: map[string]bool{service: true}})
@@ -94,6 +102,38 @@ func lines(set *source.Set) (all []string) {
 	return all
 }
 
+// scheduled holds the agendas and tallies of a source against its entries, after expire.
+func scheduled(t *testing.T, s *Source) {
+	t.Helper()
+	for _, index := range []*table{s.clusters, s.assignments} {
+		var counts tally
+		due := 0
+		for name, e := range index.entries {
+			waits := e.waiting(time.Now(), s.settings.fetchTimeout)
+			if waits {
+				counts.waiting++
+			}
+			if waits && e.askers[others] {
+				counts.lent++
+			}
+			if e.timed() || e.stale {
+				counts.mortal++
+			}
+			if (waits || e.timed()) == e.deadline.IsZero() {
+				t.Fatalf("%s waits %t, is timed %t, and is due at %v", name, waits, e.timed(), e.deadline)
+			}
+			if !e.deadline.IsZero() {
+				if due++; index.agenda[e.slot] != e || e.deadline.Before(index.agenda.next()) {
+					t.Fatalf("%s is not in its place", name)
+				}
+			}
+		}
+		if index.counts != counts || len(index.agenda) != due {
+			t.Fatalf("counted %+v and %d to come, there are %+v and %d", index.counts, len(index.agenda), counts, due)
+		}
+	}
+}
+
 // TestChangesAlone: what was not touched since the last set is in the next one
 // as it would be if that was made of all that is known, and keeps its pointer.
 func TestChangesAlone(t *testing.T) {
@@ -117,11 +157,7 @@ func TestChangesAlone(t *testing.T) {
 						t.Fatalf("seed %d, step %d: %s has outlived its time", seed, step, e.name)
 					}
 				}
-				for name, e := range s.assignments.open {
-					if s.assignments.entries[name] != e {
-						t.Fatalf("seed %d, step %d: %s is still looked at, and was given up", seed, step, name)
-					}
-				}
+				scheduled(t, s)
 				want := wholeSet(s, before.Clusters, time.Now())
 				got := s.build(time.Now())
 				problems := slices.DeleteFunc(slices.Clone(got.Problems), func(p source.Problem) bool { return p.Resource == "" })

@@ -26,8 +26,9 @@ func (t *table) put(c *candidate, version string, now time.Time) {
 	before := e.gist()
 	defer func() {
 		if e.gist() != before { // in the state of the world, most are unchanged
-			t.touch(e)
+			t.touched[e.name] = true
 		}
+		t.schedule(e)
 	}()
 	e.gone, e.lapsed, e.report, e.leaves = false, false, "", time.Time{}
 	if c.wrong != "" {
@@ -54,6 +55,7 @@ func (t *table) dropRefused(e *entry) {
 	if e.refused != nil {
 		t.remove(e.name)
 		e.gone = false
+		t.schedule(e)
 	}
 }
 
@@ -103,36 +105,42 @@ func (t *table) withdraw(name string, now time.Time) {
 	t.remove(name)
 }
 
-// expire forgets the resources whose TTL is over and those that the server removed, and
-// takes the endpoints out of assignments whose lease is over. It returns the first and
-// the last.
+// expire forgets the resources whose TTL is over and those that the server removed, takes
+// the endpoints out of assignments whose lease is over, and ends waits. It returns the
+// resources whose TTL, and those whose lease is over.
 func (t *table) expire(now time.Time) (expired, stale []string) {
 	due := func(end time.Time) bool { return !end.IsZero() && !end.After(now) }
-	for _, e := range t.open {
+	for e := t.agenda.due(now); e != nil; e = t.agenda.due(now) {
 		switch {
 		case due(e.expires):
+			expired = append(expired, e.name)
+			t.lapse(e, now)
 		case due(e.leaves):
 			t.remove(e.name)
-			continue
 		case due(e.lease):
 			stale = append(stale, e.name)
 			t.empty(e)
-			continue
 		default:
-			continue
-		}
-		expired = append(expired, e.name)
-		t.forget(e)
-		if !t.wildcard() {
-			// A server that sends heartbeats only must send the whole resource again.
-			t.asked++
-			t.change++
-			e.serial, e.asked, e.lapsed = t.asked, now, true
+			e.overdue = true
+			t.touch(e)
 		}
 	}
 	slices.Sort(expired)
 	slices.Sort(stale)
 	return expired, stale
+}
+
+// lapse takes a resource whose TTL is over out of use.
+func (t *table) lapse(e *entry, now time.Time) {
+	t.forget(e)
+	if t.wildcard() {
+		return
+	}
+	// A server that sends heartbeats only must send the whole resource again.
+	t.asked++
+	t.change++
+	e.serial, e.asked, e.lapsed, e.overdue = t.asked, now, true, false
+	t.schedule(e)
 }
 
 // empty takes the endpoints out of an assignment whose lease is over, as an Envoy does.
@@ -143,14 +151,4 @@ func (t *table) empty(e *entry) {
 	none.decoded = &decoded{lists: source.Ended(e.name)}
 	t.use(e, &none)
 	t.touch(e)
-}
-
-// mortal reports whether anything has a TTL or a lease, or had one.
-func (t *table) mortal() bool {
-	for _, e := range t.open {
-		if e.timed() || e.stale {
-			return true
-		}
-	}
-	return false
 }

@@ -177,5 +177,5 @@ func (p *poller) take(body []byte, change int) error {
 func (p *poller) known(sum [sha256.Size]byte, change int) bool {
 	p.channel.source.mu.Lock()
 	defer p.channel.source.mu.Unlock()
-	return sum == p.taken && change == p.change && !p.table.mortal()
+	return sum == p.taken && change == p.change && p.table.counts.mortal == 0
 }

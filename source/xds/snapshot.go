@@ -141,7 +141,8 @@ func (s *Source) restore() error {
 			t.dropRefused(e)
 		}
 		for _, e := range s.assignments.entries {
-			e.asked = time.Now()
+			e.asked, e.overdue = time.Now(), false
+			s.assignments.schedule(e)
 		}
 	}
 	s.unasked = make(map[string]item)

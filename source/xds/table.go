@@ -19,10 +19,10 @@ type table struct {
 	change  int
 	asked   int // serial number of the latest subscription
 
-	// Indexes: the names of entries that have changed since the last set, and of those
-	// that time alone may change.
-	touched map[string]bool
-	open    map[string]*entry
+	timeout time.Duration   // how long a set waits for a resource; 0: for ever
+	touched map[string]bool // the names of entries that have changed since the last set
+	agenda  agenda
+	counts  tally
 
 	talk      talk
 	nacks     Patience
@@ -45,13 +45,18 @@ type entry struct {
 	stale   bool      // the lease is over: good has no endpoints until it comes again
 	gone    bool      // the server said that it does not exist
 	lapsed  bool      // its TTL is over
+	overdue bool      // the wait for it is over
 	refused *refusal  // of its last update; nil: accepted
 	report  string    // the server's error for it; empty: none
 
-	// Of an assignment: the clusters that use it, others for those of other sources,
-	// and whether the last set waited for it.
+	// In the table's agenda and tally: when time alone changes it next (zero: never), and
+	// what it counts for.
+	deadline time.Time
+	slot     int
+	counts   tally
+
+	// Of an assignment: the clusters that use it, others for those of other sources.
 	askers map[string]bool
-	waited bool
 
 	// Of a cluster: the name of the assignment that it uses, if any.
 	asks    bool
@@ -97,18 +102,14 @@ type refusal struct {
 	at      time.Time
 }
 
-func newTable(typeURL string, s *stock) *table {
-	return &table{typeURL: typeURL, stock: s, nacks: NewPatience(), entries: make(map[string]*entry), touched: make(map[string]bool), open: make(map[string]*entry)}
+func newTable(typeURL string, s *stock, timeout time.Duration) *table {
+	return &table{typeURL: typeURL, stock: s, timeout: timeout, nacks: NewPatience(), entries: make(map[string]*entry), touched: make(map[string]bool)}
 }
 
 // touch marks an entry as changed.
 func (t *table) touch(e *entry) {
 	t.touched[e.name] = true
-	if t.entries[e.name] == e && (e.good == nil || e.timed() || e.stale) {
-		t.open[e.name] = e
-	} else {
-		delete(t.open, e.name)
-	}
+	t.schedule(e)
 }
 
 // resubscribe subscribes to the endpoints of a cluster's current version, and unsubscribes
@@ -167,7 +168,7 @@ func (t *table) purge() {
 			t.use(e, nil)
 			t.setRefusal(e, nil)
 			delete(t.entries, name)
-			delete(t.open, name)
+			t.schedule(e)
 		}
 	}
 }
@@ -178,6 +179,10 @@ func (t *table) subscribed(e *entry) bool { return t.wildcard() || len(e.askers)
 // waiting reports whether nothing is known of a subscribed resource within the timeout.
 // A timeout of 0 is none.
 func (e *entry) waiting(now time.Time, timeout time.Duration) bool {
-	return len(e.askers) > 0 && e.good == nil && !e.gone && !e.lapsed && e.refused == nil && e.report == "" &&
-		(timeout == 0 || now.Before(e.asked.Add(timeout)))
+	return e.unknown() && (timeout == 0 || now.Before(e.asked.Add(timeout)))
+}
+
+// unknown reports whether nothing is known of a subscribed resource.
+func (e *entry) unknown() bool {
+	return len(e.askers) > 0 && e.good == nil && !e.gone && !e.lapsed && e.refused == nil && e.report == ""
 }

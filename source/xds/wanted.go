@@ -49,14 +49,9 @@ func (s *Source) Pending() bool {
 
 // settle ends Pending, and reports whether it was set. If the server is given up,
 // nothing stays pending.
-func (s *Source) settle(now time.Time, givenUp bool) bool {
-	if !s.pending {
+func (s *Source) settle(givenUp bool) bool {
+	if !s.pending || !givenUp && s.assignments.counts.lent > 0 {
 		return false
-	}
-	for _, e := range s.assignments.open {
-		if !givenUp && e.askers[others] && e.waiting(now, s.settings.fetchTimeout) {
-			return false
-		}
 	}
 	s.pending = false
 	return true

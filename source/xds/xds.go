@@ -90,10 +90,11 @@ func New(options Options) (*Source, error) {
 	stock := newStock(&options)
 	s := &Source{
 		options: options, settings: settingsOf(options.ConfigSource), node: nodeOf(&options), dialer: dial,
-		changed: make(chan struct{}, 1),
-		stock:   stock, clusters: newTable(envoyrules.Cluster, stock), assignments: newTable(envoyrules.Assignment, stock),
+		changed: make(chan struct{}, 1), stock: stock,
 		secure: make(map[int]credentials.TransportCredentials), latest: newLatest(),
 	}
+	s.clusters = newTable(envoyrules.Cluster, stock, s.settings.fetchTimeout)
+	s.assignments = newTable(envoyrules.Assignment, stock, s.settings.fetchTimeout)
 	s.where = s.settings.servers()[0]
 	s.clusters.endpoints = s.assignments
 	s.clusters.minimum = s.settings.minimumClusters
