@@ -60,7 +60,11 @@ func newPlay(t *testing.T, r *Rig, c *Case) *Play {
 	if c.Upstream.Protocol == upstream.HTTPS {
 		issuer := authority.New(t, "authority")
 		p.trusted = issuer.PEM()
-		p.options.TLS = &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{issuer.Issue(t, "upstream").Certificate}}
+		if p.options.TLS == nil {
+			p.options.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
+		}
+		p.options.TLS = p.options.TLS.Clone()
+		p.options.TLS.Certificates = []tls.Certificate{issuer.Issue(t, "upstream").Certificate}
 	}
 	p.put(Resource{c.Cluster, c.Assignment})
 	return p

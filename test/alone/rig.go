@@ -13,6 +13,7 @@ import (
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	loadstatsv3 "github.com/envoyproxy/go-control-plane/envoy/service/load_stats/v3"
 	"github.com/envoyproxy/go-control-plane/pkg/cache/types"
 
 	"hdsd/internal/yamlpb"
@@ -33,13 +34,15 @@ func (p Plane) String() string { return [...]string{"alone", "through hdsd"}[p] 
 
 // Options say how to start a Rig.
 type Options struct {
-	Version      string // release of all Envoys; empty: envoy.Version
-	Checkers     int    // number of checkers
-	ResolveNames bool   // hdsd resolves names
-	Config       string // more of hdsd's configuration, as YAML
-	Relay        bool   // clusters reach the data plane through hdsd's relay, from a control plane
-	WholeState   bool   // the data plane behind hdsd asks for the state of the world
-	Static       string // more static clusters of all Envoys that serve and check, as YAML list items
+	Version      string                                 // release of all Envoys; empty: envoy.Version
+	Checkers     int                                    // number of checkers
+	ResolveNames bool                                   // hdsd resolves names
+	Config       string                                 // more of hdsd's configuration, as YAML
+	Relay        bool                                   // clusters reach the data plane through hdsd's relay, from a control plane
+	WholeState   bool                                   // the data plane behind hdsd asks for the state of the world
+	Static       string                                 // more static clusters of all Envoys that serve and check, as YAML list items
+	Bootstrap    string                                 // more of the checkers' bootstrap, as YAML
+	Loads        loadstatsv3.LoadReportingServiceServer // takes the load reports of both data planes; needs Relay
 }
 
 // Rig is two data planes and hdsd with its checkers. It holds the clusters of all
@@ -53,6 +56,7 @@ type Rig struct {
 
 	control    *fleet.ControlPlane // nil: hdsd reads files
 	wholeState bool
+	checker    string // more of the checkers' bootstrap
 
 	dir     string // of the files of the data plane that is alone
 	mu      sync.Mutex
@@ -74,9 +78,13 @@ func NewRig(t testing.TB, o Options) *Rig {
 	if o.ResolveNames {
 		r.Hdsd.Configure("name: local,", "name: local, resolve_names: true,")
 	}
-	r.wholeState = o.WholeState
+	r.wholeState, r.checker = o.WholeState, o.Bootstrap
+	if o.Static != "" {
+		r.checker += "static_resources:\n  clusters:\n" + o.Static
+	}
 	if o.Relay {
 		r.control = fleet.NewControlPlane(t)
+		r.control.Loads = o.Loads
 		r.Hdsd.RelayTo(r.control.Address, o.Config)
 		r.control.Come()
 	}
@@ -87,7 +95,7 @@ func NewRig(t testing.TB, o Options) *Rig {
 	r.write(t)
 	for plane := range r.Planes {
 		r.Listen[plane] = envoy.FreeAddress(t)
-		r.Planes[plane] = envoy.Start(t, r.Version, strings.ReplaceAll(Plane(plane).String(), " ", "-"), r.bootstrap(Plane(plane), o.Static))
+		r.Planes[plane] = envoy.Start(t, r.Version, strings.ReplaceAll(Plane(plane).String(), " ", "-"), r.bootstrap(t, Plane(plane), o))
 	}
 	return r
 }
@@ -100,6 +108,9 @@ func (r *Rig) AddChecker(t testing.TB) {
 	t.Helper()
 	i := len(r.Checkers)
 	c := envoy.Checker{ID: fmt.Sprintf("checker-%d", i+1), HDS: r.Hdsd.GRPC, Version: r.Version}
+	if r.checker != "" {
+		c.Args = []string{"--config-yaml", r.checker}
+	}
 	c.Locality.Region, c.Locality.Zone = "eu", string(rune('a'+i%3))
 	r.Checkers = append(r.Checkers, envoy.StartChecker(t, c))
 }
@@ -202,7 +213,8 @@ func replace(t testing.TB, path, text string) {
 
 // bootstrap is that of a data plane: a listener that takes the cluster from the header
 // x-cluster, and the endpoint, if any, from x-session.
-func (r *Rig) bootstrap(plane Plane, static string) []byte {
+func (r *Rig) bootstrap(t testing.TB, plane Plane, o Options) []byte {
+	t.Helper()
 	dynamic := fmt.Sprintf("cds_config: {resource_api_version: V3, path_config_source: {path: %q}}", filepath.Join(r.dir, "cds.yaml"))
 	if plane == Through {
 		kind := "DELTA_GRPC"
@@ -212,12 +224,16 @@ func (r *Rig) bootstrap(plane Plane, static string) []byte {
 		dynamic = "ads_config: {api_type: " + kind + ", transport_api_version: V3, grpc_services: [{envoy_grpc: {cluster_name: hdsd}}]}\n" +
 			"  cds_config: {resource_api_version: V3, ads: {}}"
 	}
-	host, port, _ := net.SplitHostPort(r.Hdsd.GRPC)
+	static := staticCluster(t, "hdsd", r.Hdsd.GRPC) + o.Static
+	if o.Loads != nil {
+		static += staticCluster(t, "control", r.control.Address)
+		dynamic += "\ncluster_manager: {load_stats_config: {api_type: GRPC, transport_api_version: V3, grpc_services: [{envoy_grpc: {cluster_name: " + [...]string{"control", "hdsd"}[plane] + "}}]}}"
+	}
 	_, listen, _ := net.SplitHostPort(r.Listen[plane])
-	return fmt.Appendf(nil, bootstrapText, dynamic, listen, host, port, static)
+	return fmt.Appendf(nil, bootstrapText, strings.Fields(plane.String())[0], dynamic, listen, static)
 }
 
-const bootstrapText = `node: {id: data-plane, cluster: data-planes, locality: {region: eu, zone: a}}
+const bootstrapText = `node: {id: data-plane, cluster: data-planes, metadata: {plane: %s}, locality: {region: eu, zone: a}}
 admin: {address: {socket_address: {address: 127.0.0.1, port_value: 0}}}
 dynamic_resources:
   %s
@@ -247,7 +263,16 @@ static_resources:
           - name: envoy.filters.http.router
             typed_config: {"@type": type.googleapis.com/envoy.extensions.filters.http.router.v3.Router}
   clusters:
-  - name: hdsd
+%s`
+
+// staticCluster is a cluster of a gRPC server, as an item of a bootstrap's list.
+func staticCluster(t testing.TB, name, address string) string {
+	t.Helper()
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf(`  - name: %[1]s
     type: STATIC
     connect_timeout: 1s
     typed_extension_protocol_options:
@@ -255,6 +280,7 @@ static_resources:
         "@type": type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions
         explicit_http_config: {http2_protocol_options: {}}
     load_assignment:
-      cluster_name: hdsd
-      endpoints: [{lb_endpoints: [{endpoint: {address: {socket_address: {address: %s, port_value: %s}}}}]}]
-%s`
+      cluster_name: %[1]s
+      endpoints: [{lb_endpoints: [{endpoint: {address: {socket_address: {address: %[2]s, port_value: %[3]s}}}}]}]
+`, name, host, port)
+}

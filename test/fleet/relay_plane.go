@@ -21,6 +21,7 @@ import (
 	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
 	_ "github.com/envoyproxy/go-control-plane/envoy/extensions/upstreams/http/v3"
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	loadstatsv3 "github.com/envoyproxy/go-control-plane/envoy/service/load_stats/v3"
 	"github.com/envoyproxy/go-control-plane/pkg/cache/types"
 	"github.com/envoyproxy/go-control-plane/pkg/cache/v3"
 	"github.com/envoyproxy/go-control-plane/pkg/resource/v3"
@@ -39,7 +40,8 @@ import (
 // (one with a certificate by SDS), their routes by RDS, and clusters with endpoints by EDS.
 type ControlPlane struct {
 	Address string
-	Lease   time.Duration // of the assignments of Say; 0: none
+	Lease   time.Duration                          // of the assignments of Say; 0: none
+	Loads   loadstatsv3.LoadReportingServiceServer // takes load reports; nil: none are taken
 
 	t         testing.TB
 	snapshots cache.SnapshotCache
@@ -83,6 +85,9 @@ func (p *ControlPlane) Come() {
 			return nil
 		},
 	}))
+	if p.Loads != nil {
+		loadstatsv3.RegisterLoadReportingServiceServer(p.server, p.Loads)
+	}
 	p.served.Go(func() {
 		defer cancel()
 		_ = p.server.Serve(listener)
