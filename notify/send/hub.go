@@ -110,7 +110,8 @@ func (h *Hub) stir() {
 	}
 }
 
-// Set sets the receivers. One that keeps its name and target goes on with what it was told.
+// Set sets the receivers. One that keeps its name, type and URL goes on with what it was told,
+// however hdsd shows there who it is.
 func (h *Hub) Set(receivers []Receiver) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -122,12 +123,13 @@ func (h *Hub) Set(receivers []Receiver) {
 	h.receivers = nil
 	for _, c := range receivers {
 		r := before[c.Name]
-		if r == nil || r.Target != c.Target {
+		if r == nil || fingerprint(r.Target) != fingerprint(c.Target) {
 			told := h.keep.restored(c.Name, c.Target)
 			r = &recipient{decides: notify.NewReceiver(c.Filter, told), outbox: newOutbox(h, c.Name, c.Target, told)}
 			h.start(r)
 		} else {
 			delete(before, c.Name)
+			r.outbox.retarget(c.Target)
 		}
 		r.Receiver = c
 		r.outbox.add(r.decides.SetFilter(now, c.Filter, wrong), now)

@@ -414,6 +414,57 @@ func TestReceiversChange(t *testing.T) {
 	})
 }
 
+// TestAReceiverIsReachedInAnotherWay from a reload on: it hears of nothing twice, and of each end.
+// One that waits to be tried again is tried at once.
+func TestAReceiverIsReachedInAnotherWay(t *testing.T) {
+	ways := map[string]func(*Target){
+		"another token": func(t *Target) { t.TokenFile = "/dev/null" },
+		"a signature":   func(t *Target) { t.SecretFile = "/dev/null" },
+		"another user":  func(t *Target) { t.User, t.PasswordFile = "hdsd", "/dev/null" },
+	}
+	for name, change := range ways {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBench(t, "", nil, webhook("a"))
+				defer b.stop()
+				b.Post([]notify.Change{clusterDown("web")})
+				pass(time.Second)
+				b.want("firing web")
+				other := webhook("a")
+				change(&other.Target)
+				b.Set([]Receiver{other})
+				pass(time.Second)
+				b.want()
+				b.Post([]notify.Change{over(clusterDown("web"))})
+				pass(time.Second)
+				b.want("resolved web")
+				if header := b.States()[0]; header.Open != 0 {
+					t.Errorf("%d are open", header.Open)
+				}
+			})
+		})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, "", nil, webhook("a"))
+		defer b.stop()
+		b.wire.set(always(http.StatusServiceUnavailable))
+		b.Post([]notify.Change{clusterDown("web")})
+		pass(10 * time.Minute) // the pauses are a minute now
+		b.wire.set(func(p posted) (int, error) {
+			if p.header.Get("Authorization") == "" {
+				return http.StatusServiceUnavailable, nil
+			}
+			return http.StatusOK, nil
+		})
+		b.wire.take()
+		other := webhook("a")
+		other.Target.User, other.Target.PasswordFile = "hdsd", "/dev/null"
+		b.Set([]Receiver{other})
+		pass(time.Second)
+		b.want("firing web")
+	})
+}
+
 // TestWhatNobodyPostsIsLookedFor.
 func TestWhatNobodyPostsIsLookedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

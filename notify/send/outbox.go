@@ -45,12 +45,13 @@ type State struct {
 // outbox delivers to one receiver.
 type outbox struct {
 	name   string
-	target Target
 	sender *sender
 	hub    *Hub
 	wake   chan struct{}
+	retry  chan struct{} // what failed is worth another attempt now
 
 	mu       sync.Mutex
+	target   Target
 	queue    []notify.Notice
 	inFlight int                          // of the queue's head
 	sent     map[notify.Key]notify.Notice // taken by the receiver, and not over
@@ -59,11 +60,32 @@ type outbox struct {
 }
 
 func newOutbox(h *Hub, name string, t Target, sent []notify.Notice) *outbox {
-	o := &outbox{name: name, target: t, sender: h.sender, hub: h, wake: make(chan struct{}, 1), sent: map[notify.Key]notify.Notice{}}
+	o := &outbox{name: name, target: t, sender: h.sender, hub: h, wake: make(chan struct{}, 1), retry: make(chan struct{}, 1), sent: map[notify.Key]notify.Notice{}}
 	for _, n := range sent {
 		o.sent[n.Key] = n
 	}
 	return o
+}
+
+// retarget changes how the receiver is reached.
+func (o *outbox) retarget(t Target) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.target == t {
+		return
+	}
+	o.target = t
+	select {
+	case o.retry <- struct{}{}:
+	default:
+	}
+}
+
+// aim returns how the receiver is reached now.
+func (o *outbox) aim() Target {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.target
 }
 
 // add queues notices. It does not wait.
@@ -192,7 +214,8 @@ func (o *outbox) deliver(ctx context.Context, batch []notify.Notice, repeated bo
 		time.AfterFunc(lastWords, cancel)
 	})()
 	for part := range slices.Chunk(batch, maxBatch) {
-		_, err := o.sender.send(inFlight, &o.target, part, time.Now())
+		target := o.aim()
+		_, err := o.sender.send(inFlight, &target, part, time.Now())
 		if err != nil && ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -272,8 +295,9 @@ func (o *outbox) pause(ctx context.Context, failures int) bool {
 	case <-ctx.Done():
 		return false
 	case <-timer.C:
-		return true
+	case <-o.retry:
 	}
+	return true
 }
 
 // present returns how the outbox is.
