@@ -14,6 +14,7 @@ const (
 	mostWait     = 24 * time.Hour
 	patience     = 15 * time.Second // until a name without an answer counts as failed
 	lasting      = 5 * time.Minute  // for so long DNS has to say that there are no addresses
+	idleTime     = 24 * time.Hour   // for so long the addresses of a name stay on disk that nobody needs
 )
 
 // book is what is known of each name, and when to ask again. It is pure, and guarded by
@@ -21,15 +22,21 @@ const (
 type book struct {
 	states map[Question]*state
 	needs  map[string][]Question // by source
-	kept   map[keptName][]netip.Addr
-	serial uint64    // counts changes of the answers
-	told   time.Time // when it was last told that a name rotates
+	idle   map[keptName]idle     // names that nobody needs, or did not when they were first needed again
+	serial uint64                // counts changes of the answers
+	told   time.Time             // when it was last told that a name rotates
 }
 
 // keptName is a name whose last addresses are on disk.
 type keptName struct {
 	Host   string
 	Family string
+}
+
+// idle is what is known of a name that nobody needs: its source may not have answered yet.
+type idle struct {
+	addresses []netip.Addr
+	since     time.Time
 }
 
 // state is what is known of one question.
@@ -46,11 +53,12 @@ type state struct {
 	told     bool       // that it does
 }
 
-func newBook(kept map[keptName][]netip.Addr) *book {
-	if kept == nil {
-		kept = map[keptName][]netip.Addr{}
+func newBook(now time.Time, kept map[keptName][]netip.Addr) *book {
+	b := &book{states: map[Question]*state{}, needs: map[string][]Question{}, idle: map[keptName]idle{}}
+	for name, addresses := range kept {
+		b.idle[name] = idle{addresses, now}
 	}
-	return &book{states: map[Question]*state{}, needs: map[string][]Question{}, kept: kept}
+	return b
 }
 
 func (q *Question) kept() keptName { return keptName{q.Host, q.Family.String()} }
@@ -64,7 +72,7 @@ func (b *book) need(now time.Time, source string, all []Question) {
 				continue
 			}
 			s = &state{since: now, due: now}
-			if addresses := b.kept[q.kept()]; len(addresses) > 0 {
+			if addresses := b.idle[q.kept()].addresses; len(addresses) > 0 {
 				s.answer = Answer{Addresses: addresses, Known: true}
 			}
 			b.states[q] = s
@@ -77,7 +85,7 @@ func (b *book) need(now time.Time, source string, all []Question) {
 			continue
 		}
 		if s.users--; s.users == 0 {
-			b.forget(q, s)
+			b.forget(now, q, s)
 		}
 	}
 	if b.needs[source] = b.known(all); len(all) == 0 {
@@ -86,10 +94,13 @@ func (b *book) need(now time.Time, source string, all []Question) {
 }
 
 // forget drops a question, but for its addresses: it may come again in other words.
-func (b *book) forget(q Question, s *state) {
+func (b *book) forget(now time.Time, q Question, s *state) {
 	delete(b.states, q)
-	if len(s.answer.Addresses) > 0 && len(b.kept) < maxNames {
-		b.kept[q.kept()] = s.answer.Addresses
+	switch name := q.kept(); {
+	case len(s.answer.Addresses) == 0:
+		delete(b.idle, name)
+	case len(b.idle) < maxNames:
+		b.idle[name] = idle{s.answer.Addresses, now}
 	}
 }
 

@@ -24,7 +24,7 @@ func FuzzBook(f *testing.F) {
 	f.Add([]byte{0, 1, 2, 3, 4, 5, 6, 7, 8, 9})
 	f.Add([]byte("need, ask, answer, fail, forget, and again"))
 	f.Fuzz(func(t *testing.T, steps []byte) {
-		b, now := newBook(nil), time.Unix(1_700_000_000, 0)
+		b, now := newBook(time.Time{}, nil), time.Unix(1_700_000_000, 0)
 		var names []Question
 		for i := range 4 {
 			names = append(names, Question{Host: string(rune('a' + i)), Family: clusterv3.Cluster_V4_ONLY, Refresh: time.Second, Keep: i%2 == 0, Retain: i%2 != 0})

@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/google/renameio/v2"
 )
@@ -22,17 +23,29 @@ type keptLine struct {
 	Addresses []netip.Addr `json:"addresses"`
 }
 
-// good returns the addresses of all names that have some.
-func (b *book) good() []keptLine {
+// good returns the addresses of all names that have some. It drops those of names that nobody has
+// needed for long.
+func (b *book) good(now time.Time) []keptLine {
 	most := map[keptName][]netip.Addr{} // some questions about a name retain addresses, others do not
 	for q, s := range b.states {
-		if key := q.kept(); len(s.answer.Addresses) > len(most[key]) {
-			most[key] = s.answer.Addresses
+		if name := q.kept(); len(s.answer.Addresses) >= len(most[name]) {
+			most[name] = s.answer.Addresses
+		}
+	}
+	for name, known := range b.idle {
+		switch _, needed := most[name]; {
+		case needed:
+		case now.Sub(known.since) > idleTime:
+			delete(b.idle, name)
+		default:
+			most[name] = known.addresses
 		}
 	}
 	all := make([]keptLine, 0, len(most))
-	for key, addresses := range most {
-		all = append(all, keptLine{key.Host, key.Family, addresses})
+	for name, addresses := range most {
+		if len(addresses) > 0 {
+			all = append(all, keptLine{name.Host, name.Family, addresses})
+		}
 	}
 	return all
 }

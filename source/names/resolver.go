@@ -48,7 +48,7 @@ func New(o Options) *Resolver {
 	if err != nil {
 		o.Log.Error().Str("event", "names_not_kept").Err(err).Msg("the last addresses of names cannot be read: they are resolved anew")
 	}
-	return &Resolver{options: o, lookup: newClient(o.Resolvers).lookup, wake: make(chan struct{}, 1), book: newBook(kept)}
+	return &Resolver{options: o, lookup: newClient(o.Resolvers).lookup, wake: make(chan struct{}, 1), book: newBook(time.Now(), kept)}
 }
 
 // Need replaces what a source needs to know.
@@ -235,7 +235,7 @@ func (t *turn) write() {
 		return
 	}
 	t.mu.Lock()
-	all := t.book.good()
+	all := t.book.good(time.Now())
 	t.mu.Unlock()
 	if err := writeKept(t.options.File, all); err != nil {
 		t.options.Log.Error().Str("event", "names_not_kept").Err(err).Msg("the last addresses of names are not on disk: a restart resolves them anew")

@@ -2,6 +2,7 @@ package names
 
 import (
 	"context"
+	"fmt"
 	"net/netip"
 	"path/filepath"
 	"strings"
@@ -63,6 +64,47 @@ func TestARestartKnowsTheLastAnswers(t *testing.T) {
 	slower := question("web.test", func(q *Question) { q.Refresh = time.Minute })
 	second.Need("local", []Question{slower})
 	equal(t, "in other words", said(second.Answer(slower)), "10.0.0.1")
+}
+
+// TestARestartKnowsTheNamesOfASilentSource: over several restarts in which only another source
+// answers, but not for ever.
+func TestARestartKnowsTheNamesOfASilentSource(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, file := &fake{start: time.Now()}, filepath.Join(t.TempDir(), "names.json")
+		f.says(half{addresses: addresses("10.0.0.1")})
+		web, api := question("web.test"), question("api.test")
+		live := func(d time.Duration, needed ...string) (knows string) {
+			r := New(Options{File: file})
+			r.lookup = f.lookup
+			all := run(t, r)
+			defer all.stop()
+			for _, source := range needed {
+				r.Need(source, map[string][]Question{"slow": {web}, "quick": {api}}[source])
+			}
+			knows = said(r.Answer(web))
+			time.Sleep(d)
+			synctest.Wait()
+			return knows
+		}
+		live(time.Minute, "slow", "quick")
+		for i := range 3 {
+			f.says(half{addresses: addresses(fmt.Sprint("10.0.1.", i))}) // so that the file is written
+			live(time.Minute, "quick")
+		}
+		equal(t, "after restarts without its source", live(time.Minute, "slow", "quick"), "10.0.0.1")
+		f.says(half{addresses: addresses("10.0.2.1")})
+		live(time.Minute, "quick")
+		f.says(half{addresses: addresses("10.0.3.1")})
+		r := New(Options{File: file})
+		r.lookup = f.lookup
+		all := run(t, r)
+		r.Need("quick", []Question{api})
+		time.Sleep(24*time.Hour + time.Minute)
+		f.says(half{addresses: addresses("10.0.4.1")})
+		time.Sleep(time.Minute)
+		all.stop()
+		equal(t, "a day later", live(0, "slow"), "unknown")
+	})
 }
 
 // fake answers lookups as a test says.

@@ -30,7 +30,7 @@ type turning struct {
 }
 
 func newTurning(q Question) *turning {
-	all := &turning{book: newBook(nil), q: q, now: time.Unix(1_700_000_000, 0), standings: map[string]Standing{}}
+	all := &turning{book: newBook(time.Time{}, nil), q: q, now: time.Unix(1_700_000_000, 0), standings: map[string]Standing{}}
 	all.need(all.now, "local", []Question{q})
 	return all
 }
@@ -205,7 +205,7 @@ func TestRetainedAddressesSurviveARestart(t *testing.T) {
 	for _, q := range b.due(b.now, 10) {
 		b.book.take(b.now, q, half{addresses: addresses("10.0.1.1")}, half{}, nil, 0)
 	}
-	if err := writeKept(file, b.good()); err != nil {
+	if err := writeKept(file, b.good(b.now)); err != nil {
 		t.Fatal(err)
 	}
 	kept, err := readKept(file)
@@ -213,7 +213,7 @@ func TestRetainedAddressesSurviveARestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	again := newTurning(retaining)
-	again.book = newBook(kept)
+	again.book = newBook(again.now, kept)
 	again.need(again.now, "local", []Question{again.q})
 	again.standings["10.0.1.7"] = Down
 	equal(t, "healthy ones", len(strings.Fields(again.says("10.0.1.1"))), maxRetained)
