@@ -58,9 +58,11 @@ func modeOf(warns bool) string {
 	return configv1.Access_ENFORCE.String()
 }
 
-// SetPolicy puts another policy in force, and ends the open calls that it denies.
+// SetPolicy puts another policy in force, and ends the open calls that it denies. Issuers are asked
+// again for what they publish.
 func (g *Guard) SetPolicy(p *access.Policy) {
 	g.policy.Store(p)
+	g.issuers.renew(p.Issuers())
 	g.mu.Lock()
 	open := make([]*call, 0, len(g.open))
 	for c := range g.open {

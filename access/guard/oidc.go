@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/coreos/go-oidc/v3/oidc"
@@ -19,10 +20,12 @@ import (
 const (
 	issuerPatience = 5 * time.Second // for an answer of an issuer
 	issuerPause    = 5 * time.Second // between two attempts at one that did not answer
+	renewalPause   = time.Minute     // the same, where hdsd knows what it published before
 )
 
-// issuers verify OIDC tokens. An issuer is asked when its first token comes. Its keys are
-// kept, and asked for again while they are used, and when a token names another.
+// issuers verify OIDC tokens. An issuer is asked when its first token comes, and when the first one
+// comes after a reload. Its keys are kept, and asked for again while they are used, and when a token
+// names another.
 type issuers struct {
 	mu sync.Mutex
 	of map[string]*issuer
@@ -34,10 +37,12 @@ type issuer struct {
 	client *http.Client
 	turn   chan struct{} // holds one while somebody asks for its configuration
 
+	verifier atomic.Pointer[oidc.IDTokenVerifier] // nil: not known yet
+	renews   atomic.Bool                          // the verifier may be of a configuration that has changed
+
 	// Owned by who has the turn.
-	verifier *oidc.IDTokenVerifier // nil: not known yet
-	failed   error
-	retry    time.Time
+	failed error
+	retry  time.Time
 }
 
 // claims verifies a token, if one of these issuers may have made it. It returns nil for
@@ -101,29 +106,65 @@ func (i *issuer) verify(ctx context.Context, token string) (*access.Claims, erro
 	return claims, nil
 }
 
-// ready gives what verifies the issuer's tokens. It asks the issuer, if nobody has yet.
+// renew has issuers asked again that are still granted something, and forgets the others.
+func (i *issuers) renew(granted []string) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	for name, one := range i.of {
+		if one.renews.Store(true); !slices.Contains(granted, name) {
+			delete(i.of, name)
+		}
+	}
+}
+
+// ready gives what verifies the issuer's tokens. It asks the issuer, if nobody has yet. One that is
+// to be asked again and does not answer goes on with what it published before.
 func (i *issuer) ready(ctx context.Context) (*oidc.IDTokenVerifier, error) {
+	known := i.verifier.Load()
+	if known != nil && !i.renews.Load() {
+		return known, nil
+	}
 	select {
 	case i.turn <- struct{}{}:
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	default:
+		if known != nil {
+			return known, nil
+		}
+		select {
+		case i.turn <- struct{}{}:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
 	}
 	defer func() { <-i.turn }()
-	if i.verifier != nil {
-		return i.verifier, nil
+	if known = i.verifier.Load(); known != nil && !i.renews.Load() {
+		return known, nil
 	}
-	if now := time.Now(); now.Before(i.retry) {
-		return nil, i.failed
+	err := i.failed
+	if now := time.Now(); !now.Before(i.retry) {
+		i.renews.Store(false) // first: a reload meanwhile has it asked once more
+		var found *oidc.IDTokenVerifier
+		if found, err = i.discover(); err == nil {
+			i.verifier.Store(found)
+			return found, nil
+		}
+		i.renews.Store(true)
+		if i.failed, i.retry = err, now.Add(issuerPause); known != nil {
+			i.retry = now.Add(renewalPause)
+		}
 	}
-	// Not ctx: the provider keeps it, and the next caller waits for the same answer.
+	if known != nil {
+		return known, nil
+	}
+	return nil, err
+}
+
+// discover asks the issuer where its keys are and by what it signs.
+func (i *issuer) discover() (*oidc.IDTokenVerifier, error) {
+	// Not the context of a call: the provider keeps it, and the next caller waits for the same answer.
 	provider, err := oidc.NewProvider(oidc.ClientContext(context.Background(), i.client), i.url)
 	if err != nil {
-		i.failed, i.retry = err, time.Now().Add(issuerPause)
 		return nil, err
 	}
-	if i.verifier, err = verifierOf(provider, i.url, i.client); err != nil {
-		i.failed, i.retry = err, time.Now().Add(issuerPause)
-		return nil, err
-	}
-	return i.verifier, nil
+	return verifierOf(provider, i.url, i.client)
 }

@@ -27,20 +27,26 @@ type provider struct {
 	key   atomic.Pointer[ecdsa.PrivateKey]
 	id    atomic.Value // of the key
 	asked atomic.Int32 // for keys
+	path  atomic.Value // of the keys
 	down  atomic.Bool
 }
 
 func newProvider(t *testing.T) *provider {
 	p := &provider{t: t}
+	p.path.Store("/keys")
 	p.rotate("1")
 	mux := http.NewServeMux()
 	mux.HandleFunc("/.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
 		_ = json.NewEncoder(w).Encode(map[string]any{
-			"issuer": p.URL, "jwks_uri": p.URL + "/keys", "authorization_endpoint": p.URL, "token_endpoint": p.URL,
+			"issuer": p.URL, "jwks_uri": p.URL + p.path.Load().(string), "authorization_endpoint": p.URL, "token_endpoint": p.URL,
 			"id_token_signing_alg_values_supported": []string{"ES256"},
 		})
 	})
-	mux.HandleFunc("/keys", func(w http.ResponseWriter, _ *http.Request) {
+	mux.HandleFunc("/{keys}", func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != p.path.Load() {
+			http.NotFound(w, r)
+			return
+		}
 		p.asked.Add(1)
 		_ = json.NewEncoder(w).Encode(jose.JSONWebKeySet{Keys: []jose.JSONWebKey{
 			{Key: p.key.Load().Public(), KeyID: p.id.Load().(string), Algorithm: "ES256", Use: "sig"},
@@ -200,6 +206,31 @@ func TestAnIssuerThatIsDown(t *testing.T) {
 	if w := ask(handler, "GET", "/v1/endpoints", "Bearer secret"); w.Code != 200 {
 		t.Errorf("another token: %d %s", w.Code, w.Body)
 	}
+}
+
+// TestAReloadAsksIssuersAnew where their keys are. One that is down then goes on with what hdsd
+// knows of it.
+func TestAReloadAsksIssuersAnew(t *testing.T) {
+	p := newProvider(t)
+	granted := policy(t, configv1.Access_ENFORCE, p.grant("groups", "sre", access.Viewer))
+	g, _, _ := newGuard(granted)
+	handler := g.Handler(false, http.HandlerFunc(nothing))
+	want := func(what string, code int) {
+		t.Helper()
+		if got := ask(handler, http.MethodGet, "/v1/clusters", "Bearer "+p.token(nil)).Code; got != code {
+			t.Errorf("%s: %d, want %d", what, got, code)
+		}
+	}
+	want("at first", http.StatusOK)
+	p.path.Store("/keys-2")
+	p.rotate("2")
+	want("a key that is elsewhere", http.StatusUnauthorized)
+	g.SetPolicy(granted)
+	want("after a reload", http.StatusOK)
+	p.down.Store(true)
+	g.SetPolicy(granted)
+	want("after a reload while the issuer is down", http.StatusOK)
+	want("and again", http.StatusOK)
 }
 
 // TestATokenThatExpiresEndsItsCalls that are open then.
