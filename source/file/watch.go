@@ -10,6 +10,7 @@ import (
 
 	"github.com/fsnotify/fsnotify"
 
+	"hdsd/internal/pace"
 	"hdsd/source"
 )
 
@@ -74,6 +75,7 @@ type runner struct {
 	since     time.Time   // when the first of them came
 	lost      *time.Timer // set while the folder is away
 	lease     *time.Timer // set while a lease has an end
+	stale     pace.Pace
 	delivered *source.Set
 	good      *source.Set      // the last valid one delivered
 	fatal     []source.Problem // why the files could not be read
@@ -180,9 +182,7 @@ func (r *runner) lapsed() *source.Set {
 	read := r.now
 	ended, next := r.lapse(time.Now())
 	if len(ended) > 0 {
-		r.options.Log.Warn().Str("event", "upstream_assignments_stale").Str("source", r.options.Name).
-			Int("count", len(ended)).Strs("names", ended[:min(len(ended), problemsLogged)]).
-			Msg("no file has been moved into place within the endpoint_stale_after of these assignments: they have no endpoints until one is")
+		r.logStale(ended)
 	}
 	r.lease.Stop()
 	if !next.IsZero() {
@@ -192,6 +192,14 @@ func (r *runner) lapsed() *source.Set {
 		r.good = r.now
 	}
 	return r.good
+}
+
+func (r *runner) logStale(names []string) {
+	if more, ok := r.stale.Next(time.Now()); ok {
+		r.options.Log.Warn().Str("event", "upstream_assignments_stale").Str("source", r.options.Name).
+			Int("count", len(names)).Strs("names", names[:min(len(names), problemsLogged)]).Uint64("more", more).
+			Msg("no file has been moved into place within the endpoint_stale_after of these assignments: they have no endpoints until one is")
+	}
 }
 
 // problemsLogged is the number of problems, or names, in one line of the log.

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+
+	"hdsd/internal/pace"
 )
 
 // Bounds of the back-off between attempts, as in Envoy, with jitter.
@@ -27,6 +29,8 @@ type channel struct {
 	nodeOnce bool // only the first message of a stream has the node
 	limit    *bucket
 	attempt  func(ctx context.Context, server int) (good bool, err error)
+
+	ignoredPace pace.Pace
 }
 
 // run asks until the context ends: one server as long as it answers, then the next.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"hdsd/internal/pace"
 	"hdsd/source"
 )
 
@@ -20,6 +21,8 @@ type delivery struct {
 	heard bool // the server has answered about clusters and their endpoints
 	last  *source.Set
 	again bool // deliver the set even if it is the same
+
+	stalePace, expiredPace pace.Pace
 }
 
 func newDelivery(s *Source, take func(*source.Set)) *delivery {
@@ -101,18 +104,31 @@ func (d *delivery) next(now time.Time) (*source.Set, time.Time) {
 func (d *delivery) expire(now time.Time) {
 	for _, t := range []*table{d.clusters, d.assignments} {
 		expired, stale := t.expire(now)
-		if len(stale) > 0 {
+		if len(expired)+len(stale) > 0 {
 			d.updates++
-			d.options.Log.Warn().Str("event", "upstream_assignments_stale").Str("source", d.options.Name).
-				Int("count", len(stale)).Strs("names", stale[:min(len(stale), namesTold)]).
-				Msg("the management server has not renewed these assignments within their endpoint_stale_after: they have no endpoints until it does")
+		}
+		if len(stale) > 0 {
+			d.logStale(now, stale)
 		}
 		if len(expired) > 0 {
-			d.updates++
-			d.options.Log.Warn().Str("event", "upstream_resources_expired").Str("source", d.options.Name).Str("type_url", t.typeURL).
-				Int("count", len(expired)).Strs("names", expired[:min(len(expired), namesTold)]).
-				Msg("the management server gave these resources a time to live, and it is over")
 			d.wake(d.assignments)
+			d.logExpired(now, t.typeURL, expired)
 		}
+	}
+}
+
+func (d *delivery) logStale(now time.Time, names []string) {
+	if more, ok := d.stalePace.Next(now); ok {
+		d.options.Log.Warn().Str("event", "upstream_assignments_stale").Str("source", d.options.Name).
+			Int("count", len(names)).Strs("names", names[:min(len(names), namesTold)]).Uint64("more", more).
+			Msg("the management server has not renewed these assignments within their endpoint_stale_after: they have no endpoints until it does")
+	}
+}
+
+func (d *delivery) logExpired(now time.Time, typeURL string, names []string) {
+	if more, ok := d.expiredPace.Next(now); ok {
+		d.options.Log.Warn().Str("event", "upstream_resources_expired").Str("source", d.options.Name).Str("type_url", typeURL).
+			Int("count", len(names)).Strs("names", names[:min(len(names), namesTold)]).Uint64("more", more).
+			Msg("the management server gave these resources a time to live, and it is over")
 	}
 }

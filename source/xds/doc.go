@@ -41,5 +41,5 @@
 // earliest first, so that nothing is looked at before it is due. With a snapshot, one more goroutine writes
 // it (keeper). All of them end before Run returns.
 //
-// Of this module it may import source, internal/envoyrules and internal/yamlpb.
+// Of this module it may import source, internal/envoyrules, internal/pace and internal/yamlpb.
 package xds

@@ -131,8 +131,10 @@ func receive[Req, Res any](ctx context.Context, c *channel, d dialect[Req, Res],
 	waiting := d.backlog()
 	c.source.mu.Unlock()
 	if err != nil {
-		c.source.options.Log.Warn().Str("event", "upstream_ignored").Str("source", c.source.options.Name).Err(err).
-			Msg("a response of the management server is ignored")
+		if more, ok := c.ignoredPace.Next(time.Now()); ok {
+			c.source.options.Log.Warn().Str("event", "upstream_ignored").Str("source", c.source.options.Name).Err(err).Uint64("more", more).
+				Msg("a response of the management server is ignored")
+		}
 	}
 	notify(c.wake)
 	for waiting > maxBacklog && ctx.Err() == nil {

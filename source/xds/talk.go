@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"hdsd/internal/pace"
 	"hdsd/source"
 )
 
@@ -33,7 +34,8 @@ type talk struct {
 	rejectedAs string   // its version
 	unnamed    string   // the part of it without a known resource
 	silent     []string // names since whose subscription nothing came; nil: there is no such silence
-	unserved   int      // how many times in a row servers answered that they do not serve this type
+	refusals   pace.Pace
+	unserved   int // how many times in a row servers answered that they do not serve this type
 }
 
 // talks returns the conversations of a channel.
@@ -177,9 +179,11 @@ func (s *Source) accept(t *table, u *update) *rejection {
 func (k *talk) reject(version string, refused *rejection) {
 	now, text := time.Now(), refused.String()
 	if k.rejected != text {
-		k.log.Warn().Str("event", "upstream_refused").Str("source", k.source).Str("type_url", k.typeURL).
-			Str("version", version).Str("error", text).
-			Msg("resources of the management server are refused; their last valid versions stay in use")
+		if more, ok := k.refusals.Next(now); ok {
+			k.log.Warn().Str("event", "upstream_refused").Str("source", k.source).Str("type_url", k.typeURL).
+				Str("version", version).Str("error", text).Uint64("more", more).
+				Msg("resources of the management server are refused; their last valid versions stay in use")
+		}
 	}
 	k.heard = k.heard || refused.whole == ""
 	k.updated, k.failure, k.failed = now, text, now
