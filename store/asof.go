@@ -114,6 +114,7 @@ type past struct {
 	moves    *bolt.Cursor // nil if there are none
 	shared   names
 	gaps     []gap
+	courses  map[string]*course // by row, of the endpoint that is looked at; nil: none are read
 }
 
 func (h *history) past(tx *bolt.Tx) *past {
@@ -145,6 +146,16 @@ func (p *past) latest(row []byte) (health.Transition, bool) {
 
 // before returns an endpoint's last transition before a time, with its recorded time.
 func (p *past) before(row []byte, end uint64) (_ health.Transition, recorded uint64, _ bool) {
+	if c := p.courses[string(row)]; c != nil {
+		recorded, ok := c.before(end)
+		if !ok {
+			return health.Transition{}, 0, false
+		}
+		k := key(recorded)
+		if t, ok := p.dates.open(k, p.rows.Get(k), p.shared); ok {
+			return t, recorded, true
+		}
+	}
 	s := newSpan(p.endpoint, row, p.dates.search(0, end), true)
 	for recorded, ok := s.next(); ok; recorded, ok = s.next() {
 		k := key(recorded)
@@ -160,6 +171,14 @@ func (p *past) before(row []byte, end uint64) (_ health.Transition, recorded uin
 // steps calls f for an endpoint's transitions from start on and before end, oldest first,
 // until f returns false.
 func (p *past) steps(row []byte, start, end uint64, f func(step) bool) {
+	if c := p.courses[string(row)]; c != nil {
+		for _, s := range c.between(start, end) {
+			if !f(s) {
+				return
+			}
+		}
+		return
+	}
 	s := newSpan(p.endpoint, row, p.dates.search(start, end), false)
 	for recorded, ok := s.next(); ok; recorded, ok = s.next() {
 		k := key(recorded)
@@ -214,14 +233,25 @@ func (p *past) gapBefore(recorded, at uint64) *Gap {
 	return nil
 }
 
+// next returns the first transition of an endpoint that was recorded of those at a time or later.
+func (p *past) next(row []byte, start uint64) (first step, ok bool) {
+	if c := p.courses[string(row)]; c != nil {
+		return c.next(start)
+	}
+	p.steps(row, start, 1<<63, func(s step) bool {
+		first, ok = s, true
+		return false
+	})
+	return first, ok
+}
+
 // fromNext returns the verdict at a time as the next transition tells. The one before is
 // not kept, or there is a gap behind it.
 func (p *past) fromNext(row []byte, last *health.Transition, at uint64, missing *Gap) health.Verdict {
 	status, recorded := last.From, uint64(math.MaxUint64)
-	p.steps(row, at+1, 1<<63, func(s step) bool {
-		status, recorded = s.from, s.recorded
-		return false
-	})
+	if next, ok := p.next(row, at+1); ok {
+		status, recorded = next.from, next.recorded
+	}
 	switch again := p.gapBefore(recorded, at); {
 	case again != nil:
 		return health.Verdict{Reason: "not known: " + again.String()}

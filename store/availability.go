@@ -36,11 +36,17 @@ func (p *past) timeInStatus(e *health.Endpoint, start, end, began time.Time) (ou
 		return out
 	}
 	unknown := to - from
-	for _, s := range p.stays(e, min(max(from, nanos(began)), to), to) {
+	stays := p.stays(e, min(max(from, nanos(began)), to), to)
+	p.readCourses(stays)
+	for _, s := range stays {
 		if s.from == s.to {
 			continue
 		}
-		spent, ok := p.difference(rowOf(&s.endpoint), s.from, s.to)
+		var spent StatusTimes
+		ok := false
+		if p.courses == nil {
+			spent, ok = p.difference(rowOf(&s.endpoint), s.from, s.to)
+		}
 		if !ok {
 			spent = p.walk(&s.endpoint, s.from, s.to, began)
 		}

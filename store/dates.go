@@ -36,6 +36,9 @@ func (d *dates) search(start, end uint64) []timeline.Range {
 	return found
 }
 
+// disordered reports whether some transitions have a time that does not tell where they are.
+func (d *dates) disordered() bool { return d.line.Corrects() || d.skew.Any() }
+
 // open reads a row of the history with its move, and corrects the time that a wrong clock gave.
 func (d *dates) open(k, v []byte, shared names) (health.Transition, bool) {
 	t, ok := openTransition(k, v, shared)

@@ -20,6 +20,9 @@ type Skew struct {
 // AnySkew stands for a skew that is not known: searches take long and find all.
 var AnySkew = Skew{until: math.MaxUint64, most: math.MaxUint64}
 
+// Any reports whether any recorded time runs ahead.
+func (s *Skew) Any() bool { return s.most > 0 }
+
 // Note takes a transition into account.
 func (s *Skew) Note(recorded, dated uint64) {
 	if recorded-dated <= tolerance {
