@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -28,6 +29,7 @@ type (
 		SaveOverrides(map[health.Endpoint]*store.Override)
 		SaveTrust(checker string, t *store.Trust)
 		SaveVoted(map[health.Hash]*health.Verdict)
+		SaveGivenBack(map[string]bool)
 	}
 )
 
@@ -69,9 +71,11 @@ func (d *decisions) restore(s *store.State) {
 	d.overridden.Store(len(s.Overrides) > 0)
 	d.healthOf = map[string]bool{}
 	for _, held := range s.Current {
-		if held.Status != health.Unknown {
-			d.healthOf[held.Endpoint.Cluster] = true
-			d.takenOver.Store(held.Endpoint.Cluster, true)
+		if name := held.Endpoint.Cluster; held.Status != health.Unknown {
+			d.healthOf[name] = true
+			if !s.GivenBack[name] {
+				d.takenOver.Store(name, true)
+			}
 		}
 	}
 	d.events.restored(s)
@@ -159,4 +163,19 @@ func (d *decisions) record(next *decision.Decision) {
 		}
 		d.history.SaveVoted(forgotten)
 	}
+	if changed := givenBack(next); len(changed) > 0 {
+		d.history.SaveGivenBack(changed)
+	}
+}
+
+// givenBack returns which clusters a decision gives back, or not any more.
+func givenBack(next *decision.Decision) map[string]bool {
+	changed := make(map[string]bool, len(next.TakenOver)+len(next.GivenBack))
+	for _, name := range slices.Concat(next.TakenOver, next.Update.RemovedClusters) {
+		changed[name] = false
+	}
+	for _, name := range next.GivenBack {
+		changed[name] = true
+	}
+	return changed
 }

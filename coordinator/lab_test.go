@@ -65,6 +65,7 @@ type lab struct {
 	voted       map[health.Hash]health.Verdict
 	trials      map[string]*store.Trials
 	established map[string]store.Established
+	givenBack   map[string]bool
 	penalties   map[health.Hash]store.Penalty
 	saves       int // calls of SavePenalties
 	events      []store.Event
@@ -94,7 +95,7 @@ func newLab(t testing.TB) *lab {
 		truth:  map[string]health.Status{},
 		health: map[health.EndpointID]health.Status{}, assignments: map[string]eds.Assignment{}, clusters: map[string]*clusterv3.Cluster{},
 		plan: map[string][]health.Hash{}, trials: map[string]*store.Trials{}, established: map[string]store.Established{},
-		penalties: map[health.Hash]store.Penalty{},
+		penalties: map[health.Hash]store.Penalty{}, givenBack: map[string]bool{},
 		overrides: map[health.Endpoint]store.Override{}, voted: map[health.Hash]health.Verdict{}, trust: map[string]store.Trust{},
 	}
 	l.start(map[health.Hash]store.Held{})
@@ -110,7 +111,7 @@ func (l *lab) start(last map[health.Hash]store.Held) {
 	c.restore(store.State{
 		Current: last, Voted: maps.Clone(l.voted), Plan: maps.Clone(l.plan), Freeze: l.frozen,
 		Overrides: slices.Collect(maps.Values(l.overrides)), Trust: maps.Clone(l.trust), Trials: l.trials, Established: maps.Clone(l.established),
-		Penalties: maps.Clone(l.penalties),
+		Penalties: maps.Clone(l.penalties), GivenBack: maps.Clone(l.givenBack),
 	})
 	l.core, l.zoneHealth = c, map[health.Locality]map[health.EndpointID]health.Status{}
 	l.deliver = func(d feed.Delivery) {
@@ -363,6 +364,15 @@ func (l *lab) SaveEstablished(changed map[string]*store.Established) {
 	for id, e := range changed {
 		if delete(l.established, id); e != nil {
 			l.established[id] = *e
+		}
+	}
+}
+
+// SaveGivenBack implements historian.
+func (l *lab) SaveGivenBack(changed map[string]bool) {
+	for name, is := range changed {
+		if delete(l.givenBack, name); is {
+			l.givenBack[name] = true
 		}
 	}
 }

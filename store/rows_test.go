@@ -44,11 +44,13 @@ func TestRowsKeepTheirForm(t *testing.T) {
 	s.SaveOverrides(map[health.Endpoint]*Override{rack: {Scope: rack, Status: health.Draining, Reason: "why", Author: "ann", Since: at, Until: at.Add(1)}})
 	s.SaveVoted(map[health.Hash]*health.Verdict{1: {Status: health.Healthy, Since: at}, 2: {}})
 	s.SaveTrust("c", &Trust{Level: Trusted, Reason: "why", Author: "ann", Since: at})
+	s.SaveGivenBack(map[string]bool{"web": true})
 	s.AppendAudit(entry("web", at))
 	flush(t, s)
 	want := map[string]string{
 		`audit "\x01\x02\x03\x04\x05\x06\a\b"`:     `"\n\v\b\xf3\xcd\xd0\"\x10\x88\x92\xf1\xf8\x02\x12\x11spiffe://prod/ann\x1a\n10.0.0.1:1\"\x03ann*\vSetOverride2\x03web:\b\u00fcberallB\adrainedJ\x03why\xcdQ\xb6F"`,
 		`clusters "\xe2\x16?\u0548\xf7\x99<"`:      `"web\v\xd8nA"`,
+		`given-back "\xe2\x16?\u0548\xf7\x99<"`:    `"web\v\xd8nA"`,
 		`freeze "freeze"`:                          "\"\\n\\x03why\\x12\\x03ann\\x1a\\v\\b\\xf3\\xcd\\xd0\\\"\\x10\\x88\\x92\\xf1\\xf8\\x02 \\x01@`\\xafn\"",
 		`freeze "held"`:                            `"\n\x10\x01\x00\x00\x00\x00\x00\x00\x00\x02\x00\x00\x00\x00\x00\x00\x00\x12\x02\x01\x04\xdd\xe4\xe0L"`,
 		`overrides "'c\xd7\u01eb\xb47?"`:           `"\n\x19\n\x03web\x12\r\n\x02eu\x12\x01a\x1a\x04rack\x1a\x03x:1\x10\x03\x1a\x03why\"\x03ann*\v\b\xf3\xcd\xd0\"\x10\x88\x92\xf1\xf8\x022\v\b\xf3\xcd\xd0\"\x10\x89\x92\xf1\xf8\x02,\x1f\xa1\xea"`,
@@ -58,7 +60,7 @@ func TestRowsKeepTheirForm(t *testing.T) {
 		`voted "\x00\x00\x00\x00\x00\x00\x00\x01"`: `"\b\x01\x12\v\b\xf3\xcd\xd0\"\x10\x88\x92\xf1\xf8\x02\xc1:\x86!"`,
 		`voted "\x00\x00\x00\x00\x00\x00\x00\x02"`: `"m\x13\xc2}"`,
 	}
-	if diff := cmp.Diff(want, stored(t, s, plan, clusters, trials, freeze, overrides, voted, trust, audit)); diff != "" {
+	if diff := cmp.Diff(want, stored(t, s, plan, clusters, trials, freeze, overrides, voted, trust, givenBack, audit)); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -23,6 +23,7 @@ type State struct {
 
 	Established map[string]Established  // checkers that are not on probation
 	Penalties   map[health.Hash]Penalty // of endpoints that went down lately and are damped
+	GivenBack   map[string]bool         // names of clusters that data planes check again
 }
 
 // Held is the last known health of an endpoint. It has no observations, because a start reads that
@@ -43,7 +44,7 @@ func (s *Store) State() (State, error) {
 		found = State{
 			Current: rows.current(), Voted: rows.voted(), Plan: rows.plan(), Clusters: rows.clusters(),
 			Freeze: rows.freeze(), Overrides: rows.overrides(), Trust: rows.trust(), Trials: rows.trials(),
-			Established: rows.established(), Penalties: rows.penalties(),
+			Established: rows.established(), Penalties: rows.penalties(), GivenBack: rows.givenBack(),
 		}
 		return nil
 	})

@@ -17,7 +17,7 @@ type Decision struct {
 	Withdrawn []eds.Health // set after Update, when no assignment refers to it any more
 	Zones     []ZoneHealth
 
-	// For the history.
+	// For the history, and to log.
 	Freeze      *FreezeChange
 	Held        *store.Freeze // the freeze, if what it holds was of endpoints that moved
 	Overrides   []OverrideChange
@@ -26,9 +26,8 @@ type Decision struct {
 	Voted       map[health.Hash]*health.Verdict // verdict of the votes under an override
 	Transitions []health.Transition
 	Unvoted     []health.Hash // endpoints whose Voted is to be forgotten
-
-	// To log.
-	TakenOver, GivenBack []string // clusters that data planes do not check any more, and check again
+	TakenOver   []string      // clusters that data planes do not check any more
+	GivenBack   []string      // clusters that they check again
 }
 
 // ZoneHealth changes the health that is published to the data planes of one zone only.

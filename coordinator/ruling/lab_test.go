@@ -54,7 +54,7 @@ type lab struct {
 }
 
 func newLab(t testing.TB) *lab {
-	l := &lab{t: t, now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), stored: store.State{Voted: map[health.Hash]health.Verdict{}}}
+	l := &lab{t: t, now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), stored: store.State{Voted: map[health.Hash]health.Verdict{}, GivenBack: map[string]bool{}}}
 	l.start()
 	return l
 }
@@ -67,6 +67,7 @@ func (l *lab) start() {
 	l.table = ruling.New(func(id health.EndpointID) health.Verdict { return l.verdicts[id] })
 	stored := l.stored
 	stored.Voted, stored.Overrides, stored.Current = maps.Clone(stored.Voted), slices.Clone(stored.Overrides), map[health.Hash]store.Held{}
+	stored.GivenBack = maps.Clone(stored.GivenBack)
 	for _, t := range l.transitions {
 		stored.Current[t.Endpoint.Hash()] = store.Held{Endpoint: t.Endpoint, Status: t.To, Since: t.Time, Reason: t.Reason}
 	}
@@ -193,6 +194,12 @@ func (l *lab) store(d *decision.Decision) {
 	}
 	for hash, v := range d.Voted {
 		l.stored.Voted[hash] = *v
+	}
+	for _, name := range d.GivenBack {
+		l.stored.GivenBack[name] = true
+	}
+	for _, name := range slices.Concat(d.TakenOver, d.Update.RemovedClusters) {
+		delete(l.stored.GivenBack, name)
 	}
 	l.transitions = append(l.transitions, d.Transitions...)
 	for _, hash := range d.Unvoted {

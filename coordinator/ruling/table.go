@@ -47,11 +47,12 @@ func New(verdict func(health.EndpointID) health.Verdict) *Table {
 	return t
 }
 
-// Restore takes over what was stored, before the first Apply. The table owns s.Current and
-// s.Voted afterwards.
+// Restore takes over what was stored, before the first Apply. The table owns the maps of s
+// that it uses afterwards.
 func (t *Table) Restore(s store.State) {
 	t.past.restore(s.Current, s.Voted)
 	t.publishing.setFreeze(s.Freeze)
+	t.Takeovers.stored = s.GivenBack
 	for _, o := range s.Overrides {
 		t.overrides.put(&Override{Override: o})
 	}
@@ -67,6 +68,7 @@ func (t *Table) Start(now time.Time) Effects {
 // Settle says that hdsd has settled. From then on an endpoint that leaves its source is gone.
 func (t *Table) Settle(now time.Time) Effects {
 	t.settled = true
+	t.Takeovers.settle(now)
 	e := t.edit(now)
 	e.concludePast()
 	return e.finish()

@@ -32,6 +32,7 @@ type Takeovers struct {
 	all     map[string]*takeover // of the present clusters that hdsd checks, by name
 	ready   map[string]bool      // clusters to take over
 	lacking map[string]bool      // clusters to give back, if they go on lacking something
+	stored  map[string]bool      // clusters that were given back before a restart, and are not taken over at once
 
 	readyAt   time.Time // when to look at ready; zero: it is empty
 	lackingAt time.Time // when to look at lacking; zero: it is empty
@@ -68,7 +69,7 @@ func (t *Takeovers) isDone(k *catalog.Cluster) bool {
 
 // replace counts a new version of a cluster. A cluster that was taken over stays so. One that
 // is new, or has new checks of its own, is taken over at once if each endpoint has a verdict,
-// as after a restart. One without checks of its own always is.
+// as after a restart, unless it was given back before. One without checks of its own always is.
 func (t *Takeovers) replace(now time.Time, before, after *catalog.Cluster, rows *rows) {
 	if after == nil || !after.IsChecked() {
 		if before != nil {
@@ -99,12 +100,27 @@ func (t *Takeovers) replace(now time.Time, before, after *catalog.Cluster, rows 
 		x.changed = now
 	}
 	if !hadOwn || !x.hasOwn {
-		x.done = !x.lacks() || !x.hasOwn
+		x.done = !x.hasOwn || !x.lacks() && !t.stored[name]
+	}
+	if t.table.settled {
+		delete(t.stored, name)
 	}
 	t.note(now, name, x)
 }
 
+// settle lets clusters be taken over that were given back before a restart: from now on it is
+// known whether a checker is able to check them.
+func (t *Takeovers) settle(now time.Time) {
+	for name := range t.stored {
+		if x := t.all[name]; x != nil {
+			delete(t.stored, name)
+			t.note(now, name, x)
+		}
+	}
+}
+
 func (t *Takeovers) forgetCluster(name string) {
+	delete(t.stored, name)
 	delete(t.all, name)
 	delete(t.ready, name)
 	delete(t.lacking, name)
@@ -178,7 +194,7 @@ func (t *Takeovers) note(now time.Time, name string, x *takeover) {
 	case x.since.IsZero():
 		x.since = now
 	}
-	set(t.ready, name, !x.done && !x.lacks())
+	set(t.ready, name, !x.done && !x.lacks() && !t.stored[name])
 	set(t.lacking, name, x.done && x.hasOwn && x.lacks())
 	if due := now.Add(takeoverEvery); t.ready[name] && (t.readyAt.IsZero() || due.Before(t.readyAt)) {
 		t.readyAt = due

@@ -169,6 +169,47 @@ func TestWhatNobodyChecksIsGivenBack(t *testing.T) {
 	})
 }
 
+// TestARestartKnowsWhatWasGivenBack: data planes go on checking it, until hdsd has settled and a
+// checker is able to.
+func TestARestartKnowsWhatWasGivenBack(t *testing.T) {
+	given, kept := keyOf("given", addresses[0]), keyOf("kept", addresses[1])
+	clusters := []*catalog.Cluster{web("given", addresses[0]), web("kept", addresses[1])}
+	l := newLab(t)
+	l.serve(clusters...)
+	l.vote(given, up)
+	l.vote(kept, up)
+	l.wait(time.Second)
+	l.strand(true, given)
+	l.wait(5 * time.Minute)
+	want := func(inChecks bool) {
+		t.Helper()
+		l.wantChecks("given", inChecks, 0)
+		l.wantChecks("kept", false, 0)
+	}
+	want(true)
+
+	for range 2 {
+		l.start()
+		l.say(clusters...)
+		l.do(l.table.Start(l.now))
+		want(true)
+		l.wait(time.Minute) // settling: who is able to check it is not known yet
+		want(true)
+		l.do(l.table.Settle(l.now))
+		l.strand(true, given)
+		l.wait(time.Hour)
+		want(true)
+	}
+
+	l.start()
+	l.serve(clusters...)
+	l.wait(time.Second)
+	want(false)
+	l.start()
+	l.say(clusters...)
+	want(false)
+}
+
 // TestCheckersThatComeAndGoWarmNoDataPlaneForEver: the only checker that is able to check a
 // cluster, whose endpoints are replaced all along, ceases to be able and is able again.
 func TestCheckersThatComeAndGoWarmNoDataPlaneForEver(t *testing.T) {
