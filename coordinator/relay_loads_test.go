@@ -2,6 +2,7 @@ package coordinator_test
 
 import (
 	"fmt"
+	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -9,7 +10,12 @@ import (
 	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	loadstatsv3 "github.com/envoyproxy/go-control-plane/envoy/service/load_stats/v3"
+	gcp "github.com/envoyproxy/go-control-plane/pkg/server/v3"
+	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/h2c"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
@@ -154,4 +160,43 @@ func TestAnEnvoyReportsItsLoad(t *testing.T) {
 	if got := edge.Stats(t, "load_reporter")["load_reporter.errors"]; got != 0 {
 		t.Errorf("it counts %d errors", got)
 	}
+}
+
+// TestLoadReportsThatNobodyReads hold up no configuration: they share no connection with it. This
+// control plane has one window for all streams of a connection, as several HTTP/2 servers do, and
+// the reports that it does not read fill it.
+func TestLoadReportsThatNobodyReads(t *testing.T) {
+	t.Parallel()
+	m := newManagement(t)
+	unread := make(chan struct{}) // a stream of reports is open
+	server := grpc.NewServer()
+	discoveryv3.RegisterAggregatedDiscoveryServiceServer(server, gcp.NewServer(t.Context(), m.cache, nil))
+	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/StreamLoadStats") {
+			close(unread)
+			<-r.Context().Done()
+			return
+		}
+		server.ServeHTTP(w, r)
+	})
+	h2 := &http2.Server{MaxUploadBufferPerConnection: 1 << 16, MaxUploadBufferPerStream: 1 << 16}
+	plane := &http.Server{Addr: m.address, Handler: h2c.NewHandler(handler, h2)} //nolint:gosec // on loopback
+	listener, err := net.Listen("tcp", m.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { _ = plane.Serve(listener) }()
+	t.Cleanup(func() { plane.Close() })
+	m.says(byEDS("web"), endpoints("web", corev3.HealthStatus_UNKNOWN, "127.0.0.1:1"))
+	s := newSite(t, t.TempDir(), relaying(m, ""), "")
+	s.ready()
+	stream := s.report("Bearer x")
+	<-unread
+	large := &loadstatsv3.LoadStatsRequest{ClusterStats: []*endpointv3.ClusterStats{{ClusterName: strings.Repeat("x", 1<<17)}}}
+	if err := stream.Send(large); err != nil {
+		t.Fatal(err)
+	}
+	s.eventually("the report on its way", func() bool { return s.scrape().sum("hdsd_relay_load_reports_total") == 2 })
+	c := s.client(true, "edge-2", "web")
+	s.eventually("the clusters of another client", func() bool { return c.cluster("web") != nil })
 }

@@ -70,7 +70,7 @@ func (o *outage) look(over chan struct{}) {
 func (o *outage) reachable() bool {
 	ctx, cancel := context.WithTimeout(o.server.ending, 5*time.Second)
 	defer cancel()
-	_, leave, err := o.server.upstream.open(ctx, "/"+aggregated+"/DeltaAggregatedResources", nil)
+	_, leave, err := o.server.upstream.open(ctx, &method{upstream: "/" + aggregated + "/DeltaAggregatedResources"}, nil)
 	if err == nil {
 		leave(false)
 	}

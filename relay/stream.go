@@ -62,7 +62,7 @@ func (st *stream) run() error {
 		return err
 	}
 	responses := st.responses
-	if st.up, st.leave, err = st.server.upstream.open(ctx, st.method.upstream, st.server.forwarded(st.down.Context())); err != nil {
+	if st.up, st.leave, err = st.server.upstream.open(ctx, &st.method, st.server.forwarded(st.down.Context())); err != nil {
 		if ctx.Err() == nil {
 			st.server.metrics.failures.Inc()
 		}

@@ -30,17 +30,20 @@ type upstream struct {
 	lines []*line // open connections
 }
 
-// line is one connection. Its fields are guarded by upstream.mu.
+// line is one connection. Its fields are guarded by upstream.mu. Load reports have lines of their
+// own: servers may have one window for all streams of a connection, and reports that they do not
+// read would fill it.
 type line struct {
 	conn    *grpc.ClientConn
 	server  int
+	loads   bool // it has streams of load reports only
 	streams int
 	failed  bool // gets no more streams
 }
 
 // open opens a stream, to the first server that takes it. The caller must call leave once
 // the stream has ended.
-func (u *upstream) open(ctx context.Context, method string, extra metadata.MD) (stream grpc.ClientStream, leave func(failed bool), err error) {
+func (u *upstream) open(ctx context.Context, method *method, extra metadata.MD) (stream grpc.ClientStream, leave func(failed bool), err error) {
 	for server := range u.services {
 		if stream, leave, err = u.openAt(ctx, server, method, extra); err == nil || ctx.Err() != nil {
 			return stream, leave, err
@@ -49,7 +52,7 @@ func (u *upstream) open(ctx context.Context, method string, extra metadata.MD) (
 	return nil, nil, err
 }
 
-func (u *upstream) openAt(ctx context.Context, server int, method string, extra metadata.MD) (grpc.ClientStream, func(bool), error) {
+func (u *upstream) openAt(ctx context.Context, server int, method *method, extra metadata.MD) (grpc.ClientStream, func(bool), error) {
 	service := u.services[server]
 	out, err := xds.WithMetadata(ctx, service)
 	if err != nil {
@@ -60,13 +63,13 @@ func (u *upstream) openAt(ctx context.Context, server int, method string, extra 
 		maps.Copy(joined, extra) // the client's own, in place of hdsd's
 		out = metadata.NewOutgoingContext(ctx, joined)
 	}
-	l, err := u.enter(server)
+	l, err := u.enter(server, method.loads)
 	if err != nil {
 		return nil, nil, unavailable(err)
 	}
 	out, cancel := context.WithCancelCause(out)
 	late := time.AfterFunc(xds.OpenTimeout(service), func() { cancel(errLate) })
-	stream, err := l.conn.NewStream(out, &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, method)
+	stream, err := l.conn.NewStream(out, &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, method.upstream)
 	if !late.Stop() && err == nil {
 		err = errLate
 	}
@@ -88,11 +91,11 @@ func unavailable(err error) error {
 }
 
 // enter returns a connection with one more stream.
-func (u *upstream) enter(server int) (*line, error) {
+func (u *upstream) enter(server int, loads bool) (*line, error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	for _, l := range u.lines {
-		if l.server == server && !l.failed && l.streams < perConnection {
+		if l.server == server && l.loads == loads && !l.failed && l.streams < perConnection {
 			l.streams++
 			return l, nil
 		}
@@ -101,7 +104,7 @@ func (u *upstream) enter(server int) (*line, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &line{conn: conn, server: server, streams: 1}
+	l := &line{conn: conn, server: server, loads: loads, streams: 1}
 	u.lines = append(u.lines, l)
 	return l, nil
 }
