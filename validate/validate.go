@@ -29,7 +29,7 @@ type Findings struct {
 	Checked             int                    // of the endpoints
 	Problems            []source.Problem       // one without a file is in the configuration
 	Needs               map[health.Ability]int // clusters that only checkers with an ability can check
-	Notes               []string               // what is worth knowing of management servers that answer
+	Notes               []string               // what is worth knowing, and nothing to put right
 	Unread              []string               // names of management servers that were not asked
 	GRPC                []source.Problem       // what gRPC's own xDS clients refuse, or read differently
 }
@@ -59,6 +59,10 @@ func Examine(ctx context.Context, c *configv1.Config, as *corev3.Node) Findings 
 	for _, from := range merged.Clusters {
 		e.examineCluster(from)
 	}
+	if e.sixth > 0 {
+		e.found.Notes = append(e.found.Notes, fmt.Sprintf("clusters with IPv6 endpoints: %d; a checker without IPv6 finds these endpoints UNHEALTHY, and hdsd cannot tell: "+
+			"if some of yours have none, name those that have it in policies[].checkers", e.sixth))
+	}
 	if len(e.found.Unread) == 0 && c.GetRelay() == nil { // a management server may have what the files lack
 		e.findUnusedAssignments(merged.Clusters)
 		e.findUnusedPolicies(c.GetPolicies(), merged.Clusters)
@@ -79,6 +83,7 @@ type examiner struct {
 	badFields map[string][]string // by cluster: the fields in which its source found problems
 
 	maxInCluster int // endpoints; 0: any number
+	sixth        int // clusters with IPv6 endpoints, of which no policy says which checkers reach them
 	found        Findings
 }
 

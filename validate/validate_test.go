@@ -106,11 +106,17 @@ func TestDuplicatesAreReportedWithTheirEffect(t *testing.T) {
 // examineText examines a source that is a file with this text.
 func examineText(t *testing.T, text string) validate.Findings {
 	t.Helper()
+	return examineWith(t, text)
+}
+
+// examineWith examines a file of clusters with policies.
+func examineWith(t *testing.T, text string, policies ...*configv1.Policy) validate.Findings {
+	t.Helper()
 	path := filepath.Join(t.TempDir(), "clusters.yaml")
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return validate.Examine(t.Context(), &configv1.Config{Sources: []*configv1.Source{{Name: "local", ConfigSource: &corev3.ConfigSource{
+	return validate.Examine(t.Context(), &configv1.Config{Policies: policies, Sources: []*configv1.Source{{Name: "local", ConfigSource: &corev3.ConfigSource{
 		ConfigSourceSpecifier: &corev3.ConfigSource_Path{Path: path},
 	}}}}, nil)
 }

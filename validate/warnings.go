@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"hdsd/coordinator/catalog"
 	"hdsd/eds"
 	configv1 "hdsd/gen/hdsd/config/v1"
+	"hdsd/hds/specifier"
 	"hdsd/health"
 	"hdsd/internal/envoyaddr"
 	"hdsd/internal/suggest"
@@ -37,7 +39,7 @@ func (e *examiner) warnOfLoadReports(k *catalog.Cluster) {
 	}
 }
 
-// countNeeds counts abilities that an Envoy may lack.
+// countNeeds counts abilities that a checker may lack. Of IPv6, it cannot say.
 func (e *examiner) countNeeds(k *catalog.Cluster) {
 	if k.Checked == nil {
 		return
@@ -46,6 +48,9 @@ func (e *examiner) countNeeds(k *catalog.Cluster) {
 		if need != health.HTTP && need != health.TCP {
 			e.found.Needs[need]++
 		}
+	}
+	if k.Reach == nil && slices.ContainsFunc(k.Checked.Endpoints, func(endpoint specifier.Endpoint) bool { return strings.HasPrefix(endpoint.Address, "[") }) {
+		e.sixth++
 	}
 }
 

@@ -218,7 +218,8 @@ const introduction = `# Fidelity
 What a cluster did with each Envoy's own health checks, it does through hdsd, or this page and ` + "`hdsd validate`" + ` say
 where it does not. ` + "`go test ./test/alone`" + ` plays each case twice, with an Envoy alone and with one behind hdsd. It plays
 restarts of hdsd (` + "`TestRestarts`" + `), clusters that no checker is able to check (` + "`TestLateCheckers`" + `), names that hdsd resolves
-(` + "`TestNames`" + `), client certificates by SDS (` + "`TestSecrets`" + `), leases of assignments (` + "`TestLeases`" + `), load reports
+(` + "`TestNames`" + `), also with both families of addresses (` + "`TestFamilies`" + `) and checkers without IPv6
+(` + "`TestCheckersWithoutIPv6`" + `), client certificates by SDS (` + "`TestSecrets`" + `), leases of assignments (` + "`TestLeases`" + `), load reports
 (` + "`TestLoadReports`" + `), and the main cases through the relay and by the state of the world (` + "`TestEachWay`" + `), too.
 
 - **same:** the case named in the row plays alike (a name that begins with Test is a Go test). Without a case, hdsd

@@ -49,19 +49,20 @@ func startNameServer(t testing.TB) *nameServer {
 	return s
 }
 
-// ServeDNS implements dns.Handler. It has no IPv6 addresses.
+// ServeDNS implements dns.Handler. It has the records of the type that is asked for, and CNAMEs.
 func (s *nameServer) ServeDNS(w dns.ResponseWriter, question *dns.Msg) {
 	answer := new(dns.Msg).SetReply(question)
 	asks := question.Question[0]
 	name := strings.TrimSuffix(strings.ToLower(asks.Name), ".")
 	s.mu.Lock()
 	says := s.says[name]
-	if asks.Qtype == dns.TypeA && says != nil {
+	if (asks.Qtype == dns.TypeA || asks.Qtype == dns.TypeAAAA) && says != nil {
 		now := says(s.asked[name])
 		s.asked[name]++
 		answer.Rcode = now.code
 		for _, text := range now.records {
-			if record, err := dns.NewRR(strings.ReplaceAll(text, "$name", asks.Name)); err == nil {
+			record, err := dns.NewRR(strings.ReplaceAll(text, "$name", asks.Name))
+			if err == nil && (record.Header().Rrtype == asks.Qtype || record.Header().Rrtype == dns.TypeCNAME) {
 				answer.Answer = append(answer.Answer, record)
 			}
 		}
@@ -127,13 +128,21 @@ func reachable(ips ...int) Step {
 	}
 }
 
+// resolvers is hdsd's configuration of it.
+func (s *nameServer) resolvers() string { return "dns: {resolvers: [\"127.0.0.1:" + s.port + "\"]}\n" }
+
+// cluster is a cluster of the case's name, which Envoys ask this server for.
+func (s *nameServer) cluster(kind, family string) string {
+	return strings.Replace(static("{endpoint: {address: {socket_address: {address: $name.test, port_value: #0}}}}", checks(check), noPanic,
+		"dns_lookup_family: "+family, "dns_refresh_rate: 0.5s", `typed_dns_resolver_config: {name: envoy.network.dns_resolver.cares, typed_config: {"@type": type.googleapis.com/envoy.extensions.network.dns_resolver.cares.v3.CaresDnsResolverConfig, resolvers: [{socket_address: {address: 127.0.0.1, port_value: `+s.port+`}}]}}`), "STATIC", kind, 1)
+}
+
 // TestNames plays clusters of names that hdsd resolves beside Envoys that do.
 func TestNames(t *testing.T) {
 	t.Parallel()
 	s := startNameServer(t)
-	rig := NewRig(t, Options{Checkers: 3, ResolveNames: true, Config: "dns: {resolvers: [\"127.0.0.1:" + s.port + "\"]}\n"})
-	cluster := strings.Replace(static("{endpoint: {address: {socket_address: {address: $name.test, port_value: #0}}}}", checks(check), noPanic,
-		"dns_lookup_family: V4_ONLY", "dns_refresh_rate: 0.5s", `typed_dns_resolver_config: {name: envoy.network.dns_resolver.cares, typed_config: {"@type": type.googleapis.com/envoy.extensions.network.dns_resolver.cares.v3.CaresDnsResolverConfig, resolvers: [{socket_address: {address: 127.0.0.1, port_value: `+s.port+`}}]}}`), "STATIC", "STRICT_DNS", 1)
+	rig := NewRig(t, Options{Checkers: 3, ResolveNames: true, Config: s.resolvers()})
+	cluster := s.cluster("STRICT_DNS", "V4_ONLY")
 	everywhere := upstream.Options{Address: "0.0.0.0:0"}
 	alive := []Step{behave(1, upstream.Healthy()), behave(2, upstream.Healthy()), behave(3, broken), behave(4, upstream.Healthy()), behave(5, upstream.Healthy())}
 	both := []string{"$name 60 A 127.0.0.1", "$name 60 A 127.0.0.2"}

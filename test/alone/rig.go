@@ -41,7 +41,6 @@ type Options struct {
 	Relay        bool                                   // clusters reach the data plane through hdsd's relay, from a control plane
 	WholeState   bool                                   // the data plane behind hdsd asks for the state of the world
 	Static       string                                 // more static clusters of all Envoys that serve and check, as YAML list items
-	Bootstrap    string                                 // more of the checkers' bootstrap, as YAML
 	Loads        loadstatsv3.LoadReportingServiceServer // takes the load reports of both data planes; needs Relay
 }
 
@@ -78,9 +77,9 @@ func NewRig(t testing.TB, o Options) *Rig {
 	if o.ResolveNames {
 		r.Hdsd.Configure("name: local,", "name: local, resolve_names: true,")
 	}
-	r.wholeState, r.checker = o.WholeState, o.Bootstrap
+	r.wholeState = o.WholeState
 	if o.Static != "" {
-		r.checker += "static_resources:\n  clusters:\n" + o.Static
+		r.checker = "static_resources:\n  clusters:\n" + o.Static
 	}
 	if o.Relay {
 		r.control = fleet.NewControlPlane(t)
