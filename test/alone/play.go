@@ -101,7 +101,7 @@ func (p *Play) up(i int) *upstream.Server {
 		s := fleet.Upstreams(p.t, 1, p.options)[0]
 		p.ups = append(p.ups, s)
 		b := p.options.Behaviour
-		if b.Raw == nil {
+		if b.Kind == upstream.KindAnswer && b.Raw == nil {
 			b = upstream.Healthy()
 		}
 		p.set(len(p.ups)-1, b)

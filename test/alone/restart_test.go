@@ -1,6 +1,11 @@
 package alone
 
-import "testing"
+import (
+	"fmt"
+	"testing"
+
+	"hdsd/internal/demo/upstream"
+)
 
 // restarts are cases in which hdsd ends as by kill -9, and starts again. An answer with
 // an error takes an endpoint down at once, whatever the threshold.
@@ -20,11 +25,16 @@ var restarts = []Case{
 		}), func(p *Play) { p.rig.Hdsd.Start() }, Down(1)), Send(20)},
 	},
 	{
-		Name: "a restart while an Envoy warms a cluster", Slow: true, Cluster: eds(checks(check), noPanic), Want: Same,
-		Steps: []Step{Await(Through, "to warm the cluster", func(p *Play) bool {
-			const name = "cluster_manager.warming_clusters"
-			return p.rig.Planes[Through].Stats(p.t, "^"+name+"$")[name] > 0
-		}), restart, Change("", assignment("$0, $1")), Ready(), Send(40), Set(1, broken), Down(1), Send(20)},
+		// Until there is a verdict, it is the data plane's own first check that a cluster waits for.
+		Name: "a restart while an Envoy warms a cluster", Cluster: eds(with("timeout: 2s", "timeout: 5s"), noPanic), Assignment: assignment("$0, $1"), Want: Same,
+		Upstream: upstream.Options{Behaviour: upstream.Hang()},
+		Steps: []Step{Await(Through, "to warm the cluster", func(p *Play) bool { return p.stat(Through, "warming_state") > 0 }),
+			restart, Set(0, upstream.Healthy()), Set(1, upstream.Healthy()), Ready(), Send(40), Set(1, broken), Down(1), Send(20)},
+	},
+	{
+		Name: "a restart before a cluster has endpoints", Cluster: eds(checks(check), noPanic), Want: Same,
+		Steps: []Step{Await(Through, "to ask for endpoints", func(p *Play) bool { return p.stat(Through, "update_attempt") > 0 }),
+			restart, Change("", assignment("$0, $1")), Ready(), Send(40), Set(1, broken), Down(1), Send(20)},
 	},
 }
 
@@ -53,5 +63,12 @@ func synced(p *Play) { p.rig.Hdsd.AwaitSynced(len(p.rig.Checkers)) }
 // TestRestarts plays one case after the other, since each ends hdsd.
 func TestRestarts(t *testing.T) {
 	t.Parallel()
-	NewRig(t, Options{Checkers: 3}).Sequence(t, restarts)
+	for _, whole := range []bool{false, true} {
+		if whole && !full() {
+			continue
+		}
+		t.Run(fmt.Sprintf("whole state %t", whole), func(t *testing.T) {
+			NewRig(t, Options{Checkers: 3, WholeState: whole}).Sequence(t, restarts)
+		})
+	}
 }
