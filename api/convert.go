@@ -3,7 +3,6 @@ package api
 import (
 	"fmt"
 	"math"
-	"slices"
 	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
@@ -15,6 +14,7 @@ import (
 	hdsdv1 "hdsd/gen/hdsd/v1"
 	"hdsd/health"
 	"hdsd/internal/envoyaddr"
+	"hdsd/internal/redact"
 )
 
 func endpointsMessage(p *endpointPage) *hdsdv1.ListEndpointsResponse {
@@ -161,17 +161,10 @@ func clusterMessage(c Cluster) *hdsdv1.Cluster {
 	}
 }
 
-// hidden stands for what may be a secret.
-const hidden = "(not shown)"
-
-// healthCheckMessage gives a health check as proto3 JSON has it. The values of headers,
-// which may be secrets, are left out.
+// healthCheckMessage gives a health check as proto3 JSON has it, without its secrets.
 func healthCheckMessage(check *corev3.HealthCheck) *structpb.Struct {
 	shown := proto.CloneOf(check)
-	headers := [][]*corev3.HeaderValueOption{shown.GetHttpHealthCheck().GetRequestHeadersToAdd(), shown.GetGrpcHealthCheck().GetInitialMetadata()}
-	for _, h := range slices.Concat(headers...) {
-		h.Header.Value, h.Header.RawValue = hidden, nil
-	}
+	redact.Message(shown)
 	out := new(structpb.Struct)
 	text, err := protojson.Marshal(shown)
 	if err == nil {

@@ -11,6 +11,8 @@ import (
 	statusv3 "github.com/envoyproxy/go-control-plane/envoy/service/status/v3"
 	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protopath"
+	"google.golang.org/protobuf/reflect/protorange"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/structpb"
 )
@@ -182,12 +184,12 @@ func TestUnknownFieldsOfMatchersAreRefused(t *testing.T) {
 	if _, err := compile(request(t, full).GetNodeMatchers()); err != nil {
 		t.Fatal(err)
 	}
-	var messages func(m protoreflect.Message) []protoreflect.Message
-	messages = func(m protoreflect.Message) []protoreflect.Message {
-		all := []protoreflect.Message{m}
-		m.Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
-			each(f, v, func(inner protoreflect.Message) { all = append(all, messages(inner)...) })
-			return true
+	messages := func(m protoreflect.Message) (all []protoreflect.Message) {
+		_ = protorange.Range(m, func(v protopath.Values) error {
+			if inner, ok := v.Index(-1).Value.Interface().(protoreflect.Message); ok {
+				all = append(all, inner)
+			}
+			return nil
 		})
 		return all
 	}

@@ -30,9 +30,8 @@
 // With exclude_resource_contents, every configuration is left out, refused ones
 // included, and none is made.
 //
-// Nodes are shown without their extensions. What the protos mark as sensitive,
-// such as private keys, is replaced by "[redacted]". A configuration is left out if it
-// has sensitive parts and cannot be read.
+// Nodes are shown without their extensions. Secrets are replaced by "[redacted]" (internal/redact).
+// A configuration is left out if it cannot be read.
 //
 // # Limits
 //

@@ -7,6 +7,8 @@ import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
 	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/reflect/protopath"
+	"google.golang.org/protobuf/reflect/protorange"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/structpb"
 )
@@ -67,20 +69,14 @@ func compile(matchers []*matcherv3.NodeMatcher) (nodes, error) {
 // known returns an error if a matcher has an unknown field, at any depth. To ignore it
 // could match more than asked.
 func known(m protoreflect.Message) error {
-	if unknown := m.GetUnknown(); len(unknown) > 0 {
-		number, _, _ := protowire.ConsumeTag(unknown)
-		return fmt.Errorf(": %s has a field %d, which hdsd does not know; leave it out", m.Descriptor().FullName(), number)
-	}
-	var err error
-	m.Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
-		each(f, v, func(inner protoreflect.Message) {
-			if err == nil {
-				err = known(inner)
-			}
-		})
-		return err == nil
+	return protorange.Range(m, func(all protopath.Values) error {
+		inner, ok := all.Index(-1).Value.Interface().(protoreflect.Message)
+		if !ok || len(inner.GetUnknown()) == 0 {
+			return nil
+		}
+		number, _, _ := protowire.ConsumeTag(inner.GetUnknown())
+		return fmt.Errorf(": %s has a field %d, which hdsd does not know; leave it out", inner.Descriptor().FullName(), number)
 	})
-	return err
 }
 
 func (c *compiler) node(m *matcherv3.NodeMatcher) (func(*corev3.Node) bool, error) {

@@ -1,6 +1,8 @@
-package csds
+package redact
 
 import (
+	"strings"
+
 	"github.com/cncf/xds/go/udpa/annotations"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -21,37 +23,15 @@ import (
 	_ "github.com/envoyproxy/go-control-plane/envoy/service/health/v3"
 )
 
-// hidden replaces sensitive text.
-const hidden = "[redacted]"
+// Hidden replaces sensitive text.
+const Hidden = "[redacted]"
 
 // maxNesting bounds the nesting of messages. What is deeper is not shown.
 const maxNesting = 100
 
-// redactor hides the sensitive parts of configurations. It redacts each once, because
-// clients share them, so a configuration must not change while the redactor is in use.
-type redactor struct {
-	seen map[*byte]*anypb.Any // by the first byte of the value
-}
-
-// shown returns a configuration without sensitive parts: the same one where it has none,
-// nil where it cannot be read.
-func (r *redactor) shown(a *anypb.Any) *anypb.Any {
-	if len(a.GetValue()) == 0 {
-		return a
-	}
-	key := &a.GetValue()[0]
-	if known, ok := r.seen[key]; ok {
-		return known
-	}
-	out := redacted(a)
-	if r.seen == nil {
-		r.seen = make(map[*byte]*anypb.Any)
-	}
-	r.seen[key] = out
-	return out
-}
-
-func redacted(a *anypb.Any) *anypb.Any {
+// Any returns a configuration without sensitive parts: the same one where it has none, nil where it
+// cannot be read.
+func Any(a *anypb.Any) *anypb.Any {
 	m, err := a.UnmarshalNew()
 	if err != nil {
 		return nil
@@ -66,6 +46,9 @@ func redacted(a *anypb.Any) *anypb.Any {
 	return out
 }
 
+// Message hides the sensitive parts of a message.
+func Message(m proto.Message) { redact(m.ProtoReflect(), 0) }
+
 // redact hides the sensitive parts of a message, and tells whether it has any.
 func redact(m protoreflect.Message, depth int) (changed bool) {
 	if depth > maxNesting {
@@ -76,9 +59,16 @@ func redact(m protoreflect.Message, depth int) (changed bool) {
 		return redactAny(a, depth)
 	}
 	m.Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
-		if sensitive(f) {
+		switch {
+		case sensitive(f):
 			hide(m, f)
 			changed = true
+			return true
+		case requests[f.FullName()]:
+			if path, query, _ := strings.Cut(v.String(), "?"); query != "" {
+				m.Set(f, protoreflect.ValueOfString(path+"?"+Hidden))
+				changed = true
+			}
 			return true
 		}
 		each(f, v, func(inner protoreflect.Message) { changed = redact(inner, depth+1) || changed })
@@ -110,7 +100,22 @@ func redactAny(a *anypb.Any, depth int) bool {
 	return true
 }
 
+// secrets are fields that Envoy's protos do not mark as sensitive, and in which people write tokens
+// and passwords.
+var secrets = map[protoreflect.FullName]bool{
+	"envoy.config.core.v3.HeaderValue.value":          true,
+	"envoy.config.core.v3.HeaderValue.raw_value":      true,
+	"envoy.config.core.v3.HealthCheck.Payload.text":   true,
+	"envoy.config.core.v3.HealthCheck.Payload.binary": true,
+}
+
+// requests are fields of which the part behind a question mark may be a secret.
+var requests = map[protoreflect.FullName]bool{"envoy.config.core.v3.HealthCheck.HttpHealthCheck.path": true}
+
 func sensitive(f protoreflect.FieldDescriptor) bool {
+	if secrets[f.FullName()] {
+		return true
+	}
 	options, ok := f.Options().(*descriptorpb.FieldOptions)
 	if !ok || options == nil {
 		return false
@@ -145,9 +150,9 @@ func hide(m protoreflect.Message, f protoreflect.FieldDescriptor) {
 	case f.Message() != nil:
 		each(f, m.Get(f), hideAll)
 	case f.Kind() == protoreflect.StringKind:
-		m.Set(f, protoreflect.ValueOfString(hidden))
+		m.Set(f, protoreflect.ValueOfString(Hidden))
 	case f.Kind() == protoreflect.BytesKind:
-		m.Set(f, protoreflect.ValueOfBytes([]byte(hidden)))
+		m.Set(f, protoreflect.ValueOfBytes([]byte(Hidden)))
 	default:
 		m.Clear(f)
 	}

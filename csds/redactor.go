@@ -1,0 +1,31 @@
+package csds
+
+import (
+	"google.golang.org/protobuf/types/known/anypb"
+
+	"hdsd/internal/redact"
+)
+
+// redactor hides the sensitive parts of configurations. It redacts each once, because
+// clients share them, so a configuration must not change while the redactor is in use.
+type redactor struct {
+	seen map[*byte]*anypb.Any // by the first byte of the value
+}
+
+// shown returns a configuration without sensitive parts: the same one where it has none,
+// nil where it cannot be read.
+func (r *redactor) shown(a *anypb.Any) *anypb.Any {
+	if len(a.GetValue()) == 0 {
+		return a
+	}
+	key := &a.GetValue()[0]
+	if known, ok := r.seen[key]; ok {
+		return known
+	}
+	out := redact.Any(a)
+	if r.seen == nil {
+		r.seen = make(map[*byte]*anypb.Any)
+	}
+	r.seen[key] = out
+	return out
+}
