@@ -30,9 +30,11 @@ func (c *Control) Handler() (http.Handler, error) {
 	return identified(bounded(checkParameters(mux))), nil
 }
 
-// MarkFrozen adds frozenHeader to responses while hdsd is frozen.
-func (c *Control) MarkFrozen(next http.Handler) http.Handler {
+// Mark adds frozenHeader to responses while hdsd is frozen, and has nobody store them: they are of
+// one caller and one moment.
+func (c *Control) Mark(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Cache-Control", "no-store")
 		if frozen := c.controller.Frozen(); frozen != nil {
 			w.Header().Set(frozenHeader, mime.QEncoding.Encode("utf-8", frozen.String()))
 		}

@@ -115,8 +115,11 @@ func call(t *testing.T, s *switchboard, method, path, body string, headers ...st
 		}
 	}
 	recorder := httptest.NewRecorder()
-	control.MarkFrozen(handler).ServeHTTP(recorder, request)
+	control.Mark(handler).ServeHTTP(recorder, request)
 	answer := recorder.Result()
+	if stored := answer.Header.Get("Cache-Control"); stored != "no-store" {
+		t.Errorf("%s %s may be stored: %q", method, path, stored)
+	}
 	text, err := io.ReadAll(answer.Body)
 	if err != nil {
 		t.Fatal(err)

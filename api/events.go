@@ -62,7 +62,6 @@ func (s *Service) serveEvents(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
-	w.Header().Set("Cache-Control", "no-cache")
 	w.Header().Set("X-Accel-Buffering", "no")       // keeps proxies from buffering events
 	w.Header().Set("Transfer-Encoding", "identity") // the end of the connection ends the watch: chunks would make three writes of each
 	events.quiet.begin(watch)

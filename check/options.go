@@ -8,6 +8,7 @@ import (
 	"net"
 
 	"github.com/rs/zerolog"
+	"google.golang.org/grpc/credentials"
 
 	"hdsd/health"
 )
@@ -21,6 +22,9 @@ type Options struct {
 	Version  string            // of the program
 	TLS      *tls.Config       // to the coordinator; nil is plaintext
 	Log      zerolog.Logger
+
+	// Credentials, if not nil, are shown to the coordinator on each stream, such as a bearer token.
+	Credentials credentials.PerRPCCredentials
 
 	// Explain says why the coordinator cannot be reached, for the log; nil: the error does.
 	Explain func(ctx context.Context, err error) error

@@ -79,13 +79,17 @@ func (r *runner) connect(ctx context.Context) (heard bool, err error) {
 	}
 	// Use one connection for each attempt. So the back-off is ours, and each failure
 	// has its reason.
-	conn, err := grpc.NewClient("passthrough:///"+r.options.Server,
+	options := []grpc.DialOption{
 		grpc.WithTransportCredentials(transport),
 		grpc.WithContextDialer(dial),
 		grpc.WithConnectParams(grpc.ConnectParams{MinConnectTimeout: maxBackoff}),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage)),
 		grpc.WithDisableServiceConfig(),
-	)
+	}
+	if r.options.Credentials != nil {
+		options = append(options, grpc.WithPerRPCCredentials(r.options.Credentials))
+	}
+	conn, err := grpc.NewClient("passthrough:///"+r.options.Server, options...)
 	if err != nil {
 		return false, fmt.Errorf("connect to %s: %w", r.options.Server, err)
 	}

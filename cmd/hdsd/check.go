@@ -12,7 +12,7 @@ import (
 
 func newCheck() *cobra.Command {
 	var o check.Options
-	var tls tlsFlags
+	var c client
 	var node nodeFlags
 	var logs logFlags
 	command := &cobra.Command{
@@ -20,7 +20,7 @@ func newCheck() *cobra.Command {
 		Short: "Run the built-in checker: probe endpoints, and report",
 		Long: `check connects to a coordinator as an Envoy with hds_config does. It does
 HTTP/1.1, HTTP/2, TCP, gRPC and Redis health checks as Envoy does, also through
-TLS. It is for fleets without Envoys.`,
+TLS. It is for fleets without Envoys. It reads --token-file for each connection.`,
 		Example: "  hdsd check --server 10.0.0.5:18000 --id checker-7 --zone b",
 		Args:    noArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
@@ -28,12 +28,18 @@ TLS. It is for fleets without Envoys.`,
 			if err != nil {
 				return err
 			}
-			if err = checkServer(o.Server); err != nil {
+			if err = checkServer(c.server); err != nil {
 				return err
 			}
-			if o.TLS, err = tls.config(); err != nil {
+			o.Server = c.server
+			if o.TLS, err = c.tls.config(); err != nil {
 				return err
 			}
+			present := presenter(func() (token, error) { return c.token(o.TLS != nil) })
+			if _, err = present.GetRequestMetadata(command.Context()); err != nil {
+				return err
+			}
+			o.Credentials = present
 			if o.NodeID, err = node.name(); err != nil {
 				return err
 			}
@@ -47,10 +53,8 @@ TLS. It is for fleets without Envoys.`,
 			return check.Run(command.Context(), o)
 		},
 	}
-	addServerFlag(command, &o.Server)
+	c.addConnection(command)
 	node.addTo(command)
 	logs.addTo(command)
-	tls.addTo(command)
-	tls.fromEnvironment(command)
 	return command
 }

@@ -3,12 +3,18 @@ package main
 import (
 	"bytes"
 	"context"
+	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
 )
 
 // noticed is a log that ends a command once it has a line with a text.
@@ -41,5 +47,45 @@ func TestACheckerSaysThatTheCoordinatorSpeaksTLS(t *testing.T) {
 	}
 	if got := log.log.String(); !strings.Contains(got, "speaks TLS: give --tls-ca") {
 		t.Errorf("says %s", got)
+	}
+}
+
+// TestACheckerShowsAToken: that of a file as it is when it connects, or of the environment.
+func TestACheckerShowsAToken(t *testing.T) {
+	for name, c := range map[string]struct {
+		variable string
+		file     bool
+	}{"file": {file: true}, "environment": {variable: "n3w"}, "both": {"0ther", true}} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			file := filepath.Join(t.TempDir(), "token")
+			write := func(text string) {
+				if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+					t.Error(err)
+				}
+			}
+			write("0ld\n")
+			address := serveFake(t, newFake(), grpc.UnknownServiceHandler(func(_ any, stream grpc.ServerStream) error {
+				shown := metadata.ValueFromIncomingContext(stream.Context(), "authorization")
+				if len(shown) == 1 && shown[0] == "Bearer n3w" {
+					cancel()
+				}
+				write("n3w\n")
+				return status.Errorf(codes.Unauthenticated, "shown %q", shown)
+			}))
+			arguments := []string{"check", "--server", address, "--id", "c"}
+			if c.file {
+				arguments = append(arguments, "--token-file", file)
+			}
+			t.Setenv("HDSD_TOKEN", c.variable)
+			if code := run(ctx, arguments, io.Discard, io.Discard); code != exitDone {
+				t.Errorf("exit status %d", code)
+			}
+		})
+	}
+	t.Setenv("HDSD_TOKEN", "s3cret")
+	if code, _, errors := hdsd(t, "check", "--server", "192.0.2.1:18000", "--id", "c"); code != exitUsage || !strings.Contains(errors, "HDSD_TOKEN would be readable") {
+		t.Errorf("without TLS: exit status %d, %s", code, errors)
 	}
 }

@@ -59,4 +59,22 @@ func (t token) GetRequestMetadata(context.Context, ...string) (map[string]string
 // looked already.
 func (token) RequireTransportSecurity() bool { return false }
 
-var _ credentials.PerRPCCredentials = token("")
+// presenter shows a token that may change, such as one in a file: it asks for it at each call.
+type presenter func() (token, error)
+
+// GetRequestMetadata implements credentials.PerRPCCredentials.
+func (p presenter) GetRequestMetadata(ctx context.Context, urls ...string) (map[string]string, error) {
+	present, err := p()
+	if err != nil || present == "" {
+		return nil, err
+	}
+	return present.GetRequestMetadata(ctx, urls...)
+}
+
+// RequireTransportSecurity implements credentials.PerRPCCredentials, like that of token.
+func (presenter) RequireTransportSecurity() bool { return false }
+
+var (
+	_ credentials.PerRPCCredentials = token("")
+	_ credentials.PerRPCCredentials = presenter(nil)
+)
