@@ -52,7 +52,7 @@ func New(verdict func(health.EndpointID) health.Verdict) *Table {
 func (t *Table) Restore(s store.State) {
 	t.past.restore(s.Current, s.Voted)
 	t.publishing.setFreeze(s.Freeze)
-	t.Takeovers.stored = s.GivenBack
+	t.stored = s.GivenBack
 	for _, o := range s.Overrides {
 		t.overrides.put(&Override{Override: o})
 	}
@@ -68,7 +68,7 @@ func (t *Table) Start(now time.Time) Effects {
 // Settle says that hdsd has settled. From then on an endpoint that leaves its source is gone.
 func (t *Table) Settle(now time.Time) Effects {
 	t.settled = true
-	t.Takeovers.settle(now)
+	t.settle(now)
 	e := t.edit(now)
 	e.concludePast()
 	return e.finish()
