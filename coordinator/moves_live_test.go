@@ -1,6 +1,7 @@
 package coordinator_test
 
 import (
+	"maps"
 	"strings"
 	"sync"
 	"testing"
@@ -15,6 +16,7 @@ import (
 // warming is what Envoys report: each host that is new in its locality is UNHEALTHY until it is
 // probed. Addresses of port 8080 are dead.
 type warming struct {
+	known   bool // no host is new
 	mu      sync.Mutex
 	reports map[string]int // of each zone and address
 }
@@ -34,7 +36,7 @@ func (w *warming) report(spec *healthv3.HealthCheckSpecifier) *healthv3.Endpoint
 				name := l.GetLocality().GetZone() + " " + e.GetAddress().GetSocketAddress().GetAddress()
 				w.reports[name]++
 				status := corev3.HealthStatus_HEALTHY
-				if w.reports[name] <= unprobed || e.GetAddress().GetSocketAddress().GetPortValue() == 8080 {
+				if !w.known && w.reports[name] <= unprobed || e.GetAddress().GetSocketAddress().GetPortValue() == 8080 {
 					status = corev3.HealthStatus_UNHEALTHY
 				}
 				in.EndpointsHealth = append(in.EndpointsHealth, &healthv3.EndpointHealth{Endpoint: e, HealthStatus: status})
@@ -51,6 +53,13 @@ func (w *warming) probed(zone, address string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.reports[zone+" "+address] > 10*unprobed
+}
+
+// forget begins the count of a zone's reports anew.
+func (w *warming) forget(zone string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	maps.DeleteFunc(w.reports, func(name string, _ int) bool { return strings.HasPrefix(name, zone+" ") })
 }
 
 // inZone is an assignment of a live and a dead endpoint.
@@ -102,6 +111,35 @@ func TestHealthStaysWhenAllEndpointsMove(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestHealthStaysWhenEndpointsMoveToAndFro behind the relay: hdsd waits before it follows, and
+// the control plane's assignment passes.
+func TestHealthStaysWhenEndpointsMoveToAndFro(t *testing.T) {
+	bothVariants(t, func(t *testing.T, delta bool) {
+		t.Parallel()
+		m := newManagement(t)
+		m.come()
+		m.says(byEDS("web"), inZone("a"))
+		s := newSite(t, t.TempDir(), relaying(m, ""), "")
+		s.ready()
+		checker := &warming{known: true, reports: map[string]int{}}
+		s.scripted("c1", checker.report)
+		c := s.client(delta, "edge-1", "web")
+		s.eventually("verdicts", func() bool { return c.zoneAndHealth() == "a HEALTHY UNHEALTHY" })
+		from := len(c.seen())
+		for _, zone := range []string{"b", "a", "b", "a"} {
+			checker.forget(zone)
+			m.says(byEDS("web"), inZone(zone))
+			s.eventually("the move to "+zone, func() bool { return strings.HasPrefix(c.zoneAndHealth(), zone) })
+			s.eventually("hdsd to follow", func() bool { return checker.probed(zone, "192.0.2.1") })
+		}
+		for _, seen := range c.seen()[from:] {
+			if !strings.HasSuffix(seen, " HEALTHY UNHEALTHY") {
+				t.Errorf("the data plane saw %q", seen)
+			}
+		}
+	})
 }
 
 // zoneAndHealth is what the client has of the assignment web.

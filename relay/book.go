@@ -38,6 +38,19 @@ type book struct {
 type sheet struct {
 	overruled bool
 	ids       map[overlay.Key][]health.EndpointID // none of an endpoint that is not checked
+	addresses map[string][]health.EndpointID      // the same in any locality
+}
+
+// verdicts returns which verdicts decide an endpoint. One that has moved to a locality that hdsd
+// does not know yet keeps those of its address.
+func (s *sheet) verdicts(key overlay.Key) []health.EndpointID {
+	if s == nil {
+		return nil
+	}
+	if ids, known := s.ids[key]; known {
+		return ids
+	}
+	return s.addresses[key.Address]
 }
 
 func newBook(on bool) *book {
@@ -112,7 +125,7 @@ func (b *book) knows(s subject) bool {
 }
 
 func (b *book) sheetOf(a *eds.Assignment) *sheet {
-	s := &sheet{overruled: a.Overruled, ids: map[overlay.Key][]health.EndpointID{}}
+	s := &sheet{overruled: a.Overruled, ids: map[overlay.Key][]health.EndpointID{}, addresses: map[string][]health.EndpointID{}}
 	for l, group := range a.Message().GetEndpoints() {
 		for e, endpoint := range group.GetLbEndpoints() {
 			key := keyOf(group, endpoint)
@@ -121,6 +134,7 @@ func (b *book) sheetOf(a *eds.Assignment) *sheet {
 				continue
 			}
 			s.ids[key] = a.IDs[l][e]
+			s.addresses[key.Address] = append(s.addresses[key.Address], a.IDs[l][e]...)
 			for _, id := range a.IDs[l][e] {
 				b.users[id] = append(b.users[id], a.Name)
 			}
@@ -220,11 +234,12 @@ func (b *book) apply(x *body, expected func() (bool, bool)) ([]byte, error) {
 func (b *book) healthOf(name string) overlay.Health {
 	s := b.sheets[name]
 	return func(of overlay.Key, says health.Status) (health.Status, bool) {
-		if s == nil || len(s.ids[of]) == 0 {
+		ids := s.verdicts(of)
+		if len(ids) == 0 {
 			return says, false
 		}
 		ours := health.Healthy
-		for i, id := range s.ids[of] {
+		for i, id := range ids {
 			if one := b.status(id); i == 0 {
 				ours = one
 			} else {

@@ -1,12 +1,15 @@
 package relay
 
 import (
+	"fmt"
 	"testing"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 
 	"hdsd/eds"
+	"hdsd/health"
 	"hdsd/source"
 )
 
@@ -30,6 +33,27 @@ func TestTheBookForgetsWhatHasGone(t *testing.T) {
 	b.Update(eds.Update{RemovedClusters: []string{"d"}, RemovedAssignments: []string{"d"}})
 	if n := len(b.edition) + len(b.sheets) + len(b.users) + len(b.clusters); n > 0 {
 		t.Errorf("%d entries are left: %v", n, b.edition)
+	}
+}
+
+// TestAnEndpointThatHasMovedKeepsItsHealth while hdsd waits before it follows the move.
+func TestAnEndpointThatHasMovedKeepsItsHealth(t *testing.T) {
+	b := newBook(true)
+	b.changed = func([]subject) {}
+	listed := assignmentOf("10.0.0.1", "10.0.0.2", "10.0.0.3")
+	b.Update(eds.Update{Assignments: []eds.Assignment{{Name: "web", Wire: source.EncodeAssignment(listed).Wire(), IDs: [][][]health.EndpointID{{{1}, {2}, {}}}}}})
+	b.SetHealth([]eds.Health{{ID: 1, Status: health.Unhealthy}, {ID: 2, Status: health.Healthy}})
+	for address, want := range map[string]string{
+		"10.0.0.1": "UNHEALTHY true", "10.0.0.2": "HEALTHY true", "10.0.0.3": "UNKNOWN false", "10.0.0.4": "UNKNOWN false",
+	} {
+		moved := assignmentOf(address).GetEndpoints()[0]
+		for _, zone := range []string{"", "elsewhere"} {
+			moved.Locality = &corev3.Locality{Zone: zone}
+			status, ours := b.healthOf("web")(keyOf(moved, moved.GetLbEndpoints()[0]), health.Unknown)
+			if got := fmt.Sprint(status, ours); got != want {
+				t.Errorf("%s in zone %q: %s, want %s", address, zone, got, want)
+			}
+		}
 	}
 }
 
