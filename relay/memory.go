@@ -55,7 +55,6 @@ type memory struct {
 	records map[nodeKey][]*part
 	order   *list.List // of all parts, by the time at which they end
 	count   int        // resources
-	looked  int        // how many names were looked for in all
 }
 
 // part is what a stream of a node had of one type, when it ended. A node may have several
@@ -115,7 +114,7 @@ func (m *memory) remember(l *ledger, now time.Time) {
 
 // giveWay takes the names out of a part that are held. It looks through the smaller of both.
 func (m *memory) giveWay(p *part, held *holdings) {
-	if m.looked += min(held.count, p.has.count); held.count <= p.has.count {
+	if held.count <= p.has.count {
 		for s := range held.all() {
 			m.drop(p, s.name())
 		}
@@ -134,8 +133,8 @@ func (m *memory) giveWay(p *part, held *holdings) {
 
 // among lists the names that a part has. It looks through the smaller of both: a node may have
 // many parts, and a response many names.
-func (m *memory) among(p *part, names map[string]bool) (shared []string) {
-	if m.looked += min(len(names), p.has.count); len(names) <= p.has.count {
+func among(p *part, names map[string]bool) (shared []string) {
+	if len(names) <= p.has.count {
 		for name := range names {
 			if p.has.get(name) != nil {
 				shared = append(shared, name)
@@ -193,7 +192,7 @@ func (m *memory) replace(l *ledger, o *offer, removed []string) {
 		}
 	}
 	for _, p := range parts {
-		for _, name := range m.among(p, names) {
+		for _, name := range among(p, names) {
 			if before := m.drop(p, name); names[name] {
 				note(services, before)
 			}
@@ -235,7 +234,7 @@ func (m *memory) release(l *ledger, services map[string]bool) {
 		}
 	}
 	for _, p := range slices.Clone(m.records[key]) {
-		for _, service := range m.among(p, services) {
+		for _, service := range among(p, services) {
 			m.drop(p, service)
 		}
 	}
@@ -283,7 +282,7 @@ func (m *memory) recall(key nodeKey, asks scope, names []string) *found {
 	}
 	found := make(map[string]bool, len(wanted))
 	for _, p := range slices.Backward(parts) {
-		for _, name := range m.among(p, wanted) {
+		for _, name := range among(p, wanted) {
 			f.add(p, p.has.get(name))
 			delete(wanted, name)
 			found[name] = true

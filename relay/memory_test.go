@@ -15,13 +15,13 @@ import (
 
 // past is a memory of one node, and the time.
 type past struct {
-	t   *testing.T
+	t   testing.TB
 	m   *memory
 	key nodeKey
 	now time.Time
 }
 
-func newPast(t *testing.T, delta bool) *past {
+func newPast(t testing.TB, delta bool) *past {
 	t.Helper()
 	m := newMemory(newStock(100, 1<<20, nil), time.Minute)
 	return &past{t, m, nodeKey{kind: clusters, delta: delta}, time.Now()}
@@ -179,36 +179,31 @@ func TestMemoryIsBounded(t *testing.T) {
 	p.over()
 }
 
-// TestManyStreamsOfANodeAreFoundQuickly: a node that had as many streams as are remembered does
-// not make each response, and each stream that begins or ends, cost their number.
-func TestManyStreamsOfANodeAreFoundQuickly(t *testing.T) {
-	t.Parallel()
-	p := newPast(t, false)
-	for i := range maxParts {
-		name := fmt.Sprintf("cluster-%d", i)
-		p.ends(name, "1", name)
+// BenchmarkManyStreamsOfANode: a node that had as many streams as are remembered does not make
+// each response, and each stream that begins, cost their number times that of its names.
+func BenchmarkManyStreamsOfANode(b *testing.B) {
+	for _, parts := range []int{1, maxParts} {
+		b.Run(fmt.Sprint(parts), func(b *testing.B) {
+			p := newPast(b, false)
+			for i := range parts {
+				name := fmt.Sprintf("cluster-%d", i)
+				p.ends(name, "1", name)
+			}
+			names := make([]string, 4*maxParts)
+			for i := range names {
+				names[i] = fmt.Sprintf("other-%d", i)
+			}
+			l := p.ledger(strings.Join(names, " "), "1", names...)
+			o := &offer{}
+			for s := range l.held.all() {
+				o.brings = append(o.brings, s)
+			}
+			for b.Loop() {
+				p.m.replace(l, o, names)
+				p.m.recall(p.key, l.asks, names)
+			}
+		})
 	}
-	names := make([]string, 4*maxParts)
-	for i := range names {
-		names[i] = fmt.Sprintf("other-%d", i)
-	}
-	l := p.ledger(strings.Join(names, " "), "1", names...)
-	o := &offer{}
-	for s := range l.held.all() {
-		o.brings = append(o.brings, s)
-	}
-	for _, look := range []func(){
-		func() { p.m.replace(l, o, names) },
-		func() { p.m.recall(p.key, l.asks, names) },
-		func() { p.m.remember(l, p.now) },
-	} {
-		p.m.looked = 0
-		look()
-		if limit := len(names) + 2*maxParts; p.m.looked > limit {
-			t.Errorf("looked for %d names, want up to %d", p.m.looked, limit)
-		}
-	}
-	p.over()
 }
 
 // TestAnAnswerReplacesWhatWasRemembered: what the control plane gives and what it has no more.
