@@ -2,6 +2,7 @@ package xds
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -10,9 +11,13 @@ import (
 	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"github.com/rs/zerolog"
+	statuspb "google.golang.org/genproto/googleapis/rpc/status"
+	"google.golang.org/grpc/codes"
 
 	"hdsd/internal/envoyrules"
+	"hdsd/source/hold"
 )
 
 // allOrNothing answers a request for assignments, as java-control-plane does on ADS: with
@@ -185,6 +190,64 @@ func TestTheFirstDeltaResponseIsComplete(t *testing.T) {
 			equal(t, "set", said(r.latest()), want)
 		}, func(o *Options) { o.FirstDeltaResponseIsComplete = complete })
 	}
+}
+
+// TestAnEmptyFirstDeltaResponseIsHeld: a server that restarts empty takes away nothing at once,
+// and what it has again later is no longer held.
+func TestAnEmptyFirstDeltaResponseIsHeld(t *testing.T) {
+	scripted(t, deltaSource, func(t *testing.T, s *script, r *running) {
+		held := hold.New(hold.Rule{Share: 0.5, For: time.Minute})
+		p := next(t, s.delta)
+		p.next()
+		p.send(change(envoyrules.Cluster, "n1", wrap("a", "1", inline("a", "10.0.0.1")), wrap("b", "1", inline("b", "10.0.0.2"))))
+		equal(t, "set", said(held.Take(time.Now(), r.latest(), nil)), "a=10.0.0.1 b=10.0.0.2")
+		p.end(errEnough)
+		p = reconnect(t, s.delta)
+		p.next()
+		p.send(change(envoyrules.Cluster, "n1"))
+		empty := r.latest()
+		equal(t, "said", said(empty), "")
+		equal(t, "in use", said(held.Take(time.Now(), empty, nil)), "a=10.0.0.1 b=10.0.0.2")
+		p.send(change(envoyrules.Cluster, "n2", wrap("a", "1", inline("a", "10.0.0.1")), wrap("b", "2", inline("b", "10.0.0.3"))))
+		equal(t, "it is back", said(held.Take(time.Now(), r.latest(), nil)), "a=10.0.0.1 b=10.0.0.3,10.0.0.2")
+		p.send(removal(envoyrules.Cluster, "n3", "a"))
+		equal(t, "held.Held", held.Status().Held != nil, true)
+		equal(t, "its time is over", said(held.Take(time.Now().Add(time.Minute), r.latest(), nil)), "a=10.0.0.1 b=10.0.0.3")
+	}, func(o *Options) { o.FirstDeltaResponseIsComplete = true })
+}
+
+// TestForeignResourcesAreNotKept: what nobody asked for, and what refused names there are, is
+// bounded, however many ever new ones a server sends.
+func TestForeignResourcesAreNotKept(t *testing.T) {
+	scripted(t, deltaSource, func(t *testing.T, s *script, r *running) {
+		p := next(t, s.delta)
+		p.next()
+		p.send(change(envoyrules.Cluster, "n", wrap("web", "1", eds("web", ""))))
+		p.send(change(envoyrules.Assignment, "n", wrap("web", "1", endpoints("web", "10.0.0.1"))))
+		equal(t, "set", said(r.latest()), "web=10.0.0.1")
+		p.next()
+		for i := range 5000 {
+			name := fmt.Sprint("foreign-", i)
+			p.send(change(envoyrules.Assignment, "n", wrap(name, "1", endpoints(name, "10.0.0.2"))))
+			gone := removal(envoyrules.Assignment, "n", name+"-gone")
+			gone.ResourceErrors = []*discoveryv3.ResourceError{{ResourceName: &discoveryv3.ResourceName{Name: name + "-wrong"}, ErrorDetail: &statuspb.Status{Code: int32(codes.Internal)}}}
+			p.send(gone)
+			p.send(removal(envoyrules.Cluster, "n", name))
+			synctest.Wait()
+			for len(p.requests) > 0 {
+				p.next()
+			}
+		}
+		r.Source.mu.Lock()
+		defer r.Source.mu.Unlock()
+		for _, table := range []*table{r.Source.clusters, r.Source.assignments} {
+			equal(t, "entries", len(table.entries), 1)
+			equal(t, "agenda", len(table.agenda), 0)
+			if len(table.touched) > 1 {
+				t.Errorf("%d names wait for the next set", len(table.touched))
+			}
+		}
+	})
 }
 
 // TestAResetStreamIsNoAnswer: nothing is logged as connected before the server has said
