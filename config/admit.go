@@ -7,10 +7,10 @@ import (
 	configv1 "hdsd/gen/hdsd/config/v1"
 )
 
-// Addresses returns the addresses of a rule that admits checkers, as prefixes.
-func Addresses(rule *configv1.AdmitRule) ([]netip.Prefix, error) {
+// Prefixes reads addresses and prefixes.
+func Prefixes(texts []string) ([]netip.Prefix, error) {
 	var all []netip.Prefix
-	for _, text := range rule.GetAddresses() {
+	for _, text := range texts {
 		prefix, err := addresses(text)
 		if err != nil {
 			return nil, err
@@ -42,10 +42,15 @@ func (c *checks) admit(rules []*configv1.AdmitRule) {
 		if rule.GetNodeIdGlob() != "" {
 			c.glob(at+".node_id_glob", rule.GetNodeIdGlob(), "checkers")
 		}
-		for j, text := range rule.GetAddresses() {
-			if _, err := addresses(text); err != nil {
-				c.add(fmt.Sprintf("%s.addresses[%d]", at, j), "%v", err)
-			}
+		checkAddresses(rule.GetAddresses(), at+".addresses", c.add)
+	}
+}
+
+// checkAddresses checks addresses and prefixes.
+func checkAddresses(texts []string, field string, add func(field, format string, args ...any)) {
+	for i, text := range texts {
+		if _, err := addresses(text); err != nil {
+			add(fmt.Sprintf("%s[%d]", field, i), "%v", err)
 		}
 	}
 }

@@ -161,6 +161,8 @@ func (c *checks) checkers(checkers *configv1.Checkers) {
 		}
 	}
 	c.admit(checkers.GetAdmit())
+	checkAddresses(checkers.GetProbeTargets().GetAllow(), "checkers.probe_targets.allow", c.add)
+	checkAddresses(checkers.GetProbeTargets().GetDeny(), "checkers.probe_targets.deny", c.add)
 	c.sdsConfig("checkers.sds_config", checkers.GetSdsConfig())
 	for i, name := range checkers.GetSdsSecrets() {
 		if name == "" {

@@ -11,7 +11,7 @@ import (
 func admission(c *configv1.Config) []hds.AdmitRule {
 	var rules []hds.AdmitRule
 	for _, said := range c.GetCheckers().GetAdmit() {
-		addresses, err := config.Addresses(said)
+		addresses, err := config.Prefixes(said.GetAddresses())
 		if err != nil {
 			continue // only where nobody has validated the configuration
 		}

@@ -76,7 +76,10 @@ func NewRules(c *configv1.Config) *Rules {
 	r := &Rules{
 		Trust:         trustOf(c.GetVerdict()),
 		InitialHealth: health.Status(c.GetVerdict().GetInitialHealth()),
-		Options:       specifier.Options{Files: set(c.GetCheckers().GetFiles()), SDSSecrets: set(c.GetCheckers().GetSdsSecrets()), SDSConfig: config.SDSConfig(c)},
+		Options: specifier.Options{
+			Files: set(c.GetCheckers().GetFiles()), SDSSecrets: set(c.GetCheckers().GetSdsSecrets()), SDSConfig: config.SDSConfig(c),
+			Targets: targetsOf(c.GetCheckers().GetProbeTargets()),
+		},
 		Probation:     c.GetCheckers().GetProbation().AsDuration(),
 		settings: Settings{
 			Redundancy: int(c.GetAssignment().GetRedundancy()),
@@ -283,6 +286,13 @@ func (s *Settings) rateOf(checks []*corev3.HealthCheck) int64 {
 		}
 	}
 	return int64(math.Round(sum))
+}
+
+// targetsOf reads addresses that the configuration's checks have read before, without an error.
+func targetsOf(t *configv1.ProbeTargets) (all specifier.Targets) {
+	all.Allow, _ = config.Prefixes(t.GetAllow())
+	all.Deny, _ = config.Prefixes(t.GetDeny())
+	return all
 }
 
 func set(names []string) map[string]bool {

@@ -26,6 +26,9 @@ type Options struct {
 	// versions are V3. Nobody reviews it.
 	SDSConfig *corev3.ConfigSource
 
+	// Targets are the addresses that checkers may probe.
+	Targets Targets
+
 	// NoTrafficIntervals keeps the no_traffic intervals of health checks. Otherwise their
 	// other intervals count.
 	NoTrafficIntervals bool

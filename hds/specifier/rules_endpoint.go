@@ -53,6 +53,16 @@ func ruleSocketAddress(r *review, path string, s *corev3.SocketAddress) {
 	if s.GetAddress() == "" {
 		r.problem(join(path, "address"), "is missing; give the IP address")
 	}
+	if a, err := netip.ParseAddr(s.GetAddress()); err == nil {
+		r.target(join(path, "address"), a)
+	}
+}
+
+// target refuses an address that checkers may not probe.
+func (r *review) target(path string, a netip.Addr) {
+	if wrong := r.options.Targets.refusal(a); wrong != "" {
+		r.problem(path, "checkers may not probe %s: %s", a, wrong)
+	}
 }
 
 func rulePipe(r *review, path string, p *corev3.Pipe) {
@@ -65,16 +75,16 @@ func rulePipe(r *review, path string, p *corev3.Pipe) {
 const longestIP = 45
 
 // isPlainEndpoint reports whether an endpoint has an IP address and a port, and nothing else. Almost
-// all do. No rule refuses or changes such a one, so that a review would find nothing.
-func isPlainEndpoint(e *endpointv3.Endpoint) bool {
+// all do. No rule changes such a one, and only its address may be refused.
+func isPlainEndpoint(e *endpointv3.Endpoint) (netip.Addr, bool) {
 	s := e.GetAddress().GetSocketAddress()
 	port := s.GetPortValue()
 	if port == 0 || port > math.MaxUint16 || proto.Size(e) != plainSize(len(s.GetAddress()), uint64(port)) {
-		return false
+		return netip.Addr{}, false
 	}
 	var room [longestIP]byte
 	a, err := netip.ParseAddr(s.GetAddress())
-	return err == nil && a.Zone() == "" && string(envoyaddr.AppendIP(room[:0], a)) == s.GetAddress()
+	return a, err == nil && a.Zone() == "" && string(envoyaddr.AppendIP(room[:0], a)) == s.GetAddress()
 }
 
 // plainSize returns the size of an encoded endpoint that has nothing but an address of so many

@@ -252,8 +252,11 @@ func (r *review) endpoint(e *endpointv3.Endpoint, ofLocality []string) *endpoint
 		return nil
 	}
 	r.problems = append(r.problems, ofLocality...)
-	if len(r.problems) == 0 && isPlainEndpoint(e) {
-		return nil
+	if len(r.problems) == 0 {
+		if a, plain := isPlainEndpoint(e); plain {
+			r.target("endpoint.address.socket_address.address", a)
+			return nil
+		}
 	}
 	r.looking = true
 	r.message("endpoint", e.ProtoReflect())
@@ -266,7 +269,7 @@ func (r *review) endpoint(e *endpointv3.Endpoint, ofLocality []string) *endpoint
 		(&review{}).message("endpoint", wire.ProtoReflect())
 		normalize(wire)
 	}
-	if isPlainEndpoint(wire) {
+	if _, plain := isPlainEndpoint(wire); plain {
 		return nil
 	}
 	if wrong := validate(wire); wrong != "" {

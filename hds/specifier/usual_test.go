@@ -50,7 +50,7 @@ func TestUsual(t *testing.T) {
 		r := review{looking: true}
 		r.message("endpoint", e.ProtoReflect())
 		sound := len(r.problems) == 0 && !r.dirty && canonical(e) && validate(e) == ""
-		if usual := isPlainEndpoint(e); usual != sound {
+		if _, usual := isPlainEndpoint(e); usual != sound {
 			t.Errorf("%v: usual is %t, but the review says %v (dirty: %t)", e, usual, r.problems, r.dirty)
 		}
 		if again := endpointOf(&endpointpb.Maker{}, envoyaddr.Address(e.GetAddress())); sound && !proto.Equal(again, e) {

@@ -3008,7 +3008,10 @@ type Checkers struct {
 	// a path, which are the data planes' own. hdsd puts it in their place in what
 	// checkers are sent. Every checker's bootstrap must have what it names. If
 	// sds_secrets is empty, every secret can be had there; else those it lists.
-	SdsConfig     *v3.ConfigSource `protobuf:"bytes,6,opt,name=sds_config,json=sdsConfig,proto3" json:"sds_config,omitempty"`
+	SdsConfig *v3.ConfigSource `protobuf:"bytes,6,opt,name=sds_config,json=sdsConfig,proto3" json:"sds_config,omitempty"`
+	// Which addresses checkers may probe. An endpoint with another one is not
+	// checked. Default: all but link-local, multicast and unspecified ones.
+	ProbeTargets  *ProbeTargets `protobuf:"bytes,7,opt,name=probe_targets,json=probeTargets,proto3" json:"probe_targets,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3085,6 +3088,69 @@ func (x *Checkers) GetSdsConfig() *v3.ConfigSource {
 	return nil
 }
 
+func (x *Checkers) GetProbeTargets() *ProbeTargets {
+	if x != nil {
+		return x.ProbeTargets
+	}
+	return nil
+}
+
+// ProbeTargets are addresses that checkers may probe.
+type ProbeTargets struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Addresses such as 10.0.0.0/8 or 10.1.2.3; no others may be probed. Default:
+	// all but link-local, multicast and unspecified ones.
+	Allow []string `protobuf:"bytes,1,rep,name=allow,proto3" json:"allow,omitempty"`
+	// Addresses that may not be probed, even if allow has them.
+	Deny          []string `protobuf:"bytes,2,rep,name=deny,proto3" json:"deny,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ProbeTargets) Reset() {
+	*x = ProbeTargets{}
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ProbeTargets) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ProbeTargets) ProtoMessage() {}
+
+func (x *ProbeTargets) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ProbeTargets.ProtoReflect.Descriptor instead.
+func (*ProbeTargets) Descriptor() ([]byte, []int) {
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{30}
+}
+
+func (x *ProbeTargets) GetAllow() []string {
+	if x != nil {
+		return x.Allow
+	}
+	return nil
+}
+
+func (x *ProbeTargets) GetDeny() []string {
+	if x != nil {
+		return x.Deny
+	}
+	return nil
+}
+
 // AdmitRule admits the checkers that match all of its fields.
 type AdmitRule struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -3099,7 +3165,7 @@ type AdmitRule struct {
 
 func (x *AdmitRule) Reset() {
 	*x = AdmitRule{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[30]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3111,7 +3177,7 @@ func (x *AdmitRule) String() string {
 func (*AdmitRule) ProtoMessage() {}
 
 func (x *AdmitRule) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[30]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3124,7 +3190,7 @@ func (x *AdmitRule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdmitRule.ProtoReflect.Descriptor instead.
 func (*AdmitRule) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{30}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *AdmitRule) GetNodeIdGlob() string {
@@ -3171,7 +3237,7 @@ type DataPlanes struct {
 
 func (x *DataPlanes) Reset() {
 	*x = DataPlanes{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[31]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3183,7 +3249,7 @@ func (x *DataPlanes) String() string {
 func (*DataPlanes) ProtoMessage() {}
 
 func (x *DataPlanes) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[31]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3196,7 +3262,7 @@ func (x *DataPlanes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DataPlanes.ProtoReflect.Descriptor instead.
 func (*DataPlanes) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{31}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *DataPlanes) GetEdsDirectory() string {
@@ -3315,7 +3381,7 @@ type Limits struct {
 
 func (x *Limits) Reset() {
 	*x = Limits{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[32]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3327,7 +3393,7 @@ func (x *Limits) String() string {
 func (*Limits) ProtoMessage() {}
 
 func (x *Limits) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[32]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3340,7 +3406,7 @@ func (x *Limits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Limits.ProtoReflect.Descriptor instead.
 func (*Limits) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{32}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Limits) GetMaxMessageBytes() uint32 {
@@ -3488,7 +3554,7 @@ type Notify_Alertmanager struct {
 
 func (x *Notify_Alertmanager) Reset() {
 	*x = Notify_Alertmanager{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[33]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3500,7 +3566,7 @@ func (x *Notify_Alertmanager) String() string {
 func (*Notify_Alertmanager) ProtoMessage() {}
 
 func (x *Notify_Alertmanager) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[33]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3537,7 +3603,7 @@ type Notify_Webhook struct {
 
 func (x *Notify_Webhook) Reset() {
 	*x = Notify_Webhook{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[34]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3549,7 +3615,7 @@ func (x *Notify_Webhook) String() string {
 func (*Notify_Webhook) ProtoMessage() {}
 
 func (x *Notify_Webhook) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[34]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3592,7 +3658,7 @@ type Notify_BasicAuth struct {
 
 func (x *Notify_BasicAuth) Reset() {
 	*x = Notify_BasicAuth{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[35]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3604,7 +3670,7 @@ func (x *Notify_BasicAuth) String() string {
 func (*Notify_BasicAuth) ProtoMessage() {}
 
 func (x *Notify_BasicAuth) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[35]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3652,7 +3718,7 @@ type Notify_ClientTls struct {
 
 func (x *Notify_ClientTls) Reset() {
 	*x = Notify_ClientTls{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[36]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3664,7 +3730,7 @@ func (x *Notify_ClientTls) String() string {
 func (*Notify_ClientTls) ProtoMessage() {}
 
 func (x *Notify_ClientTls) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[36]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3715,7 +3781,7 @@ type Relay_Upstream struct {
 
 func (x *Relay_Upstream) Reset() {
 	*x = Relay_Upstream{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[37]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3727,7 +3793,7 @@ func (x *Relay_Upstream) String() string {
 func (*Relay_Upstream) ProtoMessage() {}
 
 func (x *Relay_Upstream) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[37]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3966,7 +4032,7 @@ const file_hdsd_config_v1_config_proto_rawDesc = "" +
 	"\aHistory\x127\n" +
 	"\tretention\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\tretention\x12\x1b\n" +
 	"\tmax_bytes\x18\x02 \x01(\x04R\bmaxBytes\x12)\n" +
-	"\x10require_writable\x18\x03 \x01(\bR\x0frequireWritable\"\x91\x02\n" +
+	"\x10require_writable\x18\x03 \x01(\bR\x0frequireWritable\"\xd4\x02\n" +
 	"\bCheckers\x12\x14\n" +
 	"\x05files\x18\x01 \x03(\tR\x05files\x12\x1f\n" +
 	"\vsds_secrets\x18\x02 \x03(\tR\n" +
@@ -3975,7 +4041,11 @@ const file_hdsd_config_v1_config_proto_rawDesc = "" +
 	"\tprobation\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\tprobation\x12!\n" +
 	"\fnode_weights\x18\x05 \x01(\bR\vnodeWeights\x12A\n" +
 	"\n" +
-	"sds_config\x18\x06 \x01(\v2\".envoy.config.core.v3.ConfigSourceR\tsdsConfig\"K\n" +
+	"sds_config\x18\x06 \x01(\v2\".envoy.config.core.v3.ConfigSourceR\tsdsConfig\x12A\n" +
+	"\rprobe_targets\x18\a \x01(\v2\x1c.hdsd.config.v1.ProbeTargetsR\fprobeTargets\"8\n" +
+	"\fProbeTargets\x12\x14\n" +
+	"\x05allow\x18\x01 \x03(\tR\x05allow\x12\x12\n" +
+	"\x04deny\x18\x02 \x03(\tR\x04deny\"K\n" +
 	"\tAdmitRule\x12 \n" +
 	"\fnode_id_glob\x18\x01 \x01(\tR\n" +
 	"nodeIdGlob\x12\x1c\n" +
@@ -4069,7 +4139,7 @@ func file_hdsd_config_v1_config_proto_rawDescGZIP() []byte {
 }
 
 var file_hdsd_config_v1_config_proto_enumTypes = make([]protoimpl.EnumInfo, 11)
-var file_hdsd_config_v1_config_proto_msgTypes = make([]protoimpl.MessageInfo, 39)
+var file_hdsd_config_v1_config_proto_msgTypes = make([]protoimpl.MessageInfo, 40)
 var file_hdsd_config_v1_config_proto_goTypes = []any{
 	(Role)(0),                   // 0: hdsd.config.v1.Role
 	(UpstreamHealth)(0),         // 1: hdsd.config.v1.UpstreamHealth
@@ -4112,22 +4182,23 @@ var file_hdsd_config_v1_config_proto_goTypes = []any{
 	(*LocalitySelector)(nil),    // 38: hdsd.config.v1.LocalitySelector
 	(*History)(nil),             // 39: hdsd.config.v1.History
 	(*Checkers)(nil),            // 40: hdsd.config.v1.Checkers
-	(*AdmitRule)(nil),           // 41: hdsd.config.v1.AdmitRule
-	(*DataPlanes)(nil),          // 42: hdsd.config.v1.DataPlanes
-	(*Limits)(nil),              // 43: hdsd.config.v1.Limits
-	(*Notify_Alertmanager)(nil), // 44: hdsd.config.v1.Notify.Alertmanager
-	(*Notify_Webhook)(nil),      // 45: hdsd.config.v1.Notify.Webhook
-	(*Notify_BasicAuth)(nil),    // 46: hdsd.config.v1.Notify.BasicAuth
-	(*Notify_ClientTls)(nil),    // 47: hdsd.config.v1.Notify.ClientTls
-	(*Relay_Upstream)(nil),      // 48: hdsd.config.v1.Relay.Upstream
-	nil,                         // 49: hdsd.config.v1.CheckerSelector.MetadataEntry
-	(*durationpb.Duration)(nil), // 50: google.protobuf.Duration
-	(*v3.ConfigSource)(nil),     // 51: envoy.config.core.v3.ConfigSource
-	(*v3.Node)(nil),             // 52: envoy.config.core.v3.Node
-	(*v3.HealthCheck)(nil),      // 53: envoy.config.core.v3.HealthCheck
-	(v3.HealthStatus)(0),        // 54: envoy.config.core.v3.HealthStatus
-	(*structpb.Value)(nil),      // 55: google.protobuf.Value
-	(*v3.ApiConfigSource)(nil),  // 56: envoy.config.core.v3.ApiConfigSource
+	(*ProbeTargets)(nil),        // 41: hdsd.config.v1.ProbeTargets
+	(*AdmitRule)(nil),           // 42: hdsd.config.v1.AdmitRule
+	(*DataPlanes)(nil),          // 43: hdsd.config.v1.DataPlanes
+	(*Limits)(nil),              // 44: hdsd.config.v1.Limits
+	(*Notify_Alertmanager)(nil), // 45: hdsd.config.v1.Notify.Alertmanager
+	(*Notify_Webhook)(nil),      // 46: hdsd.config.v1.Notify.Webhook
+	(*Notify_BasicAuth)(nil),    // 47: hdsd.config.v1.Notify.BasicAuth
+	(*Notify_ClientTls)(nil),    // 48: hdsd.config.v1.Notify.ClientTls
+	(*Relay_Upstream)(nil),      // 49: hdsd.config.v1.Relay.Upstream
+	nil,                         // 50: hdsd.config.v1.CheckerSelector.MetadataEntry
+	(*durationpb.Duration)(nil), // 51: google.protobuf.Duration
+	(*v3.ConfigSource)(nil),     // 52: envoy.config.core.v3.ConfigSource
+	(*v3.Node)(nil),             // 53: envoy.config.core.v3.Node
+	(*v3.HealthCheck)(nil),      // 54: envoy.config.core.v3.HealthCheck
+	(v3.HealthStatus)(0),        // 55: envoy.config.core.v3.HealthStatus
+	(*structpb.Value)(nil),      // 56: google.protobuf.Value
+	(*v3.ApiConfigSource)(nil),  // 57: envoy.config.core.v3.ApiConfigSource
 }
 var file_hdsd_config_v1_config_proto_depIdxs = []int32{
 	15, // 0: hdsd.config.v1.Config.grpc:type_name -> hdsd.config.v1.Listener
@@ -4141,8 +4212,8 @@ var file_hdsd_config_v1_config_proto_depIdxs = []int32{
 	36, // 8: hdsd.config.v1.Config.policies:type_name -> hdsd.config.v1.Policy
 	39, // 9: hdsd.config.v1.Config.history:type_name -> hdsd.config.v1.History
 	40, // 10: hdsd.config.v1.Config.checkers:type_name -> hdsd.config.v1.Checkers
-	43, // 11: hdsd.config.v1.Config.limits:type_name -> hdsd.config.v1.Limits
-	42, // 12: hdsd.config.v1.Config.data_planes:type_name -> hdsd.config.v1.DataPlanes
+	44, // 11: hdsd.config.v1.Config.limits:type_name -> hdsd.config.v1.Limits
+	43, // 12: hdsd.config.v1.Config.data_planes:type_name -> hdsd.config.v1.DataPlanes
 	20, // 13: hdsd.config.v1.Config.access:type_name -> hdsd.config.v1.Access
 	16, // 14: hdsd.config.v1.Config.probes:type_name -> hdsd.config.v1.Probes
 	17, // 15: hdsd.config.v1.Config.admin:type_name -> hdsd.config.v1.Admin
@@ -4150,69 +4221,70 @@ var file_hdsd_config_v1_config_proto_depIdxs = []int32{
 	24, // 17: hdsd.config.v1.Config.dns:type_name -> hdsd.config.v1.Dns
 	13, // 18: hdsd.config.v1.Config.notify:type_name -> hdsd.config.v1.Notify
 	12, // 19: hdsd.config.v1.Config.metrics:type_name -> hdsd.config.v1.Metrics
-	44, // 20: hdsd.config.v1.Notify.alertmanager:type_name -> hdsd.config.v1.Notify.Alertmanager
-	45, // 21: hdsd.config.v1.Notify.webhook:type_name -> hdsd.config.v1.Notify.Webhook
+	45, // 20: hdsd.config.v1.Notify.alertmanager:type_name -> hdsd.config.v1.Notify.Alertmanager
+	46, // 21: hdsd.config.v1.Notify.webhook:type_name -> hdsd.config.v1.Notify.Webhook
 	7,  // 22: hdsd.config.v1.Notify.kinds:type_name -> hdsd.config.v1.Notify.Kind
-	50, // 23: hdsd.config.v1.Notify.min_duration:type_name -> google.protobuf.Duration
-	46, // 24: hdsd.config.v1.Notify.basic_auth:type_name -> hdsd.config.v1.Notify.BasicAuth
-	47, // 25: hdsd.config.v1.Notify.tls:type_name -> hdsd.config.v1.Notify.ClientTls
-	48, // 26: hdsd.config.v1.Relay.upstream:type_name -> hdsd.config.v1.Relay.Upstream
+	51, // 23: hdsd.config.v1.Notify.min_duration:type_name -> google.protobuf.Duration
+	47, // 24: hdsd.config.v1.Notify.basic_auth:type_name -> hdsd.config.v1.Notify.BasicAuth
+	48, // 25: hdsd.config.v1.Notify.tls:type_name -> hdsd.config.v1.Notify.ClientTls
+	49, // 26: hdsd.config.v1.Relay.upstream:type_name -> hdsd.config.v1.Relay.Upstream
 	8,  // 27: hdsd.config.v1.Relay.health:type_name -> hdsd.config.v1.Relay.Health
-	50, // 28: hdsd.config.v1.Relay.keep:type_name -> google.protobuf.Duration
+	51, // 28: hdsd.config.v1.Relay.keep:type_name -> google.protobuf.Duration
 	9,  // 29: hdsd.config.v1.Relay.forward:type_name -> hdsd.config.v1.Relay.Forward
 	18, // 30: hdsd.config.v1.Listener.tls:type_name -> hdsd.config.v1.ServerTls
-	50, // 31: hdsd.config.v1.Listener.max_connection_age:type_name -> google.protobuf.Duration
+	51, // 31: hdsd.config.v1.Listener.max_connection_age:type_name -> google.protobuf.Duration
 	19, // 32: hdsd.config.v1.ServerTls.spiffe_workload_api:type_name -> hdsd.config.v1.SpiffeWorkloadApi
 	10, // 33: hdsd.config.v1.Access.mode:type_name -> hdsd.config.v1.Access.Mode
 	21, // 34: hdsd.config.v1.Access.grants:type_name -> hdsd.config.v1.Grant
 	0,  // 35: hdsd.config.v1.Grant.roles:type_name -> hdsd.config.v1.Role
 	22, // 36: hdsd.config.v1.Grant.oidc:type_name -> hdsd.config.v1.Oidc
-	51, // 37: hdsd.config.v1.Source.config_source:type_name -> envoy.config.core.v3.ConfigSource
+	52, // 37: hdsd.config.v1.Source.config_source:type_name -> envoy.config.core.v3.ConfigSource
 	1,  // 38: hdsd.config.v1.Source.upstream_health:type_name -> hdsd.config.v1.UpstreamHealth
 	25, // 39: hdsd.config.v1.Source.hold_shrinkage:type_name -> hdsd.config.v1.HoldShrinkage
-	52, // 40: hdsd.config.v1.Source.node:type_name -> envoy.config.core.v3.Node
-	50, // 41: hdsd.config.v1.HoldShrinkage.for:type_name -> google.protobuf.Duration
-	53, // 42: hdsd.config.v1.DefaultHealthChecks.health_checks:type_name -> envoy.config.core.v3.HealthCheck
-	50, // 43: hdsd.config.v1.Assignment.reconnect_grace:type_name -> google.protobuf.Duration
-	50, // 44: hdsd.config.v1.Assignment.settle:type_name -> google.protobuf.Duration
+	53, // 40: hdsd.config.v1.Source.node:type_name -> envoy.config.core.v3.Node
+	51, // 41: hdsd.config.v1.HoldShrinkage.for:type_name -> google.protobuf.Duration
+	54, // 42: hdsd.config.v1.DefaultHealthChecks.health_checks:type_name -> envoy.config.core.v3.HealthCheck
+	51, // 43: hdsd.config.v1.Assignment.reconnect_grace:type_name -> google.protobuf.Duration
+	51, // 44: hdsd.config.v1.Assignment.settle:type_name -> google.protobuf.Duration
 	2,  // 45: hdsd.config.v1.Assignment.zones:type_name -> hdsd.config.v1.Placement
 	2,  // 46: hdsd.config.v1.Assignment.regions:type_name -> hdsd.config.v1.Placement
 	28, // 47: hdsd.config.v1.Assignment.checkers:type_name -> hdsd.config.v1.CheckerCapacity
-	50, // 48: hdsd.config.v1.Reporting.interval:type_name -> google.protobuf.Duration
+	51, // 48: hdsd.config.v1.Reporting.interval:type_name -> google.protobuf.Duration
 	3,  // 49: hdsd.config.v1.Verdict.rule:type_name -> hdsd.config.v1.Rule
 	4,  // 50: hdsd.config.v1.Verdict.when_unobserved:type_name -> hdsd.config.v1.WhenUnobserved
-	54, // 51: hdsd.config.v1.Verdict.initial_health:type_name -> envoy.config.core.v3.HealthStatus
+	55, // 51: hdsd.config.v1.Verdict.initial_health:type_name -> envoy.config.core.v3.HealthStatus
 	31, // 52: hdsd.config.v1.Verdict.degraded_when:type_name -> hdsd.config.v1.DegradedWhen
-	50, // 53: hdsd.config.v1.Verdict.staleness:type_name -> google.protobuf.Duration
-	50, // 54: hdsd.config.v1.Verdict.warm_up:type_name -> google.protobuf.Duration
+	51, // 53: hdsd.config.v1.Verdict.staleness:type_name -> google.protobuf.Duration
+	51, // 54: hdsd.config.v1.Verdict.warm_up:type_name -> google.protobuf.Duration
 	32, // 55: hdsd.config.v1.Verdict.doubt:type_name -> hdsd.config.v1.Doubt
 	33, // 56: hdsd.config.v1.Verdict.path_cut:type_name -> hdsd.config.v1.PathCut
 	34, // 57: hdsd.config.v1.Verdict.damping:type_name -> hdsd.config.v1.Damping
 	35, // 58: hdsd.config.v1.Verdict.mass_failure:type_name -> hdsd.config.v1.MassFailure
-	55, // 59: hdsd.config.v1.DegradedWhen.http_status_code:type_name -> google.protobuf.Value
-	50, // 60: hdsd.config.v1.Doubt.release_after:type_name -> google.protobuf.Duration
-	50, // 61: hdsd.config.v1.MassFailure.hold:type_name -> google.protobuf.Duration
+	56, // 59: hdsd.config.v1.DegradedWhen.http_status_code:type_name -> google.protobuf.Value
+	51, // 60: hdsd.config.v1.Doubt.release_after:type_name -> google.protobuf.Duration
+	51, // 61: hdsd.config.v1.MassFailure.hold:type_name -> google.protobuf.Duration
 	30, // 62: hdsd.config.v1.Policy.verdict:type_name -> hdsd.config.v1.Verdict
 	37, // 63: hdsd.config.v1.Policy.checkers:type_name -> hdsd.config.v1.CheckerSelector
 	5,  // 64: hdsd.config.v1.Policy.mode:type_name -> hdsd.config.v1.Mode
 	2,  // 65: hdsd.config.v1.Policy.zones:type_name -> hdsd.config.v1.Placement
 	2,  // 66: hdsd.config.v1.Policy.regions:type_name -> hdsd.config.v1.Placement
 	38, // 67: hdsd.config.v1.CheckerSelector.localities:type_name -> hdsd.config.v1.LocalitySelector
-	49, // 68: hdsd.config.v1.CheckerSelector.metadata:type_name -> hdsd.config.v1.CheckerSelector.MetadataEntry
-	50, // 69: hdsd.config.v1.History.retention:type_name -> google.protobuf.Duration
-	41, // 70: hdsd.config.v1.Checkers.admit:type_name -> hdsd.config.v1.AdmitRule
-	50, // 71: hdsd.config.v1.Checkers.probation:type_name -> google.protobuf.Duration
-	51, // 72: hdsd.config.v1.Checkers.sds_config:type_name -> envoy.config.core.v3.ConfigSource
-	50, // 73: hdsd.config.v1.DataPlanes.assignment_ttl:type_name -> google.protobuf.Duration
-	50, // 74: hdsd.config.v1.DataPlanes.cluster_ttl:type_name -> google.protobuf.Duration
-	6,  // 75: hdsd.config.v1.DataPlanes.zone_health:type_name -> hdsd.config.v1.ZoneHealth
-	51, // 76: hdsd.config.v1.DataPlanes.eds_config_source:type_name -> envoy.config.core.v3.ConfigSource
-	56, // 77: hdsd.config.v1.Relay.Upstream.api_config_source:type_name -> envoy.config.core.v3.ApiConfigSource
-	78, // [78:78] is the sub-list for method output_type
-	78, // [78:78] is the sub-list for method input_type
-	78, // [78:78] is the sub-list for extension type_name
-	78, // [78:78] is the sub-list for extension extendee
-	0,  // [0:78] is the sub-list for field type_name
+	50, // 68: hdsd.config.v1.CheckerSelector.metadata:type_name -> hdsd.config.v1.CheckerSelector.MetadataEntry
+	51, // 69: hdsd.config.v1.History.retention:type_name -> google.protobuf.Duration
+	42, // 70: hdsd.config.v1.Checkers.admit:type_name -> hdsd.config.v1.AdmitRule
+	51, // 71: hdsd.config.v1.Checkers.probation:type_name -> google.protobuf.Duration
+	52, // 72: hdsd.config.v1.Checkers.sds_config:type_name -> envoy.config.core.v3.ConfigSource
+	41, // 73: hdsd.config.v1.Checkers.probe_targets:type_name -> hdsd.config.v1.ProbeTargets
+	51, // 74: hdsd.config.v1.DataPlanes.assignment_ttl:type_name -> google.protobuf.Duration
+	51, // 75: hdsd.config.v1.DataPlanes.cluster_ttl:type_name -> google.protobuf.Duration
+	6,  // 76: hdsd.config.v1.DataPlanes.zone_health:type_name -> hdsd.config.v1.ZoneHealth
+	52, // 77: hdsd.config.v1.DataPlanes.eds_config_source:type_name -> envoy.config.core.v3.ConfigSource
+	57, // 78: hdsd.config.v1.Relay.Upstream.api_config_source:type_name -> envoy.config.core.v3.ApiConfigSource
+	79, // [79:79] is the sub-list for method output_type
+	79, // [79:79] is the sub-list for method input_type
+	79, // [79:79] is the sub-list for extension type_name
+	79, // [79:79] is the sub-list for extension extendee
+	0,  // [0:79] is the sub-list for field type_name
 }
 
 func init() { file_hdsd_config_v1_config_proto_init() }
@@ -4234,7 +4306,7 @@ func file_hdsd_config_v1_config_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hdsd_config_v1_config_proto_rawDesc), len(file_hdsd_config_v1_config_proto_rawDesc)),
 			NumEnums:      11,
-			NumMessages:   39,
+			NumMessages:   40,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
