@@ -1,7 +1,6 @@
 package coordinator_test
 
 import (
-	"maps"
 	"strings"
 	"sync"
 	"testing"
@@ -13,10 +12,9 @@ import (
 	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 )
 
-// warming is what Envoys report: each host that is new in its locality is UNHEALTHY until it is
-// probed. Addresses of port 8080 are dead.
+// warming is what Envoys report: each host that the last specifier did not have in its locality is
+// UNHEALTHY until it is probed. Addresses of port 8080 are dead.
 type warming struct {
-	known   bool // no host is new
 	mu      sync.Mutex
 	reports map[string]int // of each zone and address
 }
@@ -27,16 +25,17 @@ const unprobed = 3
 func (w *warming) report(spec *healthv3.HealthCheckSpecifier) *healthv3.EndpointHealthResponse {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	said := &healthv3.EndpointHealthResponse{}
+	said, before := &healthv3.EndpointHealthResponse{}, w.reports
+	w.reports = map[string]int{} // a host that is left out is new when it comes again
 	for _, k := range spec.GetClusterHealthChecks() {
 		group := &healthv3.ClusterEndpointsHealth{ClusterName: k.GetClusterName()}
 		for _, l := range k.GetLocalityEndpoints() {
 			in := &healthv3.LocalityEndpointsHealth{Locality: l.GetLocality()}
 			for _, e := range l.GetEndpoints() {
 				name := l.GetLocality().GetZone() + " " + e.GetAddress().GetSocketAddress().GetAddress()
-				w.reports[name]++
+				w.reports[name] = before[name] + 1
 				status := corev3.HealthStatus_HEALTHY
-				if !w.known && w.reports[name] <= unprobed || e.GetAddress().GetSocketAddress().GetPortValue() == 8080 {
+				if w.reports[name] <= unprobed || e.GetAddress().GetSocketAddress().GetPortValue() == 8080 {
 					status = corev3.HealthStatus_UNHEALTHY
 				}
 				in.EndpointsHealth = append(in.EndpointsHealth, &healthv3.EndpointHealth{Endpoint: e, HealthStatus: status})
@@ -53,13 +52,6 @@ func (w *warming) probed(zone, address string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.reports[zone+" "+address] > 10*unprobed
-}
-
-// forget begins the count of a zone's reports anew.
-func (w *warming) forget(zone string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	maps.DeleteFunc(w.reports, func(name string, _ int) bool { return strings.HasPrefix(name, zone+" ") })
 }
 
 // inZone is an assignment of a live and a dead endpoint.
@@ -123,13 +115,12 @@ func TestHealthStaysWhenEndpointsMoveToAndFro(t *testing.T) {
 		m.says(byEDS("web"), inZone("a"))
 		s := newSite(t, t.TempDir(), relaying(m, ""), "")
 		s.ready()
-		checker := &warming{known: true, reports: map[string]int{}}
+		checker := &warming{reports: map[string]int{}}
 		s.scripted("c1", checker.report)
 		c := s.client(delta, "edge-1", "web")
 		s.eventually("verdicts", func() bool { return c.zoneAndHealth() == "a HEALTHY UNHEALTHY" })
 		from := len(c.seen())
 		for _, zone := range []string{"b", "a", "b", "a"} {
-			checker.forget(zone)
 			m.says(byEDS("web"), inZone(zone))
 			s.eventually("the move to "+zone, func() bool { return strings.HasPrefix(c.zoneAndHealth(), zone) })
 			s.eventually("hdsd to follow", func() bool { return checker.probed(zone, "192.0.2.1") })
