@@ -80,7 +80,7 @@ func NewRules(c *configv1.Config) *Rules {
 			Files: set(c.GetCheckers().GetFiles()), SDSSecrets: set(c.GetCheckers().GetSdsSecrets()), SDSConfig: config.SDSConfig(c),
 			Targets: targetsOf(c.GetCheckers().GetProbeTargets()),
 		},
-		Probation:     c.GetCheckers().GetProbation().AsDuration(),
+		Probation: c.GetCheckers().GetProbation().AsDuration(),
 		settings: Settings{
 			Redundancy: int(c.GetAssignment().GetRedundancy()),
 			Zones:      placements[c.GetAssignment().GetZones()],
