@@ -84,7 +84,7 @@ func (s *stock) mayRemember(assignment string) bool {
 func (s *stock) checkedAnew(x *body) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, other := range s.byName[clusters][x.name] {
+	for _, other := range s.byName[clusters][x.name].list() {
 		if other != x && other.group == x.group && other.moment <= s.applied {
 			return false
 		}

@@ -70,8 +70,10 @@ type body struct {
 
 	kept atomic.Pointer[clusterv3.Cluster] // a cluster without its endpoints, if the catalogue uses it
 
-	items  []*item // what of it nodes have; guarded by stock.mu
-	moment uint64  // when it came; guarded by stock.mu
+	// Guarded by stock.mu.
+	items  int    // how many ways in which it stands in responses nodes have
+	place  int    // in its roster
+	moment uint64 // when it came
 
 	last last
 }

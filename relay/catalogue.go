@@ -108,7 +108,7 @@ func (c *catalogue) make(unread bool) (set *source.Set, moment uint64, settled m
 		settled[name] = slices.ContainsFunc(c.made[name], func(k *source.Cluster) bool { return hasEndpoints(k.Assignment) })
 	}
 	for service := range alone {
-		if len(c.stock.byName[clusters][service]) == 0 {
+		if c.stock.byName[clusters][service].size() == 0 {
 			c.replace(service, c.lone(service), with)
 		}
 	}
@@ -132,7 +132,7 @@ func (c *catalogue) dirtyClusters() map[string]bool {
 		for user := range c.users[changed.name] {
 			names[user] = true
 		}
-		c.unite(changed.name, assignmentsOf(c.stock.byName[assignments][changed.name]))
+		c.unite(changed.name, assignmentsOf(c.stock.byName[assignments][changed.name].list()))
 	}
 	return names
 }
@@ -182,7 +182,7 @@ func sameCluster(a, b *source.Cluster) bool {
 
 // lone makes a cluster of an assignment that no cluster uses.
 func (c *catalogue) lone(service string) []*source.Cluster {
-	bodies := c.stock.byName[assignments][service]
+	bodies := c.stock.byName[assignments][service].list()
 	if len(bodies) == 0 || len(c.users[service]) > 0 {
 		return nil
 	}
@@ -195,7 +195,7 @@ func (c *catalogue) lone(service string) []*source.Cluster {
 
 // variants makes the clusters of a name: one for each way in which nodes check it.
 func (c *catalogue) variants(name string) (all []*source.Cluster) {
-	bodies := c.stock.byName[clusters][name]
+	bodies := c.stock.byName[clusters][name].list()
 	for _, service := range c.uses[name] {
 		if delete(c.users[service], name); len(c.users[service]) == 0 {
 			delete(c.users, service)

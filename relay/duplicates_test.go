@@ -29,7 +29,7 @@ func TestANameGivenManyTimesIsKeptOnce(t *testing.T) {
 	if string(out) != string(wire) {
 		t.Error("the response does not pass as it came")
 	}
-	if all := s.stock.byName[clusters]["web"]; len(all) != 1 || !hasText(all[0].wire, 28, "299") {
+	if all := s.stock.byName[clusters]["web"].list(); len(all) != 1 || !hasText(all[0].wire, 28, "299") {
 		t.Errorf("%d resources of the name are kept", len(all))
 	}
 }

@@ -130,7 +130,7 @@ func (s *stock) take(k kind, delta bool, wire []byte) (i *item, moment uint64, e
 		i = other
 	} else {
 		i.body = s.place(i.body)
-		i.body.items = append(i.body.items, i)
+		i.body.items++
 		s.items[hash] = append(s.items[hash], i)
 	}
 	i.refs.Add(1)
@@ -220,8 +220,7 @@ func (s *stock) drop(i *item) {
 	}
 	i.gone = true
 	without(s.items, i.hash, i)
-	x := i.body
-	if x.items = deleted(x.items, i); len(x.items) == 0 {
-		s.remove(x)
+	if i.body.items--; i.body.items == 0 {
+		s.remove(i.body)
 	}
 }

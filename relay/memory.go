@@ -19,6 +19,9 @@ const (
 	maxParts      = 1 << 10
 )
 
+// fewForgotten is how many resources are forgotten while others wait.
+const fewForgotten = 1 << 10
+
 // nodeKey stands for all that a control plane tells clients apart by, and for the variant of
 // the protocol.
 type nodeKey struct {
@@ -240,13 +243,24 @@ func (m *memory) release(l *ledger, services map[string]bool) {
 	}
 }
 
-// expire forgets what is over.
+// expire forgets what is over, a little at a time: streams that begin and end wait for the lock.
 func (m *memory) expire(now time.Time) {
+	for m.expireSome(now) {
+	}
+}
+
+// expireSome forgets the first of what is over. It reports whether there may be more.
+func (m *memory) expireSome(now time.Time) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for first := m.order.Front(); first != nil && !now.Before(first.Value.(*part).until); first = m.order.Front() {
+	for stop := m.count - fewForgotten; m.count > stop; {
+		first := m.order.Front()
+		if first == nil || now.Before(first.Value.(*part).until) {
+			return false
+		}
 		m.forget(first.Value.(*part))
 	}
+	return true
 }
 
 // knows reports whether something is remembered of a node.

@@ -47,7 +47,7 @@ func (s *stock) size() (n int) {
 	defer s.mu.Unlock()
 	for _, named := range s.byName {
 		for _, all := range named {
-			n += len(all)
+			n += all.size()
 		}
 	}
 	return n

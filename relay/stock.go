@@ -18,7 +18,7 @@ type stock struct {
 	mu       sync.Mutex                // guards what follows
 	items    map[uint64][]*item        // by hash of their bytes
 	bodies   map[uint64][]*body        // by identity
-	byName   [kinds]map[string][]*body // in the order in which they came
+	byName   [kinds]map[string]*roster
 	total    int                       // weight of all
 	dirty    map[subject]bool          // changed since the catalogue was last made
 	learned  uint64                    // counts changes
@@ -34,7 +34,7 @@ type stock struct {
 func newStock(maxEndpoints, maxTotal int, knows func(cluster string) bool) *stock {
 	return &stock{
 		maxEndpoints: maxEndpoints, maxTotal: maxTotal, knows: knows,
-		items: map[uint64][]*item{}, bodies: map[uint64][]*body{}, byName: [kinds]map[string][]*body{{}, {}},
+		items: map[uint64][]*item{}, bodies: map[uint64][]*body{}, byName: [kinds]map[string]*roster{{}, {}},
 		dirty: map[subject]bool{}, progress: make(chan struct{}), wake: make(chan struct{}, 1), hurry: make(chan struct{}, 1),
 		settled: map[string]bool{}, remembered: map[string]int{},
 	}
@@ -55,7 +55,12 @@ func (s *stock) add(x *body) {
 		x.wrong = "the nodes of the relay have more endpoints, or resources without any, than limits.max_source_endpoints allows: raise it and restart hdsd"
 	}
 	s.bodies[x.identity] = append(s.bodies[x.identity], x)
-	s.byName[x.kind][x.name] = append(s.byName[x.kind][x.name], x)
+	named := s.byName[x.kind][x.name]
+	if named == nil {
+		named = &roster{}
+		s.byName[x.kind][x.name] = named
+	}
+	named.add(x)
 	s.countNames()
 	if x.remembered {
 		s.remembered[x.service]++
@@ -82,7 +87,10 @@ func (s *stock) touch(x *body) {
 func (s *stock) remove(x *body) {
 	s.total -= x.weight()
 	without(s.bodies, x.identity, x)
-	without(s.byName[x.kind], x.name, x)
+	named := s.byName[x.kind][x.name]
+	if named.remove(x); named.size() == 0 {
+		delete(s.byName[x.kind], x.name)
+	}
 	s.countNames()
 	if x.remembered {
 		if s.remembered[x.service]--; s.remembered[x.service] == 0 {
@@ -94,15 +102,12 @@ func (s *stock) remove(x *body) {
 
 // without removes one of those under a key.
 func without[K, V comparable](all map[K][]V, key K, one V) {
-	if left := deleted(all[key], one); len(left) > 0 {
+	left := slices.DeleteFunc(all[key], func(other V) bool { return other == one })
+	if len(left) > 0 {
 		all[key] = left
 	} else {
 		delete(all, key)
 	}
-}
-
-func deleted[V comparable](all []V, one V) []V {
-	return slices.DeleteFunc(all, func(other V) bool { return other == one })
 }
 
 // know says that hdsd knows what was learned up to a moment.
