@@ -101,7 +101,7 @@ func (d *decisions) publish(next *decision.Decision) {
 	}
 	for i := range next.Update.Clusters {
 		if k := &next.Update.Clusters[i]; k.Checked {
-			d.takenOver.Store(k.Message.GetName(), true)
+			d.takenOver.Store(k.Name, true)
 		}
 	}
 	for _, name := range next.GivenBack {

@@ -89,6 +89,9 @@ func (a *Assignment) Message() *endpointv3.ClusterLoadAssignment { return endpoi
 
 // Cluster is one Cluster to be published.
 type Cluster struct {
+	// Name is hdsd's own for the cluster, by which it is removed. That in Message is what
+	// data planes call it.
+	Name string
 	// Message is the form to publish (see PublishCluster). It must not change
 	// afterwards.
 	Message *clusterv3.Cluster

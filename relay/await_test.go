@@ -54,7 +54,7 @@ func TestAResponseWaitsForWhatMatters(t *testing.T) {
 	s.stock.applied = s.stock.learned
 	ids := [][][]health.EndpointID{{{1}, {}}}
 	s.book.Update(eds.Update{
-		Clusters:    []eds.Cluster{{Message: byEDS, Checked: true}},
+		Clusters:    []eds.Cluster{{Name: "web", Message: byEDS, Checked: true}},
 		Assignments: []eds.Assignment{{Name: "web", Wire: source.EncodeAssignment(assignmentOf("10.0.0.1", "10.0.0.2")).Wire(), IDs: ids}},
 	})
 	other := assignmentOf("10.0.0.2", "10.0.0.1")
@@ -102,7 +102,7 @@ func TestAnExpectationThatWasWrong(t *testing.T) {
 	if i.render(s).sent.change == 0 {
 		t.Error("its health checks stay, although hdsd will check it")
 	}
-	s.book.Update(eds.Update{Clusters: []eds.Cluster{{Message: byEDS}}}) // nobody can check its endpoints
+	s.book.Update(eds.Update{Clusters: []eds.Cluster{{Name: "web", Message: byEDS}}}) // nobody can check its endpoints
 	i.render(s)
 	s.book.renew(s.stock.settle(map[string]bool{"web": true}))
 	if i.render(s).sent.change != 0 {
@@ -124,7 +124,7 @@ func TestNothingIsExpectedOfAClusterThatWasNotTakenOver(t *testing.T) {
 		t.Error("its health checks are gone before hdsd has a verdict")
 	}
 	taken = true
-	s.book.Update(eds.Update{Clusters: []eds.Cluster{{Message: byEDS, Checked: true}}})
+	s.book.Update(eds.Update{Clusters: []eds.Cluster{{Name: "web", Message: byEDS, Checked: true}}})
 	if i.render(s).sent.change == 0 {
 		t.Error("its health checks stay, although hdsd has taken it over")
 	}

@@ -76,10 +76,9 @@ func (b *book) Update(u eds.Update) {
 		touched = append(touched, about(a.Name)...)
 	}
 	for _, c := range u.Clusters {
-		name := c.Message.GetName()
-		if was, known := b.clusters[name]; !known || was != c.Checked {
-			b.clusters[name] = c.Checked
-			touched = append(touched, subject{clusters, name})
+		if was, known := b.clusters[c.Name]; !known || was != c.Checked {
+			b.clusters[c.Name] = c.Checked
+			touched = append(touched, subject{clusters, c.Name})
 		}
 	}
 	for _, name := range u.RemovedClusters {

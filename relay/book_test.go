@@ -15,7 +15,7 @@ import (
 
 func comes(name string) eds.Update {
 	return eds.Update{
-		Clusters:    []eds.Cluster{{Message: &clusterv3.Cluster{Name: name}, Checked: true}},
+		Clusters:    []eds.Cluster{{Name: name, Message: &clusterv3.Cluster{Name: name}, Checked: true}},
 		Assignments: []eds.Assignment{{Name: name, Wire: source.EncodeAssignment(&endpointv3.ClusterLoadAssignment{ClusterName: name}).Wire()}},
 	}
 }

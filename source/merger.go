@@ -143,7 +143,7 @@ func defaultsFor(c chosen, defaults []DefaultHealthChecks) []*corev3.HealthCheck
 		return c.base.HealthChecks
 	}
 	for _, each := range defaults {
-		if Match(each.Glob, c.base.Name) {
+		if Match(each.Glob, c.base.Outside()) {
 			return each.HealthChecks
 		}
 	}

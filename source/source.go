@@ -30,9 +30,10 @@ func (s *Set) Answered() bool { return s != nil && !s.Awaited && !s.Unread }
 type Cluster struct {
 	Source string // name of the source it comes from
 
-	// Name identifies the cluster everywhere. Its endpoints are published under
-	// ServiceName: an EDS cluster's service_name, else Name, whatever the name in
-	// Assignment.
+	// Name identifies the cluster everywhere in hdsd. Of the relay's clusters, it may not be
+	// what others call it (see Outside). Its endpoints are published under ServiceName: an
+	// EDS cluster's service_name, else Name, whatever the name in Assignment. The relay
+	// publishes them itself, and has Name there.
 	Name, ServiceName string
 
 	// Config is the cluster as the source sent it, without the endpoints that it lists
@@ -78,6 +79,18 @@ type Cluster struct {
 
 // EDS reports whether the cluster's endpoints come by EDS.
 func (c *Cluster) EDS() bool { return isEDS(c.Config) }
+
+// Outside returns the name of the cluster for all but hdsd: its source, data planes, and the
+// endpoints that are checked. Of the relay's, there may be several versions of one name.
+func (c *Cluster) Outside() string { return cmp.Or(c.Config.GetName(), c.Name) }
+
+// Service returns the name of the assignment that the source has the endpoints in.
+func (c *Cluster) Service() string {
+	if !c.EDS() {
+		return c.ServiceName
+	}
+	return cmp.Or(c.Config.GetEdsClusterConfig().GetServiceName(), c.Outside())
+}
 
 func isEDS(c *clusterv3.Cluster) bool {
 	kind, ok := c.GetClusterDiscoveryType().(*clusterv3.Cluster_Type)

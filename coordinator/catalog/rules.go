@@ -142,7 +142,7 @@ func (r *Rules) settingsOf(p *configv1.Policy, c *configv1.Config) Settings {
 // it, else the configuration's.
 func (r *Rules) For(c *source.Cluster) Settings {
 	s := r.settings
-	if i := r.policyOf(c.Name); i != None {
+	if i := r.policyOf(c.Outside()); i != None {
 		s = r.policies[i].settings
 	}
 	s.UpstreamHealth = r.upstream[c.EndpointSource()]

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	"google.golang.org/protobuf/encoding/protojson"
 
@@ -139,5 +140,14 @@ func TestRateIsThatOfTheIntervalsInUse(t *testing.T) {
 		if k.Rate != test.rate || k.Checked.Timing.Interval.Seconds()*float64(k.Rate) < 1000 {
 			t.Errorf("%s with %s: %d checks in 1,000 s, rounds of %s", test.cluster, test.intervals, k.Rate, k.Checked.Timing.Interval)
 		}
+	}
+}
+
+// TestRulesAreForTheNameOutside: a policy for a cluster is for all its versions.
+func TestRulesAreForTheNameOutside(t *testing.T) {
+	r := catalog.NewRules(&configv1.Config{Policies: []*configv1.Policy{{ClusterNameGlob: "web", Redundancy: 7}}})
+	from := &source.Cluster{Name: "web#2", ServiceName: "web#2", Config: &clusterv3.Cluster{Name: "web"}}
+	if got := r.For(from).Redundancy; got != 7 {
+		t.Errorf("its redundancy is %d, want that of the policy", got)
 	}
 }

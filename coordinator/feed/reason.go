@@ -28,7 +28,7 @@ func (f *Feed) NoEndpointsReason(k *catalog.Cluster) string {
 	case from.EDS() && path != "":
 		return fmt.Sprintf("its endpoints are in %s on the machines of data planes", path)
 	case from.EDS():
-		return f.noAssignmentReason(from.ServiceName)
+		return f.noAssignmentReason(from.Service())
 	default:
 		return ownEndpoints(from.Config)
 	}

@@ -42,16 +42,16 @@ func (b *Backend) holders(ctx context.Context, cluster string) ([]api.Client, er
 	if err := b.checkKnown(ctx, cluster); err != nil {
 		return nil, err
 	}
-	service := cluster
+	outside, service := cluster, cluster
 	err := b.Core.Ask(ctx, func(s State) {
 		if k := s.Cluster(cluster); k != nil {
-			service = k.Source.ServiceName
+			outside, service = k.Source.Outside(), k.Source.Service()
 		}
 	})
 	if err != nil {
 		return nil, err
 	}
-	only := func(name string) bool { return name == cluster || name == service }
+	only := func(name string) bool { return name == outside || name == service }
 	streams := b.EDS.Clients(only)
 	if b.Relayed != nil {
 		streams = append(streams, b.Relayed(only)...)

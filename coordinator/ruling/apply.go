@@ -153,6 +153,7 @@ func (e *edit) addChecked(before, k *catalog.Cluster) {
 		if isNew {
 			key := k.Checked.Key(i)
 			e.inherit(before, k, k.Hashes[i], &key)
+			e.inheritVersion(k, k.Hashes[i], &key)
 			m.Status, m.Since = e.introduce(id)
 		}
 		e.effects.Members = append(e.effects.Members, m)
@@ -165,7 +166,7 @@ func (e *edit) addChecked(before, k *catalog.Cluster) {
 func (e *edit) addExcluded(before, k *catalog.Cluster) {
 	for i := range k.Excluded {
 		excluded := &k.Excluded[i]
-		overridden := excluded.Index != catalog.None && k.IsChecked() && e.overrides.of(excluded.Key) != nil
+		overridden := excluded.Index != catalog.None && k.IsChecked() && e.overrides.of(k, excluded.Key) != nil
 		if excluded.Disabled && !overridden {
 			continue
 		}
@@ -206,7 +207,7 @@ func (e *edit) introduce(id health.EndpointID) (health.Status, time.Time) {
 // restoreOverlay finds the override that decides a new row. If that is not the one from
 // before the restart, it is to be announced.
 func (e *edit) restoreOverlay(id health.EndpointID, r *row, held, votes *health.Verdict, overridden bool) {
-	o := e.overrides.of(r.key())
+	o := e.overrides.of(r.cluster, r.key())
 	switch {
 	case o == nil && !overridden:
 		return

@@ -15,6 +15,7 @@ type clusters struct {
 	byName    map[string]*catalog.Cluster
 	names     []string                      // sorted
 	byService map[string][]*catalog.Cluster // by the name of the assignment, which clusters may share; sorted by name
+	versions  map[string][]*catalog.Cluster // by the name outside: clusters that hdsd calls otherwise
 	shadowed  int                           // clusters in shadow mode that have checked endpoints
 
 	quarantined int // clusters and endpoints
@@ -25,6 +26,9 @@ func (c *clusters) add(k *catalog.Cluster) {
 	c.byName[name] = k
 	at, _ := c.find(service, name)
 	c.byService[service] = slices.Insert(c.byService[service], at, k)
+	if outside := k.Source.Outside(); outside != name {
+		c.versions[outside] = append(c.versions[outside], k)
+	}
 	if k.Shadow && k.IsChecked() {
 		c.shadowed++
 	}
@@ -37,6 +41,12 @@ func (c *clusters) remove(k *catalog.Cluster) {
 	at, _ := c.find(service, name)
 	if c.byService[service] = slices.Delete(c.byService[service], at, at+1); len(c.byService[service]) == 0 {
 		delete(c.byService, service)
+	}
+	if outside := k.Source.Outside(); outside != name {
+		c.versions[outside] = slices.DeleteFunc(c.versions[outside], func(other *catalog.Cluster) bool { return other == k })
+		if len(c.versions[outside]) == 0 {
+			delete(c.versions, outside)
+		}
 	}
 	if k.Shadow && k.IsChecked() {
 		c.shadowed--
@@ -70,8 +80,31 @@ func (c *clusters) within(scope *health.Endpoint) iter.Seq[*catalog.Cluster] {
 		return maps.Values(c.byName)
 	}
 	return func(yield func(*catalog.Cluster) bool) {
-		if k := c.byName[scope.Cluster]; k != nil {
-			yield(k)
+		if k := c.byName[scope.Cluster]; k != nil && !yield(k) {
+			return
+		}
+		for _, k := range c.versions[scope.Cluster] {
+			if !yield(k) {
+				return
+			}
+		}
+	}
+}
+
+// has reports whether there is a cluster of a name: hdsd's own, or the one outside.
+func (c *clusters) has(name string) bool { return c.byName[name] != nil || len(c.versions[name]) > 0 }
+
+// siblings returns the other versions of a cluster.
+func (c *clusters) siblings(k *catalog.Cluster) iter.Seq[*catalog.Cluster] {
+	outside := k.Source.Outside()
+	return func(yield func(*catalog.Cluster) bool) {
+		if first := c.byName[outside]; first != nil && first != k && first.Source.Outside() == outside && !yield(first) {
+			return
+		}
+		for _, other := range c.versions[outside] {
+			if other != k && !yield(other) {
+				return
+			}
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"hdsd/coordinator/catalog"
 	"hdsd/health"
+	"hdsd/store"
 )
 
 // moves finds the endpoints of a cluster of which only the locality changes: one leaves,
@@ -127,6 +128,23 @@ func (e *edit) inherit(before, after *catalog.Cluster, hash health.Hash, key *he
 	delete(e.heirs, from)
 	e.moveVoted(from, hash, false)
 	e.recordMove(&previous, key, status, votes.Observations)
+}
+
+// inheritVersion gives an endpoint that is new in a version of a cluster the verdict that it has
+// in another one, until it is checked as this one says. So a version that comes takes nothing
+// down, and nothing back.
+func (e *edit) inheritVersion(k *catalog.Cluster, hash health.Hash, key *health.Endpoint) {
+	if _, known := e.past.last[hash]; known {
+		return
+	}
+	for other := range e.clusters.siblings(k) {
+		there := *key
+		there.Cluster = other.Source.Name
+		if id, r := e.rows.of(there.Hash()); r != nil && r.judged && r.status != health.Unknown {
+			e.past.remember(hash, store.Held{Endpoint: *key, Status: r.status, Since: e.Votes(id).Since})
+			return
+		}
+	}
 }
 
 // moveVoted stores the verdict of the votes under an override for where the endpoint is now.

@@ -79,17 +79,17 @@ func (t *Table) PreviewOverride(asked store.Override) (would Override, replaced 
 	}
 	would.Override = asked
 	kind := kindOf(&asked.Scope)
-	decides := func(e health.Endpoint) {
-		if o := t.overrides.of(e); covers(&asked.Scope, &e) && (o == nil || kindOf(&o.Scope) <= kind) {
+	decides := func(k *catalog.Cluster, e health.Endpoint) {
+		if o := t.overrides.of(k, e); coversIn(k, &asked.Scope, e) && (o == nil || kindOf(&o.Scope) < kind || kindOf(&o.Scope) == kind && (asked.Scope.Cluster == e.Cluster || o.Scope.Cluster != e.Cluster)) {
 			would.Endpoints++
 		}
 	}
 	for k := range t.clusters.within(&asked.Scope) {
 		for i := range k.Endpoints {
-			decides(k.Endpoints[i].Key())
+			decides(k, k.Endpoints[i].Key())
 		}
 		for i := range k.Excluded {
-			decides(k.Excluded[i].Key)
+			decides(k, k.Excluded[i].Key)
 		}
 	}
 	return would, t.overrides.all[asked.Scope], nil
@@ -163,7 +163,7 @@ func (e *edit) overlay(ids []health.EndpointID, how string) {
 	var ruled []Ruled
 	for _, id := range ids {
 		r := &e.rows.all[id]
-		before, after := r.override(), e.overrides.of(r.key())
+		before, after := r.override(), e.overrides.of(r.cluster, r.key())
 		if before == after {
 			continue
 		}
@@ -251,12 +251,13 @@ func (r *Ruled) endReason(how string) string {
 
 // within returns the ids of the endpoints within a scope.
 func (t *Table) within(scope *health.Endpoint) (ids []health.EndpointID) {
-	if k := t.clusters.byName[scope.Cluster]; k != nil {
-		for i := range k.Endpoints {
-			e := &k.Endpoints[i]
-			key := e.Key()
-			if id, ok := t.IDOf(e); ok && covers(scope, &key) {
-				ids = append(ids, id)
+	if scope.Cluster != "" {
+		for k := range t.clusters.within(scope) {
+			for i := range k.Endpoints {
+				e := &k.Endpoints[i]
+				if id, ok := t.IDOf(e); ok && coversIn(k, scope, e.Key()) {
+					ids = append(ids, id)
+				}
 			}
 		}
 		return ids
@@ -273,14 +274,14 @@ func (t *Table) within(scope *health.Endpoint) (ids []health.EndpointID) {
 
 // Overridable returns a *Refusal if an override with this scope would have no effect.
 func (t *Table) Overridable(scope *health.Endpoint) error {
-	if scope.Cluster != "" && t.clusters.byName[scope.Cluster] == nil {
+	if scope.Cluster != "" && !t.clusters.has(scope.Cluster) {
 		return notFound("unknown cluster %q", scope.Cluster)
 	}
 	var not error
 	for k := range t.clusters.within(scope) {
 		for i := range k.Endpoints {
 			e := &k.Endpoints[i]
-			if key := e.Key(); !covers(scope, &key) {
+			if !coversIn(k, scope, e.Key()) {
 				continue
 			}
 			if canOverride(k, e) {

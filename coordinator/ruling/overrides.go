@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"hdsd/coordinator/catalog"
 	"hdsd/health"
 	"hdsd/store"
 )
@@ -61,6 +62,16 @@ func covers(scope, e *health.Endpoint) bool {
 	return true
 }
 
+// coversIn reports whether an endpoint of a cluster is within a scope, which may name the
+// cluster as hdsd does, or as others do.
+func coversIn(k *catalog.Cluster, scope *health.Endpoint, e health.Endpoint) bool {
+	if covers(scope, &e) {
+		return true
+	}
+	e.Cluster = k.Source.Outside()
+	return covers(scope, &e)
+}
+
 // narrow returns the scope of a kind that covers an endpoint.
 func narrow(e *health.Endpoint, kind int) (scope health.Endpoint) {
 	theirs := parts(e)
@@ -72,8 +83,20 @@ func narrow(e *health.Endpoint, kind int) (scope health.Endpoint) {
 	return scope
 }
 
-// of returns the most specific override that covers an endpoint, or nil.
-func (o *overrides) of(e health.Endpoint) *Override {
+// of returns the most specific override that covers an endpoint of a cluster, or nil. The
+// override may name the cluster as hdsd does, or as others do: then it is for all versions.
+func (o *overrides) of(k *catalog.Cluster, e health.Endpoint) *Override {
+	found := o.named(e)
+	if e.Cluster = k.Source.Outside(); len(o.all) > 0 && e.Cluster != k.Source.Name {
+		if other := o.named(e); other != nil && (found == nil || kindOf(&found.Scope) < kindOf(&other.Scope)) {
+			return other
+		}
+	}
+	return found
+}
+
+// named returns the most specific override that covers an endpoint by its key, or nil.
+func (o *overrides) named(e health.Endpoint) *Override {
 	if len(o.all) == 0 {
 		return nil
 	}

@@ -89,7 +89,7 @@ func TestOverridesModel(t *testing.T) {
 				if len(all) > 0 {
 					want = slices.MaxFunc(all, func(a, b *Override) int { return forLess(a.Scope, b.Scope) })
 				}
-				if got := o.of(e); got != want {
+				if got := o.named(e); got != want {
 					t.Fatalf("%+v decides %+v, want %+v", got, e, want)
 				}
 				if len(o.all) != len(model) {
@@ -114,6 +114,6 @@ func BenchmarkOverridesOf(b *testing.B) {
 	}
 	e := endpoint("another", "10.0.0.1:80")
 	for b.Loop() {
-		o.of(e)
+		o.named(e)
 	}
 }

@@ -90,13 +90,17 @@ func (p *past) keepAs(r *row, votesSince time.Time, hash health.Hash, key health
 	}
 	if r.judged || r.override() != nil {
 		held.Endpoint = key
-		if p.last == nil {
-			p.last = map[health.Hash]store.Held{}
-		}
-		p.last[hash] = held
-		if p.byCluster != nil {
-			p.byCluster[key.Cluster] = append(p.byCluster[key.Cluster], hash)
-		}
+		p.remember(hash, held)
+	}
+}
+
+func (p *past) remember(hash health.Hash, held store.Held) {
+	if p.last == nil {
+		p.last = map[health.Hash]store.Held{}
+	}
+	p.last[hash] = held
+	if p.byCluster != nil {
+		p.byCluster[held.Endpoint.Cluster] = append(p.byCluster[held.Endpoint.Cluster], hash)
 	}
 }
 

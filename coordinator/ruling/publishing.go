@@ -128,10 +128,10 @@ func holdsAny(f *store.Freeze, k *catalog.Cluster) bool {
 func (p *publishing) cluster(k *catalog.Cluster, goOn bool) eds.Cluster {
 	if !p.decidesAny(k) {
 		if original := k.Original(); original != nil {
-			return eds.Cluster{Message: original}
+			return eds.Cluster{Name: k.Source.Name, Message: original}
 		}
 	}
-	return eds.Cluster{Message: k.Published(goOn), Checked: k.ByEDS() && !goOn}
+	return eds.Cluster{Name: k.Source.Name, Message: k.Published(goOn), Checked: k.ByEDS() && !goOn}
 }
 
 // zoneHealthCounts reports whether data planes get the health of an endpoint that their

@@ -36,7 +36,7 @@ type Table struct {
 func New(verdict func(health.EndpointID) health.Verdict) *Table {
 	t := &Table{
 		verdict:   verdict,
-		clusters:  clusters{byName: map[string]*catalog.Cluster{}, byService: map[string][]*catalog.Cluster{}},
+		clusters:  clusters{byName: map[string]*catalog.Cluster{}, byService: map[string][]*catalog.Cluster{}, versions: map[string][]*catalog.Cluster{}},
 		rows:      rows{ids: map[health.Hash]health.EndpointID{}, checked: map[*catalog.Cluster][]health.EndpointID{}},
 		past:      past{last: map[health.Hash]store.Held{}, voted: map[health.Hash]health.Verdict{}},
 		zoneViews: zoneViews{}, heirs: map[health.Hash]heir{},

@@ -91,7 +91,8 @@ type Timing struct {
 	UnhealthyThreshold, HealthyThreshold uint32
 }
 
-// Translate translates a source's cluster for checkers. Faults in its arguments become
+// Translate translates a source's cluster for checkers. The name is hdsd's own for it: checkers
+// report by it, and endpoints are sent the one in the cluster, if that has one. Faults in its arguments become
 // Excluded. An endpoint with disable_active_health_check is in neither list. One that
 // the assignment has twice in a locality is there once.
 func Translate(name string, config *clusterv3.Cluster, a *endpointv3.ClusterLoadAssignment, checks []*corev3.HealthCheck, o Options) *Cluster {

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 
@@ -84,9 +85,13 @@ func criteria(value string) *structpb.Struct {
 	return &structpb.Struct{Fields: map[string]*structpb.Value{criterion: structpb.NewStringValue(value)}}
 }
 
+// hashed matches names that end as those with a hash do.
+var hashed = regexp.MustCompile("#[0-9a-f]{10}$")
+
 // wireName returns the cluster's own name, unless Envoy cannot apply a change in place.
 // For gRPC checks and sockets, the name has a hash, so that a change
-// makes another cluster for Envoy.
+// makes another cluster for Envoy. So has a name that ends as one with a hash: no two
+// clusters have the same.
 func (f *wireForm) wireName(name string) string {
 	fixed := healthv3.ClusterHealthCheck{TransportSocketMatches: f.sockets}
 	for _, check := range f.checks {
@@ -95,7 +100,7 @@ func (f *wireForm) wireName(name string) string {
 		}
 	}
 	text, err := proto.MarshalOptions{Deterministic: true}.Marshal(&fixed)
-	if err != nil || len(text) == 0 {
+	if err != nil || len(text) == 0 && !hashed.MatchString(name) {
 		return name // a cluster that cannot be encoded cannot be sent either
 	}
 	sum := sha256.Sum256(text)

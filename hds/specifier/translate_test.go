@@ -1,6 +1,7 @@
 package specifier
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"testing"
@@ -426,5 +427,34 @@ func TestHarmlessValuesAreSent(t *testing.T) {
 		if len(got.Endpoints) != 1 {
 			t.Errorf("%s is set aside: %+v", name, got.Excluded)
 		}
+	}
+}
+
+// TestEndpointsAreSentTheNameOutside: hdsd's own name of a cluster is for its checkers alone.
+func TestEndpointsAreSentTheNameOutside(t *testing.T) {
+	for _, text := range []string{`http_health_check {path: "/"}`, `grpc_health_check {}`} {
+		c := Translate("web#2", &clusterv3.Cluster{Name: "web"}, assignment(t, `endpoints {`+endpointText("10.0.0.1")+`}`), []*corev3.HealthCheck{check(t, text)}, Options{})
+		if got := c.Checks()[0]; cmp.Or(got.GetHttpHealthCheck().GetHost(), got.GetGrpcHealthCheck().GetAuthority()) != "web" {
+			t.Errorf("%s: the checks are %v", text, got)
+		}
+		if got := specifierOf(c).Message().GetClusterHealthChecks()[0].GetClusterName(); !strings.HasPrefix(got, "web#2") {
+			t.Errorf("checkers report by %q", got)
+		}
+	}
+}
+
+// TestNoTwoClustersHaveOneNameOnTheWire, although a name may end as one with a hash does.
+func TestNoTwoClustersHaveOneNameOnTheWire(t *testing.T) {
+	a := assignment(t, `endpoints {`+endpointText("10.0.0.1")+`}`)
+	nameOf := func(name, text string) string {
+		c := Translate(name, nil, a, []*corev3.HealthCheck{check(t, text)}, Options{})
+		return specifierOf(c).Message().GetClusterHealthChecks()[0].GetClusterName()
+	}
+	taken := nameOf("web", `grpc_health_check {authority: "a"}`)
+	if taken == "web" {
+		t.Fatal("it has no hash")
+	}
+	if other := nameOf(taken, `http_health_check {path: "/"}`); other == taken {
+		t.Errorf("two clusters are called %q", other)
 	}
 }

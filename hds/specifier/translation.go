@@ -57,17 +57,18 @@ func (t *translation) cluster(config *clusterv3.Cluster, a *endpointv3.ClusterLo
 		return r.reason()
 	}
 	t.needs = r.needs
-	t.fill()
+	t.fill(t.outside(config))
 	return validate(&healthv3.ClusterHealthCheck{ClusterName: t.out.Name, HealthChecks: t.checks})
 }
 
 // look reviews everything in a cluster but the endpoints.
 func (t *translation) look(config *clusterv3.Cluster, a *endpointv3.ClusterLoadAssignment, checks []*corev3.HealthCheck) *review {
 	r := &review{options: t.options}
-	switch wrong := shortText(protoreflect.ValueOfString(t.out.Name)); {
+	name := t.outside(config)
+	switch wrong := shortText(protoreflect.ValueOfString(name)); {
 	case wrong != "":
 		r.problem("name", "%s", wrong)
-	case t.out.Name == "":
+	case name == "":
 		r.problem("name", "is missing")
 	}
 	if config.GetTransportSocketMatcher() != nil {
@@ -91,8 +92,13 @@ func (t *translation) look(config *clusterv3.Cluster, a *endpointv3.ClusterLoadA
 // endpoint is unknown until then.
 const maxInitialJitter = 2 * time.Second
 
-// fill sets defaults that suit a checker, and reads the timing.
-func (t *translation) fill() {
+// outside returns the name of the cluster for its endpoints. They never see hdsd's own.
+func (t *translation) outside(config *clusterv3.Cluster) string {
+	return cmp.Or(config.GetName(), t.out.Name)
+}
+
+// fill sets defaults that suit a checker, and reads the timing. The name is the one outside.
+func (t *translation) fill(name string) {
 	for i, check := range t.checks {
 		interval := check.Interval.AsDuration()
 		t.fillIntervals(check, interval)
@@ -104,7 +110,7 @@ func (t *translation) fill() {
 			check.Name = fmt.Sprintf("check-%d", i)
 			t.need(health.SeveralChecks)
 		}
-		fillHost(check, t.out.Name)
+		fillHost(check, name)
 		hexPayloads(check.GetTcpHealthCheck())
 		t.out.Timing.slowest(check, slices.ContainsFunc(t.checks, isRedis))
 	}
