@@ -3,6 +3,9 @@ GO      ?= go
 FUZZTIME ?= 20s
 LINT    := $(GO) tool -modfile=tools/lint/go.mod golangci-lint
 
+# test/browser has hdsd itself from the folder above, which go mod verify does not understand.
+MODULES := . tools tools/lint test/browser test/istio
+
 .PHONY: page build demo test lint bench microbench fuzz sim soak corpus release generate clean
 
 build:
@@ -22,6 +25,8 @@ lint:
 	cd tools && $(GO) vet ./...
 	cd test/browser && $(GO) vet ./...
 	cd test/istio && CGO_ENABLED=0 $(GO) vet .
+	@set -e; for module in $(MODULES); do (cd $$module && CGO_ENABLED=0 $(GO) mod tidy -diff); done
+	@set -e; for module in $(filter-out test/browser,$(MODULES)); do (cd $$module && $(GO) mod verify); done
 
 # hdsd beside floors and peers: prints a table, and writes docs/reference/performance.md unless
 # BASE or ONLY is set. FULL=1 for large sizes; BASE=rev compares with that revision instead, and

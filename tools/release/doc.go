@@ -11,6 +11,7 @@
 // the build.
 //
 // build.go builds the programs; modules.go reads what is linked from the program itself;
+// packages.go reads what the page bundles;
 // licenses.go finds and names the licences; materials.go writes the bill of materials;
 // archive.go packs. It starts no goroutine.
 package main

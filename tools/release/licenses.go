@@ -72,7 +72,7 @@ func identify(license string) string {
 	return ""
 }
 
-// licenses gives the texts of all modules, one after the other.
+// licenses gives the texts of all modules and packages, one after the other.
 func (l *linkage) licenses() ([]byte, error) {
 	var all bytes.Buffer
 	fmt.Fprintf(&all, "hdsd contains the following modules.\n")
@@ -81,6 +81,10 @@ func (l *linkage) licenses() ([]byte, error) {
 		for _, t := range m.texts {
 			fmt.Fprintf(&all, "\n--- %s\n\n%s\n", t.name, strings.TrimRight(t.content, "\n"))
 		}
+	}
+	fmt.Fprintf(&all, "\n%s\nIts page contains the following packages.\n", strings.Repeat("=", 80))
+	for _, p := range l.packages {
+		fmt.Fprintf(&all, "\n%s\n%s %s (%s)\n\n%s\n", strings.Repeat("=", 80), p.name, p.version, p.license, strings.TrimSpace(p.text))
 	}
 	return all.Bytes(), nil
 }

@@ -35,6 +35,13 @@ func (l *linkage) bill(p platform) ([]byte, error) {
 		})
 		needs = append(needs, ref)
 	}
+	for _, p := range l.packages {
+		components = append(components, cdx.Component{
+			BOMRef: p.reference(), Type: cdx.ComponentTypeLibrary, Name: p.name, Version: p.version, PackageURL: p.reference(),
+			Licenses: licensed(p.license), Hashes: &[]cdx.Hash{{Algorithm: cdx.HashAlgoSHA512, Value: p.sum}},
+		})
+		needs = append(needs, p.reference())
+	}
 	bom.Components, bom.Dependencies = &components, &[]cdx.Dependency{{Ref: self.BOMRef, Dependencies: &needs}}
 	var out bytes.Buffer
 	err := cdx.NewBOMEncoder(&out, cdx.BOMFileFormatJSON).SetPretty(true).Encode(bom)

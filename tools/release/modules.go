@@ -24,6 +24,8 @@ type module struct {
 type linkage struct {
 	info    *debug.BuildInfo
 	modules []*module // sorted by path
+
+	packages []npmPackage // that the page bundles
 }
 
 // version is that of the program.
@@ -45,6 +47,9 @@ func modulesOf(root string, program []byte) (*linkage, error) {
 		return nil, err
 	}
 	l := &linkage{info: info}
+	if l.packages, err = packagesOf(root); err != nil {
+		return nil, err
+	}
 	for _, d := range info.Deps {
 		if d.Replace != nil {
 			return nil, fmt.Errorf("%s is replaced by %s: a release has no replaced modules", d.Path, d.Replace.Path)

@@ -72,7 +72,7 @@ func look(t *testing.T, folder string) {
 			t.Errorf("%s has no licence in the archive", c.Name)
 		}
 	}
-	for _, name := range []string{"google.golang.org/grpc", "go.etcd.io/bbolt", "github.com/rs/zerolog"} {
+	for _, name := range []string{"google.golang.org/grpc", "go.etcd.io/bbolt", "github.com/rs/zerolog", "preact", "htm", "@tanstack/virtual-core"} {
 		if !listed[name] {
 			t.Errorf("the bill of materials lacks %s", name)
 		}
