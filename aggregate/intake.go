@@ -137,13 +137,13 @@ func (in *intake) count(id health.EndpointID, e *endpoint, i int) {
 // that it is degraded, Envoy reports UNHEALTHY with the status code of the answer. It
 // reports the same of an endpoint that was down and has not passed often enough yet. If
 // it may be that, the vote stays down, and the seat is recovering until it cannot be any
-// more. Of a vote that is the first since its checker connected, the verdict tells
-// whether the endpoint was down.
+// more. While downs of a seat do not count, its own last vote may only mean that no probe
+// had ended. Then the verdict tells whether the endpoint was down.
 func (in *intake) countsAs(id health.EndpointID, e *endpoint, i int, said health.Status) health.Status {
 	s, p := &in.roster.seatsOf(e)[i], in.settings.of(e)
 	degraded := said == health.Unhealthy && s.code != 0 && p.DegradedWhen.Has(s.code) && in.roster.checker(s.checker).fresh
 	wasDown := s.status.Down()
-	if s.phase < recreated {
+	if s.phase < warm {
 		wasDown = e.status.Down()
 	}
 	recovers := degraded && wasDown && p.recovery > 0 && p.Passing.Has(s.code)

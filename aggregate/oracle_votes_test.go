@@ -10,7 +10,7 @@ import (
 func (o *oracle) setVote(now time.Duration, e *oracleEndpoint, c *oracleChecker, p *oraclePair, said health.Status) {
 	was, fresh := p.status, p.phase == "waiting" || p.phase == "overdue"
 	wasDown := was.Down()
-	if fresh {
+	if !p.counts() {
 		wasDown = e.status.Down()
 	}
 	p.said, p.status = said, said
