@@ -5,7 +5,23 @@ import htm from "htm";
 import { Virtualizer, elementScroll, observeElementOffset, observeElementRect } from "@tanstack/virtual-core";
 import { changed, get, Refusal } from "./api.js";
 
-export const html = htm.bind(h);
+/** acts are characters that nobody sees, and that change the text around them: controls, and what turns its direction. */
+const acts = /(?![\n\t\u200d])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
+
+/** printable writes such characters of a text as escapes. Whatever else is to be shown stays as it is. */
+function printable(shown) {
+  if (Array.isArray(shown)) return shown.map(printable);
+  if (typeof shown !== "string") return shown;
+  return shown.replace(acts, (c) => `\\u{${c.codePointAt(0).toString(16)}}`);
+}
+
+/** element makes a part of the page. What others have named is in its text and in its title. */
+function element(type, properties, ...children) {
+  const title = properties?.title && typeof type === "string" ? { ...properties, title: printable(properties.title) } : properties;
+  return h(type, title, ...children.map(printable));
+}
+
+export const html = htm.bind(element);
 
 /** link writes the address of a view. Each part is escaped. */
 export const link = (...parts) => "#/" + parts.map(encodeURIComponent).join("/");

@@ -194,6 +194,26 @@ func TestEachViewShowsWhatIsThere(t *testing.T) {
 	}
 }
 
+// TestNothingActsOnThePage: names with characters that turn the text around them, or that nobody
+// sees, show them as escapes. Links go on working.
+func TestNothingActsOnThePage(t *testing.T) {
+	server := fleet.Upstreams(t, 1, upstream.Options{})[0]
+	host, port, _ := strings.Cut(server.Addr(), ":")
+	text := strings.NewReplacer("HOST", host, "PORT", port, "web", `"pay\u202Eyap\u0007"`, "eu", `"e\u2066u"`).Replace(cluster)
+	c := fleet.Prepare(t, text, fleet.FastReports)
+	c.Start()
+	fleet.Checkers(t, c, 1)
+	b := open(t, c.HTTP, "/")
+	b.shows(`pay\u{202e}yap\u{7}`, true)
+	do(b, chromedp.Click(`a[href*="pay"]`))
+	b.shows(`e\u{2066}u/a`, true)
+	b.shows(server.Addr(), true)
+	if strings.ContainsAny(b.text(), "\u202e\u2066\u0007") {
+		t.Errorf("the page shows them:\n%q", b.text())
+	}
+	b.behaved()
+}
+
 // TestALargeCluster: of 100,000 endpoints, only what is seen is in the document, and the last
 // one can be scrolled to.
 func TestALargeCluster(t *testing.T) {
