@@ -56,7 +56,7 @@ func (c *checks) config(cfg *Config) {
 	}
 	c.listeners(cfg)
 	sourceChecks{c}.all(cfg)
-	c.relay(cfg.GetRelay())
+	c.relay(cfg.GetRelay(), cfg.GetGrpc().GetTls().GetClientCaFile())
 	c.defaultHealthChecks(cfg.GetDefaultHealthChecks())
 	c.redundancy("assignment.redundancy", cfg.GetAssignment().GetRedundancy())
 	c.capacities("assignment.checkers", cfg.GetAssignment().GetCheckers())

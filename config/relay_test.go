@@ -45,6 +45,31 @@ sources: [{name: relay, config_source: {path_config_source: {path: x.yaml}}}]`: 
 	}
 }
 
+// TestForwardedIdentities: hdsd's own identity never stands in for a client's, and validate says
+// what that means.
+func TestForwardedIdentities(t *testing.T) {
+	token := `, initial_metadata: [{key: authorization, value: x}]`
+	call := `google_grpc: {channel_credentials: {ssl_credentials: {}}, call_credentials: [{access_token: x}], `
+	for _, test := range []struct{ forward, service, want string }{
+		{"AUTHORIZATION", "", ""},
+		{"AUTHORIZATION", token, "shows a token of its own"},
+		{"AUTHORIZATION", call, "shows a token of its own"},
+		{"CLIENT_CERTIFICATE", "", "needs grpc.tls.client_ca_file"},
+		{"NONE", token, ""},
+	} {
+		text := strings.Replace(controlled, "%", ", forward: "+test.forward, 1)
+		if strings.HasPrefix(test.service, ",") {
+			text = strings.Replace(text, "}}]}}", "}"+test.service+"}]}}", 1)
+		} else if test.service != "" {
+			text = strings.Replace(text, "google_grpc: {", test.service, 1)
+		}
+		_, problems := config.Load(write(t, t.TempDir(), "hdsd.yaml", "grpc: {insecure: true}\n"+text))
+		if test.want == "" && len(problems) > 0 || test.want != "" && (len(problems) != 1 || !strings.Contains(problems[0].String(), test.want)) {
+			t.Errorf("%s with %q: got %v, want %q", test.forward, test.service, problems, test.want)
+		}
+	}
+}
+
 // TestOnlyTheHealthOfARelayIsLive: everything else of it needs a restart.
 func TestOnlyTheHealthOfARelayIsLive(t *testing.T) {
 	load := func(more string) *config.Config {

@@ -13,7 +13,6 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
-	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
@@ -143,6 +142,37 @@ func TestForwardedTokensAreNotForHdsd(t *testing.T) {
 	}
 }
 
+// TestAClientWithoutATokenIsNotHdsd: where the control plane is told who clients are, one that shows
+// nothing is refused, and does not act as hdsd.
+func TestAClientWithoutATokenIsNotHdsd(t *testing.T) {
+	t.Parallel()
+	m := newManagement(t)
+	opened := make(chan struct{}, 4)
+	m.hears.onOpen = func(context.Context) { opened <- struct{}{} }
+	m.come()
+	m.says(byEDS("web"), endpoints("web", corev3.HealthStatus_UNKNOWN, "127.0.0.1:1"))
+	s := newSite(t, t.TempDir(), relaying(m, ", forward: AUTHORIZATION"), "")
+	s.ready()
+	for _, given := range [][]string{nil, {"authorization", ""}, {"authorization", " "}} {
+		ctx, cancel := context.WithTimeout(metadata.AppendToOutgoingContext(t.Context(), given...), patience)
+		defer cancel()
+		stream, err := discoveryv3.NewAggregatedDiscoveryServiceClient(s.dial()).DeltaAggregatedResources(ctx)
+		if err == nil {
+			_ = stream.Send(&discoveryv3.DeltaDiscoveryRequest{Node: node("edge-1", "a"), TypeUrl: resourcev3.ClusterType}) // Recv returns the reason
+			_, err = stream.Recv()
+		}
+		if status.Code(err) != codes.Unauthenticated || !strings.Contains(err.Error(), "authorization header") {
+			t.Errorf("with %q: %v", given, err)
+		}
+	}
+	if _, err := s.report("").Recv(); status.Code(err) != codes.Unauthenticated {
+		t.Errorf("a load report: %v", err)
+	}
+	if len(opened) > 0 {
+		t.Error("the control plane has a stream")
+	}
+}
+
 // TestTheRelayNeedsARoleForAllClusters: it cannot hide a part of what passes, by whichever
 // service.
 func TestTheRelayNeedsARoleForAllClusters(t *testing.T) {
@@ -182,11 +212,7 @@ func TestWhatIsRememberedIsForOneIdentity(t *testing.T) {
 	s := newSite(t, t.TempDir(), relaying(m, ", forward: AUTHORIZATION"), "")
 	s.ready()
 	as := func(token string) *client {
-		to := s.dial(grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithStreamInterceptor(
-			func(ctx context.Context, d *grpc.StreamDesc, c *grpc.ClientConn, method string, open grpc.Streamer, o ...grpc.CallOption) (grpc.ClientStream, error) {
-				return open(metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+token), d, c, method, o...)
-			}))
-		c := newClient(t, to, true, "edge-1")
+		c := newClient(t, s.dialWith(token), true, "edge-1")
 		c.talker.ask(resourcev3.ClusterType, nil, nil)
 		go c.run()
 		return c

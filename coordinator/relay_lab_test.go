@@ -15,6 +15,8 @@ import (
 	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 	rpcstatus "google.golang.org/genproto/googleapis/rpc/status"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
 )
@@ -23,6 +25,15 @@ import (
 func relaying(m *management, more string) string {
 	text, _, _ := strings.Cut(quick, "sources:")
 	return text + fmt.Sprintf("relay: {upstream: {api_config_source: {api_type: AGGREGATED_DELTA_GRPC, transport_api_version: V3, grpc_services: [{google_grpc: {target_uri: %q, stat_prefix: x}}]}}%s}\n", m.address, more)
+}
+
+// dialWith connects, and shows a token on each stream.
+func (s *site) dialWith(token string) *grpc.ClientConn {
+	s.t.Helper()
+	return s.dial(grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithStreamInterceptor(
+		func(ctx context.Context, d *grpc.StreamDesc, c *grpc.ClientConn, method string, open grpc.Streamer, o ...grpc.CallOption) (grpc.ClientStream, error) {
+			return open(metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+token), d, c, method, o...)
+		}))
 }
 
 // talker speaks one of the two variants of the protocol.

@@ -13,6 +13,7 @@ import (
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	loadstatsv3 "github.com/envoyproxy/go-control-plane/envoy/service/load_stats/v3"
+	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 	gcp "github.com/envoyproxy/go-control-plane/pkg/server/v3"
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/h2c"
@@ -92,7 +93,9 @@ func TestLoadReportsAreRelayed(t *testing.T) {
 	m.says(byEDS("web"), endpoints("web", corev3.HealthStatus_UNKNOWN, "127.0.0.1:1"))
 	s := newSite(t, t.TempDir(), relaying(m, ", forward: AUTHORIZATION"), "")
 	s.ready()
-	c := s.client(true, "edge-1", "web") // it is remembered
+	c := newClient(t, s.dialWith("x"), true, "edge-1") // it is remembered
+	c.talker.ask(resourcev3.ClusterType, nil, nil)
+	go c.run()
 	s.eventually("its clusters", func() bool { return c.cluster("web") != nil })
 	stream := s.report("Bearer x")
 	if r, err := stream.Recv(); err != nil || !r.GetSendAllClusters() {

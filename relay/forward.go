@@ -8,7 +8,9 @@ import (
 	"net/url"
 	"strings"
 
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
 
 	"hdsd/internal/caller"
 )
@@ -31,12 +33,26 @@ func (s *Server) forwarded(client context.Context) metadata.MD {
 			return metadata.Pairs("x-forwarded-client-cert", text)
 		}
 	case Authorization:
-		if given := metadata.ValueFromIncomingContext(client, "authorization"); len(given) > 0 {
+		if given := metadata.ValueFromIncomingContext(client, "authorization"); strings.TrimSpace(strings.Join(given, "")) != "" {
 			return metadata.MD{"authorization": given}
 		}
 	case Nothing:
 	}
 	return nil
+}
+
+// unnamed refuses a client of which the control plane would be told nothing: it would take hdsd
+// for the client.
+func (s *Server) unnamed(client context.Context) error {
+	if s.options.Forward == Nothing || len(s.forwarded(client)) > 0 {
+		return nil
+	}
+	if s.options.Forward == ClientCertificate {
+		return status.Error(codes.Unauthenticated,
+			"relay.forward is CLIENT_CERTIFICATE, and this client has shown no certificate: give it one that grpc.tls.client_ca_file has signed")
+	}
+	return status.Error(codes.Unauthenticated,
+		"relay.forward is AUTHORIZATION, and this client has shown no authorization header: give it a token for the control plane, as initial_metadata or call_credentials of its grpc_services")
 }
 
 // identity stands for what forwarded tells. A renewed certificate has the same.

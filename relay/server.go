@@ -165,6 +165,9 @@ func (s *Server) serve(gs grpc.ServerStream, m method) error {
 		return status.Error(codes.PermissionDenied,
 			"the relay passes on all that the control plane says: it needs DATA_PLANE of a grant without cluster_name_glob")
 	}
+	if err := s.unnamed(gs.Context()); err != nil {
+		return err
+	}
 	_, _, seen := s.changes.since(0)
 	st := &stream{server: s, seen: seen, down: gs, method: m, since: time.Now(), inbox: make(chan incoming), wake: make(chan struct{}, 1), end: make(chan error, 1)}
 	return st.run()

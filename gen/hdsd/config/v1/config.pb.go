@@ -557,9 +557,11 @@ type Relay_Forward int32
 const (
 	// Nothing but its node.
 	Relay_NONE Relay_Forward = 0
-	// Its verified certificate, in the metadata x-forwarded-client-cert.
+	// Its verified certificate, in the metadata x-forwarded-client-cert. A client
+	// without one is refused. It needs grpc.tls.client_ca_file.
 	Relay_CLIENT_CERTIFICATE Relay_Forward = 1
-	// Its authorization header, in place of hdsd's own.
+	// Its authorization header, in place of hdsd's own. A client without one is
+	// refused.
 	Relay_AUTHORIZATION Relay_Forward = 2
 )
 
