@@ -97,6 +97,9 @@ func (r *Rollout) Connect(now time.Time, k *health.Checker) {
 	to.Checker, to.build = *k, canary.BuildOf(k)
 }
 
+// Ended records that hdsd itself ends the stream of a checker.
+func (r *Rollout) Ended(id string) { r.ledger.Ended(id) }
+
 // Disconnect records that a checker is lost.
 func (r *Rollout) Disconnect(now time.Time, id string) {
 	r.Pace.Gone(id)

@@ -182,7 +182,17 @@ func (l *Ledger) Lost(now time.Time, id string) {
 	}
 	c.noteLoss(now)
 	for _, name := range l.Trials(id) {
-		l.lose(now, c.trials[name])
+		t := c.trials[name]
+		l.end(t)
+		v, kind := t.cluster.version, Lost
+		v.begun()
+		for _, charge := range l.shapes.accuse(now, t.checker, t.tried, t.suspect) {
+			l.schedule(charge.blockedUntil(now))
+		}
+		if v.blocked() {
+			kind = Blocked
+		}
+		l.note(kind, t)
 	}
 	for _, ended := range c.ended {
 		if now.Sub(ended.at) <= acceptWithin*l.options.Report {
@@ -191,6 +201,19 @@ func (l *Ledger) Lost(now time.Time, id string) {
 	}
 	c.ended = nil
 	l.disturb(now, c)
+}
+
+// Ended notes that hdsd itself ends a checker's stream, before that is lost: nothing is to blame.
+// Its trials end without a result.
+func (l *Ledger) Ended(id string) {
+	for _, name := range l.Trials(id) {
+		t := l.roster.checkers[id].trials[name]
+		l.end(t)
+		l.note(Withdrawn, t)
+	}
+	if c := l.roster.checkers[id]; c != nil {
+		c.ended = nil
+	}
 }
 
 // disturb notes that a checker came or went.

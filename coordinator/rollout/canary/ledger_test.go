@@ -144,6 +144,35 @@ func TestACheckerTriesABoundedNumber(t *testing.T) {
 	}
 }
 
+// TestWhatHdsdEndsBlamesNothing: neither what is on trial, nor what was shortly before.
+func TestWhatHdsdEndsBlamesNothing(t *testing.T) {
+	for _, comesBack := range []bool{false, true} {
+		d := newDesk(t, "a", "b")
+		d.set("web", 1)
+		d.set("db", 2)
+		d.try("a", "web")
+		d.try("a", "db")
+		d.Withdraw(d.now, "db")
+		d.Events()
+		d.Ended("a")
+		if comesBack { // its next stream is there already
+			d.Connected(d.now, &health.Checker{ID: "a"})
+		} else {
+			d.Lost(d.now, "a")
+		}
+		for _, e := range d.Events() {
+			if e.Kind != Withdrawn {
+				t.Errorf("%+v", e)
+			}
+		}
+		d.want("what was on trial", d.try("b", "web"), true)
+		d.want("what was before, in company", d.try("b", "db"), true)
+	}
+	d := newDesk(t, "a")
+	d.Ended("a")
+	d.Ended("a stranger")
+}
+
 func TestASuspectIsTriedAloneAndInCalm(t *testing.T) {
 	d := newDesk(t, "a", "b")
 	d.set("web", 1)

@@ -128,20 +128,6 @@ func (l *Ledger) withdraw(now time.Time, t *trial) {
 	l.note(Withdrawn, t)
 }
 
-// lose ends a trial because its checker was lost.
-func (l *Ledger) lose(now time.Time, t *trial) {
-	l.end(t)
-	v, kind := t.cluster.version, Lost
-	v.begun()
-	for _, c := range l.shapes.accuse(now, t.checker, t.tried, t.suspect) {
-		l.schedule(c.blockedUntil(now))
-	}
-	if v.blocked() {
-		kind = Blocked
-	}
-	l.note(kind, t)
-}
-
 // Trials returns the clusters that a checker is the canary of, sorted.
 func (l *Ledger) Trials(id string) []string {
 	if !l.Trying(id) {
