@@ -291,9 +291,8 @@ func TestAnAnswerIsCutOff(t *testing.T) {
 // overGRPC serves a service, and connects a client to it.
 func overGRPC(t *testing.T, s *api.Service) *grpc.ClientConn {
 	t.Helper()
-	b := &inflight.Budget{Pool: share.NewPool(share.Limit{Total: 1 << 20})}
-	server := grpc.NewServer(wire.ServerOption(), grpc.Creds(b.Credentials(insecure.NewCredentials())),
-		grpc.ChainUnaryInterceptor(api.Delivered(inflight.After, inflight.End)))
+	server := grpc.NewServer(append(inflight.NewBudget(1<<20).ServerOptions(insecure.NewCredentials()), wire.ServerOption(),
+		grpc.ChainUnaryInterceptor(api.Delivered(inflight.After, inflight.End)))...)
 	s.Register(server)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

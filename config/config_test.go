@@ -236,6 +236,23 @@ func TestEDSSource(t *testing.T) {
 
 // TestLimitsFollowFromOneAnother: more clusters of a source have more names of a
 // data plane and larger messages follow, unless the file says otherwise.
+// TestBytesInFlightFollowFromTheMemory, within bounds, unless they are set.
+func TestBytesInFlightFollowFromTheMemory(t *testing.T) {
+	const least = 65 << 20
+	for _, test := range []struct {
+		set    uint32
+		memory uint64
+		want   int64
+	}{
+		{0, 0, least}, {0, 512 << 20, least}, {0, 4 << 30, 256 << 20}, {0, 16 << 30, 1 << 30}, {0, 1 << 40, 1 << 30}, {2 << 20, 16 << 30, 2 << 20},
+	} {
+		l := &configv1.Limits{MaxMessageBytes: 64 << 20, MaxBytesInFlight: test.set}
+		if got := config.BytesInFlight(l, test.memory); got != test.want {
+			t.Errorf("%d set, %d of memory: %d, want %d", test.set, test.memory, got, test.want)
+		}
+	}
+}
+
 func TestLimitsFollowFromOneAnother(t *testing.T) {
 	const one, two = "sources: [{name: a, config_source: {path: /a}}]\n", "sources: [{name: a, config_source: {path: /a}}, {name: b, config_source: {path: /b}}]\n"
 	for name, test := range map[string]struct {

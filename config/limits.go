@@ -13,14 +13,21 @@ func messageBytes(clusters uint32) uint32 {
 	return uint32(min(max(defaultMaxMessageBytes, uint64(clusters)*bytesPerCluster), maxMessageBytes))
 }
 
-// BytesInFlight returns limits.max_bytes_in_flight or, without it, room for the largest
-// message and a little more.
-func BytesInFlight(l *configv1.Limits) int64 {
+// BytesInFlight returns limits.max_bytes_in_flight or, without it, a sixteenth of the memory that
+// there is, in bytes: at least room for the largest message and a little more, and at most 1 GiB.
+// They take up to four times as much while all are in use.
+func BytesInFlight(l *configv1.Limits, memory uint64) int64 {
 	if most := l.GetMaxBytesInFlight(); most > 0 {
 		return int64(most)
 	}
-	return int64(l.GetMaxMessageBytes()) + minMessageBytes
+	least := uint64(l.GetMaxMessageBytes()) + minMessageBytes
+	return int64(max(least, min(memory/memoryShare, mostInFlight)))
 }
+
+const (
+	memoryShare  = 16
+	mostInFlight = 1 << 30
+)
 
 // LargestAnswer returns the size limit of a management server's response, and of an
 // answer of CSDS. A lower limits.max_message_bytes bounds only requests.
@@ -56,7 +63,7 @@ func (c *checks) limits(l *configv1.Limits) {
 	c.limit("limits.max_queries_per_caller", l.GetMaxQueriesPerCaller(), 1, maxCount)
 	c.limit("limits.max_query_rows", l.GetMaxQueryRows(), minQueryRows, maxCount)
 	if most := l.GetMaxBytesInFlight(); c.root.Has("limits.max_bytes_in_flight") && most < l.GetMaxMessageBytes() {
-		c.warn("limits.max_bytes_in_flight", "is %d, so that no message of limits.max_message_bytes fits: write %d or more", most, l.GetMaxMessageBytes())
+		c.warn("limits.max_bytes_in_flight", "is %d, so that a message of limits.max_message_bytes takes more than there is: write %d or more", most, l.GetMaxMessageBytes())
 	}
 	const bytes = "limits.max_message_bytes"
 	if need := messageBytes(l.GetMaxSourceClusters()); need > defaultMaxMessageBytes && c.root.Has(bytes) && l.GetMaxMessageBytes() < need {

@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -8,6 +9,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"hdsd/config"
+	"hdsd/coordinator/attention"
 	configv1 "hdsd/gen/hdsd/config/v1"
 	"hdsd/internal/inflight"
 	"hdsd/internal/pace"
@@ -26,15 +28,16 @@ type bounds struct {
 	requests refusals
 	streams  *streamBounds
 	names    *share.Pool // of resources that hdsd does not know
+	told     time.Time   // when tellWaiting last did; of the goroutine that looks
 }
 
-func newBounds(to prometheus.Registerer, log zerolog.Logger, l *configv1.Limits) *bounds {
+func newBounds(to prometheus.Registerer, log zerolog.Logger, l *configv1.Limits, memory uint64) *bounds {
 	b := &bounds{to: to, log: log, refused: promauto.With(to).NewCounterVec(prometheus.CounterOpts{
 		Name: "hdsd_limit_refusals_total", Help: "What was refused, or ended to make room, because of a limit, by the field of the limit.",
 	}, []string{"limit"})}
 	b.requests.log = log
-	b.bytes = b.inFlight(l)
-	b.bodies = rest.NewBudget(b.bytes.Pool)
+	b.bytes = b.inFlight(l, memory)
+	b.bodies = rest.NewBudget(b.bytes.Room)
 	b.bodies.Refused = b.requests.byREST
 	b.streams = b.streamBounds(l)
 	b.bytes.Connections = b.pool(share.Limit{
@@ -64,22 +67,66 @@ func (b *bounds) pool(l share.Limit) *share.Pool {
 	return share.NewPool(l)
 }
 
-// inFlight bounds the bytes that are in flight.
-func (b *bounds) inFlight(l *configv1.Limits) *inflight.Budget {
-	pool := b.pool(share.Limit{What: "bytes in flight", Field: "limits.max_bytes_in_flight", Total: config.BytesInFlight(l)})
-	promauto.With(b.to).NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "hdsd_bytes_in_flight", Help: "Bytes of gRPC messages and REST requests that are on their way or not yet processed.",
-	}, func() float64 { return float64(pool.Usage().Taken) })
-	var lines pace.Pace
-	return &inflight.Budget{
-		Pool: pool, Largest: int(l.GetMaxMessageBytes()), LargestField: "limits.max_message_bytes",
-		Refused: func(caller string, err error) { b.requests.tell(caller, "", err) },
-		Late: func(caller string, bytes int) {
-			b.refused.WithLabelValues(pool.Limit().Field).Inc()
-			if more, ok := lines.Next(time.Now()); ok {
-				b.log.Warn().Str("event", "message_late").Str("caller", share.Name(caller)).Int("bytes", bytes).Uint64("more", more).
-					Msg("a connection is closed: its client began a message and did not send the rest in time")
-			}
-		},
+// longWait is how long a message may wait for room before that needs attention.
+const longWait = time.Second
+
+// waiting returns whose message waits longest for room, and what that means; no reason if none
+// waits long.
+func (b *bounds) waiting(now time.Time) attention.Named {
+	w := b.bytes.Room.Waiting()
+	if w.Count == 0 || now.Sub(w.Since) < longWait {
+		return attention.Named{}
 	}
+	return attention.Named{
+		Name: share.Name(w.Caller), Since: w.Since,
+		Reason: fmt.Sprintf("%d messages wait for room among the bytes in flight, and those who send them with them", w.Count),
+	}
+}
+
+// tellWaiting logs that messages wait, once a minute.
+func (b *bounds) tellWaiting(now time.Time) {
+	if w := b.waiting(now); w.Reason != "" && now.Sub(b.told) >= time.Minute {
+		b.told = now
+		b.log.Warn().Str("event", "messages_wait").Str("limit", bytesInFlight).Str("caller", w.Name).Time("since", w.Since).
+			Int("count", b.bytes.Room.Waiting().Count).Msg("messages wait for room among the bytes in flight: raise the limit if that lasts")
+	}
+}
+
+// bytesInFlight is the field of the bytes that are in flight.
+const bytesInFlight = "limits.max_bytes_in_flight"
+
+// bytesPerReported is what a report has for each endpoint, as a rule.
+const bytesPerReported = 100
+
+// inFlight bounds the bytes that are in flight. The memory that there is may be unknown, 0.
+func (b *bounds) inFlight(l *configv1.Limits, memory uint64) *inflight.Budget {
+	bytes := config.BytesInFlight(l, memory)
+	budget := inflight.NewBudget(bytes)
+	b.log.Info().Str("event", "bytes_in_flight").Int64("bytes", bytes).Int64("endpoints", budget.Room.Common()/bytesPerReported).
+		Msg("so many bytes may be in flight, which is room for reports of so many endpoints at a time; more wait")
+	b.refused.WithLabelValues(bytesInFlight)
+	gauge := func(name, help string, value func() float64) {
+		promauto.With(b.to).NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value)
+	}
+	gauge("hdsd_bytes_in_flight", "Bytes of gRPC messages and REST requests that are on their way or not yet processed.",
+		func() float64 { return float64(budget.Room.Taken()) })
+	gauge("hdsd_messages_waiting", "Messages and REST requests that wait for room among the bytes in flight.",
+		func() float64 { return float64(budget.Room.Waiting().Count) })
+	gauge("hdsd_messages_longest_wait_seconds", "How long the one of them has waited that waits longest.", func() float64 {
+		if waiting := budget.Room.Waiting(); waiting.Count > 0 {
+			return time.Since(waiting.Since).Seconds()
+		}
+		return 0
+	})
+	budget.Largest, budget.LargestField = int(l.GetMaxMessageBytes()), "limits.max_message_bytes"
+	budget.Refused = func(caller string, err error) { b.requests.tell(caller, "", err) }
+	var lines pace.Pace
+	budget.Late = func(caller string, bytes int) {
+		b.refused.WithLabelValues(bytesInFlight).Inc()
+		if more, ok := lines.Next(time.Now()); ok {
+			b.log.Warn().Str("event", "message_late").Str("caller", share.Name(caller)).Int("bytes", bytes).Uint64("more", more).
+				Msg("a connection is closed: its client began a message and did not send the rest in time")
+		}
+	}
+	return budget
 }

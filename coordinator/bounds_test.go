@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
@@ -16,6 +17,7 @@ import (
 
 	"hdsd/api"
 	configv1 "hdsd/gen/hdsd/config/v1"
+	"hdsd/internal/share"
 )
 
 // heldBackend is one that answers when the test says so.
@@ -36,7 +38,7 @@ func TestQueriesAreBoundedAsConfigured(t *testing.T) {
 		c := &Coordinator{log: zerolog.New(&log), registry: prometheus.NewRegistry(), started: &configv1.Config{Limits: &configv1.Limits{
 			MaxQueries: 30, MaxQueriesPerCaller: 20, MaxQueryRows: 10_000,
 		}}}
-		c.servers = &servers{bounds: newBounds(c.registry, c.log, c.started.GetLimits())}
+		c.servers = &servers{bounds: newBounds(c.registry, c.log, c.started.GetLimits(), 0)}
 		backend := heldBackend{release: make(chan struct{})}
 		handler, err := c.bounded(api.NewService(backend)).Handler()
 		if err != nil {
@@ -96,4 +98,43 @@ func sumOf(t *testing.T, from prometheus.Gatherer, name string) (sum float64) {
 		}
 	}
 	return sum
+}
+
+// TestWhoWaitsIsTold: in the log once a minute, by metrics, and to whoever asks what needs
+// attention.
+func TestWhoWaitsIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		registry := prometheus.NewRegistry()
+		b := newBounds(registry, zerolog.New(&log), &configv1.Limits{MaxMessageBytes: 1 << 20, MaxBytesInFlight: 2 << 20}, 0)
+		check := func(what string, waiting bool, lines int) {
+			t.Helper()
+			b.tellWaiting(time.Now())
+			w := b.waiting(time.Now())
+			if (w.Reason != "") != waiting || waiting && w.Name != `caller "checker"` {
+				t.Errorf("%s: %+v", what, w)
+			}
+			if got := strings.Count(log.String(), `"event":"messages_wait","limit":"limits.max_bytes_in_flight","caller":"caller \"checker\""`); got != lines {
+				t.Errorf("%s: %d lines, want %d: %s", what, got, lines, &log)
+			}
+		}
+		first, _ := b.bytes.Room.Ask("other", 1<<20, nil)
+		second, has := b.bytes.Room.Ask("checker", 1<<20, func(*share.Turn) {})
+		if has {
+			t.Fatal("there is room for both")
+		}
+		check("at once", false, 0)
+		time.Sleep(longWait)
+		check("after a while", true, 1)
+		time.Sleep(time.Second)
+		check("then", true, 1)
+		if got, longest := sumOf(t, registry, "hdsd_messages_waiting"), sumOf(t, registry, "hdsd_messages_longest_wait_seconds"); got != 1 || longest != 2 {
+			t.Errorf("%v wait for %v s by the metrics", got, longest)
+		}
+		time.Sleep(time.Minute)
+		check("a minute later", true, 2)
+		first.Release()
+		check("in the end", false, 2)
+		second.Release()
+	})
 }

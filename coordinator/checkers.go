@@ -22,6 +22,11 @@ func (s sink) Connected(k health.Checker) {
 	_ = s.ask(context.Background(), func() { s.connect(k, time.Now()) })
 }
 
+// Ended implements hds.Sink.
+func (s sink) Ended(id string) {
+	s.post(func() { s.rollout.Ended(id) })
+}
+
 // Disconnected implements hds.Sink.
 func (s sink) Disconnected(id string) {
 	s.forgetHeard(id)

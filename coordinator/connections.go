@@ -126,6 +126,7 @@ func (s *servers) look(ctx context.Context) {
 			for _, w := range s.watched {
 				w.look(now)
 			}
+			s.bounds.tellWaiting(now)
 		case <-ctx.Done():
 			return
 		}

@@ -36,6 +36,7 @@ import (
 type Options struct {
 	Log     zerolog.Logger
 	Version string // of the program, for its metrics
+	Memory  uint64 // that hdsd may use, in bytes; 0: unknown
 
 	// Ready is called once, when hdsd is ready for the first time; nil: nobody asks.
 	Ready func()
@@ -94,7 +95,7 @@ func New(ctx context.Context, c *configv1.Config, o Options) (_ *Coordinator, er
 	built.ready.needsDisk.Store(c.GetHistory().GetRequireWritable())
 	built.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	guarded := guard.New(guard.Options{Policy: policyOf(c), Log: o.Log, Registerer: built.registry})
-	if built.servers, err = listen(c, o.Log, newCalls(built.registry, o.Log), guarded, newBounds(built.registry, o.Log, c.GetLimits())); err != nil {
+	if built.servers, err = listen(c, o.Log, newCalls(built.registry, o.Log), guarded, newBounds(built.registry, o.Log, c.GetLimits(), o.Memory)); err != nil {
 		return nil, err
 	}
 	built.store, err = store.Open(ctx, c.GetDataDir(), store.Options{
@@ -157,7 +158,7 @@ func (c *Coordinator) wire(stored store.State) {
 	c.hds = hds.NewServer(hds.Options{
 		Interval: c.core.timing.report, MaxMessageBytes: int(c.started.GetLimits().GetMaxMessageBytes()),
 		Bodies: c.servers.bounds.bodies, MaxIDsPerCaller: int(c.started.GetLimits().GetMaxIdsPerCaller()), MaxJoinsPerMinute: int(c.started.GetLimits().GetMaxJoinsPerMinute()),
-		Waited: inflight.Waited, Planned: c.servers.planned, PlannedGrace: c.core.timing.grace,
+		Waited: inflight.Waited, Check: inflight.Check, Ended: inflight.Ended, Planned: c.servers.planned, PlannedGrace: c.core.timing.grace,
 		Log: c.log, Registerer: c.registry,
 	}, sink{c.core})
 	c.hds.SetAdmission(admission(c.started))

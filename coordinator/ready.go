@@ -40,7 +40,7 @@ func (r *readyState) disk(failing error, now time.Time) {
 func (c *Coordinator) process() query.Process {
 	p := query.Process{
 		Version: c.ready.version, NotReady: c.notReady(), Frozen: shownFreeze(c.core.decisions.frozen.Load()),
-		Failing: c.query.HistoryFailing(), Started: c.ready.born,
+		Failing: c.query.HistoryFailing(), Started: c.ready.born, Waiting: c.servers.bounds.waiting(time.Now()),
 	}
 	c.mu.Lock()
 	p.Shadow = c.config.GetMode() == configv1.Mode_SHADOW

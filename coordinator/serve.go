@@ -115,8 +115,7 @@ func (s *servers) secure(c *configv1.Config, log zerolog.Logger) error {
 		secured = credentials.NewTLS(forGRPC.tls.Config())
 	}
 	secured = newHandshakes(secured, forGRPC.tls != nil, log, s.bounds.to)
-	options = append(options, grpc.Creds(s.bounds.bytes.Credentials(secured)), grpc.ChainStreamInterceptor(s.bounds.bytes.Stream),
-		grpc.ChainUnaryInterceptor(api.Delivered(inflight.After, inflight.End)))
+	options = append(append(options, s.bounds.bytes.ServerOptions(secured)...), grpc.ChainUnaryInterceptor(api.Delivered(inflight.After, inflight.End)))
 	options = append(append(options, s.calls.options()...), s.guard.ServerOptions(mutual(c.GetGrpc()))...)
 	options = append(options, s.bounds.requests.options()...)
 	options = append(options, grpc.ChainStreamInterceptor(s.bounds.streams.intercept)) // by the caller that the guard knows

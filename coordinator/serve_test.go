@@ -8,11 +8,15 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/health"
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/test/bufconn"
+
+	configv1 "hdsd/gen/hdsd/config/v1"
 )
 
 // TestAStopWaitsForCallsAWhile has calls under way that last longer than a stop
@@ -32,7 +36,8 @@ func TestAStopWaitsForCallsAWhile(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := &servers{
-					grpc: grpc.NewServer(), grpcListener: bufconn.Listen(64 << 10), httpListener: bufconn.Listen(64 << 10),
+					bounds: newBounds(prometheus.NewRegistry(), zerolog.Nop(), &configv1.Limits{}, 0),
+					grpc:   grpc.NewServer(), grpcListener: bufconn.Listen(64 << 10), httpListener: bufconn.Listen(64 << 10),
 					http: &http.Server{Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 						select {
 						case <-r.Context().Done():

@@ -47,7 +47,7 @@ type crowd struct {
 }
 
 func newCrowd(t *testing.T, l *configv1.Limits, log *bytes.Buffer) *crowd {
-	return &crowd{t: t, bounds: newBounds(prometheus.NewRegistry(), zerolog.New(log), l), release: make(chan struct{})}
+	return &crowd{t: t, bounds: newBounds(prometheus.NewRegistry(), zerolog.New(log).Level(zerolog.WarnLevel), l, 0), release: make(chan struct{})}
 }
 
 // open opens a stream. The first message comes when send is called.

@@ -87,6 +87,7 @@ type benchSink struct{ connected, done chan struct{} }
 
 func (s *benchSink) Connected(health.Checker)              { close(s.connected) }
 func (s *benchSink) Disconnected(string)                   {}
+func (s *benchSink) Ended(string)                          {}
 func (s *benchSink) Accepted(string, *specifier.Specifier) {}
 func (s *benchSink) Silent(string, bool)                   {}
 func (s *benchSink) Reported(_ string, votes []health.Vote) {

@@ -52,7 +52,7 @@ func (s *Server) claim(one *session, came int64) (rival *session, wait time.Dura
 	if rival.activity.heard.Load() >= came+interval {
 		return nil, 0, s.refuse(one.checker.ID, one.origin.Host(), rival)
 	}
-	if wait := max(rival.activity.keepsIDUntil(s.options.Interval), came+interval) - s.now(); wait > 0 {
+	if wait := max(rival.keepsIDUntil(), came+interval) - s.now(); wait > 0 {
 		return rival, time.Duration(wait), nil
 	}
 	return nil, 0, s.admit(one)

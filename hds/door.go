@@ -188,6 +188,7 @@ func (s *Server) SetAdmission(rules []AdmitRule) {
 	s.door.rules = rules
 	for id, one := range s.sessions {
 		if err := s.door.admits(id, &one.origin.Caller); err != nil && !one.ending {
+			one.refused.Store(true)
 			one.lifetime.stop(s.turnAway(id, &one.origin.Caller, err))
 		}
 	}

@@ -52,7 +52,7 @@ func TestAnotherAdmissionEndsSessions(t *testing.T) {
 		f.sink.take()
 		f.server.SetAdmission(edges())
 		other.fails(codes.PermissionDenied, `node "other-1" from 10.1.0.1`)
-		same(t, "calls", f.sink.take(), "disconnected other-1")
+		same(t, "calls", f.sink.take(), "ended other-1", "disconnected other-1")
 		f.server.SetAdmission(nil)
 		f.connect("other-1", "10.1.0.1", "z1")
 		same(t, "calls", f.sink.take(), "connected other-1")

@@ -88,7 +88,7 @@ func (s *Server) sessionOf(who *introduction, q *query) (*session, error) {
 		switch {
 		case same && old.v2 == q.v2:
 			return old, nil
-		case !same && !takesBack(from, old.origin, &who.checker) && s.now() < old.activity.keepsIDUntil(s.options.Interval):
+		case !same && !takesBack(from, old.origin, &who.checker) && s.now() < old.keepsIDUntil():
 			return nil, s.refuse(who.checker.ID, from.Host(), old)
 		}
 	}

@@ -223,7 +223,7 @@ func TestCloseEndsFetches(t *testing.T) {
 		}
 		same(t, "calls", f.sink.take(), "connected a")
 		f.server.Close()
-		same(t, "calls", f.sink.calls, "disconnected a")
+		same(t, "calls", f.sink.calls, "ended a", "disconnected a")
 		for range 2 {
 			f.isRefused("one under way", <-got, codes.Unavailable, "shutting down")
 		}

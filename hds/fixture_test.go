@@ -54,6 +54,7 @@ func (r *recorder) Connected(c health.Checker) {
 }
 
 func (r *recorder) Disconnected(id string) { r.add("disconnected " + id) }
+func (r *recorder) Ended(id string)        { r.add("ended " + id) }
 
 func (r *recorder) Accepted(string, *specifier.Specifier) {}
 func (r *recorder) Silent(string, bool)                   {}

@@ -234,6 +234,10 @@ func balanced(t *testing.T, calls []string) {
 		switch {
 		case what == "connected":
 			connected[rest] = true
+		case what == "ended":
+			if !connected[rest] {
+				t.Errorf("%q without being connected", call)
+			}
 		case what == "disconnected":
 			if !connected[rest] {
 				t.Errorf("%q without being connected", call)

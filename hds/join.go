@@ -1,6 +1,7 @@
 package hds
 
 import (
+	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -160,6 +161,9 @@ func (s *Server) leave(one *session) {
 	if replaced {
 		return
 	}
+	if s.ended(one) {
+		s.sink.Ended(one.checker.ID)
+	}
 	if s.isFollowed(one) {
 		return
 	}
@@ -172,10 +176,25 @@ func (s *Server) leave(one *session) {
 	s.mu.Unlock()
 }
 
+// ended reports whether the server itself ended a session. One whose peer does not read, or does
+// not answer, ended by itself: its process may hang.
+func (s *Server) ended(one *session) bool {
+	if one.refused.Load() || s.gate.Closed() {
+		return true
+	}
+	if one.grpc == nil {
+		return false
+	}
+	ctx := one.grpc.Context()
+	cause := context.Cause(ctx) // of the access, if that ended it
+	withdrawn := cause != nil && !errors.Is(cause, context.Canceled) && !errors.Is(cause, context.DeadlineExceeded)
+	return withdrawn || s.options.Ended(ctx) || s.options.Planned(one.origin.Address)
+}
+
 // isFollowed waits a while for the next stream of a checker whose connection hdsd ended
 // by plan, so that nobody else gets its seats meanwhile. It reports whether there is one.
 func (s *Server) isFollowed(one *session) bool {
-	if s.options.Planned == nil || one.grpc == nil || !s.options.Planned(one.origin.Address) {
+	if one.grpc == nil || !s.options.Planned(one.origin.Address) {
 		return false
 	}
 	timer := time.NewTimer(s.options.PlannedGrace)

@@ -23,7 +23,7 @@ func TestCloseEndsAllStreams(t *testing.T) {
 		same(t, "calls", f.sink.take(), "connected a")
 		f.server.Close()
 		// Close has waited for the stream's last call; no need to wait here.
-		same(t, "calls", f.sink.calls, "disconnected a")
+		same(t, "calls", f.sink.calls, "ended a", "disconnected a")
 		named.fails(codes.Unavailable, "shutting down")
 		nameless.fails(codes.Unavailable, "shutting down")
 		f.open(f.dial("10.1.0.1")).fails(codes.Unavailable, "shutting down")
@@ -47,7 +47,7 @@ func TestCloseWaitsForTheSink(t *testing.T) {
 			t.Error("closed while the sink was being called")
 		}
 		close(hold)
-		same(t, "calls", f.sink.take(), "disconnected a")
+		same(t, "calls", f.sink.take(), "ended a", "disconnected a")
 		if !closed.Load() {
 			t.Error("not closed")
 		}

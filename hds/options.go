@@ -41,10 +41,18 @@ type Options struct {
 	// not have in the last minute. Defaults: 2,000 and 1,200.
 	MaxIDsPerCaller, MaxJoinsPerMinute int
 
-	// Waited returns for how long, in all, the server has not read the connection of a
-	// call, because others take its memory. No checker is silent for that. Default: no
-	// connection waits.
-	Waited func(call context.Context) time.Duration
+	// Waited returns for how long, in all, messages of a call have waited because others take
+	// the server's memory, and for how long the present one has, zero if none does. No checker
+	// is silent for that. Default: no message waits.
+	Waited func(call context.Context) (all, present time.Duration)
+
+	// Check has a call take only messages of which check gives no error, by their sizes, before
+	// they are read. Default: they are read first.
+	Check func(call context.Context, check func(bytes int) error)
+
+	// Ended reports whether the server itself has ended the connection of a call. Default: it
+	// has not.
+	Ended func(call context.Context) bool
 
 	// Planned reports whether the server itself ended the connection from an
 	// address, so that the client makes another. The checker then counts as
@@ -73,6 +81,18 @@ func (o Options) withDefaults() Options {
 	o.FirstMessageTimeout = orDefault(o.FirstMessageTimeout, 10*time.Second)
 	o.WriteTimeout = orDefault(o.WriteTimeout, 10*time.Second)
 	o.AssignTimeout = orDefault(o.AssignTimeout, time.Second)
+	if o.Waited == nil {
+		o.Waited = func(context.Context) (all, present time.Duration) { return 0, 0 }
+	}
+	if o.Check == nil {
+		o.Check = func(context.Context, func(int) error) {}
+	}
+	if o.Ended == nil {
+		o.Ended = func(context.Context) bool { return false }
+	}
+	if o.Planned == nil {
+		o.Planned = func(string) bool { return false }
+	}
 	o.PlannedGrace = orDefault(o.PlannedGrace, 5*time.Second)
 	o.MaxMessageBytes = orDefault(o.MaxMessageBytes, 64<<20)
 	o.MaxIDsPerCaller = orDefault(o.MaxIDsPerCaller, 2000)

@@ -221,7 +221,7 @@ func TestWhatIsNoReportEndsTheStream(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.fails(codes.InvalidArgument, "reading a report")
-		same(t, "calls", f.sink.take(), "disconnected a")
+		same(t, "calls", f.sink.take(), "ended a", "disconnected a")
 	})
 }
 

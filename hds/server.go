@@ -30,6 +30,10 @@ type Sink interface {
 	// comes later, and not at all if the checker has another stream by then.
 	Disconnected(id string)
 
+	// Ended: the server itself ends the stream of the checker, whose process goes on.
+	// Disconnected follows, or Connected if the checker has another stream by then.
+	Ended(id string)
+
 	// Accepted: for the first time a report has listed exactly what is in s.
 	// Reported follows for that report. For a checker that speaks v2, s is what was
 	// sent of the specifier that was assigned.

@@ -34,6 +34,8 @@ type session struct {
 	before  *session // the one it replaces, whose end it waits for
 
 	introduced atomic.Bool // the first message came
+	oversize   atomic.Bool // a message is not read
+	refused    atomic.Bool // for what it says, or by who it is
 
 	lifetime lifetime
 	activity activity
@@ -65,8 +67,10 @@ func (s *Server) serve(g grpc.ServerStream, v2 bool) error {
 	defer s.gate.Leave()
 	one := s.newSession()
 	one.grpc, one.v2 = g, v2
+	s.options.Check(g.Context(), one.checkSize)
 	s.gate.Go(one.receive)
-	first := time.NewTimer(s.options.FirstMessageTimeout)
+	first := newSilenceTimer(one.waited)
+	first.Reset(s.options.FirstMessageTimeout)
 	defer first.Stop()
 	for {
 		select {
@@ -77,7 +81,7 @@ func (s *Server) serve(g grpc.ServerStream, v2 bool) error {
 		case <-g.Context().Done(): // also when its authority is withdrawn
 			return status.FromContextError(g.Context().Err()).Err()
 		case <-first.C:
-			if !one.introduced.Load() {
+			if !one.introduced.Load() && first.over() {
 				s.endedIdle(g.Context())
 				return status.Errorf(codes.DeadlineExceeded, "no first message within %s: send health_check_request with node and capability", s.options.FirstMessageTimeout)
 			}
@@ -115,7 +119,7 @@ func (s *session) converse() error {
 // introduction receives the first message.
 func (s *session) introduction() (introduction, error) {
 	first := newMessage(nil)
-	if err := s.grpc.RecvMsg(first); err != nil {
+	if err := s.hearMessage(first); err != nil {
 		return introduction{}, endOf(err)
 	}
 	defer first.done(nil)
@@ -152,13 +156,35 @@ func (s *session) leave() {
 func (s *session) listen() error {
 	in, r := newMessage(s.progress.sentPlans), &reader{}
 	for {
-		if err := s.grpc.RecvMsg(in); err != nil {
+		if err := s.hearMessage(in); err != nil {
 			return endOf(err)
 		}
 		if err := s.hear(in, r); err != nil {
+			s.refused.Store(status.Code(err) != codes.Canceled)
 			return err
 		}
 	}
+}
+
+// checkSize gives an error if a message of so many bytes is more than the checker can have to say.
+// It is asked before the message is read.
+func (s *session) checkSize(bytes int) error {
+	err := checkFirst(bytes)
+	if s.introduced.Load() {
+		err = s.progress.sentPlans().checkBytes(bytes)
+	}
+	s.oversize.Store(err != nil)
+	return err
+}
+
+// hearMessage receives a message.
+func (s *session) hearMessage(m *message) error {
+	err := s.grpc.RecvMsg(m)
+	if err != nil && s.oversize.Load() {
+		s.refused.Store(true)
+		s.server.refuseReport(caller.FromContext(s.grpc.Context()).Key(), s.checker.ID, err)
+	}
+	return err
 }
 
 // stopped reports whether nobody waits for what the session does.
@@ -216,11 +242,27 @@ func (s *session) read(in *message, r *reader) (got reading, err error) {
 
 // heldUp is for how long hdsd did not read what the checker said, in all, for whatever reason.
 func (s *session) heldUp() time.Duration {
-	held := s.activity.heldUp()
-	if s.grpc != nil && s.server.options.Waited != nil {
-		held += s.server.options.Waited(s.grpc.Context())
+	return s.activity.heldUp() + s.waited()
+}
+
+// waited is for how long what the checker said waited to be read, in all.
+func (s *session) waited() time.Duration {
+	if s.grpc == nil {
+		return 0
 	}
-	return held
+	all, _ := s.server.options.Waited(s.grpc.Context())
+	return all
+}
+
+// keepsIDUntil gives the time until which nobody else gets the node id if nothing more is heard.
+func (s *session) keepsIDUntil() int64 {
+	interval := s.server.options.Interval
+	if s.grpc != nil {
+		if _, present := s.server.options.Waited(s.grpc.Context()); present > 0 {
+			return s.server.now() + int64(interval)
+		}
+	}
+	return s.activity.keepsIDUntil(interval)
 }
 
 // fallSilent tells that the checker reports nothing of what it was sent.

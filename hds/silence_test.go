@@ -131,7 +131,7 @@ func TestNobodyIsSilentWhileHdsdDoesNotRead(t *testing.T) {
 		t.Run(how, func(t *testing.T) {
 			l := &listener{}
 			var waited atomic.Int64
-			o := hds.Options{Interval: time.Second, Waited: func(context.Context) time.Duration { return time.Duration(waited.Load()) }}
+			o := hds.Options{Interval: time.Second, Waited: func(context.Context) (all, present time.Duration) { return time.Duration(waited.Load()), 0 }}
 			bubbleWith(t, o, l, &l.recorder, func(f *fixture) {
 				handle := make(chan struct{})
 				f.assigning(checked{1, web1})

@@ -6,6 +6,8 @@ import (
 	"os"
 	"runtime/debug"
 	"runtime/metrics"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
@@ -74,4 +76,33 @@ func boundMemory(log zerolog.Logger, options ...memlimit.Option) {
 	case limit < math.MaxInt64:
 		log.Info().Str("event", "memory_limit").Int64("bytes", limit).Msg("garbage is collected more often near this much memory")
 	}
+}
+
+// memory returns how many bytes hdsd may use: as many as the limit of the garbage collector or,
+// without one, as the machine has; 0 if that is unknown.
+func memory() uint64 {
+	if limit := debug.SetMemoryLimit(-1); limit < math.MaxInt64 {
+		return uint64(limit)
+	}
+	text, err := os.ReadFile("/proc/meminfo")
+	if err != nil {
+		return 0
+	}
+	return machineMemory(string(text))
+}
+
+// machineMemory returns the memory of a machine by the text of its /proc/meminfo, 0 if that does
+// not say it.
+func machineMemory(text string) uint64 {
+	const unit = 1 << 10 // kB
+	for line := range strings.Lines(text) {
+		if fields := strings.Fields(line); len(fields) > 1 && fields[0] == "MemTotal:" {
+			kilobytes, err := strconv.ParseUint(fields[1], 10, 64)
+			if err != nil {
+				return 0
+			}
+			return kilobytes * unit
+		}
+	}
+	return 0
 }

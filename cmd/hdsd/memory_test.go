@@ -54,6 +54,25 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
+func TestTheMemoryOfAMachine(t *testing.T) {
+	for text, want := range map[string]uint64{
+		"MemTotal:       16384 kB\nMemFree: 1 kB\n": 16 << 20, "MemFree: 1 kB\nMemTotal: 1 kB": 1 << 10, "MemTotal: x kB": 0, "MemTotal:": 0, "": 0,
+	} {
+		if got := machineMemory(text); got != want {
+			t.Errorf("%q: %d, want %d", text, got, want)
+		}
+	}
+}
+
+// TestTheMemoryThatHdsdMayUse is what bounds it.
+func TestTheMemoryThatHdsdMayUse(t *testing.T) {
+	limit := debug.SetMemoryLimit(1 << 30)
+	t.Cleanup(func() { debug.SetMemoryLimit(limit) })
+	if got := memory(); got != 1<<30 {
+		t.Errorf("%d", got)
+	}
+}
+
 // unset removes variables of the environment until the end of a test.
 func unset(t *testing.T, keys ...string) {
 	t.Helper()

@@ -68,7 +68,7 @@ func serve(ctx context.Context, path string, start time.Duration, log zerolog.Lo
 		return err
 	}
 	ready := make(chan struct{}, 1)
-	built, err := coordinator.New(ctx, loaded, coordinator.Options{Log: log, Version: version, Ready: func() { ready <- struct{}{} }})
+	built, err := coordinator.New(ctx, loaded, coordinator.Options{Log: log, Version: version, Memory: memory(), Ready: func() { ready <- struct{}{} }})
 	if err != nil {
 		return err
 	}

@@ -25,6 +25,7 @@ const (
 	CheckerBlind    Kind = "CHECKER_BLIND"
 	ShrinkageHeld   Kind = "SHRINKAGE_HELD"
 	HistoryFailing  Kind = "HISTORY_FAILING"
+	MessagesWait    Kind = "MESSAGES_WAIT"
 	Frozen          Kind = "FROZEN"
 )
 
@@ -66,6 +67,7 @@ type Facts struct {
 	Doubted, Silent, Blind []Named // checkers
 	Shrunk                 []Named // sources
 	History, Frozen        Named   // no name
+	Waiting                Named   // whose message waits longest for room
 }
 
 // State is how much of a cluster is down.
@@ -148,6 +150,9 @@ func Of(f *Facts) []Item {
 	}
 	if why := f.History.Reason; why != "" {
 		all = append(all, Item{Kind: HistoryFailing, Since: f.History.Since, Command: "hdsd history --newest-first --limit 20", Text: "the disk does not take the history: " + why})
+	}
+	if w := f.Waiting; w.Reason != "" {
+		all = append(all, Item{Kind: MessagesWait, Since: w.Since, Command: "hdsd checkers", Text: w.Reason + ", " + w.Name + " longest: raise limits.max_bytes_in_flight if that lasts"})
 	}
 	if why := f.Frozen.Reason; why != "" {
 		all = append(all, Item{Kind: Frozen, Since: f.Frozen.Since, Command: "hdsd freeze --show", Text: why})

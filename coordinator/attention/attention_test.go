@@ -35,7 +35,7 @@ func TestWorstFirst(t *testing.T) {
 		Unchecked: []attention.Named{at("db"), at("cache")},
 		NotReady:  at(""), Held: 1, HeldSince: noon,
 		Doubted: []attention.Named{at("c1")}, Silent: []attention.Named{at("c2")}, Blind: []attention.Named{at("c3")},
-		Shrunk: []attention.Named{at("mesh")}, History: at(""), Frozen: at(""),
+		Shrunk: []attention.Named{at("mesh")}, History: at(""), Frozen: at(""), Waiting: at("caller a"),
 	}
 	var got []string
 	for _, i := range attention.Of(&f) {
@@ -58,6 +58,7 @@ func TestWorstFirst(t *testing.T) {
 		"CHECKER_BLIND c3: hdsd describe checker c3",
 		"SHRINKAGE_HELD mesh: hdsd source list",
 		"HISTORY_FAILING : hdsd history --newest-first --limit 20",
+		"MESSAGES_WAIT : hdsd checkers",
 		"FROZEN : hdsd freeze --show",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -49,6 +49,7 @@ type deaf struct{}
 
 func (deaf) Connected(health.Checker)              {}
 func (deaf) Disconnected(string)                   {}
+func (deaf) Ended(string)                          {}
 func (deaf) Reported(string, []health.Vote)        {}
 func (deaf) Accepted(string, *specifier.Specifier) {}
 func (deaf) Silent(string, bool)                   {}

@@ -23,6 +23,8 @@ type Process struct {
 	Started      time.Time
 	Failing      string    // why the disk does not take the history; empty if it does
 	FailingSince time.Time // zero: not known
+
+	Waiting attention.Named // the caller whose message waits longest for room; no reason: none waits long
 }
 
 // Condition is how an endpoint is.
@@ -68,6 +70,7 @@ func (b *Backend) Status(ctx context.Context) (api.Status, error) {
 	}
 	f.History = attention.Named{Reason: process.Failing, Since: process.FailingSince}
 	if s.may.All() {
+		f.Waiting = process.Waiting
 		if err := b.addWhole(ctx, &s.out); err != nil {
 			return api.Status{}, err
 		}

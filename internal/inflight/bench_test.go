@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"net"
 	"testing"
-
-	"hdsd/internal/share"
 )
 
 // BenchmarkMessage is what a message that comes, is handled and is answered costs here, with
@@ -18,14 +16,15 @@ func BenchmarkMessage(b *testing.B) {
 }
 
 func benchmarkMessage(b *testing.B, size int) {
-	pool := share.NewPool(share.Limit{Total: 1 << 30})
+	budget := NewBudget(1 << 30)
 	message := dataFrames(size)
 	all := make([]*counted, 500)
 	for i := range all {
-		c := newConn(&endless{data: message}, &Budget{Pool: pool}, fmt.Sprint(i))
+		c := newConn(&endless{data: message}, budget, fmt.Sprint(i))
 		c.in.skip = 0
 		c.begin(frame{kind: typeHeaders, stream: 1})
-		all[i] = &counted{conn: c, of: c.hold(1)}
+		c.begin(frame{kind: typeSettings, flags: flagAck})
+		all[i] = &counted{conn: c, of: c.handle(1)}
 	}
 	answer, into, n := dataFrames(200), make([]byte, 32<<10), 0
 	b.ReportAllocs()
@@ -33,6 +32,7 @@ func benchmarkMessage(b *testing.B, size int) {
 		s := all[n%len(all)]
 		n++
 		s.conn.next(s.of)
+		s.of.window = size + firstWindow // the client waits for it
 		if read, err := s.conn.Read(into); read != len(message) || err != nil {
 			b.Fatal(read, err)
 		}

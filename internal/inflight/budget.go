@@ -2,9 +2,11 @@ package inflight
 
 import (
 	"context"
+	"math"
 	"net"
 	"time"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/peer"
 
@@ -12,29 +14,28 @@ import (
 	"hdsd/internal/share"
 )
 
-// Budget bounds the bytes of messages in flight.
+// Budget bounds the bytes of messages in flight. NewBudget makes one.
 type Budget struct {
-	// Pool has the bytes.
-	Pool *share.Pool
+	// Room has the bytes of messages.
+	Room *share.Room
+
+	// Rush has those that clients send before they know how much they may: 64 KiB for each that
+	// has just connected.
+	Rush *share.Queue
 
 	// Connections, if not nil, has the connections that callers may have.
 	Connections *share.Pool
-
-	// Patience is how long a connection waits for room before a message is refused. It
-	// waits a tenth as long where it has several streams, and spends a tenth of its time waiting
-	// at most. Default: 2 s.
-	Patience time.Duration
 
 	// Largest, if not zero, is how many bytes a message may have, and LargestField the
 	// configuration field of that.
 	Largest      int
 	LargestField string
 
-	// Refused, if not nil, is called for each message that is larger. It must not block.
+	// Refused, if not nil, is called for each message that is refused. It must not block.
 	Refused func(caller string, err error)
 
-	// Arrival is how long a message may take to arrive, and a second more for each MiB.
-	// Default: 10 s.
+	// Arrival is how long a message may take to arrive once it has room, and a second more for
+	// each MiB. Default: 10 s.
 	Arrival time.Duration
 
 	// Late, if not nil, is called for each connection that is closed because a message
@@ -42,11 +43,12 @@ type Budget struct {
 	Late func(caller string, bytes int)
 }
 
-func (b *Budget) patience() time.Duration {
-	if b.Patience > 0 {
-		return b.Patience
-	}
-	return 2 * time.Second
+// rushShare is the part of the bytes that Rush has beside them.
+const rushShare = 8
+
+// NewBudget makes a budget of so many bytes.
+func NewBudget(bytes int64) *Budget {
+	return &Budget{Room: share.NewRoom(bytes), Rush: share.NewQueue(max(bytes/rushShare, defaultWindow))}
 }
 
 func (b *Budget) refused(caller string, err error) {
@@ -63,9 +65,21 @@ func (b *Budget) arrival(size int) time.Duration {
 	return from + time.Duration(size>>20)*time.Second
 }
 
-// Credentials adds the budget to the connections of a gRPC server.
-func (b *Budget) Credentials(of credentials.TransportCredentials) credentials.TransportCredentials {
-	return &counting{of, b}
+// What grpc lets a client send before the handler reads: all that there can be, for a budget lets
+// it send less. That of the connection bounds no memory, since each stream has its own: it is the
+// largest that grpc would find.
+const (
+	streamWindow     = math.MaxInt32
+	connectionWindow = 16 << 20
+)
+
+// ServerOptions gives the options of a gRPC server whose connections have the budget. Other
+// options of windows must not follow.
+func (b *Budget) ServerOptions(of credentials.TransportCredentials) []grpc.ServerOption {
+	return []grpc.ServerOption{
+		grpc.Creds(&counting{of, b}), grpc.ChainStreamInterceptor(b.Stream),
+		grpc.StaticStreamWindowSize(streamWindow), grpc.StaticConnWindowSize(connectionWindow),
+	}
 }
 
 type counting struct {
@@ -94,17 +108,27 @@ func (c *counting) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo
 func End(ctx context.Context) {
 	if p, ok := peer.FromContext(ctx); ok {
 		if a, ok := p.Addr.(address); ok {
-			_ = a.conn.Conn.Close() // grpc finds out, and closes it, too
+			a.conn.hangUp()
 		}
 	}
+}
+
+// Ended reports whether hdsd itself has ended the connection of a call.
+func Ended(ctx context.Context) bool {
+	p, ok := peer.FromContext(ctx)
+	if !ok {
+		return false
+	}
+	a, ok := p.Addr.(address)
+	return ok && a.conn.ended.Load()
 }
 
 // After has a function called when nothing of a call is left to send: its status is on the wire, its
 // client has reset it, or its connection has ended. It calls the function at once for a call whose
 // connection is not one of a Budget.
 func After(ctx context.Context, over func()) {
-	c, id := find(ctx)
-	if c == nil || !c.follow(id, over) {
+	c, id := place(ctx)
+	if c == nil || !c.after(id, over) {
 		over()
 	}
 }

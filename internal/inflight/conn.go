@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -22,19 +23,31 @@ type conn struct {
 	budget *Budget
 	caller string
 	place  *share.Lease // among all connections; nil if nothing bounds them
-	in     scanner      // owned by the goroutine that reads
-	out    scanner      // owned by the one that writes
 
-	// Owned by the goroutine that reads.
-	rest    []byte // what was read and has to wait
-	patient bool   // the next message that has no room waits for it
-	waits   waits
-	stands  stands
+	reading
+	ended atomic.Bool // hdsd itself ends it
+
+	writing sync.Mutex // held for a write; taken before mu
+	out     scanner
+	ends    []frame // of streams, in the present write
+	setting uint16  // the one whose value comes next
 
 	mu      sync.Mutex
 	streams map[uint32]*stream // open ones
+	known   bool               // the client has acknowledged the settings
+	rush    *share.Turn        // room for what came before that
+	updates []byte             // frames to be written
 	closed  bool
 	writes  writes
+}
+
+// reading is owned by the goroutine that reads.
+type reading struct {
+	in      scanner
+	rest    []byte // what was read and has to wait
+	patient bool   // a refusal waits for the handler
+	early   int    // bytes that came before the client knew the settings
+	broken  error  // the client broke the rules
 }
 
 // A gRPC message has a byte that says whether it is compressed, and its length.
@@ -43,14 +56,13 @@ const messageHeadBytes = 5
 // messageBytes is what a message takes beside its content, here and in grpc.
 const messageBytes = 64
 
-// impossible is the first byte of a length that no limit allows.
+// impossible is a byte of a length that no limit allows.
 const impossible = 0xff
 
-// beginning is how long a refusal waits for the handler of a stream to begin.
-const beginning = 200 * time.Millisecond
-
 func newConn(of net.Conn, b *Budget, caller string) *conn {
-	return &conn{Conn: of, budget: b, caller: caller, in: scanner{skip: prefaceBytes}, streams: make(map[uint32]*stream)}
+	c := &conn{Conn: of, budget: b, caller: caller, reading: reading{in: scanner{skip: prefaceBytes}}, streams: make(map[uint32]*stream)}
+	c.out.change = c.change
+	return c
 }
 
 // RemoteAddr implements net.Conn. It leads from a call to its connection.
@@ -61,29 +73,44 @@ type address struct {
 	conn *conn
 }
 
-// Read implements net.Conn. Where a message has no room, it passes on what came before
-// it, and waits. Small frames become larger ones.
+// Read implements net.Conn. Small frames become larger ones. Where a message is refused whose
+// handler may have yet to begin, it passes on what came before.
 func (c *conn) Read(b []byte) (int, error) {
 	n, err := copy(b, c.rest), error(nil)
 	c.rest = c.rest[n:]
 	if n == 0 {
 		n, err = c.Conn.Read(b)
 	}
-	used, kept, refused := c.in.join(b[:n], c.begin, c.try)
-	if errors.Is(refused, errNoRoom) && used == 0 {
+	used, kept, failed := c.in.join(b[:n], c.begin, c.follow)
+	if errors.Is(failed, errNotBegun) && used == 0 {
 		c.patient = true // grpc has all that came before
-		used, kept, refused = c.in.join(b[:n], c.begin, c.try)
+		used, kept, failed = c.in.join(b[:n], c.begin, c.follow)
+		c.patient = false
 	}
-	switch {
-	case refused == nil:
+	c.flush()
+	switch failed = errors.Join(c.broken, failed); {
+	case failed == nil:
 		return kept, err
-	case errors.Is(refused, errNoRoom):
+	case errors.Is(failed, errNotBegun) && c.broken == nil:
 		c.rest = append(bytes.Clone(b[used:n]), c.rest...)
 		return kept, nil // an error of Read comes again
 	default:
-		return 0, refused
+		c.ended.Store(true)
+		return 0, failed
 	}
 }
+
+// hangUp ends the connection. grpc finds out, and closes c.
+func (c *conn) hangUp() {
+	c.ended.Store(true)
+	_ = c.Conn.Close()
+}
+
+// errNotBegun says that a refusal has to wait for the handler of the stream to begin.
+var errNotBegun = errors.New("later")
+
+// beginning is how long it waits: that of a unary call does not begin before its message is there.
+const beginning = 200 * time.Millisecond
 
 // ReadOnReady is Read into a buffer of a pool. grpc looks for this method. Without it, grpc
 // allocates 32 KiB for each connection that comes.
@@ -97,17 +124,24 @@ func (c *conn) ReadOnReady(size int, pool mem.BufferPool) (*[]byte, int, error) 
 	return b, n, err
 }
 
-// Write implements net.Conn.
+// Write implements net.Conn. It changes what grpc says of windows.
 func (c *conn) Write(b []byte) (int, error) {
 	c.mu.Lock()
 	c.writes.begin()
 	c.mu.Unlock()
+	c.writing.Lock()
+	c.ends = c.ends[:0]
+	_, _ = c.out.scan(b, c.note, nil) // without data nothing fails
 	n, err := c.Conn.Write(b)
 	c.mu.Lock()
 	over := c.writes.end()
+	for _, f := range c.ends {
+		over = append(over, c.end(f.stream)...)
+	}
 	c.mu.Unlock()
+	c.writing.Unlock()
 	call(over)
-	_, _ = c.out.scan(b[:n], c.end, nil) // without data nothing fails
+	c.flush()
 	return n, err
 }
 
@@ -115,11 +149,10 @@ func (c *conn) Write(b []byte) (int, error) {
 func (c *conn) Close() error {
 	c.mu.Lock()
 	c.closed = true
-	over := c.writes.end()
-	for _, s := range c.streams {
-		over = append(over, s.release()...)
+	over := append(c.writes.end(), c.rush.Release)
+	for id := range c.streams {
+		over = append(over, c.end(id)...)
 	}
-	clear(c.streams)
 	c.mu.Unlock()
 	call(over)
 	c.place.Release()
@@ -128,83 +161,152 @@ func (c *conn) Close() error {
 
 // begin takes note of what the client begins and ends.
 func (c *conn) begin(f frame) {
-	if f.kind != typeHeaders && f.kind != typeReset {
+	switch f.kind {
+	case typeData:
+		c.data(f)
+		return
+	case typeHeaders, typeReset, typeSettings:
+	default:
 		return
 	}
 	var over []func()
 	c.mu.Lock()
 	switch s := c.streams[f.stream]; {
+	case f.kind == typeSettings:
+		c.known = c.known || f.flags&flagAck != 0
 	case f.kind == typeReset && s != nil:
-		if over = s.release(); c.writes.defers(&over) {
-			_ = c.Conn.Close() // grpc finds out, and closes c
+		if over = c.end(f.stream); c.writes.defers(&over) {
+			c.hangUp()
 		}
-		delete(c.streams, f.stream)
 	case f.kind == typeHeaders && s == nil && !c.closed:
-		c.streams[f.stream] = &stream{begun: make(chan struct{}), spare: freeBytes, parts: partsOf(0)}
+		c.streams[f.stream] = &stream{id: f.stream, begun: make(chan struct{}), window: firstWindow, parts: partsOf(0)}
 	}
 	c.mu.Unlock()
 	call(over)
 }
 
-// end takes note of what hdsd ends.
-func (c *conn) end(f frame) {
-	if f.kind != typeReset && (f.kind != typeHeaders || f.flags&flagEndStream == 0) {
-		return
-	}
-	var over []func()
-	c.mu.Lock()
-	if s := c.streams[f.stream]; s != nil {
+// end forgets a stream, and returns what is to be called without the lock. The caller holds mu.
+func (c *conn) end(id uint32) (over []func()) {
+	if s := c.streams[id]; s != nil {
+		delete(c.streams, id)
 		over = s.release()
-		delete(c.streams, f.stream)
+		if c.known {
+			over = append(over, c.calm())
+		}
 	}
-	c.mu.Unlock()
-	call(over)
+	return over
 }
 
-// errNoRoom says that a message has to wait.
-var errNoRoom = errors.New("no room yet")
+// note takes note of what hdsd ends.
+func (c *conn) note(f frame) {
+	if f.kind == typeReset || f.kind == typeHeaders && f.flags&flagEndStream != 0 {
+		c.ends = append(c.ends, f)
+	}
+}
 
-// try follows the messages of a stream up to one that has no room. If it is to be patient,
-// it waits for the room of one message, and refuses it if it gets none.
-func (c *conn) try(id uint32, part []byte) (used int, err error) {
+// follow follows the messages of a stream.
+func (c *conn) follow(id uint32, part []byte) (used int, err error) {
+	var over []func()
+	defer func() { call(over) }()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := c.streams[id]
 	if s == nil {
 		return len(part), nil // it has ended; grpc drops the rest
 	}
-	defer c.await(s)
 	for used < len(part) {
+		if s.parts--; s.parts < 0 {
+			c.budget.refused(c.caller, errTooFine)
+			return used, errTooFine
+		}
 		if s.left > 0 {
-			if err := c.part(s); err != nil {
-				return used, err
-			}
 			n := min(s.left, len(part)-used)
 			used += n
-			if s.left -= n; s.left == 0 {
-				s.due = 0 // it is whole
+			s.left -= n
+			if !s.room {
+				s.kept += n
+			}
+			if s.left == 0 && s.asks { // the client did not know that it had to wait
+				over = append(over, s.giveUp().Release)
 			}
 			continue
 		}
-		if err := c.part(s); err != nil {
-			return used, err
-		}
 		had := s.have
 		head := part[used : used+copy(s.head[had:], part[used:])]
+		used += len(head)
+		s.room = false
+		s.kept += len(head)
 		if s.have += len(head); s.have < messageHeadBytes {
-			return len(part), nil
+			break
 		}
 		s.have, s.left = 0, int(binary.BigEndian.Uint32(s.head[1:]))
-		if err := c.take(s); errors.Is(err, errNoRoom) {
-			s.have, s.left = had, 0
-			return used, err
-		} else if err != nil && !c.hide(s, head, had) {
-			return used, err
+		if refusal := c.check(s); refusal != nil {
+			if !c.begun(s) {
+				s.have, s.left, s.kept = had, 0, s.kept-len(head)
+				return used - len(head), errNotBegun
+			}
+			s.refusal = refusal
+			c.budget.refused(c.caller, refusal)
+			if !s.hide(head, had) {
+				return used, refusal
+			}
 		}
-		used += len(head)
 		s.parts = min(s.parts+partsOfMessage+s.left/leastPart, partsOf(s.left))
+		size := int64(messageHeadBytes + s.left)
+		s.messages.push(size)
+		s.asks = size > firstWindow && s.refusal == nil // so that some of it is to come
+		c.ask(s)
 	}
+	c.settle(s)
 	return used, nil
+}
+
+// begun reports whether it is known if a stream has a handler that gets one message after the
+// other. The caller holds mu, which it gives up meanwhile.
+func (c *conn) begun(s *stream) bool {
+	if s.begun == nil {
+		return true
+	} else if !c.patient {
+		return false
+	}
+	begun := s.begun
+	c.mu.Unlock()
+	defer c.mu.Lock()
+	select {
+	case <-begun:
+	case <-time.After(beginning):
+	}
+	return true
+}
+
+// check gives an error if a message is larger than the client can have to say. The caller holds
+// mu.
+func (c *conn) check(s *stream) error {
+	if most := c.budget.Largest; most > 0 && s.left > most {
+		return status.Errorf(codes.ResourceExhausted, "a message may have up to %d bytes, and one has %d: make it smaller, or raise %s", most, s.left, c.budget.LargestField)
+	}
+	if s.check != nil {
+		return s.check(s.left)
+	}
+	return nil
+}
+
+// setCheck sets what the handler of a stream takes. The present message may have begun before.
+func (c *conn) setCheck(s *stream, check func(bytes int) error) {
+	c.mu.Lock()
+	s.check = check
+	if s.left == 0 || s.refusal != nil {
+		c.mu.Unlock()
+		return
+	}
+	s.refusal = c.check(s)
+	var t *share.Turn
+	if s.refusal != nil {
+		s.late.stop()
+		t = s.giveUp()
+	}
+	c.mu.Unlock()
+	t.Release()
 }
 
 // errTooFine says that a message comes in too many parts. Each takes grpc memory beside what is
@@ -216,105 +318,62 @@ var errTooFine = status.Errorf(codes.ResourceExhausted,
 // client that means well have thousands of bytes, unless its path has very small packets.
 const leastPart = 128
 
-// part counts a part of a stream's messages, and refuses one too many.
-func (c *conn) part(s *stream) error {
-	if s.parts--; s.parts >= 0 {
-		return nil
-	}
-	c.budget.refused(c.caller, errTooFine)
-	return errTooFine
-}
-
 // partsOfMessage is how many parts a message may come in for its length alone.
 const partsOfMessage = 4
 
 // partsOf returns how many parts a message may come in at most, and a stream save up for it.
 func partsOf(size int) int { return 64 + size/leastPart }
 
-// hide changes the head of a message that was refused, of which grpc has a part already.
-// A handler of a stream gets an empty message, which Stream turns into the refusal; it
-// asks for nothing after it. grpc itself refuses that of a unary call, whose handler would
-// take it for a request. It reports whether that was possible. The caller holds mu, which
-// it gives up meanwhile.
-func (c *conn) hide(s *stream, head []byte, had int) bool {
-	c.mu.Unlock()
-	defer c.mu.Lock()
-	select {
-	case <-s.begun:
-		for _, b := range s.head[1:max(1, had)] {
-			if b != 0 {
-				return false
-			}
-		}
-		clear(head[max(0, 1-had):])
-		return true
-	case <-time.After(beginning):
-		if had > 1 {
-			return false
-		}
-		head[1-had] = impossible
-		return true
+// ask asks for room for the present message of a stream, once it has none for one before. The
+// caller holds mu.
+func (c *conn) ask(s *stream) {
+	if !s.asks || s.turn != nil || s.over {
+		return
+	}
+	var has bool
+	if s.turn, has = c.budget.Room.Ask(c.caller, s.messages.last()+messageBytes, func(t *share.Turn) { c.granted(s, t) }); has {
+		s.take()
+	} else {
+		s.waits.begin()
 	}
 }
 
-// take takes a lease for a message whose head has come. It gives errNoRoom where it would
-// have to wait, and is not to. The caller holds mu, which it gives up while it waits.
-func (c *conn) take(s *stream) error {
-	size := int64(s.left + messageBytes)
-	err := c.lease(s)
-	switch most := c.budget.Largest; {
-	case err != nil:
-	case most > 0 && s.left > most:
-		if !c.patient {
-			return errNoRoom // grpc sees the stream's beginning first
-		}
-		c.patient = false
-		err = status.Errorf(codes.ResourceExhausted, "a message may have up to %d bytes, and one has %d: make it smaller, or raise %s", most, s.left, c.budget.LargestField)
-		c.budget.refused(c.caller, err)
-	case !c.patient:
-		if missing := s.cover(size); missing > 0 && !s.lease.Try(missing) {
-			s.spare = size - missing
-			return errNoRoom
-		}
-	default:
-		c.patient = false
-		err = c.wait(s, size)
+// granted takes note that a stream has the room that it waited for. Who gave it back does not
+// wait for the client to be told.
+func (c *conn) granted(s *stream, t *share.Turn) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if s.over || s.turn != t {
+		return
 	}
-	if err != nil {
-		s.refusal = err
-		return err
-	}
-	s.messages.push(size)
-	return nil
+	s.waits.end()
+	s.take()
+	c.settle(s)
+	time.AfterFunc(0, c.flush)
 }
 
-// wait waits for room for a message.
-func (c *conn) wait(s *stream, size int64) error {
-	lease, others, missing := s.lease, len(c.streams)-1, s.cover(size)
-	c.mu.Unlock()
-	defer c.mu.Lock()
-	began := time.Now()
-	c.stands.begin(began)
-	err := lease.Wait(missing, c.waits.next(c.budget.patience(), others, began))
-	c.waits.took(c.stands.end(time.Now()))
-	return err
+// stream returns an open stream, nil if it has ended.
+func (c *conn) stream(id uint32) *stream {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.streams[id]
 }
 
-// lease takes the lease of a stream, if it has none. When others need its room, the
-// connection ends: its caller has most. The caller holds mu.
-func (c *conn) lease(s *stream) (err error) {
-	switch {
-	case s.lease != nil:
-	case c.closed:
-		return net.ErrClosed
-	default:
-		s.lease, err = c.budget.Pool.Take(c.caller, 0, func(error) { _ = c.Conn.Close() }) // grpc finds out, and closes c
+// handle takes note that the handler of a stream has begun, which gets one message after the other.
+// It returns the stream, nil if that has ended.
+func (c *conn) handle(id uint32) *stream {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := c.streams[id]
+	if s != nil {
+		close(s.begun)
+		s.begun = nil
 	}
-	return err
+	return s
 }
 
-// follow has a function called when a stream is over; false: it is already.
-func (c *conn) follow(id uint32, over func()) bool {
+// after has a function called when a stream is over; false: it is already.
+func (c *conn) after(id uint32, over func()) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := c.streams[id]
@@ -324,50 +383,35 @@ func (c *conn) follow(id uint32, over func()) bool {
 	return s != nil
 }
 
-// hold takes note that the handler of a stream has begun, and does not ask for a message yet. It
-// returns the stream, nil if that has ended.
-func (c *conn) hold(id uint32) *stream {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	s := c.streams[id]
-	if s != nil {
-		close(s.begun)
-		s.busy = true
-		c.time(s)
-	}
-	return s
-}
-
-// next gives back what the handler has done with, and records that it is about to get another
-// message. It is called before the handler asks for one.
+// next gives back what the handler has done with. It is called before the handler asks for
+// another message.
 func (c *conn) next(s *stream) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	if s.over {
-		return
+	over := s.done()
+	if over != nil && c.known {
+		over = append(over, c.calm())
 	}
-	if s.taken > 0 && s.messages.len() > 0 {
-		s.spare += s.messages.pop()
-		s.taken--
-	}
-	s.giveBack()
-	s.busy = false
-	c.time(s)
+	c.mu.Unlock()
+	call(over)
+	c.mu.Lock()
+	c.ask(s)
+	c.settle(s)
+	c.mu.Unlock()
+	c.flush()
 }
 
-// took takes note that the handler has a message. It gives the refusal if that message
-// only stands for one that was refused.
+// took takes note that the handler has a message. It gives the refusal if that message only
+// stands for one that was refused.
 func (c *conn) took(s *stream) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	switch {
-	case s.over:
-	case s.refusal != nil && s.taken == s.messages.len():
-		return s.refusal
-	default:
-		s.taken++
-		s.busy = true
-		c.time(s)
-	}
-	return nil
+	s.taken = true
+	return s.refused()
+}
+
+// refused gives why the next message of a stream is refused, nil if it is not.
+func (c *conn) refused(s *stream) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return s.refused()
 }

@@ -1,21 +1,35 @@
 // Package inflight bounds the bytes of requests that are on their way or not yet
-// processed, over all connections, and shares them among callers.
+// processed, over all connections, and shares them among callers. Where there is no room,
+// messages wait; nobody who keeps to HTTP/2 is refused or ended for that.
 //
-// grpc reads a whole message into memory before anything else sees it, and lets its
-// sender go on as soon as it knows the length. So a hundred streams that announce 60 MiB
-// each take 6 GB. Budget.Credentials puts a connection of its own between grpc and the
-// network (inside TLS), which looks at the frames as they pass (conn.go, frames.go). The
-// length of a message is at its head. The connection takes a lease for it before grpc
-// reads it, and waits a moment where there is no room: the sender then waits, too.
-// Without room it shows grpc an empty message in place of the beginning of that one.
-// Budget.Stream tells the handler of the refusal then, and the stream ends with the
-// reason. For a unary call it passes on an impossible length, which grpc refuses itself.
+// grpc lets a client send as soon as its handler asks for a message, however large that is, and
+// reads it into memory before anything else sees it. So a hundred streams that announce 60 MiB
+// each take 6 GB. A Budget puts a connection of its own between grpc and the network (inside
+// TLS), which looks at the frames as they pass (conn.go, frames.go), and decides how much clients
+// may send (window.go). grpc believes that they may send anything.
 //
-// A lease is given back when the handler asks for the next message, or when its stream
-// has ended on the wire. While more messages of a stream wait, the stream keeps up to 32 KiB
-// for them. Each stream has 512 bytes without a lease, enough for most ACKs. A message that
-// does not arrive in time ends its connection. share.Pool, too, ends connections of the caller
-// that has most when others need room.
+// # Windows
+//
+// A stream begins with a window of 4 KiB: most requests and ACKs fit into that, and need no room.
+// The length of a message is at its head. A larger one asks share.Room for all of it. Once it has
+// room, the client is told that it may send the rest (WINDOW_UPDATE), and nothing more. Until
+// then it waits, as HTTP/2 has it, while PINGs and the other streams of its connection go on. A
+// message has room until the handler asks for the next one, or its stream has ended on the wire;
+// the next one asks only then. So whoever has room waits for nobody else's, and nothing can wait
+// for ever. Callers take turns. No part of this knows whether a call is unary.
+//
+// A client that has just connected does not know the windows, and may send 64 KiB in all
+// (RFC 9113). For what is more than 4 KiB of that its connection waits to be read, apart from the
+// room of messages. Nothing else keeps a connection from being read.
+//
+// # Who is ended
+//
+//   - A message that is larger than any, or than the handler says (Check), is refused at its head:
+//     the handler gets an empty message in its place, and Stream turns that into the refusal. For
+//     a unary call the connection passes on an impossible length, which grpc refuses itself.
+//   - A message that has room and does not arrive in time ends its connection, and so does one in
+//     too many parts: each takes grpc memory beside what is in it.
+//   - So does a client that sends more than it may.
 //
 // The connection also makes one frame of small ones that have come together, for each frame
 // costs grpc as much as a message of some hundred bytes.

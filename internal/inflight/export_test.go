@@ -1,7 +1,7 @@
 package inflight
 
-// FreeBytes is how much a stream has without a lease.
-const FreeBytes = freeBytes
+// FirstWindow is how many bytes of a stream may be here without room.
+const FirstWindow = firstWindow
 
 // MessageBytes is what a message takes beside its content.
-const MessageBytes = messageBytes
+const MessageBytes = messageHeadBytes + messageBytes

@@ -7,11 +7,17 @@ const (
 	prefaceBytes     = 24
 	frameHeaderBytes = 9
 
-	typeData    = 0
-	typeHeaders = 1
-	typeReset   = 3
+	typeData     = 0
+	typeHeaders  = 1
+	typeReset    = 3
+	typeSettings = 4
+	typeWindow   = 8
+
+	settingBytes  = 6 // its number has two of them
+	settingWindow = 4 // SETTINGS_INITIAL_WINDOW_SIZE
 
 	flagEndStream = 0x1
+	flagAck       = 0x1
 	flagPadded    = 0x8
 )
 
@@ -35,6 +41,10 @@ type scanner struct {
 	left   int // bytes of the frame that are to come
 	padded bool
 	pad    int // bytes at the end of a data frame that are no data
+
+	// change, if not nil, is called for the parts of settings and updates of windows, with where
+	// in the frame each begins. It may change them.
+	change func(f frame, offset int, part []byte)
 }
 
 // scan calls begin for each frame, and data for the parts of the content of data frames.
@@ -69,6 +79,9 @@ func (s *scanner) step(b []byte, begin func(frame), data func(uint32, []byte) (i
 		s.left -= n
 	default:
 		n = min(s.left, len(b))
+		if s.change != nil && (s.frame.kind == typeSettings || s.frame.kind == typeWindow) {
+			s.change(s.frame, s.frame.size-s.left, b[:n])
+		}
 		s.left -= n
 	}
 	return n, err

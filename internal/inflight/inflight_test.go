@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -19,7 +21,6 @@ import (
 	"google.golang.org/grpc/status"
 
 	"hdsd/internal/inflight"
-	"hdsd/internal/share"
 	"hdsd/internal/wire"
 )
 
@@ -28,11 +29,11 @@ const (
 	messageHead = 5 // bytes: a flag and the length
 )
 
-// site is a gRPC server with a budget of a MiB. Its handler takes a message each time it
+// site is a gRPC server with a budget. Large messages have a half of it, small ones the other. Its handler takes a message each time it
 // may, and echoes how many bytes it got.
 type site struct {
 	*testing.T
-	pool    *share.Pool
+	*inflight.Budget
 	address string
 
 	mu   sync.Mutex
@@ -57,18 +58,18 @@ func (s *site) let(method string, n int) {
 	}
 }
 
-func newSite(t *testing.T, each int64) *site {
+func newSite(t *testing.T, half int64) *site {
 	t.Helper()
-	s := &site{T: t, may: make(map[string]chan struct{}), pool: share.NewPool(share.Limit{
-		What: "bytes", Field: "limits.bytes", Total: total, EachField: "limits.bytes_each", Each: each,
-	})}
-	b := &inflight.Budget{Pool: s.pool, Largest: 32 << 20, LargestField: "limits.largest", Patience: 500 * time.Millisecond, Arrival: 500 * time.Millisecond, Late: func(_ string, bytes int) {
+	s := &site{T: t, Budget: inflight.NewBudget(2 * half), may: make(map[string]chan struct{})}
+	s.Largest, s.LargestField, s.Arrival = 32<<20, "limits.largest", 500*time.Millisecond
+	s.Late = func(_ string, bytes int) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.late = append(s.late, bytes)
-	}}
-	server := grpc.NewServer(wire.ServerOption(), grpc.Creds(b.Credentials(insecure.NewCredentials())), grpc.StreamInterceptor(b.Stream),
-		grpc.MaxRecvMsgSize(64<<20), grpc.UnknownServiceHandler(s.handle))
+	}
+	server := grpc.NewServer(append(s.ServerOptions(insecure.NewCredentials()), wire.ServerOption(),
+		grpc.MaxRecvMsgSize(64<<20), grpc.UnknownServiceHandler(s.handle))...)
+	server.RegisterService(&grpc.ServiceDesc{ServiceName: "unary", HandlerType: (*any)(nil), Methods: []grpc.MethodDesc{{MethodName: "Echo", Handler: s.echo}}}, s)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -80,9 +81,31 @@ func newSite(t *testing.T, each int64) *site {
 	return s
 }
 
+// echo is a unary call. It is answered when its turn has come.
+func (s *site) echo(_ any, ctx context.Context, decode func(any) error, _ grpc.UnaryServerInterceptor) (any, error) { //nolint:revive // as grpc calls it
+	var m wire.Bytes
+	if err := decode(&m); err != nil {
+		return nil, err
+	}
+	select {
+	case <-s.turns("/unary/Echo"):
+	case <-ctx.Done():
+	}
+	answer := wire.Bytes(fmt.Sprint(len(m)))
+	return &answer, nil
+}
+
 func (s *site) handle(_ any, stream grpc.ServerStream) error {
 	method, _ := grpc.MethodFromServerStream(stream)
 	may := s.turns(method)
+	if strings.HasPrefix(method, "/a/modest") {
+		inflight.Check(stream.Context(), func(bytes int) error {
+			if bytes > 10_000 {
+				return status.Error(codes.ResourceExhausted, "it is modest")
+			}
+			return nil
+		})
+	}
 	for {
 		select {
 		case <-may:
@@ -131,6 +154,12 @@ func (s *site) send(stream grpc.ClientStream, bytes int) {
 	}
 }
 
+// sendLater sends a message that has to wait. Who receives on the stream sees whether it did.
+func (s *site) sendLater(stream grpc.ClientStream, bytes int) {
+	m := make(wire.Bytes, bytes)
+	go func() { _ = stream.SendMsg(&m) }()
+}
+
 func (s *site) receive(stream grpc.ClientStream, want string) {
 	s.Helper()
 	var m wire.Bytes
@@ -153,40 +182,37 @@ func (s *site) eventually(what string, ok func() bool) {
 	deadline := time.Now().Add(30 * time.Second)
 	for !ok() {
 		if time.Now().After(deadline) {
-			s.Fatalf("not within 30 s: %s (%+v)", what, s.pool.Usage())
+			s.Fatalf("not within 30 s: %s (%d bytes are taken, %+v wait)", what, s.Room.Taken(), s.Room.Waiting())
 		}
 		time.Sleep(time.Millisecond)
 	}
 }
 
-// leased is what a stream that had none takes for messages of so many bytes.
-func leased(messages ...int64) (bytes int64) {
-	for _, content := range messages {
-		bytes += content + inflight.MessageBytes
-	}
-	return bytes - inflight.FreeBytes
-}
-
 func (s *site) taken(want int64) {
 	s.Helper()
-	s.eventually(fmt.Sprintf("%d bytes taken", want), func() bool { return s.pool.Usage().Taken == want })
+	s.eventually(fmt.Sprintf("%d bytes taken", want), func() bool { return s.Room.Taken() == want })
 }
 
-// TestALeaseLastsUntilTheHandlerAsksForMore also shows that the number of a stream can
-// still be read from grpc.
-func TestALeaseLastsUntilTheHandlerAsksForMore(t *testing.T) {
-	s := newSite(t, 0)
+func (s *site) waiting(want int) {
+	s.Helper()
+	s.eventually(fmt.Sprintf("%d wait", want), func() bool { return s.Room.Waiting().Count == want })
+}
+
+// TestRoomLastsUntilTheHandlerAsksForMore also shows that the number of a stream can still be
+// read from grpc.
+func TestRoomLastsUntilTheHandlerAsksForMore(t *testing.T) {
+	s := newSite(t, total)
 	stream, _ := s.open(s.dial(), "a")
 	s.send(stream, 600_000)
-	s.taken(leased(600_000))
+	s.taken(600_000 + inflight.MessageBytes)
 	s.let("a", 1)
 	s.receive(stream, "600000")
-	s.taken(leased(600_000)) // the handler may be at work on it
-	s.send(stream, 1000)
-	s.taken(leased(600_000, 1000))
+	s.taken(600_000 + inflight.MessageBytes) // the handler may be at work on it
 	s.let("a", 1)
-	s.receive(stream, "1000")
-	s.taken(1000 + inflight.MessageBytes)
+	s.taken(0)
+	s.send(stream, 5000)
+	s.receive(stream, "5000")
+	s.taken(5000 + inflight.MessageBytes)
 	m := wire.Bytes("end")
 	if err := stream.SendMsg(&m); err != nil {
 		t.Fatal(err)
@@ -196,58 +222,152 @@ func TestALeaseLastsUntilTheHandlerAsksForMore(t *testing.T) {
 		t.Error(err)
 	}
 	s.taken(0)
-	if callers := s.pool.Usage().Callers; callers != 0 {
-		t.Errorf("%d callers are left", callers)
-	}
 }
 
+// TestAMessageWaitsForRoom, and holds up nothing else on its connection: other streams, and
+// PINGs.
 func TestAMessageWaitsForRoom(t *testing.T) {
-	s := newSite(t, 0)
-	one, _ := s.open(s.dial(), "one")
-	s.send(one, 600_000)
-	s.taken(leased(600_000))
-	other, _ := s.open(s.dial(), "other")
-	s.send(other, 600_000)
-	s.let("one", 2) // it asks for another: it has done with the first
+	s := newSite(t, total)
+	holder, _ := s.open(s.dial(), "holder")
+	s.send(holder, 600_000)
+	s.taken(600_000 + inflight.MessageBytes)
+	c := s.dial()
+	other, _ := s.open(c, "other")
+	s.sendLater(other, 600_000)
 	s.let("other", 1)
-	s.receive(one, "600000")
+	s.waiting(1)
+	calm, _ := s.open(c, "calm")
+	for range 20 {
+		s.send(calm, 4000)
+		s.let("calm", 1)
+		s.receive(calm, "4000")
+	}
+	r := s.raw()
+	r.announce(1, 600_000)
+	s.waiting(2)
+	if err := r.to.WritePing(false, [8]byte{1}); err != nil {
+		t.Fatal(err)
+	}
+	r.until("the PING is answered", func(f http2.Frame) bool {
+		ping, ok := f.(*http2.PingFrame)
+		return ok && ping.IsAck()
+	})
+	r.conn.Close()
+	s.waiting(1)
+	s.let("holder", 2) // it asks for another: it has done with the first
+	s.receive(holder, "600000")
 	s.receive(other, "600000")
 }
 
-func TestAMessageWithoutRoomIsRefusedAlone(t *testing.T) {
-	s := newSite(t, 0)
-	holder, release := s.open(s.dial(), "holder")
-	s.send(holder, 700_000)
-	s.taken(leased(700_000))
+// TestAUnaryCallWaitsForRoom: no handler asks for its message.
+func TestAUnaryCallWaitsForRoom(t *testing.T) {
+	s := newSite(t, total)
 	c := s.dial()
-	calm, _ := s.open(c, "calm")
-	bomb, _ := s.open(c, "bomb")
-	s.send(bomb, 600_000) // more than is free, and not less than the holder has less what is missing
-	s.send(calm, 10)
-	s.let("calm", 1)
-	s.let("bomb", 1)
-	s.refused(bomb, "limits.bytes")
-	s.receive(calm, "10")
-	release()
+	answered := make(chan error)
+	for range 3 {
+		go func() {
+			m, answer := make(wire.Bytes, 600_000), wire.Bytes(nil)
+			err := c.Invoke(t.Context(), "/unary/Echo", &m, &answer)
+			if err == nil && string(answer) != "600000" {
+				err = fmt.Errorf("answered %s", answer)
+			}
+			answered <- err
+		}()
+	}
+	for waiting := 2; waiting >= 0; waiting-- {
+		s.waiting(waiting)
+		s.taken(600_000 + inflight.MessageBytes)
+		s.turns("/unary/Echo") <- struct{}{}
+		if err := <-answered; err != nil {
+			t.Error(err)
+		}
+	}
 	s.taken(0)
 }
 
-func TestACallerHasItsShare(t *testing.T) {
-	s := newSite(t, 1000)
-	c := s.dial()
-	one, _ := s.open(c, "one")
-	s.send(one, 1400)
-	s.taken(leased(1400))
-	two, _ := s.open(c, "two")
-	s.send(two, 1400)
-	three, _ := s.open(c, "three")
-	s.send(three, 5000) // never has room: it is refused at once
-	s.let("two", 1)
-	s.let("three", 1)
-	s.refused(two, "limits.bytes_each")
-	s.refused(three, "limits.bytes_each")
-	s.let("one", 1)
-	s.receive(one, "1400")
+// exchange sends messages on a stream, as fast as it may, and checks that all were heard.
+func (s *site) exchange(stream grpc.ClientStream, sizes []int) {
+	go func() {
+		for _, size := range sizes {
+			m := make(wire.Bytes, size)
+			if stream.SendMsg(&m) != nil {
+				return // RecvMsg says why
+			}
+		}
+	}()
+	for _, size := range sizes {
+		var m wire.Bytes
+		if err := stream.RecvMsg(&m); err != nil || string(m) != fmt.Sprint(size) {
+			s.Errorf("%d bytes: %q, %v", size, m, err)
+			return
+		}
+	}
+}
+
+// TestHonestStreamsLoseNothing: fifty that send at once, with room for two messages, all have
+// them heard.
+func TestHonestStreamsLoseNothing(t *testing.T) {
+	s := newSite(t, 650_000)
+	var all sync.WaitGroup
+	for i := range 50 {
+		stream, _ := s.open(s.dial(), fmt.Sprint(i))
+		sizes := slices.Repeat([]int{300_000}, 20)
+		s.let(fmt.Sprint(i), len(sizes)+1) // it has done with the last one, too
+		all.Go(func() { s.exchange(stream, sizes) })
+	}
+	all.Wait()
+	if len(s.late) > 0 {
+		t.Errorf("late were %v", s.late)
+	}
+}
+
+// TestAllArrive: whatever is sent on however many streams and connections, and however little
+// there is for it, nothing waits for ever.
+func TestAllArrive(t *testing.T) {
+	for seed := range uint64(10) {
+		random := rand.New(rand.NewPCG(seed, 1))
+		s := newSite(t, 1+random.Int64N(100_000))
+		s.Arrival = time.Hour
+		var all sync.WaitGroup
+		for range 1 + random.IntN(10) {
+			c := s.dial()
+			for range 1 + random.IntN(20) {
+				sizes := make([]int, random.IntN(30))
+				for i := range sizes {
+					sizes[i] = random.IntN([]int{10, 1000, 5000, 200_000}[random.IntN(4)])
+				}
+				method := fmt.Sprint(random.Uint64())
+				stream, _ := s.open(c, method)
+				s.let(method, len(sizes)+1)
+				all.Go(func() { s.exchange(stream, sizes) })
+			}
+		}
+		if all.Wait(); t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+	}
+}
+
+// TestCallersTakeTurns: a connection with many streams does not keep the others waiting.
+func TestCallersTakeTurns(t *testing.T) {
+	s := newSite(t, 600_000)
+	holder, release := s.open(s.dial(), "holder")
+	s.send(holder, 500_000)
+	s.taken(500_000 + inflight.MessageBytes)
+	crowd := s.raw()
+	for i := range uint32(50) {
+		crowd.announce(2*i+1, 500_000)
+	}
+	s.waiting(50)
+	modest, _ := s.open(s.dial(), "other")
+	s.let("other", 1)
+	s.sendLater(modest, 500_000)
+	s.waiting(51)
+	release()
+	s.waiting(50)  // the first of the crowd has its turn
+	crowd.reset(1) // and then the other one
+	s.receive(modest, "500000")
+	s.waiting(49)
 }
 
 // raw speaks HTTP/2 by hand.
@@ -271,7 +391,42 @@ func (s *site) raw() *raw {
 	if err := r.to.WriteSettings(); err != nil {
 		s.Fatal(err)
 	}
+	r.until("the windows are told", func(f http2.Frame) bool {
+		told, ok := f.(*http2.SettingsFrame)
+		if !ok || told.IsAck() {
+			return false
+		}
+		if size, _ := told.Value(http2.SettingInitialWindowSize); size != inflight.FirstWindow {
+			s.Errorf("a stream has a window of %d bytes", size)
+		}
+		return true
+	})
+	if err := r.to.WriteSettingsAck(); err != nil {
+		s.Fatal(err)
+	}
 	return r
+}
+
+// until reads until there is a certain frame.
+func (r *raw) until(what string, is func(http2.Frame) bool) {
+	r.s.Helper()
+	_ = r.conn.SetReadDeadline(time.Now().Add(30 * time.Second))
+	for {
+		f, err := r.to.ReadFrame()
+		if err != nil {
+			r.s.Fatal(what, err)
+		}
+		if is(f) {
+			return
+		}
+	}
+}
+
+func (r *raw) reset(id uint32) {
+	r.s.Helper()
+	if err := r.to.WriteRSTStream(id, http2.ErrCodeCancel); err != nil {
+		r.s.Fatal(err)
+	}
 }
 
 // announce opens a stream and sends the head of a message, in parts, and a little of it.
@@ -306,14 +461,11 @@ func (r *raw) gone() {
 	}
 }
 
+// TestALateMessageEndsItsConnection: who has room and does not send loses it.
 func TestALateMessageEndsItsConnection(t *testing.T) {
-	s := newSite(t, 0)
+	s := newSite(t, total)
 	r := s.raw()
 	r.announce(1, 500_000)
-	s.taken(leased(500_000))
-	time.Sleep(time.Second) // nobody asks for it: it is not late
-	s.taken(leased(500_000))
-	s.let("raw", 1)
 	r.gone()
 	s.taken(0)
 	s.mu.Lock()
@@ -323,25 +475,13 @@ func TestALateMessageEndsItsConnection(t *testing.T) {
 	}
 }
 
-func TestWhoHasMostMakesRoom(t *testing.T) {
-	s := newSite(t, 0)
-	r := s.raw()
-	r.announce(1, 1_000_000)
-	s.taken(leased(1_000_000))
-	modest, _ := s.open(s.dial(), "modest")
-	s.send(modest, 300_000)
-	r.gone()
-	s.let("modest", 1)
-	s.receive(modest, "300000")
-	s.taken(leased(300_000))
-}
-
-// TestAHeadInParts: grpc has seen a part of it when it is refused. If that part has a
-// digit of the length, the connection ends.
+// TestAHeadInParts: grpc has seen a part of it when it is refused. If that part has a digit of the
+// length, the connection ends.
 func TestAHeadInParts(t *testing.T) {
 	for _, size := range []int{1 << 16, 1 << 25} {
-		for _, parts := range [][]int{{1}, {2}, {1, 1}, {4}, {1, 1, 1, 1}, {2, 2}} {
-			s := newSite(t, 1000)
+		for _, parts := range [][]int{{}, {1}, {2}, {1, 1}, {4}, {1, 1, 1, 1}, {2, 2}} {
+			s := newSite(t, total)
+			s.Largest = 1000
 			s.let("raw", 1)
 			r := s.raw()
 			r.announce(1, size, parts...)
@@ -349,7 +489,7 @@ func TestAHeadInParts(t *testing.T) {
 			for _, n := range parts {
 				seen += n
 			}
-			if size>>(8*(messageHead-seen)) > 0 {
+			if size>>(8*(messageHead-seen)) > 0 && seen > 0 {
 				r.gone()
 			} else {
 				r.ended()
@@ -362,66 +502,57 @@ func TestAHeadInParts(t *testing.T) {
 // ended waits for the server to end a stream.
 func (r *raw) ended() {
 	r.s.Helper()
-	_ = r.conn.SetReadDeadline(time.Now().Add(30 * time.Second))
-	for {
-		f, err := r.to.ReadFrame()
-		if err != nil {
-			r.s.Fatal(err)
-		}
-		if h, ok := f.(*http2.HeadersFrame); ok && h.StreamEnded() {
-			return
-		}
-	}
+	r.until("the stream is ended", func(f http2.Frame) bool {
+		h, ok := f.(*http2.HeadersFrame)
+		return ok && h.StreamEnded()
+	})
 }
 
 func TestEndedStreamsHaveNothing(t *testing.T) {
-	s := newSite(t, 0)
+	s := newSite(t, total)
 	c := s.dial()
 	_, cancel := s.open(c, "a")
 	cancel()
 	for range 5 {
 		stream, cancel := s.open(c, "a")
 		s.send(stream, 100_000)
-		s.taken(leased(100_000))
+		s.taken(100_000 + inflight.MessageBytes)
 		cancel()
 		s.taken(0)
 	}
 	stream, _ := s.open(c, "a")
 	s.send(stream, 100_000)
-	s.taken(leased(100_000))
+	s.taken(100_000 + inflight.MessageBytes)
 	c.Close()
 	s.taken(0)
 }
 
-// TestRefusalsDoNotHoldUpTheirConnection: a stream is answered beside many refusals on its
-// connection. TestAConnectionWaitsForATenthOfTheTime holds how long they may hold it up together.
-func TestRefusalsDoNotHoldUpTheirConnection(t *testing.T) {
-	s := newSite(t, 0)
-	holder, _ := s.open(s.dial(), "holder")
-	s.send(holder, 700_000)
-	s.taken(leased(700_000))
+// TestBombs are refused before they are read, and nothing else is on their connection.
+func TestBombs(t *testing.T) {
+	s := newSite(t, total)
 	c := s.dial()
 	calm, _ := s.open(c, "calm")
-	for i := range 60 {
-		bomb, _ := s.open(c, fmt.Sprint("bomb", i))
-		m := make(wire.Bytes, 600_000)
-		_ = bomb.SendMsg(&m) // it may have ended already
-		s.let(fmt.Sprint("bomb", i), 1)
+	for method, bomb := range map[string]struct {
+		size int
+		says string
+	}{"any": {33 << 20, "limits.largest"}, "modest": {10_001, "it is modest"}} {
+		stream, _ := s.open(c, method)
+		s.send(stream, 10)
+		s.let(method, 2)
+		s.receive(stream, "10")
+		m := make(wire.Bytes, bomb.size)
+		_ = stream.SendMsg(&m) // it may have ended already
+		s.refused(stream, bomb.says)
+		s.taken(0)
 	}
-	s.send(calm, 10)
-	s.let("calm", 1)
-	s.receive(calm, "10")
-}
-
-func TestATooLargeMessageNamesTheLimit(t *testing.T) {
-	s := newSite(t, 0)
-	c := s.dial()
-	stream, _ := s.open(c, "a")
-	s.let("a", 1)
-	m := make(wire.Bytes, 33<<20)
-	_ = stream.SendMsg(&m) // it may have ended already
-	s.refused(stream, "limits.largest")
-	calm, _ := s.open(c, "calm")
+	modest, _ := s.open(c, "modest 2")
+	s.send(modest, 10_000)
+	s.let("modest 2", 1)
+	s.receive(modest, "10000")
+	m, answer := make(wire.Bytes, 33<<20), wire.Bytes(nil)
+	if err := c.Invoke(t.Context(), "/unary/Echo", &m, &answer); status.Code(err) != codes.ResourceExhausted {
+		t.Errorf("a bomb as a unary call: %v", err)
+	}
 	s.send(calm, 10)
 	s.let("calm", 1)
 	s.receive(calm, "10")

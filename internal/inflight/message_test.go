@@ -1,6 +1,7 @@
 package inflight
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"net"
@@ -8,121 +9,209 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"hdsd/internal/share"
 )
 
-// TestEachMessageHasItsTime: one timer serves all messages of a stream.
+// quiet is a connection that takes what is written.
+type quiet struct {
+	net.Conn
+	wrote  bytes.Buffer
+	closed bool
+}
+
+func (q *quiet) Write(b []byte) (int, error) { return q.wrote.Write(b) }
+func (q *quiet) Close() error                { q.closed = true; return nil }
+
+// windows are the updates that were written since, summed up.
+func (q *quiet) windows() (sum int) {
+	var s scanner
+	s.change = func(_ frame, _ int, part []byte) { sum += int(binary.BigEndian.Uint32(part)) }
+	_, _ = s.scan(q.wrote.Bytes(), func(frame) {}, nil)
+	q.wrote.Reset()
+	return sum
+}
+
+// opened makes a connection with an open stream, whose client knows the settings.
+func opened(b *Budget) (*conn, *stream, *quiet) {
+	q := &quiet{}
+	c := newConn(q, b, "a")
+	c.begin(frame{kind: typeSettings, flags: flagAck})
+	c.begin(frame{kind: typeHeaders, stream: 1})
+	return c, c.stream(1), q
+}
+
+// arrive has bytes of stream 1 come.
+func (c *conn) arrive(part []byte) error {
+	c.begin(frame{kind: typeData, stream: 1, size: len(part)})
+	_, err := c.follow(1, part)
+	c.flush()
+	return errors.Join(c.broken, err)
+}
+
+// headOf begins a message.
+func headOf(size int) []byte { return binary.BigEndian.AppendUint32([]byte{0}, uint32(size)) }
+
+// handled has the handler take a message, and do with it.
+func handled(t *testing.T, c *conn, s *stream) {
+	t.Helper()
+	if err := c.took(s); err != nil {
+		t.Fatal(err)
+	}
+	c.next(s)
+}
+
+// TestEachMessageHasItsTime, from when it has room until it is whole.
 func TestEachMessageHasItsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var late []int
-		ours, theirs := net.Pipe()
-		defer theirs.Close()
-		c := newConn(ours, &Budget{Late: func(_ string, bytes int) { late = append(late, bytes) }}, "a")
-		s := &stream{}
-		awaits := func(bytes int, sleep time.Duration, want ...int) {
+		b := NewBudget(200 << 20)
+		b.Late = func(_ string, bytes int) { late = append(late, bytes) }
+		c, s, q := opened(b)
+		awaits := func(message []byte, sleep time.Duration, want ...int) {
 			t.Helper()
-			c.mu.Lock()
-			s.left = bytes
-			c.await(s)
-			c.mu.Unlock()
+			if err := c.arrive(message); err != nil {
+				t.Fatal(err)
+			}
 			time.Sleep(sleep)
 			synctest.Wait()
 			if !slices.Equal(late, want) {
 				t.Fatalf("late are messages of %v bytes, want %v", late, want)
 			}
+			if s.left == 0 {
+				handled(t, c, s)
+			}
 		}
-		awaits(60<<20, time.Second) // it has 70 s
-		awaits(0, 0)
-		awaits(4, 9*time.Second) // it has 10 s, which end before that
-		awaits(0, 0)
-		awaits(5, 9*time.Second) // it has as long again
-		awaits(3, 500*time.Millisecond)
-		awaits(3, 500*time.Millisecond, 5)
-		if _, err := ours.Write([]byte("a")); err == nil {
+		awaits(headOf(60<<20), time.Minute) // it has 70 s
+		awaits(make([]byte, 60<<20), time.Hour)
+		awaits(headOf(10), 9*time.Second) // it has 10 s
+		awaits(make([]byte, 10), time.Hour)
+		others, _ := b.Room.Ask("other", 100<<20, nil)
+		awaits(headOf(20<<20), time.Hour) // it has no room
+		others.Release()
+		time.Sleep(29 * time.Second)
+		awaits(make([]byte, 1000), 2*time.Second, 20<<20)
+		if !q.closed {
 			t.Error("the connection is open")
 		}
 	})
 }
 
-// TestAnEndedStreamIsNotLate: a stream may end while its message waits for room.
+// TestAnEndedStreamIsNotLate: a stream may end while its message waits for room, or comes.
 func TestAnEndedStreamIsNotLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newConn(nil, &Budget{Late: func(string, int) { t.Error("it is late") }}, "a")
-		s := &stream{left: 10}
-		c.mu.Lock()
-		s.release()
-		c.await(s)
-		c.mu.Unlock()
+		b := NewBudget(20_000)
+		b.Late = func(string, int) { t.Error("it is late") }
+		c, _, _ := opened(b)
+		if err := c.arrive(headOf(8000)); err != nil {
+			t.Fatal(err)
+		}
+		waits, s, _ := opened(b)
+		if err := waits.arrive(headOf(8000)); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		if got := s.waits.all(); got != time.Second {
+			t.Errorf("it waits for %v", got)
+		}
+		waits.begin(frame{kind: typeReset, stream: 1})
+		c.begin(frame{kind: typeReset, stream: 1})
 		time.Sleep(time.Hour)
+		if b.Room.Taken() != 0 || b.Room.Waiting().Count != 0 {
+			t.Errorf("%d bytes are taken, %+v wait", b.Room.Taken(), b.Room.Waiting())
+		}
 	})
 }
 
-// TestAStreamKeepsLittleToSpare: while more messages wait, what is done with serves those to
-// come. Nothing is kept when none waits.
-func TestAStreamKeepsLittleToSpare(t *testing.T) {
-	pool := share.NewPool(share.Limit{Total: 1 << 20})
-	c := newConn(nil, &Budget{Pool: pool}, "a")
-	c.begin(frame{kind: typeHeaders, stream: 1})
-	s := c.hold(1)
-	const size = 1000 - messageBytes
-	message := make([]byte, messageHeadBytes+size)
-	copy(message, []byte{0, 0, 0, size >> 8, size & 0xff})
-	arrive := func(n int) {
-		for range n {
-			if used, err := c.try(1, message); used != len(message) || err != nil {
-				t.Fatalf("%d bytes were taken: %v", used, err)
-			}
-		}
+// TestWindows: a client may send as much as its message needs once that has room, and little else.
+func TestWindows(t *testing.T) {
+	b := NewBudget(1 << 20)
+	c, s, q := opened(b)
+	handle := func() {
+		handled(t, c, s)
 	}
-	handle := func(n int) {
-		for range n {
-			if err := c.took(s); err != nil {
-				t.Fatal(err)
-			}
-			c.next(s)
-		}
-	}
-	is := func(what string, want int64) {
+	step := func(what string, message []byte, windows int, taken int64) {
 		t.Helper()
-		if taken := pool.Usage().Taken; taken != want {
-			t.Errorf("%s: %d bytes are taken, want %d", what, taken, want)
+		if err := c.arrive(message); err != nil {
+			t.Fatal(what, err)
+		}
+		if got := q.windows(); got != windows || b.Room.Taken() != taken {
+			t.Errorf("%s: the client may send %d bytes more, and %d are taken; want %d and %d", what, got, b.Room.Taken(), windows, taken)
 		}
 	}
-	arrive(100)
-	is("100 wait", 100_000-freeBytes)
-	handle(20)
-	is("20 are done with", 100_000-freeBytes)
-	arrive(10)
-	is("10 more have come", 100_000-freeBytes)
-	handle(30)
-	is("they are more than it keeps", 66_000)
-	handle(60)
-	is("none waits", 0)
+	const size = 50_000
+	step("a head", headOf(size), size+messageHeadBytes, size+messageHeadBytes+messageBytes)
+	step("the rest", make([]byte, size), 0, size+messageHeadBytes+messageBytes)
+	step("another head while the handler has the first", headOf(size), 0, size+messageHeadBytes+messageBytes)
+	handle()
+	if got := q.windows(); got != size+messageHeadBytes {
+		t.Errorf("when it has done with that, the client may send %d bytes more", got)
+	}
+	step("the second", make([]byte, size), 0, size+messageHeadBytes+messageBytes)
+	handle()
+	for range 20 {
+		step("a small one", append(headOf(95), make([]byte, 95)...), 0, 0)
+	}
+	for n := range 40 {
+		if n < 20 {
+			handle()
+		} else if s.window < firstWindow/2 {
+			t.Errorf("the client may send %d bytes when nothing waits", s.window)
+		}
+	}
+	q.windows()
+	step("a padded frame", nil, 0, 0)
+	c.begin(frame{kind: typeData, stream: 1, size: firstWindow / 2}) // all of it padding
+	step("more padding", nil, firstWindow/2+firstWindow-firstWindow/2-s.window, 0)
 }
 
-// TestASmallMessageNeedsNoLease: most ACKs cost the pool nothing.
-func TestASmallMessageNeedsNoLease(t *testing.T) {
-	pool := share.NewPool(share.Limit{Total: 1})
-	c := newConn(nil, &Budget{Pool: pool}, "a")
+// TestWhoIgnoresTheWindowsIsEnded, but a client that has just come does not know them.
+func TestWhoIgnoresTheWindowsIsEnded(t *testing.T) {
+	refused := 0
+	b := NewBudget(1 << 20)
+	b.Refused = func(string, error) { refused++ }
+	c, _, _ := opened(b)
+	if err := c.arrive(append(headOf(firstWindow), make([]byte, firstWindow)...)); !errors.Is(err, errWindow) || refused != 1 {
+		t.Errorf("more than the window: %v", err)
+	}
+	_ = c.Close()
+	c = newConn(&quiet{}, b, "a")
 	c.begin(frame{kind: typeHeaders, stream: 1})
-	s, message := c.hold(1), make([]byte, freeBytes-messageBytes+messageHeadBytes)
-	copy(message, []byte{0, 0, 0, (freeBytes - messageBytes) >> 8, (freeBytes - messageBytes) & 0xff})
-	for range 10 {
-		c.next(s)
-		if used, err := c.try(1, message); used != len(message) || err != nil {
-			t.Fatalf("%d bytes were taken: %v", used, err)
-		}
-		if _, err := c.try(1, message); !errors.Is(err, errNoRoom) {
-			t.Fatalf("two of them had room: %v", err)
-		}
-		if err := c.took(s); err != nil {
+	s := c.stream(1)
+	if err := c.arrive(append(headOf(50_000), make([]byte, 50_000)...)); err != nil {
+		t.Errorf("before it knows them: %v", err)
+	}
+	if taken := b.Rush.Taken(); taken != defaultWindow {
+		t.Errorf("%d bytes are taken for that", taken)
+	}
+	c.begin(frame{kind: typeSettings, flags: flagAck})
+	handled(t, c, s)
+	if rush, room := b.Rush.Taken(), b.Room.Taken(); rush != 0 || room != 0 {
+		t.Errorf("afterwards, %d and %d bytes are taken", rush, room)
+	}
+	if s.window < firstWindow/2 || s.kept != 0 {
+		t.Errorf("afterwards, it may send %d bytes, and %d are kept", s.window, s.kept)
+	}
+	c = newConn(&quiet{}, b, "a")
+	c.begin(frame{kind: typeHeaders, stream: 1})
+	if err := c.arrive(append(headOf(defaultWindow), make([]byte, defaultWindow)...)); !errors.Is(err, errWindow) {
+		t.Errorf("more than anybody may: %v", err)
+	}
+	_ = c.Close()
+	if rush, room := b.Rush.Taken(), b.Room.Taken(); rush != 0 || room != 0 {
+		t.Errorf("at the end, %d and %d bytes are taken", rush, room)
+	}
+}
+
+// TestASmallMessageNeedsNoRoom: most ACKs do not depend on what others have.
+func TestASmallMessageNeedsNoRoom(t *testing.T) {
+	b := NewBudget(2)
+	b.Room.Ask("other", 1, nil)
+	c, s, _ := opened(b)
+	for range 100 {
+		const size = firstWindow - messageHeadBytes
+		if err := c.arrive(append(headOf(size), make([]byte, size)...)); err != nil {
 			t.Fatal(err)
 		}
-	}
-	c.next(s)
-	if s.spare != freeBytes {
-		t.Errorf("the stream has %d bytes left without a message, want %d", s.spare, freeBytes)
+		handled(t, c, s)
 	}
 }
 
@@ -136,11 +225,12 @@ func TestAMessageInManyParts(t *testing.T) {
 		{100, 1, false}, {100_000, 1, false}, {100_000, leastPart / 2, false},
 	} {
 		var refused error
-		c := newConn(nil, &Budget{Pool: share.NewPool(share.Limit{Total: 1 << 30}), Refused: func(_ string, err error) { refused = err }}, "a")
-		c.begin(frame{kind: typeHeaders, stream: 1})
-		_, err := c.try(1, binary.BigEndian.AppendUint32([]byte{0}, uint32(test.size)))
+		b := NewBudget(1 << 30)
+		b.Refused = func(_ string, err error) { refused = err }
+		c, _, _ := opened(b)
+		err := c.arrive(headOf(test.size))
 		for left := test.size; left > 0 && err == nil; left -= test.part {
-			_, err = c.try(1, make([]byte, min(test.part, left)))
+			err = c.arrive(make([]byte, min(test.part, left)))
 		}
 		c.begin(frame{kind: typeReset, stream: 1}) // it is not late
 		if (err == nil) != test.fine || !errors.Is(err, refused) {
@@ -152,18 +242,17 @@ func TestAMessageInManyParts(t *testing.T) {
 // TestManyMessagesInManyParts: a stream saves up parts, but not for each of its messages.
 func TestManyMessagesInManyParts(t *testing.T) {
 	const size = 64
-	message := binary.BigEndian.AppendUint32([]byte{0}, size)
-	message = append(message, make([]byte, size)...)
+	message := append(headOf(size), make([]byte, size)...)
 	for part, fine := range map[int]bool{1: false, 16: false, 35: true, len(message): true} {
-		c := newConn(nil, &Budget{Pool: share.NewPool(share.Limit{Total: 1 << 30})}, "a")
-		c.begin(frame{kind: typeHeaders, stream: 1})
+		c, s, _ := opened(NewBudget(1 << 30))
 		var err error
 		for n := 0; n < 1000 && err == nil; n++ {
 			for bytes := range slices.Chunk(message, part) {
-				if _, err = c.try(1, bytes); err != nil {
+				if err = c.arrive(bytes); err != nil {
 					break
 				}
 			}
+			handled(t, c, s)
 		}
 		c.begin(frame{kind: typeReset, stream: 1}) // nothing is late
 		if (err == nil) != fine {

@@ -12,7 +12,6 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"hdsd/internal/inflight"
-	"hdsd/internal/share"
 	"hdsd/internal/wire"
 )
 
@@ -47,9 +46,9 @@ func (c *observedConn) Read(into []byte) (int, error) {
 // TestGRPCReadsIntoBuffersOfAPool shows whether a new version of grpc still does.
 func TestGRPCReadsIntoBuffersOfAPool(t *testing.T) {
 	var pooled atomic.Bool
-	b := &inflight.Budget{Pool: share.NewPool(share.Limit{What: "bytes", Total: total})}
-	server := grpc.NewServer(wire.ServerOption(), grpc.Creds(b.Credentials(&observed{insecure.NewCredentials(), &pooled})),
-		grpc.UnknownServiceHandler(func(any, grpc.ServerStream) error { return nil }))
+	b := inflight.NewBudget(total)
+	server := grpc.NewServer(append(b.ServerOptions(&observed{insecure.NewCredentials(), &pooled}), wire.ServerOption(),
+		grpc.UnknownServiceHandler(func(any, grpc.ServerStream) error { return nil }))...)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

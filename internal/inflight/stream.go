@@ -1,77 +1,126 @@
 package inflight
 
-import (
-	"context"
-	"reflect"
+import "hdsd/internal/share"
 
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/peer"
-)
+// stream is what of one gRPC stream is in flight. conn.mu guards it.
+type stream struct {
+	id       uint32
+	head     [messageHeadBytes]byte
+	have     int           // of head
+	left     int           // bytes of the present message that are to come
+	parts    int           // that these and the messages after them may come in
+	messages sizes         // bytes without room of those that the handler has not done with; the last one is the present
+	taken    bool          // the handler has the first of them
+	turn     *share.Turn   // room for the only one of them that has room; nil: nobody asks
+	room     bool          // that is the present one
+	asks     bool          // the present one needs room and has none
+	kept     int           // bytes that are here without room
+	window   int           // what the client may still send; negative if it did not know
+	finished bool          // the client has ended its side
+	refusal  error         // of the present message
+	begun    chan struct{} // closed when a handler begins that gets one message after the other; nil: it has
+	over     bool          // the stream has ended on the wire
+	after    []func()      // called then
 
-// Stream is the interceptor that tells the budget how far handlers are.
-func (b *Budget) Stream(server any, s grpc.ServerStream, _ *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
-	c, id := find(s.Context())
-	if c == nil || c.budget != b {
-		return handle(server, s)
-	}
-	of := c.hold(id)
-	if of == nil {
-		return handle(server, s)
-	}
-	return handle(server, &counted{ServerStream: s, conn: c, of: of})
+	check func(bytes int) error // of the handler; nil: it takes any message
+
+	waits waits
+	late  deadline
 }
 
-// counted is a stream that is counted. Its handler receives in one goroutine.
-type counted struct {
-	grpc.ServerStream
-	conn    *conn
-	of      *stream
-	refusal error
+// take takes the room of the present message: what is here of it is not kept without.
+func (s *stream) take() {
+	s.room, s.asks = true, false
+	s.kept -= int(s.messages.last()) - s.left
+	s.messages.setLast(0)
 }
 
-// RecvMsg implements grpc.ServerStream.
-func (s *counted) RecvMsg(m any) error {
-	if s.refusal != nil {
-		return s.refusal
+// done ends what the handler has done with, if it has anything, and returns what is to be called
+// without the lock.
+func (s *stream) done() (over []func()) {
+	if !s.taken {
+		return nil
 	}
-	s.conn.next(s.of)
-	if err := s.ServerStream.RecvMsg(m); err != nil {
-		return err
+	s.taken = false
+	kept := s.messages.pop()
+	if s.kept -= int(kept); kept > 0 {
+		return []func(){} // it had no room
 	}
-	if refusal := s.conn.took(s.of); refusal != nil {
-		s.refusal = refusal
+	t := s.turn
+	s.turn = nil
+	return []func(){t.Release}
+}
+
+// refused gives why the next message is refused, nil if it is not.
+func (s *stream) refused() error {
+	if s.messages.len() > 1 {
+		return nil // others come first
 	}
 	return s.refusal
 }
 
-// find gives the connection of a call, and the number of its stream there.
-func find(ctx context.Context) (*conn, uint32) {
-	p, ok := peer.FromContext(ctx)
-	if !ok {
-		return nil, 0
+// hide changes the head of a message that is refused, of which grpc has a part already. A handler
+// of a stream gets an empty message in its place, which stands for the refusal: what it returns
+// for an error, grpc would replace. grpc itself refuses that of a unary call, whose handler would
+// take it for a request. It reports whether that was possible.
+func (s *stream) hide(head []byte, had int) bool {
+	if s.begun != nil {
+		if had > 1 {
+			return false
+		}
+		head[1-had] = impossible
+		return true
 	}
-	a, ok := p.Addr.(address)
-	if !ok {
-		return nil, 0
+	for _, b := range s.head[1:max(1, had)] {
+		if b != 0 {
+			return false
+		}
 	}
-	id, ok := streamID(grpc.ServerTransportStreamFromContext(ctx))
-	if !ok {
-		return nil, 0
-	}
-	return a.conn, id
+	clear(head[max(0, 1-had):])
+	return true
 }
 
-// streamID reads the number of a stream, which grpc keeps to itself. A test shows whether
-// a new version of grpc still has it. Where it has not, a lease lasts as long as its
-// stream.
-func streamID(s grpc.ServerTransportStream) (uint32, bool) {
-	v := reflect.ValueOf(s)
-	if v.Kind() != reflect.Pointer || v.IsNil() || v.Elem().Kind() != reflect.Struct {
-		return 0, false
+// giveUp ends the wait of the present message. It returns the turn that it waited for, nil if it had
+// none yet.
+func (s *stream) giveUp() (t *share.Turn) {
+	s.asks = false
+	if s.waits.present() > 0 {
+		t, s.turn = s.turn, nil
+		s.waits.end()
 	}
-	id := v.Elem().FieldByName("id")
-	if !id.IsValid() || id.Kind() != reflect.Uint32 {
-		return 0, false
+	return t
+}
+
+// release gives everything back, and returns what is to be called without the lock.
+func (s *stream) release() (over []func()) {
+	s.over = true
+	s.late.stop()
+	return append(s.after, s.turn.Release)
+}
+
+// sizes is a queue of numbers of bytes.
+type sizes struct {
+	all   []int64
+	first int
+}
+
+func (q *sizes) len() int { return len(q.all) - q.first }
+
+func (q *sizes) push(size int64) {
+	if len(q.all) == cap(q.all) && q.first > len(q.all)/2 { // rather than grow; to move few is not worth it
+		q.all, q.first = q.all[:copy(q.all, q.all[q.first:])], 0
 	}
-	return uint32(id.Uint()), true
+	q.all = append(q.all, size)
+}
+
+func (q *sizes) last() int64 { return q.all[len(q.all)-1] }
+
+func (q *sizes) setLast(size int64) { q.all[len(q.all)-1] = size }
+
+func (q *sizes) pop() int64 {
+	size := q.all[q.first]
+	if q.first++; q.first == len(q.all) {
+		q.all, q.first = q.all[:0], 0
+	}
+	return size
 }

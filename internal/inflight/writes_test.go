@@ -6,8 +6,6 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	"hdsd/internal/share"
 )
 
 // unread is a connection whose writes wait.
@@ -23,11 +21,11 @@ func (u *unread) Close() error                { u.closed = true; return nil }
 // TestAResetStreamIsOverAfterTheWrite: until then, grpc has what it was to send.
 func TestAResetStreamIsOverAfterTheWrite(t *testing.T) {
 	u := &unread{begun: make(chan struct{}), goOn: make(chan struct{})}
-	c := newConn(u, &Budget{Pool: share.NewPool(share.Limit{Total: 1 << 20})}, "a")
+	c := newConn(u, NewBudget(1<<20), "a")
 	over := 0
 	reset := func(id uint32) {
 		c.begin(frame{kind: typeHeaders, stream: id})
-		if !c.follow(id, func() { over++ }) {
+		if !c.after(id, func() { over++ }) {
 			t.Fatal("an open stream is over")
 		}
 		c.begin(frame{kind: typeReset, stream: id})
@@ -76,7 +74,9 @@ func TestARefusalIsToldOnce(t *testing.T) {
 		in.left = append(in.left, []byte{1})
 	}
 	told := 0
-	c := newConn(in, &Budget{Pool: share.NewPool(share.Limit{Total: 1 << 30}), Refused: func(string, error) { told++ }, Arrival: time.Hour}, "a")
+	b := NewBudget(1 << 30)
+	b.Refused, b.Arrival = func(string, error) { told++ }, time.Hour
+	c := newConn(in, b, "a")
 	for into := make([]byte, 1<<15); len(in.left) > 0; {
 		if _, err := c.Read(into); err != nil {
 			break

@@ -2,7 +2,6 @@ package rest
 
 import (
 	"context"
-	"io"
 	"net/http"
 	"time"
 
@@ -13,8 +12,9 @@ import (
 	"hdsd/internal/share"
 )
 
-// patience is how long a body waits for others to be processed before it is refused.
-const patience = 2 * time.Second
+// patience is how long a body waits for others to be processed before its request is refused. A
+// client that waits for longer has no answer either.
+const patience = 10 * time.Second
 
 // Bodies of up to smallBody bytes are processed at once. Of larger ones, which may be
 // many times as large when they are decoded, one is at a time.
@@ -27,7 +27,7 @@ type Budget struct {
 	// asks for, too much. It must not block.
 	Refused func(*http.Request, error)
 
-	bytes *share.Pool
+	room  *share.Room
 	turns chan struct{}
 }
 
@@ -37,56 +37,24 @@ func (b *Budget) refused(r *http.Request, err error) {
 	}
 }
 
-// NewBudget makes a budget of the bytes in a pool, which others may share.
-func NewBudget(bytes *share.Pool) *Budget {
-	return &Budget{bytes: bytes, turns: make(chan struct{}, 1)}
+// NewBudget makes a budget of the bytes in a room, which others may share.
+func NewBudget(room *share.Room) *Budget {
+	return &Budget{room: room, turns: make(chan struct{}, 1)}
 }
 
-// reader gives a reader of a request's body that counts it: what is announced at once,
-// and the rest as it comes.
-func (b *Budget) reader(r *http.Request, body io.Reader) (counted io.Reader, done func(), err error) {
+// take waits for room for a body of so many bytes, before any is read: a part of it never holds
+// what another needs. One that does not say its length needs room for as much as it may have.
+func (b *Budget) take(r *http.Request, bytes int64) (done func(), err error) {
 	if b == nil {
-		return body, func() {}, nil
+		return func() {}, nil
 	}
-	lease, err := b.bytes.Take(caller.OfRequest(r).Key(), 0, nil)
+	ctx, cancel := context.WithTimeout(r.Context(), patience)
+	defer cancel()
+	t, err := b.room.Wait(ctx, caller.OfRequest(r).Key(), bytes)
 	if err != nil {
-		return nil, nil, err
+		return nil, status.Errorf(codes.ResourceExhausted, "there is no room for a request of %d bytes within %s: try again later, announce its length, or raise limits.max_bytes_in_flight", bytes, patience)
 	}
-	c := &countedBody{of: body, lease: lease}
-	if r.ContentLength > 0 {
-		if err := c.grow(r.ContentLength); err != nil {
-			lease.Release()
-			return nil, nil, err
-		}
-	}
-	return c, lease.Release, nil
-}
-
-// countedBody is a body that is counted as it is read.
-type countedBody struct {
-	of    io.Reader
-	lease *share.Lease
-	room  int64 // what is left of the lease
-}
-
-// Read implements io.Reader.
-func (c *countedBody) Read(p []byte) (int, error) {
-	if c.room == 0 {
-		if err := c.grow(max(smallBody, c.lease.Amount()/4)); err != nil {
-			return 0, err
-		}
-	}
-	n, err := c.of.Read(p[:min(int64(len(p)), c.room)])
-	c.room -= int64(n)
-	return n, err
-}
-
-func (c *countedBody) grow(bytes int64) error {
-	if err := c.lease.Wait(bytes, patience); err != nil {
-		return err
-	}
-	c.room += bytes
-	return nil
+	return t.Release, nil
 }
 
 // turn waits until a body may be processed, and adds the end of that to done.

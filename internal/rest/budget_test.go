@@ -15,16 +15,16 @@ import (
 )
 
 // within is a server with a budget of 1,000,000 bytes, and a gate for its handler.
-func within() (*rest.Server, *share.Pool, chan struct{}) {
-	pool := share.NewPool(share.Limit{What: "bytes", Field: "limits.bytes", Total: 1_000_000})
+func within() (*rest.Server, *share.Room, chan struct{}) {
+	room := share.NewRoom(1_000_000)
 	open := make(chan struct{})
 	return &rest.Server{
 		Paths: map[string]func(*http.Request, []byte) (rest.Answer, error){"/a": func(_ *http.Request, body []byte) (rest.Answer, error) {
 			<-open
 			return rest.Text(body[:1]), nil
 		}},
-		MaxBytes: 10 << 20, Budget: rest.NewBudget(pool),
-	}, pool, open
+		MaxBytes: 10 << 20, Budget: rest.NewBudget(room),
+	}, room, open
 }
 
 func post(s *rest.Server, from string, size int, announced bool) <-chan int {
@@ -44,17 +44,17 @@ func post(s *rest.Server, from string, size int, announced bool) <-chan int {
 func TestBodiesHaveABudget(t *testing.T) {
 	for _, announced := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
-			s, pool, open := within()
-			first := post(s, "10.0.0.1:1", 600_000, announced)
+			s, room, open := within()
+			first := post(s, "10.0.0.1:1", 400_000, announced)
 			synctest.Wait()
-			if got := pool.Usage().Taken; got < 600_000 {
+			if got := room.Taken(); got < 400_000 {
 				t.Fatalf("%d bytes are taken", got)
 			}
 			start := time.Now()
-			if code := <-post(s, "10.0.0.2:1", 600_000, announced); code != http.StatusTooManyRequests || time.Since(start) != 2*time.Second {
+			if code := <-post(s, "10.0.0.2:1", 400_000, announced); code != http.StatusTooManyRequests || time.Since(start) != 10*time.Second {
 				t.Errorf("without room: %d after %v", code, time.Since(start))
 			}
-			second := post(s, "10.0.0.2:1", 600_000, announced)
+			second := post(s, "10.0.0.2:1", 400_000, announced)
 			synctest.Wait()
 			open <- struct{}{}
 			if code := <-first; code != http.StatusOK {
@@ -64,8 +64,8 @@ func TestBodiesHaveABudget(t *testing.T) {
 			if code := <-second; code != http.StatusOK {
 				t.Errorf("the one that waited: %d", code)
 			}
-			if got := pool.Usage(); got != (share.Usage{}) {
-				t.Errorf("%+v is left", got)
+			if got := room.Taken(); got != 0 {
+				t.Errorf("%d bytes are left", got)
 			}
 		})
 	}
@@ -110,13 +110,13 @@ func TestLargeBodiesAreProcessedOneAtATime(t *testing.T) {
 
 // TestALargeAnnouncementIsRefusedUnread: nobody waits for what is too large.
 func TestALargeAnnouncementIsRefusedUnread(t *testing.T) {
-	s, pool, _ := within()
+	s, room, _ := within()
 	r := httptest.NewRequest(http.MethodPost, "/a", io.MultiReader(strings.NewReader("x"), unread{t}))
 	r.ContentLength = 11 << 20
 	w := httptest.NewRecorder()
 	s.ServeHTTP(w, r)
-	if w.Code != http.StatusRequestEntityTooLarge || pool.Usage().Taken != 0 {
-		t.Errorf("%d, %+v", w.Code, pool.Usage())
+	if w.Code != http.StatusRequestEntityTooLarge || room.Taken() != 0 {
+		t.Errorf("%d, %d bytes are taken", w.Code, room.Taken())
 	}
 }
 

@@ -92,9 +92,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) answer(w http.ResponseWriter, r *http.Request) (Answer, error) {
-	control := http.NewResponseController(w)
-	// Only a writer that is not on a network has no deadlines.
-	_ = control.SetReadDeadline(time.Now().Add(cmp.Or(s.ReadTimeout, 10*time.Second)))
+	s.setReadDeadline(w)
 	w.Header().Set("Connection", "close") // unless the request is read to its end
 	serve := s.Paths[r.URL.Path]
 	if serve == nil {
@@ -113,11 +111,17 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) (Answer, error) 
 	}
 	defer func() { done() }()
 	w.Header().Del("Connection")
-	_ = control.SetReadDeadline(time.Time{}) // it would also end the request's context
+	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // it would also end the request's context
 	if err := s.Budget.turn(r.Context(), len(body), &done); err != nil {
 		return nil, err
 	}
 	return serve(r, body)
+}
+
+// setReadDeadline gives the client the time to send from now on. Only a writer that is not on a
+// network has no deadlines.
+func (s *Server) setReadDeadline(w http.ResponseWriter) {
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(cmp.Or(s.ReadTimeout, 10*time.Second)))
 }
 
 // readAll reads a body of some length, or of one that is not known, which is negative. It
@@ -154,19 +158,21 @@ func (s *Server) body(w http.ResponseWriter, r *http.Request) (body []byte, done
 	if r.ContentLength > int64(most) {
 		return nil, nil, TooLarge("a request may have up to %d bytes, and this one has %d: make it smaller"+s.raise(most), most, r.ContentLength)
 	}
-	counted, done, err := s.Budget.reader(r, http.MaxBytesReader(w, r.Body, int64(most)))
-	if err != nil {
+	length := r.ContentLength
+	if length < 0 {
+		length = int64(most)
+	}
+	if done, err = s.Budget.take(r, length); err != nil {
 		return nil, nil, err
 	}
-	body, err = readAll(counted, r.ContentLength)
+	s.setReadDeadline(w)
+	body, err = readAll(http.MaxBytesReader(w, r.Body, int64(most)), r.ContentLength)
 	if err == nil {
 		return body, done, nil
 	}
 	done()
 	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
 		return nil, nil, TooLarge("a request may have up to %d bytes: make it smaller"+s.raise(most), most)
-	} else if status.Code(err) == codes.ResourceExhausted {
-		return nil, nil, err
 	}
 	return nil, nil, status.Errorf(codes.InvalidArgument, "reading the request: %v", err)
 }

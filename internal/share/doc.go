@@ -19,7 +19,8 @@
 //	}
 //	defer lease.Release()
 //
-// Who can wait for others to give something back uses Wait in place of Add.
+// A Queue is for what callers can wait for, such as bytes in flight: it refuses nobody, and
+// callers take turns. A Room is one whose small amounts do not wait for large ones.
 //
 // A pool costs one mutex and, for each change, the logarithm of the number of callers.
 // It forgets callers that have nothing. It starts no goroutine, and imports grpc for

@@ -27,7 +27,6 @@ type Pool struct {
 	taken  int64
 	shares map[string]*share
 	most   byAmount // the same shares, the largest first
-	queue  []*waiter
 }
 
 // share is what one caller has.
@@ -117,7 +116,6 @@ func (l *Lease) Add(amount int64) error {
 		return &Error{Limit: p.limit, Caller: l.of.caller, Ended: true}
 	}
 	evicted, err := p.add(l, amount)
-	p.serve()
 	p.mu.Unlock()
 	p.tell(evicted, err)
 	if err != nil {
@@ -141,7 +139,6 @@ func (l *Lease) Release() {
 	l.pool.mu.Lock()
 	defer l.pool.mu.Unlock()
 	l.pool.release(l)
-	l.pool.serve()
 }
 
 // add changes the amount of a lease. It makes room where that is fair, and returns

@@ -75,11 +75,7 @@ type life struct {
 
 func (s *fleet) life(l *lab, binary string) ([]float64, error) {
 	w := scale.NewWorld(s.clusters, s.endpoints/s.clusters)
-	settings := "checkers: {probation: 0s}\n"
-	if s.endpoints > manyEndpoints {
-		settings += "limits: {max_bytes_in_flight: 1073741824}\n"
-	}
-	h, err := newHDSD(l.dir, binary, w, settings)
+	h, err := newHDSD(l.dir, binary, w, "checkers: {probation: 0s}\n")
 	if err != nil {
 		return nil, err
 	}

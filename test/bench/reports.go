@@ -48,9 +48,8 @@ func (s *reports) figures() []figure {
 
 const redundancy = 3
 
-// settings of hdsd that let a fleet be there soon, and send at full speed: more bytes than
-// the default limit allows are on their way then.
-const settings = "assignment: {redundancy: %d, settle: 0.5s}\ncheckers: {probation: 0s}\nreporting: {interval: %gs}\nlimits: {max_bytes_in_flight: 1073741824}\n"
+// settings of hdsd that let a fleet be there soon, and send at full speed.
+const settings = "assignment: {redundancy: %d, settle: 0.5s}\ncheckers: {probation: 0s}\nreporting: {interval: %gs}\n"
 
 // flood is how long a turn sends.
 const flood = time.Second

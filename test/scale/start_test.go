@@ -26,10 +26,14 @@ func BenchmarkFirstStart(b *testing.B) {
 		s.until("every checker to follow", slowly(func() bool { return s.synced(len(s.checkers)) }))
 		b.ReportMetric(time.Since(began).Seconds(), "s-to-synced")
 		bytes, specifiers := s.told()
-		most := int64(0)
+		most, lost := int64(0), 0
 		for _, k := range s.checkers {
 			most = max(most, k.specifiers.Load())
+			if k.streams.Load() > 1 {
+				lost++
+			}
 		}
+		b.ReportMetric(float64(lost), "checkers-lost-a-stream")
 		b.ReportMetric(float64(specifiers)/float64(len(s.checkers)), "specifiers/checker")
 		b.ReportMetric(float64(most), "specifiers-at-most")
 		b.ReportMetric(float64(bytes)/mega, "MB-sent")
@@ -86,12 +90,11 @@ func BenchmarkRestarts(b *testing.B) {
 
 // simulateStart prepares the fleet of a first start.
 func simulateStart(b *testing.B) *simulation {
-	clusters, each, checkers, limits := clusters, endpoints/clusters, checkers, ""
+	clusters, each, checkers := clusters, endpoints/clusters, checkers
 	if full() {
 		clusters, each, checkers = 10_000, 100, 1000
-		limits = "limits: {max_bytes_in_flight: 1073741824}\n" // all reports of a second have 400 MB
 	}
-	s := simulate(b, newWorld(clusters, each), checkers, zones, time.Second, limits)
+	s := simulate(b, newWorld(clusters, each), checkers, zones, time.Second, os.Getenv("HDSD_LIMITS")+"\n")
 	if path := os.Getenv("HDSD_BINARY"); path != "" {
 		s.Binary = path
 	}

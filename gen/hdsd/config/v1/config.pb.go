@@ -3330,10 +3330,10 @@ type Limits struct {
 	// resources that exceed it. Default: 2000000.
 	MaxSourceEndpoints uint32 `protobuf:"varint,5,opt,name=max_source_endpoints,json=maxSourceEndpoints,proto3" json:"max_source_endpoints,omitempty"`
 	// Limit of bytes of gRPC messages and REST requests that are on their way or
-	// not yet processed, over all connections. A message waits for room for two
-	// seconds, and is refused if it gets none. If one caller has most of them, and
-	// others have less, a connection of it ends. Default: max_message_bytes and 1
-	// MiB.
+	// not yet processed, over all connections. A message waits until there is room
+	// for all of it; a REST request waits for ten seconds at most. Default: a
+	// sixteenth of the memory that hdsd may use, at most 1 GiB, and at least
+	// max_message_bytes and 1 MiB.
 	MaxBytesInFlight uint32 `protobuf:"varint,6,opt,name=max_bytes_in_flight,json=maxBytesInFlight,proto3" json:"max_bytes_in_flight,omitempty"`
 	// Limit of gRPC streams in progress, over all connections. Of 25, 7 may be
 	// streams on which the client has sent nothing yet. hdsd refuses any more, or
