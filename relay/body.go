@@ -11,6 +11,7 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -57,8 +58,7 @@ type body struct {
 	identity uint64 // hash of all three
 
 	// What hdsd makes of it to learn what to check. Set once.
-	service    string             // of a cluster: the name of the assignment that has its endpoints
-	byEDS      bool               // of a cluster: they come by EDS
+	origin
 	lists      *source.Assignment // what it says of endpoints; nil: nothing, or it is wrong
 	endpoints  int
 	lease      time.Duration // of an assignment: see source.Lease
@@ -76,6 +76,13 @@ type body struct {
 	moment uint64 // when it came
 
 	last last
+}
+
+// origin is where the endpoints of a cluster come from.
+type origin struct {
+	service   string // the name of the assignment that has them
+	byEDS     bool   // they come by EDS
+	elsewhere bool   // not from who sent the cluster, so that hdsd does not see them
 }
 
 // last is a resource with the health that it had when it was last sent. Its lock also guards
@@ -100,7 +107,7 @@ const (
 
 // newBody makes a body. It keeps wire.
 func newBody(k kind, name string, wire []byte, maxEndpoints int) *body {
-	x := &body{kind: k, name: name, wire: wire, service: name, hash: maphash.String(seed, name), identity: identityOf(k, name, wire)}
+	x := &body{kind: k, name: name, wire: wire, origin: origin{service: name}, hash: maphash.String(seed, name), identity: identityOf(k, name, wire)}
 	if k == assignments {
 		x.lease = source.Lease(wire)
 	}
@@ -119,6 +126,7 @@ func newBody(k kind, name string, wire []byte, maxEndpoints int) *body {
 	}
 	if k == clusters {
 		x.service, x.byEDS = serviceOf(config, name)
+		x.elsewhere = x.byEDS && !sameServer(config.GetEdsClusterConfig().GetEdsConfig())
 		x.group, x.shape = groupOf(wire, x.service)
 		x.lists = source.TakeEndpoints(config)
 		x.kept.Store(config)
@@ -212,6 +220,18 @@ func serviceOf(c *clusterv3.Cluster, cluster string) (name string, byEDS bool) {
 		return name, true
 	}
 	return cluster, true
+}
+
+// sameServer reports whether a client takes what has this source from the server that it takes
+// clusters from.
+func sameServer(c *corev3.ConfigSource) bool { return c.GetAds() != nil || c.GetSelf() != nil }
+
+// warms adds the assignment for which a client waits before it uses a changed cluster.
+func (x *body) warms(names []string) []string {
+	if x.byEDS && !x.elsewhere {
+		return append(names, x.service)
+	}
+	return names
 }
 
 // latest returns the resource with the latest health in it, and what stands for the

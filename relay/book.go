@@ -226,7 +226,7 @@ func (b *book) apply(x *body, expected func() (bool, bool)) ([]byte, error) {
 	if !undecided {
 		checked = b.clusters[x.name]
 	}
-	return overlay.Cluster(x.wire, checked, of)
+	return overlay.Cluster(x.wire, checked && !x.elsewhere, of)
 }
 
 // healthOf returns the health of an assignment's endpoints.

@@ -64,6 +64,9 @@ func (c *catalogue) Run(ctx context.Context, take func(*source.Set)) error {
 			return nil
 		case now := <-forget.C:
 			c.server.memory.expire(now)
+			if broken := c.stock.breakPromises(now); len(broken) > 0 {
+				c.server.book.renew(broken)
+			}
 		case <-over.C:
 			c.hand(ctx, false, take)
 		case <-c.stock.wake:
@@ -314,6 +317,7 @@ func (s *stock) settle(now map[string]bool) (touched []subject) {
 		if s.settled[name] = now[name]; !now[name] {
 			delete(s.settled, name)
 		}
+		delete(s.promised, name)
 		touched = append(touched, subject{clusters, name})
 	}
 	return touched

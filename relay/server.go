@@ -211,10 +211,13 @@ func (s *Server) expects(x *body) (check, undecided bool) {
 	if s.stock.decided(x.name) {
 		return false, false
 	}
-	if !x.byEDS || x.wrong != "" {
+	if !x.byEDS || x.elsewhere || x.wrong != "" {
 		return false, false
 	}
-	return s.willCheck(x) && (s.options.TakenOver == nil || s.options.TakenOver(x.name)), true
+	if check = s.willCheck(x) && (s.options.TakenOver == nil || s.options.TakenOver(x.name)); check {
+		s.stock.promise(x.name, time.Now())
+	}
+	return check, true
 }
 
 // willCheck reports whether hdsd would check a cluster if it had endpoints. The caller holds

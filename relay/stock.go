@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // stock is what the connected nodes have, each resource once. Its content is what hdsd
@@ -15,18 +16,19 @@ type stock struct {
 	knows        func(cluster string) bool // Options.Remembers
 	names        atomic.Int64              // how many names the resources have; written with mu held
 
-	mu       sync.Mutex                // guards what follows
-	items    map[uint64][]*item        // by hash of their bytes
-	bodies   map[uint64][]*body        // by identity
+	mu       sync.Mutex         // guards what follows
+	items    map[uint64][]*item // by hash of their bytes
+	bodies   map[uint64][]*body // by identity
 	byName   [kinds]map[string]*roster
-	total    int                       // weight of all
-	dirty    map[subject]bool          // changed since the catalogue was last made
-	learned  uint64                    // counts changes
-	applied  uint64                    // of these, those that hdsd's core knows
-	progress chan struct{}             // closed when applied grows
+	total    int              // weight of all
+	dirty    map[subject]bool // changed since the catalogue was last made
+	learned  uint64           // counts changes
+	applied  uint64           // of these, those that hdsd's core knows
+	progress chan struct{}    // closed when applied grows
 	wake     chan struct{}
-	hurry    chan struct{}   // a response waits
-	settled  map[string]bool // by cluster: it has endpoints, so hdsd has decided whether to check it
+	hurry    chan struct{}    // a response waits
+	settled  map[string]bool  // by cluster: it has endpoints, so hdsd has decided whether to check it
+	promised map[string]int64 // by cluster without endpoints that clients do not check: since when, in Unix nanoseconds; 0: no longer
 
 	remembered map[string]int // by name of an assignment: clusters of which hdsd may know health
 }
@@ -36,7 +38,7 @@ func newStock(maxEndpoints, maxTotal int, knows func(cluster string) bool) *stoc
 		maxEndpoints: maxEndpoints, maxTotal: maxTotal, knows: knows,
 		items: map[uint64][]*item{}, bodies: map[uint64][]*body{}, byName: [kinds]map[string]*roster{{}, {}},
 		dirty: map[subject]bool{}, progress: make(chan struct{}), wake: make(chan struct{}, 1), hurry: make(chan struct{}, 1),
-		settled: map[string]bool{}, remembered: map[string]int{},
+		settled: map[string]bool{}, promised: map[string]int64{}, remembered: map[string]int{},
 	}
 }
 
@@ -90,6 +92,9 @@ func (s *stock) remove(x *body) {
 	named := s.byName[x.kind][x.name]
 	if named.remove(x); named.size() == 0 {
 		delete(s.byName[x.kind], x.name)
+		if x.kind == clusters {
+			delete(s.promised, x.name)
+		}
 	}
 	s.countNames()
 	if x.remembered {
@@ -119,9 +124,37 @@ func (s *stock) know(moment uint64) {
 	s.progress = make(chan struct{})
 }
 
-// decided reports whether hdsd knows endpoints of a cluster.
+// decided reports whether hdsd knows endpoints of a cluster, or knows none for so long that it
+// expects none.
 func (s *stock) decided(cluster string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.settled[cluster]
+	since, promised := s.promised[cluster]
+	return s.settled[cluster] || promised && since == 0
+}
+
+// promiseTimeout is how long clients may be without health checks of their own in a cluster that
+// hdsd has seen no endpoints of. After so long, an Envoy goes on without these by default.
+const promiseTimeout = 15 * time.Second
+
+// promise notes that clients do not check a cluster because hdsd expects to.
+func (s *stock) promise(cluster string, now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, promised := s.promised[cluster]; !promised && s.byName[clusters][cluster] != nil {
+		s.promised[cluster] = now.UnixNano()
+	}
+}
+
+// breakPromises gives clusters back of which no endpoints came. It returns them.
+func (s *stock) breakPromises(now time.Time) (broken []subject) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for name, since := range s.promised {
+		if since != 0 && now.UnixNano()-since >= int64(promiseTimeout) {
+			s.promised[name] = 0
+			broken = append(broken, subject{clusters, name})
+		}
+	}
+	return broken
 }
