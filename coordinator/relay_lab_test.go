@@ -3,6 +3,7 @@ package coordinator_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 	"sync"
@@ -59,6 +60,7 @@ type client struct {
 	ended   chan error
 	stop    context.CancelFunc
 	refuses func(*heard) string // why it refuses a response; nil: it refuses nothing
+	bad     string              // the name of a resource that it refuses; it takes the others of the response
 
 	mu        sync.Mutex
 	resources map[string]map[string]*anypb.Any // by type and name
@@ -121,10 +123,16 @@ func (c *client) run() {
 				refusal = &rpcstatus.Status{Code: 13, Message: why}
 			}
 		}
+		good := h
+		if h.resources[c.bad] != nil {
+			refusal = &rpcstatus.Status{Code: 13, Message: c.bad + " is bad"}
+			good = &heard{typeURL: h.typeURL, resources: maps.Clone(h.resources), versions: h.versions, removed: h.removed}
+			delete(good.resources, c.bad)
+		}
 		c.mu.Lock()
 		c.responses = append(c.responses, h)
-		if refusal == nil {
-			c.take(h)
+		if refusal == nil || good != h {
+			c.take(good)
 		}
 		c.mu.Unlock()
 		c.talker.reply(h, refusal)

@@ -47,22 +47,23 @@ func (c *claims) set(all []claim) {
 	c.all, c.left, c.lease = slices.Clip(all), len(all), lease
 }
 
-// settle forgets a claim. It reports whether the client said that it has this version.
-func (c *claims) settle(name, version string) (same bool) {
+// settle forgets a claim. It reports whether there was one, and whether the client said that it
+// has this version.
+func (c *claims) settle(name, version string) (claimed, same bool) {
 	if c.left == 0 {
-		return false
+		return false, false
 	}
 	now := claimOf(name, version)
 	at, found := slices.BinarySearchFunc(c.all, now.name, func(x claim, name uint64) int { return cmp.Compare(x.name, name) })
 	if !found || c.all[at].version == settled {
-		return false
+		return false, false
 	}
 	same = c.all[at].version == now.version
 	c.all[at].version = settled
 	if c.left--; c.left == 0 {
 		c.clear()
 	}
-	return same
+	return true, same
 }
 
 func (c *claims) clear() {

@@ -85,10 +85,10 @@ func (st *stream) clients(only func(name string) bool) []eds.Client {
 				}
 				c.Resources++
 				_, dirty := l.dirty[name]
-				switch _, open := l.open[name]; {
-				case dirty || open && !t.refuses:
+				switch open := l.doubts.has(name); {
+				case dirty || open && len(l.offers) > 0 && !t.refuses:
 					c.Stale++
-				case open:
+				case open: // it refuses it, or a response that had it
 					c.Error++
 				default:
 					c.Synced++

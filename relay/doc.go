@@ -25,14 +25,27 @@
 //     answer.
 //   - Only the control plane renews the lease of an assignment (policy.endpoint_stale_after).
 //     hdsd's own responses have what is left of it, and end with it.
-//   - A refused resource is sent again when it changes. Until then the client gets the
-//     health of the version that it has.
+//   - An answer is about a whole response, and clients take the good resources of one that they
+//     refuse. hdsd keeps, and checks, all that a client may have (doubts). A flip has the newest
+//     of it, alone in its response, so that the answer says whether the client has it. If not,
+//     the client gets the health of the version before. By state of the world, a Cluster
+//     response has to be whole: it has every name of the control plane's last one, and only
+//     the newest of each.
+//   - What a refused response removed by delta is removed once more. By state of the world, it is
+//     checked until the client accepts a response without it.
+//   - What a client gives up is not kept, not even if it is on its way to the client. Of a delta
+//     client that asks for more than maxNamed names, or by patterns, hdsd keeps what crosses.
+//   - An assignment is sent again if hdsd alone has changed its cluster, on the same stream: an
+//     Envoy waits for it before it uses the cluster. If the control plane has changed the
+//     cluster, it sends the assignment itself: an old one may not fit.
 //   - A response waits, up to LearnTimeout, until hdsd's core knows what may change it: so
 //     stored health is in the first one. For what is only new, it waits if that is little
 //     (await).
 //   - Health checks stay in a cluster until hdsd has taken it over. An EDS cluster whose
 //     endpoints are not known yet has them removed if it was taken over before, and hdsd
-//     would check it. So a restart makes no client take it twice.
+//     would check it. So a restart makes no client take it twice. If no endpoints come within
+//     promiseTimeout, they are put back. They always stay in a cluster whose endpoints do not
+//     come from where it comes from itself: hdsd does not see these.
 //   - What a node had is remembered for Keep after its stream has ended (memory). It is
 //     checked, it answers the versions that the node brings back, and the node is served
 //     it while the control plane cannot be reached (outage). Of a node with several streams,
@@ -43,6 +56,10 @@
 //     waiting. After WriteTimeout without progress the stream ends (writer).
 //   - What a client says it has, and hdsd does not know, is bounded (claims). Beyond the
 //     bound it is sent again.
+//
+// Of what package eds guarantees, these are left to the control plane, since only health changes
+// here: what is said of names that do not exist, the order of the types, when all resources are
+// known, forms for gRPC's clients, the TTL of resources, zones and aliases.
 //
 // # Locks and goroutines
 //

@@ -2,8 +2,6 @@ package relay
 
 import (
 	"crypto/sha256"
-	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -21,21 +19,14 @@ const maxOffers = 64
 // maxPush is the size above which a response of changes is split.
 const maxPush = 1 << 20
 
-// had is what a client had of one name.
-type had struct {
-	now  *sent // what it was sent last
-	good *sent // what it accepted before, if now is open; nil: nothing
-	open bool  // it has not accepted now
-}
-
 // offer is a response that the client has not answered.
 type offer struct {
 	nonce   string
-	own     bool    // hdsd's, not the control plane's
-	brings  []*sent // what it brings
-	gone    map[string]had
-	order   []string // before it
-	version string   // before it
+	own     bool               // hdsd's, not the control plane's
+	version string             // of the control plane's, state of the world
+	brings  []*sent            // what it brings
+	unread  bool               // it has more than that: what hdsd does not read, or the client does not ask for
+	gone    map[string][]*sent // what the client may have had of names that it removes
 }
 
 // ledger is what a client has of one type, on one stream. Guarded by stream.mu.
@@ -44,10 +35,10 @@ type ledger struct {
 	delta bool
 	stock *stock
 
-	held    holdings         // what it was sent last
-	open    map[string]*sent // names of which it has not accepted that, and what it accepted before; nil: none
-	order   []string         // state of the world: the clusters as they came
-	version string           // state of the world: the control plane's
+	held    holdings // what it was sent last
+	doubts  doubts   // what it may have instead
+	order   []string // state of the world: the clusters as they came last
+	version string   // state of the world: of the control plane's latest response that it accepted
 	offers  []*offer
 	dirty   map[string]bool // health may have changed; true: it goes out though it has not. Nil while none has
 
@@ -59,65 +50,62 @@ type ledger struct {
 	begun    bool   // there was a request
 	heard    bool   // there was a response of the control plane
 	asks     scope  // in the last request
+	named    names  // delta: what it asks for by name
 	partial  bool   // it was given back a part of the clusters of a state-of-the-world response
 	answered string // the nonce of the control plane that was answered last
 	claims   claims
 }
 
 func newLedger(k kind, delta bool, node [sha256.Size]byte, m *memory, tag string, room func(int64) (*share.Lease, error)) *ledger {
-	return &ledger{kind: k, delta: delta, stock: m.stock, key: nodeKey{node, k, delta}, memory: m, tag: tag, claims: claims{take: room}}
+	return &ledger{kind: k, delta: delta, stock: m.stock, doubts: doubts{stock: m.stock}, key: nodeKey{node, k, delta}, memory: m, tag: tag, claims: claims{take: room}}
 }
 
 func (l *ledger) drop(all ...*sent) { l.stock.unhold(all...) }
 
-// put notes what the client is sent under a name.
-func (l *ledger) put(now *sent) {
+// put notes what the client is sent under a name. It returns what it was sent before, if that
+// was another change of hdsd's.
+func (l *ledger) put(now *sent) (before *sent) {
 	name := now.name()
-	before := l.held.put(hold(now))
+	before = l.held.put(hold(now))
 	delete(l.dirty, name)
-	if _, open := l.open[name]; open || before.is(now) {
+	if before.is(now) {
 		l.drop(before)
-		return
+		return nil
 	}
-	l.setOpen(name, before)
+	l.doubts.open(name, before, now)
+	return before
 }
 
-// setOpen notes that the client has not accepted what it was sent, and what it has accepted.
-func (l *ledger) setOpen(name string, good *sent) {
-	if l.open == nil {
-		l.open = make(map[string]*sent)
-	}
-	l.open[name] = good
-}
-
-// settle notes that the client has what it was sent. It returns what it accepted before.
-func (l *ledger) settle(name string) (good *sent) {
-	good = l.open[name]
-	if delete(l.open, name); len(l.open) == 0 {
-		l.open = nil // its memory: at a start it had all names
-	}
-	return good
-}
-
-// remove notes that the client is told to forget a name. It returns what it had.
-func (l *ledger) remove(name string) had {
-	_, open := l.open[name]
+// remove notes that the client is told to forget a name. It returns what it may have had,
+// the latest at the end.
+func (l *ledger) remove(name string) []*sent {
 	delete(l.dirty, name)
-	return had{l.held.remove(name), l.settle(name), open}
+	all := l.doubts.take(name)
+	if now := l.held.remove(name); now != nil {
+		all = append(all, now)
+	}
+	return all
 }
 
-func (l *ledger) forget(h had) { l.drop(h.now, h.good) }
+// forget notes that the client does not have a name any more.
+func (l *ledger) forget(name string) { l.drop(l.remove(name)...) }
 
-// close gives everything back. What the client had is remembered.
+// close gives everything back. What the client may have had is remembered.
 func (l *ledger) close() {
-	for _, good := range l.open {
-		l.drop(good)
+	for _, o := range l.offers {
+		if !o.own {
+			l.version = o.version // if it takes it, and does not get to say so
+		}
 	}
+	if len(l.offers) == 0 && len(l.doubts.good) > 0 {
+		l.version = "" // no version says what it has
+	}
+	others := l.doubts.all()
 	for _, o := range l.offers {
 		l.end(o)
 	}
-	l.memory.remember(l, time.Now())
-	l.held, l.open, l.offers = holdings{}, nil, nil
+	l.memory.remember(l, others, time.Now())
+	l.held, l.offers = holdings{}, nil
 	l.claims.clear()
 }
 
@@ -133,8 +121,8 @@ func (l *ledger) offer(o *offer) {
 // end gives back what an offer keeps.
 func (l *ledger) end(o *offer) {
 	l.drop(o.brings...)
-	for _, h := range o.gone {
-		l.forget(h)
+	for _, all := range o.gone {
+		l.drop(all...)
 	}
 }
 
@@ -142,53 +130,74 @@ func (l *ledger) end(o *offer) {
 func (l *ledger) accept(o *offer) {
 	for _, s := range o.brings {
 		name := s.name()
-		switch _, open := l.open[name]; {
-		case !open: // it has something newer, or nothing
+		switch {
+		case !l.doubts.has(name): // it has something newer, or nothing
 		case l.held.get(name).is(s):
-			l.drop(l.settle(name))
+			l.doubts.settle(name)
 		default: // what came later, it has yet to answer
-			l.drop(l.open[name])
-			l.open[name] = hold(s)
+			l.doubts.accept(name, hold(s))
 		}
+	}
+	if !l.key.splits() {
+		l.doubts.gone() // the offer has all that there is
+	}
+	if !o.own {
+		l.version = o.version
 	}
 	l.end(o)
 }
 
-// refuse takes an offer of the control plane back: the client keeps what it had.
+// refuse notes that the client has refused an offer. It may have taken any part of it: what it
+// has of the rest stays as it is, so that nothing is put back that it has.
 func (l *ledger) refuse(o *offer) {
-	if o.own {
-		l.end(o) // it is sent again when it changes
-		return
-	}
-	for _, s := range o.brings {
-		name := s.name()
-		if now := l.held.get(name); now == nil || now.item != s.item {
-			continue
-		}
-		if _, open := l.open[name]; open {
-			if good := l.settle(name); good != nil {
-				l.drop(l.held.put(good))
-			} else {
-				l.forget(l.remove(name))
-				continue
-			}
-		}
-		l.setDirty(name, false)
-	}
-	for name, h := range o.gone {
-		if l.held.get(name) == nil {
-			l.held.put(h.now)
-			if h.open {
-				l.setOpen(name, h.good)
-			}
-			l.setDirty(name, false)
-			delete(o.gone, name)
+	if s := l.sole(o); s != nil {
+		l.putBack(s)
+	} else if l.key.splits() {
+		for _, s := range o.brings {
+			l.setDirty(s.name(), false) // it may have an older version, without the latest health
 		}
 	}
-	if !l.delta {
-		l.order, l.version = o.order, o.version
+	if !o.own { // hdsd says it once
+		for name, all := range o.gone {
+			l.doubts.keep(name, all, l.held.get(name) == nil)
+		}
+		o.gone = nil
 	}
 	l.end(o)
+}
+
+// sole returns the resource because of which a client refuses an offer, if that can be no other;
+// nil: it may be any.
+func (l *ledger) sole(o *offer) (sole *sent) {
+	if o.unread {
+		return nil
+	}
+	for _, s := range o.brings {
+		held := l.held.get(s.name())
+		if held.is(s) && !l.doubts.has(s.name()) {
+			continue // it was accepted before
+		}
+		if sole != nil || !held.is(s) {
+			return nil
+		}
+		sole = s
+	}
+	return sole
+}
+
+// putBack notes that the client certainly does not have what it was sent last of a name. It gets
+// the health of what it has instead.
+func (l *ledger) putBack(s *sent) {
+	name := s.name()
+	if good := l.doubts.good[name]; good != nil && good.item == s.item && len(l.doubts.refused[name]) == 0 {
+		return // it is sent again when it changes
+	}
+	if previous := l.doubts.back(name); previous != nil {
+		l.drop(l.held.put(previous))
+		l.setDirty(name, false)
+	} else if l.key.splits() {
+		l.forget(name)
+	}
 }
 
 // answer notes the client's answer to a response. Those before it count as accepted.
@@ -257,10 +266,7 @@ func (l *ledger) deltaRequest(r *message.Request, wire []byte, e *message.Edit, 
 		}
 		e.Nonce, e.NoAnswer = "", true
 	}
-	for _, name := range r.Unsubscribe {
-		l.forget(l.remove(name))
-		l.claims.settle(name, "")
-	}
+	l.unsubscribe(r.Unsubscribe)
 	if r.Claims > 0 {
 		l.resumeDelta(r)
 	}
@@ -275,9 +281,10 @@ func (l *ledger) deltaRequest(r *message.Request, wire []byte, e *message.Edit, 
 	return message.RewriteRequest(true, wire, e)
 }
 
-// keepOnly forgets what a state-of-the-world client no longer asks for.
+// keepOnly forgets what a state-of-the-world client no longer asks for. None are none, unless
+// it has never asked for any by name.
 func (l *ledger) keepOnly(names []string) {
-	if len(names) == 0 || slices.Contains(names, "*") {
+	if l.asks.wildcard {
 		return
 	}
 	wanted := make(map[string]bool, len(names))
@@ -285,7 +292,7 @@ func (l *ledger) keepOnly(names []string) {
 		wanted[name] = true
 	}
 	for _, name := range l.without(wanted) {
-		l.forget(l.remove(name))
+		l.forget(name)
 	}
 }
 
@@ -296,25 +303,33 @@ func (l *ledger) without(wanted map[string]bool) (names []string) {
 			names = append(names, name)
 		}
 	}
+	for name := range l.doubts.removed {
+		if !wanted[name] {
+			names = append(names, name)
+		}
+	}
 	return names
 }
 
 // response takes a response of the control plane whose resources are in items, and
-// returns it as the client gets it.
-func (l *ledger) response(s *Server, r *message.Response, items []*item, wire []byte) ([]byte, error) {
+// returns it as the client gets it. warms are the names of assignments that clusters in it wait
+// for, which the control plane has no reason to send: only hdsd's part of these has changed.
+func (l *ledger) response(s *Server, r *message.Response, items []*item, wire []byte) (m []byte, warms []string, err error) {
 	l.heard = true
-	o := &offer{nonce: r.Nonce, brings: make([]*sent, 0, len(items)), order: l.order, version: l.version}
+	o := &offer{nonce: r.Nonce, version: r.Version, brings: make([]*sent, 0, len(items))}
 	if l.held.count == 0 {
 		l.held.reserve(len(items))
-		l.open = make(map[string]*sent, len(items))
+		l.doubts.good = make(map[string]*sent, len(items))
 	}
 	out := r.Resources // each is replaced by what the client gets
 	marked, came := false, time.Now()
 	for n, i := range items {
-		if i == nil { // a heartbeat, or nothing that has a name
-			var err error
+		if i == nil || !l.wants(i.body) { // a heartbeat, nothing that has a name, or what the client has just given up
+			if o.unread = true; i != nil {
+				continue
+			}
 			if out[n], err = l.heartbeat(out[n]); err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 			continue
 		}
@@ -323,25 +338,27 @@ func (l *ledger) response(s *Server, r *message.Response, items []*item, wire []
 		if now.sent.change != 0 {
 			out[n], marked = now.wire, true
 		}
-		if l.claims.settle(i.body.name, i.versionOf(now)) && i.body.lease == 0 {
+		claimed, same := l.claims.settle(i.body.name, i.versionOf(now))
+		if same && i.body.lease == 0 && !l.dirty[i.body.name] {
 			out[n] = nil
 		}
 		o.brings = append(o.brings, hold(now.sent))
-		l.put(now.sent)
+		before := l.put(now.sent)
+		if claimed && !same || before != nil && before.item.body == i.body && before.change != now.sent.change {
+			warms = i.body.warms(warms)
+		}
 	}
 	for _, name := range r.Removed {
 		l.claims.settle(name, "")
 		o.take(name, l.remove(name))
 	}
-	if !l.delta {
-		l.version = r.Version
-		if l.kind == clusters {
-			l.keepThose(o)
-		}
+	if !l.delta && l.kind == clusters {
+		l.keepThose(o)
 	}
 	l.memory.replace(l, o, r.Removed)
 	l.offer(o)
-	return message.RewriteResponse(l.delta, wire, l.marked(r.Version, marked), out)
+	m, err = message.RewriteResponse(l.delta, wire, l.marked(r.Version, marked), out)
+	return m, warms, err
 }
 
 // heartbeat returns a resource without a body as the client gets it.
@@ -372,99 +389,12 @@ func (l *ledger) keepThose(o *offer) {
 }
 
 // take keeps what the client had until it answers.
-func (o *offer) take(name string, before had) {
-	if before.now == nil {
+func (o *offer) take(name string, before []*sent) {
+	if len(before) == 0 {
 		return
 	}
 	if o.gone == nil {
-		o.gone = map[string]had{}
+		o.gone = map[string][]*sent{}
 	}
-	o.gone[name] = before
-}
-
-// marked returns the version of a response with these resources, which have changed or not.
-func (l *ledger) marked(version string, changed bool) string {
-	if l.delta {
-		return "" // each resource has its own
-	}
-	if !changed {
-		for s := range l.held.all() {
-			if changed = s.change != 0; changed {
-				break
-			}
-		}
-	}
-	if !changed {
-		return version
-	}
-	l.count++
-	return message.Mark(version, l.count)
-}
-
-// setDirty notes that the health of a name may have changed, or that it goes out again.
-func (l *ledger) setDirty(name string, again bool) {
-	if l.dirty == nil {
-		l.dirty = map[string]bool{}
-	}
-	l.dirty[name] = l.dirty[name] || again
-}
-
-// push returns a response of hdsd's own with what has changed; nil: nothing has, or the
-// client has yet to answer. An Envoy uses a changed cluster when it has its assignment
-// again: warms are the names of these.
-func (l *ledger) push(s *Server) (m []byte, warms []string) {
-	if len(l.dirty) == 0 {
-		l.dirty = nil // its memory: after a start it had all names
-		return nil, nil
-	}
-	if len(l.offers) > 0 || l.partial {
-		return nil, nil
-	}
-	var names []string
-	size, moment := 0, time.Now()
-	for _, name := range slices.Sorted(maps.Keys(l.dirty)) {
-		before := l.held.get(name)
-		if before == nil {
-			delete(l.dirty, name)
-			continue
-		}
-		now := before.item.render(s)
-		if now.sent.change == before.change && !l.dirty[name] || before.item.stale(moment) { // that ends for the client, too
-			delete(l.dirty, name)
-			continue
-		}
-		if size += len(now.wire); size > maxPush && len(names) > 0 && l.key.splits() {
-			break
-		}
-		names = append(names, name)
-		if before.item.body.byEDS {
-			warms = append(warms, before.item.body.service)
-		}
-	}
-	if len(names) == 0 {
-		return nil, nil
-	}
-	if !l.key.splits() {
-		names = l.order
-		clear(l.dirty)
-	}
-	return l.build(s, names, moment), warms
-}
-
-func (l *ledger) build(s *Server, names []string, moment time.Time) []byte {
-	l.count++
-	o := &offer{nonce: fmt.Sprintf("%s%d", l.tag, l.count), own: true, brings: make([]*sent, 0, len(names))}
-	all := make([][]byte, 0, len(names))
-	for _, name := range names {
-		before := l.held.get(name)
-		if before == nil {
-			continue
-		}
-		now := before.item.render(s)
-		all = append(all, before.item.own(now, moment))
-		o.brings = append(o.brings, hold(now.sent))
-		l.put(now.sent)
-	}
-	l.offer(o)
-	return message.Build(l.delta, l.kind.typeURL(), o.nonce, l.marked(l.version, false), all)
+	o.gone[name] = append(o.gone[name], before...)
 }

@@ -68,7 +68,7 @@ func TestAClientKeepsWhatItAcceptedLast(t *testing.T) {
 		case refused > 1 && (has == nil || !hasText(has.item.body.wire, 28, fmt.Sprint("version ", refused-1))):
 			t.Errorf("it refused the %d. one, and has %v", refused, has)
 		}
-		if len(c.ledgers[clusters].open) != 0 {
+		if len(c.ledgers[clusters].doubts.good) != 0 {
 			t.Error("it has answered all, and something is open")
 		}
 		c.close()

@@ -70,7 +70,8 @@ type part struct {
 	version string   // state of the world
 	order   []string // state of the world: the clusters as they came; nil: not all are known
 	has     holdings
-	place   *list.Element // in memory.order
+	others  map[string][]*sent // what the client may have had instead, or as well: see doubts
+	place   *list.Element      // in memory.order
 }
 
 // found is what is remembered of what a stream asks for. Each item has one more reference.
@@ -86,9 +87,10 @@ func newMemory(s *stock, keep time.Duration) *memory {
 	return &memory{stock: s, keep: keep, records: map[nodeKey][]*part{}, order: list.New()}
 }
 
-// remember takes over what a ledger has, and its references.
-func (m *memory) remember(l *ledger, now time.Time) {
+// remember takes over what a ledger has, what else its client may have, and the references.
+func (m *memory) remember(l *ledger, others []*sent, now time.Time) {
 	if l.held.count == 0 {
+		m.stock.unhold(others...)
 		return
 	}
 	m.mu.Lock()
@@ -102,12 +104,15 @@ func (m *memory) remember(l *ledger, now time.Time) {
 		}
 	}
 	p := &part{key: l.key, asks: l.asks, until: now.Add(m.keep), version: l.version, has: l.held}
+	for _, s := range others {
+		p.add(s)
+	}
 	if len(l.order) == l.held.count {
 		p.order = l.order
 	}
 	p.place = m.order.PushBack(p)
 	m.records[l.key] = append(m.records[l.key], p)
-	if m.count += p.has.count; len(m.records[l.key]) > maxParts {
+	if m.count += p.has.count + len(others); len(m.records[l.key]) > maxParts {
 		m.forget(m.records[l.key][0])
 	}
 	for m.count > maxRemembered && m.order.Len() > 1 {
@@ -158,6 +163,11 @@ func (m *memory) drop(p *part, name string) *sent {
 	before := p.has.remove(name)
 	if before != nil {
 		m.count--
+		if others := p.others[name]; len(others) > 0 {
+			m.count -= len(others)
+			m.stock.unhold(others...)
+			delete(p.others, name)
+		}
 		if m.stock.unhold(before); p.has.count == 0 {
 			m.forget(p)
 		}
@@ -169,8 +179,12 @@ func (m *memory) forget(p *part) {
 	for s := range p.has.all() {
 		m.stock.unhold(s)
 	}
+	for _, others := range p.others {
+		m.count -= len(others)
+		m.stock.unhold(others...)
+	}
 	m.count -= p.has.count
-	p.has = holdings{}
+	p.has, p.others = holdings{}, nil
 	m.order.Remove(p.place)
 	without(m.records, p.key, p)
 }
@@ -208,8 +222,10 @@ func (m *memory) replace(l *ledger, o *offer, removed []string) {
 		}
 	}
 	if l.kind == clusters {
-		for _, h := range o.gone {
-			note(services, h.now)
+		for _, all := range o.gone {
+			for _, s := range all {
+				note(services, s)
+			}
 		}
 		m.release(l, services)
 	}
@@ -331,6 +347,31 @@ func (m *memory) all(key nodeKey) map[string]*item {
 		}
 	}
 	return f.items
+}
+
+// others returns what else a node may have had, by name.
+func (m *memory) others(key nodeKey) (all map[string][]*item) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, p := range m.records[key] {
+		for name, others := range p.others {
+			if all == nil {
+				all = map[string][]*item{}
+			}
+			for _, s := range others {
+				all[name] = append(all[name], hold(s).item)
+			}
+		}
+	}
+	return all
+}
+
+// add notes what a client may have had.
+func (p *part) add(s *sent) {
+	if p.others == nil {
+		p.others = map[string][]*sent{}
+	}
+	p.others[s.name()] = append(p.others[s.name()], s)
 }
 
 // add adds what a part has, unless a later one has the name.

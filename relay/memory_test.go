@@ -64,7 +64,7 @@ func (p *past) ledger(asked, version string, has ...string) *ledger {
 func (p *past) ends(asked, version string, has ...string) {
 	p.t.Helper()
 	p.now = p.now.Add(time.Second)
-	p.m.remember(p.ledger(asked, version, has...), p.now)
+	p.m.remember(p.ledger(asked, version, has...), nil, p.now)
 }
 
 // recalls holds what a stream that asks for names is given against what it should be: names,

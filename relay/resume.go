@@ -21,13 +21,15 @@ func (l *ledger) ask(r *message.Request, first bool) {
 	}
 	if !l.delta {
 		l.asks.names = hashOf(r.Names)
+		return
 	}
+	l.named.add(r)
 }
 
 // restore notes that a client has a resource from an earlier stream. It takes over a
 // reference.
 func (l *ledger) restore(name string, i *item, change uint64) {
-	l.forget(l.remove(name))
+	l.forget(name)
 	l.held.put(i.with(change))
 	l.setDirty(name, false)
 }
@@ -35,19 +37,29 @@ func (l *ledger) restore(name string, i *item, change uint64) {
 // resumeDelta restores what the client says it has, and hdsd remembers. The rest stays
 // claimed.
 func (l *ledger) resumeDelta(r *message.Request) {
-	items := l.memory.all(l.key)
+	items, others := l.memory.all(l.key), l.memory.others(l.key)
 	rest := make([]claim, 0, max(r.Claims-len(items), 0))
 	r.EachClaim(func(name, claimed string) {
 		version, change, _ := message.Unmark(claimed)
-		if i := items[name]; i != nil && i.version == version {
+		if i := items[name]; i != nil && i.version == version && l.wants(i.body) {
 			delete(items, name)
 			l.restore(name, i, change)
 			return
+		}
+		for _, i := range others[name] { // it refused what it was sent last
+			if i.version == version && l.wants(i.body) {
+				i.refs.Add(1)
+				l.restore(name, i, change)
+				return
+			}
 		}
 		rest = append(rest, claimOf(name, claimed))
 	})
 	for _, i := range items {
 		l.stock.release(i)
+	}
+	for _, some := range others {
+		l.stock.release(some...)
 	}
 	l.claims.set(rest)
 }
@@ -83,7 +95,7 @@ func (l *ledger) recall(r *message.Request, first bool) {
 func (l *ledger) resumeState(r *message.Request) bool {
 	f := l.memory.recall(l.key, l.asks, r.Names)
 	original, _, marked := message.Unmark(r.Version)
-	if !f.whole || f.version != original {
+	if !f.whole || f.version != original || original == "" {
 		for _, i := range f.items {
 			l.stock.release(i)
 		}

@@ -404,7 +404,24 @@ func (st *stream) response(ctx context.Context, m incoming) ([]byte, error) {
 	defer st.mu.Unlock()
 	l := st.ledger(k)
 	defer st.server.turns.take()()
-	return l.response(st.server, r, items, m.wire)
+	out, warms, err := l.response(st.server, r, items, m.wire)
+	if len(warms) > 0 {
+		st.warm(warms)
+		st.wakeUp()
+	}
+	return out, err
+}
+
+// warm has assignments go out again that changed clusters wait for: an Envoy uses a changed
+// cluster when it has its assignment again, and withholds its answer until then. One that has a
+// stream for each assignment opens a new one for that. The caller holds mu.
+func (st *stream) warm(names []string) {
+	if st.method.typeURL != "" {
+		return
+	}
+	for _, name := range names {
+		st.ledger(assignments).setDirty(name, true)
+	}
 }
 
 // take puts the resources of a response into the stock, of each name the last one. The response
@@ -452,11 +469,7 @@ func (st *stream) push() []byte {
 		end := st.server.turns.take()
 		m, warms := l.push(st.server)
 		if end(); m != nil {
-			if eds := st.ledgers[assignments]; eds != nil {
-				for _, name := range warms {
-					eds.setDirty(name, true)
-				}
-			}
+			st.warm(warms)
 			st.server.metrics.flips.Inc()
 			return m
 		}

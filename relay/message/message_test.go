@@ -162,13 +162,13 @@ func TestBuild(t *testing.T) {
 	packed := &anypb.Any{TypeUrl: "t", Value: encode(t, &clusterv3.Cluster{Name: "web"})}
 	one := &discoveryv3.Resource{Name: "web", Version: "1", Resource: packed}
 	delta := &discoveryv3.DeltaDiscoveryResponse{}
-	want := &discoveryv3.DeltaDiscoveryResponse{TypeUrl: "t", Nonce: "n", Resources: []*discoveryv3.Resource{one}}
-	if err := proto.Unmarshal(message.Build(true, "t", "n", "", [][]byte{encode(t, one)}), delta); err != nil || !proto.Equal(delta, want) {
+	want := &discoveryv3.DeltaDiscoveryResponse{TypeUrl: "t", Nonce: "n", RemovedResources: []string{"gone"}, Resources: []*discoveryv3.Resource{one}}
+	if err := proto.Unmarshal(message.Build(true, "t", "n", "", [][]byte{encode(t, one)}, []string{"gone"}), delta); err != nil || !proto.Equal(delta, want) {
 		t.Errorf("delta: %v, %v", delta, err)
 	}
 	state := &discoveryv3.DiscoveryResponse{}
 	wantState := &discoveryv3.DiscoveryResponse{TypeUrl: "t", Nonce: "n", VersionInfo: "7", Resources: []*anypb.Any{packed}}
-	if err := proto.Unmarshal(message.Build(false, "t", "n", "7", [][]byte{encode(t, packed)}), state); err != nil || !proto.Equal(state, wantState) {
+	if err := proto.Unmarshal(message.Build(false, "t", "n", "7", [][]byte{encode(t, packed)}, nil), state); err != nil || !proto.Equal(state, wantState) {
 		t.Errorf("state of the world: %v, %v", state, err)
 	}
 }

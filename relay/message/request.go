@@ -27,6 +27,7 @@ type Request struct {
 	Unsubscribe []string // of a delta request
 	Claims      int      // of a delta request: how many initial_resource_versions it has
 	Changes     bool     // of a delta request: it subscribes or unsubscribes
+	Locators    bool     // of a delta request: it does by resource_locators
 
 	wire []byte
 }
@@ -113,7 +114,7 @@ func (r *Request) readDelta(f *fields.Field) {
 	case f.Is(deltaUnsubscribe):
 		r.Unsubscribe, r.Changes = append(r.Unsubscribe, string(f.Value)), true
 	case f.Is(deltaLocatorsSubscribe), f.Is(deltaLocatorsUnsubscribe):
-		r.Changes = true
+		r.Changes, r.Locators = true, true
 	case f.Is(deltaInitial):
 		r.Claims++
 	case f.Is(deltaNonce):

@@ -212,8 +212,8 @@ func rewriteResource(wire []byte, u *Unit, body []byte, version string) ([]byte,
 	return out, err
 }
 
-// Build makes a response of hdsd's own.
-func Build(delta bool, typeURL, nonce, version string, all [][]byte) []byte {
+// Build makes a response of hdsd's own. By delta, it may remove resources.
+func Build(delta bool, typeURL, nonce, version string, all [][]byte, removed []string) []byte {
 	n := numbersOf(delta)
 	room := len(typeURL) + len(nonce) + len(version) + 32
 	for _, one := range all {
@@ -227,5 +227,9 @@ func Build(delta bool, typeURL, nonce, version string, all [][]byte) []byte {
 		out = fields.AppendBytes(out, resources, one)
 	}
 	out = fields.AppendText(out, n.typeURL, typeURL)
-	return fields.AppendText(out, n.nonce, nonce)
+	out = fields.AppendText(out, n.nonce, nonce)
+	for _, name := range removed {
+		out = fields.AppendText(out, n.removed, name)
+	}
+	return out
 }

@@ -1,0 +1,504 @@
+package relay
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	"google.golang.org/genproto/googleapis/rpc/status"
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/anypb"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"hdsd/eds"
+	"hdsd/health"
+	"hdsd/source"
+)
+
+// model is a client and its control plane, with a stream of the relay in between. The client
+// takes the good resources of a response that it refuses. What is on its way may be late.
+type model struct {
+	*testing.T
+	seed   uint64
+	random *rand.Rand
+	kind   kind
+	delta  bool
+	server *Server
+	stream *stream
+	health []health.Status // of the endpoint of each name
+
+	// The control plane. A resource is its version; one of a version in bad is refused.
+	wanted, sent map[int]int  // of what it has now; of what it sent last, of names in sees
+	bad          map[int]bool // versions
+	version      int
+	nonces       int
+	said         map[int]bool // names of its last response that the client did not give up since
+	sees         map[int]bool // what the client asks for, as far as it has heard
+	owes         bool         // state of the world: it has heard of more names
+	up           []*heardNames
+
+	// The client.
+	asks    map[int]bool
+	has     map[int]*held
+	answers []*answer
+	last    string // sotw: the version that it accepted
+	nonce   string
+}
+
+// held is a resource of the client: its version, and the health of its endpoint.
+type held struct {
+	version int
+	health  health.Status
+}
+
+// answer is what the client has to say of a response.
+type answer struct {
+	nonce, version string
+	refuses        bool
+}
+
+// heardNames are names that a request brought to the control plane; all of them, or changes.
+type heardNames struct{ names, given []int }
+
+const modelNames = 5
+
+type openStream struct{ grpc.ClientStream }
+
+func newModel(t *testing.T, seed uint64, k kind, delta bool) *model {
+	m := &model{
+		T: t, seed: seed, random: rand.New(rand.NewPCG(seed, 1)), kind: k, delta: delta, server: benchServer(), health: make([]health.Status, modelNames),
+		wanted: map[int]int{}, sent: map[int]int{}, bad: map[int]bool{}, sees: map[int]bool{}, asks: map[int]bool{}, has: map[int]*held{},
+	}
+	m.stream = &stream{server: m.server, method: method{delta: delta}, nodeID: "n", wake: make(chan struct{}, 1), up: openStream{}}
+	m.server.add(m.stream)
+	var all []eds.Assignment
+	for i := range modelNames {
+		a := m.assignment(i, 0)
+		all = append(all, eds.Assignment{Name: nameOf(i), Wire: source.EncodeAssignment(a).Wire(), IDs: [][][]health.EndpointID{{{health.EndpointID(i)}}}})
+		m.health[i] = health.Unknown
+	}
+	m.server.book.Update(eds.Update{Assignments: all})
+	return m
+}
+
+func nameOf(i int) string { return fmt.Sprintf("name-%d", i) }
+
+func (m *model) assignment(i, version int) *endpointv3.ClusterLoadAssignment {
+	a := assignmentOf(fmt.Sprintf("10.0.0.%d", i))
+	a.ClusterName, a.Policy = nameOf(i), &endpointv3.ClusterLoadAssignment_Policy{OverprovisioningFactor: wrapperspb.UInt32(uint32(version + 1))}
+	return a
+}
+
+// resource is a version of a name: an assignment, or a cluster that lists its endpoint.
+func (m *model) resource(i, version int) *anypb.Any {
+	var of proto.Message = m.assignment(i, version)
+	if m.kind == clusters {
+		k := checkedCluster(clusterv3.Cluster_STATIC, "/")
+		k.Name, k.LoadAssignment = nameOf(i), m.assignment(i, version)
+		of = k
+	}
+	packed, err := anypb.New(of)
+	if err != nil {
+		m.Fatal(err)
+	}
+	return packed
+}
+
+// read returns the name, version and health of a resource that the client is sent.
+func (m *model) read(packed *anypb.Any) (int, *held) {
+	a := &endpointv3.ClusterLoadAssignment{}
+	if m.kind == clusters {
+		k := &clusterv3.Cluster{}
+		if err := packed.UnmarshalTo(k); err != nil {
+			m.Fatal(err)
+		}
+		a = k.GetLoadAssignment()
+	} else if err := packed.UnmarshalTo(a); err != nil {
+		m.Fatal(err)
+	}
+	var i int
+	if _, err := fmt.Sscanf(a.GetClusterName(), "name-%d", &i); err != nil {
+		m.Fatal(err)
+	}
+	return i, &held{int(a.GetPolicy().GetOverprovisioningFactor().GetValue()) - 1, health.Status(a.GetEndpoints()[0].GetLbEndpoints()[0].GetHealthStatus())}
+}
+
+// whole reports whether a response has to have everything.
+func (m *model) whole() bool { return !m.delta && m.kind == clusters }
+
+// push has the control plane send what the client asks for and does not have the latest of.
+func (m *model) push() {
+	m.nonces++
+	nonce := fmt.Sprint(m.nonces)
+	out, old := &discoveryv3.DeltaDiscoveryResponse{TypeUrl: m.kind.typeURL(), Nonce: nonce}, &discoveryv3.DiscoveryResponse{TypeUrl: m.kind.typeURL(), Nonce: nonce, VersionInfo: fmt.Sprint(m.version)}
+	changed := m.owes
+	m.owes = false
+	for i := range modelNames {
+		version, there := m.wanted[i]
+		before, known := m.sent[i]
+		if !m.sees[i] || !there {
+			if known {
+				out.RemovedResources, changed = append(out.RemovedResources, nameOf(i)), changed || m.sees[i]
+			}
+			delete(m.sent, i)
+			continue
+		}
+		if m.sent[i] = version; before != version || !known {
+			changed = true
+		} else if !m.whole() {
+			continue
+		}
+		out.Resources = append(out.Resources, &discoveryv3.Resource{Name: nameOf(i), Version: fmt.Sprint(version), Resource: m.resource(i, version)})
+		old.Resources = append(old.Resources, m.resource(i, version))
+	}
+	if !changed || !m.delta && !m.whole() && len(old.Resources) == 0 {
+		return
+	}
+	var wire []byte
+	var err error
+	if m.delta {
+		out.RemovedResources = slices.DeleteFunc(out.RemovedResources, func(name string) bool {
+			var i int
+			_, _ = fmt.Sscanf(name, "name-%d", &i)
+			return !m.sees[i]
+		})
+		wire, err = proto.Marshal(out)
+	} else {
+		wire, err = proto.Marshal(old)
+	}
+	if err != nil {
+		m.Fatal(err)
+	}
+	if m.said = map[int]bool{}; m.whole() {
+		for i := range m.sent {
+			m.said[i] = m.asks[i]
+		}
+		maps.DeleteFunc(m.said, func(_ int, asked bool) bool { return !asked })
+	}
+	if wire, err = m.stream.response(context.Background(), incoming{m.kind.typeURL(), wire}); err != nil {
+		m.Fatal(err)
+	}
+	m.receive(wire, false)
+}
+
+// flip has hdsd send what it has to say, if anything.
+func (m *model) flip() bool {
+	wire := m.stream.push()
+	if wire != nil {
+		m.receive(wire, true)
+	}
+	return wire != nil
+}
+
+// receive has the client take a response, and answer it later.
+func (m *model) receive(wire []byte, own bool) {
+	var resources []*anypb.Any
+	var removed []string
+	said := &answer{}
+	if m.delta {
+		r := &discoveryv3.DeltaDiscoveryResponse{}
+		if err := proto.Unmarshal(wire, r); err != nil {
+			m.Fatal(err)
+		}
+		for _, one := range r.GetResources() {
+			resources = append(resources, one.GetResource())
+		}
+		said.nonce, removed = r.GetNonce(), r.GetRemovedResources()
+	} else {
+		r := &discoveryv3.DiscoveryResponse{}
+		if err := proto.Unmarshal(wire, r); err != nil {
+			m.Fatal(err)
+		}
+		resources, said.nonce, said.version = r.GetResources(), r.GetNonce(), r.GetVersionInfo()
+	}
+	there := map[int]bool{}
+	for _, packed := range resources {
+		i, now := m.read(packed)
+		there[i] = true
+		if m.bad[now.version] {
+			said.refuses = true
+			continue
+		}
+		if !m.asks[i] {
+			continue
+		}
+		if before := m.has[i]; before != nil && before.version > now.version {
+			m.Fatalf("seed %d: %s has version %d, and is sent %d by hdsd: %t", m.seed, nameOf(i), before.version, now.version, own)
+		}
+		m.has[i] = now
+	}
+	for _, name := range removed {
+		var i int
+		_, _ = fmt.Sscanf(name, "name-%d", &i)
+		delete(m.has, i)
+		if own && m.sent[i] != 0 && m.sees[i] {
+			m.Fatalf("seed %d: hdsd removes %s, which the control plane sent", m.seed, name)
+		}
+	}
+	if m.whole() {
+		for i := range m.has {
+			if !there[i] {
+				delete(m.has, i)
+			}
+		}
+		for i := range m.said {
+			if own && !there[i] {
+				m.Fatalf("seed %d: a response of hdsd's lacks %s, which the control plane's last one had", m.seed, nameOf(i))
+			}
+		}
+	}
+	m.answers = append(m.answers, said)
+}
+
+// names are those that the client asks for.
+func (m *model) names() (all []string) {
+	for _, i := range slices.Sorted(maps.Keys(m.asks)) {
+		all = append(all, nameOf(i))
+	}
+	return all
+}
+
+// say sends a request of the client: an answer, or what it asks for from now on.
+func (m *model) say(a *answer, more, given []int) {
+	var refusal *status.Status
+	if a != nil {
+		if m.nonce = a.nonce; a.refuses {
+			refusal = &status.Status{Message: "no"}
+		} else {
+			m.last = a.version
+		}
+	}
+	var request proto.Message
+	if m.delta {
+		r := &discoveryv3.DeltaDiscoveryRequest{TypeUrl: m.kind.typeURL(), ErrorDetail: refusal}
+		if a != nil {
+			r.ResponseNonce = a.nonce
+		}
+		for _, i := range more {
+			r.ResourceNamesSubscribe = append(r.ResourceNamesSubscribe, nameOf(i))
+		}
+		for _, i := range given {
+			r.ResourceNamesUnsubscribe = append(r.ResourceNamesUnsubscribe, nameOf(i))
+		}
+		request = r
+	} else {
+		request = &discoveryv3.DiscoveryRequest{TypeUrl: m.kind.typeURL(), ErrorDetail: refusal, ResponseNonce: m.nonce, VersionInfo: m.last, ResourceNames: m.names()}
+	}
+	wire, err := proto.Marshal(request)
+	if err == nil {
+		wire, _, err = m.stream.request(wire)
+	}
+	if err != nil {
+		m.Fatal(err)
+	}
+	if wire == nil {
+		return
+	}
+	heard := &heardNames{}
+	if m.delta {
+		r := &discoveryv3.DeltaDiscoveryRequest{}
+		if err := proto.Unmarshal(wire, r); err != nil {
+			m.Fatal(err)
+		}
+		heard.names, heard.given = numbersIn(r.GetResourceNamesSubscribe()), numbersIn(r.GetResourceNamesUnsubscribe())
+	} else {
+		r := &discoveryv3.DiscoveryRequest{}
+		if err := proto.Unmarshal(wire, r); err != nil {
+			m.Fatal(err)
+		}
+		heard.names = numbersIn(r.GetResourceNames())
+	}
+	m.up = append(m.up, heard)
+}
+
+func numbersIn(names []string) (all []int) {
+	for _, name := range names {
+		var i int
+		_, _ = fmt.Sscanf(name, "name-%d", &i)
+		all = append(all, i)
+	}
+	return all
+}
+
+// hear has the control plane hear the oldest request.
+func (m *model) hear() {
+	if len(m.up) == 0 {
+		return
+	}
+	h := m.up[0]
+	m.up = m.up[1:]
+	before := maps.Clone(m.sees)
+	if !m.delta {
+		clear(m.sees)
+	}
+	for _, i := range h.names {
+		m.owes = m.owes || m.whole() && !before[i]
+		if m.sees[i] = true; m.delta {
+			m.sent[i] = 0 // it is sent again, or that there is none
+		}
+	}
+	for _, i := range h.given {
+		delete(m.sees, i)
+		delete(m.sent, i)
+	}
+	for i := range m.sent {
+		if !m.sees[i] {
+			delete(m.sent, i)
+		}
+	}
+}
+
+// toggle has the client ask for a name, or give it up.
+func (m *model) toggle(i int) {
+	if m.asks[i] {
+		delete(m.asks, i)
+		delete(m.has, i)
+		delete(m.said, i)
+		m.say(nil, nil, []int{i})
+	} else {
+		m.asks[i] = true
+		m.say(nil, []int{i}, nil)
+	}
+}
+
+func (m *model) answer() {
+	if len(m.answers) > 0 {
+		a := m.answers[0]
+		m.answers = m.answers[1:]
+		m.say(a, nil, nil)
+	}
+}
+
+// change has the control plane change names: one of them may be bad.
+func (m *model) change(bad bool) {
+	for range 1 + m.random.IntN(2) {
+		i := m.random.IntN(modelNames)
+		if m.random.IntN(4) == 0 {
+			delete(m.wanted, i)
+			continue
+		}
+		m.version++
+		m.wanted[i], m.bad[m.version] = m.version, bad && m.random.IntN(3) == 0
+	}
+}
+
+func (m *model) setHealth(i int) {
+	m.health[i] = []health.Status{health.Healthy, health.Unhealthy, health.Draining}[m.random.IntN(3)]
+	m.server.book.SetHealth([]eds.Health{{ID: health.EndpointID(i), Status: m.health[i]}})
+}
+
+// settle lets all that is on its way arrive.
+func (m *model) settle() {
+	for step := 0; ; step++ {
+		if step > 1000 {
+			m.Fatalf("seed %d: it does not come to rest", m.seed)
+		}
+		m.hear()
+		m.push()
+		m.answer()
+		if len(m.up)+len(m.answers) == 0 && !m.flip() {
+			return
+		}
+	}
+}
+
+// right holds what the client has against what it should have. A name whose latest version is bad
+// has an older one.
+func (m *model) right() {
+	m.Helper()
+	l := m.stream.ledgers[m.kind]
+	for i := range modelNames {
+		version, there := m.wanted[i]
+		has := m.has[i]
+		switch {
+		case m.asks[i] && !there && !m.delta && m.kind == assignments: // that one is gone, nothing says
+		case !m.asks[i] || !there:
+			if has != nil {
+				m.Fatalf("seed %d: %s is there", m.seed, nameOf(i))
+			}
+			if l.held.get(nameOf(i)) != nil {
+				m.Fatalf("seed %d: %s is kept, and the client does not have it", m.seed, nameOf(i))
+			}
+		case m.bad[version]:
+			if has != nil && has.health != m.health[i] && !m.whole() {
+				m.Fatalf("seed %d: of %s the client has version %d with health %s, want %s", m.seed, nameOf(i), has.version, has.health, m.health[i])
+			}
+		case has == nil || has.version != version:
+			m.Fatalf("seed %d: of %s the client has %v, want version %d", m.seed, nameOf(i), has, version)
+		case has.health != m.health[i]:
+			m.Fatalf("seed %d: %s is %s, want %s", m.seed, nameOf(i), has.health, m.health[i])
+		}
+		if has != nil && !slices.ContainsFunc(m.server.stock.byName[m.kind][nameOf(i)].list(), func(x *body) bool { return m.versionOf(x) == has.version }) {
+			m.Fatalf("seed %d: the client has version %d of %s, and hdsd does not know it", m.seed, has.version, nameOf(i))
+		}
+	}
+}
+
+func (m *model) versionOf(x *body) int {
+	_, now := m.read(&anypb.Any{TypeUrl: m.kind.typeURL(), Value: x.wire})
+	return now.version
+}
+
+// TestAClientThatTakesWhatIsGood of the responses that it refuses, in any order of pushes, flips,
+// subscriptions and answers: in the end it has the control plane's newest good resources with
+// hdsd's health. It never gets an older version back, and never loses a name. Nothing is kept of
+// what it gave up, or when it has gone.
+func TestAClientThatTakesWhatIsGood(t *testing.T) {
+	t.Parallel()
+	const seeds = 400
+	for _, k := range []kind{clusters, assignments} {
+		for _, delta := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%d delta %t", k, delta), func(t *testing.T) {
+				for seed := range uint64(seeds) {
+					m := newModel(t, seed, k, delta)
+					m.toggle(m.random.IntN(modelNames))
+					for range 60 {
+						switch m.random.IntN(8) {
+						case 0:
+							m.toggle(m.random.IntN(modelNames))
+						case 1:
+							m.change(true)
+						case 2:
+							m.push()
+						case 3:
+							m.hear()
+						case 4, 5:
+							m.answer()
+						case 6:
+							m.setHealth(m.random.IntN(modelNames))
+						case 7:
+							m.flip()
+						}
+					}
+					m.settle()
+					for i := range modelNames {
+						m.setHealth(i)
+					}
+					m.settle()
+					m.right()
+					for i := range modelNames { // the mistakes are put right
+						if m.bad[m.wanted[i]] {
+							m.version++
+							m.wanted[i] = m.version
+						}
+					}
+					m.push()
+					m.settle()
+					m.right()
+					m.stream.close()
+					m.server.memory.forgetAll()
+					if n := m.server.stock.size(); n != 0 {
+						t.Fatalf("seed %d: after it has gone, %d resources are kept", seed, n)
+					}
+				}
+			})
+		}
+	}
+}

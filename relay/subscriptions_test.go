@@ -1,0 +1,85 @@
+package relay
+
+import (
+	"testing"
+
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	"google.golang.org/protobuf/proto"
+)
+
+// TestTheLastNameThatAClientGivesUp is not kept: no names after some are none.
+func TestTheLastNameThatAClientGivesUp(t *testing.T) {
+	t.Parallel()
+	for _, k := range []kind{clusters, assignments} {
+		m := newModel(t, 1, k, false)
+		m.version, m.wanted[0] = 1, 1
+		m.toggle(0)
+		m.settle()
+		if m.right(); m.has[0] == nil {
+			t.Fatal("the client does not have it")
+		}
+		m.toggle(0)
+		m.right()
+		if n := m.server.stock.size(); n != 0 {
+			t.Errorf("%s: %d resources are kept", k.typeURL(), n)
+		}
+		m.setHealth(0)
+		if m.flip() {
+			t.Errorf("%s: it is sent", k.typeURL())
+		}
+	}
+}
+
+// TestAResponseThatCrossesAnUnsubscription passes, and is not kept, with a wildcard neither.
+func TestAResponseThatCrossesAnUnsubscription(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]int{"web": 0, "xdstp://a/t/*": 1, "*": 0} {
+		p := newPlane(t, benchServer())
+		p.asks(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: assignments.typeURL(), ResourceNamesSubscribe: []string{name, "other"}})
+		if !p.gives(assignments, "1", "1") {
+			t.Fatal("it does not pass")
+		}
+		p.asks(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: assignments.typeURL(), ResourceNamesUnsubscribe: []string{name}})
+		if !p.gives(assignments, "2", "2") {
+			t.Error("it does not pass")
+		}
+		if n := p.server.stock.size(); n != want {
+			t.Errorf("%s: %d resources are kept, want %d", name, n, want)
+		}
+	}
+}
+
+// TestWhatAClientMayHaveIsRemembered when its stream ends, and taken up where the client brings it
+// back.
+func TestWhatAClientMayHaveIsRemembered(t *testing.T) {
+	t.Parallel()
+	m := newModel(t, 1, assignments, true)
+	m.toggle(0)
+	m.toggle(1)
+	m.wanted[0], m.wanted[1] = 1, 2
+	m.settle()
+	m.wanted[0], m.wanted[1], m.bad[3], m.bad[4] = 3, 4, true, true
+	for m.hear(); len(m.answers) == 0; m.push() {
+	}
+	m.answer()
+	m.stream.close()
+	if n := m.server.stock.size(); n != 4 {
+		t.Errorf("%d resources are remembered, want both versions of two", n)
+	}
+	again := plane{t, &stream{server: m.server, method: method{delta: true}, nodeID: "n", wake: make(chan struct{}, 1), up: openStream{}}}
+	r := &discoveryv3.DeltaDiscoveryRequest{
+		TypeUrl: assignments.typeURL(), ResourceNamesSubscribe: []string{nameOf(0), nameOf(1)},
+		InitialResourceVersions: map[string]string{nameOf(0): "1", nameOf(1): "2"},
+	}
+	again.asks(proto.CloneOf(r))
+	for i, version := range []int{1, 2} {
+		if s := again.ledgers[assignments].held.get(nameOf(i)); s == nil || m.versionOf(s.item.body) != version {
+			t.Errorf("of %s, hdsd knows %v", nameOf(i), s)
+		}
+	}
+	again.close()
+	m.server.memory.forgetAll()
+	if n := m.server.stock.size(); n != 0 || m.server.memory.count != 0 {
+		t.Errorf("%d resources are left, %d are counted", n, m.server.memory.count)
+	}
+}
