@@ -75,7 +75,7 @@ func (v view) StrandedReason(k *catalog.Cluster, e *catalog.Endpoint) string {
 	return ""
 }
 
-// verdictPatience is how long a new endpoint may have no verdict before that needs attention.
+// verdictPatience is how long endpoints may have no verdict before that needs attention.
 const verdictPatience = time.Minute
 
 // NotChecked implements query.State.

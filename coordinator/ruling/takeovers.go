@@ -341,10 +341,13 @@ func (t *Takeovers) wireOf(service string, first *catalog.Cluster) []byte {
 // Takeover is how far hdsd has taken a cluster over.
 type Takeover struct {
 	Done     bool
-	HasOwn   bool      // data planes check it by its own health checks until it is
-	Unjudged int       // checked endpoints that never had a verdict
-	Stranded int       // checked endpoints that no checker is able to check
-	Since    time.Time // since when one of these endpoints is one; zero: there is none
+	HasOwn   bool // data planes check it by its own health checks until it is
+	Unjudged int  // checked endpoints that never had a verdict
+	Stranded int  // checked endpoints that no checker is able to check
+
+	// Since is since when one of these endpoints is one; of a cluster that is not taken over, since
+	// when there always was one. Zero: there is none.
+	Since time.Time
 }
 
 // Takeover returns how far hdsd has taken a cluster over, by its name.
@@ -354,7 +357,7 @@ func (t *Takeovers) Takeover(name string) Takeover {
 		return Takeover{Done: true}
 	}
 	shown := Takeover{Done: x.done, HasOwn: x.hasOwn, Unjudged: x.unjudged, Stranded: x.stranded}
-	if x.lacks() {
+	if shown.Since = x.since; x.done && x.lacks() {
 		shown.Since = t.oldest(name)
 	}
 	return shown

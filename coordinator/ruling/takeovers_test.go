@@ -100,6 +100,35 @@ func TestAClusterIsTakenOverWhenEachEndpointHasAVerdict(t *testing.T) {
 	l.wantChecks("web", false, 0)
 }
 
+// TestSinceWhenAClusterIsNotTakenOver: not since its present endpoints lack a verdict, which others
+// lacked before them. Once it is taken over, what each endpoint lacks counts.
+func TestSinceWhenAClusterIsNotTakenOver(t *testing.T) {
+	l := newLab(t)
+	l.serve(web("web", addresses[0]))
+	first := l.now
+	want := func(since time.Duration) {
+		t.Helper()
+		if got := l.now.Sub(l.table.Takeover("web").Since); got != since {
+			t.Errorf("at %s it lacks something for %s, want %s", l.now.Sub(first), got, since)
+		}
+	}
+	for i := range 20 {
+		l.say(web("web", addresses[0], fmt.Sprintf("10.0.1.%d", i)))
+		l.vote(keyOf("web", addresses[0]), up)
+		want(time.Duration(i) * 10 * time.Second)
+		l.wait(10 * time.Second)
+		l.wantChecks("web", true, 0)
+	}
+	l.vote(keyOf("web", "10.0.1.19"), up)
+	l.wait(time.Second)
+	l.wantChecks("web", false, 0)
+	for i := range 3 {
+		l.say(web("web", addresses[0], fmt.Sprintf("10.0.2.%d", i)))
+		want(0)
+		l.wait(10 * time.Second)
+	}
+}
+
 // TestWhatNobodyChecksIsGivenBack after a while, or at once if a change of the cluster is why.
 func TestWhatNobodyChecksIsGivenBack(t *testing.T) {
 	key := keyOf("web", addresses[0])
