@@ -1,8 +1,10 @@
 package catalog
 
 import (
+	"net/netip"
 	"reflect"
 	"slices"
+	"sort"
 	"strings"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
@@ -123,6 +125,25 @@ func (c *Cluster) Find(key *health.Endpoint) *Endpoint {
 		return nil
 	}
 	return &c.Endpoints[at]
+}
+
+// At returns the checked endpoints that have an IP address, whatever their ports. It costs the
+// logarithm of the endpoints of each locality, since they are in order.
+func (c *Cluster) At(address netip.Addr) (all []*Endpoint) {
+	prefix := strings.TrimSuffix(netip.AddrPortFrom(address, 0).String(), "0")
+	for rest := c.Endpoints; len(rest) > 0; {
+		locality := rest[0].Locality()
+		end := sort.Search(len(rest), func(i int) bool { return rest[i].Locality().Compare(*locality) > 0 })
+		group := rest[:end]
+		rest = rest[end:]
+		first := sort.Search(len(group), func(i int) bool { return group[i].Address() >= prefix })
+		for i := first; i < len(group) && strings.HasPrefix(group[i].Address(), prefix); i++ {
+			if group[i].Checked() != None {
+				all = append(all, &group[i])
+			}
+		}
+	}
+	return all
 }
 
 // Exclusions lists what ought to be checked or published and is not. That it is not published

@@ -51,26 +51,26 @@ func (f *Feed) standings(ctx context.Context, q names.Question, addresses []neti
 // checkedAt returns the checked endpoints with one of the addresses in the clusters that have
 // a name, and the address of each.
 func (in *Intake) checkedAt(q names.Question, addresses []netip.Addr) (all []*catalog.Endpoint, hosts []netip.Addr) {
-	wanted := make(map[netip.Addr]bool, len(addresses))
-	for _, address := range addresses {
-		wanted[address] = true
-	}
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	for name, resolving := range in.dns.by {
-		for _, cluster := range resolving.clusters[q] {
-			k := in.prepared[cluster]
-			if k == nil || k.Source.Source != name || !k.IsChecked() {
-				continue
-			}
-			for i := range k.Endpoints {
-				e := &k.Endpoints[i]
-				parsed, err := netip.ParseAddrPort(e.Address())
-				if err == nil && e.Checked() != catalog.None && wanted[parsed.Addr()] {
-					all, hosts = append(all, e), append(hosts, parsed.Addr())
-				}
+	for _, k := range in.named(q) {
+		for _, address := range addresses {
+			for _, e := range k.At(address) {
+				all, hosts = append(all, e), append(hosts, address)
 			}
 		}
 	}
 	return all, hosts
+}
+
+// named returns the checked clusters that have a name.
+func (in *Intake) named(q names.Question) (all []*catalog.Cluster) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	for name, resolving := range in.dns.by {
+		for _, cluster := range resolving.clusters[q] {
+			if k := in.prepared[cluster]; k != nil && k.Source.Source == name && k.IsChecked() {
+				all = append(all, k)
+			}
+		}
+	}
+	return all
 }
