@@ -51,7 +51,7 @@ func (s *stock) gather(ctx context.Context) {
 // awaits reports whether a response with a resource that is new has to wait until hdsd's
 // core knows the resource. It has to if that may change what the client gets.
 func (s *Server) awaits(x *body) bool {
-	if x.wrong != "" || !s.book.isOn() {
+	if x.refusal() != "" || !s.book.isOn() {
 		return false
 	}
 	if x.kind == assignments {

@@ -2,6 +2,7 @@ package relay
 
 import (
 	"bytes"
+	"container/list"
 	"fmt"
 	"hash/maphash"
 	"strings"
@@ -70,12 +71,20 @@ type body struct {
 
 	kept atomic.Pointer[clusterv3.Cluster] // a cluster without its endpoints, if the catalogue uses it
 
+	stocked
+
+	last last
+}
+
+// stocked is how a resource stands in the stock.
+type stocked struct {
 	// Guarded by stock.mu.
 	items  int    // how many ways in which it stands in responses nodes have
 	place  int    // in its roster
 	moment uint64 // when it came
 
-	last last
+	crowded atomic.Bool   // there is no room for it in limits.max_source_endpoints; written with stock.mu held
+	turn    *list.Element // in stock.waiting; guarded by stock.mu
 }
 
 // origin is where the endpoints of a cluster come from.
@@ -150,6 +159,16 @@ func (x *body) decode() (config *clusterv3.Cluster, lists *endpointv3.ClusterLoa
 	config = &clusterv3.Cluster{}
 	err = proto.Unmarshal(x.wire, config)
 	return config, config.GetLoadAssignment(), err
+}
+
+const noRoom = "the nodes of the relay have more endpoints, or resources without any, than limits.max_source_endpoints allows: raise it and restart hdsd"
+
+// refusal returns why it cannot be checked; empty if it can.
+func (x *body) refusal() string {
+	if x.crowded.Load() {
+		return noRoom
+	}
+	return x.wrong
 }
 
 // violationOf returns which of Envoy's own rules a resource breaks first; empty if none.

@@ -153,7 +153,7 @@ func keepOnly(bodies []*body, used map[*body]bool) {
 func assignmentsOf(bodies []*body) (all []*source.Assignment) {
 	seen := map[uint64]bool{}
 	for _, x := range bodies {
-		if x.lists != nil && !seen[x.places] {
+		if x.lists != nil && !x.crowded.Load() && !seen[x.places] {
 			seen[x.places] = true
 			all = append(all, x.lists)
 		}
@@ -191,7 +191,7 @@ func (c *catalogue) lone(service string) []*source.Cluster {
 	}
 	k := &source.Cluster{Source: SourceName, Name: service, ServiceName: service, Lone: true, Assignment: c.unions[service], File: c.where}
 	if k.Assignment == nil {
-		k.Rejected = bodies[0].wrong
+		k.Rejected = bodies[0].refusal()
 	}
 	return []*source.Cluster{k}
 }
@@ -205,7 +205,7 @@ func (c *catalogue) variants(name string) (all []*source.Cluster) {
 		}
 	}
 	delete(c.uses, name)
-	if !slices.ContainsFunc(bodies, func(x *body) bool { return x.wrong == "" && !x.byEDS }) {
+	if !slices.ContainsFunc(bodies, func(x *body) bool { return x.refusal() == "" && !x.byEDS }) {
 		delete(c.unions, "\x00"+name)
 	}
 	if len(bodies) == 0 {
@@ -215,7 +215,7 @@ func (c *catalogue) variants(name string) (all []*source.Cluster) {
 	groups, used := map[uint64]bool{}, map[*body]bool{}
 	inline := false
 	for _, x := range bodies {
-		if x.wrong != "" || groups[x.group] {
+		if x.refusal() != "" || groups[x.group] {
 			continue
 		}
 		groups[x.group], used[x] = true, true
@@ -231,7 +231,7 @@ func (c *catalogue) variants(name string) (all []*source.Cluster) {
 	keepOnly(bodies, used)
 	if len(all) == 0 {
 		x := bodies[0]
-		return []*source.Cluster{{Source: SourceName, Name: name, ServiceName: name, Rejected: x.wrong, File: c.where}}
+		return []*source.Cluster{{Source: SourceName, Name: name, ServiceName: name, Rejected: x.refusal(), File: c.where}}
 	}
 	return all
 }

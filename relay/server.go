@@ -211,7 +211,7 @@ func (s *Server) expects(x *body) (check, undecided bool) {
 	if s.stock.decided(x.name) {
 		return false, false
 	}
-	if !x.byEDS || x.elsewhere || x.wrong != "" {
+	if !x.byEDS || x.elsewhere || x.refusal() != "" {
 		return false, false
 	}
 	if check = s.willCheck(x) && (s.options.TakenOver == nil || s.options.TakenOver(x.name)); check {

@@ -2,6 +2,7 @@ package relay
 
 import (
 	"bytes"
+	"container/list"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -20,7 +21,8 @@ type stock struct {
 	items    map[uint64][]*item // by hash of their bytes
 	bodies   map[uint64][]*body // by identity
 	byName   [kinds]map[string]*roster
-	total    int              // weight of all
+	total    int              // weight of all that there is room for
+	waiting  *list.List       // of those for which there is none
 	dirty    map[subject]bool // changed since the catalogue was last made
 	learned  uint64           // counts changes
 	applied  uint64           // of these, those that hdsd's core knows
@@ -38,7 +40,7 @@ func newStock(maxEndpoints, maxTotal int, knows func(cluster string) bool) *stoc
 		maxEndpoints: maxEndpoints, maxTotal: maxTotal, knows: knows,
 		items: map[uint64][]*item{}, bodies: map[uint64][]*body{}, byName: [kinds]map[string]*roster{{}, {}},
 		dirty: map[subject]bool{}, progress: make(chan struct{}), wake: make(chan struct{}, 1), hurry: make(chan struct{}, 1),
-		settled: map[string]bool{}, promised: map[string]int64{}, remembered: map[string]int{},
+		settled: map[string]bool{}, promised: map[string]int64{}, waiting: list.New(), remembered: map[string]int{},
 	}
 }
 
@@ -53,8 +55,11 @@ func (s *stock) find(identity uint64, k kind, name string, wire []byte) *body {
 }
 
 func (s *stock) add(x *body) {
-	if s.total += x.weight(); s.total > s.maxTotal && x.wrong == "" {
-		x.wrong = "the nodes of the relay have more endpoints, or resources without any, than limits.max_source_endpoints allows: raise it and restart hdsd"
+	if x.wrong == "" && s.total+x.weight() > s.maxTotal {
+		x.crowded.Store(true)
+		x.turn = s.waiting.PushBack(x)
+	} else {
+		s.total += x.weight()
 	}
 	s.bodies[x.identity] = append(s.bodies[x.identity], x)
 	named := s.byName[x.kind][x.name]
@@ -87,7 +92,11 @@ func (s *stock) touch(x *body) {
 }
 
 func (s *stock) remove(x *body) {
-	s.total -= x.weight()
+	if x.crowded.Load() {
+		s.waiting.Remove(x.turn)
+	} else {
+		s.total -= x.weight()
+	}
 	without(s.bodies, x.identity, x)
 	named := s.byName[x.kind][x.name]
 	if named.remove(x); named.size() == 0 {
@@ -103,6 +112,21 @@ func (s *stock) remove(x *body) {
 		}
 	}
 	s.touch(x)
+	s.admit()
+}
+
+// admit lets resources in that wait for room, first come, first served.
+func (s *stock) admit() {
+	for first := s.waiting.Front(); first != nil; first = s.waiting.Front() {
+		x := first.Value.(*body)
+		if s.total+x.weight() > s.maxTotal {
+			return
+		}
+		s.waiting.Remove(first)
+		s.total += x.weight()
+		x.crowded.Store(false)
+		s.touch(x)
+	}
 }
 
 // without removes one of those under a key.

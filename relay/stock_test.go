@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 )
 
 // TestTheStockIsBounded: what is beyond limits.max_source_endpoints is not checked, be it of
@@ -20,13 +22,46 @@ func TestTheStockIsBounded(t *testing.T) {
 	var all []*item
 	for i := range 11 {
 		all = append(all, take(i))
-		if refused := all[i].body.wrong != ""; refused != (i == 10) {
-			t.Errorf("resource %d of at most 10: %q", i, all[i].body.wrong)
+		if refused := all[i].body.refusal() != ""; refused != (i == 10) {
+			t.Errorf("resource %d of at most 10: %q", i, all[i].body.refusal())
 		}
 	}
 	s.release(all...)
-	if it := take(11); it.body.wrong != "" || s.size() != 1 {
-		t.Errorf("after all have gone: %q, %d resources", it.body.wrong, s.size())
+	if it := take(11); it.body.refusal() != "" || s.size() != 1 {
+		t.Errorf("after all have gone: %q, %d resources", it.body.refusal(), s.size())
+	}
+}
+
+// TestTheBoundOfTheStockBinds: endpoints of an assignment beyond limits.max_source_endpoints are
+// not checked, and are once there is room.
+func TestTheBoundOfTheStockBinds(t *testing.T) {
+	l := newUnionLab(t)
+	l.stock.maxTotal = 4
+	c := l.take(clusters, "web", checkedCluster(clusterv3.Cluster_EDS, "/"))
+	first := l.take(assignments, "web", assignmentOf("10.0.0.1", "10.0.0.2"))
+	second := l.take(assignments, "web", assignmentOf("10.0.0.3", "10.0.0.4", "10.0.0.5"))
+	if k := l.clusters()["web"]; endpointsOf(k) != 2 {
+		t.Errorf("%d endpoints are checked, want the 2 that there is room for", endpointsOf(k))
+	}
+	l.stock.release(first)
+	if k := l.clusters()["web"]; endpointsOf(k) != 3 {
+		t.Errorf("once there is room, %d are, want 3", endpointsOf(k))
+	}
+	alone := l.take(assignments, "alone", assignmentOf("10.0.0.1"))
+	if k := l.clusters()["alone"]; k == nil || !strings.Contains(k.Rejected, "limits.max_source_endpoints") {
+		t.Errorf("a lone one is %+v", k)
+	}
+	other := l.take(clusters, "other", checkedCluster(clusterv3.Cluster_EDS, "/"))
+	if k := l.clusters()["other"]; k == nil || k.Rejected == "" {
+		t.Errorf("a cluster is %+v", k)
+	}
+	l.stock.release(second)
+	if all := l.clusters(); all["alone"].Rejected+all["other"].Rejected != "" || all["other"].Config == nil {
+		t.Errorf("with room again, they are %+v, %+v", all["alone"], all["other"])
+	}
+	l.stock.release(c, alone, other)
+	if l.clusters(); l.stock.total != 0 || l.stock.waiting.Len() != 0 {
+		t.Errorf("%d are counted after all have gone", l.stock.total)
 	}
 }
 
