@@ -28,9 +28,9 @@ const (
 type release uint8
 
 const (
-	codeless release = iota // 1.36
-	codeKept                // 1.38 keeps the code of the last answer
-	codeFresh               // 1.40
+	codeless  release = iota // 1.36
+	codeKept                 // 1.38 keeps the code of the last answer
+	codeFresh                // 1.40
 	releases
 )
 
@@ -329,7 +329,7 @@ func (g *degradedGame) pipeline() time.Duration {
 
 // settles is how long it takes until verdicts follow, once nothing happens any more: two
 // wait budgets, and a recovery.
-func (g *degradedGame) settles() time.Duration { return 2*(g.pipeline()*2+15*time.Second) }
+func (g *degradedGame) settles() time.Duration { return 2 * (g.pipeline()*2 + 15*time.Second) }
 
 // seesDegraded reports how many checkers can tell that an endpoint is degraded, and how many not.
 func (g *degradedGame) seesDegraded() (can, cannot int) {
