@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -164,6 +165,38 @@ type asks struct {
 	names map[string]bool
 	begun bool
 	at    *corev3.Locality // of the client's node
+
+	agents  []string // user agents of the streams, in turn, where set
+	streams int      // streams that have ended
+}
+
+func (i *asks) agent() string {
+	if len(i.agents) == 0 {
+		return ""
+	}
+	return i.agents[i.streams%len(i.agents)]
+}
+
+// node puts the client's locality and user agent into a node.
+func (i *asks) node(n *corev3.Node) { n.Locality, n.UserAgentName = i.at, i.agent() }
+
+// form is how an assignment of some endpoints in one locality begins, where agents are set.
+func (i *asks) form(endpoints int) string {
+	switch {
+	case len(i.agents) == 0:
+		return ""
+	case strings.HasPrefix(i.agent(), "gRPC"):
+		return fmt.Sprintf(` "a"*%d:`, endpoints)
+	}
+	return ` "a":`
+}
+
+// read describes an encoded assignment.
+func (i *asks) read(value []byte) string {
+	if len(i.agents) == 0 {
+		return summary(resourcev3.EndpointType, value)
+	}
+	return localities(value)
 }
 
 func (i *asks) interested(name string) bool { return i.names[name] || i.names[everything] }
@@ -191,7 +224,7 @@ func newDeltaModel(b *bench) *deltaModel {
 func (m *deltaModel) subscribe(name string) {
 	m.names[name] = true
 	r := subscribe(resourcev3.EndpointType, name)
-	r.Node.Locality = m.at
+	m.node(r.Node)
 	if !m.begun {
 		m.begun = true
 		r.ResourceNamesSubscribe = slices.Sorted(maps.Keys(m.names))
@@ -224,7 +257,11 @@ func (m *deltaModel) deliver(refuse bool) bool {
 		return true
 	}
 	for _, resource := range r.GetResources() {
-		m.values[resource.GetName()] = summary(resourcev3.EndpointType, resource.GetResource().GetValue())
+		if text := m.read(resource.GetResource().GetValue()); text != "" {
+			m.values[resource.GetName()] = text
+		} else { // what gRPC gets of what does not exist
+			delete(m.values, resource.GetName())
+		}
 		m.versions[resource.GetName()] = resource.GetVersion()
 	}
 	for _, name := range r.GetRemovedResources() {
@@ -240,7 +277,7 @@ func (m *deltaModel) deliver(refuse bool) bool {
 func (m *deltaModel) reconnect() {
 	m.p.cancel()
 	synctest.Wait()
-	m.p, m.begun = m.b.delta(), false
+	m.p, m.begun, m.streams = m.b.delta(), false, m.streams+1
 	for name := range m.names {
 		m.subscribe(name)
 		return
@@ -269,7 +306,7 @@ func (m *stateModel) ask() {
 	}
 	m.begun = true
 	r := want(resourcev3.EndpointType, slices.Sorted(maps.Keys(m.names))...)
-	r.Node.Locality = m.at
+	m.node(r.Node)
 	r.ResponseNonce, r.VersionInfo = m.latest.GetNonce(), m.latest.GetVersionInfo()
 	m.p.send(r)
 }
@@ -298,7 +335,7 @@ func (m *stateModel) deliver(refuse bool) bool {
 	}
 	for _, resource := range m.latest.GetResources() {
 		name := assignmentNameOf(resource.GetValue())
-		if text := summary(resourcev3.EndpointType, resource.GetValue()); text != "" {
+		if text := m.read(resource.GetValue()); text != "" {
 			m.values[name] = text
 		} else {
 			delete(m.values, name)
@@ -318,7 +355,7 @@ func removes(r *discoveryv3.DiscoveryResponse) bool {
 func (m *stateModel) reconnect() {
 	m.p.cancel()
 	synctest.Wait()
-	m.p, m.begun, m.latest = m.b.state(), false, nil
+	m.p, m.begun, m.latest, m.streams = m.b.state(), false, nil, m.streams+1
 	// Only names learn of what was removed meanwhile.
 	maps.DeleteFunc(m.values, func(name, _ string) bool { return !m.names[name] })
 	m.ask()
