@@ -14,11 +14,38 @@ func (k *cluster) mostlyDown() bool { return 2*k.down > k.size }
 type clusters struct {
 	pool[string, cluster]
 	crossed []uint32 // those that came to have an observed endpoint, or none, in the present step
+
+	changed   []uint32 // those of which an endpoint has changed since TakeChanged
+	isChanged []bool   // by number: it is in changed
+}
+
+// touch takes note that an endpoint of a cluster has another verdict, or other votes.
+func (k *clusters) touch(number uint32) {
+	for int(number) >= len(k.isChanged) {
+		k.isChanged = append(k.isChanged, false)
+	}
+	if !k.isChanged[number] {
+		k.isChanged[number] = true
+		k.changed = append(k.changed, number)
+	}
+}
+
+// takeChanged returns the names of the clusters that were touched since the last call. One
+// that is gone may be named by nothing.
+func (k *clusters) takeChanged() []string {
+	names := make([]string, len(k.changed))
+	for i, number := range k.changed {
+		names[i] = k.key(number)
+		k.isChanged[number] = false
+	}
+	k.changed = k.changed[:0]
+	return names
 }
 
 // join adds an endpoint to a cluster.
 func (k *clusters) join(e *endpoint, name string) {
 	e.cluster, _ = k.use(name)
+	k.touch(e.cluster)
 	c := k.at(e.cluster)
 	c.size++
 	if e.status.Down() {
@@ -41,17 +68,19 @@ func (k *clusters) leave(e *endpoint) {
 	}
 }
 
-// observe takes note that an endpoint has a vote that counts now, or none any more.
-func (k *clusters) observe(e *endpoint) {
-	c, was := k.at(e.cluster), 0
-	if e.votersOf() > 0 {
-		c.observed++
-	} else {
-		c.observed--
-		was = 1
-	}
-	if c.observed+was == 1 {
-		k.crossed = append(k.crossed, e.cluster)
+// recount takes note that an endpoint had so many votes that count, and has another number now.
+func (k *clusters) recount(e *endpoint, before int) {
+	k.touch(e.cluster)
+	c := k.at(e.cluster)
+	switch {
+	case before == 0:
+		if c.observed++; c.observed == 1 {
+			k.crossed = append(k.crossed, e.cluster)
+		}
+	case e.votersOf() == 0:
+		if c.observed--; c.observed == 0 {
+			k.crossed = append(k.crossed, e.cluster)
+		}
 	}
 }
 
@@ -67,6 +96,7 @@ func (k *clusters) takeCrossed() (names []string) {
 
 // turn sets the status of an endpoint.
 func (k *clusters) turn(e *endpoint, to health.Status) {
+	k.touch(e.cluster)
 	c := k.at(e.cluster)
 	if e.status.Down() {
 		c.down--

@@ -102,8 +102,8 @@ func (d *decisions) update(id health.EndpointID, t *tally) {
 // decide returns the status that follows from the votes.
 func (d *decisions) decide(id health.EndpointID, p *policy, e *endpoint, t *tally) health.Status {
 	d.counter.tally(p, e, t)
-	if d.witnesses.count(id, e, int(t.up+t.down)) {
-		d.clusters.observe(e)
+	if before := e.votersOf(); d.witnesses.count(id, e, int(t.up+t.down)) {
+		d.clusters.recount(e, before)
 	}
 	status, how := p.decide(t, e.status)
 	if how == unobserved || how == lapsed {

@@ -86,6 +86,11 @@ func (a *Aggregator) Damped() int { return a.decisions.damped() }
 // Unobserved counts the endpoints without a vote that counts.
 func (a *Aggregator) Unobserved() int { return a.decisions.unobserved }
 
+// TakeChanged returns the names of the clusters of which an endpoint is new, or has another
+// verdict or another number of votes that count, since the last call. A name may be that of no
+// cluster.
+func (a *Aggregator) TakeChanged() []string { return a.clusters.takeChanged() }
+
 // Observed counts the endpoints of a cluster that have a vote that counts.
 func (a *Aggregator) Observed(cluster string) int {
 	number, ok := a.clusters.numbers[cluster]

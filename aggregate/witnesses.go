@@ -42,9 +42,8 @@ func (w *witnesses) join(id health.EndpointID) {
 // leave removes an endpoint.
 func (w *witnesses) leave(e *endpoint) { w.voters[e.votersOf()]-- }
 
-// count takes the number of votes that count now. It reports whether there was none and is
-// one, or the other way round.
-func (w *witnesses) count(id health.EndpointID, e *endpoint, votes int) (crossed bool) {
+// count takes the number of votes that count now, and reports whether it is another.
+func (w *witnesses) count(id health.EndpointID, e *endpoint, votes int) (changed bool) {
 	now, was := min(votes, ManyVoters), e.votersOf()
 	if now == was {
 		return false
@@ -55,7 +54,7 @@ func (w *witnesses) count(id health.EndpointID, e *endpoint, votes int) (crossed
 	if now == 0 {
 		w.since[id] = w.second()
 	}
-	return now == 0 || was == 0
+	return true
 }
 
 // missing returns since when no vote counts.

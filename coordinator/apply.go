@@ -21,9 +21,11 @@ func (c *core) apply(d feed.Delivery, now time.Time) {
 	changedProbes := map[string][]bool{}
 	for _, name := range d.Removed {
 		c.rollout.RemoveCluster(now, name)
+		c.upkeep.snapshots.Change(name)
 	}
 	for _, changed := range d.Changed {
 		k := changed.Cluster
+		c.upkeep.snapshots.Change(k.Source.Name)
 		c.rollout.SetCluster(now, k, changed.Renewed)
 		change.Changed = append(change.Changed, k)
 		if changed.Renewed != nil {
@@ -87,6 +89,7 @@ func (c *core) setMembers(now time.Time, members []ruling.Member, changedProbes 
 	var planned assign.Endpoint
 	for i := range members {
 		m := &members[i]
+		c.upkeep.snapshots.Change(m.Cluster.Source.Name)
 		if m.Index == catalog.None {
 			c.setUnchecked(now, m)
 			continue

@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"hdsd/assign"
@@ -124,6 +125,11 @@ func (c *core) applyFleet(now, began time.Time, e fleet.Effects) {
 		c.upkeep.alarms.settle()
 	}
 	c.rulings.Strand(now, e.Stranded, e.Checkable)
+	for _, id := range slices.Concat(e.Stranded, e.Checkable) {
+		if k, _ := c.rulings.At(id); k != nil {
+			c.upkeep.snapshots.Change(k.Source.Name)
+		}
+	}
 	fleetLog{c.log, c.timing.grace}.write(e.Events)
 	chronicle{c.history}.follow(now, e.Events)
 	c.upkeep.troubles.follow(now, e.Events)

@@ -310,6 +310,7 @@ func (c *Coordinator) start(ctx context.Context) (stopCore func(), err error) {
 	})
 	// An error means that the coordinator is stopping.
 	_ = c.core.ask(c.running, func() { c.core.begin(time.Now()) })
+	_, _ = asker{c.core}.Snapshot(c.running) // the first one takes longest, and no query is to wait for it
 	select {
 	case <-c.feed.Answered():
 		_ = c.core.ask(c.running, c.eds.Complete)

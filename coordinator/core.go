@@ -12,6 +12,7 @@ import (
 	"hdsd/coordinator/decision"
 	"hdsd/coordinator/fleet"
 	"hdsd/coordinator/probation"
+	"hdsd/coordinator/query"
 	"hdsd/coordinator/rollout"
 	"hdsd/coordinator/ruling"
 	"hdsd/hds/specifier"
@@ -89,6 +90,8 @@ type upkeep struct {
 	troubles  troubles // since when checkers are lost, doubted or blind
 	alarms    alarms   // what is wrong as a whole
 
+	snapshots *query.Snapshots // what queries see
+
 	took func(time.Duration) // called with how long each event and tick took; nil: nobody asks
 }
 
@@ -96,7 +99,7 @@ func newCore(t timing, log zerolog.Logger, m *metrics, planes resourceServer, hi
 	c := &core{
 		mailbox: newMailbox(m.waiting), log: log, timing: t, metrics: m, history: history,
 		judge: aggregate.New(t.aggregating(aggregate.BeliefLimits{})),
-		trust: trust{}, newcomers: probation.New(), upkeep: upkeep{penalties: newPenalties(), troubles: newTroubles(), alarms: newAlarms(log, &m.states)},
+		trust: trust{}, newcomers: probation.New(), upkeep: upkeep{penalties: newPenalties(), troubles: newTroubles(), alarms: newAlarms(log, &m.states), snapshots: query.NewSnapshots()},
 		decisions: newDecisions(planes, history, log, &m.rulings),
 	}
 	c.rulings = ruling.New(c.judge.Verdict)
@@ -126,6 +129,11 @@ func (c *core) run(stop <-chan struct{}) {
 			if handled++; handled < mailboxSize && len(c.events) > 0 {
 				continue
 			}
+		case <-c.upkeep.snapshots.Due():
+			began := time.Now()
+			c.leaveBehind()
+			c.measure(began)
+			continue
 		case <-timer.C:
 		}
 		handled = 0
@@ -133,6 +141,14 @@ func (c *core) run(stop <-chan struct{}) {
 		timer.Reset(c.tick(began))
 		c.measure(began)
 	}
+}
+
+// leaveBehind goes on with the snapshot that queries wait for.
+func (c *core) leaveBehind() {
+	for _, name := range c.judge.TakeChanged() {
+		c.upkeep.snapshots.Change(name)
+	}
+	c.upkeep.snapshots.Step(view{c})
 }
 
 // measure says how long something took.
@@ -243,6 +259,9 @@ func (c *core) appendDecisions(all []decision.Decision) {
 		if len(all[i].Transitions) > 0 {
 			c.metrics.rulings.setHealth(c.rulings.Counts())
 			c.upkeep.alarms.notice(c.rulings, all[i].Transitions)
+		}
+		for n := range all[i].Transitions {
+			c.upkeep.snapshots.Change(all[i].Transitions[n].Endpoint.Cluster)
 		}
 		if len(all[i].Overrides) > 0 {
 			c.metrics.rulings.setOverrides(c.rulings.Overrides())

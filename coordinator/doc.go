@@ -7,8 +7,9 @@
 //
 // One goroutine, the core, makes all decisions. Everyone else posts events to its
 // bounded mailbox: sources post prepared clusters, HDS streams post changed votes,
-// queries ask for a copy of what they show, a bounded step at a time. A stream waits
-// while the mailbox is full: it stops reading, and so its checker stops sending.
+// queries of endpoints ask for a copy of what they show, a bounded step at a time. A stream
+// waits while the mailbox is full: it stops reading, and so its checker stops sending. Other
+// queries read a snapshot, which the core makes between two events when somebody asks.
 //
 // The core has no rules of its own. It carries values between its rooms, which do not
 // know each other:

@@ -2,6 +2,11 @@ package coordinator
 
 import (
 	"context"
+	"fmt"
+	"reflect"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"hdsd/api"
 	"hdsd/coordinator/feed"
@@ -16,17 +21,61 @@ func (l *lab) Ask(_ context.Context, question func(query.State)) error {
 	return nil
 }
 
+// Snapshot implements query.Core. The snapshot is made of the one before and of what has
+// changed; one that looks at everything says the same.
+func (l *lab) Snapshot(ctx context.Context) (*query.Snapshot, error) {
+	l.t.Helper()
+	made, err := newer(ctx, l.core.upkeep.snapshots, l.core.leaveBehind)
+	if _, isTest := l.t.(*testing.T); isTest {
+		fresh := query.NewSnapshots()
+		all, _ := newer(ctx, fresh, func() { fresh.Step(view{l.core}) })
+		if diff := cmp.Diff(rowsOf(all), rowsOf(made)); diff != "" {
+			l.t.Fatalf("the snapshot is not as one that looks at everything:\n%s", diff)
+		}
+	}
+	return made, err
+}
+
+// newer has a snapshot made.
+func newer(ctx context.Context, s *query.Snapshots, step func()) (made *query.Snapshot, err error) {
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		made, err = s.Newer(ctx, nil)
+	}()
+	for {
+		select {
+		case <-s.Due():
+			step()
+		case <-over:
+			return made, err
+		}
+	}
+}
+
+// rowsOf writes what a snapshot has of each cluster.
+func rowsOf(s *query.Snapshot) (all []string) {
+	rows := reflect.ValueOf(s).Elem().FieldByName("rows")
+	for i := range rows.Len() {
+		all = append(all, fmt.Sprintf("%+v", rows.Index(i).Elem()))
+	}
+	return all
+}
+
 // Done implements query.Core.
 func (l *lab) Done() <-chan struct{} { return nil }
 
 // backend answers queries about the lab.
-func (l *lab) backend() *query.Backend {
+func (l *lab) backend() *query.Backend { return l.backendOn(l) }
+
+// backendOn answers queries by the lab's core as it is asked.
+func (l *lab) backendOn(core query.Core) *query.Backend {
 	l.t.Helper()
 	none, err := feed.Open(&configv1.Config{}, feed.Options{})
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	return query.New(query.Options{Core: l, HDS: hds.NewServer(hds.Options{}, sink{l.core}), Feed: none, Process: func() query.Process { return query.Process{Version: "1.2.3"} }})
+	return query.New(query.Options{Core: core, HDS: hds.NewServer(hds.Options{}, sink{l.core}), Feed: none, Process: func() query.Process { return query.Process{Version: "1.2.3"} }})
 }
 
 // asked is what /v1/endpoints shows of an address.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"hdsd/api"
@@ -15,7 +16,9 @@ import (
 	"google.golang.org/grpc/status"
 
 	"hdsd/coordinator/query"
+	"hdsd/coordinator/ruling"
 	"hdsd/health"
+	"hdsd/store"
 )
 
 func TestStoppedCoreAnswersAtOnce(t *testing.T) {
@@ -44,6 +47,78 @@ func TestAskEndsWithItsContext(t *testing.T) {
 	if _, err := b.Checkers(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("Checkers: %v", err)
 	}
+}
+
+// TestABusyCoreKeepsNoQueryWaiting has a core that is busy with one event for ever, and a full
+// mailbox behind it.
+func TestABusyCoreKeepsNoQueryWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t)
+		l.serve(web("web", one, two))
+		stop, busy := make(chan struct{}), make(chan struct{})
+		go l.core.run(stop)
+		b := l.backendOn(asker{l.core})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if now, err := b.Status(ctx); err != nil || now.Endpoints.Unknown != 2 {
+			t.Fatalf("before: %+v, %v", now.Endpoints, err)
+		}
+		l.core.post(func() { <-busy })
+		synctest.Wait()
+		for range mailboxSize {
+			l.core.post(func() {})
+		}
+		if now, err := b.Status(ctx); err != nil || now.Endpoints.Unknown != 2 {
+			t.Errorf("the status is %+v, %v", now.Endpoints, err)
+		}
+		if found, _, err := b.Clusters(ctx, api.ClusterQuery{Cluster: "web", Limit: 1}); err != nil || len(found) != 1 || found[0].Endpoints != 2 {
+			t.Errorf("the clusters are %+v, %v", found, err)
+		}
+		if found, err := b.Overview(ctx, 1); err != nil || len(found.Clusters) != 1 {
+			t.Errorf("the overview is %+v, %v", found, err)
+		}
+		if _, err := b.Checkers(ctx); err != nil {
+			t.Errorf("no checkers: %v", err)
+		}
+		close(busy)
+		close(stop)
+		<-l.core.done
+	})
+}
+
+// TestAQuerySeesWhatWasAcknowledged before it was asked, although many events wait.
+func TestAQuerySeesWhatWasAcknowledged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t)
+		l.serve(web("web", one, two))
+		stop := make(chan struct{})
+		go l.core.run(stop)
+		b, scope := l.backendOn(asker{l.core}), health.Endpoint{Cluster: "web", Address: one}
+		for n := range 10 {
+			drains := n%2 == 0
+			var err error
+			if failure := l.core.ask(t.Context(), func() {
+				var effects ruling.Effects
+				if drains {
+					_, _, effects, err = l.core.rulings.SetOverride(l.now, store.Override{Scope: scope, Status: health.Draining, Reason: "test"})
+				} else {
+					_, effects, err = l.core.rulings.ClearOverrides(l.now, scope, false, "test")
+				}
+				l.core.applyRulings(l.now, effects)
+			}); failure != nil || err != nil {
+				t.Fatal(failure, err)
+			}
+			for range mailboxSize / 2 {
+				l.core.post(func() {})
+			}
+			now, err := b.Status(t.Context())
+			if err != nil || (now.Endpoints.Draining == 1) != drains {
+				t.Fatalf("%d: drained %t, and the status is %+v, %v", n, drains, now.Endpoints, err)
+			}
+		}
+		close(stop)
+		<-l.core.done
+	})
 }
 
 // TestFullMailboxDoesNotDelayTicksForEver keeps the mailbox full.

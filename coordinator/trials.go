@@ -56,6 +56,7 @@ func (c *core) tickTrials(now time.Time) {
 	for i := range effects.Events {
 		logTrial(&c.log, &effects.Events[i])
 		c.metrics.rollout.count(effects.Events[i].Kind)
+		c.upkeep.snapshots.Change(effects.Events[i].Cluster)
 	}
 	if len(effects.Events) > 0 {
 		c.metrics.rollout.update(c.rollout.Trials(), c.rollout.BlockedClusters())

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -27,6 +26,11 @@ func (a asker) Ask(ctx context.Context, question func(query.State)) error {
 	return a.core.ask(ctx, func() { question(view(a)) })
 }
 
+// Snapshot implements query.Core.
+func (a asker) Snapshot(ctx context.Context) (*query.Snapshot, error) {
+	return a.core.upkeep.snapshots.Newer(ctx, a.core.done)
+}
+
 // Done implements query.Core.
 func (a asker) Done() <-chan struct{} { return a.core.done }
 
@@ -39,16 +43,8 @@ func (v view) Names() []string { return v.core.rulings.Names() }
 // Cluster implements query.State.
 func (v view) Cluster(name string) *catalog.Cluster { return v.core.rulings.Cluster(name) }
 
-// Mode implements query.State.
-func (v view) Mode(k *catalog.Cluster) api.Mode {
-	switch {
-	case k.Shadow:
-		return api.Shadow
-	case v.core.rulings.Frozen() != nil:
-		return api.Frozen
-	}
-	return api.Publish
-}
+// Frozen implements query.State.
+func (v view) Frozen() bool { return v.core.rulings.Frozen() != nil }
 
 // BlockedReason implements query.State.
 func (v view) BlockedReason(k *catalog.Cluster) string {
@@ -60,12 +56,6 @@ func (v view) BlockedReason(k *catalog.Cluster) string {
 
 // Status implements query.State.
 func (v view) Status(e *catalog.Endpoint) health.Status { return v.core.rulings.HealthOf(e) }
-
-// Overridden implements query.State.
-func (v view) Overridden(e *catalog.Endpoint) bool {
-	id, ok := v.core.rulings.IDOf(e)
-	return ok && v.core.rulings.Ruling(id).Override != nil
-}
 
 // StrandedReason implements query.State.
 func (v view) StrandedReason(k *catalog.Cluster, e *catalog.Endpoint) string {
@@ -82,7 +72,7 @@ const verdictPatience = time.Minute
 func (v view) NotChecked(k *catalog.Cluster) (reason string, since time.Time) {
 	t := v.core.rulings.Takeover(k.Source.Name)
 	if v.core.fleet.Settling() {
-		return "", time.Time{}
+		return "", t.Since
 	}
 	count := t.Stranded
 	if count > 0 {
@@ -95,7 +85,7 @@ func (v view) NotChecked(k *catalog.Cluster) (reason string, since time.Time) {
 		reason = cmp.Or(v.core.rollout.Reason(k.Source.Name), "no verdict on them yet")
 	}
 	if reason == "" {
-		return "", time.Time{}
+		return "", t.Since
 	}
 	meanwhile := "nobody checks them"
 	if t.HasOwn && !t.Done {
@@ -230,7 +220,7 @@ func (v view) Condition(e *catalog.Endpoint) query.Condition {
 		return query.Condition{}
 	}
 	ruled := v.core.rulings.Ruling(id)
-	is := query.Condition{Status: ruled.Health}
+	is := query.Condition{Status: ruled.Health, Stranded: v.core.fleet.Stranded(id)}
 	if is.Voters, is.Since = v.core.judge.Standing(id); !ruled.Since.IsZero() {
 		is.Since = ruled.Since
 	}
@@ -238,20 +228,6 @@ func (v view) Condition(e *catalog.Endpoint) query.Condition {
 		is.HeldSince, _ = v.core.judge.Held(id)
 	}
 	return is
-}
-
-// Worst implements query.State.
-func (v view) Worst(limit int, may func(cluster string) bool) (worst []api.ClusterOverview, others int) {
-	rows, others := v.core.upkeep.alarms.tally.Worst(limit, may)
-	for i := range rows {
-		r := &rows[i]
-		c := api.ClusterOverview{Cluster: r.Cluster, State: r.State.String(), Endpoints: r.Endpoints, Down: r.Down}
-		for _, in := range slices.SortedFunc(maps.Keys(r.Zones), health.Locality.Compare) {
-			c.Zones = append(c.Zones, api.ZoneOverview{Zone: in, Endpoints: r.Zones[in].Endpoints, Down: r.Zones[in].Down})
-		}
-		worst = append(worst, c)
-	}
-	return worst, others
 }
 
 // Crew implements query.State.

@@ -24,6 +24,10 @@ type Core interface {
 	// read.
 	Ask(ctx context.Context, question func(State)) error
 
+	// Snapshot returns a snapshot of the state that is newer than the call; an older one if the
+	// core is busy.
+	Snapshot(ctx context.Context) (*Snapshot, error)
+
 	// Done is closed when Ask answers no more.
 	Done() <-chan struct{}
 }
@@ -34,20 +38,18 @@ type State interface {
 	Names() []string
 	// Cluster gives the cluster of a name, or nil.
 	Cluster(name string) *catalog.Cluster
-	// Mode says what becomes of the verdicts of a cluster.
-	Mode(k *catalog.Cluster) api.Mode
+	// Frozen tells whether publishing is frozen.
+	Frozen() bool
 	// BlockedReason says why no checker gets a cluster; it is empty if some may.
 	BlockedReason(k *catalog.Cluster) string
 
 	// Status is what hdsd holds to be true of an endpoint.
 	Status(e *catalog.Endpoint) health.Status
-	// Overridden tells whether an override decides the health of an endpoint.
-	Overridden(e *catalog.Endpoint) bool
 	// StrandedReason says why no checker can check an endpoint; it is empty if one
 	// can.
 	StrandedReason(k *catalog.Cluster, e *catalog.Endpoint) string
-	// NotChecked says why hdsd does not check all of a cluster, and since when; the reason is
-	// empty if it does, or may soon.
+	// NotChecked says why hdsd does not check all of a cluster, and since when. The reason is
+	// empty if it does, or may soon; then there is a time.
 	NotChecked(k *catalog.Cluster) (reason string, since time.Time)
 	// Explain gives the health of an endpoint and its reasons.
 	Explain(k *catalog.Cluster, e *catalog.Endpoint) api.EndpointHealth
@@ -56,8 +58,6 @@ type State interface {
 
 	// Condition says how an endpoint is.
 	Condition(e *catalog.Endpoint) Condition
-	// Worst returns up to limit clusters that are worst off, and how many others there are.
-	Worst(limit int, may func(cluster string) bool) (worst []api.ClusterOverview, others int)
 	// Crew says how the checkers are as a whole.
 	Crew() Crew
 	// Checkers lists all checkers, in no order.
@@ -197,34 +197,17 @@ func storeQuery(q *api.TransitionQuery) store.Query {
 
 // checkKnown gives an error unless a cluster exists or ever did, for this caller.
 func (b *Backend) checkKnown(ctx context.Context, name string) error {
-	if !access.FromContext(ctx).Clusters().Has(name) {
-		return fmt.Errorf("%w %q", api.ErrUnknownCluster, name)
-	}
 	var present bool
-	if err := b.Core.Ask(ctx, func(s State) { present = s.Cluster(name) != nil }); err != nil || present {
+	if err := b.Core.Ask(ctx, func(s State) { present = s.Cluster(name) != nil }); err != nil {
 		return err
 	}
-	if !b.Store.KnownCluster(name) {
+	return b.checkName(access.FromContext(ctx).Clusters(), name, present)
+}
+
+// checkName gives an error unless a cluster is present or ever was, for a caller.
+func (b *Backend) checkName(may access.Clusters, name string, present bool) error {
+	if !may.Has(name) || !present && !b.Store.KnownCluster(name) {
 		return fmt.Errorf("%w %q", api.ErrUnknownCluster, name)
 	}
 	return nil
-}
-
-// Clusters implements api.Backend.
-func (b *Backend) Clusters(ctx context.Context, q api.ClusterQuery) (found []api.Cluster, more bool, err error) {
-	if q.Cluster != "" {
-		if err := b.checkKnown(ctx, q.Cluster); err != nil {
-			return nil, false, err
-		}
-	}
-	s := clusterScan{ClusterQuery: q, may: access.FromContext(ctx).Clusters()}
-	for !s.finished {
-		if err := b.Core.Ask(ctx, s.step); err != nil {
-			return nil, false, err
-		}
-	}
-	for i := range s.found {
-		s.found[i].NoEndpointsReason = b.Feed.NoEndpointsReason(s.clusters[i])
-	}
-	return s.found, s.more, nil
 }

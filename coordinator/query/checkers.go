@@ -2,7 +2,6 @@ package query
 
 import (
 	"context"
-	"slices"
 	"strings"
 
 	"hdsd/api"
@@ -11,24 +10,31 @@ import (
 
 // Checkers implements api.Backend.
 func (b *Backend) Checkers(ctx context.Context) ([]api.Checker, error) {
-	var known []Checker
-	var lagging map[string]bool
-	if err := b.Core.Ask(ctx, func(s State) { known, lagging = s.Checkers(), s.Lagging() }); err != nil {
+	now, err := b.Core.Snapshot(ctx)
+	if err != nil {
 		return nil, err
 	}
-	found := make([]api.Checker, len(known))
-	for i := range known {
-		state := b.HDS.State(known[i].ID)
-		found[i] = withStream(&known[i], &state, lagging[known[i].ID])
+	return b.checkersOf(now), nil
+}
+
+// checkersOf returns the checkers of a snapshot, each with the present state of its stream.
+func (b *Backend) checkersOf(now *Snapshot) []api.Checker {
+	found := make([]api.Checker, len(now.checkers))
+	for i := range now.checkers {
+		known := &now.checkers[i]
+		stream := b.HDS.State(known.ID)
+		found[i] = withStream(known, &stream, now.lagging[known.ID])
 	}
-	slices.SortFunc(found, func(x, y api.Checker) int { return strings.Compare(x.ID, y.ID) })
-	return found, nil
+	return found
 }
 
 // Paths implements api.Backend.
-func (b *Backend) Paths(ctx context.Context) (found []api.Path, err error) {
-	err = b.Core.Ask(ctx, func(s State) { found = s.Paths() })
-	return found, err
+func (b *Backend) Paths(ctx context.Context) ([]api.Path, error) {
+	now, err := b.Core.Snapshot(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return now.paths, nil
 }
 
 // withStream completes a checker by what its stream says.

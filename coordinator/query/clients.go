@@ -19,11 +19,7 @@ func (b *Backend) Clients(ctx context.Context, cluster string) ([]api.Client, er
 	if cluster != "" {
 		return b.holders(ctx, cluster)
 	}
-	streams := b.EDS.Clients(nil)
-	if b.Relayed != nil {
-		streams = append(streams, b.Relayed(nil)...)
-	}
-	all := append(subscribers(streams), b.upstreamClients()...)
+	all := append(subscribers(b.streams(nil)), b.upstreamClients()...)
 	checkers, err := b.Checkers(ctx)
 	if err != nil {
 		return nil, err
@@ -51,12 +47,17 @@ func (b *Backend) holders(ctx context.Context, cluster string) ([]api.Client, er
 	if err != nil {
 		return nil, err
 	}
-	only := func(name string) bool { return name == outside || name == service }
-	streams := b.EDS.Clients(only)
+	return subscribers(b.streams(func(name string) bool { return name == outside || name == service })), nil
+}
+
+// streams lists the streams and the polls of data planes that asked for some names; nil: for
+// any.
+func (b *Backend) streams(only func(name string) bool) []eds.Client {
+	all := b.EDS.Clients(only)
 	if b.Relayed != nil {
-		streams = append(streams, b.Relayed(only)...)
+		all = append(all, b.Relayed(only)...)
 	}
-	return subscribers(streams), nil
+	return all
 }
 
 // subscribers joins the streams and the polls of each client.

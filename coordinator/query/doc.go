@@ -6,12 +6,17 @@
 // A Backend combines three kinds of knowledge: the present state, which only the
 // core's goroutine may read (interface State), the history in the store, and the
 // streams of hds, eds and the feed. It owns the paging and the cost of questions,
-// and the tail: the newest changes of the history, read and encoded once for all
-// watchers.
+// the snapshots, which sum the present state up by cluster, and the tail: the newest
+// changes of the history, read and encoded once for all watchers.
 //
 // # What it guarantees
 //
-// A question about the present looks at a bounded number of endpoints at a time,
+// Who asks how hdsd, its clusters or its checkers are reads a snapshot that was begun after
+// the question. If the core is busy for longer than a moment, it reads the latest one. A
+// snapshot costs the core a look at what has changed since the one before, and only if
+// somebody asks.
+//
+// A question about present endpoints looks at a bounded number of endpoints at a time,
 // so that it never holds up the core. A list that takes several steps contains each
 // endpoint that is there throughout exactly once. Questions about the past read
 // committed history only, so that an answer survives kill -9.

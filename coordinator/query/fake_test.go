@@ -5,11 +5,14 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"testing"
 	"time"
 
 	"hdsd/api"
 	"hdsd/coordinator/catalog"
+	"hdsd/coordinator/feed"
 	configv1 "hdsd/gen/hdsd/config/v1"
+	"hdsd/hds"
 	"hdsd/health"
 	"hdsd/source"
 )
@@ -30,6 +33,18 @@ type fake struct {
 	crew       Crew
 	answered   func() // called after each question; nil: nothing
 	done       chan struct{}
+}
+
+// backendOf is a backend of a fake, without history and checkers.
+func backendOf(t *testing.T, f *fake) *Backend {
+	t.Helper()
+	none, err := feed.Open(&configv1.Config{}, feed.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return New(Options{
+		Core: f, Store: openStore(t), Feed: none, HDS: hds.NewServer(hds.Options{}, deaf{}), Process: func() Process { return Process{} },
+	})
 }
 
 func newFake(clusters ...*source.Cluster) *fake {
@@ -59,6 +74,19 @@ func (f *fake) Ask(ctx context.Context, question func(State)) error {
 	return ctx.Err()
 }
 
+// Snapshot implements Core.
+func (f *fake) Snapshot(ctx context.Context) (made *Snapshot, err error) {
+	err = f.Ask(ctx, func(s State) {
+		all := NewSnapshots()
+		all.want()
+		for all.Step(s); all.making != nil; {
+			all.Step(s)
+		}
+		made = all.latest.Load()
+	})
+	return made, err
+}
+
 // Done implements Core.
 func (f *fake) Done() <-chan struct{} { return f.done }
 
@@ -66,13 +94,11 @@ func (f *fake) Names() []string { return slices.Sorted(maps.Keys(f.clusters)) }
 
 func (f *fake) Cluster(name string) *catalog.Cluster { return f.clusters[name] }
 
-func (f *fake) Mode(*catalog.Cluster) api.Mode { return api.Publish }
+func (f *fake) Frozen() bool { return false }
 
 func (f *fake) BlockedReason(*catalog.Cluster) string { return f.blocked }
 
 func (f *fake) Status(e *catalog.Endpoint) health.Status { return f.status[e.Key()] }
-
-func (f *fake) Overridden(e *catalog.Endpoint) bool { return f.overridden[e.Address()] }
 
 func (f *fake) StrandedReason(_ *catalog.Cluster, e *catalog.Endpoint) string {
 	return f.stranded[e.Address()]
@@ -98,14 +124,12 @@ func (f *fake) ExplainGone(key health.Endpoint) api.EndpointHealth {
 }
 
 func (f *fake) Condition(e *catalog.Endpoint) Condition {
-	c := Condition{Status: f.status[e.Key()], Since: f.changed[e.Key()].Since, Overridden: f.overridden[e.Address()]}
+	c := Condition{Status: f.status[e.Key()], Since: f.changed[e.Key()].Since, Overridden: f.overridden[e.Address()], Stranded: f.stranded[e.Address()] != ""}
 	if c.Status != health.Unknown {
 		c.Voters = 3
 	}
 	return c
 }
-
-func (f *fake) Worst(int, func(string) bool) ([]api.ClusterOverview, int) { return nil, 0 }
 
 func (f *fake) Crew() Crew { return f.crew }
 

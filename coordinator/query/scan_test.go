@@ -1,6 +1,7 @@
 package query
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -45,14 +46,6 @@ func TestAListOfEndpointsIsCompleteHoweverManyStepsItTakes(t *testing.T) {
 	if got, _ := pages(t, f, api.EndpointQuery{Limit: 10, Cluster: "c3"}, 9); len(got) != 5 {
 		t.Errorf("by cluster: %v", got)
 	}
-	s := clusterScan{ClusterQuery: api.ClusterQuery{Limit: 100}, may: access.AllClusters()}
-	steps := 0
-	for ; !s.finished; steps++ {
-		s.step(f)
-	}
-	if len(s.found) != 6 || s.more || steps < 2 {
-		t.Errorf("%d clusters in %d steps, more: %v", len(s.found), steps, s.more)
-	}
 }
 
 // TestFilteredLists of endpoints and clusters.
@@ -67,17 +60,18 @@ func TestFilteredLists(t *testing.T) {
 	if got, _ := pages(t, f, api.EndpointQuery{Limit: 10, Filter: health.Filter{Locality: health.Locality{Zone: "nowhere"}}}, 1); len(got) != 0 {
 		t.Errorf("endpoints in no zone: %v", got)
 	}
+	b := backendOf(t, f)
 	list := func(q api.ClusterQuery) (found []api.Cluster) {
 		for {
 			q.Limit = 1
-			s := clusterScan{ClusterQuery: q, may: access.AllClusters()}
-			for !s.finished {
-				s.step(f)
+			some, more, err := b.Clusters(t.Context(), q)
+			if err != nil {
+				t.Fatal(err)
 			}
-			if found = append(found, s.found...); !s.more {
+			if found = append(found, some...); !more {
 				return found
 			}
-			q.After = s.After
+			q.After = found[len(found)-1].Name
 		}
 	}
 	all := list(api.ClusterQuery{})
@@ -94,8 +88,8 @@ func TestFilteredLists(t *testing.T) {
 	if got := list(api.ClusterQuery{Cluster: "web"}); len(got) != 1 || len(got[0].HealthChecks) != 1 {
 		t.Errorf("one cluster: %+v", got)
 	}
-	if got := list(api.ClusterQuery{Cluster: "nope"}); len(got) != 0 {
-		t.Errorf("a cluster that is not there: %+v", got)
+	if _, _, err := b.Clusters(t.Context(), api.ClusterQuery{Cluster: "nope", Limit: 1}); !errors.Is(err, api.ErrUnknownCluster) {
+		t.Errorf("a cluster that is not there: %v", err)
 	}
 }
 
@@ -131,12 +125,12 @@ func TestQuarantinedEndpointsAreListedWithTheirReasons(t *testing.T) {
 	f.status[endpoint("web", "10.0.0.1:80")] = health.Healthy
 	f.status[endpoint("web", "10.0.0.2:80")] = health.Timeout
 	f.overridden = map[string]bool{"10.0.0.2:80": true}
-	if got := describe(f, f.clusters["web"]); got.Healthy != 1 || got.Unhealthy != 1 || got.Unknown != 1 || got.Overridden != 1 || got.Endpoints != 3 {
+	if got := newRow(f, f.clusters["web"]).describe(false); got.Healthy != 1 || got.Unhealthy != 1 || got.Unknown != 1 || got.Overridden != 1 || got.Endpoints != 3 {
 		t.Errorf("counted %+v", got)
 	}
 	reasons := func() string {
 		var all []string
-		for _, q := range describe(f, f.clusters["web"]).Quarantined {
+		for _, q := range newRow(f, f.clusters["web"]).describe(false).Quarantined {
 			all = append(all, q.Address+" "+strings.SplitN(q.Reason, ":", 2)[0])
 		}
 		return strings.Join(all, ", ")

@@ -10,7 +10,6 @@ import (
 	"hdsd/access"
 	"hdsd/api"
 	"hdsd/coordinator/attention"
-	"hdsd/coordinator/catalog"
 	"hdsd/health"
 )
 
@@ -35,6 +34,7 @@ type Condition struct {
 	Voters    int       // believed votes, 3 at most
 
 	Overridden bool
+	Stranded   bool // no checker can check it
 }
 
 // Crew is what the State knows of checkers as a whole.
@@ -45,16 +45,18 @@ type Crew struct {
 
 // Status implements api.Backend.
 func (b *Backend) Status(ctx context.Context) (api.Status, error) {
-	s := summary{may: access.FromContext(ctx).Clusters(), zones: map[string]*attention.Group{}}
-	for !s.finished {
-		if err := b.Core.Ask(ctx, s.step); err != nil {
-			return api.Status{}, err
-		}
-	}
-	checkers, err := b.Checkers(ctx)
+	now, err := b.Core.Snapshot(ctx)
 	if err != nil {
 		return api.Status{}, err
 	}
+	may, s := access.FromContext(ctx).Clusters(), summary{zones: map[string]*attention.Group{}}
+	for _, r := range now.rows {
+		if may.Has(r.name()) {
+			s.add(r)
+		}
+	}
+	s.facts.Unwatched, s.out.Checkers.Lost = now.crew.Unwatched, now.crew.Lost
+	checkers := b.checkersOf(now)
 	s.addCheckers(checkers)
 	s.out.Zones = zonesOf(checkers)
 	if s.out.History, err = b.history(); err != nil {
@@ -69,11 +71,9 @@ func (b *Backend) Status(ctx context.Context) (api.Status, error) {
 		f.Frozen = attention.Named{Reason: freeze.String(), Since: freeze.Since}
 	}
 	f.History = attention.Named{Reason: process.Failing, Since: process.FailingSince}
-	if s.may.All() {
+	if may.All() {
 		f.Waiting = process.Waiting
-		if err := b.addWhole(ctx, &s.out); err != nil {
-			return api.Status{}, err
-		}
+		b.addWhole(&s.out)
 		for _, held := range b.Feed.Held() {
 			f.Shrunk = append(f.Shrunk, attention.Named{Name: held.Name, Since: held.Held.Since, Reason: "held until " + held.Held.AcceptsAt.UTC().Format(time.RFC3339)})
 		}
@@ -89,79 +89,42 @@ func (b *Backend) Status(ctx context.Context) (api.Status, error) {
 	return s.out, nil
 }
 
-// Overview implements api.Backend.
-func (b *Backend) Overview(ctx context.Context, limit int) (found api.Overview, err error) {
-	may := access.FromContext(ctx).Clusters()
-	err = b.Core.Ask(ctx, func(s State) { found.Clusters, found.Further = s.Worst(limit, may.Has) })
-	return found, err
-}
-
-// summary is how far the count of all endpoints has come.
+// summary is what the clusters come to.
 type summary struct {
-	may      access.Clusters
-	after    string // the last cluster that is counted
-	begun    bool
-	finished bool
-	zones    map[string]*attention.Group
-	facts    attention.Facts
-	out      api.Status
-}
-
-// step counts some clusters.
-func (s *summary) step(state State) {
-	names := state.Names()
-	at, exact := slices.BinarySearch(names, s.after)
-	if exact && s.begun {
-		at++
-	}
-	for cost := 0; at < len(names); at++ {
-		if !s.may.Has(names[at]) {
-			continue
-		}
-		k := state.Cluster(names[at])
-		if cost += 1 + len(k.Endpoints); cost > stepCost && cost > 1+len(k.Endpoints) {
-			return
-		}
-		s.add(state, k)
-		s.after, s.begun = names[at], true
-	}
-	crew := state.Crew()
-	s.facts.Unwatched, s.out.Checkers.Lost = crew.Unwatched, crew.Lost
-	s.finished = true
+	zones map[string]*attention.Group
+	facts attention.Facts
+	out   api.Status
 }
 
 // add counts a cluster.
-func (s *summary) add(state State, k *catalog.Cluster) {
-	group, observed := attention.Group{Name: k.Source.Name, Endpoints: len(k.Endpoints)}, 0
-	for i := range k.Endpoints {
-		e := &k.Endpoints[i]
-		is := state.Condition(e)
-		s.countHealth(is.Status)
-		if !is.HeldSince.IsZero() {
-			s.out.Endpoints.Held++
-			if s.facts.HeldSince.IsZero() || is.HeldSince.Before(s.facts.HeldSince) {
-				s.facts.HeldSince = is.HeldSince
-			}
+func (s *summary) add(r *row) {
+	k := r.cluster
+	for i := range r.places {
+		p := &r.places[i]
+		s.countHealth(&p.counts)
+		if k.IsChecked() {
+			s.addToZone(p)
 		}
-		if !k.IsChecked() {
-			continue
-		}
-		s.out.Endpoints.Voters[is.Voters]++
-		if is.Voters > 0 || state.Overridden(e) {
-			observed++
-		}
-		note(&group, &is)
-		s.addToZone(*e.Locality(), &is)
+	}
+	if s.out.Endpoints.Held += r.held; r.held > 0 && (s.facts.HeldSince.IsZero() || r.heldSince.Before(s.facts.HeldSince)) {
+		s.facts.HeldSince = r.heldSince
 	}
 	s.facts.Held = s.out.Endpoints.Held
-	if !k.IsChecked() || group.Endpoints == 0 {
+	if !k.IsChecked() {
 		return
 	}
-	if reason, since := state.NotChecked(k); reason != "" {
-		s.facts.Unchecked = append(s.facts.Unchecked, attention.Named{Name: k.Source.Name, Reason: reason, Since: since})
+	for n, endpoints := range r.voters {
+		s.out.Endpoints.Voters[n] += endpoints
 	}
+	if len(k.Endpoints) == 0 {
+		return
+	}
+	if r.lacks.Reason != "" {
+		s.facts.Unchecked = append(s.facts.Unchecked, r.lacks)
+	}
+	judged := r.judge()
 	counts := &s.out.Clusters
-	switch attention.StateOf(group.Endpoints, group.Down, observed) {
+	switch judged.state {
 	case attention.OK:
 		counts.OK++
 	case attention.SomeDown:
@@ -173,52 +136,31 @@ func (s *summary) add(state State, k *catalog.Cluster) {
 	case attention.Unobserved:
 		counts.Unobserved++
 	}
-	if group.Down > 0 {
-		s.facts.Clusters = append(s.facts.Clusters, group)
+	if judged.Down > 0 {
+		s.facts.Clusters = append(s.facts.Clusters, judged.Group)
 	}
 }
 
-// note counts an endpoint that is down.
-func note(g *attention.Group, is *Condition) {
-	if !is.Status.Down() {
+// addToZone counts a place in its zone, if that has a name.
+func (s *summary) addToZone(p *place) {
+	if p.locality.Zone == "" {
 		return
 	}
-	if g.Down++; is.Since.After(g.Since) {
-		g.Since = is.Since
+	name := p.locality.Region + "/" + p.locality.Zone
+	if s.zones[name] == nil {
+		s.zones[name] = &attention.Group{Name: name}
 	}
+	p.addTo(s.zones[name])
 }
 
-// addToZone counts an endpoint in its zone, if that has a name.
-func (s *summary) addToZone(in health.Locality, is *Condition) {
-	if in.Zone == "" {
-		return
-	}
-	name := in.Region + "/" + in.Zone
-	g := s.zones[name]
-	if g == nil {
-		g = &attention.Group{Name: name}
-		s.zones[name] = g
-	}
-	g.Endpoints++
-	note(g, is)
-}
-
-func (s *summary) countHealth(is health.Status) {
+func (s *summary) countHealth(counts *[health.Degraded + 1]int) {
 	n := &s.out.Endpoints
-	switch is {
-	case health.Healthy:
-		n.Healthy++
-	case health.Unhealthy:
-		n.Unhealthy++
-	case health.Timeout:
-		n.Timeout++
-	case health.Degraded:
-		n.Degraded++
-	case health.Draining:
-		n.Draining++
-	default:
-		n.Unknown++
-	}
+	n.Healthy += counts[health.Healthy]
+	n.Unhealthy += counts[health.Unhealthy]
+	n.Timeout += counts[health.Timeout]
+	n.Degraded += counts[health.Degraded]
+	n.Draining += counts[health.Draining]
+	n.Unknown += counts[health.Unknown]
 }
 
 // addCheckers counts checkers.

@@ -2,7 +2,6 @@ package query
 
 import (
 	"cmp"
-	"context"
 	"maps"
 	"slices"
 
@@ -11,7 +10,7 @@ import (
 )
 
 // addWhole adds to a status what callers see who may see all clusters.
-func (b *Backend) addWhole(ctx context.Context, out *api.Status) error {
+func (b *Backend) addWhole(out *api.Status) {
 	problems := map[string]string{}
 	b.Feed.Upstreams(func(name string, known xds.Status) {
 		for i := range known.Types {
@@ -21,15 +20,9 @@ func (b *Backend) addWhole(ctx context.Context, out *api.Status) error {
 	for _, s := range b.Feed.Sources() {
 		out.Sources = append(out.Sources, api.SourceState{Name: s.Name, Clusters: s.Clusters, Endpoints: s.Endpoints, Problem: cmp.Or(problems[s.Name], s.Problem)})
 	}
-	if b.EDS == nil {
-		return nil
+	if b.EDS != nil {
+		out.Planes = countPlanes(subscribers(b.streams(nil)))
 	}
-	clients, err := b.Clients(ctx, "")
-	if err != nil {
-		return err
-	}
-	out.Planes = countPlanes(clients)
-	return nil
 }
 
 // countPlanes counts data planes, each once: as refusing, else as behind, else as synced.
@@ -37,9 +30,6 @@ func countPlanes(clients []api.Client) (n api.PlaneCounts) {
 	worst := map[string]*int{}
 	for i := range clients {
 		c := &clients[i]
-		if c.Kind != api.KindSubscriber {
-			continue
-		}
 		switch is := worst[c.ID]; {
 		case c.Error > 0:
 			worst[c.ID] = &n.Refusing

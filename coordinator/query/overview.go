@@ -1,0 +1,101 @@
+package query
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+
+	"hdsd/access"
+	"hdsd/api"
+	"hdsd/coordinator/attention"
+	"hdsd/health"
+)
+
+// Overview implements api.Backend.
+func (b *Backend) Overview(ctx context.Context, limit int) (found api.Overview, err error) {
+	now, err := b.Core.Snapshot(ctx)
+	if err != nil {
+		return found, err
+	}
+	worst, all := now.worst(limit, access.FromContext(ctx).Clusters())
+	for i := range worst {
+		found.Clusters = append(found.Clusters, worst[i].overview())
+	}
+	found.Further = all - len(worst)
+	return found, nil
+}
+
+// badness orders states.
+var badness = map[attention.State]int{
+	attention.AllDown: 0, attention.HalfDown: 1, attention.SomeDown: 2, attention.Unobserved: 3, attention.OK: 4,
+}
+
+// judgedRow is a row with its state.
+type judgedRow struct {
+	*row
+	attention.Group
+	state attention.State
+}
+
+// worst returns up to limit checked clusters that are worst off, and how many there are in all.
+func (s *Snapshot) worst(limit int, may access.Clusters) (worst []judgedRow, all int) {
+	sort := func() {
+		slices.SortFunc(worst, worse)
+		worst = worst[:min(limit, len(worst))]
+	}
+	full := false
+	for _, r := range s.rows {
+		if !r.cluster.IsChecked() || len(r.cluster.Endpoints) == 0 || !may.Has(r.name()) {
+			continue
+		}
+		all++
+		judged := r.judge()
+		if full && (limit == 0 || worse(worst[limit-1], judged) < 0) {
+			continue
+		}
+		if worst = append(worst, judged); len(worst) > 2*limit {
+			sort()
+			full = true
+		}
+	}
+	sort()
+	return worst, all
+}
+
+// worse orders rows.
+func worse(a, b judgedRow) int {
+	return cmp.Or(
+		cmp.Compare(badness[a.state], badness[b.state]),
+		cmp.Compare(b.Down*a.Endpoints, a.Down*b.Endpoints), // by share
+		cmp.Compare(b.Down, a.Down),
+		cmp.Compare(a.Name, b.Name),
+	)
+}
+
+// judge finds out how a cluster is as a whole.
+func (r *row) judge() judgedRow {
+	g := attention.Group{Name: r.name()}
+	for i := range r.places {
+		r.places[i].addTo(&g)
+	}
+	return judgedRow{r, g, attention.StateOf(g.Endpoints, g.Down, r.observed)}
+}
+
+// overview shows a cluster by zone.
+func (r *judgedRow) overview() api.ClusterOverview {
+	zones := map[health.Locality]*attention.Group{}
+	for i := range r.places {
+		p := &r.places[i]
+		zone := health.Locality{Region: p.locality.Region, Zone: p.locality.Zone}
+		if zones[zone] == nil {
+			zones[zone] = &attention.Group{}
+		}
+		p.addTo(zones[zone])
+	}
+	out := api.ClusterOverview{Cluster: r.Name, State: r.state.String(), Endpoints: r.Endpoints, Down: r.Down}
+	for _, zone := range slices.SortedFunc(maps.Keys(zones), health.Locality.Compare) {
+		out.Zones = append(out.Zones, api.ZoneOverview{Zone: zone, Endpoints: zones[zone].Endpoints, Down: zones[zone].Down})
+	}
+	return out
+}

@@ -1,0 +1,132 @@
+package query
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"hdsd/api"
+	"hdsd/coordinator/attention"
+	"hdsd/coordinator/catalog"
+	"hdsd/health"
+)
+
+// Snapshot is the present state, summed up by cluster, as the core left it behind. Nobody
+// changes it, so any goroutine may read it. Each cluster is as it was at one moment, not all
+// at the same.
+type Snapshot struct {
+	rows     []*row    // all clusters, by name
+	checkers []Checker // by id
+	lagging  map[string]bool
+	paths    []api.Path
+	crew     Crew
+	frozen   bool
+}
+
+// find returns the row of a cluster, or nil.
+func (s *Snapshot) find(name string) *row {
+	if index, ok := slices.BinarySearchFunc(s.rows, name, (*row).compare); ok {
+		return s.rows[index]
+	}
+	return nil
+}
+
+// behind returns the rows behind a name.
+func (s *Snapshot) behind(name string) []*row {
+	index, ok := slices.BinarySearchFunc(s.rows, name, (*row).compare)
+	if ok {
+		index++
+	}
+	return s.rows[index:]
+}
+
+// row is what a snapshot has of a cluster. It is small because it stays.
+type row struct {
+	cluster    *catalog.Cluster
+	places     []place // by locality
+	voters     [4]int  // endpoints by believed votes, 3 or more in the last
+	observed   int     // endpoints with a believed vote or an override
+	overridden int
+	held       int
+	heldSince  time.Time // of the first; zero if none is held
+
+	blocked  string            // why no checker gets the cluster
+	stranded []api.Quarantined // what no checker can check: endpoints, or all if there is no address
+	lacks    attention.Named   // why it is not checked in full; it may have a time and no reason yet
+}
+
+// place counts the endpoints of a cluster in a locality.
+type place struct {
+	locality  *health.Locality
+	counts    [health.Degraded + 1]int // by status
+	downSince time.Time                // when the last of them went down that is down
+}
+
+// newRow looks at all endpoints of a cluster.
+func newRow(state State, k *catalog.Cluster) *row {
+	r := &row{cluster: k, blocked: state.BlockedReason(k)}
+	r.lacks.Name = k.Source.Name
+	r.lacks.Reason, r.lacks.Since = state.NotChecked(k)
+	for i := range k.Endpoints {
+		e := &k.Endpoints[i]
+		is := state.Condition(e)
+		r.placeOf(e.Locality()).add(&is)
+		r.voters[is.Voters]++
+		if is.Overridden {
+			r.overridden++
+		}
+		if is.Voters > 0 || is.Overridden {
+			r.observed++
+		}
+		if !is.HeldSince.IsZero() {
+			if r.held++; r.held == 1 || is.HeldSince.Before(r.heldSince) {
+				r.heldSince = is.HeldSince
+			}
+		}
+		if is.Stranded {
+			r.stranded = append(r.stranded, api.Quarantined{Address: e.Address(), Reason: state.StrandedReason(k, e)})
+		}
+	}
+	otherReason := func(q api.Quarantined) bool { return q.Reason != r.stranded[0].Reason }
+	if len(r.stranded) > 0 && len(r.stranded) == len(k.Endpoints) && !slices.ContainsFunc(r.stranded, otherReason) {
+		r.stranded = []api.Quarantined{{Reason: r.stranded[0].Reason}}
+	}
+	return r
+}
+
+func (r *row) name() string { return r.cluster.Source.Name }
+
+func (r *row) compare(name string) int { return strings.Compare(r.name(), name) }
+
+// placeOf returns the place of the next endpoint. They are sorted by locality.
+func (r *row) placeOf(locality *health.Locality) *place {
+	if n := len(r.places); n == 0 || *r.places[n-1].locality != *locality {
+		r.places = append(r.places, place{locality: locality})
+	}
+	return &r.places[len(r.places)-1]
+}
+
+// isOpen reports whether it may become another row without a change of its endpoints: what
+// keeps a cluster from being checked depends on the time and on all checkers.
+func (r *row) isOpen() bool {
+	return r.blocked != "" || len(r.stranded) > 0 || r.lacks.Reason != "" || !r.lacks.Since.IsZero()
+}
+
+func (p *place) add(is *Condition) {
+	p.counts[is.Status]++
+	if is.Status.Down() && is.Since.After(p.downSince) {
+		p.downSince = is.Since
+	}
+}
+
+// addTo adds a place to what is counted.
+func (p *place) addTo(g *attention.Group) {
+	for is, n := range p.counts {
+		if g.Endpoints += n; health.Status(is).Down() {
+			g.Down += n
+		}
+	}
+	if p.downSince.After(g.Since) {
+		g.Since = p.downSince
+	}
+}
