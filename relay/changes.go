@@ -48,3 +48,24 @@ func (c *changes) since(number uint64) (some []subject, anything bool, next uint
 	}
 	return c.all[number-c.first : len(c.all) : len(c.all)], false, next
 }
+
+// touched notes what may have changed. The caller holds mu.
+func (st *stream) touched() {
+	some, anything, next := st.server.changes.since(st.seen)
+	st.seen = next
+	for _, l := range st.ledgers {
+		if l == nil {
+			continue
+		}
+		if anything {
+			for s := range l.held.all() {
+				l.setDirty(s.name(), false)
+			}
+		}
+		for _, s := range some {
+			if s.kind == l.kind && l.held.get(s.name) != nil {
+				l.setDirty(s.name, false)
+			}
+		}
+	}
+}

@@ -63,7 +63,7 @@
 //
 // # Locks and goroutines
 //
-// Locks are taken in this order: stream, body, book, memory, stock; catalogue's last. The
+// A turn (turns) is taken before any lock. Locks are taken in this order: stream, body, book, memory, stock; catalogue's last. The
 // server's, the changes' and the outage's are held alone. No lock is held while a message
 // is written.
 //

@@ -24,6 +24,7 @@ import (
 	"hdsd/access"
 	"hdsd/eds"
 	"hdsd/health"
+	"hdsd/internal/caller"
 	"hdsd/internal/gate"
 	"hdsd/internal/share"
 	"hdsd/source"
@@ -85,7 +86,7 @@ type Server struct {
 	end       context.CancelFunc
 	catalogue *catalogue
 	gate      *gate.Gate
-	turns     turns
+	turns     *turns
 	metrics   metrics
 	changes   changes
 	process   string // stands for this process in nonces
@@ -111,7 +112,7 @@ func NewServer(o Options) *Server {
 	_, _ = rand.Read(id) // never fails
 	s := &Server{
 		options: o, upstream: &upstream{services: o.Services, maxBytes: o.MaxMessageBytes}, book: newBook(o.Health),
-		stock: newStock(o.MaxClusterEndpoints, o.MaxEndpoints, o.Remembers), gate: gate.New(), turns: newTurns(), process: hex.EncodeToString(id), streams: map[*stream]struct{}{},
+		stock: newStock(o.MaxClusterEndpoints, o.MaxEndpoints, o.Remembers), gate: gate.New(), turns: newTurns(o.Log), process: hex.EncodeToString(id), streams: map[*stream]struct{}{},
 	}
 	s.book.changed, s.memory = s.changed, newMemory(s.stock, o.Keep)
 	s.outage = &outage{server: s}
@@ -169,7 +170,7 @@ func (s *Server) serve(gs grpc.ServerStream, m method) error {
 		return err
 	}
 	_, _, seen := s.changes.since(0)
-	st := &stream{server: s, seen: seen, down: gs, method: m, since: time.Now(), inbox: make(chan incoming), wake: make(chan struct{}, 1), end: make(chan error, 1)}
+	st := &stream{server: s, seen: seen, caller: caller.FromContext(gs.Context()).Key(), down: gs, method: m, since: time.Now(), inbox: make(chan incoming), wake: make(chan struct{}, 1), end: make(chan error, 1)}
 	return st.run()
 }
 

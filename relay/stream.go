@@ -16,7 +16,6 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"hdsd/access"
-	"hdsd/internal/caller"
 	"hdsd/internal/envoyaddr"
 	"hdsd/internal/fields"
 	"hdsd/internal/share"
@@ -30,6 +29,8 @@ type stream struct {
 	down   grpc.ServerStream // to the client
 	since  time.Time
 	method method
+	caller string          // its key
+	life   context.Context // ends when the stream ends; nil: it does not
 
 	up    grpc.ClientStream // to the control plane; nil while that is away. Set before the goroutines start
 	leave func(failed bool)
@@ -57,6 +58,7 @@ type incoming struct {
 func (st *stream) run() error {
 	ctx, cancel := context.WithCancel(st.down.Context())
 	defer cancel()
+	st.life = ctx
 	first, err := st.first(ctx)
 	if err != nil {
 		return err
@@ -103,7 +105,7 @@ func (st *stream) run() error {
 // more.
 func (st *stream) room(names int64) (*share.Lease, error) {
 	if pool := st.server.options.Names; pool != nil {
-		return pool.Take(caller.FromContext(st.down.Context()).Key(), names, st.fail)
+		return pool.Take(st.caller, names, st.fail)
 	}
 	return nil, nil
 }
@@ -207,7 +209,9 @@ func (st *stream) requests(ctx context.Context, first []byte, spawn func(func())
 			return err
 		}
 		var head message.Head
-		if m, head, err = st.request(m); err != nil {
+		if m, head, err = st.request(m); ctx.Err() != nil {
+			return nil
+		} else if err != nil {
 			return status.Errorf(codes.InvalidArgument, "a request cannot be decoded: %v", err)
 		}
 		if m == nil || st.up == nil {
@@ -239,6 +243,11 @@ func (st *stream) request(m []byte) ([]byte, message.Head, error) {
 	if !ours {
 		return m, head, nil
 	}
+	end, err := st.turn(len(m))
+	if err != nil {
+		return nil, head, err
+	}
+	defer end()
 	r, err := message.ParseRequest(st.method.delta, m)
 	if err != nil {
 		return nil, head, err
@@ -248,7 +257,6 @@ func (st *stream) request(m []byte) ([]byte, message.Head, error) {
 	defer st.wakeUp() // what waited for an answer may go out now
 	l := st.ledger(k)
 	first := !l.begun
-	defer st.server.turns.take()()
 	if l.isOwn(r.Nonce) { // the control plane hears nothing of the answer
 		head.Refusal = nil
 	}
@@ -385,7 +393,10 @@ func (st *stream) response(ctx context.Context, m incoming) ([]byte, error) {
 	if !ours || st.method.loads {
 		return m.wire, nil
 	}
-	end := st.server.turns.take()
+	end, err := st.turn(len(m.wire))
+	if err != nil {
+		return nil, err
+	}
 	r, err := message.ParseResponse(st.method.delta, m.wire)
 	if err != nil {
 		end()
@@ -400,10 +411,13 @@ func (st *stream) response(ctx context.Context, m incoming) ([]byte, error) {
 	waiting, cancel := context.WithTimeout(ctx, st.server.options.LearnTimeout)
 	defer cancel()
 	st.server.stock.await(waiting, moment)
+	if end, err = st.turn(len(m.wire)); err != nil {
+		return nil, err
+	}
+	defer end()
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	l := st.ledger(k)
-	defer st.server.turns.take()()
 	out, warms, err := l.response(st.server, r, items, m.wire)
 	if len(warms) > 0 {
 		st.warm(warms)
@@ -459,6 +473,11 @@ func (st *stream) take(k kind, r *message.Response) (items []*item, moment uint6
 
 // push returns hdsd's next response of its own, clusters first; nil: there is none.
 func (st *stream) push() []byte {
+	end, ok := st.pushTurn()
+	if !ok {
+		return nil
+	}
+	defer end()
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	st.touched()
@@ -466,34 +485,12 @@ func (st *stream) push() []byte {
 		if l == nil {
 			continue
 		}
-		end := st.server.turns.take()
 		m, warms := l.push(st.server)
-		if end(); m != nil {
+		if m != nil {
 			st.warm(warms)
 			st.server.metrics.flips.Inc()
 			return m
 		}
 	}
 	return nil
-}
-
-// touched notes what may have changed. The caller holds mu.
-func (st *stream) touched() {
-	some, anything, next := st.server.changes.since(st.seen)
-	st.seen = next
-	for _, l := range st.ledgers {
-		if l == nil {
-			continue
-		}
-		if anything {
-			for s := range l.held.all() {
-				l.setDirty(s.name(), false)
-			}
-		}
-		for _, s := range some {
-			if s.kind == l.kind && l.held.get(s.name) != nil {
-				l.setDirty(s.name, false)
-			}
-		}
-	}
 }

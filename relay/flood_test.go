@@ -1,0 +1,111 @@
+package relay
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	"google.golang.org/protobuf/proto"
+
+	"hdsd/eds"
+	"hdsd/health"
+)
+
+// claiming is a request of a client that says it has so many clusters.
+func claiming(t testing.TB, names int) []byte {
+	t.Helper()
+	r := &discoveryv3.DeltaDiscoveryRequest{TypeUrl: clusters.typeURL(), InitialResourceVersions: map[string]string{}}
+	for i := range names {
+		r.InitialResourceVersions[fmt.Sprintf("made-up-cluster-%06d", i)] = "1"
+	}
+	wire, err := proto.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return wire
+}
+
+// BenchmarkVerdictBesideAFlood: how long a verdict takes to the response that an honest data plane
+// is sent, and that one's acknowledgement after it, while another client opens streams that say
+// they have 100,000 clusters.
+func BenchmarkVerdictBesideAFlood(b *testing.B) {
+	flood := claiming(b, 100_000)
+	for _, streams := range []int{0, 200} {
+		b.Run(fmt.Sprint(streams), func(b *testing.B) {
+			s := benchServer()
+			web := eds.Assignment{Name: "cluster-0000", IDs: [][][]health.EndpointID{{{0}, {1}}}}
+			a := assignmentOf("10.0.0.0", "10.1.0.0")
+			a.ClusterName = web.Name
+			web.Wire, _ = proto.Marshal(a) // it is valid
+			s.book.Update(eds.Update{Assignments: []eds.Assignment{web}})
+			st := &stream{server: s, caller: "honest", method: method{delta: true}, nodeID: "n", wake: make(chan struct{}, 1)}
+			if _, err := st.response(context.Background(), incoming{assignments.typeURL(), said(b, assignments, 1)}); err != nil {
+				b.Fatal(err)
+			}
+			acknowledge := func(nonce string) {
+				wire, err := proto.Marshal(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: assignments.typeURL(), ResponseNonce: nonce})
+				if err == nil {
+					_, _, err = st.request(wire)
+				}
+				if err != nil {
+					b.Fatal(err)
+				}
+			}
+			acknowledge("1")
+			var flooding sync.WaitGroup
+			var over atomic.Bool
+			begun := make(chan struct{}, streams)
+			for range streams {
+				flooding.Go(func() {
+					for !over.Load() {
+						other := &stream{server: s, caller: "flood", method: method{delta: true}, nodeID: "f", wake: make(chan struct{}, 1)}
+						if _, _, err := other.request(flood); err != nil {
+							b.Error(err)
+						}
+						other.close()
+						select {
+						case begun <- struct{}{}:
+						default:
+						}
+					}
+				})
+			}
+			if streams > 0 {
+				<-begun
+			}
+			var pushes, answers []time.Duration
+			status := health.Healthy
+			for b.Loop() {
+				if status = health.Unhealthy; len(pushes)%2 == 0 {
+					status = health.Healthy
+				}
+				begin := time.Now()
+				s.book.SetHealth([]eds.Health{{ID: 0, Status: status}})
+				wire := st.push()
+				if wire == nil {
+					b.Fatal("nothing is pushed")
+				}
+				pushes = append(pushes, time.Since(begin))
+				r := &discoveryv3.DeltaDiscoveryResponse{}
+				if err := proto.Unmarshal(wire, r); err != nil {
+					b.Fatal(err)
+				}
+				begin = time.Now()
+				acknowledge(r.GetNonce())
+				answers = append(answers, time.Since(begin))
+			}
+			over.Store(true)
+			flooding.Wait()
+			for name, all := range map[string][]time.Duration{"push": pushes, "ack": answers} {
+				slices.Sort(all)
+				b.ReportMetric(float64(all[len(all)/2].Microseconds()), name+"-p50-us")
+				b.ReportMetric(float64(all[len(all)*99/100].Microseconds()), name+"-p99-us")
+			}
+		})
+	}
+}
