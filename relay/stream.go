@@ -314,9 +314,9 @@ func (st *stream) responses(ctx context.Context) error {
 func (st *stream) send(ctx context.Context) error {
 	down := st.writer(st.down, codes.DeadlineExceeded, "the client")
 	pass := func(all ...incoming) error {
-		for _, r := range all {
-			m, err := st.response(ctx, r)
-			if err == nil {
+		for i := range all {
+			m, err := st.response(ctx, all[i])
+			if all[i].wire = nil; err == nil { // not two copies of it while one is written
 				err = down.write(ctx, m)
 			}
 			if err != nil {
