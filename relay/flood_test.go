@@ -79,9 +79,9 @@ func BenchmarkVerdictBesideAFlood(b *testing.B) {
 				<-begun
 			}
 			var pushes, answers []time.Duration
-			status := health.Healthy
 			for b.Loop() {
-				if status = health.Unhealthy; len(pushes)%2 == 0 {
+				status := health.Unhealthy
+				if len(pushes)%2 == 0 {
 					status = health.Healthy
 				}
 				begin := time.Now()
