@@ -50,6 +50,9 @@ func (f *Fleet) Reconsider() { f.doubt.changed = true }
 // A checker that its peers contradict has to be doubted for the grace period first. When
 // much fails at once, those that report it first are doubted until the others have.
 //
+// One that nobody believes is better than nobody: where endpoints are left to it alone, it has no
+// substitutes, since a checker with substitutes gets no seats.
+//
 // A doubted path is no reason: it leads to endpoints that are hard to reach, and
 // much of the fleet would be given what checkers of another zone have there.
 func (f *Fleet) replaceDoubted(now, heard time.Time) {
@@ -67,7 +70,12 @@ func (f *Fleet) replaceDoubted(now, heard time.Time) {
 		case known.isEarly(heard, f.options.Grace):
 		case standing < Doubted:
 			f.uncover(now, known, standing, trust, &change)
-		case known.cover < fullCover && !trust.shaken() && f.mayCover(now):
+		case f.isNeeded(known):
+			if known.cover > uncovered {
+				known.cover = uncovered
+				change.Join = append(change.Join, known.Checker)
+			}
+		case known.cover < fullCover && !trust.shaken() && f.mayCover(now, known):
 			known.cover = fullCover
 			change.Doubted = append(change.Doubted, id)
 		case known.cover == uncovered && !trust.lost():
@@ -80,6 +88,19 @@ func (f *Fleet) replaceDoubted(now, heard time.Time) {
 	if len(change.Join)+len(change.Doubted)+len(change.Lost)+len(change.Blind) > 0 {
 		f.replan(now, change)
 	}
+}
+
+// isNeeded reports whether a checker is able to check an endpoint that nobody checks.
+func (f *Fleet) isNeeded(known *checker) bool {
+	if len(f.stranded) > mostStranded {
+		return true
+	}
+	for id := range f.stranded {
+		if f.lookup.CanCheck(&known.Checker, id) {
+			return true
+		}
+	}
+	return false
 }
 
 // isEarly reports whether a doubted checker may only have been early to see an outage. heard is as in
@@ -116,7 +137,7 @@ func (f *Fleet) uncover(now time.Time, known *checker, standing Standing, trust 
 		known.cover = uncovered
 		change.Join = append(change.Join, known.Checker)
 	}
-	if blind && !trust.shaken() && f.mayCover(now) {
+	if blind && !trust.shaken() && f.mayCover(now, known) {
 		known.cover = outnumbered
 		change.Blind = append(change.Blind, known.ID)
 	}
@@ -190,8 +211,8 @@ func (f *Fleet) assess(heard time.Time) (trust Trust, troubled []string) {
 
 // mayCover reports whether one more checker may get substitutes wherever it is, and counts
 // it: two, or one in twenty of the fleet, may in a grace period.
-func (f *Fleet) mayCover(now time.Time) bool {
-	allowed := f.doubt.shift.allows(now, now, 1, max(2, (f.Present().Connected-f.waiting())/20))
+func (f *Fleet) mayCover(now time.Time, known *checker) bool {
+	allowed := f.doubt.shift.allows(now, known.doubted, 0, 1, max(2, (f.Present().Connected-f.waiting())/20))
 	f.doubt.shift.settle(now, 1)
 	return allowed
 }

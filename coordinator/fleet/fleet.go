@@ -75,7 +75,8 @@ type checker struct {
 	connected  bool
 	voted      bool      // it has voted since it connected
 	reported   time.Time // when it last did, on whatever stream
-	lost       time.Time // when its stream last ended
+	left       time.Time // when its stream last ended
+	lost       time.Time // when that ended on which it last voted
 	assigned   int       // endpoints, when its specifier was last made
 	nodeWeight float64   // what its node says
 	cover      cover
@@ -179,7 +180,10 @@ func (f *Fleet) Disconnect(now time.Time, id string) Effects {
 	if known == nil || !known.connected {
 		return Effects{}
 	}
-	known.connected, known.lost, known.cover, f.doubt.changed = false, now, uncovered, true
+	if known.voted || known.assigned == 0 || known.lost.IsZero() { // else it was not back
+		known.lost = now
+	}
+	known.left, known.connected, known.cover, f.doubt.changed = now, false, uncovered, true
 	f.endHandovers(id, &f.out)
 	delete(f.silent, id)
 	if known.onProbation() {
@@ -195,7 +199,6 @@ func (f *Fleet) Disconnect(now time.Time, id string) Effects {
 	if known.newcomer == nil {
 		f.depart(now, known)
 	}
-	f.missing.last = now
 	f.out.lost(Lost, known)
 	f.unwatched.follow(now, f.Present().Connected, &f.out)
 	f.out.Votes = append(f.out.Votes, VoteChange{Checker: id, Lost: true})

@@ -212,7 +212,7 @@ func (l *lab) specify(id string) {
 	for _, ended := range w.Ended {
 		l.unassign(id, ended)
 	}
-	l.has[id] = slices.AppendSeq(w.Handovers, w.Endpoints)
+	l.has[id] = slices.AppendSeq(slices.Concat(w.Handovers, w.Sample), w.Endpoints)
 	slices.Sort(l.has[id])
 	l.sent[id]++
 }

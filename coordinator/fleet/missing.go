@@ -16,7 +16,6 @@ import (
 // that nobody checks meanwhile keeps its last verdict.
 type missing struct {
 	fleet  *Fleet
-	last   time.Time       // when a checker was lost
 	held   map[string]bool // checkers that get no substitutes yet
 	logged map[string]bool // those of which it is logged that their seats are kept
 	lookAt time.Time       // when to look at them again
@@ -28,7 +27,8 @@ type missing struct {
 	settled  time.Time // when hdsd had settled, if many had not come back
 }
 
-// These bound how long many lost checkers keep their seats after the last loss.
+// These bound how long a checker keeps its seats while many are lost: from its own loss on, or others
+// that come and go would keep it seated for ever.
 const (
 	longestHold  = 90 * time.Second
 	longestGrace = 12 // grace periods, if that is longer
@@ -119,7 +119,7 @@ func (m *missing) awaitsMore(now time.Time, is muster) bool {
 	if !is.keepsMany() {
 		return false
 	}
-	m.last, m.settled = now, now
+	m.settled = now
 	return true
 }
 
@@ -137,11 +137,11 @@ func (m *missing) areUnheard(now time.Time, is muster) bool {
 	return is.reporting == 0 && is.unheard > 0 && !m.settled.IsZero() && now.Before(m.settled.Add(longestHold))
 }
 
-// holds reports whether lost checkers keep their seats, since too few others are known
-// to report: fewer than two seats for each seat of a checker that is lost or silent.
-func (m *missing) holds(now time.Time, is muster) bool {
+// holds reports whether a checker that is lost or silent keeps its seats for now, since too few others are
+// known to report: fewer than two seats for each seat of such a checker.
+func (m *missing) holds(now time.Time, id string, is muster) bool {
 	hold := max(longestHold, longestGrace*m.fleet.options.Grace)
-	return !m.fleet.settling && is.away >= manyMissing && !is.nobodyElse() && 2*is.awaySeats > is.reportingSeats && now.Before(m.last.Add(hold))
+	return !m.fleet.settling && is.away >= manyMissing && !is.nobodyElse() && 2*is.awaySeats > is.reportingSeats && now.Before(m.since(id).Add(hold))
 }
 
 // margin is how many endpoints those that report may get in a grace period, or in 5 s if
@@ -153,18 +153,23 @@ func (m *missing) spares(now time.Time, id string, is muster) bool {
 	if m.fleet.settling || is.nobodyElse() {
 		return m.areUnheard(now, is)
 	}
-	return m.holds(now, is) || !m.shift.allows(now, m.since(id), m.fleet.seats[id], is.margin())
+	since := m.since(id)
+	turn := since
+	if known := m.fleet.checkers[id]; m.fleet.silent[id] == nil && known != nil && known.left.After(turn) {
+		turn = known.left
+	}
+	return m.holds(now, id, is) || !m.shift.allows(now, turn, now.Sub(since), m.fleet.seats[id], is.margin())
 }
 
-// since says when a checker was lost or fell silent.
+// since says when a checker fell silent or was lost, at the earliest when hdsd had settled.
 func (m *missing) since(id string) time.Time {
 	if s := m.fleet.silent[id]; s != nil {
 		return s.since
 	}
-	if known := m.fleet.checkers[id]; known != nil {
+	if known := m.fleet.checkers[id]; known != nil && known.lost.After(m.settled) {
 		return known.lost
 	}
-	return time.Time{}
+	return m.settled
 }
 
 // lost counts the checkers that are lost and keep their seats.
@@ -205,17 +210,16 @@ func (m *missing) review(now time.Time) {
 
 // log logs, once for each, that lost checkers keep their seats.
 func (m *missing) log(now time.Time) {
-	if !m.holds(now, m.muster()) {
-		clear(m.logged)
-		return
-	}
 	var held []string
+	logged, present := map[string]bool{}, m.muster()
 	for _, id := range slices.Sorted(maps.Keys(m.fleet.absent)) {
-		if !m.logged[id] {
-			m.logged[id] = true
-			held = append(held, id)
+		if m.holds(now, id, present) {
+			if logged[id] = true; !m.logged[id] {
+				held = append(held, id)
+			}
 		}
 	}
+	m.logged = logged
 	m.fleet.log(LostHeld, held)
 }
 

@@ -15,11 +15,19 @@ const leastShift = 100
 
 // shift bounds how much moves: in no stretch of time as long as a period, wherever it
 // begins, does more move than a margin. What is more than that by itself moves as one,
-// when it has waited for as many periods as it needs.
+// when it has waited for as many periods as it needs. Whoever has waited longest is not
+// delayed by others, or those that come and go could take its turn for ever.
 type shift struct {
 	period  time.Duration
 	moves   []moved // the latest last
 	planned int     // what allows has let through since the last settle
+	first   turn    // of those that wait
+}
+
+// turn is what waits to move.
+type turn struct {
+	since, until    time.Time // until: when it is taken to wait no longer, if it has not asked again
+	amount, periods int
 }
 
 // moved is what has moved at a time.
@@ -30,21 +38,26 @@ type moved struct {
 
 func newShift(grace time.Duration) shift { return shift{period: max(grace, leastPeriod)} }
 
-// allows reports whether so much may move now that has waited since a time, and counts it
-// if so.
-func (s *shift) allows(now, since time.Time, amount, margin int) bool {
+// allows reports whether so much may move now that has waited for a time, and counts it
+// if so. What may not asks again within a period. Its turn comes by since: that of a checker that
+// comes and goes is behind all that did not come back.
+func (s *shift) allows(now, since time.Time, waited time.Duration, amount, margin int) bool {
 	if amount <= 0 {
 		return true
 	}
-	periods := 1
-	if margin = max(margin, 1); amount > margin {
-		periods = (amount + margin - 1) / margin
-		if now.Sub(since) < time.Duration(periods-1)*s.period {
-			return false
+	margin = max(margin, 1)
+	periods, first := (amount+margin-1)/margin, s.first
+	others := now.Before(first.until) && first.since.Before(since)
+	switch {
+	case waited < time.Duration(periods-1)*s.period || s.within(now, periods)+amount > periods*margin:
+		if !others {
+			s.first = turn{since, now.Add(2 * s.period), amount, periods}
 		}
-	}
-	if s.within(now, periods)+amount > periods*margin {
 		return false
+	case others && s.within(now, first.periods)+first.amount+amount > first.periods*margin:
+		return false
+	case !others:
+		s.first = turn{}
 	}
 	s.planned += amount
 	return true

@@ -144,3 +144,21 @@ func TestASmallFleetMovesAsOne(t *testing.T) {
 		}
 	}
 }
+
+// TestWhoWaitsLongestIsNext: what is more than a margin waits for three periods, though others come and go.
+func TestWhoWaitsLongestIsNext(t *testing.T) {
+	begun := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	s := newShift(grace)
+	for passed := time.Duration(0); ; passed += report {
+		now := begun.Add(passed)
+		if s.allows(now, begun, passed, 250, 100) {
+			return
+		}
+		if passed > 3*grace {
+			t.Fatalf("it still waits after %v", passed)
+		}
+		if s.allows(now, now, 0, 60, 100) {
+			s.settle(now, 60)
+		}
+	}
+}
