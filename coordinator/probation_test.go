@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -61,12 +62,19 @@ func TestNewcomersTakeNothingDown(t *testing.T) {
 		weight float64
 		every  int // rounds, after which they come under other ids
 		honest int // rounds, in which they say what is true
+		build  string
+		able   health.Abilities
 	}{
 		"three under ever new ids":             {count: 3, weight: 1e6, every: 1},
 		"three that are honest at first":       {count: 3, weight: 1e6, every: 25, honest: 10},
 		"fifty":                                {count: 50, every: 100},
 		"fifty that are honest at first":       {count: 50, every: 25, honest: 10},
 		"a hundred that are honest for longer": {count: 100, every: 100, honest: 20},
+		"fifty of another version":             {count: 50, every: 100, build: "envoy/1.41.0"},
+		"fifty of another version, honest":     {count: 50, every: 100, honest: 20, build: "envoy/1.41.0"},
+		"fifty of ever new versions":           {count: 50, every: 10, build: "envoy/%d"},
+		"fifty with other abilities":           {count: 50, every: 100, able: health.Abilities{health.HTTP: {}}},
+		"fifty with more abilities":            {count: 50, every: 100, able: health.Abilities{health.HTTP: {}, health.TCP: {}, health.FreshCodes: {}, "fly": {}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l, addresses := guarded(t)
@@ -80,10 +88,17 @@ func TestNewcomersTakeNothingDown(t *testing.T) {
 					present = nil
 					for i := range test.count {
 						id := fmt.Sprintf("x%d-%d%c", round, i, 'a'+rune(i%3))
-						l.connect(health.Checker{
+						k := health.Checker{
 							ID: id, Version: "envoy/1.40.0", Weight: test.weight, Locality: health.Locality{Region: "eu", Zone: id[len(id)-1:]},
 							Abilities: health.Abilities{health.HTTP: {}, health.TCP: {}, health.FreshCodes: {}}, // the build of the others
-						})
+						}
+						if test.able != nil {
+							k.Abilities = test.able
+						}
+						if k.Version = cmp.Or(test.build, k.Version); strings.Contains(k.Version, "%") {
+							k.Version = fmt.Sprintf(k.Version, round)
+						}
+						l.connect(k)
 						present = append(present, id)
 					}
 				}
@@ -95,6 +110,13 @@ func TestNewcomersTakeNothingDown(t *testing.T) {
 			l.wantTransitions(before)
 			if n := l.downs(addresses); n > 0 {
 				t.Errorf("%d of 600 healthy endpoints are down", n)
+			}
+			for i := range addresses {
+				for _, o := range l.asked(fmt.Sprint("web", i/100), addresses[i]).Verdict.Observations {
+					if strings.HasPrefix(o.Checker, "x") && o.Disbelieved != "on probation" {
+						t.Fatalf("the vote of %s counts: %+v", o.Checker, o)
+					}
+				}
 			}
 			if l.digest() != digest {
 				t.Error("newcomers have changed the plan")
@@ -109,11 +131,22 @@ func TestNewcomersTakeNothingDown(t *testing.T) {
 	}
 }
 
-// TestANewcomerThatAgreesIsEstablished, takes its seats, and decides.
+// TestANewcomerThatAgreesIsEstablished, takes its seats, and decides, whatever its build.
 func TestANewcomerThatAgreesIsEstablished(t *testing.T) {
+	for _, version := range []string{"envoy/1.40.0", "envoy/1.41.0"} {
+		t.Run(version, func(t *testing.T) { agreeing(t, version) })
+	}
+}
+
+func agreeing(t *testing.T, version string) {
 	l, addresses := guarded(t)
 	before := len(l.transitions)
-	l.join("n0a", "n1b", "n2c")
+	for _, id := range []string{"n0a", "n1b", "n2c"} {
+		l.connect(health.Checker{
+			ID: id, Version: version, Locality: health.Locality{Region: "eu", Zone: id[len(id)-1:]},
+			Abilities: health.Abilities{health.HTTP: {}, health.TCP: {}, health.FreshCodes: {}},
+		})
+	}
 	began := l.now
 	l.pass(10 * report)
 	if n := l.figures().Probation; n != 3 || len(l.plan["n0a"]) > 0 {

@@ -30,7 +30,9 @@ func (c *core) specify(now time.Time, id string) {
 	for _, endpoint := range work.Ended {
 		c.judge.Unassign(now, endpoint, id)
 	}
-	spec, votes := c.rollout.Specifier(now, id, rollout.Work{Endpoints: work.Endpoints, Count: work.Count, Handovers: work.Handovers})
+	spec, votes := c.rollout.Specifier(now, id, rollout.Work{
+		Endpoints: work.Endpoints, Count: work.Count, Handovers: work.Handovers, Sample: work.Sample,
+	})
 	for _, v := range votes {
 		if v.Unassign {
 			c.judge.Unassign(now, v.Endpoint, id)

@@ -46,7 +46,8 @@ func (p *Plan) due() time.Time {
 type Work struct {
 	Endpoints iter.Seq[health.EndpointID] // by the plan; valid until that changes
 	Count     int                         // of Endpoints
-	Handovers []health.EndpointID         // in addition, a newcomer's sample included
+	Handovers []health.EndpointID         // in addition, and of a newcomer's sample that which nobody else checks
+	Sample    []health.EndpointID         // the rest of that: the votes on it do not count
 	Ended     []health.EndpointID         // handovers that the checker is not able to go on with: to unassign
 }
 
@@ -62,8 +63,12 @@ func (p *Plan) work(k *health.Checker) Work {
 		w.Ended = append(w.Ended, id)
 	}
 	for _, id := range sortedKeys(p.samples[k.ID]) {
-		if !p.handovers.has(k.ID, id) && p.lookup.CanCheck(k, id) {
+		switch {
+		case p.handovers.has(k.ID, id) || !p.lookup.CanCheck(k, id):
+		case p.samples[k.ID][id]:
 			w.Handovers = append(w.Handovers, id)
+		default:
+			w.Sample = append(w.Sample, id)
 		}
 	}
 	return w

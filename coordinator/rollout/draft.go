@@ -15,6 +15,7 @@ type Work struct {
 	Endpoints iter.Seq[health.EndpointID]
 	Count     int                 // approximate number of Endpoints
 	Handovers []health.EndpointID // checked in addition, until other checkers are believed
+	Sample    []health.EndpointID // probed in addition by a newcomer: its votes on them do not count
 }
 
 // VoteChange says that the votes of a checker on an endpoint end, begin again, or
@@ -43,6 +44,11 @@ func (r *Rollout) Specifier(now time.Time, id string, w Work) (*specifier.Specif
 	for _, endpoint := range w.Handovers {
 		d.add(endpoint)
 	}
+	counted := len(d.votes)
+	for _, endpoint := range w.Sample {
+		d.add(endpoint)
+	}
+	d.votes = d.votes[:counted]
 	samples := d.addSamples()
 	spec := specifier.Build(d.items, r.options.Report)
 	r.serial++
