@@ -134,6 +134,9 @@ func (c *core) applyFleet(now, began time.Time, e fleet.Effects) {
 	chronicle{c.history}.follow(now, e.Events)
 	c.upkeep.troubles.follow(now, e.Events)
 	c.upkeep.alarms.watched(now, e.Events)
+	for _, id := range e.Silent {
+		c.rollout.Silent(now, id)
+	}
 	for _, id := range e.Newcomers {
 		c.newcomers.Begin(id)
 	}

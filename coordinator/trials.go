@@ -93,7 +93,7 @@ func logTrial(log *zerolog.Logger, e *rollout.Event) {
 		log.Error().Str("event", "canary_blocked").Str("cluster", e.Cluster).Str("checker", e.Checker).Msg(e.Reason)
 	case canary.NotAccepted:
 		log.Warn().Str("event", "canary_not_accepted").Str("cluster", e.Cluster).Str("checker", e.Checker).
-			Msg("a checker does not report what it was sent with this cluster: the cluster is tried elsewhere, alone")
+			Msg("a checker does not report what it was sent with this cluster, or nothing any more: the cluster is tried elsewhere, alone")
 	case canary.Withdrawn: // without a result
 	}
 }

@@ -74,6 +74,40 @@ func TestANewClusterGoesToOneCheckerFirst(t *testing.T) {
 	}
 }
 
+// TestATrialEndsWhereItsCheckerFallsSilent on an open stream, after it accepted: another is the next canary.
+// So it is where the canary is a newcomer.
+func TestATrialEndsWhereItsCheckerFallsSilent(t *testing.T) {
+	for cluster, begin := range map[string]func(*lab){
+		"db": func(l *lab) { l.say(append(slices.Clone(l.sets[0].Clusters), withPath("db", "/db", two))...) },
+		"web0": func(l *lab) { // newcomers of another build
+			for _, id := range []string{"n0a", "n1b"} {
+				l.connect(health.Checker{
+					ID: id, Version: "envoy/1.41.0", Locality: health.Locality{Region: "eu", Zone: "a"},
+					Abilities: health.Abilities{health.HTTP: {}, health.TCP: {}, health.FreshCodes: {}},
+				})
+			}
+			l.core.tick(l.now)
+		},
+	} {
+		l, _ := guarded(t)
+		begin(l)
+		canary := l.canaryOf(cluster)
+		if canary == "" {
+			t.Fatalf("nobody tries %s", cluster)
+		}
+		l.report(canary)
+		l.checkers[canary].rejects = true // it says nothing any more
+		l.pass(20 * report)
+		if next := l.canaryOf(cluster); next == canary {
+			t.Errorf("%s is still tried at %s, which is silent", cluster, canary)
+		}
+		l.pass(40 * report)
+		if reason := l.core.rollout.Reason(cluster); reason != "" {
+			t.Errorf("%s is not proven in the end: %s", cluster, reason)
+		}
+	}
+}
+
 // TestCheckersThatLackAVersionAreKnown: they have an earlier version of a cluster, a part
 // of it or nothing. A canary, and a checker with more than its share, lack nothing.
 func TestCheckersThatLackAVersionAreKnown(t *testing.T) {

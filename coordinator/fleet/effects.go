@@ -16,6 +16,7 @@ type Effects struct {
 	Votes       []VoteChange             // for the votes, in this order
 	Specify     []string                 // checkers to send a specifier to, in this order: the first may become a canary
 	Rows        map[string][]health.Hash // of the plan, to store; nil removes a row
+	Silent      []string                 // checkers that have just fallen silent
 	Newcomers   []string                 // checkers whose votes are to be kept from now on, since they do not count
 	Established map[string]*Established  // to store; nil removes a row
 	GivenUp     []string                 // checkers that are forgotten, with their seats

@@ -31,6 +31,7 @@ type lab struct {
 	doubtful   bool                       // no vote counts
 	doubts     map[health.EndpointID]bool // votes on these do not count
 	compared   map[string]Comparison
+	beyond     map[health.EndpointID]string // a checker that is not able to check these
 
 	votes  map[string]map[health.EndpointID]bool // expected, by checker
 	rows   map[string][]health.Hash              // stored
@@ -89,7 +90,12 @@ func (l *lab) Standing(checker string) Standing { return l.standing[checker] }
 func (l *lab) Believes(id health.EndpointID, _ string) bool { return !l.doubtful && !l.doubts[id] }
 
 // Compare implements Lookup.
-func (l *lab) Compare(_ health.EndpointID, checker string) Comparison { return l.compared[checker] }
+func (l *lab) Compare(id health.EndpointID, checker string) Comparison {
+	if l.beyond[id] == checker {
+		return Unreported
+	}
+	return l.compared[checker]
+}
 
 // CompareVerdict implements Lookup.
 func (l *lab) CompareVerdict(_ health.EndpointID, checker string) Comparison {
@@ -98,7 +104,7 @@ func (l *lab) CompareVerdict(_ health.EndpointID, checker string) Comparison {
 
 // CanCheck implements Lookup.
 func (l *lab) CanCheck(k *health.Checker, id health.EndpointID) bool {
-	return !l.unable[k.ID] && l.present[id]
+	return !l.unable[k.ID] && l.present[id] && l.beyond[id] != k.ID
 }
 
 // add queues an endpoint.

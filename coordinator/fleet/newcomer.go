@@ -84,6 +84,7 @@ func (p *Probation) trySample(known *checker) {
 	if f.settling {
 		return
 	}
+	p.trim(known)
 	var sample []health.EndpointID
 	if len(f.samples[known.ID]) == 0 {
 		sample = p.choose(known, p.sampleSize(known))

@@ -70,8 +70,14 @@ func (p *Probation) SetProbation(now time.Time, lasts time.Duration) {
 	p.lasts = lasts
 	if began {
 		for _, id := range sortedKeys(f.checkers) {
-			if known := f.checkers[id]; known.connected && known.newcomer == nil {
+			switch known := f.checkers[id]; {
+			case known.newcomer != nil:
+			case known.connected || !known.left.IsZero(): // one that is away for a moment, too
 				p.remember(now, known)
+			default: // it is not back since a restart
+				if _, is := p.established[id]; !is {
+					p.established[id] = Established{Any: true, Seen: now}
+				}
 			}
 		}
 		p.open = p.open && p.isDeserted()

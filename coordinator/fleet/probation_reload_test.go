@@ -143,3 +143,52 @@ func TestAnotherIdentityWhileSettlingHasNoSeats(t *testing.T) {
 		}
 	}
 }
+
+// TestASampleThatANewcomerCannotCheckAnyMore is made again of what it can.
+func TestASampleThatANewcomerCannotCheckAnyMore(t *testing.T) {
+	l := newLab(t, options(), 0, 600)
+	l.SetProbation(l.now, probationTime)
+	for _, id := range numbered(0, 6) {
+		l.join(id)
+	}
+	l.pass(probationTime)
+	l.say(Same, "n0")
+	l.join("n0")
+	l.pass(3 * report)
+	l.wantOnProbation(1)
+	l.beyond = map[health.EndpointID]string{}
+	for id := range l.samples["n0"] {
+		l.beyond[id] = "n0"
+		l.Renew(id)
+	}
+	l.pass(probationTime + 3*report)
+	l.wantOnProbation(0)
+}
+
+// TestProbationThatIsSwitchedOnSparesThoseAway: a checker whose seats are kept is not a newcomer when it is
+// back, whether it was lost just now or is not back yet after a restart.
+func TestProbationThatIsSwitchedOnSparesThoseAway(t *testing.T) {
+	for _, restarts := range []bool{false, true} {
+		l := newLab(t, options(), 6, 600)
+		if restarts {
+			l.restart()
+			for _, id := range numbered(1, 6) {
+				l.join(id)
+			}
+		} else {
+			l.lose("c0")
+		}
+		l.pass(report)
+		l.SetProbation(l.now, probationTime)
+		l.pass(report)
+		l.join("c0")
+		l.pass(report)
+		l.wantOnProbation(0)
+		l.lose("c0")
+		l.pass(2 * grace)
+		l.say(Opposite, "s0")
+		l.join("s0")
+		l.pass(report)
+		l.wantOnProbation(1)
+	}
+}

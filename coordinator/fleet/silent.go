@@ -44,13 +44,19 @@ func (f *Fleet) SetSilent(now time.Time, id string, silent bool) Effects {
 	if !silent {
 		f.endSilence(now, id)
 	} else if known := f.checkers[id]; known != nil && known.connected && f.silent[id] == nil {
-		f.silent[id] = &silence{since: now}
-		if known.onProbation() { // nobody has to take over
-			f.silent[id] = &silence{since: now, until: now, idle: true}
-		}
-		f.out.Recount = true
+		f.hush(now, known, false)
 	}
 	return f.effects()
+}
+
+// hush notes that a checker is silent.
+func (f *Fleet) hush(now time.Time, known *checker, stopped bool) {
+	s := &silence{since: now, stopped: stopped}
+	if known.onProbation() { // nobody has to take over
+		s.until, s.idle = now, true
+	}
+	f.silent[known.ID] = s
+	f.out.Silent, f.out.Recount = append(f.out.Silent, known.ID), true
 }
 
 // Report notes that a checker reported, and whether it voted.
@@ -81,11 +87,13 @@ func (f *Fleet) endSilence(now time.Time, id string) {
 	if f.checkers[id].newcomer == nil {
 		f.closeFounding(now)
 	}
+	if s.replaced() {
+		f.note(id)
+	}
 	if s.replaced() && !f.checkers[id].onProbation() {
 		f.checkers[id].cover = uncovered
 		f.expect(f.checkers[id])
 		f.replan(now, assign.Change{Join: []health.Checker{f.checkers[id].Checker}})
-		f.note(id)
 	}
 }
 
@@ -99,14 +107,15 @@ func (f *Fleet) findQuiet(now, heard time.Time) {
 	patience := f.options.Grace + 3*f.options.Report
 	var quiet []string
 	for id, known := range f.checkers {
-		if known.connected && !known.onProbation() && known.voted && known.assigned > 0 && f.silent[id] == nil && heard.Sub(known.reported) > patience {
-			f.silent[id] = &silence{since: now, stopped: true}
+		if known.connected && known.voted && known.assigned > 0 && f.silent[id] == nil && heard.Sub(known.reported) > patience {
 			quiet = append(quiet, id)
 		}
 	}
 	slices.Sort(quiet)
+	for _, id := range quiet {
+		f.hush(now, f.checkers[id], true)
+	}
 	f.log(StoppedReporting, quiet)
-	f.out.Recount = f.out.Recount || len(quiet) > 0
 }
 
 // idle reports whether a checker is without work for its silence.

@@ -106,6 +106,9 @@ func (r *Rollout) Disconnect(now time.Time, id string) {
 	r.ledger.Lost(now, id)
 }
 
+// Silent records that a checker has stopped reporting.
+func (r *Rollout) Silent(now time.Time, id string) { r.ledger.Silent(now, id) }
+
 // Forget forgets a checker that gave up its seats.
 func (r *Rollout) Forget(id string) {
 	delete(r.recipients, id)

@@ -195,7 +195,9 @@ func (l *Ledger) Lost(now time.Time, id string) {
 		l.note(kind, t)
 	}
 	for _, ended := range c.ended {
-		if now.Sub(ended.at) <= acceptWithin*l.options.Report {
+		if ended.silent {
+			l.shapes.accuse(now, c, ended.shapes, ended.suspect)
+		} else if now.Sub(ended.at) <= acceptWithin*l.options.Report {
 			l.shapes.accuseEnded(now, c, ended.shapes)
 		}
 	}

@@ -192,6 +192,56 @@ func TestASuspectIsTriedAloneAndInCalm(t *testing.T) {
 	d.want("beside it", d.try("b", "new"), false)
 }
 
+// TestACanaryThatFallsSilentEndsItsTrial: another tries the version, alone.
+func TestACanaryThatFallsSilentEndsItsTrial(t *testing.T) {
+	d := newDesk(t, "a", "b")
+	d.set("web", 1)
+	d.try("a", "web")
+	d.follow("a")
+	d.Silent(d.now, "a")
+	d.want("on trial", d.Standing("web").Canary != "", false)
+	d.want("at once", d.try("b", "web"), false)
+	d.pass(firstRetry)
+	d.want("at the silent one", d.try("a", "web"), false)
+	d.prove("b", "web")
+	d.set("db", 2)
+	d.want("another, at the silent one", d.try("a", "db"), false)
+	d.Reported(d.now, "a")
+	d.want("another, once it reports", d.try("a", "db"), true)
+	d.want("blocked", d.Blocked("web"), false)
+}
+
+// TestAHangCostsTwoCheckers: a checker falls silent, and its stream ends later.
+func TestAHangCostsTwoCheckers(t *testing.T) {
+	d := newDesk(t, "a", "b", "c")
+	d.set("web", 1)
+	for _, id := range []string{"a", "b"} {
+		d.want("blocked before "+id, d.Blocked("web"), false)
+		d.want(id, d.try(id, "web"), true)
+		d.follow(id)
+		d.Silent(d.now, id)
+		d.pass(20 * time.Second)
+		d.Lost(d.now, id)
+		d.connect(id)
+		d.pass(firstRetry)
+	}
+	d.want("blocked", d.Blocked("web"), true)
+	d.want("a third", d.try("c", "web"), false)
+}
+
+// TestSilenceThatEndsIsNoLoss, though the checker is lost later.
+func TestSilenceThatEndsIsNoLoss(t *testing.T) {
+	d := newDesk(t, "a")
+	d.set("web", 1)
+	d.try("a", "web")
+	d.follow("a")
+	d.Silent(d.now, "a")
+	d.Reported(d.now, "a")
+	d.pass(time.Minute)
+	d.Lost(d.now, "a")
+	d.want("suspect", len(d.Standing("web").Losses) > 0, false)
+}
+
 func TestAReplacedStreamCountsAsLost(t *testing.T) {
 	d := newDesk(t, "a")
 	d.set("web", 1)

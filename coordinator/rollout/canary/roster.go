@@ -33,6 +33,7 @@ type checker struct {
 	since     time.Time // when it last connected
 	accepted  bool      // a specifier, since it connected
 	deaf      bool      // it accepted no trial, and nothing else since it connected
+	silent    bool      // it has stopped reporting
 	trials    map[string]*trial
 	ended     []endedTrial // without a result, the latest
 	reserved  *version     // to be tried alone as soon as the others are through
@@ -43,8 +44,10 @@ type checker struct {
 // endedTrial is a trial that ended without a result. A checker that is lost soon after
 // may have died of it all the same.
 type endedTrial struct {
-	shapes []*shape
-	at     time.Time
+	shapes  []*shape
+	at      time.Time
+	silent  bool // it ended since the checker fell silent, and has not reported yet
+	suspect bool // as of the trial
 }
 
 // connect notes that a checker begins a stream.
@@ -54,7 +57,7 @@ func (r *roster) connect(now time.Time, h *health.Checker) *checker {
 		c = &checker{id: h.ID, trials: map[string]*trial{}}
 		r.checkers[h.ID] = c
 	}
-	c.build, c.connected, c.since, c.accepted, c.deaf = BuildOf(h), true, now, false, false
+	c.build, c.connected, c.since, c.accepted, c.deaf, c.silent = BuildOf(h), true, now, false, false, false
 	c.identity = cmp.Or(h.Identity, h.ID)
 	return c
 }
@@ -70,7 +73,7 @@ func (r *roster) fit(c *checker, v *version) bool {
 func (r *roster) better(now, until time.Time, c *checker, v *version) bool {
 	for _, other := range r.checkers {
 		_, asked := v.wanted[other.id]
-		if (asked || now.Before(until)) && other != c && other.connected && !other.deaf && v.refusedBy != other.id &&
+		if (asked || now.Before(until)) && other != c && other.listens() && v.refusedBy != other.id &&
 			r.fit(other, v) && !v.provenFor(other.build) && !r.unsteady(now, other) {
 			return true
 		}
@@ -117,10 +120,13 @@ func (r *roster) safe(now time.Time, c *checker, loss time.Time) bool {
 	return now.Sub(loss) >= longUnrest*r.calm && c.since.After(loss) && now.Sub(c.since) >= r.calm
 }
 
+// listens reports whether a checker may try something, for all that it says.
+func (c *checker) listens() bool { return c.connected && !c.deaf && !c.silent }
+
 // othersListen reports whether another checker could try something.
 func (r *roster) othersListen(c *checker) bool {
 	for _, other := range r.checkers {
-		if other != c && other.connected && !other.deaf {
+		if other != c && other.listens() {
 			return true
 		}
 	}
@@ -137,7 +143,7 @@ func (c *checker) noteLoss(now time.Time) {
 
 // noteEnded notes that a trial ended without a result.
 func (c *checker) noteEnded(now time.Time, shapes []*shape) {
-	c.ended = append(c.ended, endedTrial{shapes, now})
+	c.ended = append(c.ended, endedTrial{shapes: shapes, at: now})
 	c.ended = c.ended[max(0, len(c.ended)-maxTrials):]
 }
 

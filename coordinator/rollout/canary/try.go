@@ -63,7 +63,7 @@ func (l *Ledger) mayStandIn(now time.Time, c *checker, v *version) bool {
 // alone, it reserves the checker for it.
 func (l *Ledger) mayTry(now time.Time, c *checker, v *version) bool {
 	switch {
-	case v.blocked() && now.Before(v.blockedUntil(now)) || now.Before(v.retry) || c.deaf || l.roster.unsteady(now, c) || c.triesAlone():
+	case v.blocked() && now.Before(v.blockedUntil(now)) || now.Before(v.retry) || !c.listens() || l.roster.unsteady(now, c) || c.triesAlone():
 		return false
 	case v.refusedBy == c.id && now.Before(v.again()) && l.roster.othersListen(c):
 		return false
@@ -193,6 +193,7 @@ func (l *Ledger) Probed(id, name string, s Shape) {
 // Reported records a report of a checker. Call Probed afterwards for what the report
 // shows.
 func (l *Ledger) Reported(now time.Time, id string) {
+	l.endSilence(now, id)
 	for _, name := range l.Trials(id) {
 		if t := l.roster.checkers[id].trials[name]; t.survived(now, l.options.Report) {
 			l.end(t)
