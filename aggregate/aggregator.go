@@ -386,8 +386,8 @@ func (a *Aggregator) updateViews() {
 			a.views.forget(id)
 			continue
 		}
-		lasts := a.settings.staleness(a.settings.of(e).class)
-		a.views.update(id, e.status, a.counter.byZone(e, believed, cutOff), lasts)
+		p := a.settings.of(e)
+		a.views.update(id, e.status, a.counter.byZone(e, believed, cutOff), a.settings.staleness(p.class), renameRounds*p.roundTime())
 	}
 }
 

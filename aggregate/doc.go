@@ -35,6 +35,8 @@
 //     awaited votes cannot reverse the result. Otherwise the last verdict holds, for
 //     as long as it takes. A verdict lapses only where the rule asks for it, when no
 //     vote counts and none is awaited.
+//   - A verdict that stays down keeps its name, UNHEALTHY or TIMEOUT, until the other
+//     has lasted for 10 rounds. So does a zone view.
 //   - A vote of down does not count while its pair warms up. A pair warms up when it
 //     is assigned, and when its host is re-created, since hdsd then assigns it again.
 //     It also warms up when its checker begins a new stream. That checker may have

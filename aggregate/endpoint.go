@@ -52,6 +52,7 @@ const (
 	budgetScheduled                      // budgets: its budget has a deadline
 	budgetSpent                          // budgets: its budget is used up
 	countsCut                            // doubts: votes over a cut path count
+	awaitsName                           // waits: it is down, and its votes give that another name, which must last first
 	// The next two bits are those of witnesses.
 )
 

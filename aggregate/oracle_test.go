@@ -33,7 +33,8 @@ type oracleEndpoint struct {
 	awaitAbsentEnd time.Duration // 0: does not await the absent
 	confirmEnd     time.Duration // 0: needs no confirmation
 	confirmed      bool
-	countsCut      bool // votes over a cut path count
+	nameEnd        time.Duration // 0: keeps no name
+	countsCut      bool          // votes over a cut path count
 	pairs          map[string]*oraclePair
 	oracleBudget
 }
@@ -264,6 +265,9 @@ func (o *oracle) age(now time.Duration) {
 		if e.confirmEnd != 0 && now >= e.confirmEnd {
 			e.confirmEnd, e.confirmed = 0, true
 		}
+		if e.nameEnd != 0 && now >= e.nameEnd {
+			e.nameEnd, e.confirmed = 0, true
+		}
 		if e.spending && o.watched >= e.end {
 			e.spending, e.exhausted = false, true
 		}
@@ -328,6 +332,9 @@ func (o *oracle) next() (time.Duration, bool) {
 		}
 		if e.confirmEnd != 0 {
 			all = append(all, e.confirmEnd)
+		}
+		if e.nameEnd != 0 {
+			all = append(all, e.nameEnd)
 		}
 		if e.spending {
 			all = append(all, o.now+e.end-o.watched)
@@ -561,6 +568,17 @@ func (o *oracle) statusOf(now time.Duration, e *oracleEndpoint) health.Status {
 	if unobserved {
 		return to
 	}
+	if to.Down() && e.status.Down() && to != e.status {
+		switch {
+		case e.confirmed:
+			e.confirmEnd, e.nameEnd, e.confirmed = 0, 0, false
+			return to
+		case e.nameEnd == 0 && e.awaitAbsentEnd == 0:
+			e.nameEnd, e.confirmEnd = now+10*max(e.timing.Interval, e.timing.ReportInterval, time.Millisecond), 0
+		}
+		return e.status
+	}
+	e.nameEnd = 0
 	firm, counting, sure, ups := false, 0, 0, 0
 	for name, p := range e.pairs {
 		switch worth := o.worth(e, name, p); {
@@ -662,7 +680,7 @@ func (o *oracle) statusByRule(now time.Duration, e *oracleEndpoint) (to health.S
 		}
 	}
 	if e.unobserved && len(absent) > 0 {
-		e.awaitAbsentEnd, e.confirmEnd = now+o.awaitFor, 0
+		e.awaitAbsentEnd, e.confirmEnd, e.nameEnd = now+o.awaitFor, 0, 0
 	}
 	e.unobserved = false
 	if e.awaitAbsentEnd != 0 {

@@ -189,7 +189,7 @@ func TestZoneViews(t *testing.T) {
 	sees := zoneTally{zone: p.zones.enter(health.Locality{Zone: "z"})}
 	sees.down, sees.votes[health.Timeout] = 1, 1
 	look := func(verdict health.Status) []ZoneView {
-		v.update(7, verdict, []zoneTally{sees}, time.Second)
+		v.update(7, verdict, []zoneTally{sees}, time.Second, 5*time.Second)
 		effects := p.effects.take()
 		return effects.ZoneViews
 	}
@@ -202,6 +202,21 @@ func TestZoneViews(t *testing.T) {
 	}
 	if got := look(health.Healthy); len(got) != 0 {
 		t.Errorf("reported again: %+v", got)
+	}
+	for i := range 20 { // the names of a down alternate
+		sees.votes[health.Timeout], sees.votes[health.Unhealthy] = uint16(i%2), uint16(1-i%2)
+		if got := look(health.Healthy); len(got) != 0 {
+			t.Errorf("the other name is reported: %+v", got)
+		}
+		p.pass(time.Second)
+	}
+	sees.votes[health.Timeout], sees.votes[health.Unhealthy] = 0, 1
+	if got := look(health.Healthy); len(got) != 0 {
+		t.Errorf("another name is reported at once: %+v", got)
+	}
+	p.pass(5 * time.Second)
+	if got := look(health.Healthy); len(got) != 1 || got[0].Over || got[0].Status != health.Unhealthy {
+		t.Errorf("a name that lasted is reported as %+v", got)
 	}
 	if got := look(health.Unhealthy); len(got) != 1 || !got[0].Over {
 		t.Errorf("the end of a view is reported as %+v", got)

@@ -68,6 +68,8 @@ func (r *reasons) explain(id health.EndpointID, e *endpoint, t *tally) string {
 		why = t.sides(rule) + ", but " + r.damping.reason(id)
 	case e.has(awaitsAbsent) && how == decided && sideOf(status) != sideOf(e.status):
 		why = t.sides(rule) + ", but a checker in its own zone is awaited"
+	case e.has(awaitsName) && how == decided:
+		why = t.sides(rule) + ", down either way; whether that lasts shows soon"
 	case how == decided:
 		return r.said.share(t.appendSides(r.said.room[:0], rule)) + r.notes(e, t)
 	case how == lapsed:

@@ -26,7 +26,7 @@ func (w *waits) awaitAbsent(id health.EndpointID, e *endpoint) {
 
 func (w *waits) begin(id health.EndpointID, e *endpoint, wait flags, d time.Duration) {
 	at := w.clock.in(d)
-	e.clear(awaitsAbsent | awaitsConfirmation)
+	e.clear(awaitsAbsent | awaitsConfirmation | awaitsName)
 	e.set(wait)
 	e.waitUntil = uint32(at)
 	w.deadlines.add(at, deadline{id, noChecker})
@@ -35,13 +35,13 @@ func (w *waits) begin(id health.EndpointID, e *endpoint, wait flags, d time.Dura
 // due ends the wait of an endpoint, if at is the deadline that it waits for.
 func (w *waits) due(id health.EndpointID, at tick) {
 	e := w.roster.endpoint(id)
-	if e == nil || !e.has(awaitsAbsent|awaitsConfirmation) || e.waitUntil != uint32(at) {
+	if e == nil || !e.has(awaitsAbsent|awaitsConfirmation|awaitsName) || e.waitUntil != uint32(at) {
 		return
 	}
-	if e.has(awaitsConfirmation) {
+	if e.has(awaitsConfirmation | awaitsName) {
 		e.set(isConfirmed)
 	}
-	e.clear(awaitsAbsent | awaitsConfirmation)
+	e.clear(awaitsAbsent | awaitsConfirmation | awaitsName)
 	w.roster.mark(id, e)
 }
 
@@ -60,7 +60,14 @@ func (w *waits) due(id health.EndpointID, at tick) {
 //   - An endpoint does not at once come back up if all believed ups are from checkers
 //     whose probes have begun to fail. While others are doubted, these may be the
 //     only believed votes.
+//   - A verdict that stays down keeps its name, UNHEALTHY or TIMEOUT, until the other has lasted for
+//     renameRounds. Of a gRPC service that hangs, who ends the call first says which it is, and both may
+//     alternate for ever. That costs no budget, as it keeps no traffic anywhere.
 func (w *waits) confirm(id health.EndpointID, p *policy, e *endpoint, t *tally, to health.Status) health.Status {
+	if to.Down() && e.status.Down() && to != e.status {
+		return w.rename(id, p, e, to)
+	}
+	e.clear(awaitsName)
 	byMajority := p.Kind == Majority || p.Kind == Score
 	outvotesZone := byMajority && t.inside && !t.answered && !w.divisions.spent(e, p.class)
 	dividedZone := byMajority && t.leansOnCut()
@@ -80,6 +87,22 @@ func (w *waits) confirm(id health.EndpointID, p *policy, e *endpoint, t *tally, 
 			return to
 		}
 		w.begin(id, e, awaitsConfirmation, d)
+	}
+	return e.status
+}
+
+// renameRounds is for how many rounds a verdict that stays down keeps its name.
+const renameRounds = 10
+
+// rename returns the other name of a verdict that stays down once it has lasted, and the present one until
+// then.
+func (w *waits) rename(id health.EndpointID, p *policy, e *endpoint, to health.Status) health.Status {
+	if e.has(isConfirmed) {
+		e.clear(awaitsConfirmation | awaitsName | isConfirmed)
+		return to
+	}
+	if !e.has(awaitsAbsent | awaitsName) {
+		w.begin(id, e, awaitsName, renameRounds*p.roundTime())
 	}
 	return e.status
 }

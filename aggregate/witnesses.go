@@ -23,7 +23,7 @@ type witnesses struct {
 
 // The bits of flags that hold the number of votes.
 const (
-	votersAt        = 13
+	votersAt        = 14
 	hasVoters flags = ManyVoters << votersAt
 )
 

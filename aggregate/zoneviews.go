@@ -28,6 +28,7 @@ type differingView struct {
 	status   health.Status
 	due      tick // when it has lasted for long enough
 	reported bool
+	other    tick // when the other name of a down has lasted for long enough; 0: it is not seen
 }
 
 // zoneViews tracks the zones whose view of an endpoint differs from its verdict.
@@ -40,8 +41,8 @@ type zoneViews struct {
 }
 
 // update compares what the zones see of an endpoint with its verdict. It reports a
-// view that has lasted.
-func (v *zoneViews) update(id health.EndpointID, verdict health.Status, byZone []zoneTally, lasts time.Duration) {
+// view that has lasted. While it is down, it keeps its name until the other has lasted, too.
+func (v *zoneViews) update(id health.EndpointID, verdict health.Status, byZone []zoneTally, lasts, renamed time.Duration) {
 	before := v.differing[id]
 	var now []differingView
 	for _, z := range v.byLocality(byZone) {
@@ -56,7 +57,7 @@ func (v *zoneViews) update(id health.EndpointID, verdict health.Status, byZone [
 			view.due = v.clock.in(lasts)
 			v.deadlines.add(view.due, deadline{id, dueZoneView})
 		}
-		status := z.name(side)
+		status := v.named(id, &view, z.name(side), renamed)
 		if lasted := view.due <= v.clock.tick(); lasted && (!view.reported || view.status != status) {
 			view.reported = true
 			v.effects.ZoneViews = append(v.effects.ZoneViews, ZoneView{Endpoint: id, Zone: view.zone, Status: status})
@@ -65,6 +66,23 @@ func (v *zoneViews) update(id health.EndpointID, verdict health.Status, byZone [
 		now = append(now, view)
 	}
 	v.replace(id, now)
+}
+
+// named returns the status of a view that is seen as one.
+func (v *zoneViews) named(id health.EndpointID, view *differingView, seen health.Status, renamed time.Duration) health.Status {
+	switch {
+	case !view.reported || !seen.Down() || !view.status.Down() || seen == view.status:
+		view.other = 0
+	case view.other == 0:
+		view.other = v.clock.in(renamed)
+		v.deadlines.add(view.other, deadline{id, dueZoneView})
+		return view.status
+	case view.other > v.clock.tick():
+		return view.status
+	default:
+		view.other = 0
+	}
+	return seen
 }
 
 // replace records the views that differ, and reports the views that ended.

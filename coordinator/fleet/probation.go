@@ -70,14 +70,14 @@ func (p *Probation) SetProbation(now time.Time, lasts time.Duration) {
 	p.lasts = lasts
 	if began {
 		for _, id := range sortedKeys(f.checkers) {
-			switch known := f.checkers[id]; {
+			known := f.checkers[id]
+			_, is := p.established[id]
+			switch {
 			case known.newcomer != nil:
-			case known.connected || !known.left.IsZero(): // one that is away for a moment, too
+			case known.connected || !known.reported.IsZero(): // one that is away for a moment, too
 				p.remember(now, known)
-			default: // it is not back since a restart
-				if _, is := p.established[id]; !is {
-					p.established[id] = Established{Any: true, Seen: now}
-				}
+			case known.left.IsZero() && !f.missing.begun.IsZero() && !is: // nor is it back since a restart
+				p.established[id] = Established{Any: true, Seen: now}
 			}
 		}
 		p.open = p.open && p.isDeserted()
