@@ -19,6 +19,7 @@ type Cluster struct {
 	Reach          *health.Reach    // nil: every checker
 	Redundancy     int
 	Rate           int64 // checks in 1,000 seconds that an endpoint costs each of its checkers
+	Burst          int64 // the same in the bursts in which checks come; no less than Rate
 	Zones, Regions assign.Placement
 	Places         []Place // the endpoints that are checked
 	Aside          []Aside // those that are not

@@ -23,6 +23,7 @@ type Plan struct {
 	Checks          int     `json:"checks"` // pairs of endpoint and checker
 	Endpoints       Spread  `json:"endpointsPerChecker"`
 	ChecksPerSecond Spread  `json:"checksPerSecondPerChecker"`
+	Burst           Spread  `json:"burstChecksPerSecondPerChecker"` // within the initial_jitter, where that is shorter than the interval
 	Clusters        Spread  `json:"clustersPerChecker"`
 	MaxOfShare      float64 `json:"maxOfShare"` // how full the fullest checker is: its endpoints / its share by weight
 }

@@ -85,7 +85,7 @@ func (s *Simulation) Result(most int) *Result {
 // plan says what each checker has to do.
 func (s *Simulation) plan() Plan {
 	p := Plan{Digest: fmt.Sprintf("%016x", s.planner.Digest()), Checks: s.planner.Stats().Checks}
-	var endpoints, rates, clusters []weighed
+	var endpoints, rates, bursts, clusters []weighed
 	latest := make([]int, len(s.in.Clusters)) // the last checker that has each cluster, from 1
 	for i, k := range s.in.Checkers {
 		has := s.planner.Checker(k.ID)
@@ -94,16 +94,19 @@ func (s *Simulation) plan() Plan {
 		if has.Share > 0 {
 			p.MaxOfShare = max(p.MaxOfShare, float64(has.Endpoints)/float64(has.Share))
 		}
-		different := 0
+		different, burst := 0, int64(0)
 		for id := range s.planner.Endpoints(k.ID) {
-			if at := s.cluster[id]; latest[at] != i+1 {
+			at := s.cluster[id]
+			burst += s.in.Clusters[at].Burst
+			if latest[at] != i+1 {
 				latest[at] = i + 1
 				different++
 			}
 		}
+		bursts = append(bursts, weighed{perSecond(burst), 1})
 		clusters = append(clusters, weighed{float64(different), 1})
 	}
-	p.Endpoints, p.ChecksPerSecond, p.Clusters = spreadOf(endpoints), spreadOf(rates), spreadOf(clusters)
+	p.Endpoints, p.ChecksPerSecond, p.Burst, p.Clusters = spreadOf(endpoints), spreadOf(rates), spreadOf(bursts), spreadOf(clusters)
 	return p
 }
 

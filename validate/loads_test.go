@@ -1,6 +1,7 @@
 package validate_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -11,6 +12,27 @@ func TestLoadReportsToHdsdAreWarnedOf(t *testing.T) {
 		found := examineText(t, cluster("", more)).Problems
 		if len(found) != want || want == 1 && (!found[0].Warning || !strings.Contains(found[0].Message, "lrs_server.self: ")) {
 			t.Errorf("%q: %v", more, found)
+		}
+	}
+}
+
+// TestBurstsAreWarnedOf where the source spreads the first checks of many endpoints over too little.
+func TestBurstsAreWarnedOf(t *testing.T) {
+	for _, test := range []struct {
+		endpoints, want int
+		jitter          string
+	}{
+		{3000, 1, "initial_jitter: 2s, "}, {3000, 1, "initial_jitter: 0s, "}, {3000, 0, ""}, {3000, 0, "initial_jitter: 10s, "}, {1000, 0, "initial_jitter: 2s, "},
+	} {
+		var all strings.Builder
+		for i := range test.endpoints {
+			fmt.Fprintf(&all, "    - endpoint: {address: {socket_address: {address: 10.0.%d.%d, port_value: 80}}}\n", i/250, 1+i%250)
+		}
+		found := examineText(t, "resources:\n- \"@type\": type.googleapis.com/envoy.config.cluster.v3.Cluster\n  name: web\n  type: STATIC\n"+
+			"  health_checks: [{timeout: 1s, interval: 10s, "+test.jitter+"unhealthy_threshold: 2, healthy_threshold: 1, tcp_health_check: {}}]\n"+
+			"  load_assignment:\n    cluster_name: web\n    endpoints:\n    - lb_endpoints:\n"+strings.ReplaceAll(all.String(), "    - ", "      - ")).Problems
+		if len(found) != test.want || test.want == 1 && (!found[0].Warning || !strings.Contains(found[0].Message, "health_checks.initial_jitter: ")) {
+			t.Errorf("%d endpoints, %q: %v", test.endpoints, test.jitter, found)
 		}
 	}
 }

@@ -162,6 +162,7 @@ func (e *examiner) examineCluster(from *source.Cluster) {
 	e.warnOfResolution(k)
 	e.warnOfLosses(k)
 	e.warnOfLoadReports(k)
+	e.warnOfBursts(k)
 	excluded := from.Rejected != "" // the source reports why
 	known := map[string]bool{}      // addresses
 	if !excluded {

@@ -39,6 +39,22 @@ func (e *examiner) warnOfLoadReports(k *catalog.Cluster) {
 	}
 }
 
+// mostAtOnce is how many checks a second a busy Envoy stands in a burst.
+const mostAtOnce = 1000
+
+// warnOfBursts reports a cluster whose checks come in bursts that are too much for a busy checker, since its
+// source spreads first ones over less than hdsd would.
+func (e *examiner) warnOfBursts(k *catalog.Cluster) {
+	for _, check := range k.Source.HealthChecks {
+		burst := int64(len(k.Hashes)) * k.Burst / 1000
+		if check.GetInitialJitter() != nil && check.GetInitialJitter().AsDuration() < check.GetInterval().AsDuration() && burst > mostAtOnce && k.Burst > 2*k.Rate {
+			e.warn(k.Source, "health_checks.initial_jitter: a checker that has all %d endpoints probes them in bursts of %d a second, in each interval: "+
+				"a busy Envoy then finds answers too late; leave it out, or give it the interval", len(k.Hashes), burst)
+			return
+		}
+	}
+}
+
 // countNeeds counts abilities that a checker may lack. Of IPv6, it cannot say.
 func (e *examiner) countNeeds(k *catalog.Cluster) {
 	if k.Checked == nil {

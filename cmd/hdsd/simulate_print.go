@@ -22,6 +22,7 @@ func printSimulation(to io.Writer, on table.Screen, r *simulate.Result) error {
 	pages.rows([]string{"each_checker", "min", "median", "max", "mean", "max/mean"}, [][]string{
 		spreadRow("endpoints", r.Plan.Endpoints),
 		spreadRow("checks a second", r.Plan.ChecksPerSecond),
+		spreadRow("in bursts", r.Plan.Burst),
 		spreadRow("clusters", r.Plan.Clusters),
 	})
 	pages.text("The fullest checker has %s times its share by weight.", strconv.FormatFloat(r.Plan.MaxOfShare, 'f', 3, 64))

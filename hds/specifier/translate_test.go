@@ -63,13 +63,38 @@ func specifierOf(c *Cluster) *Specifier {
 func TestChecksAreFilledIn(t *testing.T) {
 	c := Translate("web", nil, assignment(t, `endpoints {`+endpointText("10.0.0.1")+`}`), []*corev3.HealthCheck{check(t, `http_health_check {path: "/"}`)}, Options{})
 	got := specifierOf(c).Message().GetClusterHealthChecks()[0]
-	want := check(t, `http_health_check {path: "/" host: "web"} no_traffic_interval {seconds: 5} no_traffic_healthy_interval {seconds: 5} initial_jitter {seconds: 2}`)
+	want := check(t, `http_health_check {path: "/" host: "web"} no_traffic_interval {seconds: 5} no_traffic_healthy_interval {seconds: 5} initial_jitter {seconds: 5}`)
 	if !proto.Equal(got.HealthChecks[0], want) || got.ClusterName != "web" {
 		t.Errorf("cluster %q is checked by %v, want %v", got.ClusterName, got.HealthChecks[0], want)
 	}
-	timing := Timing{Interval: 5 * time.Second, Timeout: time.Second, InitialJitter: 2 * time.Second, UnhealthyThreshold: 2, HealthyThreshold: 1}
+	timing := Timing{Interval: 5 * time.Second, Timeout: time.Second, InitialJitter: 5 * time.Second, UnhealthyThreshold: 2, HealthyThreshold: 1}
 	if c.Timing != timing || !slices.Equal(c.Needs, []health.Ability{health.HTTP}) {
 		t.Errorf("timing %+v, needs %v", c.Timing, c.Needs)
+	}
+}
+
+// TestProbesAreSpread over the whole interval, or over 10 s of a longer one, whose later rounds then drift
+// apart. What the source says of either stays.
+func TestProbesAreSpread(t *testing.T) {
+	for _, test := range []struct {
+		text            string
+		jitter, slowest time.Duration
+		drift           uint32
+	}{
+		{`interval {seconds: 1}`, time.Second, time.Second, 0},
+		{`interval {seconds: 10}`, 10 * time.Second, 10 * time.Second, 0},
+		{`interval {seconds: 60}`, 10 * time.Second, 66 * time.Second, 10},
+		{`interval {seconds: 60} interval_jitter {seconds: 1}`, 10 * time.Second, 61 * time.Second, 0},
+		{`interval {seconds: 60} interval_jitter_percent: 50`, 10 * time.Second, 90 * time.Second, 50},
+		{`interval {seconds: 60} initial_jitter {seconds: 2}`, 2 * time.Second, 60 * time.Second, 0},
+	} {
+		given := check(t, `http_health_check {path: "/"}`)
+		proto.Merge(given, parse(t, test.text, &corev3.HealthCheck{}))
+		c := Translate("web", nil, assignment(t, `endpoints {`+endpointText("10.0.0.1")+`}`), []*corev3.HealthCheck{given}, Options{})
+		got := c.Checks()[0]
+		if got.GetInitialJitter().AsDuration() != test.jitter || got.GetIntervalJitterPercent() != test.drift || c.Timing.InitialJitter != test.jitter || c.Timing.Interval != test.slowest {
+			t.Errorf("%s: %v, timing %+v", test.text, got, c.Timing)
+		}
 	}
 }
 

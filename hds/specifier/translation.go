@@ -88,9 +88,15 @@ func (t *translation) look(config *clusterv3.Cluster, a *endpointv3.ClusterLoadA
 	return r
 }
 
-// maxInitialJitter bounds the time over which first probes are spread, because an
-// endpoint is unknown until then.
-const maxInitialJitter = 2 * time.Second
+// Checkers spread the first probes of endpoints over the interval, since all later ones follow at the same
+// distance: bursts would stay bursts, and an Envoy that opens thousands of connections in one go finds their
+// requests timed out before it has written them. An endpoint is unknown until its first probe, so that of a
+// longer interval waits for longestInitialJitter at most, and intervals then differ by driftPercent: first
+// bursts spread in the course of some rounds.
+const (
+	longestInitialJitter = 10 * time.Second
+	driftPercent         = 10
+)
 
 // outside returns the name of the cluster for its endpoints. They never see hdsd's own.
 func (t *translation) outside(config *clusterv3.Cluster) string {
@@ -103,7 +109,10 @@ func (t *translation) fill(name string) {
 		interval := check.Interval.AsDuration()
 		t.fillIntervals(check, interval)
 		if check.InitialJitter == nil {
-			check.InitialJitter = durationpb.New(min(interval, maxInitialJitter))
+			check.InitialJitter = durationpb.New(min(interval, longestInitialJitter))
+			if interval > longestInitialJitter && check.IntervalJitter == nil && check.IntervalJitterPercent == 0 {
+				check.IntervalJitterPercent = driftPercent
+			}
 		}
 		check.UnhealthyThreshold, check.HealthyThreshold = atLeastOne(check.UnhealthyThreshold), atLeastOne(check.HealthyThreshold)
 		if len(t.checks) > 1 {
@@ -160,11 +169,13 @@ func hexPayloads(check *corev3.HealthCheck_TcpHealthCheck) {
 // slowest takes over the slower timing of a check. The connections of Redis checks are
 // traffic for Envoy, which makes it use other intervals.
 func (t *Timing) slowest(check *corev3.HealthCheck, traffic bool) {
-	t.Interval = max(t.Interval, check.NoTrafficInterval.AsDuration(), check.NoTrafficHealthyInterval.AsDuration())
+	interval := max(check.NoTrafficInterval.AsDuration(), check.NoTrafficHealthyInterval.AsDuration())
 	if traffic {
-		t.Interval = max(t.Interval, check.Interval.AsDuration(), check.UnhealthyInterval.AsDuration(),
+		interval = max(interval, check.Interval.AsDuration(), check.UnhealthyInterval.AsDuration(),
 			check.UnhealthyEdgeInterval.AsDuration(), check.HealthyEdgeInterval.AsDuration())
 	}
+	percent := time.Duration(check.GetIntervalJitterPercent())
+	t.Interval = max(t.Interval, interval+interval/100*percent+check.IntervalJitter.AsDuration())
 	t.Timeout = max(t.Timeout, check.Timeout.AsDuration())
 	t.InitialJitter = max(t.InitialJitter, check.InitialJitter.AsDuration())
 	t.UnhealthyThreshold = max(t.UnhealthyThreshold, check.UnhealthyThreshold.GetValue())

@@ -82,7 +82,7 @@ var Fields = []Judgement{
 	{"HealthCheck.name", NoBearing, "", "names statistics"},
 	{"HealthCheck.timeout", Same, "hangs", ""},
 	{"HealthCheck.interval", Same, "interval with traffic", ""},
-	{"HealthCheck.initial_jitter", Differs, "", "absent, checkers spread first probes over the interval, 2 s at most, so that a specifier does not start all at once"},
+	{"HealthCheck.initial_jitter", Differs, "", "absent, checkers spread first probes over the interval, 10 s at most, so that probes do not come in bursts; without any jitter, intervals above 10 s then differ by up to 10 %, too"},
 	{"HealthCheck.interval_jitter", Same, "jitter", ""},
 	{"HealthCheck.interval_jitter_percent", Same, "jitter", ""},
 	{"HealthCheck.unhealthy_threshold", Same, "refuses", "0 differs on purpose, see \"an unhealthy_threshold of 0\": an Envoy never reaches it, so an endpoint that refuses or hangs stays up. Checkers get 1"},

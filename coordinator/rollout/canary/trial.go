@@ -12,8 +12,12 @@ const maxTrials = 256
 // of a first probe.
 const acceptWithin = 3
 
-// longestWait bounds how long a first probe is awaited.
-const longestWait = 5 * time.Second
+// longestWait bounds how long a first probe is awaited. longestAccept bounds how much of that a canary has
+// to accept its specifier.
+const (
+	longestWait   = 12 * time.Second
+	longestAccept = 5 * time.Second
+)
 
 // sureAfter is how many reports more it takes where the checker had the cluster before:
 // its reports look the same before and after the change if the endpoints are the same.
@@ -59,7 +63,7 @@ func (t *trial) release() {
 
 // acceptBy is when a trial ends that is not accepted.
 func (t *trial) acceptBy(report time.Duration) time.Time {
-	return t.began.Add(acceptWithin*report + t.wait())
+	return t.began.Add(acceptWithin*report + min(t.wait(), longestAccept))
 }
 
 // survived reports whether a checker that reports now has survived the first probe.
