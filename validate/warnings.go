@@ -46,8 +46,8 @@ const mostAtOnce = 1000
 // source spreads first ones over less than hdsd would.
 func (e *examiner) warnOfBursts(k *catalog.Cluster) {
 	for _, check := range k.Source.HealthChecks {
-		burst := int64(len(k.Hashes)) * k.Burst / 1000
-		if check.GetInitialJitter() != nil && check.GetInitialJitter().AsDuration() < check.GetInterval().AsDuration() && burst > mostAtOnce && k.Burst > 2*k.Rate {
+		burst := int64(len(k.Hashes)) * k.Burst() / 1000
+		if check.GetInitialJitter() != nil && check.GetInitialJitter().AsDuration() < check.GetInterval().AsDuration() && burst > mostAtOnce && k.Burst() > 2*k.Rate {
 			e.warn(k.Source, "health_checks.initial_jitter: a checker that has all %d endpoints probes them in bursts of %d a second, in each interval: "+
 				"a busy Envoy then finds answers too late; leave it out, or give it the interval", len(k.Hashes), burst)
 			return

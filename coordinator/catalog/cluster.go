@@ -32,7 +32,6 @@ type Cluster struct {
 	Shapes  []canary.Shape     // of Checked.Endpoints
 	HTTP    bool               // some health check is an HTTP check
 	Rate    int64              // checks of one endpoint by one checker in 1,000 seconds
-	Burst   int64              // the same while checks come in bursts: first ones, and all later ones at the same distance
 
 	// Some localities list their endpoints elsewhere (LEDS), so that only data planes know
 	// and can check them.
@@ -83,7 +82,6 @@ func Prepare(from *source.Cluster, r *Rules) *Cluster {
 		c.prepareChecks(given)
 		c.preparePublished(given)
 	}
-	c.Burst = c.burst()
 	c.HTTP = slices.ContainsFunc(from.HealthChecks, func(h *corev3.HealthCheck) bool { return h.GetHttpHealthCheck() != nil })
 	c.listEndpoints(given)
 	c.prepareExempting()

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"hdsd/assign"
+	"hdsd/health"
 )
 
 // Standing says how far a checker is believed.
@@ -70,7 +71,7 @@ func (f *Fleet) replaceDoubted(now, heard time.Time) {
 		case known.isEarly(heard, f.options.Grace):
 		case standing < Doubted:
 			f.uncover(now, known, standing, trust, &change)
-		case f.isNeeded(known):
+		case f.isNeeded(&known.Checker):
 			if known.cover > uncovered {
 				known.cover = uncovered
 				change.Join = append(change.Join, known.Checker)
@@ -91,12 +92,12 @@ func (f *Fleet) replaceDoubted(now, heard time.Time) {
 }
 
 // isNeeded reports whether a checker is able to check an endpoint that nobody checks.
-func (f *Fleet) isNeeded(known *checker) bool {
-	if len(f.stranded) > mostStranded {
+func (p *Plan) isNeeded(k *health.Checker) bool {
+	if len(p.stranded) > mostStranded {
 		return true
 	}
-	for id := range f.stranded {
-		if f.lookup.CanCheck(&known.Checker, id) {
+	for id := range p.stranded {
+		if p.lookup.CanCheck(k, id) {
 			return true
 		}
 	}

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -78,13 +79,22 @@ func (p *Probation) dismiss(known *checker) {
 	f.out.Recount = true
 }
 
-// trySample gives a newcomer a sample, if it has none yet, and what nobody else checks.
+// trySample takes from a newcomer's sample what it is not able to check any more, and gives it one if it has
+// none, and what nobody else checks.
 func (p *Probation) trySample(known *checker) {
 	f := p.fleet
 	if f.settling {
 		return
 	}
-	p.trim(known)
+	before := len(f.samples[known.ID])
+	unable := func(id health.EndpointID) bool { return !f.lookup.CanCheck(&known.Checker, id) }
+	p.yield(known.ID, unable)
+	maps.DeleteFunc(f.samples[known.ID], func(id health.EndpointID, _ bool) bool { return unable(id) })
+	if has := len(f.samples[known.ID]); has < before {
+		if f.note(known.ID); 2*has <= before { // too few to agree with
+			p.endSample(known)
+		}
+	}
 	var sample []health.EndpointID
 	if len(f.samples[known.ID]) == 0 {
 		sample = p.choose(known, p.sampleSize(known))

@@ -52,23 +52,6 @@ func (p *Probation) endSample(known *checker) {
 	}
 }
 
-// trim takes from a newcomer's sample what it is not able to check any more. Where that is half of it or
-// more, the sample is made anew: it would be too small to agree with.
-func (p *Probation) trim(known *checker) {
-	f := p.fleet
-	sample := f.samples[known.ID]
-	before := len(sample)
-	unable := func(id health.EndpointID) bool { return !f.lookup.CanCheck(&known.Checker, id) }
-	p.yield(known.ID, unable)
-	maps.DeleteFunc(sample, func(id health.EndpointID, _ bool) bool { return unable(id) })
-	if len(sample) < before {
-		f.note(known.ID)
-		if 2*len(sample) <= before {
-			p.endSample(known)
-		}
-	}
-}
-
 // yieldToSeats ends the votes of a newcomer where others have seats again.
 func (p *Probation) yieldToSeats(checker string) {
 	f := p.fleet

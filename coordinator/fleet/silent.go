@@ -44,19 +44,19 @@ func (f *Fleet) SetSilent(now time.Time, id string, silent bool) Effects {
 	if !silent {
 		f.endSilence(now, id)
 	} else if known := f.checkers[id]; known != nil && known.connected && f.silent[id] == nil {
-		f.hush(now, known, false)
+		f.out.hush(now, f.silent, known, false)
 	}
 	return f.effects()
 }
 
 // hush notes that a checker is silent.
-func (f *Fleet) hush(now time.Time, known *checker, stopped bool) {
+func (e *Effects) hush(now time.Time, silent map[string]*silence, known *checker, stopped bool) {
 	s := &silence{since: now, stopped: stopped}
 	if known.onProbation() { // nobody has to take over
 		s.until, s.idle = now, true
 	}
-	f.silent[known.ID] = s
-	f.out.Silent, f.out.Recount = append(f.out.Silent, known.ID), true
+	silent[known.ID] = s
+	e.Silent, e.Recount = append(e.Silent, known.ID), true
 }
 
 // Report notes that a checker reported, and whether it voted.
@@ -113,7 +113,7 @@ func (f *Fleet) findQuiet(now, heard time.Time) {
 	}
 	slices.Sort(quiet)
 	for _, id := range quiet {
-		f.hush(now, f.checkers[id], true)
+		f.out.hush(now, f.silent, f.checkers[id], true)
 	}
 	f.log(StoppedReporting, quiet)
 }

@@ -101,7 +101,7 @@ func readSources(c *configv1.Config, r *catalog.Rules) (merged *source.Catalog, 
 // planned gives what a plan needs of a cluster.
 func planned(k *catalog.Cluster) simulate.Cluster {
 	to := simulate.Cluster{
-		Name: k.Source.Name, Reach: k.Reach, Redundancy: k.Redundancy, Rate: k.Rate, Burst: k.Burst,
+		Name: k.Source.Name, Reach: k.Reach, Redundancy: k.Redundancy, Rate: k.Rate, Burst: k.Burst(),
 		Zones: k.Zones, Regions: k.Regions,
 	}
 	if k.Checked != nil {

@@ -48,7 +48,7 @@ func (l *Ledger) refuse(now time.Time, t *trial) {
 			other.serial = 0
 		}
 	}
-	l.note(NotAccepted, t)
+	l.events.note(NotAccepted, t)
 }
 
 // NextDeadline returns when Tick has work if nothing else happens.

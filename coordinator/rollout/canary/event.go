@@ -27,6 +27,9 @@ func (l *Ledger) Events() []Event {
 	return all
 }
 
-func (l *Ledger) note(kind Kind, t *trial) {
-	l.events = append(l.events, Event{kind, t.cluster.name, t.checker.id})
+// events are those since the last call of Events.
+type events []Event
+
+func (e *events) note(kind Kind, t *trial) {
+	*e = append(*e, Event{kind, t.cluster.name, t.checker.id})
 }

@@ -85,7 +85,7 @@ type Ledger struct {
 	roster   roster
 	next     time.Time // nothing is due before; zero: nothing is
 	trials   int       // in progress
-	events   []Event
+	events   events
 }
 
 // cluster is one that a source has.
@@ -192,7 +192,7 @@ func (l *Ledger) Lost(now time.Time, id string) {
 		if v.blocked() {
 			kind = Blocked
 		}
-		l.note(kind, t)
+		l.events.note(kind, t)
 	}
 	for _, ended := range c.ended {
 		if ended.silent {
@@ -211,7 +211,7 @@ func (l *Ledger) Ended(id string) {
 	for _, name := range l.Trials(id) {
 		t := l.roster.checkers[id].trials[name]
 		l.end(t)
-		l.note(Withdrawn, t)
+		l.events.note(Withdrawn, t)
 	}
 	if c := l.roster.checkers[id]; c != nil {
 		c.ended = nil

@@ -25,15 +25,14 @@ func (l *Ledger) Silent(now time.Time, id string) {
 	c.silent = true
 }
 
-// endSilence notes that a checker reports.
-func (l *Ledger) endSilence(now time.Time, id string) {
-	c := l.roster.checkers[id]
+// endSilence notes that a checker reports, and reports whether it was silent.
+func (c *checker) endSilence() bool {
 	if c == nil || !c.silent {
-		return
+		return false
 	}
 	c.silent = false
 	for i := range c.ended {
 		c.ended[i].silent = false
 	}
-	l.schedule(now)
+	return true
 }

@@ -91,7 +91,7 @@ func (l *Ledger) start(now time.Time, c *checker, k *cluster, had bool) {
 	c.reserved = nil
 	l.trials++
 	l.begin(now, t)
-	l.note(Started, t)
+	l.events.note(Started, t)
 }
 
 // begin begins or restarts a trial, with the present version.
@@ -125,7 +125,7 @@ func (l *Ledger) Withdraw(now time.Time, name string) {
 func (l *Ledger) withdraw(now time.Time, t *trial) {
 	l.end(t)
 	t.checker.noteEnded(now, t.tried)
-	l.note(Withdrawn, t)
+	l.events.note(Withdrawn, t)
 }
 
 // Trials returns the clusters that a checker is the canary of, sorted.
@@ -193,7 +193,9 @@ func (l *Ledger) Probed(id, name string, s Shape) {
 // Reported records a report of a checker. Call Probed afterwards for what the report
 // shows.
 func (l *Ledger) Reported(now time.Time, id string) {
-	l.endSilence(now, id)
+	if l.roster.checkers[id].endSilence() {
+		l.schedule(now)
+	}
 	for _, name := range l.Trials(id) {
 		if t := l.roster.checkers[id].trials[name]; t.survived(now, l.options.Report) {
 			l.end(t)
@@ -203,7 +205,7 @@ func (l *Ledger) Reported(now time.Time, id string) {
 			}
 			t.cluster.version.settled()
 			l.shapes.clear(t.tried)
-			l.note(Proven, t)
+			l.events.note(Proven, t)
 		}
 	}
 }
