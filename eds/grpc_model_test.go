@@ -112,3 +112,26 @@ func TestGRPCClientsShareEachFrame(t *testing.T) {
 		}
 	})
 }
+
+// TestAnotherAgentGetsItsOwnForm: what a client has from a stream of another user agent is not
+// what it asks for, though nothing has changed since.
+func TestAnotherAgentGetsItsOwnForm(t *testing.T) {
+	inBubble(t, Options{}, func(t *testing.T, b *bench) {
+		b.publish("a")
+		var had map[string]string
+		for i, agent := range agents {
+			p := b.delta()
+			m := subscribe(resourcev3.EndpointType, "a")
+			m.Node.UserAgentName, m.InitialResourceVersions = agent, had
+			p.send(m)
+			r := p.next()
+			want := ` "a":HE`
+			if i%2 == 1 {
+				want = ` "a"*1:HE`
+			}
+			equal(t, "as "+agent, localities(r.GetResources()[0].GetResource().GetValue()), want)
+			had = versions(r)
+			p.cancel()
+		}
+	})
+}
