@@ -238,9 +238,9 @@ func TestForeignResourcesAreNotKept(t *testing.T) {
 				p.next()
 			}
 		}
-		r.Source.mu.Lock()
-		defer r.Source.mu.Unlock()
-		for _, table := range []*table{r.Source.clusters, r.Source.assignments} {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		for _, table := range []*table{r.clusters, r.assignments} {
 			equal(t, "entries", len(table.entries), 1)
 			equal(t, "agenda", len(table.agenda), 0)
 			if len(table.touched) > 1 {
