@@ -21,7 +21,6 @@ func (s *fleet) name() string     { return s.title }
 func (s *fleet) turns(l *lab) int { return l.lives }
 
 // manyEndpoints is how many send reports that fit into the default limit, if all come at once.
-const manyEndpoints = 100_000
 
 // The figures, in this order.
 const (
