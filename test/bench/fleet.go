@@ -20,8 +20,6 @@ type fleet struct {
 func (s *fleet) name() string     { return s.title }
 func (s *fleet) turns(l *lab) int { return l.lives }
 
-// manyEndpoints is how many send reports that fit into the default limit, if all come at once.
-
 // The figures, in this order.
 const (
 	readyFigure = iota
