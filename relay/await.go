@@ -2,6 +2,7 @@ package relay
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
@@ -68,7 +69,7 @@ func (s *Server) awaits(x *body) bool {
 // remembers reports whether hdsd may know health of a cluster's endpoints that nobody has
 // sent since it started.
 func (s *stock) remembers(cluster string) bool {
-	return s.knows != nil && (s.knows(cluster) || s.knows(variantName(cluster, 1)))
+	return s.knows != nil && slices.ContainsFunc([]int{1, 2, 3, maxVersions}, func(number int) bool { return s.knows(versionName(cluster, number)) })
 }
 
 // mayRemember is remembers of the clusters that use an assignment, or of one of its name.
@@ -102,22 +103,23 @@ func (b *book) isOn() bool {
 func (b *book) has(cluster string) bool {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
-	_, known := b.clusters[cluster]
-	return known
+	return slices.ContainsFunc(b.namesOf(subject{clusters, cluster}), func(name string) bool { _, known := b.clusters[name]; return known })
 }
 
 // lacks reports whether the book knows an assignment, but not all endpoints of this one.
 func (b *book) lacks(name string, a *endpointv3.ClusterLoadAssignment) bool {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
-	s := b.sheets[name]
-	if s == nil {
-		return false
-	}
-	for _, group := range a.GetEndpoints() {
-		for _, e := range group.GetLbEndpoints() {
-			if _, known := s.ids[keyOf(group, e)]; !known {
-				return true
+	for _, own := range b.namesOf(subject{assignments, name}) {
+		s := b.sheets[own]
+		if s == nil {
+			continue
+		}
+		for _, group := range a.GetEndpoints() {
+			for _, e := range group.GetLbEndpoints() {
+				if _, known := s.ids[keyOf(group, e)]; !known {
+					return true
+				}
 			}
 		}
 	}

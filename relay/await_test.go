@@ -104,7 +104,7 @@ func TestAnExpectationThatWasWrong(t *testing.T) {
 	}
 	s.book.Update(eds.Update{Clusters: []eds.Cluster{{Name: "web", Message: byEDS}}}) // nobody can check its endpoints
 	i.render(s)
-	s.book.renew(s.stock.settle(map[string]bool{"web": true}))
+	s.book.renew(s.stock.settle(map[string]bool{"web": true}, func(name string) string { return name }))
 	if i.render(s).sent.change != 0 {
 		t.Error("its health checks are gone, although hdsd does not check it")
 	}
@@ -138,7 +138,7 @@ func TestAnExpectationOfAClusterThatHdsdRefuses(t *testing.T) {
 	if i.render(s).sent.change == 0 {
 		t.Error("its health checks stay, although hdsd will check it")
 	}
-	s.book.renew(s.stock.settle(map[string]bool{"web": true}))
+	s.book.renew(s.stock.settle(map[string]bool{"web": true}, func(name string) string { return name }))
 	if i.render(s).sent.change != 0 {
 		t.Error("its health checks are gone, although hdsd does not check it")
 	}

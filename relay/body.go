@@ -97,12 +97,32 @@ type origin struct {
 // last is a resource with the health that it had when it was last sent. Its lock also guards
 // what hdsd expects of the resource.
 type last struct {
-	mu       sync.Mutex // guards what follows
-	edition  uint64     // of the health in out; 0: none yet
-	decided  bool       // of a cluster: hdsd knew endpoints of it when out was made
-	out      []byte
-	change   uint64 // hash of out; 0: out is wire
+	mu sync.Mutex // guards what follows
+	outcome
+	apart    map[string]*outcome // of an assignment: for nodes with a panel, by its key
 	expected expectation
+}
+
+// outcome is a resource with health.
+type outcome struct {
+	edition uint64 // of the health in out; 0: none yet
+	decided bool   // of a cluster: hdsd knew endpoints of it when out was made
+	out     []byte
+	change  uint64 // hash of out; 0: out is wire
+}
+
+// of returns what nodes with a panel get.
+func (l *last) of(p *panel) *outcome {
+	if p == nil {
+		return &l.outcome
+	}
+	if l.apart[p.key] == nil {
+		if l.apart == nil || len(l.apart) >= maxPanels {
+			l.apart = map[string]*outcome{}
+		}
+		l.apart[p.key] = &outcome{}
+	}
+	return l.apart[p.key]
 }
 
 // expectation is whether hdsd will check a cluster.
@@ -255,25 +275,27 @@ func (x *body) warms(names []string) []string {
 
 // latest returns the resource with the latest health in it, and what stands for the
 // change; 0: it is as it came.
-func (x *body) latest(s *Server) (out []byte, change uint64) {
+func (x *body) latest(s *Server, p *panel) (out []byte, change uint64) {
 	x.last.mu.Lock()
 	defer x.last.mu.Unlock()
+	kept := x.last.of(p)
 	edition := s.book.current(subject{x.kind, x.name}) + 1
-	decided := x.kind == clusters && s.stock.decided(x.name) // the book may never know the cluster
-	if x.last.edition == edition && x.last.decided == decided {
-		return x.last.out, x.last.change
+	own := s.book.nameOf(x)
+	decided := x.kind == clusters && s.stock.decided(own, x.name) // the book may never know the cluster
+	if kept.edition == edition && kept.decided == decided {
+		return kept.out, kept.change
 	}
-	out, err := s.book.apply(x, func() (bool, bool) { return s.expects(x) })
+	out, err := s.book.apply(x, p, own, func() (bool, bool) { return s.expects(x, own) })
 	if err != nil { // the client will judge it
 		out = x.wire
 	}
-	x.last.edition, x.last.decided, x.last.out, x.last.change = edition, decided, out, 0
+	kept.edition, kept.decided, kept.out, kept.change = edition, decided, out, 0
 	if !bytes.Equal(out, x.wire) {
-		x.last.change = max(xxhash.Sum64(out), 1) // the same after a restart: clients bring it back
+		kept.change = max(xxhash.Sum64(out), 1) // the same after a restart: clients bring it back
 	} else {
-		x.last.out = x.wire
+		kept.out = x.wire
 	}
-	return x.last.out, x.last.change
+	return kept.out, kept.change
 }
 
 // Fields of a Cluster that say how to check its endpoints: type, health_checks,

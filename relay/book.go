@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -27,9 +28,13 @@ type book struct {
 	on       bool
 	pages    uint64 // counts changes of everything
 	statuses []health.Status
-	sheets   map[string]*sheet              // by name of the assignment
-	users    map[health.EndpointID][]string // names of the assignments that an endpoint is in
-	clusters map[string]bool                // whether hdsd checks a cluster
+	sheets   map[string]*sheet              // by hdsd's own name of the cluster
+	readers  map[health.EndpointID][]string // the same names of the clusters that an endpoint is in
+	clusters map[string]bool                // the same names of clusters: whether hdsd checks it
+	made     map[string][]owned             // by cluster: its versions
+	owners   map[string]owned               // the same, by hdsd's own name
+	names    map[subject][]string           // the same names, by what they decide the health of
+	versions map[version]string             // the same names, by version; empty: it is not checked
 	changes  uint64                         // of anything
 	edition  map[subject]uint64             // of what is known: which of the changes was its latest
 }
@@ -55,14 +60,8 @@ func (s *sheet) verdicts(key overlay.Key) []health.EndpointID {
 
 func newBook(on bool) *book {
 	return &book{
-		on: on, sheets: map[string]*sheet{}, users: map[health.EndpointID][]string{}, clusters: map[string]bool{}, edition: map[subject]uint64{},
+		on: on, sheets: map[string]*sheet{}, readers: map[health.EndpointID][]string{}, made: map[string][]owned{}, owners: map[string]owned{}, names: map[subject][]string{}, versions: map[version]string{}, clusters: map[string]bool{}, edition: map[subject]uint64{},
 	}
-}
-
-// about lists the resources whose health an assignment decides: itself, and a cluster
-// that lists its endpoints.
-func about(assignment string) []subject {
-	return []subject{{assignments, assignment}, {clusters, assignment}}
 }
 
 // Update takes in what eds.Server publishes.
@@ -73,22 +72,22 @@ func (b *book) Update(u eds.Update) {
 		a := &u.Assignments[i]
 		b.forget(a.Name)
 		b.sheets[a.Name] = b.sheetOf(a)
-		touched = append(touched, about(a.Name)...)
+		touched = append(touched, b.about(a.Name)...)
 	}
 	for _, c := range u.Clusters {
 		if was, known := b.clusters[c.Name]; !known || was != c.Checked {
 			b.clusters[c.Name] = c.Checked
-			touched = append(touched, subject{clusters, c.Name})
+			touched = append(touched, b.about(c.Name)[1])
 		}
 	}
 	for _, name := range u.RemovedClusters {
 		delete(b.clusters, name)
-		touched = append(touched, subject{clusters, name})
+		touched = append(touched, b.about(name)[1])
 	}
 	for _, name := range u.RemovedAssignments {
 		b.forget(name)
 		delete(b.sheets, name)
-		touched = append(touched, about(name)...)
+		touched = append(touched, b.about(name)...)
 	}
 	b.announce(touched)
 }
@@ -119,8 +118,10 @@ func (b *book) renew(touched []subject) {
 
 // knows reports whether there is health for a resource.
 func (b *book) knows(s subject) bool {
-	_, cluster := b.clusters[s.name]
-	return b.sheets[s.name] != nil || cluster && s.kind == clusters
+	return slices.ContainsFunc(b.namesOf(s), func(name string) bool {
+		_, cluster := b.clusters[name]
+		return b.sheets[name] != nil || cluster && s.kind == clusters
+	})
 }
 
 func (b *book) sheetOf(a *eds.Assignment) *sheet {
@@ -135,7 +136,7 @@ func (b *book) sheetOf(a *eds.Assignment) *sheet {
 			s.ids[key] = a.IDs[l][e]
 			s.addresses[key.Address] = append(s.addresses[key.Address], a.IDs[l][e]...)
 			for _, id := range a.IDs[l][e] {
-				b.users[id] = append(b.users[id], a.Name)
+				b.readers[id] = append(b.readers[id], a.Name)
 			}
 		}
 	}
@@ -154,14 +155,14 @@ func (b *book) forget(name string) {
 	}
 	for _, ids := range before.ids {
 		for _, id := range ids {
-			left := b.users[id][:0]
-			for _, user := range b.users[id] {
+			left := b.readers[id][:0]
+			for _, user := range b.readers[id] {
 				if user != name {
 					left = append(left, user)
 				}
 			}
-			if b.users[id] = left; len(left) == 0 {
-				delete(b.users, id)
+			if b.readers[id] = left; len(left) == 0 {
+				delete(b.readers, id)
 			}
 		}
 	}
@@ -179,8 +180,8 @@ func (b *book) SetHealth(changes []eds.Health) {
 			continue
 		}
 		b.statuses[c.ID] = c.Status
-		for _, name := range b.users[c.ID] {
-			touched = append(touched, about(name)...)
+		for _, name := range b.readers[c.ID] {
+			touched = append(touched, b.about(name)...)
 		}
 	}
 	b.announce(touched)
@@ -212,40 +213,48 @@ func (b *book) current(s subject) uint64 {
 
 // apply puts health into a resource. checked says whether hdsd checks a cluster of which
 // it has no endpoints yet.
-func (b *book) apply(x *body, expected func() (bool, bool)) ([]byte, error) {
+func (b *book) apply(x *body, p *panel, own string, expected func() (bool, bool)) ([]byte, error) {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	if !b.on {
 		return x.wire, nil
 	}
-	of := b.healthOf(x.name)
+	of := b.healthOf(b.judges(x, p)...)
 	if x.kind == assignments {
 		return overlay.Assignment(x.wire, of)
 	}
 	checked, undecided := expected()
 	if !undecided {
-		checked = b.clusters[x.name]
+		checked = b.clusters[own]
 	}
 	return overlay.Cluster(x.wire, checked && !x.elsewhere, of)
 }
 
-// healthOf returns the health of an assignment's endpoints.
-func (b *book) healthOf(name string) overlay.Health {
-	s := b.sheets[name]
+// healthOf returns the health of endpoints by the verdicts of clusters, given by hdsd's own names.
+// Of several, one without a verdict counts for nothing.
+func (b *book) healthOf(names ...string) overlay.Health {
 	return func(of overlay.Key, says health.Status) (health.Status, bool) {
-		ids := s.verdicts(of)
-		if len(ids) == 0 {
-			return says, false
-		}
-		ours := health.Healthy
-		for i, id := range ids {
-			if one := b.status(id); i == 0 {
-				ours = one
-			} else {
-				ours = health.Worse(ours, one)
+		ours, decides, overruled := health.Unknown, false, false
+		for _, name := range names {
+			s := b.sheets[name]
+			ids := s.verdicts(of)
+			if len(ids) == 0 {
+				continue
+			}
+			worst := b.status(ids[0])
+			for _, id := range ids[1:] {
+				worst = health.Worse(worst, b.status(id))
+			}
+			if decides, overruled = true, overruled || s.overruled; ours == health.Unknown {
+				ours = worst
+			} else if worst != health.Unknown {
+				ours = health.Worse(ours, worst)
 			}
 		}
-		if s.overruled {
+		if !decides {
+			return says, false
+		}
+		if overruled {
 			return ours, true
 		}
 		return eds.Combine(ours, says), true

@@ -31,7 +31,7 @@ func TestTheBookForgetsWhatHasGone(t *testing.T) {
 	}
 	b.Update(comes("d"))
 	b.Update(eds.Update{RemovedClusters: []string{"d"}, RemovedAssignments: []string{"d"}})
-	if n := len(b.edition) + len(b.sheets) + len(b.users) + len(b.clusters); n > 0 {
+	if n := len(b.edition) + len(b.sheets) + len(b.readers) + len(b.clusters); n > 0 {
 		t.Errorf("%d entries are left: %v", n, b.edition)
 	}
 }

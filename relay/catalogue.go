@@ -2,7 +2,6 @@ package relay
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -32,6 +31,15 @@ type catalogue struct {
 	unions map[string]*source.Assignment
 	users  map[string]map[string]bool // by service: the clusters that use it
 	uses   map[string][]string        // by cluster: its services
+
+	slots   map[string]slots   // by cluster
+	owned   map[string][]owned // by cluster, or lone assignment
+	again   map[string]bool    // clusters to be made again
+	bounded []string           // clusters that have too many versions now
+
+	// Of the latest make.
+	remade  map[string]bool   // names of which it made clusters
+	outside map[string]string // by hdsd's own names: those names
 }
 
 func newCatalogue(s *Server, where string) *catalogue {
@@ -39,6 +47,7 @@ func newCatalogue(s *Server, where string) *catalogue {
 		server: s, stock: s.stock, where: where, latest: &source.Set{Source: SourceName, Unread: true},
 		made: map[string][]*source.Cluster{}, unions: map[string]*source.Assignment{},
 		users: map[string]map[string]bool{}, uses: map[string][]string{},
+		slots: map[string]slots{}, owned: map[string][]owned{}, again: map[string]bool{},
 	}
 }
 
@@ -64,6 +73,9 @@ func (c *catalogue) Run(ctx context.Context, take func(*source.Set)) error {
 			return nil
 		case now := <-forget.C:
 			c.server.memory.expire(now)
+			if len(c.again) > 0 {
+				c.hand(ctx, c.Latest().Unread, take)
+			}
 			if broken := c.stock.breakPromises(now); len(broken) > 0 {
 				c.server.book.renew(broken)
 			}
@@ -79,6 +91,11 @@ func (c *catalogue) Run(ctx context.Context, take func(*source.Set)) error {
 // hand hands on a set.
 func (c *catalogue) hand(ctx context.Context, unread bool, take func(*source.Set)) {
 	set, moment, settled := c.make(unread)
+	for _, name := range c.bounded {
+		c.server.options.Log.Warn().Str("event", "relay_versions_full").Str("cluster", name).Int("checked", maxVersions).
+			Msg("data planes have more versions of the cluster, with other checks, than hdsd checks: they get the others as they came")
+	}
+	c.bounded = nil
 	c.mu.Lock()
 	c.latest = set
 	c.mu.Unlock()
@@ -86,7 +103,11 @@ func (c *catalogue) hand(ctx context.Context, unread bool, take func(*source.Set
 	if c.server.options.Settle(ctx) != nil {
 		return // hdsd stops
 	}
-	c.server.book.renew(c.stock.settle(settled))
+	touched := c.stock.settle(settled, func(own string) string { return c.outside[own] })
+	for name := range c.remade {
+		touched = append(touched, c.server.book.own(name, c.owned[name])...)
+	}
+	c.server.book.renew(touched)
 	c.stock.know(moment)
 }
 
@@ -96,6 +117,7 @@ func (c *catalogue) make(unread bool) (set *source.Set, moment uint64, settled m
 	c.stock.mu.Lock()
 	defer c.stock.mu.Unlock()
 	names := c.dirtyClusters()
+	c.remade, c.again, c.outside = map[string]bool{}, map[string]bool{}, map[string]string{}
 	c.stock.dirty, moment = map[subject]bool{}, c.stock.learned
 
 	with, settled := map[string]*source.Cluster{}, map[string]bool{}
@@ -104,11 +126,18 @@ func (c *catalogue) make(unread bool) (set *source.Set, moment uint64, settled m
 		for _, service := range c.uses[name] {
 			alone[service] = true
 		}
+		note := func(own string, has bool) { c.outside[own], settled[own] = name, has }
+		note(versionName(name, 1), false)
+		for _, k := range c.made[name] {
+			note(k.Name, false)
+		}
 		c.replace(name, c.variants(name), with)
 		for _, service := range c.uses[name] {
 			alone[service] = true
 		}
-		settled[name] = slices.ContainsFunc(c.made[name], func(k *source.Cluster) bool { return hasEndpoints(k.Assignment) })
+		for _, k := range c.made[name] {
+			note(k.Name, hasEndpoints(k.Assignment))
+		}
 	}
 	for service := range alone {
 		if c.stock.byName[clusters][service].size() == 0 {
@@ -126,7 +155,7 @@ func hasEndpoints(a *source.Assignment) bool {
 // dirtyClusters returns the clusters that a change concerns, and renews the unions of
 // assignments that changed.
 func (c *catalogue) dirtyClusters() map[string]bool {
-	names := map[string]bool{}
+	names := maps.Clone(c.again)
 	for changed := range c.stock.dirty {
 		names[changed.name] = true // of a cluster, or of a lone assignment
 		if changed.kind == clusters {
@@ -174,8 +203,10 @@ func (c *catalogue) replace(name string, now []*source.Cluster, with map[string]
 		}
 		with[k.Name] = k
 	}
+	c.remade[name] = true
 	if c.made[name] = now; len(now) == 0 {
 		delete(c.made, name)
+		delete(c.owned, name)
 	}
 }
 
@@ -189,7 +220,9 @@ func (c *catalogue) lone(service string) []*source.Cluster {
 	if len(bodies) == 0 || len(c.users[service]) > 0 {
 		return nil
 	}
-	k := &source.Cluster{Source: SourceName, Name: service, ServiceName: service, Lone: true, Assignment: c.unions[service], File: c.where}
+	own := versionName(service, 1)
+	c.owned[service] = []owned{{version{cluster: service}, own, service}}
+	k := &source.Cluster{Source: SourceName, Name: own, ServiceName: own, Lone: true, Assignment: c.unions[service], File: c.where}
 	if k.Assignment == nil {
 		k.Rejected = bodies[0].refusal()
 	}
@@ -197,7 +230,7 @@ func (c *catalogue) lone(service string) []*source.Cluster {
 }
 
 // variants makes the clusters of a name: one for each way in which nodes check it.
-func (c *catalogue) variants(name string) (all []*source.Cluster) {
+func (c *catalogue) variants(name string) []*source.Cluster {
 	bodies := c.stock.byName[clusters][name].list()
 	for _, service := range c.uses[name] {
 		if delete(c.users[service], name); len(c.users[service]) == 0 {
@@ -209,30 +242,53 @@ func (c *catalogue) variants(name string) (all []*source.Cluster) {
 		delete(c.unions, "\x00"+name)
 	}
 	if len(bodies) == 0 {
+		delete(c.slots, name)
 		return c.lone(name)
 	}
 	c.uses[name] = []string{name} // a lone assignment of that name gives way to it
-	groups, used := map[uint64]bool{}, map[*body]bool{}
-	inline := false
+	firsts, used := map[uint64]*body{}, map[*body]bool{}
+	var groups []uint64 // in the order in which they came
 	for _, x := range bodies {
-		if x.refusal() != "" || groups[x.group] {
+		if x.refusal() == "" && firsts[x.group] == nil {
+			groups = append(groups, x.group)
+			firsts[x.group], used[x] = x, true
+		}
+	}
+	keepOnly(bodies, used)
+	before := c.slots[name]
+	now := before.next(groups)
+	if c.slots[name] = now; now.again {
+		c.again[name] = true
+	}
+	if len(now.beyond) > 0 && len(before.beyond) == 0 {
+		c.bounded = append(c.bounded, name)
+	}
+	var all []*source.Cluster
+	var have []owned
+	inline := false
+	for index, g := range now.groups {
+		x := firsts[g]
+		if x == nil {
 			continue
 		}
-		groups[x.group], used[x] = true, true
-		service, byEDS := x.service, x.byEDS
-		if byEDS {
-			c.use(name, service)
+		if x.byEDS {
+			c.use(name, x.service)
 		} else if !inline {
 			inline = true
 			c.unite("\x00"+name, assignmentsOf(bodies))
 		}
-		all = append(all, c.variant(x, len(all), service, byEDS))
+		own := versionName(name, index+1)
+		all, have = append(all, c.variant(x, own)), append(have, owned{version{name, g}, own, x.service})
 	}
-	keepOnly(bodies, used)
+	for _, g := range now.beyond {
+		have = append(have, owned{version: version{name, g}})
+	}
 	if len(all) == 0 {
-		x := bodies[0]
-		return []*source.Cluster{{Source: SourceName, Name: name, ServiceName: name, Rejected: x.refusal(), File: c.where}}
+		own := versionName(name, 1)
+		have = append(have, owned{version{cluster: name}, own, name})
+		all = []*source.Cluster{{Source: SourceName, Name: own, ServiceName: own, Rejected: bodies[0].refusal(), File: c.where}}
 	}
+	c.owned[name] = have
 	return all
 }
 
@@ -246,21 +302,13 @@ func (c *catalogue) use(name, service string) {
 	}
 }
 
-// variantName names a cluster that some nodes check in another way than the first.
-func variantName(cluster string, index int) string {
-	return fmt.Sprintf("%s#%d", cluster, index+1)
-}
-
-func (c *catalogue) variant(x *body, index int, service string, byEDS bool) *source.Cluster {
+func (c *catalogue) variant(x *body, own string) *source.Cluster {
 	config := x.keep()
 	k := &source.Cluster{
-		Source: SourceName, Name: x.name, ServiceName: service, Config: config, HealthChecks: config.GetHealthChecks(), File: c.where,
+		Source: SourceName, Name: own, ServiceName: own, Config: config, HealthChecks: config.GetHealthChecks(), File: c.where,
 	}
-	if index > 0 {
-		k.Name = variantName(x.name, index)
-	}
-	if byEDS {
-		k.Assignment = c.unions[service]
+	if x.byEDS {
+		k.Assignment = c.unions[x.service]
 	} else {
 		k.Assignment = c.unions["\x00"+x.name]
 	}
@@ -306,8 +354,8 @@ func union(all []*source.Assignment) *source.Assignment {
 	return source.EncodeAssignment(out)
 }
 
-// settle notes which clusters have endpoints, and returns those of which that is new.
-func (s *stock) settle(now map[string]bool) (touched []subject) {
+// settle notes which clusters have endpoints, by hdsd's own names, and returns those of which that is new.
+func (s *stock) settle(now map[string]bool, outside func(own string) string) (touched []subject) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, name := range slices.Sorted(maps.Keys(now)) {
@@ -317,8 +365,8 @@ func (s *stock) settle(now map[string]bool) (touched []subject) {
 		if s.settled[name] = now[name]; !now[name] {
 			delete(s.settled, name)
 		}
-		delete(s.promised, name)
-		touched = append(touched, subject{clusters, name})
+		delete(s.promised, outside(name))
+		touched = append(touched, subject{clusters, outside(name)})
 	}
 	return touched
 }

@@ -106,7 +106,7 @@ func TestTheUnionOverNodes(t *testing.T) {
 			t.Fatalf("%s: got %v", kind, got)
 		}
 		for name, path := range map[string]string{"web": "/a", "web#2": "/b"} {
-			if k := got[name]; k.ServiceName != "web" || endpointsOf(k) != 3 || k.HealthChecks[0].GetHttpHealthCheck().GetPath() != path {
+			if k := got[name]; k.ServiceName != name || endpointsOf(k) != 3 || k.HealthChecks[0].GetHttpHealthCheck().GetPath() != path {
 				t.Errorf("%s: %s is %+v", kind, name, k)
 			}
 		}

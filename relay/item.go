@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"hash/maphash"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -25,6 +26,8 @@ type item struct {
 	gone bool // guarded by stock.mu
 
 	rendered atomic.Pointer[rendering] // the latest
+	apart    sync.Map                  // the same for nodes with a panel, by its key
+	panels   atomic.Int32              // how many these were
 	ends     atomic.Pointer[time.Time] // of a lease that the control plane renewed last; nil: it has none
 }
 
@@ -37,12 +40,29 @@ type rendering struct {
 }
 
 // render returns an item with the latest health in it.
-func (i *item) render(s *Server) *rendering {
-	stamp, before := s.book.stamp.Load(), i.rendered.Load()
+func (i *item) render(s *Server) *rendering { return i.renderFor(s, nil) }
+
+// latest returns the place of the latest rendering for nodes with a panel.
+func (i *item) latest(p *panel) *atomic.Pointer[rendering] {
+	if p == nil {
+		return &i.rendered
+	}
+	kept, had := i.apart.LoadOrStore(p.key, &atomic.Pointer[rendering]{})
+	if !had && i.panels.Add(1) > maxPanels {
+		i.apart.Clear()
+		i.panels.Store(0)
+	}
+	return kept.(*atomic.Pointer[rendering])
+}
+
+// renderFor returns an item with the latest health in it for nodes with a panel.
+func (i *item) renderFor(s *Server, p *panel) *rendering {
+	kept := i.latest(p)
+	stamp, before := s.book.stamp.Load(), kept.Load()
 	if before != nil && before.stamp.Load() == stamp {
 		return before
 	}
-	out, change := i.body.latest(s)
+	out, change := i.body.latest(s, p)
 	if before != nil && before.sent.change == change {
 		before.stamp.Store(stamp)
 		return before
@@ -58,7 +78,7 @@ func (i *item) render(s *Server) *rendering {
 		}
 	}
 	now.stamp.Store(stamp)
-	i.rendered.Store(now)
+	kept.Store(now)
 	return now
 }
 

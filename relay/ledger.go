@@ -33,7 +33,6 @@ type offer struct {
 type ledger struct {
 	kind  kind
 	delta bool
-	stock *stock
 
 	held    holdings // what it was sent last
 	doubts  doubts   // what it may have instead
@@ -44,6 +43,7 @@ type ledger struct {
 
 	key    nodeKey
 	memory *memory
+	peers  *[kinds]*ledger // of the stream
 
 	tag      string // of hdsd's own nonces
 	count    uint64 // of these
@@ -57,16 +57,17 @@ type ledger struct {
 }
 
 func newLedger(k kind, delta bool, node [sha256.Size]byte, m *memory, tag string, room func(int64) (*share.Lease, error)) *ledger {
-	return &ledger{kind: k, delta: delta, stock: m.stock, doubts: doubts{stock: m.stock}, key: nodeKey{node, k, delta}, memory: m, tag: tag, claims: claims{take: room}}
+	return &ledger{kind: k, delta: delta, doubts: doubts{stock: m.stock}, key: nodeKey{node, k, delta}, memory: m, tag: tag, claims: claims{take: room}}
 }
 
-func (l *ledger) drop(all ...*sent) { l.stock.unhold(all...) }
+func (l *ledger) drop(all ...*sent) { l.memory.stock.unhold(all...) }
 
 // put notes what the client is sent under a name. It returns what it was sent before, if that
 // was another change of hdsd's.
 func (l *ledger) put(now *sent) (before *sent) {
 	name := now.name()
 	before = l.held.put(hold(now))
+	l.regroup(before, now)
 	delete(l.dirty, name)
 	if before.is(now) {
 		l.drop(before)
@@ -193,6 +194,7 @@ func (l *ledger) putBack(s *sent) {
 		return // it is sent again when it changes
 	}
 	if previous := l.doubts.back(name); previous != nil {
+		l.regroup(s, previous)
 		l.drop(l.held.put(previous))
 		l.setDirty(name, false)
 	} else if l.key.splits() {
@@ -334,7 +336,7 @@ func (l *ledger) response(s *Server, r *message.Response, items []*item, wire []
 			continue
 		}
 		i.renew(came)
-		now := i.render(s)
+		now := l.render(s, i)
 		if now.sent.change != 0 {
 			out[n], marked = now.wire, true
 		}

@@ -60,7 +60,7 @@ func (l *ledger) push(s *Server) (m []byte, warms []string) {
 			}
 			continue
 		}
-		now, inDoubt := before.item.render(s), l.key.splits() && l.doubts.has(name)
+		now, inDoubt := l.render(s, before.item), l.key.splits() && l.doubts.has(name)
 		same := now.sent.change == before.change && !l.dirty[name] && !(inDoubt && l.doubts.differ(s, name))
 		if same || before.item.stale(moment) { // that ends for the client, too
 			delete(l.dirty, name)
@@ -108,7 +108,7 @@ func (l *ledger) build(s *Server, names []string, moment time.Time) []byte {
 		if before == nil {
 			continue
 		}
-		now := before.item.render(s)
+		now := l.render(s, before.item)
 		all = append(all, before.item.own(now, moment))
 		o.brings = append(o.brings, hold(now.sent))
 		l.put(now.sent)

@@ -56,10 +56,10 @@ func (l *ledger) resumeDelta(r *message.Request) {
 		rest = append(rest, claimOf(name, claimed))
 	})
 	for _, i := range items {
-		l.stock.release(i)
+		l.memory.stock.release(i)
 	}
 	for _, some := range others {
-		l.stock.release(some...)
+		l.memory.stock.release(some...)
 	}
 	l.claims.set(rest)
 }
@@ -78,7 +78,7 @@ func (l *ledger) recall(r *message.Request, first bool) {
 	f := l.memory.recall(l.key, asks, r.Names)
 	for name, i := range f.items {
 		if l.held.get(name) != nil {
-			l.stock.release(i)
+			l.memory.stock.release(i)
 			continue
 		}
 		l.restore(name, i, unknownChange)
@@ -97,7 +97,7 @@ func (l *ledger) resumeState(r *message.Request) bool {
 	original, _, marked := message.Unmark(r.Version)
 	if !f.whole || f.version != original || original == "" {
 		for _, i := range f.items {
-			l.stock.release(i)
+			l.memory.stock.release(i)
 		}
 		return false
 	}

@@ -207,15 +207,15 @@ func (s *Server) tag() string {
 }
 
 // expects reports whether hdsd will check a cluster whose endpoints it does not know; false
-// where it knows them.
-func (s *Server) expects(x *body) (check, undecided bool) {
-	if s.stock.decided(x.name) {
+// where it knows them. own is hdsd's name for it.
+func (s *Server) expects(x *body, own string) (check, undecided bool) {
+	if own == "" || s.stock.decided(own, x.name) {
 		return false, false
 	}
 	if !x.byEDS || x.elsewhere || x.refusal() != "" {
 		return false, false
 	}
-	if check = s.willCheck(x) && (s.options.TakenOver == nil || s.options.TakenOver(x.name)); check {
+	if check = s.willCheck(x) && (s.options.TakenOver == nil || s.options.TakenOver(own)); check {
 		s.stock.promise(x.name, time.Now())
 	}
 	return check, true

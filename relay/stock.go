@@ -29,7 +29,7 @@ type stock struct {
 	progress chan struct{}    // closed when applied grows
 	wake     chan struct{}
 	hurry    chan struct{}    // a response waits
-	settled  map[string]bool  // by cluster: it has endpoints, so hdsd has decided whether to check it
+	settled  map[string]bool  // by hdsd's own name of a cluster: it has endpoints, so hdsd has decided whether to check it
 	promised map[string]int64 // by cluster without endpoints that clients do not check: since when, in Unix nanoseconds; 0: no longer
 
 	remembered map[string]int // by name of an assignment: clusters of which hdsd may know health
@@ -150,11 +150,11 @@ func (s *stock) know(moment uint64) {
 
 // decided reports whether hdsd knows endpoints of a cluster, or knows none for so long that it
 // expects none.
-func (s *stock) decided(cluster string) bool {
+func (s *stock) decided(own, cluster string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	since, promised := s.promised[cluster]
-	return s.settled[cluster] || promised && since == 0
+	return s.settled[own] || promised && since == 0
 }
 
 // promiseTimeout is how long clients may be without health checks of their own in a cluster that

@@ -79,7 +79,7 @@ func TestWhatTakesFarMoreMemoryIsNotDecoded(t *testing.T) {
 				t.Errorf("got %q, %v", x.wrong, x.kept.Load())
 			}
 			s := &Server{stock: newStock(10, 10, nil), book: newBook(true)}
-			if out, change := x.latest(s); !bytes.Equal(out, wire) || change != 0 {
+			if out, change := x.latest(s, nil); !bytes.Equal(out, wire) || change != 0 {
 				t.Errorf("the client gets %x", out)
 			}
 		})

@@ -271,6 +271,7 @@ func (st *stream) request(m []byte) ([]byte, message.Head, error) {
 func (st *stream) ledger(k kind) *ledger {
 	if st.ledgers[k] == nil {
 		st.ledgers[k] = newLedger(k, st.method.delta, st.node, st.server.memory, st.server.tag(), st.room)
+		st.ledgers[k].peers = &st.ledgers
 	}
 	return st.ledgers[k]
 }

@@ -83,7 +83,7 @@ func TestAnAssignmentFollowsItsClusterThatOnlyHdsdChanged(t *testing.T) {
 	if !p.gives(clusters, "1", "1") || !p.gives(assignments, "1", "2") || p.push() != nil {
 		t.Fatal("the first responses do not pass alone")
 	}
-	s.book.renew(s.stock.settle(map[string]bool{"web": true})) // hdsd does not check it
+	s.book.renew(s.stock.settle(map[string]bool{"web": true}, func(name string) string { return name })) // hdsd does not check it
 	if !p.gives(clusters, "2", "3") {
 		t.Fatal("the cluster does not pass")
 	}
