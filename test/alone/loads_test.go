@@ -20,6 +20,7 @@ type loads struct {
 
 	mu     sync.Mutex
 	counts map[string]map[string]uint64 // requests by data plane and cluster, and what became of them
+	rounds map[string]int               // reports of a data plane
 }
 
 // StreamLoadStats implements loadstatsv3.LoadReportingServiceServer.
@@ -43,6 +44,7 @@ func (l *loads) StreamLoadStats(stream loadstatsv3.LoadReportingService_StreamLo
 func (l *loads) take(plane string, r *loadstatsv3.LoadStatsRequest) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.rounds[plane]++
 	for _, k := range r.GetClusterStats() {
 		key := plane + " " + k.GetClusterName()
 		if l.counts[key] == nil {
@@ -61,6 +63,19 @@ func (l *loads) take(plane string, r *loadstatsv3.LoadStatsRequest) {
 			counts["failed"+place] += u.GetTotalErrorRequests()
 		}
 	}
+}
+
+// settle waits until a data plane has reported all requests that have ended: each report has those
+// since the last one.
+func (l *loads) settle(p *Play, plane Plane) {
+	p.t.Helper()
+	rounds := func() int {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return l.rounds[[...]string{"alone", "through"}[plane]]
+	}
+	before := rounds()
+	envoy.Eventually(p.t, fleet.Patience, "further load reports "+plane.String(), func() bool { return rounds() >= before+3 })
 }
 
 // reported is what a data plane has reported of the cluster so far, and the number of requests
@@ -84,10 +99,12 @@ func (l *loads) compare(n int, part string) Step {
 				_, before := l.reported(p, Plane(plane))
 				p.send(Plane(plane), nil)
 				return envoy.Await(time.Second, func() bool {
-					counts[plane], requests[plane] = l.reported(p, Plane(plane))
-					return requests[plane] > before
+					_, now := l.reported(p, Plane(plane))
+					return now > before
 				})
 			})
+			l.settle(p, Plane(plane))
+			counts[plane], requests[plane] = l.reported(p, Plane(plane))
 		}
 		Send(n)(p)
 		Eventually("reports of all requests", func(p *Play, plane Plane) bool {
@@ -112,7 +129,7 @@ func (l *loads) compare(n int, part string) Step {
 func TestLoadReports(t *testing.T) {
 	t.Parallel()
 	eachRelease(t, func(t *testing.T, version string) {
-		l := &loads{counts: map[string]map[string]uint64{}}
+		l := &loads{counts: map[string]map[string]uint64{}, rounds: map[string]int{}}
 		rig := NewRig(t, Options{Version: version, Checkers: 1, Relay: true, Loads: l})
 		t.Run("case", func(t *testing.T) {
 			rig.Run(t, []Case{

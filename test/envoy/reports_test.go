@@ -3,6 +3,7 @@ package envoy
 import (
 	"fmt"
 	"net"
+	"net/netip"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -66,8 +67,9 @@ func TestReportsSayWhatIsExpected(t *testing.T) {
 		e := &endpointv3.Endpoint{Address: &corev3.Address{Address: &corev3.Address_Pipe{Pipe: &corev3.Pipe{Path: path, Mode: 0o600}}}}
 		assignment.Endpoints[0].LbEndpoints = append(assignment.Endpoints[0].LbEndpoints, &endpointv3.LbEndpoint{HostIdentifier: &endpointv3.LbEndpoint_Endpoint{Endpoint: e}})
 	}
-	web := specifier.Translate("web", nil, assignment, checks, specifier.Options{})
-	other := specifier.Translate("api", nil, assignment, checks, specifier.Options{})
+	all := specifier.Options{Targets: specifier.Targets{Allow: []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}}}
+	web := specifier.Translate("web", nil, assignment, checks, all)
+	other := specifier.Translate("api", nil, assignment, checks, all)
 	spec := build(web, other)
 	checker := l.subject(t, "")
 	checker.out <- spec.Message()
