@@ -21,6 +21,7 @@ type Aggregator struct {
 	presence  presence
 	intake    intake
 	records   records
+	losses    losses
 	divisions divisions
 	doubts    doubts
 	blindness blindness
@@ -41,7 +42,8 @@ func New(o Options) *Aggregator {
 	a.blindness = blindness{clock, deadlines, roster, &a.clusters, &a.effects}
 	a.intake = intake{clock, deadlines, settings, roster, &a.blindness}
 	a.records = records{settings: settings, roster: roster, zones: &a.zones, paths: map[path]*record{}, cuts: map[path]bool{}, blamed: map[sender]int{}}
-	a.counter = counter{settings: settings, roster: roster, presence: &a.presence, records: &a.records}
+	a.losses = newLosses(clock, deadlines, settings, roster)
+	a.counter = counter{settings: settings, roster: roster, presence: &a.presence, records: &a.records, losses: &a.losses}
 	a.divisions = divisions{
 		clock: clock, deadlines: deadlines, settings: settings, roster: roster, zones: &a.zones, records: &a.records,
 		budgets: budgets{clock, deadlines, settings, roster}, effects: &a.effects, all: map[zoneClass]*division{}, reported: map[uint32]health.Locality{},
@@ -167,6 +169,7 @@ func (a *Aggregator) Remove(id health.EndpointID) {
 	for e.count > 0 {
 		a.vacate(e, int(e.count)-1)
 	}
+	a.losses.forget(id)
 	a.decisions.leaveCluster(id, e)
 	a.settings.drop(e.policy)
 	a.decisions.setUnobserved(e, false)
@@ -190,7 +193,9 @@ func (a *Aggregator) Assign(now time.Time, id health.EndpointID, checker string)
 		a.intake.recreate(id, e, i)
 		return
 	}
+	a.losses.fill(id)
 	a.presence.joinClass(c, a.settings.of(e).class)
+	a.presence.expect(checkerClass{c, a.settings.of(e).class})
 	a.intake.await(id, e, a.roster.add(id, e, c))
 	a.roster.mark(id, e)
 }
@@ -199,6 +204,7 @@ func (a *Aggregator) Assign(now time.Time, id health.EndpointID, checker string)
 func (a *Aggregator) Unassign(now time.Time, id health.EndpointID, checker string) {
 	a.clock.advance(now)
 	if e, i := a.roster.find(id, checker); i >= 0 {
+		a.losses.vacate(id, e, a.roster.checker(a.roster.seatsOf(e)[i].checker))
 		a.vacate(e, i)
 		a.roster.mark(id, e)
 	}
@@ -342,7 +348,7 @@ func (a *Aggregator) due(d deadline, at tick) {
 	case d.endpoint == noEndpoint:
 		a.doubts.due(d.checker, at)
 		a.presence.due(d.checker, at)
-	case d.checker < dueBudget:
+	case d.checker < dueVacancy:
 		a.intake.due(d, at)
 	default:
 		a.decisions.due(d, at)

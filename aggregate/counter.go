@@ -1,6 +1,10 @@
 package aggregate
 
-import "slices"
+import (
+	"slices"
+
+	"hdsd/health"
+)
 
 // belief says whether a seat's vote counts, and why not.
 type belief uint8
@@ -38,6 +42,7 @@ type counter struct {
 	roster   *roster
 	presence *presence
 	records  *records
+	losses   *losses
 
 	zones []zoneTally // of the latest call of byZone
 }
@@ -79,7 +84,7 @@ func (c *counter) judge(p *policy, e *endpoint, s *seat, k *checker) belief {
 }
 
 // tally counts the votes on an endpoint.
-func (c *counter) tally(p *policy, e *endpoint, t *tally) {
+func (c *counter) tally(id health.EndpointID, p *policy, e *endpoint, t *tally) {
 	*t = tally{assigned: uint16(e.count), holds: e.since == never || e.has(awaitsAbsent), zones: t.zones[:0]}
 	own := count{}
 	list := c.roster.seatsOf(e)
@@ -116,6 +121,9 @@ func (c *counter) tally(p *policy, e *endpoint, t *tally) {
 				vote.awaited = 1
 			}
 		}
+		if b != believed && c.losses.isLost(p, e, k, b) {
+			vote.lost = 1
+		}
 		t.add(vote)
 		if c.presence.speaksFor(e, k) {
 			own.add(vote)
@@ -125,6 +133,7 @@ func (c *counter) tally(p *policy, e *endpoint, t *tally) {
 			t.addZone(k.zone, vote)
 		}
 	}
+	c.losses.complete(id, p, t)
 	t.muted = t.muted && own.up+own.awaited == 0
 	t.inside = (own.up+own.awaited > 0 || t.muted) && own.down == 0
 	if e.has(budgetSpent) {

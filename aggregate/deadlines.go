@@ -21,7 +21,8 @@ const (
 	dueDamping     = ^uint32(1) // the penalty of the endpoint is low enough
 	dueMassFailure = ^uint32(2) // the id of the endpoint is the number of a cluster
 	dueZoneView    = ^uint32(3) // a zone's view of the endpoint has lasted
-	dueBudget      = ^uint32(4) // the endpoint's wait budget is spent; below are numbers of checkers
+	dueBudget      = ^uint32(4) // the endpoint's wait budget is spent
+	dueVacancy     = ^uint32(5) // the endpoint's vacant seats are no longer planned; below are numbers of checkers
 )
 
 // deadlines lists what is due at each tick. A deadline cannot be withdrawn: its owner

@@ -49,6 +49,8 @@ func (d *decisions) due(x deadline, at tick) {
 		d.mass.due(uint32(x.endpoint), at)
 	case dueBudget:
 		d.budgets.due(x.endpoint, at)
+	case dueVacancy:
+		d.counter.losses.due(x.endpoint, at)
 	case dueDamping:
 		d.damping.due(x.endpoint, at)
 	default:
@@ -64,7 +66,7 @@ func (d *decisions) resolveContested() {
 	for c := range d.mass.resolve() {
 		e := d.roster.at(c.id)
 		var t tally
-		d.counter.tally(d.settings.of(e), e, &t)
+		d.counter.tally(c.id, d.settings.of(e), e, &t)
 		d.change(c.id, e, c.to, &t)
 		d.mass.release(e)
 	}
@@ -101,7 +103,8 @@ func (d *decisions) update(id health.EndpointID, t *tally) {
 
 // decide returns the status that follows from the votes.
 func (d *decisions) decide(id health.EndpointID, p *policy, e *endpoint, t *tally) health.Status {
-	d.counter.tally(p, e, t)
+	d.counter.tally(id, p, e, t)
+	d.counter.losses.judge(id, t)
 	if before := e.votersOf(); d.witnesses.count(id, e, int(t.up+t.down)) {
 		d.clusters.recount(e, before)
 	}
@@ -112,7 +115,7 @@ func (d *decisions) decide(id health.EndpointID, p *policy, e *endpoint, t *tall
 	}
 	if e.has(isUnobserved) && t.absent > 0 && !e.has(budgetSpent) {
 		d.waits.awaitAbsent(id, e)
-		d.counter.tally(p, e, t)
+		d.counter.tally(id, p, e, t)
 		status, _ = p.decide(t, e.status)
 	}
 	d.setUnobserved(e, false)

@@ -10,7 +10,7 @@ func (a *Aggregator) Majority(id health.EndpointID) (isUp, ok bool) {
 		return false, false
 	}
 	var t tally
-	a.counter.tally(a.settings.of(e), e, &t)
+	a.counter.tally(id, a.settings.of(e), e, &t)
 	side := count{up: t.up, down: t.down}.majority()
 	return side == up, side != neither
 }

@@ -62,6 +62,25 @@ func (p *presence) watch(at checkerClass) {
 	p.deadlines.add(h.due, deadline{noEndpoint, at.checker})
 }
 
+// watchLoss sets the deadline at which the votes of a checker that is silent are no longer
+// planned.
+func (p *presence) watchLoss(at checkerClass) {
+	k := p.roster.checker(at.checker)
+	if hold := p.settings.quorumHold(at.class, p.clock.elapsed-k.heardAt); hold > 0 {
+		h := k.hearing.in(at.class)
+		h.due = p.clock.after(k.heardAt, hold) + 1
+		p.deadlines.add(h.due, deadline{noEndpoint, at.checker})
+	}
+}
+
+// expect awaits a checker that was never heard and gets a seat, as after a restart.
+func (p *presence) expect(at checkerClass) {
+	k := p.roster.checker(at.checker)
+	if h := k.hearing.in(at.class); k.heard.IsZero() && h.state == silent && h.due == 0 {
+		p.watchLoss(at)
+	}
+}
+
 // due makes a checker that was heard awaited, and an awaited checker silent.
 func (p *presence) due(c uint32, now tick) {
 	k := p.roster.checker(c)
@@ -81,6 +100,7 @@ func (p *presence) due(c uint32, now tick) {
 			p.roster.markAll(c)
 		default:
 			h.state, h.due = silent, 0
+			p.watchLoss(at)
 			p.roster.markAll(c)
 		}
 	}

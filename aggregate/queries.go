@@ -14,7 +14,7 @@ func (a *Aggregator) Verdict(id health.EndpointID) health.Verdict {
 		return health.Verdict{}
 	}
 	var t tally
-	a.counter.tally(a.settings.of(e), e, &t)
+	a.counter.tally(id, a.settings.of(e), e, &t)
 	v := health.Verdict{
 		Status: e.status, Reason: a.reasons.explain(id, e, &t), Observations: a.reasons.observations(e),
 		// Doubted votes are included: a checker that is cut off does see the endpoint
@@ -90,6 +90,9 @@ func (a *Aggregator) Unobserved() int { return a.decisions.unobserved }
 // verdict or another number of votes that count, since the last call. A name may be that of no
 // cluster.
 func (a *Aggregator) TakeChanged() []string { return a.clusters.takeChanged() }
+
+// Short counts the endpoints of which most planned votes are lost; see Rule.QuorumHold.
+func (a *Aggregator) Short() int { return len(a.losses.short) }
 
 // Observed counts the endpoints of a cluster that have a vote that counts.
 func (a *Aggregator) Observed(cluster string) int {

@@ -71,7 +71,9 @@ func (r *reasons) explain(id health.EndpointID, e *endpoint, t *tally) string {
 	case e.has(awaitsName) && how == decided:
 		why = t.sides(rule) + ", down either way; whether that lasts shows soon"
 	case how == decided:
-		return r.said.share(t.appendSides(r.said.room[:0], rule)) + r.notes(e, t)
+		return r.said.share(t.appendSides(r.said.room[:0], rule)) + t.lonely(rule) + r.notes(e, t)
+	case how == outnumbered:
+		why = fmt.Sprintf("%s, but %d of %d planned are lost, and no down counts without them for %s", t.sides(rule), t.lost, rule.Votes, rule.QuorumHold)
 	case how == lapsed:
 		return fmt.Sprintf("%s: by configuration %s then", r.noVotes(e), e.status) + r.notes(e, t)
 	case how == tied:

@@ -62,17 +62,24 @@ type Rule struct {
 	// cluster down. Downs that all votes or all zones agree on do not wait. With 0,
 	// no down waits.
 	MassHold time.Duration
+
+	// QuorumHold is for how long after checkers were lost their votes count as ups
+	// against a down that would take more than the others have. Votes is how many votes
+	// an endpoint is planned to have; no more count as lost. With 0, none does.
+	QuorumHold time.Duration
+	Votes      int
 }
 
 // outcome says how a rule arrived at its status.
 type outcome uint8
 
 const (
-	decided    outcome = iota
-	tied               // the votes come to neither side: the last verdict holds
-	unsettled          // the awaited votes could reverse the result: the last verdict holds
-	unobserved         // no vote counts: the last verdict holds
-	lapsed             // no vote counts: the last verdict does not hold
+	decided     outcome = iota
+	tied                // the votes come to neither side: the last verdict holds
+	outnumbered         // the lost votes could prevent the down: the last verdict holds
+	unsettled           // the awaited votes could reverse the result: the last verdict holds
+	unobserved          // no vote counts: the last verdict holds
+	lapsed              // no vote counts: the last verdict does not hold
 )
 
 // decide returns the status that follows from a tally.
@@ -97,6 +104,8 @@ func (r *Rule) decide(t *tally, last health.Status) (health.Status, outcome) {
 		return last, decided
 	case now != sideOf(last) && t.awaited > 0 && (r.side(t, up) != now || r.side(t, down) != now):
 		return last, unsettled
+	case now == down && sideOf(last) != down && t.lost > 0 && r.side(t.found(), neither) != down:
+		return last, outnumbered
 	default:
 		return t.name(now), decided
 	}

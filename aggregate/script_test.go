@@ -28,6 +28,7 @@ var usual = aggregate.Timing{
 //	t=0 set e1 interval=1s timeout=500ms jitter=0s threshold=2 report=1s last=HEALTHY
 //	t=0 set e1 rule=at_least/2 unobserved=unknown zone=zone1 degraded=200,503
 //	t=0 set e1 warm_up=1s staleness=9s disagreements=3 cluster=web half_life=30 mass_hold=10s
+//	t=0 set e1 votes=3 quorum_hold=10m
 //	t=0 assign e1 a b c     (unassign likewise)
 //	t=0 connected a b/zone1 c/region1/zone1 (lost likewise)
 //	t=1s report a e1=UNHEALTHY/503 e2=HEALTHY
@@ -264,6 +265,10 @@ func (p *player) set(name string, words []string) error {
 			e.Cluster = value
 		case "mass_hold":
 			e.Rule.MassHold, err = time.ParseDuration(value)
+		case "quorum_hold":
+			e.Rule.QuorumHold, err = time.ParseDuration(value)
+		case "votes":
+			e.Rule.Votes, err = strconv.Atoi(value)
 		case "half_life":
 			e.Rule.Damping = aggregate.DefaultDamping
 			e.Rule.Damping.HalfLife, err = strconv.Atoi(value)

@@ -133,6 +133,18 @@ func (s *settings) staleness(class uint32) time.Duration {
 	return s.options.Staleness
 }
 
+// quorumHold returns the shortest QuorumHold of the endpoints of a class that is not over
+// after so long a silence; 0 if there is none.
+func (s *settings) quorumHold(class uint32, silence time.Duration) (shortest time.Duration) {
+	for i := range s.policies.all {
+		p := &s.policies.all[i]
+		if hold := p.value.QuorumHold; p.uses > 0 && p.value.class == class && hold >= silence && (shortest == 0 || hold < shortest) {
+			shortest = hold
+		}
+	}
+	return shortest
+}
+
 // longestRound returns the longest round of the endpoints of a class.
 func (s *settings) longestRound(class uint32) time.Duration {
 	longest := time.Millisecond

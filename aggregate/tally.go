@@ -2,6 +2,7 @@ package aggregate
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -28,8 +29,9 @@ func sideOf(s health.Status) side {
 	}
 }
 
-// count holds the number of votes on each side, and of awaited votes.
-type count struct{ up, down, awaited uint16 }
+// count holds the number of votes on each side, of awaited votes, and of those that are
+// planned and lost.
+type count struct{ up, down, awaited, lost uint16 }
 
 // one returns the count of a single vote.
 func one(on side) count {
@@ -47,6 +49,7 @@ func (c *count) add(more count) {
 	c.up += more.up
 	c.down += more.down
 	c.awaited += more.awaited
+	c.lost += more.lost
 }
 
 // with returns the count with the awaited votes added to a side.
@@ -57,6 +60,12 @@ func (c count) with(awaited side) count {
 	case down:
 		c.down += c.awaited
 	}
+	return c
+}
+
+// found returns the count as if the lost votes were up.
+func (c count) found() count {
+	c.up += c.lost
 	return c
 }
 
@@ -110,6 +119,16 @@ func (t *tally) addZone(zone uint32, more count) {
 func (t *tally) addRun(length int) {
 	t.score += min(length, longestRun)
 	t.longest = max(t.longest, length)
+}
+
+// found returns the tally as if the lost votes were up.
+func (t *tally) found() *tally {
+	all := *t
+	all.count, all.zones = t.count.found(), slices.Clone(t.zones)
+	for i := range all.zones {
+		all.zones[i].count = all.zones[i].found()
+	}
+	return &all
 }
 
 // leansOnCut reports whether the downs that need no cut path are no majority.
@@ -193,6 +212,14 @@ func (t *tally) appendSides(to []byte, r *Rule) []byte {
 		to = append(append(to, "; "...), t.scored()...)
 	}
 	return to
+}
+
+// lonely says that one vote decides where more are planned.
+func (t *tally) lonely(r *Rule) string {
+	if r.Votes < 2 || t.up+t.down != 1 {
+		return ""
+	}
+	return fmt.Sprintf("; %d are planned", r.Votes)
 }
 
 // tie says that neither side wins.

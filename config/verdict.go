@@ -22,6 +22,7 @@ const (
 func (c *checks) verdict(field string, verdict *configv1.Verdict, redundancy uint32, interval time.Duration) {
 	c.duration(field+".staleness", verdict.GetStaleness(), 2*interval, maxWait)
 	c.duration(field+".warm_up", verdict.GetWarmUp(), time.Millisecond, maxWait)
+	c.duration(field+".quorum_hold", verdict.GetQuorumHold(), 0, maxWait)
 	c.degradedWhen(field+".degraded_when", verdict.GetDegradedWhen())
 	c.doubt(field, verdict)
 	c.damping(field+".damping", verdict.GetDamping())

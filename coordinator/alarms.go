@@ -27,6 +27,7 @@ type alarms struct {
 	known   func()                // called once all that is wrong was told; nil: nobody asks
 	pending []notify.Change
 
+	tooFew              attention.Named // no name
 	hasAnswers, settled bool
 }
 
@@ -159,6 +160,7 @@ func (a *alarms) zone(g *tally.GroupChange) {
 type stateMetrics struct {
 	states [attention.Unobserved + 1]prometheus.Gauge
 	zones  prometheus.Gauge
+	short  prometheus.Gauge
 	series *series
 }
 
@@ -168,7 +170,11 @@ var stateNames = [...]string{
 }
 
 func newStateMetrics(f factory) stateMetrics {
-	m := stateMetrics{zones: f.gauge("hdsd_zones_down", "Zones of which all endpoints are down."), series: newSeries()}
+	m := stateMetrics{
+		zones:  f.gauge("hdsd_zones_down", "Zones of which all endpoints are down."),
+		short:  f.gauge("hdsd_endpoints_short_of_votes", "Endpoints of which most planned votes were lost lately, so that nothing takes them down."),
+		series: newSeries(),
+	}
 	byState := f.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "hdsd_clusters_by_state", Help: "Clusters with checked endpoints, by how much of each is down.",
 	}, []string{"state"})

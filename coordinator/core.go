@@ -185,6 +185,9 @@ func (c *core) tick(now time.Time) time.Duration {
 	c.upkeep.penalties.save(now, c.history, false)
 	c.forgetGone(now)
 	c.upkeep.troubles.expire(now)
+	c.upkeep.alarms.left(now, &quorum{
+		connected: c.fleet.Figures().Connected, lost: len(c.upkeep.troubles.lost), planned: c.rules.Redundancy(), short: c.judge.Short(),
+	})
 	c.upkeep.alarms.raise()
 	return c.sleep(now)
 }

@@ -232,7 +232,7 @@ func (v view) Condition(e *catalog.Endpoint) query.Condition {
 
 // Crew implements query.State.
 func (v view) Crew() query.Crew {
-	return query.Crew{Unwatched: v.core.fleet.Figures().UnwatchedSince, Lost: len(v.core.upkeep.troubles.lost)}
+	return query.Crew{Unwatched: v.core.fleet.Figures().UnwatchedSince, Lost: len(v.core.upkeep.troubles.lost), TooFew: v.core.upkeep.alarms.tooFew}
 }
 
 // Checkers implements query.State.

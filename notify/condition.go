@@ -19,6 +19,7 @@ const (
 	CheckerDoubted Kind = "CHECKER_DOUBTED"
 	ShrinkageHeld  Kind = "SHRINKAGE_HELD"
 	HistoryFailing Kind = "HISTORY_FAILING"
+	TooFewCheckers Kind = "TOO_FEW_CHECKERS"
 )
 
 // Kinds that receivers get beside those that they ask for.

@@ -19,6 +19,7 @@ const (
 	ZoneDown        Kind = "ZONE_DOWN"
 	ClusterHalfDown Kind = "CLUSTER_HALF_DOWN"
 	NotChecked      Kind = "NOT_CHECKED"
+	TooFewCheckers  Kind = "TOO_FEW_CHECKERS"
 	HealthHeld      Kind = "HEALTH_HELD"
 	CheckerDoubted  Kind = "CHECKER_DOUBTED"
 	CheckerSilent   Kind = "CHECKER_SILENT"
@@ -56,6 +57,7 @@ type Named struct {
 // Facts are what items follow from. A zero time means that it is not so.
 type Facts struct {
 	Unwatched time.Time // since when no checker is connected
+	TooFew    Named     // why the checkers that are left have no majority; no name
 	NotReady  Named     // why hdsd is not ready; no name
 	Clusters  []Group   // those of which an endpoint is down
 	Zones     []Group   // all zones that have a name
@@ -123,6 +125,9 @@ func Of(f *Facts) []Item {
 	all = append(all, clusters(f.Clusters, false)...)
 	if f.Unwatched.IsZero() { // else it is told
 		all = append(all, unchecked(f.Unchecked)...)
+	}
+	if why := f.TooFew.Reason; why != "" && f.Unwatched.IsZero() {
+		all = append(all, Item{Kind: TooFewCheckers, Since: f.TooFew.Since, Command: "hdsd checkers", Text: why})
 	}
 	if f.Held > 0 && f.Unwatched.IsZero() {
 		all = append(all, Item{

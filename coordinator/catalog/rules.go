@@ -50,8 +50,13 @@ type Settings struct {
 }
 
 // Redundancy returns how many checkers an endpoint should have, unless a policy says
-// otherwise.
-func (r *Rules) Redundancy() int { return r.settings.Redundancy }
+// otherwise. The rules may be nil.
+func (r *Rules) Redundancy() int {
+	if r == nil {
+		return 0
+	}
+	return r.settings.Redundancy
+}
 
 func (s Settings) equal(other Settings) bool {
 	same := reflect.DeepEqual(s.Reach, other.Reach)
@@ -146,6 +151,7 @@ func (r *Rules) For(c *source.Cluster) Settings {
 		s = r.policies[i].settings
 	}
 	s.UpstreamHealth = r.upstream[c.EndpointSource()]
+	s.Rule.Votes = s.Redundancy
 	s.Rule.Passing = passingCodes(c.HealthChecks)
 	if !s.degradedGiven {
 		s.Rule.DegradedWhen = s.Rule.Passing
@@ -228,8 +234,16 @@ func ruleOf(v *configv1.Verdict) aggregate.Rule {
 			r.MassHold = mass.GetHold().AsDuration()
 		}
 	}
+	r.QuorumHold = defaultQuorumHold
+	if hold := v.GetQuorumHold(); hold != nil {
+		r.QuorumHold = hold.AsDuration()
+	}
 	return r
 }
+
+// defaultQuorumHold is for how long a majority of the planned votes is needed by default
+// after checkers were lost.
+const defaultQuorumHold = 10 * time.Minute
 
 // defaultMassHold is how long verdicts of a mass failure are held by default.
 const defaultMassHold = 10 * time.Second

@@ -41,7 +41,7 @@ func TestRulesOfVerdicts(t *testing.T) {
 	codes.Add(500, 501)
 	common := aggregate.Rule{
 		Kind: aggregate.Score, DegradedWhen: codes, WarmUp: 3 * time.Second,
-		Damping: aggregate.Damping{Suppress: 2000, Reuse: 900, HalfLife: 30}, MassHold: 10 * time.Second,
+		Damping: aggregate.Damping{Suppress: 2000, Reuse: 900, HalfLife: 30}, MassHold: 10 * time.Second, QuorumHold: 10 * time.Minute,
 	}
 	same, own := common, common
 	same.Kind = aggregate.All

@@ -39,8 +39,9 @@ type Condition struct {
 
 // Crew is what the State knows of checkers as a whole.
 type Crew struct {
-	Unwatched time.Time // since when no checker is connected; zero if one is, or hdsd settles
-	Lost      int       // in the last 24 hours
+	Unwatched time.Time       // since when no checker is connected; zero if one is, or hdsd settles
+	Lost      int             // in the last 24 hours
+	TooFew    attention.Named // why those that are left have no majority of the planned votes; no name
 }
 
 // Status implements api.Backend.
@@ -55,7 +56,7 @@ func (b *Backend) Status(ctx context.Context) (api.Status, error) {
 			s.add(r)
 		}
 	}
-	s.facts.Unwatched, s.out.Checkers.Lost = now.crew.Unwatched, now.crew.Lost
+	s.facts.Unwatched, s.facts.TooFew, s.out.Checkers.Lost = now.crew.Unwatched, now.crew.TooFew, now.crew.Lost
 	checkers := b.checkersOf(now)
 	s.addCheckers(checkers)
 	s.out.Zones = zonesOf(checkers)

@@ -451,6 +451,9 @@ const (
 	Notify_SHRINKAGE_HELD Notify_Kind = 5
 	// The disk does not take the history.
 	Notify_HISTORY_FAILING Notify_Kind = 6
+	// So many checkers are lost that the others have no majority of the planned
+	// votes.
+	Notify_TOO_FEW_CHECKERS Notify_Kind = 7
 )
 
 // Enum value maps for Notify_Kind.
@@ -463,15 +466,17 @@ var (
 		4: "CHECKER_DOUBTED",
 		5: "SHRINKAGE_HELD",
 		6: "HISTORY_FAILING",
+		7: "TOO_FEW_CHECKERS",
 	}
 	Notify_Kind_value = map[string]int32{
-		"ENDPOINT_DOWN":   0,
-		"CLUSTER_DOWN":    1,
-		"ZONE_DOWN":       2,
-		"NO_CHECKERS":     3,
-		"CHECKER_DOUBTED": 4,
-		"SHRINKAGE_HELD":  5,
-		"HISTORY_FAILING": 6,
+		"ENDPOINT_DOWN":    0,
+		"CLUSTER_DOWN":     1,
+		"ZONE_DOWN":        2,
+		"NO_CHECKERS":      3,
+		"CHECKER_DOUBTED":  4,
+		"SHRINKAGE_HELD":   5,
+		"HISTORY_FAILING":  6,
+		"TOO_FEW_CHECKERS": 7,
 	}
 )
 
@@ -2258,7 +2263,11 @@ type Verdict struct {
 	Damping *Damping `protobuf:"bytes,11,opt,name=damping,proto3" json:"damping,omitempty"`
 	// Delay the verdicts of many endpoints that seem to go down at once. Absent:
 	// off.
-	MassFailure   *MassFailure `protobuf:"bytes,12,opt,name=mass_failure,json=massFailure,proto3" json:"mass_failure,omitempty"`
+	MassFailure *MassFailure `protobuf:"bytes,12,opt,name=mass_failure,json=massFailure,proto3" json:"mass_failure,omitempty"`
+	// For how long after checkers were lost or fell silent an endpoint goes down
+	// only if it would with their votes, too, and these said up: with three planned
+	// votes and the rule MAJORITY, it takes two. 0s turns it off. Default: 10m.
+	QuorumHold    *durationpb.Duration `protobuf:"bytes,13,opt,name=quorum_hold,json=quorumHold,proto3" json:"quorum_hold,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2373,6 +2382,13 @@ func (x *Verdict) GetDamping() *Damping {
 func (x *Verdict) GetMassFailure() *MassFailure {
 	if x != nil {
 		return x.MassFailure
+	}
+	return nil
+}
+
+func (x *Verdict) GetQuorumHold() *durationpb.Duration {
+	if x != nil {
+		return x.QuorumHold
 	}
 	return nil
 }
@@ -3852,7 +3868,7 @@ const file_hdsd_config_v1_config_proto_rawDesc = "" +
 	"\ametrics\x18\x16 \x01(\v2\x17.hdsd.config.v1.MetricsR\ametrics\"Z\n" +
 	"\aMetrics\x12,\n" +
 	"\x12cluster_name_globs\x18\x01 \x03(\tR\x10clusterNameGlobs\x12!\n" +
-	"\fmax_clusters\x18\x02 \x01(\rR\vmaxClusters\"\xb6\a\n" +
+	"\fmax_clusters\x18\x02 \x01(\rR\vmaxClusters\"\xcc\a\n" +
 	"\x06Notify\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12I\n" +
 	"\falertmanager\x18\x02 \x01(\v2#.hdsd.config.v1.Notify.AlertmanagerH\x00R\falertmanager\x12:\n" +
@@ -3877,7 +3893,7 @@ const file_hdsd_config_v1_config_proto_rawDesc = "" +
 	"\tClientTls\x12\x17\n" +
 	"\aca_file\x18\x01 \x01(\tR\x06caFile\x124\n" +
 	"\x16certificate_chain_file\x18\x02 \x01(\tR\x14certificateChainFile\x12(\n" +
-	"\x10private_key_file\x18\x03 \x01(\tR\x0eprivateKeyFile\"\x89\x01\n" +
+	"\x10private_key_file\x18\x03 \x01(\tR\x0eprivateKeyFile\"\x9f\x01\n" +
 	"\x04Kind\x12\x11\n" +
 	"\rENDPOINT_DOWN\x10\x00\x12\x10\n" +
 	"\fCLUSTER_DOWN\x10\x01\x12\r\n" +
@@ -3885,7 +3901,8 @@ const file_hdsd_config_v1_config_proto_rawDesc = "" +
 	"\vNO_CHECKERS\x10\x03\x12\x13\n" +
 	"\x0fCHECKER_DOUBTED\x10\x04\x12\x12\n" +
 	"\x0eSHRINKAGE_HELD\x10\x05\x12\x13\n" +
-	"\x0fHISTORY_FAILING\x10\x06B\n" +
+	"\x0fHISTORY_FAILING\x10\x06\x12\x14\n" +
+	"\x10TOO_FEW_CHECKERS\x10\aB\n" +
 	"\n" +
 	"\breceiverB\x0f\n" +
 	"\rauthorization\"\x9b\x03\n" +
@@ -3972,7 +3989,7 @@ const file_hdsd_config_v1_config_proto_rawDesc = "" +
 	"\x06weight\x18\x02 \x01(\x01R\x06weight\x121\n" +
 	"\x15max_checks_per_second\x18\x03 \x01(\x01R\x12maxChecksPerSecond\"B\n" +
 	"\tReporting\x125\n" +
-	"\binterval\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\binterval\"\xfc\x04\n" +
+	"\binterval\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\binterval\"\xb8\x05\n" +
 	"\aVerdict\x12(\n" +
 	"\x04rule\x18\x01 \x01(\x0e2\x14.hdsd.config.v1.RuleR\x04rule\x12\x19\n" +
 	"\bat_least\x18\x02 \x01(\rR\aatLeast\x12\x14\n" +
@@ -3986,7 +4003,9 @@ const file_hdsd_config_v1_config_proto_rawDesc = "" +
 	"\bpath_cut\x18\n" +
 	" \x01(\v2\x17.hdsd.config.v1.PathCutR\apathCut\x121\n" +
 	"\adamping\x18\v \x01(\v2\x17.hdsd.config.v1.DampingR\adamping\x12>\n" +
-	"\fmass_failure\x18\f \x01(\v2\x1b.hdsd.config.v1.MassFailureR\vmassFailure\"P\n" +
+	"\fmass_failure\x18\f \x01(\v2\x1b.hdsd.config.v1.MassFailureR\vmassFailure\x12:\n" +
+	"\vquorum_hold\x18\r \x01(\v2\x19.google.protobuf.DurationR\n" +
+	"quorumHold\"P\n" +
 	"\fDegradedWhen\x12@\n" +
 	"\x10http_status_code\x18\x01 \x03(\v2\x16.google.protobuf.ValueR\x0ehttpStatusCode\"\x9d\x01\n" +
 	"\x05Doubt\x12$\n" +
@@ -4262,31 +4281,32 @@ var file_hdsd_config_v1_config_proto_depIdxs = []int32{
 	33, // 56: hdsd.config.v1.Verdict.path_cut:type_name -> hdsd.config.v1.PathCut
 	34, // 57: hdsd.config.v1.Verdict.damping:type_name -> hdsd.config.v1.Damping
 	35, // 58: hdsd.config.v1.Verdict.mass_failure:type_name -> hdsd.config.v1.MassFailure
-	56, // 59: hdsd.config.v1.DegradedWhen.http_status_code:type_name -> google.protobuf.Value
-	51, // 60: hdsd.config.v1.Doubt.release_after:type_name -> google.protobuf.Duration
-	51, // 61: hdsd.config.v1.MassFailure.hold:type_name -> google.protobuf.Duration
-	30, // 62: hdsd.config.v1.Policy.verdict:type_name -> hdsd.config.v1.Verdict
-	37, // 63: hdsd.config.v1.Policy.checkers:type_name -> hdsd.config.v1.CheckerSelector
-	5,  // 64: hdsd.config.v1.Policy.mode:type_name -> hdsd.config.v1.Mode
-	2,  // 65: hdsd.config.v1.Policy.zones:type_name -> hdsd.config.v1.Placement
-	2,  // 66: hdsd.config.v1.Policy.regions:type_name -> hdsd.config.v1.Placement
-	38, // 67: hdsd.config.v1.CheckerSelector.localities:type_name -> hdsd.config.v1.LocalitySelector
-	50, // 68: hdsd.config.v1.CheckerSelector.metadata:type_name -> hdsd.config.v1.CheckerSelector.MetadataEntry
-	51, // 69: hdsd.config.v1.History.retention:type_name -> google.protobuf.Duration
-	42, // 70: hdsd.config.v1.Checkers.admit:type_name -> hdsd.config.v1.AdmitRule
-	51, // 71: hdsd.config.v1.Checkers.probation:type_name -> google.protobuf.Duration
-	52, // 72: hdsd.config.v1.Checkers.sds_config:type_name -> envoy.config.core.v3.ConfigSource
-	41, // 73: hdsd.config.v1.Checkers.probe_targets:type_name -> hdsd.config.v1.ProbeTargets
-	51, // 74: hdsd.config.v1.DataPlanes.assignment_ttl:type_name -> google.protobuf.Duration
-	51, // 75: hdsd.config.v1.DataPlanes.cluster_ttl:type_name -> google.protobuf.Duration
-	6,  // 76: hdsd.config.v1.DataPlanes.zone_health:type_name -> hdsd.config.v1.ZoneHealth
-	52, // 77: hdsd.config.v1.DataPlanes.eds_config_source:type_name -> envoy.config.core.v3.ConfigSource
-	57, // 78: hdsd.config.v1.Relay.Upstream.api_config_source:type_name -> envoy.config.core.v3.ApiConfigSource
-	79, // [79:79] is the sub-list for method output_type
-	79, // [79:79] is the sub-list for method input_type
-	79, // [79:79] is the sub-list for extension type_name
-	79, // [79:79] is the sub-list for extension extendee
-	0,  // [0:79] is the sub-list for field type_name
+	51, // 59: hdsd.config.v1.Verdict.quorum_hold:type_name -> google.protobuf.Duration
+	56, // 60: hdsd.config.v1.DegradedWhen.http_status_code:type_name -> google.protobuf.Value
+	51, // 61: hdsd.config.v1.Doubt.release_after:type_name -> google.protobuf.Duration
+	51, // 62: hdsd.config.v1.MassFailure.hold:type_name -> google.protobuf.Duration
+	30, // 63: hdsd.config.v1.Policy.verdict:type_name -> hdsd.config.v1.Verdict
+	37, // 64: hdsd.config.v1.Policy.checkers:type_name -> hdsd.config.v1.CheckerSelector
+	5,  // 65: hdsd.config.v1.Policy.mode:type_name -> hdsd.config.v1.Mode
+	2,  // 66: hdsd.config.v1.Policy.zones:type_name -> hdsd.config.v1.Placement
+	2,  // 67: hdsd.config.v1.Policy.regions:type_name -> hdsd.config.v1.Placement
+	38, // 68: hdsd.config.v1.CheckerSelector.localities:type_name -> hdsd.config.v1.LocalitySelector
+	50, // 69: hdsd.config.v1.CheckerSelector.metadata:type_name -> hdsd.config.v1.CheckerSelector.MetadataEntry
+	51, // 70: hdsd.config.v1.History.retention:type_name -> google.protobuf.Duration
+	42, // 71: hdsd.config.v1.Checkers.admit:type_name -> hdsd.config.v1.AdmitRule
+	51, // 72: hdsd.config.v1.Checkers.probation:type_name -> google.protobuf.Duration
+	52, // 73: hdsd.config.v1.Checkers.sds_config:type_name -> envoy.config.core.v3.ConfigSource
+	41, // 74: hdsd.config.v1.Checkers.probe_targets:type_name -> hdsd.config.v1.ProbeTargets
+	51, // 75: hdsd.config.v1.DataPlanes.assignment_ttl:type_name -> google.protobuf.Duration
+	51, // 76: hdsd.config.v1.DataPlanes.cluster_ttl:type_name -> google.protobuf.Duration
+	6,  // 77: hdsd.config.v1.DataPlanes.zone_health:type_name -> hdsd.config.v1.ZoneHealth
+	52, // 78: hdsd.config.v1.DataPlanes.eds_config_source:type_name -> envoy.config.core.v3.ConfigSource
+	57, // 79: hdsd.config.v1.Relay.Upstream.api_config_source:type_name -> envoy.config.core.v3.ApiConfigSource
+	80, // [80:80] is the sub-list for method output_type
+	80, // [80:80] is the sub-list for method input_type
+	80, // [80:80] is the sub-list for extension type_name
+	80, // [80:80] is the sub-list for extension extendee
+	0,  // [0:80] is the sub-list for field type_name
 }
 
 func init() { file_hdsd_config_v1_config_proto_init() }

@@ -1,0 +1,61 @@
+package coordinator
+
+import (
+	"fmt"
+	"time"
+
+	"hdsd/notify"
+)
+
+// quorum is what tells whether the checkers that are left have a majority of the planned
+// votes.
+type quorum struct {
+	connected, lost int // checkers; those that were lost in the last 24 hours
+	planned         int // votes on an endpoint, if there are as many checkers
+	short           int // endpoints of which most planned votes were lost lately
+}
+
+// reason says why they have none; it is empty if they do, or if none is connected.
+func (q *quorum) reason() string {
+	planned := min(q.planned, q.connected+q.lost)
+	few := q.lost > 0 && 2*q.connected <= planned
+	switch {
+	case q.connected == 0:
+		return ""
+	case few && q.short > 0:
+		return fmt.Sprintf("%d of %d checkers left: %s", q.connected, q.connected+q.lost, shortText(q.short))
+	case few:
+		return fmt.Sprintf("%d of %d checkers left: their votes alone decide", q.connected, q.connected+q.lost)
+	case q.short > 0:
+		return "most checkers of some endpoints are lost: " + shortText(q.short)
+	}
+	return ""
+}
+
+func shortText(endpoints int) string {
+	word := "endpoints lack"
+	if endpoints == 1 {
+		word = "endpoint lacks"
+	}
+	return fmt.Sprintf("%d %s a majority of the planned votes, and nothing takes them down for verdict.quorum_hold after the loss", endpoints, word)
+}
+
+// left takes note of the checkers that are left.
+func (a *alarms) left(now time.Time, q *quorum) {
+	a.metrics.short.Set(float64(q.short))
+	reason, before := q.reason(), a.tooFew
+	a.tooFew.Reason = reason
+	if (reason == "") == (before.Reason == "") {
+		return
+	}
+	a.tooFew.Since = now
+	over := reason == ""
+	if over {
+		a.log.Warn().Str("event", "too_few_checkers_over").Dur("lasted", now.Sub(before.Since)).Msg("the checkers have a majority of the planned votes again, or none is left")
+	} else {
+		a.log.Error().Str("event", "too_few_checkers").Int("connected", q.connected).Int("lost", q.lost).Int("endpoints", q.short).Msg(reason)
+	}
+	a.pending = append(a.pending, notify.Change{Over: over, Condition: notify.Condition{
+		Key: notify.Key{Kind: notify.TooFewCheckers}, Since: now, Command: "hdsd checkers", Text: reason,
+	}})
+}

@@ -1,0 +1,81 @@
+package coordinator
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"hdsd/api"
+	"hdsd/health"
+)
+
+// attentionOf gives what needs attention of a kind.
+func (l *lab) attentionOf(kind string) (found []api.Attention) {
+	l.t.Helper()
+	now, err := l.backend().Status(l.t.Context())
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return slices.DeleteFunc(now.Attention, func(a api.Attention) bool { return a.Kind != kind })
+}
+
+// TestTheOneThatIsLeftTakesNothingDown for ten minutes after the others were lost, and status
+// says so; then it decides, and that shows, too.
+func TestTheOneThatIsLeftTakesNothingDown(t *testing.T) {
+	l := newLab(t)
+	l.serve(web("web", one, two))
+	l.join("ca", "cb", "cc")
+	l.pass(settle + 10*time.Second)
+	if found := l.attentionOf("TOO_FEW_CHECKERS"); len(found) != 0 {
+		t.Errorf("all are there, and %+v", found)
+	}
+	l.lose("cb")
+	l.lose("cc")
+	l.pass(time.Minute)
+	l.truth[one] = health.Unhealthy
+	l.pass(8 * time.Minute)
+	l.wantPublished("web", one, health.Healthy)
+	if found := l.attentionOf("TOO_FEW_CHECKERS"); len(found) != 1 || !strings.Contains(found[0].Text, "1 of 3 checkers left: 2 endpoints lack a majority of the planned votes") {
+		t.Errorf("two are lost: %+v", found)
+	}
+	if n := testutil.ToFloat64(l.core.metrics.states.short); n != 2 {
+		t.Errorf("hdsd_endpoints_short_of_votes is %v", n)
+	}
+	l.pass(2 * time.Minute)
+	l.wantPublished("web", one, health.Unhealthy)
+	if last := l.transitions[len(l.transitions)-1]; !strings.Contains(last.Reason, "1 of 1 checker says UNHEALTHY; 3 are planned") {
+		t.Errorf("the one decides: %q", last.Reason)
+	}
+	if found := l.attentionOf("TOO_FEW_CHECKERS"); len(found) != 1 || !strings.Contains(found[0].Text, "their votes alone decide") {
+		t.Errorf("the one decides: %+v", found)
+	}
+	l.join("cb", "cc")
+	l.pass(time.Minute)
+	if found := l.attentionOf("TOO_FEW_CHECKERS"); len(found) != 0 {
+		t.Errorf("all are back, and %+v", found)
+	}
+}
+
+// TestTheOnlyCheckerDecides where there never were more.
+func TestTheOnlyCheckerDecides(t *testing.T) {
+	l := newLab(t)
+	l.serve(web("web", one, two))
+	l.join("ca")
+	l.pass(settle + 10*time.Second)
+	l.truth[one] = health.Unhealthy
+	l.pass(5 * time.Second)
+	l.wantPublished("web", one, health.Unhealthy)
+	if found := l.attentionOf("TOO_FEW_CHECKERS"); len(found) != 0 {
+		t.Errorf("nobody is lost, and %+v", found)
+	}
+	l.lose("ca")
+	l.pass(time.Minute)
+	l.join("ca")
+	l.pass(10 * time.Second)
+	l.truth[two] = health.Unhealthy
+	l.pass(10 * time.Second)
+	l.wantPublished("web", two, health.Unhealthy) // it fills its own place
+}
