@@ -23,6 +23,10 @@ type Budget struct {
 	// has just connected.
 	Rush *share.Queue
 
+	// Wide, if not nil, has the wide windows of streams: 64 KiB that may come without room. One
+	// caller may have half of them.
+	Wide *share.Pool
+
 	// Connections, if not nil, has the connections that callers may have.
 	Connections *share.Pool
 
@@ -43,12 +47,19 @@ type Budget struct {
 	Late func(caller string, bytes int)
 }
 
-// rushShare is the part of the bytes that Rush has beside them.
-const rushShare = 8
+// Parts of the bytes that Rush and Wide have beside them.
+const (
+	rushShare = 8
+	wideShare = 4
+)
 
 // NewBudget makes a budget of so many bytes.
 func NewBudget(bytes int64) *Budget {
-	return &Budget{Room: share.NewRoom(bytes), Rush: share.NewQueue(max(bytes/rushShare, defaultWindow))}
+	wide := max(bytes/wideShare, 1)
+	return &Budget{
+		Room: share.NewRoom(bytes), Rush: share.NewQueue(max(bytes/rushShare, defaultWindow)),
+		Wide: share.NewPool(share.Limit{What: "bytes of wide windows", Field: "limits.max_bytes_in_flight", Total: wide, Each: max(wide/2, 1)}),
+	}
 }
 
 func (b *Budget) refused(caller string, err error) {

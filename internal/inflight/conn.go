@@ -37,6 +37,7 @@ type conn struct {
 	known   bool               // the client has acknowledged the settings
 	rush    *share.Turn        // room for what came before that
 	updates []byte             // frames to be written
+	debtors []*stream          // that are owed some of their windows
 	closed  bool
 	writes  writes
 }
@@ -130,9 +131,20 @@ func (c *conn) Write(b []byte) (int, error) {
 	c.writes.begin()
 	c.mu.Unlock()
 	c.writing.Lock()
+	var updates []byte
+	if c.out.between() {
+		c.mu.Lock()
+		updates = c.take()
+		c.mu.Unlock()
+	}
 	c.ends = c.ends[:0]
 	_, _ = c.out.scan(b, c.note, nil) // without data nothing fails
+	before := len(updates)
+	if before > 0 {
+		b = append(updates, b...)
+	}
 	n, err := c.Conn.Write(b)
+	n = max(0, n-before)
 	c.mu.Lock()
 	over := c.writes.end()
 	for _, f := range c.ends {
@@ -179,7 +191,7 @@ func (c *conn) begin(f frame) {
 			c.hangUp()
 		}
 	case f.kind == typeHeaders && s == nil && !c.closed:
-		c.streams[f.stream] = &stream{id: f.stream, begun: make(chan struct{}), window: firstWindow, parts: partsOf(0)}
+		c.streams[f.stream] = &stream{id: f.stream, begun: make(chan struct{}), window: firstWindow, free: firstWindow, parts: partsOf(0)}
 	}
 	c.mu.Unlock()
 	call(over)
@@ -239,7 +251,7 @@ func (c *conn) follow(id uint32, part []byte) (used int, err error) {
 		if s.have += len(head); s.have < messageHeadBytes {
 			break
 		}
-		s.have, s.left = 0, int(binary.BigEndian.Uint32(s.head[1:]))
+		s.asks, s.have, s.left = false, 0, int(binary.BigEndian.Uint32(s.head[1:]))
 		if refusal := c.check(s); refusal != nil {
 			if !c.begun(s) {
 				s.have, s.left, s.kept = had, 0, s.kept-len(head)
@@ -254,7 +266,10 @@ func (c *conn) follow(id uint32, part []byte) (used int, err error) {
 		s.parts = min(s.parts+partsOfMessage+s.left/leastPart, partsOf(s.left))
 		size := int64(messageHeadBytes + s.left)
 		s.messages.push(size)
-		s.asks = size > firstWindow && s.refusal == nil // so that some of it is to come
+		if size > firstWindow && s.refusal == nil {
+			c.widen(s)
+			s.asks = size > int64(s.free) // so that some of it is to come
+		}
 		c.ask(s)
 	}
 	c.settle(s)

@@ -202,6 +202,7 @@ func (s *site) waiting(want int) {
 // read from grpc.
 func TestRoomLastsUntilTheHandlerAsksForMore(t *testing.T) {
 	s := newSite(t, total)
+	s.Wide = nil // else the second message needs no room
 	stream, _ := s.open(s.dial(), "a")
 	s.send(stream, 600_000)
 	s.taken(600_000 + inflight.MessageBytes)

@@ -121,9 +121,70 @@ func TestAnEndedStreamIsNotLate(t *testing.T) {
 	})
 }
 
+// narrow is a budget without wide windows.
+func narrow(bytes int64) *Budget {
+	b := NewBudget(bytes)
+	b.Wide = nil
+	return b
+}
+
+// TestWideWindows: a stream that had a large message gets the next ones of up to 64 KiB without an
+// answer to each. One caller has no more than half of the wide windows; its other streams, and
+// messages that are larger, have room as ever. A stream gives its window back when it ends.
+func TestWideWindows(t *testing.T) {
+	b := NewBudget(4 * 8 * wideWindow) // wide windows for eight streams
+	const size, large = 20_000, 100_000
+	message := append(headOf(size), make([]byte, size)...)
+	var all []*conn
+	for n := range 5 {
+		c, s, q := opened(b)
+		all = append(all, c)
+		if err := c.arrive(message[:messageHeadBytes]); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.arrive(message[messageHeadBytes:]); err != nil {
+			t.Fatal(err)
+		}
+		handled(t, c, s)
+		q.windows()
+		answers := 0
+		for range 12 {
+			for _, part := range [][]byte{message[:firstWindow], message[firstWindow:]} {
+				if s.window >= len(part) || n == 4 {
+					if err := c.arrive(part); err != nil {
+						t.Fatalf("stream %d: %v", n, err)
+					}
+				} else {
+					t.Fatalf("stream %d: its window is %d", n, s.window)
+				}
+				if q.windows() > 0 {
+					answers++
+				}
+			}
+			handled(t, c, s)
+			if q.windows() > 0 {
+				answers++
+			}
+		}
+		if wide := n < 4; wide && answers > 12*size/(wideWindow/2)+1 || !wide && answers < 12 {
+			t.Errorf("stream %d: %d answers", n, answers)
+		}
+	}
+	c, s := all[0], all[0].stream(1)
+	if err := c.arrive(headOf(large)); err != nil || !s.room || b.Room.Taken() < large {
+		t.Errorf("a larger one: %v, %t", err, s.room)
+	}
+	for _, c := range all {
+		_ = c.Close()
+	}
+	if usage := b.Wide.Usage(); usage.Taken != 0 || b.Room.Taken() != 0 {
+		t.Errorf("at the end, %d and %d bytes are taken", usage.Taken, b.Room.Taken())
+	}
+}
+
 // TestWindows: a client may send as much as its message needs once that has room, and little else.
 func TestWindows(t *testing.T) {
-	b := NewBudget(1 << 20)
+	b := narrow(1 << 20)
 	c, s, q := opened(b)
 	handle := func() {
 		handled(t, c, s)
@@ -166,7 +227,7 @@ func TestWindows(t *testing.T) {
 // TestWhoIgnoresTheWindowsIsEnded, but a client that has just come does not know them.
 func TestWhoIgnoresTheWindowsIsEnded(t *testing.T) {
 	refused := 0
-	b := NewBudget(1 << 20)
+	b := narrow(1 << 20)
 	b.Refused = func(string, error) { refused++ }
 	c, _, _ := opened(b)
 	if err := c.arrive(append(headOf(firstWindow), make([]byte, firstWindow)...)); !errors.Is(err, errWindow) || refused != 1 {

@@ -15,7 +15,10 @@ type stream struct {
 	room     bool          // that is the present one
 	asks     bool          // the present one needs room and has none
 	kept     int           // bytes that are here without room
+	free     int           // how many that may be
+	wide     *share.Lease  // of a wide window; nil: it has none
 	window   int           // what the client may still send; negative if it did not know
+	listed   bool          // among the conn's debtors
 	finished bool          // the client has ended its side
 	refusal  error         // of the present message
 	begun    chan struct{} // closed when a handler begins that gets one message after the other; nil: it has
@@ -26,6 +29,18 @@ type stream struct {
 
 	waits waits
 	late  deadline
+}
+
+// ends reports whether nothing more is awaited of the client.
+func (s *stream) ends() bool { return s.over || s.finished || s.refusal != nil }
+
+// owed is how much more the client may send than it knows.
+func (s *stream) owed() int {
+	target := s.free - s.kept
+	if s.room {
+		target += s.left
+	}
+	return target - s.window
 }
 
 // take takes the room of the present message: what is here of it is not kept without.
@@ -95,7 +110,7 @@ func (s *stream) giveUp() (t *share.Turn) {
 func (s *stream) release() (over []func()) {
 	s.over = true
 	s.late.stop()
-	return append(s.after, s.turn.Release)
+	return append(s.after, s.turn.Release, s.wide.Release)
 }
 
 // sizes is a queue of numbers of bytes.

@@ -12,6 +12,10 @@ import (
 // before hdsd asks for it, and what the handler has of that. A stream takes grpc more than that.
 const firstWindow = 4 << 10
 
+// wideWindow is the same for a stream that has had a larger message, where there is a wide window
+// for it: so the next one of 64 KiB or less needs no answer of hdsd's on its way.
+const wideWindow = 64 << 10
+
 // defaultWindow is what a client may send on a connection before it knows hdsd's settings
 // (RFC 9113, section 6.9.2).
 const defaultWindow = 65_535
@@ -70,24 +74,53 @@ func (c *conn) calm() func() {
 	return t.Release
 }
 
+// widen gives a stream a wide window for as long as it lasts, since no window can be taken back. The
+// caller holds mu.
+func (c *conn) widen(s *stream) {
+	if s.wide != nil || c.budget.Wide == nil {
+		return
+	}
+	if wide, err := c.budget.Wide.Take(c.caller, wideWindow, nil); err == nil {
+		s.wide, s.free = wide, wideWindow
+	}
+}
+
 // settle lets the client send the rest of a message that has room, and what needs none. It starts
 // the time that the rest has. The caller holds mu, and calls flush when it has given that up.
 func (c *conn) settle(s *stream) {
-	if s.over || s.finished || s.refusal != nil {
+	if s.ends() {
 		s.late.stop()
 		return
 	}
-	target := firstWindow - s.kept
-	if s.room {
-		target += s.left
-	}
-	if more := target - s.window; more >= firstWindow/2 || more > 0 && !s.asks && s.window < s.left {
-		s.window += more
-		c.updates = append(c.updates, 0, 0, 4, typeWindow, 0)
-		c.updates = binary.BigEndian.AppendUint32(c.updates, s.id)
-		c.updates = binary.BigEndian.AppendUint32(c.updates, uint32(more))
+	switch more := s.owed(); {
+	case more >= s.free/2 || more > 0 && !s.asks && s.window < s.left:
+		c.allow(s, more)
+	case more >= s.free/4 && !s.listed:
+		s.listed = true
+		c.debtors = append(c.debtors, s)
 	}
 	c.time(s)
+}
+
+// allow lets the client send more. The caller holds mu.
+func (c *conn) allow(s *stream, more int) {
+	s.window += more
+	c.updates = append(c.updates, 0, 0, 4, typeWindow, 0)
+	c.updates = binary.BigEndian.AppendUint32(c.updates, s.id)
+	c.updates = binary.BigEndian.AppendUint32(c.updates, uint32(more))
+}
+
+// take returns the frames to be written. What is owed to streams that do not wait for it goes with
+// them: it is not worth a write of its own. The caller holds mu.
+func (c *conn) take() (frames []byte) {
+	for _, s := range c.debtors {
+		if s.listed = false; !s.ends() && s.owed() > 0 {
+			c.allow(s, s.owed())
+		}
+	}
+	c.debtors = c.debtors[:0]
+	frames, c.updates = c.updates, nil
+	return frames
 }
 
 // flush writes what is to be written, between two frames of grpc. Who else writes does so after
@@ -104,8 +137,7 @@ func (c *conn) flush() {
 		between := c.out.between()
 		if between {
 			c.mu.Lock()
-			b := c.updates
-			c.updates = nil
+			b := c.take()
 			c.mu.Unlock()
 			if len(b) > 0 {
 				_, err = c.Conn.Write(b)
