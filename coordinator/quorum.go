@@ -49,13 +49,13 @@ func (a *alarms) left(now time.Time, q *quorum) {
 		return
 	}
 	a.tooFew.Since = now
-	over := reason == ""
-	if over {
+	ended := reason == ""
+	if ended {
 		a.log.Warn().Str("event", "too_few_checkers_over").Dur("lasted", now.Sub(before.Since)).Msg("the checkers have a majority of the planned votes again, or none is left")
 	} else {
 		a.log.Error().Str("event", "too_few_checkers").Int("connected", q.connected).Int("lost", q.lost).Int("endpoints", q.short).Msg(reason)
 	}
-	a.pending = append(a.pending, notify.Change{Over: over, Condition: notify.Condition{
+	a.pending = append(a.pending, notify.Change{Over: ended, Condition: notify.Condition{
 		Key: notify.Key{Kind: notify.TooFewCheckers}, Since: now, Command: "hdsd checkers", Text: reason,
 	}})
 }

@@ -220,14 +220,14 @@ func (v view) Condition(e *catalog.Endpoint) query.Condition {
 		return query.Condition{}
 	}
 	ruled := v.core.rulings.Ruling(id)
-	is := query.Condition{Status: ruled.Health, Stranded: v.core.fleet.Stranded(id)}
-	if is.Voters, is.Since = v.core.judge.Standing(id); !ruled.Since.IsZero() {
-		is.Since = ruled.Since
+	condition := query.Condition{Status: ruled.Health, Stranded: v.core.fleet.Stranded(id)}
+	if condition.Voters, condition.Since = v.core.judge.Standing(id); !ruled.Since.IsZero() {
+		condition.Since = ruled.Since
 	}
-	if is.Overridden = ruled.Override != nil; !is.Overridden {
-		is.HeldSince, _ = v.core.judge.Held(id)
+	if condition.Overridden = ruled.Override != nil; !condition.Overridden {
+		condition.HeldSince, _ = v.core.judge.Held(id)
 	}
-	return is
+	return condition
 }
 
 // Crew implements query.State.

@@ -241,7 +241,7 @@ func (l *ledger) regroup(before, now *sent) {
 	if l.kind != clusters || l.peers == nil || l.peers[assignments] == nil || before != nil && before.item.body.group == now.item.body.group {
 		return
 	}
-	if x, has := now.item.body, l.peers[assignments]; x.byEDS && has.held.get(x.service) != nil {
-		has.setDirty(x.service, false)
+	if x, own := now.item.body, l.peers[assignments]; x.byEDS && own.held.get(x.service) != nil {
+		own.setDirty(x.service, false)
 	}
 }

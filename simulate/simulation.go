@@ -96,10 +96,10 @@ func (s *Simulation) plan() Plan {
 		}
 		different, burst := 0, int64(0)
 		for id := range s.planner.Endpoints(k.ID) {
-			at := s.cluster[id]
-			burst += s.in.Clusters[at].Burst
-			if latest[at] != i+1 {
-				latest[at] = i + 1
+			cluster := s.cluster[id]
+			burst += s.in.Clusters[cluster].Burst
+			if latest[cluster] != i+1 {
+				latest[cluster] = i + 1
 				different++
 			}
 		}

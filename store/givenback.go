@@ -6,9 +6,9 @@ var givenBack = []byte("given-back")
 // them, by name; false deletes a row. Others stay as they are. It does not wait for the disk.
 func (s *Store) SaveGivenBack(changed map[string]bool) {
 	rows := make(map[string][]byte, len(changed))
-	for name, is := range changed {
+	for name, back := range changed {
 		key := rowKey(hashOf(name))
-		if rows[key] = nil; is {
+		if rows[key] = nil; back {
 			rows[key] = []byte(name)
 		}
 	}

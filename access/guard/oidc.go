@@ -110,8 +110,8 @@ func (i *issuer) verify(ctx context.Context, token string) (*access.Claims, erro
 func (i *issuers) renew(granted []string) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	for name, one := range i.of {
-		if one.renews.Store(true); !slices.Contains(granted, name) {
+	for name, known := range i.of {
+		if known.renews.Store(true); !slices.Contains(granted, name) {
 			delete(i.of, name)
 		}
 	}

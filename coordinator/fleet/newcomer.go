@@ -90,8 +90,8 @@ func (p *Probation) trySample(known *checker) {
 	unable := func(id health.EndpointID) bool { return !f.lookup.CanCheck(&known.Checker, id) }
 	p.yield(known.ID, unable)
 	maps.DeleteFunc(f.samples[known.ID], func(id health.EndpointID, _ bool) bool { return unable(id) })
-	if has := len(f.samples[known.ID]); has < before {
-		if f.note(known.ID); 2*has <= before { // too few to agree with
+	if able := len(f.samples[known.ID]); able < before {
+		if f.note(known.ID); 2*able <= before { // too few to agree with
 			p.endSample(known)
 		}
 	}

@@ -71,12 +71,12 @@ func (p *Probation) SetProbation(now time.Time, lasts time.Duration) {
 	if began {
 		for _, id := range sortedKeys(f.checkers) {
 			known := f.checkers[id]
-			_, is := p.established[id]
+			_, established := p.established[id]
 			switch {
 			case known.newcomer != nil:
 			case known.connected || !known.reported.IsZero(): // one that is away for a moment, too
 				p.remember(now, known)
-			case known.left.IsZero() && !f.missing.begun.IsZero() && !is: // nor is it back since a restart
+			case known.left.IsZero() && !f.missing.begun.IsZero() && !established: // nor is it back since a restart
 				p.established[id] = Established{Any: true, Seen: now}
 			}
 		}

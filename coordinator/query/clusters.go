@@ -50,8 +50,8 @@ func (r *row) passes(f health.Filter) bool {
 	inside := f.Locality == (health.Locality{})
 	for i := range r.places {
 		p := &r.places[i]
-		for is, n := range p.counts {
-			if n > 0 && f.Has(*p.locality, health.Status(is)) {
+		for status, n := range p.counts {
+			if n > 0 && f.Has(*p.locality, health.Status(status)) {
 				return true
 			}
 		}

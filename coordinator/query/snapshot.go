@@ -69,21 +69,21 @@ func newRow(state State, k *catalog.Cluster) *row {
 	r.lacks.Reason, r.lacks.Since = state.NotChecked(k)
 	for i := range k.Endpoints {
 		e := &k.Endpoints[i]
-		is := state.Condition(e)
-		r.placeOf(e.Locality()).add(&is)
-		r.voters[is.Voters]++
-		if is.Overridden {
+		condition := state.Condition(e)
+		r.placeOf(e.Locality()).add(&condition)
+		r.voters[condition.Voters]++
+		if condition.Overridden {
 			r.overridden++
 		}
-		if is.Voters > 0 || is.Overridden {
+		if condition.Voters > 0 || condition.Overridden {
 			r.observed++
 		}
-		if !is.HeldSince.IsZero() {
-			if r.held++; r.held == 1 || is.HeldSince.Before(r.heldSince) {
-				r.heldSince = is.HeldSince
+		if !condition.HeldSince.IsZero() {
+			if r.held++; r.held == 1 || condition.HeldSince.Before(r.heldSince) {
+				r.heldSince = condition.HeldSince
 			}
 		}
-		if is.Stranded {
+		if condition.Stranded {
 			r.stranded = append(r.stranded, api.Quarantined{Address: e.Address(), Reason: state.StrandedReason(k, e)})
 		}
 	}
@@ -121,8 +121,8 @@ func (p *place) add(is *Condition) {
 
 // addTo adds a place to what is counted.
 func (p *place) addTo(g *attention.Group) {
-	for is, n := range p.counts {
-		if g.Endpoints += n; health.Status(is).Down() {
+	for status, n := range p.counts {
+		if g.Endpoints += n; health.Status(status).Down() {
 			g.Down += n
 		}
 	}

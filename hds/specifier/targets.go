@@ -14,11 +14,11 @@ type Targets struct {
 // refusal says why an IP address may not be probed; empty: it may be.
 func (t *Targets) refusal(a netip.Addr) string {
 	a = a.Unmap().WithZone("")
-	has := func(p netip.Prefix) bool { return p.Contains(a) }
+	contains := func(p netip.Prefix) bool { return p.Contains(a) }
 	switch {
-	case slices.ContainsFunc(t.Deny, has):
+	case slices.ContainsFunc(t.Deny, contains):
 		return "checkers.probe_targets.deny has it"
-	case slices.ContainsFunc(t.Allow, has):
+	case slices.ContainsFunc(t.Allow, contains):
 		return ""
 	case len(t.Allow) > 0:
 		return "checkers.probe_targets.allow does not have it"

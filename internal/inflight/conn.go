@@ -345,8 +345,8 @@ func (c *conn) ask(s *stream) {
 	if !s.asks || s.turn != nil || s.over {
 		return
 	}
-	var has bool
-	if s.turn, has = c.budget.Room.Ask(c.caller, s.messages.last()+messageBytes, func(t *share.Turn) { c.granted(s, t) }); has {
+	var free bool
+	if s.turn, free = c.budget.Room.Ask(c.caller, s.messages.last()+messageBytes, func(t *share.Turn) { c.granted(s, t) }); free {
 		s.take()
 	} else {
 		s.waits.begin()

@@ -58,12 +58,12 @@ func (c *conn) start(s *stream) {
 // look ends the connection if a message is late.
 func (c *conn) look(s *stream) {
 	c.mu.Lock()
-	late, over := &s.late, time.Since(s.late.due)
-	if late.timer == nil || over < 0 { // it has come, and another one may have begun
+	late, excess := &s.late, time.Since(s.late.due)
+	if late.timer == nil || excess < 0 { // it has come, and another one may have begun
 		c.mu.Unlock()
 		return
 	}
-	if over > late.allowed/2 { // hdsd itself stood still
+	if excess > late.allowed/2 { // hdsd itself stood still
 		c.start(s)
 		c.mu.Unlock()
 		return

@@ -39,7 +39,7 @@ type Turn struct {
 
 	// Guarded by Queue.mu.
 	place *list.Element // in line.turns while it waits
-	has   bool
+	holds bool // it has the amount
 }
 
 // Waiting is who waits for a Queue.
@@ -57,23 +57,23 @@ func NewQueue(total int64) *Queue {
 // Ask takes an amount for a caller, and reports whether it has it at once. If not, granted is
 // called when it has, without a lock, by whoever gives something back: it must not block. An
 // amount larger than the total is all of it. Release ends the turn in any case.
-func (q *Queue) Ask(caller string, amount int64, granted func(*Turn)) (t *Turn, has bool) {
+func (q *Queue) Ask(caller string, amount int64, granted func(*Turn)) (t *Turn, free bool) {
 	t = &Turn{queue: q, amount: min(amount, q.total), granted: granted}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.count == 0 && t.amount <= q.total-q.taken {
 		q.taken += t.amount
-		t.has = true
+		t.holds = true
 		return t, true
 	}
-	of := q.lines[caller]
-	if of == nil {
-		of = &line{caller: caller}
-		of.place = q.order.PushBack(of)
-		q.lines[caller] = of
+	own := q.lines[caller]
+	if own == nil {
+		own = &line{caller: caller}
+		own.place = q.order.PushBack(own)
+		q.lines[caller] = own
 	}
-	t.line, t.since = of, time.Now()
-	t.place = of.turns.PushBack(t)
+	t.line, t.since = own, time.Now()
+	t.place = own.turns.PushBack(t)
 	q.count++
 	return t, false
 }
@@ -81,8 +81,8 @@ func (q *Queue) Ask(caller string, amount int64, granted func(*Turn)) (t *Turn, 
 // Wait is Ask for those who can wait. It returns the error of the context if that ends first.
 func (q *Queue) Wait(ctx context.Context, caller string, amount int64) (*Turn, error) {
 	granted := make(chan struct{})
-	t, has := q.Ask(caller, amount, func(*Turn) { close(granted) })
-	if has {
+	t, free := q.Ask(caller, amount, func(*Turn) { close(granted) })
+	if free {
 		return t, nil
 	}
 	select {
@@ -102,8 +102,8 @@ func (t *Turn) Release() {
 	}
 	q := t.queue
 	q.mu.Lock()
-	if t.has {
-		t.has = false
+	if t.holds {
+		t.holds = false
 		q.taken -= t.amount
 	} else if t.place != nil {
 		q.leave(t)
@@ -135,7 +135,7 @@ func (q *Queue) serve() (served []*Turn) {
 		}
 		q.order.MoveToBack(front)
 		q.leave(t)
-		t.has = true
+		t.holds = true
 		q.taken += t.amount
 		served = append(served, t)
 	}
@@ -155,9 +155,9 @@ func (q *Queue) Waiting() Waiting {
 	defer q.mu.Unlock()
 	all := Waiting{Count: q.count}
 	for e := q.order.Front(); e != nil; e = e.Next() {
-		of := e.Value.(*line)
-		if first := of.turns.Front().Value.(*Turn); all.Since.IsZero() || first.since.Before(all.Since) {
-			all.Caller, all.Since = of.caller, first.since
+		waiting := e.Value.(*line)
+		if first := waiting.turns.Front().Value.(*Turn); all.Since.IsZero() || first.since.Before(all.Since) {
+			all.Caller, all.Since = waiting.caller, first.since
 		}
 	}
 	return all
@@ -186,7 +186,7 @@ func (r *Room) queue(amount int64) *Queue {
 }
 
 // Ask is that of the half that an amount belongs to.
-func (r *Room) Ask(caller string, amount int64, granted func(*Turn)) (t *Turn, has bool) {
+func (r *Room) Ask(caller string, amount int64, granted func(*Turn)) (t *Turn, free bool) {
 	return r.queue(amount).Ask(caller, amount, granted)
 }
 
