@@ -191,7 +191,7 @@ func (c *conn) begin(f frame) {
 			c.hangUp()
 		}
 	case f.kind == typeHeaders && s == nil && !c.closed:
-		c.streams[f.stream] = &stream{id: f.stream, begun: make(chan struct{}), window: firstWindow, free: firstWindow, parts: partsOf(0)}
+		c.streams[f.stream] = &stream{id: f.stream, begun: make(chan struct{}), allowance: allowance{window: firstWindow, free: firstWindow}, parts: partsOf(0)}
 	}
 	c.mu.Unlock()
 	call(over)

@@ -14,21 +14,27 @@ type stream struct {
 	turn     *share.Turn   // room for the only one of them that has room; nil: nobody asks
 	room     bool          // that is the present one
 	asks     bool          // the present one needs room and has none
-	kept     int           // bytes that are here without room
-	free     int           // how many that may be
-	wide     *share.Lease  // of a wide window; nil: it has none
-	window   int           // what the client may still send; negative if it did not know
-	listed   bool          // among the conn's debtors
 	finished bool          // the client has ended its side
 	refusal  error         // of the present message
 	begun    chan struct{} // closed when a handler begins that gets one message after the other; nil: it has
 	over     bool          // the stream has ended on the wire
 	after    []func()      // called then
 
+	allowance
+
 	check func(bytes int) error // of the handler; nil: it takes any message
 
 	waits waits
 	late  deadline
+}
+
+// allowance is what the client of a stream may send.
+type allowance struct {
+	window int          // bytes that it may still send; negative if it did not know
+	kept   int          // bytes that are here without room
+	free   int          // how many that may be
+	wide   *share.Lease // of a wide window; nil: it has none
+	listed bool         // among the conn's debtors
 }
 
 // ends reports whether nothing more is awaited of the client.
