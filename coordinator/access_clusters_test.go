@@ -55,6 +55,11 @@ func TestViewersSeeTheirClusters(t *testing.T) {
 			t.Errorf("%s: %d %s", path, code, text)
 		}
 	}
+	for name, shown := range map[string]bool{"all.internal": true, "pay.internal": false} {
+		if code, text := ask(name, "/v1/clusters"); code != 200 || strings.Contains(text, `"local"`) != shown {
+			t.Errorf("the source of a cluster, for %s: %d %s", name, code, text)
+		}
+	}
 	for _, path := range []string{"/v1/endpoints", "/v1/transitions", "/v1/availability", "/v1/watch"} {
 		hidden, missing := "", ""
 		for name, to := range map[string]*string{"secret": &hidden, "absent": &missing} {

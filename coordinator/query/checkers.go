@@ -2,8 +2,10 @@ package query
 
 import (
 	"context"
+	"slices"
 	"strings"
 
+	"hdsd/access"
 	"hdsd/api"
 	"hdsd/hds"
 )
@@ -14,18 +16,38 @@ func (b *Backend) Checkers(ctx context.Context) ([]api.Checker, error) {
 	if err != nil {
 		return nil, err
 	}
-	return b.checkersOf(now), nil
+	return b.checkersOf(ctx, now), nil
 }
 
+// hiddenReason stands for a reason that may name clusters and sources which the caller may not see.
+const hiddenReason = "ask somebody who may see all clusters"
+
 // checkersOf returns the checkers of a snapshot, each with the present state of its stream.
-func (b *Backend) checkersOf(now *Snapshot) []api.Checker {
+func (b *Backend) checkersOf(ctx context.Context, now *Snapshot) []api.Checker {
+	all := access.FromContext(ctx).Clusters().All()
 	found := make([]api.Checker, len(now.checkers))
 	for i := range now.checkers {
 		known := &now.checkers[i]
 		stream := b.HDS.State(known.ID)
 		found[i] = withStream(known, &stream, now.lagging[known.ID])
+		if !all {
+			hideReasons(&found[i])
+		}
 	}
 	return found
+}
+
+// hideReasons hides why a checker is not believed, but not that it is not.
+func hideReasons(k *api.Checker) {
+	for _, reason := range []*string{&k.DistrustReason, &k.BlindReason} {
+		if *reason != "" {
+			*reason = hiddenReason
+		}
+	}
+	k.CutPaths = slices.Clone(k.CutPaths) // which the snapshot has, too
+	for i := range k.CutPaths {
+		k.CutPaths[i].Reason = hiddenReason
+	}
 }
 
 // Paths implements api.Backend.

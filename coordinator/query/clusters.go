@@ -33,6 +33,9 @@ func (b *Backend) Clusters(ctx context.Context, q api.ClusterQuery) (found []api
 			return found, true, nil
 		}
 		k := r.describe(now.frozen)
+		if !may.All() {
+			k.Source = ""
+		}
 		k.NoEndpointsReason = b.Feed.NoEndpointsReason(r.cluster)
 		if q.Cluster != "" && k.Checked {
 			k.HealthChecks = r.cluster.Checked.Checks()

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
@@ -140,6 +141,51 @@ func TestCountsOfARow(t *testing.T) {
 	now, err := b.Status(t.Context())
 	if want := (api.EndpointCounts{Healthy: 1, Unhealthy: 1, Timeout: 1, Draining: 1, Unknown: 1, Voters: [4]int{1, 0, 0, 4}}); err != nil || now.Endpoints != want {
 		t.Errorf("%+v, %v", now.Endpoints, err)
+	}
+}
+
+// narrow is a caller that may see some clusters.
+type narrow struct {
+	access.Permit
+	clusters access.Clusters
+}
+
+// Clusters implements access.Permit.
+func (n narrow) Clusters() access.Clusters { return n.clusters }
+
+// TestWhoMaySeeSomeClustersSeesNoReasons: neither names of sources, nor why checkers are not
+// believed, which may name clusters of others.
+func TestWhoMaySeeSomeClustersSeesNoReasons(t *testing.T) {
+	const secret = "down in cluster other of source hidden"
+	web := inZones("web", "a")
+	web.Source = secret
+	f := newFake(web)
+	f.checkers = []Checker{{
+		Checker:     api.Checker{Checker: health.Checker{ID: "c1"}, Connected: true, BlindReason: secret, CutPaths: []api.CutPath{{To: "eu/b", Reason: secret}}},
+		DoubtReason: secret,
+	}}
+	b := backendOf(t, f)
+	b.Process = func() Process { return Process{NotReady: secret} }
+	for _, may := range []access.Clusters{access.AllClusters(), {}} {
+		ctx := access.With(t.Context(), narrow{access.FromContext(t.Context()), may})
+		checkers, err := b.Checkers(ctx)
+		if err != nil || len(checkers) != 1 || checkers[0].Trusted || checkers[0].BlindReason == "" {
+			t.Fatalf("%+v, %v", checkers, err)
+		}
+		status, err := b.Status(ctx)
+		if err != nil || status.Checkers.Doubted != 1 || status.NotReady == "" {
+			t.Fatalf("%+v, %v", status, err)
+		}
+		clusters, _, err := b.Clusters(ctx, api.ClusterQuery{Limit: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text := fmt.Sprintf("%+v %+v %+v", checkers, status, clusters); strings.Contains(text, secret) != may.All() {
+			t.Errorf("who may see all: %t; sees %s", may.All(), text)
+		}
+	}
+	if f.checkers[0].CutPaths[0].Reason != secret {
+		t.Error("the snapshot is changed")
 	}
 }
 

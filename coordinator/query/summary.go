@@ -57,13 +57,16 @@ func (b *Backend) Status(ctx context.Context) (api.Status, error) {
 		}
 	}
 	s.facts.Unwatched, s.facts.TooFew, s.out.Checkers.Lost = now.crew.Unwatched, now.crew.TooFew, now.crew.Lost
-	checkers := b.checkersOf(now)
+	checkers := b.checkersOf(ctx, now)
 	s.addCheckers(checkers)
 	s.out.Zones = zonesOf(checkers)
 	if s.out.History, err = b.history(); err != nil {
 		return api.Status{}, err
 	}
 	process := b.Process()
+	if process.NotReady != "" && !may.All() {
+		process.NotReady = hiddenReason
+	}
 	s.out.Started = process.Started
 	s.out.Version, s.out.NotReady, s.out.Shadow, s.out.Frozen = process.Version, process.NotReady, process.Shadow, process.Frozen != nil
 	f := &s.facts

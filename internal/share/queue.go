@@ -39,7 +39,7 @@ type Turn struct {
 
 	// Guarded by Queue.mu.
 	place *list.Element // in line.turns while it waits
-	holds bool // it has the amount
+	holds bool          // it has the amount
 }
 
 // Waiting is who waits for a Queue.
