@@ -82,15 +82,16 @@ func TestGRPCGetsLocalitiesThatItTakes(t *testing.T) {
 		other.send(m)
 		inDelta := other.next()
 		other.send(ack(inDelta))
-		gets := func(p *statePeer, want map[string]string) *discoveryv3.DiscoveryResponse {
+		gets := func(p *statePeer, want map[string]string) (last *discoveryv3.DiscoveryResponse) {
 			t.Helper()
-			r := p.next()
-			equal(t, "resources", len(r.GetResources()), len(want))
-			for _, each := range r.GetResources() {
-				equal(t, assignmentNameOf(each.GetValue()), localities(each.GetValue()), want[assignmentNameOf(each.GetValue())])
+			for got := 0; got < len(want); got += len(last.GetResources()) { // two names of one assignment may come one after the other
+				last = p.next()
+				for _, each := range last.GetResources() {
+					equal(t, assignmentNameOf(each.GetValue()), localities(each.GetValue()), want[assignmentNameOf(each.GetValue())])
+				}
+				p.send(ackState(last, names...))
 			}
-			p.send(ackState(r, names...))
-			return r
+			return last
 		}
 		asIs, completed := ` "x": :UN "y":UNUN`, ` "x"*1: ""*1:UN "y"*2:UNUN`
 		all := func(a, b string) map[string]string {
