@@ -65,8 +65,8 @@ func (l *loads) take(plane string, r *loadstatsv3.LoadStatsRequest) {
 	}
 }
 
-// settle waits until a data plane has reported all requests that have ended: each report has those
-// since the last one.
+// settle waits until a data plane has reported all requests that have ended. Each report has those
+// since the last one, but on a busy machine several are on their way.
 func (l *loads) settle(p *Play, plane Plane) {
 	p.t.Helper()
 	rounds := func() int {
@@ -74,8 +74,15 @@ func (l *loads) settle(p *Play, plane Plane) {
 		defer l.mu.Unlock()
 		return l.rounds[[...]string{"alone", "through"}[plane]]
 	}
-	before := rounds()
-	envoy.Eventually(p.t, fleet.Patience, "further load reports "+plane.String(), func() bool { return rounds() >= before+3 })
+	for _, before := l.reported(p, plane); ; {
+		from := rounds()
+		envoy.Eventually(p.t, fleet.Patience, "further load reports "+plane.String(), func() bool { return rounds() >= from+20 })
+		_, now := l.reported(p, plane)
+		if now == before {
+			return
+		}
+		before = now
+	}
 }
 
 // reported is what a data plane has reported of the cluster so far, and the number of requests
