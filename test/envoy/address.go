@@ -3,14 +3,21 @@ package envoy
 import (
 	"net"
 	"testing"
+
+	"hdsd/internal/demo/envoy"
 )
 
 // FreeAddress gives a loopback address that nobody listens on, and that is kept
 // until the test ends: as a connection of it stays open, the kernel gives its port
-// to nobody who asks for any, and to whoever asks for this one.
+// to nobody who asks for any, and to whoever asks for this one. Nor is it one that the
+// kernel gives to who connects.
 func FreeAddress(t testing.TB) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	address, err := envoy.FreeAddress()
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", address)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"strconv"
+	"sync/atomic"
 )
 
 // The ports from which FreeAddress chooses. They are outside of Linux's ephemeral
@@ -14,11 +15,19 @@ const (
 	lastPort  = 32000
 )
 
-// FreeAddress returns a loopback address on which nobody listened a moment ago.
+// FreeAddress begins with any port, and looks at each once.
+var (
+	begin = rand.IntN(lastPort - firstPort) //nolint:gosec // so that processes differ
+	turns atomic.Int64
+)
+
+// FreeAddress returns a loopback address on which nobody listened a moment ago, another one each
+// time.
 func FreeAddress() (address string, err error) {
 	var l net.Listener
 	for range 100 {
-		address = net.JoinHostPort("127.0.0.1", strconv.Itoa(firstPort+rand.IntN(lastPort-firstPort)))
+		port := firstPort + (begin+int(turns.Add(1)))%(lastPort-firstPort)
+		address = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 		if l, err = net.Listen("tcp", address); err == nil {
 			return address, l.Close()
 		}
