@@ -184,7 +184,7 @@ func (r *reasons) leftOut(e *endpoint) string {
 func (r *reasons) disbelief(e *endpoint, s *seat) string {
 	b := r.counter.believe(e, s)
 	if b.awaited() && e.has(budgetSpent) {
-		return r.describe(b, e, s) + " for too long"
+		return r.describe(b, e, s) + health.ForTooLong
 	}
 	return r.describe(b, e, s)
 }
@@ -193,15 +193,15 @@ func (r *reasons) disbelief(e *endpoint, s *seat) string {
 func (r *reasons) describe(b belief, e *endpoint, s *seat) string {
 	switch b {
 	case unreported:
-		return "first report awaited"
+		return health.FirstReportAwaited
 	case warmingUp:
-		return "warming up"
+		return health.WarmingUp
 	case fellSilent:
-		return "next report awaited"
+		return health.NextReportAwaited
 	case notReported:
-		return "does not report it"
+		return health.NotReported
 	case stale:
-		return "not heard lately"
+		return health.NotHeard
 	case undecided:
 		return "neither up nor down"
 	case doubted:

@@ -254,7 +254,9 @@ func (v votes) change(to *sums, t *health.Transition) {
 		before.Locality = *t.Moved
 	} else {
 		for _, o := range t.Observations {
-			to.row(group{checker: o.Checker}).Transitions++
+			if health.IsOpinion(o.Disbelieved) {
+				to.row(group{checker: o.Checker}).Transitions++
+			}
 		}
 	}
 	v[before].end(to, t.Time)
@@ -271,6 +273,9 @@ func (v votes) end(to *sums, at time.Time) {
 
 func (v vote) end(to *sums, at time.Time) {
 	for _, o := range v.observations {
+		if !health.IsOpinion(o.Disbelieved) {
+			continue
+		}
 		if row := to.row(group{checker: o.Checker}); o.Status.Valid() {
 			row.In[o.Status] += max(0, at.Sub(v.since))
 		}

@@ -93,16 +93,20 @@ func TestAvailabilityAddsUpWorstFirst(t *testing.T) {
 	}
 }
 
-// TestAvailabilityByChecker is by the votes that transitions recorded, and those before them.
+// TestAvailabilityByChecker is by the votes that transitions recorded, and those before them. A
+// vote of a warm-up says nothing about what its checker saw.
 func TestAvailabilityByChecker(t *testing.T) {
 	p := newPast()
 	e := p.keys[0]
 	say := func(who string, s health.Status) health.Observation {
 		return health.Observation{Checker: who, Status: s}
 	}
+	warming := func(who string, s health.Status) health.Observation {
+		return health.Observation{Checker: who, Status: s, Disbelieved: health.WarmingUp + health.ForTooLong}
+	}
 	p.before = []api.EndpointHealth{{Endpoint: e, Verdict: health.Verdict{Observations: []health.Observation{say("c1", health.Healthy), say("c2", health.Healthy)}}}}
 	p.changes = []health.Transition{
-		{Time: noon.Add(15 * time.Minute), Endpoint: e, To: health.Unhealthy, Observations: []health.Observation{say("c1", health.Unhealthy), say("c2", health.Healthy)}},
+		{Time: noon.Add(15 * time.Minute), Endpoint: e, To: health.Unhealthy, Observations: []health.Observation{say("c1", health.Unhealthy), say("c2", health.Healthy), warming("c3", health.Unhealthy)}},
 		{Time: noon.Add(45 * time.Minute), Endpoint: e, To: health.Healthy, Observations: []health.Observation{say("c1", health.Healthy), say("c3", health.Healthy), say("newer", health.Degraded+1)}},
 	}
 	moved := e

@@ -46,15 +46,28 @@ func (c chronicle) follow(now time.Time, all []fleet.Event) {
 	for i := range all {
 		switch e := &all[i]; e.Kind {
 		case fleet.Lost:
-			c.add(store.Event{Time: now, Kind: storev1.EventKind_CHECKER_LOST, Checker: e.Checkers[0], Locality: e.Locality, Text: "disconnected; its seats are kept for the grace period"})
+			c.add(ofChecker(now, storev1.EventKind_CHECKER_LOST, e, "disconnected; its seats are kept for the grace period"))
 		case fleet.NewcomerLost:
-			c.add(store.Event{Time: now, Kind: storev1.EventKind_CHECKER_LOST, Checker: e.Checkers[0], Locality: e.Locality, Text: "disconnected; it was on probation and had no seats"})
+			c.add(ofChecker(now, storev1.EventKind_CHECKER_LOST, e, "disconnected; it was on probation and had no seats"))
+		case fleet.FellSilent:
+			text := "connected, but reports nothing of what it was sent: it may have rejected it"
+			if e.Stopped {
+				text = "connected, but has stopped reporting"
+			}
+			c.add(ofChecker(now, storev1.EventKind_CHECKER_SILENT, e, text))
+		case fleet.ReportsAgain:
+			c.add(ofChecker(now, storev1.EventKind_CHECKER_REPORTS, e, "reports again, after "+e.Lasted.Round(time.Millisecond).String()))
 		case fleet.NoCheckers:
 			c.add(store.Event{Time: now, Kind: storev1.EventKind_NO_CHECKERS, Text: "no checker is connected: nothing is checked, and health stays what it was last"})
 		case fleet.NoCheckersOver:
 			c.add(store.Event{Time: now, Kind: storev1.EventKind_NO_CHECKERS_OVER, Text: "a checker is connected again, after " + e.Lasted.Round(time.Millisecond).String()})
 		}
 	}
+}
+
+// ofChecker returns what happened to one checker.
+func ofChecker(now time.Time, kind store.EventKind, e *fleet.Event, text string) store.Event {
+	return store.Event{Time: now, Kind: kind, Checker: e.Checkers[0], Locality: e.Locality, Text: text}
 }
 
 // judged takes note of who is believed.

@@ -31,9 +31,12 @@ func TestLostCheckersAreListed(t *testing.T) {
 	if k := find("c1b"); k == nil || k.Connected || k.Lost == nil || k.Lost.Gone || !k.Lost.Since.Equal(at) || !strings.Contains(k.Lost.Reason, "its seats are kept") {
 		t.Errorf("just lost: %+v", k)
 	}
+	reported := find("c1b").LastReport
 	l.pass(time.Minute)
 	if k := find("c1b"); k == nil || k.Connected || k.Lost == nil || !k.Lost.Gone || !k.Lost.Since.Equal(at) || k.Locality.Zone == "" {
 		t.Errorf("lost a minute ago: %+v", k)
+	} else if reported.IsZero() || !k.LastReport.Equal(reported) {
+		t.Errorf("its last report was at %v; a minute later, at %v", reported, k.LastReport)
 	}
 	if k := find("c0a"); k.Lost != nil {
 		t.Errorf("not lost: %+v", k)

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	storev1 "hdsd/gen/hdsd/store/v1"
 	"hdsd/health"
 )
 
@@ -152,6 +153,34 @@ func TestASilentCheckerThatReconnectsGetsWork(t *testing.T) {
 	l.pass(grace + report)
 	if l.isMember("xa") {
 		t.Error("it is known for ever")
+	}
+}
+
+// TestTheHistoryHasWhoWasSilent: when a checker fell silent, why, and when it was heard again.
+func TestTheHistoryHasWhoWasSilent(t *testing.T) {
+	l, _ := fleetOf(t, 5, 30)
+	l.newcomer("xa") // rejects what it is sent
+	l.pass(time.Minute)
+	l.checkers["xa"].rejects = false
+	l.setSilent(false, "xa")
+	l.checkers["c1b"].rejects = true // stops reporting
+	l.pass(time.Minute)
+	l.checkers["c1b"].rejects = false
+	l.pass(10 * time.Second)
+	var found []string
+	for i := range l.events {
+		if e := &l.events[i]; e.Kind == storev1.EventKind_CHECKER_SILENT || e.Kind == storev1.EventKind_CHECKER_REPORTS {
+			found = append(found, fmt.Sprintf("%s %s in %s: %s", e.Kind, e.Checker, e.Locality.Zone, e.Text))
+		}
+	}
+	want := []string{
+		"CHECKER_SILENT xa in a: connected, but reports nothing of what it was sent: it may have rejected it",
+		"CHECKER_REPORTS xa in a: reports again, after 1m0s",
+		"CHECKER_SILENT c1b in b: connected, but has stopped reporting",
+		"CHECKER_REPORTS c1b in b: reports again, after ",
+	}
+	if len(found) != len(want) || !slices.EqualFunc(found, want, strings.HasPrefix) {
+		t.Errorf("the history has\n%s\nwant\n%s", strings.Join(found, "\n"), strings.Join(want, "\n"))
 	}
 }
 

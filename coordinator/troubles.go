@@ -28,7 +28,8 @@ type troubles struct {
 // lostChecker is one that was lost.
 type lostChecker struct {
 	health.Checker
-	at time.Time
+	at         time.Time
+	lastReport time.Time // zero: none is known
 }
 
 func newTroubles() troubles {
@@ -41,7 +42,7 @@ func newTroubles() troubles {
 func (t *troubles) follow(now time.Time, events []fleet.Event) {
 	for i := range events {
 		if e := &events[i]; e.Kind == fleet.Lost && len(t.lost) < mostLost {
-			t.lost[e.Checkers[0]] = lostChecker{t.present[e.Checkers[0]], now}
+			t.lost[e.Checkers[0]] = lostChecker{t.present[e.Checkers[0]], now, e.LastReport}
 		}
 	}
 }

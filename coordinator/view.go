@@ -263,7 +263,7 @@ func (v view) Checkers() []query.Checker {
 			continue
 		}
 		lost.ID = id
-		found = append(found, query.Checker{Checker: api.Checker{Checker: lost.Checker, Lost: &api.Lost{
+		found = append(found, query.Checker{Checker: api.Checker{Checker: lost.Checker, LastReport: lost.lastReport, Lost: &api.Lost{
 			Since: lost.at, Gone: true, Reason: "its stream ended, or it stopped to fetch, and it did not come back; others check its endpoints",
 		}}})
 	}

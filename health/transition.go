@@ -1,6 +1,9 @@
 package health
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // Observation is the latest vote of one checker on one endpoint, as users see it.
 type Observation struct {
@@ -9,6 +12,28 @@ type Observation struct {
 	HTTPStatusCode uint16 // 0 where there was none
 	Time           time.Time
 	Disbelieved    string // why the vote did not count; empty where it did
+}
+
+// Reasons why a vote does not count, which say that it is not what its checker sees at the time.
+// ForTooLong may follow them.
+const (
+	FirstReportAwaited = "first report awaited"
+	WarmingUp          = "warming up"
+	NextReportAwaited  = "next report awaited"
+	NotReported        = "does not report it"
+	NotHeard           = "not heard lately"
+
+	ForTooLong = " for too long"
+)
+
+// IsOpinion reports whether a vote is what its checker sees at the time, so that it may be wrong.
+// It takes the reason why the vote does not count, empty if it does.
+func IsOpinion(disbelieved string) bool {
+	switch strings.TrimSuffix(disbelieved, ForTooLong) {
+	case FirstReportAwaited, WarmingUp, NextReportAwaited, NotReported, NotHeard:
+		return false
+	}
+	return true
 }
 
 // Vote is what one checker reports of one endpoint.

@@ -53,9 +53,13 @@ func newCheckers() *cobra.Command {
 }
 
 func checkerCells(c *hdsdv1.Checker) []string {
+	specifier := ""
+	if c.GetConnected() {
+		specifier = c.GetSpecifier()
+	}
 	return []string{
 		c.GetId(), localityCell(c.GetLocality()), c.GetVersion(), strconv.FormatBool(c.GetConnected()),
-		strings.Join(c.GetAbilities(), ","), number(c.GetAssignedEndpoints()), c.GetSpecifier(),
+		strings.Join(c.GetAbilities(), ","), number(c.GetAssignedEndpoints()), specifier,
 		timeCell(c.GetLastReport()), strconv.FormatBool(c.GetTrusted()), c.GetDistrustReason(), number(c.GetShare()), rateCell(c), c.GetPlanDigest(), trustCell(c.GetOperator()), c.GetBlindReason(), c.GetProbationReason(), timeCell(c.GetLostSince()), c.GetLostReason(),
 	}
 }

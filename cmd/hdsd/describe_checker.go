@@ -75,9 +75,9 @@ func (d *describer) checker(k *hdsdv1.Checker) {
 	d.line("abilities", "%s", cmp.Or(strings.Join(k.GetAbilities(), ", "), "nothing that it announced"))
 	d.line("endpoints", "%d, its share by weight %g is %d", k.GetAssignedEndpoints(), k.GetWeight(), k.GetShare())
 	d.line("checks", "%s a second", rateCell(k))
-	d.line("specifier", "%s", specifierText(k.GetSpecifier()))
+	d.line("specifier", "%s", specifierText(k))
 	if k.GetLastReport() == nil {
-		d.line("last report", "none since hdsd started")
+		d.line("last report", "none known")
 	} else {
 		d.line("last report", "%s", ago(k.GetLastReport()))
 	}
@@ -106,8 +106,13 @@ func (d *describer) happened(ctx context.Context, checker string) error {
 }
 
 // specifierText says how far a specifier has come.
-func specifierText(state string) string {
-	switch state {
+func specifierText(k *hdsdv1.Checker) string {
+	if !k.GetConnected() {
+		return "none: it is not connected; it is sent one when it comes back"
+	}
+	switch state := k.GetSpecifier(); state {
+	default:
+		return cmp.Or(state, "none")
 	case "SYNCED":
 		return "SYNCED: it was sent all of it, and reports it"
 	case "SENT":
@@ -115,5 +120,4 @@ func specifierText(state string) string {
 	case "NOT_SENT":
 		return "NOT_SENT: a part is held back, such as a changed cluster that another checker tries first"
 	}
-	return cmp.Or(state, "none")
 }

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	hdsdv1 "hdsd/gen/hdsd/v1"
+	"hdsd/health"
 	"hdsd/internal/table"
 )
 
@@ -46,6 +47,7 @@ func newTop() *cobra.Command {
 changed most often, those that were down longest at a time, and the checkers
 whose votes were most often against the verdict that was recorded. A checker
 that is late has such votes, too; BELIEVED says what hdsd thinks of it now.
+Votes of a warm-up, and old ones of a silent checker, do not count.
 --limit says how many of each.`,
 		Example: "  hdsd top --since 7d\n  hdsd top web --since 30d --limit 3",
 		Args: func(_ *cobra.Command, args []string) error {
@@ -216,7 +218,7 @@ func (r *ranking) add(t *hdsdv1.Transition) {
 	}
 	for _, o := range t.GetObservations() {
 		to, vote := t.GetTo(), o.GetStatus()
-		if !up(to) && !down(to) || !up(vote) && !down(vote) {
+		if !up(to) && !down(to) || !up(vote) && !down(vote) || !health.IsOpinion(o.GetDisbelieved()) {
 			continue
 		}
 		k := r.checkers[o.GetChecker()]

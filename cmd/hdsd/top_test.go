@@ -10,10 +10,11 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	hdsdv1 "hdsd/gen/hdsd/v1"
+	"hdsd/health"
 )
 
 // TestTop: 10.0.0.1 flaps, 10.0.0.2 is down for long, 10.0.0.3 is down still, and checker-2 says
-// the contrary each time.
+// the contrary each time. Votes of "new" are of its warm-up, so nobody blames it for them.
 func TestTop(t *testing.T) {
 	const good, bad = corev3.HealthStatus_HEALTHY, corev3.HealthStatus_UNHEALTHY
 	var all []*hdsdv1.Transition
@@ -25,7 +26,7 @@ func TestTop(t *testing.T) {
 		}
 		all = append(all, &hdsdv1.Transition{
 			Time: timestamppb.New(began.Add(after)), Cluster: "web", Address: address + ":8080", From: from, To: to,
-			Observations: []*hdsdv1.Observation{{Checker: "checker-1", Status: to}, {Checker: "checker-2", Status: from}, {Checker: "gone", Status: corev3.HealthStatus_UNKNOWN}},
+			Observations: []*hdsdv1.Observation{{Checker: "checker-1", Status: to}, {Checker: "checker-2", Status: from}, {Checker: "gone", Status: corev3.HealthStatus_UNKNOWN}, {Checker: "new", Status: from, Disbelieved: health.WarmingUp}},
 		})
 	}
 	for n := range 6 {
@@ -58,6 +59,9 @@ func TestTop(t *testing.T) {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is missing from\n%s", want, out)
 		}
+	}
+	if strings.Contains(out, "checkers,,,,new,") {
+		t.Errorf("a checker is blamed for votes of its warm-up:\n%s", out)
 	}
 	for _, args := range [][]string{{"a", "b"}, {"--limit", "0"}, {"--since", "then"}, {"-o", "xml"}, {"--unhealthy"}} {
 		if status, _, errors := hdsd(t, append([]string{"top", "--server", address}, args...)...); status != exitUsage {

@@ -58,15 +58,21 @@ const (
 	NoCheckers                       // the last checker is lost, or none came while hdsd settled
 	NoCheckersOver                   // a checker is connected again
 	LostHeld                         // lost checkers keep their seats, since too few others report
+	FellSilent                       // a checker is connected, and reports nothing of what it was sent
+	ReportsAgain                     // a checker that was silent reports after all
 )
 
 // Event is something to log.
 type Event struct {
 	Kind     Kind
-	Checkers []string        // sorted
-	Trust    Trust           // of DoubtedHeld
-	Lasted   time.Duration   // of NoCheckersOver
-	Locality health.Locality // of the checker of Lost and NewcomerLost
+	Checkers []string      // sorted
+	Trust    Trust         // of DoubtedHeld
+	Lasted   time.Duration // of NoCheckersOver and ReportsAgain
+	Stopped  bool          // of FellSilent: it did report, on this stream
+
+	// Of the checker of Lost, NewcomerLost, FellSilent and ReportsAgain.
+	Locality   health.Locality
+	LastReport time.Time // on whatever stream; zero: none is known
 }
 
 // log notes what happened to checkers, if there are any.
@@ -76,9 +82,10 @@ func (f *Fleet) log(kind Kind, checkers []string) {
 	}
 }
 
-// lost notes that a checker is gone, and where it was.
-func (e *Effects) lost(kind Kind, known *checker) {
-	e.Events = append(e.Events, Event{Kind: kind, Checkers: []string{known.ID}, Locality: known.Locality})
+// about notes what happened to a checker. The event may be completed until the next one.
+func (e *Effects) about(kind Kind, known *checker) *Event {
+	e.Events = append(e.Events, Event{Kind: kind, Checkers: []string{known.ID}, Locality: known.Locality, LastReport: known.reported})
+	return &e.Events[len(e.Events)-1]
 }
 
 // effects returns what was noted since the last call.

@@ -265,6 +265,10 @@ const (
 	Event_QUARANTINED Event_Kind = 27
 	// It is checked again.
 	Event_QUARANTINE_OVER Event_Kind = 28
+	// A checker is connected, but reports nothing of what it was sent.
+	Event_CHECKER_SILENT Event_Kind = 29
+	// A checker that was silent reports again.
+	Event_CHECKER_REPORTS Event_Kind = 30
 )
 
 // Enum value maps for Event_Kind.
@@ -299,6 +303,8 @@ var (
 		26: "EVENTS_LOST",
 		27: "QUARANTINED",
 		28: "QUARANTINE_OVER",
+		29: "CHECKER_SILENT",
+		30: "CHECKER_REPORTS",
 	}
 	Event_Kind_value = map[string]int32{
 		"KIND_UNSPECIFIED":      0,
@@ -330,6 +336,8 @@ var (
 		"EVENTS_LOST":           26,
 		"QUARANTINED":           27,
 		"QUARANTINE_OVER":       28,
+		"CHECKER_SILENT":        29,
+		"CHECKER_REPORTS":       30,
 	}
 )
 
@@ -2097,8 +2105,9 @@ type Checker struct {
 	// do not match the specifier yet. NOT_SENT: hdsd holds back a part of it.
 	// That is a new or changed cluster that another checker tries first, a change
 	// that hdsd is still collecting, or a cluster that a v2 checker cannot take.
+	// A checker that is not connected is sent nothing, so it has NOT_SENT, too.
 	Specifier string `protobuf:"bytes,7,opt,name=specifier,proto3" json:"specifier,omitempty"`
-	// When it last reported; absent if it has not since hdsd started.
+	// When it last reported, on whatever stream; absent if hdsd knows of no report.
 	LastReport *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=last_report,json=lastReport,proto3" json:"last_report,omitempty"`
 	// Whether its votes are believed.
 	Trusted bool `protobuf:"varint,9,opt,name=trusted,proto3" json:"trusted,omitempty"`
@@ -5589,7 +5598,7 @@ const file_hdsd_v1_query_proto_rawDesc = "" +
 	"\x04zone\x18\x03 \x01(\tR\x04zone\x12\x12\n" +
 	"\x04text\x18\x04 \x01(\tR\x04text\x120\n" +
 	"\x05since\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x12\x18\n" +
-	"\acommand\x18\x06 \x01(\tR\acommand\"\xfa\x06\n" +
+	"\acommand\x18\x06 \x01(\tR\acommand\"\xa3\a\n" +
 	"\x05Event\x12.\n" +
 	"\x04time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12'\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x13.hdsd.v1.Event.KindR\x04kind\x12\x18\n" +
@@ -5599,7 +5608,7 @@ const file_hdsd_v1_query_proto_rawDesc = "" +
 	"\blocality\x18\x06 \x01(\v2\x1e.envoy.config.core.v3.LocalityR\blocality\x12\x16\n" +
 	"\x06author\x18\a \x01(\tR\x06author\x12\x1a\n" +
 	"\bidentity\x18\b \x01(\tR\bidentity\x12\x12\n" +
-	"\x04text\x18\t \x01(\tR\x04text\"\xc5\x04\n" +
+	"\x04text\x18\t \x01(\tR\x04text\"\xee\x04\n" +
 	"\x04Kind\x12\x14\n" +
 	"\x10KIND_UNSPECIFIED\x10\x00\x12\b\n" +
 	"\x04NOTE\x10\x01\x12\x17\n" +
@@ -5631,7 +5640,9 @@ const file_hdsd_v1_query_proto_rawDesc = "" +
 	"\x10NO_CHECKERS_OVER\x10\x19\x12\x0f\n" +
 	"\vEVENTS_LOST\x10\x1a\x12\x0f\n" +
 	"\vQUARANTINED\x10\x1b\x12\x13\n" +
-	"\x0fQUARANTINE_OVER\x10\x1c\"\xe2\x02\n" +
+	"\x0fQUARANTINE_OVER\x10\x1c\x12\x12\n" +
+	"\x0eCHECKER_SILENT\x10\x1d\x12\x13\n" +
+	"\x0fCHECKER_REPORTS\x10\x1e\"\xe2\x02\n" +
 	"\x11ListEventsRequest\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\tR\acluster\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x18\n" +

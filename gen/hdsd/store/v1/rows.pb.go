@@ -60,6 +60,8 @@ const (
 	EventKind_EVENTS_LOST            EventKind = 26
 	EventKind_QUARANTINED            EventKind = 27
 	EventKind_QUARANTINE_OVER        EventKind = 28
+	EventKind_CHECKER_SILENT         EventKind = 29
+	EventKind_CHECKER_REPORTS        EventKind = 30
 )
 
 // Enum value maps for EventKind.
@@ -94,6 +96,8 @@ var (
 		26: "EVENTS_LOST",
 		27: "QUARANTINED",
 		28: "QUARANTINE_OVER",
+		29: "CHECKER_SILENT",
+		30: "CHECKER_REPORTS",
 	}
 	EventKind_value = map[string]int32{
 		"EVENT_KIND_UNSPECIFIED": 0,
@@ -125,6 +129,8 @@ var (
 		"EVENTS_LOST":            26,
 		"QUARANTINED":            27,
 		"QUARANTINE_OVER":        28,
+		"CHECKER_SILENT":         29,
+		"CHECKER_REPORTS":        30,
 	}
 )
 
@@ -1390,7 +1396,7 @@ const file_hdsd_store_v1_rows_proto_rawDesc = "" +
 	"\x04text\x18\t \x01(\tR\x04text\x12\x14\n" +
 	"\x05whole\x18\n" +
 	" \x01(\bR\x05whole\x12\x16\n" +
-	"\x06steady\x18\v \x01(\x06R\x06steady*\xd0\x04\n" +
+	"\x06steady\x18\v \x01(\x06R\x06steady*\xf9\x04\n" +
 	"\tEventKind\x12\x1a\n" +
 	"\x16EVENT_KIND_UNSPECIFIED\x10\x00\x12\b\n" +
 	"\x04NOTE\x10\x01\x12\x17\n" +
@@ -1422,7 +1428,9 @@ const file_hdsd_store_v1_rows_proto_rawDesc = "" +
 	"\x10NO_CHECKERS_OVER\x10\x19\x12\x0f\n" +
 	"\vEVENTS_LOST\x10\x1a\x12\x0f\n" +
 	"\vQUARANTINED\x10\x1b\x12\x13\n" +
-	"\x0fQUARANTINE_OVER\x10\x1cB Z\x1ehdsd/gen/hdsd/store/v1;storev1b\x06proto3"
+	"\x0fQUARANTINE_OVER\x10\x1c\x12\x12\n" +
+	"\x0eCHECKER_SILENT\x10\x1d\x12\x13\n" +
+	"\x0fCHECKER_REPORTS\x10\x1eB Z\x1ehdsd/gen/hdsd/store/v1;storev1b\x06proto3"
 
 var (
 	file_hdsd_store_v1_rows_proto_rawDescOnce sync.Once
