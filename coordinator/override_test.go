@@ -328,15 +328,86 @@ func TestOverridesInShadowModeAndFreeze(t *testing.T) {
 
 	l.drain(keyOf("web", a1))
 	l.freeze(held)
+	l.wantTold("web", a1, drained, drained, "")
 	l.drain(keyOf("web", a2))
 	l.cleared(keyOf("web", a1))
-	l.wantTold("web", a1, up, drained, "frozen by alice: moving; it was DRAINING when that began")
-	l.wantTold("web", a2, drained, up, "frozen by alice: moving; it was HEALTHY when that began")
+	l.truth[a1] = down
+	l.pass(3 * report)
+	l.wantTold("web", a1, down, up, "frozen by alice: moving; it was HEALTHY when that began")
+	l.wantTold("web", a2, drained, drained, "")
+	l.wantOwnChecks("web", false)
 	l.freeze(api.Freeze{Reason: "moving", Author: "alice"})
-	l.wantTold("web", a2, drained, never, "frozen by alice: moving; the source says UNKNOWN")
+	l.wantTold("web", a1, down, never, "frozen by alice: moving; the source says UNKNOWN")
+	l.wantTold("web", a2, drained, drained, "")
+	l.reload(func(c *configv1.Config) { c.Mode = configv1.Mode_SHADOW })
+	l.wantPublished("web", a2, never)
 	l.unfreeze("bob")
+	l.reload(func(c *configv1.Config) { c.Mode = configv1.Mode_PUBLISH })
+	l.wantTold("web", a1, down, down, "")
+	l.wantTold("web", a2, drained, drained, "")
+}
+
+// TestOverridesUnderAFreezeToTheSources have data planes take endpoints from hdsd, and check
+// them as their cluster says, for as long as an override decides any.
+func TestOverridesUnderAFreezeToTheSources(t *testing.T) {
+	l := halfUp(t)
+	l.drain(keyOf("web", a2))
+	l.freeze(api.Freeze{Reason: "moving", Author: "alice"})
+	stood := func() {
+		t.Helper()
+		l.wantTold("web", a2, drained, drained, "")
+		l.wantTold("web", a1, down, never, "frozen by alice: moving; the source says UNKNOWN")
+		l.wantProbed("web", true)
+	}
+	stood()
+	l.say(web("web", a1, a2, a3))
+	stood()
+	l.restarted(web("web", a1, a2))
+	stood()
+	l.cleared(keyOf("web", a2))
+	l.wantTold("web", a2, up, never, "frozen by alice: moving; the source says UNKNOWN")
+	l.wantOwnChecks("web", true)
+
+	l.force(keyOf("web", a1), up, 0)
+	l.wantTold("web", a1, up, up, "")
+	l.wantProbed("web", true)
+	l.drain(health.Endpoint{Cluster: "web"})
 	l.wantTold("web", a1, up, up, "")
 	l.wantTold("web", a2, drained, drained, "")
+	l.say(web("web", a1, a2, a3))
+	l.wantPublished("web", a3, drained) // one that joins is drained as well
+	if _, err := l.clear(health.Endpoint{}, true); err != nil {
+		t.Fatal(err)
+	}
+	l.wantOwnChecks("web", true)
+	l.unfreeze("bob")
+	l.wantTold("web", a1, down, down, "")
+	l.wantTold("web", a2, up, up, "")
+	l.wantOwnChecks("web", false)
+}
+
+// TestOverridesDoNotExpireUnderAFreeze because no verdict would stand behind what was drained.
+func TestOverridesDoNotExpireUnderAFreeze(t *testing.T) {
+	for _, frozen := range []api.Freeze{held, {Reason: "moving", Author: "alice"}} {
+		l := halfUp(t)
+		l.force(keyOf("web", a2), drained, time.Hour)
+		l.pass(30 * time.Minute)
+		l.freeze(frozen)
+		l.truth[a2] = down // its machine is off by now
+		l.pass(2 * time.Hour)
+		l.wantTold("web", a2, drained, drained, "")
+		l.restarted(web("web", a1, a2))
+		l.wantTold("web", a2, drained, drained, "")
+		if l.inForce(keyOf("web", a2)) == nil {
+			t.Error("it has expired")
+		}
+		l.unfreeze("bob")
+		l.pass(report)
+		l.wantTold("web", a2, down, down, "")
+		if l.inForce(keyOf("web", a2)) != nil {
+			t.Error("it has not expired")
+		}
+	}
 }
 
 // TestOverridesOfUncheckedEndpoints drains a whole cluster, including endpoints that are not

@@ -23,8 +23,10 @@ func newFreeze() *cobra.Command {
 		Long: `freeze stops publishing verdicts. hdsd goes on checking, deciding and recording.
 By default, data planes get what the sources say, and clusters with their own
 health checks. With --publish held, they keep the health of this moment; new
-endpoints have the initial_health of the configuration. A freeze lasts over
-restarts, until 'hdsd unfreeze'. Freezing again replaces the reason.`,
+endpoints have the initial_health of the configuration. Overrides stay in force,
+and you can set and clear them. None expires: one whose time is over ends with
+the freeze. A freeze lasts over restarts, until 'hdsd unfreeze'. Freezing again
+replaces the reason.`,
 		Example: "  hdsd freeze --reason \"moving the checkers\"\n  hdsd freeze --reason \"is it us?\" --publish held\n  hdsd freeze --show",
 		Args:    noArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
@@ -70,8 +72,9 @@ func newUnfreeze() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "unfreeze",
 		Short: "Publish verdicts again",
-		Long:  `unfreeze publishes the present verdicts at once, and each new one from now on.`,
-		Args:  noArgs,
+		Long: `unfreeze publishes the present verdicts at once, and each new one from now on.
+Overrides whose time is over end.`,
+		Args: noArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			return c.operate(command.Context(), func(ctx context.Context, control hdsdv1.ControlClient) error {
 				answer, err := control.Unfreeze(ctx, &hdsdv1.UnfreezeRequest{Author: authorOr(author)})
@@ -160,7 +163,7 @@ func freezeText(f *hdsdv1.FreezeState) string {
 	if f.GetPublish() == hdsdv1.FreezeState_HELD {
 		told = "the health as it stood then"
 	}
-	return freezeLine(f) + "\ndata planes get " + told
+	return freezeLine(f) + "\ndata planes get " + told + "\noverrides stay in force, and none expires before 'hdsd unfreeze'"
 }
 
 func freezeLine(f *hdsdv1.FreezeState) string {

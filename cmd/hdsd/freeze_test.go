@@ -70,18 +70,19 @@ func serveFreezable(t *testing.T) (*fakeControl, string) {
 func TestFreezeAndUnfreeze(t *testing.T) {
 	control, address := serveFreezable(t)
 	const line = "frozen since 2026-01-02T12:00:00.345Z by "
+	const overrides = "overrides stay in force, and none expires before 'hdsd unfreeze'\n"
 	steps := []struct {
 		args []string
 		want string
 	}{
 		{[]string{"freeze", "--show"}, "not frozen\n"},
 		{[]string{"unfreeze"}, "was not frozen: nothing has changed\n"},
-		{[]string{"freeze", "--reason", "moving", "--author", "alice"}, line + "alice: moving\ndata planes get what the sources say\n"},
+		{[]string{"freeze", "--reason", "moving", "--author", "alice"}, line + "alice: moving\ndata planes get what the sources say\n" + overrides},
 		{
 			[]string{"freeze", "--reason", "is it us?", "--author", "bob", "--publish", "held"},
-			line + "bob: is it us?\ndata planes get the health as it stood then\nit was frozen already, by alice: moving\n",
+			line + "bob: is it us?\ndata planes get the health as it stood then\n" + overrides + "it was frozen already, by alice: moving\n",
 		},
-		{[]string{"freeze", "--show"}, line + "bob: is it us?\ndata planes get the health as it stood then\n"},
+		{[]string{"freeze", "--show"}, line + "bob: is it us?\ndata planes get the health as it stood then\n" + overrides},
 		{[]string{"unfreeze", "--author", "carol"}, "verdicts are published again; was " + line + "bob: is it us?\n"},
 	}
 	for _, step := range steps {

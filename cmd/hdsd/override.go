@@ -25,7 +25,8 @@ cluster or everywhere. Checking goes on; when the override ends, the verdict of
 the votes applies at once. An override lasts over restarts, until somebody
 clears it or its time is over. The most specific one wins: an endpoint's, a
 locality's in the cluster, the cluster's, a locality's everywhere, in this
-order.`,
+order. Overrides count while hdsd is frozen too. None expires then: one whose
+time is over ends with 'hdsd unfreeze'.`,
 		RunE: func(command *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return usageError{fmt.Errorf("unknown override %q: use drain, healthy, unhealthy, clear or list", args[0])}

@@ -130,7 +130,7 @@ func (e *edit) replace(before, after *catalog.Cluster) {
 	}
 	switch {
 	case after != nil && after.IsPublished():
-		d.Update.Clusters = append(d.Update.Clusters, e.publishing.cluster(after, e.goOn(after)))
+		d.Update.Clusters = append(d.Update.Clusters, e.form(after))
 	case before != nil && before.IsPublished():
 		d.Update.RemovedClusters = append(d.Update.RemovedClusters, before.Source.Name)
 	}

@@ -49,20 +49,20 @@ func (t *Table) assignment(service string) (eds.Assignment, bool) {
 }
 
 // addTo adds the ids of a cluster's endpoints whose health hdsd decides.
-func (t *rows) addTo(ids [][][]health.EndpointID, k *catalog.Cluster, decides func(hash health.Hash, checked bool) bool) {
+func (t *rows) addTo(ids [][][]health.EndpointID, k *catalog.Cluster, decides func(*row) bool) {
 	checked := t.checked[k]
 	for i, indices := range k.CheckedIndex {
 		for j, index := range indices {
 			if index == catalog.None {
 				continue
 			}
-			if decides(k.Hashes[index], true) {
+			if decides(&t.all[checked[index]]) {
 				ids[i][j] = append(ids[i][j], checked[index])
 			}
 		}
 	}
 	for _, e := range k.Excluded {
-		if id, ok := t.ids[e.Hash]; ok && e.Index != catalog.None && decides(e.Hash, false) {
+		if id, ok := t.ids[e.Hash]; ok && e.Index != catalog.None && decides(&t.all[id]) {
 			ids[e.Locality][e.Index] = append(ids[e.Locality][e.Index], id)
 		}
 	}
@@ -75,7 +75,7 @@ func (t *Table) republished() decision.Decision {
 	d := &e.decision
 	for k := range t.Clusters() {
 		e.services[k.Source.ServiceName] = true
-		if form := t.publishing.cluster(k, t.goOn(k)); form.Message != nil {
+		if form := t.form(k); form.Message != nil {
 			d.Update.Clusters = append(d.Update.Clusters, form)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // Freeze stops publishing verdicts. Data planes get what the sources say or, with hold, the
-// verdicts as they are now. If publishing is frozen already, the start of the freeze and
+// verdicts as they are now. Overrides stay in force, and none expires. If publishing is frozen already, the start of the freeze and
 // the held verdicts stay.
 func (t *Table) Freeze(now time.Time, author, reason string, hold bool) (before, after *store.Freeze, _ Effects) {
 	before = t.publishing.freeze
@@ -50,12 +50,13 @@ func (t *Table) setFreeze(c decision.FreezeChange) (e Effects) {
 	return e
 }
 
-// verdicts returns the health that hdsd publishes for each endpoint while nothing is frozen.
+// verdicts returns the health that hdsd publishes for each endpoint while nothing is frozen and
+// no override decides.
 func (t *Table) verdicts() map[health.Hash]health.Status {
 	all := make(map[health.Hash]health.Status, len(t.rows.ids))
 	for id := range t.rows.all {
 		if r := &t.rows.all[id]; r.cluster != nil && !r.cluster.Shadow {
-			all[r.hash] = t.publishing.ours(r)
+			all[r.hash] = t.publishing.voted(r)
 		}
 	}
 	return all

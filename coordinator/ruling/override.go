@@ -120,9 +120,10 @@ func (t *Table) ClearOverrides(now time.Time, scope health.Endpoint, all bool, a
 	return shown, effects, nil
 }
 
-// Expire ends overrides whose time is over. It does nothing before Start.
+// Expire ends overrides whose time is over. It does nothing before Start, nor in a freeze: no
+// verdict would stand behind what they took down.
 func (t *Table) Expire(now time.Time) Effects {
-	if !t.started {
+	if !t.started || t.publishing.freeze != nil {
 		return Effects{}
 	}
 	return t.end(now, t.overrides.expire(now), decision.Expired, "the clock")
@@ -201,11 +202,8 @@ func (e *edit) announce(ruled []Ruled, how string) {
 	if len(ruled) == 0 {
 		return
 	}
-	d := decision.Decision{
-		Health:      make([]eds.Health, len(ruled)),
-		Transitions: make([]health.Transition, len(ruled)),
-		Voted:       map[health.Hash]*health.Verdict{},
-	}
+	d := &e.decision
+	d.Health, d.Transitions, d.Voted = make([]eds.Health, 0, len(ruled)), make([]health.Transition, len(ruled)), map[health.Hash]*health.Verdict{}
 	ids := make([]health.EndpointID, len(ruled))
 	for i := range ruled {
 		id := ruled[i].id
@@ -221,10 +219,33 @@ func (e *edit) announce(ruled []Ruled, how string) {
 			t.Reason = ruled[i].endReason(how) + ": " + verdict.Reason
 			d.Unvoted = append(d.Unvoted, r.hash)
 		}
-		d.Health[i] = eds.Health{ID: id, Status: e.publishing.health(r)}
+		to := &d.Health
+		if e.publishing.freeze != nil && !e.publishing.decides(r.cluster)(r) {
+			to = &d.Withdrawn // so that no verdict shows
+		}
+		*to = append(*to, eds.Health{ID: id, Status: e.publishing.health(r)})
+	}
+	if e.publishing.freeze != nil {
+		e.reform(ruled)
 	}
 	d.Zones = e.zoneHealth(e.zoneViews.of(ids))
-	e.effects.add(d)
+	e.publish()
+}
+
+// reform publishes anew the clusters and assignments of endpoints that hdsd decides in a freeze
+// because of an override, or does not any more.
+func (e *edit) reform(ruled []Ruled) {
+	done := map[*catalog.Cluster]bool{}
+	for i := range ruled {
+		k := e.rows.all[ruled[i].id].cluster
+		if done[k] {
+			continue
+		}
+		done[k], e.services[k.Source.ServiceName] = true, true
+		if form := e.form(k); form.Message != nil {
+			e.decision.Update.Clusters = append(e.decision.Update.Clusters, form)
+		}
+	}
 }
 
 // votes returns the verdict of the votes, with its reason.

@@ -45,7 +45,7 @@ func (t *Table) worst(k *catalog.Cluster, e *catalog.Endpoint) (worst health.Sta
 			hash = key.Hash()
 		}
 		_, r := t.rows.of(hash)
-		if r == nil || other.Assignment == nil || !t.publishing.decides(other)(hash, r.checked()) {
+		if r == nil || other.Assignment == nil || !t.publishing.decides(other)(r) {
 			continue
 		}
 		status := t.publishing.health(r)

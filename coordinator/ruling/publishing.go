@@ -6,7 +6,6 @@ import (
 
 	"hdsd/coordinator/catalog"
 	"hdsd/coordinator/decision"
-	"hdsd/eds"
 	configv1 "hdsd/gen/hdsd/config/v1"
 	"hdsd/health"
 	"hdsd/store"
@@ -33,14 +32,11 @@ type startsInitial struct {
 // setFreeze sets the freeze, or ends it with nil.
 func (p *publishing) setFreeze(f *store.Freeze) { p.freeze, p.latest = f, startsInitial{} }
 
-// ours returns what hdsd says of an endpoint: the override, else the verdict, else the
-// initial health. If upstream_health is THEIRS, only an override counts.
-func (p *publishing) ours(r *row) health.Status {
-	switch {
-	case r.override() != nil:
-		return r.health()
-	case r.judged && r.cluster.UpstreamHealth != configv1.UpstreamHealth_THEIRS:
-		return r.health()
+// voted returns what the votes say of an endpoint: the verdict, else the initial health. If
+// upstream_health is THEIRS, no verdict counts.
+func (p *publishing) voted(r *row) health.Status {
+	if r.judged && r.cluster.UpstreamHealth != configv1.UpstreamHealth_THEIRS {
+		return r.status
 	}
 	return p.initialOf(r.cluster)
 }
@@ -67,10 +63,14 @@ func initialReason(k *catalog.Cluster, status health.Status) string {
 	return fmt.Sprintf("initial_health is %s", status)
 }
 
-// health returns hdsd's part in the published health of an endpoint that it decides.
+// health returns hdsd's part in the published health of an endpoint that it decides: the
+// override, else what the freeze holds, else what the votes say.
 func (p *publishing) health(r *row) health.Status {
+	if o := r.override(); o != nil {
+		return o.Status
+	}
 	if decision.PublicationUnder(p.freeze) != decision.Held {
-		return p.ours(r)
+		return p.voted(r)
 	}
 	if held, ok := p.freeze.Held[r.hash]; ok {
 		return held
@@ -80,23 +80,23 @@ func (p *publishing) health(r *row) health.Status {
 
 // decides returns a function that reports whether hdsd has a part in the published health
 // of an endpoint of the cluster.
-func (p *publishing) decides(k *catalog.Cluster) func(hash health.Hash, checked bool) bool {
+func (p *publishing) decides(k *catalog.Cluster) func(*row) bool {
 	switch {
 	case k.Shadow:
-		return func(health.Hash, bool) bool { return false }
+		return func(*row) bool { return false }
 	case p.freeze == nil:
-		return func(health.Hash, bool) bool { return true }
+		return func(*row) bool { return true }
 	}
 	initially, held := p.startsInitial(k), p.freeze.Held
-	return func(hash health.Hash, checked bool) bool {
-		_, found := held[hash]
-		return found || initially && checked
+	return func(r *row) bool {
+		_, found := held[r.hash]
+		return found || initially && r.checked() || r.override() != nil
 	}
 }
 
-// decidesAny reports whether hdsd has a part in the published health of any endpoint of a
-// cluster.
-func (p *publishing) decidesAny(k *catalog.Cluster) bool {
+// decidesVerdicts reports whether hdsd has a part in the published health of any endpoint of a
+// cluster, overrides under a freeze apart.
+func (p *publishing) decidesVerdicts(k *catalog.Cluster) bool {
 	if k.Shadow || p.freeze == nil {
 		return !k.Shadow
 	}
@@ -120,18 +120,6 @@ func (p *publishing) startsInitial(k *catalog.Cluster) bool {
 func holdsAny(f *store.Freeze, k *catalog.Cluster) bool {
 	held := func(hash health.Hash) bool { _, ok := f.Held[hash]; return ok }
 	return slices.ContainsFunc(k.Hashes, held) || slices.ContainsFunc(k.Excluded, func(e catalog.Excluded) bool { return held(e.Hash) })
-}
-
-// cluster returns the published form of a cluster. If hdsd decides nothing in it, that is
-// the original with its health checks, so that data planes check for themselves. They do
-// that, too, if they go on checking.
-func (p *publishing) cluster(k *catalog.Cluster, goOn bool) eds.Cluster {
-	if !p.decidesAny(k) {
-		if original := k.Original(); original != nil {
-			return eds.Cluster{Name: k.Source.Name, Message: original}
-		}
-	}
-	return eds.Cluster{Name: k.Source.Name, Message: k.Published(goOn), Checked: k.ByEDS() && !goOn}
 }
 
 // zoneHealthCounts reports whether data planes get the health of an endpoint that their

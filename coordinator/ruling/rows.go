@@ -1,6 +1,7 @@
 package ruling
 
 import (
+	"slices"
 	"time"
 
 	"hdsd/coordinator/catalog"
@@ -148,6 +149,12 @@ func (t *rows) overlay(r *row, o *overlay) {
 		after.Endpoints++
 	}
 	t.counts[r.health()]++
+}
+
+// overridden reports whether an override decides any endpoint of a cluster.
+func (t *rows) overridden(k *catalog.Cluster) bool {
+	return slices.ContainsFunc(t.checked[k], func(id health.EndpointID) bool { return t.all[id].override() != nil }) ||
+		slices.ContainsFunc(k.Excluded, func(e catalog.Excluded) bool { _, r := t.of(e.Hash); return r != nil && r.override() != nil })
 }
 
 // release removes a row. Its id rests.

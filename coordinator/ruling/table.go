@@ -120,7 +120,7 @@ func (t *Table) NextDeadline() (time.Time, bool) {
 	if due, waits := t.nextDue(); waits && t.publishing.freeze == nil && (!ok || due.Before(at)) {
 		at, ok = due, true
 	}
-	if end := t.overrides.expireAt; t.started && !end.IsZero() && (!ok || end.Before(at)) {
+	if end := t.overrides.expireAt; t.started && t.publishing.freeze == nil && !end.IsZero() && (!ok || end.Before(at)) {
 		return end, true
 	}
 	return at, ok

@@ -272,12 +272,20 @@ func (m *model) truth(key health.Endpoint) health.Status {
 
 func (m *model) published(key health.Endpoint) health.Status {
 	switch {
-	case m.shadow[key.Cluster], m.frozen && m.held == nil:
+	case m.shadow[key.Cluster]:
 		return unknown
-	case m.frozen:
-		return m.held[key]
+	case !m.frozen || m.overridden(key):
+		return m.truth(key)
+	case m.held == nil:
+		return unknown
 	}
-	return m.truth(key)
+	return m.held[key]
+}
+
+func (m *model) overridden(key health.Endpoint) bool {
+	_, single := m.overrides[key]
+	_, whole := m.cluster[key.Cluster]
+	return single || whole
 }
 
 // TestTableModel does anything in any order and compares what is published, held to be
@@ -370,7 +378,7 @@ func TestTableModel(t *testing.T) {
 					held = map[health.Endpoint]health.Status{}
 					for key := range m.voted {
 						if !m.shadow[key.Cluster] {
-							held[key] = m.truth(key)
+							held[key] = m.voted[key]
 						}
 					}
 				}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"hdsd/coordinator/catalog"
+	"hdsd/eds"
 	"hdsd/health"
 )
 
@@ -60,6 +61,20 @@ func (x *takeover) lacks() bool { return x.unjudged+x.stranded > 0 }
 // goOn reports whether data planes go on checking what they can of a cluster.
 func (t *Takeovers) goOn(k *catalog.Cluster) bool {
 	return k.HasOwnChecks() && (!t.isDone(k) || k.Exempting != nil)
+}
+
+// form returns the published form of a cluster. If hdsd decides nothing in it, that is the
+// original with its health checks, so that data planes check for themselves. They do that,
+// too, if they go on checking, or if overrides are all that hdsd decides.
+func (t *Takeovers) form(k *catalog.Cluster) eds.Cluster {
+	goOn := t.goOn(k)
+	if !t.table.publishing.decidesVerdicts(k) {
+		goOn = true
+		if original := k.Original(); original != nil && (k.Shadow || !t.table.rows.overridden(k)) {
+			return eds.Cluster{Name: k.Source.Name, Message: original}
+		}
+	}
+	return eds.Cluster{Name: k.Source.Name, Message: k.Published(goOn), Checked: k.ByEDS() && !goOn}
 }
 
 func (t *Takeovers) isDone(k *catalog.Cluster) bool {
@@ -304,7 +319,7 @@ func (t *Takeovers) TakeOver(now time.Time) Effects {
 			}
 		}
 		if k.Exempting == nil {
-			e.decision.Update.Clusters = append(e.decision.Update.Clusters, t.table.publishing.cluster(k, t.goOn(k)))
+			e.decision.Update.Clusters = append(e.decision.Update.Clusters, t.form(k))
 		}
 	}
 	e.publish()
@@ -329,7 +344,7 @@ func (t *Takeovers) wireOf(service string, first *catalog.Cluster) []byte {
 	for _, k := range t.table.clusters.byService[service] {
 		switch {
 		case len(k.Source.Config.GetHealthChecks()) == 0:
-		case !k.ByEDS(), !t.table.publishing.decidesAny(k), !t.isDone(k), exempting && k.Exempting != nil && !given.Equal(k.Exempting):
+		case !k.ByEDS(), !t.table.publishing.decidesVerdicts(k), !t.isDone(k), exempting && k.Exempting != nil && !given.Equal(k.Exempting):
 			return first.Assignment.Wire()
 		case k.Exempting != nil:
 			given, exempting = k.Exempting, true

@@ -26,11 +26,11 @@ export function Freeze() {
   const may = useMay();
   const { answer, error } = useGet("/v1/freeze", {}, 3000);
   return html`<section aria-label="Freeze"><h2>Freeze</h2><${Trouble} error=${error} />
-    ${answer && !answer.frozen && html`<p>Not frozen. ${may.all && html`<${Act} label="Freeze" title="Freeze publishing" says="Data planes get no new verdicts until somebody unfreezes. Checks and history go on."
+    ${answer && !answer.frozen && html`<p>Not frozen. ${may.all && html`<${Act} label="Freeze" title="Freeze publishing" says="Data planes get no new verdicts until somebody unfreezes. Checks and history go on. Overrides stay in force, and none expires meanwhile."
       fields=${html`<${Publish} />`} run=${(values) => post("/v1/freeze", values)} />`}</p>`}
     ${answer?.frozen && html`<p><strong>FROZEN</strong> <${Time} at=${answer.since} />: ${answer.reason} (${answer.author || "author unknown"}).
-      Data planes get ${answer.publish === "HELD" ? "the health at the moment of the freeze" : "the sources' own health"}. <code>hdsd unfreeze</code> ends it.
-      ${may.all && html`<${Act} label="Unfreeze" title="Unfreeze publishing" says="Data planes get the present verdicts at once." reason=${false} run=${({ author }) => remove("/v1/freeze", { author })} />`}</p>`}</section>`;
+      Data planes get ${answer.publish === "HELD" ? "the health at the moment of the freeze" : "the sources' own health"}. Overrides stay in force, and none expires meanwhile. <code>hdsd unfreeze</code> ends it.
+      ${may.all && html`<${Act} label="Unfreeze" title="Unfreeze publishing" says="Data planes get the present verdicts at once. Overrides whose time is over end." reason=${false} run=${({ author }) => remove("/v1/freeze", { author })} />`}</p>`}</section>`;
 }
 
 const Publish = () => html`<label>Publish <select name="publish"><option value="HELD">the present health</option><option value="SOURCES">the sources' own health</option></select></label>`;

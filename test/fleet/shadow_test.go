@@ -61,8 +61,21 @@ func TestShadowThenPublishThenFreeze(t *testing.T) {
 	if out := c.Operate("clusters", "-o", "json"); !strings.Contains(out, ": is it us?\n") || strings.Count(out, `"mode":"FROZEN"`) != 2 {
 		t.Errorf("a query says %s", out)
 	}
+	c.Operate("override", "drain", "web", addresses[0], "--reason", "it fails")
+	c.Operate("override", "drain", "own", "--reason", "moving")
+	shares(false, "to leave the drained upstream out while frozen")
+	AwaitPlane(t, plane, "own", Addresses(own)[0], "DRAINING")
+	const checks = "cluster.own.health_check.success"
+	before := plane.Stats(t, `^cluster\.own\.health_check\.success$`)[checks]
+	envoy.Eventually(t, Patience, "the data plane to check what is drained for itself", func() bool {
+		return plane.Stats(t, `^cluster\.own\.health_check\.success$`)[checks] > before
+	})
 	c.Kill()
 	c.Start()
+	AwaitPlane(t, plane, "own", Addresses(own)[0], "DRAINING")
+	shares(false, "to leave the drained upstream out after kill -9")
+	c.Operate("override", "clear", "--all")
+	AwaitPlane(t, plane, "own", Addresses(own)[0], "HEALTHY")
 	shares(true, "to go on after kill -9")
 	c.Operate("unfreeze")
 	AwaitPlane(t, plane, "web", addresses[0], "UNHEALTHY")

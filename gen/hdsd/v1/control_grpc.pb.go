@@ -51,10 +51,12 @@ const (
 type ControlClient interface {
 	// Freeze stops publishing verdicts until Unfreeze, across restarts. It takes
 	// effect at once, and returns when it is on disk, or with not_durable. If hdsd
-	// is frozen already, it replaces reason and author.
+	// is frozen already, it replaces reason and author. Overrides stay in force,
+	// and none expires.
 	Freeze(ctx context.Context, in *FreezeRequest, opts ...grpc.CallOption) (*FreezeResponse, error)
 	// Unfreeze publishes the current verdicts at once, and returns when that is
-	// on disk. If hdsd is not frozen, it changes nothing.
+	// on disk. Overrides whose time is over end. If hdsd is not frozen, it
+	// changes nothing.
 	Unfreeze(ctx context.Context, in *UnfreezeRequest, opts ...grpc.CallOption) (*UnfreezeResponse, error)
 	// GetFreeze returns whether hdsd is frozen, and why.
 	GetFreeze(ctx context.Context, in *GetFreezeRequest, opts ...grpc.CallOption) (*FreezeState, error)
@@ -329,10 +331,12 @@ type Control_BackupClient = grpc.ServerStreamingClient[BackupResponse]
 type ControlServer interface {
 	// Freeze stops publishing verdicts until Unfreeze, across restarts. It takes
 	// effect at once, and returns when it is on disk, or with not_durable. If hdsd
-	// is frozen already, it replaces reason and author.
+	// is frozen already, it replaces reason and author. Overrides stay in force,
+	// and none expires.
 	Freeze(context.Context, *FreezeRequest) (*FreezeResponse, error)
 	// Unfreeze publishes the current verdicts at once, and returns when that is
-	// on disk. If hdsd is not frozen, it changes nothing.
+	// on disk. Overrides whose time is over end. If hdsd is not frozen, it
+	// changes nothing.
 	Unfreeze(context.Context, *UnfreezeRequest) (*UnfreezeResponse, error)
 	// GetFreeze returns whether hdsd is frozen, and why.
 	GetFreeze(context.Context, *GetFreezeRequest) (*FreezeState, error)
