@@ -74,11 +74,11 @@ func (l *loads) settle(p *Play, plane Plane) {
 		defer l.mu.Unlock()
 		return l.rounds[[...]string{"alone", "through"}[plane]]
 	}
-	for _, before := l.reported(p, plane); ; {
+	for before, _ := l.reported(p, plane); ; {
 		from := rounds()
 		envoy.Eventually(p.t, fleet.Patience, "further load reports "+plane.String(), func() bool { return rounds() >= from+20 })
-		_, now := l.reported(p, plane)
-		if now == before {
+		now, _ := l.reported(p, plane)
+		if maps.Equal(now, before) {
 			return
 		}
 		before = now
@@ -118,6 +118,9 @@ func (l *loads) compare(n int, part string) Step {
 			_, now := l.reported(p, plane)
 			return now >= requests[plane]+uint64(n)
 		})(p)
+		for plane := range p.rig.Planes {
+			l.settle(p, Plane(plane)) // what became of a request can come a report later
+		}
 		Note("load reports", func(p *Play, plane Plane) string {
 			now, _ := l.reported(p, plane)
 			for key, before := range counts[plane] {
