@@ -23,6 +23,7 @@ type bounds struct {
 	log     zerolog.Logger
 	refused *prometheus.CounterVec
 	bytes   *inflight.Budget // of gRPC messages
+	answers *share.Room      // for responses of the relay's control plane: as many bytes again
 	bodies  *rest.Budget     // of REST requests: the same bytes
 
 	requests refusals
@@ -36,6 +37,7 @@ func newBounds(to prometheus.Registerer, log zerolog.Logger, l *configv1.Limits,
 		Name: "hdsd_limit_refusals_total", Help: "What was refused, or ended to make room, because of a limit, by the field of the limit.",
 	}, []string{"limit"})}
 	b.requests.log = log
+	b.answers = share.NewRoom(config.BytesInFlight(l, memory))
 	b.bytes = b.inFlight(l, memory)
 	b.bodies = rest.NewBudget(b.bytes.Room)
 	b.bodies.Refused = b.requests.byREST
@@ -70,25 +72,36 @@ func (b *bounds) pool(l share.Limit) *share.Pool {
 // longWait is how long a message may wait for room before that needs attention.
 const longWait = time.Second
 
-// waiting returns whose message waits longest for room, and what that means; no reason if none
-// waits long.
-func (b *bounds) waiting(now time.Time) attention.Named {
-	w := b.bytes.Room.Waiting()
+// waiting returns whose message waits longest for room, and what that means, and the same of
+// responses of the relay's control plane; no reason if none waits long.
+func (b *bounds) waiting(now time.Time) (messages, answers attention.Named) {
+	return longest(b.bytes.Room, now, "%d messages wait for room among the bytes in flight, and those who send them with them"),
+		longest(b.answers, now, "%d responses of the relay's control plane wait for room among the bytes in flight, and data planes for them")
+}
+
+func longest(room *share.Room, now time.Time, means string) attention.Named {
+	w := room.Waiting()
 	if w.Count == 0 || now.Sub(w.Since) < longWait {
 		return attention.Named{}
 	}
-	return attention.Named{
-		Name: share.Name(w.Caller), Since: w.Since,
-		Reason: fmt.Sprintf("%d messages wait for room among the bytes in flight, and those who send them with them", w.Count),
-	}
+	return attention.Named{Name: share.Name(w.Caller), Since: w.Since, Reason: fmt.Sprintf(means, w.Count)}
 }
 
-// tellWaiting logs that messages wait, once a minute.
+// tellWaiting logs that messages or responses wait, once a minute.
 func (b *bounds) tellWaiting(now time.Time) {
-	if w := b.waiting(now); w.Reason != "" && now.Sub(b.told) >= time.Minute {
-		b.told = now
+	messages, answers := b.waiting(now)
+	if messages.Reason+answers.Reason == "" || now.Sub(b.told) < time.Minute {
+		return
+	}
+	b.told = now
+	b.tell(messages, b.bytes.Room)
+	b.tell(answers, b.answers)
+}
+
+func (b *bounds) tell(w attention.Named, room *share.Room) {
+	if w.Reason != "" {
 		b.log.Warn().Str("event", "messages_wait").Str("limit", bytesInFlight).Str("caller", w.Name).Time("since", w.Since).
-			Int("count", b.bytes.Room.Waiting().Count).Msg("messages wait for room among the bytes in flight: raise the limit if that lasts")
+			Int("count", room.Waiting().Count).Msg(w.Reason + ": raise the limit if that lasts")
 	}
 }
 
@@ -110,13 +123,17 @@ func (b *bounds) inFlight(l *configv1.Limits, memory uint64) *inflight.Budget {
 	}
 	gauge("hdsd_bytes_in_flight", "Bytes of gRPC messages and REST requests that are on their way or not yet processed.",
 		func() float64 { return float64(budget.Room.Taken()) })
-	gauge("hdsd_messages_waiting", "Messages and REST requests that wait for room among the bytes in flight.",
-		func() float64 { return float64(budget.Room.Waiting().Count) })
-	gauge("hdsd_messages_longest_wait_seconds", "How long the one of them has waited that waits longest.", func() float64 {
-		if waiting := budget.Room.Waiting(); waiting.Count > 0 {
-			return time.Since(waiting.Since).Seconds()
+	gauge("hdsd_relay_bytes_in_flight", "Bytes of responses of the relay's control plane that are on their way to data planes.",
+		func() float64 { return float64(b.answers.Taken()) })
+	gauge("hdsd_messages_waiting", "Messages, REST requests and responses of the relay's control plane that wait for room among the bytes in flight.",
+		func() float64 { return float64(budget.Room.Waiting().Count + b.answers.Waiting().Count) })
+	gauge("hdsd_messages_longest_wait_seconds", "How long the one of them has waited that waits longest.", func() (seconds float64) {
+		for _, room := range []*share.Room{budget.Room, b.answers} {
+			if waiting := room.Waiting(); waiting.Count > 0 {
+				seconds = max(seconds, time.Since(waiting.Since).Seconds())
+			}
 		}
-		return 0
+		return seconds
 	})
 	budget.Largest, budget.LargestField = int(l.GetMaxMessageBytes()), "limits.max_message_bytes"
 	budget.Refused = func(caller string, err error) { b.requests.tell(caller, "", err) }

@@ -101,40 +101,52 @@ func sumOf(t *testing.T, from prometheus.Gatherer, name string) (sum float64) {
 }
 
 // TestWhoWaitsIsTold: in the log once a minute, by metrics, and to whoever asks what needs
-// attention.
+// attention. The same holds for responses of the relay's control plane.
 func TestWhoWaitsIsTold(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var log bytes.Buffer
-		registry := prometheus.NewRegistry()
-		b := newBounds(registry, zerolog.New(&log), &configv1.Limits{MaxMessageBytes: 1 << 20, MaxBytesInFlight: 2 << 20}, 0)
-		check := func(what string, waiting bool, lines int) {
-			t.Helper()
-			b.tellWaiting(time.Now())
-			w := b.waiting(time.Now())
-			if (w.Reason != "") != waiting || waiting && w.Name != `caller "checker"` {
-				t.Errorf("%s: %+v", what, w)
+	for _, relayed := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			var log bytes.Buffer
+			registry := prometheus.NewRegistry()
+			b := newBounds(registry, zerolog.New(&log), &configv1.Limits{MaxMessageBytes: 1 << 20, MaxBytesInFlight: 2 << 20}, 0)
+			room := b.bytes.Room
+			if relayed {
+				room = b.answers
 			}
-			if got := strings.Count(log.String(), `"event":"messages_wait","limit":"limits.max_bytes_in_flight","caller":"caller \"checker\""`); got != lines {
-				t.Errorf("%s: %d lines, want %d: %s", what, got, lines, &log)
+			check := func(what string, waiting bool, lines int) {
+				t.Helper()
+				b.tellWaiting(time.Now())
+				w, other := b.waiting(time.Now())
+				if relayed {
+					w, other = other, w
+				}
+				if other.Reason != "" || (w.Reason != "") != waiting || waiting && w.Name != `caller "checker"` {
+					t.Errorf("%s: %+v", what, w)
+				}
+				if got := strings.Count(log.String(), `"event":"messages_wait","limit":"limits.max_bytes_in_flight","caller":"caller \"checker\""`); got != lines {
+					t.Errorf("%s: %d lines, want %d: %s", what, got, lines, &log)
+				}
 			}
-		}
-		first, _ := b.bytes.Room.Ask("other", 1<<20, nil)
-		second, has := b.bytes.Room.Ask("checker", 1<<20, func(*share.Turn) {})
-		if has {
-			t.Fatal("there is room for both")
-		}
-		check("at once", false, 0)
-		time.Sleep(longWait)
-		check("after a while", true, 1)
-		time.Sleep(time.Second)
-		check("then", true, 1)
-		if got, longest := sumOf(t, registry, "hdsd_messages_waiting"), sumOf(t, registry, "hdsd_messages_longest_wait_seconds"); got != 1 || longest != 2 {
-			t.Errorf("%v wait for %v s by the metrics", got, longest)
-		}
-		time.Sleep(time.Minute)
-		check("a minute later", true, 2)
-		first.Release()
-		check("in the end", false, 2)
-		second.Release()
-	})
+			first, _ := room.Ask("other", 1<<20, nil)
+			second, has := room.Ask("checker", 1<<20, func(*share.Turn) {})
+			if has {
+				t.Fatal("there is room for both")
+			}
+			check("at once", false, 0)
+			time.Sleep(longWait)
+			check("after a while", true, 1)
+			time.Sleep(time.Second)
+			check("then", true, 1)
+			if got, longest := sumOf(t, registry, "hdsd_messages_waiting"), sumOf(t, registry, "hdsd_messages_longest_wait_seconds"); got != 1 || longest != 2 {
+				t.Errorf("%v wait for %v s by the metrics", got, longest)
+			}
+			if got := sumOf(t, registry, "hdsd_relay_bytes_in_flight"); (got > 0) != relayed {
+				t.Errorf("responses have room for %v bytes by the metric", got)
+			}
+			time.Sleep(time.Minute)
+			check("a minute later", true, 2)
+			first.Release()
+			check("in the end", false, 2)
+			second.Release()
+		})
+	}
 }

@@ -90,6 +90,7 @@ var elsewhere = map[string]string{
 	"hdsd_watches_deaf_total":              "bounds_test.go",
 	"hdsd_queries_waiting":                 "bounds_test.go",
 	"hdsd_messages_waiting":                "bounds_test.go",
+	"hdsd_relay_bytes_in_flight":           "bounds_test.go",
 	"hdsd_messages_longest_wait_seconds":   "bounds_test.go",
 	"hdsd_limit_refusals_total":            "bounds_test.go",
 	"hdsd_endpoints_short":                 "placement_test.go",

@@ -40,8 +40,9 @@ func (r *readyState) disk(failing error, now time.Time) {
 func (c *Coordinator) process() query.Process {
 	p := query.Process{
 		Version: c.ready.version, NotReady: c.notReady(), Frozen: shownFreeze(c.core.decisions.frozen.Load()),
-		Failing: c.query.HistoryFailing(), Started: c.ready.born, Waiting: c.servers.bounds.waiting(time.Now()),
+		Failing: c.query.HistoryFailing(), Started: c.ready.born,
 	}
+	p.Waiting, p.WaitingAnswers = c.servers.bounds.waiting(time.Now())
 	c.mu.Lock()
 	p.Shadow = c.config.GetMode() == configv1.Mode_SHADOW
 	c.mu.Unlock()

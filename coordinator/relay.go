@@ -83,6 +83,7 @@ func (c *Coordinator) openRelay() {
 		TakenOver:  c.takenOver,
 		Remembers:  c.remembers,
 
+		Answers:             c.servers.bounds.answers,
 		Names:               c.servers.bounds.names,
 		MaxMessageBytes:     config.LargestAnswer(limits),
 		MaxClusterEndpoints: int(limits.GetMaxClusterEndpoints()),

@@ -1,7 +1,6 @@
 package relay
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"syscall"
@@ -15,7 +14,7 @@ import (
 )
 
 // said is a delta response of a control plane with so many clusters, or their assignments.
-func said(b *testing.B, k kind, count int) []byte {
+func said(b testing.TB, k kind, count int) []byte {
 	b.Helper()
 	out := &discoveryv3.DeltaDiscoveryResponse{TypeUrl: k.typeURL(), Nonce: "1"}
 	for i := range count {
@@ -58,7 +57,7 @@ func BenchmarkResponse(b *testing.B) {
 		wire := said(b, k, 1000)
 		pass := func(b *testing.B, s *Server, id string) *stream {
 			st := &stream{server: s, method: method{delta: true}, nodeID: id, wake: make(chan struct{}, 1)}
-			if _, err := st.response(context.Background(), incoming{k.typeURL(), wire}); err != nil {
+			if _, err := st.respond(incoming{typeURL: k.typeURL(), wire: wire}); err != nil {
 				b.Fatal(err)
 			}
 			ack, err := proto.Marshal(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: k.typeURL(), ResponseNonce: "1"})

@@ -1,7 +1,6 @@
 package relay
 
 import (
-	"context"
 	"fmt"
 	"testing"
 
@@ -22,7 +21,7 @@ func TestANameGivenManyTimesIsKeptOnce(t *testing.T) {
 	wire = fields.AppendText(fields.AppendText(wire, 4, clusters.typeURL()), 5, "1")
 	s := benchServer()
 	st := &stream{server: s, method: method{delta: true}, nodeID: "n", wake: make(chan struct{}, 1)}
-	out, err := st.response(context.Background(), incoming{clusters.typeURL(), wire})
+	out, err := st.respond(incoming{typeURL: clusters.typeURL(), wire: wire})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,6 @@
 package relay
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"sync"
@@ -44,7 +43,7 @@ func BenchmarkVerdictBesideAFlood(b *testing.B) {
 			web.Wire, _ = proto.Marshal(a) // it is valid
 			s.book.Update(eds.Update{Assignments: []eds.Assignment{web}})
 			st := &stream{server: s, caller: "honest", method: method{delta: true}, nodeID: "n", wake: make(chan struct{}, 1)}
-			if _, err := st.response(context.Background(), incoming{assignments.typeURL(), said(b, assignments, 1)}); err != nil {
+			if _, err := st.respond(incoming{typeURL: assignments.typeURL(), wire: said(b, assignments, 1)}); err != nil {
 				b.Fatal(err)
 			}
 			acknowledge := func(nonce string) {
@@ -86,7 +85,7 @@ func BenchmarkVerdictBesideAFlood(b *testing.B) {
 				}
 				begin := time.Now()
 				s.book.SetHealth([]eds.Health{{ID: 0, Status: status}})
-				wire := st.push()
+				wire := st.pushed()
 				if wire == nil {
 					b.Fatal("nothing is pushed")
 				}

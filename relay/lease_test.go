@@ -1,7 +1,6 @@
 package relay
 
 import (
-	"context"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -54,7 +53,7 @@ func (l *lessee) lend(name string, lease time.Duration) {
 	}
 	wire, err := proto.Marshal(m)
 	if err == nil {
-		wire, err = l.response(context.Background(), incoming{assignments.typeURL(), wire})
+		wire, err = l.respond(incoming{typeURL: assignments.typeURL(), wire: wire})
 	}
 	if err != nil {
 		l.Fatal(err)
@@ -107,7 +106,7 @@ func (l *lessee) flips(to health.Status, left time.Duration) {
 
 func (l *lessee) pushes(want health.Status, left time.Duration) {
 	l.Helper()
-	wire := l.push()
+	wire := l.pushed()
 	if wire == nil || left == 0 {
 		if wire != nil || left > 0 {
 			l.Errorf("at %v, hdsd sends %x, want a lease of %v", time.Now(), wire, left)
@@ -175,7 +174,7 @@ func TestLeases(t *testing.T) {
 		l.lend("web", 0)
 		time.Sleep(time.Minute)
 		l.server.book.SetHealth([]eds.Health{{ID: 0, Status: health.Unhealthy}})
-		if a := l.read(l.push()); a.GetPolicy().GetEndpointStaleAfter() != nil || stated(a) != health.Unhealthy {
+		if a := l.read(l.pushed()); a.GetPolicy().GetEndpointStaleAfter() != nil || stated(a) != health.Unhealthy {
 			t.Errorf("without a lease it is sent %v", a)
 		}
 		l.close()

@@ -316,7 +316,7 @@ func (l *ledger) without(wanted map[string]bool) (names []string) {
 // response takes a response of the control plane whose resources are in items, and
 // returns it as the client gets it. warms are the names of assignments that clusters in it wait
 // for, which the control plane has no reason to send: only hdsd's part of these has changed.
-func (l *ledger) response(s *Server, r *message.Response, items []*item, wire []byte) (m []byte, warms []string, err error) {
+func (l *ledger) response(s *Server, r *message.Response, items []*item, wire []byte) (d *message.Draft, warms []string, err error) {
 	l.heard = true
 	o := &offer{nonce: r.Nonce, version: r.Version, brings: make([]*sent, 0, len(items))}
 	if l.held.count == 0 {
@@ -359,8 +359,7 @@ func (l *ledger) response(s *Server, r *message.Response, items []*item, wire []
 	}
 	l.memory.replace(l, o, r.Removed)
 	l.offer(o)
-	m, err = message.RewriteResponse(l.delta, wire, l.marked(r.Version, marked), out)
-	return m, warms, err
+	return message.RewriteResponse(l.delta, wire, l.marked(r.Version, marked), out), warms, nil
 }
 
 // heartbeat returns a resource without a body as the client gets it.

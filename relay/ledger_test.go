@@ -1,7 +1,6 @@
 package relay
 
 import (
-	"context"
 	"fmt"
 	"testing"
 
@@ -28,7 +27,7 @@ func (c conversation) say(nonce, what string) {
 	c.Helper()
 	wire := fields.AppendBytes(nil, 2, resourceOf("web", fields.AppendText(fields.AppendText(nil, 1, "web"), 28, what)))
 	wire = fields.AppendText(fields.AppendText(wire, 4, clusters.typeURL()), 5, nonce)
-	if _, err := c.response(context.Background(), incoming{clusters.typeURL(), wire}); err != nil {
+	if _, err := c.respond(incoming{typeURL: clusters.typeURL(), wire: wire}); err != nil {
 		c.Fatal(err)
 	}
 }

@@ -1,7 +1,6 @@
 package relay
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -182,7 +181,7 @@ func (m *model) push() {
 		}
 		maps.DeleteFunc(m.said, func(_ int, asked bool) bool { return !asked })
 	}
-	if wire, err = m.stream.response(context.Background(), incoming{m.kind.typeURL(), wire}); err != nil {
+	if wire, err = m.stream.respond(incoming{typeURL: m.kind.typeURL(), wire: wire}); err != nil {
 		m.Fatal(err)
 	}
 	m.receive(wire, false)
@@ -190,7 +189,7 @@ func (m *model) push() {
 
 // flip has hdsd send what it has to say, if anything.
 func (m *model) flip() bool {
-	wire := m.stream.push()
+	wire := m.stream.pushed()
 	if wire != nil {
 		m.receive(wire, true)
 	}

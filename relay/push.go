@@ -38,7 +38,7 @@ func (l *ledger) setDirty(name string, again bool) {
 
 // push returns a response of hdsd's own with what has changed; nil: nothing has, or the
 // client has yet to answer. warms are the names of assignments that clusters in it wait for.
-func (l *ledger) push(s *Server) (m []byte, warms []string) {
+func (l *ledger) push(s *Server) (d *message.Draft, warms []string) {
 	if len(l.dirty) == 0 {
 		l.dirty = nil // its memory: after a start it had all names
 	}
@@ -92,14 +92,14 @@ func (l *ledger) own() *offer {
 
 // removeAgain removes what the client may have kept because it refused the response that
 // removed it. So it is certain that nobody has to check that any more.
-func (l *ledger) removeAgain() []byte {
+func (l *ledger) removeAgain() *message.Draft {
 	o := l.own()
 	o.gone, l.doubts.removed = l.doubts.removed, nil
 	l.offer(o)
 	return message.Build(true, l.kind.typeURL(), o.nonce, "", nil, slices.Sorted(maps.Keys(o.gone)))
 }
 
-func (l *ledger) build(s *Server, names []string, moment time.Time) []byte {
+func (l *ledger) build(s *Server, names []string, moment time.Time) *message.Draft {
 	o := l.own()
 	o.brings = make([]*sent, 0, len(names))
 	all := make([][]byte, 0, len(names))
@@ -115,4 +115,38 @@ func (l *ledger) build(s *Server, names []string, moment time.Time) []byte {
 	}
 	l.offer(o)
 	return message.Build(l.delta, l.kind.typeURL(), o.nonce, l.marked(l.version, false), all, nil)
+}
+
+// push returns hdsd's next response of its own, clusters first; nil: there is none. It takes its
+// room, or gives it back.
+func (st *stream) push(room *pushRoom) (*encoded, error) {
+	defer room.drop()
+	end, ok := st.pushTurn()
+	if !ok {
+		return nil, nil
+	}
+	defer end()
+	d := st.pushDraft()
+	if d == nil {
+		return nil, nil
+	}
+	return st.encode(d, room.take())
+}
+
+func (st *stream) pushDraft() *message.Draft {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.touched()
+	for _, l := range st.ledgers {
+		if l == nil {
+			continue
+		}
+		d, warms := l.push(st.server)
+		if d != nil {
+			st.warm(warms)
+			st.server.metrics.flips.Inc()
+			return d
+		}
+	}
+	return nil
 }

@@ -49,7 +49,7 @@ func TestWhatTheControlPlaneSentIsNotKept(t *testing.T) {
 	st.server.options.WriteTimeout = 1 << 40
 	ended := make(chan error)
 	go func() { ended <- st.send(ctx) }()
-	st.inbox <- incoming{assignments.typeURL(), wire}
+	st.inbox <- incoming{typeURL: assignments.typeURL(), wire: wire}
 	wire = nil
 	<-client.begun
 	kept := true
@@ -89,7 +89,7 @@ func BenchmarkLargeAnswers(b *testing.B) {
 			client := &unread{begun: make(chan struct{}), released: released}
 			st := &stream{server: s, method: method{delta: true}, nodeID: "n", down: client, inbox: make(chan incoming), wake: make(chan struct{}, 1), end: make(chan error, 1)}
 			sending.Go(func() { _ = st.send(ctx) })
-			st.inbox <- incoming{clusters.typeURL(), bytes.Clone(wire)}
+			st.inbox <- incoming{typeURL: clusters.typeURL(), wire: bytes.Clone(wire)}
 			<-client.begun
 		}
 		runtime.GC()

@@ -57,6 +57,9 @@ type Options struct {
 	// nobody has sent since it started: it is stored, say; nil: of none.
 	Remembers func(cluster string) bool
 
+	// Answers has the bytes of responses on their way to clients; nil: nothing bounds them.
+	Answers *share.Room
+
 	// Names bounds the versions that clients claim to have; nil: nothing does.
 	Names *share.Pool
 
@@ -87,6 +90,7 @@ type Server struct {
 	catalogue *catalogue
 	gate      *gate.Gate
 	turns     *turns
+	answers   answers
 	metrics   metrics
 	changes   changes
 	process   string // stands for this process in nonces
@@ -112,7 +116,7 @@ func NewServer(o Options) *Server {
 	_, _ = rand.Read(id) // never fails
 	s := &Server{
 		options: o, upstream: &upstream{services: o.Services, maxBytes: o.MaxMessageBytes}, book: newBook(o.Health),
-		stock: newStock(o.MaxClusterEndpoints, o.MaxEndpoints, o.Remembers), gate: gate.New(), turns: newTurns(o.Log), process: hex.EncodeToString(id), streams: map[*stream]struct{}{},
+		stock: newStock(o.MaxClusterEndpoints, o.MaxEndpoints, o.Remembers), gate: gate.New(), turns: newTurns(o.Log), answers: answers{room: o.Answers, runs: map[uint64]*run{}}, process: hex.EncodeToString(id), streams: map[*stream]struct{}{},
 	}
 	s.book.changed, s.memory = s.changed, newMemory(s.stock, o.Keep)
 	s.outage = &outage{server: s}

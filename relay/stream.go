@@ -35,10 +35,11 @@ type stream struct {
 	up    grpc.ClientStream // to the control plane; nil while that is away. Set before the goroutines start
 	leave func(failed bool)
 
-	told  [sha256.Size]byte // the node that the client sent last. first, then requests owns it
-	inbox chan incoming     // one response of the control plane that is on its way
-	wake  chan struct{}     // something may have to be pushed
-	end   chan error
+	told   [sha256.Size]byte // the node that the client sent last. first, then requests owns it
+	inbox  chan incoming     // one response of the control plane that is on its way
+	wake   chan struct{}     // something may have to be pushed
+	end    chan error
+	places places
 
 	mu      sync.Mutex // guards what follows
 	node    [sha256.Size]byte
@@ -52,6 +53,7 @@ type stream struct {
 type incoming struct {
 	typeURL string
 	wire    []byte
+	place   *place // the room that it has; nil: it needs none
 }
 
 // run relays until the stream ends.
@@ -97,6 +99,7 @@ func (st *stream) run() error {
 		st.server.remove(st)
 		st.leave(status.Code(err) == codes.Unavailable)
 		st.close()
+		st.doneWithAll()
 	})
 	return err
 }
@@ -302,8 +305,12 @@ func (st *stream) responses(ctx context.Context) error {
 			}
 			return err
 		}
+		h, err := st.begin(ctx, len(m))
+		if err != nil {
+			return nil //nolint:nilerr // the stream has ended
+		}
 		select {
-		case st.inbox <- incoming{message.TypeOf(m), m}:
+		case st.inbox <- incoming{message.TypeOf(m), m, h}:
 		case <-ctx.Done():
 			return nil
 		}
@@ -314,11 +321,18 @@ func (st *stream) responses(ctx context.Context) error {
 // the client does not read, nothing is received for it.
 func (st *stream) send(ctx context.Context) error {
 	down := st.writer(st.down, codes.DeadlineExceeded, "the client")
+	write := func(a *encoded) error {
+		err := down.write(ctx, a.parts...)
+		if err == nil && ctx.Err() == nil { // else grpc may still have a part of it
+			st.done(a.place)
+		}
+		return err
+	}
 	pass := func(all ...incoming) error {
 		for i := range all {
-			m, err := st.response(ctx, all[i])
+			a, err := st.response(ctx, all[i])
 			if all[i].wire = nil; err == nil { // not two copies of it while one is written
-				err = down.write(ctx, m)
+				err = write(a)
 			}
 			if err != nil {
 				return err
@@ -326,6 +340,8 @@ func (st *stream) send(ctx context.Context) error {
 		}
 		return nil
 	}
+	room := &pushRoom{st: st}
+	defer room.drop()
 	var early []incoming
 	late := time.NewTimer(0)
 	defer late.Stop()
@@ -355,9 +371,16 @@ func (st *stream) send(ctx context.Context) error {
 			}
 			early = nil
 		case <-st.wake:
-			for m := st.push(); m != nil; m = st.push() {
-				if err := down.write(ctx, m); err != nil {
+			for room.ready() {
+				a, err := st.push(room)
+				if err == nil && a != nil {
+					err = write(a)
+				}
+				if err != nil {
 					return err
+				}
+				if a == nil {
+					break
 				}
 			}
 		case <-ctx.Done():
@@ -386,112 +409,4 @@ func (st *stream) isEarly(all ...incoming) bool {
 	defer st.mu.Unlock()
 	asked := st.ledgers[clusters]
 	return asked != nil && !asked.heard
-}
-
-// response returns a response as the client gets it.
-func (st *stream) response(ctx context.Context, m incoming) ([]byte, error) {
-	k, ours := kindOf(m.typeURL)
-	if !ours || st.method.loads {
-		return m.wire, nil
-	}
-	end, err := st.turn(len(m.wire))
-	if err != nil {
-		return nil, err
-	}
-	r, err := message.ParseResponse(st.method.delta, m.wire)
-	if err != nil {
-		end()
-		return nil, status.Errorf(codes.Unavailable, "a response of the control plane cannot be decoded: %v", err)
-	}
-	items, moment, err := st.take(k, r)
-	end()
-	defer st.server.stock.release(items...)
-	if err != nil {
-		return nil, status.Errorf(codes.Unavailable, "a response of the control plane cannot be decoded: %v", err)
-	}
-	waiting, cancel := context.WithTimeout(ctx, st.server.options.LearnTimeout)
-	defer cancel()
-	st.server.stock.await(waiting, moment)
-	if end, err = st.turn(len(m.wire)); err != nil {
-		return nil, err
-	}
-	defer end()
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	l := st.ledger(k)
-	out, warms, err := l.response(st.server, r, items, m.wire)
-	if len(warms) > 0 {
-		st.warm(warms)
-		st.wakeUp()
-	}
-	return out, err
-}
-
-// warm has assignments go out again that changed clusters wait for: an Envoy uses a changed
-// cluster when it has its assignment again, and withholds its answer until then. One that has a
-// stream for each assignment opens a new one for that. The caller holds mu.
-func (st *stream) warm(names []string) {
-	if st.method.typeURL != "" {
-		return
-	}
-	for _, name := range names {
-		st.ledger(assignments).setDirty(name, true)
-	}
-}
-
-// take puts the resources of a response into the stock, of each name the last one. The response
-// has to wait for the moment; 0: it need not.
-func (st *stream) take(k kind, r *message.Response) (items []*item, moment uint64, err error) {
-	items = make([]*item, len(r.Resources))
-	last := make(map[string]int, min(len(items), 1<<12)) // empty ones may be millions
-	fresh, latest := 0, uint64(0)
-	for n, wire := range r.Resources {
-		var came uint64
-		if items[n], came, err = st.server.stock.take(k, st.method.delta, wire); err != nil {
-			return items, 0, err
-		}
-		if items[n] == nil {
-			continue
-		}
-		name := items[n].body.name
-		if before, twice := last[name]; twice { // else many of a name would be kept, and looked through
-			st.server.stock.release(items[before])
-			items[before] = nil
-		}
-		last[name] = n
-		if came > 0 {
-			fresh, latest = fresh+1, max(latest, came)
-		}
-		if came > moment && st.server.awaits(items[n].body) {
-			moment = came
-		}
-	}
-	if fresh <= few {
-		moment = latest
-	}
-	return items, moment, nil
-}
-
-// push returns hdsd's next response of its own, clusters first; nil: there is none.
-func (st *stream) push() []byte {
-	end, ok := st.pushTurn()
-	if !ok {
-		return nil
-	}
-	defer end()
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	st.touched()
-	for _, l := range st.ledgers {
-		if l == nil {
-			continue
-		}
-		m, warms := l.push(st.server)
-		if m != nil {
-			st.warm(warms)
-			st.server.metrics.flips.Inc()
-			return m
-		}
-	}
-	return nil
 }

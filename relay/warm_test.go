@@ -42,7 +42,7 @@ func (p plane) gives(k kind, version, nonce string) bool {
 	said.Resources[0].Version = version
 	wire, err := proto.Marshal(said)
 	if err == nil {
-		wire, err = p.response(context.Background(), incoming{k.typeURL(), wire})
+		wire, err = p.respond(incoming{typeURL: k.typeURL(), wire: wire})
 	}
 	if err != nil {
 		p.Fatal(err)
@@ -80,17 +80,17 @@ func TestAnAssignmentFollowsItsClusterThatOnlyHdsdChanged(t *testing.T) {
 	p := newPlane(t, s)
 	p.asks(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: clusters.typeURL()})
 	p.asks(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: assignments.typeURL(), ResourceNamesSubscribe: []string{"web"}})
-	if !p.gives(clusters, "1", "1") || !p.gives(assignments, "1", "2") || p.push() != nil {
+	if !p.gives(clusters, "1", "1") || !p.gives(assignments, "1", "2") || p.pushed() != nil {
 		t.Fatal("the first responses do not pass alone")
 	}
 	s.book.renew(s.stock.settle(map[string]bool{"web": true}, func(name string) string { return name })) // hdsd does not check it
 	if !p.gives(clusters, "2", "3") {
 		t.Fatal("the cluster does not pass")
 	}
-	if !p.has(p.push(), assignments) {
+	if !p.has(p.pushed(), assignments) {
 		t.Error("the assignment does not follow")
 	}
-	if p.push() != nil {
+	if p.pushed() != nil {
 		t.Error("it follows twice")
 	}
 }
@@ -105,7 +105,7 @@ func TestAnAssignmentFollowsAfterARestart(t *testing.T) {
 			if !p.gives(clusters, "1", "1") {
 				t.Fatal("the cluster does not pass")
 			}
-			p.push()
+			p.pushed()
 		}
 		p.asks(&discoveryv3.DeltaDiscoveryRequest{
 			TypeUrl: assignments.typeURL(), ResourceNamesSubscribe: []string{"web"}, InitialResourceVersions: map[string]string{"web": "1"},
@@ -119,7 +119,7 @@ func TestAnAssignmentFollowsAfterARestart(t *testing.T) {
 			if !p.gives(clusters, "1", "1") {
 				t.Fatal("the cluster does not pass")
 			}
-			follows = p.has(p.push(), assignments)
+			follows = p.has(p.pushed(), assignments)
 		}
 		if !follows {
 			t.Errorf("with %s first, the assignment does not follow", first.typeURL())

@@ -34,15 +34,16 @@ func newWriter(to interface{ SendMsg(message any) error }, timeout time.Duration
 	return w
 }
 
-// write writes a message. A large one is written when it returns, unless ctx ends.
-func (w *writer) write(ctx context.Context, message []byte) error {
+// write writes a message, of one part or of several. A large one is written when it returns, unless
+// ctx ends.
+func (w *writer) write(ctx context.Context, message ...[]byte) error {
 	w.stuck.Reset(w.timeout)
 	defer w.stuck.Stop()
-	if len(message) <= largeMessage {
-		out := wire.Bytes(message)
+	if len(message) == 1 && len(message[0]) <= largeMessage {
+		out := wire.Bytes(message[0])
 		return w.to.SendMsg(&out)
 	}
-	out := &large{bytes: message, progress: make(chan struct{}, 1)}
+	out := &large{parts: message, progress: make(chan struct{}, 1)}
 	if err := w.to.SendMsg(out); err != nil {
 		return err
 	}
@@ -60,17 +61,21 @@ func (w *writer) write(ctx context.Context, message []byte) error {
 // large is a message that tells how far it is written. It implements wire.Marshaler, and is
 // the mem.BufferPool to which grpc returns each part that is written.
 type large struct {
-	bytes    []byte
+	parts    [][]byte
 	left     atomic.Int64 // parts that are not written
 	progress chan struct{}
 }
 
 // MarshalWire implements wire.Marshaler.
 func (l *large) MarshalWire() (all mem.BufferSlice, err error) {
-	parts := (len(l.bytes) + partSize - 1) / partSize
-	for part := range slices.Chunk(l.bytes, (len(l.bytes)+parts-1)/parts) {
-		l.left.Add(1)
-		all = append(all, mem.NewBuffer(&part, l))
+	for _, whole := range l.parts {
+		chunks := max(1, (len(whole)+partSize-1)/partSize)
+		for part := range slices.Chunk(whole, max(1, (len(whole)+chunks-1)/chunks)) {
+			if !mem.IsBelowBufferPoolingThreshold(len(part)) { // of others, grpc does not tell
+				l.left.Add(1)
+			}
+			all = append(all, mem.NewBuffer(&part, l))
+		}
 	}
 	return all, nil
 }

@@ -70,6 +70,7 @@ type Facts struct {
 	Shrunk                 []Named // sources
 	History, Frozen        Named   // no name
 	Waiting                Named   // whose message waits longest for room
+	WaitingAnswers         Named   // for whom a response of the relay's control plane does
 }
 
 // State is how much of a cluster is down.
@@ -156,8 +157,13 @@ func Of(f *Facts) []Item {
 	if why := f.History.Reason; why != "" {
 		all = append(all, Item{Kind: HistoryFailing, Since: f.History.Since, Command: "hdsd history --newest-first --limit 20", Text: "the disk does not take the history: " + why})
 	}
-	if w := f.Waiting; w.Reason != "" {
-		all = append(all, Item{Kind: MessagesWait, Since: w.Since, Command: "hdsd checkers", Text: w.Reason + ", " + w.Name + " longest: raise limits.max_bytes_in_flight if that lasts"})
+	for _, of := range []struct {
+		waiting Named
+		command string
+	}{{f.Waiting, "hdsd checkers"}, {f.WaitingAnswers, "hdsd clients"}} {
+		if w := of.waiting; w.Reason != "" {
+			all = append(all, Item{Kind: MessagesWait, Since: w.Since, Command: of.command, Text: w.Reason + ", " + w.Name + " longest: raise limits.max_bytes_in_flight if that lasts"})
+		}
 	}
 	if why := f.Frozen.Reason; why != "" {
 		all = append(all, Item{Kind: Frozen, Since: f.Frozen.Since, Command: "hdsd freeze --show", Text: why})

@@ -35,7 +35,7 @@ func TestWorstFirst(t *testing.T) {
 		Unchecked: []attention.Named{at("db"), at("cache")},
 		NotReady:  at(""), Held: 1, HeldSince: noon,
 		Doubted: []attention.Named{at("c1")}, Silent: []attention.Named{at("c2")}, Blind: []attention.Named{at("c3")},
-		Shrunk: []attention.Named{at("mesh")}, History: at(""), Frozen: at(""), Waiting: at("caller a"),
+		Shrunk: []attention.Named{at("mesh")}, History: at(""), Frozen: at(""), Waiting: at("caller a"), WaitingAnswers: at("caller b"),
 	}
 	var got []string
 	for _, i := range attention.Of(&f) {
@@ -59,6 +59,7 @@ func TestWorstFirst(t *testing.T) {
 		"SHRINKAGE_HELD mesh: hdsd source list",
 		"HISTORY_FAILING : hdsd history --newest-first --limit 20",
 		"MESSAGES_WAIT : hdsd checkers",
+		"MESSAGES_WAIT : hdsd clients",
 		"FROZEN : hdsd freeze --show",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -23,7 +23,8 @@ type Process struct {
 	Failing      string    // why the disk does not take the history; empty if it does
 	FailingSince time.Time // zero: not known
 
-	Waiting attention.Named // the caller whose message waits longest for room; no reason: none waits long
+	// The caller whose message waits longest for room, or a response for it; no reason: none waits long.
+	Waiting, WaitingAnswers attention.Named
 }
 
 // Condition is how an endpoint is.
@@ -76,7 +77,7 @@ func (b *Backend) Status(ctx context.Context) (api.Status, error) {
 	}
 	f.History = attention.Named{Reason: process.Failing, Since: process.FailingSince}
 	if may.All() {
-		f.Waiting = process.Waiting
+		f.Waiting, f.WaitingAnswers = process.Waiting, process.WaitingAnswers
 		b.addWhole(&s.out)
 		for _, held := range b.Feed.Held() {
 			f.Shrunk = append(f.Shrunk, attention.Named{Name: held.Name, Since: held.Held.Since, Reason: "held until " + held.Held.AcceptsAt.UTC().Format(time.RFC3339)})

@@ -100,11 +100,6 @@ func (f *Field) ToText(text string) ([]byte, Action, error) {
 
 // Rewrite returns a message of which fields are changed. It returns wire itself if none is.
 func Rewrite(wire []byte, change func(*Field) (value []byte, do Action, err error)) ([]byte, error) {
-	return RewriteInto(0, wire, change)
-}
-
-// RewriteInto is Rewrite where the message has so many bytes then, about: more than wire.
-func RewriteInto(room int, wire []byte, change func(*Field) (value []byte, do Action, err error)) ([]byte, error) {
 	var out []byte
 	var f Field // once on the heap
 	changed := false
@@ -119,7 +114,7 @@ func RewriteInto(room int, wire []byte, change func(*Field) (value []byte, do Ac
 		}
 		if do != Keep && !changed {
 			changed = true
-			out = append(make([]byte, 0, max(room, len(wire)+len(value)+16)), wire[:at]...)
+			out = append(make([]byte, 0, len(wire)+len(value)+16), wire[:at]...)
 		}
 		switch {
 		case do == Replace:

@@ -117,7 +117,7 @@ func TestADeltaResponse(t *testing.T) {
 	for i, u := range units {
 		same[i] = rewritten(t, true, r.Resources[i], u.Body, u.Version)
 	}
-	if got, err := message.RewriteResponse(true, wire, "", same); err != nil || &got[0] != &wire[0] {
+	if got, err := message.RewriteResponse(true, wire, "", same).Encode(); err != nil || !bytes.Equal(got, wire) {
 		t.Errorf("nothing changes, and it becomes %x, %v", got, err)
 	}
 	changed := [][]byte{
@@ -127,7 +127,7 @@ func TestADeltaResponse(t *testing.T) {
 	want.Resources[0].Version, want.Resources[0].Resource = "2", pack(t, &clusterv3.Cluster{Name: "web"})
 	want.Resources[2].Version = "3"
 	want.Resources = slices.Delete(want.GetResources(), 1, 2)
-	got, err := message.RewriteResponse(true, wire, "", changed)
+	got, err := message.RewriteResponse(true, wire, "", changed).Encode()
 	back := &discoveryv3.DeltaDiscoveryResponse{}
 	if err != nil || proto.Unmarshal(got, back) != nil || !proto.Equal(back, want) {
 		t.Errorf("it becomes %v, %v, want %v", back, err, want)
@@ -149,7 +149,7 @@ func TestAStateResponse(t *testing.T) {
 		t.Fatalf("read %+v", units)
 	}
 	changes := [][]byte{nil, rewritten(t, false, r.Resources[1], encode(t, &clusterv3.Cluster{Name: "w"}), "1")}
-	got, err := message.RewriteResponse(false, wire, "8", changes)
+	got, err := message.RewriteResponse(false, wire, "8", changes).Encode()
 	wrapped.Resource = pack(t, &clusterv3.Cluster{Name: "w"})
 	response.VersionInfo, response.Resources = "8", []*anypb.Any{pack(t, wrapped)}
 	back := &discoveryv3.DiscoveryResponse{}
@@ -163,12 +163,19 @@ func TestBuild(t *testing.T) {
 	one := &discoveryv3.Resource{Name: "web", Version: "1", Resource: packed}
 	delta := &discoveryv3.DeltaDiscoveryResponse{}
 	want := &discoveryv3.DeltaDiscoveryResponse{TypeUrl: "t", Nonce: "n", RemovedResources: []string{"gone"}, Resources: []*discoveryv3.Resource{one}}
-	if err := proto.Unmarshal(message.Build(true, "t", "n", "", [][]byte{encode(t, one)}, []string{"gone"}), delta); err != nil || !proto.Equal(delta, want) {
+	wire, err := message.Build(true, "t", "n", "", [][]byte{encode(t, one)}, []string{"gone"}).Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := proto.Unmarshal(wire, delta); err != nil || !proto.Equal(delta, want) {
 		t.Errorf("delta: %v, %v", delta, err)
 	}
 	state := &discoveryv3.DiscoveryResponse{}
 	wantState := &discoveryv3.DiscoveryResponse{TypeUrl: "t", Nonce: "n", VersionInfo: "7", Resources: []*anypb.Any{packed}}
-	if err := proto.Unmarshal(message.Build(false, "t", "n", "7", [][]byte{encode(t, packed)}, nil), state); err != nil || !proto.Equal(state, wantState) {
+	if wire, err = message.Build(false, "t", "n", "7", [][]byte{encode(t, packed)}, nil).Encode(); err != nil {
+		t.Fatal(err)
+	}
+	if err := proto.Unmarshal(wire, state); err != nil || !proto.Equal(state, wantState) {
 		t.Errorf("state of the world: %v, %v", state, err)
 	}
 }
@@ -231,7 +238,7 @@ func FuzzResponse(f *testing.F) {
 				return
 			}
 		}
-		got, err := message.RewriteResponse(delta, wire, r.Version, all)
+		got, err := message.RewriteResponse(delta, wire, r.Version, all).Encode()
 		if err != nil {
 			return
 		}
@@ -246,6 +253,27 @@ func FuzzResponse(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestPartsAreTheResponse: those with resources are told from the others, and what is kept is as it
+// came.
+func TestPartsAreTheResponse(t *testing.T) {
+	response := deltaResponse(t)
+	wire := encode(t, response)
+	var whole, resources []byte
+	if err := message.KeepResponse(wire).Each(func(part []byte, resource bool) {
+		if whole = append(whole, part...); resource {
+			resources = append(resources, part...)
+		}
+	}); err != nil || !bytes.Equal(whole, wire) {
+		t.Errorf("%x becomes %x, %v", wire, whole, err)
+	}
+	if want := encode(t, &discoveryv3.DeltaDiscoveryResponse{Resources: response.GetResources()}); !bytes.Equal(resources, want) {
+		t.Errorf("its resources are %x, want %x", resources, want)
+	}
+	if _, err := message.KeepResponse([]byte{2<<3 | 2, 5}).Encode(); err == nil {
+		t.Error("what cannot be read passes")
+	}
 }
 
 // TestMillionsOfEmptyResourcesAreRefused before they take memory: two bytes each on the wire.

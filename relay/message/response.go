@@ -153,26 +153,6 @@ func nameOf(body []byte) (name string) {
 	return name
 }
 
-// RewriteResponse puts other resources in the place of a response's, nil for one that is left
-// out, and another version into one that is state of the world. It returns wire itself if
-// nothing changes.
-func RewriteResponse(delta bool, wire []byte, version string, all [][]byte) ([]byte, error) {
-	room := len(wire) + len(version) + 16 + 32*len(all) // for a mark in each version, and health
-	n, i := numbersOf(delta), -1
-	return fields.RewriteInto(room, wire, func(f *fields.Field) ([]byte, fields.Action, error) {
-		switch {
-		case n.version != 0 && f.Is(n.version):
-			return f.ToText(version)
-		case f.Is(resources):
-			if i++; all[i] == nil {
-				return nil, fields.Drop, nil
-			}
-			return f.To(all[i], nil)
-		}
-		return nil, fields.Keep, nil
-	})
-}
-
 // RewriteUnit puts another body and, unless it is a bare Any, another version into a Resource
 // (delta) or an Any (state of the world).
 func RewriteUnit(delta bool, wire []byte, u *Unit, body []byte, version string) ([]byte, error) {
@@ -210,26 +190,4 @@ func rewriteResource(wire []byte, u *Unit, body []byte, version string) ([]byte,
 		out = append(fields.AppendText(nil, resourceVersion, version), out...)
 	}
 	return out, err
-}
-
-// Build makes a response of hdsd's own. By delta, it may remove resources.
-func Build(delta bool, typeURL, nonce, version string, all [][]byte, removed []string) []byte {
-	n := numbersOf(delta)
-	room := len(typeURL) + len(nonce) + len(version) + 32
-	for _, one := range all {
-		room += len(one) + 8
-	}
-	out := make([]byte, 0, room)
-	if n.version != 0 {
-		out = fields.AppendText(out, n.version, version)
-	}
-	for _, one := range all {
-		out = fields.AppendBytes(out, resources, one)
-	}
-	out = fields.AppendText(out, n.typeURL, typeURL)
-	out = fields.AppendText(out, n.nonce, nonce)
-	for _, name := range removed {
-		out = fields.AppendText(out, n.removed, name)
-	}
-	return out
 }

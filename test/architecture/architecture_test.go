@@ -77,7 +77,7 @@ var mayImport = map[string][]string{
 	"eds/poll":                   {},
 	"eds":                        {"access", "eds/poll", "health", "internal/gate", "internal/rest", "internal/endpointpb", "internal/fields", "internal/envoyaddr", "internal/caller", "internal/pace", "internal/share"},
 	"eds/files":                  {},
-	"relay":                      {"access", "eds", "health", "internal/caller", "internal/envoyaddr", "internal/envoyrules", "internal/gate", "internal/pace", "internal/queue", "internal/share", "internal/wire", "internal/fields", "relay/message", "relay/overlay", "source", "source/xds"},
+	"relay":                      {"access", "eds", "health", "internal/caller", "internal/envoyaddr", "internal/envoyrules", "internal/gate", "internal/inflight", "internal/pace", "internal/queue", "internal/share", "internal/wire", "internal/fields", "relay/message", "relay/overlay", "source", "source/xds"},
 	"relay/message":              {"internal/fields"},
 	"relay/overlay":              {"health", "internal/envoyaddr", "internal/fields"},
 	"internal/demo":              {"internal/demo/envoy", "internal/demo/upstream", "gen/hdsd/v1", "health", "internal/envoyaddr", "internal/table"},

@@ -3349,7 +3349,8 @@ type Limits struct {
 	// not yet processed, over all connections. A message waits until there is room
 	// for all of it; a REST request waits for ten seconds at most. Default: a
 	// sixteenth of the memory that hdsd may use, at most 1 GiB, and at least
-	// max_message_bytes and 1 MiB.
+	// max_message_bytes and 1 MiB. Responses of the relay's control plane have as
+	// many bytes again.
 	MaxBytesInFlight uint32 `protobuf:"varint,6,opt,name=max_bytes_in_flight,json=maxBytesInFlight,proto3" json:"max_bytes_in_flight,omitempty"`
 	// Limit of gRPC streams in progress, over all connections. Of 25, 7 may be
 	// streams on which the client has sent nothing yet. hdsd refuses any more, or

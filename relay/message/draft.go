@@ -1,0 +1,101 @@
+package message
+
+import "hdsd/internal/fields"
+
+// Draft is a response that is yet to be encoded. It refers to all that is in it.
+type Draft struct {
+	each func(part func(wire []byte, resource bool)) error
+}
+
+// Each calls part with each part of the encoded response, in order, and tells which belong to
+// resources. A part is valid until the call returns. An error says that the response cannot be read.
+func (d *Draft) Each(part func(wire []byte, resource bool)) error { return d.each(part) }
+
+// Size returns how many bytes the encoded response has.
+func (d *Draft) Size() (size int, err error) {
+	err = d.Each(func(wire []byte, _ bool) { size += len(wire) })
+	return size, err
+}
+
+// Encode returns the encoded response; nil for no draft.
+func (d *Draft) Encode() ([]byte, error) {
+	if d == nil {
+		return nil, nil
+	}
+	size, err := d.Size()
+	if err != nil {
+		return nil, err
+	}
+	out := make([]byte, 0, size)
+	err = d.Each(func(wire []byte, _ bool) { out = append(out, wire...) })
+	return out, err
+}
+
+// KeepResponse is a response as it came.
+func KeepResponse(wire []byte) *Draft {
+	return &Draft{func(part func([]byte, bool)) error {
+		return fields.Each(wire, func(f *fields.Field) bool {
+			part(f.Raw, f.Is(resources))
+			return true
+		})
+	}}
+}
+
+// RewriteResponse puts other resources in the place of a response's, nil for one that is left
+// out, and another version into one that is state of the world.
+func RewriteResponse(delta bool, wire []byte, version string, all [][]byte) *Draft {
+	n := numbersOf(delta)
+	return &Draft{func(part func([]byte, bool)) error {
+		var heads heads
+		i := -1
+		return fields.Each(wire, func(f *fields.Field) bool {
+			resource := f.Is(resources)
+			switch {
+			case n.version != 0 && f.Is(n.version) && string(f.Value) != version:
+				part(fields.AppendText(nil, n.version, version), false)
+				return true
+			case resource:
+				if i++; all[i] == nil {
+					return true
+				}
+				if _, do, _ := f.To(all[i], nil); do == fields.Replace {
+					heads.give(all[i], part)
+					return true
+				}
+			}
+			part(f.Raw, resource)
+			return true
+		})
+	}}
+}
+
+// Build makes a response of hdsd's own. By delta, it may remove resources.
+func Build(delta bool, typeURL, nonce, version string, all [][]byte, removed []string) *Draft {
+	n := numbersOf(delta)
+	var before []byte
+	if n.version != 0 {
+		before = fields.AppendText(nil, n.version, version)
+	}
+	after := fields.AppendText(fields.AppendText(nil, n.typeURL, typeURL), n.nonce, nonce)
+	for _, name := range removed {
+		after = fields.AppendText(after, n.removed, name)
+	}
+	return &Draft{func(part func([]byte, bool)) error {
+		var heads heads
+		part(before, false)
+		for _, one := range all {
+			heads.give(one, part)
+		}
+		part(after, false)
+		return nil
+	}}
+}
+
+// heads makes the heads of resources, in the same memory.
+type heads []byte
+
+func (h *heads) give(resource []byte, part func([]byte, bool)) {
+	*h = fields.AppendHead((*h)[:0], resources, len(resource))
+	part(*h, true)
+	part(resource, true)
+}

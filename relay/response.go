@@ -1,0 +1,111 @@
+package relay
+
+import (
+	"context"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"hdsd/relay/message"
+)
+
+// response returns a response as the client gets it.
+func (st *stream) response(ctx context.Context, m incoming) (*encoded, error) {
+	k, ours := kindOf(m.typeURL)
+	if st.method.loads || !ours && len(m.wire) <= largeMessage {
+		return &encoded{[][]byte{m.wire}, m.place}, nil
+	}
+	end, err := st.turn(len(m.wire))
+	if err != nil {
+		return nil, err
+	}
+	if !ours {
+		defer end()
+		return st.encode(message.KeepResponse(m.wire), m.place)
+	}
+	r, err := message.ParseResponse(st.method.delta, m.wire)
+	if err != nil {
+		end()
+		return nil, undecodable(err)
+	}
+	items, moment, err := st.take(k, r)
+	end()
+	defer st.server.stock.release(items...)
+	if err != nil {
+		return nil, undecodable(err)
+	}
+	waiting, cancel := context.WithTimeout(ctx, st.server.options.LearnTimeout)
+	defer cancel()
+	st.server.stock.await(waiting, moment)
+	if end, err = st.turn(len(m.wire)); err != nil {
+		return nil, err
+	}
+	defer end()
+	d, err := st.draft(k, r, items, m.wire)
+	if err != nil {
+		return nil, undecodable(err)
+	}
+	return st.encode(d, m.place)
+}
+
+// undecodable says that a response cannot be decoded.
+func undecodable(err error) error {
+	return status.Errorf(codes.Unavailable, "a response of the control plane cannot be decoded: %v", err)
+}
+
+// draft returns a response whose resources are in items, as the client gets it.
+func (st *stream) draft(k kind, r *message.Response, items []*item, wire []byte) (*message.Draft, error) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	d, warms, err := st.ledger(k).response(st.server, r, items, wire)
+	if len(warms) > 0 {
+		st.warm(warms)
+		st.wakeUp()
+	}
+	return d, err
+}
+
+// warm has assignments go out again that changed clusters wait for: an Envoy uses a changed
+// cluster when it has its assignment again, and withholds its answer until then. One that has a
+// stream for each assignment opens a new one for that. The caller holds mu.
+func (st *stream) warm(names []string) {
+	if st.method.typeURL != "" {
+		return
+	}
+	for _, name := range names {
+		st.ledger(assignments).setDirty(name, true)
+	}
+}
+
+// take puts the resources of a response into the stock, of each name the last one. The response
+// has to wait for the moment; 0: it need not.
+func (st *stream) take(k kind, r *message.Response) (items []*item, moment uint64, err error) {
+	items = make([]*item, len(r.Resources))
+	last := make(map[string]int, min(len(items), 1<<12)) // empty ones may be millions
+	fresh, latest := 0, uint64(0)
+	for n, wire := range r.Resources {
+		var came uint64
+		if items[n], came, err = st.server.stock.take(k, st.method.delta, wire); err != nil {
+			return items, 0, err
+		}
+		if items[n] == nil {
+			continue
+		}
+		name := items[n].body.name
+		if before, twice := last[name]; twice { // else many of a name would be kept, and looked through
+			st.server.stock.release(items[before])
+			items[before] = nil
+		}
+		last[name] = n
+		if came > 0 {
+			fresh, latest = fresh+1, max(latest, came)
+		}
+		if came > moment && st.server.awaits(items[n].body) {
+			moment = came
+		}
+	}
+	if fresh <= few {
+		moment = latest
+	}
+	return items, moment, nil
+}
