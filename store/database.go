@@ -152,7 +152,7 @@ func (d *database) settle() error {
 	if _, err := d.file.ReadAt(first, 0); err != nil {
 		return err
 	}
-	if _, err := d.file.WriteAt(first, 0); err != nil {
+	if _, err := d.file.WriteAt(first, 0); err != nil || d.bolt.NoSync {
 		return err
 	}
 	return d.bolt.Sync()

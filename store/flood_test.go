@@ -51,7 +51,7 @@ func flap(t *testing.T, s *Store, endpoints int) (most int64) {
 // TestAFloodKeepsToItsQuota: groups are no larger than what is left of the quota, so that they
 // fit on the disk, and early pruning keeps up.
 func TestAFloodKeepsToItsQuota(t *testing.T) {
-	for megabytes, endpoints := range map[int64]int{32: 30_000, 128: 120_000} {
+	for megabytes, endpoints := range map[int64]int{8: 7_500, 16: 15_000} {
 		t.Run(fmt.Sprint(megabytes), func(t *testing.T) {
 			s := open(t, t.TempDir(), func(o *Options) {
 				o.mapSize, o.MaxBytes, o.maxSize = 0, megabytes<<20, 192<<20

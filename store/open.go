@@ -120,7 +120,7 @@ func create(ctx context.Context, path string, o *Options) error {
 	if err == nil {
 		err = os.Rename(unfinished, path)
 	}
-	if err == nil {
+	if err == nil && !o.noSync {
 		err = SyncFolder(filepath.Dir(path))
 	}
 	if err := errors.Join(err, db.Close()); err != nil {
@@ -281,7 +281,7 @@ func checkSchema(db *bolt.DB, path string, o *Options) error {
 
 func boltOptions(file *os.File, o *Options) *bolt.Options {
 	return &bolt.Options{
-		Timeout: o.LockTimeout, FreelistType: bolt.FreelistMapType, InitialMmapSize: o.mapSize, MaxSize: o.maxSize,
+		Timeout: o.LockTimeout, FreelistType: bolt.FreelistMapType, InitialMmapSize: o.mapSize, MaxSize: o.maxSize, NoSync: o.noSync,
 		OpenFile: func(string, int, os.FileMode) (*os.File, error) { return file, nil },
 	}
 }

@@ -50,6 +50,7 @@ type Options struct {
 	mapSize    int
 	maxSize    int
 	pruneEvery time.Duration
+	noSync     bool // for tests that take no power away
 }
 
 func (o Options) withDefaults() Options {

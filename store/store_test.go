@@ -40,10 +40,13 @@ func (c *errorLog) has(target error) bool {
 	return errors.Is(errors.Join(c.all...), target)
 }
 
-// open opens a small store whose clock stands still at day.
+// open opens a small store whose clock stands still at day. Only benchmarks wait until the disk
+// has what it is given: tests here do not take the power away, test/crash does.
 func open(t testing.TB, dir string, change ...func(*Options)) *Store {
 	t.Helper()
+	_, test := t.(*testing.T)
 	o := Options{
+		noSync:  test,
 		OnError: func(err error) { t.Errorf("OnError: %v", err) },
 		now:     func() time.Time { return day },
 		mapSize: 1,
