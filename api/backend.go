@@ -140,6 +140,7 @@ type Cluster struct {
 	Draining, Held                         int
 	Overridden                             int // endpoints under an override
 	Quarantined                            []Quarantined
+	RejectedReason                         string                // why the latest version is refused, and the one before is in use; empty if it is not
 	NoEndpointsReason                      string                // empty if there are some
 	HealthChecks                           []*corev3.HealthCheck // as checkers are sent them; only of one that was asked for
 }

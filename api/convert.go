@@ -152,12 +152,12 @@ func clusterMessage(c Cluster) *hdsdv1.Cluster {
 		Quarantined: each(c.Quarantined, func(q Quarantined) *hdsdv1.Quarantine {
 			return &hdsdv1.Quarantine{Address: q.Address, Reason: q.Reason}
 		}),
-		NoEndpointsReason: c.NoEndpointsReason,
-		Timeout:           uint32(c.Timeout),
-		Degraded:          uint32(c.Degraded),
-		Draining:          uint32(c.Draining),
-		Held:              uint32(c.Held),
-		HealthChecks:      each(c.HealthChecks, healthCheckMessage),
+		NoEndpointsReason: c.NoEndpointsReason, RejectedReason: c.RejectedReason,
+		Timeout:      uint32(c.Timeout),
+		Degraded:     uint32(c.Degraded),
+		Draining:     uint32(c.Draining),
+		Held:         uint32(c.Held),
+		HealthChecks: each(c.HealthChecks, healthCheckMessage),
 	}
 }
 

@@ -18,7 +18,8 @@ const SourcesPath = "/v1/sources"
 type Source struct {
 	Name                string
 	Clusters, Endpoints int
-	Held                *Held // nil if nothing is held
+	Held                *Held  // nil if nothing is held
+	Problem             string // what of it is refused; empty if nothing is
 }
 
 // Held is what is left of a source if what is held is accepted.
@@ -93,7 +94,7 @@ func (c *Control) AcceptSource(ctx context.Context, r *hdsdv1.AcceptSourceReques
 }
 
 func sourceMessage(s Source) *hdsdv1.Source {
-	return &hdsdv1.Source{Name: s.Name, Clusters: uint32(s.Clusters), Endpoints: uint32(s.Endpoints), Held: heldMessage(s.Held)}
+	return &hdsdv1.Source{Name: s.Name, Clusters: uint32(s.Clusters), Endpoints: uint32(s.Endpoints), Held: heldMessage(s.Held), Problem: s.Problem}
 }
 
 func heldMessage(h *Held) *hdsdv1.Source_Held {

@@ -18,7 +18,7 @@ func (s *switchboard) AcceptSource(_ context.Context, a SourceAcceptance) (Held,
 func TestSources(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	board := &switchboard{sources: []Source{
-		{Name: "mesh", Clusters: 10, Endpoints: 20, Held: &Held{Since: at, AcceptsAt: at.Add(time.Minute), Clusters: 1, Endpoints: 2, Revision: "ab"}},
+		{Name: "mesh", Clusters: 10, Endpoints: 20, Problem: "web: no", Held: &Held{Since: at, AcceptsAt: at.Add(time.Minute), Clusters: 1, Endpoints: 2, Revision: "ab"}},
 		{Name: "local", Clusters: 3, Endpoints: 4},
 	}}
 	if text := board.sources[0].Held.String(); !strings.HasSuffix(text, "it leaves 1 cluster and 2 endpoints") {
@@ -28,7 +28,7 @@ func TestSources(t *testing.T) {
 		t.Error(text)
 	}
 	_, got := call(t, board, "GET", SourcesPath, "")
-	if want := `{"sources":[{"clusters":10,"endpoints":20,"held":{"acceptsAt":"2026-01-02T03:05:05Z","clusters":1,"endpoints":2,"revision":"ab","since":"2026-01-02T03:04:05Z"},"name":"mesh"},`; !strings.HasPrefix(got, want) {
+	if want := `{"sources":[{"clusters":10,"endpoints":20,"held":{"acceptsAt":"2026-01-02T03:05:05Z","clusters":1,"endpoints":2,"revision":"ab","since":"2026-01-02T03:04:05Z"},"name":"mesh","problem":"web: no"},`; !strings.HasPrefix(got, want) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	for request, want := range map[string]string{

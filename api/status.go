@@ -41,6 +41,7 @@ type SourceState struct {
 	Name                string
 	Clusters, Endpoints int
 	Problem             string // empty if nothing is wrong
+	Broken              bool   // something of it is refused: that is the Problem
 }
 
 // PlaneCounts counts data planes.
@@ -122,7 +123,7 @@ func statusResponse(s *Status) *hdsdv1.GetStatusResponse {
 	}
 	m.Started = timeMessage(s.Started)
 	m.Sources = each(s.Sources, func(f SourceState) *hdsdv1.GetStatusResponse_SourceState {
-		return &hdsdv1.GetStatusResponse_SourceState{Name: f.Name, Clusters: uint32(f.Clusters), Endpoints: uint32(f.Endpoints), Problem: f.Problem}
+		return &hdsdv1.GetStatusResponse_SourceState{Name: f.Name, Clusters: uint32(f.Clusters), Endpoints: uint32(f.Endpoints), Problem: f.Problem, Broken: f.Broken}
 	})
 	m.DataPlanes = &hdsdv1.GetStatusResponse_DataPlanes{Synced: uint32(s.Planes.Synced), Behind: uint32(s.Planes.Behind), Refusing: uint32(s.Planes.Refusing)}
 	m.CheckersByZone = each(s.Zones, func(z CheckersOfZone) *hdsdv1.GetStatusResponse_CheckersOfZone {

@@ -23,7 +23,7 @@ func TestStatusHasThePromisedShape(t *testing.T) {
 		`"endpoints":{"healthy":988,"unhealthy":10,"timeout":0,"degraded":0,"draining":0,"unknown":0,"held":2,"voters":[2,0,6,990]},` +
 		`"checkers":{"connected":6,"doubted":0,"silent":0,"blind":0,"lost":1},` +
 		`"attention":[{"kind":"CLUSTER_DOWN","cluster":"web","zone":"","text":"cluster web: 4 of 4 endpoints down","since":"2026-01-02T12:00:00.345Z","command":"hdsd endpoints web"}],"further":0,` +
-		`"started":"2026-01-02T12:00:00.345Z","sources":[{"name":"mesh","clusters":2,"endpoints":4,"problem":"away"}],"dataPlanes":{"synced":3,"behind":1,"refusing":0},` +
+		`"started":"2026-01-02T12:00:00.345Z","sources":[{"name":"mesh","clusters":2,"endpoints":4,"problem":"away","broken":false}],"dataPlanes":{"synced":3,"behind":1,"refusing":0},` +
 		`"checkersByZone":[{"zone":"eu/a","connected":2,"troubled":1,"lost":0}],"history":{"oldest":"2026-01-02T12:00:00.345Z","bytes":"4096","pending":"1"},"caller":{"identity":"","roles":["CHECKER","DATA_PLANE","VIEWER","OPERATOR","ADMIN"],"operates":["*"]}}`
 	if got := strings.ReplaceAll(text, " ", ""); code != http.StatusOK || got != strings.ReplaceAll(want, " ", "") {
 		t.Errorf("%d %s\nwant %s", code, text, want)

@@ -261,13 +261,21 @@ func endpointsText(count int, of []health.Endpoint) string {
 	return text
 }
 
-// quarantineEvents says what of a cluster is no longer checked, and what is again.
-func quarantineEvents(now time.Time, old, k *catalog.Cluster) (all []store.Event) {
-	var before []specifier.Exclusion
-	if old != nil {
-		before = old.Exclusions()
+// setAside lists what of a cluster is not checked, and its latest version if that is rejected.
+func setAside(k *catalog.Cluster) []specifier.Exclusion {
+	if k == nil {
+		return nil
 	}
-	after := k.Exclusions()
+	all := k.Exclusions()
+	if k.Rejected != "" {
+		all = append(all, specifier.Exclusion{Reason: k.Rejected + " (the last valid version stays in use)"})
+	}
+	return all
+}
+
+// quarantineEvents says what of a cluster is refused, and what no longer is.
+func quarantineEvents(now time.Time, old, k *catalog.Cluster) (all []store.Event) {
+	before, after := setAside(old), setAside(k)
 	if len(before)+len(after) == 0 {
 		return nil
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -86,7 +87,7 @@ func TestTheHistoryHasWhatHappened(t *testing.T) {
 	wants("ENDPOINTS_ADDED", "web : by source local: 2 endpoints: 127.0.0.1:2, 127.0.0.1:3")
 	wants("ENDPOINTS_REMOVED", "web 127.0.0.1:1 : by source local: 1 endpoint: 127.0.0.1:1")
 	move(t, s.dir, "clusters.yaml", "resources:\n"+strings.Replace(static("web", "127.0.0.1:2"), "timeout: 1s", "timeout: 0s", 1))
-	wants("QUARANTINED", "web : ")
+	wants("QUARANTINED", "web : "+filepath.Join(s.dir, "clusters.yaml")+":6: resources[0].connect_timeout: ")
 	move(t, s.dir, "clusters.yaml", "resources:\n"+static("api", "127.0.0.1:2"))
 	wants("CLUSTER_REMOVED", "web : no longer in source local; it had ")
 	s.change("POST", "/v1/annotations", `{"text": "rolled out v7", "cluster": "api", "author": "ann", "time": "2026-01-02T03:04:05Z"}`)

@@ -33,15 +33,15 @@ func TestLastValidVersionStaysInUse(t *testing.T) {
 	l.pass(10 * time.Second)
 	l.wantPublished("web", one, health.Unhealthy)
 	described := l.describe("web")
-	if q := described.Quarantined; !described.Checked || len(q) != 1 || q[0].Address != "" || !strings.Contains(q[0].Reason, "intervall") {
+	if !described.Checked || len(described.Quarantined) != 0 || !strings.Contains(described.RejectedReason, "intervall") {
 		t.Errorf("described as %+v", described)
 	}
 	if l.clusters["web"] == nil {
 		t.Error("the cluster is published no more")
 	}
 	l.say(remade(good))
-	if q := l.describe("web").Quarantined; len(q) != 0 {
-		t.Errorf("still in quarantine: %+v", q)
+	if why := l.describe("web").RejectedReason; why != "" {
+		t.Errorf("it is put right, and %q", why)
 	}
 }
 

@@ -107,6 +107,7 @@ var elsewhere = map[string]string{
 	"hdsd_canary_proven_total":             "trials_test.go",
 	"hdsd_canary_lost_total":               "trials_test.go",
 	"hdsd_canary_blocked":                  "trials_test.go",
+	"hdsd_sources_broken":                  "sources_test.go",
 	"hdsd_sources_held":                    "sources_test.go",
 	"hdsd_source_endpoints_held":           "sources_test.go",
 	"hdsd_source_changes_delayed_total":    "sources_test.go",

@@ -10,6 +10,7 @@ import (
 
 	"hdsd/api"
 	"hdsd/config"
+	"hdsd/coordinator/attention"
 	configv1 "hdsd/gen/hdsd/config/v1"
 	"hdsd/internal/printable"
 	"hdsd/internal/reason"
@@ -56,6 +57,11 @@ func (c *Coordinator) openHub() {
 
 // lookForTrouble returns what is wrong that the core does not know of.
 func (c *Coordinator) lookForTrouble() (wrong []notify.Condition) {
+	for _, s := range c.feed.Broken() {
+		wrong = append(wrong, notify.Condition{
+			Key: notify.Key{Kind: notify.SourceBroken, Name: s.Name}, Since: s.Since, Command: "hdsd source list", Text: attention.Broken(s.Name, s.Problem),
+		})
+	}
 	for _, held := range c.feed.Held() {
 		wrong = append(wrong, notify.Condition{
 			Key: notify.Key{Kind: notify.ShrinkageHeld, Name: held.Name}, Since: held.Held.Since, Command: "hdsd source list",

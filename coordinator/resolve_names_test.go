@@ -164,6 +164,10 @@ func TestNamesAreResolvedAndChecked(t *testing.T) {
 	n.says(true)
 	s.eventually("a failure of DNS", func() bool { return s.scrape().sum("hdsd_names_failing") == 2 })
 	is("EDS a web.test=127.0.0.3:HEALTHY web.test=127.0.0.9:UNHEALTHY")
+	s.eventually("the failure to need attention", func() bool {
+		found := s.needing("SOURCE_BROKEN")
+		return len(found) == 1 && strings.HasSuffix(found[0], " (and 1 more)") && strings.Contains(found[0], "clusters.yaml:")
+	})
 	s.stopped()
 
 	s = newSite(t, dir, text, clusters)

@@ -39,7 +39,7 @@ func (c *control) AcceptSource(ctx context.Context, a api.SourceAcceptance) (api
 }
 
 func shownSource(s feed.SourceState) api.Source {
-	return api.Source{Name: s.Name, Clusters: s.Clusters, Endpoints: s.Endpoints, Held: shownHeld(s.Held)}
+	return api.Source{Name: s.Name, Clusters: s.Clusters, Endpoints: s.Endpoints, Held: shownHeld(s.Held), Problem: s.Problem}
 }
 
 func shownHeld(h *hold.Held) *api.Held {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -18,6 +19,7 @@ import (
 type sourceJSON struct {
 	Name                string
 	Clusters, Endpoints int
+	Problem             string
 	Held                *struct {
 		Since, AcceptsAt    time.Time
 		Clusters, Endpoints int
@@ -216,29 +218,63 @@ func TestAnAlternatingServerIsNotFollowed(t *testing.T) {
 	}
 }
 
-// TestStatusSaysWhatIsWrongWithAFile, and no longer once it is put right.
-func TestStatusSaysWhatIsWrongWithAFile(t *testing.T) {
+// TestABrokenFileNeedsAttention with what is wrong, where, and what is still in use, until it is
+// put right. Its last valid version is checked. It moves hdsd_sources_broken.
+func TestABrokenFileNeedsAttention(t *testing.T) {
 	t.Parallel()
+	h := newHook(t)
 	address, _ := upstream(t)
-	s := newSite(t, t.TempDir(), quick, static("web", address))
+	s := newSite(t, t.TempDir(), quick+"notify: [{name: oncall, webhook: {url: "+h.URL+"}, kinds: [SOURCE_BROKEN]}]\n", static("web", address))
 	s.ready()
-	problem := func() string {
-		answer, err := hdsdv1.NewQueryClient(s.dial()).GetStatus(t.Context(), &hdsdv1.GetStatusRequest{})
-		if err != nil || len(answer.GetSources()) != 1 {
-			t.Fatal(answer, err)
+	s.checker("c1")
+	s.eventually("a verdict", func() bool { return s.healthOf("web", address) == "HEALTHY" })
+	path, good := filepath.Join(s.dir, "clusters.yaml"), static("web", address)
+	misspelt := func(name string) string {
+		return strings.ReplaceAll(static(name, address), "connect_timeout", "conect_timeout")
+	}
+	const field = ".conect_timeout: is not a field of envoy.config.cluster.v3.Cluster: did you mean connect_timeout?"
+	for _, c := range []struct{ when, content, attention string }{
+		{"a cluster with a broken field, beside another", misspelt("web") + static("b", address), path + ":6: web: resources[0]" + field + " (the last valid version of it stays in use)"},
+		{"two of them, which were never valid", good + misspelt("c") + misspelt("d"), path + ":17: c: resources[1]" + field + " (it is not in use) (and 1 more)"},
+		{"a file of which nothing can be read", misspelt("web"), path + ":6: web: resources[0]" + field + " (the last valid version of the source stays in use)"},
+		{"a file that is not YAML", "[", path + ":2: is not valid YAML: "},
+	} {
+		before := strings.Join(s.needing("SOURCE_BROKEN"), "")
+		move(t, s.dir, "clusters.yaml", "resources:\n"+c.content)
+		s.eventually(c.when, func() bool { found := s.needing("SOURCE_BROKEN"); return len(found) == 1 && found[0] != before })
+		if found := s.needing("SOURCE_BROKEN"); len(found) != 1 || !strings.HasPrefix(found[0], "source local: "+c.attention) {
+			t.Errorf("%s: %q, want %s", c.when, found, c.attention)
 		}
-		return answer.GetSources()[0].GetProblem()
+		if got := s.source("local").Problem; !strings.HasPrefix(got, c.attention) {
+			t.Errorf("%s: the source has the problem %q", c.when, got)
+		}
+		_, text := s.get("/v1/clusters?cluster=web")
+		if strings.Contains(text, `"reason"`) || strings.Contains(text, "conect_timeout") != strings.Contains(c.attention, "version of it") || !strings.Contains(text, `"checked":true`) {
+			t.Errorf("%s: web is checked: %s", c.when, text)
+		}
+		if n := s.scrape().sum("hdsd_sources_broken"); n != 1 {
+			t.Errorf("%s: hdsd_sources_broken is %v", c.when, n)
+		}
+		s.eventually("a notification", func() bool { return h.has("firing SOURCE_BROKEN") })
 	}
-	if got := problem(); got != "" {
-		t.Errorf("all is well: %s", got)
+	move(t, s.dir, "clusters.yaml", "resources:\n"+good)
+	s.eventually("all is well again", func() bool { return len(s.needing("SOURCE_BROKEN")) == 0 && h.has("resolved SOURCE_BROKEN") })
+	if s.source("local").Problem != "" || s.scrape().sum("hdsd_sources_broken") != 0 {
+		t.Errorf("all is well again, and %+v", s.source("local"))
 	}
-	bad := strings.ReplaceAll(static("b", address)+static("c", address), "connect_timeout", "conect_timeout")
-	move(t, s.dir, "clusters.yaml", "resources:\n"+static("web", address)+bad)
-	s.eventually("two problems", func() bool {
-		return strings.Contains(problem(), "conect_timeout") && strings.HasSuffix(problem(), " (and 1 more)")
-	})
-	move(t, s.dir, "clusters.yaml", "resources: [")
-	s.eventually("a file that cannot be read", func() bool { return strings.Contains(problem(), "is not valid YAML") })
-	move(t, s.dir, "clusters.yaml", "resources:\n"+static("web", address))
-	s.eventually("all is well again", func() bool { return problem() == "" })
+}
+
+// needing lists the texts of what needs attention of a kind.
+func (s *site) needing(kind string) (texts []string) {
+	s.t.Helper()
+	answer, err := hdsdv1.NewQueryClient(s.dial()).GetStatus(s.t.Context(), &hdsdv1.GetStatusRequest{})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for _, a := range answer.GetAttention() {
+		if a.GetKind() == kind {
+			texts = append(texts, a.GetText())
+		}
+	}
+	return texts
 }

@@ -81,6 +81,10 @@ func TestClustersFromAManagementServer(t *testing.T) {
 	})
 	s.shownAsClient()
 	s.counted(1, 1, 1, false)
+	s.eventually("the refusal to need attention", func() bool {
+		found := s.needing("SOURCE_BROKEN")
+		return len(found) == 1 && strings.HasPrefix(found[0], "source upstream: web: ") && strings.HasSuffix(found[0], " (its last valid version stays in use)")
+	})
 
 	// It is gone: what it said goes on to be checked.
 	m.leave()
@@ -96,7 +100,10 @@ func TestClustersFromAManagementServer(t *testing.T) {
 	m.come()
 	p.wait("db", "HEALTHY trusts")
 	s.eventually("a cluster to go", func() bool { return s.healthOf("web", address) == "" })
-	s.eventually("the refusal to be over", func() bool { rows := s.upstreamRows("upstream"); return rows[0].Error == 0 && rows[0].Connected })
+	s.eventually("the refusal to be over", func() bool {
+		rows := s.upstreamRows("upstream")
+		return rows[0].Error == 0 && rows[0].Connected && len(s.needing("SOURCE_BROKEN")) == 0
+	})
 	s.counted(1, 1, 0, false)
 }
 

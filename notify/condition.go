@@ -20,6 +20,7 @@ const (
 	ShrinkageHeld  Kind = "SHRINKAGE_HELD"
 	HistoryFailing Kind = "HISTORY_FAILING"
 	TooFewCheckers Kind = "TOO_FEW_CHECKERS"
+	SourceBroken   Kind = "SOURCE_BROKEN"
 )
 
 // Kinds that receivers get beside those that they ask for.

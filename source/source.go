@@ -21,6 +21,10 @@ type Set struct {
 	// waits for it. Unread reports that hdsd waits no longer. In both cases, Clusters
 	// come from before the start, if they are stored, and a missing cluster may exist.
 	Awaited, Unread bool
+
+	// Kept reports that the latest version of the source is refused as a whole, so that
+	// Clusters are those of the version before.
+	Kept bool
 }
 
 // Answered reports whether the source has answered since the start.

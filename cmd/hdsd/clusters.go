@@ -12,7 +12,7 @@ import (
 	"hdsd/internal/table"
 )
 
-var clustersHeader = []string{"name", "source", "checked", "endpoints", "healthy", "unhealthy", "unknown", "mode", "overridden", "quarantined", "no_endpoints_reason", "timeout", "degraded", "draining", "held_endpoints", "exclusions"}
+var clustersHeader = []string{"name", "source", "checked", "endpoints", "healthy", "unhealthy", "unknown", "mode", "overridden", "quarantined", "no_endpoints_reason", "timeout", "degraded", "draining", "held_endpoints", "exclusions", "rejected_reason"}
 
 // clusterColumns are those that fit on a line. HEALTHY, UNHEALTHY, DRAINING and UNKNOWN add up.
 var clusterColumns = []string{"name", "source", "endpoints", "healthy", "unhealthy", "draining", "unknown", "held_endpoints", "mode", "overridden", "exclusions"}
@@ -53,7 +53,7 @@ func clusterCells(c *hdsdv1.Cluster) []string {
 	return []string{
 		c.GetName(), c.GetSource(), strconv.FormatBool(c.GetChecked()), number(c.GetEndpoints()),
 		number(c.GetHealthy()), number(c.GetUnhealthy()), number(c.GetUnknown()), c.GetMode().String(), number(c.GetOverridden()), quarantineCell(c.GetQuarantined()),
-		c.GetNoEndpointsReason(), number(c.GetTimeout()), number(c.GetDegraded()), number(c.GetDraining()), number(c.GetHeld()), strconv.Itoa(len(c.GetQuarantined())),
+		c.GetNoEndpointsReason(), number(c.GetTimeout()), number(c.GetDegraded()), number(c.GetDraining()), number(c.GetHeld()), strconv.Itoa(len(c.GetQuarantined())), c.GetRejectedReason(),
 	}
 }
 

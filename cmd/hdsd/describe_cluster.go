@@ -32,6 +32,9 @@ func describeCluster(ctx context.Context, d *describer, args []string) error {
 	}
 	k := found.GetClusters()[at]
 	d.line("cluster", "%s, from source %s", name, k.GetSource())
+	if why := k.GetRejectedReason(); why != "" {
+		d.line("", "its latest version is refused, and the one before is in use: %s", why)
+	}
 	d.line("health", "%s", clusterHealth(k))
 	d.line("published", "%s", publishing(k))
 	if k.GetHeld() > 0 {

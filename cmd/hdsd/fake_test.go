@@ -183,7 +183,7 @@ func someChecks() (all []*structpb.Struct, err error) {
 
 func someClusters() *hdsdv1.ListClustersResponse {
 	return &hdsdv1.ListClustersResponse{Clusters: []*hdsdv1.Cluster{
-		{Name: "db", Source: "local", Checked: true, Endpoints: 12, Healthy: 9, Unhealthy: 1, Unknown: 2, Overridden: 2, Quarantined: []*hdsdv1.Quarantine{
+		{Name: "db", Source: "local", RejectedReason: "connect_timeout: is below 0", Checked: true, Endpoints: 12, Healthy: 9, Unhealthy: 1, Unknown: 2, Overridden: 2, Quarantined: []*hdsdv1.Quarantine{
 			{Address: "db.internal:5432", Reason: "endpoint.address: is a hostname; give the IP address"},
 			{Address: "10.0.0.9:5432", Reason: "not checked: no checker is connected"},
 		}},

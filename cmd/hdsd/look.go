@@ -35,6 +35,8 @@ var looks = map[string]table.Look{
 	"mode":                {Text: unlessPublished, Style: always(table.Yellow), Optional: true},
 	"overridden":          {Text: unlessNone, Style: always(table.Yellow), Optional: true},
 	"quarantined":         {Style: always(table.Yellow), Optional: true},
+	"rejected_reason":     {Title: "latest version refused", Style: always(table.Yellow), Optional: true},
+	"problem":             {Style: always(table.Red), Optional: true},
 	"no_endpoints_reason": {Style: always(table.Yellow), Optional: true},
 	"connected":           {Style: badIfNot, Spare: 1},
 	"trusted":             {Style: badIfNot},

@@ -11,7 +11,7 @@ import (
 	hdsdv1 "hdsd/gen/hdsd/v1"
 )
 
-var sourceHeader = []string{"name", "clusters", "endpoints", "held_since", "clusters_left", "endpoints_left", "accepts_at"}
+var sourceHeader = []string{"name", "clusters", "endpoints", "held_since", "clusters_left", "endpoints_left", "accepts_at", "problem"}
 
 func newSource() *cobra.Command {
 	command := &cobra.Command{
@@ -35,7 +35,8 @@ func newSourceList() *cobra.Command {
 		Long: `list shows how much of each source is in use. Where a source takes away more at
 once than its hold_shrinkage allows, what it takes away is held: it stays in
 use. Then list also shows since when, what would be left without it, and when
-hdsd accepts by itself.`,
+hdsd accepts by itself. Where hdsd refuses something of a source, list says what
+is wrong with it, and what stays in use.`,
 		Example: "  hdsd source list",
 		Args:    noArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
@@ -44,7 +45,7 @@ hdsd accepts by itself.`,
 				return err
 			}
 			return c.operate(command.Context(), func(ctx context.Context, control hdsdv1.ControlClient) error {
-				return printAll(p, c.limit, only(func(s *hdsdv1.Source) bool { return !c.filter.unhealthy || s.GetHeld() != nil }, func(string, int32) ([]*hdsdv1.Source, string, error) {
+				return printAll(p, c.limit, only(func(s *hdsdv1.Source) bool { return !c.filter.unhealthy || s.GetHeld() != nil || s.GetProblem() != "" }, func(string, int32) ([]*hdsdv1.Source, string, error) {
 					answer, err := control.ListSources(ctx, &hdsdv1.ListSourcesRequest{})
 					return answer.GetSources(), "", err
 				}), sourceCells)
@@ -103,7 +104,7 @@ else is held by then than was shown, it changes nothing.`,
 }
 
 func sourceCells(s *hdsdv1.Source) []string {
-	cells := []string{s.GetName(), strconv.Itoa(int(s.GetClusters())), strconv.Itoa(int(s.GetEndpoints())), "", "", "", ""}
+	cells := []string{s.GetName(), strconv.Itoa(int(s.GetClusters())), strconv.Itoa(int(s.GetEndpoints())), "", "", "", "", s.GetProblem()}
 	if held := s.GetHeld(); held != nil {
 		cells[3], cells[6] = timeCell(held.GetSince()), timeCell(held.GetAcceptsAt())
 		cells[4], cells[5] = strconv.Itoa(int(held.GetClusters())), strconv.Itoa(int(held.GetEndpoints()))

@@ -21,7 +21,7 @@ func aHold() *hdsdv1.Source_Held {
 
 func (f *fakeControl) ListSources(context.Context, *hdsdv1.ListSourcesRequest) (*hdsdv1.ListSourcesResponse, error) {
 	return &hdsdv1.ListSourcesResponse{Sources: []*hdsdv1.Source{
-		{Name: "mesh", Clusters: 10, Endpoints: 20, Held: aHold()}, {Name: "local", Clusters: 3, Endpoints: 4},
+		{Name: "mesh", Clusters: 10, Endpoints: 20, Held: aHold()}, {Name: "local", Clusters: 3, Endpoints: 4, Problem: "clusters.yaml:7: web: name: is missing"},
 	}}, nil
 }
 
@@ -36,8 +36,8 @@ func (f *fakeControl) AcceptSource(_ context.Context, r *hdsdv1.AcceptSourceRequ
 func TestSource(t *testing.T) {
 	_, address := serveFreezable(t)
 	exit, out, errors := hdsd(t, "source", "list", "--output", "csv", "--server", address)
-	const want = "name,clusters,endpoints,held_since,clusters_left,endpoints_left,accepts_at\n" +
-		"mesh,10,20,2026-01-02T12:00:00.345Z,1,2,2026-01-02T12:05:00.345Z\nlocal,3,4,,,,\n"
+	const want = "name,clusters,endpoints,held_since,clusters_left,endpoints_left,accepts_at,problem\n" +
+		"mesh,10,20,2026-01-02T12:00:00.345Z,1,2,2026-01-02T12:05:00.345Z,\nlocal,3,4,,,,,clusters.yaml:7: web: name: is missing\n"
 	if exit != exitDone || out != want || errors != "" {
 		t.Errorf("%d, %q, %q; want %q", exit, out, errors, want)
 	}

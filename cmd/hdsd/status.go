@@ -171,7 +171,10 @@ func wholeText(out *strings.Builder, s *hdsdv1.GetStatusResponse) {
 	}
 	for _, f := range s.GetSources() {
 		text := fmt.Sprintf("%s: %s, %s", f.GetName(), plural(int(f.GetClusters()), "cluster"), plural(int(f.GetEndpoints()), "endpoint"))
-		if f.GetProblem() != "" {
+		switch {
+		case f.GetBroken():
+			text += "; BROKEN: see SOURCE_BROKEN"
+		case f.GetProblem() != "":
 			text += "; " + f.GetProblem()
 		}
 		sources = append(sources, text)

@@ -24,7 +24,7 @@ func someStatus(items int) *hdsdv1.GetStatusResponse {
 			{Zone: "/", Connected: 1}, {Zone: "eu/a", Connected: 3, Troubled: 1, Lost: 1}, {Zone: "eu/b", Connected: 2}, {Zone: "eu/c"}, {Zone: "eu/d"},
 		},
 		Sources: []*hdsdv1.GetStatusResponse_SourceState{
-			{Name: "local", Clusters: 1, Endpoints: 4},
+			{Name: "local", Clusters: 1, Endpoints: 4, Broken: items > 0},
 			{Name: "mesh", Clusters: 93, Endpoints: 998, Problem: "nothing listens at 10.0.0.5:18000: is a management server running there? It did yesterday"},
 		},
 	}

@@ -24,6 +24,7 @@ const (
 	CheckerDoubted  Kind = "CHECKER_DOUBTED"
 	CheckerSilent   Kind = "CHECKER_SILENT"
 	CheckerBlind    Kind = "CHECKER_BLIND"
+	SourceBroken    Kind = "SOURCE_BROKEN"
 	ShrinkageHeld   Kind = "SHRINKAGE_HELD"
 	HistoryFailing  Kind = "HISTORY_FAILING"
 	MessagesWait    Kind = "MESSAGES_WAIT"
@@ -67,11 +68,14 @@ type Facts struct {
 	HeldSince time.Time // the first of them
 
 	Doubted, Silent, Blind []Named // checkers
-	Shrunk                 []Named // sources
+	Broken, Shrunk         []Named // sources
 	History, Frozen        Named   // no name
 	Waiting                Named   // whose message waits longest for room
 	WaitingAnswers         Named   // for whom a response of the relay's control plane does
 }
+
+// Broken is the text of SourceBroken.
+func Broken(source, problem string) string { return "source " + source + ": " + problem }
 
 // State is how much of a cluster is down.
 type State int
@@ -147,6 +151,9 @@ func Of(f *Facts) []Item {
 				Text: fmt.Sprintf("checker %s %s: %s", k.Name, of.word, k.Reason),
 			})
 		}
+	}
+	for _, s := range f.Broken {
+		all = append(all, Item{Kind: SourceBroken, Name: s.Name, Since: s.Since, Command: "hdsd source list", Text: Broken(s.Name, s.Reason)})
 	}
 	for _, s := range f.Shrunk {
 		all = append(all, Item{

@@ -146,16 +146,14 @@ func (c *Cluster) At(address netip.Addr) (all []*Endpoint) {
 	return all
 }
 
-// Exclusions lists what ought to be checked or published and is not. That it is not published
+// Exclusions lists what ought to be checked or published and is not. A version that is in use
+// in place of one that is Rejected counts as any other. That it is not published
 // is the only reason of what is neither, unless Options.Verbose asks for all.
 func (c *Cluster) Exclusions() []specifier.Exclusion {
 	if c.Source.Rejected != "" {
 		return []specifier.Exclusion{{Reason: c.Source.Rejected}}
 	}
 	var all []specifier.Exclusion
-	if c.Rejected != "" {
-		all = append(all, specifier.Exclusion{Reason: c.Rejected + " (the last valid version stays in use)"})
-	}
 	if c.Checked == nil || len(c.Checked.Excluded) == 0 {
 		return append(all, c.refused...)
 	}

@@ -138,6 +138,9 @@ func (f *Feed) Sources() []SourceState { return f.intake.Sources() }
 // Held returns the sources of which something is held, without waiting.
 func (f *Feed) Held() []SourceState { return f.intake.Held() }
 
+// Broken returns the sources of which something is refused, without waiting.
+func (f *Feed) Broken() []Broken { return f.intake.Broken() }
+
 // Accept follows a source in what it took away, as Intake.Accept says.
 func (f *Feed) Accept(name string, since time.Time, revision string) (hold.Held, SourceState, error) {
 	return f.intake.Accept(name, since, revision)

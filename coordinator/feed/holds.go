@@ -1,7 +1,6 @@
 package feed
 
 import (
-	"cmp"
 	"fmt"
 	"time"
 
@@ -127,7 +126,7 @@ func (h *holds) due() (next time.Time) {
 type SourceState struct {
 	Name string
 	hold.Status
-	Problem string // what is wrong with it as it was last read; empty if nothing is
+	Problem string // what of it is refused as it was last read, and what is in use instead; empty if nothing is
 }
 
 // Sources returns the state of each source, in the order of precedence.
@@ -144,19 +143,8 @@ func (in *Intake) Sources() []SourceState {
 // state returns the state of a source. The caller holds the lock.
 func (in *Intake) state(name string) SourceState {
 	s := SourceState{Name: name, Status: in.holds.of(name).Status()}
-	set := in.latest[name].set
-	if set == nil {
-		return s
-	}
-	others := -1
-	for i := range set.Problems {
-		if p := &set.Problems[i]; !p.Warning {
-			s.Problem = cmp.Or(s.Problem, p.String())
-			others++
-		}
-	}
-	if others > 0 {
-		s.Problem += fmt.Sprintf(" (and %d more)", others)
+	if in.breaks.sets[name] != nil {
+		s.Problem = in.problemOf(name)
 	}
 	return s
 }

@@ -43,6 +43,7 @@ var (
 	upstreamFullness  = prometheus.NewDesc("hdsd_upstream_fullness_ratio", "Of the management server that is nearest to its limits of clusters, endpoints or bytes: how much it uses. At 1, more is refused.", nil, nil)
 	sourceProblems    = prometheus.NewDesc("hdsd_source_problems", "Problems of the sources as they were last read.", nil, nil)
 	sourcesHeld       = prometheus.NewDesc("hdsd_sources_held", "Sources that took away more than hold_shrinkage allows, so that something of them is held.", nil, nil)
+	sourcesBroken     = prometheus.NewDesc("hdsd_sources_broken", "Sources of which something is refused as they were last read, so that what was valid before stays in use.", nil, nil)
 	endpointsHeld     = prometheus.NewDesc("hdsd_source_endpoints_held", "Endpoints that their source has taken away, and that stay in use because they are held.", nil, nil)
 	changesDelayed    = prometheus.NewDesc("hdsd_source_changes_delayed_total", "How often changes of a cluster began to wait because it alternates.", nil, nil)
 	namesCount        = prometheus.NewDesc("hdsd_names", "DNS names that hdsd resolves for sources with resolve_names.", nil, nil)
@@ -54,7 +55,7 @@ var (
 
 // Describe implements prometheus.Collector.
 func (f *Feed) Describe(to chan<- *prometheus.Desc) {
-	for _, each := range []*prometheus.Desc{upstreamCount, upstreamConnected, upstreamAge, upstreamFullness, upstreamRefused, sourceProblems, sourcesHeld, endpointsHeld, changesDelayed,
+	for _, each := range []*prometheus.Desc{upstreamCount, upstreamConnected, upstreamAge, upstreamFullness, upstreamRefused, sourceProblems, sourcesBroken, sourcesHeld, endpointsHeld, changesDelayed,
 		namesCount, namesFailing, nameLookups, nameFailures} {
 		to <- each
 	}
@@ -94,6 +95,7 @@ func (f *Feed) Collect(to chan<- prometheus.Metric) {
 	gauge(upstreamFullness, fullness)
 	gauge(upstreamRefused, float64(refused))
 	gauge(sourceProblems, float64(f.intake.problems.count.Load()))
+	gauge(sourcesBroken, float64(len(f.Broken())))
 	held, endpoints := f.Held(), 0
 	for _, s := range held {
 		endpoints += s.Endpoints - s.Held.Endpoints

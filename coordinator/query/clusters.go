@@ -82,7 +82,7 @@ func (r *row) describe(frozen bool) api.Cluster {
 	k := r.cluster
 	out := api.Cluster{
 		Name: r.name(), Source: k.Source.Source, Checked: k.IsChecked(), Endpoints: len(k.Endpoints),
-		Overridden: r.overridden, Held: r.held, Quarantined: r.quarantined(),
+		Overridden: r.overridden, Held: r.held, Quarantined: r.quarantined(), RejectedReason: k.Rejected,
 	}
 	switch {
 	case k.Shadow:

@@ -79,6 +79,9 @@ func (b *Backend) Status(ctx context.Context) (api.Status, error) {
 	if may.All() {
 		f.Waiting, f.WaitingAnswers = process.Waiting, process.WaitingAnswers
 		b.addWhole(&s.out)
+		for _, s := range b.Feed.Broken() {
+			f.Broken = append(f.Broken, attention.Named{Name: s.Name, Reason: s.Problem, Since: s.Since})
+		}
 		for _, held := range b.Feed.Held() {
 			f.Shrunk = append(f.Shrunk, attention.Named{Name: held.Name, Since: held.Held.Since, Reason: "held until " + held.Held.AcceptsAt.UTC().Format(time.RFC3339)})
 		}

@@ -18,7 +18,7 @@ func (b *Backend) addWhole(out *api.Status) {
 		}
 	})
 	for _, s := range b.Feed.Sources() {
-		out.Sources = append(out.Sources, api.SourceState{Name: s.Name, Clusters: s.Clusters, Endpoints: s.Endpoints, Problem: cmp.Or(problems[s.Name], s.Problem)})
+		out.Sources = append(out.Sources, api.SourceState{Name: s.Name, Clusters: s.Clusters, Endpoints: s.Endpoints, Problem: cmp.Or(s.Problem, problems[s.Name]), Broken: s.Problem != ""})
 	}
 	if b.EDS != nil {
 		out.Planes = countPlanes(subscribers(b.streams(nil)))

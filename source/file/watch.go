@@ -164,7 +164,7 @@ func (r *runner) reload() error {
 func (r *runner) hand() {
 	set := r.lapsed()
 	if len(r.fatal) > 0 {
-		set = &source.Set{Source: set.Source, Clusters: set.Clusters, Problems: slices.Concat(r.fatal, set.Problems)}
+		set = &source.Set{Source: set.Source, Clusters: set.Clusters, Problems: slices.Concat(r.fatal, set.Problems), Kept: true}
 	}
 	if r.delivered != nil && slices.Equal(set.Clusters, r.delivered.Clusters) && slices.Equal(set.Problems, r.delivered.Problems) {
 		return

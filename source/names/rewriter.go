@@ -129,7 +129,7 @@ func unresolved(c *source.Cluster, q Question, a Answer) source.Problem {
 	if len(a.Addresses) > 0 {
 		message += " (its last addresses stay in use)"
 	}
-	return source.Problem{File: c.File, Line: c.Line, Resource: c.Name, Message: message, Warning: true}
+	return source.Problem{File: c.File, Line: c.Line, Resource: c.Name, Message: message}
 }
 
 // resolved makes an EDS cluster of one with names. single says that it has one address.

@@ -61,10 +61,18 @@ func (s *Source) unserved() bool {
 	return s.toldAssignments() && len(s.clusters.entries) == 0 && s.clusters.talk.unserved >= len(s.settings.servers())
 }
 
+// keeps says that a valid version stays in use, if there is one.
+func (e *entry) keeps() string {
+	if e.good == nil {
+		return ""
+	}
+	return " (its last valid version stays in use)"
+}
+
 // parts returns the parts of a cluster, unless it has to wait for its endpoints.
 func (s *Source) parts(e *entry, set *source.Set, now time.Time) (p parts, ok bool) {
 	if e.refused != nil {
-		s.problem(set, e.name, e.good != nil, "what the management server says of it is refused: %s", e.refused.reason)
+		s.problem(set, e.name, false, "what the management server says of it is refused: %s%s", e.refused.reason, e.keeps())
 	}
 	if e.report != "" {
 		s.problem(set, e.name, true, "the management server says: %s", e.report)
@@ -97,7 +105,7 @@ func (s *Source) parts(e *entry, set *source.Set, now time.Time) (p parts, ok bo
 // none, it says why.
 func (s *Source) endpoints(cluster string, a *entry, set *source.Set) (assignment *source.Assignment, rejected string) {
 	if a.refused != nil {
-		s.problem(set, cluster, a.good != nil, "the ClusterLoadAssignment %q that the management server sent is refused: %s", a.name, a.refused.reason)
+		s.problem(set, cluster, false, "the ClusterLoadAssignment %q that the management server sent is refused: %s%s", a.name, a.refused.reason, a.keeps())
 	}
 	if a.report != "" {
 		s.problem(set, cluster, true, "the management server says of the ClusterLoadAssignment %q: %s", a.name, a.report)

@@ -109,7 +109,8 @@ func TestStateOfTheWorldRejection(t *testing.T) {
 		equal(t, "set", said(set), "a=10.0.0.7 b=10.0.0.2 !d=none !e=none !f=none") // c is gone
 		equal(t, "last good", set.Clusters[1], before.Clusters[1])
 		has(t, "problem", set.Problems[0].String(), "b: what the management server says of it is refused: load_assignment.cluster_name")
-		equal(t, "warning", set.Problems[0].Warning, true)
+		has(t, "problem", set.Problems[0].String(), "(its last valid version stays in use)")
+		equal(t, "warning", set.Problems[0].Warning, false)
 
 		status := r.Status().Types[0]
 		equal(t, "version", status.Version, "c1")

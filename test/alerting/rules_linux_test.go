@@ -56,6 +56,7 @@ var rules = map[string]rule{
 	"HdsdUpstreamAway":            {values: map[string]string{"hdsd_upstream_age_seconds": "400x600"}},
 	"HdsdRelayUpstreamAway":       {values: map[string]string{"hdsd_relay_streams_from_memory": one}},
 	"HdsdSourceHeld":              {values: map[string]string{"hdsd_sources_held": one}},
+	"HdsdSourceBroken":            {values: map[string]string{"hdsd_sources_broken": one}},
 	"HdsdSourceProblems":          {values: map[string]string{"hdsd_source_problems": one}},
 	"HdsdManyEndpointsDown":       {values: map[string]string{`hdsd_endpoints_by_health{health="TIMEOUT"}`: one}},
 	"HdsdFlapping":                {values: map[string]string{`hdsd_transitions_total{to="UNHEALTHY"}`: grows}},

@@ -200,6 +200,7 @@ type (
 		Checked                                bool
 		Endpoints, Healthy, Unhealthy, Unknown int
 		Quarantined                            []struct{ Address, Reason string }
+		RejectedReason                         string
 	}
 	// Checker is a checker and its state.
 	Checker struct {

@@ -165,7 +165,7 @@ func TestWhatEnvoysRefuseIsNotPublished(t *testing.T) {
 
 	// The same mistake in a file that is read again: what was good goes on.
 	c.SetClusters(file(noTimeout))
-	envoy.Eventually(t, Patience, "the mistake to be shown", func() bool { return len(c.Clusters()["web"].Quarantined) > 0 })
+	envoy.Eventually(t, Patience, "the mistake to be shown", func() bool { return c.Clusters()["web"].RejectedReason != "" })
 	set(t, ups[2], upstream.Status(500))
 	for _, plane := range planes {
 		AwaitPlane(t, plane, "web", ups[2].Addr(), "UNHEALTHY")

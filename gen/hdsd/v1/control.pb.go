@@ -1239,7 +1239,10 @@ type Source struct {
 	Clusters  uint32 `protobuf:"varint,2,opt,name=clusters,proto3" json:"clusters,omitempty"`
 	Endpoints uint32 `protobuf:"varint,3,opt,name=endpoints,proto3" json:"endpoints,omitempty"`
 	// What it took away too much of, and stays in use. Absent if nothing is held.
-	Held          *Source_Held `protobuf:"bytes,4,opt,name=held,proto3" json:"held,omitempty"`
+	Held *Source_Held `protobuf:"bytes,4,opt,name=held,proto3" json:"held,omitempty"`
+	// What of it is refused as it was last read, and what is in use instead; empty
+	// if nothing is refused.
+	Problem       string `protobuf:"bytes,5,opt,name=problem,proto3" json:"problem,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1300,6 +1303,13 @@ func (x *Source) GetHeld() *Source_Held {
 		return x.Held
 	}
 	return nil
+}
+
+func (x *Source) GetProblem() string {
+	if x != nil {
+		return x.Problem
+	}
+	return ""
 }
 
 // AcceptSourceRequest names the source.
@@ -2791,12 +2801,13 @@ const file_hdsd_v1_control_proto_rawDesc = "" +
 	"\f_not_durable\"\x14\n" +
 	"\x12ListSourcesRequest\"@\n" +
 	"\x13ListSourcesResponse\x12)\n" +
-	"\asources\x18\x01 \x03(\v2\x0f.hdsd.v1.SourceR\asources\"\xcc\x02\n" +
+	"\asources\x18\x01 \x03(\v2\x0f.hdsd.v1.SourceR\asources\"\xe6\x02\n" +
 	"\x06Source\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
 	"\bclusters\x18\x02 \x01(\rR\bclusters\x12\x1c\n" +
 	"\tendpoints\x18\x03 \x01(\rR\tendpoints\x12(\n" +
-	"\x04held\x18\x04 \x01(\v2\x14.hdsd.v1.Source.HeldR\x04held\x1a\xc9\x01\n" +
+	"\x04held\x18\x04 \x01(\v2\x14.hdsd.v1.Source.HeldR\x04held\x12\x18\n" +
+	"\aproblem\x18\x05 \x01(\tR\aproblem\x1a\xc9\x01\n" +
 	"\x04Held\x120\n" +
 	"\x05since\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x12\x1a\n" +
 	"\bclusters\x18\x02 \x01(\rR\bclusters\x12\x1c\n" +

@@ -1797,9 +1797,12 @@ type Cluster struct {
 	// How checkers check it: each envoy.config.core.v3.HealthCheck as they are
 	// sent it, without the values of headers. Only where the request names the
 	// cluster.
-	HealthChecks  []*structpb.Struct `protobuf:"bytes,44,rep,name=health_checks,json=healthChecks,proto3" json:"health_checks,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	HealthChecks []*structpb.Struct `protobuf:"bytes,44,rep,name=health_checks,json=healthChecks,proto3" json:"health_checks,omitempty"`
+	// Why hdsd refuses the latest version of it, so that the one before stays in
+	// use; empty if it does not.
+	RejectedReason string `protobuf:"bytes,45,opt,name=rejected_reason,json=rejectedReason,proto3" json:"rejected_reason,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *Cluster) Reset() {
@@ -1942,6 +1945,13 @@ func (x *Cluster) GetHealthChecks() []*structpb.Struct {
 		return x.HealthChecks
 	}
 	return nil
+}
+
+func (x *Cluster) GetRejectedReason() string {
+	if x != nil {
+		return x.RejectedReason
+	}
+	return ""
 }
 
 // ListClustersRequest asks for clusters.
@@ -4005,7 +4015,7 @@ type Attention struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// NO_CHECKERS, NOT_READY, CLUSTER_DOWN, ZONE_DOWN, CLUSTER_HALF_DOWN,
 	// NOT_CHECKED, TOO_FEW_CHECKERS, HEALTH_HELD, CHECKER_DOUBTED, CHECKER_SILENT,
-	// CHECKER_BLIND, SHRINKAGE_HELD, HISTORY_FAILING, MESSAGES_WAIT or FROZEN.
+	// CHECKER_BLIND, SOURCE_BROKEN, SHRINKAGE_HELD, HISTORY_FAILING, MESSAGES_WAIT or FROZEN.
 	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
 	// The cluster; empty if it is not about one.
 	Cluster string `protobuf:"bytes,2,opt,name=cluster,proto3" json:"cluster,omitempty"`
@@ -4791,7 +4801,9 @@ type GetStatusResponse_SourceState struct {
 	// Number of endpoints.
 	Endpoints uint32 `protobuf:"varint,3,opt,name=endpoints,proto3" json:"endpoints,omitempty"`
 	// What is wrong with it; empty if nothing is.
-	Problem       string `protobuf:"bytes,4,opt,name=problem,proto3" json:"problem,omitempty"`
+	Problem string `protobuf:"bytes,4,opt,name=problem,proto3" json:"problem,omitempty"`
+	// Whether something of it is refused: problem then is what SOURCE_BROKEN says.
+	Broken        bool `protobuf:"varint,5,opt,name=broken,proto3" json:"broken,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4852,6 +4864,13 @@ func (x *GetStatusResponse_SourceState) GetProblem() string {
 		return x.Problem
 	}
 	return ""
+}
+
+func (x *GetStatusResponse_SourceState) GetBroken() bool {
+	if x != nil {
+		return x.Broken
+	}
+	return false
 }
 
 // DataPlanes counts data planes.
@@ -5341,7 +5360,7 @@ const file_hdsd_v1_query_proto_rawDesc = "" +
 	"\n" +
 	"Quarantine\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xc2\x04\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xeb\x04\n" +
 	"\aCluster\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06source\x18\x02 \x01(\tR\x06source\x12\x18\n" +
@@ -5361,7 +5380,8 @@ const file_hdsd_v1_query_proto_rawDesc = "" +
 	"\bdegraded\x18) \x01(\rR\bdegraded\x12\x1a\n" +
 	"\bdraining\x18* \x01(\rR\bdraining\x12\x12\n" +
 	"\x04held\x18+ \x01(\rR\x04held\x12<\n" +
-	"\rhealth_checks\x18, \x03(\v2\x17.google.protobuf.StructR\fhealthChecks\"+\n" +
+	"\rhealth_checks\x18, \x03(\v2\x17.google.protobuf.StructR\fhealthChecks\x12'\n" +
+	"\x0frejected_reason\x18- \x01(\tR\x0erejectedReason\"+\n" +
 	"\x04Mode\x12\v\n" +
 	"\aPUBLISH\x10\x00\x12\n" +
 	"\n" +
@@ -5526,7 +5546,7 @@ const file_hdsd_v1_query_proto_rawDesc = "" +
 	"transitionB\a\n" +
 	"\x05event\"\b\n" +
 	"\x06Synced\"\x12\n" +
-	"\x10GetStatusRequest\"\xe9\r\n" +
+	"\x10GetStatusRequest\"\x82\x0e\n" +
 	"\x11GetStatusResponse\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x12\x14\n" +
 	"\x05ready\x18\x02 \x01(\bR\x05ready\x12(\n" +
@@ -5568,12 +5588,13 @@ const file_hdsd_v1_query_proto_rawDesc = "" +
 	"\adoubted\x18\x02 \x01(\rR\adoubted\x12\x16\n" +
 	"\x06silent\x18\x03 \x01(\rR\x06silent\x12\x14\n" +
 	"\x05blind\x18\x04 \x01(\rR\x05blind\x12\x12\n" +
-	"\x04lost\x18\x05 \x01(\rR\x04lost\x1au\n" +
+	"\x04lost\x18\x05 \x01(\rR\x04lost\x1a\x8d\x01\n" +
 	"\vSourceState\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
 	"\bclusters\x18\x02 \x01(\rR\bclusters\x12\x1c\n" +
 	"\tendpoints\x18\x03 \x01(\rR\tendpoints\x12\x18\n" +
-	"\aproblem\x18\x04 \x01(\tR\aproblem\x1aX\n" +
+	"\aproblem\x18\x04 \x01(\tR\aproblem\x12\x16\n" +
+	"\x06broken\x18\x05 \x01(\bR\x06broken\x1aX\n" +
 	"\n" +
 	"DataPlanes\x12\x16\n" +
 	"\x06synced\x18\x01 \x01(\rR\x06synced\x12\x16\n" +

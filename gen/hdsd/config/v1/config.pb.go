@@ -454,6 +454,8 @@ const (
 	// So many checkers are lost that the others have no majority of the planned
 	// votes.
 	Notify_TOO_FEW_CHECKERS Notify_Kind = 7
+	// Something of a source is refused: what was valid before stays in use.
+	Notify_SOURCE_BROKEN Notify_Kind = 8
 )
 
 // Enum value maps for Notify_Kind.
@@ -467,6 +469,7 @@ var (
 		5: "SHRINKAGE_HELD",
 		6: "HISTORY_FAILING",
 		7: "TOO_FEW_CHECKERS",
+		8: "SOURCE_BROKEN",
 	}
 	Notify_Kind_value = map[string]int32{
 		"ENDPOINT_DOWN":    0,
@@ -477,6 +480,7 @@ var (
 		"SHRINKAGE_HELD":   5,
 		"HISTORY_FAILING":  6,
 		"TOO_FEW_CHECKERS": 7,
+		"SOURCE_BROKEN":    8,
 	}
 )
 
@@ -3869,7 +3873,7 @@ const file_hdsd_config_v1_config_proto_rawDesc = "" +
 	"\ametrics\x18\x16 \x01(\v2\x17.hdsd.config.v1.MetricsR\ametrics\"Z\n" +
 	"\aMetrics\x12,\n" +
 	"\x12cluster_name_globs\x18\x01 \x03(\tR\x10clusterNameGlobs\x12!\n" +
-	"\fmax_clusters\x18\x02 \x01(\rR\vmaxClusters\"\xcc\a\n" +
+	"\fmax_clusters\x18\x02 \x01(\rR\vmaxClusters\"\xdf\a\n" +
 	"\x06Notify\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12I\n" +
 	"\falertmanager\x18\x02 \x01(\v2#.hdsd.config.v1.Notify.AlertmanagerH\x00R\falertmanager\x12:\n" +
@@ -3894,7 +3898,7 @@ const file_hdsd_config_v1_config_proto_rawDesc = "" +
 	"\tClientTls\x12\x17\n" +
 	"\aca_file\x18\x01 \x01(\tR\x06caFile\x124\n" +
 	"\x16certificate_chain_file\x18\x02 \x01(\tR\x14certificateChainFile\x12(\n" +
-	"\x10private_key_file\x18\x03 \x01(\tR\x0eprivateKeyFile\"\x9f\x01\n" +
+	"\x10private_key_file\x18\x03 \x01(\tR\x0eprivateKeyFile\"\xb2\x01\n" +
 	"\x04Kind\x12\x11\n" +
 	"\rENDPOINT_DOWN\x10\x00\x12\x10\n" +
 	"\fCLUSTER_DOWN\x10\x01\x12\r\n" +
@@ -3903,7 +3907,8 @@ const file_hdsd_config_v1_config_proto_rawDesc = "" +
 	"\x0fCHECKER_DOUBTED\x10\x04\x12\x12\n" +
 	"\x0eSHRINKAGE_HELD\x10\x05\x12\x13\n" +
 	"\x0fHISTORY_FAILING\x10\x06\x12\x14\n" +
-	"\x10TOO_FEW_CHECKERS\x10\aB\n" +
+	"\x10TOO_FEW_CHECKERS\x10\a\x12\x11\n" +
+	"\rSOURCE_BROKEN\x10\bB\n" +
 	"\n" +
 	"\breceiverB\x0f\n" +
 	"\rauthorization\"\x9b\x03\n" +
