@@ -52,13 +52,13 @@ function Paths() {
   return html`<section aria-label="Paths between zones"><h2>Paths between zones</h2><${Trouble} error=${error} />
     ${answer?.length === 0 && html`<p>No checker has a vote on an endpoint of another zone.</p>`}
     ${paths.length > 0 && html`<${Table} caption="How the checkers of a zone (rows) see the endpoints of another (columns)" head=${["From", ...to.map((zone) => `to ${zone}`)]}
-      rows=${from.map((a) => html`<tr class="heat" key=${a}><th scope="row">${a}</th>${to.map((b) => html`<${Cell} of=${at.get(key(a, b))} own=${a === b} />`)}</tr>`)} />`}
+      rows=${from.map((a) => html`<tr class="heat" key=${a}><th scope="row">${a}</th>${to.map((b) => cell(at.get(key(a, b)), a === b))}</tr>`)} />`}
     ${shown.length < paths.length && html`<p>${plural(paths.length - shown.length, "more path")}: <code>GET /v1/paths</code> lists all.</p>`}
     <ul>${[...new Set(shown.map((p) => p.cutReason).filter(Boolean))].map((why) => html`<li>${why}</li>`)}</ul></section>`;
 }
 
-// Cell says what the votes over a path say. Its colour only repeats that.
-function Cell({ of: p, own }) {
+// cell says what the votes over a path say. Its colour only repeats that.
+function cell(p, own) {
   if (!p) return html`<td class="none">${own ? "own zone" : "no votes"}</td>`;
   if (p.cutReason) return html`<td class="heat3">CUT: ${p.contradicted} of ${p.votes} contradicted</td>`;
   return html`<td class=${p.downs > 0 ? "heat1" : "heat0"}>${p.downs || "none"} of ${p.votes} down</td>`;

@@ -1,6 +1,6 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { get, watch } from "./api.js";
-import { Health, Long, Time, Trouble, ago, hour, html, isDown, link, usePoll, where } from "./look.js";
+import { Address, Health, Long, Time, Trouble, ago, hour, html, isDown, link, usePoll, where } from "./look.js";
 import { Override } from "./override.js";
 import { Drawn } from "./strip.js";
 
@@ -74,6 +74,6 @@ export function Cluster({ name, health, find, set }) {
 
 const Zone = ({ of: { at, count, down } }) => html`<strong class="zone">${at}</strong> <span class="count">${down} of ${count} down</span>`;
 
-const Endpoint = ({ of: e, past }) => html`<a class="name" href=${link("clusters", e.cluster, e.address)}>${e.address}</a>
+const Endpoint = ({ of: e, past }) => html`<a class="name" href=${link("clusters", e.cluster, e.address)}><${Address} of=${e.address} /></a>
   <span class="cell"><${Health} is=${e.health} held=${e.held} /></span><span class="cell"><${Time} at=${e.since} /></span>
-  <span class="strip">${past && html`<${Drawn} of=${past.of.get(keyOf(e)) ?? []} cut=${past.cut} seconds=${hour} label="Last hour" before=${e.health} />`}</span><span class="reason">${e.reason}</span>`;
+  <span class="strip">${past && html`<${Drawn} of=${past.of.get(keyOf(e)) ?? []} cut=${past.cut} seconds=${hour} label="Last hour" before=${e.health} />`}</span><span class=${e.health === "HEALTHY" ? "reason good" : "reason"}>${e.reason}</span>`;

@@ -24,14 +24,14 @@ const Explained = ({ of: e }) => html`<section aria-label="Why">
   ${e.override && html`<p>An override sets this health: ${e.override.reason} (${e.override.author}). <${Clear} of=${e.override} />${e.voted && html` By the votes it would be <${Health} is=${e.voted} />: ${e.votedReason}`}</p>`}
   <${Table} caption="Votes" head=${["Checker", "Vote", "Code", "Last reported", "Believed"]} rows=${e.observations.map((o) => html`<tr>
     <th scope="row"><a href=${link("checkers")}>${o.checker}</a></th><td><${Health} is=${o.status} /></td><td>${o.httpStatusCode ?? ""}</td><td><${Time} at=${o.time} /></td><td>${o.disbelieved || "yes"}</td></tr>`)} />
-  ${e.zones?.length > 1 && html`<${Table} caption="By zone of the checkers" head=${["Zone", "Sees", "Up", "Down"]} rows=${e.zones.map((z) => html`<tr>
+  ${e.zones?.length > 1 && html`<${Table} small caption="By zone of the checkers" head=${["Zone", "Sees", "Up", "Down"]} rows=${e.zones.map((z) => html`<tr>
     <th scope="row">${where(z)}</th><td><${Health} is=${z.health} /></td><td>${z.up}</td><td>${z.down}</td></tr>`)} />`}
 </section>`;
 
 function Availability({ cluster, address }) {
   const { answer, error } = usePoll((signal) => Promise.all(periods.map(([, s]) => get("/v1/availability", { cluster, address, startTime: ago(s) }, signal))), 60000, [cluster, address]);
   return html`<section aria-label="Availability"><h2>Availability</h2><${Trouble} error=${error} />
-    ${answer && html`<${Table} caption="Availability by period" head=${["Last", "Available", "Down", "Changes"]} rows=${periods.map(([name], i) => {
+    ${answer && html`<${Table} small caption="Availability by period" head=${["Last", "Available", "Down", "Changes"]} rows=${periods.map(([name], i) => {
       const a = answer[i].availability[0];
       return html`<tr><th scope="row">${name}</th><td>${percent(a?.healthyRatio)}</td><td>${a ? lasting(a.unhealthySeconds) : "–"}</td><td>${a?.transitions ?? "–"}</td></tr>`;
     })} />`}</section>`;

@@ -1,8 +1,8 @@
 // Parts that all views are made of.
-import { h } from "preact";
+import { cloneElement, h, toChildArray } from "preact";
 import { useEffect, useLayoutEffect, useReducer, useRef, useState } from "preact/hooks";
 import htm from "htm";
-import { Virtualizer, elementScroll, observeElementOffset, observeElementRect } from "@tanstack/virtual-core";
+import { Virtualizer, elementScroll, measureElement, observeElementOffset, observeElementRect } from "@tanstack/virtual-core";
 import { changed, get, Refusal } from "./api.js";
 
 /** acts are characters that nobody sees, and that change the text around them: controls, and what turns its direction. */
@@ -60,6 +60,12 @@ export const ago = (seconds) => new Date(Date.now() - 1000 * seconds).toISOStrin
 export const Time = ({ at }) =>
   at ? html`<time datetime=${at} title=${at}>${lasting((Date.now() - Date.parse(at)) / 1000)} ago</time>` : html`<span>–</span>`;
 
+/** Address shows an address, which is broken before its port rather than within. */
+export const Address = ({ of: text }) => {
+  const port = text.lastIndexOf(":");
+  return html`<span class="address">${port < 0 ? text : html`${text.slice(0, port)}<wbr />${text.slice(port)}`}</span>`;
+};
+
 export const percent = (ratio) => (ratio === undefined ? "–" : `${(Math.floor(ratio * 100000) / 1000).toFixed(3)} %`);
 
 /** Trouble shows an error where it happened. */
@@ -98,15 +104,20 @@ export function usePoll(ask, every, about) {
 /** useGet polls a path. */
 export const useGet = (path, parameters, every) => usePoll((signal) => get(path, parameters, signal), every, [path, JSON.stringify(parameters)]);
 
-/** Table is a table with a heading of each column. */
-export const Table = ({ caption, head, rows }) => html`<div class="scroll" tabindex="0" role="region" aria-label=${caption}>
-  <table><caption class="hidden">${caption}</caption>
-    <thead><tr>${head.map((text) => html`<th scope="col">${text}</th>`)}</tr></thead>
-    <tbody>${rows}</tbody></table></div>`;
+/**
+ * Table is a table with a heading of each column. A row is a tr of one th and some td. On a phone
+ * each row is a card, in which each cell repeats its heading, unless the table is small: so the roles
+ * are written out, which browsers else take from how a table is laid out.
+ */
+export const Table = ({ caption, head, rows, small }) => html`<div class="scroll" tabindex="0" role="region" aria-label=${caption}>
+  <table role="table" class=${small ? "small" : "cards"}><caption class="hidden">${caption}</caption>
+    <thead role="rowgroup"><tr role="row">${head.map((text) => html`<th scope="col" role="columnheader">${text}</th>`)}</tr></thead>
+    <tbody role="rowgroup">${rows.map((row) => cloneElement(row, { role: "row" }, toChildArray(row.props.children).map((cell, i) => cloneElement(cell, { role: cell.type === "th" ? "rowheader" : "cell", "data-head": head[i] }))))}</tbody></table></div>`;
 
-const rowHeight = 32;
+/** narrow is a phone, as style.css has it. */
+const narrow = matchMedia("(max-width: 700px)");
 
-/** Long is a list of any length, of which only what is seen is in the document. */
+/** Long is a list of any length, of which only what is seen is in the document. A row is as high as what it shows. */
 export function Long({ items, label, render }) {
   const box = useRef();
   const [, redraw] = useReducer((n) => n + 1, 0);
@@ -114,11 +125,12 @@ export function Long({ items, label, render }) {
   const options = {
     count: items.length,
     getScrollElement: () => box.current,
-    estimateSize: () => rowHeight,
+    estimateSize: () => (narrow.matches ? 80 : 32), // until it is drawn
     overscan: 10,
     scrollToFn: elementScroll,
     observeElementRect,
     observeElementOffset,
+    measureElement,
     onChange: redraw,
   };
   virtual.current ??= new Virtualizer(options);
@@ -128,7 +140,7 @@ export function Long({ items, label, render }) {
   const shown = virtual.current.getVirtualItems();
   return html`<div class="long" ref=${box} style=${{ height: `min(65vh, ${virtual.current.getTotalSize() + 2}px)` }} tabindex="0" role="list" aria-label=${label}>
     <div style=${{ height: `${virtual.current.getTotalSize()}px` }}>
-      ${shown.map((row) => html`<div class="row" role="listitem" aria-setsize=${items.length} aria-posinset=${row.index + 1} key=${row.key}
-        style=${{ height: `${rowHeight}px`, transform: `translateY(${row.start}px)` }}>${render(items[row.index])}</div>`)}
+      ${shown.map((row) => html`<div class="row" role="listitem" aria-setsize=${items.length} aria-posinset=${row.index + 1} key=${row.key} data-index=${row.index}
+        ref=${virtual.current.measureElement} style=${{ transform: `translateY(${row.start}px)` }}>${render(items[row.index])}</div>`)}
     </div></div>`;
 }

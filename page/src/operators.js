@@ -1,6 +1,6 @@
 import { Act, useMay } from "./act.js";
 import { all, post, remove } from "./api.js";
-import { Health, Table, Time, Trouble, html, link, useGet, usePoll, where } from "./look.js";
+import { Address, Health, Table, Time, Trouble, html, link, useGet, usePoll, where } from "./look.js";
 import { Clear, Override } from "./override.js";
 
 /** Sources are in the order of their precedence, with what hdsd holds of them. */
@@ -35,7 +35,7 @@ export function Freeze() {
 
 const Publish = () => html`<label>Publish <select name="publish"><option value="HELD">the present health</option><option value="SOURCES">the sources' own health</option></select></label>`;
 
-const target = (o) => (o.cluster ? html`<a href=${o.address ? link("clusters", o.cluster, o.address) : link("clusters", o.cluster)}>${o.cluster} ${o.address}</a>` : o.address || "all clusters");
+const target = (o) => (o.cluster ? html`<a href=${o.address ? link("clusters", o.cluster, o.address) : link("clusters", o.cluster)}>${o.cluster} ${o.address && html`<${Address} of=${o.address} />`}</a>` : o.address || "all clusters");
 
 /** Overrides are what operators set in place of verdicts. */
 export function Overrides() {

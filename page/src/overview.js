@@ -1,6 +1,6 @@
 import { all } from "./api.js";
 import { Heat } from "./heat.js";
-import { Health, Long, Time, Trouble, html, link, plural, useGet, usePoll } from "./look.js";
+import { Address, Health, Long, Time, Trouble, html, link, plural, useGet, usePoll } from "./look.js";
 
 /** Overview is what needs attention, where it is down, all clusters, and what changed lately. */
 export function Overview({ status, find, setFind }) {
@@ -15,8 +15,8 @@ const Attention = ({ status }) => html`<section aria-label="What needs attention
   ${status.attention.length === 0
     ? html`<p class="well"><span aria-hidden="true">✓</span> Nothing needs attention.</p>`
     : html`<ul class="attention">${status.attention.map((a) => html`<li>
-        <strong>${a.kind}</strong> ${a.cluster ? html`<a href=${link("clusters", a.cluster)}>${a.text}</a>` : a.text}
-        ${a.since && html` · <${Time} at=${a.since} />`}<br /><code>${a.command}</code></li>`)}</ul>`}
+        <strong>${a.kind}</strong> ${a.since && html`<${Time} at=${a.since} />`} <span>${a.cluster ? html`<a href=${link("clusters", a.cluster)}>${a.text}</a>` : a.text}</span>
+        <div><code>${a.command}</code></div></li>`)}</ul>`}
   ${status.further > 0 && html`<p>and ${status.further} more</p>`}
 </section>`;
 
@@ -52,7 +52,7 @@ function Changes() {
   return html`<section aria-label="What changed lately"><h2>What changed lately</h2><${Trouble} error=${error} />
     ${answer?.transitions.length === 0 && html`<p>Nothing is recorded.</p>`}
     <ol class="changes">${answer?.transitions.map((t) => html`<li key=${t.time + t.cluster + t.address}>
-      <${Time} at=${t.time} /> <a href=${link("clusters", t.cluster, t.address)}>${t.cluster} ${t.address}</a> <${Health} is=${t.to} /><br /><small>${t.reason}</small></li>`)}</ol></section>`;
+      <${Time} at=${t.time} /> <a href=${link("clusters", t.cluster, t.address)}>${t.cluster} <${Address} of=${t.address} /></a> <${Health} is=${t.to} /><br /><small>${t.reason}</small></li>`)}</ol></section>`;
 }
 
 /** Banner says what holds for everything. */

@@ -2,11 +2,8 @@ package browser
 
 import (
 	"fmt"
-	"net/http"
-	"net/url"
 	"testing"
 
-	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
 
@@ -51,38 +48,6 @@ func TestAnOverrideOfALocality(t *testing.T) {
 	c.AwaitHealth("web", "127.0.0.1:4", "DRAINING")
 	b.shows("eu/b", true)
 	b.behaved()
-}
-
-// views are all of the page, with a sign that each is there.
-func views(server *upstream.Server) map[string]string {
-	return map[string]string{
-		"/": "CLUSTER_DOWN", "/#/clusters/web": "1 of 1 endpoints, 1 down", "/#/clusters/web/" + url.PathEscape(server.Addr()): "Votes at the changes of the last hour",
-		"/#/incidents": "goes on: 1 down", "/#/checkers": "SYNCED", "/#/clients": "new kernel",
-	}
-}
-
-// TestOnAPhone: no view is wider than the screen.
-func TestOnAPhone(t *testing.T) {
-	c, server := site(t)
-	server.Set(upstream.Status(503))
-	c.AwaitHealth("web", server.Addr(), "UNHEALTHY")
-	tell(t, c, http.MethodPost, "/v1/overrides", `{"cluster": "web", "health": "UNHEALTHY", "reason": "new kernel"}`)
-	const width = 390
-	for path, sign := range views(server) {
-		b := open(t, c.HTTP, path)
-		metrics := emulation.SetDeviceMetricsOverrideParams{Width: width, Height: 844, DeviceScaleFactor: 2, Mobile: true}
-		if _, err := chromedp.Call(b.ctx, emulation.SetDeviceMetricsOverride, metrics); err != nil {
-			t.Fatal(err)
-		}
-		b.shows(sign, true)
-		if !do(b, chromedp.Evaluate[bool](`matchMedia("(max-width: 600px)").matches`)) {
-			t.Fatal("the screen is no phone's")
-		}
-		if is := do(b, chromedp.Evaluate[int](`document.documentElement.scrollWidth`)); is > width {
-			t.Errorf("%s is %d wide", path, is)
-		}
-		b.behaved()
-	}
 }
 
 // TestByKeyboard: from the overview to an endpoint and its override, without a mouse.
