@@ -163,6 +163,7 @@ func (c *checks) checkers(checkers *configv1.Checkers) {
 	c.admit(checkers.GetAdmit())
 	checkAddresses(checkers.GetProbeTargets().GetAllow(), "checkers.probe_targets.allow", c.add)
 	checkAddresses(checkers.GetProbeTargets().GetDeny(), "checkers.probe_targets.deny", c.add)
+	c.duration("checkers.probe_targets.min_interval", checkers.GetProbeTargets().GetMinInterval(), time.Millisecond, maxInterval)
 	c.sdsConfig("checkers.sds_config", checkers.GetSdsConfig())
 	for i, name := range checkers.GetSdsSecrets() {
 		if name == "" {

@@ -19,6 +19,7 @@ const (
 	defaultSettle          = 3 * time.Second
 	defaultProbation       = 30 * time.Second
 	defaultInterval        = time.Second
+	defaultMinInterval     = 100 * time.Millisecond
 	defaultRetention       = 90 * 24 * time.Hour
 	defaultConnectionAge   = 24 * time.Hour
 	defaultMaxMessageBytes = 64 << 20
@@ -75,6 +76,8 @@ func fillDefaults(cfg *Config, folder string) error {
 	fill(&cfg.Assignment.ReconnectGrace, durationpb.New(defaultGrace))
 	fill(&cfg.Assignment.Settle, durationpb.New(defaultSettle))
 	fill(&cfg.Checkers.Probation, durationpb.New(defaultProbation))
+	fill(&cfg.Checkers.ProbeTargets, &configv1.ProbeTargets{})
+	fill(&cfg.Checkers.ProbeTargets.MinInterval, durationpb.New(defaultMinInterval))
 	fill(&cfg.Reporting.Interval, durationpb.New(defaultInterval))
 	fill(&cfg.History.Retention, durationpb.New(defaultRetention))
 	fill(&cfg.Limits.MaxConnections, defaultMaxConnections)

@@ -2,8 +2,13 @@ package validate_test
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"hdsd/config"
+	"hdsd/validate"
 )
 
 // TestLoadReportsToHdsdAreWarnedOf: without a relay, nobody gets them.
@@ -12,6 +17,31 @@ func TestLoadReportsToHdsdAreWarnedOf(t *testing.T) {
 		found := examineText(t, cluster("", more)).Problems
 		if len(found) != want || want == 1 && (!found[0].Warning || !strings.Contains(found[0].Message, "lrs_server.self: ")) {
 			t.Errorf("%q: %v", more, found)
+		}
+	}
+}
+
+// TestRaisedIntervalsAreWarnedOf where checkers probe less often than the source says.
+func TestRaisedIntervalsAreWarnedOf(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "hdsd.yaml")
+	for interval, want := range map[string]int{"0.02s": 1, "0.1s": 0} {
+		for name, text := range map[string]string{
+			path: "sources: [{name: local, config_source: {path: clusters.yaml}}]",
+			filepath.Join(filepath.Dir(path), "clusters.yaml"): "resources:\n- \"@type\": type.googleapis.com/envoy.config.cluster.v3.Cluster\n  name: web\n  type: STATIC\n" +
+				"  health_checks: [{timeout: 1s, interval: " + interval + ", unhealthy_threshold: 2, healthy_threshold: 1, tcp_health_check: {}}]\n" +
+				"  load_assignment: {cluster_name: web, endpoints: [{lb_endpoints: [{endpoint: {address: {socket_address: {address: 10.0.0.1, port_value: 80}}}}]}]}\n",
+		} {
+			if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c, problems := config.Load(path)
+		if len(problems) > 0 {
+			t.Fatal(problems)
+		}
+		found := validate.Examine(t.Context(), c, nil).Problems
+		if len(found) != want || want == 1 && (!found[0].Warning || !strings.Contains(found[0].Message, "an interval of 20ms is shorter than checkers.probe_targets.min_interval: checkers probe every 100ms")) {
+			t.Errorf("an interval of %s: %v", interval, found)
 		}
 	}
 }

@@ -163,6 +163,9 @@ func (e *examiner) examineCluster(from *source.Cluster) {
 	e.warnOfLosses(k)
 	e.warnOfLoadReports(k)
 	e.warnOfBursts(k)
+	if raised := k.Raised(); raised != "" {
+		e.warn(from, "%s", raised)
+	}
 	excluded := from.Rejected != "" // the source reports why
 	known := map[string]bool{}      // addresses
 	if !excluded {

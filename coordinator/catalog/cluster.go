@@ -75,7 +75,7 @@ type Excluded struct {
 // Prepare decides what of a cluster is checked and what is published.
 func Prepare(from *source.Cluster, r *Rules) *Cluster {
 	c := &Cluster{Settings: r.For(from), Source: from, Latest: from, rules: r}
-	c.Rate = c.rateOf(from.HealthChecks)
+	c.Rate = c.rate()
 	given := from.Assignment.Message()
 	c.PartlyElsewhere = slices.ContainsFunc(given.GetEndpoints(), specifier.ListedElsewhere)
 	if from.Rejected == "" {

@@ -2,7 +2,6 @@ package catalog
 
 import (
 	"cmp"
-	"math"
 	"net/http"
 	"reflect"
 	"time"
@@ -83,7 +82,7 @@ func NewRules(c *configv1.Config) *Rules {
 		InitialHealth: health.Status(c.GetVerdict().GetInitialHealth()),
 		Options: specifier.Options{
 			Files: set(c.GetCheckers().GetFiles()), SDSSecrets: set(c.GetCheckers().GetSdsSecrets()), SDSConfig: config.SDSConfig(c),
-			Targets: targetsOf(c.GetCheckers().GetProbeTargets()),
+			Targets: targetsOf(c.GetCheckers().GetProbeTargets()), MinInterval: c.GetCheckers().GetProbeTargets().GetMinInterval().AsDuration(),
 		},
 		Probation: c.GetCheckers().GetProbation().AsDuration(),
 		settings: Settings{
@@ -285,21 +284,6 @@ func reachOf(s *configv1.CheckerSelector) *health.Reach {
 		reach.Localities = append(reach.Localities, envoyaddr.Locality(l))
 	}
 	return reach
-}
-
-// rateOf gives the checks of one endpoint that is up by one checker in 1,000 seconds.
-func (s *Settings) rateOf(checks []*corev3.HealthCheck) int64 {
-	sum := 0.0
-	for _, check := range checks {
-		used := check.GetInterval()
-		if s.NoTraffic {
-			used = cmp.Or(check.GetNoTrafficHealthyInterval(), check.GetNoTrafficInterval(), used)
-		}
-		if interval := used.AsDuration().Seconds(); interval > 0 {
-			sum += 1000 / interval
-		}
-	}
-	return int64(math.Round(sum))
 }
 
 // targetsOf reads addresses that the configuration's checks have read before, without an error.

@@ -157,7 +157,7 @@ func (in *Intake) merge(restarted bool) {
 	in.problems.update(in.merged.Problems)
 	for _, change := range in.prepareAll(changed) {
 		after := change.Cluster
-		logExcluded(in.log, in.prepared[after.Latest.Name], after)
+		logChecks(in.log, in.prepared[after.Latest.Name], after)
 		in.prepared[after.Latest.Name] = after
 		d.Changed = append(d.Changed, change)
 	}

@@ -36,6 +36,15 @@ func (p *problemLog) update(problems []source.Problem) {
 	p.count.Store(int64(len(known)))
 }
 
+// logChecks logs what of a new version of a cluster is not checked as its source says, and was of
+// the one before it, which may be nil.
+func logChecks(log zerolog.Logger, before, after *catalog.Cluster) {
+	logExcluded(log, before, after)
+	if raised := after.Raised(); raised != "" && (before == nil || before.Raised() != raised) {
+		log.Warn().Str("event", "interval_raised").Str("cluster", after.Source.Name).Str("source", after.Source.Source).Msg(raised)
+	}
+}
+
 // logExcluded logs what a new version of a cluster excludes and the one before
 // it, which may be nil, did not.
 func logExcluded(log zerolog.Logger, before, after *catalog.Cluster) {

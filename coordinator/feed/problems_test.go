@@ -4,10 +4,15 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rs/zerolog"
+	"google.golang.org/protobuf/types/known/durationpb"
 
+	"hdsd/coordinator/catalog"
+	configv1 "hdsd/gen/hdsd/config/v1"
 	"hdsd/source"
+	"hdsd/source/sample"
 )
 
 func TestAProblemIsLoggedOnce(t *testing.T) {
@@ -32,5 +37,18 @@ func TestAProblemIsLoggedOnce(t *testing.T) {
 	}
 	if logged(); logged(one) != 1 {
 		t.Error("what was put right and came back is not logged")
+	}
+}
+
+// TestARaisedIntervalIsLoggedOnce for each version that changes it.
+func TestARaisedIntervalIsLoggedOnce(t *testing.T) {
+	var out bytes.Buffer
+	rules := catalog.NewRules(&configv1.Config{Checkers: &configv1.Checkers{ProbeTargets: &configv1.ProbeTargets{MinInterval: durationpb.New(time.Hour)}}})
+	first, second := catalog.Prepare(sample.Web("web", "10.0.0.1:80"), rules), catalog.Prepare(sample.Web("web", "10.0.0.2:80"), rules)
+	for _, step := range []struct{ before, after *catalog.Cluster }{{nil, first}, {first, second}} {
+		logChecks(zerolog.New(&out), step.before, step.after)
+	}
+	if n := strings.Count(out.String(), `"event":"interval_raised","cluster":"web"`); n != 1 || !strings.Contains(out.String(), "checkers probe every 1h0m0s") {
+		t.Errorf("logged %d times: %s", n, out.String())
 	}
 }

@@ -29,6 +29,9 @@ type Options struct {
 	// Targets are the addresses that checkers may probe.
 	Targets Targets
 
+	// MinInterval is the shortest interval of checks: shorter ones become this long. 0: any.
+	MinInterval time.Duration
+
 	// NoTrafficIntervals keeps the no_traffic intervals of health checks. Otherwise their
 	// other intervals count.
 	NoTrafficIntervals bool
@@ -51,7 +54,8 @@ type Cluster struct {
 	Endpoints []Endpoint       // the checked endpoints, in the source's order
 	Excluded  []Exclusion      // what is not checked, and why
 	Timing    Timing
-	forms     []*wireForm // its clusters on the wire
+	Raised    time.Duration // the shortest interval that was below Options.MinInterval; 0: none
+	forms     []*wireForm   // its clusters on the wire
 
 	places     []health.Locality  // of the source's localities
 	localities []*corev3.Locality // of the same: the message that specifiers share

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
@@ -76,4 +77,30 @@ func probed(address string, port uint32) *corev3.Address {
 	return &corev3.Address{Address: &corev3.Address_SocketAddress{SocketAddress: &corev3.SocketAddress{
 		Address: address, PortSpecifier: &corev3.SocketAddress_PortValue{PortValue: port},
 	}}}
+}
+
+// TestShortIntervalsAreRaised to the shortest that checkers may use, and no other is.
+func TestShortIntervalsAreRaised(t *testing.T) {
+	a := assignment(t, `endpoints {`+endpointText("10.0.0.1")+`}`)
+	short := func(text string) []*corev3.HealthCheck {
+		return []*corev3.HealthCheck{parse(t, `timeout {seconds: 1} unhealthy_threshold {value: 1} healthy_threshold {value: 1} tcp_health_check {} `+text, &corev3.HealthCheck{})}
+	}
+	for text, want := range map[string]struct{ raised, interval, healthy, down time.Duration }{
+		`interval {nanos: 20000000}`:                                   {20 * time.Millisecond, 100 * time.Millisecond, 100 * time.Millisecond, 100 * time.Millisecond},
+		`interval {seconds: 1} unhealthy_interval {nanos: 1000000}`:    {time.Millisecond, time.Second, time.Second, 100 * time.Millisecond},
+		`interval {nanos: 100000000} unhealthy_interval {seconds: 1}`:  {0, 100 * time.Millisecond, 100 * time.Millisecond, 100 * time.Millisecond},
+		`interval {seconds: 1} no_traffic_interval {nanos: 1000000}`:   {0, time.Second, time.Second, time.Second},
+		`interval {nanos: 20000000} no_traffic_interval {seconds: 60}`: {20 * time.Millisecond, 100 * time.Millisecond, 100 * time.Millisecond, 100 * time.Millisecond},
+	} {
+		c := Translate("web", nil, a, short(text), Options{MinInterval: 100 * time.Millisecond})
+		sent := c.Checks()[0]
+		if c.Raised != want.raised || sent.GetInterval().AsDuration() != want.interval ||
+			sent.GetNoTrafficHealthyInterval().AsDuration() != want.healthy || sent.GetNoTrafficInterval().AsDuration() != want.down {
+			t.Errorf("%s: raised %v, sent %v", text, c.Raised, sent)
+		}
+	}
+	quick := short(`interval {nanos: 1000000} no_traffic_healthy_interval {nanos: 2000000}`)
+	if c := Translate("web", nil, a, quick, Options{MinInterval: time.Second, NoTrafficIntervals: true}); c.Raised != time.Millisecond || c.Timing.Interval != time.Second {
+		t.Errorf("with the intervals without traffic: raised %v, judged by %v", c.Raised, c.Timing.Interval)
+	}
 }

@@ -106,8 +106,9 @@ func (t *translation) outside(config *clusterv3.Cluster) string {
 // fill sets defaults that suit a checker, and reads the timing. The name is the one outside.
 func (t *translation) fill(name string) {
 	for i, check := range t.checks {
-		interval := check.Interval.AsDuration()
+		interval := max(check.Interval.AsDuration(), t.options.MinInterval)
 		t.fillIntervals(check, interval)
+		t.raiseIntervals(check)
 		if check.InitialJitter == nil {
 			check.InitialJitter = durationpb.New(min(interval, longestInitialJitter))
 			if interval > longestInitialJitter && check.IntervalJitter == nil && check.IntervalJitterPercent == 0 {
@@ -137,6 +138,23 @@ func (t *translation) fillIntervals(check *corev3.HealthCheck, interval time.Dur
 	}
 	if check.NoTrafficInterval == nil {
 		check.NoTrafficInterval = durationpb.New(min(interval, cmp.Or(check.UnhealthyInterval, check.Interval).AsDuration()))
+	}
+}
+
+// raiseIntervals lengthens the intervals of a check that are too short.
+func (t *translation) raiseIntervals(check *corev3.HealthCheck) {
+	for _, interval := range []**durationpb.Duration{
+		&check.Interval, &check.NoTrafficInterval, &check.NoTrafficHealthyInterval,
+		&check.UnhealthyInterval, &check.UnhealthyEdgeInterval, &check.HealthyEdgeInterval,
+	} {
+		short := *interval
+		if short == nil || short.AsDuration() >= t.options.MinInterval {
+			continue
+		}
+		*interval = durationpb.New(t.options.MinInterval)
+		if t.out.Raised == 0 || short.AsDuration() < t.out.Raised {
+			t.out.Raised = short.AsDuration()
+		}
 	}
 }
 

@@ -81,7 +81,7 @@ var Fields = []Judgement{
 	{"Cluster.LeastRequestLbConfig.slow_start_config", Lost, "slow start", ""},
 	{"HealthCheck.name", NoBearing, "", "names statistics"},
 	{"HealthCheck.timeout", Same, "hangs", ""},
-	{"HealthCheck.interval", Same, "interval with traffic", ""},
+	{"HealthCheck.interval", Same, "interval with traffic", "below `checkers.probe_targets.min_interval` (0.1 s), checkers probe by that"},
 	{"HealthCheck.initial_jitter", Differs, "", "absent, checkers spread first probes over the interval, 10 s at most, so that probes do not come in bursts; without any jitter, intervals above 10 s then differ by up to 10 %, too"},
 	{"HealthCheck.interval_jitter", Same, "jitter", ""},
 	{"HealthCheck.interval_jitter_percent", Same, "jitter", ""},

@@ -3031,8 +3031,9 @@ type Checkers struct {
 	// checkers are sent. Every checker's bootstrap must have what it names. If
 	// sds_secrets is empty, every secret can be had there; else those it lists.
 	SdsConfig *v3.ConfigSource `protobuf:"bytes,6,opt,name=sds_config,json=sdsConfig,proto3" json:"sds_config,omitempty"`
-	// Which addresses checkers may probe. An endpoint with another one is not
-	// checked. Default: all but link-local, multicast and unspecified ones.
+	// Which addresses checkers may probe, and how often. An endpoint with another
+	// address is not checked. Default: all but link-local, multicast and
+	// unspecified ones.
 	ProbeTargets  *ProbeTargets `protobuf:"bytes,7,opt,name=probe_targets,json=probeTargets,proto3" json:"probe_targets,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3117,14 +3118,17 @@ func (x *Checkers) GetProbeTargets() *ProbeTargets {
 	return nil
 }
 
-// ProbeTargets are addresses that checkers may probe.
+// ProbeTargets are addresses that checkers may probe, and how often.
 type ProbeTargets struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Addresses such as 10.0.0.0/8 or 10.1.2.3; no others may be probed. Default:
 	// all but link-local, multicast and unspecified ones.
 	Allow []string `protobuf:"bytes,1,rep,name=allow,proto3" json:"allow,omitempty"`
 	// Addresses that may not be probed, even if allow has them.
-	Deny          []string `protobuf:"bytes,2,rep,name=deny,proto3" json:"deny,omitempty"`
+	Deny []string `protobuf:"bytes,2,rep,name=deny,proto3" json:"deny,omitempty"`
+	// The shortest interval of health checks that checkers use. They probe by this
+	// one where a check has a shorter one. Default: 0.1s.
+	MinInterval   *durationpb.Duration `protobuf:"bytes,3,opt,name=min_interval,json=minInterval,proto3" json:"min_interval,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3169,6 +3173,13 @@ func (x *ProbeTargets) GetAllow() []string {
 func (x *ProbeTargets) GetDeny() []string {
 	if x != nil {
 		return x.Deny
+	}
+	return nil
+}
+
+func (x *ProbeTargets) GetMinInterval() *durationpb.Duration {
+	if x != nil {
+		return x.MinInterval
 	}
 	return nil
 }
@@ -4069,10 +4080,11 @@ const file_hdsd_config_v1_config_proto_rawDesc = "" +
 	"\fnode_weights\x18\x05 \x01(\bR\vnodeWeights\x12A\n" +
 	"\n" +
 	"sds_config\x18\x06 \x01(\v2\".envoy.config.core.v3.ConfigSourceR\tsdsConfig\x12A\n" +
-	"\rprobe_targets\x18\a \x01(\v2\x1c.hdsd.config.v1.ProbeTargetsR\fprobeTargets\"8\n" +
+	"\rprobe_targets\x18\a \x01(\v2\x1c.hdsd.config.v1.ProbeTargetsR\fprobeTargets\"v\n" +
 	"\fProbeTargets\x12\x14\n" +
 	"\x05allow\x18\x01 \x03(\tR\x05allow\x12\x12\n" +
-	"\x04deny\x18\x02 \x03(\tR\x04deny\"K\n" +
+	"\x04deny\x18\x02 \x03(\tR\x04deny\x12<\n" +
+	"\fmin_interval\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\vminInterval\"K\n" +
 	"\tAdmitRule\x12 \n" +
 	"\fnode_id_glob\x18\x01 \x01(\tR\n" +
 	"nodeIdGlob\x12\x1c\n" +
@@ -4303,16 +4315,17 @@ var file_hdsd_config_v1_config_proto_depIdxs = []int32{
 	51, // 72: hdsd.config.v1.Checkers.probation:type_name -> google.protobuf.Duration
 	52, // 73: hdsd.config.v1.Checkers.sds_config:type_name -> envoy.config.core.v3.ConfigSource
 	41, // 74: hdsd.config.v1.Checkers.probe_targets:type_name -> hdsd.config.v1.ProbeTargets
-	51, // 75: hdsd.config.v1.DataPlanes.assignment_ttl:type_name -> google.protobuf.Duration
-	51, // 76: hdsd.config.v1.DataPlanes.cluster_ttl:type_name -> google.protobuf.Duration
-	6,  // 77: hdsd.config.v1.DataPlanes.zone_health:type_name -> hdsd.config.v1.ZoneHealth
-	52, // 78: hdsd.config.v1.DataPlanes.eds_config_source:type_name -> envoy.config.core.v3.ConfigSource
-	57, // 79: hdsd.config.v1.Relay.Upstream.api_config_source:type_name -> envoy.config.core.v3.ApiConfigSource
-	80, // [80:80] is the sub-list for method output_type
-	80, // [80:80] is the sub-list for method input_type
-	80, // [80:80] is the sub-list for extension type_name
-	80, // [80:80] is the sub-list for extension extendee
-	0,  // [0:80] is the sub-list for field type_name
+	51, // 75: hdsd.config.v1.ProbeTargets.min_interval:type_name -> google.protobuf.Duration
+	51, // 76: hdsd.config.v1.DataPlanes.assignment_ttl:type_name -> google.protobuf.Duration
+	51, // 77: hdsd.config.v1.DataPlanes.cluster_ttl:type_name -> google.protobuf.Duration
+	6,  // 78: hdsd.config.v1.DataPlanes.zone_health:type_name -> hdsd.config.v1.ZoneHealth
+	52, // 79: hdsd.config.v1.DataPlanes.eds_config_source:type_name -> envoy.config.core.v3.ConfigSource
+	57, // 80: hdsd.config.v1.Relay.Upstream.api_config_source:type_name -> envoy.config.core.v3.ApiConfigSource
+	81, // [81:81] is the sub-list for method output_type
+	81, // [81:81] is the sub-list for method input_type
+	81, // [81:81] is the sub-list for extension type_name
+	81, // [81:81] is the sub-list for extension extendee
+	0,  // [0:81] is the sub-list for field type_name
 }
 
 func init() { file_hdsd_config_v1_config_proto_init() }
