@@ -9,6 +9,8 @@ type ClassID uint32
 type Class struct {
 	Needs []health.Ability // all of them
 	Reach *health.Reach    // nil: every checker
+
+	Withheld bool // nobody is to check it
 }
 
 // Endpoint is one endpoint to check.

@@ -57,7 +57,7 @@ func (c *class) grow(n int) {
 
 // admit adds a checker if it is able; leeway is its room below its ceiling.
 func (c *class) admit(w worker, checker *health.Checker, leeway int64) {
-	if !checker.Abilities.Has(c.Needs...) || !c.Reach.Includes(checker) {
+	if c.Withheld || !checker.Abilities.Has(c.Needs...) || !c.Reach.Includes(checker) {
 		return
 	}
 	for len(c.able) <= int(w.slot/64) {
@@ -230,6 +230,9 @@ func (c *Class) digest() uint64 {
 	var parts []string
 	for _, need := range slices.Compact(slices.Sorted(slices.Values(c.Needs))) {
 		parts = append(parts, string(need))
+	}
+	if c.Withheld {
+		parts = append(parts, "withheld", "")
 	}
 	if r := c.Reach; r != nil {
 		parts = append(parts, "localities", strconv.Itoa(len(r.Localities)))

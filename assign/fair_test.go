@@ -52,7 +52,7 @@ func fairOf(classes []assign.Class, all []assign.Endpoint, fleet []health.Checke
 		able := map[health.Locality][]int32{}
 		for i := range fleet {
 			c := &fleet[i]
-			if c.Abilities.Has(classes[k.class].Needs...) && classes[k.class].Reach.Includes(c) && (k.zones != assign.OwnOnly || c.Locality == k.zone) {
+			if !classes[k.class].Withheld && c.Abilities.Has(classes[k.class].Needs...) && classes[k.class].Reach.Includes(c) && (k.zones != assign.OwnOnly || c.Locality == k.zone) {
 				able[c.Locality] = append(able[c.Locality], checkers[i])
 			}
 		}

@@ -21,6 +21,7 @@ var classes = []assign.Class{
 	{Needs: []health.Ability{health.Redis, health.TCP}},
 	{Reach: &health.Reach{Localities: []health.Locality{zoneName(0), zoneName(1)}}},
 	{Needs: []health.Ability{health.HTTP}, Reach: &health.Reach{Metadata: map[string]string{"vpc": "blue"}}},
+	{Withheld: true},
 }
 
 // member is the model's checker.
@@ -139,7 +140,7 @@ func (m *model) can(c *member, e assign.Endpoint) bool {
 	if e.Zones == assign.OwnOnly && c.Locality.Zone != e.Locality.Zone {
 		return false
 	}
-	return c.Abilities.Has(class.Needs...) && class.Reach.Includes(&c.Checker)
+	return !class.Withheld && c.Abilities.Has(class.Needs...) && class.Reach.Includes(&c.Checker)
 }
 
 // check compares the plan with the guarantees.

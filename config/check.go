@@ -164,6 +164,7 @@ func (c *checks) checkers(checkers *configv1.Checkers) {
 	checkAddresses(checkers.GetProbeTargets().GetAllow(), "checkers.probe_targets.allow", c.add)
 	checkAddresses(checkers.GetProbeTargets().GetDeny(), "checkers.probe_targets.deny", c.add)
 	c.duration("checkers.probe_targets.min_interval", checkers.GetProbeTargets().GetMinInterval(), time.Millisecond, maxInterval)
+	c.limit("checkers.probe_targets.max_probes_per_second", checkers.GetProbeTargets().GetMaxProbesPerSecond(), 1, maxCount)
 	c.sdsConfig("checkers.sds_config", checkers.GetSdsConfig())
 	for i, name := range checkers.GetSdsSecrets() {
 		if name == "" {

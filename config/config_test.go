@@ -91,7 +91,7 @@ func TestDefaults(t *testing.T) {
 		"nodeId": "HOST", "grpc": {"address": "127.0.0.1:18000", "maxConnectionAge": "86400s"}, "http": {"address": "127.0.0.1:18080", "maxConnectionAge": "86400s"}, "dataDir": "FOLDER/data",
 		"sources": [{"name": "local", "configSource": {"path": "FOLDER/clusters.yaml"}}],
 		"assignment": {"redundancy": 3, "reconnectGrace": "5s", "settle": "3s"}, "reporting": {"interval": "1s"}, "verdict": {},
-		"history": {"retention": "7776000s"}, "checkers": {"probation": "30s", "probeTargets": {"minInterval": "0.1s"}}, "limits": {"maxMessageBytes": 67108864, "maxConnections": 20000, "maxConnectionsPerCaller": 15000, "maxStreamsPerConnection": 1000, "maxStreams": 25000, "maxStreamsPerCaller": 24000, "maxSubscriptions": 400000, "maxSubscriptionsPerCaller": 200000,
+		"history": {"retention": "7776000s"}, "checkers": {"probation": "30s", "probeTargets": {"minInterval": "0.1s", "maxProbesPerSecond": 20000}}, "limits": {"maxMessageBytes": 67108864, "maxConnections": 20000, "maxConnectionsPerCaller": 15000, "maxStreamsPerConnection": 1000, "maxStreams": 25000, "maxStreamsPerCaller": 24000, "maxSubscriptions": 400000, "maxSubscriptionsPerCaller": 200000,
 			"maxSourceClusters": 100000, "maxSourceEndpoints": 2000000, "maxClusterEndpoints": 150000, "maxWatchers": 5000, "maxWatchersPerCaller": 1000, "maxQueries": 1000, "maxQueriesPerCaller": 100, "maxQueryRows": 200000, "maxIdsPerCaller": 2000, "maxJoinsPerMinute": 1200}}`)
 	if err := protojson.Unmarshal([]byte(text), want); err != nil {
 		t.Fatal(err)

@@ -20,6 +20,7 @@ const (
 	defaultProbation       = 30 * time.Second
 	defaultInterval        = time.Second
 	defaultMinInterval     = 100 * time.Millisecond
+	defaultMaxProbes       = 20_000
 	defaultRetention       = 90 * 24 * time.Hour
 	defaultConnectionAge   = 24 * time.Hour
 	defaultMaxMessageBytes = 64 << 20
@@ -78,6 +79,7 @@ func fillDefaults(cfg *Config, folder string) error {
 	fill(&cfg.Checkers.Probation, durationpb.New(defaultProbation))
 	fill(&cfg.Checkers.ProbeTargets, &configv1.ProbeTargets{})
 	fill(&cfg.Checkers.ProbeTargets.MinInterval, durationpb.New(defaultMinInterval))
+	fill(&cfg.Checkers.ProbeTargets.MaxProbesPerSecond, defaultMaxProbes)
 	fill(&cfg.Reporting.Interval, durationpb.New(defaultInterval))
 	fill(&cfg.History.Retention, durationpb.New(defaultRetention))
 	fill(&cfg.Limits.MaxConnections, defaultMaxConnections)

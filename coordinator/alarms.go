@@ -14,6 +14,7 @@ import (
 	"hdsd/coordinator/tally"
 	configv1 "hdsd/gen/hdsd/config/v1"
 	"hdsd/health"
+	"hdsd/internal/pace"
 	"hdsd/notify"
 )
 
@@ -28,11 +29,19 @@ type alarms struct {
 	pending []notify.Change
 
 	tooFew              attention.Named // no name
+	crowds              crowds
 	hasAnswers, settled bool
 }
 
 func newAlarms(log zerolog.Logger, m *stateMetrics) alarms {
 	return alarms{log: log, metrics: m, tally: tally.New()}
+}
+
+// crowds is what was said last of addresses that have no room for more probes.
+type crowds struct {
+	attention.Named // no name
+	addresses       int
+	pace            pace.Pace
 }
 
 // notice takes note of transitions.
@@ -162,6 +171,8 @@ type stateMetrics struct {
 	zones  prometheus.Gauge
 	short  prometheus.Gauge
 	series *series
+
+	crowded, waiting prometheus.Gauge // addresses without room for more probes, and endpoints that wait there
 }
 
 // stateNames are the names of attention.State in labels.
@@ -171,9 +182,11 @@ var stateNames = [...]string{
 
 func newStateMetrics(f factory) stateMetrics {
 	m := stateMetrics{
-		zones:  f.gauge("hdsd_zones_down", "Zones of which all endpoints are down."),
-		short:  f.gauge("hdsd_endpoints_short_of_votes", "Endpoints of which most planned votes were lost lately, so that nothing takes them down."),
-		series: newSeries(),
+		zones:   f.gauge("hdsd_zones_down", "Zones of which all endpoints are down."),
+		short:   f.gauge("hdsd_endpoints_short_of_votes", "Endpoints of which most planned votes were lost lately, so that nothing takes them down."),
+		crowded: f.gauge("hdsd_probe_limited_addresses", "Addresses that would get more than checkers.probe_targets.max_probes_per_second."),
+		waiting: f.gauge("hdsd_endpoints_probe_limited", "Endpoints that are not checked, since their address would get more than checkers.probe_targets.max_probes_per_second."),
+		series:  newSeries(),
 	}
 	byState := f.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "hdsd_clusters_by_state", Help: "Clusters with checked endpoints, by how much of each is down.",

@@ -17,6 +17,7 @@ import (
 func (c *core) apply(d feed.Delivery, now time.Time) {
 	before := c.rulings.Len()
 	c.setRules(now, d.Rules)
+	moved := planning{c}.count(&d)
 	change := ruling.Change{InitialHealth: d.Rules.InitialHealth, Removed: d.Removed, Answered: d.Answered, Complete: d.Complete}
 	changedProbes := map[string][]bool{}
 	for _, name := range d.Removed {
@@ -36,6 +37,7 @@ func (c *core) apply(d feed.Delivery, now time.Time) {
 	effects := c.rulings.Apply(now, change)
 	chronicle{c.history}.changed(now, was, d.Removed, change.Changed)
 	c.setMembers(now, effects.Members, changedProbes)
+	planning{c}.again(moved)
 	c.appendDecisions(effects.Decisions)
 	c.decisions.events.leaveOut(effects.LeftOut)
 	c.applyFleet(now, time.Now(), c.fleet.Apply(now))
@@ -97,10 +99,7 @@ func (c *core) setMembers(now time.Time, members []ruling.Member, changedProbes 
 		if k := m.Cluster; k != of {
 			of, changed = k, changedProbes[k.Source.Name]
 			judged = aggregate.Endpoint{Timing: c.timing.of(k), Rule: k.Rule, Cluster: k.Source.Name}
-			planned = assign.Endpoint{
-				ClusterHash: health.ClusterHash(k.Source.Name), Class: c.fleet.Class(assign.Class{Needs: k.Checked.Needs, Reach: k.Reach}),
-				Redundancy: k.Redundancy, Rate: k.Rate, Zones: k.Zones, Regions: k.Regions,
-			}
+			planned = planning{c}.common(k)
 		}
 		judged.ID, judged.Zone = m.ID, *of.Checked.LocalityOf(m.Index)
 		c.judge.Set(judged, health.Verdict{Status: m.Status, Since: m.Since})
@@ -110,8 +109,7 @@ func (c *core) setMembers(now time.Time, members []ruling.Member, changedProbes 
 		if !m.New && changed != nil && changed[m.Index] {
 			c.fleet.Renew(m.ID)
 		}
-		planned.ID, planned.Hash, planned.Locality = m.ID, of.Hashes[m.Index], judged.Zone
-		c.fleet.Upsert(planned)
+		planning{c}.set(&planned, of, m.ID, m.Index)
 	}
 }
 

@@ -260,7 +260,7 @@ func (l lookup) OnProbation(checker string) bool { return l.core.fleet.OnProbati
 // CanCheck implements fleet.Lookup.
 func (l lookup) CanCheck(k *health.Checker, id health.EndpointID) bool {
 	cluster, index := l.core.rulings.At(id)
-	return cluster != nil && index != catalog.None &&
+	return cluster != nil && index != catalog.None && !l.core.upkeep.targets.Waits(cluster.Hashes[index]) &&
 		k.Abilities.Has(cluster.Checked.Needs...) && cluster.Reach.Includes(k) &&
 		mayBe(cluster, *cluster.Checked.LocalityOf(index), k.Locality)
 }

@@ -15,6 +15,7 @@ import (
 	"hdsd/coordinator/query"
 	"hdsd/coordinator/rollout"
 	"hdsd/coordinator/ruling"
+	"hdsd/coordinator/targets"
 	"hdsd/hds/specifier"
 	"hdsd/health"
 	"hdsd/store"
@@ -83,6 +84,8 @@ type core struct {
 
 // upkeep is what the core has to do for its process, its store and its status.
 type upkeep struct {
+	targets *targets.Table // what has to wait, since its address has no room for more probes
+
 	pause    pause
 	forgetAt time.Time // when the store may next forget what is gone
 
@@ -98,8 +101,8 @@ type upkeep struct {
 func newCore(t timing, log zerolog.Logger, m *metrics, planes resourceServer, history historian) *core {
 	c := &core{
 		mailbox: newMailbox(m.waiting), log: log, timing: t, metrics: m, history: history,
-		judge: aggregate.New(t.aggregating(aggregate.BeliefLimits{})),
-		trust: trust{}, newcomers: probation.New(), upkeep: upkeep{penalties: newPenalties(), troubles: newTroubles(), alarms: newAlarms(log, &m.states), snapshots: query.NewSnapshots()},
+		judge:   aggregate.New(t.aggregating(aggregate.BeliefLimits{})),
+		trust: trust{}, newcomers: probation.New(), upkeep: upkeep{targets: targets.New(), penalties: newPenalties(), troubles: newTroubles(), alarms: newAlarms(log, &m.states), snapshots: query.NewSnapshots()},
 		decisions: newDecisions(planes, history, log, &m.rulings),
 	}
 	c.rulings = ruling.New(c.judge.Verdict)
@@ -188,6 +191,7 @@ func (c *core) tick(now time.Time) time.Duration {
 	c.upkeep.alarms.left(now, &quorum{
 		connected: c.fleet.Figures().Connected, lost: len(c.upkeep.troubles.lost), planned: c.rules.Redundancy(), short: c.judge.Short(),
 	})
+	c.upkeep.alarms.crowded(now, c.upkeep.targets)
 	c.upkeep.alarms.raise()
 	return c.sleep(now)
 }

@@ -79,6 +79,8 @@ var elsewhere = map[string]string{
 	"hdsd_history_failing":                 "figures_test.go",
 	"hdsd_clock_doubted":                   "figures_test.go",
 	"hdsd_grpc_handshakes_failed_total":    "handshakes_test.go",
+	"hdsd_endpoints_probe_limited":         "crowds_test.go",
+	"hdsd_probe_limited_addresses":         "crowds_test.go",
 	"hdsd_endpoints_short_of_votes":        "quorum_test.go",
 	"hdsd_zones_down":                      "alarms_test.go",
 	"hdsd_listener_insecure":               "probes_test.go",

@@ -181,6 +181,9 @@ func (v view) strandedReason(k *catalog.Cluster, id health.EndpointID) string {
 	if there.Connected == 0 {
 		return "not checked: no checker is connected"
 	}
+	if k, index := v.core.rulings.At(id); index != catalog.None && v.core.upkeep.targets.Waits(k.Hashes[index]) {
+		return v.withheldReason()
+	}
 	state := fmt.Sprintf("%d connected", there.Connected)
 	if there.Silent > 0 {
 		state += fmt.Sprintf(", %d of them silent", there.Silent)
@@ -232,7 +235,7 @@ func (v view) Condition(e *catalog.Endpoint) query.Condition {
 
 // Crew implements query.State.
 func (v view) Crew() query.Crew {
-	return query.Crew{Unwatched: v.core.fleet.Figures().UnwatchedSince, Lost: len(v.core.upkeep.troubles.lost), TooFew: v.core.upkeep.alarms.tooFew}
+	return query.Crew{Unwatched: v.core.fleet.Figures().UnwatchedSince, Lost: len(v.core.upkeep.troubles.lost), TooFew: v.core.upkeep.alarms.tooFew, Crowds: v.core.upkeep.alarms.crowds.Named}
 }
 
 // Checkers implements query.State.

@@ -21,6 +21,8 @@ const (
 	HistoryFailing Kind = "HISTORY_FAILING"
 	TooFewCheckers Kind = "TOO_FEW_CHECKERS"
 	SourceBroken   Kind = "SOURCE_BROKEN"
+
+	ProbeLimitReached Kind = "PROBE_LIMIT_REACHED"
 )
 
 // Kinds that receivers get beside those that they ask for.

@@ -46,6 +46,33 @@ func TestRaisedIntervalsAreWarnedOf(t *testing.T) {
 	}
 }
 
+// TestTooManyProbesOfAnAddressAreReported by which cluster comes last.
+func TestTooManyProbesOfAnAddressAreReported(t *testing.T) {
+	folder := t.TempDir()
+	clusters := "resources:\n"
+	for i := range 4 {
+		clusters += fmt.Sprintf("- \"@type\": type.googleapis.com/envoy.config.cluster.v3.Cluster\n  name: web-%d\n  type: STATIC\n", i) +
+			"  health_checks: [{timeout: 1s, interval: 1s, unhealthy_threshold: 2, healthy_threshold: 1, tcp_health_check: {}}]\n" +
+			fmt.Sprintf("  load_assignment: {cluster_name: web, endpoints: [{lb_endpoints: [{endpoint: {address: {socket_address: {address: 10.0.0.1, port_value: %d}}}}]}]}\n", 80+i)
+	}
+	for name, text := range map[string]string{
+		"hdsd.yaml": "sources: [{name: local, config_source: {path: clusters.yaml}}]\ncheckers: {probe_targets: {max_probes_per_second: 9}}", "clusters.yaml": clusters,
+	} {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c, problems := config.Load(filepath.Join(folder, "hdsd.yaml"))
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	found := validate.Examine(t.Context(), c, nil).Problems
+	if len(found) != 1 || found[0].Warning || found[0].Resource != "web-3" ||
+		!strings.Contains(found[0].Message, "1 of its endpoints are not checked, 10.0.0.1:83 first: their addresses would get more than 9 probes a second") {
+		t.Errorf("found %v", found)
+	}
+}
+
 // TestBurstsAreWarnedOf where the source spreads the first checks of many endpoints over too little.
 func TestBurstsAreWarnedOf(t *testing.T) {
 	for _, test := range []struct {

@@ -14,6 +14,7 @@ import (
 
 	"hdsd/config"
 	"hdsd/coordinator/catalog"
+	"hdsd/coordinator/targets"
 	configv1 "hdsd/gen/hdsd/config/v1"
 	"hdsd/hds/specifier"
 	"hdsd/health"
@@ -82,6 +83,8 @@ type examiner struct {
 
 	badFields map[string][]string // by cluster: the fields in which its source found problems
 
+	targets *targets.Table // what addresses get of the clusters so far
+
 	maxInCluster int // endpoints; 0: any number
 	sixth        int // clusters with IPv6 endpoints, of which no policy says which checkers reach them
 	found        Findings
@@ -90,10 +93,11 @@ type examiner struct {
 func newExaminer(c *configv1.Config) *examiner {
 	e := &examiner{
 		rules: catalog.NewRules(c), places: file.Places{}, maxInCluster: int(c.GetLimits().GetMaxClusterEndpoints()),
-		unreadable: map[endpointPlace]bool{}, badFields: map[string][]string{}, named: map[*source.Assignment]*endpointv3.ClusterLoadAssignment{},
+		targets: targets.New(), unreadable: map[endpointPlace]bool{}, badFields: map[string][]string{}, named: map[*source.Assignment]*endpointv3.ClusterLoadAssignment{},
 		found: Findings{Needs: map[health.Ability]int{}},
 	}
 	e.rules.Options.Verbose = true
+	e.targets.SetLimit(e.rules.MaxProbes, slices.Values([]*catalog.Cluster(nil)))
 	return e
 }
 
@@ -175,6 +179,7 @@ func (e *examiner) examineCluster(from *source.Cluster) {
 			known[q.Address] = true
 		}
 		e.countNeeds(k)
+		e.countProbes(k)
 	}
 	if e.meantToBeChecked(from) && (excluded || k.Checked == nil) {
 		e.examineExcluded(from, known)

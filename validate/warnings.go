@@ -55,6 +55,17 @@ func (e *examiner) warnOfBursts(k *catalog.Cluster) {
 	}
 }
 
+// countProbes reports endpoints that are not checked, since their address would get too many
+// probes. The clusters before, in the order of their names, come first, as at a start of hdsd.
+func (e *examiner) countProbes(k *catalog.Cluster) {
+	e.targets.Replace(nil, k)
+	waiting := slices.DeleteFunc(slices.Clone(k.Endpoints), func(endpoint catalog.Endpoint) bool { return !e.targets.Waits(endpoint.Hash()) })
+	if len(waiting) > 0 {
+		e.addExclusion(k.Source, specifier.Exclusion{Reason: fmt.Sprintf("%d of its endpoints are not checked, %s first: their addresses would get more than %d probes a second, "+
+			"by all clusters and checkers: check them less often, or raise checkers.probe_targets.max_probes_per_second", len(waiting), waiting[0].Address(), e.rules.MaxProbes)})
+	}
+}
+
 // countNeeds counts abilities that a checker may lack. Of IPv6, it cannot say.
 func (e *examiner) countNeeds(k *catalog.Cluster) {
 	if k.Checked == nil {

@@ -28,6 +28,7 @@ const (
 	ShrinkageHeld   Kind = "SHRINKAGE_HELD"
 	HistoryFailing  Kind = "HISTORY_FAILING"
 	MessagesWait    Kind = "MESSAGES_WAIT"
+	ProbesLimited   Kind = "PROBE_LIMIT_REACHED"
 	Frozen          Kind = "FROZEN"
 )
 
@@ -72,6 +73,7 @@ type Facts struct {
 	History, Frozen        Named   // no name
 	Waiting                Named   // whose message waits longest for room
 	WaitingAnswers         Named   // for whom a response of the relay's control plane does
+	Crowds                 Named   // why endpoints wait until their address has room for probes; no name
 }
 
 // Broken is the text of SourceBroken.
@@ -171,6 +173,9 @@ func Of(f *Facts) []Item {
 		if w := of.waiting; w.Reason != "" {
 			all = append(all, Item{Kind: MessagesWait, Since: w.Since, Command: of.command, Text: w.Reason + ", " + w.Name + " longest: raise limits.max_bytes_in_flight if that lasts"})
 		}
+	}
+	if why := f.Crowds.Reason; why != "" {
+		all = append(all, Item{Kind: ProbesLimited, Since: f.Crowds.Since, Command: "hdsd clusters", Text: why})
 	}
 	if why := f.Frozen.Reason; why != "" {
 		all = append(all, Item{Kind: Frozen, Since: f.Frozen.Since, Command: "hdsd freeze --show", Text: why})

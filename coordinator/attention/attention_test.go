@@ -35,7 +35,7 @@ func TestWorstFirst(t *testing.T) {
 		Unchecked: []attention.Named{at("db"), at("cache")},
 		NotReady:  at(""), Held: 1, HeldSince: noon,
 		Doubted: []attention.Named{at("c1")}, Silent: []attention.Named{at("c2")}, Blind: []attention.Named{at("c3")},
-		Broken: []attention.Named{at("file")}, Shrunk: []attention.Named{at("mesh")}, History: at(""), Frozen: at(""), Waiting: at("caller a"), WaitingAnswers: at("caller b"),
+		Broken: []attention.Named{at("file")}, Shrunk: []attention.Named{at("mesh")}, History: at(""), Frozen: at(""), Waiting: at("caller a"), WaitingAnswers: at("caller b"), Crowds: at(""),
 	}
 	var got []string
 	for _, i := range attention.Of(&f) {
@@ -61,6 +61,7 @@ func TestWorstFirst(t *testing.T) {
 		"HISTORY_FAILING : hdsd history --newest-first --limit 20",
 		"MESSAGES_WAIT : hdsd checkers",
 		"MESSAGES_WAIT : hdsd clients",
+		"PROBE_LIMIT_REACHED : hdsd clusters",
 		"FROZEN : hdsd freeze --show",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

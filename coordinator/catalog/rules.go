@@ -26,6 +26,7 @@ type Rules struct {
 	InitialHealth       health.Status          // published before the first verdict
 	Options             specifier.Options      // what checkers' machines have
 	Probation           time.Duration          // of checkers that are new
+	MaxProbes           uint32                 // a second, that an address is to get; 0: any number
 
 	settings   Settings // of clusters that no policy matches
 	policies   []policy
@@ -85,6 +86,7 @@ func NewRules(c *configv1.Config) *Rules {
 			Targets: targetsOf(c.GetCheckers().GetProbeTargets()), MinInterval: c.GetCheckers().GetProbeTargets().GetMinInterval().AsDuration(),
 		},
 		Probation: c.GetCheckers().GetProbation().AsDuration(),
+		MaxProbes: c.GetCheckers().GetProbeTargets().GetMaxProbesPerSecond(),
 		settings: Settings{
 			Redundancy: int(c.GetAssignment().GetRedundancy()),
 			Zones:      placements[c.GetAssignment().GetZones()],

@@ -43,6 +43,7 @@ type Crew struct {
 	Unwatched time.Time       // since when no checker is connected; zero if one is, or hdsd settles
 	Lost      int             // in the last 24 hours
 	TooFew    attention.Named // why those that are left have no majority of the planned votes; no name
+	Crowds    attention.Named // why endpoints wait until their address has room for probes; no name
 }
 
 // Status implements api.Backend.
@@ -77,7 +78,7 @@ func (b *Backend) Status(ctx context.Context) (api.Status, error) {
 	}
 	f.History = attention.Named{Reason: process.Failing, Since: process.FailingSince}
 	if may.All() {
-		f.Waiting, f.WaitingAnswers = process.Waiting, process.WaitingAnswers
+		f.Waiting, f.WaitingAnswers, f.Crowds = process.Waiting, process.WaitingAnswers, now.crew.Crowds
 		b.addWhole(&s.out)
 		for _, s := range b.Feed.Broken() {
 			f.Broken = append(f.Broken, attention.Named{Name: s.Name, Reason: s.Problem, Since: s.Since})

@@ -3,6 +3,10 @@ package specifier
 import (
 	"net/netip"
 	"slices"
+	"time"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	"google.golang.org/protobuf/types/known/durationpb"
 )
 
 // Targets are the addresses that checkers may probe: those in Allow (if that is empty, all but
@@ -30,4 +34,37 @@ func (t *Targets) refusal(a netip.Addr) string {
 		return "it is a link-local address; if it is meant, add it to checkers.probe_targets.allow"
 	}
 	return ""
+}
+
+// Target returns the IP address that the probes of a checked endpoint go to; it is invalid if they
+// go to a pipe.
+func (c *Cluster) Target(index int) netip.Addr {
+	e := &c.Endpoints[index]
+	if own := e.special.GetHealthCheckConfig().GetAddress(); own != nil {
+		address, _ := netip.ParseAddr(own.GetSocketAddress().GetAddress()) // as reviewed; else a pipe
+		return address.Unmap()
+	}
+	address, _ := netip.ParseAddrPort(e.Address)
+	return address.Addr().Unmap()
+}
+
+// SameTarget reports whether the probes of two checked endpoints go to one address.
+func SameTarget(c *Cluster, index int, other *Cluster, otherIndex int) bool {
+	a, b := &c.Endpoints[index], &other.Endpoints[otherIndex]
+	return a.special == nil && b.special == nil && a.Address == b.Address || c.Target(index) == other.Target(otherIndex)
+}
+
+// ShortestInterval returns the shortest interval that a checker ever goes by, of a check as it is sent.
+func ShortestInterval(check *corev3.HealthCheck) time.Duration {
+	shortest := min(check.GetNoTrafficInterval().AsDuration(), check.GetNoTrafficHealthyInterval().AsDuration())
+	if !isRedis(check) { // whose connections are traffic
+		return shortest
+	}
+	shortest = min(shortest, check.GetInterval().AsDuration())
+	for _, other := range []*durationpb.Duration{check.GetUnhealthyInterval(), check.GetUnhealthyEdgeInterval(), check.GetHealthyEdgeInterval()} {
+		if other != nil {
+			shortest = min(shortest, other.AsDuration())
+		}
+	}
+	return shortest
 }

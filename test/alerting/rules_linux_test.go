@@ -47,6 +47,7 @@ var rules = map[string]rule{
 	"HdsdCheckersBlind":           {values: map[string]string{"hdsd_checkers_blind": one}},
 	"HdsdPathsCut":                {values: map[string]string{"hdsd_paths_doubted": one}},
 	"HdsdHandshakesFail":          {values: map[string]string{`hdsd_grpc_handshakes_failed_total{reason="plaintext"}`: grows}},
+	"HdsdProbeLimitReached":       {values: map[string]string{"hdsd_endpoints_probe_limited": one}},
 	"HdsdMessagesWait":            {values: map[string]string{"hdsd_messages_longest_wait_seconds": "2x600"}},
 	"HdsdNotifyFailing":           {values: map[string]string{"hdsd_notify_receivers_failing": one}},
 	"HdsdBackupOld":               {values: map[string]string{"hdsd_last_backup_timestamp_seconds": older}, at: "50h"},

@@ -456,6 +456,8 @@ const (
 	Notify_TOO_FEW_CHECKERS Notify_Kind = 7
 	// Something of a source is refused: what was valid before stays in use.
 	Notify_SOURCE_BROKEN Notify_Kind = 8
+	// Endpoints are not checked, since their address would get too many probes.
+	Notify_PROBE_LIMIT_REACHED Notify_Kind = 9
 )
 
 // Enum value maps for Notify_Kind.
@@ -470,17 +472,19 @@ var (
 		6: "HISTORY_FAILING",
 		7: "TOO_FEW_CHECKERS",
 		8: "SOURCE_BROKEN",
+		9: "PROBE_LIMIT_REACHED",
 	}
 	Notify_Kind_value = map[string]int32{
-		"ENDPOINT_DOWN":    0,
-		"CLUSTER_DOWN":     1,
-		"ZONE_DOWN":        2,
-		"NO_CHECKERS":      3,
-		"CHECKER_DOUBTED":  4,
-		"SHRINKAGE_HELD":   5,
-		"HISTORY_FAILING":  6,
-		"TOO_FEW_CHECKERS": 7,
-		"SOURCE_BROKEN":    8,
+		"ENDPOINT_DOWN":       0,
+		"CLUSTER_DOWN":        1,
+		"ZONE_DOWN":           2,
+		"NO_CHECKERS":         3,
+		"CHECKER_DOUBTED":     4,
+		"SHRINKAGE_HELD":      5,
+		"HISTORY_FAILING":     6,
+		"TOO_FEW_CHECKERS":    7,
+		"SOURCE_BROKEN":       8,
+		"PROBE_LIMIT_REACHED": 9,
 	}
 )
 
@@ -3128,9 +3132,13 @@ type ProbeTargets struct {
 	Deny []string `protobuf:"bytes,2,rep,name=deny,proto3" json:"deny,omitempty"`
 	// The shortest interval of health checks that checkers use. They probe by this
 	// one where a check has a shorter one. Default: 0.1s.
-	MinInterval   *durationpb.Duration `protobuf:"bytes,3,opt,name=min_interval,json=minInterval,proto3" json:"min_interval,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	MinInterval *durationpb.Duration `protobuf:"bytes,3,opt,name=min_interval,json=minInterval,proto3" json:"min_interval,omitempty"`
+	// The most probes a second that an IP address is to get, of all clusters,
+	// checkers and ports together. Endpoints that come later, or ask for more, are
+	// not checked. Default: 20,000.
+	MaxProbesPerSecond uint32 `protobuf:"varint,4,opt,name=max_probes_per_second,json=maxProbesPerSecond,proto3" json:"max_probes_per_second,omitempty"`
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
 }
 
 func (x *ProbeTargets) Reset() {
@@ -3182,6 +3190,13 @@ func (x *ProbeTargets) GetMinInterval() *durationpb.Duration {
 		return x.MinInterval
 	}
 	return nil
+}
+
+func (x *ProbeTargets) GetMaxProbesPerSecond() uint32 {
+	if x != nil {
+		return x.MaxProbesPerSecond
+	}
+	return 0
 }
 
 // AdmitRule admits the checkers that match all of its fields.
@@ -3884,7 +3899,7 @@ const file_hdsd_config_v1_config_proto_rawDesc = "" +
 	"\ametrics\x18\x16 \x01(\v2\x17.hdsd.config.v1.MetricsR\ametrics\"Z\n" +
 	"\aMetrics\x12,\n" +
 	"\x12cluster_name_globs\x18\x01 \x03(\tR\x10clusterNameGlobs\x12!\n" +
-	"\fmax_clusters\x18\x02 \x01(\rR\vmaxClusters\"\xdf\a\n" +
+	"\fmax_clusters\x18\x02 \x01(\rR\vmaxClusters\"\xf8\a\n" +
 	"\x06Notify\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12I\n" +
 	"\falertmanager\x18\x02 \x01(\v2#.hdsd.config.v1.Notify.AlertmanagerH\x00R\falertmanager\x12:\n" +
@@ -3909,7 +3924,7 @@ const file_hdsd_config_v1_config_proto_rawDesc = "" +
 	"\tClientTls\x12\x17\n" +
 	"\aca_file\x18\x01 \x01(\tR\x06caFile\x124\n" +
 	"\x16certificate_chain_file\x18\x02 \x01(\tR\x14certificateChainFile\x12(\n" +
-	"\x10private_key_file\x18\x03 \x01(\tR\x0eprivateKeyFile\"\xb2\x01\n" +
+	"\x10private_key_file\x18\x03 \x01(\tR\x0eprivateKeyFile\"\xcb\x01\n" +
 	"\x04Kind\x12\x11\n" +
 	"\rENDPOINT_DOWN\x10\x00\x12\x10\n" +
 	"\fCLUSTER_DOWN\x10\x01\x12\r\n" +
@@ -3919,7 +3934,8 @@ const file_hdsd_config_v1_config_proto_rawDesc = "" +
 	"\x0eSHRINKAGE_HELD\x10\x05\x12\x13\n" +
 	"\x0fHISTORY_FAILING\x10\x06\x12\x14\n" +
 	"\x10TOO_FEW_CHECKERS\x10\a\x12\x11\n" +
-	"\rSOURCE_BROKEN\x10\bB\n" +
+	"\rSOURCE_BROKEN\x10\b\x12\x17\n" +
+	"\x13PROBE_LIMIT_REACHED\x10\tB\n" +
 	"\n" +
 	"\breceiverB\x0f\n" +
 	"\rauthorization\"\x9b\x03\n" +
@@ -4080,11 +4096,12 @@ const file_hdsd_config_v1_config_proto_rawDesc = "" +
 	"\fnode_weights\x18\x05 \x01(\bR\vnodeWeights\x12A\n" +
 	"\n" +
 	"sds_config\x18\x06 \x01(\v2\".envoy.config.core.v3.ConfigSourceR\tsdsConfig\x12A\n" +
-	"\rprobe_targets\x18\a \x01(\v2\x1c.hdsd.config.v1.ProbeTargetsR\fprobeTargets\"v\n" +
+	"\rprobe_targets\x18\a \x01(\v2\x1c.hdsd.config.v1.ProbeTargetsR\fprobeTargets\"\xa9\x01\n" +
 	"\fProbeTargets\x12\x14\n" +
 	"\x05allow\x18\x01 \x03(\tR\x05allow\x12\x12\n" +
 	"\x04deny\x18\x02 \x03(\tR\x04deny\x12<\n" +
-	"\fmin_interval\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\vminInterval\"K\n" +
+	"\fmin_interval\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\vminInterval\x121\n" +
+	"\x15max_probes_per_second\x18\x04 \x01(\rR\x12maxProbesPerSecond\"K\n" +
 	"\tAdmitRule\x12 \n" +
 	"\fnode_id_glob\x18\x01 \x01(\tR\n" +
 	"nodeIdGlob\x12\x1c\n" +
