@@ -99,16 +99,22 @@ func (f *fleet) Gaps(context.Context, api.TransitionQuery, string) ([]api.Gap, e
 	return f.gaps, nil
 }
 
+// HistoryBegan is long before the other times of the tests.
+func (f *fleet) HistoryBegan() (time.Time, error) { return noon.AddDate(-1, 0, 0), nil }
+
 func (f *fleet) HistoryFailing() string { return f.failing }
 
 func (f *fleet) Clusters(_ context.Context, q api.ClusterQuery) ([]api.Cluster, bool, error) {
 	f.clusters = append(f.clusters, q)
+	if strings.HasPrefix(q.Cluster, "gone") {
+		return nil, false, nil
+	}
 	after, limit := q.After, q.Limit
 	names := []string{"api", "db", "web"}
 	names = slices.DeleteFunc(names, func(name string) bool { return name <= after })
 	var found []api.Cluster
 	for _, name := range names[:min(limit, len(names))] {
-		found = append(found, api.Cluster{Name: name, Source: "local", Checked: true, Endpoints: 4, Healthy: 3, Unhealthy: 1,
+		found = append(found, api.Cluster{Name: name, Source: "local", Checked: true, Endpoints: 4, HealthCounts: api.HealthCounts{Healthy: 3, Unhealthy: 1},
 			Quarantined: []api.Quarantined{{Address: "db.internal:5432", Reason: "a hostname"}}})
 	}
 	return found, len(names) > limit, nil

@@ -35,6 +35,9 @@ type Backend interface {
 	// Gaps returns the gaps of one page of Transitions, of which next is the token.
 	Gaps(ctx context.Context, query TransitionQuery, next string) ([]Gap, error)
 
+	// HistoryBegan returns since when the health of endpoints is known.
+	HistoryBegan() (time.Time, error)
+
 	// HistoryFailing returns why the disk does not take the history at present, or "".
 	HistoryFailing() string
 
@@ -90,6 +93,7 @@ type EndpointQuery struct {
 // EndpointHealth is the health of an endpoint, and its reasons.
 type EndpointHealth struct {
 	Endpoint  health.Endpoint
+	Hostname  string // that its source gives it; empty without one, and where it is about the past
 	Verdict   health.Verdict
 	Published *Published      // nil if the verdict is published, or nothing
 	Override  *Override       // in place of the verdict; nil if the votes decide
@@ -129,20 +133,38 @@ type ClusterQuery struct {
 	Limit   int
 }
 
+// HealthCounts counts endpoints by health, in all answers alike: those that are up count as
+// Healthy, those that are down as Unhealthy. Healthy, Unhealthy, Draining and Unknown add up.
+type HealthCounts struct {
+	Healthy, Unhealthy, Draining, Unknown int
+
+	Degraded int // of Healthy
+	Timeout  int // of Unhealthy
+}
+
+// Add adds endpoints that are counted by their status.
+func (n *HealthCounts) Add(counts *[health.Degraded + 1]int) {
+	n.Healthy += counts[health.Healthy] + counts[health.Degraded]
+	n.Unhealthy += counts[health.Unhealthy] + counts[health.Timeout]
+	n.Draining += counts[health.Draining]
+	n.Unknown += counts[health.Unknown]
+	n.Degraded += counts[health.Degraded]
+	n.Timeout += counts[health.Timeout]
+}
+
 // Cluster is one cluster of the sources.
 type Cluster struct {
-	Name, Source                           string
-	Checked                                bool
-	Mode                                   Mode
-	Endpoints, Healthy, Unhealthy, Unknown int
-	Timeout                                int // of Unhealthy
-	Degraded                               int // of Healthy
-	Draining, Held                         int
-	Overridden                             int // endpoints under an override
-	Quarantined                            []Quarantined
-	RejectedReason                         string                // why the latest version is refused, and the one before is in use; empty if it is not
-	NoEndpointsReason                      string                // empty if there are some
-	HealthChecks                           []*corev3.HealthCheck // as checkers are sent them; only of one that was asked for
+	Name, Source string
+	Checked      bool
+	Mode         Mode
+	Endpoints    int
+	HealthCounts
+	Held              int
+	Overridden        int // endpoints under an override
+	Quarantined       []Quarantined
+	RejectedReason    string                // why the latest version is refused, and the one before is in use; empty if it is not
+	NoEndpointsReason string                // empty if there are some
+	HealthChecks      []*corev3.HealthCheck // as checkers are sent them; only of one that was asked for
 }
 
 // Mode says whether the verdicts of a cluster are published.

@@ -18,7 +18,7 @@ import (
 )
 
 func endpointsMessage(p *endpointPage) *hdsdv1.ListEndpointsResponse {
-	return &hdsdv1.ListEndpointsResponse{Endpoints: each(p.rows, endpointMessage), NextPageToken: p.next}
+	return &hdsdv1.ListEndpointsResponse{Endpoints: each(p.rows, endpointMessage), NextPageToken: p.next, HistoryBegins: timeMessage(p.begins)}
 }
 
 func transitionsMessage(p *transitionPage) *hdsdv1.ListTransitionsResponse {
@@ -42,6 +42,9 @@ func endpointMessage(e EndpointHealth) *hdsdv1.Endpoint {
 		Reason:       e.Verdict.Reason,
 		Observations: each(e.Verdict.Observations, observationMessage),
 		Zones:        each(shownZones(e.Verdict.Zones), zoneMessage),
+	}
+	if e.Hostname != "" {
+		m.Hostname = &e.Hostname
 	}
 	if !e.HeldSince.IsZero() {
 		m.Held, m.HeldSince = true, timeMessage(e.HeldSince)

@@ -8,6 +8,8 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"hdsd/api"
 	storev1 "hdsd/gen/hdsd/store/v1"
@@ -66,5 +68,32 @@ func TestKindsOfEventsAreAlike(t *testing.T) {
 	}
 	if len(storev1.EventKind_name) != len(hdsdv1.Event_Kind_name) {
 		t.Error("one of them has more kinds")
+	}
+}
+
+// removals is a Backend whose history has what happened to clusters that no source has.
+type removals struct {
+	fleet
+	events map[string]hdsdv1.Event_Kind // the latest, by cluster
+}
+
+func (k *removals) RecordedEvents(_ context.Context, q api.RecordedEventQuery) (found []api.RecordedEvent, next uint64, err error) {
+	if kind, ok := k.events[q.Cluster]; ok && q.NewestFirst && strings.HasPrefix(kind.String(), q.Kind) {
+		found = append(found, api.RecordedEvent{Time: noon, Kind: kind, Cluster: q.Cluster, Text: "no longer in source local; it had 2 endpoints"})
+	}
+	return found, 0, nil
+}
+
+// TestRemovedClustersSayWhen: if that is recorded, and the cluster did not come again since.
+func TestRemovedClustersSayWhen(t *testing.T) {
+	service := api.NewService(&removals{events: map[string]hdsdv1.Event_Kind{"gone": hdsdv1.Event_CLUSTER_REMOVED, "gone-unseen": hdsdv1.Event_CLUSTER_ADDED}})
+	for cluster, want := range map[string]*hdsdv1.Removal{
+		"gone":        {Time: timestamppb.New(noon), Text: "no longer in source local; it had 2 endpoints"},
+		"gone-unseen": {}, "gone-before": {}, "web": nil, "": nil,
+	} {
+		answer, err := service.ListClusters(t.Context(), &hdsdv1.ListClustersRequest{Cluster: cluster})
+		if err != nil || !proto.Equal(answer.GetRemoved(), want) || (answer.GetRemoved() == nil) != (want == nil) {
+			t.Errorf("%q: %v, %v, want %v", cluster, answer.GetRemoved(), err, want)
+		}
 	}
 }

@@ -2,6 +2,7 @@ package api
 
 import (
 	"math"
+	"time"
 
 	hdsdv1 "hdsd/gen/hdsd/v1"
 	"hdsd/health"
@@ -12,8 +13,9 @@ import (
 
 // endpointPage is what ListEndpoints answers with.
 type endpointPage struct {
-	rows []EndpointHealth
-	next string
+	rows   []EndpointHealth
+	next   string
+	begins time.Time // the history, if the question is about a time before; else zero
 }
 
 // transitionPage is what ListTransitions answers with.
@@ -27,6 +29,7 @@ type transitionPage struct {
 func (o *object) endpoints(p *endpointPage) {
 	writeRows(o, "endpoints", p.rows, (*object).endpoint)
 	o.string("nextPageToken", p.next)
+	o.time("historyBegins", p.begins)
 }
 
 func (o *object) transitions(p *transitionPage) {
@@ -68,6 +71,9 @@ func (o *object) endpoint(e *EndpointHealth) {
 	writeAgain(o, &o.zones, "zones", shownZones(v.Zones), (*object).zone)
 	o.bool("held", !e.HeldSince.IsZero())
 	o.time("heldSince", e.HeldSince)
+	if e.Hostname != "" {
+		o.string("hostname", e.Hostname)
+	}
 }
 
 func (o *object) transition(t *health.Transition) {

@@ -94,6 +94,15 @@ func (s *Service) endpoints(ctx context.Context, r *hdsdv1.ListEndpointsRequest)
 		return nil, grpcError(err)
 	}
 	answer := &endpointPage{rows: endpoints}
+	if !query.AsOf.IsZero() {
+		began, err := s.backend.HistoryBegan()
+		if err != nil {
+			return nil, grpcError(err)
+		}
+		if query.AsOf.Before(began) {
+			answer.begins = began
+		}
+	}
 	if more {
 		answer.next, err = encodeToken(question, endpoints[len(endpoints)-1].Endpoint)
 	}
@@ -152,10 +161,26 @@ func (s *Service) ListClusters(ctx context.Context, r *hdsdv1.ListClustersReques
 		return nil, grpcError(err)
 	}
 	answer := &hdsdv1.ListClustersResponse{Clusters: each(clusters, clusterMessage)}
+	if r.GetCluster() != "" && len(clusters) == 0 && after == "" && filter.Any() {
+		answer.Removed, err = s.removal(ctx, r.GetCluster())
+		return answer, grpcError(err)
+	}
 	if more {
 		answer.NextPageToken, err = encodeToken(question, clusters[len(clusters)-1].Name)
 	}
 	return answer, grpcError(err)
+}
+
+// removal says when a cluster was removed that no source has any more.
+func (s *Service) removal(ctx context.Context, cluster string) (*hdsdv1.Removal, error) {
+	found, _, err := s.backend.RecordedEvents(ctx, RecordedEventQuery{
+		Cluster: cluster, Kind: "CLUSTER", NewestFirst: true, Limit: 1,
+	})
+	m := &hdsdv1.Removal{}
+	if len(found) > 0 && found[0].Kind == hdsdv1.Event_CLUSTER_REMOVED { // else it came again, and went unseen
+		m.Time, m.Text = timeMessage(found[0].Time), found[0].Text
+	}
+	return m, err
 }
 
 // ListCheckers returns the checkers that are connected or whose seats are kept, and lost ones

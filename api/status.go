@@ -59,7 +59,7 @@ type ClusterCounts struct{ OK, SomeDown, HalfDown, AllDown, Unobserved int }
 
 // EndpointCounts counts endpoints.
 type EndpointCounts struct {
-	Healthy, Unhealthy, Timeout, Degraded, Draining, Unknown int
+	HealthCounts
 
 	Held   int
 	Voters [4]int // by the number of believed votes, 3 or more in the last

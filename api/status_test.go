@@ -12,7 +12,7 @@ import (
 func TestStatusHasThePromisedShape(t *testing.T) {
 	f := &fleet{status: api.Status{
 		Version: "1.2.3", Shadow: true, Frozen: true, NotReady: "starting", Clusters: api.ClusterCounts{OK: 90, SomeDown: 3, AllDown: 1},
-		Endpoints: api.EndpointCounts{Healthy: 988, Unhealthy: 10, Held: 2, Voters: [4]int{2, 0, 6, 990}}, Checkers: api.CheckerCounts{Connected: 6, Lost: 1},
+		Endpoints: api.EndpointCounts{HealthCounts: api.HealthCounts{Healthy: 988, Unhealthy: 10}, Held: 2, Voters: [4]int{2, 0, 6, 990}}, Checkers: api.CheckerCounts{Connected: 6, Lost: 1},
 		Attention: []api.Attention{{Kind: "CLUSTER_DOWN", Cluster: "web", Text: "cluster web: 4 of 4 endpoints down", Command: "hdsd endpoints web", Since: noon}},
 		Started:   noon, Sources: []api.SourceState{{Name: "mesh", Clusters: 2, Endpoints: 4, Problem: "away"}}, Planes: api.PlaneCounts{Synced: 3, Behind: 1},
 		Zones: []api.CheckersOfZone{{Zone: "eu/a", Connected: 2, Troubled: 1}}, History: api.HistoryState{Oldest: noon, Bytes: 4096, Pending: 1},

@@ -44,6 +44,9 @@ func TestAskingAboutThePast(t *testing.T) {
 		if err != nil || len(answer.GetEndpoints()) != 1 || answer.GetEndpoints()[0].GetAddress() != address {
 			t.Fatalf("as of %v: %v, %v", at, answer, err)
 		}
+		if early := at.Before(up); early != (answer.GetHistoryBegins() != nil) || early && !answer.GetHistoryBegins().AsTime().After(at) {
+			t.Errorf("as of %v, the history begins at %v", at, answer.GetHistoryBegins().AsTime())
+		}
 		return answer.GetEndpoints()[0]
 	}
 	ask := func(last *hdsdv1.Transition) {
@@ -97,6 +100,10 @@ func TestAskingAboutThePast(t *testing.T) {
 	answer, err := query.ListTransitions(t.Context(), &hdsdv1.ListTransitionsRequest{Cluster: "web", NewestFirst: true})
 	if err != nil || len(answer.GetTransitions()) != 3 || answer.GetTransitions()[0].GetReason() != "in no source any more" {
 		t.Fatal(answer, err)
+	}
+	clusters, err := query.ListClusters(t.Context(), &hdsdv1.ListClustersRequest{Cluster: "web"})
+	if removed := clusters.GetRemoved(); err != nil || len(clusters.GetClusters()) > 0 || removed.GetTime() == nil || !strings.Contains(removed.GetText(), "no longer in source local") {
+		t.Errorf("of a removed cluster: %v, %v", clusters, err)
 	}
 	gone := answer.GetTransitions()[0]
 	ask(gone)

@@ -335,6 +335,21 @@ func TestPoliciesGiveRedundancyAndReach(t *testing.T) {
 	}
 }
 
+// TestHostnamesAreShown beside the addresses.
+func TestHostnamesAreShown(t *testing.T) {
+	l := newLab(t)
+	named := web("web", one, two)
+	sample.Change(named, func(a *endpointv3.ClusterLoadAssignment) {
+		a.Endpoints[0].LbEndpoints[1].GetEndpoint().Hostname = "two.test"
+	})
+	l.serve(named)
+	for address, want := range map[string]string{one: "", two: "two.test"} {
+		if got := l.asked("web", address).Hostname; got != want {
+			t.Errorf("%s: hostname %q, want %q", address, got, want)
+		}
+	}
+}
+
 func TestWhatIsNotCheckedSaysWhy(t *testing.T) {
 	l := newLab(t)
 	hostname := web("mixed", one)

@@ -44,7 +44,7 @@ func TestStatusFollowsWhatHappens(t *testing.T) {
 		return s
 	}
 	s := want("all is well", api.ClusterCounts{OK: 2})
-	if s.Endpoints != (api.EndpointCounts{Healthy: 3, Voters: [4]int{3: 3}}) || s.Checkers != (api.CheckerCounts{Connected: 3}) || s.Version != "1.2.3" {
+	if s.Endpoints != (api.EndpointCounts{HealthCounts: api.HealthCounts{Healthy: 3}, Voters: [4]int{3: 3}}) || s.Checkers != (api.CheckerCounts{Connected: 3}) || s.Version != "1.2.3" {
 		t.Errorf("all is well: %+v", s)
 	}
 
@@ -77,7 +77,7 @@ func TestStatusFollowsWhatHappens(t *testing.T) {
 	l.lose("c2c")
 	l.pass(20 * time.Second)
 	s = want("nobody checks", api.ClusterCounts{Unobserved: 2}, "NO_CHECKERS ")
-	if s.Endpoints != (api.EndpointCounts{Healthy: 3, Held: 3, Voters: [4]int{3}}) || s.Checkers != (api.CheckerCounts{Lost: 3}) {
+	if s.Endpoints != (api.EndpointCounts{HealthCounts: api.HealthCounts{Healthy: 3}, Held: 3, Voters: [4]int{3}}) || s.Checkers != (api.CheckerCounts{Lost: 3}) {
 		t.Errorf("nobody checks: %+v, %+v", s.Endpoints, s.Checkers)
 	}
 	if a := s.Attention; len(a) != 1 || a[0].Since.Before(lost) || a[0].Since.After(lost.Add(10*time.Second)) {

@@ -96,7 +96,7 @@ func (v view) NotChecked(k *catalog.Cluster) (reason string, since time.Time) {
 
 // Explain implements query.State.
 func (v view) Explain(k *catalog.Cluster, e *catalog.Endpoint) api.EndpointHealth {
-	out := api.EndpointHealth{Endpoint: e.Key()}
+	out := api.EndpointHealth{Endpoint: e.Key(), Hostname: e.Hostname()}
 	if id, ok := v.core.rulings.IDOf(e); !ok {
 		out.Verdict.Reason = e.Reason()
 	} else {

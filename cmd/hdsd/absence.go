@@ -22,22 +22,30 @@ func (c *client) warnAbsent(ctx context.Context, query hdsdv1.QueryClient, to io
 	if c.shown.Load() > 0 || c.cluster == "" || c.told {
 		return
 	}
-	c.told = true
-	what := ""
-	if c.address != "" {
+	why, what := whyNone(ctx, query, c.cluster)
+	switch {
+	case what != "":
+	case c.address != "":
 		what = absence(ctx, query, c.cluster, c.address)
-	} else if why := whyNone(ctx, query, c.cluster); why != "" {
+	case why != "":
 		what = fmt.Sprintf("%s has no endpoints: %s", c.cluster, why)
 	}
 	if what != "" {
+		c.told = true
 		say(to, "hdsd: %s\n", what)
 	}
 }
 
-// absent returns an error if the requested endpoint does not exist, and nil if it does
-// or rows were shown.
+// absent returns an error if the requested endpoint, or its cluster, does not exist, and nil if
+// it does or rows were shown.
 func (c *client) absent(ctx context.Context, query hdsdv1.QueryClient) error {
-	if c.shown.Load() > 0 || c.address == "" {
+	if c.shown.Load() > 0 || c.cluster == "" {
+		return nil
+	}
+	if _, removed := whyNone(ctx, query, c.cluster); removed != "" {
+		return errors.New(removed)
+	}
+	if c.address == "" {
 		return nil
 	}
 	if what := absence(ctx, query, c.cluster, c.address); what != "" {
@@ -49,6 +57,9 @@ func (c *client) absent(ctx context.Context, query hdsdv1.QueryClient) error {
 // neverKnown is absent, unless the history has the endpoint: then a query of the past
 // is valid.
 func (c *client) neverKnown(ctx context.Context, query hdsdv1.QueryClient) error {
+	if c.address == "" {
+		return nil
+	}
 	absent := c.absent(ctx, query)
 	if absent == nil {
 		return nil
@@ -81,7 +92,8 @@ func absence(ctx context.Context, query hdsdv1.QueryClient, cluster, address str
 		}
 	}
 	if len(has) == 0 {
-		return strings.TrimSuffix(fmt.Sprintf("no such endpoint in %s; it has none at all: %s", cluster, whyNone(ctx, query, cluster)), ": ")
+		why, _ := whyNone(ctx, query, cluster)
+		return strings.TrimSuffix(fmt.Sprintf("no such endpoint in %s; it has none at all: %s", cluster, why), ": ")
 	}
 	more := ""
 	if all.GetNextPageToken() != "" {
@@ -93,20 +105,18 @@ func absence(ctx context.Context, query hdsdv1.QueryClient, cluster, address str
 	return fmt.Sprintf("no such endpoint in %s; it has %s%s", cluster, strings.Join(has[:min(shownAddresses, len(has))], ", "), more)
 }
 
-// whyNone says why a cluster has no endpoints. It is empty if there are some or the
-// coordinator does not answer.
-func whyNone(ctx context.Context, query hdsdv1.QueryClient, cluster string) string {
+// whyNone says why a cluster has no endpoints: its reason, or that no source has the cluster any
+// more. Both are empty if there are some, or the coordinator does not answer.
+func whyNone(ctx context.Context, query hdsdv1.QueryClient, cluster string) (why, removed string) {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
-	for request := (&hdsdv1.ListClustersRequest{PageSize: pageSize}); ; {
-		answer, err := query.ListClusters(ctx, request)
-		for _, k := range answer.GetClusters() {
-			if k.GetName() == cluster {
-				return k.GetNoEndpointsReason()
-			}
-		}
-		if request.PageToken = answer.GetNextPageToken(); err != nil || request.PageToken == "" {
-			return ""
-		}
+	answer, err := query.ListClusters(ctx, &hdsdv1.ListClustersRequest{Cluster: cluster})
+	switch {
+	case err != nil:
+	case answer.GetRemoved() != nil:
+		removed = removalText(cluster, answer.GetRemoved())
+	case len(answer.GetClusters()) > 0:
+		why = answer.GetClusters()[0].GetNoEndpointsReason()
 	}
+	return why, removed
 }

@@ -149,17 +149,20 @@ func certify(t *testing.T, name string) (file string, pair tls.Certificate) {
 	return file, tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
 }
 
-// TestSilenceIsBounded speaks to a port where connections are taken and
-// nothing is said: diagnosis ends in time all the same.
+// TestSilenceIsBounded speaks to a port where connections are taken and nothing is said, as by an
+// hdsd that hangs: diagnosis ends in time all the same, and says so.
 func TestSilenceIsBounded(t *testing.T) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer silent.Close()
-	err = diagnose(t.Context(), silent.Addr().String(), nil, "said nothing")
-	if err == nil || !strings.Contains(err.Error(), "said nothing") {
-		t.Errorf("a silent server: %v", err)
+	ca, _ := certify(t, "hdsd.test")
+	for _, flags := range [][]string{nil, {"--tls-ca", ca}} {
+		status, out, errors := hdsd(t, append([]string{"clusters", "--server", silent.Addr().String()}, flags...)...)
+		if status != exitFailed || out != "" || !strings.Contains(errors, "takes connections, but does not answer within 3s") {
+			t.Errorf("a silent server, %q: exit status %d, %q, %q", flags, status, out, errors)
+		}
 	}
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -178,7 +181,7 @@ func TestWhyThereAreNone(t *testing.T) {
 	for args, want := range map[string]string{
 		"endpoints idle":                 "hdsd: idle has no endpoints: " + why,
 		"endpoints idle 10.0.0.1:8080":   "hdsd: no such endpoint in idle; it has none at all: " + why,
-		"endpoints web --health TIMEOUT": "",
+		"endpoints web --health TIMEOUT": "hdsd: no endpoints of web with --health TIMEOUT\n",
 	} {
 		if _, _, errors := hdsd(t, append(strings.Fields(args), "--server", address)...); errors != want {
 			t.Errorf("%s: %q, want %q", args, errors, want)

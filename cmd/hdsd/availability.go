@@ -20,6 +20,7 @@ var availabilityColumns = []string{"cluster", "address", "locality", "checker", 
 
 func newAvailability() *cobra.Command {
 	var c client
+	c.none = none{what: "endpoints", past: true}
 	var since, until, by, slo string
 	command := &cobra.Command{
 		Use:   "availability [CLUSTER [ADDRESS]]",
@@ -52,6 +53,11 @@ the recorded changes have them.`,
 				return err
 			}
 			return c.ask(command, func(ctx context.Context, query hdsdv1.QueryClient) error {
+				if request.EndTime != nil {
+					if began := historyBegan(ctx, query); began != nil && !request.EndTime.AsTime().After(began.AsTime()) {
+						return beforeHistory("until", until, began)
+					}
+				}
 				seen, err := c.seen(ctx, query, by, cluster, address)
 				if err != nil {
 					return err

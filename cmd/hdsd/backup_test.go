@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -222,15 +221,7 @@ func TestBackupOfADamagedHistory(t *testing.T) {
 
 func serveControl(t *testing.T, control hdsdv1.ControlServer) (address string) {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	server, done := grpc.NewServer(), make(chan struct{})
-	hdsdv1.RegisterControlServer(server, control)
-	go func() { defer close(done); _ = server.Serve(listener) }()
-	t.Cleanup(func() { server.Stop(); <-done })
-	return listener.Addr().String()
+	return serveOn(t, func(server *grpc.Server) { hdsdv1.RegisterControlServer(server, control) })
 }
 
 func TestWrongBackups(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"strings"
@@ -19,6 +20,7 @@ import (
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/keepalive"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	hdsdv1 "hdsd/gen/hdsd/v1"
 	"hdsd/internal/table"
@@ -57,7 +59,11 @@ type client struct {
 
 	cluster, address string // the arguments; empty means all
 	shown            atomic.Int64
-	told             bool // the user was told that there is no such endpoint
+	told             bool // the user was told why there are no rows
+
+	none      none
+	narrowing []string  // flags that leave rows out, as they were given
+	errors    io.Writer // for what is no row
 }
 
 // tlsFlags are a client's certificates and authorities.
@@ -170,6 +176,7 @@ func (c *client) printer(command *cobra.Command, header []string, narrow ...stri
 	if err := c.filter.check(); err != nil {
 		return nil, err
 	}
+	c.narrowing, c.errors = narrowed(command), command.ErrOrStderr()
 	out := command.OutOrStdout()
 	screen, err := table.ScreenOf(out, c.color)
 	if err != nil {
@@ -236,6 +243,7 @@ func (c *client) ask(command *cobra.Command, do func(context.Context, hdsdv1.Que
 		return c.advise(ctx, query, err)
 	}
 	c.warnAbsent(ctx, query, command.ErrOrStderr())
+	c.sayNone(func() *timestamppb.Timestamp { return historyBegan(ctx, query) })
 	return nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -28,7 +29,7 @@ func describeCluster(ctx context.Context, d *describer, args []string) error {
 	}
 	at := slices.IndexFunc(found.GetClusters(), func(k *hdsdv1.Cluster) bool { return k.GetName() == name })
 	if at < 0 {
-		return fmt.Errorf("no source has the cluster %q now; its past: hdsd history %s", name, attention.Quoted(name))
+		return errors.New(removalText(name, found.GetRemoved()))
 	}
 	k := found.GetClusters()[at]
 	d.line("cluster", "%s, from source %s", name, k.GetSource())
@@ -84,13 +85,12 @@ func describeCluster(ctx context.Context, d *describer, args []string) error {
 
 // clusterHealth says how a cluster is.
 func clusterHealth(k *hdsdv1.Cluster) string {
-	parts := []string{fmt.Sprintf("%d of %s healthy", k.GetHealthy(), plural(int(k.GetEndpoints()), "endpoint"))}
+	parts := []string{fmt.Sprintf("%d of %s healthy%s", k.GetHealthy(), plural(int(k.GetEndpoints()), "endpoint"), ofThem(k.GetDegraded(), "degraded"))}
 	for _, n := range []struct {
 		count uint32
 		what  string
 	}{
-		{k.GetDegraded(), "degraded (counts as healthy)"}, {k.GetUnhealthy() - k.GetTimeout(), "unhealthy"}, {k.GetTimeout(), "timeout"},
-		{k.GetDraining(), "draining"}, {k.GetUnknown(), "unknown"},
+		{k.GetUnhealthy(), "unhealthy" + ofThem(k.GetTimeout(), "timeout")}, {k.GetDraining(), "draining"}, {k.GetUnknown(), "unknown"},
 	} {
 		if n.count > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n.count, n.what))

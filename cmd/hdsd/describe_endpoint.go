@@ -22,6 +22,9 @@ func describeEndpoint(ctx context.Context, d *describer, args []string) error {
 	}
 	all := answer.GetEndpoints()
 	if len(all) == 0 {
+		if _, removed := whyNone(ctx, d.QueryClient, cluster); removed != "" {
+			return errors.New(removed)
+		}
 		what := cmp.Or(absence(ctx, d.QueryClient, cluster, address), "no such endpoint in "+cluster)
 		past, err := d.ListTransitions(ctx, &hdsdv1.ListTransitionsRequest{Cluster: cluster, Address: address, PageSize: 1})
 		if err == nil && len(past.GetTransitions()) > 0 {
@@ -69,6 +72,9 @@ func describeEndpoint(ctx context.Context, d *describer, args []string) error {
 // endpoint describes the health of an endpoint, and who says so.
 func (d *describer) endpoint(e *hdsdv1.Endpoint) {
 	d.line("endpoint", "%s of cluster %s", e.GetAddress(), e.GetCluster())
+	if name := e.GetHostname(); name != "" {
+		d.line("hostname", "%s", name)
+	}
 	if in := localityCell(e.GetLocality()); in != "" {
 		d.line("locality", "%s", in)
 	}

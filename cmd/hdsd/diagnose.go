@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"strings"
 	"syscall"
 	"time"
@@ -37,14 +38,19 @@ func diagnose(ctx context.Context, server string, config *tls.Config, said strin
 	if err := connection.SetDeadline(time.Now().Add(lookTimeout)); err != nil {
 		return err
 	}
-	if advice := tryTLS(connection, server, config); advice != "" {
+	advice, err := tryTLS(connection, server, config)
+	switch {
+	case advice != "":
 		return fmt.Errorf("%s %s", server, advice)
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return fmt.Errorf("%s takes connections, but does not answer within %s: what listens there hangs or is stopped, or has too much to do; look at its log, or ask /healthz of its HTTP address", server, lookTimeout)
 	}
 	return unexplained{fmt.Errorf("%s answers, but not as an hdsd does: %s", server, said)}
 }
 
-// tryTLS tries TLS, and says how the server differs from the expected one.
-func tryTLS(connection net.Conn, server string, config *tls.Config) (advice string) {
+// tryTLS tries TLS, and says how the server differs from the expected one. Without advice, the
+// error is why TLS failed.
+func tryTLS(connection net.Conn, server string, config *tls.Config) (advice string, err error) {
 	host, _, _ := net.SplitHostPort(server)                                    // checked before
 	try := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: true} // no data goes over it
 	if config != nil {
@@ -55,7 +61,7 @@ func tryTLS(connection net.Conn, server string, config *tls.Config) (advice stri
 		try.ServerName = host
 	}
 	secure := tls.Client(connection, try)
-	err := secure.Handshake()
+	err = secure.Handshake()
 	if err == nil && config != nil {
 		_, err = secure.Read(make([]byte, 1)) // TLS 1.3 rejects the client's certificate only here
 	}
@@ -67,21 +73,21 @@ func tryTLS(connection net.Conn, server string, config *tls.Config) (advice stri
 	alert := errors.As(err, &peer) && peer.Op == "remote error" // an alert of TLS
 	switch {
 	case errors.As(err, &record) && strings.HasPrefix(string(record.RecordHeader[:]), "HTTP"):
-		return speaksHTTP
+		return speaksHTTP, err
 	case errors.As(err, &record) && config != nil:
-		return "speaks no TLS: leave out --tls-ca and its like"
+		return "speaks no TLS: leave out --tls-ca and its like", err
 	case errors.As(err, &authority):
-		return "shows a certificate that the authorities of --tls-ca did not sign"
+		return "shows a certificate that the authorities of --tls-ca did not sign", err
 	case errors.As(err, &name):
-		return fmt.Sprintf("shows a certificate for other names (%v): name it so in --server, or by --tls-server-name", err)
+		return fmt.Sprintf("shows a certificate for other names (%v): name it so in --server, or by --tls-server-name", err), err
 	case errors.As(err, &invalid):
-		return fmt.Sprintf("shows a certificate that is not valid: %v", err)
+		return fmt.Sprintf("shows a certificate that is not valid: %v", err), err
 	case alert && config != nil && len(config.Certificates) == 0:
-		return fmt.Sprintf("takes only clients with a certificate (%v): give --tls-cert and --tls-key", err)
+		return fmt.Sprintf("takes only clients with a certificate (%v): give --tls-cert and --tls-key", err), err
 	case alert && config != nil:
-		return fmt.Sprintf("refuses the certificate of --tls-cert: %v", err)
+		return fmt.Sprintf("refuses the certificate of --tls-cert: %v", err), err
 	case config == nil && (err == nil || alert):
-		return "speaks TLS: give --tls-ca FILE, the authorities to trust"
+		return "speaks TLS: give --tls-ca FILE, the authorities to trust", err
 	}
-	return ""
+	return "", err
 }

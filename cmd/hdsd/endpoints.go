@@ -11,13 +11,14 @@ import (
 	hdsdv1 "hdsd/gen/hdsd/v1"
 )
 
-var endpointsHeader = []string{"cluster", "address", "locality", "health", "held", "held_since", "since", "observations", "reason", "published", "published_reason", "voted", "votes"}
+var endpointsHeader = []string{"cluster", "address", "locality", "health", "held", "held_since", "since", "observations", "reason", "published", "published_reason", "voted", "votes", "hostname"}
 
 // endpointColumns are those that fit on a line.
 var endpointColumns = []string{"cluster", "address", "locality", "health", "held", "since", "votes", "published", "voted"}
 
 func newEndpoints() *cobra.Command {
 	var c client
+	c.none = none{what: "endpoints", why: "no source has any; 'hdsd source list' shows the sources, 'hdsd clusters' why a cluster has none"}
 	var wanted, asOf string
 	command := &cobra.Command{
 		Use:     "endpoints [CLUSTER [ADDRESS]]",
@@ -49,6 +50,9 @@ func newEndpoints() *cobra.Command {
 					return only(func(e *hdsdv1.Endpoint) bool { return c.filter.hasVote(e.GetObservations()) }, func(token string, size int32) ([]*hdsdv1.Endpoint, string, error) {
 						request.PageToken, request.PageSize, request.Unhealthy = token, size, unhealthy || c.filter.unhealthy
 						answer, err := query.ListEndpoints(ctx, request)
+						if err == nil && answer.GetHistoryBegins() != nil {
+							return nil, "", beforeHistory("as-of", asOf, answer.GetHistoryBegins())
+						}
 						return answer.GetEndpoints(), answer.GetNextPageToken(), err
 					})
 				}
@@ -94,7 +98,7 @@ func endpointCells(e *hdsdv1.Endpoint) []string {
 	}
 	return []string{
 		e.GetCluster(), e.GetAddress(), localityCell(e.GetLocality()), e.GetHealth().String(), heldCell(e), timeCell(e.GetHeldSince()),
-		timeCell(e.GetSince()), observationsCell(e.GetObservations()), e.GetReason(), published, e.GetPublishedReason(), voted, endpointVotes(e),
+		timeCell(e.GetSince()), observationsCell(e.GetObservations()), e.GetReason(), published, e.GetPublishedReason(), voted, endpointVotes(e), e.GetHostname(),
 	}
 }
 
@@ -130,5 +134,5 @@ func (c *client) endpointsOf(ctx context.Context, query hdsdv1.QueryClient) int 
 	if err != nil || e == nil {
 		return -1
 	}
-	return int(e.GetHealthy() + e.GetUnhealthy() + e.GetTimeout() + e.GetDegraded() + e.GetDraining() + e.GetUnknown())
+	return int(e.GetHealthy() + e.GetUnhealthy() + e.GetDraining() + e.GetUnknown())
 }

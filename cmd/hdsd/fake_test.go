@@ -336,12 +336,18 @@ func (f *fake) Watch(r *hdsdv1.WatchRequest, stream grpc.ServerStreamingServer[h
 // serveFake serves a fake until the test ends.
 func serveFake(t *testing.T, f *fake, options ...grpc.ServerOption) (address string) {
 	t.Helper()
+	return serveOn(t, func(server *grpc.Server) { hdsdv1.RegisterQueryServer(server, f) }, options...)
+}
+
+// serveOn serves what is registered until the test ends.
+func serveOn(t *testing.T, register func(*grpc.Server), options ...grpc.ServerOption) (address string) {
+	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	server := grpc.NewServer(options...)
-	hdsdv1.RegisterQueryServer(server, f)
+	register(server)
 	done := make(chan struct{})
 	go func() { defer close(done); _ = server.Serve(listener) }()
 	t.Cleanup(func() { server.Stop(); <-done })

@@ -113,6 +113,7 @@ func (c *client) operate(ctx context.Context, do func(context.Context, hdsdv1.Co
 	if err := do(ctx, hdsdv1.NewControlClient(connection)); err != nil {
 		return c.advise(ctx, hdsdv1.NewQueryClient(connection), err)
 	}
+	c.sayNone(nil)
 	return nil
 }
 

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"net"
 	"os/user"
 	"strings"
 	"testing"
@@ -54,17 +53,11 @@ func (f *fakeControl) GetFreeze(context.Context, *hdsdv1.GetFreezeRequest) (*hds
 // serveFreezable serves a fake that can be frozen until the test ends.
 func serveFreezable(t *testing.T) (*fakeControl, string) {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	server, control := grpc.NewServer(), &fakeControl{}
-	hdsdv1.RegisterQueryServer(server, newFake())
-	hdsdv1.RegisterControlServer(server, control)
-	done := make(chan struct{})
-	go func() { defer close(done); _ = server.Serve(listener) }()
-	t.Cleanup(func() { server.Stop(); <-done })
-	return control, listener.Addr().String()
+	control := &fakeControl{}
+	return control, serveOn(t, func(server *grpc.Server) {
+		hdsdv1.RegisterQueryServer(server, newFake())
+		hdsdv1.RegisterControlServer(server, control)
+	})
 }
 
 func TestFreezeAndUnfreeze(t *testing.T) {

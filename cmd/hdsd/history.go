@@ -22,6 +22,7 @@ const latestChanges = 50
 
 func newHistory() *cobra.Command {
 	var c client
+	c.none = none{what: "changes", past: true}
 	var since, until, kind string
 	var newestFirst bool
 	command := &cobra.Command{
@@ -44,8 +45,8 @@ them and the changes of health; -o wide says why these were.`,
 				return err
 			}
 			request.Unhealthy, request.Locality = c.filter.unhealthy, c.filter.locality
-			if kind = strings.ToUpper(kind); kind != "" && kind != kindHealth {
-				return c.showEvents(command, request, kind)
+			if wanted := strings.ToUpper(kind); wanted != "" && wanted != kindHealth {
+				return c.showEvents(command, request, wanted)
 			}
 			p, err := c.printer(command, historyHeader, historyColumns...)
 			if err != nil {

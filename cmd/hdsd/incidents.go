@@ -17,6 +17,7 @@ var incidentColumns = []string{"start", "end", "cause", "endpoints", "down", "cl
 
 func newIncidents() *cobra.Command {
 	var c client
+	c.none = none{what: "incidents", past: true}
 	var since, until string
 	var open bool
 	command := &cobra.Command{
@@ -34,7 +35,8 @@ began last.`,
 			return nil
 		},
 		RunE: func(command *cobra.Command, args []string) error {
-			request := &hdsdv1.ListIncidentsRequest{Cluster: strings.Join(args, "")}
+			cluster, _ := c.about(args)
+			request := &hdsdv1.ListIncidentsRequest{Cluster: cluster}
 			var err error
 			if request.StartTime, request.EndTime, err = parsePeriod(since, until, now()); err != nil {
 				return err

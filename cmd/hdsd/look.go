@@ -21,6 +21,7 @@ var looks = map[string]table.Look{
 	"exclusions":          {Title: "not checked", Text: unlessNone, Style: always(table.Yellow), Optional: true},
 	"draining":            {Text: unlessNone, Optional: true},
 	"locality":            {Spare: 3},
+	"hostname":            {Optional: true},
 	"source":              {Spare: 4},
 	"version":             {Spare: 4},
 	"votes":               {Spare: 2, Style: gapStyle},

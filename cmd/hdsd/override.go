@@ -181,6 +181,7 @@ endpoints; without a name, all of them.`,
 
 func newOverrideList() *cobra.Command {
 	var c client
+	c.none = none{what: "overrides", why: "votes decide everywhere"}
 	c.filter.noUnhealthy = "an override has no health of its own; 'hdsd endpoints --unhealthy' shows what is not healthy"
 	command := &cobra.Command{
 		Use:   "list",

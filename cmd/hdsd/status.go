@@ -104,8 +104,8 @@ func statusText(s *hdsdv1.GetStatusResponse, worst []string) string {
 	line("clusters   %d ok, %d some down, %d half down, %d all down, %d unobserved", k.GetOk(), k.GetSomeDown(), k.GetHalfDown(), k.GetAllDown(), k.GetUnobserved())
 	statusList(&out, "", "hdsd clusters --unhealthy", int(k.GetSomeDown()+k.GetHalfDown()+k.GetAllDown()+k.GetUnobserved()), worst)
 	e := s.GetEndpoints()
-	line("endpoints  %d healthy, %d unhealthy, %d timeout, %d degraded, %d draining,", e.GetHealthy(), e.GetUnhealthy(), e.GetTimeout(), e.GetDegraded(), e.GetDraining())
-	line("           %d unknown; %s", e.GetUnknown(), heldText(e.GetHeld()))
+	line("endpoints  %d healthy%s, %d unhealthy%s,", e.GetHealthy(), ofThem(e.GetDegraded(), "degraded"), e.GetUnhealthy(), ofThem(e.GetTimeout(), "timeout"))
+	line("           %d draining, %d unknown; %s", e.GetDraining(), e.GetUnknown(), heldText(e.GetHeld()))
 	if v := e.GetVoters(); len(v) == 4 {
 		line("           believed votes: %d with none, %d with 1, %d with 2, %d with more", v[0], v[1], v[2], v[3])
 	}
@@ -143,6 +143,14 @@ func attentionText(a *hdsdv1.Attention) string {
 	const indent = "      "
 	lines := table.Wrap(text, statusWidth-len(indent))
 	return "  " + strings.Join(lines, "\n"+indent) + "\n" + indent + printable.Text(a.GetCommand()) + "\n"
+}
+
+// ofThem says how many of what is counted before are something else, too.
+func ofThem(n uint32, what string) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (%d %s)", n, what)
 }
 
 // heldText says how many endpoints are held.

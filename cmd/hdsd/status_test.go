@@ -15,7 +15,7 @@ func someStatus(items int) *hdsdv1.GetStatusResponse {
 	s := &hdsdv1.GetStatusResponse{
 		Version: "1.2.3", Ready: true,
 		Clusters:  &hdsdv1.GetStatusResponse_Clusters{Ok: 90, SomeDown: 3, AllDown: uint32(items)},
-		Endpoints: &hdsdv1.GetStatusResponse_Endpoints{Healthy: 988, Unhealthy: 14, Voters: []uint32{0, 1, 1, 1000}},
+		Endpoints: &hdsdv1.GetStatusResponse_Endpoints{Healthy: 988, Degraded: 2, Unhealthy: 14, Timeout: 3, Voters: []uint32{0, 1, 1, 1000}},
 		Checkers:  &hdsdv1.GetStatusResponse_Checkers{Connected: 6, Lost: 1},
 
 		Started: timestamppb.New(noon.Add(-26 * time.Hour)), DataPlanes: &hdsdv1.GetStatusResponse_DataPlanes{Synced: 40, Behind: 2, Refusing: 1},

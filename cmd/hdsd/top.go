@@ -12,6 +12,7 @@ import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/types/known/structpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	hdsdv1 "hdsd/gen/hdsd/v1"
 	"hdsd/health"
@@ -32,6 +33,8 @@ var (
 		topRecovery: {"cluster", "address", "locality", "longest_seconds", "down_since", "outages"},
 		topCheckers: {"checker", "votes", "against", "against_ratio", "believed"},
 	}
+	topNone = map[string]string{topRecovery: "no outages", topCheckers: "no votes"} // there are changes, or topFlaps says it
+
 	topTitles = map[string]string{
 		topFlaps: "Changed most often", topRecovery: "Took longest to recover", topCheckers: "Voted most often against the verdict",
 	}
@@ -39,6 +42,7 @@ var (
 
 func newTop() *cobra.Command {
 	var c client
+	c.none = none{what: "changes", past: true}
 	var since, until string
 	command := &cobra.Command{
 		Use:   "top [CLUSTER]",
@@ -89,6 +93,11 @@ Votes of a warm-up, and old ones of a silent checker, do not count.
 					request.PageToken = page.GetNextPageToken()
 				}
 				ranks.end(end)
+				if c.shown.Load() == 0 {
+					c.narrowing = narrowed(command)
+					ranks.nothing = c.noneText(func() *timestamppb.Timestamp { return historyBegan(ctx, query) })
+				}
+				c.none = none{} // the lists say it
 				return ranks.ask(ctx, query)
 			})
 			if err != nil {
@@ -132,7 +141,12 @@ func (c *client) printTop(command *cobra.Command, ranks *ranking) error {
 			}
 			all = p
 		}
-		for _, cells := range ranks.rows(list, c.limit) {
+		rows := ranks.rows(list, c.limit)
+		if len(rows) == 0 && all == nil {
+			sayLine(out, cmp.Or(topNone[list], ranks.nothing))
+			continue
+		}
+		for _, cells := range rows {
 			if err := p.row(topMessage(cells), cells); err != nil {
 				return err
 			}
@@ -169,6 +183,7 @@ func topMessage(cells []string) *structpb.Struct {
 type ranking struct {
 	endpoints map[rankedEndpoint]*endpointRank
 	checkers  map[string]*checkerRank
+	nothing   string // why there are no changes; empty if there are some
 }
 
 type rankedEndpoint struct{ cluster, address, locality string }

@@ -49,7 +49,7 @@ type Cluster struct {
 	Disabled     []specifier.Exclusion // those whose active health check the source disables
 	refused      []specifier.Exclusion // those that are not published, since clients refuse them
 
-	unchecked []unchecked
+	listed
 
 	rules *Rules // that prepared it
 }
@@ -58,6 +58,12 @@ type Cluster struct {
 type publication struct {
 	united map[place]bool     // endpoints whose weight others of Assignment have
 	byEDS  *clusterv3.Cluster // the cluster, taking its endpoints and their health from hdsd; nil if it may not
+}
+
+// listed is what Endpoints refer to.
+type listed struct {
+	unchecked []unchecked
+	hostnames []string // of Checked.Endpoints; nil if none has one
 }
 
 // None stands for an index where there is none.

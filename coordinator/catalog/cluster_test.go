@@ -56,3 +56,27 @@ func TestAddressesAreWrittenAsTheSpecifierPackageDoes(t *testing.T) {
 		t.Errorf("listed are\n%q\nthe specifier package has\n%q", listed, known)
 	}
 }
+
+// TestHostnamesAreKept of endpoints that are checked and of those that are not.
+func TestHostnamesAreKept(t *testing.T) {
+	named := func(host, name string) *endpointv3.LbEndpoint {
+		address := &corev3.Address{Address: &corev3.Address_SocketAddress{SocketAddress: &corev3.SocketAddress{Address: host, PortSpecifier: &corev3.SocketAddress_PortValue{PortValue: 80}}}}
+		return &endpointv3.LbEndpoint{HostIdentifier: &endpointv3.LbEndpoint_Endpoint{Endpoint: &endpointv3.Endpoint{Address: address, Hostname: name}}}
+	}
+	c := sample.Web("web", "10.0.0.9:80")
+	sample.Change(c, func(a *endpointv3.ClusterLoadAssignment) {
+		a.Endpoints[0].LbEndpoints = append(a.Endpoints[0].LbEndpoints, named("10.0.0.2", "b.test"), named("10.0.0.1", "a.test"), named("db.internal", "db.test"), named("other.internal", ""))
+	})
+	want := map[string]string{"10.0.0.1:80": "a.test", "10.0.0.2:80": "b.test", "10.0.0.9:80": "", "db.internal:80": "db.test", "other.internal:80": ""}
+	k := catalog.Prepare(c, noRules())
+	for i := range k.Endpoints {
+		e := &k.Endpoints[i]
+		if name, ok := want[e.Address()]; !ok || e.Hostname() != name {
+			t.Errorf("%s, checked: %t: hostname %q, want %q", e.Address(), e.Checked() != catalog.None, e.Hostname(), name)
+		}
+		delete(want, e.Address())
+	}
+	if len(want) > 0 {
+		t.Errorf("missing are %v", want)
+	}
+}

@@ -17,9 +17,10 @@ type Endpoint struct {
 
 // unchecked is an endpoint that is not checked.
 type unchecked struct {
-	key    health.Endpoint
-	hash   health.Hash
-	reason string
+	key      health.Endpoint
+	hash     health.Hash
+	reason   string
+	hostname string
 }
 
 // Cluster returns the version of the cluster that the endpoint is in.
@@ -60,6 +61,17 @@ func (e *Endpoint) Address() string {
 		return e.of.Checked.Endpoints[e.at].Address
 	}
 	return e.unchecked().key.Address
+}
+
+// Hostname returns the hostname that the source gives it; empty without one.
+func (e *Endpoint) Hostname() string {
+	switch {
+	case e.at < 0:
+		return e.unchecked().hostname
+	case e.of.hostnames != nil:
+		return e.of.hostnames[e.at]
+	}
+	return ""
 }
 
 // Locality returns the locality in the key. It must not be changed.

@@ -26,6 +26,7 @@ type lister struct {
 	checked map[health.Endpoint]int // by key: index in Checked.Endpoints; made when needed
 	reasons map[string]string       // by address: why it is excluded; "" for all
 	reason  string                  // why anything else is not checked
+	name    string                  // the latest hostname: often all endpoints of a cluster have it
 }
 
 // listEndpoints fills Endpoints and what belongs to it. An address that a
@@ -76,10 +77,16 @@ func (l *lister) add(i, j int, locality *corev3.Locality, e *endpointv3.LbEndpoi
 	one := Endpoint{of: l.Cluster, SourceHealth: eds.SourceStatus(e), InAssignment: position != None}
 	if index, ok := l.checkedAt(i, j); ok {
 		one.at = int32(index)
+		if name := l.hostname(e); name != "" {
+			if l.hostnames == nil {
+				l.hostnames = make([]string, len(l.Checked.Endpoints))
+			}
+			l.hostnames[index] = name
+		}
 		l.Endpoints = append(l.Endpoints, one)
 		return index
 	}
-	lacks := unchecked{key: health.Endpoint{Cluster: l.Source.Name, Locality: envoyaddr.Locality(locality), Address: envoyaddr.AddressOf(e, i, j)}}
+	lacks := unchecked{key: health.Endpoint{Cluster: l.Source.Name, Locality: envoyaddr.Locality(locality), Address: envoyaddr.AddressOf(e, i, j)}, hostname: l.hostname(e)}
 	twin, hasTwin := l.twin(&lacks.key)
 	if hasTwin && !e.GetEndpoint().GetHealthCheckConfig().GetDisableActiveHealthCheck() {
 		return twin // which is listed
@@ -95,6 +102,14 @@ func (l *lister) add(i, j int, locality *corev3.Locality, e *endpointv3.LbEndpoi
 	}
 	l.exclude(&lacks, i, position, hasTwin)
 	return None
+}
+
+// hostname returns the hostname of an endpoint. Equal ones that follow each other share memory.
+func (l *lister) hostname(e *endpointv3.LbEndpoint) string {
+	if name := e.GetEndpoint().GetHostname(); name != l.name {
+		l.name = name
+	}
+	return l.name
 }
 
 // checkedAt returns the index in Checked.Endpoints of the endpoint at a place of the assignment,

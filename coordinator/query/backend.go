@@ -180,6 +180,9 @@ func (b *Backend) Gaps(_ context.Context, q api.TransitionQuery, next string) ([
 	return all, err
 }
 
+// HistoryBegan implements api.Backend.
+func (b *Backend) HistoryBegan() (time.Time, error) { return b.Store.Began() }
+
 // HistoryFailing implements api.Backend.
 func (b *Backend) HistoryFailing() string {
 	if err := b.Store.Stats().LastError; err != nil {

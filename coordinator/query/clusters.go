@@ -91,13 +91,7 @@ func (r *row) describe(frozen bool) api.Cluster {
 		out.Mode = api.Frozen
 	}
 	for i := range r.places {
-		n := &r.places[i].counts
-		out.Healthy += n[health.Healthy] + n[health.Degraded]
-		out.Degraded += n[health.Degraded]
-		out.Unhealthy += n[health.Unhealthy] + n[health.Timeout]
-		out.Timeout += n[health.Timeout]
-		out.Draining += n[health.Draining]
-		out.Unknown += n[health.Unknown]
+		out.Add(&r.places[i].counts)
 	}
 	return out
 }

@@ -139,8 +139,51 @@ func TestCountsOfARow(t *testing.T) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	now, err := b.Status(t.Context())
-	if want := (api.EndpointCounts{Healthy: 1, Unhealthy: 1, Timeout: 1, Draining: 1, Unknown: 1, Voters: [4]int{1, 0, 0, 4}}); err != nil || now.Endpoints != want {
+	want := api.EndpointCounts{HealthCounts: api.HealthCounts{Healthy: 1, Unhealthy: 2, Timeout: 1, Draining: 1, Unknown: 1}, Voters: [4]int{1, 0, 0, 4}}
+	if err != nil || now.Endpoints != want {
 		t.Errorf("%+v, %v", now.Endpoints, err)
+	}
+}
+
+// TestStatusAndClustersCountAlike: what the status counts is what the clusters add up to, and all
+// endpoints.
+func TestStatusAndClustersCountAlike(t *testing.T) {
+	for seed := range uint64(20) {
+		random := rand.New(rand.NewPCG(seed, 2))
+		var clusters []*source.Cluster
+		for c := range 10 {
+			clusters = append(clusters, inZones(fmt.Sprint("c", c), make([]string, 1+random.IntN(8))...))
+		}
+		f := newFake(clusters...)
+		for _, k := range f.clusters {
+			for i := range k.Endpoints {
+				f.status[k.Endpoints[i].Key()] = health.Status(random.IntN(int(health.Degraded) + 1))
+			}
+		}
+		b := backendOf(t, f)
+		now, err := b.Status(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		all, _, err := b.Clusters(t.Context(), api.ClusterQuery{Limit: 100})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var sum api.HealthCounts
+		endpoints := 0
+		for i := range all {
+			k := &all[i].HealthCounts
+			sum.Healthy += k.Healthy
+			sum.Degraded += k.Degraded
+			sum.Unhealthy += k.Unhealthy
+			sum.Timeout += k.Timeout
+			sum.Draining += k.Draining
+			sum.Unknown += k.Unknown
+			endpoints += all[i].Endpoints
+		}
+		if sum != now.Endpoints.HealthCounts || sum.Healthy+sum.Unhealthy+sum.Draining+sum.Unknown != endpoints {
+			t.Errorf("seed %d: the clusters have %+v of %d endpoints, the status %+v", seed, sum, endpoints, now.Endpoints)
+		}
 	}
 }
 

@@ -110,7 +110,7 @@ func (s *summary) add(r *row) {
 	k := r.cluster
 	for i := range r.places {
 		p := &r.places[i]
-		s.countHealth(&p.counts)
+		s.out.Endpoints.Add(&p.counts)
 		if k.IsChecked() {
 			s.addToZone(p)
 		}
@@ -160,16 +160,6 @@ func (s *summary) addToZone(p *place) {
 		s.zones[name] = &attention.Group{Name: name}
 	}
 	p.addTo(s.zones[name])
-}
-
-func (s *summary) countHealth(counts *[health.Degraded + 1]int) {
-	n := &s.out.Endpoints
-	n.Healthy += counts[health.Healthy]
-	n.Unhealthy += counts[health.Unhealthy]
-	n.Timeout += counts[health.Timeout]
-	n.Degraded += counts[health.Degraded]
-	n.Draining += counts[health.Draining]
-	n.Unknown += counts[health.Unknown]
 }
 
 // addCheckers counts checkers.

@@ -111,7 +111,7 @@ var x,bt,Wn,Y,Ue,ke,wt,Ee,St,Ke,Ve,xt,me=Symbol.for("pv"),Te={},Ae=[],Fn=/^m(i|n
   ${e.further>0&&a`<p>and ${e.further} more</p>`}
 </section>`,Us=({status:{clusters:e,endpoints:n,checkers:t}})=>a`<dl class="counts">
   <div><dt>Clusters</dt><dd>${e.ok} ok, ${e.someDown} some down, ${e.halfDown} half down, ${e.allDown} all down, ${e.unobserved} unobserved</dd></div>
-  <div><dt>Endpoints</dt><dd>${n.healthy} healthy, ${n.unhealthy+n.timeout} down, ${n.degraded} degraded, ${n.draining} draining, ${n.unknown} unknown${n.held>0&&a`, <span class="held">${n.held} HELD</span>`}</dd></div>
+  <div><dt>Endpoints</dt><dd>${n.healthy} healthy${n.degraded>0&&` (${n.degraded} degraded)`}, ${n.unhealthy} down, ${n.draining} draining, ${n.unknown} unknown${n.held>0&&a`, <span class="held">${n.held} HELD</span>`}</dd></div>
   <div><dt>Checkers</dt><dd>${t.connected} connected, ${t.doubted} doubted, ${t.silent} silent, ${t.blind} blind, ${t.lost} lost</dd></div>
 </dl>`,Vs=(e,n)=>n.unhealthy/(n.endpoints||1)-e.unhealthy/(e.endpoints||1)||n.unhealthy-e.unhealthy||e.name.localeCompare(n.name);function qs({find:e,setFind:n}){let{answer:t,error:s}=I(o=>K("/v1/clusters","clusters",{},o),o=>o?.length>1e3?15e3:3e3,[]),r=t?.filter(o=>o.name.toLowerCase().includes(e.toLowerCase())).sort(Vs);return a`<section aria-label="Clusters"><h2>Clusters</h2><${O} error=${s} />
     <p><label>Find <input type="search" value=${e} onInput=${o=>n(o.currentTarget.value)} /></label>

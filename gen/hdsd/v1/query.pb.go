@@ -200,7 +200,7 @@ func (x Trust_Word) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Trust_Word.Descriptor instead.
 func (Trust_Word) EnumDescriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{20, 0}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{21, 0}
 }
 
 // Kind is what it is about.
@@ -365,7 +365,7 @@ func (x Event_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Event_Kind.Descriptor instead.
 func (Event_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{40, 0}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{41, 0}
 }
 
 // Observation is the latest vote of one checker.
@@ -486,7 +486,10 @@ type Endpoint struct {
 	Held bool `protobuf:"varint,14,opt,name=held,proto3" json:"held,omitempty"`
 	// Since when no believed vote stands behind it; absent if one does. After a
 	// restart of hdsd, since the restart.
-	HeldSince     *timestamppb.Timestamp `protobuf:"bytes,15,opt,name=held_since,json=heldSince,proto3" json:"held_since,omitempty"`
+	HeldSince *timestamppb.Timestamp `protobuf:"bytes,15,opt,name=held_since,json=heldSince,proto3" json:"held_since,omitempty"`
+	// The hostname that its source gives it, which Envoy calls hostname, too;
+	// absent without one, and in answers about the past.
+	Hostname      *string `protobuf:"bytes,16,opt,name=hostname,proto3,oneof" json:"hostname,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -624,6 +627,13 @@ func (x *Endpoint) GetHeldSince() *timestamppb.Timestamp {
 		return x.HeldSince
 	}
 	return nil
+}
+
+func (x *Endpoint) GetHostname() string {
+	if x != nil && x.Hostname != nil {
+		return *x.Hostname
+	}
+	return ""
 }
 
 // ZoneHealth is the health of an endpoint as the checkers of one zone see it,
@@ -947,6 +957,9 @@ type ListEndpointsResponse struct {
 	Endpoints []*Endpoint `protobuf:"bytes,1,rep,name=endpoints,proto3" json:"endpoints,omitempty"`
 	// For the next page; empty on the last one.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	// When the history begins, if as_of is before that; else absent. Nothing is
+	// known of that time then: endpoints are UNKNOWN, and may not have been there.
+	HistoryBegins *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=history_begins,json=historyBegins,proto3" json:"history_begins,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -993,6 +1006,13 @@ func (x *ListEndpointsResponse) GetNextPageToken() string {
 		return x.NextPageToken
 	}
 	return ""
+}
+
+func (x *ListEndpointsResponse) GetHistoryBegins() *timestamppb.Timestamp {
+	if x != nil {
+		return x.HistoryBegins
+	}
+	return nil
 }
 
 // Transition is one recorded change of health. from is the "to" of the
@@ -2047,6 +2067,9 @@ type ListClustersResponse struct {
 	Clusters []*Cluster `protobuf:"bytes,1,rep,name=clusters,proto3" json:"clusters,omitempty"`
 	// For the next page; empty on the last one.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	// When and by whom the cluster that was asked for was removed; absent unless no
+	// source has it any more.
+	Removed       *Removal `protobuf:"bytes,3,opt,name=removed,proto3" json:"removed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2091,6 +2114,69 @@ func (x *ListClustersResponse) GetClusters() []*Cluster {
 func (x *ListClustersResponse) GetNextPageToken() string {
 	if x != nil {
 		return x.NextPageToken
+	}
+	return ""
+}
+
+func (x *ListClustersResponse) GetRemoved() *Removal {
+	if x != nil {
+		return x.Removed
+	}
+	return nil
+}
+
+// Removal is about a cluster that no source has any more.
+type Removal struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// When it was removed; absent if that is not recorded: hdsd did not run, or
+	// the history does not reach back.
+	Time *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=time,proto3" json:"time,omitempty"`
+	// By which source, and how many endpoints it had; empty without a time.
+	Text          string `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Removal) Reset() {
+	*x = Removal{}
+	mi := &file_hdsd_v1_query_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Removal) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Removal) ProtoMessage() {}
+
+func (x *Removal) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_v1_query_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Removal.ProtoReflect.Descriptor instead.
+func (*Removal) Descriptor() ([]byte, []int) {
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *Removal) GetTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Time
+	}
+	return nil
+}
+
+func (x *Removal) GetText() string {
+	if x != nil {
+		return x.Text
 	}
 	return ""
 }
@@ -2160,7 +2246,7 @@ type Checker struct {
 
 func (x *Checker) Reset() {
 	*x = Checker{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[18]
+	mi := &file_hdsd_v1_query_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2172,7 +2258,7 @@ func (x *Checker) String() string {
 func (*Checker) ProtoMessage() {}
 
 func (x *Checker) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[18]
+	mi := &file_hdsd_v1_query_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2185,7 +2271,7 @@ func (x *Checker) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Checker.ProtoReflect.Descriptor instead.
 func (*Checker) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{18}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Checker) GetId() string {
@@ -2370,7 +2456,7 @@ type CutPath struct {
 
 func (x *CutPath) Reset() {
 	*x = CutPath{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[19]
+	mi := &file_hdsd_v1_query_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2382,7 +2468,7 @@ func (x *CutPath) String() string {
 func (*CutPath) ProtoMessage() {}
 
 func (x *CutPath) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[19]
+	mi := &file_hdsd_v1_query_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2395,7 +2481,7 @@ func (x *CutPath) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CutPath.ProtoReflect.Descriptor instead.
 func (*CutPath) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{19}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *CutPath) GetTo() string {
@@ -2431,7 +2517,7 @@ type Trust struct {
 
 func (x *Trust) Reset() {
 	*x = Trust{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[20]
+	mi := &file_hdsd_v1_query_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2443,7 +2529,7 @@ func (x *Trust) String() string {
 func (*Trust) ProtoMessage() {}
 
 func (x *Trust) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[20]
+	mi := &file_hdsd_v1_query_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2456,7 +2542,7 @@ func (x *Trust) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Trust.ProtoReflect.Descriptor instead.
 func (*Trust) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{20}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Trust) GetChecker() string {
@@ -2510,7 +2596,7 @@ type ListCheckersRequest struct {
 
 func (x *ListCheckersRequest) Reset() {
 	*x = ListCheckersRequest{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[21]
+	mi := &file_hdsd_v1_query_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2522,7 +2608,7 @@ func (x *ListCheckersRequest) String() string {
 func (*ListCheckersRequest) ProtoMessage() {}
 
 func (x *ListCheckersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[21]
+	mi := &file_hdsd_v1_query_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2535,7 +2621,7 @@ func (x *ListCheckersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListCheckersRequest.ProtoReflect.Descriptor instead.
 func (*ListCheckersRequest) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{21}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ListCheckersRequest) GetPageSize() int32 {
@@ -2575,7 +2661,7 @@ type ListCheckersResponse struct {
 
 func (x *ListCheckersResponse) Reset() {
 	*x = ListCheckersResponse{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[22]
+	mi := &file_hdsd_v1_query_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2587,7 +2673,7 @@ func (x *ListCheckersResponse) String() string {
 func (*ListCheckersResponse) ProtoMessage() {}
 
 func (x *ListCheckersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[22]
+	mi := &file_hdsd_v1_query_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2600,7 +2686,7 @@ func (x *ListCheckersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListCheckersResponse.ProtoReflect.Descriptor instead.
 func (*ListCheckersResponse) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{22}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ListCheckersResponse) GetCheckers() []*Checker {
@@ -2637,7 +2723,7 @@ type ListPathsRequest struct {
 
 func (x *ListPathsRequest) Reset() {
 	*x = ListPathsRequest{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[23]
+	mi := &file_hdsd_v1_query_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2649,7 +2735,7 @@ func (x *ListPathsRequest) String() string {
 func (*ListPathsRequest) ProtoMessage() {}
 
 func (x *ListPathsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[23]
+	mi := &file_hdsd_v1_query_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2662,7 +2748,7 @@ func (x *ListPathsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListPathsRequest.ProtoReflect.Descriptor instead.
 func (*ListPathsRequest) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{23}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ListPathsRequest) GetPageSize() int32 {
@@ -2693,7 +2779,7 @@ type ListPathsResponse struct {
 
 func (x *ListPathsResponse) Reset() {
 	*x = ListPathsResponse{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[24]
+	mi := &file_hdsd_v1_query_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2705,7 +2791,7 @@ func (x *ListPathsResponse) String() string {
 func (*ListPathsResponse) ProtoMessage() {}
 
 func (x *ListPathsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[24]
+	mi := &file_hdsd_v1_query_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2718,7 +2804,7 @@ func (x *ListPathsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListPathsResponse.ProtoReflect.Descriptor instead.
 func (*ListPathsResponse) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{24}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ListPathsResponse) GetPaths() []*Path {
@@ -2757,7 +2843,7 @@ type Path struct {
 
 func (x *Path) Reset() {
 	*x = Path{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[25]
+	mi := &file_hdsd_v1_query_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2769,7 +2855,7 @@ func (x *Path) String() string {
 func (*Path) ProtoMessage() {}
 
 func (x *Path) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[25]
+	mi := &file_hdsd_v1_query_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2782,7 +2868,7 @@ func (x *Path) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Path.ProtoReflect.Descriptor instead.
 func (*Path) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{25}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Path) GetFrom() string {
@@ -2863,7 +2949,7 @@ type Availability struct {
 
 func (x *Availability) Reset() {
 	*x = Availability{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[26]
+	mi := &file_hdsd_v1_query_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2875,7 +2961,7 @@ func (x *Availability) String() string {
 func (*Availability) ProtoMessage() {}
 
 func (x *Availability) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[26]
+	mi := &file_hdsd_v1_query_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2888,7 +2974,7 @@ func (x *Availability) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Availability.ProtoReflect.Descriptor instead.
 func (*Availability) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{26}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Availability) GetCluster() string {
@@ -3006,7 +3092,7 @@ type ListAvailabilityRequest struct {
 
 func (x *ListAvailabilityRequest) Reset() {
 	*x = ListAvailabilityRequest{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[27]
+	mi := &file_hdsd_v1_query_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3018,7 +3104,7 @@ func (x *ListAvailabilityRequest) String() string {
 func (*ListAvailabilityRequest) ProtoMessage() {}
 
 func (x *ListAvailabilityRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[27]
+	mi := &file_hdsd_v1_query_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3031,7 +3117,7 @@ func (x *ListAvailabilityRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListAvailabilityRequest.ProtoReflect.Descriptor instead.
 func (*ListAvailabilityRequest) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{27}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ListAvailabilityRequest) GetCluster() string {
@@ -3104,7 +3190,7 @@ type ListAvailabilityResponse struct {
 
 func (x *ListAvailabilityResponse) Reset() {
 	*x = ListAvailabilityResponse{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[28]
+	mi := &file_hdsd_v1_query_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3116,7 +3202,7 @@ func (x *ListAvailabilityResponse) String() string {
 func (*ListAvailabilityResponse) ProtoMessage() {}
 
 func (x *ListAvailabilityResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[28]
+	mi := &file_hdsd_v1_query_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3129,7 +3215,7 @@ func (x *ListAvailabilityResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListAvailabilityResponse.ProtoReflect.Descriptor instead.
 func (*ListAvailabilityResponse) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{28}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ListAvailabilityResponse) GetAvailability() []*Availability {
@@ -3186,7 +3272,7 @@ type Client struct {
 
 func (x *Client) Reset() {
 	*x = Client{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[29]
+	mi := &file_hdsd_v1_query_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3198,7 +3284,7 @@ func (x *Client) String() string {
 func (*Client) ProtoMessage() {}
 
 func (x *Client) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[29]
+	mi := &file_hdsd_v1_query_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3211,7 +3297,7 @@ func (x *Client) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Client.ProtoReflect.Descriptor instead.
 func (*Client) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{29}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Client) GetId() string {
@@ -3315,7 +3401,7 @@ type Poll struct {
 
 func (x *Poll) Reset() {
 	*x = Poll{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[30]
+	mi := &file_hdsd_v1_query_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3327,7 +3413,7 @@ func (x *Poll) String() string {
 func (*Poll) ProtoMessage() {}
 
 func (x *Poll) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[30]
+	mi := &file_hdsd_v1_query_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3340,7 +3426,7 @@ func (x *Poll) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Poll.ProtoReflect.Descriptor instead.
 func (*Poll) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{30}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Poll) GetBy() string {
@@ -3387,7 +3473,7 @@ type ListClientsRequest struct {
 
 func (x *ListClientsRequest) Reset() {
 	*x = ListClientsRequest{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[31]
+	mi := &file_hdsd_v1_query_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3399,7 +3485,7 @@ func (x *ListClientsRequest) String() string {
 func (*ListClientsRequest) ProtoMessage() {}
 
 func (x *ListClientsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[31]
+	mi := &file_hdsd_v1_query_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3412,7 +3498,7 @@ func (x *ListClientsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListClientsRequest.ProtoReflect.Descriptor instead.
 func (*ListClientsRequest) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{31}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ListClientsRequest) GetPageSize() int32 {
@@ -3449,7 +3535,7 @@ type ListClientsResponse struct {
 
 func (x *ListClientsResponse) Reset() {
 	*x = ListClientsResponse{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[32]
+	mi := &file_hdsd_v1_query_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3461,7 +3547,7 @@ func (x *ListClientsResponse) String() string {
 func (*ListClientsResponse) ProtoMessage() {}
 
 func (x *ListClientsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[32]
+	mi := &file_hdsd_v1_query_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3474,7 +3560,7 @@ func (x *ListClientsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListClientsResponse.ProtoReflect.Descriptor instead.
 func (*ListClientsResponse) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{32}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ListClientsResponse) GetClients() []*Client {
@@ -3513,7 +3599,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[33]
+	mi := &file_hdsd_v1_query_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3525,7 +3611,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[33]
+	mi := &file_hdsd_v1_query_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3538,7 +3624,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{33}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *WatchRequest) GetCluster() string {
@@ -3595,7 +3681,7 @@ type WatchResponse struct {
 
 func (x *WatchResponse) Reset() {
 	*x = WatchResponse{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[34]
+	mi := &file_hdsd_v1_query_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3607,7 +3693,7 @@ func (x *WatchResponse) String() string {
 func (*WatchResponse) ProtoMessage() {}
 
 func (x *WatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[34]
+	mi := &file_hdsd_v1_query_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3620,7 +3706,7 @@ func (x *WatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
 func (*WatchResponse) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{34}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *WatchResponse) GetToken() string {
@@ -3698,7 +3784,7 @@ type Synced struct {
 
 func (x *Synced) Reset() {
 	*x = Synced{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[35]
+	mi := &file_hdsd_v1_query_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3710,7 +3796,7 @@ func (x *Synced) String() string {
 func (*Synced) ProtoMessage() {}
 
 func (x *Synced) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[35]
+	mi := &file_hdsd_v1_query_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3723,7 +3809,7 @@ func (x *Synced) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Synced.ProtoReflect.Descriptor instead.
 func (*Synced) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{35}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{36}
 }
 
 // GetStatusRequest asks how hdsd is.
@@ -3735,7 +3821,7 @@ type GetStatusRequest struct {
 
 func (x *GetStatusRequest) Reset() {
 	*x = GetStatusRequest{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[36]
+	mi := &file_hdsd_v1_query_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3747,7 +3833,7 @@ func (x *GetStatusRequest) String() string {
 func (*GetStatusRequest) ProtoMessage() {}
 
 func (x *GetStatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[36]
+	mi := &file_hdsd_v1_query_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3760,7 +3846,7 @@ func (x *GetStatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetStatusRequest.ProtoReflect.Descriptor instead.
 func (*GetStatusRequest) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{36}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{37}
 }
 
 // GetStatusResponse says how hdsd and what it checks are.
@@ -3805,7 +3891,7 @@ type GetStatusResponse struct {
 
 func (x *GetStatusResponse) Reset() {
 	*x = GetStatusResponse{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[37]
+	mi := &file_hdsd_v1_query_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3817,7 +3903,7 @@ func (x *GetStatusResponse) String() string {
 func (*GetStatusResponse) ProtoMessage() {}
 
 func (x *GetStatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[37]
+	mi := &file_hdsd_v1_query_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3830,7 +3916,7 @@ func (x *GetStatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetStatusResponse.ProtoReflect.Descriptor instead.
 func (*GetStatusResponse) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{37}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *GetStatusResponse) GetVersion() string {
@@ -3961,7 +4047,7 @@ type Caller struct {
 
 func (x *Caller) Reset() {
 	*x = Caller{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[38]
+	mi := &file_hdsd_v1_query_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3973,7 +4059,7 @@ func (x *Caller) String() string {
 func (*Caller) ProtoMessage() {}
 
 func (x *Caller) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[38]
+	mi := &file_hdsd_v1_query_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3986,7 +4072,7 @@ func (x *Caller) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Caller.ProtoReflect.Descriptor instead.
 func (*Caller) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{38}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Caller) GetIdentity() string {
@@ -4034,7 +4120,7 @@ type Attention struct {
 
 func (x *Attention) Reset() {
 	*x = Attention{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[39]
+	mi := &file_hdsd_v1_query_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4046,7 +4132,7 @@ func (x *Attention) String() string {
 func (*Attention) ProtoMessage() {}
 
 func (x *Attention) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[39]
+	mi := &file_hdsd_v1_query_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4059,7 +4145,7 @@ func (x *Attention) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attention.ProtoReflect.Descriptor instead.
 func (*Attention) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{39}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Attention) GetKind() string {
@@ -4131,7 +4217,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[40]
+	mi := &file_hdsd_v1_query_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4143,7 +4229,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[40]
+	mi := &file_hdsd_v1_query_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4156,7 +4242,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{40}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *Event) GetTime() *timestamppb.Timestamp {
@@ -4252,7 +4338,7 @@ type ListEventsRequest struct {
 
 func (x *ListEventsRequest) Reset() {
 	*x = ListEventsRequest{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[41]
+	mi := &file_hdsd_v1_query_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4264,7 +4350,7 @@ func (x *ListEventsRequest) String() string {
 func (*ListEventsRequest) ProtoMessage() {}
 
 func (x *ListEventsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[41]
+	mi := &file_hdsd_v1_query_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4277,7 +4363,7 @@ func (x *ListEventsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListEventsRequest.ProtoReflect.Descriptor instead.
 func (*ListEventsRequest) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{41}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *ListEventsRequest) GetCluster() string {
@@ -4363,7 +4449,7 @@ type ListEventsResponse struct {
 
 func (x *ListEventsResponse) Reset() {
 	*x = ListEventsResponse{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[42]
+	mi := &file_hdsd_v1_query_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4375,7 +4461,7 @@ func (x *ListEventsResponse) String() string {
 func (*ListEventsResponse) ProtoMessage() {}
 
 func (x *ListEventsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[42]
+	mi := &file_hdsd_v1_query_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4388,7 +4474,7 @@ func (x *ListEventsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListEventsResponse.ProtoReflect.Descriptor instead.
 func (*ListEventsResponse) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{42}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *ListEventsResponse) GetEvents() []*Event {
@@ -4416,7 +4502,7 @@ type GetOverviewRequest struct {
 
 func (x *GetOverviewRequest) Reset() {
 	*x = GetOverviewRequest{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[43]
+	mi := &file_hdsd_v1_query_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4428,7 +4514,7 @@ func (x *GetOverviewRequest) String() string {
 func (*GetOverviewRequest) ProtoMessage() {}
 
 func (x *GetOverviewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[43]
+	mi := &file_hdsd_v1_query_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4441,7 +4527,7 @@ func (x *GetOverviewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetOverviewRequest.ProtoReflect.Descriptor instead.
 func (*GetOverviewRequest) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{43}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *GetOverviewRequest) GetLimit() int32 {
@@ -4468,7 +4554,7 @@ type GetOverviewResponse struct {
 
 func (x *GetOverviewResponse) Reset() {
 	*x = GetOverviewResponse{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[44]
+	mi := &file_hdsd_v1_query_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4480,7 +4566,7 @@ func (x *GetOverviewResponse) String() string {
 func (*GetOverviewResponse) ProtoMessage() {}
 
 func (x *GetOverviewResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[44]
+	mi := &file_hdsd_v1_query_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4493,7 +4579,7 @@ func (x *GetOverviewResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetOverviewResponse.ProtoReflect.Descriptor instead.
 func (*GetOverviewResponse) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{44}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *GetOverviewResponse) GetZones() []*v3.Locality {
@@ -4536,7 +4622,7 @@ type GetStatusResponse_Clusters struct {
 
 func (x *GetStatusResponse_Clusters) Reset() {
 	*x = GetStatusResponse_Clusters{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[45]
+	mi := &file_hdsd_v1_query_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4548,7 +4634,7 @@ func (x *GetStatusResponse_Clusters) String() string {
 func (*GetStatusResponse_Clusters) ProtoMessage() {}
 
 func (x *GetStatusResponse_Clusters) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[45]
+	mi := &file_hdsd_v1_query_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4561,7 +4647,7 @@ func (x *GetStatusResponse_Clusters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetStatusResponse_Clusters.ProtoReflect.Descriptor instead.
 func (*GetStatusResponse_Clusters) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{37, 0}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{38, 0}
 }
 
 func (x *GetStatusResponse_Clusters) GetOk() uint32 {
@@ -4603,13 +4689,13 @@ func (x *GetStatusResponse_Clusters) GetUnobserved() uint32 {
 // behind it.
 type GetStatusResponse_Endpoints struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// HEALTHY.
+	// HEALTHY or DEGRADED, as healthy of Cluster.
 	Healthy uint32 `protobuf:"varint,1,opt,name=healthy,proto3" json:"healthy,omitempty"`
-	// UNHEALTHY.
+	// UNHEALTHY or TIMEOUT, as unhealthy of Cluster.
 	Unhealthy uint32 `protobuf:"varint,2,opt,name=unhealthy,proto3" json:"unhealthy,omitempty"`
-	// TIMEOUT.
+	// TIMEOUT, which unhealthy counts, too.
 	Timeout uint32 `protobuf:"varint,3,opt,name=timeout,proto3" json:"timeout,omitempty"`
-	// DEGRADED.
+	// DEGRADED, which healthy counts, too.
 	Degraded uint32 `protobuf:"varint,4,opt,name=degraded,proto3" json:"degraded,omitempty"`
 	// DRAINING.
 	Draining uint32 `protobuf:"varint,5,opt,name=draining,proto3" json:"draining,omitempty"`
@@ -4626,7 +4712,7 @@ type GetStatusResponse_Endpoints struct {
 
 func (x *GetStatusResponse_Endpoints) Reset() {
 	*x = GetStatusResponse_Endpoints{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[46]
+	mi := &file_hdsd_v1_query_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4638,7 +4724,7 @@ func (x *GetStatusResponse_Endpoints) String() string {
 func (*GetStatusResponse_Endpoints) ProtoMessage() {}
 
 func (x *GetStatusResponse_Endpoints) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[46]
+	mi := &file_hdsd_v1_query_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4651,7 +4737,7 @@ func (x *GetStatusResponse_Endpoints) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetStatusResponse_Endpoints.ProtoReflect.Descriptor instead.
 func (*GetStatusResponse_Endpoints) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{37, 1}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{38, 1}
 }
 
 func (x *GetStatusResponse_Endpoints) GetHealthy() uint32 {
@@ -4729,7 +4815,7 @@ type GetStatusResponse_Checkers struct {
 
 func (x *GetStatusResponse_Checkers) Reset() {
 	*x = GetStatusResponse_Checkers{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[47]
+	mi := &file_hdsd_v1_query_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4741,7 +4827,7 @@ func (x *GetStatusResponse_Checkers) String() string {
 func (*GetStatusResponse_Checkers) ProtoMessage() {}
 
 func (x *GetStatusResponse_Checkers) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[47]
+	mi := &file_hdsd_v1_query_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4754,7 +4840,7 @@ func (x *GetStatusResponse_Checkers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetStatusResponse_Checkers.ProtoReflect.Descriptor instead.
 func (*GetStatusResponse_Checkers) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{37, 2}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{38, 2}
 }
 
 func (x *GetStatusResponse_Checkers) GetConnected() uint32 {
@@ -4811,7 +4897,7 @@ type GetStatusResponse_SourceState struct {
 
 func (x *GetStatusResponse_SourceState) Reset() {
 	*x = GetStatusResponse_SourceState{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[48]
+	mi := &file_hdsd_v1_query_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4823,7 +4909,7 @@ func (x *GetStatusResponse_SourceState) String() string {
 func (*GetStatusResponse_SourceState) ProtoMessage() {}
 
 func (x *GetStatusResponse_SourceState) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[48]
+	mi := &file_hdsd_v1_query_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4836,7 +4922,7 @@ func (x *GetStatusResponse_SourceState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetStatusResponse_SourceState.ProtoReflect.Descriptor instead.
 func (*GetStatusResponse_SourceState) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{37, 3}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{38, 3}
 }
 
 func (x *GetStatusResponse_SourceState) GetName() string {
@@ -4889,7 +4975,7 @@ type GetStatusResponse_DataPlanes struct {
 
 func (x *GetStatusResponse_DataPlanes) Reset() {
 	*x = GetStatusResponse_DataPlanes{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[49]
+	mi := &file_hdsd_v1_query_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4901,7 +4987,7 @@ func (x *GetStatusResponse_DataPlanes) String() string {
 func (*GetStatusResponse_DataPlanes) ProtoMessage() {}
 
 func (x *GetStatusResponse_DataPlanes) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[49]
+	mi := &file_hdsd_v1_query_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4914,7 +5000,7 @@ func (x *GetStatusResponse_DataPlanes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetStatusResponse_DataPlanes.ProtoReflect.Descriptor instead.
 func (*GetStatusResponse_DataPlanes) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{37, 4}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{38, 4}
 }
 
 func (x *GetStatusResponse_DataPlanes) GetSynced() uint32 {
@@ -4955,7 +5041,7 @@ type GetStatusResponse_CheckersOfZone struct {
 
 func (x *GetStatusResponse_CheckersOfZone) Reset() {
 	*x = GetStatusResponse_CheckersOfZone{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[50]
+	mi := &file_hdsd_v1_query_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4967,7 +5053,7 @@ func (x *GetStatusResponse_CheckersOfZone) String() string {
 func (*GetStatusResponse_CheckersOfZone) ProtoMessage() {}
 
 func (x *GetStatusResponse_CheckersOfZone) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[50]
+	mi := &file_hdsd_v1_query_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4980,7 +5066,7 @@ func (x *GetStatusResponse_CheckersOfZone) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetStatusResponse_CheckersOfZone.ProtoReflect.Descriptor instead.
 func (*GetStatusResponse_CheckersOfZone) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{37, 5}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{38, 5}
 }
 
 func (x *GetStatusResponse_CheckersOfZone) GetZone() string {
@@ -5026,7 +5112,7 @@ type GetStatusResponse_History struct {
 
 func (x *GetStatusResponse_History) Reset() {
 	*x = GetStatusResponse_History{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[51]
+	mi := &file_hdsd_v1_query_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5038,7 +5124,7 @@ func (x *GetStatusResponse_History) String() string {
 func (*GetStatusResponse_History) ProtoMessage() {}
 
 func (x *GetStatusResponse_History) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[51]
+	mi := &file_hdsd_v1_query_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5051,7 +5137,7 @@ func (x *GetStatusResponse_History) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetStatusResponse_History.ProtoReflect.Descriptor instead.
 func (*GetStatusResponse_History) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{37, 6}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{38, 6}
 }
 
 func (x *GetStatusResponse_History) GetOldest() *timestamppb.Timestamp {
@@ -5090,7 +5176,7 @@ type GetOverviewResponse_Cell struct {
 
 func (x *GetOverviewResponse_Cell) Reset() {
 	*x = GetOverviewResponse_Cell{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[52]
+	mi := &file_hdsd_v1_query_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5102,7 +5188,7 @@ func (x *GetOverviewResponse_Cell) String() string {
 func (*GetOverviewResponse_Cell) ProtoMessage() {}
 
 func (x *GetOverviewResponse_Cell) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[52]
+	mi := &file_hdsd_v1_query_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5115,7 +5201,7 @@ func (x *GetOverviewResponse_Cell) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetOverviewResponse_Cell.ProtoReflect.Descriptor instead.
 func (*GetOverviewResponse_Cell) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{44, 0}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{45, 0}
 }
 
 func (x *GetOverviewResponse_Cell) GetZone() uint32 {
@@ -5159,7 +5245,7 @@ type GetOverviewResponse_Row struct {
 
 func (x *GetOverviewResponse_Row) Reset() {
 	*x = GetOverviewResponse_Row{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[53]
+	mi := &file_hdsd_v1_query_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5171,7 +5257,7 @@ func (x *GetOverviewResponse_Row) String() string {
 func (*GetOverviewResponse_Row) ProtoMessage() {}
 
 func (x *GetOverviewResponse_Row) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[53]
+	mi := &file_hdsd_v1_query_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5184,7 +5270,7 @@ func (x *GetOverviewResponse_Row) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetOverviewResponse_Row.ProtoReflect.Descriptor instead.
 func (*GetOverviewResponse_Row) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{44, 1}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{45, 1}
 }
 
 func (x *GetOverviewResponse_Row) GetCluster() string {
@@ -5233,7 +5319,7 @@ const file_hdsd_v1_query_proto_rawDesc = "" +
 	"\x10http_status_code\x18\x03 \x01(\rH\x00R\x0ehttpStatusCode\x88\x01\x01\x12.\n" +
 	"\x04time\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12 \n" +
 	"\vdisbelieved\x18\x05 \x01(\tR\vdisbelievedB\x13\n" +
-	"\x11_http_status_code\"\xff\x05\n" +
+	"\x11_http_status_code\"\xad\x06\n" +
 	"\bEndpoint\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\tR\acluster\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12:\n" +
@@ -5251,12 +5337,14 @@ const file_hdsd_v1_query_proto_rawDesc = "" +
 	"\x05zones\x18\r \x03(\v2\x13.hdsd.v1.ZoneHealthR\x05zones\x12\x12\n" +
 	"\x04held\x18\x0e \x01(\bR\x04held\x129\n" +
 	"\n" +
-	"held_since\x18\x0f \x01(\v2\x1a.google.protobuf.TimestampR\theldSinceB\f\n" +
+	"held_since\x18\x0f \x01(\v2\x1a.google.protobuf.TimestampR\theldSince\x12\x1f\n" +
+	"\bhostname\x18\x10 \x01(\tH\x04R\bhostname\x88\x01\x01B\f\n" +
 	"\n" +
 	"_publishedB\x13\n" +
 	"\x11_published_reasonB\b\n" +
 	"\x06_votedB\x0f\n" +
-	"\r_voted_reason\"\x98\x01\n" +
+	"\r_voted_reasonB\v\n" +
+	"\t_hostname\"\x98\x01\n" +
 	"\n" +
 	"ZoneHealth\x12\x16\n" +
 	"\x06region\x18\x01 \x01(\tR\x06region\x12\x12\n" +
@@ -5284,10 +5372,11 @@ const file_hdsd_v1_query_proto_rawDesc = "" +
 	"\x05as_of\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\x12\x1c\n" +
 	"\tunhealthy\x18( \x01(\bR\tunhealthy\x12\x1a\n" +
 	"\blocality\x18) \x01(\tR\blocalityB\t\n" +
-	"\a_health\"p\n" +
+	"\a_health\"\xb3\x01\n" +
 	"\x15ListEndpointsResponse\x12/\n" +
 	"\tendpoints\x18\x01 \x03(\v2\x11.hdsd.v1.EndpointR\tendpoints\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xea\x02\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12A\n" +
+	"\x0ehistory_begins\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\rhistoryBegins\"\xea\x02\n" +
 	"\n" +
 	"Transition\x12.\n" +
 	"\x04time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x18\n" +
@@ -5395,10 +5484,14 @@ const file_hdsd_v1_query_proto_rawDesc = "" +
 	"page_token\x18\x02 \x01(\tR\tpageToken\x12\x18\n" +
 	"\acluster\x18( \x01(\tR\acluster\x12\x1c\n" +
 	"\tunhealthy\x18) \x01(\bR\tunhealthy\x12\x1a\n" +
-	"\blocality\x18* \x01(\tR\blocality\"l\n" +
+	"\blocality\x18* \x01(\tR\blocality\"\x98\x01\n" +
 	"\x14ListClustersResponse\x12,\n" +
 	"\bclusters\x18\x01 \x03(\v2\x10.hdsd.v1.ClusterR\bclusters\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xd6\a\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12*\n" +
+	"\aremoved\x18\x03 \x01(\v2\x10.hdsd.v1.RemovalR\aremoved\"M\n" +
+	"\aRemoval\x12.\n" +
+	"\x04time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x12\n" +
+	"\x04text\x18\x02 \x01(\tR\x04text\"\xd6\a\n" +
 	"\aChecker\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12:\n" +
 	"\blocality\x18\x02 \x01(\v2\x1e.envoy.config.core.v3.LocalityR\blocality\x12\x18\n" +
@@ -5728,7 +5821,7 @@ func file_hdsd_v1_query_proto_rawDescGZIP() []byte {
 }
 
 var file_hdsd_v1_query_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_hdsd_v1_query_proto_msgTypes = make([]protoimpl.MessageInfo, 54)
+var file_hdsd_v1_query_proto_msgTypes = make([]protoimpl.MessageInfo, 55)
 var file_hdsd_v1_query_proto_goTypes = []any{
 	(Incident_Cause)(0),                      // 0: hdsd.v1.Incident.Cause
 	(Cluster_Mode)(0),                        // 1: hdsd.v1.Cluster.Mode
@@ -5752,162 +5845,166 @@ var file_hdsd_v1_query_proto_goTypes = []any{
 	(*Cluster)(nil),                          // 19: hdsd.v1.Cluster
 	(*ListClustersRequest)(nil),              // 20: hdsd.v1.ListClustersRequest
 	(*ListClustersResponse)(nil),             // 21: hdsd.v1.ListClustersResponse
-	(*Checker)(nil),                          // 22: hdsd.v1.Checker
-	(*CutPath)(nil),                          // 23: hdsd.v1.CutPath
-	(*Trust)(nil),                            // 24: hdsd.v1.Trust
-	(*ListCheckersRequest)(nil),              // 25: hdsd.v1.ListCheckersRequest
-	(*ListCheckersResponse)(nil),             // 26: hdsd.v1.ListCheckersResponse
-	(*ListPathsRequest)(nil),                 // 27: hdsd.v1.ListPathsRequest
-	(*ListPathsResponse)(nil),                // 28: hdsd.v1.ListPathsResponse
-	(*Path)(nil),                             // 29: hdsd.v1.Path
-	(*Availability)(nil),                     // 30: hdsd.v1.Availability
-	(*ListAvailabilityRequest)(nil),          // 31: hdsd.v1.ListAvailabilityRequest
-	(*ListAvailabilityResponse)(nil),         // 32: hdsd.v1.ListAvailabilityResponse
-	(*Client)(nil),                           // 33: hdsd.v1.Client
-	(*Poll)(nil),                             // 34: hdsd.v1.Poll
-	(*ListClientsRequest)(nil),               // 35: hdsd.v1.ListClientsRequest
-	(*ListClientsResponse)(nil),              // 36: hdsd.v1.ListClientsResponse
-	(*WatchRequest)(nil),                     // 37: hdsd.v1.WatchRequest
-	(*WatchResponse)(nil),                    // 38: hdsd.v1.WatchResponse
-	(*Synced)(nil),                           // 39: hdsd.v1.Synced
-	(*GetStatusRequest)(nil),                 // 40: hdsd.v1.GetStatusRequest
-	(*GetStatusResponse)(nil),                // 41: hdsd.v1.GetStatusResponse
-	(*Caller)(nil),                           // 42: hdsd.v1.Caller
-	(*Attention)(nil),                        // 43: hdsd.v1.Attention
-	(*Event)(nil),                            // 44: hdsd.v1.Event
-	(*ListEventsRequest)(nil),                // 45: hdsd.v1.ListEventsRequest
-	(*ListEventsResponse)(nil),               // 46: hdsd.v1.ListEventsResponse
-	(*GetOverviewRequest)(nil),               // 47: hdsd.v1.GetOverviewRequest
-	(*GetOverviewResponse)(nil),              // 48: hdsd.v1.GetOverviewResponse
-	(*GetStatusResponse_Clusters)(nil),       // 49: hdsd.v1.GetStatusResponse.Clusters
-	(*GetStatusResponse_Endpoints)(nil),      // 50: hdsd.v1.GetStatusResponse.Endpoints
-	(*GetStatusResponse_Checkers)(nil),       // 51: hdsd.v1.GetStatusResponse.Checkers
-	(*GetStatusResponse_SourceState)(nil),    // 52: hdsd.v1.GetStatusResponse.SourceState
-	(*GetStatusResponse_DataPlanes)(nil),     // 53: hdsd.v1.GetStatusResponse.DataPlanes
-	(*GetStatusResponse_CheckersOfZone)(nil), // 54: hdsd.v1.GetStatusResponse.CheckersOfZone
-	(*GetStatusResponse_History)(nil),        // 55: hdsd.v1.GetStatusResponse.History
-	(*GetOverviewResponse_Cell)(nil),         // 56: hdsd.v1.GetOverviewResponse.Cell
-	(*GetOverviewResponse_Row)(nil),          // 57: hdsd.v1.GetOverviewResponse.Row
-	(v3.HealthStatus)(0),                     // 58: envoy.config.core.v3.HealthStatus
-	(*timestamppb.Timestamp)(nil),            // 59: google.protobuf.Timestamp
-	(*v3.Locality)(nil),                      // 60: envoy.config.core.v3.Locality
-	(*structpb.Struct)(nil),                  // 61: google.protobuf.Struct
+	(*Removal)(nil),                          // 22: hdsd.v1.Removal
+	(*Checker)(nil),                          // 23: hdsd.v1.Checker
+	(*CutPath)(nil),                          // 24: hdsd.v1.CutPath
+	(*Trust)(nil),                            // 25: hdsd.v1.Trust
+	(*ListCheckersRequest)(nil),              // 26: hdsd.v1.ListCheckersRequest
+	(*ListCheckersResponse)(nil),             // 27: hdsd.v1.ListCheckersResponse
+	(*ListPathsRequest)(nil),                 // 28: hdsd.v1.ListPathsRequest
+	(*ListPathsResponse)(nil),                // 29: hdsd.v1.ListPathsResponse
+	(*Path)(nil),                             // 30: hdsd.v1.Path
+	(*Availability)(nil),                     // 31: hdsd.v1.Availability
+	(*ListAvailabilityRequest)(nil),          // 32: hdsd.v1.ListAvailabilityRequest
+	(*ListAvailabilityResponse)(nil),         // 33: hdsd.v1.ListAvailabilityResponse
+	(*Client)(nil),                           // 34: hdsd.v1.Client
+	(*Poll)(nil),                             // 35: hdsd.v1.Poll
+	(*ListClientsRequest)(nil),               // 36: hdsd.v1.ListClientsRequest
+	(*ListClientsResponse)(nil),              // 37: hdsd.v1.ListClientsResponse
+	(*WatchRequest)(nil),                     // 38: hdsd.v1.WatchRequest
+	(*WatchResponse)(nil),                    // 39: hdsd.v1.WatchResponse
+	(*Synced)(nil),                           // 40: hdsd.v1.Synced
+	(*GetStatusRequest)(nil),                 // 41: hdsd.v1.GetStatusRequest
+	(*GetStatusResponse)(nil),                // 42: hdsd.v1.GetStatusResponse
+	(*Caller)(nil),                           // 43: hdsd.v1.Caller
+	(*Attention)(nil),                        // 44: hdsd.v1.Attention
+	(*Event)(nil),                            // 45: hdsd.v1.Event
+	(*ListEventsRequest)(nil),                // 46: hdsd.v1.ListEventsRequest
+	(*ListEventsResponse)(nil),               // 47: hdsd.v1.ListEventsResponse
+	(*GetOverviewRequest)(nil),               // 48: hdsd.v1.GetOverviewRequest
+	(*GetOverviewResponse)(nil),              // 49: hdsd.v1.GetOverviewResponse
+	(*GetStatusResponse_Clusters)(nil),       // 50: hdsd.v1.GetStatusResponse.Clusters
+	(*GetStatusResponse_Endpoints)(nil),      // 51: hdsd.v1.GetStatusResponse.Endpoints
+	(*GetStatusResponse_Checkers)(nil),       // 52: hdsd.v1.GetStatusResponse.Checkers
+	(*GetStatusResponse_SourceState)(nil),    // 53: hdsd.v1.GetStatusResponse.SourceState
+	(*GetStatusResponse_DataPlanes)(nil),     // 54: hdsd.v1.GetStatusResponse.DataPlanes
+	(*GetStatusResponse_CheckersOfZone)(nil), // 55: hdsd.v1.GetStatusResponse.CheckersOfZone
+	(*GetStatusResponse_History)(nil),        // 56: hdsd.v1.GetStatusResponse.History
+	(*GetOverviewResponse_Cell)(nil),         // 57: hdsd.v1.GetOverviewResponse.Cell
+	(*GetOverviewResponse_Row)(nil),          // 58: hdsd.v1.GetOverviewResponse.Row
+	(v3.HealthStatus)(0),                     // 59: envoy.config.core.v3.HealthStatus
+	(*timestamppb.Timestamp)(nil),            // 60: google.protobuf.Timestamp
+	(*v3.Locality)(nil),                      // 61: envoy.config.core.v3.Locality
+	(*structpb.Struct)(nil),                  // 62: google.protobuf.Struct
 }
 var file_hdsd_v1_query_proto_depIdxs = []int32{
-	58, // 0: hdsd.v1.Observation.status:type_name -> envoy.config.core.v3.HealthStatus
-	59, // 1: hdsd.v1.Observation.time:type_name -> google.protobuf.Timestamp
-	60, // 2: hdsd.v1.Endpoint.locality:type_name -> envoy.config.core.v3.Locality
-	58, // 3: hdsd.v1.Endpoint.health:type_name -> envoy.config.core.v3.HealthStatus
-	59, // 4: hdsd.v1.Endpoint.since:type_name -> google.protobuf.Timestamp
-	4,  // 5: hdsd.v1.Endpoint.observations:type_name -> hdsd.v1.Observation
-	58, // 6: hdsd.v1.Endpoint.published:type_name -> envoy.config.core.v3.HealthStatus
-	7,  // 7: hdsd.v1.Endpoint.override:type_name -> hdsd.v1.Override
-	58, // 8: hdsd.v1.Endpoint.voted:type_name -> envoy.config.core.v3.HealthStatus
-	6,  // 9: hdsd.v1.Endpoint.zones:type_name -> hdsd.v1.ZoneHealth
-	59, // 10: hdsd.v1.Endpoint.held_since:type_name -> google.protobuf.Timestamp
-	58, // 11: hdsd.v1.ZoneHealth.health:type_name -> envoy.config.core.v3.HealthStatus
-	60, // 12: hdsd.v1.Override.locality:type_name -> envoy.config.core.v3.Locality
-	58, // 13: hdsd.v1.Override.health:type_name -> envoy.config.core.v3.HealthStatus
-	59, // 14: hdsd.v1.Override.since:type_name -> google.protobuf.Timestamp
-	59, // 15: hdsd.v1.Override.until:type_name -> google.protobuf.Timestamp
-	58, // 16: hdsd.v1.ListEndpointsRequest.health:type_name -> envoy.config.core.v3.HealthStatus
-	59, // 17: hdsd.v1.ListEndpointsRequest.as_of:type_name -> google.protobuf.Timestamp
-	5,  // 18: hdsd.v1.ListEndpointsResponse.endpoints:type_name -> hdsd.v1.Endpoint
-	59, // 19: hdsd.v1.Transition.time:type_name -> google.protobuf.Timestamp
-	60, // 20: hdsd.v1.Transition.locality:type_name -> envoy.config.core.v3.Locality
-	58, // 21: hdsd.v1.Transition.from:type_name -> envoy.config.core.v3.HealthStatus
-	58, // 22: hdsd.v1.Transition.to:type_name -> envoy.config.core.v3.HealthStatus
-	4,  // 23: hdsd.v1.Transition.observations:type_name -> hdsd.v1.Observation
-	59, // 24: hdsd.v1.ListTransitionsRequest.start_time:type_name -> google.protobuf.Timestamp
-	59, // 25: hdsd.v1.ListTransitionsRequest.end_time:type_name -> google.protobuf.Timestamp
-	10, // 26: hdsd.v1.ListTransitionsResponse.transitions:type_name -> hdsd.v1.Transition
-	16, // 27: hdsd.v1.ListTransitionsResponse.missing:type_name -> hdsd.v1.Missing
-	59, // 28: hdsd.v1.Incident.start:type_name -> google.protobuf.Timestamp
-	59, // 29: hdsd.v1.Incident.end:type_name -> google.protobuf.Timestamp
-	0,  // 30: hdsd.v1.Incident.cause:type_name -> hdsd.v1.Incident.Cause
-	10, // 31: hdsd.v1.Incident.first:type_name -> hdsd.v1.Transition
-	59, // 32: hdsd.v1.ListIncidentsRequest.start_time:type_name -> google.protobuf.Timestamp
-	59, // 33: hdsd.v1.ListIncidentsRequest.end_time:type_name -> google.protobuf.Timestamp
-	13, // 34: hdsd.v1.ListIncidentsResponse.incidents:type_name -> hdsd.v1.Incident
-	17, // 35: hdsd.v1.Missing.gaps:type_name -> hdsd.v1.Gap
-	59, // 36: hdsd.v1.Gap.start:type_name -> google.protobuf.Timestamp
-	59, // 37: hdsd.v1.Gap.end:type_name -> google.protobuf.Timestamp
-	18, // 38: hdsd.v1.Cluster.quarantined:type_name -> hdsd.v1.Quarantine
-	1,  // 39: hdsd.v1.Cluster.mode:type_name -> hdsd.v1.Cluster.Mode
-	61, // 40: hdsd.v1.Cluster.health_checks:type_name -> google.protobuf.Struct
-	19, // 41: hdsd.v1.ListClustersResponse.clusters:type_name -> hdsd.v1.Cluster
-	60, // 42: hdsd.v1.Checker.locality:type_name -> envoy.config.core.v3.Locality
-	59, // 43: hdsd.v1.Checker.last_report:type_name -> google.protobuf.Timestamp
-	24, // 44: hdsd.v1.Checker.operator:type_name -> hdsd.v1.Trust
-	23, // 45: hdsd.v1.Checker.cut_paths:type_name -> hdsd.v1.CutPath
-	59, // 46: hdsd.v1.Checker.probation_since:type_name -> google.protobuf.Timestamp
-	59, // 47: hdsd.v1.Checker.lost_since:type_name -> google.protobuf.Timestamp
-	2,  // 48: hdsd.v1.Trust.word:type_name -> hdsd.v1.Trust.Word
-	59, // 49: hdsd.v1.Trust.since:type_name -> google.protobuf.Timestamp
-	22, // 50: hdsd.v1.ListCheckersResponse.checkers:type_name -> hdsd.v1.Checker
-	29, // 51: hdsd.v1.ListPathsResponse.paths:type_name -> hdsd.v1.Path
-	60, // 52: hdsd.v1.Availability.locality:type_name -> envoy.config.core.v3.Locality
-	59, // 53: hdsd.v1.ListAvailabilityRequest.start_time:type_name -> google.protobuf.Timestamp
-	59, // 54: hdsd.v1.ListAvailabilityRequest.end_time:type_name -> google.protobuf.Timestamp
-	30, // 55: hdsd.v1.ListAvailabilityResponse.availability:type_name -> hdsd.v1.Availability
-	59, // 56: hdsd.v1.Client.last_ack:type_name -> google.protobuf.Timestamp
-	34, // 57: hdsd.v1.Client.poll:type_name -> hdsd.v1.Poll
-	59, // 58: hdsd.v1.Poll.time:type_name -> google.protobuf.Timestamp
-	33, // 59: hdsd.v1.ListClientsResponse.clients:type_name -> hdsd.v1.Client
-	5,  // 60: hdsd.v1.WatchResponse.endpoint:type_name -> hdsd.v1.Endpoint
-	39, // 61: hdsd.v1.WatchResponse.synced:type_name -> hdsd.v1.Synced
-	10, // 62: hdsd.v1.WatchResponse.transition:type_name -> hdsd.v1.Transition
-	1,  // 63: hdsd.v1.GetStatusResponse.mode:type_name -> hdsd.v1.Cluster.Mode
-	49, // 64: hdsd.v1.GetStatusResponse.clusters:type_name -> hdsd.v1.GetStatusResponse.Clusters
-	50, // 65: hdsd.v1.GetStatusResponse.endpoints:type_name -> hdsd.v1.GetStatusResponse.Endpoints
-	51, // 66: hdsd.v1.GetStatusResponse.checkers:type_name -> hdsd.v1.GetStatusResponse.Checkers
-	43, // 67: hdsd.v1.GetStatusResponse.attention:type_name -> hdsd.v1.Attention
-	59, // 68: hdsd.v1.GetStatusResponse.started:type_name -> google.protobuf.Timestamp
-	52, // 69: hdsd.v1.GetStatusResponse.sources:type_name -> hdsd.v1.GetStatusResponse.SourceState
-	53, // 70: hdsd.v1.GetStatusResponse.data_planes:type_name -> hdsd.v1.GetStatusResponse.DataPlanes
-	54, // 71: hdsd.v1.GetStatusResponse.checkers_by_zone:type_name -> hdsd.v1.GetStatusResponse.CheckersOfZone
-	55, // 72: hdsd.v1.GetStatusResponse.history:type_name -> hdsd.v1.GetStatusResponse.History
-	42, // 73: hdsd.v1.GetStatusResponse.caller:type_name -> hdsd.v1.Caller
-	59, // 74: hdsd.v1.Attention.since:type_name -> google.protobuf.Timestamp
-	59, // 75: hdsd.v1.Event.time:type_name -> google.protobuf.Timestamp
-	3,  // 76: hdsd.v1.Event.kind:type_name -> hdsd.v1.Event.Kind
-	60, // 77: hdsd.v1.Event.locality:type_name -> envoy.config.core.v3.Locality
-	59, // 78: hdsd.v1.ListEventsRequest.start_time:type_name -> google.protobuf.Timestamp
-	59, // 79: hdsd.v1.ListEventsRequest.end_time:type_name -> google.protobuf.Timestamp
-	44, // 80: hdsd.v1.ListEventsResponse.events:type_name -> hdsd.v1.Event
-	60, // 81: hdsd.v1.GetOverviewResponse.zones:type_name -> envoy.config.core.v3.Locality
-	57, // 82: hdsd.v1.GetOverviewResponse.clusters:type_name -> hdsd.v1.GetOverviewResponse.Row
-	59, // 83: hdsd.v1.GetStatusResponse.History.oldest:type_name -> google.protobuf.Timestamp
-	56, // 84: hdsd.v1.GetOverviewResponse.Row.cells:type_name -> hdsd.v1.GetOverviewResponse.Cell
-	8,  // 85: hdsd.v1.Query.ListEndpoints:input_type -> hdsd.v1.ListEndpointsRequest
-	11, // 86: hdsd.v1.Query.ListTransitions:input_type -> hdsd.v1.ListTransitionsRequest
-	31, // 87: hdsd.v1.Query.ListAvailability:input_type -> hdsd.v1.ListAvailabilityRequest
-	14, // 88: hdsd.v1.Query.ListIncidents:input_type -> hdsd.v1.ListIncidentsRequest
-	20, // 89: hdsd.v1.Query.ListClusters:input_type -> hdsd.v1.ListClustersRequest
-	25, // 90: hdsd.v1.Query.ListCheckers:input_type -> hdsd.v1.ListCheckersRequest
-	27, // 91: hdsd.v1.Query.ListPaths:input_type -> hdsd.v1.ListPathsRequest
-	35, // 92: hdsd.v1.Query.ListClients:input_type -> hdsd.v1.ListClientsRequest
-	40, // 93: hdsd.v1.Query.GetStatus:input_type -> hdsd.v1.GetStatusRequest
-	47, // 94: hdsd.v1.Query.GetOverview:input_type -> hdsd.v1.GetOverviewRequest
-	37, // 95: hdsd.v1.Query.Watch:input_type -> hdsd.v1.WatchRequest
-	45, // 96: hdsd.v1.Query.ListEvents:input_type -> hdsd.v1.ListEventsRequest
-	9,  // 97: hdsd.v1.Query.ListEndpoints:output_type -> hdsd.v1.ListEndpointsResponse
-	12, // 98: hdsd.v1.Query.ListTransitions:output_type -> hdsd.v1.ListTransitionsResponse
-	32, // 99: hdsd.v1.Query.ListAvailability:output_type -> hdsd.v1.ListAvailabilityResponse
-	15, // 100: hdsd.v1.Query.ListIncidents:output_type -> hdsd.v1.ListIncidentsResponse
-	21, // 101: hdsd.v1.Query.ListClusters:output_type -> hdsd.v1.ListClustersResponse
-	26, // 102: hdsd.v1.Query.ListCheckers:output_type -> hdsd.v1.ListCheckersResponse
-	28, // 103: hdsd.v1.Query.ListPaths:output_type -> hdsd.v1.ListPathsResponse
-	36, // 104: hdsd.v1.Query.ListClients:output_type -> hdsd.v1.ListClientsResponse
-	41, // 105: hdsd.v1.Query.GetStatus:output_type -> hdsd.v1.GetStatusResponse
-	48, // 106: hdsd.v1.Query.GetOverview:output_type -> hdsd.v1.GetOverviewResponse
-	38, // 107: hdsd.v1.Query.Watch:output_type -> hdsd.v1.WatchResponse
-	46, // 108: hdsd.v1.Query.ListEvents:output_type -> hdsd.v1.ListEventsResponse
-	97, // [97:109] is the sub-list for method output_type
-	85, // [85:97] is the sub-list for method input_type
-	85, // [85:85] is the sub-list for extension type_name
-	85, // [85:85] is the sub-list for extension extendee
-	0,  // [0:85] is the sub-list for field type_name
+	59,  // 0: hdsd.v1.Observation.status:type_name -> envoy.config.core.v3.HealthStatus
+	60,  // 1: hdsd.v1.Observation.time:type_name -> google.protobuf.Timestamp
+	61,  // 2: hdsd.v1.Endpoint.locality:type_name -> envoy.config.core.v3.Locality
+	59,  // 3: hdsd.v1.Endpoint.health:type_name -> envoy.config.core.v3.HealthStatus
+	60,  // 4: hdsd.v1.Endpoint.since:type_name -> google.protobuf.Timestamp
+	4,   // 5: hdsd.v1.Endpoint.observations:type_name -> hdsd.v1.Observation
+	59,  // 6: hdsd.v1.Endpoint.published:type_name -> envoy.config.core.v3.HealthStatus
+	7,   // 7: hdsd.v1.Endpoint.override:type_name -> hdsd.v1.Override
+	59,  // 8: hdsd.v1.Endpoint.voted:type_name -> envoy.config.core.v3.HealthStatus
+	6,   // 9: hdsd.v1.Endpoint.zones:type_name -> hdsd.v1.ZoneHealth
+	60,  // 10: hdsd.v1.Endpoint.held_since:type_name -> google.protobuf.Timestamp
+	59,  // 11: hdsd.v1.ZoneHealth.health:type_name -> envoy.config.core.v3.HealthStatus
+	61,  // 12: hdsd.v1.Override.locality:type_name -> envoy.config.core.v3.Locality
+	59,  // 13: hdsd.v1.Override.health:type_name -> envoy.config.core.v3.HealthStatus
+	60,  // 14: hdsd.v1.Override.since:type_name -> google.protobuf.Timestamp
+	60,  // 15: hdsd.v1.Override.until:type_name -> google.protobuf.Timestamp
+	59,  // 16: hdsd.v1.ListEndpointsRequest.health:type_name -> envoy.config.core.v3.HealthStatus
+	60,  // 17: hdsd.v1.ListEndpointsRequest.as_of:type_name -> google.protobuf.Timestamp
+	5,   // 18: hdsd.v1.ListEndpointsResponse.endpoints:type_name -> hdsd.v1.Endpoint
+	60,  // 19: hdsd.v1.ListEndpointsResponse.history_begins:type_name -> google.protobuf.Timestamp
+	60,  // 20: hdsd.v1.Transition.time:type_name -> google.protobuf.Timestamp
+	61,  // 21: hdsd.v1.Transition.locality:type_name -> envoy.config.core.v3.Locality
+	59,  // 22: hdsd.v1.Transition.from:type_name -> envoy.config.core.v3.HealthStatus
+	59,  // 23: hdsd.v1.Transition.to:type_name -> envoy.config.core.v3.HealthStatus
+	4,   // 24: hdsd.v1.Transition.observations:type_name -> hdsd.v1.Observation
+	60,  // 25: hdsd.v1.ListTransitionsRequest.start_time:type_name -> google.protobuf.Timestamp
+	60,  // 26: hdsd.v1.ListTransitionsRequest.end_time:type_name -> google.protobuf.Timestamp
+	10,  // 27: hdsd.v1.ListTransitionsResponse.transitions:type_name -> hdsd.v1.Transition
+	16,  // 28: hdsd.v1.ListTransitionsResponse.missing:type_name -> hdsd.v1.Missing
+	60,  // 29: hdsd.v1.Incident.start:type_name -> google.protobuf.Timestamp
+	60,  // 30: hdsd.v1.Incident.end:type_name -> google.protobuf.Timestamp
+	0,   // 31: hdsd.v1.Incident.cause:type_name -> hdsd.v1.Incident.Cause
+	10,  // 32: hdsd.v1.Incident.first:type_name -> hdsd.v1.Transition
+	60,  // 33: hdsd.v1.ListIncidentsRequest.start_time:type_name -> google.protobuf.Timestamp
+	60,  // 34: hdsd.v1.ListIncidentsRequest.end_time:type_name -> google.protobuf.Timestamp
+	13,  // 35: hdsd.v1.ListIncidentsResponse.incidents:type_name -> hdsd.v1.Incident
+	17,  // 36: hdsd.v1.Missing.gaps:type_name -> hdsd.v1.Gap
+	60,  // 37: hdsd.v1.Gap.start:type_name -> google.protobuf.Timestamp
+	60,  // 38: hdsd.v1.Gap.end:type_name -> google.protobuf.Timestamp
+	18,  // 39: hdsd.v1.Cluster.quarantined:type_name -> hdsd.v1.Quarantine
+	1,   // 40: hdsd.v1.Cluster.mode:type_name -> hdsd.v1.Cluster.Mode
+	62,  // 41: hdsd.v1.Cluster.health_checks:type_name -> google.protobuf.Struct
+	19,  // 42: hdsd.v1.ListClustersResponse.clusters:type_name -> hdsd.v1.Cluster
+	22,  // 43: hdsd.v1.ListClustersResponse.removed:type_name -> hdsd.v1.Removal
+	60,  // 44: hdsd.v1.Removal.time:type_name -> google.protobuf.Timestamp
+	61,  // 45: hdsd.v1.Checker.locality:type_name -> envoy.config.core.v3.Locality
+	60,  // 46: hdsd.v1.Checker.last_report:type_name -> google.protobuf.Timestamp
+	25,  // 47: hdsd.v1.Checker.operator:type_name -> hdsd.v1.Trust
+	24,  // 48: hdsd.v1.Checker.cut_paths:type_name -> hdsd.v1.CutPath
+	60,  // 49: hdsd.v1.Checker.probation_since:type_name -> google.protobuf.Timestamp
+	60,  // 50: hdsd.v1.Checker.lost_since:type_name -> google.protobuf.Timestamp
+	2,   // 51: hdsd.v1.Trust.word:type_name -> hdsd.v1.Trust.Word
+	60,  // 52: hdsd.v1.Trust.since:type_name -> google.protobuf.Timestamp
+	23,  // 53: hdsd.v1.ListCheckersResponse.checkers:type_name -> hdsd.v1.Checker
+	30,  // 54: hdsd.v1.ListPathsResponse.paths:type_name -> hdsd.v1.Path
+	61,  // 55: hdsd.v1.Availability.locality:type_name -> envoy.config.core.v3.Locality
+	60,  // 56: hdsd.v1.ListAvailabilityRequest.start_time:type_name -> google.protobuf.Timestamp
+	60,  // 57: hdsd.v1.ListAvailabilityRequest.end_time:type_name -> google.protobuf.Timestamp
+	31,  // 58: hdsd.v1.ListAvailabilityResponse.availability:type_name -> hdsd.v1.Availability
+	60,  // 59: hdsd.v1.Client.last_ack:type_name -> google.protobuf.Timestamp
+	35,  // 60: hdsd.v1.Client.poll:type_name -> hdsd.v1.Poll
+	60,  // 61: hdsd.v1.Poll.time:type_name -> google.protobuf.Timestamp
+	34,  // 62: hdsd.v1.ListClientsResponse.clients:type_name -> hdsd.v1.Client
+	5,   // 63: hdsd.v1.WatchResponse.endpoint:type_name -> hdsd.v1.Endpoint
+	40,  // 64: hdsd.v1.WatchResponse.synced:type_name -> hdsd.v1.Synced
+	10,  // 65: hdsd.v1.WatchResponse.transition:type_name -> hdsd.v1.Transition
+	1,   // 66: hdsd.v1.GetStatusResponse.mode:type_name -> hdsd.v1.Cluster.Mode
+	50,  // 67: hdsd.v1.GetStatusResponse.clusters:type_name -> hdsd.v1.GetStatusResponse.Clusters
+	51,  // 68: hdsd.v1.GetStatusResponse.endpoints:type_name -> hdsd.v1.GetStatusResponse.Endpoints
+	52,  // 69: hdsd.v1.GetStatusResponse.checkers:type_name -> hdsd.v1.GetStatusResponse.Checkers
+	44,  // 70: hdsd.v1.GetStatusResponse.attention:type_name -> hdsd.v1.Attention
+	60,  // 71: hdsd.v1.GetStatusResponse.started:type_name -> google.protobuf.Timestamp
+	53,  // 72: hdsd.v1.GetStatusResponse.sources:type_name -> hdsd.v1.GetStatusResponse.SourceState
+	54,  // 73: hdsd.v1.GetStatusResponse.data_planes:type_name -> hdsd.v1.GetStatusResponse.DataPlanes
+	55,  // 74: hdsd.v1.GetStatusResponse.checkers_by_zone:type_name -> hdsd.v1.GetStatusResponse.CheckersOfZone
+	56,  // 75: hdsd.v1.GetStatusResponse.history:type_name -> hdsd.v1.GetStatusResponse.History
+	43,  // 76: hdsd.v1.GetStatusResponse.caller:type_name -> hdsd.v1.Caller
+	60,  // 77: hdsd.v1.Attention.since:type_name -> google.protobuf.Timestamp
+	60,  // 78: hdsd.v1.Event.time:type_name -> google.protobuf.Timestamp
+	3,   // 79: hdsd.v1.Event.kind:type_name -> hdsd.v1.Event.Kind
+	61,  // 80: hdsd.v1.Event.locality:type_name -> envoy.config.core.v3.Locality
+	60,  // 81: hdsd.v1.ListEventsRequest.start_time:type_name -> google.protobuf.Timestamp
+	60,  // 82: hdsd.v1.ListEventsRequest.end_time:type_name -> google.protobuf.Timestamp
+	45,  // 83: hdsd.v1.ListEventsResponse.events:type_name -> hdsd.v1.Event
+	61,  // 84: hdsd.v1.GetOverviewResponse.zones:type_name -> envoy.config.core.v3.Locality
+	58,  // 85: hdsd.v1.GetOverviewResponse.clusters:type_name -> hdsd.v1.GetOverviewResponse.Row
+	60,  // 86: hdsd.v1.GetStatusResponse.History.oldest:type_name -> google.protobuf.Timestamp
+	57,  // 87: hdsd.v1.GetOverviewResponse.Row.cells:type_name -> hdsd.v1.GetOverviewResponse.Cell
+	8,   // 88: hdsd.v1.Query.ListEndpoints:input_type -> hdsd.v1.ListEndpointsRequest
+	11,  // 89: hdsd.v1.Query.ListTransitions:input_type -> hdsd.v1.ListTransitionsRequest
+	32,  // 90: hdsd.v1.Query.ListAvailability:input_type -> hdsd.v1.ListAvailabilityRequest
+	14,  // 91: hdsd.v1.Query.ListIncidents:input_type -> hdsd.v1.ListIncidentsRequest
+	20,  // 92: hdsd.v1.Query.ListClusters:input_type -> hdsd.v1.ListClustersRequest
+	26,  // 93: hdsd.v1.Query.ListCheckers:input_type -> hdsd.v1.ListCheckersRequest
+	28,  // 94: hdsd.v1.Query.ListPaths:input_type -> hdsd.v1.ListPathsRequest
+	36,  // 95: hdsd.v1.Query.ListClients:input_type -> hdsd.v1.ListClientsRequest
+	41,  // 96: hdsd.v1.Query.GetStatus:input_type -> hdsd.v1.GetStatusRequest
+	48,  // 97: hdsd.v1.Query.GetOverview:input_type -> hdsd.v1.GetOverviewRequest
+	38,  // 98: hdsd.v1.Query.Watch:input_type -> hdsd.v1.WatchRequest
+	46,  // 99: hdsd.v1.Query.ListEvents:input_type -> hdsd.v1.ListEventsRequest
+	9,   // 100: hdsd.v1.Query.ListEndpoints:output_type -> hdsd.v1.ListEndpointsResponse
+	12,  // 101: hdsd.v1.Query.ListTransitions:output_type -> hdsd.v1.ListTransitionsResponse
+	33,  // 102: hdsd.v1.Query.ListAvailability:output_type -> hdsd.v1.ListAvailabilityResponse
+	15,  // 103: hdsd.v1.Query.ListIncidents:output_type -> hdsd.v1.ListIncidentsResponse
+	21,  // 104: hdsd.v1.Query.ListClusters:output_type -> hdsd.v1.ListClustersResponse
+	27,  // 105: hdsd.v1.Query.ListCheckers:output_type -> hdsd.v1.ListCheckersResponse
+	29,  // 106: hdsd.v1.Query.ListPaths:output_type -> hdsd.v1.ListPathsResponse
+	37,  // 107: hdsd.v1.Query.ListClients:output_type -> hdsd.v1.ListClientsResponse
+	42,  // 108: hdsd.v1.Query.GetStatus:output_type -> hdsd.v1.GetStatusResponse
+	49,  // 109: hdsd.v1.Query.GetOverview:output_type -> hdsd.v1.GetOverviewResponse
+	39,  // 110: hdsd.v1.Query.Watch:output_type -> hdsd.v1.WatchResponse
+	47,  // 111: hdsd.v1.Query.ListEvents:output_type -> hdsd.v1.ListEventsResponse
+	100, // [100:112] is the sub-list for method output_type
+	88,  // [88:100] is the sub-list for method input_type
+	88,  // [88:88] is the sub-list for extension type_name
+	88,  // [88:88] is the sub-list for extension extendee
+	0,   // [0:88] is the sub-list for field type_name
 }
 
 func init() { file_hdsd_v1_query_proto_init() }
@@ -5920,10 +6017,10 @@ func file_hdsd_v1_query_proto_init() {
 	file_hdsd_v1_query_proto_msgTypes[4].OneofWrappers = []any{}
 	file_hdsd_v1_query_proto_msgTypes[8].OneofWrappers = []any{}
 	file_hdsd_v1_query_proto_msgTypes[10].OneofWrappers = []any{}
-	file_hdsd_v1_query_proto_msgTypes[18].OneofWrappers = []any{}
-	file_hdsd_v1_query_proto_msgTypes[26].OneofWrappers = []any{}
-	file_hdsd_v1_query_proto_msgTypes[29].OneofWrappers = []any{}
-	file_hdsd_v1_query_proto_msgTypes[34].OneofWrappers = []any{
+	file_hdsd_v1_query_proto_msgTypes[19].OneofWrappers = []any{}
+	file_hdsd_v1_query_proto_msgTypes[27].OneofWrappers = []any{}
+	file_hdsd_v1_query_proto_msgTypes[30].OneofWrappers = []any{}
+	file_hdsd_v1_query_proto_msgTypes[35].OneofWrappers = []any{
 		(*WatchResponse_Endpoint)(nil),
 		(*WatchResponse_Synced)(nil),
 		(*WatchResponse_Transition)(nil),
@@ -5934,7 +6031,7 @@ func file_hdsd_v1_query_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hdsd_v1_query_proto_rawDesc), len(file_hdsd_v1_query_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   54,
+			NumMessages:   55,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
