@@ -56,7 +56,7 @@ func newFake() *fake {
 		case corev3.HealthStatus_UNHEALTHY:
 			e.Since, e.Reason, e.Observations = timestamppb.New(noon), "2 of 2 believed checkers say UNHEALTHY; checker-3 not believed: warming up", votes()
 		default:
-			e.Since, e.Reason = timestamppb.New(noon), "3 of 3 checkers say HEALTHY"
+			e.Since, e.Reason, e.Hostname = timestamppb.New(noon), "3 of 3 checkers say HEALTHY", new("one.test")
 			e.Held, e.HeldSince = true, timestamppb.New(noon.Add(time.Minute))
 		}
 		f.endpoints = append(f.endpoints, e)

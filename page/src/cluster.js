@@ -1,6 +1,6 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { get, watch } from "./api.js";
-import { Address, Health, Long, Time, Trouble, ago, hour, html, isDown, link, usePoll, where } from "./look.js";
+import { Address, Health, Long, Time, Trouble, ago, hour, html, isDown, link, useGet, usePoll, where } from "./look.js";
 import { Override } from "./override.js";
 import { Drawn } from "./strip.js";
 
@@ -68,8 +68,17 @@ export function Cluster({ name, health, find, set }) {
       <span role="status">${synced ? `${found.length.toLocaleString("en")} of ${all.length.toLocaleString("en")} endpoints, ${all.filter((e) => isDown(e.health)).length} down` : "Loading"}</span>
       ${synced && html`<${Override} cluster=${name} endpoints=${all} />`}</p>
     ${all.length > 0 && html`<p class="hint">Each strip is the last hour.</p>`}
-    ${synced && all.length === 0 && html`<p>It has no endpoints. <code>hdsd clusters</code> says why.</p>`}
+    ${synced && all.length === 0 && html`<${Absence} name=${name} />`}
     <${Long} items=${rows} label="Endpoints by locality" render=${(row) => (row.zone ? html`<${Zone} of=${row} />` : html`<${Endpoint} of=${row.e} past=${past} />`)} />`;
+}
+
+// Absence says why a cluster has no endpoints.
+function Absence({ name }) {
+  const { answer, error } = useGet("/v1/clusters", { cluster: name }, 3000);
+  const removed = answer?.removed;
+  if (removed?.time) return html`<p>No source has it any more: it was removed <${Time} at=${removed.time} />, ${removed.text}.</p>`;
+  if (removed) return html`<p>No source has it now. When it was removed is not recorded.</p>`;
+  return html`<${Trouble} error=${error} />${answer && html`<p>It has no endpoints: ${answer.clusters[0]?.noEndpointsReason}</p>`}`;
 }
 
 const Zone = ({ of: { at, count, down } }) => html`<strong class="zone">${at}</strong> <span class="count">${down} of ${count} down</span>`;

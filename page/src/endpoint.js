@@ -17,6 +17,7 @@ export function Endpoint({ cluster, address }) {
 }
 
 const Explained = ({ of: e }) => html`<section aria-label="Why">
+  ${e.hostname && html`<p>Hostname ${e.hostname}</p>`}
   <p class="verdict"><${Health} is=${e.health} held=${e.held} /> in ${where(e.locality)}${e.since && html`, <${Time} at=${e.since} />`}</p>
   <p>${e.reason}</p>
   ${e.held && html`<p>No believed vote stands behind this since <${Time} at=${e.heldSince} />: it is what it was last.</p>`}
@@ -51,7 +52,7 @@ function History({ cluster, address }) {
     ${all.length > told && html`<p>The latest ${told} changes. <code>hdsd history ${cluster} ${address}</code> shows all.</p>`}</section>`;
 }
 
-const vote = (o) => [o.checker, o.status, o.httpStatusCode].filter(Boolean).join(" ");
+const vote = (o) => [o.checker, o.status, o.httpStatusCode, o.disbelieved && `(${o.disbelieved})`].filter(Boolean).join(" ");
 
 const fates = { OVERRIDE_SET: "set", OVERRIDE_CLEARED: "cleared", OVERRIDE_EXPIRED: "expired" };
 

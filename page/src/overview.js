@@ -35,6 +35,7 @@ function Clusters({ find, setFind }) {
   return html`<section aria-label="Clusters"><h2>Clusters</h2><${Trouble} error=${error} />
     <p><label>Find <input type="search" value=${find} onInput=${(e) => setFind(e.currentTarget.value)} /></label>
       ${answer && html` <span>${found.length.toLocaleString("en")} of ${plural(answer.length, "cluster")}, worst first</span>`}</p>
+    ${answer?.length === 0 && html`<p>No source has a cluster. <code>hdsd source list</code> shows the sources.</p>`}
     ${found && html`<${Long} items=${found} label="Clusters, worst first" render=${(k) => html`<${Cluster} of=${k} />`} />`}</section>`;
 }
 
