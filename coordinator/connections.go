@@ -127,6 +127,7 @@ func (s *servers) look(ctx context.Context) {
 				w.look(now)
 			}
 			s.bounds.tellWaiting(now)
+			s.refusals.look(now)
 		case <-ctx.Done():
 			return
 		}

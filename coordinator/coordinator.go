@@ -163,7 +163,8 @@ func (c *Coordinator) wire(stored store.State) {
 	}, sink{c.core})
 	c.hds.SetAdmission(admission(c.started))
 	registerStore(c.registry, c.store)
-	from := query.Options{Core: asker{c.core}, Store: c.store, HDS: c.hds, EDS: c.eds, Feed: c.feed, Process: c.process}
+	c.servers.refusals = newPlaneRefusals(c.log, c.registry, c.refusing)
+	from := query.Options{Refusing: c.refusing, Core: asker{c.core}, Store: c.store, HDS: c.hds, EDS: c.eds, Feed: c.feed, Process: c.process}
 	if c.relay != nil {
 		from.Relayed = c.relay.Clients
 	}

@@ -109,6 +109,7 @@ var elsewhere = map[string]string{
 	"hdsd_canary_proven_total":             "trials_test.go",
 	"hdsd_canary_lost_total":               "trials_test.go",
 	"hdsd_canary_blocked":                  "trials_test.go",
+	"hdsd_data_planes_refusing":            "planes_refusing_test.go",
 	"hdsd_sources_broken":                  "sources_test.go",
 	"hdsd_sources_held":                    "sources_test.go",
 	"hdsd_source_endpoints_held":           "sources_test.go",

@@ -68,6 +68,11 @@ func (c *Coordinator) lookForTrouble() (wrong []notify.Condition) {
 			Text: "what source " + held.Name + " took away is held until " + held.Held.AcceptsAt.UTC().Format(time.RFC3339),
 		})
 	}
+	if refusing := c.servers.refusals.named(); refusing.Reason != "" {
+		wrong = append(wrong, notify.Condition{
+			Key: notify.Key{Kind: notify.DataPlanesRefusing}, Since: refusing.Since, Command: attention.RefusingCommand, Text: refusing.Reason,
+		})
+	}
 	if why := c.query.HistoryFailing(); why != "" {
 		failing := notify.Condition{
 			Key: notify.Key{Kind: notify.HistoryFailing}, Command: "hdsd history --newest-first --limit 20",

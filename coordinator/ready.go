@@ -39,7 +39,8 @@ func (r *readyState) disk(failing error, now time.Time) {
 // process says how the process is.
 func (c *Coordinator) process() query.Process {
 	p := query.Process{
-		Version: c.ready.version, NotReady: c.notReady(), Frozen: shownFreeze(c.core.decisions.frozen.Load()),
+		Refusing: c.servers.refusals.named(),
+		Version:  c.ready.version, NotReady: c.notReady(), Frozen: shownFreeze(c.core.decisions.frozen.Load()),
 		Failing: c.query.HistoryFailing(), Started: c.ready.born,
 	}
 	p.Waiting, p.WaitingAnswers = c.servers.bounds.waiting(time.Now())

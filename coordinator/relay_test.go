@@ -203,6 +203,9 @@ func TestTheControlPlaneHearsItsClients(t *testing.T) {
 			_, text := s.get("/v1/clients")
 			return strings.Contains(text, "no such filter") && strings.Contains(text, resourcev3.EndpointType) && strings.Contains(text, `"id":"edge-1"`)
 		})
+		s.eventually("the refusal to need attention", func() bool {
+			return strings.Join(s.needing("DATA_PLANES_REFUSING"), "") == "data plane edge-1 refuses a Listener, and keeps what it had: no such filter"
+		})
 		if foreign.Load() > 0 {
 			t.Errorf("the control plane got %d versions or nonces of hdsd's", foreign.Load())
 		}

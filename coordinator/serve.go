@@ -56,6 +56,7 @@ type servers struct {
 	calls          *calls
 	guard          *guard.Guard
 	bounds         *bounds
+	refusals       *planeRefusals
 	routes         *routes
 	queries        *api.Service
 }

@@ -14,6 +14,7 @@ type delivery struct {
 	lastAck   time.Time // zero: there was none
 	lastError string    // of the latest refusal
 	refused   int       // bytes of refused frames that are kept
+	failures  int       // watches with a failure
 }
 
 // sending is a resource on its way to a client; the frame is nil of a removal.
@@ -88,12 +89,14 @@ func (d *delivery) setFailure(w *watch, f *failure, bytes int) {
 	}
 	d.refused += f.frame.size()
 	w.failure = f
+	d.failures++
 }
 
 func (d *delivery) clearFailure(w *watch) {
 	if w.failure != nil {
 		d.refused -= w.failure.frame.size()
 		w.failure = nil
+		d.failures--
 	}
 }
 

@@ -46,6 +46,67 @@ func TestRefusingEverythingCostsOneResponseAChange(t *testing.T) {
 	}
 }
 
+// TestRefusingUntilReplaced: a client refuses something until it takes what replaces all that it
+// refused, gives it up, or is gone.
+func TestRefusingUntilReplaced(t *testing.T) {
+	inOneBubble(t, Options{}, func(t *testing.T, b *bench) {
+		b.publish("a", "b")
+		refusing := func(when string, want ...string) {
+			t.Helper()
+			synctest.Wait()
+			var all []string
+			for _, r := range b.server.Refusing() {
+				all = append(all, fmt.Sprintf("%s %s %s", r.ID, r.Text, time.Since(r.Since)))
+			}
+			equal(t, when, strings.Join(all, ", "), strings.Join(want, ", "))
+		}
+		d := b.delta()
+		d.send(subscribe(resourcev3.EndpointType, "a", "b"))
+		first := d.next()
+		refusing("before it answers")
+		d.send(nack(first, "no"))
+		refusing("it refuses two", "dp-1 no 0s")
+		time.Sleep(time.Second)
+		b.server.setHealth(0, health.Unhealthy)
+		next := d.next()
+		refusing("something else comes", "dp-1 no 1s")
+		d.send(ack(next))
+		refusing("it takes one of the two", "dp-1 no 1s")
+		d.send(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: resourcev3.EndpointType, ResourceNamesUnsubscribe: []string{"b"}})
+		refusing("it gives up the other")
+		b.server.setHealth(0, health.Healthy)
+		d.send(nack(d.next(), "too large"))
+		refusing("it refuses another", "dp-1 too large 0s")
+		d.cancel()
+		refusing("it is gone")
+
+		s := b.state()
+		s.send(want(resourcev3.EndpointType, "a"))
+		s.send(nackState(s.next(), "no", "a"))
+		refusing("by state of the world", "dp-1 no 0s")
+		b.server.setHealth(0, health.Unhealthy)
+		s.send(ackState(s.next(), "a"))
+		refusing("it takes what replaces it")
+		s.cancel()
+
+		m := want("", "a")
+		fetch := func(when string, want ...string) {
+			t.Helper()
+			got, err := b.fetchEndpoints(m)
+			if err != nil {
+				t.Fatal(err)
+			}
+			refusing(when, want...)
+			m.VersionInfo = got.GetVersionInfo()
+		}
+		fetch("a poll")
+		m.ErrorDetail = nackState(new(discoveryv3.DiscoveryResponse), "too heavy").GetErrorDetail()
+		fetch("a poll refuses it", "dp-1 too heavy 0s")
+		m.ErrorDetail = nil
+		fetch("a poll takes it")
+	})
+}
+
 func TestARefusalIsLoggedOnce(t *testing.T) {
 	var log bytes.Buffer
 	inOneBubble(t, Options{Log: zerolog.New(&log)}, func(t *testing.T, b *bench) {

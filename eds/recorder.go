@@ -14,6 +14,7 @@ type recorder struct {
 	log      zerolog.Logger
 	metrics  *metrics
 	nacks    latest
+	refusing Refusing
 	unserved latest
 
 	stuckPace, idlePace pace.Pace
@@ -72,6 +73,15 @@ func (r *recorder) refused(t *table, node, text string) {
 	if r.nacks.replace(node, t.typeURL, text) {
 		r.log.Warn().Str("event", "xds_refused").Str("node", node).Str("type_url", t.typeURL).
 			Str("error", text).Msg("a client refused a response")
+	}
+}
+
+// well notes that a subscription refuses nothing any more, if that is so. The caller holds its
+// lock.
+func (r *recorder) well(u *subscription) {
+	if u.refusing && u.delivery.failures == 0 {
+		u.refusing = false
+		r.refusing.Forget(u)
 	}
 }
 

@@ -25,6 +25,7 @@ type subscription struct {
 	delivery delivery
 	beat     heartbeat
 	answer   bool     // a response is due even if there is nothing in it
+	refusing bool     // it is known that something is refused
 	paused   bool     // a request is being processed: send nothing yet
 	warming  []string // assignments that clusters in the next response will wait for
 
@@ -57,6 +58,7 @@ func (u *subscription) end() {
 	}
 	u.stream.server.admission.leave(u)
 	u.table.forget(u)
+	u.stream.server.recorder.refusing.Forget(u)
 }
 
 // whole tells whether a response has to hold everything that is watched.
@@ -106,6 +108,7 @@ func (u *subscription) requeueWithheldLocked() {
 func (u *subscription) drop(w *watch) {
 	u.interest.remove(w)
 	u.delivery.clearFailure(w)
+	u.stream.server.recorder.well(u)
 	u.queue.dropped(w)
 }
 
@@ -157,6 +160,10 @@ func (u *subscription) acknowledge(r *request) {
 	sent, current := u.delivery.answer(r.nonce, r.refusal, time.Now(), s.maxResponseBytes)
 	if current && u.member != nil {
 		u.member.underWay = nil
+	}
+	if s.recorder.well(u); current && u.delivery.failures > 0 && r.refusal != nil {
+		u.refusing = true
+		s.recorder.refusing.Note(u, Refuser{ID: u.node, TypeURL: u.table.typeURL, Text: r.refusal.text, Since: time.Now()})
 	}
 	if u.unasked != nil {
 		for _, each := range sent {

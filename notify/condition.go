@@ -22,7 +22,8 @@ const (
 	TooFewCheckers Kind = "TOO_FEW_CHECKERS"
 	SourceBroken   Kind = "SOURCE_BROKEN"
 
-	ProbeLimitReached Kind = "PROBE_LIMIT_REACHED"
+	ProbeLimitReached  Kind = "PROBE_LIMIT_REACHED"
+	DataPlanesRefusing Kind = "DATA_PLANES_REFUSING"
 )
 
 // Kinds that receivers get beside those that they ask for.

@@ -52,6 +52,10 @@ func (st *stream) note(h *message.Head) {
 		t.refuses, t.lastError = true, strings.ToValidUTF8(strings.Clone(text[:min(len(text), maxText)]), "?")
 	case h.Answers:
 		t.refuses, t.lastAck = false, time.Now()
+		st.server.refusing.Forget(t)
+	}
+	if h.Refusal != nil {
+		st.server.refusing.Note(t, eds.Refuser{ID: st.nodeID, TypeURL: strings.Clone(h.TypeURL), Text: t.lastError, Since: time.Now()})
 	}
 }
 

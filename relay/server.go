@@ -92,6 +92,7 @@ type Server struct {
 	turns     *turns
 	answers   answers
 	metrics   metrics
+	refusing  eds.Refusing
 	changes   changes
 	process   string // stands for this process in nonces
 	tags      atomic.Uint64
@@ -186,9 +187,17 @@ func (s *Server) add(st *stream) {
 
 func (s *Server) remove(st *stream) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	delete(s.streams, st)
+	s.mu.Unlock()
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	for _, t := range st.talks {
+		s.refusing.Forget(t)
+	}
 }
+
+// Refusing returns the clients that refuse something at present, in no order.
+func (s *Server) Refusing() []eds.Refuser { return s.refusing.All() }
 
 // changed tells the streams of what may have changed; nil: everything.
 func (s *Server) changed(about []subject) {

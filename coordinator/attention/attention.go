@@ -24,6 +24,7 @@ const (
 	CheckerDoubted  Kind = "CHECKER_DOUBTED"
 	CheckerSilent   Kind = "CHECKER_SILENT"
 	CheckerBlind    Kind = "CHECKER_BLIND"
+	PlanesRefusing  Kind = "DATA_PLANES_REFUSING"
 	SourceBroken    Kind = "SOURCE_BROKEN"
 	ShrinkageHeld   Kind = "SHRINKAGE_HELD"
 	HistoryFailing  Kind = "HISTORY_FAILING"
@@ -70,11 +71,15 @@ type Facts struct {
 
 	Doubted, Silent, Blind []Named // checkers
 	Broken, Shrunk         []Named // sources
+	Refusing               Named   // what data planes refuse; no name
 	History, Frozen        Named   // no name
 	Waiting                Named   // whose message waits longest for room
 	WaitingAnswers         Named   // for whom a response of the relay's control plane does
 	Crowds                 Named   // why endpoints wait until their address has room for probes; no name
 }
+
+// RefusingCommand is the command to go on with at PlanesRefusing.
+const RefusingCommand = "hdsd clients"
 
 // Broken is the text of SourceBroken.
 func Broken(source, problem string) string { return "source " + source + ": " + problem }
@@ -153,6 +158,9 @@ func Of(f *Facts) []Item {
 				Text: fmt.Sprintf("checker %s %s: %s", k.Name, of.word, k.Reason),
 			})
 		}
+	}
+	if why := f.Refusing.Reason; why != "" {
+		all = append(all, Item{Kind: PlanesRefusing, Since: f.Refusing.Since, Command: RefusingCommand, Text: why})
 	}
 	for _, s := range f.Broken {
 		all = append(all, Item{Kind: SourceBroken, Name: s.Name, Since: s.Since, Command: "hdsd source list", Text: Broken(s.Name, s.Reason)})

@@ -35,7 +35,7 @@ func TestWorstFirst(t *testing.T) {
 		Unchecked: []attention.Named{at("db"), at("cache")},
 		NotReady:  at(""), Held: 1, HeldSince: noon,
 		Doubted: []attention.Named{at("c1")}, Silent: []attention.Named{at("c2")}, Blind: []attention.Named{at("c3")},
-		Broken: []attention.Named{at("file")}, Shrunk: []attention.Named{at("mesh")}, History: at(""), Frozen: at(""), Waiting: at("caller a"), WaitingAnswers: at("caller b"), Crowds: at(""),
+		Refusing: at(""), Broken: []attention.Named{at("file")}, Shrunk: []attention.Named{at("mesh")}, History: at(""), Frozen: at(""), Waiting: at("caller a"), WaitingAnswers: at("caller b"), Crowds: at(""),
 	}
 	var got []string
 	for _, i := range attention.Of(&f) {
@@ -56,6 +56,7 @@ func TestWorstFirst(t *testing.T) {
 		"CHECKER_DOUBTED c1: hdsd describe checker c1",
 		"CHECKER_SILENT c2: hdsd describe checker c2",
 		"CHECKER_BLIND c3: hdsd describe checker c3",
+		"DATA_PLANES_REFUSING : hdsd clients",
 		"SOURCE_BROKEN file: hdsd source list",
 		"SHRINKAGE_HELD mesh: hdsd source list",
 		"HISTORY_FAILING : hdsd history --newest-first --limit 20",

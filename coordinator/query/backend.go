@@ -86,6 +86,9 @@ type Options struct {
 	// Relayed lists the clients of the relay as eds.Server.Clients does; nil: there is none.
 	Relayed func(only func(name string) bool) []eds.Client
 
+	// Refusing lists the data planes that refuse something at present; nil: none does.
+	Refusing func() []eds.Refuser
+
 	// Process says how the process is.
 	Process func() Process
 }

@@ -23,6 +23,8 @@ type Process struct {
 	Failing      string    // why the disk does not take the history; empty if it does
 	FailingSince time.Time // zero: not known
 
+	Refusing attention.Named // what data planes refuse; no name, and no reason: none refuses anything
+
 	// The caller whose message waits longest for room, or a response for it; no reason: none waits long.
 	Waiting, WaitingAnswers attention.Named
 }
@@ -78,6 +80,7 @@ func (b *Backend) Status(ctx context.Context) (api.Status, error) {
 	}
 	f.History = attention.Named{Reason: process.Failing, Since: process.FailingSince}
 	if may.All() {
+		f.Refusing = process.Refusing
 		f.Waiting, f.WaitingAnswers, f.Crowds = process.Waiting, process.WaitingAnswers, now.crew.Crowds
 		b.addWhole(&s.out)
 		for _, s := range b.Feed.Broken() {

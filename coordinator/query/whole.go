@@ -21,17 +21,23 @@ func (b *Backend) addWhole(out *api.Status) {
 		out.Sources = append(out.Sources, api.SourceState{Name: s.Name, Clusters: s.Clusters, Endpoints: s.Endpoints, Problem: cmp.Or(s.Problem, problems[s.Name]), Broken: s.Problem != ""})
 	}
 	if b.EDS != nil {
-		out.Planes = countPlanes(subscribers(b.streams(nil)))
+		refusing := map[string]bool{}
+		if b.Refusing != nil {
+			for _, r := range b.Refusing() {
+				refusing[r.ID] = true
+			}
+		}
+		out.Planes = countPlanes(subscribers(b.streams(nil)), refusing)
 	}
 }
 
 // countPlanes counts data planes, each once: as refusing, else as behind, else as synced.
-func countPlanes(clients []api.Client) (n api.PlaneCounts) {
+func countPlanes(clients []api.Client, refusing map[string]bool) (n api.PlaneCounts) {
 	worst := map[string]*int{}
 	for i := range clients {
 		c := &clients[i]
 		switch is := worst[c.ID]; {
-		case c.Error > 0:
+		case c.Error > 0 || refusing[c.ID]:
 			worst[c.ID] = &n.Refusing
 		case c.Stale > 0 && is != &n.Refusing:
 			worst[c.ID] = &n.Behind

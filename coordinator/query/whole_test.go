@@ -14,9 +14,9 @@ func TestDataPlanesCountOnce(t *testing.T) {
 		return api.Client{ID: id, Kind: api.KindSubscriber, Stale: stale, Error: refused}
 	}
 	got := countPlanes([]api.Client{
-		client("a", 0, 0), client("a", 1, 0), client("b", 0, 1), client("b", 1, 0), client("b", 0, 0), client("c", 0, 0),
-	})
-	if want := (api.PlaneCounts{Synced: 1, Behind: 1, Refusing: 1}); got != want {
+		client("a", 0, 0), client("a", 1, 0), client("b", 0, 1), client("b", 1, 0), client("b", 0, 0), client("c", 0, 0), client("d", 1, 0),
+	}, map[string]bool{"d": true})
+	if want := (api.PlaneCounts{Synced: 1, Behind: 1, Refusing: 2}); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 }

@@ -136,6 +136,19 @@ func (t *Tracker) All(now time.Time) []Poll {
 	return all
 }
 
+// Refusing returns the polls whose client has refused an answer and accepted none since.
+func (t *Tracker) Refusing(now time.Time) (all []Poll) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.expire(now)
+	for element := t.order.Front(); element != nil; element = element.Next() {
+		if e := entryOf(element); e.Refusal != nil {
+			all = append(all, e.Poll)
+		}
+	}
+	return all
+}
+
 // Count returns the number of clients.
 func (t *Tracker) Count(now time.Time) int {
 	t.mu.Lock()

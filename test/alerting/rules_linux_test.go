@@ -63,7 +63,7 @@ var rules = map[string]rule{
 	"HdsdFlapping":                {values: map[string]string{`hdsd_transitions_total{to="UNHEALTHY"}`: grows}},
 	"HdsdSlowVerdicts":            {values: map[string]string{"hdsd_verdict_delay_seconds" + bucket: grows}},
 	"HdsdSlowPushes":              {values: map[string]string{"hdsd_xds_push_delay_seconds" + bucket: grows}},
-	"HdsdRefusedByDataPlanes":     {values: map[string]string{`hdsd_xds_nacks_total{type_url="type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment"}`: grows}},
+	"HdsdRefusedByDataPlanes":     {values: map[string]string{"hdsd_data_planes_refusing": one}},
 	"HdsdFilesBehind":             {values: map[string]string{"hdsd_files_behind": one}},
 	"HdsdDataPlanesWithoutHealth": {values: map[string]string{"hdsd_xds_assignments_not_asked": one}},
 	"HdsdHistoryFailing":          {values: map[string]string{"hdsd_history_failing": one}},

@@ -4101,8 +4101,8 @@ type Attention struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// NO_CHECKERS, NOT_READY, CLUSTER_DOWN, ZONE_DOWN, CLUSTER_HALF_DOWN,
 	// NOT_CHECKED, TOO_FEW_CHECKERS, HEALTH_HELD, CHECKER_DOUBTED, CHECKER_SILENT,
-	// CHECKER_BLIND, SOURCE_BROKEN, SHRINKAGE_HELD, HISTORY_FAILING, MESSAGES_WAIT,
-	// PROBE_LIMIT_REACHED or FROZEN.
+	// CHECKER_BLIND, DATA_PLANES_REFUSING, SOURCE_BROKEN, SHRINKAGE_HELD,
+	// HISTORY_FAILING, MESSAGES_WAIT, PROBE_LIMIT_REACHED or FROZEN.
 	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
 	// The cluster; empty if it is not about one.
 	Cluster string `protobuf:"bytes,2,opt,name=cluster,proto3" json:"cluster,omitempty"`

@@ -458,33 +458,37 @@ const (
 	Notify_SOURCE_BROKEN Notify_Kind = 8
 	// Endpoints are not checked, since their address would get too many probes.
 	Notify_PROBE_LIMIT_REACHED Notify_Kind = 9
+	// Data planes refuse something that they were sent.
+	Notify_DATA_PLANES_REFUSING Notify_Kind = 10
 )
 
 // Enum value maps for Notify_Kind.
 var (
 	Notify_Kind_name = map[int32]string{
-		0: "ENDPOINT_DOWN",
-		1: "CLUSTER_DOWN",
-		2: "ZONE_DOWN",
-		3: "NO_CHECKERS",
-		4: "CHECKER_DOUBTED",
-		5: "SHRINKAGE_HELD",
-		6: "HISTORY_FAILING",
-		7: "TOO_FEW_CHECKERS",
-		8: "SOURCE_BROKEN",
-		9: "PROBE_LIMIT_REACHED",
+		0:  "ENDPOINT_DOWN",
+		1:  "CLUSTER_DOWN",
+		2:  "ZONE_DOWN",
+		3:  "NO_CHECKERS",
+		4:  "CHECKER_DOUBTED",
+		5:  "SHRINKAGE_HELD",
+		6:  "HISTORY_FAILING",
+		7:  "TOO_FEW_CHECKERS",
+		8:  "SOURCE_BROKEN",
+		9:  "PROBE_LIMIT_REACHED",
+		10: "DATA_PLANES_REFUSING",
 	}
 	Notify_Kind_value = map[string]int32{
-		"ENDPOINT_DOWN":       0,
-		"CLUSTER_DOWN":        1,
-		"ZONE_DOWN":           2,
-		"NO_CHECKERS":         3,
-		"CHECKER_DOUBTED":     4,
-		"SHRINKAGE_HELD":      5,
-		"HISTORY_FAILING":     6,
-		"TOO_FEW_CHECKERS":    7,
-		"SOURCE_BROKEN":       8,
-		"PROBE_LIMIT_REACHED": 9,
+		"ENDPOINT_DOWN":        0,
+		"CLUSTER_DOWN":         1,
+		"ZONE_DOWN":            2,
+		"NO_CHECKERS":          3,
+		"CHECKER_DOUBTED":      4,
+		"SHRINKAGE_HELD":       5,
+		"HISTORY_FAILING":      6,
+		"TOO_FEW_CHECKERS":     7,
+		"SOURCE_BROKEN":        8,
+		"PROBE_LIMIT_REACHED":  9,
+		"DATA_PLANES_REFUSING": 10,
 	}
 )
 
@@ -3899,7 +3903,7 @@ const file_hdsd_config_v1_config_proto_rawDesc = "" +
 	"\ametrics\x18\x16 \x01(\v2\x17.hdsd.config.v1.MetricsR\ametrics\"Z\n" +
 	"\aMetrics\x12,\n" +
 	"\x12cluster_name_globs\x18\x01 \x03(\tR\x10clusterNameGlobs\x12!\n" +
-	"\fmax_clusters\x18\x02 \x01(\rR\vmaxClusters\"\xf8\a\n" +
+	"\fmax_clusters\x18\x02 \x01(\rR\vmaxClusters\"\x92\b\n" +
 	"\x06Notify\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12I\n" +
 	"\falertmanager\x18\x02 \x01(\v2#.hdsd.config.v1.Notify.AlertmanagerH\x00R\falertmanager\x12:\n" +
@@ -3924,7 +3928,7 @@ const file_hdsd_config_v1_config_proto_rawDesc = "" +
 	"\tClientTls\x12\x17\n" +
 	"\aca_file\x18\x01 \x01(\tR\x06caFile\x124\n" +
 	"\x16certificate_chain_file\x18\x02 \x01(\tR\x14certificateChainFile\x12(\n" +
-	"\x10private_key_file\x18\x03 \x01(\tR\x0eprivateKeyFile\"\xcb\x01\n" +
+	"\x10private_key_file\x18\x03 \x01(\tR\x0eprivateKeyFile\"\xe5\x01\n" +
 	"\x04Kind\x12\x11\n" +
 	"\rENDPOINT_DOWN\x10\x00\x12\x10\n" +
 	"\fCLUSTER_DOWN\x10\x01\x12\r\n" +
@@ -3935,7 +3939,9 @@ const file_hdsd_config_v1_config_proto_rawDesc = "" +
 	"\x0fHISTORY_FAILING\x10\x06\x12\x14\n" +
 	"\x10TOO_FEW_CHECKERS\x10\a\x12\x11\n" +
 	"\rSOURCE_BROKEN\x10\b\x12\x17\n" +
-	"\x13PROBE_LIMIT_REACHED\x10\tB\n" +
+	"\x13PROBE_LIMIT_REACHED\x10\t\x12\x18\n" +
+	"\x14DATA_PLANES_REFUSING\x10\n" +
+	"B\n" +
 	"\n" +
 	"\breceiverB\x0f\n" +
 	"\rauthorization\"\x9b\x03\n" +
