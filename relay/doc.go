@@ -23,8 +23,8 @@
 //   - The client's answer to what the control plane sends goes to the control plane. A flip
 //     is hdsd's own: it is sent once the client has answered all else, and hdsd takes the
 //     answer.
-//   - Only the control plane renews the lease of an assignment (policy.endpoint_stale_after).
-//     hdsd's own responses have what is left of it, and end with it.
+//   - Only the control plane renews the lease of an assignment (policy.endpoint_stale_after), and
+//     the time to live of a resource. hdsd's own responses have what is left, and end with it.
 //   - An answer is about a whole response, and clients take the good resources of one that they
 //     refuse. hdsd keeps, and checks, all that a client may have (doubts). A flip has the newest
 //     of it, alone in its response, so that the answer says whether the client has it. If not,
@@ -63,7 +63,7 @@
 //
 // Of what package eds guarantees, these are left to the control plane, since only health changes
 // here: what is said of names that do not exist, the order of the types, when all resources are
-// known, forms for gRPC's clients, the TTL of resources, zones and aliases.
+// known, forms for gRPC's clients, zones and aliases.
 //
 // # Locks and goroutines
 //

@@ -28,7 +28,29 @@ type item struct {
 	rendered atomic.Pointer[rendering] // the latest
 	apart    sync.Map                  // the same for nodes with a panel, by its key
 	panels   atomic.Int32              // how many these were
-	ends     atomic.Pointer[time.Time] // of a lease that the control plane renewed last; nil: it has none
+	ttl      time.Duration             // of the Resource; 0: it has none
+	lease    term                      // of the endpoints of an assignment
+	life     term                      // by ttl, and heartbeats
+}
+
+// term is how long something lasts that the control plane renews. The zero value has no end.
+type term struct{ end atomic.Pointer[time.Time] }
+
+// renew begins a term anew; 0: it has no end, as before.
+func (t *term) renew(now time.Time, lasts time.Duration) {
+	if lasts > 0 {
+		end := now.Add(lasts)
+		t.end.Store(&end)
+	}
+}
+
+// left returns how much of a term is left, in whole milliseconds, and whether it has an end.
+func (t *term) left(now time.Time) (left time.Duration, ends bool) {
+	end := t.end.Load()
+	if end == nil {
+		return 0, false
+	}
+	return end.Sub(now).Truncate(time.Millisecond), true
 }
 
 // rendering is an item as nodes get it.
@@ -70,7 +92,7 @@ func (i *item) renderFor(s *Server, p *panel) *rendering {
 	now := &rendering{sent: &sent{i, change}, version: i.version, wire: i.wire}
 	if change != 0 {
 		now.version = message.Mark(i.version, change)
-		wire, err := message.RewriteUnit(i.delta, i.wire, &message.Unit{Version: i.version, Wrapped: i.wrapped}, out, i.versionOf(now))
+		wire, err := message.RewriteUnit(i.delta, i.wire, &message.Unit{Version: i.version, Wrapped: i.wrapped, TTL: i.ttl}, out, i.versionOf(now))
 		if err != nil { // it was read; as it came, the client will judge it
 			now.sent, now.version = &sent{i, 0}, i.version
 		} else {
@@ -82,32 +104,41 @@ func (i *item) renderFor(s *Server, p *panel) *rendering {
 	return now
 }
 
-// renew begins the lease of an assignment anew: the control plane has sent it to a node.
+// renew begins the lease of an assignment and the life of a resource anew: the control plane has
+// sent it to a node.
 func (i *item) renew(now time.Time) {
-	if i.body.lease > 0 {
-		end := now.Add(i.body.lease)
-		i.ends.Store(&end)
-	}
+	i.lease.renew(now, i.body.lease)
+	i.life.renew(now, i.ttl)
 }
 
-// stale reports whether the lease is over. What is less than a millisecond, an Envoy takes
-// for none, which never ends.
+// stale reports whether its lease or its life is over. What is less than a millisecond, an Envoy
+// takes for none, which never ends.
 func (i *item) stale(now time.Time) bool {
-	end := i.ends.Load()
-	return end != nil && end.Sub(now) < time.Millisecond
+	lease, leased := i.lease.left(now)
+	life, mortal := i.life.left(now)
+	return leased && lease <= 0 || mortal && life <= 0
 }
 
-// own returns a rendering as it stands in hdsd's own responses: with what is left of its lease.
+// own returns a rendering as it stands in hdsd's own responses: with what is left of its lease and
+// of its life.
 func (i *item) own(r *rendering, now time.Time) []byte {
-	end := i.ends.Load()
-	if end == nil {
+	lease, leased := i.lease.left(now)
+	life, mortal := i.life.left(now)
+	if !leased && !mortal {
 		return r.wire
 	}
 	u, err := message.ParseUnit(i.delta, r.wire)
 	if err != nil {
 		return r.wire // it was read: this does not happen
 	}
-	wire, err := message.RewriteUnit(i.delta, r.wire, &u, overlay.Lease(u.Body, end.Sub(now)), u.Version)
+	body := u.Body
+	if leased {
+		body = overlay.Lease(body, lease)
+	}
+	if mortal {
+		u.TTL = life
+	}
+	wire, err := message.RewriteUnit(i.delta, r.wire, &u, body, u.Version)
 	if err != nil {
 		return r.wire
 	}
@@ -177,7 +208,7 @@ func (s *stock) fresh(k kind, delta bool, wire []byte, hash uint64) (*item, erro
 	if u.Body == nil || u.Name == "" {
 		return nil, nil
 	}
-	i := &item{wire: wire, hash: hash, delta: delta, version: u.Version, wrapped: u.Wrapped}
+	i := &item{wire: wire, hash: hash, delta: delta, version: u.Version, wrapped: u.Wrapped, ttl: u.TTL}
 	s.mu.Lock()
 	i.body = s.find(identityOf(k, u.Name, u.Body), k, u.Name, u.Body)
 	s.mu.Unlock()

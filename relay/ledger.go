@@ -330,7 +330,7 @@ func (l *ledger) response(s *Server, r *message.Response, items []*item, wire []
 			if o.unread = true; i != nil {
 				continue
 			}
-			if out[n], err = l.heartbeat(out[n]); err != nil {
+			if out[n], err = l.heartbeat(out[n], came); err != nil {
 				return nil, nil, err
 			}
 			continue
@@ -341,7 +341,7 @@ func (l *ledger) response(s *Server, r *message.Response, items []*item, wire []
 			out[n], marked = now.wire, true
 		}
 		claimed, same := l.claims.settle(i.body.name, i.versionOf(now))
-		if same && i.body.lease == 0 && !l.dirty[i.body.name] {
+		if same && i.body.lease == 0 && i.ttl == 0 && !l.dirty[i.body.name] {
 			out[n] = nil
 		}
 		o.brings = append(o.brings, hold(now.sent))
@@ -362,13 +362,18 @@ func (l *ledger) response(s *Server, r *message.Response, items []*item, wire []
 	return message.RewriteResponse(l.delta, wire, l.marked(r.Version, marked), out), warms, nil
 }
 
-// heartbeat returns a resource without a body as the client gets it.
-func (l *ledger) heartbeat(wire []byte) ([]byte, error) {
+// heartbeat returns a resource without a body as the client gets it. It renews what the client has.
+func (l *ledger) heartbeat(wire []byte, came time.Time) ([]byte, error) {
 	u, err := message.ParseUnit(l.delta, wire)
 	if err != nil {
 		return nil, err
 	}
-	if now := l.held.get(u.Name); l.delta && now != nil && now.change != 0 && now.item.version == u.Version {
+	now := l.held.get(u.Name)
+	if now == nil || now.item.version != u.Version {
+		return wire, nil
+	}
+	now.item.life.renew(came, u.TTL)
+	if l.delta && now.change != 0 {
 		return message.RewriteUnit(true, wire, &u, u.Body, message.Mark(u.Version, now.change))
 	}
 	return wire, nil

@@ -105,7 +105,7 @@ func (l *ledger) build(s *Server, names []string, moment time.Time) *message.Dra
 	all := make([][]byte, 0, len(names))
 	for _, name := range names {
 		before := l.held.get(name)
-		if before == nil {
+		if before == nil || before.item.stale(moment) {
 			continue
 		}
 		now := l.render(s, before.item)

@@ -2,7 +2,9 @@ package fields
 
 import (
 	"fmt"
+	"math"
 	"slices"
+	"time"
 
 	"google.golang.org/protobuf/encoding/protowire"
 )
@@ -188,4 +190,36 @@ func WithNumber(wire []byte, number protowire.Number, value uint64) ([]byte, err
 		return true
 	})
 	return out, nil
+}
+
+// Fields of google.protobuf.Duration.
+const durationSeconds, durationNanos = 1, 2
+
+// AppendDuration appends an encoded google.protobuf.Duration without a tag. It must not be negative.
+func AppendDuration(to []byte, d time.Duration) []byte {
+	to = protowire.AppendVarint(protowire.AppendTag(to, durationSeconds, protowire.VarintType), uint64(d/time.Second))
+	return protowire.AppendVarint(protowire.AppendTag(to, durationNanos, protowire.VarintType), uint64(d%time.Second))
+}
+
+// Duration reads an encoded google.protobuf.Duration; one that cannot be read is 0, and one too long
+// for a time.Duration is the longest.
+func Duration(wire []byte) time.Duration {
+	var seconds, nanos int64
+	if Each(wire, func(f *Field) bool {
+		switch {
+		case f.IsNumber(durationSeconds):
+			seconds = int64(f.Varint())
+		case f.IsNumber(durationNanos):
+			nanos = int64(int32(f.Varint()))
+		}
+		return true
+	}) != nil {
+		return 0
+	}
+	if limit := int64(math.MaxInt64/time.Second) - 1; seconds > limit {
+		return math.MaxInt64
+	} else if seconds < -limit {
+		return math.MinInt64
+	}
+	return time.Duration(seconds)*time.Second + time.Duration(nanos)
 }

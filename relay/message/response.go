@@ -2,6 +2,7 @@ package message
 
 import (
 	"fmt"
+	"time"
 
 	"google.golang.org/protobuf/encoding/protowire"
 
@@ -12,7 +13,7 @@ import (
 const (
 	anyType, anyValue = 1, 2
 
-	resourceVersion, resourceBody, resourceName = 1, 2, 3
+	resourceVersion, resourceBody, resourceName, resourceTTL = 1, 2, 3, 6
 
 	resources = 2 // of a response of either kind
 
@@ -40,8 +41,9 @@ type Response struct {
 // Unit is a resource as it stands in a response.
 type Unit struct {
 	Name, Version string
-	Body          []byte // the encoded resource; nil for a heartbeat
-	Wrapped       bool   // state of the world: it is in a Resource
+	Body          []byte        // the encoded resource; nil for a heartbeat
+	Wrapped       bool          // state of the world: it is in a Resource
+	TTL           time.Duration // how long clients keep it unless it is renewed; 0: for ever
 }
 
 // TypeOf returns the type of a response.
@@ -117,6 +119,8 @@ func (u *Unit) read(wire []byte) (err error) {
 			u.Name = string(f.Value)
 		case f.Is(resourceBody):
 			packed, found = f.Value, true
+		case f.Is(resourceTTL):
+			u.TTL = max(fields.Duration(f.Value), 0)
 		}
 		return true
 	}); err != nil || !found {
@@ -153,8 +157,8 @@ func nameOf(body []byte) (name string) {
 	return name
 }
 
-// RewriteUnit puts another body and, unless it is a bare Any, another version into a Resource
-// (delta) or an Any (state of the world).
+// RewriteUnit puts another body and, unless it is a bare Any, another version and the unit's time to
+// live into a Resource (delta) or an Any (state of the world). One without a time to live gets none.
 func RewriteUnit(delta bool, wire []byte, u *Unit, body []byte, version string) ([]byte, error) {
 	switch {
 	case delta:
@@ -181,6 +185,8 @@ func rewriteResource(wire []byte, u *Unit, body []byte, version string) ([]byte,
 		case f.Is(resourceVersion):
 			versioned = true
 			return f.ToText(version)
+		case f.Is(resourceTTL) && u.TTL != max(fields.Duration(f.Value), 0):
+			return fields.AppendDuration(nil, u.TTL), fields.Replace, nil
 		case f.Is(resourceBody):
 			return f.To(rewriteAny(f.Value, func([]byte) ([]byte, error) { return body, nil }))
 		}

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
-	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
 	"hdsd/health"
@@ -22,8 +21,6 @@ const (
 	assignmentLocalities = 2
 	assignmentPolicy     = 4
 	policyStaleAfter     = 4
-	durationSeconds      = 1
-	durationNanos        = 2
 	localityLocality     = 1
 	localityEndpoints    = 2
 	lbEndpoint           = 1
@@ -68,9 +65,7 @@ func Assignment(wire []byte, of Health) ([]byte, error) {
 // Lease returns an encoded ClusterLoadAssignment with another policy.endpoint_stale_after, in
 // whole milliseconds. It comes last: of a field that is there twice, the last one counts.
 func Lease(wire []byte, left time.Duration) []byte {
-	left = left.Truncate(time.Millisecond)
-	duration := protowire.AppendVarint(protowire.AppendTag(nil, durationSeconds, protowire.VarintType), uint64(left/time.Second))
-	duration = protowire.AppendVarint(protowire.AppendTag(duration, durationNanos, protowire.VarintType), uint64(left%time.Second))
+	duration := fields.AppendDuration(nil, left.Truncate(time.Millisecond))
 	return fields.AppendBytes(slices.Clip(wire), assignmentPolicy, fields.AppendBytes(nil, policyStaleAfter, duration))
 }
 

@@ -1,0 +1,131 @@
+package relay
+
+import (
+	"testing"
+	"time"
+
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/anypb"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"hdsd/eds"
+	"hdsd/health"
+)
+
+// resourced passes a response with one Resource to the client, which accepts it, and returns the
+// Resource as the client gets it.
+func (l *lessee) resourced(r *discoveryv3.Resource, nonce string) *discoveryv3.Resource {
+	l.Helper()
+	var m proto.Message = &discoveryv3.DeltaDiscoveryResponse{TypeUrl: assignments.typeURL(), Nonce: nonce, Resources: []*discoveryv3.Resource{r}}
+	if !l.delta {
+		packed, err := anypb.New(r)
+		if err != nil {
+			l.Fatal(err)
+		}
+		m = &discoveryv3.DiscoveryResponse{TypeUrl: assignments.typeURL(), VersionInfo: r.GetVersion(), Nonce: nonce, Resources: []*anypb.Any{packed}}
+	}
+	wire, err := proto.Marshal(m)
+	if err == nil {
+		wire, err = l.respond(incoming{typeURL: assignments.typeURL(), wire: wire})
+	}
+	if err != nil {
+		l.Fatal(err)
+	}
+	return l.accepts(wire)
+}
+
+// accepts returns the only Resource of a response, and accepts that.
+func (l *lessee) accepts(wire []byte) *discoveryv3.Resource {
+	l.Helper()
+	var ack proto.Message
+	var all []*discoveryv3.Resource
+	if l.delta {
+		r := &discoveryv3.DeltaDiscoveryResponse{}
+		if err := proto.Unmarshal(wire, r); err != nil {
+			l.Fatal(err)
+		}
+		all, ack = r.GetResources(), &discoveryv3.DeltaDiscoveryRequest{TypeUrl: r.GetTypeUrl(), ResponseNonce: r.GetNonce()}
+	} else {
+		r := &discoveryv3.DiscoveryResponse{}
+		if err := proto.Unmarshal(wire, r); err != nil {
+			l.Fatal(err)
+		}
+		for _, packed := range r.GetResources() {
+			inner := &discoveryv3.Resource{}
+			if err := packed.UnmarshalTo(inner); err != nil {
+				l.Fatal(err)
+			}
+			all = append(all, inner)
+		}
+		ack = &discoveryv3.DiscoveryRequest{TypeUrl: r.GetTypeUrl(), ResponseNonce: r.GetNonce(), VersionInfo: r.GetVersionInfo(), ResourceNames: []string{"web"}}
+	}
+	if len(all) != 1 {
+		l.Fatalf("a response has %v", all)
+	}
+	wire, err := proto.Marshal(ack)
+	if err == nil {
+		_, _, err = l.request(wire)
+	}
+	if err != nil {
+		l.Fatal(err)
+	}
+	return all[0]
+}
+
+// TestTimesToLive: only the control plane renews the time to live of a resource, by sending it
+// again or by a heartbeat. hdsd's own responses have what is left of it, and end with it.
+func TestTimesToLive(t *testing.T) {
+	t.Parallel()
+	leasing(t, func(t *testing.T, s *Server, delta bool) {
+		l := newLessee(t, s, delta)
+		a := assignmentOf("10.0.0.1")
+		a.ClusterName = "web"
+		packed, err := anypb.New(a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		whole := &discoveryv3.Resource{Name: "web", Version: "1", Resource: packed, Ttl: durationpb.New(10 * time.Second)}
+		came := func(nonce string) {
+			t.Helper()
+			if got := l.resourced(whole, nonce).GetTtl().AsDuration(); got != 10*time.Second {
+				t.Errorf("the control plane's own response has a time to live of %v", got)
+			}
+		}
+		flip := func(to health.Status, left time.Duration) {
+			t.Helper()
+			l.server.book.SetHealth([]eds.Health{{ID: 0, Status: to}})
+			wire := l.pushed()
+			if wire == nil || left == 0 {
+				if wire != nil || left > 0 {
+					t.Errorf("hdsd sends %x, want a time to live of %v", wire, left)
+				}
+				return
+			}
+			if got := l.accepts(wire).GetTtl().AsDuration(); got != left {
+				t.Errorf("hdsd's own response has a time to live of %v, want %v", got, left)
+			}
+		}
+		came("1")
+		time.Sleep(4*time.Second + time.Microsecond)
+		flip(health.Unhealthy, 6*time.Second-time.Millisecond)
+		came("2")
+		time.Sleep(9 * time.Second)
+		flip(health.Healthy, time.Second)
+		l.resourced(&discoveryv3.Resource{Name: "web", Version: "1", Ttl: durationpb.New(20 * time.Second)}, "3")
+		time.Sleep(5 * time.Second)
+		flip(health.Unhealthy, 15*time.Second)
+		time.Sleep(15*time.Second - 500*time.Microsecond)
+		flip(health.Healthy, 0)
+		came("4")
+		flip(health.Unhealthy, 10*time.Second)
+		whole.Ttl = nil
+		l.resourced(whole, "5")
+		time.Sleep(time.Minute)
+		l.server.book.SetHealth([]eds.Health{{ID: 0, Status: health.Healthy}})
+		if r := l.accepts(l.pushed()); r.Ttl != nil {
+			t.Errorf("without a time to live, hdsd's own response has %v", r.GetTtl())
+		}
+		l.close()
+	})
+}
