@@ -11,6 +11,8 @@ import (
 type Clusters struct {
 	all   bool
 	globs []string // sorted, each once
+
+	outside func(own string) string // see WithVersions
 }
 
 // AllClusters is every cluster.
@@ -21,7 +23,25 @@ func (c Clusters) All() bool { return c.all }
 
 // Has reports whether a cluster is one of these.
 func (c Clusters) Has(name string) bool {
-	return c.all || slices.ContainsFunc(c.globs, func(glob string) bool { return source.Match(glob, name) })
+	if c.all || c.matches(name) {
+		return true
+	}
+	if c.outside == nil {
+		return false
+	}
+	outside := c.outside(name)
+	return outside != name && c.matches(outside)
+}
+
+func (c Clusters) matches(name string) bool {
+	return slices.ContainsFunc(c.globs, func(glob string) bool { return source.Match(glob, name) })
+}
+
+// WithVersions returns these clusters with all versions of each, which hdsd may call otherwise. Given
+// hdsd's own name for one, outside returns the name that all others have for it.
+func (c Clusters) WithVersions(outside func(own string) string) Clusters {
+	c.outside = outside
+	return c
 }
 
 // Globs lists the globs of the names, sorted; "*" alone is all clusters.

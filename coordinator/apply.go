@@ -21,11 +21,17 @@ func (c *core) apply(d feed.Delivery, now time.Time) {
 	change := ruling.Change{InitialHealth: d.Rules.InitialHealth, Removed: d.Removed, Answered: d.Answered, Complete: d.Complete}
 	changedProbes := map[string][]bool{}
 	for _, name := range d.Removed {
+		c.upkeep.outside.Delete(name)
 		c.rollout.RemoveCluster(now, name)
 		c.upkeep.snapshots.Change(name)
 	}
 	for _, changed := range d.Changed {
 		k := changed.Cluster
+		if outside := k.Source.Outside(); outside != k.Source.Name {
+			c.upkeep.outside.Store(k.Source.Name, outside)
+		} else {
+			c.upkeep.outside.Delete(k.Source.Name)
+		}
 		c.upkeep.snapshots.Change(k.Source.Name)
 		c.rollout.SetCluster(now, k, changed.Renewed)
 		change.Changed = append(change.Changed, k)

@@ -164,7 +164,7 @@ func (c *Coordinator) wire(stored store.State) {
 	c.hds.SetAdmission(admission(c.started))
 	registerStore(c.registry, c.store)
 	c.servers.refusals = newPlaneRefusals(c.log, c.registry, c.refusing)
-	from := query.Options{Refusing: c.refusing, Core: asker{c.core}, Store: c.store, HDS: c.hds, EDS: c.eds, Feed: c.feed, Process: c.process}
+	from := query.Options{Refusing: c.refusing, Core: asker{c.core}, Outside: asker{c.core}.Outside, Store: c.store, HDS: c.hds, EDS: c.eds, Feed: c.feed, Process: c.process}
 	if c.relay != nil {
 		from.Relayed = c.relay.Clients
 	}

@@ -95,6 +95,8 @@ type upkeep struct {
 
 	snapshots *query.Snapshots // what queries see
 
+	outside sync.Map // by hdsd's own names of clusters: the others that all else has for them
+
 	took func(time.Duration) // called with how long each event and tick took; nil: nobody asks
 }
 

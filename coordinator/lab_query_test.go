@@ -75,7 +75,7 @@ func (l *lab) backendOn(core query.Core) *query.Backend {
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	return query.New(query.Options{Core: core, HDS: hds.NewServer(hds.Options{}, sink{l.core}), Feed: none, Process: func() query.Process { return query.Process{Version: "1.2.3"} }})
+	return query.New(query.Options{Core: core, Outside: asker{l.core}.Outside, HDS: hds.NewServer(hds.Options{}, sink{l.core}), Feed: none, Process: func() query.Process { return query.Process{Version: "1.2.3"} }})
 }
 
 // asked is what /v1/endpoints shows of an address.

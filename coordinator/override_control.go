@@ -72,7 +72,7 @@ func (c *control) Overrides(ctx context.Context) ([]api.Override, error) {
 
 // PreviewOverride implements api.Controller.
 func (c *control) PreviewOverride(ctx context.Context, asked api.Override) (would api.Override, replaced *api.Override, total int, err error) {
-	may := access.FromContext(ctx).Clusters()
+	may := access.FromContext(ctx).Clusters().WithVersions(asker{c.core}.Outside)
 	if err := c.core.ask(ctx, func() {
 		set, before, refused := c.core.rulings.PreviewOverride(storedOverride(&asked))
 		total = endpointsOf(c.core.rulings, may)

@@ -34,6 +34,14 @@ func (a asker) Snapshot(ctx context.Context) (*query.Snapshot, error) {
 // Done implements query.Core.
 func (a asker) Done() <-chan struct{} { return a.core.done }
 
+// Outside implements query.Options.
+func (a asker) Outside(own string) string {
+	if outside, differs := a.core.upkeep.outside.Load(own); differs {
+		return outside.(string)
+	}
+	return own
+}
+
 // view answers queries from what the rooms of the core know. It changes nothing.
 type view struct{ core *core }
 

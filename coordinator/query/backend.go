@@ -89,6 +89,9 @@ type Options struct {
 	// Refusing lists the data planes that refuse something at present; nil: none does.
 	Refusing func() []eds.Refuser
 
+	// Outside returns the name that all others have for a cluster of hdsd's; nil: the same.
+	Outside func(own string) string
+
 	// Process says how the process is.
 	Process func() Process
 }
@@ -108,6 +111,11 @@ func New(o Options) *Backend {
 	return b
 }
 
+// may returns the clusters that a caller may see.
+func (b *Backend) may(ctx context.Context) access.Clusters {
+	return access.FromContext(ctx).Clusters().WithVersions(b.Outside)
+}
+
 // Watchers counts the watches under way.
 func (b *Backend) Watchers() int { return b.tail.size() }
 
@@ -121,7 +129,7 @@ func (b *Backend) Endpoints(ctx context.Context, q api.EndpointQuery) ([]api.End
 	if !q.AsOf.IsZero() {
 		return b.endpointsAsOf(ctx, q)
 	}
-	s := scan{query: q, may: access.FromContext(ctx).Clusters()}
+	s := scan{query: q, may: b.may(ctx)}
 	if err := b.scan(ctx, &s); err != nil {
 		return nil, false, err
 	}
@@ -154,7 +162,7 @@ func (b *Backend) Transitions(ctx context.Context, q api.TransitionQuery) ([]hea
 		}
 	}
 	var all []health.Transition
-	may, limit := access.FromContext(ctx).Clusters(), q.Limit
+	may, limit := b.may(ctx), q.Limit
 	for pages := 1; ; pages++ {
 		found, next, err := b.Store.Transitions(storeQuery(&q))
 		if errors.Is(err, store.ErrBadToken) {
@@ -207,7 +215,7 @@ func (b *Backend) checkKnown(ctx context.Context, name string) error {
 	if err := b.Core.Ask(ctx, func(s State) { present = s.Cluster(name) != nil }); err != nil {
 		return err
 	}
-	return b.checkName(access.FromContext(ctx).Clusters(), name, present)
+	return b.checkName(b.may(ctx), name, present)
 }
 
 // checkName gives an error unless a cluster is present or ever was, for a caller.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 
-	"hdsd/access"
 	"hdsd/api"
 	"hdsd/health"
 )
@@ -15,7 +14,7 @@ func (b *Backend) Clusters(ctx context.Context, q api.ClusterQuery) (found []api
 	if err != nil {
 		return nil, false, err
 	}
-	may, rows := access.FromContext(ctx).Clusters(), now.behind(q.After)
+	may, rows := b.may(ctx), now.behind(q.After)
 	if q.Cluster != "" {
 		r := now.find(q.Cluster)
 		if err := b.checkName(may, q.Cluster, r != nil); err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"hdsd/access"
 	storev1 "hdsd/gen/hdsd/store/v1"
 	"hdsd/health"
 	"hdsd/incident"
@@ -40,7 +39,7 @@ func (b *Backend) Incidents(ctx context.Context, q incident.Query) ([]incident.I
 			return nil, false, err
 		}
 	}
-	may := access.FromContext(ctx).Clusters()
+	may := b.may(ctx)
 	q.May = may.Has
 	all := b.incidents
 	select {

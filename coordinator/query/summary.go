@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"hdsd/access"
 	"hdsd/api"
 	"hdsd/coordinator/attention"
 	"hdsd/health"
@@ -54,7 +53,7 @@ func (b *Backend) Status(ctx context.Context) (api.Status, error) {
 	if err != nil {
 		return api.Status{}, err
 	}
-	may, s := access.FromContext(ctx).Clusters(), summary{zones: map[string]*attention.Group{}}
+	may, s := b.may(ctx), summary{zones: map[string]*attention.Group{}}
 	for _, r := range now.rows {
 		if may.Has(r.name()) {
 			s.add(r)
