@@ -312,3 +312,22 @@ func TestACheckerThatStopsReportingIsShown(t *testing.T) {
 	stops.Store(false)
 	s.eventually("it to work again", func() bool { return s.checkerState("stops").Trusted && s.checkerState("stops").AssignedEndpoints > 0 })
 }
+
+// TestTheOnlyCheckerIsTriedAgain where it follows its first specifier too late: what is taken back meanwhile is
+// empty, and what follows that is all that it can say.
+func TestTheOnlyCheckerIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, t.TempDir(), brisk, static("web", "192.0.2.1:80"))
+	s.ready()
+	follow, loaded, emptied := flat(upBelow1000), false, false
+	s.scripted("late", func(spec *healthv3.HealthCheckSpecifier) *healthv3.EndpointHealthResponse {
+		loaded = loaded || len(spec.GetClusterHealthChecks()) > 0
+		emptied = emptied || loaded && len(spec.GetClusterHealthChecks()) == 0
+		if loaded && !emptied {
+			return nil
+		}
+		return follow(spec)
+	})
+	s.eventually("a verdict", func() bool { return s.healthOf("web", "192.0.2.1:80") == "HEALTHY" })
+	s.eventually("it to be trusted", func() bool { return s.checkerState("late").Trusted })
+}

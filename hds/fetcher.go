@@ -175,7 +175,7 @@ func (f *fetcher) compose(spec *specifier.Specifier) (*healthv3.HealthCheckSpeci
 		return nil, status.Error(codes.Internal, err.Error())
 	}
 	if spec != nil && s.announce(spec, encoded != nil) {
-		f.silence.watch(s.progress.sentPlans().current(), acceptIntervals*s.server.options.Interval)
+		f.silence.watch(s.progress.sentPlans().current(), s.server.options.patience())
 	}
 	if encoded != nil {
 		s.progress.sent.Store(f.box.last)

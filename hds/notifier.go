@@ -26,13 +26,13 @@ type notifier struct {
 // spares reports whether the sink need not hear of a report without news at a time.
 func (n *notifier) spares(now int64) bool { return n.told != 0 && now-n.told < n.pause }
 
-// reported tells the sink of a report, after all that the report changes. It
-// reports whether the checker was silent until then.
+// reported tells the sink of a report, after all that the report changes. It reports whether
+// the checker was silent until then: one that accepts a plan, even an empty one, is not.
 func (n *notifier) reported(now int64, id string, votes []health.Vote, accepted *plan, follows bool) (spoke bool) {
 	n.told = now
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if follows && n.silent.CompareAndSwap(true, false) {
+	if (follows || accepted != nil) && n.silent.CompareAndSwap(true, false) {
 		spoke = true
 		n.sink.Silent(id, false)
 	}

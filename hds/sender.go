@@ -14,6 +14,13 @@ import (
 // specifier before hdsd logs that it does not.
 const acceptIntervals = 3
 
+// leastPatience is the least time that a checker has to follow a specifier: a network, or a busy
+// machine, is no faster where reports are frequent.
+const leastPatience = time.Second
+
+// patience gives the time that a checker has to follow a specifier before it counts as silent.
+func (o *Options) patience() time.Duration { return max(acceptIntervals*o.Interval, leastPatience) }
+
 // sender sends specifiers on one stream. It belongs to one goroutine.
 type sender struct {
 	session *session
@@ -105,7 +112,7 @@ func (s *sender) deliver(spec *specifier.Specifier) bool {
 // wait starts the timers of a specifier that changed something. It is written by
 // then: a peer that is slow to read is not silent yet.
 func (s *sender) wait() {
-	due := acceptIntervals * s.session.server.options.Interval
+	due := s.session.server.options.patience()
 	s.silence.watch(s.session.progress.sentPlans().current(), due)
 	s.reports = s.session.activity.reports.Load()
 	s.check.Reset(due)

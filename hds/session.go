@@ -320,7 +320,7 @@ func (s *session) state() State {
 	}
 	if state.Silent {
 		state.Reason = fmt.Sprintf("nothing of what it was sent first was reported within %s: it may have rejected it (look at its hds_delegate.errors)",
-			acceptIntervals*s.server.options.Interval)
+			s.server.options.patience())
 	}
 	return state
 }
