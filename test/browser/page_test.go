@@ -35,7 +35,7 @@ func open(t testing.TB, server, path string) *browser {
 	t.Helper()
 	binary, err := exec.LookPath("chromium")
 	if err != nil {
-		t.Fatalf("%v: install Debian's chromium", err)
+		t.Fatalf("%v: test/setup installs it", err)
 	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(binary), chromedp.NoSandbox, chromedp.DisableGPU)
 	allocator, stop := chromedp.NewExecAllocator(t.Context(), options...)
