@@ -19,7 +19,11 @@ import (
 )
 
 // smallAnswer is how many bytes a response may have that needs no room.
-const smallAnswer = 64 << 10
+const smallAnswer = inflight.Ahead
+
+// copies is how many times hdsd has a response while it comes: in the parts in which it came, and
+// whole; then as it came, and as it goes.
+const copies = 2
 
 // longestHold is for how long a response may have room while others wait for it. Half of the
 // largest room, 512 MiB, passes at 36 Mbit/s meanwhile.
@@ -61,13 +65,13 @@ type places struct {
 	all map[*place]struct{}
 }
 
-// begin waits for room for a response of so many bytes. Callers take turns.
+// begin waits for room for a response of so many bytes, before it is asked for. Callers take turns.
 func (st *stream) begin(ctx context.Context, bytes int) (*place, error) {
 	room := st.server.answers.room
 	if room == nil || bytes <= smallAnswer {
 		return nil, nil
 	}
-	turn, err := room.Wait(ctx, st.caller, int64(bytes))
+	turn, err := room.Wait(ctx, st.caller, copies*int64(bytes))
 	if err != nil {
 		return nil, err
 	}

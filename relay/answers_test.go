@@ -4,15 +4,20 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"net"
+	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
@@ -31,6 +36,15 @@ func (st *stream) respond(m incoming) ([]byte, error) {
 	}
 	st.done(e.place)
 	return bytes.Join(e.parts, nil), nil
+}
+
+// tells has the client send a request, and gives what the control plane gets of it.
+func (st *stream) tells(m []byte) ([]byte, error) {
+	head, err := message.HeadOf(st.method.delta, m)
+	if err != nil {
+		return nil, err
+	}
+	return st.request(m, &head)
 }
 
 // pushed is the next response of hdsd's own, in one piece; nil: there is none.
@@ -144,7 +158,7 @@ func TestLargePushesAreHeldOnce(t *testing.T) {
 		}
 		ack, err := proto.Marshal(&discoveryv3.DiscoveryRequest{TypeUrl: clusters.typeURL(), ResponseNonce: "1", VersionInfo: "1"})
 		if err == nil {
-			_, _, err = st.request(ack)
+			_, err = st.tells(ack)
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -187,6 +201,9 @@ type planeOf struct {
 	life context.Context
 	says chan []byte
 }
+
+// Header implements grpc.ClientStream.
+func (p *planeOf) Header() (metadata.MD, error) { return nil, nil }
 
 // RecvMsg implements grpc.ClientStream.
 func (p *planeOf) RecvMsg(m any) error {
@@ -288,7 +305,7 @@ func TestAPushThatWaitsForRoomHoldsUpNothing(t *testing.T) {
 		synctest.Wait()
 		ack, err := proto.Marshal(&discoveryv3.DiscoveryRequest{TypeUrl: clusters.typeURL(), ResponseNonce: "1", VersionInfo: "1"})
 		if err == nil {
-			_, _, err = p.request(ack)
+			_, err = p.tells(ack)
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -313,4 +330,67 @@ func TestAPushThatWaitsForRoomHoldsUpNothing(t *testing.T) {
 		p.released = make(chan struct{})
 		p.ends()
 	})
+}
+
+// counting is a stream to a control plane that counts what is asked for.
+type counting struct {
+	grpc.ClientStream
+	asked atomic.Int32
+}
+
+// RecvMsg implements grpc.ClientStream.
+func (c *counting) RecvMsg(m any) error {
+	c.asked.Add(1)
+	return c.ClientStream.RecvMsg(m)
+}
+
+// TestAnswersWaitInTheControlPlane: a large response is not asked for before there is room for it.
+func TestAnswersWaitInTheControlPlane(t *testing.T) {
+	t.Parallel()
+	says := saying(t, clusters.typeURL(), true, "1", 4000)
+	server := grpc.NewServer(grpc.ForceServerCodecV2(wire.Codec()), grpc.UnknownServiceHandler(func(_ any, s grpc.ServerStream) error {
+		out := wire.Bytes(says)
+		if err := s.SendMsg(&out); err != nil {
+			return err
+		}
+		<-s.Context().Done()
+		return nil
+	}))
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() { defer close(done); _ = server.Serve(listener) }()
+	t.Cleanup(func() { server.Stop(); <-done })
+
+	s := benchServer()
+	s.answers.room = share.NewRoom(400 << 10)
+	s.upstream.maxBytes = 64 << 20
+	s.upstream.services = []*corev3.GrpcService{{TargetSpecifier: &corev3.GrpcService_GoogleGrpc_{
+		GoogleGrpc: &corev3.GrpcService_GoogleGrpc{TargetUri: listener.Addr().String(), StatPrefix: "x"},
+	}}}
+	ctx, cancel := context.WithCancel(t.Context())
+	up, leave, err := s.upstream.open(ctx, &method{upstream: "/" + aggregated + "/DeltaAggregatedResources"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, _ := s.answers.room.Ask("other", 1<<20, nil)
+	asks := &counting{ClientStream: up}
+	st := &stream{server: s, caller: "a", life: ctx, method: method{delta: true}, nodeID: "n", up: asks, inbox: make(chan incoming)}
+	ended := make(chan struct{})
+	go func() { defer close(ended); _ = st.responses(ctx) }()
+	for s.answers.room.Waiting().Count == 0 {
+		runtime.Gosched()
+	}
+	if asked := asks.asked.Load(); asked != 0 {
+		t.Error("it is asked for")
+	}
+	other.Release()
+	if m := <-st.inbox; !bytes.Equal(m.wire, says) || m.place == nil {
+		t.Errorf("%d bytes come, want %d; room: %v", len(m.wire), len(says), m.place)
+	}
+	cancel()
+	<-ended
+	leave(false)
 }

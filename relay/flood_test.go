@@ -49,7 +49,7 @@ func BenchmarkVerdictBesideAFlood(b *testing.B) {
 			acknowledge := func(nonce string) {
 				wire, err := proto.Marshal(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: assignments.typeURL(), ResponseNonce: nonce})
 				if err == nil {
-					_, _, err = st.request(wire)
+					_, err = st.tells(wire)
 				}
 				if err != nil {
 					b.Fatal(err)
@@ -63,7 +63,7 @@ func BenchmarkVerdictBesideAFlood(b *testing.B) {
 				flooding.Go(func() {
 					for !over.Load() {
 						other := &stream{server: s, caller: "flood", method: method{delta: true}, nodeID: "f", wake: make(chan struct{}, 1)}
-						if _, _, err := other.request(flood); err != nil {
+						if _, err := other.tells(flood); err != nil {
 							b.Error(err)
 						}
 						other.close()

@@ -87,7 +87,7 @@ func (l *lessee) read(wire []byte) *endpointv3.ClusterLoadAssignment {
 	}
 	if err == nil {
 		if wire, err = proto.Marshal(ack); err == nil {
-			_, _, err = l.request(wire)
+			_, err = l.tells(wire)
 		}
 	}
 	if err != nil {
@@ -190,7 +190,7 @@ func (l *lessee) asks(had map[string]string) {
 	}
 	wire, err := proto.Marshal(m)
 	if err == nil {
-		_, _, err = l.request(wire)
+		_, err = l.tells(wire)
 	}
 	if err != nil {
 		l.Fatal(err)

@@ -292,7 +292,7 @@ func (m *model) say(a *answer, more, given []int) {
 	}
 	wire, err := proto.Marshal(request)
 	if err == nil {
-		wire, _, err = m.stream.request(wire)
+		wire, err = m.stream.tells(wire)
 	}
 	if err != nil {
 		m.Fatal(err)

@@ -18,6 +18,7 @@ import (
 	"hdsd/access"
 	"hdsd/internal/envoyaddr"
 	"hdsd/internal/fields"
+	"hdsd/internal/inflight"
 	"hdsd/internal/share"
 	"hdsd/internal/wire"
 	"hdsd/relay/message"
@@ -149,7 +150,8 @@ func (st *stream) first(ctx context.Context) ([]byte, error) {
 		if r.err != nil {
 			return nil, r.err
 		}
-		return r.wire, st.introduce(r.wire, true)
+		_, err := st.introduce(r.wire, true)
+		return r.wire, err
 	case <-late.C:
 		return nil, status.Errorf(codes.DeadlineExceeded, "no request within %v: send one", st.server.options.FirstRequestTimeout)
 	case <-st.server.gate.Closing():
@@ -162,26 +164,34 @@ func (st *stream) first(ctx context.Context) ([]byte, error) {
 // maxNode is the size above which only the id of a node is read.
 const maxNode = 64 << 10
 
-// introduce holds the node of a request against the caller's identity: of the first one, and
-// of a later one that says another. The control plane may take that for the client, too.
-func (st *stream) introduce(wire []byte, first bool) error {
-	head, err := message.HeadOf(st.method.delta, wire)
+// introduce reads the head of a request, and holds its node against the caller's identity: of the
+// first one, and of a later one that says another. The control plane may take that for the client,
+// too.
+func (st *stream) introduce(wire []byte, first bool) (head message.Head, err error) {
+	if len(wire) > smallWork { // it may have many fields
+		end, err := st.turn(len(wire))
+		if err != nil {
+			return head, status.FromContextError(err).Err()
+		}
+		defer end()
+	}
+	head, err = message.HeadOf(st.method.delta, wire)
 	if err != nil {
-		return status.Errorf(codes.InvalidArgument, "a request cannot be decoded: %v", err)
+		return head, status.Errorf(codes.InvalidArgument, "a request cannot be decoded: %v", err)
 	}
 	told := sha256.Sum256(head.Node)
 	if !first && (len(head.Node) == 0 || told == st.told) {
-		return nil
+		return head, nil
 	}
 	node := &corev3.Node{}
 	if len(head.Node) > maxNode {
-		return status.Errorf(codes.InvalidArgument, "the node of a request may have up to %d bytes", maxNode)
+		return head, status.Errorf(codes.InvalidArgument, "the node of a request may have up to %d bytes", maxNode)
 	}
 	if err := proto.Unmarshal(head.Node, node); err != nil {
-		return status.Errorf(codes.InvalidArgument, "the node cannot be decoded: %v", err)
+		return head, status.Errorf(codes.InvalidArgument, "the node cannot be decoded: %v", err)
 	}
 	if err := envoyaddr.CheckNode(node); err != nil {
-		return status.Error(codes.InvalidArgument, err.Error())
+		return head, status.Error(codes.InvalidArgument, err.Error())
 	}
 	if st.told = told; first {
 		st.mu.Lock()
@@ -189,7 +199,7 @@ func (st *stream) introduce(wire []byte, first bool) error {
 		st.mu.Unlock()
 	}
 	at := node.GetLocality()
-	return access.FromContext(st.down.Context()).Admit(access.Node{ID: node.GetId(), Region: at.GetRegion(), Zone: at.GetZone()})
+	return head, access.FromContext(st.down.Context()).Admit(access.Node{ID: node.GetId(), Region: at.GetRegion(), Zone: at.GetZone()})
 }
 
 func (st *stream) receive() ([]byte, error) {
@@ -208,11 +218,13 @@ func (st *stream) requests(ctx context.Context, first []byte, spawn func(func())
 		if err != nil {
 			return err
 		}
-		if err = st.introduce(m, false); err != nil {
+		head, err := st.introduce(m, false)
+		if ctx.Err() != nil {
+			return nil
+		} else if err != nil {
 			return err
 		}
-		var head message.Head
-		if m, head, err = st.request(m); ctx.Err() != nil {
+		if m, err = st.request(m, &head); ctx.Err() != nil {
 			return nil
 		} else if err != nil {
 			return status.Errorf(codes.InvalidArgument, "a request cannot be decoded: %v", err)
@@ -227,33 +239,31 @@ func (st *stream) requests(ctx context.Context, first []byte, spawn func(func())
 	}
 }
 
-// request returns what the control plane gets of a request; nil: nothing.
-func (st *stream) request(m []byte) ([]byte, message.Head, error) {
+// request returns what the control plane gets of a request; nil: nothing. It makes of the head what
+// the control plane gets of that.
+func (st *stream) request(m []byte, head *message.Head) ([]byte, error) {
 	if st.method.loads {
 		st.server.metrics.loads.Inc()
-		return m, message.Head{}, nil
-	}
-	head, err := message.HeadOf(st.method.delta, m)
-	if err != nil {
-		return nil, head, err
+		*head = message.Head{}
+		return m, nil
 	}
 	if head.TypeURL == "" && st.method.typeURL != "" { // a service of one type implies it
 		head.TypeURL = st.method.typeURL
 		m = fields.AppendText(slices.Clip(m), message.RequestType(st.method.delta), head.TypeURL)
 	}
-	st.note(&head)
+	st.note(head)
 	k, ours := kindOf(head.TypeURL)
 	if !ours {
-		return m, head, nil
+		return m, nil
 	}
 	end, err := st.turn(len(m))
 	if err != nil {
-		return nil, head, err
+		return nil, err
 	}
 	defer end()
 	r, err := message.ParseRequest(st.method.delta, m)
 	if err != nil {
-		return nil, head, err
+		return nil, err
 	}
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -267,7 +277,7 @@ func (st *stream) request(m []byte) ([]byte, message.Head, error) {
 	if err == nil && st.up == nil {
 		l.recall(r, first)
 	}
-	return out, head, err
+	return out, err
 }
 
 // ledger returns what the client has of a type. The caller holds mu.
@@ -292,9 +302,19 @@ func (st *stream) writer(to interface{ SendMsg(message any) error }, code codes.
 	return newWriter(to, timeout, func() { st.fail(status.Errorf(code, "%s has not read for %v", peer, timeout)) })
 }
 
-// responses receives what the control plane says, one response at a time.
+// responses receives what the control plane says, one response at a time. A large one is asked for
+// when there is room for it: until then, HTTP/2 has the control plane wait.
 func (st *stream) responses(ctx context.Context) error {
+	coming := inflight.Follow(st.up)
 	for said := false; ; said = true {
+		size, err := coming.Next(ctx)
+		if err != nil {
+			return nil //nolint:nilerr // the stream has ended
+		}
+		p, err := st.begin(ctx, size)
+		if err != nil {
+			return nil //nolint:nilerr // the same
+		}
 		var m wire.Bytes
 		if err := st.up.RecvMsg(&m); err != nil {
 			if !said && ctx.Err() == nil {
@@ -305,12 +325,13 @@ func (st *stream) responses(ctx context.Context) error {
 			}
 			return err
 		}
-		h, err := st.begin(ctx, len(m))
-		if err != nil {
-			return nil //nolint:nilerr // the stream has ended
+		if size == 0 { // it was not known
+			if p, err = st.begin(ctx, len(m)); err != nil {
+				return nil //nolint:nilerr // the same
+			}
 		}
 		select {
-		case st.inbox <- incoming{message.TypeOf(m), m, h}:
+		case st.inbox <- incoming{message.TypeOf(m), m, p}:
 		case <-ctx.Done():
 			return nil
 		}

@@ -65,7 +65,7 @@ func (l *lessee) accepts(wire []byte) *discoveryv3.Resource {
 	}
 	wire, err := proto.Marshal(ack)
 	if err == nil {
-		_, _, err = l.request(wire)
+		_, err = l.tells(wire)
 	}
 	if err != nil {
 		l.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
+	"hdsd/internal/inflight"
 	"hdsd/internal/wire"
 	"hdsd/source/xds"
 )
@@ -100,7 +101,7 @@ func (u *upstream) enter(server int, loads bool) (*line, error) {
 			return l, nil
 		}
 	}
-	conn, err := xds.Dial(u.services[server], wire.Codec(), u.maxBytes)
+	conn, err := xds.Dial(u.services[server], wire.Codec(), u.maxBytes, inflight.DialOptions)
 	if err != nil {
 		return nil, err
 	}

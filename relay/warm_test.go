@@ -65,7 +65,7 @@ func (p plane) asks(r *discoveryv3.DeltaDiscoveryRequest) {
 	p.Helper()
 	wire, err := proto.Marshal(r)
 	if err == nil {
-		_, _, err = p.request(wire)
+		_, err = p.tells(wire)
 	}
 	if err != nil {
 		p.Fatal(err)

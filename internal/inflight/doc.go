@@ -42,6 +42,12 @@
 // The connection also sees when nothing of a stream is left to send: After tells. A client that
 // resets many streams while one write waits for it to read loses its connection.
 //
+// # Clients
+//
+// For a gRPC client, DialOptions look at what servers send, and change nothing: Follow tells how long
+// the next message of a stream is before the client asks for it (client.go). Until then, a server
+// can send Ahead bytes of it.
+//
 // Package internal/rest has the same budget for the bodies of HTTP requests.
 //
 // It starts no goroutine but timers, and imports internal/caller, internal/share and

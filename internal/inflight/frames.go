@@ -11,6 +11,7 @@ const (
 	typeHeaders  = 1
 	typeReset    = 3
 	typeSettings = 4
+	typeGoAway   = 7
 	typeWindow   = 8
 
 	settingBytes  = 6 // its number has two of them

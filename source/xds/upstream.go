@@ -6,24 +6,25 @@ import (
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/encoding"
 	"google.golang.org/grpc/keepalive"
 )
 
 // Dial makes a connection to one of the grpc_services of a valid ApiConfigSource, for who
-// speaks to a management server without a Source. It reads the files with certificates.
-func Dial(service *corev3.GrpcService, by encoding.CodecV2, maxMessageBytes int) (*grpc.ClientConn, error) {
+// speaks to a management server without a Source. It reads the files with certificates. secured
+// gives the options that have these.
+func Dial(service *corev3.GrpcService, by encoding.CodecV2, maxMessageBytes int, secured func(credentials.TransportCredentials) []grpc.DialOption) (*grpc.ClientConn, error) {
 	google := service.GetGoogleGrpc()
 	secure, err := transport(google)
 	if err != nil {
 		return nil, err
 	}
 	alive := keepalive.ClientParameters{Time: keepaliveTime}
-	options := []grpc.DialOption{
-		grpc.WithTransportCredentials(secure),
+	options := append(secured(secure),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessageBytes), grpc.ForceCodecV2(by)),
 		grpc.WithNoProxy(), grpc.WithDisableServiceConfig(), grpc.WithIdleTimeout(0),
-	}
+	)
 	for key, arg := range google.GetChannelArgs().GetArgs() {
 		options = append(options, channelArgs[key](arg, &alive)...)
 	}
