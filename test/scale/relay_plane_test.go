@@ -18,20 +18,21 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
+	"hdsd/internal/wire"
+	"hdsd/relay/message"
 	"hdsd/test/envoy"
 )
 
 // kindsPlane is a control plane that tells nodes of several kinds (node.cluster) different
 // things of the same clusters, by delta. It keeps what it said.
 type kindsPlane struct {
-	discoveryv3.UnimplementedAggregatedDiscoveryServiceServer
 	address string
 	said    []map[string]map[string][]byte // by kind, type and name
 }
 
 func newKindsPlane(t testing.TB, w *world, kinds int) *kindsPlane {
 	t.Helper()
-	p := &kindsPlane{address: envoy.FreeAddress(t)}
+	p := &kindsPlane{}
 	for kind := range kinds {
 		p.said = append(p.said, map[string]map[string][]byte{
 			resourcev3.ClusterType: {}, resourcev3.EndpointType: {}, resourcev3.ListenerType: {"front": fmt.Appendf(nil, "whatever bytes %d", kind)},
@@ -40,15 +41,7 @@ func newKindsPlane(t testing.TB, w *world, kinds int) *kindsPlane {
 			p.add(t, w, kind, i)
 		}
 	}
-	l, err := net.Listen("tcp", p.address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := grpc.NewServer()
-	discoveryv3.RegisterAggregatedDiscoveryServiceServer(server, p)
-	served := make(chan struct{})
-	go func() { defer close(served); _ = server.Serve(l) }()
-	t.Cleanup(func() { server.Stop(); <-served })
+	p.address = servePlane(t, p.answer)
 	return p
 }
 
@@ -93,28 +86,54 @@ func (p *kindsPlane) add(t testing.TB, w *world, kind, i int) {
 	}
 }
 
-// DeltaAggregatedResources answers the first request of each type.
-func (p *kindsPlane) DeltaAggregatedResources(s discoveryv3.AggregatedDiscoveryService_DeltaAggregatedResourcesServer) error {
+// answer answers the first request of each type.
+func (p *kindsPlane) answer(s grpc.ServerStream) error {
 	kind := -1
 	for n := 0; ; n++ {
-		r, err := s.Recv()
+		r, err := nextRequest(s, &kind)
 		if err != nil {
 			return err
 		}
-		if r.GetNode() != nil {
-			if kind, err = strconv.Atoi(r.GetNode().GetCluster()); err != nil {
-				return err
-			}
-		}
-		if r.GetResponseNonce() != "" {
+		if r.Answers {
 			continue
 		}
-		out := &discoveryv3.DeltaDiscoveryResponse{TypeUrl: r.GetTypeUrl(), Nonce: strconv.Itoa(n)}
-		for name, wire := range p.said[kind][r.GetTypeUrl()] {
-			out.Resources = append(out.Resources, &discoveryv3.Resource{Name: name, Version: "1", Resource: &anypb.Any{TypeUrl: r.GetTypeUrl(), Value: wire}})
+		out := &discoveryv3.DeltaDiscoveryResponse{TypeUrl: r.TypeURL, Nonce: strconv.Itoa(n)}
+		for name, wire := range p.said[kind][r.TypeURL] {
+			out.Resources = append(out.Resources, &discoveryv3.Resource{Name: name, Version: "1", Resource: &anypb.Any{TypeUrl: r.TypeURL, Value: wire}})
 		}
-		if err := s.Send(out); err != nil {
+		if err := s.SendMsg(out); err != nil {
 			return err
 		}
 	}
+}
+
+// nextRequest reads a delta request, and the kind of its node if it has one. It decodes no more, so
+// that a flood of requests costs the control plane little.
+func nextRequest(s grpc.ServerStream, kind *int) (r message.Head, err error) {
+	var m wire.Bytes
+	if err = s.RecvMsg(&m); err != nil {
+		return r, err
+	}
+	if r, err = message.HeadOf(true, m); err != nil || len(r.Node) == 0 {
+		return r, err
+	}
+	node := &corev3.Node{}
+	if err = proto.Unmarshal(r.Node, node); err == nil {
+		*kind, err = strconv.Atoi(node.GetCluster())
+	}
+	return r, err
+}
+
+// servePlane serves a control plane that speaks delta, until the test ends. It returns its address.
+func servePlane(t testing.TB, answer func(grpc.ServerStream) error) string {
+	t.Helper()
+	l, err := net.Listen("tcp", envoy.FreeAddress(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := grpc.NewServer(wire.ServerOption(), grpc.MaxRecvMsgSize(64<<20), grpc.UnknownServiceHandler(func(_ any, s grpc.ServerStream) error { return answer(s) }))
+	served := make(chan struct{})
+	go func() { defer close(served); _ = server.Serve(l) }()
+	t.Cleanup(func() { server.Stop(); <-served })
+	return l.Addr().String()
 }
