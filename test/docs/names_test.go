@@ -46,6 +46,7 @@ func isFolder(name string) bool {
 func exists(name string) bool {
 	name, _, _ = strings.Cut(name, ".Test")
 	name, _, _ = strings.Cut(name, ".Fuzz")
+	name, _, _ = strings.Cut(name, ".Benchmark")
 	_, err := os.Stat(filepath.Join(root, name))
 	return err == nil
 }
