@@ -103,7 +103,7 @@ type upkeep struct {
 func newCore(t timing, log zerolog.Logger, m *metrics, planes resourceServer, history historian) *core {
 	c := &core{
 		mailbox: newMailbox(m.waiting), log: log, timing: t, metrics: m, history: history,
-		judge:   aggregate.New(t.aggregating(aggregate.BeliefLimits{})),
+		judge: aggregate.New(t.aggregating(aggregate.BeliefLimits{})),
 		trust: trust{}, newcomers: probation.New(), upkeep: upkeep{targets: targets.New(), penalties: newPenalties(), troubles: newTroubles(), alarms: newAlarms(log, &m.states), snapshots: query.NewSnapshots()},
 		decisions: newDecisions(planes, history, log, &m.rulings),
 	}
