@@ -41,9 +41,9 @@ func TestAuditOverREST(t *testing.T) {
 }
 
 func TestPreviewOverREST(t *testing.T) {
-	s := &switchboard{}
+	s := &switchboard{panics: []string{"cluster web: why"}}
 	_, got := call(t, s, "POST", "/v1/overrides/preview", `{"cluster": "web", "health": "DRAINING", "reason": "x"}`, asJSON)
-	if !strings.Contains(got, `"endpoints":2`) || !strings.Contains(got, `"totalEndpoints":3`) {
+	if !strings.Contains(got, `"endpoints":2`) || !strings.Contains(got, `"totalEndpoints":3`) || !strings.Contains(got, `"panics":["cluster web: why"]`) {
 		t.Errorf("got %s", got)
 	}
 	if len(s.overrides) > 0 {

@@ -164,6 +164,8 @@ type Cluster struct {
 	Quarantined       []Quarantined
 	RejectedReason    string                // why the latest version is refused, and the one before is in use; empty if it is not
 	NoEndpointsReason string                // empty if there are some
+	Panic             string                // that Envoys are in panic for it, and why; empty if they are not
+	PanicSince        time.Time             // zero: not known
 	HealthChecks      []*corev3.HealthCheck // as checkers are sent them; only of one that was asked for
 }
 

@@ -41,9 +41,8 @@ type Controller interface {
 	// and the one that it replaces, or nil.
 	SetOverride(ctx context.Context, o Override) (now Override, replaced *Override, err error)
 
-	// PreviewOverride returns what SetOverride would return, and the number of all
-	// endpoints. It changes nothing.
-	PreviewOverride(ctx context.Context, o Override) (would Override, replaced *Override, total int, err error)
+	// PreviewOverride returns what SetOverride would do. It changes nothing.
+	PreviewOverride(ctx context.Context, o Override) (Preview, error)
 
 	// ClearOverrides ends the override of exactly a scope, or all within it, and
 	// returns those that ended.

@@ -29,6 +29,7 @@ type switchboard struct {
 
 	overrides []Override
 	cleared   []string // what was asked for
+	panics    []string // what a preview says of them
 
 	trust []Trust
 	clock Clock
@@ -80,9 +81,9 @@ func (s *switchboard) Overrides(context.Context) ([]Override, error) {
 }
 
 // PreviewOverride would decide two of three endpoints.
-func (s *switchboard) PreviewOverride(_ context.Context, o Override) (Override, *Override, int, error) {
+func (s *switchboard) PreviewOverride(_ context.Context, o Override) (Preview, error) {
 	o.Endpoints = 2
-	return o, nil, 3, s.err
+	return Preview{Would: o, Total: 3, Panics: s.panics}, s.err
 }
 
 // Audit gives what comes after a place, oldest first.

@@ -156,6 +156,7 @@ func clusterMessage(c Cluster) *hdsdv1.Cluster {
 			return &hdsdv1.Quarantine{Address: q.Address, Reason: q.Reason}
 		}),
 		NoEndpointsReason: c.NoEndpointsReason, RejectedReason: c.RejectedReason,
+		PanicReason: c.Panic, PanicSince: timeMessage(c.PanicSince),
 		Timeout:      uint32(c.Timeout),
 		Degraded:     uint32(c.Degraded),
 		Draining:     uint32(c.Draining),

@@ -32,6 +32,14 @@ const (
 	longest = 10 * 365 * 24 * time.Hour
 )
 
+// Preview is what an override would do.
+type Preview struct {
+	Would    Override  // its Endpoints are those that it would decide
+	Replaced *Override // nil: none
+	Total    int       // endpoints of all clusters that the caller may see
+	Panics   []string  // for each cluster that Envoys would be in panic for, why
+}
+
 // Override is a health that an operator sets in place of verdicts.
 type Override struct {
 	Scope          health.Endpoint // an empty part matches all
@@ -66,13 +74,13 @@ func (c *Control) PreviewOverride(ctx context.Context, r *hdsdv1.SetOverrideRequ
 	if err != nil {
 		return nil, err
 	}
-	would, replaced, total, err := c.controller.PreviewOverride(ctx, asked)
+	p, err := c.controller.PreviewOverride(ctx, asked)
 	if err != nil {
 		return nil, grpcError(err)
 	}
-	answer := &hdsdv1.PreviewOverrideResponse{Override: overrideMessage(would), TotalEndpoints: uint32(total)}
-	if replaced != nil {
-		answer.Replaced = overrideMessage(*replaced)
+	answer := &hdsdv1.PreviewOverrideResponse{Override: overrideMessage(p.Would), TotalEndpoints: uint32(p.Total), Panics: p.Panics}
+	if p.Replaced != nil {
+		answer.Replaced = overrideMessage(*p.Replaced)
 	}
 	return answer, nil
 }

@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -24,6 +25,8 @@ type alarms struct {
 	log     zerolog.Logger
 	metrics *stateMetrics
 	tally   *tally.Tally
+	panics  *tally.Panics
+	changed func(cluster string)  // called when Envoys are in panic for a cluster, or no longer are
 	tell    func([]notify.Change) // never waits; nil: nobody is told
 	known   func()                // called once all that is wrong was told; nil: nobody asks
 	pending []notify.Change
@@ -34,7 +37,7 @@ type alarms struct {
 }
 
 func newAlarms(log zerolog.Logger, m *stateMetrics) alarms {
-	return alarms{log: log, metrics: m, tally: tally.New()}
+	return alarms{log: log, metrics: m, tally: tally.New(), panics: tally.NewPanics(), changed: func(string) {}}
 }
 
 // crowds is what was said last of addresses that have no room for more probes.
@@ -54,6 +57,7 @@ func (a *alarms) notice(rulings *ruling.Table, transitions []health.Transition) 
 			e.Status, e.Overridden = ruled.Health, ruled.Override != nil
 		}
 		a.tally.SetEndpoint(&e)
+		a.publish(rulings, t.Endpoint)
 	}
 }
 
@@ -61,7 +65,9 @@ func (a *alarms) notice(rulings *ruling.Table, transitions []health.Transition) 
 func (a *alarms) apply(v view, removed []string, changed []*catalog.Cluster) {
 	for _, name := range removed {
 		a.tally.Remove(name)
+		a.panics.Remove(name)
 	}
+	a.publishAll(v.core.rulings, slices.Values(changed))
 	for _, k := range changed {
 		if !k.IsChecked() {
 			a.tally.Remove(k.Source.Name)
@@ -123,7 +129,8 @@ func (a *alarms) answered() { a.hasAnswers = true }
 func (a *alarms) settle() { a.settled = true }
 
 // raise says what changed since it was last called.
-func (a *alarms) raise() {
+func (a *alarms) raise(now time.Time) {
+	a.tellPanics(now)
 	e := a.tally.Take()
 	for i := range e.Clusters {
 		a.cluster(&e.Clusters[i])
@@ -132,7 +139,7 @@ func (a *alarms) raise() {
 		a.zone(&e.Zones[i])
 	}
 	a.metrics.series.set(e.Followed)
-	a.metrics.set(a.tally.Counts(), a.tally.ZonesDown())
+	a.metrics.set(a.tally.Counts(), a.tally.ZonesDown(), a.panics.Count())
 	if a.pending = append(a.pending, e.Conditions...); len(a.pending) > 0 && a.tell != nil {
 		a.tell(a.pending)
 	}
@@ -169,6 +176,7 @@ func (a *alarms) zone(g *tally.GroupChange) {
 type stateMetrics struct {
 	states [attention.Unobserved + 1]prometheus.Gauge
 	zones  prometheus.Gauge
+	panics prometheus.Gauge
 	short  prometheus.Gauge
 	series *series
 
@@ -183,6 +191,7 @@ var stateNames = [...]string{
 func newStateMetrics(f factory) stateMetrics {
 	m := stateMetrics{
 		zones:   f.gauge("hdsd_zones_down", "Zones of which all endpoints are down."),
+		panics:  f.gauge("hdsd_clusters_in_panic", "Clusters of which Envoys disregard the published health, since too few endpoints are healthy; those that are wholly down apart."),
 		short:   f.gauge("hdsd_endpoints_short_of_votes", "Endpoints of which most planned votes were lost lately, so that nothing takes them down."),
 		crowded: f.gauge("hdsd_probe_limited_addresses", "Addresses that would get more than checkers.probe_targets.max_probes_per_second."),
 		waiting: f.gauge("hdsd_endpoints_probe_limited", "Endpoints that are not checked, since their address would get more than checkers.probe_targets.max_probes_per_second."),
@@ -197,8 +206,9 @@ func newStateMetrics(f factory) stateMetrics {
 	return m
 }
 
-func (m *stateMetrics) set(counts tally.Counts, zonesDown int) {
+func (m *stateMetrics) set(counts tally.Counts, zonesDown, panics int) {
 	m.zones.Set(float64(zonesDown))
+	m.panics.Set(float64(panics))
 	for state, n := range counts {
 		m.states[state].Set(float64(n))
 	}

@@ -16,6 +16,7 @@ import (
 // time. Restored overrides come last: only then can the aggregator explain the votes.
 func (c *core) apply(d feed.Delivery, now time.Time) {
 	before := c.rulings.Len()
+	initial := c.rules != nil && c.rules.InitialHealth != d.Rules.InitialHealth
 	c.setRules(now, d.Rules)
 	moved := planning{c}.count(&d)
 	change := ruling.Change{InitialHealth: d.Rules.InitialHealth, Removed: d.Removed, Answered: d.Answered, Complete: d.Complete}
@@ -50,6 +51,9 @@ func (c *core) apply(d feed.Delivery, now time.Time) {
 	c.applyRulings(now, c.rulings.Announce(now, effects.Unannounced))
 	c.forgetAbsent()
 	c.upkeep.alarms.apply(view{c}, d.Removed, change.Changed)
+	if initial {
+		c.upkeep.alarms.publishAll(c.rulings, c.rulings.Clusters())
+	}
 	c.metrics.rulings.update(c.rulings)
 	c.metrics.plan.redundancy.Set(float64(d.Rules.Redundancy()))
 	c.metrics.rollout.update(c.rollout.Trials(), c.rollout.BlockedClusters())

@@ -107,6 +107,7 @@ func newCore(t timing, log zerolog.Logger, m *metrics, planes resourceServer, hi
 		trust: trust{}, newcomers: probation.New(), upkeep: upkeep{targets: targets.New(), penalties: newPenalties(), troubles: newTroubles(), alarms: newAlarms(log, &m.states), snapshots: query.NewSnapshots()},
 		decisions: newDecisions(planes, history, log, &m.rulings),
 	}
+	c.upkeep.alarms.changed = c.upkeep.snapshots.Change
 	c.rulings = ruling.New(c.judge.Verdict)
 	c.fleet = fleet.New(fleet.Options{Report: t.report, Grace: t.grace, Settle: t.settle}, lookup{c})
 	c.rollout = rollout.New(rollout.Options{Report: t.report, Grace: t.grace}, lookup{c})
@@ -194,7 +195,7 @@ func (c *core) tick(now time.Time) time.Duration {
 		connected: c.fleet.Figures().Connected, lost: len(c.upkeep.troubles.lost), planned: c.rules.Redundancy(), short: c.judge.Short(),
 	})
 	c.upkeep.alarms.crowded(now, c.upkeep.targets)
-	c.upkeep.alarms.raise()
+	c.upkeep.alarms.raise(now)
 	return c.sleep(now)
 }
 
@@ -275,5 +276,6 @@ func (c *core) appendDecisions(all []decision.Decision) {
 		if len(all[i].Overrides) > 0 {
 			c.metrics.rulings.setOverrides(c.rulings.Overrides())
 		}
+		c.upkeep.alarms.decided(c.rulings, &all[i])
 	}
 }

@@ -197,6 +197,7 @@ func (l *lab) pass(d time.Duration) {
 		l.core.tick(l.now)
 	}
 	l.wantTally()
+	l.wantPanics()
 }
 
 // join connects checkers, each in the zone of its name's last letter.

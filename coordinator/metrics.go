@@ -96,8 +96,9 @@ func newRulingMetrics(f factory) rulingMetrics {
 func (m *rulingMetrics) update(t *ruling.Table) {
 	m.clusters.Set(float64(len(t.Names())))
 	m.endpoints.Set(float64(t.Len()))
-	m.quarantined.Set(float64(t.Quarantined()))
-	m.shadowed.Set(float64(t.Shadowed()))
+	quarantined, shadowed := t.Exceptions()
+	m.quarantined.Set(float64(quarantined))
+	m.shadowed.Set(float64(shadowed))
 	m.setHealth(t.Counts())
 	m.setOverrides(t.Overrides())
 }

@@ -82,6 +82,7 @@ var elsewhere = map[string]string{
 	"hdsd_endpoints_probe_limited":         "crowds_test.go",
 	"hdsd_probe_limited_addresses":         "crowds_test.go",
 	"hdsd_endpoints_short_of_votes":        "quorum_test.go",
+	"hdsd_clusters_in_panic":               "panics_test.go",
 	"hdsd_zones_down":                      "alarms_test.go",
 	"hdsd_listener_insecure":               "probes_test.go",
 	"hdsd_mailbox_events":                  "figures_test.go",

@@ -71,16 +71,16 @@ func (c *control) Overrides(ctx context.Context) ([]api.Override, error) {
 }
 
 // PreviewOverride implements api.Controller.
-func (c *control) PreviewOverride(ctx context.Context, asked api.Override) (would api.Override, replaced *api.Override, total int, err error) {
+func (c *control) PreviewOverride(ctx context.Context, asked api.Override) (p api.Preview, err error) {
 	may := access.FromContext(ctx).Clusters().WithVersions(asker{c.core}.Outside)
 	if err := c.core.ask(ctx, func() {
-		set, before, refused := c.core.rulings.PreviewOverride(storedOverride(&asked))
-		total = endpointsOf(c.core.rulings, may)
-		would, replaced, err = *shownOverride(&set), shownOverride(before), refusal(refused)
+		would, refused := c.core.rulings.PreviewOverride(storedOverride(&asked))
+		p = api.Preview{Would: *shownOverride(&would.Override), Replaced: shownOverride(would.Replaced), Panics: would.Panics, Total: endpointsOf(c.core.rulings, may)}
+		err = refusal(refused)
 	}); err != nil {
-		return api.Override{}, nil, 0, err
+		return api.Preview{}, err
 	}
-	return would, replaced, total, err
+	return p, err
 }
 
 // explained describes an override; it is empty for nil.

@@ -120,8 +120,8 @@ func (v view) Explain(k *catalog.Cluster, e *catalog.Endpoint) api.EndpointHealt
 			out.Verdict.Since = ruling.Since
 		}
 	}
-	if p := v.core.rulings.Published(k, e, out.Verdict.Status); p != nil {
-		out.Published = &api.Published{Status: p.Status, Reason: p.Reason}
+	if p, is := v.core.rulings.Published(k, e); is && p.Status != out.Verdict.Status {
+		out.Published = &api.Published{Status: p.Status, Reason: p.Reason()}
 	}
 	return out
 }
@@ -239,6 +239,11 @@ func (v view) Condition(e *catalog.Endpoint) query.Condition {
 		condition.HeldSince, _ = v.core.judge.Held(id)
 	}
 	return condition
+}
+
+// Panic implements query.State.
+func (v view) Panic(k *catalog.Cluster) (reason string, since time.Time) {
+	return v.core.upkeep.alarms.panics.Of(k.Source.Name)
 }
 
 // Crew implements query.State.

@@ -49,6 +49,7 @@ func TestAWatchBeginsAsEndpointsAre(t *testing.T) {
 	})
 	s.change(http.MethodPost, "/v1/overrides", `{"cluster": "web", "health": "DRAINING", "reason": "kernel"}`)
 	same("web to be drained", func(e *hdsdv1.Endpoint) bool { return (e.Override != nil) == (e.GetCluster() == "web") })
+	s.change(http.MethodDelete, "/v1/overrides?cluster=web", "") // it would stay in force
 	s.change(http.MethodPost, "/v1/freeze", `{"reason": "moving"}`)
 	same("both to be published as they come in", func(e *hdsdv1.Endpoint) bool { return e.Published != nil })
 }

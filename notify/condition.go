@@ -20,6 +20,7 @@ const (
 	ShrinkageHeld  Kind = "SHRINKAGE_HELD"
 	HistoryFailing Kind = "HISTORY_FAILING"
 	TooFewCheckers Kind = "TOO_FEW_CHECKERS"
+	Panic          Kind = "PANIC"
 	SourceBroken   Kind = "SOURCE_BROKEN"
 
 	ProbeLimitReached  Kind = "PROBE_LIMIT_REACHED"

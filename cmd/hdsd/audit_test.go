@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -35,7 +36,7 @@ func (f *fakeControl) PreviewOverride(_ context.Context, r *hdsdv1.SetOverrideRe
 		return nil, status.Error(codes.Unimplemented, "unknown method")
 	}
 	return &hdsdv1.PreviewOverrideResponse{
-		Override: &hdsdv1.Override{Cluster: r.GetCluster(), Endpoints: uint32(f.decides)}, Replaced: anOverride(), TotalEndpoints: 1000,
+		Override: &hdsdv1.Override{Cluster: r.GetCluster(), Endpoints: uint32(f.decides)}, Replaced: anOverride(), TotalEndpoints: 1000, Panics: f.panics,
 	}, nil
 }
 
@@ -79,6 +80,25 @@ func TestLargeOverridesAreConfirmed(t *testing.T) {
 		exit, out, errors := hdsd(t, args...)
 		if exit != test.exit || (control.set != nil) != test.set || !strings.Contains(out+errors, test.says) {
 			t.Errorf("%d endpoints, %q: exit status %d, %v, %s%s", test.decides, test.flags, exit, control.set, out, errors)
+		}
+	}
+}
+
+// TestOverridesThatEnvoysWouldDisregard are told before, and set all the same.
+func TestOverridesThatEnvoysWouldDisregard(t *testing.T) {
+	control, address := serveFreezable(t)
+	control.panics = slices.Repeat([]string{"cluster web: Envoy would send traffic to all 3 endpoints"}, 7)
+	const says = "cluster web: Envoy would send traffic to all 3 endpoints\n"
+	const more, advice = "and so for 2 more clusters\n", "the cluster's healthy_panic_threshold says when: with 0, Envoy never does that\n"
+	for _, flags := range []string{"", "--yes", "--dry-run"} {
+		control.set = nil
+		exit, out, errors := hdsd(t, append([]string{"override", "drain", "web", "--reason", "x", "--server", address}, strings.Fields(flags)...)...)
+		where, prefix := errors, "hdsd: "
+		if flags == "--dry-run" {
+			where, prefix = out, ""
+		}
+		if want := strings.Repeat(prefix+says, 5) + prefix + more + prefix + advice; exit != exitDone || (control.set != nil) != (flags != "--dry-run") || !strings.HasSuffix(where, want) {
+			t.Errorf("%q: exit status %d, %v, %s%s", flags, exit, control.set, out, errors)
 		}
 	}
 }

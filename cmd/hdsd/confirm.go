@@ -34,18 +34,21 @@ func (c *caution) addTo(command *cobra.Command) {
 // check shows what an override would do, or asks where it does much. It reports whether
 // to go on.
 func (c *caution) check(ctx context.Context, command *cobra.Command, control hdsdv1.ControlClient, request *hdsdv1.SetOverrideRequest) (bool, error) {
-	if c.yes && !c.dryRun {
-		return true, nil
-	}
 	would, err := control.PreviewOverride(ctx, request)
 	switch {
 	case status.Code(err) == codes.Unimplemented && !c.dryRun:
 		return true, nil // an older hdsd
+	case err != nil && c.yes && !c.dryRun:
+		return true, nil // SetOverride says why
 	case err != nil:
 		return false, err
 	case c.dryRun:
 		showPreview(command.OutOrStdout(), would)
 		return false, nil
+	}
+	tellPanics(command.ErrOrStderr(), "hdsd: ", would.GetPanics())
+	if c.yes {
+		return true, nil
 	}
 	decides, all := would.GetOverride().GetEndpoints(), would.GetTotalEndpoints()
 	if decides <= confirmAbove || float64(decides) <= confirmShare*float64(all) {
@@ -62,6 +65,24 @@ func showPreview(to io.Writer, would *hdsdv1.PreviewOverrideResponse) {
 	say(to, "would decide %d of %d endpoints; nothing has changed\n", would.GetOverride().GetEndpoints(), would.GetTotalEndpoints())
 	if replaced := would.GetReplaced(); replaced != nil {
 		say(to, "would replace: %s\n", overrideLine(replaced))
+	}
+	tellPanics(to, "", would.GetPanics())
+}
+
+// mostPanics is how many clusters are told that Envoys would be in panic for.
+const mostPanics = 5
+
+// tellPanics warns that Envoys would disregard an override.
+func tellPanics(to io.Writer, prefix string, panics []string) {
+	for i, text := range panics {
+		if i == mostPanics {
+			say(to, "%sand so for %d more clusters\n", prefix, len(panics)-i)
+			break
+		}
+		say(to, "%s%s\n", prefix, text)
+	}
+	if len(panics) > 0 {
+		say(to, "%sthe cluster's healthy_panic_threshold says when: with 0, Envoy never does that\n", prefix)
 	}
 }
 

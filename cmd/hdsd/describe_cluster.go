@@ -41,6 +41,9 @@ func describeCluster(ctx context.Context, d *describer, args []string) error {
 	if k.GetHeld() > 0 {
 		d.line("HELD", "health of %s is held: no believed vote stands behind it", plural(int(k.GetHeld()), "endpoint"))
 	}
+	if why := k.GetPanicReason(); why != "" {
+		d.line("PANIC", "%s", why)
+	}
 	if why := k.GetNoEndpointsReason(); why != "" {
 		d.line("", "it has no endpoints: %s", why)
 	}

@@ -28,6 +28,7 @@ type fakeControl struct {
 	cleared *hdsdv1.ClearOverridesRequest
 	audited *hdsdv1.ListAuditRequest
 	decides int // endpoints that an override would
+	panics  []string
 }
 
 func (f *fakeControl) Freeze(_ context.Context, r *hdsdv1.FreezeRequest) (*hdsdv1.FreezeResponse, error) {

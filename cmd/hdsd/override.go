@@ -26,7 +26,11 @@ the votes applies at once. An override lasts over restarts, until somebody
 clears it or its time is over. The most specific one wins: an endpoint's, a
 locality's in the cluster, the cluster's, a locality's everywhere, in this
 order. Overrides count while hdsd is frozen too. None expires then: one whose
-time is over ends with 'hdsd unfreeze'.`,
+time is over ends with 'hdsd unfreeze'.
+
+Where too few endpoints are left, Envoy sends traffic to all (its panic mode): to
+drain a whole cluster drains nothing, unless its healthy_panic_threshold is 0.
+Each command says so before, and with --dry-run.`,
 		RunE: func(command *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return usageError{fmt.Errorf("unknown override %q: use drain, healthy, unhealthy, clear or list", args[0])}

@@ -17,6 +17,7 @@ const (
 	NotReady        Kind = "NOT_READY"
 	ClusterDown     Kind = "CLUSTER_DOWN"
 	ZoneDown        Kind = "ZONE_DOWN"
+	Panic           Kind = "PANIC"
 	ClusterHalfDown Kind = "CLUSTER_HALF_DOWN"
 	NotChecked      Kind = "NOT_CHECKED"
 	TooFewCheckers  Kind = "TOO_FEW_CHECKERS"
@@ -64,6 +65,7 @@ type Facts struct {
 	NotReady  Named     // why hdsd is not ready; no name
 	Clusters  []Group   // those of which an endpoint is down
 	Zones     []Group   // all zones that have a name
+	Panics    []Named   // clusters that Envoys are in panic for, and that are not wholly down
 	Unchecked []Named   // clusters that hdsd does not check in full
 
 	Held      int       // endpoints without a believed vote
@@ -134,9 +136,10 @@ func Of(f *Facts) []Item {
 	}
 	all = append(all, clusters(f.Clusters, true)...)
 	all = append(all, zones(f.Zones)...)
+	all = append(all, named(Panic, f.Panics, "Envoys are in panic for %d clusters")...)
 	all = append(all, clusters(f.Clusters, false)...)
 	if f.Unwatched.IsZero() { // else it is told
-		all = append(all, unchecked(f.Unchecked)...)
+		all = append(all, named(NotChecked, f.Unchecked, "hdsd does not check %d clusters in full")...)
 	}
 	if why := f.TooFew.Reason; why != "" && f.Unwatched.IsZero() {
 		all = append(all, Item{Kind: TooFewCheckers, Since: f.TooFew.Since, Command: "hdsd checkers", Text: why})
@@ -227,21 +230,22 @@ func zones(groups []Group) (all []Item) {
 	return all
 }
 
-// mostUnchecked bounds the clusters that are not checked and have an item each.
-const mostUnchecked = 10
+// mostNamed bounds the clusters of a kind that have an item each.
+const mostNamed = 10
 
-// unchecked gives the clusters that hdsd does not check in full. One item stands for many.
-func unchecked(left []Named) (all []Item) {
-	if len(left) <= mostUnchecked {
-		for _, k := range left {
-			all = append(all, Item{Kind: NotChecked, Cluster: k.Name, Since: k.Since, Command: Cluster(k.Name), Text: fmt.Sprintf("cluster %s: %s", k.Name, k.Reason)})
+// named gives clusters with what is wrong with each. One item, which tells how many, stands for
+// many.
+func named(kind Kind, clusters []Named, many string) (all []Item) {
+	if len(clusters) <= mostNamed {
+		for _, k := range clusters {
+			all = append(all, Item{Kind: kind, Cluster: k.Name, Since: k.Since, Command: Cluster(k.Name), Text: fmt.Sprintf("cluster %s: %s", k.Name, k.Reason)})
 		}
 		return all
 	}
-	first := slices.MinFunc(left, func(a, b Named) int { return a.Since.Compare(b.Since) })
+	first := slices.MinFunc(clusters, func(a, b Named) int { return a.Since.Compare(b.Since) })
 	return []Item{{
-		Kind: NotChecked, Since: first.Since, Command: "hdsd clusters",
-		Text: fmt.Sprintf("hdsd does not check %d clusters in full; cluster %s: %s", len(left), first.Name, first.Reason),
+		Kind: kind, Since: first.Since, Command: "hdsd clusters",
+		Text: fmt.Sprintf(many+"; cluster %s: %s", len(clusters), first.Name, first.Reason),
 	}}
 }
 

@@ -14,6 +14,7 @@ import (
 	"hdsd/coordinator/rollout/canary"
 	"hdsd/hds/specifier"
 	"hdsd/health"
+	"hdsd/internal/envoyrules"
 	"hdsd/source"
 )
 
@@ -58,6 +59,9 @@ type Cluster struct {
 type publication struct {
 	united map[place]bool     // endpoints whose weight others of Assignment have
 	byEDS  *clusterv3.Cluster // the cluster, taking its endpoints and their health from hdsd; nil if it may not
+
+	Panic   envoyrules.PanicRules  // when Envoys disregard the health of its endpoints
+	weights map[health.Hash]uint32 // weights above 1, if they count for that
 }
 
 // listed is what Endpoints refer to.
@@ -83,6 +87,7 @@ func Prepare(from *source.Cluster, r *Rules) *Cluster {
 	c := &Cluster{Settings: r.For(from), Source: from, Latest: from, rules: r}
 	c.Rate = c.rate()
 	given := from.Assignment.Message()
+	c.Panic = envoyrules.PanicRulesOf(from.Config, given)
 	c.PartlyElsewhere = slices.ContainsFunc(given.GetEndpoints(), specifier.ListedElsewhere)
 	if from.Rejected == "" {
 		c.prepareChecks(given)
@@ -123,14 +128,22 @@ func (c *Cluster) IgnoresNew() bool {
 // Find gives the endpoint with a key, or nil if the cluster lacks it. The
 // cluster may be nil.
 func (c *Cluster) Find(key *health.Endpoint) *Endpoint {
+	if index := c.Index(key); index != None {
+		return &c.Endpoints[index]
+	}
+	return nil
+}
+
+// Index gives where in Endpoints the endpoint with a key is, or None. The cluster may be nil.
+func (c *Cluster) Index(key *health.Endpoint) int {
 	if c == nil {
-		return nil
+		return None
 	}
-	at, found := slices.BinarySearchFunc(c.Endpoints, *key, func(e Endpoint, key health.Endpoint) int { return e.Key().Compare(key) })
+	index, found := slices.BinarySearchFunc(c.Endpoints, *key, func(e Endpoint, key health.Endpoint) int { return e.Key().Compare(key) })
 	if !found {
-		return nil
+		return None
 	}
-	return &c.Endpoints[at]
+	return index
 }
 
 // At returns the checked endpoints that have an IP address, whatever their ports. It costs the

@@ -12,6 +12,7 @@ type Endpoint struct {
 	of           *Cluster
 	at           int32         // index in of.Checked.Endpoints; below 0: -1 - index in of.unchecked
 	SourceHealth health.Status // the health that the source gives it
+	Priority     uint8         // as data planes get it
 	InAssignment bool          // whether data planes get it
 }
 
@@ -80,6 +81,14 @@ func (e *Endpoint) Locality() *health.Locality {
 		return e.of.Checked.LocalityOf(int(e.at))
 	}
 	return &e.unchecked().key.Locality
+}
+
+// Weight returns its weight among the others of its priority, where that counts for panic; else 1.
+func (e *Endpoint) Weight() uint32 {
+	if weight, ok := e.of.weights[e.Hash()]; ok {
+		return weight
+	}
+	return 1
 }
 
 // compare orders the endpoints of a cluster by their keys.

@@ -45,7 +45,9 @@ func (c *Cluster) listEndpoints(given *endpointv3.ClusterLoadAssignment) {
 		size += len(group.GetLbEndpoints())
 	}
 	c.Endpoints = make([]Endpoint, 0, size)
+	numbers := prioritiesOf(given)
 	for i, group := range given.GetEndpoints() {
+		priority, _ := slices.BinarySearch(numbers, group.GetPriority()) // none is skipped
 		indices := make([]int32, 0, len(group.GetLbEndpoints()))
 		for j, e := range group.GetLbEndpoints() {
 			if c.united[place{i, j}] {
@@ -56,7 +58,9 @@ func (c *Cluster) listEndpoints(given *endpointv3.ClusterLoadAssignment) {
 			if sent {
 				position = len(indices)
 			}
+			listed := len(c.Endpoints)
 			index := l.add(i, j, group.GetLocality(), e, position)
+			l.weigh(listed, e, uint8(priority))
 			if sent {
 				indices = append(indices, int32(index))
 			}
@@ -110,6 +114,20 @@ func (l *lister) hostname(e *endpointv3.LbEndpoint) string {
 		l.name = name
 	}
 	return l.name
+}
+
+// weigh notes the priority and the weight of an endpoint that was added behind others.
+func (l *lister) weigh(before int, e *endpointv3.LbEndpoint, priority uint8) {
+	for i := range l.Endpoints[before:] {
+		added := &l.Endpoints[before+i]
+		added.Priority = priority
+		if weight := e.GetLoadBalancingWeight().GetValue(); weight > 1 && l.Panic.Weighted {
+			if l.weights == nil {
+				l.weights = map[health.Hash]uint32{}
+			}
+			l.weights[added.Hash()] = weight
+		}
+	}
 }
 
 // checkedAt returns the index in Checked.Endpoints of the endpoint at a place of the assignment,

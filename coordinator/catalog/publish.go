@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"hdsd/eds"
+	"hdsd/health"
 	"hdsd/internal/envoyrules"
 	"hdsd/source"
 )
@@ -132,6 +133,23 @@ func (c *Cluster) originalByEDS() *clusterv3.Cluster {
 		original.EdsClusterConfig.EdsConfig = c.rules.edsConfig
 	}
 	return original
+}
+
+// ExplainPanic says that Envoys would be in panic for the cluster, and why, given the published
+// health of each endpoint that data planes get; empty if they would not.
+func (c *Cluster) ExplainPanic(published func(*Endpoint) health.Status) string {
+	var priorities []envoyrules.Hosts
+	for i := range c.Endpoints {
+		e := &c.Endpoints[i]
+		if !e.InAssignment {
+			continue
+		}
+		for int(e.Priority) >= len(priorities) {
+			priorities = append(priorities, envoyrules.Hosts{})
+		}
+		priorities[e.Priority].Add(int32(published(e)), e.Weight(), 1)
+	}
+	return c.Panic.Explain(priorities, true)
 }
 
 // publishableAssignment gives the assignment of a cluster as its source gave it, without the

@@ -38,6 +38,9 @@ type State interface {
 	Names() []string
 	// Cluster gives the cluster of a name, or nil.
 	Cluster(name string) *catalog.Cluster
+	// Panic says why Envoys are in panic for a cluster, and since when, if that is known; empty if
+	// they are not.
+	Panic(k *catalog.Cluster) (reason string, since time.Time)
 	// Frozen tells whether publishing is frozen.
 	Frozen() bool
 	// BlockedReason says why no checker gets a cluster; it is empty if some may.

@@ -82,6 +82,7 @@ func (r *row) describe(frozen bool) api.Cluster {
 	out := api.Cluster{
 		Name: r.name(), Source: k.Source.Source, Checked: k.IsChecked(), Endpoints: len(k.Endpoints),
 		Overridden: r.overridden, Held: r.held, Quarantined: r.quarantined(), RejectedReason: k.Rejected,
+		Panic: r.panics.Reason, PanicSince: r.panics.Since,
 	}
 	switch {
 	case k.Shadow:

@@ -26,6 +26,7 @@ type fake struct {
 	explain    func(*api.EndpointHealth)          // what Explain adds; nil: nothing
 	stranded   map[string]string                  // by address: StrandedReason
 	unchecked  map[string]string                  // by cluster: NotChecked
+	panics     map[string]string                  // by cluster: Panic
 	blocked    string                             // BlockedReason of all
 	overridden map[string]bool                    // addresses
 	checkers   []Checker
@@ -102,6 +103,10 @@ func (f *fake) Status(e *catalog.Endpoint) health.Status { return f.status[e.Key
 
 func (f *fake) StrandedReason(_ *catalog.Cluster, e *catalog.Endpoint) string {
 	return f.stranded[e.Address()]
+}
+
+func (f *fake) Panic(k *catalog.Cluster) (reason string, since time.Time) {
+	return f.panics[k.Source.Name], time.Time{}
 }
 
 func (f *fake) NotChecked(k *catalog.Cluster) (reason string, since time.Time) {

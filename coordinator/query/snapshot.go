@@ -52,6 +52,7 @@ type row struct {
 
 	blocked  string            // why no checker gets the cluster
 	stranded []api.Quarantined // what no checker can check: endpoints, or all if there is no address
+	panics   attention.Named   // that Envoys are in panic for it
 	lacks    attention.Named   // why it is not checked in full; it may have a time and no reason yet
 }
 
@@ -65,7 +66,8 @@ type place struct {
 // newRow looks at all endpoints of a cluster.
 func newRow(state State, k *catalog.Cluster) *row {
 	r := &row{cluster: k, blocked: state.BlockedReason(k)}
-	r.lacks.Name = k.Source.Name
+	r.lacks.Name, r.panics.Name = k.Source.Name, k.Source.Name
+	r.panics.Reason, r.panics.Since = state.Panic(k)
 	r.lacks.Reason, r.lacks.Since = state.NotChecked(k)
 	for i := range k.Endpoints {
 		e := &k.Endpoints[i]

@@ -147,6 +147,9 @@ func (s *summary) add(r *row) {
 	case attention.Unobserved:
 		counts.Unobserved++
 	}
+	if r.panics.Reason != "" && judged.state != attention.AllDown {
+		s.facts.Panics = append(s.facts.Panics, r.panics)
+	}
 	if judged.Down > 0 {
 		s.facts.Clusters = append(s.facts.Clusters, judged.Group)
 	}

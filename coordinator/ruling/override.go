@@ -71,30 +71,6 @@ func (t *Table) SetOverride(now time.Time, asked store.Override) (set Override, 
 	return *next, replaced, e.finish(), nil
 }
 
-// PreviewOverride returns what SetOverride would set and replace, and changes nothing. The
-// override counts the endpoints that it would decide. The error is a *Refusal.
-func (t *Table) PreviewOverride(asked store.Override) (would Override, replaced *Override, err error) {
-	if err := t.Overridable(&asked.Scope); err != nil {
-		return would, nil, err
-	}
-	would.Override = asked
-	kind := kindOf(&asked.Scope)
-	decides := func(k *catalog.Cluster, e health.Endpoint) {
-		if o := t.overrides.of(k, e); coversIn(k, &asked.Scope, e) && (o == nil || kindOf(&o.Scope) < kind || kindOf(&o.Scope) == kind && (asked.Scope.Cluster == e.Cluster || o.Scope.Cluster != e.Cluster)) {
-			would.Endpoints++
-		}
-	}
-	for k := range t.clusters.within(&asked.Scope) {
-		for i := range k.Endpoints {
-			decides(k, k.Endpoints[i].Key())
-		}
-		for i := range k.Excluded {
-			decides(k, k.Excluded[i].Key)
-		}
-	}
-	return would, t.overrides.all[asked.Scope], nil
-}
-
 // ClearOverrides ends the override with exactly this scope, or all within the scope, and
 // returns them. The error is a *Refusal.
 func (t *Table) ClearOverrides(now time.Time, scope health.Endpoint, all bool, author string) ([]Override, Effects, error) {

@@ -10,45 +10,55 @@ import (
 	"hdsd/health"
 )
 
-// Published is the published health of an endpoint, and why it differs from the verdict.
+// Published is the published health of an endpoint.
 type Published struct {
 	Status health.Status
-	Reason string
+
+	publishing *publishing
+	cluster    *catalog.Cluster
+	endpoint   *catalog.Endpoint
+	ours       health.Status
+	decider    *catalog.Cluster
 }
 
-// Published returns the published health of an endpoint, or nil if that is its verdict or
-// if the endpoint is not published.
-func (t *Table) Published(k *catalog.Cluster, e *catalog.Endpoint, verdict health.Status) *Published {
+// Reason says why it differs from the verdict.
+func (p *Published) Reason() string {
+	return p.publishing.withheld(p.cluster) + p.publishing.origin(p.cluster, p.endpoint, p.Status, p.ours, p.decider)
+}
+
+// Published returns the published health of an endpoint, and whether it is published.
+func (t *Table) Published(k *catalog.Cluster, e *catalog.Endpoint) (p Published, is bool) {
 	if !e.InAssignment {
-		return nil
+		return Published{}, false
 	}
 	ours, decider := t.worst(k, e)
 	source := e.SourceHealth
 	if decider != nil && k.UpstreamHealth == configv1.UpstreamHealth_OURS {
 		source = health.Unknown
 	}
-	status := eds.Combine(ours, source)
-	if status == verdict {
-		return nil
-	}
-	return &Published{status, t.publishing.withheld(k) + t.publishing.origin(k, e, status, ours, decider)}
+	return Published{eds.Combine(ours, source), &t.publishing, k, e, ours, decider}, true
+}
+
+// Sharing returns the clusters that have the assignment of a cluster, itself among them. The
+// caller must not modify it.
+func (t *Table) Sharing(k *catalog.Cluster) []*catalog.Cluster {
+	return t.clusters.byService[k.Source.ServiceName]
 }
 
 // worst returns the worst health that the clusters sharing an assignment have for an
 // endpoint, with the cluster that has it, or nil if none decides.
 func (t *Table) worst(k *catalog.Cluster, e *catalog.Endpoint) (worst health.Status, decider *catalog.Cluster) {
 	for _, other := range t.clusters.byService[k.Source.ServiceName] {
-		hash := e.Hash()
+		id, ok := t.IDOf(e)
 		if other != k {
 			key := e.Key()
 			key.Cluster = other.Source.Name
-			hash = key.Hash()
+			id, ok = t.Find(key.Hash())
 		}
-		_, r := t.rows.of(hash)
-		if r == nil || other.Assignment == nil || !t.publishing.decides(other)(r) {
+		if !ok || other.Assignment == nil || !t.publishing.decides(other)(&t.rows.all[id]) {
 			continue
 		}
-		status := t.publishing.health(r)
+		status := t.publishing.health(&t.rows.all[id])
 		if decider == nil || health.Worse(worst, status) != worst {
 			worst, decider = status, other
 		}

@@ -205,8 +205,8 @@ func (t *Table) Counts() Counts { return t.rows.counts }
 // Len returns the number of endpoints with an id.
 func (t *Table) Len() int { return len(t.rows.ids) }
 
-// Quarantined returns the number of quarantined clusters and endpoints.
-func (t *Table) Quarantined() int { return t.clusters.quarantined }
-
-// Shadowed returns the number of clusters in shadow mode that have checked endpoints.
-func (t *Table) Shadowed() int { return t.clusters.shadowed }
+// Exceptions returns the number of quarantined clusters and endpoints, and of clusters in shadow
+// mode that have checked endpoints.
+func (t *Table) Exceptions() (quarantined, shadowed int) {
+	return t.clusters.quarantined, t.clusters.shadowed
+}

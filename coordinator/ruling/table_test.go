@@ -216,8 +216,8 @@ func TestPublishedSaysWhereTheHealthComesFrom(t *testing.T) {
 			k := l.table.Cluster("web")
 			e := k.Find(&a1)
 			got := ""
-			if p := l.table.Published(k, e, l.table.HealthOf(e)); p != nil {
-				got = p.Status.String() + ": " + p.Reason
+			if p, is := l.table.Published(k, e); is && p.Status != l.table.HealthOf(e) {
+				got = p.Status.String() + ": " + p.Reason()
 			}
 			if got != c.want {
 				t.Errorf("published is %q, want %q", got, c.want)

@@ -58,7 +58,7 @@ func TestAnOverrideByTheNameOutside(t *testing.T) {
 	l.wantPublished(a1, drained)
 	l.wantPublished(b1, up)
 	l.wantPublished(c1, drained)
-	if would, _, err := l.table.PreviewOverride(store.Override{Scope: health.Endpoint{Cluster: "web"}, Status: down}); err != nil || would.Endpoints != 2 {
+	if would, err := l.table.PreviewOverride(store.Override{Scope: health.Endpoint{Cluster: "web"}, Status: down}); err != nil || would.Endpoints != 2 {
 		t.Errorf("an override of web would decide %d endpoints, %v; want those of web and web#3", would.Endpoints, err)
 	}
 	ended, effects, err := l.table.ClearOverrides(l.now, health.Endpoint{Cluster: "web"}, false, "ann")

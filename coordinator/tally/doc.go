@@ -5,6 +5,8 @@
 // as a whole since it was last called, and which are back, and the conditions that operators
 // want to be notified of.
 //
+// Panics does the same for the clusters of which Envoys disregard health.
+//
 // Of the endpoints that are down, at most EachCluster of a cluster and EachFleet of all are
 // conditions of their own. The others of a cluster are one condition together.
 package tally

@@ -95,11 +95,12 @@ type Hosts struct {
 	Weight, HealthyWeight, DegradedWeight uint64
 }
 
-// Add adds n endpoints of a weight that are published with a health; n may be negative.
-func (h *Hosts) Add(status corev3.HealthStatus, weight uint32, n int) {
+// Add adds n endpoints of a weight that are published with a health, the number of a HealthStatus;
+// n may be negative.
+func (h *Hosts) Add(status int32, weight uint32, n int) {
 	h.All += n
 	sum := uint64(weight) * uint64(n) // wraps around where n is negative, as it is to
-	switch status {
+	switch corev3.HealthStatus(status) {
 	case corev3.HealthStatus_DRAINING:
 		h.Excluded += n
 		return

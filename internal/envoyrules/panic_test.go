@@ -17,9 +17,9 @@ func hostsOf(priorities ...string) []Hosts {
 	all := make([]Hosts, len(priorities))
 	for i, letters := range priorities {
 		for _, letter := range letters {
-			all[i].Add(map[rune]corev3.HealthStatus{
+			all[i].Add(int32(map[rune]corev3.HealthStatus{
 				'h': corev3.HealthStatus_HEALTHY, 'D': corev3.HealthStatus_DEGRADED, 'u': corev3.HealthStatus_UNHEALTHY, 'd': corev3.HealthStatus_DRAINING,
-			}[letter], 1, 1)
+			}[letter]), 1, 1)
 		}
 	}
 	return all
@@ -91,8 +91,8 @@ func TestPanicRules(t *testing.T) {
 func TestHostsGiveBackWhatTheyTook(t *testing.T) {
 	var h Hosts
 	for status := range corev3.HealthStatus_name {
-		h.Add(corev3.HealthStatus(status), 7, 2)
-		h.Add(corev3.HealthStatus(status), 7, -2)
+		h.Add(status, 7, 2)
+		h.Add(status, 7, -2)
 	}
 	if h != (Hosts{}) {
 		t.Errorf("what is left: %+v", h)

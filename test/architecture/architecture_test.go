@@ -98,7 +98,7 @@ var mayImport = map[string][]string{
 	"coordinator/feed":           {"config", "coordinator/catalog", "gen/hdsd/config/v1", "gen/hdsd/store/v1", "hds/specifier", "health", "internal/reason", "internal/yamlpb", "source", "source/file", "source/hold", "source/names", "source/xds"},
 	"coordinator/attention":      {},
 	"coordinator/targets":        {"coordinator/catalog", "health"},
-	"coordinator/tally":          {"coordinator/attention", "health", "notify"},
+	"coordinator/tally":          {"coordinator/attention", "health", "internal/envoyrules", "notify"},
 	"notify":                     {},
 	"notify/send":                {"notify"},
 	"page":                       {"internal/rest"},

@@ -90,7 +90,7 @@ func (c *panicCase) cluster(t *testing.T, number int, port uint32) (*clusterv3.C
 				i++
 				weight = uint32(letters[i] - '0')
 			}
-			hosts[priority].Add(status, weight, 1)
+			hosts[priority].Add(int32(status), weight, 1)
 			address := fmt.Sprintf("127.%d.%d.%d:%d", number+1, priority, len(group.LbEndpoints)+1, port)
 			group.LbEndpoints = append(group.LbEndpoints, &endpointv3.LbEndpoint{
 				HostIdentifier: &endpointv3.LbEndpoint_Endpoint{Endpoint: endpointOf(address)},

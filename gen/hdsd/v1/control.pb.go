@@ -935,8 +935,12 @@ type PreviewOverrideResponse struct {
 	Replaced *Override `protobuf:"bytes,2,opt,name=replaced,proto3" json:"replaced,omitempty"`
 	// Number of endpoints of all clusters that the caller may see.
 	TotalEndpoints uint32 `protobuf:"varint,3,opt,name=total_endpoints,json=totalEndpoints,proto3" json:"total_endpoints,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// For each cluster whose published health Envoys would disregard then, since too
+	// few endpoints are healthy: which get traffic all the same, and why. Empty with
+	// HEALTHY.
+	Panics        []string `protobuf:"bytes,4,rep,name=panics,proto3" json:"panics,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *PreviewOverrideResponse) Reset() {
@@ -988,6 +992,13 @@ func (x *PreviewOverrideResponse) GetTotalEndpoints() uint32 {
 		return x.TotalEndpoints
 	}
 	return 0
+}
+
+func (x *PreviewOverrideResponse) GetPanics() []string {
+	if x != nil {
+		return x.Panics
+	}
+	return nil
 }
 
 // ClearOverridesRequest names the scope of the override, as it was set.
@@ -2781,11 +2792,12 @@ const file_hdsd_v1_control_proto_rawDesc = "" +
 	"\breplaced\x18\x02 \x01(\v2\x11.hdsd.v1.OverrideR\breplaced\x12$\n" +
 	"\vnot_durable\x18\x03 \x01(\tH\x00R\n" +
 	"notDurable\x88\x01\x01B\x0e\n" +
-	"\f_not_durable\"\xa0\x01\n" +
+	"\f_not_durable\"\xb8\x01\n" +
 	"\x17PreviewOverrideResponse\x12-\n" +
 	"\boverride\x18\x01 \x01(\v2\x11.hdsd.v1.OverrideR\boverride\x12-\n" +
 	"\breplaced\x18\x02 \x01(\v2\x11.hdsd.v1.OverrideR\breplaced\x12'\n" +
-	"\x0ftotal_endpoints\x18\x03 \x01(\rR\x0etotalEndpoints\"\xbc\x01\n" +
+	"\x0ftotal_endpoints\x18\x03 \x01(\rR\x0etotalEndpoints\x12\x16\n" +
+	"\x06panics\x18\x04 \x03(\tR\x06panics\"\xbc\x01\n" +
 	"\x15ClearOverridesRequest\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\tR\acluster\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x16\n" +

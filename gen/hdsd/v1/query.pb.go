@@ -1821,8 +1821,15 @@ type Cluster struct {
 	// Why hdsd refuses the latest version of it, so that the one before stays in
 	// use; empty if it does not.
 	RejectedReason string `protobuf:"bytes,45,opt,name=rejected_reason,json=rejectedReason,proto3" json:"rejected_reason,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// That Envoys disregard the health that hdsd publishes, which endpoints get
+	// traffic for that, and why: too few are healthy. By Envoy's own rules, from the
+	// cluster's healthy_panic_threshold, which a data plane may set otherwise. Empty
+	// if they do not.
+	PanicReason string `protobuf:"bytes,46,opt,name=panic_reason,json=panicReason,proto3" json:"panic_reason,omitempty"`
+	// Since when; absent if that is not known, and where all endpoints are down.
+	PanicSince    *timestamppb.Timestamp `protobuf:"bytes,47,opt,name=panic_since,json=panicSince,proto3" json:"panic_since,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Cluster) Reset() {
@@ -1972,6 +1979,20 @@ func (x *Cluster) GetRejectedReason() string {
 		return x.RejectedReason
 	}
 	return ""
+}
+
+func (x *Cluster) GetPanicReason() string {
+	if x != nil {
+		return x.PanicReason
+	}
+	return ""
+}
+
+func (x *Cluster) GetPanicSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.PanicSince
+	}
+	return nil
 }
 
 // ListClustersRequest asks for clusters.
@@ -4099,7 +4120,7 @@ func (x *Caller) GetOperates() []string {
 // Attention is something that needs attention.
 type Attention struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// NO_CHECKERS, NOT_READY, CLUSTER_DOWN, ZONE_DOWN, CLUSTER_HALF_DOWN,
+	// NO_CHECKERS, NOT_READY, CLUSTER_DOWN, ZONE_DOWN, PANIC, CLUSTER_HALF_DOWN,
 	// NOT_CHECKED, TOO_FEW_CHECKERS, HEALTH_HELD, CHECKER_DOUBTED, CHECKER_SILENT,
 	// CHECKER_BLIND, DATA_PLANES_REFUSING, SOURCE_BROKEN, SHRINKAGE_HELD,
 	// HISTORY_FAILING, MESSAGES_WAIT, PROBE_LIMIT_REACHED or FROZEN.
@@ -5450,7 +5471,7 @@ const file_hdsd_v1_query_proto_rawDesc = "" +
 	"\n" +
 	"Quarantine\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xeb\x04\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xcb\x05\n" +
 	"\aCluster\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06source\x18\x02 \x01(\tR\x06source\x12\x18\n" +
@@ -5471,7 +5492,10 @@ const file_hdsd_v1_query_proto_rawDesc = "" +
 	"\bdraining\x18* \x01(\rR\bdraining\x12\x12\n" +
 	"\x04held\x18+ \x01(\rR\x04held\x12<\n" +
 	"\rhealth_checks\x18, \x03(\v2\x17.google.protobuf.StructR\fhealthChecks\x12'\n" +
-	"\x0frejected_reason\x18- \x01(\tR\x0erejectedReason\"+\n" +
+	"\x0frejected_reason\x18- \x01(\tR\x0erejectedReason\x12!\n" +
+	"\fpanic_reason\x18. \x01(\tR\vpanicReason\x12;\n" +
+	"\vpanic_since\x18/ \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"panicSince\"+\n" +
 	"\x04Mode\x12\v\n" +
 	"\aPUBLISH\x10\x00\x12\n" +
 	"\n" +
@@ -5930,81 +5954,82 @@ var file_hdsd_v1_query_proto_depIdxs = []int32{
 	18,  // 39: hdsd.v1.Cluster.quarantined:type_name -> hdsd.v1.Quarantine
 	1,   // 40: hdsd.v1.Cluster.mode:type_name -> hdsd.v1.Cluster.Mode
 	62,  // 41: hdsd.v1.Cluster.health_checks:type_name -> google.protobuf.Struct
-	19,  // 42: hdsd.v1.ListClustersResponse.clusters:type_name -> hdsd.v1.Cluster
-	22,  // 43: hdsd.v1.ListClustersResponse.removed:type_name -> hdsd.v1.Removal
-	60,  // 44: hdsd.v1.Removal.time:type_name -> google.protobuf.Timestamp
-	61,  // 45: hdsd.v1.Checker.locality:type_name -> envoy.config.core.v3.Locality
-	60,  // 46: hdsd.v1.Checker.last_report:type_name -> google.protobuf.Timestamp
-	25,  // 47: hdsd.v1.Checker.operator:type_name -> hdsd.v1.Trust
-	24,  // 48: hdsd.v1.Checker.cut_paths:type_name -> hdsd.v1.CutPath
-	60,  // 49: hdsd.v1.Checker.probation_since:type_name -> google.protobuf.Timestamp
-	60,  // 50: hdsd.v1.Checker.lost_since:type_name -> google.protobuf.Timestamp
-	2,   // 51: hdsd.v1.Trust.word:type_name -> hdsd.v1.Trust.Word
-	60,  // 52: hdsd.v1.Trust.since:type_name -> google.protobuf.Timestamp
-	23,  // 53: hdsd.v1.ListCheckersResponse.checkers:type_name -> hdsd.v1.Checker
-	30,  // 54: hdsd.v1.ListPathsResponse.paths:type_name -> hdsd.v1.Path
-	61,  // 55: hdsd.v1.Availability.locality:type_name -> envoy.config.core.v3.Locality
-	60,  // 56: hdsd.v1.ListAvailabilityRequest.start_time:type_name -> google.protobuf.Timestamp
-	60,  // 57: hdsd.v1.ListAvailabilityRequest.end_time:type_name -> google.protobuf.Timestamp
-	31,  // 58: hdsd.v1.ListAvailabilityResponse.availability:type_name -> hdsd.v1.Availability
-	60,  // 59: hdsd.v1.Client.last_ack:type_name -> google.protobuf.Timestamp
-	35,  // 60: hdsd.v1.Client.poll:type_name -> hdsd.v1.Poll
-	60,  // 61: hdsd.v1.Poll.time:type_name -> google.protobuf.Timestamp
-	34,  // 62: hdsd.v1.ListClientsResponse.clients:type_name -> hdsd.v1.Client
-	5,   // 63: hdsd.v1.WatchResponse.endpoint:type_name -> hdsd.v1.Endpoint
-	40,  // 64: hdsd.v1.WatchResponse.synced:type_name -> hdsd.v1.Synced
-	10,  // 65: hdsd.v1.WatchResponse.transition:type_name -> hdsd.v1.Transition
-	1,   // 66: hdsd.v1.GetStatusResponse.mode:type_name -> hdsd.v1.Cluster.Mode
-	50,  // 67: hdsd.v1.GetStatusResponse.clusters:type_name -> hdsd.v1.GetStatusResponse.Clusters
-	51,  // 68: hdsd.v1.GetStatusResponse.endpoints:type_name -> hdsd.v1.GetStatusResponse.Endpoints
-	52,  // 69: hdsd.v1.GetStatusResponse.checkers:type_name -> hdsd.v1.GetStatusResponse.Checkers
-	44,  // 70: hdsd.v1.GetStatusResponse.attention:type_name -> hdsd.v1.Attention
-	60,  // 71: hdsd.v1.GetStatusResponse.started:type_name -> google.protobuf.Timestamp
-	53,  // 72: hdsd.v1.GetStatusResponse.sources:type_name -> hdsd.v1.GetStatusResponse.SourceState
-	54,  // 73: hdsd.v1.GetStatusResponse.data_planes:type_name -> hdsd.v1.GetStatusResponse.DataPlanes
-	55,  // 74: hdsd.v1.GetStatusResponse.checkers_by_zone:type_name -> hdsd.v1.GetStatusResponse.CheckersOfZone
-	56,  // 75: hdsd.v1.GetStatusResponse.history:type_name -> hdsd.v1.GetStatusResponse.History
-	43,  // 76: hdsd.v1.GetStatusResponse.caller:type_name -> hdsd.v1.Caller
-	60,  // 77: hdsd.v1.Attention.since:type_name -> google.protobuf.Timestamp
-	60,  // 78: hdsd.v1.Event.time:type_name -> google.protobuf.Timestamp
-	3,   // 79: hdsd.v1.Event.kind:type_name -> hdsd.v1.Event.Kind
-	61,  // 80: hdsd.v1.Event.locality:type_name -> envoy.config.core.v3.Locality
-	60,  // 81: hdsd.v1.ListEventsRequest.start_time:type_name -> google.protobuf.Timestamp
-	60,  // 82: hdsd.v1.ListEventsRequest.end_time:type_name -> google.protobuf.Timestamp
-	45,  // 83: hdsd.v1.ListEventsResponse.events:type_name -> hdsd.v1.Event
-	61,  // 84: hdsd.v1.GetOverviewResponse.zones:type_name -> envoy.config.core.v3.Locality
-	58,  // 85: hdsd.v1.GetOverviewResponse.clusters:type_name -> hdsd.v1.GetOverviewResponse.Row
-	60,  // 86: hdsd.v1.GetStatusResponse.History.oldest:type_name -> google.protobuf.Timestamp
-	57,  // 87: hdsd.v1.GetOverviewResponse.Row.cells:type_name -> hdsd.v1.GetOverviewResponse.Cell
-	8,   // 88: hdsd.v1.Query.ListEndpoints:input_type -> hdsd.v1.ListEndpointsRequest
-	11,  // 89: hdsd.v1.Query.ListTransitions:input_type -> hdsd.v1.ListTransitionsRequest
-	32,  // 90: hdsd.v1.Query.ListAvailability:input_type -> hdsd.v1.ListAvailabilityRequest
-	14,  // 91: hdsd.v1.Query.ListIncidents:input_type -> hdsd.v1.ListIncidentsRequest
-	20,  // 92: hdsd.v1.Query.ListClusters:input_type -> hdsd.v1.ListClustersRequest
-	26,  // 93: hdsd.v1.Query.ListCheckers:input_type -> hdsd.v1.ListCheckersRequest
-	28,  // 94: hdsd.v1.Query.ListPaths:input_type -> hdsd.v1.ListPathsRequest
-	36,  // 95: hdsd.v1.Query.ListClients:input_type -> hdsd.v1.ListClientsRequest
-	41,  // 96: hdsd.v1.Query.GetStatus:input_type -> hdsd.v1.GetStatusRequest
-	48,  // 97: hdsd.v1.Query.GetOverview:input_type -> hdsd.v1.GetOverviewRequest
-	38,  // 98: hdsd.v1.Query.Watch:input_type -> hdsd.v1.WatchRequest
-	46,  // 99: hdsd.v1.Query.ListEvents:input_type -> hdsd.v1.ListEventsRequest
-	9,   // 100: hdsd.v1.Query.ListEndpoints:output_type -> hdsd.v1.ListEndpointsResponse
-	12,  // 101: hdsd.v1.Query.ListTransitions:output_type -> hdsd.v1.ListTransitionsResponse
-	33,  // 102: hdsd.v1.Query.ListAvailability:output_type -> hdsd.v1.ListAvailabilityResponse
-	15,  // 103: hdsd.v1.Query.ListIncidents:output_type -> hdsd.v1.ListIncidentsResponse
-	21,  // 104: hdsd.v1.Query.ListClusters:output_type -> hdsd.v1.ListClustersResponse
-	27,  // 105: hdsd.v1.Query.ListCheckers:output_type -> hdsd.v1.ListCheckersResponse
-	29,  // 106: hdsd.v1.Query.ListPaths:output_type -> hdsd.v1.ListPathsResponse
-	37,  // 107: hdsd.v1.Query.ListClients:output_type -> hdsd.v1.ListClientsResponse
-	42,  // 108: hdsd.v1.Query.GetStatus:output_type -> hdsd.v1.GetStatusResponse
-	49,  // 109: hdsd.v1.Query.GetOverview:output_type -> hdsd.v1.GetOverviewResponse
-	39,  // 110: hdsd.v1.Query.Watch:output_type -> hdsd.v1.WatchResponse
-	47,  // 111: hdsd.v1.Query.ListEvents:output_type -> hdsd.v1.ListEventsResponse
-	100, // [100:112] is the sub-list for method output_type
-	88,  // [88:100] is the sub-list for method input_type
-	88,  // [88:88] is the sub-list for extension type_name
-	88,  // [88:88] is the sub-list for extension extendee
-	0,   // [0:88] is the sub-list for field type_name
+	60,  // 42: hdsd.v1.Cluster.panic_since:type_name -> google.protobuf.Timestamp
+	19,  // 43: hdsd.v1.ListClustersResponse.clusters:type_name -> hdsd.v1.Cluster
+	22,  // 44: hdsd.v1.ListClustersResponse.removed:type_name -> hdsd.v1.Removal
+	60,  // 45: hdsd.v1.Removal.time:type_name -> google.protobuf.Timestamp
+	61,  // 46: hdsd.v1.Checker.locality:type_name -> envoy.config.core.v3.Locality
+	60,  // 47: hdsd.v1.Checker.last_report:type_name -> google.protobuf.Timestamp
+	25,  // 48: hdsd.v1.Checker.operator:type_name -> hdsd.v1.Trust
+	24,  // 49: hdsd.v1.Checker.cut_paths:type_name -> hdsd.v1.CutPath
+	60,  // 50: hdsd.v1.Checker.probation_since:type_name -> google.protobuf.Timestamp
+	60,  // 51: hdsd.v1.Checker.lost_since:type_name -> google.protobuf.Timestamp
+	2,   // 52: hdsd.v1.Trust.word:type_name -> hdsd.v1.Trust.Word
+	60,  // 53: hdsd.v1.Trust.since:type_name -> google.protobuf.Timestamp
+	23,  // 54: hdsd.v1.ListCheckersResponse.checkers:type_name -> hdsd.v1.Checker
+	30,  // 55: hdsd.v1.ListPathsResponse.paths:type_name -> hdsd.v1.Path
+	61,  // 56: hdsd.v1.Availability.locality:type_name -> envoy.config.core.v3.Locality
+	60,  // 57: hdsd.v1.ListAvailabilityRequest.start_time:type_name -> google.protobuf.Timestamp
+	60,  // 58: hdsd.v1.ListAvailabilityRequest.end_time:type_name -> google.protobuf.Timestamp
+	31,  // 59: hdsd.v1.ListAvailabilityResponse.availability:type_name -> hdsd.v1.Availability
+	60,  // 60: hdsd.v1.Client.last_ack:type_name -> google.protobuf.Timestamp
+	35,  // 61: hdsd.v1.Client.poll:type_name -> hdsd.v1.Poll
+	60,  // 62: hdsd.v1.Poll.time:type_name -> google.protobuf.Timestamp
+	34,  // 63: hdsd.v1.ListClientsResponse.clients:type_name -> hdsd.v1.Client
+	5,   // 64: hdsd.v1.WatchResponse.endpoint:type_name -> hdsd.v1.Endpoint
+	40,  // 65: hdsd.v1.WatchResponse.synced:type_name -> hdsd.v1.Synced
+	10,  // 66: hdsd.v1.WatchResponse.transition:type_name -> hdsd.v1.Transition
+	1,   // 67: hdsd.v1.GetStatusResponse.mode:type_name -> hdsd.v1.Cluster.Mode
+	50,  // 68: hdsd.v1.GetStatusResponse.clusters:type_name -> hdsd.v1.GetStatusResponse.Clusters
+	51,  // 69: hdsd.v1.GetStatusResponse.endpoints:type_name -> hdsd.v1.GetStatusResponse.Endpoints
+	52,  // 70: hdsd.v1.GetStatusResponse.checkers:type_name -> hdsd.v1.GetStatusResponse.Checkers
+	44,  // 71: hdsd.v1.GetStatusResponse.attention:type_name -> hdsd.v1.Attention
+	60,  // 72: hdsd.v1.GetStatusResponse.started:type_name -> google.protobuf.Timestamp
+	53,  // 73: hdsd.v1.GetStatusResponse.sources:type_name -> hdsd.v1.GetStatusResponse.SourceState
+	54,  // 74: hdsd.v1.GetStatusResponse.data_planes:type_name -> hdsd.v1.GetStatusResponse.DataPlanes
+	55,  // 75: hdsd.v1.GetStatusResponse.checkers_by_zone:type_name -> hdsd.v1.GetStatusResponse.CheckersOfZone
+	56,  // 76: hdsd.v1.GetStatusResponse.history:type_name -> hdsd.v1.GetStatusResponse.History
+	43,  // 77: hdsd.v1.GetStatusResponse.caller:type_name -> hdsd.v1.Caller
+	60,  // 78: hdsd.v1.Attention.since:type_name -> google.protobuf.Timestamp
+	60,  // 79: hdsd.v1.Event.time:type_name -> google.protobuf.Timestamp
+	3,   // 80: hdsd.v1.Event.kind:type_name -> hdsd.v1.Event.Kind
+	61,  // 81: hdsd.v1.Event.locality:type_name -> envoy.config.core.v3.Locality
+	60,  // 82: hdsd.v1.ListEventsRequest.start_time:type_name -> google.protobuf.Timestamp
+	60,  // 83: hdsd.v1.ListEventsRequest.end_time:type_name -> google.protobuf.Timestamp
+	45,  // 84: hdsd.v1.ListEventsResponse.events:type_name -> hdsd.v1.Event
+	61,  // 85: hdsd.v1.GetOverviewResponse.zones:type_name -> envoy.config.core.v3.Locality
+	58,  // 86: hdsd.v1.GetOverviewResponse.clusters:type_name -> hdsd.v1.GetOverviewResponse.Row
+	60,  // 87: hdsd.v1.GetStatusResponse.History.oldest:type_name -> google.protobuf.Timestamp
+	57,  // 88: hdsd.v1.GetOverviewResponse.Row.cells:type_name -> hdsd.v1.GetOverviewResponse.Cell
+	8,   // 89: hdsd.v1.Query.ListEndpoints:input_type -> hdsd.v1.ListEndpointsRequest
+	11,  // 90: hdsd.v1.Query.ListTransitions:input_type -> hdsd.v1.ListTransitionsRequest
+	32,  // 91: hdsd.v1.Query.ListAvailability:input_type -> hdsd.v1.ListAvailabilityRequest
+	14,  // 92: hdsd.v1.Query.ListIncidents:input_type -> hdsd.v1.ListIncidentsRequest
+	20,  // 93: hdsd.v1.Query.ListClusters:input_type -> hdsd.v1.ListClustersRequest
+	26,  // 94: hdsd.v1.Query.ListCheckers:input_type -> hdsd.v1.ListCheckersRequest
+	28,  // 95: hdsd.v1.Query.ListPaths:input_type -> hdsd.v1.ListPathsRequest
+	36,  // 96: hdsd.v1.Query.ListClients:input_type -> hdsd.v1.ListClientsRequest
+	41,  // 97: hdsd.v1.Query.GetStatus:input_type -> hdsd.v1.GetStatusRequest
+	48,  // 98: hdsd.v1.Query.GetOverview:input_type -> hdsd.v1.GetOverviewRequest
+	38,  // 99: hdsd.v1.Query.Watch:input_type -> hdsd.v1.WatchRequest
+	46,  // 100: hdsd.v1.Query.ListEvents:input_type -> hdsd.v1.ListEventsRequest
+	9,   // 101: hdsd.v1.Query.ListEndpoints:output_type -> hdsd.v1.ListEndpointsResponse
+	12,  // 102: hdsd.v1.Query.ListTransitions:output_type -> hdsd.v1.ListTransitionsResponse
+	33,  // 103: hdsd.v1.Query.ListAvailability:output_type -> hdsd.v1.ListAvailabilityResponse
+	15,  // 104: hdsd.v1.Query.ListIncidents:output_type -> hdsd.v1.ListIncidentsResponse
+	21,  // 105: hdsd.v1.Query.ListClusters:output_type -> hdsd.v1.ListClustersResponse
+	27,  // 106: hdsd.v1.Query.ListCheckers:output_type -> hdsd.v1.ListCheckersResponse
+	29,  // 107: hdsd.v1.Query.ListPaths:output_type -> hdsd.v1.ListPathsResponse
+	37,  // 108: hdsd.v1.Query.ListClients:output_type -> hdsd.v1.ListClientsResponse
+	42,  // 109: hdsd.v1.Query.GetStatus:output_type -> hdsd.v1.GetStatusResponse
+	49,  // 110: hdsd.v1.Query.GetOverview:output_type -> hdsd.v1.GetOverviewResponse
+	39,  // 111: hdsd.v1.Query.Watch:output_type -> hdsd.v1.WatchResponse
+	47,  // 112: hdsd.v1.Query.ListEvents:output_type -> hdsd.v1.ListEventsResponse
+	101, // [101:113] is the sub-list for method output_type
+	89,  // [89:101] is the sub-list for method input_type
+	89,  // [89:89] is the sub-list for extension type_name
+	89,  // [89:89] is the sub-list for extension extendee
+	0,   // [0:89] is the sub-list for field type_name
 }
 
 func init() { file_hdsd_v1_query_proto_init() }
