@@ -62,10 +62,12 @@ func TestEventsAreAsTheDocumentSays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer := httptest.NewRecorder()
-	handler.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/v1/watch", nil))
-	if err := document.Check(&rest.Answer{Method: http.MethodGet, Target: "/v1/watch", Status: answer.Code, Header: answer.Header(), Body: answer.Body.Bytes()}); err != nil {
-		t.Error(err)
+	for _, path := range []string{"/v1/watch", "/v1/watch?by=cluster"} {
+		answer := httptest.NewRecorder()
+		handler.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, path, nil))
+		if err := document.Check(&rest.Answer{Method: http.MethodGet, Target: path, Status: answer.Code, Header: answer.Header(), Body: answer.Body.Bytes()}); err != nil {
+			t.Error(err)
+		}
 	}
 	if unseen := document.Unseen(); slices.ContainsFunc(unseen, func(what string) bool { return strings.HasPrefix(what, "event ") }) {
 		t.Errorf("unseen: %v", unseen)

@@ -11,15 +11,26 @@ import (
 )
 
 // Event is one event of a watch: the health of an endpoint, then Synced once all
-// endpoints were sent, then transitions. Watchers share it, so it is encoded once for all
+// endpoints were sent, then transitions, or clusters that have changed. Watchers share it, so it is encoded once for all
 // of them, in each of the two forms at most.
 type Event struct {
 	Endpoint   *EndpointHealth
 	Synced     bool
 	Transition *health.Transition
+	Clusters   *ClusterChanges
 	Token      string // to resume after this event; empty before Synced
 
 	text, message form
+}
+
+// ClusterChanges are clusters of which endpoints have changed, and whether there are more.
+type ClusterChanges struct {
+	Clusters []Cluster
+	More     bool
+}
+
+func (c *ClusterChanges) message() *hdsdv1.ClusterChanges {
+	return &hdsdv1.ClusterChanges{Clusters: each(c.Clusters, clusterMessage), More: c.More}
 }
 
 // form is an encoded form of an event.
@@ -43,6 +54,8 @@ func (e *Event) Message() (wire.Bytes, error) {
 			m.Event = &hdsdv1.WatchResponse_Endpoint{Endpoint: endpointMessage(*e.Endpoint)}
 		case e.Synced:
 			m.Event = &hdsdv1.WatchResponse_Synced{Synced: &hdsdv1.Synced{}}
+		case e.Clusters != nil:
+			m.Event = &hdsdv1.WatchResponse_Clusters{Clusters: e.Clusters.message()}
 		default:
 			m.Event = &hdsdv1.WatchResponse_Transition{Transition: transitionMessage(*e.Transition)}
 		}
@@ -62,6 +75,9 @@ func (e *Event) Text() ([]byte, error) {
 		case e.Synced:
 			name = "synced"
 			text, err = compactJSON(&hdsdv1.Synced{})
+		case e.Clusters != nil:
+			name = "clusters"
+			text, err = compactJSON(e.Clusters.message())
 		default:
 			name = "transition"
 			text, err = rowJSON(e.Transition, (*object).transition, func(t *health.Transition) *hdsdv1.Transition { return transitionMessage(*t) })

@@ -39,12 +39,13 @@ func (s *Service) withWatch(next http.Handler) http.Handler {
 func (s *Service) serveEvents(w http.ResponseWriter, r *http.Request) {
 	given := r.URL.Query()
 	unhealthy, _ := strconv.ParseBool(given.Get("unhealthy")) // checked before
-	filter, err := filterOf(&hdsdv1.WatchRequest{Unhealthy: unhealthy, Locality: given.Get("locality")})
+	query, err := watchQuery(&hdsdv1.WatchRequest{
+		Cluster: given.Get("cluster"), Address: given.Get("address"), Unhealthy: unhealthy, Locality: given.Get("locality"), By: given.Get("by"),
+	})
 	if err != nil {
 		rest.WriteError(w, err)
 		return
 	}
-	query := WatchQuery{Cluster: given.Get("cluster"), Address: given.Get("address"), Filter: filter}
 	from := ""
 	for _, name := range []string{"resumeToken", "resume_token"} {
 		if token := given.Get(name); token != "" {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"strings"
 	"time"
 
 	"google.golang.org/grpc"
@@ -24,6 +25,9 @@ type WatchQuery struct {
 	Address string
 	Filter  health.Filter // of the present health, or of that before or after a change
 	Token   string        // to resume after; empty: start with the current health
+
+	// ByCluster adds changes up by cluster. The watch starts with Synced, not with the current health.
+	ByCluster bool
 }
 
 // Watcher is one watch. One goroutine uses it.
@@ -90,18 +94,31 @@ func (w *watching) reason(err error) error {
 	return err
 }
 
+// watchQuery reads a request.
+func watchQuery(r *hdsdv1.WatchRequest) (WatchQuery, error) {
+	filter, err := filterOf(r)
+	if err != nil {
+		return WatchQuery{}, err
+	}
+	by := strings.ToLower(r.GetBy())
+	if by != "" && by != byCluster {
+		return WatchQuery{}, status.Errorf(codes.InvalidArgument, "by: %q is not %s", r.GetBy(), byCluster)
+	}
+	return WatchQuery{Cluster: r.GetCluster(), Address: r.GetAddress(), Filter: filter, Token: r.GetResumeToken(), ByCluster: by != ""}, nil
+}
+
 // Watch sends the current health of endpoints, then each change.
 func (s *Service) Watch(r *hdsdv1.WatchRequest, stream grpc.ServerStreamingServer[hdsdv1.WatchResponse]) (err error) {
 	if !s.calls.Enter() {
 		return gate.ErrClosing
 	}
 	defer s.calls.Leave()
-	filter, err := filterOf(r)
+	query, err := watchQuery(r)
 	if err != nil {
 		return err
 	}
 	ended := make(chan error, 2)
-	w, err := s.watch(stream.Context(), WatchQuery{Cluster: r.GetCluster(), Address: r.GetAddress(), Filter: filter, Token: r.GetResumeToken()}, func() {})
+	w, err := s.watch(stream.Context(), query, func() {})
 	if err != nil {
 		return watchError(err, "resume_token")
 	}

@@ -54,6 +54,10 @@ func (f *fleet) Watch(_ context.Context, q api.WatchQuery) (api.Watcher, error) 
 	case q.Token == "old":
 		return nil, api.ErrTooOld
 	}
+	if q.ByCluster {
+		changed := &api.ClusterChanges{Clusters: []api.Cluster{{Name: "web", Endpoints: 2, HealthCounts: api.HealthCounts{Unhealthy: 1}}}, More: true}
+		return &script{end: f.end, closed: &f.closed, batches: [][]*api.Event{{{Synced: true, Token: "t1"}}, {{Clusters: changed, Token: "t2"}}}}, nil
+	}
 	e := f.endpoint(0)
 	return &script{end: f.end, closed: &f.closed, batches: [][]*api.Event{
 		{{Endpoint: &e}},

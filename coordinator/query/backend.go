@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"hdsd/access"
@@ -105,6 +106,8 @@ type Backend struct {
 	tail      *tail
 	listings  *listings
 	incidents *incidents
+
+	clusterWatchers atomic.Int64
 }
 
 // New makes a Backend.

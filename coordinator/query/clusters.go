@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"hdsd/access"
 	"hdsd/api"
 	"hdsd/health"
 )
@@ -31,17 +32,23 @@ func (b *Backend) Clusters(ctx context.Context, q api.ClusterQuery) (found []api
 		if len(found) == q.Limit {
 			return found, true, nil
 		}
-		k := r.describe(now.frozen)
-		if !may.All() {
-			k.Source = ""
-		}
-		k.NoEndpointsReason = b.Feed.NoEndpointsReason(r.cluster)
+		k := b.describe(now, r, may)
 		if q.Cluster != "" && k.Checked {
 			k.HealthChecks = r.cluster.Checked.Checks()
 		}
 		found = append(found, k)
 	}
 	return found, false, nil
+}
+
+// describe shows a row to who may see some clusters.
+func (b *Backend) describe(now *Snapshot, r *row, may access.Clusters) api.Cluster {
+	k := r.describe(now.frozen)
+	if !may.All() {
+		k.Source = ""
+	}
+	k.NoEndpointsReason = b.Feed.NoEndpointsReason(r.cluster)
+	return k
 }
 
 // passes tells whether a filter lets a cluster pass.

@@ -190,14 +190,8 @@ func (t *tail) leads(ctx context.Context, round <-chan struct{}, done <-chan str
 		return ctx.Err()
 	}
 	if wait := time.Until(enough); wait > 0 {
-		timer := time.NewTimer(wait)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-		case <-done:
-			return api.ErrStopping
-		case <-ctx.Done():
-			return ctx.Err()
+		if err := sleep(ctx, wait, done); err != nil {
+			return err
 		}
 	}
 	t.mu.Lock()

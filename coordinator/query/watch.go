@@ -43,6 +43,9 @@ func (b *Backend) Watch(ctx context.Context, q api.WatchQuery) (api.Watcher, err
 		w.synced = true
 	}
 	b.tail.enter()
+	if q.ByCluster {
+		return b.watchClusters(w)
+	}
 	return w, nil
 }
 

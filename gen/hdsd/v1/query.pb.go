@@ -365,7 +365,7 @@ func (x Event_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Event_Kind.Descriptor instead.
 func (Event_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{41, 0}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{42, 0}
 }
 
 // Observation is the latest vote of one checker.
@@ -3613,7 +3613,10 @@ type WatchRequest struct {
 	Unhealthy bool `protobuf:"varint,40,opt,name=unhealthy,proto3" json:"unhealthy,omitempty"`
 	// Only endpoints in this locality: REGION, REGION/ZONE or REGION/ZONE/SUB-ZONE.
 	// An empty part matches all.
-	Locality      string `protobuf:"bytes,41,opt,name=locality,proto3" json:"locality,omitempty"`
+	Locality string `protobuf:"bytes,41,opt,name=locality,proto3" json:"locality,omitempty"`
+	// cluster adds changes up: in place of endpoints and transitions, clusters of
+	// which endpoints have changed. It begins with synced, without the current health.
+	By            string `protobuf:"bytes,42,opt,name=by,proto3" json:"by,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3683,6 +3686,13 @@ func (x *WatchRequest) GetLocality() string {
 	return ""
 }
 
+func (x *WatchRequest) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
 // WatchResponse is one event.
 type WatchResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -3695,6 +3705,7 @@ type WatchResponse struct {
 	//	*WatchResponse_Endpoint
 	//	*WatchResponse_Synced
 	//	*WatchResponse_Transition
+	//	*WatchResponse_Clusters
 	Event         isWatchResponse_Event `protobuf_oneof:"event"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3771,6 +3782,15 @@ func (x *WatchResponse) GetTransition() *Transition {
 	return nil
 }
 
+func (x *WatchResponse) GetClusters() *ClusterChanges {
+	if x != nil {
+		if x, ok := x.Event.(*WatchResponse_Clusters); ok {
+			return x.Clusters
+		}
+	}
+	return nil
+}
+
 type isWatchResponse_Event interface {
 	isWatchResponse_Event()
 }
@@ -3790,11 +3810,73 @@ type WatchResponse_Transition struct {
 	Transition *Transition `protobuf:"bytes,4,opt,name=transition,proto3,oneof"`
 }
 
+type WatchResponse_Clusters struct {
+	// What has changed since the event before, by cluster.
+	Clusters *ClusterChanges `protobuf:"bytes,5,opt,name=clusters,proto3,oneof"`
+}
+
 func (*WatchResponse_Endpoint) isWatchResponse_Event() {}
 
 func (*WatchResponse_Synced) isWatchResponse_Event() {}
 
 func (*WatchResponse_Transition) isWatchResponse_Event() {}
+
+func (*WatchResponse_Clusters) isWatchResponse_Event() {}
+
+// ClusterChanges are clusters of which endpoints have changed.
+type ClusterChanges struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The clusters as they are now, as ListClusters lists them, at most 100.
+	Clusters []*Cluster `protobuf:"bytes,1,rep,name=clusters,proto3" json:"clusters,omitempty"`
+	// Others have changed, too: list the clusters.
+	More          bool `protobuf:"varint,2,opt,name=more,proto3" json:"more,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ClusterChanges) Reset() {
+	*x = ClusterChanges{}
+	mi := &file_hdsd_v1_query_proto_msgTypes[36]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ClusterChanges) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ClusterChanges) ProtoMessage() {}
+
+func (x *ClusterChanges) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_v1_query_proto_msgTypes[36]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ClusterChanges.ProtoReflect.Descriptor instead.
+func (*ClusterChanges) Descriptor() ([]byte, []int) {
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{36}
+}
+
+func (x *ClusterChanges) GetClusters() []*Cluster {
+	if x != nil {
+		return x.Clusters
+	}
+	return nil
+}
+
+func (x *ClusterChanges) GetMore() bool {
+	if x != nil {
+		return x.More
+	}
+	return false
+}
 
 // Synced says that the current health of all endpoints was sent.
 type Synced struct {
@@ -3805,7 +3887,7 @@ type Synced struct {
 
 func (x *Synced) Reset() {
 	*x = Synced{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[36]
+	mi := &file_hdsd_v1_query_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3817,7 +3899,7 @@ func (x *Synced) String() string {
 func (*Synced) ProtoMessage() {}
 
 func (x *Synced) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[36]
+	mi := &file_hdsd_v1_query_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3830,7 +3912,7 @@ func (x *Synced) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Synced.ProtoReflect.Descriptor instead.
 func (*Synced) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{36}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{37}
 }
 
 // GetStatusRequest asks how hdsd is.
@@ -3842,7 +3924,7 @@ type GetStatusRequest struct {
 
 func (x *GetStatusRequest) Reset() {
 	*x = GetStatusRequest{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[37]
+	mi := &file_hdsd_v1_query_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3854,7 +3936,7 @@ func (x *GetStatusRequest) String() string {
 func (*GetStatusRequest) ProtoMessage() {}
 
 func (x *GetStatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[37]
+	mi := &file_hdsd_v1_query_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3867,7 +3949,7 @@ func (x *GetStatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetStatusRequest.ProtoReflect.Descriptor instead.
 func (*GetStatusRequest) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{37}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{38}
 }
 
 // GetStatusResponse says how hdsd and what it checks are.
@@ -3912,7 +3994,7 @@ type GetStatusResponse struct {
 
 func (x *GetStatusResponse) Reset() {
 	*x = GetStatusResponse{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[38]
+	mi := &file_hdsd_v1_query_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3924,7 +4006,7 @@ func (x *GetStatusResponse) String() string {
 func (*GetStatusResponse) ProtoMessage() {}
 
 func (x *GetStatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[38]
+	mi := &file_hdsd_v1_query_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3937,7 +4019,7 @@ func (x *GetStatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetStatusResponse.ProtoReflect.Descriptor instead.
 func (*GetStatusResponse) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{38}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *GetStatusResponse) GetVersion() string {
@@ -4068,7 +4150,7 @@ type Caller struct {
 
 func (x *Caller) Reset() {
 	*x = Caller{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[39]
+	mi := &file_hdsd_v1_query_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4080,7 +4162,7 @@ func (x *Caller) String() string {
 func (*Caller) ProtoMessage() {}
 
 func (x *Caller) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[39]
+	mi := &file_hdsd_v1_query_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4093,7 +4175,7 @@ func (x *Caller) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Caller.ProtoReflect.Descriptor instead.
 func (*Caller) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{39}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Caller) GetIdentity() string {
@@ -4141,7 +4223,7 @@ type Attention struct {
 
 func (x *Attention) Reset() {
 	*x = Attention{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[40]
+	mi := &file_hdsd_v1_query_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4153,7 +4235,7 @@ func (x *Attention) String() string {
 func (*Attention) ProtoMessage() {}
 
 func (x *Attention) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[40]
+	mi := &file_hdsd_v1_query_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4166,7 +4248,7 @@ func (x *Attention) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attention.ProtoReflect.Descriptor instead.
 func (*Attention) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{40}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *Attention) GetKind() string {
@@ -4238,7 +4320,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[41]
+	mi := &file_hdsd_v1_query_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4250,7 +4332,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[41]
+	mi := &file_hdsd_v1_query_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4263,7 +4345,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{41}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Event) GetTime() *timestamppb.Timestamp {
@@ -4359,7 +4441,7 @@ type ListEventsRequest struct {
 
 func (x *ListEventsRequest) Reset() {
 	*x = ListEventsRequest{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[42]
+	mi := &file_hdsd_v1_query_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4371,7 +4453,7 @@ func (x *ListEventsRequest) String() string {
 func (*ListEventsRequest) ProtoMessage() {}
 
 func (x *ListEventsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[42]
+	mi := &file_hdsd_v1_query_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4384,7 +4466,7 @@ func (x *ListEventsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListEventsRequest.ProtoReflect.Descriptor instead.
 func (*ListEventsRequest) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{42}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *ListEventsRequest) GetCluster() string {
@@ -4470,7 +4552,7 @@ type ListEventsResponse struct {
 
 func (x *ListEventsResponse) Reset() {
 	*x = ListEventsResponse{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[43]
+	mi := &file_hdsd_v1_query_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4482,7 +4564,7 @@ func (x *ListEventsResponse) String() string {
 func (*ListEventsResponse) ProtoMessage() {}
 
 func (x *ListEventsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[43]
+	mi := &file_hdsd_v1_query_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4495,7 +4577,7 @@ func (x *ListEventsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListEventsResponse.ProtoReflect.Descriptor instead.
 func (*ListEventsResponse) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{43}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *ListEventsResponse) GetEvents() []*Event {
@@ -4523,7 +4605,7 @@ type GetOverviewRequest struct {
 
 func (x *GetOverviewRequest) Reset() {
 	*x = GetOverviewRequest{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[44]
+	mi := &file_hdsd_v1_query_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4535,7 +4617,7 @@ func (x *GetOverviewRequest) String() string {
 func (*GetOverviewRequest) ProtoMessage() {}
 
 func (x *GetOverviewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[44]
+	mi := &file_hdsd_v1_query_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4548,7 +4630,7 @@ func (x *GetOverviewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetOverviewRequest.ProtoReflect.Descriptor instead.
 func (*GetOverviewRequest) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{44}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *GetOverviewRequest) GetLimit() int32 {
@@ -4575,7 +4657,7 @@ type GetOverviewResponse struct {
 
 func (x *GetOverviewResponse) Reset() {
 	*x = GetOverviewResponse{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[45]
+	mi := &file_hdsd_v1_query_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4587,7 +4669,7 @@ func (x *GetOverviewResponse) String() string {
 func (*GetOverviewResponse) ProtoMessage() {}
 
 func (x *GetOverviewResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[45]
+	mi := &file_hdsd_v1_query_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4600,7 +4682,7 @@ func (x *GetOverviewResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetOverviewResponse.ProtoReflect.Descriptor instead.
 func (*GetOverviewResponse) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{45}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *GetOverviewResponse) GetZones() []*v3.Locality {
@@ -4643,7 +4725,7 @@ type GetStatusResponse_Clusters struct {
 
 func (x *GetStatusResponse_Clusters) Reset() {
 	*x = GetStatusResponse_Clusters{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[46]
+	mi := &file_hdsd_v1_query_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4655,7 +4737,7 @@ func (x *GetStatusResponse_Clusters) String() string {
 func (*GetStatusResponse_Clusters) ProtoMessage() {}
 
 func (x *GetStatusResponse_Clusters) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[46]
+	mi := &file_hdsd_v1_query_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4668,7 +4750,7 @@ func (x *GetStatusResponse_Clusters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetStatusResponse_Clusters.ProtoReflect.Descriptor instead.
 func (*GetStatusResponse_Clusters) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{38, 0}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{39, 0}
 }
 
 func (x *GetStatusResponse_Clusters) GetOk() uint32 {
@@ -4733,7 +4815,7 @@ type GetStatusResponse_Endpoints struct {
 
 func (x *GetStatusResponse_Endpoints) Reset() {
 	*x = GetStatusResponse_Endpoints{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[47]
+	mi := &file_hdsd_v1_query_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4745,7 +4827,7 @@ func (x *GetStatusResponse_Endpoints) String() string {
 func (*GetStatusResponse_Endpoints) ProtoMessage() {}
 
 func (x *GetStatusResponse_Endpoints) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[47]
+	mi := &file_hdsd_v1_query_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4758,7 +4840,7 @@ func (x *GetStatusResponse_Endpoints) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetStatusResponse_Endpoints.ProtoReflect.Descriptor instead.
 func (*GetStatusResponse_Endpoints) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{38, 1}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{39, 1}
 }
 
 func (x *GetStatusResponse_Endpoints) GetHealthy() uint32 {
@@ -4836,7 +4918,7 @@ type GetStatusResponse_Checkers struct {
 
 func (x *GetStatusResponse_Checkers) Reset() {
 	*x = GetStatusResponse_Checkers{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[48]
+	mi := &file_hdsd_v1_query_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4848,7 +4930,7 @@ func (x *GetStatusResponse_Checkers) String() string {
 func (*GetStatusResponse_Checkers) ProtoMessage() {}
 
 func (x *GetStatusResponse_Checkers) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[48]
+	mi := &file_hdsd_v1_query_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4861,7 +4943,7 @@ func (x *GetStatusResponse_Checkers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetStatusResponse_Checkers.ProtoReflect.Descriptor instead.
 func (*GetStatusResponse_Checkers) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{38, 2}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{39, 2}
 }
 
 func (x *GetStatusResponse_Checkers) GetConnected() uint32 {
@@ -4918,7 +5000,7 @@ type GetStatusResponse_SourceState struct {
 
 func (x *GetStatusResponse_SourceState) Reset() {
 	*x = GetStatusResponse_SourceState{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[49]
+	mi := &file_hdsd_v1_query_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4930,7 +5012,7 @@ func (x *GetStatusResponse_SourceState) String() string {
 func (*GetStatusResponse_SourceState) ProtoMessage() {}
 
 func (x *GetStatusResponse_SourceState) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[49]
+	mi := &file_hdsd_v1_query_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4943,7 +5025,7 @@ func (x *GetStatusResponse_SourceState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetStatusResponse_SourceState.ProtoReflect.Descriptor instead.
 func (*GetStatusResponse_SourceState) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{38, 3}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{39, 3}
 }
 
 func (x *GetStatusResponse_SourceState) GetName() string {
@@ -4996,7 +5078,7 @@ type GetStatusResponse_DataPlanes struct {
 
 func (x *GetStatusResponse_DataPlanes) Reset() {
 	*x = GetStatusResponse_DataPlanes{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[50]
+	mi := &file_hdsd_v1_query_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5008,7 +5090,7 @@ func (x *GetStatusResponse_DataPlanes) String() string {
 func (*GetStatusResponse_DataPlanes) ProtoMessage() {}
 
 func (x *GetStatusResponse_DataPlanes) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[50]
+	mi := &file_hdsd_v1_query_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5021,7 +5103,7 @@ func (x *GetStatusResponse_DataPlanes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetStatusResponse_DataPlanes.ProtoReflect.Descriptor instead.
 func (*GetStatusResponse_DataPlanes) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{38, 4}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{39, 4}
 }
 
 func (x *GetStatusResponse_DataPlanes) GetSynced() uint32 {
@@ -5062,7 +5144,7 @@ type GetStatusResponse_CheckersOfZone struct {
 
 func (x *GetStatusResponse_CheckersOfZone) Reset() {
 	*x = GetStatusResponse_CheckersOfZone{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[51]
+	mi := &file_hdsd_v1_query_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5074,7 +5156,7 @@ func (x *GetStatusResponse_CheckersOfZone) String() string {
 func (*GetStatusResponse_CheckersOfZone) ProtoMessage() {}
 
 func (x *GetStatusResponse_CheckersOfZone) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[51]
+	mi := &file_hdsd_v1_query_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5087,7 +5169,7 @@ func (x *GetStatusResponse_CheckersOfZone) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetStatusResponse_CheckersOfZone.ProtoReflect.Descriptor instead.
 func (*GetStatusResponse_CheckersOfZone) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{38, 5}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{39, 5}
 }
 
 func (x *GetStatusResponse_CheckersOfZone) GetZone() string {
@@ -5133,7 +5215,7 @@ type GetStatusResponse_History struct {
 
 func (x *GetStatusResponse_History) Reset() {
 	*x = GetStatusResponse_History{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[52]
+	mi := &file_hdsd_v1_query_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5145,7 +5227,7 @@ func (x *GetStatusResponse_History) String() string {
 func (*GetStatusResponse_History) ProtoMessage() {}
 
 func (x *GetStatusResponse_History) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[52]
+	mi := &file_hdsd_v1_query_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5158,7 +5240,7 @@ func (x *GetStatusResponse_History) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetStatusResponse_History.ProtoReflect.Descriptor instead.
 func (*GetStatusResponse_History) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{38, 6}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{39, 6}
 }
 
 func (x *GetStatusResponse_History) GetOldest() *timestamppb.Timestamp {
@@ -5197,7 +5279,7 @@ type GetOverviewResponse_Cell struct {
 
 func (x *GetOverviewResponse_Cell) Reset() {
 	*x = GetOverviewResponse_Cell{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[53]
+	mi := &file_hdsd_v1_query_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5209,7 +5291,7 @@ func (x *GetOverviewResponse_Cell) String() string {
 func (*GetOverviewResponse_Cell) ProtoMessage() {}
 
 func (x *GetOverviewResponse_Cell) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[53]
+	mi := &file_hdsd_v1_query_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5222,7 +5304,7 @@ func (x *GetOverviewResponse_Cell) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetOverviewResponse_Cell.ProtoReflect.Descriptor instead.
 func (*GetOverviewResponse_Cell) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{45, 0}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{46, 0}
 }
 
 func (x *GetOverviewResponse_Cell) GetZone() uint32 {
@@ -5266,7 +5348,7 @@ type GetOverviewResponse_Row struct {
 
 func (x *GetOverviewResponse_Row) Reset() {
 	*x = GetOverviewResponse_Row{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[54]
+	mi := &file_hdsd_v1_query_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5278,7 +5360,7 @@ func (x *GetOverviewResponse_Row) String() string {
 func (*GetOverviewResponse_Row) ProtoMessage() {}
 
 func (x *GetOverviewResponse_Row) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[54]
+	mi := &file_hdsd_v1_query_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5291,7 +5373,7 @@ func (x *GetOverviewResponse_Row) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetOverviewResponse_Row.ProtoReflect.Descriptor instead.
 func (*GetOverviewResponse_Row) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{45, 1}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{46, 1}
 }
 
 func (x *GetOverviewResponse_Row) GetCluster() string {
@@ -5648,21 +5730,26 @@ const file_hdsd_v1_query_proto_rawDesc = "" +
 	"\acluster\x18( \x01(\tR\acluster\"h\n" +
 	"\x13ListClientsResponse\x12)\n" +
 	"\aclients\x18\x01 \x03(\v2\x0f.hdsd.v1.ClientR\aclients\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\x9f\x01\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xaf\x01\n" +
 	"\fWatchRequest\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\tR\acluster\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12!\n" +
 	"\fresume_token\x18\x03 \x01(\tR\vresumeToken\x12\x1c\n" +
 	"\tunhealthy\x18( \x01(\bR\tunhealthy\x12\x1a\n" +
-	"\blocality\x18) \x01(\tR\blocality\"\xc1\x01\n" +
+	"\blocality\x18) \x01(\tR\blocality\x12\x0e\n" +
+	"\x02by\x18* \x01(\tR\x02by\"\xf8\x01\n" +
 	"\rWatchResponse\x12\x14\n" +
 	"\x05token\x18\x01 \x01(\tR\x05token\x12/\n" +
 	"\bendpoint\x18\x02 \x01(\v2\x11.hdsd.v1.EndpointH\x00R\bendpoint\x12)\n" +
 	"\x06synced\x18\x03 \x01(\v2\x0f.hdsd.v1.SyncedH\x00R\x06synced\x125\n" +
 	"\n" +
 	"transition\x18\x04 \x01(\v2\x13.hdsd.v1.TransitionH\x00R\n" +
-	"transitionB\a\n" +
-	"\x05event\"\b\n" +
+	"transition\x125\n" +
+	"\bclusters\x18\x05 \x01(\v2\x17.hdsd.v1.ClusterChangesH\x00R\bclustersB\a\n" +
+	"\x05event\"R\n" +
+	"\x0eClusterChanges\x12,\n" +
+	"\bclusters\x18\x01 \x03(\v2\x10.hdsd.v1.ClusterR\bclusters\x12\x12\n" +
+	"\x04more\x18\x02 \x01(\bR\x04more\"\b\n" +
 	"\x06Synced\"\x12\n" +
 	"\x10GetStatusRequest\"\x82\x0e\n" +
 	"\x11GetStatusResponse\x12\x18\n" +
@@ -5845,7 +5932,7 @@ func file_hdsd_v1_query_proto_rawDescGZIP() []byte {
 }
 
 var file_hdsd_v1_query_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_hdsd_v1_query_proto_msgTypes = make([]protoimpl.MessageInfo, 55)
+var file_hdsd_v1_query_proto_msgTypes = make([]protoimpl.MessageInfo, 56)
 var file_hdsd_v1_query_proto_goTypes = []any{
 	(Incident_Cause)(0),                      // 0: hdsd.v1.Incident.Cause
 	(Cluster_Mode)(0),                        // 1: hdsd.v1.Cluster.Mode
@@ -5887,149 +5974,152 @@ var file_hdsd_v1_query_proto_goTypes = []any{
 	(*ListClientsResponse)(nil),              // 37: hdsd.v1.ListClientsResponse
 	(*WatchRequest)(nil),                     // 38: hdsd.v1.WatchRequest
 	(*WatchResponse)(nil),                    // 39: hdsd.v1.WatchResponse
-	(*Synced)(nil),                           // 40: hdsd.v1.Synced
-	(*GetStatusRequest)(nil),                 // 41: hdsd.v1.GetStatusRequest
-	(*GetStatusResponse)(nil),                // 42: hdsd.v1.GetStatusResponse
-	(*Caller)(nil),                           // 43: hdsd.v1.Caller
-	(*Attention)(nil),                        // 44: hdsd.v1.Attention
-	(*Event)(nil),                            // 45: hdsd.v1.Event
-	(*ListEventsRequest)(nil),                // 46: hdsd.v1.ListEventsRequest
-	(*ListEventsResponse)(nil),               // 47: hdsd.v1.ListEventsResponse
-	(*GetOverviewRequest)(nil),               // 48: hdsd.v1.GetOverviewRequest
-	(*GetOverviewResponse)(nil),              // 49: hdsd.v1.GetOverviewResponse
-	(*GetStatusResponse_Clusters)(nil),       // 50: hdsd.v1.GetStatusResponse.Clusters
-	(*GetStatusResponse_Endpoints)(nil),      // 51: hdsd.v1.GetStatusResponse.Endpoints
-	(*GetStatusResponse_Checkers)(nil),       // 52: hdsd.v1.GetStatusResponse.Checkers
-	(*GetStatusResponse_SourceState)(nil),    // 53: hdsd.v1.GetStatusResponse.SourceState
-	(*GetStatusResponse_DataPlanes)(nil),     // 54: hdsd.v1.GetStatusResponse.DataPlanes
-	(*GetStatusResponse_CheckersOfZone)(nil), // 55: hdsd.v1.GetStatusResponse.CheckersOfZone
-	(*GetStatusResponse_History)(nil),        // 56: hdsd.v1.GetStatusResponse.History
-	(*GetOverviewResponse_Cell)(nil),         // 57: hdsd.v1.GetOverviewResponse.Cell
-	(*GetOverviewResponse_Row)(nil),          // 58: hdsd.v1.GetOverviewResponse.Row
-	(v3.HealthStatus)(0),                     // 59: envoy.config.core.v3.HealthStatus
-	(*timestamppb.Timestamp)(nil),            // 60: google.protobuf.Timestamp
-	(*v3.Locality)(nil),                      // 61: envoy.config.core.v3.Locality
-	(*structpb.Struct)(nil),                  // 62: google.protobuf.Struct
+	(*ClusterChanges)(nil),                   // 40: hdsd.v1.ClusterChanges
+	(*Synced)(nil),                           // 41: hdsd.v1.Synced
+	(*GetStatusRequest)(nil),                 // 42: hdsd.v1.GetStatusRequest
+	(*GetStatusResponse)(nil),                // 43: hdsd.v1.GetStatusResponse
+	(*Caller)(nil),                           // 44: hdsd.v1.Caller
+	(*Attention)(nil),                        // 45: hdsd.v1.Attention
+	(*Event)(nil),                            // 46: hdsd.v1.Event
+	(*ListEventsRequest)(nil),                // 47: hdsd.v1.ListEventsRequest
+	(*ListEventsResponse)(nil),               // 48: hdsd.v1.ListEventsResponse
+	(*GetOverviewRequest)(nil),               // 49: hdsd.v1.GetOverviewRequest
+	(*GetOverviewResponse)(nil),              // 50: hdsd.v1.GetOverviewResponse
+	(*GetStatusResponse_Clusters)(nil),       // 51: hdsd.v1.GetStatusResponse.Clusters
+	(*GetStatusResponse_Endpoints)(nil),      // 52: hdsd.v1.GetStatusResponse.Endpoints
+	(*GetStatusResponse_Checkers)(nil),       // 53: hdsd.v1.GetStatusResponse.Checkers
+	(*GetStatusResponse_SourceState)(nil),    // 54: hdsd.v1.GetStatusResponse.SourceState
+	(*GetStatusResponse_DataPlanes)(nil),     // 55: hdsd.v1.GetStatusResponse.DataPlanes
+	(*GetStatusResponse_CheckersOfZone)(nil), // 56: hdsd.v1.GetStatusResponse.CheckersOfZone
+	(*GetStatusResponse_History)(nil),        // 57: hdsd.v1.GetStatusResponse.History
+	(*GetOverviewResponse_Cell)(nil),         // 58: hdsd.v1.GetOverviewResponse.Cell
+	(*GetOverviewResponse_Row)(nil),          // 59: hdsd.v1.GetOverviewResponse.Row
+	(v3.HealthStatus)(0),                     // 60: envoy.config.core.v3.HealthStatus
+	(*timestamppb.Timestamp)(nil),            // 61: google.protobuf.Timestamp
+	(*v3.Locality)(nil),                      // 62: envoy.config.core.v3.Locality
+	(*structpb.Struct)(nil),                  // 63: google.protobuf.Struct
 }
 var file_hdsd_v1_query_proto_depIdxs = []int32{
-	59,  // 0: hdsd.v1.Observation.status:type_name -> envoy.config.core.v3.HealthStatus
-	60,  // 1: hdsd.v1.Observation.time:type_name -> google.protobuf.Timestamp
-	61,  // 2: hdsd.v1.Endpoint.locality:type_name -> envoy.config.core.v3.Locality
-	59,  // 3: hdsd.v1.Endpoint.health:type_name -> envoy.config.core.v3.HealthStatus
-	60,  // 4: hdsd.v1.Endpoint.since:type_name -> google.protobuf.Timestamp
+	60,  // 0: hdsd.v1.Observation.status:type_name -> envoy.config.core.v3.HealthStatus
+	61,  // 1: hdsd.v1.Observation.time:type_name -> google.protobuf.Timestamp
+	62,  // 2: hdsd.v1.Endpoint.locality:type_name -> envoy.config.core.v3.Locality
+	60,  // 3: hdsd.v1.Endpoint.health:type_name -> envoy.config.core.v3.HealthStatus
+	61,  // 4: hdsd.v1.Endpoint.since:type_name -> google.protobuf.Timestamp
 	4,   // 5: hdsd.v1.Endpoint.observations:type_name -> hdsd.v1.Observation
-	59,  // 6: hdsd.v1.Endpoint.published:type_name -> envoy.config.core.v3.HealthStatus
+	60,  // 6: hdsd.v1.Endpoint.published:type_name -> envoy.config.core.v3.HealthStatus
 	7,   // 7: hdsd.v1.Endpoint.override:type_name -> hdsd.v1.Override
-	59,  // 8: hdsd.v1.Endpoint.voted:type_name -> envoy.config.core.v3.HealthStatus
+	60,  // 8: hdsd.v1.Endpoint.voted:type_name -> envoy.config.core.v3.HealthStatus
 	6,   // 9: hdsd.v1.Endpoint.zones:type_name -> hdsd.v1.ZoneHealth
-	60,  // 10: hdsd.v1.Endpoint.held_since:type_name -> google.protobuf.Timestamp
-	59,  // 11: hdsd.v1.ZoneHealth.health:type_name -> envoy.config.core.v3.HealthStatus
-	61,  // 12: hdsd.v1.Override.locality:type_name -> envoy.config.core.v3.Locality
-	59,  // 13: hdsd.v1.Override.health:type_name -> envoy.config.core.v3.HealthStatus
-	60,  // 14: hdsd.v1.Override.since:type_name -> google.protobuf.Timestamp
-	60,  // 15: hdsd.v1.Override.until:type_name -> google.protobuf.Timestamp
-	59,  // 16: hdsd.v1.ListEndpointsRequest.health:type_name -> envoy.config.core.v3.HealthStatus
-	60,  // 17: hdsd.v1.ListEndpointsRequest.as_of:type_name -> google.protobuf.Timestamp
+	61,  // 10: hdsd.v1.Endpoint.held_since:type_name -> google.protobuf.Timestamp
+	60,  // 11: hdsd.v1.ZoneHealth.health:type_name -> envoy.config.core.v3.HealthStatus
+	62,  // 12: hdsd.v1.Override.locality:type_name -> envoy.config.core.v3.Locality
+	60,  // 13: hdsd.v1.Override.health:type_name -> envoy.config.core.v3.HealthStatus
+	61,  // 14: hdsd.v1.Override.since:type_name -> google.protobuf.Timestamp
+	61,  // 15: hdsd.v1.Override.until:type_name -> google.protobuf.Timestamp
+	60,  // 16: hdsd.v1.ListEndpointsRequest.health:type_name -> envoy.config.core.v3.HealthStatus
+	61,  // 17: hdsd.v1.ListEndpointsRequest.as_of:type_name -> google.protobuf.Timestamp
 	5,   // 18: hdsd.v1.ListEndpointsResponse.endpoints:type_name -> hdsd.v1.Endpoint
-	60,  // 19: hdsd.v1.ListEndpointsResponse.history_begins:type_name -> google.protobuf.Timestamp
-	60,  // 20: hdsd.v1.Transition.time:type_name -> google.protobuf.Timestamp
-	61,  // 21: hdsd.v1.Transition.locality:type_name -> envoy.config.core.v3.Locality
-	59,  // 22: hdsd.v1.Transition.from:type_name -> envoy.config.core.v3.HealthStatus
-	59,  // 23: hdsd.v1.Transition.to:type_name -> envoy.config.core.v3.HealthStatus
+	61,  // 19: hdsd.v1.ListEndpointsResponse.history_begins:type_name -> google.protobuf.Timestamp
+	61,  // 20: hdsd.v1.Transition.time:type_name -> google.protobuf.Timestamp
+	62,  // 21: hdsd.v1.Transition.locality:type_name -> envoy.config.core.v3.Locality
+	60,  // 22: hdsd.v1.Transition.from:type_name -> envoy.config.core.v3.HealthStatus
+	60,  // 23: hdsd.v1.Transition.to:type_name -> envoy.config.core.v3.HealthStatus
 	4,   // 24: hdsd.v1.Transition.observations:type_name -> hdsd.v1.Observation
-	60,  // 25: hdsd.v1.ListTransitionsRequest.start_time:type_name -> google.protobuf.Timestamp
-	60,  // 26: hdsd.v1.ListTransitionsRequest.end_time:type_name -> google.protobuf.Timestamp
+	61,  // 25: hdsd.v1.ListTransitionsRequest.start_time:type_name -> google.protobuf.Timestamp
+	61,  // 26: hdsd.v1.ListTransitionsRequest.end_time:type_name -> google.protobuf.Timestamp
 	10,  // 27: hdsd.v1.ListTransitionsResponse.transitions:type_name -> hdsd.v1.Transition
 	16,  // 28: hdsd.v1.ListTransitionsResponse.missing:type_name -> hdsd.v1.Missing
-	60,  // 29: hdsd.v1.Incident.start:type_name -> google.protobuf.Timestamp
-	60,  // 30: hdsd.v1.Incident.end:type_name -> google.protobuf.Timestamp
+	61,  // 29: hdsd.v1.Incident.start:type_name -> google.protobuf.Timestamp
+	61,  // 30: hdsd.v1.Incident.end:type_name -> google.protobuf.Timestamp
 	0,   // 31: hdsd.v1.Incident.cause:type_name -> hdsd.v1.Incident.Cause
 	10,  // 32: hdsd.v1.Incident.first:type_name -> hdsd.v1.Transition
-	60,  // 33: hdsd.v1.ListIncidentsRequest.start_time:type_name -> google.protobuf.Timestamp
-	60,  // 34: hdsd.v1.ListIncidentsRequest.end_time:type_name -> google.protobuf.Timestamp
+	61,  // 33: hdsd.v1.ListIncidentsRequest.start_time:type_name -> google.protobuf.Timestamp
+	61,  // 34: hdsd.v1.ListIncidentsRequest.end_time:type_name -> google.protobuf.Timestamp
 	13,  // 35: hdsd.v1.ListIncidentsResponse.incidents:type_name -> hdsd.v1.Incident
 	17,  // 36: hdsd.v1.Missing.gaps:type_name -> hdsd.v1.Gap
-	60,  // 37: hdsd.v1.Gap.start:type_name -> google.protobuf.Timestamp
-	60,  // 38: hdsd.v1.Gap.end:type_name -> google.protobuf.Timestamp
+	61,  // 37: hdsd.v1.Gap.start:type_name -> google.protobuf.Timestamp
+	61,  // 38: hdsd.v1.Gap.end:type_name -> google.protobuf.Timestamp
 	18,  // 39: hdsd.v1.Cluster.quarantined:type_name -> hdsd.v1.Quarantine
 	1,   // 40: hdsd.v1.Cluster.mode:type_name -> hdsd.v1.Cluster.Mode
-	62,  // 41: hdsd.v1.Cluster.health_checks:type_name -> google.protobuf.Struct
-	60,  // 42: hdsd.v1.Cluster.panic_since:type_name -> google.protobuf.Timestamp
+	63,  // 41: hdsd.v1.Cluster.health_checks:type_name -> google.protobuf.Struct
+	61,  // 42: hdsd.v1.Cluster.panic_since:type_name -> google.protobuf.Timestamp
 	19,  // 43: hdsd.v1.ListClustersResponse.clusters:type_name -> hdsd.v1.Cluster
 	22,  // 44: hdsd.v1.ListClustersResponse.removed:type_name -> hdsd.v1.Removal
-	60,  // 45: hdsd.v1.Removal.time:type_name -> google.protobuf.Timestamp
-	61,  // 46: hdsd.v1.Checker.locality:type_name -> envoy.config.core.v3.Locality
-	60,  // 47: hdsd.v1.Checker.last_report:type_name -> google.protobuf.Timestamp
+	61,  // 45: hdsd.v1.Removal.time:type_name -> google.protobuf.Timestamp
+	62,  // 46: hdsd.v1.Checker.locality:type_name -> envoy.config.core.v3.Locality
+	61,  // 47: hdsd.v1.Checker.last_report:type_name -> google.protobuf.Timestamp
 	25,  // 48: hdsd.v1.Checker.operator:type_name -> hdsd.v1.Trust
 	24,  // 49: hdsd.v1.Checker.cut_paths:type_name -> hdsd.v1.CutPath
-	60,  // 50: hdsd.v1.Checker.probation_since:type_name -> google.protobuf.Timestamp
-	60,  // 51: hdsd.v1.Checker.lost_since:type_name -> google.protobuf.Timestamp
+	61,  // 50: hdsd.v1.Checker.probation_since:type_name -> google.protobuf.Timestamp
+	61,  // 51: hdsd.v1.Checker.lost_since:type_name -> google.protobuf.Timestamp
 	2,   // 52: hdsd.v1.Trust.word:type_name -> hdsd.v1.Trust.Word
-	60,  // 53: hdsd.v1.Trust.since:type_name -> google.protobuf.Timestamp
+	61,  // 53: hdsd.v1.Trust.since:type_name -> google.protobuf.Timestamp
 	23,  // 54: hdsd.v1.ListCheckersResponse.checkers:type_name -> hdsd.v1.Checker
 	30,  // 55: hdsd.v1.ListPathsResponse.paths:type_name -> hdsd.v1.Path
-	61,  // 56: hdsd.v1.Availability.locality:type_name -> envoy.config.core.v3.Locality
-	60,  // 57: hdsd.v1.ListAvailabilityRequest.start_time:type_name -> google.protobuf.Timestamp
-	60,  // 58: hdsd.v1.ListAvailabilityRequest.end_time:type_name -> google.protobuf.Timestamp
+	62,  // 56: hdsd.v1.Availability.locality:type_name -> envoy.config.core.v3.Locality
+	61,  // 57: hdsd.v1.ListAvailabilityRequest.start_time:type_name -> google.protobuf.Timestamp
+	61,  // 58: hdsd.v1.ListAvailabilityRequest.end_time:type_name -> google.protobuf.Timestamp
 	31,  // 59: hdsd.v1.ListAvailabilityResponse.availability:type_name -> hdsd.v1.Availability
-	60,  // 60: hdsd.v1.Client.last_ack:type_name -> google.protobuf.Timestamp
+	61,  // 60: hdsd.v1.Client.last_ack:type_name -> google.protobuf.Timestamp
 	35,  // 61: hdsd.v1.Client.poll:type_name -> hdsd.v1.Poll
-	60,  // 62: hdsd.v1.Poll.time:type_name -> google.protobuf.Timestamp
+	61,  // 62: hdsd.v1.Poll.time:type_name -> google.protobuf.Timestamp
 	34,  // 63: hdsd.v1.ListClientsResponse.clients:type_name -> hdsd.v1.Client
 	5,   // 64: hdsd.v1.WatchResponse.endpoint:type_name -> hdsd.v1.Endpoint
-	40,  // 65: hdsd.v1.WatchResponse.synced:type_name -> hdsd.v1.Synced
+	41,  // 65: hdsd.v1.WatchResponse.synced:type_name -> hdsd.v1.Synced
 	10,  // 66: hdsd.v1.WatchResponse.transition:type_name -> hdsd.v1.Transition
-	1,   // 67: hdsd.v1.GetStatusResponse.mode:type_name -> hdsd.v1.Cluster.Mode
-	50,  // 68: hdsd.v1.GetStatusResponse.clusters:type_name -> hdsd.v1.GetStatusResponse.Clusters
-	51,  // 69: hdsd.v1.GetStatusResponse.endpoints:type_name -> hdsd.v1.GetStatusResponse.Endpoints
-	52,  // 70: hdsd.v1.GetStatusResponse.checkers:type_name -> hdsd.v1.GetStatusResponse.Checkers
-	44,  // 71: hdsd.v1.GetStatusResponse.attention:type_name -> hdsd.v1.Attention
-	60,  // 72: hdsd.v1.GetStatusResponse.started:type_name -> google.protobuf.Timestamp
-	53,  // 73: hdsd.v1.GetStatusResponse.sources:type_name -> hdsd.v1.GetStatusResponse.SourceState
-	54,  // 74: hdsd.v1.GetStatusResponse.data_planes:type_name -> hdsd.v1.GetStatusResponse.DataPlanes
-	55,  // 75: hdsd.v1.GetStatusResponse.checkers_by_zone:type_name -> hdsd.v1.GetStatusResponse.CheckersOfZone
-	56,  // 76: hdsd.v1.GetStatusResponse.history:type_name -> hdsd.v1.GetStatusResponse.History
-	43,  // 77: hdsd.v1.GetStatusResponse.caller:type_name -> hdsd.v1.Caller
-	60,  // 78: hdsd.v1.Attention.since:type_name -> google.protobuf.Timestamp
-	60,  // 79: hdsd.v1.Event.time:type_name -> google.protobuf.Timestamp
-	3,   // 80: hdsd.v1.Event.kind:type_name -> hdsd.v1.Event.Kind
-	61,  // 81: hdsd.v1.Event.locality:type_name -> envoy.config.core.v3.Locality
-	60,  // 82: hdsd.v1.ListEventsRequest.start_time:type_name -> google.protobuf.Timestamp
-	60,  // 83: hdsd.v1.ListEventsRequest.end_time:type_name -> google.protobuf.Timestamp
-	45,  // 84: hdsd.v1.ListEventsResponse.events:type_name -> hdsd.v1.Event
-	61,  // 85: hdsd.v1.GetOverviewResponse.zones:type_name -> envoy.config.core.v3.Locality
-	58,  // 86: hdsd.v1.GetOverviewResponse.clusters:type_name -> hdsd.v1.GetOverviewResponse.Row
-	60,  // 87: hdsd.v1.GetStatusResponse.History.oldest:type_name -> google.protobuf.Timestamp
-	57,  // 88: hdsd.v1.GetOverviewResponse.Row.cells:type_name -> hdsd.v1.GetOverviewResponse.Cell
-	8,   // 89: hdsd.v1.Query.ListEndpoints:input_type -> hdsd.v1.ListEndpointsRequest
-	11,  // 90: hdsd.v1.Query.ListTransitions:input_type -> hdsd.v1.ListTransitionsRequest
-	32,  // 91: hdsd.v1.Query.ListAvailability:input_type -> hdsd.v1.ListAvailabilityRequest
-	14,  // 92: hdsd.v1.Query.ListIncidents:input_type -> hdsd.v1.ListIncidentsRequest
-	20,  // 93: hdsd.v1.Query.ListClusters:input_type -> hdsd.v1.ListClustersRequest
-	26,  // 94: hdsd.v1.Query.ListCheckers:input_type -> hdsd.v1.ListCheckersRequest
-	28,  // 95: hdsd.v1.Query.ListPaths:input_type -> hdsd.v1.ListPathsRequest
-	36,  // 96: hdsd.v1.Query.ListClients:input_type -> hdsd.v1.ListClientsRequest
-	41,  // 97: hdsd.v1.Query.GetStatus:input_type -> hdsd.v1.GetStatusRequest
-	48,  // 98: hdsd.v1.Query.GetOverview:input_type -> hdsd.v1.GetOverviewRequest
-	38,  // 99: hdsd.v1.Query.Watch:input_type -> hdsd.v1.WatchRequest
-	46,  // 100: hdsd.v1.Query.ListEvents:input_type -> hdsd.v1.ListEventsRequest
-	9,   // 101: hdsd.v1.Query.ListEndpoints:output_type -> hdsd.v1.ListEndpointsResponse
-	12,  // 102: hdsd.v1.Query.ListTransitions:output_type -> hdsd.v1.ListTransitionsResponse
-	33,  // 103: hdsd.v1.Query.ListAvailability:output_type -> hdsd.v1.ListAvailabilityResponse
-	15,  // 104: hdsd.v1.Query.ListIncidents:output_type -> hdsd.v1.ListIncidentsResponse
-	21,  // 105: hdsd.v1.Query.ListClusters:output_type -> hdsd.v1.ListClustersResponse
-	27,  // 106: hdsd.v1.Query.ListCheckers:output_type -> hdsd.v1.ListCheckersResponse
-	29,  // 107: hdsd.v1.Query.ListPaths:output_type -> hdsd.v1.ListPathsResponse
-	37,  // 108: hdsd.v1.Query.ListClients:output_type -> hdsd.v1.ListClientsResponse
-	42,  // 109: hdsd.v1.Query.GetStatus:output_type -> hdsd.v1.GetStatusResponse
-	49,  // 110: hdsd.v1.Query.GetOverview:output_type -> hdsd.v1.GetOverviewResponse
-	39,  // 111: hdsd.v1.Query.Watch:output_type -> hdsd.v1.WatchResponse
-	47,  // 112: hdsd.v1.Query.ListEvents:output_type -> hdsd.v1.ListEventsResponse
-	101, // [101:113] is the sub-list for method output_type
-	89,  // [89:101] is the sub-list for method input_type
-	89,  // [89:89] is the sub-list for extension type_name
-	89,  // [89:89] is the sub-list for extension extendee
-	0,   // [0:89] is the sub-list for field type_name
+	40,  // 67: hdsd.v1.WatchResponse.clusters:type_name -> hdsd.v1.ClusterChanges
+	19,  // 68: hdsd.v1.ClusterChanges.clusters:type_name -> hdsd.v1.Cluster
+	1,   // 69: hdsd.v1.GetStatusResponse.mode:type_name -> hdsd.v1.Cluster.Mode
+	51,  // 70: hdsd.v1.GetStatusResponse.clusters:type_name -> hdsd.v1.GetStatusResponse.Clusters
+	52,  // 71: hdsd.v1.GetStatusResponse.endpoints:type_name -> hdsd.v1.GetStatusResponse.Endpoints
+	53,  // 72: hdsd.v1.GetStatusResponse.checkers:type_name -> hdsd.v1.GetStatusResponse.Checkers
+	45,  // 73: hdsd.v1.GetStatusResponse.attention:type_name -> hdsd.v1.Attention
+	61,  // 74: hdsd.v1.GetStatusResponse.started:type_name -> google.protobuf.Timestamp
+	54,  // 75: hdsd.v1.GetStatusResponse.sources:type_name -> hdsd.v1.GetStatusResponse.SourceState
+	55,  // 76: hdsd.v1.GetStatusResponse.data_planes:type_name -> hdsd.v1.GetStatusResponse.DataPlanes
+	56,  // 77: hdsd.v1.GetStatusResponse.checkers_by_zone:type_name -> hdsd.v1.GetStatusResponse.CheckersOfZone
+	57,  // 78: hdsd.v1.GetStatusResponse.history:type_name -> hdsd.v1.GetStatusResponse.History
+	44,  // 79: hdsd.v1.GetStatusResponse.caller:type_name -> hdsd.v1.Caller
+	61,  // 80: hdsd.v1.Attention.since:type_name -> google.protobuf.Timestamp
+	61,  // 81: hdsd.v1.Event.time:type_name -> google.protobuf.Timestamp
+	3,   // 82: hdsd.v1.Event.kind:type_name -> hdsd.v1.Event.Kind
+	62,  // 83: hdsd.v1.Event.locality:type_name -> envoy.config.core.v3.Locality
+	61,  // 84: hdsd.v1.ListEventsRequest.start_time:type_name -> google.protobuf.Timestamp
+	61,  // 85: hdsd.v1.ListEventsRequest.end_time:type_name -> google.protobuf.Timestamp
+	46,  // 86: hdsd.v1.ListEventsResponse.events:type_name -> hdsd.v1.Event
+	62,  // 87: hdsd.v1.GetOverviewResponse.zones:type_name -> envoy.config.core.v3.Locality
+	59,  // 88: hdsd.v1.GetOverviewResponse.clusters:type_name -> hdsd.v1.GetOverviewResponse.Row
+	61,  // 89: hdsd.v1.GetStatusResponse.History.oldest:type_name -> google.protobuf.Timestamp
+	58,  // 90: hdsd.v1.GetOverviewResponse.Row.cells:type_name -> hdsd.v1.GetOverviewResponse.Cell
+	8,   // 91: hdsd.v1.Query.ListEndpoints:input_type -> hdsd.v1.ListEndpointsRequest
+	11,  // 92: hdsd.v1.Query.ListTransitions:input_type -> hdsd.v1.ListTransitionsRequest
+	32,  // 93: hdsd.v1.Query.ListAvailability:input_type -> hdsd.v1.ListAvailabilityRequest
+	14,  // 94: hdsd.v1.Query.ListIncidents:input_type -> hdsd.v1.ListIncidentsRequest
+	20,  // 95: hdsd.v1.Query.ListClusters:input_type -> hdsd.v1.ListClustersRequest
+	26,  // 96: hdsd.v1.Query.ListCheckers:input_type -> hdsd.v1.ListCheckersRequest
+	28,  // 97: hdsd.v1.Query.ListPaths:input_type -> hdsd.v1.ListPathsRequest
+	36,  // 98: hdsd.v1.Query.ListClients:input_type -> hdsd.v1.ListClientsRequest
+	42,  // 99: hdsd.v1.Query.GetStatus:input_type -> hdsd.v1.GetStatusRequest
+	49,  // 100: hdsd.v1.Query.GetOverview:input_type -> hdsd.v1.GetOverviewRequest
+	38,  // 101: hdsd.v1.Query.Watch:input_type -> hdsd.v1.WatchRequest
+	47,  // 102: hdsd.v1.Query.ListEvents:input_type -> hdsd.v1.ListEventsRequest
+	9,   // 103: hdsd.v1.Query.ListEndpoints:output_type -> hdsd.v1.ListEndpointsResponse
+	12,  // 104: hdsd.v1.Query.ListTransitions:output_type -> hdsd.v1.ListTransitionsResponse
+	33,  // 105: hdsd.v1.Query.ListAvailability:output_type -> hdsd.v1.ListAvailabilityResponse
+	15,  // 106: hdsd.v1.Query.ListIncidents:output_type -> hdsd.v1.ListIncidentsResponse
+	21,  // 107: hdsd.v1.Query.ListClusters:output_type -> hdsd.v1.ListClustersResponse
+	27,  // 108: hdsd.v1.Query.ListCheckers:output_type -> hdsd.v1.ListCheckersResponse
+	29,  // 109: hdsd.v1.Query.ListPaths:output_type -> hdsd.v1.ListPathsResponse
+	37,  // 110: hdsd.v1.Query.ListClients:output_type -> hdsd.v1.ListClientsResponse
+	43,  // 111: hdsd.v1.Query.GetStatus:output_type -> hdsd.v1.GetStatusResponse
+	50,  // 112: hdsd.v1.Query.GetOverview:output_type -> hdsd.v1.GetOverviewResponse
+	39,  // 113: hdsd.v1.Query.Watch:output_type -> hdsd.v1.WatchResponse
+	48,  // 114: hdsd.v1.Query.ListEvents:output_type -> hdsd.v1.ListEventsResponse
+	103, // [103:115] is the sub-list for method output_type
+	91,  // [91:103] is the sub-list for method input_type
+	91,  // [91:91] is the sub-list for extension type_name
+	91,  // [91:91] is the sub-list for extension extendee
+	0,   // [0:91] is the sub-list for field type_name
 }
 
 func init() { file_hdsd_v1_query_proto_init() }
@@ -6049,6 +6139,7 @@ func file_hdsd_v1_query_proto_init() {
 		(*WatchResponse_Endpoint)(nil),
 		(*WatchResponse_Synced)(nil),
 		(*WatchResponse_Transition)(nil),
+		(*WatchResponse_Clusters)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -6056,7 +6147,7 @@ func file_hdsd_v1_query_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hdsd_v1_query_proto_rawDesc), len(file_hdsd_v1_query_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   55,
+			NumMessages:   56,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

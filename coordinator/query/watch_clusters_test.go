@@ -1,0 +1,146 @@
+package query
+
+import (
+	"crypto/x509"
+	"fmt"
+	"testing"
+	"time"
+
+	"hdsd/access"
+	"hdsd/api"
+	configv1 "hdsd/gen/hdsd/config/v1"
+	"hdsd/health"
+	"hdsd/internal/caller"
+	"hdsd/source"
+	"hdsd/source/sample"
+)
+
+// flips is a backend of some clusters, each with one endpoint, and a watch of it by cluster.
+type flips struct {
+	*fake
+	*Backend
+	t *testing.T
+}
+
+func newByCluster(t *testing.T, clusters ...string) *flips {
+	var all []*source.Cluster
+	for i, name := range clusters {
+		all = append(all, sample.Web(name, fmt.Sprintf("10.0.%d.%d:80", i/256, i%256)))
+	}
+	f := newFake(all...)
+	return &flips{f, backendOf(t, f), t}
+}
+
+// flip records that the endpoint of each of some clusters changed.
+func (b *flips) flip(to health.Status, clusters ...string) {
+	var all []health.Transition
+	b.mu.Lock()
+	for _, name := range clusters {
+		key := b.clusters[name].Endpoints[0].Key()
+		all = append(all, health.Transition{Time: time.Now(), Endpoint: key, From: b.status[key], To: to, Reason: "it changes"})
+		b.status[key] = to
+	}
+	b.mu.Unlock()
+	b.Store.Append(all)
+}
+
+func (b *flips) watch(q api.WatchQuery) api.Watcher {
+	b.t.Helper()
+	q.ByCluster = true
+	w, err := b.Watch(b.t.Context(), q)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.t.Cleanup(w.Close)
+	return w
+}
+
+// next is the next event of a watch.
+func (b *flips) next(w api.Watcher) *api.Event {
+	b.t.Helper()
+	batch, err := w.Next(b.t.Context(), 1)
+	if err != nil || len(batch.Events) != 1 || batch.Events[0].Token == "" {
+		b.t.Fatalf("%+v, %v", batch, err)
+	}
+	return batch.Events[0]
+}
+
+// TestAWatchByCluster shows no present state, then each cluster of which an endpoint has changed,
+// as it is now, from the place of a token on.
+func TestAWatchByCluster(t *testing.T) {
+	b := newByCluster(t, "api", "web")
+	b.flip(health.Healthy, "api", "web")
+	committed(t, b)
+	w := b.watch(api.WatchQuery{})
+	synced := b.next(w)
+	if !synced.Synced {
+		t.Fatalf("the first event is %+v", synced)
+	}
+	for _, name := range []string{"api", "web", "api"} {
+		b.flip(health.Unhealthy, name)
+		e := b.next(w)
+		if e.Clusters == nil || e.Clusters.More || len(e.Clusters.Clusters) != 1 || e.Clusters.Clusters[0].Name != name || e.Clusters.Clusters[0].Unhealthy != 1 {
+			t.Fatalf("after a change of %s: %+v", name, e.Clusters)
+		}
+	}
+	resumed := b.watch(api.WatchQuery{Token: synced.Token, Cluster: "web"})
+	if e := b.next(resumed); e.Clusters == nil || len(e.Clusters.Clusters) != 1 || e.Clusters.Clusters[0].Name != "web" {
+		t.Fatalf("from the token on: %+v", e)
+	}
+}
+
+// TestAWatchByClusterIsBounded: it shows so many clusters at once, and says that there are more.
+func TestAWatchByClusterIsBounded(t *testing.T) {
+	var names []string
+	for i := range mostShown + 1 {
+		names = append(names, fmt.Sprintf("cluster-%03d", i))
+	}
+	b := newByCluster(t, names...)
+	w := b.watch(api.WatchQuery{})
+	b.next(w)
+	b.flip(health.Unhealthy, names...)
+	if e := b.next(w); len(e.Clusters.Clusters) != mostShown || !e.Clusters.More {
+		t.Fatalf("%d clusters, more: %t", len(e.Clusters.Clusters), e.Clusters.More)
+	}
+	b.flip(health.Healthy, names[:mostShown]...)
+	if e := b.next(w); len(e.Clusters.Clusters) != mostShown || e.Clusters.More {
+		t.Fatalf("%d clusters, more: %t", len(e.Clusters.Clusters), e.Clusters.More)
+	}
+}
+
+// TestAWatchByClusterKeepsToTheGrant: nothing is told of clusters that the caller may not see.
+func TestAWatchByClusterKeepsToTheGrant(t *testing.T) {
+	b := newByCluster(t, "pay-a", "web")
+	policy, problems := access.Compile(&configv1.Access{Grants: []*configv1.Grant{{San: "pay", ClusterNameGlob: "pay-*", Roles: []access.Role{access.Viewer}}}})
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	who := policy.Judge(access.Facts{Caller: caller.Caller{Identity: "pay", Names: []string{"pay"}, Leaf: &x509.Certificate{DNSNames: []string{"pay"}}}, Mutual: true})
+	may := who.Clusters(access.Need{Role: access.Viewer})
+	w, err := b.Watch(access.With(t.Context(), narrow{access.FromContext(t.Context()), may}), api.WatchQuery{ByCluster: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	b.next(w)
+	b.flip(health.Unhealthy, "web")
+	b.flip(health.Unhealthy, "pay-a")
+	if e := b.next(w); len(e.Clusters.Clusters) != 1 || e.Clusters.Clusters[0].Name != "pay-a" || e.Clusters.Clusters[0].Source != "" {
+		t.Fatalf("%+v", e.Clusters)
+	}
+}
+
+// committed waits until what was appended is on disk.
+func committed(t *testing.T, b *flips) {
+	t.Helper()
+	for {
+		more := b.Store.Committed()
+		if _, place, err := b.Store.Latest(nil); err != nil || place > 0 {
+			if err != nil {
+				t.Fatal(err)
+			}
+			return
+		}
+		<-more
+	}
+}
