@@ -1,6 +1,7 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { get, watch } from "./api.js";
 import { Address, Health, Long, Time, Trouble, ago, hour, html, isDown, link, useGet, usePoll, where } from "./look.js";
+import { Open } from "./incidents.js";
 import { Override } from "./override.js";
 import { Drawn } from "./strip.js";
 
@@ -61,7 +62,7 @@ export function Cluster({ name, health, find, set }) {
     zone.down += isDown(e.health);
     rows.push({ e });
   }
-  return html`<p><a href="#/">All clusters</a></p><h1>${name}</h1><${Trouble} error=${error} />
+  return html`<p><a href="#/">All clusters</a></p><h1>${name}</h1><${Trouble} error=${error} /><${Open} cluster=${name} />
     <p class="filters"><label>Health <select value=${health} onChange=${(e) => set({ health: e.currentTarget.value })}>
       <option value="">all</option><option value="DOWN">down</option>${order.map((one) => html`<option value=${one}>${one.toLowerCase()}</option>`)}</select></label>
       <label>Find <input type="search" value=${find} onInput=${(e) => set({ find: e.currentTarget.value })} /></label>

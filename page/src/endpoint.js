@@ -1,5 +1,5 @@
 import { get } from "./api.js";
-import { Health, Table, Time, Trouble, ago, hour, html, isDown, lasting, link, percent, plural, signs, useGet, usePoll, where } from "./look.js";
+import { Health, Table, Time, Trouble, ago, hour, html, isDown, lasting, link, percent, plural, quoted, signs, useGet, usePoll, where } from "./look.js";
 import { Clear, Override } from "./override.js";
 import { Strip, kept } from "./strip.js";
 
@@ -49,7 +49,7 @@ function History({ cluster, address }) {
     <${Lanes} of=${all} /><${Operators} cluster=${cluster} address=${address} locality=${all[0]?.locality} />`}
     <${Table} caption="Changes, newest first" head=${["When", "From", "To", "Why", "Votes"]} rows=${all.slice(0, told).map((t) => html`<tr key=${t.time}>
       <td><${Time} at=${t.time} /></td><td><${Health} is=${t.from} /></td><td><${Health} is=${t.to} /></td><td>${t.reason}</td><td>${t.observations.map(vote).join(", ")}</td></tr>`)} />
-    ${all.length > told && html`<p>The latest ${told} changes. <code>hdsd history ${cluster} ${address}</code> shows all.</p>`}</section>`;
+    ${all.length > told && html`<p>The latest ${told} changes. <code>hdsd history ${quoted(cluster)} ${quoted(address)}</code> shows all.</p>`}</section>`;
 }
 
 const vote = (o) => [o.checker, o.status, o.httpStatusCode, o.disbelieved && `(${o.disbelieved})`].filter(Boolean).join(" ");

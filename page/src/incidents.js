@@ -1,5 +1,6 @@
 import { get } from "./api.js";
-import { Table, Time, Trouble, html, lasting, link, usePoll } from "./look.js";
+import { Clusters, State } from "./incident.js";
+import { Table, Time, Trouble, html, link, useGet, usePoll } from "./look.js";
 
 /** Incidents are outages, those that go on and those that are over. */
 export function Incidents() {
@@ -10,6 +11,12 @@ export function Incidents() {
   return html`<h1>Incidents</h1><${Trouble} error=${error} />
     ${answer?.length === 0 && html`<p>None is recorded.</p>`}
     ${answer?.length > 0 && html`<${Table} caption="Incidents: those that go on, then the latest" head=${["What happened", "State", "Began", "Cause", "Endpoints", "Clusters"]} rows=${answer.map((i) => html`<tr key=${i.id}>
-      <th scope="row">${i.summary}</th><td>${i.end ? html`<span class="well">over</span> after ${lasting((Date.parse(i.end) - Date.parse(i.start)) / 1000)}` : html`<strong class="bad">goes on: ${i.down} down</strong>`}</td>
-      <td><${Time} at=${i.start} /></td><td>${i.cause}</td><td>${i.endpoints}</td><td>${i.clusters.slice(0, 5).map((k, n) => html`${n > 0 && ", "}<a href=${link("clusters", k)}>${k}</a>`)}${i.clusters.length > 5 && ` and ${i.clusters.length - 5} more`}</td></tr>`)} />`}`;
+      <th scope="row"><a href=${link("incidents", i.id)}>${i.summary}</a></th><td><${State} of=${i} /></td><td><${Time} at=${i.start} /></td><td>${i.cause}</td><td>${i.endpoints}</td>
+      <td><${Clusters} of=${i.clusters} most=${5} /></td></tr>`)} />`}`;
 }
+
+/** useOpen has the incidents that go on: of one cluster, or of all. */
+export const useOpen = (cluster) => useGet("/v1/incidents", { open: true, cluster, pageSize: 200 }, 5000).answer?.incidents ?? [];
+
+/** Open links to the incidents of a cluster that go on. */
+export const Open = ({ cluster }) => html`${useOpen(cluster).map((i) => html`<p class="trouble" key=${i.id}><strong>Incident</strong> <a href=${link("incidents", i.id)}>${i.summary}</a></p>`)}`;

@@ -53,8 +53,11 @@ export function lasting(seconds) {
 
 export const hour = 3600; // seconds
 
-/** ago is the time so many seconds before now. */
-export const ago = (seconds) => new Date(Date.now() - 1000 * seconds).toISOString();
+/** ago is the time so many seconds before another, which is now by default. */
+export const ago = (seconds, then = Date.now()) => new Date(then - 1000 * seconds).toISOString();
+
+/** quoted writes a word for a shell. */
+export const quoted = (word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`);
 
 /** Time shows a time, and how long ago it was. */
 export const Time = ({ at }) =>

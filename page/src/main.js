@@ -6,6 +6,7 @@ import { Checkers } from "./checkers.js";
 import { Cluster } from "./cluster.js";
 import { Endpoint } from "./endpoint.js";
 import { Clients } from "./clients.js";
+import { Incident } from "./incident.js";
 import { Incidents } from "./incidents.js";
 import { html, useGet } from "./look.js";
 import { Banner, Overview } from "./overview.js";
@@ -45,6 +46,7 @@ function View({ here, change, status }) {
   const parameter = (name) => here.query.get(name) ?? "";
   if (view === "clusters" && about.length === 1) return html`<${Cluster} key=${about[0]} name=${about[0]} health=${parameter("health")} find=${parameter("find")} set=${change} />`;
   if (view === "clusters" && about.length === 2) return html`<${Endpoint} key=${about.join(" ")} cluster=${about[0]} address=${about[1]} />`;
+  if (view === "incidents" && about.length === 1) return html`<${Incident} key=${about[0]} id=${about[0]} />`;
   if (view === "incidents") return html`<${Incidents} />`;
   if (view === "checkers") return html`<${Checkers} />`;
   if (view === "clients") return html`<${Clients} />`;

@@ -1,5 +1,6 @@
 import { all } from "./api.js";
 import { Heat } from "./heat.js";
+import { useOpen } from "./incidents.js";
 import { Address, Health, Long, Time, Trouble, html, link, plural, useGet, usePoll } from "./look.js";
 
 /** Overview is what needs attention, where it is down, all clusters, and what changed lately. */
@@ -10,15 +11,23 @@ export function Overview({ status, find, setFind }) {
     <div class="columns"><${Clusters} find=${find} setFind=${setFind} /><${Changes} /></div>`;
 }
 
-const Attention = ({ status }) => html`<section aria-label="What needs attention">
+/** incidentOf is the incident that goes on of what needs attention; undefined if there is none. */
+const incidentOf = (a, open) => open.find((i) => i.first.cluster === a.cluster) ?? open.find((i) => (a.cluster ? i.clusters.includes(a.cluster) : i.zones.includes(a.zone?.split("/").at(-1))));
+
+function Attention({ status }) {
+  const open = useOpen();
+  return html`<section aria-label="What needs attention">
   <h2>What needs attention</h2>
   ${status.attention.length === 0
     ? html`<p class="well"><span aria-hidden="true">✓</span> Nothing needs attention.</p>`
     : html`<ul class="attention">${status.attention.map((a) => html`<li>
         <strong>${a.kind}</strong> ${a.since && html`<${Time} at=${a.since} />`} <span>${a.cluster ? html`<a href=${link("clusters", a.cluster)}>${a.text}</a>` : a.text}</span>
-        <div><code>${a.command}</code></div></li>`)}</ul>`}
+        <div><code>${a.command}</code> <${Going} of=${incidentOf(a, open)} /></div></li>`)}</ul>`}
   ${status.further > 0 && html`<p>and ${status.further} more</p>`}
 </section>`;
+}
+
+const Going = ({ of: i }) => i && html`<a href=${link("incidents", i.id)}>Incident: ${i.down} of ${i.endpoints} down</a>`;
 
 const Counts = ({ status: { clusters: k, endpoints: e, checkers: c } }) => html`<dl class="counts">
   <div><dt>Clusters</dt><dd>${k.ok} ok, ${k.someDown} some down, ${k.halfDown} half down, ${k.allDown} all down, ${k.unobserved} unobserved</dd></div>

@@ -61,6 +61,7 @@ func TestAxeFindsNothing(t *testing.T) {
 		{"#/clusters/web", "1 of 1 endpoints, 1 down", ""},
 		{"#/clusters/web/" + url.PathEscape(server.Addr()), "Overrides of the last hour", ""},
 		{"#/incidents", "goes on: 1 down", ""},
+		{b.incident("web"), "Checkers that saw it", ""},
 		{"#/checkers", "SYNCED", ""},
 		{"#/clients", "new kernel", ""},
 		{"#/clients", "new kernel", "Freeze"},
