@@ -41,8 +41,11 @@ export async function get(path, parameters, signal) {
   return response.json();
 }
 
-/** changed is the event after this page made a change or was given a token: all that is shown is asked for again. */
+/** changed is the event after this page made a change or was given a token, or is seen again: all that is shown is asked for again. */
 export const changed = "hdsd-changed";
+
+/** flipped is the event after endpoints changed. Its detail has their clusters as they are now, and whether there are more. */
+export const flipped = "hdsd-flipped";
 
 /** post changes something, or asks what a change would do. */
 export const post = (path, body) => change(path, { method: "POST", headers: { ...headers(), "Content-Type": "application/json" }, body: JSON.stringify(body) });
@@ -91,17 +94,35 @@ const pause = (ms, signal) =>
     signal.addEventListener("abort", () => (clearTimeout(timer), done()), { once: true });
   });
 
+/** look waits until this page is seen, or for the signal. What it returns ends when the page is not seen any more, or by the signal. */
+async function look(signal) {
+  const end = new AbortController();
+  const options = { signal: end.signal };
+  signal.addEventListener("abort", () => end.abort(), options);
+  if (document.hidden && !signal.aborted) {
+    await new Promise((done) => {
+      document.addEventListener("visibilitychange", done, { once: true, ...options });
+      end.signal.addEventListener("abort", done);
+    });
+  }
+  document.addEventListener("visibilitychange", () => document.hidden && end.abort(), options);
+  return end;
+}
+
 /**
- * watch follows the health of a cluster until the signal. It calls on.begin before the present
- * state, on.events with some events, on.lost with an error while hdsd cannot be reached.
+ * watch follows what a question is about until the signal. It calls on.begin before the present
+ * state, on.events with some events, on.lost with an error while hdsd cannot be reached. A page
+ * that nobody sees has no watch: over HTTP/1.1 a browser has six connections for all pages of a
+ * server. It goes on where it was.
  */
-export async function watch(cluster, signal, on) {
-  let seen = "";
+export async function watch(parameters, signal, on) {
+  let last = "";
   for (let wait = 250; !signal.aborted; ) {
+    const here = await look(signal);
     try {
-      const resumed = seen;
-      const given = { ...headers(), Accept: "text/event-stream", ...(seen && { "Last-Event-ID": seen }) };
-      const response = await fetch(url("/v1/watch", { cluster }), { headers: given, signal });
+      const resumed = last;
+      const given = { ...headers(), Accept: "text/event-stream", ...(last && { "Last-Event-ID": last }) };
+      const response = await fetch(url("/v1/watch", parameters), { headers: given, signal: here.signal });
       if (!response.ok) throw await refusal(response);
       if (!resumed) on.begin();
       on.lost(null);
@@ -112,15 +133,17 @@ export async function watch(cluster, signal, on) {
         const { events, rest } = parse(text + decoder.decode(bytes, { stream: true }));
         text = rest;
         if (events.length) on.events(events);
-        seen = events.findLast((one) => one.id)?.id ?? seen;
+        last = events.findLast((one) => one.id)?.id ?? last;
       }
       throw new Error("hdsd has ended the watch");
     } catch (error) {
-      if (signal.aborted) return;
-      if (error instanceof Refusal) seen = ""; // it may not know the token any more
+      if (here.signal.aborted) continue;
+      if (error instanceof Refusal) last = ""; // it may not know the token any more
       on.lost(error);
       await pause(wait, signal);
       wait = Math.min(2 * wait, 5000);
+    } finally {
+      here.abort();
     }
   }
 }

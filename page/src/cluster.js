@@ -1,6 +1,6 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { get, watch } from "./api.js";
-import { Address, Health, Long, Time, Trouble, ago, hour, html, isDown, link, useGet, usePoll, where } from "./look.js";
+import { Address, Health, Long, Time, Trouble, ago, hour, html, isDown, link, oneCluster, useGet, usePoll, where } from "./look.js";
 import { Open } from "./incidents.js";
 import { Override } from "./override.js";
 import { Drawn } from "./strip.js";
@@ -9,25 +9,30 @@ const order = ["TIMEOUT", "UNHEALTHY", "UNKNOWN", "DEGRADED", "DRAINING", "HEALT
 const compare = (a, b) => (a < b ? -1 : a > b ? 1 : 0);
 const keyOf = (e) => `${where(e.locality)} ${e.address}`;
 
+const busy = 4; // how many times as long as it takes to sort the endpoints passes before they are drawn again
+
 /** useWatch keeps the endpoints of a cluster as they are now. */
 function useWatch(cluster) {
   const endpoints = useRef(new Map());
+  const cost = useRef(0); // ms to sort them
   const [state, set] = useState({ version: 0, synced: false, error: null });
   useEffect(() => {
     const end = new AbortController();
     let due;
-    // A large cluster takes longer to sort, so it is drawn less often.
-    const draw = () => (due ??= setTimeout(() => ((due = undefined), set((s) => ({ ...s, version: s.version + 1 }))), 50 + endpoints.current.size / 50));
-    watch(cluster, end.signal, {
+    let drawn = 0;
+    // What comes after a pause is drawn at once. A large cluster takes longer, so it is drawn less often.
+    const draw = () => (due ??= setTimeout(() => ((due = undefined), (drawn = performance.now()), set((s) => ({ ...s, version: s.version + 1 }))),
+      Math.max(50, drawn + busy * cost.current - performance.now())));
+    watch({ cluster }, end.signal, {
       begin: () => endpoints.current.clear(),
       lost: (error) => set((s) => ({ ...s, error })),
       events: (events) => {
         for (const { name, data } of events) {
-          if (name === "endpoint") endpoints.current.set(keyOf(data), data);
           if (name === "synced") set((s) => ({ ...s, synced: true }));
-          if (name === "transition") {
-            const last = endpoints.current.get(keyOf(data));
-            endpoints.current.set(keyOf(data), { ...last, ...data, health: data.to, since: data.time, held: false });
+          else {
+            const key = keyOf(data);
+            const now = name === "endpoint" ? data : { ...endpoints.current.get(key), ...data, health: data.to, since: data.time, held: false };
+            endpoints.current.set(key, { ...now, key, place: where(data.locality) });
           }
         }
         draw();
@@ -35,33 +40,34 @@ function useWatch(cluster) {
     });
     return () => (end.abort(), clearTimeout(due), endpoints.current.clear());
   }, [cluster]);
-  return { ...state, all: [...endpoints.current.values()] };
+  return { ...state, cost, all: [...endpoints.current.values()] };
 }
 
 const recorded = 1000; // changes asked for
 
 /** usePast has the latest changes of a cluster in the last hour, by endpoint, and whether there are more. */
 function usePast(cluster) {
-  const { answer } = usePoll((signal) => get("/v1/transitions", { cluster, startTime: ago(hour), newestFirst: true, pageSize: recorded }, signal), 5000, [cluster]);
+  const { answer } = usePoll((signal) => get("/v1/transitions", { cluster, startTime: ago(hour), newestFirst: true, pageSize: recorded }, signal), 5000, [cluster], oneCluster(cluster));
   return useMemo(() => answer && { of: Map.groupBy(answer.transitions, keyOf), cut: Boolean(answer.nextPageToken) }, [answer]);
 }
 
 /** Cluster is the endpoints of one cluster, live. */
 export function Cluster({ name, health, find, set }) {
-  const { all, synced, error } = useWatch(name);
+  const { all, synced, error, cost } = useWatch(name);
   const past = usePast(name);
+  const began = performance.now();
   const found = all
-    .filter((e) => (!health || (health === "DOWN" ? isDown(e.health) : e.health === health)) && keyOf(e).includes(find))
-    .sort((a, b) => compare(where(a.locality), where(b.locality)) || order.indexOf(a.health) - order.indexOf(b.health) || compare(a.address, b.address));
+    .filter((e) => (!health || (health === "DOWN" ? isDown(e.health) : e.health === health)) && e.key.includes(find))
+    .sort((a, b) => compare(a.place, b.place) || order.indexOf(a.health) - order.indexOf(b.health) || compare(a.address, b.address));
   const rows = [];
   let zone;
   for (const e of found) {
-    const at = where(e.locality);
-    if (zone?.at !== at) rows.push((zone = { at, zone: true, count: 0, down: 0 }));
+    if (zone?.at !== e.place) rows.push((zone = { at: e.place, zone: true, count: 0, down: 0 }));
     zone.count++;
     zone.down += isDown(e.health);
     rows.push({ e });
   }
+  cost.current = performance.now() - began;
   return html`<p><a href="#/">All clusters</a></p><h1>${name}</h1><${Trouble} error=${error} /><${Open} cluster=${name} />
     <p class="filters"><label>Health <select value=${health} onChange=${(e) => set({ health: e.currentTarget.value })}>
       <option value="">all</option><option value="DOWN">down</option>${order.map((one) => html`<option value=${one}>${one.toLowerCase()}</option>`)}</select></label>
@@ -86,4 +92,4 @@ const Zone = ({ of: { at, count, down } }) => html`<strong class="zone">${at}</s
 
 const Endpoint = ({ of: e, past }) => html`<a class="name" href=${link("clusters", e.cluster, e.address)}><${Address} of=${e.address} /></a>
   <span class="cell"><${Health} is=${e.health} held=${e.held} /></span><span class="cell"><${Time} at=${e.since} /></span>
-  <span class="strip">${past && html`<${Drawn} of=${past.of.get(keyOf(e)) ?? []} cut=${past.cut} seconds=${hour} label="Last hour" before=${e.health} />`}</span><span class=${e.health === "HEALTHY" ? "reason good" : "reason"}>${e.reason}</span>`;
+  <span class="strip">${past && html`<${Drawn} of=${past.of.get(e.key) ?? []} cut=${past.cut} seconds=${hour} label="Last hour" before=${e.health} />`}</span><span class=${e.health === "HEALTHY" ? "reason good" : "reason"}>${e.reason}</span>`;

@@ -1,5 +1,5 @@
 import { get } from "./api.js";
-import { Health, Table, Time, Trouble, ago, hour, html, isDown, lasting, link, percent, plural, quoted, signs, useGet, usePoll, where } from "./look.js";
+import { Health, Table, Time, Trouble, ago, hour, html, isDown, lasting, link, oneCluster, percent, plural, quoted, signs, useGet, usePoll, where } from "./look.js";
 import { Clear, Override } from "./override.js";
 import { Strip, kept } from "./strip.js";
 
@@ -7,7 +7,7 @@ const periods = [["1 h", hour], ["24 h", 24 * hour], ["7 d", 7 * 24 * hour], ["3
 
 /** Endpoint explains the health of one endpoint: who says so, since when, and what was before. */
 export function Endpoint({ cluster, address }) {
-  const { answer, error } = useGet("/v1/endpoints", { cluster, address }, 2000);
+  const { answer, error } = useGet("/v1/endpoints", { cluster, address }, 2000, oneCluster(cluster));
   return html`<p><a href="#/">All clusters</a> / <a href=${link("clusters", cluster)}>${cluster}</a></p>
     <h1>${address}</h1><${Trouble} error=${error} />
     ${answer?.endpoints.length === 0 && html`<p>No source has this endpoint now.</p>`}
@@ -41,7 +41,7 @@ function Availability({ cluster, address }) {
 const told = 100; // changes in the table
 
 function History({ cluster, address }) {
-  const { answer, error } = useGet("/v1/transitions", { cluster, address, newestFirst: true, pageSize: kept }, 5000);
+  const { answer, error } = useGet("/v1/transitions", { cluster, address, newestFirst: true, pageSize: kept }, 5000, oneCluster(cluster));
   const all = answer?.transitions ?? [];
   const cut = Boolean(answer?.nextPageToken);
   return html`<section aria-label="History"><h2>History</h2><${Trouble} error=${error} />

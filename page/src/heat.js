@@ -1,10 +1,10 @@
-import { Table, Trouble, html, link, useGet, where } from "./look.js";
+import { anyCluster, Table, Trouble, html, link, useGet, where } from "./look.js";
 
 const states = { ALL_DOWN: "all down", HALF_DOWN: "half down or more", SOME_DOWN: "some down", UNOBSERVED: "unobserved", OK: "ok" };
 
 /** Heat is a map of clusters by zones, those that are worst off first. hdsd makes the summary. */
 export function Heat() {
-  const { answer, error } = useGet("/v1/overview", {}, 3000);
+  const { answer, error } = useGet("/v1/overview", {}, 3000, anyCluster);
   return html`<section aria-label="Where it is down"><h2>Where it is down</h2><${Trouble} error=${error} />
     ${answer?.clusters.length === 0 && html`<p>No cluster is checked.</p>`}
     ${answer?.clusters.length > 0 && html`<${Table} caption="Endpoints that are down, by cluster and zone, worst first" head=${["Cluster", "State", ...answer.zones.map(zoneName)]}

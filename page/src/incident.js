@@ -1,5 +1,5 @@
 import { get } from "./api.js";
-import { Address, Health, Long, Table, Time, Trouble, ago, html, isDown, lasting, link, plural, quoted, usePoll } from "./look.js";
+import { Address, Health, Long, Table, Time, Trouble, ago, anyCluster, html, isDown, lasting, link, plural, quoted, usePoll } from "./look.js";
 
 const seconds = (from, to) => (Date.parse(to) - Date.parse(from)) / 1000;
 
@@ -40,7 +40,7 @@ async function about(id, signal) {
 
 /** Incident is one outage: what it was, whom it touched, what happened, and what to do. */
 export function Incident({ id }) {
-  const { answer, error } = usePoll((signal) => about(id, signal), (known) => (known?.incident?.end ? 60000 : 3000), [id]);
+  const { answer, error } = usePoll((signal) => about(id, signal), (known) => (known?.incident?.end ? 60000 : 3000), [id], anyCluster);
   const i = answer?.incident;
   return html`<p><a href=${link("incidents")}>All incidents</a></p><h1>${i ? i.summary : `Incident ${id}`}</h1><${Trouble} error=${error} />
     ${answer && !i && html`<p>No incident of this id is known. The history may no longer reach back to it.</p>`}

@@ -3,7 +3,7 @@ import { cloneElement, h, toChildArray } from "preact";
 import { useEffect, useLayoutEffect, useReducer, useRef, useState } from "preact/hooks";
 import htm from "htm";
 import { Virtualizer, elementScroll, measureElement, observeElementOffset, observeElementRect } from "@tanstack/virtual-core";
-import { changed, get, Refusal } from "./api.js";
+import { changed, flipped, get, Refusal } from "./api.js";
 
 /** acts are characters that nobody sees, and that change the text around them: controls, and what turns its direction. */
 const acts = /(?![\n\t\u200d])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
@@ -75,37 +75,68 @@ export const percent = (ratio) => (ratio === undefined ? "–" : `${(Math.floor(
 export const Trouble = ({ error }) =>
   error && html`<p class="trouble" role="alert">${error instanceof Refusal ? error.message : `hdsd cannot be reached: ${error.message}. Trying again.`}</p>`;
 
-/** usePoll asks again and again, and keeps the last answer while hdsd cannot be reached. every is in milliseconds, or a function of the last answer. */
-export function usePoll(ask, every, about) {
-  const [state, set] = useState({ answer: null, error: null });
+/** useFlips calls a function with the clusters whose endpoints have changed, and with whether there are more. */
+export function useFlips(told, about = []) {
+  useEffect(() => {
+    const heard = (e) => told(e.detail);
+    addEventListener(flipped, heard);
+    return () => removeEventListener(flipped, heard);
+  }, about);
+}
+
+/** anyCluster, oneCluster and noCluster say of which clusters the health is that an answer depends on. */
+export const anyCluster = () => true;
+export const oneCluster = (cluster) => ({ clusters, more }) => more || clusters.some((k) => k.name === cluster);
+const noCluster = () => false;
+
+/** calm is how long an answer is not asked for again because something has changed: so many ms, and so many times as long as it took. */
+const calm = { least: 250, times: 4 };
+
+/**
+ * usePoll asks again and again, and keeps the last answer while hdsd cannot be reached. every is
+ * in milliseconds, or a function of the last answer. Where the answer depends on what has changed,
+ * it asks at once. The state has the time of the question, too.
+ */
+export function usePoll(ask, every, about, depends = noCluster) {
+  const [state, set] = useState({ answer: null, error: null, asked: 0 });
   useEffect(() => {
     const end = new AbortController();
     let timer;
     let latest = null;
-    set({ answer: null, error: null });
+    let asked = 0;
+    let free = 0; // when it may ask again because something has changed
+    let old = false; // the answer that is under way may be older than a change
+    set({ answer: null, error: null, asked });
+    const plan = (wait) => (clearTimeout(timer), (timer = setTimeout(once, wait)));
     const once = async () => {
       timer = undefined;
+      old = false;
+      asked = Date.now();
       try {
         latest = await ask(end.signal);
-        set({ answer: latest, error: null });
+        set({ answer: latest, error: null, asked });
       } catch (error) {
         if (end.signal.aborted) return;
-        set((last) => ({ answer: last.answer, error }));
+        set((last) => ({ ...last, error }));
       }
+      if (end.signal.aborted) return;
+      free = Date.now() + Math.max(calm.least, calm.times * (Date.now() - asked));
       const wait = typeof every === "function" ? every(latest) : every;
-      if (!end.signal.aborted) timer = setTimeout(once, document.hidden ? 10 * wait : wait);
+      plan(old ? free - Date.now() : document.hidden ? 10 * wait : wait);
     };
     once();
-    // Without a timer, a question is under way. Its answer may be older than the change; the next is not.
-    const again = () => timer && (clearTimeout(timer), once());
-    addEventListener(changed, again);
-    return () => (end.abort(), clearTimeout(timer), removeEventListener(changed, again));
+    const again = (soon) => (timer ? plan(soon) : (old = true));
+    const all = () => again(0);
+    const some = (e) => depends(e.detail) && again(Math.max(0, free - Date.now()));
+    addEventListener(changed, all);
+    addEventListener(flipped, some);
+    return () => (end.abort(), clearTimeout(timer), removeEventListener(changed, all), removeEventListener(flipped, some));
   }, about);
   return state;
 }
 
 /** useGet polls a path. */
-export const useGet = (path, parameters, every) => usePoll((signal) => get(path, parameters, signal), every, [path, JSON.stringify(parameters)]);
+export const useGet = (path, parameters, every, depends) => usePoll((signal) => get(path, parameters, signal), every, [path, JSON.stringify(parameters)], depends);
 
 /**
  * Table is a table with a heading of each column. A row is a tr of one th and some td. On a phone

@@ -1,14 +1,14 @@
 import { render } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { Me } from "./act.js";
-import { Refusal, changed, token } from "./api.js";
+import { Refusal, changed, flipped, token, watch } from "./api.js";
 import { Checkers } from "./checkers.js";
 import { Cluster } from "./cluster.js";
 import { Endpoint } from "./endpoint.js";
 import { Clients } from "./clients.js";
 import { Incident } from "./incident.js";
 import { Incidents } from "./incidents.js";
-import { html, useGet } from "./look.js";
+import { anyCluster, html, useGet } from "./look.js";
 import { Banner, Overview } from "./overview.js";
 
 /** decode reads a part of an address. What nobody can have made stays as it is. */
@@ -53,11 +53,27 @@ function View({ here, change, status }) {
   return html`<${Overview} status=${status} find=${parameter("find")} setFind=${(find) => change({ find })} />`;
 }
 
+/** useWatch tells all that is shown when endpoints change. While hdsd cannot be reached, what is shown is asked for from time to time. */
+function useWatch() {
+  useEffect(() => {
+    const end = new AbortController();
+    watch({ by: "cluster" }, end.signal, {
+      begin: () => {},
+      lost: () => {},
+      events: (events) => events.forEach(({ name, data }) => name === "clusters" && dispatchEvent(new CustomEvent(flipped, { detail: data }))),
+    });
+    const looked = () => document.hidden || dispatchEvent(new Event(changed));
+    document.addEventListener("visibilitychange", looked);
+    return () => (end.abort(), document.removeEventListener("visibilitychange", looked));
+  }, []);
+}
+
 const views = [["", "Overview"], ["incidents", "Incidents"], ["checkers", "Checkers"], ["clients", "Data planes"]];
 
 function App() {
   const [here, change] = usePlace();
-  const { answer: status, error } = useGet("/v1/status", {}, 3000);
+  useWatch();
+  const { answer: status, error } = useGet("/v1/status", {}, 3000, anyCluster);
   const at = here.parts[0] === "clusters" ? "" : (here.parts[0] ?? "");
   useEffect(() => {
     document.title = [...here.parts.slice(0, 3).reverse(), "hdsd"].join(" · ");

@@ -1,7 +1,8 @@
+import { useReducer, useRef } from "preact/hooks";
 import { all } from "./api.js";
 import { Heat } from "./heat.js";
 import { useOpen } from "./incidents.js";
-import { Address, Health, Long, Time, Trouble, html, link, plural, useGet, usePoll } from "./look.js";
+import { Address, Health, Long, Time, Trouble, anyCluster, html, link, plural, useFlips, useGet, usePoll } from "./look.js";
 
 /** Overview is what needs attention, where it is down, all clusters, and what changed lately. */
 export function Overview({ status, find, setFind }) {
@@ -38,8 +39,21 @@ const Counts = ({ status: { clusters: k, endpoints: e, checkers: c } }) => html`
 // worse orders clusters: those with most endpoints down come first, then by name.
 const worse = (a, b) => b.unhealthy / (b.endpoints || 1) - a.unhealthy / (a.endpoints || 1) || b.unhealthy - a.unhealthy || a.name.localeCompare(b.name);
 
+const many = 1000; // clusters, from which on all of them are asked for less often
+
+// useClusters has all clusters. Those that change are put into the last answer, so that all are not asked for again.
+function useClusters() {
+  const { answer, error, asked } = usePoll((signal) => all("/v1/clusters", "clusters", {}, signal), (k) => (k?.length > many ? 15000 : 3000), []);
+  const newer = useRef(new Map());
+  const [, redraw] = useReducer((n) => n + 1, 0);
+  useFlips(({ clusters }) => (clusters.forEach((k) => newer.current.set(k.name, { ...k, time: Date.now() })), redraw()));
+  for (const [name, k] of newer.current) if (k.time < asked) newer.current.delete(name);
+  const known = new Set(answer?.map((k) => k.name));
+  return { error, all: answer && [...answer.map((k) => newer.current.get(k.name) ?? k), ...[...newer.current.values()].filter((k) => !known.has(k.name))] };
+}
+
 function Clusters({ find, setFind }) {
-  const { answer, error } = usePoll((signal) => all("/v1/clusters", "clusters", {}, signal), (k) => (k?.length > 1000 ? 15000 : 3000), []);
+  const { all: answer, error } = useClusters();
   const found = answer?.filter((k) => k.name.toLowerCase().includes(find.toLowerCase())).sort(worse);
   return html`<section aria-label="Clusters"><h2>Clusters</h2><${Trouble} error=${error} />
     <p><label>Find <input type="search" value=${find} onInput=${(e) => setFind(e.currentTarget.value)} /></label>
@@ -58,7 +72,7 @@ const Cluster = ({ of: k }) => {
 };
 
 function Changes() {
-  const { answer, error } = useGet("/v1/transitions", { newestFirst: true, pageSize: 30 }, 3000);
+  const { answer, error } = useGet("/v1/transitions", { newestFirst: true, pageSize: 30 }, 3000, anyCluster);
   return html`<section aria-label="What changed lately"><h2>What changed lately</h2><${Trouble} error=${error} />
     ${answer?.transitions.length === 0 && html`<p>Nothing is recorded.</p>`}
     <ol class="changes">${answer?.transitions.map((t) => html`<li key=${t.time + t.cluster + t.address}>
