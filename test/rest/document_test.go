@@ -10,7 +10,7 @@ func TestTheCheckIsStrict(t *testing.T) {
 	d := Load(t)
 	plain, events := http.Header{"Content-Type": {"application/json"}}, http.Header{"Content-Type": {"text/event-stream"}}
 	const (
-		good    = `{"clusters":[{"name":"web","source":"local","checked":true,"endpoints":1,"healthy":1,"unhealthy":0,"unknown":0,"quarantined":[],"mode":"PUBLISH","overridden":0,"noEndpointsReason":"","timeout":0,"degraded":0,"draining":0,"held":0,"healthChecks":[],"rejectedReason":""}],"nextPageToken":""}`
+		good    = `{"clusters":[{"name":"web","source":"local","checked":true,"endpoints":1,"healthy":1,"unhealthy":0,"unknown":0,"quarantined":[],"mode":"PUBLISH","overridden":0,"noEndpointsReason":"","timeout":0,"degraded":0,"draining":0,"held":0,"healthChecks":[],"rejectedReason":"","panicReason":""}],"nextPageToken":""}`
 		detail  = `{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"INVALID_ARGUMENT","domain":"hdsd"}`
 		refusal = `{"code":3,"message":"no","details":[` + detail + `]}`
 	)
