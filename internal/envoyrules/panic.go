@@ -186,10 +186,10 @@ func (r *PanicRules) Explain(priorities []Hosts, would bool) string {
 		if len(priorities) > 1 {
 			where = fmt.Sprintf(" of priority %d", priority)
 		}
-		switch {
-		case i == 0:
+		switch i {
+		case 0:
 			fmt.Fprintf(&text, "Envoy %s %s%s: %s is below %s", does, endpointCount(h.All), where, h.share(), threshold)
-		case i == mostExplained:
+		case mostExplained:
 			fmt.Fprintf(&text, "; and to those of %d more priorities", len(panics)-i)
 			return text.String()
 		default:
