@@ -268,7 +268,7 @@ func TestASilentCheckerIsShownAndItsEndpointsMove(t *testing.T) {
 	s.eventually("its endpoints to move", func() bool {
 		return s.checkerState("silent").AssignedEndpoints == 0 && s.checkerState("good").AssignedEndpoints == len(addresses)
 	})
-	for _, want := range []string{"within 600ms", "others check its endpoints"} {
+	for _, want := range []string{"within 1s", "others check its endpoints"} {
 		if k := s.checkerState("silent"); !strings.Contains(k.DistrustReason, want) {
 			t.Errorf("it is distrusted because %q, want %q", k.DistrustReason, want)
 		}

@@ -99,8 +99,12 @@ func TestUpstreamHealth(t *testing.T) {
 			l.wantProbed("web", undecided)
 			l.say(saying(web("web", a1, a2), corev3.HealthStatus(c.says))) // made again
 			l.wantPublished("web", a1, c.told)
+			frozen := c.says
+			if c.forced != never {
+				frozen = c.told // an override stays in force
+			}
 			l.freeze(api.Freeze{Author: "ann", Reason: "moving"})
-			l.wantPublished("web", a1, c.says)
+			l.wantPublished("web", a1, frozen)
 			l.freeze(api.Freeze{Author: "ann", Reason: "moving", Hold: true})
 			l.wantPublished("web", a1, c.told)
 			l.wantProbed("web", undecided)

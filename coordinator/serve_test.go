@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/test/bufconn"
 
+	"hdsd/eds"
 	configv1 "hdsd/gen/hdsd/config/v1"
 )
 
@@ -36,8 +37,9 @@ func TestAStopWaitsForCallsAWhile(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := &servers{
-					bounds: newBounds(prometheus.NewRegistry(), zerolog.Nop(), &configv1.Limits{}, 0),
-					grpc:   grpc.NewServer(), grpcListener: bufconn.Listen(64 << 10), httpListener: bufconn.Listen(64 << 10),
+					bounds:   newBounds(prometheus.NewRegistry(), zerolog.Nop(), &configv1.Limits{}, 0),
+					refusals: newPlaneRefusals(zerolog.Nop(), prometheus.NewRegistry(), func() []eds.Refuser { return nil }),
+					grpc:     grpc.NewServer(), grpcListener: bufconn.Listen(64 << 10), httpListener: bufconn.Listen(64 << 10),
 					http: &http.Server{Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 						select {
 						case <-r.Context().Done():
