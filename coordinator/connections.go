@@ -127,7 +127,9 @@ func (s *servers) look(ctx context.Context) {
 				w.look(now)
 			}
 			s.bounds.tellWaiting(now)
-			s.refusals.look(now)
+			if s.refusals != nil { // there are data planes
+				s.refusals.look(now)
+			}
 		case <-ctx.Done():
 			return
 		}
