@@ -55,7 +55,7 @@ type HistoryState struct {
 }
 
 // ClusterCounts counts clusters by how much of each is down.
-type ClusterCounts struct{ OK, SomeDown, HalfDown, AllDown, Unobserved int }
+type ClusterCounts struct{ OK, SomeDown, HalfDown, AllDown, Unobserved, NoneHealthy, Unchecked int }
 
 // EndpointCounts counts endpoints.
 type EndpointCounts struct {
@@ -107,7 +107,7 @@ func statusResponse(s *Status) *hdsdv1.GetStatusResponse {
 		Version: s.Version, Ready: s.NotReady == "", NotReadyReason: s.NotReady, Frozen: s.Frozen,
 		Clusters: &hdsdv1.GetStatusResponse_Clusters{
 			Ok: uint32(s.Clusters.OK), SomeDown: uint32(s.Clusters.SomeDown), HalfDown: uint32(s.Clusters.HalfDown),
-			AllDown: uint32(s.Clusters.AllDown), Unobserved: uint32(s.Clusters.Unobserved),
+			AllDown: uint32(s.Clusters.AllDown), Unobserved: uint32(s.Clusters.Unobserved), NoneHealthy: uint32(s.Clusters.NoneHealthy), Unchecked: uint32(s.Clusters.Unchecked),
 		},
 		Endpoints: &hdsdv1.GetStatusResponse_Endpoints{
 			Healthy: uint32(s.Endpoints.Healthy), Unhealthy: uint32(s.Endpoints.Unhealthy), Timeout: uint32(s.Endpoints.Timeout),

@@ -19,7 +19,7 @@ func TestStatusHasThePromisedShape(t *testing.T) {
 	}}
 	code, _, text := get(t, f, "/v1/status")
 	want := `{"version":"1.2.3","ready":false,"notReadyReason":"starting","mode":"SHADOW","frozen":true,` +
-		`"clusters":{"ok":90,"someDown":3,"halfDown":0,"allDown":1,"unobserved":0},` +
+		`"clusters":{"ok":90,"someDown":3,"halfDown":0,"allDown":1,"unobserved":0,"noneHealthy":0,"unchecked":0},` +
 		`"endpoints":{"healthy":988,"unhealthy":10,"timeout":0,"degraded":0,"draining":0,"unknown":0,"held":2,"voters":[2,0,6,990]},` +
 		`"checkers":{"connected":6,"doubted":0,"silent":0,"blind":0,"lost":1},` +
 		`"attention":[{"kind":"CLUSTER_DOWN","cluster":"web","zone":"","text":"cluster web: 4 of 4 endpoints down","since":"2026-01-02T12:00:00.345Z","command":"hdsd endpoints web"}],"further":0,` +

@@ -55,6 +55,8 @@ func (a *alarms) notice(rulings *ruling.Table, transitions []health.Transition) 
 		if id, ok := rulings.Find(e.Hash); ok {
 			ruled := rulings.Ruling(id)
 			e.Status, e.Overridden = ruled.Health, ruled.Override != nil
+		} else {
+			e.Gone = rulings.Cluster(t.Endpoint.Cluster).Find(&t.Endpoint) == nil
 		}
 		a.tally.SetEndpoint(&e)
 		a.publish(rulings, t.Endpoint)
@@ -70,7 +72,9 @@ func (a *alarms) apply(v view, removed []string, changed []*catalog.Cluster) {
 	a.publishAll(v.core.rulings, slices.Values(changed))
 	for _, k := range changed {
 		if !k.IsChecked() {
-			a.tally.Remove(k.Source.Name)
+			if a.tally.Remove(k.Source.Name); k.IsUncheckable() {
+				a.tally.SetUncheckable(k.Source.Name)
+			}
 			continue
 		}
 		a.tally.SetCluster(k.Source.Name, v.core.judge.Observed(k.Source.Name), func(yield func(tally.Endpoint) bool) {
@@ -152,6 +156,10 @@ func (a *alarms) raise(now time.Time) {
 
 // cluster logs that a cluster went down as a whole, or no longer is down.
 func (a *alarms) cluster(g *tally.GroupChange) {
+	if g.Idle {
+		a.idle(g)
+		return
+	}
 	if g.Over {
 		a.log.Warn().Str("event", "cluster_down_over").Str("cluster", g.Name).Int("endpoints", g.Endpoints).Int("down", g.Down).
 			Msg("a cluster is no longer down as a whole")
@@ -159,6 +167,17 @@ func (a *alarms) cluster(g *tally.GroupChange) {
 	}
 	a.log.Error().Str("event", "cluster_down").Str("cluster", g.Name).Int("endpoints", g.Endpoints).Time("since", g.Since).
 		Msg("all endpoints of a cluster are down")
+}
+
+// idle logs that a cluster has no healthy endpoint although not all are down, or has one again.
+func (a *alarms) idle(g *tally.GroupChange) {
+	if g.Over {
+		a.log.Warn().Str("event", "no_healthy_endpoint_over").Str("cluster", g.Name).Int("endpoints", g.Endpoints).Int("down", g.Down).
+			Msg("an endpoint of a cluster is healthy again, or all are down")
+		return
+	}
+	a.log.Error().Str("event", "no_healthy_endpoint").Str("cluster", g.Name).Int("endpoints", g.Endpoints).Int("down", g.Down).Time("since", g.Since).
+		Msg("no endpoint of a cluster is healthy: those that are not down drain")
 }
 
 // zone logs that a zone went down as a whole, or no longer is down.
@@ -174,7 +193,7 @@ func (a *alarms) zone(g *tally.GroupChange) {
 
 // stateMetrics show clusters by how much of each is down, and zones that are down.
 type stateMetrics struct {
-	states [attention.Unobserved + 1]prometheus.Gauge
+	states [attention.Unchecked + 1]prometheus.Gauge
 	zones  prometheus.Gauge
 	panics prometheus.Gauge
 	short  prometheus.Gauge
@@ -186,6 +205,7 @@ type stateMetrics struct {
 // stateNames are the names of attention.State in labels.
 var stateNames = [...]string{
 	attention.OK: "ok", attention.SomeDown: "some_down", attention.HalfDown: "half_down", attention.AllDown: "all_down", attention.Unobserved: "unobserved",
+	attention.NoneHealthy: "none_healthy", attention.Unchecked: "unchecked",
 }
 
 func newStateMetrics(f factory) stateMetrics {

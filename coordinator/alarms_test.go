@@ -35,6 +35,7 @@ func (l *lab) wantTally() {
 	n := l.core.upkeep.alarms.tally.Counts()
 	got := api.ClusterCounts{
 		OK: n[attention.OK], SomeDown: n[attention.SomeDown], HalfDown: n[attention.HalfDown], AllDown: n[attention.AllDown], Unobserved: n[attention.Unobserved],
+		NoneHealthy: n[attention.NoneHealthy], Unchecked: n[attention.Unchecked],
 	}
 	if want := l.status().Clusters; got != want {
 		l.t.Fatalf("the tally has %+v, a full count %+v", got, want)

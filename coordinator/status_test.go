@@ -2,10 +2,14 @@ package coordinator
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
 	"hdsd/api"
+	"hdsd/coordinator/attention"
 	"hdsd/health"
 	"hdsd/store"
 )
@@ -92,4 +96,49 @@ func TestStatusFollowsWhatHappens(t *testing.T) {
 	if s = l.status(); s.Checkers.Lost != 0 {
 		t.Errorf("a day later %d are lost", s.Checkers.Lost)
 	}
+}
+
+// TestClustersWithoutAHealthyEndpoint are not well, whether all endpoints drain or none may be
+// checked, and say so by events, metrics and attention.
+func TestClustersWithoutAHealthyEndpoint(t *testing.T) {
+	l := newLab(t)
+	l.serve(web("api", "10.0.1.1:80"), web("web", "10.0.0.1:80", "10.0.0.2:80"), aside(web("odd", "10.0.2.1:80")))
+	l.join("c0a", "c1b", "c2c")
+	l.pass(settle + 10*time.Second)
+	want := func(when string, clusters api.ClusterCounts, worst string, items ...string) {
+		t.Helper()
+		s := l.status()
+		if got := attentionOf(&s); s.Clusters != clusters || !slices.Equal(got, items) {
+			t.Errorf("%s: %+v, attention %q, want %+v, %q", when, s.Clusters, got, clusters, items)
+		}
+		overview, err := l.backend().Overview(t.Context(), 10)
+		if err != nil || len(overview.Clusters) != 3 || overview.Clusters[0].Cluster+" "+overview.Clusters[0].State != worst {
+			t.Errorf("%s: %+v, %v, want %s first", when, overview.Clusters, err, worst)
+		}
+		for state, n := range map[attention.State]int{attention.NoneHealthy: clusters.NoneHealthy, attention.Unchecked: clusters.Unchecked, attention.OK: clusters.OK} {
+			if got := testutil.ToFloat64(l.core.metrics.states.states[state]); got != float64(n) {
+				t.Errorf("%s: hdsd_clusters_by_state of %s is %v, want %d", when, state, got, n)
+			}
+		}
+	}
+	want("none of odd may be checked", api.ClusterCounts{OK: 2, Unchecked: 1}, "odd UNCHECKED", "NOT_CHECKED odd")
+	if a := l.attentionOf("NOT_CHECKED"); len(a) != 1 || !strings.HasPrefix(a[0].Text, "cluster odd: none of its endpoints may be checked: ") {
+		t.Errorf("none of odd may be checked: %+v", a)
+	}
+	drain := store.Override{Scope: health.Endpoint{Cluster: "web"}, Status: health.Draining, Reason: "moving", Author: "carl"}
+	if _, err := l.override(drain); err != nil {
+		t.Fatal(err)
+	}
+	drained := l.now
+	l.pass(time.Second)
+	want("all of web drain", api.ClusterCounts{OK: 1, NoneHealthy: 1, Unchecked: 1}, "web NONE_HEALTHY", "NO_HEALTHY_ENDPOINT web", "PANIC web", "NOT_CHECKED odd")
+	if a := l.attentionOf("NO_HEALTHY_ENDPOINT"); len(a) != 1 || a[0].Since.Before(drained.Add(-time.Second)) || a[0].Text != "cluster web: no healthy endpoint: 2 of 2 endpoints draining, 0 down" {
+		t.Errorf("all of web drain since %s: %+v", drained, a)
+	}
+	if _, err := l.clear(drain.Scope, false); err != nil {
+		t.Fatal(err)
+	}
+	l.serve(web("api", "10.0.1.1:80"), web("web", "10.0.0.1:80", "10.0.0.2:80"), web("odd", "10.0.2.1:80"))
+	l.pass(10 * time.Second)
+	want("all is well", api.ClusterCounts{OK: 3}, "api OK")
 }

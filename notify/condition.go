@@ -24,6 +24,7 @@ const (
 	SourceBroken   Kind = "SOURCE_BROKEN"
 
 	ProbeLimitReached  Kind = "PROBE_LIMIT_REACHED"
+	NoHealthyEndpoint  Kind = "NO_HEALTHY_ENDPOINT"
 	DataPlanesRefusing Kind = "DATA_PLANES_REFUSING"
 )
 

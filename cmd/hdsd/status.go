@@ -75,6 +75,10 @@ func worstClusters(ctx context.Context, query hdsdv1.QueryClient) (all []string,
 		case "OK":
 		case "UNOBSERVED":
 			all = append(all, k.GetCluster()+": no endpoint has a believed vote")
+		case "NONE_HEALTHY":
+			all = append(all, fmt.Sprintf("%s: no endpoint is healthy, %d of %s down", k.GetCluster(), k.GetDown(), plural(int(k.GetEndpoints()), "endpoint")))
+		case "UNCHECKED":
+			all = append(all, k.GetCluster()+": no endpoint may be checked")
 		default:
 			all = append(all, fmt.Sprintf("%s: %d of %s down", k.GetCluster(), k.GetDown(), plural(int(k.GetEndpoints()), "endpoint")))
 		}
@@ -101,8 +105,9 @@ func statusText(s *hdsdv1.GetStatusResponse, worst []string) string {
 	line("version    hdsd %s, %s%s", printable.Text(s.GetVersion()), ready, up)
 	line("mode       %s", mode)
 	k := s.GetClusters()
-	line("clusters   %d ok, %d some down, %d half down, %d all down, %d unobserved", k.GetOk(), k.GetSomeDown(), k.GetHalfDown(), k.GetAllDown(), k.GetUnobserved())
-	statusList(&out, "", "hdsd clusters --unhealthy", int(k.GetSomeDown()+k.GetHalfDown()+k.GetAllDown()+k.GetUnobserved()), worst)
+	line("clusters   %d ok, %d some down, %d half down, %d all down, %d unobserved,", k.GetOk(), k.GetSomeDown(), k.GetHalfDown(), k.GetAllDown(), k.GetUnobserved())
+	line("           %d none healthy, %d not checked", k.GetNoneHealthy(), k.GetUnchecked())
+	statusList(&out, "", "hdsd clusters --unhealthy", int(k.GetSomeDown()+k.GetHalfDown()+k.GetAllDown()+k.GetUnobserved()+k.GetNoneHealthy()+k.GetUnchecked()), worst)
 	e := s.GetEndpoints()
 	line("endpoints  %d healthy%s, %d unhealthy%s,", e.GetHealthy(), ofThem(e.GetDegraded(), "degraded"), e.GetUnhealthy(), ofThem(e.GetTimeout(), "timeout"))
 	line("           %d draining, %d unknown; %s", e.GetDraining(), e.GetUnknown(), heldText(e.GetHeld()))

@@ -17,6 +17,7 @@ const (
 	NotReady        Kind = "NOT_READY"
 	ClusterDown     Kind = "CLUSTER_DOWN"
 	ZoneDown        Kind = "ZONE_DOWN"
+	NoHealthy       Kind = "NO_HEALTHY_ENDPOINT"
 	Panic           Kind = "PANIC"
 	ClusterHalfDown Kind = "CLUSTER_HALF_DOWN"
 	NotChecked      Kind = "NOT_CHECKED"
@@ -49,8 +50,13 @@ type Item struct {
 type Group struct {
 	Name            string
 	Endpoints, Down int
+	Up, Unknown     int       // of a cluster: those that are healthy or degraded, and those without a verdict
 	Since           time.Time // when the last of them went down that is down
+	LeftSince       time.Time // of a cluster: when the last of them ceased to be up that is not up
 }
+
+// IsIdle reports whether all endpoints of a cluster are draining or down, not all down.
+func (g *Group) IsIdle() bool { return g.Up+g.Unknown == 0 && g.Down < g.Endpoints }
 
 // Named is a checker or a source that something is wrong with.
 type Named struct {
@@ -89,25 +95,31 @@ func Broken(source, problem string) string { return "source " + source + ": " + 
 // State is how much of a cluster is down.
 type State int
 
-// States. A cluster without a believed vote is Unobserved, whatever its last health.
+// States. A cluster without a believed vote is Unobserved, whatever its last health. NoneHealthy
+// has endpoints that are draining or without a verdict, and no healthy or degraded one. Of one
+// that is Unchecked, no endpoint may be checked although it ought to.
 const (
 	OK State = iota
 	SomeDown
 	HalfDown
 	AllDown
 	Unobserved
+	NoneHealthy
+	Unchecked
 )
 
-// StateOf gives the state of a cluster with endpoints, of which so many are down and so
-// many have a believed vote or an override.
-func StateOf(endpoints, down, observed int) State {
+// StateOf gives the state of a cluster with endpoints, of which so many are down, so many are
+// healthy or degraded, and so many have a believed vote or an override.
+func StateOf(endpoints, down, up, observed int) State {
 	switch {
 	case observed == 0:
 		return Unobserved
-	case down == 0:
-		return OK
 	case down == endpoints:
 		return AllDown
+	case up == 0:
+		return NoneHealthy
+	case down == 0:
+		return OK
 	case 2*down >= endpoints:
 		return HalfDown
 	}
@@ -116,7 +128,7 @@ func StateOf(endpoints, down, observed int) State {
 
 // String writes a state as programs know it.
 func (s State) String() string {
-	return []string{"OK", "SOME_DOWN", "HALF_DOWN", "ALL_DOWN", "UNOBSERVED"}[s]
+	return []string{"OK", "SOME_DOWN", "HALF_DOWN", "ALL_DOWN", "UNOBSERVED", "NONE_HEALTHY", "UNCHECKED"}[s]
 }
 
 // smallestZone is the number of endpoints from which on a zone can be down as a whole.
@@ -134,10 +146,11 @@ func Of(f *Facts) []Item {
 	if why := f.NotReady.Reason; why != "" {
 		all = append(all, Item{Kind: NotReady, Since: f.NotReady.Since, Command: "hdsd clients", Text: "not ready: " + why})
 	}
-	all = append(all, clusters(f.Clusters, true)...)
+	all = append(all, clusters(f.Clusters, ClusterDown)...)
+	all = append(all, clusters(f.Clusters, NoHealthy)...)
 	all = append(all, zones(f.Zones)...)
 	all = append(all, named(Panic, f.Panics, "Envoys are in panic for %d clusters")...)
-	all = append(all, clusters(f.Clusters, false)...)
+	all = append(all, clusters(f.Clusters, ClusterHalfDown)...)
 	if f.Unwatched.IsZero() { // else it is told
 		all = append(all, named(NotChecked, f.Unchecked, "hdsd does not check %d clusters in full")...)
 	}
@@ -194,21 +207,38 @@ func Of(f *Facts) []Item {
 	return all
 }
 
-// clusters gives the clusters that are wholly down, or the others of which half is.
-// Those with most endpoints down come first.
-func clusters(groups []Group, wholly bool) (all []Item) {
+// Idle is the text of NoHealthy.
+func Idle(g *Group) string {
+	return fmt.Sprintf("cluster %s: no healthy endpoint: %d of %s draining, %d down", g.Name, g.Endpoints-g.Down, endpoints(g.Endpoints), g.Down)
+}
+
+// kindOf returns the kind of a cluster that is not well as a whole; empty if it is.
+func kindOf(g *Group) Kind {
+	switch {
+	case g.Down == g.Endpoints:
+		return ClusterDown
+	case g.IsIdle():
+		return NoHealthy
+	case g.Down > 0 && 2*g.Down >= g.Endpoints:
+		return ClusterHalfDown
+	}
+	return ""
+}
+
+// clusters gives the clusters of a kind. Those with most endpoints down come first.
+func clusters(groups []Group, kind Kind) (all []Item) {
 	for _, g := range worstFirst(groups) {
-		kind := ClusterHalfDown
-		if g.Down == g.Endpoints {
-			kind = ClusterDown
-		}
-		if g.Down == 0 || 2*g.Down < g.Endpoints || (kind == ClusterDown) != wholly {
+		if kindOf(&g) != kind {
 			continue
 		}
-		all = append(all, Item{
+		i := Item{
 			Kind: kind, Cluster: g.Name, Since: g.Since, Command: Cluster(g.Name),
 			Text: fmt.Sprintf("cluster %s: %d of %s down", g.Name, g.Down, endpoints(g.Endpoints)),
-		})
+		}
+		if kind == NoHealthy {
+			i.Since, i.Text = g.LeftSince, Idle(&g)
+		}
+		all = append(all, i)
 	}
 	return all
 }

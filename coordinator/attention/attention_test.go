@@ -14,7 +14,7 @@ var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 
 func TestNothingNeedsAttentionWhenAllIsWell(t *testing.T) {
 	f := attention.Facts{
-		Clusters: []attention.Group{{Name: "web", Endpoints: 3, Down: 1, Since: noon}},
+		Clusters: []attention.Group{{Name: "web", Endpoints: 3, Down: 1, Up: 2, Since: noon}, {Name: "new", Endpoints: 3, Unknown: 3}},
 		Zones:    []attention.Group{{Name: "eu/a", Endpoints: 3}, {Name: "eu/b", Endpoints: 2, Down: 1}},
 	}
 	if all := attention.Of(&f); len(all) != 0 {
@@ -29,7 +29,7 @@ func TestWorstFirst(t *testing.T) {
 	}
 	f := attention.Facts{
 		Clusters: []attention.Group{
-			{Name: "half", Endpoints: 4, Down: 2, Since: noon}, {Name: "it's", Endpoints: 1, Down: 1, Since: noon}, {Name: "big", Endpoints: 5, Down: 5, Since: noon},
+			{Name: "half", Endpoints: 4, Down: 2, Up: 2, Since: noon}, {Name: "idle", Endpoints: 4, Down: 3, LeftSince: noon}, {Name: "it's", Endpoints: 1, Down: 1, Since: noon}, {Name: "big", Endpoints: 5, Down: 5, Since: noon},
 		},
 		Zones:     []attention.Group{{Name: "eu/a", Endpoints: 6, Down: 6, Since: noon}, {Name: "eu/b", Endpoints: 4}, {Name: "eu/c", Endpoints: 1, Down: 1}},
 		Unchecked: []attention.Named{at("db"), at("cache")},
@@ -48,6 +48,7 @@ func TestWorstFirst(t *testing.T) {
 		"NOT_READY : hdsd clients",
 		"CLUSTER_DOWN big: hdsd describe cluster big",
 		`CLUSTER_DOWN it's: hdsd describe cluster 'it'\''s'`,
+		"NO_HEALTHY_ENDPOINT idle: hdsd describe cluster idle",
 		"ZONE_DOWN eu/a: hdsd endpoints --unhealthy --locality=eu/a",
 		"CLUSTER_HALF_DOWN half: hdsd describe cluster half",
 		"NOT_CHECKED db: hdsd describe cluster db",
@@ -86,13 +87,14 @@ func TestWorstFirst(t *testing.T) {
 
 func TestStates(t *testing.T) {
 	for _, c := range []struct {
-		endpoints, down, observed int
-		want                      attention.State
+		endpoints, down, up, observed int
+		want                          attention.State
 	}{
-		{3, 0, 3, attention.OK}, {3, 1, 3, attention.SomeDown}, {4, 2, 4, attention.HalfDown}, {3, 2, 1, attention.HalfDown},
-		{3, 3, 1, attention.AllDown}, {3, 3, 0, attention.Unobserved}, {3, 0, 0, attention.Unobserved},
+		{3, 0, 3, 3, attention.OK}, {3, 0, 1, 3, attention.OK}, {3, 1, 2, 3, attention.SomeDown}, {4, 2, 2, 4, attention.HalfDown}, {3, 2, 1, 1, attention.HalfDown},
+		{3, 0, 0, 3, attention.NoneHealthy}, {3, 2, 0, 3, attention.NoneHealthy},
+		{3, 3, 0, 1, attention.AllDown}, {3, 3, 0, 0, attention.Unobserved}, {3, 0, 0, 0, attention.Unobserved},
 	} {
-		if got := attention.StateOf(c.endpoints, c.down, c.observed); got != c.want {
+		if got := attention.StateOf(c.endpoints, c.down, c.up, c.observed); got != c.want {
 			t.Errorf("%+v is %d", c, got)
 		}
 	}

@@ -119,6 +119,13 @@ func (c *Cluster) UpToDate(r *Rules) bool {
 // IsChecked tells whether any endpoint of the cluster is checked.
 func (c *Cluster) IsChecked() bool { return c.Checked != nil && len(c.Checked.Endpoints) > 0 }
 
+// IsUncheckable tells whether the cluster has endpoints that ought to be checked, and none of
+// them may be.
+func (c *Cluster) IsUncheckable() bool {
+	ought := len(c.Source.HealthChecks) > 0 || c.Source.Rejected != ""
+	return ought && !c.IsChecked() && len(c.Endpoints) > 0 && len(c.Exclusions()) > 0
+}
+
 // IgnoresNew tells whether endpoints get no traffic before their first verdict: the cluster asks
 // for that (ignore_new_hosts_until_first_hc), or addresses that its names had are healthy.
 func (c *Cluster) IgnoresNew() bool {

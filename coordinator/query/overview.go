@@ -28,7 +28,7 @@ func (b *Backend) Overview(ctx context.Context, limit int) (found api.Overview, 
 
 // badness orders states.
 var badness = map[attention.State]int{
-	attention.AllDown: 0, attention.HalfDown: 1, attention.SomeDown: 2, attention.Unobserved: 3, attention.OK: 4,
+	attention.AllDown: 0, attention.NoneHealthy: 1, attention.HalfDown: 2, attention.SomeDown: 3, attention.Unchecked: 4, attention.Unobserved: 5, attention.OK: 6,
 }
 
 // judgedRow is a row with its state.
@@ -46,7 +46,7 @@ func (s *Snapshot) worst(limit int, may access.Clusters) (worst []judgedRow, all
 	}
 	full := false
 	for _, r := range s.rows {
-		if !r.cluster.IsChecked() || len(r.cluster.Endpoints) == 0 || !may.Has(r.name()) {
+		if !r.cluster.IsChecked() && !r.cluster.IsUncheckable() || len(r.cluster.Endpoints) == 0 || !may.Has(r.name()) {
 			continue
 		}
 		all++
@@ -79,7 +79,10 @@ func (r *row) judge() judgedRow {
 	for i := range r.places {
 		r.places[i].addTo(&g)
 	}
-	return judgedRow{r, g, attention.StateOf(g.Endpoints, g.Down, r.observed)}
+	if !r.cluster.IsChecked() {
+		return judgedRow{r, g, attention.Unchecked}
+	}
+	return judgedRow{r, g, attention.StateOf(g.Endpoints, g.Down, g.Up, r.observed)}
 }
 
 // overview shows a cluster by zone.

@@ -61,6 +61,7 @@ type place struct {
 	locality  *health.Locality
 	counts    [health.Degraded + 1]int // by status
 	downSince time.Time                // when the last of them went down that is down
+	leftSince time.Time                // when the last of them ceased to be up that is not up
 }
 
 // newRow looks at all endpoints of a cluster.
@@ -119,14 +120,26 @@ func (p *place) add(is *Condition) {
 	if is.Status.Down() && is.Since.After(p.downSince) {
 		p.downSince = is.Since
 	}
+	if !is.Status.Up() && is.Since.After(p.leftSince) {
+		p.leftSince = is.Since
+	}
 }
 
 // addTo adds a place to what is counted.
 func (p *place) addTo(g *attention.Group) {
 	for status, n := range p.counts {
-		if g.Endpoints += n; health.Status(status).Down() {
+		g.Endpoints += n
+		switch s := health.Status(status); {
+		case s.Down():
 			g.Down += n
+		case s.Up():
+			g.Up += n
+		case s == health.Unknown:
+			g.Unknown += n
 		}
+	}
+	if p.leftSince.After(g.LeftSince) {
+		g.LeftSince = p.leftSince
 	}
 	if p.downSince.After(g.Since) {
 		g.Since = p.downSince

@@ -3,12 +3,14 @@ package query
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"hdsd/api"
 	"hdsd/coordinator/attention"
+	"hdsd/coordinator/catalog"
 	"hdsd/health"
 )
 
@@ -122,6 +124,10 @@ func (s *summary) add(r *row) {
 	}
 	s.facts.Held = s.out.Endpoints.Held
 	if !k.IsChecked() {
+		if k.IsUncheckable() {
+			s.out.Clusters.Unchecked++
+			s.facts.Unchecked = append(s.facts.Unchecked, attention.Named{Name: r.name(), Reason: uncheckable(k)})
+		}
 		return
 	}
 	for n, endpoints := range r.voters {
@@ -146,13 +152,25 @@ func (s *summary) add(r *row) {
 		counts.AllDown++
 	case attention.Unobserved:
 		counts.Unobserved++
+	case attention.NoneHealthy:
+		counts.NoneHealthy++
 	}
 	if r.panics.Reason != "" && judged.state != attention.AllDown {
 		s.facts.Panics = append(s.facts.Panics, r.panics)
 	}
-	if judged.Down > 0 {
+	if judged.Down > 0 || judged.state == attention.NoneHealthy {
 		s.facts.Clusters = append(s.facts.Clusters, judged.Group)
 	}
+}
+
+// uncheckable says why no endpoint of a cluster may be checked.
+func uncheckable(k *catalog.Cluster) string {
+	all := k.Exclusions()
+	text := "none of its endpoints may be checked: " + all[0].Reason
+	if n := len(all); n > 1 {
+		text += fmt.Sprintf(" (and %d more)", n-1)
+	}
+	return text
 }
 
 // addToZone counts a place in its zone, if that has a name.

@@ -33,6 +33,7 @@ type GroupChange struct {
 	Down      int
 	Since     time.Time // when the last endpoint went down
 	Over      bool
+	Idle      bool // of a cluster: it is not down, but no endpoint is healthy
 }
 
 // Take returns what changed since it was last called.
@@ -60,7 +61,7 @@ func (t *Tally) judge(name string, k *cluster) {
 		t.counts[k.state]--
 	}
 	if k.counted = k.endpoints > 0; k.counted {
-		k.state = attention.StateOf(k.endpoints, k.down, k.observed+k.overridden)
+		k.state = attention.StateOf(k.endpoints, k.down, k.endpoints-k.down-len(k.left), k.observed+k.overridden)
 		t.counts[k.state]++
 	}
 	if isDown := k.endpoints > 0 && k.down == k.endpoints; isDown != k.isDown {
@@ -72,6 +73,7 @@ func (t *Tally) judge(name string, k *cluster) {
 			Text: fmt.Sprintf("cluster %s: %d of %s down", name, g.Down, endpoints(g.Endpoints)),
 		})
 	}
+	t.judgeIdle(name, k)
 	hidden := k.down - len(k.shown)
 	if (hidden > 0) != (k.hidden > 0) {
 		t.effects.change(hidden == 0, notify.Condition{
@@ -83,6 +85,24 @@ func (t *Tally) judge(name string, k *cluster) {
 	if t.follows != nil && t.follows(name) {
 		t.effects.Followed = append(t.effects.Followed, ClusterCount{name, k.endpoints, k.down, k.observed})
 	}
+}
+
+// judgeIdle finds out whether a cluster has no healthy endpoint, although not all are down.
+func (t *Tally) judgeIdle(name string, k *cluster) {
+	g := attention.Group{Name: name, Endpoints: k.endpoints, Down: k.down, Up: k.endpoints - k.down - len(k.left), Unknown: k.news}
+	isIdle := k.counted && k.state == attention.NoneHealthy && g.IsIdle()
+	if isIdle == k.isIdle {
+		return
+	}
+	k.isIdle = isIdle
+	since := k.latestLeft
+	if k.latest.After(since) {
+		since = k.latest
+	}
+	t.effects.Clusters = append(t.effects.Clusters, GroupChange{Name: name, Endpoints: k.endpoints, Down: k.down, Since: since, Over: !isIdle, Idle: true})
+	t.effects.change(!isIdle, notify.Condition{
+		Key: notify.Key{Kind: notify.NoHealthyEndpoint, Cluster: name}, Since: since, Command: attention.Cluster(name), Text: attention.Idle(&g),
+	})
 }
 
 // judgeZone finds out whether a zone is down as a whole. The only zone is not, beside its

@@ -24,12 +24,13 @@ type Endpoint struct {
 	Key        *health.Endpoint
 	Status     health.Status
 	Overridden bool
+	Gone       bool // no source has it any more
 	Since      time.Time
 	Reason     string
 }
 
 // Counts holds numbers of clusters by attention.State.
-type Counts [attention.Unobserved + 1]int
+type Counts [attention.Unchecked + 1]int
 
 // Tally counts what is down.
 type Tally struct {
@@ -43,19 +44,25 @@ type Tally struct {
 	follows  func(cluster string) bool // nil: none is followed
 	recount  bool                      // there are more or fewer zones
 	effects  Effects
+
+	unchecked map[string]struct{} // clusters of which no endpoint may be checked
 }
 
 // cluster is what is known of a cluster.
 type cluster struct {
 	endpoints, down, overridden, observed int
 
-	latest time.Time            // when an endpoint of it went down last
-	marks  map[health.Hash]mark // endpoints that are down or overridden
-	places map[health.Locality]int
-	state  attention.State
-	isDown bool
-	shown  map[health.Hash]health.Endpoint
-	hidden int // as the condition says; 0: there is none
+	latestLeft time.Time            // when an endpoint that was neither up nor down became so last
+	latest     time.Time            // when an endpoint of it went down last
+	marks      map[health.Hash]mark // endpoints that are down or overridden
+	left       map[health.Hash]bool // endpoints that are neither up nor down: whether without a verdict; nil if there is none
+	news       int                  // of left: those without a verdict
+	places     map[health.Locality]int
+	state      attention.State
+	isDown     bool
+	isIdle     bool
+	shown      map[health.Hash]health.Endpoint
+	hidden     int // as the condition says; 0: there is none
 
 	counted bool // in Counts
 }
@@ -77,7 +84,7 @@ type zone struct {
 func New() *Tally {
 	return &Tally{
 		clusters: map[string]*cluster{}, zones: map[health.Locality]*zone{},
-		dirty: map[string]*cluster{}, unclean: map[health.Locality]*zone{},
+		unchecked: map[string]struct{}{}, dirty: map[string]*cluster{}, unclean: map[health.Locality]*zone{},
 	}
 }
 
@@ -95,6 +102,7 @@ func (t *Tally) Follow(follows func(cluster string) bool) {
 
 // SetCluster sets all endpoints of a checked cluster, and how many have a believed vote.
 func (t *Tally) SetCluster(name string, observed int, endpoints iter.Seq[Endpoint]) {
+	t.checkable(name)
 	k := t.clusters[name]
 	if k == nil {
 		k = &cluster{shown: map[health.Hash]health.Endpoint{}}
@@ -104,6 +112,7 @@ func (t *Tally) SetCluster(name string, observed int, endpoints iter.Seq[Endpoin
 	k.observed = observed
 	for e := range endpoints {
 		in := zoneOf(e.Key)
+		k.setLeft(&e)
 		k.endpoints++
 		k.places[in]++
 		if e.Status.Down() || e.Overridden {
@@ -121,6 +130,12 @@ func (t *Tally) SetCluster(name string, observed int, endpoints iter.Seq[Endpoin
 	t.dirty[name] = k
 }
 
+// checkable forgets that no endpoint of a cluster may be checked.
+func (t *Tally) checkable(name string) {
+	delete(t.unchecked, name)
+	t.counts[attention.Unchecked] = len(t.unchecked)
+}
+
 // clear forgets the endpoints of a cluster, but not which are shown.
 func (t *Tally) clear(k *cluster) {
 	for _, m := range k.marks {
@@ -132,11 +147,13 @@ func (t *Tally) clear(k *cluster) {
 		t.grow(in, -n)
 	}
 	k.endpoints, k.down, k.overridden, k.latest = 0, 0, 0, time.Time{}
+	k.left, k.news, k.latestLeft = nil, 0, time.Time{}
 	k.marks, k.places = map[health.Hash]mark{}, map[health.Locality]int{}
 }
 
 // Remove forgets a cluster, or one that is not checked any more.
 func (t *Tally) Remove(name string) {
+	t.checkable(name)
 	k := t.clusters[name]
 	if k == nil {
 		return
@@ -159,6 +176,7 @@ func (t *Tally) SetEndpoint(e *Endpoint) {
 	if was, ok := k.marks[e.Hash]; ok {
 		t.unmark(k, e.Hash, was)
 	}
+	k.setLeft(e)
 	if e.Status.Down() || e.Overridden {
 		t.mark(k, e.Key.Cluster, e)
 	}
@@ -166,6 +184,35 @@ func (t *Tally) SetEndpoint(e *Endpoint) {
 		t.unshow(k, e.Hash, &key)
 	}
 	t.dirty[e.Key.Cluster] = k
+}
+
+// setLeft takes note of whether an endpoint is neither up nor down.
+func (k *cluster) setLeft(e *Endpoint) {
+	if isNew, ok := k.left[e.Hash]; ok {
+		if delete(k.left, e.Hash); isNew {
+			k.news--
+		}
+	}
+	if !e.Status.Up() && !e.Status.Down() && !e.Gone {
+		if k.left == nil {
+			k.left = map[health.Hash]bool{}
+		}
+		if k.left[e.Hash] = e.Status == health.Unknown; e.Status == health.Unknown {
+			k.news++
+		}
+		if e.Since.After(k.latestLeft) {
+			k.latestLeft = e.Since
+		}
+	}
+	if len(k.left) == 0 {
+		k.left = nil // a map does not shrink
+	}
+}
+
+// SetUncheckable takes note of a cluster of which no endpoint may be checked.
+func (t *Tally) SetUncheckable(name string) {
+	t.unchecked[name] = struct{}{}
+	t.counts[attention.Unchecked] = len(t.unchecked)
 }
 
 // SetObserved sets how many endpoints of a cluster have a believed vote.

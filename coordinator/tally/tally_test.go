@@ -213,10 +213,13 @@ func (f *fleet) compare(seed uint64) {
 	var counts tally.Counts
 	down, zones, named := map[string]bool{}, map[string][2]int{}, map[string]bool{}
 	for name, all := range f.clusters {
-		n, overridden := 0, 0
+		n, up, overridden := 0, 0, 0
 		for _, e := range all {
 			if e.Status.Down() {
 				n++
+			}
+			if e.Status.Up() {
+				up++
 			}
 			if e.Overridden {
 				overridden++
@@ -231,7 +234,7 @@ func (f *fleet) compare(seed uint64) {
 			}
 		}
 		if len(all) > 0 {
-			counts[attention.StateOf(len(all), n, f.observed[name]+overridden)]++
+			counts[attention.StateOf(len(all), n, up, f.observed[name]+overridden)]++
 			down[name] = n == len(all)
 		}
 	}

@@ -1,6 +1,6 @@
 import { anyCluster, Table, Trouble, html, link, useGet, where } from "./look.js";
 
-const states = { ALL_DOWN: "all down", HALF_DOWN: "half down or more", SOME_DOWN: "some down", UNOBSERVED: "unobserved", OK: "ok" };
+const states = { ALL_DOWN: "all down", NONE_HEALTHY: "none healthy", HALF_DOWN: "half down or more", SOME_DOWN: "some down", UNCHECKED: "not checked", UNOBSERVED: "unobserved", OK: "ok" };
 
 /** Heat is a map of clusters by zones, those that are worst off first. hdsd makes the summary. */
 export function Heat() {
@@ -8,7 +8,7 @@ export function Heat() {
   return html`<section aria-label="Where it is down"><h2>Where it is down</h2><${Trouble} error=${error} />
     ${answer?.clusters.length === 0 && html`<p>No cluster is checked.</p>`}
     ${answer?.clusters.length > 0 && html`<${Table} caption="Endpoints that are down, by cluster and zone, worst first" head=${["Cluster", "State", ...answer.zones.map(zoneName)]}
-      rows=${answer.clusters.map((k) => html`<tr key=${k.cluster} class="heat"><th scope="row"><a href=${link("clusters", k.cluster)}>${k.cluster}</a></th><td class=${`state ${k.down > 0 || k.state === "UNOBSERVED" ? "bad" : "well"}`}>${states[k.state] ?? k.state}</td>${byZone(k, answer.zones.length).map(cell)}</tr>`)} />`}
+      rows=${answer.clusters.map((k) => html`<tr key=${k.cluster} class="heat"><th scope="row"><a href=${link("clusters", k.cluster)}>${k.cluster}</a></th><td class=${`state ${k.down > 0 || k.state !== "OK" ? "bad" : "well"}`}>${states[k.state] ?? k.state}</td>${byZone(k, answer.zones.length).map(cell)}</tr>`)} />`}
     ${answer?.further > 0 && html`<p>${answer.further.toLocaleString("en")} more clusters are better off.</p>`}</section>`;
 }
 

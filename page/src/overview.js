@@ -31,7 +31,7 @@ function Attention({ status }) {
 const Going = ({ of: i }) => i && html`<a href=${link("incidents", i.id)}>Incident: ${i.down} of ${i.endpoints} down</a>`;
 
 const Counts = ({ status: { clusters: k, endpoints: e, checkers: c } }) => html`<dl class="counts">
-  <div><dt>Clusters</dt><dd>${k.ok} ok, ${k.someDown} some down, ${k.halfDown} half down, ${k.allDown} all down, ${k.unobserved} unobserved</dd></div>
+  <div><dt>Clusters</dt><dd>${k.ok} ok, ${k.someDown} some down, ${k.halfDown} half down, ${k.allDown} all down, ${k.unobserved} unobserved, ${k.noneHealthy} none healthy, ${k.unchecked} not checked</dd></div>
   <div><dt>Endpoints</dt><dd>${e.healthy} healthy${e.degraded > 0 && ` (${e.degraded} degraded)`}, ${e.unhealthy} down, ${e.draining} draining, ${e.unknown} unknown${e.held > 0 && html`, <span class="held">${e.held} HELD</span>`}</dd></div>
   <div><dt>Checkers</dt><dd>${c.connected} connected, ${c.doubted} doubted, ${c.silent} silent, ${c.blind} blind, ${c.lost} lost</dd></div>
 </dl>`;

@@ -41,6 +41,7 @@ var rules = map[string]rule{
 	"HdsdTooFewCheckers":          {values: map[string]string{"hdsd_checkers_connected": "2x600"}},
 	"HdsdNoCheckers":              {values: map[string]string{"hdsd_checkers_connected": zero}},
 	"HdsdClustersDown":            {values: map[string]string{`hdsd_clusters_by_state{state="all_down"}`: one}},
+	"HdsdClustersWithoutHealth":   {values: map[string]string{`hdsd_clusters_by_state{state="none_healthy"}`: one}},
 	"HdsdClustersInPanic":         {values: map[string]string{"hdsd_clusters_in_panic": one}},
 	"HdsdZonesDown":               {values: map[string]string{"hdsd_zones_down": one}},
 	"HdsdEndpointsUnobserved":     {values: map[string]string{"hdsd_endpoints_unobserved": one}},

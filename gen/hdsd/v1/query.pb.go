@@ -4202,10 +4202,10 @@ func (x *Caller) GetOperates() []string {
 // Attention is something that needs attention.
 type Attention struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// NO_CHECKERS, NOT_READY, CLUSTER_DOWN, ZONE_DOWN, PANIC, CLUSTER_HALF_DOWN,
-	// NOT_CHECKED, TOO_FEW_CHECKERS, HEALTH_HELD, CHECKER_DOUBTED, CHECKER_SILENT,
-	// CHECKER_BLIND, DATA_PLANES_REFUSING, SOURCE_BROKEN, SHRINKAGE_HELD,
-	// HISTORY_FAILING, MESSAGES_WAIT, PROBE_LIMIT_REACHED or FROZEN.
+	// NO_CHECKERS, NOT_READY, CLUSTER_DOWN, NO_HEALTHY_ENDPOINT, ZONE_DOWN, PANIC,
+	// CLUSTER_HALF_DOWN, NOT_CHECKED, TOO_FEW_CHECKERS, HEALTH_HELD, CHECKER_DOUBTED,
+	// CHECKER_SILENT, CHECKER_BLIND, DATA_PLANES_REFUSING, SOURCE_BROKEN,
+	// SHRINKAGE_HELD, HISTORY_FAILING, MESSAGES_WAIT, PROBE_LIMIT_REACHED or FROZEN.
 	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
 	// The cluster; empty if it is not about one.
 	Cluster string `protobuf:"bytes,2,opt,name=cluster,proto3" json:"cluster,omitempty"`
@@ -4718,7 +4718,13 @@ type GetStatusResponse_Clusters struct {
 	// All endpoints are down.
 	AllDown uint32 `protobuf:"varint,4,opt,name=all_down,json=allDown,proto3" json:"all_down,omitempty"`
 	// No endpoint has a believed vote or an override.
-	Unobserved    uint32 `protobuf:"varint,5,opt,name=unobserved,proto3" json:"unobserved,omitempty"`
+	Unobserved uint32 `protobuf:"varint,5,opt,name=unobserved,proto3" json:"unobserved,omitempty"`
+	// None is healthy or degraded, and not all are down: they drain, or have no
+	// verdict.
+	NoneHealthy uint32 `protobuf:"varint,6,opt,name=none_healthy,json=noneHealthy,proto3" json:"none_healthy,omitempty"`
+	// No endpoint may be checked, although the cluster has health checks. Not among
+	// the checked clusters.
+	Unchecked     uint32 `protobuf:"varint,7,opt,name=unchecked,proto3" json:"unchecked,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4784,6 +4790,20 @@ func (x *GetStatusResponse_Clusters) GetAllDown() uint32 {
 func (x *GetStatusResponse_Clusters) GetUnobserved() uint32 {
 	if x != nil {
 		return x.Unobserved
+	}
+	return 0
+}
+
+func (x *GetStatusResponse_Clusters) GetNoneHealthy() uint32 {
+	if x != nil {
+		return x.NoneHealthy
+	}
+	return 0
+}
+
+func (x *GetStatusResponse_Clusters) GetUnchecked() uint32 {
+	if x != nil {
+		return x.Unchecked
 	}
 	return 0
 }
@@ -5333,8 +5353,9 @@ type GetOverviewResponse_Row struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Its name.
 	Cluster string `protobuf:"bytes,1,opt,name=cluster,proto3" json:"cluster,omitempty"`
-	// ALL_DOWN, HALF_DOWN, SOME_DOWN, UNOBSERVED (no endpoint has a believed vote) or
-	// OK.
+	// ALL_DOWN, NONE_HEALTHY (not all are down, but none is healthy), HALF_DOWN,
+	// SOME_DOWN, UNCHECKED (no endpoint may be checked), UNOBSERVED (no endpoint has
+	// a believed vote) or OK.
 	State string `protobuf:"bytes,2,opt,name=state,proto3" json:"state,omitempty"`
 	// Number of endpoints.
 	Endpoints uint32 `protobuf:"varint,3,opt,name=endpoints,proto3" json:"endpoints,omitempty"`
@@ -5751,7 +5772,7 @@ const file_hdsd_v1_query_proto_rawDesc = "" +
 	"\bclusters\x18\x01 \x03(\v2\x10.hdsd.v1.ClusterR\bclusters\x12\x12\n" +
 	"\x04more\x18\x02 \x01(\bR\x04more\"\b\n" +
 	"\x06Synced\"\x12\n" +
-	"\x10GetStatusRequest\"\x82\x0e\n" +
+	"\x10GetStatusRequest\"\xc3\x0e\n" +
 	"\x11GetStatusResponse\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x12\x14\n" +
 	"\x05ready\x18\x02 \x01(\bR\x05ready\x12(\n" +
@@ -5770,7 +5791,7 @@ const file_hdsd_v1_query_proto_rawDesc = "" +
 	"dataPlanes\x12S\n" +
 	"\x10checkers_by_zone\x18+ \x03(\v2).hdsd.v1.GetStatusResponse.CheckersOfZoneR\x0echeckersByZone\x12<\n" +
 	"\ahistory\x18, \x01(\v2\".hdsd.v1.GetStatusResponse.HistoryR\ahistory\x12'\n" +
-	"\x06caller\x18- \x01(\v2\x0f.hdsd.v1.CallerR\x06caller\x1a\x8f\x01\n" +
+	"\x06caller\x18- \x01(\v2\x0f.hdsd.v1.CallerR\x06caller\x1a\xd0\x01\n" +
 	"\bClusters\x12\x0e\n" +
 	"\x02ok\x18\x01 \x01(\rR\x02ok\x12\x1b\n" +
 	"\tsome_down\x18\x02 \x01(\rR\bsomeDown\x12\x1b\n" +
@@ -5778,7 +5799,9 @@ const file_hdsd_v1_query_proto_rawDesc = "" +
 	"\ball_down\x18\x04 \x01(\rR\aallDown\x12\x1e\n" +
 	"\n" +
 	"unobserved\x18\x05 \x01(\rR\n" +
-	"unobserved\x1a\xdb\x01\n" +
+	"unobserved\x12!\n" +
+	"\fnone_healthy\x18\x06 \x01(\rR\vnoneHealthy\x12\x1c\n" +
+	"\tunchecked\x18\a \x01(\rR\tunchecked\x1a\xdb\x01\n" +
 	"\tEndpoints\x12\x18\n" +
 	"\ahealthy\x18\x01 \x01(\rR\ahealthy\x12\x1c\n" +
 	"\tunhealthy\x18\x02 \x01(\rR\tunhealthy\x12\x18\n" +

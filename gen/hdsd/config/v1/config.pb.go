@@ -463,6 +463,8 @@ const (
 	// Envoys disregard the published health of a cluster, since too few of its
 	// endpoints are healthy.
 	Notify_PANIC Notify_Kind = 11
+	// No endpoint of a cluster is healthy, and not all are down: they drain.
+	Notify_NO_HEALTHY_ENDPOINT Notify_Kind = 12
 )
 
 // Enum value maps for Notify_Kind.
@@ -480,6 +482,7 @@ var (
 		9:  "PROBE_LIMIT_REACHED",
 		10: "DATA_PLANES_REFUSING",
 		11: "PANIC",
+		12: "NO_HEALTHY_ENDPOINT",
 	}
 	Notify_Kind_value = map[string]int32{
 		"ENDPOINT_DOWN":        0,
@@ -494,6 +497,7 @@ var (
 		"PROBE_LIMIT_REACHED":  9,
 		"DATA_PLANES_REFUSING": 10,
 		"PANIC":                11,
+		"NO_HEALTHY_ENDPOINT":  12,
 	}
 )
 
@@ -3908,7 +3912,7 @@ const file_hdsd_config_v1_config_proto_rawDesc = "" +
 	"\ametrics\x18\x16 \x01(\v2\x17.hdsd.config.v1.MetricsR\ametrics\"Z\n" +
 	"\aMetrics\x12,\n" +
 	"\x12cluster_name_globs\x18\x01 \x03(\tR\x10clusterNameGlobs\x12!\n" +
-	"\fmax_clusters\x18\x02 \x01(\rR\vmaxClusters\"\x9d\b\n" +
+	"\fmax_clusters\x18\x02 \x01(\rR\vmaxClusters\"\xb6\b\n" +
 	"\x06Notify\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12I\n" +
 	"\falertmanager\x18\x02 \x01(\v2#.hdsd.config.v1.Notify.AlertmanagerH\x00R\falertmanager\x12:\n" +
@@ -3933,7 +3937,7 @@ const file_hdsd_config_v1_config_proto_rawDesc = "" +
 	"\tClientTls\x12\x17\n" +
 	"\aca_file\x18\x01 \x01(\tR\x06caFile\x124\n" +
 	"\x16certificate_chain_file\x18\x02 \x01(\tR\x14certificateChainFile\x12(\n" +
-	"\x10private_key_file\x18\x03 \x01(\tR\x0eprivateKeyFile\"\xf0\x01\n" +
+	"\x10private_key_file\x18\x03 \x01(\tR\x0eprivateKeyFile\"\x89\x02\n" +
 	"\x04Kind\x12\x11\n" +
 	"\rENDPOINT_DOWN\x10\x00\x12\x10\n" +
 	"\fCLUSTER_DOWN\x10\x01\x12\r\n" +
@@ -3947,7 +3951,8 @@ const file_hdsd_config_v1_config_proto_rawDesc = "" +
 	"\x13PROBE_LIMIT_REACHED\x10\t\x12\x18\n" +
 	"\x14DATA_PLANES_REFUSING\x10\n" +
 	"\x12\t\n" +
-	"\x05PANIC\x10\vB\n" +
+	"\x05PANIC\x10\v\x12\x17\n" +
+	"\x13NO_HEALTHY_ENDPOINT\x10\fB\n" +
 	"\n" +
 	"\breceiverB\x0f\n" +
 	"\rauthorization\"\x9b\x03\n" +
