@@ -36,6 +36,9 @@ func (l *lab) Snapshot(ctx context.Context) (*query.Snapshot, error) {
 	return made, err
 }
 
+// NextSnapshot implements query.Core.
+func (l *lab) NextSnapshot(ctx context.Context) (*query.Snapshot, error) { return l.Snapshot(ctx) }
+
 // newer has a snapshot made.
 func newer(ctx context.Context, s *query.Snapshots, step func()) (made *query.Snapshot, err error) {
 	over := make(chan struct{})

@@ -31,6 +31,11 @@ func (a asker) Snapshot(ctx context.Context) (*query.Snapshot, error) {
 	return a.core.upkeep.snapshots.Newer(ctx, a.core.done)
 }
 
+// NextSnapshot implements query.Core.
+func (a asker) NextSnapshot(ctx context.Context) (*query.Snapshot, error) {
+	return a.core.upkeep.snapshots.Next(ctx, a.core.done)
+}
+
 // Done implements query.Core.
 func (a asker) Done() <-chan struct{} { return a.core.done }
 

@@ -29,6 +29,9 @@ type Core interface {
 	// core is busy.
 	Snapshot(ctx context.Context) (*Snapshot, error)
 
+	// NextSnapshot waits for a snapshot that is newer than the call, however busy the core is.
+	NextSnapshot(ctx context.Context) (*Snapshot, error)
+
 	// Done is closed when Ask answers no more.
 	Done() <-chan struct{}
 }

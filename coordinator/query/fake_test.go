@@ -32,7 +32,8 @@ type fake struct {
 	checkers   []Checker
 	lagging    map[string]bool
 	crew       Crew
-	answered   func() // called after each question; nil: nothing
+	answered   func()    // called after each question; nil: nothing
+	latest     *Snapshot // what a busy core gives; nil: it is not busy
 	done       chan struct{}
 }
 
@@ -76,7 +77,15 @@ func (f *fake) Ask(ctx context.Context, question func(State)) error {
 }
 
 // Snapshot implements Core.
-func (f *fake) Snapshot(ctx context.Context) (made *Snapshot, err error) {
+func (f *fake) Snapshot(ctx context.Context) (*Snapshot, error) {
+	if f.latest != nil {
+		return f.latest, nil
+	}
+	return f.NextSnapshot(ctx)
+}
+
+// NextSnapshot implements Core.
+func (f *fake) NextSnapshot(ctx context.Context) (made *Snapshot, err error) {
 	err = f.Ask(ctx, func(s State) {
 		all := NewSnapshots()
 		all.want()

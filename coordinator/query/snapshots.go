@@ -62,15 +62,22 @@ func (s *Snapshots) Due() <-chan struct{} { return s.due }
 // Newer returns a snapshot that was begun after the call, or the latest one if the core does
 // not come to that in time. It waits if there is none, until stopped is closed.
 func (s *Snapshots) Newer(ctx context.Context, stopped <-chan struct{}) (*Snapshot, error) {
-	made := s.want()
-	var tooLate <-chan time.Time
-	if s.latest.Load() != nil {
-		timer := time.NewTimer(longestWait)
-		defer timer.Stop()
-		tooLate = timer.C
+	if s.latest.Load() == nil {
+		return s.Next(ctx, stopped)
 	}
+	timer := time.NewTimer(longestWait)
+	defer timer.Stop()
+	return s.wait(ctx, timer.C, stopped)
+}
+
+// Next waits for a snapshot that was begun after the call, until stopped is closed.
+func (s *Snapshots) Next(ctx context.Context, stopped <-chan struct{}) (*Snapshot, error) {
+	return s.wait(ctx, nil, stopped)
+}
+
+func (s *Snapshots) wait(ctx context.Context, tooLate <-chan time.Time, stopped <-chan struct{}) (*Snapshot, error) {
 	select {
-	case <-made:
+	case <-s.want():
 	case <-tooLate:
 	case <-stopped:
 		return nil, api.ErrStopping

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"hdsd/coordinator/catalog"
 	"hdsd/health"
@@ -175,6 +176,32 @@ func TestChangesThatNobodyAsksForAreBounded(t *testing.T) {
 			if noted > mostChanged+200 {
 				t.Fatalf("%d clusters are noted", noted)
 			}
+		}
+	})
+}
+
+// TestWhoWaitsForTheNextSnapshotGetsNoOlderOne, however long the core takes.
+func TestWhoWaitsForTheNextSnapshotGetsNoOlderOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, s := newFake(sample.Web("web", "10.0.0.1:80")), NewSnapshots()
+		s.want()
+		s.Step(f)
+		older := s.latest.Load()
+		next := make(chan *Snapshot, 1)
+		go func() {
+			now, err := s.Next(t.Context(), nil)
+			if err != nil {
+				t.Error(err)
+			}
+			next <- now
+		}()
+		time.Sleep(time.Minute)
+		if len(next) > 0 {
+			t.Fatal("it did not wait")
+		}
+		s.Step(f)
+		if now := <-next; now == older {
+			t.Error("it has the older one")
 		}
 	})
 }

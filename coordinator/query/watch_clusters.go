@@ -57,7 +57,8 @@ func (w *clusterWatcher) Next(ctx context.Context, _ int) (*api.Batch, error) {
 	if err := w.gather(ctx); err != nil {
 		return nil, watchError(err)
 	}
-	now, err := w.backend.Core.Snapshot(ctx)
+	// An older one may lack the change. What the caller asks for next is at least as new.
+	now, err := w.backend.Core.NextSnapshot(ctx)
 	if err != nil {
 		return nil, err
 	}

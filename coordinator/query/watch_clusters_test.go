@@ -76,6 +76,10 @@ func TestAWatchByCluster(t *testing.T) {
 	if !synced.Synced {
 		t.Fatalf("the first event is %+v", synced)
 	}
+	var err error
+	if b.latest, err = b.NextSnapshot(t.Context()); err != nil { // the core is busy
+		t.Fatal(err)
+	}
 	for _, name := range []string{"api", "web", "api"} {
 		b.flip(health.Unhealthy, name)
 		e := b.next(w)

@@ -90,7 +90,7 @@ export const oneCluster = (cluster) => ({ clusters, more }) => more || clusters.
 const noCluster = () => false;
 
 /** calm is how long an answer is not asked for again because something has changed: so many ms, and so many times as long as it took. */
-const calm = { least: 250, times: 4 };
+const calm = { least: 250, times: 1 };
 
 /**
  * usePoll asks again and again, and keeps the last answer while hdsd cannot be reached. every is
