@@ -26,7 +26,8 @@ const (
 // on the overview: what needs attention, the counts, the map, the cluster and what changed. 1,000
 // clusters of 100 endpoints each (1,000 with HDSD_SCALE=full), 200 checkers that report every second, one
 // endpoint that flips twice a second beside, and 49 viewers who ask what the page asks.
-// "core" is hdsd's processor time for each second meanwhile.
+// The first flip counts by itself: what the first viewers after a start ask for reads the whole
+// history. "core" is hdsd's processor time for each second meanwhile.
 func BenchmarkFlip(b *testing.B) {
 	each := 100
 	if os.Getenv("HDSD_SCALE") == "full" {
@@ -43,7 +44,7 @@ func BenchmarkFlip(b *testing.B) {
 	busy, began := c.Metric("process_cpu_seconds_total"), time.Now()
 	for b.Loop() {
 		var all []time.Duration
-		for flip := range flips {
+		for flip := range 1 + flips {
 			endpoint := (flip + 1) * each
 			name, address := w.Name(flip+1), w.Address(endpoint)
 			// The page tells the time when it shows it.
@@ -61,6 +62,8 @@ func BenchmarkFlip(b *testing.B) {
 			w.Set(endpoint, false) // the page has room for a few at the top of its list
 			c.AwaitHealth(name, address, "HEALTHY")
 		}
+		b.ReportMetric(float64(all[0].Microseconds())/1000, "first-ms")
+		all = all[1:]
 		slices.Sort(all)
 		b.ReportMetric(float64(all[len(all)/2].Microseconds())/1000, "p50-ms")
 		b.ReportMetric(float64(all[len(all)-1].Microseconds())/1000, "max-ms")
