@@ -190,11 +190,10 @@ func (t *Table) Waits(hash health.Hash) bool { return t.waiters[hash] != nil }
 // Waiting counts the addresses at which endpoints wait, and these endpoints.
 func (t *Table) Waiting() (addresses, endpoints int) { return len(t.full), len(t.waiters) }
 
-// First returns who waits at the address at which some have waited for longest, and Last at that
-// where they began to last. There have to be some.
+// First returns who waits at the address at which some have waited for longest. There have to be some.
 func (t *Table) First() Crowd { return crowdOf(t.places.Front()) }
 
-// Last: see First.
+// Last returns who waits at the address at which some began to wait last. There have to be some.
 func (t *Table) Last() Crowd { return crowdOf(t.places.Back()) }
 
 func crowdOf(e *list.Element) Crowd {

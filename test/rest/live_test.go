@@ -325,5 +325,10 @@ func (s *site) watches() {
 			s.t.Errorf("resumed, it shows %s", resumed)
 		}
 	}
+	clusters := func(all []Event) bool { return len(all) > 0 && all[len(all)-1].Event == "clusters" }
+	if summed := s.watch("/v1/watch?by=cluster&resumeToken="+url.QueryEscape(place), "", clusters); !clusters(summed) || !strings.Contains(string(summed[len(summed)-1].Data), `"web"`) {
+		s.t.Errorf("by cluster, it shows %s", summed)
+	}
+	s.refused("/v1/watch?by=zone", http.StatusBadRequest)
 	s.refused("/v1/watch?resumeToken=bad", http.StatusBadRequest)
 }
