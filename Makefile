@@ -17,13 +17,16 @@ demo: build
 test:
 	GO=$(GO) test/all
 
+# As build compiles, which then need not do it again.
+lint: export CGO_ENABLED = 0
+lint: export GOFLAGS = -trimpath
 lint:
 	$(GO) vet ./...
 	$(LINT) run ./...
 	cd tools && $(GO) vet ./...
 	cd test/browser && $(GO) vet ./...
-	cd test/istio && CGO_ENABLED=0 $(GO) vet .
-	@set -e; for module in $(MODULES); do (cd $$module && CGO_ENABLED=0 $(GO) mod tidy -diff); done
+	cd test/istio && $(GO) vet .
+	@set -e; for module in $(MODULES); do (cd $$module && $(GO) mod tidy -diff); done
 	@set -e; for module in $(filter-out test/browser,$(MODULES)); do (cd $$module && $(GO) mod verify); done
 
 # hdsd beside floors and peers: prints a table, and writes docs/reference/performance.md unless

@@ -9,7 +9,7 @@ import (
 func TestTwoRevisionsTakeTurns(t *testing.T) {
 	dir := t.TempDir()
 	binary := filepath.Join(dir, "hdsd")
-	if err := command("../..", "go", "build", "-o", binary, "./cmd/hdsd"); err != nil {
+	if err := command("../..", "go", "build", "-trimpath", "-o", binary, "./cmd/hdsd"); err != nil {
 		t.Fatal(err)
 	}
 	for _, s := range []scenario{

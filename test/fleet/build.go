@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -29,7 +30,7 @@ func binary(t testing.TB) string {
 
 var (
 	raceBinary  = sync.OnceValues(func() (string, error) { return build("hdsd-race", "-race") })
-	plainBinary = sync.OnceValues(func() (string, error) { return build("hdsd") })
+	plainBinary = sync.OnceValues(func() (string, error) { return build("hdsd", "-trimpath") })
 )
 
 // Plain returns the path of an hdsd without the race detector, for tests that measure.
@@ -65,6 +66,9 @@ func build(name string, flags ...string) (string, error) {
 	arguments := append(append([]string{"build"}, flags...), "-o", made, "hdsd/cmd/hdsd")
 	command := exec.Command("go", arguments...)
 	command.Dir = root
+	if !slices.Contains(flags, "-race") {
+		command.Env = append(os.Environ(), "CGO_ENABLED=0") // as make build, which has compiled all of it
+	}
 	if out, err := command.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("building hdsd: %w\n%s", err, out)
 	}
