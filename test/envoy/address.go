@@ -10,7 +10,7 @@ import (
 // FreeAddress gives a loopback address that nobody listens on, and that is kept
 // until the test ends: as a connection of it stays open, the kernel gives its port
 // to nobody who asks for any, and to whoever asks for this one. Nor is it one that the
-// kernel gives to who connects.
+// kernel gives to who connects, or that another process of tests has.
 func FreeAddress(t testing.TB) string {
 	t.Helper()
 	address, err := envoy.FreeAddress()

@@ -17,6 +17,10 @@ func TestAFreeAddressIsThereForWhoAsksForIt(t *testing.T) {
 		listener.Close()
 		t.Error("who asks for any port may get it")
 	}
+	if claim, err := net.ListenPacket("udp", address); err == nil {
+		claim.Close()
+		t.Error("another process may claim it")
+	}
 	for range 3 {
 		listener, err := net.Listen("tcp", address)
 		if err != nil {

@@ -4,7 +4,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"strconv"
-	"sync/atomic"
+	"sync"
 )
 
 // The ports from which FreeAddress chooses. They are outside of Linux's ephemeral
@@ -18,19 +18,31 @@ const (
 // FreeAddress begins with any port, and looks at each once.
 var (
 	begin = rand.IntN(lastPort - firstPort) //nolint:gosec // so that processes differ
-	turns atomic.Int64
+
+	mu     sync.Mutex
+	turns  int
+	claims []net.PacketConn
 )
 
 // FreeAddress returns a loopback address on which nobody listened a moment ago, another one each
-// time.
+// time. No other process gets it from here until this one ends: a UDP socket at the same port
+// claims it, also while a server restarts.
 func FreeAddress() (address string, err error) {
-	var l net.Listener
-	for range 100 {
-		port := firstPort + (begin+int(turns.Add(1)))%(lastPort-firstPort)
-		address = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+	mu.Lock()
+	defer mu.Unlock()
+	for range 1000 {
+		turns++
+		address = net.JoinHostPort("127.0.0.1", strconv.Itoa(firstPort+(begin+turns)%(lastPort-firstPort)))
+		claim, claimed := net.ListenPacket("udp", address)
+		if err = claimed; err != nil {
+			continue
+		}
+		var l net.Listener
 		if l, err = net.Listen("tcp", address); err == nil {
+			claims = append(claims, claim)
 			return address, l.Close()
 		}
+		claim.Close()
 	}
 	return "", err
 }
