@@ -36,14 +36,16 @@ func newBreaks(log zerolog.Logger) *breaks {
 func (b *breaks) note(now time.Time, name, problem string) {
 	since, was := b.since[name]
 	switch {
-	case problem != "" && !was:
-		b.since[name] = now
-		if last, ok := b.logged[name]; ok && now.Sub(last) < quiet {
+	case problem != "":
+		if !was {
+			b.since[name] = now
+		}
+		if last, ok := b.logged[name]; b.begun[name] || ok && now.Sub(last) < quiet {
 			return
 		}
 		b.logged[name], b.begun[name] = now, true
 		b.log.Error().Str("event", "source_broken").Str("source", name).Msg(problem)
-	case problem == "" && was:
+	case was:
 		delete(b.since, name)
 		if b.begun[name] {
 			b.begun[name] = false

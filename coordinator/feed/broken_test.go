@@ -52,8 +52,9 @@ func TestBrokenUntilPutRight(t *testing.T) {
 		if n, over := strings.Count(k.log.String(), `"source_broken"`), strings.Count(k.log.String(), `"source_broken_over"`); n != 1 || over != 1 {
 			t.Errorf("logged %d and %d times within a second", n, over)
 		}
+		say(false, whole)       // within the minute, and it stays so
 		time.Sleep(time.Minute) // of the bubble
-		say(false, whole)
+		say(false, whole, hint)
 		if n := strings.Count(k.log.String(), `"source_broken"`); n != 2 {
 			t.Errorf("logged %d times after a minute", n)
 		}
