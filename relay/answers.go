@@ -18,77 +18,78 @@ import (
 	"hdsd/relay/message"
 )
 
-// smallAnswer is how many bytes a response may have that needs no room.
-const smallAnswer = inflight.Ahead
+// smallAnswer is the size of a response, in bytes, up to which it needs no room.
+const smallAnswer = inflight.ReadAhead
 
-// copies is how many times hdsd has a response while it comes: in the parts in which it came, and
-// whole; then as it came, and as it goes.
+// copies is how often hdsd has a response in memory while it reads it: first in the parts that
+// arrive, and whole; then as it arrived, and as the client gets it.
 const copies = 2
 
-// longestHold is for how long a response may have room while others wait for it. Half of the
-// largest room, 512 MiB, passes at 36 Mbit/s meanwhile.
+// longestHold is how long a response may have room while others wait for it. At 36 Mbit/s, half of
+// the largest room (512 MiB) passes in that time.
 const longestHold = 2 * time.Minute
 
-// answers bound the bytes of responses on their way to clients. The resources of large ones are
-// encoded once for all clients that get the same, and have room once.
+// answers bounds the bytes of responses on their way to clients. Clients that get the same resources
+// share one encoded copy of them, and its room.
 type answers struct {
-	room *share.Room // nil: nothing bounds them
+	room *share.Room // nil: no bound
 
-	mu   sync.Mutex // guards what follows
+	mu   sync.Mutex // guards the fields below
 	runs map[uint64]*run
 }
 
-// run is the encoded resources of a response, in one memory for all that have the same.
+// run is the encoded resources of a response. All responses with the same resources share it.
 type run struct {
 	wire []byte
 	hash uint64
 	uses int         // guarded by answers.mu
-	turn *share.Turn // has its room; nil: it has none
+	turn *share.Turn // its room; nil: none
 }
 
 // encoded is an encoded response.
 type encoded struct {
 	parts [][]byte
-	place *place // nil: it has neither room nor shared parts
+	place *place // nil: it has neither room nor a run
 }
 
-// place is what a response has until it is written.
+// place is what a response holds until hdsd has written it.
 type place struct {
-	turn *share.Turn // its room; nil: it has none, or that of its run
-	run  *run        // nil: none
-	late *time.Timer // guarded by places.mu
+	turn  *share.Turn // its room; nil: it has none, or its run has it
+	run   *run        // nil: none
+	timer *time.Timer // ends the stream after longestHold; guarded by places.mu
 }
 
-// places are those of a stream.
+// places are the places of a stream.
 type places struct {
 	mu  sync.Mutex
 	all map[*place]struct{}
 }
 
-// begin waits for room for a response of so many bytes, before it is asked for. Callers take turns.
-func (st *stream) begin(ctx context.Context, bytes int) (*place, error) {
+// begin waits for room for a response of a size in bytes, before the stream asks for the response.
+// Callers take turns. A nil place needs no room.
+func (st *stream) begin(ctx context.Context, size int) (*place, error) {
 	room := st.server.answers.room
-	if room == nil || bytes <= smallAnswer {
+	if room == nil || size <= smallAnswer {
 		return nil, nil
 	}
-	turn, err := room.Wait(ctx, st.caller, copies*int64(bytes))
+	turn, err := room.Wait(ctx, st.caller, copies*int64(size))
 	if err != nil {
 		return nil, err
 	}
 	return st.keep(turn), nil
 }
 
-// keep keeps a turn until the stream is done with it. A stream that has it for too long while
-// others wait ends.
+// keep makes a place of a turn. The stream holds it until it releases it. If that takes longer than
+// longestHold while others wait, the stream ends.
 func (st *stream) keep(turn *share.Turn) *place {
-	h := &place{turn: turn}
+	p := &place{turn: turn}
 	st.places.mu.Lock()
 	defer st.places.mu.Unlock()
-	h.late = time.AfterFunc(longestHold, func() {
+	p.timer = time.AfterFunc(longestHold, func() {
 		st.places.mu.Lock()
 		defer st.places.mu.Unlock()
 		if room := st.server.answers.room; room == nil || room.Waiting().Count == 0 {
-			h.late.Reset(time.Second)
+			p.timer.Reset(time.Second)
 			return
 		}
 		st.fail(status.Errorf(codes.DeadlineExceeded,
@@ -97,58 +98,58 @@ func (st *stream) keep(turn *share.Turn) *place {
 	if st.places.all == nil {
 		st.places.all = map[*place]struct{}{}
 	}
-	st.places.all[h] = struct{}{}
-	return h
+	st.places.all[p] = struct{}{}
+	return p
 }
 
-// done gives back what a response has; nil is nothing. It may be called more than once.
-func (st *stream) done(h *place) {
+// release gives back what a place holds. It ignores a nil place, and one that it has released.
+func (st *stream) release(p *place) {
 	st.places.mu.Lock()
-	_, has := st.places.all[h]
-	if has {
-		h.late.Stop()
-		delete(st.places.all, h)
+	_, held := st.places.all[p]
+	if held {
+		p.timer.Stop()
+		delete(st.places.all, p)
 	}
 	st.places.mu.Unlock()
-	if has {
-		st.server.answers.leave(h.run)
-		h.turn.Release()
+	if held {
+		st.server.answers.leave(p.run)
+		p.turn.Release()
 	}
 }
 
-// doneWithAll gives everything back once nothing of the stream is left to send. If its client does
-// not let it come to that, its connection ends.
-func (st *stream) doneWithAll() {
+// releaseAll releases all places once nothing of the stream is left to send. If the client does not
+// read the rest within longestHold, its connection ends.
+func (st *stream) releaseAll() {
 	st.places.mu.Lock()
 	all := slices.Collect(maps.Keys(st.places.all))
 	st.places.mu.Unlock()
 	if len(all) == 0 {
 		return
 	}
-	deaf := time.AfterFunc(longestHold, func() { inflight.End(st.down.Context()) })
+	timer := time.AfterFunc(longestHold, func() { inflight.End(st.down.Context()) })
 	inflight.After(st.down.Context(), func() {
-		deaf.Stop()
-		for _, h := range all {
-			st.done(h)
+		timer.Stop()
+		for _, p := range all {
+			st.release(p)
 		}
 	})
 }
 
-// encode encodes a response. h is what it has; nil: nothing.
-func (st *stream) encode(d *message.Draft, h *place) (*encoded, error) {
+// encode encodes a response. Its place may be nil.
+func (st *stream) encode(d *message.Draft, p *place) (*encoded, error) {
 	size, err := d.Size()
 	if err != nil {
 		return nil, err
 	}
 	if size <= largeMessage {
 		wire, err := d.Encode()
-		return &encoded{[][]byte{wire}, h}, err
+		return &encoded{[][]byte{wire}, p}, err
 	}
 	var hash maphash.Hash
 	hash.SetSeed(seed)
 	var before, after []byte
 	size = 0
-	if err = eachOf(d, func(part []byte) { _, _ = hash.Write(part); size += len(part) }, func(part []byte) {
+	if err = split(d, func(part []byte) { _, _ = hash.Write(part); size += len(part) }, func(part []byte) {
 		if size == 0 {
 			before = append(before, part...)
 		} else {
@@ -157,56 +158,56 @@ func (st *stream) encode(d *message.Draft, h *place) (*encoded, error) {
 	}); err != nil {
 		return nil, err
 	}
-	if h == nil {
-		h = st.keep(nil)
+	if p == nil {
+		p = st.keep(nil)
 	}
-	err = st.server.answers.take(h, d, hash.Sum64(), size)
-	return &encoded{[][]byte{before, h.run.wire, after}, h}, err
+	err = st.server.answers.share(p, d, hash.Sum64(), size)
+	return &encoded{[][]byte{before, p.run.wire, after}, p}, err
 }
 
-// eachOf calls run with the parts of the first resources that follow each other, and other with
-// those before and after these.
-func eachOf(d *message.Draft, run, other func(part []byte)) error {
+// split calls run with the parts of the first resources that follow each other, and rest with the
+// parts before and after these.
+func split(d *message.Draft, run, rest func(part []byte)) error {
 	begun, ended := false, false
 	return d.Each(func(part []byte, resource bool) {
 		begun, ended = begun || resource, ended || begun && !resource
 		if resource && !ended {
 			run(part)
 		} else {
-			other(part)
+			rest(part)
 		}
 	})
 }
 
-func nothing([]byte) {}
+func ignore([]byte) {}
 
-// take gives a response the run that it has, which is made unless it is there. The room of the
-// response becomes that of the run, or is given back.
-func (a *answers) take(h *place, d *message.Draft, hash uint64, size int) (err error) {
-	h.run = a.known(hash, func(wire []byte) bool {
+// share gives a place the run of its response, a new one if there is none yet. A new run gets the
+// room of the place; otherwise the place gives its room back.
+func (a *answers) share(p *place, d *message.Draft, hash uint64, size int) (err error) {
+	p.run = a.find(hash, func(wire []byte) bool {
 		same := len(wire) == size
-		err = eachOf(d, func(part []byte) {
+		err = split(d, func(part []byte) {
 			if same = same && bytes.HasPrefix(wire, part); same {
 				wire = wire[len(part):]
 			}
-		}, nothing)
+		}, ignore)
 		return same
 	})
-	if h.run == nil {
+	if p.run == nil {
 		wire := make([]byte, 0, size)
-		err = eachOf(d, func(part []byte) { wire = append(wire, part...) }, nothing)
-		if h.run = a.known(hash, func(other []byte) bool { return bytes.Equal(wire, other) }); h.run == nil {
-			h.run = a.add(wire, hash, h.turn)
-			h.turn = nil
+		err = split(d, func(part []byte) { wire = append(wire, part...) }, ignore)
+		if p.run = a.find(hash, func(other []byte) bool { return bytes.Equal(wire, other) }); p.run == nil {
+			p.run = a.add(wire, hash, p.turn)
+			p.turn = nil
 		}
 	}
-	h.turn.Release()
-	h.turn = nil
+	p.turn.Release()
+	p.turn = nil
 	return err
 }
 
-// known returns a run that is there with one more use, if it is the same; nil: there is none.
-func (a *answers) known(hash uint64, same func(wire []byte) bool) *run {
+// find returns the run with a hash, with one use more, if it has the same bytes; nil otherwise.
+func (a *answers) find(hash uint64, same func(wire []byte) bool) *run {
 	a.mu.Lock()
 	r := a.runs[hash]
 	if r != nil {
@@ -220,7 +221,7 @@ func (a *answers) known(hash uint64, same func(wire []byte) bool) *run {
 	return r
 }
 
-// add adds a run. Of those with the same hash, one can be shared.
+// add adds a run with one use. Of runs with the same hash, find returns the first.
 func (a *answers) add(wire []byte, hash uint64, turn *share.Turn) *run {
 	r := &run{wire, hash, 1, turn}
 	a.mu.Lock()
@@ -231,7 +232,7 @@ func (a *answers) add(wire []byte, hash uint64, turn *share.Turn) *run {
 	return r
 }
 
-// leave ends a use of a run; nil is none.
+// leave ends one use of a run, which may be nil.
 func (a *answers) leave(r *run) {
 	if r == nil {
 		return
@@ -248,35 +249,35 @@ func (a *answers) leave(r *run) {
 	}
 }
 
-// pushRoom is the room for a stream's next response of hdsd's own. One goroutine uses it, which
-// does not wait: what has room already would wait for it.
+// pushRoom is the room for a stream's next response of hdsd's own. One goroutine uses it. That
+// goroutine does not wait for room: it has to write the responses that have room.
 type pushRoom struct {
-	st   *stream
-	turn *share.Turn // nil: none is asked for
-	has  atomic.Bool
+	st      *stream
+	turn    *share.Turn // nil: it asks for none
+	granted atomic.Bool
 }
 
-// ready reports whether there is room. It asks for it, and wakes the stream when there is.
+// ready reports whether there is room. If not, it asks for room, and wakes the stream when there is.
 func (p *pushRoom) ready() bool {
-	room, size := p.st.server.answers.room, p.st.whole()
+	room, size := p.st.server.answers.room, p.st.pushSize()
 	if room == nil || size <= smallAnswer {
 		p.drop()
 		return true
 	}
 	if p.turn == nil {
-		turn, free := room.Ask(p.st.caller, int64(size), func(*share.Turn) { p.has.Store(true); p.st.wakeUp() })
+		turn, free := room.Ask(p.st.caller, int64(size), func(*share.Turn) { p.granted.Store(true); p.st.wakeUp() })
 		if p.turn = turn; free {
-			p.has.Store(true)
+			p.granted.Store(true)
 		}
 	}
-	return p.has.Load()
+	return p.granted.Load()
 }
 
 // take gives the room to a response; nil: it needs none.
 func (p *pushRoom) take() *place {
 	turn := p.turn
 	p.turn = nil
-	p.has.Store(false)
+	p.granted.Store(false)
 	if turn == nil {
 		return nil
 	}
@@ -284,11 +285,11 @@ func (p *pushRoom) take() *place {
 }
 
 // drop gives the room back.
-func (p *pushRoom) drop() { p.st.done(p.take()) }
+func (p *pushRoom) drop() { p.st.release(p.take()) }
 
-// whole returns how many bytes hdsd's next own response has, about, if it has to have everything.
-// Others are small.
-func (st *stream) whole() (size int) {
+// pushSize estimates the size, in bytes, of hdsd's next own response if that has to have every
+// resource. Other responses are small.
+func (st *stream) pushSize() (size int) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	for _, l := range st.ledgers {

@@ -28,18 +28,18 @@ import (
 	"hdsd/relay/message"
 )
 
-// respond gives what the client gets of a response of the control plane, in one piece.
+// respond returns a response of the control plane as the client gets it, in one piece.
 func (st *stream) respond(m incoming) ([]byte, error) {
 	e, err := st.response(context.Background(), m)
 	if err != nil {
 		return nil, err
 	}
-	st.done(e.place)
+	st.release(e.place)
 	return bytes.Join(e.parts, nil), nil
 }
 
-// tells has the client send a request, and gives what the control plane gets of it.
-func (st *stream) tells(m []byte) ([]byte, error) {
+// sendRequest passes a request of the client, and returns it as the control plane gets it.
+func (st *stream) sendRequest(m []byte) ([]byte, error) {
 	head, err := message.HeadOf(st.method.delta, m)
 	if err != nil {
 		return nil, err
@@ -47,8 +47,8 @@ func (st *stream) tells(m []byte) ([]byte, error) {
 	return st.request(m, &head)
 }
 
-// pushed is the next response of hdsd's own, in one piece; nil: there is none.
-func (st *stream) pushed() []byte {
+// nextPush returns the next response of hdsd's own, in one piece; nil: there is none.
+func (st *stream) nextPush() []byte {
 	e, err := st.push(&pushRoom{st: st})
 	if err != nil {
 		panic(err)
@@ -56,24 +56,24 @@ func (st *stream) pushed() []byte {
 	if e == nil {
 		return nil
 	}
-	st.done(e.place)
+	st.release(e.place)
 	return bytes.Join(e.parts, nil)
 }
 
-// saying is a response of the control plane with so many resources.
-func saying(t testing.TB, typeURL string, delta bool, nonce string, names int) []byte {
+// encodedResponse returns a response of the control plane with a number of resources.
+func encodedResponse(t testing.TB, typeURL string, delta bool, nonce string, names int) []byte {
 	t.Helper()
 	k, _ := kindOf(typeURL)
-	as := &discoveryv3.DeltaDiscoveryResponse{}
-	if err := proto.Unmarshal(said(t, k, names), as); err != nil {
+	d := &discoveryv3.DeltaDiscoveryResponse{}
+	if err := proto.Unmarshal(said(t, k, names), d); err != nil {
 		t.Fatal(err)
 	}
-	as.TypeUrl, as.Nonce = typeURL, nonce
-	var m proto.Message = as
+	d.TypeUrl, d.Nonce = typeURL, nonce
+	var m proto.Message = d
 	if !delta {
 		state := &discoveryv3.DiscoveryResponse{VersionInfo: "1", TypeUrl: typeURL, Nonce: nonce}
-		for _, one := range as.GetResources() {
-			state.Resources = append(state.Resources, one.GetResource())
+		for _, r := range d.GetResources() {
+			state.Resources = append(state.Resources, r.GetResource())
 		}
 		m = state
 	}
@@ -84,7 +84,7 @@ func saying(t testing.TB, typeURL string, delta bool, nonce string, names int) [
 	return out
 }
 
-// nonceOf gives the nonce of a response.
+// nonceOf returns the nonce of a response.
 func nonceOf(t testing.TB, delta bool, wire []byte) string {
 	t.Helper()
 	r, err := message.ParseResponse(delta, wire)
@@ -94,8 +94,8 @@ func nonceOf(t testing.TB, delta bool, wire []byte) string {
 	return r.Nonce
 }
 
-// downAt has hdsd know that the first endpoint of a cluster of said is down.
-func downAt(t testing.TB, s *Server, cluster int) {
+// setFirstDown takes down the first endpoint of a cluster of encodedResponse.
+func setFirstDown(t testing.TB, s *Server, cluster int) {
 	t.Helper()
 	a := assignmentOf(fmt.Sprintf("10.0.%d.%d", cluster>>8, cluster&255), fmt.Sprintf("10.1.%d.%d", cluster>>8, cluster&255))
 	a.ClusterName = fmt.Sprintf("cluster-%04d", cluster)
@@ -107,20 +107,20 @@ func downAt(t testing.TB, s *Server, cluster int) {
 	s.book.SetHealth([]eds.Health{{ID: 0, Status: health.Unhealthy}})
 }
 
-// TestLargeAnswersAreHeldOnce however many clients get them: those of the control plane, of each
-// type, whatever their nonces, as they came or with health. Nothing is kept when all are written.
+// TestLargeAnswersAreHeldOnce: clients that get the same large response share one copy, for each
+// type, whatever the nonces, with and without changed health. No copy is left when all are written.
 func TestLargeAnswersAreHeldOnce(t *testing.T) {
 	t.Parallel()
 	for _, typeURL := range []string{clusters.typeURL(), assignments.typeURL(), resourcev3.ListenerType} {
 		for _, delta := range []bool{true, false} {
 			s := benchServer()
-			downAt(t, s, 0)
+			setFirstDown(t, s, 0)
 			var all []*encoded
 			var streams []*stream
 			for i := range 3 {
 				st := &stream{server: s, method: method{delta: delta}, nodeID: "n", wake: make(chan struct{}, 1)}
 				nonce := fmt.Sprintf("nonce %d", i)
-				e, err := st.response(t.Context(), incoming{typeURL: typeURL, wire: saying(t, typeURL, delta, nonce, 4000)})
+				e, err := st.response(t.Context(), incoming{typeURL: typeURL, wire: encodedResponse(t, typeURL, delta, nonce, 4000)})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -128,37 +128,38 @@ func TestLargeAnswersAreHeldOnce(t *testing.T) {
 					t.Errorf("%s, delta %t: the nonce is %q", typeURL, delta, got)
 				}
 				if all = append(all, e); &e.parts[1][0] != &all[0].parts[1][0] || len(e.parts[0])+len(e.parts[2]) > 200 {
-					t.Errorf("%s, delta %t: client %d has memory of its own", typeURL, delta, i)
+					t.Errorf("%s, delta %t: client %d has a copy of its own", typeURL, delta, i)
 				}
 				streams = append(streams, st)
 			}
 			for i, e := range all {
 				if len(s.answers.runs) != 1 {
-					t.Errorf("%s, delta %t: %d are kept", typeURL, delta, len(s.answers.runs))
+					t.Errorf("%s, delta %t: %d runs are kept", typeURL, delta, len(s.answers.runs))
 				}
-				streams[i].done(e.place)
-				streams[i].done(e.place) // twice is as once
+				streams[i].release(e.place)
+				streams[i].release(e.place) // a second call changes nothing
 			}
 			if left := len(s.answers.runs); left != 0 {
-				t.Errorf("%s, delta %t: %d are kept in the end", typeURL, delta, left)
+				t.Errorf("%s, delta %t: %d runs are kept in the end", typeURL, delta, left)
 			}
 		}
 	}
 }
 
-// TestLargePushesAreHeldOnce, too: a client of the state of the world gets all clusters.
+// TestLargePushesAreHeldOnce: hdsd's own response by state of the world has all clusters. Clients
+// share one copy of it.
 func TestLargePushesAreHeldOnce(t *testing.T) {
 	t.Parallel()
 	s := benchServer()
 	var all []*encoded
 	for i := range 2 {
 		st := &stream{server: s, method: method{}, nodeID: "n", wake: make(chan struct{}, 1), up: openStream{}}
-		if _, err := st.respond(incoming{typeURL: clusters.typeURL(), wire: saying(t, clusters.typeURL(), false, "1", 4000)}); err != nil {
+		if _, err := st.respond(incoming{typeURL: clusters.typeURL(), wire: encodedResponse(t, clusters.typeURL(), false, "1", 4000)}); err != nil {
 			t.Fatal(err)
 		}
 		ack, err := proto.Marshal(&discoveryv3.DiscoveryRequest{TypeUrl: clusters.typeURL(), ResponseNonce: "1", VersionInfo: "1"})
 		if err == nil {
-			_, err = st.tells(ack)
+			_, err = st.sendRequest(ack)
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -169,108 +170,112 @@ func TestLargePushesAreHeldOnce(t *testing.T) {
 			t.Fatalf("%v, %v", e, err)
 		}
 		if all = append(all, e); &e.parts[1][0] != &all[0].parts[1][0] {
-			t.Errorf("client %d has memory of its own", i)
+			t.Errorf("client %d has a copy of its own", i)
 		}
 	}
 }
 
-// deaf is a client that reads nothing of large responses, until it is released.
-type deaf struct {
+// slowClient is a client that reads no response until it is released.
+type slowClient struct {
 	grpc.ServerStream
-	got, released chan struct{}
+	got, released chan struct{} // got has a value for each response
 }
 
 // Context implements grpc.ServerStream.
-func (d *deaf) Context() context.Context { return context.Background() }
+func (c *slowClient) Context() context.Context { return context.Background() }
 
 // SendMsg implements grpc.ServerStream.
-func (d *deaf) SendMsg(m any) error {
-	d.got <- struct{}{}
-	if _, ok := m.(*large); ok {
-		<-d.released
-		parts, err := m.(wire.Marshaler).MarshalWire()
+func (c *slowClient) SendMsg(m any) error {
+	c.got <- struct{}{}
+	<-c.released
+	if l, ok := m.(*large); ok {
+		parts, err := l.MarshalWire()
 		parts.Free()
 		return err
 	}
 	return nil
 }
 
-// planeOf is a stream to a control plane that says what it is given.
-type planeOf struct {
+// fakePlane is a stream to a control plane that sends the responses of a channel.
+type fakePlane struct {
 	grpc.ClientStream
-	life context.Context
-	says chan []byte
+	life      context.Context
+	responses chan []byte
 }
 
 // Header implements grpc.ClientStream.
-func (p *planeOf) Header() (metadata.MD, error) { return nil, nil }
+func (p *fakePlane) Header() (metadata.MD, error) { return nil, nil }
 
 // RecvMsg implements grpc.ClientStream.
-func (p *planeOf) RecvMsg(m any) error {
+func (p *fakePlane) RecvMsg(m any) error {
 	select {
-	case *m.(*wire.Bytes) = <-p.says:
+	case *m.(*wire.Bytes) = <-p.responses:
 		return nil
 	case <-p.life.Done():
 		return p.life.Err()
 	}
 }
 
-// passage is a stream of which both sides are played.
-type passage struct {
+// playedStream is a stream between a slowClient and a fakePlane.
+type playedStream struct {
 	*stream
-	*deaf
-	says chan []byte
-	over context.CancelFunc
-	all  sync.WaitGroup
+	*slowClient
+	plane  chan []byte // responses of the control plane
+	cancel context.CancelFunc
+	wait   sync.WaitGroup
 }
 
-func newPassage(t *testing.T, s *Server, caller string, delta bool) *passage {
+func newSlowClient() *slowClient {
+	return &slowClient{got: make(chan struct{}, 10), released: make(chan struct{})}
+}
+
+func newPlayedStream(t *testing.T, s *Server, caller string, delta bool) *playedStream {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
-	p := &passage{deaf: &deaf{got: make(chan struct{}, 10), released: make(chan struct{})}, says: make(chan []byte), over: cancel}
+	p := &playedStream{slowClient: newSlowClient(), plane: make(chan []byte), cancel: cancel}
 	p.stream = &stream{
-		server: s, caller: caller, life: ctx, method: method{delta: delta}, nodeID: "n", down: p.deaf, up: &planeOf{life: ctx, says: p.says},
+		server: s, caller: caller, life: ctx, method: method{delta: delta}, nodeID: "n", down: p.slowClient, up: &fakePlane{life: ctx, responses: p.plane},
 		inbox: make(chan incoming), wake: make(chan struct{}, 1), end: make(chan error, 10),
 	}
-	p.all.Go(func() { _ = p.responses(ctx) })
-	p.all.Go(func() { _ = p.send(ctx) })
+	p.wait.Go(func() { _ = p.responses(ctx) })
+	p.wait.Go(func() { _ = p.send(ctx) })
 	return p
 }
 
-// ends ends the stream, as run does.
-func (p *passage) ends() {
-	p.over()
+// stop ends the stream, as run does.
+func (p *playedStream) stop() {
+	p.cancel()
 	close(p.released)
-	p.all.Wait()
+	p.wait.Wait()
 	p.close()
-	p.doneWithAll()
+	p.releaseAll()
 }
 
-// TestAnswersWaitForRoom in turns by caller, one that is larger than the room as well. One that has
-// room for too long while others wait ends.
+// TestAnswersWaitForRoom: responses wait for room in turns by caller, also one that is larger than
+// the room. A stream that keeps room for too long while others wait ends.
 func TestAnswersWaitForRoom(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := benchServer()
 		s.options.WriteTimeout = 1 << 60
 		s.answers.room = share.NewRoom(400 << 10) // less than half of a response
-		first, second, third := newPassage(t, s, "a", true), newPassage(t, s, "a", true), newPassage(t, s, "b", true)
-		for i, p := range []*passage{first, second, third} {
-			p.says <- saying(t, resourcev3.ListenerType, true, fmt.Sprint(i), 4000+i) // others each
+		first, second, third := newPlayedStream(t, s, "a", true), newPlayedStream(t, s, "a", true), newPlayedStream(t, s, "b", true)
+		for i, p := range []*playedStream{first, second, third} {
+			p.plane <- encodedResponse(t, resourcev3.ListenerType, true, fmt.Sprint(i), 4000+i) // different ones
 			synctest.Wait()
 		}
 		if len(first.got) != 1 || len(second.got)+len(third.got) != 0 || s.answers.room.Waiting().Count != 2 {
 			t.Fatalf("%d, %d and %d have responses, and %+v waits", len(first.got), len(second.got), len(third.got), s.answers.room.Waiting())
 		}
 		if time.Sleep(longestHold - time.Second); len(first.end) != 0 {
-			t.Error("it ends too early")
+			t.Error("the first stream ends too early")
 		}
 		time.Sleep(time.Second)
 		synctest.Wait()
 		if err := <-first.end; status.Code(err) != codes.DeadlineExceeded {
-			t.Errorf("it ends with %v", err)
+			t.Errorf("the first stream ends with %v", err)
 		}
-		first.ends()
+		first.stop()
 		synctest.Wait()
 		if len(second.got)+len(third.got) != 1 {
 			t.Errorf("%d and %d have responses", len(second.got), len(third.got))
@@ -281,31 +286,32 @@ func TestAnswersWaitForRoom(t *testing.T) {
 			t.Errorf("%d has a response, and %+v waits", len(third.got), s.answers.room.Waiting())
 		}
 		if time.Sleep(2 * longestHold); len(third.end) != 0 {
-			t.Error("it ends although nobody waits")
+			t.Error("the third stream ends although nobody waits")
 		}
 		second.released = make(chan struct{})
-		second.ends()
-		third.ends()
+		second.stop()
+		third.stop()
 		if taken := s.answers.room.Taken(); taken != 0 {
 			t.Errorf("%d bytes are taken in the end", taken)
 		}
 	})
 }
 
-// TestAPushThatWaitsForRoomHoldsUpNothing of its stream: what has room would wait for it.
+// TestAPushThatWaitsForRoomHoldsUpNothing: while hdsd's own response waits for room, the responses of
+// its stream that have room go on.
 func TestAPushThatWaitsForRoomHoldsUpNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := benchServer()
 		s.answers.room = share.NewRoom(400 << 10)
-		p := newPassage(t, s, "a", false)
+		p := newPlayedStream(t, s, "a", false)
 		close(p.released)
-		p.says <- saying(t, clusters.typeURL(), false, "1", 4000)
+		p.plane <- encodedResponse(t, clusters.typeURL(), false, "1", 4000)
 		<-p.got
 		synctest.Wait()
 		ack, err := proto.Marshal(&discoveryv3.DiscoveryRequest{TypeUrl: clusters.typeURL(), ResponseNonce: "1", VersionInfo: "1"})
 		if err == nil {
-			_, err = p.tells(ack)
+			_, err = p.sendRequest(ack)
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -319,8 +325,8 @@ func TestAPushThatWaitsForRoomHoldsUpNothing(t *testing.T) {
 		if waiting := s.answers.room.Waiting(); waiting.Count != 1 || len(p.got) != 0 {
 			t.Fatalf("%+v waits, and %d are sent", waiting, len(p.got))
 		}
-		p.says <- saying(t, resourcev3.ListenerType, false, "2", 1)
-		<-p.got // it does not wait
+		p.plane <- encodedResponse(t, resourcev3.ListenerType, false, "2", 1)
+		<-p.got // this response does not wait
 		other.Release()
 		<-p.got
 		synctest.Wait()
@@ -328,28 +334,28 @@ func TestAPushThatWaitsForRoomHoldsUpNothing(t *testing.T) {
 			t.Errorf("%d bytes are taken in the end", taken)
 		}
 		p.released = make(chan struct{})
-		p.ends()
+		p.stop()
 	})
 }
 
-// counting is a stream to a control plane that counts what is asked for.
-type counting struct {
+// countingStream is a stream to a control plane that counts how often hdsd asks for a response.
+type countingStream struct {
 	grpc.ClientStream
-	asked atomic.Int32
+	calls atomic.Int32
 }
 
 // RecvMsg implements grpc.ClientStream.
-func (c *counting) RecvMsg(m any) error {
-	c.asked.Add(1)
+func (c *countingStream) RecvMsg(m any) error {
+	c.calls.Add(1)
 	return c.ClientStream.RecvMsg(m)
 }
 
-// TestAnswersWaitInTheControlPlane: a large response is not asked for before there is room for it.
+// TestAnswersWaitInTheControlPlane: hdsd asks for a large response once there is room for it.
 func TestAnswersWaitInTheControlPlane(t *testing.T) {
 	t.Parallel()
-	says := saying(t, clusters.typeURL(), true, "1", 4000)
+	response := encodedResponse(t, clusters.typeURL(), true, "1", 4000)
 	server := grpc.NewServer(grpc.ForceServerCodecV2(wire.Codec()), grpc.UnknownServiceHandler(func(_ any, s grpc.ServerStream) error {
-		out := wire.Bytes(says)
+		out := wire.Bytes(response)
 		if err := s.SendMsg(&out); err != nil {
 			return err
 		}
@@ -376,19 +382,19 @@ func TestAnswersWaitInTheControlPlane(t *testing.T) {
 		t.Fatal(err)
 	}
 	other, _ := s.answers.room.Ask("other", 1<<20, nil)
-	asks := &counting{ClientStream: up}
-	st := &stream{server: s, caller: "a", life: ctx, method: method{delta: true}, nodeID: "n", up: asks, inbox: make(chan incoming)}
+	counted := &countingStream{ClientStream: up}
+	st := &stream{server: s, caller: "a", life: ctx, method: method{delta: true}, nodeID: "n", up: counted, inbox: make(chan incoming)}
 	ended := make(chan struct{})
 	go func() { defer close(ended); _ = st.responses(ctx) }()
 	for s.answers.room.Waiting().Count == 0 {
 		runtime.Gosched()
 	}
-	if asked := asks.asked.Load(); asked != 0 {
-		t.Error("it is asked for")
+	if counted.calls.Load() != 0 {
+		t.Error("hdsd asks for the response before there is room")
 	}
 	other.Release()
-	if m := <-st.inbox; !bytes.Equal(m.wire, says) || m.place == nil {
-		t.Errorf("%d bytes come, want %d; room: %v", len(m.wire), len(says), m.place)
+	if m := <-st.inbox; !bytes.Equal(m.wire, response) || m.place == nil {
+		t.Errorf("%d bytes arrive, want %d; room: %v", len(m.wire), len(response), m.place)
 	}
 	cancel()
 	<-ended

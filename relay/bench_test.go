@@ -62,7 +62,7 @@ func BenchmarkResponse(b *testing.B) {
 			}
 			ack, err := proto.Marshal(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: k.typeURL(), ResponseNonce: "1"})
 			if err == nil {
-				_, err = st.tells(ack)
+				_, err = st.sendRequest(ack)
 			}
 			if err != nil {
 				b.Fatal(err)

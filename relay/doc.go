@@ -54,10 +54,11 @@
 //     only removed clusters of the node used go with them.
 //   - Nothing is queued but one message each way. Who does not read keeps the other side
 //     waiting. After WriteTimeout without progress the stream ends (writer).
-//   - A large response waits in the control plane until there is room for it (answers), which it
-//     has until it is written. Its resources are encoded once for all clients that get the same,
-//     and have room once. Who has room waits for nobody who asks for it, and a response that is
-//     larger than all of it passes alone. Who has it for longestHold while others wait ends.
+//   - A large response waits in the control plane until there is room for it (answers). It keeps
+//     the room until hdsd has written it. Clients that get the same resources share one encoded
+//     copy and its room. A stream that has room waits for no stream that asks for room. A response
+//     that is larger than all the room passes alone. A stream that keeps room for longestHold
+//     while others wait ends.
 //   - What a client says it has, and hdsd does not know, is bounded (claims). Beyond the
 //     bound it is sent again.
 //

@@ -49,7 +49,7 @@ func BenchmarkVerdictBesideAFlood(b *testing.B) {
 			acknowledge := func(nonce string) {
 				wire, err := proto.Marshal(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: assignments.typeURL(), ResponseNonce: nonce})
 				if err == nil {
-					_, err = st.tells(wire)
+					_, err = st.sendRequest(wire)
 				}
 				if err != nil {
 					b.Fatal(err)
@@ -63,7 +63,7 @@ func BenchmarkVerdictBesideAFlood(b *testing.B) {
 				flooding.Go(func() {
 					for !over.Load() {
 						other := &stream{server: s, caller: "flood", method: method{delta: true}, nodeID: "f", wake: make(chan struct{}, 1)}
-						if _, err := other.tells(flood); err != nil {
+						if _, err := other.sendRequest(flood); err != nil {
 							b.Error(err)
 						}
 						other.close()
@@ -85,7 +85,7 @@ func BenchmarkVerdictBesideAFlood(b *testing.B) {
 				}
 				begin := time.Now()
 				s.book.SetHealth([]eds.Health{{ID: 0, Status: status}})
-				wire := st.pushed()
+				wire := st.nextPush()
 				if wire == nil {
 					b.Fatal("nothing is pushed")
 				}

@@ -29,23 +29,23 @@ type item struct {
 	apart    sync.Map                  // the same for nodes with a panel, by its key
 	panels   atomic.Int32              // how many these were
 	ttl      time.Duration             // of the Resource; 0: it has none
-	lease    term                      // of the endpoints of an assignment
-	life     term                      // by ttl, and heartbeats
+	lease    term                      // of an assignment: after it, its endpoints are stale
+	life     term                      // of the resource: its ttl, which heartbeats renew
 }
 
-// term is how long something lasts that the control plane renews. The zero value has no end.
+// term is a time span that the control plane renews. The zero value has no end.
 type term struct{ end atomic.Pointer[time.Time] }
 
-// renew begins a term anew; 0: it has no end, as before.
-func (t *term) renew(now time.Time, lasts time.Duration) {
-	if lasts > 0 {
-		end := now.Add(lasts)
+// renew starts a term again. A duration of 0 leaves it without an end.
+func (t *term) renew(now time.Time, duration time.Duration) {
+	if duration > 0 {
+		end := now.Add(duration)
 		t.end.Store(&end)
 	}
 }
 
-// left returns how much of a term is left, in whole milliseconds, and whether it has an end.
-func (t *term) left(now time.Time) (left time.Duration, ends bool) {
+// remaining returns the rest of a term, in whole milliseconds, and whether it has an end.
+func (t *term) remaining(now time.Time) (rest time.Duration, ends bool) {
 	end := t.end.Load()
 	if end == nil {
 		return 0, false
@@ -104,27 +104,26 @@ func (i *item) renderFor(s *Server, p *panel) *rendering {
 	return now
 }
 
-// renew begins the lease of an assignment and the life of a resource anew: the control plane has
+// renew starts the lease of an assignment and the life of a resource again: the control plane has
 // sent it to a node.
 func (i *item) renew(now time.Time) {
 	i.lease.renew(now, i.body.lease)
 	i.life.renew(now, i.ttl)
 }
 
-// stale reports whether its lease or its life is over. What is less than a millisecond, an Envoy
-// takes for none, which never ends.
+// stale reports whether its lease or its life is over. An Envoy takes less than a millisecond for no
+// lease, which never ends.
 func (i *item) stale(now time.Time) bool {
-	lease, leased := i.lease.left(now)
-	life, mortal := i.life.left(now)
-	return leased && lease <= 0 || mortal && life <= 0
+	lease, leased := i.lease.remaining(now)
+	life, expires := i.life.remaining(now)
+	return leased && lease <= 0 || expires && life <= 0
 }
 
-// own returns a rendering as it stands in hdsd's own responses: with what is left of its lease and
-// of its life.
+// own returns a rendering for hdsd's own responses: with the rest of its lease and of its life.
 func (i *item) own(r *rendering, now time.Time) []byte {
-	lease, leased := i.lease.left(now)
-	life, mortal := i.life.left(now)
-	if !leased && !mortal {
+	lease, leased := i.lease.remaining(now)
+	life, expires := i.life.remaining(now)
+	if !leased && !expires {
 		return r.wire
 	}
 	u, err := message.ParseUnit(i.delta, r.wire)
@@ -135,7 +134,7 @@ func (i *item) own(r *rendering, now time.Time) []byte {
 	if leased {
 		body = overlay.Lease(body, lease)
 	}
-	if mortal {
+	if expires {
 		u.TTL = life
 	}
 	wire, err := message.RewriteUnit(i.delta, r.wire, &u, body, u.Version)

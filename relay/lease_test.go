@@ -87,7 +87,7 @@ func (l *lessee) read(wire []byte) *endpointv3.ClusterLoadAssignment {
 	}
 	if err == nil {
 		if wire, err = proto.Marshal(ack); err == nil {
-			_, err = l.tells(wire)
+			_, err = l.sendRequest(wire)
 		}
 	}
 	if err != nil {
@@ -106,7 +106,7 @@ func (l *lessee) flips(to health.Status, left time.Duration) {
 
 func (l *lessee) pushes(want health.Status, left time.Duration) {
 	l.Helper()
-	wire := l.pushed()
+	wire := l.nextPush()
 	if wire == nil || left == 0 {
 		if wire != nil || left > 0 {
 			l.Errorf("at %v, hdsd sends %x, want a lease of %v", time.Now(), wire, left)
@@ -174,7 +174,7 @@ func TestLeases(t *testing.T) {
 		l.lend("web", 0)
 		time.Sleep(time.Minute)
 		l.server.book.SetHealth([]eds.Health{{ID: 0, Status: health.Unhealthy}})
-		if a := l.read(l.pushed()); a.GetPolicy().GetEndpointStaleAfter() != nil || stated(a) != health.Unhealthy {
+		if a := l.read(l.nextPush()); a.GetPolicy().GetEndpointStaleAfter() != nil || stated(a) != health.Unhealthy {
 			t.Errorf("without a lease it is sent %v", a)
 		}
 		l.close()
@@ -190,7 +190,7 @@ func (l *lessee) asks(had map[string]string) {
 	}
 	wire, err := proto.Marshal(m)
 	if err == nil {
-		_, err = l.tells(wire)
+		_, err = l.sendRequest(wire)
 	}
 	if err != nil {
 		l.Fatal(err)

@@ -362,8 +362,9 @@ func (l *ledger) response(s *Server, r *message.Response, items []*item, wire []
 	return message.RewriteResponse(l.delta, wire, l.marked(r.Version, marked), out), warms, nil
 }
 
-// heartbeat returns a resource without a body as the client gets it. It renews what the client has.
-func (l *ledger) heartbeat(wire []byte, came time.Time) ([]byte, error) {
+// heartbeat returns a resource without a body as the client gets it. It renews the life of the
+// resource that the client has.
+func (l *ledger) heartbeat(wire []byte, arrival time.Time) ([]byte, error) {
 	u, err := message.ParseUnit(l.delta, wire)
 	if err != nil {
 		return nil, err
@@ -372,7 +373,7 @@ func (l *ledger) heartbeat(wire []byte, came time.Time) ([]byte, error) {
 	if now == nil || now.item.version != u.Version {
 		return wire, nil
 	}
-	now.item.life.renew(came, u.TTL)
+	now.item.life.renew(arrival, u.TTL)
 	if l.delta && now.change != 0 {
 		return message.RewriteUnit(true, wire, &u, u.Body, message.Mark(u.Version, now.change))
 	}

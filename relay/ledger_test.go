@@ -40,7 +40,7 @@ func (c conversation) answer(nonce string, refuse bool) {
 	}
 	wire, err := proto.Marshal(r)
 	if err == nil {
-		_, err = c.tells(wire)
+		_, err = c.sendRequest(wire)
 	}
 	if err != nil {
 		c.Fatal(err)
@@ -88,7 +88,7 @@ func TestANameAskedForTwiceIsForgotten(t *testing.T) {
 	again := conversation{t, &stream{server: c.server, method: method{delta: true}, nodeID: "n", wake: make(chan struct{}, 1)}}
 	wire, err := proto.Marshal(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: clusters.typeURL(), ResourceNamesSubscribe: []string{"web", "web"}})
 	if err == nil {
-		_, err = again.tells(wire)
+		_, err = again.sendRequest(wire)
 	}
 	if err != nil {
 		t.Fatal(err)

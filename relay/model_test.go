@@ -189,7 +189,7 @@ func (m *model) push() {
 
 // flip has hdsd send what it has to say, if anything.
 func (m *model) flip() bool {
-	wire := m.stream.pushed()
+	wire := m.stream.nextPush()
 	if wire != nil {
 		m.receive(wire, true)
 	}
@@ -292,7 +292,7 @@ func (m *model) say(a *answer, more, given []int) {
 	}
 	wire, err := proto.Marshal(request)
 	if err == nil {
-		wire, err = m.stream.tells(wire)
+		wire, err = m.stream.sendRequest(wire)
 	}
 	if err != nil {
 		m.Fatal(err)

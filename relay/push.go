@@ -117,8 +117,8 @@ func (l *ledger) build(s *Server, names []string, moment time.Time) *message.Dra
 	return message.Build(l.delta, l.kind.typeURL(), o.nonce, l.marked(l.version, false), all, nil)
 }
 
-// push returns hdsd's next response of its own, clusters first; nil: there is none. It takes its
-// room, or gives it back.
+// push returns hdsd's next response of its own, clusters first; nil: there is none. The response
+// takes the room; without a response, push gives the room back.
 func (st *stream) push(room *pushRoom) (*encoded, error) {
 	defer room.drop()
 	end, ok := st.pushTurn()
@@ -133,6 +133,7 @@ func (st *stream) push(room *pushRoom) (*encoded, error) {
 	return st.encode(d, room.take())
 }
 
+// pushDraft returns hdsd's next response of its own, not yet encoded; nil: there is none.
 func (st *stream) pushDraft() *message.Draft {
 	st.mu.Lock()
 	defer st.mu.Unlock()

@@ -7,25 +7,11 @@ import (
 	"sync"
 	"testing"
 
-	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
 
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 )
-
-// unread is a client that reads nothing until it is released.
-type unread struct {
-	grpc.ServerStream
-	begun, released chan struct{}
-}
-
-// SendMsg implements grpc.ServerStream.
-func (u *unread) SendMsg(any) error {
-	close(u.begun)
-	<-u.released
-	return nil
-}
 
 // TestWhatTheControlPlaneSentIsNotKept while what became of it is written: a slow client would have
 // two copies of a large response.
@@ -43,7 +29,7 @@ func TestWhatTheControlPlaneSentIsNotKept(t *testing.T) {
 	}
 	freed := make(chan struct{})
 	runtime.SetFinalizer(&wire[0], func(*byte) { close(freed) })
-	client := &unread{begun: make(chan struct{}), released: make(chan struct{})}
+	client := newSlowClient()
 	ctx, cancel := context.WithCancel(t.Context())
 	st := &stream{server: knowing(t), method: method{delta: true}, nodeID: "n", down: client, inbox: make(chan incoming), wake: make(chan struct{}, 1), end: make(chan error, 1)}
 	st.server.options.WriteTimeout = 1 << 40
@@ -51,7 +37,7 @@ func TestWhatTheControlPlaneSentIsNotKept(t *testing.T) {
 	go func() { ended <- st.send(ctx) }()
 	st.inbox <- incoming{typeURL: assignments.typeURL(), wire: wire}
 	wire = nil
-	<-client.begun
+	<-client.got
 	kept := true
 	for range 100 {
 		if !kept {
@@ -86,11 +72,12 @@ func BenchmarkLargeAnswers(b *testing.B) {
 		released := make(chan struct{})
 		var sending sync.WaitGroup
 		for range 20 {
-			client := &unread{begun: make(chan struct{}), released: released}
+			client := newSlowClient()
+			client.released = released
 			st := &stream{server: s, method: method{delta: true}, nodeID: "n", down: client, inbox: make(chan incoming), wake: make(chan struct{}, 1), end: make(chan error, 1)}
 			sending.Go(func() { _ = st.send(ctx) })
 			st.inbox <- incoming{typeURL: clusters.typeURL(), wire: bytes.Clone(wire)}
-			<-client.begun
+			<-client.got
 		}
 		runtime.GC()
 		var m runtime.MemStats

@@ -53,7 +53,7 @@ func undecodable(err error) error {
 	return status.Errorf(codes.Unavailable, "a response of the control plane cannot be decoded: %v", err)
 }
 
-// draft returns a response whose resources are in items, as the client gets it.
+// draft returns a response, whose resources are items, as the client gets it.
 func (st *stream) draft(k kind, r *message.Response, items []*item, wire []byte) (*message.Draft, error) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -65,9 +65,9 @@ func (st *stream) draft(k kind, r *message.Response, items []*item, wire []byte)
 	return d, err
 }
 
-// warm has assignments go out again that changed clusters wait for: an Envoy uses a changed
-// cluster when it has its assignment again, and withholds its answer until then. One that has a
-// stream for each assignment opens a new one for that. The caller holds mu.
+// warm sends the assignments for which changed clusters wait again: an Envoy uses a changed cluster
+// once it has the assignment again, and withholds its answer until then. An Envoy with a stream for
+// each assignment opens a new stream instead. The caller holds mu.
 func (st *stream) warm(names []string) {
 	if st.method.typeURL != "" {
 		return
@@ -77,8 +77,8 @@ func (st *stream) warm(names []string) {
 	}
 }
 
-// take puts the resources of a response into the stock, of each name the last one. The response
-// has to wait for the moment; 0: it need not.
+// take puts the resources of a response into the stock: for each name, the last one. The response
+// waits for the returned moment, unless that is 0.
 func (st *stream) take(k kind, r *message.Response) (items []*item, moment uint64, err error) {
 	items = make([]*item, len(r.Resources))
 	last := make(map[string]int, min(len(items), 1<<12)) // empty ones may be millions

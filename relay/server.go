@@ -57,7 +57,7 @@ type Options struct {
 	// nobody has sent since it started: it is stored, say; nil: of none.
 	Remembers func(cluster string) bool
 
-	// Answers has the bytes of responses on their way to clients; nil: nothing bounds them.
+	// Answers bounds the bytes of responses on their way to clients; nil: no bound.
 	Answers *share.Room
 
 	// Names bounds the versions that clients claim to have; nil: nothing does.
@@ -196,7 +196,7 @@ func (s *Server) remove(st *stream) {
 	}
 }
 
-// Refusing returns the clients that refuse something at present, in no order.
+// Refusing returns the clients that refuse a response at present, in no order.
 func (s *Server) Refusing() []eds.Refuser { return s.refusing.All() }
 
 // changed tells the streams of what may have changed; nil: everything.

@@ -54,7 +54,7 @@ type stream struct {
 type incoming struct {
 	typeURL string
 	wire    []byte
-	place   *place // the room that it has; nil: it needs none
+	place   *place // its room; nil: it needs none
 }
 
 // run relays until the stream ends.
@@ -100,7 +100,7 @@ func (st *stream) run() error {
 		st.server.remove(st)
 		st.leave(status.Code(err) == codes.Unavailable)
 		st.close()
-		st.doneWithAll()
+		st.releaseAll()
 	})
 	return err
 }
@@ -164,9 +164,9 @@ func (st *stream) first(ctx context.Context) ([]byte, error) {
 // maxNode is the size above which only the id of a node is read.
 const maxNode = 64 << 10
 
-// introduce reads the head of a request, and holds its node against the caller's identity: of the
-// first one, and of a later one that says another. The control plane may take that for the client,
-// too.
+// introduce reads the head of a request, and checks its node against the caller's identity: the
+// node of the first request, and each other one that a later request gives. The control plane may
+// take any of them for the client.
 func (st *stream) introduce(wire []byte, first bool) (head message.Head, err error) {
 	if len(wire) > smallWork { // it may have many fields
 		end, err := st.turn(len(wire))
@@ -239,8 +239,8 @@ func (st *stream) requests(ctx context.Context, first []byte, spawn func(func())
 	}
 }
 
-// request returns what the control plane gets of a request; nil: nothing. It makes of the head what
-// the control plane gets of that.
+// request returns a request as the control plane gets it; nil: it gets none. It changes the head in
+// the same way.
 func (st *stream) request(m []byte, head *message.Head) ([]byte, error) {
 	if st.method.loads {
 		st.server.metrics.loads.Inc()
@@ -302,18 +302,18 @@ func (st *stream) writer(to interface{ SendMsg(message any) error }, code codes.
 	return newWriter(to, timeout, func() { st.fail(status.Errorf(code, "%s has not read for %v", peer, timeout)) })
 }
 
-// responses receives what the control plane says, one response at a time. A large one is asked for
-// when there is room for it: until then, HTTP/2 has the control plane wait.
+// responses receives the responses of the control plane, one at a time. It asks for a large one
+// when there is room for it. Until then, HTTP/2 makes the control plane wait.
 func (st *stream) responses(ctx context.Context) error {
-	coming := inflight.Follow(st.up)
+	arrivals := inflight.Follow(st.up)
 	for said := false; ; said = true {
-		size, err := coming.Next(ctx)
+		size, err := arrivals.Next(ctx)
 		if err != nil {
 			return nil //nolint:nilerr // the stream has ended
 		}
 		p, err := st.begin(ctx, size)
 		if err != nil {
-			return nil //nolint:nilerr // the same
+			return nil //nolint:nilerr // the stream has ended
 		}
 		var m wire.Bytes
 		if err := st.up.RecvMsg(&m); err != nil {
@@ -325,9 +325,9 @@ func (st *stream) responses(ctx context.Context) error {
 			}
 			return err
 		}
-		if size == 0 { // it was not known
+		if size == 0 { // unknown until now
 			if p, err = st.begin(ctx, len(m)); err != nil {
-				return nil //nolint:nilerr // the same
+				return nil //nolint:nilerr // the stream has ended
 			}
 		}
 		select {
@@ -345,7 +345,7 @@ func (st *stream) send(ctx context.Context) error {
 	write := func(a *encoded) error {
 		err := down.write(ctx, a.parts...)
 		if err == nil && ctx.Err() == nil { // else grpc may still have a part of it
-			st.done(a.place)
+			st.release(a.place)
 		}
 		return err
 	}

@@ -13,9 +13,9 @@ import (
 	"hdsd/health"
 )
 
-// resourced passes a response with one Resource to the client, which accepts it, and returns the
+// passResource passes a response with one Resource to the client, which accepts it, and returns the
 // Resource as the client gets it.
-func (l *lessee) resourced(r *discoveryv3.Resource, nonce string) *discoveryv3.Resource {
+func (l *lessee) passResource(r *discoveryv3.Resource, nonce string) *discoveryv3.Resource {
 	l.Helper()
 	var m proto.Message = &discoveryv3.DeltaDiscoveryResponse{TypeUrl: assignments.typeURL(), Nonce: nonce, Resources: []*discoveryv3.Resource{r}}
 	if !l.delta {
@@ -32,11 +32,11 @@ func (l *lessee) resourced(r *discoveryv3.Resource, nonce string) *discoveryv3.R
 	if err != nil {
 		l.Fatal(err)
 	}
-	return l.accepts(wire)
+	return l.accept(wire)
 }
 
-// accepts returns the only Resource of a response, and accepts that.
-func (l *lessee) accepts(wire []byte) *discoveryv3.Resource {
+// accept returns the only Resource of a response, and acknowledges the response.
+func (l *lessee) accept(wire []byte) *discoveryv3.Resource {
 	l.Helper()
 	var ack proto.Message
 	var all []*discoveryv3.Resource
@@ -65,7 +65,7 @@ func (l *lessee) accepts(wire []byte) *discoveryv3.Resource {
 	}
 	wire, err := proto.Marshal(ack)
 	if err == nil {
-		_, err = l.tells(wire)
+		_, err = l.sendRequest(wire)
 	}
 	if err != nil {
 		l.Fatal(err)
@@ -73,8 +73,8 @@ func (l *lessee) accepts(wire []byte) *discoveryv3.Resource {
 	return all[0]
 }
 
-// TestTimesToLive: only the control plane renews the time to live of a resource, by sending it
-// again or by a heartbeat. hdsd's own responses have what is left of it, and end with it.
+// TestTimesToLive: only the control plane renews the time to live of a resource: it sends the
+// resource again, or a heartbeat. hdsd's own responses have the rest of it, and end with it.
 func TestTimesToLive(t *testing.T) {
 	t.Parallel()
 	leasing(t, func(t *testing.T, s *Server, delta bool) {
@@ -86,44 +86,44 @@ func TestTimesToLive(t *testing.T) {
 			t.Fatal(err)
 		}
 		whole := &discoveryv3.Resource{Name: "web", Version: "1", Resource: packed, Ttl: durationpb.New(10 * time.Second)}
-		came := func(nonce string) {
+		send := func(nonce string) {
 			t.Helper()
-			if got := l.resourced(whole, nonce).GetTtl().AsDuration(); got != 10*time.Second {
+			if got := l.passResource(whole, nonce).GetTtl().AsDuration(); got != 10*time.Second {
 				t.Errorf("the control plane's own response has a time to live of %v", got)
 			}
 		}
 		flip := func(to health.Status, left time.Duration) {
 			t.Helper()
 			l.server.book.SetHealth([]eds.Health{{ID: 0, Status: to}})
-			wire := l.pushed()
+			wire := l.nextPush()
 			if wire == nil || left == 0 {
 				if wire != nil || left > 0 {
 					t.Errorf("hdsd sends %x, want a time to live of %v", wire, left)
 				}
 				return
 			}
-			if got := l.accepts(wire).GetTtl().AsDuration(); got != left {
+			if got := l.accept(wire).GetTtl().AsDuration(); got != left {
 				t.Errorf("hdsd's own response has a time to live of %v, want %v", got, left)
 			}
 		}
-		came("1")
+		send("1")
 		time.Sleep(4*time.Second + time.Microsecond)
 		flip(health.Unhealthy, 6*time.Second-time.Millisecond)
-		came("2")
+		send("2")
 		time.Sleep(9 * time.Second)
 		flip(health.Healthy, time.Second)
-		l.resourced(&discoveryv3.Resource{Name: "web", Version: "1", Ttl: durationpb.New(20 * time.Second)}, "3")
+		l.passResource(&discoveryv3.Resource{Name: "web", Version: "1", Ttl: durationpb.New(20 * time.Second)}, "3")
 		time.Sleep(5 * time.Second)
 		flip(health.Unhealthy, 15*time.Second)
 		time.Sleep(15*time.Second - 500*time.Microsecond)
 		flip(health.Healthy, 0)
-		came("4")
+		send("4")
 		flip(health.Unhealthy, 10*time.Second)
 		whole.Ttl = nil
-		l.resourced(whole, "5")
+		l.passResource(whole, "5")
 		time.Sleep(time.Minute)
 		l.server.book.SetHealth([]eds.Health{{ID: 0, Status: health.Healthy}})
-		if r := l.accepts(l.pushed()); r.Ttl != nil {
+		if r := l.accept(l.nextPush()); r.Ttl != nil {
 			t.Errorf("without a time to live, hdsd's own response has %v", r.GetTtl())
 		}
 		l.close()

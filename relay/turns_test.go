@@ -63,7 +63,7 @@ func TestAFloodHoldsUpItsCallerAlone(t *testing.T) {
 
 		// Both wait for no large work: this would not return.
 		s.book.SetHealth([]eds.Health{{ID: 0, Status: health.Unhealthy}})
-		if a := honest.read(honest.pushed()); stated(a) != health.Unhealthy {
+		if a := honest.read(honest.nextPush()); stated(a) != health.Unhealthy {
 			t.Errorf("the other client is sent %v", a)
 		}
 		end()

@@ -65,7 +65,7 @@ func (p plane) asks(r *discoveryv3.DeltaDiscoveryRequest) {
 	p.Helper()
 	wire, err := proto.Marshal(r)
 	if err == nil {
-		_, err = p.tells(wire)
+		_, err = p.sendRequest(wire)
 	}
 	if err != nil {
 		p.Fatal(err)
@@ -80,17 +80,17 @@ func TestAnAssignmentFollowsItsClusterThatOnlyHdsdChanged(t *testing.T) {
 	p := newPlane(t, s)
 	p.asks(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: clusters.typeURL()})
 	p.asks(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: assignments.typeURL(), ResourceNamesSubscribe: []string{"web"}})
-	if !p.gives(clusters, "1", "1") || !p.gives(assignments, "1", "2") || p.pushed() != nil {
+	if !p.gives(clusters, "1", "1") || !p.gives(assignments, "1", "2") || p.nextPush() != nil {
 		t.Fatal("the first responses do not pass alone")
 	}
 	s.book.renew(s.stock.settle(map[string]bool{"web": true}, func(name string) string { return name })) // hdsd does not check it
 	if !p.gives(clusters, "2", "3") {
 		t.Fatal("the cluster does not pass")
 	}
-	if !p.has(p.pushed(), assignments) {
+	if !p.has(p.nextPush(), assignments) {
 		t.Error("the assignment does not follow")
 	}
-	if p.pushed() != nil {
+	if p.nextPush() != nil {
 		t.Error("it follows twice")
 	}
 }
@@ -105,7 +105,7 @@ func TestAnAssignmentFollowsAfterARestart(t *testing.T) {
 			if !p.gives(clusters, "1", "1") {
 				t.Fatal("the cluster does not pass")
 			}
-			p.pushed()
+			p.nextPush()
 		}
 		p.asks(&discoveryv3.DeltaDiscoveryRequest{
 			TypeUrl: assignments.typeURL(), ResourceNamesSubscribe: []string{"web"}, InitialResourceVersions: map[string]string{"web": "1"},
@@ -119,7 +119,7 @@ func TestAnAssignmentFollowsAfterARestart(t *testing.T) {
 			if !p.gives(clusters, "1", "1") {
 				t.Fatal("the cluster does not pass")
 			}
-			follows = p.has(p.pushed(), assignments)
+			follows = p.has(p.nextPush(), assignments)
 		}
 		if !follows {
 			t.Errorf("with %s first, the assignment does not follow", first.typeURL())

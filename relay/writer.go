@@ -34,8 +34,8 @@ func newWriter(to interface{ SendMsg(message any) error }, timeout time.Duration
 	return w
 }
 
-// write writes a message, of one part or of several. A large one is written when it returns, unless
-// ctx ends.
+// write writes a message, which is one part or several. Unless ctx ends, a large message is written
+// when write returns.
 func (w *writer) write(ctx context.Context, message ...[]byte) error {
 	w.stuck.Reset(w.timeout)
 	defer w.stuck.Stop()
@@ -68,10 +68,10 @@ type large struct {
 
 // MarshalWire implements wire.Marshaler.
 func (l *large) MarshalWire() (all mem.BufferSlice, err error) {
-	for _, whole := range l.parts {
-		chunks := max(1, (len(whole)+partSize-1)/partSize)
-		for part := range slices.Chunk(whole, max(1, (len(whole)+chunks-1)/chunks)) {
-			if !mem.IsBelowBufferPoolingThreshold(len(part)) { // of others, grpc does not tell
+	for _, bytes := range l.parts {
+		chunks := max(1, (len(bytes)+partSize-1)/partSize)
+		for part := range slices.Chunk(bytes, max(1, (len(bytes)+chunks-1)/chunks)) {
+			if !mem.IsBelowBufferPoolingThreshold(len(part)) { // grpc does not return smaller ones
 				l.left.Add(1)
 			}
 			all = append(all, mem.NewBuffer(&part, l))

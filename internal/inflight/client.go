@@ -12,62 +12,63 @@ import (
 	"google.golang.org/grpc/peer"
 )
 
-// Ahead is how many bytes of a stream a server may send to a client with DialOptions before that
-// asks for the message.
-const Ahead = 64 << 10
+// ReadAhead bounds the bytes of a stream that a server sends to a client with DialOptions before the
+// client asks for a message.
+const ReadAhead = 64 << 10
 
-// DialOptions gives the options of a gRPC client for whose streams Follow works. Other options of
-// windows must not follow.
-func DialOptions(of credentials.TransportCredentials) []grpc.DialOption {
+// DialOptions returns the options of a gRPC client whose streams Follow can follow. No later option
+// may set a window.
+func DialOptions(secure credentials.TransportCredentials) []grpc.DialOption {
 	return []grpc.DialOption{
-		grpc.WithTransportCredentials(&following{of}), grpc.WithStaticStreamWindowSize(Ahead), grpc.WithStaticConnWindowSize(connectionWindow),
+		grpc.WithTransportCredentials(&clientCredentials{secure}), grpc.WithStaticStreamWindowSize(ReadAhead), grpc.WithStaticConnWindowSize(connectionWindow),
 	}
 }
 
-type following struct {
+// clientCredentials make a clientConn of each connection.
+type clientCredentials struct {
 	credentials.TransportCredentials
 }
 
 // ClientHandshake implements credentials.TransportCredentials.
-func (f *following) ClientHandshake(ctx context.Context, authority string, raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
+func (f *clientCredentials) ClientHandshake(ctx context.Context, authority string, raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	secured, info, err := f.TransportCredentials.ClientHandshake(ctx, authority, raw)
 	if err != nil {
 		return nil, nil, err
 	}
-	return &followed{Conn: secured, out: scanner{skip: prefaceBytes}, streams: map[uint32]*Coming{}}, info, nil
+	return &clientConn{Conn: secured, out: scanner{skip: prefaceBytes}, streams: map[uint32]*Arrivals{}}, info, nil
 }
 
 // Clone implements credentials.TransportCredentials.
-func (f *following) Clone() credentials.TransportCredentials {
-	return &following{f.TransportCredentials.Clone()}
+func (f *clientCredentials) Clone() credentials.TransportCredentials {
+	return &clientCredentials{f.TransportCredentials.Clone()}
 }
 
-// followed is a connection of a client. It looks at what passes, and changes nothing.
-type followed struct {
+// clientConn is a connection of a client. It reads the frames that pass, and changes nothing.
+type clientConn struct {
 	net.Conn
 	in  scanner // of the goroutine that reads
-	out scanner // of the one that writes
+	out scanner // of the goroutine that writes
 
 	mu      sync.Mutex
-	streams map[uint32]*Coming // open ones
+	streams map[uint32]*Arrivals // by id, while they are open
 }
 
-// Coming tells of the messages of a stream that its server has begun to send.
-type Coming struct {
-	conn *followed
-	more chan struct{} // has one if something has come
+// Arrivals knows the sizes of the messages that the server of a stream begins to send.
+type Arrivals struct {
+	conn   *clientConn
+	wakeup chan struct{} // holds one value after a change
 
 	// Guarded by conn.mu.
-	head    [messageHeadBytes]byte
-	have    int   // of head
-	left    int   // bytes of the present message that are to come
-	lengths sizes // of messages that Next has not told of
-	ended   bool  // no more is to come, or it is not known what
+	head     [messageHeadBytes]byte
+	headSize int   // bytes of head that have arrived
+	bodyLeft int   // bytes of the present message that have not arrived
+	lengths  sizes // of messages that Next has not returned
+	ended    bool  // no message follows, or nobody knows which
 }
 
-// Follow waits until the server of a stream has answered, and returns what comes of it; nil if the
-// stream has ended, or its connection has no DialOptions.
-func Follow(s grpc.ClientStream) *Coming {
+// Follow waits until the server of a stream answers, and returns the arrivals of the stream. It
+// returns nil if the stream has ended, or its connection has no DialOptions.
+func Follow(s grpc.ClientStream) *Arrivals {
 	if header, err := s.Header(); header == nil || err != nil {
 		return nil
 	}
@@ -75,7 +76,7 @@ func Follow(s grpc.ClientStream) *Coming {
 	if !ok {
 		return nil
 	}
-	from, ok := p.Addr.(clientAddress)
+	address, ok := p.Addr.(clientAddress)
 	if !ok {
 		return nil
 	}
@@ -83,13 +84,13 @@ func Follow(s grpc.ClientStream) *Coming {
 	if !ok {
 		return nil
 	}
-	from.conn.mu.Lock()
-	defer from.conn.mu.Unlock()
-	return from.conn.streams[id]
+	address.conn.mu.Lock()
+	defer address.conn.mu.Unlock()
+	return address.conn.streams[id]
 }
 
-// clientStreamID reads the number of a stream whose header has come, which grpc keeps to itself and
-// does not change any more. A test shows whether a new version of grpc still has it.
+// clientStreamID reads the number of a stream whose header has arrived. grpc hides that number, and
+// does not change it after the header. A test shows whether a new version of grpc still has it.
 func clientStreamID(s grpc.ClientStream) (uint32, bool) {
 	v := reflect.ValueOf(s)
 	for inner := v; inner.IsValid(); inner = field(inner, "ClientStream") { // grpc wraps it
@@ -102,91 +103,92 @@ func clientStreamID(s grpc.ClientStream) (uint32, bool) {
 	return uint32(id.Uint()), true
 }
 
-// field returns a field of what a value points to; not valid: there is none.
-func field(of reflect.Value, name string) reflect.Value {
-	if of.IsValid() && of.Kind() == reflect.Interface {
-		of = of.Elem()
+// field returns a field of the struct to which a value points; the result is invalid without one.
+func field(v reflect.Value, name string) reflect.Value {
+	if v.IsValid() && v.Kind() == reflect.Interface {
+		v = v.Elem()
 	}
-	if !of.IsValid() || of.Kind() != reflect.Pointer || of.IsNil() || of.Elem().Kind() != reflect.Struct {
+	if !v.IsValid() || v.Kind() != reflect.Pointer || v.IsNil() || v.Elem().Kind() != reflect.Struct {
 		return reflect.Value{}
 	}
-	return of.Elem().FieldByName(name)
+	return v.Elem().FieldByName(name)
 }
 
-// Next waits until the server has begun to send the next message, and returns how many bytes it has;
-// 0: that is not known, or there is none. It is called once before each message is asked for. Until
-// then, the server can send no more than Ahead of it. The error is that of ctx.
-func (c *Coming) Next(ctx context.Context) (bytes int, err error) {
-	if c == nil {
+// Next waits until the server begins to send the next message, and returns its size in bytes, with
+// its head. It returns 0 if it does not know the size, or if no message follows. Call it once before
+// you ask for a message: until then, the server sends no more than ReadAhead bytes of it. The error
+// is that of ctx.
+func (a *Arrivals) Next(ctx context.Context) (bytes int, err error) {
+	if a == nil {
 		return 0, nil
 	}
 	for {
-		c.conn.mu.Lock()
-		some, ended := c.lengths.len() > 0, c.ended
-		if some {
-			bytes = int(c.lengths.pop())
+		a.conn.mu.Lock()
+		found, ended := a.lengths.len() > 0, a.ended
+		if found {
+			bytes = int(a.lengths.pop())
 		}
-		c.conn.mu.Unlock()
-		if some || ended {
+		a.conn.mu.Unlock()
+		if found || ended {
 			return bytes, nil
 		}
 		select {
-		case <-c.more:
+		case <-a.wakeup:
 		case <-ctx.Done():
 			return 0, ctx.Err()
 		}
 	}
 }
 
-// tell has Next look again. The caller holds conn.mu.
-func (c *Coming) tell() {
+// wake makes Next look again. The caller holds conn.mu.
+func (a *Arrivals) wake() {
 	select {
-	case c.more <- struct{}{}:
+	case a.wakeup <- struct{}{}:
 	default:
 	}
 }
 
 // RemoteAddr implements net.Conn. It leads from a stream to its connection.
-func (c *followed) RemoteAddr() net.Addr { return clientAddress{c.Conn.RemoteAddr(), c} }
+func (c *clientConn) RemoteAddr() net.Addr { return clientAddress{c.Conn.RemoteAddr(), c} }
 
 type clientAddress struct {
 	net.Addr
-	conn *followed
+	conn *clientConn
 }
 
 // Read implements net.Conn.
-func (c *followed) Read(b []byte) (int, error) {
+func (c *clientConn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
-	_, _ = c.in.scan(b[:n], c.begin, c.data) // data never fails
+	_, _ = c.in.scan(b[:n], c.begin, c.data)
 	return n, err
 }
 
 // Write implements net.Conn.
-func (c *followed) Write(b []byte) (int, error) {
+func (c *clientConn) Write(b []byte) (int, error) {
 	_, _ = c.out.scan(b, c.note, nil)
 	return c.Conn.Write(b)
 }
 
 // Close implements net.Conn.
-func (c *followed) Close() error {
+func (c *clientConn) Close() error {
 	c.endAll()
 	return c.Conn.Close()
 }
 
-// note takes note of the streams that the client begins and resets.
-func (c *followed) note(f frame) {
+// note takes note of the streams that the client begins or resets.
+func (c *clientConn) note(f frame) {
 	switch f.kind {
 	case typeHeaders:
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.streams[f.stream] = &Coming{conn: c, more: make(chan struct{}, 1)}
+		c.streams[f.stream] = &Arrivals{conn: c, wakeup: make(chan struct{}, 1)}
 	case typeReset:
 		c.end(f.stream)
 	}
 }
 
-// begin takes note of the streams that the server ends. One that goes away ends any of them.
-func (c *followed) begin(f frame) {
+// begin takes note of the streams that the server ends. A server that goes away may end all.
+func (c *clientConn) begin(f frame) {
 	switch {
 	case f.kind == typeReset || (f.kind == typeHeaders || f.kind == typeData) && f.flags&flagEndStream != 0:
 		c.end(f.stream)
@@ -195,13 +197,13 @@ func (c *followed) begin(f frame) {
 	}
 }
 
-func (c *followed) end(id uint32) {
+func (c *clientConn) end(id uint32) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.forget(id)
 }
 
-func (c *followed) endAll() {
+func (c *clientConn) endAll() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for id := range c.streams {
@@ -210,16 +212,16 @@ func (c *followed) endAll() {
 }
 
 // forget forgets a stream. The caller holds mu.
-func (c *followed) forget(id uint32) {
+func (c *clientConn) forget(id uint32) {
 	if s := c.streams[id]; s != nil {
 		s.ended = true
-		s.tell()
+		s.wake()
 		delete(c.streams, id)
 	}
 }
 
-// data follows the messages of a stream.
-func (c *followed) data(id uint32, part []byte) (used int, err error) {
+// data reads the heads of the messages of a stream. It never fails.
+func (c *clientConn) data(id uint32, part []byte) (used int, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := c.streams[id]
@@ -227,21 +229,21 @@ func (c *followed) data(id uint32, part []byte) (used int, err error) {
 		return len(part), nil
 	}
 	for used < len(part) {
-		if s.left > 0 {
-			n := min(s.left, len(part)-used)
-			s.left -= n
+		if s.bodyLeft > 0 {
+			n := min(s.bodyLeft, len(part)-used)
+			s.bodyLeft -= n
 			used += n
 			continue
 		}
-		n := copy(s.head[s.have:], part[used:])
+		n := copy(s.head[s.headSize:], part[used:])
 		used += n
-		if s.have += n; s.have < messageHeadBytes {
+		if s.headSize += n; s.headSize < messageHeadBytes {
 			break
 		}
-		s.have, s.left = 0, int(binary.BigEndian.Uint32(s.head[1:]))
-		if s.lengths.len() < Ahead { // else nobody asks
-			s.lengths.push(int64(messageHeadBytes + s.left))
-			s.tell()
+		s.headSize, s.bodyLeft = 0, int(binary.BigEndian.Uint32(s.head[1:]))
+		if s.lengths.len() < ReadAhead { // else nobody calls Next
+			s.lengths.push(int64(messageHeadBytes + s.bodyLeft))
+			s.wake()
 		}
 	}
 	return used, nil

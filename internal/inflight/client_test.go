@@ -15,21 +15,21 @@ import (
 	"hdsd/internal/inflight"
 )
 
-// counted is a connection that counts what is read of it.
-type counted struct {
+// countedConn counts the bytes that its owner reads.
+type countedConn struct {
 	net.Conn
 	read *atomic.Int64
 }
 
 // Read implements net.Conn.
-func (c counted) Read(b []byte) (int, error) {
+func (c countedConn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	c.read.Add(int64(n))
 	return n, err
 }
 
-// follow has a server send messages of so many bytes on each stream, and then end it with an error.
-// It returns a client, and how many bytes have come.
+// follow starts a server that sends messages of some sizes on each stream, and then ends the stream
+// with an error. It returns a client, and the number of bytes that the client has read.
 func follow(t *testing.T, sizes ...int) (*grpc.ClientConn, *atomic.Int64) {
 	t.Helper()
 	server := grpc.NewServer(grpc.UnknownServiceHandler(func(_ any, s grpc.ServerStream) error {
@@ -55,7 +55,7 @@ func follow(t *testing.T, sizes ...int) (*grpc.ClientConn, *atomic.Int64) {
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(64<<20)),
 		grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
 			c, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
-			return counted{c, read}, err
+			return countedConn{c, read}, err
 		}))...)
 	if err != nil {
 		t.Fatal(err)
@@ -73,31 +73,32 @@ func open(t *testing.T, ctx context.Context, conn *grpc.ClientConn) grpc.ClientS
 	return s
 }
 
-// TestAClientKnowsWhatComes before it asks for it, and until then no more comes than may.
-func TestAClientKnowsWhatComes(t *testing.T) {
+// TestAClientKnowsSizesBeforeItAsks: Next returns the size of a message before the client asks for
+// it. Until then, the server sends no more than ReadAhead bytes.
+func TestAClientKnowsSizesBeforeItAsks(t *testing.T) {
 	sizes := []int{0, 100, 70_000, 1, 8 << 20, 65_536}
 	conn, read := follow(t, sizes...)
 	var streams []grpc.ClientStream
-	var all []*inflight.Coming
+	var all []*inflight.Arrivals
 	for range 3 {
 		s := open(t, t.Context(), conn)
 		streams, all = append(streams, s), append(all, inflight.Follow(s))
 	}
 	for _, size := range sizes {
-		for i, coming := range all {
-			bytes, err := coming.Next(t.Context())
+		for i, arrivals := range all {
+			bytes, err := arrivals.Next(t.Context())
 			if err != nil || bytes < size+5 || bytes > size+15 {
-				t.Fatalf("stream %d: %d bytes come, %v, want some more than %d", i, bytes, err, size)
+				t.Fatalf("stream %d: size %d, %v, want the head and a little more than %d", i, bytes, err, size)
 			}
 		}
 		before := read.Load()
-		for range 20 { // what may come, comes meanwhile
+		for range 20 { // meanwhile, the server sends as much as it may
 			if err := conn.Invoke(t.Context(), "/ping/pong", &wrapperspb.StringValue{}, &wrapperspb.StringValue{}); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if more := read.Load() - before; more > 3*(inflight.Ahead+8<<10) {
-			t.Errorf("before %d bytes are asked for, %d have come", size, more)
+		if more := read.Load() - before; more > 3*(inflight.ReadAhead+8<<10) {
+			t.Errorf("before the client asks for %d bytes, it has read %d", size, more)
 		}
 		for _, s := range streams {
 			m := &wrapperspb.StringValue{}
@@ -106,36 +107,36 @@ func TestAClientKnowsWhatComes(t *testing.T) {
 			}
 		}
 	}
-	for i, coming := range all {
-		if bytes, err := coming.Next(t.Context()); bytes != 0 || err != nil {
-			t.Errorf("%d bytes, %v, come after the end", bytes, err)
+	for i, arrivals := range all {
+		if bytes, err := arrivals.Next(t.Context()); bytes != 0 || err != nil {
+			t.Errorf("size %d, %v, after the end", bytes, err)
 		}
 		if err := streams[i].RecvMsg(&wrapperspb.StringValue{}); err == nil || !strings.Contains(err.Error(), "the end") {
-			t.Errorf("it ends with %v", err)
+			t.Errorf("the stream ends with %v", err)
 		}
 	}
 }
 
-// TestNobodyWaitsForWhatDoesNotCome: not when the client ends the stream, nor when the connection
-// goes, nor without options.
-func TestNobodyWaitsForWhatDoesNotCome(t *testing.T) {
+// TestNextReturnsAtTheEnd: when the client ends the stream, when the connection closes, and without
+// DialOptions.
+func TestNextReturnsAtTheEnd(t *testing.T) {
 	conn, _ := follow(t, 10, 1<<20)
 	ctx, cancel := context.WithCancel(t.Context())
 	s := open(t, ctx, conn)
-	coming := inflight.Follow(s)
-	for range 2 { // the second one is never asked for
-		if bytes, err := coming.Next(ctx); bytes == 0 || err != nil {
+	arrivals := inflight.Follow(s)
+	for range 2 { // nobody asks for the second message
+		if bytes, err := arrivals.Next(ctx); bytes == 0 || err != nil {
 			t.Fatalf("%d bytes, %v", bytes, err)
 		}
 	}
-	own, stop := context.WithCancel(t.Context())
+	canceled, stop := context.WithCancel(t.Context())
 	stop()
-	if _, err := coming.Next(own); !errors.Is(err, context.Canceled) {
-		t.Errorf("the own context ends it with %v", err)
+	if _, err := arrivals.Next(canceled); !errors.Is(err, context.Canceled) {
+		t.Errorf("Next ends with %v when its context ends", err)
 	}
 	cancel()
-	if bytes, err := coming.Next(t.Context()); bytes != 0 || err != nil {
-		t.Errorf("%d bytes, %v, after the client has ended the stream", bytes, err)
+	if bytes, err := arrivals.Next(t.Context()); bytes != 0 || err != nil {
+		t.Errorf("size %d, %v, after the client has ended the stream", bytes, err)
 	}
 	other := inflight.Follow(open(t, t.Context(), conn))
 	for range 2 {
@@ -145,9 +146,9 @@ func TestNobodyWaitsForWhatDoesNotCome(t *testing.T) {
 	}
 	_ = conn.Close()
 	if bytes, err := other.Next(t.Context()); bytes != 0 || err != nil {
-		t.Errorf("%d bytes, %v, after the connection has gone", bytes, err)
+		t.Errorf("size %d, %v, after the connection has closed", bytes, err)
 	}
-	if bytes, err := (*inflight.Coming)(nil).Next(t.Context()); bytes != 0 || err != nil {
-		t.Errorf("%d bytes, %v, where nothing is known", bytes, err)
+	if bytes, err := (*inflight.Arrivals)(nil).Next(t.Context()); bytes != 0 || err != nil {
+		t.Errorf("size %d, %v, of no arrivals", bytes, err)
 	}
 }

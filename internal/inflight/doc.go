@@ -44,9 +44,9 @@
 //
 // # Clients
 //
-// For a gRPC client, DialOptions look at what servers send, and change nothing: Follow tells how long
-// the next message of a stream is before the client asks for it (client.go). Until then, a server
-// can send Ahead bytes of it.
+// DialOptions read the frames of a gRPC client, and change nothing. Follow returns the size of the
+// next message of a stream before the client asks for it (client.go). Until then, a server can send
+// ReadAhead bytes of it.
 //
 // Package internal/rest has the same budget for the bodies of HTTP requests.
 //

@@ -2,22 +2,23 @@ package message
 
 import "hdsd/internal/fields"
 
-// Draft is a response that is yet to be encoded. It refers to all that is in it.
+// Draft is a response that is not encoded yet. It refers to its resources, and copies none.
 type Draft struct {
 	each func(part func(wire []byte, resource bool)) error
 }
 
-// Each calls part with each part of the encoded response, in order, and tells which belong to
-// resources. A part is valid until the call returns. An error says that the response cannot be read.
+// Each calls part with each part of the encoded response, in order, and says whether the part
+// belongs to a resource. A part is valid until the call returns. An error says why the response
+// cannot be read.
 func (d *Draft) Each(part func(wire []byte, resource bool)) error { return d.each(part) }
 
-// Size returns how many bytes the encoded response has.
+// Size returns the size of the encoded response, in bytes.
 func (d *Draft) Size() (size int, err error) {
 	err = d.Each(func(wire []byte, _ bool) { size += len(wire) })
 	return size, err
 }
 
-// Encode returns the encoded response; nil for no draft.
+// Encode returns the encoded response; nil for a nil draft.
 func (d *Draft) Encode() ([]byte, error) {
 	if d == nil {
 		return nil, nil
@@ -31,7 +32,7 @@ func (d *Draft) Encode() ([]byte, error) {
 	return out, err
 }
 
-// KeepResponse is a response as it came.
+// KeepResponse makes a draft of a response that does not change.
 func KeepResponse(wire []byte) *Draft {
 	return &Draft{func(part func([]byte, bool)) error {
 		return fields.Each(wire, func(f *fields.Field) bool {
@@ -41,8 +42,8 @@ func KeepResponse(wire []byte) *Draft {
 	}}
 }
 
-// RewriteResponse puts other resources in the place of a response's, nil for one that is left
-// out, and another version into one that is state of the world.
+// RewriteResponse makes a draft of a response with other resources, in the same order, and with
+// another version if it is state of the world. It leaves out the resources that are nil in all.
 func RewriteResponse(delta bool, wire []byte, version string, all [][]byte) *Draft {
 	n := numbersOf(delta)
 	return &Draft{func(part func([]byte, bool)) error {
@@ -59,7 +60,7 @@ func RewriteResponse(delta bool, wire []byte, version string, all [][]byte) *Dra
 					return true
 				}
 				if _, do, _ := f.To(all[i], nil); do == fields.Replace {
-					heads.give(all[i], part)
+					heads.emit(all[i], part)
 					return true
 				}
 			}
@@ -69,7 +70,7 @@ func RewriteResponse(delta bool, wire []byte, version string, all [][]byte) *Dra
 	}}
 }
 
-// Build makes a response of hdsd's own. By delta, it may remove resources.
+// Build makes a draft of a response of hdsd's own. A delta response may remove resources.
 func Build(delta bool, typeURL, nonce, version string, all [][]byte, removed []string) *Draft {
 	n := numbersOf(delta)
 	var before []byte
@@ -83,18 +84,19 @@ func Build(delta bool, typeURL, nonce, version string, all [][]byte, removed []s
 	return &Draft{func(part func([]byte, bool)) error {
 		var heads heads
 		part(before, false)
-		for _, one := range all {
-			heads.give(one, part)
+		for _, resource := range all {
+			heads.emit(resource, part)
 		}
 		part(after, false)
 		return nil
 	}}
 }
 
-// heads makes the heads of resources, in the same memory.
+// heads encodes the heads of resources, one after the other in the same memory.
 type heads []byte
 
-func (h *heads) give(resource []byte, part func([]byte, bool)) {
+// emit calls part with a resource and the head before it.
+func (h *heads) emit(resource []byte, part func([]byte, bool)) {
 	*h = fields.AppendHead((*h)[:0], resources, len(resource))
 	part(*h, true)
 	part(resource, true)

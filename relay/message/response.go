@@ -43,7 +43,7 @@ type Unit struct {
 	Name, Version string
 	Body          []byte        // the encoded resource; nil for a heartbeat
 	Wrapped       bool          // state of the world: it is in a Resource
-	TTL           time.Duration // how long clients keep it unless it is renewed; 0: for ever
+	TTL           time.Duration // how long clients keep it unless the control plane renews it; 0: for ever
 }
 
 // TypeOf returns the type of a response.
@@ -157,8 +157,8 @@ func nameOf(body []byte) (name string) {
 	return name
 }
 
-// RewriteUnit puts another body and, unless it is a bare Any, another version and the unit's time to
-// live into a Resource (delta) or an Any (state of the world). One without a time to live gets none.
+// RewriteUnit puts another body into a Resource (delta) or an Any (state of the world). Unless that
+// is a bare Any, it gets another version, too, and the unit's time to live if it has one already.
 func RewriteUnit(delta bool, wire []byte, u *Unit, body []byte, version string) ([]byte, error) {
 	switch {
 	case delta:
