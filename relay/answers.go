@@ -257,9 +257,10 @@ type pushRoom struct {
 	granted atomic.Bool
 }
 
-// ready reports whether there is room. If not, it asks for room, and wakes the stream when there is.
-func (p *pushRoom) ready() bool {
-	room, size := p.st.server.answers.room, p.st.pushSize()
+// ready reports whether there is room for a size in bytes. If not, it asks for room, and wakes the
+// stream when there is.
+func (p *pushRoom) ready(size int) bool {
+	room := p.st.server.answers.room
 	if room == nil || size <= smallAnswer {
 		p.drop()
 		return true
@@ -288,10 +289,8 @@ func (p *pushRoom) take() *place {
 func (p *pushRoom) drop() { p.st.release(p.take()) }
 
 // pushSize estimates the size, in bytes, of hdsd's next own response if that has to have every
-// resource. Other responses are small.
+// resource. Other responses are small. The caller holds mu.
 func (st *stream) pushSize() (size int) {
-	st.mu.Lock()
-	defer st.mu.Unlock()
 	for _, l := range st.ledgers {
 		if l == nil || l.key.splits() || len(l.dirty) == 0 || len(l.offers) > 0 || l.partial {
 			continue

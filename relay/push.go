@@ -117,27 +117,34 @@ func (l *ledger) build(s *Server, names []string, moment time.Time) *message.Dra
 	return message.Build(l.delta, l.kind.typeURL(), o.nonce, l.marked(l.version, false), all, nil)
 }
 
-// push returns hdsd's next response of its own, clusters first; nil: there is none. The response
-// takes the room; without a response, push gives the room back.
+// push returns hdsd's next response of its own, clusters first; nil: there is none, or no room yet.
+// The response takes the room; if there is nothing to push, push gives the room back.
 func (st *stream) push(room *pushRoom) (*encoded, error) {
-	defer room.drop()
 	end, ok := st.pushTurn()
 	if !ok {
 		return nil, nil
 	}
 	defer end()
-	d := st.pushDraft()
-	if d == nil {
+	d, ready := st.pushDraft(room)
+	switch {
+	case !ready:
+		return nil, nil
+	case d == nil:
+		room.drop()
 		return nil, nil
 	}
 	return st.encode(d, room.take())
 }
 
-// pushDraft returns hdsd's next response of its own, not yet encoded; nil: there is none.
-func (st *stream) pushDraft() *message.Draft {
+// pushDraft returns hdsd's next response of its own, not yet encoded; nil: there is none. Without
+// room for the response, it is not ready.
+func (st *stream) pushDraft(room *pushRoom) (d *message.Draft, ready bool) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	st.touched()
+	if !room.ready(st.pushSize()) {
+		return nil, false
+	}
 	for _, l := range st.ledgers {
 		if l == nil {
 			continue
@@ -146,8 +153,8 @@ func (st *stream) pushDraft() *message.Draft {
 		if d != nil {
 			st.warm(warms)
 			st.server.metrics.flips.Inc()
-			return d
+			return d, true
 		}
 	}
-	return nil
+	return nil, true
 }

@@ -392,7 +392,7 @@ func (st *stream) send(ctx context.Context) error {
 			}
 			early = nil
 		case <-st.wake:
-			for room.ready() {
+			for {
 				a, err := st.push(room)
 				if err == nil && a != nil {
 					err = write(a)

@@ -1,0 +1,51 @@
+package relay
+
+import (
+	"testing"
+	"testing/synctest"
+
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	"google.golang.org/protobuf/proto"
+
+	"hdsd/internal/share"
+)
+
+// TestAPushOfAChangeWaitsForRoom, too: what is to be pushed shows only once the stream looks at
+// what has changed.
+func TestAPushOfAChangeWaitsForRoom(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := benchServer()
+		s.answers.room = share.NewRoom(400 << 10)
+		p := newPlayedStream(t, s, "a", false)
+		s.add(p.stream)
+		close(p.released)
+		p.plane <- encodedResponse(t, clusters.typeURL(), false, "1", 4000)
+		<-p.got
+		synctest.Wait()
+		ack, err := proto.Marshal(&discoveryv3.DiscoveryRequest{TypeUrl: clusters.typeURL(), ResponseNonce: "1", VersionInfo: "1"})
+		if err == nil {
+			_, err = p.sendRequest(ack)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		other, _ := s.answers.room.Ask("b", 1<<20, nil)
+		s.SetHealth(false) // each cluster has its checks back
+		synctest.Wait()
+		if waiting := s.answers.room.Waiting(); waiting.Count != 1 || len(p.got) != 0 {
+			t.Errorf("%+v waits, and %d are sent", waiting, len(p.got))
+		}
+		other.Release()
+		synctest.Wait()
+		if len(p.got) != 1 {
+			t.Errorf("%d are sent once there is room", len(p.got))
+		}
+		p.released = make(chan struct{})
+		p.stop()
+		if taken := s.answers.room.Taken(); taken != 0 {
+			t.Errorf("%d bytes are taken in the end", taken)
+		}
+	})
+}
