@@ -253,8 +253,8 @@ func (a *answers) leave(r *run) {
 // goroutine does not wait for room: it has to write the responses that have room.
 type pushRoom struct {
 	st      *stream
-	turn    *share.Turn // nil: it asks for none
-	granted atomic.Bool
+	turn    *share.Turn  // nil: it asks for none
+	granted *atomic.Bool // of the turn
 }
 
 // ready reports whether there is room for a size in bytes. If not, it asks for room, and wakes the
@@ -266,9 +266,10 @@ func (p *pushRoom) ready(size int) bool {
 		return true
 	}
 	if p.turn == nil {
-		turn, free := room.Ask(p.st.caller, int64(size), func(*share.Turn) { p.granted.Store(true); p.st.wakeUp() })
-		if p.turn = turn; free {
-			p.granted.Store(true)
+		granted := &atomic.Bool{} // each turn has its own: a grant may be told after drop has given it back
+		turn, free := room.Ask(p.st.caller, int64(size), func(*share.Turn) { granted.Store(true); p.st.wakeUp() })
+		if p.turn, p.granted = turn, granted; free {
+			granted.Store(true)
 		}
 	}
 	return p.granted.Load()
@@ -277,9 +278,7 @@ func (p *pushRoom) ready(size int) bool {
 // take gives the room to a response; nil: it needs none.
 func (p *pushRoom) take() *place {
 	turn := p.turn
-	p.turn = nil
-	p.granted.Store(false)
-	if turn == nil {
+	if p.turn = nil; turn == nil {
 		return nil
 	}
 	return p.st.keep(turn)

@@ -49,3 +49,23 @@ func TestAPushOfAChangeWaitsForRoom(t *testing.T) {
 		}
 	})
 }
+
+// TestRoomThatCameTooLate for a push, which is small by then, is none of the next one's.
+func TestRoomThatCameTooLate(t *testing.T) {
+	t.Parallel()
+	s := benchServer()
+	s.answers.room = share.NewRoom(400 << 10)
+	st := &stream{server: s, nodeID: "n", wake: make(chan struct{}, 1)}
+	room := &pushRoom{st: st}
+	other, _ := s.answers.room.Ask("other", 1<<20, nil)
+	s.answers.room.Ask("first", 20<<10<<1, func(*share.Turn) { room.drop() }) // between
+	if room.ready(100 << 10) {
+		t.Fatal("there is room")
+	}
+	other.Release()
+	again, _ := s.answers.room.Ask("again", 1<<20, nil)
+	defer again.Release()
+	if room.ready(100 << 10) {
+		t.Error("there is room that others have")
+	}
+}
