@@ -88,6 +88,9 @@ func (st *stream) keep(turn *share.Turn) *place {
 	p.timer = time.AfterFunc(longestHold, func() {
 		st.places.mu.Lock()
 		defer st.places.mu.Unlock()
+		if _, held := st.places.all[p]; !held {
+			return // just released
+		}
 		if room := st.server.answers.room; room == nil || room.Waiting().Count == 0 {
 			p.timer.Reset(time.Second)
 			return

@@ -3,6 +3,7 @@ package relay
 import (
 	"testing"
 	"testing/synctest"
+	"time"
 
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"google.golang.org/protobuf/proto"
@@ -68,4 +69,30 @@ func TestRoomThatCameTooLate(t *testing.T) {
 	if room.ready(100 << 10) {
 		t.Error("there is room that others have")
 	}
+}
+
+// TestATimerThatIsLateEndsNothing: what it watched is written.
+func TestATimerThatIsLateEndsNothing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := benchServer()
+		s.answers.room = share.NewRoom(400 << 10)
+		st := &stream{server: s, caller: "a", end: make(chan error, 1)}
+		p, err := st.begin(t.Context(), 200<<10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		st.release(p)
+		p.timer.Reset(0) // it had begun before, and had to wait for done
+		synctest.Wait()
+		other, _ := s.answers.room.Ask("b", 1<<20, nil)
+		waiter, _ := s.answers.room.Ask("b", 1<<20, nil)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if len(st.end) != 0 {
+			t.Errorf("the stream ends: %v", <-st.end)
+		}
+		waiter.Release()
+		other.Release()
+	})
 }
