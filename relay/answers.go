@@ -161,6 +161,10 @@ func (st *stream) encode(d *message.Draft, p *place) (*encoded, error) {
 	}); err != nil {
 		return nil, err
 	}
+	if len(before)+len(after) > smallAnswer { // such as many names that it removes, which no run has
+		wire, err := d.Encode()
+		return &encoded{[][]byte{wire}, p}, err
+	}
 	if p == nil {
 		p = st.keep(nil)
 	}

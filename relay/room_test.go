@@ -1,11 +1,13 @@
 package relay
 
 import (
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 	"google.golang.org/protobuf/proto"
 
 	"hdsd/internal/share"
@@ -95,4 +97,43 @@ func TestATimerThatIsLateEndsNothing(t *testing.T) {
 		waiter.Release()
 		other.Release()
 	})
+}
+
+// TestWhatIsNotSharedKeepsItsRoom, such as the names that a response removes.
+func TestWhatIsNotSharedKeepsItsRoom(t *testing.T) {
+	t.Parallel()
+	response := &discoveryv3.DeltaDiscoveryResponse{TypeUrl: resourcev3.ListenerType, Nonce: "1"}
+	for i := range 10_000 {
+		response.RemovedResources = append(response.RemovedResources, fmt.Sprintf("a listener with a long name that nobody needs, number %d", i))
+	}
+	wire, err := proto.Marshal(response)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := benchServer()
+	s.answers.room = share.NewRoom(64 << 20)
+	var taken []int64
+	var streams []*stream
+	var all []*encoded
+	for range 2 {
+		st := &stream{server: s, method: method{delta: true}, nodeID: "n", wake: make(chan struct{}, 1)}
+		p, err := st.begin(t.Context(), len(wire))
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := st.response(t.Context(), incoming{resourcev3.ListenerType, wire, p})
+		if err != nil {
+			t.Fatal(err)
+		}
+		streams, all, taken = append(streams, st), append(all, e), append(taken, s.answers.room.Taken())
+	}
+	if taken[1] < 2*taken[0] {
+		t.Errorf("one has %d bytes, two have %d", taken[0], taken[1])
+	}
+	for i, e := range all {
+		streams[i].release(e.place)
+	}
+	if taken := s.answers.room.Taken(); taken != 0 || len(s.answers.runs) != 0 {
+		t.Errorf("%d bytes are taken in the end, for %d", taken, len(s.answers.runs))
+	}
 }
