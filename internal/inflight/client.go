@@ -35,7 +35,9 @@ func (f *clientCredentials) ClientHandshake(ctx context.Context, authority strin
 	if err != nil {
 		return nil, nil, err
 	}
-	return &clientConn{Conn: secured, out: scanner{skip: prefaceBytes}, streams: map[uint32]*Arrivals{}}, info, nil
+	c := &clientConn{Conn: secured, out: scanner{skip: prefaceBytes}, streams: map[uint32]*Arrivals{}}
+	c.in.change = c.goAway
+	return c, info, nil
 }
 
 // Clone implements credentials.TransportCredentials.
@@ -46,8 +48,9 @@ func (f *clientCredentials) Clone() credentials.TransportCredentials {
 // clientConn is a connection of a client. It reads the frames that pass, and changes nothing.
 type clientConn struct {
 	net.Conn
-	in  scanner // of the goroutine that reads
-	out scanner // of the goroutine that writes
+	in   scanner // of the goroutine that reads
+	last uint32  // of the same: the last stream that the server serves if it goes away
+	out  scanner // of the goroutine that writes
 
 	mu      sync.Mutex
 	streams map[uint32]*Arrivals // by id, while they are open
@@ -171,7 +174,7 @@ func (c *clientConn) Write(b []byte) (int, error) {
 
 // Close implements net.Conn.
 func (c *clientConn) Close() error {
-	c.endAll()
+	c.endAfter(0)
 	return c.Conn.Close()
 }
 
@@ -187,13 +190,22 @@ func (c *clientConn) note(f frame) {
 	}
 }
 
-// begin takes note of the streams that the server ends. A server that goes away may end all.
+// begin takes note of the streams that the server ends.
 func (c *clientConn) begin(f frame) {
-	switch {
-	case f.kind == typeReset || (f.kind == typeHeaders || f.kind == typeData) && f.flags&flagEndStream != 0:
+	if f.kind == typeReset || (f.kind == typeHeaders || f.kind == typeData) && f.flags&flagEndStream != 0 {
 		c.end(f.stream)
-	case f.kind == typeGoAway:
-		c.endAll()
+	}
+}
+
+// goAway ends the streams that a server which goes away does not serve. The others go on.
+func (c *clientConn) goAway(f frame, offset int, part []byte) {
+	if f.kind != typeGoAway {
+		return
+	}
+	for i := range part[:min(len(part), max(lastStreamBytes-offset, 0))] {
+		if c.last = c.last<<8 | uint32(part[i]); offset+i+1 == lastStreamBytes {
+			c.endAfter(c.last &^ (1 << 31))
+		}
 	}
 }
 
@@ -203,11 +215,14 @@ func (c *clientConn) end(id uint32) {
 	c.forget(id)
 }
 
-func (c *clientConn) endAll() {
+// endAfter ends the streams with ids above one.
+func (c *clientConn) endAfter(last uint32) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for id := range c.streams {
-		c.forget(id)
+		if id > last {
+			c.forget(id)
+		}
 	}
 }
 

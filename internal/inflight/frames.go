@@ -17,6 +17,8 @@ const (
 	settingBytes  = 6 // its number has two of them
 	settingWindow = 4 // SETTINGS_INITIAL_WINDOW_SIZE
 
+	lastStreamBytes = 4 // of a GOAWAY, which begins with the last stream that goes on
+
 	flagEndStream = 0x1
 	flagAck       = 0x1
 	flagPadded    = 0x8
@@ -43,8 +45,8 @@ type scanner struct {
 	padded bool
 	pad    int // bytes at the end of a data frame that are no data
 
-	// change, if not nil, is called for the parts of settings and updates of windows, with where
-	// in the frame each begins. It may change them.
+	// change, if not nil, is called for the parts of settings, updates of windows and GOAWAY, with
+	// where in the frame each begins. It may change them.
 	change func(f frame, offset int, part []byte)
 }
 
@@ -80,7 +82,7 @@ func (s *scanner) step(b []byte, begin func(frame), data func(uint32, []byte) (i
 		s.left -= n
 	default:
 		n = min(s.left, len(b))
-		if s.change != nil && (s.frame.kind == typeSettings || s.frame.kind == typeWindow) {
+		if s.change != nil && (s.frame.kind == typeSettings || s.frame.kind == typeWindow || s.frame.kind == typeGoAway) {
 			s.change(s.frame, s.frame.size-s.left, b[:n])
 		}
 		s.left -= n
