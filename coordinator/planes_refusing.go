@@ -13,27 +13,26 @@ import (
 
 	"hdsd/coordinator/attention"
 	"hdsd/eds"
+	"hdsd/internal/pace"
 )
 
-// planeRefusals tells of data planes that refuse what they are sent.
+// planeRefusals reports data planes that refuse responses.
 type planeRefusals struct {
-	log   zerolog.Logger
-	all   func() []eds.Refuser
-	gauge prometheus.Gauge
-	now   atomic.Pointer[attention.Named] // no name
-
-	logged time.Time // when that was last logged; of the goroutine that looks
-	begun  bool      // the log says that some refuse; of the same goroutine
+	log     zerolog.Logger
+	list    func() []eds.Refuser
+	gauge   prometheus.Gauge
+	latest  atomic.Pointer[attention.Named] // no name
+	episode pace.Episode                    // of the goroutine that calls look
 }
 
-func newPlaneRefusals(log zerolog.Logger, to prometheus.Registerer, all func() []eds.Refuser) *planeRefusals {
-	gauge := factory{promauto.With(to)}.gauge("hdsd_data_planes_refusing", "Data planes that refuse something that they were sent, and keep what they had.")
-	p := &planeRefusals{log: log, all: all, gauge: gauge}
-	p.now.Store(&attention.Named{})
+func newPlaneRefusals(log zerolog.Logger, to prometheus.Registerer, list func() []eds.Refuser) *planeRefusals {
+	gauge := factory{promauto.With(to)}.gauge("hdsd_data_planes_refusing", "Data planes that refuse a response, and keep the version before.")
+	p := &planeRefusals{log: log, list: list, gauge: gauge}
+	p.latest.Store(&attention.Named{})
 	return p
 }
 
-// refusing lists what data planes refuse, of hdsd and of the relay's control plane.
+// refusing lists the refusals of data planes, of hdsd and of the relay's control plane.
 func (c *Coordinator) refusing() []eds.Refuser {
 	all := c.eds.Refusing()
 	if c.relay != nil {
@@ -42,42 +41,40 @@ func (c *Coordinator) refusing() []eds.Refuser {
 	return all
 }
 
-// named says what the data planes refuse, and since when any does; no reason: none does.
-func (p *planeRefusals) named() attention.Named { return *p.now.Load() }
+// named returns the reason of the first refusal, and since when any data plane refuses a response. No
+// data plane refuses one if the reason is empty.
+func (p *planeRefusals) named() attention.Named { return *p.latest.Load() }
 
-// look looks at what they refuse, and logs when that begins, once a minute at most, and when it
-// ends.
+// look finds the data planes that refuse a response. It logs the first one, once a minute at most,
+// and the end.
 func (p *planeRefusals) look(now time.Time) {
-	refusers, before := p.all(), p.named()
+	refusers := p.list()
 	nodes := map[string]bool{}
 	for i := range refusers {
 		nodes[refusers[i].ID] = true
 	}
 	p.gauge.Set(float64(len(nodes)))
 	if len(nodes) == 0 {
-		if p.now.Store(&attention.Named{}); p.begun {
-			p.begun = false
-			p.log.Info().Str("event", "data_planes_refusing_over").Dur("lasted", now.Sub(before.Since)).Msg("no data plane refuses anything any more")
+		p.latest.Store(&attention.Named{})
+		if duration, ok := p.episode.End(now); ok {
+			p.log.Info().Str("event", "data_planes_refusing_over").Dur("lasted", duration).Msg("no data plane refuses a response any more")
 		}
 		return
 	}
 	first := slices.MinFunc(refusers, func(a, b eds.Refuser) int { return a.Since.Compare(b.Since) })
-	next := attention.Named{Reason: refusalText(len(nodes), &first), Since: before.Since}
-	if before.Reason == "" {
-		next.Since = first.Since
-	}
-	p.now.Store(&next)
-	if !p.begun && now.Sub(p.logged) >= time.Minute {
-		p.begun, p.logged = true, now
+	begun := p.episode.Begin(now, first.Since)
+	p.latest.Store(&attention.Named{Reason: refusalText(len(nodes), &first), Since: p.episode.Since()})
+	if begun {
 		p.log.Warn().Str("event", "data_planes_refusing").Int("count", len(nodes)).Str("node", first.ID).Str("type_url", first.TypeURL).Str("error", first.Text).
-			Msg("data planes refuse something that they were sent, and keep what they had")
+			Msg("data planes refuse a response, and keep the version before: read the error, and hdsd clients")
 	}
 }
 
+// refusalText is the text of the attention item.
 func refusalText(nodes int, first *eds.Refuser) string {
-	what := first.TypeURL[strings.LastIndexByte(first.TypeURL, '.')+1:]
+	kind := first.TypeURL[strings.LastIndexByte(first.TypeURL, '.')+1:]
 	if nodes == 1 {
-		return fmt.Sprintf("data plane %s refuses a %s, and keeps what it had: %s", first.ID, what, first.Text)
+		return fmt.Sprintf("data plane %s refuses a %s, and keeps what it had: %s", first.ID, kind, first.Text)
 	}
-	return fmt.Sprintf("%d data planes refuse what they are sent, and keep what they had; %s was the first, a %s: %s", nodes, first.ID, what, first.Text)
+	return fmt.Sprintf("%d data planes refuse what they are sent, and keep what they had; %s was the first, a %s: %s", nodes, first.ID, kind, first.Text)
 }

@@ -13,8 +13,8 @@ import (
 	hdsdv1 "hdsd/gen/hdsd/v1"
 )
 
-// TestRefusingDataPlanesNeedAttention until they take what replaces what they refused, or are
-// gone; of hdsd and through the relay. It moves hdsd_data_planes_refusing.
+// TestRefusingDataPlanesNeedAttention: a data plane that refuses a response needs attention until it
+// accepts a replacement or ends, of hdsd and through the relay. It moves hdsd_data_planes_refusing.
 func TestRefusingDataPlanesNeedAttention(t *testing.T) {
 	t.Parallel()
 	for _, relayed := range []bool{false, true} {
@@ -43,16 +43,16 @@ func TestRefusingDataPlanesNeedAttention(t *testing.T) {
 			c.talker.ask(resourcev3.EndpointType, []string{"web"}, nil)
 			go c.run()
 			s.eventually("health", func() bool { return c.health("web") == "HEALTHY" })
-			wants := func(when string, refusing bool) {
+			want := func(when string, refusing bool) {
 				t.Helper()
-				number, said, kind := 0, "resolved", ""
+				count, state, text := 0, "resolved", ""
 				if refusing {
-					number, said, kind = 1, "firing", "data plane edge-1 refuses a ClusterLoadAssignment, and keeps what it had: no such field"
+					count, state, text = 1, "firing", "data plane edge-1 refuses a ClusterLoadAssignment, and keeps what it had: no such field"
 				}
 				s.eventually(when, func() bool {
 					answer, err := hdsdv1.NewQueryClient(s.dial()).GetStatus(t.Context(), &hdsdv1.GetStatusRequest{})
-					return err == nil && strings.Join(s.needing("DATA_PLANES_REFUSING"), "") == kind && s.scrape().sum("hdsd_data_planes_refusing") == float64(number) &&
-						answer.GetDataPlanes().GetRefusing() == uint32(number) && h.has(said+" DATA_PLANES_REFUSING")
+					return err == nil && strings.Join(s.needing("DATA_PLANES_REFUSING"), "") == text && s.scrape().sum("hdsd_data_planes_refusing") == float64(count) &&
+						answer.GetDataPlanes().GetRefusing() == uint32(count) && h.has(state+" DATA_PLANES_REFUSING")
 				})
 				h.forget()
 			}
@@ -61,13 +61,13 @@ func TestRefusingDataPlanesNeedAttention(t *testing.T) {
 				status.Store(code)
 			}
 			flip(true, http.StatusServiceUnavailable)
-			wants(fmt.Sprintf("a refusal, relayed %t", relayed), true)
+			want(fmt.Sprintf("a refusal, relayed %t", relayed), true)
 			flip(false, http.StatusOK)
-			wants("what replaces it", false)
+			want("what replaces it", false)
 			flip(true, http.StatusServiceUnavailable)
-			wants("another refusal", true)
+			want("another refusal", true)
 			c.stop()
-			wants("the end of the client", false)
+			want("the end of the client", false)
 		})
 	}
 }

@@ -76,9 +76,9 @@ func (r *recorder) refused(t *table, node, text string) {
 	}
 }
 
-// well notes that a subscription refuses nothing any more, if that is so. The caller holds its
-// lock.
-func (r *recorder) well(u *subscription) {
+// settle notes it if a subscription refuses nothing any more. The caller holds the lock of the
+// subscription.
+func (r *recorder) settle(u *subscription) {
 	if u.refusing && u.delivery.failures == 0 {
 		u.refusing = false
 		r.refusing.Forget(u)

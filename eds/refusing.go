@@ -7,50 +7,50 @@ import (
 	"time"
 )
 
-// Refuser is a client that refuses something of a type at present, and keeps what it had.
+// Refuser is a client that refuses the responses of a type at present, and keeps what it had.
 type Refuser struct {
 	ID      string // its node id
 	TypeURL string
-	Text    string // of its latest refusal
-	Since   time.Time
+	Text    string    // the error of its latest refusal
+	Since   time.Time // its first refusal since it last accepted
 }
 
-// Refusing is which clients refuse something. The zero value is ready; any goroutine may use it.
+// Refusing knows which clients refuse responses. The zero value is ready; any goroutine may use it.
 type Refusing struct {
-	mu sync.Mutex
-	by map[any]Refuser // by what of a client has one type, such as a stream's subscription
+	mu  sync.Mutex
+	all map[any]Refuser // by the part of a client that has one type, such as a subscription
 }
 
-// Note notes that something of a client refuses what it was sent. One that does already goes on
-// to, since then.
-func (r *Refusing) Note(key any, is Refuser) {
+// Note notes that the part of a client refuses a response. A part that refuses already keeps its
+// Since.
+func (r *Refusing) Note(key any, refuser Refuser) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.by == nil {
-		r.by = map[any]Refuser{}
+	if r.all == nil {
+		r.all = map[any]Refuser{}
 	}
-	if before, ok := r.by[key]; ok {
-		is.Since = before.Since
+	if before, ok := r.all[key]; ok {
+		refuser.Since = before.Since
 	}
-	r.by[key] = is
+	r.all[key] = refuser
 }
 
-// Forget notes that it refuses nothing any more, or is gone.
+// Forget notes that the part of a client accepts responses again, or has ended.
 func (r *Refusing) Forget(key any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.by, key)
+	delete(r.all, key)
 }
 
-// All returns those that refuse something, in no order.
+// All returns the clients that refuse responses, in no order.
 func (r *Refusing) All() []Refuser {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.Collect(maps.Values(r.by))
+	return slices.Collect(maps.Values(r.all))
 }
 
-// Refusing returns the clients that refuse something at present, in no order: streams until they
-// take what replaces it or end, polls for as long as they are known.
+// Refusing returns the clients that refuse responses at present, in no order: a stream until it
+// accepts a replacement or ends, a poll until hdsd forgets it.
 func (s *Server) Refusing() []Refuser {
 	all := s.recorder.refusing.All()
 	for _, p := range s.polls.Refusing(time.Now()) {

@@ -25,7 +25,7 @@ type subscription struct {
 	delivery delivery
 	beat     heartbeat
 	answer   bool     // a response is due even if there is nothing in it
-	refusing bool     // it is known that something is refused
+	refusing bool     // recorder.refusing has it
 	paused   bool     // a request is being processed: send nothing yet
 	warming  []string // assignments that clusters in the next response will wait for
 
@@ -108,7 +108,7 @@ func (u *subscription) requeueWithheldLocked() {
 func (u *subscription) drop(w *watch) {
 	u.interest.remove(w)
 	u.delivery.clearFailure(w)
-	u.stream.server.recorder.well(u)
+	u.stream.server.recorder.settle(u)
 	u.queue.dropped(w)
 }
 
@@ -161,7 +161,7 @@ func (u *subscription) acknowledge(r *request) {
 	if current && u.member != nil {
 		u.member.underWay = nil
 	}
-	if s.recorder.well(u); current && u.delivery.failures > 0 && r.refusal != nil {
+	if s.recorder.settle(u); current && u.delivery.failures > 0 && r.refusal != nil {
 		u.refusing = true
 		s.recorder.refusing.Note(u, Refuser{ID: u.node, TypeURL: u.table.typeURL, Text: r.refusal.text, Since: time.Now()})
 	}

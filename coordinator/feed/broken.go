@@ -2,94 +2,87 @@ package feed
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
 
+	"hdsd/internal/pace"
 	"hdsd/source"
 )
 
-// Broken is a source of which hdsd refuses something: what it used before stays in use.
+// Broken is a source of which hdsd refuses something. It goes on with the last valid version.
 type Broken struct {
 	Name    string
-	Problem string // the first, and what is in use instead
+	Problem string // the first one, with its place, and what hdsd uses instead
 	Since   time.Time
 }
 
-// breaks is which sources are broken. Guarded by Intake.mu, but for what is shown.
-type breaks struct {
-	log    zerolog.Logger
-	shown  atomic.Pointer[[]Broken]
-	sets   map[string]*source.Set // by source: what is in use of it
-	since  map[string]time.Time   // by source that is broken
-	logged map[string]time.Time   // by source: when that was last logged
-	begun  map[string]bool        // by source: the log says that it is broken
+// breakage knows which sources are broken. Intake.mu guards it, except for published.
+type breakage struct {
+	log       zerolog.Logger
+	published atomic.Pointer[[]Broken]
+	sets      map[string]*source.Set   // by source: what hdsd uses of it
+	episodes  map[string]*pace.Episode // by source, broken now or before
 }
 
-func newBreaks(log zerolog.Logger) *breaks {
-	return &breaks{log: log, sets: map[string]*source.Set{}, since: map[string]time.Time{}, logged: map[string]time.Time{}, begun: map[string]bool{}}
+func newBreakage(log zerolog.Logger) *breakage {
+	return &breakage{log: log, sets: map[string]*source.Set{}, episodes: map[string]*pace.Episode{}}
 }
 
-// note takes note of what is wrong with a source; empty: nothing is.
-func (b *breaks) note(now time.Time, name, problem string) {
-	since, was := b.since[name]
+// note takes note of the problem of a source, empty without one. It returns since when the source is
+// broken.
+func (b *breakage) note(now time.Time, name, problem string) (since time.Time) {
+	e := b.episodes[name]
 	switch {
 	case problem != "":
-		if !was {
-			b.since[name] = now
+		if e == nil {
+			e = &pace.Episode{}
+			b.episodes[name] = e
 		}
-		if last, ok := b.logged[name]; b.begun[name] || ok && now.Sub(last) < quiet {
-			return
+		if e.Begin(now, now) {
+			b.log.Error().Str("event", "source_broken").Str("source", name).Msg(problem)
 		}
-		b.logged[name], b.begun[name] = now, true
-		b.log.Error().Str("event", "source_broken").Str("source", name).Msg(problem)
-	case was:
-		delete(b.since, name)
-		if b.begun[name] {
-			b.begun[name] = false
-			b.log.Info().Str("event", "source_broken_over").Str("source", name).Dur("lasted", now.Sub(since)).Msg("nothing of the source is refused any more")
+		return e.Since()
+	case e != nil:
+		if duration, ok := e.End(now); ok {
+			b.log.Info().Str("event", "source_broken_over").Str("source", name).Dur("lasted", duration).Msg("hdsd refuses nothing of the source any more")
 		}
 	}
+	return time.Time{}
 }
 
-// configure forgets the sources that are configured no more.
-func (b *breaks) configure(names []string) {
-	for name := range b.since {
-		if !slices.Contains(names, name) {
-			delete(b.since, name)
-			delete(b.logged, name)
-			delete(b.begun, name)
-		}
-	}
+// configure forgets the sources that the configuration no longer has.
+func (b *breakage) configure(names []string) {
+	maps.DeleteFunc(b.episodes, func(name string, _ *pace.Episode) bool { return !slices.Contains(names, name) })
 }
 
-// shareBroken takes note of which sources are broken, and publishes them for those who must
-// not wait.
-func (in *Intake) shareBroken(now time.Time) {
+// publishBroken finds the broken sources, and publishes them for callers that must not wait.
+func (in *Intake) publishBroken(now time.Time) {
 	var all []Broken
 	for _, name := range in.names {
 		problem := in.problemOf(name)
-		if in.breaks.note(now, name, problem); problem != "" {
-			all = append(all, Broken{name, problem, in.breaks.since[name]})
+		if since := in.breakage.note(now, name, problem); problem != "" {
+			all = append(all, Broken{name, problem, since})
 		}
 	}
-	in.breaks.shown.Store(&all)
+	in.breakage.published.Store(&all)
 }
 
-// Broken returns the sources of which something is refused, without waiting.
+// Broken returns the broken sources. It does not wait.
 func (in *Intake) Broken() []Broken {
-	if all := in.breaks.shown.Load(); all != nil {
+	if all := in.breakage.published.Load(); all != nil {
 		return *all
 	}
 	return nil
 }
 
-// problemOf says what of a source is refused, and what is in use instead; empty if nothing is
-// refused. What has a place comes first. The caller holds the lock.
+// problemOf says what hdsd refuses of a source, and what it uses instead; empty if it refuses
+// nothing. The first problem that has a line comes first. The caller holds the lock.
 func (in *Intake) problemOf(name string) string {
-	set, count := in.breaks.sets[name], 0
+	set, count := in.breakage.sets[name], 0
 	var first *source.Problem
 	for i := range set.Problems {
 		p := &set.Problems[i]
@@ -110,7 +103,7 @@ func (in *Intake) problemOf(name string) string {
 	return text
 }
 
-// stillUsed says what is in use of a source that has a problem, unless the problem says so.
+// stillUsed says what hdsd uses of a source that has a problem, unless the problem says so itself.
 func (in *Intake) stillUsed(name string, p *source.Problem) string {
 	if in.latest[name].set.Kept {
 		return " (the last valid version of the source stays in use)"

@@ -10,8 +10,8 @@ import (
 	"hdsd/source/sample"
 )
 
-// TestBrokenUntilPutRight: a source is broken from its first problem that is no warning to its
-// last, and what has a line is told first.
+// TestBrokenUntilPutRight: a source is broken while it has a problem that is no warning. The first
+// problem with a line comes first.
 func TestBrokenUntilPutRight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := newTaking(t, web("a", "b"))
@@ -27,7 +27,7 @@ func TestBrokenUntilPutRight(t *testing.T) {
 				t.Errorf("got %+v and %q, want %q for %s", all, k.Sources()[0].Problem, problem, lasted)
 			}
 		}
-		well := func() {
+		wantNone := func() {
 			t.Helper()
 			if all := k.Broken(); len(all) != 0 || k.Sources()[0].Problem != "" {
 				t.Errorf("nothing is wrong: %+v", all)
@@ -37,20 +37,20 @@ func TestBrokenUntilPutRight(t *testing.T) {
 		whole := source.Problem{File: "x.yaml", Message: "cannot be read"}
 		field := source.Problem{File: "x.yaml", Line: 9, Resource: "c", Field: "name", Message: "is missing"}
 		say(false, hint)
-		well()
+		wantNone()
 		say(true, whole, hint, field)
 		want("x.yaml:9: c: name: is missing (the last valid version of the source stays in use) (and 1 more)", 0)
 		time.Sleep(time.Second) // of the bubble
 		say(false, whole)
 		want("x.yaml: cannot be read", time.Second)
 		say(false)
-		well()
+		wantNone()
 		for range 10 {
 			say(false, whole)
 			say(false)
 		}
-		if n, over := strings.Count(k.log.String(), `"source_broken"`), strings.Count(k.log.String(), `"source_broken_over"`); n != 1 || over != 1 {
-			t.Errorf("logged %d and %d times within a second", n, over)
+		if begun, ended := strings.Count(k.log.String(), `"source_broken"`), strings.Count(k.log.String(), `"source_broken_over"`); begun != 1 || ended != 1 {
+			t.Errorf("logged %d and %d times within a second", begun, ended)
 		}
 		say(false, whole)       // within the minute, and it stays so
 		time.Sleep(time.Minute) // of the bubble
@@ -61,7 +61,7 @@ func TestBrokenUntilPutRight(t *testing.T) {
 	})
 }
 
-// TestBrokenClustersSayWhatIsInUse of them.
+// TestBrokenClustersSayWhatIsInUse: the problem of a cluster says which version hdsd uses.
 func TestBrokenClustersSayWhatIsInUse(t *testing.T) {
 	k := newTaking(t, web("a"))
 	for _, c := range []struct{ name, want string }{

@@ -138,7 +138,7 @@ func (f *Feed) Sources() []SourceState { return f.intake.Sources() }
 // Held returns the sources of which something is held, without waiting.
 func (f *Feed) Held() []SourceState { return f.intake.Held() }
 
-// Broken returns the sources of which something is refused, without waiting.
+// Broken returns the broken sources. It does not wait.
 func (f *Feed) Broken() []Broken { return f.intake.Broken() }
 
 // Accept follows a source in what it took away, as Intake.Accept says.

@@ -126,7 +126,7 @@ func (h *holds) due() (next time.Time) {
 type SourceState struct {
 	Name string
 	hold.Status
-	Problem string // what of it is refused as it was last read, and what is in use instead; empty if nothing is
+	Problem string // what hdsd refuses of it, and what it uses instead; empty without one
 }
 
 // Sources returns the state of each source, in the order of precedence.
@@ -143,7 +143,7 @@ func (in *Intake) Sources() []SourceState {
 // state returns the state of a source. The caller holds the lock.
 func (in *Intake) state(name string) SourceState {
 	s := SourceState{Name: name, Status: in.holds.of(name).Status()}
-	if in.breaks.sets[name] != nil {
+	if in.breakage.sets[name] != nil {
 		s.Problem = in.problemOf(name)
 	}
 	return s

@@ -34,7 +34,7 @@ type Intake struct {
 	names    []string            // of the sources, in order of precedence
 	readers  map[string]Reader   // by source
 	latest   map[string]accepted // by source
-	breaks   *breaks
+	breakage *breakage
 	holds    *holds
 	delays   *delays
 	dns      *naming
@@ -83,7 +83,7 @@ type Change struct {
 func NewIntake(deliver func(Delivery), asker Asker, log zerolog.Logger) *Intake {
 	return &Intake{
 		Now: time.Now, deliver: deliver, asker: asker, log: log, problems: problemLog{log: log}, merged: &source.Catalog{}, prepared: map[string]*catalog.Cluster{},
-		lacking: map[string]lack{}, asked: map[string][]string{}, holds: newHolds(log), breaks: newBreaks(log), delays: newDelays(log), dns: newNaming(), moved: make(chan struct{}, 1),
+		lacking: map[string]lack{}, asked: map[string][]string{}, holds: newHolds(log), breakage: newBreakage(log), delays: newDelays(log), dns: newNaming(), moved: make(chan struct{}, 1),
 	}
 }
 
@@ -120,7 +120,7 @@ func (in *Intake) Restart(readers []Reader, r *catalog.Rules, rules map[string]h
 	in.delays.configure(rules)
 	before := in.latest
 	in.rules, in.names = r, nil
-	in.breaks.sets = map[string]*source.Set{}
+	in.breakage.sets = map[string]*source.Set{}
 	in.readers, in.latest, in.asked = map[string]Reader{}, map[string]accepted{}, map[string][]string{}
 	for _, by := range readers {
 		set := by.Latest()
@@ -128,7 +128,7 @@ func (in *Intake) Restart(readers []Reader, r *catalog.Rules, rules map[string]h
 		in.readers[set.Source] = by
 		in.latest[set.Source] = before[set.Source].replacedBy(accepted{by, set})
 	}
-	in.breaks.configure(in.names)
+	in.breakage.configure(in.names)
 	in.merge(true)
 }
 
@@ -165,7 +165,7 @@ func (in *Intake) merge(restarted bool) {
 		delete(in.prepared, c.Name)
 		d.Removed = append(d.Removed, c.Name)
 	}
-	in.shareBroken(now)
+	in.publishBroken(now)
 	in.deliver(d)
 }
 
@@ -174,7 +174,7 @@ func (in *Intake) inUse(now time.Time) []*source.Set {
 	sets := make([]*source.Set, len(in.names))
 	for i, name := range in.names {
 		sets[i] = in.dns.take(in.delays.take(now, in.holds.take(now, in.latest[name].set, in.wanted(name))))
-		in.breaks.sets[name] = sets[i]
+		in.breakage.sets[name] = sets[i]
 	}
 	in.dns.share()
 	return sets

@@ -36,8 +36,8 @@ func (p *problemLog) update(problems []source.Problem) {
 	p.count.Store(int64(len(known)))
 }
 
-// logChecks logs what of a new version of a cluster is not checked as its source says, and was of
-// the one before it, which may be nil.
+// logChecks logs how the checks of a new version of a cluster differ from its source, unless the
+// version before, which may be nil, differed in the same way.
 func logChecks(log zerolog.Logger, before, after *catalog.Cluster) {
 	logExcluded(log, before, after)
 	if raised := after.Raised(); raised != "" && (before == nil || before.Raised() != raised) {

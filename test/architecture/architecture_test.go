@@ -95,7 +95,7 @@ var mayImport = map[string][]string{
 	"coordinator/probation":      {"health"},
 	"coordinator/rollout":        {"coordinator/catalog", "coordinator/rollout/canary", "hds/specifier", "health"},
 	"coordinator/rollout/canary": {"health"},
-	"coordinator/feed":           {"config", "coordinator/catalog", "gen/hdsd/config/v1", "gen/hdsd/store/v1", "hds/specifier", "health", "internal/reason", "internal/yamlpb", "source", "source/file", "source/hold", "source/names", "source/xds"},
+	"coordinator/feed":           {"config", "coordinator/catalog", "gen/hdsd/config/v1", "gen/hdsd/store/v1", "hds/specifier", "health", "internal/pace", "internal/reason", "internal/yamlpb", "source", "source/file", "source/hold", "source/names", "source/xds"},
 	"coordinator/attention":      {},
 	"coordinator/targets":        {"coordinator/catalog", "health"},
 	"coordinator/tally":          {"coordinator/attention", "health", "internal/envoyrules", "notify"},
