@@ -26,13 +26,13 @@ type alarms struct {
 	metrics *stateMetrics
 	tally   *tally.Tally
 	panics  *tally.Panics
-	changed func(cluster string)  // called when Envoys are in panic for a cluster, or no longer are
+	changed func(cluster string)  // called when a panic for a cluster begins or ends
 	tell    func([]notify.Change) // never waits; nil: nobody is told
 	known   func()                // called once all that is wrong was told; nil: nobody asks
 	pending []notify.Change
 
 	tooFew              attention.Named // no name
-	crowds              crowds
+	probeLimit          probeLimit
 	hasAnswers, settled bool
 }
 
@@ -40,8 +40,8 @@ func newAlarms(log zerolog.Logger, m *stateMetrics) alarms {
 	return alarms{log: log, metrics: m, tally: tally.New(), panics: tally.NewPanics(), changed: func(string) {}}
 }
 
-// crowds is what was said last of addresses that have no room for more probes.
-type crowds struct {
+// probeLimit is the latest state of the addresses that have no room for more probes.
+type probeLimit struct {
 	attention.Named // no name
 	addresses       int
 	pace            pace.Pace
@@ -169,7 +169,7 @@ func (a *alarms) cluster(g *tally.GroupChange) {
 		Msg("all endpoints of a cluster are down")
 }
 
-// idle logs that a cluster has no healthy endpoint although not all are down, or has one again.
+// idle logs that a cluster has no healthy endpoint, although not all are down; or that this is over.
 func (a *alarms) idle(g *tally.GroupChange) {
 	if g.Over {
 		a.log.Warn().Str("event", "no_healthy_endpoint_over").Str("cluster", g.Name).Int("endpoints", g.Endpoints).Int("down", g.Down).
@@ -199,7 +199,7 @@ type stateMetrics struct {
 	short  prometheus.Gauge
 	series *series
 
-	crowded, waiting prometheus.Gauge // addresses without room for more probes, and endpoints that wait there
+	fullAddresses, waitingEndpoints prometheus.Gauge // addresses without room for more probes, and endpoints that wait for room
 }
 
 // stateNames are the names of attention.State in labels.
@@ -210,12 +210,12 @@ var stateNames = [...]string{
 
 func newStateMetrics(f factory) stateMetrics {
 	m := stateMetrics{
-		zones:   f.gauge("hdsd_zones_down", "Zones of which all endpoints are down."),
-		panics:  f.gauge("hdsd_clusters_in_panic", "Clusters of which Envoys disregard the published health, since too few endpoints are healthy; those that are wholly down apart."),
-		short:   f.gauge("hdsd_endpoints_short_of_votes", "Endpoints of which most planned votes were lost lately, so that nothing takes them down."),
-		crowded: f.gauge("hdsd_probe_limited_addresses", "Addresses that would get more than checkers.probe_targets.max_probes_per_second."),
-		waiting: f.gauge("hdsd_endpoints_probe_limited", "Endpoints that are not checked, since their address would get more than checkers.probe_targets.max_probes_per_second."),
-		series:  newSeries(),
+		zones:            f.gauge("hdsd_zones_down", "Zones of which all endpoints are down."),
+		panics:           f.gauge("hdsd_clusters_in_panic", "Clusters whose published health Envoys disregard, since too few endpoints are healthy; not those that are wholly down."),
+		short:            f.gauge("hdsd_endpoints_short_of_votes", "Endpoints of which most planned votes were lost lately, so that nothing takes them down."),
+		fullAddresses:    f.gauge("hdsd_probe_limited_addresses", "Addresses that would get more than checkers.probe_targets.max_probes_per_second."),
+		waitingEndpoints: f.gauge("hdsd_endpoints_probe_limited", "Endpoints that no checker checks, since their address would get more than checkers.probe_targets.max_probes_per_second."),
+		series:           newSeries(),
 	}
 	byState := f.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "hdsd_clusters_by_state", Help: "Clusters with checked endpoints, by how much of each is down.",

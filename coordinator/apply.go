@@ -16,7 +16,7 @@ import (
 // time. Restored overrides come last: only then can the aggregator explain the votes.
 func (c *core) apply(d feed.Delivery, now time.Time) {
 	before := c.rulings.Len()
-	initial := c.rules != nil && c.rules.InitialHealth != d.Rules.InitialHealth
+	initialChanged := c.rules != nil && c.rules.InitialHealth != d.Rules.InitialHealth
 	c.setRules(now, d.Rules)
 	moved := planning{c}.count(&d)
 	change := ruling.Change{InitialHealth: d.Rules.InitialHealth, Removed: d.Removed, Answered: d.Answered, Complete: d.Complete}
@@ -44,14 +44,14 @@ func (c *core) apply(d feed.Delivery, now time.Time) {
 	effects := c.rulings.Apply(now, change)
 	chronicle{c.history}.changed(now, was, d.Removed, change.Changed)
 	c.setMembers(now, effects.Members, changedProbes)
-	planning{c}.again(moved)
+	planning{c}.replan(moved)
 	c.appendDecisions(effects.Decisions)
 	c.decisions.events.leaveOut(effects.LeftOut)
 	c.applyFleet(now, time.Now(), c.fleet.Apply(now))
 	c.applyRulings(now, c.rulings.Announce(now, effects.Unannounced))
 	c.forgetAbsent()
 	c.upkeep.alarms.apply(view{c}, d.Removed, change.Changed)
-	if initial {
+	if initialChanged {
 		c.upkeep.alarms.publishAll(c.rulings, c.rulings.Clusters())
 	}
 	c.metrics.rulings.update(c.rulings)
@@ -109,7 +109,7 @@ func (c *core) setMembers(now time.Time, members []ruling.Member, changedProbes 
 		if k := m.Cluster; k != of {
 			of, changed = k, changedProbes[k.Source.Name]
 			judged = aggregate.Endpoint{Timing: c.timing.of(k), Rule: k.Rule, Cluster: k.Source.Name}
-			planned = planning{c}.common(k)
+			planned = planning{c}.template(k)
 		}
 		judged.ID, judged.Zone = m.ID, *of.Checked.LocalityOf(m.Index)
 		c.judge.Set(judged, health.Verdict{Status: m.Status, Since: m.Since})

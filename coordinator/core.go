@@ -84,7 +84,7 @@ type core struct {
 
 // upkeep is what the core has to do for its process, its store and its status.
 type upkeep struct {
-	targets *targets.Table // what has to wait, since its address has no room for more probes
+	targets *targets.Table // counts probes by address; endpoints without room wait
 
 	pause    pause
 	forgetAt time.Time // when the store may next forget what is gone
@@ -95,7 +95,7 @@ type upkeep struct {
 
 	snapshots *query.Snapshots // what queries see
 
-	outside sync.Map // by hdsd's own names of clusters: the others that all else has for them
+	outside sync.Map // by hdsd's own name of a cluster: its name for everybody else, if that differs
 
 	took func(time.Duration) // called with how long each event and tick took; nil: nobody asks
 }
@@ -194,7 +194,7 @@ func (c *core) tick(now time.Time) time.Duration {
 	c.upkeep.alarms.left(now, &quorum{
 		connected: c.fleet.Figures().Connected, lost: len(c.upkeep.troubles.lost), planned: c.rules.Redundancy(), short: c.judge.Short(),
 	})
-	c.upkeep.alarms.crowded(now, c.upkeep.targets)
+	c.upkeep.alarms.limitProbes(now, c.upkeep.targets)
 	c.upkeep.alarms.raise(now)
 	return c.sleep(now)
 }

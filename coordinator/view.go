@@ -253,7 +253,7 @@ func (v view) Panic(k *catalog.Cluster) (reason string, since time.Time) {
 
 // Crew implements query.State.
 func (v view) Crew() query.Crew {
-	return query.Crew{Unwatched: v.core.fleet.Figures().UnwatchedSince, Lost: len(v.core.upkeep.troubles.lost), TooFew: v.core.upkeep.alarms.tooFew, Crowds: v.core.upkeep.alarms.crowds.Named}
+	return query.Crew{Unwatched: v.core.fleet.Figures().UnwatchedSince, Lost: len(v.core.upkeep.troubles.lost), TooFew: v.core.upkeep.alarms.tooFew, ProbeLimit: v.core.upkeep.alarms.probeLimit.Named}
 }
 
 // Checkers implements query.State.

@@ -83,7 +83,7 @@ type Facts struct {
 	History, Frozen        Named   // no name
 	Waiting                Named   // whose message waits longest for room
 	WaitingAnswers         Named   // for whom a response of the relay's control plane does
-	Crowds                 Named   // why endpoints wait until their address has room for probes; no name
+	ProbeLimit             Named   // why endpoints wait for room at their address; no name
 }
 
 // RefusingCommand is the command to go on with at PlanesRefusing.
@@ -198,8 +198,8 @@ func Of(f *Facts) []Item {
 			all = append(all, Item{Kind: MessagesWait, Since: w.Since, Command: of.command, Text: w.Reason + ", " + w.Name + " longest: raise limits.max_bytes_in_flight if that lasts"})
 		}
 	}
-	if why := f.Crowds.Reason; why != "" {
-		all = append(all, Item{Kind: ProbesLimited, Since: f.Crowds.Since, Command: "hdsd clusters", Text: why})
+	if why := f.ProbeLimit.Reason; why != "" {
+		all = append(all, Item{Kind: ProbesLimited, Since: f.ProbeLimit.Since, Command: "hdsd clusters", Text: why})
 	}
 	if why := f.Frozen.Reason; why != "" {
 		all = append(all, Item{Kind: Frozen, Since: f.Frozen.Since, Command: "hdsd freeze --show", Text: why})

@@ -35,7 +35,7 @@ func TestWorstFirst(t *testing.T) {
 		Unchecked: []attention.Named{at("db"), at("cache")},
 		NotReady:  at(""), Held: 1, HeldSince: noon,
 		Doubted: []attention.Named{at("c1")}, Silent: []attention.Named{at("c2")}, Blind: []attention.Named{at("c3")},
-		Refusing: at(""), Broken: []attention.Named{at("file")}, Shrunk: []attention.Named{at("mesh")}, History: at(""), Frozen: at(""), Waiting: at("caller a"), WaitingAnswers: at("caller b"), Crowds: at(""),
+		Refusing: at(""), Broken: []attention.Named{at("file")}, Shrunk: []attention.Named{at("mesh")}, History: at(""), Frozen: at(""), Waiting: at("caller a"), WaitingAnswers: at("caller b"), ProbeLimit: at(""),
 	}
 	var got []string
 	for _, i := range attention.Of(&f) {

@@ -43,10 +43,10 @@ type Condition struct {
 
 // Crew is what the State knows of checkers as a whole.
 type Crew struct {
-	Unwatched time.Time       // since when no checker is connected; zero if one is, or hdsd settles
-	Lost      int             // in the last 24 hours
-	TooFew    attention.Named // why those that are left have no majority of the planned votes; no name
-	Crowds    attention.Named // why endpoints wait until their address has room for probes; no name
+	Unwatched  time.Time       // since when no checker is connected; zero if one is, or hdsd settles
+	Lost       int             // in the last 24 hours
+	TooFew     attention.Named // why those that are left have no majority of the planned votes; no name
+	ProbeLimit attention.Named // why endpoints wait for room at their address; no name
 }
 
 // Status implements api.Backend.
@@ -82,7 +82,7 @@ func (b *Backend) Status(ctx context.Context) (api.Status, error) {
 	f.History = attention.Named{Reason: process.Failing, Since: process.FailingSince}
 	if may.All() {
 		f.Refusing = process.Refusing
-		f.Waiting, f.WaitingAnswers, f.Crowds = process.Waiting, process.WaitingAnswers, now.crew.Crowds
+		f.Waiting, f.WaitingAnswers, f.ProbeLimit = process.Waiting, process.WaitingAnswers, now.crew.ProbeLimit
 		b.addWhole(&s.out)
 		for _, s := range b.Feed.Broken() {
 			f.Broken = append(f.Broken, attention.Named{Name: s.Name, Reason: s.Problem, Since: s.Since})

@@ -1,11 +1,10 @@
-// Package targets is pure: it counts the probes a second that each IP address is to get, of all
-// clusters, checks and ports together, and says which endpoints wait because their address has
-// no room for more.
+// Package targets is pure. It counts the probes a second that each IP address is to get, of all
+// clusters, checks and ports together. An endpoint for which its address has no room waits.
 //
-// What counts is the plan: for each endpoint, its redundancy times its checks by their shortest
-// intervals. Who is counted stays counted, as long as it asks for no more. Whoever comes later,
-// or asks for more, waits until there is room, first come, first served.
+// The plan counts, not the probes: for each endpoint, its redundancy times its checks by their
+// shortest intervals. An endpoint that counts goes on as long as it asks for no more. One that
+// comes later, or asks for more, waits until there is room: first come, first served.
 //
-// The cost of a change is that of what differs between two versions of a cluster, beside one
-// comparison of their endpoints.
+// A change of a cluster costs one comparison of the endpoints of both versions, and the work for
+// those that differ.
 package targets

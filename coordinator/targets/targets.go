@@ -11,25 +11,25 @@ import (
 	"hdsd/health"
 )
 
-// Table is what each address is to get. Rates are probes in 1,000 seconds.
+// Table knows the probes that each address is to get. Rates are probes in 1,000 seconds.
 type Table struct {
-	limit   int64
-	rates   map[[16]byte]int64            // by address, of the endpoints that are counted
-	waiters map[health.Hash]*list.Element // in a place
-	full    map[netip.Addr]*place
-	places  *list.List          // of *place: those of full, in the order in which they came
-	touched map[netip.Addr]bool // of full: where there may be room
+	limit   int64                         // of each address; 0: none
+	rates   map[[16]byte]int64            // by address: the sum of the endpoints that count
+	waiters map[health.Hash]*list.Element // endpoints that wait, in a list of their queue
+	queues  map[netip.Addr]*queue
+	order   *list.List          // of *queue: all queues, the oldest first
+	changed map[netip.Addr]bool // addresses with a queue that may have room
 
-	arrivals map[string]uint64 // by cluster: the order in which they came
-	last     uint64            // of arrivals
+	arrivals map[string]uint64 // by cluster: its number in the order of arrival
+	arrival  uint64            // the latest number
 }
 
-// place is an address at which endpoints wait.
-type place struct {
-	queue    *list.List // of *waiter, in order
-	hopeless *list.List // of *waiter: each asks for more than the limit
-	crowd    Crowd
-	element  *list.Element // of places
+// queue holds the endpoints that wait at an address.
+type queue struct {
+	waiting   *list.List // of *waiter, first come, first served
+	oversized *list.List // of *waiter: each asks for more than the limit, and blocks no other
+	summary   Queue
+	element   *list.Element // in Table.order
 }
 
 // waiter is an endpoint that waits.
@@ -38,11 +38,11 @@ type waiter struct {
 	rate int64
 }
 
-// Crowd are the endpoints that wait at an address.
-type Crowd struct {
+// Queue summarizes the endpoints that wait at an address.
+type Queue struct {
 	Address   netip.Addr
-	Endpoints int
-	Cluster   string // of the one that came last
+	Endpoints int    // that wait
+	Cluster   string // of the endpoint that came last
 }
 
 // New makes a table without endpoints and without a limit.
@@ -53,17 +53,17 @@ func New() *Table {
 }
 
 func (t *Table) clear() {
-	t.rates, t.waiters, t.full = map[[16]byte]int64{}, map[health.Hash]*list.Element{}, map[netip.Addr]*place{}
-	t.places, t.touched = list.New(), map[netip.Addr]bool{}
+	t.rates, t.waiters, t.queues = map[[16]byte]int64{}, map[health.Hash]*list.Element{}, map[netip.Addr]*queue{}
+	t.order, t.changed = list.New(), map[netip.Addr]bool{}
 }
 
-// Replace counts a version of a cluster in the place of the one before; either may be nil. What
-// has no room waits until Admit at least.
+// Replace counts a version of a cluster in place of the one before; either may be nil. Endpoints
+// without room wait for a later Admit.
 func (t *Table) Replace(before, after *catalog.Cluster) {
 	switch {
 	case before == nil && after != nil:
-		t.last++
-		t.arrivals[after.Source.Name] = t.last
+		t.arrival++
+		t.arrivals[after.Source.Name] = t.arrival
 	case before != nil && after == nil:
 		delete(t.arrivals, before.Source.Name)
 	}
@@ -85,34 +85,34 @@ func (t *Table) change(before, after *catalog.Cluster) {
 	}
 }
 
-// count adds to what an address is to get.
+// count adds to the rate of an address.
 func (t *Table) count(address netip.Addr, rate int64) {
 	key := address.As16()
 	if t.rates[key] += rate; t.rates[key] == 0 {
 		delete(t.rates, key)
 	}
-	if t.full[address] != nil {
-		t.touched[address] = true
+	if t.queues[address] != nil {
+		t.changed[address] = true
 	}
 }
 
 func (t *Table) add(e *catalog.Target, cluster string) {
-	p := t.full[e.Address]
-	if p == nil && t.fits(e.Address, e.Rate) {
+	q := t.queues[e.Address]
+	if q == nil && t.fits(e.Address, e.Rate) {
 		t.count(e.Address, e.Rate)
 		return
 	}
-	if p == nil {
-		p = &place{queue: list.New(), hopeless: list.New(), crowd: Crowd{Address: e.Address}}
-		p.element = t.places.PushBack(p)
-		t.full[e.Address] = p
+	if q == nil {
+		q = &queue{waiting: list.New(), oversized: list.New(), summary: Queue{Address: e.Address}}
+		q.element = t.order.PushBack(q)
+		t.queues[e.Address] = q
 	}
-	to := p.queue
+	line := q.waiting
 	if e.Rate > t.limit {
-		to = p.hopeless
+		line = q.oversized
 	}
-	t.waiters[e.Hash] = to.PushBack(&waiter{e.Hash, e.Rate})
-	t.touched[e.Address], p.crowd.Cluster = true, cluster
+	t.waiters[e.Hash] = line.PushBack(&waiter{e.Hash, e.Rate})
+	t.changed[e.Address], q.summary.Cluster = true, cluster
 }
 
 func (t *Table) fits(address netip.Addr, rate int64) bool {
@@ -120,44 +120,44 @@ func (t *Table) fits(address netip.Addr, rate int64) bool {
 }
 
 func (t *Table) remove(e *catalog.Target) {
-	waits := t.waiters[e.Hash]
-	if waits == nil {
+	element := t.waiters[e.Hash]
+	if element == nil {
 		t.count(e.Address, -e.Rate)
 		return
 	}
-	p := t.full[e.Address]
-	p.queue.Remove(waits)    // Remove changes nothing
-	p.hopeless.Remove(waits) // in the other list
+	q := t.queues[e.Address]
+	q.waiting.Remove(element) // Remove ignores elements of another list
+	q.oversized.Remove(element)
 	delete(t.waiters, e.Hash)
-	t.touched[e.Address] = true
+	t.changed[e.Address] = true
 }
 
-// Admit counts the endpoints that have waited and for which there is room now. It returns them.
+// Admit counts the waiting endpoints for which there is room now, and returns them.
 func (t *Table) Admit() (admitted []health.Hash) {
-	for address := range t.touched {
-		p := t.full[address]
-		for front := p.queue.Front(); front != nil; front = p.queue.Front() {
+	for address := range t.changed {
+		q := t.queues[address]
+		for front := q.waiting.Front(); front != nil; front = q.waiting.Front() {
 			w := front.Value.(*waiter)
 			if !t.fits(address, w.rate) {
 				break
 			}
 			t.rates[address.As16()] += w.rate
-			p.queue.Remove(front)
+			q.waiting.Remove(front)
 			delete(t.waiters, w.hash)
 			admitted = append(admitted, w.hash)
 		}
-		if p.queue.Len()+p.hopeless.Len() == 0 {
-			delete(t.full, address)
-			t.places.Remove(p.element)
+		if q.len() == 0 {
+			delete(t.queues, address)
+			t.order.Remove(q.element)
 		}
 	}
-	clear(t.touched)
+	clear(t.changed)
 	return admitted
 }
 
-// SetLimit sets how many probes a second an address gets at most, given the clusters that are
-// counted; 0: any number. It returns the endpoints that wait from now on, or no longer. The cost is
-// that of all clusters if the limit changes.
+// SetLimit sets the most probes a second that an address gets; 0: any number. It takes all clusters
+// that count. It returns the endpoints that begin or cease to wait. If the limit changes, it counts
+// all clusters again.
 func (t *Table) SetLimit(limit uint32, clusters iter.Seq[*catalog.Cluster]) (changed []health.Hash) {
 	if t.limit == int64(limit)*1000 {
 		return nil
@@ -188,16 +188,18 @@ func (t *Table) SetLimit(limit uint32, clusters iter.Seq[*catalog.Cluster]) (cha
 func (t *Table) Waits(hash health.Hash) bool { return t.waiters[hash] != nil }
 
 // Waiting counts the addresses at which endpoints wait, and these endpoints.
-func (t *Table) Waiting() (addresses, endpoints int) { return len(t.full), len(t.waiters) }
+func (t *Table) Waiting() (addresses, endpoints int) { return len(t.queues), len(t.waiters) }
 
-// First returns who waits at the address at which some have waited for longest. There have to be some.
-func (t *Table) First() Crowd { return crowdOf(t.places.Front()) }
+// Oldest summarizes the oldest queue. Call it only while endpoints wait.
+func (t *Table) Oldest() Queue { return summaryOf(t.order.Front()) }
 
-// Last returns who waits at the address at which some began to wait last. There have to be some.
-func (t *Table) Last() Crowd { return crowdOf(t.places.Back()) }
+// Newest summarizes the newest queue. Call it only while endpoints wait.
+func (t *Table) Newest() Queue { return summaryOf(t.order.Back()) }
 
-func crowdOf(e *list.Element) Crowd {
-	p := e.Value.(*place)
-	p.crowd.Endpoints = p.queue.Len() + p.hopeless.Len()
-	return p.crowd
+func summaryOf(e *list.Element) Queue {
+	q := e.Value.(*queue)
+	q.summary.Endpoints = q.len()
+	return q.summary
 }
+
+func (q *queue) len() int { return q.waiting.Len() + q.oversized.Len() }

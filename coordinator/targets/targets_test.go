@@ -21,7 +21,7 @@ import (
 	"hdsd/source/sample"
 )
 
-// prepared is a cluster that three checkers check every interval.
+// prepared returns a cluster that three checkers check every interval.
 func prepared(name string, interval time.Duration, addresses ...string) *catalog.Cluster {
 	c := sample.Web(name, addresses...)
 	c.HealthChecks[0].Interval = durationpb.New(interval)
@@ -42,8 +42,8 @@ func waiting(t *targets.Table, clusters ...*catalog.Cluster) (all []string) {
 	return all
 }
 
-// TestTheFirstAreServed: ports and clusters share the limit of their address, those that are
-// checked stay so, and those that wait get what others leave, in their order.
+// TestTheFirstAreServed: ports and clusters share the limit of their address. Endpoints that count
+// go on, and endpoints that wait follow in their order when there is room.
 func TestTheFirstAreServed(t *testing.T) {
 	table := targets.New()
 	table.SetLimit(9, none)
@@ -64,9 +64,9 @@ func TestTheFirstAreServed(t *testing.T) {
 	}
 	want("nine probes a second", "b [::ffff:10.0.0.1]:1", "c 10.0.0.1:1")
 	addresses, endpoints := table.Waiting()
-	crowd := targets.Crowd{Address: netip.MustParseAddr("10.0.0.1"), Endpoints: 2, Cluster: "c"}
-	if addresses != 1 || endpoints != 2 || table.First() != crowd || table.Last() != crowd {
-		t.Errorf("%d at %d addresses, %+v", endpoints, addresses, table.First())
+	queue := targets.Queue{Address: netip.MustParseAddr("10.0.0.1"), Endpoints: 2, Cluster: "c"}
+	if addresses != 1 || endpoints != 2 || table.Oldest() != queue || table.Newest() != queue {
+		t.Errorf("%d at %d addresses, %+v", endpoints, addresses, table.Oldest())
 	}
 
 	quicker := prepared("a", time.Second/2, "10.0.0.1:1", "10.0.0.1:2", "10.0.0.2:1")
@@ -114,7 +114,7 @@ func TestProbesCountWhereTheyGo(t *testing.T) {
 	}
 }
 
-// TestTheShortestIntervalCounts of all checks.
+// TestTheShortestIntervalCounts: each check counts by the shortest of its intervals.
 func TestTheShortestIntervalCounts(t *testing.T) {
 	from := sample.Web("web", "10.0.0.1:1")
 	from.HealthChecks[0].UnhealthyInterval = durationpb.New(time.Second / 10)
@@ -133,9 +133,9 @@ func TestTheShortestIntervalCounts(t *testing.T) {
 	}
 }
 
-// TestNobodyWaitsBehindTheHopeless: one that asks for more than the limit alone keeps none from
-// its address.
-func TestNobodyWaitsBehindTheHopeless(t *testing.T) {
+// TestNobodyWaitsBehindTheOversized: an endpoint that asks for more than the limit by itself blocks no
+// other.
+func TestNobodyWaitsBehindTheOversized(t *testing.T) {
 	table := targets.New()
 	table.SetLimit(5, none)
 	all := []*catalog.Cluster{
@@ -157,7 +157,8 @@ func TestNobodyWaitsBehindTheHopeless(t *testing.T) {
 	}
 }
 
-// TestNoAddressGetsMoreThanItsLimit, whatever changes, and it is told whom that concerns.
+// TestNoAddressGetsMoreThanItsLimit: whatever changes, the table keeps the limit, and returns each
+// endpoint that begins or ceases to wait.
 func TestNoAddressGetsMoreThanItsLimit(t *testing.T) {
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 0))
@@ -205,7 +206,7 @@ func TestNoAddressGetsMoreThanItsLimit(t *testing.T) {
 						rates[k.Checked.Target(i)] += rate
 					}
 					if !changed[name] && wait[hash] != table.Waits(hash) && !slices.Contains(moved, hash) {
-						t.Fatalf("seed %d: an endpoint of %s waits: %t, and nobody is told", seed, name, table.Waits(hash))
+						t.Fatalf("seed %d: an endpoint of %s waits: %t, and no call has returned it", seed, name, table.Waits(hash))
 					}
 				}
 			}
@@ -215,7 +216,7 @@ func TestNoAddressGetsMoreThanItsLimit(t *testing.T) {
 				}
 			}
 			if _, endpoints := table.Waiting(); endpoints != count {
-				t.Fatalf("seed %d: %d wait, %d are told", seed, count, endpoints)
+				t.Fatalf("seed %d: %d wait, the table counts %d", seed, count, endpoints)
 			}
 		}
 	}

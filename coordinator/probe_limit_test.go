@@ -14,8 +14,8 @@ import (
 	"hdsd/notify"
 )
 
-// TestAnAddressGetsNoMoreProbesThanItsLimit: who comes later is not checked, that is told
-// everywhere, and it is checked once there is room.
+// TestAnAddressGetsNoMoreProbesThanItsLimit: an endpoint that comes later is not checked, which hdsd
+// shows everywhere. It is checked once there is room.
 func TestAnAddressGetsNoMoreProbesThanItsLimit(t *testing.T) {
 	l := newLab(t)
 	var log strings.Builder
@@ -40,7 +40,7 @@ func TestAnAddressGetsNoMoreProbesThanItsLimit(t *testing.T) {
 			t.Errorf("%s: %+v", what, found)
 		}
 		states := &l.core.metrics.states
-		for name, gauge := range map[string]prometheus.Gauge{"hdsd_probe_limited_addresses": states.crowded, "hdsd_endpoints_probe_limited": states.waiting} {
+		for name, gauge := range map[string]prometheus.Gauge{"hdsd_probe_limited_addresses": states.fullAddresses, "hdsd_endpoints_probe_limited": states.waitingEndpoints} {
 			if value := testutil.ToFloat64(gauge); int(value) != waiting {
 				t.Errorf("%s: %s is %v", what, name, value)
 			}
@@ -62,7 +62,7 @@ func TestAnAddressGetsNoMoreProbesThanItsLimit(t *testing.T) {
 	if text := log.String(); strings.Count(text, `"event":"probe_limit_reached","address":"10.9.0.1","cluster":"api"`) != 1 {
 		t.Errorf("the log has %s", text)
 	}
-	l.join("ce") // a newcomer looks at what nobody checks
+	l.join("ce") // a newcomer checks what no other checker does
 	l.pass(15 * time.Second)
 	want("a newcomer", 1, map[string]int{"10.9.0.1:3": 0})
 
