@@ -38,10 +38,12 @@ type term struct{ end atomic.Pointer[time.Time] }
 
 // renew starts a term again. A duration of 0 leaves it without an end.
 func (t *term) renew(now time.Time, duration time.Duration) {
-	if duration > 0 {
-		end := now.Add(duration)
-		t.end.Store(&end)
+	if duration == 0 {
+		t.end.Store(nil)
+		return
 	}
+	end := now.Add(duration)
+	t.end.Store(&end)
 }
 
 // remaining returns the rest of a term, in whole milliseconds, and whether it has an end.
@@ -123,7 +125,7 @@ func (i *item) stale(now time.Time) bool {
 func (i *item) own(r *rendering, now time.Time) []byte {
 	lease, leased := i.lease.remaining(now)
 	life, expires := i.life.remaining(now)
-	if !leased && !expires {
+	if !leased && !expires && i.ttl == 0 {
 		return r.wire
 	}
 	u, err := message.ParseUnit(i.delta, r.wire)
@@ -134,9 +136,7 @@ func (i *item) own(r *rendering, now time.Time) []byte {
 	if leased {
 		body = overlay.Lease(body, lease)
 	}
-	if expires {
-		u.TTL = life
-	}
+	u.TTL = life
 	wire, err := message.RewriteUnit(i.delta, r.wire, &u, body, u.Version)
 	if err != nil {
 		return r.wire

@@ -129,3 +129,45 @@ func TestTimesToLive(t *testing.T) {
 		l.close()
 	})
 }
+
+// TestATimeToLiveThatEnds: a resource or a heartbeat without a time to live takes away that of
+// before. hdsd's own responses have none then, and never end.
+func TestATimeToLiveThatEnds(t *testing.T) {
+	t.Parallel()
+	leasing(t, func(t *testing.T, s *Server, delta bool) {
+		l := newLessee(t, s, delta)
+		a := assignmentOf("10.0.0.1")
+		a.ClusterName = "web"
+		packed, err := anypb.New(a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		whole := &discoveryv3.Resource{Name: "web", Version: "1", Resource: packed, Ttl: durationpb.New(10 * time.Second)}
+		heartbeat := &discoveryv3.Resource{Name: "web", Version: "1"}
+		flip := func(to health.Status) {
+			t.Helper()
+			time.Sleep(time.Minute)
+			l.server.book.SetHealth([]eds.Health{{ID: 0, Status: to}})
+			if wire := l.nextPush(); wire == nil {
+				t.Error("hdsd sends nothing")
+			} else if r := l.accept(wire); r.Ttl != nil {
+				t.Errorf("hdsd's own response has a time to live of %v", r.GetTtl())
+			}
+		}
+		l.passResource(whole, "1")
+		l.passResource(heartbeat, "2")
+		flip(health.Unhealthy)
+		flip(health.Healthy)
+		whole.Ttl = nil
+		l.passResource(whole, "3")
+		heartbeat.Ttl = durationpb.New(10 * time.Second)
+		l.passResource(heartbeat, "4")
+		l.server.book.SetHealth([]eds.Health{{ID: 0, Status: health.Degraded}})
+		if got := l.accept(l.nextPush()).GetTtl().AsDuration(); got != 10*time.Second {
+			t.Errorf("after a heartbeat, hdsd's own response has a time to live of %v", got)
+		}
+		l.passResource(whole, "5")
+		flip(health.Unhealthy)
+		l.close()
+	})
+}

@@ -2,6 +2,7 @@ package message
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -158,7 +159,7 @@ func nameOf(body []byte) (name string) {
 }
 
 // RewriteUnit puts another body into a Resource (delta) or an Any (state of the world). Unless that
-// is a bare Any, it gets another version, too, and the unit's time to live if it has one already.
+// is a bare Any, it gets another version, too, and the unit's time to live.
 func RewriteUnit(delta bool, wire []byte, u *Unit, body []byte, version string) ([]byte, error) {
 	switch {
 	case delta:
@@ -179,14 +180,20 @@ func rewriteAny(wire []byte, change func([]byte) ([]byte, error)) ([]byte, error
 }
 
 func rewriteResource(wire []byte, u *Unit, body []byte, version string) ([]byte, error) {
-	versioned := false
+	versioned, timed := false, u.TTL == 0
 	out, err := fields.Rewrite(wire, func(f *fields.Field) ([]byte, fields.Action, error) {
 		switch {
 		case f.Is(resourceVersion):
 			versioned = true
 			return f.ToText(version)
 		case f.Is(resourceTTL) && u.TTL != max(fields.Duration(f.Value), 0):
+			if timed {
+				return nil, fields.Drop, nil
+			}
+			timed = true
 			return fields.AppendDuration(nil, u.TTL), fields.Replace, nil
+		case f.Is(resourceTTL):
+			timed = true
 		case f.Is(resourceBody):
 			return f.To(rewriteAny(f.Value, func([]byte) ([]byte, error) { return body, nil }))
 		}
@@ -194,6 +201,9 @@ func rewriteResource(wire []byte, u *Unit, body []byte, version string) ([]byte,
 	})
 	if err == nil && !versioned && version != u.Version {
 		out = append(fields.AppendText(nil, resourceVersion, version), out...)
+	}
+	if err == nil && !timed {
+		out = fields.AppendBytes(slices.Clip(out), resourceTTL, fields.AppendDuration(nil, u.TTL))
 	}
 	return out, err
 }
