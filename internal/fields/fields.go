@@ -216,7 +216,7 @@ func Duration(wire []byte) time.Duration {
 	}) != nil {
 		return 0
 	}
-	if limit := int64(math.MaxInt64/time.Second) - 1; seconds > limit {
+	if limit := int64(math.MaxInt64/time.Second) - 3; seconds > limit { // nanos may be two seconds more
 		return math.MaxInt64
 	} else if seconds < -limit {
 		return math.MinInt64
