@@ -2,6 +2,7 @@ package envoyrules
 
 import (
 	"fmt"
+	"math/bits"
 	"strings"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
@@ -133,8 +134,12 @@ func (r *PanicRules) availability(h *Hosts) uint64 {
 	if all == 0 {
 		return 0
 	}
-	factor := uint64(r.overprovisioning)
-	return min(100, factor*healthy/all) + min(100, factor*degraded/all)
+	percent := func(part uint64) uint64 {
+		high, low := bits.Mul64(uint64(r.overprovisioning), part)
+		quotient, _ := bits.Div64(high, low, all) // high is below part, which is at most all
+		return min(100, quotient)
+	}
+	return percent(healthy) + percent(degraded)
 }
 
 // Panics returns the priorities, in order, whose health an Envoy disregards and that get traffic.

@@ -98,3 +98,21 @@ func TestHostsGiveBackWhatTheyTook(t *testing.T) {
 		t.Errorf("what is left: %+v", h)
 	}
 }
+
+// TestLargeWeightsDoNotOverflow, nor does a large overprovisioning factor.
+func TestLargeWeightsDoNotOverflow(t *testing.T) {
+	var h Hosts
+	h.Add(int32(corev3.HealthStatus_HEALTHY), 1<<31, 4)
+	h.Add(int32(corev3.HealthStatus_UNHEALTHY), 1, 5)
+	r := PanicRules{Threshold: 50, Weighted: true, overprovisioning: 1 << 31}
+	if panics := r.Panics([]Hosts{h}); len(panics) > 0 {
+		t.Errorf("nearly all of the weight is healthy, and priorities %v are in panic", panics)
+	}
+	r.overprovisioning = 1 << 32 / 50
+	h = Hosts{}
+	h.Add(int32(corev3.HealthStatus_DEGRADED), 1, 1)
+	h.Add(int32(corev3.HealthStatus_UNHEALTHY), 1<<32-1, 5)
+	if panics := r.Panics([]Hosts{h}); len(panics) != 1 {
+		t.Errorf("nearly nothing of the weight is healthy, and priorities %v are in panic", panics)
+	}
+}
