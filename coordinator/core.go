@@ -191,8 +191,10 @@ func (c *core) tick(now time.Time) time.Duration {
 	c.upkeep.penalties.save(now, c.history, false)
 	c.forgetGone(now)
 	c.upkeep.troubles.expire(now)
+	checkers := c.fleet.Figures()
 	c.upkeep.alarms.left(now, &quorum{
-		connected: c.fleet.Figures().Connected, lost: len(c.upkeep.troubles.lost), planned: c.rules.Redundancy(), short: c.judge.Short(),
+		connected: checkers.Connected, lost: len(c.upkeep.troubles.lost), awaited: checkers.Seated - checkers.Connected,
+		planned: c.rules.Redundancy(), short: c.judge.Short(),
 	})
 	c.upkeep.alarms.limitProbes(now, c.upkeep.targets)
 	c.upkeep.alarms.raise(now)

@@ -11,6 +11,7 @@ import (
 // votes.
 type quorum struct {
 	connected, lost int // checkers; those that were lost in the last 24 hours
+	awaited         int // lost checkers whose seats are kept, so that their votes are awaited
 	planned         int // votes on an endpoint, if there are as many checkers
 	short           int // endpoints of which most planned votes were lost lately
 }
@@ -24,6 +25,8 @@ func (q *quorum) reason() string {
 		return ""
 	case few && q.short > 0:
 		return fmt.Sprintf("%d of %d checkers left: %s", q.connected, q.connected+q.lost, shortText(q.short))
+	case few && q.awaited > 0:
+		return fmt.Sprintf("%d of %d checkers left: votes of the others are awaited while hdsd keeps %d of their seats", q.connected, q.connected+q.lost, q.awaited)
 	case few:
 		return fmt.Sprintf("%d of %d checkers left: their votes alone decide", q.connected, q.connected+q.lost)
 	case q.short > 0:

@@ -34,6 +34,10 @@ func TestTheOneThatIsLeftTakesNothingDown(t *testing.T) {
 	}
 	l.lose("cb")
 	l.lose("cc")
+	l.pass(time.Second)
+	if found := l.attentionOf("TOO_FEW_CHECKERS"); len(found) != 1 || !strings.Contains(found[0].Text, "1 of 3 checkers left: votes of the others are awaited") {
+		t.Errorf("two were lost a moment before, and the one does not decide: %+v", found)
+	}
 	l.pass(time.Minute)
 	l.truth[one] = health.Unhealthy
 	l.pass(8 * time.Minute)
