@@ -255,6 +255,7 @@ type model struct {
 	overrides map[health.Endpoint]health.Status // of single endpoints
 	cluster   map[string]health.Status          // overrides of clusters
 	voted     map[health.Endpoint]health.Status // of those that are there
+	until     map[health.Endpoint]time.Time     // when overrides expire
 	frozen    bool
 	held      map[health.Endpoint]health.Status // nil: what the sources say
 }
@@ -282,6 +283,19 @@ func (m *model) published(key health.Endpoint) health.Status {
 	return m.held[key]
 }
 
+// expire ends the overrides whose time is over, unless publishing is frozen.
+func (m *model) expire(now time.Time) {
+	for scope, until := range m.until {
+		if !m.frozen && !now.Before(until) {
+			delete(m.until, scope)
+			delete(m.overrides, scope)
+			if scope.Address == "" {
+				delete(m.cluster, scope.Cluster)
+			}
+		}
+	}
+}
+
 func (m *model) overridden(key health.Endpoint) bool {
 	_, single := m.overrides[key]
 	_, whole := m.cluster[key.Cluster]
@@ -295,7 +309,7 @@ func TestTableModel(t *testing.T) {
 		l := newLab(t)
 		m := &model{
 			shadow: map[string]bool{}, overrides: map[health.Endpoint]health.Status{},
-			cluster: map[string]health.Status{}, voted: map[health.Endpoint]health.Status{},
+			cluster: map[string]health.Status{}, voted: map[health.Endpoint]health.Status{}, until: map[health.Endpoint]time.Time{},
 		}
 		var present []*catalog.Cluster
 		l.serve()
@@ -341,9 +355,16 @@ func TestTableModel(t *testing.T) {
 						there = there || other.Cluster == key.Cluster
 					}
 				}
-				err := l.override(key, to, 0)
+				lasts := time.Duration(rapid.IntRange(0, 5).Draw(rt, "lasts")) * time.Second
+				err := l.override(key, to, lasts)
 				if there != (err == nil) {
 					rt.Fatalf("%v is there: %t, and an override is refused: %v", key, there, err)
+				}
+				if err == nil {
+					delete(m.until, key)
+					if lasts > 0 {
+						m.until[key] = l.now.Add(lasts)
+					}
 				}
 				switch {
 				case err != nil:
@@ -359,6 +380,9 @@ func TestTableModel(t *testing.T) {
 				if _, ok := m.overrides[key]; ok != (err == nil) {
 					rt.Fatalf("%v is overridden: %t, and clearing that is refused: %v", key, ok, err)
 				}
+				if err == nil {
+					delete(m.until, key)
+				}
 				delete(m.overrides, key)
 				l.do(effects)
 			},
@@ -366,6 +390,7 @@ func TestTableModel(t *testing.T) {
 				_, effects, _ := l.table.ClearOverrides(l.now, health.Endpoint{}, true, "bob")
 				clear(m.overrides)
 				clear(m.cluster)
+				clear(m.until)
 				l.do(effects)
 			},
 			"freeze": func(rt *rapid.T) {
@@ -393,7 +418,12 @@ func TestTableModel(t *testing.T) {
 			},
 			"restart": func(*rapid.T) {
 				l.start()
+				m.expire(l.now)
 				l.serve(present...)
+			},
+			"expire": func(*rapid.T) {
+				m.expire(l.now)
+				l.do(l.table.Expire(l.now))
 			},
 			"": func(rt *rapid.T) {
 				l.now = l.now.Add(time.Second)
