@@ -37,8 +37,8 @@ func (c Clusters) matches(name string) bool {
 	return slices.ContainsFunc(c.globs, func(glob string) bool { return source.Match(glob, name) })
 }
 
-// WithVersions returns these clusters with all versions of each, which hdsd may call otherwise. Given
-// hdsd's own name for one, outside returns the name that all others have for it.
+// WithVersions returns these clusters with all versions of each. hdsd has its own name for a further
+// version; outside returns the name that everybody else has for it.
 func (c Clusters) WithVersions(outside func(own string) string) Clusters {
 	c.outside = outside
 	return c

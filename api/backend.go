@@ -35,7 +35,7 @@ type Backend interface {
 	// Gaps returns the gaps of one page of Transitions, of which next is the token.
 	Gaps(ctx context.Context, query TransitionQuery, next string) ([]Gap, error)
 
-	// HistoryBegan returns since when the health of endpoints is known.
+	// HistoryBegan returns the time from which on the history has the health of endpoints.
 	HistoryBegan() (time.Time, error)
 
 	// HistoryFailing returns why the disk does not take the history at present, or "".
@@ -93,7 +93,7 @@ type EndpointQuery struct {
 // EndpointHealth is the health of an endpoint, and its reasons.
 type EndpointHealth struct {
 	Endpoint  health.Endpoint
-	Hostname  string // that its source gives it; empty without one, and where it is about the past
+	Hostname  string // from its source; empty without one, and in answers about the past
 	Verdict   health.Verdict
 	Published *Published      // nil if the verdict is published, or nothing
 	Override  *Override       // in place of the verdict; nil if the votes decide
@@ -133,8 +133,8 @@ type ClusterQuery struct {
 	Limit   int
 }
 
-// HealthCounts counts endpoints by health, in all answers alike: those that are up count as
-// Healthy, those that are down as Unhealthy. Healthy, Unhealthy, Draining and Unknown add up.
+// HealthCounts counts endpoints by health. All answers count alike: Healthy has the endpoints that are
+// up, Unhealthy those that are down. Healthy, Unhealthy, Draining and Unknown add up to all.
 type HealthCounts struct {
 	Healthy, Unhealthy, Draining, Unknown int
 
@@ -142,7 +142,7 @@ type HealthCounts struct {
 	Timeout  int // of Unhealthy
 }
 
-// Add adds endpoints that are counted by their status.
+// Add adds numbers of endpoints by status.
 func (n *HealthCounts) Add(counts *[health.Degraded + 1]int) {
 	n.Healthy += counts[health.Healthy] + counts[health.Degraded]
 	n.Unhealthy += counts[health.Unhealthy] + counts[health.Timeout]
@@ -162,10 +162,10 @@ type Cluster struct {
 	Held              int
 	Overridden        int // endpoints under an override
 	Quarantined       []Quarantined
-	RejectedReason    string                // why the latest version is refused, and the one before is in use; empty if it is not
+	RejectedReason    string                // why hdsd uses the version before the latest; empty if it uses the latest
 	NoEndpointsReason string                // empty if there are some
-	Panic             string                // that Envoys are in panic for it, and why; empty if they are not
-	PanicSince        time.Time             // zero: not known
+	Panic             string                // why Envoys are in panic for it; empty if they are not
+	PanicSince        time.Time             // zero: unknown
 	HealthChecks      []*corev3.HealthCheck // as checkers are sent them; only of one that was asked for
 }
 

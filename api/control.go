@@ -41,7 +41,7 @@ type Controller interface {
 	// and the one that it replaces, or nil.
 	SetOverride(ctx context.Context, o Override) (now Override, replaced *Override, err error)
 
-	// PreviewOverride returns what SetOverride would do. It changes nothing.
+	// PreviewOverride returns the effect that SetOverride would have. It changes nothing.
 	PreviewOverride(ctx context.Context, o Override) (Preview, error)
 
 	// ClearOverrides ends the override of exactly a scope, or all within it, and

@@ -83,7 +83,7 @@ func (s *switchboard) Overrides(context.Context) ([]Override, error) {
 // PreviewOverride would decide two of three endpoints.
 func (s *switchboard) PreviewOverride(_ context.Context, o Override) (Preview, error) {
 	o.Endpoints = 2
-	return Preview{Would: o, Total: 3, Panics: s.panics}, s.err
+	return Preview{Override: o, Total: 3, Panics: s.panics}, s.err
 }
 
 // Audit gives what comes after a place, oldest first.

@@ -11,8 +11,8 @@ import (
 )
 
 // Event is one event of a watch: the health of an endpoint, then Synced once all
-// endpoints were sent, then transitions, or clusters that have changed. Watchers share it, so it is encoded once for all
-// of them, in each of the two forms at most.
+// endpoints were sent, then transitions or, by cluster, changed clusters. Watchers share it, so it
+// is encoded once for all of them, in each of the two forms at most.
 type Event struct {
 	Endpoint   *EndpointHealth
 	Synced     bool
@@ -23,7 +23,7 @@ type Event struct {
 	text, message form
 }
 
-// ClusterChanges are clusters of which endpoints have changed, and whether there are more.
+// ClusterChanges are clusters with changed endpoints. More reports that others have changed, too.
 type ClusterChanges struct {
 	Clusters []Cluster
 	More     bool

@@ -32,12 +32,12 @@ const (
 	longest = 10 * 365 * 24 * time.Hour
 )
 
-// Preview is what an override would do.
+// Preview is the effect of an override that nobody has set yet.
 type Preview struct {
-	Would    Override  // its Endpoints are those that it would decide
+	Override Override  // Endpoints counts those that it would decide
 	Replaced *Override // nil: none
 	Total    int       // endpoints of all clusters that the caller may see
-	Panics   []string  // for each cluster that Envoys would be in panic for, why
+	Panics   []string  // a text for each cluster for which Envoys would be in panic
 }
 
 // Override is a health that an operator sets in place of verdicts.
@@ -78,7 +78,7 @@ func (c *Control) PreviewOverride(ctx context.Context, r *hdsdv1.SetOverrideRequ
 	if err != nil {
 		return nil, grpcError(err)
 	}
-	answer := &hdsdv1.PreviewOverrideResponse{Override: overrideMessage(p.Would), TotalEndpoints: uint32(p.Total), Panics: p.Panics}
+	answer := &hdsdv1.PreviewOverrideResponse{Override: overrideMessage(p.Override), TotalEndpoints: uint32(p.Total), Panics: p.Panics}
 	if p.Replaced != nil {
 		answer.Replaced = overrideMessage(*p.Replaced)
 	}

@@ -15,7 +15,7 @@ import (
 type endpointPage struct {
 	rows   []EndpointHealth
 	next   string
-	begins time.Time // the history, if the question is about a time before; else zero
+	begins time.Time // when the history begins, if that is after the time of the question; else zero
 }
 
 // transitionPage is what ListTransitions answers with.

@@ -171,13 +171,13 @@ func (s *Service) ListClusters(ctx context.Context, r *hdsdv1.ListClustersReques
 	return answer, grpcError(err)
 }
 
-// removal says when a cluster was removed that no source has any more.
+// removal says when the source removed a cluster. The time is absent if the history does not have it.
 func (s *Service) removal(ctx context.Context, cluster string) (*hdsdv1.Removal, error) {
 	found, _, err := s.backend.RecordedEvents(ctx, RecordedEventQuery{
 		Cluster: cluster, Kind: "CLUSTER", NewestFirst: true, Limit: 1,
 	})
 	m := &hdsdv1.Removal{}
-	if len(found) > 0 && found[0].Kind == hdsdv1.Event_CLUSTER_REMOVED { // else it came again, and went unseen
+	if len(found) > 0 && found[0].Kind == hdsdv1.Event_CLUSTER_REMOVED { // else hdsd did not see its second removal
 		m.Time, m.Text = timeMessage(found[0].Time), found[0].Text
 	}
 	return m, err

@@ -19,7 +19,7 @@ type Source struct {
 	Name                string
 	Clusters, Endpoints int
 	Held                *Held  // nil if nothing is held
-	Problem             string // what of it is refused; empty if nothing is
+	Problem             string // what hdsd refuses of it, and what it uses instead; empty without one
 }
 
 // Held is what is left of a source if what is held is accepted.

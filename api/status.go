@@ -41,7 +41,7 @@ type SourceState struct {
 	Name                string
 	Clusters, Endpoints int
 	Problem             string // empty if nothing is wrong
-	Broken              bool   // something of it is refused: that is the Problem
+	Broken              bool   // hdsd refuses something of it, as the Problem says
 }
 
 // PlaneCounts counts data planes.

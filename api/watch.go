@@ -26,7 +26,7 @@ type WatchQuery struct {
 	Filter  health.Filter // of the present health, or of that before or after a change
 	Token   string        // to resume after; empty: start with the current health
 
-	// ByCluster adds changes up by cluster. The watch starts with Synced, not with the current health.
+	// ByCluster adds changes up by cluster. The watch starts with Synced, without the current health.
 	ByCluster bool
 }
 
@@ -94,7 +94,7 @@ func (w *watching) reason(err error) error {
 	return err
 }
 
-// watchQuery reads a request.
+// watchQuery reads a request. The error is a gRPC status.
 func watchQuery(r *hdsdv1.WatchRequest) (WatchQuery, error) {
 	filter, err := filterOf(r)
 	if err != nil {

@@ -10,7 +10,7 @@ type Class struct {
 	Needs []health.Ability // all of them
 	Reach *health.Reach    // nil: every checker
 
-	Withheld bool // nobody is to check it
+	Withheld bool // no checker may check it
 }
 
 // Endpoint is one endpoint to check.

@@ -23,7 +23,7 @@ type bounds struct {
 	log     zerolog.Logger
 	refused *prometheus.CounterVec
 	bytes   *inflight.Budget // of gRPC messages
-	answers *share.Room      // for responses of the relay's control plane: as many bytes again
+	answers *share.Room      // of responses of the relay's control plane: as many bytes as of messages
 	bodies  *rest.Budget     // of REST requests: the same bytes
 
 	requests refusals
@@ -72,19 +72,20 @@ func (b *bounds) pool(l share.Limit) *share.Pool {
 // longWait is how long a message may wait for room before that needs attention.
 const longWait = time.Second
 
-// waiting returns whose message waits longest for room, and what that means, and the same of
-// responses of the relay's control plane; no reason if none waits long.
+// waiting returns the caller whose message waits longest for room, and the caller whose response of
+// the relay's control plane does. A caller that waits for less than longWait has no reason.
 func (b *bounds) waiting(now time.Time) (messages, answers attention.Named) {
-	return longest(b.bytes.Room, now, "%d messages wait for room among the bytes in flight, and those who send them with them"),
-		longest(b.answers, now, "%d responses of the relay's control plane wait for room among the bytes in flight, and data planes for them")
+	return longestWait(b.bytes.Room, now, "%d messages wait for room among the bytes in flight, and their senders with them"),
+		longestWait(b.answers, now, "%d responses of the relay's control plane wait for room among the bytes in flight, and data planes for them")
 }
 
-func longest(room *share.Room, now time.Time, means string) attention.Named {
+// longestWait returns the caller that waits longest in a room. The reason takes the number of waiters.
+func longestWait(room *share.Room, now time.Time, format string) attention.Named {
 	w := room.Waiting()
 	if w.Count == 0 || now.Sub(w.Since) < longWait {
 		return attention.Named{}
 	}
-	return attention.Named{Name: share.Name(w.Caller), Since: w.Since, Reason: fmt.Sprintf(means, w.Count)}
+	return attention.Named{Name: share.Name(w.Caller), Since: w.Since, Reason: fmt.Sprintf(format, w.Count)}
 }
 
 // tellWaiting logs that messages or responses wait, once a minute.
@@ -101,7 +102,7 @@ func (b *bounds) tellWaiting(now time.Time) {
 func (b *bounds) tell(w attention.Named, room *share.Room) {
 	if w.Reason != "" {
 		b.log.Warn().Str("event", "messages_wait").Str("limit", bytesInFlight).Str("caller", w.Name).Time("since", w.Since).
-			Int("count", room.Waiting().Count).Msg(w.Reason + ": raise the limit if that lasts")
+			Int("count", room.Waiting().Count).Msg(w.Reason + ": raise limits.max_bytes_in_flight if that lasts")
 	}
 }
 

@@ -127,9 +127,9 @@ func TestWhoWaitsIsTold(t *testing.T) {
 				}
 			}
 			first, _ := room.Ask("other", 1<<20, nil)
-			second, has := room.Ask("checker", 1<<20, func(*share.Turn) {})
-			if has {
-				t.Fatal("there is room for both")
+			second, free := room.Ask("checker", 1<<20, func(*share.Turn) {})
+			if free {
+				t.Fatal("there is room for both callers")
 			}
 			check("at once", false, 0)
 			time.Sleep(longWait)

@@ -46,17 +46,17 @@ func (c chronicle) follow(now time.Time, all []fleet.Event) {
 	for i := range all {
 		switch e := &all[i]; e.Kind {
 		case fleet.Lost:
-			c.add(ofChecker(now, storev1.EventKind_CHECKER_LOST, e, "disconnected; its seats are kept for the grace period"))
+			c.add(checkerEvent(now, storev1.EventKind_CHECKER_LOST, e, "disconnected; its seats are kept for the grace period"))
 		case fleet.NewcomerLost:
-			c.add(ofChecker(now, storev1.EventKind_CHECKER_LOST, e, "disconnected; it was on probation and had no seats"))
+			c.add(checkerEvent(now, storev1.EventKind_CHECKER_LOST, e, "disconnected; it was on probation and had no seats"))
 		case fleet.FellSilent:
-			text := "connected, but reports nothing of what it was sent: it may have rejected it"
+			text := "connected, but reports nothing of its specifier: it may have rejected it; look at its hds_delegate.errors"
 			if e.Stopped {
 				text = "connected, but has stopped reporting"
 			}
-			c.add(ofChecker(now, storev1.EventKind_CHECKER_SILENT, e, text))
+			c.add(checkerEvent(now, storev1.EventKind_CHECKER_SILENT, e, text))
 		case fleet.ReportsAgain:
-			c.add(ofChecker(now, storev1.EventKind_CHECKER_REPORTS, e, "reports again, after "+e.Lasted.Round(time.Millisecond).String()))
+			c.add(checkerEvent(now, storev1.EventKind_CHECKER_REPORTS, e, "reports again, after "+e.Lasted.Round(time.Millisecond).String()))
 		case fleet.NoCheckers:
 			c.add(store.Event{Time: now, Kind: storev1.EventKind_NO_CHECKERS, Text: "no checker is connected: nothing is checked, and health stays what it was last"})
 		case fleet.NoCheckersOver:
@@ -65,8 +65,8 @@ func (c chronicle) follow(now time.Time, all []fleet.Event) {
 	}
 }
 
-// ofChecker returns what happened to one checker.
-func ofChecker(now time.Time, kind store.EventKind, e *fleet.Event, text string) store.Event {
+// checkerEvent returns an event of one checker.
+func checkerEvent(now time.Time, kind store.EventKind, e *fleet.Event, text string) store.Event {
 	return store.Event{Time: now, Kind: kind, Checker: e.Checkers[0], Locality: e.Locality, Text: text}
 }
 
@@ -261,8 +261,8 @@ func endpointsText(count int, of []health.Endpoint) string {
 	return text
 }
 
-// setAside lists what of a cluster is not checked, and its latest version if that is rejected.
-func setAside(k *catalog.Cluster) []specifier.Exclusion {
+// rejections lists the exclusions of a cluster, and its latest version if hdsd rejects that.
+func rejections(k *catalog.Cluster) []specifier.Exclusion {
 	if k == nil {
 		return nil
 	}
@@ -273,9 +273,9 @@ func setAside(k *catalog.Cluster) []specifier.Exclusion {
 	return all
 }
 
-// quarantineEvents says what of a cluster is refused, and what no longer is.
+// quarantineEvents returns the rejections of a cluster that begin and end.
 func quarantineEvents(now time.Time, old, k *catalog.Cluster) (all []store.Event) {
-	before, after := setAside(old), setAside(k)
+	before, after := rejections(old), rejections(k)
 	if len(before)+len(after) == 0 {
 		return nil
 	}

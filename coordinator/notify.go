@@ -59,7 +59,7 @@ func (c *Coordinator) openHub() {
 func (c *Coordinator) lookForTrouble() (wrong []notify.Condition) {
 	for _, s := range c.feed.Broken() {
 		wrong = append(wrong, notify.Condition{
-			Key: notify.Key{Kind: notify.SourceBroken, Name: s.Name}, Since: s.Since, Command: "hdsd source list", Text: attention.Broken(s.Name, s.Problem),
+			Key: notify.Key{Kind: notify.SourceBroken, Name: s.Name}, Since: s.Since, Command: "hdsd source list", Text: attention.BrokenText(s.Name, s.Problem),
 		})
 	}
 	for _, held := range c.feed.Held() {

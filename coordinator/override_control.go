@@ -75,7 +75,7 @@ func (c *control) PreviewOverride(ctx context.Context, asked api.Override) (p ap
 	may := access.FromContext(ctx).Clusters().WithVersions(asker{c.core}.Outside)
 	if err := c.core.ask(ctx, func() {
 		would, refused := c.core.rulings.PreviewOverride(storedOverride(&asked))
-		p = api.Preview{Would: *shownOverride(&would.Override), Replaced: shownOverride(would.Replaced), Panics: would.Panics, Total: endpointsOf(c.core.rulings, may)}
+		p = api.Preview{Override: *shownOverride(&would.Override), Replaced: shownOverride(would.Replaced), Panics: would.Panics, Total: endpointsOf(c.core.rulings, may)}
 		err = refusal(refused)
 	}); err != nil {
 		return api.Preview{}, err

@@ -347,23 +347,23 @@ func TestOverridesInShadowModeAndFreeze(t *testing.T) {
 	l.wantTold("web", a2, drained, drained, "")
 }
 
-// TestOverridesUnderAFreezeToTheSources have data planes take endpoints from hdsd, and check
-// them as their cluster says, for as long as an override decides any.
+// TestOverridesUnderAFreezeToTheSources: while an override decides an endpoint of a cluster, data
+// planes take its endpoints from hdsd, and check them as the cluster says.
 func TestOverridesUnderAFreezeToTheSources(t *testing.T) {
 	l := halfUp(t)
 	l.drain(keyOf("web", a2))
 	l.freeze(api.Freeze{Reason: "moving", Author: "alice"})
-	stood := func() {
+	wantInForce := func() {
 		t.Helper()
 		l.wantTold("web", a2, drained, drained, "")
 		l.wantTold("web", a1, down, never, "frozen by alice: moving; the source says UNKNOWN")
 		l.wantProbed("web", true)
 	}
-	stood()
+	wantInForce()
 	l.say(web("web", a1, a2, a3))
-	stood()
+	wantInForce()
 	l.restarted(web("web", a1, a2))
-	stood()
+	wantInForce()
 	l.cleared(keyOf("web", a2))
 	l.wantTold("web", a2, up, never, "frozen by alice: moving; the source says UNKNOWN")
 	l.wantOwnChecks("web", true)
@@ -375,7 +375,7 @@ func TestOverridesUnderAFreezeToTheSources(t *testing.T) {
 	l.wantTold("web", a1, up, up, "")
 	l.wantTold("web", a2, drained, drained, "")
 	l.say(web("web", a1, a2, a3))
-	l.wantPublished("web", a3, drained) // one that joins is drained as well
+	l.wantPublished("web", a3, drained) // a new endpoint is drained as well
 	if _, err := l.clear(health.Endpoint{}, true); err != nil {
 		t.Fatal(err)
 	}
@@ -386,7 +386,7 @@ func TestOverridesUnderAFreezeToTheSources(t *testing.T) {
 	l.wantOwnChecks("web", false)
 }
 
-// TestOverridesDoNotExpireUnderAFreeze because no verdict would stand behind what was drained.
+// TestOverridesDoNotExpireUnderAFreeze: an override that is over ends with the freeze.
 func TestOverridesDoNotExpireUnderAFreeze(t *testing.T) {
 	for _, frozen := range []api.Freeze{held, {Reason: "moving", Author: "alice"}} {
 		l := halfUp(t)
@@ -399,13 +399,13 @@ func TestOverridesDoNotExpireUnderAFreeze(t *testing.T) {
 		l.restarted(web("web", a1, a2))
 		l.wantTold("web", a2, drained, drained, "")
 		if l.inForce(keyOf("web", a2)) == nil {
-			t.Error("it has expired")
+			t.Error("the override has expired")
 		}
 		l.unfreeze("bob")
 		l.pass(report)
 		l.wantTold("web", a2, down, down, "")
 		if l.inForce(keyOf("web", a2)) != nil {
-			t.Error("it has not expired")
+			t.Error("the override has not expired")
 		}
 	}
 }

@@ -12,8 +12,7 @@ import (
 	"hdsd/health"
 )
 
-// publish takes note of what data planes get of an endpoint, in each cluster that has its
-// assignment.
+// publish takes note of an endpoint as data planes get it, in each cluster with its assignment.
 func (a *alarms) publish(rulings *ruling.Table, key health.Endpoint) {
 	k := rulings.Cluster(key.Cluster)
 	if k == nil {
@@ -27,8 +26,8 @@ func (a *alarms) publish(rulings *ruling.Table, key health.Endpoint) {
 	}
 }
 
-// decided takes note of what changes for data planes without a transition: by a freeze, and of new
-// endpoints with ignore_new_hosts_until_first_hc when their cluster is taken over.
+// decided takes note of changes for data planes without a transition: a freeze, and a takeover of a
+// cluster that ignores new endpoints (ignore_new_hosts_until_first_hc).
 func (a *alarms) decided(rulings *ruling.Table, d *decision.Decision) {
 	if d.Freeze != nil {
 		a.publishAll(rulings, rulings.Clusters())
@@ -40,7 +39,7 @@ func (a *alarms) decided(rulings *ruling.Table, d *decision.Decision) {
 	}
 }
 
-// publishAll takes note of what data planes get of all endpoints of clusters, and of those that
+// publishAll takes note of all endpoints of clusters as data planes get them, and of the clusters that
 // share their assignments.
 func (a *alarms) publishAll(rulings *ruling.Table, clusters iter.Seq[*catalog.Cluster]) {
 	services := map[string]bool{}
@@ -63,11 +62,11 @@ func (a *alarms) publishAll(rulings *ruling.Table, clusters iter.Seq[*catalog.Cl
 
 func publishedOf(rulings *ruling.Table, k *catalog.Cluster, index int) tally.Published {
 	e := &k.Endpoints[index]
-	p, is := rulings.Published(k, e)
-	return tally.Published{Is: is, Status: p.Status, Priority: e.Priority, Weight: e.Weight()}
+	p, ok := rulings.Published(k, e)
+	return tally.Published{Present: ok, Status: p.Status, Priority: e.Priority, Weight: e.Weight()}
 }
 
-// tellPanics says for which clusters Envoys are in panic, or no longer are, once hdsd has settled.
+// tellPanics reports the panics that begin and end, once hdsd has settled.
 func (a *alarms) tellPanics(now time.Time) {
 	if !a.settled {
 		return

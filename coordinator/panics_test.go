@@ -23,20 +23,20 @@ import (
 	"hdsd/store"
 )
 
-// wantPanics holds that what is known of panic is what counting everything gives.
+// wantPanics compares the panics that hdsd keeps up to date with a full count.
 func (l *lab) wantPanics() {
 	l.t.Helper()
 	counted := alarms{panics: tally.NewPanics()}
 	counted.publishAll(l.core.rulings, l.core.rulings.Clusters())
 	for k := range l.core.rulings.Clusters() {
-		got, _ := l.core.upkeep.alarms.panics.Of(k.Source.Name)
-		if want, _ := counted.panics.Of(k.Source.Name); got != want {
+		got, _ := l.core.upkeep.alarms.panics.Explain(k.Source.Name)
+		if want, _ := counted.panics.Explain(k.Source.Name); got != want {
 			l.t.Fatalf("cluster %s: %q, a full count gives %q", k.Source.Name, got, want)
 		}
 	}
 }
 
-// wantPanic holds what is shown of panic: what needs attention, the description and the metric.
+// wantPanic checks the attention item, the description and the metric of a panic.
 func (l *lab) wantPanic(cluster, text string) {
 	l.t.Helper()
 	l.wantPanics()
@@ -53,7 +53,7 @@ func (l *lab) wantPanic(cluster, text string) {
 	}
 }
 
-// wantPreview holds what a preview of an override says.
+// wantPreview checks the preview of an override.
 func (l *lab) wantPreview(scope health.Endpoint, to health.Status, endpoints int, panics string) {
 	l.t.Helper()
 	p, err := l.core.rulings.PreviewOverride(store.Override{Scope: scope, Status: to})
@@ -62,14 +62,14 @@ func (l *lab) wantPreview(scope health.Endpoint, to health.Status, endpoints int
 	}
 }
 
-// threshold sets when Envoys panic for a cluster.
+// threshold sets the panic threshold of a cluster, in percent.
 func threshold(c *source.Cluster, percent float64) *source.Cluster {
 	c.Config = proto.CloneOf(c.Config)
 	c.Config.CommonLbConfig = &clusterv3.Cluster_CommonLbConfig{HealthyPanicThreshold: &typev3.Percent{Value: percent}}
 	return c
 }
 
-// TestEnvoysInPanicNeedAttention when too few endpoints are healthy, whatever takes the others out.
+// TestEnvoysInPanicNeedAttention: too few healthy endpoints need attention, whatever takes out the others.
 func TestEnvoysInPanicNeedAttention(t *testing.T) {
 	l := newLab(t)
 	var log strings.Builder
@@ -99,7 +99,7 @@ func TestEnvoysInPanicNeedAttention(t *testing.T) {
 		t.Errorf("told %v; the log is %s", told, log.String())
 	}
 
-	// The whole cluster down is told as that.
+	// A cluster that is wholly down is CLUSTER_DOWN alone.
 	l.truth[a3] = down
 	l.pass(3 * report)
 	if found := l.attentionOf("PANIC"); len(found) > 0 || told["web"] != 0 || !strings.Contains(log.String(), `"event":"cluster_panic_over"`) {
@@ -129,7 +129,7 @@ func TestEnvoysInPanicNeedAttention(t *testing.T) {
 	l.pass(10 * report)
 	l.wantPanic("web", "")
 
-	// What drains counts for nothing, so to drain all drains nothing.
+	// Draining endpoints do not count, so to drain all of them drains none.
 	l.drain(keyOf("web", a1))
 	l.wantPreview(keyOf("web", a2), drained, 1, "")
 	l.drain(keyOf("web", a2))
@@ -148,7 +148,7 @@ func TestEnvoysInPanicNeedAttention(t *testing.T) {
 	}
 }
 
-// TestPanicByPriority spills to the next priority first.
+// TestPanicByPriority: traffic spills to the next priority first.
 func TestPanicByPriority(t *testing.T) {
 	l := newLab(t)
 	k := web("web", a1, a2, a3)
@@ -166,7 +166,7 @@ func TestPanicByPriority(t *testing.T) {
 	l.wantPanic("web", "")
 	l.truth[a2] = down
 	l.pass(3 * report)
-	l.wantPanic("web", "") // 70 % of what the second has, and half of it
+	l.wantPanic("web", "") // the second priority offers 70 %, and half of it is healthy
 	if _, err := l.override(store.Override{Scope: health.Endpoint{Cluster: "web", Locality: health.Locality{Zone: "other"}}, Status: drained, Reason: "x", Author: "ann"}); err != nil {
 		t.Fatal(err)
 	}
@@ -174,9 +174,9 @@ func TestPanicByPriority(t *testing.T) {
 	l.wantPanic("web", "Envoy sends traffic to all 1 endpoint of priority 0: 0 % healthy is below its threshold of 50 %; to all 2 endpoints of priority 1: 0 % healthy (all drain)")
 }
 
-// TestPanicIsThatOfWhatIsPublished: of what the source says in the shadow, of initial_health before
-// a verdict, and with all clusters that have the assignment.
-func TestPanicIsThatOfWhatIsPublished(t *testing.T) {
+// TestPanicFollowsThePublishedHealth: the source's health in shadow mode, initial_health before a
+// verdict, and the worst of all clusters that share an assignment.
+func TestPanicFollowsThePublishedHealth(t *testing.T) {
 	l := newLab(t)
 	l.rules.Policies = []*configv1.Policy{shadowing("pay", configv1.Mode_SHADOW)}
 	l.truth[a1], l.truth[a2] = down, down

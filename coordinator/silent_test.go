@@ -156,10 +156,10 @@ func TestASilentCheckerThatReconnectsGetsWork(t *testing.T) {
 	}
 }
 
-// TestTheHistoryHasWhoWasSilent: when a checker fell silent, why, and when it was heard again.
-func TestTheHistoryHasWhoWasSilent(t *testing.T) {
+// TestTheHistoryHasSilentCheckers: when a checker falls silent, why, and when it reports again.
+func TestTheHistoryHasSilentCheckers(t *testing.T) {
 	l, _ := fleetOf(t, 5, 30)
-	l.newcomer("xa") // rejects what it is sent
+	l.newcomer("xa") // rejects its specifier
 	l.pass(time.Minute)
 	l.checkers["xa"].rejects = false
 	l.setSilent(false, "xa")
@@ -174,7 +174,7 @@ func TestTheHistoryHasWhoWasSilent(t *testing.T) {
 		}
 	}
 	want := []string{
-		"CHECKER_SILENT xa in a: connected, but reports nothing of what it was sent: it may have rejected it",
+		"CHECKER_SILENT xa in a: connected, but reports nothing of its specifier: it may have rejected it; look at its hds_delegate.errors",
 		"CHECKER_REPORTS xa in a: reports again, after 1m0s",
 		"CHECKER_SILENT c1b in b: connected, but has stopped reporting",
 		"CHECKER_REPORTS c1b in b: reports again, after ",

@@ -98,8 +98,8 @@ func TestStatusFollowsWhatHappens(t *testing.T) {
 	}
 }
 
-// TestClustersWithoutAHealthyEndpoint are not well, whether all endpoints drain or none may be
-// checked, and say so by events, metrics and attention.
+// TestClustersWithoutAHealthyEndpoint: a cluster whose endpoints all drain, and one that hdsd may not
+// check, show in the status, the overview, the metrics and the attention.
 func TestClustersWithoutAHealthyEndpoint(t *testing.T) {
 	l := newLab(t)
 	l.serve(web("api", "10.0.1.1:80"), web("web", "10.0.0.1:80", "10.0.0.2:80"), aside(web("odd", "10.0.2.1:80")))

@@ -12,7 +12,7 @@ import (
 	"hdsd/source"
 )
 
-// granted is the permit of a caller who may see the clusters of a glob.
+// granted is the permit of a caller that may see the clusters of a glob.
 type granted struct {
 	access.Permit
 	clusters access.Clusters
@@ -21,8 +21,8 @@ type granted struct {
 // Clusters implements access.Permit.
 func (g granted) Clusters() access.Clusters { return g.clusters }
 
-// TestACallerSeesAllVersionsOfItsClusters, whatever hdsd calls them, and no cluster that only looks
-// like one.
+// TestACallerSeesAllVersionsOfItsClusters: whatever hdsd calls a version, and no cluster whose name
+// only looks like one.
 func TestACallerSeesAllVersionsOfItsClusters(t *testing.T) {
 	l := newLab(t)
 	version := func(own, outside string) *source.Cluster {

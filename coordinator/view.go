@@ -125,7 +125,7 @@ func (v view) Explain(k *catalog.Cluster, e *catalog.Endpoint) api.EndpointHealt
 			out.Verdict.Since = ruling.Since
 		}
 	}
-	if p, is := v.core.rulings.Published(k, e); is && p.Status != out.Verdict.Status {
+	if p, ok := v.core.rulings.Published(k, e); ok && p.Status != out.Verdict.Status {
 		out.Published = &api.Published{Status: p.Status, Reason: p.Reason()}
 	}
 	return out
@@ -248,7 +248,7 @@ func (v view) Condition(e *catalog.Endpoint) query.Condition {
 
 // Panic implements query.State.
 func (v view) Panic(k *catalog.Cluster) (reason string, since time.Time) {
-	return v.core.upkeep.alarms.panics.Of(k.Source.Name)
+	return v.core.upkeep.alarms.panics.Explain(k.Source.Name)
 }
 
 // Crew implements query.State.

@@ -50,9 +50,9 @@ type Item struct {
 type Group struct {
 	Name            string
 	Endpoints, Down int
-	Up, Unknown     int       // of a cluster: those that are healthy or degraded, and those without a verdict
+	Up, Unknown     int       // of a cluster: healthy or degraded ones, and ones without a verdict
 	Since           time.Time // when the last of them went down that is down
-	LeftSince       time.Time // of a cluster: when the last of them ceased to be up that is not up
+	LastUp          time.Time // of a cluster: until when the last of the others was up
 }
 
 // IsIdle reports whether all endpoints of a cluster are draining or down, not all down.
@@ -71,7 +71,7 @@ type Facts struct {
 	NotReady  Named     // why hdsd is not ready; no name
 	Clusters  []Group   // those of which an endpoint is down
 	Zones     []Group   // all zones that have a name
-	Panics    []Named   // clusters that Envoys are in panic for, and that are not wholly down
+	Panics    []Named   // clusters for which Envoys are in panic, not those that are wholly down
 	Unchecked []Named   // clusters that hdsd does not check in full
 
 	Held      int       // endpoints without a believed vote
@@ -79,25 +79,25 @@ type Facts struct {
 
 	Doubted, Silent, Blind []Named // checkers
 	Broken, Shrunk         []Named // sources
-	Refusing               Named   // what data planes refuse; no name
+	Refusing               Named   // why data planes refuse a response; no name
 	History, Frozen        Named   // no name
 	Waiting                Named   // whose message waits longest for room
-	WaitingAnswers         Named   // for whom a response of the relay's control plane does
+	WaitingAnswers         Named   // whose response of the relay's control plane waits longest for room
 	ProbeLimit             Named   // why endpoints wait for room at their address; no name
 }
 
-// RefusingCommand is the command to go on with at PlanesRefusing.
+// RefusingCommand is the next command for PlanesRefusing.
 const RefusingCommand = "hdsd clients"
 
-// Broken is the text of SourceBroken.
-func Broken(source, problem string) string { return "source " + source + ": " + problem }
+// BrokenText is the text of SourceBroken.
+func BrokenText(source, problem string) string { return "source " + source + ": " + problem }
 
 // State is how much of a cluster is down.
 type State int
 
-// States. A cluster without a believed vote is Unobserved, whatever its last health. NoneHealthy
-// has endpoints that are draining or without a verdict, and no healthy or degraded one. Of one
-// that is Unchecked, no endpoint may be checked although it ought to.
+// States. A cluster without a believed vote is Unobserved, whatever its last health. A NoneHealthy
+// one has endpoints that drain or have no verdict, and no healthy or degraded one. An Unchecked one
+// has health checks, but hdsd may check none of its endpoints.
 const (
 	OK State = iota
 	SomeDown
@@ -108,8 +108,8 @@ const (
 	Unchecked
 )
 
-// StateOf gives the state of a cluster with endpoints, of which so many are down, so many are
-// healthy or degraded, and so many have a believed vote or an override.
+// StateOf returns the state of a cluster from numbers of its endpoints: all, those that are down,
+// those that are up (healthy or degraded), and those with a believed vote or an override.
 func StateOf(endpoints, down, up, observed int) State {
 	switch {
 	case observed == 0:
@@ -143,8 +143,8 @@ func Of(f *Facts) []Item {
 			Text: "no checker is connected: nothing is checked, and health stays what it was last; connect a checker",
 		})
 	}
-	if why := f.NotReady.Reason; why != "" {
-		all = append(all, Item{Kind: NotReady, Since: f.NotReady.Since, Command: "hdsd clients", Text: "not ready: " + why})
+	if reason := f.NotReady.Reason; reason != "" {
+		all = append(all, Item{Kind: NotReady, Since: f.NotReady.Since, Command: "hdsd clients", Text: "not ready: " + reason})
 	}
 	all = append(all, clusters(f.Clusters, ClusterDown)...)
 	all = append(all, clusters(f.Clusters, NoHealthy)...)
@@ -154,8 +154,8 @@ func Of(f *Facts) []Item {
 	if f.Unwatched.IsZero() { // else it is told
 		all = append(all, named(NotChecked, f.Unchecked, "hdsd does not check %d clusters in full")...)
 	}
-	if why := f.TooFew.Reason; why != "" && f.Unwatched.IsZero() {
-		all = append(all, Item{Kind: TooFewCheckers, Since: f.TooFew.Since, Command: "hdsd checkers", Text: why})
+	if reason := f.TooFew.Reason; reason != "" && f.Unwatched.IsZero() {
+		all = append(all, Item{Kind: TooFewCheckers, Since: f.TooFew.Since, Command: "hdsd checkers", Text: reason})
 	}
 	if f.Held > 0 && f.Unwatched.IsZero() {
 		all = append(all, Item{
@@ -175,11 +175,11 @@ func Of(f *Facts) []Item {
 			})
 		}
 	}
-	if why := f.Refusing.Reason; why != "" {
-		all = append(all, Item{Kind: PlanesRefusing, Since: f.Refusing.Since, Command: RefusingCommand, Text: why})
+	if reason := f.Refusing.Reason; reason != "" {
+		all = append(all, Item{Kind: PlanesRefusing, Since: f.Refusing.Since, Command: RefusingCommand, Text: reason})
 	}
 	for _, s := range f.Broken {
-		all = append(all, Item{Kind: SourceBroken, Name: s.Name, Since: s.Since, Command: "hdsd source list", Text: Broken(s.Name, s.Reason)})
+		all = append(all, Item{Kind: SourceBroken, Name: s.Name, Since: s.Since, Command: "hdsd source list", Text: BrokenText(s.Name, s.Reason)})
 	}
 	for _, s := range f.Shrunk {
 		all = append(all, Item{
@@ -187,32 +187,32 @@ func Of(f *Facts) []Item {
 			Text: fmt.Sprintf("what source %s took away is %s", s.Name, s.Reason),
 		})
 	}
-	if why := f.History.Reason; why != "" {
-		all = append(all, Item{Kind: HistoryFailing, Since: f.History.Since, Command: "hdsd history --newest-first --limit 20", Text: "the disk does not take the history: " + why})
+	if reason := f.History.Reason; reason != "" {
+		all = append(all, Item{Kind: HistoryFailing, Since: f.History.Since, Command: "hdsd history --newest-first --limit 20", Text: "the disk does not take the history: " + reason})
 	}
-	for _, of := range []struct {
+	for _, queue := range []struct {
 		waiting Named
 		command string
 	}{{f.Waiting, "hdsd checkers"}, {f.WaitingAnswers, "hdsd clients"}} {
-		if w := of.waiting; w.Reason != "" {
-			all = append(all, Item{Kind: MessagesWait, Since: w.Since, Command: of.command, Text: w.Reason + ", " + w.Name + " longest: raise limits.max_bytes_in_flight if that lasts"})
+		if w := queue.waiting; w.Reason != "" {
+			all = append(all, Item{Kind: MessagesWait, Since: w.Since, Command: queue.command, Text: w.Reason + ", " + w.Name + " longest: raise limits.max_bytes_in_flight if that lasts"})
 		}
 	}
-	if why := f.ProbeLimit.Reason; why != "" {
-		all = append(all, Item{Kind: ProbesLimited, Since: f.ProbeLimit.Since, Command: "hdsd clusters", Text: why})
+	if reason := f.ProbeLimit.Reason; reason != "" {
+		all = append(all, Item{Kind: ProbesLimited, Since: f.ProbeLimit.Since, Command: "hdsd clusters", Text: reason})
 	}
-	if why := f.Frozen.Reason; why != "" {
-		all = append(all, Item{Kind: Frozen, Since: f.Frozen.Since, Command: "hdsd freeze --show", Text: why})
+	if reason := f.Frozen.Reason; reason != "" {
+		all = append(all, Item{Kind: Frozen, Since: f.Frozen.Since, Command: "hdsd freeze --show", Text: reason})
 	}
 	return all
 }
 
-// Idle is the text of NoHealthy.
-func Idle(g *Group) string {
+// IdleText is the text of NoHealthy.
+func IdleText(g *Group) string {
 	return fmt.Sprintf("cluster %s: no healthy endpoint: %d of %s draining, %d down", g.Name, g.Endpoints-g.Down, endpoints(g.Endpoints), g.Down)
 }
 
-// kindOf returns the kind of a cluster that is not well as a whole; empty if it is.
+// kindOf returns the kind of item that a cluster needs as a whole; empty if it needs none.
 func kindOf(g *Group) Kind {
 	switch {
 	case g.Down == g.Endpoints:
@@ -225,7 +225,7 @@ func kindOf(g *Group) Kind {
 	return ""
 }
 
-// clusters gives the clusters of a kind. Those with most endpoints down come first.
+// clusters returns the items of a kind. Clusters with most endpoints down come first.
 func clusters(groups []Group, kind Kind) (all []Item) {
 	for _, g := range worstFirst(groups) {
 		if kindOf(&g) != kind {
@@ -236,7 +236,7 @@ func clusters(groups []Group, kind Kind) (all []Item) {
 			Text: fmt.Sprintf("cluster %s: %d of %s down", g.Name, g.Down, endpoints(g.Endpoints)),
 		}
 		if kind == NoHealthy {
-			i.Since, i.Text = g.LeftSince, Idle(&g)
+			i.Since, i.Text = g.LastUp, IdleText(&g)
 		}
 		all = append(all, i)
 	}
@@ -260,13 +260,13 @@ func zones(groups []Group) (all []Item) {
 	return all
 }
 
-// mostNamed bounds the clusters of a kind that have an item each.
-const mostNamed = 10
+// maxItems bounds the clusters of a kind that have an item each.
+const maxItems = 10
 
-// named gives clusters with what is wrong with each. One item, which tells how many, stands for
-// many.
-func named(kind Kind, clusters []Named, many string) (all []Item) {
-	if len(clusters) <= mostNamed {
+// named returns an item for each cluster, or one item for more than maxItems. Its text begins with
+// a format that takes their number.
+func named(kind Kind, clusters []Named, format string) (all []Item) {
+	if len(clusters) <= maxItems {
 		for _, k := range clusters {
 			all = append(all, Item{Kind: kind, Cluster: k.Name, Since: k.Since, Command: Cluster(k.Name), Text: fmt.Sprintf("cluster %s: %s", k.Name, k.Reason)})
 		}
@@ -275,7 +275,7 @@ func named(kind Kind, clusters []Named, many string) (all []Item) {
 	first := slices.MinFunc(clusters, func(a, b Named) int { return a.Since.Compare(b.Since) })
 	return []Item{{
 		Kind: kind, Since: first.Since, Command: "hdsd clusters",
-		Text: fmt.Sprintf(many+"; cluster %s: %s", len(clusters), first.Name, first.Reason),
+		Text: fmt.Sprintf(format+"; cluster %s: %s", len(clusters), first.Name, first.Reason),
 	}}
 }
 

@@ -29,7 +29,7 @@ func TestWorstFirst(t *testing.T) {
 	}
 	f := attention.Facts{
 		Clusters: []attention.Group{
-			{Name: "half", Endpoints: 4, Down: 2, Up: 2, Since: noon}, {Name: "idle", Endpoints: 4, Down: 3, LeftSince: noon}, {Name: "it's", Endpoints: 1, Down: 1, Since: noon}, {Name: "big", Endpoints: 5, Down: 5, Since: noon},
+			{Name: "half", Endpoints: 4, Down: 2, Up: 2, Since: noon}, {Name: "idle", Endpoints: 4, Down: 3, LastUp: noon}, {Name: "it's", Endpoints: 1, Down: 1, Since: noon}, {Name: "big", Endpoints: 5, Down: 5, Since: noon},
 		},
 		Zones:     []attention.Group{{Name: "eu/a", Endpoints: 6, Down: 6, Since: noon}, {Name: "eu/b", Endpoints: 4}, {Name: "eu/c", Endpoints: 1, Down: 1}},
 		Unchecked: []attention.Named{at("db"), at("cache")},

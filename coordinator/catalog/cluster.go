@@ -61,10 +61,10 @@ type publication struct {
 	byEDS  *clusterv3.Cluster // the cluster, taking its endpoints and their health from hdsd; nil if it may not
 
 	Panic   envoyrules.PanicRules  // when Envoys disregard the health of its endpoints
-	weights map[health.Hash]uint32 // weights above 1, if they count for that
+	weights map[health.Hash]uint32 // those above 1, if they count for panic
 }
 
-// listed is what Endpoints refer to.
+// listed holds the data to which Endpoints refer.
 type listed struct {
 	unchecked []unchecked
 	hostnames []string // of Checked.Endpoints; nil if none has one
@@ -119,11 +119,11 @@ func (c *Cluster) UpToDate(r *Rules) bool {
 // IsChecked tells whether any endpoint of the cluster is checked.
 func (c *Cluster) IsChecked() bool { return c.Checked != nil && len(c.Checked.Endpoints) > 0 }
 
-// IsUncheckable tells whether the cluster has endpoints that ought to be checked, and none of
-// them may be.
+// IsUncheckable reports whether the cluster has health checks and endpoints, and hdsd may check none
+// of them.
 func (c *Cluster) IsUncheckable() bool {
-	ought := len(c.Source.HealthChecks) > 0 || c.Source.Rejected != ""
-	return ought && !c.IsChecked() && len(c.Endpoints) > 0 && len(c.Exclusions()) > 0
+	wanted := len(c.Source.HealthChecks) > 0 || c.Source.Rejected != ""
+	return wanted && !c.IsChecked() && len(c.Endpoints) > 0 && len(c.Exclusions()) > 0
 }
 
 // IgnoresNew tells whether endpoints get no traffic before their first verdict: the cluster asks
@@ -141,7 +141,7 @@ func (c *Cluster) Find(key *health.Endpoint) *Endpoint {
 	return nil
 }
 
-// Index gives where in Endpoints the endpoint with a key is, or None. The cluster may be nil.
+// Index returns the index in Endpoints of the endpoint with a key, or None. The cluster may be nil.
 func (c *Cluster) Index(key *health.Endpoint) int {
 	if c == nil {
 		return None
@@ -172,9 +172,9 @@ func (c *Cluster) At(address netip.Addr) (all []*Endpoint) {
 	return all
 }
 
-// Exclusions lists what ought to be checked or published and is not. A version that is in use
-// in place of one that is Rejected counts as any other. That it is not published
-// is the only reason of what is neither, unless Options.Verbose asks for all.
+// Exclusions lists what ought to be checked or published and is not. It ignores Rejected. If a thing
+// is neither checked nor published, it gives the reason of the latter alone, unless Options.Verbose
+// asks for both.
 func (c *Cluster) Exclusions() []specifier.Exclusion {
 	if c.Source.Rejected != "" {
 		return []specifier.Exclusion{{Reason: c.Source.Rejected}}

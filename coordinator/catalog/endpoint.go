@@ -64,7 +64,7 @@ func (e *Endpoint) Address() string {
 	return e.unchecked().key.Address
 }
 
-// Hostname returns the hostname that the source gives it; empty without one.
+// Hostname returns the hostname from the source; empty without one.
 func (e *Endpoint) Hostname() string {
 	switch {
 	case e.at < 0:
@@ -83,7 +83,7 @@ func (e *Endpoint) Locality() *health.Locality {
 	return &e.unchecked().key.Locality
 }
 
-// Weight returns its weight among the others of its priority, where that counts for panic; else 1.
+// Weight returns the weight among the endpoints of its priority if weights count for panic; else 1.
 func (e *Endpoint) Weight() uint32 {
 	if weight, ok := e.of.weights[e.Hash()]; ok {
 		return weight

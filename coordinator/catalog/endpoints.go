@@ -26,7 +26,7 @@ type lister struct {
 	checked map[health.Endpoint]int // by key: index in Checked.Endpoints; made when needed
 	reasons map[string]string       // by address: why it is excluded; "" for all
 	reason  string                  // why anything else is not checked
-	name    string                  // the latest hostname: often all endpoints of a cluster have it
+	name    string                  // the latest hostname, which the next endpoint often has, too
 }
 
 // listEndpoints fills Endpoints and what belongs to it. An address that a
@@ -58,9 +58,9 @@ func (c *Cluster) listEndpoints(given *endpointv3.ClusterLoadAssignment) {
 			if sent {
 				position = len(indices)
 			}
-			listed := len(c.Endpoints)
+			first := len(c.Endpoints)
 			index := l.add(i, j, group.GetLocality(), e, position)
-			l.weigh(listed, e, uint8(priority))
+			l.weigh(first, e, uint8(priority))
 			if sent {
 				indices = append(indices, int32(index))
 			}
@@ -108,7 +108,7 @@ func (l *lister) add(i, j int, locality *corev3.Locality, e *endpointv3.LbEndpoi
 	return None
 }
 
-// hostname returns the hostname of an endpoint. Equal ones that follow each other share memory.
+// hostname returns the hostname of an endpoint. Equal hostnames in a row share memory.
 func (l *lister) hostname(e *endpointv3.LbEndpoint) string {
 	if name := e.GetEndpoint().GetHostname(); name != l.name {
 		l.name = name
@@ -116,10 +116,10 @@ func (l *lister) hostname(e *endpointv3.LbEndpoint) string {
 	return l.name
 }
 
-// weigh notes the priority and the weight of an endpoint that was added behind others.
-func (l *lister) weigh(before int, e *endpointv3.LbEndpoint, priority uint8) {
-	for i := range l.Endpoints[before:] {
-		added := &l.Endpoints[before+i]
+// weigh sets the priority and the weight of the endpoints from an index on: those that add added.
+func (l *lister) weigh(first int, e *endpointv3.LbEndpoint, priority uint8) {
+	for i := range l.Endpoints[first:] {
+		added := &l.Endpoints[first+i]
 		added.Priority = priority
 		if weight := e.GetLoadBalancingWeight().GetValue(); weight > 1 && l.Panic.Weighted {
 			if l.weights == nil {

@@ -135,8 +135,8 @@ func (c *Cluster) originalByEDS() *clusterv3.Cluster {
 	return original
 }
 
-// ExplainPanic says that Envoys would be in panic for the cluster, and why, given the published
-// health of each endpoint that data planes get; empty if they would not.
+// ExplainPanic says why Envoys would be in panic for the cluster; empty if they would not. It takes the
+// published health of each endpoint that data planes get.
 func (c *Cluster) ExplainPanic(published func(*Endpoint) health.Status) string {
 	var priorities []envoyrules.Hosts
 	for i := range c.Endpoints {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// rate gives the checks of one endpoint that is up by one checker in 1,000 seconds.
+// rate returns the checks of one endpoint that is up, by one checker in 1,000 seconds.
 func (c *Cluster) rate() int64 {
 	sum := 0.0
 	for _, check := range c.Source.HealthChecks {
@@ -22,7 +22,7 @@ func (c *Cluster) rate() int64 {
 	return int64(math.Round(sum))
 }
 
-// Raised says that checkers probe less often than the health checks ask for; empty if they do not.
+// Raised says why checkers probe less often than the health checks ask for; empty if they do not.
 func (c *Cluster) Raised() string {
 	if c.Checked == nil || c.Checked.Raised == 0 {
 		return ""

@@ -26,7 +26,7 @@ type Rules struct {
 	InitialHealth       health.Status          // published before the first verdict
 	Options             specifier.Options      // what checkers' machines have
 	Probation           time.Duration          // of checkers that are new
-	MaxProbes           uint32                 // a second, that an address is to get; 0: any number
+	MaxProbes           uint32                 // a second, of one address; 0: any number
 
 	settings   Settings // of clusters that no policy matches
 	policies   []policy

@@ -9,27 +9,27 @@ import (
 	"hdsd/health"
 )
 
-// Target is where the probes of a checked endpoint go.
+// Target is the destination of the probes of a checked endpoint.
 type Target struct {
 	Hash    health.Hash // of the endpoint
 	Address netip.Addr  // invalid: there is no such endpoint, or its probes go to no IP address
-	Rate    int64       // probes in 1,000 seconds, of all checkers that are to check it
+	Rate    int64       // probes in 1,000 seconds, of all its checkers
 }
 
-// ChangedTargets goes through the endpoints whose target differs between two versions of a cluster,
-// either of which may be nil.
+// ChangedTargets returns the old and the new target of each endpoint whose target differs between two
+// versions of a cluster. Either version may be nil.
 func ChangedTargets(before, after *Cluster) iter.Seq2[Target, Target] {
 	var old, next []Endpoint
 	var oldRate, nextRate int64
 	if before != nil {
-		old, oldRate = before.Endpoints, before.allProbes()
+		old, oldRate = before.Endpoints, before.probeRate()
 	}
 	if after != nil {
-		next, nextRate = after.Endpoints, after.allProbes()
+		next, nextRate = after.Endpoints, after.probeRate()
 	}
 	return func(yield func(Target, Target) bool) {
 		for len(old)+len(next) > 0 {
-			var gone, came Target
+			var removed, added Target
 			order := -1
 			if len(next) > 0 {
 				order = 1
@@ -40,24 +40,24 @@ func ChangedTargets(before, after *Cluster) iter.Seq2[Target, Target] {
 			same := order == 0 && oldRate == nextRate && old[0].sameTarget(&next[0])
 			if order <= 0 {
 				if !same {
-					gone = old[0].target(oldRate)
+					removed = old[0].target(oldRate)
 				}
 				old = old[1:]
 			}
 			if order >= 0 {
 				if !same {
-					came = next[0].target(nextRate)
+					added = next[0].target(nextRate)
 				}
 				next = next[1:]
 			}
-			if (gone.Address.IsValid() || came.Address.IsValid()) && !yield(gone, came) {
+			if (removed.Address.IsValid() || added.Address.IsValid()) && !yield(removed, added) {
 				return
 			}
 		}
 	}
 }
 
-// target returns where the probes of an endpoint go, given their rate.
+// target returns the target of an endpoint, given the rate.
 func (e *Endpoint) target(rate int64) Target {
 	if e.at < 0 {
 		return Target{}
@@ -65,15 +65,15 @@ func (e *Endpoint) target(rate int64) Target {
 	return Target{Hash: e.Hash(), Address: e.of.Checked.Target(int(e.at)), Rate: rate}
 }
 
-// sameTarget reports whether the probes of two endpoints with one key go to one address, or neither
-// has any.
+// sameTarget reports whether the probes of two endpoints with the same key go to the same address. Two
+// endpoints without probes do, too.
 func (e *Endpoint) sameTarget(f *Endpoint) bool {
 	return e.at < 0 && f.at < 0 || e.at >= 0 && f.at >= 0 && specifier.SameTarget(e.of.Checked, int(e.at), f.of.Checked, int(f.at))
 }
 
-// allProbes gives the probes of one endpoint in 1,000 seconds: those of all checkers that are to
-// check it, by the shortest intervals that they go by.
-func (c *Cluster) allProbes() int64 {
+// probeRate returns the probes of one endpoint in 1,000 seconds: of all its checkers, by the shortest
+// interval of each check.
+func (c *Cluster) probeRate() int64 {
 	if c.Checked == nil {
 		return 0
 	}

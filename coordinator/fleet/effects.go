@@ -58,7 +58,7 @@ const (
 	NoCheckers                       // the last checker is lost, or none came while hdsd settled
 	NoCheckersOver                   // a checker is connected again
 	LostHeld                         // lost checkers keep their seats, since too few others report
-	FellSilent                       // a checker is connected, and reports nothing of what it was sent
+	FellSilent                       // a checker is connected, and reports nothing of its specifier
 	ReportsAgain                     // a checker that was silent reports after all
 )
 
@@ -68,7 +68,7 @@ type Event struct {
 	Checkers []string      // sorted
 	Trust    Trust         // of DoubtedHeld
 	Lasted   time.Duration // of NoCheckersOver and ReportsAgain
-	Stopped  bool          // of FellSilent: it did report, on this stream
+	Stopped  bool          // of FellSilent: it reported on this stream before
 
 	// Of the checker of Lost, NewcomerLost, FellSilent and ReportsAgain.
 	Locality   health.Locality
@@ -82,8 +82,8 @@ func (f *Fleet) log(kind Kind, checkers []string) {
 	}
 }
 
-// about notes what happened to a checker. The event may be completed until the next one.
-func (e *Effects) about(kind Kind, known *checker) *Event {
+// add adds an event of a checker. The caller may fill in the rest before the next event.
+func (e *Effects) add(kind Kind, known *checker) *Event {
 	e.Events = append(e.Events, Event{Kind: kind, Checkers: []string{known.ID}, Locality: known.Locality, LastReport: known.reported})
 	return &e.Events[len(e.Events)-1]
 }

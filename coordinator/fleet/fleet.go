@@ -199,7 +199,7 @@ func (f *Fleet) Disconnect(now time.Time, id string) Effects {
 	if known.newcomer == nil {
 		f.depart(now, known)
 	}
-	f.out.about(Lost, known)
+	f.out.add(Lost, known)
 	f.unwatched.follow(now, f.Present().Connected, &f.out)
 	f.out.Votes = append(f.out.Votes, VoteChange{Checker: id, Lost: true})
 	f.churn.moved[id] = true

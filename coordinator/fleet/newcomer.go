@@ -74,7 +74,7 @@ func (p *Probation) dismiss(known *checker) {
 	f := p.fleet
 	p.unseat(known.ID)
 	delete(f.checkers, known.ID)
-	f.out.about(NewcomerLost, known)
+	f.out.add(NewcomerLost, known)
 	f.out.GivenUp = append(f.out.GivenUp, known.ID)
 	f.out.Recount = true
 }

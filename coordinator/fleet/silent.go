@@ -57,7 +57,7 @@ func (e *Effects) hush(now time.Time, silent map[string]*silence, known *checker
 	}
 	silent[known.ID] = s
 	e.Silent, e.Recount = append(e.Silent, known.ID), true
-	e.about(FellSilent, known).Stopped = stopped
+	e.add(FellSilent, known).Stopped = stopped
 }
 
 // Report notes that a checker reported, and whether it voted.
@@ -84,7 +84,7 @@ func (f *Fleet) endSilence(now time.Time, id string) {
 		return
 	}
 	delete(f.silent, id)
-	f.out.about(ReportsAgain, f.checkers[id]).Lasted = now.Sub(s.since)
+	f.out.add(ReportsAgain, f.checkers[id]).Lasted = now.Sub(s.since)
 	f.doubt.changed, f.out.Recount = true, true
 	if f.checkers[id].newcomer == nil {
 		f.closeFounding(now)

@@ -29,7 +29,7 @@ type Core interface {
 	// core is busy.
 	Snapshot(ctx context.Context) (*Snapshot, error)
 
-	// NextSnapshot waits for a snapshot that is newer than the call, however busy the core is.
+	// NextSnapshot waits for a snapshot that is newer than the call, for as long as it takes.
 	NextSnapshot(ctx context.Context) (*Snapshot, error)
 
 	// Done is closed when Ask answers no more.
@@ -42,8 +42,8 @@ type State interface {
 	Names() []string
 	// Cluster gives the cluster of a name, or nil.
 	Cluster(name string) *catalog.Cluster
-	// Panic says why Envoys are in panic for a cluster, and since when, if that is known; empty if
-	// they are not.
+	// Panic says why Envoys are in panic for a cluster; empty if they are not. Since is zero if it is
+	// unknown.
 	Panic(k *catalog.Cluster) (reason string, since time.Time)
 	// Frozen tells whether publishing is frozen.
 	Frozen() bool
@@ -93,10 +93,10 @@ type Options struct {
 	// Relayed lists the clients of the relay as eds.Server.Clients does; nil: there is none.
 	Relayed func(only func(name string) bool) []eds.Client
 
-	// Refusing lists the data planes that refuse something at present; nil: none does.
+	// Refusing lists the data planes that refuse a response at present; nil: it does not know.
 	Refusing func() []eds.Refuser
 
-	// Outside returns the name that all others have for a cluster of hdsd's; nil: the same.
+	// Outside returns the name that everybody else has for a cluster of hdsd's; nil: the same.
 	Outside func(own string) string
 
 	// Process says how the process is.
@@ -120,8 +120,8 @@ func New(o Options) *Backend {
 	return b
 }
 
-// may returns the clusters that a caller may see.
-func (b *Backend) may(ctx context.Context) access.Clusters {
+// visible returns the clusters that the caller may see, with all their versions.
+func (b *Backend) visible(ctx context.Context) access.Clusters {
 	return access.FromContext(ctx).Clusters().WithVersions(b.Outside)
 }
 
@@ -138,7 +138,7 @@ func (b *Backend) Endpoints(ctx context.Context, q api.EndpointQuery) ([]api.End
 	if !q.AsOf.IsZero() {
 		return b.endpointsAsOf(ctx, q)
 	}
-	s := scan{query: q, may: b.may(ctx)}
+	s := scan{query: q, may: b.visible(ctx)}
 	if err := b.scan(ctx, &s); err != nil {
 		return nil, false, err
 	}
@@ -171,7 +171,7 @@ func (b *Backend) Transitions(ctx context.Context, q api.TransitionQuery) ([]hea
 		}
 	}
 	var all []health.Transition
-	may, limit := b.may(ctx), q.Limit
+	may, limit := b.visible(ctx), q.Limit
 	for pages := 1; ; pages++ {
 		found, next, err := b.Store.Transitions(storeQuery(&q))
 		if errors.Is(err, store.ErrBadToken) {
@@ -224,7 +224,7 @@ func (b *Backend) checkKnown(ctx context.Context, name string) error {
 	if err := b.Core.Ask(ctx, func(s State) { present = s.Cluster(name) != nil }); err != nil {
 		return err
 	}
-	return b.checkName(b.may(ctx), name, present)
+	return b.checkName(b.visible(ctx), name, present)
 }
 
 // checkName gives an error unless a cluster is present or ever was, for a caller.

@@ -15,7 +15,7 @@ func (b *Backend) Clusters(ctx context.Context, q api.ClusterQuery) (found []api
 	if err != nil {
 		return nil, false, err
 	}
-	may, rows := b.may(ctx), now.behind(q.After)
+	may, rows := b.visible(ctx), now.behind(q.After)
 	if q.Cluster != "" {
 		r := now.find(q.Cluster)
 		if err := b.checkName(may, q.Cluster, r != nil); err != nil {
@@ -41,7 +41,7 @@ func (b *Backend) Clusters(ctx context.Context, q api.ClusterQuery) (found []api
 	return found, false, nil
 }
 
-// describe shows a row to who may see some clusters.
+// describe returns a row as a caller with these clusters may see it.
 func (b *Backend) describe(now *Snapshot, r *row, may access.Clusters) api.Cluster {
 	k := r.describe(now.frozen)
 	if !may.All() {

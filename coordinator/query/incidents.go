@@ -39,7 +39,7 @@ func (b *Backend) Incidents(ctx context.Context, q incident.Query) ([]incident.I
 			return nil, false, err
 		}
 	}
-	may := b.may(ctx)
+	may := b.visible(ctx)
 	q.May = may.Has
 	all := b.incidents
 	select {

@@ -18,7 +18,7 @@ func (b *Backend) Overview(ctx context.Context, limit int) (found api.Overview, 
 	if err != nil {
 		return found, err
 	}
-	worst, all := now.worst(limit, b.may(ctx))
+	worst, all := now.worst(limit, b.visible(ctx))
 	for i := range worst {
 		found.Clusters = append(found.Clusters, worst[i].overview())
 	}

@@ -17,7 +17,7 @@ const pastStep = 512
 // and address, and whether there are more. With moved, one that was in another locality before is
 // there too as what it was then.
 func (b *Backend) allEndpoints(ctx context.Context, cluster, address string, moved bool, after *health.Endpoint, limit int) ([]health.Endpoint, bool, error) {
-	may := b.may(ctx)
+	may := b.visible(ctx)
 	s := scan{keysOnly: true, may: may, query: api.EndpointQuery{Cluster: cluster, Address: address, After: after, Limit: limit}}
 	if err := b.scan(ctx, &s); err != nil {
 		return nil, false, err

@@ -15,7 +15,7 @@ func (b *Backend) RecordedEvents(ctx context.Context, q api.RecordedEventQuery) 
 			return nil, 0, err
 		}
 	}
-	may := b.may(ctx)
+	may := b.visible(ctx)
 	asked := store.EventQuery{
 		Cluster: q.Cluster, Address: q.Address, Checker: q.Checker, Kind: q.Kind, Locality: q.Locality, Start: q.Start, End: q.End,
 		NewestFirst: q.NewestFirst, After: q.After,

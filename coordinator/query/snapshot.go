@@ -52,7 +52,7 @@ type row struct {
 
 	blocked  string            // why no checker gets the cluster
 	stranded []api.Quarantined // what no checker can check: endpoints, or all if there is no address
-	panics   attention.Named   // that Envoys are in panic for it
+	panics   attention.Named   // why Envoys are in panic for it, and since when
 	lacks    attention.Named   // why it is not checked in full; it may have a time and no reason yet
 }
 
@@ -61,7 +61,7 @@ type place struct {
 	locality  *health.Locality
 	counts    [health.Degraded + 1]int // by status
 	downSince time.Time                // when the last of them went down that is down
-	leftSince time.Time                // when the last of them ceased to be up that is not up
+	lastUp    time.Time                // until when the last of the others was up
 }
 
 // newRow looks at all endpoints of a cluster.
@@ -120,8 +120,8 @@ func (p *place) add(is *Condition) {
 	if is.Status.Down() && is.Since.After(p.downSince) {
 		p.downSince = is.Since
 	}
-	if !is.Status.Up() && is.Since.After(p.leftSince) {
-		p.leftSince = is.Since
+	if !is.Status.Up() && is.Since.After(p.lastUp) {
+		p.lastUp = is.Since
 	}
 }
 
@@ -138,8 +138,8 @@ func (p *place) addTo(g *attention.Group) {
 			g.Unknown += n
 		}
 	}
-	if p.leftSince.After(g.LeftSince) {
-		g.LeftSince = p.leftSince
+	if p.lastUp.After(g.LastUp) {
+		g.LastUp = p.lastUp
 	}
 	if p.downSince.After(g.Since) {
 		g.Since = p.downSince

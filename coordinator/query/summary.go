@@ -24,9 +24,9 @@ type Process struct {
 	Failing      string    // why the disk does not take the history; empty if it does
 	FailingSince time.Time // zero: not known
 
-	Refusing attention.Named // what data planes refuse; no name, and no reason: none refuses anything
+	Refusing attention.Named // why data planes refuse a response; no name; without a reason, none does
 
-	// The caller whose message waits longest for room, or a response for it; no reason: none waits long.
+	// The caller whose message, or response, waits longest for room; without a reason, none waits long.
 	Waiting, WaitingAnswers attention.Named
 }
 
@@ -55,7 +55,7 @@ func (b *Backend) Status(ctx context.Context) (api.Status, error) {
 	if err != nil {
 		return api.Status{}, err
 	}
-	may, s := b.may(ctx), summary{zones: map[string]*attention.Group{}}
+	may, s := b.visible(ctx), summary{zones: map[string]*attention.Group{}}
 	for _, r := range now.rows {
 		if may.Has(r.name()) {
 			s.add(r)
@@ -126,7 +126,7 @@ func (s *summary) add(r *row) {
 	if !k.IsChecked() {
 		if k.IsUncheckable() {
 			s.out.Clusters.Unchecked++
-			s.facts.Unchecked = append(s.facts.Unchecked, attention.Named{Name: r.name(), Reason: uncheckable(k)})
+			s.facts.Unchecked = append(s.facts.Unchecked, attention.Named{Name: r.name(), Reason: uncheckableReason(k)})
 		}
 		return
 	}
@@ -163,8 +163,8 @@ func (s *summary) add(r *row) {
 	}
 }
 
-// uncheckable says why no endpoint of a cluster may be checked.
-func uncheckable(k *catalog.Cluster) string {
+// uncheckableReason says why hdsd may check no endpoint of a cluster.
+func uncheckableReason(k *catalog.Cluster) string {
 	all := k.Exclusions()
 	text := "none of its endpoints may be checked: " + all[0].Reason
 	if n := len(all); n > 1 {

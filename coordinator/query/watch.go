@@ -31,7 +31,7 @@ func (b *Backend) Watch(ctx context.Context, q api.WatchQuery) (api.Watcher, err
 			return nil, err
 		}
 	}
-	w := &watcher{backend: b, query: q, may: b.may(ctx)}
+	w := &watcher{backend: b, query: q, may: b.visible(ctx)}
 	if q.Token != "" {
 		var err error
 		if w.place, err = b.Store.Place(q.Token); err == nil {

@@ -10,25 +10,25 @@ import (
 )
 
 const (
-	// mostShown is how many changed clusters a watch by cluster shows at once.
-	mostShown = 100
+	// maxShown bounds the changed clusters of one event of a watch by cluster.
+	maxShown = 100
 
-	// Whoever is shown that a cluster has changed asks for more. So each watch by cluster makes
-	// the time longer that passes between two events of one: the questions of all of them never
+	// A client asks questions after each event. So each watch by cluster adds pacePerWatch to the
+	// time between two events of a watch, up to longestPace: the questions of all clients never
 	// take more than a part of the time.
-	paceEach    = 10 * time.Millisecond
-	longestPace = 3 * time.Second
+	pacePerWatch = 10 * time.Millisecond
+	longestPace  = 3 * time.Second
 )
 
-// clusterWatcher shows which clusters have changed, as they are now. What changes in between
-// adds up: one that is slow is shown less often, and nothing is queued for it.
+// clusterWatcher shows the clusters that have changed, as they are now. It adds up the changes
+// between two events, so that a slow client gets fewer events, and nothing is queued for it.
 type clusterWatcher struct {
 	*watcher
-	changed map[string]struct{} // clusters that are yet to be shown
-	shown   time.Time           // when some were shown last
+	changed map[string]struct{} // clusters for the next event
+	shown   time.Time           // of the latest event
 }
 
-// watchClusters makes a watch one by cluster.
+// watchClusters turns a watch into a watch by cluster.
 func (b *Backend) watchClusters(w *watcher) (api.Watcher, error) {
 	if !w.synced {
 		_, latest, err := b.Store.Latest(nil)
@@ -57,14 +57,14 @@ func (w *clusterWatcher) Next(ctx context.Context, _ int) (*api.Batch, error) {
 	if err := w.gather(ctx); err != nil {
 		return nil, watchError(err)
 	}
-	// An older one may lack the change. What the caller asks for next is at least as new.
+	// An older snapshot may lack the change. The client's next question gets at least this one.
 	now, err := w.backend.Core.NextSnapshot(ctx)
 	if err != nil {
 		return nil, err
 	}
 	found := &api.ClusterChanges{}
 	for _, name := range slices.Sorted(maps.Keys(w.changed)) {
-		if found.More = len(found.Clusters) == mostShown; found.More {
+		if found.More = len(found.Clusters) == maxShown; found.More {
 			break
 		}
 		if r := now.find(name); r != nil {
@@ -81,7 +81,7 @@ func (w *clusterWatcher) event(e *api.Event) *api.Batch {
 	return &api.Batch{Events: []*api.Event{e}}
 }
 
-// gather waits until clusters have changed, and until the pace allows to show them.
+// gather waits until clusters have changed and the pace allows an event.
 func (w *clusterWatcher) gather(ctx context.Context) error {
 	for {
 		if err := ctx.Err(); err != nil {
@@ -113,12 +113,12 @@ func (w *clusterWatcher) gather(ctx context.Context) error {
 	}
 }
 
-// clusterPace is how much time passes between two events of a watch by cluster.
+// clusterPace returns the time between two events of a watch by cluster.
 func (b *Backend) clusterPace() time.Duration {
-	return min(time.Duration(b.clusterWatchers.Load())*paceEach, longestPace)
+	return min(time.Duration(b.clusterWatchers.Load())*pacePerWatch, longestPace)
 }
 
-// sleep waits for a time.
+// sleep waits for a time, or for the end of ctx or of the core.
 func sleep(ctx context.Context, d time.Duration, done <-chan struct{}) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -15,24 +15,24 @@ import (
 	"hdsd/source/sample"
 )
 
-// flips is a backend of some clusters, each with one endpoint, and a watch of it by cluster.
-type flips struct {
+// clusterLab is a backend of some clusters with one endpoint each, to watch by cluster.
+type clusterLab struct {
 	*fake
 	*Backend
 	t *testing.T
 }
 
-func newByCluster(t *testing.T, clusters ...string) *flips {
+func newClusterLab(t *testing.T, clusters ...string) *clusterLab {
 	var all []*source.Cluster
 	for i, name := range clusters {
 		all = append(all, sample.Web(name, fmt.Sprintf("10.0.%d.%d:80", i/256, i%256)))
 	}
 	f := newFake(all...)
-	return &flips{f, backendOf(t, f), t}
+	return &clusterLab{f, backendOf(t, f), t}
 }
 
-// flip records that the endpoint of each of some clusters changed.
-func (b *flips) flip(to health.Status, clusters ...string) {
+// flip records a change of the endpoint of each of some clusters.
+func (b *clusterLab) flip(to health.Status, clusters ...string) {
 	var all []health.Transition
 	b.mu.Lock()
 	for _, name := range clusters {
@@ -44,7 +44,7 @@ func (b *flips) flip(to health.Status, clusters ...string) {
 	b.Store.Append(all)
 }
 
-func (b *flips) watch(q api.WatchQuery) api.Watcher {
+func (b *clusterLab) watch(q api.WatchQuery) api.Watcher {
 	b.t.Helper()
 	q.ByCluster = true
 	w, err := b.Watch(b.t.Context(), q)
@@ -55,8 +55,8 @@ func (b *flips) watch(q api.WatchQuery) api.Watcher {
 	return w
 }
 
-// next is the next event of a watch.
-func (b *flips) next(w api.Watcher) *api.Event {
+// next returns the next event of a watch.
+func (b *clusterLab) next(w api.Watcher) *api.Event {
 	b.t.Helper()
 	batch, err := w.Next(b.t.Context(), 1)
 	if err != nil || len(batch.Events) != 1 || batch.Events[0].Token == "" {
@@ -65,10 +65,10 @@ func (b *flips) next(w api.Watcher) *api.Event {
 	return batch.Events[0]
 }
 
-// TestAWatchByCluster shows no present state, then each cluster of which an endpoint has changed,
-// as it is now, from the place of a token on.
+// TestAWatchByCluster: after synced, it shows each cluster with a changed endpoint as it is now. A
+// token resumes it.
 func TestAWatchByCluster(t *testing.T) {
-	b := newByCluster(t, "api", "web")
+	b := newClusterLab(t, "api", "web")
 	b.flip(health.Healthy, "api", "web")
 	committed(t, b)
 	w := b.watch(api.WatchQuery{})
@@ -93,34 +93,34 @@ func TestAWatchByCluster(t *testing.T) {
 	}
 }
 
-// TestAWatchByClusterIsBounded: it shows so many clusters at once, and says that there are more.
+// TestAWatchByClusterIsBounded: an event has at most maxShown clusters, and says whether there are more.
 func TestAWatchByClusterIsBounded(t *testing.T) {
 	var names []string
-	for i := range mostShown + 1 {
+	for i := range maxShown + 1 {
 		names = append(names, fmt.Sprintf("cluster-%03d", i))
 	}
-	b := newByCluster(t, names...)
+	b := newClusterLab(t, names...)
 	w := b.watch(api.WatchQuery{})
 	b.next(w)
 	b.flip(health.Unhealthy, names...)
-	if e := b.next(w); len(e.Clusters.Clusters) != mostShown || !e.Clusters.More {
+	if e := b.next(w); len(e.Clusters.Clusters) != maxShown || !e.Clusters.More {
 		t.Fatalf("%d clusters, more: %t", len(e.Clusters.Clusters), e.Clusters.More)
 	}
-	b.flip(health.Healthy, names[:mostShown]...)
-	if e := b.next(w); len(e.Clusters.Clusters) != mostShown || e.Clusters.More {
+	b.flip(health.Healthy, names[:maxShown]...)
+	if e := b.next(w); len(e.Clusters.Clusters) != maxShown || e.Clusters.More {
 		t.Fatalf("%d clusters, more: %t", len(e.Clusters.Clusters), e.Clusters.More)
 	}
 }
 
-// TestAWatchByClusterKeepsToTheGrant: nothing is told of clusters that the caller may not see.
+// TestAWatchByClusterKeepsToTheGrant: it shows no cluster that the caller may not see.
 func TestAWatchByClusterKeepsToTheGrant(t *testing.T) {
-	b := newByCluster(t, "pay-a", "web")
+	b := newClusterLab(t, "pay-a", "web")
 	policy, problems := access.Compile(&configv1.Access{Grants: []*configv1.Grant{{San: "pay", ClusterNameGlob: "pay-*", Roles: []access.Role{access.Viewer}}}})
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
-	who := policy.Judge(access.Facts{Caller: caller.Caller{Identity: "pay", Names: []string{"pay"}, Leaf: &x509.Certificate{DNSNames: []string{"pay"}}}, Mutual: true})
-	may := who.Clusters(access.Need{Role: access.Viewer})
+	authority := policy.Judge(access.Facts{Caller: caller.Caller{Identity: "pay", Names: []string{"pay"}, Leaf: &x509.Certificate{DNSNames: []string{"pay"}}}, Mutual: true})
+	may := authority.Clusters(access.Need{Role: access.Viewer})
 	w, err := b.Watch(access.With(t.Context(), narrow{access.FromContext(t.Context()), may}), api.WatchQuery{ByCluster: true})
 	if err != nil {
 		t.Fatal(err)
@@ -134,8 +134,8 @@ func TestAWatchByClusterKeepsToTheGrant(t *testing.T) {
 	}
 }
 
-// committed waits until what was appended is on disk.
-func committed(t *testing.T, b *flips) {
+// committed waits until a transition is on disk.
+func committed(t *testing.T, b *clusterLab) {
 	t.Helper()
 	for {
 		more := b.Store.Committed()

@@ -28,7 +28,7 @@
 //     override decides, the history has the override, and Decision.Voted the verdict.
 //   - While a verdict is not published, the assignment does not refer to it, so the endpoint
 //     passes through. A freeze that holds health holds it by endpoint.
-//   - An override decides in a freeze too, and does not expire in it.
+//   - An override also decides in a freeze, and does not expire in it.
 //   - Data planes never see health in between two steps of one decision.
 //   - An endpoint of which only the locality changes, in one change, keeps its health under a new id,
 //     checked or excluded, and what a freeze holds. While hdsd was down counts as one change.

@@ -11,8 +11,8 @@ import (
 )
 
 // Freeze stops publishing verdicts. Data planes get what the sources say or, with hold, the
-// verdicts as they are now. Overrides stay in force, and none expires. If publishing is frozen already, the start of the freeze and
-// the held verdicts stay.
+// verdicts as they are now. Overrides stay in force, and none expires. If publishing is frozen
+// already, the start of the freeze and the held verdicts stay.
 func (t *Table) Freeze(now time.Time, author, reason string, hold bool) (before, after *store.Freeze, _ Effects) {
 	before = t.publishing.freeze
 	after = &store.Freeze{Reason: reason, Author: author, Since: now.UTC().Round(0)}

@@ -96,8 +96,8 @@ func (t *Table) ClearOverrides(now time.Time, scope health.Endpoint, all bool, a
 	return shown, effects, nil
 }
 
-// Expire ends overrides whose time is over. It does nothing before Start, nor in a freeze: no
-// verdict would stand behind what they took down.
+// Expire ends overrides whose time is over. It does nothing before Start, nor in a freeze: data planes
+// would not get the verdict that replaces the override.
 func (t *Table) Expire(now time.Time) Effects {
 	if !t.started || t.publishing.freeze != nil {
 		return Effects{}
@@ -195,22 +195,22 @@ func (e *edit) announce(ruled []Ruled, how string) {
 			t.Reason = ruled[i].endReason(how) + ": " + verdict.Reason
 			d.Unvoted = append(d.Unvoted, r.hash)
 		}
-		to := &d.Health
+		target := &d.Health
 		if e.publishing.freeze != nil && !e.publishing.decides(r.cluster)(r) {
-			to = &d.Withdrawn // so that no verdict shows
+			target = &d.Withdrawn // so that data planes get no verdict
 		}
-		*to = append(*to, eds.Health{ID: id, Status: e.publishing.health(r)})
+		*target = append(*target, eds.Health{ID: id, Status: e.publishing.health(r)})
 	}
 	if e.publishing.freeze != nil {
-		e.reform(ruled)
+		e.republish(ruled)
 	}
 	d.Zones = e.zoneHealth(e.zoneViews.of(ids))
 	e.publish()
 }
 
-// reform publishes anew the clusters and assignments of endpoints that hdsd decides in a freeze
-// because of an override, or does not any more.
-func (e *edit) reform(ruled []Ruled) {
+// republish publishes the clusters and assignments of some endpoints again: in a freeze, an override
+// makes hdsd decide an endpoint, and its end ends that.
+func (e *edit) republish(ruled []Ruled) {
 	done := map[*catalog.Cluster]bool{}
 	for i := range ruled {
 		k := e.rows.all[ruled[i].id].cluster

@@ -11,14 +11,15 @@ import (
 	"hdsd/store"
 )
 
-// Preview is what SetOverride would do.
+// Preview is the effect of an override that nobody has set yet.
 type Preview struct {
-	Override           // its Endpoints are those that it would decide
+	Override           // Endpoints counts those that it would decide
 	Replaced *Override // nil: none
-	Panics   []string  // for each cluster that Envoys would be in panic for, why; empty with HEALTHY
+	Panics   []string  // a text for each cluster for which Envoys would be in panic; none for HEALTHY
 }
 
-// PreviewOverride returns what SetOverride would do, and changes nothing. The error is a *Refusal.
+// PreviewOverride returns the effect that SetOverride would have, and changes nothing. The error is a
+// *Refusal.
 func (t *Table) PreviewOverride(asked store.Override) (p Preview, err error) {
 	if err := t.Overridable(&asked.Scope); err != nil {
 		return p, err

@@ -21,13 +21,13 @@ type Published struct {
 	decider    *catalog.Cluster
 }
 
-// Reason says why it differs from the verdict.
+// Reason says why the published health differs from the verdict.
 func (p *Published) Reason() string {
 	return p.publishing.withheld(p.cluster) + p.publishing.origin(p.cluster, p.endpoint, p.Status, p.ours, p.decider)
 }
 
-// Published returns the published health of an endpoint, and whether it is published.
-func (t *Table) Published(k *catalog.Cluster, e *catalog.Endpoint) (p Published, is bool) {
+// Published returns the published health of an endpoint, and whether data planes get the endpoint.
+func (t *Table) Published(k *catalog.Cluster, e *catalog.Endpoint) (p Published, ok bool) {
 	if !e.InAssignment {
 		return Published{}, false
 	}
@@ -39,8 +39,8 @@ func (t *Table) Published(k *catalog.Cluster, e *catalog.Endpoint) (p Published,
 	return Published{eds.Combine(ours, source), &t.publishing, k, e, ours, decider}, true
 }
 
-// Sharing returns the clusters that have the assignment of a cluster, itself among them. The
-// caller must not modify it.
+// Sharing returns the clusters that share the assignment of a cluster, itself included. The caller
+// must not modify the result.
 func (t *Table) Sharing(k *catalog.Cluster) []*catalog.Cluster {
 	return t.clusters.byService[k.Source.ServiceName]
 }

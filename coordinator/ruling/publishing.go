@@ -32,8 +32,8 @@ type startsInitial struct {
 // setFreeze sets the freeze, or ends it with nil.
 func (p *publishing) setFreeze(f *store.Freeze) { p.freeze, p.latest = f, startsInitial{} }
 
-// voted returns what the votes say of an endpoint: the verdict, else the initial health. If
-// upstream_health is THEIRS, no verdict counts.
+// voted returns the health by the votes: the verdict, else the initial health. If upstream_health is
+// THEIRS, no verdict counts.
 func (p *publishing) voted(r *row) health.Status {
 	if r.judged && r.cluster.UpstreamHealth != configv1.UpstreamHealth_THEIRS {
 		return r.status
@@ -64,7 +64,7 @@ func initialReason(k *catalog.Cluster, status health.Status) string {
 }
 
 // health returns hdsd's part in the published health of an endpoint that it decides: the
-// override, else what the freeze holds, else what the votes say.
+// override, else the health that the freeze holds, else the health by the votes.
 func (p *publishing) health(r *row) health.Status {
 	if o := r.override(); o != nil {
 		return o.Status
@@ -95,7 +95,7 @@ func (p *publishing) decides(k *catalog.Cluster) func(*row) bool {
 }
 
 // decidesVerdicts reports whether hdsd has a part in the published health of any endpoint of a
-// cluster, overrides under a freeze apart.
+// cluster, apart from overrides in a freeze.
 func (p *publishing) decidesVerdicts(k *catalog.Cluster) bool {
 	if k.Shadow || p.freeze == nil {
 		return !k.Shadow

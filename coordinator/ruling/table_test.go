@@ -216,7 +216,7 @@ func TestPublishedSaysWhereTheHealthComesFrom(t *testing.T) {
 			k := l.table.Cluster("web")
 			e := k.Find(&a1)
 			got := ""
-			if p, is := l.table.Published(k, e); is && p.Status != l.table.HealthOf(e) {
+			if p, ok := l.table.Published(k, e); ok && p.Status != l.table.HealthOf(e) {
 				got = p.Status.String() + ": " + p.Reason()
 			}
 			if got != c.want {

@@ -64,8 +64,8 @@ func (t *Takeovers) goOn(k *catalog.Cluster) bool {
 }
 
 // form returns the published form of a cluster. If hdsd decides nothing in it, that is the
-// original with its health checks, so that data planes check for themselves. They do that,
-// too, if they go on checking, or if overrides are all that hdsd decides.
+// original with its health checks: data planes check for themselves. They also do so if they go
+// on checking, or if hdsd decides only overrides.
 func (t *Takeovers) form(k *catalog.Cluster) eds.Cluster {
 	goOn := t.goOn(k)
 	if !t.table.publishing.decidesVerdicts(k) {

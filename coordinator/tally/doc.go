@@ -5,7 +5,7 @@
 // as a whole since it was last called, and which are back, and the conditions that operators
 // want to be notified of.
 //
-// Panics does the same for the clusters of which Envoys disregard health.
+// Panics does the same for clusters whose published health Envoys disregard.
 //
 // Of the endpoints that are down, at most EachCluster of a cluster and EachFleet of all are
 // conditions of their own. The others of a cluster are one condition together.

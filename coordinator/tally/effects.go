@@ -33,7 +33,7 @@ type GroupChange struct {
 	Down      int
 	Since     time.Time // when the last endpoint went down
 	Over      bool
-	Idle      bool // of a cluster: it is not down, but no endpoint is healthy
+	Idle      bool // of a cluster: not all endpoints are down, but none is healthy
 }
 
 // Take returns what changed since it was last called.
@@ -61,7 +61,7 @@ func (t *Tally) judge(name string, k *cluster) {
 		t.counts[k.state]--
 	}
 	if k.counted = k.endpoints > 0; k.counted {
-		k.state = attention.StateOf(k.endpoints, k.down, k.endpoints-k.down-len(k.left), k.observed+k.overridden)
+		k.state = attention.StateOf(k.endpoints, k.down, k.endpoints-k.down-len(k.neutral), k.observed+k.overridden)
 		t.counts[k.state]++
 	}
 	if isDown := k.endpoints > 0 && k.down == k.endpoints; isDown != k.isDown {
@@ -87,21 +87,21 @@ func (t *Tally) judge(name string, k *cluster) {
 	}
 }
 
-// judgeIdle finds out whether a cluster has no healthy endpoint, although not all are down.
+// judgeIdle determines whether a cluster has no healthy endpoint, although not all are down.
 func (t *Tally) judgeIdle(name string, k *cluster) {
-	g := attention.Group{Name: name, Endpoints: k.endpoints, Down: k.down, Up: k.endpoints - k.down - len(k.left), Unknown: k.news}
+	g := attention.Group{Name: name, Endpoints: k.endpoints, Down: k.down, Up: k.endpoints - k.down - len(k.neutral), Unknown: k.unknown}
 	isIdle := k.counted && k.state == attention.NoneHealthy && g.IsIdle()
 	if isIdle == k.isIdle {
 		return
 	}
 	k.isIdle = isIdle
-	since := k.latestLeft
+	since := k.latestNeutral
 	if k.latest.After(since) {
 		since = k.latest
 	}
 	t.effects.Clusters = append(t.effects.Clusters, GroupChange{Name: name, Endpoints: k.endpoints, Down: k.down, Since: since, Over: !isIdle, Idle: true})
 	t.effects.change(!isIdle, notify.Condition{
-		Key: notify.Key{Kind: notify.NoHealthyEndpoint, Cluster: name}, Since: since, Command: attention.Cluster(name), Text: attention.Idle(&g),
+		Key: notify.Key{Kind: notify.NoHealthyEndpoint, Cluster: name}, Since: since, Command: attention.Cluster(name), Text: attention.IdleText(&g),
 	})
 }
 

@@ -12,51 +12,51 @@ import (
 	"hdsd/notify"
 )
 
-// Panics knows of which clusters Envoys disregard the health that hdsd publishes. A cluster that is
-// wholly down is told as that alone.
+// Panics knows the clusters whose published health Envoys disregard. It returns no change for a
+// cluster that is wholly down: CLUSTER_DOWN says that.
 type Panics struct {
-	clusters map[string]*panicking
-	dirty    map[string]*panicking
+	clusters map[string]*panicState
+	dirty    map[string]*panicState
 	count    int // clusters in panic, as of the last Take
 }
 
-// panicking is what is known of a cluster.
-type panicking struct {
+// panicState is the state of a cluster.
+type panicState struct {
 	rules      envoyrules.PanicRules
 	priorities []envoyrules.Hosts
-	statuses   []health.Status // published, by index; unpublished: it does not count
+	statuses   []health.Status // by index: the published health, or unpublished
 	since      time.Time       // zero: it was not in panic at the last Take
 }
 
-// unpublished stands for the health of an endpoint that data planes do not get.
+// unpublished stands for the health of an endpoint that data planes do not get. It does not count.
 const unpublished = health.Status(255)
 
-// Published is what data planes get of an endpoint.
+// Published is an endpoint as data planes get it.
 type Published struct {
-	Is       bool // they get it
+	Present  bool // data planes get it
 	Status   health.Status
 	Priority uint8
 	Weight   uint32
 }
 
-// PanicChange is a cluster that Envoys are in panic for, or no longer are.
+// PanicChange is the beginning or the end of a panic for a cluster.
 type PanicChange struct {
-	Name, Text string
+	Name, Text string // Text explains a beginning
 	Since      time.Time
 	Over       bool
 }
 
 // NewPanics makes Panics that know no cluster.
 func NewPanics() *Panics {
-	return &Panics{clusters: map[string]*panicking{}, dirty: map[string]*panicking{}}
+	return &Panics{clusters: map[string]*panicState{}, dirty: map[string]*panicState{}}
 }
 
-// SetCluster sets all endpoints of a cluster, by index.
+// SetCluster sets the rules and all endpoints of a cluster. It calls endpoint for each index below count.
 func (p *Panics) SetCluster(name string, rules envoyrules.PanicRules, count int, endpoint func(index int) Published) {
 	k := p.clusters[name]
 	if k == nil {
 		if k = p.dirty[name]; k == nil { // else it was removed just now
-			k = &panicking{}
+			k = &panicState{}
 		}
 		p.clusters[name] = k
 	}
@@ -67,8 +67,7 @@ func (p *Panics) SetCluster(name string, rules envoyrules.PanicRules, count int,
 	p.dirty[name] = k
 }
 
-// SetEndpoint sets what data planes get of an endpoint. It ignores clusters and indices that are
-// not there.
+// SetEndpoint sets an endpoint as data planes get it. It ignores unknown clusters and indices.
 func (p *Panics) SetEndpoint(name string, index int, e Published) {
 	if k := p.clusters[name]; k != nil && index < len(k.statuses) {
 		k.set(index, e)
@@ -76,8 +75,8 @@ func (p *Panics) SetEndpoint(name string, index int, e Published) {
 	}
 }
 
-// set counts an endpoint. Its priority and its weight are those of before.
-func (k *panicking) set(index int, e Published) {
+// set counts an endpoint in place of its status before. The priority and the weight are the same as before.
+func (k *panicState) set(index int, e Published) {
 	for int(e.Priority) >= len(k.priorities) {
 		k.priorities = append(k.priorities, envoyrules.Hosts{})
 	}
@@ -85,14 +84,14 @@ func (k *panicking) set(index int, e Published) {
 	if before := k.statuses[index]; before != unpublished {
 		hosts.Add(int32(before), e.Weight, -1)
 	}
-	if k.statuses[index] = unpublished; e.Is {
+	if k.statuses[index] = unpublished; e.Present {
 		k.statuses[index] = e.Status
 		hosts.Add(int32(e.Status), e.Weight, 1)
 	}
 }
 
-// isDown reports whether all endpoints are down, which is told as such.
-func (k *panicking) isDown() bool {
+// isDown reports whether all endpoints are down.
+func (k *panicState) isDown() bool {
 	return !slices.ContainsFunc(k.priorities, func(h envoyrules.Hosts) bool { return h.Healthy+h.Degraded+h.Excluded > 0 })
 }
 
@@ -104,9 +103,9 @@ func (p *Panics) Remove(name string) {
 	}
 }
 
-// Of says that Envoys are in panic for a cluster, wholly down or not, and why; empty if they are
-// not. Since is zero where no change was taken that says so.
-func (p *Panics) Of(name string) (text string, since time.Time) {
+// Explain says why Envoys are in panic for a cluster, also for one that is wholly down; empty if they
+// are not. Since is zero unless Take has returned the beginning.
+func (p *Panics) Explain(name string) (text string, since time.Time) {
 	if k := p.clusters[name]; k != nil {
 		return k.rules.Explain(k.priorities, false), k.since
 	}
@@ -116,16 +115,16 @@ func (p *Panics) Of(name string) (text string, since time.Time) {
 // Count returns for how many clusters Envoys are in panic, as of the last Take.
 func (p *Panics) Count() int { return p.count }
 
-// Take returns what changed since it was last called.
+// Take returns the changes since its last call.
 func (p *Panics) Take(now time.Time) (changes []PanicChange) {
 	for _, name := range slices.Sorted(maps.Keys(p.dirty)) {
 		k := p.dirty[name]
-		in := len(k.rules.Panics(k.priorities)) > 0 && !k.isDown()
-		if in == !k.since.IsZero() {
+		panics := len(k.rules.Panics(k.priorities)) > 0 && !k.isDown()
+		if panics == !k.since.IsZero() {
 			continue
 		}
-		change := PanicChange{Name: name, Since: k.since, Over: !in}
-		if k.since = (time.Time{}); in {
+		change := PanicChange{Name: name, Since: k.since, Over: !panics}
+		if k.since = (time.Time{}); panics {
 			k.since, change.Since, change.Text = now, now, k.rules.Explain(k.priorities, false)
 			p.count++
 		} else {

@@ -24,7 +24,7 @@ type Endpoint struct {
 	Key        *health.Endpoint
 	Status     health.Status
 	Overridden bool
-	Gone       bool // no source has it any more
+	Gone       bool // no source has it
 	Since      time.Time
 	Reason     string
 }
@@ -45,24 +45,24 @@ type Tally struct {
 	recount  bool                      // there are more or fewer zones
 	effects  Effects
 
-	unchecked map[string]struct{} // clusters of which no endpoint may be checked
+	unchecked map[string]struct{} // clusters with health checks that have no endpoint to check
 }
 
 // cluster is what is known of a cluster.
 type cluster struct {
 	endpoints, down, overridden, observed int
 
-	latestLeft time.Time            // when an endpoint that was neither up nor down became so last
-	latest     time.Time            // when an endpoint of it went down last
-	marks      map[health.Hash]mark // endpoints that are down or overridden
-	left       map[health.Hash]bool // endpoints that are neither up nor down: whether without a verdict; nil if there is none
-	news       int                  // of left: those without a verdict
-	places     map[health.Locality]int
-	state      attention.State
-	isDown     bool
-	isIdle     bool
-	shown      map[health.Hash]health.Endpoint
-	hidden     int // as the condition says; 0: there is none
+	latestNeutral time.Time            // when an endpoint became neutral last
+	latest        time.Time            // when an endpoint of it went down last
+	marks         map[health.Hash]mark // endpoints that are down or overridden
+	neutral       map[health.Hash]bool // endpoints that are neither up nor down: true if without a verdict; nil if empty
+	unknown       int                  // neutral endpoints without a verdict
+	places        map[health.Locality]int
+	state         attention.State
+	isDown        bool
+	isIdle        bool
+	shown         map[health.Hash]health.Endpoint
+	hidden        int // as the condition says; 0: there is none
 
 	counted bool // in Counts
 }
@@ -102,7 +102,7 @@ func (t *Tally) Follow(follows func(cluster string) bool) {
 
 // SetCluster sets all endpoints of a checked cluster, and how many have a believed vote.
 func (t *Tally) SetCluster(name string, observed int, endpoints iter.Seq[Endpoint]) {
-	t.checkable(name)
+	t.unsetUncheckable(name)
 	k := t.clusters[name]
 	if k == nil {
 		k = &cluster{shown: map[health.Hash]health.Endpoint{}}
@@ -112,7 +112,7 @@ func (t *Tally) SetCluster(name string, observed int, endpoints iter.Seq[Endpoin
 	k.observed = observed
 	for e := range endpoints {
 		in := zoneOf(e.Key)
-		k.setLeft(&e)
+		k.setNeutral(&e)
 		k.endpoints++
 		k.places[in]++
 		if e.Status.Down() || e.Overridden {
@@ -130,8 +130,8 @@ func (t *Tally) SetCluster(name string, observed int, endpoints iter.Seq[Endpoin
 	t.dirty[name] = k
 }
 
-// checkable forgets that no endpoint of a cluster may be checked.
-func (t *Tally) checkable(name string) {
+// unsetUncheckable undoes SetUncheckable.
+func (t *Tally) unsetUncheckable(name string) {
 	delete(t.unchecked, name)
 	t.counts[attention.Unchecked] = len(t.unchecked)
 }
@@ -147,13 +147,13 @@ func (t *Tally) clear(k *cluster) {
 		t.grow(in, -n)
 	}
 	k.endpoints, k.down, k.overridden, k.latest = 0, 0, 0, time.Time{}
-	k.left, k.news, k.latestLeft = nil, 0, time.Time{}
+	k.neutral, k.unknown, k.latestNeutral = nil, 0, time.Time{}
 	k.marks, k.places = map[health.Hash]mark{}, map[health.Locality]int{}
 }
 
 // Remove forgets a cluster, or one that is not checked any more.
 func (t *Tally) Remove(name string) {
-	t.checkable(name)
+	t.unsetUncheckable(name)
 	k := t.clusters[name]
 	if k == nil {
 		return
@@ -176,7 +176,7 @@ func (t *Tally) SetEndpoint(e *Endpoint) {
 	if was, ok := k.marks[e.Hash]; ok {
 		t.unmark(k, e.Hash, was)
 	}
-	k.setLeft(e)
+	k.setNeutral(e)
 	if e.Status.Down() || e.Overridden {
 		t.mark(k, e.Key.Cluster, e)
 	}
@@ -186,30 +186,30 @@ func (t *Tally) SetEndpoint(e *Endpoint) {
 	t.dirty[e.Key.Cluster] = k
 }
 
-// setLeft takes note of whether an endpoint is neither up nor down.
-func (k *cluster) setLeft(e *Endpoint) {
-	if isNew, ok := k.left[e.Hash]; ok {
-		if delete(k.left, e.Hash); isNew {
-			k.news--
+// setNeutral takes note of whether an endpoint is neutral: neither up nor down.
+func (k *cluster) setNeutral(e *Endpoint) {
+	if unknown, ok := k.neutral[e.Hash]; ok {
+		if delete(k.neutral, e.Hash); unknown {
+			k.unknown--
 		}
 	}
 	if !e.Status.Up() && !e.Status.Down() && !e.Gone {
-		if k.left == nil {
-			k.left = map[health.Hash]bool{}
+		if k.neutral == nil {
+			k.neutral = map[health.Hash]bool{}
 		}
-		if k.left[e.Hash] = e.Status == health.Unknown; e.Status == health.Unknown {
-			k.news++
+		if k.neutral[e.Hash] = e.Status == health.Unknown; e.Status == health.Unknown {
+			k.unknown++
 		}
-		if e.Since.After(k.latestLeft) {
-			k.latestLeft = e.Since
+		if e.Since.After(k.latestNeutral) {
+			k.latestNeutral = e.Since
 		}
 	}
-	if len(k.left) == 0 {
-		k.left = nil // a map does not shrink
+	if len(k.neutral) == 0 {
+		k.neutral = nil // a map does not shrink
 	}
 }
 
-// SetUncheckable takes note of a cluster of which no endpoint may be checked.
+// SetUncheckable takes note of a cluster with health checks that has no endpoint to check.
 func (t *Tally) SetUncheckable(name string) {
 	t.unchecked[name] = struct{}{}
 	t.counts[attention.Unchecked] = len(t.unchecked)
