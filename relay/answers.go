@@ -142,7 +142,7 @@ func (st *stream) releaseAll() {
 func (st *stream) encode(d *message.Draft, p *place) (*encoded, error) {
 	size, err := d.Size()
 	if err != nil {
-		return nil, err
+		return nil, undecodable(err)
 	}
 	if size <= largeMessage {
 		wire, err := d.Encode()

@@ -2,12 +2,15 @@ package relay
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
 	"hdsd/internal/share"
@@ -135,5 +138,18 @@ func TestWhatIsNotSharedKeepsItsRoom(t *testing.T) {
 	}
 	if taken := s.answers.room.Taken(); taken != 0 || len(s.answers.runs) != 0 {
 		t.Errorf("%d bytes are taken in the end, for %d", taken, len(s.answers.runs))
+	}
+}
+
+// TestALargeResponseThatIsNone ends the stream as one of another size or type does: by the control
+// plane.
+func TestALargeResponseThatIsNone(t *testing.T) {
+	t.Parallel()
+	junk := append(encodedResponse(t, resourcev3.ListenerType, true, "1", 4000), 0xff)
+	for _, typeURL := range []string{resourcev3.ListenerType, clusters.typeURL()} {
+		st := &stream{server: benchServer(), method: method{delta: true}, nodeID: "n", wake: make(chan struct{}, 1)}
+		if _, err := st.response(t.Context(), incoming{typeURL: typeURL, wire: junk}); status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), "control plane") {
+			t.Errorf("%s: %v", typeURL, err)
+		}
 	}
 }
