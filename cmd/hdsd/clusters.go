@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -54,7 +55,7 @@ func clusterCells(c *hdsdv1.Cluster) []string {
 	return []string{
 		c.GetName(), c.GetSource(), strconv.FormatBool(c.GetChecked()), number(c.GetEndpoints()),
 		number(c.GetHealthy()), number(c.GetUnhealthy()), number(c.GetUnknown()), c.GetMode().String(), number(c.GetOverridden()), quarantineCell(c.GetQuarantined()),
-		c.GetNoEndpointsReason(), number(c.GetTimeout()), number(c.GetDegraded()), number(c.GetDraining()), number(c.GetHeld()), strconv.Itoa(len(c.GetQuarantined())), c.GetRejectedReason(),
+		c.GetNoEndpointsReason(), number(c.GetTimeout()), number(c.GetDegraded()), number(c.GetDraining()), number(c.GetHeld()), strconv.Itoa(notChecked(c)), c.GetRejectedReason(),
 	}
 }
 
@@ -78,3 +79,12 @@ func quarantineCell(quarantined []*hdsdv1.Quarantine) string {
 }
 
 func number(n uint32) string { return strconv.FormatUint(uint64(n), 10) }
+
+// notChecked counts the endpoints of a cluster that ought to be checked and are not, or 1 if the
+// cluster has none and is not checked.
+func notChecked(c *hdsdv1.Cluster) int {
+	if slices.ContainsFunc(c.GetQuarantined(), func(q *hdsdv1.Quarantine) bool { return q.GetAddress() == "" }) {
+		return int(max(1, c.GetEndpoints()))
+	}
+	return len(c.GetQuarantined())
+}

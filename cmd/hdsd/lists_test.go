@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -98,5 +99,24 @@ func TestWorstFirstIsComplete(t *testing.T) {
 	}
 	if got != "bacd" || err != nil {
 		t.Errorf("lists %s, %v", got, err)
+	}
+}
+
+// TestNotCheckedCountsEndpoints: what nobody checks as a whole counts with all its endpoints.
+func TestNotCheckedCountsEndpoints(t *testing.T) {
+	whole := []*hdsdv1.Quarantine{{Address: "10.0.0.1:80", Reason: "no IP address"}, {Reason: "no checker is able to"}}
+	for _, test := range []struct {
+		cluster *hdsdv1.Cluster
+		want    string
+	}{
+		{&hdsdv1.Cluster{Endpoints: 4, Quarantined: whole}, "4"},
+		{&hdsdv1.Cluster{Endpoints: 4, Quarantined: whole[:1]}, "1"},
+		{&hdsdv1.Cluster{Quarantined: whole[1:]}, "1"},
+		{&hdsdv1.Cluster{Endpoints: 4}, "0"},
+	} {
+		column := slices.Index(clustersHeader, "exclusions")
+		if cells := clusterCells(test.cluster); cells[column] != test.want {
+			t.Errorf("NOT CHECKED of %v is %s, want %s", test.cluster, cells[column], test.want)
+		}
 	}
 }
