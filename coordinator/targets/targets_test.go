@@ -196,12 +196,14 @@ func TestNoAddressGetsMoreThanItsLimit(t *testing.T) {
 				}
 			}
 			moved = append(moved, table.Admit()...)
-			rates, count := map[netip.Addr]float64{}, 0
+			rates, waiters, count := map[netip.Addr]float64{}, map[netip.Addr][]float64{}, 0
 			for name, k := range present {
 				rate := 3 * float64(k.Rate) / 1000
 				for i, hash := range k.Hashes {
 					if table.Waits(hash) {
-						count++
+						if count++; rate <= float64(limit) {
+							waiters[k.Checked.Target(i)] = append(waiters[k.Checked.Target(i)], rate)
+						}
 					} else {
 						rates[k.Checked.Target(i)] += rate
 					}
@@ -213,6 +215,11 @@ func TestNoAddressGetsMoreThanItsLimit(t *testing.T) {
 			for address, rate := range rates {
 				if rate > float64(limit)+0.01 {
 					t.Fatalf("seed %d: %s gets %v probes a second, the limit is %d", seed, address, rate, limit)
+				}
+			}
+			for address, each := range waiters {
+				if rates[address]+slices.Max(each) <= float64(limit)-0.01 {
+					t.Fatalf("seed %d: %s gets %v probes a second of %d, and each of %v would have room", seed, address, rates[address], limit, each)
 				}
 			}
 			if _, endpoints := table.Waiting(); endpoints != count {
