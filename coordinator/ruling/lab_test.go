@@ -210,8 +210,20 @@ func (l *lab) store(d *decision.Decision) {
 // published is what data planes get of an endpoint.
 func (l *lab) published(key health.Endpoint) health.Status {
 	l.t.Helper()
-	a := l.assignments[key.Cluster]
+	status, ok := l.publishedIn(key.Cluster, key)
+	if !ok {
+		l.t.Fatalf("%v is not published", key)
+	}
+	return status
+}
+
+// publishedIn gives the health of an endpoint that data planes have in an assignment, and whether it is in there.
+func (l *lab) publishedIn(service string, key health.Endpoint) (status health.Status, ok bool) {
+	a := l.assignments[service]
 	for i, group := range a.Message().GetEndpoints() {
+		if at := group.GetLocality(); (health.Locality{Region: at.GetRegion(), Zone: at.GetZone(), SubZone: at.GetSubZone()}) != key.Locality {
+			continue
+		}
 		for j, e := range group.GetLbEndpoints() {
 			if envoyaddr.AddressOf(e, i, j) != key.Address {
 				continue
@@ -222,11 +234,13 @@ func (l *lab) published(key health.Endpoint) health.Status {
 					ours = l.health[id]
 				}
 			}
-			return eds.Combine(ours, eds.SourceStatus(e))
+			if len(a.IDs[i][j]) > 0 && a.Overruled {
+				return ours, true
+			}
+			return eds.Combine(ours, eds.SourceStatus(e)), true
 		}
 	}
-	l.t.Fatalf("%v is not published", key)
-	return 0
+	return unknown, false
 }
 
 func (l *lab) wantPublished(key health.Endpoint, want health.Status) {

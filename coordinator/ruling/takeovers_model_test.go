@@ -59,7 +59,10 @@ func drawCluster(t *rapid.T, name string, assignment *source.Assignment) *catalo
 	if rarely("ignores new") {
 		from.Config.CommonLbConfig = &clusterv3.Cluster_CommonLbConfig{IgnoreNewHostsUntilFirstHc: true}
 	}
-	return catalog.Prepare(from, catalog.NewRules(&configv1.Config{Policies: []*configv1.Policy{policy}}))
+	return catalog.Prepare(from, catalog.NewRules(&configv1.Config{
+		Policies: []*configv1.Policy{policy},
+		Sources:  []*configv1.Source{{Name: from.Source, UpstreamHealth: rapid.SampledFrom([]configv1.UpstreamHealth{0, 1, 2}).Draw(t, "upstream_health")}},
+	}))
 }
 
 // check compares what the table counts, and what data planes have, with counting and
@@ -107,6 +110,18 @@ func (l *lab) check(t *rapid.T) {
 		if counts[h.ID] && l.health[h.ID] != h.Status {
 			k, index := l.table.At(h.ID)
 			t.Fatalf("endpoint %d of %s is published as %v, want %v", index, k.Source.Name, l.health[h.ID], h.Status)
+		}
+	}
+	for k := range l.table.Clusters() {
+		for i := range k.Endpoints {
+			e := &k.Endpoints[i]
+			p, is := l.table.Published(k, e)
+			if !is {
+				continue
+			}
+			if got, ok := l.publishedIn(k.Source.ServiceName, e.Key()); ok && got != p.Status {
+				t.Fatalf("%v is shown as %v, and data planes have %v", e.Key(), p.Status, got)
+			}
 		}
 	}
 }
