@@ -22,17 +22,17 @@ func (c *client) warnAbsent(ctx context.Context, query hdsdv1.QueryClient, to io
 	if c.shown.Load() > 0 || c.cluster == "" || c.told {
 		return
 	}
-	why, what := whyNone(ctx, query, c.cluster)
+	reason, text := noEndpoints(ctx, query, c.cluster)
 	switch {
-	case what != "":
+	case text != "":
 	case c.address != "":
-		what = absence(ctx, query, c.cluster, c.address)
-	case why != "":
-		what = fmt.Sprintf("%s has no endpoints: %s", c.cluster, why)
+		text = absence(ctx, query, c.cluster, c.address)
+	case reason != "":
+		text = fmt.Sprintf("%s has no endpoints: %s", c.cluster, reason)
 	}
-	if what != "" {
+	if text != "" {
 		c.told = true
-		say(to, "hdsd: %s\n", what)
+		say(to, "hdsd: %s\n", text)
 	}
 }
 
@@ -42,14 +42,14 @@ func (c *client) absent(ctx context.Context, query hdsdv1.QueryClient) error {
 	if c.shown.Load() > 0 || c.cluster == "" {
 		return nil
 	}
-	if _, removed := whyNone(ctx, query, c.cluster); removed != "" {
+	if _, removed := noEndpoints(ctx, query, c.cluster); removed != "" {
 		return errors.New(removed)
 	}
 	if c.address == "" {
 		return nil
 	}
-	if what := absence(ctx, query, c.cluster, c.address); what != "" {
-		return errors.New(what)
+	if text := absence(ctx, query, c.cluster, c.address); text != "" {
+		return errors.New(text)
 	}
 	return nil
 }
@@ -92,8 +92,8 @@ func absence(ctx context.Context, query hdsdv1.QueryClient, cluster, address str
 		}
 	}
 	if len(has) == 0 {
-		why, _ := whyNone(ctx, query, cluster)
-		return strings.TrimSuffix(fmt.Sprintf("no such endpoint in %s; it has none at all: %s", cluster, why), ": ")
+		reason, _ := noEndpoints(ctx, query, cluster)
+		return strings.TrimSuffix(fmt.Sprintf("no such endpoint in %s; it has none at all: %s", cluster, reason), ": ")
 	}
 	more := ""
 	if all.GetNextPageToken() != "" {
@@ -105,9 +105,9 @@ func absence(ctx context.Context, query hdsdv1.QueryClient, cluster, address str
 	return fmt.Sprintf("no such endpoint in %s; it has %s%s", cluster, strings.Join(has[:min(shownAddresses, len(has))], ", "), more)
 }
 
-// whyNone says why a cluster has no endpoints: its reason, or that no source has the cluster any
-// more. Both are empty if there are some, or the coordinator does not answer.
-func whyNone(ctx context.Context, query hdsdv1.QueryClient, cluster string) (why, removed string) {
+// noEndpoints says why a cluster has no endpoints: the reason of its source, or the text of its
+// removal. Both are empty if it has endpoints, or the coordinator does not answer.
+func noEndpoints(ctx context.Context, query hdsdv1.QueryClient, cluster string) (reason, removed string) {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
 	answer, err := query.ListClusters(ctx, &hdsdv1.ListClustersRequest{Cluster: cluster})
@@ -116,7 +116,7 @@ func whyNone(ctx context.Context, query hdsdv1.QueryClient, cluster string) (why
 	case answer.GetRemoved() != nil:
 		removed = removalText(cluster, answer.GetRemoved())
 	case len(answer.GetClusters()) > 0:
-		why = answer.GetClusters()[0].GetNoEndpointsReason()
+		reason = answer.GetClusters()[0].GetNoEndpointsReason()
 	}
-	return why, removed
+	return reason, removed
 }

@@ -12,7 +12,7 @@ var auditHeader = []string{"time", "identity", "address", "author", "action", "t
 
 func newAudit() *cobra.Command {
 	var c client
-	c.none = none{what: "changes by operators", why: "nobody has made one that is kept"}
+	c.empty = emptyTable{rows: "changes by operators", hint: "nobody has made one that is kept"}
 	c.filter.noUnhealthy = "a change by an operator has no health; 'hdsd history --unhealthy' shows what went down"
 	c.filter.noLocality = "a change by an operator has no locality; 'hdsd history --locality' shows changes of health by theirs"
 	var since, until string

@@ -20,7 +20,7 @@ var availabilityColumns = []string{"cluster", "address", "locality", "checker", 
 
 func newAvailability() *cobra.Command {
 	var c client
-	c.none = none{what: "endpoints", past: true}
+	c.empty = emptyTable{rows: "endpoints", recorded: true}
 	var since, until, by, slo string
 	command := &cobra.Command{
 		Use:   "availability [CLUSTER [ADDRESS]]",

@@ -18,7 +18,7 @@ var checkerColumns = []string{"id", "locality", "version", "connected", "trusted
 
 func newCheckers() *cobra.Command {
 	var c client
-	c.none = none{what: "checkers", why: "none is connected, and none was lost lately; 'hdsd bootstrap checker' prints the configuration of an Envoy that is one"}
+	c.empty = emptyTable{rows: "checkers", hint: "none is connected, and none was lost lately; 'hdsd bootstrap checker' prints the configuration of an Envoy that is one"}
 	command := &cobra.Command{
 		Use:   "checkers",
 		Short: "Show the checkers, what each has to check, and whether it does",

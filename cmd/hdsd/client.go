@@ -59,11 +59,11 @@ type client struct {
 
 	cluster, address string // the arguments; empty means all
 	shown            atomic.Int64
-	told             bool // the user was told why there are no rows
+	told             bool // the user knows why there are no rows
 
-	none      none
-	narrowing []string  // flags that leave rows out, as they were given
-	errors    io.Writer // for what is no row
+	empty   emptyTable
+	filters []string  // the given flags that leave rows out
+	errors  io.Writer // for messages beside the rows
 }
 
 // tlsFlags are a client's certificates and authorities.
@@ -176,7 +176,7 @@ func (c *client) printer(command *cobra.Command, header []string, narrow ...stri
 	if err := c.filter.check(); err != nil {
 		return nil, err
 	}
-	c.narrowing, c.errors = narrowed(command), command.ErrOrStderr()
+	c.filters, c.errors = givenFilters(command), command.ErrOrStderr()
 	out := command.OutOrStdout()
 	screen, err := table.ScreenOf(out, c.color)
 	if err != nil {
@@ -243,7 +243,7 @@ func (c *client) ask(command *cobra.Command, do func(context.Context, hdsdv1.Que
 		return c.advise(ctx, query, err)
 	}
 	c.warnAbsent(ctx, query, command.ErrOrStderr())
-	c.sayNone(func() *timestamppb.Timestamp { return historyBegan(ctx, query) })
+	c.explainEmpty(func() *timestamppb.Timestamp { return historyBegan(ctx, query) })
 	return nil
 }
 

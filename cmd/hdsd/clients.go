@@ -21,7 +21,7 @@ var clientColumns = []string{"id", "kind", "connected", "type", "resources", "sy
 
 func newClients() *cobra.Command {
 	var c client
-	c.none = none{what: "clients", why: "nobody is connected; 'hdsd bootstrap client' prints the configuration of an Envoy that is one"}
+	c.empty = emptyTable{rows: "clients", hint: "nobody is connected; 'hdsd bootstrap client' prints the configuration of an Envoy that is one"}
 	c.filter.noLocality = "clients have no locality; 'hdsd checkers --locality' has checkers by theirs"
 	command := &cobra.Command{
 		Use:   "clients",

@@ -20,7 +20,7 @@ var clusterColumns = []string{"name", "source", "endpoints", "healthy", "unhealt
 
 func newClusters() *cobra.Command {
 	var c client
-	c.none = none{what: "clusters", why: "no source has any; 'hdsd source list' shows the sources"}
+	c.empty = emptyTable{rows: "clusters", hint: "no source has any; 'hdsd source list' shows the sources"}
 	command := &cobra.Command{
 		Use:   "clusters",
 		Short: "Show how many endpoints of each cluster are healthy, or unchecked",

@@ -39,7 +39,7 @@ func (c *caution) check(ctx context.Context, command *cobra.Command, control hds
 	case status.Code(err) == codes.Unimplemented && !c.dryRun:
 		return true, nil // an older hdsd
 	case err != nil && c.yes && !c.dryRun:
-		return true, nil // SetOverride says why
+		return true, nil // SetOverride fails with a better error
 	case err != nil:
 		return false, err
 	case c.dryRun:
@@ -69,10 +69,10 @@ func showPreview(to io.Writer, would *hdsdv1.PreviewOverrideResponse) {
 	tellPanics(to, "", would.GetPanics())
 }
 
-// mostPanics is how many clusters are told that Envoys would be in panic for.
+// mostPanics bounds the clusters with a warning of their own.
 const mostPanics = 5
 
-// tellPanics warns that Envoys would disregard an override.
+// tellPanics warns that Envoys would disregard an override. Each line begins with a prefix.
 func tellPanics(to io.Writer, prefix string, panics []string) {
 	for i, text := range panics {
 		if i == mostPanics {

@@ -105,10 +105,10 @@ func (d *describer) happened(ctx context.Context, checker string) error {
 	return addAll(d.sheet, "events", answer.GetEvents())
 }
 
-// specifierText says how far a specifier has come.
+// specifierText says how much of its specifier a checker has.
 func specifierText(k *hdsdv1.Checker) string {
 	if !k.GetConnected() {
-		return "none: it is not connected; it is sent one when it comes back"
+		return "none: it is not connected; it gets one when it connects again"
 	}
 	switch state := k.GetSpecifier(); state {
 	default:

@@ -33,16 +33,16 @@ func describeCluster(ctx context.Context, d *describer, args []string) error {
 	}
 	k := found.GetClusters()[at]
 	d.line("cluster", "%s, from source %s", name, k.GetSource())
-	if why := k.GetRejectedReason(); why != "" {
-		d.line("", "its latest version is refused, and the one before is in use: %s", why)
+	if reason := k.GetRejectedReason(); reason != "" {
+		d.line("", "hdsd refuses its latest version, and uses the one before: %s", reason)
 	}
 	d.line("health", "%s", clusterHealth(k))
 	d.line("published", "%s", publishing(k))
 	if k.GetHeld() > 0 {
 		d.line("HELD", "health of %s is held: no believed vote stands behind it", plural(int(k.GetHeld()), "endpoint"))
 	}
-	if why := k.GetPanicReason(); why != "" {
-		d.line("PANIC", "%s", why)
+	if reason := k.GetPanicReason(); reason != "" {
+		d.line("PANIC", "%s", reason)
 	}
 	if why := k.GetNoEndpointsReason(); why != "" {
 		d.line("", "it has no endpoints: %s", why)
@@ -88,12 +88,12 @@ func describeCluster(ctx context.Context, d *describer, args []string) error {
 
 // clusterHealth says how a cluster is.
 func clusterHealth(k *hdsdv1.Cluster) string {
-	parts := []string{fmt.Sprintf("%d of %s healthy%s", k.GetHealthy(), plural(int(k.GetEndpoints()), "endpoint"), ofThem(k.GetDegraded(), "degraded"))}
+	parts := []string{fmt.Sprintf("%d of %s healthy%s", k.GetHealthy(), plural(int(k.GetEndpoints()), "endpoint"), portion(k.GetDegraded(), "degraded"))}
 	for _, n := range []struct {
 		count uint32
 		what  string
 	}{
-		{k.GetUnhealthy(), "unhealthy" + ofThem(k.GetTimeout(), "timeout")}, {k.GetDraining(), "draining"}, {k.GetUnknown(), "unknown"},
+		{k.GetUnhealthy(), "unhealthy" + portion(k.GetTimeout(), "timeout")}, {k.GetDraining(), "draining"}, {k.GetUnknown(), "unknown"},
 	} {
 		if n.count > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n.count, n.what))

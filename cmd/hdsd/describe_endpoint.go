@@ -22,7 +22,7 @@ func describeEndpoint(ctx context.Context, d *describer, args []string) error {
 	}
 	all := answer.GetEndpoints()
 	if len(all) == 0 {
-		if _, removed := whyNone(ctx, d.QueryClient, cluster); removed != "" {
+		if _, removed := noEndpoints(ctx, d.QueryClient, cluster); removed != "" {
 			return errors.New(removed)
 		}
 		what := cmp.Or(absence(ctx, d.QueryClient, cluster, address), "no such endpoint in "+cluster)

@@ -69,7 +69,7 @@ func TestDescribeWhatIsNotThere(t *testing.T) {
 	address := serveFake(t, f)
 	for args, want := range map[string]string{
 		"cluster wbe":                "did you mean web?",
-		"cluster past":               "what was recorded of it: hdsd history past",
+		"cluster past":               "its past: hdsd history past",
 		"endpoint wbe 10.0.0.1:8080": "did you mean web?",
 		"endpoint web 10.0.0.1:80":   "no such endpoint in web; it has 10.0.0.1:8080",
 		"endpoint web 10.0.0.9:8080": "it had one: hdsd history web 10.0.0.9:8080",

@@ -43,13 +43,13 @@ func diagnose(ctx context.Context, server string, config *tls.Config, said strin
 	case advice != "":
 		return fmt.Errorf("%s %s", server, advice)
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return fmt.Errorf("%s takes connections, but does not answer within %s: what listens there hangs or is stopped, or has too much to do; look at its log, or ask /healthz of its HTTP address", server, lookTimeout)
+		return fmt.Errorf("%s takes connections, but does not answer within %s: it hangs, is stopped, or has too much to do; look at its log, or ask /healthz of its HTTP address", server, lookTimeout)
 	}
 	return unexplained{fmt.Errorf("%s answers, but not as an hdsd does: %s", server, said)}
 }
 
-// tryTLS tries TLS, and says how the server differs from the expected one. Without advice, the
-// error is why TLS failed.
+// tryTLS tries TLS, and says how the server differs from the expected one. The error is that of the
+// handshake, if it failed.
 func tryTLS(connection net.Conn, server string, config *tls.Config) (advice string, err error) {
 	host, _, _ := net.SplitHostPort(server)                                    // checked before
 	try := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: true} // no data goes over it

@@ -18,7 +18,7 @@ var endpointColumns = []string{"cluster", "address", "locality", "health", "held
 
 func newEndpoints() *cobra.Command {
 	var c client
-	c.none = none{what: "endpoints", why: "no source has any; 'hdsd source list' shows the sources, 'hdsd clusters' why a cluster has none"}
+	c.empty = emptyTable{rows: "endpoints", hint: "no source has any; 'hdsd source list' shows the sources, 'hdsd clusters' why a cluster has none"}
 	var wanted, asOf string
 	command := &cobra.Command{
 		Use:     "endpoints [CLUSTER [ADDRESS]]",

@@ -24,9 +24,9 @@ func newFreeze() *cobra.Command {
 By default, data planes get what the sources say, and clusters with their own
 health checks. With --publish held, they keep the health of this moment; new
 endpoints have the initial_health of the configuration. Overrides stay in force,
-and you can set and clear them. None expires: one whose time is over ends with
-the freeze. A freeze lasts over restarts, until 'hdsd unfreeze'. Freezing again
-replaces the reason.`,
+and you can set and clear them. None expires: an override whose time is over
+ends with the freeze. A freeze lasts over restarts, until 'hdsd unfreeze'.
+Freezing again replaces the reason.`,
 		Example: "  hdsd freeze --reason \"moving the checkers\"\n  hdsd freeze --reason \"is it us?\" --publish held\n  hdsd freeze --show",
 		Args:    noArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
@@ -113,7 +113,7 @@ func (c *client) operate(ctx context.Context, do func(context.Context, hdsdv1.Co
 	if err := do(ctx, hdsdv1.NewControlClient(connection)); err != nil {
 		return c.advise(ctx, hdsdv1.NewQueryClient(connection), err)
 	}
-	c.sayNone(nil)
+	c.explainEmpty(nil)
 	return nil
 }
 

@@ -22,7 +22,7 @@ const latestChanges = 50
 
 func newHistory() *cobra.Command {
 	var c client
-	c.none = none{what: "changes", past: true}
+	c.empty = emptyTable{rows: "changes", recorded: true}
 	var since, until, kind string
 	var newestFirst bool
 	command := &cobra.Command{

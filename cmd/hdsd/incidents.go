@@ -17,7 +17,7 @@ var incidentColumns = []string{"start", "end", "cause", "endpoints", "down", "cl
 
 func newIncidents() *cobra.Command {
 	var c client
-	c.none = none{what: "incidents", past: true}
+	c.empty = emptyTable{rows: "incidents", recorded: true}
 	var since, until string
 	var open bool
 	command := &cobra.Command{

@@ -31,7 +31,7 @@ func newNotify() *cobra.Command {
 
 func newNotifyList() *cobra.Command {
 	var c client
-	c.none = none{what: "receivers", why: "'notify' in the configuration names them"}
+	c.empty = emptyTable{rows: "receivers", hint: "'notify' in the configuration names them"}
 	c.filter.noLocality = "receivers have no locality; 'hdsd incidents --locality' has outages by theirs"
 	command := &cobra.Command{
 		Use:   "list",

@@ -25,12 +25,12 @@ cluster or everywhere. Checking goes on; when the override ends, the verdict of
 the votes applies at once. An override lasts over restarts, until somebody
 clears it or its time is over. The most specific one wins: an endpoint's, a
 locality's in the cluster, the cluster's, a locality's everywhere, in this
-order. Overrides count while hdsd is frozen too. None expires then: one whose
-time is over ends with 'hdsd unfreeze'.
+order. Overrides also count while hdsd is frozen. None expires then: an override
+whose time is over ends with 'hdsd unfreeze'.
 
-Where too few endpoints are left, Envoy sends traffic to all (its panic mode): to
+If too few endpoints are left, Envoy sends traffic to all (its panic mode): to
 drain a whole cluster drains nothing, unless its healthy_panic_threshold is 0.
-Each command says so before, and with --dry-run.`,
+Each command warns of that before it sets the override, and with --dry-run.`,
 		RunE: func(command *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return usageError{fmt.Errorf("unknown override %q: use drain, healthy, unhealthy, clear or list", args[0])}
@@ -185,7 +185,7 @@ endpoints; without a name, all of them.`,
 
 func newOverrideList() *cobra.Command {
 	var c client
-	c.none = none{what: "overrides", why: "votes decide everywhere"}
+	c.empty = emptyTable{rows: "overrides", hint: "votes decide everywhere"}
 	c.filter.noUnhealthy = "an override has no health of its own; 'hdsd endpoints --unhealthy' shows what is not healthy"
 	command := &cobra.Command{
 		Use:   "list",

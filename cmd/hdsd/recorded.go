@@ -44,8 +44,8 @@ func (c *client) showEvents(command *cobra.Command, asked *hdsdv1.ListTransition
 	if c.output == "table" {
 		header, short = shortEventHeader, shortEventCells
 	}
-	if c.none.what = "events"; kind == kindAll {
-		c.none.what = "events and changes"
+	if c.empty.rows = "events"; kind == kindAll {
+		c.empty.rows = "events and changes"
 	}
 	p, err := c.printer(command, header)
 	if err != nil {

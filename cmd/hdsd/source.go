@@ -28,7 +28,7 @@ func newSource() *cobra.Command {
 
 func newSourceList() *cobra.Command {
 	var c client
-	c.none = none{what: "sources", why: "'sources' in the configuration names them"}
+	c.empty = emptyTable{rows: "sources", hint: "'sources' in the configuration names them"}
 	c.filter.noLocality = "sources have no locality; 'hdsd clusters --locality' has clusters by that of their endpoints"
 	command := &cobra.Command{
 		Use:   "list",

@@ -109,7 +109,7 @@ func statusText(s *hdsdv1.GetStatusResponse, worst []string) string {
 	line("           %d none healthy, %d not checked", k.GetNoneHealthy(), k.GetUnchecked())
 	statusList(&out, "", "hdsd clusters --unhealthy", int(k.GetSomeDown()+k.GetHalfDown()+k.GetAllDown()+k.GetUnobserved()+k.GetNoneHealthy()+k.GetUnchecked()), worst)
 	e := s.GetEndpoints()
-	line("endpoints  %d healthy%s, %d unhealthy%s,", e.GetHealthy(), ofThem(e.GetDegraded(), "degraded"), e.GetUnhealthy(), ofThem(e.GetTimeout(), "timeout"))
+	line("endpoints  %d healthy%s, %d unhealthy%s,", e.GetHealthy(), portion(e.GetDegraded(), "degraded"), e.GetUnhealthy(), portion(e.GetTimeout(), "timeout"))
 	line("           %d draining, %d unknown; %s", e.GetDraining(), e.GetUnknown(), heldText(e.GetHeld()))
 	if v := e.GetVoters(); len(v) == 4 {
 		line("           believed votes: %d with none, %d with 1, %d with 2, %d with more", v[0], v[1], v[2], v[3])
@@ -150,12 +150,12 @@ func attentionText(a *hdsdv1.Attention) string {
 	return "  " + strings.Join(lines, "\n"+indent) + "\n" + indent + printable.Text(a.GetCommand()) + "\n"
 }
 
-// ofThem says how many of what is counted before are something else, too.
-func ofThem(n uint32, what string) string {
+// portion writes the part of a count that has a property, in parentheses; empty if it is 0.
+func portion(n uint32, property string) string {
 	if n == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" (%d %s)", n, what)
+	return fmt.Sprintf(" (%d %s)", n, property)
 }
 
 // heldText says how many endpoints are held.

@@ -33,7 +33,7 @@ var (
 		topRecovery: {"cluster", "address", "locality", "longest_seconds", "down_since", "outages"},
 		topCheckers: {"checker", "votes", "against", "against_ratio", "believed"},
 	}
-	topNone = map[string]string{topRecovery: "no outages", topCheckers: "no votes"} // there are changes, or topFlaps says it
+	topEmpty = map[string]string{topRecovery: "no outages", topCheckers: "no votes"} // topFlaps says why there are no changes
 
 	topTitles = map[string]string{
 		topFlaps: "Changed most often", topRecovery: "Took longest to recover", topCheckers: "Voted most often against the verdict",
@@ -42,7 +42,7 @@ var (
 
 func newTop() *cobra.Command {
 	var c client
-	c.none = none{what: "changes", past: true}
+	c.empty = emptyTable{rows: "changes", recorded: true}
 	var since, until string
 	command := &cobra.Command{
 		Use:   "top [CLUSTER]",
@@ -51,7 +51,7 @@ func newTop() *cobra.Command {
 changed most often, those that were down longest at a time, and the checkers
 whose votes were most often against the verdict that was recorded. A checker
 that is late has such votes, too; BELIEVED says what hdsd thinks of it now.
-Votes of a warm-up, and old ones of a silent checker, do not count.
+Votes of a warm-up, and old votes of a silent checker, do not count.
 --limit says how many of each.`,
 		Example: "  hdsd top --since 7d\n  hdsd top web --since 30d --limit 3",
 		Args: func(_ *cobra.Command, args []string) error {
@@ -94,10 +94,10 @@ Votes of a warm-up, and old ones of a silent checker, do not count.
 				}
 				ranks.end(end)
 				if c.shown.Load() == 0 {
-					c.narrowing = narrowed(command)
-					ranks.nothing = c.noneText(func() *timestamppb.Timestamp { return historyBegan(ctx, query) })
+					c.filters = givenFilters(command)
+					ranks.empty = c.emptyText(func() *timestamppb.Timestamp { return historyBegan(ctx, query) })
 				}
-				c.none = none{} // the lists say it
+				c.empty = emptyTable{} // the lists say so
 				return ranks.ask(ctx, query)
 			})
 			if err != nil {
@@ -143,7 +143,7 @@ func (c *client) printTop(command *cobra.Command, ranks *ranking) error {
 		}
 		rows := ranks.rows(list, c.limit)
 		if len(rows) == 0 && all == nil {
-			sayLine(out, cmp.Or(topNone[list], ranks.nothing))
+			sayLine(out, cmp.Or(topEmpty[list], ranks.empty))
 			continue
 		}
 		for _, cells := range rows {
@@ -183,7 +183,7 @@ func topMessage(cells []string) *structpb.Struct {
 type ranking struct {
 	endpoints map[rankedEndpoint]*endpointRank
 	checkers  map[string]*checkerRank
-	nothing   string // why there are no changes; empty if there are some
+	empty     string // why there are no changes; empty if there are some
 }
 
 type rankedEndpoint struct{ cluster, address, locality string }

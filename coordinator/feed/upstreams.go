@@ -43,7 +43,7 @@ var (
 	upstreamFullness  = prometheus.NewDesc("hdsd_upstream_fullness_ratio", "Of the management server that is nearest to its limits of clusters, endpoints or bytes: how much it uses. At 1, more is refused.", nil, nil)
 	sourceProblems    = prometheus.NewDesc("hdsd_source_problems", "Problems of the sources as they were last read.", nil, nil)
 	sourcesHeld       = prometheus.NewDesc("hdsd_sources_held", "Sources that took away more than hold_shrinkage allows, so that something of them is held.", nil, nil)
-	sourcesBroken     = prometheus.NewDesc("hdsd_sources_broken", "Sources of which something is refused as they were last read, so that what was valid before stays in use.", nil, nil)
+	sourcesBroken     = prometheus.NewDesc("hdsd_sources_broken", "Sources of which hdsd refuses something, and uses the last valid version.", nil, nil)
 	endpointsHeld     = prometheus.NewDesc("hdsd_source_endpoints_held", "Endpoints that their source has taken away, and that stay in use because they are held.", nil, nil)
 	changesDelayed    = prometheus.NewDesc("hdsd_source_changes_delayed_total", "How often changes of a cluster began to wait because it alternates.", nil, nil)
 	namesCount        = prometheus.NewDesc("hdsd_names", "DNS names that hdsd resolves for sources with resolve_names.", nil, nil)

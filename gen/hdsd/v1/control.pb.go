@@ -935,9 +935,9 @@ type PreviewOverrideResponse struct {
 	Replaced *Override `protobuf:"bytes,2,opt,name=replaced,proto3" json:"replaced,omitempty"`
 	// Number of endpoints of all clusters that the caller may see.
 	TotalEndpoints uint32 `protobuf:"varint,3,opt,name=total_endpoints,json=totalEndpoints,proto3" json:"total_endpoints,omitempty"`
-	// For each cluster whose published health Envoys would disregard then, since too
-	// few endpoints are healthy: which get traffic all the same, and why. Empty with
-	// HEALTHY.
+	// A text for each cluster whose published health Envoys would disregard, since
+	// too few endpoints would be healthy: which endpoints would get traffic, and why.
+	// Empty for HEALTHY.
 	Panics        []string `protobuf:"bytes,4,rep,name=panics,proto3" json:"panics,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1251,8 +1251,8 @@ type Source struct {
 	Endpoints uint32 `protobuf:"varint,3,opt,name=endpoints,proto3" json:"endpoints,omitempty"`
 	// What it took away too much of, and stays in use. Absent if nothing is held.
 	Held *Source_Held `protobuf:"bytes,4,opt,name=held,proto3" json:"held,omitempty"`
-	// What of it is refused as it was last read, and what is in use instead; empty
-	// if nothing is refused.
+	// What hdsd refuses of it as it last read it, and what it uses instead; empty if
+	// it refuses nothing.
 	Problem       string `protobuf:"bytes,5,opt,name=problem,proto3" json:"problem,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

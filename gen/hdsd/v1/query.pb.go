@@ -265,7 +265,7 @@ const (
 	Event_QUARANTINED Event_Kind = 27
 	// It is checked again.
 	Event_QUARANTINE_OVER Event_Kind = 28
-	// A checker is connected, but reports nothing of what it was sent.
+	// A checker is connected, but reports nothing of its specifier.
 	Event_CHECKER_SILENT Event_Kind = 29
 	// A checker that was silent reports again.
 	Event_CHECKER_REPORTS Event_Kind = 30
@@ -487,8 +487,8 @@ type Endpoint struct {
 	// Since when no believed vote stands behind it; absent if one does. After a
 	// restart of hdsd, since the restart.
 	HeldSince *timestamppb.Timestamp `protobuf:"bytes,15,opt,name=held_since,json=heldSince,proto3" json:"held_since,omitempty"`
-	// The hostname that its source gives it, which Envoy calls hostname, too;
-	// absent without one, and in answers about the past.
+	// The hostname from its source, Envoy's Endpoint.hostname; absent without one,
+	// and in answers about the past.
 	Hostname      *string `protobuf:"bytes,16,opt,name=hostname,proto3,oneof" json:"hostname,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -957,8 +957,9 @@ type ListEndpointsResponse struct {
 	Endpoints []*Endpoint `protobuf:"bytes,1,rep,name=endpoints,proto3" json:"endpoints,omitempty"`
 	// For the next page; empty on the last one.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
-	// When the history begins, if as_of is before that; else absent. Nothing is
-	// known of that time then: endpoints are UNKNOWN, and may not have been there.
+	// When the history begins, if as_of is before that; else absent. hdsd knows
+	// nothing of the time before: it answers UNKNOWN, for endpoints that may not have
+	// existed.
 	HistoryBegins *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=history_begins,json=historyBegins,proto3" json:"history_begins,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1818,15 +1819,15 @@ type Cluster struct {
 	// sent it, without the values of headers. Only where the request names the
 	// cluster.
 	HealthChecks []*structpb.Struct `protobuf:"bytes,44,rep,name=health_checks,json=healthChecks,proto3" json:"health_checks,omitempty"`
-	// Why hdsd refuses the latest version of it, so that the one before stays in
-	// use; empty if it does not.
+	// Why hdsd refuses its latest version, and uses the one before; empty if it uses
+	// the latest.
 	RejectedReason string `protobuf:"bytes,45,opt,name=rejected_reason,json=rejectedReason,proto3" json:"rejected_reason,omitempty"`
-	// That Envoys disregard the health that hdsd publishes, which endpoints get
-	// traffic for that, and why: too few are healthy. By Envoy's own rules, from the
-	// cluster's healthy_panic_threshold, which a data plane may set otherwise. Empty
-	// if they do not.
+	// Why Envoys disregard the published health, since too few endpoints are healthy,
+	// and which endpoints get traffic; empty if they do not. hdsd computes it by
+	// Envoy's rules from the cluster's healthy_panic_threshold. A data plane may have
+	// another threshold.
 	PanicReason string `protobuf:"bytes,46,opt,name=panic_reason,json=panicReason,proto3" json:"panic_reason,omitempty"`
-	// Since when; absent if that is not known, and where all endpoints are down.
+	// Since when; absent if hdsd does not know, or if all endpoints are down.
 	PanicSince    *timestamppb.Timestamp `protobuf:"bytes,47,opt,name=panic_since,json=panicSince,proto3" json:"panic_since,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2088,8 +2089,7 @@ type ListClustersResponse struct {
 	Clusters []*Cluster `protobuf:"bytes,1,rep,name=clusters,proto3" json:"clusters,omitempty"`
 	// For the next page; empty on the last one.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
-	// When and by whom the cluster that was asked for was removed; absent unless no
-	// source has it any more.
+	// The removal of the requested cluster; absent if a source has the cluster.
 	Removed       *Removal `protobuf:"bytes,3,opt,name=removed,proto3" json:"removed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2146,11 +2146,11 @@ func (x *ListClustersResponse) GetRemoved() *Removal {
 	return nil
 }
 
-// Removal is about a cluster that no source has any more.
+// Removal is the removal of a cluster from its source.
 type Removal struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// When it was removed; absent if that is not recorded: hdsd did not run, or
-	// the history does not reach back.
+	// When the source removed it; absent if the history does not have it: hdsd did
+	// not run, or the history does not reach back.
 	Time *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=time,proto3" json:"time,omitempty"`
 	// By which source, and how many endpoints it had; empty without a time.
 	Text          string `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
@@ -2222,9 +2222,9 @@ type Checker struct {
 	// do not match the specifier yet. NOT_SENT: hdsd holds back a part of it.
 	// That is a new or changed cluster that another checker tries first, a change
 	// that hdsd is still collecting, or a cluster that a v2 checker cannot take.
-	// A checker that is not connected is sent nothing, so it has NOT_SENT, too.
+	// A checker that is not connected has NOT_SENT, too.
 	Specifier string `protobuf:"bytes,7,opt,name=specifier,proto3" json:"specifier,omitempty"`
-	// When it last reported, on whatever stream; absent if hdsd knows of no report.
+	// When it last reported, on any stream; absent if hdsd knows of no report.
 	LastReport *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=last_report,json=lastReport,proto3" json:"last_report,omitempty"`
 	// Whether its votes are believed.
 	Trusted bool `protobuf:"varint,9,opt,name=trusted,proto3" json:"trusted,omitempty"`
@@ -3614,8 +3614,9 @@ type WatchRequest struct {
 	// Only endpoints in this locality: REGION, REGION/ZONE or REGION/ZONE/SUB-ZONE.
 	// An empty part matches all.
 	Locality string `protobuf:"bytes,41,opt,name=locality,proto3" json:"locality,omitempty"`
-	// cluster adds changes up: in place of endpoints and transitions, clusters of
-	// which endpoints have changed. It begins with synced, without the current health.
+	// cluster adds changes up: the watch sends clusters with changed endpoints in
+	// place of endpoints and transitions. It begins with synced, without the current
+	// health.
 	By            string `protobuf:"bytes,42,opt,name=by,proto3" json:"by,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3811,7 +3812,7 @@ type WatchResponse_Transition struct {
 }
 
 type WatchResponse_Clusters struct {
-	// What has changed since the event before, by cluster.
+	// The clusters with changes since the event before.
 	Clusters *ClusterChanges `protobuf:"bytes,5,opt,name=clusters,proto3,oneof"`
 }
 
@@ -3823,7 +3824,7 @@ func (*WatchResponse_Transition) isWatchResponse_Event() {}
 
 func (*WatchResponse_Clusters) isWatchResponse_Event() {}
 
-// ClusterChanges are clusters of which endpoints have changed.
+// ClusterChanges are clusters with changed endpoints.
 type ClusterChanges struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The clusters as they are now, as ListClusters lists them, at most 100.
@@ -4719,11 +4720,11 @@ type GetStatusResponse_Clusters struct {
 	AllDown uint32 `protobuf:"varint,4,opt,name=all_down,json=allDown,proto3" json:"all_down,omitempty"`
 	// No endpoint has a believed vote or an override.
 	Unobserved uint32 `protobuf:"varint,5,opt,name=unobserved,proto3" json:"unobserved,omitempty"`
-	// None is healthy or degraded, and not all are down: they drain, or have no
-	// verdict.
+	// No endpoint is healthy or degraded, and not all are down: the others drain, or
+	// have no verdict.
 	NoneHealthy uint32 `protobuf:"varint,6,opt,name=none_healthy,json=noneHealthy,proto3" json:"none_healthy,omitempty"`
-	// No endpoint may be checked, although the cluster has health checks. Not among
-	// the checked clusters.
+	// The cluster has health checks, but hdsd may check no endpoint. These do not
+	// count as checked clusters.
 	Unchecked     uint32 `protobuf:"varint,7,opt,name=unchecked,proto3" json:"unchecked,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -4816,9 +4817,9 @@ type GetStatusResponse_Endpoints struct {
 	Healthy uint32 `protobuf:"varint,1,opt,name=healthy,proto3" json:"healthy,omitempty"`
 	// UNHEALTHY or TIMEOUT, as unhealthy of Cluster.
 	Unhealthy uint32 `protobuf:"varint,2,opt,name=unhealthy,proto3" json:"unhealthy,omitempty"`
-	// TIMEOUT, which unhealthy counts, too.
+	// TIMEOUT, a part of unhealthy.
 	Timeout uint32 `protobuf:"varint,3,opt,name=timeout,proto3" json:"timeout,omitempty"`
-	// DEGRADED, which healthy counts, too.
+	// DEGRADED, a part of healthy.
 	Degraded uint32 `protobuf:"varint,4,opt,name=degraded,proto3" json:"degraded,omitempty"`
 	// DRAINING.
 	Draining uint32 `protobuf:"varint,5,opt,name=draining,proto3" json:"draining,omitempty"`
@@ -5012,7 +5013,7 @@ type GetStatusResponse_SourceState struct {
 	Endpoints uint32 `protobuf:"varint,3,opt,name=endpoints,proto3" json:"endpoints,omitempty"`
 	// What is wrong with it; empty if nothing is.
 	Problem string `protobuf:"bytes,4,opt,name=problem,proto3" json:"problem,omitempty"`
-	// Whether something of it is refused: problem then is what SOURCE_BROKEN says.
+	// Whether hdsd refuses something of it: then problem is the text of SOURCE_BROKEN.
 	Broken        bool `protobuf:"varint,5,opt,name=broken,proto3" json:"broken,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -5354,7 +5355,7 @@ type GetOverviewResponse_Row struct {
 	// Its name.
 	Cluster string `protobuf:"bytes,1,opt,name=cluster,proto3" json:"cluster,omitempty"`
 	// ALL_DOWN, NONE_HEALTHY (not all are down, but none is healthy), HALF_DOWN,
-	// SOME_DOWN, UNCHECKED (no endpoint may be checked), UNOBSERVED (no endpoint has
+	// SOME_DOWN, UNCHECKED (hdsd may check no endpoint), UNOBSERVED (no endpoint has
 	// a believed vote) or OK.
 	State string `protobuf:"bytes,2,opt,name=state,proto3" json:"state,omitempty"`
 	// Number of endpoints.

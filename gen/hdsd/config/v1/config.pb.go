@@ -454,11 +454,11 @@ const (
 	// So many checkers are lost that the others have no majority of the planned
 	// votes.
 	Notify_TOO_FEW_CHECKERS Notify_Kind = 7
-	// Something of a source is refused: what was valid before stays in use.
+	// hdsd refuses something of a source, and uses the last valid version.
 	Notify_SOURCE_BROKEN Notify_Kind = 8
-	// Endpoints are not checked, since their address would get too many probes.
+	// hdsd does not check endpoints, since their address would get too many probes.
 	Notify_PROBE_LIMIT_REACHED Notify_Kind = 9
-	// Data planes refuse something that they were sent.
+	// Data planes refuse a response, and keep the version before.
 	Notify_DATA_PLANES_REFUSING Notify_Kind = 10
 	// Envoys disregard the published health of a cluster, since too few of its
 	// endpoints are healthy.
@@ -3143,12 +3143,12 @@ type ProbeTargets struct {
 	Allow []string `protobuf:"bytes,1,rep,name=allow,proto3" json:"allow,omitempty"`
 	// Addresses that may not be probed, even if allow has them.
 	Deny []string `protobuf:"bytes,2,rep,name=deny,proto3" json:"deny,omitempty"`
-	// The shortest interval of health checks that checkers use. They probe by this
-	// one where a check has a shorter one. Default: 0.1s.
+	// The shortest interval between the probes of a check. Checkers probe by this
+	// interval if a health check asks for a shorter one. Default: 0.1s.
 	MinInterval *durationpb.Duration `protobuf:"bytes,3,opt,name=min_interval,json=minInterval,proto3" json:"min_interval,omitempty"`
-	// The most probes a second that an IP address is to get, of all clusters,
-	// checkers and ports together. Endpoints that come later, or ask for more, are
-	// not checked. Default: 20,000.
+	// The most probes a second of one IP address, by all clusters, checkers and
+	// ports together. hdsd does not check endpoints that come later, or ask for
+	// more, until there is room. Default: 20,000.
 	MaxProbesPerSecond uint32 `protobuf:"varint,4,opt,name=max_probes_per_second,json=maxProbesPerSecond,proto3" json:"max_probes_per_second,omitempty"`
 	unknownFields      protoimpl.UnknownFields
 	sizeCache          protoimpl.SizeCache
@@ -3393,7 +3393,7 @@ type Limits struct {
 	// for all of it; a REST request waits for ten seconds at most. Default: a
 	// sixteenth of the memory that hdsd may use, at most 1 GiB, and at least
 	// max_message_bytes and 1 MiB. Responses of the relay's control plane have as
-	// many bytes again.
+	// many bytes beside these.
 	MaxBytesInFlight uint32 `protobuf:"varint,6,opt,name=max_bytes_in_flight,json=maxBytesInFlight,proto3" json:"max_bytes_in_flight,omitempty"`
 	// Limit of gRPC streams in progress, over all connections. Of 25, 7 may be
 	// streams on which the client has sent nothing yet. hdsd refuses any more, or

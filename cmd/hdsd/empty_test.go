@@ -12,15 +12,14 @@ import (
 	hdsdv1 "hdsd/gen/hdsd/v1"
 )
 
-// bare is a coordinator that has nothing to show. Its history began at noon, and "web" was removed
-// an hour later.
+// bare is a coordinator without rows. Its history began at noon. "web" was removed a minute later.
 type bare struct {
 	hdsdv1.UnimplementedQueryServer
 }
 
 func (bare) ListEndpoints(_ context.Context, r *hdsdv1.ListEndpointsRequest) (*hdsdv1.ListEndpointsResponse, error) {
 	answer := &hdsdv1.ListEndpointsResponse{}
-	if at := r.GetAsOf(); at != nil && at.AsTime().Before(noon) {
+	if asOf := r.GetAsOf(); asOf != nil && asOf.AsTime().Before(noon) {
 		answer.Endpoints = []*hdsdv1.Endpoint{{Cluster: "web", Address: "10.0.0.1:80", Reason: "the history began later"}}
 		answer.HistoryBegins = timestamppb.New(noon)
 	}
@@ -70,7 +69,7 @@ func (bare) GetStatus(context.Context, *hdsdv1.GetStatusRequest) (*hdsdv1.GetSta
 	return &hdsdv1.GetStatusResponse{History: &hdsdv1.GetStatusResponse_History{Oldest: timestamppb.New(noon)}}, nil
 }
 
-// bareControl has neither overrides nor receivers, sources or audit entries.
+// bareControl has no overrides, receivers, sources or audit entries.
 type bareControl struct {
 	hdsdv1.UnimplementedControlServer
 }
@@ -99,8 +98,8 @@ func serveBare(t *testing.T) (address string) {
 	})
 }
 
-// TestEmptyTablesSayWhy: each says what there is none of, and why, or which flags leave all out.
-// Programs, which read JSON and CSV, are told nothing.
+// TestEmptyTablesSayWhy: a table without rows says why, or which flags leave all rows out. JSON and
+// CSV, which programs read, have no such text.
 func TestEmptyTablesSayWhy(t *testing.T) {
 	address := serveBare(t)
 	const begins = "the history begins at 2026-01-02T12:00:00Z"
@@ -134,7 +133,7 @@ func TestEmptyTablesSayWhy(t *testing.T) {
 			t.Errorf("%s: exit status %d, %q, %q, want %q", args, status, out, errors, want)
 		}
 		if args == "history web --since 1h" || args == "endpoints idle" {
-			continue // which says so in any case
+			continue // these say so in each format
 		}
 		if status, _, errors := hdsd(t, append(ask, "-o", "json")...); status != exitDone || errors != "" {
 			t.Errorf("%s -o json: exit status %d, %q", args, status, errors)
@@ -148,7 +147,7 @@ func TestEmptyTablesSayWhy(t *testing.T) {
 	}
 }
 
-// TestBeforeTheHistory: what nobody recorded is not made up.
+// TestBeforeTheHistory: a question about a time before the history fails.
 func TestBeforeTheHistory(t *testing.T) {
 	address := serveBare(t)
 	for _, args := range []string{"endpoints --as-of 2026-01-01", "endpoints web --as-of 2026-01-01", "availability --until 2026-01-01", "availability --by cluster --until 2026-01-01"} {
@@ -161,12 +160,11 @@ func TestBeforeTheHistory(t *testing.T) {
 	}
 }
 
-// TestOfARemovedCluster: the present has none, and says when it was removed. The past may be
-// asked about.
-func TestOfARemovedCluster(t *testing.T) {
+// TestRemovedCluster: commands about the present fail, and say when the cluster was removed.
+func TestRemovedCluster(t *testing.T) {
 	address := serveBare(t)
-	const web = "no cluster \"web\" any more: it was removed at 2026-01-02T12:01:00Z (4m07s ago), no longer in source local; it had 3 endpoints; what was recorded of it: hdsd history web\n"
-	const unseen = "no source has the cluster \"unseen\" now, and when it was removed is not recorded; what was recorded of it: hdsd history unseen\n"
+	const web = "no cluster \"web\" any more: it was removed at 2026-01-02T12:01:00Z (4m07s ago), no longer in source local; it had 3 endpoints; its past: hdsd history web\n"
+	const unseen = "no source has the cluster \"unseen\" now, and when it was removed is not recorded; its past: hdsd history unseen\n"
 	for args, want := range map[string]string{
 		"endpoints web": web, "endpoints web 10.0.0.1:80": web, "endpoints web --unhealthy": web, "describe cluster web": web, "describe endpoint web 10.0.0.1:80": web,
 		"endpoints unseen": unseen, "describe cluster unseen": unseen,
