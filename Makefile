@@ -6,10 +6,14 @@ LINT    := $(GO) tool -modfile=tools/lint/go.mod golangci-lint
 # test/browser has hdsd itself from the folder above, which go mod verify does not understand.
 MODULES := . tools tools/lint test/browser test/istio
 
+# As the binary of a release is compiled (tools/release): without the page of gRPC's traces,
+# which would keep every method of every message.
+COMPILE := -trimpath -tags=grpcnotrace
+
 .PHONY: page build demo test lint bench microbench fuzz sim soak corpus release generate clean
 
 build:
-	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=auto -o bin/hdsd ./cmd/hdsd
+	CGO_ENABLED=0 $(GO) build $(COMPILE) -ldflags="-s -w" -buildvcs=auto -o bin/hdsd ./cmd/hdsd
 
 demo: build
 	bin/hdsd demo $(if $(ONCE),--once)
@@ -19,7 +23,7 @@ test:
 
 # As build compiles, which then need not do it again.
 lint: export CGO_ENABLED = 0
-lint: export GOFLAGS = -trimpath
+lint: export GOFLAGS = $(COMPILE)
 lint:
 	$(GO) vet ./...
 	$(LINT) run ./...
@@ -61,7 +65,7 @@ corpus: build
 # The Go code and the OpenAPI document of proto/ and the list of Envoy's
 # messages, into gen/, and the man pages.
 generate:
-	cd tools && $(GO) run ./protogen .. && $(GO) run ./envoytypes ..
+	cd tools && $(GO) run ./protogen .. && $(GO) run ./envoytypes .. ../internal/envoytypes
 	rm -rf docs/man
 	$(GO) run ./cmd/hdsd man docs/man
 
@@ -77,6 +81,9 @@ clean:
 # Hours of faults that a seed draws (SOAK=10m for less), then attacks at their full size, the gRPC
 # clients of all languages, and generated clusters for three releases of Envoy.
 soak:
+	HDSD_RACE=1 $(GO) test -race -tags=soak -timeout 1h ./coordinator ./test/hostile ./test/scale $$(sed '/^#/d; s,^,./,' test/serial test/covered)
+	cd tools && $(GO) test -race ./...
+	SOAK=$${SOAK:-1h} $(GO) test -race -tags=soak ./eds -timeout 1h
 	SOAK=$${SOAK:-1h} $(GO) test ./test/scale -run TestSoak -v -timeout 3h
 	SOAK=$${SOAK:-1h} $(GO) test ./test/crash -run 'TestKill9|TestPowerLoss|TestAFullDisk' -v -timeout 1h
 	HDSD_SCALE=full $(GO) test ./test/scale -run 'Many|TestTrouble|TestKill9' -v -timeout 1h
@@ -84,7 +91,9 @@ soak:
 	PROXYLESS=all $(GO) test ./test/proxyless -v -timeout 30m
 	SERVERS=java $(GO) test ./test/servers -v -timeout 20m
 	HDSD_ALONE=full $(GO) test ./test/alone -v -timeout 1h
+	SOAK=$${SOAK:-1h} $(GO) test ./test/envoy -run TestWhatEnvoyCannotBuild -v
 	$(GO) test ./test/envoy -run TestAnEnvoyTakesWhatIsPublished -v -timeout 30m -published-runs 500 -published-versions 1.36.4,1.38.3,1.40.0
+	cd tools && BUILDS=cold $(GO) test ./release -v
 	FLOODS=full $(GO) test ./test/hostile -run TestFloodsAreBounded -v -timeout 1h
 
 # Archives for others, with licences and a bill of materials, into bin/release.

@@ -8,8 +8,8 @@ import (
 	"hdsd/health"
 )
 
-// Aggregator turns reports and time into Effects. The package comment lists its
-// parts, and says who may call it.
+// Aggregator turns reports and time into Effects. The package comment lists its parts, and says
+// who may call it.
 type Aggregator struct {
 	clock     clock
 	deadlines deadlines
@@ -46,7 +46,7 @@ func New(o Options) *Aggregator {
 	a.counter = counter{settings: settings, roster: roster, presence: &a.presence, records: &a.records, losses: &a.losses}
 	a.divisions = divisions{
 		clock: clock, deadlines: deadlines, settings: settings, roster: roster, zones: &a.zones, records: &a.records,
-		budgets: budgets{clock, deadlines, settings, roster}, effects: &a.effects, all: map[zoneClass]*division{}, reported: map[uint32]health.Locality{},
+		budgets: budgets{clock, deadlines, settings, roster}, effects: &a.effects, byZone: map[zoneClass]*division{}, reported: map[uint32]health.Locality{},
 	}
 	a.doubts = doubts{
 		clock: clock, deadlines: deadlines, settings: settings, roster: roster,
@@ -70,8 +70,8 @@ func New(o Options) *Aggregator {
 	return a
 }
 
-// Configure changes the options. A wait that is under way keeps its end. Later waits
-// use o; doubt uses o from the next Report or Tick on.
+// Configure changes the options. A wait in progress keeps its end. Later waits use o; doubt
+// uses o from the next Report or Tick on.
 func (a *Aggregator) Configure(o Options) {
 	if a.settings.configure(o) {
 		a.records.queueAll()
@@ -79,7 +79,7 @@ func (a *Aggregator) Configure(o Options) {
 	a.clock.maxPause = a.settings.longestStaleness()
 }
 
-// Reserve makes room for so many new endpoints, which saves time if there are many.
+// Reserve makes room for many new endpoints, to save time.
 func (a *Aggregator) Reserve(endpoints int) {
 	a.roster.endpoints = slices.Grow(a.roster.endpoints, endpoints)
 }
@@ -97,7 +97,7 @@ func (a *Aggregator) Set(e Endpoint, last health.Verdict) {
 			a.decisions.leaveCluster(e.ID, x)
 			a.clusters.join(x, e.Cluster)
 		}
-		if a.settings.of(x).terms != t {
+		if a.settings.ofEndpoint(x).terms != t {
 			a.adopt(e.ID, x, &t)
 		}
 	}
@@ -107,12 +107,12 @@ func (a *Aggregator) Set(e Endpoint, last health.Verdict) {
 
 // add makes a new endpoint known.
 func (a *Aggregator) add(x *endpoint, e *Endpoint, t *terms, last health.Verdict) {
-	*x = endpoint{since: never, flags: x.flags&isMarked | isKnown, status: last.Status}
+	*x = endpoint{verdictTime: never, flags: x.flags&isMarked | isKnown, status: last.Status}
 	a.decisions.setUnobserved(x, true)
 	x.policy = a.settings.use(t)
 	a.clusters.join(x, e.Cluster)
 	if !last.Since.IsZero() {
-		x.since = last.Since.UnixNano()
+		x.verdictTime = last.Since.UnixNano()
 	}
 	if e.Rule.Unobserved != Hold {
 		a.decisions.awaitAbsent(e.ID, x) // gives its checkers time to report
@@ -120,8 +120,8 @@ func (a *Aggregator) add(x *endpoint, e *Endpoint, t *terms, last health.Verdict
 	}
 }
 
-// RestorePenalty takes over what damping held against an endpoint before a restart. It
-// comes after the endpoint's first Set, and ignores an endpoint that is not known.
+// RestorePenalty restores the penalty of an endpoint from before a restart. It comes after the
+// endpoint's first Set, and ignores unknown endpoints.
 func (a *Aggregator) RestorePenalty(now time.Time, id health.EndpointID, p Penalty) {
 	a.clock.advance(now)
 	if e := a.roster.endpoint(id); e != nil && !e.has(isFlapping) {
@@ -132,12 +132,12 @@ func (a *Aggregator) RestorePenalty(now time.Time, id health.EndpointID, p Penal
 // adopt changes the terms of an endpoint.
 func (a *Aggregator) adopt(id health.EndpointID, e *endpoint, t *terms) {
 	number := a.settings.use(t)
-	p, before := a.settings.policy(number), a.settings.of(e)
-	if before.class != p.class {
+	p, previous := a.settings.policy(number), a.settings.ofEndpoint(e)
+	if previous.class != p.class {
 		a.records.clear(e)
 		a.roster.mark(id, e)
 	}
-	sameRule := before.Rule == p.Rule
+	sameRule := previous.Rule == p.Rule
 	a.settings.drop(e.policy)
 	e.policy = number
 	for _, s := range a.roster.seatsOf(e) {
@@ -149,8 +149,8 @@ func (a *Aggregator) adopt(id health.EndpointID, e *endpoint, t *terms) {
 }
 
 // place puts an endpoint into a zone.
-func (a *Aggregator) place(id health.EndpointID, e *endpoint, in health.Locality) {
-	zone := a.zones.enter(in)
+func (a *Aggregator) place(id health.EndpointID, e *endpoint, locality health.Locality) {
+	zone := a.zones.enter(locality)
 	defer a.zones.leave(e.zone)
 	if zone == e.zone {
 		return
@@ -194,8 +194,8 @@ func (a *Aggregator) Assign(now time.Time, id health.EndpointID, checker string)
 		return
 	}
 	a.losses.fill(id)
-	a.presence.joinClass(c, a.settings.of(e).class)
-	a.presence.expect(checkerClass{c, a.settings.of(e).class})
+	a.presence.joinClass(c, a.settings.ofEndpoint(e).class)
+	a.presence.expect(checkerClass{c, a.settings.ofEndpoint(e).class})
 	a.intake.await(id, e, a.roster.add(id, e, c))
 	a.roster.mark(id, e)
 }
@@ -232,14 +232,14 @@ func (a *Aggregator) Connected(now time.Time, k health.Checker) {
 }
 
 // move puts a checker into a zone.
-func (a *Aggregator) move(c uint32, to health.Locality) {
-	k, zone := a.roster.checker(c), a.zones.enter(to)
+func (a *Aggregator) move(c uint32, locality health.Locality) {
+	k, zone := a.roster.checker(c), a.zones.enter(locality)
 	defer a.zones.leave(k.zone)
 	if zone == k.zone {
 		return
 	}
 	for _, v := range k.votes {
-		a.records.set(a.roster.at(v.Endpoint), a.roster.seat(v.Endpoint, c), 0)
+		a.records.set(a.roster.row(v.Endpoint), a.roster.seat(v.Endpoint, c), 0)
 	}
 	a.presence.move(c, zone)
 	a.roster.markAll(c)
@@ -252,6 +252,16 @@ func (a *Aggregator) Lost(checker string) {
 		a.presence.lost(c)
 		a.roster.markAll(c)
 		a.release(c)
+	}
+}
+
+// RestoreLost sets the number of checkers that were lost before this process began and have
+// neither come back nor been replaced, and the time of the last loss. If votes are missing,
+// Rule.QuorumHold counts from then.
+func (a *Aggregator) RestoreLost(now time.Time, count int, last time.Time) {
+	a.clock.advance(now)
+	for _, id := range a.losses.earlier.set(uint16(min(count, math.MaxUint16)), a.clock.elapsed-now.Sub(last)) {
+		a.losses.mark(id)
 	}
 }
 
@@ -272,14 +282,14 @@ func (a *Aggregator) SetTrust(checker string, trust OperatorTrust, reason string
 // number returns the number of a checker, and numbers a new checker.
 func (a *Aggregator) number(checker string) uint32 {
 	c := a.roster.number(checker)
-	a.roster.checker(c).trust = a.trust.of(checker)
+	a.roster.checker(c).trust = a.trust.get(checker)
 	return c
 }
 
 // release forgets a checker that is gone and has no seat.
 func (a *Aggregator) release(c uint32) {
 	k := a.roster.checker(c)
-	if k.here || len(k.votes) > 0 {
+	if k.connected || len(k.votes) > 0 {
 		return
 	}
 	a.doubts.forget(c)
@@ -308,13 +318,14 @@ func (a *Aggregator) Report(now time.Time, checker string, votes []health.Vote) 
 	a.runDue() // after hear, so that the checker does not fall silent and come back at once
 	a.intake.growRuns(c)
 	a.intake.apply(c, votes)
-	if a.idle() {
+	idle := a.roster.markedCount() == 0 && !a.records.pending() && !a.divisions.pending() && !a.presence.pending() && a.effects.Empty()
+	if idle { // as after most reports
 		return Effects{}
 	}
 	return a.step()
 }
 
-// Tick applies what is due, and what was recorded since the latest Report or Tick.
+// Tick applies the due changes, and those recorded since the latest Report or Tick.
 func (a *Aggregator) Tick(now time.Time) Effects {
 	a.clock.advance(now)
 	a.runDue()
@@ -324,47 +335,42 @@ func (a *Aggregator) Tick(now time.Time) Effects {
 // runDue passes each due deadline to its part.
 func (a *Aggregator) runDue() {
 	for now := a.clock.tick(); ; {
-		at, ok := a.deadlines.next()
-		if !ok || at > now {
+		t, ok := a.deadlines.next()
+		if !ok || t > now {
 			return
 		}
 		list := a.deadlines.pop()
 		for _, d := range list {
-			a.due(d, at)
+			a.due(d, t)
 		}
 		a.deadlines.recycle(list)
 	}
 }
 
 // due passes a deadline to the part that set it.
-func (a *Aggregator) due(d deadline, at tick) {
+func (a *Aggregator) due(d deadline, t tick) {
 	switch {
 	case d.checker == dueZoneView:
 		if e := a.roster.endpoint(d.endpoint); e != nil {
 			a.roster.mark(d.endpoint, e)
 		}
 	case d.endpoint == noEndpoint && d.checker == noChecker:
-		a.doubts.pathsDue(at)
+		a.doubts.pathsDue(t)
 	case d.endpoint == noEndpoint:
-		a.doubts.due(d.checker, at)
-		a.presence.due(d.checker, at)
+		a.doubts.due(d.checker, t)
+		a.presence.due(d.checker, t)
 	case d.checker < dueVacancy:
-		a.intake.due(d, at)
+		a.intake.due(d, t)
 	default:
-		a.decisions.due(d, at)
+		a.decisions.due(d, t)
 	}
-}
-
-// idle reports whether a step would do nothing, as after most reports.
-func (a *Aggregator) idle() bool {
-	return a.roster.markedCount() == 0 && !a.records.pending() && !a.divisions.pending() && !a.presence.pending() && a.effects.Empty()
 }
 
 // step decides the endpoints that are marked and returns the effects.
 func (a *Aggregator) step() Effects {
 	a.presence.findDeserted()
 	for i := 0; i < a.roster.markedCount(); i++ {
-		if e := a.roster.at(a.roster.markedAt(i)); e.has(isKnown) {
+		if e := a.roster.row(a.roster.markedAt(i)); e.has(isKnown) {
 			a.doubts.refresh(e)
 		}
 	}
@@ -380,32 +386,32 @@ func (a *Aggregator) step() Effects {
 			a.doubts.compareChanged(a.effects.Changes[i].Endpoint)
 		}
 	}
-	return a.effects.take()
+	return a.effects.drain()
 }
 
 // updateViews updates the zone views of the endpoints that were just decided.
 func (a *Aggregator) updateViews() {
 	for i := range a.roster.markedCount() {
 		id := a.roster.markedAt(i)
-		e := a.roster.at(id)
-		if !e.has(isKnown) || e.since == never {
+		e := a.roster.row(id)
+		if !e.has(isKnown) || e.verdictTime == never {
 			a.views.forget(id)
 			continue
 		}
-		p := a.settings.of(e)
+		p := a.settings.ofEndpoint(e)
 		a.views.update(id, e.status, a.counter.byZone(e, believed, cutOff), a.settings.staleness(p.class), renameRounds*p.roundTime())
 	}
 }
 
-// NextDeadline returns when to call Tick if nothing else happens. That Tick may have
-// nothing to do.
+// NextDeadline returns the time for the next Tick if nothing else happens. That Tick may have
+// no work.
 func (a *Aggregator) NextDeadline() (time.Time, bool) {
 	if a.roster.markedCount() > 0 || a.records.pending() || a.presence.pending() || !a.effects.Empty() {
 		return a.clock.now, true
 	}
-	at, ok := a.deadlines.next()
+	t, ok := a.deadlines.next()
 	if !ok {
 		return time.Time{}, false
 	}
-	return a.clock.time(at), true
+	return a.clock.time(t), true
 }

@@ -17,9 +17,9 @@ const (
 	// since endpoints that only one checker can reach are mostly of one cluster.
 	missesToBlind = 2
 
-	// roundsToMiss is for how many rounds most votes must say down before a miss
-	// counts. By then every checker that probes sees the outage, even if one report
-	// is lost and the next one late.
+	// roundsToMiss is the number of rounds for which most votes must say down before a miss
+	// counts. By then every probing checker sees the outage, even if one report is lost and the
+	// next one late.
 	roundsToMiss = 4
 )
 
@@ -32,8 +32,7 @@ type BlindnessChange struct {
 	Reason  string // as "it sees an outage that its peers see"
 }
 
-// outage says how a vote relates to an outage, in which most votes that count say
-// down.
+// outage relates a vote to an outage, in which most votes that count say down.
 type outage uint8
 
 const (
@@ -46,7 +45,7 @@ const (
 type outages struct {
 	missed int    // outages missed since it last saw one
 	last   string // cluster of the latest missed outage
-	seen   int    // outages that it sees at present
+	seen   int    // outages that it currently sees
 }
 
 func (o *outages) blind() bool { return o.missed >= missesToBlind }
@@ -60,7 +59,7 @@ type blindness struct {
 	effects   *Effects
 }
 
-// reason says why a checker is blind; it is empty if the checker is not.
+// reason returns the reason why a checker is blind; it is empty if the checker is not.
 func (b *blindness) reason(c uint32) string {
 	if b.roster.checker(c).outages.blind() {
 		return missesOutages
@@ -76,9 +75,9 @@ func (b *blindness) set(id health.EndpointID, p *policy, s *seat, now outage) {
 		b.clear(s.checker, "it sees an outage that its peers see")
 		b.roster.checker(s.checker).outages.seen++
 	case missed:
-		at := b.clock.in(roundsToMiss * p.roundTime())
-		s.until = uint32(at)
-		b.deadlines.add(at, deadline{id, s.checker})
+		t := b.clock.tickAfter(roundsToMiss * p.roundTime())
+		s.end = uint32(t)
+		b.deadlines.add(t, deadline{id, s.checker})
 	}
 }
 
@@ -107,10 +106,10 @@ func (b *blindness) due(e *endpoint, s *seat) {
 }
 
 // clear forgets the outages that a checker missed.
-func (b *blindness) clear(c uint32, why string) {
+func (b *blindness) clear(c uint32, reason string) {
 	k := b.roster.checker(c)
 	if k.outages.blind() {
-		b.effects.Blindness = append(b.effects.Blindness, BlindnessChange{k.name, false, why})
+		b.effects.Blindness = append(b.effects.Blindness, BlindnessChange{k.name, false, reason})
 	}
 	k.outages.missed = 0
 }

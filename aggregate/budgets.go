@@ -7,12 +7,11 @@ import (
 	"hdsd/health"
 )
 
-// budgets keeps the wait budget of each endpoint: how long its verdict may wait
-// although the votes that count ask for another. All waits draw on it: for checkers
-// that connect, warm up or are absent, for confirmation, and for the end of a mass
-// failure. A new verdict refills it, and so does a majority of the votes past their
-// warm-up that does not contradict the verdict. So waits that begin over and over end,
-// too.
+// budgets keeps the wait budget of each endpoint: how long its verdict may wait although the
+// votes that count ask for another. All waits draw on it: for checkers that connect, warm up or
+// are absent, for confirmation, and for the end of a mass failure. A new verdict refills it,
+// and so does a majority of the votes past their warm-up that does not contradict the verdict.
+// So waits that begin over and over end, too.
 type budgets struct {
 	clock     *clock
 	deadlines *deadlines
@@ -23,24 +22,26 @@ type budgets struct {
 // largestBudget is small enough to tell two ticks apart by their low 32 bits.
 const largestBudget = math.MaxInt32
 
-// of returns the whole budget of an endpoint in milliseconds. It covers the time for
-// a voter to come back, warm up and be heard, and for a change to be confirmed.
-func (b *budgets) of(e *endpoint) uint32 {
-	p := b.settings.of(e)
+// total returns the whole budget of an endpoint in milliseconds. It covers the time for a voter
+// to come back, warm up and be heard, and for a change to be confirmed.
+func (b *budgets) total(e *endpoint) uint32 {
+	p := b.settings.ofEndpoint(e)
 	confirmed := max(b.settings.staleness(p.class), p.roundTime())
 	return uint32(min(uint64(milliseconds(b.settings.awaitFor()+confirmed+p.MassHold))+uint64(p.warmUp), largestBudget))
 }
 
-// left returns what remains of a budget that is being spent.
-func (b *budgets) left(e *endpoint) int32 { return int32(e.budget - uint32(b.clock.watchedTick())) }
+// remaining returns the rest of a budget that is being spent.
+func (b *budgets) remaining(e *endpoint) int32 {
+	return int32(e.budget - uint32(b.clock.watchedTick()))
+}
 
-// spent returns for how long the verdict has waited of late.
+// spent returns the recent waiting time of the verdict.
 func (b *budgets) spent(e *endpoint) time.Duration {
-	switch whole := b.of(e); {
+	switch whole := b.total(e); {
 	case e.has(budgetSpent):
 		return fromMilliseconds(whole)
 	case e.has(spendsBudget):
-		return fromMilliseconds(max(whole, uint32(max(0, b.left(e)))) - uint32(max(0, b.left(e))))
+		return fromMilliseconds(max(whole, uint32(max(0, b.remaining(e)))) - uint32(max(0, b.remaining(e))))
 	default:
 		return fromMilliseconds(e.budget)
 	}
@@ -56,7 +57,7 @@ func (b *budgets) spend(id health.EndpointID, e *endpoint) {
 		return
 	case !e.has(spendsBudget):
 		e.set(spendsBudget)
-		e.budget = uint32(b.clock.watchedTick()) + max(b.of(e), e.budget) - e.budget
+		e.budget = uint32(b.clock.watchedTick()) + max(b.total(e), e.budget) - e.budget
 	}
 	if !e.has(budgetScheduled) && !first {
 		b.schedule(id, e)
@@ -65,10 +66,10 @@ func (b *budgets) spend(id health.EndpointID, e *endpoint) {
 
 // schedule sets the deadline at which the budget is spent.
 func (b *budgets) schedule(id health.EndpointID, e *endpoint) {
-	at := b.clock.in(0) + tick(uint32(b.left(e)))
+	t := b.clock.tickAfter(0) + tick(uint32(b.remaining(e)))
 	e.set(budgetScheduled)
-	e.budgetDue = uint32(at)
-	b.deadlines.add(at, deadline{id, dueBudget})
+	e.budgetDue = uint32(t)
+	b.deadlines.add(t, deadline{id, dueBudget})
 }
 
 // stop stops counting the time.
@@ -77,18 +78,18 @@ func (b *budgets) stop(e *endpoint) {
 		return
 	}
 	e.clear(spendsBudget | budgetScheduled)
-	left := uint32(b.left(e))
-	e.budget = max(b.of(e), left) - left
+	remaining := uint32(b.remaining(e))
+	e.budget = max(b.total(e), remaining) - remaining
 }
 
 // due ends the budget of an endpoint. Time in which this process stood still does not
 // count: all checkers were silent then, and come back one after the other.
-func (b *budgets) due(id health.EndpointID, at tick) {
+func (b *budgets) due(id health.EndpointID, t tick) {
 	e := b.roster.endpoint(id)
-	if e == nil || !e.has(budgetScheduled) || e.budgetDue != uint32(at) {
+	if e == nil || !e.has(budgetScheduled) || e.budgetDue != uint32(t) {
 		return
 	}
-	if b.left(e) > 0 {
+	if b.remaining(e) > 0 {
 		b.schedule(id, e)
 		return
 	}
@@ -99,7 +100,7 @@ func (b *budgets) due(id health.EndpointID, at tick) {
 
 // check ends a budget that is spent and has no deadline.
 func (b *budgets) check(e *endpoint) {
-	if e.has(spendsBudget) && !e.has(budgetScheduled) && b.left(e) <= 0 {
+	if e.has(spendsBudget) && !e.has(budgetScheduled) && b.remaining(e) <= 0 {
 		e.clear(spendsBudget)
 		e.set(budgetSpent)
 	}

@@ -10,19 +10,19 @@ import (
 // every judgement of a vote reads come first. The comment of a field names the type
 // that writes it; other types only read it.
 type checker struct {
-	trust   OperatorTrust     // Aggregator
-	lost    bool              // presence: its stream is gone
-	here    bool              // presence: it is connected
-	fresh   bool              // Aggregator: the status codes that it reports are those of its latest probes
-	zone    uint32            // presence: number of its zone; noZone until it connects
-	hearing perClass[hearing] // presence
-	record  perClass[record]  // records
-	outages outages           // blindness
-	name    string
-	votes   []health.Vote       // roster, intake: its votes, one for each seat; seat.place points back
-	heard   time.Time           // presence: its latest report; zero if there is none
-	heardAt time.Duration       // presence: the same on the clock
-	growing []health.EndpointID // intake: endpoints at which its run of downs still grows
+	trust     OperatorTrust     // Aggregator
+	lost      bool              // presence: its stream is gone
+	connected bool              // presence
+	fresh     bool              // Aggregator: the status codes that it reports are those of its latest probes
+	zone      uint32            // presence: number of its zone; noZone until it connects
+	hearing   perClass[hearing] // presence
+	record    perClass[record]  // records
+	outages   outages           // blindness
+	name      string
+	votes     []health.Vote       // roster, intake: its votes, one for each seat; seat.place points back
+	heard     time.Time           // presence: its latest report; zero if there is none
+	heardAt   time.Duration       // presence: the same on the clock
+	growing   []health.EndpointID // intake: endpoints at which its run of downs still grows
 }
 
 // addClass adds a class.
@@ -42,7 +42,7 @@ type perClass[T any] struct {
 }
 
 // in returns the value of a class.
-func (p *perClass[T]) in(class uint32) *T {
+func (p *perClass[T]) of(class uint32) *T {
 	if class == 0 {
 		return &p.first
 	}

@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// tick counts milliseconds since the first moment that the clock was given.
+// tick counts milliseconds since the first time given to the clock.
 type tick int64
 
-// clock holds the latest moment that it was given. It uses the monotonic reading if
-// the times carry one, and never goes back.
+// clock holds the latest time given to it. It uses the monotonic reading if the times carry
+// one, and never goes back.
 type clock struct {
 	base, now time.Time
 	elapsed   time.Duration
@@ -28,8 +28,7 @@ func (c *clock) advance(now time.Time) {
 	}
 }
 
-// watchedTick returns the first tick of the watched time that is not before the
-// present.
+// watchedTick returns the first tick of the watched time that is not before now.
 func (c *clock) watchedTick() tick { return tickOf(c.watched + time.Millisecond - 1) }
 
 // tick returns the latest tick that has come.
@@ -37,15 +36,15 @@ func (c *clock) tick() tick { return tickOf(c.elapsed) }
 
 func tickOf(elapsed time.Duration) tick { return tick(elapsed / time.Millisecond) }
 
-// in returns the first tick at least d from the present.
-func (c *clock) in(d time.Duration) tick { return c.after(c.elapsed, d) }
+// tickAfter returns the first tick at least d from now.
+func (c *clock) tickAfter(d time.Duration) tick { return c.tickFrom(c.elapsed, d) }
 
-// after returns the first tick at least d after the moment from.
-func (c *clock) after(from, d time.Duration) tick {
-	if d > math.MaxInt64/2-from {
-		d = math.MaxInt64/2 - from
+// tickFrom returns the first tick at least d after start.
+func (c *clock) tickFrom(start, d time.Duration) tick {
+	if d > math.MaxInt64/2-start {
+		d = math.MaxInt64/2 - start
 	}
-	return tick((from + d + time.Millisecond - 1) / time.Millisecond)
+	return tick((start + d + time.Millisecond - 1) / time.Millisecond)
 }
 
 func (c *clock) time(t tick) time.Time { return c.base.Add(time.Duration(t) * time.Millisecond) }

@@ -9,17 +9,17 @@ type cluster struct{ size, down, observed int }
 // mostlyDown reports whether more than half of a cluster is down.
 func (k *cluster) mostlyDown() bool { return 2*k.down > k.size }
 
-// clusters counts the endpoints of each cluster, how many of them are down, and how many
-// have a vote that counts.
+// clusters counts the endpoints of each cluster, how many of them are down, and how many have a
+// vote that counts.
 type clusters struct {
 	pool[string, cluster]
-	crossed []uint32 // those that came to have an observed endpoint, or none, in the present step
+	crossed []uint32 // clusters that gained their first or lost their last observed endpoint in this step
 
-	changed   []uint32 // those of which an endpoint has changed since TakeChanged
+	changed   []uint32 // clusters with an endpoint that has changed since TakeChanged
 	isChanged []bool   // by number: it is in changed
 }
 
-// touch takes note that an endpoint of a cluster has another verdict, or other votes.
+// touch notes a changed verdict or changed votes of an endpoint of a cluster.
 func (k *clusters) touch(number uint32) {
 	for int(number) >= len(k.isChanged) {
 		k.isChanged = append(k.isChanged, false)
@@ -30,8 +30,8 @@ func (k *clusters) touch(number uint32) {
 	}
 }
 
-// takeChanged returns the names of the clusters that were touched since the last call. One
-// that is gone may be named by nothing.
+// takeChanged returns and clears the names of the touched clusters. The name of a removed one
+// may be empty.
 func (k *clusters) takeChanged() []string {
 	names := make([]string, len(k.changed))
 	for i, number := range k.changed {
@@ -46,7 +46,7 @@ func (k *clusters) takeChanged() []string {
 func (k *clusters) join(e *endpoint, name string) {
 	e.cluster, _ = k.use(name)
 	k.touch(e.cluster)
-	c := k.at(e.cluster)
+	c := k.get(e.cluster)
 	c.size++
 	if e.status.Down() {
 		c.down++
@@ -58,7 +58,7 @@ func (k *clusters) join(e *endpoint, name string) {
 
 // leave removes an endpoint from its cluster. The cluster stays until drop.
 func (k *clusters) leave(e *endpoint) {
-	c := k.at(e.cluster)
+	c := k.get(e.cluster)
 	c.size--
 	if e.status.Down() {
 		c.down--
@@ -68,12 +68,12 @@ func (k *clusters) leave(e *endpoint) {
 	}
 }
 
-// recount takes note that an endpoint had so many votes that count, and has another number now.
-func (k *clusters) recount(e *endpoint, before int) {
+// recount notes a changed number of votes that count on an endpoint, given the previous one.
+func (k *clusters) recount(e *endpoint, previous int) {
 	k.touch(e.cluster)
-	c := k.at(e.cluster)
+	c := k.get(e.cluster)
 	switch {
-	case before == 0:
+	case previous == 0:
 		if c.observed++; c.observed == 1 {
 			k.crossed = append(k.crossed, e.cluster)
 		}
@@ -84,8 +84,9 @@ func (k *clusters) recount(e *endpoint, before int) {
 	}
 }
 
-// takeCrossed returns the names of the clusters that came to have an observed endpoint, or
-// none. One may be named twice, and one that is gone may be named by nothing.
+// takeCrossed returns and clears the names of the clusters that gained their first or lost
+// their last observed endpoint. A name may come twice, and that of a removed cluster may be
+// empty.
 func (k *clusters) takeCrossed() (names []string) {
 	for _, number := range k.crossed {
 		names = append(names, k.key(number))
@@ -94,18 +95,18 @@ func (k *clusters) takeCrossed() (names []string) {
 	return names
 }
 
-// turn sets the status of an endpoint.
-func (k *clusters) turn(e *endpoint, to health.Status) {
+// setStatus sets the status of an endpoint.
+func (k *clusters) setStatus(e *endpoint, status health.Status) {
 	k.touch(e.cluster)
-	c := k.at(e.cluster)
+	c := k.get(e.cluster)
 	if e.status.Down() {
 		c.down--
 	}
-	if to.Down() {
+	if status.Down() {
 		c.down++
 	}
-	e.status = to
+	e.status = status
 }
 
 // mostlyDown reports whether more than half of the endpoint's cluster is down.
-func (k *clusters) mostlyDown(e *endpoint) bool { return k.at(e.cluster).mostlyDown() }
+func (k *clusters) mostlyDown(e *endpoint) bool { return k.get(e.cluster).mostlyDown() }

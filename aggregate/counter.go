@@ -6,7 +6,7 @@ import (
 	"hdsd/health"
 )
 
-// belief says whether a seat's vote counts, and why not.
+// belief tells whether a seat's vote counts, and if not, the cause.
 type belief uint8
 
 const (
@@ -49,12 +49,12 @@ type counter struct {
 
 // believe judges the vote of one seat.
 func (c *counter) believe(e *endpoint, s *seat) belief {
-	return c.judge(c.settings.of(e), e, s, c.roster.checker(s.checker))
+	return c.judge(c.settings.ofEndpoint(e), e, s, c.roster.checker(s.checker))
 }
 
 // judge judges a vote whose policy and checker the caller has at hand.
 func (c *counter) judge(p *policy, e *endpoint, s *seat, k *checker) belief {
-	hearing := k.hearing.in(p.class).state
+	hearing := k.hearing.of(p.class).state
 	switch {
 	case k.trust == Distrusted:
 		return distrusted
@@ -74,7 +74,7 @@ func (c *counter) judge(p *policy, e *endpoint, s *seat, k *checker) belief {
 		return undecided
 	case s.phase == warming:
 		return warmingUp
-	case k.record.in(p.class).doubted:
+	case k.record.of(p.class).doubted:
 		return doubted
 	case c.records.cut(e, s) && !e.has(countsCut):
 		return cutOff
@@ -85,8 +85,8 @@ func (c *counter) judge(p *policy, e *endpoint, s *seat, k *checker) belief {
 
 // tally counts the votes on an endpoint.
 func (c *counter) tally(id health.EndpointID, p *policy, e *endpoint, t *tally) {
-	*t = tally{assigned: uint16(e.count), holds: e.since == never || e.has(awaitsAbsent), zones: t.zones[:0]}
-	own := count{}
+	*t = tally{assigned: uint16(e.count), holds: e.verdictTime == never || e.has(awaitsAbsent), zones: t.zones[:0]}
+	ownZone := count{}
 	list := c.roster.seatsOf(e)
 	for i := range list {
 		s := &list[i]
@@ -126,7 +126,7 @@ func (c *counter) tally(id health.EndpointID, p *policy, e *endpoint, t *tally) 
 		}
 		t.add(vote)
 		if c.presence.speaksFor(e, k) {
-			own.add(vote)
+			ownZone.add(vote)
 			t.muted = t.muted || b == doubted
 		}
 		if p.Kind == ZoneMajority {
@@ -134,18 +134,17 @@ func (c *counter) tally(id health.EndpointID, p *policy, e *endpoint, t *tally) 
 		}
 	}
 	c.losses.complete(id, p, t)
-	t.muted = t.muted && own.up+own.awaited == 0
-	t.inside = (own.up+own.awaited > 0 || t.muted) && own.down == 0
+	t.muted = t.muted && ownZone.up+ownZone.awaited == 0
+	t.inside = (ownZone.up+ownZone.awaited > 0 || t.muted) && ownZone.down == 0
 	if e.has(budgetSpent) {
 		t.expectNobody(e)
 	}
 }
 
-// heard returns the majority of the votes of all checkers that are heard, doubted or
-// not, and whether there are any. The Score rule needs no more than the majority
-// here.
+// heard returns the majority of the votes of all checkers that are heard, doubted or not, and
+// whether there are any. The Score rule needs no more than the majority here.
 func (c *counter) heard(e *endpoint) (side, bool) {
-	p, t := c.settings.of(e), tally{}
+	p, t := c.settings.ofEndpoint(e), tally{}
 	list := c.roster.seatsOf(e)
 	for i := range list {
 		s := &list[i]
@@ -153,7 +152,7 @@ func (c *counter) heard(e *endpoint) (side, bool) {
 		if !c.judge(p, e, s, k).heard() {
 			continue
 		}
-		vote := one(sideOf(s.status))
+		vote := single(sideOf(s.status))
 		t.add(vote)
 		if p.Kind == ZoneMajority {
 			t.addZone(k.zone, vote)
@@ -165,7 +164,7 @@ func (c *counter) heard(e *endpoint) (side, bool) {
 	if p.Kind == ZoneMajority {
 		return p.side(&t, neither), true
 	}
-	return p.of(t.count), true
+	return p.sideOf(t.count), true
 }
 
 // zoneTally is a tally of the votes of one zone's checkers.
@@ -181,14 +180,14 @@ func (c *counter) byZone(e *endpoint, worth ...belief) []zoneTally {
 	list := c.roster.seatsOf(e)
 	for i := range list {
 		number := c.roster.checker(list[i].checker).zone
-		at := slices.IndexFunc(zones, func(z zoneTally) bool { return z.zone == number })
-		if at < 0 {
-			at = len(zones)
+		index := slices.IndexFunc(zones, func(z zoneTally) bool { return z.zone == number })
+		if index < 0 {
+			index = len(zones)
 			zones = append(zones, zoneTally{zone: number})
 		}
 		if slices.Contains(worth, c.believe(e, &list[i])) {
-			zones[at].votes[list[i].status]++
-			zones[at].add(one(sideOf(list[i].status)))
+			zones[index].votes[list[i].status]++
+			zones[index].add(single(sideOf(list[i].status)))
 		}
 	}
 	c.zones = zones

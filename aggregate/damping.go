@@ -28,10 +28,10 @@ const (
 	forgotten     = 0.5  // times Reuse: below this penalty, the endpoint's flapping is forgotten
 )
 
-// flap is the state of an endpoint that went down lately.
+// flap is the state of a recently failed endpoint.
 type flap struct {
-	penalty    float64 // at the moment at
-	at         time.Duration
+	penalty    float64 // at time
+	time       time.Duration
 	due        tick // when the penalty is low enough
 	suppressed bool // from Suppress until the penalty is below Reuse
 	held       bool // held down although the votes say up
@@ -48,7 +48,7 @@ func (p *policy) halfLife() time.Duration {
 
 // now returns the present penalty.
 func (f *flap) now(p *policy, elapsed time.Duration) float64 {
-	return f.penalty * math.Exp2(-float64(elapsed-f.at)/float64(p.halfLife()))
+	return f.penalty * math.Exp2(-float64(elapsed-f.time)/float64(p.halfLife()))
 }
 
 // damping holds down endpoints that flap.
@@ -72,17 +72,17 @@ func newDamping(c *clock, d *deadlines, s *settings, r *roster, e *Effects) damp
 
 // fell adds to the penalty of an endpoint that went down.
 func (d *damping) fell(id health.EndpointID, e *endpoint) {
-	p := d.settings.of(e)
+	p := d.settings.ofEndpoint(e)
 	if p.Damping.HalfLife <= 0 {
 		return
 	}
 	f := d.flaps[id]
 	if f == nil {
-		f = &flap{at: d.clock.elapsed}
+		f = &flap{time: d.clock.elapsed}
 		d.flaps[id] = f
 		e.set(isFlapping)
 	}
-	f.penalty, f.at = min(f.now(p, d.clock.elapsed)+penaltyOfDown, ceiling*p.Damping.Reuse), d.clock.elapsed
+	f.penalty, f.time = min(f.now(p, d.clock.elapsed)+penaltyOfDown, ceiling*p.Damping.Reuse), d.clock.elapsed
 	f.suppressed = f.suppressed || f.penalty >= p.Damping.Suppress
 	d.schedule(id, p, f)
 	d.effects.Penalties = append(d.effects.Penalties, PenaltyChange{
@@ -90,18 +90,17 @@ func (d *damping) fell(id health.EndpointID, e *endpoint) {
 	})
 }
 
-// restore takes over the penalty of an endpoint from before a restart. If it seems to come
-// from the future, the clock was put back: then it is as of now, and so holds the endpoint
-// for four half-lives at most.
-func (d *damping) restore(id health.EndpointID, e *endpoint, from Penalty) {
-	p := d.settings.of(e)
-	f := &flap{penalty: min(from.Value, ceiling*p.Damping.Reuse), at: d.clock.elapsed - max(0, d.clock.now.Sub(from.At))}
+// restore restores the penalty of an endpoint from before a restart. A time in the future, by a
+// clock that was set back, counts as now: so the endpoint is held for four half-lives at most.
+func (d *damping) restore(id health.EndpointID, e *endpoint, penalty Penalty) {
+	p := d.settings.ofEndpoint(e)
+	f := &flap{penalty: min(penalty.Value, ceiling*p.Damping.Reuse), time: d.clock.elapsed - max(0, d.clock.now.Sub(penalty.At))}
 	if p.Damping.HalfLife <= 0 || !(f.now(p, d.clock.elapsed) >= forgotten*p.Damping.Reuse) {
 		d.effects.Penalties = append(d.effects.Penalties, PenaltyChange{Endpoint: id, Over: true})
 		return
 	}
-	f.penalty, f.at = f.now(p, d.clock.elapsed), d.clock.elapsed
-	f.suppressed = from.Suppressed && f.penalty >= p.Damping.Reuse
+	f.penalty, f.time = f.now(p, d.clock.elapsed), d.clock.elapsed
+	f.suppressed = penalty.Suppressed && f.penalty >= p.Damping.Reuse
 	d.flaps[id] = f
 	e.set(isFlapping)
 	d.schedule(id, p, f)
@@ -115,7 +114,7 @@ func (d *damping) schedule(id health.EndpointID, p *policy, f *flap) {
 		low *= forgotten
 	}
 	halves := min(math.Log2(f.now(p, d.clock.elapsed)/low), math.Log2(ceiling/forgotten))
-	f.due = d.clock.in(max(0, time.Duration(halves*float64(p.halfLife())))) + 1
+	f.due = d.clock.tickAfter(max(0, time.Duration(halves*float64(p.halfLife())))) + 1
 	d.deadlines.add(f.due, deadline{id, dueDamping})
 }
 
@@ -126,7 +125,7 @@ func (d *damping) due(id health.EndpointID, now tick) {
 		return
 	}
 	d.roster.mark(id, e)
-	p := d.settings.of(e)
+	p := d.settings.ofEndpoint(e)
 	if f.suppressed && p.Damping.HalfLife > 0 {
 		f.suppressed = false
 		d.schedule(id, p, f)
@@ -145,28 +144,28 @@ func (d *damping) forget(id health.EndpointID, e *endpoint) {
 	e.clear(isFlapping)
 }
 
-// damp returns the status of an endpoint that went down lately. The endpoint stays
-// down while it flaps, unless more than half of its cluster is down. Another down of
-// the votes adds to the penalty; awaited votes do not.
-func (d *damping) damp(id health.EndpointID, e *endpoint, to health.Status, votes side, mostlyDown bool) health.Status {
+// damp returns the status of a recently failed endpoint. The endpoint stays down while it
+// flaps, unless more than half of its cluster is down. Another down of the votes adds to the
+// penalty; awaited votes do not.
+func (d *damping) damp(id health.EndpointID, e *endpoint, status health.Status, votes side, mostlyDown bool) health.Status {
 	f := d.flaps[id]
-	if d.settings.of(e).Damping.HalfLife <= 0 {
+	if d.settings.ofEndpoint(e).Damping.HalfLife <= 0 {
 		d.forget(id, e)
-		return to
+		return status
 	}
-	if f.held && to.Down() && votes != down {
-		return to
+	if f.held && status.Down() && votes != down {
+		return status
 	}
-	if f.held && to.Down() {
+	if f.held && status.Down() {
 		d.setHeld(id, e, f, false)
 		d.fell(id, e) // without damping it would have been up before
-		return to
+		return status
 	}
-	d.setHeld(id, e, f, e.status.Down() && to.Up() && f.suppressed && !mostlyDown)
+	d.setHeld(id, e, f, e.status.Down() && status.Up() && f.suppressed && !mostlyDown)
 	if f.held {
 		return e.status
 	}
-	return to
+	return status
 }
 
 // suppresses reports whether the penalty of an endpoint keeps it down.
@@ -203,11 +202,11 @@ func (d *damping) setHeld(id health.EndpointID, e *endpoint, f *flap, held bool)
 // markHeld marks all endpoints of a cluster that are held down.
 func (d *damping) markHeld(cluster uint32) {
 	for _, id := range d.held[cluster] {
-		d.roster.mark(id, d.roster.at(id))
+		d.roster.mark(id, d.roster.row(id))
 	}
 }
 
-// reason says why and until when an endpoint is held down.
+// reason returns the reason why an endpoint is held down, with the end.
 func (d *damping) reason(id health.EndpointID) string {
 	return fmt.Sprintf("it flaps, and is held down until %s UTC if it stays up", d.clock.time(d.flaps[id].due).UTC().Format(time.TimeOnly))
 }

@@ -1,12 +1,11 @@
 package aggregate
 
 import (
-	"container/heap"
-
 	"hdsd/health"
+	"hdsd/internal/heap"
 )
 
-// deadline says for which pair of endpoint and checker something is due. It may also
+// deadline names the pair of endpoint and checker for which something is due. It may also
 // concern the endpoint or the checker as a whole.
 type deadline struct {
 	endpoint health.EndpointID
@@ -25,38 +24,40 @@ const (
 	dueVacancy     = ^uint32(5) // the endpoint's vacant seats are no longer planned; below are numbers of checkers
 )
 
-// deadlines lists what is due at each tick. A deadline cannot be withdrawn: its owner
-// remembers the tick that it waits for and ignores all others. Deadlines set by one
-// report share a tick, so the heap stays small.
+// deadlines lists the due pairs of each tick. A deadline cannot be withdrawn: its owner
+// remembers its current tick and ignores all others. Deadlines set by one report share a tick,
+// so the heap stays small.
 type deadlines struct {
-	ticks tickHeap            // the keys of due
+	ticks heap.Heap[tick]     // the keys of due
 	due   map[tick][]deadline // no list is empty
-	spare []deadline          // to be used for the next list
+	spare []deadline          // memory for the next list
 }
 
-func newDeadlines() deadlines { return deadlines{due: map[tick][]deadline{}} }
+func newDeadlines() deadlines {
+	return deadlines{ticks: heap.Heap[tick]{Less: func(a, b tick) bool { return a < b }}, due: map[tick][]deadline{}}
+}
 
-func (d *deadlines) add(at tick, x deadline) {
-	list, ok := d.due[at]
+func (d *deadlines) add(t tick, x deadline) {
+	list, ok := d.due[t]
 	if !ok {
-		heap.Push(&d.ticks, at)
+		d.ticks.Push(t)
 		list, d.spare = d.spare[:0], nil
 	}
-	d.due[at] = append(list, x)
+	d.due[t] = append(list, x)
 }
 
 func (d *deadlines) next() (tick, bool) {
-	if len(d.ticks) == 0 {
+	if len(d.ticks.Items) == 0 {
 		return 0, false
 	}
-	return d.ticks[0], true
+	return d.ticks.Items[0], true
 }
 
-// pop removes the earliest tick and returns all that is due at it.
+// pop removes the earliest tick and returns its deadlines.
 func (d *deadlines) pop() []deadline {
-	at := heap.Pop(&d.ticks).(tick)
-	list := d.due[at]
-	delete(d.due, at)
+	earliest := d.ticks.Pop()
+	list := d.due[earliest]
+	delete(d.due, earliest)
 	return list
 }
 
@@ -65,17 +66,4 @@ func (d *deadlines) recycle(list []deadline) {
 	if cap(list) > cap(d.spare) && cap(list) <= 4096 {
 		d.spare = list[:0]
 	}
-}
-
-type tickHeap []tick
-
-func (h tickHeap) Len() int           { return len(h) }
-func (h tickHeap) Less(i, j int) bool { return h[i] < h[j] }
-func (h tickHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *tickHeap) Push(x any)        { *h = append(*h, x.(tick)) }
-func (h *tickHeap) Pop() any {
-	old := *h
-	last := old[len(old)-1]
-	*h = old[:len(old)-1]
-	return last
 }

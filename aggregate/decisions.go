@@ -22,16 +22,16 @@ type decisions struct {
 
 	witnesses  witnesses
 	unobserved int      // endpoints without a vote that counts
-	changes    []Change // in the present step
+	changes    []Change // in this step
 }
 
 // decideMarked decides every marked endpoint, and those that it marks itself.
 func (d *decisions) decideMarked() []Change {
 	d.changes = d.changes[:0]
 	var t tally
-	for next := 0; next < d.roster.markedCount(); {
-		for ; next < d.roster.markedCount(); next++ {
-			d.update(d.roster.markedAt(next), &t)
+	for i := 0; i < d.roster.markedCount(); {
+		for ; i < d.roster.markedCount(); i++ {
+			d.update(d.roster.markedAt(i), &t)
 		}
 		d.resolveContested()
 	}
@@ -43,18 +43,18 @@ func (d *decisions) decideMarked() []Change {
 }
 
 // due passes a deadline to the part that set it.
-func (d *decisions) due(x deadline, at tick) {
+func (d *decisions) due(x deadline, t tick) {
 	switch x.checker {
 	case dueMassFailure:
-		d.mass.due(uint32(x.endpoint), at)
+		d.mass.due(uint32(x.endpoint), t)
 	case dueBudget:
-		d.budgets.due(x.endpoint, at)
+		d.budgets.due(x.endpoint, t)
 	case dueVacancy:
-		d.counter.losses.due(x.endpoint, at)
+		d.counter.losses.due(x.endpoint, t)
 	case dueDamping:
-		d.damping.due(x.endpoint, at)
+		d.damping.due(x.endpoint, t)
 	default:
-		d.waits.due(x.endpoint, at)
+		d.waits.due(x.endpoint, t)
 	}
 }
 
@@ -64,35 +64,35 @@ func (d *decisions) awaitAbsent(id health.EndpointID, e *endpoint) { d.waits.awa
 // resolveContested takes down the endpoints whose contested downs need not wait.
 func (d *decisions) resolveContested() {
 	for c := range d.mass.resolve() {
-		e := d.roster.at(c.id)
+		e := d.roster.row(c.id)
 		var t tally
-		d.counter.tally(c.id, d.settings.of(e), e, &t)
-		d.change(c.id, e, c.to, &t)
+		d.counter.tally(c.id, d.settings.ofEndpoint(e), e, &t)
+		d.change(c.id, e, c.status, &t)
 		d.mass.release(e)
 	}
 }
 
 // update decides one endpoint and applies the result.
 func (d *decisions) update(id health.EndpointID, t *tally) {
-	e := d.roster.at(id)
+	e := d.roster.row(id)
 	e.clear(isMarked)
 	if !e.has(isKnown) {
 		return
 	}
 	d.budgets.check(e)
-	p := d.settings.of(e)
-	to := d.decide(id, p, e, t)
+	p := d.settings.ofEndpoint(e)
+	status := d.decide(id, p, e, t)
 	d.trackOutages(id, p, e, t)
 	if e.has(isFlapping) {
-		to = d.damping.damp(id, e, to, p.side(t, neither), d.clusters.mostlyDown(e))
+		status = d.damping.damp(id, e, status, p.side(t, neither), d.clusters.mostlyDown(e))
 	}
-	if to.Down() && !e.status.Down() && p.MassHold > 0 && !e.has(budgetSpent) && d.isContested(e, t) {
-		d.mass.contest(id, e, to)
+	if status.Down() && !e.status.Down() && p.MassHold > 0 && !e.has(budgetSpent) && d.isContested(e, t) {
+		d.mass.contest(id, e, status)
 		d.budgets.spend(id, e)
 		return
 	}
-	if to != e.status {
-		d.change(id, e, to, t)
+	if status != e.status {
+		d.change(id, e, status, t)
 	} else {
 		d.updateBudget(id, e, t)
 	}
@@ -101,15 +101,15 @@ func (d *decisions) update(id health.EndpointID, t *tally) {
 	}
 }
 
-// decide returns the status that follows from the votes.
+// decide returns the status given by the votes.
 func (d *decisions) decide(id health.EndpointID, p *policy, e *endpoint, t *tally) health.Status {
 	d.counter.tally(id, p, e, t)
-	d.counter.losses.judge(id, t)
-	if before := e.votersOf(); d.witnesses.count(id, e, int(t.up+t.down)) {
-		d.clusters.recount(e, before)
+	d.counter.losses.judge(id, p, t)
+	if previous := e.votersOf(); d.witnesses.count(id, e, int(t.up+t.down)) {
+		d.clusters.recount(e, previous)
 	}
-	status, how := p.decide(t, e.status)
-	if how == unobserved || how == lapsed {
+	status, outcome := p.decide(t, e.status)
+	if outcome == unobserved || outcome == lapsed {
 		d.setUnobserved(e, true)
 		return status
 	}
@@ -126,19 +126,19 @@ func (d *decisions) decide(id health.EndpointID, p *policy, e *endpoint, t *tall
 func (d *decisions) damped() int { return d.damping.count }
 
 // setUnobserved records whether an endpoint has no vote that counts.
-func (d *decisions) setUnobserved(e *endpoint, is bool) {
-	switch was := e.has(isUnobserved); {
-	case is && !was:
+func (d *decisions) setUnobserved(e *endpoint, value bool) {
+	switch current := e.has(isUnobserved); {
+	case value && !current:
 		e.set(isUnobserved)
 		d.unobserved++
-	case was && !is:
+	case current && !value:
 		e.clear(isUnobserved)
 		d.unobserved--
 	}
 }
 
-// isContested reports whether a down waits in a mass failure. It does if some vote
-// that counts says up, unless several zones say down and none says up.
+// isContested reports whether a down waits in a mass failure. It does if some vote that counts
+// says up, unless several zones say down and none says up.
 func (d *decisions) isContested(e *endpoint, t *tally) bool {
 	if t.up == 0 {
 		return false
@@ -182,25 +182,26 @@ func (d *decisions) trackOutages(id health.EndpointID, p *policy, e *endpoint, t
 	}
 }
 
-// change applies the verdict that follows from a tally.
-func (d *decisions) change(id health.EndpointID, e *endpoint, to health.Status, t *tally) {
-	from := e.status
-	if from.Up() && to.Down() {
+// change applies the verdict given by a tally.
+func (d *decisions) change(id health.EndpointID, e *endpoint, status health.Status, t *tally) {
+	previous := e.status
+	if previous.Up() && status.Down() {
 		d.damping.fell(id, e)
 	}
-	d.clusters.turn(e, to)
+	d.clusters.setStatus(e, status)
 	d.clusterChanged(e.cluster)
-	before := e.sinceTime()
-	e.since = d.clock.now.UnixNano()
+	previousTime := e.sinceTime()
+	e.verdictTime = d.clock.now.UnixNano()
 	d.changes = append(d.changes, Change{
-		Endpoint: id, From: from, To: to, FromSince: before, Reason: d.reasons.explain(id, e, t), Observations: d.reasons.observations(e),
+		Endpoint: id, From: previous, To: status, FromSince: previousTime, Reason: d.reasons.explain(id, e, t), Observations: d.reasons.observations(e),
 	})
 	d.budgets.refill(e)
 }
 
-// clusterChanged updates what depends on how many endpoints of a cluster are down.
+// clusterChanged updates everything that depends on the number of a cluster's endpoints that
+// are down.
 func (d *decisions) clusterChanged(cluster uint32) {
-	if d.clusters.at(cluster).mostlyDown() {
+	if d.clusters.get(cluster).mostlyDown() {
 		d.damping.markHeld(cluster)
 	}
 	d.mass.check(cluster)
@@ -220,9 +221,8 @@ func (d *decisions) leaveCluster(id health.EndpointID, e *endpoint) {
 	}
 }
 
-// updateBudget spends the wait budget of an endpoint that was just decided while its
-// verdict waits. It refills the budget when votes past their warm-up agree with the
-// verdict.
+// updateBudget spends the wait budget of a just decided endpoint while its verdict waits. It
+// refills the budget when votes past their warm-up agree with the verdict.
 func (d *decisions) updateBudget(id health.EndpointID, e *endpoint, t *tally) {
 	if d.isWaiting(id, e, t) {
 		d.budgets.spend(id, e)
@@ -232,7 +232,7 @@ func (d *decisions) updateBudget(id health.EndpointID, e *endpoint, t *tally) {
 		return
 	}
 	d.budgets.stop(e)
-	if side, some := d.counter.heard(e); some && (side == neither || side == sideOf(e.status)) {
+	if side, ok := d.counter.heard(e); ok && (side == neither || side == sideOf(e.status)) {
 		d.budgets.refill(e)
 	}
 }
@@ -250,6 +250,6 @@ func (d *decisions) isWaiting(id health.EndpointID, e *endpoint, t *tally) bool 
 	}
 	alone := *t
 	alone.expectNobody(e)
-	status, _ := d.settings.of(e).decide(&alone, e.status)
+	status, _ := d.settings.ofEndpoint(e).decide(&alone, e.status)
 	return status != e.status
 }

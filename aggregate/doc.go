@@ -1,6 +1,6 @@
-// Package aggregate turns votes and time into verdicts: it decides whether an
-// endpoint is up or down from what its checkers say, and says why.
-// docs/internals/verdict.md describes the rules.
+// Package aggregate turns votes and time into verdicts: it decides whether an endpoint is up or
+// down from the votes of its checkers, and explains the decision. docs/internals/verdict.md
+// describes the rules.
 //
 // It owns, for every endpoint, the verdict in force and the latest vote of each
 // checker that has a seat there. Aggregator joins the parts, each of which is a
@@ -8,28 +8,28 @@
 //
 //	roster        the rows of endpoints and checkers, and the seats that join them
 //	settings      options, the terms of each policy, classes of belief limits
-//	presence      which checkers are heard, which zones are deserted
+//	presence      heard checkers and deserted zones
 //	intake        applies votes; the phase of each pair of endpoint and checker
 //	records       how often others contradict a checker, or a path between zones
-//	divisions     which zones are cut off, or seem to be on the word of one checker
-//	doubts        which checkers and paths are doubted
-//	counter       which votes count, are awaited or left out; their tally
-//	Rule, tally   what follows from the votes that count
-//	waits         which changes have to last first, and when the absent are awaited
-//	budgets       for how long a verdict may wait in all
-//	damping       which endpoints flap, and stay down for a while
-//	massFailures  which clusters are about to go down in one round
-//	decisions     asks the parts above in order, for each endpoint that is marked
-//	blindness     which checkers miss outages that their peers see
-//	zoneViews     which zones see an endpoint otherwise than the verdict is
-//	witnesses     how many votes stand behind each verdict, and since when none
-//	reasons       why a verdict is what it is, in words
+//	divisions     zones that are cut off, or seem to be by the votes of one checker
+//	doubts        doubted checkers and paths
+//	counter       tallies of the votes that count, are awaited or are left out
+//	Rule, tally   the result of the votes that count
+//	waits         changes that have to last first, and waits for absent checkers
+//	budgets       the total time that a verdict may wait
+//	damping       endpoints that flap, and stay down for a while
+//	massFailures  clusters that are about to go down in one round
+//	decisions     asks the parts above in order, for each marked endpoint
+//	blindness     checkers that miss outages that their peers see
+//	zoneViews     zones that see an endpoint differently from its verdict
+//	witnesses     the number of votes behind each verdict, and since when there is none
+//	reasons       the reasons of verdicts, in words
 //
 // Each part uses only the parts that it has pointers to, never a part above it. There
 // are millions of endpoints and seats, so their rows are shared and packed. The
 // comment of each field names the part that writes it.
 //
-// What the package guarantees:
+// Guarantees:
 //   - A verdict goes up or down only by the endpoint's rule over the votes that
 //     count. The default rule is the majority. The verdict changes only when the
 //     awaited votes cannot reverse the result. Otherwise the last verdict holds, for

@@ -16,13 +16,13 @@ type DoubtChange struct {
 	Reason   string // for example "it disagrees with its peers on 41 % of its endpoints"
 }
 
-// Path is what votes over the path between two zones say, of all classes of endpoints.
+// Path sums up the votes over the path between two zones, for all classes of endpoints.
 type Path struct {
 	From, To     string // zones of the checkers and of the endpoints, as "region/zone"
 	Votes        int
 	Downs        int    // votes down
 	Contradicted int    // downs that the endpoint's own zone or most peers contradict
-	CutReason    string // why its downs are not believed; empty if they are
+	CutReason    string // reason why its downs are not believed; empty if they are
 }
 
 // doubts finds downs that other votes contradict. It begins and ends the doubt of the
@@ -68,14 +68,14 @@ func (d *doubts) count(e *endpoint, list []seat, p *policy) (v votes) {
 		if b != believed {
 			continue
 		}
-		own := k.zone == e.zone && e.zone != noZone
+		ownZone := k.zone == e.zone && e.zone != noZone
 		switch {
 		case s.status.Down():
-			if v.downs++; own {
+			if v.downs++; ownZone {
 				v.ownDowns++
 			}
 		case !k.lost:
-			if v.ups++; own {
+			if v.ups++; ownZone {
 				v.ownUps++
 				v.ownUp = i
 			}
@@ -84,11 +84,11 @@ func (d *doubts) count(e *endpoint, list []seat, p *policy) (v votes) {
 	return v
 }
 
-// refresh finds out whether votes over a cut path count on an endpoint, and compares its
+// refresh determines whether votes over a cut path count on an endpoint, and compares its
 // votes. It returns whether that has changed.
 func (d *doubts) refresh(e *endpoint) (changed bool) {
-	if d.divisions.any() || e.has(countsCut) {
-		list, p := d.roster.seatsOf(e), d.settings.of(e)
+	if d.divisions.exist() || e.has(countsCut) {
+		list, p := d.roster.seatsOf(e), d.settings.ofEndpoint(e)
 		v := d.count(e, list, p)
 		if changed = d.divisions.countsCut(e, list, p.class, &v) != e.has(countsCut); changed {
 			e.flags ^= countsCut
@@ -98,10 +98,10 @@ func (d *doubts) refresh(e *endpoint) (changed bool) {
 	return changed
 }
 
-// compare records which votes on an endpoint the other votes contradict, and which of
-// them a doubted path excuses.
+// compare records which votes on an endpoint are contradicted by other votes, and which of them
+// are excused by a doubted path.
 func (d *doubts) compare(e *endpoint) {
-	list, p := d.roster.seatsOf(e), d.settings.of(e)
+	list, p := d.roster.seatsOf(e), d.settings.ofEndpoint(e)
 	v := d.count(e, list, p)
 	inside, contradicted := v.ownUps > v.ownDowns, false
 	anyCut := d.records.anyCut()
@@ -114,18 +114,18 @@ func (d *doubts) compare(e *endpoint) {
 			adds = voting
 		default:
 			adds = voting | sayingDown
-			others := v.downs
+			opponents := v.downs
 			if d.beliefs[i] == believed {
-				others--
+				opponents--
 			}
 			// One checker alone contradicts no two, even if both are doubted.
-			most := v.ups > others && (v.ups > 1 || v.heardDowns == 1)
-			if most {
+			outvoted := v.ups > opponents && (v.ups > 1 || v.heardDowns == 1)
+			if outvoted {
 				adds |= contradictedByMost
 			}
 			if s.code < firstError {
 				outside := v.ownUps > 0 && d.roster.checker(s.checker).zone != e.zone
-				if most || inside && outside {
+				if outvoted || inside && outside {
 					adds |= contradictedOnPath
 					contradicted = true
 				}
@@ -154,14 +154,14 @@ func (d *doubts) compare(e *endpoint) {
 // checkers. Only then is it clear which paths one checker alone has cut, and on which
 // endpoints votes over a cut path count, and in the end, when each doubt ends.
 func (d *doubts) review() {
-	for more := true; more; {
+	for unsettled := true; unsettled; {
 		for d.records.pending() {
 			d.reviewListed()
 		}
-		for _, of := range d.divisions.review() {
-			d.listDown(of)
+		for _, key := range d.divisions.review() {
+			d.listDown(key)
 		}
-		more = d.refreshListed() || d.records.pending()
+		unsettled = d.refreshListed() || d.records.pending()
 	}
 	d.scheduleReleases()
 }
@@ -172,7 +172,7 @@ func (d *doubts) refreshListed() (changed bool) {
 	list := d.stale
 	d.stale = nil
 	for _, id := range list {
-		e := d.roster.at(id)
+		e := d.roster.row(id)
 		if e.has(isKnown) && d.refresh(e) {
 			d.roster.mark(id, e)
 			changed = true
@@ -184,8 +184,8 @@ func (d *doubts) refreshListed() (changed bool) {
 // reviewListed reviews the records that are listed, checkers before paths.
 func (d *doubts) reviewListed() {
 	for list := d.records.takeCheckers(); len(list) > 0; list = d.records.takeCheckers() {
-		for _, at := range list {
-			d.reviewChecker(at)
+		for _, key := range list {
+			d.reviewChecker(key)
 		}
 	}
 	for list := d.records.takePaths(); len(list) > 0; list = d.records.takePaths() {
@@ -195,36 +195,36 @@ func (d *doubts) reviewListed() {
 	}
 }
 
-// listDown lists the endpoints of a zone that are down, for which it has changed whether
-// the votes from elsewhere count.
-func (d *doubts) listDown(of zoneClass) {
+// listDown lists the down endpoints of a zone for which the counting of the votes from
+// elsewhere changed.
+func (d *doubts) listDown(key zoneClass) {
 	for id := range d.roster.endpoints {
 		e := &d.roster.endpoints[id]
-		if e.has(isKnown) && e.zone == of.zone && e.status.Down() && d.settings.of(e).class == of.class {
+		if e.has(isKnown) && e.zone == key.zone && e.status.Down() && d.settings.ofEndpoint(e).class == key.class {
 			d.stale = append(d.stale, health.EndpointID(id))
 		}
 	}
 }
 
-// compareChanged compares an endpoint whose verdict has just changed, if votes over a
-// cut path now count that did not, or the reverse. It is decided again in the next step.
+// compareChanged compares an endpoint whose verdict has just changed, if votes over a cut path
+// begin or cease to count. It is decided again in the next step.
 func (d *doubts) compareChanged(id health.EndpointID) {
-	if e := d.roster.at(id); d.refresh(e) {
+	if e := d.roster.row(id); d.refresh(e) {
 		d.roster.mark(id, e)
 	}
 }
 
-func (d *doubts) reviewChecker(at checkerClass) {
-	r := d.records.of(at)
+func (d *doubts) reviewChecker(key checkerClass) {
+	r := d.records.ofChecker(key)
 	if r == nil {
 		return // it is gone
 	}
-	limits := d.settings.doubt(at.class)
+	limits := d.settings.doubt(key.class)
 	r.reviewed()
 	if r.doubted {
-		d.doubtedCheckers = append(d.doubtedCheckers, at)
-	} else if r.contradicted >= limits.Disagreements && r.share() >= limits.Share && d.roster.checker(at.checker).trust != Trusted {
-		d.setChecker(at, true)
+		d.doubtedCheckers = append(d.doubtedCheckers, key)
+	} else if r.contradicted >= limits.Disagreements && r.share() >= limits.Share && d.roster.checker(key.checker).trust != Trusted {
+		d.setChecker(key, true)
 	}
 }
 
@@ -248,9 +248,9 @@ func (d *doubts) reviewPath(p path) {
 
 // scheduleReleases sets or withdraws the end of each doubt that was just reviewed.
 func (d *doubts) scheduleReleases() {
-	for _, at := range d.doubtedCheckers {
-		if r := d.records.of(at); r != nil && r.doubted {
-			d.scheduleRelease(r, at.class, deadline{noEndpoint, at.checker})
+	for _, key := range d.doubtedCheckers {
+		if r := d.records.ofChecker(key); r != nil && r.doubted {
+			d.scheduleRelease(r, key.class, deadline{noEndpoint, key.checker})
 		}
 	}
 	for _, p := range d.doubtedPaths {
@@ -261,23 +261,23 @@ func (d *doubts) scheduleReleases() {
 	d.doubtedCheckers, d.doubtedPaths = d.doubtedCheckers[:0], d.doubtedPaths[:0]
 }
 
-// scheduleRelease sets or withdraws the time at which a doubt ends.
+// scheduleRelease sets or withdraws the end of a doubt.
 func (d *doubts) scheduleRelease(r *record, class uint32, due deadline) {
 	limits := d.settings.doubt(class)
-	if end := d.clock.in(r.endsAfter(&limits)); r.scheduleRelease(end, &limits) {
+	if end := d.clock.tickAfter(r.endsAfter(&limits)); r.scheduleRelease(end, &limits) {
 		d.deadlines.add(end, due)
 	}
 }
 
 // setChecker begins or ends doubt of a checker in one class.
-func (d *doubts) setChecker(at checkerClass, doubted bool) {
-	k := d.roster.checker(at.checker)
-	d.records.doubt(at, doubted)
-	if n := d.classes(at.checker); n == 0 || doubted && n == 1 { // otherwise another class doubts it, too
-		d.effects.Doubts = append(d.effects.Doubts, DoubtChange{Checker: k.name, Doubted: doubted, Reason: d.checkerReason(at)})
+func (d *doubts) setChecker(key checkerClass, doubted bool) {
+	k := d.roster.checker(key.checker)
+	d.records.doubt(key, doubted)
+	if n := d.classes(key.checker); n == 0 || doubted && n == 1 { // otherwise another class doubts it, too
+		d.effects.Doubts = append(d.effects.Doubts, DoubtChange{Checker: k.name, Doubted: doubted, Reason: d.checkerReason(key)})
 	}
 	if doubted {
-		d.doubtedCheckers = append(d.doubtedCheckers, at)
+		d.doubtedCheckers = append(d.doubtedCheckers, key)
 	}
 	for _, v := range k.votes {
 		d.compareAnew(v.Endpoint)
@@ -296,7 +296,7 @@ func (d *doubts) setPath(p path, doubted bool) {
 			continue // its votes take another path
 		}
 		for _, v := range k.votes {
-			if e := d.roster.at(v.Endpoint); p.concerns(k.zone, e.zone) && d.settings.of(e).class == p.class {
+			if e := d.roster.row(v.Endpoint); p.concerns(k.zone, e.zone) && d.settings.ofEndpoint(e).class == p.class {
 				d.compareAnew(v.Endpoint)
 			}
 		}
@@ -306,10 +306,10 @@ func (d *doubts) setPath(p path, doubted bool) {
 // compareAnew compares and marks an endpoint after the doubt of a checker or a path
 // began or ended.
 func (d *doubts) compareAnew(id health.EndpointID) {
-	e := d.roster.at(id)
+	e := d.roster.row(id)
 	d.roster.mark(id, e)
 	d.compare(e)
-	if d.divisions.any() {
+	if d.divisions.exist() {
 		d.stale = append(d.stale, id)
 	}
 }
@@ -318,7 +318,7 @@ func (d *doubts) compareAnew(id health.EndpointID) {
 func (d *doubts) classes(c uint32) int {
 	n := 0
 	for class := range d.roster.checker(c).record.len() {
-		if d.records.of(checkerClass{c, uint32(class)}).doubted {
+		if d.records.ofChecker(checkerClass{c, uint32(class)}).doubted {
 			n++
 		}
 	}
@@ -337,17 +337,17 @@ func (d *doubts) pathClasses(p path) int {
 	return n
 }
 
-// due ends the doubts of a checker whose end has come.
+// due ends the due doubts of a checker.
 func (d *doubts) due(c uint32, now tick) {
 	for class := range d.roster.checker(c).record.len() {
-		at := checkerClass{c, uint32(class)}
-		if r := d.records.of(at); r.doubted && r.release == now {
-			d.setChecker(at, false)
+		key := checkerClass{c, uint32(class)}
+		if r := d.records.ofChecker(key); r.doubted && r.release == now {
+			d.setChecker(key, false)
 		}
 	}
 }
 
-// pathsDue ends the doubts of paths whose end has come.
+// pathsDue ends the due doubts of paths.
 func (d *doubts) pathsDue(now tick) {
 	believe := d.divisions.due(now)
 	for _, p := range d.records.cutPaths() {
@@ -365,11 +365,11 @@ func (d *doubts) pathsDue(now tick) {
 func (d *doubts) setTrust(c uint32, trust OperatorTrust) {
 	k := d.roster.checker(c)
 	for class := range k.record.len() {
-		at := checkerClass{c, uint32(class)}
-		if d.records.of(at).doubted && trust == Trusted {
-			d.setChecker(at, false)
+		key := checkerClass{c, uint32(class)}
+		if d.records.ofChecker(key).doubted && trust == Trusted {
+			d.setChecker(key, false)
 		}
-		d.records.queueChecker(at)
+		d.records.queueChecker(key)
 	}
 	for _, v := range k.votes {
 		d.compareAnew(v.Endpoint)
@@ -383,26 +383,26 @@ func (d *doubts) forget(c uint32) {
 	}
 }
 
-// reason says why a checker is doubted; it is empty if the checker is not.
+// reason returns the reason why a checker is doubted; it is empty if the checker is not.
 func (d *doubts) reason(c uint32) string {
 	for class := range d.roster.checker(c).record.len() {
-		if at := (checkerClass{c, uint32(class)}); d.records.of(at).doubted {
-			return d.checkerReason(at)
+		if key := (checkerClass{c, uint32(class)}); d.records.ofChecker(key).doubted {
+			return d.checkerReason(key)
 		}
 	}
 	return ""
 }
 
-func (d *doubts) checkerReason(at checkerClass) string {
-	share := d.records.of(at).share()
-	if share < d.settings.doubt(at.class).Release {
+func (d *doubts) checkerReason(key checkerClass) string {
+	share := d.records.ofChecker(key).share()
+	if share < d.settings.doubt(key.class).Release {
 		return "it disagreed with its peers until lately"
 	}
 	return fmt.Sprintf("it disagrees with its peers on %.0f %% of its endpoints", 100*share)
 }
 
 func (d *doubts) pathReason(p path) string {
-	text := fmt.Sprintf("the path from zone %s to zone %s is doubted: ", d.from(p), d.zones.name(p.to))
+	text := fmt.Sprintf("the path from zone %s to zone %s is doubted: ", d.origin(p), d.zones.name(p.to))
 	if p.from == elsewhere {
 		text = fmt.Sprintf("the way from elsewhere to zone %s is doubted: ", d.zones.name(p.to))
 	}
@@ -418,23 +418,23 @@ func (d *doubts) pathReason(p path) string {
 }
 
 func (d *doubts) pathChange(p path, doubted bool) DoubtChange {
-	return DoubtChange{From: d.from(p), To: d.zones.name(p.to).String(), Doubted: doubted, Reason: d.pathReason(p)}
+	return DoubtChange{From: d.origin(p), To: d.zones.name(p.to).String(), Doubted: doubted, Reason: d.pathReason(p)}
 }
 
-// from returns the name of the zone in which a path begins.
-func (d *doubts) from(p path) string {
+// origin returns the name of the zone in which a path begins.
+func (d *doubts) origin(p path) string {
 	if p.from == elsewhere {
 		return "elsewhere"
 	}
 	return d.zones.name(p.from).String()
 }
 
-// cutPaths returns the doubted paths from a zone, one for each zone that they lead
-// to. It returns the path from elsewhere only if the zone's own path is not doubted.
-func (d *doubts) cutPaths(from uint32) []DoubtChange {
+// cutPaths returns the doubted paths from a zone, one for each destination. It returns the path
+// from elsewhere only if the zone's own path is not doubted.
+func (d *doubts) cutPaths(origin uint32) []DoubtChange {
 	var cut []path
 	for p := range d.records.cuts {
-		if p.includes(from) {
+		if p.includes(origin) {
 			cut = append(cut, p)
 		}
 	}
@@ -460,11 +460,11 @@ func (d *doubts) paths() []Path {
 		if p.from == elsewhere || r.votes == 0 {
 			continue
 		}
-		at := pair{p.from, p.to}
-		sum := sums[at]
+		key := pair{p.from, p.to}
+		sum := sums[key]
 		if sum == nil {
-			sum = &Path{From: d.from(p), To: d.zones.name(p.to).String(), CutReason: cmp.Or(cut[at], cut[pair{elsewhere, p.to}])}
-			sums[at] = sum
+			sum = &Path{From: d.origin(p), To: d.zones.name(p.to).String(), CutReason: cmp.Or(cut[key], cut[pair{elsewhere, p.to}])}
+			sums[key] = sum
 		}
 		sum.Votes, sum.Downs, sum.Contradicted = sum.Votes+r.votes, sum.Downs+r.downs, sum.Contradicted+r.contradicted
 	}

@@ -6,9 +6,9 @@ import (
 	"hdsd/health"
 )
 
-// Effects lists everything that follows from a Report or a Tick. Its owner applies
-// Changes before ZoneViews, since a view differs from the verdict, and the rest in
-// any order. Each list is in the order of events.
+// Effects lists all results of a Report or a Tick. Its owner applies Changes before ZoneViews,
+// since a view differs from the verdict, and the rest in any order. Each list is in the order
+// of events.
 type Effects struct {
 	Changes      []Change
 	Doubts       []DoubtChange
@@ -17,7 +17,7 @@ type Effects struct {
 	ZoneViews    []ZoneView
 	Divided      []DividedChange
 	Penalties    []PenaltyChange
-	Crossed      []string // clusters that came to have an endpoint with a vote that counts, or none
+	Crossed      []string // clusters that gained their first or lost their last endpoint with a vote that counts
 }
 
 // PenaltyChange reports that a damped endpoint went down, or that its penalty is
@@ -28,9 +28,9 @@ type PenaltyChange struct {
 	Over     bool // it is forgotten
 }
 
-// Penalty is what damping holds against an endpoint.
+// Penalty is the penalty of a damped endpoint.
 type Penalty struct {
-	Value      float64 // at the moment At
+	Value      float64 // at time At
 	At         time.Time
 	Suppressed bool // from Damping.Suppress until it is below Damping.Reuse
 }
@@ -58,10 +58,10 @@ func (e *Effects) Empty() bool {
 	return len(e.Changes)+len(e.Doubts)+len(e.Blindness)+len(e.MassFailures)+len(e.ZoneViews)+len(e.Divided)+len(e.Penalties)+len(e.Crossed) == 0
 }
 
-// take returns the effects and clears them.
-func (e *Effects) take() (taken Effects) {
+// drain returns the effects and clears them.
+func (e *Effects) drain() (drained Effects) {
 	if !e.Empty() {
-		taken, *e = *e, Effects{}
+		drained, *e = *e, Effects{}
 	}
-	return taken
+	return drained
 }

@@ -10,17 +10,17 @@ import (
 // endpoint is the row of one endpoint, packed because there may be millions. The
 // comment of a field names the type that writes it; the others only read it.
 type endpoint struct {
-	since     int64         // decisions: time of the verdict, Unix nanoseconds; never before the first verdict
-	start     uint32        // seats: its first seat
-	waitUntil uint32        // waits: low bits of the tick at which the wait ends
-	policy    uint32        // Aggregator: number of its policy
-	cluster   uint32        // clusters: number of its cluster
-	budget    uint32        // budgets: milliseconds spent; while spendsBudget is set, low bits of the watched tick at which the budget ends
-	budgetDue uint32        // budgets: low bits of the tick of the budget's deadline
-	zone      uint32        // Aggregator: number of its zone
-	count     uint8         // seats: number of its seats
-	status    health.Status // clusters
-	flags     flags
+	verdictTime int64         // decisions: time of the verdict, Unix nanoseconds; never before the first verdict
+	start       uint32        // seats: its first seat
+	waitUntil   uint32        // waits: low bits of the tick at which the wait ends
+	policy      uint32        // Aggregator: number of its policy
+	cluster     uint32        // clusters: number of its cluster
+	budget      uint32        // budgets: milliseconds spent; while spendsBudget is set, low bits of the watched tick at which the budget ends
+	budgetDue   uint32        // budgets: low bits of the tick of the budget's deadline
+	zone        uint32        // Aggregator: number of its zone
+	count       uint8         // seats: number of its seats
+	status      health.Status // clusters
+	flags       flags
 }
 
 // never is the time of a verdict that does not exist.
@@ -28,10 +28,10 @@ const never = math.MinInt64
 
 // sinceTime returns the time of the verdict; zero if there is none.
 func (e *endpoint) sinceTime() time.Time {
-	if e.since == never {
+	if e.verdictTime == never {
 		return time.Time{}
 	}
-	return time.Unix(0, e.since).UTC()
+	return time.Unix(0, e.verdictTime).UTC()
 }
 
 // flags holds properties of an endpoint. The comment of a flag names the type that

@@ -31,10 +31,10 @@ type intake struct {
 // enter sets the phase of seat i of an endpoint, which ends after d.
 func (in *intake) enter(id health.EndpointID, e *endpoint, i int, p phase, d time.Duration) {
 	s := &in.roster.seatsOf(e)[i]
-	at := in.clock.in(d)
-	s.phase, s.until = p, uint32(at)
+	t := in.clock.tickAfter(d)
+	s.phase, s.end = p, uint32(t)
 	in.blindness.leave(s)
-	in.deadlines.add(at, deadline{id, s.checker})
+	in.deadlines.add(t, deadline{id, s.checker})
 }
 
 // await waits for the first vote of seat i.
@@ -42,10 +42,10 @@ func (in *intake) await(id health.EndpointID, e *endpoint, i int) {
 	in.enter(id, e, i, waiting, in.settings.awaitFor())
 }
 
-// warm begins the warm-up of seat i, unless it is answered. If the wait budget is spent,
-// the warm-up lasts only until a first probe has been reported.
+// warm begins the warm-up of seat i, unless it is answered. If the wait budget is spent, the
+// warm-up lasts only until a first probe has been reported.
 func (in *intake) warm(id health.EndpointID, e *endpoint, i int, firstProbe uint32) {
-	d := in.settings.of(e).warmUp
+	d := in.settings.ofEndpoint(e).warmUp
 	if e.has(budgetSpent) {
 		d = min(d, firstProbe)
 	}
@@ -60,7 +60,7 @@ func (in *intake) recreate(id health.EndpointID, e *endpoint, i int) {
 	s := &in.roster.seatsOf(e)[i]
 	s.status = noVote
 	in.roster.checker(s.checker).votes[s.place].Status = noVote
-	in.enter(id, e, i, recreated, fromMilliseconds(in.settings.of(e).lingering))
+	in.enter(id, e, i, recreated, fromMilliseconds(in.settings.ofEndpoint(e).lingering))
 	in.roster.mark(id, e)
 }
 
@@ -72,7 +72,7 @@ func (in *intake) restart(c uint32) {
 	for i := range votes {
 		votes[i].Status = noVote
 		id := votes[i].Endpoint
-		e := in.roster.at(id)
+		e := in.roster.row(id)
 		in.await(id, e, in.roster.indexOf(e, c))
 		in.roster.mark(id, e)
 	}
@@ -82,11 +82,11 @@ func (in *intake) restart(c uint32) {
 // its latest full report. So it can skip unchanged votes of the next report without
 // looking up their endpoints.
 func (in *intake) apply(c uint32, votes []health.Vote) {
-	before := in.roster.checker(c).votes
-	inFull, next := len(votes) >= len(before), 0
+	previous := in.roster.checker(c).votes
+	inFull, index := len(votes) >= len(previous), 0
 	for _, v := range votes {
-		if inFull && next < len(before) && before[next] == v {
-			next++
+		if inFull && index < len(previous) && previous[index] == v {
+			index++
 			continue
 		}
 		e := in.roster.endpoint(v.Endpoint)
@@ -98,10 +98,10 @@ func (in *intake) apply(c uint32, votes []health.Vote) {
 			continue
 		}
 		s := &in.roster.seatsOf(e)[i]
-		if inFull && next < len(before) {
-			in.roster.swap(c, uint32(next), s.place)
+		if inFull && index < len(previous) {
+			in.roster.swap(c, uint32(index), s.place)
 		}
-		before[s.place], next = v, int(s.place)+1
+		previous[s.place], index = v, int(s.place)+1
 		in.applyVote(v, e, i)
 	}
 }
@@ -118,11 +118,10 @@ func (in *intake) applyVote(v health.Vote, e *endpoint, i int) {
 	}
 }
 
-// answered reports whether a seat warms up although an answer proves that its first probe
-// has ended. Envoy acts on such an answer at once, too. A warm-up that the rule asks for
-// goes on.
+// answered reports whether a seat warms up although an answer proves the end of its first
+// probe. Envoy acts on such an answer at once, too. A warm-up set by the rule goes on.
 func (in *intake) answered(e *endpoint, s *seat) bool {
-	return s.phase == warming && s.code != 0 && in.settings.of(e).WarmUp == 0
+	return s.phase == warming && s.code != 0 && in.settings.ofEndpoint(e).WarmUp == 0
 }
 
 // count counts every vote of seat i from now on, which said down while it warmed up.
@@ -139,9 +138,9 @@ func (in *intake) count(id health.EndpointID, e *endpoint, i int) {
 // it may be that, the vote stays down, and the seat is recovering until it cannot be any
 // more. While downs of a seat do not count, its own last vote may only mean that no probe
 // had ended. Then the verdict tells whether the endpoint was down.
-func (in *intake) countsAs(id health.EndpointID, e *endpoint, i int, said health.Status) health.Status {
-	s, p := &in.roster.seatsOf(e)[i], in.settings.of(e)
-	degraded := said == health.Unhealthy && s.code != 0 && p.DegradedWhen.Has(s.code) && in.roster.checker(s.checker).fresh
+func (in *intake) countsAs(id health.EndpointID, e *endpoint, i int, reported health.Status) health.Status {
+	s, p := &in.roster.seatsOf(e)[i], in.settings.ofEndpoint(e)
+	degraded := reported == health.Unhealthy && s.code != 0 && p.DegradedWhen.Has(s.code) && in.roster.checker(s.checker).fresh
 	wasDown := s.status.Down()
 	if s.phase < warm {
 		wasDown = e.status.Down()
@@ -158,7 +157,7 @@ func (in *intake) countsAs(id health.EndpointID, e *endpoint, i int, said health
 	if degraded && !recovers {
 		return health.Degraded
 	}
-	return said
+	return reported
 }
 
 // set changes the status that the vote of seat i counts as.
@@ -171,7 +170,7 @@ func (in *intake) set(id health.EndpointID, e *endpoint, i int, status health.St
 	case status.Up():
 		s.phase = warm
 	case s.phase < recreated:
-		in.warm(id, e, i, in.settings.of(e).firstProbe)
+		in.warm(id, e, i, in.settings.ofEndpoint(e).firstProbe)
 	case in.answered(e, s):
 		in.count(id, e, i)
 	case s.phase == warm && fell:
@@ -182,15 +181,15 @@ func (in *intake) set(id health.EndpointID, e *endpoint, i int, status health.St
 
 // reapply counts the votes on an endpoint again under a new rule.
 func (in *intake) reapply(id health.EndpointID, e *endpoint) {
-	p := in.settings.of(e)
+	p := in.settings.ofEndpoint(e)
 	list := in.roster.seatsOf(e)
 	for i := range list {
 		s := &list[i]
 		if s.phase < recreated {
 			continue
 		}
-		said := in.roster.checker(s.checker).votes[s.place].Status
-		if status := in.countsAs(id, e, i, said); status != s.status || in.answered(e, s) {
+		reported := in.roster.checker(s.checker).votes[s.place].Status
+		if status := in.countsAs(id, e, i, reported); status != s.status || in.answered(e, s) {
 			in.set(id, e, i, status)
 		} else {
 			in.trackRun(id, s, p)
@@ -200,7 +199,7 @@ func (in *intake) reapply(id health.EndpointID, e *endpoint) {
 }
 
 // due ends the phase of a pair, if d is the deadline that it waits for.
-func (in *intake) due(d deadline, at tick) {
+func (in *intake) due(d deadline, t tick) {
 	e := in.roster.endpoint(d.endpoint)
 	if e == nil {
 		return
@@ -210,7 +209,7 @@ func (in *intake) due(d deadline, at tick) {
 		return
 	}
 	s := &in.roster.seatsOf(e)[i]
-	if s.until != uint32(at) {
+	if s.end != uint32(t) {
 		return
 	}
 	switch s.phase {
@@ -243,7 +242,7 @@ func (in *intake) endRecreated(id health.EndpointID, e *endpoint, i int) {
 	case s.status.Up():
 		s.phase = warm
 	default:
-		p := in.settings.of(e)
+		p := in.settings.ofEndpoint(e)
 		in.warm(id, e, i, max(p.firstProbe, p.lingering)-p.lingering)
 	}
 }

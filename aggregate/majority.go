@@ -2,15 +2,15 @@ package aggregate
 
 import "hdsd/health"
 
-// Majority reports whether most votes that count on an endpoint are up. It is not ok if
-// none counts, or as many are up as down.
+// Majority reports whether most votes that count on an endpoint are up. It is not ok if none
+// counts, or if it is a tie.
 func (a *Aggregator) Majority(id health.EndpointID) (isUp, ok bool) {
 	e := a.roster.endpoint(id)
 	if e == nil {
 		return false, false
 	}
 	var t tally
-	a.counter.tally(id, a.settings.of(e), e, &t)
+	a.counter.tally(id, a.settings.ofEndpoint(e), e, &t)
 	side := count{up: t.up, down: t.down}.majority()
 	return side == up, side != neither
 }

@@ -28,18 +28,18 @@ const (
 // massFailure is the state of a cluster with contested downs.
 type massFailure struct {
 	phase     massPhase
-	until     tick                // when holding ends
-	recent    int                 // contested downs that took effect in the present round
-	since     time.Duration       // when the present round began
+	end       tick                // when holding ends
+	recent    int                 // contested downs that took effect in this round
+	start     time.Duration       // start of this round
 	waiting   int                 // number of endpoints that are held back
-	heldBack  []health.EndpointID // endpoints that are held back, and some that no longer are
+	heldBack  []health.EndpointID // held back endpoints, and some former ones
 	contested []contested         // in this step
 }
 
 // contested is a down that some votes contradict.
 type contested struct {
-	id health.EndpointID
-	to health.Status
+	id     health.EndpointID
+	status health.Status
 }
 
 // smallestMass is the least number of endpoints in a mass failure.
@@ -54,25 +54,25 @@ type massFailures struct {
 	roster    *roster
 	clusters  *clusters
 	effects   *Effects
-	all       map[uint32]*massFailure // by number of the cluster
+	byCluster map[uint32]*massFailure // by number of the cluster
 	asking    []uint32                // clusters with contested downs in this step
 }
 
 func newMassFailures(c *clock, d *deadlines, s *settings, r *roster, k *clusters, e *Effects) massFailures {
-	return massFailures{clock: c, deadlines: d, settings: s, roster: r, clusters: k, effects: e, all: map[uint32]*massFailure{}}
+	return massFailures{clock: c, deadlines: d, settings: s, roster: r, clusters: k, effects: e, byCluster: map[uint32]*massFailure{}}
 }
 
-// contest leaves a down to resolve, which knows how many there are.
-func (m *massFailures) contest(id health.EndpointID, e *endpoint, to health.Status) {
-	x := m.all[e.cluster]
+// contest leaves a down to resolve, which knows their number.
+func (m *massFailures) contest(id health.EndpointID, e *endpoint, status health.Status) {
+	x := m.byCluster[e.cluster]
 	if x == nil {
 		x = &massFailure{}
-		m.all[e.cluster] = x
+		m.byCluster[e.cluster] = x
 	}
 	if len(x.contested) == 0 {
 		m.asking = append(m.asking, e.cluster)
 	}
-	x.contested = append(x.contested, contested{id, to})
+	x.contested = append(x.contested, contested{id, status})
 }
 
 // resolve yields the contested downs that take effect, and holds the others back. The
@@ -80,7 +80,7 @@ func (m *massFailures) contest(id health.EndpointID, e *endpoint, to health.Stat
 func (m *massFailures) resolve() iter.Seq[contested] {
 	return func(yield func(contested) bool) {
 		for _, cluster := range m.asking {
-			x := m.all[cluster]
+			x := m.byCluster[cluster]
 			list := x.contested
 			x.contested = nil
 			m.count(cluster, x, list)
@@ -99,27 +99,27 @@ func (m *massFailures) resolve() iter.Seq[contested] {
 	}
 }
 
-// count begins a new round when the present one is over. It begins a mass failure
-// when the contested downs of the round are too many.
+// count begins a new round at the end of this one. It begins a mass failure when the contested
+// downs of the round are too many.
 func (m *massFailures) count(cluster uint32, x *massFailure, list []contested) {
-	p := m.settings.of(m.roster.at(list[0].id))
-	if m.clock.elapsed-x.since > 2*p.roundTime() {
-		x.recent, x.since = 0, m.clock.elapsed
+	p := m.settings.ofEndpoint(m.roster.row(list[0].id))
+	if m.clock.elapsed-x.start > 2*p.roundTime() {
+		x.recent, x.start = 0, m.clock.elapsed
 	}
-	all, size := x.recent+len(list), m.clusters.at(cluster).size
-	if x.phase != noMassFailure || all < smallestMass || 2*all <= size {
+	failing, size := x.recent+len(list), m.clusters.get(cluster).size
+	if x.phase != noMassFailure || failing < smallestMass || 2*failing <= size {
 		return
 	}
-	x.phase, x.until = holding, m.clock.in(p.MassHold)
-	m.deadlines.add(x.until, deadline{health.EndpointID(cluster), dueMassFailure})
+	x.phase, x.end = holding, m.clock.tickAfter(p.MassHold)
+	m.deadlines.add(x.end, deadline{health.EndpointID(cluster), dueMassFailure})
 	m.effects.MassFailures = append(m.effects.MassFailures, MassFailure{
 		Cluster: m.clusters.key(cluster),
-		Reason:  fmt.Sprintf("%d of %d endpoints would go down in one round, and zones do not agree that they are", all, size),
+		Reason:  fmt.Sprintf("%d of %d endpoints would go down in one round, and zones do not agree that they are", failing, size),
 	})
 }
 
 func (m *massFailures) holdBack(x *massFailure, id health.EndpointID) {
-	if e := m.roster.at(id); !e.has(isHeldBack) {
+	if e := m.roster.row(id); !e.has(isHeldBack) {
 		e.set(isHeldBack)
 		x.waiting++
 		x.heldBack = append(x.heldBack, id)
@@ -128,8 +128,8 @@ func (m *massFailures) holdBack(x *massFailure, id health.EndpointID) {
 
 // due ends the wait of a cluster's downs.
 func (m *massFailures) due(cluster uint32, now tick) {
-	x := m.all[cluster]
-	if x == nil || x.phase != holding || x.until != now {
+	x := m.byCluster[cluster]
+	if x == nil || x.phase != holding || x.end != now {
 		return
 	}
 	x.phase = waitedOut
@@ -147,18 +147,18 @@ func (m *massFailures) release(e *endpoint) {
 		return
 	}
 	e.clear(isHeldBack)
-	m.all[e.cluster].waiting--
+	m.byCluster[e.cluster].waiting--
 	m.check(e.cluster)
 }
 
 // check ends a mass failure when no endpoint is held back. After the wait, it also
 // requires that at most half of the cluster is down.
 func (m *massFailures) check(cluster uint32) {
-	x := m.all[cluster]
+	x := m.byCluster[cluster]
 	if x == nil || x.phase == noMassFailure {
 		return
 	}
-	k := m.clusters.at(cluster)
+	k := m.clusters.get(cluster)
 	if x.waiting > 0 || x.phase == waitedOut && k.mostlyDown() {
 		return
 	}
@@ -169,9 +169,9 @@ func (m *massFailures) check(cluster uint32) {
 }
 
 // forget drops the state of a cluster that is gone.
-func (m *massFailures) forget(cluster uint32) { delete(m.all, cluster) }
+func (m *massFailures) forget(cluster uint32) { delete(m.byCluster, cluster) }
 
-// until returns a phrase that says until when the downs of a cluster wait.
-func (m *massFailures) until(cluster uint32) string {
-	return m.clock.time(m.all[cluster].until).UTC().Format(time.TimeOnly) + " UTC"
+// untilText returns the end of the wait of a cluster's downs, in words.
+func (m *massFailures) untilText(cluster uint32) string {
+	return m.clock.time(m.byCluster[cluster].end).UTC().Format(time.TimeOnly) + " UTC"
 }

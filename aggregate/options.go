@@ -8,14 +8,13 @@ import (
 
 // Options are the parameters of an Aggregator. A zero field stands for its default.
 type Options struct {
-	// Staleness is how long a checker may be silent before its votes no
-	// longer count. Default: DefaultStaleness of reports each second.
+	// Staleness is the time for which a silent checker's votes still count. Default:
+	// DefaultStaleness of reports each second.
 	Staleness time.Duration
 
-	// AwaitFor is how long to wait for a voter that has no vote: after a start, after
-	// it connected, or after it fell silent. A change that its vote could
-	// prevent waits meanwhile. AwaitFor should cover a reconnection and two reports.
-	// Default: 5 s.
+	// AwaitFor is the time to wait for a voter without a vote: after a start, after it
+	// connected, or after it fell silent. A change that its vote could prevent waits meanwhile.
+	// AwaitFor should cover a reconnection and two reports. Default: 5 s.
 	AwaitFor time.Duration
 
 	// Doubt says when a checker or a path is doubted.
@@ -42,21 +41,20 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// BeliefLimits say for how long votes count, and when a checker is doubted. A zero
-// field stands for the value in Options. Endpoints with the same limits form a class:
-// a checker may be doubted in one class and believed in another.
+// BeliefLimits determine how long votes count, and when a checker is doubted. A zero field
+// stands for the value in Options. Endpoints with the same limits form a class: a checker may
+// be doubted in one class and believed in another.
 type BeliefLimits struct {
 	Staleness time.Duration
 	Doubt     Doubt
 }
 
-// Doubt says when hdsd stops believing the downs of a checker, or of a path from the
-// checkers of one zone to the endpoints of another. It always believes ups, since a
-// checker that is cut off cannot report one. A zero field stands for its default.
+// Doubt determines when hdsd stops believing the downs of a checker, or of a path from the
+// checkers of one zone to the endpoints of another. It always believes ups, since a checker
+// that is cut off cannot report one. A zero field stands for its default.
 type Doubt struct {
-	// A checker is doubted if it says down of Disagreements endpoints that most of
-	// its peers see up, and these are at least Share of its endpoints. Defaults: 8
-	// and 0.2.
+	// A checker is doubted if it says down of Disagreements endpoints that most of its peers
+	// see up, and these are at least Share of its endpoints. Defaults: 8 and 0.2.
 	Disagreements int
 	Share         float64
 
@@ -66,8 +64,8 @@ type Doubt struct {
 	PathDisagreements int
 	PathShare         float64
 
-	// PathNoise is the share of votes from elsewhere on a zone that may be
-	// contradicted while the path there still counts as intact. Default: 0.002.
+	// PathNoise is the share of contradicted votes from elsewhere on a zone up to which the
+	// path there counts as intact. Default: 0.002.
 	PathNoise float64
 
 	// Doubt ends when the contradicted share is below Release for ReleaseAfter.
@@ -84,15 +82,15 @@ func (d Doubt) WithDefaults() Doubt {
 	})
 }
 
-// or returns the limits with the others instead of zeros.
-func (d Doubt) or(others *Doubt) Doubt {
-	or(&d.Disagreements, others.Disagreements)
-	or(&d.Share, others.Share)
-	or(&d.PathDisagreements, others.PathDisagreements)
-	or(&d.PathShare, others.PathShare)
-	or(&d.PathNoise, others.PathNoise)
-	or(&d.Release, others.Release)
-	or(&d.ReleaseAfter, others.ReleaseAfter)
+// or returns the limits with the given defaults instead of zeros.
+func (d Doubt) or(defaults *Doubt) Doubt {
+	or(&d.Disagreements, defaults.Disagreements)
+	or(&d.Share, defaults.Share)
+	or(&d.PathDisagreements, defaults.PathDisagreements)
+	or(&d.PathShare, defaults.PathShare)
+	or(&d.PathNoise, defaults.PathNoise)
+	or(&d.Release, defaults.Release)
+	or(&d.ReleaseAfter, defaults.ReleaseAfter)
 	return d
 }
 
@@ -102,7 +100,7 @@ func or[T int | float64 | time.Duration](value *T, otherwise T) {
 	}
 }
 
-// Timing says how an endpoint is checked, as far as its verdict depends on it.
+// Timing is the timing of an endpoint's checks, as far as its verdict depends on it.
 type Timing struct {
 	Interval, Timeout, InitialJitter time.Duration
 	UnhealthyThreshold               uint32

@@ -28,7 +28,7 @@ func newParts() *parts {
 	p.clock.maxPause = p.settings.longestStaleness()
 	t := termsOf(&Endpoint{Timing: Timing{Interval: time.Second, ReportInterval: time.Second}})
 	p.endpoint = p.roster.makeRoom(0)
-	*p.endpoint = endpoint{since: never, flags: isKnown, policy: p.settings.use(&t)}
+	*p.endpoint = endpoint{verdictTime: never, flags: isKnown, policy: p.settings.use(&t)}
 	p.checker = p.roster.number("a")
 	p.roster.add(0, p.endpoint, p.checker)
 	return p
@@ -40,7 +40,7 @@ func (p *parts) pass(d time.Duration) { p.clock.advance(p.clock.now.Add(d)) }
 func TestPresence(t *testing.T) {
 	p := newParts()
 	here := presence{clock: &p.clock, deadlines: &p.deadlines, settings: &p.settings, roster: &p.roster, zones: &p.zones}
-	state := func() hearingState { return p.roster.checker(p.checker).hearing.in(0).state }
+	state := func() hearingState { return p.roster.checker(p.checker).hearing.of(0).state }
 	due := func() {
 		if at, ok := p.deadlines.next(); ok && at <= p.clock.tick() {
 			for range p.deadlines.pop() {
@@ -104,7 +104,7 @@ func TestDesertedZones(t *testing.T) {
 func TestBudgets(t *testing.T) {
 	p := newParts()
 	b := budgets{&p.clock, &p.deadlines, &p.settings, &p.roster}
-	whole := fromMilliseconds(b.of(p.endpoint))
+	whole := fromMilliseconds(b.total(p.endpoint))
 	wait := func(d time.Duration) {
 		b.spend(0, p.endpoint)
 		for ; d > 0; d -= time.Second {
@@ -164,7 +164,7 @@ func TestRecords(t *testing.T) {
 			want.queued = true
 			return want
 		}
-		if got, want := *r.of(checkerClass{p.checker, 0}), count(s.adds.toChecker(), contradictedByMost); got != want {
+		if got, want := *r.ofChecker(checkerClass{p.checker, 0}), count(s.adds.toChecker(), contradictedByMost); got != want {
 			t.Fatalf("the checker's record is %+v, want %+v", got, want)
 		}
 		for _, from := range []uint32{p.roster.checker(p.checker).zone, elsewhere} {
@@ -190,7 +190,7 @@ func TestZoneViews(t *testing.T) {
 	sees.down, sees.votes[health.Timeout] = 1, 1
 	look := func(verdict health.Status) []ZoneView {
 		v.update(7, verdict, []zoneTally{sees}, time.Second, 5*time.Second)
-		effects := p.effects.take()
+		effects := p.effects.drain()
 		return effects.ZoneViews
 	}
 	if got := look(health.Healthy); len(got) != 0 {

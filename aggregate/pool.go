@@ -4,9 +4,9 @@ package aggregate
 // when its key has no user.
 type pool[K comparable, V any] struct {
 	numbers map[K]uint32
-	all     []pooled[K, V]
+	entries []pooled[K, V]
 	free    []uint32
-	last    uint32 // the latest number used, which the next caller often wants, too
+	last    uint32 // the latest number used, which is often used again
 }
 
 type pooled[K comparable, V any] struct {
@@ -17,8 +17,8 @@ type pooled[K comparable, V any] struct {
 
 // use adds a user of a key and reports whether it is the first.
 func (p *pool[K, V]) use(key K) (number uint32, first bool) {
-	if int(p.last) < len(p.all) && p.all[p.last].uses > 0 && p.all[p.last].key == key {
-		p.all[p.last].uses++
+	if int(p.last) < len(p.entries) && p.entries[p.last].uses > 0 && p.entries[p.last].key == key {
+		p.entries[p.last].uses++
 		return p.last, false
 	}
 	number, ok := p.numbers[key]
@@ -27,23 +27,23 @@ func (p *pool[K, V]) use(key K) (number uint32, first bool) {
 	case len(p.free) > 0:
 		number, p.free = p.free[len(p.free)-1], p.free[:len(p.free)-1]
 	default:
-		number = uint32(len(p.all))
-		p.all = append(p.all, pooled[K, V]{})
+		number = uint32(len(p.entries))
+		p.entries = append(p.entries, pooled[K, V]{})
 	}
 	if !ok {
 		if p.numbers == nil {
 			p.numbers = map[K]uint32{}
 		}
-		p.numbers[key], p.all[number].key = number, key
+		p.numbers[key], p.entries[number].key = number, key
 	}
-	p.all[number].uses++
+	p.entries[number].uses++
 	p.last = number
 	return number, !ok
 }
 
 // drop removes a user and reports whether it was the last.
 func (p *pool[K, V]) drop(number uint32) bool {
-	x := &p.all[number]
+	x := &p.entries[number]
 	if x.uses--; x.uses > 0 {
 		return false
 	}
@@ -54,8 +54,8 @@ func (p *pool[K, V]) drop(number uint32) bool {
 }
 
 // len is greater than every number in use.
-func (p *pool[K, V]) len() int { return len(p.all) }
+func (p *pool[K, V]) len() int { return len(p.entries) }
 
-func (p *pool[K, V]) key(number uint32) K { return p.all[number].key }
+func (p *pool[K, V]) key(number uint32) K { return p.entries[number].key }
 
-func (p *pool[K, V]) at(number uint32) *V { return &p.all[number].value }
+func (p *pool[K, V]) get(number uint32) *V { return &p.entries[number].value }

@@ -7,13 +7,13 @@ type hearingState uint8
 
 const (
 	silent  hearingState = iota // never heard, or no longer awaited
-	heard                       // heard lately: its votes count
+	heard                       // heard recently: its votes count
 	awaited                     // has just fallen silent
 )
 
 // hearing is the state of a checker in one class: heard, awaited or silent.
 type hearing struct {
-	due   tick // the deadline that it waits for; 0 if silent
+	due   tick // current deadline; 0 if silent
 	state hearingState
 }
 
@@ -30,11 +30,11 @@ type presence struct {
 // joinClass adds a checker to a class.
 func (p *presence) joinClass(c, class uint32) {
 	k := p.roster.checker(c)
-	for next := uint32(k.hearing.len()); next <= class; next++ {
+	for i := uint32(k.hearing.len()); i <= class; i++ {
 		k.addClass()
-		if !k.heard.IsZero() && p.clock.elapsed-k.heardAt <= p.settings.staleness(next) {
-			k.hearing.in(next).state = heard
-			p.watch(checkerClass{c, next})
+		if !k.heard.IsZero() && p.clock.elapsed-k.heardAt <= p.settings.staleness(i) {
+			k.hearing.of(i).state = heard
+			p.watch(checkerClass{c, i})
 		}
 	}
 }
@@ -45,7 +45,7 @@ func (p *presence) hear(c uint32) (back bool) {
 	k := p.roster.checker(c)
 	k.heard, k.heardAt = p.clock.now, p.clock.elapsed
 	for class := range k.hearing.len() {
-		if h := k.hearing.in(uint32(class)); h.state != heard {
+		if h := k.hearing.of(uint32(class)); h.state != heard {
 			h.state, back = heard, true
 			p.watch(checkerClass{c, uint32(class)})
 		}
@@ -54,30 +54,29 @@ func (p *presence) hear(c uint32) (back bool) {
 }
 
 // watch sets the deadline at which a checker that is heard falls silent.
-func (p *presence) watch(at checkerClass) {
-	k := p.roster.checker(at.checker)
-	h := k.hearing.in(at.class)
+func (p *presence) watch(key checkerClass) {
+	k := p.roster.checker(key.checker)
+	h := k.hearing.of(key.class)
 	// One tick later, since a vote exactly as old as the staleness still counts.
-	h.due = p.clock.after(k.heardAt, p.settings.staleness(at.class)) + 1
-	p.deadlines.add(h.due, deadline{noEndpoint, at.checker})
+	h.due = p.clock.tickFrom(k.heardAt, p.settings.staleness(key.class)) + 1
+	p.deadlines.add(h.due, deadline{noEndpoint, key.checker})
 }
 
-// watchLoss sets the deadline at which the votes of a checker that is silent are no longer
-// planned.
-func (p *presence) watchLoss(at checkerClass) {
-	k := p.roster.checker(at.checker)
-	if hold := p.settings.quorumHold(at.class, p.clock.elapsed-k.heardAt); hold > 0 {
-		h := k.hearing.in(at.class)
-		h.due = p.clock.after(k.heardAt, hold) + 1
-		p.deadlines.add(h.due, deadline{noEndpoint, at.checker})
+// watchLoss sets the deadline at which the votes of a silent checker are no longer planned.
+func (p *presence) watchLoss(key checkerClass) {
+	k := p.roster.checker(key.checker)
+	if hold := p.settings.quorumHold(key.class, p.clock.elapsed-k.heardAt); hold > 0 {
+		h := k.hearing.of(key.class)
+		h.due = p.clock.tickFrom(k.heardAt, hold) + 1
+		p.deadlines.add(h.due, deadline{noEndpoint, key.checker})
 	}
 }
 
 // expect awaits a checker that was never heard and gets a seat, as after a restart.
-func (p *presence) expect(at checkerClass) {
-	k := p.roster.checker(at.checker)
-	if h := k.hearing.in(at.class); k.heard.IsZero() && h.state == silent && h.due == 0 {
-		p.watchLoss(at)
+func (p *presence) expect(key checkerClass) {
+	k := p.roster.checker(key.checker)
+	if h := k.hearing.of(key.class); k.heard.IsZero() && h.state == silent && h.due == 0 {
+		p.watchLoss(key)
 	}
 }
 
@@ -85,22 +84,22 @@ func (p *presence) expect(at checkerClass) {
 func (p *presence) due(c uint32, now tick) {
 	k := p.roster.checker(c)
 	for class := range k.hearing.len() {
-		at := checkerClass{c, uint32(class)}
-		h, silence := k.hearing.in(at.class), p.clock.elapsed-k.heardAt
+		key := checkerClass{c, uint32(class)}
+		h, silence := k.hearing.of(key.class), p.clock.elapsed-k.heardAt
 		switch {
 		case h.due != now: // it waits for another deadline
-		case h.state == heard && silence <= p.settings.staleness(at.class):
-			p.watch(at)
+		case h.state == heard && silence <= p.settings.staleness(key.class):
+			p.watch(key)
 		case h.state == heard:
-			// It is awaited from the present, not from the moment of silence. After a
-			// pause of this process, all checkers come back together, and the first
-			// of them must not decide alone.
-			h.state, h.due = awaited, p.clock.in(p.settings.awaitFor())
+			// It is awaited from now, not from the time of silence. After a pause of this
+			// process, all checkers come back together, and the first of them must not decide
+			// alone.
+			h.state, h.due = awaited, p.clock.tickAfter(p.settings.awaitFor())
 			p.deadlines.add(h.due, deadline{noEndpoint, c})
 			p.roster.markAll(c)
 		default:
 			h.state, h.due = silent, 0
-			p.watchLoss(at)
+			p.watchLoss(key)
 			p.roster.markAll(c)
 		}
 	}
@@ -136,8 +135,8 @@ func (p *presence) speaksFor(e *endpoint, k *checker) bool {
 	return e.zone != noZone && k.zone == e.zone && !(k.lost && p.zones.deserted(e.zone))
 }
 
-// untilHeard returns how long it takes until the checkers in the endpoint's own zone
-// must have reported once more.
+// untilHeard returns the time within which the checkers in the endpoint's own zone must report
+// once more.
 func (p *presence) untilHeard(e *endpoint) time.Duration {
 	var last time.Duration
 	for _, s := range p.roster.seatsOf(e) {
@@ -145,7 +144,7 @@ func (p *presence) untilHeard(e *endpoint) time.Duration {
 			last = max(last, k.heardAt)
 		}
 	}
-	policy := p.settings.of(e)
+	policy := p.settings.ofEndpoint(e)
 	return last + fromMilliseconds(policy.round+policy.slack) - p.clock.elapsed
 }
 
@@ -158,12 +157,12 @@ func (p *presence) pending() bool { return p.changed }
 // lost records that a checker lost its stream.
 func (p *presence) lost(c uint32) {
 	k := p.roster.checker(c)
-	k.lost, k.here, p.changed = true, false, true
+	k.lost, k.connected, p.changed = true, false, true
 }
 
 // connected records that a checker began a stream.
 func (p *presence) connected(c uint32) {
-	p.roster.checker(c).here = true
+	p.roster.checker(c).connected = true
 	p.returned(c)
 }
 

@@ -14,7 +14,7 @@ func (a *Aggregator) Verdict(id health.EndpointID) health.Verdict {
 		return health.Verdict{}
 	}
 	var t tally
-	a.counter.tally(id, a.settings.of(e), e, &t)
+	a.counter.tally(id, a.settings.ofEndpoint(e), e, &t)
 	v := health.Verdict{
 		Status: e.status, Reason: a.reasons.explain(id, e, &t), Observations: a.reasons.observations(e),
 		// Doubted votes are included: a checker that is cut off does see the endpoint
@@ -31,19 +31,19 @@ func (a *Aggregator) Believes(id health.EndpointID, checker string) bool {
 	return i >= 0 && a.counter.believe(e, &a.roster.seatsOf(e)[i]) == believed
 }
 
-// Held reports whether no vote that counts stands behind the verdict of an endpoint, and
-// since when. UNKNOWN is not held, nor is what never had a verdict.
-func (a *Aggregator) Held(id health.EndpointID) (since time.Time, held bool) {
+// Held reports whether no vote that counts stands behind the verdict of an endpoint, and since
+// when. UNKNOWN is not held, nor is an endpoint that never had a verdict.
+func (a *Aggregator) Held(id health.EndpointID) (start time.Time, held bool) {
 	e := a.roster.endpoint(id)
-	if e == nil || e.votersOf() > 0 || e.since == never || e.status == health.Unknown {
+	if e == nil || e.votersOf() > 0 || e.verdictTime == never || e.status == health.Unknown {
 		return time.Time{}, false
 	}
 	return a.decisions.witnesses.missing(id), true
 }
 
-// Standing returns how many votes on an endpoint count, ManyVoters at most, and since when
-// it has its verdict; zero if it never had one.
-func (a *Aggregator) Standing(id health.EndpointID) (voters int, since time.Time) {
+// Standing returns the number of votes that count on an endpoint, ManyVoters at most, and the
+// time of its verdict; zero if it never had one.
+func (a *Aggregator) Standing(id health.EndpointID) (voters int, start time.Time) {
 	e := a.roster.endpoint(id)
 	if e == nil {
 		return 0, time.Time{}
@@ -54,7 +54,7 @@ func (a *Aggregator) Standing(id health.EndpointID) (voters int, since time.Time
 // Voters counts the endpoints by the number of votes that count.
 func (a *Aggregator) Voters() Voters { return a.decisions.witnesses.voters }
 
-// DoubtReason says why a checker is doubted; it is empty if the checker is not.
+// DoubtReason returns the reason why a checker is doubted; it is empty if the checker is not.
 func (a *Aggregator) DoubtReason(checker string) string {
 	if c, ok := a.roster.lookup(checker); ok {
 		return a.doubts.reason(c)
@@ -62,7 +62,7 @@ func (a *Aggregator) DoubtReason(checker string) string {
 	return ""
 }
 
-// BlindReason says why a checker is blind; it is empty if the checker is not.
+// BlindReason returns the reason why a checker is blind; it is empty if the checker is not.
 func (a *Aggregator) BlindReason(checker string) string {
 	if c, ok := a.roster.lookup(checker); ok {
 		return a.blindness.reason(c)
@@ -70,11 +70,10 @@ func (a *Aggregator) BlindReason(checker string) string {
 	return ""
 }
 
-// CutPaths returns the doubted paths from a zone of checkers, one for each zone that
-// they lead to. It returns the path from elsewhere only if the zone's own path is not
-// doubted.
-func (a *Aggregator) CutPaths(from health.Locality) []DoubtChange {
-	return a.doubts.cutPaths(a.zones.find(from))
+// CutPaths returns the doubted paths from a zone of checkers, one for each destination. It
+// returns the path from elsewhere only if the zone's own path is not doubted.
+func (a *Aggregator) CutPaths(locality health.Locality) []DoubtChange {
+	return a.doubts.cutPaths(a.zones.find(locality))
 }
 
 // Paths returns the paths between zones that votes took, by zone.
@@ -86,7 +85,7 @@ func (a *Aggregator) Damped() int { return a.decisions.damped() }
 // Unobserved counts the endpoints without a vote that counts.
 func (a *Aggregator) Unobserved() int { return a.decisions.unobserved }
 
-// TakeChanged returns the names of the clusters of which an endpoint is new, or has another
+// TakeChanged returns the names of the clusters with an endpoint that is new, or has another
 // verdict or another number of votes that count, since the last call. A name may be that of no
 // cluster.
 func (a *Aggregator) TakeChanged() []string { return a.clusters.takeChanged() }
@@ -100,5 +99,5 @@ func (a *Aggregator) Observed(cluster string) int {
 	if !ok {
 		return 0
 	}
-	return a.clusters.at(number).observed
+	return a.clusters.get(number).observed
 }

@@ -9,7 +9,7 @@ import (
 	"hdsd/health"
 )
 
-// maxNamed is how many checkers a reason names for one cause at most.
+// maxNamed bounds the checkers that a reason names for one cause.
 const maxNamed = 5
 
 // reasons explains verdicts in words.
@@ -23,11 +23,11 @@ type reasons struct {
 	mass     *massFailures
 	trust    trusts
 
-	votes repeated[health.Observation]
-	said  repeatedText
+	votes    repeated[health.Observation]
+	repeated repeatedText
 }
 
-// observations lists the latest votes, by checker. Nobody may change the list.
+// observations lists the latest votes, by checker. The list must not be modified.
 func (r *reasons) observations(e *endpoint) []health.Observation {
 	list := r.votes.room[:0]
 	seats := r.roster.seatsOf(e)
@@ -48,48 +48,48 @@ func (r *reasons) observations(e *endpoint) []health.Observation {
 
 // explain returns the reason of an endpoint's verdict.
 func (r *reasons) explain(id health.EndpointID, e *endpoint, t *tally) string {
-	rule := &r.settings.of(e).Rule
-	status, how := rule.decide(t, e.status)
-	why := ""
+	rule := &r.settings.ofEndpoint(e).Rule
+	status, outcome := rule.decide(t, e.status)
+	reason := ""
 	switch {
-	case e.has(awaitsConfirmation|awaitsAbsent) && how == decided && status.Up() && e.status.Down():
-		why = t.sides(rule) + ", though the latest probes failed; whether more do shows soon"
+	case e.has(awaitsConfirmation|awaitsAbsent) && outcome == decided && status.Up() && e.status.Down():
+		reason = t.sides(rule) + ", though the latest probes failed; whether more do shows soon"
 	case e.has(awaitsConfirmation) && !t.inside && t.leansOnCut():
-		why = t.sides(rule) + ", some over a path that is doubted; whether its own zone goes on agreeing shows soon"
+		reason = t.sides(rule) + ", some over a path that is doubted; whether its own zone goes on agreeing shows soon"
 	case e.has(awaitsConfirmation) && t.muted:
-		why = t.sides(rule) + ", but no checker in its own zone is believed; whether the way there is cut shows soon"
+		reason = t.sides(rule) + ", but no checker in its own zone is believed; whether the way there is cut shows soon"
 	case e.has(awaitsConfirmation) && !t.inside:
-		why = t.sides(rule) + ", alone; whether it goes on saying so shows soon"
+		reason = t.sides(rule) + ", alone; whether it goes on saying so shows soon"
 	case e.has(awaitsConfirmation):
-		why = t.sides(rule) + ", but a checker in its own zone says up; whether the way there is cut shows soon"
+		reason = t.sides(rule) + ", but a checker in its own zone says up; whether the way there is cut shows soon"
 	case e.has(isHeldBack) && !e.status.Down():
-		why = t.sides(rule) + ", but so they do of more than half of the cluster at once, and zones do not agree; it waits until " + r.mass.until(e.cluster)
+		reason = t.sides(rule) + ", but so they do of more than half of the cluster at once, and zones do not agree; it waits until " + r.mass.untilText(e.cluster)
 	case r.damping.holds(id, e):
-		why = t.sides(rule) + ", but " + r.damping.reason(id)
-	case e.has(awaitsAbsent) && how == decided && sideOf(status) != sideOf(e.status):
-		why = t.sides(rule) + ", but a checker in its own zone is awaited"
-	case e.has(awaitsName) && how == decided:
-		why = t.sides(rule) + ", down either way; whether that lasts shows soon"
-	case how == decided:
-		return r.said.share(t.appendSides(r.said.room[:0], rule)) + t.lonely(rule) + r.notes(e, t)
-	case how == outnumbered:
-		why = fmt.Sprintf("%s, but %d of %d planned are lost, and no down counts without them for %s", t.sides(rule), t.lost, rule.Votes, rule.QuorumHold)
-	case how == lapsed:
+		reason = t.sides(rule) + ", but " + r.damping.reason(id)
+	case e.has(awaitsAbsent) && outcome == decided && sideOf(status) != sideOf(e.status):
+		reason = t.sides(rule) + ", but a checker in its own zone is awaited"
+	case e.has(awaitsName) && outcome == decided:
+		reason = t.sides(rule) + ", down either way; whether that lasts shows soon"
+	case outcome == decided:
+		return r.repeated.share(t.appendSides(r.repeated.room[:0], rule)) + t.lonely(rule) + r.notes(e, t)
+	case outcome == outnumbered:
+		reason = fmt.Sprintf("%s, but %d of %d planned are lost, and no down counts without them for %s", t.sides(rule), t.lost, rule.Votes, rule.QuorumHold)
+	case outcome == lapsed:
 		return fmt.Sprintf("%s: by configuration %s then", r.noVotes(e), e.status) + r.notes(e, t)
-	case how == tied:
-		why = t.tie(rule)
-	case how == unsettled:
-		why = fmt.Sprintf("%s, %d awaited", t.sides(rule), t.awaited)
+	case outcome == tied:
+		reason = t.tie(rule)
+	case outcome == unsettled:
+		reason = fmt.Sprintf("%s, %d awaited", t.sides(rule), t.awaited)
 	default:
-		why = r.noVotes(e)
+		reason = r.noVotes(e)
 	}
-	if e.since == never && e.status == health.Unknown {
-		return "no verdict yet: " + why + r.notes(e, t)
+	if e.verdictTime == never && e.status == health.Unknown {
+		return "no verdict yet: " + reason + r.notes(e, t)
 	}
-	return "held: " + why + "; last verdict " + e.status.String() + r.notes(e, t)
+	return "held: " + reason + "; last verdict " + e.status.String() + r.notes(e, t)
 }
 
-// noVotes says why no vote counts.
+// noVotes returns the reason why no vote counts.
 func (r *reasons) noVotes(e *endpoint) string {
 	if e.count == 0 {
 		return "no checker is assigned"
@@ -126,12 +126,12 @@ func (r *reasons) evidence(e *endpoint) string {
 		return ""
 	}
 	slices.Sort(list)
-	more := ""
+	rest := ""
 	if len(list) > maxNamed {
-		more = fmt.Sprintf(" and %d more get another now", len(list)-maxNamed)
+		rest = fmt.Sprintf(" and %d more get another now", len(list)-maxNamed)
 		list = list[:maxNamed]
 	}
-	return "; " + strings.Join(list, ", ") + more
+	return "; " + strings.Join(list, ", ") + rest
 }
 
 func answer(code uint16) string {
@@ -162,20 +162,20 @@ func (r *reasons) leftOut(e *endpoint) string {
 	})
 	var text strings.Builder
 	for len(votes) > 0 {
-		same := 1
-		for same < len(votes) && votes[same].cause == votes[0].cause {
-			same++
+		count := 1
+		for count < len(votes) && votes[count].cause == votes[0].cause {
+			count++
 		}
 		separator := "; "
-		for _, v := range votes[:min(same, maxNamed)] {
+		for _, v := range votes[:min(count, maxNamed)] {
 			text.WriteString(separator + v.checker)
 			separator = ", "
 		}
-		if same > maxNamed {
-			fmt.Fprintf(&text, " and %d more", same-maxNamed)
+		if count > maxNamed {
+			fmt.Fprintf(&text, " and %d more", count-maxNamed)
 		}
 		text.WriteString(" not believed: " + votes[0].text)
-		votes = votes[same:]
+		votes = votes[count:]
 	}
 	return text.String()
 }
@@ -189,7 +189,7 @@ func (r *reasons) disbelief(e *endpoint, s *seat) string {
 	return r.describe(b, e, s)
 }
 
-// describe says why a vote does not count; it is empty if the vote counts.
+// describe returns the reason why a vote does not count; it is empty if the vote counts.
 func (r *reasons) describe(b belief, e *endpoint, s *seat) string {
 	switch b {
 	case unreported:
@@ -205,7 +205,7 @@ func (r *reasons) describe(b belief, e *endpoint, s *seat) string {
 	case undecided:
 		return "neither up nor down"
 	case doubted:
-		return r.doubts.checkerReason(checkerClass{s.checker, r.settings.of(e).class})
+		return r.doubts.checkerReason(checkerClass{s.checker, r.settings.ofEndpoint(e).class})
 	case cutOff:
 		p, _ := r.records.cutPath(e, s)
 		return r.doubts.pathReason(p)

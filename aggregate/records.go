@@ -16,10 +16,10 @@ type record struct {
 	witnessed    int  // of a checker: downs from elsewhere on its own zone that it alone contradicts
 	doubted      bool // its downs do not count
 	queued       bool // listed for review
-	release      tick // when doubt ends; 0 if no end is scheduled
+	release      tick // end of the doubt; 0 if none is scheduled
 }
 
-// contribution is what a seat adds to the records.
+// contribution is the part of a seat in the records.
 type contribution uint8
 
 const (
@@ -32,7 +32,7 @@ const (
 	witnessing                                  // an up in the endpoint's own zone that alone contradicts downs from other zones
 )
 
-// toChecker returns what a seat adds to the record of its checker.
+// toChecker returns the part of a seat in the record of its checker.
 func (c contribution) toChecker() contribution {
 	if c&excused != 0 {
 		return 0
@@ -41,16 +41,16 @@ func (c contribution) toChecker() contribution {
 }
 
 // replace removes one contribution from a record and adds another.
-func (r *record) replace(from, to, contradicted contribution) {
-	r.votes += int(to&voting) - int(from&voting)
-	r.downs += int(to&sayingDown)/int(sayingDown) - int(from&sayingDown)/int(sayingDown)
-	if to&contradicted != 0 {
+func (r *record) replace(removed, added, contradicted contribution) {
+	r.votes += int(added&voting) - int(removed&voting)
+	r.downs += int(added&sayingDown)/int(sayingDown) - int(removed&sayingDown)/int(sayingDown)
+	if added&contradicted != 0 {
 		r.contradicted++
 	}
-	if from&contradicted != 0 {
+	if removed&contradicted != 0 {
 		r.contradicted--
 	}
-	r.opposed += int(to&opposedInZone)/int(opposedInZone) - int(from&opposedInZone)/int(opposedInZone)
+	r.opposed += int(added&opposedInZone)/int(opposedInZone) - int(removed&opposedInZone)/int(opposedInZone)
 }
 
 // share returns the share of votes that are contradicted.
@@ -70,9 +70,9 @@ func (r *record) opposedShare() float64 {
 	return float64(r.opposed) / float64(r.votes)
 }
 
-// endsAfter returns how long the share must stay low before doubt ends. Doubt ends at
-// once if the downs are as many as before and the others have come to agree. Then the
-// doubted checker was only early.
+// endsAfter returns the time for which the share must stay low before doubt ends. Doubt ends at
+// once if there are as many downs as before and the others have come to agree. Then the doubted
+// checker was only early.
 func (r *record) endsAfter(d *Doubt) time.Duration {
 	if r.downs > 0 && float64(r.downs) >= d.Share*float64(r.votes) {
 		return time.Millisecond
@@ -80,11 +80,10 @@ func (r *record) endsAfter(d *Doubt) time.Duration {
 	return d.ReleaseAfter
 }
 
-// reviewed takes a record off the review list.
+// reviewed removes a record from the review list.
 func (r *record) reviewed() { r.queued = false }
 
-// scheduleRelease sets or withdraws the tick at which doubt ends, and reports whether
-// it set one.
+// scheduleRelease sets or withdraws the end of doubt, and reports whether it set one.
 func (r *record) scheduleRelease(end tick, limits *Doubt) bool {
 	switch {
 	case r.share() >= limits.Release:
@@ -103,9 +102,8 @@ type path struct {
 	class    uint32
 }
 
-// elsewhere stands for all zones except the path's destination. If a zone has too few
-// endpoints to judge each path, the votes from elsewhere together show that it is cut
-// off.
+// elsewhere stands for all zones except the path's destination. If a zone has too few endpoints
+// to judge each path, the votes from elsewhere together show that it is cut off.
 const elsewhere = noZone
 
 // elsewhereShare is the share of votes from elsewhere that must be contradicted to
@@ -132,15 +130,15 @@ func (p path) compare(q path) int {
 	return cmp.Or(cmp.Compare(p.from, q.from), cmp.Compare(p.to, q.to), cmp.Compare(p.class, q.class))
 }
 
-// records keeps the records of checkers and paths, and lists those that changed.
+// records keeps the records of checkers and paths, and lists the changed ones.
 type records struct {
 	settings     *settings
 	roster       *roster
 	zones        *zones
-	paths        map[path]*record // those with votes
-	cuts         map[path]bool    // those that are doubted
-	blamed       map[sender]int   // contradicted votes over a path by whom they come from
-	witnesses    int              // number of seats that are witnessing
+	paths        map[path]*record // paths with votes
+	cuts         map[path]bool    // doubted paths
+	blamed       map[sender]int   // number of contradicted votes over a path, by sender
+	witnesses    int              // number of witnessing seats
 	checkerQueue []checkerClass
 	pathQueue    []path
 }
@@ -152,8 +150,8 @@ type sender struct {
 }
 
 // doubt begins or ends doubt of a checker.
-func (r *records) doubt(at checkerClass, doubted bool) {
-	x := r.of(at)
+func (r *records) doubt(key checkerClass, doubted bool) {
+	x := r.ofChecker(key)
 	x.doubted, x.release = doubted, 0
 }
 
@@ -174,29 +172,29 @@ func (r *records) ofPath(p path) *record { return r.paths[p] }
 // cutPaths returns the paths that are doubted, in order.
 func (r *records) cutPaths() []path { return slices.SortedFunc(maps.Keys(r.cuts), path.compare) }
 
-// of returns the record of a checker, or nil if the checker is gone.
-func (r *records) of(at checkerClass) *record {
-	k := r.roster.checker(at.checker)
-	if int(at.class) >= k.record.len() {
+// ofChecker returns the record of a checker, or nil if the checker is gone.
+func (r *records) ofChecker(key checkerClass) *record {
+	k := r.roster.checker(key.checker)
+	if int(key.class) >= k.record.len() {
 		return nil
 	}
-	return k.record.in(at.class)
+	return k.record.of(key.class)
 }
 
-// set changes what a seat contributes to the records.
-func (r *records) set(e *endpoint, s *seat, to contribution) {
+// set changes the contribution of a seat to the records.
+func (r *records) set(e *endpoint, s *seat, adds contribution) {
 	r.dropWitness(e)
-	k, at := r.roster.checker(s.checker), checkerClass{s.checker, r.settings.of(e).class}
-	k.record.in(at.class).replace(s.adds.toChecker(), to.toChecker(), contradictedByMost)
-	r.queueChecker(at)
+	k, key := r.roster.checker(s.checker), checkerClass{s.checker, r.settings.ofEndpoint(e).class}
+	k.record.of(key.class).replace(s.adds.toChecker(), adds.toChecker(), contradictedByMost)
+	r.queueChecker(key)
 	if k.zone != noZone && e.zone != noZone && k.zone != e.zone {
-		r.setPath(path{k.zone, e.zone, at.class}, s, to)
-		r.setPath(path{elsewhere, e.zone, at.class}, s, to)
+		r.setPath(path{k.zone, e.zone, key.class}, s, adds)
+		r.setPath(path{elsewhere, e.zone, key.class}, s, adds)
 	}
-	s.adds = to
+	s.adds = adds
 }
 
-func (r *records) setPath(p path, s *seat, to contribution) {
+func (r *records) setPath(p path, s *seat, adds contribution) {
 	x := r.paths[p]
 	if x == nil {
 		x = &record{}
@@ -204,34 +202,34 @@ func (r *records) setPath(p path, s *seat, to contribution) {
 		r.zones.hold(p.from)
 		r.zones.hold(p.to)
 	}
-	x.replace(s.adds, to, contradictedOnPath)
-	if (s.adds^to)&contradictedOnPath != 0 {
-		r.blame(sender{p, s.checker}, to&contradictedOnPath != 0)
+	x.replace(s.adds, adds, contradictedOnPath)
+	if (s.adds^adds)&contradictedOnPath != 0 {
+		r.blame(sender{p, s.checker}, adds&contradictedOnPath != 0)
 	}
 	r.queuePath(p)
 }
 
-// blame counts a vote of a sender that is contradicted now, or no longer is.
-func (r *records) blame(who sender, contradicted bool) {
+// blame adds or removes a contradicted vote of a sender.
+func (r *records) blame(voter sender, contradicted bool) {
 	if contradicted {
-		r.blamed[who]++
-	} else if r.blamed[who]--; r.blamed[who] == 0 {
-		delete(r.blamed, who)
+		r.blamed[voter]++
+	} else if r.blamed[voter]--; r.blamed[voter] == 0 {
+		delete(r.blamed, voter)
 	}
 }
 
 // severalBlamed reports whether at least the given share of the votes over a path is
-// contradicted whichever one sender is left out, and leastWitnessed or more are. A path
-// with one sender needs no other: to doubt it takes nobody else's vote.
+// contradicted without those of any one sender, and leastWitnessed or more are. For a path with
+// one sender, the share of its own votes decides.
 func (r *records) severalBlamed(p path, share float64) bool {
 	x := r.paths[p]
-	for who, n := range r.blamed {
-		others := x.contradicted - n
-		if who.path != p || others >= leastWitnessed && float64(others) >= share*float64(x.votes-n) {
+	for voter, n := range r.blamed {
+		contradicted := x.contradicted - n
+		if voter.path != p || contradicted >= leastWitnessed && float64(contradicted) >= share*float64(x.votes-n) {
 			continue
 		}
-		votes := x.votes - r.votesOver(who)
-		if votes > 0 && (others < leastWitnessed || float64(others) < share*float64(votes)) {
+		votes := x.votes - r.votesOver(voter)
+		if votes > 0 && (contradicted < leastWitnessed || float64(contradicted) < share*float64(votes)) {
 			return false
 		}
 	}
@@ -239,14 +237,14 @@ func (r *records) severalBlamed(p path, share float64) bool {
 }
 
 // votesOver counts the votes of a sender over its path.
-func (r *records) votesOver(who sender) (votes int) {
-	for _, v := range r.roster.checker(who.checker).votes {
-		e := r.roster.at(v.Endpoint)
-		if e.zone != who.to || r.settings.of(e).class != who.class {
+func (r *records) votesOver(voter sender) (votes int) {
+	for _, v := range r.roster.checker(voter.checker).votes {
+		e := r.roster.row(v.Endpoint)
+		if e.zone != voter.to || r.settings.ofEndpoint(e).class != voter.class {
 			continue
 		}
 		for _, s := range r.roster.seatsOf(e) {
-			if s.checker == who.checker {
+			if s.checker == voter.checker {
 				votes += int(s.adds & voting)
 			}
 		}
@@ -254,8 +252,8 @@ func (r *records) votesOver(who sender) (votes int) {
 	return votes
 }
 
-// witness returns the seat that alone contradicts downs from other zones, if any, and
-// how many.
+// witness returns the seat that alone contradicts downs from other zones, if any, and their
+// number.
 func (r *records) witness(e *endpoint) (s *seat, downs int) {
 	list := r.roster.seatsOf(e)
 	for i := range list {
@@ -269,21 +267,21 @@ func (r *records) witness(e *endpoint) (s *seat, downs int) {
 	return s, downs
 }
 
-// setWitness records which seat alone contradicts downs from other zones, nil for none.
-func (r *records) setWitness(e *endpoint, to *seat) {
-	before, downs := r.witness(e)
-	if before == to {
+// setWitness records the seat that alone contradicts downs from other zones, nil for none.
+func (r *records) setWitness(e *endpoint, seat *seat) {
+	previous, downs := r.witness(e)
+	if previous == seat {
 		return
 	}
 	r.dropWitness(e)
-	if to != nil && downs > 0 {
-		r.addWitnessed(e, to, downs)
-		to.adds |= witnessing
+	if seat != nil && downs > 0 {
+		r.addWitnessed(e, seat, downs)
+		seat.adds |= witnessing
 		r.witnesses++
 	}
 }
 
-// dropWitness forgets which seat alone contradicts downs from other zones, before that
+// dropWitness forgets the seat that alone contradicts downs from other zones, before it
 // changes.
 func (r *records) dropWitness(e *endpoint) {
 	if r.witnesses == 0 {
@@ -298,27 +296,27 @@ func (r *records) dropWitness(e *endpoint) {
 
 // addWitnessed counts downs that one checker alone contradicts.
 func (r *records) addWitnessed(e *endpoint, s *seat, downs int) {
-	class := r.settings.of(e).class
-	r.roster.checker(s.checker).record.in(class).witnessed += downs
+	class := r.settings.ofEndpoint(e).class
+	r.roster.checker(s.checker).record.of(class).witnessed += downs
 	r.queuePath(path{elsewhere, e.zone, class})
 }
 
-// mostWitnessed returns how many votes from elsewhere on a zone the checker contradicts
-// that alone contradicts most of them.
+// mostWitnessed returns the largest number of votes from elsewhere on a zone that a single
+// checker alone contradicts.
 func (r *records) mostWitnessed(key zoneClass) int {
-	most := 0
+	maximum := 0
 	if r.witnesses == 0 {
 		return 0
 	}
 	for c := range r.roster.checkers {
 		if k := &r.roster.checkers[c]; k.zone == key.zone && int(key.class) < k.record.len() {
-			most = max(most, k.record.in(key.class).witnessed)
+			maximum = max(maximum, k.record.of(key.class).witnessed)
 		}
 	}
-	return most
+	return maximum
 }
 
-// clear removes what the seats of an endpoint contribute.
+// clear removes the contributions of an endpoint's seats.
 func (r *records) clear(e *endpoint) {
 	list := r.roster.seatsOf(e)
 	for i := range list {
@@ -333,10 +331,10 @@ func (r *records) forgetPath(p path) {
 	r.zones.leave(p.to)
 }
 
-func (r *records) queueChecker(at checkerClass) {
-	if x := r.of(at); !x.queued {
+func (r *records) queueChecker(key checkerClass) {
+	if x := r.ofChecker(key); !x.queued {
 		x.queued = true
-		r.checkerQueue = append(r.checkerQueue, at)
+		r.checkerQueue = append(r.checkerQueue, key)
 	}
 }
 
@@ -348,9 +346,9 @@ func (r *records) queuePath(p path) {
 }
 
 // queuePaths lists all paths into a zone for review.
-func (r *records) queuePaths(to zoneClass) {
+func (r *records) queuePaths(key zoneClass) {
 	for _, p := range slices.SortedFunc(maps.Keys(r.paths), path.compare) {
-		if p.to == to.zone && p.class == to.class {
+		if p.to == key.zone && p.class == key.class {
 			r.queuePath(p)
 		}
 	}
@@ -399,9 +397,9 @@ func (r *records) cut(e *endpoint, s *seat) bool {
 
 // cutPath returns the doubted path that a seat's vote takes.
 func (r *records) cutPath(e *endpoint, s *seat) (path, bool) {
-	from, class := r.roster.checker(s.checker).zone, r.settings.of(e).class
-	for _, p := range [...]path{{from, e.zone, class}, {elsewhere, e.zone, class}} {
-		if p.includes(from) && r.isCut(p) {
+	zone, class := r.roster.checker(s.checker).zone, r.settings.ofEndpoint(e).class
+	for _, p := range [...]path{{zone, e.zone, class}, {elsewhere, e.zone, class}} {
+		if p.includes(zone) && r.isCut(p) {
 			return p, true
 		}
 	}
@@ -413,26 +411,26 @@ func (r *records) cutPath(e *endpoint, s *seat) (path, bool) {
 // then cut, too.
 func (r *records) excuses(e *endpoint, s *seat) bool {
 	zone := r.roster.checker(s.checker).zone
-	return r.cut(e, s) || zone != noZone && zone != e.zone && r.isCut(path{elsewhere, zone, r.settings.of(e).class})
+	return r.cut(e, s) || zone != noZone && zone != e.zone && r.isCut(path{elsewhere, zone, r.settings.ofEndpoint(e).class})
 }
 
-// looksIntact reports whether hardly any vote from elsewhere on the endpoint's zone
-// is contradicted, except on the endpoint itself. If the path were cut, votes on
-// other endpoints would be contradicted long before two votes on the same endpoint.
+// looksIntact reports whether hardly any vote from elsewhere on the endpoint's zone is
+// contradicted, except on the endpoint itself. If the path were cut, votes on other endpoints
+// would be contradicted long before two votes on the same endpoint.
 func (r *records) looksIntact(e *endpoint) bool {
-	class := r.settings.of(e).class
+	class := r.settings.ofEndpoint(e).class
 	x := r.paths[path{elsewhere, e.zone, class}]
 	if x == nil {
 		return false
 	}
-	others := x.contradicted
+	contradicted := x.contradicted
 	list := r.roster.seatsOf(e)
 	for i := range list {
 		if zone := r.roster.checker(list[i].checker).zone; zone != noZone && zone != e.zone && list[i].adds&contradictedOnPath != 0 {
-			others--
+			contradicted--
 		}
 	}
-	return float64(others+1) <= r.settings.doubt(class).PathNoise*float64(x.votes)
+	return float64(contradicted+1) <= r.settings.doubt(class).PathNoise*float64(x.votes)
 }
 
 // pending reports whether any record is listed for review.

@@ -2,35 +2,35 @@ package aggregate
 
 import "slices"
 
-// repeated lists what is asked for endpoint after endpoint. Those beside each other mostly
-// have the same checkers, which say the same: then it gives the list that it gave before.
+// repeated builds lists for one endpoint after the other. Neighbours mostly have the same
+// checkers with the same votes: then it returns its previous list again.
 type repeated[T comparable] struct {
-	room  []T // for the list that is made
-	given []T // the latest one; nobody changes it
+	room  []T // memory for the next list
+	given []T // the latest list; immutable
 }
 
-// share returns a list that was made in room; nil for an empty one.
-func (r *repeated[T]) share(made []T) []T {
-	r.room = made
+// share returns a list made in room; nil for an empty one.
+func (r *repeated[T]) share(list []T) []T {
+	r.room = list
 	switch {
-	case len(made) == 0:
+	case len(list) == 0:
 		return nil
-	case !slices.Equal(made, r.given):
-		r.given = slices.Clone(made)
+	case !slices.Equal(list, r.given):
+		r.given = slices.Clone(list)
 	}
 	return r.given
 }
 
-// repeatedText is the same for a text.
+// repeatedText is repeated for a text.
 type repeatedText struct {
 	room  []byte
 	given string
 }
 
-// share returns a text that was made in room.
-func (r *repeatedText) share(made []byte) string {
-	if r.room = made; string(made) != r.given {
-		r.given = string(made)
+// share returns a text made in room.
+func (r *repeatedText) share(text []byte) string {
+	if r.room = text; string(text) != r.given {
+		r.given = string(text)
 	}
 	return r.given
 }

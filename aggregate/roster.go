@@ -27,8 +27,8 @@ func (r *roster) endpoint(id health.EndpointID) *endpoint {
 	return &r.endpoints[id]
 }
 
-// at returns the row of an endpoint that is or was known.
-func (r *roster) at(id health.EndpointID) *endpoint { return &r.endpoints[id] }
+// row returns the row of an endpoint that is or was known.
+func (r *roster) row(id health.EndpointID) *endpoint { return &r.endpoints[id] }
 
 // makeRoom returns the row of an endpoint, and adds rows up to it if needed.
 func (r *roster) makeRoom(id health.EndpointID) *endpoint {
@@ -110,7 +110,7 @@ func (r *roster) drop(c uint32) {
 
 // seatsOf returns the seats of an endpoint. They are valid until the next add or
 // remove.
-func (r *roster) seatsOf(e *endpoint) []seat { return r.seats.of(e) }
+func (r *roster) seatsOf(e *endpoint) []seat { return r.seats.block(e) }
 
 // indexOf returns the index of a checker's seat at an endpoint, or -1.
 func (r *roster) indexOf(e *endpoint, c uint32) int { return r.seats.find(e, c) }
@@ -128,7 +128,7 @@ func (r *roster) find(id health.EndpointID, name string) (*endpoint, int) {
 // seat returns the seat of a checker at an endpoint, if it has one.
 func (r *roster) seat(id health.EndpointID, c uint32) *seat {
 	e := &r.endpoints[id]
-	return &r.seats.of(e)[r.seats.find(e, c)]
+	return &r.seats.block(e)[r.seats.find(e, c)]
 }
 
 // add gives a checker a seat at an endpoint and returns its index.
@@ -141,7 +141,7 @@ func (r *roster) add(id health.EndpointID, e *endpoint, c uint32) int {
 
 // remove removes seat i of an endpoint, with its vote.
 func (r *roster) remove(e *endpoint, i int) {
-	s := r.seats.of(e)[i]
+	s := r.seats.block(e)[i]
 	r.seats.remove(e, i)
 	k := &r.checkers[s.checker]
 	last := len(k.votes) - 1

@@ -7,7 +7,7 @@ import (
 	"hdsd/health"
 )
 
-// Kind says how votes become a verdict. A rule sees only votes that count.
+// Kind is the way in which votes become a verdict. A rule sees only votes that count.
 type Kind uint8
 
 // The kinds of rule.
@@ -21,7 +21,7 @@ const (
 	Score                    // up by majority; down by majority if its runs of downs also add up to enough: 5 for 3 voters
 )
 
-// Unobserved says what an endpoint's status is when no vote counts.
+// Unobserved determines an endpoint's status when no vote counts.
 type Unobserved uint8
 
 // The kinds of Unobserved.
@@ -31,8 +31,8 @@ const (
 	TurnUnhealthy                   // it is UNHEALTHY
 )
 
-// Rule says how the votes on an endpoint become its verdict. The zero Rule is
-// Majority and Hold.
+// Rule determines how the votes on an endpoint become its verdict. The zero Rule is Majority
+// and Hold.
 type Rule struct {
 	Kind       Kind
 	AtLeast    int     // for AtLeast
@@ -43,34 +43,34 @@ type Rule struct {
 	// counts as DEGRADED, if its checker has health.FreshCodes.
 	DegradedWhen Codes
 
-	// Passing holds the codes of DegradedWhen with which a probe passes. After a down,
-	// an endpoint that has yet to pass Timing.HealthyThreshold probes is reported like
-	// one that is degraded. So its vote stays down until it must have passed so many.
+	// Passing holds the codes of DegradedWhen with which a probe passes. After a down, an
+	// endpoint that has yet to pass Timing.HealthyThreshold probes is reported like a degraded
+	// one. So its vote stays down until it must have passed that many.
 	Passing Codes
 
-	// WarmUp is how long a pair's downs do not count after its first vote. Default:
+	// WarmUp is the time after a pair's first vote in which its downs do not count. Default:
 	// derived from Timing.
 	WarmUp time.Duration
 
-	// Limits say which votes count.
+	// Limits determine which votes count.
 	Limits BeliefLimits
 
 	// Damping holds down endpoints that flap.
 	Damping Damping
 
-	// MassHold is how long downs wait when one round would take more than half of a
-	// cluster down. Downs that all votes or all zones agree on do not wait. With 0,
-	// no down waits.
+	// MassHold is the time for which downs wait when one round would take more than half of a
+	// cluster down. Downs that all votes or all zones agree on do not wait. With 0, no down
+	// waits.
 	MassHold time.Duration
 
-	// QuorumHold is for how long after checkers were lost their votes count as ups
-	// against a down that would take more than the others have. Votes is how many votes
-	// an endpoint is planned to have; no more count as lost. With 0, none does.
+	// QuorumHold is the time after a loss of checkers in which their votes count as ups against
+	// a down. Votes is the planned number of votes on an endpoint; no more count as lost. With
+	// 0, none does.
 	QuorumHold time.Duration
 	Votes      int
 }
 
-// outcome says how a rule arrived at its status.
+// outcome is the way in which a rule arrived at its status.
 type outcome uint8
 
 const (
@@ -82,13 +82,13 @@ const (
 	lapsed              // no vote counts: the last verdict does not hold
 )
 
-// decide returns the status that follows from a tally.
+// decide returns the status given by a tally.
 //
-// It asks what would follow if all awaited votes were up, and if all were down. So
-// the first checkers to report after a start decide only if the others cannot reverse
-// the result. Otherwise two of three checkers that see an endpoint down would lose to
-// the third while they warm up. For the same reason, a verdict does not change from
-// UNHEALTHY to TIMEOUT while a vote is awaited.
+// It computes the results with all awaited votes up, and with all of them down. So the first
+// checkers to report after a start decide only if the others cannot reverse the result.
+// Otherwise two of three checkers that see an endpoint down would lose to the third while they
+// warm up. For the same reason, a verdict does not change from UNHEALTHY to TIMEOUT while a
+// vote is awaited.
 func (r *Rule) decide(t *tally, last health.Status) (health.Status, outcome) {
 	if t.up+t.down == 0 {
 		if r.Unobserved == Hold || t.awaited > 0 || t.holds {
@@ -116,22 +116,22 @@ func (r *Rule) side(t *tally, awaited side) side {
 	if r.Kind == ZoneMajority {
 		var zones count
 		for i := range t.zones {
-			zones.add(one(t.zones[i].with(awaited).majority()))
+			zones.add(single(t.zones[i].withAwaited(awaited).majority()))
 		}
 		return zones.majority()
 	}
 	if r.Kind == Score {
-		s := t.with(awaited).majority()
+		s := t.withAwaited(awaited).majority()
 		if s == down && !t.scoreSuffices(awaited) {
 			return neither
 		}
 		return s
 	}
-	return r.of(t.with(awaited))
+	return r.sideOf(t.withAwaited(awaited))
 }
 
-// of is side for the rules that ignore zones. At least one vote counts.
-func (r *Rule) of(c count) side {
+// sideOf is side for the rules that ignore zones. At least one vote counts.
+func (r *Rule) sideOf(c count) side {
 	fails := false
 	switch r.Kind {
 	case Any:

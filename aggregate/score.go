@@ -2,8 +2,8 @@ package aggregate
 
 import "hdsd/health"
 
-// These bound what the downs that one voter reports in a row add to the score: of
-// several voters, or of a single one.
+// These bound a voter's run of downs in the score: of one among several voters, or of a single
+// one.
 const (
 	longestRun = 3
 	aloneTakes = 4
@@ -18,21 +18,21 @@ func neededScore(voters uint16) int {
 	return int(voters) + 2
 }
 
-// runLength returns for how many rounds in a row a vote has said down. It counts
-// time, since only the first report after each probe has news. A vote that may be about
-// to become up has no run.
+// runLength returns the number of consecutive rounds in which a vote has said down. It counts
+// time, since only the first report after each probe has news. A vote that may be about to
+// become up has no run.
 func (p *policy) runLength(s *seat, k *checker) int {
 	if s.phase == recovering {
 		return 1
 	}
-	since := uint64(uint32(tickOf(k.heardAt)) - s.until)
-	return 1 + int(min((since+uint64(p.slack))/uint64(p.round), aloneTakes-1))
+	elapsed := uint64(uint32(tickOf(k.heardAt)) - s.end)
+	return 1 + int(min((elapsed+uint64(p.slack))/uint64(p.round), aloneTakes-1))
 }
 
 // beginRun begins a run of downs.
 func (in *intake) beginRun(id health.EndpointID, e *endpoint, s *seat) {
-	s.until = uint32(tickOf(in.roster.checker(s.checker).heardAt))
-	in.trackRun(id, s, in.settings.of(e))
+	s.end = uint32(tickOf(in.roster.checker(s.checker).heardAt))
+	in.trackRun(id, s, in.settings.ofEndpoint(e))
 }
 
 // trackRun lists an endpoint to be marked at every report while its run grows.
@@ -57,7 +57,7 @@ func (in *intake) growRuns(c uint32) {
 		if e == nil {
 			continue
 		}
-		i, p := in.roster.indexOf(e, c), in.settings.of(e)
+		i, p := in.roster.indexOf(e, c), in.settings.ofEndpoint(e)
 		if i < 0 || p.Kind != Score {
 			continue
 		}
@@ -72,11 +72,11 @@ func (in *intake) growRuns(c uint32) {
 	}
 }
 
-// restartRuns begins the runs of a checker again after it was not heard for a while.
+// restartRuns begins the runs of a checker again after a silence.
 func (in *intake) restartRuns(c uint32) {
 	for _, v := range in.roster.checker(c).votes {
 		if s := in.roster.seat(v.Endpoint, c); s.phase == warm && s.status.Down() {
-			in.beginRun(v.Endpoint, in.roster.at(v.Endpoint), s)
+			in.beginRun(v.Endpoint, in.roster.row(v.Endpoint), s)
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 type seat struct {
 	checker uint32
 	place   uint32        // roster: in the checker's list of votes
-	until   uint32        // intake: low bits of the tick at which the phase ends or the run began; blindness: of the tick at which a missed outage counts
+	end     uint32        // intake: low bits of the tick at which the phase ends or the run began; blindness: of the tick at which a missed outage counts
 	code    uint16        // intake: latest HTTP status code; 0 if there is none
 	began   uint16        // intake: HTTP status code at the start of the present status
 	status  health.Status // intake: the status that its vote counts as
@@ -37,20 +37,20 @@ func (s *seat) failsNow() bool {
 // endpoint. A block has room for 3, 6, 12 … seats, and is as small as possible. So
 // endpoints with the usual three checkers waste no memory.
 type seats struct {
-	all  []seat
+	list []seat
 	free [][]uint32 // starts of unused blocks, by size
 }
 
 func sizeOf(count uint8) int { return bits.Len8((count - 1) / 3) }
 
-// of returns the endpoint's seats. They are valid until the next add or remove.
-func (s *seats) of(e *endpoint) []seat {
-	return s.all[e.start : e.start+uint32(e.count)]
+// block returns the endpoint's seats. They are valid until the next add or remove.
+func (s *seats) block(e *endpoint) []seat {
+	return s.list[e.start : e.start+uint32(e.count)]
 }
 
 // find returns the index of the checker's seat, or -1.
 func (s *seats) find(e *endpoint, checker uint32) int {
-	for i, x := range s.of(e) {
+	for i, x := range s.block(e) {
 		if x.checker == checker {
 			return i
 		}
@@ -64,13 +64,13 @@ func (s *seats) add(e *endpoint, x seat) {
 	} else {
 		s.resize(e, sizeOf(e.count), sizeOf(e.count+1))
 	}
-	s.all[e.start+uint32(e.count)] = x
+	s.list[e.start+uint32(e.count)] = x
 	e.count++
 }
 
 // remove moves the last seat to the place of seat i.
 func (s *seats) remove(e *endpoint, i int) {
-	list := s.of(e)
+	list := s.block(e)
 	list[i] = list[len(list)-1]
 	size := sizeOf(e.count)
 	e.count--
@@ -87,7 +87,7 @@ func (s *seats) resize(e *endpoint, from, to int) {
 		return
 	}
 	start := s.allocate(to)
-	copy(s.all[start:], s.of(e))
+	copy(s.list[start:], s.block(e))
 	s.release(from, e.start)
 	e.start = start
 }
@@ -100,8 +100,8 @@ func (s *seats) allocate(size int) uint32 {
 			return start
 		}
 	}
-	start := uint32(len(s.all))
-	s.all = append(s.all, make([]seat, 3<<size)...)
+	start := uint32(len(s.list))
+	s.list = append(s.list, make([]seat, 3<<size)...)
 	return start
 }
 

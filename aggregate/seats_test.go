@@ -31,7 +31,7 @@ func TestSeats(t *testing.T) {
 				var got []uint32
 				if e.count > 0 {
 					room += 3 << sizeOf(e.count)
-					for _, x := range s.of(e) {
+					for _, x := range s.block(e) {
 						got = append(got, x.checker)
 					}
 				}
@@ -43,8 +43,8 @@ func TestSeats(t *testing.T) {
 			for size, free := range s.free {
 				room += len(free) * (3 << size)
 			}
-			if room != len(s.all) {
-				t.Fatalf("%d seats in use and free, %d in all", room, len(s.all))
+			if room != len(s.list) {
+				t.Fatalf("%d seats in use and free, %d in all", room, len(s.list))
 			}
 		}
 	})

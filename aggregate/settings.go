@@ -5,16 +5,15 @@ import (
 	"time"
 )
 
-// terms says how an endpoint is judged, and how it is checked as far as that matters.
-// Usually, all endpoints of a cluster have the same terms. All times are in
-// milliseconds.
+// terms is the rule and the timing of an endpoint. Usually, all endpoints of a cluster have the
+// same terms. All times are in milliseconds.
 type terms struct {
 	Rule
 	warmUp     uint32 // from a pair's first vote until its downs count
 	firstProbe uint32 // until a checker has reported the result of its first probe
-	lingering  uint32 // for how long reports may still describe the old host after it was re-created
+	lingering  uint32 // time for which reports may still describe the old host after it was re-created
 	round      uint32 // until a checker has a new result
-	slack      uint32 // by how much a new result may come too early
+	slack      uint32 // time by which a new result may come too early
 	recovery   uint32 // from the report of a first passed probe after a down until the endpoint is up; 0 if it is up at once
 }
 
@@ -33,8 +32,8 @@ func termsOf(e *Endpoint) terms {
 	return t
 }
 
-// recovery returns for how many milliseconds an endpoint that was down, and whose probes
-// all pass, is reported as down at most: as many rounds as the threshold asks for.
+// recovery returns the longest time, in milliseconds, for which an endpoint that was down, and
+// whose probes all pass, is still reported as down: as many rounds as the threshold.
 func (t Timing) recovery() uint32 {
 	rounds := time.Duration(t.HealthyThreshold)
 	round := min(t.Interval, longestTiming) + min(t.Timeout, longestTiming)
@@ -44,9 +43,9 @@ func (t Timing) recovery() uint32 {
 // longestTiming is longer than milliseconds can hold, and far from an overflow.
 const longestTiming = 50 * 24 * time.Hour
 
-// warmUp returns for how many milliseconds a pair's downs do not count after its
-// first vote. By then, its first probe must have ended and been reported. As many
-// probes as the threshold asks for must have confirmed it, with a round to spare.
+// warmUp returns the time, in milliseconds, after a pair's first vote in which its downs do not
+// count. By then, its first probe must have ended and been reported. As many probes as the
+// threshold must have confirmed it, with a round to spare.
 func (t Timing) warmUp() uint32 {
 	rounds := time.Duration(t.UnhealthyThreshold) + 1
 	return milliseconds(min(t.InitialJitter, longestTiming) + min(t.Timeout, longestTiming) + min(t.ReportInterval, longestTiming) +
@@ -59,7 +58,7 @@ type policy struct {
 	class uint32
 }
 
-// roundTime returns how long a checker takes to have a new result.
+// roundTime returns the time in which a checker has a new result.
 func (p *policy) roundTime() time.Duration { return fromMilliseconds(p.round) }
 
 // settings holds the options and the terms of all endpoints. Endpoints with the same
@@ -76,31 +75,31 @@ func newSettings(o Options) settings {
 
 // configure changes the options, and returns whether the limits of doubt changed.
 func (s *settings) configure(o Options) bool {
-	before := s.options.Doubt
+	previous := s.options.Doubt
 	s.options = o.withDefaults()
-	return s.options.Doubt != before
+	return s.options.Doubt != previous
 }
 
-// awaitFor returns how long to wait for a voter without a vote.
+// awaitFor returns the time to wait for a voter without a vote.
 func (s *settings) awaitFor() time.Duration { return s.options.AwaitFor }
 
 // zoneViews reports whether zone views are enabled.
 func (s *settings) zoneViews() bool { return s.options.ZoneViews }
 
-// of returns an endpoint's policy.
-func (s *settings) of(e *endpoint) *policy { return s.policies.at(e.policy) }
+// ofEndpoint returns an endpoint's policy.
+func (s *settings) ofEndpoint(e *endpoint) *policy { return s.policies.get(e.policy) }
 
 // use adds an endpoint to a policy and returns its number.
 func (s *settings) use(t *terms) uint32 {
 	number, first := s.policies.use(*t)
 	if first {
-		*s.policies.at(number) = policy{terms: *t, class: s.class(t.Limits)}
+		*s.policies.get(number) = policy{terms: *t, class: s.class(t.Limits)}
 	}
 	return number
 }
 
 // policy returns the policy with the given number.
-func (s *settings) policy(number uint32) *policy { return s.policies.at(number) }
+func (s *settings) policy(number uint32) *policy { return s.policies.get(number) }
 
 // drop removes an endpoint from a policy.
 func (s *settings) drop(number uint32) { s.policies.drop(number) }
@@ -124,20 +123,20 @@ func (s *settings) doubt(class uint32) Doubt {
 	return s.classes[class].Doubt.or(&s.options.Doubt)
 }
 
-// staleness returns how long a checker may be silent before its votes on endpoints of
-// a class no longer count.
+// staleness returns the time for which a silent checker's votes on endpoints of a class still
+// count.
 func (s *settings) staleness(class uint32) time.Duration {
-	if own := s.classes[class].Staleness; own > 0 {
-		return own
+	if classStaleness := s.classes[class].Staleness; classStaleness > 0 {
+		return classStaleness
 	}
 	return s.options.Staleness
 }
 
-// quorumHold returns the shortest QuorumHold of the endpoints of a class that is not over
-// after so long a silence; 0 if there is none.
+// quorumHold returns the shortest QuorumHold of a class that exceeds a silence; 0 if there is
+// none.
 func (s *settings) quorumHold(class uint32, silence time.Duration) (shortest time.Duration) {
-	for i := range s.policies.all {
-		p := &s.policies.all[i]
+	for i := range s.policies.entries {
+		p := &s.policies.entries[i]
 		if hold := p.value.QuorumHold; p.uses > 0 && p.value.class == class && hold >= silence && (shortest == 0 || hold < shortest) {
 			shortest = hold
 		}
@@ -148,8 +147,8 @@ func (s *settings) quorumHold(class uint32, silence time.Duration) (shortest tim
 // longestRound returns the longest round of the endpoints of a class.
 func (s *settings) longestRound(class uint32) time.Duration {
 	longest := time.Millisecond
-	for i := range s.policies.all {
-		if p := &s.policies.all[i]; p.uses > 0 && p.value.class == class {
+	for i := range s.policies.entries {
+		if p := &s.policies.entries[i]; p.uses > 0 && p.value.class == class {
 			longest = max(longest, p.value.roundTime())
 		}
 	}

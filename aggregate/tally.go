@@ -29,13 +29,12 @@ func sideOf(s health.Status) side {
 	}
 }
 
-// count holds the number of votes on each side, of awaited votes, and of those that are
-// planned and lost.
+// count holds the number of votes on each side, of awaited votes, and of lost planned votes.
 type count struct{ up, down, awaited, lost uint16 }
 
-// one returns the count of a single vote.
-func one(on side) count {
-	switch on {
+// single returns the count of a single vote.
+func single(s side) count {
+	switch s {
 	case up:
 		return count{up: 1}
 	case down:
@@ -45,16 +44,16 @@ func one(on side) count {
 	}
 }
 
-func (c *count) add(more count) {
-	c.up += more.up
-	c.down += more.down
-	c.awaited += more.awaited
-	c.lost += more.lost
+func (c *count) add(other count) {
+	c.up += other.up
+	c.down += other.down
+	c.awaited += other.awaited
+	c.lost += other.lost
 }
 
-// with returns the count with the awaited votes added to a side.
-func (c count) with(awaited side) count {
-	switch awaited {
+// withAwaited returns the count with the awaited votes added to a side.
+func (c count) withAwaited(s side) count {
+	switch s {
 	case up:
 		c.up += c.awaited
 	case down:
@@ -96,7 +95,7 @@ type tally struct {
 	overCut  uint16      // downs that count although their path is cut
 	holds    bool        // the last verdict holds when no vote counts, whatever the rule
 	inside   bool        // a checker that speaks for the endpoint's own zone says up, is awaited or is doubted, and no other there says down
-	muted    bool        // only a checker there that is doubted says down, and nobody there is heard beside it
+	muted    bool        // only a doubted checker there says down, and no other there is heard
 	answered bool        // a down that counts has an answer, so its checker reached the endpoint
 	firm     bool        // an up that counts is not about to become a down
 	score    int         // the sum of the runs of downs, if the rule needs it
@@ -105,14 +104,14 @@ type tally struct {
 }
 
 // addZone adds votes to the count of a zone.
-func (t *tally) addZone(zone uint32, more count) {
+func (t *tally) addZone(zone uint32, votes count) {
 	for i := range t.zones {
 		if t.zones[i].zone == zone {
-			t.zones[i].add(more)
+			t.zones[i].add(votes)
 			return
 		}
 	}
-	t.zones = append(t.zones, zoneCount{zone, more})
+	t.zones = append(t.zones, zoneCount{zone, votes})
 }
 
 // addRun adds one vote's run of downs.
@@ -123,12 +122,12 @@ func (t *tally) addRun(length int) {
 
 // found returns the tally as if the lost votes were up.
 func (t *tally) found() *tally {
-	all := *t
-	all.count, all.zones = t.count.found(), slices.Clone(t.zones)
-	for i := range all.zones {
-		all.zones[i].count = all.zones[i].found()
+	result := *t
+	result.count, result.zones = t.count.found(), slices.Clone(t.zones)
+	for i := range result.zones {
+		result.zones[i].count = result.zones[i].found()
 	}
-	return &all
+	return &result
 }
 
 // leansOnCut reports whether the downs that need no cut path are no majority.
@@ -136,7 +135,7 @@ func (t *tally) leansOnCut() bool { return t.overCut > 0 && t.down-t.overCut <= 
 
 // expectNobody drops the awaited votes.
 func (t *tally) expectNobody(e *endpoint) {
-	t.awaited, t.holds = 0, e.since == never
+	t.awaited, t.holds = 0, e.verdictTime == never
 }
 
 // scoreSuffices reports whether the score takes the endpoint down if the awaited
@@ -153,9 +152,9 @@ func (t *tally) scoreSuffices(awaited side) bool {
 }
 
 // name returns the most frequent status on a side, or the worst of the most frequent.
-func (t *tally) name(of side) health.Status {
+func (t *tally) name(onSide side) health.Status {
 	worse, better := health.Degraded, health.Healthy
-	if of == down {
+	if onSide == down {
 		worse, better = health.Unhealthy, health.Timeout
 	}
 	if t.votes[worse] >= t.votes[better] {
@@ -164,57 +163,57 @@ func (t *tally) name(of side) health.Status {
 	return better
 }
 
-// names says how many votes on a side have each status.
-func (t *tally) names(of side) string {
+// names lists the number of votes on a side by status.
+func (t *tally) names(onSide side) string {
 	var names []string
 	for i, n := range t.votes {
-		if s := health.Status(i); n > 0 && sideOf(s) == of {
+		if s := health.Status(i); n > 0 && sideOf(s) == onSide {
 			names = append(names, fmt.Sprintf("%d %s", n, s))
 		}
 	}
 	return strings.Join(names, ", ")
 }
 
-// sides says how many votes that count are on the winning side.
+// sides describes the votes that count on the winning side.
 func (t *tally) sides(r *Rule) string { return string(t.appendSides(nil, r)) }
 
-// appendSides appends what sides says.
-func (t *tally) appendSides(to []byte, r *Rule) []byte {
+// appendSides appends the text of sides.
+func (t *tally) appendSides(text []byte, r *Rule) []byte {
 	side, won, word := r.side(t, neither), t.up, "up"
 	if side == down {
 		won, word = t.down, "down"
 	}
-	of := t.up + t.down
-	to = append(strconv.AppendUint(to, uint64(won), 10), " of "...)
-	to = append(strconv.AppendUint(to, uint64(of), 10), ' ')
-	if of < t.assigned {
-		to = append(to, "believed "...)
+	total := t.up + t.down
+	text = append(strconv.AppendUint(text, uint64(won), 10), " of "...)
+	text = append(strconv.AppendUint(text, uint64(total), 10), ' ')
+	if total < t.assigned {
+		text = append(text, "believed "...)
 	}
-	if of == 1 {
-		to = append(to, "checker "...)
+	if total == 1 {
+		text = append(text, "checker "...)
 	} else {
-		to = append(to, "checkers "...)
+		text = append(text, "checkers "...)
 	}
 	if won == 1 {
-		to = append(to, "says "...)
+		text = append(text, "says "...)
 	} else {
-		to = append(to, "say "...)
+		text = append(text, "say "...)
 	}
 	if name := t.name(side); t.votes[name] == won {
-		to = append(to, name.String()...)
+		text = append(text, name.String()...)
 	} else {
-		to = fmt.Appendf(to, "%s (%s)", word, t.names(side))
+		text = fmt.Appendf(text, "%s (%s)", word, t.names(side))
 	}
 	if rule := r.String(); rule != "" {
-		to = append(append(to, "; "...), rule...)
+		text = append(append(text, "; "...), rule...)
 	}
 	if r.Kind == Score && side == down {
-		to = append(append(to, "; "...), t.scored()...)
+		text = append(append(text, "; "...), t.scored()...)
 	}
-	return to
+	return text
 }
 
-// lonely says that one vote decides where more are planned.
+// lonely returns a note if a single vote decides where more are planned.
 func (t *tally) lonely(r *Rule) string {
 	if r.Votes < 2 || t.up+t.down != 1 {
 		return ""
@@ -222,7 +221,7 @@ func (t *tally) lonely(r *Rule) string {
 	return fmt.Sprintf("; %d are planned", r.Votes)
 }
 
-// tie says that neither side wins.
+// tie returns the reason for a tie.
 func (t *tally) tie(r *Rule) string {
 	switch {
 	case r.Kind == AtLeast:
@@ -237,7 +236,7 @@ func (t *tally) tie(r *Rule) string {
 	return text
 }
 
-// scored says how high the score is.
+// scored describes the score.
 func (t *tally) scored() string {
 	if t.up+t.down == 1 {
 		return fmt.Sprintf("for %d rounds, and one alone takes %d", t.longest, aloneTakes)

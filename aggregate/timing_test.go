@@ -60,10 +60,10 @@ func TestClock(t *testing.T) {
 	if want := base.Add(1500 * time.Microsecond); !c.now.Equal(want) || c.tick() != 1 {
 		t.Errorf("now %s, tick %d; want %s, 1", c.now, c.tick(), want)
 	}
-	if got := c.in(time.Millisecond); got != 3 {
+	if got := c.tickAfter(time.Millisecond); got != 3 {
 		t.Errorf("a millisecond after 1.5 ms is tick %d, want 3", got)
 	}
-	if got := c.in(math.MaxInt64); got < 1<<40 {
+	if got := c.tickAfter(math.MaxInt64); got < 1<<40 {
 		t.Errorf("the far future is tick %d", got)
 	}
 }

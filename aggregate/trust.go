@@ -1,7 +1,7 @@
 package aggregate
 
-// OperatorTrust is an operator's word on a checker. It overrides what the checker's
-// peers say.
+// OperatorTrust is an operator's trust in a checker. It overrides the votes of the checker's
+// peers.
 type OperatorTrust uint8
 
 // The kinds of trust.
@@ -11,7 +11,7 @@ const (
 	Trusted                             // never doubted itself; paths from its zone may be
 )
 
-// trusts holds the operators' words by checker, known or not.
+// trusts holds the operators' trust by checker, known or not.
 type trusts map[string]statedTrust
 
 type statedTrust struct {
@@ -27,10 +27,10 @@ func (t trusts) set(checker string, trust OperatorTrust, reason string) {
 	}
 }
 
-// of returns the operator's trust in a checker.
-func (t trusts) of(checker string) OperatorTrust { return t[checker].trust }
+// get returns the operator's trust in a checker.
+func (t trusts) get(checker string) OperatorTrust { return t[checker].trust }
 
-// reason says why the votes of a distrusted checker do not count.
+// reason returns the reason why the votes of a distrusted checker do not count.
 func (t trusts) reason(checker string) string {
 	return "distrusted by an operator: " + t[checker].reason
 }

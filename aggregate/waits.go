@@ -25,17 +25,17 @@ func (w *waits) awaitAbsent(id health.EndpointID, e *endpoint) {
 }
 
 func (w *waits) begin(id health.EndpointID, e *endpoint, wait flags, d time.Duration) {
-	at := w.clock.in(d)
+	t := w.clock.tickAfter(d)
 	e.clear(awaitsAbsent | awaitsConfirmation | awaitsName)
 	e.set(wait)
-	e.waitUntil = uint32(at)
-	w.deadlines.add(at, deadline{id, noChecker})
+	e.waitUntil = uint32(t)
+	w.deadlines.add(t, deadline{id, noChecker})
 }
 
-// due ends the wait of an endpoint, if at is the deadline that it waits for.
-func (w *waits) due(id health.EndpointID, at tick) {
+// due ends the wait of an endpoint, if t is its current deadline.
+func (w *waits) due(id health.EndpointID, t tick) {
 	e := w.roster.endpoint(id)
-	if e == nil || !e.has(awaitsAbsent|awaitsConfirmation|awaitsName) || e.waitUntil != uint32(at) {
+	if e == nil || !e.has(awaitsAbsent|awaitsConfirmation|awaitsName) || e.waitUntil != uint32(t) {
 		return
 	}
 	if e.has(awaitsConfirmation | awaitsName) {
@@ -45,8 +45,8 @@ func (w *waits) due(id health.EndpointID, at tick) {
 	w.roster.mark(id, e)
 }
 
-// confirm returns the status that a tally leads to, or the present status while that
-// change must last first:
+// confirm returns the status given by a tally, or the present status while that change must
+// last first:
 //
 //   - A majority of down that gets no answer does not at once outvote an up from the
 //     endpoint's own zone. If the path to that zone is cut, that becomes clear after
@@ -60,23 +60,24 @@ func (w *waits) due(id health.EndpointID, at tick) {
 //   - An endpoint does not at once come back up if all believed ups are from checkers
 //     whose probes have begun to fail. While others are doubted, these may be the
 //     only believed votes.
-//   - A verdict that stays down keeps its name, UNHEALTHY or TIMEOUT, until the other has lasted for
-//     renameRounds. Of a gRPC service that hangs, who ends the call first says which it is, and both may
-//     alternate for ever. That costs no budget, as it keeps no traffic anywhere.
-func (w *waits) confirm(id health.EndpointID, p *policy, e *endpoint, t *tally, to health.Status) health.Status {
-	if to.Down() && e.status.Down() && to != e.status {
-		return w.rename(id, p, e, to)
+//   - A verdict that stays down keeps its name, UNHEALTHY or TIMEOUT, until the other has lasted
+//     for renameRounds. For a hanging gRPC service, the side that ends the call first determines
+//     the name, and both may alternate for ever. That wait costs no budget, as it keeps no
+//     traffic anywhere.
+func (w *waits) confirm(id health.EndpointID, p *policy, e *endpoint, t *tally, status health.Status) health.Status {
+	if status.Down() && e.status.Down() && status != e.status {
+		return w.rename(id, p, e, status)
 	}
 	e.clear(awaitsName)
 	byMajority := p.Kind == Majority || p.Kind == Score
 	outvotesZone := byMajority && t.inside && !t.answered && !w.divisions.spent(e, p.class)
 	dividedZone := byMajority && t.leansOnCut()
 	alone := t.up+t.down == 1 && t.assigned > 1 && p.Kind == Majority
-	wavering := byMajority && to.Up() && e.status.Down() && !t.firm
-	uncertain := to.Down() && !e.status.Down() && (outvotesZone || dividedZone || alone) || wavering
+	wavering := byMajority && status.Up() && e.status.Down() && !t.firm
+	uncertain := status.Down() && !e.status.Down() && (outvotesZone || dividedZone || alone) || wavering
 	if !uncertain || e.has(isConfirmed|budgetSpent) {
 		e.clear(awaitsConfirmation | isConfirmed)
-		return to
+		return status
 	}
 	if !e.has(awaitsConfirmation | awaitsAbsent) {
 		d := max(w.settings.staleness(p.class), p.roundTime())
@@ -84,22 +85,22 @@ func (w *waits) confirm(id health.EndpointID, p *policy, e *endpoint, t *tally, 
 			d = min(d, w.presence.untilHeard(e))
 		}
 		if d <= 0 {
-			return to
+			return status
 		}
 		w.begin(id, e, awaitsConfirmation, d)
 	}
 	return e.status
 }
 
-// renameRounds is for how many rounds a verdict that stays down keeps its name.
+// renameRounds is the number of rounds for which a verdict that stays down keeps its name.
 const renameRounds = 10
 
-// rename returns the other name of a verdict that stays down once it has lasted, and the present one until
-// then.
-func (w *waits) rename(id health.EndpointID, p *policy, e *endpoint, to health.Status) health.Status {
+// rename returns the other name of a verdict that stays down once it has lasted, and the
+// present one until then.
+func (w *waits) rename(id health.EndpointID, p *policy, e *endpoint, status health.Status) health.Status {
 	if e.has(isConfirmed) {
 		e.clear(awaitsConfirmation | awaitsName | isConfirmed)
-		return to
+		return status
 	}
 	if !e.has(awaitsAbsent | awaitsName) {
 		w.begin(id, e, awaitsName, renameRounds*p.roundTime())

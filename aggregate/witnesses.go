@@ -6,19 +6,19 @@ import (
 	"hdsd/health"
 )
 
-// ManyVoters is the number of votes from which on they are not told apart in counts.
+// ManyVoters is the largest number of votes in counts; it includes all larger numbers.
 const ManyVoters = 3
 
 // Voters counts endpoints by the number of votes that count; the last element counts
 // those with ManyVoters or more.
 type Voters [ManyVoters + 1]int
 
-// witnesses knows how many votes that count stand behind each verdict, up to
-// ManyVoters, and since when there is none. The number is in the endpoint's flags.
+// witnesses tracks the number of votes that count behind each verdict, up to ManyVoters, and
+// since when there is none. The number is in the endpoint's flags.
 type witnesses struct {
-	clock  *clock
-	voters Voters
-	since  []uint32 // by EndpointID: second on the clock at which the last vote was gone
+	clock        *clock
+	voters       Voters
+	missingSince []uint32 // by EndpointID: second on the clock at which the last vote was lost
 }
 
 // The bits of flags that hold the number of votes.
@@ -27,39 +27,39 @@ const (
 	hasVoters flags = ManyVoters << votersAt
 )
 
-// votersOf returns how many votes count, ManyVoters at most.
+// votersOf returns the number of votes that count, ManyVoters at most.
 func (e *endpoint) votersOf() int { return int(e.flags & hasVoters >> votersAt) }
 
 // join adds an endpoint without votes.
 func (w *witnesses) join(id health.EndpointID) {
-	for int(id) >= len(w.since) {
-		w.since = append(w.since, 0)
+	for int(id) >= len(w.missingSince) {
+		w.missingSince = append(w.missingSince, 0)
 	}
 	w.voters[0]++
-	w.since[id] = w.second()
+	w.missingSince[id] = w.second()
 }
 
 // leave removes an endpoint.
 func (w *witnesses) leave(e *endpoint) { w.voters[e.votersOf()]-- }
 
-// count takes the number of votes that count now, and reports whether it is another.
+// count sets the present number of votes that count, and reports whether it changed.
 func (w *witnesses) count(id health.EndpointID, e *endpoint, votes int) (changed bool) {
-	now, was := min(votes, ManyVoters), e.votersOf()
-	if now == was {
+	current, previous := min(votes, ManyVoters), e.votersOf()
+	if current == previous {
 		return false
 	}
-	w.voters[was]--
-	w.voters[now]++
-	e.flags = e.flags&^hasVoters | flags(now)<<votersAt
-	if now == 0 {
-		w.since[id] = w.second()
+	w.voters[previous]--
+	w.voters[current]++
+	e.flags = e.flags&^hasVoters | flags(current)<<votersAt
+	if current == 0 {
+		w.missingSince[id] = w.second()
 	}
 	return true
 }
 
-// missing returns since when no vote counts.
+// missing returns the time since when no vote counts.
 func (w *witnesses) missing(id health.EndpointID) time.Time {
-	return w.clock.base.Add(time.Duration(w.since[id]) * time.Second)
+	return w.clock.base.Add(time.Duration(w.missingSince[id]) * time.Second)
 }
 
 func (w *witnesses) second() uint32 { return uint32(w.clock.elapsed / time.Second) }

@@ -40,7 +40,7 @@ func (z *zones) enter(l health.Locality) uint32 {
 // hold adds a reference to a zone that already has one.
 func (z *zones) hold(number uint32) {
 	if number != noZone {
-		z.all[number].uses++
+		z.entries[number].uses++
 	}
 }
 
@@ -57,11 +57,11 @@ func (z *zones) find(l health.Locality) uint32 { return z.numbers[zone{l.Region,
 func (z *zones) name(number uint32) zone { return z.key(number) }
 
 // deserted reports whether most of the zone's checkers have lost their streams.
-func (z *zones) deserted(number uint32) bool { return *z.at(number) }
+func (z *zones) deserted(number uint32) bool { return *z.get(number) }
 
 // setDeserted records for each zone whether it is deserted.
 func (z *zones) setDeserted(deserted func(number uint32) bool) {
-	for number := range z.all {
-		z.all[number].value = deserted(uint32(number))
+	for number := range z.entries {
+		z.entries[number].value = deserted(uint32(number))
 	}
 }

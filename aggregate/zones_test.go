@@ -54,7 +54,7 @@ func TestZonesAreForgotten(t *testing.T) {
 	if n := len(a.records.paths); n != 0 {
 		t.Errorf("%d paths are left", n)
 	}
-	if n := len(a.zones.all); n > 4 {
+	if n := len(a.zones.entries); n > 4 {
 		t.Errorf("room for %d zones, where there were 3 at a time", n)
 	}
 	if n := len(a.zones.numbers); n != 1 {

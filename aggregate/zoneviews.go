@@ -28,7 +28,7 @@ type differingView struct {
 	status   health.Status
 	due      tick // when it has lasted for long enough
 	reported bool
-	other    tick // when the other name of a down has lasted for long enough; 0: it is not seen
+	otherDue tick // when the other name of a down has lasted for long enough; 0: it is not seen
 }
 
 // zoneViews tracks the zones whose view of an endpoint differs from its verdict.
@@ -40,10 +40,10 @@ type zoneViews struct {
 	differing map[health.EndpointID][]differingView
 }
 
-// update compares what the zones see of an endpoint with its verdict. It reports a
-// view that has lasted. While it is down, it keeps its name until the other has lasted, too.
+// update compares the zones' views of an endpoint with its verdict. It reports a view that has
+// lasted. A view that stays down keeps its name until the other has lasted, too.
 func (v *zoneViews) update(id health.EndpointID, verdict health.Status, byZone []zoneTally, lasts, renamed time.Duration) {
-	before := v.differing[id]
+	previous := v.differing[id]
 	var now []differingView
 	for _, z := range v.byLocality(byZone) {
 		side := z.majority()
@@ -51,10 +51,10 @@ func (v *zoneViews) update(id health.EndpointID, verdict health.Status, byZone [
 			continue
 		}
 		view := differingView{zone: z.zone}
-		if i := slices.IndexFunc(before, func(b differingView) bool { return b.zone == z.zone }); i >= 0 {
-			view = before[i]
+		if i := slices.IndexFunc(previous, func(b differingView) bool { return b.zone == z.zone }); i >= 0 {
+			view = previous[i]
 		} else {
-			view.due = v.clock.in(lasts)
+			view.due = v.clock.tickAfter(lasts)
 			v.deadlines.add(view.due, deadline{id, dueZoneView})
 		}
 		status := v.named(id, &view, z.name(side), renamed)
@@ -68,19 +68,19 @@ func (v *zoneViews) update(id health.EndpointID, verdict health.Status, byZone [
 	v.replace(id, now)
 }
 
-// named returns the status of a view that is seen as one.
+// named returns the status under which a view is reported.
 func (v *zoneViews) named(id health.EndpointID, view *differingView, seen health.Status, renamed time.Duration) health.Status {
 	switch {
 	case !view.reported || !seen.Down() || !view.status.Down() || seen == view.status:
-		view.other = 0
-	case view.other == 0:
-		view.other = v.clock.in(renamed)
-		v.deadlines.add(view.other, deadline{id, dueZoneView})
+		view.otherDue = 0
+	case view.otherDue == 0:
+		view.otherDue = v.clock.tickAfter(renamed)
+		v.deadlines.add(view.otherDue, deadline{id, dueZoneView})
 		return view.status
-	case view.other > v.clock.tick():
+	case view.otherDue > v.clock.tick():
 		return view.status
 	default:
-		view.other = 0
+		view.otherDue = 0
 	}
 	return seen
 }
@@ -110,31 +110,31 @@ type localityTally struct {
 
 // byLocality adds the region and zone to each tally. For each zone name with a
 // region, it adds a tally of all zones with that name.
-func (v *zoneViews) byLocality(byZone []zoneTally) (all []localityTally) {
+func (v *zoneViews) byLocality(byZone []zoneTally) (list []localityTally) {
 	for _, z := range byZone {
 		name := v.zones.name(z.zone)
 		if name[1] == "" {
 			continue
 		}
 		if name[0] != "" {
-			all = append(all, localityTally{health.Locality{Region: name[0], Zone: name[1]}, z.tally})
+			list = append(list, localityTally{health.Locality{Region: name[0], Zone: name[1]}, z.tally})
 		}
 		named := health.Locality{Zone: name[1]}
-		i := slices.IndexFunc(all, func(t localityTally) bool { return t.zone == named })
+		i := slices.IndexFunc(list, func(t localityTally) bool { return t.zone == named })
 		if i < 0 {
-			all = append(all, localityTally{named, z.tally})
+			list = append(list, localityTally{named, z.tally})
 			continue
 		}
-		all[i].up, all[i].down = all[i].up+z.up, all[i].down+z.down
+		list[i].up, list[i].down = list[i].up+z.up, list[i].down+z.down
 		for s := range z.votes {
-			all[i].votes[s] += z.votes[s]
+			list[i].votes[s] += z.votes[s]
 		}
 	}
-	return all
+	return list
 }
 
-// verdicts returns the majority of each zone, or UNKNOWN for no votes or a tie. Nobody may
-// change the list.
+// verdicts returns the majority of each zone, or UNKNOWN for no votes or a tie. The list must
+// not be modified.
 func (z *zones) verdicts(byZone []zoneTally) []health.ZoneVerdict {
 	list := z.shown.room[:0]
 	for i := range byZone {

@@ -3,32 +3,32 @@ package api
 import "time"
 
 const (
-	// A watcher is shown up to fewChanges at once, so that a slow client can take them within
-	// deafAfter, and up to manyChanges if its client is brisk: fewer, larger writes take a
-	// quarter less of the processor.
+	// A watcher gets up to fewChanges at once, which a slow client can read within deafAfter,
+	// and up to manyChanges if its client is brisk: fewer, larger writes save a quarter of the
+	// processor time.
 	fewChanges, manyChanges = 100, 300
 
-	// A client is brisk that has taken briskBytes without a write that took longer than
-	// briskWrite. It is more than the systems of both sides keep for one that reads nothing.
+	// A client is brisk if it has read briskBytes without a write that took longer than
+	// briskWrite: more than the systems of both sides buffer for a client that reads nothing.
 	briskBytes = 1 << 20
 	briskWrite = 100 * time.Millisecond
 )
 
-// appetite is how much the client of a watch takes at once.
+// appetite is how much the client of a watch reads at once.
 type appetite struct {
-	taken int // bytes since a write took long
+	accepted int // bytes since the last slow write
 }
 
-// took notes a write.
-func (a *appetite) took(bytes int, d time.Duration) {
-	if a.taken += bytes; d > briskWrite {
-		a.taken = 0
+// record adds a write.
+func (a *appetite) record(bytes int, d time.Duration) {
+	if a.accepted += bytes; d > briskWrite {
+		a.accepted = 0
 	}
 }
 
-// changes is how many the client is shown at once, at most.
+// changes returns the bound of changes in one write.
 func (a *appetite) changes() int {
-	if a.taken < briskBytes {
+	if a.accepted < briskBytes {
 		return fewChanges
 	}
 	return manyChanges

@@ -10,12 +10,13 @@ import (
 // AuditPath is the REST path of the audit.
 const AuditPath = "/v1/audit"
 
-// AuditEntry is a change that somebody made.
+// AuditEntry is a change by an operator.
 type AuditEntry struct {
 	Time              time.Time
-	Identity, Address string // of the caller, as far as it was verified
-	Author            string // by the caller's own word, as is Reason
+	Identity, Address string // of the caller, as far as verified
+	Author            string // claimed by the caller, as is Reason
 	Action, Target    string
+	Version           string // of the cluster in Target; empty: the first, or all
 	Before, After     string
 	Reason            string
 	Place             uint64 // in the order of the audit
@@ -25,11 +26,11 @@ type AuditEntry struct {
 type AuditQuery struct {
 	Start, End  time.Time // Start is included, End is not
 	NewestFirst bool
-	After       uint64 // the place of the last entry of the page before
+	After       uint64 // place of the previous page's last entry
 	Limit       int
 }
 
-// ListAudit returns what was changed, and who did it.
+// ListAudit returns changes and their authors.
 func (c *Control) ListAudit(ctx context.Context, r *hdsdv1.ListAuditRequest) (*hdsdv1.ListAuditResponse, error) {
 	limit, err := pageSize(r.GetPageSize())
 	if err != nil {
@@ -52,7 +53,7 @@ func (c *Control) ListAudit(ctx context.Context, r *hdsdv1.ListAuditRequest) (*h
 	if err != nil {
 		return nil, grpcError(err)
 	}
-	answer := &hdsdv1.ListAuditResponse{Entries: each(entries, auditMessage)}
+	answer := &hdsdv1.ListAuditResponse{Entries: convertList(entries, auditMessage)}
 	if more {
 		answer.NextPageToken, err = encodeToken(question, entries[len(entries)-1].Place)
 	}
@@ -62,6 +63,6 @@ func (c *Control) ListAudit(ctx context.Context, r *hdsdv1.ListAuditRequest) (*h
 func auditMessage(e AuditEntry) *hdsdv1.AuditEntry {
 	return &hdsdv1.AuditEntry{
 		Time: timeMessage(e.Time), Identity: e.Identity, Address: e.Address, Author: e.Author, Action: e.Action,
-		Target: e.Target, Before: e.Before, After: e.After, Reason: e.Reason,
+		Target: e.Target, Version: unlessEmpty(e.Version), Before: e.Before, After: e.After, Reason: e.Reason,
 	}
 }

@@ -16,7 +16,7 @@ type availabilityPosition struct {
 	Start, End time.Time
 }
 
-// ListAvailability returns how long endpoints had each health.
+// ListAvailability returns the time of endpoints in each health.
 func (s *Service) ListAvailability(ctx context.Context, r *hdsdv1.ListAvailabilityRequest) (*hdsdv1.ListAvailabilityResponse, error) {
 	limit, err := pageSize(r.GetPageSize())
 	if err != nil {
@@ -44,7 +44,7 @@ func (s *Service) ListAvailability(ctx context.Context, r *hdsdv1.ListAvailabili
 	if err != nil {
 		return nil, grpcError(err)
 	}
-	answer := &hdsdv1.ListAvailabilityResponse{Availability: each(page.Found, availabilityMessage)}
+	answer := &hdsdv1.ListAvailabilityResponse{Availability: convertList(page.Found, availabilityMessage)}
 	if page.More {
 		last := page.Found[len(page.Found)-1].Endpoint
 		answer.NextPageToken, err = encodeToken(question, availabilityPosition{last, page.Start, page.End})

@@ -18,16 +18,17 @@ import (
 	"hdsd/incident"
 )
 
-func (f *fleet) Incidents(_ context.Context, q incident.Query) ([]incident.Incident, bool, error) {
+func (f *fleet) Incidents(_ context.Context, q api.IncidentQuery) (page api.IncidentPage, err error) {
 	all := incident.NewLog()
 	for n := range 5 {
 		all.Add(uint64(n+1), &health.Transition{
 			Time: noon.Add(time.Duration(n) * time.Hour), Endpoint: health.Endpoint{Cluster: fmt.Sprint("c", n), Address: "10.0.0.1:80"}, To: health.Unhealthy,
 		})
 	}
-	q.May = func(string) bool { return true }
-	found, more := all.List(q)
-	return found, more, nil
+	q.Visible = func(string) bool { return true }
+	page.Incidents, page.More = all.List(q.Query)
+	page.Partial = q.AllowPartial
+	return page, nil
 }
 
 // TestIncidentsArePaged, and a token fits its own question only.
@@ -69,7 +70,7 @@ func (f *fleet) Availability(_ context.Context, q api.AvailabilityQuery) (api.Av
 		row := api.Availability{Endpoint: e.Endpoint}
 		if i == 0 {
 			row.Transitions = 4
-			row.In = [6]time.Duration{
+			row.Durations = [6]time.Duration{
 				health.Healthy: 90 * time.Second, health.Unhealthy: 8 * time.Second, health.Timeout: 2 * time.Second,
 				health.Unknown: 500 * time.Millisecond, health.Degraded: time.Minute, health.Draining: time.Hour,
 			}
@@ -84,7 +85,7 @@ func (f *fleet) Clients(_ context.Context, cluster string) ([]api.Client, error)
 	f.clients = append(f.clients, cluster)
 	return []api.Client{
 		{ID: "dp-2", Kind: api.KindSubscriber, TypeURL: "b", Connected: true, Resources: 3, Synced: 1, Stale: 1, Error: 1, Unasked: 2, LastAck: noon, LastError: "no"},
-		{ID: "dp-1", Kind: api.KindSubscriber, TypeURL: "b", Connected: true, Poll: &api.Poll{By: "REST", Time: noon, Given: "2", Held: "1"}},
+		{ID: "dp-1", Kind: api.KindSubscriber, TypeURL: "b", Connected: true, Poll: &api.Poll{Protocol: "REST", Time: noon, Served: "2", Held: "1"}},
 		{ID: "dp-2", Kind: api.KindChecker, TypeURL: "a"},
 	}, nil
 }

@@ -8,54 +8,52 @@ import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 
 	"hdsd/health"
-	"hdsd/incident"
 )
 
 // Errors of a Backend, which callers see as gRPC codes.
 var (
-	// ErrUnknownCluster reports that no cluster of that name was ever known.
+	// ErrUnknownCluster means that no cluster of that name ever existed.
 	ErrUnknownCluster = errors.New("unknown cluster")
 
-	// ErrBadToken reports that a page token does not belong to this question.
+	// ErrBadToken means that a page token belongs to another query.
 	ErrBadToken = errors.New("page_token is not one given out for this question: repeat the first request without it")
 
-	// ErrTooOld reports that the history does not reach back to a resume token.
+	// ErrTooOld means that the history does not reach back to a resume token.
 	ErrTooOld = errors.New("the history no longer reaches back to the resume token: watch again without it")
 )
 
 // Backend answers queries.
 type Backend interface {
-	// Endpoints returns up to query.Limit endpoints after query.After, ordered by
-	// cluster, locality and address, and whether there are more.
+	// Endpoints returns up to query.Limit endpoints after query.After, ordered by cluster,
+	// locality and address, and whether more follow.
 	Endpoints(ctx context.Context, query EndpointQuery) ([]EndpointHealth, bool, error)
 
 	// Transitions returns a page of committed history, and the token of the next page.
 	Transitions(ctx context.Context, query TransitionQuery) ([]health.Transition, string, error)
 
-	// Gaps returns the gaps of one page of Transitions, of which next is the token.
+	// Gaps returns the gaps of one page of Transitions; next is the token of that page.
 	Gaps(ctx context.Context, query TransitionQuery, next string) ([]Gap, error)
 
-	// HistoryBegan returns the time from which on the history has the health of endpoints.
+	// HistoryBegan returns the time from which the history has health.
 	HistoryBegan() (time.Time, error)
 
-	// HistoryFailing returns why the disk does not take the history at present, or "".
+	// HistoryFailing returns the reason why the disk does not take the history, or "".
 	HistoryFailing() string
 
-	// Availability returns how long endpoints had each health, for up to query.Limit
-	// endpoints after query.After in the order of Endpoints, and whether there are
-	// more. Zero times default to the start of the history and to now.
+	// Availability returns the time of endpoints in each health, for up to query.Limit endpoints
+	// after query.After in the order of Endpoints. Zero times default to the start of the
+	// history and to now.
 	Availability(ctx context.Context, query AvailabilityQuery) (AvailabilityPage, error)
 
-	// Incidents returns incidents as incident.Log.List does, of the clusters that the caller
-	// may see.
-	Incidents(ctx context.Context, query incident.Query) ([]incident.Incident, bool, error)
+	// Incidents returns incidents as incident.Log.List does, of clusters visible to the caller.
+	Incidents(ctx context.Context, query IncidentQuery) (IncidentPage, error)
 
-	// RecordedEvents returns up to query.Limit events that the caller may see, by time, and the
-	// place to go on after, 0 at the end.
+	// RecordedEvents returns up to query.Limit events visible to the caller, by time, and the
+	// place after which the next page begins, 0 at the end.
 	RecordedEvents(ctx context.Context, query RecordedEventQuery) (found []RecordedEvent, next uint64, err error)
 
-	// Clusters returns up to query.Limit clusters after query.After, by name, and whether
-	// there are more.
+	// Clusters returns up to query.Limit clusters after query.After, by name, and whether more
+	// follow.
 	Clusters(ctx context.Context, query ClusterQuery) ([]Cluster, bool, error)
 
 	// Checkers returns all checkers, by id.
@@ -64,18 +62,16 @@ type Backend interface {
 	// Paths returns the paths between zones, by zone.
 	Paths(ctx context.Context) ([]Path, error)
 
-	// Clients returns all clients, one for each client and type; of a cluster, the data
-	// planes that asked for it.
+	// Clients returns all clients, one for each client and type; for a cluster, its data planes.
 	Clients(ctx context.Context, cluster string) ([]Client, error)
 
-	// Status says how hdsd and the clusters that the caller may see are.
+	// Status returns the state of hdsd and of the clusters visible to the caller.
 	Status(ctx context.Context) (Status, error)
 
-	// Overview returns up to limit clusters that are worst off, of those that the caller may
-	// see.
+	// Overview returns up to limit of the worst clusters visible to the caller.
 	Overview(ctx context.Context, limit int) (Overview, error)
 
-	// Watch starts to watch, or resumes after a token.
+	// Watch starts a watch, or resumes one behind a token.
 	Watch(ctx context.Context, query WatchQuery) (Watcher, error)
 }
 
@@ -93,15 +89,17 @@ type EndpointQuery struct {
 // EndpointHealth is the health of an endpoint, and its reasons.
 type EndpointHealth struct {
 	Endpoint  health.Endpoint
-	Hostname  string // from its source; empty without one, and in answers about the past
+	Hostname  string // from its source; empty if unknown, and in answers about the past
 	Verdict   health.Verdict
 	Published *Published      // nil if the verdict is published, or nothing
-	Override  *Override       // in place of the verdict; nil if the votes decide
-	Voted     *health.Verdict // the verdict of the votes under an override; else nil
+	Override  *Override       // in place of the verdict; nil without one
+	Voted     *health.Verdict // the verdict by votes under an override; else nil
 	HeldSince time.Time       // since when no believed vote stands behind the verdict; zero if one does
+	Version   string          // of the cluster, as Cluster has it
 }
 
-// Published is the published health of an endpoint if it is not the verdict, and why.
+// Published is the published health of an endpoint where it differs from the verdict, and the
+// reason.
 type Published struct {
 	Status health.Status
 	Reason string
@@ -112,7 +110,7 @@ type TransitionQuery struct {
 	Cluster     string
 	Address     string
 	Filter      health.Filter // of the health after the change
-	Checker     string        // one that the change has a vote of
+	Checker     string        // a checker with a vote in the change
 	Start, End  time.Time
 	NewestFirst bool
 	Limit       int
@@ -121,20 +119,21 @@ type TransitionQuery struct {
 
 // Gap is a part of the history that is missing.
 type Gap struct {
-	Start, End  time.Time // of the first and the last transition that is missing
+	Start, End  time.Time // times of the first and the last missing transition
 	Transitions uint64
 }
 
 // ClusterQuery narrows a list of clusters; zero fields do not.
 type ClusterQuery struct {
 	Cluster string
-	Filter  health.Filter // of some endpoint; Unhealthy: or of what is not checked
+	Filter  health.Filter // of any endpoint; Unhealthy also matches clusters that are not checked
 	After   string
 	Limit   int
 }
 
-// HealthCounts counts endpoints by health. All answers count alike: Healthy has the endpoints that are
-// up, Unhealthy those that are down. Healthy, Unhealthy, Draining and Unknown add up to all.
+// HealthCounts counts endpoints by health, in the same way in all answers: Healthy counts
+// endpoints that are up, Unhealthy those that are down. Healthy, Unhealthy, Draining and Unknown
+// add up to all.
 type HealthCounts struct {
 	Healthy, Unhealthy, Draining, Unknown int
 
@@ -142,7 +141,7 @@ type HealthCounts struct {
 	Timeout  int // of Unhealthy
 }
 
-// Add adds numbers of endpoints by status.
+// Add adds counts by status.
 func (n *HealthCounts) Add(counts *[health.Degraded + 1]int) {
 	n.Healthy += counts[health.Healthy] + counts[health.Degraded]
 	n.Unhealthy += counts[health.Unhealthy] + counts[health.Timeout]
@@ -155,6 +154,7 @@ func (n *HealthCounts) Add(counts *[health.Degraded + 1]int) {
 // Cluster is one cluster of the sources.
 type Cluster struct {
 	Name, Source string
+	Version      string // where the relay has several; empty for the first
 	Checked      bool
 	Mode         Mode
 	Endpoints    int
@@ -162,14 +162,14 @@ type Cluster struct {
 	Held              int
 	Overridden        int // endpoints under an override
 	Quarantined       []Quarantined
-	RejectedReason    string                // why hdsd uses the version before the latest; empty if it uses the latest
-	NoEndpointsReason string                // empty if there are some
-	Panic             string                // why Envoys are in panic for it; empty if they are not
+	RejectedReason    string                // reason why hdsd uses an earlier version; empty if it uses the latest
+	NoEndpointsReason string                // reason why the cluster has no endpoints; empty if it has some
+	Panic             string                // reason why Envoys are in panic for it; empty if they are not
 	PanicSince        time.Time             // zero: unknown
-	HealthChecks      []*corev3.HealthCheck // as checkers are sent them; only of one that was asked for
+	HealthChecks      []*corev3.HealthCheck // as sent to checkers; only if requested
 }
 
-// Mode says whether the verdicts of a cluster are published.
+// Mode is whether the verdicts of a cluster are published.
 type Mode uint8
 
 // Modes.
@@ -198,23 +198,23 @@ type Checker struct {
 	BlindReason       string     // empty if it is not blind
 	Probation         *Probation // nil if it is established
 	Silent            bool
-	TroubledSince     time.Time // since when it is doubted, silent or blind, as far as known
+	TroubledSince     time.Time // start of doubt, silence or blindness, as far as known
 	Lost              *Lost     // nil if it is connected, or never was
 
 	// Of the plan.
-	Share           int // endpoints that it should check
+	Share           int // planned number of endpoints
 	ChecksPerSecond float64
 	PlanDigest      uint64
 }
 
-// Path is what votes over the path between two zones say.
+// Path is the summary of votes over the path between two zones.
 type Path struct {
 	From, To                   string // "region/zone"
 	Votes, Downs, Contradicted int
-	CutReason                  string // why its downs are not believed
+	CutReason                  string // reason why its downs are not believed
 }
 
-// CutPath is a zone about whose endpoints a checker is not believed.
+// CutPath is a zone for whose endpoints a checker is not believed.
 type CutPath struct{ To, Reason string }
 
 // AvailabilityQuery narrows a list of availability; zero fields do not.
@@ -233,12 +233,12 @@ type AvailabilityPage struct {
 	Start, End time.Time
 }
 
-// Availability is how long an endpoint had each health. What is added up has the parts of
-// the endpoint that all have in common, or a checker.
+// Availability is the time of an endpoint in each health. An aggregate has a checker, or the
+// common parts of its endpoints.
 type Availability struct {
 	Endpoint    health.Endpoint
 	Checker     string
-	In          [health.Degraded + 1]time.Duration // by health.Status
+	Durations   [health.Degraded + 1]time.Duration // by health.Status
 	Transitions int
 }
 
@@ -254,7 +254,7 @@ type Client struct {
 	ID, Kind, TypeURL               string
 	Connected                       bool
 	Resources, Synced, Stale, Error int
-	Unasked                         int // assignments of checked clusters that it took without asking for them
+	Unasked                         int // assignments of checked clusters that it has but did not request
 	LastAck                         time.Time
 	LastError                       string
 	Poll                            *Poll // nil if it does not poll
@@ -262,20 +262,20 @@ type Client struct {
 
 // Poll is a client's latest poll.
 type Poll struct {
-	By          string
-	Time        time.Time
-	Given, Held string // versions
+	Protocol     string
+	Time         time.Time
+	Served, Held string // versions
 }
 
-// Probation is that of a checker whose votes do not decide yet.
+// Probation is the state of a checker whose votes do not decide yet.
 type Probation struct {
 	Since  time.Time
-	Reason string // how far it is
+	Reason string // progress
 }
 
-// Lost says when a checker was lost, and what became of its endpoints.
+// Lost is the time when a checker was lost, and the state of its endpoints.
 type Lost struct {
 	Since  time.Time
 	Reason string
-	Gone   bool // its seats are not kept any more
+	Gone   bool // its seats are no longer kept
 }

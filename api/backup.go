@@ -17,12 +17,12 @@ const (
 	// partSize is the number of bytes of a copy in one message.
 	partSize = 256 << 10
 
-	// partPatience is how long a client may take for one part, because other clients
-	// wait for it.
+	// partPatience bounds the time that a client takes for one part, because other clients wait
+	// for it.
 	partPatience = time.Minute
 )
 
-// Copy is a copy of the database on its way to a client.
+// Copy is a copy of the database, to be sent to a client.
 type Copy interface {
 	io.Reader
 
@@ -32,7 +32,7 @@ type Copy interface {
 	// Size returns the size of the whole copy in bytes.
 	Size() int64
 
-	// Close releases the copy. failure says why it was not delivered; nil if it was.
+	// Close releases the copy. failure is the reason why it was not delivered; nil if it was.
 	Close(failure error)
 }
 
@@ -65,15 +65,15 @@ func deliver(copied Copy, stream grpc.ServerStreamingServer[hdsdv1.BackupRespons
 	}
 }
 
-// sendInTime sends a message, which the client must take within partPatience. On error
-// the caller has to return, which ends a Send that still waits.
+// sendInTime sends a message, which the client must read within partPatience. On error the
+// caller has to return, which ends a pending Send.
 func sendInTime(ctx context.Context, stream grpc.ServerStreamingServer[hdsdv1.BackupResponse], m *hdsdv1.BackupResponse) error {
-	sent := make(chan error, 1)
-	go func() { sent <- stream.Send(m) }()
+	done := make(chan error, 1)
+	go func() { done <- stream.Send(m) }()
 	late := time.NewTimer(partPatience)
 	defer late.Stop()
 	select {
-	case err := <-sent:
+	case err := <-done:
 		return err
 	case <-ctx.Done():
 		return context.Cause(ctx)

@@ -16,10 +16,10 @@ import (
 	"hdsd/health"
 )
 
-// maxGroups is how many rows availability is added up to, at most.
+// maxGroups bounds the rows of aggregated availability.
 const maxGroups = 100_000
 
-// What a row of availability is about.
+// The subjects of a row of availability.
 const (
 	byEndpoint = "endpoint"
 	byLocality = "locality"
@@ -28,10 +28,10 @@ const (
 	byChecker  = "checker"
 )
 
-// ranking is how availability is added up, and held against an objective.
+// ranking is the dimension of aggregated availability, and its objective.
 type ranking struct {
-	by  string
-	slo float64 // 0: none
+	dimension string
+	slo       float64 // 0: none
 }
 
 // rankingOf reads the fields by and slo; nil without them.
@@ -39,10 +39,10 @@ func rankingOf(r *hdsdv1.ListAvailabilityRequest) (*ranking, error) {
 	if r.GetBy() == "" && r.GetSlo() == "" {
 		return nil, nil
 	}
-	all := []string{byEndpoint, byLocality, byZone, byCluster, byChecker}
-	k := &ranking{by: cmp.Or(strings.ToLower(r.GetBy()), byEndpoint)}
-	if !slices.Contains(all, k.by) {
-		return nil, status.Errorf(codes.InvalidArgument, "by: %q is not one of %s", r.GetBy(), strings.Join(all, ", "))
+	dimensions := []string{byEndpoint, byLocality, byZone, byCluster, byChecker}
+	k := &ranking{dimension: cmp.Or(strings.ToLower(r.GetBy()), byEndpoint)}
+	if !slices.Contains(dimensions, k.dimension) {
+		return nil, status.Errorf(codes.InvalidArgument, "by: %q is not one of %s", r.GetBy(), strings.Join(dimensions, ", "))
 	}
 	if text := r.GetSlo(); text != "" {
 		number, percent := strings.CutSuffix(text, "%")
@@ -65,24 +65,24 @@ type rankedPosition struct {
 	Start, End time.Time
 }
 
-// rank answers with availability added up, worst first.
+// rank answers with aggregated availability, worst first.
 func (s *Service) rank(ctx context.Context, k *ranking, q AvailabilityQuery, token string) (*hdsdv1.ListAvailabilityResponse, error) {
-	question := fmt.Sprintf("availability %q %q %v %v %s %v", q.Cluster, q.Address, q.Start, q.End, k.by, k.slo)
-	at := rankedPosition{Start: q.Start, End: q.End}
+	question := fmt.Sprintf("availability %q %q %v %v %s %v", q.Cluster, q.Address, q.Start, q.End, k.dimension, k.slo)
+	position := rankedPosition{Start: q.Start, End: q.End}
 	if token != "" {
-		if err := decodeToken(question, token, &at); err != nil {
+		if err := decodeToken(question, token, &position); err != nil {
 			return nil, grpcError(err)
 		}
 	}
 	limit := q.Limit
-	q.Start, q.End, q.Limit = at.Start, at.End, MaxPageSize
-	sums, q, err := s.sums(ctx, k.by, q)
+	q.Start, q.End, q.Limit = position.Start, position.End, MaxPageSize
+	sums, q, err := s.sums(ctx, k.dimension, q)
 	if err != nil {
 		return nil, grpcError(err)
 	}
-	rows := each(sums.rows(), func(a Availability) *hdsdv1.Availability { return k.message(a) })
+	rows := convertList(sums.rows(), func(a Availability) *hdsdv1.Availability { return k.message(a) })
 	slices.SortStableFunc(rows, worstFirst)
-	shown := min(max(at.Shown, 0), len(rows))
+	shown := min(max(position.Shown, 0), len(rows))
 	end := min(shown+limit, len(rows))
 	answer := &hdsdv1.ListAvailabilityResponse{Availability: rows[shown:end]}
 	if end < len(rows) {
@@ -91,12 +91,12 @@ func (s *Service) rank(ctx context.Context, k *ranking, q AvailabilityQuery, tok
 	return answer, grpcError(err)
 }
 
-// sums adds up availability. It returns the question with the period that it covers.
-func (s *Service) sums(ctx context.Context, by string, q AvailabilityQuery) (*sums, AvailabilityQuery, error) {
-	all := newSums(by)
-	if by == byChecker {
-		period, err := s.sumVotes(ctx, all, q)
-		return all, period, err
+// sums aggregates availability. It returns the query with its actual period.
+func (s *Service) sums(ctx context.Context, dimension string, q AvailabilityQuery) (*sums, AvailabilityQuery, error) {
+	total := newSums(dimension)
+	if dimension == byChecker {
+		period, err := s.sumVotes(ctx, total, q)
+		return total, period, err
 	}
 	for {
 		page, err := s.backend.Availability(ctx, q)
@@ -104,24 +104,24 @@ func (s *Service) sums(ctx context.Context, by string, q AvailabilityQuery) (*su
 			return nil, q, err
 		}
 		for i := range page.Found {
-			all.add(&page.Found[i])
+			total.add(&page.Found[i])
 		}
-		if err := all.check(); err != nil {
+		if err := total.check(); err != nil {
 			return nil, q, err
 		}
 		q.Start, q.End = page.Start, page.End
 		if !page.More {
-			return all, q, nil
+			return total, q, nil
 		}
 		q.After = &page.Found[len(page.Found)-1].Endpoint
 	}
 }
 
-// sumVotes adds up how long endpoints had each health by the votes of each checker.
-func (s *Service) sumVotes(ctx context.Context, to *sums, q AvailabilityQuery) (AvailabilityQuery, error) {
+// sumVotes adds up the time of endpoints in each health by the votes of each checker.
+func (s *Service) sumVotes(ctx context.Context, total *sums, q AvailabilityQuery) (AvailabilityQuery, error) {
 	probe := q
 	probe.Limit = 1
-	period, err := s.backend.Availability(ctx, probe) // which knows when the history began
+	period, err := s.backend.Availability(ctx, probe) // its answer has the start of the history
 	if err != nil {
 		return q, err
 	}
@@ -134,7 +134,7 @@ func (s *Service) sumVotes(ctx context.Context, to *sums, q AvailabilityQuery) (
 			return q, err
 		}
 		for i := range found {
-			votes[found[i].Endpoint] = vote{since: q.Start, observations: found[i].Verdict.Observations}
+			votes[found[i].Endpoint] = vote{start: q.Start, observations: found[i].Verdict.Observations}
 			before.After = &found[i].Endpoint
 		}
 		if len(votes) > maxGroups {
@@ -148,20 +148,20 @@ func (s *Service) sumVotes(ctx context.Context, to *sums, q AvailabilityQuery) (
 			return q, err
 		}
 		for i := range found {
-			votes.change(to, &found[i])
+			votes.change(total, &found[i])
 		}
-		if len(votes) > maxGroups || to.check() != nil {
+		if len(votes) > maxGroups || total.check() != nil {
 			return q, errTooManyGroups()
 		}
 		if changes.Token = next; next == "" {
 			break
 		}
 	}
-	votes.end(to, q.End)
+	votes.end(total, q.End)
 	return q, nil
 }
 
-// message is a row, with what is left of the budget.
+// message returns a row, with the rest of its budget.
 func (k *ranking) message(a Availability) *hdsdv1.Availability {
 	m := availabilityMessage(a)
 	if k.slo != 0 && m.HealthyRatio != nil {
@@ -170,7 +170,7 @@ func (k *ranking) message(a Availability) *hdsdv1.Availability {
 	return m
 }
 
-// worstFirst orders rows by how healthy they were. Those of which nothing is known are last.
+// worstFirst orders rows by healthy ratio. Rows without one are last.
 func worstFirst(a, b *hdsdv1.Availability) int {
 	if known := a.HealthyRatio != nil; known != (b.HealthyRatio != nil) {
 		if known {
@@ -185,22 +185,22 @@ func errTooManyGroups() error {
 	return status.Errorf(codes.InvalidArgument, "more than %d rows: name a cluster, or add up by cluster or zone", maxGroups)
 }
 
-// sums is availability that is added up.
+// sums is aggregated availability.
 type sums struct {
-	by    string
-	order []Availability
-	at    map[group]int
+	dimension string
+	order     []Availability
+	index     map[group]int
 }
 
-// group is what a row is about.
+// group is the subject of a row.
 type group struct {
 	endpoint health.Endpoint
 	checker  string
 }
 
-func newSums(by string) *sums { return &sums{by: by, at: map[group]int{}} }
+func newSums(dimension string) *sums { return &sums{dimension: dimension, index: map[group]int{}} }
 
-// rows are in the order in which each came first.
+// rows returns the rows in the order of their first use.
 func (s *sums) rows() []Availability { return s.order }
 
 func (s *sums) check() error {
@@ -212,10 +212,10 @@ func (s *sums) check() error {
 
 // row gives the row of a group.
 func (s *sums) row(g group) *Availability {
-	i, ok := s.at[g]
+	i, ok := s.index[g]
 	if !ok {
 		i = len(s.order)
-		s.at[g] = i
+		s.index[g] = i
 		s.order = append(s.order, Availability{Endpoint: g.endpoint, Checker: g.checker})
 	}
 	return &s.order[i]
@@ -224,60 +224,60 @@ func (s *sums) row(g group) *Availability {
 // add adds the times of an endpoint.
 func (s *sums) add(a *Availability) {
 	g := group{endpoint: a.Endpoint}
-	switch in := a.Endpoint.Locality; s.by {
+	switch locality := a.Endpoint.Locality; s.dimension {
 	case byLocality:
-		g.endpoint = health.Endpoint{Locality: in}
+		g.endpoint = health.Endpoint{Locality: locality}
 	case byZone:
-		g.endpoint = health.Endpoint{Locality: health.Locality{Region: in.Region, Zone: in.Zone}}
+		g.endpoint = health.Endpoint{Locality: health.Locality{Region: locality.Region, Zone: locality.Zone}}
 	case byCluster:
 		g.endpoint = health.Endpoint{Cluster: a.Endpoint.Cluster}
 	}
 	row := s.row(g)
-	for is, d := range a.In {
-		row.In[is] += d
+	for status, d := range a.Durations {
+		row.Durations[status] += d
 	}
 	row.Transitions += a.Transitions
 }
 
-// vote is what the checkers of an endpoint said last, and since when.
+// vote is the latest votes on an endpoint, and their start.
 type vote struct {
-	since        time.Time
+	start        time.Time
 	observations []health.Observation
 }
 
 type votes map[health.Endpoint]vote
 
-// change ends the votes before a transition, and begins those of it.
-func (v votes) change(to *sums, t *health.Transition) {
+// change ends the votes before a transition, and begins the votes in it.
+func (v votes) change(total *sums, t *health.Transition) {
 	before := t.Endpoint
 	if t.Moved != nil { // no change: its votes go with it
 		before.Locality = *t.Moved
 	} else {
 		for _, o := range t.Observations {
 			if health.IsOpinion(o.Disbelieved) {
-				to.row(group{checker: o.Checker}).Transitions++
+				total.row(group{checker: o.Checker}).Transitions++
 			}
 		}
 	}
-	v[before].end(to, t.Time)
+	v[before].end(total, t.Time)
 	delete(v, before)
-	v[t.Endpoint] = vote{since: t.Time, observations: t.Observations}
+	v[t.Endpoint] = vote{start: t.Time, observations: t.Observations}
 }
 
 // end ends all votes.
-func (v votes) end(to *sums, at time.Time) {
-	for _, one := range v {
-		one.end(to, at)
+func (v votes) end(total *sums, end time.Time) {
+	for _, vote := range v {
+		vote.end(total, end)
 	}
 }
 
-func (v vote) end(to *sums, at time.Time) {
+func (v vote) end(total *sums, end time.Time) {
 	for _, o := range v.observations {
 		if !health.IsOpinion(o.Disbelieved) {
 			continue
 		}
-		if row := to.row(group{checker: o.Checker}); o.Status.Valid() {
-			row.In[o.Status] += max(0, at.Sub(v.since))
+		if row := total.row(group{checker: o.Checker}); o.Status.Valid() {
+			row.Durations[o.Status] += max(0, end.Sub(v.start))
 		}
 	}
 }

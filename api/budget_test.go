@@ -37,7 +37,7 @@ func (p *past) Availability(_ context.Context, q api.AvailabilityQuery) (api.Ava
 			break
 		}
 		down := p.down[e]
-		page.Found = append(page.Found, api.Availability{Endpoint: e, Transitions: 1, In: [6]time.Duration{health.Unhealthy: down, health.Healthy: time.Hour - down}})
+		page.Found = append(page.Found, api.Availability{Endpoint: e, Transitions: 1, Durations: [6]time.Duration{health.Unhealthy: down, health.Healthy: time.Hour - down}})
 	}
 	return page, nil
 }

@@ -7,7 +7,7 @@ import (
 	"net/http"
 
 	hdsdv1 "hdsd/gen/hdsd/v1"
-	"hdsd/internal/caller"
+	"hdsd/peer"
 )
 
 const (
@@ -30,8 +30,8 @@ func (c *Control) Handler() (http.Handler, error) {
 	return identified(bounded(checkParameters(mux))), nil
 }
 
-// Mark adds frozenHeader to responses while hdsd is frozen, and has nobody store them: they are of
-// one caller and one moment.
+// Mark adds frozenHeader to responses while hdsd is frozen, and forbids storing them: they are
+// for one caller and one moment.
 func (c *Control) Mark(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "no-store")
@@ -45,7 +45,7 @@ func (c *Control) Mark(next http.Handler) http.Handler {
 // identified puts the caller into the context of a request, for the audit.
 func identified(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		next.ServeHTTP(w, r.WithContext(caller.With(r.Context(), caller.OfRequest(r))))
+		next.ServeHTTP(w, r.WithContext(peer.With(r.Context(), peer.OfRequest(r))))
 	})
 }
 

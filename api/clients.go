@@ -17,8 +17,7 @@ func (p clientPosition) compare(q clientPosition) int {
 
 func (c *Client) position() clientPosition { return clientPosition{c.ID, c.Kind, c.TypeURL} }
 
-// ListClients returns the connected clients, and how much of what each asked for it
-// has.
+// ListClients returns the connected clients, and how much of its request each one has.
 func (s *Service) ListClients(ctx context.Context, r *hdsdv1.ListClientsRequest) (*hdsdv1.ListClientsResponse, error) {
 	limit, err := pageSize(r.GetPageSize())
 	if err != nil {
@@ -42,7 +41,7 @@ func (s *Service) ListClients(ctx context.Context, r *hdsdv1.ListClientsRequest)
 	clients = slices.DeleteFunc(clients, func(c Client) bool { return after != nil && c.position().compare(*after) <= 0 })
 	slices.SortFunc(clients, func(a, b Client) int { return a.position().compare(b.position()) })
 	shown := clients[:min(limit, len(clients))]
-	answer := &hdsdv1.ListClientsResponse{Clients: each(shown, clientMessage)}
+	answer := &hdsdv1.ListClientsResponse{Clients: convertList(shown, clientMessage)}
 	if len(shown) < len(clients) {
 		answer.NextPageToken, err = encodeToken(question, shown[len(shown)-1].position())
 	}

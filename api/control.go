@@ -15,7 +15,8 @@ import (
 
 	hdsdv1 "hdsd/gen/hdsd/v1"
 	"hdsd/health"
-	"hdsd/internal/caller"
+	"hdsd/peer"
+	"hdsd/peer/access"
 )
 
 // Size limits of operators' texts, in bytes.
@@ -24,39 +25,40 @@ const (
 	maxAuthor = 200
 )
 
-// Controller makes the changes that operators ask for.
+// Controller makes the changes of operators.
 type Controller interface {
-	// Freeze stops publishing verdicts. It returns the freeze in force and the one that
-	// it replaces, or nil. With the error NotDurable it has taken effect all the same,
-	// as with the other changes.
+	// Clusters returns the clusters that the caller may change, with all their versions.
+	Clusters(ctx context.Context) access.Clusters
+
+	// Freeze stops publishing verdicts. It returns the freeze in force and the replaced one, or
+	// nil. With the error NotDurable it is in force all the same, as are the other changes.
 	Freeze(ctx context.Context, f Freeze) (now Freeze, replaced *Freeze, err error)
 
-	// Unfreeze publishes verdicts again. It returns the freeze that ended, or nil.
+	// Unfreeze resumes publishing. It returns the ended freeze, or nil.
 	Unfreeze(ctx context.Context, author string) (*Freeze, error)
 
 	// Frozen returns the freeze in force, or nil, without waiting.
 	Frozen() *Freeze
 
-	// SetOverride sets a health in place of verdicts. It returns the override in force
-	// and the one that it replaces, or nil.
+	// SetOverride sets a health in place of verdicts. It returns the override in force and the
+	// replaced one, or nil.
 	SetOverride(ctx context.Context, o Override) (now Override, replaced *Override, err error)
 
 	// PreviewOverride returns the effect that SetOverride would have. It changes nothing.
 	PreviewOverride(ctx context.Context, o Override) (Preview, error)
 
-	// ClearOverrides ends the override of exactly a scope, or all within it, and
-	// returns those that ended.
-	ClearOverrides(ctx context.Context, scope health.Endpoint, all bool, author string) ([]Override, error)
+	// ClearOverrides ends the override of exactly a scope or, if nested, all within it, and
+	// returns the ended ones.
+	ClearOverrides(ctx context.Context, scope health.Endpoint, nested bool, author string) ([]Override, error)
 
 	// Overrides returns the overrides in force, by scope.
 	Overrides(ctx context.Context) ([]Override, error)
 
-	// SetTrust decides whether to believe a checker. It returns the trust in force and
-	// the one that it replaces, or nil.
+	// SetTrust sets whether a checker is believed. It returns the trust in force and the
+	// replaced one, or nil.
 	SetTrust(ctx context.Context, t Trust) (now Trust, replaced *Trust, err error)
 
-	// ClearTrust returns a checker to automatic trust, and returns the trust that
-	// ended, or nil.
+	// ClearTrust returns a checker to automatic trust, and returns the ended trust, or nil.
 	ClearTrust(ctx context.Context, checker, author string) (*Trust, error)
 
 	// Trust returns the trust set for checkers, by id.
@@ -65,15 +67,15 @@ type Controller interface {
 	// Sources returns the sources of clusters, in the order of their precedence.
 	Sources() []Source
 
-	// AcceptSource follows a source in what is held of it. It returns what was held, and
-	// the source after that.
+	// AcceptSource accepts the held loss of a source. It returns the loss, and the source after
+	// that.
 	AcceptSource(ctx context.Context, a SourceAcceptance) (accepted Held, now Source, err error)
 
-	// Receivers returns who is notified of what is wrong, without waiting.
+	// Receivers returns the receivers of notifications, without waiting.
 	Receivers() []Receiver
 
-	// NotifyTest sends a marked notification to a receiver, and returns whether that took
-	// it, and what it answered or why it could not be reached.
+	// NotifyTest sends a marked notification to a receiver, and returns whether it succeeded,
+	// and the answer or the reason.
 	NotifyTest(ctx context.Context, name, author string) (ok bool, answer string, err error)
 
 	// Clock returns whether the machine's clock is doubted, without waiting.
@@ -82,27 +84,27 @@ type Controller interface {
 	// ConfirmClock confirms that the clock is right, and returns its previous state.
 	ConfirmClock(ctx context.Context, author string) (before Clock, err error)
 
-	// Audit returns up to query.Limit entries that are on disk, and whether there are
-	// more.
+	// Audit returns up to query.Limit entries on disk, and whether more follow.
 	Audit(ctx context.Context, query AuditQuery) ([]AuditEntry, bool, error)
 
-	// Annotate puts a note among the events, and returns it.
+	// Annotate adds a note to the events, and returns it.
 	Annotate(ctx context.Context, note RecordedEvent) (RecordedEvent, error)
 
 	// Backup makes a consistent copy of the database, one at a time.
 	Backup(ctx context.Context) (Copy, error)
 }
 
-// NotDurable is the error of a change that is in force, but that the disk does not take.
-type NotDurable struct{ Why string }
+// NotDurable is the error of a change that is in force, but not on disk.
+type NotDurable struct{ Reason string }
 
-// Error returns why.
-func (n *NotDurable) Error() string { return n.Why }
+// Error returns the reason.
+func (n *NotDurable) Error() string { return n.Reason }
 
-// durability divides the error of a change: why it is not durable, and why it was not made.
+// durability divides the error of a change into the reason why it is not durable, and the reason
+// why it was not made.
 func durability(err error) (notDurable *string, failed error) {
-	if in, ok := errors.AsType[*NotDurable](err); ok {
-		return &in.Why, nil
+	if inForce, ok := errors.AsType[*NotDurable](err); ok {
+		return &inForce.Reason, nil
 	}
 	return nil, grpcError(err)
 }
@@ -198,21 +200,20 @@ func reasonOf(text string) (string, error) {
 	return reason, err
 }
 
-// authorOf returns who makes a change by the caller's own word or, if it says nothing, its
-// verified identity.
+// authorOf returns the claimed author of a change or, without a claim, the verified identity.
 func authorOf(ctx context.Context, text string) (string, error) {
 	author, err := oneLine("author", text, maxAuthor)
-	return cmp.Or(author, caller.FromContext(ctx).Identity, "unknown"), err
+	return cmp.Or(author, peer.FromContext(ctx).Identity, "unknown"), err
 }
 
-// oneLine checks text that logs and terminals show.
-func oneLine(field, text string, most int) (string, error) {
+// oneLine checks text for logs and terminals.
+func oneLine(field, text string, limit int) (string, error) {
 	text = strings.TrimSpace(text)
-	if len(text) > most {
-		return "", status.Errorf(codes.InvalidArgument, "%s: is longer than %d bytes", field, most)
+	if len(text) > limit {
+		return "", status.Errorf(codes.InvalidArgument, "%s: is longer than %d bytes", field, limit)
 	}
-	if at := strings.IndexFunc(text, func(r rune) bool { return !unicode.IsGraphic(r) }); at >= 0 {
-		return "", status.Errorf(codes.InvalidArgument, "%s: has a character at byte %d that cannot be shown: write one line of plain text", field, at)
+	if index := strings.IndexFunc(text, func(r rune) bool { return !unicode.IsGraphic(r) }); index >= 0 {
+		return "", status.Errorf(codes.InvalidArgument, "%s: has a character at byte %d that cannot be shown: write one line of plain text", field, index)
 	}
 	return text, nil
 }

@@ -18,7 +18,8 @@ import (
 
 	hdsdv1 "hdsd/gen/hdsd/v1"
 	"hdsd/health"
-	"hdsd/internal/caller"
+	"hdsd/peer"
+	"hdsd/peer/access"
 )
 
 // switchboard is a Controller that only remembers.
@@ -74,6 +75,11 @@ func (s *switchboard) ClearOverrides(_ context.Context, scope health.Endpoint, a
 	before := s.overrides
 	s.overrides = nil
 	return before, s.err
+}
+
+// Clusters are those that the caller has grants for.
+func (s *switchboard) Clusters(ctx context.Context) access.Clusters {
+	return access.FromContext(ctx).Clusters()
 }
 
 func (s *switchboard) Overrides(context.Context) ([]Override, error) {
@@ -142,7 +148,7 @@ const asJSON = "Content-Type: application/json"
 // certificate names.
 func TestTheAuthorIsTheCaller(t *testing.T) {
 	s := &switchboard{}
-	ctx := caller.With(t.Context(), caller.Caller{Identity: "spiffe://prod/sre/ann"})
+	ctx := peer.With(t.Context(), peer.Caller{Identity: "spiffe://prod/sre/ann"})
 	for author, want := range map[string]string{"": "spiffe://prod/sre/ann", "bob": "bob"} {
 		if _, err := NewControl(s).Freeze(ctx, &hdsdv1.FreezeRequest{Reason: "moving", Author: author}); err != nil || s.frozen.Author != want {
 			t.Errorf("%q: frozen by %q, %v, want %q", author, s.frozen.Author, err, want)
@@ -175,7 +181,7 @@ func TestFreezeOverREST(t *testing.T) {
 // TestChangesThatAreNotDurable: what the disk does not take is in force all the same, and
 // the answer says that it is not durable.
 func TestChangesThatAreNotDurable(t *testing.T) {
-	s := &switchboard{err: &NotDurable{Why: "a restart undoes that: no space left"}}
+	s := &switchboard{err: &NotDurable{Reason: "a restart undoes that: no space left"}}
 	for _, change := range []struct{ method, path, body, done string }{
 		{"POST", FreezePath, `{"reason":"moving"}`, `"freeze":{`},
 		{"DELETE", FreezePath, "", `"ended":{`},

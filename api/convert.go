@@ -11,20 +11,20 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"hdsd/envoy"
 	hdsdv1 "hdsd/gen/hdsd/v1"
 	"hdsd/health"
-	"hdsd/internal/envoyaddr"
 	"hdsd/internal/redact"
 )
 
 func endpointsMessage(p *endpointPage) *hdsdv1.ListEndpointsResponse {
-	return &hdsdv1.ListEndpointsResponse{Endpoints: each(p.rows, endpointMessage), NextPageToken: p.next, HistoryBegins: timeMessage(p.begins)}
+	return &hdsdv1.ListEndpointsResponse{Endpoints: convertList(p.rows, endpointMessage), NextPageToken: p.next, HistoryBegins: timeMessage(p.begins)}
 }
 
 func transitionsMessage(p *transitionPage) *hdsdv1.ListTransitionsResponse {
-	m := &hdsdv1.ListTransitionsResponse{Transitions: each(p.rows, transitionMessage), NextPageToken: p.next}
+	m := &hdsdv1.ListTransitionsResponse{Transitions: convertList(p.rows, transitionMessage), NextPageToken: p.next}
 	if len(p.gaps) > 0 {
-		m.Missing = &hdsdv1.Missing{Gaps: each(p.gaps, gapMessage)}
+		m.Missing = &hdsdv1.Missing{Gaps: convertList(p.gaps, gapMessage)}
 	}
 	if p.failing != "" {
 		m.Failing = &p.failing
@@ -32,19 +32,26 @@ func transitionsMessage(p *transitionPage) *hdsdv1.ListTransitionsResponse {
 	return m
 }
 
+// unlessEmpty returns nil for an empty text.
+func unlessEmpty(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
+}
+
 func endpointMessage(e EndpointHealth) *hdsdv1.Endpoint {
 	m := &hdsdv1.Endpoint{
 		Cluster:      e.Endpoint.Cluster,
+		Version:      unlessEmpty(e.Version),
 		Address:      e.Endpoint.Address,
-		Locality:     envoyaddr.LocalityMessage(e.Endpoint.Locality),
+		Locality:     envoy.LocalityMessage(e.Endpoint.Locality),
 		Health:       statusMessage(e.Verdict.Status),
 		Since:        timeMessage(e.Verdict.Since),
 		Reason:       e.Verdict.Reason,
-		Observations: each(e.Verdict.Observations, observationMessage),
-		Zones:        each(shownZones(e.Verdict.Zones), zoneMessage),
-	}
-	if e.Hostname != "" {
-		m.Hostname = &e.Hostname
+		Observations: convertList(e.Verdict.Observations, observationMessage),
+		Zones:        convertList(shownZones(e.Verdict.Zones), zoneMessage),
+		Hostname:     unlessEmpty(e.Hostname),
 	}
 	if !e.HeldSince.IsZero() {
 		m.Held, m.HeldSince = true, timeMessage(e.HeldSince)
@@ -64,11 +71,11 @@ func transitionMessage(t health.Transition) *hdsdv1.Transition {
 		Time:         timeMessage(t.Time),
 		Cluster:      t.Endpoint.Cluster,
 		Address:      t.Endpoint.Address,
-		Locality:     envoyaddr.LocalityMessage(t.Endpoint.Locality),
+		Locality:     envoy.LocalityMessage(t.Endpoint.Locality),
 		From:         statusMessage(t.From),
 		To:           statusMessage(t.To),
 		Reason:       t.Reason,
-		Observations: each(t.Observations, observationMessage),
+		Observations: convertList(t.Observations, observationMessage),
 	}
 }
 
@@ -97,12 +104,12 @@ func availabilityMessage(a Availability) *hdsdv1.Availability {
 	m := &hdsdv1.Availability{
 		Cluster:          a.Endpoint.Cluster,
 		Address:          a.Endpoint.Address,
-		Locality:         envoyaddr.LocalityMessage(a.Endpoint.Locality),
-		HealthySeconds:   a.In[health.Healthy].Seconds(),
-		UnhealthySeconds: (a.In[health.Unhealthy] + a.In[health.Timeout]).Seconds(),
-		UnknownSeconds:   a.In[health.Unknown].Seconds(),
-		DegradedSeconds:  a.In[health.Degraded].Seconds(),
-		DrainingSeconds:  a.In[health.Draining].Seconds(),
+		Locality:         envoy.LocalityMessage(a.Endpoint.Locality),
+		HealthySeconds:   a.Durations[health.Healthy].Seconds(),
+		UnhealthySeconds: (a.Durations[health.Unhealthy] + a.Durations[health.Timeout]).Seconds(),
+		UnknownSeconds:   a.Durations[health.Unknown].Seconds(),
+		DegradedSeconds:  a.Durations[health.Degraded].Seconds(),
+		DrainingSeconds:  a.Durations[health.Draining].Seconds(),
 		Transitions:      uint32(a.Transitions),
 	}
 	if a.Checker != "" {
@@ -138,12 +145,13 @@ func pollMessage(p *Poll) *hdsdv1.Poll {
 	if p == nil {
 		return nil
 	}
-	return &hdsdv1.Poll{By: p.By, Time: timeMessage(p.Time), Given: p.Given, Held: p.Held}
+	return &hdsdv1.Poll{By: p.Protocol, Time: timeMessage(p.Time), Given: p.Served, Held: p.Held}
 }
 
 func clusterMessage(c Cluster) *hdsdv1.Cluster {
 	return &hdsdv1.Cluster{
 		Name:       c.Name,
+		Version:    unlessEmpty(c.Version),
 		Source:     c.Source,
 		Checked:    c.Checked,
 		Overridden: uint32(c.Overridden),
@@ -152,7 +160,7 @@ func clusterMessage(c Cluster) *hdsdv1.Cluster {
 		Healthy:    uint32(c.Healthy),
 		Unhealthy:  uint32(c.Unhealthy),
 		Unknown:    uint32(c.Unknown),
-		Quarantined: each(c.Quarantined, func(q Quarantined) *hdsdv1.Quarantine {
+		Quarantined: convertList(c.Quarantined, func(q Quarantined) *hdsdv1.Quarantine {
 			return &hdsdv1.Quarantine{Address: q.Address, Reason: q.Reason}
 		}),
 		NoEndpointsReason: c.NoEndpointsReason, RejectedReason: c.RejectedReason,
@@ -161,29 +169,29 @@ func clusterMessage(c Cluster) *hdsdv1.Cluster {
 		Degraded:     uint32(c.Degraded),
 		Draining:     uint32(c.Draining),
 		Held:         uint32(c.Held),
-		HealthChecks: each(c.HealthChecks, healthCheckMessage),
+		HealthChecks: convertList(c.HealthChecks, healthCheckMessage),
 	}
 }
 
-// healthCheckMessage gives a health check as proto3 JSON has it, without its secrets.
+// healthCheckMessage returns a health check as in proto3 JSON, without its secrets.
 func healthCheckMessage(check *corev3.HealthCheck) *structpb.Struct {
 	shown := proto.CloneOf(check)
 	redact.Message(shown)
-	out := new(structpb.Struct)
+	message := new(structpb.Struct)
 	text, err := protojson.Marshal(shown)
 	if err == nil {
-		err = protojson.Unmarshal(text, out)
+		err = protojson.Unmarshal(text, message)
 	}
 	if err != nil { // an extension that is not linked
 		return &structpb.Struct{Fields: map[string]*structpb.Value{"error": structpb.NewStringValue(err.Error())}}
 	}
-	return out
+	return message
 }
 
 func checkerMessage(c Checker) *hdsdv1.Checker {
 	m := &hdsdv1.Checker{
 		Id:                c.ID,
-		Locality:          envoyaddr.LocalityMessage(c.Locality),
+		Locality:          envoy.LocalityMessage(c.Locality),
 		Version:           c.Version,
 		Connected:         c.Connected,
 		AssignedEndpoints: uint32(c.AssignedEndpoints),
@@ -234,10 +242,10 @@ func timeMessage(t time.Time) *timestamppb.Timestamp {
 	return timestamppb.New(t)
 }
 
-func each[From, To any](list []From, convert func(From) To) []To {
-	out := make([]To, len(list))
+func convertList[From, To any](list []From, convert func(From) To) []To {
+	converted := make([]To, len(list))
 	for i := range list {
-		out[i] = convert(list[i])
+		converted[i] = convert(list[i])
 	}
-	return out
+	return converted
 }

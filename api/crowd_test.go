@@ -17,8 +17,8 @@ import (
 	"hdsd/api"
 	hdsdv1 "hdsd/gen/hdsd/v1"
 	"hdsd/health"
-	"hdsd/internal/caller"
-	"hdsd/internal/share"
+	"hdsd/peer"
+	"hdsd/peer/limit"
 )
 
 // TestEventsAreEncodedOnce for all watchers, in each of the two forms.
@@ -67,7 +67,7 @@ func (d deafWriter) Write(text []byte) (int, error) {
 // watches are limits of watches, and who was deaf.
 func watches(total, each int64) (l api.Limits, deaf *[]string) {
 	deaf = new([]string)
-	l.Watches = share.NewPool(share.Limit{What: "watches", Field: "limits.max_watchers", Total: total, EachField: "limits.max_watchers_per_caller", Each: each})
+	l.Watches = limit.NewPool(limit.Limit{Unit: "watches", Field: "limits.max_watchers", Total: total, PerCallerField: "limits.max_watchers_per_caller", PerCaller: each})
 	l.Deaf = func(caller string) { *deaf = append(*deaf, caller) }
 	return l, deaf
 }
@@ -107,7 +107,7 @@ func TestDeafWatchersAreEndedOverGRPC(t *testing.T) {
 		f := &fleet{n: 1}
 		l, deaf := watches(10, 10)
 		s, _ := limited(t, f, l)
-		stream := &stuckStream{sent{ctx: caller.With(t.Context(), caller.Caller{Identity: "spiffe://a/b"})}, make(chan struct{})}
+		stream := &stuckStream{sent{ctx: peer.With(t.Context(), peer.Caller{Identity: "spiffe://a/b"})}, make(chan struct{})}
 		began := time.Now()
 		err := s.Watch(&hdsdv1.WatchRequest{}, stream)
 		if took := time.Since(began); took > 15*time.Second || status.Code(err) != codes.DeadlineExceeded || !strings.Contains(err.Error(), "has not read") {
@@ -158,7 +158,7 @@ func TestWatchersMakeRoom(t *testing.T) {
 		}
 		var overGRPC error
 		all.Go(func() {
-			overGRPC = s.Watch(&hdsdv1.WatchRequest{}, &sent{ctx: caller.With(ctx, caller.Caller{Identity: "c"})})
+			overGRPC = s.Watch(&hdsdv1.WatchRequest{}, &sent{ctx: peer.With(ctx, peer.Caller{Identity: "c"})})
 		})
 		synctest.Wait()
 		for range 2 { // one takes the place of another that has two, the next is refused

@@ -7,7 +7,7 @@ import (
 	"hdsd/internal/rest"
 )
 
-// withDocument serves the OpenAPI document, and everything else by next.
+// withDocument serves the OpenAPI document, and passes everything else to next.
 func withDocument(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		kind, text := "", []byte(nil)

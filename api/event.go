@@ -10,9 +10,9 @@ import (
 	"hdsd/internal/wire"
 )
 
-// Event is one event of a watch: the health of an endpoint, then Synced once all
-// endpoints were sent, then transitions or, by cluster, changed clusters. Watchers share it, so it
-// is encoded once for all of them, in each of the two forms at most.
+// Event is one event of a watch: the health of an endpoint, then Synced after all endpoints,
+// then transitions or, by cluster, changed clusters. Watchers share it, so it is encoded at most
+// once in each of the two forms.
 type Event struct {
 	Endpoint   *EndpointHealth
 	Synced     bool
@@ -30,7 +30,7 @@ type ClusterChanges struct {
 }
 
 func (c *ClusterChanges) message() *hdsdv1.ClusterChanges {
-	return &hdsdv1.ClusterChanges{Clusters: each(c.Clusters, clusterMessage), More: c.More}
+	return &hdsdv1.ClusterChanges{Clusters: convertList(c.Clusters, clusterMessage), More: c.More}
 }
 
 // form is an encoded form of an event.
@@ -86,10 +86,10 @@ func (e *Event) Text() ([]byte, error) {
 	})
 }
 
-// frameSize is more than an event has beside its JSON.
+// frameSize bounds an event without its JSON.
 const frameSize = 100
 
-// Batch is some events that watchers are shown together. Watchers share it, too.
+// Batch is some events for several watchers, which share it.
 type Batch struct {
 	Events []*Event
 
@@ -98,7 +98,7 @@ type Batch struct {
 
 // Text returns the server-sent events of all.
 func (b *Batch) Text() ([]byte, error) {
-	return b.text.get(func() (all []byte, err error) {
+	return b.text.get(func() (text []byte, err error) {
 		if len(b.Events) == 1 {
 			return b.Events[0].Text()
 		}
@@ -110,10 +110,10 @@ func (b *Batch) Text() ([]byte, error) {
 			}
 			size += len(text)
 		}
-		all = make([]byte, 0, size)
+		text = make([]byte, 0, size)
 		for _, e := range b.Events {
-			all = append(all, e.text.bytes...)
+			text = append(text, e.text.bytes...)
 		}
-		return all, nil
+		return text, nil
 	})
 }

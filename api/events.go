@@ -9,22 +9,22 @@ import (
 	"time"
 
 	hdsdv1 "hdsd/gen/hdsd/v1"
-	"hdsd/internal/caller"
 	"hdsd/internal/rest"
+	"hdsd/peer"
 )
 
 const (
 	// WatchPath is the REST path of watches.
 	WatchPath = "/v1/watch"
 
-	// lastEvent is the header with which a browser resumes on its own.
+	// lastEvent is the header by which a browser resumes.
 	lastEvent = "Last-Event-ID"
 
 	// heartbeat is the maximum silence of an event stream.
 	heartbeat = 15 * time.Second
 )
 
-// withWatch serves server-sent events, and everything else by next.
+// withWatch serves server-sent events, and passes everything else to next.
 func (s *Service) withWatch(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == WatchPath {
@@ -37,34 +37,34 @@ func (s *Service) withWatch(next http.Handler) http.Handler {
 
 // serveEvents serves Watch as server-sent events. The token is the event's id.
 func (s *Service) serveEvents(w http.ResponseWriter, r *http.Request) {
-	given := r.URL.Query()
-	unhealthy, _ := strconv.ParseBool(given.Get("unhealthy")) // checked before
+	values := r.URL.Query()
+	unhealthy, _ := strconv.ParseBool(values.Get("unhealthy")) // checked before
 	query, err := watchQuery(&hdsdv1.WatchRequest{
-		Cluster: given.Get("cluster"), Address: given.Get("address"), Unhealthy: unhealthy, Locality: given.Get("locality"), By: given.Get("by"),
+		Cluster: values.Get("cluster"), Address: values.Get("address"), Unhealthy: unhealthy, Locality: values.Get("locality"), By: values.Get("by"),
 	})
 	if err != nil {
 		rest.WriteError(w, err)
 		return
 	}
-	from := ""
+	resume := ""
 	for _, name := range []string{"resumeToken", "resume_token"} {
-		if token := given.Get(name); token != "" {
-			query.Token, from = token, name
+		if token := values.Get(name); token != "" {
+			query.Token, resume = token, name
 		}
 	}
 	if last := r.Header.Get(lastEvent); last != "" {
-		query.Token, from = last, lastEvent
+		query.Token, resume = last, lastEvent
 	}
-	events := &eventWriter{to: w, control: http.NewResponseController(w), turn: s.turns.newTurn()}
-	ctx := caller.With(r.Context(), caller.OfRequest(r))
+	events := &eventWriter{response: w, control: http.NewResponseController(w)}
+	ctx := peer.With(r.Context(), peer.OfRequest(r))
 	watch, err := s.watch(ctx, query, func() { _ = events.control.SetWriteDeadline(time.Now().Add(time.Second)) })
 	if err != nil {
-		rest.WriteError(w, watchError(err, from))
+		rest.WriteError(w, watchError(err, resume))
 		return
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("X-Accel-Buffering", "no")       // keeps proxies from buffering events
-	w.Header().Set("Transfer-Encoding", "identity") // the end of the connection ends the watch: chunks would make three writes of each
+	w.Header().Set("Transfer-Encoding", "identity") // the end of the connection ends the watch: chunks would triple the writes
 	events.quiet.begin(watch)
 	defer func() { events.quiet.end() }()
 	for err = events.write(nil); err == nil; { // tells the client at once that the watch has started
@@ -75,16 +75,15 @@ func (s *Service) serveEvents(w http.ResponseWriter, r *http.Request) {
 
 // eventWriter writes server-sent events.
 type eventWriter struct {
-	to      http.ResponseWriter
-	control *http.ResponseController
-	turn    *turn
-	quiet   silence
-	takes   appetite
-	until   time.Time // when the client has to take what is written
+	response http.ResponseWriter
+	control  *http.ResponseController
+	quiet    silence
+	takes    appetite
+	deadline time.Time // deadline for the client to read pending writes
 }
 
-// silence is a context that ends when a client has to hear something again. Writes do not
-// renew it: one for each write would cost more than the wait itself.
+// silence is a context that ends when a heartbeat is due. Writes do not renew it: that would
+// cost more than the wait itself.
 type silence struct {
 	context.Context
 	end context.CancelFunc
@@ -115,39 +114,40 @@ func (e *eventWriter) next(w *watching) error {
 	if err != nil { // The client has the token of the last event.
 		return errors.Join(err, e.write(appendEvent(nil, "error", "", rest.ErrorText(grpcError(err)))))
 	}
-	if err := e.turn.take(w); err != nil {
+	end, err := w.turn()
+	if err != nil {
 		return nil //nolint:nilerr // the next step says why it ends
 	}
-	defer e.turn.end()
+	defer end()
 	return e.write(text)
 }
 
-// write sends text. The client has to take it within deafAfter, or a second more.
+// write sends text. The client has to read it within deafAfter, or a second more.
 func (e *eventWriter) write(text []byte) error {
 	began := time.Now()
-	if e.until.Before(began.Add(deafAfter)) {
-		e.until = began.Add(deafAfter + time.Second) // for the writes of the next second, too
-		_ = e.control.SetWriteDeadline(e.until)      // without deadlines, the server's own applies
+	if e.deadline.Before(began.Add(deafAfter)) {
+		e.deadline = began.Add(deafAfter + time.Second) // for the writes of the next second, too
+		_ = e.control.SetWriteDeadline(e.deadline)      // without deadlines, the server's own applies
 	}
-	if _, err := e.to.Write(text); err != nil {
+	if _, err := e.response.Write(text); err != nil {
 		return err
 	}
 	if err := e.control.Flush(); err != nil {
 		return err
 	}
 	now := time.Now()
-	if now.After(e.until) { // it has failed, but not every wrapper of a response says so
+	if now.After(e.deadline) { // it has failed, but not every wrapper of a response says so
 		return errDeaf
 	}
-	e.takes.took(len(text), now.Sub(began))
+	e.takes.record(len(text), now.Sub(began))
 	return nil
 }
 
 // appendEvent frames an event.
-func appendEvent(to []byte, name, token string, text []byte) []byte {
-	to = fmt.Appendf(to, "event: %s\n", name)
+func appendEvent(buffer []byte, name, token string, text []byte) []byte {
+	buffer = fmt.Appendf(buffer, "event: %s\n", name)
 	if token != "" {
-		to = fmt.Appendf(to, "id: %s\n", token)
+		buffer = fmt.Appendf(buffer, "id: %s\n", token)
 	}
-	return fmt.Appendf(to, "data: %s\n\n", text)
+	return fmt.Appendf(buffer, "data: %s\n\n", text)
 }

@@ -23,7 +23,7 @@ func filterOf(r interface {
 	return health.Filter{Unhealthy: r.GetUnhealthy(), Locality: health.Locality{Region: parts[0], Zone: parts[1], SubZone: parts[2]}}, nil
 }
 
-// questionOf adds a filter to what a page token is bound to.
+// questionOf adds a filter to the query that a page token is bound to.
 func questionOf(f health.Filter) string {
 	if f.Any() {
 		return ""

@@ -15,13 +15,29 @@ var causes = map[incident.Cause]hdsdv1.Incident_Cause{
 	incident.Network: hdsdv1.Incident_NETWORK, incident.Checkers: hdsdv1.Incident_CHECKERS,
 }
 
-// ListIncidents returns changes of health that are close in time and place as one.
+// IncidentQuery narrows a list of incidents.
+type IncidentQuery struct {
+	incident.Query
+	AllowPartial bool // do not wait until the history is read
+}
+
+// IncidentPage is a page of incidents.
+type IncidentPage struct {
+	Incidents []incident.Incident
+	More      bool
+	Partial   bool // the history is still being read
+}
+
+// ListIncidents returns changes of health grouped by time and place.
 func (s *Service) ListIncidents(ctx context.Context, r *hdsdv1.ListIncidentsRequest) (*hdsdv1.ListIncidentsResponse, error) {
 	limit, err := pageSize(r.GetPageSize())
 	if err != nil {
 		return nil, err
 	}
-	query := incident.Query{Cluster: r.GetCluster(), ID: r.GetId(), Open: r.Open, Limit: limit}
+	query := IncidentQuery{
+		Query:        incident.Query{Cluster: r.GetCluster(), ID: r.GetId(), Open: r.Open, Limit: limit},
+		AllowPartial: r.GetAllowPartial(),
+	}
 	if query.Start, query.End, err = period(r); err != nil {
 		return nil, err
 	}
@@ -32,13 +48,13 @@ func (s *Service) ListIncidents(ctx context.Context, r *hdsdv1.ListIncidentsRequ
 			return nil, grpcError(err)
 		}
 	}
-	found, more, err := s.backend.Incidents(ctx, query)
+	found, err := s.backend.Incidents(ctx, query)
 	if err != nil {
 		return nil, grpcError(err)
 	}
-	answer := &hdsdv1.ListIncidentsResponse{Incidents: each(found, incidentMessage)}
-	if more {
-		last := &found[len(found)-1]
+	answer := &hdsdv1.ListIncidentsResponse{Incidents: convertList(found.Incidents, incidentMessage), Partial: found.Partial}
+	if found.More {
+		last := &found.Incidents[len(found.Incidents)-1]
 		answer.NextPageToken, err = encodeToken(question, incident.Position{Start: last.Start, ID: last.ID})
 	}
 	return answer, grpcError(err)

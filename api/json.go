@@ -14,22 +14,22 @@ import (
 	"hdsd/health"
 )
 
-// rowJSON returns a row, or a page of rows, as JSON on one line: what compactJSON would return
-// for its message, which it does without, in a tenth of the time.
+// rowJSON returns a row, or a page of rows, as JSON on one line: the result of compactJSON for
+// its message, without that message, in a tenth of the time.
 func rowJSON[Row any, M proto.Message](row Row, fields func(*object, Row), message func(Row) M) ([]byte, error) {
 	o := object{text: append(make([]byte, 0, rowSize), '{')}
 	fields(&o, row)
 	if o.invalid {
-		return compactJSON(message(row)) // says what is wrong
+		return compactJSON(message(row)) // reports the error
 	}
 	return append(o.text, '}'), nil
 }
 
-// rowSize is more than the length of an endpoint with three votes.
+// rowSize exceeds the length of an endpoint with three votes.
 const rowSize = 900
 
-// compactJSON returns a message as JSON on one line: protojson varies its white space on purpose,
-// and programs want it stable.
+// compactJSON returns a message as stable JSON on one line: protojson varies its white space on
+// purpose.
 func compactJSON(m proto.Message) ([]byte, error) {
 	text, err := protojson.MarshalOptions{EmitDefaultValues: true}.Marshal(m)
 	if err != nil {
@@ -45,13 +45,13 @@ type object struct {
 	text    []byte
 	invalid bool // protojson refuses a value
 
-	seconds [8]secondText // the latest ones; many times of an answer are of the same second
+	seconds [8]secondText // the latest ones: many times in an answer are of the same second
 
 	observations repeated[health.Observation]
 	zones        repeated[health.ZoneVerdict]
 }
 
-// secondText is how a second is written.
+// secondText is the text of a second.
 type secondText struct {
 	second int64 // since 1970
 	text   []byte
@@ -76,47 +76,46 @@ func (o *object) begin(name string) {
 func (o *object) end() { o.text = append(o.text, '}') }
 
 const (
-	seenFirst = 16 // rows of a list before there is room for all
-	roomMore  = 8  // and a part of that for longer ones
+	seenFirst = 16 // number of rows after which a list reserves memory
+	roomMore  = 8  // and a fraction for longer rows
 )
 
-// writeRows writes a field that is a list of objects. It makes room for a long one when it
-// has seen how long its first objects are.
-func writeRows[Row any](o *object, name string, all []Row, fields func(*object, *Row)) {
+// writeRows writes a field that is a list of objects. It reserves memory for a long list by the
+// mean size of its first objects.
+func writeRows[Row any](o *object, name string, rows []Row, fields func(*object, *Row)) {
 	o.name(name)
 	o.text = append(o.text, '[')
 	began := len(o.text)
-	for i := range all {
+	for i := range rows {
 		if i == seenFirst {
-			each := (len(o.text) - began) / seenFirst
-			o.text = withRoom(o.text, (len(all)-i)*(each+each/roomMore))
+			meanSize := (len(o.text) - began) / seenFirst
+			o.text = withRoom(o.text, (len(rows)-i)*(meanSize+meanSize/roomMore))
 		}
 		if i > 0 {
 			o.text = append(o.text, ',')
 		}
 		o.text = append(o.text, '{')
-		fields(o, &all[i])
+		fields(o, &rows[i])
 		o.text = append(o.text, '}')
 	}
 	o.text = append(o.text, ']')
 }
 
-// repeated is the latest list of a name, and where it ends in the text.
+// repeated is the latest list of a name, and its place in the text.
 type repeated[Row any] struct {
 	rows     []Row
 	from, to int
 }
 
-// writeAgain is writeRows for a list that rows beside each other mostly have in common: then it
-// copies the text.
-func writeAgain[Row comparable](o *object, latest *repeated[Row], name string, all []Row, fields func(*object, *Row)) {
-	if latest.to > 0 && slices.Equal(all, latest.rows) {
+// writeAgain is writeRows for a list that adjacent rows mostly share: then it copies the text.
+func writeAgain[Row comparable](o *object, latest *repeated[Row], name string, rows []Row, fields func(*object, *Row)) {
+	if latest.to > 0 && slices.Equal(rows, latest.rows) {
 		o.text = append(append(o.text, ','), o.text[latest.from:latest.to]...)
 		return
 	}
-	from := len(o.text) + len(",")
-	writeRows(o, name, all, fields)
-	*latest = repeated[Row]{all, from, len(o.text)}
+	start := len(o.text) + len(",")
+	writeRows(o, name, rows, fields)
+	*latest = repeated[Row]{rows, start, len(o.text)}
 }
 
 func (o *object) string(name, value string) {
@@ -176,7 +175,7 @@ func (o *object) bool(name string, value bool) {
 	o.text = strconv.AppendBool(o.text, value)
 }
 
-// float writes the shortest decimal that gives the number back.
+// float writes the shortest decimal that reads back as value.
 func (o *object) float(name string, value float64) {
 	o.name(name)
 	if value == 0 || value >= 1e-6 && value < 1e21 {

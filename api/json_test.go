@@ -143,12 +143,13 @@ func (k rowMaker) fill(v reflect.Value) {
 
 func (k rowMaker) time() time.Time {
 	second := int64(1_700_000_000) // as the time before, often
-	switch k.random.IntN(100) {
-	case 0:
+	switch odd := k.random.IntN(100); {
+	case k.full: // the zero time is not set
+	case odd == 0:
 		second = 253_402_300_800 - k.random.Int64N(2) // the year 10000 is refused
-	case 1:
+	case odd == 1:
 		second = -62_135_596_800 - k.random.Int64N(2) // as is the year 0
-	case 2, 3, 4:
+	case odd <= 4:
 		second = k.random.Int64N(1<<36) - 1<<35
 	}
 	nanos := []int64{0, 120e6, 5e3, 7, 999_999_999}[k.random.IntN(5)]

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"runtime"
@@ -14,52 +15,51 @@ import (
 	"google.golang.org/grpc/status"
 
 	hdsdv1 "hdsd/gen/hdsd/v1"
-	"hdsd/internal/caller"
-	"hdsd/internal/queue"
 	"hdsd/internal/reason"
-	"hdsd/internal/share"
+	"hdsd/peer"
+	"hdsd/peer/limit"
 )
 
-// smallQuery is the number of rows up to which a query never waits for larger ones: a
-// page of the default size.
+// smallQuery is the number of rows up to which a query never waits for larger ones: a page of
+// the default size.
 const smallQuery = DefaultPageSize
 
-// Limits bound what callers may ask for. The zero value bounds nothing.
+// Limits bound requests. The zero value bounds nothing.
 type Limits struct {
-	// Queries are those that are worked at or wait, and over REST those that are being sent.
-	Queries *share.Pool
+	// Queries bounds running and waiting queries, and over REST those being sent.
+	Queries *limit.Pool
 
-	// Rows are those of the answers that are being sent.
-	Rows *share.Pool
+	// Rows bounds the rows of answers being sent.
+	Rows *limit.Pool
 
-	// Watches are the open ones.
-	Watches *share.Pool
+	// Watches bounds open watches.
+	Watches *limit.Pool
 
-	// Deaf, if not nil, is told whose watch was ended because the client does not read.
+	// Deaf, if not nil, gets the caller of a watch that ended because its client does not read.
 	Deaf func(caller string)
 
-	// Patience is how long a query may wait for its turn. Default: 30 s.
+	// Patience bounds the wait of a query for its turn. Default: 30 s.
 	Patience time.Duration
 
-	turns *queue.Queue // for processor time
+	turns *limit.Queue // for processor time
 }
 
-// Limit bounds what callers may ask for. Call it before the service is registered.
+// Limit sets the limits. Call it before the service is registered.
 func (s *Service) Limit(l Limits) {
 	if l.Patience == 0 {
 		l.Patience = 30 * time.Second
 	}
 	// Half of the processors, so that the core and the streams always have the others.
-	l.turns = queue.New(queue.Options{Working: max(1, runtime.GOMAXPROCS(0)/2), Small: smallQuery})
+	l.turns = limit.NewWork(runtime.GOMAXPROCS(0)/2, smallQuery)
 	s.limits = l
 }
 
-// QueriesWaiting counts the queries that wait for their turn.
+// QueriesWaiting counts the queries waiting for their turn.
 func (s *Service) QueriesWaiting() int {
 	if s.limits.turns == nil {
 		return 0
 	}
-	return s.limits.turns.Waiting()
+	return s.limits.turns.Waiting().Count
 }
 
 // errBusy ends a wait for a turn.
@@ -68,24 +68,25 @@ func (l *Limits) errBusy() error {
 		"hdsd answers a few queries at a time, and this one has waited %v for its turn: ask for smaller pages, or try again later", l.Patience), reason.LimitReached))
 }
 
-// delivery is one query from its beginning until its answer is sent.
+// delivery is one query until its answer is sent.
 type delivery struct {
-	caller  string
-	turn    *queue.Turn
-	queries *share.Lease
-	stop    func() // ends the sending; nil if nothing shows when the answer is sent
-	text    []byte // of the answer, where it takes no message
+	caller   string
+	waitTurn func(context.Context) (*limit.Turn, error) // waits for the query's turn; nil: it needs none
+	turn     *limit.Turn
+	queries  *limit.Lease
+	stop     func() // ends the sending; nil if its end is unknown
+	text     []byte // the answer, if it has no message
 
-	mu   sync.Mutex
-	rows *share.Lease
-	over bool
+	mu       sync.Mutex
+	rows     *limit.Lease
+	finished bool
 }
 
 type inContext struct{}
 
-// within puts a delivery into the context of a query. Whoever does so finishes it when
-// the answer was sent.
-func within(ctx context.Context, d *delivery) context.Context {
+// withDelivery puts a delivery into the context of a query. The caller finishes it when the
+// answer is sent.
+func withDelivery(ctx context.Context, d *delivery) context.Context {
 	return context.WithValue(ctx, inContext{}, d)
 }
 
@@ -95,28 +96,47 @@ func deliveryOf(ctx context.Context) *delivery {
 	return d
 }
 
-// begin waits until a query may be worked at. The context that it returns is the one to
-// work with. Cancel it when the work is done.
+// begin waits for the turn of a query. Work with the returned context, and cancel it at the end.
 func (l *Limits) begin(ctx context.Context, d *delivery, rows int64) (context.Context, context.CancelCauseFunc, error) {
 	working, cancel := context.WithCancelCause(ctx)
 	if l.turns == nil {
 		return working, cancel, nil
 	}
-	d.caller = caller.FromContext(ctx).Key()
+	d.caller = peer.FromContext(ctx).Key()
 	var err error
 	if l.Queries != nil {
 		d.queries, err = l.Queries.Take(d.caller, 1, func(err error) { cancel(err); d.end() })
 	}
 	if err == nil {
-		patient, enough := context.WithTimeoutCause(working, l.Patience, l.errBusy())
-		d.turn, err = l.turns.Wait(patient, d.caller, rows)
-		enough()
+		d.waitTurn = func(ctx context.Context) (*limit.Turn, error) {
+			patient, enough := context.WithTimeoutCause(ctx, l.Patience, l.errBusy())
+			defer enough()
+			return l.turns.Work(patient, d.caller, rows)
+		}
+		d.turn, err = d.waitTurn(working)
 	}
 	if err != nil {
 		cancel(nil)
 		return nil, nil, err
 	}
-	return working, cancel, nil
+	return withDelivery(working, d), cancel, nil
+}
+
+// Aside waits for the work of other goroutines, and returns the error of wait. The query of the
+// context gives up its turn meanwhile, so that other queries proceed.
+func Aside(ctx context.Context, wait func() error) error {
+	d := deliveryOf(ctx)
+	if d == nil || d.waitTurn == nil {
+		return wait()
+	}
+	d.turn.Release()
+	err := wait()
+	turn, late := d.waitTurn(ctx)
+	if late != nil {
+		return cmp.Or(err, late)
+	}
+	d.turn = turn
+	return err
 }
 
 // send counts the rows of an answer until it is sent.
@@ -135,39 +155,32 @@ func (l *Limits) send(d *delivery, rows int) error {
 	return err
 }
 
-// worked ends the turn of a query. Its answer is yet to be sent.
-func (d *delivery) worked() {
-	if d.turn != nil {
-		d.turn.End()
-	}
-}
-
-// end stops the sending of an answer that is not sent yet, because it has to make room.
+// end stops the sending of an answer, to make room.
 func (d *delivery) end() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if !d.over && d.stop != nil {
+	if !d.finished && d.stop != nil {
 		d.stop()
 	}
 }
 
-// finish gives back what a query has.
+// finish releases the resources of a query.
 func (d *delivery) finish() {
-	d.worked()
+	d.turn.Release()
 	d.mu.Lock()
-	d.over = true
+	d.finished = true
 	d.mu.Unlock()
 	d.queries.Release()
 	d.rows.Release()
 }
 
-// longestSend is how long the client of a gRPC call may take to read an answer.
+// longestSend bounds the time that the client of a gRPC call takes to read an answer.
 const longestSend = 2 * time.Minute
 
-// Delivered makes answers over gRPC count until they are sent, and not only until their handlers
-// return. after has a function called then. end ends the connection of a call: nothing else stops
-// an answer that is with grpc. It does so for an answer that has to make room, or is not read in
-// time.
+// Delivered makes answers over gRPC count until they are sent, not only until their handlers
+// return. after registers a function to call then. end ends the connection of a call: nothing
+// else stops an answer inside grpc. Delivered calls it for an answer that has to make room, or
+// is not read in time.
 func Delivered(after func(context.Context, func()), end func(context.Context)) grpc.UnaryServerInterceptor {
 	return func(ctx context.Context, question any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
 		if !strings.HasPrefix(info.FullMethod, queryPrefix) {
@@ -179,12 +192,12 @@ func Delivered(after func(context.Context, func()), end func(context.Context)) g
 				end(ctx)
 			}
 		}}
-		answer, err := handle(within(ctx, d), question)
+		answer, err := handle(withDelivery(ctx, d), question)
 		if err != nil || d.rows == nil {
 			d.finish()
 			return answer, err
 		}
-		d.worked()
+		d.turn.Release()
 		d.queries.Release()
 		answered.Store(true)
 		late := time.AfterFunc(longestSend, func() { end(ctx) })
@@ -198,33 +211,33 @@ func Delivered(after func(context.Context, func()), end func(context.Context)) g
 
 var queryPrefix = "/" + hdsdv1.Query_ServiceDesc.ServiceName + "/"
 
-// answer works at a query in its turn.
+// answer runs a query in its turn.
 func answer[Question, Answer any](ctx context.Context, s *Service, size int32, q Question,
 	work func(context.Context, Question) (Answer, error), rows func(Answer) int,
-) (none Answer, err error) {
-	asked, err := pageSize(size)
+) (zero Answer, err error) {
+	requested, err := pageSize(size)
 	if err != nil {
-		return none, err
+		return zero, err
 	}
 	d := deliveryOf(ctx)
 	if d == nil {
 		d = &delivery{}
 		defer d.finish()
 	}
-	working, cancel, err := s.limits.begin(ctx, d, int64(asked))
+	working, cancel, err := s.limits.begin(ctx, d, int64(requested))
 	if err != nil {
-		return none, grpcError(err)
+		return zero, grpcError(err)
 	}
 	defer cancel(nil)
 	found, err := work(working, q)
-	if own := (*share.Error)(nil); err != nil && errors.As(context.Cause(working), &own) {
-		return none, grpcError(own) // it had to make room
+	if limitErr := (*limit.Error)(nil); err != nil && errors.As(context.Cause(working), &limitErr) {
+		return zero, grpcError(limitErr) // it had to make room
 	}
 	if err != nil {
-		return none, err
+		return zero, err
 	}
 	if err := s.limits.send(d, rows(found)); err != nil {
-		return none, grpcError(err)
+		return zero, grpcError(err)
 	}
 	return found, nil
 }

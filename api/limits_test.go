@@ -20,11 +20,11 @@ import (
 
 	"hdsd/api"
 	hdsdv1 "hdsd/gen/hdsd/v1"
-	"hdsd/internal/caller"
-	"hdsd/internal/inflight"
 	"hdsd/internal/reason"
-	"hdsd/internal/share"
 	"hdsd/internal/wire"
+	"hdsd/peer"
+	"hdsd/peer/limit"
+	"hdsd/peer/limit/inflight"
 )
 
 // slow is a backend whose queries of endpoints end when the test says so.
@@ -56,8 +56,8 @@ func (s *slow) Endpoints(ctx context.Context, q api.EndpointQuery) ([]api.Endpoi
 // limits makes some that can be reached.
 func limits(queries, each, rows int64) api.Limits {
 	return api.Limits{
-		Queries: share.NewPool(share.Limit{What: "queries", Field: "limits.max_queries", Total: queries, EachField: "limits.max_queries_per_caller", Each: each}),
-		Rows:    share.NewPool(share.Limit{What: "rows", Field: "limits.max_query_rows", Total: rows}),
+		Queries: limit.NewPool(limit.Limit{Unit: "queries", Field: "limits.max_queries", Total: queries, PerCallerField: "limits.max_queries_per_caller", PerCaller: each}),
+		Rows:    limit.NewPool(limit.Limit{Unit: "rows", Field: "limits.max_query_rows", Total: rows}),
 	}
 }
 
@@ -95,7 +95,7 @@ func TestTooManyQueriesAreRefused(t *testing.T) {
 			if text := w.Body.String(); w.Code != http.StatusTooManyRequests || !strings.Contains(text, "raise "+field) || w.Header().Get("Retry-After") != "5" {
 				t.Errorf("%s got %d %s %v", from, w.Code, text, w.Header())
 			}
-			_, err := hdsdv1.QueryServer(s).ListClusters(caller.With(t.Context(), caller.Caller{Address: from}), nil)
+			_, err := hdsdv1.QueryServer(s).ListClusters(peer.With(t.Context(), peer.Caller{Address: from}), nil)
 			if err != nil {
 				t.Errorf("the service itself has no limits: %v", err)
 			}

@@ -13,28 +13,28 @@ import (
 // NotifyPath is the REST path for receivers of notifications.
 const NotifyPath = "/v1/notify"
 
-// Receiver is who is notified of what is wrong.
+// Receiver is a receiver of notifications.
 type Receiver struct {
 	Name, Type   string
 	Open, Queued int
 	LastSuccess  time.Time // zero: none since the start
-	LastError    string    // empty: it took the latest
-	FailingSince time.Time // zero: it does not fail
+	LastError    string    // empty if the latest one succeeded
+	FailingSince time.Time // zero if it does not fail
 	Dropped      uint64
 	DeadLetters  []DeadLetter // newest first
 }
 
-// DeadLetter is a notification that was given up.
+// DeadLetter is a notification that was not delivered.
 type DeadLetter struct {
 	Time          time.Time
 	Kind, Summary string
-	Resolved      bool // it said that something is over
+	Resolved      bool // it reported the end of a problem
 	Error         string
 }
 
-// ListReceivers returns who is notified.
+// ListReceivers returns the receivers of notifications.
 func (c *Control) ListReceivers(context.Context, *hdsdv1.ListReceiversRequest) (*hdsdv1.ListReceiversResponse, error) {
-	return &hdsdv1.ListReceiversResponse{Receivers: each(c.controller.Receivers(), receiverMessage)}, nil
+	return &hdsdv1.ListReceiversResponse{Receivers: convertList(c.controller.Receivers(), receiverMessage)}, nil
 }
 
 // NotifyTest sends a marked notification.
@@ -51,7 +51,7 @@ func (c *Control) NotifyTest(ctx context.Context, r *hdsdv1.NotifyTestRequest) (
 		return nil, err
 	}
 	ok, answer, err := c.controller.NotifyTest(ctx, name, author)
-	if _, failed := durability(err); failed != nil { // whether the audit is on disk concerns nobody here
+	if _, failed := durability(err); failed != nil { // whether the audit is on disk does not matter here
 		return nil, failed
 	}
 	return &hdsdv1.NotifyTestResponse{Ok: ok, Answer: answer}, nil

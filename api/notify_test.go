@@ -37,7 +37,7 @@ func TestNotify(t *testing.T) {
 	if answer, text := call(t, &switchboard{}, "POST", NotifyPath, `{}`, asJSON); answer.StatusCode != http.StatusBadRequest || !strings.Contains(text, "name: is required") {
 		t.Errorf("%d %s", answer.StatusCode, text)
 	}
-	if answer, _ := call(t, &switchboard{err: &NotDurable{Why: "disk"}}, "POST", NotifyPath, `{"name":"oncall"}`, asJSON); answer.StatusCode != http.StatusOK {
+	if answer, _ := call(t, &switchboard{err: &NotDurable{Reason: "disk"}}, "POST", NotifyPath, `{"name":"oncall"}`, asJSON); answer.StatusCode != http.StatusOK {
 		t.Errorf("sent, and not in the audit: %d", answer.StatusCode)
 	}
 }

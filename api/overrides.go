@@ -11,18 +11,18 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/durationpb"
 
-	"hdsd/access"
+	"hdsd/envoy"
 	hdsdv1 "hdsd/gen/hdsd/v1"
 	"hdsd/health"
-	"hdsd/internal/envoyaddr"
 	"hdsd/internal/reason"
+	"hdsd/peer/access"
 )
 
 const (
 	// OverridesPath is the REST path for overrides.
 	OverridesPath = "/v1/overrides"
 
-	// PreviewPath is the REST path for what an override would do.
+	// PreviewPath is the REST path for the effect of an override.
 	PreviewPath = "/v1/overrides/preview"
 
 	// maxName is the size limit of a name in a scope, in bytes.
@@ -32,31 +32,32 @@ const (
 	longest = 10 * 365 * 24 * time.Hour
 )
 
-// Preview is the effect of an override that nobody has set yet.
+// Preview is the effect of an override that is not set yet.
 type Preview struct {
-	Override Override  // Endpoints counts those that it would decide
+	Override Override  // Endpoints counts those that it applies to
 	Replaced *Override // nil: none
-	Total    int       // endpoints of all clusters that the caller may see
-	Panics   []string  // a text for each cluster for which Envoys would be in panic
+	Total    int       // endpoints of all clusters visible to the caller
+	Panics   []string  // a text for each cluster with Envoys in panic
 }
 
 // Override is a health that an operator sets in place of verdicts.
 type Override struct {
 	Scope          health.Endpoint // an empty part matches all
+	Version        string          // of the cluster; empty: the first, or all
 	Status         health.Status   // DRAINING, HEALTHY or UNHEALTHY
 	Reason, Author string
 	Since          time.Time
 	Until          time.Time // zero: until it is cleared
-	Endpoints      int       // number of endpoints whose health it sets at present
+	Endpoints      int       // endpoints that it applies to at present
 }
 
 // SetOverride sets a health in place of verdicts.
 func (c *Control) SetOverride(ctx context.Context, r *hdsdv1.SetOverrideRequest) (*hdsdv1.SetOverrideResponse, error) {
-	asked, err := askedOverride(ctx, r)
+	requested, err := c.requestedOverride(ctx, r)
 	if err != nil {
 		return nil, err
 	}
-	now, replaced, err := c.controller.SetOverride(ctx, asked)
+	now, replaced, err := c.controller.SetOverride(ctx, requested)
 	notDurable, err := durability(err)
 	if err != nil {
 		return nil, err
@@ -68,13 +69,13 @@ func (c *Control) SetOverride(ctx context.Context, r *hdsdv1.SetOverrideRequest)
 	return answer, nil
 }
 
-// PreviewOverride answers what an override would be.
+// PreviewOverride returns the effect of an override.
 func (c *Control) PreviewOverride(ctx context.Context, r *hdsdv1.SetOverrideRequest) (*hdsdv1.PreviewOverrideResponse, error) {
-	asked, err := askedOverride(ctx, r)
+	requested, err := c.requestedOverride(ctx, r)
 	if err != nil {
 		return nil, err
 	}
-	p, err := c.controller.PreviewOverride(ctx, asked)
+	p, err := c.controller.PreviewOverride(ctx, requested)
 	if err != nil {
 		return nil, grpcError(err)
 	}
@@ -85,12 +86,12 @@ func (c *Control) PreviewOverride(ctx context.Context, r *hdsdv1.SetOverrideRequ
 	return answer, nil
 }
 
-func askedOverride(ctx context.Context, r *hdsdv1.SetOverrideRequest) (o Override, err error) {
+func (c *Control) requestedOverride(ctx context.Context, r *hdsdv1.SetOverrideRequest) (o Override, err error) {
 	l := r.GetLocality()
 	if o.Scope, err = scopeOf(r.GetCluster(), r.GetAddress(), l.GetRegion(), l.GetZone(), l.GetSubZone()); err != nil {
 		return o, err
 	}
-	if err := mayChange(access.FromContext(ctx).Clusters(), &o.Scope); err != nil {
+	if err := mayChange(c.controller.Clusters(ctx), &o.Scope); err != nil {
 		return o, err
 	}
 	if o.Scope == (health.Endpoint{}) {
@@ -115,14 +116,14 @@ func askedOverride(ctx context.Context, r *hdsdv1.SetOverrideRequest) (o Overrid
 	return o, err
 }
 
-// mayChange says why a caller may not override the health of what is in a scope, or nil.
-// One whose grants are for some clusters may name these only.
-func mayChange(may access.Clusters, scope *health.Endpoint) error {
+// mayChange returns the reason why a caller may not override a scope, or nil. A caller with
+// grants for some clusters may name only these.
+func mayChange(permitted access.Clusters, scope *health.Endpoint) error {
 	switch {
-	case may.All() || scope.Cluster != "" && may.Has(scope.Cluster):
+	case permitted.All() || scope.Cluster != "" && permitted.Has(scope.Cluster):
 		return nil
 	case scope.Cluster == "":
-		return reason.New(codes.PermissionDenied, reason.OtherClusters, fmt.Sprintf("the caller's grants are for clusters %s only: name one of them", may))
+		return reason.New(codes.PermissionDenied, reason.OtherClusters, fmt.Sprintf("the caller's grants are for clusters %s only: name one of them", permitted))
 	}
 	return reason.New(codes.NotFound, reason.UnknownCluster, fmt.Sprintf("%v %q", ErrUnknownCluster, scope.Cluster))
 }
@@ -138,12 +139,11 @@ func durationOf(d *durationpb.Duration) (time.Duration, error) {
 	return 0, status.Errorf(codes.InvalidArgument, "duration: is not between 1 ns and %.0f h: leave it out to have no end", longest.Hours())
 }
 
-// scopeOf reads the scope of an override. It checks names, because logs and terminals
-// show them.
+// scopeOf reads the scope of an override. It checks names, because logs and terminals show them.
 func scopeOf(cluster, address, region, zone, subZone string) (scope health.Endpoint, err error) {
 	for _, part := range []struct {
 		field, text string
-		to          *string
+		target      *string
 	}{
 		{"cluster", cluster, &scope.Cluster},
 		{"address", address, &scope.Address},
@@ -154,7 +154,7 @@ func scopeOf(cluster, address, region, zone, subZone string) (scope health.Endpo
 		if _, err := oneLine(part.field, part.text, maxName); err != nil {
 			return scope, err
 		}
-		*part.to = part.text
+		*part.target = part.text
 	}
 	if address != "" && cluster == "" {
 		return scope, status.Error(codes.InvalidArgument, "address: needs its cluster")
@@ -171,7 +171,7 @@ func (c *Control) ClearOverrides(ctx context.Context, r *hdsdv1.ClearOverridesRe
 	if scope == (health.Endpoint{}) && !r.GetAll() {
 		return nil, status.Error(codes.InvalidArgument, "name the override's target as it was set, or ask for all")
 	}
-	if err := mayChange(access.FromContext(ctx).Clusters(), &scope); err != nil {
+	if err := mayChange(c.controller.Clusters(ctx), &scope); err != nil {
 		return nil, err
 	}
 	author, err := authorOf(ctx, r.GetAuthor())
@@ -183,7 +183,7 @@ func (c *Control) ClearOverrides(ctx context.Context, r *hdsdv1.ClearOverridesRe
 	if err != nil {
 		return nil, err
 	}
-	return &hdsdv1.ClearOverridesResponse{Ended: each(ended, overrideMessage), NotDurable: notDurable}, nil
+	return &hdsdv1.ClearOverridesResponse{Ended: convertList(ended, overrideMessage), NotDurable: notDurable}, nil
 }
 
 // ListOverrides returns the overrides in force.
@@ -198,15 +198,15 @@ func (c *Control) ListOverrides(ctx context.Context, r *hdsdv1.ListOverridesRequ
 			return nil, grpcError(err)
 		}
 	}
-	all, err := c.controller.Overrides(ctx)
+	overrides, err := c.controller.Overrides(ctx)
 	if err != nil {
 		return nil, grpcError(err)
 	}
-	may := access.FromContext(ctx).Clusters()
-	all = slices.DeleteFunc(all, func(o Override) bool { return o.Scope.Compare(after) <= 0 || mayChange(may, &o.Scope) != nil })
-	shown := all[:min(limit, len(all))]
-	answer := &hdsdv1.ListOverridesResponse{Overrides: each(shown, overrideMessage)}
-	if len(shown) < len(all) {
+	permitted := c.controller.Clusters(ctx)
+	overrides = slices.DeleteFunc(overrides, func(o Override) bool { return o.Scope.Compare(after) <= 0 || mayChange(permitted, &o.Scope) != nil })
+	shown := overrides[:min(limit, len(overrides))]
+	answer := &hdsdv1.ListOverridesResponse{Overrides: convertList(shown, overrideMessage)}
+	if len(shown) < len(overrides) {
 		answer.NextPageToken, err = encodeToken("overrides", shown[len(shown)-1].Scope)
 	}
 	return answer, grpcError(err)
@@ -216,12 +216,13 @@ func overrideMessage(o Override) *hdsdv1.Override {
 	return &hdsdv1.Override{
 		Cluster:   o.Scope.Cluster,
 		Address:   o.Scope.Address,
-		Locality:  envoyaddr.LocalityMessage(o.Scope.Locality),
+		Locality:  envoy.LocalityMessage(o.Scope.Locality),
 		Health:    statusMessage(o.Status),
 		Reason:    o.Reason,
 		Author:    o.Author,
 		Since:     timeMessage(o.Since),
 		Until:     timeMessage(o.Until),
 		Endpoints: uint32(o.Endpoints),
+		Version:   unlessEmpty(o.Version),
 	}
 }

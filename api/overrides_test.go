@@ -149,7 +149,7 @@ func FuzzOverride(f *testing.F) {
 	f.Add("web", "10.0.0.1:80", "eu", "a", "", "why", "ann", int32(3), int64(60), int32(0))
 	f.Add("", "", "", "", "", "\n", "\x00", int32(-1), int64(-1), int32(1e9))
 	f.Fuzz(func(t *testing.T, cluster, address, region, zone, subZone, reason, author string, to int32, seconds int64, nanos int32) {
-		o, err := askedOverride(t.Context(), &hdsdv1.SetOverrideRequest{
+		o, err := NewControl(&switchboard{}).requestedOverride(t.Context(), &hdsdv1.SetOverrideRequest{
 			Cluster: cluster, Address: address, Locality: &corev3.Locality{Region: region, Zone: zone, SubZone: subZone},
 			Health: corev3.HealthStatus(to), Reason: reason, Author: author, Duration: &durationpb.Duration{Seconds: seconds, Nanos: nanos},
 		})

@@ -8,9 +8,9 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"hdsd/envoy"
 	hdsdv1 "hdsd/gen/hdsd/v1"
 	"hdsd/health"
-	"hdsd/internal/envoyaddr"
 )
 
 // Sizes of an overview, in clusters.
@@ -19,20 +19,21 @@ const (
 	MaxOverview     = 1000
 )
 
-// Overview is the clusters that are worst off, by zone.
+// Overview is the worst clusters, by zone.
 type Overview struct {
 	Clusters []ClusterOverview // worst first
 	Further  int               // clusters that are not listed
 }
 
-// ClusterOverview is how a cluster is, by zone.
+// ClusterOverview is the health of a cluster, by zone.
 type ClusterOverview struct {
 	Cluster, State  string
+	Version         string // as in Cluster
 	Endpoints, Down int
 	Zones           []ZoneOverview // sorted
 }
 
-// ZoneOverview counts the endpoints of a cluster in a zone, "" for those without.
+// ZoneOverview counts the endpoints of a cluster in a zone, "" for none.
 type ZoneOverview struct {
 	Zone            health.Locality // without sub-zone
 	Endpoints, Down int
@@ -43,7 +44,7 @@ func (s queries) GetOverview(ctx context.Context, r *hdsdv1.GetOverviewRequest) 
 	return answer(ctx, s.Service, r.GetLimit(), r, s.Service.GetOverview, func(a *hdsdv1.GetOverviewResponse) int { return len(a.GetClusters()) })
 }
 
-// GetOverview returns the clusters that are worst off, by zone.
+// GetOverview returns the worst clusters, by zone.
 func (s *Service) GetOverview(ctx context.Context, r *hdsdv1.GetOverviewRequest) (*hdsdv1.GetOverviewResponse, error) {
 	limit := int(r.GetLimit())
 	switch {
@@ -69,14 +70,14 @@ func overviewMessage(o *Overview) *hdsdv1.GetOverviewResponse {
 	slices.SortFunc(zones, health.Locality.Compare)
 	zones = slices.Compact(zones)
 	m := &hdsdv1.GetOverviewResponse{
-		Further: uint32(o.Further), Zones: each(zones, func(l health.Locality) *corev3.Locality { return envoyaddr.LocalityMessage(l) }),
+		Further: uint32(o.Further), Zones: convertList(zones, func(l health.Locality) *corev3.Locality { return envoy.LocalityMessage(l) }),
 	}
 	for i := range o.Clusters {
 		c := &o.Clusters[i]
-		row := &hdsdv1.GetOverviewResponse_Row{Cluster: c.Cluster, State: c.State, Endpoints: uint32(c.Endpoints), Down: uint32(c.Down)}
+		row := &hdsdv1.GetOverviewResponse_Row{Cluster: c.Cluster, Version: unlessEmpty(c.Version), State: c.State, Endpoints: uint32(c.Endpoints), Down: uint32(c.Down)}
 		for _, z := range c.Zones {
-			at, _ := slices.BinarySearchFunc(zones, z.Zone, health.Locality.Compare)
-			row.Cells = append(row.Cells, &hdsdv1.GetOverviewResponse_Cell{Zone: uint32(at), Endpoints: uint32(z.Endpoints), Down: uint32(z.Down)})
+			index, _ := slices.BinarySearchFunc(zones, z.Zone, health.Locality.Compare)
+			row.Cells = append(row.Cells, &hdsdv1.GetOverviewResponse_Cell{Zone: uint32(index), Endpoints: uint32(z.Endpoints), Down: uint32(z.Down)})
 		}
 		m.Clusters = append(m.Clusters, row)
 	}

@@ -23,25 +23,25 @@ import (
 	"hdsd/internal/rest"
 )
 
-// parameters are the fields that the URL of a request may have, by name.
+// parameters are the possible parameters of a URL, by name.
 type parameters map[string]protoreflect.FieldDescriptor
 
 // routes returns the parameters of each method of each path of hdsd.v1.
 var routes = sync.OnceValue(func() map[string]map[string]parameters {
-	all := map[string]map[string]parameters{}
+	byPath := map[string]map[string]parameters{}
 	protoregistry.GlobalFiles.RangeFilesByPackage(hdsdv1.File_hdsd_v1_query_proto.Package(), func(file protoreflect.FileDescriptor) bool {
 		for i := range file.Services().Len() {
 			methods := file.Services().Get(i).Methods()
 			for j := range methods.Len() {
-				addRoute(all, methods.Get(j))
+				addRoute(byPath, methods.Get(j))
 			}
 		}
 		return true
 	})
-	return all
+	return byPath
 })
 
-func addRoute(all map[string]map[string]parameters, m protoreflect.MethodDescriptor) {
+func addRoute(byPath map[string]map[string]parameters, m protoreflect.MethodDescriptor) {
 	rule, _ := proto.GetExtension(m.Options(), annotations.E_Http).(*annotations.HttpRule)
 	if rule == nil {
 		return // over gRPC only
@@ -53,16 +53,16 @@ func addRoute(all map[string]map[string]parameters, m protoreflect.MethodDescrip
 	case rule.GetDelete() != "":
 		verb, path = http.MethodDelete, rule.GetDelete()
 	}
-	known := parameters{}
+	allowed := parameters{}
 	for i := range m.Input().Fields().Len() {
 		if field := m.Input().Fields().Get(i); rule.GetBody() == "" {
-			known[field.JSONName()], known[string(field.Name())] = field, field
+			allowed[field.JSONName()], allowed[string(field.Name())] = field, field
 		}
 	}
-	if all[path] == nil {
-		all[path] = map[string]parameters{}
+	if byPath[path] == nil {
+		byPath[path] = map[string]parameters{}
 	}
-	all[path][verb] = known
+	byPath[path][verb] = allowed
 }
 
 // checkParameters drops empty parameters and refuses unknown ones. The gateway would
@@ -74,43 +74,43 @@ func checkParameters(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
-		known, ok := methods[r.Method]
+		allowed, ok := methods[r.Method]
 		if !ok {
 			rest.WriteError(w, rest.MethodError(w, r, slices.Sorted(maps.Keys(methods))...))
 			return
 		}
-		given, err := url.ParseQuery(r.URL.RawQuery)
+		query, err := url.ParseQuery(r.URL.RawQuery)
 		if err == nil {
-			err = known.check(given, r.URL.Path)
+			err = allowed.check(query, r.URL.Path)
 		}
 		if err != nil {
 			rest.WriteError(w, status.Errorf(codes.InvalidArgument, "query: %v", err))
 			return
 		}
-		asked := r.Clone(r.Context())
-		asked.URL.RawQuery = given.Encode()
-		next.ServeHTTP(w, asked)
+		cleaned := r.Clone(r.Context())
+		cleaned.URL.RawQuery = query.Encode()
+		next.ServeHTTP(w, cleaned)
 	})
 }
 
-// check says which of the given parameters is wrong, and drops empty ones.
-func (p parameters) check(given url.Values, path string) error {
-	once := map[protoreflect.FieldDescriptor]string{}
-	for _, name := range slices.Sorted(maps.Keys(given)) {
+// check names the wrong parameter, and drops empty ones.
+func (p parameters) check(query url.Values, path string) error {
+	firstName := map[protoreflect.FieldDescriptor]string{}
+	for _, name := range slices.Sorted(maps.Keys(query)) {
 		field, ok := p[name]
-		switch values := given[name]; {
+		switch values := query[name]; {
 		case !ok:
 			return fmt.Errorf("unknown parameter %q: %s takes %s", name, path, p)
 		case len(values) > 1:
 			return fmt.Errorf("parameter %s is given %d times", name, len(values))
 		case values[0] == "":
-			given.Del(name)
+			query.Del(name)
 			continue
-		case once[field] != "":
-			return fmt.Errorf("parameter %s is given as %s, too", name, once[field])
+		case firstName[field] != "":
+			return fmt.Errorf("parameter %s is given as %s, too", name, firstName[field])
 		}
-		once[field] = name
-		if err := checkValue(field, given.Get(name)); err != nil {
+		firstName[field] = name
+		if err := checkValue(field, query.Get(name)); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
@@ -132,8 +132,8 @@ func (p parameters) String() string {
 	return strings.Join(names, ", ")
 }
 
-// checkValue says how to fix a value that the gateway would refuse with an error about
-// Go, or misread.
+// checkValue says how to fix a value that the gateway would misread or reject with an obscure
+// error.
 func checkValue(field protoreflect.FieldDescriptor, value string) error {
 	switch field.Kind() {
 	case protoreflect.BoolKind:
@@ -158,16 +158,16 @@ func checkValue(field protoreflect.FieldDescriptor, value string) error {
 	return nil
 }
 
-func checkEnum(all protoreflect.EnumValueDescriptors, value string) error {
-	if all.ByName(protoreflect.Name(value)) != nil {
+func checkEnum(values protoreflect.EnumValueDescriptors, value string) error {
+	if values.ByName(protoreflect.Name(value)) != nil {
 		return nil
 	}
 	var names []string
-	for i := range all.Len() {
-		if value == strconv.Itoa(int(all.Get(i).Number())) {
+	for i := range values.Len() {
+		if value == strconv.Itoa(int(values.Get(i).Number())) {
 			return nil
 		}
-		names = append(names, string(all.Get(i).Name()))
+		names = append(names, string(values.Get(i).Name()))
 	}
 	return fmt.Errorf("%q is not one of %s", value, strings.Join(names, ", "))
 }

@@ -11,7 +11,7 @@ func (s queries) ListPaths(ctx context.Context, r *hdsdv1.ListPathsRequest) (*hd
 	return answer(ctx, s.Service, r.GetPageSize(), r, s.Service.ListPaths, func(a *hdsdv1.ListPathsResponse) int { return len(a.GetPaths()) })
 }
 
-// ListPaths returns how the checkers of each zone see the endpoints of each other zone.
+// ListPaths returns the view of each zone's checkers on each other zone's endpoints.
 func (s *Service) ListPaths(ctx context.Context, r *hdsdv1.ListPathsRequest) (*hdsdv1.ListPathsResponse, error) {
 	const question = "paths"
 	limit, after, err := page(r.GetPageSize(), r.GetPageToken(), question)
@@ -26,7 +26,7 @@ func (s *Service) ListPaths(ctx context.Context, r *hdsdv1.ListPathsRequest) (*h
 	if err != nil {
 		return nil, grpcError(err)
 	}
-	return &hdsdv1.ListPathsResponse{NextPageToken: next, Paths: each(shown, func(p Path) *hdsdv1.Path {
+	return &hdsdv1.ListPathsResponse{NextPageToken: next, Paths: convertList(shown, func(p Path) *hdsdv1.Path {
 		return &hdsdv1.Path{From: p.From, To: p.To, Votes: uint32(p.Votes), Downs: uint32(p.Downs), Contradicted: uint32(p.Contradicted), CutReason: p.CutReason}
 	})}, nil
 }

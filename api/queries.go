@@ -7,8 +7,8 @@ import (
 	"time"
 
 	hdsdv1 "hdsd/gen/hdsd/v1"
-	"hdsd/internal/caller"
 	"hdsd/internal/rest"
+	"hdsd/peer"
 )
 
 // queries is the Query service within its Limits.
@@ -28,7 +28,7 @@ func (s queries) ListTransitions(ctx context.Context, r *hdsdv1.ListTransitionsR
 func (s queries) ListAvailability(ctx context.Context, r *hdsdv1.ListAvailabilityRequest) (*hdsdv1.ListAvailabilityResponse, error) {
 	rows := r.GetPageSize()
 	if (r.GetBy() != "" || r.GetSlo() != "") && rows >= 0 {
-		rows = max(rows, MaxPageSize) // it reads all before it shows some
+		rows = max(rows, MaxPageSize) // it reads all rows before it returns some
 	}
 	return answer(ctx, s.Service, rows, r, s.Service.ListAvailability, func(a *hdsdv1.ListAvailabilityResponse) int { return len(a.GetAvailability()) })
 }
@@ -58,36 +58,36 @@ func (s queries) ListClients(ctx context.Context, r *hdsdv1.ListClientsRequest) 
 	return answer(ctx, s.Service, r.GetPageSize(), r, s.Service.ListClients, func(a *hdsdv1.ListClientsResponse) int { return len(a.GetClients()) })
 }
 
-// delivered serves queries over HTTP. Each one counts until its answer is sent. Its turn
-// ends when the answer is encoded: it must not depend on how fast the caller reads.
+// delivered serves queries over HTTP. Each one counts until its answer is sent. Its turn ends
+// when the answer is encoded: it must not depend on the caller's reading.
 func delivered(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		control := http.NewResponseController(w)
-		d := &delivery{stop: func() { _ = control.SetWriteDeadline(time.Unix(1, 0)) }} // without deadlines it is sent all the same
+		d := &delivery{stop: func() { _ = control.SetWriteDeadline(time.Unix(1, 0)) }} // without deadlines, the answer is sent all the same
 		defer d.finish()
-		ctx := caller.With(r.Context(), caller.OfRequest(r))
+		ctx := peer.With(r.Context(), peer.OfRequest(r))
 		w.Header().Add("Vary", "Accept-Encoding")
-		to := &encoded{ResponseWriter: w, delivery: d, zip: rest.TakesGzip(r)}
-		next.ServeHTTP(to, r.WithContext(within(ctx, d)))
-		if to.sent {
+		response := &encoded{ResponseWriter: w, delivery: d, zip: rest.TakesGzip(r)}
+		next.ServeHTTP(response, r.WithContext(withDelivery(ctx, d)))
+		if response.sent {
 			keepText(d.text)
 		}
 	})
 }
 
-// encoded is a response whose delivery has been worked at once its text comes, which it does
-// as a whole. It compresses a long one.
+// encoded is a response that ends the turn of its query with its text, which comes as a whole.
+// It compresses a long text.
 type encoded struct {
 	http.ResponseWriter
 	delivery *delivery
-	zip      bool // the client accepts that, and the header is still open
+	zip      bool // the client accepts gzip, and the header is not sent yet
 	written  bool
-	sent     bool // nobody reads the text any more; after an error, HTTP/2 may
+	sent     bool // the text is no longer in use; after an error, HTTP/2 may still read it
 }
 
 // WriteHeader implements http.ResponseWriter.
 func (e *encoded) WriteHeader(code int) {
-	e.zip = false // errors say so before their text, which is short
+	e.zip = false // errors write their header before their text, which is short
 	e.ResponseWriter.WriteHeader(code)
 }
 
@@ -106,10 +106,10 @@ func (e *encoded) Write(text []byte) (int, error) {
 		e.Header().Set("Content-Encoding", "gzip")
 		send = short
 	}
-	if e.Header().Get("Transfer-Encoding") == "" { // else trailers come behind it
+	if e.Header().Get("Transfer-Encoding") == "" { // else trailers follow it
 		e.Header().Set("Content-Length", strconv.Itoa(len(send)))
 	}
-	e.delivery.worked()
+	e.delivery.turn.Release()
 	if _, err := e.ResponseWriter.Write(send); err != nil {
 		return 0, err
 	}

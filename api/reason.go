@@ -14,15 +14,15 @@ import (
 // ErrStopping is the error for calls while hdsd stops.
 var ErrStopping = reason.New(codes.Unavailable, reason.Stopping, "hdsd is stopping")
 
-// DiskFailing is the error for what hdsd does not do while the disk takes nothing.
+// DiskFailing is the error of a request that needs the disk while it fails.
 func DiskFailing(text string) error {
 	return reason.New(codes.Unavailable, reason.DiskFailing, text)
 }
 
-// retryAfter is when a caller may try again that was refused because of a limit.
+// retryAfter is the time after which a caller may retry a call refused by a limit.
 const retryAfter = 5 * time.Second
 
-// withRetry adds to a refusal when to try again.
+// withRetry adds the time of a retry to a refusal.
 func withRetry(refusal *status.Status) error {
 	if detailed, err := refusal.WithDetails(&errdetails.RetryInfo{RetryDelay: durationpb.New(retryAfter)}); err == nil {
 		return detailed.Err()

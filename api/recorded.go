@@ -10,42 +10,41 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"hdsd/access"
+	"hdsd/envoy"
 	hdsdv1 "hdsd/gen/hdsd/v1"
 	"hdsd/health"
-	"hdsd/internal/envoyaddr"
 )
 
 // AnnotationsPath is the REST path for notes.
 const AnnotationsPath = "/v1/annotations"
 
-// EventKind is what an event is about. Its numbers are those of the stored kinds.
+// EventKind is the kind of an event. Its numbers are those of the stored kinds.
 type EventKind = hdsdv1.Event_Kind
 
-// RecordedEvent is an event: something that was recorded beside changes of health.
+// RecordedEvent is a record beside changes of health.
 type RecordedEvent struct {
 	Time             time.Time
 	Kind             EventKind
-	Cluster, Address string // empty where it is not about one
+	Cluster, Address string // empty if the event is not about an endpoint
 	Checker          string
 	Locality         health.Locality
-	Author           string // who did it, by their own word
-	Identity         string // the same, as far as it was verified
+	Author           string // the author, as claimed
+	Identity         string // the author, as verified
 	Text             string
 }
 
 // RecordedEventQuery narrows a list of events; zero fields do not.
 type RecordedEventQuery struct {
 	Cluster, Address, Checker string
-	Kind                      string // what the names of kinds begin with
+	Kind                      string // prefix of the kind's name
 	Locality                  health.Locality
 	Start, End                time.Time // Start is included, End is not
 	NewestFirst               bool
-	After                     uint64 // the place where the page before ended
+	After                     uint64 // place at which the previous page ended
 	Limit                     int
 }
 
-// ListEvents returns what was recorded beside changes of health.
+// ListEvents returns records beside changes of health.
 func (s *Service) ListEvents(ctx context.Context, r *hdsdv1.ListEventsRequest) (*hdsdv1.ListEventsResponse, error) {
 	limit, err := pageSize(r.GetPageSize())
 	if err != nil {
@@ -76,20 +75,20 @@ func (s *Service) ListEvents(ctx context.Context, r *hdsdv1.ListEventsRequest) (
 	if err != nil {
 		return nil, grpcError(err)
 	}
-	answer := &hdsdv1.ListEventsResponse{Events: each(found, recordedEventMessage)}
+	answer := &hdsdv1.ListEventsResponse{Events: convertList(found, recordedEventMessage)}
 	if next > 0 {
 		answer.NextPageToken, err = encodeToken(question, next)
 	}
 	return answer, grpcError(err)
 }
 
-// localityOnly is a question that has no filter but a locality.
+// localityOnly is a query with only a locality as filter.
 type localityOnly struct{ *hdsdv1.ListEventsRequest }
 
 // GetUnhealthy is part of what filterOf reads.
 func (localityOnly) GetUnhealthy() bool { return false }
 
-// checkKind refuses what no kind begins with.
+// checkKind refuses a text that begins no kind.
 func checkKind(wanted string) error {
 	var names []string
 	for kind := range hdsdv1.Event_Kind_name {
@@ -110,15 +109,15 @@ func recordedEventMessage(h RecordedEvent) *hdsdv1.Event {
 		Author: h.Author, Identity: h.Identity, Text: h.Text,
 	}
 	if h.Locality != (health.Locality{}) {
-		m.Locality = envoyaddr.LocalityMessage(h.Locality)
+		m.Locality = envoy.LocalityMessage(h.Locality)
 	}
 	return m
 }
 
-// Annotate puts a note among the events.
+// Annotate adds a note to the events.
 func (c *Control) Annotate(ctx context.Context, r *hdsdv1.AnnotateRequest) (*hdsdv1.AnnotateResponse, error) {
 	note := RecordedEvent{Kind: hdsdv1.Event_NOTE, Cluster: r.GetCluster()}
-	if err := mayChange(access.FromContext(ctx).Clusters(), &health.Endpoint{Cluster: note.Cluster}); err != nil {
+	if err := mayChange(c.controller.Clusters(ctx), &health.Endpoint{Cluster: note.Cluster}); err != nil {
 		return nil, err
 	}
 	var err error

@@ -33,8 +33,8 @@ func newGateway() *runtime.ServeMux {
 	)
 }
 
-// overREST is the Query service over REST. It writes the JSON of long lists itself, of endpoints and
-// transitions from their rows: messages would be a third of the garbage.
+// overREST is the Query service over REST. It writes the JSON of long lists directly from their
+// rows: messages would be a third of the garbage.
 type overREST struct{ queries }
 
 // ListEndpoints implements hdsdv1.QueryServer.
@@ -72,7 +72,7 @@ func writeText[Page any, M proto.Message](ctx context.Context, p *Page, fields f
 	return err
 }
 
-// textFirst takes the text of an answer, if there is one, in place of its message.
+// textFirst uses the text of an answer, if there is one, in place of its message.
 func textFirst(ctx context.Context, m proto.Message) (any, error) {
 	if d := deliveryOf(ctx); d != nil && d.text != nil {
 		return d.text, nil

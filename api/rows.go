@@ -8,17 +8,17 @@ import (
 	"hdsd/health"
 )
 
-// The rows of long lists, field by field in the order of their messages' definition. They are
-// written as the messages of convert.go would be: a test holds that, and that none is missing.
+// The rows of long lists, field by field in the order of their messages' definition. The result
+// equals that of the messages in convert.go: a test holds that, for every field.
 
-// endpointPage is what ListEndpoints answers with.
+// endpointPage is the answer of ListEndpoints.
 type endpointPage struct {
 	rows   []EndpointHealth
 	next   string
-	begins time.Time // when the history begins, if that is after the time of the question; else zero
+	begins time.Time // start of the history, if that is after the time of the query; else zero
 }
 
-// transitionPage is what ListTransitions answers with.
+// transitionPage is the answer of ListTransitions.
 type transitionPage struct {
 	rows    []health.Transition
 	next    string
@@ -73,6 +73,9 @@ func (o *object) endpoint(e *EndpointHealth) {
 	o.time("heldSince", e.HeldSince)
 	if e.Hostname != "" {
 		o.string("hostname", e.Hostname)
+	}
+	if e.Version != "" {
+		o.string("version", e.Version)
 	}
 }
 
@@ -134,6 +137,9 @@ func (o *object) override(v *Override) {
 	o.time("since", v.Since)
 	o.time("until", v.Until)
 	o.number("endpoints", uint32(v.Endpoints))
+	if v.Version != "" {
+		o.string("version", v.Version)
+	}
 }
 
 func (o *object) gap(g *Gap) {

@@ -18,7 +18,7 @@ import (
 	"hdsd/internal/gate"
 	"hdsd/internal/reason"
 	"hdsd/internal/rest"
-	"hdsd/internal/share"
+	"hdsd/peer/limit"
 )
 
 // Page sizes, in items.
@@ -32,8 +32,8 @@ type Service struct {
 	hdsdv1.UnimplementedQueryServer
 	backend Backend
 	limits  Limits
-	turns   turns      // of watchers
-	calls   *gate.Gate // the watches over gRPC
+	turns   *limit.Queue // of watchers
+	calls   *gate.Gate   // watches over gRPC
 }
 
 // NewService returns a service on top of backend.
@@ -160,7 +160,7 @@ func (s *Service) ListClusters(ctx context.Context, r *hdsdv1.ListClustersReques
 	if err != nil {
 		return nil, grpcError(err)
 	}
-	answer := &hdsdv1.ListClustersResponse{Clusters: each(clusters, clusterMessage)}
+	answer := &hdsdv1.ListClustersResponse{Clusters: convertList(clusters, clusterMessage)}
 	if r.GetCluster() != "" && len(clusters) == 0 && after == "" && filter.Any() {
 		answer.Removed, err = s.removal(ctx, r.GetCluster())
 		return answer, grpcError(err)
@@ -171,7 +171,8 @@ func (s *Service) ListClusters(ctx context.Context, r *hdsdv1.ListClustersReques
 	return answer, grpcError(err)
 }
 
-// removal says when the source removed a cluster. The time is absent if the history does not have it.
+// removal returns when the source removed a cluster. The time is absent if the history does not
+// have it.
 func (s *Service) removal(ctx context.Context, cluster string) (*hdsdv1.Removal, error) {
 	found, _, err := s.backend.RecordedEvents(ctx, RecordedEventQuery{
 		Cluster: cluster, Kind: "CLUSTER", NewestFirst: true, Limit: 1,
@@ -183,8 +184,8 @@ func (s *Service) removal(ctx context.Context, cluster string) (*hdsdv1.Removal,
 	return m, err
 }
 
-// ListCheckers returns the checkers that are connected or whose seats are kept, and lost ones
-// if they are wanted.
+// ListCheckers returns the checkers that are connected or have kept seats, and lost ones on
+// request.
 func (s *Service) ListCheckers(ctx context.Context, r *hdsdv1.ListCheckersRequest) (*hdsdv1.ListCheckersResponse, error) {
 	question := "checkers"
 	if r.GetLost() {
@@ -209,10 +210,10 @@ func (s *Service) ListCheckers(ctx context.Context, r *hdsdv1.ListCheckersReques
 	for i := range checkers {
 		digest += checkers[i].PlanDigest
 	}
-	return &hdsdv1.ListCheckersResponse{Checkers: each(shown, checkerMessage), PlanDigest: DigestText(digest), NextPageToken: next}, nil
+	return &hdsdv1.ListCheckersResponse{Checkers: convertList(shown, checkerMessage), PlanDigest: DigestText(digest), NextPageToken: next}, nil
 }
 
-// messageOf returns the message of a page, if there is one.
+// messageOf returns the message of a page, if any.
 func messageOf[Page, M any](message func(*Page) *M) func(*Page, error) (*M, error) {
 	return func(p *Page, err error) (*M, error) {
 		if err != nil {
@@ -230,13 +231,13 @@ func moment(field string, t *timestamppb.Timestamp) (time.Time, error) {
 	if err := t.CheckValid(); err != nil {
 		return time.Time{}, status.Errorf(codes.InvalidArgument, "%s: %v", field, err)
 	}
-	if at := t.AsTime(); !at.IsZero() {
-		return at, nil
+	if parsed := t.AsTime(); !parsed.IsZero() {
+		return parsed, nil
 	}
 	return time.Unix(0, 0).UTC(), nil // not absent, but the earliest time
 }
 
-// clockSkew is how far ahead of hdsd's clock a caller's may be.
+// clockSkew bounds how far a caller's clock may be ahead of hdsd's.
 const clockSkew = time.Minute
 
 // period reads the two times of a query, and checks their order.
@@ -255,7 +256,7 @@ func period(r interface {
 
 func written(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
 
-// page reads the paging fields of a list that is ordered by name.
+// page reads the paging fields of a list ordered by name.
 func page(size int32, token, question string) (limit int, after string, err error) {
 	if limit, err = pageSize(size); err != nil || token == "" {
 		return limit, "", err
@@ -264,8 +265,8 @@ func page(size int32, token, question string) (limit int, after string, err erro
 	return limit, after, grpcError(err)
 }
 
-// pageOf returns the rows of a page, and the token of the next one; empty on the last one. The
-// rows are sorted by their keys, of which none is empty. The page begins after a key.
+// pageOf returns the rows after a key, and the token of the next page; empty on the last one.
+// The rows are sorted by their keys, which are not empty.
 func pageOf[Row any](rows []Row, limit int, after, question string, key func(*Row) string) (shown []Row, next string, err error) {
 	first := sort.Search(len(rows), func(i int) bool { return key(&rows[i]) > after })
 	shown = rows[first:min(first+limit, len(rows))]
@@ -275,19 +276,19 @@ func pageOf[Row any](rows []Row, limit int, after, question string, key func(*Ro
 	return shown, next, err
 }
 
-func pageSize(asked int32) (int, error) {
+func pageSize(requested int32) (int, error) {
 	switch {
-	case asked < 0 || asked > MaxPageSize:
-		return 0, status.Errorf(codes.InvalidArgument, "page_size: %d is not between 1 and %d (0 or absent: %d)", asked, MaxPageSize, DefaultPageSize)
-	case asked == 0:
+	case requested < 0 || requested > MaxPageSize:
+		return 0, status.Errorf(codes.InvalidArgument, "page_size: %d is not between 1 and %d (0 or absent: %d)", requested, MaxPageSize, DefaultPageSize)
+	case requested == 0:
 		return DefaultPageSize, nil
 	}
-	return int(asked), nil
+	return int(requested), nil
 }
 
 // grpcError adds the gRPC code to a Backend's error.
 func grpcError(err error) error {
-	full := (*share.Error)(nil)
+	full := (*limit.Error)(nil)
 	switch {
 	case err == nil:
 		return nil

@@ -19,23 +19,23 @@ type Source struct {
 	Name                string
 	Clusters, Endpoints int
 	Held                *Held  // nil if nothing is held
-	Problem             string // what hdsd refuses of it, and what it uses instead; empty without one
+	Problem             string // what hdsd refuses, and what it uses instead; empty without a problem
 }
 
-// Held is what is left of a source if what is held is accepted.
+// Held is the rest of a source after its held loss is accepted.
 type Held struct {
 	Since, AcceptsAt    time.Time
 	Clusters, Endpoints int
-	Revision            string // names what is held
+	Revision            string // identifies the loss
 }
 
-// String describes what is held on one line.
+// String describes the loss on one line.
 func (h *Held) String() string {
 	return fmt.Sprintf("held since %s until %s: accepted, it leaves %s",
 		h.Since.UTC().Format(time.RFC3339), h.AcceptsAt.UTC().Format(time.RFC3339), AmountText(h.Clusters, h.Endpoints))
 }
 
-// AmountText says how much a source has.
+// AmountText describes the size of a source.
 func AmountText(clusters, endpoints int) string {
 	text := fmt.Sprintf("%d clusters", clusters)
 	if clusters == 1 {
@@ -47,22 +47,22 @@ func AmountText(clusters, endpoints int) string {
 	return fmt.Sprintf("%s and %d endpoints", text, endpoints)
 }
 
-// SourceAcceptance is an operator's acceptance of what a source takes away.
+// SourceAcceptance is an operator's acceptance of the held loss of a source.
 type SourceAcceptance struct {
 	Source         string
 	Reason, Author string
 
-	// Since and Revision are those of what was shown; zero and empty accept anything.
+	// Since and Revision identify the loss that was shown; zero and empty accept any.
 	Since    time.Time
 	Revision string
 }
 
 // ListSources returns the sources of clusters.
 func (c *Control) ListSources(context.Context, *hdsdv1.ListSourcesRequest) (*hdsdv1.ListSourcesResponse, error) {
-	return &hdsdv1.ListSourcesResponse{Sources: each(c.controller.Sources(), sourceMessage)}, nil
+	return &hdsdv1.ListSourcesResponse{Sources: convertList(c.controller.Sources(), sourceMessage)}, nil
 }
 
-// AcceptSource follows a source in what is held of it.
+// AcceptSource accepts the held loss of a source.
 func (c *Control) AcceptSource(ctx context.Context, r *hdsdv1.AcceptSourceRequest) (*hdsdv1.AcceptSourceResponse, error) {
 	name, err := oneLine("name", r.GetName(), maxName)
 	if err == nil && name == "" {
@@ -79,14 +79,14 @@ func (c *Control) AcceptSource(ctx context.Context, r *hdsdv1.AcceptSourceReques
 	if err != nil {
 		return nil, err
 	}
-	asked := SourceAcceptance{Source: name, Reason: reason, Author: author, Revision: r.GetHeldRevision()}
+	acceptance := SourceAcceptance{Source: name, Reason: reason, Author: author, Revision: r.GetHeldRevision()}
 	if r.GetHeldSince() != nil {
 		if err := r.GetHeldSince().CheckValid(); err != nil {
 			return nil, status.Errorf(codes.InvalidArgument, "held_since: %s", err)
 		}
-		asked.Since = r.GetHeldSince().AsTime()
+		acceptance.Since = r.GetHeldSince().AsTime()
 	}
-	accepted, now, err := c.controller.AcceptSource(ctx, asked)
+	accepted, now, err := c.controller.AcceptSource(ctx, acceptance)
 	if err != nil {
 		return nil, grpcError(err)
 	}

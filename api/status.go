@@ -4,18 +4,18 @@ import (
 	"context"
 	"time"
 
-	"hdsd/access"
 	hdsdv1 "hdsd/gen/hdsd/v1"
-	"hdsd/internal/caller"
+	"hdsd/peer"
+	"hdsd/peer/access"
 )
 
-// MaxAttention is how many things that need attention an answer has.
+// MaxAttention bounds the list of things that need attention in an answer.
 const MaxAttention = 100
 
-// Status says how hdsd and what it checks are.
+// Status is the state of hdsd and of everything it checks.
 type Status struct {
 	Version   string
-	NotReady  string // why; empty if it is ready
+	NotReady  string // the reason; empty if it is ready
 	Shadow    bool
 	Frozen    bool
 	Clusters  ClusterCounts
@@ -26,7 +26,7 @@ type Status struct {
 	Started time.Time
 	Zones   []CheckersOfZone // by name
 	Sources []SourceState    // nil for callers that may not see all clusters
-	Planes  PlaneCounts      // zero for these
+	Planes  PlaneCounts      // zero for these callers
 	History HistoryState
 }
 
@@ -36,25 +36,25 @@ type CheckersOfZone struct {
 	Connected, Troubled, Lost int
 }
 
-// SourceState is how one source is.
+// SourceState is the state of one source.
 type SourceState struct {
 	Name                string
 	Clusters, Endpoints int
 	Problem             string // empty if nothing is wrong
-	Broken              bool   // hdsd refuses something of it, as the Problem says
+	Broken              bool   // hdsd refuses a part of it, described by Problem
 }
 
 // PlaneCounts counts data planes.
 type PlaneCounts struct{ Synced, Behind, Refusing int }
 
-// HistoryState is how the recorded history is.
+// HistoryState is the state of the recorded history.
 type HistoryState struct {
 	Oldest  time.Time // zero if it is not known
 	Bytes   int64
-	Pending int // changes that are not on the disk yet
+	Pending int // changes not yet on disk
 }
 
-// ClusterCounts counts clusters by how much of each is down.
+// ClusterCounts counts clusters by their share of endpoints that are down.
 type ClusterCounts struct{ OK, SomeDown, HalfDown, AllDown, Unobserved, NoneHealthy, Unchecked int }
 
 // EndpointCounts counts endpoints.
@@ -68,9 +68,10 @@ type EndpointCounts struct {
 // CheckerCounts counts checkers.
 type CheckerCounts struct{ Connected, Doubted, Silent, Blind, Lost int }
 
-// Attention is something that needs attention.
+// Attention is one thing that needs attention.
 type Attention struct {
 	Kind, Cluster, Zone, Text, Command string
+	Version                            string    // of the Cluster, as Cluster has it
 	Since                              time.Time // zero if not known
 }
 
@@ -79,7 +80,7 @@ func (s queries) GetStatus(ctx context.Context, r *hdsdv1.GetStatusRequest) (*hd
 	return answer(ctx, s.Service, 0, r, s.Service.GetStatus, func(*hdsdv1.GetStatusResponse) int { return 1 })
 }
 
-// GetStatus says how hdsd and what it checks are.
+// GetStatus returns the state of hdsd and of everything it checks.
 func (s *Service) GetStatus(ctx context.Context, _ *hdsdv1.GetStatusRequest) (*hdsdv1.GetStatusResponse, error) {
 	now, err := s.backend.Status(ctx)
 	if err != nil {
@@ -90,12 +91,12 @@ func (s *Service) GetStatus(ctx context.Context, _ *hdsdv1.GetStatusRequest) (*h
 	return m, nil
 }
 
-// callerOf says who asks.
+// callerOf returns the caller.
 func callerOf(ctx context.Context) *hdsdv1.Caller {
-	may := access.FromContext(ctx)
-	m := &hdsdv1.Caller{Identity: caller.FromContext(ctx).Identity, Operates: may.Over(access.Operator).Globs()}
+	permit := access.FromContext(ctx)
+	m := &hdsdv1.Caller{Identity: peer.FromContext(ctx).Identity, Operates: permit.Over(access.Operator).Globs()}
 	for role := access.Checker; role <= access.Admin; role++ {
-		if len(may.Over(role).Globs()) > 0 {
+		if len(permit.Over(role).Globs()) > 0 {
 			m.Roles = append(m.Roles, role.String())
 		}
 	}
@@ -118,15 +119,15 @@ func statusResponse(s *Status) *hdsdv1.GetStatusResponse {
 			Connected: uint32(s.Checkers.Connected), Doubted: uint32(s.Checkers.Doubted), Silent: uint32(s.Checkers.Silent),
 			Blind: uint32(s.Checkers.Blind), Lost: uint32(s.Checkers.Lost),
 		},
-		Attention: each(s.Attention[:min(len(s.Attention), MaxAttention)], attentionMessage),
+		Attention: convertList(s.Attention[:min(len(s.Attention), MaxAttention)], attentionMessage),
 		Further:   uint32(max(len(s.Attention)-MaxAttention, 0)),
 	}
 	m.Started = timeMessage(s.Started)
-	m.Sources = each(s.Sources, func(f SourceState) *hdsdv1.GetStatusResponse_SourceState {
+	m.Sources = convertList(s.Sources, func(f SourceState) *hdsdv1.GetStatusResponse_SourceState {
 		return &hdsdv1.GetStatusResponse_SourceState{Name: f.Name, Clusters: uint32(f.Clusters), Endpoints: uint32(f.Endpoints), Problem: f.Problem, Broken: f.Broken}
 	})
 	m.DataPlanes = &hdsdv1.GetStatusResponse_DataPlanes{Synced: uint32(s.Planes.Synced), Behind: uint32(s.Planes.Behind), Refusing: uint32(s.Planes.Refusing)}
-	m.CheckersByZone = each(s.Zones, func(z CheckersOfZone) *hdsdv1.GetStatusResponse_CheckersOfZone {
+	m.CheckersByZone = convertList(s.Zones, func(z CheckersOfZone) *hdsdv1.GetStatusResponse_CheckersOfZone {
 		return &hdsdv1.GetStatusResponse_CheckersOfZone{Zone: z.Zone, Connected: uint32(z.Connected), Troubled: uint32(z.Troubled), Lost: uint32(z.Lost)}
 	})
 	m.History = &hdsdv1.GetStatusResponse_History{Oldest: timeMessage(s.History.Oldest), Bytes: uint64(s.History.Bytes), Pending: uint64(s.History.Pending)}
@@ -140,5 +141,5 @@ func statusResponse(s *Status) *hdsdv1.GetStatusResponse {
 }
 
 func attentionMessage(a Attention) *hdsdv1.Attention {
-	return &hdsdv1.Attention{Kind: a.Kind, Cluster: a.Cluster, Zone: a.Zone, Text: a.Text, Since: timeMessage(a.Since), Command: a.Command}
+	return &hdsdv1.Attention{Kind: a.Kind, Cluster: a.Cluster, Version: unlessEmpty(a.Version), Zone: a.Zone, Text: a.Text, Since: timeMessage(a.Since), Command: a.Command}
 }

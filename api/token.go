@@ -8,7 +8,7 @@ import (
 	"fmt"
 )
 
-const questionBytes = 8 // bytes of a token that identify the question
+const questionBytes = 8 // bytes of a token that identify the query
 
 // encodeToken makes the token that continues question after position.
 func encodeToken(question string, position any) (string, error) {

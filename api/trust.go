@@ -32,13 +32,13 @@ func (t *Trust) String() string {
 	return fmt.Sprintf("%s since %s by %s: %s", word, t.Since.UTC().Format(time.RFC3339), t.Author, t.Reason)
 }
 
-// SetTrust decides whether to believe a checker.
+// SetTrust sets whether a checker is believed.
 func (c *Control) SetTrust(ctx context.Context, r *hdsdv1.SetTrustRequest) (*hdsdv1.SetTrustResponse, error) {
-	asked, err := askedTrust(ctx, r)
+	requested, err := requestedTrust(ctx, r)
 	if err != nil {
 		return nil, err
 	}
-	now, replaced, err := c.controller.SetTrust(ctx, asked)
+	now, replaced, err := c.controller.SetTrust(ctx, requested)
 	notDurable, err := durability(err)
 	if err != nil {
 		return nil, err
@@ -50,7 +50,7 @@ func (c *Control) SetTrust(ctx context.Context, r *hdsdv1.SetTrustRequest) (*hds
 	return answer, nil
 }
 
-func askedTrust(ctx context.Context, r *hdsdv1.SetTrustRequest) (t Trust, err error) {
+func requestedTrust(ctx context.Context, r *hdsdv1.SetTrustRequest) (t Trust, err error) {
 	if t.Checker, err = checkerOf(r.GetChecker()); err != nil {
 		return t, err
 	}
@@ -92,11 +92,11 @@ func (c *Control) ClearTrust(ctx context.Context, r *hdsdv1.ClearTrustRequest) (
 
 // ListTrust returns the trust set for checkers.
 func (c *Control) ListTrust(ctx context.Context, _ *hdsdv1.ListTrustRequest) (*hdsdv1.ListTrustResponse, error) {
-	all, err := c.controller.Trust(ctx)
+	list, err := c.controller.Trust(ctx)
 	if err != nil {
 		return nil, grpcError(err)
 	}
-	return &hdsdv1.ListTrustResponse{Trust: each(all, trustMessage)}, nil
+	return &hdsdv1.ListTrustResponse{Trust: convertList(list, trustMessage)}, nil
 }
 
 func checkerOf(id string) (string, error) {

@@ -9,14 +9,16 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"hdsd/peer/limit"
 )
 
 // TestWhoWaitsForItsClientLosesItsTurn, so that the others go on.
 func TestWhoWaitsForItsClientLosesItsTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		all := make(turns, 1)
-		stuck := all.newTurn()
-		if err := stuck.take(t.Context()); err != nil {
+		s := &Service{turns: limit.NewWork(1, 0)}
+		stuck, err := (&watching{Context: t.Context(), service: s}).turn()
+		if err != nil {
 			t.Fatal(err)
 		}
 		var mu sync.Mutex
@@ -24,22 +26,22 @@ func TestWhoWaitsForItsClientLosesItsTurn(t *testing.T) {
 		var group sync.WaitGroup
 		for i := range 3 {
 			group.Go(func() {
-				one := all.newTurn()
-				if err := one.take(t.Context()); err != nil {
+				end, err := (&watching{Context: t.Context(), service: s, caller: fmt.Sprint(i)}).turn()
+				if err != nil {
 					t.Error(err)
 					return
 				}
 				mu.Lock()
 				order = append(order, fmt.Sprint(i))
 				mu.Unlock()
-				one.end()
+				end()
 			})
 			synctest.Wait()
 		}
 		gone, cancel := context.WithCancelCause(t.Context())
 		enough := errors.New("enough")
 		cancel(enough)
-		if err := all.newTurn().take(gone); !errors.Is(err, enough) {
+		if _, err := (&watching{Context: gone, service: s}).turn(); !errors.Is(err, enough) {
 			t.Errorf("got %v", err)
 		}
 		mu.Lock()
@@ -51,9 +53,9 @@ func TestWhoWaitsForItsClientLosesItsTurn(t *testing.T) {
 		if got := strings.Join(order, ""); got != "012" {
 			t.Errorf("the order was %s", got)
 		}
-		stuck.end() // too late, but harmless
-		if len(all) != 0 {
-			t.Errorf("%d turns are taken", len(all))
+		stuck() // too late, but harmless
+		if taken := s.turns.Taken(); taken != 0 {
+			t.Errorf("%d turns are taken", taken)
 		}
 	})
 }
@@ -61,25 +63,28 @@ func TestWhoWaitsForItsClientLosesItsTurn(t *testing.T) {
 // TestATurnIsTakenAgain: the end of one turn, early or late, does not end the next.
 func TestATurnIsTakenAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		all := make(turns, 1)
-		one := all.newTurn()
+		s := &Service{turns: limit.NewWork(1, 0)}
+		w := &watching{Context: t.Context(), service: s}
+		before := func() {}
 		for _, length := range []time.Duration{0, longestTurn / 2, 2 * longestTurn, longestTurn - 1, longestTurn} {
-			if err := one.take(t.Context()); err != nil {
+			end, err := w.turn()
+			if err != nil {
 				t.Fatal(err)
 			}
-			one.over() // as by a timer that fired for the one before
-			if len(all) != 1 {
+			before() // as by a timer that fired for the one before
+			if s.turns.Taken() != 1 {
 				t.Errorf("a turn ended as it began")
 			}
 			time.Sleep(length)
 			synctest.Wait()
-			if over := len(all) == 0; over != (length >= longestTurn) {
+			if over := s.turns.Taken() == 0; over != (length >= longestTurn) {
 				t.Errorf("after %v, it is over: %v", length, over)
 			}
-			one.end()
-			if len(all) != 0 {
+			end()
+			if s.turns.Taken() != 0 {
 				t.Errorf("a turn of %v has not ended", length)
 			}
+			before = end
 		}
 	})
 }

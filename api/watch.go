@@ -13,17 +13,17 @@ import (
 
 	hdsdv1 "hdsd/gen/hdsd/v1"
 	"hdsd/health"
-	"hdsd/internal/caller"
 	"hdsd/internal/gate"
 	"hdsd/internal/reason"
-	"hdsd/internal/share"
+	"hdsd/peer"
+	"hdsd/peer/limit"
 )
 
 // WatchQuery narrows a watch; zero fields do not.
 type WatchQuery struct {
 	Cluster string
 	Address string
-	Filter  health.Filter // of the present health, or of that before or after a change
+	Filter  health.Filter // matches the present health, or the health before or after a change
 	Token   string        // to resume after; empty: start with the current health
 
 	// ByCluster adds changes up by cluster. The watch starts with Synced, without the current health.
@@ -32,21 +32,21 @@ type WatchQuery struct {
 
 // Watcher is one watch. One goroutine uses it.
 type Watcher interface {
-	// Next waits for events, of up to so many changes. They must not be changed. If it
-	// returns ctx's error, nothing is lost: call it again.
+	// Next waits for events, of up to changes changes. They must not be modified. If it returns
+	// ctx's error, nothing is lost: call it again.
 	Next(ctx context.Context, changes int) (*Batch, error)
 
 	// Close ends watching.
 	Close()
 }
 
-// deafAfter is how long a watcher may take nothing of what it is sent.
+// deafAfter bounds the time that a watcher reads nothing.
 const deafAfter = 5 * time.Second
 
 // errDeaf ends a watch whose client reads nothing.
 var errDeaf = status.Errorf(codes.DeadlineExceeded, "the client has not read for %v", deafAfter)
 
-// watching is a watch that counts.
+// watching is a counted watch.
 type watching struct {
 	Watcher
 	context.Context // ends with the caller's, or when the watch has to make room
@@ -54,12 +54,12 @@ type watching struct {
 	service *Service
 	caller  string
 	cancel  context.CancelCauseFunc
-	lease   *share.Lease
+	lease   *limit.Lease
 }
 
-// watch begins one. If it has to make room, ended is called after its context has ended.
+// watch begins a watch. If it has to make room, ended is called after its context has ended.
 func (s *Service) watch(ctx context.Context, q WatchQuery, ended func()) (*watching, error) {
-	w := &watching{service: s, caller: caller.FromContext(ctx).Key()}
+	w := &watching{service: s, caller: peer.FromContext(ctx).Key()}
 	w.Context, w.cancel = context.WithCancelCause(ctx)
 	var err error
 	if s.limits.Watches != nil {
@@ -86,10 +86,10 @@ func (w *watching) end(err error) {
 	}
 }
 
-// reason is why a watch ends: that it had to make room, if it had to.
+// reason returns the cause of a watch's end: its limit, if it had to make room.
 func (w *watching) reason(err error) error {
-	if own := (*share.Error)(nil); errors.As(context.Cause(w), &own) {
-		return own
+	if limitErr := (*limit.Error)(nil); errors.As(context.Cause(w), &limitErr) {
+		return limitErr
 	}
 	return err
 }
@@ -100,11 +100,11 @@ func watchQuery(r *hdsdv1.WatchRequest) (WatchQuery, error) {
 	if err != nil {
 		return WatchQuery{}, err
 	}
-	by := strings.ToLower(r.GetBy())
-	if by != "" && by != byCluster {
+	dimension := strings.ToLower(r.GetBy())
+	if dimension != "" && dimension != byCluster {
 		return WatchQuery{}, status.Errorf(codes.InvalidArgument, "by: %q is not %s", r.GetBy(), byCluster)
 	}
-	return WatchQuery{Cluster: r.GetCluster(), Address: r.GetAddress(), Filter: filter, Token: r.GetResumeToken(), ByCluster: by != ""}, nil
+	return WatchQuery{Cluster: r.GetCluster(), Address: r.GetAddress(), Filter: filter, Token: r.GetResumeToken(), ByCluster: dimension != ""}, nil
 }
 
 // Watch sends the current health of endpoints, then each change.
@@ -126,8 +126,8 @@ func (s *Service) Watch(r *hdsdv1.WatchRequest, stream grpc.ServerStreamingServe
 		w.end(err)
 		return err
 	}
-	// A client that does not read holds up the goroutine that sends. When this one
-	// returns, grpc ends the stream, and so that goroutine.
+	// A client that does not read blocks the goroutine that sends. When this one returns, grpc
+	// ends the stream, and thereby that goroutine.
 	s.calls.Go(func() {
 		err := w.send(stream, func() { ended <- errDeaf })
 		ended <- err
@@ -145,24 +145,24 @@ func (s *Service) Watch(r *hdsdv1.WatchRequest, stream grpc.ServerStreamingServe
 	return grpcError(err)
 }
 
-// send sends events over gRPC until the watch ends. It calls stuck if the client has not
-// read for too long.
+// send sends events over gRPC until the watch ends. It calls stuck if the client has not read
+// for too long.
 func (w *watching) send(stream grpc.ServerStream, stuck func()) error {
 	deaf := time.AfterFunc(deafAfter, stuck)
 	deaf.Stop()
-	turn := w.service.turns.newTurn()
 	for {
 		batch, err := w.Next(w, fewChanges)
 		if err != nil {
 			return w.reason(err)
 		}
-		if err := turn.take(w); err != nil {
+		end, err := w.turn()
+		if err != nil {
 			return err
 		}
 		deaf.Reset(deafAfter)
 		err = sendAll(stream, batch)
 		late := !deaf.Stop()
-		turn.end()
+		end()
 		if late {
 			return errDeaf
 		}

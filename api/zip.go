@@ -7,11 +7,11 @@ import (
 	"sync"
 )
 
-// smallAnswer is the length from which an answer is compressed: a shorter one takes one
-// packet either way.
+// smallAnswer is the length from which an answer is compressed: a shorter one takes one packet
+// either way.
 const smallAnswer = 1400
 
-// compressors are kept for the next answer: to make one takes longer than to use it.
+// compressors are reused: making one takes longer than using it.
 var compressors = sync.Pool{New: func() any {
 	w, err := gzip.NewWriterLevel(io.Discard, gzip.BestSpeed)
 	if err != nil {
@@ -20,19 +20,19 @@ var compressors = sync.Pool{New: func() any {
 	return w
 }}
 
-// zipped returns a text compressed. It does so at once and not while the text is sent, so that
-// no slow client keeps a compressor, which takes more memory than most answers.
+// zipped returns a compressed text. It compresses before sending, so that no slow client keeps a
+// compressor, which takes more memory than most answers.
 func zipped(text []byte) ([]byte, error) {
 	w := compressors.Get().(*gzip.Writer)
 	defer func() {
 		w.Reset(io.Discard) // or it would keep the answer
 		compressors.Put(w)
 	}()
-	var to bytes.Buffer
-	w.Reset(&to)
+	var buffer bytes.Buffer
+	w.Reset(&buffer)
 	if _, err := w.Write(text); err != nil {
 		return nil, err
 	}
 	err := w.Close()
-	return to.Bytes(), err
+	return buffer.Bytes(), err
 }

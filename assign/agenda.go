@@ -23,7 +23,7 @@ func (a *agenda) begin() {
 
 // visit lists a unit for this step.
 func (a *agenda) visit(i int32) {
-	if u := a.seats.at(i); u.visited != a.step {
+	if u := a.seats.unit(i); u.visited != a.step {
 		u.visited = a.step
 		a.visits = append(a.visits, i)
 	}
@@ -41,7 +41,7 @@ func (a *agenda) visited() []int32 { return a.visits }
 
 // want lists a unit if it could use a new checker.
 func (a *agenda) want(i int32) {
-	if u := a.seats.at(i); !u.wanted && a.needs.any(u) {
+	if u := a.seats.unit(i); !u.wanted && a.needs.wants(u) {
 		u.wanted = true
 		a.wanted = append(a.wanted, i)
 	}
@@ -53,21 +53,20 @@ func (a *agenda) review() []int32 {
 	list := a.wanted
 	a.wanted = a.wanted[:0]
 	for _, i := range list {
-		a.seats.at(i).wanted = false
+		a.seats.unit(i).wanted = false
 	}
 	for _, i := range list {
-		if a.seats.at(i).kind != nil {
+		if a.seats.unit(i).kind != nil {
 			a.want(i)
 		}
 	}
 	return a.wanted
 }
 
-// visitWanted lists for this step the wanted units that a checker in came can serve,
-// or all wanted units.
-func (a *agenda) visitWanted(came []int32, all bool) {
+// visitWanted lists for this step all wanted units, or those that a newcomer can serve.
+func (a *agenda) visitWanted(newcomers []int32, all bool) {
 	for _, i := range a.review() {
-		if all || slices.ContainsFunc(came, a.seats.at(i).kind.class.has) {
+		if all || slices.ContainsFunc(newcomers, a.seats.unit(i).kind.class.has) {
 			a.visit(i)
 		}
 	}
@@ -77,7 +76,7 @@ func (a *agenda) visitWanted(came []int32, all bool) {
 // reports.
 func (a *agenda) touchEmpty() {
 	for _, i := range a.visits {
-		if len(a.seats.at(i).seats) == 0 {
+		if len(a.seats.unit(i).seats) == 0 {
 			a.seats.touch(i)
 		}
 	}
@@ -94,12 +93,12 @@ func (a *agenda) halve(i int32) []int32 {
 }
 
 // divisible reports whether a unit can be cut, by one call of halve or by several.
-func (a *agenda) divisible(i int32) bool { return a.forest.divisible(a.seats.at(i)) }
+func (a *agenda) divisible(i int32) bool { return a.forest.divisible(a.seats.unit(i)) }
 
-// addPart lists for later a unit that was cut off from another. It also lists it for
-// this step if the other is listed, and as wanted if it could use a new checker.
+// addPart lists for later a unit that was cut off from another. It also lists it for this step
+// if the other is listed, and as wanted if it could use a new checker.
 func (a *agenda) addPart(i int32) {
-	if a.seats.at(i).visited == a.step {
+	if a.seats.unit(i).visited == a.step {
 		a.visits = append(a.visits, i)
 	}
 	a.want(i)
@@ -109,8 +108,8 @@ func (a *agenda) addPart(i int32) {
 // later lists a unit to look at after the others.
 func (a *agenda) later(i int32) { a.parts = append(a.parts, i) }
 
-// takeParts returns the units listed for later, and clears the list.
-func (a *agenda) takeParts() []int32 {
+// drainParts returns the units listed for later, and clears the list.
+func (a *agenda) drainParts() []int32 {
 	parts := slices.Clone(a.parts)
 	a.parts = a.parts[:0]
 	return parts

@@ -30,32 +30,32 @@ func (b *balancer) shed() {
 		return
 	}
 	var vacated []int32
-	from := slices.Repeat([]int32{none}, b.fleet.len())
+	givers := slices.Repeat([]int32{none}, b.fleet.len())
 	for _, s := range full {
-		enough, most := b.room.quota(quota.Bound, s), b.room.quota(quota.Breach, s)
+		bound, breach := b.room.quota(quota.Bound, s), b.room.quota(quota.Breach, s)
 		for _, i := range b.mover.helped(s) {
-			if b.room.load(s) <= enough {
+			if b.room.load(s) <= bound {
 				break
 			}
 			b.mover.shift(i, s)
 		}
-		if b.room.own(s) <= most {
+		if b.room.seated(s) <= breach {
 			continue
 		}
-		for _, i := range b.mover.own(s) {
+		for _, i := range b.mover.seated(s) {
 			switch {
-			case b.room.own(s) <= enough:
+			case b.room.seated(s) <= bound:
 			case b.fleet.live(s):
 				b.mover.shift(i, s)
-			case len(b.seats.at(i).substitutes) > 0:
+			case len(b.seats.unit(i).substitutes) > 0:
 				b.seats.unseat(i, s)
 				vacated = append(vacated, i)
 			}
 		}
-		for b.fleet.live(s) && b.room.own(s) > most && b.relay(s, from) {
+		for b.fleet.live(s) && b.room.seated(s) > breach && b.relay(s, givers) {
 		}
 	}
-	b.repairs.fill(append(vacated, b.agenda.takeParts()...))
+	b.repairs.fill(append(vacated, b.agenda.drainParts()...))
 }
 
 // above lists the checkers at work that are above a quota, by hash.
@@ -71,16 +71,16 @@ func (b *balancer) above(q quota.Level) []int32 {
 	return full
 }
 
-// relay relieves a checker that has too many seats when every possible taker is full.
-// The first taker hands something on, and so does each next one, up to a checker with
-// room. It uses a shortest such chain, and reports whether work moved all along it.
-func (b *balancer) relay(s int32, from []int32) bool {
-	chain := b.chain(s, from)
+// relay relieves a checker that has too many seats when every possible taker is full. Each
+// taker in turn hands a unit on, up to a checker with room. It uses a shortest such chain, and
+// reports whether work moved all along it.
+func (b *balancer) relay(s int32, givers []int32) bool {
+	chain := b.chain(s, givers)
 	if len(chain) == 0 {
 		return false
 	}
-	for i := range from {
-		from[i] = none
+	for i := range givers {
+		givers[i] = none
 	}
 	last := chain[0]
 	room, leeway := b.room.quota(quota.Limit, last)-b.room.load(last), b.room.leeway(last)
@@ -92,32 +92,32 @@ func (b *balancer) relay(s int32, from []int32) bool {
 		}
 		b.mover.swap(i, giver, taker)
 		b.agenda.later(i) // giver and taker may have room for it in its own zone by now
-		u := b.seats.at(i)
+		u := b.seats.unit(i)
 		room = max(b.room.quota(quota.Breach, giver)-b.room.load(giver), u.size())
 		leeway = max(b.room.leeway(giver), u.cost())
 	}
 	return true
 }
 
-// chain returns the checkers along which work can pass from an overloaded checker to
-// one that has room and no more than its share, last first. The slice from records
-// who can hand work to each checker. After a search in vain it stays as it is, so that
-// the next search skips dead ends.
-func (b *balancer) chain(s int32, from []int32) []int32 {
+// chain returns the checkers along which work can pass from an overloaded checker to one that
+// has room and no more than its share, last first. It records in givers which checker can hand
+// work to each. A search in vain leaves givers as it is, so that the next search skips dead
+// ends.
+func (b *balancer) chain(s int32, givers []int32) []int32 {
 	seen := b.newSeen()
-	from[s] = s
+	givers[s] = s
 	for queue := []int32{s}; len(queue) > 0 && !b.budget.spent(); queue = queue[1:] {
 		giver := queue[0]
-		var next []int32
+		var takers []int32
 		idle := int32(none)
-		for _, i := range b.mover.own(giver) {
-			rate := b.seats.at(i).kind.rate
+		for _, i := range b.mover.seated(giver) {
+			rate := b.seats.unit(i).kind.rate
 			b.takers(i, giver, seen, func(t int32) {
-				if from[t] != none {
+				if givers[t] != none {
 					return
 				}
-				from[t] = giver
-				next = append(next, t)
+				givers[t] = giver
+				takers = append(takers, t)
 				n := b.room.load(t)
 				takes := n <= b.room.quota(quota.Share, t) && n < b.room.quota(quota.Limit, t) && b.room.fits(t, rate)
 				if takes && (idle == none || b.fleet.compare(t, idle) < 0) {
@@ -126,19 +126,19 @@ func (b *balancer) chain(s int32, from []int32) []int32 {
 			})
 		}
 		if idle != none {
-			return back(idle, from)
+			return back(idle, givers)
 		}
-		slices.SortFunc(next, b.fleet.compare)
-		queue = append(queue, next...)
+		slices.SortFunc(takers, b.fleet.compare)
+		queue = append(queue, takers...)
 	}
 	return nil
 }
 
 // back returns the chain that ends at t, last first.
-func back(t int32, from []int32) []int32 {
+func back(t int32, givers []int32) []int32 {
 	chain := []int32{t}
-	for from[t] != t {
-		t = from[t]
+	for givers[t] != t {
+		t = givers[t]
 		chain = append(chain, t)
 	}
 	return chain
@@ -148,32 +148,32 @@ func back(t int32, from []int32) []int32 {
 type seen [][]bool
 
 func (b *balancer) newSeen() seen {
-	all := make(seen, b.classes.len())
-	for id := range all {
-		all[id] = make([]bool, len(b.classes.at(ClassID(id)).pools))
+	seen := make(seen, b.classes.len())
+	for id := range seen {
+		seen[id] = make([]bool, len(b.classes.byID(ClassID(id)).pools))
 	}
-	return all
+	return seen
 }
 
 // takers yields the checkers that could have a unit in place of checker s. It skips
 // zones where all checkers of the class were seen.
-func (b *balancer) takers(i, s int32, all seen, yield func(t int32)) {
-	u := b.seats.at(i)
-	seen, tally := all[u.kind.id], b.tally
+func (b *balancer) takers(i, s int32, seen seen, yield func(t int32)) {
+	u := b.seats.unit(i)
+	zones, tally := seen[u.kind.id], b.tally
 	tally.count(u)
 	standing := tally.remove(u, s)
 	for z, pool := range u.kind.class.pools {
-		if seen[z] || tally.tier(u, int32(z)) > standing {
+		if zones[z] || tally.tier(u, int32(z)) > standing {
 			continue
 		}
-		seen[z] = true
+		zones[z] = true
 		b.budget.spend(len(pool))
 		for _, t := range pool {
 			switch {
 			case !u.has(t):
 				yield(t)
 			case t != s:
-				seen[z] = false
+				zones[z] = false
 			}
 		}
 	}
@@ -184,23 +184,23 @@ func (b *balancer) takers(i, s int32, all seen, yield func(t int32)) {
 // returns none if no unit suits or no part fits.
 func (b *balancer) parcel(giver, taker, room int32, leeway int64) int32 {
 	fits := func(u *unit) bool { return u.size() <= room && u.cost() <= leeway }
-	size := func(i int32) int32 { return b.seats.at(i).size() }
-	least := int32(none)
-	for _, i := range b.mover.own(giver) {
-		u := b.seats.at(i)
+	size := func(i int32) int32 { return b.seats.unit(i).size() }
+	smallest := int32(none)
+	for _, i := range b.mover.seated(giver) {
+		u := b.seats.unit(i)
 		switch {
 		case !b.needs.suits(u, giver, taker):
 		case fits(u):
 			return i
-		case least == none || u.size() < size(least):
-			least = i
+		case smallest == none || u.size() < size(smallest):
+			smallest = i
 		}
 	}
-	for least != none && !fits(b.seats.at(least)) {
-		if !b.agenda.divisible(least) {
+	for smallest != none && !fits(b.seats.unit(smallest)) {
+		if !b.agenda.divisible(smallest) {
 			return none
 		}
-		least = slices.MinFunc(b.agenda.halve(least), func(a, b int32) int { return cmp.Compare(size(a), size(b)) })
+		smallest = slices.MinFunc(b.agenda.halve(smallest), func(a, b int32) int { return cmp.Compare(size(a), size(b)) })
 	}
-	return least
+	return smallest
 }

@@ -22,11 +22,11 @@ type class struct {
 
 	seats    []int32    // number of able checkers in each zone
 	mass     []int64    // their total weight
-	odd      []int32    // live checkers whose weight is not the full weight
+	odd      []int32    // live checkers below full weight
 	pools    [][]int32  // live checkers
 	rights   [][]uint64 // their hashes, prepared for scores
 	arrivals []uint32   // how often a checker joined a pool
-	gaps     []int64    // upper bound of the room below a ceiling that any checker in a pool has
+	gaps     []int64    // upper bound of the room below a ceiling of any checker in a pool
 
 	version uint32 // version of mass and pools; never 0
 }
@@ -103,15 +103,15 @@ func (c *class) enlist(w worker, leeway int64) {
 // delist removes a checker from its zone's pool.
 func (c *class) delist(w worker) {
 	z := w.zone
-	at := slices.Index(c.pools[z], w.slot)
-	c.pools[z], c.rights[z] = slices.Delete(c.pools[z], at, at+1), slices.Delete(c.rights[z], at, at+1)
+	index := slices.Index(c.pools[z], w.slot)
+	c.pools[z], c.rights[z] = slices.Delete(c.pools[z], index, index+1), slices.Delete(c.rights[z], index, index+1)
 	c.version++
 	if w.weight != quota.FullWeight {
 		c.odd[z]--
 	}
 }
 
-// narrow computes anew the most room that any checker in a zone has.
+// narrow computes anew the largest room of any checker in a zone.
 func (c *class) narrow(z int32, r *room) {
 	c.gaps[z] = 0
 	for _, s := range c.pools[z] {
@@ -139,19 +139,19 @@ type classes struct {
 }
 
 // find returns the class equal to c, and makes it if there is none.
-func (cs *classes) find(c Class) (at *class, made bool) {
+func (cs *classes) find(c Class) (found *class, isNew bool) {
 	h := c.digest()
 	if id, ok := cs.ids[h]; ok {
 		return cs.list[id], false
 	}
-	at = &class{Class: c, id: ClassID(len(cs.list)), hash: h, version: 1}
-	cs.ids[h] = at.id
-	cs.list = append(cs.list, at)
-	return at, true
+	found = &class{Class: c, id: ClassID(len(cs.list)), hash: h, version: 1}
+	cs.ids[h] = found.id
+	cs.list = append(cs.list, found)
+	return found, true
 }
 
-func (cs *classes) len() int             { return len(cs.list) }
-func (cs *classes) at(id ClassID) *class { return cs.list[id] }
+func (cs *classes) len() int               { return len(cs.list) }
+func (cs *classes) byID(id ClassID) *class { return cs.list[id] }
 
 // grow makes room for n zones.
 func (cs *classes) grow(n int) {

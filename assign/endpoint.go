@@ -49,14 +49,14 @@ func (es *endpoints) has(id health.EndpointID) bool {
 	return int(id) < len(es.list) && es.list[id].kind != none
 }
 
-func (es *endpoints) at(id health.EndpointID) endpoint      { return es.list[id] }
+func (es *endpoints) get(id health.EndpointID) endpoint     { return es.list[id] }
 func (es *endpoints) key(id health.EndpointID) trie.Key     { return es.list[id].Key }
 func (es *endpoints) hash(id health.EndpointID) uint64      { return es.list[id].Lo }
 func (es *endpoints) unit(id health.EndpointID) int32       { return es.list[id].unit }
 func (es *endpoints) setUnit(id health.EndpointID, i int32) { es.list[id].unit = i }
 
 // set stores the record of an endpoint.
-func (es *endpoints) set(id health.EndpointID, is endpoint) { es.list[id] = is }
+func (es *endpoints) set(id health.EndpointID, e endpoint) { es.list[id] = e }
 
 // remove forgets an endpoint.
 func (es *endpoints) remove(id health.EndpointID) {
@@ -64,8 +64,8 @@ func (es *endpoints) remove(id health.EndpointID) {
 	es.list[id], es.flags[id] = endpoint{kind: none, unit: none}, 0
 }
 
-// is reports whether an endpoint has any of the given flags.
-func (es *endpoints) is(id health.EndpointID, any flag) bool { return es.flags[id]&any != 0 }
+// hasFlag reports whether an endpoint has any of the given flags.
+func (es *endpoints) hasFlag(id health.EndpointID, flags flag) bool { return es.flags[id]&flags != 0 }
 
 // marks returns an endpoint's flags.
 func (es *endpoints) marks(id health.EndpointID) flag { return es.flags[id] }
@@ -89,7 +89,7 @@ func (es *endpoints) unmark(id health.EndpointID, f flag) {
 // anyUncheckable reports whether any endpoint was reported as uncheckable.
 func (es *endpoints) anyUncheckable() bool { return es.uncheckable > 0 }
 
-// sum returns what the endpoints contribute to the digest.
+// sum returns the endpoints' part of the digest.
 func (es *endpoints) sum(ids []health.EndpointID) uint64 {
 	sum := uint64(0)
 	for _, id := range ids {
@@ -98,14 +98,14 @@ func (es *endpoints) sum(ids []health.EndpointID) uint64 {
 	return sum
 }
 
-// from returns the index of the first endpoint whose key has the bit set. The ids are
-// in the order of their keys, which do not differ before that bit.
-func (es *endpoints) from(ids []health.EndpointID, bit int) int {
-	at, _ := slices.BinarySearchFunc(ids, true, func(id health.EndpointID, _ bool) int {
+// firstWith returns the index of the first endpoint whose key has the bit set. The ids are in
+// the order of their keys, which do not differ before that bit.
+func (es *endpoints) firstWith(ids []health.EndpointID, bit int) int {
+	index, _ := slices.BinarySearchFunc(ids, true, func(id health.EndpointID, _ bool) int {
 		if es.list[id].Bit(bit) {
 			return 0
 		}
 		return -1
 	})
-	return at
+	return index
 }

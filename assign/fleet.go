@@ -118,12 +118,11 @@ func (f *fleet) capacity(s int32) quota.Capacity {
 	return quota.CapacityOf(&f.members[s].checker)
 }
 
-// isAs reports whether a checker's description asks for the same plan as the stored
-// one.
+// isAs reports whether a checker's description gives the same plan as the stored one.
 func (f *fleet) isAs(s int32, c *health.Checker) bool {
-	m, is := &f.members[s], &f.members[s].checker
-	return m.known && is.Locality == c.Locality && quota.CapacityOf(is) == quota.CapacityOf(c) &&
-		maps.Equal(is.Abilities, c.Abilities) && maps.Equal(is.Metadata, c.Metadata)
+	m, stored := &f.members[s], &f.members[s].checker
+	return m.known && stored.Locality == c.Locality && quota.CapacityOf(stored) == quota.CapacityOf(c) &&
+		maps.Equal(stored.Abilities, c.Abilities) && maps.Equal(stored.Metadata, c.Metadata)
 }
 
 // revive makes a checker live, and returns whether it was not.
@@ -151,9 +150,9 @@ func (f *fleet) setDoubted(s int32, doubted bool) { f.doubt[s] = doubted }
 
 // setBlind marks a checker that is not live as blind, and returns whether it was not.
 func (f *fleet) setBlind(s int32) bool {
-	was := f.unseen[s]
+	blind := f.unseen[s]
 	f.unseen[s] = true
-	return !was
+	return !blind
 }
 
 // refresh lets a checker pull its share.
@@ -164,21 +163,21 @@ func (f *fleet) refresh(s int32) {
 	}
 }
 
-// newcomers removes from the list of those waiting the live checkers that have not
-// pulled their share yet. It returns them by hash.
+// newcomers removes from the waiting list the live checkers that have not pulled their share
+// yet, and returns them by hash.
 func (f *fleet) newcomers() []int32 {
-	var now, later []int32
+	var ready, later []int32
 	for _, s := range f.waiting {
 		switch {
 		case !f.members[s].fresh:
 		case f.active[s]:
 			f.members[s].fresh = false
-			now = append(now, s)
+			ready = append(ready, s)
 		default:
 			later = append(later, s)
 		}
 	}
 	f.waiting = later
-	slices.SortFunc(now, f.compare)
-	return now
+	slices.SortFunc(ready, f.compare)
+	return ready
 }

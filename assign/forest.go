@@ -21,8 +21,8 @@ type forest struct {
 	endpoints *endpoints
 	seats     *seats
 
-	mostOfUnit int // upper bound of most, from Options.Unit
-	most       int // most endpoints in a unit, for the present size of the fleet
+	unitLimit int // upper bound of unitSize, from Options.Unit
+	unitSize  int // maximum of endpoints in a unit, for the present size of the fleet
 
 	pending []trie.Item // endpoints to be put into units
 	brought seatLists   // seats of the endpoints that are pending
@@ -30,12 +30,12 @@ type forest struct {
 
 	groups []group // groups of the leaf being made, by own zone
 	spare  []int32
-	made   func(i int32) // is called for each new unit
+	onUnit func(i int32) // called for each new unit
 }
 
 // group describes the endpoints of one zone while a leaf is made.
 type group struct {
-	seed int32 // number of the seats that they bring, or none
+	seed int32 // number of their seats in seatLists, or none
 	size int
 	unit int32
 }
@@ -53,14 +53,14 @@ func (f *forest) grow() {
 // reserve makes room for endpoints that are about to be added.
 func (f *forest) reserve(n int) { f.pending = make([]trie.Item, 0, n) }
 
-// add queues an endpoint of a kind for divide. The item's seed numbers the seats and
-// substitutes that the endpoint brings.
+// add queues an endpoint of a kind for divide. The item's seed numbers the endpoint's earlier
+// seats and substitutes.
 func (f *forest) add(i trie.Item, k *kind) {
 	f.pending = append(f.pending, i)
 	f.count(k, i.Zone, 1)
 }
 
-// bring returns a number for the seats and substitutes that an endpoint brings.
+// bring returns a number for an endpoint's earlier seats and substitutes.
 func (f *forest) bring(seats, substitutes []int32) (seed int32) {
 	return f.brought.add(seats, substitutes)
 }
@@ -68,16 +68,16 @@ func (f *forest) bring(seats, substitutes []int32) (seed int32) {
 // withdraw removes an endpoint from the queue, and returns its seed.
 func (f *forest) withdraw(id health.EndpointID) (seed int32) {
 	i := slices.IndexFunc(f.pending, func(i trie.Item) bool { return i.ID == id })
-	was := f.pending[i]
+	item := f.pending[i]
 	f.pending = slices.Delete(f.pending, i, i+1)
-	f.count(f.kinds.at(was.Kind), was.Zone, -1)
-	return was.Seed
+	f.count(f.kinds.get(item.Kind), item.Zone, -1)
+	return item.Seed
 }
 
 // remove takes an endpoint out of its unit.
 func (f *forest) remove(id health.EndpointID) {
 	i := f.endpoints.unit(id)
-	u := f.seats.at(i)
+	u := f.seats.unit(i)
 	k, zone := u.kind, u.zone
 	f.seats.remove(i, id, f.endpoints.hash(id))
 	f.count(k, zone, -1)
@@ -93,10 +93,10 @@ func (f *forest) count(k *kind, zone, n int32) {
 	f.zones.Occupy(zone, n)
 }
 
-// divide puts the queued endpoints into units, whose size suits the number of
-// checkers, and removes empty units. It calls made for each new unit.
-func (f *forest) divide(checkers int, made func(i int32)) {
-	f.made = made
+// divide puts the queued endpoints into units, whose size suits the number of checkers, and
+// removes empty units. It calls onUnit for each new unit.
+func (f *forest) divide(checkers int, onUnit func(i int32)) {
+	f.onUnit = onUnit
 	for _, k := range f.hollow {
 		f.clean(k)
 		k.hollow = false
@@ -112,11 +112,11 @@ func (f *forest) divide(checkers int, made func(i int32)) {
 	} else {
 		for n := range waiting {
 			if len(waiting[n]) > 0 {
-				f.graft(f.kinds.at(int32(n)), waiting[n])
+				f.graft(f.kinds.get(int32(n)), waiting[n])
 			}
 		}
 	}
-	f.pending, f.brought, f.made = nil, seatLists{}, nil
+	f.pending, f.brought, f.onUnit = nil, seatLists{}, nil
 }
 
 // clean removes the empty units of a kind.
@@ -124,7 +124,7 @@ func (f *forest) clean(k *kind) {
 	for n := range k.leaves {
 		l, last := &k.leaves[n], int32(none)
 		for i := l.first; i != none; {
-			u := f.seats.at(i)
+			u := f.seats.unit(i)
 			next := u.next
 			if len(u.members) == 0 {
 				f.link(l, last, next)
@@ -152,49 +152,49 @@ func (f *forest) byKind() [][]trie.Item {
 		}
 		starts[k+1] += starts[k]
 	}
-	all, next := make([]trie.Item, len(f.pending)), slices.Clone(starts)
+	sorted, next := make([]trie.Item, len(f.pending)), slices.Clone(starts)
 	for i := range f.pending {
 		k := f.pending[i].Kind
-		all[next[k]] = f.pending[i]
+		sorted[next[k]] = f.pending[i]
 		next[k]++
 	}
 	for k := range parts {
-		parts[k] = all[starts[k]:starts[k+1]:starts[k+1]]
+		parts[k] = sorted[starts[k]:starts[k+1]:starts[k+1]]
 	}
 	return parts
 }
 
 // graft adds endpoints to the present trie of a kind.
 func (f *forest) graft(k *kind, pending []trie.Item) {
-	old := k.leaves
-	k.leaves = make([]leaf, 0, len(old)+1)
+	leaves := k.leaves
+	k.leaves = make([]leaf, 0, len(leaves)+1)
 	pending = trie.Sort(pending)
 	i := 0
 	for len(pending) > 0 {
 		first := pending[0].Key
-		for i < len(old) && old[i].Before(first) {
-			k.leaves = append(k.leaves, old[i])
+		for i < len(leaves) && leaves[i].Before(first) {
+			k.leaves = append(k.leaves, leaves[i])
 			i++
 		}
-		at, taken := locate(old, i, first)
+		node, taken := locate(leaves, i, first)
 		n := 1
-		for n < len(pending) && at.Contains(pending[n].Key) {
+		for n < len(pending) && node.Contains(pending[n].Key) {
 			n++
 		}
 		items := pending[:n:n]
 		if taken {
-			items = trie.Sort(f.gather(slices.Clone(items), old[i]))
+			items = trie.Sort(f.gather(slices.Clone(items), leaves[i]))
 			i++
 		}
-		f.cut(k, at, items)
+		f.cut(k, node, items)
 		pending = pending[n:]
 	}
-	k.leaves = append(k.leaves, old[i:]...)
+	k.leaves = append(k.leaves, leaves[i:]...)
 }
 
 // locate finds the place of a key: leaf i, or an empty part of the trie between
 // leaves i-1 and i.
-func locate(leaves []leaf, i int, k trie.Key) (at trie.Node, taken bool) {
+func locate(leaves []leaf, i int, k trie.Key) (node trie.Node, taken bool) {
 	var left, right *trie.Node
 	if i < len(leaves) {
 		if right = &leaves[i].Node; right.Contains(k) {
@@ -213,18 +213,18 @@ func (f *forest) rebuild(k *kind, items []trie.Item) {
 	items = slices.Grow(items, k.count-news)
 	var space []trie.Item
 	for _, l := range k.leaves {
-		from := len(items)
+		start := len(items)
 		items = f.gather(items, l)
-		n := len(items) - from
+		n := len(items) - start
 		space = slices.Grow(space[:0], n)
-		trie.SortInPlace(items[from:], space[:n])
+		trie.SortInPlace(items[start:], space[:n])
 	}
 	k.leaves = k.leaves[:0]
 	if news > 0 { // otherwise the leaves are in order already
 		items = trie.Sort(items)
 	}
 	const zones = 8 // even with more zones, few leaves have endpoints in more than these
-	f.seats.reserve(min(len(items), len(items)/f.most*min(f.zones.Len(), zones)))
+	f.seats.reserve(min(len(items), len(items)/f.unitSize*min(f.zones.Len(), zones)))
 	if len(items) > 0 {
 		f.cut(k, trie.Node{}, items)
 	}
@@ -234,7 +234,7 @@ func (f *forest) rebuild(k *kind, items []trie.Item) {
 // without seats as changed, since their next unit may have seats.
 func (f *forest) gather(items []trie.Item, l leaf) []trie.Item {
 	for i := l.first; i != none; {
-		u := f.seats.at(i)
+		u := f.seats.unit(i)
 		seed := f.brought.add(u.seats, u.substitutes)
 		for _, id := range u.members {
 			if seed == none {
@@ -259,14 +259,14 @@ func (f *forest) resize(checkers int) bool {
 	}
 	twelfth := checks / max(checkers, 1) / 12
 	if checkers == 0 {
-		twelfth = f.mostOfUnit
+		twelfth = f.unitLimit
 	}
-	most := 1 << max(bits.Len(uint(min(twelfth*4/3, f.mostOfUnit)))-1, 0)
-	late := most > f.most && twelfth < 3*f.most && !f.seats.empty()
-	if most == f.most || late {
+	limit := 1 << max(bits.Len(uint(min(twelfth*4/3, f.unitLimit)))-1, 0)
+	late := limit > f.unitSize && twelfth < 3*f.unitSize && !f.seats.empty()
+	if limit == f.unitSize || late {
 		return false
 	}
-	f.most = most
+	f.unitSize = limit
 	return true
 }
 
@@ -274,7 +274,7 @@ func (f *forest) resize(checkers int) bool {
 func (f *forest) units() iter.Seq[int32] {
 	return func(yield func(int32) bool) {
 		for _, k := range f.kinds.inOrder() {
-			for i := range f.all(k) {
+			for i := range f.unitsOf(k) {
 				if !yield(i) {
 					return
 				}
@@ -283,11 +283,11 @@ func (f *forest) units() iter.Seq[int32] {
 	}
 }
 
-// all lists the units of a kind, in order.
-func (f *forest) all(k *kind) iter.Seq[int32] {
+// unitsOf lists the units of a kind, in order.
+func (f *forest) unitsOf(k *kind) iter.Seq[int32] {
 	return func(yield func(int32) bool) {
 		for _, l := range k.leaves {
-			for i := l.first; i != none; i = f.seats.at(i).next {
+			for i := l.first; i != none; i = f.seats.unit(i).next {
 				if !yield(i) {
 					return
 				}
@@ -298,7 +298,7 @@ func (f *forest) all(k *kind) iter.Seq[int32] {
 
 // inOrder compares two units by their content, not by their numbers.
 func (f *forest) inOrder(a, b int32) int {
-	u, v := f.seats.at(a), f.seats.at(b)
+	u, v := f.seats.unit(a), f.seats.unit(b)
 	if u.kind != v.kind {
 		if c := cmp.Compare(u.kind.hash, v.kind.hash); c != 0 {
 			return c
@@ -311,6 +311,6 @@ func (f *forest) inOrder(a, b int32) int {
 
 // leafHash returns the hash by which a leaf ranks zones and checkers. It ignores
 // redundancy, rate and placement, so a change of these moves only what must move.
-func leafHash(k *kind, at trie.Node) uint64 {
-	return rendezvous.Score(rendezvous.Score(k.class.hash, at.Prefix.Hi), at.Prefix.Lo)
+func leafHash(k *kind, node trie.Node) uint64 {
+	return rendezvous.Score(rendezvous.Score(k.class.hash, node.Prefix.Hi), node.Prefix.Lo)
 }

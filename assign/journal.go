@@ -31,16 +31,16 @@ type journal struct {
 	cold    bool
 	moves   []Move // by slot
 	moved   []int32
-	some    []health.EndpointID
+	buffer  []health.EndpointID
 }
 
 // changed describes an endpoint that left its earlier unit.
 type changed struct {
-	id      health.EndpointID
-	key     trie.Key
-	before  []int32
-	removed bool
-	renewed bool // its class changed
+	id       health.EndpointID
+	key      trie.Key
+	checkers []int32
+	removed  bool
+	renewed  bool // its class changed
 }
 
 // digest returns the digest of the plan; digestOf returns the part of one slot.
@@ -56,14 +56,14 @@ func (j *journal) open(s int32) {
 
 // note records the checkers of an endpoint that is about to leave its unit.
 func (j *journal) note(id health.EndpointID, removed, renewed bool) {
-	u := j.seats.at(j.endpoints.unit(id))
+	u := j.seats.unit(j.endpoints.unit(id))
 	j.changed = append(j.changed, changed{id, j.endpoints.key(id), u.all(), removed, renewed})
 }
 
 // start records a unit made in this step. It reports whether some of its endpoints
 // are new or changed.
 func (j *journal) start(i int32) bool {
-	u := j.seats.at(i)
+	u := j.seats.unit(i)
 	news, moved := 0, false
 	for _, id := range u.members {
 		f := j.endpoints.marks(id)
@@ -78,7 +78,7 @@ func (j *journal) start(i int32) bool {
 		j.seats.bear(i)
 	case news > 0:
 		for _, id := range u.members {
-			if j.endpoints.is(id, isNew) {
+			if j.endpoints.hasFlag(id, isNew) {
 				j.added = append(j.added, id)
 			}
 		}
@@ -118,7 +118,7 @@ func compareKeys(a, b trie.Key) int {
 
 // current lists the present checkers of an endpoint.
 func (j *journal) current(id health.EndpointID) []int32 {
-	return j.seats.at(j.endpoints.unit(id)).current()
+	return j.seats.unit(j.endpoints.unit(id)).current()
 }
 
 // arranged sorts the changed units by their content.
@@ -139,40 +139,40 @@ func (j *journal) arranged() []int32 {
 
 // collectMoves lists the recorded moves, by checker.
 func (j *journal) collectMoves() []Move {
-	all := make([]Move, 0, len(j.moved))
+	moves := make([]Move, 0, len(j.moved))
 	for _, s := range j.moved {
-		all = append(all, j.moves[s])
+		moves = append(moves, j.moves[s])
 		j.moves[s] = Move{}
 	}
 	j.moved = j.moved[:0]
-	slices.SortFunc(all, func(a, b Move) int { return cmp.Compare(a.Checker, b.Checker) })
-	one := all[:0] // a checker that left and joined at once had two slots
-	for _, m := range all {
-		if n := len(one); n > 0 && one[n-1].Checker == m.Checker {
-			one[n-1].Add, one[n-1].Remove = append(one[n-1].Add, m.Add...), append(one[n-1].Remove, m.Remove...)
+	slices.SortFunc(moves, func(a, b Move) int { return cmp.Compare(a.Checker, b.Checker) })
+	merged := moves[:0] // a checker that left and joined at once had two slots
+	for _, m := range moves {
+		if n := len(merged); n > 0 && merged[n-1].Checker == m.Checker {
+			merged[n-1].Add, merged[n-1].Remove = append(merged[n-1].Add, m.Add...), append(merged[n-1].Remove, m.Remove...)
 		} else {
-			one = append(one, m)
+			merged = append(merged, m)
 		}
 	}
-	return one
+	return merged
 }
 
 // tellUnit reports a unit's endpoints, except those reported one by one.
 func (j *journal) tellUnit(i int32) {
-	u := j.seats.at(i)
+	u := j.seats.unit(i)
 	members, sum := u.members, u.sum
 	if u.born {
 		for _, id := range members {
 			j.endpoints.unmark(id, isNew)
 		}
 	} else if u.mixed {
-		j.some = j.some[:0]
+		j.buffer = j.buffer[:0]
 		for _, id := range members {
-			if !j.endpoints.is(id, isNew|isMoved) {
-				j.some = append(j.some, id)
+			if !j.endpoints.hasFlag(id, isNew|isMoved) {
+				j.buffer = append(j.buffer, id)
 			}
 		}
-		members = j.some
+		members = j.buffer
 		sum = j.endpoints.sum(members)
 	}
 	j.tell(members, sum, j.seats.before(u), u.current(), false)
@@ -183,52 +183,52 @@ func (j *journal) tellUnit(i int32) {
 func (j *journal) tellChanged(c *changed) {
 	ids := []health.EndpointID{c.id}
 	if c.removed {
-		j.record(c.before, nil, ids, c.key.Lo)
+		j.record(c.checkers, nil, ids, c.key.Lo)
 		return
 	}
 	j.endpoints.unmark(c.id, isMoved)
-	j.tell(ids, j.endpoints.hash(c.id), c.before, j.current(c.id), c.renewed)
+	j.tell(ids, j.endpoints.hash(c.id), c.checkers, j.current(c.id), c.renewed)
 }
 
 // tell records the endpoints' change of checkers, and which endpoints became
 // uncheckable or checkable.
-func (j *journal) tell(ids []health.EndpointID, sum uint64, before, now []int32, renewed bool) {
-	j.record(before, now, ids, sum)
-	if len(now) > 0 && !j.endpoints.anyUncheckable() {
+func (j *journal) tell(ids []health.EndpointID, sum uint64, previous, current []int32, renewed bool) {
+	j.record(previous, current, ids, sum)
+	if len(current) > 0 && !j.endpoints.anyUncheckable() {
 		return
 	}
 	for _, id := range ids {
-		switch bare := j.endpoints.is(id, isUncheckable); {
-		case len(now) > 0 && bare:
+		switch bare := j.endpoints.hasFlag(id, isUncheckable); {
+		case len(current) > 0 && bare:
 			j.endpoints.unmark(id, isUncheckable)
 			j.diff.Checkable = append(j.diff.Checkable, id)
-		case len(now) == 0 && (!bare && !j.waiting || bare && renewed):
+		case len(current) == 0 && (!bare && !j.waiting || bare && renewed):
 			j.endpoints.mark(id, isUncheckable)
-			u := j.seats.at(j.endpoints.unit(id))
-			why := Waiting
+			u := j.seats.unit(j.endpoints.unit(id))
+			reason := Waiting
 			if !j.waiting {
-				why = j.needs.why(u)
+				reason = j.needs.shortage(u)
 			}
-			j.diff.Uncheckable = append(j.diff.Uncheckable, Uncheckable{id, u.kind.id, why})
+			j.diff.Uncheckable = append(j.diff.Uncheckable, Uncheckable{id, u.kind.id, reason})
 		}
 	}
 }
 
 // record adds endpoints to the moves of the checkers that lose or get them.
-func (j *journal) record(before, now []int32, ids []health.EndpointID, sum uint64) {
+func (j *journal) record(previous, current []int32, ids []health.EndpointID, sum uint64) {
 	if len(ids) == 0 {
 		return
 	}
-	for _, s := range before {
-		if !slices.Contains(now, s) {
+	for _, s := range previous {
+		if !slices.Contains(current, s) {
 			m := j.move(s)
 			m.Remove = append(m.Remove, ids...)
 			j.sum -= sum * j.fleet.hash(s)
 			j.parts[s] -= sum * j.fleet.hash(s)
 		}
 	}
-	for _, s := range now {
-		if !slices.Contains(before, s) {
+	for _, s := range current {
+		if !slices.Contains(previous, s) {
 			m := j.move(s)
 			if m.Add == nil && j.cold {
 				m.Add = make([]health.EndpointID, 0, j.room.load(s))

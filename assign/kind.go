@@ -15,7 +15,7 @@ type kindKey struct {
 	rate           int64
 }
 
-// kind groups the endpoints that want the same, each relative to its own zone.
+// kind groups the endpoints with equal demands, each relative to its own zone.
 type kind struct {
 	kindKey
 	class  *class
@@ -84,14 +84,14 @@ func (ks *kinds) look(key kindKey) *kind {
 	if id, ok := ks.ids[key]; ok {
 		return ks.list[id]
 	}
-	id, c := ks.add(), ks.classes.at(key.id)
+	id, c := ks.add(), ks.classes.byID(key.id)
 	ks.ids[key] = id
 	h := rendezvous.Score(c.hash, uint64(key.redundancy))
 	h = rendezvous.Score(rendezvous.Score(h, uint64(key.zones)<<8|uint64(key.regions)), uint64(key.rate))
 	k := &kind{kindKey: key, class: c, number: id, hash: h}
 	ks.list[id] = k
-	at, _ := slices.BinarySearchFunc(ks.order, h, func(k *kind, h uint64) int { return cmp.Compare(k.hash, h) })
-	ks.order = slices.Insert(ks.order, at, k)
+	index, _ := slices.BinarySearchFunc(ks.order, h, func(k *kind, h uint64) int { return cmp.Compare(k.hash, h) })
+	ks.order = slices.Insert(ks.order, index, k)
 	return k
 }
 
@@ -106,7 +106,7 @@ func (ks *kinds) add() int32 {
 	return int32(len(ks.list) - 1)
 }
 
-func (ks *kinds) at(id int32) *kind { return ks.list[id] }
+func (ks *kinds) get(id int32) *kind { return ks.list[id] }
 
 // inOrder lists the kinds by hash.
 func (ks *kinds) inOrder() []*kind { return ks.order }

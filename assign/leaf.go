@@ -15,28 +15,28 @@ const zonesOfLeaf = 2
 
 // cut makes leaves from sorted endpoints in a part of a kind's trie. It makes as few
 // leaves as it can: each is small, and endpoints of one zone bring the same seats.
-func (f *forest) cut(k *kind, at trie.Node, items []trie.Item) {
-	trie.Cut(at, items,
+func (f *forest) cut(k *kind, node trie.Node, items []trie.Item) {
+	trie.Cut(node, items,
 		func(items []trie.Item) bool { return f.small(items) && f.uniform(items) },
-		func(at trie.Node, items []trie.Item) { f.addLeaf(k, at, items) })
+		func(node trie.Node, items []trie.Item) { f.addLeaf(k, node, items) })
 }
 
 // small reports whether endpoints are few enough for one leaf, and those of each zone
 // for one unit.
 func (f *forest) small(items []trie.Item) bool {
-	if len(items) <= f.most || len(items) > zonesOfLeaf*f.most {
-		return len(items) <= f.most
+	if len(items) <= f.unitSize || len(items) > zonesOfLeaf*f.unitSize {
+		return len(items) <= f.unitSize
 	}
-	most := 0
+	largest := 0
 	for i := range items {
 		g := f.groupOf(items[i].Zone)
 		g.size++
-		most = max(most, g.size)
+		largest = max(largest, g.size)
 	}
 	for i := range items {
 		f.groupOf(items[i].Zone).size = 0
 	}
-	return most <= f.most
+	return largest <= f.unitSize
 }
 
 // uniform reports whether all endpoints of one zone that bring seats bring the same.
@@ -62,7 +62,7 @@ func (f *forest) uniform(items []trie.Item) bool {
 }
 
 // addLeaf makes a leaf with one unit for each zone.
-func (f *forest) addLeaf(k *kind, at trie.Node, items []trie.Item) {
+func (f *forest) addLeaf(k *kind, node trie.Node, items []trie.Item) {
 	zones := f.spare[:0]
 	for i := range items {
 		g := f.groupOf(items[i].Zone)
@@ -77,12 +77,12 @@ func (f *forest) addLeaf(k *kind, at trie.Node, items []trie.Item) {
 	}
 	slices.SortFunc(zones, f.zones.Compare)
 	f.spare = zones
-	l := leaf{Node: at, hash: leafHash(k, at), first: none, ranking: &ranking{}}
+	l := leaf{Node: node, hash: leafHash(k, node), first: none, ranking: &ranking{}}
 	last := int32(none)
 	members := make([]health.EndpointID, len(items))
 	for _, z := range zones {
 		g := f.groupOf(z)
-		g.unit = f.seats.add(unit{Node: at, kind: k, hash: l.hash, ranking: l.ranking, zone: z, next: none, members: members[:0:g.size]})
+		g.unit = f.seats.add(unit{Node: node, kind: k, hash: l.hash, ranking: l.ranking, zone: z, next: none, members: members[:0:g.size]})
 		f.link(&l, last, g.unit)
 		last = g.unit
 		members = members[g.size:]
@@ -90,7 +90,7 @@ func (f *forest) addLeaf(k *kind, at trie.Node, items []trie.Item) {
 	}
 	for i := range items {
 		n := f.groupOf(items[i].Zone).unit
-		u := f.seats.at(n)
+		u := f.seats.unit(n)
 		u.members = append(u.members, items[i].ID)
 		u.sum += items[i].Lo
 		f.endpoints.setUnit(items[i].ID, n)
@@ -100,7 +100,7 @@ func (f *forest) addLeaf(k *kind, at trie.Node, items []trie.Item) {
 		if g.seed != none {
 			f.seats.give(g.unit, f.brought.lists[g.seed])
 		}
-		f.made(g.unit)
+		f.onUnit(g.unit)
 	}
 	k.leaves = append(k.leaves, l)
 }
@@ -110,7 +110,7 @@ func (f *forest) link(l *leaf, last, i int32) {
 	if last == none {
 		l.first = i
 	} else {
-		f.seats.at(last).next = i
+		f.seats.unit(last).next = i
 	}
 }
 
@@ -118,26 +118,26 @@ func (f *forest) link(l *leaf, last, i int32) {
 // their checkers. It returns the unit's halves, or false if all endpoints of the leaf
 // are alike. It calls added for each new unit.
 func (f *forest) halve(i int32, added func(part int32)) (halves []int32, ok bool) {
-	k := f.seats.at(i).kind
-	at, _ := slices.BinarySearchFunc(k.leaves, f.seats.at(i).Prefix, func(l leaf, k trie.Key) int {
+	k := f.seats.unit(i).kind
+	index, _ := slices.BinarySearchFunc(k.leaves, f.seats.unit(i).Prefix, func(l leaf, k trie.Key) int {
 		return cmp.Or(cmp.Compare(l.Prefix.Hi, k.Hi), cmp.Compare(l.Prefix.Lo, k.Lo))
 	})
-	units, low, high := f.span(k.leaves[at])
+	units, low, high := f.span(k.leaves[index])
 	if low == high {
 		return []int32{i}, false
 	}
 	depth := low.Common(high)
-	var both [2]leaf
+	var leaves [2]leaf
 	for side, key := range [2]trie.Key{low, high} {
 		n := trie.NodeOf(key, depth+1)
-		both[side] = leaf{Node: n, hash: leafHash(k, n), first: none, ranking: &ranking{}}
+		leaves[side] = leaf{Node: n, hash: leafHash(k, n), first: none, ranking: &ranking{}}
 	}
 	halves = []int32{i}
 	last := [2]int32{none, none}
 	for _, o := range units {
-		for side, n := range f.part(o, depth, both, added) {
+		for side, n := range f.part(o, depth, leaves, added) {
 			if n != none {
-				f.link(&both[side], last[side], n)
+				f.link(&leaves[side], last[side], n)
 				last[side] = n
 				if o == i && n != i {
 					halves = append(halves, n)
@@ -145,14 +145,14 @@ func (f *forest) halve(i int32, added func(part int32)) (halves []int32, ok bool
 			}
 		}
 	}
-	k.leaves = slices.Replace(k.leaves, at, at+1, both[0], both[1])
+	k.leaves = slices.Replace(k.leaves, index, index+1, leaves[0], leaves[1])
 	return halves, true
 }
 
 // span returns a leaf's units, and the lowest and highest key of its endpoints.
 func (f *forest) span(l leaf) (units []int32, low, high trie.Key) {
-	for i := l.first; i != none; i = f.seats.at(i).next {
-		list := f.seats.at(i).members
+	for i := l.first; i != none; i = f.seats.unit(i).next {
+		list := f.seats.unit(i).members
 		first, last := f.endpoints.key(list[0]), f.endpoints.key(list[len(list)-1])
 		if len(units) == 0 || first.Less(low) {
 			low = first
@@ -168,23 +168,23 @@ func (f *forest) span(l leaf) (units []int32, low, high trie.Key) {
 // part cuts a unit in two at a bit, if it has endpoints on both sides. It returns the
 // unit on each side, or none.
 func (f *forest) part(i int32, bit int, halves [2]leaf, added func(part int32)) [2]int32 {
-	members := f.seats.at(i).members
-	at := f.endpoints.from(members, bit)
+	members := f.seats.unit(i).members
+	index := f.endpoints.firstWith(members, bit)
 	sides := [2]int32{i, none}
-	switch at {
+	switch index {
 	case 0:
 		sides = [2]int32{none, i}
 	case len(members):
 	default:
-		sides[1] = f.seats.divide(i, at, f.endpoints.sum(members[at:]))
-		for _, id := range members[at:] {
+		sides[1] = f.seats.divide(i, index, f.endpoints.sum(members[index:]))
+		for _, id := range members[index:] {
 			f.endpoints.setUnit(id, sides[1])
 		}
 		added(sides[1])
 	}
 	for side, n := range sides {
 		if n != none {
-			u, l := f.seats.at(n), &halves[side]
+			u, l := f.seats.unit(n), &halves[side]
 			u.Node, u.hash, u.ranking, u.next = l.Node, l.hash, l.ranking, none
 		}
 	}
@@ -197,8 +197,8 @@ func (f *forest) divisible(u *unit) bool {
 	return n > 1 && f.endpoints.key(u.members[0]) != f.endpoints.key(u.members[n-1])
 }
 
-// seatLists numbers the seats and substitutes that endpoints bring. Equal lists have
-// one number.
+// seatLists numbers the earlier seats and substitutes of endpoints. Equal lists have one
+// number.
 type seatLists struct {
 	lists   [][2][]int32
 	numbers map[string]int32

@@ -67,26 +67,26 @@ func (h *shares) demands() []quota.Demand {
 			if key.rate = 0; !k.plain() {
 				key.own = int32(z) - 1
 			}
-			at, ok := index[key]
+			i, ok := index[key]
 			if !ok {
-				at = len(list)
-				index[key] = at
+				i = len(list)
+				index[key] = i
 				list = append(list, demand{quota.NewDemand(uint32(k.id), h.zones.Len()), k.hash, key.own})
 			}
-			r := request{&list[at].Demand, k.class, h.zones, int32(z) - 1, int(n)}
-			list[at].Add(int(n), r.place(k, k.wants()), k.rate)
+			r := request{&list[i].Demand, k.class, h.zones, int32(z) - 1, int(n)}
+			list[i].Add(int(n), r.place(k, k.wants()), k.rate)
 		}
 	}
 	slices.SortStableFunc(list, func(a, b demand) int {
 		return cmp.Or(int(place[a.Class]-place[b.Class]), cmp.Compare(a.hash, b.hash), h.zones.Compare(a.own, b.own))
 	})
-	all := make([]quota.Demand, 0, len(list))
+	demands := make([]quota.Demand, 0, len(list))
 	for _, d := range list {
 		if d.Seats > 0 {
-			all = append(all, d.Demand)
+			demands = append(demands, d.Demand)
 		}
 	}
-	return all
+	return demands
 }
 
 // demandKey holds what the endpoints of one demand have in common.
@@ -127,34 +127,34 @@ func (r *request) place(k *kind, seats int) int {
 }
 
 // among applies the placement by zone within some regions.
-func (r *request) among(zones Placement, seats int, in func(z int32) bool) int {
-	own := r.own
-	if own != none && !in(own) {
+func (r *request) among(zones Placement, seats int, inRegions func(z int32) bool) int {
+	ownZone := r.own
+	if ownZone != none && !inRegions(ownZone) {
 		if zones == OwnOnly {
 			return 0
 		}
-		own = none
+		ownZone = none
 	}
 	first := 0
-	if own != none && (zones == OwnOnly || zones == OwnFirst) {
-		first = min(seats, int(r.seats[own]))
-		r.Allow(own, r.count, first, first)
+	if ownZone != none && (zones == OwnOnly || zones == OwnFirst) {
+		first = min(seats, int(r.seats[ownZone]))
+		r.Allow(ownZone, r.count, first, first)
 		if zones == OwnOnly || first == seats {
 			return first
 		}
-		inside, taken := in, own
-		in = func(z int32) bool { return z != taken && inside(z) }
-		own = none
+		inside, taken := inRegions, ownZone
+		inRegions = func(z int32) bool { return z != taken && inside(z) }
+		ownZone = none
 	}
-	return first + r.spread(zones, seats-first, own, in)
+	return first + r.spread(zones, seats-first, ownZone, inRegions)
 }
 
 // spread puts one seat in each zone if there are enough zones, or any number where
 // zones do not matter.
-func (r *request) spread(placement Placement, seats int, own int32, in func(z int32) bool) int {
+func (r *request) spread(placement Placement, seats int, ownZone int32, included func(z int32) bool) int {
 	zones, checkers := 0, 0
 	for z, n := range r.seats {
-		if n > 0 && in(int32(z)) {
+		if n > 0 && included(int32(z)) {
 			zones++
 			checkers += int(n)
 		}
@@ -162,15 +162,15 @@ func (r *request) spread(placement Placement, seats int, own int32, in func(z in
 	seats = min(seats, checkers)
 	for z, n := range r.seats {
 		switch {
-		case n == 0 || !in(int32(z)):
+		case n == 0 || !included(int32(z)):
 		case placement == Anywhere:
 			r.Allow(int32(z), r.count, 0, min(int(n), seats))
 		default:
-			least := 0
-			if zones <= seats || int32(z) == own && seats > 0 {
-				least = 1
+			minimum := 0
+			if zones <= seats || int32(z) == ownZone && seats > 0 {
+				minimum = 1
 			}
-			r.Allow(int32(z), r.count, least, min(int(n), max(1, seats-zones+1), seats))
+			r.Allow(int32(z), r.count, minimum, min(int(n), max(1, seats-zones+1), seats))
 		}
 	}
 	return seats

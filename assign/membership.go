@@ -37,25 +37,25 @@ func (p *Planner) join(c *health.Checker) {
 	if p.fleet.revive(s) {
 		p.classes.enlist(p.worker(s), p.room.leeway(s))
 	}
-	p.came = append(p.came, s)
+	p.newcomers = append(p.newcomers, s)
 }
 
 // describe applies a checker's new description.
 func (p *Planner) describe(s int32, c *health.Checker) {
-	known, before, from, z := p.fleet.isKnown(s), p.fleet.capacity(s), p.fleet.zone(s), p.zones.Number(c.Locality)
+	known, previous, previousZone, z := p.fleet.isKnown(s), p.fleet.capacity(s), p.fleet.zone(s), p.zones.Number(c.Locality)
 	p.growZones()
-	was := p.classes.bits(s)
+	previousClasses := p.classes.bits(s)
 	p.classes.expel(p.worker(s))
 	p.zones.Occupy(z, 1)
-	p.zones.Occupy(from, -1)
+	p.zones.Occupy(previousZone, -1)
 	p.fleet.describe(s, c, z)
-	now := p.fleet.capacity(s)
-	p.room.limit(s, now.Ceiling)
-	if known && (now.Weight > before.Weight || now.Ceiling > before.Ceiling) {
+	capacity := p.fleet.capacity(s)
+	p.room.limit(s, capacity.Ceiling)
+	if known && (capacity.Weight > previous.Weight || capacity.Ceiling > previous.Ceiling) {
 		p.fleet.refresh(s)
 	}
 	p.classes.admit(p.worker(s), c, p.room.leeway(s))
-	p.unfair = p.unfair || known && (from != z || before != now || was != p.classes.bits(s))
+	p.unfair = p.unfair || known && (previousZone != z || previous != capacity || previousClasses != p.classes.bits(s))
 	p.shares.join(s)
 }
 
@@ -78,7 +78,7 @@ func (p *Planner) suspend(id string, doubted bool) {
 func (p *Planner) markBlind(id string) {
 	p.suspend(id, false)
 	if s, ok := p.fleet.find(id); ok && p.fleet.setBlind(s) {
-		p.suspended, p.came = append(p.suspended, s), append(p.came, s)
+		p.suspended, p.newcomers = append(p.suspended, s), append(p.newcomers, s)
 	}
 }
 
@@ -90,11 +90,11 @@ func (p *Planner) divide(l health.Locality, divided bool) {
 	if !p.needs.divide(z, divided) {
 		return
 	}
-	by := int32(-1)
+	step := int32(-1)
 	if divided {
-		by = 1
+		step = 1
 	}
-	p.zones.Occupy(z, by)
+	p.zones.Occupy(z, step)
 }
 
 func (p *Planner) leave(id string) {
@@ -107,7 +107,7 @@ func (p *Planner) leave(id string) {
 	p.shares.leave(s)
 	p.room.limit(s, quota.Unlimited)
 	p.unfair = true
-	p.left = append(p.left, s)
+	p.leavers = append(p.leavers, s)
 }
 
 // worker returns a checker as the classes see it.

@@ -20,7 +20,7 @@ type mover struct {
 // add fills a seat, with a substitute of the unit unless another checker is in a
 // better zone. It reports whether it found a checker.
 func (m *mover) add(i int32) bool {
-	u, tally := m.seats.at(i), m.tally
+	u, tally := m.seats.unit(i), m.tally
 	tally.count(u)
 	s := m.picker.pick(u, never)
 	if len(u.substitutes) > 0 {
@@ -42,7 +42,7 @@ func (m *mover) add(i int32) bool {
 
 // addHome fills a seat in a zone as good as the unit's own, if it can.
 func (m *mover) addHome(i int32) {
-	u := m.seats.at(i)
+	u := m.seats.unit(i)
 	m.tally.count(u)
 	if s := m.picker.pick(u, 1); s != none {
 		m.seats.seat(i, s)
@@ -51,14 +51,14 @@ func (m *mover) addHome(i int32) {
 
 // drop removes a surplus seat of a unit.
 func (m *mover) drop(i int32) {
-	u := m.seats.at(i)
+	u := m.seats.unit(i)
 	m.tally.count(u)
 	m.seats.unseat(i, m.needs.worst(u))
 }
 
 // improve moves a seat to a better zone, and reports whether it could.
 func (m *mover) improve(i int32) bool {
-	u := m.seats.at(i)
+	u := m.seats.unit(i)
 	if len(u.seats) == 0 || m.tally.count(u) {
 		return false
 	}
@@ -83,7 +83,7 @@ func (m *mover) swap(i, from, to int32) {
 
 // addSubstitute adds a substitute, and reports whether it found one.
 func (m *mover) addSubstitute(i int32) bool {
-	u := m.seats.at(i)
+	u := m.seats.unit(i)
 	m.tally.countLive(u)
 	s := m.picker.pickSubstitute(u)
 	if s == none {
@@ -96,7 +96,7 @@ func (m *mover) addSubstitute(i int32) bool {
 // addHomeSubstitute adds a substitute in the unit's own zone, and reports whether it
 // found one.
 func (m *mover) addHomeSubstitute(i int32) bool {
-	u := m.seats.at(i)
+	u := m.seats.unit(i)
 	m.tally.countLive(u)
 	s := m.picker.pickHome(u)
 	if s == none {
@@ -108,7 +108,7 @@ func (m *mover) addHomeSubstitute(i int32) bool {
 
 // dropSubstitutes removes the substitutes that a unit no longer needs.
 func (m *mover) dropSubstitutes(i int32) {
-	u := m.seats.at(i)
+	u := m.seats.unit(i)
 	for s := m.needs.idleSubstitute(u); s != none; s = m.needs.idleSubstitute(u) {
 		m.seats.dismiss(i, s)
 	}
@@ -121,7 +121,7 @@ func (m *mover) dropSubstitutes(i int32) {
 // shift moves one seat, or the work of a substitute, to a checker with room in an
 // equally good zone. It reports whether it found one.
 func (m *mover) shift(i, s int32) bool {
-	u, tally := m.seats.at(i), m.tally
+	u, tally := m.seats.unit(i), m.tally
 	if u.substituted(s) {
 		if !m.needs.fleet.live(s) { // others do its work already
 			m.seats.dismiss(i, s)
@@ -129,39 +129,39 @@ func (m *mover) shift(i, s int32) bool {
 		}
 		tally.countLive(u)
 		tied := m.needs.fleet.zone(s) == u.zone && m.needs.lackingHome(u) >= 0
-		to := m.picker.pickRoom(u, max(tally.remove(u, s), 1)) // as in pickSubstitute
+		taker := m.picker.pickRoom(u, max(tally.remove(u, s), 1)) // as in pickSubstitute
 		if tied {
-			to = m.picker.pickHomeRoom(u)
+			taker = m.picker.pickHomeRoom(u)
 		}
-		if to == none {
+		if taker == none {
 			return false
 		}
 		m.seats.dismiss(i, s)
-		m.seats.substitute(i, to)
+		m.seats.substitute(i, taker)
 		return true
 	}
 	if tally.count(u) {
 		return false
 	}
-	to := m.picker.pickRoom(u, tally.remove(u, s))
-	if to == none {
+	taker := m.picker.pickRoom(u, tally.remove(u, s))
+	if taker == none {
 		return false
 	}
-	m.swap(i, s, to)
+	m.swap(i, s, taker)
 	return true
 }
 
-// sheddable lists the checker's units that some accepts. First come those that other
-// checkers can take most easily and that rank it lowest.
-func (m *mover) sheddable(s int32, some func(*unit) bool) []int32 {
+// sheddable lists the checker's accepted units. First come those that other checkers can take
+// most easily and that rank it lowest.
+func (m *mover) sheddable(s int32, accept func(*unit) bool) []int32 {
 	var list []int32
-	for _, i := range m.seats.of(s) {
-		if some(m.seats.at(i)) {
+	for _, i := range m.seats.unitsOf(s) {
+		if accept(m.seats.unit(i)) {
 			list = append(list, i)
 		}
 	}
 	slices.SortFunc(list, func(a, b int32) int {
-		u, v := m.seats.at(a), m.seats.at(b)
+		u, v := m.seats.unit(a), m.seats.unit(b)
 		return cmp.Or(
 			-cmp.Compare(m.needs.choice(u), m.needs.choice(v)),
 			cmp.Compare(m.rankings.score(u, s), m.rankings.score(v, s)),
@@ -170,12 +170,12 @@ func (m *mover) sheddable(s int32, some func(*unit) bool) []int32 {
 	return list
 }
 
-// own lists the units in which a checker has a seat, in the order of sheddable.
-func (m *mover) own(s int32) []int32 {
+// seated lists the units in which a checker has a seat, in the order of sheddable.
+func (m *mover) seated(s int32) []int32 {
 	return m.sheddable(s, func(u *unit) bool { return u.seated(s) })
 }
 
-// costly is own for units that count toward the checker's ceiling.
+// costly is seated for units that count toward the checker's ceiling.
 func (m *mover) costly(s int32) []int32 {
 	return m.sheddable(s, func(u *unit) bool { return u.seated(s) && u.kind.rate > 0 })
 }

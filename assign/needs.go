@@ -14,7 +14,7 @@ type needs struct {
 	tally    *tally
 	rankings *rankings
 	divided  map[int32]bool // zones whose endpoints need two checkers of their own
-	changed  []int32        // zones that are divided, or no longer are, since takeChanged
+	changed  []int32        // zones that became divided or undivided since drainChanged
 }
 
 // divide records whether the endpoints of a zone need two checkers of their own, and
@@ -33,15 +33,15 @@ func (n *needs) divide(z int32, divided bool) bool {
 	return true
 }
 
-// takeChanged returns the zones that have become divided, or no longer are.
-func (n *needs) takeChanged() []int32 {
+// drainChanged returns and clears the zones that became divided or undivided.
+func (n *needs) drainChanged() []int32 {
 	changed := n.changed
 	n.changed = nil
 	return changed
 }
 
-// any reports whether a unit could use a new checker.
-func (n *needs) any(u *unit) bool {
+// wants reports whether a unit could use a new checker.
+func (n *needs) wants(u *unit) bool {
 	if u.short() || n.lacking(u) > 0 {
 		return true
 	}
@@ -132,12 +132,12 @@ func (n *needs) idleSubstitute(u *unit) int32 {
 func (n *needs) worst(u *unit) int32 {
 	worst, place := u.seats[0], -1
 	for _, s := range u.seats {
-		at := n.tally.standing(u, s) * 2
+		standing := n.tally.standing(u, s) * 2
 		if n.fleet.live(s) {
-			at++
+			standing++
 		}
-		if at > place || at == place && n.rankings.outranks(u, worst, s) {
-			worst, place = s, at
+		if standing > place || standing == place && n.rankings.outranks(u, worst, s) {
+			worst, place = s, standing
 		}
 	}
 	return worst
@@ -185,8 +185,8 @@ func (n *needs) replaces(u *unit, o, s int32) bool {
 	return n.room.takes(s, u, quota.Share) && n.suits(u, o, s)
 }
 
-// why returns the reason why a unit has too few seats.
-func (n *needs) why(u *unit) Reason {
+// shortage returns the reason why a unit has too few seats.
+func (n *needs) shortage(u *unit) Reason {
 	able, near := 0, 0
 	for z, pool := range u.kind.class.pools {
 		able += len(pool)
@@ -194,16 +194,16 @@ func (n *needs) why(u *unit) Reason {
 			near += len(pool)
 		}
 	}
-	others := n.fleet.alive()
+	alive := n.fleet.alive()
 	for _, s := range u.current() {
 		if n.fleet.live(s) {
 			able--
 			near--
-			others--
+			alive--
 		}
 	}
 	switch {
-	case others == 0:
+	case alive == 0:
 		return NoOthers
 	case near > 0:
 		return NoRoom
@@ -213,8 +213,8 @@ func (n *needs) why(u *unit) Reason {
 	return TooFew
 }
 
-// eligible lists the live checkers that could be added to a unit and that consider
-// accepts, best placed first. It also returns how many it looked at.
+// eligible lists the live checkers that could be added to a unit and that consider accepts,
+// best placed first. It also returns the number of checkers it looked at.
 func (n *needs) eligible(u *unit, consider func(s int32) bool) (list []int32, looks int) {
 	n.tally.count(u)
 	for z, pool := range u.kind.class.pools {

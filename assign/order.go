@@ -34,7 +34,7 @@ func (q *queue) order(units []int32) []turn {
 	place := q.classes.byScarcity()
 	list := make([]turn, len(units))
 	for n, i := range units {
-		u := q.seats.at(i)
+		u := q.seats.unit(i)
 		size := sizes - 1 - int32(bits.Len(uint(len(u.members))))
 		list[n] = turn{place[u.kind.id], size, u.hash, i, q.home(u)}
 	}

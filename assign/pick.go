@@ -13,7 +13,7 @@ type picker struct {
 
 // graded returns the ranked zones of a counted unit, with their tiers.
 func (p *picker) graded(u *unit) []rank {
-	zones := p.rankings.of(u)
+	zones := p.rankings.zones(u)
 	p.tally.grade(u, zones)
 	return zones
 }
@@ -58,21 +58,21 @@ func (p *picker) pickRoom(u *unit, tier int) int32 { return p.withRoom(u, p.grad
 
 // first searches the tiers of zones, best first.
 func (p *picker) first(u *unit, zones []rank, below int) int32 {
-	at := below
+	tier := below
 	for i := range zones {
-		at = min(at, int(zones[i].tier))
+		tier = min(tier, int(zones[i].tier))
 	}
-	for at < below {
-		if s := p.inTier(u, zones, at); s != none {
+	for tier < below {
+		if s := p.inTier(u, zones, tier); s != none {
 			return s
 		}
-		next := below
+		higher := below
 		for i := range zones {
-			if t := int(zones[i].tier); t > at {
-				next = min(next, t)
+			if t := int(zones[i].tier); t > tier {
+				higher = min(higher, t)
 			}
 		}
-		at = next
+		tier = higher
 	}
 	return none
 }
@@ -84,7 +84,7 @@ func (p *picker) inTier(u *unit, zones []rank, tier int) int32 {
 		return s
 	}
 	c, cost := u.kind.class, u.cost()
-	best, limit := int32(none), int64(0)
+	best, bestLimit := int32(none), int64(0)
 	for i := range zones {
 		r := &zones[i]
 		if int(r.tier) != tier || !c.mayFitIn(r.zone, cost) {
@@ -94,14 +94,14 @@ func (p *picker) inTier(u *unit, zones []rank, tier int) int32 {
 			if u.has(s) || !p.room.fits(s, cost) {
 				continue
 			}
-			there := int64(max(p.room.quota(quota.Limit, s), 1))
+			limit := int64(max(p.room.quota(quota.Limit, s), 1))
 			if best != none {
-				mine, its := int64(p.room.load(s))*limit, int64(p.room.load(best))*there
-				if mine > its || mine == its && p.rankings.score(u, s) < p.rankings.score(u, best) {
+				mine, theirs := int64(p.room.load(s))*bestLimit, int64(p.room.load(best))*limit
+				if mine > theirs || mine == theirs && p.rankings.score(u, s) < p.rankings.score(u, best) {
 					continue
 				}
 			}
-			best, limit = s, there
+			best, bestLimit = s, limit
 		}
 	}
 	return best

@@ -28,9 +28,9 @@ type Planner struct {
 	journal   *journal
 	restored  *restored
 
-	left, suspended, came []int32 // slots, in this step
-	unfair                bool    // loads may have become uneven
-	waiting               bool    // settling: the planner places nothing
+	leavers, suspended, newcomers []int32 // slots, in this step
+	unfair                        bool    // loads may have become uneven
+	waiting                       bool    // settling: the planner places nothing
 }
 
 // New makes an empty Planner.
@@ -44,12 +44,12 @@ func New(o Options) *Planner {
 	p.room = &room{quotas: quotas}
 	p.shares = &shares{zones: p.zones, fleet: p.fleet, classes: p.classes, kinds: p.kinds, quotas: quotas, slack: o.Slack}
 	p.seats = &seats{fleet: p.fleet, room: p.room, classes: p.classes}
-	p.forest = &forest{zones: p.zones, kinds: p.kinds, endpoints: p.endpoints, seats: p.seats, mostOfUnit: o.Unit, most: 1}
+	p.forest = &forest{zones: p.zones, kinds: p.kinds, endpoints: p.endpoints, seats: p.seats, unitLimit: o.Unit, unitSize: 1}
 	p.tally = &tally{table: p.zones, fleet: p.fleet}
 	rankings := &rankings{table: p.zones, fleet: p.fleet, room: p.room}
 	p.needs = &needs{fleet: p.fleet, room: p.room, tally: p.tally, rankings: rankings}
 	p.agenda = &agenda{forest: p.forest, seats: p.seats, needs: p.needs, rankings: rankings}
-	p.work = newWork(p, rankings, &budget{most: o.Looks})
+	p.work = newWork(p, rankings, &budget{limit: o.Looks})
 	p.journal = &journal{
 		fleet: p.fleet, room: p.room, forest: p.forest, endpoints: p.endpoints, seats: p.seats, needs: p.needs,
 	}
@@ -59,17 +59,17 @@ func New(o Options) *Planner {
 
 // Class returns the number of a class; equal classes have the same number.
 func (p *Planner) Class(c Class) ClassID {
-	at, made := p.classes.find(c)
-	if made {
+	class, isNew := p.classes.find(c)
+	if isNew {
 		p.shares.addClass()
-		at.grow(p.zones.Len())
+		class.grow(p.zones.Len())
 		for s := range int32(p.fleet.len()) {
 			if p.fleet.isKnown(s) {
-				at.admit(p.worker(s), p.fleet.checker(s), p.room.leeway(s))
+				class.admit(p.worker(s), p.fleet.checker(s), p.room.leeway(s))
 			}
 		}
 	}
-	return at.id
+	return class.id
 }
 
 // Restore stores a saved plan. Endpoints that are upserted later take their seats
@@ -157,31 +157,31 @@ func (p *Planner) start(i int32) {
 func (p *Planner) upsert(e *Endpoint) {
 	p.endpoints.grow(e.ID)
 	k := p.kinds.find(keyOf(e))
-	is, was := endpoint{trie.Key{Hi: uint64(e.ClusterHash), Lo: uint64(e.Hash)}, k.number, none}, p.endpoints.at(e.ID)
-	own, i := p.ownZone(e), was.unit
-	if i != none && was.kind == is.kind && was.Key == is.Key && p.seats.at(i).zone == own {
+	record, previous := endpoint{trie.Key{Hi: uint64(e.ClusterHash), Lo: uint64(e.Hash)}, k.number, none}, p.endpoints.get(e.ID)
+	zone, i := p.ownZone(e), previous.unit
+	if i != none && previous.kind == record.kind && previous.Key == record.Key && p.seats.unit(i).zone == zone {
 		return
 	}
 	seed := int32(none)
 	switch {
-	case was.kind == none:
+	case previous.kind == none:
 		p.endpoints.mark(e.ID, isNew)
 		if !p.restored.empty() {
 			seed = p.forest.bring(p.restored.claim(uint64(e.Hash), p.fleet.isSeated), nil)
 		}
 		p.unfair = p.unfair || seed == none && !p.waiting
-	case i == none: // the Change has it twice
+	case i == none: // the Change lists it twice
 		seed = p.forest.withdraw(e.ID)
 	default:
-		u := p.seats.at(i)
+		u := p.seats.unit(i)
 		seed = p.forest.bring(u.seats, u.substitutes)
 		p.journal.note(e.ID, false, u.kind.id != e.Class)
 		p.endpoints.mark(e.ID, isMoved)
 		p.forest.remove(e.ID)
 		p.unfair = true
 	}
-	p.endpoints.set(e.ID, is)
-	p.forest.add(trie.Item{Key: is.Key, ID: e.ID, Seed: seed, Kind: is.kind, Zone: own}, k)
+	p.endpoints.set(e.ID, record)
+	p.forest.add(trie.Item{Key: record.Key, ID: e.ID, Seed: seed, Kind: record.kind, Zone: zone}, k)
 }
 
 // remove forgets an endpoint.
@@ -213,40 +213,40 @@ func (p *Planner) growZones() {
 
 // collect lists the units that this step may affect.
 func (p *Planner) collect(waited bool) {
-	freed := !p.waiting && p.room.takeFreed()
+	freed := !p.waiting && p.room.resetFreed()
 	if waited && !p.waiting {
 		p.agenda.visitAll()
 		return
 	}
-	for _, list := range [][]int32{p.left, p.suspended, p.came} {
+	for _, list := range [][]int32{p.leavers, p.suspended, p.newcomers} {
 		for _, s := range list {
-			for _, i := range p.seats.of(s) {
+			for _, i := range p.seats.unitsOf(s) {
 				p.agenda.visit(i)
 			}
 		}
 	}
-	for _, s := range p.left {
+	for _, s := range p.leavers {
 		p.seats.disown(s)
 	}
-	if changed := p.needs.takeChanged(); len(changed) > 0 {
+	if changed := p.needs.drainChanged(); len(changed) > 0 {
 		for i := range p.forest.units() {
-			if z := p.seats.at(i).zone; z != none && slices.Contains(changed, z) {
+			if z := p.seats.unit(i).zone; z != none && slices.Contains(changed, z) {
 				p.agenda.visit(i)
 			}
 		}
 	}
-	if (len(p.came) > 0 || freed) && !p.waiting {
-		p.agenda.visitWanted(p.came, freed)
+	if (len(p.newcomers) > 0 || freed) && !p.waiting {
+		p.agenda.visitWanted(p.newcomers, freed)
 	}
 }
 
 // end forgets the state of this step.
 func (p *Planner) end() {
-	for _, s := range p.left {
+	for _, s := range p.leavers {
 		p.vacate(s)
 	}
 	p.zones.Forget()
 	p.kinds.forget()
-	p.left, p.suspended, p.came = p.left[:0], p.suspended[:0], p.came[:0]
+	p.leavers, p.suspended, p.newcomers = p.leavers[:0], p.suspended[:0], p.newcomers[:0]
 	p.restored.compact()
 }

@@ -31,26 +31,26 @@ func (p *puller) pull(newcomers []int32) {
 	for _, donor := range p.balancer.above(quota.Bound) {
 		p.handOver(donor, newcomers, quota.Bound, true)
 	}
-	var left []int32
+	var unmet []int32
 	for _, s := range newcomers {
 		best := p.candidates(s)
 		for _, l := range best {
-			for i := l.first; i != none; i = p.seats.at(i).next {
+			for i := l.first; i != none; i = p.seats.unit(i).next {
 				p.win(i, s)
 			}
 		}
 		for _, l := range best {
-			for i := l.first; i != none && p.hungry(s); i = p.seats.at(i).next {
+			for i := l.first; i != none && p.hungry(s); i = p.seats.unit(i).next {
 				p.unburden(i, s)
 			}
 		}
 		if p.hungry(s) {
-			left = append(left, s)
+			unmet = append(unmet, s)
 		}
 	}
-	if len(left) > 0 {
+	if len(unmet) > 0 {
 		for _, donor := range p.balancer.above(quota.Share) {
-			p.handOver(donor, left, quota.Share, false)
+			p.handOver(donor, unmet, quota.Share, false)
 		}
 	}
 }
@@ -63,28 +63,28 @@ func (p *puller) handOver(donor int32, newcomers []int32, q quota.Level, all boo
 	}
 	newcomers = slices.DeleteFunc(slices.Clone(newcomers), func(s int32) bool { return !p.hungry(s) })
 	enough := p.room.quota(q, donor)
-	const few = 4 // it is cheap to ask for each unit whether so many newcomers may have it
+	const cheap = 4 // it is cheap to ask for each unit whether so many newcomers may have it
 	for _, i := range p.mover.sheddable(donor, func(u *unit) bool {
-		may := func(s int32) bool { return p.needs.replaces(u, donor, s) }
-		return u.seated(donor) && (len(newcomers) > few || slices.ContainsFunc(newcomers, may))
+		accepts := func(s int32) bool { return p.needs.replaces(u, donor, s) }
+		return u.seated(donor) && (len(newcomers) > cheap || slices.ContainsFunc(newcomers, accepts))
 	}) {
-		u := p.seats.at(i)
-		if p.room.own(donor) <= enough || len(newcomers) == 0 {
+		u := p.seats.unit(i)
+		if p.room.seated(donor) <= enough || len(newcomers) == 0 {
 			return
 		}
-		if !all && p.room.own(donor)-u.size() < enough {
+		if !all && p.room.seated(donor)-u.size() < enough {
 			continue
 		}
-		to := int32(none)
+		taker := int32(none)
 		for _, s := range newcomers {
-			if (to == none || p.rankings.outranks(u, s, to)) && p.needs.replaces(u, donor, s) {
-				to = s
+			if (taker == none || p.rankings.outranks(u, s, taker)) && p.needs.replaces(u, donor, s) {
+				taker = s
 			}
 		}
-		if to != none {
-			p.mover.swap(i, donor, to)
-			if !p.hungry(to) {
-				newcomers = slices.DeleteFunc(newcomers, func(s int32) bool { return s == to })
+		if taker != none {
+			p.mover.swap(i, donor, taker)
+			if !p.hungry(taker) {
+				newcomers = slices.DeleteFunc(newcomers, func(s int32) bool { return s == taker })
 			}
 		}
 	}
@@ -101,14 +101,14 @@ func (p *puller) hungry(s int32) bool {
 // outranks that one. If the unit has no seat in that zone, the newcomer takes the
 // unit's last choice. For that, it must rank highest in its zone among those with room.
 func (p *puller) win(i, s int32) {
-	u, z := p.seats.at(i), p.fleet.zone(s)
+	u, z := p.seats.unit(i), p.fleet.zone(s)
 	if u.has(s) || !p.room.takes(s, u, quota.Share) {
 		return
 	}
-	there, rival := false, int32(none)
+	seated, rival := false, int32(none)
 	for _, o := range u.seats {
 		if p.fleet.zone(o) == z {
-			there = true
+			seated = true
 			if p.fleet.live(o) && (rival == none || p.rankings.outranks(u, rival, o)) {
 				rival = o
 			}
@@ -116,7 +116,7 @@ func (p *puller) win(i, s int32) {
 	}
 	switch {
 	case rival != none && p.rankings.outranks(u, s, rival):
-	case there:
+	case seated:
 		return
 	default:
 		if rival = p.lastChoice(u, s); rival == none || p.rankings.best(u, p.rankings.ofZone(u, z), quota.Any) != s {
@@ -135,8 +135,8 @@ func (p *puller) lastChoice(u *unit, s int32) int32 {
 			continue
 		}
 		r := p.rankings.draw(u, p.fleet.zone(o))
-		same := seat != none && p.fleet.zone(seat) == p.fleet.zone(o) && p.rankings.outranks(u, seat, o)
-		if (same || p.rankings.prefers(&worst, &r)) && p.needs.replaces(u, o, s) {
+		isOwn := seat != none && p.fleet.zone(seat) == p.fleet.zone(o) && p.rankings.outranks(u, seat, o)
+		if (isOwn || p.rankings.prefers(&worst, &r)) && p.needs.replaces(u, o, s) {
 			worst, seat = r, o
 		}
 	}
@@ -146,16 +146,16 @@ func (p *puller) lastChoice(u *unit, s int32) int32 {
 // unburden gives a hungry newcomer the seat of the live checker that is furthest above
 // its share. The checker must still have its share without the unit.
 func (p *puller) unburden(i, s int32) {
-	u := p.seats.at(i)
-	donor, most := int32(none), int32(-1)
+	u := p.seats.unit(i)
+	donor, excess := int32(none), int32(-1)
 	for _, o := range u.seats {
 		if !p.fleet.live(o) {
 			continue
 		}
-		much := p.room.load(o) - u.size() - p.room.quota(quota.Share, o)
-		better := much > most || much == most && donor != none && p.rankings.outranks(u, donor, o)
+		above := p.room.load(o) - u.size() - p.room.quota(quota.Share, o)
+		better := above > excess || above == excess && donor != none && p.rankings.outranks(u, donor, o)
 		if better && p.needs.replaces(u, o, s) {
-			donor, most = o, much
+			donor, excess = o, above
 		}
 	}
 	if donor != none {
@@ -182,13 +182,13 @@ func (p *puller) candidates(s int32) []candidate {
 		if !c.has(s) {
 			continue
 		}
-		least := uint64(0)
+		minimum := uint64(0)
 		if mass, part := uint64(c.mass[p.fleet.zone(s)]), uint64(p.fleet.weight(s))*spread; part < mass {
-			least, _ = bits.Div64(mass-part, 0, mass)
+			minimum, _ = bits.Div64(mass-part, 0, mass)
 		}
 		for i := range k.leaves {
 			l := &k.leaves[i]
-			if score := rendezvous.Score(l.hash, p.fleet.hash(s)); score >= least {
+			if score := rendezvous.Score(l.hash, p.fleet.hash(s)); score >= minimum {
 				list = append(list, candidate{places[k.id], score, l.first})
 			}
 		}

@@ -14,8 +14,8 @@ func (p *Planner) Checkers(id health.EndpointID) []string {
 	return slices.Sorted(p.EachChecker(id))
 }
 
-// EachChecker gives what Checkers lists, in no particular order. The plan must not change
-// meanwhile.
+// EachChecker yields the checkers of an endpoint, in no particular order. The plan must not
+// change meanwhile.
 func (p *Planner) EachChecker(id health.EndpointID) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		if !p.endpoints.has(id) {
@@ -37,8 +37,8 @@ func (p *Planner) Endpoints(checker string) iter.Seq[health.EndpointID] {
 		if !ok {
 			return
 		}
-		for _, i := range p.seats.of(s) {
-			for _, id := range p.seats.at(i).members {
+		for _, i := range p.seats.unitsOf(s) {
+			for _, id := range p.seats.unit(i).members {
 				if !yield(id) {
 					return
 				}
@@ -47,7 +47,7 @@ func (p *Planner) Endpoints(checker string) iter.Seq[health.EndpointID] {
 	}
 }
 
-// Load returns how many endpoints a checker checks.
+// Load returns the number of endpoints that a checker checks.
 func (p *Planner) Load(checker string) int {
 	if s, ok := p.fleet.find(checker); ok {
 		return int(p.room.load(s))
@@ -81,7 +81,7 @@ func (p *Planner) Checker(id string) Checker {
 func (p *Planner) Seats() iter.Seq2[string, int] {
 	return func(yield func(string, int) bool) {
 		for s := range int32(p.fleet.len()) {
-			if p.fleet.isSeated(s) && !yield(p.fleet.id(s), int(p.room.own(s))) {
+			if p.fleet.isSeated(s) && !yield(p.fleet.id(s), int(p.room.seated(s))) {
 				return
 			}
 		}
@@ -96,15 +96,15 @@ func (p *Planner) Short() int {
 		return 0
 	}
 	for _, i := range p.agenda.review() {
-		if u := p.seats.at(i); u.short() && p.why(u) == NoRoom {
+		if u := p.seats.unit(i); u.short() && p.shortage(u) == NoRoom {
 			sum += len(u.members)
 		}
 	}
 	return sum
 }
 
-// Shortage returns how many checkers an endpoint lacks, and why.
-func (p *Planner) Shortage(id health.EndpointID) (missing int, why Reason) {
+// Shortage returns the number of checkers an endpoint lacks, and the reason.
+func (p *Planner) Shortage(id health.EndpointID) (missing int, reason Reason) {
 	if !p.endpoints.has(id) {
 		return 0, Enough
 	}
@@ -112,19 +112,19 @@ func (p *Planner) Shortage(id health.EndpointID) (missing int, why Reason) {
 	if !u.short() {
 		return 0, Enough
 	}
-	return u.kind.wants() - len(u.seats), p.why(u)
+	return u.kind.wants() - len(u.seats), p.shortage(u)
 }
 
-// why returns the reason why a unit has too few seats.
-func (p *Planner) why(u *unit) Reason {
+// shortage returns the reason why a unit has too few seats.
+func (p *Planner) shortage(u *unit) Reason {
 	if p.waiting {
 		return Waiting
 	}
-	return p.needs.why(u)
+	return p.needs.shortage(u)
 }
 
 // unitOf returns the unit of a known endpoint.
-func (p *Planner) unitOf(id health.EndpointID) *unit { return p.seats.at(p.endpoints.unit(id)) }
+func (p *Planner) unitOf(id health.EndpointID) *unit { return p.seats.unit(p.endpoints.unit(id)) }
 
 // Digest returns a sum over the plan. Equal plans have equal digests, on every
 // machine and whatever their history.
@@ -144,8 +144,8 @@ func (p *Planner) Plan(checkers ...string) map[string][]health.Hash {
 			continue
 		}
 		hashes := make([]health.Hash, 0, p.room.load(s))
-		for _, i := range p.seats.of(s) {
-			if u := p.seats.at(i); u.seated(s) {
+		for _, i := range p.seats.unitsOf(s) {
+			if u := p.seats.unit(i); u.seated(s) {
 				for _, e := range u.members {
 					hashes = append(hashes, health.Hash(p.endpoints.hash(e)))
 				}
@@ -180,8 +180,8 @@ func (p *Planner) Stats() Stats {
 	}
 	for _, k := range p.kinds.inOrder() {
 		st.Endpoints += k.count
-		for i := range p.forest.all(k) {
-			u := p.seats.at(i)
+		for i := range p.forest.unitsOf(k) {
+			u := p.seats.unit(i)
 			st.Units++
 			switch {
 			case len(u.seats) == 0:
@@ -191,7 +191,7 @@ func (p *Planner) Stats() Stats {
 			default:
 				continue
 			}
-			if p.why(u) == NoRoom {
+			if p.shortage(u) == NoRoom {
 				st.NoRoom += len(u.members)
 			}
 		}

@@ -50,11 +50,11 @@ type rankings struct {
 	common  ranking  // ranking of the current leaf, if there are many zones
 }
 
-// forget forgets whose ranking is current, and so the best checkers that were found.
+// forget drops the current ranking, and so the best checkers that were found.
 func (rs *rankings) forget() { rs.current = nil }
 
-// of returns the ranked zones in which a unit can find a live checker.
-func (rs *rankings) of(u *unit) []rank {
+// zones returns the ranked zones in which a unit can find a live checker.
+func (rs *rankings) zones(u *unit) []rank {
 	r, c := u.ranking, u.kind.class
 	if rs.table.Len() > mostRanked {
 		r = &rs.common
@@ -77,7 +77,7 @@ func (rs *rankings) of(u *unit) []rank {
 
 // ofZone returns the rank of a zone with a live checker for a unit.
 func (rs *rankings) ofZone(u *unit, z int32) *rank {
-	zones := rs.of(u)
+	zones := rs.zones(u)
 	return &zones[slices.IndexFunc(zones, func(r rank) bool { return r.zone == z })]
 }
 
@@ -99,12 +99,12 @@ func (rs *rankings) remake(r *ranking, u *unit) {
 				n.seen, n.lead = known[i].seen, known[i].lead
 			}
 		}
-		at := len(r.zones)
+		index := len(r.zones)
 		r.zones = append(r.zones, n)
-		for ; at > 0 && rs.prefers(&n, &r.zones[at-1]); at-- {
-			r.zones[at] = r.zones[at-1]
+		for ; index > 0 && rs.prefers(&n, &r.zones[index-1]); index-- {
+			r.zones[index] = r.zones[index-1]
 		}
-		r.zones[at] = n
+		r.zones[index] = n
 	}
 }
 
@@ -165,10 +165,10 @@ func (rs *rankings) findLeaders(u *unit, r *rank) {
 	if wanted := 2 * len(scores); len(pool) > wanted {
 		bar -= math.MaxUint64 / uint64(len(pool)) * uint64(wanted)
 	}
-	left, least := rendezvous.Left(u.hash), bar
+	left, minimum := rendezvous.Left(u.hash), bar
 	for i, right := range c.rights[r.zone] {
 		score := rendezvous.Join(left, right)
-		if score <= least {
+		if score <= minimum {
 			continue
 		}
 		n := last
@@ -176,7 +176,7 @@ func (rs *rankings) findLeaders(u *unit, r *rank) {
 			scores[n], r.lead[n] = scores[n-1], r.lead[n-1]
 		}
 		scores[n], r.lead[n] = score, pool[i]
-		least = max(scores[last], bar)
+		minimum = max(scores[last], bar)
 	}
 }
 

@@ -29,7 +29,7 @@ func (r *repairer) fill(units []int32) {
 			n++
 		}
 		for _, o := range order[:n] {
-			if o.home && r.seats.at(o.unit).short() {
+			if o.home && r.seats.unit(o.unit).short() {
 				r.mover.addHome(o.unit)
 			}
 		}
@@ -48,14 +48,14 @@ func (r *repairer) fill(units []int32) {
 
 // deal gives one seat to each unit in turn.
 func (r *repairer) deal(order []turn) {
-	for n, more := 1, true; more; n++ {
-		more = false
+	for n, unmet := 1, true; unmet; n++ {
+		unmet = false
 		for _, o := range order {
-			u := r.seats.at(o.unit)
+			u := r.seats.unit(o.unit)
 			if u.kind.wants() < n {
 				continue
 			}
-			more = true
+			unmet = true
 			if len(u.seats) < n {
 				r.mover.add(o.unit)
 			}
@@ -66,14 +66,14 @@ func (r *repairer) deal(order []turn) {
 // repair gives a unit the seats and substitutes that it should have. It removes those
 // in excess, moves seats to better zones, and cuts the unit if only parts find room.
 func (r *repairer) repair(i int32) {
-	u := r.seats.at(i)
+	u := r.seats.unit(i)
 	wants := u.kind.wants()
 	for len(u.seats) > wants {
 		r.mover.drop(i)
 	}
 	for len(u.seats) < wants && r.mover.add(i) {
 	}
-	if len(u.substitutes) == 0 && !r.needs.any(u) {
+	if len(u.substitutes) == 0 && !r.needs.wants(u) {
 		return
 	}
 	r.mover.dropSubstitutes(i)
@@ -91,7 +91,7 @@ func (r *repairer) repair(i int32) {
 			return
 		}
 	}
-	u = r.seats.at(i)
+	u = r.seats.unit(i)
 	if len(u.seats)+len(u.substitutes) == 0 {
 		r.seatBlind(i)
 	}
@@ -102,20 +102,20 @@ func (r *repairer) repair(i int32) {
 // seatBlind gives a unit that no other checker can have to a blind one. Otherwise
 // nobody would check the unit while that checker stays blind.
 func (r *repairer) seatBlind(i int32) {
-	u := r.seats.at(i)
-	cost, to, best := u.cost(), int32(none), never
+	u := r.seats.unit(i)
+	cost, chosen, best := u.cost(), int32(none), never
 	tally := r.tally
 	tally.count(u)
 	for s := range int32(r.fleet.len()) {
 		if !r.fleet.blind(s) || r.fleet.doubted(s) || !u.kind.class.has(s) || !r.room.fits(s, cost) {
 			continue
 		}
-		if tier := tally.tier(u, r.fleet.zone(s)); tier < best || tier == best && to != none && r.rankings.outranks(u, s, to) {
-			to, best = s, tier
+		if tier := tally.tier(u, r.fleet.zone(s)); tier < best || tier == best && chosen != none && r.rankings.outranks(u, s, chosen) {
+			chosen, best = s, tier
 		}
 	}
-	if to != none {
-		r.seats.seat(i, to)
+	if chosen != none {
+		r.seats.seat(i, chosen)
 	}
 }
 
@@ -123,9 +123,9 @@ func (r *repairer) seatBlind(i int32) {
 // for lost ones where too few are left, and in a divided zone. It cuts the unit if only
 // parts find room.
 func (r *repairer) substitute(i int32) {
-	for r.needs.lackingHome(r.seats.at(i)) > 0 && r.mover.addHomeSubstitute(i) {
+	for r.needs.lackingHome(r.seats.unit(i)) > 0 && r.mover.addHomeSubstitute(i) {
 	}
-	for r.needs.lackingAnywhere(r.seats.at(i)) > 0 {
+	for r.needs.lackingAnywhere(r.seats.unit(i)) > 0 {
 		if r.mover.addSubstitute(i) {
 			continue
 		}
@@ -142,7 +142,7 @@ func (r *repairer) substitute(i int32) {
 // also removes substitutes that are no longer live, able or allowed, except for doubted
 // ones: their peers may be about to be doubted for the same cause.
 func (r *repairer) prune(i int32) {
-	u := r.seats.at(i)
+	u := r.seats.unit(i)
 	c, plain := u.kind.class, u.kind.plain()
 	banned := func(s int32) bool {
 		z := r.fleet.zone(s)

@@ -10,13 +10,13 @@ import (
 	"hdsd/health"
 )
 
-// restored holds the part of a stored plan that no endpoint has claimed yet: for each hash, the
-// slots with a seat there. At a start, a million endpoints claim theirs. So a seat is found by
-// the first bits of its hash, which are as good as random.
+// restored holds the unclaimed part of a stored plan: for each hash, the slots with a seat
+// there. At a start, a million endpoints claim theirs. So a seat is found by the first bits of
+// its hash, which are as good as random.
 type restored struct {
 	seats   []restoredSeat // by hash and slot
 	first   []int32        // by the first bits of hashes: their first seat; at last the number of seats
-	shift   int            // of a hash, so that its first bits are left
+	shift   int            // drops all but the first bits of a hash
 	claimed int
 	list    []int32 // result of claim
 }
@@ -35,7 +35,7 @@ func (r *restored) fill(plan map[string][]health.Hash, slot func(id string) int3
 		slots[i] = slot(id)
 		size += len(plan[id])
 	}
-	each := func(yield func(restoredSeat) bool) {
+	allSeats := func(yield func(restoredSeat) bool) {
 		for i, id := range ids {
 			for _, hash := range plan[id] {
 				if !yield(restoredSeat{uint64(hash), slots[i]}) {
@@ -45,19 +45,19 @@ func (r *restored) fill(plan map[string][]health.Hash, slot func(id string) int3
 		}
 	}
 	*r = restored{seats: make([]restoredSeat, size)}
-	r.index(size, each)
-	next := slices.Clone(r.first)
-	for s := range each {
-		at := &next[s.hash>>r.shift]
-		r.seats[*at] = s
-		*at++
+	r.index(size, allSeats)
+	ends := slices.Clone(r.first)
+	for s := range allSeats {
+		end := &ends[s.hash>>r.shift]
+		r.seats[*end] = s
+		*end++
 	}
 	for i := range r.first[1:] {
 		r.sort(r.seats[r.first[i]:r.first[i+1]])
 	}
 }
 
-// sort sorts seats of the same first bits. It keeps one of those that are the same.
+// sort sorts seats with equal first bits, and removes duplicates.
 func (r *restored) sort(seats []restoredSeat) {
 	slices.SortFunc(seats, func(a, b restoredSeat) int {
 		return cmp.Or(cmp.Compare(a.hash, b.hash), cmp.Compare(a.slot, b.slot))
@@ -70,12 +70,12 @@ func (r *restored) sort(seats []restoredSeat) {
 	}
 }
 
-// index counts the seats by their first bits, so that few have the same.
-func (r *restored) index(size int, each iter.Seq[restoredSeat]) {
-	const together, most = 64, 16 // seats with the same first bits; bits
-	number := min(bits.Len(uint(size/together)), most)
+// index counts the seats by their first bits, so that few share a bucket.
+func (r *restored) index(size int, all iter.Seq[restoredSeat]) {
+	const perBucket, maxBits = 64, 16 // seats per bucket; bits
+	number := min(bits.Len(uint(size/perBucket)), maxBits)
 	r.shift, r.first = 64-number, make([]int32, 1<<number+1)
-	for s := range each {
+	for s := range all {
 		r.first[s.hash>>r.shift+1]++
 	}
 	for i := range r.first[1:] {
@@ -83,7 +83,7 @@ func (r *restored) index(size int, each iter.Seq[restoredSeat]) {
 	}
 }
 
-// empty reports whether nothing is left.
+// empty reports whether every seat is claimed.
 func (r *restored) empty() bool { return len(r.seats) == 0 }
 
 // claim removes the slots at an endpoint's hash, and returns those for which counts
@@ -93,17 +93,17 @@ func (r *restored) claim(hash uint64, counts func(slot int32) bool) []int32 {
 		return nil
 	}
 	alike := r.seats[r.first[hash>>r.shift]:r.first[hash>>r.shift+1]]
-	at, found := slices.BinarySearchFunc(alike, hash, func(s restoredSeat, hash uint64) int { return cmp.Compare(s.hash, hash) })
+	index, found := slices.BinarySearchFunc(alike, hash, func(s restoredSeat, hash uint64) int { return cmp.Compare(s.hash, hash) })
 	if !found {
 		return nil
 	}
 	r.list = r.list[:0]
-	for ; at < len(alike) && alike[at].hash == hash; at++ {
-		if s := alike[at].slot; s != none {
+	for ; index < len(alike) && alike[index].hash == hash; index++ {
+		if s := alike[index].slot; s != none {
 			if counts(s) && len(r.list) < maxRedundancy {
 				r.list = append(r.list, s)
 			}
-			alike[at].slot = none
+			alike[index].slot = none
 			r.claimed++
 		}
 	}
@@ -115,12 +115,12 @@ func (r *restored) compact() {
 	if r.empty() || r.claimed*2 < len(r.seats) {
 		return
 	}
-	left := restored{}
+	unclaimed := restored{}
 	for _, s := range r.seats {
 		if s.slot != none {
-			left.seats = append(left.seats, s)
+			unclaimed.seats = append(unclaimed.seats, s)
 		}
 	}
-	left.index(len(left.seats), slices.Values(left.seats))
-	*r = left
+	unclaimed.index(len(unclaimed.seats), slices.Values(unclaimed.seats))
+	*r = unclaimed
 }

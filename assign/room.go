@@ -42,8 +42,8 @@ func (r *room) spare(s int32) int32   { return r.spares[s] }
 func (r *room) rate(s int32) int64    { return r.rates[s] }
 func (r *room) ceiling(s int32) int64 { return r.ceilings[s] }
 
-// own returns at how many endpoints a checker has a seat.
-func (r *room) own(s int32) int32 { return r.loads[s] - r.spares[s] }
+// seated returns the number of endpoints at which a checker has a seat.
+func (r *room) seated(s int32) int32 { return r.loads[s] - r.spares[s] }
 
 // hasCeilings reports whether any checker has a ceiling.
 func (r *room) hasCeilings() bool { return r.capped > 0 }
@@ -67,8 +67,8 @@ func (r *room) above(q quota.Level) func(s int32) bool {
 	return func(s int32) bool { return above(s, r.loads[s]) }
 }
 
-// over reports whether a checker is above its ceiling.
-func (r *room) over(s int32) bool { return r.rates[s] > r.ceilings[s] }
+// aboveCeiling reports whether a checker is above its ceiling.
+func (r *room) aboveCeiling(s int32) bool { return r.rates[s] > r.ceilings[s] }
 
 // leeway returns the room of a checker below its ceiling.
 func (r *room) leeway(s int32) int64 {
@@ -91,9 +91,8 @@ func (r *room) book(s int32, endpoints int32, rate int64) (freed bool) {
 	return freed
 }
 
-// takeFreed reports whether a checker with a ceiling has gained room since the last
-// call.
-func (r *room) takeFreed() bool {
+// resetFreed reports whether a checker with a ceiling has gained room since the last call.
+func (r *room) resetFreed() bool {
 	freed := r.freed
 	r.freed = false
 	return freed

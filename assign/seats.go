@@ -18,17 +18,17 @@ type seats struct {
 	chairs []int32   // memory for units' lists of seats
 	held   [][]int32 // by slot: the units in which the checker has a seat or is a substitute
 
-	step  uint32
-	dirty []int32   // units whose seats changed in this step
-	kept  []int32   // their earlier seats and substitutes
-	saved [][]int32 // seats of all units while another plan is tried, otherwise nil
+	step    uint32
+	dirty   []int32   // units whose seats changed in this step
+	earlier []int32   // their earlier seats and substitutes
+	saved   [][]int32 // seats of all units while another plan is tried, otherwise nil
 }
 
-// span is a range in kept.
+// span is a range in earlier.
 type span struct{ from, to int32 }
 
 // at returns a unit. It is valid until a unit is added.
-func (p *seats) at(i int32) *unit { return &p.units[i] }
+func (p *seats) unit(i int32) *unit { return &p.units[i] }
 
 // len is greater than every unit's number.
 func (p *seats) len() int { return len(p.units) }
@@ -36,8 +36,8 @@ func (p *seats) len() int { return len(p.units) }
 // empty reports whether nobody checks anything.
 func (p *seats) empty() bool { return p.room.idle() }
 
-// of lists the units in which a checker has a seat or is a substitute.
-func (p *seats) of(s int32) []int32 { return p.held[s] }
+// unitsOf lists the units in which a checker has a seat or is a substitute.
+func (p *seats) unitsOf(s int32) []int32 { return p.held[s] }
 
 // open makes room for the slot of a checker that has a new seat.
 func (p *seats) open(s int32) {
@@ -53,7 +53,7 @@ func (p *seats) disown(s int32) { p.held[s] = nil }
 // begin begins a step.
 func (p *seats) begin() {
 	p.step++
-	p.dirty, p.kept = p.dirty[:0], p.kept[:0]
+	p.dirty, p.earlier = p.dirty[:0], p.earlier[:0]
 }
 
 // add adds a unit without checkers.
@@ -74,25 +74,25 @@ func (p *seats) reserve(units int) {
 
 // allot returns room for a few seats, from memory that units share.
 func (p *seats) allot(n int) []int32 {
-	const many = 1 << 12
+	const blockSize = 1 << 12
 	if cap(p.chairs)-len(p.chairs) < n {
-		p.chairs = make([]int32, 0, many)
+		p.chairs = make([]int32, 0, blockSize)
 	}
-	at := len(p.chairs)
-	p.chairs = p.chairs[:at+n]
-	return p.chairs[at : at : at+n]
+	start := len(p.chairs)
+	p.chairs = p.chairs[:start+n]
+	return p.chairs[start : start : start+n]
 }
 
 // touch keeps a unit's present seats before they change.
 func (p *seats) touch(i int32) *unit {
 	u := &p.units[i]
 	if u.touched != p.step {
-		from := len(p.kept)
-		p.kept = append(append(p.kept, u.seats...), u.substitutes...)
+		start := len(p.earlier)
+		p.earlier = append(append(p.earlier, u.seats...), u.substitutes...)
 		if len(u.substitutes) > 0 {
-			slices.Sort(p.kept[from:])
+			slices.Sort(p.earlier[start:])
 		}
-		u.touched, u.before = p.step, span{int32(from), int32(len(p.kept))}
+		u.touched, u.before = p.step, span{int32(start), int32(len(p.earlier))}
 		p.dirty = append(p.dirty, i)
 	}
 	return u
@@ -113,7 +113,7 @@ func (p *seats) changes() []int32 { return p.dirty }
 func (p *seats) changed(i int32) bool { return p.units[i].touched == p.step }
 
 // before returns a unit's seats before this step.
-func (p *seats) before(u *unit) []int32 { return p.kept[u.before.from:u.before.to] }
+func (p *seats) before(u *unit) []int32 { return p.earlier[u.before.from:u.before.to] }
 
 // seat gives a checker a seat in a unit.
 func (p *seats) seat(i, s int32) {
@@ -168,8 +168,8 @@ func (p *seats) leave(i, s int32) {
 	u := &p.units[i]
 	p.book(s, -u.size(), u.kind)
 	list := p.held[s]
-	if at := slices.Index(list, i); at >= 0 {
-		list[at] = list[len(list)-1]
+	if index := slices.Index(list, i); index >= 0 {
+		list[index] = list[len(list)-1]
 		p.held[s] = list[:len(list)-1]
 	}
 }
@@ -215,8 +215,8 @@ func (p *seats) dissolve(i int32) {
 // remove removes an endpoint from its unit.
 func (p *seats) remove(i int32, id health.EndpointID, hash uint64) {
 	u := &p.units[i]
-	at := slices.Index(u.members, id)
-	u.members = slices.Delete(u.members, at, at+1)
+	index := slices.Index(u.members, id)
+	u.members = slices.Delete(u.members, index, index+1)
 	u.sum -= hash
 	for _, s := range u.seats {
 		p.book(s, -1, u.kind)
@@ -227,14 +227,14 @@ func (p *seats) remove(i int32, id health.EndpointID, hash uint64) {
 	}
 }
 
-// divide moves a unit's endpoints from index at on to a new unit with the same
-// checkers. sum is the sum of the moved endpoints' hashes.
-func (p *seats) divide(i int32, at int, sum uint64) int32 {
+// divide moves a unit's endpoints from index on to a new unit with the same checkers. sum is
+// the sum of the moved endpoints' hashes.
+func (p *seats) divide(i int32, index int, sum uint64) int32 {
 	part := p.add(p.units[i])
 	u, n := &p.units[i], &p.units[part]
-	n.members, n.seats, n.substitutes = slices.Clone(u.members[at:]), slices.Clone(u.seats), slices.Clone(u.substitutes)
+	n.members, n.seats, n.substitutes = slices.Clone(u.members[index:]), slices.Clone(u.seats), slices.Clone(u.substitutes)
 	n.wanted, n.sum = false, sum
-	u.members = u.members[:at:at]
+	u.members = u.members[:index:index]
 	u.sum -= sum
 	if p.saved != nil {
 		p.saved = append(p.saved, make([][]int32, len(p.units)-len(p.saved))...)

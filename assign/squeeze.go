@@ -13,14 +13,13 @@ type squeezer struct {
 	budget *budget
 
 	step uint32
-	full []uint32 // by slot: the step in which nothing was left to take from it
+	full []uint32 // by slot: the step in which it could not be relieved further
 	jams []jam    // by slot
 }
 
-// jam records a unit for which a checker's other units could not make room in a step.
-// In that step, the checker does not move units again for a unit that costs no less
-// and has no fewer checkers to choose from. Without that, a fleet at its ceilings would
-// spend most of the time here.
+// jam records a unit for which a checker's other units could not make room in a step. In that
+// step, the checker does not move units again for a unit that costs no less and has no fewer
+// checkers to choose from. Otherwise a fleet at its ceilings would spend most of the time here.
 type jam struct {
 	step   uint32
 	choice int // number of checkers that may serve the unit
@@ -34,12 +33,12 @@ func (j *jam) blocks(step uint32, choice int, cost int64) bool {
 
 // budget bounds how many checkers and units one step looks at.
 type budget struct {
-	most, looks int
-	unbounded   bool
+	limit, looks int
+	unbounded    bool
 }
 
 func (b *budget) spend(looks int) { b.looks += looks }
-func (b *budget) spent() bool     { return !b.unbounded && b.looks > b.most }
+func (b *budget) spent() bool     { return !b.unbounded && b.looks > b.limit }
 
 // reset begins a step, which may have no bound.
 func (b *budget) reset(unbounded bool) { b.looks, b.unbounded = 0, unbounded }
@@ -56,7 +55,7 @@ func (q *squeezer) begin() {
 // checkers have room for only some of its endpoints, it cuts the unit. It returns the
 // parts, which the caller repairs.
 func (q *squeezer) squeeze(i int32) (parts []int32) {
-	for q.seats.at(i).short() {
+	for q.seats.unit(i).short() {
 		if q.mover.add(i) || q.makeRoom(i) {
 			continue
 		}
@@ -73,7 +72,7 @@ func (q *squeezer) partFits(i int32) bool {
 	if !q.agenda.divisible(i) {
 		return false
 	}
-	u := q.seats.at(i)
+	u := q.seats.unit(i)
 	c, rate := u.kind.class, u.kind.rate
 	for z, pool := range c.pools {
 		if !c.mayFitIn(int32(z), rate) || !q.needs.allowed(u, int32(z)) {
@@ -94,7 +93,7 @@ func (q *squeezer) partFits(i int32) bool {
 // serve, if they can go elsewhere. If the unit has no seat at all, units that have
 // other seats give up the checker in any case.
 func (q *squeezer) makeRoom(i int32) bool {
-	u := q.seats.at(i)
+	u := q.seats.unit(i)
 	if q.budget.spent() && len(u.seats) > 0 {
 		return false
 	}
@@ -124,7 +123,7 @@ func (q *squeezer) makeRoom(i int32) bool {
 // displace moves a checker's other units elsewhere until a cost fits. It reports
 // whether the cost fits.
 func (q *squeezer) displace(i, s int32, cost int64) bool {
-	choice, j := q.needs.choice(q.seats.at(i)), &q.jams[s]
+	choice, j := q.needs.choice(q.seats.unit(i)), &q.jams[s]
 	if q.room.fits(s, cost) {
 		return true
 	}
@@ -143,7 +142,7 @@ func (q *squeezer) displace(i, s int32, cost int64) bool {
 // moveOthers moves units elsewhere that have more checkers to choose from, until a
 // cost fits. It reports whether the cost fits.
 func (q *squeezer) moveOthers(s int32, choice int, cost int64) bool {
-	q.budget.spend(len(q.seats.of(s)))
+	q.budget.spend(len(q.seats.unitsOf(s)))
 	for _, o := range q.mover.sheddable(s, func(o *unit) bool {
 		return o.kind.rate > 0 && q.needs.choice(o) > choice && o.seated(s) && o.kind.class.mayFit(o.cost())
 	}) {
@@ -177,7 +176,7 @@ func (q *squeezer) deprive(s int32, cost int64) bool {
 		if q.room.fits(s, cost) {
 			return true
 		}
-		if u := q.seats.at(o); len(u.seats) > 1 {
+		if u := q.seats.unit(o); len(u.seats) > 1 {
 			q.seats.unseat(o, s)
 			q.agenda.want(o)
 		}
@@ -185,7 +184,7 @@ func (q *squeezer) deprive(s int32, cost int64) bool {
 	if q.room.fits(s, cost) {
 		return true
 	}
-	q.full[s] = q.step // nothing is left to take
+	q.full[s] = q.step // nothing is left to remove
 	return false
 }
 
@@ -198,14 +197,14 @@ func (q *squeezer) enforce() {
 	}
 	var above []int32
 	for s := range int32(q.fleet.len()) {
-		if q.room.over(s) && q.fleet.isKnown(s) {
+		if q.room.aboveCeiling(s) && q.fleet.isKnown(s) {
 			above = append(above, s)
 		}
 	}
 	slices.SortFunc(above, q.fleet.compare)
 	for _, s := range above {
 		for _, i := range q.mover.costly(s) {
-			if !q.room.over(s) {
+			if !q.room.aboveCeiling(s) {
 				break
 			}
 			if !q.mover.shift(i, s) {
@@ -214,7 +213,7 @@ func (q *squeezer) enforce() {
 			q.agenda.visit(i)
 		}
 		for _, i := range q.mover.helped(s) {
-			if q.room.over(s) {
+			if q.room.aboveCeiling(s) {
 				q.seats.dismiss(i, s)
 				q.agenda.visit(i)
 			}

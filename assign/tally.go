@@ -11,15 +11,15 @@ type tally struct {
 }
 
 // grow makes room for all zones and regions, and reports whether there are new zones.
-func (t *tally) grow() (more bool) {
+func (t *tally) grow() (grown bool) {
 	for len(t.zones) < t.table.Len() {
 		t.zones = append(t.zones, 0)
-		more = true
+		grown = true
 	}
 	for len(t.region) < t.table.Regions() {
 		t.region = append(t.region, 0)
 	}
-	return more
+	return grown
 }
 
 // count counts a unit's seats. It reports whether the zone of any seat is unknown.
@@ -49,11 +49,11 @@ func (t *tally) countLive(u *unit) {
 	}
 }
 
-// add adds a seat to the counts, or removes one if by is -1.
-func (t *tally) add(s, by int32) {
+// add adds a seat to the counts, or removes one if n is -1.
+func (t *tally) add(s, n int32) {
 	if z := t.fleet.zone(s); z != none {
-		t.zones[z] += by
-		t.region[t.table.Region(z)] += by
+		t.zones[z] += n
+		t.region[t.table.Region(z)] += n
 	}
 }
 

@@ -33,10 +33,10 @@ type unit struct {
 	sum       uint64              // sum of its endpoints' hashes, for the digest
 
 	seats       []int32 // slots, sorted; only type seats changes them
-	substitutes []int32 // the same
+	substitutes []int32 // like seats
 
-	touched uint32 // the step in which its seats changed
-	before  span   // its seats and substitutes before that
+	touched uint32 // the step in which its seats last changed
+	before  span   // its seats and substitutes before that step
 	visited uint32 // the latest step that listed it
 	wanted  bool   // listed because it could use a new checker
 	born    bool   // all its endpoints are new in this step
@@ -45,11 +45,11 @@ type unit struct {
 
 // all returns seats and substitutes, sorted.
 func (u *unit) all() []int32 {
-	both := append(append(make([]int32, 0, len(u.seats)+len(u.substitutes)), u.seats...), u.substitutes...)
+	checkers := append(append(make([]int32, 0, len(u.seats)+len(u.substitutes)), u.seats...), u.substitutes...)
 	if len(u.substitutes) > 0 {
-		slices.Sort(both)
+		slices.Sort(checkers)
 	}
-	return both
+	return checkers
 }
 
 // current is all, but the list may change with the unit.
@@ -71,13 +71,13 @@ func (u *unit) substituted(s int32) bool { return slices.Contains(u.substitutes,
 // size returns the number of endpoints.
 func (u *unit) size() int32 { return int32(len(u.members)) }
 
-// cost returns what all its endpoints cost each checker: checks in 1,000 seconds.
+// cost returns the cost of all its endpoints for each checker: checks in 1,000 seconds.
 func (u *unit) cost() int64 { return int64(len(u.members)) * u.kind.rate }
 
 // short reports whether there are fewer seats than wanted.
 func (u *unit) short() bool { return len(u.seats) < u.kind.wants() }
 
-// fewest returns how many live checkers the unit needs even while checkers are lost.
+// fewest returns the number of live checkers the unit needs even while checkers are lost.
 func (u *unit) fewest() int { return min(2, u.kind.wants()) }
 
 // insert adds a slot to a sorted list.
@@ -91,8 +91,8 @@ func insert(list []int32, s int32) []int32 {
 
 // without removes a slot from a sorted list.
 func without(list []int32, s int32) []int32 {
-	if at := slices.Index(list, s); at >= 0 {
-		return slices.Delete(list, at, at+1)
+	if index := slices.Index(list, s); index >= 0 {
+		return slices.Delete(list, index, index+1)
 	}
 	return list
 }

@@ -72,7 +72,7 @@ func (w *work) run(unfair bool) (cold bool) {
 func (w *work) refill() (freed bool) {
 	const rounds = 8
 	n := 0
-	for ; n < rounds && w.room.takeFreed(); n++ {
+	for ; n < rounds && w.room.resetFreed(); n++ {
 		w.repairs.fill(slices.Clone(w.agenda.review()))
 	}
 	return n > 0

@@ -55,7 +55,7 @@ func (c Checker) YAML() ([]byte, error) {
 		return nil, err
 	}
 	c.Cluster = cmp.Or(c.Cluster, "checkers")
-	return render("checker.yaml", c)
+	return []byte(c.text()), nil
 }
 
 // YAML returns the bootstrap with comments.
@@ -68,7 +68,7 @@ func (c Client) YAML() ([]byte, error) {
 		return nil, err
 	}
 	c.Cluster = cmp.Or(c.Cluster, "data-planes")
-	return render("client.yaml", c)
+	return []byte(c.text()), nil
 }
 
 func (n Node) check() error {
@@ -79,9 +79,9 @@ func (n Node) check() error {
 }
 
 // checkIP checks that Envoy can bind to an address: it accepts no names.
-func checkIP(what, hostPort string) error {
+func checkIP(label, hostPort string) error {
 	if _, err := netip.ParseAddrPort(hostPort); err != nil {
-		return fmt.Errorf("%s %q: want IP:PORT, such as 127.0.0.1:9901 or [::1]:9901", what, hostPort)
+		return fmt.Errorf("%s %q: want IP:PORT, such as 127.0.0.1:9901 or [::1]:9901", label, hostPort)
 	}
 	return nil
 }
@@ -100,21 +100,21 @@ func (s Server) check() error {
 	return nil
 }
 
-// Named reports whether hdsd's address has a name, which has to be resolved.
-func (s Server) Named() bool {
+// named reports whether hdsd's address has a name, which has to be resolved.
+func (s Server) named() bool {
 	host, _, _ := net.SplitHostPort(s.Address) // checked before
 	_, err := netip.ParseAddr(host)
 	return err != nil
 }
 
-// CertificateName returns the name that hdsd's certificate must have.
-func (s Server) CertificateName() string {
+// certificateName returns the name that hdsd's certificate must have.
+func (s Server) certificateName() string {
 	host, _, _ := net.SplitHostPort(s.Address) // checked before
 	return cmp.Or(s.TLS.Name, host)
 }
 
-// ByIP reports whether the name in the certificate is an IP address.
-func (s Server) ByIP() bool {
-	_, err := netip.ParseAddr(s.CertificateName())
+// byIP reports whether the name in the certificate is an IP address.
+func (s Server) byIP() bool {
+	_, err := netip.ParseAddr(s.certificateName())
 	return err == nil
 }

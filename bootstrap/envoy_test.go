@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"hdsd/bootstrap"
-	"hdsd/internal/demo/upstream"
 	"hdsd/test/envoy"
+	"hdsd/test/upstream"
 )
 
 // TestEnvoysTakeThem has each release that hdsd is measured with judge every

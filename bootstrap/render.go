@@ -1,8 +1,6 @@
 package bootstrap
 
 import (
-	"bytes"
-	"embed"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -12,27 +10,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"text/template"
 
 	"go.yaml.in/yaml/v3"
 
 	"hdsd/health"
 )
-
-//go:embed templates
-var files embed.FS
-
-var templates = template.Must(template.New("").Funcs(template.FuncMap{
-	"text": text, "address": address, "locality": locality, "mapping": mapping,
-}).ParseFS(files, "templates/*.yaml"))
-
-func render(name string, values any) ([]byte, error) {
-	var out bytes.Buffer
-	if err := templates.ExecuteTemplate(&out, name, values); err != nil {
-		return nil, fmt.Errorf("writing a bootstrap: %w", err)
-	}
-	return out.Bytes(), nil
-}
 
 // JSON converts a bootstrap to JSON, which has no comments.
 func JSON(bootstrap []byte) ([]byte, error) {
@@ -40,8 +22,8 @@ func JSON(bootstrap []byte) ([]byte, error) {
 	if err := yaml.Unmarshal(bootstrap, &value); err != nil {
 		return nil, err
 	}
-	out, err := json.MarshalIndent(value, "", "  ")
-	return append(out, '\n'), err
+	encoded, err := json.MarshalIndent(value, "", "  ")
+	return append(encoded, '\n'), err
 }
 
 // plain matches strings that YAML accepts without quotes.

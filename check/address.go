@@ -9,7 +9,7 @@ import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 
-	"hdsd/internal/envoyaddr"
+	"hdsd/envoy"
 )
 
 // longestPipe is the maximum length of a Unix socket's path.
@@ -77,14 +77,14 @@ func (p place) reported() *endpointv3.Endpoint {
 		address.Address = &corev3.Address_Pipe{Pipe: &corev3.Pipe{Path: p.pipe.GetPath(), Mode: p.pipe.GetMode()}}
 	} else {
 		address.Address = &corev3.Address_SocketAddress{SocketAddress: &corev3.SocketAddress{
-			Address:       envoyaddr.IP(p.ip),
+			Address:       envoy.IP(p.ip),
 			PortSpecifier: &corev3.SocketAddress_PortValue{PortValue: p.port},
 		}}
 	}
 	return &endpointv3.Endpoint{Address: address}
 }
 
-// checkedAt returns where to probe an endpoint.
+// checkedAt returns the place to probe an endpoint at.
 func checkedAt(p place, c *endpointv3.Endpoint_HealthCheckConfig) (place, error) {
 	if c.GetPortValue() > math.MaxUint16 {
 		return place{}, fmt.Errorf("health_check_config: port %d is over 65535", c.GetPortValue())

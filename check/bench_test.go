@@ -22,7 +22,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
-	"hdsd/internal/demo/upstream"
+	"hdsd/test/upstream"
 )
 
 // upstreamOnly makes the test binary be nothing but an upstream, so that its

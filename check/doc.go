@@ -48,6 +48,6 @@
 // and health check. All end with Run's context, and Run waits for them. State and
 // Policy are pure: they decide what a probe means for an endpoint.
 //
-// It imports health, internal/envoyaddr, the protos, grpc, net/http and
+// It imports health, envoy, the protos, grpc, net/http and
 // golang.org/x/net, and no other part of hdsd.
 package check

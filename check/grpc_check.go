@@ -49,14 +49,14 @@ func (g *grpcCheck) request(hostname string, secure bool) []byte {
 
 // grpcAnswer is the received part of a response.
 type grpcAnswer struct {
-	rest    []byte // of an incomplete message
-	got     bool   // a message has come
-	serving bool   // and it says SERVING
+	rest     []byte // of an incomplete message
+	received bool   // a message has arrived
+	serving  bool   // and it says SERVING
 }
 
-// take takes an event, and reports whether the outcome is certain. As in Envoy, a wrong
-// response fails as soon as it shows.
-func (a *grpcAnswer) take(e event) (o Outcome, certain bool) {
+// add adds an event, and reports whether the outcome is certain. As in Envoy, a wrong response
+// fails as soon as it shows.
+func (a *grpcAnswer) add(e event) (o Outcome, certain bool) {
 	switch {
 	case e.kind == trailer:
 		code, err := strconv.ParseUint(strings.TrimSpace(e.header.Get("Grpc-Status")), 10, 64)
@@ -81,8 +81,8 @@ func isGRPC(contentType string) bool {
 // maxGRPCAnswer is the size limit of the one message in a response.
 const maxGRPCAnswer = maxBody
 
-// read takes a part of the body, and reports whether it is valid so far. As in Envoy,
-// an empty message is no message.
+// read reads a part of the body, and reports whether it is valid so far. As in Envoy, an empty
+// message is no message.
 func (a *grpcAnswer) read(part []byte) bool {
 	const prefix = 5
 	a.rest = append(a.rest, part...)
@@ -110,9 +110,9 @@ func (a *grpcAnswer) read(part []byte) bool {
 
 func (a *grpcAnswer) message(flags byte, b []byte) bool {
 	var m grpc_health_v1.HealthCheckResponse
-	if a.got || flags != 0 || proto.Unmarshal(b, &m) != nil {
+	if a.received || flags != 0 || proto.Unmarshal(b, &m) != nil {
 		return false
 	}
-	a.got, a.serving = true, m.GetStatus() == grpc_health_v1.HealthCheckResponse_SERVING
+	a.received, a.serving = true, m.GetStatus() == grpc_health_v1.HealthCheckResponse_SERVING
 	return true
 }

@@ -49,21 +49,21 @@ func addHeader(fields []field, option *corev3.HeaderValueOption) ([]field, error
 	if a := option.GetAppend(); a != nil && !a.GetValue() { //nolint:staticcheck // Envoy still applies it
 		action = corev3.HeaderValueOption_OVERWRITE_IF_EXISTS_OR_ADD
 	}
-	at := slices.IndexFunc(fields, func(g field) bool { return g.name == f.name })
+	index := slices.IndexFunc(fields, func(g field) bool { return g.name == f.name })
 	switch action {
 	case corev3.HeaderValueOption_APPEND_IF_EXISTS_OR_ADD:
-		if at >= 0 && f.name == "user-agent" { // a list field in Envoy
-			fields[at].value += "," + f.value
+		if index >= 0 && f.name == "user-agent" { // a list field in Envoy
+			fields[index].value += "," + f.value
 			return fields, nil
 		}
 		return append(fields, f), nil
 	case corev3.HeaderValueOption_ADD_IF_ABSENT:
-		if at >= 0 {
+		if index >= 0 {
 			return fields, nil
 		}
 		return append(fields, f), nil
 	case corev3.HeaderValueOption_OVERWRITE_IF_EXISTS:
-		if at < 0 {
+		if index < 0 {
 			return fields, nil
 		}
 	case corev3.HeaderValueOption_OVERWRITE_IF_EXISTS_OR_ADD:
@@ -74,7 +74,7 @@ func addHeader(fields []field, option *corev3.HeaderValueOption) ([]field, error
 	return append(fields, f), nil
 }
 
-// editable says why a header must not be changed.
+// editable returns an error if a header must not be changed.
 func editable(name string) error {
 	if name == "" || name == "host" || !isToken(name) {
 		return fmt.Errorf("header %q cannot be changed here; the host is set by host or health_check_config.hostname", name)

@@ -18,27 +18,27 @@ type host struct {
 	probers []*prober // in the order of the checks
 	status  uint16    // of the latest HTTP answer; 0 for none since the latest failure
 
-	seen atomic.Uint32 // for reports: health in the upper, HTTP status in the lower 16 bits
+	reported atomic.Uint32 // for reports: health in the upper, HTTP status in the lower 16 bits
 }
 
 func newHost(spec hostSpec) *host {
 	h := &host{spec: spec}
-	h.seen.Store(uint32(health.Unhealthy) << 16)
+	h.reported.Store(uint32(health.Unhealthy) << 16)
 	return h
 }
 
 // view returns the values for a report.
 func (h *host) view() (health.Status, uint16) {
-	seen := h.seen.Load()
-	return health.Status(seen >> 16), uint16(seen)
+	reported := h.reported.Load()
+	return health.Status(reported >> 16), uint16(reported)
 }
 
 // publish updates the values of view. The caller holds mu.
 func (h *host) publish() {
-	h.seen.Store(uint32(statusOf(h.probers))<<16 | uint32(h.status))
+	h.reported.Store(uint32(statusOf(h.probers))<<16 | uint32(h.status))
 }
 
-// record takes the outcome of a probe, and returns the delay until the next.
+// record handles the outcome of a probe, and returns the delay until the next.
 func (h *host) record(p *prober, o Outcome, status int) time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -56,8 +56,8 @@ func (h *host) record(p *prober, o Outcome, status int) time.Duration {
 	return policy.Next(o, pending, p.net.random)
 }
 
-// use sets the checks of the host. Existing ones continue, others start and stop. It
-// returns those to start.
+// use sets the checks of the host. Existing ones continue, others start and stop. It returns
+// those to start.
 func (h *host) use(checks []*checkSpec, n *network) (start []*prober) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -65,9 +65,9 @@ func (h *host) use(checks []*checkSpec, n *network) (start []*prober) {
 	old := h.probers
 	h.probers = make([]*prober, 0, len(checks))
 	for _, c := range checks {
-		at := slices.IndexFunc(old, func(p *prober) bool { return p.check.key == c.key })
-		if at >= 0 {
-			h.probers = append(h.probers, old[at])
+		index := slices.IndexFunc(old, func(p *prober) bool { return p.check.key == c.key })
+		if index >= 0 {
+			h.probers = append(h.probers, old[index])
 			continue
 		}
 		p := &prober{check: c, host: h, net: n, state: NewState(before)}

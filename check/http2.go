@@ -30,17 +30,17 @@ var (
 // that sends a request also reads. So an idle connection needs no goroutine of its own,
 // and a deadline in the middle of a frame loses nothing of it.
 type http2Conn struct {
-	conn    net.Conn
-	in      []byte // read; the part before taken is processed
-	taken   int
-	frames  int // since the latest request
-	single  bytes.Reader
-	out     bytes.Buffer // written, not yet sent
-	framer  *http2.Framer
-	fields  *hpack.Decoder
-	greeted bool // the peer's settings have arrived
-	leaving bool // the peer takes no more requests, or the stream ids are used up
-	unpaid  int  // bytes received since the last WINDOW_UPDATE
+	conn     net.Conn
+	input    []byte // read; the consumed part is processed
+	consumed int
+	frames   int // since the latest request
+	single   bytes.Reader
+	output   bytes.Buffer // written, not yet sent
+	framer   *http2.Framer
+	fields   *hpack.Decoder
+	greeted  bool // the peer's settings have arrived
+	leaving  bool // the peer takes no more requests, or the stream ids are used up
+	unpaid   int  // bytes received since the last WINDOW_UPDATE
 
 	room  int64 // send window of the connection
 	first int64 // initial send window of a stream
@@ -51,11 +51,11 @@ type http2Conn struct {
 
 func newHTTP2Conn(conn net.Conn) *http2Conn {
 	c := &http2Conn{conn: conn, room: initialWindow, first: initialWindow, frame: maxFrame}
-	c.framer = http2.NewFramer(&c.out, &c.single)
+	c.framer = http2.NewFramer(&c.output, &c.single)
 	c.framer.SetReuseFrames()
 	c.framer.SetMaxReadFrameSize(maxFrame)
 	c.fields = hpack.NewDecoder(4096, nil)
-	c.out.WriteString(http2.ClientPreface)
+	c.output.WriteString(http2.ClientPreface)
 	c.write(c.framer.WriteSettings(http2.Setting{ID: http2.SettingEnablePush, Val: 0}))
 	return c
 }
@@ -65,13 +65,13 @@ func (c *http2Conn) write(error) {}
 
 // flush sends the buffer.
 func (c *http2Conn) flush() error {
-	if c.out.Len() == 0 {
+	if c.output.Len() == 0 {
 		return nil
 	}
-	_, err := c.conn.Write(c.out.Bytes())
-	c.out.Reset()
-	if c.out.Cap() > maxFrame {
-		c.out = bytes.Buffer{}
+	_, err := c.conn.Write(c.output.Bytes())
+	c.output.Reset()
+	if c.output.Cap() > maxFrame {
+		c.output = bytes.Buffer{}
 	}
 	if err != nil {
 		return fmt.Errorf("%w: %w", errBroken, err)
@@ -129,7 +129,7 @@ func (c *http2Conn) cancel() error {
 func (c *http2Conn) next() (event, error) {
 	for {
 		e, err := c.step()
-		if err != nil || e.kind != nothing {
+		if err != nil || e.kind != noEvent {
 			return e, err
 		}
 	}
@@ -165,15 +165,15 @@ func (c *http2Conn) read() (http2.Frame, error) {
 	}
 	const header = 9
 	for {
-		have := c.in[c.taken:]
-		if len(have) >= header {
-			size := int(have[0])<<16 | int(have[1])<<8 | int(have[2])
-			if kind := http2.FrameType(have[3]); size > maxFrame || !c.greeted && kind != http2.FrameSettings {
+		unread := c.input[c.consumed:]
+		if len(unread) >= header {
+			size := int(unread[0])<<16 | int(unread[1])<<8 | int(unread[2])
+			if kind := http2.FrameType(unread[3]); size > maxFrame || !c.greeted && kind != http2.FrameSettings {
 				return nil, fmt.Errorf("%w: a frame of %d bytes, %s", errNotHTTP2, size, kind)
 			}
-			if size += header; len(have) >= size {
-				c.single.Reset(have[:size])
-				c.taken += size
+			if size += header; len(unread) >= size {
+				c.single.Reset(unread[:size])
+				c.consumed += size
 				f, err := c.framer.ReadFrame()
 				if err != nil {
 					return nil, fmt.Errorf("%w: %w", errNotHTTP2, err)
@@ -189,16 +189,16 @@ func (c *http2Conn) read() (http2.Frame, error) {
 
 // fill reads more. It uses little memory if little is read.
 func (c *http2Conn) fill() error {
-	const least = 512
-	c.in, c.taken = append(c.in[:0], c.in[c.taken:]...), 0
-	if len(c.in) == 0 && cap(c.in) > least {
-		c.in = nil
+	const minRead = 512
+	c.input, c.consumed = append(c.input[:0], c.input[c.consumed:]...), 0
+	if len(c.input) == 0 && cap(c.input) > minRead {
+		c.input = nil
 	}
-	if len(c.in) == cap(c.in) {
-		c.in = append(make([]byte, 0, max(least, 4*len(c.in))), c.in...)
+	if len(c.input) == cap(c.input) {
+		c.input = append(make([]byte, 0, max(minRead, 4*len(c.input))), c.input...)
 	}
-	n, err := c.conn.Read(c.in[len(c.in):cap(c.in)])
-	c.in = c.in[:len(c.in)+n]
+	n, err := c.conn.Read(c.input[len(c.input):cap(c.input)])
+	c.input = c.input[:len(c.input)+n]
 	if n > 0 {
 		return nil
 	}

@@ -37,7 +37,7 @@ type event struct {
 type eventKind uint8
 
 const (
-	nothing eventKind = iota
+	noEvent eventKind = iota
 	header
 	data
 	trailer
@@ -133,7 +133,7 @@ func (c *http2Conn) goAway(f *http2.GoAwayFrame) error {
 	return fmt.Errorf("%w: %s", errGoAway, f.ErrCode)
 }
 
-// takeFields takes a part of a header block.
+// takeFields adds a part of a header block.
 func (c *http2Conn) takeFields(f http2.Frame, part []byte, complete bool) (event, error) {
 	s := &c.stream
 	if s.block = append(s.block, part...); len(s.block) > maxHeader {
@@ -209,7 +209,7 @@ func parseFields(kind eventKind, list []hpack.HeaderField) (status int, h http.H
 	return status, h, nil
 }
 
-// receive takes a part of the body.
+// receive adds a part of the body.
 func (c *http2Conn) receive(f *http2.DataFrame) (event, error) {
 	size := int(f.Length) // including padding
 	if c.unpaid += size; c.unpaid >= creditEvery {

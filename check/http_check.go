@@ -163,8 +163,8 @@ func (h *httpCheck) judge(status int, header http.Header, body []byte) Outcome {
 	if !contains(body, h.receive) {
 		return Failed
 	}
-	if !within(h.expected, status) {
-		if within(h.retriable, status) {
+	if !inRanges(h.expected, status) {
+		if inRanges(h.retriable, status) {
 			return Retriable
 		}
 		return Failed
@@ -178,7 +178,7 @@ func (h *httpCheck) judge(status int, header http.Header, body []byte) Outcome {
 	return Passed
 }
 
-func within(ranges []statusRange, status int) bool {
+func inRanges(ranges []statusRange, status int) bool {
 	for _, r := range ranges {
 		if int64(status) >= r.start && int64(status) < r.end {
 			return true

@@ -28,16 +28,16 @@ func (n *network) acquire(ctx context.Context) error {
 
 func (n *network) release() { <-n.places }
 
-func (n *network) dial(ctx context.Context, to target, source net.Addr, deadline time.Time) (net.Conn, error) {
+func (n *network) dial(ctx context.Context, dest target, source net.Addr, deadline time.Time) (net.Conn, error) {
 	if n.dialer != nil {
 		ctx, cancel := context.WithDeadline(ctx, deadline)
 		defer cancel()
-		return n.dialer(ctx, to.network, to.address)
+		return n.dialer(ctx, dest.network, dest.address)
 	}
 	// TCP keep-alive does not help probes, and costs system calls.
 	d := net.Dialer{Deadline: deadline, KeepAlive: -1}
-	if to.network == "tcp" {
+	if dest.network == "tcp" {
 		d.LocalAddr = source
 	}
-	return d.DialContext(ctx, to.network, to.address)
+	return d.DialContext(ctx, dest.network, dest.address)
 }

@@ -5,8 +5,8 @@ import (
 	healthv3 "github.com/envoyproxy/go-control-plane/envoy/service/health/v3"
 	"google.golang.org/protobuf/types/known/structpb"
 
+	"hdsd/envoy"
 	"hdsd/health"
-	"hdsd/internal/envoyaddr"
 )
 
 // agent is the checker's name of itself.
@@ -45,7 +45,7 @@ func node(o *Options) *corev3.Node {
 	n := &corev3.Node{
 		Id:                   o.NodeID,
 		UserAgentName:        agent,
-		Locality:             envoyaddr.LocalityMessage(o.Locality),
+		Locality:             envoy.LocalityMessage(o.Locality),
 		UserAgentVersionType: &corev3.Node_UserAgentVersion{UserAgentVersion: o.Version},
 	}
 	if len(o.Metadata) > 0 {

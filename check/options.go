@@ -13,7 +13,7 @@ import (
 	"hdsd/health"
 )
 
-// Options say which coordinator to serve, and as which node.
+// Options select the coordinator to serve, and the node to be.
 type Options struct {
 	Server   string            // the coordinator's address, host:port
 	NodeID   string            // unique among checkers
@@ -26,10 +26,11 @@ type Options struct {
 	// Credentials, if not nil, are shown to the coordinator on each stream, such as a bearer token.
 	Credentials credentials.PerRPCCredentials
 
-	// Explain says why the coordinator cannot be reached, for the log; nil: the error does.
+	// Explain returns the reason why the coordinator cannot be reached, for the log; nil: the
+	// error itself.
 	Explain func(ctx context.Context, err error) error
 
-	// Reports says what to leave out of reports.
+	// Reports selects what to omit from reports.
 	Reports Reports
 
 	// MaxDials limits the connections to endpoints that are being established. More
@@ -41,8 +42,8 @@ type Options struct {
 	DialServer func(ctx context.Context, address string) (net.Conn, error)
 }
 
-// Reports says what to leave out of reports, like old or unusual checkers, and to test
-// how a coordinator handles them.
+// Reports selects what to omit from reports, like old or unusual checkers, to test how a
+// coordinator handles them.
 type Reports struct {
 	Flat         bool // endpoints_health only, without cluster_endpoints_health
 	WithoutCodes bool // no HTTP status codes, as Envoy before 1.38

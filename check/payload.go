@@ -39,11 +39,11 @@ func segments(payloads []*corev3.HealthCheck_Payload) ([][]byte, error) {
 // contains reports whether data has all segments in this order, with anything between.
 func contains(data []byte, segments [][]byte) bool {
 	for _, segment := range segments {
-		at := bytes.Index(data, segment)
-		if at < 0 {
+		index := bytes.Index(data, segment)
+		if index < 0 {
 			return false
 		}
-		data = data[at+len(segment):]
+		data = data[index+len(segment):]
 	}
 	return true
 }

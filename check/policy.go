@@ -9,10 +9,10 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 )
 
-// defaultInterval is Envoy's for clusters without traffic.
+// defaultInterval is Envoy's default for clusters without traffic.
 const defaultInterval = time.Minute
 
-// Policy says when to probe, and how many outcomes change the health.
+// Policy is the timing of probes, and the number of outcomes that change the health.
 type Policy struct {
 	Timeout            time.Duration
 	Interval           time.Duration // after a failed probe
@@ -65,8 +65,7 @@ func (p *Policy) Next(o Outcome, pending bool, random Random) time.Duration {
 // longest keeps sums with a time in range.
 const longest = 10 * 365 * 24 * time.Hour
 
-// newPolicy reads the timing of a check. traffic says that Envoy counts traffic in the
-// cluster.
+// newPolicy reads the timing of a check. traffic means that Envoy counts traffic in the cluster.
 func newPolicy(c *corev3.HealthCheck, traffic bool) (Policy, error) {
 	p := Policy{
 		UnhealthyThreshold: c.GetUnhealthyThreshold().GetValue(),

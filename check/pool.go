@@ -46,17 +46,17 @@ func (p *pool) apply(s *specifier) {
 			before[c.name] = c
 		}
 	}
-	gone := map[*host]struct{}{}
+	removed := map[*host]struct{}{}
 	for _, c := range p.clusters {
 		for _, h := range c.hosts {
-			gone[h] = struct{}{}
+			removed[h] = struct{}{}
 		}
 	}
 	clusters := make([]cluster, 0, len(s.clusters))
 	for i := range s.clusters {
-		clusters = append(clusters, buildCluster(&s.clusters[i], before[s.clusters[i].name], gone))
+		clusters = append(clusters, buildCluster(&s.clusters[i], before[s.clusters[i].name], removed))
 	}
-	for h := range gone {
+	for h := range removed {
 		h.stop()
 	}
 	p.clusters = clusters
@@ -69,9 +69,9 @@ func (p *pool) apply(s *specifier) {
 	}
 }
 
-// buildCluster returns the cluster of spec. It reuses the same hosts of before, and removes
-// them from gone.
-func buildCluster(spec *clusterSpec, before *cluster, gone map[*host]struct{}) cluster {
+// buildCluster returns the cluster of spec. It reuses the same hosts of before, and deletes them
+// from removed.
+func buildCluster(spec *clusterSpec, before *cluster, removed map[*host]struct{}) cluster {
 	c := cluster{name: spec.name, sockets: spec.sockets, hosts: map[string]*host{}}
 	for _, l := range spec.localities {
 		hosts := make([]*host, 0, len(l.hosts))
@@ -79,7 +79,7 @@ func buildCluster(spec *clusterSpec, before *cluster, gone map[*host]struct{}) c
 			h := c.hosts[s.key]
 			if h == nil && before != nil && before.sockets == spec.sockets {
 				h = before.hosts[s.key]
-				delete(gone, h)
+				delete(removed, h)
 			}
 			if h == nil {
 				h = newHost(s)

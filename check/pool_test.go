@@ -12,7 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
-	"hdsd/internal/demo/upstream"
+	"hdsd/test/upstream"
 )
 
 func rarely(c *base, _ *httpProbe) { c.NoTrafficInterval = durationpb.New(time.Hour) }

@@ -22,7 +22,7 @@ func (p *prober) probeGRPC(ctx context.Context) Outcome {
 		if err != nil {
 			return p.failedGRPC(err)
 		}
-		o, certain := a.take(e)
+		o, certain := a.add(e)
 		if !certain {
 			continue
 		}

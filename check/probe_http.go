@@ -27,7 +27,7 @@ var (
 // reader is a buffered reader with a limit.
 type reader struct {
 	buffered *bufio.Reader
-	from     io.Reader
+	source   io.Reader
 	left     int
 }
 
@@ -42,7 +42,7 @@ func (r *reader) Read(b []byte) (int, error) {
 	if r.left <= 0 {
 		return 0, errTooLong
 	}
-	n, err := r.from.Read(b[:min(len(b), r.left)])
+	n, err := r.source.Read(b[:min(len(b), r.left)])
 	r.left -= n
 	return n, err
 }
@@ -69,10 +69,10 @@ func (p *prober) probeHTTP(ctx context.Context) (Outcome, int) {
 		return p.failure(failed), 0
 	}
 	r := readers.Get().(*reader)
-	r.from = p.conn
+	r.source = p.conn
 	r.buffered.Reset(r)
 	a, err := readAnswer(r, p.check.http)
-	r.from = nil
+	r.source = nil
 	readers.Put(r)
 	if err != nil {
 		return p.failure(err), 0
@@ -126,14 +126,14 @@ func finish(r *reader, h *httpCheck, response *http.Response) (answer, error) {
 }
 
 // discard reads to the end. (io.Copy would bypass the limit.)
-func discard(from io.Reader) error {
-	if from == http.NoBody {
+func discard(r io.Reader) error {
+	if r == http.NoBody {
 		return nil
 	}
 	b := discardBytes.Get().(*[4096]byte)
 	defer discardBytes.Put(b)
 	for {
-		_, err := from.Read(b[:])
+		_, err := r.Read(b[:])
 		if errors.Is(err, io.EOF) {
 			return nil
 		}

@@ -13,7 +13,7 @@ func (p *prober) probeRedis(ctx context.Context) Outcome {
 	if err != nil {
 		return p.failure(err)
 	}
-	if !p.check.reuse || reply.more() || p.ignoreReplies(rest) != nil {
+	if !p.check.reuse || reply.hasMore() || p.ignoreReplies(rest) != nil {
 		p.drop()
 	}
 	return p.check.redis.judge(reply)
@@ -29,7 +29,7 @@ func (p *prober) readReply() (r reply, rest []byte, err error) {
 			}
 			rest = p.small[:n]
 		}
-		n, complete, err := p.replies.take(rest)
+		n, complete, err := p.replies.consume(rest)
 		rest = rest[n:]
 		if err != nil {
 			return reply{}, nil, err
@@ -43,7 +43,7 @@ func (p *prober) readReply() (r reply, rest []byte, err error) {
 // ignoreReplies reads replies without a request. They must be valid Redis all the same.
 func (p *prober) ignoreReplies(b []byte) error {
 	for len(b) > 0 {
-		n, _, err := p.replies.take(b)
+		n, _, err := p.replies.consume(b)
 		if err != nil {
 			return err
 		}

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// maxTCPAnswer is how much of a response is examined: what Envoy buffers.
+// maxTCPAnswer bounds the part of a response that is examined: Envoy's buffer.
 const maxTCPAnswer = 32 << 10
 
 func (p *prober) probeTCP(ctx context.Context) Outcome {
@@ -33,12 +33,12 @@ func (p *prober) probeTCP(ctx context.Context) Outcome {
 // readExpected reads until the expected response has arrived. Wrong bytes look the same as
 // missing ones: only the timeout ends the wait.
 func (p *prober) readExpected(ctx context.Context, want [][]byte, deadline time.Time) Outcome {
-	var got []byte
+	var received []byte
 	chunk := make([]byte, 512)
-	for len(got) < maxTCPAnswer {
+	for len(received) < maxTCPAnswer {
 		n, err := p.conn.Read(chunk)
-		got = append(got, chunk[:n]...)
-		if contains(got, want) {
+		received = append(received, chunk[:n]...)
+		if contains(received, want) {
 			return Passed
 		}
 		if err != nil {

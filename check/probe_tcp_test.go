@@ -12,7 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
-	"hdsd/internal/demo/upstream"
+	"hdsd/test/upstream"
 )
 
 type tcpProbe = corev3.HealthCheck_TcpHealthCheck

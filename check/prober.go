@@ -145,12 +145,12 @@ func (p *prober) connect(ctx context.Context) (deadline time.Time, err error) {
 	// The wait for a free place is not the upstream's fault, so the timeout starts
 	// here.
 	deadline = time.Now().Add(timeout)
-	by := deadline
+	limit := deadline
 	if p.check.redis != nil && timeout > redisConnect {
-		by = time.Now().Add(redisConnect)
+		limit = time.Now().Add(redisConnect)
 	}
-	if err := p.dial(ctx, by); err != nil {
-		if isTimeout(err) && by != deadline {
+	if err := p.dial(ctx, limit); err != nil {
+		if isTimeout(err) && limit != deadline {
 			err = errTooSlow
 		}
 		return deadline, err
@@ -159,12 +159,12 @@ func (p *prober) connect(ctx context.Context) (deadline time.Time, err error) {
 }
 
 // dial makes a connection, with TLS if the check uses it.
-func (p *prober) dial(ctx context.Context, by time.Time) error {
-	to := p.host.spec.target
+func (p *prober) dial(ctx context.Context, deadline time.Time) error {
+	dest := p.host.spec.target
 	if p.check.redis != nil {
-		to = p.host.spec.traffic
+		dest = p.host.spec.traffic
 	}
-	conn, err := p.net.dial(ctx, to, p.host.spec.source, by)
+	conn, err := p.net.dial(ctx, dest, p.host.spec.source, deadline)
 	if err != nil {
 		return err
 	}
@@ -172,7 +172,7 @@ func (p *prober) dial(ctx context.Context, by time.Time) error {
 	p.unhook = context.AfterFunc(ctx, func() {
 		conn.Close() //nolint:errcheck // nothing to do about it
 	})
-	if err := conn.SetDeadline(by); err != nil {
+	if err := conn.SetDeadline(deadline); err != nil {
 		return err
 	}
 	if p.check.tls != nil {

@@ -24,17 +24,17 @@ func (p *pool) report() *request {
 	metadata := map[uint16]*structpb.Struct{}
 	for i := range p.clusters {
 		c := &p.clusters[i]
-		of := &healthv3.ClusterEndpointsHealth{ClusterName: c.name}
+		cluster := &healthv3.ClusterEndpointsHealth{ClusterName: c.name}
 		for _, l := range c.localities {
-			in := &healthv3.LocalityEndpointsHealth{Locality: l.locality}
+			locality := &healthv3.LocalityEndpointsHealth{Locality: l.locality}
 			for _, h := range l.hosts {
-				in.EndpointsHealth = append(in.EndpointsHealth, p.healthOf(h, metadata))
+				locality.EndpointsHealth = append(locality.EndpointsHealth, p.healthOf(h, metadata))
 			}
-			of.LocalityEndpointsHealth = append(of.LocalityEndpointsHealth, in)
-			r.EndpointsHealth = append(r.EndpointsHealth, in.GetEndpointsHealth()...)
+			cluster.LocalityEndpointsHealth = append(cluster.LocalityEndpointsHealth, locality)
+			r.EndpointsHealth = append(r.EndpointsHealth, locality.GetEndpointsHealth()...)
 		}
 		if !p.reports.Flat {
-			r.ClusterEndpointsHealth = append(r.ClusterEndpointsHealth, of)
+			r.ClusterEndpointsHealth = append(r.ClusterEndpointsHealth, cluster)
 		}
 	}
 	return &request{RequestType: &healthv3.HealthCheckRequestOrEndpointHealthResponse_EndpointHealthResponse{

@@ -17,10 +17,10 @@ type reply struct {
 	number int64  // of ':'
 }
 
-// more reports whether more lines of the reply follow.
-func (r *reply) more() bool { return bytes.IndexByte([]byte("$*!=~>%|"), r.kind) >= 0 }
+// hasMore reports whether more lines of the reply follow.
+func (r *reply) hasMore() bool { return bytes.IndexByte([]byte("$*!=~>%|"), r.kind) >= 0 }
 
-// maxReplyText is how many bytes of a line are kept.
+// maxReplyText bounds the kept bytes of a line.
 const maxReplyText = 256
 
 // replyReader reads replies line by line, in any parts. It keeps the beginning of a
@@ -32,9 +32,9 @@ type replyReader struct {
 	reply  reply
 }
 
-// take takes bytes up to the end of a line. It returns how many it took, and whether
-// the line is complete.
-func (r *replyReader) take(b []byte) (n int, complete bool, err error) {
+// consume reads bytes up to the end of a line. It returns their number, and whether the line is
+// complete.
+func (r *replyReader) consume(b []byte) (n int, complete bool, err error) {
 	for i, c := range b {
 		switch {
 		case r.ending && c == '\n':
@@ -54,8 +54,8 @@ func (r *replyReader) take(b []byte) (n int, complete bool, err error) {
 	return len(b), false, nil
 }
 
-// begin takes the first byte of a line. Like Envoy, it accepts inline commands from
-// servers, too.
+// begin reads the first byte of a line. Like Envoy, it accepts inline commands from servers,
+// too.
 func (r *replyReader) begin(c byte) error {
 	switch {
 	case bytes.IndexByte([]byte("+-:$*_#,(!=~>%|"), c) >= 0:

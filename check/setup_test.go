@@ -15,7 +15,8 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"hdsd/health"
-	"hdsd/internal/demo/upstream"
+	"hdsd/test/envoy"
+	"hdsd/test/upstream"
 )
 
 // httpHealthCheck returns a check that probes often; edit changes it.
@@ -145,20 +146,9 @@ func waitFor(t testing.TB, p *pool, want seen) {
 // eventually waits for a condition that nothing signals.
 func eventually(t testing.TB, condition func() (any, bool)) {
 	t.Helper()
-	deadline := time.NewTimer(time.Minute)
-	defer deadline.Stop()
-	tick := time.NewTicker(2 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		got, ok := condition()
-		if ok {
-			return
-		}
-		select {
-		case <-tick.C:
-		case <-deadline.C:
-			t.Fatalf("it did not come to pass; last seen: %v", got)
-		}
+	var got any
+	if !envoy.Await(time.Minute, func() (ok bool) { got, ok = condition(); return ok }) {
+		t.Fatalf("it did not come to pass; last seen: %v", got)
 	}
 }
 

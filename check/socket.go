@@ -65,9 +65,9 @@ func (s sockets) choose(criteria *structpb.Struct) *tls.Config {
 	return nil
 }
 
-func hasAll(have, want *structpb.Struct) bool {
+func hasAll(present, want *structpb.Struct) bool {
 	for key, value := range want.GetFields() {
-		if other, ok := have.GetFields()[key]; !ok || !proto.Equal(value, other) {
+		if other, ok := present.GetFields()[key]; !ok || !proto.Equal(value, other) {
 			return false
 		}
 	}
@@ -77,14 +77,14 @@ func hasAll(have, want *structpb.Struct) bool {
 // setSocket sets the socket of a check. A Redis check uses the socket without criteria and
 // ignores tls_options, because Envoy connects as for traffic. The scheme in requests is
 // of that socket, too.
-func (s *checkSpec) setSocket(h *corev3.HealthCheck, all sockets) {
-	s.tls = all.choose(nil)
+func (s *checkSpec) setSocket(h *corev3.HealthCheck, sockets sockets) {
+	s.tls = sockets.choose(nil)
 	s.https = s.tls != nil
 	if s.redis != nil {
 		return
 	}
 	if h.GetTransportSocketMatchCriteria() != nil {
-		s.tls = all.choose(h.GetTransportSocketMatchCriteria())
+		s.tls = sockets.choose(h.GetTransportSocketMatchCriteria())
 	}
 	if names := h.GetTlsOptions().GetAlpnProtocols(); len(names) > 0 && s.tls != nil {
 		s.tls = s.tls.Clone()

@@ -60,7 +60,8 @@ func stable(m proto.Message) (string, error) {
 	return string(b), err
 }
 
-// parseSpecifier parses a specifier as a whole, or says which part cannot be applied.
+// parseSpecifier parses a specifier as a whole, or returns an error for the part that cannot be
+// applied.
 func parseSpecifier(m *healthv3.HealthCheckSpecifier) (*specifier, error) {
 	if err := m.Validate(); err != nil {
 		return nil, err
@@ -142,11 +143,11 @@ func parseHost(e *endpointv3.Endpoint, prefix string, source net.Addr) (hostSpec
 	if err != nil {
 		return hostSpec{}, err
 	}
-	at, err := parseAddress(e.GetAddress())
+	address, err := parseAddress(e.GetAddress())
 	if err != nil {
 		return hostSpec{}, err
 	}
-	checked, err := checkedAt(at, e.GetHealthCheckConfig())
+	checked, err := checkedAt(address, e.GetHealthCheckConfig())
 	if err != nil {
 		return hostSpec{}, err
 	}
@@ -154,10 +155,10 @@ func parseHost(e *endpointv3.Endpoint, prefix string, source net.Addr) (hostSpec
 		// The length separates the parts.
 		key:      fmt.Sprint(len(prefix), " ", prefix, key),
 		target:   checked.target(),
-		traffic:  at.target(),
+		traffic:  address.target(),
 		source:   source,
 		hostname: e.GetHealthCheckConfig().GetHostname(),
-		reported: at.reported(),
+		reported: address.reported(),
 	}, nil
 }
 

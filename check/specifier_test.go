@@ -200,7 +200,7 @@ func FuzzHTTPResponse(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		r := newReader()
-		r.from = bytes.NewReader(b)
+		r.source = bytes.NewReader(b)
 		a, err := readAnswer(r, h)
 		if err == nil && (a.status < 100 || a.status > 999 || len(a.body) > h.receiveBuffer) {
 			t.Errorf("status %d, %d bytes", a.status, len(a.body))

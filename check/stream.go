@@ -13,12 +13,12 @@ import (
 
 // runner runs one stream after the other. One goroutine owns it.
 type runner struct {
-	options *Options
-	pool    *pool
-	work    sync.WaitGroup // the stream's reader
-	current string         // the specifier in use, for comparison
-	every   time.Duration  // between its reports
-	lost    bool           // the coordinator is lost, and that is logged
+	options  *Options
+	pool     *pool
+	work     sync.WaitGroup // the stream's reader
+	current  string         // the specifier in use, for comparison
+	interval time.Duration  // between its reports
+	lost     bool           // the coordinator is lost, and that is logged
 }
 
 // stream is the client's side of StreamHealthCheck.
@@ -38,7 +38,7 @@ func (r *runner) follow(ctx context.Context, s stream) (heard bool, err error) {
 	if err := s.Send(firstMessage(r.options)); err != nil {
 		return false, in.reason(err)
 	}
-	every := time.Duration(-1) // not reporting yet
+	interval := time.Duration(-1) // not reporting yet
 	ticker := time.NewTicker(longest)
 	defer ticker.Stop()
 	var due <-chan time.Time // nil is never
@@ -47,9 +47,9 @@ func (r *runner) follow(ctx context.Context, s stream) (heard bool, err error) {
 		case m := <-in.specifiers:
 			heard = true
 			r.logRecovered()
-			if r.accept(m) && every != r.every {
-				every = r.every
-				due = restart(ticker, every)
+			if r.accept(m) && interval != r.interval {
+				interval = r.interval
+				due = restart(ticker, interval)
 			}
 		case <-due:
 			if err := s.Send(r.pool.report()); err != nil {
@@ -70,11 +70,11 @@ func (r *runner) logRecovered() {
 }
 
 // restart sets the interval of the ticker; 0 is never.
-func restart(ticker *time.Ticker, every time.Duration) <-chan time.Time {
-	if every == 0 {
+func restart(ticker *time.Ticker, interval time.Duration) <-chan time.Time {
+	if interval == 0 {
 		return nil
 	}
-	ticker.Reset(max(every, time.Millisecond))
+	ticker.Reset(max(interval, time.Millisecond))
 	return ticker.C
 }
 
@@ -125,7 +125,7 @@ func (r *runner) accept(m *healthv3.HealthCheckSpecifier) bool {
 		return false
 	}
 	r.pool.apply(s)
-	r.current, r.every = text, s.interval
+	r.current, r.interval = text, s.interval
 	r.options.Log.Info().Str("event", "specifier_followed").Int("clusters", len(s.clusters)).Dur("interval", s.interval).Msg("follows a new specifier")
 	return true
 }

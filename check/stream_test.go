@@ -23,9 +23,9 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
-	coordinated "hdsd/hds/specifier"
+	coordinated "hdsd/envoy/specifier"
 	"hdsd/health"
-	"hdsd/internal/demo/upstream"
+	"hdsd/test/upstream"
 )
 
 // coordinator is a scripted HDS server. Each stream that comes is handed to

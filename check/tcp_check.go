@@ -57,9 +57,9 @@ func (t *tcpCheck) request(c net.Conn) []byte {
 
 // proxyHeader returns the PROXY protocol header of version 1.
 func proxyHeader(c net.Conn) []byte {
-	local, here := c.LocalAddr().(*net.TCPAddr)
-	remote, there := c.RemoteAddr().(*net.TCPAddr)
-	if !here || !there {
+	local, localOK := c.LocalAddr().(*net.TCPAddr)
+	remote, remoteOK := c.RemoteAddr().(*net.TCPAddr)
+	if !localOK || !remoteOK {
 		return []byte("PROXY UNKNOWN\r\n")
 	}
 	from, to := unmapped(local), unmapped(remote)

@@ -13,8 +13,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// only refuses a message with a set field that is not in names, the supported ones.
-func only(m proto.Message, names ...string) error {
+// allowOnly refuses a message with a set field that is not in names, the supported ones.
+func allowOnly(m proto.Message, names ...string) error {
 	var err error
 	m.ProtoReflect().Range(func(fd protoreflect.FieldDescriptor, _ protoreflect.Value) bool {
 		if !slices.Contains(names, string(fd.Name())) {
@@ -28,11 +28,11 @@ func only(m proto.Message, names ...string) error {
 // tlsClient returns the equivalent of Envoy's TLS socket. It has no session cache: each
 // connection verifies the certificate.
 func tlsClient(u *tlsv3.UpstreamTlsContext) (*tls.Config, error) {
-	if err := only(u, "common_tls_context", "sni", "allow_renegotiation", "max_session_keys", "enforce_rsa_key_usage"); err != nil {
+	if err := allowOnly(u, "common_tls_context", "sni", "allow_renegotiation", "max_session_keys", "enforce_rsa_key_usage"); err != nil {
 		return nil, err
 	}
 	common := u.GetCommonTlsContext()
-	if err := only(common, "tls_params", "tls_certificates", "validation_context", "combined_validation_context", "alpn_protocols", "key_log"); err != nil {
+	if err := allowOnly(common, "tls_params", "tls_certificates", "validation_context", "combined_validation_context", "alpn_protocols", "key_log"); err != nil {
 		return nil, fmt.Errorf("common_tls_context: %w", err)
 	}
 	config := &tls.Config{
@@ -101,7 +101,7 @@ var curves = map[string]tls.CurveID{
 var defaultCurves = []string{"X25519", "P-256"}
 
 func applyParameters(config *tls.Config, p *tlsv3.TlsParameters) error {
-	err := only(p, "tls_minimum_protocol_version", "tls_maximum_protocol_version", "cipher_suites", "ecdh_curves")
+	err := allowOnly(p, "tls_minimum_protocol_version", "tls_maximum_protocol_version", "cipher_suites", "ecdh_curves")
 	if err != nil {
 		return err
 	}
@@ -139,7 +139,7 @@ func keyPairs(list []*tlsv3.TlsCertificate) ([]tls.Certificate, error) {
 	}
 	var pairs []tls.Certificate
 	for _, c := range list {
-		if err := only(c, "certificate_chain", "private_key", "ocsp_staple", "signed_certificate_timestamp"); err != nil {
+		if err := allowOnly(c, "certificate_chain", "private_key", "ocsp_staple", "signed_certificate_timestamp"); err != nil {
 			return nil, err
 		}
 		chain, err := material(c.GetCertificateChain())

@@ -42,14 +42,14 @@ func (r *revocation) check(chain []*x509.Certificate, anyTime bool) error {
 		if i+1 < len(chain) {
 			issuer = chain[i+1]
 		}
-		if err := r.one(c, issuer, anyTime); err != nil || r.leafOnly {
+		if err := r.checkCertificate(c, issuer, anyTime); err != nil || r.leafOnly {
 			return err
 		}
 	}
 	return nil
 }
 
-func (r *revocation) one(c, issuer *x509.Certificate, anyTime bool) error {
+func (r *revocation) checkCertificate(c, issuer *x509.Certificate, anyTime bool) error {
 	for _, list := range r.lists {
 		if !bytes.Equal(list.RawIssuer, c.RawIssuer) || list.CheckSignatureFrom(issuer) != nil {
 			continue

@@ -23,41 +23,41 @@ var errCertificate = errors.New("the endpoint's certificate is refused")
 // verifier decides whether to accept an endpoint's certificate, as Envoy's default
 // validator does.
 type verifier struct {
-	roots   *x509.CertPool // nil: the chain is not verified
-	revoked *revocation    // nil: not required
-	offers  []tls.CurveID
-	anyTime bool
-	any     bool // accept everything
-	names   []nameMatcher
-	digests [][]byte // of the certificate
-	keys    [][]byte // digests of the public key
+	roots     *x509.CertPool // nil: the chain is not verified
+	revoked   *revocation    // nil: not required
+	offers    []tls.CurveID
+	anyTime   bool
+	acceptAny bool // accept everything
+	names     []nameMatcher
+	digests   [][]byte // of the certificate
+	keys      [][]byte // digests of the public key
 }
 
 func newVerifier(common *tlsv3.CommonTlsContext) (*verifier, error) {
-	context, where := common.GetValidationContext(), "validation_context"
+	context, field := common.GetValidationContext(), "validation_context"
 	if combined := common.GetCombinedValidationContext(); combined != nil {
-		if err := only(combined, "default_validation_context"); err != nil {
+		if err := allowOnly(combined, "default_validation_context"); err != nil {
 			return nil, fmt.Errorf("combined_validation_context: %w", err)
 		}
-		context, where = combined.GetDefaultValidationContext(), "combined_validation_context"
+		context, field = combined.GetDefaultValidationContext(), "combined_validation_context"
 	}
 	v := &verifier{}
 	if err := v.read(context); err != nil {
-		return nil, fmt.Errorf("%s: %w", where, err)
+		return nil, fmt.Errorf("%s: %w", field, err)
 	}
 	return v, nil
 }
 
 func (v *verifier) read(c *tlsv3.CertificateValidationContext) error {
 	// max_verify_depth and suppress_client_ca_list are for servers.
-	err := only(c, "trusted_ca", "crl", "verify_certificate_spki", "verify_certificate_hash", "match_typed_subject_alt_names",
+	err := allowOnly(c, "trusted_ca", "crl", "verify_certificate_spki", "verify_certificate_hash", "match_typed_subject_alt_names",
 		"match_subject_alt_names", "allow_expired_certificate", "trust_chain_verification", "only_verify_leaf_cert_crl",
 		"max_verify_depth", "suppress_client_ca_list")
 	if err != nil {
 		return err
 	}
 	v.anyTime = c.GetAllowExpiredCertificate()
-	v.any = c.GetTrustChainVerification() == tlsv3.CertificateValidationContext_ACCEPT_UNTRUSTED
+	v.acceptAny = c.GetTrustChainVerification() == tlsv3.CertificateValidationContext_ACCEPT_UNTRUSTED
 	if err := v.readAuthorities(c); err != nil {
 		return err
 	}
@@ -122,7 +122,7 @@ func (v *verifier) verify(s tls.ConnectionState) error {
 	if !usable(leaf, &s) || !v.offersCurve(leaf, &s) {
 		return fmt.Errorf("%w: its key does not go with this handshake", errCertificate)
 	}
-	if v.any {
+	if v.acceptAny {
 		return nil
 	}
 	if v.roots != nil {
@@ -137,13 +137,13 @@ func (v *verifier) verify(s tls.ConnectionState) error {
 		return nil
 	}
 	digest, key := sha256.Sum256(leaf.Raw), sha256.Sum256(leaf.RawSubjectPublicKeyInfo)
-	if !among(v.digests, digest[:]) && !among(v.keys, key[:]) {
+	if !containsDigest(v.digests, digest[:]) && !containsDigest(v.keys, key[:]) {
 		return fmt.Errorf("%w: it is none of those that are pinned", errCertificate)
 	}
 	return nil
 }
 
-func among(list [][]byte, digest []byte) bool {
+func containsDigest(list [][]byte, digest []byte) bool {
 	return slices.ContainsFunc(list, func(d []byte) bool { return string(d) == string(digest) })
 }
 
@@ -171,12 +171,12 @@ func (v *verifier) offersCurve(leaf *x509.Certificate, s *tls.ConnectionState) b
 
 // verifyChain requires a chain to an authority, for servers. Every trusted authority
 // ends a chain, even if others signed it.
-func (v *verifier) verifyChain(sent []*x509.Certificate) error {
+func (v *verifier) verifyChain(presented []*x509.Certificate) error {
 	o := x509.VerifyOptions{Roots: v.roots, Intermediates: x509.NewCertPool()}
-	for _, c := range sent[1:] {
+	for _, c := range presented[1:] {
 		o.Intermediates.AddCert(v.timed(c))
 	}
-	chains, err := v.timed(sent[0]).Verify(o)
+	chains, err := v.timed(presented[0]).Verify(o)
 	if err != nil {
 		return fmt.Errorf("%w: %w", errCertificate, err)
 	}

@@ -198,7 +198,7 @@ func readReplies(b []byte, size int) string {
 		piece := b[:min(size, len(b))]
 		b = b[len(piece):]
 		for len(piece) > 0 {
-			n, complete, err := r.take(piece)
+			n, complete, err := r.consume(piece)
 			if err != nil {
 				return out.String() + " " + err.Error()
 			}
@@ -235,7 +235,7 @@ func FuzzGRPCAnswer(f *testing.F) {
 		for rest := b; len(rest) > 0; {
 			piece := rest[:min(len(rest), max(1, size))]
 			rest = rest[len(piece):]
-			o, certain := a.take(event{kind: data, data: piece})
+			o, certain := a.add(event{kind: data, data: piece})
 			if certain {
 				if o != Failed {
 					t.Errorf("%v amid the answer", o)
@@ -244,7 +244,7 @@ func FuzzGRPCAnswer(f *testing.F) {
 			}
 		}
 		e := event{kind: trailer, ends: true, header: map[string][]string{"Grpc-Status": {status}}}
-		if o, certain := a.take(e); !certain || o == Passed && !bytes.Contains(b, []byte{8, 1}) && !bytes.Contains(b, []byte{8, 0x81}) {
+		if o, certain := a.add(e); !certain || o == Passed && !bytes.Contains(b, []byte{8, 1}) && !bytes.Contains(b, []byte{8, 0x81}) {
 			t.Errorf("%v, %t", o, certain)
 		}
 	})
@@ -290,8 +290,8 @@ func FuzzHTTP2(f *testing.F) {
 				break
 			}
 		}
-		if c.taken > len(c.in) || cap(c.in) > 8*maxFrame {
-			t.Errorf("%d of %d bytes taken, room for %d", c.taken, len(c.in), cap(c.in))
+		if c.consumed > len(c.input) || cap(c.input) > 8*maxFrame {
+			t.Errorf("%d of %d bytes taken, room for %d", c.consumed, len(c.input), cap(c.input))
 		}
 	})
 }

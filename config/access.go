@@ -4,29 +4,29 @@ import (
 	"net/netip"
 	"slices"
 
-	"hdsd/access"
 	configv1 "hdsd/gen/hdsd/config/v1"
-	"hdsd/internal/certs"
+	"hdsd/peer/access"
+	"hdsd/peer/certs"
 )
 
 func (c *checks) access(cfg *Config) {
-	from := cfg.GetAccess()
-	if from == nil {
+	message := cfg.GetAccess()
+	if message == nil {
 		return
 	}
-	_, problems := access.Compile(from)
-	for _, each := range problems {
-		c.add("access."+each.Field, "%s", each.Message)
+	_, problems := access.Compile(message)
+	for _, p := range problems {
+		c.add("access."+p.Field, "%s", p.Message)
 	}
-	if len(from.GetGrants()) == 0 {
+	if len(message.GetGrants()) == 0 {
 		c.warn("access.grants", "is empty: nobody may do anything; grant roles to somebody, or leave access out")
 	}
-	if from.GetMode() == configv1.Access_WARN {
+	if message.GetMode() == configv1.Access_WARN {
 		c.warn("access.mode", "is WARN: nothing is denied; set ENFORCE once no event access_denied names a caller that needs more")
 	}
 	certificates := false
-	for _, each := range from.GetGrants() {
-		certificates = certificates || each.GetSan() != ""
+	for _, grant := range message.GetGrants() {
+		certificates = certificates || grant.GetSan() != ""
 	}
 	if certificates && !certs.Mutual(cfg.GetGrpc().GetTls()) && !certs.Mutual(cfg.GetHttp().GetTls()) {
 		c.warn("access.grants", "have names in certificates (san), but neither grpc.tls nor http.tls has a client_ca_file or spiffe_workload_api to verify certificates by")
@@ -34,17 +34,17 @@ func (c *checks) access(cfg *Config) {
 }
 
 // hasTokens reports whether callers show tokens.
-func hasTokens(from *configv1.Access) bool {
-	return slices.ContainsFunc(from.GetGrants(), func(g *configv1.Grant) bool { return g.GetTokenSha256() != "" || g.GetOidc() != nil })
+func hasTokens(message *configv1.Access) bool {
+	return slices.ContainsFunc(message.GetGrants(), func(g *configv1.Grant) bool { return g.GetTokenSha256() != "" || g.GetOidc() != nil })
 }
 
 // plaintext warns where others can read what goes over a listener.
-func (c *checks) plaintext(field string, l *configv1.Listener, at netip.AddrPort, tokens bool) {
+func (c *checks) plaintext(field string, l *configv1.Listener, address netip.AddrPort, tokens bool) {
 	switch {
-	case !at.IsValid() || l.GetTls() != nil || at.Addr().Unmap().IsLoopback() || !l.GetInsecure():
+	case !address.IsValid() || l.GetTls() != nil || address.Addr().Unmap().IsLoopback() || !l.GetInsecure():
 	case tokens:
-		c.warn(field+".insecure", "lets others read the bearer tokens of access.grants on their way to %s: give %s.tls", at, field)
+		c.warn(field+".insecure", "lets others read the bearer tokens of access.grants on their way to %s: give %s.tls", address, field)
 	default:
-		c.warn(field+".insecure", "lets whoever reaches %s read and change what goes over it: give %s.tls, unless nobody else is on that network", at, field)
+		c.warn(field+".insecure", "lets whoever reaches %s read and change what goes over it: give %s.tls, unless nobody else is on that network", address, field)
 	}
 }

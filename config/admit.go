@@ -9,15 +9,15 @@ import (
 
 // Prefixes reads addresses and prefixes.
 func Prefixes(texts []string) ([]netip.Prefix, error) {
-	var all []netip.Prefix
+	var prefixes []netip.Prefix
 	for _, text := range texts {
 		prefix, err := addresses(text)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, prefix)
+		prefixes = append(prefixes, prefix)
 	}
-	return all, nil
+	return prefixes, nil
 }
 
 // addresses reads an address or a prefix.
@@ -29,20 +29,24 @@ func addresses(text string) (netip.Prefix, error) {
 	if err != nil {
 		return netip.Prefix{}, fmt.Errorf("%q is neither an IP address nor a prefix such as 10.0.0.0/8", text)
 	}
+	const mapped = 96 // bits before an IPv4 address
+	if address := prefix.Addr(); address.Is4In6() && prefix.Bits() >= mapped {
+		prefix = netip.PrefixFrom(address.Unmap(), prefix.Bits()-mapped)
+	}
 	return prefix.Masked(), nil
 }
 
 // admit checks the rules that admit checkers.
 func (c *checks) admit(rules []*configv1.AdmitRule) {
 	for i, rule := range rules {
-		at := fmt.Sprintf("checkers.admit[%d]", i)
+		prefix := fmt.Sprintf("checkers.admit[%d]", i)
 		if rule.GetNodeIdGlob() == "" && len(rule.GetAddresses()) == 0 {
-			c.add(at, "admits every checker: write node_id_glob, addresses or both, or remove admit")
+			c.add(prefix, "admits every checker: write node_id_glob, addresses or both, or remove admit")
 		}
 		if rule.GetNodeIdGlob() != "" {
-			c.glob(at+".node_id_glob", rule.GetNodeIdGlob(), "checkers")
+			c.glob(prefix+".node_id_glob", rule.GetNodeIdGlob(), "checkers")
 		}
-		checkAddresses(rule.GetAddresses(), at+".addresses", c.add)
+		checkAddresses(rule.GetAddresses(), prefix+".addresses", c.add)
 	}
 }
 

@@ -49,26 +49,26 @@ func NeedRestart() (names []string) {
 // Reloaded returns the configuration that a coordinator has after a reload: next, but
 // with the fields of started that need a restart.
 func Reloaded(started, next *Config) *Config {
-	kept, taken := proto.CloneOf(started), proto.CloneOf(next)
-	restartOnly("", kept.ProtoReflect(), taken.ProtoReflect(), func(_ string, from, to protoreflect.Message, field protoreflect.FieldDescriptor) {
+	kept, adopted := proto.CloneOf(started), proto.CloneOf(next)
+	restartOnly("", kept.ProtoReflect(), adopted.ProtoReflect(), func(_ string, from, to protoreflect.Message, field protoreflect.FieldDescriptor) {
 		to.Clear(field)
 		if from.Has(field) {
 			to.Set(field, from.Get(field))
 		}
 	})
-	return taken
+	return adopted
 }
 
 // restartOnly visits the differing fields of two messages that need a restart, the
 // outermost of each.
-func restartOnly(at string, a, b protoreflect.Message, visit func(name string, a, b protoreflect.Message, field protoreflect.FieldDescriptor)) {
+func restartOnly(prefix string, a, b protoreflect.Message, visit func(name string, a, b protoreflect.Message, field protoreflect.FieldDescriptor)) {
 	fields := a.Descriptor().Fields()
 	for i := range fields.Len() {
 		field := fields.Get(i)
-		name := at + field.TextName()
+		name := prefix + field.TextName()
 		switch {
 		case slices.Contains(live, name):
-		case slices.ContainsFunc(live, func(each string) bool { return strings.HasPrefix(each, name+".") }):
+		case slices.ContainsFunc(live, func(p string) bool { return strings.HasPrefix(p, name+".") }):
 			restartOnly(name+".", a.Mutable(field).Message(), b.Mutable(field).Message(), visit)
 		default:
 			visit(name, a, b, field)
@@ -78,11 +78,11 @@ func restartOnly(at string, a, b protoreflect.Message, visit func(name string, a
 
 type difference struct{ live, restart []string }
 
-func (d *difference) message(at string, a, b protoreflect.Message) {
+func (d *difference) message(prefix string, a, b protoreflect.Message) {
 	fields := a.Descriptor().Fields()
 	for i := range fields.Len() {
 		field := fields.Get(i)
-		name := at + field.TextName()
+		name := prefix + field.TextName()
 		changes := slices.Contains(live, name)
 		if isPart(field) && !changes {
 			d.message(name+".", a.Get(field).Message(), b.Get(field).Message())
@@ -107,10 +107,10 @@ func isPart(field protoreflect.FieldDescriptor) bool {
 
 // sameField compares one field, by messages with only that field.
 func sameField(a, b protoreflect.Message, field protoreflect.FieldDescriptor) bool {
-	return proto.Equal(only(a, field), only(b, field))
+	return proto.Equal(onlyField(a, field), onlyField(b, field))
 }
 
-func only(m protoreflect.Message, field protoreflect.FieldDescriptor) proto.Message {
+func onlyField(m protoreflect.Message, field protoreflect.FieldDescriptor) proto.Message {
 	alone := m.Type().New()
 	if m.Has(field) {
 		alone.Set(field, m.Get(field))

@@ -42,8 +42,10 @@ const (
 	maxNameLength    = 256
 )
 
-// Bounds of history.max_bytes.
+// Bounds of history.max_bytes and recording.max_bytes.
 const (
+	minRecording = 1 << 20
+
 	minHistory = 1 << 20
 	maxHistory = 1 << 50
 )
@@ -55,7 +57,7 @@ func (c *checks) config(cfg *Config) {
 		c.add("node_id", "is longer than %d bytes", maxNameLength)
 	}
 	c.listeners(cfg)
-	sourceChecks{c}.all(cfg)
+	sourceChecks{c}.checkAll(cfg)
 	c.relay(cfg.GetRelay(), cfg.GetGrpc().GetTls().GetClientCaFile())
 	c.defaultHealthChecks(cfg.GetDefaultHealthChecks())
 	c.redundancy("assignment.redundancy", cfg.GetAssignment().GetRedundancy())
@@ -68,10 +70,10 @@ func (c *checks) config(cfg *Config) {
 	c.verdict("verdict", cfg.GetVerdict(), redundancy, interval)
 	c.release("verdict", cfg.GetVerdict())
 	c.policies(cfg.GetPolicies(), cfg.GetVerdict(), redundancy, interval)
-	planeChecks{c}.all(cfg.GetDataPlanes())
+	planeChecks{c}.checkAll(cfg.GetDataPlanes())
 	c.duration("history.retention", cfg.GetHistory().GetRetention(), minRetention, maxRetention)
-	if most := cfg.GetHistory().GetMaxBytes(); most > 0 && most < minHistory || most > maxHistory {
-		c.add("history.max_bytes", "is %d: 0 (no bound) and from %d to %d is possible", most, uint64(minHistory), uint64(maxHistory))
+	if limit := cfg.GetHistory().GetMaxBytes(); limit > 0 && limit < minHistory || limit > maxHistory {
+		c.add("history.max_bytes", "is %d: 0 (no bound) and from %d to %d is possible", limit, uint64(minHistory), uint64(maxHistory))
 	}
 	c.duration("checkers.probation", cfg.GetCheckers().GetProbation(), 0, maxWait)
 	c.checkers(cfg.GetCheckers())
@@ -80,6 +82,16 @@ func (c *checks) config(cfg *Config) {
 	c.access(cfg)
 	c.notify(cfg.GetNotify())
 	checkMetrics(c, cfg.GetMetrics())
+	checkRecording(c, cfg.GetRecording())
+}
+
+func checkRecording(c *checks, r *configv1.Recording) {
+	if r != nil && r.GetFile() == "" {
+		c.add("recording.file", "is needed: write where the recording is to be, or leave recording out")
+	}
+	if most := r.GetMaxBytes(); c.root.Has("recording.max_bytes") && (most < minRecording || most > maxHistory) {
+		c.add("recording.max_bytes", "is %d: from %d to %d is possible", most, uint64(minRecording), uint64(maxHistory))
+	}
 }
 
 func (c *checks) duration(field string, d *durationpb.Duration, low, high time.Duration) {
@@ -123,9 +135,9 @@ func (c *checks) policies(policies []*configv1.Policy, common *configv1.Verdict,
 	}
 }
 
-func (c *checks) glob(field, glob, all string) {
+func (c *checks) glob(field, glob, wildcard string) {
 	if glob == "" {
-		c.add(field, `is needed: write "*" for all %s`, all)
+		c.add(field, `is needed: write "*" for all %s`, wildcard)
 	}
 	if strings.ContainsAny(glob, "[]{}") {
 		c.warn(field, "has brackets, which stand for themselves: only * and ? stand for others")
@@ -133,13 +145,13 @@ func (c *checks) glob(field, glob, all string) {
 }
 
 func (c *checks) defaultHealthChecks(defaults []*configv1.DefaultHealthChecks) {
-	for i, each := range defaults {
+	for i, rule := range defaults {
 		field := fmt.Sprintf("default_health_checks[%d]", i)
-		c.glob(field+".cluster_name_glob", each.GetClusterNameGlob(), "clusters")
-		if len(each.GetHealthChecks()) == 0 {
+		c.glob(field+".cluster_name_glob", rule.GetClusterNameGlob(), "clusters")
+		if len(rule.GetHealthChecks()) == 0 {
 			c.add(field+".health_checks", "at least one is needed")
 		}
-		for j, check := range each.GetHealthChecks() {
+		for j, check := range rule.GetHealthChecks() {
 			c.valid(fmt.Sprintf("%s.health_checks[%d]", field, j), check)
 		}
 	}

@@ -50,6 +50,7 @@ const (
 	defaultHoldShare       = 0.5
 	defaultHoldFor         = 5 * time.Minute
 	defaultMaxSeries       = 100
+	defaultRecording       = 256 << 20
 )
 
 func fillDefaults(cfg *Config, folder string) error {
@@ -100,6 +101,9 @@ func fillDefaults(cfg *Config, folder string) error {
 	fill(&cfg.Limits.MaxQueriesPerCaller, defaultMaxOwnQueries)
 	fill(&cfg.Limits.MaxQueryRows, defaultMaxQueryRows)
 	fillHolds(cfg.GetSources())
+	if cfg.GetRecording() != nil {
+		fill(&cfg.Recording.MaxBytes, defaultRecording)
+	}
 	if cfg.GetMetrics() != nil {
 		fill(&cfg.Metrics.MaxClusters, defaultMaxSeries)
 	}

@@ -10,19 +10,19 @@ const dnsPort = 53
 // Resolvers returns the addresses of the configured DNS servers, with their ports; none
 // stands for the system's.
 func Resolvers(c *Config) []string {
-	var all []string
+	var list []string
 	for _, text := range c.GetDns().GetResolvers() {
-		if at, ok := resolver(text); ok {
-			all = append(all, at.String())
+		if address, ok := resolver(text); ok {
+			list = append(list, address.String())
 		}
 	}
-	return all
+	return list
 }
 
 // resolver reads IP:PORT, or an IP address alone.
 func resolver(text string) (netip.AddrPort, bool) {
-	if at, err := netip.ParseAddrPort(text); err == nil {
-		return at, at.Port() != 0
+	if address, err := netip.ParseAddrPort(text); err == nil {
+		return address, address.Port() != 0
 	}
 	address, err := netip.ParseAddr(text)
 	return netip.AddrPortFrom(address, dnsPort), err == nil

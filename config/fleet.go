@@ -92,9 +92,9 @@ func (c *checks) checkerGroups(groups []*configv1.CheckerGroup) {
 	}
 	var sum tally
 	for i, group := range groups {
-		at := fmt.Sprintf("checkers[%d]", i)
-		sum.add(c.groupSize(at, group.GetCount()), 1)
-		c.checkerGroup(at, group)
+		prefix := fmt.Sprintf("checkers[%d]", i)
+		sum.add(c.groupSize(prefix, group.GetCount()), 1)
+		c.checkerGroup(prefix, group)
 	}
 	if !c.atMost("checkers", sum, maxFleetCheckers, "checkers") {
 		return
@@ -108,50 +108,50 @@ func (c *checks) checkerGroups(groups []*configv1.CheckerGroup) {
 func (c *checks) clusterGroups(groups []*configv1.ClusterGroup) {
 	var sum, endpoints tally
 	for i, group := range groups {
-		at := fmt.Sprintf("clusters[%d]", i)
-		count := c.groupSize(at, group.GetCount())
+		prefix := fmt.Sprintf("clusters[%d]", i)
+		count := c.groupSize(prefix, group.GetCount())
 		sum.add(count, 1)
 		endpoints.add(count, uint64(group.GetEndpoints()))
 		if group.GetEndpoints() == 0 {
-			c.add(at+".endpoints", "is needed: how many endpoints each has")
+			c.add(prefix+".endpoints", "is needed: how many endpoints each has")
 		}
 		for j, check := range group.GetHealthChecks() {
-			c.valid(fmt.Sprintf("%s.health_checks[%d]", at, j), check)
+			c.valid(fmt.Sprintf("%s.health_checks[%d]", prefix, j), check)
 		}
 	}
-	few := c.atMost("clusters", sum, maxFleetClusters, "clusters")
-	if !c.atMost("clusters", endpoints, maxFleetEndpoints, "endpoints") || !few {
+	withinLimit := c.atMost("clusters", sum, maxFleetClusters, "clusters")
+	if !c.atMost("clusters", endpoints, maxFleetEndpoints, "endpoints") || !withinLimit {
 		return
 	}
-	all := names{}
+	used := names{}
 	for i, group := range groups {
-		c.unique(fmt.Sprintf("clusters[%d].name", i), group.GetName(), group.GetCount(), all)
+		c.unique(fmt.Sprintf("clusters[%d].name", i), group.GetName(), group.GetCount(), used)
 	}
 }
 
-func (c *checks) checkerGroup(at string, group *configv1.CheckerGroup) {
+func (c *checks) checkerGroup(prefix string, group *configv1.CheckerGroup) {
 	version := group.GetVersion()
 	if !aVersion.MatchString(version) {
-		c.add(at+".version", `is %q: write envoy/ and a release, as envoy/1.40.0, or hdsd for the built-in checker`, version)
+		c.add(prefix+".version", `is %q: write envoy/ and a release, as envoy/1.40.0, or hdsd for the built-in checker`, version)
 	}
 	if version == "hdsd" && len(group.GetWithout()) > 0 {
-		c.add(at+".without", "is for Envoys: the built-in checker is built in one way only")
+		c.add(prefix+".without", "is for Envoys: the built-in checker is built in one way only")
 	}
-	if weight := group.GetWeight(); (weight != 0 || c.root.Has(at+".weight")) && !(weight >= minWeight && weight <= maxWeight) {
-		c.add(at+".weight", "is %g: from %g to %d is possible, 1 is usual", weight, minWeight, maxWeight)
+	if weight := group.GetWeight(); (weight != 0 || c.root.Has(prefix+".weight")) && !(weight >= minWeight && weight <= maxWeight) {
+		c.add(prefix+".weight", "is %g: from %g to %d is possible, 1 is usual", weight, minWeight, maxWeight)
 	}
 	if group.GetWeight() != 0 && group.GetMetadata()["hdsd.weight"] != "" {
-		c.add(at+".weight", "is hdsd.weight of the metadata, which is there too: remove one of them")
+		c.add(prefix+".weight", "is hdsd.weight of the metadata, which is there too: remove one of them")
 	}
 	if len(group.GetId()) > maxNameLength {
-		c.add(at+".id", "is longer than %d bytes", maxNameLength)
+		c.add(prefix+".id", "is longer than %d bytes", maxNameLength)
 	}
 }
 
 // groupSize returns the size of a group.
-func (c *checks) groupSize(at string, count uint32) uint64 {
-	if count == 0 && c.root.Has(at+".count") {
-		c.add(at+".count", "is 0: remove the group, or say how many")
+func (c *checks) groupSize(prefix string, count uint32) uint64 {
+	if count == 0 && c.root.Has(prefix+".count") {
+		c.add(prefix+".count", "is 0: remove the group, or say how many")
 	}
 	return uint64(max(count, 1))
 }
@@ -161,14 +161,14 @@ type tally uint64
 
 const tooMany = 1 << 40
 
-func (t *tally) add(groups, each uint64) { *t = min(*t+tally(min(groups*each, tooMany)), tooMany) }
+func (t *tally) add(groups, size uint64) { *t = min(*t+tally(min(groups*size, tooMany)), tooMany) }
 
 // atMost reports whether a number is within its limit.
-func (c *checks) atMost(field string, sum tally, most int, what string) bool {
-	if sum <= tally(most) {
+func (c *checks) atMost(field string, sum tally, limit int, noun string) bool {
+	if sum <= tally(limit) {
 		return true
 	}
-	c.add(field, "more than %d %s are too many for a simulation", most, what)
+	c.add(field, "more than %d %s are too many for a simulation", limit, noun)
 	return false
 }
 
@@ -180,11 +180,11 @@ func (c *checks) unique(field, name string, count uint32, seen names) {
 		c.add(field, "is needed: the prefix of the group's names")
 		return
 	}
-	for each := range Numbered(name, count) {
-		if first := seen[each]; first != "" {
-			c.add(field, "gives %q, as %s does: choose another", each, first)
+	for numbered := range Numbered(name, count) {
+		if first := seen[numbered]; first != "" {
+			c.add(field, "gives %q, as %s does: choose another", numbered, first)
 			return
 		}
-		seen[each] = field
+		seen[numbered] = field
 	}
 }

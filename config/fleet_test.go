@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	_ "github.com/envoyproxy/go-control-plane/envoy/extensions/health_checkers/redis/v3" // of examples/fleet.yaml
 	"github.com/google/go-cmp/cmp"
 
 	"hdsd/config"

@@ -17,11 +17,11 @@ func messageBytes(clusters uint32) uint32 {
 // there is, in bytes: at least room for the largest message and a little more, and at most 1 GiB.
 // They take up to four times as much while all are in use.
 func BytesInFlight(l *configv1.Limits, memory uint64) int64 {
-	if most := l.GetMaxBytesInFlight(); most > 0 {
-		return int64(most)
+	if limit := l.GetMaxBytesInFlight(); limit > 0 {
+		return int64(limit)
 	}
-	least := uint64(l.GetMaxMessageBytes()) + minMessageBytes
-	return int64(max(least, min(memory/memoryShare, mostInFlight)))
+	minimum := uint64(l.GetMaxMessageBytes()) + minMessageBytes
+	return int64(max(minimum, min(memory/memoryShare, mostInFlight)))
 }
 
 const (
@@ -62,8 +62,8 @@ func (c *checks) limits(l *configv1.Limits) {
 	c.limit("limits.max_queries", l.GetMaxQueries(), 1, maxCount)
 	c.limit("limits.max_queries_per_caller", l.GetMaxQueriesPerCaller(), 1, maxCount)
 	c.limit("limits.max_query_rows", l.GetMaxQueryRows(), minQueryRows, maxCount)
-	if most := l.GetMaxBytesInFlight(); c.root.Has("limits.max_bytes_in_flight") && most < l.GetMaxMessageBytes() {
-		c.warn("limits.max_bytes_in_flight", "is %d, so that a message of limits.max_message_bytes takes more than there is: write %d or more", most, l.GetMaxMessageBytes())
+	if limit := l.GetMaxBytesInFlight(); c.root.Has("limits.max_bytes_in_flight") && limit < l.GetMaxMessageBytes() {
+		c.warn("limits.max_bytes_in_flight", "is %d, so that a message of limits.max_message_bytes takes more than there is: write %d or more", limit, l.GetMaxMessageBytes())
 	}
 	const bytes = "limits.max_message_bytes"
 	if need := messageBytes(l.GetMaxSourceClusters()); need > defaultMaxMessageBytes && c.root.Has(bytes) && l.GetMaxMessageBytes() < need {
@@ -71,8 +71,8 @@ func (c *checks) limits(l *configv1.Limits) {
 	}
 }
 
-func (c *checks) limit(field string, value, least, most uint32) {
-	if c.root.Has(field) && (value < least || value > most) {
-		c.add(field, "is %d: from %d to %d is possible", value, least, most)
+func (c *checks) limit(field string, value, minimum, maximum uint32) {
+	if c.root.Has(field) && (value < minimum || value > maximum) {
+		c.add(field, "is %d: from %d to %d is possible", value, minimum, maximum)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	configv1 "hdsd/gen/hdsd/config/v1"
-	"hdsd/internal/certs"
+	"hdsd/peer/certs"
 )
 
 func (c *checks) listeners(cfg *Config) {

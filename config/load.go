@@ -98,7 +98,7 @@ type checks struct {
 
 func (c *checks) add(field, format string, args ...any) {
 	for _, spoiled := range c.spoiled {
-		if within(field, spoiled) || within(spoiled, field) {
+		if isWithin(field, spoiled) || isWithin(spoiled, field) {
 			return
 		}
 	}
@@ -113,8 +113,8 @@ func (c *checks) warn(field, format string, args ...any) {
 	}
 }
 
-// within reports whether a field is outer or inside it.
-func within(field, outer string) bool {
+// isWithin reports whether a field is outer or inside it.
+func isWithin(field, outer string) bool {
 	rest, ok := strings.CutPrefix(field, outer)
 	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }

@@ -23,12 +23,12 @@ const (
 )
 
 // notify checks whom to notify.
-func (c *checks) notify(all []*configv1.Notify) {
-	if len(all) > maxReceivers {
-		c.add("notify", "has %d receivers: at most %d are possible", len(all), maxReceivers)
+func (c *checks) notify(receivers []*configv1.Notify) {
+	if len(receivers) > maxReceivers {
+		c.add("notify", "has %d receivers: at most %d are possible", len(receivers), maxReceivers)
 	}
 	names := map[string]bool{}
-	for i, n := range all {
+	for i, n := range receivers {
 		field := fmt.Sprintf("notify[%d]", i)
 		switch name := n.GetName(); {
 		case name == "" || len(name) > maxReceiverName || strings.TrimSpace(name) != name || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }):
@@ -37,12 +37,12 @@ func (c *checks) notify(all []*configv1.Notify) {
 			c.add(field+".name", "%q is the name of another receiver already", name)
 		}
 		names[n.GetName()] = true
-		switch to := n.GetReceiver().(type) {
+		switch receiver := n.GetReceiver().(type) {
 		case *configv1.Notify_Alertmanager_:
-			receiverURL(c, field+".alertmanager.url", to.Alertmanager.GetUrl(), true)
+			receiverURL(c, field+".alertmanager.url", receiver.Alertmanager.GetUrl(), true)
 		case *configv1.Notify_Webhook_:
-			receiverURL(c, field+".webhook.url", to.Webhook.GetUrl(), false)
-			secret(c, field+".webhook.secret_file", to.Webhook.GetSecretFile())
+			receiverURL(c, field+".webhook.url", receiver.Webhook.GetUrl(), false)
+			secret(c, field+".webhook.secret_file", receiver.Webhook.GetSecretFile())
 		default:
 			c.add(field, "has no receiver: write alertmanager: {url: \"http://127.0.0.1:9093\"} or webhook: {url: …}")
 		}
@@ -92,13 +92,13 @@ func secret(c *checks, field, file string) {
 
 // ReceiverTLS reads the files of how to connect to a receiver.
 func ReceiverTLS(authorities, chain, key string) (*tls.Config, error) {
-	to := &tls.Config{MinVersion: tls.VersionTLS12}
+	tlsConfig := &tls.Config{MinVersion: tls.VersionTLS12}
 	if authorities != "" {
 		pem, err := os.ReadFile(authorities)
 		if err != nil {
 			return nil, fmt.Errorf("the authorities cannot be read: %w", err)
 		}
-		if to.RootCAs = x509.NewCertPool(); !to.RootCAs.AppendCertsFromPEM(pem) {
+		if tlsConfig.RootCAs = x509.NewCertPool(); !tlsConfig.RootCAs.AppendCertsFromPEM(pem) {
 			return nil, fmt.Errorf("%s has no certificate in PEM", authorities)
 		}
 	}
@@ -107,9 +107,9 @@ func ReceiverTLS(authorities, chain, key string) (*tls.Config, error) {
 		if err != nil {
 			return nil, fmt.Errorf("certificate_chain_file and private_key_file: %w", err)
 		}
-		to.Certificates = []tls.Certificate{pair}
+		tlsConfig.Certificates = []tls.Certificate{pair}
 	}
-	return to, nil
+	return tlsConfig, nil
 }
 
 // checkMetrics checks which clusters have metrics of their own.
@@ -120,22 +120,22 @@ func checkMetrics(c *checks, m *configv1.Metrics) {
 	for i, glob := range m.GetClusterNameGlobs() {
 		c.glob(fmt.Sprintf("metrics.cluster_name_globs[%d]", i), glob, "clusters")
 	}
-	if most := m.GetMaxClusters(); most > maxSeries {
-		c.add("metrics.max_clusters", "is %d: from 1 to %d is possible", most, maxSeries)
+	if limit := m.GetMaxClusters(); limit > maxSeries {
+		c.add("metrics.max_clusters", "is %d: from 1 to %d is possible", limit, maxSeries)
 	}
 }
 
 // receiverURL checks where to post to.
 func receiverURL(c *checks, field, text string, isBase bool) {
-	at, err := url.Parse(text)
+	address, err := url.Parse(text)
 	switch {
-	case err != nil || at.Scheme != "http" && at.Scheme != "https" || at.Hostname() == "":
+	case err != nil || address.Scheme != "http" && address.Scheme != "https" || address.Hostname() == "":
 		c.add(field, "is no URL of http or https, such as http://127.0.0.1:9093")
-	case at.Fragment != "":
+	case address.Fragment != "":
 		c.add(field, "has a fragment (#), which is not sent: remove it")
-	case isBase && at.RawQuery != "":
+	case isBase && address.RawQuery != "":
 		c.add(field, "has a query (?): write the base of the Alertmanager, such as http://127.0.0.1:9093")
-	case isBase && strings.Contains(at.Path, "/api/v"):
+	case isBase && strings.Contains(address.Path, "/api/v"):
 		c.add(field, "names the API: write the base of the Alertmanager, such as http://127.0.0.1:9093; hdsd adds /api/v2/alerts")
 	}
 }

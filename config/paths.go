@@ -6,9 +6,9 @@ import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
-	"google.golang.org/protobuf/types/known/anypb"
 
 	configv1 "hdsd/gen/hdsd/config/v1"
+	"hdsd/internal/dynamic"
 )
 
 // resolvePaths makes relative paths absolute, from the configuration file's folder. The
@@ -20,6 +20,9 @@ func resolvePaths(cfg *Config, folder string) {
 		}
 	}
 	resolve(&cfg.DataDir)
+	if recording := cfg.GetRecording(); recording != nil {
+		resolve(&recording.File)
+	}
 	if planes := cfg.GetDataPlanes(); planes != nil {
 		resolve(&planes.EdsDirectory)
 	}
@@ -30,17 +33,17 @@ func resolvePaths(cfg *Config, folder string) {
 			resolve(&tls.ClientCaFile)
 		}
 	}
-	for _, each := range cfg.GetNotify() {
-		if webhook := each.GetWebhook(); webhook != nil {
+	for _, receiver := range cfg.GetNotify() {
+		if webhook := receiver.GetWebhook(); webhook != nil {
 			resolve(&webhook.SecretFile)
 		}
-		switch by := each.GetAuthorization().(type) {
+		switch authorization := receiver.GetAuthorization().(type) {
 		case *configv1.Notify_BasicAuth_:
-			resolve(&by.BasicAuth.PasswordFile)
+			resolve(&authorization.BasicAuth.PasswordFile)
 		case *configv1.Notify_TokenFile:
-			resolve(&by.TokenFile)
+			resolve(&authorization.TokenFile)
 		}
-		if tls := each.GetTls(); tls != nil {
+		if tls := receiver.GetTls(); tls != nil {
 			resolve(&tls.CaFile)
 			resolve(&tls.CertificateChainFile)
 			resolve(&tls.PrivateKeyFile)
@@ -73,14 +76,15 @@ var pathFields = map[protoreflect.FullName]bool{
 
 // resolveIn resolves the paths in a message, and in packed messages of a known type.
 func resolveIn(m protoreflect.Message, resolve func(*string)) {
-	if packed, ok := m.Interface().(*anypb.Any); ok {
-		inner, err := packed.UnmarshalNew()
+	if extension, ok := dynamic.Any(m); ok {
+		inner, err := extension.UnmarshalNew()
 		if err != nil {
 			return // reported elsewhere
 		}
 		before := proto.Clone(inner)
 		if resolveIn(inner.ProtoReflect(), resolve); !proto.Equal(before, inner) {
-			_ = packed.MarshalFrom(inner) // it was unmarshalled from the same type
+			_ = extension.MarshalFrom(inner) // it was unmarshalled from the same type
+			dynamic.Store(m, extension)
 		}
 		return
 	}

@@ -26,8 +26,8 @@ const authorityLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ01
 // planeChecks checks data_planes.
 type planeChecks struct{ *checks }
 
-// all checks how data planes get clusters and health.
-func (c planeChecks) all(planes *configv1.DataPlanes) {
+// checkAll checks how data planes get clusters and health.
+func (c planeChecks) checkAll(planes *configv1.DataPlanes) {
 	c.duration("data_planes.assignment_ttl", planes.GetAssignmentTtl(), minTTL, maxTTL)
 	c.duration("data_planes.cluster_ttl", planes.GetClusterTtl(), minTTL, maxTTL)
 	c.edsSource("data_planes.eds_config_source", planes.GetEdsConfigSource())

@@ -48,8 +48,8 @@ func checkForwarded(c *checks, field string, forward configv1.Relay_Forward, ser
 	if forward != configv1.Relay_AUTHORIZATION {
 		return
 	}
-	own := slices.ContainsFunc(service.GetInitialMetadata(), func(h *corev3.HeaderValue) bool { return strings.EqualFold(h.GetKey(), "authorization") })
-	if own || len(service.GetGoogleGrpc().GetCallCredentials()) > 0 {
+	hasOwn := slices.ContainsFunc(service.GetInitialMetadata(), func(h *corev3.HeaderValue) bool { return strings.EqualFold(h.GetKey(), "authorization") })
+	if hasOwn || len(service.GetGoogleGrpc().GetCallCredentials()) > 0 {
 		c.warn(field, "shows a token of its own: with relay.forward: AUTHORIZATION no client acts under it, and hdsd refuses clients without an authorization header; remove it, or write another relay.forward")
 	}
 	if service.GetGoogleGrpc().GetChannelCredentials().GetSslCredentials().GetCertChain() != nil {

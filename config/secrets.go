@@ -13,11 +13,11 @@ import (
 func SDSConfig(c *Config) *corev3.ConfigSource { return withVersions(c.GetCheckers().GetSdsConfig()) }
 
 // withVersions returns a copy that names V3, the only version that Envoy speaks.
-func withVersions(from *corev3.ConfigSource) *corev3.ConfigSource {
-	if from == nil {
+func withVersions(api *corev3.ConfigSource) *corev3.ConfigSource {
+	if api == nil {
 		return nil
 	}
-	source := proto.CloneOf(from)
+	source := proto.CloneOf(api)
 	source.ResourceApiVersion = corev3.ApiVersion_V3
 	if api := source.GetApiConfigSource(); api != nil {
 		api.TransportApiVersion = corev3.ApiVersion_V3

@@ -12,7 +12,7 @@ import (
 // sourceChecks checks the sources.
 type sourceChecks struct{ *checks }
 
-func (c sourceChecks) all(cfg *Config) {
+func (c sourceChecks) checkAll(cfg *Config) {
 	sources := cfg.GetSources()
 	if len(sources) == 0 && cfg.GetRelay() == nil {
 		c.add("sources", "at least one is required, such as {name: local, config_source: {path_config_source: {path: clusters.yaml}}}")

@@ -30,8 +30,8 @@ func (c *checks) verdict(field string, verdict *configv1.Verdict, redundancy uin
 
 	switch verdict.GetRule() {
 	case configv1.Rule_AT_LEAST:
-		if least := verdict.GetAtLeast(); least == 0 || least > redundancy {
-			c.add(field+".at_least", "is %d: say how many checkers it takes, from 1 to the %d that each endpoint has", least, redundancy)
+		if minimum := verdict.GetAtLeast(); minimum == 0 || minimum > redundancy {
+			c.add(field+".at_least", "is %d: say how many checkers it takes, from 1 to the %d that each endpoint has", minimum, redundancy)
 		}
 	case configv1.Rule_SHARE:
 		if share := verdict.GetShare(); !(share > 0 && share < 1) { // this refuses NaN, too
@@ -79,11 +79,11 @@ func (c *checks) atLeastOne(field string, n uint32) {
 // release checks that a checker that is believed again is not doubted at once.
 func (c *checks) release(field string, verdict *configv1.Verdict) {
 	q, p := verdict.GetDoubt(), verdict.GetPathCut()
-	release := or(q.GetRelease(), defaultRelease)
-	if share := or(q.GetShare(), defaultDoubtShare); c.root.Has(field+".doubt") && release > share {
+	release := orDefault(q.GetRelease(), defaultRelease)
+	if share := orDefault(q.GetShare(), defaultDoubtShare); c.root.Has(field+".doubt") && release > share {
 		c.add(field+".doubt", "releases at %g, which is not below the share of %g: a released checker would be doubted again at once", release, share)
 	}
-	if share := or(p.GetShare(), defaultPathShare); c.root.Has(field+".path_cut") && release > share {
+	if share := orDefault(p.GetShare(), defaultPathShare); c.root.Has(field+".path_cut") && release > share {
 		c.add(field+".path_cut", "has a share of %g, and doubt.release is %g, which is not below: a released path would be cut again at once", share, release)
 	}
 }
@@ -92,7 +92,7 @@ func (c *checks) damping(field string, d *configv1.Damping) {
 	if d == nil {
 		return
 	}
-	suppress, reuse := or(d.GetSuppress(), defaultSuppress), or(d.GetReuse(), defaultReuse)
+	suppress, reuse := orDefault(d.GetSuppress(), defaultSuppress), orDefault(d.GetReuse(), defaultReuse)
 	switch {
 	case !(reuse >= 1 && suppress <= 1e6): // this refuses NaN, too
 		c.add(field, "goes from %g down to %g: both must be from 1 to 1000000, where each time that an endpoint goes down counts 1000", suppress, reuse)
@@ -109,7 +109,7 @@ func (c *checks) damping(field string, d *configv1.Damping) {
 	}
 }
 
-func or(value, otherwise float64) float64 {
+func orDefault(value, otherwise float64) float64 {
 	if value == 0 {
 		return otherwise
 	}
@@ -161,17 +161,17 @@ func whole(n float64) int {
 
 // InheritVerdict returns the rules of a policy: its own, and the common ones for each
 // duration or message that it does not set.
-func InheritVerdict(own, common *configv1.Verdict) *configv1.Verdict {
-	if own == nil {
+func InheritVerdict(specific, common *configv1.Verdict) *configv1.Verdict {
+	if specific == nil {
 		return common
 	}
-	out := proto.CloneOf(own)
-	from, to := common.ProtoReflect(), out.ProtoReflect()
+	merged := proto.CloneOf(specific)
+	from, to := common.ProtoReflect(), merged.ProtoReflect()
 	fields := to.Descriptor().Fields()
 	for i := range fields.Len() {
 		if f := fields.Get(i); f.Message() != nil && !to.Has(f) && from.Has(f) {
 			to.Set(f, from.Get(f))
 		}
 	}
-	return out
+	return merged
 }

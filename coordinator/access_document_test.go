@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"hdsd/access"
+	"hdsd/peer/access"
 	"hdsd/test/rest"
 )
 

@@ -13,10 +13,10 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
-	"hdsd/access"
 	"hdsd/config"
 	hdsdv1 "hdsd/gen/hdsd/v1"
 	"hdsd/page"
+	"hdsd/peer/access"
 )
 
 // TestEveryCallHasItsRole: the table of package access has every method and path that

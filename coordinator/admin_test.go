@@ -11,6 +11,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
+
+	"hdsd/machine"
 )
 
 // TestATraceOfASlowEventIsKept, and none of a quick one.
@@ -27,8 +29,8 @@ func TestATraceOfASlowEventIsKept(t *testing.T) {
 	defer a.recorder.Stop()
 	a.running.Go(a.watch)
 	defer func() { close(a.done); a.running.Wait() }()
-	l := newCore(timing{report: time.Second}, zerolog.Nop(), newMetrics(prometheus.NewRegistry()), nil, nil)
-	l.upkeep.took = a.took
+	l := newCore(machine.Timing{Report: time.Second}, zerolog.Nop(), newMetrics(prometheus.NewRegistry()), nil, nil)
+	l.took = a.took
 	l.measure(time.Now())
 	l.measure(time.Now().Add(-slowEvent))
 	l.measure(time.Now().Add(-time.Hour)) // within the minute

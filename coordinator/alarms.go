@@ -8,15 +8,16 @@ import (
 	"github.com/rs/zerolog"
 
 	"hdsd/aggregate"
+	"hdsd/catalog"
 	"hdsd/coordinator/attention"
-	"hdsd/coordinator/catalog"
-	"hdsd/coordinator/fleet"
-	"hdsd/coordinator/ruling"
 	"hdsd/coordinator/tally"
+	"hdsd/fleet"
 	configv1 "hdsd/gen/hdsd/config/v1"
 	"hdsd/health"
-	"hdsd/internal/pace"
+	"hdsd/machine"
 	"hdsd/notify"
+	"hdsd/peer/limit"
+	"hdsd/ruling"
 )
 
 // alarms says what is wrong as a whole: by events, by metrics, and to whoever is to be
@@ -24,6 +25,8 @@ import (
 type alarms struct {
 	log     zerolog.Logger
 	metrics *stateMetrics
+	outside *outsideNames
+	view    view
 	tally   *tally.Tally
 	panics  *tally.Panics
 	changed func(cluster string)  // called when a panic for a cluster begins or ends
@@ -31,20 +34,47 @@ type alarms struct {
 	known   func()                // called once all that is wrong was told; nil: nobody asks
 	pending []notify.Change
 
+	quorum              quorum          // when tooFew was looked at
 	tooFew              attention.Named // no name
 	probeLimit          probeLimit
 	hasAnswers, settled bool
 }
 
-func newAlarms(log zerolog.Logger, m *stateMetrics) alarms {
-	return alarms{log: log, metrics: m, tally: tally.New(), panics: tally.NewPanics(), changed: func(string) {}}
+func newAlarms(log zerolog.Logger, m *stateMetrics, v view, outside *outsideNames) alarms {
+	return alarms{log: log, metrics: m, tally: tally.New(), panics: tally.NewPanics(), view: v, changed: v.core.snapshots.Change, outside: outside}
+}
+
+func (a *alarms) observe(now time.Time, e machine.Effect) {
+	rooms := a.view.core.Machine
+	switch e := e.(type) {
+	case machine.FleetChanged:
+		a.settled = a.settled || e.Settled
+		a.watched(now, e.Events)
+	case machine.Judged:
+		a.judged(now, rooms.Judge, e.Effects)
+	case machine.Decided:
+		a.notice(rooms.Rulings, e.Transitions)
+		a.decided(rooms.Rulings, e.Decision)
+	case machine.ClustersApplied:
+		a.apply(now, a.view, e.Removed, e.Changed)
+		if e.InitialHealth {
+			a.publishAll(rooms.Rulings, rooms.Rulings.Clusters())
+		}
+	case machine.SourcesAnswered:
+		a.hasAnswers = true
+	case machine.Ticked:
+		a.left(now, newQuorum(rooms))
+		a.limitProbes(now, rooms.Targets)
+		a.raise(now)
+		a.outside.forget(func(own string) bool { return rooms.Rulings.Cluster(own) != nil })
+	}
 }
 
 // probeLimit is the latest state of the addresses that have no room for more probes.
 type probeLimit struct {
 	attention.Named // no name
 	addresses       int
-	pace            pace.Pace
+	pace            limit.Pace
 }
 
 // notice takes note of transitions.
@@ -64,20 +94,22 @@ func (a *alarms) notice(rulings *ruling.Table, transitions []health.Transition) 
 }
 
 // apply takes note of changed clusters.
-func (a *alarms) apply(v view, removed []string, changed []*catalog.Cluster) {
+func (a *alarms) apply(now time.Time, v view, removed []string, changed []*catalog.Cluster) {
 	for _, name := range removed {
 		a.tally.Remove(name)
 		a.panics.Remove(name)
 	}
-	a.publishAll(v.core.rulings, slices.Values(changed))
+	a.publishAll(v.core.Rulings, slices.Values(changed))
 	for _, k := range changed {
 		if !k.IsChecked() {
-			if a.tally.Remove(k.Source.Name); k.IsUncheckable() {
-				a.tally.SetUncheckable(k.Source.Name)
+			if k.IsUncheckable() {
+				a.tally.SetUncheckable(k.Source.Name, now, k.UncheckableReason())
+			} else {
+				a.tally.Remove(k.Source.Name)
 			}
 			continue
 		}
-		a.tally.SetCluster(k.Source.Name, v.core.judge.Observed(k.Source.Name), func(yield func(tally.Endpoint) bool) {
+		a.tally.SetCluster(k.Source.Name, v.core.Judge.Observed(k.Source.Name), func(yield func(tally.Endpoint) bool) {
 			var key health.Endpoint
 			for i := range k.Endpoints {
 				e := &k.Endpoints[i]
@@ -103,7 +135,7 @@ func (a *alarms) judged(now time.Time, judge *aggregate.Aggregator, e *aggregate
 func (a *alarms) doubted(now time.Time, doubts []aggregate.DoubtChange) {
 	for i := range doubts {
 		if d := &doubts[i]; d.Checker != "" {
-			a.pending = append(a.pending, notify.Change{Over: !d.Doubted, Condition: notify.Condition{
+			a.pending = append(a.pending, notify.Change{Ended: !d.Doubted, Condition: notify.Condition{
 				Key: notify.Key{Kind: notify.CheckerDoubted, Name: d.Checker}, Since: now, Command: attention.Checker(d.Checker),
 				Text: "checker " + d.Checker + " is not believed: " + d.Reason,
 			}})
@@ -114,10 +146,18 @@ func (a *alarms) doubted(now time.Time, doubts []aggregate.DoubtChange) {
 // watched takes note of what the fleet says.
 func (a *alarms) watched(now time.Time, events []fleet.Event) {
 	for i := range events {
-		if kind := events[i].Kind; kind == fleet.NoCheckers || kind == fleet.NoCheckersOver {
-			a.pending = append(a.pending, notify.Change{Over: kind == fleet.NoCheckersOver, Condition: notify.Condition{
+		e := &events[i]
+		switch e.Kind {
+		case fleet.NoCheckers, fleet.NoCheckersOver:
+			a.pending = append(a.pending, notify.Change{Ended: e.Kind == fleet.NoCheckersOver, Condition: notify.Condition{
 				Key: notify.Key{Kind: notify.NoCheckers}, Since: now, Command: "hdsd checkers",
 				Text: "no checker is connected: nothing is checked, and health stays what it was last",
+			}})
+		case fleet.FellSilent, fleet.ReportsAgain, fleet.Lost, fleet.NewcomerLost:
+			id := e.Checkers[0]
+			a.pending = append(a.pending, notify.Change{Ended: e.Kind != fleet.FellSilent, Condition: notify.Condition{
+				Key: notify.Key{Kind: notify.CheckerSilent, Name: id}, Since: now, Command: attention.Checker(id),
+				Text: "checker " + id + " is connected, and does not report",
 			}})
 		}
 	}
@@ -125,12 +165,6 @@ func (a *alarms) watched(now time.Time, events []fleet.Event) {
 
 // follow takes which clusters have metrics of their own.
 func (a *alarms) follow(m *configv1.Metrics) { a.tally.Follow(a.metrics.series.follow(m)) }
-
-// answered takes note that the sources have answered, or were given up.
-func (a *alarms) answered() { a.hasAnswers = true }
-
-// settle takes note that hdsd has settled.
-func (a *alarms) settle() { a.settled = true }
 
 // raise says what changed since it was last called.
 func (a *alarms) raise(now time.Time) {
@@ -144,7 +178,11 @@ func (a *alarms) raise(now time.Time) {
 	}
 	a.metrics.series.set(e.Followed)
 	a.metrics.set(a.tally.Counts(), a.tally.ZonesDown(), a.panics.Count())
-	if a.pending = append(a.pending, e.Conditions...); len(a.pending) > 0 && a.tell != nil {
+	a.pending = append(a.pending, e.Conditions...)
+	for i := range a.pending {
+		a.outside.rename(&a.pending[i].Condition)
+	}
+	if len(a.pending) > 0 && a.tell != nil {
 		a.tell(a.pending)
 	}
 	a.pending = nil
@@ -161,22 +199,22 @@ func (a *alarms) cluster(g *tally.GroupChange) {
 		return
 	}
 	if g.Over {
-		a.log.Warn().Str("event", "cluster_down_over").Str("cluster", g.Name).Int("endpoints", g.Endpoints).Int("down", g.Down).
+		a.log.Warn().Str("event", "cluster_down_over").EmbedObject(a.outside.logged(g.Name)).Int("endpoints", g.Endpoints).Int("down", g.Down).
 			Msg("a cluster is no longer down as a whole")
 		return
 	}
-	a.log.Error().Str("event", "cluster_down").Str("cluster", g.Name).Int("endpoints", g.Endpoints).Time("since", g.Since).
+	a.log.Error().Str("event", "cluster_down").EmbedObject(a.outside.logged(g.Name)).Int("endpoints", g.Endpoints).Time("since", g.Since).
 		Msg("all endpoints of a cluster are down")
 }
 
 // idle logs that a cluster has no healthy endpoint, although not all are down; or that this is over.
 func (a *alarms) idle(g *tally.GroupChange) {
 	if g.Over {
-		a.log.Warn().Str("event", "no_healthy_endpoint_over").Str("cluster", g.Name).Int("endpoints", g.Endpoints).Int("down", g.Down).
+		a.log.Warn().Str("event", "no_healthy_endpoint_over").EmbedObject(a.outside.logged(g.Name)).Int("endpoints", g.Endpoints).Int("down", g.Down).
 			Msg("an endpoint of a cluster is healthy again, or all are down")
 		return
 	}
-	a.log.Error().Str("event", "no_healthy_endpoint").Str("cluster", g.Name).Int("endpoints", g.Endpoints).Int("down", g.Down).Time("since", g.Since).
+	a.log.Error().Str("event", "no_healthy_endpoint").EmbedObject(a.outside.logged(g.Name)).Int("endpoints", g.Endpoints).Int("down", g.Down).Time("since", g.Since).
 		Msg("no endpoint of a cluster is healthy: those that are not down drain")
 }
 

@@ -16,6 +16,7 @@ import (
 	"hdsd/coordinator/attention"
 	configv1 "hdsd/gen/hdsd/config/v1"
 	"hdsd/health"
+	"hdsd/machine"
 	"hdsd/notify"
 	"hdsd/source"
 	"hdsd/source/sample"
@@ -32,7 +33,7 @@ func zoned(name, zone string, addresses ...string) *source.Cluster {
 // wantTally holds that the running count is what counting everything gives.
 func (l *lab) wantTally() {
 	l.t.Helper()
-	n := l.core.upkeep.alarms.tally.Counts()
+	n := l.core.alarms.tally.Counts()
 	got := api.ClusterCounts{
 		OK: n[attention.OK], SomeDown: n[attention.SomeDown], HalfDown: n[attention.HalfDown], AllDown: n[attention.AllDown], Unobserved: n[attention.Unobserved],
 		NoneHealthy: n[attention.NoneHealthy], Unchecked: n[attention.Unchecked],
@@ -42,16 +43,30 @@ func (l *lab) wantTally() {
 	}
 }
 
+// conditions returns a function that lists the changes of conditions of a kind from now on.
+func (l *lab) conditions() func(notify.Kind) []notify.Change {
+	var all []notify.Change
+	l.core.alarms.tell = func(changes []notify.Change) { all = append(all, changes...) }
+	return func(kind notify.Kind) (found []notify.Change) {
+		for _, c := range all {
+			if c.Kind == kind {
+				found = append(found, c)
+			}
+		}
+		return found
+	}
+}
+
 // TestClustersAndZonesThatGoDownAreLogged, each once: with how many and since when.
 func TestClustersAndZonesThatGoDownAreLogged(t *testing.T) {
 	l := newLab(t)
 	var log strings.Builder
-	l.core.log = zerolog.New(&log)
-	l.core.upkeep.alarms.log = l.core.log
+	l.core.eventLog.log = zerolog.New(&log)
+	l.core.alarms.log = l.core.eventLog.log
 	told := map[notify.Key]bool{}
-	l.core.upkeep.alarms.tell = func(all []notify.Change) {
+	l.core.alarms.tell = func(all []notify.Change) {
 		for _, c := range all {
-			told[c.Key] = !c.Over
+			told[c.Key] = !c.Ended
 		}
 	}
 	l.serve(zoned("web", "a", "10.0.0.1:80", "10.0.0.2:80"), zoned("api", "b", "10.0.1.1:80"))
@@ -114,7 +129,7 @@ func TestTheTallyFollowsOverridesSourcesAndRestarts(t *testing.T) {
 	l.join("c0a", "c1b", "c2c")
 	l.truth["10.0.3.1:80"] = health.Unhealthy
 	l.pass(20 * time.Second)
-	if n := l.core.upkeep.alarms.tally.Counts(); n[attention.AllDown] != 2 {
+	if n := l.core.alarms.tally.Counts(); n[attention.AllDown] != 2 {
 		t.Errorf("%v", n)
 	}
 	l.restart()
@@ -122,7 +137,7 @@ func TestTheTallyFollowsOverridesSourcesAndRestarts(t *testing.T) {
 	l.pass(settle + 10*time.Second)
 	l.join("c0a", "c1b", "c2c")
 	l.pass(20 * time.Second)
-	if n := l.core.upkeep.alarms.tally.Counts(); n[attention.AllDown] != 2 {
+	if n := l.core.alarms.tally.Counts(); n[attention.AllDown] != 2 {
 		t.Errorf("after a restart: %v", n)
 	}
 }
@@ -136,7 +151,7 @@ func TestSeriesOfClustersAreBounded(t *testing.T) {
 	l.pass(settle + 10*time.Second)
 	shown := func(want string) {
 		t.Helper()
-		l.core.tick(l.now)
+		l.step(machine.Tick{})
 		registry := prometheus.NewRegistry()
 		registry.MustRegister(l.core.metrics.states.series)
 		if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "hdsd_cluster_endpoints", "hdsd_cluster_endpoints_down", "hdsd_clusters_without_series"); err != nil {
@@ -147,13 +162,13 @@ func TestSeriesOfClustersAreBounded(t *testing.T) {
 	const down = "# HELP hdsd_cluster_endpoints_down Endpoints of it that are down.\n# TYPE hdsd_cluster_endpoints_down gauge\n"
 	const leftOut = "# HELP hdsd_clusters_without_series Clusters of metrics.cluster_name_globs beyond metrics.max_clusters.\n# TYPE hdsd_clusters_without_series gauge\n"
 	shown(leftOut + "hdsd_clusters_without_series 0\n")
-	l.core.upkeep.alarms.follow(&configv1.Metrics{ClusterNameGlobs: []string{"pay-*"}, MaxClusters: 2})
+	l.core.alarms.follow(&configv1.Metrics{ClusterNameGlobs: []string{"pay-*"}, MaxClusters: 2})
 	l.truth["10.0.0.2:80"] = health.Unhealthy
 	l.pass(10 * time.Second)
 	shown(endpoints + "hdsd_cluster_endpoints{cluster=\"pay-1\"} 1\nhdsd_cluster_endpoints{cluster=\"pay-2\"} 1\n" +
 		down + "hdsd_cluster_endpoints_down{cluster=\"pay-1\"} 0\nhdsd_cluster_endpoints_down{cluster=\"pay-2\"} 1\n" + leftOut + "hdsd_clusters_without_series 1\n")
 	l.say(web("pay-2", "10.0.0.2:80"))
 	shown(endpoints + "hdsd_cluster_endpoints{cluster=\"pay-2\"} 1\n" + down + "hdsd_cluster_endpoints_down{cluster=\"pay-2\"} 1\n" + leftOut + "hdsd_clusters_without_series 0\n")
-	l.core.upkeep.alarms.follow(nil)
+	l.core.alarms.follow(nil)
 	shown(leftOut + "hdsd_clusters_without_series 0\n")
 }

@@ -7,8 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"hdsd/api"
-	"hdsd/internal/conns"
-	"hdsd/internal/share"
+	"hdsd/peer/limit"
 )
 
 // bounded bounds the queries and watches of a service, and shows how many there are.
@@ -18,19 +17,19 @@ func (c *Coordinator) bounded(s *api.Service) *api.Service {
 		Name: "hdsd_watches_deaf_total", Help: "Watches that were ended because the client did not read.",
 	})
 	limits := api.Limits{
-		Watches: b.pool(share.Limit{
-			What: "watches", Field: "limits.max_watchers", Total: int64(l.GetMaxWatchers()),
-			EachField: "limits.max_watchers_per_caller", Each: int64(l.GetMaxWatchersPerCaller()),
+		Watches: b.pool(limit.Limit{
+			Unit: "watches", Field: "limits.max_watchers", Total: int64(l.GetMaxWatchers()),
+			PerCallerField: "limits.max_watchers_per_caller", PerCaller: int64(l.GetMaxWatchersPerCaller()),
 		}),
 		Deaf: func(caller string) {
 			deaf.Inc()
-			c.log.Warn().Str("event", "watch_deaf").Str("caller", share.Name(caller)).Msg("a watch was ended: its client does not read")
+			c.log.Warn().Str("event", "watch_deaf").Str("caller", limit.Name(caller)).Msg("a watch was ended: its client does not read")
 		},
-		Queries: b.pool(share.Limit{
-			What: "queries", Field: "limits.max_queries", Total: int64(l.GetMaxQueries()),
-			EachField: "limits.max_queries_per_caller", Each: int64(l.GetMaxQueriesPerCaller()),
+		Queries: b.pool(limit.Limit{
+			Unit: "queries", Field: "limits.max_queries", Total: int64(l.GetMaxQueries()),
+			PerCallerField: "limits.max_queries_per_caller", PerCaller: int64(l.GetMaxQueriesPerCaller()),
 		}),
-		Rows: b.pool(share.Limit{What: "rows of answers that are being sent", Field: "limits.max_query_rows", Total: int64(l.GetMaxQueryRows())}),
+		Rows: b.pool(limit.Limit{Unit: "rows of answers that are being sent", Field: "limits.max_query_rows", Total: int64(l.GetMaxQueryRows())}),
 	}
 	s.Limit(limits)
 	factory.NewGaugeFunc(prometheus.GaugeOpts{
@@ -51,7 +50,7 @@ const watchBuffer = 128 << 10
 // reads would be taken for a good one for megabytes.
 func shallow(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if c, ok := r.Context().Value(connectionKey{}).(*conns.Conn); ok && r.URL.Path == api.WatchPath {
+		if c, ok := r.Context().Value(connectionKey{}).(*limit.Conn); ok && r.URL.Path == api.WatchPath {
 			if tcp, ok := c.Conn.(interface{ SetWriteBuffer(bytes int) error }); ok {
 				_ = tcp.SetWriteBuffer(watchBuffer) // it is only an economy
 			}

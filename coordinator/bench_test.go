@@ -3,6 +3,8 @@ package coordinator
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -10,11 +12,11 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"hdsd/api"
-	"hdsd/coordinator/catalog"
-	"hdsd/coordinator/feed"
+	"hdsd/catalog"
 	"hdsd/coordinator/query"
 	"hdsd/eds"
 	"hdsd/health"
+	"hdsd/machine"
 	"hdsd/source/sample"
 )
 
@@ -23,7 +25,7 @@ import (
 func large(b *testing.B) (*lab, []*sourceCluster) {
 	l := newLab(b)
 	clusters := hundreds(1000)
-	l.core.decisions.planes = eds.NewServer(eds.Options{})
+	l.core.publisher.planes = eds.NewServer(eds.Options{})
 	for i := range 100 {
 		l.join(fmt.Sprintf("c%02d%c", i, 'a'+i%3))
 	}
@@ -46,14 +48,14 @@ func BenchmarkFirstApply(b *testing.B) {
 	for b.Loop() {
 		b.StopTimer()
 		l, clusters := large(b)
-		var first feed.Delivery
+		var first catalog.Delivery
 		apply := l.deliver
-		l.deliver = func(d feed.Delivery) { first = d }
+		l.deliver = func(d catalog.Delivery) { first = d }
 		l.serve(clusters...)
 		b.StartTimer()
 		apply(first)
 		l.now = l.now.Add(settle)
-		l.core.tick(l.now)
+		l.step(machine.Tick{})
 	}
 }
 
@@ -64,7 +66,7 @@ func BenchmarkOneEndpointChanges(b *testing.B) {
 	port := uint32(0)
 	apply := l.deliver
 	var own time.Duration // the core's
-	l.deliver = func(d feed.Delivery) { began := time.Now(); apply(d); own += time.Since(began) }
+	l.deliver = func(d catalog.Delivery) { began := time.Now(); apply(d); own += time.Since(began) }
 	for b.Loop() {
 		port++
 		clusters[500] = remade(clusters[500])
@@ -100,10 +102,12 @@ func BenchmarkReportWithoutChange(b *testing.B) {
 	l, clusters := large(b)
 	l.serve(clusters...)
 	l.pass(settle + 15*report) // until every cluster is tried
-	for b.Loop() {
-		l.now = l.now.Add(time.Millisecond)
-		l.core.report("c00a", nil, l.now)
-		l.core.tick(l.now)
+	ids := slices.Sorted(maps.Keys(l.checkers))
+	b.ReportAllocs()
+	for n := 0; b.Loop(); n++ { // each in its turn, so that nobody is silent
+		l.now = l.now.Add(report / time.Duration(len(ids)))
+		l.step(machine.Reported{Checker: ids[n%len(ids)]})
+		l.step(machine.Tick{})
 	}
 }
 
@@ -115,7 +119,7 @@ func BenchmarkReportWithAFlip(b *testing.B) {
 		addresses = append(addresses, fmt.Sprintf("10.0.0.%d:80", i))
 	}
 	l := newLab(b)
-	l.core.decisions.planes = eds.NewServer(eds.Options{})
+	l.core.publisher.planes = eds.NewServer(eds.Options{})
 	l.serve(web("web", addresses...))
 	l.join("ca", "cb", "cc")
 	l.pass(settle + 15*report)
@@ -125,7 +129,7 @@ func BenchmarkReportWithAFlip(b *testing.B) {
 	for b.Loop() {
 		l.now = l.now.Add(time.Second)
 		for _, checker := range []string{"ca", "cb", "cc"} {
-			l.core.report(checker, []health.Vote{{Endpoint: id, Status: status}}, l.now)
+			l.step(machine.Reported{Checker: checker, Votes: []health.Vote{{Endpoint: id, Status: status}}})
 		}
 		if len(l.transitions) == 0 {
 			b.Fatal("no verdict changed")

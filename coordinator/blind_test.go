@@ -1,3 +1,5 @@
+//go:build !race || soak
+
 package coordinator
 
 import (
@@ -66,7 +68,7 @@ func (l *lab) wantBlind(want float64) {
 func TestTheBlindAreOutnumbered(t *testing.T) {
 	l, both := stuckLab(t, "c0a", "c1b")
 	var log strings.Builder
-	l.core.log = zerolog.New(&log)
+	l.core.eventLog.log = zerolog.New(&log)
 	digest := l.digest()
 	l.truth[both[0]] = health.Unhealthy
 	l.pass(30 * time.Second)

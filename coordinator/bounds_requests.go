@@ -14,34 +14,31 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"hdsd/internal/caller"
-	"hdsd/internal/pace"
 	"hdsd/internal/rest"
-	"hdsd/internal/share"
 	"hdsd/internal/wire"
+	"hdsd/peer"
+	"hdsd/peer/limit"
 )
 
 // refusals logs requests that are refused because they hold or ask for too much.
 type refusals struct {
 	log   zerolog.Logger
-	lines pace.Pace
+	lines limit.Pace
 }
 
 // tell logs a refusal. Its reason says what the limit is, and what to do about it. Those
 // of a pool are logged by the pool, as limit_reached.
 func (r *refusals) tell(from, call string, err error) {
-	if pooled := (*share.Error)(nil); status.Code(err) != codes.ResourceExhausted || errors.As(err, &pooled) {
+	if pooled := (*limit.Error)(nil); status.Code(err) != codes.ResourceExhausted || errors.As(err, &pooled) {
 		return
 	}
-	if more, ok := r.lines.Next(time.Now()); ok {
-		r.log.Warn().Str("event", "request_refused").Str("caller", share.Name(from)).Str("call", call).
-			Str("reason", rest.Brief(status.Convert(err).Message())).Uint64("more", more).
-			Msg("refused a request that holds or asks for too much")
-	}
+	r.lines.Warn(time.Now(), &r.log, "request_refused").Str("caller", limit.Name(from)).Str("call", call).
+		Str("reason", rest.Brief(status.Convert(err).Message())).
+		Msg("refused a request that holds or asks for too much")
 }
 
 func (r *refusals) byREST(q *http.Request, err error) {
-	r.tell(caller.OfRequest(q).Key(), q.URL.Path, err)
+	r.tell(peer.OfRequest(q).Key(), q.URL.Path, err)
 }
 
 // options are those of the gRPC server, by the caller that the guard knows.
@@ -53,7 +50,7 @@ func (r *refusals) options() []grpc.ServerOption {
 			return answer, err
 		}),
 		grpc.ChainStreamInterceptor(func(server any, s grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
-			err := handle(server, &decoded{s, r, info.FullMethod})
+			err := handle(server, &received{s, func(err error) error { return r.decoded(s.Context(), info.FullMethod, err) }})
 			r.called(s.Context(), info.FullMethod, err)
 			return err
 		}),
@@ -63,7 +60,7 @@ func (r *refusals) options() []grpc.ServerOption {
 // called logs a refused call. The calls of checkers have events of their own.
 func (r *refusals) called(ctx context.Context, method string, err error) {
 	if err != nil && !strings.HasPrefix(method, checkersPrefix) {
-		r.tell(caller.FromContext(ctx).Key(), method, err)
+		r.tell(peer.FromContext(ctx).Key(), method, err)
 	}
 }
 
@@ -94,20 +91,21 @@ func (r *registrar) RegisterService(generated *grpc.ServiceDesc, server any) {
 	r.ServiceRegistrar.RegisterService(&service, server)
 }
 
-// decoded is a stream whose messages may be refused because of their size when they are
-// decoded. grpc ends the stream then, before its handler returns.
-type decoded struct {
+// decoded gives the error of a message that may be refused because of its size when it is decoded.
+// grpc ends the stream then, before its handler returns.
+func (r *refusals) decoded(ctx context.Context, call string, err error) error {
+	refused := wire.Refusal(err)
+	if refused != err { //nolint:errorlint // it is the same unless it is a refusal
+		r.called(ctx, call, refused)
+	}
+	return refused
+}
+
+// received is a stream that sees what came of each message, and may replace the error.
+type received struct {
 	grpc.ServerStream
-	refusals *refusals
-	call     string
+	see func(error) error
 }
 
 // RecvMsg implements grpc.ServerStream.
-func (d *decoded) RecvMsg(m any) error {
-	err := d.ServerStream.RecvMsg(m)
-	if refused := wire.Refusal(err); refused != err { //nolint:errorlint // it is the same unless it is a refusal
-		d.refusals.called(d.Context(), d.call, refused)
-		return refused
-	}
-	return err
-}
+func (r *received) RecvMsg(m any) error { return r.see(r.ServerStream.RecvMsg(m)) }

@@ -10,14 +10,14 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"hdsd/internal/caller"
 	"hdsd/internal/rest"
-	"hdsd/internal/share"
+	"hdsd/peer"
+	"hdsd/peer/limit"
 )
 
 // TestRefusedRequestsAreLogged once a second, by caller, call and reason.
 func TestRefusedRequestsAreLogged(t *testing.T) {
-	ctx := caller.With(context.Background(), caller.Caller{Address: "10.0.0.1:1"})
+	ctx := peer.With(context.Background(), peer.Caller{Address: "10.0.0.1:1"})
 	for name, c := range map[string]struct {
 		tell func(*refusals)
 		want string
@@ -32,7 +32,7 @@ func TestRefusedRequestsAreLogged(t *testing.T) {
 		}, `"call":"/v3/x","reason":"too long"`},
 		"another error":          {func(r *refusals) { r.called(ctx, "/a.B/C", status.Error(codes.InvalidArgument, "no")) }, ""},
 		"success":                {func(r *refusals) { r.called(ctx, "/a.B/C", nil) }, ""},
-		"what a pool has logged": {func(r *refusals) { r.called(ctx, "/a.B/C", &share.Error{}) }, ""},
+		"what a pool has logged": {func(r *refusals) { r.called(ctx, "/a.B/C", &limit.Error{}) }, ""},
 		"a checker's report": {func(r *refusals) {
 			r.called(ctx, checkersPrefix+"StreamHealthCheck", rest.TooLarge("report_refused has it"))
 		}, ""},

@@ -17,7 +17,7 @@ import (
 
 	"hdsd/api"
 	configv1 "hdsd/gen/hdsd/config/v1"
-	"hdsd/internal/share"
+	"hdsd/peer/limit"
 )
 
 // heldBackend is one that answers when the test says so.
@@ -127,7 +127,7 @@ func TestWhoWaitsIsTold(t *testing.T) {
 				}
 			}
 			first, _ := room.Ask("other", 1<<20, nil)
-			second, free := room.Ask("checker", 1<<20, func(*share.Turn) {})
+			second, free := room.Ask("checker", 1<<20, func(*limit.Turn) {})
 			if free {
 				t.Fatal("there is room for both callers")
 			}

@@ -13,10 +13,10 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/structpb"
 
-	"hdsd/coordinator/catalog"
-	"hdsd/coordinator/feed"
-	"hdsd/hds/specifier"
+	"hdsd/catalog"
+	"hdsd/envoy/specifier"
 	"hdsd/health"
+	"hdsd/machine"
 	"hdsd/source"
 	"hdsd/source/sample"
 )
@@ -25,7 +25,7 @@ import (
 func (l *lab) believed(cluster, address string) int {
 	l.t.Helper()
 	count := 0
-	for _, o := range l.core.judge.Verdict(l.idOf(keyOf(cluster, address))).Observations {
+	for _, o := range l.core.Judge.Verdict(l.idOf(keyOf(cluster, address))).Observations {
 		if o.Disbelieved == "" {
 			count++
 		}
@@ -54,7 +54,7 @@ func TestAReloadThatChangesNothingDoesNothing(t *testing.T) {
 	sent, order := maps.Clone(l.sent), len(l.order)
 	posted := 0
 	post := l.deliver
-	l.deliver = func(d feed.Delivery) { posted += len(d.Changed); post(d) }
+	l.deliver = func(d catalog.Delivery) { posted += len(d.Changed); post(d) }
 	l.intake.restart(l.sets, catalog.NewRules(l.rules))
 	if posted > 0 {
 		t.Errorf("%d clusters were prepared again", posted)
@@ -188,15 +188,15 @@ func TestAnEndpointOfASharedServiceNameIsAsHealthyAsTheWorstVerdict(t *testing.T
 	for _, cluster := range []string{"alive", "ready"} {
 		id := l.idOf(keyOf(cluster, one))
 		for _, k := range l.checkers {
-			l.core.report(k.ID, []health.Vote{{Endpoint: id, Status: health.Timeout}}, l.now)
+			l.step(machine.Reported{Checker: k.ID, Votes: []health.Vote{{Endpoint: id, Status: health.Timeout}}})
 		}
-		l.core.tick(l.now)
+		l.step(machine.Tick{})
 		l.wantPublished("app", one, health.Timeout)
 		l.wantPublished("app", two, health.Healthy)
 		for _, k := range l.checkers {
-			l.core.report(k.ID, []health.Vote{{Endpoint: id, Status: health.Healthy}}, l.now)
+			l.step(machine.Reported{Checker: k.ID, Votes: []health.Vote{{Endpoint: id, Status: health.Healthy}}})
 		}
-		l.core.tick(l.now)
+		l.step(machine.Tick{})
 		l.wantPublished("app", one, health.Healthy)
 	}
 	l.say(second)
@@ -222,7 +222,7 @@ func TestWhatIsThereTwiceIsCheckedOnce(t *testing.T) {
 		})
 	})
 	l := settled(t, c)
-	k := l.core.rulings.Cluster("web")
+	k := l.core.Rulings.Cluster("web")
 	if len(k.Endpoints) != 4 {
 		t.Errorf("listed are %+v, want four", k.Endpoints)
 	}

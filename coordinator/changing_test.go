@@ -1,3 +1,5 @@
+//go:build !race || soak
+
 package coordinator
 
 import (
@@ -22,7 +24,7 @@ func TestChangingChecksHideNoOutage(t *testing.T) {
 	l.wantPublished("web", one, health.Healthy)
 	for outage := time.Duration(0); l.published("web", one) == health.Healthy; outage += 3 * time.Second {
 		if outage > 30*time.Second {
-			t.Fatalf("after %s of an outage: %s", outage, l.core.judge.Verdict(l.idOf(keyOf("web", one))).Reason)
+			t.Fatalf("after %s of an outage: %s", outage, l.core.Judge.Verdict(l.idOf(keyOf("web", one))).Reason)
 		}
 		change++
 		l.say(withPath("web", forms[change%2], one, two))

@@ -6,13 +6,13 @@ import (
 	"time"
 
 	"hdsd/aggregate"
-	"hdsd/coordinator/catalog"
-	"hdsd/coordinator/decision"
-	"hdsd/coordinator/fleet"
-	"hdsd/coordinator/ruling"
+	"hdsd/catalog"
+	"hdsd/envoy/specifier"
+	"hdsd/fleet"
 	storev1 "hdsd/gen/hdsd/store/v1"
-	"hdsd/hds/specifier"
 	"hdsd/health"
+	"hdsd/machine"
+	"hdsd/ruling/decision"
 	"hdsd/store"
 )
 
@@ -33,6 +33,21 @@ type chronicler interface {
 
 // chronicle adds to the history what happens beside changes of health. It never waits.
 type chronicle struct{ history chronicler }
+
+func (c chronicle) observe(now time.Time, e machine.Effect) {
+	switch e := e.(type) {
+	case machine.Joined:
+		c.joined(now, &e.Checker)
+	case machine.FleetChanged:
+		c.follow(now, e.Events)
+	case machine.Judged:
+		c.judged(now, e.Effects)
+	case machine.ClustersChanged:
+		c.changed(now, &e)
+	case machine.Decided:
+		c.decided(now, e.Decision)
+	}
+}
 
 func (c chronicle) add(e store.Event) { c.history.AppendEvents([]store.Event{e}) }
 
@@ -146,52 +161,30 @@ func (c chronicle) override(now time.Time, o *decision.OverrideChange) {
 	c.add(event)
 }
 
-// clusterChanges are changed clusters as they were. It is taken before they change.
-type clusterChanges struct {
-	before     map[string]*catalog.Cluster // nil: was not there
-	unknown    map[string]bool             // never known before
-	conclusive bool                        // what was not there is new
-}
-
-// before remembers clusters that are about to change.
-func (c chronicle) before(t *ruling.Table, removed []string, changed []*catalog.Cluster) clusterChanges {
-	was := clusterChanges{map[string]*catalog.Cluster{}, map[string]bool{}, t.IsConclusive()}
-	for _, name := range removed {
-		was.before[name] = t.Cluster(name)
-	}
-	for _, k := range changed {
-		name := k.Source.Name
-		if was.before[name] = t.Cluster(name); was.before[name] == nil {
-			was.unknown[name] = !c.history.KnownCluster(name)
-		}
-	}
-	return was
-}
-
 // changed takes note of what sources changed. While hdsd starts, only clusters that were
 // never known are new.
-func (c chronicle) changed(now time.Time, was clusterChanges, removed []string, changed []*catalog.Cluster) {
+func (c chronicle) changed(now time.Time, e *machine.ClustersChanged) {
 	var all []store.Event
-	for _, name := range removed {
-		if old := was.before[name]; old != nil {
+	for _, name := range e.Removed {
+		if old := e.Before[name]; old != nil {
 			all = append(all, store.Event{
 				Time: now, Kind: storev1.EventKind_CLUSTER_REMOVED, Cluster: name,
 				Text: fmt.Sprintf("no longer in source %s; it had %s", old.Source.Source, endpointsText(len(old.Endpoints), nil)),
 			})
 		}
 	}
-	for _, k := range changed {
-		old := was.before[k.Source.Name]
+	for _, k := range e.Changed {
+		old := e.Before[k.Source.Name]
 		switch {
 		case old != nil:
 			all = append(all, endpointEvents(now, old, k)...)
-		case was.conclusive || was.unknown[k.Source.Name]:
+		case e.Conclusive || !c.history.KnownCluster(k.Source.Name):
 			all = append(all, store.Event{
 				Time: now, Kind: storev1.EventKind_CLUSTER_ADDED, Cluster: k.Source.Name,
 				Text: fmt.Sprintf("from source %s, with %s", k.Source.Source, endpointsText(len(k.Endpoints), nil)),
 			})
 		}
-		if was.conclusive {
+		if e.Conclusive {
 			all = append(all, quarantineEvents(now, old, k)...)
 		}
 	}
@@ -229,13 +222,16 @@ func endpointEvents(now time.Time, old, k *catalog.Cluster) (all []store.Event) 
 			b = b[1:]
 		}
 	}
-	for kind, of := range map[store.EventKind][]health.Endpoint{storev1.EventKind_ENDPOINTS_ADDED: added, storev1.EventKind_ENDPOINTS_REMOVED: removed} {
-		if len(of) == 0 {
+	for _, change := range []struct {
+		kind      store.EventKind
+		endpoints []health.Endpoint
+	}{{storev1.EventKind_ENDPOINTS_REMOVED, removed}, {storev1.EventKind_ENDPOINTS_ADDED, added}} {
+		if len(change.endpoints) == 0 {
 			continue
 		}
-		e := store.Event{Time: now, Kind: kind, Cluster: k.Source.Name, Text: "by source " + k.Source.Source + ": " + endpointsText(len(of), of)}
-		if len(of) == 1 {
-			e.Address, e.Locality = of[0].Address, of[0].Locality
+		e := store.Event{Time: now, Kind: change.kind, Cluster: k.Source.Name, Text: "by source " + k.Source.Source + ": " + endpointsText(len(change.endpoints), change.endpoints)}
+		if len(change.endpoints) == 1 {
+			e.Address, e.Locality = change.endpoints[0].Address, change.endpoints[0].Locality
 		}
 		all = append(all, e)
 	}

@@ -1,3 +1,5 @@
+//go:build !race || soak
+
 package coordinator
 
 import (
@@ -9,22 +11,26 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"hdsd/aggregate"
-	"hdsd/coordinator/catalog"
-	"hdsd/coordinator/fleet"
+	"hdsd/catalog"
+	"hdsd/fleet"
 	configv1 "hdsd/gen/hdsd/config/v1"
 	"hdsd/health"
+	"hdsd/machine"
 	"hdsd/source"
 	"hdsd/store"
 )
 
 // diaryOf is a history that keeps events in memory.
-type diaryOf struct{ events []store.Event }
+type diaryOf struct {
+	events  []store.Event
+	unknown string // name of a cluster
+}
 
 // AppendEvents implements chronicler.
 func (k *diaryOf) AppendEvents(all []store.Event) { k.events = append(k.events, all...) }
 
 // KnownCluster implements chronicler.
-func (k *diaryOf) KnownCluster(name string) bool { return name == "known" }
+func (k *diaryOf) KnownCluster(name string) bool { return name != k.unknown }
 
 // TestTheChronicleHasWhoIsBelieved: doubts of checkers and paths, blindness, and their ends.
 func TestTheChronicleHasWhoIsBelieved(t *testing.T) {
@@ -61,12 +67,11 @@ func TestTheChronicleHasWhoIsBelieved(t *testing.T) {
 // were. Only who may see all clusters may see that.
 func TestTheChronicleIsBounded(t *testing.T) {
 	var all []*catalog.Cluster
-	was := clusterChanges{before: map[string]*catalog.Cluster{}, unknown: map[string]bool{}, conclusive: true}
 	for n := range 3 * chronicled {
 		all = append(all, catalog.Prepare(&source.Cluster{Name: fmt.Sprint("web-", n), Source: "mesh"}, catalog.NewRules(&configv1.Config{})))
 	}
 	var k diaryOf
-	chronicle{&k}.changed(time.Unix(1, 0), was, nil, all)
+	chronicle{&k}.changed(time.Unix(1, 0), &machine.ClustersChanged{Changed: all, Conclusive: true})
 	if n := len(k.events); n != chronicled+1 {
 		t.Fatalf("%d events", n)
 	}
@@ -75,9 +80,8 @@ func TestTheChronicleIsBounded(t *testing.T) {
 		t.Errorf("%+v", last)
 	}
 	// While hdsd starts, only what was never known is new.
-	k.events, was.conclusive = nil, false
-	was.unknown["web-7"] = true
-	chronicle{&k}.changed(time.Unix(1, 0), was, nil, all)
+	k.events, k.unknown = nil, "web-7"
+	chronicle{&k}.changed(time.Unix(1, 0), &machine.ClustersChanged{Changed: all})
 	if len(k.events) != 1 || k.events[0].Cluster != "web-7" {
 		t.Errorf("%+v", k.events)
 	}

@@ -55,5 +55,5 @@ func logClock(log zerolog.Logger, c store.Clock) {
 			Msg("the clock has jumped, or hdsd was off for a long time: history ages by the time that passes until the clock is right again or 'hdsd clock confirm' confirms it")
 		return
 	}
-	log.Warn().Str("event", "clock_believed").Time("clock", c.Wall).Str("why", c.Why).Msg("history ages by the clock again")
+	log.Warn().Str("event", "clock_believed").Time("clock", c.Wall).Str("why", c.Reason).Msg("history ages by the clock again")
 }

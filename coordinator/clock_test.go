@@ -16,7 +16,7 @@ func TestTheClockIsToldOf(t *testing.T) {
 	var log bytes.Buffer
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	logClock(zerolog.New(&log), store.Clock{Doubted: true, Wall: now.AddDate(1, 0, 0), Steady: now})
-	logClock(zerolog.New(&log), store.Clock{Wall: now, Steady: now, Why: "ann says that it is right"})
+	logClock(zerolog.New(&log), store.Clock{Wall: now, Steady: now, Reason: "ann says that it is right"})
 	for _, want := range []string{
 		`"event":"clock_doubted","clock":"2027-01-02T03:04:05Z","steady":"2026-01-02T03:04:05Z","ahead":"8760h0m0s"`,
 		`"event":"clock_believed","clock":"2026-01-02T03:04:05Z","why":"ann says that it is right"`,

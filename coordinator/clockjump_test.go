@@ -1,3 +1,5 @@
+//go:build !race || soak
+
 package coordinator
 
 import (
@@ -10,7 +12,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/durationpb"
 
-	"hdsd/coordinator/catalog"
+	"hdsd/catalog"
 	"hdsd/coordinator/feed"
 	configv1 "hdsd/gen/hdsd/config/v1"
 	"hdsd/health"

@@ -12,9 +12,9 @@ import (
 	"github.com/rs/zerolog"
 
 	configv1 "hdsd/gen/hdsd/config/v1"
-	"hdsd/internal/caller"
-	"hdsd/internal/certs"
-	"hdsd/internal/conns"
+	"hdsd/peer"
+	"hdsd/peer/certs"
+	"hdsd/peer/limit"
 )
 
 // sweepEvery is the time between two looks at the files and the open connections.
@@ -22,23 +22,29 @@ const sweepEvery = time.Second
 
 // watched is a listener whose connections end when their time is over.
 type watched struct {
-	*conns.Listener
+	*limit.Listener
 	name string        // of its field in the configuration
 	tls  *certs.Server // nil without TLS
 	log  zerolog.Logger
 	warn time.Time // when to say next that others reach it without TLS; zero: never
 }
 
+// listenerOptions are those of any listener.
+func (c *calls) listenerOptions(l *configv1.Limits) limit.ListenerOptions {
+	return limit.ListenerOptions{Max: int(l.GetMaxConnections()), Refused: c.closed.Inc}
+}
+
 // watch makes a watched listener, and reads the certificates of its TLS.
-func (c *calls) watch(name string, on net.Listener, from *configv1.Listener, protocols ...string) (*watched, error) {
-	w := &watched{name: name, log: c.log}
-	w.Listener = conns.Listen(on, conns.Options{MaxAge: from.GetMaxConnectionAge().AsDuration(), Ended: func(conn *conns.Conn, why error) {
+func (c *calls) watch(name string, on net.Listener, limits *configv1.Limits, from *configv1.Listener, protocols ...string) (*watched, error) {
+	w, o := &watched{name: name, log: c.log}, c.listenerOptions(limits)
+	o.MaxAge, o.Ended = from.GetMaxConnectionAge().AsDuration(), func(_ *limit.Conn, why error) {
 		reason := "certificate"
-		if errors.Is(why, conns.ErrAge) {
+		if errors.Is(why, limit.ErrAge) {
 			reason = "age"
 		}
 		c.ended.WithLabelValues(name, reason).Inc()
-	}})
+	}
+	w.Listener = limit.Listen(on, o)
 	c.ended.WithLabelValues(name, "age") // so that both exist from the start
 	c.ended.WithLabelValues(name, "certificate")
 	if from.GetTls() == nil {
@@ -68,7 +74,7 @@ func (c *calls) watch(name string, on net.Listener, from *configv1.Listener, pro
 
 // hold ends the connection of a client when its certificate is not valid any more.
 func (w *watched) hold(raw net.Conn, client *certs.Client) {
-	conn, ok := raw.(*conns.Conn)
+	conn, ok := raw.(*limit.Conn)
 	if !ok {
 		return // every connection of Accept is one
 	}
@@ -76,7 +82,7 @@ func (w *watched) hold(raw net.Conn, client *certs.Client) {
 		err := w.tls.Recheck(client)
 		if err != nil {
 			w.log.Warn().Str("event", "client_certificate_ended").Str("listener", w.name).Str("client", conn.RemoteAddr().String()).
-				Str("identity", caller.Named(client.Certificate())).Err(err).Msg("a connection ends because its client's certificate is not valid any more")
+				Str("identity", peer.Named(client.Certificate())).Err(err).Msg("a connection ends because its client's certificate is not valid any more")
 		}
 		return err
 	})
@@ -149,7 +155,7 @@ func inContext(ctx context.Context, c net.Conn) context.Context {
 // moving asks clients with old connections to make new ones.
 func moving(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if c, ok := r.Context().Value(connectionKey{}).(*conns.Conn); ok && c.IsOld(time.Now()) {
+		if c, ok := r.Context().Value(connectionKey{}).(*limit.Conn); ok && c.IsOld(time.Now()) {
 			w.Header().Set("Connection", "close") // over HTTP/2, net/http says GOAWAY
 		}
 		next.ServeHTTP(w, r)

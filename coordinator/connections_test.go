@@ -14,7 +14,7 @@ import (
 	"github.com/rs/zerolog"
 	"google.golang.org/grpc/test/bufconn"
 
-	"hdsd/internal/conns"
+	"hdsd/peer/limit"
 )
 
 // TestAnInsecureListenerIsSaidEveryDay: the warning stands for as long as its cause.
@@ -25,7 +25,7 @@ func TestAnInsecureListenerIsSaidEveryDay(t *testing.T) {
 	}
 	defer on.Close()
 	var said bytes.Buffer
-	w := &watched{name: "grpc", Listener: conns.Listen(on, conns.Options{}), log: zerolog.New(&said)}
+	w := &watched{name: "grpc", Listener: limit.Listen(on, limit.ListenerOptions{}), log: zerolog.New(&said)}
 	began := time.Now()
 	w.look(began)
 	w.warnInsecure(began)
@@ -47,7 +47,7 @@ func TestOldHTTPConnectionsEnd(t *testing.T) {
 		under := bufconn.Listen(1 << 10)
 		server := &http.Server{ConnContext: inContext, Handler: moving(http.NotFoundHandler()), ReadHeaderTimeout: headerTimeout}
 		served := make(chan error, 1)
-		go func() { served <- server.Serve(conns.Listen(under, conns.Options{MaxAge: 1000 * time.Second})) }()
+		go func() { served <- server.Serve(limit.Listen(under, limit.ListenerOptions{MaxAge: 1000 * time.Second})) }()
 		client, err := under.DialContext(t.Context())
 		if err != nil {
 			t.Fatal(err)

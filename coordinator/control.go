@@ -8,6 +8,7 @@ import (
 
 	"hdsd/api"
 	"hdsd/coordinator/feed"
+	"hdsd/machine"
 	"hdsd/notify/send"
 	"hdsd/store"
 )
@@ -25,12 +26,13 @@ type control struct {
 // diskPatience is how long operators wait for a disk that answers with nothing, not even an error.
 const diskPatience = 3 * time.Second
 
-// carryOut runs act on the core's goroutine and waits until what it did is on disk. If the
-// disk does not take that, the error is an api.NotDurable that begins with the text
-// unstored. After any other error, the caller must not read what act writes.
-func (c *control) carryOut(ctx context.Context, unstored string, act func() error) error {
+// carryOut has the core handle an order, unless it is nil, and waits until what that did is on disk. Then, at
+// the time of the order, after runs on the core's goroutine: it records what was done, or returns why
+// nothing was. If the disk does not take that, the error is an api.NotDurable that begins with the text
+// unstored. After any other error, the caller must not read the outcome.
+func (c *control) carryOut(ctx context.Context, unstored string, order machine.Event, after func(now time.Time) error) error {
 	var refused error
-	if err := c.core.ask(ctx, func() { refused = act() }); err != nil {
+	if err := c.core.askAnd(ctx, order, func(now time.Time) { refused = after(now) }); err != nil {
 		return err
 	}
 	if refused != nil {
@@ -39,7 +41,7 @@ func (c *control) carryOut(ctx context.Context, unstored string, act func() erro
 	ctx, cancel := context.WithTimeout(ctx, diskPatience)
 	defer cancel()
 	if err := c.store.Durable(ctx); err != nil {
-		return &api.NotDurable{Why: fmt.Sprintf("%s: %v", unstored, err)}
+		return &api.NotDurable{Reason: fmt.Sprintf("%s: %v", unstored, err)}
 	}
 	return nil
 }

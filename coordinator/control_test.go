@@ -63,9 +63,9 @@ func TestResultIsNotReadAfterContextEnds(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var core sync.WaitGroup
 		core.Go(func() {
-			event := <-l.core.events
+			next := <-l.core.events
 			cancel()
-			event()
+			l.core.open(l.now, &next)
 		})
 		if err := ask(ctx); err != nil && ctx.Err() == nil {
 			t.Errorf("%s: %v", name, err)

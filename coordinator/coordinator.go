@@ -15,10 +15,8 @@ import (
 	"github.com/rs/zerolog"
 	"google.golang.org/protobuf/types/known/durationpb"
 
-	"hdsd/access"
-	"hdsd/access/guard"
+	"hdsd/catalog"
 	"hdsd/config"
-	"hdsd/coordinator/catalog"
 	"hdsd/coordinator/feed"
 	"hdsd/coordinator/query"
 	"hdsd/csds"
@@ -26,8 +24,11 @@ import (
 	configv1 "hdsd/gen/hdsd/config/v1"
 	storev1 "hdsd/gen/hdsd/store/v1"
 	"hdsd/hds"
-	"hdsd/internal/inflight"
+	"hdsd/machine"
 	"hdsd/notify/send"
+	"hdsd/peer/access"
+	"hdsd/peer/access/guard"
+	"hdsd/peer/limit/inflight"
 	"hdsd/relay"
 	"hdsd/store"
 )
@@ -148,30 +149,32 @@ func New(ctx context.Context, c *configv1.Config, o Options) (_ *Coordinator, er
 // wire makes the stages, joins them, and restores what was stored.
 func (c *Coordinator) wire(stored store.State) {
 	c.eds = eds.NewServer(c.subscriberOptions())
-	c.core = newCore(timing{
-		report: c.started.GetReporting().GetInterval().AsDuration(),
-		grace:  c.started.GetAssignment().GetReconnectGrace().AsDuration(),
-		settle: c.started.GetAssignment().GetSettle().AsDuration(),
+	c.core = newCore(machine.Timing{
+		Report: c.started.GetReporting().GetInterval().AsDuration(),
+		Grace:  c.started.GetAssignment().GetReconnectGrace().AsDuration(),
+		Settle: c.started.GetAssignment().GetSettle().AsDuration(),
 
-		zoneViews: c.started.GetDataPlanes().GetZoneHealth() != configv1.ZoneHealth_GLOBAL,
+		ZoneViews: c.started.GetDataPlanes().GetZoneHealth() != configv1.ZoneHealth_GLOBAL,
 	}, c.log, newMetrics(c.registry), c.planes(), c.store)
 	c.hds = hds.NewServer(hds.Options{
-		Interval: c.core.timing.report, MaxMessageBytes: int(c.started.GetLimits().GetMaxMessageBytes()),
+		Interval: c.core.Timing.Report, MaxMessageBytes: int(c.started.GetLimits().GetMaxMessageBytes()),
 		Bodies: c.servers.bounds.bodies, MaxIDsPerCaller: int(c.started.GetLimits().GetMaxIdsPerCaller()), MaxJoinsPerMinute: int(c.started.GetLimits().GetMaxJoinsPerMinute()),
-		Waited: inflight.Waited, Check: inflight.Check, Ended: inflight.Ended, Planned: c.servers.planned, PlannedGrace: c.core.timing.grace,
-		Log: c.log, Registerer: c.registry,
+		Waited: inflight.Waited, Check: inflight.Check, Ended: inflight.Ended, Planned: c.servers.planned, PlannedGrace: c.core.Timing.Grace,
+		Log: c.log, Named: func(own string) zerolog.LogObjectMarshaler { return c.core.outside.logged(own) }, Registerer: c.registry,
 	}, sink{c.core})
 	c.hds.SetAdmission(admission(c.started))
 	registerStore(c.registry, c.store)
 	c.servers.refusals = newPlaneRefusals(c.log, c.registry, c.refusing)
-	from := query.Options{Refusing: c.refusing, Core: asker{c.core}, Outside: asker{c.core}.Outside, Store: c.store, HDS: c.hds, EDS: c.eds, Feed: c.feed, Process: c.process}
+	from := query.Options{Refusing: c.refusing, Core: asker{c.core}, Outside: asker{c.core}.Outside, Version: asker{c.core}.Version, Store: c.store, HDS: c.hds, EDS: c.eds, Feed: c.feed, Process: c.process}
 	if c.relay != nil {
 		from.Relayed = c.relay.Clients
 	}
 	c.query = query.New(from)
-	c.core.hds = c.hds
+	c.core.recorder.flipped = c.query.Flipped
+	c.core.hds, c.core.publisher.complete = c.hds, c.eds.Complete
 	c.openHub()
 	c.ready.restored = restoredFrom(&stored)
+	c.record(&stored)
 	c.core.restore(stored)
 }
 
@@ -200,6 +203,9 @@ func (c *Coordinator) release() error {
 		c.servers.close()
 	}
 	c.files.stop()
+	if c.core != nil {
+		c.core.tape.discard()
+	}
 	if c.relay != nil {
 		c.relay.Close()
 	}
@@ -303,18 +309,20 @@ func (c *Coordinator) start(ctx context.Context) (stopCore func(), err error) {
 	c.running, c.cancel = context.WithCancel(ctx)
 	stop := make(chan struct{})
 	var owned sync.WaitGroup
+	owned.Go(func() { c.core.tape.run() })
 	owned.Go(func() { c.core.run(stop) })
 	telling, quiet := context.WithCancel(context.Background())
 	owned.Go(func() { c.hub.Run(telling) })
-	c.feed.Start(c.running, c.rules(c.config), func(d feed.Delivery) {
-		c.core.post(func() { c.core.apply(d, time.Now()) })
+	owned.Go(func() { c.query.ReadIncidents(telling) })
+	c.feed.Start(c.running, c.rules(c.config), func(d catalog.Delivery) {
+		c.core.post(machine.Delivered{Delivery: d})
 	})
 	// An error means that the coordinator is stopping.
-	_ = c.core.ask(c.running, func() { c.core.begin(time.Now()) })
+	_ = c.core.ask(c.running, machine.Begun{})
 	_, _ = asker{c.core}.Snapshot(c.running) // the first one takes longest, and no query is to wait for it
 	select {
 	case <-c.feed.Answered():
-		_ = c.core.ask(c.running, c.eds.Complete)
+		_ = c.core.ask(c.running, machine.Answered{})
 	default:
 	}
 	return func() { close(stop); quiet(); owned.Wait() }, nil
@@ -344,7 +352,7 @@ func (c *Coordinator) Reload(next *configv1.Config) (needRestart []string, err e
 		c.relay.SetHealth(reloaded.GetRelay().GetHealth() == configv1.Relay_ON)
 	}
 	c.hub.Set(receivers(reloaded))
-	c.core.post(func() { c.core.upkeep.alarms.follow(reloaded.GetMetrics()) })
+	c.core.do(func() { c.core.alarms.follow(reloaded.GetMetrics()) })
 	c.store.SetRetention(reloaded.GetHistory().GetRetention().AsDuration())
 	return needRestart, nil
 }
@@ -377,8 +385,7 @@ func (c *Coordinator) untilEnd(failures <-chan error) error {
 // complete lets the EDS server tell data planes what does not exist, and makes hdsd
 // ready. The core has the sources' answers already.
 func (c *Coordinator) complete() {
-	c.core.post(c.eds.Complete)
-	c.core.post(c.core.upkeep.alarms.answered)
+	c.core.post(machine.Answered{})
 	c.readiness(true)
 	if c.ready.told != nil {
 		c.ready.told()

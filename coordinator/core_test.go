@@ -9,8 +9,9 @@ import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 
-	"hdsd/coordinator/catalog"
+	"hdsd/catalog"
 	"hdsd/health"
+	"hdsd/machine"
 	"hdsd/source/sample"
 )
 
@@ -127,11 +128,11 @@ func TestTheTimeToSettleBeginsWhenHdsdServes(t *testing.T) {
 	l.restart()
 	l.intake.restart(l.sets, catalog.NewRules(l.rules)) // takes long
 	l.now = l.now.Add(time.Minute)
-	l.core.tick(l.now)
+	l.step(machine.Tick{})
 	if len(l.members()) != 3 {
 		t.Error("seats were given up before anyone could come back")
 	}
-	l.core.begin(l.now)
+	l.step(machine.Begun{})
 	l.join("ca", "cb", "cc")
 	l.pass(settle + 10*time.Second)
 	l.wantTransitions(1)
@@ -139,7 +140,7 @@ func TestTheTimeToSettleBeginsWhenHdsdServes(t *testing.T) {
 
 func TestACheckerLostWhileSettlingKeepsItsSeatThatLong(t *testing.T) {
 	l := settled(t, web("web", one))
-	l.timing.grace = 0
+	l.timing.Grace = 0
 	l.restart()
 	l.serve(web("web", one))
 	l.join("ca", "cb", "cc")
@@ -224,8 +225,8 @@ func TestClustersComeChangeAndGo(t *testing.T) {
 	l.pass(10 * time.Second)
 	l.wantPublished("web", two, health.Unhealthy)
 	l.wantPublished("db", three, health.Healthy)
-	if !slices.Equal(l.core.rulings.Names(), []string{"db", "web"}) || !slices.Equal(l.remembered, []string{"web", "db"}) {
-		t.Errorf("known are %v, remembered %v", l.core.rulings.Names(), l.remembered)
+	if !slices.Equal(l.core.Rulings.Names(), []string{"db", "web"}) || !slices.Equal(l.remembered, []string{"web", "db"}) {
+		t.Errorf("known are %v, remembered %v", l.core.Rulings.Names(), l.remembered)
 	}
 	l.say(web("db", three)) // web is gone
 	if l.assignments["web"].Wire != nil || l.clusters["web"] != nil {
@@ -238,8 +239,8 @@ func TestClustersComeChangeAndGo(t *testing.T) {
 	l.say(web("base", three)) // renamed
 	l.pass(10 * time.Second)
 	l.wantPublished("base", three, health.Healthy)
-	if l.assignments["db"].Wire != nil || !slices.Equal(l.core.rulings.Names(), []string{"base"}) {
-		t.Errorf("after db became base, known are %v", l.core.rulings.Names())
+	if l.assignments["db"].Wire != nil || !slices.Equal(l.core.Rulings.Names(), []string{"base"}) {
+		t.Errorf("after db became base, known are %v", l.core.Rulings.Names())
 	}
 }
 
@@ -261,7 +262,7 @@ func TestTheIdOfAnEndpointThatIsGoneStartsCleanAgain(t *testing.T) {
 		t.Fatalf("the id is %d, want %d again", got, id)
 	}
 	l.wantPublished("web", three, health.Unknown)
-	if verdict := l.core.judge.Verdict(id); verdict.Status != health.Unknown || len(verdict.Observations) > 0 {
+	if verdict := l.core.Judge.Verdict(id); verdict.Status != health.Unknown || len(verdict.Observations) > 0 {
 		t.Errorf("the successor begins with %+v", verdict)
 	}
 	l.pass(10 * time.Second)
@@ -289,7 +290,7 @@ func TestTheStoreMayForgetOnlyWhatIsNotThere(t *testing.T) {
 	if l.forget != nil {
 		t.Error("forgetting before the start is over")
 	}
-	l.pass(forgetAfter)
+	l.pass(machine.ForgetAfter)
 	if l.forget != nil {
 		t.Error("forgetting while the start may not be over")
 	}
@@ -305,7 +306,7 @@ func TestTheStoreMayForgetOnlyWhatIsNotThere(t *testing.T) {
 		}
 	}
 	l.say(web("web", two))
-	l.pass(forgetEvery)
+	l.pass(machine.ForgetEvery)
 	if !l.forget(keyOf("web", two).Hash()) || l.forget(keyOf("web", one).Hash()) {
 		t.Error("what is known is not brought up to date")
 	}
@@ -323,14 +324,14 @@ func TestPoliciesGiveRedundancyAndReach(t *testing.T) {
 	if who := l.checking(one); len(who) != 3 {
 		t.Errorf("web is checked by %v, want all", who)
 	}
-	before := l.core.rulings.Cluster("web")
+	before := l.core.Rulings.Cluster("web")
 	l.rules.Policies = policiesOf("pay-*", 2, "")
 	l.intake.restart([]*sourceSet{{Source: "local", Clusters: l.sets[0].Clusters}}, catalog.NewRules(l.rules))
-	l.core.tick(l.now)
+	l.step(machine.Tick{})
 	if who := l.checking(two); len(who) != 2 || !slices.Contains(who, "cb") {
 		t.Errorf("pay-eu is checked by %v after its policy changed", who)
 	}
-	if l.core.rulings.Cluster("web") != before {
+	if l.core.Rulings.Cluster("web") != before {
 		t.Error("web was looked at again, though nothing of it changed")
 	}
 }
@@ -377,7 +378,7 @@ func TestWhatIsNotCheckedSaysWhy(t *testing.T) {
 	if got := describe("broken"); got != ": cannot be read" {
 		t.Errorf("broken: %s", got)
 	}
-	if got := describe("plain"); got != "" || l.core.rulings.Cluster("plain").IsChecked() {
+	if got := describe("plain"); got != "" || l.core.Rulings.Cluster("plain").IsChecked() {
 		t.Errorf("plain: %s", got)
 	}
 	l.join("ca")
@@ -386,4 +387,27 @@ func TestWhatIsNotCheckedSaysWhy(t *testing.T) {
 		t.Errorf("mixed, once a checker is able: %s", got)
 	}
 	l.wantPublished("mixed", one, health.Healthy)
+}
+
+// TestDataPlanesGetAChangeBeforeThePlanMoves, since planning takes time.
+func TestDataPlanesGetAChangeBeforeThePlanMoves(t *testing.T) {
+	l := newLab(t)
+	l.serve(web("web", one))
+	l.join("c0a")
+	l.pass(settle + 15*report)
+	before := l.core.Fleet.Digest()
+	published, planned := 0, 0
+	l.core.publisher.planes = seeing{l, func() {
+		published++
+		if l.core.Fleet.Digest() != before {
+			planned++
+		}
+	}}
+	l.intake.hear(localSet([]*sourceCluster{web("web", one, two)}))
+	if published == 0 || planned > 0 {
+		t.Errorf("%d times is something published, %d times after the plan has moved", published, planned)
+	}
+	if l.core.Fleet.Digest() == before {
+		t.Error("the plan has not moved")
+	}
 }

@@ -1,3 +1,5 @@
+//go:build !race || soak
+
 package coordinator
 
 import (
@@ -9,6 +11,7 @@ import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 
 	"hdsd/health"
+	"hdsd/machine"
 )
 
 // TestAZoneThatReturnsCostsFewSpecifiers: each checker that joins takes work
@@ -38,7 +41,7 @@ func TestAZoneThatReturnsCostsFewSpecifiers(t *testing.T) {
 	for _, id := range zone {
 		l.join(id)
 		l.now = l.now.Add(time.Millisecond)
-		l.core.tick(l.now)
+		l.step(machine.Tick{})
 	}
 	l.replan()
 	if len(l.behind()) == 0 {

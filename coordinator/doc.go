@@ -1,5 +1,5 @@
 // Package coordinator joins the stages to one program: it owns the life cycle, the
-// mailbox of the core, and the order of effects. It can be embedded: New opens the
+// mailbox of the core, and the observers of effects. It can be embedded: New opens the
 // database and reads the sources, Run serves until its context ends or Close is
 // called, Reload takes another configuration. A Coordinator runs once.
 //
@@ -11,31 +11,10 @@
 // waits while the mailbox is full: it stops reading, and so its checker stops sending. Other
 // queries read a snapshot, which the core makes between two events when somebody asks.
 //
-// The core has no rules of its own. It carries values between its rooms, which do not
-// know each other:
-//
-//	fleet      which checkers there are, and what each has to check
-//	probation  what checkers say whose votes do not count yet
-//	rollout    which version of a cluster each checker is sent
-//	aggregate  what the votes on each endpoint come to
-//	ruling     what is published of it: the verdict, or what stands above it
-//	decision   the log of decisions, which EDS, the store and the event log follow
-//
-// # One sequence of steps
-//
-// Each event goes to the rooms in one order. The effects of a room are carried out
-// before the next room is asked.
-//
-//	clusters    rollout, ruling, aggregate, decision, fleet; then rulings that changed while
-//	            hdsd was down, since only then can the votes be explained
-//	connect     rollout, fleet, aggregate, specifier
-//	disconnect  rollout, fleet, aggregate
-//	report      fleet, rollout, aggregate, ruling, decision
-//	tick        fleet, rollout, specifiers, stored plan, aggregate, ruling, decision
-//
-// A tick follows each batch of events, and comes when a room is due (NextDeadline), a
-// second later at most. After a time in which the process stood still, the core only
-// listens for a report interval, so that nobody is late because hdsd did not read.
+// Package machine has the rules: Step takes an event, and yields its effects one after the other. The
+// core hands each to all observers in one order (core.go): checkers and data planes come first, then
+// the history, then the log of events, metrics, alarms and the snapshots of queries. A tick follows
+// each batch of events.
 //
 // # Cost
 //
@@ -46,8 +25,8 @@
 //
 // # Order of effects
 //
-// A decision reaches data planes first, then the store's queue, then the log of events
-// (decisions.go). Publishing never waits for the disk. What an operator asks for takes
+// A decision reaches data planes first (publisher.go), then the store's queue (recorder.go), then the
+// log of events (eventlog.go). Publishing never waits for the disk. What an operator asks for takes
 // effect at once, and is acknowledged when it is on disk. Queries of the history read
 // what is committed, so history you have seen survives any crash.
 //

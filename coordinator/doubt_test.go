@@ -1,3 +1,5 @@
+//go:build !race || soak
+
 package coordinator
 
 import (
@@ -64,7 +66,7 @@ func TestCutOffCheckersTakeNothingOut(t *testing.T) {
 	l.cutOff(addresses, func(id string) bool { return slices.Contains(cut, id) })
 	l.pass(30 * time.Second)
 	l.wantTransitions(before)
-	if l.core.judge.DoubtReason(cut[0]) == "" || l.core.judge.DoubtReason(cut[1]) == "" {
+	if l.core.Judge.DoubtReason(cut[0]) == "" || l.core.Judge.DoubtReason(cut[1]) == "" {
 		t.Error("they are believed")
 	}
 	if got := testutil.ToFloat64(l.core.metrics.votes.doubtedCheckers); got != 2 {
@@ -97,16 +99,16 @@ func TestACutPathTakesNothingOut(t *testing.T) {
 		t.Errorf("%d second checkers, want one for each of %d endpoints", n, len(addresses))
 	}
 	for _, k := range l.checkers {
-		if cuts := l.core.judge.CutPaths(k.Locality); (len(cuts) > 0) == (k.Locality.Zone == "a") || len(cuts) > 0 && cuts[0].To != "eu/a" {
+		if cuts := l.core.Judge.CutPaths(k.Locality); (len(cuts) > 0) == (k.Locality.Zone == "a") || len(cuts) > 0 && cuts[0].To != "eu/a" {
 			t.Errorf("of %s these are cut: %+v", k.ID, cuts)
 		}
 	}
-	wantPaths(t, l.core.judge.Paths(), "eu/a")
+	wantPaths(t, l.core.Judge.Paths(), "eu/a")
 	l.reconnectAll()
 	l.pass(10 * time.Second)
 	l.wantTransitions(before)
 	l.wantDoubted(0, 0)
-	wantPaths(t, l.core.judge.Paths(), "none")
+	wantPaths(t, l.core.Judge.Paths(), "none")
 	if n := l.beyond(3, addresses); n > 0 {
 		t.Errorf("%d second checkers are left", n)
 	}
@@ -135,7 +137,7 @@ func TestACutPathIsToldOnce(t *testing.T) {
 	l := newLab(t)
 	l.rules.Policies = []*configv1.Policy{{ClusterNameGlob: "other", Verdict: &configv1.Verdict{Staleness: durationpb.New(20 * time.Second)}}}
 	var log strings.Builder
-	l.core.log = zerolog.New(&log)
+	l.core.eventLog.log = zerolog.New(&log)
 	var addresses [2][]string
 	for i := range 160 {
 		addresses[i%2] = append(addresses[i%2], fmt.Sprintf("10.0.0.%d:80", 1+i))
@@ -147,7 +149,7 @@ func TestACutPathIsToldOnce(t *testing.T) {
 	l.pass(30 * time.Second)
 	l.wantDoubted(0, 3)
 	for _, k := range l.checkers {
-		cuts := l.core.judge.CutPaths(k.Locality)
+		cuts := l.core.Judge.CutPaths(k.Locality)
 		if k.Locality.Zone == "a" {
 			if len(cuts) > 0 {
 				t.Errorf("of %s these are cut: %+v", k.ID, cuts)

@@ -5,16 +5,55 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"hdsd/coordinator/decision"
+	"hdsd/machine"
+	"hdsd/rollout"
+	"hdsd/rollout/canary"
+	"hdsd/ruling/decision"
 	"hdsd/store"
 )
 
-// eventLog logs decisions and counts the transitions among them.
+// eventLog logs what the machine decides and finds.
 type eventLog struct {
 	log         zerolog.Logger
-	metrics     *rulingMetrics
+	rooms       *machine.Machine
+	outside     *outsideNames
 	transitions *transitionLog
 	leftOut     leftOut
+}
+
+func newEventLog(log zerolog.Logger, rooms *machine.Machine, outside *outsideNames) eventLog {
+	return eventLog{log: log, rooms: rooms, outside: outside, transitions: newTransitionLog(log, outside)}
+}
+
+func (l *eventLog) observe(now time.Time, e machine.Effect) {
+	switch e := e.(type) {
+	case machine.Joined:
+		l.log.Info().Str("event", "checker_connected").Str("checker", e.Checker.ID).Str("version", e.Checker.Version).
+			Str("zone", e.Checker.Locality.Zone).Msg("checker connected")
+	case machine.FleetChanged:
+		fleetLog{l.log, l.rooms.Timing.Grace}.write(e.Events)
+	case machine.Judged:
+		judgeLog{&l.log, l.outside}.write(e.Effects)
+	case machine.TrialsChanged:
+		for i := range e.Events {
+			l.trial(&e.Events[i])
+		}
+	case machine.Decided:
+		l.write(e.Decision)
+	case machine.LeftOut:
+		l.leftOut.count += e.Count
+	case machine.ClustersApplied:
+		if e.CheckedNothing {
+			l.log.Warn().Str("event", "nothing_checked").Int("before", e.CheckedBefore).Int("clusters", len(l.rooms.Rulings.Names())).
+				Msg("no endpoint is checked any more")
+		}
+	case machine.Paused:
+		l.log.Warn().Str("event", "paused").Dur("lasted", e.Lasted).
+			Msg("hdsd did nothing for a while: it, or its machine, was paused or had no processor time; no checker is late for that")
+	case machine.Ticked:
+		l.transitions.logOmitted(now)
+		l.logLeftOut(now, l.rooms.Rulings.Paced())
+	}
 }
 
 // leftOut counts changes that were left out because an endpoint changed too often.
@@ -28,11 +67,6 @@ const mostNames = 20
 
 // leftOutEvery is how often changes that were left out are logged.
 const leftOutEvery = 10 * time.Second
-
-func (l *eventLog) leaveOut(count int) {
-	l.leftOut.count += count
-	l.metrics.leftOut.Add(float64(count))
-}
 
 // logLeftOut logs how many changes were left out since it last did, and how many endpoints
 // change too often.
@@ -63,28 +97,26 @@ func (l *eventLog) write(next *decision.Decision) {
 		l.trust(next.Trust)
 	}
 	if names := next.TakenOver; len(names) > 0 {
-		l.log.Info().Str("event", "clusters_taken_over").Int("count", len(names)).Strs("clusters", names[:min(len(names), mostNames)]).
+		l.log.Info().Str("event", "clusters_taken_over").Int("count", len(names)).Strs("clusters", l.transitions.outside.titles(names[:min(len(names), mostNames)])).
 			Msg("each endpoint of these clusters has a verdict: data planes need not check them any more")
 	}
 	if names := next.GivenBack; len(names) > 0 {
-		l.log.Warn().Str("event", "clusters_given_back").Int("count", len(names)).Strs("clusters", names[:min(len(names), mostNames)]).
+		l.log.Warn().Str("event", "clusters_given_back").Int("count", len(names)).Strs("clusters", l.transitions.outside.titles(names[:min(len(names), mostNames)])).
 			Msg("no checker is able to check some endpoints of these clusters, or they never had a verdict: data planes check these clusters themselves again")
 	}
 	for i := range next.Transitions {
-		l.metrics.count(&next.Transitions[i])
 		l.transitions.write(&next.Transitions[i])
 	}
 }
 
 func (l *eventLog) override(event string, c *decision.OverrideChange, text string) {
 	o := &c.Override
-	l.log.Warn().Str("event", event).Str("kind", overrideKinds[o.Status]).Str("cluster", o.Scope.Cluster).Str("address", o.Scope.Address).
+	l.log.Warn().Str("event", event).Str("kind", overrideKinds[o.Status]).EmbedObject(l.outside.logged(o.Scope.Cluster)).Str("address", o.Scope.Address).
 		Str("region", o.Scope.Locality.Region).Str("zone", o.Scope.Locality.Zone).Str("sub_zone", o.Scope.Locality.SubZone).
 		Str("author", o.Author).Str("reason", o.Reason).Time("since", o.Since).Str("until", c.Until()).Str("by", c.By).Msg(text)
 }
 
 func (l *eventLog) freeze(c *decision.FreezeChange) {
-	l.metrics.frozen.Set(flag(c.After != nil))
 	if c.After == nil {
 		l.log.Warn().Str("event", "unfrozen").Str("author", c.By).Str("frozen_by", c.Before.Author).
 			Str("reason", c.Before.Reason).Time("since", c.Before.Since).Msg("publishing is no longer frozen: data planes get verdicts again")
@@ -121,7 +153,6 @@ func (l *eventLog) trust(c *decision.TrustChange) {
 // restored logs what operators did before the restart that still holds.
 func (l *eventLog) restored(s *store.State) {
 	if f := s.Freeze; f != nil {
-		l.metrics.frozen.Set(1)
 		l.log.Warn().Str("event", "still_frozen").Str("author", f.Author).Str("reason", f.Reason).
 			Time("since", f.Since).Stringer("publish", decision.PublicationUnder(f)).Msg("publishing is still frozen, as before the restart")
 	}
@@ -130,5 +161,26 @@ func (l *eventLog) restored(s *store.State) {
 	}
 	if n := len(s.Trust); n > 0 {
 		l.log.Warn().Str("event", "still_judged").Int("count", n).Msg("operators trust or distrust checkers since before the restart: hdsd checkers shows which")
+	}
+}
+
+// trial logs what became of a trial.
+func (l *eventLog) trial(e *rollout.Event) {
+	switch e.Kind {
+	case canary.Started:
+		l.log.Debug().Str("event", "canary_started").EmbedObject(l.outside.logged(e.Cluster)).Str("checker", e.Checker).
+			Msg("a new or changed cluster goes to this checker first")
+	case canary.Proven:
+		l.log.Debug().Str("event", "canary_proven").EmbedObject(l.outside.logged(e.Cluster)).Str("checker", e.Checker).
+			Msg("a checker survived its first probe of a cluster: others of its build get it")
+	case canary.Lost:
+		l.log.Warn().Str("event", "canary_lost").EmbedObject(l.outside.logged(e.Cluster)).Str("checker", e.Checker).
+			Msg("a checker was lost while it tried a cluster: the cluster is tried once more, alone, when no checker comes or goes")
+	case canary.Blocked:
+		l.log.Error().Str("event", "canary_blocked").EmbedObject(l.outside.logged(e.Cluster)).Str("checker", e.Checker).Msg(e.Reason)
+	case canary.NotAccepted:
+		l.log.Warn().Str("event", "canary_not_accepted").EmbedObject(l.outside.logged(e.Cluster)).Str("checker", e.Checker).
+			Msg("a checker does not report what it was sent with this cluster, or nothing any more: the cluster is tried elsewhere, alone")
+	case canary.Withdrawn: // without a result
 	}
 }

@@ -62,7 +62,7 @@ func TestFiguresOfTheMailbox(t *testing.T) {
 	c := &Coordinator{registry: prometheus.NewRegistry(), core: newLab(t).core, query: query.New(query.Options{})}
 	c.registerProcess("")
 	for range 3 {
-		c.core.post(func() {})
+		c.core.do(func() {})
 	}
 	if got := figure(t, c.registry, "hdsd_mailbox_events"); got != 3 {
 		t.Errorf("hdsd_mailbox_events is %v with 3 events waiting", got)

@@ -5,7 +5,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"hdsd/coordinator/fleet"
+	"hdsd/fleet"
 )
 
 // fleetLog logs what happens to checkers.

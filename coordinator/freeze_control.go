@@ -5,50 +5,43 @@ import (
 	"time"
 
 	"hdsd/api"
-	"hdsd/coordinator/ruling"
+	"hdsd/machine"
 	"hdsd/store"
 )
 
 // Freeze implements api.Controller.
 func (c *control) Freeze(ctx context.Context, asked api.Freeze) (api.Freeze, *api.Freeze, error) {
-	var before, after *store.Freeze
-	err := c.carryOut(ctx, "publishing is frozen, but a restart undoes that", func() error {
-		var effects ruling.Effects
-		now := time.Now()
-		before, after, effects = c.core.rulings.Freeze(now, asked.Author, asked.Reason, asked.Hold)
-		c.core.applyRulings(now, effects)
+	order := &machine.Freeze{Author: asked.Author, Reason: asked.Reason, Hold: asked.Hold}
+	err := c.carryOut(ctx, "publishing is frozen, but a restart undoes that", order, func(now time.Time) error {
 		c.record(ctx, now, store.AuditEntry{
-			Action: "Freeze", Author: asked.Author, Reason: asked.Reason, Before: told(shownFreeze(before)), After: told(shownFreeze(after)),
+			Action: "Freeze", Author: asked.Author, Reason: asked.Reason,
+			Before: told(shownFreeze(order.Before)), After: told(shownFreeze(order.After)),
 		})
 		return nil
 	})
 	if failed(err) {
 		return api.Freeze{}, nil, err
 	}
-	return *shownFreeze(after), shownFreeze(before), err
+	return *shownFreeze(order.After), shownFreeze(order.Before), err
 }
 
 // Unfreeze implements api.Controller.
 func (c *control) Unfreeze(ctx context.Context, author string) (*api.Freeze, error) {
-	var before *store.Freeze
-	err := c.carryOut(ctx, "publishing is no longer frozen, but a restart undoes that", func() error {
-		var effects ruling.Effects
-		before, effects = c.core.rulings.Unfreeze(author)
-		now := time.Now()
-		c.core.applyRulings(now, effects)
-		if before != nil {
-			c.record(ctx, now, store.AuditEntry{Action: "Unfreeze", Author: author, Before: told(shownFreeze(before))})
+	order := &machine.Unfreeze{Author: author}
+	err := c.carryOut(ctx, "publishing is no longer frozen, but a restart undoes that", order, func(now time.Time) error {
+		if order.Before != nil {
+			c.record(ctx, now, store.AuditEntry{Action: "Unfreeze", Author: author, Before: told(shownFreeze(order.Before))})
 		}
 		return nil
 	})
 	if failed(err) {
 		return nil, err
 	}
-	return shownFreeze(before), err
+	return shownFreeze(order.Before), err
 }
 
 // Frozen implements api.Controller.
-func (c *control) Frozen() *api.Freeze { return shownFreeze(c.core.decisions.frozen.Load()) }
+func (c *control) Frozen() *api.Freeze { return shownFreeze(c.core.publisher.frozen.Load()) }
 
 func shownFreeze(f *store.Freeze) *api.Freeze {
 	if f == nil {

@@ -11,6 +11,7 @@ import (
 	"hdsd/eds"
 	configv1 "hdsd/gen/hdsd/config/v1"
 	"hdsd/health"
+	"hdsd/publish"
 )
 
 // a3 comes while hdsd is frozen.
@@ -192,12 +193,12 @@ type seeing struct {
 	look func()
 }
 
-func (s seeing) Update(u eds.Update) {
+func (s seeing) Update(u publish.Update) {
 	s.lab.Update(u)
 	s.look()
 }
 
-func (s seeing) SetHealth(all []eds.Health) {
+func (s seeing) SetHealth(all []publish.Health) {
 	s.lab.SetHealth(all)
 	s.look()
 }
@@ -210,7 +211,7 @@ func TestFreezeShowsNoHealthInBetween(t *testing.T) {
 	l.truth[a2] = down
 	l.pass(3 * report)
 	var seen []string
-	l.core.decisions.planes = seeing{l, func() { seen = append(seen, l.published("web", a2).String()) }}
+	l.core.publisher.planes = seeing{l, func() { seen = append(seen, l.published("web", a2).String()) }}
 	steps := []struct {
 		name string
 		take func()
@@ -236,7 +237,7 @@ func TestFreezeShowsNoHealthInBetween(t *testing.T) {
 // BenchmarkFreeze freezes and unfreezes 100,000 endpoints in 10,000 clusters.
 func BenchmarkFreeze(b *testing.B) {
 	l := newLab(b)
-	l.core.decisions.planes = eds.NewServer(eds.Options{})
+	l.core.publisher.planes = eds.NewServer(eds.Options{})
 	var clusters []*sourceCluster
 	for i := range 10_000 {
 		var addresses []string

@@ -1,3 +1,5 @@
+//go:build !race || soak
+
 package coordinator
 
 import (
@@ -20,7 +22,7 @@ func TestARestartDoesNotTakeOverWhatNobodyChecks(t *testing.T) {
 			if got := len(l.clusters[name].GetHealthChecks()) > 0; got != keeps {
 				t.Errorf("%s: %s keeps its health checks: %t, want %t", when, name, got, keeps)
 			}
-			if _, taken := l.core.decisions.takenOver.Load(name); taken == keeps {
+			if _, taken := l.core.publisher.takenOver.Load(name); taken == keeps {
 				t.Errorf("%s: to the relay, %s is taken over: %t, want %t", when, name, taken, !keeps)
 			}
 		}

@@ -10,8 +10,8 @@ import (
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 
 	"hdsd/api"
-	"hdsd/coordinator/ruling"
 	"hdsd/health"
+	"hdsd/ruling"
 	"hdsd/source/sample"
 )
 

@@ -1,3 +1,5 @@
+//go:build !race || soak
+
 package coordinator
 
 import (
@@ -5,6 +7,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"hdsd/machine"
 )
 
 // handing returns a lab in which one checker had everything and another has just joined,
@@ -20,7 +24,7 @@ func handing(t *testing.T) (l *lab, moved []string) {
 	l.join("ca")
 	l.pass(settle + 3*report)
 	l.join("da")
-	l.core.tick(l.now)
+	l.step(machine.Tick{})
 	for _, address := range addresses {
 		if slices.Contains(l.checking(address), "da") {
 			moved = append(moved, address)
@@ -58,7 +62,7 @@ func TestAHandoverEndsWithTheOldChecker(t *testing.T) {
 	l, moved := handing(t)
 	l.lose("ca")
 	l.join("ca")
-	l.core.tick(l.now)
+	l.step(machine.Tick{})
 	if who := l.checking(moved[0]); !slices.Equal(who, []string{"da"}) {
 		t.Errorf("%s is checked by %v after the one before came back", moved[0], who)
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/rs/zerolog"
 	"google.golang.org/grpc/credentials"
 
-	"hdsd/internal/pace"
+	"hdsd/peer/limit"
 )
 
 // Why handshakes fail, as labels.
@@ -33,11 +33,11 @@ type handshakes struct {
 	isTLS  bool
 	log    zerolog.Logger
 	failed *prometheus.CounterVec
-	lines  *pace.Pace
+	lines  *limit.Pace
 }
 
 func newHandshakes(of credentials.TransportCredentials, isTLS bool, log zerolog.Logger, to prometheus.Registerer) *handshakes {
-	h := &handshakes{TransportCredentials: of, isTLS: isTLS, log: log, lines: &pace.Pace{}, failed: promauto.With(to).NewCounterVec(prometheus.CounterOpts{
+	h := &handshakes{TransportCredentials: of, isTLS: isTLS, log: log, lines: &limit.Pace{}, failed: promauto.With(to).NewCounterVec(prometheus.CounterOpts{
 		Name: "hdsd_grpc_handshakes_failed_total", Help: "Connections to the gRPC address that could not speak with hdsd, by why.",
 	}, []string{"reason"})}
 	for _, reason := range []string{failsPlaintext, failsTLS, failsCertificate, failsRefused, failsClosed, failsOther} {
@@ -70,10 +70,8 @@ func (h *handshakes) tell(from net.Addr, kind, text string) {
 	if kind == failsClosed {
 		return
 	}
-	if more, ok := h.lines.Next(time.Now()); ok {
-		h.log.Warn().Str("event", "grpc_handshake_failed").Str("address", from.String()).Str("reason", text).Uint64("more", more).
-			Msg("a client cannot speak with hdsd on the gRPC address: " + text)
-	}
+	h.lines.Warn(time.Now(), &h.log, "grpc_handshake_failed").Str("address", from.String()).Str("reason", text).
+		Msg("a client cannot speak with hdsd on the gRPC address: " + text)
 }
 
 // explainHandshake says in plain words why a TLS handshake failed.

@@ -18,7 +18,7 @@ import (
 	"google.golang.org/grpc/health"
 	"google.golang.org/grpc/health/grpc_health_v1"
 
-	"hdsd/internal/pace"
+	"hdsd/peer/limit"
 	pki "hdsd/test/authority"
 )
 
@@ -169,7 +169,7 @@ func TestTLSAtAPortWithout(t *testing.T) {
 func TestAFloodOfHandshakesIsCounted(t *testing.T) {
 	all := &loggedLines{}
 	h := newHandshakes(insecure.NewCredentials(), true, zerolog.New(all), prometheus.NewRegistry())
-	h.lines = &pace.Pace{}
+	h.lines = &limit.Pace{}
 	for range 1000 {
 		h.tell(&net.TCPAddr{IP: net.IPv4(10, 0, 0, 1), Port: 1}, failsPlaintext, "x")
 	}

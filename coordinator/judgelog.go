@@ -7,7 +7,10 @@ import (
 )
 
 // judgeLog logs what the aggregator finds beside verdicts.
-type judgeLog struct{ *zerolog.Logger }
+type judgeLog struct {
+	*zerolog.Logger
+	names *outsideNames
+}
 
 func (l judgeLog) write(e *aggregate.Effects) {
 	for i := range e.Doubts {
@@ -60,10 +63,10 @@ func (l judgeLog) divided(d *aggregate.DividedChange) {
 
 func (l judgeLog) massFailure(f *aggregate.MassFailure) {
 	if f.Over {
-		l.Warn().Str("event", "mass_failure_over").Str("cluster", f.Cluster).
+		l.Warn().Str("event", "mass_failure_over").EmbedObject(l.names.logged(f.Cluster)).
 			Msg("a mass failure is over: " + f.Reason)
 		return
 	}
-	l.Error().Str("event", "mass_failure").Str("cluster", f.Cluster).
+	l.Error().Str("event", "mass_failure").EmbedObject(l.names.logged(f.Cluster)).
 		Msg("more than half of a cluster seems to fail at once, so its verdicts wait for verdict.mass_failure.hold: " + f.Reason)
 }

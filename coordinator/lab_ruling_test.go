@@ -4,44 +4,45 @@ import (
 	"time"
 
 	"hdsd/api"
-	"hdsd/coordinator/catalog"
+	"hdsd/catalog"
 	"hdsd/health"
+	"hdsd/machine"
 	"hdsd/store"
 )
 
 // freeze freezes publishing, and returns the freeze before, or nil, and the one after.
 func (l *lab) freeze(asked api.Freeze) (before *api.Freeze, after api.Freeze) {
-	replaced, set, effects := l.core.rulings.Freeze(l.now, asked.Author, asked.Reason, asked.Hold)
-	l.core.applyRulings(l.now, effects)
-	return shownFreeze(replaced), *shownFreeze(set)
+	order := &machine.Freeze{Author: asked.Author, Reason: asked.Reason, Hold: asked.Hold}
+	l.step(order)
+	return shownFreeze(order.Before), *shownFreeze(order.After)
 }
 
 // unfreeze ends a freeze, and returns it, or nil.
 func (l *lab) unfreeze(author string) *api.Freeze {
-	ended, effects := l.core.rulings.Unfreeze(author)
-	l.core.applyRulings(l.now, effects)
-	return shownFreeze(ended)
+	order := &machine.Unfreeze{Author: author}
+	l.step(order)
+	return shownFreeze(order.Before)
 }
 
 // override sets an override, and returns the one that it replaces, or nil.
 func (l *lab) override(o store.Override) (replaced *api.Override, err error) {
-	_, before, effects, err := l.core.rulings.SetOverride(l.now, o)
-	l.core.applyRulings(l.now, effects)
-	return shownOverride(before), refusal(err)
+	order := &machine.SetOverride{Override: o}
+	l.step(order)
+	return l.core.outside.override(order.Replaced), refusal(order.Err)
 }
 
 // clear ends overrides, as bob.
 func (l *lab) clear(scope health.Endpoint, all bool) ([]api.Override, error) {
-	ended, effects, err := l.core.rulings.ClearOverrides(l.now, scope, all, "bob")
-	l.core.applyRulings(l.now, effects)
-	return shownOverrides(ended), refusal(err)
+	order := &machine.ClearOverrides{Scope: scope, All: all, Author: "bob"}
+	l.step(order)
+	return l.core.outside.overrides(order.Ended), refusal(order.Err)
 }
 
 // inForce returns the override with exactly this scope, or nil.
 func (l *lab) inForce(scope health.Endpoint) *api.Override {
-	for _, o := range l.core.rulings.Overrides() {
+	for _, o := range l.core.Rulings.Overrides() {
 		if o.Scope == scope {
-			return shownOverride(&o)
+			return l.core.outside.override(&o)
 		}
 	}
 	return nil
@@ -49,7 +50,7 @@ func (l *lab) inForce(scope health.Endpoint) *api.Override {
 
 // overridable reports whether an override with this scope would be accepted.
 func (l *lab) overridable(scope health.Endpoint) bool {
-	return l.core.rulings.Overridable(&scope) == nil
+	return l.core.Rulings.Overridable(&scope) == nil
 }
 
 // force sets an override as ann, which expires if lasts is not zero.
@@ -78,28 +79,28 @@ func (l *lab) cleared(scope health.Endpoint) {
 // present returns the endpoints that have an id, with the health that hdsd holds to be true.
 func (l *lab) present() map[health.Endpoint]health.Status {
 	all := map[health.Endpoint]health.Status{}
-	for k := range l.core.rulings.Clusters() {
+	for k := range l.core.Rulings.Clusters() {
 		for i := range k.Endpoints {
 			if e := &k.Endpoints[i]; l.hasID(e.Key()) {
-				all[e.Key()] = l.core.rulings.HealthOf(e)
+				all[e.Key()] = l.core.Rulings.HealthOf(e)
 			}
 		}
 	}
-	if got := l.core.rulings.Len(); got != len(all) {
+	if got := l.core.Rulings.Len(); got != len(all) {
 		l.t.Errorf("%d endpoints have ids, and %d of them are in a cluster", got, len(all))
 	}
 	return all
 }
 
 func (l *lab) hasID(key health.Endpoint) bool {
-	_, ok := l.core.rulings.Find(key.Hash())
+	_, ok := l.core.Rulings.Find(key.Hash())
 	return ok
 }
 
 // idOf returns the id of an endpoint.
 func (l *lab) idOf(key health.Endpoint) health.EndpointID {
 	l.t.Helper()
-	id, ok := l.core.rulings.Find(key.Hash())
+	id, ok := l.core.Rulings.Find(key.Hash())
 	if !ok {
 		l.t.Fatalf("%v has no id", key)
 	}
@@ -107,13 +108,13 @@ func (l *lab) idOf(key health.Endpoint) health.EndpointID {
 }
 
 // counted returns the number of endpoints with a health, as the metrics have it.
-func (l *lab) counted(status health.Status) int { return l.core.rulings.Counts()[status] }
+func (l *lab) counted(status health.Status) int { return l.core.Rulings.Counts()[status] }
 
 // kept returns the endpoints that are not there and whose health is remembered.
 func (l *lab) kept() map[health.Hash]health.Endpoint {
 	all := map[health.Hash]health.Endpoint{}
 	for _, t := range l.transitions {
-		if hash := t.Endpoint.Hash(); l.core.rulings.Remembers(hash) {
+		if hash := t.Endpoint.Hash(); l.core.Rulings.Remembers(hash) {
 			all[hash] = t.Endpoint
 		}
 	}
@@ -123,7 +124,7 @@ func (l *lab) kept() map[health.Hash]health.Endpoint {
 // canBeGone reports whether an endpoint that is not there must be gone: hdsd has settled,
 // all sources have answered, and no mistake hides the endpoint's cluster.
 func (l *lab) canBeGone(key health.Endpoint) bool {
-	return l.core.rulings.IsConclusive() && !isHidden(l.core.rulings.Cluster(key.Cluster))
+	return l.core.Rulings.IsConclusive() && !isHidden(l.core.Rulings.Cluster(key.Cluster))
 }
 
 // isHidden reports whether a mistake hides the endpoints of a cluster.
@@ -140,7 +141,7 @@ type known struct {
 
 func (l *lab) known() known {
 	k := known{present: l.present(), heard: l.heard, hidden: map[string]bool{}}
-	for cluster := range l.core.rulings.Clusters() {
+	for cluster := range l.core.Rulings.Clusters() {
 		k.hidden[cluster.Source.Name] = isHidden(cluster)
 	}
 	return k
@@ -149,16 +150,13 @@ func (l *lab) known() known {
 // setTrust sets what an operator says of a checker.
 func (l *lab) setTrust(checker string, said *store.Trust) {
 	l.t.Helper()
-	change, err := l.core.trust.set(checker, said)
-	if err != nil {
-		l.t.Fatal(err)
+	order := &machine.SetTrust{Checker: checker, Trust: *said}
+	if l.step(order); order.Err != nil {
+		l.t.Fatal(order.Err)
 	}
-	l.core.applyTrust(change)
 }
 
 // clearTrust returns a checker to automatic trust.
 func (l *lab) clearTrust(checker, author string) {
-	if change, changed := l.core.trust.clear(checker, author); changed {
-		l.core.applyTrust(change)
-	}
+	l.step(&machine.ClearTrust{Checker: checker, Author: author})
 }

@@ -15,13 +15,14 @@ import (
 	"github.com/rs/zerolog"
 	"google.golang.org/protobuf/proto"
 
-	"hdsd/coordinator/catalog"
+	"hdsd/catalog"
 	"hdsd/coordinator/feed"
-	"hdsd/eds"
+	"hdsd/envoy"
+	"hdsd/envoy/specifier"
 	configv1 "hdsd/gen/hdsd/config/v1"
-	"hdsd/hds/specifier"
 	"hdsd/health"
-	"hdsd/internal/envoyaddr"
+	"hdsd/machine"
+	"hdsd/publish"
 	"hdsd/source"
 	"hdsd/source/sample"
 	"hdsd/store"
@@ -40,11 +41,12 @@ type lab struct {
 	now     time.Time
 	core    *core
 	intake  *labFeed
-	deliver func(feed.Delivery)      // applies a delivery; tests may replace it
+	deliver func(catalog.Delivery)   // applies a delivery; tests may replace it
 	pending func(source string) bool // whether a source has yet to answer for another; nil: none has
 	sets    []*source.Set
 	rules   *configv1.Config
-	timing  timing
+	timing  machine.Timing
+	begun   func(*core, *store.State) // called with each new core, before it is restored; nil: nobody asks
 
 	truth    map[string]health.Status // by address; what checkers find
 	unprobed string                   // an address that checkers find down for a while when they are sent something
@@ -53,7 +55,7 @@ type lab struct {
 
 	health      map[health.EndpointID]health.Status
 	zoneHealth  map[health.Locality]map[health.EndpointID]health.Status // by zone
-	assignments map[string]eds.Assignment
+	assignments map[string]publish.Assignment
 	clusters    map[string]*clusterv3.Cluster
 
 	transitions []health.Transition
@@ -90,10 +92,10 @@ type fakeChecker struct {
 
 func newLab(t testing.TB) *lab {
 	l := &lab{
-		t: t, now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), timing: timing{report: report, grace: grace, settle: settle},
+		t: t, now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), timing: machine.Timing{Report: report, Grace: grace, Settle: settle},
 		rules:  &configv1.Config{Assignment: &configv1.Assignment{Redundancy: 3}, Verdict: &configv1.Verdict{}, Checkers: &configv1.Checkers{}},
 		truth:  map[string]health.Status{},
-		health: map[health.EndpointID]health.Status{}, assignments: map[string]eds.Assignment{}, clusters: map[string]*clusterv3.Cluster{},
+		health: map[health.EndpointID]health.Status{}, assignments: map[string]publish.Assignment{}, clusters: map[string]*clusterv3.Cluster{},
 		plan: map[string][]health.Hash{}, trials: map[string]*store.Trials{}, established: map[string]store.Established{},
 		penalties: map[health.Hash]store.Penalty{}, givenBack: map[string]bool{},
 		overrides: map[health.Endpoint]store.Override{}, voted: map[health.Hash]health.Verdict{}, trust: map[string]store.Trust{},
@@ -105,34 +107,45 @@ func newLab(t testing.TB) *lab {
 // start makes a new core that goes on with what was stored.
 func (l *lab) start(last map[health.Hash]store.Held) {
 	l.checkers, l.sent = map[string]*fakeChecker{}, map[string]int{}
-	l.health, l.assignments, l.clusters = map[health.EndpointID]health.Status{}, map[string]eds.Assignment{}, map[string]*clusterv3.Cluster{}
+	l.health, l.assignments, l.clusters = map[health.EndpointID]health.Status{}, map[string]publish.Assignment{}, map[string]*clusterv3.Cluster{}
 	c := newCore(l.timing, zerolog.Nop(), newMetrics(prometheus.NewRegistry()), l, l)
-	c.hds = l
-	c.restore(store.State{
+	c.hds, c.publisher.complete = l, func() {}
+	attendance := store.Attendance{}
+	for i := range l.events {
+		attendance.Record(&l.events[i])
+	}
+	state := store.State{
 		Current: last, Voted: maps.Clone(l.voted), Plan: maps.Clone(l.plan), Freeze: l.frozen,
 		Overrides: slices.Collect(maps.Values(l.overrides)), Trust: maps.Clone(l.trust), Trials: l.trials, Established: maps.Clone(l.established),
-		Penalties: maps.Clone(l.penalties), GivenBack: maps.Clone(l.givenBack),
-	})
+		Penalties: maps.Clone(l.penalties), GivenBack: maps.Clone(l.givenBack), Attendance: attendance,
+	}
+	if l.begun != nil {
+		l.begun(c, &state)
+	}
+	c.restore(state)
 	l.core, l.zoneHealth = c, map[health.Locality]map[health.EndpointID]health.Status{}
-	l.deliver = func(d feed.Delivery) {
-		c.apply(d, l.now)
+	l.deliver = func(d catalog.Delivery) {
+		l.step(machine.Delivered{Delivery: d})
 		l.heard, l.unread = d.Answered, !d.Complete
 	}
-	l.intake = &labFeed{Intake: feed.NewIntake(func(d feed.Delivery) { l.deliver(d) }, l, zerolog.Nop())}
+	l.intake = &labFeed{Intake: feed.NewIntake(func(d catalog.Delivery) { l.deliver(d) }, l, zerolog.Nop())}
 	l.intake.Now = func() time.Time { return l.now }
 }
+
+// step has the core handle an event now.
+func (l *lab) step(e machine.Event) { l.core.step(l.now, e) }
 
 // serve has the sources say these clusters, and the time to settle begin.
 func (l *lab) serve(clusters ...*source.Cluster) {
 	l.sets = []*source.Set{localSet(clusters)}
 	l.intake.restart(l.sets, catalog.NewRules(l.rules))
-	l.core.begin(l.now)
+	l.step(machine.Begun{})
 }
 
 // say has the source say other clusters.
 func (l *lab) say(clusters ...*source.Cluster) {
 	l.intake.hear(localSet(clusters))
-	l.core.tick(l.now)
+	l.step(machine.Tick{})
 }
 
 // Want implements feed.Asker.
@@ -194,7 +207,7 @@ func (l *lab) pass(d time.Duration) {
 		for _, id := range slices.Sorted(maps.Keys(l.checkers)) {
 			l.report(id)
 		}
-		l.core.tick(l.now)
+		l.step(machine.Tick{})
 	}
 	l.wantTally()
 	l.wantPanics()
@@ -212,13 +225,13 @@ func (l *lab) join(ids ...string) {
 
 func (l *lab) connect(c health.Checker) {
 	l.checkers[c.ID] = &fakeChecker{Checker: c, said: map[health.EndpointID]health.Status{}}
-	l.core.connect(c, l.now)
+	l.step(machine.Connected{Checker: c})
 }
 
 func (l *lab) lose(id string) {
 	delete(l.checkers, id)
-	l.core.disconnect(id, l.now)
-	l.core.tick(l.now)
+	l.step(machine.Disconnected{Checker: id})
+	l.step(machine.Tick{})
 }
 
 func (l *lab) report(id string) {
@@ -248,10 +261,10 @@ func (l *lab) report(id string) {
 		k.said[endpoint] = status
 	}
 	if k.fresh {
-		l.core.accept(id, k.spec, l.now)
+		l.step(machine.Followed{Checker: id, Specifier: k.spec})
 	}
 	k.fresh = false
-	l.core.report(id, votes, l.now)
+	l.step(machine.Reported{Checker: id, Votes: votes})
 }
 
 // Assign implements checkerServer.
@@ -272,7 +285,7 @@ func (l *lab) Assign(id string, s *specifier.Specifier) {
 }
 
 // Update implements resourceServer.
-func (l *lab) Update(u eds.Update) {
+func (l *lab) Update(u publish.Update) {
 	for _, a := range u.Assignments {
 		l.assignments[a.Name] = a
 	}
@@ -288,7 +301,7 @@ func (l *lab) Update(u eds.Update) {
 }
 
 // SetHealth implements resourceServer.
-func (l *lab) SetHealth(all []eds.Health) {
+func (l *lab) SetHealth(all []publish.Health) {
 	for _, h := range all {
 		l.health[h.ID] = h.Status
 	}
@@ -296,7 +309,7 @@ func (l *lab) SetHealth(all []eds.Health) {
 }
 
 // SetZoneHealth implements resourceServer.
-func (l *lab) SetZoneHealth(zone health.Locality, set []eds.Health, unset []health.EndpointID) {
+func (l *lab) SetZoneHealth(zone health.Locality, set []publish.Health, unset []health.EndpointID) {
 	if l.zoneHealth[zone] == nil {
 		l.zoneHealth[zone] = map[health.EndpointID]health.Status{}
 	}
@@ -419,7 +432,7 @@ func (l *lab) published(service, address string) health.Status {
 	}
 	for i, group := range a.Message().GetEndpoints() {
 		for j, e := range group.GetLbEndpoints() {
-			if envoyaddr.AddressOf(e, i, j) != address {
+			if envoy.AddressOf(e, i, j) != address {
 				continue
 			}
 			if len(a.IDs[i][j]) == 0 {
@@ -432,7 +445,7 @@ func (l *lab) published(service, address string) health.Status {
 			if a.Overruled {
 				return worst
 			}
-			return eds.Combine(worst, eds.SourceStatus(e))
+			return publish.Combine(worst, publish.SourceStatus(e))
 		}
 	}
 	l.t.Fatalf("%s has no %s", service, address)

@@ -6,16 +6,17 @@ import (
 	"testing"
 	"time"
 
-	"hdsd/coordinator/catalog"
-	"hdsd/eds"
+	"hdsd/catalog"
 	"hdsd/health"
+	"hdsd/machine"
+	"hdsd/publish"
 	"hdsd/source"
 )
 
 // asEDS makes a cluster take its endpoints by EDS.
 func asEDS(k *sourceCluster) *sourceCluster {
 	again := *k
-	again.Config = eds.PublishCluster(k.Config, eds.ByADS())
+	again.Config = publish.TakeOver(k.Config, publish.ByADS())
 	return &again
 }
 
@@ -77,10 +78,10 @@ func (l *lab) wantHistory(cluster, address, want string) {
 }
 
 const (
-	wasDown = "UNKNOWN-UNHEALTHY "
-	recover = "UNHEALTHY-HEALTHY "
-	leaves  = "HEALTHY-UNKNOWN "
-	begins  = "UNKNOWN-HEALTHY "
+	wasDown  = "UNKNOWN-UNHEALTHY "
+	recovers = "UNHEALTHY-HEALTHY "
+	leaves   = "HEALTHY-UNKNOWN "
+	begins   = "UNKNOWN-HEALTHY "
 )
 
 // TestEndpointStartsAnewAlthoughAnotherSourceIsUnread expects nothing to remain of the health
@@ -88,21 +89,21 @@ const (
 func TestEndpointStartsAnewAlthoughAnotherSourceIsUnread(t *testing.T) {
 	l := between(t)
 	l.goOn(from(locally(web("db", three, two)), notRead()))
-	l.wantHistory("db", three, wasDown+recover)
+	l.wantHistory("db", three, wasDown+recovers)
 	l.intake.hear(locally(web("db", two)))
-	l.wantHistory("db", three, wasDown+recover+leaves)
+	l.wantHistory("db", three, wasDown+recovers+leaves)
 	l.pass(report)
 	l.intake.hear(locally(web("db", three, two)))
 	l.wantPublished("db", three, health.Unknown)
 	l.pass(10 * time.Second)
 	l.wantPublished("db", three, health.Healthy)
-	l.wantHistory("db", three, wasDown+recover+leaves+begins)
+	l.wantHistory("db", three, wasDown+recovers+leaves+begins)
 
 	// The other source is heard: what it had stands.
 	l.intake.hear(said(web("web", one, two)))
 	l.wantPublished("web", one, health.Unhealthy)
 	l.pass(10 * time.Second)
-	l.wantHistory("web", one, wasDown+recover)
+	l.wantHistory("web", one, wasDown+recovers)
 	l.wantOneChain()
 	if len(l.kept()) > 0 {
 		t.Errorf("kept are %v", l.kept())
@@ -198,7 +199,7 @@ func TestLateSourceContinuesHealth(t *testing.T) {
 			l.intake.hear(c.then[1])
 			l.wantPublished(c.cluster, c.address, health.Unhealthy)
 			l.pass(10 * time.Second)
-			l.wantHistory(c.cluster, c.address, wasDown+recover)
+			l.wantHistory(c.cluster, c.address, wasDown+recovers)
 			l.wantOneChain()
 		})
 	}
@@ -307,7 +308,7 @@ func TestHistoryIsAChainAcrossSources(t *testing.T) {
 			l.serveAll(from(anyForms(random), anySaid(random)))
 			l.joinAll()
 			for range 60 {
-				core, settled, before := l.core, !l.core.fleet.Settling(), l.known()
+				core, settled, before := l.core, !l.core.Fleet.Settling(), l.known()
 				did := l.doAcrossSources(random)
 				if l.wantOneChain(); l.core == core && settled {
 					l.wantNothingStale(before)
@@ -327,7 +328,7 @@ func (l *lab) wantNothingStale(before known) {
 		if _, was := before.present[key]; was || status == health.Unknown || l.asked(key.Cluster, key.Address).Override != nil {
 			continue
 		}
-		from := l.core.rulings.Cluster(key.Cluster).Source
+		from := l.core.Rulings.Cluster(key.Cluster).Source
 		if before.heard[from.Source] && before.heard[from.EndpointSource()] && !before.hidden[from.Name] {
 			l.t.Errorf("%v comes as %v, though its sources were heard without it", key, status)
 		}
@@ -370,11 +371,11 @@ func (l *lab) doAcrossSources(random *rand.Rand) string {
 	switch random.IntN(12) {
 	case 0, 1, 2:
 		l.intake.hear(anyForms(random))
-		l.core.tick(l.now)
+		l.step(machine.Tick{})
 		return "the file changes"
 	case 3:
 		l.intake.hear(anySaid(random))
-		l.core.tick(l.now)
+		l.step(machine.Tick{})
 		return "the upstream answers"
 	case 4, 5:
 		l.killed(random)
@@ -383,7 +384,7 @@ func (l *lab) doAcrossSources(random *rand.Rand) string {
 		return "restart"
 	case 6:
 		l.intake.restart(from(anyForms(random), anyUpstream(random)), catalog.NewRules(l.rules))
-		l.core.tick(l.now)
+		l.step(machine.Tick{})
 		return "reload"
 	default:
 		return l.doSomethingElse(random)

@@ -1,3 +1,5 @@
+//go:build !race || soak
+
 package coordinator
 
 import (
@@ -6,6 +8,7 @@ import (
 	"time"
 
 	"hdsd/api"
+	"hdsd/machine"
 )
 
 // TestLostCheckersAreListed for a day, with when and why, or until they are back.
@@ -47,7 +50,7 @@ func TestLostCheckersAreListed(t *testing.T) {
 	if k := find("c2c"); k.Lost != nil || !k.Connected {
 		t.Errorf("back again: %+v", k)
 	}
-	l.core.upkeep.troubles.expire(at.Add(lostFor))
+	l.core.Troubles.Expire(at.Add(machine.LostFor))
 	if k := find("c1b"); k != nil {
 		t.Errorf("lost a day ago: %+v", k)
 	}

@@ -16,8 +16,8 @@ import (
 	"google.golang.org/grpc/status"
 
 	"hdsd/coordinator/query"
-	"hdsd/coordinator/ruling"
 	"hdsd/health"
+	"hdsd/machine"
 	"hdsd/store"
 )
 
@@ -27,9 +27,9 @@ func TestStoppedCoreAnswersAtOnce(t *testing.T) {
 	close(stop)
 	l.core.run(stop)
 	for range 2 * mailboxSize { // more than fits
-		l.core.post(func() { t.Error("an event runs after the core has stopped") })
+		l.core.do(func() { t.Error("an event runs after the core has stopped") })
 	}
-	err := l.core.ask(t.Context(), func() {})
+	err := l.core.ask(t.Context(), nil)
 	if !errors.Is(err, ErrStopping) || status.Code(err) != codes.Unavailable {
 		t.Errorf("ask: %v", err)
 	}
@@ -63,10 +63,10 @@ func TestABusyCoreKeepsNoQueryWaiting(t *testing.T) {
 		if now, err := b.Status(ctx); err != nil || now.Endpoints.Unknown != 2 {
 			t.Fatalf("before: %+v, %v", now.Endpoints, err)
 		}
-		l.core.post(func() { <-busy })
+		l.core.do(func() { <-busy })
 		synctest.Wait()
 		for range mailboxSize {
-			l.core.post(func() {})
+			l.core.do(func() {})
 		}
 		if now, err := b.Status(ctx); err != nil || now.Endpoints.Unknown != 2 {
 			t.Errorf("the status is %+v, %v", now.Endpoints, err)
@@ -96,20 +96,17 @@ func TestAQuerySeesWhatWasAcknowledged(t *testing.T) {
 		b, scope := l.backendOn(asker{l.core}), health.Endpoint{Cluster: "web", Address: one}
 		for n := range 10 {
 			drains := n%2 == 0
-			var err error
-			if failure := l.core.ask(t.Context(), func() {
-				var effects ruling.Effects
-				if drains {
-					_, _, effects, err = l.core.rulings.SetOverride(l.now, store.Override{Scope: scope, Status: health.Draining, Reason: "test"})
-				} else {
-					_, effects, err = l.core.rulings.ClearOverrides(l.now, scope, false, "test")
-				}
-				l.core.applyRulings(l.now, effects)
-			}); failure != nil || err != nil {
-				t.Fatal(failure, err)
+			set := &machine.SetOverride{Override: store.Override{Scope: scope, Status: health.Draining, Reason: "test"}}
+			cleared := &machine.ClearOverrides{Scope: scope, Author: "test"}
+			var order machine.Event = cleared
+			if drains {
+				order = set
+			}
+			if err := l.core.ask(t.Context(), order); err != nil || set.Err != nil || cleared.Err != nil {
+				t.Fatal(err, set.Err, cleared.Err)
 			}
 			for range mailboxSize / 2 {
-				l.core.post(func() {})
+				l.core.do(func() {})
 			}
 			now, err := b.Status(t.Context())
 			if err != nil || (now.Endpoints.Draining == 1) != drains {
@@ -125,15 +122,15 @@ func TestAQuerySeesWhatWasAcknowledged(t *testing.T) {
 func TestFullMailboxDoesNotDelayTicksForEver(t *testing.T) {
 	l := newLab(t)
 	l.serve(web("web", one))
-	l.core.fleet.Begin(time.Now().Add(-settle))
+	l.core.Fleet.Begin(time.Now().Add(-settle))
 	stop, ended := make(chan struct{}), make(chan struct{})
 	var again func()
 	again = func() {
 		select {
-		case l.core.events <- again: // for each that is heard, another
+		case l.core.events <- letter{handled: func(time.Time) { again() }}: // for each that is handled, another
 		default:
 		}
-		if !l.core.fleet.Settling() {
+		if !l.core.Fleet.Settling() {
 			select {
 			case <-ended:
 			default:
@@ -142,7 +139,7 @@ func TestFullMailboxDoesNotDelayTicksForEver(t *testing.T) {
 		}
 	}
 	for range 10 {
-		l.core.events <- again
+		l.core.events <- letter{handled: func(time.Time) { again() }}
 	}
 	go l.core.run(stop)
 	<-ended
@@ -153,7 +150,7 @@ func TestFullMailboxDoesNotDelayTicksForEver(t *testing.T) {
 func TestNothingCheckedIsLoggedOnce(t *testing.T) {
 	var log bytes.Buffer
 	l := newLab(t)
-	l.core.log = zerolog.New(&log)
+	l.core.eventLog.log = zerolog.New(&log)
 	l.serve(web("web", one))
 	for range 2 {
 		l.say()
@@ -168,18 +165,24 @@ func TestNothingCheckedIsLoggedOnce(t *testing.T) {
 func TestWhatWaitsIsNotHeard(t *testing.T) {
 	l := newLab(t)
 	before := time.Now()
-	l.core.post(func() {})
+	l.core.do(func() {})
 	after := time.Now()
-	l.core.post(func() {})
+	l.core.do(func() {})
 	now := after.Add(time.Hour)
-	(<-l.core.events)()
+	l.open()
 	if heard := l.core.heardUntil(now); heard.Before(before) || heard.After(after) {
 		t.Errorf("heard until %v, posted between %v and %v", heard, before, after)
 	}
-	(<-l.core.events)()
+	l.open()
 	if heard := l.core.heardUntil(now); !heard.Equal(now) {
 		t.Errorf("heard until %v, and nothing waits at %v", heard, now)
 	}
+}
+
+// open handles the next event that was posted.
+func (l *lab) open() {
+	next := <-l.core.events
+	l.core.open(l.now, &next)
 }
 
 // TestReportsWithoutVotesWaitOnce: while one of a checker waits, another adds nothing. Those
@@ -197,7 +200,7 @@ func TestReportsWithoutVotesWaitOnce(t *testing.T) {
 		t.Fatalf("%d events wait, want one of each checker and that with a vote", n)
 	}
 	for range 3 {
-		(<-l.core.events)()
+		l.open()
 	}
 	hears.Reported("a", nil)
 	hears.Disconnected("b")

@@ -1,15 +1,20 @@
 package coordinator
 
 import (
+	"time"
+
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"hdsd/aggregate"
 	"hdsd/api"
-	"hdsd/coordinator/fleet"
-	"hdsd/coordinator/rollout/canary"
-	"hdsd/coordinator/ruling"
+	"hdsd/fleet"
 	"hdsd/health"
+	"hdsd/machine"
+	"hdsd/rollout/canary"
+	"hdsd/ruling"
+	"hdsd/ruling/decision"
+	"hdsd/store"
 )
 
 // metrics are those of the core, by the room that they show. No label has a value
@@ -22,6 +27,7 @@ type metrics struct {
 	rollout rolloutMetrics
 	states  stateMetrics
 	waiting prometheus.Observer // how long events wait for the core
+	rooms   *machine.Machine
 }
 
 func newMetrics(to prometheus.Registerer) *metrics {
@@ -32,6 +38,62 @@ func newMetrics(to prometheus.Registerer) *metrics {
 	}
 	to.MustRegister(m.states.series)
 	return m
+}
+
+// restored shows what a start takes over.
+func (m *metrics) restored(s *store.State) {
+	m.rulings.frozen.Set(flag(s.Freeze != nil))
+	m.votes.distrusted.Set(float64(m.rooms.Trust.Distrusted()))
+}
+
+func (m *metrics) observe(_ time.Time, e machine.Effect) {
+	switch e := e.(type) {
+	case machine.Specified:
+		m.rollout.specifiers.Inc()
+	case machine.FleetChanged:
+		if e.Planned {
+			m.plan.update(m.rooms.Fleet.Plan, e.Moves)
+		}
+		if e.Recount {
+			m.fleet.update(m.rooms.Fleet.Figures())
+		}
+	case machine.Judged:
+		m.votes.count(e.Effects)
+	case machine.TrialsChanged:
+		for i := range e.Events {
+			m.rollout.count(e.Events[i].Kind)
+		}
+		m.rollout.update(m.rooms.Rollout.Trials(), m.rooms.Rollout.BlockedClusters())
+	case machine.Decided:
+		m.decided(e.Decision)
+	case machine.LeftOut:
+		m.rulings.leftOut.Add(float64(e.Count))
+	case machine.ClustersApplied:
+		m.rulings.update(m.rooms.Rulings)
+		m.plan.redundancy.Set(float64(m.rooms.Rules.Redundancy()))
+		m.rollout.update(m.rooms.Rollout.Trials(), m.rooms.Rollout.BlockedClusters())
+	case machine.Ticked:
+		m.votes.update(m.rooms.Judge)
+		m.rulings.paced.Set(float64(m.rooms.Rulings.Paced()))
+	}
+}
+
+func (m *metrics) decided(d *decision.Decision) {
+	if d.Freeze != nil {
+		m.rulings.frozen.Set(flag(d.Freeze.After != nil))
+	}
+	if d.Trust != nil {
+		m.votes.distrusted.Set(float64(m.rooms.Trust.Distrusted()))
+	}
+	if len(d.Overrides) > 0 {
+		m.rulings.setOverrides(m.rooms.Rulings.Overrides())
+	}
+	if len(d.Transitions) > 0 {
+		m.rulings.setHealth(m.rooms.Rulings.Counts())
+	}
+	for i := range d.Transitions {
+		m.rulings.count(&d.Transitions[i])
+	}
 }
 
 // factory makes and registers metrics.

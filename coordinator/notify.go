@@ -51,8 +51,8 @@ func (c *Coordinator) openHub() {
 		ReadTLS:    func(files send.TLS) (*tls.Config, error) { return config.ReceiverTLS(files.CA, files.Chain, files.Key) },
 	})
 	c.hub.Set(receivers(c.started))
-	c.core.upkeep.alarms.follow(c.started.GetMetrics())
-	c.core.upkeep.alarms.tell, c.core.upkeep.alarms.known = c.hub.Post, c.hub.Confirm
+	c.core.alarms.follow(c.started.GetMetrics())
+	c.core.alarms.tell, c.core.alarms.known = c.hub.Post, c.hub.Confirm
 }
 
 // lookForTrouble returns what is wrong that the core does not know of.
@@ -76,7 +76,7 @@ func (c *Coordinator) lookForTrouble() (wrong []notify.Condition) {
 	if why := c.query.HistoryFailing(); why != "" {
 		failing := notify.Condition{
 			Key: notify.Key{Kind: notify.HistoryFailing}, Command: "hdsd history --newest-first --limit 20",
-			Text: "the disk does not take the history: " + why,
+			Text: "history is not being written: " + why,
 		}
 		if since := c.ready.failing.Load(); since != nil {
 			failing.Since = *since
@@ -116,8 +116,8 @@ func (c *control) NotifyTest(ctx context.Context, name, author string) (ok bool,
 		answer = failure.Error()
 	}
 	answer = printable.Text(answer)
-	err = c.carryOut(ctx, "the test was sent, but the audit does not have it", func() error {
-		c.record(ctx, time.Now(), store.AuditEntry{Action: "NotifyTest", Target: name, Author: author, After: answer})
+	err = c.carryOut(ctx, "the test was sent, but the audit does not have it", nil, func(now time.Time) error {
+		c.record(ctx, now, store.AuditEntry{Action: "NotifyTest", Target: name, Author: author, After: answer})
 		return nil
 	})
 	return failure == nil, answer, err

@@ -1,3 +1,5 @@
+//go:build !race || soak
+
 package coordinator
 
 import (
@@ -10,10 +12,11 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"hdsd/api"
-	"hdsd/coordinator/catalog"
-	"hdsd/eds"
+	"hdsd/catalog"
 	configv1 "hdsd/gen/hdsd/config/v1"
 	"hdsd/health"
+	"hdsd/machine"
+	"hdsd/publish"
 	"hdsd/source"
 	"hdsd/source/sample"
 )
@@ -155,22 +158,22 @@ func TestUncheckedEndpointsPassThrough(t *testing.T) {
 	}
 }
 
-// recorder notes what an address is published as after each call.
-type recorder struct {
+// noter notes what an address is published as after each call.
+type noter struct {
 	*lab
 	address string
 	seen    []health.Status
 }
 
-func (r *recorder) note() {
+func (r *noter) note() {
 	if now := r.published("web", r.address); len(r.seen) == 0 || r.seen[len(r.seen)-1] != now {
 		r.seen = append(r.seen, now)
 	}
 }
 
-func (r *recorder) Update(u eds.Update) { r.lab.Update(u); r.note() }
+func (r *noter) Update(u publish.Update) { r.lab.Update(u); r.note() }
 
-func (r *recorder) SetHealth(all []eds.Health) { r.lab.SetHealth(all); r.note() }
+func (r *noter) SetHealth(all []publish.Health) { r.lab.SetHealth(all); r.note() }
 
 // TestReloadChangesUpstreamHealth expects no health in between that neither side has.
 func TestReloadChangesUpstreamHealth(t *testing.T) {
@@ -185,9 +188,9 @@ func TestReloadChangesUpstreamHealth(t *testing.T) {
 				l.joinAll()
 				l.pass(settle + 10*report)
 				sent := l.sent["ca"]
-				r := &recorder{lab: l, address: a1}
+				r := &noter{lab: l, address: a1}
 				r.note()
-				l.core.decisions.planes = r
+				l.core.publisher.planes = r
 				l.reload(local(after))
 				want := map[configv1.UpstreamHealth]health.Status{worstOf: down, ours: down, theirs: says}
 				if got := slices.Compact([]health.Status{want[before], want[after]}); !slices.Equal(r.seen, got) {
@@ -206,7 +209,7 @@ func TestReloadChangesUpstreamHealth(t *testing.T) {
 func TestUpstreamHealthIsThatOfTheEndpointsSource(t *testing.T) {
 	byEDS := func(name string) *sourceCluster {
 		k := web(name, a1)
-		k.Config = eds.PublishCluster(k.Config, eds.ByADS())
+		k.Config = publish.TakeOver(k.Config, publish.ByADS())
 		k.ServiceName, k.Assignment = "svc", nil
 		return k
 	}
@@ -221,7 +224,7 @@ func TestUpstreamHealthIsThatOfTheEndpointsSource(t *testing.T) {
 		return []*source.Set{{Source: "local", Clusters: local}, {Source: "upstream", Clusters: upstream}, {Source: "backup", Clusters: backup}}
 	}
 	l.intake.restart(sets([]*sourceCluster{byEDS("web")}, []*sourceCluster{endpoints("upstream")}, []*sourceCluster{endpoints("backup")}), catalog.NewRules(l.rules))
-	l.core.begin(l.now)
+	l.step(machine.Begun{})
 	l.joinAll()
 	l.pass(settle + 10*report)
 	l.wantTold("web", a1, up, up, "")

@@ -3,79 +3,75 @@ package coordinator
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"hdsd/access"
 	"hdsd/api"
-	"hdsd/coordinator/ruling"
 	"hdsd/health"
 	"hdsd/internal/reason"
+	"hdsd/machine"
+	"hdsd/peer/access"
+	"hdsd/ruling"
 	"hdsd/store"
 )
 
+// Clusters implements api.Controller.
+func (c *control) Clusters(ctx context.Context) access.Clusters {
+	return access.FromContext(ctx).Clusters().WithVersions(c.core.outside.of)
+}
+
 // SetOverride implements api.Controller.
 func (c *control) SetOverride(ctx context.Context, asked api.Override) (api.Override, *api.Override, error) {
-	var set ruling.Override
-	var replaced *ruling.Override
-	err := c.carryOut(ctx, "the override is in force, but a restart undoes that", func() (err error) {
-		var effects ruling.Effects
-		now := time.Now()
-		set, replaced, effects, err = c.core.rulings.SetOverride(now, storedOverride(&asked))
-		c.core.applyRulings(now, effects)
-		if err == nil && (replaced == nil || replaced.Override != set.Override) {
+	order := &machine.SetOverride{Override: storedOverride(&asked)}
+	err := c.carryOut(ctx, "the override is in force, but a restart undoes that", order, func(now time.Time) error {
+		if order.Err == nil && (order.Replaced == nil || order.Replaced.Override != order.Set.Override) {
+			target, version := c.core.outside.target(order.Set.Scope)
 			c.record(ctx, now, store.AuditEntry{
-				Action: "SetOverride", Target: ruling.TargetOf(set.Scope), Author: asked.Author, Reason: asked.Reason,
-				Before: explained(replaced), After: explained(&set),
+				Action: "SetOverride", Target: target, Version: version, Author: asked.Author, Reason: asked.Reason,
+				Before: explained(order.Replaced), After: explained(&order.Set),
 			})
 		}
-		return refusal(err)
+		return refusal(order.Err)
 	})
 	if failed(err) {
 		return api.Override{}, nil, err
 	}
-	return *shownOverride(&set), shownOverride(replaced), err
+	return *c.core.outside.override(&order.Set), c.core.outside.override(order.Replaced), err
 }
 
 // ClearOverrides implements api.Controller.
 func (c *control) ClearOverrides(ctx context.Context, scope health.Endpoint, all bool, author string) ([]api.Override, error) {
-	var ended []ruling.Override
-	err := c.carryOut(ctx, "the override has ended, but a restart undoes that", func() (err error) {
-		var effects ruling.Effects
-		now := time.Now()
-		ended, effects, err = c.core.rulings.ClearOverrides(now, scope, all, author)
-		c.core.applyRulings(now, effects)
-		for i := range ended {
-			c.record(ctx, now, store.AuditEntry{
-				Action: "ClearOverrides", Target: ruling.TargetOf(ended[i].Scope), Author: author, Before: explained(&ended[i]),
-			})
+	order := &machine.ClearOverrides{Scope: scope, All: all, Author: author}
+	err := c.carryOut(ctx, "the override has ended, but a restart undoes that", order, func(now time.Time) error {
+		for i := range order.Ended {
+			target, version := c.core.outside.target(order.Ended[i].Scope)
+			c.record(ctx, now, store.AuditEntry{Action: "ClearOverrides", Target: target, Version: version, Author: author, Before: explained(&order.Ended[i])})
 		}
-		return refusal(err)
+		return refusal(order.Err)
 	})
 	if failed(err) {
 		return nil, err
 	}
-	return shownOverrides(ended), err
+	return c.core.outside.overrides(order.Ended), err
 }
 
 // Overrides implements api.Controller.
 func (c *control) Overrides(ctx context.Context) ([]api.Override, error) {
 	var found []ruling.Override
-	if err := c.core.ask(ctx, func() { found = c.core.rulings.Overrides() }); err != nil {
+	if err := c.core.look(ctx, func() { found = c.core.Rulings.Overrides() }); err != nil {
 		return nil, err
 	}
-	return shownOverrides(found), nil
+	return c.core.outside.overrides(found), nil
 }
 
 // PreviewOverride implements api.Controller.
 func (c *control) PreviewOverride(ctx context.Context, asked api.Override) (p api.Preview, err error) {
-	may := access.FromContext(ctx).Clusters().WithVersions(asker{c.core}.Outside)
-	if err := c.core.ask(ctx, func() {
-		would, refused := c.core.rulings.PreviewOverride(storedOverride(&asked))
-		p = api.Preview{Override: *shownOverride(&would.Override), Replaced: shownOverride(would.Replaced), Panics: would.Panics, Total: endpointsOf(c.core.rulings, may)}
+	may := c.Clusters(ctx)
+	if err := c.core.look(ctx, func() {
+		would, refused := c.core.Rulings.PreviewOverride(storedOverride(&asked))
+		p = api.Preview{Override: *c.core.outside.override(&would.Override), Replaced: c.core.outside.override(would.Replaced), Panics: would.Panics, Total: endpointsOf(c.core.Rulings, may)}
 		err = refusal(refused)
 	}); err != nil {
 		return api.Preview{}, err
@@ -97,29 +93,12 @@ func refusal(err error) error {
 	switch {
 	case !errors.As(err, &refused):
 		return err
+	case refused.UnknownCluster:
+		return reason.New(codes.NotFound, reason.UnknownCluster, refused.Text)
 	case refused.NotFound:
 		return reason.New(codes.NotFound, reason.UnknownOverride, refused.Text)
 	}
 	return status.Error(codes.FailedPrecondition, refused.Text)
-}
-
-// shownOverrides converts overrides for clients, and sorts them by scope.
-func shownOverrides(all []ruling.Override) []api.Override {
-	shown := make([]api.Override, len(all))
-	for i := range all {
-		shown[i] = *shownOverride(&all[i])
-	}
-	slices.SortFunc(shown, func(a, b api.Override) int { return a.Scope.Compare(b.Scope) })
-	return shown
-}
-
-func shownOverride(o *ruling.Override) *api.Override {
-	if o == nil {
-		return nil
-	}
-	return &api.Override{
-		Scope: o.Scope, Status: o.Status, Reason: o.Reason, Author: o.Author, Since: o.Since, Until: o.Until, Endpoints: o.Endpoints,
-	}
 }
 
 func storedOverride(o *api.Override) store.Override {

@@ -12,10 +12,11 @@ import (
 	"google.golang.org/grpc/status"
 
 	"hdsd/api"
-	"hdsd/coordinator/ruling"
 	"hdsd/eds"
 	configv1 "hdsd/gen/hdsd/config/v1"
 	"hdsd/health"
+	"hdsd/machine"
+	"hdsd/ruling"
 	"hdsd/store"
 )
 
@@ -191,8 +192,8 @@ func TestOverridesExpire(t *testing.T) {
 	l.wantReason("web", a2, "drained by ann: kernel (until "+until+")")
 	l.pass(29 * time.Second)
 	l.wantTold("web", a1, up, up, "")
-	if next := l.core.tick(l.now); next > time.Second {
-		t.Errorf("it sleeps %v before the end of an override", next)
+	if l.step(machine.Tick{}); l.core.Wait() > time.Second {
+		t.Errorf("it sleeps %v before the end of an override", l.core.Wait())
 	}
 	l.pass(time.Second)
 	l.wantReason("web", a1, "forced unhealthy with its cluster by ann")
@@ -504,7 +505,7 @@ func BenchmarkOverride(b *testing.B) {
 	for _, clusters := range []int{1, 10} {
 		b.Run(fmt.Sprintf("endpoints=%d", clusters*10_000), func(b *testing.B) {
 			l := newLab(b)
-			l.core.decisions.planes = eds.NewServer(eds.Options{})
+			l.core.publisher.planes = eds.NewServer(eds.Options{})
 			var all []*sourceCluster
 			for i := range clusters {
 				var addresses []string

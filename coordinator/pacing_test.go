@@ -1,3 +1,5 @@
+//go:build !race || soak
+
 package coordinator
 
 import (
@@ -11,15 +13,16 @@ import (
 	"github.com/rs/zerolog"
 
 	"hdsd/health"
+	"hdsd/machine"
 )
 
 // TestColludersFlipWithinBounds: three of five checkers say something else of all
 // endpoints every 100 ms, for 10 minutes.
 func TestColludersFlipWithinBounds(t *testing.T) {
 	l := newLab(t)
-	l.core.rulings.Spare = 0
+	l.core.Rulings.Spare = 0
 	var log bytes.Buffer
-	l.core.decisions.events.log = zerolog.New(&log)
+	l.core.eventLog.log = zerolog.New(&log)
 	l.rules.Assignment.Redundancy = 5
 	var addresses []string
 	for i := range 6 {
@@ -42,7 +45,7 @@ func TestColludersFlipWithinBounds(t *testing.T) {
 				l.checkers[id].blind = said
 			}
 			l.report(id)
-			l.core.tick(l.now)
+			l.step(machine.Tick{})
 		}
 		for _, address := range addresses {
 			if l.published("web", address) != last[address] {

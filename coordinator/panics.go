@@ -5,11 +5,11 @@ import (
 	"slices"
 	"time"
 
-	"hdsd/coordinator/catalog"
-	"hdsd/coordinator/decision"
-	"hdsd/coordinator/ruling"
+	"hdsd/catalog"
 	"hdsd/coordinator/tally"
 	"hdsd/health"
+	"hdsd/ruling"
+	"hdsd/ruling/decision"
 )
 
 // publish takes note of an endpoint as data planes get it, in each cluster with its assignment.
@@ -22,6 +22,7 @@ func (a *alarms) publish(rulings *ruling.Table, key health.Endpoint) {
 		key.Cluster = other.Source.Name
 		if index := other.Index(&key); index != catalog.None {
 			a.panics.SetEndpoint(key.Cluster, index, publishedOf(rulings, other, index))
+			a.changed(key.Cluster)
 		}
 	}
 }
@@ -49,6 +50,7 @@ func (a *alarms) publishAll(rulings *ruling.Table, clusters iter.Seq[*catalog.Cl
 		}
 		services[k.Source.ServiceName] = true
 		for _, other := range rulings.Sharing(k) {
+			a.changed(other.Source.Name)
 			if !other.IsChecked() {
 				a.panics.Remove(other.Source.Name)
 				continue
@@ -75,11 +77,11 @@ func (a *alarms) tellPanics(now time.Time) {
 		a.changed(change.Name)
 		a.pending = append(a.pending, change.Condition())
 		if change.Over {
-			a.log.Warn().Str("event", "cluster_panic_over").Str("cluster", change.Name).Dur("lasted", now.Sub(change.Since)).
+			a.log.Warn().Str("event", "cluster_panic_over").EmbedObject(a.outside.logged(change.Name)).Dur("lasted", now.Sub(change.Since)).
 				Msg("Envoys are no longer in panic for a cluster, or all of it is down")
 			continue
 		}
-		a.log.Error().Str("event", "cluster_panic").Str("cluster", change.Name).Str("reason", change.Text).
+		a.log.Error().Str("event", "cluster_panic").EmbedObject(a.outside.logged(change.Name)).Str("reason", change.Text).
 			Msg("Envoys disregard the published health of a cluster: too few endpoints are healthy")
 	}
 }

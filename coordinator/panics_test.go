@@ -26,10 +26,10 @@ import (
 // wantPanics compares the panics that hdsd keeps up to date with a full count.
 func (l *lab) wantPanics() {
 	l.t.Helper()
-	counted := alarms{panics: tally.NewPanics()}
-	counted.publishAll(l.core.rulings, l.core.rulings.Clusters())
-	for k := range l.core.rulings.Clusters() {
-		got, _ := l.core.upkeep.alarms.panics.Explain(k.Source.Name)
+	counted := alarms{panics: tally.NewPanics(), changed: func(string) {}}
+	counted.publishAll(l.core.Rulings, l.core.Rulings.Clusters())
+	for k := range l.core.Rulings.Clusters() {
+		got, _ := l.core.alarms.panics.Explain(k.Source.Name)
 		if want, _ := counted.panics.Explain(k.Source.Name); got != want {
 			l.t.Fatalf("cluster %s: %q, a full count gives %q", k.Source.Name, got, want)
 		}
@@ -56,7 +56,7 @@ func (l *lab) wantPanic(cluster, text string) {
 // wantPreview checks the preview of an override.
 func (l *lab) wantPreview(scope health.Endpoint, to health.Status, endpoints int, panics string) {
 	l.t.Helper()
-	p, err := l.core.rulings.PreviewOverride(store.Override{Scope: scope, Status: to})
+	p, err := l.core.Rulings.PreviewOverride(store.Override{Scope: scope, Status: to})
 	if err != nil || p.Endpoints != endpoints || strings.Join(p.Panics, "\n") != panics {
 		l.t.Errorf("%v of %v: %d endpoints, %q, %v; want %d, %q", to, scope, p.Endpoints, p.Panics, err, endpoints, panics)
 	}
@@ -73,11 +73,11 @@ func threshold(c *source.Cluster, percent float64) *source.Cluster {
 func TestEnvoysInPanicNeedAttention(t *testing.T) {
 	l := newLab(t)
 	var log strings.Builder
-	l.core.upkeep.alarms.log = zerolog.New(&log)
+	l.core.alarms.log = zerolog.New(&log)
 	told := map[string]int{}
-	l.core.upkeep.alarms.tell = func(all []notify.Change) {
+	l.core.alarms.tell = func(all []notify.Change) {
 		for _, c := range all {
-			if c.Kind == notify.Panic && !c.Over {
+			if c.Kind == notify.Panic && !c.Ended {
 				told[c.Cluster]++
 			} else if c.Kind == notify.Panic {
 				told[c.Cluster]--
@@ -171,7 +171,7 @@ func TestPanicByPriority(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.pass(report)
-	l.wantPanic("web", "Envoy sends traffic to all 1 endpoint of priority 0: 0 % healthy is below its threshold of 50 %; to all 2 endpoints of priority 1: 0 % healthy (all drain)")
+	l.wantPanic("web", "Envoy sends traffic to the only endpoint of priority 0: 0 % healthy is below its threshold of 50 %; to all 2 endpoints of priority 1: 0 % healthy (all drain)")
 }
 
 // TestPanicFollowsThePublishedHealth: the source's health in shadow mode, initial_health before a

@@ -1,3 +1,5 @@
+//go:build !race || soak
+
 package coordinator
 
 import (
@@ -7,6 +9,8 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+
+	"hdsd/machine"
 )
 
 // TestAPauseOfHdsdMakesNobodySilent: after a pause of the process or its machine,
@@ -14,11 +18,11 @@ import (
 func TestAPauseOfHdsdMakesNobodySilent(t *testing.T) {
 	l, _ := fleetOf(t, 5, 30)
 	var log bytes.Buffer
-	l.core.log = zerolog.New(&log)
+	l.core.eventLog.log = zerolog.New(&log)
 	l.lose("c0a")
 	l.now = l.now.Add(time.Hour)
 	for range 10 {
-		l.core.tick(l.now)
+		l.step(machine.Tick{})
 		l.now = l.now.Add(50 * time.Millisecond)
 	}
 	if l.figures().Silent > 0 {
@@ -40,9 +44,9 @@ func TestABusyHdsdStillFindsLateCheckers(t *testing.T) {
 	l.lose("c0a")
 	for range 10 {
 		l.now = l.now.Add(3 * time.Second)
-		l.core.tick(l.now)
+		l.step(machine.Tick{})
 		l.now = l.now.Add(report)
-		l.core.tick(l.now)
+		l.step(machine.Tick{})
 	}
 	if l.away() > 0 {
 		t.Error("a seat is kept for ever")

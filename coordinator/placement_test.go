@@ -1,3 +1,5 @@
+//go:build !race || soak
+
 package coordinator
 
 import (
@@ -10,9 +12,10 @@ import (
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
-	"hdsd/coordinator/catalog"
+	"hdsd/catalog"
 	configv1 "hdsd/gen/hdsd/config/v1"
 	"hdsd/health"
+	"hdsd/machine"
 	"hdsd/source"
 	"hdsd/source/sample"
 )
@@ -29,7 +32,7 @@ func many(n int) []string {
 // reconfigure has the configuration read again.
 func (l *lab) reconfigure() {
 	l.intake.restart([]*sourceSet{{Source: "local", Clusters: l.sets[0].Clusters}}, catalog.NewRules(l.rules))
-	l.core.tick(l.now)
+	l.step(machine.Tick{})
 }
 
 func TestCheckersHaveTheWeightOfTheFirstMatch(t *testing.T) {
@@ -67,7 +70,7 @@ func TestWhatDoesNotFitSaysSo(t *testing.T) {
 	l := newLab(t)
 	l.rules.Assignment.Redundancy = 1
 	l.serve(web("web", many(100)...))
-	rate := float64(l.core.rulings.Cluster("web").Rate) / 1000
+	rate := float64(l.core.Rulings.Cluster("web").Rate) / 1000
 	l.rules.Assignment.Checkers = []*configv1.CheckerCapacity{{NodeIdGlob: "*", MaxChecksPerSecond: 40 * rate}}
 	l.reconfigure()
 	l.join("ca", "cb")

@@ -12,20 +12,20 @@ import (
 	"github.com/rs/zerolog"
 
 	"hdsd/coordinator/attention"
-	"hdsd/eds"
-	"hdsd/internal/pace"
+	"hdsd/peer/limit"
+	"hdsd/publish"
 )
 
 // planeRefusals reports data planes that refuse responses.
 type planeRefusals struct {
 	log     zerolog.Logger
-	list    func() []eds.Refuser
+	list    func() []publish.Refuser
 	gauge   prometheus.Gauge
 	latest  atomic.Pointer[attention.Named] // no name
-	episode pace.Episode                    // of the goroutine that calls look
+	episode limit.Episode                   // of the goroutine that calls look
 }
 
-func newPlaneRefusals(log zerolog.Logger, to prometheus.Registerer, list func() []eds.Refuser) *planeRefusals {
+func newPlaneRefusals(log zerolog.Logger, to prometheus.Registerer, list func() []publish.Refuser) *planeRefusals {
 	gauge := factory{promauto.With(to)}.gauge("hdsd_data_planes_refusing", "Data planes that refuse a response, and keep the version before.")
 	p := &planeRefusals{log: log, list: list, gauge: gauge}
 	p.latest.Store(&attention.Named{})
@@ -33,7 +33,7 @@ func newPlaneRefusals(log zerolog.Logger, to prometheus.Registerer, list func() 
 }
 
 // refusing lists the refusals of data planes, of hdsd and of the relay's control plane.
-func (c *Coordinator) refusing() []eds.Refuser {
+func (c *Coordinator) refusing() []publish.Refuser {
 	all := c.eds.Refusing()
 	if c.relay != nil {
 		all = append(all, c.relay.Refusing()...)
@@ -61,7 +61,7 @@ func (p *planeRefusals) look(now time.Time) {
 		}
 		return
 	}
-	first := slices.MinFunc(refusers, func(a, b eds.Refuser) int { return a.Since.Compare(b.Since) })
+	first := slices.MinFunc(refusers, func(a, b publish.Refuser) int { return a.Since.Compare(b.Since) })
 	begun := p.episode.Begin(now, first.Since)
 	p.latest.Store(&attention.Named{Reason: refusalText(len(nodes), &first), Since: p.episode.Since()})
 	if begun {
@@ -71,7 +71,7 @@ func (p *planeRefusals) look(now time.Time) {
 }
 
 // refusalText is the text of the attention item.
-func refusalText(nodes int, first *eds.Refuser) string {
+func refusalText(nodes int, first *publish.Refuser) string {
 	kind := first.TypeURL[strings.LastIndexByte(first.TypeURL, '.')+1:]
 	if nodes == 1 {
 		return fmt.Sprintf("data plane %s refuses a %s, and keeps what it had: %s", first.ID, kind, first.Text)

@@ -1,3 +1,5 @@
+//go:build !race || soak
+
 package coordinator
 
 import (
@@ -214,14 +216,14 @@ func TestAnotherCertificateIsANewcomer(t *testing.T) {
 	honest.Identity = "spiffe://prod/thief"
 	l.connect(honest)
 	l.pass(report)
-	if !l.core.fleet.OnProbation("c0a") {
+	if !l.core.Fleet.OnProbation("c0a") {
 		t.Error("it is established under the id of another")
 	}
 	l.lose("c0a")
 	honest.Identity = ""
 	l.connect(honest)
 	l.pass(report)
-	if l.core.fleet.OnProbation("c0a") {
+	if l.core.Fleet.OnProbation("c0a") {
 		t.Error("the owner has to wait when it comes back")
 	}
 }

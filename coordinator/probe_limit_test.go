@@ -1,3 +1,5 @@
+//go:build !race || soak
+
 package coordinator
 
 import (
@@ -20,8 +22,8 @@ func TestAnAddressGetsNoMoreProbesThanItsLimit(t *testing.T) {
 	l := newLab(t)
 	var log strings.Builder
 	var told []notify.Change
-	l.core.upkeep.alarms.log = zerolog.New(&log)
-	l.core.upkeep.alarms.tell = func(all []notify.Change) {
+	l.core.alarms.log = zerolog.New(&log)
+	l.core.alarms.tell = func(all []notify.Change) {
 		for _, c := range all {
 			if c.Kind == notify.ProbeLimitReached {
 				told = append(told, c)
@@ -54,7 +56,7 @@ func TestAnAddressGetsNoMoreProbesThanItsLimit(t *testing.T) {
 	l.say(first, second)
 	l.pass(15 * time.Second)
 	want("no room for a third", 1, map[string]int{"10.9.0.1:1": 3, "10.9.0.1:2": 3, "10.9.0.1:3": 0, "10.9.0.2:3": 3})
-	api := l.core.rulings.Cluster("api")
+	api := l.core.Rulings.Cluster("api")
 	key := keyOf("api", "10.9.0.1:3")
 	if reason := (view{l.core}).StrandedReason(api, api.Find(&key)); !strings.Contains(reason, "would get more than 6 probes a second (checkers.probe_targets.max_probes_per_second)") {
 		t.Errorf("the reason is %q", reason)
@@ -70,7 +72,7 @@ func TestAnAddressGetsNoMoreProbesThanItsLimit(t *testing.T) {
 	l.pass(15 * time.Second)
 	want("one has left", 0, map[string]int{"10.9.0.1:1": 3, "10.9.0.1:3": 3, "10.9.0.2:3": 3})
 	l.wantPublished("api", "10.9.0.1:3", health.Healthy)
-	if len(told) != 2 || told[0].Over || !told[1].Over || !strings.Contains(log.String(), `"event":"probe_limit_over"`) {
+	if len(told) != 2 || told[0].Ended || !told[1].Ended || !strings.Contains(log.String(), `"event":"probe_limit_over"`) {
 		t.Errorf("told %+v, %s", told, log.String())
 	}
 	l.say(first, second)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"hdsd/machine"
 	"hdsd/notify"
 )
 
@@ -14,6 +15,14 @@ type quorum struct {
 	awaited         int // lost checkers whose seats are kept, so that their votes are awaited
 	planned         int // votes on an endpoint, if there are as many checkers
 	short           int // endpoints of which most planned votes were lost lately
+}
+
+func newQuorum(rooms *machine.Machine) quorum {
+	checkers := rooms.Fleet.Present()
+	return quorum{
+		connected: checkers.Connected, lost: len(rooms.Troubles.Lost), awaited: checkers.Seated - checkers.Connected,
+		planned: rooms.Rules.Redundancy(), short: rooms.Judge.Short(),
+	}
 }
 
 // reason says why they have none; it is empty if they do, or if none is connected.
@@ -40,11 +49,15 @@ func shortText(endpoints int) string {
 	if endpoints == 1 {
 		word = "endpoint lacks"
 	}
-	return fmt.Sprintf("%d %s a majority of the planned votes, and nothing takes them down for verdict.quorum_hold after the loss", endpoints, word)
+	return fmt.Sprintf("%d %s a majority of the planned votes: nothing takes them down until verdict.quorum_hold (10m by default) has passed since the loss", endpoints, word)
 }
 
 // left takes note of the checkers that are left.
-func (a *alarms) left(now time.Time, q *quorum) {
+func (a *alarms) left(now time.Time, q quorum) {
+	if q == a.quorum {
+		return
+	}
+	a.quorum = q
 	a.metrics.short.Set(float64(q.short))
 	reason, before := q.reason(), a.tooFew
 	a.tooFew.Reason = reason
@@ -58,7 +71,7 @@ func (a *alarms) left(now time.Time, q *quorum) {
 	} else {
 		a.log.Error().Str("event", "too_few_checkers").Int("connected", q.connected).Int("lost", q.lost).Int("endpoints", q.short).Msg(reason)
 	}
-	a.pending = append(a.pending, notify.Change{Over: ended, Condition: notify.Condition{
+	a.pending = append(a.pending, notify.Change{Ended: ended, Condition: notify.Condition{
 		Key: notify.Key{Kind: notify.TooFewCheckers}, Since: now, Command: "hdsd checkers", Text: reason,
 	}})
 }

@@ -83,3 +83,72 @@ func TestTheOnlyCheckerDecides(t *testing.T) {
 	l.pass(10 * time.Second)
 	l.wantPublished("web", two, health.Unhealthy) // it fills its own place
 }
+
+// TestARestartKnowsWhoIsLost, by the history: whether hdsd ended after the loss or at the same
+// time, the one that is left still takes nothing down until ten minutes after it, and status
+// says so.
+func TestARestartKnowsWhoIsLost(t *testing.T) {
+	for _, together := range []bool{false, true} {
+		l := newLab(t)
+		l.serve(web("web", one, two))
+		l.join("ca", "cb", "cc")
+		l.pass(settle + 10*time.Second)
+		lost := l.now
+		if !together {
+			l.lose("cb")
+			l.lose("cc")
+			l.pass(time.Minute)
+		}
+		l.restart()
+		l.serve(web("web", one, two))
+		l.join("ca")
+		l.pass(time.Minute)
+		if found := l.attentionOf("TOO_FEW_CHECKERS"); len(found) != 1 || !strings.Contains(found[0].Text, "1 of 3 checkers left: 2 endpoints lack a majority of the planned votes") {
+			t.Errorf("together %v: after the restart, %+v", together, found)
+		}
+		all, err := l.backend().Checkers(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		away := slices.DeleteFunc(all, func(k api.Checker) bool { return k.Lost == nil })
+		if len(away) != 2 || away[0].Locality.Zone != away[0].ID[1:] || !together && !away[0].Lost.Since.Equal(lost) {
+			t.Errorf("together %v: listed as lost are %+v", together, away)
+		}
+		l.truth[one] = health.Unhealthy
+		l.pass(7 * time.Minute)
+		l.wantPublished("web", one, health.Healthy)
+		l.pass(3 * time.Minute)
+		l.wantPublished("web", one, health.Unhealthy)
+		if found := l.attentionOf("TOO_FEW_CHECKERS"); len(found) != 1 || !strings.Contains(found[0].Text, "their votes alone decide") {
+			t.Errorf("together %v: the one decides: %+v", together, found)
+		}
+		l.join("cb", "cc")
+		l.pass(time.Minute)
+		if found := l.attentionOf("TOO_FEW_CHECKERS"); len(found) != 0 {
+			t.Errorf("together %v: all are back, and %+v", together, found)
+		}
+	}
+}
+
+// TestWhoIsBackAfterARestartDecides: a checker that was lost before a restart decides as soon as it is
+// back, or another one in its place is there.
+func TestWhoIsBackAfterARestartDecides(t *testing.T) {
+	for _, back := range []string{"ca", "new"} {
+		l := newLab(t)
+		l.serve(web("web", one, two))
+		l.join("ca")
+		l.pass(settle + 10*time.Second)
+		l.lose("ca")
+		l.pass(time.Second)
+		l.restart()
+		l.serve(web("web", one, two))
+		l.join(back)
+		l.pass(time.Minute)
+		l.truth[one] = health.Unhealthy
+		l.pass(10 * time.Second)
+		l.wantPublished("web", one, health.Unhealthy)
+		if found := l.attentionOf("TOO_FEW_CHECKERS"); len(found) == 1 && strings.Contains(found[0].Text, "nothing takes them down") {
+			t.Errorf("%s is there, and %+v", back, found)
+		}
+	}
+}

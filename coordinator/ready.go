@@ -40,7 +40,7 @@ func (r *readyState) disk(failing error, now time.Time) {
 func (c *Coordinator) process() query.Process {
 	p := query.Process{
 		Refusing: c.servers.refusals.named(),
-		Version:  c.ready.version, NotReady: c.notReady(), Frozen: shownFreeze(c.core.decisions.frozen.Load()),
+		Version:  c.ready.version, NotReady: c.notReady(), Frozen: shownFreeze(c.core.publisher.frozen.Load()),
 		Failing: c.query.HistoryFailing(), Started: c.ready.born,
 	}
 	p.Waiting, p.WaitingAnswers = c.servers.bounds.waiting(time.Now())
@@ -84,7 +84,7 @@ func (c *Coordinator) serveReady(w http.ResponseWriter, _ *http.Request) {
 		return
 	}
 	fmt.Fprintln(w, "ready")
-	if frozen := shownFreeze(c.core.decisions.frozen.Load()); frozen != nil {
+	if frozen := shownFreeze(c.core.publisher.frozen.Load()); frozen != nil {
 		fmt.Fprintln(w, printable.Text(frozen.String()))
 	}
 	for _, line := range heldLines(c.feed.Held()) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -49,6 +50,10 @@ func TestEachErrorHasAReason(t *testing.T) {
 		}},
 		{reason.UnknownReceiver, codes.NotFound, func(ctx context.Context) error {
 			_, err := control.NotifyTest(ctx, &hdsdv1.NotifyTestRequest{Name: "nobody"})
+			return err
+		}},
+		{reason.UnknownCluster, codes.NotFound, func(ctx context.Context) error {
+			_, err := control.SetOverride(ctx, &hdsdv1.SetOverrideRequest{Cluster: "wbe", Health: corev3.HealthStatus_DRAINING, Reason: "x", Author: "ann"})
 			return err
 		}},
 		{reason.UnknownOverride, codes.NotFound, func(ctx context.Context) error {

@@ -71,3 +71,17 @@ func (h *hearing) hear() {
 		h.Header().Del("Connection") // all was read
 	}
 }
+
+// timed bounds how long clients may take to send a body and to read the response.
+// Handlers that take longer set their own deadlines.
+func timed(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		control, now := http.NewResponseController(w), time.Now()
+		// Only a writer that is not on a network lacks deadlines.
+		_ = control.SetWriteDeadline(now.Add(answerTimeout))
+		if r.Body != http.NoBody {
+			_ = control.SetReadDeadline(now.Add(headerTimeout))
+		}
+		next.ServeHTTP(w, r)
+	})
+}

@@ -8,11 +8,12 @@ import (
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 
+	"hdsd/catalog"
 	"hdsd/config"
-	"hdsd/coordinator/catalog"
 	"hdsd/eds"
 	configv1 "hdsd/gen/hdsd/config/v1"
 	"hdsd/health"
+	"hdsd/publish"
 	"hdsd/relay"
 )
 
@@ -78,10 +79,11 @@ func (c *Coordinator) openRelay() {
 		Health:     r.GetHealth() == configv1.Relay_ON,
 		Keep:       r.GetKeep().AsDuration(),
 		Forward:    forwards[r.GetForward()],
-		Settle:     func(ctx context.Context) error { return c.core.ask(ctx, func() {}) },
+		Settle:     func(ctx context.Context) error { return c.core.ask(ctx, nil) },
 		Checks:     c.expects,
 		TakenOver:  c.takenOver,
 		Remembers:  c.remembers,
+		Stored:     func(cluster string) bool { return c.core.publisher.healthOf[cluster] },
 
 		Answers:             c.servers.bounds.answers,
 		Names:               c.servers.bounds.names,
@@ -96,15 +98,15 @@ func (c *Coordinator) openRelay() {
 // takenOver reports whether data planes need not check a cluster, as far as is known before a
 // source has its endpoints.
 func (c *Coordinator) takenOver(cluster string) bool {
-	_, taken := c.core.decisions.takenOver.Load(cluster)
+	_, taken := c.core.publisher.takenOver.Load(cluster)
 	return taken
 }
 
 // remembers reports whether hdsd may know the health of endpoints of a cluster before a
 // source has them: it is stored, or decided for all that come.
 func (c *Coordinator) remembers(cluster string) bool {
-	d := c.core.decisions
-	return d.healthOf[cluster] || d.overridden.Load() || d.frozen.Load() != nil || c.rulesNow.Load().InitialHealth != health.Unknown
+	p := &c.core.publisher
+	return p.healthOf[cluster] || p.overridden.Load() || p.frozen.Load() != nil || c.rulesNow.Load().InitialHealth != health.Unknown
 }
 
 // planes is who gets what data planes get.
@@ -119,21 +121,21 @@ func (c *Coordinator) planes() resourceServer {
 type both [2]resourceServer
 
 // Update implements resourceServer.
-func (b both) Update(u eds.Update) {
+func (b both) Update(u publish.Update) {
 	for _, one := range b {
 		one.Update(u)
 	}
 }
 
 // SetHealth implements resourceServer.
-func (b both) SetHealth(all []eds.Health) {
+func (b both) SetHealth(all []publish.Health) {
 	for _, one := range b {
 		one.SetHealth(all)
 	}
 }
 
 // SetZoneHealth implements resourceServer.
-func (b both) SetZoneHealth(zone health.Locality, set []eds.Health, unset []health.EndpointID) {
+func (b both) SetZoneHealth(zone health.Locality, set []publish.Health, unset []health.EndpointID) {
 	for _, one := range b {
 		one.SetZoneHealth(zone, set, unset)
 	}

@@ -7,8 +7,8 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"hdsd/access"
 	"hdsd/config"
+	"hdsd/peer/access"
 )
 
 // TestEachRelayedCallHasItsRole: with a relay, package access has every streaming method

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
@@ -14,6 +15,7 @@ import (
 	"github.com/envoyproxy/go-control-plane/pkg/cache/v3"
 	"github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"hdsd/test/proxyless"
@@ -137,6 +139,7 @@ func TestTargetsOfGRPCThroughAnOutage(t *testing.T) {
 		m.extra[resource.ListenerType] = append(m.extra[resource.ListenerType], listener(t, "to-"+name, name))
 		cluster := proto.CloneOf(byEDS(name)[0].(*clusterv3.Cluster))
 		cluster.HealthChecks[0].HealthChecker = &corev3.HealthCheck_GrpcHealthCheck_{GrpcHealthCheck: &corev3.HealthCheck_GrpcHealthCheck{}}
+		cluster.HealthChecks[0].Timeout = durationpb.New(5 * time.Second) // for a busy machine: no backend hangs
 		clusters = append(clusters, cluster)
 		assignment := endpoints(name, corev3.HealthStatus_UNKNOWN, backends[name][0].Address, backends[name][1].Address).(*endpointv3.ClusterLoadAssignment)
 		group := assignment.GetEndpoints()[0] // gRPC refuses one without a locality or a weight

@@ -13,8 +13,8 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"hdsd/aggregate"
+	"hdsd/catalog"
 	"hdsd/config"
-	"hdsd/coordinator/catalog"
 	configv1 "hdsd/gen/hdsd/config/v1"
 	"hdsd/source"
 )
@@ -82,7 +82,7 @@ func (s *shelf) move(names ...string) {
 // clusters are the names of those that the core has now.
 func (s *shelf) clusters() (names []string) {
 	s.t.Helper()
-	if err := s.core.ask(s.t.Context(), func() { names = slices.Clone(s.core.rulings.Names()) }); err != nil {
+	if err := s.core.look(s.t.Context(), func() { names = slices.Clone(s.core.Rulings.Names()) }); err != nil {
 		s.t.Fatal(err)
 	}
 	return names
@@ -115,16 +115,16 @@ func TestAReloadTakesNothingOverThatNeedsARestart(t *testing.T) {
 		t.Errorf("Reload: %v, %v", restart, err)
 	}
 	var trust, want aggregate.BeliefLimits
-	if err := s.core.ask(t.Context(), func() {
-		trust = s.core.rules.For(&source.Cluster{Name: "a"}).Rule.Limits
-		want = catalog.WithDefaults(trust, s.core.timing.report)
+	if err := s.core.look(t.Context(), func() {
+		trust = s.core.Rules.For(&source.Cluster{Name: "a"}).Rule.Limits
+		want = catalog.WithDefaults(trust, s.core.Timing.Report)
 	}); err != nil {
 		t.Fatal(err)
 	}
 	if trust.Doubt.Share != 0.9 {
 		t.Error("the policy is not in force")
 	}
-	if longest := aggregate.DefaultStaleness(s.core.timing.report); trust.Staleness != longest || want.Staleness != longest {
+	if longest := aggregate.DefaultStaleness(s.core.Timing.Report); trust.Staleness != longest || want.Staleness != longest {
 		t.Errorf("votes are stale after %s, want %s", trust.Staleness, longest)
 	}
 }

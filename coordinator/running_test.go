@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -27,6 +28,7 @@ import (
 	configv1 "hdsd/gen/hdsd/config/v1"
 	hdsdv1 "hdsd/gen/hdsd/v1"
 	"hdsd/health"
+	"hdsd/test/envoy"
 )
 
 // No test leaves a goroutine behind. Four run side by side, unless the command
@@ -91,7 +93,8 @@ func move(t testing.TB, dir, name, text string) {
 // newSite makes a coordinator and runs it.
 func newSite(t testing.TB, dir, text, clusters string) *site {
 	t.Helper()
-	built, err := coordinator.New(t.Context(), configuration(t, dir, text, clusters), coordinator.Options{Log: zerolog.New(io.Discard)})
+	log := &protocol{}
+	built, err := coordinator.New(t.Context(), configuration(t, dir, text, clusters), coordinator.Options{Log: zerolog.New(log).With().Timestamp().Logger()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,22 +106,36 @@ func newSite(t testing.TB, dir, text, clusters string) *site {
 		if err := built.Close(); err != nil {
 			t.Error(err)
 		}
+		if t.Failed() {
+			t.Logf("hdsd logged at last:\n%s", log)
+		}
 	})
 	return s
 }
 
+// protocol keeps the last lines of a log.
+type protocol struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+// Write implements io.Writer.
+func (p *protocol) Write(line []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.lines = append(p.lines[max(0, len(p.lines)-200):], string(line))
+	return len(line), nil
+}
+
+func (p *protocol) String() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return strings.Join(p.lines, "")
+}
+
 func (s *site) eventually(what string, done func() bool) {
 	s.t.Helper()
-	deadline, tick := time.NewTimer(patience), time.NewTicker(10*time.Millisecond)
-	defer deadline.Stop()
-	defer tick.Stop()
-	for !done() {
-		select {
-		case <-tick.C:
-		case <-deadline.C:
-			s.t.Fatalf("waited in vain for %s", what)
-		}
-	}
+	envoy.Eventually(s.t, patience, what, done)
 }
 
 // get asks over REST; what it gives is empty where nobody answers.

@@ -11,16 +11,27 @@ import (
 	"hdsd/source"
 )
 
-// series are the metrics of single clusters. It implements prometheus.Collector.
+// series are the metrics of single clusters. It implements prometheus.Collector. The versions of a
+// cluster add up.
 type series struct {
+	outside func(own string) string // the name that everybody else has for a cluster. Set once
+
 	mu      sync.Mutex
 	most    int
-	counts  map[string]tally.ClusterCount
-	leftOut map[string]struct{} // clusters that there was no room for
+	counts  map[string]seriesCount // by hdsd's own name
+	leftOut map[string]struct{}    // clusters that there was no room for
+}
+
+// seriesCount is how a version of a cluster is.
+type seriesCount struct {
+	cluster string
+	tally.ClusterCount
 }
 
 func newSeries() *series {
-	return &series{counts: map[string]tally.ClusterCount{}, leftOut: map[string]struct{}{}}
+	return &series{
+		outside: func(own string) string { return own }, counts: map[string]seriesCount{}, leftOut: map[string]struct{}{},
+	}
 }
 
 var (
@@ -42,8 +53,13 @@ func (s *series) follow(m *configv1.Metrics) (follows func(string) bool) {
 	if len(globs) == 0 {
 		return nil
 	}
-	return func(name string) bool {
-		return slices.ContainsFunc(globs, func(glob string) bool { return source.Match(glob, name) })
+	return func(own string) bool {
+		s.mu.Lock()
+		_, shown := s.counts[own]
+		_, leftOut := s.leftOut[own]
+		s.mu.Unlock()
+		name := s.outside(own)
+		return shown || leftOut || slices.ContainsFunc(globs, func(glob string) bool { return source.Match(glob, name) })
 	}
 }
 
@@ -61,7 +77,7 @@ func (s *series) set(all []tally.ClusterCount) {
 			delete(s.counts, c.Name)
 			delete(s.leftOut, c.Name)
 		case shown || len(s.counts) < s.most:
-			s.counts[c.Name] = c
+			s.counts[c.Name] = seriesCount{s.outside(c.Name), c}
 			delete(s.leftOut, c.Name)
 		default:
 			s.leftOut[c.Name] = struct{}{}
@@ -83,7 +99,13 @@ func (s *series) Collect(to chan<- prometheus.Metric) {
 	show := func(desc *prometheus.Desc, value int, labels ...string) {
 		to <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, float64(value), labels...)
 	}
-	for name, c := range s.counts {
+	sums := map[string]tally.ClusterCount{}
+	for _, c := range s.counts {
+		sum := sums[c.cluster]
+		sum.Endpoints, sum.Down, sum.Observed = sum.Endpoints+c.Endpoints, sum.Down+c.Down, sum.Observed+c.Observed
+		sums[c.cluster] = sum
+	}
+	for name, c := range sums {
 		show(seriesEndpoints, c.Endpoints, name)
 		show(seriesDown, c.Down, name)
 		show(seriesUnobserved, c.Endpoints-c.Observed, name)

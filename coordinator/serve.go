@@ -21,17 +21,17 @@ import (
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/reflection"
 
-	"hdsd/access/guard"
 	"hdsd/api"
 	"hdsd/config"
 	"hdsd/csds"
 	"hdsd/eds"
 	configv1 "hdsd/gen/hdsd/config/v1"
 	"hdsd/hds"
-	"hdsd/internal/certs"
-	"hdsd/internal/conns"
-	"hdsd/internal/inflight"
 	"hdsd/page"
+	"hdsd/peer/access/guard"
+	"hdsd/peer/certs"
+	"hdsd/peer/limit"
+	"hdsd/peer/limit/inflight"
 )
 
 const (
@@ -95,7 +95,7 @@ func listen(c *configv1.Config, log zerolog.Logger, counters *calls, g *guard.Gu
 // secure makes the servers, with TLS if the configuration has it.
 func (s *servers) secure(c *configv1.Config, log zerolog.Logger) error {
 	watch := func(name string, on net.Listener, from *configv1.Listener, protocols ...string) (*watched, error) {
-		w, err := s.calls.watch(name, s.calls.limited(on, c.GetLimits()), from, protocols...)
+		w, err := s.calls.watch(name, on, c.GetLimits(), from, protocols...)
 		s.watched = append(s.watched, w)
 		return w, err
 	}
@@ -109,7 +109,7 @@ func (s *servers) secure(c *configv1.Config, log zerolog.Logger) error {
 	}
 	s.calls.unserved.relay = c.GetRelay() != nil
 	options := append(append(s.calls.unserved.options(), hds.ServerOptions(hds.Options{
-		MaxMessageBytes: int(c.GetLimits().GetMaxMessageBytes()), MoveAfter: conns.SoftAge(c.GetGrpc().GetMaxConnectionAge().AsDuration()),
+		MaxMessageBytes: int(c.GetLimits().GetMaxMessageBytes()), MoveAfter: limit.SoftAge(c.GetGrpc().GetMaxConnectionAge().AsDuration()),
 	})...), grpc.MaxConcurrentStreams(c.GetLimits().GetMaxStreamsPerConnection()), grpc.MaxHeaderListSize(maxHeaderBytes))
 	secured := insecure.NewCredentials()
 	if s.grpcListener = forGRPC; forGRPC.tls != nil {
@@ -128,10 +128,10 @@ func (s *servers) secure(c *configv1.Config, log zerolog.Logger) error {
 		}
 	}
 	if s.http = newHTTP(); s.probesListener != nil {
-		s.probes, s.probesListener = newHTTP(), s.calls.limited(s.probesListener, c.GetLimits())
+		s.probes, s.probesListener = newHTTP(), limit.Listen(s.probesListener, s.calls.listenerOptions(c.GetLimits()))
 	}
 	if s.admin != nil {
-		s.admin.server, s.admin.listener = newHTTP(), s.calls.limited(s.admin.listener, c.GetLimits())
+		s.admin.server, s.admin.listener = newHTTP(), limit.Listen(s.admin.listener, s.calls.listenerOptions(c.GetLimits()))
 	}
 	if s.httpListener = forHTTP; forHTTP.tls != nil {
 		s.httpListener = tls.NewListener(forHTTP, forHTTP.tls.Config())
@@ -202,7 +202,7 @@ func (c *Coordinator) register() error {
 	}
 	if a := c.servers.admin; a != nil {
 		a.server.Handler = timed(patiently(c.guarded(c.servers.guard.Handler(false, a.handler()))))
-		c.core.upkeep.took = a.took
+		c.core.took = a.took
 	}
 	return nil
 }

@@ -16,8 +16,8 @@ import (
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/test/bufconn"
 
-	"hdsd/eds"
 	configv1 "hdsd/gen/hdsd/config/v1"
+	"hdsd/publish"
 )
 
 // TestAStopWaitsForCallsAWhile has calls under way that last longer than a stop
@@ -38,7 +38,7 @@ func TestAStopWaitsForCallsAWhile(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := &servers{
 					bounds:   newBounds(prometheus.NewRegistry(), zerolog.Nop(), &configv1.Limits{}, 0),
-					refusals: newPlaneRefusals(zerolog.Nop(), prometheus.NewRegistry(), func() []eds.Refuser { return nil }),
+					refusals: newPlaneRefusals(zerolog.Nop(), prometheus.NewRegistry(), func() []publish.Refuser { return nil }),
 					grpc:     grpc.NewServer(), grpcListener: bufconn.Listen(64 << 10), httpListener: bufconn.Listen(64 << 10),
 					http: &http.Server{Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 						select {

@@ -11,9 +11,10 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"hdsd/api"
-	"hdsd/coordinator/catalog"
+	"hdsd/catalog"
 	configv1 "hdsd/gen/hdsd/config/v1"
 	"hdsd/health"
+	"hdsd/machine"
 	"hdsd/source/sample"
 )
 
@@ -42,7 +43,7 @@ func (l *lab) wantTold(cluster, address string, verdict, told health.Status, rea
 	if shown.Verdict.Status != verdict {
 		l.t.Errorf("%s %s: the verdict is %v, want %v", cluster, address, shown.Verdict.Status, verdict)
 	}
-	l.wantPublished(l.core.rulings.Cluster(cluster).Source.ServiceName, address, told)
+	l.wantPublished(l.core.Rulings.Cluster(cluster).Source.ServiceName, address, told)
 	switch {
 	case shown.Published == nil && reason != "":
 		l.t.Errorf("%s %s: nothing is said to be published, want %v: %s", cluster, address, told, reason)
@@ -54,7 +55,7 @@ func (l *lab) wantTold(cluster, address string, verdict, told health.Status, rea
 // wantOwnChecks tells whether data planes get a cluster with its own checks.
 func (l *lab) wantOwnChecks(cluster string, want bool) {
 	l.t.Helper()
-	got, given := l.clusters[cluster], l.core.rulings.Cluster(cluster).Source.Message()
+	got, given := l.clusters[cluster], l.core.Rulings.Cluster(cluster).Source.Message()
 	if want && !proto.Equal(got, given) {
 		l.t.Errorf("%s goes out as %v, want it as it came", cluster, got)
 	}
@@ -175,9 +176,9 @@ func TestOriginalClusterOmitsRejectedEndpoints(t *testing.T) {
 func (l *lab) judged(cluster, address string, status health.Status) {
 	id := l.idOf(keyOf(cluster, address))
 	for _, k := range l.checkers {
-		l.core.report(k.ID, []health.Vote{{Endpoint: id, Status: status}}, l.now)
+		l.step(machine.Reported{Checker: k.ID, Votes: []health.Vote{{Endpoint: id, Status: status}}})
 	}
-	l.core.tick(l.now)
+	l.step(machine.Tick{})
 }
 
 func TestPublishedExplainsSourceHealth(t *testing.T) {

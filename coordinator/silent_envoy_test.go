@@ -17,9 +17,9 @@ import (
 
 	"hdsd/api"
 	"hdsd/config"
-	"hdsd/hds/specifier"
-	"hdsd/internal/demo/upstream"
+	"hdsd/envoy/specifier"
 	"hdsd/test/envoy"
+	"hdsd/test/upstream"
 )
 
 // spoiler gives one checker what it silently rejects, past the allow-list.
@@ -80,7 +80,7 @@ func TestARealEnvoyThatRejectsItsFirstSpecifier(t *testing.T) {
 	envoy.Eventually(t, envoyPatience, "a verdict", healthy)
 	envoy.Eventually(t, envoyPatience, "the cluster to be tried", func() bool {
 		trials := 1
-		return c.core.ask(t.Context(), func() { trials = c.core.rollout.Trials() }) == nil && trials == 0
+		return c.core.look(t.Context(), func() { trials = c.core.Rollout.Trials() }) == nil && trials == 0
 	})
 
 	victim := start("envoy-2")
@@ -109,7 +109,7 @@ type spoiled struct{ *Coordinator }
 
 // setVictim chooses whom to spoil.
 func (s spoiled) setVictim(id string) {
-	_ = s.core.ask(context.Background(), func() { s.core.hds = spoiler{s.hds, id} })
+	_ = s.core.look(context.Background(), func() { s.core.hds = spoiler{s.hds, id} })
 }
 
 func newSpoiled(t *testing.T, address, victim string) spoiled {

@@ -1,3 +1,5 @@
+//go:build !race || soak
+
 package coordinator
 
 import (
@@ -10,6 +12,8 @@ import (
 
 	storev1 "hdsd/gen/hdsd/store/v1"
 	"hdsd/health"
+	"hdsd/machine"
+	"hdsd/notify"
 )
 
 // hush makes checkers reject what they were sent, and hds notice it.
@@ -83,7 +87,7 @@ func TestEndpointsOfASilentCheckerMove(t *testing.T) {
 	l.wantReportedBy(3, addresses)
 	l.say(web("web", addresses...), web("more", one, two))
 	l.pass(time.Minute)
-	if sent != 1 || l.load("xa") != 0 || !l.core.fleet.Connected("xa") {
+	if sent != 1 || l.load("xa") != 0 || !l.core.Fleet.Connected("xa") {
 		t.Errorf("it was sent %d specifiers, and has %d endpoints", sent, l.load("xa"))
 	}
 	if flaps := len(l.transitions) - before; flaps != 2 { // of one and two
@@ -100,7 +104,7 @@ func TestAnEndpointLeftToSilentCheckersGetsSubstitutesSoon(t *testing.T) {
 	}
 	l.hush(pair...)
 	l.pass(3 * report) // they may be late
-	l.core.tick(l.now)
+	l.step(machine.Tick{})
 	if who := l.reporting(addresses[0]); len(who) < 2 {
 		t.Errorf("reported by %v, of whom %v are silent", who, pair)
 	}
@@ -159,6 +163,7 @@ func TestASilentCheckerThatReconnectsGetsWork(t *testing.T) {
 // TestTheHistoryHasSilentCheckers: when a checker falls silent, why, and when it reports again.
 func TestTheHistoryHasSilentCheckers(t *testing.T) {
 	l, _ := fleetOf(t, 5, 30)
+	told := l.conditions()
 	l.newcomer("xa") // rejects its specifier
 	l.pass(time.Minute)
 	l.checkers["xa"].rejects = false
@@ -181,6 +186,17 @@ func TestTheHistoryHasSilentCheckers(t *testing.T) {
 	}
 	if len(found) != len(want) || !slices.EqualFunc(found, want, strings.HasPrefix) {
 		t.Errorf("the history has\n%s\nwant\n%s", strings.Join(found, "\n"), strings.Join(want, "\n"))
+	}
+	l.checkers["c2c"].rejects = true
+	l.pass(time.Minute)
+	l.lose("c2c")
+	l.pass(10 * time.Second)
+	var conditions []string
+	for _, c := range told(notify.CheckerSilent) {
+		conditions = append(conditions, fmt.Sprintf("%s over: %t", c.Name, c.Ended))
+	}
+	if want := []string{"xa over: false", "xa over: true", "c1b over: false", "c1b over: true", "c2c over: false", "c2c over: true"}; !slices.Equal(conditions, want) {
+		t.Errorf("the notifications are %q, want %q", conditions, want)
 	}
 }
 
@@ -265,7 +281,7 @@ func TestSilenceMovesNothingWhileSettling(t *testing.T) {
 	l := settled(t, web("web", one))
 	l.join("da", "db")
 	l.pass(10 * time.Second)
-	l.timing.grace = 0
+	l.timing.Grace = 0
 	l.restart()
 	l.serve(web("web", one))
 	plan := l.digest()

@@ -27,15 +27,15 @@ func (c *control) AcceptSource(ctx context.Context, a api.SourceAcceptance) (api
 	if err != nil {
 		return api.Held{}, api.Source{}, err
 	}
-	before, now := shownHeld(&was), shownSource(is)
-	err = c.carryOut(ctx, "what the source takes away is accepted, but the audit does not have it", func() error {
-		c.record(ctx, time.Now(), store.AuditEntry{
+	before, after := shownHeld(&was), shownSource(is)
+	err = c.carryOut(ctx, "what the source takes away is accepted, but the audit does not have it", nil, func(now time.Time) error {
+		c.record(ctx, now, store.AuditEntry{
 			Action: "AcceptSource", Target: a.Source, Author: a.Author, Reason: a.Reason,
-			Before: before.String(), After: api.AmountText(now.Clusters, now.Endpoints),
+			Before: before.String(), After: api.AmountText(after.Clusters, after.Endpoints),
 		})
 		return nil
 	})
-	return *before, now, err
+	return *before, after, err
 }
 
 func shownSource(s feed.SourceState) api.Source {

@@ -24,9 +24,9 @@ func (c *Coordinator) logStart() {
 	}
 	clusters, endpoints := 0, 0
 	// An error means that the coordinator is stopping.
-	_ = c.core.ask(context.Background(), func() { clusters, endpoints = len(c.core.rulings.Names()), c.core.rulings.Len() })
+	_ = c.core.look(context.Background(), func() { clusters, endpoints = len(c.core.Rulings.Names()), c.core.Rulings.Len() })
 	c.log.Info().Str("event", "started").Str("version", c.ready.version).Str("node_id", c.started.GetNodeId()).Str("data_dir", c.started.GetDataDir()).
 		Strs("files", files).Int("clusters", clusters).Int("endpoints", endpoints).Int("restored_endpoints", c.ready.restored.endpoints).
 		Int("restored_checkers", c.ready.restored.checkers).Int("overrides", c.ready.restored.overrides).Int("judged_checkers", c.ready.restored.trust).
-		Bool("frozen", c.core.decisions.frozen.Load() != nil).Msg("started")
+		Bool("frozen", c.core.publisher.frozen.Load() != nil).Msg("started")
 }

@@ -11,6 +11,8 @@ import (
 	"hdsd/api"
 	"hdsd/coordinator/attention"
 	"hdsd/health"
+	"hdsd/machine"
+	"hdsd/notify"
 	"hdsd/store"
 )
 
@@ -92,7 +94,7 @@ func TestStatusFollowsWhatHappens(t *testing.T) {
 	if s = want("two are back", api.ClusterCounts{OK: 2}); s.Checkers != (api.CheckerCounts{Connected: 2, Lost: 1}) {
 		t.Errorf("two are back: %+v", s.Checkers)
 	}
-	l.pass(lostFor)
+	l.pass(machine.LostFor)
 	if s = l.status(); s.Checkers.Lost != 0 {
 		t.Errorf("a day later %d are lost", s.Checkers.Lost)
 	}
@@ -102,6 +104,7 @@ func TestStatusFollowsWhatHappens(t *testing.T) {
 // check, show in the status, the overview, the metrics and the attention.
 func TestClustersWithoutAHealthyEndpoint(t *testing.T) {
 	l := newLab(t)
+	told := l.conditions()
 	l.serve(web("api", "10.0.1.1:80"), web("web", "10.0.0.1:80", "10.0.0.2:80"), aside(web("odd", "10.0.2.1:80")))
 	l.join("c0a", "c1b", "c2c")
 	l.pass(settle + 10*time.Second)
@@ -141,4 +144,8 @@ func TestClustersWithoutAHealthyEndpoint(t *testing.T) {
 	l.serve(web("api", "10.0.1.1:80"), web("web", "10.0.0.1:80", "10.0.0.2:80"), web("odd", "10.0.2.1:80"))
 	l.pass(10 * time.Second)
 	want("all is well", api.ClusterCounts{OK: 3}, "api OK")
+	reason := "cluster odd: none of its endpoints may be checked: "
+	if all := told(notify.NotChecked); len(all) != 2 || all[0].Ended || all[0].Cluster != "odd" || !strings.HasPrefix(all[0].Text, reason) || all[0].Since.IsZero() || !all[1].Ended {
+		t.Errorf("odd was not checked, and is again: %+v", all)
+	}
 }

@@ -19,7 +19,7 @@ import (
 
 	"hdsd/config"
 	configv1 "hdsd/gen/hdsd/config/v1"
-	"hdsd/internal/caller"
+	"hdsd/peer"
 )
 
 // callingStream is a stream of a caller. Its first message comes when it is sent.
@@ -52,7 +52,7 @@ func newCrowd(t *testing.T, l *configv1.Limits, log *bytes.Buffer) *crowd {
 
 // open opens a stream. The first message comes when send is called.
 func (c *crowd) open(identity, address string) (send func()) {
-	s := &callingStream{ctx: caller.With(c.t.Context(), caller.Caller{Identity: identity, Address: address}), first: make(chan struct{})}
+	s := &callingStream{ctx: peer.With(c.t.Context(), peer.Caller{Identity: identity, Address: address}), first: make(chan struct{})}
 	c.all.Go(func() {
 		err := c.bounds.streams.intercept(nil, s, nil, func(_ any, s grpc.ServerStream) error {
 			_ = s.RecvMsg(nil)

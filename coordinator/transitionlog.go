@@ -16,6 +16,7 @@ const maxTransitionsLogged = 100
 type transitionLog struct {
 	log     zerolog.Logger
 	bounded zerolog.Logger
+	outside *outsideNames
 	omitted *omitted
 	counted time.Time // when the omitted ones were last logged
 }
@@ -29,9 +30,9 @@ func (o *omitted) Sample(zerolog.Level) bool {
 	return false
 }
 
-func newTransitionLog(log zerolog.Logger) *transitionLog {
+func newTransitionLog(log zerolog.Logger, outside *outsideNames) *transitionLog {
 	rest := &omitted{}
-	return &transitionLog{log: log, omitted: rest, bounded: log.Sample(&zerolog.BurstSampler{
+	return &transitionLog{log: log, outside: outside, omitted: rest, bounded: log.Sample(&zerolog.BurstSampler{
 		Burst: maxTransitionsLogged, Period: time.Second, NextSampler: rest,
 	})}
 }
@@ -39,7 +40,7 @@ func newTransitionLog(log zerolog.Logger) *transitionLog {
 func (l *transitionLog) write(t *health.Transition) {
 	in := &t.Endpoint.Locality
 	l.bounded.Info().Str("event", "transition").
-		Str("cluster", t.Endpoint.Cluster).Str("address", t.Endpoint.Address).
+		EmbedObject(l.outside.logged(t.Endpoint.Cluster)).Str("address", t.Endpoint.Address).
 		Str("region", in.Region).Str("zone", in.Zone).Str("sub_zone", in.SubZone).
 		Stringer("from", t.From).Stringer("to", t.To).
 		Str("reason", t.Reason).Msg("health changed")

@@ -13,7 +13,7 @@ import (
 
 func TestTransitionLogIsBounded(t *testing.T) {
 	var out bytes.Buffer
-	l := newTransitionLog(zerolog.New(&out))
+	l := newTransitionLog(zerolog.New(&out), nil)
 	const all = 5 * maxTransitionsLogged
 	for range all {
 		l.write(&health.Transition{Endpoint: keyOf("web", one), To: health.Unhealthy})
@@ -43,7 +43,7 @@ func TestTransitionLogIsBounded(t *testing.T) {
 // endpoints, and the log tells them apart.
 func TestTransitionsAreLoggedWithTheirLocality(t *testing.T) {
 	var out bytes.Buffer
-	l := newTransitionLog(zerolog.New(&out))
+	l := newTransitionLog(zerolog.New(&out), nil)
 	for _, zone := range []string{"a", "b"} {
 		l.write(&health.Transition{Endpoint: health.Endpoint{
 			Cluster: "web", Address: one, Locality: health.Locality{Region: "eu", Zone: zone, SubZone: "rack1"},

@@ -1,3 +1,5 @@
+//go:build !race || soak
+
 package coordinator
 
 import (
@@ -11,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"hdsd/health"
+	"hdsd/machine"
 	"hdsd/source/sample"
 )
 
@@ -47,7 +50,7 @@ func (l *lab) oneOf(who []string) string {
 
 // canaryOf is the checker at which a cluster is on trial; empty for none.
 func (l *lab) canaryOf(name string) string {
-	_, id, _ := strings.Cut(l.core.rollout.Reason(name), "first, now to ")
+	_, id, _ := strings.Cut(l.core.Rollout.Reason(name), "first, now to ")
 	return id
 }
 
@@ -86,7 +89,7 @@ func TestATrialEndsWhereItsCheckerFallsSilent(t *testing.T) {
 					Abilities: health.Abilities{health.HTTP: {}, health.TCP: {}, health.FreshCodes: {}},
 				})
 			}
-			l.core.tick(l.now)
+			l.step(machine.Tick{})
 		},
 	} {
 		l, _ := guarded(t)
@@ -102,7 +105,7 @@ func TestATrialEndsWhereItsCheckerFallsSilent(t *testing.T) {
 			t.Errorf("%s is still tried at %s, which is silent", cluster, canary)
 		}
 		l.pass(40 * report)
-		if reason := l.core.rollout.Reason(cluster); reason != "" {
+		if reason := l.core.Rollout.Reason(cluster); reason != "" {
 			t.Errorf("%s is not proven in the end: %s", cluster, reason)
 		}
 	}
@@ -285,7 +288,7 @@ func TestTwoLossesBlockAChange(t *testing.T) {
 
 // clusterAddress is the only address of a cluster.
 func (l *lab) clusterAddress(name string) string {
-	return l.core.rulings.Cluster(name).Endpoints[0].Address()
+	return l.core.Rulings.Cluster(name).Endpoints[0].Address()
 }
 
 func TestARollingRestartDuringAChangeBlocksNothing(t *testing.T) {

@@ -4,9 +4,10 @@ import (
 	"testing"
 	"time"
 
-	"hdsd/coordinator/catalog"
-	"hdsd/coordinator/ruling"
+	"hdsd/catalog"
 	"hdsd/health"
+	"hdsd/machine"
+	"hdsd/ruling"
 	"hdsd/source"
 )
 
@@ -45,7 +46,7 @@ func upstreamAway(t *testing.T) *lab {
 // serveAll is serve with several sources.
 func (l *lab) serveAll(sets []*source.Set) {
 	l.intake.restart(sets, catalog.NewRules(l.rules))
-	l.core.begin(l.now)
+	l.step(machine.Begun{})
 }
 
 // TestUnreadSourceIsNotEmpty expects nothing of it to be gone or forgotten, however long it is
@@ -55,7 +56,7 @@ func TestUnreadSourceIsNotEmpty(t *testing.T) {
 	l.drain(keyOf("db", three))
 	recorded := len(l.transitions)
 	l.pass(settle + 10*time.Second)
-	l.now = l.now.Add(2 * forgetEvery)
+	l.now = l.now.Add(2 * machine.ForgetEvery)
 	l.pass(10 * time.Second)
 	l.intake.hear(&source.Set{Source: "local", Clusters: []*sourceCluster{web("db", three, "10.0.0.4:80")}})
 	l.pass(10 * time.Second)
@@ -66,7 +67,7 @@ func TestUnreadSourceIsNotEmpty(t *testing.T) {
 
 	// It is back: one endpoint is as it was, another is gone.
 	l.intake.hear(said(web("web", one)))
-	l.core.tick(l.now)
+	l.step(machine.Tick{})
 	l.wantTold("web", one, health.Unhealthy, health.Unhealthy, "")
 	l.wantLast(two, health.Healthy, health.Unknown, ruling.InNoSource)
 	l.pass(10 * time.Second)
@@ -126,7 +127,7 @@ func TestClustersStayUntilTheirSourceAnswers(t *testing.T) {
 	l.intake.hear(&source.Set{Source: "upstream", Unread: true}) // it is given up
 	l.pass(10 * time.Second)
 	l.wantTransitions(2)
-	if l.unread || l.core.rulings.Cluster("web") == nil {
+	if l.unread || l.core.Rulings.Cluster("web") == nil {
 		t.Error("what was known is known no more")
 	}
 	l.intake.hear(said())

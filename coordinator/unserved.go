@@ -11,10 +11,9 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"hdsd/internal/caller"
-	"hdsd/internal/pace"
 	"hdsd/internal/rest"
-	"hdsd/internal/share"
+	"hdsd/peer"
+	"hdsd/peer/limit"
 )
 
 // others are the services that Envoys and gRPC clients ask servers for, and that hdsd serves
@@ -53,7 +52,7 @@ type unserved struct {
 	log   zerolog.Logger
 	calls *prometheus.CounterVec
 	relay bool // there is one; set before the server serves
-	pace  pace.Pace
+	pace  limit.Pace
 }
 
 func newUnserved(to prometheus.Registerer, log zerolog.Logger) *unserved {
@@ -87,10 +86,8 @@ func (u *unserved) refuse(s grpc.ServerStream, call string) error {
 		label = service
 	}
 	u.calls.WithLabelValues(label).Inc()
-	if more, ok := u.pace.Next(time.Now()); ok {
-		u.log.Warn().Str("event", "call_unserved").Str("caller", share.Name(caller.FromContext(s.Context()).Key())).Str("call", rest.Brief(call)).Uint64("more", more).
-			Msg("a caller asks for a gRPC service that hdsd does not serve: give it the address of a server that does")
-	}
+	u.pace.Warn(time.Now(), &u.log, "call_unserved").Str("caller", limit.Name(peer.FromContext(s.Context()).Key())).Str("call", rest.Brief(call)).
+		Msg("a caller asks for a gRPC service that hdsd does not serve: give it the address of a server that does")
 	advice := "without a relay, hdsd serves clusters and endpoints only"
 	if u.relay {
 		advice = "only streams of discovery (v3) and load reports (v3) pass through the relay"

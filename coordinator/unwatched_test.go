@@ -1,3 +1,5 @@
+//go:build !race || soak
+
 package coordinator
 
 import (
@@ -15,7 +17,7 @@ import (
 func TestTheLogSaysThatNobodyChecks(t *testing.T) {
 	l := newLab(t)
 	var log strings.Builder
-	l.core.log = zerolog.New(&log)
+	l.core.eventLog.log = zerolog.New(&log)
 	l.serve(web("web", "10.0.0.1:80"))
 	l.join("c0a", "c1b")
 	l.pass(settle + 10*time.Second)

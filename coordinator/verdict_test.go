@@ -1,3 +1,5 @@
+//go:build !race || soak
+
 package coordinator
 
 import (
@@ -10,6 +12,7 @@ import (
 
 	configv1 "hdsd/gen/hdsd/config/v1"
 	"hdsd/health"
+	"hdsd/machine"
 	"hdsd/store"
 )
 
@@ -163,7 +166,7 @@ func TestDegradedByStatusCode(t *testing.T) {
 	say := func(code uint16) {
 		for _, id := range []string{"1a", "2b", "3c"} {
 			k := l.checkers[id]
-			l.core.report(id, []health.Vote{{Endpoint: k.spec.Order[0], Status: health.Unhealthy, HTTPStatusCode: code}}, l.now)
+			l.step(machine.Reported{Checker: id, Votes: []health.Vote{{Endpoint: k.spec.Order[0], Status: health.Unhealthy, HTTPStatusCode: code}}})
 			k.said[k.spec.Order[0]] = health.Healthy // keeps it as it is
 		}
 	}
@@ -178,6 +181,6 @@ func TestDegradedByStatusCode(t *testing.T) {
 	l.reload(func(c *configv1.Config) {
 		c.Policies[0].Verdict = verdictOf(t, `{"degradedWhen":{"httpStatusCode":[{"start":500,"end":600}]}}`)
 	})
-	l.core.tick(l.now)
+	l.step(machine.Tick{})
 	l.wantPublished("web", address, health.Degraded)
 }

@@ -10,69 +10,67 @@ import (
 
 	"hdsd/api"
 	"hdsd/assign"
-	"hdsd/coordinator/catalog"
+	"hdsd/catalog"
 	"hdsd/coordinator/feed"
-	"hdsd/coordinator/fleet"
 	"hdsd/coordinator/query"
-	"hdsd/coordinator/ruling"
+	"hdsd/fleet"
 	"hdsd/health"
+	"hdsd/ruling"
 )
 
 // asker lets queries ask the core.
 type asker struct{ core *core }
 
 // Ask implements query.Core.
-func (a asker) Ask(ctx context.Context, question func(query.State)) error {
-	return a.core.ask(ctx, func() { question(view(a)) })
+func (a asker) Ask(ctx context.Context, read func(query.State)) error {
+	return a.core.look(ctx, func() { read(view(a)) })
 }
 
 // Snapshot implements query.Core.
 func (a asker) Snapshot(ctx context.Context) (*query.Snapshot, error) {
-	return a.core.upkeep.snapshots.Newer(ctx, a.core.done)
+	return a.core.snapshots.Newer(ctx, a.core.done)
 }
 
 // NextSnapshot implements query.Core.
 func (a asker) NextSnapshot(ctx context.Context) (*query.Snapshot, error) {
-	return a.core.upkeep.snapshots.Next(ctx, a.core.done)
+	return a.core.snapshots.Next(ctx, a.core.done)
 }
 
 // Done implements query.Core.
 func (a asker) Done() <-chan struct{} { return a.core.done }
 
 // Outside implements query.Options.
-func (a asker) Outside(own string) string {
-	if outside, differs := a.core.upkeep.outside.Load(own); differs {
-		return outside.(string)
-	}
-	return own
-}
+func (a asker) Outside(own string) string { return a.core.outside.of(own) }
+
+// Version implements query.Options.
+func (a asker) Version(own string) string { return a.core.outside.version(own) }
 
 // view answers queries from what the rooms of the core know. It changes nothing.
 type view struct{ core *core }
 
 // Names implements query.State.
-func (v view) Names() []string { return v.core.rulings.Names() }
+func (v view) Names() []string { return v.core.Rulings.Names() }
 
 // Cluster implements query.State.
-func (v view) Cluster(name string) *catalog.Cluster { return v.core.rulings.Cluster(name) }
+func (v view) Cluster(name string) *catalog.Cluster { return v.core.Rulings.Cluster(name) }
 
 // Frozen implements query.State.
-func (v view) Frozen() bool { return v.core.rulings.Frozen() != nil }
+func (v view) Frozen() bool { return v.core.Rulings.Frozen() != nil }
 
 // BlockedReason implements query.State.
 func (v view) BlockedReason(k *catalog.Cluster) string {
-	if !v.core.rollout.Blocked(k.Source.Name) {
+	if !v.core.Rollout.Blocked(k.Source.Name) {
 		return ""
 	}
-	return v.core.rollout.Reason(k.Source.Name)
+	return v.core.Rollout.Reason(k.Source.Name)
 }
 
 // Status implements query.State.
-func (v view) Status(e *catalog.Endpoint) health.Status { return v.core.rulings.HealthOf(e) }
+func (v view) Status(e *catalog.Endpoint) health.Status { return v.core.Rulings.HealthOf(e) }
 
 // StrandedReason implements query.State.
 func (v view) StrandedReason(k *catalog.Cluster, e *catalog.Endpoint) string {
-	if id, ok := v.core.rulings.IDOf(e); ok && v.core.fleet.Stranded(id) {
+	if id, ok := v.core.Rulings.IDOf(e); ok && v.core.Fleet.Stranded(id) {
 		return v.strandedReason(k, id)
 	}
 	return ""
@@ -83,8 +81,8 @@ const verdictPatience = time.Minute
 
 // NotChecked implements query.State.
 func (v view) NotChecked(k *catalog.Cluster) (reason string, since time.Time) {
-	t := v.core.rulings.Takeover(k.Source.Name)
-	if v.core.fleet.Settling() {
+	t := v.core.Rulings.Takeover(k.Source.Name)
+	if v.core.Fleet.Settling() {
 		return "", t.Since
 	}
 	count := t.Stranded
@@ -95,7 +93,7 @@ func (v view) NotChecked(k *catalog.Cluster) (reason string, since time.Time) {
 			}
 		}
 	} else if count = t.Unjudged; count > 0 && time.Since(t.Since) > verdictPatience {
-		reason = cmp.Or(v.core.rollout.Reason(k.Source.Name), "no verdict on them yet")
+		reason = cmp.Or(v.core.Rollout.Reason(k.Source.Name), "no verdict on them yet")
 	}
 	if reason == "" {
 		return "", t.Since
@@ -109,23 +107,23 @@ func (v view) NotChecked(k *catalog.Cluster) (reason string, since time.Time) {
 
 // Explain implements query.State.
 func (v view) Explain(k *catalog.Cluster, e *catalog.Endpoint) api.EndpointHealth {
-	out := api.EndpointHealth{Endpoint: e.Key(), Hostname: e.Hostname()}
-	if id, ok := v.core.rulings.IDOf(e); !ok {
+	out := api.EndpointHealth{Endpoint: e.Key(), Hostname: e.Hostname(), Version: k.Version()}
+	if id, ok := v.core.Rulings.IDOf(e); !ok {
 		out.Verdict.Reason = e.Reason()
 	} else {
-		ruling := v.core.rulings.Ruling(id)
+		ruling := v.core.Rulings.Ruling(id)
 		out.Verdict = v.explainVotes(k, e, id, ruling.Judged)
 		if o := ruling.Override; o != nil {
-			out.Override, out.Voted = shownOverride(o), &health.Verdict{Status: out.Verdict.Status, Reason: out.Verdict.Reason}
+			out.Override, out.Voted = v.core.outside.override(o), &health.Verdict{Status: out.Verdict.Status, Reason: out.Verdict.Reason}
 			out.Verdict.Status, out.Verdict.Reason = o.Status, o.Explain()
-		} else if since, held := v.core.judge.Held(id); held {
+		} else if since, held := v.core.Judge.Held(id); held {
 			out.HeldSince = since
 		}
 		if !ruling.Since.IsZero() {
 			out.Verdict.Since = ruling.Since
 		}
 	}
-	if p, ok := v.core.rulings.Published(k, e); ok && p.Status != out.Verdict.Status {
+	if p, ok := v.core.Rulings.Published(k, e); ok && p.Status != out.Verdict.Status {
 		out.Published = &api.Published{Status: p.Status, Reason: p.Reason()}
 	}
 	return out
@@ -133,13 +131,13 @@ func (v view) Explain(k *catalog.Cluster, e *catalog.Endpoint) api.EndpointHealt
 
 // ExplainGone implements query.State.
 func (v view) ExplainGone(key health.Endpoint) api.EndpointHealth {
-	return api.EndpointHealth{Endpoint: key, Verdict: health.Verdict{Reason: ruling.InNoSource}}
+	return api.EndpointHealth{Endpoint: key, Version: v.core.outside.version(key.Cluster), Verdict: health.Verdict{Reason: ruling.InNoSource}}
 }
 
 // explainVotes gives the verdict of the votes on an endpoint. The reason adds what
 // the votes do not tell: that nobody can or may check the endpoint, or too few.
 func (v view) explainVotes(k *catalog.Cluster, e *catalog.Endpoint, id health.EndpointID, judged bool) health.Verdict {
-	verdict := v.core.rulings.Votes(id)
+	verdict := v.core.Rulings.Votes(id)
 	verdict.Observations = v.withNewcomers(id, verdict.Observations)
 	if e.Checked() == catalog.None {
 		if judged {
@@ -149,7 +147,7 @@ func (v view) explainVotes(k *catalog.Cluster, e *catalog.Endpoint, id health.En
 		}
 		return verdict
 	}
-	if v.core.fleet.Stranded(id) {
+	if v.core.Fleet.Stranded(id) {
 		if len(verdict.Observations) == 0 {
 			verdict.Reason = strings.TrimSuffix(v.strandedReason(k, id)+"; "+verdict.Reason, "; ")
 		}
@@ -165,9 +163,9 @@ func (v view) explainVotes(k *catalog.Cluster, e *catalog.Endpoint, id health.En
 
 // withNewcomers adds the votes of checkers on probation, which decide nothing.
 func (v view) withNewcomers(id health.EndpointID, seated []health.Observation) []health.Observation {
-	added := v.core.newcomers.Observations(id, "on probation")
+	added := v.core.Newcomers.Observations(id, "on probation")
 	added = slices.DeleteFunc(added, func(o health.Observation) bool {
-		return !v.core.fleet.OnProbation(o.Checker) ||
+		return !v.core.Fleet.OnProbation(o.Checker) ||
 			slices.ContainsFunc(seated, func(s health.Observation) bool { return s.Checker == o.Checker })
 	})
 	if len(added) == 0 {
@@ -185,23 +183,23 @@ func (v view) untriedReason(k *catalog.Cluster, index int, verdict *health.Verdi
 			return ""
 		}
 	}
-	return v.core.rollout.UntriedReason(k, index)
+	return v.core.Rollout.UntriedReason(k, index)
 }
 
 // strandedReason says why no checker can check an endpoint.
 func (v view) strandedReason(k *catalog.Cluster, id health.EndpointID) string {
-	there := v.core.fleet.Present()
+	there := v.core.Fleet.Present()
 	if there.Connected == 0 {
 		return "not checked: no checker is connected"
 	}
-	if k, index := v.core.rulings.At(id); index != catalog.None && v.core.upkeep.targets.Waits(k.Hashes[index]) {
+	if k, index := v.core.Rulings.At(id); index != catalog.None && v.core.Targets.Waits(k.Hashes[index]) {
 		return v.withheldReason()
 	}
 	state := fmt.Sprintf("%d connected", there.Connected)
 	if there.Silent > 0 {
 		state += fmt.Sprintf(", %d of them silent", there.Silent)
 	}
-	switch _, why := v.core.fleet.Shortage(id); why {
+	switch _, lack := v.core.Fleet.Shortage(id); lack {
 	case assign.TooFar:
 		return fmt.Sprintf("not checked: none of the checkers (%s) that are able to check it, %s, is in its zone or region, and others may not: see zones and regions under assignment or its policy", state, k.Requirements())
 	case assign.NoRoom:
@@ -213,79 +211,79 @@ func (v view) strandedReason(k *catalog.Cluster, id health.EndpointID) string {
 // shortReason says why an endpoint has fewer checkers than it should; it is empty
 // if it has enough, or if there are no others.
 func (v view) shortReason(k *catalog.Cluster, id health.EndpointID) string {
-	missing, why := v.core.fleet.Shortage(id)
+	missing, lack := v.core.Fleet.Shortage(id)
 	if missing == 0 {
 		return ""
 	}
-	lacks := fmt.Sprintf("it lacks %d of %d checkers", missing, max(k.Redundancy, 1))
-	switch why {
+	text := fmt.Sprintf("it lacks %d of %d checkers", missing, max(k.Redundancy, 1))
+	switch lack {
 	case assign.NoRoom:
-		return lacks + ": all others that are able are at their max_checks_per_second"
+		return text + ": all others that are able are at their max_checks_per_second"
 	case assign.TooFar:
-		return lacks + ": no other that is able is in its zone or region, and others may not: see zones and regions under assignment or its policy"
+		return text + ": no other that is able is in its zone or region, and others may not: see zones and regions under assignment or its policy"
 	case assign.TooFew:
-		return lacks + ": no other is able to check it, " + k.Requirements()
+		return text + ": no other is able to check it, " + k.Requirements()
 	}
 	return ""
 }
 
 // Condition implements query.State.
 func (v view) Condition(e *catalog.Endpoint) query.Condition {
-	id, ok := v.core.rulings.IDOf(e)
+	id, ok := v.core.Rulings.IDOf(e)
 	if !ok {
 		return query.Condition{}
 	}
-	ruled := v.core.rulings.Ruling(id)
-	condition := query.Condition{Status: ruled.Health, Stranded: v.core.fleet.Stranded(id)}
-	if condition.Voters, condition.Since = v.core.judge.Standing(id); !ruled.Since.IsZero() {
+	ruled := v.core.Rulings.Ruling(id)
+	condition := query.Condition{Status: ruled.Health, Stranded: v.core.Fleet.Stranded(id)}
+	if condition.Voters, condition.Since = v.core.Judge.Standing(id); !ruled.Since.IsZero() {
 		condition.Since = ruled.Since
 	}
 	if condition.Overridden = ruled.Override != nil; !condition.Overridden {
-		condition.HeldSince, _ = v.core.judge.Held(id)
+		condition.HeldSince, _ = v.core.Judge.Held(id)
 	}
 	return condition
 }
 
 // Panic implements query.State.
 func (v view) Panic(k *catalog.Cluster) (reason string, since time.Time) {
-	return v.core.upkeep.alarms.panics.Explain(k.Source.Name)
+	return v.core.alarms.panics.Explain(k.Source.Name)
 }
 
 // Crew implements query.State.
 func (v view) Crew() query.Crew {
-	return query.Crew{Unwatched: v.core.fleet.Figures().UnwatchedSince, Lost: len(v.core.upkeep.troubles.lost), TooFew: v.core.upkeep.alarms.tooFew, ProbeLimit: v.core.upkeep.alarms.probeLimit.Named}
+	return query.Crew{Unwatched: v.core.Fleet.Figures().UnwatchedSince, Lost: len(v.core.Troubles.Lost), TooFew: v.core.alarms.tooFew, ProbeLimit: v.core.alarms.probeLimit.Named}
 }
 
 // Checkers implements query.State.
 func (v view) Checkers() []query.Checker {
 	var found []query.Checker
 	listed := map[string]bool{}
-	for known := range v.core.fleet.Checkers() {
-		k := query.Checker{SilenceReason: v.core.fleet.SilenceReason(known.ID), DoubtReason: v.core.judge.DoubtReason(known.ID), Checker: api.Checker{
+	for known := range v.core.Fleet.Checkers() {
+		k := query.Checker{SilenceReason: v.core.Fleet.SilenceReason(known.ID), DoubtReason: v.core.Judge.DoubtReason(known.ID), Checker: api.Checker{
 			Checker: known.Checker, Connected: known.Connected, LastReport: known.LastReport,
 			Share: known.Plan.Share, ChecksPerSecond: float64(known.Plan.Rate) / 1000, PlanDigest: known.Plan.Digest, AssignedEndpoints: known.Plan.Endpoints,
-			BlindReason: v.core.judge.BlindReason(known.ID),
-			Operator:    shownTrust(known.ID, v.core.trust.of(known.ID)), TroubledSince: v.core.upkeep.troubles.since(known.ID),
+			BlindReason: v.core.Judge.BlindReason(known.ID),
+			Operator:    shownTrust(known.ID, v.core.Trust.Of(known.ID)), TroubledSince: v.core.Troubles.Since(known.ID),
 		}}
 		if p := known.Probation; p != nil {
 			k.Probation = &api.Probation{Since: p.Since, Reason: v.probationReason(p)}
 		}
-		for _, cut := range v.core.judge.CutPaths(known.Locality) {
+		for _, cut := range v.core.Judge.CutPaths(known.Locality) {
 			k.CutPaths = append(k.CutPaths, api.CutPath{To: cut.To, Reason: cut.Reason})
 		}
-		if lost, is := v.core.upkeep.troubles.lost[known.ID]; is {
-			k.Lost = &api.Lost{Since: lost.at, Reason: "its stream ended, or it stopped to fetch; its seats are kept in case it comes back"}
+		if lost, ok := v.core.Troubles.Lost[known.ID]; ok {
+			k.Lost = &api.Lost{Since: lost.Since, Reason: "its stream ended, or it stopped fetching; its seats are kept in case it comes back"}
 		}
 		listed[known.ID] = true
 		found = append(found, k)
 	}
-	for id, lost := range v.core.upkeep.troubles.lost {
+	for id, lost := range v.core.Troubles.Lost {
 		if listed[id] {
 			continue
 		}
 		lost.ID = id
-		found = append(found, query.Checker{Checker: api.Checker{Checker: lost.Checker, LastReport: lost.lastReport, Lost: &api.Lost{
-			Since: lost.at, Gone: true, Reason: "its stream ended, or it stopped to fetch, and it did not come back; others check its endpoints",
+		found = append(found, query.Checker{Checker: api.Checker{Checker: lost.Checker, LastReport: lost.LastReport, Lost: &api.Lost{
+			Since: lost.Since, Gone: true, Reason: "its stream ended, or it stopped fetching, and it did not come back; others check its endpoints",
 		}}})
 	}
 	return found
@@ -294,7 +292,7 @@ func (v view) Checkers() []query.Checker {
 // Paths implements query.State.
 func (v view) Paths() []api.Path {
 	var found []api.Path
-	for _, p := range v.core.judge.Paths() {
+	for _, p := range v.core.Judge.Paths() {
 		found = append(found, api.Path(p))
 	}
 	return found
@@ -305,15 +303,15 @@ func (v view) probationReason(p *fleet.Progress) string {
 	if !p.Wrong.IsZero() {
 		return "it disagrees with established checkers since " + p.Wrong.UTC().Format(time.RFC3339)
 	}
-	return fmt.Sprintf("it has agreed with established checkers for %s of %s", p.Agreed.Round(time.Second), v.core.rules.Probation)
+	return fmt.Sprintf("it has agreed with established checkers for %s of %s", p.Agreed.Round(time.Second), v.core.Rules.Probation)
 }
 
 // Lagging implements query.State. A blocked version of a cluster is no part of the
 // plan.
 func (v view) Lagging() map[string]bool {
 	found := map[string]bool{}
-	for k := range v.core.fleet.Checkers() {
-		if v.core.fleet.Gathering(k.ID) || v.core.rollout.Pace.Waits(k.ID) || v.core.rollout.Behind(k.ID) {
+	for k := range v.core.Fleet.Checkers() {
+		if v.core.Fleet.Gathering(k.ID) || v.core.Rollout.Pace.Waits(k.ID) || v.core.Rollout.Behind(k.ID) {
 			found[k.ID] = true
 		}
 	}
@@ -324,7 +322,7 @@ func (v view) Lagging() map[string]bool {
 // it stops.
 func (c *core) conditions(ctx context.Context, all []*catalog.Endpoint) []feed.Condition {
 	found := make([]feed.Condition, len(all))
-	if c.ask(ctx, func() {
+	if c.look(ctx, func() {
 		for i, e := range all {
 			condition := view{c}.Condition(e)
 			found[i] = feed.Condition{Status: condition.Status, Voted: condition.Voters > 0}

@@ -1,3 +1,5 @@
+//go:build !race || soak
+
 package coordinator
 
 import (
@@ -5,6 +7,7 @@ import (
 	"time"
 
 	"hdsd/api"
+	"hdsd/catalog"
 	configv1 "hdsd/gen/hdsd/config/v1"
 	"hdsd/health"
 )
@@ -27,8 +30,8 @@ func (l *lab) wantInZone(zone, address string, want health.Status) {
 // cutZone is a fleet whose checkers in zone b do not reach two endpoints.
 func cutZone(t *testing.T) (l *lab, address string) {
 	l, addresses := fleetOf(t, 6, 30)
-	l.core.timing.zoneViews = true
-	l.core.judge.Configure(l.core.timing.aggregating(l.core.rules.Trust))
+	l.core.Timing.ZoneViews = true
+	l.intake.restart(l.sets, catalog.NewRules(l.rules))
 	l.cutOff(addresses[:2], func(id string) bool { return id[len(id)-1] == 'b' })
 	l.pass(10 * time.Second)
 	l.wantPublished("web", addresses[0], health.Healthy)

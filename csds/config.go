@@ -13,30 +13,30 @@ import (
 // writer makes ClientConfigs.
 type writer struct {
 	exclude bool // configurations are left out
-	left    int  // bytes; below zero the client is not finished
+	left    int  // remaining bytes; below zero the client is not finished
 	redact  redactor
 }
 
 // client returns a client in both forms, which share their parts.
 func (w *writer) client(c *Client) *statusv3.ClientConfig {
-	out := &statusv3.ClientConfig{Node: shown(c.Node), ClientScope: c.Scope}
+	config := &statusv3.ClientConfig{Node: shown(c.Node), ClientScope: c.Scope}
 	if c.Resources == nil {
-		return out
+		return config
 	}
 	for r := range c.Resources {
 		g := w.generic(&r)
 		w.left -= len(g.GetXdsConfig().GetValue()) + len(g.GetErrorState().GetFailedConfiguration().GetValue())
 		if w.left < 0 {
-			return out
+			return config
 		}
-		out.GenericXdsConfigs = append(out.GenericXdsConfigs, g)
+		config.GenericXdsConfigs = append(config.GenericXdsConfigs, g)
 	}
 	for _, dump := range []dump{clusterDump{&adminv3.ClustersConfigDump{}}, endpointDump{&adminv3.EndpointsConfigDump{}}} {
-		if x := w.perXds(out.GenericXdsConfigs, dump); x != nil {
-			out.XdsConfig = append(out.XdsConfig, x)
+		if x := w.perXds(config.GenericXdsConfigs, dump); x != nil {
+			config.XdsConfig = append(config.XdsConfig, x)
 		}
 	}
-	return out
+	return config
 }
 
 // shown returns a node without its extensions.

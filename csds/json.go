@@ -40,9 +40,8 @@ func writeResponse(w io.Writer, r *statusv3.ClientStatusResponse) {
 
 var format = protojson.MarshalOptions{Resolver: resolver{}}
 
-// encode returns one client as JSON. It leaves out what JSON cannot express (a NaN in
-// metadata, a duration of more than 10,000 years): a configuration, or the node except its
-// id.
+// encode returns one client as JSON. It omits the parts that JSON cannot express (a NaN in
+// metadata, a duration of more than 10,000 years): a configuration, or the node except its id.
 func encode(c *statusv3.ClientConfig) []byte {
 	text, err := format.Marshal(c)
 	if err == nil {
@@ -79,11 +78,11 @@ func (resolver) FindMessageByName(name protoreflect.FullName) (protoreflect.Mess
 }
 
 func (resolver) FindMessageByURL(url string) (protoreflect.MessageType, error) {
-	known, err := protoregistry.GlobalTypes.FindMessageByURL(url)
+	found, err := protoregistry.GlobalTypes.FindMessageByURL(url)
 	if errors.Is(err, protoregistry.NotFound) && strings.Contains(url, "/") {
 		return unknown, nil
 	}
-	return known, err
+	return found, err
 }
 
 func (resolver) FindExtensionByName(name protoreflect.FullName) (protoreflect.ExtensionType, error) {

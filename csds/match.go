@@ -6,11 +6,12 @@ import (
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
-	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/reflect/protopath"
 	"google.golang.org/protobuf/reflect/protorange"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/structpb"
+
+	"hdsd/envoy/fields"
 )
 
 // The limits of the matchers of one request.
@@ -29,7 +30,7 @@ type compiler struct {
 	programs int // instructions
 }
 
-// count returns an error if one more matcher is too many.
+// count returns an error above the limit of matchers.
 func (c *compiler) count() error {
 	if c.matchers++; c.matchers > maxMatchers {
 		return fmt.Errorf(": a request may have up to %d matchers", maxMatchers)
@@ -37,45 +38,45 @@ func (c *compiler) count() error {
 	return nil
 }
 
-// nodes selects the nodes that any of its matchers matches; without one, all nodes.
+// nodes selects the nodes that any of its matchers selects; without matchers, all nodes.
 type nodes []func(*corev3.Node) bool
 
-func (all nodes) matches(n *corev3.Node) bool {
-	for _, match := range all {
+func (ns nodes) matches(n *corev3.Node) bool {
+	for _, match := range ns {
 		if match(n) {
 			return true
 		}
 	}
-	return len(all) == 0
+	return len(ns) == 0
 }
 
 // compile compiles the matchers of a request. An error names the field.
 func compile(matchers []*matcherv3.NodeMatcher) (nodes, error) {
 	c := &compiler{}
-	all := make(nodes, 0, min(len(matchers), maxMatchers))
+	selected := make(nodes, 0, min(len(matchers), maxMatchers))
 	for i, m := range matchers {
 		match, err := c.node(m)
 		if err == nil {
-			err = known(m.ProtoReflect())
+			err = checkKnown(m.ProtoReflect())
 		}
 		if err != nil {
 			return nil, fmt.Errorf("node_matchers[%d]%w", i, err)
 		}
-		all = append(all, match)
+		selected = append(selected, match)
 	}
-	return all, nil
+	return selected, nil
 }
 
-// known returns an error if a matcher has an unknown field, at any depth. To ignore it
-// could match more than asked.
-func known(m protoreflect.Message) error {
-	return protorange.Range(m, func(all protopath.Values) error {
-		inner, ok := all.Index(-1).Value.Interface().(protoreflect.Message)
+// checkKnown returns an error if a matcher has an unknown field, at any depth. Ignoring it could
+// select more nodes than requested.
+func checkKnown(m protoreflect.Message) error {
+	return protorange.Range(m, func(values protopath.Values) error {
+		inner, ok := values.Index(-1).Value.Interface().(protoreflect.Message)
 		if !ok || len(inner.GetUnknown()) == 0 {
 			return nil
 		}
-		number, _, _ := protowire.ConsumeTag(inner.GetUnknown())
-		return fmt.Errorf(": %s has a field %d, which hdsd does not know; leave it out", inner.Descriptor().FullName(), number)
+		unknown, _ := fields.Next(inner.GetUnknown()) // it was decoded
+		return fmt.Errorf(": %s has a field %d, which hdsd does not know; leave it out", inner.Descriptor().FullName(), unknown.Number)
 	})
 }
 
@@ -131,11 +132,11 @@ func (c *compiler) structure(m *matcherv3.StructMatcher) (func(*structpb.Struct)
 	if err != nil {
 		return nil, fmt.Errorf(".value%w", err)
 	}
-	return func(s *structpb.Struct) bool { return match(at(s, path)) }, nil
+	return func(s *structpb.Struct) bool { return match(lookup(s, path)) }, nil
 }
 
-// at returns the value at a path, nil where there is none.
-func at(s *structpb.Struct, path []string) *structpb.Value {
+// lookup returns the value at a path, or nil.
+func lookup(s *structpb.Struct, path []string) *structpb.Value {
 	var v *structpb.Value
 	for _, key := range path {
 		v = s.GetFields()[key]

@@ -58,7 +58,7 @@ func lower(s string) string {
 	}, s)
 }
 
-// regex compiles an expression, which has to match a whole text.
+// regex compiles an expression that has to match a whole text.
 func (c *compiler) regex(m *matcherv3.RegexMatcher) (func(string) bool, error) {
 	switch {
 	case m.GetRegex() == "":
@@ -72,8 +72,8 @@ func (c *compiler) regex(m *matcherv3.RegexMatcher) (func(string) bool, error) {
 		return nil, fmt.Errorf(".regex: is not valid RE2: %w", err)
 	}
 	size, limit := programSize(parsed), maxRegexProgram
-	if own := m.GetGoogleRe2().GetMaxProgramSize(); own != nil {
-		limit = min(limit, int(own.GetValue()))
+	if size := m.GetGoogleRe2().GetMaxProgramSize(); size != nil {
+		limit = min(limit, int(size.GetValue()))
 	}
 	c.programs += size
 	switch {

@@ -51,7 +51,7 @@ func (c *compiler) pattern(m *matcherv3.ValueMatcher, depth int) (match matchVal
 		match, err = c.list(p.ListMatch, depth+1)
 		return match, ".list_match", err
 	case *matcherv3.ValueMatcher_OrMatch:
-		match, err = c.either(p.OrMatch, depth+1)
+		match, err = c.anyOf(p.OrMatch, depth+1)
 		return match, ".or_match", err
 	}
 	return nil, "", errors.New(": needs one of null_match, double_match, string_match, bool_match, present_match, list_match or or_match")
@@ -62,7 +62,7 @@ func isNull(v *structpb.Value) bool {
 	return ok
 }
 
-// present tells whether there is a primitive value, or, if not wanted, no value. Lists and
+// present reports whether there is a primitive value or, if not wanted, no value. Lists and
 // structures match neither.
 func present(v *structpb.Value, wanted bool) bool {
 	switch v.GetKind().(type) {
@@ -103,20 +103,20 @@ func (c *compiler) list(m *matcherv3.ListMatcher, depth int) (matchValue, error)
 	return func(v *structpb.Value) bool { return slices.ContainsFunc(v.GetListValue().GetValues(), match) }, nil
 }
 
-func (c *compiler) either(m *matcherv3.OrMatcher, depth int) (matchValue, error) {
+func (c *compiler) anyOf(m *matcherv3.OrMatcher, depth int) (matchValue, error) {
 	if len(m.GetValueMatchers()) < 2 {
 		return nil, errors.New(".value_matchers: needs two or more")
 	}
-	var all []matchValue
+	var alternatives []matchValue
 	for i, alternative := range m.GetValueMatchers() {
 		match, err := c.value(alternative, depth)
 		if err != nil {
 			return nil, fmt.Errorf(".value_matchers[%d]%w", i, err)
 		}
-		all = append(all, match)
+		alternatives = append(alternatives, match)
 	}
 	return func(v *structpb.Value) bool {
-		for _, match := range all {
+		for _, match := range alternatives {
 			if match(v) {
 				return true
 			}

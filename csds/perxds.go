@@ -6,35 +6,34 @@ import (
 	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 )
 
-// perXds returns the deprecated form of all resources of one type, nil where there are
-// none.
-func (w *writer) perXds(all []*statusv3.ClientConfig_GenericXdsConfig, d dump) *statusv3.PerXdsConfig {
-	var of []*statusv3.ClientConfig_GenericXdsConfig
-	for _, g := range all {
+// perXds returns the deprecated form of all resources of one type, or nil.
+func (w *writer) perXds(resources []*statusv3.ClientConfig_GenericXdsConfig, d dump) *statusv3.PerXdsConfig {
+	var included []*statusv3.ClientConfig_GenericXdsConfig
+	for _, g := range resources {
 		if g.GetTypeUrl() != d.typeURL() {
 			continue
 		}
-		of = append(of, g)
+		included = append(included, g)
 		if g.GetXdsConfig() != nil || w.exclude {
 			d.add(g)
 		}
 	}
-	if len(of) == 0 {
+	if len(included) == 0 {
 		return nil
 	}
-	out := &statusv3.PerXdsConfig{Status: configStatus(of)}
-	if out.GetStatus() == statusv3.ConfigStatus_UNKNOWN {
-		out.ClientStatus = clientStatus(of) //nolint:staticcheck // this form has only it
+	message := &statusv3.PerXdsConfig{Status: configStatus(included)}
+	if message.GetStatus() == statusv3.ConfigStatus_UNKNOWN {
+		message.ClientStatus = clientStatus(included) //nolint:staticcheck // the only status of this form
 	}
-	d.put(out)
-	return out
+	d.put(message)
+	return message
 }
 
 // configStatus returns the config_status of a type: that of its worst resource. It is
 // UNKNOWN where the client is hdsd itself, because no resource has one.
-func configStatus(of []*statusv3.ClientConfig_GenericXdsConfig) statusv3.ConfigStatus {
+func configStatus(resources []*statusv3.ClientConfig_GenericXdsConfig) statusv3.ConfigStatus {
 	worst := statusv3.ConfigStatus_UNKNOWN
-	for _, g := range of {
+	for _, g := range resources {
 		status := g.GetConfigStatus()
 		if absent(g) {
 			status = statusv3.ConfigStatus_SYNCED // the client knows that it does not exist
@@ -46,7 +45,7 @@ func configStatus(of []*statusv3.ClientConfig_GenericXdsConfig) statusv3.ConfigS
 	return worst
 }
 
-// absent tells whether a resource does not exist, and the client needs no message to know
+// absent reports whether a resource does not exist, and the client needs no message to know
 // that.
 func absent(g *statusv3.ClientConfig_GenericXdsConfig) bool {
 	return g.GetClientStatus() == adminv3.ClientResourceStatus_DOES_NOT_EXIST &&
@@ -60,9 +59,9 @@ var gravity = map[statusv3.ConfigStatus]int{
 }
 
 // clientStatus returns the client_status of a type: that of its worst resource.
-func clientStatus(of []*statusv3.ClientConfig_GenericXdsConfig) statusv3.ClientConfigStatus {
+func clientStatus(resources []*statusv3.ClientConfig_GenericXdsConfig) statusv3.ClientConfigStatus {
 	worst := view{}
-	for _, g := range of {
+	for _, g := range resources {
 		if v := views[g.GetClientStatus()]; v.gravity > worst.gravity {
 			worst = v
 		}
@@ -89,7 +88,7 @@ var views = map[adminv3.ClientResourceStatus]view{
 type dump interface {
 	typeURL() string
 	add(g *statusv3.ClientConfig_GenericXdsConfig)
-	put(to *statusv3.PerXdsConfig)
+	put(target *statusv3.PerXdsConfig)
 }
 
 type clusterDump struct{ *adminv3.ClustersConfigDump }
@@ -103,8 +102,8 @@ func (d clusterDump) add(g *statusv3.ClientConfig_GenericXdsConfig) {
 	})
 }
 
-func (d clusterDump) put(to *statusv3.PerXdsConfig) {
-	to.PerXdsConfig = &statusv3.PerXdsConfig_ClusterConfig{ClusterConfig: d.ClustersConfigDump}
+func (d clusterDump) put(target *statusv3.PerXdsConfig) {
+	target.PerXdsConfig = &statusv3.PerXdsConfig_ClusterConfig{ClusterConfig: d.ClustersConfigDump}
 }
 
 type endpointDump struct{ *adminv3.EndpointsConfigDump }
@@ -118,6 +117,6 @@ func (d endpointDump) add(g *statusv3.ClientConfig_GenericXdsConfig) {
 	})
 }
 
-func (d endpointDump) put(to *statusv3.PerXdsConfig) {
-	to.PerXdsConfig = &statusv3.PerXdsConfig_EndpointConfig{EndpointConfig: d.EndpointsConfigDump}
+func (d endpointDump) put(target *statusv3.PerXdsConfig) {
+	target.PerXdsConfig = &statusv3.PerXdsConfig_EndpointConfig{EndpointConfig: d.EndpointsConfigDump}
 }

@@ -9,23 +9,23 @@ import (
 // redactor hides the sensitive parts of configurations. It redacts each once, because
 // clients share them, so a configuration must not change while the redactor is in use.
 type redactor struct {
-	seen map[*byte]*anypb.Any // by the first byte of the value
+	redacted map[*byte]*anypb.Any // by the first byte of the value
 }
 
-// shown returns a configuration without sensitive parts: the same one where it has none,
-// nil where it cannot be read.
+// shown returns a configuration without sensitive parts: the same one if it has none, nil if it
+// cannot be read.
 func (r *redactor) shown(a *anypb.Any) *anypb.Any {
 	if len(a.GetValue()) == 0 {
 		return a
 	}
 	key := &a.GetValue()[0]
-	if known, ok := r.seen[key]; ok {
-		return known
+	if cached, ok := r.redacted[key]; ok {
+		return cached
 	}
-	out := redact.Any(a)
-	if r.seen == nil {
-		r.seen = make(map[*byte]*anypb.Any)
+	redacted := redact.Any(a)
+	if r.redacted == nil {
+		r.redacted = make(map[*byte]*anypb.Any)
 	}
-	r.seen[key] = out
-	return out
+	r.redacted[key] = redacted
+	return redacted
 }

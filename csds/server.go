@@ -24,11 +24,9 @@ type Options struct {
 	MaxBytes int
 	// Bodies bounds the bytes of REST requests; nil: nothing does.
 	Bodies *rest.Budget
-	// Concurrent is how many responses are made at a time; others wait.
-	// Default: 2.
+	// Concurrent bounds the responses in progress; others wait. Default: 2.
 	Concurrent int
-	// WriteTimeout is how long a write may wait for a stream's client that does not
-	// read. Default: 12 s.
+	// WriteTimeout bounds the wait of a write for a client that does not read. Default: 12 s.
 	WriteTimeout time.Duration
 }
 
@@ -41,7 +39,7 @@ type Server struct {
 	maxBytes     int
 	bodies       *rest.Budget
 	writeTimeout time.Duration
-	turns        chan struct{} // holds one for each response that is being made
+	turns        chan struct{} // holds one for each response in progress
 
 	streams *gate.Gate
 }

@@ -10,7 +10,7 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 )
 
-// Source has some of the connected clients. Several goroutines may call it at a time.
+// Source yields some of the connected clients. Several goroutines may call it at a time.
 type Source interface {
 	// Clients calls yield with every connected client, in a stable order, until it
 	// returns false. Neither the clients nor their resources may change afterwards.
@@ -21,22 +21,22 @@ type Source interface {
 type Client struct {
 	Node  *corev3.Node // nil counts as an empty one
 	Scope string       // client_scope
-	// Resources yields what the client was sent or asks for, by type. It is called only
-	// for selected clients.
+	// Resources yields the client's resources and requests, by type. It is called only for
+	// selected clients.
 	Resources iter.Seq[Resource]
 }
 
-// Resource is one resource of a client. Where the client is hdsd itself, Version, Updated
-// and Body are those that it last accepted.
+// Resource is one resource of a client. If the client is hdsd itself, Version, Updated and Body
+// are those that it last accepted.
 type Resource struct {
 	TypeURL string
 	Name    string
-	Version string                       // that the client was last sent; empty: none
-	Updated time.Time                    // when that was; zero: never
-	Config  statusv3.ConfigStatus        // UNKNOWN where the client is hdsd itself
-	Client  adminv3.ClientResourceStatus // what the client would say
-	Body    Body                         // what the client was last sent
-	Error   *Error                       // what the client last refused; nil once it accepts
+	Version string                       // sent last; empty: none
+	Updated time.Time                    // time of that; zero: never
+	Config  statusv3.ConfigStatus        // UNKNOWN if the client is hdsd itself
+	Client  adminv3.ClientResourceStatus // the client's own status
+	Body    Body                         // the body sent last
+	Error   *Error                       // the last refusal; nil once the client accepts
 }
 
 // Error is a refusal.
@@ -44,9 +44,9 @@ type Error struct {
 	Details string
 	Version string
 	Time    time.Time
-	Body    Body // what was refused
+	Body    Body // the refused body
 }
 
-// Body makes a configuration. It is nil, or returns nil, where there is none. It is called
-// only if contents are asked for.
+// Body makes a configuration. It is nil, or returns nil, if there is none. It is called only if
+// contents are requested.
 type Body func() *anypb.Any

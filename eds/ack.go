@@ -5,19 +5,21 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
-	"hdsd/internal/fields"
+	"hdsd/envoy/fields"
 )
 
 // ackFields are the fields of an ACK, besides names.
 type ackFields struct{ typeURL, nonce, version protowire.Number }
 
 // By delta, an ACK has no version.
-var stateACK, deltaACK = ackFields{typeURL: 4, nonce: 5, version: 1}, ackFields{typeURL: 2, nonce: 6}
+var stateACK, deltaACK = ackFields{
+	typeURL: fields.RequestTypeURL, nonce: fields.RequestNonce, version: fields.RequestVersion,
+}, ackFields{typeURL: fields.DeltaRequestTypeURL, nonce: fields.DeltaRequestNonce}
 
 // acknowledges returns the subscription whose latest response an encoded request accepts, and
-// the nonce, if the request says nothing else. Else it returns nil, and the request has to be
-// decoded. Most requests are such ACKs. This decodes them without garbage.
-func (st *stream) acknowledges(of *ackFields, parts ...[]byte) (*subscription, string) {
+// the nonce, if the request has no other content. Otherwise it returns nil, and the request has
+// to be decoded. Most requests are such ACKs, which it reads without garbage.
+func (st *stream) acknowledges(layout *ackFields, parts ...[]byte) (*subscription, string) {
 	var typeURL, nonce []byte
 	for _, part := range parts {
 		for len(part) > 0 {
@@ -25,11 +27,11 @@ func (st *stream) acknowledges(of *ackFields, parts ...[]byte) (*subscription, s
 			switch {
 			case err != nil:
 				return nil, ""
-			case f.Is(of.typeURL):
+			case f.Is(layout.typeURL):
 				typeURL = f.Value
-			case f.Is(of.nonce):
+			case f.Is(layout.nonce):
 				nonce = f.Value
-			case !f.Is(of.version) || !utf8.Valid(f.Value):
+			case !f.Is(layout.version) || !utf8.Valid(f.Value):
 				return nil, ""
 			}
 			part = part[len(f.Raw):]
@@ -47,7 +49,7 @@ func (st *stream) acknowledges(of *ackFields, parts ...[]byte) (*subscription, s
 	return nil, ""
 }
 
-// latestNonce is that of the latest response of a subscription; empty before.
+// latestNonce returns the nonce of a subscription's latest response; empty before.
 func latestNonce(u *subscription) string {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -8,15 +8,15 @@ import (
 	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/proto"
 
-	"hdsd/access"
 	"hdsd/internal/wire"
+	"hdsd/peer/access"
 )
 
 // answering returns a stream of delta with a response to be acknowledged, and the ACK.
 func answering(t testing.TB) (*stream, *discoveryv3.DeltaDiscoveryRequest) {
 	t.Helper()
-	st := &stream{server: NewServer(Options{}), may: access.AllClusters(), delta: true, wake: make(chan struct{}, 1)}
-	if err := st.take(&request{typeURL: resourcev3.EndpointType, names: []string{"a"}}); err != nil {
+	st := &stream{server: NewServer(Options{}), permitted: access.AllClusters(), delta: true, wake: make(chan struct{}, 1)}
+	if err := st.process(&request{typeURL: resourcev3.EndpointType, names: []string{"a"}}); err != nil {
 		t.Fatal(err)
 	}
 	u, _ := st.next()
@@ -107,7 +107,7 @@ func BenchmarkDeltaACK(b *testing.B) {
 	for b.Loop() {
 		r, err := read()
 		if err == nil {
-			err = st.take(r)
+			err = st.process(r)
 		}
 		if err != nil {
 			b.Fatal(err)

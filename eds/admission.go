@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// maxFirstSync is how long a first sync may keep others waiting. A client that does
-// not read loses its place after it.
+// maxFirstSync bounds the time for which a first sync keeps others waiting. After it, a client
+// that does not read loses its place.
 const maxFirstSync = 5 * time.Second
 
-// admission bounds how many clients are sent their first resources of a type at
-// the same time. The others wait in the order in which they came.
+// admission bounds the clients that get their first resources of a type at the same time. The
+// others wait in order of arrival.
 type admission struct {
 	mu      sync.Mutex
 	free    int
@@ -21,9 +21,9 @@ type admission struct {
 
 // firstSync is the progress of a subscription's first sync.
 type firstSync struct {
-	state syncState
-	limit *time.Timer // ends the sync; nil before it begins
-	over  atomic.Bool // state is synced
+	state    syncState
+	limit    *time.Timer // ends the sync; nil before it begins
+	finished atomic.Bool // state is synced
 }
 
 type syncState uint8
@@ -35,9 +35,9 @@ const (
 	synced
 )
 
-// admit tells whether the subscription may send its next response.
+// admit reports whether the subscription may send its next response.
 func (a *admission) admit(u *subscription) bool {
-	if u.sync.over.Load() {
+	if u.sync.finished.Load() {
 		return true
 	}
 	a.mu.Lock()
@@ -57,10 +57,10 @@ func (a *admission) admit(u *subscription) bool {
 	}
 }
 
-// idle is called when a subscription has nothing to send. Its first sync is over if
-// the client has acknowledged everything.
+// idle handles a subscription without pending resources. Its first sync ends once the client has
+// acknowledged everything.
 func (a *admission) idle(u *subscription) {
-	if u.sync.over.Load() {
+	if u.sync.finished.Load() {
 		return
 	}
 	a.mu.Lock()
@@ -95,7 +95,7 @@ func (a *admission) waitingCount() int {
 	return len(a.waiting)
 }
 
-// leave is called when a subscription's stream ends, or its time is up.
+// leave handles the end of a subscription's stream, or of its time.
 func (a *admission) leave(u *subscription) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -112,5 +112,5 @@ func (a *admission) leave(u *subscription) {
 
 func (f *firstSync) synced() {
 	f.state, f.limit = synced, nil
-	f.over.Store(true)
+	f.finished.Store(true)
 }

@@ -16,10 +16,11 @@ import (
 	"google.golang.org/grpc/status"
 
 	"hdsd/health"
+	"hdsd/publish"
 )
 
 // end returns how the stream ended.
-func (p *peer[Req, Res]) end() *status.Status {
+func (p *xdsPeer[Req, Res]) end() *status.Status {
 	p.b.t.Helper()
 	synctest.Wait()
 	select {
@@ -64,7 +65,7 @@ func TestAggregatedParksUnknownTypes(t *testing.T) {
 func TestTypeURLIsNeededOnlyOnAggregatedStreams(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, b *bench) {
 		b.publish("a")
-		b.server.Update(Update{Clusters: clusters("a", "1")})
+		b.server.Update(publish.Update{Clusters: clusters("a", "1")})
 		d := b.delta()
 		d.send(subscribe("", "a"))
 		equal(t, "aggregated", d.end().Code(), codes.InvalidArgument)
@@ -95,7 +96,7 @@ func TestTypeURLIsNeededOnlyOnAggregatedStreams(t *testing.T) {
 func TestAggregatedSendsClustersBeforeAssignments(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, b *bench) {
 		b.publish("a")
-		b.server.Update(Update{Clusters: clusters("a", "1")})
+		b.server.Update(publish.Update{Clusters: clusters("a", "1")})
 		p := b.delta()
 		p.send(subscribe(resourcev3.EndpointType, "a"))
 		p.send(ack(p.next()))
@@ -105,7 +106,7 @@ func TestAggregatedSendsClustersBeforeAssignments(t *testing.T) {
 		p.nothing()
 		b.together(func() { // the assignment first
 			b.server.setHealth(0, health.Unhealthy)
-			b.server.Update(Update{Clusters: clusters("a", "2")})
+			b.server.Update(publish.Update{Clusters: clusters("a", "2")})
 		})
 		equal(t, "first", describe(p.next()), "[a=2]")
 		equal(t, "second", describe(p.next()), "[a=UN]")
@@ -116,7 +117,7 @@ func TestAggregatedSendsClustersBeforeAssignments(t *testing.T) {
 func TestAggregatedWarmsAChangedCluster(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, b *bench) {
 		b.publish("a", "b")
-		b.server.Update(Update{Clusters: clusters("a", "1", "b", "1")})
+		b.server.Update(publish.Update{Clusters: clusters("a", "1", "b", "1")})
 		d, s := b.delta(), b.state()
 		d.send(subscribe(resourcev3.ClusterType))
 		d.send(ack(d.next()))
@@ -129,7 +130,7 @@ func TestAggregatedWarmsAChangedCluster(t *testing.T) {
 		s.send(ackState(s.next(), "a", "b"))
 		s.nothing()
 
-		b.server.Update(Update{Clusters: clusters("b", "2")})
+		b.server.Update(publish.Update{Clusters: clusters("b", "2")})
 		equal(t, "delta cluster", describe(d.next()), "[b=2]")
 		equal(t, "delta assignment that its ACK waits for", describe(d.next()), "[b=HE]")
 		equal(t, "clusters", describeState(s.next()), "[a=1 b=2]")
@@ -141,7 +142,7 @@ func TestAggregatedWarmsAChangedCluster(t *testing.T) {
 
 func TestAggregatedWarmsAChangedClusterWithoutAssignment(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, b *bench) {
-		b.server.Update(Update{Clusters: clusters("ghost", "1")})
+		b.server.Update(publish.Update{Clusters: clusters("ghost", "1")})
 		d, s := b.delta(), b.state()
 		d.send(subscribe(resourcev3.ClusterType))
 		d.send(ack(d.next()))
@@ -154,7 +155,7 @@ func TestAggregatedWarmsAChangedClusterWithoutAssignment(t *testing.T) {
 		d.nothing()
 		s.nothing()
 
-		b.server.Update(Update{Clusters: clusters("ghost", "2")})
+		b.server.Update(publish.Update{Clusters: clusters("ghost", "2")})
 		equal(t, "delta cluster", describe(d.next()), "[ghost=2]")
 		equal(t, "delta: that it has no assignment", describe(d.next()), "[-ghost]")
 		equal(t, "clusters", describeState(s.next()), "[ghost=2]")
@@ -168,7 +169,7 @@ func TestAggregatedWarmsAChangedClusterWithoutAssignment(t *testing.T) {
 func TestAggregatedWarmsAClusterThatComesAfterItsAssignment(t *testing.T) {
 	inBubble(t, Options{Incomplete: true}, func(t *testing.T, b *bench) {
 		b.publish("a", "b")
-		b.server.Update(Update{Clusters: clusters("a", "1", "b", "1")})
+		b.server.Update(publish.Update{Clusters: clusters("a", "1", "b", "1")})
 		s := b.state()
 		s.send(want(resourcev3.ClusterType))
 		s.send(want(resourcev3.EndpointType, "a"))
@@ -192,7 +193,7 @@ func TestAggregatedWarmsAClusterThatComesAfterItsAssignment(t *testing.T) {
 func TestAggregatedWarmsAClusterThatChangedWhileTheClientWasAway(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, b *bench) {
 		b.publish("a", "b")
-		b.server.Update(Update{Clusters: clusters("a", "1", "b", "1")})
+		b.server.Update(publish.Update{Clusters: clusters("a", "1", "b", "1")})
 		d := b.delta()
 		had := func(r *discoveryv3.DeltaDiscoveryResponse) map[string]string {
 			versions := map[string]string{}
@@ -208,7 +209,7 @@ func TestAggregatedWarmsAClusterThatChangedWhileTheClientWasAway(t *testing.T) {
 		assignmentsHad := had(d.next())
 		d.cancel()
 
-		b.server.Update(Update{Clusters: clusters("b", "2")})
+		b.server.Update(publish.Update{Clusters: clusters("b", "2")})
 		d = b.delta()
 		again := subscribe(resourcev3.ClusterType)
 		again.InitialResourceVersions = clustersHad
@@ -304,7 +305,7 @@ func TestStreamWithoutARequestEnds(t *testing.T) {
 
 func TestStuckReaderEndsAndHarmsNobody(t *testing.T) {
 	inBubble(t, Options{WriteTimeout: 5 * time.Second}, func(t *testing.T, b *bench) {
-		b.server.Update(Update{Assignments: []Assignment{assignment("large", 0, 20_000)}, Clusters: clusters("c", "1")})
+		b.server.Update(publish.Update{Assignments: []publish.Assignment{assignment("large", 0, 20_000)}, Clusters: clusters("c", "1")})
 		good := b.delta()
 		good.send(subscribe(resourcev3.EndpointType, "large"))
 		good.send(ack(good.next()))

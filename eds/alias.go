@@ -7,24 +7,27 @@ import (
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	"google.golang.org/protobuf/proto"
+
+	"hdsd/envoy"
+	"hdsd/publish"
 )
 
 const xdstp = "xdstp://"
 
-// aliasPrefix is what names of a type begin with that stand for names without it.
+// aliasPrefix is the prefix of a type's names that are aliases of names without it.
 func aliasPrefix(authority, typeURL string) string {
 	return xdstp + authority + "/" + typeURL[strings.LastIndexByte(typeURL, '/')+1:] + "/"
 }
 
-// target returns the name that another one stands for. Context parameters and directives
-// choose nothing.
+// target returns the name that an alias stands for. Context parameters and directives are
+// ignored.
 func (t *table) target(name string) (target string, ok bool) {
 	if t.prefix == "" {
 		return "", false
 	}
 	rest, ok := strings.CutPrefix(name, t.prefix)
-	if at := strings.IndexAny(rest, "?#"); at >= 0 {
-		rest = rest[:at]
+	if index := strings.IndexAny(rest, "?#"); index >= 0 {
+		rest = rest[:index]
 	}
 	if plain, err := url.PathUnescape(rest); err == nil {
 		rest = plain
@@ -35,7 +38,7 @@ func (t *table) target(name string) (target string, ok bool) {
 	return rest, true
 }
 
-// isAlias tells whether a name stands for another one.
+// isAlias reports whether a name is an alias.
 func (t *table) isAlias(name string) bool {
 	_, ok := t.target(name)
 	return ok
@@ -49,14 +52,14 @@ func aliasOf(prefix, name string) string {
 	return prefix + (&url.URL{Path: name}).EscapedPath()
 }
 
-// alias makes a slot another name of the base. A resource that is published under the
-// slot's own name counts before that.
+// alias makes a slot another name of the base. A resource published under the slot's own name
+// has precedence.
 type alias struct {
 	table *table
 	base  *slot
 
 	// Guarded by the lock of the alias's slot, which is taken before the base's.
-	made [2]derived // of the base's, under the name of the slot: for most clients, and for gRPC
+	derived [2]derived // frames derived from the base's, under the name of the slot: for most clients, and for gRPC
 }
 
 // current returns the latest frame under a name, under the lock of the alias's slot.
@@ -65,35 +68,38 @@ func (a *alias) current(name string, gRPC bool) *frame {
 	if f == nil {
 		return nil
 	}
-	return derivedFor(&a.made, gRPC).from(f, func() *frame { return a.table.renamed(f, name) })
+	return derivedFor(&a.derived, gRPC).derive(f, func() *frame { return a.table.renamed(f, name) })
 }
 
-// renamed returns a frame with the same content under another name. It is nil if that
-// cannot be encoded. A Cluster asks for its assignment by an alias, too, since the
-// authority says whom to ask.
+// renamed returns a frame with the same content under another name, or nil if that cannot be
+// encoded. A Cluster requests its assignment by an alias, too, since the authority names the
+// server to ask.
 func (t *table) renamed(f *frame, name string) *frame {
 	message, service := f.bytes[f.value:], ""
 	var err error
 	if t.whole {
 		message, service, err = renamedCluster(message, name, t.services)
 	} else {
-		message, err = (&splicer{ours: func(int, int) bool { return false }}).assignment(message, name)
+		var s *publish.Spliced
+		if s, err = publish.Splice(message, name, func(int, int) bool { return false }); err == nil {
+			message = s.Wire
+		}
 	}
 	if err != nil {
 		return nil
 	}
-	out := newFrame(t.typeURL, name, message)
-	out.service, out.checked = service, f.checked
-	out.setVersion(f.version)
-	return out
+	result := newFrame(t.typeURL, name, message)
+	result.service, result.checked = service, f.checked
+	result.setVersion(f.version)
+	return result
 }
 
-func renamedCluster(message []byte, name, services string) (out []byte, service string, err error) {
+func renamedCluster(message []byte, name, services string) (encoded []byte, service string, err error) {
 	c := &clusterv3.Cluster{}
 	if err = proto.Unmarshal(message, c); err != nil {
 		return nil, "", err
 	}
-	if service = serviceName(c); service != "" {
+	if service = envoy.AssignmentName(c); service != "" {
 		service = aliasOf(services, service)
 		if c.EdsClusterConfig == nil {
 			c.EdsClusterConfig = &clusterv3.Cluster_EdsClusterConfig{}
@@ -101,8 +107,8 @@ func renamedCluster(message []byte, name, services string) (out []byte, service 
 		c.EdsClusterConfig.ServiceName = service
 	}
 	c.Name = name
-	out, err = deterministic.Marshal(c)
-	return out, service, err
+	encoded, err = deterministic.Marshal(c)
+	return encoded, service, err
 }
 
 // link makes a new slot an alias if its name is one. It is called under the table's lock.
@@ -121,8 +127,8 @@ func (t *table) link(s *slot) {
 	base.aliases = append(base.aliases, s)
 }
 
-// slotOf returns the slot of a name or, where only its target has one, a slot that nobody
-// keeps. It is called under the table's lock.
+// slotOf returns the slot of a name or, if only its target has one, a temporary slot. It is
+// called under the table's lock.
 func (t *table) slotOf(name string) *slot {
 	if s := t.slots[name]; s != nil {
 		return s
@@ -134,28 +140,28 @@ func (t *table) slotOf(name string) *slot {
 	return nil
 }
 
-// unlink is called under the locks of the table and the slot, when the slot is removed.
+// unlink handles the removal of a slot. It is called under the locks of the table and the slot.
 func (t *table) unlink(s *slot) {
 	if s.alias == nil {
 		return
 	}
 	base := s.alias.base
 	base.mu.Lock()
-	base.aliases = slices.DeleteFunc(base.aliases, func(each *slot) bool { return each == s })
+	base.aliases = slices.DeleteFunc(base.aliases, func(alias *slot) bool { return alias == s })
 	base.mu.Unlock()
 	t.collect(base)
 }
 
-// own returns the name by which grants know a slot: that of the base.
-func (s *slot) own() string {
+// baseName returns the name by which grants know a slot: that of the base.
+func (s *slot) baseName() string {
 	if s.alias != nil {
 		return s.alias.base.name
 	}
 	return s.name
 }
 
-// hidden tells whether a slot exists only under another name, so that clients that ask for
-// everything do not get it.
+// hidden reports whether a slot exists only under another name, so that wildcard clients do not
+// get it.
 func (s *slot) hidden() bool {
 	if s.alias == nil {
 		return false

@@ -10,6 +10,7 @@ import (
 	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 
 	"hdsd/health"
+	"hdsd/publish"
 )
 
 const (
@@ -23,7 +24,7 @@ var aliased = Options{Authority: "hdsd"}
 func TestAliasesByDelta(t *testing.T) {
 	inBubble(t, aliased, func(t *testing.T, b *bench) {
 		b.publish("web", "a/b c", "db")
-		b.server.Update(Update{Clusters: clusters("web", "one")})
+		b.server.Update(publish.Update{Clusters: clusters("web", "one")})
 		p := b.delta()
 		names := []string{endpointAlias + "web", endpointAlias + "a%2Fb%20c", endpointAlias + "a/b c", endpointAlias + "db?x=y", endpointAlias + "none", "web"}
 		p.send(subscribe(resourcev3.EndpointType, names...))
@@ -51,7 +52,7 @@ func TestAliasesByDelta(t *testing.T) {
 		p.send(ack(got))
 		p.send(ack(p.next())) // the assignment again, since a new cluster waits for it
 		b.together(func() {
-			b.server.Update(Update{RemovedAssignments: []string{"web"}, Assignments: []Assignment{assignment("none", 9, 1)}})
+			b.server.Update(publish.Update{RemovedAssignments: []string{"web"}, Assignments: []publish.Assignment{assignment("none", 9, 1)}})
 		})
 		gone := p.next()
 		equal(t, "a removal, and one that comes", describe(gone), "[-web -"+endpointAlias+"web "+endpointAlias+"none=UN]")
@@ -82,7 +83,7 @@ func TestAliasesOverAReconnect(t *testing.T) {
 func TestAliasesByStateOfTheWorld(t *testing.T) {
 	inBubble(t, aliased, func(t *testing.T, b *bench) {
 		b.publish("web", "db")
-		b.server.Update(Update{Clusters: clusters("web", "one", "db", "two")})
+		b.server.Update(publish.Update{Clusters: clusters("web", "one", "db", "two")})
 		p := b.state()
 		p.send(want(resourcev3.ClusterType, clusterAlias+"web"))
 		got := p.next()
@@ -97,7 +98,7 @@ func TestAliasesByStateOfTheWorld(t *testing.T) {
 		got = p.next()
 		equal(t, "a change", describeState(got), "["+endpointAlias+"web=DR]")
 		p.send(ackState(got, names...))
-		b.server.Update(Update{RemovedClusters: []string{"web"}})
+		b.server.Update(publish.Update{RemovedClusters: []string{"web"}})
 		equal(t, "no cluster", describeState(p.next()), "[]")
 	})
 }
@@ -143,15 +144,15 @@ func TestAliasesAreOnlyForWhoAsks(t *testing.T) {
 		equal(t, "everything", describe(everything), "[web=HE]")
 		all.send(ack(everything))
 		own := assignment(endpointAlias+"web", 5, 2)
-		b.server.Update(Update{Assignments: []Assignment{own}})
+		b.server.Update(publish.Update{Assignments: []publish.Assignment{own}})
 		equal(t, "its own name", describe(asks.next()), "["+endpointAlias+"web=UNUN]")
 		equal(t, "for all", describe(all.next()), "["+endpointAlias+"web=UNUN]")
-		b.server.Update(Update{RemovedAssignments: []string{own.Name}})
+		b.server.Update(publish.Update{RemovedAssignments: []string{own.Name}})
 		asks.send(ack(got))
 		asks.cancel()
 		all.cancel()
 		synctest.Wait()
-		b.server.Update(Update{RemovedAssignments: []string{"web"}})
+		b.server.Update(publish.Update{RemovedAssignments: []string{"web"}})
 		if left := len(b.server.published.assignments.slots); left > 0 {
 			t.Errorf("%d slots are left", left)
 		}
@@ -168,7 +169,7 @@ func TestAliasesAreOnlyForWhoAsks(t *testing.T) {
 func TestAliasesHaveTheHealthOfAll(t *testing.T) {
 	inBubble(t, Options{Authority: "hdsd", ZoneVariants: true, ZoneByLocality: true}, func(t *testing.T, b *bench) {
 		b.publish("web")
-		b.server.SetZoneHealth(health.Locality{Zone: "a"}, []Health{{ID: 0, Status: health.Unhealthy}}, nil)
+		b.server.SetZoneHealth(health.Locality{Zone: "a"}, []publish.Health{{ID: 0, Status: health.Unhealthy}}, nil)
 		p := b.delta()
 		asked := subscribe(resourcev3.EndpointType, endpointAlias+"web", "web")
 		asked.Node = &corev3.Node{Id: "x", Locality: &corev3.Locality{Zone: "a"}}

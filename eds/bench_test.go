@@ -17,10 +17,11 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/protobuf/proto"
 
-	"hdsd/access"
+	"hdsd/envoy/fields"
 	"hdsd/health"
-	"hdsd/internal/fields"
 	"hdsd/internal/wire"
+	"hdsd/peer/access"
+	"hdsd/publish"
 )
 
 func manyNames(n int) []string {
@@ -31,8 +32,8 @@ func manyNames(n int) []string {
 	return names
 }
 
-func manyAssignments(names []string, endpoints int) []Assignment {
-	all := make([]Assignment, len(names))
+func manyAssignments(names []string, endpoints int) []publish.Assignment {
+	all := make([]publish.Assignment, len(names))
 	for i, name := range names {
 		all[i] = assignment(name, health.EndpointID(i*endpoints), endpoints)
 	}
@@ -51,12 +52,12 @@ func BenchmarkFlip(b *testing.B) {
 
 func benchmarkFlip(b *testing.B, names []string, watchers int) {
 	s := NewServer(Options{Identifier: "hdsd-1"})
-	s.Update(Update{Assignments: manyAssignments(names, 100)})
+	s.Update(publish.Update{Assignments: manyAssignments(names, 100)})
 	subs := make([]*subscription, watchers)
 	for i := range subs {
-		st := &stream{server: s, may: access.AllClusters(), id: uint64(i), delta: true, wake: make(chan struct{}, 1)}
+		st := &stream{server: s, permitted: access.AllClusters(), id: uint64(i), delta: true, wake: make(chan struct{}, 1)}
 		subs[i] = newSubscription(st, s.published.assignments)
-		if err := subs[i].requests.take(&request{names: names}); err != nil {
+		if err := subs[i].requests.process(&request{names: names}); err != nil {
 			b.Fatal(err)
 		}
 		for respond(subs[i]) > 0 {
@@ -166,7 +167,7 @@ func BenchmarkFlipOverGRPC(b *testing.B) {
 	b.Run("hdsd", func(b *testing.B) {
 		s := NewServer(Options{Identifier: "hdsd-1"})
 		defer s.Close()
-		s.Update(Update{Assignments: messages})
+		s.Update(publish.Update{Assignments: messages})
 		benchmarkClients(b, s.Register, names, func(n int) {
 			s.setHealth(health.EndpointID(n%len(names)*20), health.Status(1+n%2))
 		})
@@ -250,9 +251,9 @@ func benchmarkClient(b *testing.B, conn *grpc.ClientConn, names []string, arrive
 			}
 			rest = rest[len(f.Raw):]
 			switch {
-			case f.Is(responseResources):
+			case f.Is(fields.ResponseResources):
 				arrived <- 1
-			case f.Is(responseNonce):
+			case f.Is(fields.ResponseNonce):
 				nonce = string(f.Value)
 			}
 		}
@@ -264,7 +265,7 @@ func benchmarkClient(b *testing.B, conn *grpc.ClientConn, names []string, arrive
 func BenchmarkEncodeFlip(b *testing.B) {
 	s := NewServer(Options{})
 	a := assignment("large", 0, 5762)
-	s.Update(Update{Assignments: []Assignment{a}})
+	s.Update(publish.Update{Assignments: []publish.Assignment{a}})
 	slot := s.published.assignments.slots["large"]
 	b.Run("splice", func(b *testing.B) {
 		b.ReportAllocs()

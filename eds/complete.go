@@ -8,8 +8,8 @@ import (
 var errIncomplete = status.Error(codes.Unavailable,
 	"not every source has been read yet, so hdsd does not know what exists: ask again in a second")
 
-// answerable tells whether a fetch can be answered although not every source has been read.
-// A Cluster response removes what is not in it, and so does a response with everything.
+// answerable reports whether a fetch can be answered before every source has been read. A
+// Cluster response removes missing clusters, and so does a response with everything.
 func (t *table) answerable(names []string, found int) bool {
 	return !t.whole && len(names) > 0 && found == len(names)
 }

@@ -9,13 +9,14 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"hdsd/access"
+	"hdsd/peer/access"
+	"hdsd/publish"
 )
 
 func TestIncompleteSendsNoAbsence(t *testing.T) {
 	inBubble(t, Options{Incomplete: true}, func(t *testing.T, b *bench) {
 		b.publish("a", "b")
-		b.server.Update(Update{Clusters: clusters("a", "1")})
+		b.server.Update(publish.Update{Clusters: clusters("a", "1")})
 		named, all, again := b.delta(), b.delta(), b.delta()
 		named.send(subscribe(resourcev3.EndpointType, "a", "late", "none"))
 		all.send(subscribe(resourcev3.ClusterType))
@@ -50,7 +51,7 @@ func TestIncompleteSendsNoAbsence(t *testing.T) {
 		}
 		equal(t, "nobody knows yet", stale, 3*2+1)
 
-		b.server.Update(Update{Assignments: []Assignment{assignment("late", 7, 1)}, RemovedAssignments: []string{"b"}})
+		b.server.Update(publish.Update{Assignments: []publish.Assignment{assignment("late", 7, 1)}, RemovedAssignments: []string{"b"}})
 		for _, p := range []*deltaPeer{named, again} {
 			r := p.next()
 			equal(t, "late", describe(r), "[late=UN]")
@@ -64,7 +65,7 @@ func TestIncompleteSendsNoAbsence(t *testing.T) {
 		equal(t, "late, everything", describeState(s), "[late=UN]")
 		stateAll.send(ackState(s))
 		stateAll.nothing()
-		b.server.Update(Update{Clusters: clusters("b", "2")})
+		b.server.Update(publish.Update{Clusters: clusters("b", "2")})
 		clusterState.nothing()
 
 		b.server.Complete()
@@ -113,7 +114,7 @@ func TestCompleteAnswersWildcardsWithNothing(t *testing.T) {
 func TestFetchWhileIncomplete(t *testing.T) {
 	inBubble(t, Options{Incomplete: true}, func(t *testing.T, b *bench) {
 		b.publish("a")
-		b.server.Update(Update{Clusters: clusters("a", "1")})
+		b.server.Update(publish.Update{Clusters: clusters("a", "1")})
 		type fetch = func(*discoveryv3.DiscoveryRequest) (*discoveryv3.DiscoveryResponse, error)
 		for name, c := range map[string]struct {
 			fetch fetch
@@ -147,12 +148,12 @@ func TestFetchWhileIncomplete(t *testing.T) {
 // answered by the next one.
 func TestCompleteWhileAResponseIsMade(t *testing.T) {
 	s := NewServer(Options{Incomplete: true})
-	u := newSubscription(&stream{server: s, may: access.AllClusters(), delta: true, wake: make(chan struct{}, 1)}, s.published.assignments)
-	if err := u.requests.take(&request{names: []string{"none"}}); err != nil {
+	u := newSubscription(&stream{server: s, permitted: access.AllClusters(), delta: true, wake: make(chan struct{}, 1)}, s.published.assignments)
+	if err := u.requests.process(&request{names: []string{"none"}}); err != nil {
 		t.Fatal(err)
 	}
 	incomplete := s.published.incomplete.Load()
-	batch, _ := u.take(incomplete)
+	batch, _ := u.nextWatches(incomplete)
 	s.streams.add(u.stream)
 	u.stream.subs[1] = u
 	s.Complete()

@@ -5,12 +5,11 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
-	"hdsd/internal/fields"
+	"hdsd/envoy/fields"
 )
 
-// resourceName names a variant with constraints: zone and region are the ones asked for,
-// or absent. So a locator meets the constraints of exactly one variant, whichever zones
-// exist.
+// resourceName names a variant with constraints: zone and region are the requested ones, or
+// absent. So a locator meets the constraints of exactly one variant, whichever zones exist.
 func (s *slot) resourceName() *discoveryv3.ResourceName {
 	constraints := absent(ZoneParameter)
 	if s.variant != nil {

@@ -5,7 +5,6 @@ import (
 	"runtime"
 	"testing"
 
-	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 	"google.golang.org/grpc/codes"
@@ -81,40 +80,6 @@ func TestManySmallPartsEndStreamsAndFetches(t *testing.T) {
 		code, _ := pollREST(t, b.server, EndpointsPath, want("", empty...))
 		equal(t, "REST", code, 413)
 	})
-}
-
-// TestAllowedNumberOfPartsIsDecoded: a large request within the limits is not refused.
-func TestAllowedNumberOfPartsIsDecoded(t *testing.T) {
-	s := NewServer(Options{})
-	names := many(1)
-	for len(names) < s.limiter.limits().names {
-		names = append(names, "a-name-of-common-length")
-	}
-	locators := make([]*discoveryv3.ResourceLocator, len(names))
-	held := make(map[string]string)
-	for i := range locators {
-		locators[i] = &discoveryv3.ResourceLocator{Name: names[i], DynamicParameters: map[string]string{ZoneParameter: "a"}}
-		held[formatVersion(uint64(i))] = "x"
-	}
-	n := &corev3.Node{Id: "a"}
-	for range 500 {
-		n.Extensions = append(n.Extensions, &corev3.Extension{Name: "e", Category: "c", TypeUrls: names[:4]})
-	}
-	for _, m := range []proto.Message{
-		&discoveryv3.DiscoveryRequest{Node: n, ResourceNames: append(names, everything)},
-		&discoveryv3.DiscoveryRequest{Node: n, ResourceLocators: locators},
-		&discoveryv3.DeltaDiscoveryRequest{Node: n, ResourceNamesSubscribe: names, ResourceNamesUnsubscribe: names, InitialResourceVersions: held},
-	} {
-		in, err := proto.Marshal(m)
-		if err != nil {
-			t.Fatal(err)
-		}
-		c := counted{limiter: s.limiter, message: m.ProtoReflect().New().Interface()}
-		if err := wire.Codec().Unmarshal(mem.BufferSlice{mem.SliceBuffer(in)}, &c); err != nil || c.refusal != nil {
-			t.Fatal(err, c.refusal)
-		}
-		equal(t, "decoded", proto.Equal(c.message, m), true)
-	}
 }
 
 // FuzzCount decodes no more than is allowed, whatever the input.

@@ -5,81 +5,81 @@ import (
 	"time"
 )
 
-// delivery is what a client was sent, and how it answered. It alone sets the state,
-// versions and failure of a watch. It is guarded by the subscription's lock.
+// delivery records the responses to a client, and its answers. It alone sets the state, versions
+// and failure of a watch. It is guarded by the subscription's lock.
 type delivery struct {
 	waiting   bool      // a response is outstanding
 	nonce     string    // of the latest response
-	inFlight  []sending // what was in it
-	lastAck   time.Time // zero: there was none
+	inFlight  []sending // content of the latest response
+	lastAck   time.Time // zero without one
 	lastError string    // of the latest refusal
-	refused   int       // bytes of refused frames that are kept
+	refused   int       // kept bytes of refused frames
 	failures  int       // watches with a failure
 }
 
-// sending is a resource on its way to a client; the frame is nil of a removal.
+// sending is a resource being sent to a client; a removal has no frame.
 type sending struct {
-	watch *watch
-	frame *frame
-	had   uint64 // the version that the client had before; 0: none
-	index int32  // among the resources of the response; unlisted: it is not among them
+	watch    *watch
+	frame    *frame
+	previous uint64 // the client's previous version; 0: none
+	index    int32  // among the resources of the response, or unlisted
 }
 
-// unlisted is the index of what is in a response without being one of its resources.
+// unlisted is the index of changes that are not among a response's resources.
 const unlisted = -1
 
 // failure is a client's refusal of one resource.
 type failure struct {
-	frame   *frame // nil of a removal, or where too much was refused to keep it
+	frame   *frame // nil for a removal, or if too much was refused to keep it
 	version uint64
 	text    string
-	at      time.Time
-	had     uint64 // what the client has instead; 0: nothing
+	time    time.Time
+	held    uint64 // the client's version instead; 0: none
 }
 
 // begin makes a response the outstanding one.
-func (d *delivery) begin(nonce string, sent []sending) {
-	d.waiting, d.nonce, d.inFlight = true, nonce, sent
+func (d *delivery) begin(nonce string, sendings []sending) {
+	d.waiting, d.nonce, d.inFlight = true, nonce, sendings
 }
 
-// add notes what has an index in the response that is being made.
-func (d *delivery) add(w *watch, f *frame, at int64, index int32) sending {
-	s := sending{watch: w, frame: f, had: w.has(), index: index}
-	w.sent, w.sentAt, w.state = versionOf(f), at, pending
+// add records an entry of the response in the making.
+func (d *delivery) add(w *watch, f *frame, now int64, index int32) sending {
+	s := sending{watch: w, frame: f, previous: w.heldVersion(), index: index}
+	w.sent, w.sentAt, w.state = versionOf(f), now, pending
 	return s
 }
 
-// stale tells whether a nonce is of a response older than the latest, and the
-// latest has been answered.
+// stale reports whether a nonce is of a response older than the latest, and the latest has been
+// answered.
 func (d *delivery) stale(nonce string) bool {
 	return nonce != "" && d.nonce != "" && nonce != d.nonce && !d.waiting
 }
 
-// answer takes in an ACK, or a NACK with a refusal. Only an answer with the outstanding
-// response's nonce counts; current tells whether it has that. Where the refusal names some
-// resources, the client took the others. Frames of refused resources are kept up to a number of
-// bytes.
-func (d *delivery) answer(nonce string, refusal *refusal, now time.Time, bytes int) (sent []sending, current bool) {
+// answer handles an ACK, or a NACK with a refusal. Only an answer with the outstanding
+// response's nonce counts; current reports whether it has that. If the refusal names some
+// resources, the client accepted the others. Frames of refused resources are kept up to a number
+// of bytes.
+func (d *delivery) answer(nonce string, refusal *refusal, now time.Time, bytes int) (sendings []sending, current bool) {
 	if nonce != d.nonce || !d.waiting {
 		return nil, false
 	}
-	sent = d.inFlight
+	sendings = d.inFlight
 	d.waiting, d.inFlight = false, nil
 	if refusal != nil {
 		d.lastError = refusal.text
 	} else {
 		d.lastAck = now
 	}
-	for _, s := range sent {
-		if !refusal.has(s.index) {
+	for _, s := range sendings {
+		if !refusal.includes(s.index) {
 			s.watch.state, s.watch.holds = accepted, s.frame != nil
 			d.clearFailure(s.watch)
 			continue
 		}
 		s.watch.state = refused
-		d.setFailure(s.watch, &failure{frame: s.frame, version: versionOf(s.frame), text: refusal.text, at: now, had: s.had}, bytes)
+		d.setFailure(s.watch, &failure{frame: s.frame, version: versionOf(s.frame), text: refusal.text, time: now, held: s.previous}, bytes)
 	}
-	return sent, true
+	return sendings, true
 }
 
 func (d *delivery) setFailure(w *watch, f *failure, bytes int) {
@@ -100,14 +100,14 @@ func (d *delivery) clearFailure(w *watch) {
 	}
 }
 
-// resume notes which version a client says it has from an earlier stream.
+// resume records the version that a client claims to have from an earlier stream.
 func (d *delivery) resume(w *watch, version uint64) {
 	w.sent = cmp.Or(version, foreign)
 	w.holds = true
 }
 
-// remember notes a version that the client will have when it reads what is under way:
-// it may have to learn that the resource is gone.
+// remember records a version that the client will have after the outstanding response: it may
+// have to learn that the resource no longer exists.
 func (d *delivery) remember(w *watch, version uint64) { w.sent = cmp.Or(w.sent, version) }
 
 // underWay returns the frames of the outstanding response.

@@ -9,6 +9,7 @@ import (
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 
 	"hdsd/health"
+	"hdsd/publish"
 )
 
 func TestDeltaSendsSubscribedResourcesAndTheirChanges(t *testing.T) {
@@ -44,7 +45,7 @@ func TestDeltaAnswersMissingNamesAsRemoved(t *testing.T) {
 		equal(t, "there", describe(r), "[later=HE]")
 		p.send(ack(r))
 		p.nothing()
-		b.server.Update(Update{RemovedAssignments: []string{"later"}})
+		b.server.Update(publish.Update{RemovedAssignments: []string{"later"}})
 		equal(t, "removed", describe(p.next()), "[-later]")
 		p.cancel()
 	})
@@ -279,7 +280,7 @@ func TestDeltaUnsubscribingANameUnderWildcardSendsItAgain(t *testing.T) {
 
 func TestDeltaLargeResponsesAreSplit(t *testing.T) {
 	inBubble(t, Options{MaxResponseBytes: 3000}, func(t *testing.T, b *bench) {
-		u := Update{}
+		u := publish.Update{}
 		for i := range 10 {
 			u.Assignments = append(u.Assignments, assignment(string(rune('a'+i)), health.EndpointID(100*i), 40))
 		}

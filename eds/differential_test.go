@@ -76,7 +76,7 @@ func newTheirs(ctx context.Context) (theirs, func(grpc.ServiceRegistrar)) {
 //     The clients here ask for none of these, and are fewer. Tests of their own cover them
 //     (TestZoneClientsConverge).
 func TestClientsEndUpAsWithGoControlPlane(t *testing.T) {
-	for seed := range uint64(60) {
+	for seed := range uint64(rounds(20, 60)) {
 		steps := randomSteps(rand.New(rand.NewPCG(seed, 3)), 80)
 		inBubble(t, Options{MaxResponseBytes: 400}, func(t *testing.T, b *bench) {
 			ctx, cancel := context.WithCancel(t.Context())

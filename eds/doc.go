@@ -118,6 +118,6 @@
 // refuses new ones.
 //
 // The grpc.Server has to use wire.Codec, which lets frames go out as they are. The
-// package imports access, eds/poll, health, endpointpb, fields, gate, rest, the protos,
-// grpc, zerolog and the Prometheus client.
+// package imports access, envoy, envoy/fields, eds/poll, health, publish, gate, rest, the
+// protos, grpc, zerolog and the Prometheus client.
 package eds

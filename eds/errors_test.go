@@ -7,6 +7,8 @@ import (
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 	"google.golang.org/grpc/codes"
+
+	"hdsd/publish"
 )
 
 // faults describes resource_errors.
@@ -24,7 +26,7 @@ func faults(all []*discoveryv3.ResourceError) string {
 func TestResourceErrorsNameWhatIsMissing(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, b *bench) {
 		b.publish("a")
-		b.server.Update(Update{Clusters: clusters("a", "1")})
+		b.server.Update(publish.Update{Clusters: clusters("a", "1")})
 		d, s := b.delta(), b.state()
 		m := subscribe(resourcev3.EndpointType, "a", "none")
 		m.Node.UserAgentName = "gRPC Go"
@@ -32,7 +34,7 @@ func TestResourceErrorsNameWhatIsMissing(t *testing.T) {
 		r := d.next()
 		equal(t, "delta", describe(r)+faults(r.GetResourceErrors()), "[-none a=HE][none NotFound]")
 		d.send(ack(r))
-		b.server.Update(Update{RemovedAssignments: []string{"a"}})
+		b.server.Update(publish.Update{RemovedAssignments: []string{"a"}})
 		r = d.next()
 		equal(t, "removed", describe(r)+faults(r.GetResourceErrors()), "[-a][a NotFound]")
 		d.send(ack(r))
@@ -41,7 +43,7 @@ func TestResourceErrorsNameWhatIsMissing(t *testing.T) {
 		r = d.next()
 		equal(t, "the cluster waits for it", describe(r)+faults(r.GetResourceErrors()), "[-a][a NotFound]")
 		d.send(ack(r))
-		b.server.Update(Update{RemovedClusters: []string{"a"}})
+		b.server.Update(publish.Update{RemovedClusters: []string{"a"}})
 		r = d.next()
 		equal(t, "who asks for everything has named nothing", describe(r)+faults(r.GetResourceErrors()), "[-a][]")
 
@@ -56,7 +58,7 @@ func TestResourceErrorsNameWhatIsMissing(t *testing.T) {
 		sr = s.next()
 		equal(t, "there", describeState(sr)+faults(sr.GetResourceErrors()), "[none=HE][]")
 		s.send(ackState(sr, "none"))
-		b.server.Update(Update{RemovedAssignments: []string{"none"}})
+		b.server.Update(publish.Update{RemovedAssignments: []string{"none"}})
 		sr = s.next()
 		equal(t, "gone", describeState(sr)+faults(sr.GetResourceErrors()), "[none=][none NotFound]")
 		s.send(ackState(sr, "none"))

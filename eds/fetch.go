@@ -10,13 +10,13 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"hdsd/access"
 	"hdsd/eds/poll"
-	"hdsd/internal/envoyaddr"
+	"hdsd/envoy"
 	"hdsd/internal/gate"
+	"hdsd/peer/access"
 )
 
-// atOnce is how many fetches are worked on at a time; others wait.
+// atOnce is the number of simultaneous fetches; others wait.
 const atOnce = 2
 
 // fetcher answers fetches, by gRPC and REST, with the latest resources.
@@ -30,7 +30,7 @@ type fetcher struct {
 	gate         *gate.Gate
 	polls        *poll.Tracker
 	unasked      *unaskedTracker
-	turns        chan struct{} // holds one for each fetch that is worked on
+	turns        chan struct{} // holds one for each running fetch
 }
 
 func newFetcher(s *Server) *fetcher {
@@ -41,13 +41,12 @@ func newFetcher(s *Server) *fetcher {
 	}
 }
 
-// fetched is the answer to a fetch: the resources asked for that exist, by name. Version
-// and nonce are a hash of the content. So nothing in it depends on who fetches, or on
-// what that client was given before.
+// fetched is the answer to a fetch: the requested resources that exist, by name. Version and
+// nonce are a hash of the content, independent of the client and of its earlier answers.
 type fetched struct {
 	selection
 	table    *table
-	asked    []string // sorted; none: everything
+	keys     []string // sorted; none: everything
 	list     poll.List
 	choice   string // of the variant of names without a locator
 	version  string
@@ -55,25 +54,25 @@ type fetched struct {
 	response *response
 }
 
-// fetch answers a request, which means everything where it names nothing or "*".
+// fetch answers a request; no names, or "*", request everything.
 func (s *fetcher) fetch(ctx context.Context, t *table, m *discoveryv3.DiscoveryRequest) (*fetched, error) {
-	if asked := m.GetTypeUrl(); asked != "" && asked != t.typeURL {
+	if typeURL := m.GetTypeUrl(); typeURL != "" && typeURL != t.typeURL {
 		return nil, errOtherType(t)
 	}
-	if err := envoyaddr.CheckNode(m.GetNode()); err != nil {
+	if err := envoy.CheckNode(m.GetNode()); err != nil {
 		return nil, status.Error(codes.InvalidArgument, err.Error())
 	}
 	if err := access.FromContext(ctx).Admit(accessNode(m.GetNode())); err != nil {
 		return nil, err
 	}
-	names, err := s.asked(t, m)
+	names, err := s.requestedKeys(t, m)
 	if err != nil {
 		return nil, err
 	}
-	may := access.FromContext(ctx).Clusters()
-	all := len(names) == 0
-	if all && !may.All() {
-		names = s.allOf(t, may)
+	permitted := access.FromContext(ctx).Clusters()
+	whole := len(names) == 0
+	if whole && !permitted.All() {
+		names = s.allOf(t, permitted)
 	}
 	s.recorder.fetched(t)
 	if e := m.GetErrorDetail(); e != nil {
@@ -81,22 +80,22 @@ func (s *fetcher) fetch(ctx context.Context, t *table, m *discoveryv3.DiscoveryR
 	}
 	incomplete := s.published.incomplete.Load() // read before the resources are
 	f := &fetched{
-		table: t, asked: names, list: poll.ListOf(t.typeURL, names), choice: s.zoning.choice(t, localityOf(m.GetNode())), response: newResponse(),
+		table: t, keys: names, list: poll.ListOf(t.typeURL, names), choice: s.zoning.choice(t, localityOf(m.GetNode())), response: newResponse(),
 	}
-	f.collect(s.published.find(t, names, f.choice).only(may))
-	if incomplete && (all || !t.answerable(names, len(f.frames))) {
+	f.collect(s.published.find(t, names, f.choice).restrict(permitted))
+	if incomplete && (whole || !t.answerable(names, len(f.frames))) {
 		return nil, errIncomplete
 	}
 	f.version = formatVersion(f.response.digest.Sum64())
 	return f, nil
 }
 
-// allOf returns the names of all resources that a client may see. A client that may see
-// some only and asks for everything asks for these. There is at least one name: none
-// would mean everything.
-func (s *fetcher) allOf(t *table, may access.Clusters) (names []string) {
+// allOf returns the names of all resources visible to a client. A client that may see only some,
+// and requests everything, requests these. There is at least one name: none would mean
+// everything.
+func (s *fetcher) allOf(t *table, permitted access.Clusters) (names []string) {
 	for _, slot := range s.published.find(t, nil, "").slots {
-		if may.Has(slot.own()) && slot.latest() != nil {
+		if permitted.Has(slot.baseName()) && slot.latest() != nil {
 			names = append(names, slot.name)
 		}
 	}
@@ -123,27 +122,26 @@ func (f *fetched) collect(found selection) {
 	}
 }
 
-// asked returns the keys that a fetch asks for, sorted; none where it asks for
-// everything.
-func (s *fetcher) asked(t *table, m *discoveryv3.DiscoveryRequest) ([]string, error) {
+// requestedKeys returns the keys of a fetch, sorted; none if it requests everything.
+func (s *fetcher) requestedKeys(t *table, m *discoveryv3.DiscoveryRequest) ([]string, error) {
 	names := s.zoning.keys(t.typeURL, m.GetResourceNames(), m.GetResourceLocators())
 	slices.Sort(names)
 	names = slices.Compact(names)
 	if err := s.limiter.limits().check(len(names), lengthOf(names)); err != nil {
 		return nil, err
 	}
-	if slices.Contains(names, everything) {
+	if slices.Contains(names, wildcard) {
 		return nil, nil
 	}
 	return names, nil
 }
 
-// known tells whether the client already has the answer, or refused it.
-func (f *fetched) known(m *discoveryv3.DiscoveryRequest) bool {
+// isKnown reports whether the client already has the answer, or refused it.
+func (f *fetched) isKnown(m *discoveryv3.DiscoveryRequest) bool {
 	return m.GetVersionInfo() == f.version || m.GetErrorDetail() != nil && m.GetResponseNonce() == f.version
 }
 
-// turn waits until a fetch may be worked on.
+// turn waits for the turn of a fetch.
 func (s *fetcher) turn(ctx context.Context) (done func(), err error) {
 	if s.gate.Closed() { // even if a turn is free
 		return nil, gate.ErrClosing
@@ -178,14 +176,14 @@ func (s *fetcher) unary(service grpc.ServiceDesc, method string, t *table) *grpc
 			}
 			called := info
 			called.Server = server
-			return intercept(ctx, m, &called, handle) // which sees refusals, too
+			return intercept(ctx, m, &called, handle) // which also sees refusals
 		},
 	}}
 	return &service
 }
 
-// answer answers a fetch over gRPC. It always sends everything: gRPC has no way to say
-// that nothing has changed.
+// answer answers a fetch over gRPC. It always sends everything: gRPC cannot say that nothing has
+// changed.
 func (s *fetcher) answer(ctx context.Context, t *table, m *discoveryv3.DiscoveryRequest) (any, error) {
 	done, err := s.turn(ctx)
 	if err != nil {
@@ -202,10 +200,9 @@ func (s *fetcher) answer(ctx context.Context, t *table, m *discoveryv3.Discovery
 	return f.response, nil
 }
 
-// record remembers a fetch, and looks for assignments that the client has yet to ask
-// for.
-func (s *fetcher) record(by string, m *discoveryv3.DiscoveryRequest, f *fetched, now time.Time) {
-	key := poll.Key{Client: poll.Client{ID: brief(m.GetNode().GetId()), By: by}, List: f.list}
+// record remembers a fetch, and looks for assignments that the client has yet to request.
+func (s *fetcher) record(protocol string, m *discoveryv3.DiscoveryRequest, f *fetched, now time.Time) {
+	key := poll.Key{Client: poll.Client{ID: brief(m.GetNode().GetId()), Protocol: protocol}, List: f.list}
 	if key.ID != "" {
 		p := poll.Fetch{
 			Key: key, Node: keptNode(m.GetNode()), Choice: f.choice,
@@ -225,7 +222,7 @@ func (s *fetcher) record(by string, m *discoveryv3.DiscoveryRequest, f *fetched,
 
 // contents returns the keys of the answer, and the version of each resource.
 func (f *fetched) contents() (keys []string, versions []uint64) {
-	keys = f.asked
+	keys = f.keys
 	if f.list.All {
 		keys = make([]string, len(f.slots))
 		for i, slot := range f.slots {

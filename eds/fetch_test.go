@@ -16,6 +16,7 @@ import (
 
 	"hdsd/health"
 	"hdsd/internal/wire"
+	"hdsd/publish"
 )
 
 func (b *bench) fetchEndpoints(m *discoveryv3.DiscoveryRequest) (*discoveryv3.DiscoveryResponse, error) {
@@ -39,7 +40,7 @@ func TestFetch(t *testing.T) {
 		ResourceNames: []string{"b"}, ResourceLocators: []*discoveryv3.ResourceLocator{{Name: "a"}, {Name: "b"}},
 	}
 	inBubble(t, Options{MaxNames: 20}, func(t *testing.T, b *bench) {
-		b.server.Update(Update{Clusters: clusters("a", "1", "b", "2")})
+		b.server.Update(publish.Update{Clusters: clusters("a", "1", "b", "2")})
 		b.publish("a", "b", "c")
 		b.server.setHealth(1, health.Unhealthy)
 		for name, c := range map[string]struct {
@@ -108,7 +109,7 @@ func TestFetchedVersionIsOfTheContent(t *testing.T) {
 		return f.version
 	}
 	first := NewServer(Options{Identifier: "one"})
-	first.Update(Update{Assignments: []Assignment{assignment("a", 0, 2), assignment("b", 2, 1)}})
+	first.Update(publish.Update{Assignments: []publish.Assignment{assignment("a", 0, 2), assignment("b", 2, 1)}})
 	first.setHealth(1, health.Unhealthy)
 	all, a, b := version(first), version(first, "a"), version(first, "b")
 	equal(t, "again", version(first), all)
@@ -120,8 +121,8 @@ func TestFetchedVersionIsOfTheContent(t *testing.T) {
 
 	second := NewServer(Options{Identifier: "two"})
 	second.setHealth(8, health.Unhealthy) // before its assignment; the ids are others
-	second.Update(Update{Assignments: []Assignment{assignment("b", 3, 1)}})
-	second.Update(Update{Assignments: []Assignment{assignment("a", 7, 2), assignment("c", 9, 1)}, RemovedAssignments: []string{"c"}})
+	second.Update(publish.Update{Assignments: []publish.Assignment{assignment("b", 3, 1)}})
+	second.Update(publish.Update{Assignments: []publish.Assignment{assignment("a", 7, 2), assignment("c", 9, 1)}, RemovedAssignments: []string{"c"}})
 	equal(t, "of another server", version(second), all)
 
 	second.setHealth(3, health.Healthy)
@@ -131,7 +132,7 @@ func TestFetchedVersionIsOfTheContent(t *testing.T) {
 	}
 	second.setHealth(3, health.Unknown)
 	equal(t, "changed back", version(second), all)
-	second.Update(Update{RemovedAssignments: []string{"b"}})
+	second.Update(publish.Update{RemovedAssignments: []string{"b"}})
 	equal(t, "without b", version(second), a)
 }
 
@@ -209,7 +210,7 @@ func TestFetchOfEverythingHasChanges(t *testing.T) {
 		gets("[b=HE]")
 		b.publish("a")
 		gets("[a=HE b=HE]")
-		b.server.Update(Update{RemovedAssignments: []string{"b"}})
+		b.server.Update(publish.Update{RemovedAssignments: []string{"b"}})
 		gets("[a=HE]")
 		equal(t, "places", len(b.server.published.find(b.server.published.assignments, nil, "").slots), 2)
 	})
@@ -217,7 +218,7 @@ func TestFetchOfEverythingHasChanges(t *testing.T) {
 
 func TestFetchesAreIntercepted(t *testing.T) {
 	s := NewServer(Options{})
-	s.Update(Update{Clusters: clusters("a", "1")})
+	s.Update(publish.Update{Clusters: clusters("a", "1")})
 	method := s.fetcher.unary(clusterservice.ClusterDiscoveryService_ServiceDesc, "FetchClusters", s.published.clusters).Methods[0]
 	equal(t, "method", method.MethodName, "FetchClusters")
 	called := ""

@@ -9,6 +9,7 @@ import (
 	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 
 	"hdsd/health"
+	"hdsd/publish"
 )
 
 // TestFetchedVariantIsConsistent: the health that a zone sees of endpoints is not taken
@@ -19,10 +20,10 @@ func TestFetchedVariantIsConsistent(t *testing.T) {
 			b.server.setHealth(id, health.Healthy)
 		}
 		for what, keys := range map[string][]string{"everything": nil, "by name": {"a"}, "by a locator": {"a" + separator + "=x"}} {
-			b.server.Update(Update{Assignments: []Assignment{assignment("a", 0, 2)}})
+			b.server.Update(publish.Update{Assignments: []publish.Assignment{assignment("a", 0, 2)}})
 			b.server.SetZoneHealth(zoneNamed("x"), down(1), nil)
 			found := b.server.published.find(b.server.published.assignments, keys, "=x")
-			b.server.Update(Update{Assignments: []Assignment{assignment("a", 2, 1)}})
+			b.server.Update(publish.Update{Assignments: []publish.Assignment{assignment("a", 2, 1)}})
 			f := found.slots[0].latest()
 			got := summary(resourcev3.EndpointType, f.bytes[f.value:])
 			equal(t, what, got, "HEUN")
@@ -46,7 +47,7 @@ func TestAHugeZoneIsNotRemembered(t *testing.T) {
 			}
 		}
 		for what, at := range map[string]*corev3.Locality{"a huge zone": huge, "a huge sub-zone": {Zone: "z", SubZone: huge.SubZone}} {
-			kept := featuresOf(&corev3.Node{Locality: at}).at
+			kept := featuresOf(&corev3.Node{Locality: at}).locality
 			if size := len(kept.String()); size > 2*maxText {
 				t.Errorf("of %s, a stream keeps %d bytes", what, size)
 			}

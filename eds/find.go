@@ -4,32 +4,32 @@ import (
 	"slices"
 	"strings"
 
-	"hdsd/access"
+	"hdsd/peer/access"
 )
 
-// selection is the slots that a fetch asks for.
+// selection is the slots requested by a fetch.
 type selection struct {
-	slots   []*slot // read only; nil where no slot has the name
-	located []bool  // which of them are asked for by a locator; nil: none
+	slots   []*slot // read only; nil for a missing slot
+	located []bool  // which of them are requested by a locator; nil: none
 }
 
 func (s *selection) byLocator(i int) bool { return s.located != nil && s.located[i] }
 
-// only leaves out what a client may not see.
-func (s selection) only(may access.Clusters) selection {
-	if may.All() {
+// restrict removes slots that a client may not see.
+func (s selection) restrict(permitted access.Clusters) selection {
+	if permitted.All() {
 		return s
 	}
 	s.slots = slices.Clone(s.slots)
 	for i, slot := range s.slots {
-		if slot != nil && !may.Has(slot.own()) {
+		if slot != nil && !permitted.Has(slot.baseName()) {
 			s.slots[i] = nil
 		}
 	}
 	return s
 }
 
-// latest is current of a slot that may be nil.
+// latest is current for a slot that may be nil.
 func (s *slot) latest() *frame {
 	if s == nil {
 		return nil
@@ -65,8 +65,8 @@ func (t *table) find(keys []string, choice string) (found selection, variants bo
 	return found, variants
 }
 
-// all returns all slots by name. The caller must not change the slice.
-func (t *table) all() []*slot {
+// allSlots returns all slots by name. The caller must not change the slice.
+func (t *table) allSlots() []*slot {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.sorted == nil {

@@ -8,8 +8,9 @@ import (
 	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/proto"
 
-	"hdsd/access"
 	"hdsd/internal/wire"
+	"hdsd/peer/access"
+	"hdsd/publish"
 )
 
 // arriving is a stream on which a request arrives.
@@ -27,7 +28,7 @@ func BenchmarkFirstSync(b *testing.B) {
 	names := manyNames(1000)
 	s := NewServer(Options{Identifier: "hdsd-1"})
 	defer s.Close()
-	s.Update(Update{Assignments: manyAssignments(names, 3)})
+	s.Update(publish.Update{Assignments: manyAssignments(names, 3)})
 	request := subscribe(resourcev3.EndpointType, names...)
 	first := encodedRequest(b, request)
 	request.InitialResourceVersions = make(map[string]string)
@@ -57,10 +58,10 @@ func encodedRequest(b *testing.B, m proto.Message) mem.BufferSlice {
 
 // comes has a client come and get what it lacks.
 func comes(b *testing.B, s *Server, request mem.BufferSlice) *subscription {
-	st := &stream{server: s, grpc: arriving{request: request}, may: access.AllClusters(), delta: true, wake: make(chan struct{}, 1)}
+	st := &stream{server: s, grpc: arriving{request: request}, permitted: access.AllClusters(), delta: true, wake: make(chan struct{}, 1)}
 	r, err := st.reader()()
 	if err == nil {
-		err = st.take(r)
+		err = st.process(r)
 	}
 	if err != nil {
 		b.Fatal(err)

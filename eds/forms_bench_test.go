@@ -7,19 +7,20 @@ import (
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 
-	"hdsd/access"
 	"hdsd/health"
+	"hdsd/peer/access"
+	"hdsd/publish"
 )
 
 // BenchmarkHeartbeat makes the heartbeats of a client with 1,000 assignments.
 func BenchmarkHeartbeat(b *testing.B) {
 	names := manyNames(1000)
 	s := NewServer(Options{TTL: map[string]time.Duration{resourcev3.EndpointType: time.Hour}})
-	s.Update(Update{Assignments: manyAssignments(names, 100)})
-	st := &stream{server: s, may: access.AllClusters(), delta: true, wake: make(chan struct{}, 1), features: features{ttl: true}}
+	s.Update(publish.Update{Assignments: manyAssignments(names, 100)})
+	st := &stream{server: s, permitted: access.AllClusters(), delta: true, wake: make(chan struct{}, 1), features: features{ttl: true}}
 	u := newSubscription(st, s.published.assignments)
 	defer u.end()
-	if err := u.requests.take(&request{names: names}); err != nil {
+	if err := u.requests.process(&request{names: names}); err != nil {
 		b.Fatal(err)
 	}
 	for respond(u) > 0 {
@@ -38,16 +39,16 @@ func BenchmarkHeartbeat(b *testing.B) {
 func BenchmarkZoneFlip(b *testing.B) {
 	names := manyNames(1000)
 	s := NewServer(Options{ZoneVariants: true})
-	s.Update(Update{Assignments: manyAssignments(names, 100)})
+	s.Update(publish.Update{Assignments: manyAssignments(names, 100)})
 	keys := make([]string, len(names))
 	for i, name := range names {
 		keys[i] = locatorKey(&discoveryv3.ResourceLocator{Name: name, DynamicParameters: map[string]string{ZoneParameter: "x"}})
 	}
 	subs := make([]*subscription, 500)
 	for i := range subs {
-		st := &stream{server: s, may: access.AllClusters(), id: uint64(i), delta: true, wake: make(chan struct{}, 1)}
+		st := &stream{server: s, permitted: access.AllClusters(), id: uint64(i), delta: true, wake: make(chan struct{}, 1)}
 		subs[i] = newSubscription(st, s.published.assignments)
-		if err := subs[i].requests.take(&request{names: keys}); err != nil {
+		if err := subs[i].requests.process(&request{names: keys}); err != nil {
 			b.Fatal(err)
 		}
 		for respond(subs[i]) > 0 {
@@ -68,7 +69,7 @@ func BenchmarkZoneFlip(b *testing.B) {
 	b.Run("of all", func(b *testing.B) { flip(b, s.setHealth) })
 	b.Run("of the zone", func(b *testing.B) {
 		flip(b, func(id health.EndpointID, status health.Status) {
-			s.SetZoneHealth(zoneNamed("x"), []Health{{id, 3 + status}}, nil)
+			s.SetZoneHealth(zoneNamed("x"), []publish.Health{{ID: id, Status: 3 + status}}, nil)
 		})
 	})
 }

@@ -4,26 +4,15 @@ import (
 	"encoding/hex"
 	"slices"
 
-	"hdsd/internal/fields"
+	"hdsd/envoy/fields"
 
 	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// Field numbers of the discovery messages.
 const (
-	anyTypeURL, anyValue                            = 1, 2
-	resourceVersion, resourceBody, resourceName     = 1, 2, 3
-	resourceTTL, resourceLocated                    = 6, 8
-	responseVersion, responseResources              = 1, 2
-	responseTypeURL, responseNonce                  = 4, 5
-	sotwControlPlane                                = 6
-	deltaRemovedResources, deltaControlPlane        = 6, 7
-	deltaRemovedLocated                             = 8
-	sotwErrors, deltaErrors                         = 7, 9
-	controlPlaneIdentifier                          = 1
-	versionDigits                                   = 16
-	versionAt                                   int = 2 // in a Resource: after tag and length
+	versionDigits = 16
+	versionStart  = 2 // in a Resource: after tag and length
 )
 
 // frame is one encoded resource. It does not change once it is made. Its bytes are a
@@ -37,7 +26,7 @@ type frame struct {
 	value    int // where the message in the Any begins
 	version  uint64
 	service  string // the assignment that an EDS Cluster needs; else empty
-	checked  bool   // the Cluster's health is in that assignment alone
+	checked  bool   // the Cluster's health is only in that assignment
 
 	// The bytes, and those from body on, as grpc takes them, for every stream.
 	delta, state mem.Buffer
@@ -45,30 +34,30 @@ type frame struct {
 
 // newFrame encodes the message of a resource. The caller sets the version.
 func newFrame(typeURL, name string, message []byte) *frame {
-	sizeOfAny := protowire.SizeTag(anyTypeURL) + protowire.SizeBytes(len(typeURL)) +
-		protowire.SizeTag(anyValue) + protowire.SizeBytes(len(message))
-	sizeOfResource := versionAt + versionDigits +
-		protowire.SizeTag(resourceName) + protowire.SizeBytes(len(name)) +
-		protowire.SizeTag(resourceBody) + protowire.SizeBytes(sizeOfAny)
+	sizeOfAny := protowire.SizeTag(fields.AnyTypeURL) + protowire.SizeBytes(len(typeURL)) +
+		protowire.SizeTag(fields.AnyValue) + protowire.SizeBytes(len(message))
+	sizeOfResource := versionStart + versionDigits +
+		protowire.SizeTag(fields.ResourceName) + protowire.SizeBytes(len(name)) +
+		protowire.SizeTag(fields.ResourceBody) + protowire.SizeBytes(sizeOfAny)
 
-	b := make([]byte, 0, protowire.SizeTag(responseResources)+protowire.SizeBytes(sizeOfResource))
-	b = fields.AppendHead(b, responseResources, sizeOfResource)
+	b := make([]byte, 0, protowire.SizeTag(fields.ResponseResources)+protowire.SizeBytes(sizeOfResource))
+	b = fields.AppendHead(b, fields.ResponseResources, sizeOfResource)
 	f := &frame{resource: len(b)}
-	b = fields.AppendHead(b, resourceVersion, versionDigits)
+	b = fields.AppendHead(b, fields.ResourceVersion, versionDigits)
 	b = append(b, "0000000000000000"...)
-	b = appendText(b, resourceName, name)
+	b = fields.AppendBytes(b, fields.ResourceName, name)
 	f.body = len(b)
-	b = fields.AppendHead(b, resourceBody, sizeOfAny)
-	b = appendText(b, anyTypeURL, typeURL)
-	b = fields.AppendHead(b, anyValue, len(message))
+	b = fields.AppendHead(b, fields.ResourceBody, sizeOfAny)
+	b = fields.AppendBytes(b, fields.AnyTypeURL, typeURL)
+	b = fields.AppendHead(b, fields.AnyValue, len(message))
 	f.value = len(b)
 	f.bytes = append(b, message...)
 	f.share()
 	return f
 }
 
-// share makes the buffers anew after bytes was replaced. They are never freed, so that
-// grpc does not count references to them.
+// share makes the buffers again after bytes was replaced. They are never freed, so that grpc
+// does not count references to them.
 func (f *frame) share() {
 	f.delta, f.state = mem.SliceBuffer(f.bytes), mem.SliceBuffer(f.bytes[f.body:])
 }
@@ -84,10 +73,10 @@ func (f *frame) buffer(delta bool) mem.Buffer {
 // setVersion is called while the frame is being made.
 func (f *frame) setVersion(version uint64) {
 	f.version = max(version, 1) // 0 stands for no version
-	putVersion(f.bytes[f.resource+versionAt:], f.version)
+	putVersion(f.bytes[f.resource+versionStart:], f.version)
 }
 
-// size is 0 where there is no frame.
+// size returns 0 for no frame.
 func (f *frame) size() int {
 	if f == nil {
 		return 0
@@ -95,7 +84,7 @@ func (f *frame) size() int {
 	return len(f.bytes)
 }
 
-// clone returns a copy, of which the caller makes the next frame.
+// clone returns a copy, to be made the next frame.
 func (f *frame) clone() *frame {
 	c := *f
 	c.bytes = slices.Clone(f.bytes)
@@ -103,20 +92,20 @@ func (f *frame) clone() *frame {
 	return &c
 }
 
-func putVersion(to []byte, version uint64) {
+func putVersion(b []byte, version uint64) {
 	var raw [8]byte
 	for i := range raw {
 		raw[i] = byte(version >> (56 - 8*i))
 	}
-	hex.Encode(to[:versionDigits], raw[:])
+	hex.Encode(b[:versionDigits], raw[:])
 }
 
 func formatVersion(version uint64) string { return string(appendVersion(nil, version)) }
 
-func appendVersion(to []byte, version uint64) []byte {
-	to = append(to, "0000000000000000"...)
-	putVersion(to[len(to)-versionDigits:], version)
-	return to
+func appendVersion(b []byte, version uint64) []byte {
+	b = append(b, "0000000000000000"...)
+	putVersion(b[len(b)-versionDigits:], version)
+	return b
 }
 
 // parseVersion returns 0 for text that is not a version of hdsd's.
@@ -133,8 +122,4 @@ func parseVersion(text string) uint64 {
 		version = version<<8 | uint64(b)
 	}
 	return version
-}
-
-func appendText(b []byte, number protowire.Number, text string) []byte {
-	return append(fields.AppendHead(b, number, len(text)), text...)
 }

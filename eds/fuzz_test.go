@@ -21,6 +21,7 @@ import (
 
 	"hdsd/health"
 	"hdsd/internal/wire"
+	"hdsd/publish"
 )
 
 // rawStream is a server's stream that receives given bytes, as grpc passes them on, and
@@ -75,8 +76,8 @@ func fuzzOneStream(t *testing.T, fewestShared int, delta bool, data []byte) {
 			fewestShared: fewestShared, MaxNames: 20, MaxResponseBytes: 300, ZoneVariants: true, ZoneByLocality: true,
 			TTL: map[string]time.Duration{resourcev3.EndpointType: time.Minute, resourcev3.ClusterType: time.Second},
 		})
-		s.Update(Update{
-			Assignments: []Assignment{assignment("a", 0, 3), assignment("b", 3, 1)},
+		s.Update(publish.Update{
+			Assignments: []publish.Assignment{assignment("a", 0, 3), assignment("b", 3, 1)},
 			Clusters:    clusters("a", "1", "b", "1"),
 		})
 		ctx, cancel := context.WithCancel(t.Context())
@@ -89,7 +90,7 @@ func fuzzOneStream(t *testing.T, fewestShared int, delta bool, data []byte) {
 		go func() {
 			for i := range 5 {
 				s.setHealth(0, health.Status(1+i%2))
-				s.SetZoneHealth(zoneNamed("x"), []Health{{1, health.Status(1 + i%2)}}, []health.EndpointID{2})
+				s.SetZoneHealth(zoneNamed("x"), []publish.Health{{ID: 1, Status: health.Status(1 + i%2)}}, []health.EndpointID{2})
 			}
 		}()
 		err := s.serve(raw, delta, nil)
@@ -176,11 +177,11 @@ func FuzzPoll(f *testing.F) {
 		f.Add(true, []byte(body))
 	}
 	s := NewServer(Options{MaxNames: 20, ZoneVariants: true, ZoneByLocality: true})
-	s.Update(Update{
-		Assignments: []Assignment{assignment("a", 0, 3), assignment("b", 3, 1)},
+	s.Update(publish.Update{
+		Assignments: []publish.Assignment{assignment("a", 0, 3), assignment("b", 3, 1)},
 		Clusters:    clusters("a", "1", "b", "1"),
 	})
-	s.SetZoneHealth(zoneNamed("x"), []Health{{0, health.Unhealthy}}, nil)
+	s.SetZoneHealth(zoneNamed("x"), []publish.Health{{ID: 0, Status: health.Unhealthy}}, nil)
 	f.Fuzz(func(t *testing.T, ofClusters bool, body []byte) {
 		path := EndpointsPath
 		if ofClusters {

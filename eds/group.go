@@ -9,43 +9,43 @@ import (
 )
 
 // group is the subscriptions whose first requests name the same resources, byte for byte, as
-// those of Envoys with one configuration do. Each of them is a member, and has a watch of its
-// own only for what it has differently from the others.
+// those of Envoys with one configuration do. Each of them is a member, and has its own watch
+// only for resources that it has differently from the others.
 type group struct {
 	// Set once.
-	table *table
-	key   string // the names on the wire
-	names []string
-	slots []*slot        // of the names
-	at    map[string]int // the position of each name
-	in    []int          // where its position is among those of each slot; guarded by the table's lock
-	bytes int            // the length of all names
-	list  uint64         // their hash
+	table     *table
+	key       string // the names on the wire
+	names     []string
+	slots     []*slot        // of the names
+	positions map[string]int // position of each name
+	slotIndex []int          // index of the group's position in each slot's positions; guarded by the table's lock
+	bytes     int            // the length of all names
+	list      uint64         // their hash
 
-	mu      sync.Mutex
-	members map[*member]struct{}
-	latest  map[int]weak.Pointer[page] // by where they begin, without those that have changed
-	known   []uint64                   // the latest versions; nil once one of them has changed
-	changes uint64                     // how many there were
+	mu           sync.Mutex
+	members      map[*member]struct{}
+	latest       map[int]weak.Pointer[page] // by first position, without changed ones
+	versionCache []uint64                   // current version of each slot; nil if stale
+	changes      uint64                     // number of changes
 }
 
-// position is where a group has a slot.
+// position is the place of a slot in a group.
 type position struct {
 	group *group
-	at    int
+	index int
 }
 
-// newGroup returns a group of slots, nil where a name is given twice.
+// newGroup returns a group of slots, or nil if a name is repeated.
 func newGroup(t *table, key string, names []string, slots []*slot) *group {
 	g := &group{
-		table: t, key: key, names: names, slots: slots, list: poll.Hash(names), at: make(map[string]int, len(names)),
+		table: t, key: key, names: names, slots: slots, list: poll.Hash(names), positions: make(map[string]int, len(names)),
 		members: make(map[*member]struct{}), latest: make(map[int]weak.Pointer[page]),
 	}
 	for i, s := range slots {
-		g.at[s.name] = i
+		g.positions[s.name] = i
 		g.bytes += len(s.name)
 	}
-	if len(g.at) < len(slots) {
+	if len(g.positions) < len(slots) {
 		return nil
 	}
 	return g
@@ -64,7 +64,7 @@ func (g *group) add(u *subscription) {
 	g.members[m] = struct{}{}
 }
 
-// remove removes a member, and tells whether it was the last one.
+// remove removes a member, and reports whether it was the last one.
 func (g *group) remove(m *member) (last bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -72,68 +72,67 @@ func (g *group) remove(m *member) (last bool) {
 	return len(g.members) == 0
 }
 
-// notify queues a resource for every member that was sent it, or is about to be. It is called
-// under the slot's lock.
-func (g *group) notify(at int) {
+// notify queues a resource for every member that has it, or is about to. It is called under the
+// slot's lock.
+func (g *group) notify(position int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.changes++
-	g.known = nil
-	for from, known := range g.latest {
-		if p := known.Value(); p == nil || p.has(at) {
-			delete(g.latest, from)
+	g.versionCache = nil
+	for start, ref := range g.latest {
+		if p := ref.Value(); p == nil || p.contains(position) {
+			delete(g.latest, start)
 		}
 	}
 	for m := range g.members {
-		m.changed(at)
+		m.changed(position)
 	}
 }
 
-// page returns the group's resources from a position on, as many as the limit of bytes
-// allows; nil: one of them does not exist.
-func (g *group) page(from, limit int) *page {
+// page returns the group's resources from a position on, as many as the limit of bytes allows,
+// or nil if one of them does not exist.
+func (g *group) page(start, limit int) *page {
 	g.mu.Lock()
-	p, changes := g.latest[from].Value(), g.changes
+	p, changes := g.latest[start].Value(), g.changes
 	g.mu.Unlock()
 	if p != nil {
 		return p
 	}
-	if p = newPage(g.slots, from, limit); p == nil {
+	if p = newPage(g.slots, start, limit); p == nil {
 		return nil
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.changes == changes {
-		g.latest[from] = weak.Make(p)
+		g.latest[start] = weak.Make(p)
 	}
 	return p
 }
 
-// versions returns the latest version of each resource, 0 for one that does not exist. The
-// caller must not change them.
+// versions returns the latest version of each resource, 0 for a missing one. The caller must not
+// change them.
 func (g *group) versions() []uint64 {
 	g.mu.Lock()
-	known, changes := g.known, g.changes
+	cached, changes := g.versionCache, g.changes
 	g.mu.Unlock()
-	if known != nil {
-		return known
+	if cached != nil {
+		return cached
 	}
-	all := make([]uint64, len(g.slots))
+	versions := make([]uint64, len(g.slots))
 	for i, s := range g.slots {
-		all[i] = versionOf(s.current())
+		versions[i] = versionOf(s.current())
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.changes == changes {
-		g.known = all
+		g.versionCache = versions
 	}
-	return all
+	return versions
 }
 
-// join makes a subscription a member of the group of the names that it asks for, which it
-// makes if need be. It returns false if a name has no resource, is an alias, or stands for
-// everything: such names make no group. Where a resource has gone since, nobody joins: its
-// name is counted.
+// join makes a subscription a member of the group of the requested names, and makes the group if
+// missing. It returns false if a name has no resource, is an alias, or stands for everything:
+// such names make no group. After a resource is removed, none can join: its name is counted.
 func (t *table) join(sub *subscription, key string, names []string) bool {
 	if g := t.groupOf([]byte(key)); g != nil && slices.Contains(g.versions(), 0) {
 		return false
@@ -162,7 +161,7 @@ func (t *table) newGroup(key string, names []string) *group {
 	slots := make([]*slot, len(names))
 	for i, name := range names {
 		s := t.slots[name]
-		if s == nil || s.alias != nil || name == everything || len(name) > longestName || !s.has() {
+		if s == nil || s.alias != nil || name == wildcard || len(name) > longestName || !s.exists() {
 			return nil
 		}
 		slots[i] = s
@@ -171,10 +170,10 @@ func (t *table) newGroup(key string, names []string) *group {
 	if g == nil {
 		return nil
 	}
-	g.in = make([]int, len(slots))
+	g.slotIndex = make([]int, len(slots))
 	for i, s := range slots {
 		s.mu.Lock()
-		g.in[i] = len(s.positions)
+		g.slotIndex[i] = len(s.positions)
 		s.positions = append(s.positions, position{g, i})
 		s.mu.Unlock()
 	}
@@ -182,8 +181,8 @@ func (t *table) newGroup(key string, names []string) *group {
 	return g
 }
 
-// leave ends a membership under the table's lock. What the client has is forgotten where it
-// has no watch of its own.
+// leave ends a membership under the table's lock. The versions of resources without own watches
+// are forgotten.
 func (t *table) leave(m *member) {
 	m.sub.mu.Lock()
 	left := m.sub.member == m
@@ -195,7 +194,7 @@ func (t *table) leave(m *member) {
 	}
 	delete(t.groups, g.key)
 	for i, s := range g.slots {
-		s.leave(g.in[i])
+		s.leave(g.slotIndex[i])
 		t.collect(s)
 	}
 }
@@ -207,11 +206,11 @@ func (s *slot) leave(i int) {
 	defer s.mu.Unlock()
 	last := len(s.positions) - 1
 	moved := s.positions[last]
-	s.positions[i], moved.group.in[moved.at] = moved, i
+	s.positions[i], moved.group.slotIndex[moved.index] = moved, i
 	s.positions = slices.Delete(s.positions, last, last+1)
 }
 
-// sharing returns how many subscriptions are in a group with others.
+// sharing returns the number of subscriptions that share a group.
 func (t *table) sharing() (members int) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -225,7 +224,7 @@ func (t *table) sharing() (members int) {
 	return members
 }
 
-// groupOf returns the group of names on the wire; nil: there is none.
+// groupOf returns the group of names on the wire, or nil.
 func (t *table) groupOf(key []byte) *group {
 	t.mu.RLock()
 	defer t.mu.RUnlock()

@@ -1,3 +1,5 @@
+//go:build !race || soak
+
 package eds
 
 import (
@@ -6,6 +8,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"hdsd/publish"
 )
 
 // flood has clients ask for the same names, each in an order of its own, so that each is a group.
@@ -15,7 +19,7 @@ func flood(clients, fewest int) (bytes int, leave time.Duration) {
 	const count, endpoints = 50, 20
 	s := &side{server: NewServer(Options{Identifier: "hdsd-test", fewestShared: fewest}), limit: 1 << 20}
 	var names []string
-	var u Update
+	var u publish.Update
 	for i := range count {
 		names = append(names, fmt.Sprint("cluster-", i))
 		u.Assignments = append(u.Assignments, assignment(names[i], 0, endpoints))

@@ -3,6 +3,8 @@ package eds
 import (
 	"sync"
 	"testing"
+
+	"hdsd/publish"
 )
 
 // TestANameThatGoesWhileItsPageIsMadeIsAnswered: the client was not sent it yet, and has to
@@ -12,9 +14,9 @@ func TestANameThatGoesWhileItsPageIsMadeIsAnswered(t *testing.T) {
 	s.come(true, someNames(0))
 	c := s.clients[0]
 	m := c.sub.member
-	from, due := m.take()
+	from, due := m.beginPage()
 	equal(t, "a page is due", due, true)
-	s.server.Update(Update{RemovedAssignments: []string{"n3"}})
+	s.server.Update(publish.Update{RemovedAssignments: []string{"n3"}})
 	equal(t, "the page", m.group.page(from, s.limit), nil)
 	m.dissolve() // as next does
 	equal(t, "read", s.read(c), "true map[n0:UN n1:UN n2:UN n3:]")
@@ -23,9 +25,9 @@ func TestANameThatGoesWhileItsPageIsMadeIsAnswered(t *testing.T) {
 // TestANameThatGoesWhileAClientResumesIsRemoved: that the client has it was not noted yet.
 func TestANameThatGoesWhileAClientResumesIsRemoved(t *testing.T) {
 	names := manyNames(2000)
-	for range 30 {
+	for range rounds(10, 30) {
 		s := &side{server: NewServer(Options{fewestShared: 1}), limit: 1 << 20}
-		s.server.Update(Update{Assignments: manyAssignments(names, 1)})
+		s.server.Update(publish.Update{Assignments: manyAssignments(names, 1)})
 		s.come(true, names)
 		c := s.clients[0]
 		u, m, held := c.sub, c.sub.member, map[string]string{}
@@ -38,10 +40,10 @@ func TestANameThatGoesWhileAClientResumesIsRemoved(t *testing.T) {
 		removed.Go(func() {
 			for begun := false; !begun; {
 				u.mu.Lock()
-				begun = m.taken == len(names)
+				begun = m.progress == len(names)
 				u.mu.Unlock()
 			}
-			s.server.Update(Update{RemovedAssignments: names[:1]})
+			s.server.Update(publish.Update{RemovedAssignments: names[:1]})
 		})
 		m.resume(held)
 		removed.Wait()
@@ -54,7 +56,7 @@ func TestANameThatGoesWhileAClientResumesIsRemoved(t *testing.T) {
 // TestAnAssignmentNamedAsEverything makes no group: who asks for "*" asks for everything.
 func TestAnAssignmentNamedAsEverything(t *testing.T) {
 	s := newSide(1, 1<<20)
-	s.server.Update(Update{Assignments: []Assignment{assignment("*", 1000, 1)}})
+	s.server.Update(publish.Update{Assignments: []publish.Assignment{assignment("*", 1000, 1)}})
 	s.come(true, []string{"*", "n0"})
 	equal(t, "resources", len(s.clients[0].names()), namesInPlay+1)
 }

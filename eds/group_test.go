@@ -13,8 +13,9 @@ import (
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
-	"hdsd/access"
 	"hdsd/health"
+	"hdsd/peer/access"
+	"hdsd/publish"
 )
 
 // side is a server and its clients, without a network.
@@ -42,7 +43,7 @@ func newSide(fewest, limit int) *side {
 }
 
 func (s *side) put(name, endpoints int) {
-	s.server.Update(Update{Assignments: []Assignment{assignment(fmt.Sprint("n", name), health.EndpointID(10*name), endpoints)}})
+	s.server.Update(publish.Update{Assignments: []publish.Assignment{assignment(fmt.Sprint("n", name), health.EndpointID(10*name), endpoints)}})
 }
 
 // come has a client subscribe.
@@ -56,7 +57,7 @@ func (s *side) come(delta bool, names []string) {
 
 // connect has a client send a first request, as from the wire.
 func (s *side) connect(delta bool, m proto.Message, has map[string]string) {
-	st := &stream{server: s.server, may: access.AllClusters(), delta: delta, id: uint64(len(s.clients)), wake: make(chan struct{}, 1)}
+	st := &stream{server: s.server, permitted: access.AllClusters(), delta: delta, id: uint64(len(s.clients)), wake: make(chan struct{}, 1)}
 	encoded, err := proto.Marshal(m)
 	if err != nil {
 		panic(err)
@@ -64,7 +65,7 @@ func (s *side) connect(delta bool, m proto.Message, has map[string]string) {
 	st.grpc = arriving{request: mem.BufferSlice{mem.SliceBuffer(encoded)}}
 	r, err := st.reader()()
 	if err == nil {
-		err = st.take(r)
+		err = st.process(r)
 	}
 	if err != nil {
 		panic(err)
@@ -160,7 +161,7 @@ func (c *client) accept() {
 }
 
 func (c *client) take(r *request) {
-	if err := c.sub.requests.take(r); err != nil {
+	if err := c.sub.requests.process(r); err != nil {
 		panic(err)
 	}
 }
@@ -207,7 +208,7 @@ func (s *side) act(kind, name, value int) (read string) {
 		case 0, 1, 2:
 			s.server.setHealth(health.EndpointID(10*name), health.Status(1+value%5))
 		case 3:
-			s.server.Update(Update{RemovedAssignments: []string{fmt.Sprint("n", name)}})
+			s.server.Update(publish.Update{RemovedAssignments: []string{fmt.Sprint("n", name)}})
 		case 4:
 			s.put(name, 1+value%3)
 		default:

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc"
 
 	"hdsd/health"
+	"hdsd/publish"
 )
 
 // crowd is clients of one configuration, which come and go while what they ask for changes.
@@ -45,9 +46,9 @@ func TestACrowdEndsWithTheLatest(t *testing.T) {
 			}
 		})
 	}
-	c.change(4000)
+	c.change(rounds(1500, 4000))
 	close(c.still)
-	c.change(4000)
+	c.change(rounds(1500, 4000))
 	close(c.calm)
 	for i := range c.names {
 		c.publish(i, 4) // so that clients that wait hear once more
@@ -66,7 +67,7 @@ func TestACrowdEndsWithTheLatest(t *testing.T) {
 }
 
 func (c *crowd) publish(i, endpoints int) {
-	c.server.Update(Update{Assignments: []Assignment{assignment(c.names[i], health.EndpointID(10*i), endpoints)}})
+	c.server.Update(publish.Update{Assignments: []publish.Assignment{assignment(c.names[i], health.EndpointID(10*i), endpoints)}})
 }
 
 // change makes some changes.
@@ -75,7 +76,7 @@ func (c *crowd) change(some int) {
 		i := rand.IntN(len(c.names))
 		switch rand.IntN(20) {
 		case 0:
-			c.server.Update(Update{RemovedAssignments: c.names[i : i+1]})
+			c.server.Update(publish.Update{RemovedAssignments: c.names[i : i+1]})
 			time.Sleep(time.Millisecond / 10)
 			c.publish(i, 1) // only of what exists there are groups
 		case 1, 2:
@@ -91,7 +92,7 @@ func (c *crowd) change(some int) {
 // published is what there is.
 func (c *crowd) published() map[string]string {
 	all := map[string]string{}
-	for _, s := range c.server.published.assignments.all() {
+	for _, s := range c.server.published.assignments.allSlots() {
 		if f := s.current(); f != nil {
 			all[s.name] = summary(resourcev3.EndpointType, f.bytes[f.value:])
 		}

@@ -1,52 +1,46 @@
 package eds
 
 import (
-	"hdsd/internal/fields"
+	"hdsd/envoy/fields"
 
 	"github.com/cespare/xxhash/v2"
 	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
-	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// Field numbers of LocalityLbEndpoints and UInt32Value.
-const (
-	localityName, localityWeight = 1, 3
-	wrapped32                    = 1
-)
-
-// derived is a frame that is made of another one, and made anew when that has changed.
+// derived is a frame made from another one, and remade after that has changed.
 type derived struct {
 	frame *frame // nil: not made yet
-	of    *frame
+	base  *frame
 }
 
-func derivedFor(made *[2]derived, gRPC bool) *derived {
+func derivedFor(pair *[2]derived, gRPC bool) *derived {
 	if gRPC {
-		return &made[1]
+		return &pair[1]
 	}
-	return &made[0]
+	return &pair[0]
 }
 
-// from returns the frame made of another one.
-func (d *derived) from(f *frame, produce func() *frame) *frame {
-	if d.of != f {
-		d.frame, d.of = produce(), f
+// derive returns the frame made from another one.
+func (d *derived) derive(f *frame, produce func() *frame) *frame {
+	if d.base != f {
+		d.frame, d.base = produce(), f
 	}
 	return d.frame
 }
 
-// complete returns an assignment as gRPC's clients take it, which is the given one if nothing is
-// to be added. They refuse a locality without a name, and ignore one without a weight. So each
-// locality has a name, which may be empty. If no locality has a weight, each gets one: its number
-// of endpoints.
+// complete returns an assignment as gRPC's clients take it, or the given one if nothing is
+// missing. They refuse a locality without a name, and ignore one without a weight. So each
+// locality gets a name, which may be empty. If no locality has a weight, each gets one: its
+// number of endpoints.
 func complete(r *resource) *resource {
 	message := r.frame.bytes[r.frame.value:]
-	c := completion{at: r.at, start: uint32(r.frame.value)}
+	c := completion{offsets: r.offsets, start: uint32(r.frame.value)}
 	if !c.needed(message) {
 		return r
 	}
-	out := c.assignment(message)
-	f := newFrame(resourcev3.EndpointType, nameOf(message), out)
+	encoded := c.assignment(message)
+	name, _ := fields.Text(message, fields.Name) // it is valid
+	f := newFrame(resourcev3.EndpointType, name, encoded)
 	positions := c.moved
 	for i := range positions {
 		positions[i] += uint32(f.value)
@@ -54,26 +48,26 @@ func complete(r *resource) *resource {
 	for _, position := range positions {
 		f.bytes[position] = 0
 	}
-	done := &resource{frame: f, base: xxhash.Sum64(f.bytes[f.value:]), at: positions, health: r.health}
+	done := &resource{frame: f, base: xxhash.Sum64(f.bytes[f.value:]), offsets: positions, health: r.health}
 	done.finish()
 	return done
 }
 
-// completion adds what gRPC's clients need to an encoded assignment that is valid.
+// completion adds the parts that gRPC's clients need to a valid encoded assignment.
 type completion struct {
-	at    []uint32 // positions of the health bytes that are not passed yet
-	start uint32   // the position of the message
+	offsets []uint32 // positions of the remaining health bytes
+	start   uint32   // position of the message
 
 	weights bool     // localities get weights
 	moved   []uint32 // the new positions, in the new message
 }
 
-// needed tells whether there is something to add.
+// needed reports whether anything is missing.
 func (c *completion) needed(message []byte) bool {
 	c.weights = true
 	unnamed, localities := false, 0
-	for f := range eachField(message) {
-		if !f.Is(assignmentLocalities) {
+	for f := range fields.All(message) {
+		if !f.Is(fields.AssignmentLocalities) {
 			continue
 		}
 		named, weight, _ := describeLocality(f.Value)
@@ -86,75 +80,52 @@ func (c *completion) needed(message []byte) bool {
 }
 
 func (c *completion) assignment(message []byte) []byte {
-	out := make([]byte, 0, len(message)+len(message)/16)
+	encoded := make([]byte, 0, len(message)+len(message)/16)
 	passed := c.start
-	for f := range eachField(message) {
+	for f := range fields.All(message) {
 		passed += uint32(len(f.Raw))
-		if !f.Is(assignmentLocalities) {
-			out = append(out, f.Raw...)
+		if !f.Is(fields.AssignmentLocalities) {
+			encoded = append(encoded, f.Raw...)
 			continue
 		}
-		more := c.addition(f.Value)
-		out = fields.AppendHead(out, assignmentLocalities, len(f.Value)+len(more))
-		value := passed - uint32(len(f.Value)) // where it begins
-		for len(c.at) > 0 && c.at[0] < passed {
-			c.moved = append(c.moved, c.at[0]-value+uint32(len(out)))
-			c.at = c.at[1:]
+		added := c.addition(f.Value)
+		encoded = fields.AppendHead(encoded, fields.AssignmentLocalities, len(f.Value)+len(added))
+		value := passed - uint32(len(f.Value)) // its start
+		for len(c.offsets) > 0 && c.offsets[0] < passed {
+			c.moved = append(c.moved, c.offsets[0]-value+uint32(len(encoded)))
+			c.offsets = c.offsets[1:]
 		}
-		out = append(append(out, f.Value...), more...)
+		encoded = append(append(encoded, f.Value...), added...)
 	}
-	return out
+	return encoded
 }
 
 // addition returns the fields that a locality lacks.
-func (c *completion) addition(locality []byte) (more []byte) {
+func (c *completion) addition(locality []byte) (added []byte) {
 	named, _, endpoints := describeLocality(locality)
 	if !named {
-		more = fields.AppendHead(more, localityName, 0)
+		added = fields.AppendHead(added, fields.LocalityName, 0)
 	}
 	if c.weights {
 		// A locality without endpoints has a weight, too: without it, its priority would be missing.
-		weight := protowire.AppendVarint(protowire.AppendTag(nil, wrapped32, protowire.VarintType), uint64(max(endpoints, 1)))
-		more = fields.AppendBytes(more, localityWeight, weight)
+		weight := fields.AppendNumber(nil, fields.UInt32Value, uint64(max(endpoints, 1)))
+		added = fields.AppendBytes(added, fields.LocalityWeight, weight)
 	}
-	return more
+	return added
 }
 
-// describeLocality tells whether a LocalityLbEndpoints has a name and a weight, and how many
+// describeLocality reports whether a LocalityLbEndpoints has a name and a weight, and how many
 // endpoints it has.
 func describeLocality(locality []byte) (named, weight bool, endpoints int) {
-	for f := range eachField(locality) {
+	for f := range fields.All(locality) {
 		switch {
-		case f.Is(localityName):
+		case f.Is(fields.LocalityName):
 			named = true
-		case f.Is(localityWeight):
+		case f.Is(fields.LocalityWeight):
 			weight = true
-		case f.Is(localityEndpoints):
+		case f.Is(fields.LocalityEndpoints):
 			endpoints++
 		}
 	}
 	return named, weight, endpoints
-}
-
-// eachField visits the fields of a message that is valid.
-func eachField(message []byte) func(yield func(fields.Field) bool) {
-	return func(yield func(fields.Field) bool) {
-		for len(message) > 0 {
-			f, err := fields.Next(message)
-			if err != nil || !yield(f) {
-				return
-			}
-			message = message[len(f.Raw):]
-		}
-	}
-}
-
-// nameOf returns the cluster_name of an encoded assignment.
-func nameOf(message []byte) (name string) {
-	for f := range eachField(message) {
-		if f.Is(assignmentName) {
-			name = string(f.Value)
-		}
-	}
-	return name
 }

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"hdsd/health"
+	"hdsd/publish"
 )
 
 // agents are the user agents in turn of the streams of one node.
@@ -103,7 +104,7 @@ func TestGRPCClientsShareEachFrame(t *testing.T) {
 		if b.server.published.assignments.slots["n3"].resource.forGRPC != completed {
 			t.Error("a change of health completes the assignment anew")
 		}
-		b.server.Update(Update{Assignments: []Assignment{assignment("n4", 4, 2)}})
+		b.server.Update(publish.Update{Assignments: []publish.Assignment{assignment("n4", 4, 2)}})
 		last := made()
 		for _, name := range names {
 			if same := last[name][0] == after[name][0]; same != (name != "n4") {

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"hdsd/health"
+	"hdsd/publish"
 )
 
 // localities describes an assignment's localities, as "a*2:HEUN": zone, weight, health.
@@ -35,8 +36,8 @@ func localities(value []byte) (text string) {
 }
 
 // inLocalities makes an assignment whose endpoints are in these localities, 0, 1, 2, … in each.
-func inLocalities(name string, all ...*endpointv3.LocalityLbEndpoints) Assignment {
-	a, next := Assignment{Name: name}, uint32(0)
+func inLocalities(name string, all ...*endpointv3.LocalityLbEndpoints) publish.Assignment {
+	a, next := publish.Assignment{Name: name}, uint32(0)
 	for i, group := range all {
 		var ids [][]health.EndpointID
 		for range i {
@@ -67,8 +68,8 @@ func TestGRPCGetsLocalitiesThatItTakes(t *testing.T) {
 		}
 		weighted := zone("d")
 		weighted.LoadBalancingWeight = wrapperspb.UInt32(7)
-		plain := func() *Update {
-			return &Update{Assignments: []Assignment{
+		plain := func() *publish.Update {
+			return &publish.Update{Assignments: []publish.Assignment{
 				inLocalities("a", zone("x"), new(endpointv3.LocalityLbEndpoints), zone("y")), inLocalities("b", zone("c"), weighted),
 			}}
 		}
@@ -161,7 +162,7 @@ func TestGRPCSharesWhatItGets(t *testing.T) {
 func TestARefusalOfSomeResources(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, b *bench) {
 		b.publish("a", "b", "c")
-		b.server.Update(Update{Clusters: clusters("a", "1", "b", "1", "c", "1")})
+		b.server.Update(publish.Update{Clusters: clusters("a", "1", "b", "1", "c", "1")})
 		p := b.state()
 		says := func(typeURL string, r *discoveryv3.DiscoveryResponse, text string, synced, refused int) {
 			t.Helper()

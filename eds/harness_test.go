@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"os"
+	"runtime"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -22,6 +24,7 @@ import (
 
 	"hdsd/health"
 	"hdsd/internal/wire"
+	"hdsd/publish"
 )
 
 // bench is a server with a connection to it, inside a synctest bubble.
@@ -29,6 +32,15 @@ type bench struct {
 	t      *testing.T
 	server *Server
 	conn   *grpc.ClientConn
+}
+
+// rounds is how often a test repeats what chance decides: a few times, or more with SOAK, as in
+// make soak.
+func rounds(few, more int) int {
+	if os.Getenv("SOAK") != "" {
+		return more
+	}
+	return few
 }
 
 // inBubble runs a test twice: with a server on which few names make no group, and with one on
@@ -81,8 +93,8 @@ func serve(t *testing.T, register func(grpc.ServiceRegistrar)) (conn *grpc.Clien
 	}
 }
 
-// peer is a client's stream; what it receives waits in a channel.
-type peer[Req, Res any] struct {
+// xdsPeer is a client's stream; what it receives waits in a channel.
+type xdsPeer[Req, Res any] struct {
 	b        *bench
 	stream   grpc.BidiStreamingClient[Req, Res]
 	received chan *Res
@@ -91,18 +103,18 @@ type peer[Req, Res any] struct {
 }
 
 type (
-	deltaPeer = peer[discoveryv3.DeltaDiscoveryRequest, discoveryv3.DeltaDiscoveryResponse]
-	statePeer = peer[discoveryv3.DiscoveryRequest, discoveryv3.DiscoveryResponse]
+	deltaPeer = xdsPeer[discoveryv3.DeltaDiscoveryRequest, discoveryv3.DeltaDiscoveryResponse]
+	statePeer = xdsPeer[discoveryv3.DiscoveryRequest, discoveryv3.DiscoveryResponse]
 )
 
-func newPeer[Req, Res any](b *bench, open func(context.Context, ...grpc.CallOption) (grpc.BidiStreamingClient[Req, Res], error)) *peer[Req, Res] {
+func newPeer[Req, Res any](b *bench, open func(context.Context, ...grpc.CallOption) (grpc.BidiStreamingClient[Req, Res], error)) *xdsPeer[Req, Res] {
 	b.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	stream, err := open(ctx)
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	p := &peer[Req, Res]{b: b, stream: stream, received: make(chan *Res, 1000), ended: make(chan error, 1), cancel: cancel}
+	p := &xdsPeer[Req, Res]{b: b, stream: stream, received: make(chan *Res, 1000), ended: make(chan error, 1), cancel: cancel}
 	go func() {
 		for {
 			m, err := stream.Recv()
@@ -126,7 +138,7 @@ func (b *bench) state() *statePeer {
 	return newPeer(b, discoveryv3.NewAggregatedDiscoveryServiceClient(b.conn).StreamAggregatedResources)
 }
 
-func (p *peer[Req, Res]) send(m *Req) {
+func (p *xdsPeer[Req, Res]) send(m *Req) {
 	p.b.t.Helper()
 	if err := p.stream.Send(m); err != nil {
 		p.b.t.Fatalf("send: %v", err)
@@ -134,7 +146,7 @@ func (p *peer[Req, Res]) send(m *Req) {
 }
 
 // next returns the response that the server sends without another event.
-func (p *peer[Req, Res]) next() *Res {
+func (p *xdsPeer[Req, Res]) next() *Res {
 	p.b.t.Helper()
 	synctest.Wait()
 	select {
@@ -148,7 +160,7 @@ func (p *peer[Req, Res]) next() *Res {
 	return nil
 }
 
-func (p *peer[Req, Res]) nothing() {
+func (p *xdsPeer[Req, Res]) nothing() {
 	p.b.t.Helper()
 	synctest.Wait()
 	select {
@@ -264,21 +276,21 @@ func mustUnmarshal(b []byte, m proto.Message) {
 }
 
 // assignment makes an assignment of n endpoints, whose ids count from first.
-func assignment(name string, first health.EndpointID, n int) Assignment {
+func assignment(name string, first health.EndpointID, n int) publish.Assignment {
 	locality := &endpointv3.LocalityLbEndpoints{Locality: &corev3.Locality{Zone: "a"}}
 	var ids [][]health.EndpointID
 	for i := range n {
 		locality.LbEndpoints = append(locality.LbEndpoints, lbEndpoint(uint32(i)))
 		ids = append(ids, []health.EndpointID{first + health.EndpointID(i)})
 	}
-	return Assignment{
+	return publish.Assignment{
 		Name: name,
 		Wire: wireOf(&endpointv3.ClusterLoadAssignment{ClusterName: name, Endpoints: []*endpointv3.LocalityLbEndpoints{locality}}),
 		IDs:  [][][]health.EndpointID{ids},
 	}
 }
 
-func messageOf(a Assignment) *endpointv3.ClusterLoadAssignment { return a.Message() }
+func messageOf(a publish.Assignment) *endpointv3.ClusterLoadAssignment { return a.Message() }
 
 // wireOf encodes an assignment.
 func wireOf(m *endpointv3.ClusterLoadAssignment) []byte {
@@ -301,24 +313,24 @@ func lbEndpoint(i uint32) *endpointv3.LbEndpoint {
 
 // cluster makes a cluster that summary shows as text.
 func cluster(name, text string) *clusterv3.Cluster {
-	return PublishCluster(&clusterv3.Cluster{Name: name, AltStatName: text}, ByADS())
+	return publish.TakeOver(&clusterv3.Cluster{Name: name, AltStatName: text}, publish.ByADS())
 }
 
 // clusters makes clusters of pairs of name and text.
-func clusters(pairs ...string) (all []Cluster) {
+func clusters(pairs ...string) (all []publish.Cluster) {
 	for i := 0; i < len(pairs); i += 2 {
-		all = append(all, Cluster{Message: cluster(pairs[i], pairs[i+1]), Checked: true})
+		all = append(all, publish.Cluster{Message: cluster(pairs[i], pairs[i+1]), Checked: true})
 	}
 	return all
 }
 
 func (s *Server) setHealth(id health.EndpointID, status health.Status) {
-	s.SetHealth([]Health{{ID: id, Status: status}})
+	s.SetHealth([]publish.Health{{ID: id, Status: status}})
 }
 
 // publish publishes assignments of one HEALTHY endpoint each, with ids 0, 1, ...
 func (b *bench) publish(names ...string) {
-	u := Update{}
+	u := publish.Update{}
 	for i, name := range names {
 		b.server.setHealth(health.EndpointID(i), health.Healthy)
 		u.Assignments = append(u.Assignments, assignment(name, health.EndpointID(i), 1))
@@ -347,4 +359,12 @@ func assignmentNameOf(value []byte) string {
 	a := new(endpointv3.ClusterLoadAssignment)
 	mustUnmarshal(value, a)
 	return a.GetClusterName()
+}
+
+// heap returns how many bytes are in use.
+func heap() int {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int(m.HeapAlloc)
 }

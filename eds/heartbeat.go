@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// beats is how many heartbeats a client is sent within a time to live.
+// beats is the number of heartbeats within a time to live.
 const beats = 3
 
 // heartbeat keeps the resources of a client from expiring. It is guarded by the
@@ -20,9 +20,9 @@ type heartbeat struct {
 	left  []*watch // the rest of a heartbeat that takes several responses
 }
 
-// lifetime returns how long a client keeps resources; 0: for ever, as where it does not
-// understand a ttl. Envoys (1.36.4, 1.40.0) do not live with every ttl of an assignment by
-// state of the world, so they are given none.
+// lifetime returns how long a client keeps resources; 0: for ever, also if it does not
+// understand a ttl. Envoys (1.36.4, 1.40.0) do not live with every ttl of an assignment by state
+// of the world, so they get none.
 func (t *table) lifetime(client *features, delta bool) time.Duration {
 	if !client.ttl || !delta && (!client.wrapped || client.envoy && !t.whole) {
 		return 0
@@ -69,17 +69,17 @@ func (h *heartbeat) stop() {
 // hasten makes a heartbeat due at once if there is a ttl.
 func (h *heartbeat) hasten() { h.due = h.ttl > 0 }
 
-// pending tells whether there is a heartbeat to send, or the rest of one.
+// pending reports whether a heartbeat, or the rest of one, is due.
 func (h *heartbeat) pending() bool { return h.due || len(h.left) > 0 }
 
-// take tells whether a heartbeat is due, and ends that.
-func (h *heartbeat) take() bool {
+// consumeDue reports whether a heartbeat is due, and clears that.
+func (h *heartbeat) consumeDue() bool {
 	due := h.due
 	h.due = false
 	return due
 }
 
-// pop returns the next watch of a heartbeat that has begun.
+// pop returns the next watch of a started heartbeat.
 func (h *heartbeat) pop() (*watch, bool) {
 	if len(h.left) == 0 {
 		h.left = nil
@@ -90,30 +90,30 @@ func (h *heartbeat) pop() (*watch, bool) {
 	return w, true
 }
 
-// hastenHeartbeat is called when a client has resources from an earlier stream, which
-// may expire at any moment.
+// hastenHeartbeat handles a client with resources from an earlier stream, which may expire at
+// any moment.
 func (u *subscription) hastenHeartbeat() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.beat.hasten()
 }
 
-// renew queues everything that a state-of-the-world client has, when a heartbeat is
-// due. The protocol allows a heartbeat without bodies, but Envoy takes such a Cluster
-// response for one without clusters, and such an assignment response prolongs nothing.
+// renew queues every resource of a state-of-the-world client when a heartbeat is due. The
+// protocol allows a heartbeat without bodies, but Envoy takes such a Cluster response for one
+// without clusters, and such an assignment response prolongs nothing.
 func (u *subscription) renew() {
 	if u.beat.ttl == 0 || u.delta {
 		return
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.delivery.waiting || !u.beat.take() {
+	if u.delivery.waiting || !u.beat.consumeDue() {
 		return
 	}
-	all := u.interest.all()
-	slices.SortFunc(all, byKey) // so that the version depends on the content alone
-	for _, w := range all {
-		if w.state != refused && w.has() != 0 {
+	watches := u.interest.list()
+	slices.SortFunc(watches, byKey) // so that the version depends on the content alone
+	for _, w := range watches {
+		if w.state != refused && w.heldVersion() != 0 {
 			u.queue.force(w)
 		}
 	}
@@ -132,8 +132,8 @@ func (u *subscription) heartbeat(nonce func() string, limit int) *response {
 	if u.delivery.waiting || u.paused {
 		return nil
 	}
-	if len(u.beat.left) == 0 && u.beat.take() {
-		u.beat.left = u.interest.all()
+	if len(u.beat.left) == 0 && u.beat.consumeDue() {
+		u.beat.left = u.interest.list()
 	}
 	r := newResponse()
 	for len(r.parts) < maxResources && r.size < limit {
@@ -141,7 +141,7 @@ func (u *subscription) heartbeat(nonce func() string, limit int) *response {
 		if !ok {
 			break
 		}
-		if version := w.has(); version != 0 && !w.closed {
+		if version := w.heldVersion(); version != 0 && !w.closed {
 			r.addFormed(form{slot: w.slot, version: u.beat.shown(version), ttl: u.beat.ttl, located: w.located}, nil)
 			r.count(w.key(), version)
 		}

@@ -12,6 +12,7 @@ import (
 	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 
 	"hdsd/health"
+	"hdsd/publish"
 )
 
 var kept = Options{TTL: map[string]time.Duration{resourcev3.EndpointType: 30 * time.Second, resourcev3.ClusterType: 1500 * time.Millisecond}}
@@ -85,7 +86,7 @@ func TestDeltaHeartbeatsKeepWhatTheClientHas(t *testing.T) {
 		equal(t, "refused twice", fmt.Sprint(lives(r), versions(r)["a"] == first["a"]), "[a 30s beat b 30s beat]true")
 		p.send(ack(r))
 
-		b.server.Update(Update{RemovedAssignments: []string{"b"}})
+		b.server.Update(publish.Update{RemovedAssignments: []string{"b"}})
 		p.send(ack(p.next()))
 		p.send(unsubscribe(resourcev3.EndpointType, "a"))
 		time.Sleep(time.Minute)
@@ -218,7 +219,7 @@ func TestStateResourcesAreWrappedAndSentAgainBeforeTheyExpire(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, kept, func(t *testing.T, b *bench) {
 				b.publish("a", "b")
-				b.server.Update(Update{Clusters: clusters("a", "1", "b", "1")})
+				b.server.Update(publish.Update{Clusters: clusters("a", "1", "b", "1")})
 				p := b.state()
 				m := want(resourcev3.EndpointType, "a", "b")
 				m.Node.ClientFeatures = features
@@ -275,7 +276,7 @@ func TestStateWithoutBothFeaturesIsNotWrapped(t *testing.T) {
 func TestEnvoyUnderstandsTTLWithoutSayingSo(t *testing.T) {
 	inBubble(t, kept, func(t *testing.T, b *bench) {
 		b.publish("a")
-		b.server.Update(Update{Clusters: clusters("a", "1")})
+		b.server.Update(publish.Update{Clusters: clusters("a", "1")})
 		p, d := b.state(), b.delta()
 		m := want(resourcev3.ClusterType)
 		m.Node.UserAgentName = "envoy"

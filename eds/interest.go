@@ -2,25 +2,25 @@ package eds
 
 import (
 	"hdsd/internal/rest"
-	"hdsd/internal/share"
+	"hdsd/peer/limit"
 )
 
-// interest is what a client asks for: names, or everything. It alone sets watch.named
-// and watch.closed. It is guarded by the subscription's lock.
+// interest is the set of requested names, or everything. It alone sets watch.named and
+// watch.closed. It is guarded by the subscription's lock.
 type interest struct {
 	wildcard bool
 	watches  map[string]*watch // by key
-	named    int               // watches that the client asks for by name
+	named    int               // watches requested by name
 	located  int               // those of them with a locator
 	bytes    int               // the length of all names
-	lease    *share.Lease      // has the names of what does not exist; nil: nothing bounds them
+	lease    *limit.Lease      // names of missing resources; nil: unbounded
 }
 
-// add takes in a watch, unless its key is known: then it returns the known one.
-func (i *interest) add(w *watch) (known *watch) {
+// add adds a watch, unless its key is known: then it returns the existing one.
+func (i *interest) add(w *watch) (existing *watch) {
 	key := w.key()
-	if known := i.watches[key]; known != nil {
-		return known
+	if existing := i.watches[key]; existing != nil {
+		return existing
 	}
 	i.watches[key] = w
 	return nil
@@ -32,14 +32,14 @@ func (i *interest) remove(w *watch) {
 	i.setNamed(w, false)
 }
 
-// setNamed notes whether the client asks for a watch by name, or only by the wildcard.
+// setNamed records whether a watch is requested by name, or only by the wildcard.
 func (i *interest) setNamed(w *watch, named bool) {
 	if w.named == named {
 		return
 	}
 	w.named = named
 	if !named && w.cost > 0 {
-		_ = i.lease.Add(-w.cost) // to give back is not refused
+		_ = i.lease.Add(-w.cost) // giving back is not refused
 		w.cost = 0
 	}
 	change := 1
@@ -53,7 +53,7 @@ func (i *interest) setNamed(w *watch, named bool) {
 	}
 }
 
-// longestName is how many bytes a name may have.
+// longestName bounds the bytes of a name.
 const longestName = 16 << 10
 
 // checkName returns an error if a name has too many bytes.
@@ -64,11 +64,11 @@ func checkName(bytes int) error {
 	return nil
 }
 
-// bytesPerName is how long a name may be that counts as one.
+// bytesPerName is the length up to which a name counts as one.
 const bytesPerName = 256
 
-// count counts a name that the client is about to ask for, of something that does not
-// exist. What exists is bounded by what is published.
+// count counts the name of a missing resource before it is requested. Existing ones are bounded
+// by the sources.
 func (i *interest) count(w *watch) error {
 	if i.lease == nil || w.named {
 		return nil
@@ -81,22 +81,22 @@ func (i *interest) count(w *watch) error {
 	return nil
 }
 
-// size is how many resources the client asks for.
+// size returns the number of requested resources.
 func (i *interest) size() int { return max(len(i.watches), i.named) }
 
-// all returns the watches in no order.
-func (i *interest) all() []*watch {
-	all := make([]*watch, 0, len(i.watches))
+// list returns the watches in no order.
+func (i *interest) list() []*watch {
+	watches := make([]*watch, 0, len(i.watches))
 	for _, w := range i.watches {
-		all = append(all, w)
+		watches = append(watches, w)
 	}
-	return all
+	return watches
 }
 
-// has tells whether the client asks for the resource of a name.
-func (i *interest) has(name string) bool { return i.wildcard || i.watches[name] != nil }
+// includes reports whether the resource of a name is requested.
+func (i *interest) includes(name string) bool { return i.wildcard || i.watches[name] != nil }
 
-// check returns an error if one more name is too many.
+// check returns an error above the limit of names.
 func (i *interest) check(l limits, key string) error {
 	if err := checkName(len(key)); err != nil {
 		return err
@@ -104,7 +104,7 @@ func (i *interest) check(l limits, key string) error {
 	return l.check(i.named+1, i.bytes+len(key))
 }
 
-// unwanted returns the keys asked for by name that are not wanted.
+// unwanted returns the keys requested by name that are not wanted.
 func (i *interest) unwanted(wanted map[string]struct{}) (unwanted []string) {
 	if i.named == len(wanted) {
 		return nil
@@ -117,8 +117,8 @@ func (i *interest) unwanted(wanted map[string]struct{}) (unwanted []string) {
 	return unwanted
 }
 
-// locatedByName returns the watches with a locator. It leaves out names with several
-// variants, because a client cannot say which of them it has.
+// locatedByName returns the watches with a locator. It omits names with several variants,
+// because a client cannot say which of them it has.
 func (i *interest) locatedByName() map[string]*watch {
 	if i.located == 0 {
 		return nil

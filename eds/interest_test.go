@@ -20,9 +20,9 @@ func TestInterestCountsNames(t *testing.T) {
 	equal(t, "too many bytes", i.check(limits{names: 3, bytes: 5}, "ccc") != nil, true)
 	equal(t, "beside", fmt.Sprint(i.unwanted(map[string]struct{}{"a": {}})), "[bb]")
 	i.remove(b)
-	equal(t, "names", fmt.Sprint(i.named, i.bytes, b.closed, i.has("bb")), "1 1 true false")
+	equal(t, "names", fmt.Sprint(i.named, i.bytes, b.closed, i.includes("bb")), "1 1 true false")
 	i.wildcard = true
-	equal(t, "everything", i.has("bb"), true)
+	equal(t, "everything", i.includes("bb"), true)
 }
 
 func TestInterestFindsOneLocatorByName(t *testing.T) {

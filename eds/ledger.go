@@ -4,17 +4,18 @@ import (
 	"slices"
 
 	"hdsd/health"
+	"hdsd/publish"
 )
 
 // ledger knows the health of every endpoint and which assignments have it.
 type ledger struct {
-	health      []health.Status // by endpoint id
+	health      publish.Statuses
 	assignments map[string]*entry
-	// first and more list the places of each endpoint id. Nearly every id has one
-	// place, so the first is kept apart.
-	first []place
-	more  map[health.EndpointID][]place
-	// zones has the health that zones see themselves.
+	// first and additional list the places of each endpoint id. Nearly every id has one place,
+	// so the first is separate.
+	first      []place
+	additional map[health.EndpointID][]place
+	// zones has the zones' own views of health.
 	zones map[health.Locality]map[health.EndpointID]health.Status
 }
 
@@ -32,14 +33,7 @@ type place struct {
 }
 
 func newLedger() ledger {
-	return ledger{assignments: make(map[string]*entry), more: make(map[health.EndpointID][]place)}
-}
-
-func (l *ledger) status(id health.EndpointID) health.Status {
-	if int(id) >= len(l.health) {
-		return health.Unknown
-	}
-	return l.health[id]
+	return ledger{assignments: make(map[string]*entry), additional: make(map[health.EndpointID][]place)}
 }
 
 // put replaces the assignment of a name.
@@ -73,11 +67,11 @@ func (l *ledger) add(id health.EndpointID, p place) {
 		l.first[id] = p
 		return
 	}
-	l.more[id] = append(l.more[id], p)
+	l.additional[id] = append(l.additional[id], p)
 }
 
 func (l *ledger) drop(id health.EndpointID, e *entry) {
-	rest := slices.DeleteFunc(l.more[id], func(p place) bool { return p.entry == e })
+	rest := slices.DeleteFunc(l.additional[id], func(p place) bool { return p.entry == e })
 	if l.first[id].entry == e {
 		l.first[id] = place{}
 		if len(rest) > 0 {
@@ -85,28 +79,26 @@ func (l *ledger) drop(id health.EndpointID, e *entry) {
 		}
 	}
 	if len(rest) > 0 {
-		l.more[id] = rest
+		l.additional[id] = rest
 	} else {
-		delete(l.more, id)
+		delete(l.additional, id)
 	}
 }
 
-// set changes the health of endpoints and returns the slots that change with it. It
-// calls each with every place of the endpoints, and whether its health has changed.
-func (l *ledger) set(changes []Health, each func(p place, changed bool)) []*slot {
+// set changes the health of endpoints and returns the changed slots. It calls visit with every
+// place of the endpoints, and whether its health has changed.
+func (l *ledger) set(changes []publish.Health, visit func(p place, changed bool)) []*slot {
 	var touched []*entry
 	for _, c := range changes {
-		if l.status(c.ID) == c.Status {
+		if !l.health.Set(c) {
 			continue
 		}
-		l.health = grow(l.health, c.ID)
-		l.health[c.ID] = c.Status
 		if int(c.ID) >= len(l.first) || l.first[c.ID].entry == nil {
 			continue
 		}
-		touched = l.apply(touched, l.first[c.ID], each)
-		for _, p := range l.more[c.ID] {
-			touched = l.apply(touched, p, each)
+		touched = l.apply(touched, l.first[c.ID], visit)
+		for _, p := range l.additional[c.ID] {
+			touched = l.apply(touched, p, visit)
 		}
 	}
 	slots := make([]*slot, len(touched))
@@ -117,10 +109,10 @@ func (l *ledger) set(changes []Health, each func(p place, changed bool)) []*slot
 	return slots
 }
 
-func (l *ledger) apply(touched []*entry, p place, each func(p place, changed bool)) []*entry {
-	status := p.entry.endpoints.status(p.index, l.status)
+func (l *ledger) apply(touched []*entry, p place, visit func(p place, changed bool)) []*entry {
+	status := p.entry.endpoints.status(p.index, l.health.Get)
 	changed := p.entry.slot.setHealth(p.index, byte(status))
-	each(p, changed)
+	visit(p, changed)
 	if changed && !p.entry.touched {
 		p.entry.touched = true
 		touched = append(touched, p.entry)

@@ -5,7 +5,7 @@ import "hdsd/internal/rest"
 // limits bound the names of one subscription.
 type limits struct{ names, bytes int }
 
-// limiter bounds what clients may ask for and what their requests may hold.
+// limiter bounds the requests of clients.
 type limiter struct {
 	maxNames  int // of a subscription, however few resources there are
 	published *publication
@@ -13,11 +13,11 @@ type limiter struct {
 
 // limits returns the current limits, which grow with the number of resources.
 func (l *limiter) limits() limits {
-	names := max(l.maxNames, 2*l.published.most())
+	names := max(l.maxNames, 2*l.published.peak())
 	return limits{names: names, bytes: 256 * names}
 }
 
-// raised tells users how to get a higher limit.
+// raised tells users how to raise a limit.
 const raised = "ask for \"*\", or raise limits.max_source_clusters in hdsd's configuration and restart it"
 
 func (l limits) check(names, bytes int) error {

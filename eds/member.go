@@ -2,92 +2,92 @@ package eds
 
 import "time"
 
-// member is a subscription in a group. It has what was in the pages that it was sent. What
-// changes later, and what it asks for again, it has a watch of its own for. It is guarded by
-// the subscription's lock.
+// member is a subscription in a group. Its client holds exactly the resources of pages. A
+// resource that changed since, or was requested again, has its own watch. It is guarded by the
+// subscription's lock.
 type member struct {
 	group *group        // set once
 	sub   *subscription // set once
 
-	sent     []sentPage
-	taken    int   // positions before it are in sent, or about to be
-	underWay *page // the outstanding response; nil: that has no page
+	pages    []sentPage
+	progress int   // positions below it are in pages, or about to be
+	underWay *page // the outstanding response; nil: it has no page
 }
 
-// sentPage is what is kept of a page that a client was sent.
+// sentPage is the record of a sent page.
 type sentPage struct {
-	from     int
+	start    int
 	versions []uint64 // shared with other members
-	at       int64    // when it was sent, in Unix nanoseconds; 0: on an earlier stream
+	time     int64    // time of sending, in Unix nanoseconds; 0: on an earlier stream
 }
 
-// end is the position after all that was sent.
+// end returns the position after the last sent page.
 func (m *member) end() int {
-	if len(m.sent) == 0 {
+	if len(m.pages) == 0 {
 		return 0
 	}
-	last := m.sent[len(m.sent)-1]
-	return last.from + len(last.versions)
+	last := m.pages[len(m.pages)-1]
+	return last.start + len(last.versions)
 }
 
-// due tells whether there is something to send.
-func (m *member) due() bool { return m != nil && m.taken < len(m.group.slots) }
+// due reports whether a page is due.
+func (m *member) due() bool { return m != nil && m.progress < len(m.group.slots) }
 
-// memberOf returns the membership of a subscription; nil: it is in no group.
+// memberOf returns the membership of a subscription, or nil.
 func memberOf(u *subscription) *member {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.member
 }
 
-// watch returns what the client has of a resource, as a watch that is in no list. If it was not
-// sent the resource yet, the watch is new.
-func (m *member) watch(at int) watch {
-	w := watch{slot: m.group.slots[at], sub: m.sub, named: true}
-	for _, p := range m.sent {
-		if at >= p.from && at < p.from+len(p.versions) {
-			w.sent, w.sentAt, w.holds = p.versions[at-p.from], p.at, true
-			if p.at != 0 {
+// watch returns the client's state of a resource, as a watch that is in no list. A resource that
+// was not sent yet has a new watch.
+func (m *member) watch(position int) watch {
+	w := watch{slot: m.group.slots[position], sub: m.sub, named: true}
+	for _, p := range m.pages {
+		if position >= p.start && position < p.start+len(p.versions) {
+			w.sent, w.sentAt, w.holds = p.versions[position-p.start], p.time, true
+			if p.time != 0 {
 				w.state = accepted
 			}
 		}
 	}
-	if m.underWay != nil && m.underWay.has(at) {
+	if m.underWay != nil && m.underWay.contains(position) {
 		w.state, w.holds = pending, false
 	}
 	return w
 }
 
-// resume notes which versions a client has from an earlier stream, and tells whether it is a
-// member. Of what is not the latest, it has a watch of its own.
+// resume records the client's versions from an earlier stream, and reports whether it is a
+// member. Resources with another version than the latest get their own watches.
 func (m *member) resume(versions map[string]string) bool {
 	if m == nil {
 		return false
 	}
-	u, all := m.sub, len(m.group.slots)
+	u, total := m.sub, len(m.group.slots)
 	u.mu.Lock()
-	m.taken = all // what changes from now on is sent
+	m.progress = total // later changes are sent
 	u.mu.Unlock()
 	latest := m.group.versions()
 	u.mu.Lock()
-	m.sent = []sentPage{{versions: latest}}
+	m.pages = []sentPage{{versions: latest}}
 	u.mu.Unlock()
-	for at, name := range m.group.names {
+	for position, name := range m.group.names {
 		text, claimed := versions[name]
-		if version := parseVersion(text); !claimed || latest[at] == 0 || version != latest[at] {
-			m.resumeAlone(at, claimed, version)
+		if version := parseVersion(text); !claimed || latest[position] == 0 || version != latest[position] {
+			m.resumeAlone(position, claimed, version)
 		}
 	}
 	return true
 }
 
-// resumeAlone notes that a client has another version of a resource than the latest, or none.
-func (m *member) resumeAlone(at int, claimed bool, version uint64) {
-	m.separateAt(at, false)
+// resumeAlone records that a client has another version of a resource than the latest, or none.
+func (m *member) resumeAlone(position int, claimed bool, version uint64) {
+	m.separateAt(position, false)
 	u := m.sub
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	w := u.interest.watches[m.group.names[at]]
+	w := u.interest.watches[m.group.names[position]]
 	w.sent, w.holds = 0, false
 	if claimed {
 		u.delivery.resume(w, version)
@@ -97,19 +97,20 @@ func (m *member) resumeAlone(at int, claimed bool, version uint64) {
 	}
 }
 
-// alone tells whether the client has a watch of its own for a resource.
-func (m *member) alone(at int) bool { return m.sub.interest.watches[m.group.names[at]] != nil }
+// alone reports whether a resource has its own watch.
+func (m *member) alone(position int) bool {
+	return m.sub.interest.watches[m.group.names[position]] != nil
+}
 
-// changed queues a resource for the client, if that was sent it or is about to be. Where it is
-// not noted yet what the client has, it is told even that the resource is gone. It is called
-// under the locks of slot and group.
-func (m *member) changed(at int) {
+// changed queues a resource for the client, if it was sent or is about to be. A client with an
+// unrecorded version is sent even a removal. It is called under the locks of slot and group.
+func (m *member) changed(position int) {
 	u := m.sub
 	u.mu.Lock()
 	w := (*watch)(nil)
-	if u.member == m && at < m.taken && !m.alone(at) {
-		w = m.separate(at)
-		w.force = at >= m.end()
+	if u.member == m && position < m.progress && !m.alone(position) {
+		w = m.separate(position)
+		w.force = position >= m.end()
 	}
 	u.mu.Unlock()
 	if w != nil {
@@ -117,86 +118,85 @@ func (m *member) changed(at int) {
 	}
 }
 
-// others calls each for every resource without a watch of its own: with what the client has, as
-// a watch that is in no list, and with the frame that is under way, if any. It is called under
-// the subscription's lock.
-func (m *member) others(each func(watch, *frame)) {
+// visitShared visits every resource without its own watch: with the client's state, as a watch
+// that is in no list, and with the outstanding frame, if any. It is called under the
+// subscription's lock.
+func (m *member) visitShared(visit func(watch, *frame)) {
 	if m == nil {
 		return
 	}
-	for at := range m.group.slots {
+	for position := range m.group.slots {
 		switch {
-		case m.alone(at):
-		case m.underWay != nil && m.underWay.has(at):
-			each(m.watch(at), m.underWay.frames[at-m.underWay.from])
+		case m.alone(position):
+		case m.underWay != nil && m.underWay.contains(position):
+			visit(m.watch(position), m.underWay.frames[position-m.underWay.start])
 		default:
-			each(m.watch(at), nil)
+			visit(m.watch(position), nil)
 		}
 	}
 }
 
-// has tells whether the client asks for the resource of a name as a member.
-func (m *member) has(name string) bool {
+// includes reports whether a member requests the resource of a name.
+func (m *member) includes(name string) bool {
 	if m == nil {
 		return false
 	}
-	_, ok := m.group.at[name]
+	_, ok := m.group.positions[name]
 	return ok
 }
 
-// separate gives the client a watch of its own. It is called under the locks of slot and
-// subscription.
-func (m *member) separate(at int) *watch {
-	w := new(m.watch(at))
+// separate makes the client's own watch. It is called under the locks of slot and subscription.
+func (m *member) separate(position int) *watch {
+	w := new(m.watch(position))
 	w.index = int32(len(w.slot.watches))
 	w.slot.watches = append(w.slot.watches, w)
 	m.sub.interest.add(w)
 	if w.state == pending {
-		m.sub.delivery.inFlight = append(m.sub.delivery.inFlight, sending{watch: w, frame: m.underWay.frames[at-m.underWay.from], index: int32(at - m.underWay.from)})
+		m.sub.delivery.inFlight = append(m.sub.delivery.inFlight, sending{watch: w, frame: m.underWay.frames[position-m.underWay.start], index: int32(position - m.underWay.start)})
 	}
 	return w
 }
 
-// separateSent gives a member watches of its own for those of some names that it was sent, and
-// tells whether these are all.
-func (m *member) separateSent(names ...string) (all bool) {
+// separateSent makes a member's own watches for those of some names that it was sent, and
+// reports whether these are all.
+func (m *member) separateSent(names ...string) (complete bool) {
 	if m == nil {
 		return true
 	}
 	m.group.table.mu.RLock()
 	defer m.group.table.mu.RUnlock()
-	all = true
+	complete = true
 	for _, name := range names {
-		if at, ok := m.group.at[name]; ok {
-			all = m.separateAt(at, true) && all
+		if position, ok := m.group.positions[name]; ok {
+			complete = m.separateAt(position, true) && complete
 		}
 	}
-	return all
+	return complete
 }
 
-// separateAt gives a member a watch of its own for a resource; ifSent: only if it was sent that.
-// It tells whether there is one.
-func (m *member) separateAt(at int, ifSent bool) bool {
-	s, u := m.group.slots[at], m.sub
+// separateAt makes a member's own watch for a resource; ifSent: only if it was sent. It reports
+// whether there is one.
+func (m *member) separateAt(position int, ifSent bool) bool {
+	s, u := m.group.slots[position], m.sub
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.member != m || m.alone(at) {
+	if u.member != m || m.alone(position) {
 		return true
 	}
-	sent := at < m.end()
+	sent := position < m.end()
 	if !sent && ifSent {
 		return false
 	}
-	if w := m.separate(at); !sent {
+	if w := m.separate(position); !sent {
 		u.queue.force(w)
 	}
 	return true
 }
 
-// dissolve ends a membership: the client has a watch of its own for each name. It is called
-// when the client does what the others do not.
+// dissolve ends a membership: each name gets its own watch. It is called when the client
+// diverges from the others.
 func (m *member) dissolve() {
 	if m == nil {
 		return
@@ -204,20 +204,20 @@ func (m *member) dissolve() {
 	t := m.group.table
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for at := range m.group.slots {
-		m.separateAt(at, false)
+	for position := range m.group.slots {
+		m.separateAt(position, false)
 	}
 	t.leave(m)
 }
 
-// next makes the response of the group's next page, nil where none is due.
+// next makes the response of the group's next page, or returns nil.
 func (m *member) next(nonce func() string, limit int) *response {
-	from, due := m.take()
+	start, due := m.beginPage()
 	if !due {
 		return nil
 	}
 	u := m.sub
-	p := m.group.page(from, limit)
+	p := m.group.page(start, limit)
 	if p == nil {
 		m.dissolve()
 		return nil
@@ -228,14 +228,14 @@ func (m *member) next(nonce func() string, limit int) *response {
 		return nil
 	}
 	if u.paused {
-		m.taken = m.end()
+		m.progress = m.end()
 		return nil
 	}
 	return m.send(p, nonce)
 }
 
-// take tells whether a page is due, and where it begins. What changes from now on is sent again.
-func (m *member) take() (from int, due bool) {
+// beginPage reports whether a page is due, and where it begins. Later changes are sent again.
+func (m *member) beginPage() (start int, due bool) {
 	if m == nil {
 		return 0, false
 	}
@@ -243,16 +243,16 @@ func (m *member) take() (from int, due bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if due = u.member == m && m.due() && !u.delivery.waiting && !u.paused; due {
-		m.taken = len(m.group.slots)
+		m.progress = len(m.group.slots)
 	}
 	return m.end(), due
 }
 
-// send notes a page as sent, and returns the response.
+// send records a page as sent, and returns the response.
 func (m *member) send(p *page, nonce func() string) *response {
 	u, now := m.sub, time.Now().UnixNano()
-	m.taken, m.underWay = p.end(), p
-	m.sent = append(m.sent, sentPage{from: p.from, versions: p.versions, at: now})
+	m.progress, m.underWay = p.end(), p
+	m.pages = append(m.pages, sentPage{start: p.start, versions: p.versions, time: now})
 	r := newResponse()
 	u.delivery.begin(nonce(), m.sendAlone(p, now))
 	r.digest = p.digest
@@ -261,17 +261,17 @@ func (m *member) send(p *page, nonce func() string) *response {
 	return r
 }
 
-// sendAlone notes as sent what a page holds of resources that the client has a watch of its
-// own for: they have changed while the page was made. What they are now is in the queue.
-func (m *member) sendAlone(p *page, now int64) (sent []sending) {
+// sendAlone records a page's resources with own watches as sent: they have changed while the
+// page was made. Their present versions are in the queue.
+func (m *member) sendAlone(p *page, now int64) (sendings []sending) {
 	if len(m.sub.interest.watches) == 0 {
 		return nil
 	}
 	for i, f := range p.frames {
-		if w := m.sub.interest.watches[m.group.names[p.from+i]]; w != nil {
+		if w := m.sub.interest.watches[m.group.names[p.start+i]]; w != nil {
 			w.force = false
-			sent = append(sent, m.sub.delivery.add(w, f, now, int32(i)))
+			sendings = append(sendings, m.sub.delivery.add(w, f, now, int32(i)))
 		}
 	}
-	return sent
+	return sendings
 }

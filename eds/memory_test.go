@@ -1,8 +1,12 @@
+//go:build !race || soak
+
 package eds
 
 import (
 	"runtime"
 	"testing"
+
+	"hdsd/publish"
 )
 
 // TestAssignmentsAreSmall bounds what is kept of each endpoint of an assignment beside its
@@ -12,7 +16,7 @@ func TestAssignmentsAreSmall(t *testing.T) {
 	a := assignment("web", 0, endpoints)
 	s := NewServer(Options{})
 	before := inUse()
-	s.Update(Update{Assignments: []Assignment{a}})
+	s.Update(publish.Update{Assignments: []publish.Assignment{a}})
 	wire := len(s.published.assignments.slots["web"].resource.frame.bytes)
 	each := (inUse() - before - wire) / endpoints
 	runtime.KeepAlive(a)

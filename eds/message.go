@@ -8,7 +8,7 @@ import (
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 )
 
-// maxText is how many bytes of a text are kept that a client sent.
+// maxText bounds the kept bytes of a client's text.
 const maxText = 1024
 
 func (st *stream) stateRequest(m *discoveryv3.DiscoveryRequest) *request {
@@ -64,11 +64,11 @@ func (st *stream) deltaRequest(m *discoveryv3.DeltaDiscoveryRequest) *request {
 }
 
 // typeOf returns the type of a request; a stream of one type implies it.
-func (st *stream) typeOf(asked string) string {
-	if st.only != nil && asked == "" {
-		return st.only.typeURL
+func (st *stream) typeOf(typeURL string) string {
+	if st.table != nil && typeURL == "" {
+		return st.table.typeURL
 	}
-	return asked
+	return typeURL
 }
 
 // brief cuts a client's text that is too long, and makes it valid UTF-8.
@@ -79,13 +79,13 @@ func brief(text string) string {
 	return strings.Clone(strings.ToValidUTF8(text, "?"))
 }
 
-// features are what a client's node says that it understands.
+// features are the capabilities that a client's node claims.
 type features struct {
-	envoy   bool
-	ttl     bool // Resource.ttl
-	wrapped bool // a Resource in a state-of-the-world response
-	gRPC    bool // what gRPC's clients understand, see complete
-	at      *corev3.Locality
+	envoy    bool
+	ttl      bool // Resource.ttl
+	wrapped  bool // a Resource in a state-of-the-world response
+	gRPC     bool // forms of gRPC's clients, see complete
+	locality *corev3.Locality
 }
 
 // featuresOf reads the client features of the protocol. Two clients do not list theirs
@@ -93,26 +93,25 @@ type features struct {
 // resource_errors, for which there is no feature, and needs localities with names and weights.
 func featuresOf(n *corev3.Node) features {
 	envoy := n.GetUserAgentName() == "envoy"
-	has := func(names ...string) bool {
+	supports := func(names ...string) bool {
 		return slices.ContainsFunc(names, func(name string) bool { return slices.Contains(n.GetClientFeatures(), name) })
 	}
 	return features{
 		envoy: envoy,
-		ttl:   envoy || has("xds.config.supports-resource-ttl"),
+		ttl:   envoy || supports("xds.config.supports-resource-ttl"),
 		// The protocol's documents spell it both ways.
-		wrapped: envoy || has("xds.config.resource-in-sotw", "xds.config.supports-resource-in-sotw"),
-		gRPC:    strings.HasPrefix(n.GetUserAgentName(), "gRPC"),
-		at:      localityOf(n),
+		wrapped:  envoy || supports("xds.config.resource-in-sotw", "xds.config.supports-resource-in-sotw"),
+		gRPC:     strings.HasPrefix(n.GetUserAgentName(), "gRPC"),
+		locality: localityOf(n),
 	}
 }
 
-// localityOf returns region and zone of a client's node, nil where they are longer than
-// those of any checker: nobody sees health from there, and what a client is remembered
-// by stays small.
+// localityOf returns region and zone of a client's node, or nil if they are longer than those of
+// any checker: no zone has such health, and the memory for a client stays small.
 func localityOf(n *corev3.Node) *corev3.Locality {
-	at := n.GetLocality()
-	if at == nil || len(at.GetRegion())+len(at.GetZone()) > maxText {
+	locality := n.GetLocality()
+	if locality == nil || len(locality.GetRegion())+len(locality.GetZone()) > maxText {
 		return nil
 	}
-	return &corev3.Locality{Region: at.GetRegion(), Zone: at.GetZone()}
+	return &corev3.Locality{Region: locality.GetRegion(), Zone: locality.GetZone()}
 }

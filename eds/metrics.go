@@ -60,9 +60,9 @@ type typeCounts struct {
 	responses, bytes, acks, nacks, fetches, unchanged prometheus.Counter
 }
 
-// of returns the metrics of a type, which are shown from then on.
-func (m *metrics) of(typeURL string) *typeCounts {
-	counter := func(of *prometheus.CounterVec) prometheus.Counter { return of.WithLabelValues(typeURL) }
+// forType returns the metrics of a type, which are shown from then on.
+func (m *metrics) forType(typeURL string) *typeCounts {
+	counter := func(vec *prometheus.CounterVec) prometheus.Counter { return vec.WithLabelValues(typeURL) }
 	return &typeCounts{
 		subscriptions: m.subscriptions.WithLabelValues(typeURL),
 		responses:     counter(m.responses), bytes: counter(m.bytes), acks: counter(m.acks), nacks: counter(m.nacks),

@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"hdsd/health"
+	"hdsd/publish"
 )
 
 // step is one step of a history; the meaning of the numbers depends on the kind.
@@ -109,9 +110,9 @@ func act(c model, s step, name string) {
 	case 10:
 		c.unsubscribe(name)
 	case 11:
-		c.subscribe(everything)
+		c.subscribe(wildcard)
 	case 12:
-		c.unsubscribe(everything)
+		c.unsubscribe(wildcard)
 	case 13, 14:
 		c.deliver(false)
 	case 15:
@@ -148,17 +149,19 @@ func (w world) expect(c model) error {
 type ours struct{ server *Server }
 
 func (o ours) put(name string, first health.EndpointID, statuses []health.Status) {
-	var changes []Health
+	var changes []publish.Health
 	for i, s := range statuses {
-		changes = append(changes, Health{first + health.EndpointID(i), s})
+		changes = append(changes, publish.Health{ID: first + health.EndpointID(i), Status: s})
 	}
 	o.server.SetHealth(changes)
 	if e := o.server.published.ledger.assignments[name]; e == nil || e.endpoints.len() != len(statuses) {
-		o.server.Update(Update{Assignments: []Assignment{assignment(name, first, len(statuses))}})
+		o.server.Update(publish.Update{Assignments: []publish.Assignment{assignment(name, first, len(statuses))}})
 	}
 }
 
-func (o ours) remove(name string) { o.server.Update(Update{RemovedAssignments: []string{name}}) }
+func (o ours) remove(name string) {
+	o.server.Update(publish.Update{RemovedAssignments: []string{name}})
+}
 
 // asks is what a client asks for. The first subscription begins the stream.
 type asks struct {
@@ -199,7 +202,7 @@ func (i *asks) read(value []byte) string {
 	return localities(value)
 }
 
-func (i *asks) interested(name string) bool { return i.names[name] || i.names[everything] }
+func (i *asks) interested(name string) bool { return i.names[name] || i.names[wildcard] }
 
 func (i *asks) prune(values map[string]string) {
 	maps.DeleteFunc(values, func(name, _ string) bool { return !i.interested(name) })

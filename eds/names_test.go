@@ -15,7 +15,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"hdsd/internal/share"
+	"hdsd/peer/limit"
 )
 
 // madeUp gives names of what does not exist.
@@ -26,8 +26,8 @@ func madeUp(of string, n int) (names []string) {
 	return names
 }
 
-func namesPool(total, each int64) *share.Pool {
-	return share.NewPool(share.Limit{What: "names", Field: "limits.max_subscriptions", Total: total, EachField: "limits.max_subscriptions_per_caller", Each: each})
+func namesPool(total, each int64) *limit.Pool {
+	return limit.NewPool(limit.Limit{Unit: "names", Field: "limits.max_subscriptions", Total: total, PerCallerField: "limits.max_subscriptions_per_caller", PerCaller: each})
 }
 
 func TestMadeUpNamesAreBounded(t *testing.T) {

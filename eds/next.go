@@ -3,19 +3,20 @@ package eds
 import (
 	"slices"
 	"time"
+
+	"hdsd/envoy/fields"
 )
 
 const (
-	// maxResources is how many resources one response of changes holds. It bounds how
-	// long a subscription is locked to make one.
+	// maxResources bounds the resources of one response of changes, and thereby the time for
+	// which a subscription is locked.
 	maxResources = 1024
-	// partOfAll is the part of everything watched that a response of changes may hold,
-	// where that is more: by state of the world, each ACK names everything.
+	// partOfAll is the part of all watches that a response of changes may hold, if that is more:
+	// by state of the world, each ACK names everything.
 	partOfAll = 16
 )
 
-// next makes the subscription's next response, nil where there is nothing to send at
-// the moment.
+// next makes the subscription's next response, or returns nil.
 func (u *subscription) next(nonce func() string, limit int) *response {
 	u.renew()
 	if r := memberOf(u).next(nonce, limit); r != nil {
@@ -23,7 +24,7 @@ func (u *subscription) next(nonce func() string, limit int) *response {
 	}
 	for {
 		incomplete := u.stream.server.published.incomplete.Load() // read before the resources are
-		batch, ok := u.take(incomplete)
+		batch, ok := u.nextWatches(incomplete)
 		if !ok {
 			return u.heartbeat(nonce, limit)
 		}
@@ -46,14 +47,13 @@ func (u *subscription) next(nonce func() string, limit int) *response {
 	}
 }
 
-// idle tells, under the locks of slot and subscription, whether there is nothing
-// left to watch. The resource may have come back after its removal was sent.
+// idle reports, under the locks of slot and subscription, whether nothing is left to watch. The
+// resource may have come back after its removal was sent.
 func (w *watch) idle() bool { return !w.named && !w.queued && !w.present() }
 
-// take returns the watches that the next response is about. A resource that changes
-// afterwards is queued anew. A response that has to hold everything waits until
-// everything is known.
-func (u *subscription) take(incomplete bool) ([]*watch, bool) {
+// nextWatches returns the watches of the next response. A resource that changes afterwards is
+// queued again. A response that has to hold everything waits until everything is known.
+func (u *subscription) nextWatches(incomplete bool) ([]*watch, bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	queued := u.queue.len()
@@ -61,36 +61,36 @@ func (u *subscription) take(incomplete bool) ([]*watch, bool) {
 		return nil, false
 	}
 	if !u.whole() {
-		return u.queue.take(min(queued, max(maxResources, u.interest.size()/partOfAll))), true
+		return u.queue.pop(min(queued, max(maxResources, u.interest.size()/partOfAll))), true
 	}
-	u.queue.take(queued)
-	all := u.interest.all()
-	slices.SortFunc(all, byKey)
-	return all, true
+	u.queue.pop(queued)
+	watches := u.interest.list()
+	slices.SortFunc(watches, byKey)
+	return watches, true
 }
 
-// build makes a response of what the client lacks of a batch, and notes that as sent. It
-// also tells whether another batch may be due.
+// build makes a response of the resources in a batch that the client lacks, and records them as
+// sent. It also reports whether another batch may be due.
 func (u *subscription) build(b *builder, batch []*watch, frames []*frame, nonce func() string) (r *response, more bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	r = newResponse()
 	r.parts = slices.Grow(r.parts, len(batch)+1) // and the tail
-	b.response, b.at, b.sent = r, time.Now().UnixNano(), slices.Grow(r.sentRoom[:0], len(batch))
-	r.since = u.queue.takeSince()
+	b.response, b.now, b.sendings = r, time.Now().UnixNano(), slices.Grow(r.sentRoom[:0], len(batch))
+	r.oldest = u.queue.resetOldest()
 	if u.whole() {
 		b.addAll(batch, frames)
 	} else {
 		b.addChanges(batch, frames)
 	}
-	if !b.any && (!u.answer || b.incomplete) {
+	if !b.nonEmpty && (!u.answer || b.incomplete) {
 		return nil, u.queue.len() > 0
 	}
 	if r.empty() && !u.whole() && u.queue.len() > 0 {
 		return nil, true // the answer will be in a later batch
 	}
 	u.answer = false
-	u.delivery.begin(nonce(), b.sent)
+	u.delivery.begin(nonce(), b.sendings)
 	r.finish(u.table.typeURL, u.delta, u.delivery.nonce, u.stream.server.identifier)
 	return r, false
 }
@@ -99,23 +99,23 @@ func (u *subscription) build(b *builder, batch []*watch, frames []*frame, nonce 
 type builder struct {
 	sub        *subscription
 	response   *response
-	at         int64 // the time, in Unix nanoseconds
+	now        int64 // the time, in Unix nanoseconds
 	limit      int   // bytes
 	incomplete bool  // unpublished resources may exist
 
-	resources int32 // how many are in the response
-	sent      []sending
-	any       bool     // there is something to send
+	resources int32 // number of resources in the response
+	sendings  []sending
+	nonEmpty  bool     // the response is not empty
 	idle      []*watch // watches with nothing left to watch
 }
 
-// addAll adds every resource if one of them is news to the client.
+// addAll adds every resource if one of them is new to the client.
 func (b *builder) addAll(batch []*watch, frames []*frame) {
-	b.any = b.sub.answer
+	b.nonEmpty = b.sub.answer
 	for i, w := range batch {
-		b.any = b.any || !w.closed && (w.force && frames[i] != nil || versionOf(frames[i]) != w.sent)
+		b.nonEmpty = b.nonEmpty || !w.closed && (w.force && frames[i] != nil || versionOf(frames[i]) != w.sent)
 	}
-	if !b.any {
+	if !b.nonEmpty {
 		return
 	}
 	for i, w := range batch {
@@ -135,8 +135,8 @@ func (b *builder) addAll(batch []*watch, frames []*frame) {
 	}
 }
 
-// addChanges adds what is news to the client, up to the limit; the rest goes
-// back to the front of the queue.
+// addChanges adds resources that are new to the client, up to the limit; the rest returns to the
+// front of the queue.
 func (b *builder) addChanges(batch []*watch, frames []*frame) {
 	for i, w := range batch {
 		f := frames[i]
@@ -157,8 +157,8 @@ func (b *builder) addChanges(batch []*watch, frames []*frame) {
 		}
 		w.force = false
 	}
-	if b.any = len(b.sent) > 0; !b.any {
-		b.sent = nil
+	if b.nonEmpty = len(b.sendings) > 0; !b.nonEmpty {
+		b.sendings = nil
 	}
 	if b.incomplete && !b.sub.stream.server.published.incomplete.Load() {
 		b.sub.requeueWithheldLocked() // Complete was called before they were withheld
@@ -171,9 +171,8 @@ func (b *builder) addChange(w *watch, f *frame) {
 	}
 }
 
-// addAbsence says that a resource does not exist: by delta as removed, by state of the
-// world with an empty assignment. gRPC's clients get an error, too, which they do not read by
-// default.
+// addAbsence reports that a resource does not exist: by delta as removed, by state of the world
+// with an empty assignment. gRPC's clients also get an error, which they do not read by default.
 func (b *builder) addAbsence(w *watch) {
 	u := b.sub
 	switch {
@@ -182,7 +181,7 @@ func (b *builder) addAbsence(w *watch) {
 		b.miss(w)
 		b.note(w, nil, unlisted)
 	case !u.delta && (w.sent != 0 || w.force && w.named):
-		index := b.put(w, newFrame(u.table.typeURL, w.slot.name, appendText(nil, assignmentName, w.slot.name)))
+		index := b.put(w, newFrame(u.table.typeURL, w.slot.name, fields.AppendBytes(nil, fields.Name, w.slot.name)))
 		b.miss(w)
 		b.note(w, nil, index)
 	}
@@ -191,7 +190,7 @@ func (b *builder) addAbsence(w *watch) {
 	}
 }
 
-// note counts as sent what has an index in the response.
+// note records an entry of the response as sent.
 func (b *builder) note(w *watch, f *frame, index int32) {
 	u := b.sub
 	if f != nil && f.service != "" && w.sent != f.version {
@@ -201,5 +200,5 @@ func (b *builder) note(w *watch, f *frame, index int32) {
 		u.unasked.sending(w, f)
 	}
 	w.force = false
-	b.sent = append(b.sent, u.delivery.add(w, f, b.at, index))
+	b.sendings = append(b.sendings, u.delivery.add(w, f, b.now, index))
 }

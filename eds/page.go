@@ -8,10 +8,10 @@ import (
 	"google.golang.org/grpc/mem"
 )
 
-// page is successive resources of a group at one moment. It is encoded once for all members,
-// and kept while it is on its way to one of them.
+// page is successive resources of a group at one moment. It is encoded once for all members, and
+// kept while one of them has not answered.
 type page struct {
-	from     int // the position of the first
+	start    int // position of the first resource
 	frames   []*frame
 	versions []uint64
 	bytes    int
@@ -27,17 +27,17 @@ type encoded struct {
 	buffer mem.Buffer
 }
 
-// fewUses is how many responses have a page's frames as they are. Only for more is it worth to
-// encode them as one: that is a copy, which stays in memory for as long as one client has not
-// answered, and clients that each ask in an order of their own are as many groups.
+// fewUses is the number of responses that use a page's frames as they are. Only more uses
+// justify encoding them as one: that is a copy, which stays in memory until the last client has
+// answered, and clients with different orders of names are as many groups.
 const fewUses = 8
 
 // newPage returns the resources of slots from a position on, as many as the limit of bytes
-// allows, at least one; nil: one of them does not exist.
-func newPage(slots []*slot, from, limit int) *page {
-	p := &page{from: from}
+// allows, at least one, or nil if one of them does not exist.
+func newPage(slots []*slot, start, limit int) *page {
+	p := &page{start: start}
 	p.digest.Reset()
-	for _, s := range slots[from:] {
+	for _, s := range slots[start:] {
 		f := s.current()
 		if f == nil {
 			return nil
@@ -52,10 +52,10 @@ func newPage(slots []*slot, from, limit int) *page {
 	return p
 }
 
-// end is the position after the last resource.
-func (p *page) end() int { return p.from + len(p.frames) }
+// end returns the position after the last resource.
+func (p *page) end() int { return p.start + len(p.frames) }
 
-func (p *page) has(at int) bool { return at >= p.from && at < p.end() }
+func (p *page) contains(position int) bool { return position >= p.start && position < p.end() }
 
 // addTo adds the entries to a response, of delta or of the state of the world.
 func (p *page) addTo(r *response, delta bool) {
@@ -69,11 +69,11 @@ func (p *page) addTo(r *response, delta bool) {
 		}
 	} else {
 		e.once.Do(func() {
-			all := make([]byte, 0, p.bytes)
+			encoded := make([]byte, 0, p.bytes)
 			for _, f := range p.frames {
-				all = append(all, f.buffer(delta).ReadOnlyData()...)
+				encoded = append(encoded, f.buffer(delta).ReadOnlyData()...)
 			}
-			e.buffer = mem.SliceBuffer(all)
+			e.buffer = mem.SliceBuffer(encoded)
 		})
 		r.parts = append(r.parts, e.buffer)
 	}

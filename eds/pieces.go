@@ -8,19 +8,20 @@ import (
 	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"hdsd/envoy/fields"
 	"hdsd/internal/rest"
 )
 
-// Pieces have about pieceBytes. They are put together from parts of stepBytes, so that the
-// size of grpc's buffers does not matter.
+// Pieces have about pieceBytes. They are composed of parts of stepBytes, so that the size of
+// grpc's buffers does not matter.
 const (
 	pieceBytes = 64 << 10
 	stepBytes  = 16 << 10
 )
 
-// eachPiece cuts an encoded message between its fields, and visits one piece after the
-// other. They share memory. A piece has more than pieceBytes if a field has, which may have
-// up to otherBytes. The last one is what cannot be cut: visit finds that it is invalid.
+// eachPiece cuts an encoded message between its fields, and visits one piece after the other.
+// They share memory. A piece has more than pieceBytes if a field has, which may have up to
+// otherBytes. The last one may be a rest that cannot be cut: visit finds that it is invalid.
 func eachPiece(data mem.BufferSlice, visit func(piece []byte) error) error {
 	piece := make([]byte, 0, pieceBytes+stepBytes)
 	for _, buffer := range data {
@@ -49,27 +50,26 @@ func eachPiece(data mem.BufferSlice, visit func(piece []byte) error) error {
 	return visit(piece)
 }
 
-// wholeFields is how many bytes the fields have that are there to the end.
+// wholeFields returns the size of the complete fields at the beginning.
 func wholeFields(b []byte) (bytes int, err error) {
 	for bytes < len(b) {
-		_, _, size := protowire.ConsumeField(b[bytes:])
-		if err := protowire.ParseError(size); size < 0 && !errors.Is(err, io.ErrUnexpectedEOF) {
+		f, err := fields.Next(b[bytes:])
+		if errors.Is(err, io.ErrUnexpectedEOF) {
+			break
+		} else if err != nil {
 			return 0, err
 		}
-		if size < 0 {
-			break
-		}
-		bytes += size
+		bytes += len(f.Raw)
 	}
 	return bytes, nil
 }
 
-// announced is how many bytes the field says to have that b begins with.
+// announced returns the announced size of b's first field.
 func announced(b []byte) uint64 {
 	_, kind, head := protowire.ConsumeTag(b)
 	if head < 0 || kind != protowire.BytesType {
 		return 0
 	}
-	size, _ := protowire.ConsumeVarint(b[head:]) // zero as long as it is not there
+	size, _ := protowire.ConsumeVarint(b[head:]) // zero while it is incomplete
 	return size
 }

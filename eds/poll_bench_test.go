@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"hdsd/health"
+	"hdsd/publish"
 )
 
 // discarded is an answer whose body is dropped.
@@ -52,9 +53,9 @@ func BenchmarkPoll(b *testing.B) {
 func benchmarkPoll(b *testing.B, names, endpoints int, path string, unchanged bool, before func(*Server, int)) {
 	s := NewServer(Options{Identifier: "hdsd-1"})
 	all := manyNames(names)
-	u := Update{Assignments: manyAssignments(all, endpoints)}
+	u := publish.Update{Assignments: manyAssignments(all, endpoints)}
 	for _, name := range all {
-		u.Clusters = append(u.Clusters, Cluster{Message: cluster(name, "")})
+		u.Clusters = append(u.Clusters, publish.Cluster{Message: cluster(name, "")})
 	}
 	s.Update(u)
 	handler, body, code := s.Handler(), `{"node":{"id":"dp-1"}}`, 0 // 0: what was not said

@@ -7,29 +7,29 @@ import (
 	"time"
 
 	"hdsd/eds/poll"
+	"hdsd/publish"
 )
 
-// clients returns one Client for every list of names that is polled, the latest poll
-// last.
-func (s *fetcher) clients(only func(name string) bool) []Client {
+// clients returns one Client for every polled list of names, the latest poll last.
+func (s *fetcher) clients(filter func(name string) bool) []publish.Client {
 	polls := s.polls.All(time.Now())
-	behind := make(map[choiceOfAnswer]counts, 1) // most clients were given the same
-	all := make([]Client, len(polls))
+	cache := make(map[choiceOfAnswer]counts, 1) // most clients have the same answer
+	clients := make([]publish.Client, len(polls))
 	for i := range polls {
-		all[i] = s.client(&polls[i], behind)
-		if only != nil {
-			s.countOnly(&all[i], &polls[i], only)
+		clients[i] = s.client(&polls[i], cache)
+		if filter != nil {
+			s.countOnly(&clients[i], &polls[i], filter)
 		}
 	}
-	return all
+	return clients
 }
 
-// countOnly counts the resources of a poll that have certain names.
-func (s *fetcher) countOnly(c *Client, p *poll.Poll, only func(name string) bool) {
+// countOnly counts the resources of a poll with matching names.
+func (s *fetcher) countOnly(c *publish.Client, p *poll.Poll, filter func(name string) bool) {
 	c.Resources, c.Synced, c.Stale, c.Error = 0, 0, 0, 0
 	for _, r := range s.polledResources(p) {
 		name, _, _ := strings.Cut(r.key, separator)
-		if !only(name) {
+		if !filter(name) {
 			continue
 		}
 		c.Resources++
@@ -53,11 +53,11 @@ type choiceOfAnswer struct {
 // counts are the numbers of a poll's resources, and of those that have changed.
 type counts struct{ resources, changed int }
 
-func (s *fetcher) client(p *poll.Poll, behind map[choiceOfAnswer]counts) Client {
-	c := Client{
+func (s *fetcher) client(p *poll.Poll, cache map[choiceOfAnswer]counts) publish.Client {
+	c := publish.Client{
 		ID: p.ID, TypeURL: p.TypeURL, Connected: p.Connected,
-		Resources: len(p.Given.Keys), Unasked: p.Unasked, LastAck: p.LastAck, LastError: p.LastError,
-		Poll: &Poll{By: p.By, Time: p.Time, Given: p.Given.Version, Held: p.Held},
+		Resources: len(p.Served.Keys), Unasked: p.Unasked, LastAck: p.LastAck, LastError: p.LastError,
+		Poll: &publish.Poll{Protocol: p.Protocol, Time: p.Time, Served: p.Served.Version, Held: p.Held},
 	}
 	switch p.State {
 	case poll.Outstanding:
@@ -65,15 +65,15 @@ func (s *fetcher) client(p *poll.Poll, behind map[choiceOfAnswer]counts) Client 
 	case poll.Refused:
 		c.Error = c.Resources
 	default:
-		key := choiceOfAnswer{p.Given, p.Choice}
-		n, known := behind[key]
-		if !known {
+		key := choiceOfAnswer{p.Served, p.Choice}
+		n, cached := cache[key]
+		if !cached {
 			for _, r := range s.polledResources(p) {
 				if n.resources++; r.changed() {
 					n.changed++
 				}
 			}
-			behind[key] = n
+			cache[key] = n
 		}
 		c.Resources, c.Stale, c.Synced = n.resources, n.changed, n.resources-n.changed
 	}
@@ -83,77 +83,77 @@ func (s *fetcher) client(p *poll.Poll, behind map[choiceOfAnswer]counts) Client 
 // polledResource is a resource that a client polls.
 type polledResource struct {
 	key    string
-	given  uint64 // the version that the client was given; 0: its absence
+	served uint64 // the version of the client's answer; 0: its absence
 	latest *frame
-	added  bool // since the client was given an answer
+	added  bool // since the client's answer
 }
 
-func (r *polledResource) changed() bool { return r.given != versionOf(r.latest) }
+func (r *polledResource) changed() bool { return r.served != versionOf(r.latest) }
 
-// polledResources returns the resources of a poll, by name. Where all are polled, they
-// include those published since.
+// polledResources returns the resources of a poll, by name. A poll of everything includes those
+// published since.
 func (s *fetcher) polledResources(p *poll.Poll) []polledResource {
-	keys := p.Given.Keys
+	keys := p.Served.Keys
 	if p.All {
 		keys = nil
 	}
 	found := s.published.find(s.published.table(p.TypeURL), keys, p.Choice)
 	if p.All {
-		return resourcesOfAll(p.Given, found.slots)
+		return resourcesOfAll(p.Served, found.slots)
 	}
-	all := make([]polledResource, len(keys))
+	resources := make([]polledResource, len(keys))
 	for i, key := range keys {
-		all[i] = polledResource{key: key, given: p.Given.Versions[i], latest: found.slots[i].latest()}
+		resources[i] = polledResource{key: key, served: p.Served.Versions[i], latest: found.slots[i].latest()}
 	}
-	return all
+	return resources
 }
 
-func resourcesOfAll(given *poll.Answer, slots []*slot) []polledResource {
+func resourcesOfAll(answer *poll.Answer, slots []*slot) []polledResource {
 	frames := make(map[string]*frame, len(slots))
 	for _, slot := range slots {
 		if f := slot.latest(); f != nil {
 			frames[slot.name] = f
 		}
 	}
-	all := make([]polledResource, 0, len(slots))
-	for i, key := range given.Keys {
-		all = append(all, polledResource{key: key, given: given.Versions[i], latest: frames[key]})
+	resources := make([]polledResource, 0, len(slots))
+	for i, key := range answer.Keys {
+		resources = append(resources, polledResource{key: key, served: answer.Versions[i], latest: frames[key]})
 		delete(frames, key)
 	}
 	for _, key := range slices.Sorted(maps.Keys(frames)) {
-		all = append(all, polledResource{key: key, latest: frames[key], added: true})
+		resources = append(resources, polledResource{key: key, latest: frames[key], added: true})
 	}
-	return all
+	return resources
 }
 
 // subscribers returns the clients that poll.
 func (s *fetcher) subscribers() []Subscriber {
-	of := map[poll.Client][]poll.Poll{}
+	byClient := map[poll.Client][]poll.Poll{}
 	for _, p := range s.polls.All(time.Now()) {
-		of[p.Client] = append(of[p.Client], p)
+		byClient[p.Client] = append(byClient[p.Client], p)
 	}
-	all := make([]Subscriber, 0, len(of))
-	for key, polls := range of {
-		all = append(all, Subscriber{
-			Node: polls[0].Node, Service: key.By, Connected: polls[0].Connected,
+	subscribers := make([]Subscriber, 0, len(byClient))
+	for key, polls := range byClient {
+		subscribers = append(subscribers, Subscriber{
+			Node: polls[0].Node, Service: key.Protocol, Connected: polls[0].Connected,
 			resources: func() []Resource { return s.resources(polls) },
 		})
 	}
-	return all
+	return subscribers
 }
 
-// resources returns the resources that a client polls. Where a resource is in several
-// lists, the latest poll counts.
+// resources returns the resources that a client polls. If a resource is in several lists, the
+// latest poll counts.
 func (s *fetcher) resources(polls []poll.Poll) []Resource {
 	type identity struct{ typeURL, key string }
-	all := map[identity]Resource{}
+	byIdentity := map[identity]Resource{}
 	for i := range polls {
 		p := &polls[i]
 		for _, r := range s.polledResources(p) {
-			all[identity{p.TypeURL, r.key}] = r.describe(p)
+			byIdentity[identity{p.TypeURL, r.key}] = r.describe(p)
 		}
 	}
-	ordered := slices.SortedFunc(maps.Keys(all), func(a, b identity) int {
+	ordered := slices.SortedFunc(maps.Keys(byIdentity), func(a, b identity) int {
 		if a.typeURL != b.typeURL {
 			if a.typeURL == s.published.clusters.typeURL {
 				return -1
@@ -164,23 +164,23 @@ func (s *fetcher) resources(polls []poll.Poll) []Resource {
 	})
 	resources := make([]Resource, len(ordered))
 	for i, key := range ordered {
-		resources[i] = all[key]
+		resources[i] = byIdentity[key]
 	}
 	return resources
 }
 
-// describe returns how far the resource has come to the client.
+// describe returns the client's state of the resource.
 func (r *polledResource) describe(p *poll.Poll) Resource {
 	name, choice, located := strings.Cut(r.key, separator)
 	if !located {
 		choice = p.Choice
 	}
-	held, _ := p.Accepted.Of(r.key)
+	held, _ := p.Accepted.VersionOf(r.key)
 	zone, _ := zoneOf(choice)
 	described := Resource{
 		TypeURL: p.TypeURL, Name: name, Zone: zone, Exists: r.latest != nil,
-		Holds: held != 0, Version: showVersion(r.given), Sent: p.Sent.UTC(),
-		frame: withVersion([]*frame{r.latest}, r.given),
+		Holds: held != 0, Version: showVersion(r.served), Sent: p.Sent.UTC(),
+		frame: withVersion([]*frame{r.latest}, r.served),
 	}
 	switch {
 	case r.added:
@@ -197,7 +197,7 @@ func (r *polledResource) describe(p *poll.Poll) Resource {
 	if p.Refusal == nil {
 		return described
 	}
-	if version, about := p.Refusal.Answer.Of(r.key); about {
+	if version, named := p.Refusal.Answer.VersionOf(r.key); named {
 		described.Refusal = &Refusal{
 			Text: p.Refusal.Text, Time: p.Refusal.Time.UTC(), Version: showVersion(version),
 			frame: withVersion([]*frame{r.latest}, version),

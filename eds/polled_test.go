@@ -17,6 +17,7 @@ import (
 
 	"hdsd/eds/poll"
 	"hdsd/health"
+	"hdsd/publish"
 )
 
 // claiming makes a poll say that the client has a version, or refuses another.
@@ -32,7 +33,7 @@ func claiming(m *discoveryv3.DiscoveryRequest, has, refuses, why string) *discov
 func (b *bench) pollText() string {
 	var all []string
 	for _, c := range b.server.Clients(nil) {
-		text := fmt.Sprintf("%s %s %d/%d/%d/%d %s", c.ID, c.Poll.By, c.Resources, c.Synced, c.Stale, c.Error, c.LastError)
+		text := fmt.Sprintf("%s %s %d/%d/%d/%d %s", c.ID, c.Poll.Protocol, c.Resources, c.Synced, c.Stale, c.Error, c.LastError)
 		all = append(all, strings.TrimSpace(text))
 	}
 	return strings.Join(all, ", ")
@@ -54,7 +55,7 @@ func TestPollsAreShown(t *testing.T) {
 			equal(t, what+": poll", c.Poll.Time, time.Now())
 			equal(t, what+": holds", c.Poll.Held, has)
 			if code == http.StatusOK {
-				equal(t, what+": given", c.Poll.Given, r.GetVersionInfo())
+				equal(t, what+": given", c.Poll.Served, r.GetVersionInfo())
 			}
 			return r.GetVersionInfo()
 		}
@@ -102,7 +103,7 @@ func TestPollByAClientThatHasTheVersion(t *testing.T) {
 func TestAClientPollsInSeveralWays(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, b *bench) {
 		b.publish("a", "b")
-		b.server.Update(Update{Clusters: clusters("c", "1")})
+		b.server.Update(publish.Update{Clusters: clusters("c", "1")})
 		p := b.delta()
 		p.send(subscribe(resourcev3.EndpointType, "a"))
 		p.send(ack(p.next()))
@@ -134,7 +135,7 @@ func TestAClientPollsInSeveralWays(t *testing.T) {
 }
 
 // leaves waits for the stream's end, where there are also clients without streams.
-func (p *peer[Req, Res]) leaves() {
+func (p *xdsPeer[Req, Res]) leaves() {
 	<-p.ended
 	synctest.Wait()
 }
@@ -145,7 +146,7 @@ func TestPollsOfEverything(t *testing.T) {
 		_, r := pollREST(t, b.server, EndpointsPath, want(""))
 		pollREST(t, b.server, EndpointsPath, claiming(want("", "*", "a"), r.GetVersionInfo(), "", ""))
 		equal(t, "everything", b.statusText(), "b: accepted HE, d: accepted HE")
-		b.server.Update(Update{Assignments: []Assignment{assignment("a", 5, 1)}, RemovedAssignments: []string{"d"}})
+		b.server.Update(publish.Update{Assignments: []publish.Assignment{assignment("a", 5, 1)}, RemovedAssignments: []string{"d"}})
 		equal(t, "since", b.statusText(), "a: not sent, b: accepted HE, d: outdated absent")
 		equal(t, "since", b.pollText(), "dp-1 REST 3/1/2/0")
 		pollREST(t, b.server, EndpointsPath, claiming(want(""), r.GetVersionInfo(), "", ""))
@@ -206,7 +207,7 @@ func TestPollersAreBounded(t *testing.T) {
 	s := NewServer(Options{})
 	s.polls = poll.NewTracker(5120) // of ten polls, more or less
 	s.fetcher = newFetcher(s)
-	s.Update(Update{Assignments: []Assignment{assignment("a", 0, 1)}})
+	s.Update(publish.Update{Assignments: []publish.Assignment{assignment("a", 0, 1)}})
 	polls := func(id string) {
 		m := want("", "a")
 		m.Node = node(id)

@@ -9,6 +9,7 @@ import (
 	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 
 	"hdsd/health"
+	"hdsd/publish"
 )
 
 // publication holds what is published: the resources of both types, and the health
@@ -20,9 +21,9 @@ type publication struct {
 	incomplete atomic.Bool // unpublished resources may exist
 
 	start   time.Time    // now counts from here
-	changed atomic.Int64 // when something last changed, by now
+	changed atomic.Int64 // time of the last change, by now
 
-	mu     sync.Mutex // held while something is published or a variant is made
+	mu     sync.Mutex // held while publishing, and while a variant is made
 	ledger ledger     // guarded by mu
 }
 
@@ -44,7 +45,7 @@ func newPublication(o *Options) *publication {
 // tables returns the tables in the order in which changes are sent.
 func (p *publication) tables() [2]*table { return [2]*table{p.clusters, p.assignments} }
 
-// table returns the table of a type, nil where the type is not served.
+// table returns the table of a type, nil if the type is not served.
 func (p *publication) table(typeURL string) *table {
 	for _, t := range p.tables() {
 		if t.typeURL == typeURL {
@@ -54,17 +55,17 @@ func (p *publication) table(typeURL string) *table {
 	return nil
 }
 
-// now is the time since the start, never 0.
+// now returns the time since the start, never 0.
 func (p *publication) now() int64 { return int64(time.Since(p.start)) + 1 }
 
-// most returns the largest number of resources of a type so far.
-func (p *publication) most() int {
-	return int(max(p.clusters.most.Load(), p.assignments.most.Load()))
+// peak returns the largest number of resources of a type so far.
+func (p *publication) peak() int {
+	return int(max(p.clusters.peak.Load(), p.assignments.peak.Load()))
 }
 
-// update publishes changes. It returns an error for each resource that cannot be encoded
-// and stays as it was.
-func (p *publication) update(u *Update) (unencodable []error) {
+// update publishes changes. It returns an error for each resource that cannot be encoded, and
+// keeps its previous version.
+func (p *publication) update(u *publish.Update) (unencodable []error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.changed.Store(p.now())
@@ -102,8 +103,8 @@ func (p *publication) update(u *Update) (unencodable []error) {
 	return unencodable
 }
 
-func (p *publication) setAssignment(a *Assignment) (*slot, error) {
-	r, endpoints, err := newAssignment(a, p.ledger.status)
+func (p *publication) setAssignment(a *publish.Assignment) (*slot, error) {
+	r, endpoints, err := newAssignment(a, p.ledger.health.Get)
 	if err != nil {
 		return nil, err
 	}
@@ -116,12 +117,12 @@ func (p *publication) setAssignment(a *Assignment) (*slot, error) {
 }
 
 // setHealth publishes the health of endpoints.
-func (p *publication) setHealth(changes []Health) {
+func (p *publication) setHealth(changes []publish.Health) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.changed.Store(p.now())
 	var variants []*slot
-	changed := p.ledger.set(changes, func(at place, changed bool) { variants = p.updateVariants(variants, at, changed) })
+	changed := p.ledger.set(changes, func(place place, changed bool) { variants = p.updateVariants(variants, place, changed) })
 	for _, slot := range changed {
 		slot.notify()
 	}
@@ -129,7 +130,7 @@ func (p *publication) setHealth(changes []Health) {
 }
 
 // setZoneHealth publishes the health of endpoints as a zone sees it.
-func (p *publication) setZoneHealth(zone health.Locality, set []Health, unset []health.EndpointID) {
+func (p *publication) setZoneHealth(zone health.Locality, set []publish.Health, unset []health.EndpointID) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.changed.Store(p.now())
@@ -147,8 +148,8 @@ func (p *publication) setZoneHealth(zone health.Locality, set []Health, unset []
 	notifyOnce(touched)
 }
 
-// complete makes the publication complete: what is not published does not exist. It calls
-// done unless it was complete before.
+// complete makes the publication complete: resources that are not published do not exist. It
+// calls done unless it was complete before.
 func (p *publication) complete(done func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -169,23 +170,22 @@ func (p *publication) watch(u *subscription, key string) *watch {
 	}
 	p.mu.Lock() // the variant has its zone's health from the start
 	defer p.mu.Unlock()
-	w, made := u.table.watch(name, choice, located, u)
-	if made {
+	w, created := u.table.watch(name, choice, located, u)
+	if created {
 		p.ledger.fill(w.slot)
 	}
 	return w
 }
 
-// watchAll makes a subscription watch everything, and calls each with every watch of the
-// moment.
-func (p *publication) watchAll(u *subscription, each func(*watch)) {
+// watchAll makes a subscription watch everything, and visits every present watch.
+func (p *publication) watchAll(u *subscription, visit func(*watch)) {
 	if u.choice == "" {
-		u.table.watchAll(u, each)
+		u.table.watchAll(u, visit)
 		return
 	}
 	p.mu.Lock() // as in watch
 	defer p.mu.Unlock()
-	if u.table.watchAll(u, each) {
+	if u.table.watchAll(u, visit) {
 		zone, _ := zoneOf(u.choice)
 		for id := range p.ledger.zones[zone] {
 			p.updateZone(nil, zone, id)

@@ -5,25 +5,24 @@ import (
 	"sync/atomic"
 )
 
-// queue holds the watches of a subscription whose resource may have to be sent, the
-// oldest change first. It alone sets watch.queued. It is guarded by the subscription's
-// lock.
+// queue holds the watches with resources that may have to be sent, the oldest change first. It
+// alone sets watch.queued. It is guarded by the subscription's lock.
 type queue struct {
 	watches []*watch
-	closed  int   // how many of them are closed
-	since   int64 // when the oldest change was made, by publication.now; 0: there is none
+	closed  int   // number of closed ones
+	oldest  int64 // time of the oldest change, by publication.now; 0: none
 }
 
 func (q *queue) len() int { return len(q.watches) }
 
-// begin notes the time of a change if it is the oldest.
+// begin records the time of a change if it is the oldest.
 func (q *queue) begin(changed *atomic.Int64) {
-	if q.since == 0 {
-		q.since = changed.Load()
+	if q.oldest == 0 {
+		q.oldest = changed.Load()
 	}
 }
 
-// push adds a watch, and tells whether it was not in the queue.
+// push adds a watch, and reports whether it was not in the queue.
 func (q *queue) push(w *watch) bool {
 	if w.closed || w.queued {
 		return false
@@ -39,9 +38,8 @@ func (q *queue) force(w *watch) {
 	q.push(w)
 }
 
-// dropped notes that a watch has closed. It removes closed watches when there are many,
-// so that a client that subscribes and unsubscribes without an ACK does not fill the
-// queue.
+// dropped records that a watch has closed. It removes closed watches when there are many, so
+// that a client that subscribes and unsubscribes without an ACK does not fill the queue.
 func (q *queue) dropped(w *watch) {
 	if !w.queued {
 		return
@@ -54,8 +52,8 @@ func (q *queue) dropped(w *watch) {
 	q.closed = 0
 }
 
-// take removes the first n watches.
-func (q *queue) take(n int) []*watch {
+// pop removes the first n watches.
+func (q *queue) pop(n int) []*watch {
 	batch := q.watches[:n:n]
 	if q.watches = q.watches[n:]; len(q.watches) == 0 {
 		q.watches = nil
@@ -69,17 +67,16 @@ func (q *queue) take(n int) []*watch {
 	return batch
 }
 
-// takeSince returns when the oldest change was made, and resets that if the queue is
-// empty.
-func (q *queue) takeSince() int64 {
-	since := q.since
+// resetOldest returns the time of the oldest change, and resets it if the queue is empty.
+func (q *queue) resetOldest() int64 {
+	oldest := q.oldest
 	if len(q.watches) == 0 {
-		q.since = 0
+		q.oldest = 0
 	}
-	return since
+	return oldest
 }
 
-// putBack puts watches that were taken but not sent at the front again.
+// putBack returns unsent watches to the front.
 func (q *queue) putBack(rest []*watch) {
 	front := make([]*watch, 0, len(rest)+len(q.watches))
 	for _, w := range rest {

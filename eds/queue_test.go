@@ -22,7 +22,7 @@ func TestQueueHoldsEachWatchOnceOldestFirst(t *testing.T) {
 	equal(t, "new", q.push(a) && q.push(b) && q.push(c), true)
 	equal(t, "twice", q.push(a), false)
 	equal(t, "queued", q.names(), "abc")
-	batch := q.take(2)
+	batch := q.pop(2)
 	equal(t, "taken", len(batch), 2)
 	equal(t, "left", q.names(), "c")
 	q.push(a) // it changed meanwhile
@@ -40,11 +40,11 @@ func TestQueueKeepsTheTimeOfTheOldestChange(t *testing.T) {
 		q.begin(&changed)
 		q.push(watchNamed(fmt.Sprint(at)))
 	}
-	q.take(1)
-	equal(t, "one is left", q.takeSince(), 5)
-	q.take(1)
-	equal(t, "the last", q.takeSince(), 5)
-	equal(t, "none", q.takeSince(), 0)
+	q.pop(1)
+	equal(t, "one is left", q.resetOldest(), 5)
+	q.pop(1)
+	equal(t, "the last", q.resetOldest(), 5)
+	equal(t, "none", q.resetOldest(), 0)
 }
 
 func TestQueueForgetsClosedWatches(t *testing.T) {
@@ -61,6 +61,6 @@ func TestQueueForgetsClosedWatches(t *testing.T) {
 		}
 	}
 	equal(t, "the open one stays", q.watches[0], open)
-	q.take(q.len())
+	q.pop(q.len())
 	equal(t, "closed", q.closed, 0)
 }

@@ -6,27 +6,28 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"hdsd/internal/pace"
+	"hdsd/peer/limit"
+	"hdsd/publish"
 )
 
-// recorder counts and logs what clients do, each thing once where they repeat it.
+// recorder counts and logs the actions of clients. It logs repeated ones once.
 type recorder struct {
 	log      zerolog.Logger
 	metrics  *metrics
 	nacks    latest
-	refusing Refusing
+	refusing publish.Refusing
 	unserved latest
 
-	stuckPace, idlePace pace.Pace
+	stuckPace, idlePace limit.Pace
 }
 
-// subscribed counts subscriptions that begin, or that end where change is negative.
+// subscribed counts subscriptions that begin, or that end if change is negative.
 func (r *recorder) subscribed(t *table, change float64) {
 	t.counts.subscriptions.Add(change)
 }
 
-// sent counts a response on a stream. The delay is from the oldest change in it; 0: there
-// is none.
+// sent counts a response on a stream. The delay is from the oldest change in it; 0: there is
+// none.
 func (r *recorder) sent(t *table, size int, delay time.Duration) {
 	if delay != 0 {
 		r.metrics.delay.Observe(delay.Seconds())
@@ -38,19 +39,15 @@ func (r *recorder) sent(t *table, size int, delay time.Duration) {
 // stuck counts and logs a stream that ends because the client does not read.
 func (r *recorder) stuck(st *stream) {
 	r.metrics.stuck.Inc()
-	if more, ok := r.stuckPace.Next(time.Now()); ok {
-		r.log.Warn().Str("event", "stream_stuck").Str("caller", st.caller()).Str("node", st.name()).Uint64("more", more).
-			Msg("a stream of a data plane ends: its client does not read")
-	}
+	r.stuckPace.Warn(time.Now(), &r.log, "stream_stuck").Str("caller", st.caller()).Str("node", st.name()).
+		Msg("a stream of a data plane ends: its client does not read")
 }
 
-// idle counts and logs a stream that ends because the client asks for nothing.
+// idle counts and logs a stream that ends because the client requests nothing.
 func (r *recorder) idle(st *stream) {
 	r.metrics.idle.Inc()
-	if more, ok := r.idlePace.Next(time.Now()); ok {
-		r.log.Warn().Str("event", "stream_idle").Str("caller", st.caller()).Uint64("more", more).
-			Msg("a stream of a data plane ends: its client has sent nothing")
-	}
+	r.idlePace.Warn(time.Now(), &r.log, "stream_idle").Str("caller", st.caller()).
+		Msg("a stream of a data plane ends: its client has sent nothing")
 }
 
 // fetched counts a fetch.
@@ -67,7 +64,7 @@ func (r *recorder) unchanged(t *table) { t.counts.unchanged.Inc() }
 // accepted counts an ACK.
 func (r *recorder) accepted(t *table) { t.counts.acks.Inc() }
 
-// refused counts a response that a client refused, and logs why.
+// refused counts and logs a refused response.
 func (r *recorder) refused(t *table, node, text string) {
 	t.counts.nacks.Inc()
 	if r.nacks.replace(node, t.typeURL, text) {
@@ -76,8 +73,8 @@ func (r *recorder) refused(t *table, node, text string) {
 	}
 }
 
-// settle notes it if a subscription refuses nothing any more. The caller holds the lock of the
-// subscription.
+// settle records that a subscription no longer refuses anything. The caller holds the lock of
+// the subscription.
 func (r *recorder) settle(u *subscription) {
 	if u.refusing && u.delivery.failures == 0 {
 		u.refusing = false
@@ -85,7 +82,7 @@ func (r *recorder) settle(u *subscription) {
 	}
 }
 
-// parked counts a request for a type that is not served; shown says whether to log it.
+// parked counts a request for a type that is not served; shown means that it is logged.
 func (r *recorder) parked(node, typeURL string, shown bool) {
 	label := typeURL
 	if elsewhere[label] == "" {
@@ -124,7 +121,7 @@ func (r *recorder) unasked(node string, before, after int) {
 	}
 }
 
-// maxLatest is how many texts are remembered, so that each is logged once.
+// maxLatest bounds the remembered texts, each of which is logged once.
 const maxLatest = 1024
 
 // latest remembers the latest text of each client and type.
@@ -133,8 +130,8 @@ type latest struct {
 	texts map[[2]string]string // by node and type
 }
 
-// replace notes a text and tells whether it differs from the one before. Where very
-// many clients say something, a text may count as new again.
+// replace stores a text and reports whether it differs from the previous one. With very many
+// clients, a text may count as new again.
 func (l *latest) replace(node, typeURL, text string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

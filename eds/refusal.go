@@ -6,18 +6,18 @@ import (
 	"strconv"
 )
 
-// refusal is what a client says of a response that it does not take, or not all of.
+// refusal is a client's refusal of a response, or of a part of it.
 type refusal struct {
 	text    string  // cut to maxText
-	indexes []int32 // of the resources that it refuses, in order; none: all of them
+	indexes []int32 // of the refused resources, in order; none: all of them
 }
 
-// maxIndexed is how many bytes a text may have in which indexes are read. With a longer one, a
-// client counts as refusing all.
+// maxIndexed bounds a text in which indexes are read. With a longer one, a client counts as
+// refusing all.
 const maxIndexed = 256 << 10
 
-// newRefusal reads the text of a NACK. gRPC's clients for C++ and Node.js take the valid
-// resources of a response, and say by "resource index 3:" which they refuse.
+// newRefusal reads the text of a NACK. gRPC's clients for C++ and Node.js accept the valid
+// resources of a response, and name refused ones by "resource index 3:".
 func newRefusal(text string) *refusal {
 	r := &refusal{text: brief(text)}
 	if len(text) > maxIndexed {
@@ -35,8 +35,8 @@ func newRefusal(text string) *refusal {
 
 var refusedIndex = regexp.MustCompile(`(?:\[|; )resource index (\d+):`)
 
-// has tells whether the resource of an index is refused; an ACK (nil) refuses none.
-func (r *refusal) has(index int32) bool {
+// includes reports whether the resource of an index is refused; an ACK (nil) refuses none.
+func (r *refusal) includes(index int32) bool {
 	if r == nil || len(r.indexes) == 0 {
 		return r != nil
 	}

@@ -6,13 +6,15 @@ import (
 	"sync"
 
 	"google.golang.org/protobuf/encoding/protojson"
+
+	"hdsd/envoy/fields"
 )
 
 // rendering is a frame in proto3 JSON, made once for all clients.
 type rendering struct {
 	frame *frame
 	once  sync.Once
-	text  []byte // nil where JSON cannot express something in it
+	text  []byte // nil if JSON cannot express its content
 }
 
 // rendering returns the rendering of a frame that the slot had a moment ago.
@@ -56,11 +58,11 @@ var comma, brace, end = []byte(","), []byte("}"), []byte("]}\n")
 // wrapping begins a Resource in JSON, the answer to a locator.
 func wrapping(slot *slot, f *frame) []byte {
 	text, _ := protojson.Marshal(slot.resourceName()) // valid text gives no error
-	return fmt.Appendf(nil, `{"@type":%q,"resourceName":%s,"version":%q,"resource":`, wrapperType, text, formatVersion(f.version))
+	return fmt.Appendf(nil, `{"@type":%q,"resourceName":%s,"version":%q,"resource":`, fields.WrapperType, text, formatVersion(f.version))
 }
 
-// render returns a resource in JSON. A resource that JSON cannot express (a value of a
-// type that this release does not know, a NaN) is left out, alone.
+// render returns a resource in JSON. It omits a single resource that JSON cannot express (a
+// value of an unknown type, a NaN).
 func (s *fetcher) render(slot *slot, f *frame, t *table) []byte {
 	r := slot.rendering(f)
 	r.once.Do(func() {

@@ -3,26 +3,23 @@ package eds
 import (
 	"hash/maphash"
 
-	"hdsd/internal/fields"
+	"hdsd/envoy/fields"
 
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 )
 
-// requestNames is the field that has the names of a DiscoveryRequest, or those that a
-// DeltaDiscoveryRequest subscribes to.
-const requestNames = 3
+// nameTag is the tag of a name in the usual encoding. Both kinds of requests have their names in
+// one field.
+const nameTag = fields.RequestNames<<3 | byte(protowire.BytesType)
 
-// nameTag is the tag of a name, as everybody encodes it.
-const nameTag = requestNames<<3 | byte(protowire.BytesType)
-
-// span stands for the encoded names of a request, where they follow each other without
-// another field between them. Its size is 0 where there is none.
+// span identifies the encoded names of a request, if they are consecutive. Otherwise its size is
+// 0.
 type span struct {
 	size int
 	sum  uint64 // a hash of the bytes
-	key  string // the bytes, where a group has them anyway; else empty
+	key  string // the bytes, if a group keeps them anyway; else empty
 }
 
 var spanSeed = maphash.MakeSeed()
@@ -31,7 +28,7 @@ func spanOf(encoded []byte) span {
 	return span{size: len(encoded), sum: maphash.Bytes(spanSeed, encoded)}
 }
 
-// equals reports whether both stand for the same names.
+// equals reports whether both identify the same names.
 func (s span) equals(other span) bool { return s.size == other.size && s.sum == other.sum }
 
 // begins reports whether encoded begins with the names of the span.
@@ -46,20 +43,20 @@ func (s span) begins(encoded []byte) bool {
 	}
 }
 
-// stateMessage is a state-of-the-world request as grpc passes it on. Each ACK repeats
-// all names: they are compared with the last ones of the type before they are decoded.
+// stateMessage is a state-of-the-world request as grpc passes it on. Each ACK repeats all names:
+// they are compared with the last ones of the type before they are decoded.
 type stateMessage struct {
 	counted
 	stream  *stream
 	request *discoveryv3.DiscoveryRequest
 	names   span
 	repeats bool    // the names are the last ones of the type; request does not have them
-	ack     request // instead of request, where isACK
+	ack     request // instead of request, if isACK
 	isACK   bool
 	shared  shared
 }
 
-// reset makes it ready for the next request. Nothing of the last one is kept.
+// reset prepares it for the next request. Nothing of the last one is kept.
 func (m *stateMessage) reset() {
 	m.refusal, m.names, m.repeats, m.ack, m.isACK, m.shared = nil, span{}, false, request{}, false, shared{}
 	proto.Reset(m.request)
@@ -67,26 +64,26 @@ func (m *stateMessage) reset() {
 
 func (st *stream) newStateMessage() *stateMessage {
 	m := &stateMessage{stream: st, request: new(discoveryv3.DiscoveryRequest)}
-	m.counted = counted{limiter: st.server.limiter, message: m.request, few: m.decode}
+	m.counted = counted{limiter: st.server.limiter, message: m.request, decodeSmall: m.decode}
 	return m
 }
 
 // decode decodes a request that is not large.
 func (m *stateMessage) decode(encoded []byte) error {
-	at := firstName(encoded)
-	if m.repeats = m.decodeRest(encoded[:at], encoded[at:]); m.repeats {
+	offset := firstName(encoded)
+	if m.repeats = m.decodeRest(encoded[:offset], encoded[offset:]); m.repeats {
 		return nil
 	}
-	size, names := sizeOfNames(encoded[at:])
-	err := m.shared.decode(m.stream, encoded, at, m.request)
+	size, names := sizeOfNames(encoded[offset:])
+	err := m.shared.decode(m.stream, encoded, offset, m.request)
 	if m.shared.group != nil || len(m.request.GetResourceNames()) == names { // it has them all
-		m.names = spanOf(encoded[at : at+size])
+		m.names = spanOf(encoded[offset : offset+size])
 	}
 	return err
 }
 
-// decodeRest decodes everything but the names, if they are the same as in the last request
-// of the type, and reports whether they are.
+// decodeRest decodes everything but the names, if they equal those of the last request of the
+// type, and reports whether they do.
 func (m *stateMessage) decodeRest(before, names []byte) bool {
 	found := m.stream.lastNames(names)
 	if found.size == 0 {
@@ -108,23 +105,23 @@ func (m *stateMessage) decodeRest(before, names []byte) bool {
 	return found.equals(m.stream.lastNamesOf(m.request.GetTypeUrl()))
 }
 
-// firstName returns where the first name of a request begins, or else its length.
-func firstName(encoded []byte) (at int) {
-	for at < len(encoded) {
-		f, err := fields.Next(encoded[at:])
+// firstName returns the offset of a request's first name, or its length.
+func firstName(encoded []byte) (offset int) {
+	for offset < len(encoded) {
+		f, err := fields.Next(encoded[offset:])
 		if err != nil {
 			return len(encoded)
 		}
-		if f.Is(requestNames) {
+		if f.Is(fields.RequestNames) {
 			break
 		}
-		at += len(f.Raw)
+		offset += len(f.Raw)
 	}
-	return at
+	return offset
 }
 
-// sizeOfNames returns how many bytes the names have that a part of a request begins with, and
-// how many they are.
+// sizeOfNames returns the bytes and the number of the names at the beginning of a part of a
+// request.
 func sizeOfNames(encoded []byte) (size, names int) {
 	for size < len(encoded) && encoded[size] == nameTag {
 		_, n := protowire.ConsumeBytes(encoded[size+1:])
@@ -137,8 +134,8 @@ func sizeOfNames(encoded []byte) (size, names int) {
 	return size, names
 }
 
-// lastNames returns the names of the last request of either type that encoded begins with;
-// of two, the longer. The type follows the names on the wire, so it is not known yet.
+// lastNames returns the names of the last request of either type that encoded begins with; of
+// two, the longer. The type follows the names on the wire, so it is not known yet.
 func (st *stream) lastNames(encoded []byte) (longest span) {
 	clusters, assignments := st.pair()
 	for _, u := range []*subscription{clusters, assignments} {
@@ -150,10 +147,10 @@ func (st *stream) lastNames(encoded []byte) (longest span) {
 }
 
 // lastNamesOf returns the names of the last request of a type.
-func (st *stream) lastNamesOf(asked string) span {
+func (st *stream) lastNamesOf(typeURL string) span {
 	clusters, assignments := st.pair()
 	for _, u := range []*subscription{clusters, assignments} {
-		if u != nil && u.table.typeURL == st.typeOf(asked) {
+		if u != nil && u.table.typeURL == st.typeOf(typeURL) {
 			return u.requests.names
 		}
 	}

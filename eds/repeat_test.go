@@ -10,12 +10,14 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
-	"hdsd/access"
+	"hdsd/envoy/fields"
 	"hdsd/internal/wire"
+	"hdsd/peer/access"
+	"hdsd/publish"
 )
 
 func newStateStream() *stream {
-	return &stream{server: NewServer(Options{ZoneVariants: true}), may: access.AllClusters(), wake: make(chan struct{}, 1)}
+	return &stream{server: NewServer(Options{ZoneVariants: true}), permitted: access.AllClusters(), wake: make(chan struct{}, 1)}
 }
 
 // receiveState decodes a request as the stream does.
@@ -33,7 +35,7 @@ func takeState(t testing.TB, st *stream, m proto.Message) *stateMessage {
 	}
 	got, err := receiveState(st, encoded)
 	if err == nil {
-		err = st.take(st.stateMessageRequest(got))
+		err = st.process(st.stateMessageRequest(got))
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -46,7 +48,7 @@ func TestNamesThatRepeatAreNotDecoded(t *testing.T) {
 	t.Run("alone", func(t *testing.T) { repeatNames(t, newStateStream(), false) })
 	t.Run("in a group", func(t *testing.T) {
 		st := newStateStream()
-		st.server.Update(Update{Assignments: manyAssignments(manyNames(1000), 1)})
+		st.server.Update(publish.Update{Assignments: manyAssignments(manyNames(1000), 1)})
 		repeatNames(t, st, true)
 	})
 }
@@ -167,7 +169,7 @@ func BenchmarkStateAck(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			st, forget := newStateStream(), name == "decoded"
 			if name == "in a group" {
-				st.server.Update(Update{Assignments: manyAssignments(manyNames(1000), 1)})
+				st.server.Update(publish.Update{Assignments: manyAssignments(manyNames(1000), 1)})
 			}
 			takeState(b, st, request)
 			b.ReportAllocs()
@@ -178,7 +180,7 @@ func BenchmarkStateAck(b *testing.B) {
 				}
 				m, err := receiveState(st, encoded)
 				if err == nil {
-					err = st.take(st.stateMessageRequest(m))
+					err = st.process(st.stateMessageRequest(m))
 				}
 				if err != nil {
 					b.Fatal(err)
@@ -192,7 +194,7 @@ func BenchmarkStateAck(b *testing.B) {
 // follow each other, or are tagged in an unusual way.
 func TestNamesInPartsAreNoRepeat(t *testing.T) {
 	name := func(to []byte, name string) []byte {
-		return protowire.AppendString(protowire.AppendTag(to, requestNames, protowire.BytesType), name)
+		return protowire.AppendString(protowire.AppendTag(to, fields.RequestNames, protowire.BytesType), name)
 	}
 	typed := func(to []byte) []byte {
 		return protowire.AppendString(protowire.AppendTag(to, 4, protowire.BytesType), resourcev3.EndpointType)
@@ -204,11 +206,11 @@ func TestNamesInPartsAreNoRepeat(t *testing.T) {
 	} {
 		t.Run(title, func(t *testing.T) {
 			st := newStateStream()
-			st.server.Update(Update{Assignments: manyAssignments([]string{"a", "b"}, 1)})
+			st.server.Update(publish.Update{Assignments: manyAssignments([]string{"a", "b"}, 1)})
 			for _, encoded := range [][]byte{first, typed(name(nil, "a"))} {
 				got, err := receiveState(st, encoded)
 				if err == nil {
-					err = st.take(st.stateMessageRequest(got))
+					err = st.process(st.stateMessageRequest(got))
 				}
 				if err != nil {
 					t.Fatal(err)

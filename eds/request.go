@@ -9,10 +9,10 @@ import (
 	"hdsd/eds/poll"
 )
 
-// everything is the name that stands for all resources of a type.
-const everything = "*"
+// wildcard is the name that stands for all resources of a type.
+const wildcard = "*"
 
-// foreign stands for a version of a resource that is not one of hdsd's.
+// foreign stands for a version that is not one of hdsd's.
 const foreign = math.MaxUint64
 
 // request is a request of either kind.
@@ -22,12 +22,12 @@ type request struct {
 	nonce   string
 	refusal *refusal // of the response of that nonce; nil for an ACK
 	names   []string
-	key     string // the names on the wire, where they may make a group; else empty
+	key     string // the names on the wire, if they may make a group; else empty
 
 	// Of state-of-the-world requests.
 	span    span   // of the names on the wire
 	list    uint64 // hash of the names; 0: not known yet
-	repeats bool   // the names are those of the latest request, and not given
+	repeats bool   // the names are those of the latest request, and omitted
 
 	// Of delta requests.
 	unsubscribe []string
@@ -44,21 +44,20 @@ type requests struct {
 	names  span   // of the same names on the wire
 }
 
-// take processes a request. Nothing is sent until that is done.
-func (q *requests) take(r *request) error {
+// process handles a request. Nothing is sent until its end.
+func (q *requests) process(r *request) error {
 	q.sub.pause()
 	defer q.sub.unpause()
 	if q.sub.delta {
-		return q.takeDelta(r)
+		return q.processDelta(r)
 	}
-	return q.takeState(r)
+	return q.processState(r)
 }
 
-// takeState processes a state-of-the-world request. One with a stale nonce gets no
-// response. While a response is under way, its names count nevertheless: a name that is
-// dropped and added again meanwhile has to be sent again, and the answer to that response
-// would not show it.
-func (q *requests) takeState(r *request) error {
+// processState handles a state-of-the-world request. One with a stale nonce gets no response.
+// While a response is outstanding, its names count nevertheless: a name that is dropped and
+// added again meanwhile has to be sent again, and the answer to that response would not show it.
+func (q *requests) processState(r *request) error {
 	u := q.sub
 	if u.stale(r.nonce) {
 		return nil
@@ -92,8 +91,8 @@ func (q *requests) takeState(r *request) error {
 	return u.replaceNames(r.names, first)
 }
 
-// takeDelta processes a delta request. Its subscriptions count whatever its nonce.
-func (q *requests) takeDelta(r *request) error {
+// processDelta handles a delta request. Its subscriptions count whatever its nonce.
+func (q *requests) processDelta(r *request) error {
 	u := q.sub
 	u.acknowledge(r)
 	first := !q.begun
@@ -127,7 +126,7 @@ func (q *requests) takeDelta(r *request) error {
 	return nil
 }
 
-// resume processes the versions that the client has from an earlier stream.
+// resume handles the versions that the client has from an earlier stream.
 func (q *requests) resume(versions map[string]string) error {
 	u := q.sub
 	u.hastenHeartbeat()
@@ -144,27 +143,27 @@ func (q *requests) resume(versions map[string]string) error {
 	return nil
 }
 
-// joins makes the subscription of a first request a member of a group, and tells whether it
-// did. What a client gets in a form of its own is no group's.
+// joins makes the subscription of a first request a member of a group, and reports whether it
+// did. Clients with a form of their own join none.
 func (q *requests) joins(r *request) bool {
 	u := q.sub
-	if r.key == "" || u.table.whole || u.choice != "" || u.beat.ttl > 0 || u.gRPC || !u.stream.may.All() || len(r.unsubscribe) > 0 {
+	if r.key == "" || u.table.whole || u.choice != "" || u.beat.ttl > 0 || u.gRPC || !u.stream.permitted.All() || len(r.unsubscribe) > 0 {
 		return false
 	}
-	// What is too much is refused where names are watched one by one.
+	// The limits are enforced when names are watched one by one.
 	return u.stream.server.limiter.limits().check(len(r.names), len(r.key)) == nil && u.table.join(u, r.key, r.names)
 }
 
-// replaceNames makes these names the only ones that the client asks for.
+// replaceNames makes these names the only requested ones.
 func (u *subscription) replaceNames(names []string, first bool) error {
 	memberOf(u).dissolve()
 	wanted := make(map[string]struct{}, len(names))
 	underWay := u.unsubscribedUnderWay()
-	all, news := false, false
+	allNames, news := false, false
 	u.expect(len(names))
 	for _, name := range names {
-		if name == everything {
-			all = true
+		if name == wildcard {
+			allNames = true
 			continue
 		}
 		wanted[name] = struct{}{}
@@ -178,7 +177,7 @@ func (u *subscription) replaceNames(names []string, first bool) error {
 			u.resend(w)
 		}
 	}
-	if !all {
+	if !allNames {
 		u.unsubscribeAll()
 	} else if !u.subscribesAll() {
 		u.subscribeAll(false)
@@ -190,7 +189,7 @@ func (u *subscription) replaceNames(names []string, first bool) error {
 	for _, name := range unwanted {
 		u.unsubscribe(name)
 	}
-	if news && (u.table.whole || all && first) {
+	if news && (u.table.whole || allNames && first) {
 		u.requireAnswer()
 	}
 	return nil
@@ -200,7 +199,7 @@ func (u *subscription) replaceNames(names []string, first bool) error {
 func (u *subscription) changeNames(names, unsubscribe []string, first bool) error {
 	u.expect(len(names))
 	for _, name := range names {
-		if name == everything {
+		if name == wildcard {
 			u.subscribeAll(!first)
 			u.requireAnswer()
 			continue
@@ -212,7 +211,7 @@ func (u *subscription) changeNames(names, unsubscribe []string, first bool) erro
 		u.resend(w)
 	}
 	for _, name := range unsubscribe {
-		if name == everything {
+		if name == wildcard {
 			u.unsubscribeAll()
 		} else {
 			u.unsubscribe(name)
@@ -221,10 +220,10 @@ func (u *subscription) changeNames(names, unsubscribe []string, first bool) erro
 	return nil
 }
 
-// resumeVersions notes which resources the client has from an earlier stream. Equal ones are
-// not sent, and those that are gone are sent as removed.
+// resumeVersions records the client's resources from an earlier stream. Equal ones are not sent,
+// and missing ones are sent as removed.
 func (u *subscription) resumeVersions(versions map[string]string) error {
-	unknown, all := 0, u.subscribesAll()
+	unknown, allNames := 0, u.subscribesAll()
 	u.mu.Lock()
 	located := u.interest.locatedByName()
 	u.mu.Unlock()
@@ -232,7 +231,7 @@ func (u *subscription) resumeVersions(versions map[string]string) error {
 		u.mu.Lock()
 		w := cmp.Or(u.interest.watches[name], located[name])
 		u.mu.Unlock()
-		if w == nil && !all {
+		if w == nil && !allNames {
 			continue
 		}
 		if w == nil {
@@ -242,15 +241,15 @@ func (u *subscription) resumeVersions(versions map[string]string) error {
 			}
 			w = u.watch(name)
 		}
-		for !u.resumeVersion(w, parseVersion(text)) { // the resource went away just now
+		for !u.resumeVersion(w, parseVersion(text)) { // the resource was removed just now
 			w = u.watch(name)
 		}
 	}
 	return nil
 }
 
-// resumeVersion notes which version of a resource the client has. It tells whether the
-// watch has not ended.
+// resumeVersion records the client's version of a resource. It reports whether the watch has not
+// ended.
 func (u *subscription) resumeVersion(w *watch, version uint64) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -12,8 +12,9 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
-	"hdsd/access"
 	"hdsd/health"
+	"hdsd/peer/access"
+	"hdsd/publish"
 )
 
 // published decodes a frame in both of its forms, which have to agree.
@@ -42,7 +43,7 @@ func unknownField(number protowire.Number, text string) []byte {
 }
 
 // rich makes an assignment with something in every field that matters.
-func rich() Assignment {
+func rich() publish.Assignment {
 	a := assignment("rich", 0, 3)
 	m := a.Message()
 	l := m.GetEndpoints()[0]
@@ -152,12 +153,12 @@ func TestOverruledSourceDecidesWhereThereIsNoVerdict(t *testing.T) {
 func TestVersionDependsOnTheContentAlone(t *testing.T) {
 	version := func(s *Server) uint64 { return s.published.assignments.slots["rich"].current().version }
 	a, b := NewServer(Options{}), NewServer(Options{})
-	a.Update(Update{Assignments: []Assignment{rich()}})
+	a.Update(publish.Update{Assignments: []publish.Assignment{rich()}})
 	first := version(a)
 	a.setHealth(1, health.Unhealthy)
 	flipped := version(a)
 	b.setHealth(1, health.Unhealthy)
-	b.Update(Update{Assignments: []Assignment{rich()}})
+	b.Update(publish.Update{Assignments: []publish.Assignment{rich()}})
 	equal(t, "other order, other server", version(b), flipped)
 	if first == flipped {
 		t.Error("a flip left the version as it was")
@@ -168,10 +169,10 @@ func TestVersionDependsOnTheContentAlone(t *testing.T) {
 
 func TestPublishedFramesDoNotChange(t *testing.T) {
 	s := NewServer(Options{})
-	s.Update(Update{Assignments: []Assignment{assignment("a", 0, 2)}})
+	s.Update(publish.Update{Assignments: []publish.Assignment{assignment("a", 0, 2)}})
 	before := s.published.assignments.slots["a"].current()
 	kept := string(before.bytes)
-	s.SetHealth([]Health{{0, health.Unhealthy}, {1, health.Healthy}})
+	s.SetHealth([]publish.Health{{ID: 0, Status: health.Unhealthy}, {ID: 1, Status: health.Healthy}})
 	after := s.published.assignments.slots["a"].current()
 	equal(t, "bytes", string(before.bytes), kept)
 	equal(t, "after", published(t, after).GetEndpoints()[0].GetLbEndpoints()[0].GetHealthStatus(), corev3.HealthStatus_UNHEALTHY)
@@ -181,43 +182,43 @@ func TestLedgerTracksEndpointsThroughAssignments(t *testing.T) {
 	s := NewServer(Options{})
 	shared := assignment("b", 0, 2)
 	shared.IDs[0][1] = []health.EndpointID{0, 7}
-	s.Update(Update{Assignments: []Assignment{assignment("a", 0, 2), shared}})
+	s.Update(publish.Update{Assignments: []publish.Assignment{assignment("a", 0, 2), shared}})
 	shows := func(name, want string) {
 		t.Helper()
 		f := s.published.assignments.slots[name].current()
 		equal(t, name, summary(resourcev3.EndpointType, f.bytes[f.value:]), want)
 	}
-	s.SetHealth([]Health{{0, health.Healthy}, {7, health.Healthy}})
+	s.SetHealth([]publish.Health{{ID: 0, Status: health.Healthy}, {ID: 7, Status: health.Healthy}})
 	shows("a", "HEUN")
 	shows("b", "HEHE")
 	s.setHealth(7, health.Timeout)
 	shows("b", "HETI")
-	s.Update(Update{RemovedAssignments: []string{"a"}})
+	s.Update(publish.Update{RemovedAssignments: []string{"a"}})
 	s.setHealth(0, health.Unhealthy)
 	shows("b", "UNUN")
-	s.Update(Update{Assignments: []Assignment{assignment("b", 7, 1)}})
+	s.Update(publish.Update{Assignments: []publish.Assignment{assignment("b", 7, 1)}})
 	shows("b", "TI")
 	s.setHealth(0, health.Healthy)
 	shows("b", "TI")
-	s.Update(Update{RemovedAssignments: []string{"b", "never"}})
-	if len(s.published.ledger.more) != 0 || s.published.ledger.first[0].entry != nil || s.published.ledger.first[7].entry != nil {
-		t.Errorf("left behind: %v %v", s.published.ledger.first, s.published.ledger.more)
+	s.Update(publish.Update{RemovedAssignments: []string{"b", "never"}})
+	if len(s.published.ledger.additional) != 0 || s.published.ledger.first[0].entry != nil || s.published.ledger.first[7].entry != nil {
+		t.Errorf("left behind: %v %v", s.published.ledger.first, s.published.ledger.additional)
 	}
 }
 
 func TestWildcardKeepsAResourceThatComesBackDuringItsRemoval(t *testing.T) {
 	s := NewServer(Options{})
-	u := newSubscription(&stream{server: s, may: access.AllClusters(), delta: true, wake: make(chan struct{}, 1)}, s.published.assignments)
-	a := Update{Assignments: []Assignment{assignment("a", 0, 1)}}
+	u := newSubscription(&stream{server: s, permitted: access.AllClusters(), delta: true, wake: make(chan struct{}, 1)}, s.published.assignments)
+	a := publish.Update{Assignments: []publish.Assignment{assignment("a", 0, 1)}}
 	s.Update(a)
-	if err := u.requests.take(new(request)); err != nil {
+	if err := u.requests.process(new(request)); err != nil {
 		t.Fatal(err)
 	}
 	u.next(u.stream.nonce, 1000)
 	accept(u)
-	s.Update(Update{RemovedAssignments: []string{"a"}})
+	s.Update(publish.Update{RemovedAssignments: []string{"a"}})
 
-	batch, _ := u.take(false)
+	batch, _ := u.nextWatches(false)
 	response := builder{sub: u, limit: 1000}
 	r, _ := u.build(&response, batch, []*frame{nil}, u.stream.nonce)
 	equal(t, "told", len(r.rare.removed), 1)
@@ -232,10 +233,10 @@ func TestWildcardKeepsAResourceThatComesBackDuringItsRemoval(t *testing.T) {
 
 func TestUnencodableUpdateKeepsTheLastVersion(t *testing.T) {
 	s := NewServer(Options{})
-	s.Update(Update{Assignments: []Assignment{assignment("a", 0, 1)}, Clusters: clusters("c", "1")})
+	s.Update(publish.Update{Assignments: []publish.Assignment{assignment("a", 0, 1)}, Clusters: clusters("c", "1")})
 	bad := assignment("a", 0, 2)
 	bad.Wire = bad.Wire[:len(bad.Wire)-1]
-	s.Update(Update{Assignments: []Assignment{bad}, Clusters: clusters("c", "\xff")})
+	s.Update(publish.Update{Assignments: []publish.Assignment{bad}, Clusters: clusters("c", "\xff")})
 	s.setHealth(0, health.Healthy)
 	f := s.published.assignments.slots["a"].current()
 	equal(t, "assignment", summary(resourcev3.EndpointType, f.bytes[f.value:]), "HE")
@@ -264,8 +265,8 @@ func FuzzSplice(f *testing.F) {
 		}
 		slow := proto.CloneOf(m)
 		slow.ClusterName = "fuzz"
-		a := Assignment{Name: "fuzz", Wire: wire}
-		var later []Health
+		a := publish.Assignment{Name: "fuzz", Wire: wire}
+		var later []publish.Health
 		for _, l := range slow.GetEndpoints() {
 			var ids [][]health.EndpointID
 			for _, e := range l.GetLbEndpoints() {
@@ -276,14 +277,14 @@ func FuzzSplice(f *testing.F) {
 				}
 				id := health.EndpointID(len(later))
 				status := health.Status(c & 0xf % 6)
-				later = append(later, Health{id, status})
+				later = append(later, publish.Health{ID: id, Status: status})
 				ids = append(ids, []health.EndpointID{id})
-				e.HealthStatus = corev3.HealthStatus(Combine(status, SourceStatus(e)))
+				e.HealthStatus = corev3.HealthStatus(publish.Combine(status, publish.SourceStatus(e)))
 			}
 			a.IDs = append(a.IDs, ids)
 		}
 		s := NewServer(Options{})
-		s.Update(Update{Assignments: []Assignment{a}})
+		s.Update(publish.Update{Assignments: []publish.Assignment{a}})
 		s.SetHealth(later)
 		want := new(endpointv3.ClusterLoadAssignment)
 		encoded, err := proto.Marshal(slow)

@@ -5,18 +5,18 @@ import (
 	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/encoding/protowire"
 
-	"hdsd/internal/fields"
+	"hdsd/envoy/fields"
 )
 
-// response is a message of shared frames and a tail of its own.
+// response is a message of shared frames and its own tail.
 type response struct {
 	parts  mem.BufferSlice
 	size   int
 	rare   *rare         // nil in most responses
 	digest xxhash.Digest // of names and versions
-	since  int64         // when the oldest change in it was made, by publication.now; 0: there is none
+	oldest int64         // time of the oldest change in it, by publication.now; 0: none
 
-	// Room for what most responses are: one resource, and the tail.
+	// Room for the parts of most responses: one resource, and the tail.
 	partsRoom [2]mem.Buffer
 	sentRoom  [1]sending
 	tailRoom  [128]byte
@@ -29,7 +29,7 @@ type rare struct {
 	heads   []byte   // of resources in a form that most clients do not get
 }
 
-func (r *response) more() *rare {
+func (r *response) rareParts() *rare {
 	if r.rare == nil {
 		r.rare = new(rare)
 	}
@@ -39,9 +39,9 @@ func (r *response) more() *rare {
 func (r *rare) append(b []byte, errors protowire.Number) []byte {
 	for _, w := range r.removed {
 		if w.located {
-			b = appendResourceName(b, deltaRemovedLocated, w.slot)
+			b = appendResourceName(b, fields.DeltaResponseRemovedLocated, w.slot)
 		} else {
-			b = appendText(b, deltaRemovedResources, w.slot.name)
+			b = fields.AppendBytes(b, fields.DeltaResponseRemoved, w.slot.name)
 		}
 	}
 	for _, name := range r.missing {
@@ -67,10 +67,10 @@ func (r *response) add(name string, version uint64, part mem.Buffer) {
 }
 
 func (r *response) remove(w *watch) {
-	more := r.more()
-	more.removed = append(more.removed, w)
+	rare := r.rareParts()
+	rare.removed = append(rare.removed, w)
 	key := w.key()
-	r.size += protowire.SizeTag(deltaRemovedResources) + protowire.SizeBytes(len(key))
+	r.size += protowire.SizeTag(fields.DeltaResponseRemoved) + protowire.SizeBytes(len(key))
 	r.count(key, 0)
 }
 
@@ -87,23 +87,23 @@ func (r *response) empty() bool {
 	return len(r.parts) == 0 && (r.rare == nil || len(r.rare.removed) == 0 && len(r.rare.missing) == 0)
 }
 
-// finish adds the part that is the client's own.
+// finish adds the client's own part.
 func (r *response) finish(typeURL string, delta bool, nonce, identifier string) {
-	controlPlane, errors := protowire.Number(sotwControlPlane), protowire.Number(sotwErrors)
+	controlPlane, errors := protowire.Number(fields.StateResponseControlPlane), protowire.Number(fields.StateResponseErrors)
 	if delta {
-		controlPlane, errors = deltaControlPlane, deltaErrors
+		controlPlane, errors = fields.DeltaResponseControlPlane, fields.DeltaResponseErrors
 	}
-	tail := fields.AppendHead(r.tailRoom[:0], responseVersion, versionDigits)
+	tail := fields.AppendHead(r.tailRoom[:0], fields.ResponseVersion, versionDigits)
 	tail = appendVersion(tail, r.digest.Sum64())
-	tail = appendText(tail, responseTypeURL, typeURL)
-	tail = appendText(tail, responseNonce, nonce)
+	tail = fields.AppendBytes(tail, fields.ResponseTypeURL, typeURL)
+	tail = fields.AppendBytes(tail, fields.ResponseNonce, nonce)
 	if r.rare != nil {
 		tail = r.rare.append(tail, errors)
 	}
 	if identifier != "" {
-		size := protowire.SizeTag(controlPlaneIdentifier) + protowire.SizeBytes(len(identifier))
+		size := protowire.SizeTag(fields.ControlPlaneIdentifier) + protowire.SizeBytes(len(identifier))
 		tail = fields.AppendHead(tail, controlPlane, size)
-		tail = appendText(tail, controlPlaneIdentifier, identifier)
+		tail = fields.AppendBytes(tail, fields.ControlPlaneIdentifier, identifier)
 	}
 	r.parts = append(r.parts, mem.SliceBuffer(tail))
 	r.size += len(tail)

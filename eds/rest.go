@@ -55,7 +55,7 @@ func (s *fetcher) overREST(t *table) func(*http.Request, []byte) (rest.Answer, e
 			return nil, err
 		}
 		s.record(poll.ByREST, m, f, time.Now())
-		if f.known(m) {
+		if f.isKnown(m) {
 			s.recorder.unchanged(t)
 			return nil, nil
 		}

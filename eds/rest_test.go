@@ -29,6 +29,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"hdsd/health"
+	"hdsd/publish"
 	"hdsd/test/stall"
 )
 
@@ -82,8 +83,8 @@ func answered(t *testing.T, answer *http.Response) *discoveryv3.DiscoveryRespons
 
 func TestPoll(t *testing.T) {
 	s := NewServer(Options{Identifier: "hdsd \"1\"\n<é>", MaxNames: 20, MaxBodyBytes: 1 << 20})
-	s.Update(Update{
-		Assignments: []Assignment{assignment("a", 0, 2), assignment("b\"\n", 2, 1)},
+	s.Update(publish.Update{
+		Assignments: []publish.Assignment{assignment("a", 0, 2), assignment("b\"\n", 2, 1)},
 		Clusters:    clusters("a", "1", "b\"\n", "2"),
 	})
 	s.setHealth(1, health.Healthy)
@@ -152,10 +153,10 @@ func TestTruncatedPoll(t *testing.T) {
 func TestPollOfTheLatestVersionGets304(t *testing.T) {
 	for path, change := range map[string]func(s *Server, text string){
 		EndpointsPath: func(s *Server, text string) { s.setHealth(0, map[string]health.Status{"1": 1, "2": 2}[text]) },
-		ClustersPath:  func(s *Server, text string) { s.Update(Update{Clusters: clusters("a", text)}) },
+		ClustersPath:  func(s *Server, text string) { s.Update(publish.Update{Clusters: clusters("a", text)}) },
 	} {
 		s := NewServer(Options{})
-		s.Update(Update{Assignments: []Assignment{assignment("a", 0, 1), assignment("b", 1, 1)}, Clusters: clusters("b", "0")})
+		s.Update(publish.Update{Assignments: []publish.Assignment{assignment("a", 0, 1), assignment("b", 1, 1)}, Clusters: clusters("b", "0")})
 		change(s, "1")
 		code, first := pollREST(t, s, path, want("", "a"))
 		equal(t, "first", code, 200)
@@ -209,10 +210,10 @@ func TestPollOfARemovedResource(t *testing.T) {
 	has.VersionInfo = nothing.GetVersionInfo()
 	code, _ = pollREST(t, s, EndpointsPath, has)
 	equal(t, "known to be nothing", code, 304)
-	s.Update(Update{Assignments: []Assignment{assignment("a", 0, 1)}})
+	s.Update(publish.Update{Assignments: []publish.Assignment{assignment("a", 0, 1)}})
 	code, r := pollREST(t, s, EndpointsPath, has)
 	equal(t, "there", fmt.Sprint(code, describeState(r)), "200[a=UN]")
-	s.Update(Update{RemovedAssignments: []string{"a"}})
+	s.Update(publish.Update{RemovedAssignments: []string{"a"}})
 	has.VersionInfo = r.GetVersionInfo()
 	code, r = pollREST(t, s, EndpointsPath, has)
 	equal(t, "gone", fmt.Sprint(code, describeState(r)), "200[]")
@@ -231,7 +232,7 @@ func TestResourcesThatJSONCannotExpressAreLeftOut(t *testing.T) {
 		publish := func(text string) {
 			bad := cluster("bad", text)
 			bad.Metadata = metadata
-			s.Update(Update{Clusters: append(clusters("a", "1", "z", "2"), Cluster{Message: bad})})
+			s.Update(publish.Update{Clusters: append(clusters("a", "1", "z", "2"), publish.Cluster{Message: bad})})
 		}
 		for i, text := range []string{"3", "4"} {
 			publish(text)
@@ -255,7 +256,7 @@ func TestResourcesThatJSONCannotExpressAreLeftOut(t *testing.T) {
 // TestJSONIsMadeOnce: several polls share the same bytes.
 func TestJSONIsMadeOnce(t *testing.T) {
 	s := NewServer(Options{})
-	s.Update(Update{Assignments: []Assignment{assignment("a", 0, 1), assignment("b", 1, 1)}})
+	s.Update(publish.Update{Assignments: []publish.Assignment{assignment("a", 0, 1), assignment("b", 1, 1)}})
 	texts := func() (all [2]*byte) {
 		f, err := s.fetcher.fetch(context.Background(), s.published.assignments, want(""))
 		if err != nil {
@@ -275,7 +276,7 @@ func TestJSONIsMadeOnce(t *testing.T) {
 		t.Errorf("a flip of b: of a another text %t, of b the same %t", second[0] != first[0], second[1] == first[1])
 	}
 	equal(t, "again", texts(), second)
-	s.Update(Update{Assignments: []Assignment{assignment("a", 0, 2)}})
+	s.Update(publish.Update{Assignments: []publish.Assignment{assignment("a", 0, 2)}})
 	if s.published.assignments.slots["a"].rendered != nil {
 		t.Error("the text of what was published before is kept")
 	}
@@ -284,7 +285,7 @@ func TestJSONIsMadeOnce(t *testing.T) {
 // TestJSONOfAFrameThatWasReplaced flips health between the two halves of a poll.
 func TestJSONOfAFrameThatWasReplaced(t *testing.T) {
 	s := NewServer(Options{})
-	s.Update(Update{Assignments: []Assignment{assignment("a", 0, 1)}})
+	s.Update(publish.Update{Assignments: []publish.Assignment{assignment("a", 0, 1)}})
 	s.setHealth(0, health.Healthy)
 	f, err := s.fetcher.fetch(context.Background(), s.published.assignments, want(""))
 	if err != nil {
@@ -306,7 +307,7 @@ func TestJSONOfAFrameThatWasReplaced(t *testing.T) {
 func TestPollOverAConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := NewServer(Options{})
-		s.Update(Update{Clusters: clusters("a", "1")})
+		s.Update(publish.Update{Clusters: clusters("a", "1")})
 		listener := bufconn.Listen(1 << 20)
 		server := &http.Server{Handler: s.Handler(), ReadHeaderTimeout: time.Minute}
 		served := make(chan error, 1)
@@ -348,7 +349,7 @@ func TestPollOverAConnection(t *testing.T) {
 func TestSlowPollsTimeOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := NewServer(Options{})
-		s.Update(Update{Clusters: clusters("a", "1")})
+		s.Update(publish.Update{Clusters: clusters("a", "1")})
 		borne, answer := stall.SlowBody(t, s.Handler(), ClustersPath)
 		if borne > 11*time.Second || !strings.HasPrefix(answer, "HTTP/1.1 400") {
 			t.Errorf("a body a byte a second: borne for %v, told %q", borne, answer)

@@ -8,12 +8,13 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"hdsd/access"
 	"hdsd/eds/poll"
 	"hdsd/health"
 	"hdsd/internal/gate"
 	"hdsd/internal/rest"
-	"hdsd/internal/share"
+	"hdsd/peer/access"
+	"hdsd/peer/limit"
+	"hdsd/publish"
 )
 
 // Server is the xDS server for data planes.
@@ -27,7 +28,7 @@ type Server struct {
 	writeTimeout     time.Duration
 	zoning           zoning
 	fewestShared     int
-	names            *share.Pool // nil: nothing bounds them
+	names            *limit.Pool // nil: unbounded
 
 	// Each of these guards itself.
 	published *publication
@@ -41,9 +42,8 @@ type Server struct {
 	fetcher   *fetcher
 }
 
-// NewServer makes a server that publishes nothing yet. Clients take a missing resource
-// for removed, so register the server after the first Update, or begin with
-// Options.Incomplete.
+// NewServer makes a server that publishes nothing yet. Clients take a missing resource for
+// removed, so register the server after the first Update, or begin with Options.Incomplete.
 func NewServer(o Options) *Server {
 	published := newPublication(&o)
 	s := &Server{
@@ -66,7 +66,7 @@ func NewServer(o Options) *Server {
 	}
 	s.unasked = &unaskedTracker{published: published, recorder: s.recorder, gate: s.gate, streams: s.streams, polls: s.polls}
 	for _, t := range published.tables() {
-		t.counts = s.recorder.metrics.of(t.typeURL)
+		t.counts = s.recorder.metrics.forType(t.typeURL)
 	}
 	s.fetcher = newFetcher(s)
 	if o.Metrics != nil {
@@ -75,33 +75,33 @@ func NewServer(o Options) *Server {
 	return s
 }
 
-// Update changes what is published. A resource that cannot be encoded is logged, and its
-// last version stays. Where a cluster and its assignment are new, a client that gets the
-// cluster finds the assignment published.
-func (s *Server) Update(u Update) {
+// Update changes the published resources. A resource that cannot be encoded is logged, and keeps
+// its previous version. If a cluster and its assignment are new, a client that gets the cluster
+// finds the assignment published.
+func (s *Server) Update(u publish.Update) {
 	for _, err := range s.published.update(&u) {
 		s.recorder.unencodable(err)
 	}
 }
 
-// SetHealth changes the health of endpoints, whether an assignment has them yet
-// or not. An endpoint never set is Unknown.
-func (s *Server) SetHealth(changes []Health) { s.published.setHealth(changes) }
+// SetHealth changes the health of endpoints, whether or not an assignment has them yet. An
+// endpoint never set is Unknown.
+func (s *Server) SetHealth(changes []publish.Health) { s.published.setHealth(changes) }
 
 // SetZoneHealth changes the health of endpoints as a zone sees it. Clients that ask for
 // the zone's region and name get it; without a region, those that ask for the name alone.
 // Endpoints that are not set have the health of SetHealth. An endpoint that is gone has to
 // be unset. A zone need not be declared. The cost is that of the endpoints set, and of
 // their variants that clients watch.
-func (s *Server) SetZoneHealth(zone health.Locality, set []Health, unset []health.EndpointID) {
+func (s *Server) SetZoneHealth(zone health.Locality, set []publish.Health, unset []health.EndpointID) {
 	s.published.setZoneHealth(zone, set, unset)
 }
 
-// Complete ends what Options.Incomplete began: what is not published does not exist.
-// Clients that wait for that answer get it.
+// Complete ends Options.Incomplete: resources that are not published do not exist. Clients that
+// wait for that answer get it.
 func (s *Server) Complete() {
 	s.published.complete(func() {
-		for _, st := range s.streams.all() {
+		for _, st := range s.streams.list() {
 			for _, u := range st.subscriptions() {
 				u.requeueWithheld()
 			}
@@ -113,14 +113,14 @@ func (s *Server) Complete() {
 // Close ends all streams with UNAVAILABLE and waits for them.
 func (s *Server) Close() { s.gate.Close() }
 
-// serve handles a stream: of one table, or of all of them (nil).
-func (s *Server) serve(gs grpc.ServerStream, delta bool, only *table) error {
+// serve handles a stream of one table, or of all (nil).
+func (s *Server) serve(gs grpc.ServerStream, delta bool, table *table) error {
 	if !s.gate.Enter() {
 		return gate.ErrClosing
 	}
 	defer s.gate.Leave()
 	st := &stream{
-		server: s, grpc: gs, delta: delta, only: only, since: time.Now(), may: access.FromContext(gs.Context()).Clusters(),
+		server: s, grpc: gs, delta: delta, table: table, start: time.Now(), permitted: access.FromContext(gs.Context()).Clusters(),
 		wake: make(chan struct{}, 1), end: make(chan error, 1),
 	}
 	if err := st.takeNames(); err != nil {

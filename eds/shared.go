@@ -5,39 +5,39 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// shared is the names of a stream's first request for assignments. Where others have asked for
-// the same names, they are not decoded.
+// shared is the names of a stream's first request for assignments. If others have requested the
+// same names, they are not decoded.
 type shared struct {
-	key   string // the names on the wire; empty where they make no group
+	key   string // the names on the wire; empty if they make no group
 	names int    // their number
 	group *group // nil: the message has the names
 }
 
-// decode decodes a request whose first name is at a position.
-func (s *shared) decode(st *stream, encoded []byte, at int, into proto.Message) error {
-	size, names := sizeOfNames(encoded[at:])
+// decode decodes a request, given the offset of its first name.
+func (s *shared) decode(st *stream, encoded []byte, offset int, m proto.Message) error {
+	size, names := sizeOfNames(encoded[offset:])
 	if _, assignments := st.pair(); assignments == nil && names >= st.server.fewestShared {
-		key := encoded[at : at+size]
-		if g := st.server.published.assignments.groupOf(key); g != nil && st.decodeRest(encoded[:at], encoded[at+size:], into) {
+		key := encoded[offset : offset+size]
+		if g := st.server.published.assignments.groupOf(key); g != nil && st.decodeRest(encoded[:offset], encoded[offset+size:], m) {
 			s.key, s.group = g.key, g
 			return nil
 		}
 		s.key, s.names = string(key), names
 	}
-	proto.Reset(into)
-	return proto.Unmarshal(encoded, into)
+	proto.Reset(m)
+	return proto.Unmarshal(encoded, m)
 }
 
-// decodeRest decodes what is around the names of a request, and tells whether it asks for
-// assignments, and for nothing else.
-func (st *stream) decodeRest(before, after []byte, into proto.Message) bool {
-	proto.Reset(into)
+// decodeRest decodes the parts around the names of a request, and reports whether it requests
+// assignments, and nothing else.
+func (st *stream) decodeRest(before, after []byte, m proto.Message) bool {
+	proto.Reset(m)
 	options := proto.UnmarshalOptions{Merge: true}
-	if options.Unmarshal(before, into) != nil || options.Unmarshal(after, into) != nil {
+	if options.Unmarshal(before, m) != nil || options.Unmarshal(after, m) != nil {
 		return false
 	}
 	typeURL, more := "", 0
-	switch m := into.(type) {
+	switch m := m.(type) {
 	case *discoveryv3.DeltaDiscoveryRequest:
 		typeURL, more = m.GetTypeUrl(), len(m.GetResourceNamesSubscribe())+len(m.GetResourceLocatorsSubscribe())
 	case *discoveryv3.DiscoveryRequest:
@@ -60,12 +60,12 @@ func (s *shared) addTo(r *request) {
 type deltaMessage struct {
 	counted
 	request *discoveryv3.DeltaDiscoveryRequest
-	ack     request // instead of request, where isACK
+	ack     request // instead of request, if isACK
 	isACK   bool
 	shared  shared
 }
 
-// reset makes it ready for the next request. Nothing of the last one is kept.
+// reset prepares it for the next request. Nothing of the last one is kept.
 func (m *deltaMessage) reset() {
 	m.refusal, m.ack, m.isACK, m.shared = nil, request{}, false, shared{}
 	proto.Reset(m.request)
@@ -73,7 +73,7 @@ func (m *deltaMessage) reset() {
 
 func (st *stream) newDeltaMessage() *deltaMessage {
 	m := &deltaMessage{request: new(discoveryv3.DeltaDiscoveryRequest)}
-	m.counted = counted{limiter: st.server.limiter, message: m.request, few: func(encoded []byte) error {
+	m.counted = counted{limiter: st.server.limiter, message: m.request, decodeSmall: func(encoded []byte) error {
 		if u, nonce := st.acknowledges(&deltaACK, encoded); u != nil {
 			m.ack, m.isACK = request{typeURL: u.table.typeURL, nonce: nonce}, true
 			return nil

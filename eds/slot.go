@@ -5,28 +5,27 @@ import (
 	"sync"
 )
 
-// slot is the place of one resource name: its resource, and the watches of who
-// subscribes to it. A slot without a resource is for a name that a client asks for.
+// slot is the place of one resource name: its resource, and the watches of its subscribers. A
+// slot without a resource is for a requested name.
 type slot struct {
 	name    string
-	variant *variant // nil: this is what most clients get
+	variant *variant // nil: the base, which most clients get
 	alias   *alias   // nil: the name stands for itself
 
 	mu        sync.Mutex
-	resource  *resource  // nil where there is none
+	resource  *resource  // nil if it does not exist
 	watches   []*watch   // in no order; each knows its index
-	rendered  *rendering // the latest frame in JSON, if a client asked for it; else nil
-	aliases   []*slot    // whose base this is
+	rendered  *rendering // the latest frame in JSON, if a client requested it; else nil
+	aliases   []*slot    // aliases of this base
 	positions []position // in groups
 
 	variants map[string]*slot // by choice; guarded by the table's lock
 }
 
-// current returns the latest frame, nil where there is no resource.
+// current returns the latest frame, or nil.
 func (s *slot) current() *frame { return s.currentFor(false) }
 
-// currentFor returns the latest frame, as gRPC clients get it or as all others do; nil where
-// there is no resource.
+// currentFor returns the latest frame for gRPC clients or for all others, or nil.
 func (s *slot) currentFor(gRPC bool) *frame {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -35,7 +34,7 @@ func (s *slot) currentFor(gRPC bool) *frame {
 	}
 	switch {
 	case s.resource != nil:
-		return s.resource.of(gRPC).current()
+		return s.resource.forClient(gRPC).current()
 	case s.alias != nil:
 		return s.alias.current(s.name, gRPC)
 	default:
@@ -43,15 +42,15 @@ func (s *slot) currentFor(gRPC bool) *frame {
 	}
 }
 
-// has tells whether there is a resource.
-func (s *slot) has() bool {
+// exists reports whether there is a resource.
+func (s *slot) exists() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.resource != nil
 }
 
-// setHealth sets the health of one endpoint and tells whether it differs. Subscriptions
-// learn of it by notify.
+// setHealth sets the health of one endpoint and reports whether it differs. Subscriptions learn
+// of it by notify.
 func (s *slot) setHealth(index int, status byte) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -65,8 +64,8 @@ func (s *slot) setHealth(index int, status byte) bool {
 
 // notify queues the resource for every subscription that watches it.
 func (s *slot) notify() {
-	for _, each := range s.notifyOwn() {
-		each.notify()
+	for _, alias := range s.notifyOwn() {
+		alias.notify()
 	}
 }
 
@@ -77,8 +76,8 @@ func (s *slot) notifyOwn() []*slot {
 	for _, w := range s.watches {
 		w.sub.changed(w)
 	}
-	for _, each := range s.positions {
-		each.group.notify(each.at)
+	for _, p := range s.positions {
+		p.group.notify(p.index)
 	}
 	return slices.Clone(s.aliases)
 }
@@ -89,27 +88,27 @@ type watch struct {
 	sub   *subscription
 	index int32 // in slot.watches, guarded by slot.mu
 
-	located bool // asked for by a locator, so that the answer carries constraints
+	located bool // requested by a locator, so that the answer carries constraints
 
 	// Guarded by sub.mu. Of the subscription's interest:
-	named  bool  // asked for by name, not only by the wildcard
+	named  bool  // requested by name, not only by the wildcard
 	closed bool  // ended
 	cost   int64 // of the name, as counted against the limit of all names
 	// Of its queue:
 	queued bool // is in the queue
 	force  bool // to be sent even if the client has it
-	// withheld: the resource may not exist, which could not be said yet.
+	// withheld: the resource may not exist, which could not be answered yet.
 	withheld bool
 	asking   asking // of a cluster: for its assignment
 	// Of its delivery:
 	state   state
-	holds   bool     // the client has a version of it: it accepted one, or says so
-	sent    uint64   // the version that the client was last sent or said it had; 0: none
-	sentAt  int64    // when it was sent, in Unix nanoseconds; 0: not on this stream
+	holds   bool     // the client has a version of it: it accepted one, or claims so
+	sent    uint64   // the version last sent or claimed; 0: none
+	sentAt  int64    // time of sending, in Unix nanoseconds; 0: not on this stream
 	failure *failure // the client's latest refusal, until it accepts the resource
 }
 
-// state is the client's answer to what it was last sent.
+// state is the client's answer to the latest response.
 type state uint8
 
 const (
@@ -119,29 +118,29 @@ const (
 	refused
 )
 
-// has returns the version that the client has, 0 where it has none or has not
-// answered yet.
-func (w *watch) has() uint64 {
+// heldVersion returns the client's version, 0 if it has none or has not answered yet.
+func (w *watch) heldVersion() uint64 {
 	switch {
 	case w.state == refused && w.failure != nil:
-		return w.failure.had
+		return w.failure.held
 	case w.state == pending || w.state == refused || !w.holds || w.sent == foreign:
 		return 0
 	}
 	return w.sent
 }
 
-// current returns the latest frame as the client may see it: nil where the resource does
-// not exist for it.
+// current returns the latest frame visible to the client, or nil.
 func (w *watch) current() *frame {
-	if !w.sub.stream.may.Has(w.slot.own()) {
+	if !w.sub.stream.permitted.Has(w.slot.baseName()) {
 		return nil
 	}
 	return w.slot.currentFor(w.sub.gRPC && !w.sub.table.whole)
 }
 
-// present tells, under the slot's lock, whether the resource exists for the client.
-func (w *watch) present() bool { return w.slot.present() && w.sub.stream.may.Has(w.slot.own()) }
+// present reports, under the slot's lock, whether the resource exists for the client.
+func (w *watch) present() bool {
+	return w.slot.present() && w.sub.stream.permitted.Has(w.slot.baseName())
+}
 
 // key identifies the watch in its subscription.
 func (w *watch) key() string { return w.slot.key(w.located) }
@@ -153,7 +152,7 @@ func (s *slot) key(located bool) string {
 	return s.name + separator + s.choice()
 }
 
-// present tells, under the slot's lock, whether the resource exists.
+// present reports, under the slot's lock, whether the resource exists.
 func (s *slot) present() bool {
 	var base *slot
 	switch {
@@ -176,14 +175,14 @@ func (s *slot) choice() string {
 	return s.variant.choice
 }
 
-// detach ends a watch if, under the locks of slot and subscription, it may still end.
-func (w *watch) detach(may func() bool) bool {
+// detach ends a watch if mayEnd still holds under the locks of slot and subscription.
+func (w *watch) detach(mayEnd func() bool) bool {
 	s := w.slot
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	w.sub.mu.Lock()
 	defer w.sub.mu.Unlock()
-	if w.closed || !may() {
+	if w.closed || !mayEnd() {
 		return false
 	}
 	w.sub.drop(w)

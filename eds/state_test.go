@@ -6,6 +6,7 @@ import (
 	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 
 	"hdsd/health"
+	"hdsd/publish"
 )
 
 func TestStateSendsOnlyChangedAssignments(t *testing.T) {
@@ -23,7 +24,7 @@ func TestStateSendsOnlyChangedAssignments(t *testing.T) {
 		equal(t, "changed", describeState(r), "[b=UN]")
 		p.send(ackState(r, "a", "b", "none"))
 		p.nothing()
-		b.server.Update(Update{RemovedAssignments: []string{"a"}})
+		b.server.Update(publish.Update{RemovedAssignments: []string{"a"}})
 		r = p.next()
 		equal(t, "removed is empty", describeState(r), "[a=]")
 		p.send(ackState(r, "a", "b", "none"))
@@ -37,7 +38,7 @@ func TestStateSendsOnlyChangedAssignments(t *testing.T) {
 func TestStateSendsAnEmptyAssignmentForAMissingOne(t *testing.T) {
 	inBubble(t, Options{Incomplete: true}, func(t *testing.T, b *bench) {
 		b.publish("web")
-		b.server.Update(Update{Clusters: clusters("ghost", "1", "web", "1")})
+		b.server.Update(publish.Update{Clusters: clusters("ghost", "1", "web", "1")})
 		p := b.state()
 		p.send(want(resourcev3.EndpointType, "ghost", "web"))
 		r := p.next()
@@ -54,7 +55,7 @@ func TestStateSendsAnEmptyAssignmentForAMissingOne(t *testing.T) {
 		equal(t, "synced", b.server.Clients(nil)[0].Synced, 2)
 
 		b.server.setHealth(7, health.Healthy)
-		b.server.Update(Update{Assignments: []Assignment{assignment("ghost", 7, 1)}})
+		b.server.Update(publish.Update{Assignments: []publish.Assignment{assignment("ghost", 7, 1)}})
 		r = p.next()
 		equal(t, "when it comes", describeState(r), "[ghost=HE]")
 		p.send(ackState(r, "ghost", "web"))
@@ -62,7 +63,7 @@ func TestStateSendsAnEmptyAssignmentForAMissingOne(t *testing.T) {
 		p.cancel()
 		p.ends()
 
-		b.server.Update(Update{RemovedAssignments: []string{"ghost"}})
+		b.server.Update(publish.Update{RemovedAssignments: []string{"ghost"}})
 		p = b.state()
 		p.send(want(resourcev3.EndpointType, "ghost", "web"))
 		equal(t, "gone while the client was away", describeState(p.next()), "[ghost= web=HE]")
@@ -142,7 +143,7 @@ func TestStateClustersComeWhole(t *testing.T) {
 				equal(t, "an answer though there is nothing", describeState(r), "[]")
 				p.send(ackState(r, first...))
 				p.nothing()
-				b.server.Update(Update{Clusters: clusters("a", "1", "b", "1")})
+				b.server.Update(publish.Update{Clusters: clusters("a", "1", "b", "1")})
 				for {
 					r = p.next()
 					p.send(ackState(r, first...))
@@ -150,17 +151,17 @@ func TestStateClustersComeWhole(t *testing.T) {
 						break
 					}
 				}
-				b.server.Update(Update{Clusters: clusters("b", "2")})
+				b.server.Update(publish.Update{Clusters: clusters("b", "2")})
 				r = p.next()
 				equal(t, "changed", describeState(r), "[a=1 b=2]")
 				p.send(nackState(r, "no", first...))
 				p.nothing()
-				b.server.Update(Update{RemovedClusters: []string{"a"}})
+				b.server.Update(publish.Update{RemovedClusters: []string{"a"}})
 				r = p.next()
 				equal(t, "removed", describeState(r), "[b=2]")
 				p.send(ackState(r, first...))
 				p.nothing()
-				b.server.Update(Update{Clusters: clusters("b", "2")})
+				b.server.Update(publish.Update{Clusters: clusters("b", "2")})
 				p.nothing() // the same as it was
 				equal(t, "synced", b.server.Clients(nil)[0].Synced, 1)
 				p.cancel()
@@ -171,7 +172,7 @@ func TestStateClustersComeWhole(t *testing.T) {
 
 func TestStateNamedClusters(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, b *bench) {
-		b.server.Update(Update{Clusters: clusters("a", "1", "b", "1")})
+		b.server.Update(publish.Update{Clusters: clusters("a", "1", "b", "1")})
 		p := b.state()
 		p.send(want(resourcev3.ClusterType, "a"))
 		r := p.next()
@@ -181,7 +182,7 @@ func TestStateNamedClusters(t *testing.T) {
 		equal(t, "what is missing is seen by its absence", describeState(r), "[a=1]")
 		p.send(ackState(r, "a", "none"))
 		p.nothing()
-		b.server.Update(Update{Clusters: clusters("b", "2")})
+		b.server.Update(publish.Update{Clusters: clusters("b", "2")})
 		p.nothing()
 		p.cancel()
 	})

@@ -17,9 +17,9 @@ import (
 // maxNode is the size up to which a client's node is kept, its extensions apart.
 const maxNode = 64 << 10
 
-// keptNode returns the part of a client's node that is kept: everything but the
-// extensions, of which Envoy lists hundreds. Of a node that is still large it returns the
-// names. It changes the node, which the caller must not use afterwards.
+// keptNode returns the kept part of a client's node: everything but the extensions, of which
+// Envoy lists hundreds. Of a node that is still large it returns the names. It changes the node,
+// which the caller must not use afterwards.
 func keptNode(n *corev3.Node) *corev3.Node {
 	n.Extensions = nil
 	if proto.Size(n) <= maxNode {
@@ -31,31 +31,31 @@ func keptNode(n *corev3.Node) *corev3.Node {
 // Subscriber is a client's stream, or a client that polls.
 type Subscriber struct {
 	// Node is the first of a stream, or the latest of a client that polls, without its
-	// extensions. Of a very large node only the names are kept. Nil: there was none. It
-	// must not be changed.
+	// extensions. Of a very large node only the names are kept. Nil: there was none. It must not
+	// be changed.
 	Node      *corev3.Node
 	Stream    uint64 // a number: a node may have several streams; 0: it polls
 	Service   string // ADS, EDS or CDS; poll.ByREST or poll.ByFetch
 	Delta     bool
-	Connected time.Time // of a client that polls: its first poll
+	Connected time.Time // for a client that polls: its first poll
 
 	resources func() []Resource
 }
 
-// Subscribers returns the streams that have asked for something, and the clients that
-// poll, by node id and stream.
+// Subscribers returns the streams with requests, and the clients that poll, by node id and
+// stream.
 func (s *Server) Subscribers() iter.Seq[Subscriber] {
 	return func(yield func(Subscriber) bool) {
-		all := s.fetcher.subscribers()
-		for _, st := range s.streams.all() {
+		subscribers := s.fetcher.subscribers()
+		for _, st := range s.streams.list() {
 			if c, ok := st.subscriber(); ok {
-				all = append(all, c)
+				subscribers = append(subscribers, c)
 			}
 		}
-		slices.SortFunc(all, func(a, b Subscriber) int {
+		slices.SortFunc(subscribers, func(a, b Subscriber) int {
 			return cmp.Or(cmp.Compare(a.Node.GetId(), b.Node.GetId()), cmp.Compare(a.Stream, b.Stream), cmp.Compare(a.Service, b.Service))
 		})
-		for _, c := range all {
+		for _, c := range subscribers {
 			if !yield(c) {
 				return
 			}
@@ -65,42 +65,42 @@ func (s *Server) Subscribers() iter.Seq[Subscriber] {
 
 func (st *stream) subscriber() (Subscriber, bool) {
 	service := "ADS"
-	if st.only != nil {
+	if st.table != nil {
 		service = "EDS"
-		if st.only.typeURL == resourcev3.ClusterType {
+		if st.table.typeURL == resourcev3.ClusterType {
 			service = "CDS"
 		}
 	}
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	asked := st.node != nil || st.subs != [2]*subscription{}
+	active := st.node != nil || st.subs != [2]*subscription{}
 	return Subscriber{
-		Node: st.node, Stream: st.id, Service: service, Delta: st.delta, Connected: st.since, resources: st.resources,
-	}, asked
+		Node: st.node, Stream: st.id, Service: service, Delta: st.delta, Connected: st.start, resources: st.resources,
+	}, active
 }
 
-// State is how far a resource has come to a client.
+// State is a client's state of a resource.
 type State uint8
 
-// The states of a resource. One that does not exist can have any of them, because
-// clients are sent its absence, too.
+// The states of a resource. A missing one can have any of them, because clients are also sent
+// its absence.
 const (
 	NotSent     State = iota // nothing was sent, and the client has none
 	Outdated                 // the client accepted it, but it has changed since
 	Outstanding              // it was sent, and the client has not answered
 	Accepted                 // the client has the latest version
-	Refused                  // the client refused what it was last sent
+	Refused                  // the client refused its latest version
 )
 
-// Resource is one that a client subscribes to or polls.
+// Resource is a resource that a client subscribes to or polls.
 type Resource struct {
 	TypeURL string
 	Name    string
-	Zone    health.Locality // whose health is in it; empty: the verdicts
+	Zone    health.Locality // of its health; empty: the verdicts
 	State   State
 	Exists  bool      // there is such a resource
-	Holds   bool      // the client has a version of it, the last that it accepted or says it has
-	Version string    // that the client was last sent, or says it has; empty: none
+	Holds   bool      // the client has a version of it, the last that it accepted or claims
+	Version string    // last sent or claimed; empty: none
 	Sent    time.Time // zero: nothing was sent on this stream
 	Refusal *Refusal  // the latest, until the client accepts the resource; else nil
 
@@ -109,19 +109,19 @@ type Resource struct {
 
 // Refusal is a version that a client did not accept.
 type Refusal struct {
-	Text    string // what the client said
+	Text    string // the client's message
 	Time    time.Time
-	Version string // empty of a removal
+	Version string // empty for a removal
 
 	frame *frame
 }
 
-// Body returns what the client was last sent; nil where that was nothing, or is no longer
-// kept because the resource has changed since. It must not be changed.
+// Body returns the latest version sent; nil if there was none, or it is no longer kept because
+// the resource has changed since. It must not be changed.
 func (r *Resource) Body() *anypb.Any { return r.frame.message(r.TypeURL) }
 
-// Body returns what was refused; nil where that was a removal, or too much was refused
-// to keep it. It must not be changed.
+// Body returns the refused version; nil for a removal, or if too much was refused to keep it. It
+// must not be changed.
 func (r *Refusal) Body(typeURL string) *anypb.Any { return r.frame.message(typeURL) }
 
 func (f *frame) message(typeURL string) *anypb.Any {
@@ -131,51 +131,51 @@ func (f *frame) message(typeURL string) *anypb.Any {
 	return &anypb.Any{TypeUrl: typeURL, Value: f.bytes[f.value:len(f.bytes):len(f.bytes)]}
 }
 
-// Resources returns what the client subscribes to or polls: clusters, then assignments,
-// by name.
+// Resources returns the client's subscribed or polled resources: clusters, then assignments, by
+// name.
 func (c *Subscriber) Resources() []Resource { return c.resources() }
 
-func (st *stream) resources() (all []Resource) {
+func (st *stream) resources() (resources []Resource) {
 	for _, u := range st.subscriptions() {
-		all = append(all, u.resources()...)
-	}
-	return all
-}
-
-func (u *subscription) resources() []Resource {
-	all := copiesOf(u)
-	slices.SortFunc(all, func(a, b copied) int { return byKey(&a.watch, &b.watch) })
-	resources := make([]Resource, len(all))
-	for i := range all {
-		w := &all[i].watch
-		resources[i] = w.resource(u.table.typeURL, w.current(), all[i].underWay)
+		resources = append(resources, u.resources()...)
 	}
 	return resources
 }
 
-// copied is a copy of a watch, with the frame that is under way.
+func (u *subscription) resources() []Resource {
+	copies := copiesOf(u)
+	slices.SortFunc(copies, func(a, b copied) int { return byKey(&a.watch, &b.watch) })
+	resources := make([]Resource, len(copies))
+	for i := range copies {
+		w := &copies[i].watch
+		resources[i] = w.resource(u.table.typeURL, w.current(), copies[i].underWay)
+	}
+	return resources
+}
+
+// copied is a copy of a watch, with the outstanding frame.
 type copied struct {
 	watch    watch
 	underWay *frame
 }
 
-// copiesOf returns a copy of each watch, and what the client has as a member.
+// copiesOf returns a copy of each watch, and of the resources held as a member.
 func copiesOf(u *subscription) []copied {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	all := make([]copied, 0, u.interest.size())
+	copies := make([]copied, 0, u.interest.size())
 	underWay := u.delivery.underWay()
 	for _, w := range u.interest.watches {
-		all = append(all, copied{
+		copies = append(copies, copied{
 			watch:    watch{slot: w.slot, sub: u, located: w.located, state: w.state, sent: w.sent, sentAt: w.sentAt, holds: w.holds, failure: w.failure},
 			underWay: underWay[w],
 		})
 	}
-	u.member.others(func(w watch, f *frame) { all = append(all, copied{w, f}) })
-	return all
+	u.member.visitShared(func(w watch, f *frame) { copies = append(copies, copied{w, f}) })
+	return copies
 }
 
-// resource describes a copy of a watch, given the latest frame and the one on its way.
+// resource describes a copy of a watch, given the latest frame and the outstanding one.
 func (w *watch) resource(typeURL string, latest, underWay *frame) Resource {
 	zone, _ := zoneOf(w.slot.choice())
 	r := Resource{TypeURL: typeURL, Name: w.slot.name, Zone: zone, Exists: latest != nil, Holds: w.holds, Version: showVersion(w.sub.beat.shown(w.sent))}
@@ -197,7 +197,7 @@ func (w *watch) resource(typeURL string, latest, underWay *frame) Resource {
 	kept := []*frame{underWay, latest}
 	if w.failure != nil {
 		kept = append(kept, w.failure.frame)
-		r.Refusal = &Refusal{Text: w.failure.text, Time: w.failure.at.UTC(), Version: showVersion(w.sub.beat.shown(w.failure.version))}
+		r.Refusal = &Refusal{Text: w.failure.text, Time: w.failure.time.UTC(), Version: showVersion(w.sub.beat.shown(w.failure.version))}
 		r.Refusal.frame = withVersion(kept, w.failure.version)
 	}
 	r.frame = withVersion(kept, w.sent)

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"hdsd/health"
+	"hdsd/publish"
 )
 
 var stateNames = [...]string{"not sent", "outdated", "outstanding", "accepted", "refused"}
@@ -69,7 +70,7 @@ func TestStatusFollowsAResource(t *testing.T) {
 		p.send(ack(third))
 		p.nothing()
 		equal(t, "accepted", b.statusText(), "a: accepted TI, none: accepted absent")
-		b.server.Update(Update{RemovedAssignments: []string{"a"}})
+		b.server.Update(publish.Update{RemovedAssignments: []string{"a"}})
 		removal := p.next()
 		equal(t, "removed", b.statusText(), "a: outstanding absent, none: accepted absent")
 		p.send(nack(removal, "I need it"))
@@ -82,7 +83,7 @@ func TestStatusFollowsAResource(t *testing.T) {
 }
 
 // ends waits for the stream's end.
-func (p *peer[Req, Res]) ends() {
+func (p *xdsPeer[Req, Res]) ends() {
 	p.b.t.Helper()
 	<-p.ended
 	for len(p.b.server.Clients(nil)) > 0 { // the handler follows
@@ -133,7 +134,7 @@ func TestStatusAfterReconnect(t *testing.T) {
 func TestStatusOfState(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, b *bench) {
 		b.publish("a")
-		b.server.Update(Update{Clusters: clusters("x", "1")})
+		b.server.Update(publish.Update{Clusters: clusters("x", "1")})
 		p := b.state()
 		p.send(want(resourcev3.EndpointType, "a", "none"))
 		p.send(ackState(p.next(), "a", "none"))

@@ -12,25 +12,25 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"hdsd/access"
-	"hdsd/internal/caller"
-	"hdsd/internal/envoyaddr"
-	"hdsd/internal/share"
+	"hdsd/envoy"
+	"hdsd/peer"
+	"hdsd/peer/access"
+	"hdsd/peer/limit"
 )
 
 // stream is one client's stream, of one type or of all.
 type stream struct {
-	server *Server
-	grpc   grpc.ServerStream
-	id     uint64
-	delta  bool
-	only   *table          // nil: the stream is aggregated
-	may    access.Clusters // those that exist for the client
-	since  time.Time
+	server    *Server
+	grpc      grpc.ServerStream
+	id        uint64
+	delta     bool
+	table     *table          // nil: the stream is aggregated
+	permitted access.Clusters // clusters that exist for the client
+	start     time.Time
 
-	names *share.Lease // of what does not exist; nil: nothing bounds them
+	names *limit.Lease // names of missing resources; nil: unbounded
 
-	wake chan struct{} // holds one: there may be something to send
+	wake chan struct{} // holds one signal: there may be something to send
 	end  chan error    // the first error ends the stream
 
 	nonces     uint64 // owned by the sending goroutine
@@ -45,20 +45,20 @@ type stream struct {
 	unserved map[string]int // types that are not served, and the number of names in the latest request
 }
 
-// caller names who has the stream.
-func (st *stream) caller() string { return share.Name(caller.FromContext(st.grpc.Context()).Key()) }
+// caller returns the name of the stream's caller.
+func (st *stream) caller() string { return limit.Name(peer.FromContext(st.grpc.Context()).Key()) }
 
-// name is the node id that the client gave; empty before.
+// name returns the client's node id; empty before the first request.
 func (st *stream) name() string {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	return st.nodeID
 }
 
-// takeNames begins the count of names. If others need them, the stream ends.
+// takeNames begins the count of names. If others need room, the stream ends.
 func (st *stream) takeNames() (err error) {
 	if st.server.names != nil {
-		st.names, err = st.server.names.Take(caller.FromContext(st.grpc.Context()).Key(), 0, st.fail)
+		st.names, err = st.server.names.Take(peer.FromContext(st.grpc.Context()).Key(), 0, st.fail)
 	}
 	return err
 }
@@ -106,8 +106,8 @@ func (st *stream) send() {
 				return
 			}
 			delay := time.Duration(0)
-			if r.since != 0 {
-				delay = time.Duration(st.server.published.now() - r.since)
+			if r.oldest != 0 {
+				delay = time.Duration(st.server.published.now() - r.oldest)
 			}
 			st.server.recorder.sent(u.table, r.size, delay)
 		}
@@ -142,8 +142,7 @@ func (st *stream) nonce() string {
 	return string(strconv.AppendUint(text, st.nonces, 10))
 }
 
-// receive takes in requests until the stream ends. It stops the timer that waits for
-// the first.
+// receive handles requests until the stream ends. It stops the timer for the first one.
 func (st *stream) receive(first *time.Timer) {
 	defer st.leave()
 	read := st.reader()
@@ -153,7 +152,7 @@ func (st *stream) receive(first *time.Timer) {
 			err = st.introduce(r)
 		}
 		if err == nil {
-			err = st.take(r)
+			err = st.process(r)
 		}
 		if errors.Is(err, io.EOF) {
 			err = nil
@@ -179,7 +178,7 @@ func (st *stream) leave() {
 	}
 }
 
-// reader returns what reads the next request, which is valid until the one after it.
+// reader returns a function that reads the next request, which is valid until the one after it.
 func (st *stream) reader() func() (*request, error) {
 	if st.delta {
 		m := st.newDeltaMessage()
@@ -201,44 +200,43 @@ func (st *stream) reader() func() (*request, error) {
 	}
 }
 
-// introduce holds what the first request says of its node against what the caller's
-// identity binds it to.
+// introduce checks the node of the first request against the caller's identity.
 func (st *stream) introduce(r *request) error {
 	if st.introduced {
 		return nil
 	}
 	st.introduced = true
-	if err := envoyaddr.CheckNode(r.node); err != nil {
+	if err := envoy.CheckNode(r.node); err != nil {
 		return status.Error(codes.InvalidArgument, err.Error())
 	}
 	return access.FromContext(st.grpc.Context()).Admit(accessNode(r.node))
 }
 
-// accessNode is a client's node as access knows it.
+// accessNode returns a client's node for package access.
 func accessNode(n *corev3.Node) access.Node {
 	return access.Node{ID: n.GetId(), Region: n.GetLocality().GetRegion(), Zone: n.GetLocality().GetZone()}
 }
 
-func (st *stream) take(r *request) error {
+func (st *stream) process(r *request) error {
 	u, err := st.subscription(r)
 	if err != nil || u == nil {
 		return err
 	}
-	err = u.requests.take(r)
+	err = u.requests.process(r)
 	if u.table == st.server.published.assignments {
 		st.server.unasked.nodeAsks(u.node)
 	}
 	return err
 }
 
-// subscription returns the one of the request's type, nil where the type is not
-// served: such requests stay unanswered.
+// subscription returns the subscription of the request's type, nil if the type is not served:
+// such requests stay unanswered.
 func (st *stream) subscription(r *request) (*subscription, error) {
 	if r.typeURL == "" {
 		return nil, status.Error(codes.InvalidArgument, "type_url is needed on an aggregated stream")
 	}
-	if st.only != nil && r.typeURL != st.only.typeURL {
-		return nil, errOtherType(st.only)
+	if st.table != nil && r.typeURL != st.table.typeURL {
+		return nil, errOtherType(st.table)
 	}
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -260,20 +258,20 @@ func (st *stream) subscription(r *request) (*subscription, error) {
 	return nil, nil
 }
 
-// pair returns the subscriptions of clusters and of assignments; nil: there is none.
+// pair returns the subscriptions of clusters and of assignments, or nil.
 func (st *stream) pair() (clusters, assignments *subscription) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	return st.subs[0], st.subs[1]
 }
 
-// subscriptions returns those that exist, in the order in which changes are sent.
-func (st *stream) subscriptions() (all []*subscription) {
+// subscriptions returns the existing ones, in the order in which changes are sent.
+func (st *stream) subscriptions() (subs []*subscription) {
 	clusters, assignments := st.pair()
 	for _, u := range []*subscription{clusters, assignments} {
 		if u != nil {
-			all = append(all, u)
+			subs = append(subs, u)
 		}
 	}
-	return all
+	return subs
 }

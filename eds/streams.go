@@ -2,14 +2,14 @@ package eds
 
 import "sync"
 
-// streams are the open ones.
+// streams are the open streams.
 type streams struct {
 	mu     sync.Mutex
 	open   map[*stream]struct{}
 	lastID uint64
 }
 
-// add takes a stream in and gives it its number.
+// add adds a stream and sets its number.
 func (s *streams) add(st *stream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -27,15 +27,15 @@ func (s *streams) remove(st *stream) {
 	delete(s.open, st)
 }
 
-// all returns the streams of this moment, in no order.
-func (s *streams) all() []*stream {
+// list returns the present streams, in no order.
+func (s *streams) list() []*stream {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	all := make([]*stream, 0, len(s.open))
+	list := make([]*stream, 0, len(s.open))
 	for st := range s.open {
-		all = append(all, st)
+		list = append(list, st)
 	}
-	return all
+	return list
 }
 
 func (s *streams) count() int {

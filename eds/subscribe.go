@@ -7,9 +7,9 @@ func (u *subscription) watch(key string) *watch {
 	return u.stream.server.published.watch(u, key)
 }
 
-// expect makes room for names that the client asks for first. Many may not exist.
+// expect makes room for requested names. Many may not exist.
 func (u *subscription) expect(names int) {
-	if names = min(names, int(u.table.most.Load())); names == 0 {
+	if names = min(names, int(u.table.peak.Load())); names == 0 {
 		return
 	}
 	u.mu.Lock()
@@ -20,8 +20,8 @@ func (u *subscription) expect(names int) {
 	}
 }
 
-// subscribe watches a key that the client asks for. It returns the watch, and whether the
-// client did not ask for the key before.
+// subscribe watches a requested key. It returns the watch, and whether the key was not requested
+// before.
 func (u *subscription) subscribe(key string) (w *watch, added bool, err error) {
 	if m := memberOf(u); !m.separateSent(key) {
 		m.dissolve()
@@ -38,7 +38,7 @@ func (u *subscription) subscribe(key string) (w *watch, added bool, err error) {
 		return nil, false, err
 	}
 	for {
-		// Until it is named, the watch may end because its resource goes away.
+		// Until it is named, the watch may end because its resource is removed.
 		w = u.watch(key)
 		if named, err := u.name(w); named || err != nil {
 			return w, true, err
@@ -46,8 +46,8 @@ func (u *subscription) subscribe(key string) (w *watch, added bool, err error) {
 	}
 }
 
-// name notes that the client asks for a watch by name, and tells whether that has not
-// ended. It is refused if too many ask for what does not exist.
+// name records that a watch is requested by name, and reports whether it has not ended. It fails
+// if too many missing resources are requested.
 func (u *subscription) name(w *watch) (bool, error) {
 	w.slot.mu.Lock()
 	present := w.slot.present()
@@ -67,8 +67,8 @@ func (u *subscription) name(w *watch) (bool, error) {
 	return true, nil
 }
 
-// unsubscribe ends the client's interest in a key. A client that asks for everything is
-// sent the resource, or its absence, once more.
+// unsubscribe ends the client's interest in a key. A wildcard client is sent the resource, or
+// its absence, once more.
 func (u *subscription) unsubscribe(key string) {
 	memberOf(u).dissolve()
 	u.mu.Lock()
@@ -77,25 +77,25 @@ func (u *subscription) unsubscribe(key string) {
 		u.mu.Unlock()
 		return
 	}
-	all := u.interest.wildcard && !w.located
-	if all {
+	inWildcard := u.interest.wildcard && !w.located
+	if inWildcard {
 		u.interest.setNamed(w, false)
 		w.force = u.delta
 		u.queue.push(w)
 	}
 	u.mu.Unlock()
-	u.table.unwatch(w, func() bool { return !all || w.sent == 0 && !w.present() })
+	u.table.unwatch(w, func() bool { return !inWildcard || w.sent == 0 && !w.present() })
 }
 
-// subscribesAll tells whether the client asks for everything.
+// subscribesAll reports whether the client requests everything.
 func (u *subscription) subscribesAll() bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.interest.wildcard
 }
 
-// subscribeAll watches everything. With again, what the client has is sent once more.
-func (u *subscription) subscribeAll(again bool) {
+// subscribeAll watches everything. With resend, the client's resources are sent once more.
+func (u *subscription) subscribeAll(resend bool) {
 	memberOf(u).dissolve()
 	u.mu.Lock()
 	u.interest.wildcard = true
@@ -103,36 +103,36 @@ func (u *subscription) subscribeAll(again bool) {
 	u.stream.server.published.watchAll(u, func(w *watch) {
 		u.mu.Lock()
 		defer u.mu.Unlock()
-		w.force = w.force || again
+		w.force = w.force || resend
 		u.queue.push(w)
 	})
 	for key, version := range u.unsubscribedUnderWay() {
-		for known := false; !known; { // as in subscribe
-			known = u.remember(u.watch(key), version)
+		for done := false; !done; { // as in subscribe
+			done = u.remember(u.watch(key), version)
 		}
 	}
 }
 
 func (u *subscription) unsubscribeAll() {
 	u.mu.Lock()
-	was := u.interest.wildcard
+	hadWildcard := u.interest.wildcard
 	u.interest.wildcard = false
 	u.mu.Unlock()
-	if was {
+	if hadWildcard {
 		u.table.unwatchAll(u)
 	}
 }
 
-// unsubscribedUnderWay returns the versions of resources that are under way although the
-// client has unsubscribed from them.
+// unsubscribedUnderWay returns the versions of outstanding resources from which the client has
+// unsubscribed.
 func (u *subscription) unsubscribedUnderWay() map[string]uint64 {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.delivery.unsubscribed()
 }
 
-// remember notes a version that the client will have when it reads what is under way: it
-// may have to learn that the resource is gone. It tells whether the watch has not ended.
+// remember records a version that the client will have after the outstanding response: it may
+// have to learn that the resource no longer exists. It reports whether the watch has not ended.
 func (u *subscription) remember(w *watch, version uint64) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -3,10 +3,12 @@ package eds
 import (
 	"sync"
 	"time"
+
+	"hdsd/publish"
 )
 
-// subscription is one type on one stream: what the client asks for, what changed since
-// the last response, and how the client answered.
+// subscription is one type on one stream: the client's interest, the changes since the last
+// response, and the client's answers.
 type subscription struct {
 	// Set once.
 	stream *stream
@@ -14,17 +16,17 @@ type subscription struct {
 	table  *table
 	delta  bool
 	gRPC   bool   // it is a gRPC client
-	choice string // of the variant, where the client gives no parameter
+	choice string // variant for clients without a parameter
 
 	requests requests // owned by the receiving goroutine
 
 	mu       sync.Mutex
 	interest interest
-	member   *member // nil: all that the client asks for has a watch of its own
+	member   *member // nil: every requested name has its own watch
 	queue    queue
 	delivery delivery
 	beat     heartbeat
-	answer   bool     // a response is due even if there is nothing in it
+	answer   bool     // a response is due even if it is empty
 	refusing bool     // recorder.refusing has it
 	paused   bool     // a request is being processed: send nothing yet
 	warming  []string // assignments that clusters in the next response will wait for
@@ -36,7 +38,7 @@ type subscription struct {
 func newSubscription(s *stream, t *table) *subscription {
 	u := &subscription{
 		stream: s, node: s.nodeID, table: t, delta: s.delta, gRPC: s.features.gRPC,
-		choice: s.server.zoning.choice(t, s.features.at), interest: interest{watches: make(map[string]*watch), lease: s.names},
+		choice: s.server.zoning.choice(t, s.features.locality), interest: interest{watches: make(map[string]*watch), lease: s.names},
 	}
 	u.requests = requests{sub: u, legacy: true}
 	if t.whole {
@@ -48,7 +50,7 @@ func newSubscription(s *stream, t *table) *subscription {
 	return u
 }
 
-// end is called when the stream ends.
+// end handles the end of the stream.
 func (u *subscription) end() {
 	u.mu.Lock()
 	u.beat.stop()
@@ -61,14 +63,14 @@ func (u *subscription) end() {
 	u.stream.server.recorder.refusing.Forget(u)
 }
 
-// whole tells whether a response has to hold everything that is watched.
+// whole reports whether a response has to hold every watched resource.
 func (u *subscription) whole() bool { return u.table.whole && !u.delta }
 
-// all returns the watches of this moment.
-func (u *subscription) all() []*watch {
+// watches returns the present watches.
+func (u *subscription) watches() []*watch {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return u.interest.all()
+	return u.interest.list()
 }
 
 // changed queues a watch because its resource changed.
@@ -89,7 +91,7 @@ func (u *subscription) resend(w *watch) {
 	u.queue.force(w)
 }
 
-// requeueWithheld queues the names that could not be answered because they might exist.
+// requeueWithheld queues the names without an answer yet.
 func (u *subscription) requeueWithheld() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -119,35 +121,35 @@ func (u *subscription) pause() {
 	u.paused = true
 }
 
-// unpause wakes the sender only where it may have something to send, or has to see that a first
-// sync is over: most requests are ACKs.
+// unpause wakes the sender only if it may have something to send, or has to see that a first
+// sync has ended: most requests are ACKs.
 func (u *subscription) unpause() {
 	u.mu.Lock()
 	u.paused = false
 	idle := u.delivery.waiting || !u.member.due() && u.queue.len() == 0 && !u.answer && !u.beat.pending()
 	u.mu.Unlock()
-	if !idle || !u.sync.over.Load() {
+	if !idle || !u.sync.finished.Load() {
 		u.stream.wakeUp()
 	}
 }
 
-// requireAnswer makes a response due even if it is empty: a client that asks for
-// everything has to learn that there is nothing.
+// requireAnswer makes a response due even if it is empty: a wildcard client has to learn that
+// there is nothing.
 func (u *subscription) requireAnswer() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.answer = true
 }
 
-// stale tells whether a nonce is of a response older than the latest, and the
-// latest has been answered.
+// stale reports whether a nonce is of a response older than the latest, and the latest has been
+// answered.
 func (u *subscription) stale(nonce string) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.delivery.stale(nonce)
 }
 
-// acknowledge takes in the ACK or NACK in a request.
+// acknowledge handles the ACK or NACK in a request.
 func (u *subscription) acknowledge(r *request) {
 	if r.nonce == "" {
 		return
@@ -157,18 +159,18 @@ func (u *subscription) acknowledge(r *request) {
 	}
 	s := u.stream.server
 	u.mu.Lock()
-	sent, current := u.delivery.answer(r.nonce, r.refusal, time.Now(), s.maxResponseBytes)
+	sendings, current := u.delivery.answer(r.nonce, r.refusal, time.Now(), s.maxResponseBytes)
 	if current && u.member != nil {
 		u.member.underWay = nil
 	}
 	if s.recorder.settle(u); current && u.delivery.failures > 0 && r.refusal != nil {
 		u.refusing = true
-		s.recorder.refusing.Note(u, Refuser{ID: u.node, TypeURL: u.table.typeURL, Text: r.refusal.text, Since: time.Now()})
+		s.recorder.refusing.Note(u, publish.Refuser{ID: u.node, TypeURL: u.table.typeURL, Text: r.refusal.text, Since: time.Now()})
 	}
 	if u.unasked != nil {
-		for _, each := range sent {
-			if !r.refusal.has(each.index) {
-				u.unasked.accept(each.watch, each.frame)
+		for _, sending := range sendings {
+			if !r.refusal.includes(sending.index) {
+				u.unasked.accept(sending.watch, sending.frame)
 			}
 		}
 	}
@@ -185,7 +187,7 @@ func (u *subscription) acknowledge(r *request) {
 	}
 }
 
-// busy tells whether something is to be sent, or to be acknowledged.
+// busy reports whether something is to be sent, or to be acknowledged.
 func (u *subscription) busy() bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -15,14 +15,14 @@ type table struct {
 	ttl     time.Duration // how long clients keep a resource; 0: for ever
 	counts  *typeCounts   // set by NewServer
 
-	// What aliases begin with, and those of the assignments that clusters ask for; empty:
-	// there are none.
+	// Prefix of aliases, and of the aliases of assignments that clusters request; empty: there
+	// are none.
 	prefix, services string
 
 	chosen atomic.Int64 // number of variants
-	most   atomic.Int64 // largest number of resources so far
+	peak   atomic.Int64 // largest number of resources so far
 
-	mu        sync.RWMutex // held while watches begin and end, for reading while one of a known slot begins
+	mu        sync.RWMutex // held while watches begin and end; held for reading while one of a known slot begins
 	slots     map[string]*slot
 	sorted    []*slot // all slots by name; replaced, never changed; nil: not made yet
 	wildcards map[*subscription]struct{}
@@ -41,8 +41,8 @@ func newTable(typeURL string, whole bool, ttl time.Duration) *table {
 	}
 }
 
-// set puts a resource into the slot of a name, or removes it (nil). The caller has to
-// notify the slot. It returns nil where there is no slot to remove anything from.
+// set puts a resource into the slot of a name, or removes it (nil). The caller has to notify the
+// slot. It returns nil if there is no slot to remove anything from.
 func (t *table) set(name string, r *resource) *slot {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -54,7 +54,7 @@ func (t *table) set(name string, r *resource) *slot {
 		s = t.add(name)
 	}
 	s.mu.Lock()
-	was := s.resource != nil
+	existed := s.resource != nil
 	s.resource, s.rendered = r, nil
 	s.mu.Unlock()
 	if s.alias != nil {
@@ -62,15 +62,15 @@ func (t *table) set(name string, r *resource) *slot {
 	}
 
 	switch {
-	case r != nil && !was:
+	case r != nil && !existed:
 		t.present++
-		t.most.Store(max(t.most.Load(), int64(t.present)))
+		t.peak.Store(max(t.peak.Load(), int64(t.present)))
 		for sub := range t.wildcards {
-			if sub.stream.may.Has(name) {
+			if sub.stream.permitted.Has(name) {
 				t.watchChosen(s, sub.choice, false, sub)
 			}
 		}
-	case r == nil && was:
+	case r == nil && existed:
 		t.present--
 		t.dropUnseen(s)
 		t.collect(s)
@@ -78,21 +78,19 @@ func (t *table) set(name string, r *resource) *slot {
 	return s
 }
 
-// dropUnseen ends the wildcard watches of a resource that is gone, where the client was
-// never sent it: it has nothing to learn.
+// dropUnseen ends the wildcard watches of a removed resource that the client was never sent.
 func (t *table) dropUnseen(s *slot) {
-	for _, each := range append(slices.Collect(maps.Values(s.variants)), s) {
-		each.mu.Lock()
-		watches := slices.Clone(each.watches)
-		each.mu.Unlock()
+	for _, variant := range append(slices.Collect(maps.Values(s.variants)), s) {
+		variant.mu.Lock()
+		watches := slices.Clone(variant.watches)
+		variant.mu.Unlock()
 		for _, w := range watches {
 			t.drop(w, func() bool { return !w.named && w.sent == 0 })
 		}
 	}
 }
 
-// remove removes a resource and notifies its watches. It returns the slot, nil where
-// there is none.
+// remove removes a resource and notifies its watches. It returns the slot, or nil.
 func (t *table) remove(name string) *slot {
 	s := t.set(name, nil)
 	if s != nil {
@@ -114,9 +112,9 @@ func (t *table) add(name string) *slot {
 	return s
 }
 
-// watch makes sub watch the slot of a name, or a variant of it. It makes both if need
-// be, and tells whether it made the variant.
-func (t *table) watch(name, choice string, located bool, sub *subscription) (w *watch, made bool) {
+// watch makes sub watch the slot of a name, or a variant of it. It makes both if missing, and
+// reports whether it made the variant.
+func (t *table) watch(name, choice string, located bool, sub *subscription) (w *watch, created bool) {
 	if choice == "" {
 		if w := t.watchKnown(name, located, sub); w != nil {
 			return w, false
@@ -131,8 +129,8 @@ func (t *table) watch(name, choice string, located bool, sub *subscription) (w *
 	return t.watchChosen(s, choice, located, sub)
 }
 
-// watchKnown makes sub watch the slot of a name; nil: there is none. Many clients may begin to
-// watch at the same time.
+// watchKnown makes sub watch the slot of a name, or returns nil if there is none. Many clients
+// may begin to watch at the same time.
 func (t *table) watchKnown(name string, located bool, sub *subscription) *watch {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -142,21 +140,21 @@ func (t *table) watchKnown(name string, located bool, sub *subscription) *watch 
 	return nil
 }
 
-// watchChosen makes sub watch a slot, or the variant of it that is chosen.
-func (t *table) watchChosen(s *slot, choice string, located bool, sub *subscription) (w *watch, made bool) {
+// watchChosen makes sub watch a slot, or the chosen variant of it.
+func (t *table) watchChosen(s *slot, choice string, located bool, sub *subscription) (w *watch, created bool) {
 	if choice != "" {
-		s, made = t.variantLocked(s, choice)
+		s, created = t.variantLocked(s, choice)
 	}
 	if w = t.watchLocked(s, sub, located); w.slot != s { // watched already
 		t.collect(s)
-		made = false
+		created = false
 	}
-	return w, made
+	return w, created
 }
 
-// watchAll makes sub watch every resource that there is and will be, in its own variant.
-// It calls each with every watch of the moment, and tells whether it made variants.
-func (t *table) watchAll(sub *subscription, each func(*watch)) (made bool) {
+// watchAll makes sub watch every present and future resource, in its own variant. It visits
+// every present watch, and reports whether it made variants.
+func (t *table) watchAll(sub *subscription, visit func(*watch)) (created bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.wildcards[sub] = struct{}{}
@@ -164,13 +162,13 @@ func (t *table) watchAll(sub *subscription, each func(*watch)) (made bool) {
 		s.mu.Lock()
 		present := s.resource != nil
 		s.mu.Unlock()
-		if present && sub.stream.may.Has(s.own()) {
+		if present && sub.stream.permitted.Has(s.baseName()) {
 			w, news := t.watchChosen(s, sub.choice, false, sub)
-			made = made || news
-			each(w)
+			created = created || news
+			visit(w)
 		}
 	}
-	return made
+	return created
 }
 
 // unwatchAll ends watchAll. Watches by name stay.
@@ -178,7 +176,7 @@ func (t *table) unwatchAll(sub *subscription) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.wildcards, sub)
-	for _, w := range sub.all() {
+	for _, w := range sub.watches() {
 		t.drop(w, func() bool { return !w.named })
 	}
 }
@@ -191,16 +189,16 @@ func (t *table) forget(sub *subscription) {
 	if m := memberOf(sub); m != nil {
 		t.leave(m)
 	}
-	for _, w := range sub.all() {
+	for _, w := range sub.watches() {
 		t.drop(w, func() bool { return true })
 	}
 }
 
-// unwatch ends one watch if, under the subscription's lock, it still may.
-func (t *table) unwatch(w *watch, may func() bool) {
+// unwatch ends one watch if mayEnd still holds under the subscription's lock.
+func (t *table) unwatch(w *watch, mayEnd func() bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.drop(w, may)
+	t.drop(w, mayEnd)
 }
 
 func (t *table) watchLocked(s *slot, sub *subscription, located bool) *watch {
@@ -209,15 +207,15 @@ func (t *table) watchLocked(s *slot, sub *subscription, located bool) *watch {
 	sub.mu.Lock()
 	defer sub.mu.Unlock()
 	w := &watch{slot: s, sub: sub, index: int32(len(s.watches)), located: located}
-	if known := sub.interest.add(w); known != nil {
-		return known
+	if existing := sub.interest.add(w); existing != nil {
+		return existing
 	}
 	s.watches = append(s.watches, w)
 	return w
 }
 
-func (t *table) drop(w *watch, may func() bool) {
-	if w.detach(may) {
+func (t *table) drop(w *watch, mayEnd func() bool) {
+	if w.detach(mayEnd) {
 		t.collect(w.slot)
 	}
 }

@@ -6,58 +6,58 @@ import (
 )
 
 const (
-	// askWithin is how long a client may take to ask for the assignment of a
-	// checked cluster that it took: it has neither health nor checks until then.
+	// askWithin is the time for a client to request the assignment of a checked cluster: the
+	// cluster has neither health nor checks until then.
 	askWithin = 30 * time.Second
-	// checkAgain is how soon a check finds that a client asks after all.
+	// checkAgain is the delay until a check may find that a client has requested it after all.
 	checkAgain = time.Second
 )
 
-// asking says whether a client has asked for the assignment of a cluster.
+// asking is whether a client has requested the assignment of a cluster.
 type asking uint8
 
 const (
-	unchecked asking = iota // the client has not taken the latest cluster, or hdsd does not check it
-	missing                 // the client took it, and had not asked by the latest check
+	unchecked asking = iota // the client has not accepted the latest cluster, or hdsd does not check it
+	missing                 // the client accepted it, and had not requested the assignment by the latest check
 	asked
 )
 
-// unasked lists the assignments that a client of clusters has yet to ask for. It costs
-// little where nothing is missing: the assignment of each cluster that the client takes is
-// looked up once on the same stream. What is not found there is looked up everywhere when
-// its time is over. It alone sets watch.asking. The subscription's lock guards its fields.
+// unasked lists the assignments that a client of clusters has yet to request. It costs little if
+// nothing is missing: the assignment of each accepted cluster is looked up once on the same
+// stream. Missing ones are looked up everywhere after askWithin. It alone sets watch.asking. The
+// subscription's lock guards its fields.
 type unasked struct {
-	sub   *subscription
-	taken []*watch // by the ACK that is being processed
-	since []missed
-	kept  int         // their number after closed ones were last removed
-	late  int         // how many are missing for longer than askWithin
-	at    int64       // when the next check is due, by publication.now; 0: none is
-	timer *time.Timer // nil where nothing was ever missing
-	over  bool        // the stream has ended
+	sub      *subscription
+	accepted []*watch // by the present ACK
+	pending  []missed
+	kept     int         // their number after closed ones were last removed
+	late     int         // number missing for longer than askWithin
+	due      int64       // time of the next check, by publication.now; 0: none
+	timer    *time.Timer // nil if nothing was ever missing
+	ended    bool        // the stream has ended
 }
 
 // missed is a cluster whose assignment is missing.
 type missed struct {
 	watch *watch
-	since int64 // by publication.now
+	start int64 // by publication.now
 }
 
-// accept notes that the client has a frame. It is called under the lock.
+// accept records that the client has a frame. It is called under the lock.
 func (n *unasked) accept(w *watch, f *frame) {
 	if f != nil && f.checked && w.asking == unchecked {
-		n.taken = append(n.taken, w)
+		n.accepted = append(n.accepted, w)
 	}
 }
 
-// sending notes that a frame is about to be sent. It is called under the lock.
+// sending records that a frame is about to be sent. It is called under the lock.
 func (n *unasked) sending(w *watch, f *frame) {
 	if w.asking == asked && w.sent != versionOf(f) {
-		w.asking = unchecked // it may take another assignment
+		w.asking = unchecked // it may use another assignment
 	}
 }
 
-// resume notes what the client has from an earlier stream.
+// resume records the client's clusters from an earlier stream.
 func (n *unasked) resume(versions map[string]string) {
 	u := n.sub
 	for name := range versions {
@@ -77,57 +77,57 @@ func (n *unasked) resume(versions map[string]string) {
 	n.collect()
 }
 
-// collect looks for the assignments of clusters just taken on the same stream, and makes
-// a check due for the others.
+// collect looks for the assignments of newly accepted clusters on the same stream, and makes a
+// check due for missing ones.
 func (n *unasked) collect() {
 	u := n.sub
 	u.mu.Lock()
-	taken, late := n.taken, n.late
-	n.taken = nil
+	accepted, late := n.accepted, n.late
+	n.accepted = nil
 	u.mu.Unlock()
-	if len(taken) == 0 && late == 0 {
+	if len(accepted) == 0 && late == 0 {
 		return
 	}
-	found := u.stream.asksFor(taken)
+	found := u.stream.asksFor(accepted)
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	now := u.stream.server.published.now()
-	for i, w := range taken {
+	for i, w := range accepted {
 		switch {
 		case w.closed:
 		case found[i]:
 			w.asking = asked
 		default:
 			w.asking = missing
-			n.since = append(n.since, missed{w, now})
+			n.pending = append(n.pending, missed{w, now})
 		}
 	}
 	n.removeClosed()
 	if n.late > 0 {
 		n.checkIn(checkAgain) // some of them may be gone
-	} else if len(n.since) > 0 {
+	} else if len(n.pending) > 0 {
 		n.checkIn(askWithin)
 	}
 }
 
-// removeClosed forgets closed watches when there are many, as of a client that takes a
-// cluster and gives it up again and again. It is called under the lock.
+// removeClosed forgets closed watches when there are many, as of a client that accepts a cluster
+// and gives it up again and again. It is called under the lock.
 func (n *unasked) removeClosed() {
-	if len(n.since) < 64 || len(n.since) < 2*n.kept {
+	if len(n.pending) < 64 || len(n.pending) < 2*n.kept {
 		return
 	}
-	n.since = slices.DeleteFunc(n.since, func(m missed) bool { return m.watch.closed })
-	n.kept = len(n.since)
+	n.pending = slices.DeleteFunc(n.pending, func(m missed) bool { return m.watch.closed })
+	n.kept = len(n.pending)
 }
 
 // checkIn makes a check due within d. It is called under the lock.
 func (n *unasked) checkIn(d time.Duration) {
 	a := n.sub.stream.server.unasked
-	at := n.sub.stream.server.published.now() + int64(d)
-	if n.at != 0 && n.at <= at {
+	due := n.sub.stream.server.published.now() + int64(d)
+	if n.due != 0 && n.due <= due {
 		return
 	}
-	n.at = at
+	n.due = due
 	if n.timer == nil {
 		n.timer = time.AfterFunc(d, func() { a.check(n) })
 		a.add(n)
@@ -136,36 +136,36 @@ func (n *unasked) checkIn(d time.Duration) {
 	}
 }
 
-// recheck makes a check due because the client may have asked for something missing.
+// recheck makes a check due because the client may have requested a missing assignment.
 func (n *unasked) recheck() {
 	n.sub.mu.Lock()
 	defer n.sub.mu.Unlock()
-	if n.late > 0 && !n.over {
+	if n.late > 0 && !n.ended {
 		n.checkIn(checkAgain)
 	}
 }
 
-// begin begins a check, and returns what it is about.
+// begin begins a check, and returns its clusters.
 func (n *unasked) begin() []missed {
 	n.sub.mu.Lock()
 	defer n.sub.mu.Unlock()
-	n.at = 0
-	return slices.Clone(n.since)
+	n.due = 0
+	return slices.Clone(n.pending)
 }
 
-// finish ends a check with what it found; more clusters may have been taken meanwhile. It
-// calls report with the number of late ones before and after.
+// finish ends a check with its results; more clusters may have been accepted meanwhile. It calls
+// report with the number of late ones before and after.
 func (n *unasked) finish(found map[*watch]asking, report func(before, after int)) {
 	n.sub.mu.Lock()
 	defer n.sub.mu.Unlock()
-	if n.over {
+	if n.ended {
 		return
 	}
-	before, all := n.late, n.since
+	before, list := n.late, n.pending
 	now, next := n.sub.stream.server.published.now(), int64(-1)
-	n.since, n.late, n.kept = nil, 0, 0
-	for _, m := range all {
-		age := now - m.since
+	n.pending, n.late, n.kept = nil, 0, 0
+	for _, m := range list {
+		age := now - m.start
 		switch {
 		case m.watch.closed || !m.watch.holds:
 			continue
@@ -182,7 +182,7 @@ func (n *unasked) finish(found map[*watch]asking, report func(before, after int)
 			m.watch.asking = unchecked // until the client subscribes to a cluster that hdsd checks again
 			continue
 		}
-		n.since = append(n.since, m)
+		n.pending = append(n.pending, m)
 	}
 	if next >= 0 {
 		n.checkIn(askWithin - time.Duration(next))
@@ -190,23 +190,23 @@ func (n *unasked) finish(found map[*watch]asking, report func(before, after int)
 	report(before, n.late)
 }
 
-// count returns how many assignments are late.
+// count returns the number of late assignments.
 func (n *unasked) count() int {
 	n.sub.mu.Lock()
 	defer n.sub.mu.Unlock()
 	return n.late
 }
 
-// end is called when the stream ends.
+// end handles the end of the stream.
 func (n *unasked) end() {
 	n.sub.mu.Lock()
-	known := n.timer != nil
-	if known {
+	active := n.timer != nil
+	if active {
 		n.timer.Stop()
 	}
-	*n = unasked{sub: n.sub, over: true}
+	*n = unasked{sub: n.sub, ended: true}
 	n.sub.mu.Unlock()
-	if known {
+	if active {
 		n.sub.stream.server.unasked.remove(n)
 	}
 }

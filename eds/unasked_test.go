@@ -19,6 +19,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"hdsd/eds/poll"
+	"hdsd/publish"
 )
 
 // unaskedBench is a bench with a log and metrics, and with clusters to take.
@@ -33,10 +34,10 @@ func inUnaskedBubble(t *testing.T, test func(b *unaskedBench)) {
 	b := &unaskedBench{log: new(bytes.Buffer), registry: prometheus.NewRegistry()}
 	inOneBubble(t, Options{Log: zerolog.New(b.log).Level(zerolog.InfoLevel), Metrics: b.registry}, func(_ *testing.T, in *bench) {
 		b.bench = in
-		b.server.Update(Update{
-			Clusters: append(clusters("a", "1", "b", "1"), Cluster{Message: &clusterv3.Cluster{Name: "as it came"}},
-				Cluster{Message: PublishCluster(&clusterv3.Cluster{Name: "by EDS, not checked"}, ByADS())}),
-			Assignments: []Assignment{assignment("a", 0, 1), assignment("b", 1, 1)},
+		b.server.Update(publish.Update{
+			Clusters: append(clusters("a", "1", "b", "1"), publish.Cluster{Message: &clusterv3.Cluster{Name: "as it came"}},
+				publish.Cluster{Message: publish.TakeOver(&clusterv3.Cluster{Name: "by EDS, not checked"}, publish.ByADS())}),
+			Assignments: []publish.Assignment{assignment("a", 0, 1), assignment("b", 1, 1)},
 		})
 		test(b)
 	})
@@ -109,7 +110,7 @@ func TestUnaskedAssignmentsAreShown(t *testing.T) {
 // TestAClusterThatIsCheckedAgainNeedsItsAssignmentAgain: hdsd did not check the cluster at
 // the time of the check for unasked assignments.
 func TestAClusterThatIsCheckedAgainNeedsItsAssignmentAgain(t *testing.T) {
-	unchecked := Update{Clusters: []Cluster{{Message: PublishCluster(&clusterv3.Cluster{Name: "a"}, ByADS())}}}
+	unchecked := publish.Update{Clusters: []publish.Cluster{{Message: publish.TakeOver(&clusterv3.Cluster{Name: "a"}, publish.ByADS())}}}
 	for _, after := range []time.Duration{time.Second, askWithin + time.Second} { // before it is looked at, and after it
 		inUnaskedBubble(t, func(b *unaskedBench) {
 			b.remove("b")
@@ -122,7 +123,7 @@ func TestAClusterThatIsCheckedAgainNeedsItsAssignmentAgain(t *testing.T) {
 			time.Sleep(2 * askWithin)
 			begun := int(after / askWithin)
 			b.shows("it is not checked", 0, begun, begun)
-			b.server.Update(Update{Clusters: clusters("a", "2")})
+			b.server.Update(publish.Update{Clusters: clusters("a", "2")})
 			d.send(ack(d.next()))
 			time.Sleep(askWithin)
 			b.shows("it is checked again", 1, begun+1, begun)
@@ -138,7 +139,7 @@ func TestAClusterThatIsCheckedAgainNeedsItsAssignmentAgain(t *testing.T) {
 		b.server.Update(unchecked)
 		r := d.next()
 		time.Sleep(askWithin)
-		b.server.Update(Update{Clusters: clusters("a", "1")})
+		b.server.Update(publish.Update{Clusters: clusters("a", "1")})
 		d.send(ack(r))
 		d.send(ack(d.next()))
 		time.Sleep(2 * askWithin)
@@ -264,7 +265,7 @@ func TestUnsubscribedClustersNeedNoAssignment(t *testing.T) {
 		for _, st := range streams {
 			u := st.subs[0]
 			u.mu.Lock()
-			if n := len(u.unasked.since); n > 200 {
+			if n := len(u.unasked.pending); n > 200 {
 				t.Errorf("%d are remembered of 2 clusters", n)
 			}
 			u.mu.Unlock()

@@ -12,8 +12,8 @@ import (
 	"hdsd/internal/gate"
 )
 
-// unaskedTracker finds nodes that took checked clusters and do not ask for their assignments,
-// on whatever stream and by polls.
+// unaskedTracker finds nodes that accepted checked clusters and do not request their
+// assignments, on any stream or by polls.
 type unaskedTracker struct {
 	published *publication
 	recorder  *recorder
@@ -22,9 +22,9 @@ type unaskedTracker struct {
 	polls     *poll.Tracker
 
 	checking sync.Mutex // held during a check: one at a time
-	any      atomic.Int64
+	total    atomic.Int64
 	mu       sync.Mutex
-	nodes    map[string]map[*unasked]struct{} // those that may have something missing, by node
+	nodes    map[string]map[*unasked]struct{} // unasked lists that may be non-empty, by node
 }
 
 func (a *unaskedTracker) add(n *unasked) {
@@ -38,7 +38,7 @@ func (a *unaskedTracker) add(n *unasked) {
 		a.nodes[node] = make(map[*unasked]struct{})
 	}
 	a.nodes[node][n] = struct{}{}
-	a.any.Store(int64(len(a.nodes)))
+	a.total.Store(int64(len(a.nodes)))
 }
 
 func (a *unaskedTracker) remove(n *unasked) {
@@ -48,38 +48,38 @@ func (a *unaskedTracker) remove(n *unasked) {
 	if delete(a.nodes[node], n); len(a.nodes[node]) == 0 {
 		delete(a.nodes, node)
 	}
-	a.any.Store(int64(len(a.nodes)))
+	a.total.Store(int64(len(a.nodes)))
 }
 
-// count returns how many assignments are late, on streams and of polls.
+// count returns the number of late assignments, on streams and of polls.
 func (a *unaskedTracker) count(now time.Time) int {
-	var all []*unasked
+	var list []*unasked
 	a.mu.Lock()
-	for _, of := range a.nodes {
-		all = slices.AppendSeq(all, maps.Keys(of))
+	for _, set := range a.nodes {
+		list = slices.AppendSeq(list, maps.Keys(set))
 	}
 	a.mu.Unlock()
 	count := a.polls.Unasked(now)
-	for _, n := range all {
+	for _, n := range list {
 		count += n.count()
 	}
 	return count
 }
 
-// nodeAsks makes checks due because a node asks for assignments: fewer may be missing.
+// nodeAsks makes checks due because a node requests assignments: fewer may be missing.
 func (a *unaskedTracker) nodeAsks(node string) {
-	if a.any.Load() == 0 {
+	if a.total.Load() == 0 {
 		return
 	}
 	a.mu.Lock()
-	all := slices.Collect(maps.Keys(a.nodes[node]))
+	list := slices.Collect(maps.Keys(a.nodes[node]))
 	a.mu.Unlock()
-	for _, n := range all {
+	for _, n := range list {
 		n.recheck()
 	}
 }
 
-// check finds out which assignments the client of a stream has not asked for.
+// check finds the assignments that the client of a stream has not requested.
 func (a *unaskedTracker) check(n *unasked) {
 	if !a.gate.Enter() {
 		return
@@ -91,18 +91,18 @@ func (a *unaskedTracker) check(n *unasked) {
 	n.finish(found, func(before, after int) { a.recorder.unasked(n.sub.node, before, after) })
 }
 
-// find tells which missing assignments the client asks for. It says nothing of a cluster
-// that hdsd no longer checks: the client has yet to learn that.
-func (a *unaskedTracker) find(u *subscription, all []missed) map[*watch]asking {
-	watches, found := make([]*watch, len(all)), make(map[*watch]asking, len(all))
-	for i := range all {
-		watches[i] = all[i].watch
+// find reports which missing assignments the client requests. It omits clusters that hdsd no
+// longer checks: the client has yet to learn that.
+func (a *unaskedTracker) find(u *subscription, list []missed) map[*watch]asking {
+	watches, found := make([]*watch, len(list)), make(map[*watch]asking, len(list))
+	for i := range list {
+		watches[i] = list[i].watch
 	}
 	var elsewhere *askedNames
-	for i, here := range u.stream.asksFor(watches) {
+	for i, requested := range u.stream.asksFor(watches) {
 		f := watches[i].current()
 		switch {
-		case here:
+		case requested:
 			found[watches[i]] = asked
 			continue
 		case f == nil || !f.checked:
@@ -110,60 +110,60 @@ func (a *unaskedTracker) find(u *subscription, all []missed) map[*watch]asking {
 		case elsewhere == nil:
 			elsewhere = a.askedBy(u.node, u.stream)
 		}
-		if found[watches[i]] = missing; elsewhere.has(f.service) {
+		if found[watches[i]] = missing; elsewhere.includes(f.service) {
 			found[watches[i]] = asked
 		}
 	}
 	return found
 }
 
-// checkPoll looks for the assignments that a client that polls clusters has yet to ask
-// for, if a check is due.
+// checkPoll looks for the assignments that a client polling clusters has yet to request, if a
+// check is due.
 func (a *unaskedTracker) checkPoll(key poll.Key, now time.Time) {
-	taken := a.polls.Due(key, askWithin, now)
-	if taken == nil {
+	accepted := a.polls.Due(key, askWithin, now)
+	if accepted == nil {
 		return
 	}
 	count, asks := 0, a.askedBy(key.ID, nil)
-	for _, slot := range a.published.find(a.published.clusters, taken, "").slots {
-		if f := slot.latest(); f != nil && f.checked && !asks.has(f.service) {
+	for _, slot := range a.published.find(a.published.clusters, accepted, "").slots {
+		if f := slot.latest(); f != nil && f.checked && !asks.includes(f.service) {
 			count++
 		}
 	}
 	a.recorder.unasked(key.ID, a.polls.SetUnasked(key, count), count)
 }
 
-// askedBy returns the assignments that a node asks for, on its streams and by polls. A
-// node without an id has only the given stream.
-func (a *unaskedTracker) askedBy(node string, only *stream) *askedNames {
+// askedBy returns the assignments that a node requests, on its streams and by polls. A node
+// without an id has only the current stream.
+func (a *unaskedTracker) askedBy(node string, current *stream) *askedNames {
 	n := &askedNames{named: make(map[string]struct{})}
-	for _, st := range a.streams.all() {
-		if node != "" || st == only {
+	for _, st := range a.streams.list() {
+		if node != "" || st == current {
 			st.addAsked(n, node)
 		}
 	}
 	if node != "" {
-		all := a.polls.Requested(node, a.published.assignments.typeURL, time.Now(), func(key string) {
+		wildcard := a.polls.Requested(node, a.published.assignments.typeURL, time.Now(), func(key string) {
 			name, _, _ := strings.Cut(key, separator)
 			n.named[name] = struct{}{}
 		})
-		n.all = n.all || all
+		n.wildcard = n.wildcard || wildcard
 	}
 	return n
 }
 
-// askedNames are the assignments that a node asks for.
+// askedNames are the assignments that a node requests.
 type askedNames struct {
-	all   bool
-	named map[string]struct{}
+	wildcard bool
+	named    map[string]struct{}
 }
 
-func (n *askedNames) has(name string) bool {
+func (n *askedNames) includes(name string) bool {
 	_, named := n.named[name]
-	return n.all || named
+	return n.wildcard || named
 }
 
-// addAsked adds the assignments that a stream of a node asks for.
+// addAsked adds the assignments that a stream of a node requests.
 func (st *stream) addAsked(n *askedNames, node string) {
 	st.mu.Lock()
 	id, u := st.nodeID, st.subs[1]
@@ -173,14 +173,14 @@ func (st *stream) addAsked(n *askedNames, node string) {
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	n.all = n.all || u.interest.wildcard
+	n.wildcard = n.wildcard || u.interest.wildcard
 	for _, w := range u.interest.watches {
 		n.named[w.slot.name] = struct{}{}
 	}
-	u.member.others(func(w watch, _ *frame) { n.named[w.slot.name] = struct{}{} })
+	u.member.visitShared(func(w watch, _ *frame) { n.named[w.slot.name] = struct{}{} })
 }
 
-// asksFor tells, for each cluster, whether its assignment is asked for on this stream.
+// asksFor reports, for each cluster, whether its assignment is requested on this stream.
 func (st *stream) asksFor(clusters []*watch) []bool {
 	found, services := make([]bool, len(clusters)), make([]string, len(clusters))
 	for i, w := range clusters {
@@ -195,7 +195,7 @@ func (st *stream) asksFor(clusters []*watch) []bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	for i, service := range services {
-		found[i] = u.interest.has(service) || u.member.has(service)
+		found[i] = u.interest.includes(service) || u.member.includes(service)
 	}
 	return found
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
+
+	"hdsd/publish"
 )
 
 // elsewhere lists the xDS types that hdsd does not serve, with the field of Envoy's
@@ -24,29 +26,28 @@ var elsewhere = map[string]string{
 }
 
 const (
-	// otherType stands for every type that is not in elsewhere: clients could make
-	// up any number of them.
+	// otherType stands for every type that is not in elsewhere: clients could invent any number
+	// of them.
 	otherType = "other"
-	// maxUnserved is how many types that are not served are shown and logged for a
-	// stream.
+	// maxUnserved bounds the unserved types that are shown and logged for a stream.
 	maxUnserved = 16
 )
 
-// notServed explains that a type is not served, and what to do.
+// notServed explains that a type is not served, and the remedy.
 func notServed(typeURL string) string {
-	const why = "not served here: hdsd has only clusters and assignments, and does not answer this request, so an Envoy waits for 15 s; "
-	if at := elsewhere[typeURL]; at != "" {
-		return why + "in " + at + ", name the server that has it instead of ads"
+	const reason = "not served here: hdsd has only clusters and assignments, and does not answer this request, so an Envoy waits for 15 s; "
+	if field := elsewhere[typeURL]; field != "" {
+		return reason + "in " + field + ", name the server that has it instead of ads"
 	}
-	return why + "ask the server that has it"
+	return reason + "ask the server that has it"
 }
 
-// park leaves a request for a type that is not served unanswered. An empty answer would
-// remove what the client has from elsewhere. It is called under the stream's lock.
+// park leaves a request for an unserved type unanswered. An empty answer would remove resources
+// that the client has from elsewhere. It is called under the stream's lock.
 func (st *stream) park(r *request) {
 	typeURL := brief(r.typeURL)
-	_, known := st.unserved[typeURL]
-	shown := known || len(st.unserved) < maxUnserved
+	_, listed := st.unserved[typeURL]
+	shown := listed || len(st.unserved) < maxUnserved
 	st.server.recorder.parked(st.nodeID, typeURL, shown)
 	if !shown {
 		return
@@ -57,15 +58,15 @@ func (st *stream) park(r *request) {
 	st.unserved[typeURL] = len(r.names)
 }
 
-// unservedClients returns one Client for each type that the stream asked for in vain.
-// It is called under the stream's lock.
-func (st *stream) unservedClients() (all []Client) {
+// unservedClients returns one Client for each type that the stream requested in vain. It is
+// called under the stream's lock.
+func (st *stream) unservedClients() (clients []publish.Client) {
 	for _, typeURL := range slices.SortedFunc(maps.Keys(st.unserved), strings.Compare) {
 		names := st.unserved[typeURL]
-		all = append(all, Client{
-			ID: st.nodeID, Stream: st.id, TypeURL: typeURL, Delta: st.delta, Connected: st.since,
+		clients = append(clients, publish.Client{
+			ID: st.nodeID, Stream: st.id, TypeURL: typeURL, Delta: st.delta, Connected: st.start,
 			Resources: names, Stale: names, LastError: notServed(typeURL),
 		})
 	}
-	return all
+	return clients
 }

@@ -12,9 +12,9 @@ import (
 	"hdsd/health"
 )
 
-// The dynamic parameters that choose a variant of an assignment: the health that the
-// checkers of one zone see. Without a region, zones of the same name are one. A region
-// without a zone chooses nothing.
+// The dynamic parameters that choose a variant of an assignment: the health as seen by the
+// checkers of one zone. Without a region, zones of the same name are one. A region without a
+// zone chooses nothing.
 const (
 	ZoneParameter   = "zone"
 	RegionParameter = "region"
@@ -27,15 +27,15 @@ const separator = "\xff"
 // locatorKey returns the key of a locator: the name, and zone and region if they are
 // given. Other parameters choose nothing.
 func locatorKey(l *discoveryv3.ResourceLocator) string {
-	if l.GetName() == everything {
-		return everything
+	if l.GetName() == wildcard {
+		return wildcard
 	}
-	zone, given := l.GetDynamicParameters()[ZoneParameter]
-	if !given {
+	zone, ok := l.GetDynamicParameters()[ZoneParameter]
+	if !ok {
 		return l.GetName() + separator
 	}
 	key := l.GetName() + separator + choiceOf(zone)
-	if region, given := l.GetDynamicParameters()[RegionParameter]; given {
+	if region, ok := l.GetDynamicParameters()[RegionParameter]; ok {
 		key += separator + region
 	}
 	return key
@@ -51,25 +51,24 @@ func zoneOf(choice string) (zone health.Locality, inRegion bool) {
 	return zone, inRegion
 }
 
-// zoning says how clients choose the variant of an assignment.
+// zoning is the way in which clients choose the variant of an assignment.
 type zoning struct {
 	byLocator  bool // by the dynamic parameters of a locator
 	byLocality bool // else by their node's locality
 }
 
-// choice returns what chooses the variant of a client that gives no parameter.
-func (z zoning) choice(t *table, at *corev3.Locality) string {
-	if t.whole || !z.byLocality || at.GetZone() == "" {
+// choice returns the choice for a client without a parameter.
+func (z zoning) choice(t *table, locality *corev3.Locality) string {
+	if t.whole || !z.byLocality || locality.GetZone() == "" {
 		return ""
 	}
-	if at.GetRegion() == "" {
-		return choiceOf(at.GetZone())
+	if locality.GetRegion() == "" {
+		return choiceOf(locality.GetZone())
 	}
-	return choiceOf(at.GetZone()) + separator + at.GetRegion()
+	return choiceOf(locality.GetZone()) + separator + locality.GetRegion()
 }
 
-// keys adds the keys of locators to names. Where there are no variants to choose from,
-// a key is the name.
+// keys adds the keys of locators to names. Without variants, a key is the name.
 func (z zoning) keys(typeURL string, names []string, locators []*discoveryv3.ResourceLocator) []string {
 	for _, l := range locators {
 		if z.byLocator && typeURL == resourcev3.EndpointType {
@@ -81,17 +80,16 @@ func (z zoning) keys(typeURL string, names []string, locators []*discoveryv3.Res
 	return names
 }
 
-// variant makes a slot the view of a zone: the base's resource, with the health that
-// the zone sees itself.
+// variant makes a slot the view of a zone: the base's resource, with the zone's own health.
 type variant struct {
 	base   *slot
 	choice string          // never empty
 	zone   health.Locality // of the choice
 
 	// Guarded by the lock of the variant's slot, which is taken before the base's.
-	own   map[int]byte // by index into the base's health; the rest is the base's
-	made  [2]derived   // of the base's, with own in it: for most clients, and for gRPC
-	fixed *frame       // of a variant that nobody keeps: its frame when it was made; else nil
+	health  map[int]byte // by index into the base's health; the rest is the base's
+	derived [2]derived   // frames derived from the base's, with health in it: for most clients, and for gRPC
+	fixed   *frame       // of a temporary variant: its frame when it was made; else nil
 }
 
 func newVariant(base *slot, choice string) *slot {
@@ -109,48 +107,47 @@ func (v *variant) current(gRPC bool) *frame {
 	if v.base.resource == nil {
 		return nil
 	}
-	r := v.base.resource.of(gRPC)
+	r := v.base.resource.forClient(gRPC)
 	f := r.current()
-	if len(v.own) == 0 {
+	if len(v.health) == 0 {
 		return f
 	}
-	return derivedFor(&v.made, gRPC).from(f, func() *frame { return r.with(v.own) })
+	return derivedFor(&v.derived, gRPC).derive(f, func() *frame { return r.withHealth(v.health) })
 }
 
-// setZoneHealth notes the health of an endpoint as the zone sees it, and tells
-// whether it differs.
+// setZoneHealth sets a zone's own health of an endpoint, and reports whether it differs.
 func (s *slot) setZoneHealth(index int, status byte) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	v := s.variant
-	if was, ok := v.own[index]; ok && was == status {
+	if previous, ok := v.health[index]; ok && previous == status {
 		return false
 	}
-	if v.own == nil {
-		v.own = make(map[int]byte)
+	if v.health == nil {
+		v.health = make(map[int]byte)
 	}
-	v.own[index], v.made = status, [2]derived{}
+	v.health[index], v.derived = status, [2]derived{}
 	return true
 }
 
-// unsetZoneHealth makes the base's health count again, and tells whether it did not.
+// unsetZoneHealth restores the base's health, and reports whether it was different.
 func (s *slot) unsetZoneHealth(index int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	v := s.variant
-	if _, ok := v.own[index]; !ok {
+	if _, ok := v.health[index]; !ok {
 		return false
 	}
-	delete(v.own, index)
-	v.made = [2]derived{}
+	delete(v.health, index)
+	v.derived = [2]derived{}
 	return true
 }
 
-// dropZoneHealth makes the base's health count again for every endpoint.
+// dropZoneHealth restores the base's health for every endpoint.
 func (s *slot) dropZoneHealth() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.variant.own, s.variant.made = nil, [2]derived{}
+	s.variant.health, s.variant.derived = nil, [2]derived{}
 }
 
 // variantsOf returns the variants of a slot; each is watched.
@@ -177,8 +174,8 @@ func (t *table) variants(name string) []*slot {
 	return t.variantsOf(s)
 }
 
-// variantLocked returns a variant of a slot, and makes it if need be.
-func (t *table) variantLocked(base *slot, choice string) (s *slot, made bool) {
+// variantLocked returns a variant of a slot, and makes it if missing.
+func (t *table) variantLocked(base *slot, choice string) (s *slot, created bool) {
 	if s = base.variants[choice]; s != nil {
 		return s, false
 	}

@@ -16,8 +16,10 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
 
-	"hdsd/access"
+	"hdsd/envoy/fields"
 	"hdsd/health"
+	"hdsd/peer/access"
+	"hdsd/publish"
 )
 
 var zoned = Options{ZoneVariants: true}
@@ -106,7 +108,7 @@ func variantsIn(t *testing.T, r *discoveryv3.DeltaDiscoveryResponse, asked ...*d
 // publishPairs publishes assignments of two endpoints, ids 0 and 1, 2 and 3, ...,
 // all HEALTHY.
 func (b *bench) publishPairs(names ...string) {
-	u := Update{}
+	u := publish.Update{}
 	for i, name := range names {
 		for id := range 2 {
 			b.server.setHealth(health.EndpointID(2*i+id), health.Healthy)
@@ -116,9 +118,9 @@ func (b *bench) publishPairs(names ...string) {
 	b.server.Update(u)
 }
 
-func down(ids ...health.EndpointID) (all []Health) {
+func down(ids ...health.EndpointID) (all []publish.Health) {
 	for _, id := range ids {
-		all = append(all, Health{id, health.Unhealthy})
+		all = append(all, publish.Health{ID: id, Status: health.Unhealthy})
 	}
 	return all
 }
@@ -166,9 +168,9 @@ func TestLocatorsChooseTheHealthOfAZone(t *testing.T) {
 
 		b.server.SetZoneHealth(zoneNamed("x"), down(0), nil)
 		says("set again", "a{x}=UNTI")
-		b.server.Update(Update{Assignments: []Assignment{assignment("a", 1, 3), assignment("none", 0, 1)}})
+		b.server.Update(publish.Update{Assignments: []publish.Assignment{assignment("a", 1, 3), assignment("none", 0, 1)}})
 		says("other endpoints", "a{x}=TIHEHE a{y}=UNHEHE a{}=TIHEHE none{x}=UN")
-		b.server.Update(Update{RemovedAssignments: []string{"a"}})
+		b.server.Update(publish.Update{RemovedAssignments: []string{"a"}})
 		says("removed", "-a{x} -a{y} -a{}")
 		p.cancel()
 		synctest.Wait()
@@ -214,7 +216,7 @@ func TestStateLocators(t *testing.T) {
 			for responses := 0; responses < 2 && text != want; responses++ {
 				r := p.next()
 				for _, resource := range r.GetResources() {
-					if resource.GetTypeUrl() == wrapperType {
+					if resource.GetTypeUrl() == fields.WrapperType {
 						wrapped.Resources = append(wrapped.Resources, resource)
 					} else {
 						plain.Resources = append(plain.Resources, resource)
@@ -234,7 +236,7 @@ func TestStateLocators(t *testing.T) {
 		p.nothing()
 		b.server.SetZoneHealth(zoneNamed("x"), nil, []health.EndpointID{0})
 		p.nothing()
-		b.server.Update(Update{RemovedAssignments: []string{"a"}})
+		b.server.Update(publish.Update{RemovedAssignments: []string{"a"}})
 		says("removed", "a{}= []", asked[1])
 		p.cancel()
 	})
@@ -288,7 +290,7 @@ func TestFetchOfVariants(t *testing.T) {
 		for how, r := range map[string]*discoveryv3.DiscoveryResponse{"gRPC": byGRPC, "REST": byREST} {
 			var located, plain []*anypb.Any
 			for _, resource := range r.GetResources() {
-				if resource.GetTypeUrl() == wrapperType {
+				if resource.GetTypeUrl() == fields.WrapperType {
 					located = append(located, resource)
 				} else {
 					plain = append(plain, resource)
@@ -323,7 +325,7 @@ func TestSubscribersShowTheZone(t *testing.T) {
 
 func TestClustersHaveNoVariants(t *testing.T) {
 	inBubble(t, Options{ZoneVariants: true, ZoneByLocality: true}, func(t *testing.T, b *bench) {
-		b.server.Update(Update{Clusters: clusters("a", "1")})
+		b.server.Update(publish.Update{Clusters: clusters("a", "1")})
 		m := want("")
 		m.ResourceLocators = []*discoveryv3.ResourceLocator{locator("a", "zone", "x")}
 		r, err := b.fetchClusters(m)
@@ -343,7 +345,7 @@ func TestClustersHaveNoVariants(t *testing.T) {
 func TestAChangedClusterGetsItsVariantsAgain(t *testing.T) {
 	inBubble(t, zoned, func(t *testing.T, b *bench) {
 		b.publishPairs("a", "b")
-		b.server.Update(Update{Clusters: clusters("a", "1", "b", "1")})
+		b.server.Update(publish.Update{Clusters: clusters("a", "1", "b", "1")})
 		x := locator("a", "zone", "x")
 		p := b.delta()
 		p.send(subscribe(resourcev3.ClusterType, "*"))
@@ -351,7 +353,7 @@ func TestAChangedClusterGetsItsVariantsAgain(t *testing.T) {
 		p.send(locate(x, locator("b")))
 		p.send(ack(p.next()))
 		p.nothing()
-		b.server.Update(Update{Clusters: clusters("a", "2")})
+		b.server.Update(publish.Update{Clusters: clusters("a", "2")})
 		r := p.next()
 		equal(t, "cluster", describe(r), "[a=2]")
 		p.send(ack(r))
@@ -393,13 +395,13 @@ func BenchmarkVariantsOfAName(b *testing.B) {
 // manyVariants lets a client ask for one name in many zones, and leave.
 func manyVariants(t testing.TB, zones int) (s *Server, come func()) {
 	s = NewServer(Options{MaxNames: zones, ZoneVariants: true})
-	u := newSubscription(&stream{server: s, may: access.AllClusters(), delta: true, wake: make(chan struct{}, 1)}, s.published.assignments)
+	u := newSubscription(&stream{server: s, permitted: access.AllClusters(), delta: true, wake: make(chan struct{}, 1)}, s.published.assignments)
 	all := make([]string, zones)
 	for i := range all {
 		all[i] = "a" + separator + choiceOf(strconv.Itoa(i))
 	}
 	return s, func() {
-		if err := u.requests.take(&request{names: all}); err != nil {
+		if err := u.requests.process(&request{names: all}); err != nil {
 			t.Fatal(err)
 		}
 		s.published.assignments.forget(u)

@@ -5,20 +5,21 @@ import (
 
 	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 
-	"hdsd/access"
 	"hdsd/health"
+	"hdsd/peer/access"
+	"hdsd/publish"
 )
 
 // TestAnACKWakesTheSenderOnlyForNews: of a client that has everything, it does not.
 func TestAnACKWakesTheSenderOnlyForNews(t *testing.T) {
 	for _, key := range []string{"ab", ""} { // in a group, and alone
 		s := NewServer(Options{})
-		s.Update(Update{Assignments: manyAssignments([]string{"a", "b"}, 1)})
-		st := &stream{server: s, may: access.AllClusters(), delta: true, wake: make(chan struct{}, 1)}
+		s.Update(publish.Update{Assignments: manyAssignments([]string{"a", "b"}, 1)})
+		st := &stream{server: s, permitted: access.AllClusters(), delta: true, wake: make(chan struct{}, 1)}
 		take := func(r *request) {
 			t.Helper()
 			r.typeURL = resourcev3.EndpointType
-			if err := st.take(r); err != nil {
+			if err := st.process(r); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -1,7 +1,7 @@
 package eds
 
-// warm sends the assignments again that clusters in a response will wait for. It does not
-// wait for the ACK: Envoy withholds that until it has them.
+// warm sends the assignments again that clusters in a response will wait for. It does not wait
+// for the ACK: Envoy withholds that until it has them.
 func (st *stream) warm(clusters *subscription) {
 	names := clusters.takeWarming()
 	if _, assignments := st.pair(); len(names) > 0 && assignments != nil {
@@ -15,7 +15,7 @@ func (st *stream) servicesSent() (names []string) {
 	if clusters == nil {
 		return nil
 	}
-	for _, w := range clusters.all() {
+	for _, w := range clusters.watches() {
 		if !clusters.sentHere(w) {
 			continue
 		}
@@ -33,16 +33,16 @@ func (u *subscription) takeWarming() (names []string) {
 	return names
 }
 
-// sentHere tells whether a resource was sent on this stream, not only on an earlier one.
+// sentHere reports whether a resource was sent on this stream, not only on an earlier one.
 func (u *subscription) sentHere(w *watch) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return w.sentAt != 0
 }
 
-// warm sends assignments again that the client got before the latest version of their
-// cluster. A data plane waits for an assignment before it uses a new cluster, even if it
-// has the assignment already.
+// warm sends assignments again that the client got before the latest version of their cluster. A
+// data plane waits for an assignment before it uses a new cluster, even if it has the assignment
+// already.
 func (u *subscription) warm(names []string) {
 	memberOf(u).separateSent(names...)
 	u.mu.Lock()
@@ -71,5 +71,5 @@ func (u *subscription) warmLocated(names []string) {
 	}
 }
 
-// answered tells whether the client was sent the resource, or that there is none.
+// answered reports whether the client was sent the resource, or its absence.
 func (w *watch) answered() bool { return w.sent != 0 || w.sentAt != 0 }

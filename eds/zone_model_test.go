@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"hdsd/health"
+	"hdsd/publish"
 )
 
 // zoneWorld is the truth about assignments of endpoints 10, 11, ... and 20, 21, ...
@@ -54,16 +55,16 @@ func (w *zoneWorld) change(s step) {
 			w.ofZones[zone] = map[health.EndpointID]health.Status{}
 		}
 		w.ofZones[zone][id] = status
-		w.server.SetZoneHealth(zone, []Health{{id, status}}, nil)
+		w.server.SetZoneHealth(zone, []publish.Health{{ID: id, Status: status}}, nil)
 	case 4:
 		delete(w.ofZones[zone], id)
 		w.server.SetZoneHealth(zone, nil, []health.EndpointID{id})
 	case 5:
 		w.sizes[name] = 1 + s.value%3
-		w.server.Update(Update{Assignments: []Assignment{assignment(name, firstOf(name), w.sizes[name])}})
+		w.server.Update(publish.Update{Assignments: []publish.Assignment{assignment(name, firstOf(name), w.sizes[name])}})
 	case 6:
 		delete(w.sizes, name)
-		w.server.Update(Update{RemovedAssignments: []string{name}})
+		w.server.Update(publish.Update{RemovedAssignments: []string{name}})
 	}
 }
 

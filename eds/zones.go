@@ -5,13 +5,14 @@ import (
 	"slices"
 
 	"hdsd/health"
+	"hdsd/publish"
 )
 
 // updateZone updates one endpoint in the variants of a zone, and adds those that changed.
 func (p *publication) updateZone(changed []*slot, zone health.Locality, id health.EndpointID) []*slot {
-	for _, at := range p.ledger.places(id) {
-		for _, v := range p.assignments.variantsOf(at.entry.slot) {
-			if v.variant.zone == zone && p.ledger.fillOne(v, at) {
+	for _, place := range p.ledger.places(id) {
+		for _, v := range p.assignments.variantsOf(place.entry.slot) {
+			if v.variant.zone == zone && p.ledger.fillOne(v, place) {
 				changed = append(changed, v)
 			}
 		}
@@ -19,19 +20,19 @@ func (p *publication) updateZone(changed []*slot, zone health.Locality, id healt
 	return changed
 }
 
-// updateVariants updates one endpoint in all variants of an assignment, after its health
-// was set for every zone that has none of its own. It adds the variants that changed.
-func (p *publication) updateVariants(changed []*slot, at place, isChange bool) []*slot {
-	for _, v := range p.assignments.variantsOf(at.entry.slot) {
-		if p.ledger.fillOne(v, at) || isChange && !p.ledger.zoneHas(v, at) {
+// updateVariants updates one endpoint in all variants of an assignment, after its health was set
+// for every zone without its own. It adds the changed variants.
+func (p *publication) updateVariants(changed []*slot, place place, isChange bool) []*slot {
+	for _, v := range p.assignments.variantsOf(place.entry.slot) {
+		if p.ledger.fillOne(v, place) || isChange && !p.ledger.zoneHas(v, place) {
 			changed = append(changed, v)
 		}
 	}
 	return changed
 }
 
-// resetVariants fills the variants of an assignment whose endpoints have changed, and
-// notifies their watches.
+// resetVariants fills the variants of an assignment whose endpoints have changed, and notifies
+// their watches.
 func (p *publication) resetVariants(base *slot) {
 	for _, v := range p.assignments.variantsOf(base) {
 		v.dropZoneHealth()
@@ -40,11 +41,11 @@ func (p *publication) resetVariants(base *slot) {
 	}
 }
 
-// find returns the slot of each key, or all slots where there is no key. The choice is
-// that of keys without one.
+// find returns the slot of each key, or all slots without a key. The choice is that of keys
+// without one.
 func (p *publication) find(t *table, keys []string, choice string) selection {
 	if len(keys) == 0 {
-		return selection{slots: p.inZone(t.all(), choice)}
+		return selection{slots: p.inZone(t.allSlots(), choice)}
 	}
 	found, variants := t.find(keys, choice)
 	if variants {
@@ -64,8 +65,8 @@ func (p *publication) snapshot(slots []*slot) {
 	}
 }
 
-// inZone returns slots as a zone sees them: where the zone has health of its own, a
-// variant made for the fetch replaces the slot.
+// inZone returns slots as a zone sees them: if the zone has its own health, a temporary variant
+// replaces the slot.
 func (p *publication) inZone(slots []*slot, choice string) []*slot {
 	if choice == "" {
 		return slots
@@ -75,8 +76,8 @@ func (p *publication) inZone(slots []*slot, choice string) []*slot {
 	variants := map[*slot]*slot{}
 	zone, _ := zoneOf(choice)
 	for id := range p.ledger.zones[zone] {
-		for _, at := range p.ledger.places(id) {
-			if base := at.entry.slot; variants[base] == nil {
+		for _, place := range p.ledger.places(id) {
+			if base := place.entry.slot; variants[base] == nil {
 				variants[base] = newVariant(base, choice)
 				p.ledger.snapshot(variants[base])
 			}
@@ -102,25 +103,25 @@ func notifyOnce(slots []*slot) {
 	}
 }
 
-// setZone sets the health of an endpoint as a zone sees it, and tells whether it changes.
-func (l *ledger) setZone(zone health.Locality, c Health) bool {
-	of := l.zones[zone]
-	if before, ok := of[c.ID]; ok && before == c.Status {
+// setZone sets the health of an endpoint as a zone sees it, and reports whether it changes.
+func (l *ledger) setZone(zone health.Locality, c publish.Health) bool {
+	byID := l.zones[zone]
+	if before, ok := byID[c.ID]; ok && before == c.Status {
 		return false
 	}
-	if of == nil {
+	if byID == nil {
 		if l.zones == nil {
 			l.zones = make(map[health.Locality]map[health.EndpointID]health.Status)
 		}
-		of = make(map[health.EndpointID]health.Status)
-		l.zones[zone] = of
+		byID = make(map[health.EndpointID]health.Status)
+		l.zones[zone] = byID
 	}
-	of[c.ID] = c.Status
+	byID[c.ID] = c.Status
 	return true
 }
 
-// unsetZone removes the health of an endpoint as a zone sees it, and tells whether there
-// was one.
+// unsetZone removes the health of an endpoint as a zone sees it, and reports whether there was
+// one.
 func (l *ledger) unsetZone(zone health.Locality, id health.EndpointID) bool {
 	if _, ok := l.zones[zone][id]; !ok {
 		return false
@@ -137,32 +138,32 @@ func (l *ledger) places(id health.EndpointID) []place {
 	if int(id) >= len(l.first) || l.first[id].entry == nil {
 		return nil
 	}
-	return append([]place{l.first[id]}, l.more[id]...)
+	return append([]place{l.first[id]}, l.additional[id]...)
 }
 
-// zoneHas tells whether a variant's zone has health of its own for a place.
+// zoneHas reports whether a variant's zone has its own health for a place.
 func (l *ledger) zoneHas(v *slot, p place) bool {
-	of := l.zones[v.variant.zone]
+	byID := l.zones[v.variant.zone]
 	for _, id := range p.entry.endpoints.ids(p.index) {
-		if _, ok := of[id]; ok {
+		if _, ok := byID[id]; ok {
 			return true
 		}
 	}
 	return false
 }
 
-// fillOne returns one endpoint of a variant the health that its zone sees, and tells
-// whether that is a change.
+// fillOne sets one endpoint of a variant to the health that its zone sees, and reports whether
+// that is a change.
 func (l *ledger) fillOne(v *slot, p place) bool {
 	if !l.zoneHas(v, p) {
 		return v.unsetZoneHealth(p.index)
 	}
-	of := l.zones[v.variant.zone]
+	byID := l.zones[v.variant.zone]
 	status := p.entry.endpoints.status(p.index, func(id health.EndpointID) health.Status {
-		if status, ok := of[id]; ok {
+		if status, ok := byID[id]; ok {
 			return status
 		}
-		return l.status(id)
+		return l.health.Get(id)
 	})
 	return v.setZoneHealth(p.index, byte(status))
 }
@@ -177,7 +178,7 @@ func (l *ledger) snapshot(v *slot) {
 	v.variant.fixed = frame
 }
 
-// fill returns every endpoint of a variant the health that its zone sees.
+// fill sets every endpoint of a variant to the health that its zone sees.
 func (l *ledger) fill(v *slot) {
 	e := l.assignments[v.name]
 	if e == nil || l.zones[v.variant.zone] == nil {

@@ -10,6 +10,7 @@ import (
 	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 
 	"hdsd/health"
+	"hdsd/publish"
 )
 
 // TestWildcardsGetTheHealthOfTheirZone as subscriptions by name do.
@@ -44,11 +45,11 @@ func TestWildcardsGetTheHealthOfTheirZone(t *testing.T) {
 				b.server.setHealth(2, health.Timeout)
 				says("of all zones", "[b=TIUN]", "[b=TIUN]", "[b=TIHE]", "[b=TIHE]")
 				b.server.setHealth(5, health.Healthy)
-				b.server.Update(Update{Assignments: []Assignment{assignment("c", 4, 2)}})
+				b.server.Update(publish.Update{Assignments: []publish.Assignment{assignment("c", 4, 2)}})
 				says("a new one", "[c=UNUN]", "[c=UNUN]", "[c=UNHE]", "[c=UNHE]")
-				b.server.Update(Update{Assignments: []Assignment{assignment("c", 5, 1)}})
+				b.server.Update(publish.Update{Assignments: []publish.Assignment{assignment("c", 5, 1)}})
 				says("other endpoints", "[c=UN]", "[c=UN]", "[c=HE]", "[c=HE]")
-				b.server.Update(Update{RemovedAssignments: []string{"c"}})
+				b.server.Update(publish.Update{RemovedAssignments: []string{"c"}})
 				says("gone", "[-c]", "[-c]", "[-c]", "[-c]")
 				for _, p := range peers {
 					p.cancel()
@@ -116,7 +117,7 @@ func TestFetchOfEverythingInAZone(t *testing.T) {
 func TestRegionsTellZonesApart(t *testing.T) {
 	inBubble(t, zoned, func(t *testing.T, b *bench) {
 		b.publishPairs("a")
-		for zone, all := range map[string][]Health{"x": down(0, 1), "eu/x": down(0), "us/x": down(1)} {
+		for zone, all := range map[string][]publish.Health{"x": down(0, 1), "eu/x": down(0), "us/x": down(1)} {
 			b.server.SetZoneHealth(zoneNamed(zone), all, nil)
 		}
 		asked := map[string]*discoveryv3.ResourceLocator{
@@ -194,7 +195,7 @@ func TestNodesGetTheHealthOfTheirZone(t *testing.T) {
 					t.Fatal(err)
 				}
 				equal(t, "fetched", describeState(s), fetched)
-				b.server.Update(Update{RemovedAssignments: []string{"a"}})
+				b.server.Update(publish.Update{RemovedAssignments: []string{"a"}})
 				equal(t, "removed", describe(p.next()), "[-a]")
 				p.cancel()
 			})
@@ -223,7 +224,7 @@ func TestZonesUnderAWildcard(t *testing.T) {
 		r = p.next()
 		equal(t, "how it stands", variantsIn(t, r), "b=HEHE")
 		p.send(ack(r))
-		b.server.Update(Update{RemovedAssignments: []string{"a", "b"}})
+		b.server.Update(publish.Update{RemovedAssignments: []string{"a", "b"}})
 		nextAll(p, "[-a -b]")
 		p.cancel()
 		synctest.Wait()

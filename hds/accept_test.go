@@ -10,8 +10,8 @@ import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	discoveryv2 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v2"
 
+	"hdsd/envoy/specifier"
 	"hdsd/hds"
-	"hdsd/hds/specifier"
 )
 
 // accepting is a recorder that writes down accepted specifiers, too.

@@ -5,28 +5,28 @@ import (
 	"time"
 )
 
-// quietIntervals is how many report intervals a session must say nothing before
-// another of its node id may take its place.
+// quietIntervals is the number of report intervals without input after which another session may
+// take a session's node id.
 const quietIntervals = 3
 
 // handling is the value of activity.idle while hdsd handles a report.
 const handling = -1
 
-// activity is when a session was heard. Any goroutine may ask. Times are those of
+// activity records the input of a session. Any goroutine may read it. Times are those of
 // Server.now.
 type activity struct {
 	now      func() int64
-	heard    atomic.Int64  // when anything came in last
-	idle     atomic.Int64  // since when hdsd waits for input; handling while it does not
-	blocked  atomic.Int64  // since when it does not
-	held     atomic.Int64  // for how long it did not, in all
-	reports  atomic.Uint64 // how many came in
-	reported atomic.Int64  // when the last one did
+	heard    atomic.Int64  // time of the last input
+	idle     atomic.Int64  // time since which hdsd waits for input; handling while it does not
+	blocked  atomic.Int64  // time since which hdsd does not read
+	held     atomic.Int64  // total time for which hdsd did not read
+	reports  atomic.Uint64 // number of reports
+	reported atomic.Int64  // time of the last report
 }
 
 func (a *activity) hear() { a.heard.Store(a.now()) }
 
-// block notes that hdsd does not read until unblock, from a time on.
+// block records that hdsd does not read from now on, until unblock.
 func (a *activity) block(now int64) {
 	a.blocked.Store(now)
 	a.idle.Store(handling)
@@ -39,17 +39,17 @@ func (a *activity) unblock() {
 	}
 }
 
-// heldUp is for how long hdsd was busy with what the checker said, in all, and did not read
-// more.
+// heldUp returns the total time for which hdsd was busy with the checker's input, and did not
+// read more.
 func (a *activity) heldUp() time.Duration {
-	all := a.held.Load()
+	total := a.held.Load()
 	if a.idle.Load() == handling {
-		all += a.now() - a.blocked.Load()
+		total += a.now() - a.blocked.Load()
 	}
-	return time.Duration(all)
+	return time.Duration(total)
 }
 
-// report notes that a report came in, and returns when.
+// report records a report, and returns its time.
 func (a *activity) report() int64 {
 	now := a.now()
 	a.heard.Store(now)
@@ -58,12 +58,11 @@ func (a *activity) report() int64 {
 	return now
 }
 
-// silence is how long nothing was heard.
+// silence returns the time since the last input.
 func (a *activity) silence() time.Duration { return time.Duration(a.now() - a.heard.Load()) }
 
-// keepsIDUntil gives the time until which nobody else gets the session's node id
-// if nothing more is heard. While hdsd itself is held up, it has not read what the
-// checker says.
+// keepsIDUntil returns the time until which no other session gets the node id, unless more input
+// arrives. A held up hdsd has not read the checker's input.
 func (a *activity) keepsIDUntil(interval time.Duration) int64 {
 	idle := a.idle.Load() // before heard, which changes first
 	if idle == handling {
@@ -72,7 +71,7 @@ func (a *activity) keepsIDUntil(interval time.Duration) int64 {
 	return max(a.heard.Load()+quietIntervals*int64(interval), idle+int64(interval))
 }
 
-// lastReport gives the time of the last report; zero if there was none.
+// lastReport returns the time of the last report; zero if there was none.
 func (a *activity) lastReport() time.Time {
 	if a.reports.Load() == 0 {
 		return time.Time{}

@@ -6,29 +6,27 @@ import (
 	healthv3 "github.com/envoyproxy/go-control-plane/envoy/service/health/v3"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
-	"hdsd/internal/wire"
+	"hdsd/envoy/fields"
 )
 
-// What a report may have, however little is assigned. Envoy lists each endpoint that
-// it checks twice, flat and by cluster, in some 60 bytes and its address.
+// The bounds of a report for a small assignment. Envoy lists each endpoint twice, flat and by
+// cluster, in some 60 bytes and its address.
 const (
 	fewEntries    = 1000
 	fewBytes      = 256 << 10
 	bytesPerEntry = 64 // beside the address
-	spare         = 2  // more may be listed than is assigned by this factor
+	spare         = 2  // a report may list more than its assignment by this factor
 )
 
-// What a first message may have: an Envoy's node has some 50 kB, and hundreds of
-// extensions.
+// The bounds of a first message: an Envoy's node has some 50 kB, and hundreds of extensions.
 const (
 	maxFirstBytes  = maxNodeTaken + 64<<10
 	maxFirstFields = 64 << 10
 )
 
-// checkFirst gives an error if a first message is too large.
+// checkFirst returns an error if a first message is too large.
 func checkFirst(size int) error {
 	if size > maxFirstBytes {
 		return status.Errorf(codes.InvalidArgument, "the first message has %d bytes: make the node's metadata smaller; at most %d are taken", size, maxFirstBytes)
@@ -36,7 +34,7 @@ func checkFirst(size int) error {
 	return nil
 }
 
-// checkFirstFields gives an error if a first message has more fields than any node.
+// checkFirstFields returns an error if a first message has more fields than any node.
 func checkFirstFields(message []byte) error {
 	if tooManyFields(message, new(healthv3.HealthCheckRequestOrEndpointHealthResponse), maxFirstFields) {
 		return fmt.Errorf("the first message has more than %d fields: make the node smaller", maxFirstFields)
@@ -44,8 +42,8 @@ func checkFirstFields(message []byte) error {
 	return nil
 }
 
-// assigned gives the most endpoints, and bytes of their addresses, that a report on
-// one of the plans can list.
+// assigned returns the largest number of endpoints, and bytes of their addresses, that a report
+// on one of the plans can list.
 func (l plans) assigned() (entries, bytes int) {
 	for _, p := range l {
 		entries, bytes = max(entries, len(p.order)), max(bytes, p.size)
@@ -53,129 +51,111 @@ func (l plans) assigned() (entries, bytes int) {
 	return entries, bytes
 }
 
-// expectedBytes is how many bytes a report has at most that lists twice what is
-// assigned.
+// expectedBytes bounds the bytes of a report that lists twice its assignment.
 func (l plans) expectedBytes() int {
 	entries, bytes := l.assigned()
 	const forms = 2 // flat, and by cluster
 	return spare * forms * (bytes + bytesPerEntry*entries)
 }
 
-// maxBytes is how many bytes a report may have.
+// maxBytes bounds the bytes of a report.
 func (l plans) maxBytes() int { return fewBytes + l.expectedBytes() }
 
-// checkBytes gives an error if a report of this size is more than a multiple of what
-// is assigned.
+// checkBytes returns an error if a report of this size exceeds a multiple of its assignment.
 func (l plans) checkBytes(size int) error {
-	if most := l.maxBytes(); size > most {
+	if limit := l.maxBytes(); size > limit {
 		entries, _ := l.assigned()
-		return status.Errorf(codes.ResourceExhausted, "the report has %d bytes, and the checker is assigned %d endpoints, for which %d bytes are taken: report only what the specifier lists", size, entries, most)
+		return status.Errorf(codes.ResourceExhausted, "the report has %d bytes, and the checker is assigned %d endpoints, for which %d bytes are taken: report only what the specifier lists", size, entries, limit)
 	}
 	return nil
 }
 
-// checkEntries gives an error if a report lists more than twice what is assigned. It
-// counts before anything is decoded: an entry may take two bytes on the wire. It
-// leaves invalid input to decode.
+// checkEntries returns an error if a report lists more than twice its assignment. It counts
+// before anything is decoded: an entry may take two bytes on the wire. It leaves invalid input
+// to decode.
 func (l plans) checkEntries(message []byte) error {
 	assigned, _ := l.assigned()
-	c := entryCounter{most: max(fewEntries, spare*assigned)}
+	c := entryCounter{limit: max(fewEntries, spare*assigned)}
 	if !c.count(message) {
-		return status.Errorf(codes.ResourceExhausted, "the report lists more than %d endpoints, clusters or localities, and the checker is assigned %d endpoints: report only what the specifier lists", c.most, assigned)
+		return status.Errorf(codes.ResourceExhausted, "the report lists more than %d endpoints, clusters or localities, and the checker is assigned %d endpoints: report only what the specifier lists", c.limit, assigned)
 	}
 	return nil
 }
 
-// entryCounter counts the entries of a report, the flat ones apart from the others, and
-// the clusters and localities.
-type entryCounter struct{ most, flat, nested, groups int }
+// entryCounter counts the entries of a report, flat and nested ones apart, and the clusters and
+// localities.
+type entryCounter struct{ limit, flat, nested, groups int }
 
-// count reports whether there are not too many.
+// count reports whether the entries are within the limit.
 func (c *entryCounter) count(message []byte) bool {
-	eachBytes(message, func(number protowire.Number, value []byte) bool {
-		switch number {
-		case messageRequest:
-			return !tooManyFields(value, new(healthv3.HealthCheckRequest), maxFirstFields) || c.stop()
-		case messageReport:
-			c.report(value)
+	for f := range fields.All(message) {
+		switch {
+		case f.Is(messageRequest) && tooManyFields(f.Value, new(healthv3.HealthCheckRequest), maxFirstFields):
+			return false
+		case f.Is(messageReport):
+			c.report(f.Value)
 		}
-		return c.within()
-	})
-	return c.within()
+		if !c.withinLimit() {
+			return false
+		}
+	}
+	return true
 }
 
-func (c *entryCounter) within() bool {
-	return c.flat <= c.most && c.nested <= c.most && c.groups <= spare*c.most
-}
-
-// stop makes the count too many.
-func (c *entryCounter) stop() bool {
-	c.flat = c.most + 1
-	return false
+func (c *entryCounter) withinLimit() bool {
+	return c.flat <= c.limit && c.nested <= c.limit && c.groups <= spare*c.limit
 }
 
 func (c *entryCounter) report(report []byte) {
-	eachBytes(report, func(number protowire.Number, value []byte) bool {
-		switch number {
-		case reportFlat:
+	for f := range fields.All(report) {
+		switch {
+		case f.Is(reportFlat):
 			c.flat++
-			c.entry(value)
-		case reportClusters:
+			c.entry(f.Value)
+		case f.Is(reportClusters):
 			c.groups++
-			eachBytes(value, func(number protowire.Number, value []byte) bool {
-				if number == clusterLocalities {
-					c.locality(value)
-				}
-				return c.within()
-			})
+			c.cluster(f.Value)
 		}
-		return c.within()
-	})
+		if !c.withinLimit() {
+			return
+		}
+	}
+}
+
+func (c *entryCounter) cluster(cluster []byte) {
+	for f := range fields.All(cluster) {
+		if f.Is(clusterLocalities) {
+			c.groups++
+			c.locality(f.Value)
+		}
+		if !c.withinLimit() {
+			return
+		}
+	}
 }
 
 func (c *entryCounter) locality(locality []byte) {
-	c.groups++
-	eachBytes(locality, func(number protowire.Number, value []byte) bool {
-		if number == localityEntries {
+	for f := range fields.All(locality) {
+		if f.Is(localityEntries) {
 			c.nested++
-			c.entry(value)
+			c.entry(f.Value)
 		}
-		return c.within()
-	})
+		if !c.withinLimit() {
+			return
+		}
+	}
 }
 
-// maxEntryFields is how many fields an entry may have. Envoy writes some ten.
+// maxEntryFields bounds the fields of an entry. Envoy writes some ten.
 const maxEntryFields = 1000
 
-// entry refuses a report with an entry that has very many fields. Short ones cannot.
+// entry refuses a report with an entry of too many fields. Short ones cannot have them.
 func (c *entryCounter) entry(entry []byte) {
 	if len(entry) > 2*maxEntryFields && tooManyFields(entry, new(healthv3.EndpointHealth), maxEntryFields) {
-		c.stop()
+		c.flat = c.limit + 1
 	}
 }
 
-func tooManyFields(encoded []byte, of proto.Message, most int) bool {
-	return wire.CountFields(most, of.ProtoReflect().Descriptor(), encoded) < 0
-}
-
-// eachBytes calls visit for the fields of a message that have bytes, until visit refuses
-// one, or what follows is invalid.
-func eachBytes(b []byte, visit func(protowire.Number, []byte) bool) {
-	for len(b) > 0 {
-		number, kind, n := protowire.ConsumeTag(b)
-		if n < 0 {
-			return
-		}
-		size := protowire.ConsumeFieldValue(number, kind, b[n:])
-		if size < 0 {
-			return
-		}
-		if kind == protowire.BytesType {
-			value, _ := protowire.ConsumeBytes(b[n:])
-			if !visit(number, value) {
-				return
-			}
-		}
-		b = b[n+size:]
-	}
+func tooManyFields(encoded []byte, m proto.Message, limit int) bool {
+	return fields.Count(limit, m.ProtoReflect().Descriptor(), encoded) < 0
 }

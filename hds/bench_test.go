@@ -13,8 +13,8 @@ import (
 	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/proto"
 
+	"hdsd/envoy/specifier"
 	"hdsd/hds"
-	"hdsd/hds/specifier"
 	"hdsd/health"
 	"hdsd/internal/wire"
 )

@@ -1,9 +1,8 @@
 package hds
 
 import (
-	"bytes"
+	"cmp"
 	"fmt"
-	"slices"
 
 	healthv3 "github.com/envoyproxy/go-control-plane/envoy/service/health/v3"
 	"google.golang.org/grpc/codes"
@@ -11,16 +10,17 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
+	"hdsd/envoy"
+	"hdsd/envoy/fields"
 	"hdsd/health"
-	"hdsd/internal/envoyaddr"
 )
 
-// decoded is a report that was decoded as a whole.
+// decoded is a fully decoded report.
 type decoded struct {
 	entries []entry
 	nested  bool // entries have cluster and locality; else only an address
 	empty   bool // no report inside
-	request bool // a first message that was sent again
+	request bool // a repeated first message
 }
 
 type entry struct {
@@ -28,12 +28,11 @@ type entry struct {
 	observed
 }
 
-// errStopped ends a decoding whose result nobody waits for any more.
+// errStopped ends a decoding without a receiver for its result.
 var errStopped = status.Error(codes.Canceled, "the stream ended while its report was decoded")
 
-// decode reads any report, one cluster after the other, until stopped. A message
-// without a report gives no entries: a heartbeat, or a first message that was sent
-// again.
+// decode reads any report, one cluster after the other, until stopped. A message without a
+// report has no entries: a heartbeat, or a repeated first message.
 func decode(message []byte, stopped func() bool) (decoded, error) {
 	report, request, err := split(message)
 	if err != nil {
@@ -55,11 +54,11 @@ func decode(message []byte, stopped func() bool) (decoded, error) {
 		d.nested = true
 		for _, l := range cluster.GetLocalityEndpointsHealth() {
 			for _, e := range l.GetEndpointsHealth() {
-				d.add(cluster.GetClusterName(), envoyaddr.Locality(l.GetLocality()), e)
+				d.add(cluster.GetClusterName(), envoy.Locality(l.GetLocality()), e)
 			}
 		}
 	}
-	if !d.nested { // what old checkers send
+	if !d.nested { // the form of old checkers
 		if err := d.addFlat(report, stopped); err != nil {
 			return decoded{}, err
 		}
@@ -86,70 +85,50 @@ func (d *decoded) addFlat(report []byte, stopped func() bool) error {
 	return nil
 }
 
-// split gives the report in a message, as protobuf merges it, and whether there is a
-// first message instead.
+// split returns the report in a message, as protobuf merges it, and whether there is a first
+// message instead.
 func split(message []byte) (report []byte, request bool, err error) {
 	var m healthv3.HealthCheckRequestOrEndpointHealthResponse
-	whole := false // whether report is of its own
-	for len(message) > 0 {
-		number, kind, n := protowire.ConsumeTag(message)
-		if n < 0 {
-			return nil, false, protowire.ParseError(n)
-		}
-		size := protowire.ConsumeFieldValue(number, kind, message[n:])
-		if size < 0 {
-			return nil, false, protowire.ParseError(size)
-		}
-		value, _ := protowire.ConsumeBytes(message[n:])
+	var invalid error
+	err = fields.Each(message, func(f *fields.Field) bool {
 		switch {
-		case kind != protowire.BytesType:
-		case number == messageRequest:
-			if err := proto.Unmarshal(message[:n+size], &m); err != nil {
-				return nil, false, err
-			}
+		case f.Is(messageRequest):
+			invalid = proto.Unmarshal(f.Raw, &m)
 			report, request = nil, true
-		case number == messageReport && !request && report != nil:
-			if !whole {
-				report, whole = bytes.Clone(report), true
+		case f.Is(messageReport):
+			if request {
+				report, request = nil, false
 			}
-			report = append(report, value...)
-		case number == messageReport:
-			report, request, whole = value, false, false
+			report = fields.Merge(report, f.Value)
 		}
-		message = message[n+size:]
-	}
-	return report, request, nil
+		return invalid == nil
+	})
+	return report, request, cmp.Or(err, invalid)
 }
 
-// parts are the values of one field of a message, which is of messages.
+// parts are the values of one message field.
 type parts struct {
 	rest   []byte
 	number protowire.Number
 }
 
-// next gives the next value, nil after the last.
+// next returns the next value, nil after the last.
 func (p *parts) next() ([]byte, error) {
 	for len(p.rest) > 0 {
-		number, kind, n := protowire.ConsumeTag(p.rest)
-		if n < 0 {
-			return nil, protowire.ParseError(n)
+		f, err := fields.Next(p.rest)
+		if err != nil {
+			return nil, err
 		}
-		size := protowire.ConsumeFieldValue(number, kind, p.rest[n:])
-		if size < 0 {
-			return nil, protowire.ParseError(size)
-		}
-		value, _ := protowire.ConsumeBytes(p.rest[n:])
-		p.rest = p.rest[n+size:]
-		if number == p.number && kind == protowire.BytesType {
-			return slices.Clip(value), nil
+		if p.rest = p.rest[len(f.Raw):]; f.Is(p.number) {
+			return f.Value, nil
 		}
 	}
 	return nil, nil
 }
 
-func (d *decoded) add(cluster string, where health.Locality, e *healthv3.EndpointHealth) {
+func (d *decoded) add(cluster string, locality health.Locality, e *healthv3.EndpointHealth) {
 	d.entries = append(d.entries, entry{
-		key: health.Endpoint{Cluster: cluster, Locality: where, Address: envoyaddr.Address(e.GetEndpoint().GetAddress())},
+		key: health.Endpoint{Cluster: cluster, Locality: locality, Address: envoy.Address(e.GetEndpoint().GetAddress())},
 		observed: observed{
 			status: statusOf(int32(e.GetHealthStatus())), seen: true, code: codeOf(e.GetHealthMetadata()),
 		},
@@ -173,8 +152,8 @@ func (d *decoded) follows(p *plan) bool {
 	return true
 }
 
-// find gives the index in p of the endpoint that an entry is about. It is known
-// without an index if several have that address.
+// find returns the index in p of an entry's endpoint. It is known without an index if several
+// endpoints have that address.
 func (d *decoded) find(e *entry, p *plan) (index int, known bool) {
 	if d.nested {
 		index, known = p.keys()[e.key]

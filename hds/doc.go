@@ -20,7 +20,7 @@
 //   - what is too much to be read (allowance.go), before it is decoded (message.go,
 //     unary.go, rest.go).
 //
-// Package hds/specifier decides what is safe to send.
+// Package envoy/specifier decides what is safe to send.
 //
 // # Guarantees
 //
@@ -84,7 +84,7 @@
 // the stream. Each node that fetches has one, which answers it, calls the sink and
 // ends with the session. Server.Close ends all sessions and waits for them.
 //
-// It may import access, health, hds/specifier, internal/caller, internal/envoyaddr,
-// internal/gate, internal/share, internal/rest, internal/wire, protos, grpc, net/http, and the metrics
+// It may import access, health, envoy and its packages, peer,
+// internal/gate, peer/limit, internal/rest, internal/wire, protos, grpc, net/http, and the metrics
 // and log libraries. The grpc.Server must use wire's codec; ServerOptions has it.
 package hds

@@ -4,95 +4,96 @@ import (
 	"net/netip"
 	"time"
 
+	"golang.org/x/time/rate"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"hdsd/internal/caller"
-	"hdsd/internal/share"
+	"hdsd/peer"
+	"hdsd/peer/limit"
 )
 
-// AdmitRule admits the checkers that match all of it.
+// AdmitRule admits the checkers that match all of its fields.
 type AdmitRule struct {
 	NodeID    func(id string) bool // nil: every id
-	Addresses []netip.Prefix       // none: from everywhere
+	Addresses []netip.Prefix       // none: all addresses
 }
 
-func (r *AdmitRule) matches(id string, from netip.Addr) bool {
+func (r *AdmitRule) matches(id string, address netip.Addr) bool {
 	if r.NodeID != nil && !r.NodeID(id) {
 		return false
 	}
 	for _, prefix := range r.Addresses {
-		if prefix.Contains(from) {
+		if prefix.Contains(address) {
 			return true
 		}
 	}
 	return len(r.Addresses) == 0
 }
 
-// memory is for how long a caller that has left is still known to have had a node id.
+// memory is the time for which a departed caller's node ids are remembered.
 const memory = time.Minute
 
-// countGone is for how long a node id counts towards those of its caller that has left.
+// countGone is the time for which a departed caller's node ids count.
 const countGone = 10 * time.Second
 
-// recountEvery is the shortest time between two counts of a caller's node ids while it has
-// too many.
+// recountEvery is the shortest time between two counts of a caller's node ids while it has too
+// many.
 const recountEvery = 100 * time.Millisecond
 
-// door decides which checkers may come in. Server.mu guards it.
+// door decides which checkers are admitted. Server.mu guards it.
 type door struct {
-	rules          []AdmitRule // none: everybody
+	rules          []AdmitRule // none: all checkers
 	maxIDs         int
 	joinsPerMinute int
 
 	visitors map[string]*visitor // by caller.Key
 	swept    time.Time
 
-	told    time.Time // when a refusal was last logged
-	omitted int       // refusals since then
+	pace limit.Pace // of refusals in the log
 }
 
-// visitor is a caller that has checkers, or had some in the last minute.
+// visitor is a caller with checkers now or in the last minute.
 type visitor struct {
-	ids    map[string]*visit
-	joins  float64 // how many more it may bring now
-	filled time.Time
-	full   time.Time // until then it has too many ids
+	ids   map[string]*visit
+	joins *rate.Limiter // its remaining joins
+	tried time.Time     // time of its last attempt
+	full  time.Time     // time until which it has too many ids
 }
 
-// isFull reports whether the caller has as many ids as it may. Who has just left counts.
-func (v *visitor) isFull(now time.Time, most int) bool {
-	if len(v.ids) < most || now.Before(v.full) {
-		return len(v.ids) >= most
+// isFull reports whether the caller has reached its limit of ids, including those that left just
+// now.
+func (v *visitor) isFull(now time.Time, limit int) bool {
+	if len(v.ids) < limit || now.Before(v.full) {
+		return len(v.ids) >= limit
 	}
 	count := 0
-	for _, one := range v.ids {
-		if one.sessions > 0 || now.Sub(one.left) < countGone {
+	for _, visit := range v.ids {
+		if visit.sessions > 0 || now.Sub(visit.left) < countGone {
 			count++
 		}
 	}
-	if count >= most {
+	if count >= limit {
 		v.full = now.Add(recountEvery)
 	}
-	return count >= most
+	return count >= limit
 }
 
-// visit is what a caller has under one node id.
+// visit is a caller's use of one node id.
 type visit struct {
 	sessions int
 	left     time.Time
 }
 
 func newDoor(o *Options) door {
-	return door{maxIDs: o.MaxIDsPerCaller, joinsPerMinute: o.MaxJoinsPerMinute, visitors: map[string]*visitor{}}
+	return door{maxIDs: o.MaxIDsPerCaller, joinsPerMinute: o.MaxJoinsPerMinute, visitors: map[string]*visitor{}, pace: limit.Pace{Interval: tellPause}}
 }
 
 // admits returns an error if no rule admits a checker.
-func (d *door) admits(id string, from *caller.Caller) error {
+func (d *door) admits(id string, caller *peer.Caller) error {
 	if len(d.rules) == 0 {
 		return nil
 	}
-	address, err := netip.ParseAddr(from.Host())
+	address, err := netip.ParseAddr(caller.Host())
 	if err != nil {
 		address = netip.Addr{} // in no prefix
 	}
@@ -103,33 +104,31 @@ func (d *door) admits(id string, from *caller.Caller) error {
 		}
 	}
 	return status.Errorf(codes.PermissionDenied,
-		"no rule of checkers.admit admits node %q from %s: add one to hdsd's configuration whose node_id_glob and addresses match, or give the checker another node.id", id, from.Host())
+		"no rule of checkers.admit admits node %q from %s: add one to hdsd's configuration whose node_id_glob and addresses match, or give the checker another node.id", id, caller.Host())
 }
 
-// enter counts a session of a caller, or returns why it may not begin.
+// enter counts a session of a caller, or returns the reason why it may not begin.
 func (d *door) enter(now time.Time, id, key string) error {
 	d.sweep(now)
 	v := d.visitors[key]
 	if v == nil {
-		v = &visitor{ids: map[string]*visit{}, joins: float64(d.joinsPerMinute), filled: now}
+		v = &visitor{ids: map[string]*visit{}, joins: rate.NewLimiter(rate.Limit(d.joinsPerMinute)/60, d.joinsPerMinute)}
 		d.visitors[key] = v
 	}
-	if known := v.ids[id]; known != nil {
-		known.sessions++
+	if earlier := v.ids[id]; earlier != nil {
+		earlier.sessions++
 		return nil
 	}
-	rate := float64(d.joinsPerMinute)
-	v.joins = min(rate, v.joins+rate*now.Sub(v.filled).Minutes())
-	v.filled = now
+	v.tried = now
 	switch {
-	case v.joins < 1:
+	case v.joins.TokensAt(now) < 1:
 		return status.Errorf(codes.ResourceExhausted,
-			"%s brought %d new node ids within a minute, the most for one caller: let checkers keep their node.id when they come back, or raise limits.max_joins_per_minute", share.Name(key), d.joinsPerMinute)
+			"%s brought %d new node ids within a minute, the most for one caller: let checkers keep their node.id when they come back, or raise limits.max_joins_per_minute", limit.Name(key), d.joinsPerMinute)
 	case v.isFull(now, d.maxIDs):
 		return status.Errorf(codes.ResourceExhausted,
-			"%s has checkers under %d node ids, the most for one caller, those that have just left included: raise limits.max_ids_per_caller, or give checkers certificates of their own", share.Name(key), d.maxIDs)
+			"%s has checkers under %d node ids, the most for one caller, those that have just left included: raise limits.max_ids_per_caller, or give checkers certificates of their own", limit.Name(key), d.maxIDs)
 	}
-	v.joins--
+	v.joins.AllowN(now, 1)
 	v.ids[id] = &visit{sessions: 1}
 	return nil
 }
@@ -140,24 +139,24 @@ func (d *door) leave(now time.Time, id, key string) {
 	if v == nil || v.ids[id] == nil {
 		return
 	}
-	one := v.ids[id]
-	one.sessions--
-	one.left = now
+	visit := v.ids[id]
+	visit.sessions--
+	visit.left = now
 }
 
-// sweep forgets who has left long ago.
+// sweep forgets callers that left long ago.
 func (d *door) sweep(now time.Time) {
 	if now.Sub(d.swept) < memory {
 		return
 	}
 	d.swept = now
 	for key, v := range d.visitors {
-		for id, one := range v.ids {
-			if one.sessions == 0 && now.Sub(one.left) >= memory {
+		for id, visit := range v.ids {
+			if visit.sessions == 0 && now.Sub(visit.left) >= memory {
 				delete(v.ids, id)
 			}
 		}
-		if len(v.ids) == 0 && now.Sub(v.filled) >= memory {
+		if len(v.ids) == 0 && now.Sub(v.tried) >= memory {
 			delete(d.visitors, key)
 		}
 	}
@@ -166,30 +165,26 @@ func (d *door) sweep(now time.Time) {
 // tellPause is the time between two lines about refused checkers.
 const tellPause = 10 * time.Second
 
-// turnAway counts a checker that is refused, and logs one in a while.
-func (s *Server) turnAway(id string, from *caller.Caller, why error) error {
+// turnAway counts a refused checker, and logs one in a while.
+func (s *Server) turnAway(id string, caller *peer.Caller, reason error) error {
 	s.metrics.turnedAway.Inc()
-	now := time.Now()
-	if d := &s.door; now.Sub(d.told) >= tellPause {
-		s.options.Log.Warn().Str("event", "checker_refused").Str("checker", id).Str("from", from.Host()).Str("identity", from.Identity).
-			Int("others", d.omitted).Msg(status.Convert(why).Message())
-		d.told, d.omitted = now, 0
-	} else {
-		d.omitted++
+	if suppressed, ok := s.door.pace.Next(time.Now()); ok {
+		s.options.Log.Warn().Str("event", "checker_refused").Str("checker", id).Str("from", caller.Host()).Str("identity", caller.Identity).
+			Uint64("others", suppressed).Msg(status.Convert(reason).Message())
 	}
-	return why
+	return reason
 }
 
-// SetAdmission replaces the rules that admit checkers. No rules admit everybody. It ends
-// the sessions that the new rules do not admit.
+// SetAdmission replaces the rules that admit checkers, and ends sessions that they do not admit.
+// No rules admit all.
 func (s *Server) SetAdmission(rules []AdmitRule) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.door.rules = rules
-	for id, one := range s.sessions {
-		if err := s.door.admits(id, &one.origin.Caller); err != nil && !one.ending {
-			one.refused.Store(true)
-			one.lifetime.stop(s.turnAway(id, &one.origin.Caller, err))
+	for id, session := range s.sessions {
+		if err := s.door.admits(id, &session.origin.Caller); err != nil && !session.ending {
+			session.refused.Store(true)
+			session.lifetime.stop(s.turnAway(id, &session.origin.Caller, err))
 		}
 	}
 }

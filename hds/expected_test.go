@@ -11,8 +11,8 @@ import (
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	"google.golang.org/protobuf/proto"
 
+	"hdsd/envoy"
 	"hdsd/hds"
-	"hdsd/internal/envoyaddr"
 )
 
 // endpointOf is the Endpoint that Envoy reports for an address.
@@ -22,7 +22,7 @@ func endpointOf(address string) *endpointv3.Endpoint {
 		return &endpointv3.Endpoint{Address: &corev3.Address{Address: &corev3.Address_Pipe{Pipe: &corev3.Pipe{Path: address}}}}
 	}
 	return &endpointv3.Endpoint{Address: &corev3.Address{Address: &corev3.Address_SocketAddress{SocketAddress: &corev3.SocketAddress{
-		Address: envoyaddr.IP(at.Addr()), PortSpecifier: &corev3.SocketAddress_PortValue{PortValue: uint32(at.Port())},
+		Address: envoy.IP(at.Addr()), PortSpecifier: &corev3.SocketAddress_PortValue{PortValue: uint32(at.Port())},
 	}}}}
 }
 
@@ -42,7 +42,7 @@ func FuzzExpectedEndpoint(f *testing.F) {
 		if !bytes.Equal(got, append([]byte("before"), want...)) {
 			t.Errorf("%q is encoded %x, want %x", address, got, want)
 		}
-		if _, err := netip.ParseAddrPort(address); err == nil && canonical != envoyaddr.Address(endpointOf(address).GetAddress()) || err != nil && canonical != address {
+		if _, err := netip.ParseAddrPort(address); err == nil && canonical != envoy.Address(endpointOf(address).GetAddress()) || err != nil && canonical != address {
 			t.Errorf("%q in the form %q", address, canonical)
 		}
 		if _, err := netip.ParseAddrPort(address); err == nil && len(want) < 80 && !hds.IsEndpoint(want, canonical) {
@@ -64,14 +64,14 @@ func FuzzIsEndpoint(f *testing.F) {
 		f.Add(encoded[:len(encoded)-1], address)
 	}
 	f.Fuzz(func(t *testing.T, encoded []byte, address string) {
-		if canonical := envoyaddr.Address(endpointOf(address).GetAddress()); canonical != address || !utf8.ValidString(address) || !hds.IsEndpoint(encoded, address) {
+		if canonical := envoy.Address(endpointOf(address).GetAddress()); canonical != address || !utf8.ValidString(address) || !hds.IsEndpoint(encoded, address) {
 			return
 		}
 		var e endpointv3.Endpoint
 		if err := proto.Unmarshal(encoded, &e); err != nil {
 			t.Fatal(err)
 		}
-		if decoded := envoyaddr.Address(e.GetAddress()); decoded != address {
+		if decoded := envoy.Address(e.GetAddress()); decoded != address {
 			t.Errorf("%x is seen as %s at once, and is %s", encoded, address, decoded)
 		}
 	})

@@ -5,7 +5,7 @@ import (
 
 	"google.golang.org/grpc/mem"
 
-	"hdsd/hds/specifier"
+	"hdsd/envoy/specifier"
 	"hdsd/health"
 )
 
@@ -45,7 +45,7 @@ func Expected(spec *specifier.Specifier) [][]byte {
 func Walk(message []byte, spec *specifier.Specifier) (text string, ok bool) {
 	p := newPlan(1, spec)
 	out := make([]observed, len(p.order))
-	if w := (walker{plan: p, out: out}); !w.walk(message) {
+	if w := (walker{plan: p, entries: out}); !w.walk(message) {
 		return "", false
 	}
 	return fmt.Sprint(out), true
@@ -84,7 +84,7 @@ func (r *Reader) Assign(spec *specifier.Specifier) {
 	if current := r.plans.current(); current != nil {
 		seq = current.seq + 1
 	}
-	r.plans = r.plans.with(newPlan(seq, spec), r.reader.matched)
+	r.plans = r.plans.add(newPlan(seq, spec), r.reader.matched)
 }
 
 // Read gives what a report comes to; synced tells whether the checker is known

@@ -11,7 +11,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/durationpb"
 
-	"hdsd/hds/specifier"
+	"hdsd/envoy/specifier"
 	"hdsd/internal/gate"
 )
 
@@ -19,10 +19,10 @@ import (
 // fetch.
 const fetchIntervals = 3
 
-// errLapsed is for a fetch that comes just as the session ends.
+// errLapsed is the error of a fetch that meets the end of its session.
 var errLapsed = errors.New("no fetch for three intervals")
 
-// call is a fetch on its way to the goroutine that answers it.
+// call is a fetch for the goroutine that answers it.
 type call struct {
 	ctx      context.Context
 	isReport bool
@@ -34,7 +34,7 @@ type call struct {
 	err  error
 }
 
-// fetch hands c to the goroutine that answers it, and waits.
+// fetch passes c to the goroutine that answers it, and waits.
 func (s *session) fetch(ctx context.Context, c *call) (*healthv3.HealthCheckSpecifier, error) {
 	c.done = make(chan struct{})
 	select {
@@ -52,7 +52,7 @@ func (s *session) fetch(ctx context.Context, c *call) (*healthv3.HealthCheckSpec
 	}
 }
 
-// whyDone gives what ended the session; errLapsed if nothing did.
+// whyDone returns the reason for the session's end; errLapsed if there is none.
 func (s *session) whyDone() error {
 	select {
 	case <-s.lifetime.stopped:
@@ -69,20 +69,20 @@ type fetcher struct {
 	session *session
 	box     outbox
 	form    form
-	in      *message
+	message *message
 	reader  reader
 	waited  bool        // for the first assignment
-	expiry  *time.Timer // when the session ends
+	expiry  *time.Timer // fires at the end of the session
 	silence silenceTimer
 }
 
-// answerFetches runs in a goroutine of its own from the first fetch until there is
-// none for three intervals, another session takes its place or the server closes.
+// answerFetches runs in its own goroutine from the first fetch until there is none for three
+// intervals, another session replaces it or the server closes.
 func (s *session) answerFetches() {
 	defer close(s.lifetime.done)
 	defer s.leave()
 	interval := s.server.options.Interval
-	f := fetcher{session: s, box: outbox{grace: interval}, form: form{session: s}, in: newMessage(s.progress.sentPlans)}
+	f := fetcher{session: s, box: outbox{grace: interval}, form: form{session: s}, message: newMessage(s.progress.sentPlans)}
 	f.expiry, f.silence = stoppedTimer(), newSilenceTimer(s.heldUp)
 	defer f.expiry.Stop()
 	defer f.silence.Stop()
@@ -97,7 +97,7 @@ func (s *session) answerFetches() {
 		case <-f.expiry.C:
 			return
 		case <-f.silence.C:
-			if f.silence.over() {
+			if f.silence.expired() {
 				s.fallSilent()
 			}
 		case c := <-s.calls:
@@ -112,15 +112,15 @@ func (f *fetcher) answer(c *call) (*healthv3.HealthCheckSpecifier, error) {
 	s := f.session
 	s.activity.hear()
 	if c.isReport {
-		if err := f.in.UnmarshalWire(mem.BufferSlice{mem.SliceBuffer(c.report)}); err != nil {
+		if err := f.message.UnmarshalWire(mem.BufferSlice{mem.SliceBuffer(c.report)}); err != nil {
 			return nil, err
 		}
-		if err := s.hear(f.in, &f.reader); err != nil {
+		if err := s.hear(f.message, &f.reader); err != nil {
 			return nil, err
 		}
 	}
 	if spec := f.assigned(c.ctx); spec != nil {
-		spec = f.form.of(spec)
+		spec = f.form.convert(spec)
 		f.box.setTarget(spec)
 		return f.compose(spec)
 	}
@@ -136,8 +136,8 @@ func (f *fetcher) answer(c *call) (*healthv3.HealthCheckSpecifier, error) {
 	return f.box.last.message(), nil
 }
 
-// assigned gives what was assigned since the last fetch. The first fetch waits
-// for it, but not for long.
+// assigned returns the assignment since the last fetch. The first fetch waits for one, but not
+// for long.
 func (f *fetcher) assigned(ctx context.Context) *specifier.Specifier {
 	s := f.session
 	if spec, _ := s.due(time.Now()); spec != nil || f.waited {
@@ -149,7 +149,7 @@ func (f *fetcher) assigned(ctx context.Context) *specifier.Specifier {
 	defer limit.Stop()
 	for {
 		select {
-		case <-s.pending.wake: // perhaps for what was withdrawn
+		case <-s.pending.wake: // perhaps for a withdrawn one
 			if spec, _ := s.due(time.Now()); spec != nil {
 				return spec
 			}
@@ -166,8 +166,8 @@ func (f *fetcher) assigned(ctx context.Context) *specifier.Specifier {
 	}
 }
 
-// compose gives the message that is due, and counts it as sent where it is not
-// the one before. Of a new specifier the plan is in force from now on.
+// compose returns the due message, and counts it as sent unless it repeats the one before. The
+// plan of a new specifier is in force from now on.
 func (f *fetcher) compose(spec *specifier.Specifier) (*healthv3.HealthCheckSpecifier, error) {
 	s := f.session
 	encoded, err := f.box.compose(time.Now())

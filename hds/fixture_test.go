@@ -26,10 +26,10 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 
+	"hdsd/envoy"
+	"hdsd/envoy/specifier"
 	"hdsd/hds"
-	"hdsd/hds/specifier"
 	"hdsd/health"
-	"hdsd/internal/envoyaddr"
 )
 
 // recorder is a sink that writes down its calls.
@@ -319,7 +319,7 @@ func specifierOf(m *healthv3.HealthCheckSpecifier) *specifier.Specifier {
 			p.Localities = append(p.Localities, specifier.Group{Locality: l.GetLocality(), Entries: len(l.GetEndpoints())})
 			for _, e := range l.GetEndpoints() {
 				s.Special[len(s.Order)] = e
-				s.Order, s.Addresses = append(s.Order, health.EndpointID(len(s.Order))), append(s.Addresses, envoyaddr.Address(e.GetAddress()))
+				s.Order, s.Addresses = append(s.Order, health.EndpointID(len(s.Order))), append(s.Addresses, envoy.Address(e.GetAddress()))
 			}
 		}
 		s.Clusters = append(s.Clusters, p)

@@ -10,27 +10,27 @@ import (
 	discoveryv2 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v2"
 	healthv3 "github.com/envoyproxy/go-control-plane/envoy/service/health/v3"
 	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
-	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/anypb"
 
-	"hdsd/hds/specifier"
+	"hdsd/envoy/fields"
+	"hdsd/envoy/specifier"
 )
 
-// form gives specifiers the form that one checker understands, v3 or v2. It belongs
-// to the goroutine that sends.
+// form converts specifiers to the version that one checker understands, v3 or v2. It belongs to
+// the goroutine that sends.
 type form struct {
 	session *session
-	logged  map[string]bool // clusters that were left out
+	logged  map[string]bool // omitted clusters
 }
 
-func (f *form) of(spec *specifier.Specifier) *specifier.Specifier {
+func (f *form) convert(spec *specifier.Specifier) *specifier.Specifier {
 	if !f.session.v2 {
 		return spec
 	}
 	s := f.session.server
-	out := formV2(spec, func(cluster string, err error) {
+	converted := formV2(spec, func(cluster string, err error) {
 		s.metrics.noForm.Inc()
 		if f.logged[cluster] {
 			return
@@ -39,17 +39,16 @@ func (f *form) of(spec *specifier.Specifier) *specifier.Specifier {
 			f.logged = map[string]bool{}
 		}
 		f.logged[cluster] = true
-		s.options.Log.Warn().Str("event", "cluster_not_sent_v2").Str("checker", f.session.checker.ID).Str("cluster", cluster).Err(err).
+		s.options.Log.Warn().Str("event", "cluster_not_sent_v2").Str("checker", f.session.checker.ID).EmbedObject(s.options.Named(cluster)).Err(err).
 			Msg("a cluster is not sent to a checker that speaks v2, which cannot say how to check it")
 	})
-	f.session.progress.partial.Store(len(out.Clusters) < len(spec.Clusters))
-	return out
+	f.session.progress.partial.Store(len(converted.Clusters) < len(spec.Clusters))
+	return converted
 }
 
-// formV2 gives spec in a form that v2 reads as v3 does. It leaves out clusters that
-// have none.
+// formV2 returns spec in a form that v2 reads as v3 does, without clusters that have none.
 func formV2(spec *specifier.Specifier, leftOut func(cluster string, err error)) *specifier.Specifier {
-	out := &specifier.Specifier{Interval: spec.Interval, Serial: spec.Serial, Retell: spec.Retell}
+	converted := &specifier.Specifier{Interval: spec.Interval, Serial: spec.Serial, Retell: spec.Retell}
 	next := 0
 	for i, cluster := range spec.Message().GetClusterHealthChecks() {
 		start := next
@@ -61,42 +60,42 @@ func formV2(spec *specifier.Specifier, leftOut func(cluster string, err error)) 
 			leftOut(cluster.GetClusterName(), err)
 			continue
 		}
-		out.Append(specifier.Part{Head: head, Localities: spec.Clusters[i].Localities}, spec, start)
+		converted.Append(specifier.Part{Head: head, Localities: spec.Clusters[i].Localities}, spec, start)
 	}
-	return out
+	return converted
 }
 
-// clusterV2 gives a cluster, without its localities, whose wire form is its v2 form. It checks
+// clusterV2 returns a cluster, without its localities, whose wire form is its v2 form. It checks
 // all of it by v2's own rules.
 func clusterV2(c *healthv3.ClusterHealthCheck) (*healthv3.ClusterHealthCheck, error) {
-	out := &healthv3.ClusterHealthCheck{
+	converted := &healthv3.ClusterHealthCheck{
 		ClusterName: c.GetClusterName(), LocalityEndpoints: c.GetLocalityEndpoints(),
 		TransportSocketMatches: c.GetTransportSocketMatches(),
 	}
-	out.HealthChecks = make([]*corev3.HealthCheck, len(c.GetHealthChecks()))
+	converted.HealthChecks = make([]*corev3.HealthCheck, len(c.GetHealthChecks()))
 	for i, check := range c.GetHealthChecks() {
-		out.HealthChecks[i] = proto.CloneOf(check)
-		if err := checkV2(out.HealthChecks[i]); err != nil {
+		converted.HealthChecks[i] = proto.CloneOf(check)
+		if err := checkV2(converted.HealthChecks[i]); err != nil {
 			return nil, err
 		}
 	}
 	var read discoveryv2.ClusterHealthCheck
-	if err := rewrite(out, &read); err != nil {
+	if err := rewrite(converted, &read); err != nil {
 		return nil, err
 	}
-	if err := known(read.ProtoReflect()); err != nil {
+	if err := checkKnown(read.ProtoReflect()); err != nil {
 		return nil, err
 	}
 	if err := read.ValidateAll(); err != nil {
 		return nil, fmt.Errorf("v2 does not allow it: %w", err)
 	}
-	out.LocalityEndpoints = nil
-	return out, nil
+	converted.LocalityEndpoints = nil
+	return converted, nil
 }
 
 var errNoBodies = errors.New("v2 has no bodies of HTTP requests and responses; take send and receive out of http_health_check")
 
-// checkV2 changes what v2 expresses with other fields than v3.
+// checkV2 changes the fields that v2 expresses differently.
 func checkV2(c *corev3.HealthCheck) error {
 	if proto.Equal(c.GetNoTrafficHealthyInterval(), c.GetNoTrafficInterval()) {
 		c.NoTrafficHealthyInterval = nil // the other one serves for both
@@ -106,7 +105,7 @@ func checkV2(c *corev3.HealthCheck) error {
 	}
 	if h := c.GetHttpHealthCheck(); h != nil {
 		if h.GetSend() != nil || len(h.GetReceive()) > 0 {
-			return errNoBodies // the fields are there, but were never read
+			return errNoBodies // the fields exist, but were never read
 		}
 		if h.GetMethod() == corev3.RequestMethod_GET {
 			h.Method = corev3.RequestMethod_METHOD_UNSPECIFIED
@@ -118,20 +117,20 @@ func checkV2(c *corev3.HealthCheck) error {
 	return nil
 }
 
-// redisV2 gives a Redis check its v2 configuration. No other custom check has one.
+// redisV2 converts the configuration of a Redis check to v2. No other custom check has one.
 func redisV2(custom *corev3.HealthCheck_CustomHealthCheck) error {
-	var had redisv3.Redis
-	if err := custom.GetTypedConfig().UnmarshalTo(&had); err != nil {
+	var configV3 redisv3.Redis
+	if err := custom.GetTypedConfig().UnmarshalTo(&configV3); err != nil {
 		return fmt.Errorf("v2 has no %q: %w", custom.GetName(), err)
 	}
-	var has redisv2.Redis
-	if err := rewrite(&had, &has); err != nil {
+	var configV2 redisv2.Redis
+	if err := rewrite(&configV3, &configV2); err != nil {
 		return err
 	}
-	if err := known(has.ProtoReflect()); err != nil {
+	if err := checkKnown(configV2.ProtoReflect()); err != nil {
 		return err
 	}
-	packed, err := anypb.New(&has)
+	packed, err := anypb.New(&configV2)
 	if err != nil {
 		return fmt.Errorf("encoding a check of Redis: %w", err)
 	}
@@ -139,12 +138,11 @@ func redisV2(custom *corev3.HealthCheck_CustomHealthCheck) error {
 	return nil
 }
 
-// known gives an error if a message has, at any depth, what its type does not.
-func known(m protoreflect.Message) error {
+// checkKnown returns an error if a message has, at any depth, unknown fields or values.
+func checkKnown(m protoreflect.Message) error {
 	name := m.Descriptor().FullName()
-	if unknown := m.GetUnknown(); len(unknown) > 0 {
-		number, _, _ := protowire.ConsumeTag(unknown)
-		return fmt.Errorf("%s has no field %d, which v3 has", name, number)
+	if unknown, err := fields.Next(m.GetUnknown()); err == nil {
+		return fmt.Errorf("%s has no field %d, which v3 has", name, unknown.Number)
 	}
 	if packed, ok := m.Interface().(*anypb.Any); ok && !packed.MessageIs((*redisv2.Redis)(nil)) {
 		return fmt.Errorf("v2 does not know what %q is", packed.GetTypeUrl())
@@ -172,7 +170,7 @@ func known(m protoreflect.Message) error {
 func knownValue(field protoreflect.FieldDescriptor, value protoreflect.Value) error {
 	switch {
 	case field.Message() != nil:
-		return known(value.Message())
+		return checkKnown(value.Message())
 	case field.Enum() != nil && field.Enum().Values().ByNumber(value.Enum()) == nil:
 		return fmt.Errorf("%s has no value %d in v2", field.FullName(), value.Enum())
 	}

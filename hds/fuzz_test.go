@@ -16,8 +16,8 @@ import (
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
+	"hdsd/envoy/specifier"
 	"hdsd/hds"
-	"hdsd/hds/specifier"
 	"hdsd/health"
 )
 

@@ -14,39 +14,39 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
-	"hdsd/access"
-	"hdsd/hds/specifier"
+	"hdsd/envoy"
+	"hdsd/envoy/specifier"
 	"hdsd/health"
-	"hdsd/internal/caller"
-	"hdsd/internal/envoyaddr"
 	"hdsd/internal/gate"
+	"hdsd/peer"
+	"hdsd/peer/access"
 )
 
-// Limits on what a checker says of itself, in bytes. An Envoy's node has some 50 kB,
-// and hdsd keeps its metadata.
+// Limits on a checker's description of itself, in bytes. An Envoy's node has some 50 kB, and
+// hdsd keeps its metadata.
 const (
 	maxNodeID    = 1024
 	maxNodeTaken = 1 << 20
 )
 
-// origin is what all fetches of one checker have in common.
+// origin is common to all fetches of one checker.
 type origin struct {
 	node [sha256.Size]byte // its cluster, locality and metadata
-	caller.Caller
+	peer.Caller
 	permit access.Permit
 }
 
-func (o origin) is(other origin) bool { return o.node == other.node && o.Is(other.Caller) }
+func (o origin) equals(other origin) bool { return o.node == other.node && o.Is(other.Caller) }
 
 // owns reports whether a grant binds the checker's node id to the caller.
 func (o origin) owns(c *health.Checker) bool { return o.permit.Owns(nodeOf(c)) }
 
-// nodeOf gives what a checker says of itself as access knows it.
+// nodeOf returns a checker's node for package access.
 func nodeOf(c *health.Checker) access.Node {
 	return access.Node{ID: c.ID, Region: c.Locality.Region, Zone: c.Locality.Zone}
 }
 
-// introduction is what the first message says.
+// introduction is the content of the first message.
 type introduction struct {
 	checker health.Checker
 	node    [sha256.Size]byte
@@ -85,7 +85,7 @@ func introducedBy(m *healthv3.HealthCheckRequestOrEndpointHealthResponse) (intro
 		return introduction{}, fmt.Errorf("node %q has %d bytes: make its metadata smaller; at most %d are taken", node.GetId(), size, maxNodeTaken)
 	}
 	nameBuild(node)
-	if err := envoyaddr.CheckNode(node); err != nil {
+	if err := envoy.CheckNode(node); err != nil {
 		return introduction{}, err
 	}
 	checker, err := specifier.CheckerFromNode(node, m.GetHealthCheckRequest().GetCapability())
@@ -109,103 +109,103 @@ func sameChecker(a, b *health.Checker) bool {
 		maps.Equal(a.Abilities, b.Abilities) && maps.Equal(a.Metadata, b.Metadata)
 }
 
-// admit makes one the session of its checker, and leaves the session that it
-// replaces in one.before. The caller holds mu.
-func (s *Server) admit(one *session) error {
+// admit makes session the session of its checker, and stores the replaced one in session.before.
+// The caller holds mu.
+func (s *Server) admit(session *session) error {
 	if s.gate.Closed() {
 		return gate.ErrClosing
 	}
-	id := one.checker.ID
-	if err := s.door.enter(time.Now(), id, one.origin.Key()); err != nil {
-		return s.turnAway(id, &one.origin.Caller, err)
+	id := session.checker.ID
+	if err := s.door.enter(time.Now(), id, session.origin.Key()); err != nil {
+		return s.turnAway(id, &session.origin.Caller, err)
 	}
 	if old := s.sessions[id]; old != nil {
 		if old.ending {
 			close(old.lifetime.followed)
 		} else {
 			old.replaced = true
-			one.warned = old.warned
+			session.warned = old.warned
 			s.metrics.replaced.Inc()
-			old.lifetime.stop(replacement(one, old))
+			old.lifetime.stop(replacement(session, old))
 		}
-		one.before = old
+		session.before = old
 	}
-	if specifier.IgnoresWeight(one.node) {
+	if specifier.IgnoresWeight(session.node) {
 		s.options.Log.Warn().Str("event", "weight_ignored").Str("checker", id).
 			Msg("the hdsd.weight in node.metadata is no number above 0: the checker has the weight 1, unless the configuration gives it another")
 	}
-	one.activity.hear()
-	one.activity.block(s.now())
-	s.sessions[id] = one
+	session.activity.hear()
+	session.activity.block(s.now())
+	s.sessions[id] = session
 	s.metrics.streams.Set(float64(len(s.sessions)))
 	return nil
 }
 
-// replacement is the error that ends old when one takes its place.
-func replacement(one, old *session) error {
-	if id := one.checker.ID; takesBack(one.origin, old.origin, &one.checker) {
-		return status.Errorf(codes.Aborted, "node id %q belongs to the caller from %s, by a grant, and it takes the place of this stream: use another node.id", id, one.origin.Host())
+// replacement is the error that ends old when session replaces it.
+func replacement(session, old *session) error {
+	if id := session.checker.ID; takesBack(session.origin, old.origin, &session.checker) {
+		return status.Errorf(codes.Aborted, "node id %q belongs to the caller from %s, by a grant, and it takes the place of this stream: use another node.id", id, session.origin.Host())
 	}
 	return status.Errorf(codes.Aborted, "node id %q came again, from %s, and takes the place of this stream, on which nothing was heard for %s",
-		one.checker.ID, one.origin.Host(), old.activity.silence().Round(time.Millisecond))
+		session.checker.ID, session.origin.Host(), old.activity.silence().Round(time.Millisecond))
 }
 
-// leave removes one and tells the sink, unless another has taken its place. The
-// node id stays taken until the sink knows, so that calls keep their order.
-func (s *Server) leave(one *session) {
+// leave removes a session and tells the sink, unless it was replaced. The node id stays taken
+// until the sink knows, so that calls keep their order.
+func (s *Server) leave(session *session) {
 	s.mu.Lock()
-	replaced := one.replaced
-	one.ending = !replaced
-	s.door.leave(time.Now(), one.checker.ID, one.origin.Key())
+	replaced := session.replaced
+	session.ending = !replaced
+	s.door.leave(time.Now(), session.checker.ID, session.origin.Key())
 	s.mu.Unlock()
 	if replaced {
 		return
 	}
-	if s.ended(one) {
-		s.sink.Ended(one.checker.ID)
+	if s.ended(session) {
+		s.sink.Ended(session.checker.ID)
 	}
-	if s.isFollowed(one) {
+	if s.isFollowed(session) {
 		return
 	}
-	s.sink.Disconnected(one.checker.ID)
+	s.sink.Disconnected(session.checker.ID)
 	s.mu.Lock()
-	if s.sessions[one.checker.ID] == one {
-		delete(s.sessions, one.checker.ID)
+	if s.sessions[session.checker.ID] == session {
+		delete(s.sessions, session.checker.ID)
 	}
 	s.metrics.streams.Set(float64(len(s.sessions)))
 	s.mu.Unlock()
 }
 
-// ended reports whether the server itself ended a session. One whose peer does not read, or does
-// not answer, ended by itself: its process may hang.
-func (s *Server) ended(one *session) bool {
-	if one.refused.Load() || s.gate.Closed() {
+// ended reports whether the server itself ended a session. A session whose peer does not read or
+// answer ended by itself: its process may hang.
+func (s *Server) ended(session *session) bool {
+	if session.refused.Load() || s.gate.Closed() {
 		return true
 	}
-	if one.grpc == nil {
+	if session.grpc == nil {
 		return false
 	}
-	ctx := one.grpc.Context()
+	ctx := session.grpc.Context()
 	cause := context.Cause(ctx) // of the access, if that ended it
 	withdrawn := cause != nil && !errors.Is(cause, context.Canceled) && !errors.Is(cause, context.DeadlineExceeded)
-	return withdrawn || s.options.Ended(ctx) || s.options.Planned(one.origin.Address)
+	return withdrawn || s.options.Ended(ctx) || s.options.Planned(session.origin.Address)
 }
 
-// isFollowed waits a while for the next stream of a checker whose connection hdsd ended
-// by plan, so that nobody else gets its seats meanwhile. It reports whether there is one.
-func (s *Server) isFollowed(one *session) bool {
-	if one.grpc == nil || !s.options.Planned(one.origin.Address) {
+// isFollowed waits a while for the next stream of a checker whose connection hdsd ended by plan,
+// so that its seats stay. It reports whether there is one.
+func (s *Server) isFollowed(session *session) bool {
+	if session.grpc == nil || !s.options.Planned(session.origin.Address) {
 		return false
 	}
 	timer := time.NewTimer(s.options.PlannedGrace)
 	defer timer.Stop()
 	select {
-	case <-one.lifetime.followed:
+	case <-session.lifetime.followed:
 		return true
 	case <-timer.C:
 	case <-s.gate.Closing():
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.sessions[one.checker.ID] != one
+	return s.sessions[session.checker.ID] != session
 }

@@ -5,9 +5,9 @@ import "sync"
 // lifetime ends a session once, for one reason.
 type lifetime struct {
 	stopped chan struct{} // closed by stop
-	done    chan struct{} // closed when the session calls the sink no more
+	done    chan struct{} // closed when the session no longer calls the sink
 
-	followed chan struct{} // closed when another session takes the place of one that was ending; guarded by Server.mu
+	followed chan struct{} // closed when another session replaces an ending one; guarded by Server.mu
 
 	once  sync.Once
 	cause error // written before stopped is closed

@@ -8,26 +8,26 @@ import (
 	"google.golang.org/grpc/mem"
 )
 
-// message is what was received last. The next one is compared with it while it is still
-// in grpc's buffers, without a copy. Of all but a small one only hashes are kept: what all
-// checkers say together would be several hundred bytes for each endpoint. A call of
-// UnmarshalWire is followed by one of done.
+// message is the last received message. The next one is compared with it while it is still in
+// grpc's buffers, without a copy. Only small messages are kept, of others hashes: those of all
+// checkers together would be several hundred bytes for each endpoint. Each UnmarshalWire is
+// followed by one call of done.
 type message struct {
-	// current gives the plans that a report may follow; nil for a first message.
+	// current returns the plans that a report may follow; nil for a first message.
 	current func() plans
 
-	plans   plans  // those when the message came in
-	bytes   []byte // the message until done; empty if it is the same as before, on the same plan
+	plans   plans  // plans at the arrival of the message
+	bytes   []byte // the message until done; empty if it equals the one before, on the same plan
 	same    bool   // it equals the one before
-	refusal error  // why it was not taken; grpc would hide the error's code
+	refusal error  // reason why it was refused; grpc would hide the error's code
 
 	size  int     // of the message; -1 if there was none
-	sums  sums    // of a large one
-	small []byte  // keeps the bytes of a small one
-	large *[]byte // of larges; holds those of a large one until done
+	sums  sums    // hashes of a large message
+	small []byte  // bytes of a small message
+	large *[]byte // of larges; bytes of a large message until done
 }
 
-// larges has room for large messages. Unlike grpc's, it is not cleared for each.
+// larges has buffers for large messages. Unlike grpc's, they are not cleared for each message.
 var larges = sync.Pool{New: func() any { return new([]byte) }}
 
 // keptBytes is the size up to which a message is kept.
@@ -63,7 +63,7 @@ func (m *message) UnmarshalWire(data mem.BufferSlice) error {
 	return nil
 }
 
-// refuse gives an error if a message has too many bytes.
+// refuse returns an error if a message has too many bytes.
 func (m *message) refuse(size int) error {
 	if m.current == nil {
 		return checkFirst(size)
@@ -83,16 +83,15 @@ func (m *message) takeLarge(data mem.BufferSlice, size int, before *plan) {
 	}
 }
 
-// readFrom takes note that what comes before this offset is not read, and that the next
-// message need not be compared there. The bytes must be there still.
+// readFrom records that bytes before this offset are not read, and need not be compared in the
+// next message. The bytes must still be there.
 func (m *message) readFrom(offset int) {
 	if m.large != nil {
 		m.sums.startAt(offset, m.bytes)
 	}
 }
 
-// done ends the use of the bytes. After an error, the same message again is not the
-// same: it has to be refused again.
+// done ends the use of the bytes. After an error, an equal message is refused again.
 func (m *message) done(err error) {
 	if m.large != nil {
 		larges.Put(m.large)

@@ -4,21 +4,21 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// reportKind says what had to be done to read a report.
+// reportKind is the way in which a report was read.
 type reportKind int
 
 // The kinds of report.
 const (
-	unchangedReport  reportKind = iota // as the one before, byte for byte
+	unchangedReport  reportKind = iota // equal to the one before, byte for byte
 	changedReport                      // as expected, read in place
-	unexpectedReport                   // another order or form, decoded as a whole
+	unexpectedReport                   // another order or form, fully decoded
 	heartbeat                          // no report inside
 	reportKinds
 )
 
 var reportKindNames = [reportKinds]string{"unchanged", "changed", "unexpected", "heartbeat"}
 
-// metrics are counted whether or not anybody collects them.
+// metrics are counted even without a registerer.
 type metrics struct {
 	streams    prometheus.Gauge
 	refused    prometheus.Counter
@@ -39,10 +39,10 @@ type metrics struct {
 }
 
 func newMetrics() (*metrics, []prometheus.Collector) {
-	var all []prometheus.Collector
+	var collectors []prometheus.Collector
 	counter := func(name, help string) prometheus.Counter {
 		c := prometheus.NewCounter(prometheus.CounterOpts{Name: "hdsd_hds_" + name, Help: help})
-		all = append(all, c)
+		collectors = append(collectors, c)
 		return c
 	}
 	m := &metrics{
@@ -68,10 +68,10 @@ func newMetrics() (*metrics, []prometheus.Collector) {
 	for kind := range m.reports {
 		m.reports[kind] = reports.WithLabelValues(reportKindNames[kind])
 	}
-	return m, append(all, m.streams, reports)
+	return m, append(collectors, m.streams, reports)
 }
 
-// count takes in one report.
+// count adds one report.
 func (m *metrics) count(r *reading) {
 	m.reports[r.kind].Inc()
 	if len(r.votes) > 0 {

@@ -7,29 +7,29 @@ import (
 	"hdsd/health"
 )
 
-// newsPerInterval is how often in a report interval the sink is told at most that a checker
-// was heard and says what it said before. One that reports as it should is far from it.
+// newsPerInterval bounds the calls of the sink per report interval for reports without news. A
+// well-behaved checker is far from it.
 const newsPerInterval = 10
 
 // notifier calls the sink about one session, one call at a time.
 type notifier struct {
 	sink   Sink
-	pause  int64       // the least time between two calls that tell of no news
-	silent atomic.Bool // the sink was told that the checker is silent
+	pause  int64       // the least time between two calls without news
+	silent atomic.Bool // the sink knows that the checker is silent
 
-	told int64 // when the sink was told of a report; owned by the goroutine that receives
+	reportedAt int64 // time of the sink's last call for a report; owned by the receiving goroutine
 
-	mu   sync.Mutex // held for each call of the sink after Connected
-	over bool       // the session has ended
+	mu    sync.Mutex // held for each call of the sink after Connected
+	ended bool       // the session has ended
 }
 
-// spares reports whether the sink need not hear of a report without news at a time.
-func (n *notifier) spares(now int64) bool { return n.told != 0 && now-n.told < n.pause }
+// spares reports whether the sink need not hear of a report without news now.
+func (n *notifier) spares(now int64) bool { return n.reportedAt != 0 && now-n.reportedAt < n.pause }
 
-// reported tells the sink of a report, after all that the report changes. It reports whether
-// the checker was silent until then: one that accepts a plan, even an empty one, is not.
+// reported tells the sink of a report, after applying its changes. It reports whether this ends
+// the silence of the checker: a checker that accepts a plan, even an empty one, is not silent.
 func (n *notifier) reported(now int64, id string, votes []health.Vote, accepted *plan, follows bool) (spoke bool) {
-	n.told = now
+	n.reportedAt = now
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if (follows || accepted != nil) && n.silent.CompareAndSwap(true, false) {
@@ -43,15 +43,15 @@ func (n *notifier) reported(now int64, id string, votes []health.Vote, accepted 
 	return spoke
 }
 
-// fallSilent tells the sink that the checker is silent, unless the session has
-// ended or the checker follows after all. It reports whether it told.
+// fallSilent tells the sink that the checker is silent, unless the session has ended or the
+// checker follows after all. It reports whether it did.
 func (n *notifier) fallSilent(id string, follows *atomic.Bool) bool {
 	if follows.Load() {
-		return false // without waiting for a sink that is busy with a report
+		return false // does not wait for a sink that is busy with a report
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.over || follows.Load() {
+	if n.ended || follows.Load() {
 		return false
 	}
 	n.silent.Store(true)
@@ -62,6 +62,6 @@ func (n *notifier) fallSilent(id string, follows *atomic.Bool) bool {
 // end makes later calls of fallSilent do nothing.
 func (n *notifier) end() {
 	n.mu.Lock()
-	n.over = true
+	n.ended = true
 	n.mu.Unlock()
 }

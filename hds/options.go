@@ -16,38 +16,36 @@ import (
 
 // Options are the settings of a Server. The zero value is ready to use.
 type Options struct {
-	// Interval is the time between two reports, which hdsd tells checkers.
-	// Default: 1 s.
+	// Interval is the time between two reports, as sent to checkers. Default: 1 s.
 	Interval time.Duration
 
-	// FirstMessageTimeout bounds how long a stream may be open before its first
-	// message. Default: 10 s.
+	// FirstMessageTimeout bounds the wait for a stream's first message. Default: 10 s.
 	FirstMessageTimeout time.Duration
 
-	// WriteTimeout bounds how long one specifier may wait for a peer that does
-	// not read. Default: 10 s.
+	// WriteTimeout bounds the wait of one specifier for a peer that does not read. Default: 10
+	// s.
 	WriteTimeout time.Duration
 
-	// AssignTimeout bounds how long the first fetch of a checker waits for an
-	// assignment. After it the checker gets an empty specifier. Default: 1 s.
+	// AssignTimeout bounds the wait of a checker's first fetch for an assignment. After it the
+	// checker gets an empty specifier. Default: 1 s.
 	AssignTimeout time.Duration
 
-	// MaxMessageBytes is the largest message that is taken. A larger one ends its
-	// stream with RESOURCE_EXHAUSTED. Default: 64 MiB.
+	// MaxMessageBytes bounds received messages. A larger one ends its stream with
+	// RESOURCE_EXHAUSTED. Default: 64 MiB.
 	MaxMessageBytes int
 
-	// MaxIDsPerCaller bounds the node ids that a caller has checkers under, now and in
-	// the last 10 s. MaxJoinsPerMinute bounds how many ids a minute it may bring that it did
-	// not have in the last minute. Defaults: 2,000 and 1,200.
+	// MaxIDsPerCaller bounds the node ids of a caller's checkers, now and in the last 10 s.
+	// MaxJoinsPerMinute bounds the ids per minute that were not among the caller's in the last
+	// minute. Defaults: 2,000 and 1,200.
 	MaxIDsPerCaller, MaxJoinsPerMinute int
 
-	// Waited returns for how long, in all, messages of a call have waited because others take
-	// the server's memory, and for how long the present one has, zero if none does. No checker
-	// is silent for that. Default: no message waits.
-	Waited func(call context.Context) (all, present time.Duration)
+	// Waited returns how long messages of a call have waited for the server's memory, in total
+	// and for the present one, zero without one. This time does not count as a checker's
+	// silence. Default: no message waits.
+	Waited func(call context.Context) (total, present time.Duration)
 
-	// Check has a call take only messages of which check gives no error, by their sizes, before
-	// they are read. Default: they are read first.
+	// Check makes a call refuse messages by their sizes, before they are read, if check returns
+	// an error. Default: they are read first.
 	Check func(call context.Context, check func(bytes int) error)
 
 	// Ended reports whether the server itself has ended the connection of a call. Default: it
@@ -72,7 +70,10 @@ type Options struct {
 	// Log gets what operators should know. Default: nothing is logged.
 	Log zerolog.Logger
 
-	// Registerer gets the metrics, named hdsd_hds_…. Default: none does.
+	// Named returns the name of a cluster for a line of the log. Default: its name in specifiers.
+	Named func(cluster string) zerolog.LogObjectMarshaler
+
+	// Registerer gets the metrics, named hdsd_hds_…. Default: nothing does.
 	Registerer prometheus.Registerer
 }
 
@@ -82,7 +83,7 @@ func (o Options) withDefaults() Options {
 	o.WriteTimeout = orDefault(o.WriteTimeout, 10*time.Second)
 	o.AssignTimeout = orDefault(o.AssignTimeout, time.Second)
 	if o.Waited == nil {
-		o.Waited = func(context.Context) (all, present time.Duration) { return 0, 0 }
+		o.Waited = func(context.Context) (total, present time.Duration) { return 0, 0 }
 	}
 	if o.Check == nil {
 		o.Check = func(context.Context, func(int) error) {}
@@ -93,12 +94,21 @@ func (o Options) withDefaults() Options {
 	if o.Planned == nil {
 		o.Planned = func(string) bool { return false }
 	}
+	if o.Named == nil {
+		o.Named = func(cluster string) zerolog.LogObjectMarshaler { return plainName(cluster) }
+	}
 	o.PlannedGrace = orDefault(o.PlannedGrace, 5*time.Second)
 	o.MaxMessageBytes = orDefault(o.MaxMessageBytes, 64<<20)
 	o.MaxIDsPerCaller = orDefault(o.MaxIDsPerCaller, 2000)
 	o.MaxJoinsPerMinute = orDefault(o.MaxJoinsPerMinute, 1200)
 	return o
 }
+
+// plainName is the name of a cluster in a specifier.
+type plainName string
+
+// MarshalZerologObject implements zerolog.LogObjectMarshaler.
+func (n plainName) MarshalZerologObject(e *zerolog.Event) { e.Str("cluster", string(n)) }
 
 func orDefault[T cmp.Ordered](value, otherwise T) T {
 	var zero T
@@ -132,7 +142,7 @@ const (
 	connectionWindow = 16 << 20
 )
 
-// ServerOptions gives the options that the grpc.Server of a Server needs.
+// ServerOptions returns the options that the grpc.Server of a Server needs.
 func ServerOptions(o Options) []grpc.ServerOption {
 	o = o.withDefaults()
 	return []grpc.ServerOption{

@@ -9,27 +9,27 @@ import (
 
 	healthv3 "github.com/envoyproxy/go-control-plane/envoy/service/health/v3"
 
-	"hdsd/hds/specifier"
+	"hdsd/envoy/specifier"
 )
 
 // outbox decides what to send in one session. It has no clock and does no I/O. It
 // belongs to the goroutine that sends.
 type outbox struct {
-	grace time.Duration // how long a cluster that goes away is kept without endpoints
+	grace time.Duration // time for which a disappearing cluster is kept without endpoints
 
-	target  *specifier.Specifier // what the checker should end up with
-	last    *sent                // nil before
+	target  *specifier.Specifier // the specifier that the checker should have in the end
+	last    *sentMessage         // nil before
 	leaving map[string]*leaving
 }
 
 // leaving is a cluster that is emptied and not yet dropped.
 type leaving struct {
 	emptied *healthv3.ClusterHealthCheck
-	until   time.Time // zero: not sent yet
+	dropAt  time.Time // zero: not sent yet
 }
 
-// setTarget sets what the checker should end up with. Clusters that it had and
-// should lose are emptied first.
+// setTarget sets the specifier that the checker should have in the end. Clusters that it should
+// lose are emptied first.
 func (o *outbox) setTarget(target *specifier.Specifier) {
 	if o.leaving == nil {
 		o.leaving = make(map[string]*leaving)
@@ -46,10 +46,10 @@ func (o *outbox) setTarget(target *specifier.Specifier) {
 	o.target = target
 }
 
-// compose gives the encoded message that is due; nil if the checker has it.
+// compose returns the due message, encoded; nil if the checker has it.
 func (o *outbox) compose(now time.Time) ([]byte, error) {
-	maps.DeleteFunc(o.leaving, func(_ string, l *leaving) bool { return !l.until.IsZero() && !now.Before(l.until) })
-	next := &sent{of: o.target, at: now}
+	maps.DeleteFunc(o.leaving, func(_ string, l *leaving) bool { return !l.dropAt.IsZero() && !now.Before(l.dropAt) })
+	next := &sentMessage{spec: o.target, time: now}
 	for _, name := range slices.Sorted(maps.Keys(o.leaving)) {
 		next.emptied = append(next.emptied, o.leaving[name].emptied)
 	}
@@ -65,16 +65,16 @@ func (o *outbox) compose(now time.Time) ([]byte, error) {
 	return encoded, nil
 }
 
-// delivered starts the time for which emptied clusters are kept. It gives the time
-// when the next message is due; zero if none is.
+// delivered starts the time for which emptied clusters are kept. It returns the time when the
+// next message is due; zero if none is.
 func (o *outbox) delivered(now time.Time) time.Time {
 	var due time.Time
 	for _, l := range o.leaving {
-		if l.until.IsZero() {
-			l.until = now.Add(o.grace)
+		if l.dropAt.IsZero() {
+			l.dropAt = now.Add(o.grace)
 		}
-		if due.IsZero() || l.until.Before(due) {
-			due = l.until
+		if due.IsZero() || l.dropAt.Before(due) {
+			due = l.dropAt
 		}
 	}
 	return due

@@ -4,30 +4,30 @@ import (
 	"sync"
 	"time"
 
-	"hdsd/hds/specifier"
+	"hdsd/envoy/specifier"
 )
 
-// pending is the specifier that waits to be sent. The latest wins.
+// pending is the specifier waiting to be sent. The latest wins.
 type pending struct {
-	wake chan struct{} // holds one: there is something to send
+	wake chan struct{} // holds one signal: there is something to send
 
 	mu      sync.Mutex
-	spec    *specifier.Specifier // nil when taken
+	spec    *specifier.Specifier // nil when removed
 	skipped bool                 // an earlier one was replaced before it was sent
-	behind  bool                 // the one assigned last is not in force yet
+	lagging bool                 // the latest assignment is not in force yet
 
 	// Owned by the goroutine that sends.
-	retell    bool      // the next plan has every vote told again
-	inForceAt time.Time // when the last plan came into force
+	retell    bool      // the next plan repeats every vote
+	inForceAt time.Time // time when the last plan came into force
 }
 
 func newPending() pending { return pending{wake: make(chan struct{}, 1)} }
 
-// set replaces what waits. Nil withdraws it.
+// set replaces the waiting specifier. Nil withdraws it.
 func (p *pending) set(spec *specifier.Specifier) {
 	p.mu.Lock()
 	p.skipped = p.skipped || p.spec != nil
-	p.spec, p.behind = spec, spec != nil
+	p.spec, p.lagging = spec, spec != nil
 	p.mu.Unlock()
 	p.rouse()
 }
@@ -36,20 +36,20 @@ func (p *pending) set(spec *specifier.Specifier) {
 func (p *pending) rouse() {
 	select {
 	case p.wake <- struct{}{}:
-	default: // whoever is woken finds all there is
+	default: // the woken goroutine finds all there is
 	}
 }
 
-// peek gives what waits, nil if nothing does.
+// peek returns the waiting specifier, or nil.
 func (p *pending) peek() *specifier.Specifier {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.spec
 }
 
-// take takes what waits, unless that is another one by now. If one before it was never
-// sent, whoever assigned it counts on every vote being told again.
-func (p *pending) take(spec *specifier.Specifier) bool {
+// remove removes the waiting specifier, unless it has been replaced. If an earlier one was never
+// sent, its sender counts on every vote being repeated.
+func (p *pending) remove(spec *specifier.Specifier) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if spec == nil || p.spec != spec {
@@ -60,15 +60,15 @@ func (p *pending) take(spec *specifier.Specifier) bool {
 	return true
 }
 
-// inForce notes that what was taken is in force.
+// inForce records that the removed specifier is in force.
 func (p *pending) inForce() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.behind = p.spec != nil
+	p.lagging = p.spec != nil
 }
 
 func (p *pending) isBehind() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.behind
+	return p.lagging
 }

@@ -7,18 +7,18 @@ import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	"google.golang.org/protobuf/proto"
 
-	"hdsd/hds/specifier"
+	"hdsd/envoy"
+	"hdsd/envoy/specifier"
 	"hdsd/health"
-	"hdsd/internal/envoyaddr"
 )
 
-// plan is what reports on one sent specifier should look like. It does not change
-// once made, except for the indexes.
+// plan is the expected content of reports on one sent specifier. It does not change once made,
+// except for the indexes.
 type plan struct {
 	seq       uint64 // counts the specifiers of a session, from 1
 	spec      *specifier.Specifier
 	order     []health.EndpointID // entry by entry
-	addresses []string            // of each entry, canonical; spec's own, as a rule
+	addresses []string            // of each entry, canonical; usually spec's own
 	size      int                 // of all entries' Endpoints as Envoy writes them
 	groups    []group             // the entries by cluster and locality, in order; none is empty
 
@@ -37,8 +37,8 @@ type group struct {
 	end      int    // index after its last entry
 }
 
-// newPlan gives the plan of a specifier. It leaves out entries that the message
-// lists beyond the order; specifier.Build makes none.
+// newPlan returns the plan of a specifier. It omits entries that the message lists beyond the
+// order; specifier.Build makes none.
 func newPlan(seq uint64, spec *specifier.Specifier) *plan {
 	entries := min(len(spec.Order), len(spec.Addresses))
 	p := &plan{seq: seq, spec: spec, order: spec.Order[:entries], addresses: spec.Addresses[:entries]}
@@ -61,13 +61,13 @@ func newPlan(seq uint64, spec *specifier.Specifier) *plan {
 }
 
 func newGroup(cluster string, l *corev3.Locality, end int) group {
-	where := envoyaddr.Locality(l)
+	locality := envoy.Locality(l)
 	// Like Envoy, keep only the three names of a locality.
-	encoded, _ := proto.Marshal(envoyaddr.LocalityMessage(where))
-	return group{cluster: cluster, locality: where, encoded: encoded, end: end}
+	encoded, _ := proto.Marshal(envoy.LocalityMessage(locality))
+	return group{cluster: cluster, locality: locality, encoded: encoded, end: end}
 }
 
-// see takes note of the address of the i-th entry.
+// see records the address of the i-th entry.
 func (p *plan) see(i int) {
 	var room [longestEndpoint]byte
 	encoded, canonical := appendEndpoint(room[:0], p.addresses[i])
@@ -81,7 +81,7 @@ func (p *plan) see(i int) {
 	p.addresses[i] = canonical
 }
 
-// dropIndexes forgets what is made again when it is needed.
+// dropIndexes drops the indexes, which are rebuilt when needed.
 func (p *plan) dropIndexes() { p.byID, p.byKey, p.byAddress = nil, nil, nil }
 
 func (p *plan) ids() map[health.EndpointID]int {
@@ -91,13 +91,13 @@ func (p *plan) ids() map[health.EndpointID]int {
 	return p.byID
 }
 
-// index gives where the entry of each id is.
+// index returns the index of each id's entry.
 func (p *plan) index() map[health.EndpointID]int {
-	all := make(map[health.EndpointID]int, len(p.order))
+	byID := make(map[health.EndpointID]int, len(p.order))
 	for i, id := range p.order {
-		all[id] = i
+		byID[id] = i
 	}
-	return all
+	return byID
 }
 
 func (p *plan) keys() map[health.Endpoint]int {
@@ -117,7 +117,7 @@ func (p *plan) uniqueAddresses() map[string]int {
 	if p.byAddress == nil {
 		p.byAddress = make(map[string]int, len(p.order))
 		for i, address := range p.addresses {
-			if _, twice := p.byAddress[address]; twice {
+			if _, duplicate := p.byAddress[address]; duplicate {
 				i = -1
 			}
 			p.byAddress[address] = i
@@ -126,10 +126,10 @@ func (p *plan) uniqueAddresses() map[string]int {
 	return p.byAddress
 }
 
-// place is where a checker finds an endpoint.
+// place is the cluster and address of an endpoint.
 type place struct{ cluster, address string }
 
-// places gives those of the entries, in order.
+// places yields the places of the entries, in order.
 func (p *plan) places() iter.Seq[place] {
 	return func(yield func(place) bool) {
 		i := 0
@@ -143,8 +143,8 @@ func (p *plan) places() iter.Seq[place] {
 	}
 }
 
-// hasAllOf reports whether p lists all that another plan lists, in the same order. Few plans
-// take something away.
+// hasAllOf reports whether p lists all entries of another plan, in the same order. Few plans
+// remove any.
 func (p *plan) hasAllOf(other *plan) bool {
 	next := 0
 	for i, id := range p.order {
@@ -155,14 +155,14 @@ func (p *plan) hasAllOf(other *plan) bool {
 	return next == len(other.order)
 }
 
-// plans are those that reports may follow: the newest one that a report has
-// matched, and all sent since. They do not change once made.
+// plans are those that reports may follow: the newest matched one, and all sent since. They do
+// not change once made.
 type plans []*plan
 
-// maxPlans bounds how many plans are kept for a checker that accepts none.
+// maxPlans bounds the plans kept for a checker that accepts none.
 const maxPlans = 8
 
-// current gives the last one; nil where nothing was sent yet.
+// current returns the last plan; nil before the first.
 func (l plans) current() *plan {
 	if len(l) == 0 {
 		return nil
@@ -170,12 +170,12 @@ func (l plans) current() *plan {
 	return l[len(l)-1]
 }
 
-// from gives the plans from a seq on.
-func (l plans) from(seq uint64) plans {
+// tail returns the plans from a seq on.
+func (l plans) tail(seq uint64) plans {
 	return slices.DeleteFunc(slices.Clone(l), func(p *plan) bool { return p.seq < seq })
 }
 
-// numbered gives the one with this seq, which is among them.
+// numbered returns the plan with this seq, which must be present.
 func (l plans) numbered(seq uint64) *plan {
 	for _, p := range l {
 		if p.seq == seq {
@@ -185,36 +185,35 @@ func (l plans) numbered(seq uint64) *plan {
 	return nil
 }
 
-// gone gives what others list, but the last one does not.
-func (l plans) gone() map[place]bool {
-	gone, current := map[place]bool{}, l.current()
-	var has map[health.EndpointID]int // where current has each
+// removed returns the places that earlier plans list, but the last one does not.
+func (l plans) removed() map[place]bool {
+	removed, current := map[place]bool{}, l.current()
+	var currentIndex map[health.EndpointID]int // index in current of each entry
 	for _, old := range l {
 		if current.hasAllOf(old) {
 			continue
 		}
-		if has == nil {
-			has = current.index()
+		if currentIndex == nil {
+			currentIndex = current.index()
 		}
 		i := 0
 		for e := range old.places() {
-			if at, ok := has[old.order[i]]; !ok || current.addresses[at] != old.addresses[i] {
-				gone[e] = true
+			if index, ok := currentIndex[old.order[i]]; !ok || current.addresses[index] != old.addresses[i] {
+				removed[e] = true
 			}
 			i++
 		}
 	}
-	if len(gone) > 0 {
+	if len(removed) > 0 {
 		for e := range current.places() {
-			delete(gone, e) // under another id
+			delete(removed, e) // under another id
 		}
 	}
-	return gone
+	return removed
 }
 
-// with gives the plans after p is sent, where accepted is the seq of the newest one
-// matched.
-func (l plans) with(p *plan, accepted uint64) plans {
+// add returns the plans after p is sent; accepted is the seq of the newest matched plan.
+func (l plans) add(p *plan, accepted uint64) plans {
 	next := make(plans, 0, len(l)+1)
 	for _, old := range l {
 		if old.seq >= accepted {

@@ -4,22 +4,21 @@ import (
 	"slices"
 	"sync/atomic"
 
-	"hdsd/hds/specifier"
+	"hdsd/envoy/specifier"
 )
 
-// progress is what a checker was sent, and how far its reports follow. The
-// goroutine that sends adds plans, the one that receives matches reports; any
-// goroutine may ask.
+// progress is the state of a checker's specifiers, and how far its reports follow. The goroutine
+// that sends adds plans, the one that receives matches reports; any goroutine may read.
 type progress struct {
-	plans    atomic.Pointer[plans] // the goroutine that sends adds to them, the one that receives trims them
-	sent     atomic.Pointer[sent]  // the last message; written by the goroutine that sends
-	partial  atomic.Bool           // that message leaves out clusters that have no v2 form
-	accepted atomic.Uint64         // seq of the newest plan matched; written by the goroutine that receives
-	follows  atomic.Bool           // a report has listed something that was sent
-	strange  atomic.Uint64         // entries that are no votes
+	plans    atomic.Pointer[plans]       // the goroutine that sends adds to them, the one that receives trims them
+	sent     atomic.Pointer[sentMessage] // the last message; written by the goroutine that sends
+	partial  atomic.Bool                 // that message omits clusters that have no v2 form
+	accepted atomic.Uint64               // seq of the newest plan matched; written by the goroutine that receives
+	follows  atomic.Bool                 // a report has listed something that was sent
+	strange  atomic.Uint64               // entries that are no votes
 }
 
-// sentPlans gives the plans that a report may follow.
+// sentPlans returns the plans that a report may follow.
 func (p *progress) sentPlans() plans {
 	if sent := p.plans.Load(); sent != nil {
 		return *sent
@@ -37,7 +36,7 @@ func (p *progress) announce(spec *specifier.Specifier, retell bool) bool {
 		}
 		seq = current.seq + 1
 	}
-	next := before.with(newPlan(seq, spec), p.accepted.Load())
+	next := before.add(newPlan(seq, spec), p.accepted.Load())
 	p.plans.Store(&next)
 	return true
 }
@@ -45,31 +44,31 @@ func (p *progress) announce(spec *specifier.Specifier, retell bool) bool {
 // bringsBack reports whether a specifier lists an endpoint that the last one dropped, while a
 // report may still follow an earlier one that listed it.
 func (p *progress) bringsBack(spec *specifier.Specifier) bool {
-	gone := p.sentPlans().from(p.accepted.Load()).gone()
-	if len(gone) == 0 {
+	removed := p.sentPlans().tail(p.accepted.Load()).removed()
+	if len(removed) == 0 {
 		return false
 	}
 	for e := range newPlan(0, spec).places() {
-		if gone[e] {
+		if removed[e] {
 			return true
 		}
 	}
 	return false
 }
 
-// match records which of some plans a report follows, and what it says. It gives the plan that
-// the checker accepts by it, nil if it accepts none anew.
-func (p *progress) match(in plans, got *reading) (accepted *plan) {
-	if got.matched > p.accepted.Load() {
-		accepted = in.numbered(got.matched)
+// match records the plan among candidates that a report follows, and its content. It returns the
+// plan that the checker newly accepts, or nil.
+func (p *progress) match(candidates plans, result *reading) (accepted *plan) {
+	if result.matched > p.accepted.Load() {
+		accepted = candidates.numbered(result.matched)
 	}
-	p.accepted.Store(got.matched)
-	if now := p.plans.Load(); now != nil && (*now)[0].seq < got.matched {
-		rest := now.from(got.matched)
+	p.accepted.Store(result.matched)
+	if now := p.plans.Load(); now != nil && (*now)[0].seq < result.matched {
+		rest := now.tail(result.matched)
 		p.plans.CompareAndSwap(now, &rest) // else there is a newer list, which the next report trims
 	}
-	p.strange.Add(got.strange)
-	if got.follows || len(got.votes) > 0 {
+	p.strange.Add(result.strange)
+	if result.follows || len(result.votes) > 0 {
 		p.follows.Store(true)
 	}
 	return accepted
@@ -81,11 +80,10 @@ func (p *progress) isCurrent() bool {
 	return current != nil && p.accepted.Load() >= current.seq
 }
 
-// specifier gives State.Specifier of a checker that was sent all that was
-// assigned, or not.
-func (p *progress) specifier(behind bool) string {
+// specifier returns State.Specifier of a checker, given whether its assignment is lagging.
+func (p *progress) specifier(lagging bool) string {
 	switch {
-	case behind || p.partial.Load() || p.plans.Load() == nil:
+	case lagging || p.partial.Load() || p.plans.Load() == nil:
 		return NotSent
 	case p.isCurrent():
 		return Synced

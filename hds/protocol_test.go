@@ -19,8 +19,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/structpb"
 
+	"hdsd/envoy/specifier"
 	"hdsd/hds"
-	"hdsd/hds/specifier"
 	"hdsd/internal/wire"
 )
 

@@ -6,33 +6,33 @@ import (
 	"hdsd/health"
 )
 
-// reading is what the reader makes of one report.
+// reading is the result of reading one report.
 type reading struct {
-	votes   []health.Vote // that changed; the receiver may keep them
+	votes   []health.Vote // changed votes; the receiver may keep them
 	kind    reportKind
 	strange uint64 // entries about endpoints that were never assigned, or without a valid status
 	matched uint64 // seq of the newest specifier that the checker is known to follow
-	follows bool   // a report has listed all of a specifier that lists something
+	follows bool   // a report has listed all of a non-empty specifier
 }
 
 // reader turns the reports of one session into votes. It belongs to the goroutine
 // that receives.
 type reader struct {
-	plans   plans
-	plan    *plan      // the current one
-	last    []observed // by entry of plan: what was reported last, also in reports on earlier plans
-	scratch []observed
-	said    []stretch // by the latest report, if last has all that it said; else empty
+	plans     plans
+	plan      *plan      // the current one
+	last      []observed // by entry of plan: the latest report, also on earlier plans
+	scratch   []observed
+	stretches []stretch // the clusters of the latest report, if last has all of its content; else empty
 	reading
 }
 
-// repeats reports whether a message is as the one before, and that one was as it should be.
+// repeats reports whether a message equals the one before, and that one was as expected.
 func (r *reader) repeats(m *message) bool {
 	return m.same && m.plans.current() == r.plan && r.strange == 0
 }
 
-// read gives what a report says. An error means that the bytes are no report, or one
-// of far more than was assigned. Its status is INVALID_ARGUMENT unless it has another.
+// read returns the content of a report. An error means that the bytes are no report, or one far
+// beyond its assignment. Its status is INVALID_ARGUMENT unless it has another.
 func (r *reader) read(m *message, stopped func() bool) (reading, error) {
 	r.votes = nil
 	if m.same && m.plans.current() == r.plan {
@@ -52,11 +52,11 @@ func (r *reader) read(m *message, stopped func() bool) (reading, error) {
 
 // walk reads a report that follows p in the order and form of Envoy's reports.
 func (r *reader) walk(m *message, p *plan) bool {
-	w := walker{plan: p, out: r.buffer(p), now: r.said[:0], sums: &m.sums}
+	w := walker{plan: p, entries: r.buffer(p), now: r.stretches[:0], sums: &m.sums}
 	if p == r.plan && p.seq == r.matched {
-		w.last, w.before = r.last, r.said
+		w.last, w.before = r.last, r.stretches
 	}
-	r.said = r.said[:0]
+	r.stretches = r.stretches[:0]
 	if !w.walk(m.bytes) {
 		return false
 	}
@@ -65,16 +65,16 @@ func (r *reader) walk(m *message, p *plan) bool {
 	if len(m.bytes) == 0 {
 		r.kind = heartbeat
 	}
-	r.apply(p, w.out)
+	r.apply(p, w.entries)
 	if p == r.plan && r.strange == 0 {
-		r.said = w.now
+		r.stretches = w.now
 	}
 	return true
 }
 
-// general reads a report that differs from what every plan expects.
+// general reads a report that matches no plan.
 func (r *reader) general(message []byte, stopped func() bool) (reading, error) {
-	r.said = r.said[:0]
+	r.stretches = r.stretches[:0]
 	if err := r.plans.checkEntries(message); err != nil {
 		return reading{}, err
 	}
@@ -88,11 +88,11 @@ func (r *reader) general(message []byte, stopped func() bool) (reading, error) {
 	}
 	for _, p := range slices.Backward(r.plans) {
 		if d.follows(p) {
-			out := r.buffer(p)
+			entries := r.buffer(p)
 			for i := range d.entries {
-				out[i] = d.entries[i].observed
+				entries[i] = d.entries[i].observed
 			}
-			r.apply(p, out)
+			r.apply(p, entries)
 			return r.reading, nil
 		}
 	}
@@ -124,18 +124,18 @@ func (r *reader) place(d *decoded, e *entry) {
 	r.strange++
 }
 
-// apply votes by a report that follows p. The first report on the current plan
-// gives all votes; later ones, and those on earlier plans, give what changed. An id
-// in an old plan may stand for another endpoint by now, so the address must match.
-func (r *reader) apply(p *plan, out []observed) {
+// apply votes by a report that follows p. The first report on the current plan yields all votes;
+// later ones, and those on earlier plans, yield changes. An id in an old plan may stand for
+// another endpoint by now, so the address must match.
+func (r *reader) apply(p *plan, entries []observed) {
 	if p == r.plan {
 		if r.matched != p.seq {
 			clear(r.last)
-			r.votes = make([]health.Vote, 0, len(out))
+			r.votes = make([]health.Vote, 0, len(entries))
 		}
-		for i := range out {
-			if out[i] != r.last[i] {
-				r.vote(i, out[i])
+		for i := range entries {
+			if entries[i] != r.last[i] {
+				r.vote(i, entries[i])
 			}
 		}
 		p.dropIndexes()
@@ -145,8 +145,8 @@ func (r *reader) apply(p *plan, out []observed) {
 	} else {
 		index := r.plan.ids()
 		for i, id := range p.order {
-			if at, ok := index[id]; ok && p.addresses[i] == r.plan.addresses[at] {
-				r.vote(at, out[i])
+			if j, ok := index[id]; ok && p.addresses[i] == r.plan.addresses[j] {
+				r.vote(j, entries[i])
 			}
 		}
 	}
@@ -168,14 +168,14 @@ func (r *reader) vote(index int, o observed) {
 	}
 }
 
-// adopt puts plans in force, except those older than the one that the checker is
-// known to follow. What was reported of endpoints that stay is carried over.
-func (r *reader) adopt(in plans) {
-	for len(in) > 0 && in[0].seq < r.matched {
-		in = in[1:]
+// adopt puts plans in force, except those older than the one that the checker is known to
+// follow. It keeps the state of endpoints that stay.
+func (r *reader) adopt(candidates plans) {
+	for len(candidates) > 0 && candidates[0].seq < r.matched {
+		candidates = candidates[1:]
 	}
-	r.plans = in
-	current := in.current()
+	r.plans = candidates
+	current := candidates.current()
 	if current == r.plan {
 		return
 	}
@@ -183,15 +183,15 @@ func (r *reader) adopt(in plans) {
 	if r.plan != nil {
 		index := current.ids()
 		for i, id := range r.plan.order {
-			if at, ok := index[id]; ok && r.plan.addresses[i] == current.addresses[at] {
-				last[at] = r.last[i]
+			if j, ok := index[id]; ok && r.plan.addresses[i] == current.addresses[j] {
+				last[j] = r.last[i]
 			}
 		}
 	}
-	r.plan, r.last, r.said = current, last, nil
+	r.plan, r.last, r.stretches = current, last, nil
 }
 
-// buffer gives space for the entries of p, valid until the next call.
+// buffer returns space for the entries of p, valid until the next call.
 func (r *reader) buffer(p *plan) []observed {
 	if cap(r.scratch) < len(p.order) {
 		r.scratch = make([]observed, len(p.order))

@@ -6,38 +6,31 @@ import (
 
 	"google.golang.org/grpc/status"
 
-	"hdsd/internal/caller"
-	"hdsd/internal/pace"
-	"hdsd/internal/share"
+	"hdsd/peer"
+	"hdsd/peer/limit"
 )
 
 // logPace keeps floods out of the log.
-type logPace struct{ reports, idle, stuck pace.Pace }
+type logPace struct{ reports, idle, stuck limit.Pace }
 
-// refuseReport counts and logs a report of far more than the checker is assigned, or a
-// first message that is too large, whose checker has no name yet.
-func (s *Server) refuseReport(from, checker string, err error) {
+// refuseReport counts and logs a report far beyond its assignment, or a first message that is
+// too large, whose checker has no name yet.
+func (s *Server) refuseReport(address, checker string, err error) {
 	s.metrics.oversize.Inc()
-	if more, ok := s.pace.reports.Next(time.Now()); ok {
-		s.options.Log.Warn().Str("event", "report_refused").Str("caller", share.Name(from)).Str("checker", checker).Str("reason", status.Convert(err).Message()).Uint64("more", more).
-			Msg("a checker sent far more than it is assigned: it is refused, unread")
-	}
+	s.pace.reports.Warn(time.Now(), &s.options.Log, "report_refused").Str("caller", limit.Name(address)).Str("checker", checker).Str("reason", status.Convert(err).Message()).
+		Msg("a checker sent far more than it is assigned: it is refused, unread")
 }
 
-// endedIdle counts and logs a stream that ends because its client says nothing.
+// endedIdle counts and logs a stream that ended because its client sent nothing.
 func (s *Server) endedIdle(ctx context.Context) {
 	s.metrics.idle.Inc()
-	if more, ok := s.pace.idle.Next(time.Now()); ok {
-		s.options.Log.Warn().Str("event", "stream_idle").Str("caller", share.Name(caller.FromContext(ctx).Key())).Uint64("more", more).
-			Msg("a stream for health checks ends: its client has sent nothing")
-	}
+	s.pace.idle.Warn(time.Now(), &s.options.Log, "stream_idle").Str("caller", limit.Name(peer.FromContext(ctx).Key())).
+		Msg("a stream for health checks ends: its client has sent nothing")
 }
 
-// endedStuck counts and logs a stream that ends because its client does not read.
-func (s *Server) endedStuck(one *session) {
+// endedStuck counts and logs a stream that ended because its client did not read.
+func (s *Server) endedStuck(session *session) {
 	s.metrics.stuck.Inc()
-	if more, ok := s.pace.stuck.Next(time.Now()); ok {
-		s.options.Log.Warn().Str("event", "stream_stuck").Str("caller", share.Name(one.origin.Key())).Str("node", one.checker.ID).Uint64("more", more).
-			Msg("a stream for health checks ends: its client does not read its specifier")
-	}
+	s.pace.stuck.Warn(time.Now(), &s.options.Log, "stream_stuck").Str("caller", limit.Name(session.origin.Key())).Str("node", session.checker.ID).
+		Msg("a stream for health checks ends: its client does not read its specifier")
 }

@@ -10,9 +10,9 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
-	"hdsd/access"
-	"hdsd/internal/caller"
 	"hdsd/internal/rest"
+	"hdsd/peer"
+	"hdsd/peer/access"
 )
 
 // The paths that Handler serves.
@@ -21,9 +21,9 @@ const (
 	FetchPathV2 = "/v2/discovery:health_check"
 )
 
-// Handler serves FetchHealthCheck by REST: POST to FetchPath and FetchPathV2,
-// with proto3 JSON in and out. What is unknown in a request is left unread.
-// Errors have a code as in gRPC and a message.
+// Handler serves FetchHealthCheck by REST: POST to FetchPath and FetchPathV2, with proto3 JSON
+// in and out. It ignores unknown fields of a request. Errors have a code as in gRPC and a
+// message.
 func (s *Server) Handler() http.Handler {
 	return &rest.Server{
 		Paths: map[string]func(*http.Request, []byte) (rest.Answer, error){
@@ -34,7 +34,7 @@ func (s *Server) Handler() http.Handler {
 				return new(discoveryv2.HealthCheckRequestOrEndpointHealthResponse)
 			}, s.fetchV2),
 		},
-		Most:     s.mostText,
+		Limit:    s.mostText,
 		Budget:   s.options.Bodies,
 		MaxBytes: s.options.MaxMessageBytes,
 
@@ -48,7 +48,7 @@ func byREST[T, M proto.Message](s *Server, request func() M, fetch func(context.
 	return func(r *http.Request, body []byte) (rest.Answer, error) {
 		nodes := r.Header.Values(NodeHeader)
 		if err := s.checkText(body, nodes); err != nil {
-			s.refuseReport(caller.OfRequest(r).Key(), "", err)
+			s.refuseReport(peer.OfRequest(r).Key(), "", err)
 			return nil, err
 		}
 		m := request()
@@ -59,7 +59,7 @@ func byREST[T, M proto.Message](s *Server, request func() M, fetch func(context.
 		if err != nil {
 			return nil, err
 		}
-		spec, err := fetch(r.Context(), &query{from: caller.OfRequest(r), permit: access.FromContext(r.Context()), nodes: nodes, message: message})
+		spec, err := fetch(r.Context(), &query{caller: peer.OfRequest(r), permit: access.FromContext(r.Context()), nodes: nodes, message: message})
 		if err != nil {
 			return nil, err
 		}
@@ -68,25 +68,25 @@ func byREST[T, M proto.Message](s *Server, request func() M, fetch func(context.
 	}
 }
 
-// textFactor is how much larger a message may be in JSON.
+// textFactor bounds how much larger a message is in JSON.
 const textFactor = 8
 
-// mostText is how many bytes the body of a request may have.
+// mostText bounds the bytes of a request's body.
 func (s *Server) mostText(r *http.Request) int {
 	return min(s.options.MaxMessageBytes, textFactor*max(maxFirstBytes, s.mostBytes(r.Header.Values(NodeHeader))))
 }
 
-// checkText gives an error if a body has more parts than any message of the checker
-// that is taken. It counts before anything is decoded: a comma stands between two parts.
+// checkText returns an error if a body has more parts than any message accepted from the
+// checker. It counts before anything is decoded: a comma stands between two parts.
 func (s *Server) checkText(body []byte, nodes []string) error {
-	most := maxFirstFields + s.mostBytes(nodes)/bytesPerEntry*fieldsPerEntry
-	if n := bytes.Count(body, []byte{','}); n > most {
-		return rest.TooLarge("the fetch has %d fields, and %d are taken for what the checker is assigned: report only what the specifier lists", n, most)
+	limit := maxFirstFields + s.mostBytes(nodes)/bytesPerEntry*fieldsPerEntry
+	if n := bytes.Count(body, []byte{','}); n > limit {
+		return rest.TooLarge("the fetch has %d fields, and %d are taken for what the checker is assigned: report only what the specifier lists", n, limit)
 	}
 	return nil
 }
 
-// fieldsPerEntry is how many fields an entry of a report has in JSON, at most.
+// fieldsPerEntry bounds the JSON fields of a report's entry.
 const fieldsPerEntry = 8
 
 var lenient = protojson.UnmarshalOptions{DiscardUnknown: true}

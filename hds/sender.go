@@ -6,56 +6,56 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"hdsd/hds/specifier"
+	"hdsd/envoy/specifier"
 	"hdsd/internal/wire"
 )
 
-// acceptIntervals is how many report intervals a checker has to follow a
-// specifier before hdsd logs that it does not.
+// acceptIntervals is the number of report intervals after which hdsd logs that a checker does
+// not follow a specifier.
 const acceptIntervals = 3
 
-// leastPatience is the least time that a checker has to follow a specifier: a network, or a busy
-// machine, is no faster where reports are frequent.
+// leastPatience is the least time for a checker to follow a specifier. Frequent reports make
+// neither a network nor a busy machine faster.
 const leastPatience = time.Second
 
-// patience gives the time that a checker has to follow a specifier before it counts as silent.
+// patience returns the time for a checker to follow a specifier. After that, it is silent.
 func (o *Options) patience() time.Duration { return max(acceptIntervals*o.Interval, leastPatience) }
 
 // sender sends specifiers on one stream. It belongs to one goroutine.
 type sender struct {
-	session *session
-	box     outbox
-	next    *time.Timer // when emptied clusters are to be dropped
-	held    *time.Timer // when what is held back is to be sent anyway
-	check   *time.Timer // when the specifier should have been accepted
-	silence silenceTimer
-	reports uint64 // how many there were when it was sent
-	form    form
+	session   *session
+	box       outbox
+	dropTimer *time.Timer // fires when emptied clusters are to be dropped
+	held      *time.Timer // fires when a held back specifier is to be sent anyway
+	check     *time.Timer // fires when the specifier should have been accepted
+	silence   silenceTimer
+	reports   uint64 // number of reports when it was sent
+	form      form
 }
 
-// send runs in a goroutine of its own from Connected to the end of the stream.
+// send runs in its own goroutine from Connected to the end of the stream.
 func (s *session) send() {
-	out := sender{session: s, box: outbox{grace: s.server.options.Interval}, form: form{session: s}}
-	out.next, out.held, out.check, out.silence = stoppedTimer(), stoppedTimer(), stoppedTimer(), newSilenceTimer(s.heldUp)
-	defer out.next.Stop()
-	defer out.held.Stop()
-	defer out.check.Stop()
-	defer out.silence.Stop()
+	sender := sender{session: s, box: outbox{grace: s.server.options.Interval}, form: form{session: s}}
+	sender.dropTimer, sender.held, sender.check, sender.silence = stoppedTimer(), stoppedTimer(), stoppedTimer(), newSilenceTimer(s.heldUp)
+	defer sender.dropTimer.Stop()
+	defer sender.held.Stop()
+	defer sender.check.Stop()
+	defer sender.silence.Stop()
 	for {
 		ok := true
 		select {
 		case <-s.grpc.Context().Done():
 			return
 		case <-s.pending.wake:
-			ok = out.assigned()
-		case <-out.held.C:
-			ok = out.assigned()
-		case <-out.next.C:
-			ok = out.deliver(nil)
-		case <-out.check.C:
-			out.logUnaccepted()
-		case <-out.silence.C:
-			if out.silence.over() {
+			ok = sender.assigned()
+		case <-sender.held.C:
+			ok = sender.assigned()
+		case <-sender.dropTimer.C:
+			ok = sender.deliver(nil)
+		case <-sender.check.C:
+			sender.logUnaccepted()
+		case <-sender.silence.C:
+			if sender.silence.expired() {
 				s.fallSilent()
 			}
 		}
@@ -71,7 +71,7 @@ func stoppedTimer() *time.Timer {
 	return t
 }
 
-// assigned sends what waits, unless that is held back.
+// assigned sends the waiting specifier, unless it is held back.
 func (s *sender) assigned() bool {
 	spec, wait := s.session.due(time.Now())
 	if wait > 0 {
@@ -80,13 +80,13 @@ func (s *sender) assigned() bool {
 	if spec == nil {
 		return true
 	}
-	spec = s.form.of(spec)
+	spec = s.form.convert(spec)
 	s.box.setTarget(spec)
 	return s.deliver(spec)
 }
 
-// deliver sends what is due, if anything. The plan of a new specifier is in
-// force before its first byte is on the way: a report may follow it at once.
+// deliver sends the due message, if any. The plan of a new specifier is in force before its
+// first byte is on the way: a report may follow it at once.
 func (s *sender) deliver(spec *specifier.Specifier) bool {
 	encoded, err := s.box.compose(time.Now())
 	if err != nil {
@@ -101,7 +101,7 @@ func (s *sender) deliver(spec *specifier.Specifier) bool {
 		}
 	}
 	if due := s.box.delivered(time.Now()); !due.IsZero() {
-		s.next.Reset(time.Until(due))
+		s.dropTimer.Reset(time.Until(due))
 	}
 	if changed {
 		s.wait()
@@ -109,8 +109,8 @@ func (s *sender) deliver(spec *specifier.Specifier) bool {
 	return true
 }
 
-// wait starts the timers of a specifier that changed something. It is written by
-// then: a peer that is slow to read is not silent yet.
+// wait starts the timers of a specifier that changed something. It is written by then: a peer
+// that is slow to read is not silent yet.
 func (s *sender) wait() {
 	due := s.session.server.options.patience()
 	s.silence.watch(s.session.progress.sentPlans().current(), due)
@@ -118,8 +118,8 @@ func (s *sender) wait() {
 	s.check.Reset(due)
 }
 
-// write hands a message to the transport. A peer that does not read holds it
-// up for so long only; then the stream ends.
+// write passes a message to the transport. If a peer does not read for too long, the stream
+// ends.
 func (s *sender) write(encoded []byte) bool {
 	server := s.session.server
 	deadline := time.AfterFunc(server.options.WriteTimeout, func() {
@@ -129,14 +129,13 @@ func (s *sender) write(encoded []byte) bool {
 	defer deadline.Stop()
 	message := wire.Bytes(encoded)
 	if s.session.grpc.SendMsg(&message) != nil {
-		return false // the receiving goroutine learns why
+		return false // the receiving goroutine learns the reason
 	}
 	server.metrics.sent.Inc()
 	return true
 }
 
-// logUnaccepted logs that a specifier was not accepted in time, once for each
-// that was sent.
+// logUnaccepted logs that a specifier was not accepted in time, once for each.
 func (s *sender) logUnaccepted() {
 	session := s.session
 	if session.progress.isCurrent() {

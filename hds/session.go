@@ -13,15 +13,14 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"hdsd/access"
-	"hdsd/hds/specifier"
+	"hdsd/envoy/specifier"
 	"hdsd/health"
-	"hdsd/internal/caller"
 	"hdsd/internal/gate"
+	"hdsd/peer"
+	"hdsd/peer/access"
 )
 
-// session is one stream of a checker, or its fetches for as long as they follow
-// each other.
+// session is one stream of a checker, or a run of its fetches.
 type session struct {
 	// Set before others know of the session.
 	server  *Server
@@ -31,11 +30,11 @@ type session struct {
 	checker health.Checker
 	node    *corev3.Node // as kept
 	origin  origin
-	before  *session // the one it replaces, whose end it waits for
+	before  *session // the replaced session, whose end it waits for
 
-	introduced atomic.Bool // the first message came
-	oversize   atomic.Bool // a message is not read
-	refused    atomic.Bool // for what it says, or by who it is
+	introduced atomic.Bool // the first message arrived
+	oversize   atomic.Bool // a message is too large to read
+	refused    atomic.Bool // because of its content or its caller
 
 	lifetime lifetime
 	activity activity
@@ -45,7 +44,7 @@ type session struct {
 
 	// Guarded by Server.mu.
 	replaced, ending bool
-	warned           time.Time // when hdsd last logged that another checker claims the node id
+	warned           time.Time // time of the last warning that another checker claims the node id
 }
 
 func (s *Server) newSession() *session {
@@ -65,23 +64,23 @@ func (s *Server) serve(g grpc.ServerStream, v2 bool) error {
 		return gate.ErrClosing
 	}
 	defer s.gate.Leave()
-	one := s.newSession()
-	one.grpc, one.v2 = g, v2
-	s.options.Check(g.Context(), one.checkSize)
-	s.gate.Go(one.receive)
-	first := newSilenceTimer(one.waited)
+	session := s.newSession()
+	session.grpc, session.v2 = g, v2
+	s.options.Check(g.Context(), session.checkSize)
+	s.gate.Go(session.receive)
+	first := newSilenceTimer(session.waited)
 	first.Reset(s.options.FirstMessageTimeout)
 	defer first.Stop()
 	for {
 		select {
-		case <-one.lifetime.stopped:
-			return one.lifetime.cause
+		case <-session.lifetime.stopped:
+			return session.lifetime.cause
 		case <-s.gate.Closing():
 			return gate.ErrClosing
 		case <-g.Context().Done(): // also when its authority is withdrawn
 			return status.FromContextError(g.Context().Err()).Err()
 		case <-first.C:
-			if !one.introduced.Load() && first.over() {
+			if !session.introduced.Load() && first.expired() {
 				s.endedIdle(g.Context())
 				return status.Errorf(codes.DeadlineExceeded, "no first message within %s: send health_check_request with node and capability", s.options.FirstMessageTimeout)
 			}
@@ -89,20 +88,20 @@ func (s *Server) serve(g grpc.ServerStream, v2 bool) error {
 	}
 }
 
-// receive runs in a goroutine of its own from the start of the stream to its
-// end: grpc ends the wait for the next message when the handler returns.
+// receive runs in its own goroutine from the start of the stream to its end: grpc ends the wait
+// for the next message when the handler returns.
 func (s *session) receive() {
 	defer close(s.lifetime.done)
 	s.lifetime.stop(s.converse())
 }
 
 func (s *session) converse() error {
-	who, err := s.introduction()
+	intro, err := s.introduction()
 	if err != nil {
 		return err
 	}
-	s.checker, s.node = who.checker, who.kept
-	s.origin = origin{who.node, caller.FromContext(s.grpc.Context()), access.FromContext(s.grpc.Context())}
+	s.checker, s.node = intro.checker, intro.kept
+	s.origin = origin{intro.node, peer.FromContext(s.grpc.Context()), access.FromContext(s.grpc.Context())}
 	s.checker.Identity = s.origin.Identity
 	if err := s.origin.permit.Admit(nodeOf(&s.checker)); err != nil {
 		return err
@@ -126,18 +125,17 @@ func (s *session) introduction() (introduction, error) {
 	s.introduced.Store(true)
 	s.activity.hear()
 	if first.refusal != nil {
-		s.server.refuseReport(caller.FromContext(s.grpc.Context()).Key(), "", first.refusal)
+		s.server.refuseReport(peer.FromContext(s.grpc.Context()).Key(), "", first.refusal)
 		return introduction{}, first.refusal
 	}
-	who, err := introduce(first.bytes)
+	intro, err := introduce(first.bytes)
 	if err != nil {
 		return introduction{}, status.Error(codes.InvalidArgument, err.Error())
 	}
-	return who, nil
+	return intro, nil
 }
 
-// connect tells the sink of the session, once the sink knows all about the one
-// before.
+// connect tells the sink of the session, after all calls for the one before.
 func (s *session) connect() {
 	if s.before != nil {
 		<-s.before.lifetime.done
@@ -154,20 +152,20 @@ func (s *session) leave() {
 }
 
 func (s *session) listen() error {
-	in, r := newMessage(s.progress.sentPlans), &reader{}
+	m, r := newMessage(s.progress.sentPlans), &reader{}
 	for {
-		if err := s.hearMessage(in); err != nil {
+		if err := s.hearMessage(m); err != nil {
 			return endOf(err)
 		}
-		if err := s.hear(in, r); err != nil {
+		if err := s.hear(m, r); err != nil {
 			s.refused.Store(status.Code(err) != codes.Canceled)
 			return err
 		}
 	}
 }
 
-// checkSize gives an error if a message of so many bytes is more than the checker can have to say.
-// It is asked before the message is read.
+// checkSize returns an error if a message of so many bytes exceeds the checker's bound. It runs
+// before the message is read.
 func (s *session) checkSize(bytes int) error {
 	err := checkFirst(bytes)
 	if s.introduced.Load() {
@@ -182,12 +180,12 @@ func (s *session) hearMessage(m *message) error {
 	err := s.grpc.RecvMsg(m)
 	if err != nil && s.oversize.Load() {
 		s.refused.Store(true)
-		s.server.refuseReport(caller.FromContext(s.grpc.Context()).Key(), s.checker.ID, err)
+		s.server.refuseReport(peer.FromContext(s.grpc.Context()).Key(), s.checker.ID, err)
 	}
 	return err
 }
 
-// stopped reports whether nobody waits for what the session does.
+// stopped reports whether nothing waits for the session's work.
 func (s *session) stopped() bool {
 	select {
 	case <-s.lifetime.stopped:
@@ -199,62 +197,64 @@ func (s *session) stopped() bool {
 	}
 }
 
-// hear takes one report.
-func (s *session) hear(in *message, r *reader) error {
+// hear handles one report.
+func (s *session) hear(m *message, r *reader) error {
 	now := s.activity.report()
-	if r.repeats(in) && s.notifier.spares(now) {
+	if r.repeats(m) && s.notifier.spares(now) {
 		s.server.metrics.reports[unchangedReport].Inc()
 		return nil
 	}
 	s.activity.block(now)
 	defer s.activity.unblock()
-	got, err := s.read(in, r)
+	result, err := s.read(m, r)
 	if err != nil {
 		return err
 	}
-	s.server.metrics.count(&got)
-	accepted := s.progress.match(in.plans, &got)
+	s.server.metrics.count(&result)
+	accepted := s.progress.match(m.plans, &result)
 	if accepted != nil {
-		s.pending.rouse() // what waits may be held back until now
+		s.pending.rouse() // a held back specifier may have waited for this
 	}
-	if s.notifier.reported(now, s.checker.ID, got.votes, accepted, s.progress.follows.Load()) {
+	if s.notifier.reported(now, s.checker.ID, result.votes, accepted, s.progress.follows.Load()) {
 		s.server.options.Log.Info().Str("event", "checker_speaks").Str("checker", s.checker.ID).Msg("a silent checker reports again")
 	}
 	return nil
 }
 
-// read gives what a report says, or why it is not taken.
-func (s *session) read(in *message, r *reader) (got reading, err error) {
-	if err = in.refusal; err == nil {
-		got, err = r.read(in, s.stopped)
+// read returns the content of a report, or the reason why it is refused.
+func (s *session) read(m *message, r *reader) (result reading, err error) {
+	if err = m.refusal; err == nil {
+		result, err = r.read(m, s.stopped)
 	}
-	in.done(err)
+	m.done(err)
 	switch status.Code(err) {
 	case codes.OK, codes.Canceled:
-		return got, err
+		return result, err
 	case codes.ResourceExhausted:
 		s.server.refuseReport(s.origin.Key(), s.checker.ID, err)
-		return got, err
+		return result, err
 	default:
-		return got, status.Error(codes.InvalidArgument, err.Error())
+		return result, status.Error(codes.InvalidArgument, err.Error())
 	}
 }
 
-// heldUp is for how long hdsd did not read what the checker said, in all, for whatever reason.
+// heldUp returns the total time for which hdsd did not read the checker's input, for whatever
+// reason.
 func (s *session) heldUp() time.Duration {
 	return s.activity.heldUp() + s.waited()
 }
 
-// waited is for how long what the checker said waited to be read, in all.
+// waited returns the total time for which the checker's input waited to be read.
 func (s *session) waited() time.Duration {
 	if s.grpc == nil {
 		return 0
 	}
-	all, _ := s.server.options.Waited(s.grpc.Context())
-	return all
+	total, _ := s.server.options.Waited(s.grpc.Context())
+	return total
 }
 
-// keepsIDUntil gives the time until which nobody else gets the node id if nothing more is heard.
+// keepsIDUntil returns the time until which no other session gets the node id, unless more input
+// arrives.
 func (s *session) keepsIDUntil() int64 {
 	interval := s.server.options.Interval
 	if s.grpc != nil {
@@ -265,7 +265,7 @@ func (s *session) keepsIDUntil() int64 {
 	return s.activity.keepsIDUntil(interval)
 }
 
-// fallSilent tells that the checker reports nothing of what it was sent.
+// fallSilent reports that the checker reports nothing of its specifier.
 func (s *session) fallSilent() {
 	if s.notifier.fallSilent(s.checker.ID, &s.progress.follows) {
 		s.server.metrics.silent.Inc()
@@ -274,7 +274,7 @@ func (s *session) fallSilent() {
 	}
 }
 
-// endOf gives the error that ends a stream when its peer goes away.
+// endOf returns the error that ends a stream when its peer goes away.
 func endOf(err error) error {
 	if errors.Is(err, io.EOF) {
 		return nil
@@ -294,8 +294,8 @@ func (s *session) due(now time.Time) (spec *specifier.Specifier, wait time.Durat
 	if wait > 0 && s.progress.bringsBack(spec) {
 		return nil, wait
 	}
-	if !s.pending.take(spec) {
-		return nil, 0 // another waits by now, and has woken whoever sends
+	if !s.pending.remove(spec) {
+		return nil, 0 // another waits by now, and has woken the sender
 	}
 	return spec, 0
 }
@@ -313,9 +313,9 @@ func (s *session) announce(spec *specifier.Specifier, sending bool) bool {
 }
 
 func (s *session) state() State {
-	behind := s.pending.isBehind() // before the plan, which may come into force meanwhile
+	lagging := s.pending.isBehind() // before the plan, which may come into force meanwhile
 	state := State{
-		Connected: true, Specifier: s.progress.specifier(behind), Followed: s.progress.accepted.Load() > 0,
+		Connected: true, Specifier: s.progress.specifier(lagging), Followed: s.progress.accepted.Load() > 0,
 		LastReport: s.activity.lastReport(), StrangeReports: s.progress.strange.Load(), Silent: s.notifier.silent.Load(),
 	}
 	if state.Silent {

@@ -8,22 +8,22 @@ import (
 	"google.golang.org/grpc/mem"
 )
 
-// sums has the hashes of a message's blocks, and of those of the message before where they
-// can be compared: where both have the same size.
+// sums has the hashes of a message's blocks, and of the previous message's if both have the same
+// size.
 type sums struct {
-	from        int // offset of the first block; what is before it is a flat list, which is not read
+	start       int // offset of the first block; before it is a flat list, which is not read
 	now, before []uint64
 }
 
-// blockBytes is the size of a block. With a hash of 8 bytes, a report takes a thousandth of
-// its size.
+// blockBytes is the size of a block. With a hash of 8 bytes, a report takes a thousandth of its
+// size.
 const blockBytes = 8 << 10
 
-// seed is that of all hashes of reports. Whoever sends reports does not know it, and could
-// only make hdsd overlook a change in its own.
+// seed is that of all hashes of reports. Senders of reports do not know it, and could only make
+// hdsd overlook a change in their own.
 var seed = rand.Uint64()
 
-// sumOf hashes bytes as fast as they could be compared with those before.
+// sumOf hashes bytes as fast as they could be compared.
 func sumOf(b []byte) uint64 {
 	var d xxhash.Digest
 	d.ResetWithSeed(seed)
@@ -31,24 +31,24 @@ func sumOf(b []byte) uint64 {
 	return d.Sum64()
 }
 
-// next hashes the next message, and reports whether it is as the one before. It is not where
-// the two cannot be compared; then it is hashed as a whole.
+// next hashes the next message, and reports whether it equals the one before. It returns false
+// if the two are not comparable, and then hashes all of it.
 func (s *sums) next(data mem.BufferSlice, comparable bool) (same bool) {
 	s.now, s.before = s.before[:0], s.now
 	if !comparable {
-		s.from, s.before = 0, s.before[:0]
+		s.start, s.before = 0, s.before[:0]
 	}
 	s.hash(data)
 	return comparable && len(s.now) > 0 && slices.Equal(s.now, s.before)
 }
 
-// forget forgets the messages: the present one has no hashes.
-func (s *sums) forget() { s.from, s.now, s.before = 0, s.now[:0], s.before[:0] }
+// forget drops the hashes of both messages.
+func (s *sums) forget() { s.start, s.now, s.before = 0, s.now[:0], s.before[:0] }
 
 // hash appends the hashes of the blocks.
 func (s *sums) hash(data mem.BufferSlice) {
 	var block xxhash.Digest
-	skip, room := s.from, 0
+	skip, room := s.start, 0
 	for _, buffer := range data {
 		part := buffer.ReadOnlyData()
 		part, skip = part[min(skip, len(part)):], skip-min(skip, len(part))
@@ -69,21 +69,21 @@ func (s *sums) hash(data mem.BufferSlice) {
 	}
 }
 
-// startAt has the blocks of the present message, and of the next ones, begin at an offset.
+// startAt makes the blocks of the present message, and of the next ones, begin at an offset.
 func (s *sums) startAt(offset int, message []byte) {
-	if s.from == offset {
+	if s.start == offset {
 		return
 	}
-	s.from, s.now, s.before = offset, s.now[:0], s.before[:0]
+	s.start, s.now, s.before = offset, s.now[:0], s.before[:0]
 	s.hash(mem.BufferSlice{mem.SliceBuffer(message)})
 }
 
-// unchanged reports whether the bytes from one offset to another are known to be as in the
-// message before.
+// unchanged reports whether the bytes in [from, to) are known to equal those of the message
+// before.
 func (s *sums) unchanged(from, to int) bool {
-	if from < s.from || from >= to {
+	if from < s.start || from >= to {
 		return false
 	}
-	first, last := (from-s.from)/blockBytes, (to-1-s.from)/blockBytes
+	first, last := (from-s.start)/blockBytes, (to-1-s.start)/blockBytes
 	return last < len(s.before) && slices.Equal(s.now[first:last+1], s.before[first:last+1])
 }

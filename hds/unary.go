@@ -10,33 +10,33 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
-	"hdsd/internal/caller"
+	"hdsd/peer"
 )
 
-// fetchedBytes is a fetch as it came. It is not decoded before hdsd knows whose it is,
-// and how much that checker may say.
+// fetchedBytes is a fetch as received. It is not decoded before hdsd knows its checker, and that
+// checker's bound.
 type fetchedBytes struct {
-	most    int
+	limit   int
 	bytes   []byte
-	refusal error // why it was not taken; grpc would hide the error's code
+	refusal error // reason why it was refused; grpc would hide the error's code
 }
 
 // UnmarshalWire implements wire.Unmarshaler.
 func (f *fetchedBytes) UnmarshalWire(data mem.BufferSlice) error {
-	if size := data.Len(); size > f.most {
-		f.refusal = tooLargeFetch(size, f.most)
+	if size := data.Len(); size > f.limit {
+		f.refusal = tooLargeFetch(size, f.limit)
 		return nil
 	}
 	f.bytes = data.Materialize()
 	return nil
 }
 
-func tooLargeFetch(size, most int) error {
-	return status.Errorf(codes.ResourceExhausted, "the fetch has %d bytes, and %d are taken for what the checker is assigned: report only what the specifier lists", size, most)
+func tooLargeFetch(size, limit int) error {
+	return status.Errorf(codes.ResourceExhausted, "the fetch has %d bytes, and %d are taken for what the checker is assigned: report only what the specifier lists", size, limit)
 }
 
-// unary returns the description of a health discovery service whose fetches are not
-// decoded before answer gets them.
+// unary returns the description of a health discovery service whose fetches reach answer without
+// being decoded.
 func unary[T proto.Message](s *Server, service grpc.ServiceDesc, answer func(context.Context, *query) (T, error)) *grpc.ServiceDesc {
 	method := service.Methods[0].MethodName // the only one
 	info := grpc.UnaryServerInfo{FullMethod: "/" + service.ServiceName + "/" + method}
@@ -44,17 +44,17 @@ func unary[T proto.Message](s *Server, service grpc.ServiceDesc, answer func(con
 		MethodName: method,
 		Handler: func(server any, ctx context.Context, decode func(any) error, intercept grpc.UnaryServerInterceptor) (any, error) {
 			q := queryOf(ctx, nil)
-			m := &fetchedBytes{most: max(maxFirstBytes, s.mostBytes(q.nodes))}
+			m := &fetchedBytes{limit: max(maxFirstBytes, s.mostBytes(q.nodes))}
 			if err := decode(m); err != nil {
 				return nil, err
 			}
 			handle := func(ctx context.Context, m any) (any, error) {
-				in := m.(*fetchedBytes)
-				if in.refusal != nil {
-					s.refuseReport(caller.FromContext(ctx).Key(), "", in.refusal)
-					return nil, in.refusal
+				fetched := m.(*fetchedBytes)
+				if fetched.refusal != nil {
+					s.refuseReport(peer.FromContext(ctx).Key(), "", fetched.refusal)
+					return nil, fetched.refusal
 				}
-				q := queryOf(ctx, in.bytes)
+				q := queryOf(ctx, fetched.bytes)
 				return answer(ctx, q)
 			}
 			if intercept == nil {
@@ -68,22 +68,21 @@ func unary[T proto.Message](s *Server, service grpc.ServiceDesc, answer func(con
 	return &service
 }
 
-// mostBytes is how many bytes a report may have of a checker that fetches, which the
-// values of NodeHeader name.
+// mostBytes bounds a report of the fetching checker named by the values of NodeHeader.
 func (s *Server) mostBytes(nodes []string) int {
-	var of plans
+	var current plans
 	if len(nodes) == 1 {
 		s.mu.Lock()
-		one := s.sessions[nodes[0]]
+		session := s.sessions[nodes[0]]
 		s.mu.Unlock()
-		if one != nil {
-			of = one.progress.sentPlans()
+		if session != nil {
+			current = session.progress.sentPlans()
 		}
 	}
-	return of.maxBytes()
+	return current.maxBytes()
 }
 
-// encoded gives the wire form of a fetch.
+// encoded returns the wire form of a fetch.
 func encoded(m proto.Message) ([]byte, error) {
 	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
 	if err != nil {
@@ -92,7 +91,7 @@ func encoded(m proto.Message) ([]byte, error) {
 	return b, nil
 }
 
-// FetchHealthCheck is what the service does with a fetch that is decoded already.
+// FetchHealthCheck serves a decoded fetch.
 func (s *Server) FetchHealthCheck(ctx context.Context, m *healthv3.HealthCheckRequestOrEndpointHealthResponse) (*healthv3.HealthCheckSpecifier, error) {
 	b, err := encoded(m)
 	if err != nil {

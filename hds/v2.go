@@ -10,13 +10,13 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
+
+	"hdsd/envoy/fields"
 )
 
-// serviceV2 serves health discovery v2. On the wire a v2 message is a v3 message
-// with less in it, except for what formV2 and nameBuild convert. Reports need no
-// conversion.
+// serviceV2 serves health discovery v2. On the wire a v2 message is a v3 message with fewer
+// fields, except for those that formV2 and nameBuild convert. Reports need no conversion.
 type serviceV2 struct {
 	discoveryv2.UnimplementedHealthDiscoveryServiceServer
 
@@ -44,11 +44,11 @@ func (s *Server) fetchV2(ctx context.Context, q *query) (*discoveryv2.HealthChec
 	if err != nil {
 		return nil, err
 	}
-	out := &discoveryv2.HealthCheckSpecifier{}
-	if err := rewrite(spec, out); err != nil {
+	converted := &discoveryv2.HealthCheckSpecifier{}
+	if err := rewrite(spec, converted); err != nil {
 		return nil, status.Error(codes.Internal, err.Error())
 	}
-	return out, nil
+	return converted, nil
 }
 
 // rewrite decodes the wire form of one message as another.
@@ -63,16 +63,17 @@ func rewrite(from, to proto.Message) error {
 	return nil
 }
 
-// nodeBuildVersion is the one field of a v2 node that v3 has lost. It has the
-// version, as "sha/1.13.1/Clean/RELEASE/ssl", where there is no user agent.
+// nodeBuildVersion is the one field of a v2 node that v3 has lost. It has the version, as
+// "sha/1.13.1/Clean/RELEASE/ssl", if there is no user agent.
 const nodeBuildVersion = 5
 
-// nameBuild gives a node without a user agent the one in its build_version.
+// nameBuild sets the user agent of a node without one by its build_version.
 func nameBuild(node *corev3.Node) {
 	if node.GetUserAgentVersionType() != nil {
 		return
 	}
-	parts := strings.Split(unknownText(node, nodeBuildVersion), "/")
+	build, _ := fields.Text(node.ProtoReflect().GetUnknown(), nodeBuildVersion) // decoded fields can be read
+	parts := strings.Split(build, "/")
 	if len(parts) < 2 || parts[1] == "" {
 		return
 	}
@@ -80,25 +81,4 @@ func nameBuild(node *corev3.Node) {
 		node.UserAgentName = "envoy"
 	}
 	node.UserAgentVersionType = &corev3.Node_UserAgentVersion{UserAgentVersion: strings.ToValidUTF8(parts[1], "?")}
-}
-
-// unknownText gives the last value of a field that is unknown to m.
-func unknownText(m proto.Message, wanted protowire.Number) string {
-	text := ""
-	for b := []byte(m.ProtoReflect().GetUnknown()); len(b) > 0; {
-		number, kind, n := protowire.ConsumeTag(b)
-		if n < 0 {
-			return text
-		}
-		size := protowire.ConsumeFieldValue(number, kind, b[n:])
-		if size < 0 {
-			return text
-		}
-		if number == wanted && kind == protowire.BytesType {
-			value, _ := protowire.ConsumeBytes(b[n:])
-			text = string(value)
-		}
-		b = b[n+size:]
-	}
-	return text
 }

@@ -13,6 +13,7 @@ import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	discoveryv2 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v2"
 	healthv3 "github.com/envoyproxy/go-control-plane/envoy/service/health/v3"
+	"github.com/rs/zerolog"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
@@ -70,8 +71,15 @@ func specifierTextV2(m *discoveryv2.HealthCheckSpecifier) string {
 	return text.String()
 }
 
+// title is the name of a cluster in the log.
+type title string
+
+// MarshalZerologObject implements zerolog.LogObjectMarshaler.
+func (n title) MarshalZerologObject(e *zerolog.Event) { e.Str("cluster", "as users know "+string(n)) }
+
 func TestStreamOfV2(t *testing.T) {
-	bubble(t, hds.Options{Interval: time.Second}, func(f *fixture) {
+	named := func(own string) zerolog.LogObjectMarshaler { return title(own) }
+	bubble(t, hds.Options{Interval: time.Second, Named: named}, func(f *fixture) {
 		stream, err := discoveryv2.NewHealthDiscoveryServiceClient(f.dial("10.1.0.1")).StreamHealthCheck(f.ctx)
 		if err != nil {
 			t.Fatal(err)
@@ -101,7 +109,7 @@ func TestStreamOfV2(t *testing.T) {
 		if text := specifierTextV2(got); text != "every 1s: web//ok 10.0.0.1 10.0.0.2" {
 			t.Errorf("sent %s", text)
 		}
-		if text := f.log.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, `"cluster":"secure"`) || !strings.Contains(text, "no field 4") {
+		if text := f.log.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, `"cluster":"as users know secure"`) || !strings.Contains(text, "no field 4") {
 			t.Errorf("logged %s", text)
 		}
 		if n := f.counted("hdsd_hds_v2_left_out_clusters_total"); n != 2 {

@@ -1,7 +1,7 @@
 package health
 
-// Ability is something that a checker can do: one of the kinds below, or an
-// extension that its binary has, such as "envoy.transport_sockets.tls".
+// Ability is a capability of a checker: one of the kinds below, or an extension of its binary,
+// such as "envoy.transport_sockets.tls".
 type Ability string
 
 // The kinds of health check, and abilities that depend on the binary's version.
@@ -46,12 +46,12 @@ type Checker struct {
 	Metadata  map[string]string // string values of its node's metadata
 	Identity  string            // the verified name of its certificate; empty without one
 
-	// Weight is how many endpoints it can check in comparison to others; 0 counts
-	// as 1. MaxChecksPerSecond is 0 for any number.
+	// Weight is the number of endpoints that it can check in comparison to others; 0 counts as
+	// 1. MaxChecksPerSecond is 0 for any number.
 	Weight, MaxChecksPerSecond float64
 }
 
-// Reach says which checkers can reach an endpoint. The zero Reach is all.
+// Reach selects the checkers that can reach an endpoint. The zero Reach is all.
 type Reach struct {
 	Localities []Locality        // one must match; an empty field matches any
 	Metadata   map[string]string // the checker must have all
@@ -63,7 +63,7 @@ func (r *Reach) Includes(c *Checker) bool {
 		return true
 	}
 	for key, value := range r.Metadata {
-		if have, ok := c.Metadata[key]; !ok || have != value {
+		if actual, ok := c.Metadata[key]; !ok || actual != value {
 			return false
 		}
 	}

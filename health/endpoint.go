@@ -6,7 +6,7 @@ import (
 	"encoding/binary"
 )
 
-// Locality says where an endpoint or a checker is.
+// Locality is the place of an endpoint or a checker.
 type Locality struct{ Region, Zone, SubZone string }
 
 // Compare orders localities by region, zone and sub-zone.

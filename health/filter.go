@@ -6,11 +6,11 @@ type Filter struct {
 	Locality  Locality // an empty part matches all
 }
 
-// Has reports whether the filter lets an endpoint pass that has a status.
-func (f Filter) Has(in Locality, is Status) bool { return f.In(in) && (!f.Unhealthy || !is.Up()) }
+// Has reports whether an endpoint of a locality and a status passes the filter.
+func (f Filter) Has(l Locality, s Status) bool { return f.In(l) && (!f.Unhealthy || !s.Up()) }
 
-// In reports whether the filter lets endpoints of a locality pass.
-func (f Filter) In(in Locality) bool { return f.Locality.includes(in) }
+// In reports whether endpoints of a locality pass the filter.
+func (f Filter) In(l Locality) bool { return f.Locality.includes(l) }
 
-// Any reports whether the filter lets everything pass.
+// Any reports whether the filter is empty.
 func (f Filter) Any() bool { return f == Filter{} }

@@ -9,13 +9,13 @@ import (
 type Observation struct {
 	Checker        string
 	Status         Status
-	HTTPStatusCode uint16 // 0 where there was none
+	HTTPStatusCode uint16 // 0 without one
 	Time           time.Time
-	Disbelieved    string // why the vote did not count; empty where it did
+	Disbelieved    string // reason why the vote did not count; empty if it did
 }
 
-// Reasons why a vote does not count, which say that it is not what its checker sees at the time.
-// ForTooLong may follow them.
+// Reasons why a vote does not count because its checker does not see the endpoint at the time.
+// ForTooLong may follow each.
 const (
 	FirstReportAwaited = "first report awaited"
 	WarmingUp          = "warming up"
@@ -26,8 +26,8 @@ const (
 	ForTooLong = " for too long"
 )
 
-// IsOpinion reports whether a vote is what its checker sees at the time, so that it may be wrong.
-// It takes the reason why the vote does not count, empty if it does.
+// IsOpinion reports whether a vote is its checker's present view, so that the checker may be
+// wrong. It takes the reason why the vote does not count, empty if it counts.
 func IsOpinion(disbelieved string) bool {
 	switch strings.TrimSuffix(disbelieved, ForTooLong) {
 	case FirstReportAwaited, WarmingUp, NextReportAwaited, NotReported, NotHeard:
@@ -36,26 +36,26 @@ func IsOpinion(disbelieved string) bool {
 	return true
 }
 
-// Vote is what one checker reports of one endpoint.
+// Vote is one checker's report of one endpoint.
 type Vote struct {
 	Endpoint       EndpointID
 	Status         Status
-	HTTPStatusCode uint16 // 0 where there was none
+	HTTPStatusCode uint16 // 0 without one
 }
 
-// Verdict is the health of an endpoint, as its votes decide it.
+// Verdict is the health of an endpoint by its votes.
 type Verdict struct {
 	Status       Status
-	Since        time.Time // zero where there was no verdict yet
+	Since        time.Time // zero before the first verdict
 	Reason       string
 	Observations []Observation
-	Zones        []ZoneVerdict // what the checkers of each zone see
+	Zones        []ZoneVerdict // the views of each zone's checkers
 }
 
-// ZoneVerdict is what the checkers of one zone see of an endpoint.
+// ZoneVerdict is the view of one zone's checkers on an endpoint.
 type ZoneVerdict struct {
-	Region, Zone string // of the checkers; empty for those without a zone
-	Status       Status // UNKNOWN where there is no vote, or as many up as down
+	Region, Zone string // of the checkers; empty without a zone
+	Status       Status // UNKNOWN without votes, or with as many up as down
 	Up, Down     int    // votes
 }
 
@@ -69,5 +69,5 @@ type Transition struct {
 	From, To     Status
 	Reason       string
 	Observations []Observation
-	Moved        *Locality // the other one of a move; nil: it is none
+	Moved        *Locality // the other locality of a move; nil: it is none
 }

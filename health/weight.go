@@ -2,7 +2,7 @@ package health
 
 import "slices"
 
-// mostOfMedian is how many times the median weight a checker's own claim may be.
+// mostOfMedian bounds a checker's claimed weight, in median weights.
 const mostOfMedian = 4
 
 // MostWeight returns the highest weight that a checker may claim in a fleet whose
@@ -12,12 +12,12 @@ func MostWeight(claims []float64) float64 {
 	if len(claims) == 0 {
 		return mostOfMedian
 	}
-	all := slices.Clone(claims)
-	for i, claim := range all {
+	sorted := slices.Clone(claims)
+	for i, claim := range sorted {
 		if claim == 0 {
-			all[i] = 1
+			sorted[i] = 1
 		}
 	}
-	slices.Sort(all)
-	return mostOfMedian * all[(len(all)-1)/2] // the lower of two
+	slices.Sort(sorted)
+	return mostOfMedian * sorted[(len(sorted)-1)/2] // the lower of two
 }

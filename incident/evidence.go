@@ -7,14 +7,14 @@ import (
 	"hdsd/health"
 )
 
-// maxRecent is how many events are remembered for incidents that begin after them.
+// maxRecent bounds the events remembered for incidents that begin after them.
 const maxRecent = 1000
 
 // Event is a finding about observers that may be the cause of an incident near it.
 type Event struct {
 	Time    time.Time
-	Checker string          // that was doubted; empty: a path was
-	To      health.Locality // to which the path leads
+	Checker string          // the doubted checker; empty: a path was
+	To      health.Locality // end of the path
 }
 
 // evidence is the events near an incident's beginning.
@@ -41,31 +41,29 @@ func (v *evidence) add(e *Event) {
 // cutTo reports whether a path to a zone was doubted.
 func (v *evidence) cutTo(l health.Locality) bool { return v.cut[zone{l.Region, l.Zone}] }
 
-// blames reports whether at least half of those who said that an endpoint is down were
-// doubted.
+// blames reports whether at least half of the checkers that voted an endpoint down were doubted.
 func (v *evidence) blames(votes []health.Observation) bool {
-	said, doubted := 0, 0
+	voters, doubted := 0, 0
 	for i := range votes {
 		if o := &votes[i]; isDown(o.Status) && o.Disbelieved == "" {
-			said++
+			voters++
 			if v.doubted[o.Checker] {
 				doubted++
 			}
 		}
 	}
-	return doubted > 0 && 2*doubted >= said
+	return doubted > 0 && 2*doubted >= voters
 }
 
-// Note takes an event. It counts for incidents that began at most a minute before or after
-// it. Events may come in any order, before and after the transitions near them, and more
-// than once.
+// Note adds an event. It counts for incidents that began at most a minute before or after it.
+// Events may come in any order, before and after the transitions near them, and more than once.
 func (l *Log) Note(e *Event) {
-	first, _ := slices.BinarySearchFunc(l.all, e.Time.Add(-apart), func(n *incident, at time.Time) int { return n.start.Compare(at) })
-	for _, n := range l.all[first:] {
+	first, _ := slices.BinarySearchFunc(l.incidents, e.Time.Add(-apart), func(n *incident, t time.Time) int { return n.start.Compare(t) })
+	for _, n := range l.incidents[first:] {
 		if n.start.Sub(e.Time) > apart {
 			break
 		}
-		n.near.add(e)
+		n.evidence.add(e)
 	}
 	if slices.Contains(l.recent, *e) {
 		return
@@ -75,12 +73,12 @@ func (l *Log) Note(e *Event) {
 	}
 }
 
-// evidenceAt returns the events so far that are near a time.
-func (l *Log) evidenceAt(at time.Time) (near evidence) {
+// evidenceAt returns the events so far near a time.
+func (l *Log) evidenceAt(t time.Time) (found evidence) {
 	for i := range l.recent {
-		if e := &l.recent[i]; at.Sub(e.Time).Abs() <= apart {
-			near.add(e)
+		if e := &l.recent[i]; t.Sub(e.Time).Abs() <= apart {
+			found.add(e)
 		}
 	}
-	return near
+	return found
 }

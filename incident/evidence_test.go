@@ -72,7 +72,7 @@ func TestWhatEventsCause(t *testing.T) {
 			if !first {
 				note()
 			}
-			found, _ := l.List(Query{May: everything})
+			found, _ := l.List(Query{Visible: everything})
 			if len(found) != 1 || found[0].Cause != c.want {
 				t.Errorf("%s, noted first: %t: %+v, want cause %d", name, first, found, c.want)
 			}
@@ -118,8 +118,8 @@ func TestTheOrderOfEventsDoesNotCount(t *testing.T) {
 		for _, i := range random.Perm(len(events)) {
 			other.Note(events[i])
 		}
-		want, _ := one.List(Query{May: everything})
-		got, _ := other.List(Query{May: everything})
+		want, _ := one.List(Query{Visible: everything})
+		got, _ := other.List(Query{Visible: everything})
 		if fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Fatalf("seed %d:\n%v\nwant\n%v", seed, got, want)
 		}

@@ -12,10 +12,10 @@ import (
 	"hdsd/health"
 )
 
-// forced begins the reason of a transition that an operator's override makes.
+// forced is the prefix of the reason of a transition by an operator's override.
 const forced = "forced unhealthy"
 
-// Cause is where an incident happened, which is the likely cause.
+// Cause is the place of an incident, which is its likely cause.
 type Cause uint8
 
 // Causes.
@@ -29,29 +29,30 @@ const (
 	Checkers              // checkers that saw it begin were doubted
 )
 
-// Incident is changes of health that are close in time and place.
+// Incident is changes of health close in time and place.
 type Incident struct {
 	ID         string
-	Start, End time.Time // End is zero while it goes on
+	Start, End time.Time // End is zero while it lasts
 	Cause      Cause
-	Clusters   []string // sorted
+	Clusters   []string // sorted, each once, without versions
+	Version    string   // of the cluster; empty for the first one, or several
 	Zones      []string // sorted, without the empty one
 	Endpoints  int      // that went down, each counted once
-	Down       int      // of them, those that are down still
+	Down       int      // endpoints that are still down
 	First      health.Transition
 }
 
 // incident is an Incident in the making.
 type incident struct {
-	id    string
-	start time.Time
-	end   time.Time // zero while it goes on
-	down  int
-	parts map[string]*part // by cluster
-	near  evidence
+	id       string
+	start    time.Time
+	end      time.Time // zero while it lasts
+	down     int
+	parts    map[string]*part // by cluster
+	evidence evidence
 }
 
-// part is what happened in one cluster.
+// part is the part of an incident in one cluster.
 type part struct {
 	first     health.Transition
 	last      time.Time // change
@@ -61,7 +62,7 @@ type part struct {
 	zones     map[string]struct{}
 }
 
-// id names the incident that begins with the transition behind which a place is.
+// id names an incident by the place behind its first transition.
 func id(place uint64) string { return strconv.FormatUint(place, 36) }
 
 // part returns the part of the transition's cluster.
@@ -87,12 +88,12 @@ func (n *incident) fail(t *health.Transition) {
 	n.end = time.Time{}
 }
 
-func (n *incident) recover(e *health.Endpoint, at time.Time) {
+func (n *incident) recover(e *health.Endpoint, t time.Time) {
 	p := n.parts[e.Cluster]
-	p.last = at
+	p.last = t
 	p.down--
 	if n.down--; n.down == 0 {
-		n.end = at
+		n.end = t
 	}
 }
 
@@ -111,17 +112,17 @@ func host(address string) string {
 	return address
 }
 
-// seen is what somebody sees who may see some clusters: of others, nothing. It is false if that
-// is nothing.
-func (n *incident) seen(may func(cluster string) bool) (Incident, bool) {
+// visible returns the part of an incident that a query may show, or false if there is none.
+func (n *incident) visible(q *Query) (Incident, bool) {
 	i := Incident{ID: n.id}
 	hosts, zones := map[string]struct{}{}, map[string]struct{}{}
 	for name, p := range n.parts {
-		if !may(name) {
+		if !q.Visible(name) {
 			continue
 		}
-		if i.Clusters = append(i.Clusters, name); len(i.Clusters) == 1 || p.first.Time.Before(i.First.Time) {
-			i.Start, i.First = p.first.Time, p.first
+		version := q.versionOf(name)
+		if i.Clusters = append(i.Clusters, health.ClusterOf(name, version)); len(i.Clusters) == 1 || p.first.Time.Before(i.First.Time) {
+			i.Start, i.First, i.Version = p.first.Time, p.first, version
 		}
 		if p.last.After(i.End) {
 			i.End = p.last
@@ -134,14 +135,18 @@ func (n *incident) seen(may func(cluster string) bool) (Incident, bool) {
 	if i.Down > 0 {
 		i.End = time.Time{}
 	}
+	if len(i.Clusters) > 1 {
+		i.Version = ""
+	}
 	slices.Sort(i.Clusters)
+	i.Clusters = slices.Compact(i.Clusters)
 	i.Zones = slices.Sorted(maps.Keys(zones))
 	switch {
 	case strings.HasPrefix(i.First.Reason, forced):
 		i.Cause = Operator
-	case n.near.cutTo(i.First.Endpoint.Locality):
+	case n.evidence.cutTo(i.First.Endpoint.Locality):
 		i.Cause = Network
-	case n.near.blames(i.First.Observations):
+	case n.evidence.blames(i.First.Observations):
 		i.Cause = Checkers
 	case len(hosts) <= 1:
 		i.Cause = Endpoint

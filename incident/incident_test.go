@@ -45,7 +45,7 @@ func everything(string) bool { return true }
 
 func (d *day) listed(t *testing.T, want ...string) []Incident {
 	t.Helper()
-	found, more := d.List(Query{May: everything})
+	found, more := d.List(Query{Visible: everything})
 	var got []string
 	for _, i := range found {
 		got = append(got, fmt.Sprint(i.ID, " ", []string{"ENDPOINT", "CLUSTER", "ZONE", "OPERATOR", "SEVERAL", "NETWORK", "CHECKERS"}[i.Cause], ": ", i.Summary()))
@@ -167,8 +167,8 @@ func TestQueries(t *testing.T) {
 	}
 	yes, no := true, false
 	count := func(q Query) int {
-		if q.May == nil {
-			q.May = everything
+		if q.Visible == nil {
+			q.Visible = everything
 		}
 		found, _ := d.List(q)
 		return len(found)
@@ -180,24 +180,24 @@ func TestQueries(t *testing.T) {
 		{Query{}, 10}, {Query{Cluster: "c0"}, 5}, {Query{Cluster: "nowhere"}, 0}, {Query{Open: &yes}, 1}, {Query{Open: &no}, 9},
 		{Query{Start: noon.Add(1050 * time.Second), End: noon.Add(2000 * time.Second)}, 1}, {Query{Start: noon.Add(1100 * time.Second), End: noon.Add(1101 * time.Second)}, 1},
 		{Query{Start: noon.Add(20_000 * time.Second)}, 1}, {Query{End: noon}, 0}, {Query{ID: "1"}, 1},
-		{Query{May: func(cluster string) bool { return cluster == "c1" }}, 5},
+		{Query{Visible: func(cluster string) bool { return cluster == "c1" }}, 5},
 	} {
 		if got := count(test.q); got != test.want {
 			t.Errorf("%+v finds %d, want %d", test.q, got, test.want)
 		}
 	}
-	if i, _ := d.List(Query{May: func(cluster string) bool { return cluster == "c1" }, Limit: 1}); !slices.Equal(i[0].Clusters, []string{"c1"}) || i[0].Endpoints != 1 || i[0].First.Endpoint.Cluster != "c1" {
+	if i, _ := d.List(Query{Visible: func(cluster string) bool { return cluster == "c1" }, Limit: 1}); !slices.Equal(i[0].Clusters, []string{"c1"}) || i[0].Endpoints != 1 || i[0].First.Endpoint.Cluster != "c1" {
 		t.Errorf("who may see c1 only sees %+v", i[0])
 	}
 	var paged []Incident
-	q := Query{May: everything, Limit: 3}
+	q := Query{Visible: everything, Limit: 3}
 	for more := true; more; {
 		var page []Incident
 		page, more = d.List(q)
 		paged = append(paged, page...)
 		q.After = &Position{page[len(page)-1].Start, page[len(page)-1].ID}
 	}
-	if all, _ := d.List(Query{May: everything}); len(paged) != 10 || paged[9].ID != all[9].ID || paged[0].ID != all[0].ID {
+	if all, _ := d.List(Query{Visible: everything}); len(paged) != 10 || paged[9].ID != all[9].ID || paged[0].ID != all[0].ID {
 		t.Errorf("%d on pages", len(paged))
 	}
 }
@@ -210,15 +210,15 @@ func TestOthersClustersStayUnseen(t *testing.T) {
 	d.down(10, at("web", 2, "a"))
 	d.up(20, at("web", 2, "a"))
 	mine := func(cluster string) bool { return cluster == "web" }
-	found, _ := d.List(Query{May: mine})
+	found, _ := d.List(Query{Visible: mine})
 	if len(found) != 1 || found[0].Cause != Endpoint || !found[0].Start.Equal(noon.Add(10*time.Second)) || !found[0].End.Equal(noon.Add(20*time.Second)) || found[0].Down != 0 {
 		t.Errorf("seen: %+v", found)
 	}
 	open := true
-	if found, _ := d.List(Query{May: mine, Open: &open}); len(found) != 0 {
+	if found, _ := d.List(Query{Visible: mine, Open: &open}); len(found) != 0 {
 		t.Errorf("seen as open: %+v", found)
 	}
-	if found, _ := d.List(Query{May: mine, Cluster: "secret"}); len(found) != 0 && slices.Contains(found[0].Clusters, "secret") {
+	if found, _ := d.List(Query{Visible: mine, Cluster: "secret"}); len(found) != 0 && slices.Contains(found[0].Clusters, "secret") {
 		t.Errorf("seen by name: %+v", found)
 	}
 }
@@ -231,8 +231,8 @@ func TestGone(t *testing.T) {
 		t.Errorf("%v are stale at once", stale)
 	}
 	stale := d.Stale(noon.Add(time.Minute))
-	d.Gone(stale, noon.Add(time.Minute))
-	d.Gone(stale, noon.Add(time.Hour))
+	d.Remove(stale, noon.Add(time.Minute))
+	d.Remove(stale, noon.Add(time.Hour))
 	d.up(4000, at("web", 1, "a"))
 	if found := d.listed(t, "1 CLUSTER: 2 endpoints of web in zone a went down; over after 1m0s"); len(stale) != 2 || found[0].Down != 0 {
 		t.Errorf("%d stale, %+v", len(stale), found)
@@ -249,11 +249,41 @@ func TestTheLogIsBounded(t *testing.T) {
 		d.down(second, e)
 		d.up(second+1, e)
 	}
-	found, _ := d.List(Query{May: everything})
+	found, _ := d.List(Query{Visible: everything})
 	if len(found) < kept || len(found) > 2*kept || len(d.byCluster) > 1001 {
 		t.Errorf("%d incidents, %d clusters", len(found), len(d.byCluster))
 	}
 	if last := found[len(found)-1]; last.ID != "1" || last.Down != 1 {
 		t.Errorf("the one that goes on has become %+v", last)
+	}
+}
+
+// TestVersionsAreOneCluster: an incident is of the clusters that users know, whatever versions they have.
+func TestVersionsAreOneCluster(t *testing.T) {
+	version := func(own string) string {
+		_, version := health.SplitVersion(own)
+		return version
+	}
+	const first, other = "web", "web#1111111111111111"
+	for _, c := range []struct {
+		clusters []string
+		want     string
+		cause    Cause
+	}{
+		{[]string{first, other}, "4 endpoints of web in zone a went down; over after 10s", Cluster},
+		{[]string{other}, "2 endpoints of web (version 1111111111111111) in zone a went down; over after 10s", Cluster},
+		{[]string{other, "db"}, "4 endpoints of 2 clusters in zone a went down; over after 10s", Zone},
+	} {
+		d := newDay()
+		for _, name := range c.clusters {
+			d.down(0, at(name, 1, "a"), at(name, 2, "a"))
+		}
+		for _, name := range c.clusters {
+			d.up(10, at(name, 1, "a"), at(name, 2, "a"))
+		}
+		found, _ := d.List(Query{Visible: everything, Version: version})
+		if len(found) != 1 || found[0].Summary() != c.want || found[0].Cause != c.cause || slices.Contains(found[0].Clusters, other) {
+			t.Errorf("of %v: %+v", c.clusters, found)
+		}
 	}
 }

@@ -8,16 +8,16 @@ import (
 )
 
 const (
-	// apart is how far changes of one incident may be apart.
+	// apart is the largest distance between changes of one incident.
 	apart = time.Minute
 
-	// kept is how many incidents that are over are remembered.
+	// kept is the number of ended incidents that are remembered.
 	kept = 10_000
 )
 
 // Log is the incidents of a history. It is not safe for concurrent use.
 type Log struct {
-	all       []*incident // in the order of their beginning
+	incidents []*incident // in the order of their beginning
 	down      map[health.Endpoint]*incident
 	byCluster map[string]*incident // the latest
 	byZone    map[zone]*incident   // the latest
@@ -31,83 +31,82 @@ func NewLog() *Log {
 	return &Log{down: map[health.Endpoint]*incident{}, byCluster: map[string]*incident{}, byZone: map[zone]*incident{}}
 }
 
-// Add takes the next recorded transition, and its place in the history, which is larger than
-// all before.
+// Add adds the next recorded transition. Its place in the history is larger than all before.
 func (l *Log) Add(place uint64, t *health.Transition) {
 	if t.Moved != nil {
 		l.move(t)
 		return
 	}
-	_, was := l.down[t.Endpoint]
-	switch is := isDown(t.To); {
-	case is && !was:
+	_, wasDown := l.down[t.Endpoint]
+	switch down := isDown(t.To); {
+	case down && !wasDown:
 		n := l.find(place, t)
 		l.down[t.Endpoint] = n
 		n.fail(t)
-	case was && !is:
+	case wasDown && !down:
 		l.end(t.Endpoint, t.Time)
 	}
 }
 
-// move keeps an endpoint of which only the locality changes in its incident.
+// move keeps an endpoint that only changes its locality in its incident.
 func (l *Log) move(t *health.Transition) {
-	from := t.Endpoint
-	from.Locality = *t.Moved
-	n := l.down[from]
+	previous := t.Endpoint
+	previous.Locality = *t.Moved
+	n := l.down[previous]
 	if t.To == health.Unknown || n == nil { // the first of two transitions, or it is not down
 		return
 	}
-	delete(l.down, from)
+	delete(l.down, previous)
 	l.down[t.Endpoint] = n
-	n.move(&from, &t.Endpoint)
+	n.move(&previous, &t.Endpoint)
 }
 
 func isDown(s health.Status) bool { return s == health.Unhealthy || s == health.Timeout }
 
-// find returns the incident to which an endpoint belongs that goes down.
+// find returns the incident of an endpoint that goes down.
 func (l *Log) find(place uint64, t *health.Transition) *incident {
-	e, at := &t.Endpoint, t.Time
-	in := zone{e.Locality.Region, e.Locality.Zone}
+	e, date := &t.Endpoint, t.Time
+	z := zone{e.Locality.Region, e.Locality.Zone}
 	n := l.byCluster[e.Cluster]
-	if n == nil || at.Sub(n.parts[e.Cluster].last) > apart {
-		if n = l.byZone[in]; in.zone == "" || n == nil || at.Sub(n.start) > apart {
-			n = &incident{id: id(place), start: at, parts: map[string]*part{}, near: l.evidenceAt(at)}
-			l.all = append(l.all, n)
+	if n == nil || date.Sub(n.parts[e.Cluster].last) > apart {
+		if n = l.byZone[z]; z.zone == "" || n == nil || date.Sub(n.start) > apart {
+			n = &incident{id: id(place), start: date, parts: map[string]*part{}, evidence: l.evidenceAt(date)}
+			l.incidents = append(l.incidents, n)
 			l.forget()
 		}
 	}
-	l.byCluster[e.Cluster], l.byZone[in] = n, n
+	l.byCluster[e.Cluster], l.byZone[z] = n, n
 	return n
 }
 
-// end notes that an endpoint is no longer down.
-func (l *Log) end(e health.Endpoint, at time.Time) {
-	l.down[e].recover(&e, at)
+// end records that an endpoint is no longer down.
+func (l *Log) end(e health.Endpoint, t time.Time) {
+	l.down[e].recover(&e, t)
 	delete(l.down, e)
 }
 
-// forget drops the oldest incidents that are over.
+// forget drops the oldest ended incidents.
 func (l *Log) forget() {
-	if len(l.all) < 2*kept {
+	if len(l.incidents) < 2*kept {
 		return
 	}
-	gone := map[*incident]bool{}
-	excess := len(l.all) - kept
-	l.all = slices.DeleteFunc(l.all, func(n *incident) bool {
+	forgotten := map[*incident]bool{}
+	excess := len(l.incidents) - kept
+	l.incidents = slices.DeleteFunc(l.incidents, func(n *incident) bool {
 		if excess == 0 || n.end.IsZero() {
 			return false
 		}
 		excess--
-		gone[n] = true
+		forgotten[n] = true
 		return true
 	})
 	for k, n := range l.byCluster {
-		if gone[n] {
+		if forgotten[n] {
 			delete(l.byCluster, k)
 		}
 	}
 	for k, n := range l.byZone {
-		if gone[n] {
+		if forgotten[n] {
 			delete(l.byZone, k)
 		}
 	}
@@ -123,12 +122,12 @@ func (l *Log) Stale(before time.Time) (found []health.Endpoint) {
 	return found
 }
 
-// Gone notes that endpoints are no longer down although no transition says so: no source
-// has them any more, or the history has a gap.
-func (l *Log) Gone(endpoints []health.Endpoint, at time.Time) {
+// Remove ends the outage of endpoints without a transition: no source has them any more, or the
+// history has a gap.
+func (l *Log) Remove(endpoints []health.Endpoint, t time.Time) {
 	for _, e := range endpoints {
 		if l.down[e] != nil {
-			l.end(e, at)
+			l.end(e, t)
 		}
 	}
 }
@@ -136,27 +135,36 @@ func (l *Log) Gone(endpoints []health.Endpoint, at time.Time) {
 // Query narrows a list of incidents; zero fields do not.
 type Query struct {
 	Cluster    string
+	Versions   []string // all names of Cluster, itself included; nil: only that
 	ID         string
-	Start, End time.Time // incidents that went on at some time in this period
-	Open       *bool     // whether they still go on
+	Start, End time.Time // incidents that overlap this period
+	Open       *bool     // whether they still last; nil: both
 	Limit      int
-	After      *Position                 // the last one of the page before
-	May        func(cluster string) bool // which clusters the caller may see
+	After      *Position                 // the last one of the previous page
+	Visible    func(cluster string) bool // whether the caller may see a cluster; nil: all
+	Version    func(name string) string  // version of a cluster that a name stands for; nil: all names are of clusters
 }
 
-// Position is that of an incident in a list.
+func (q *Query) versionOf(name string) string {
+	if q.Version == nil {
+		return ""
+	}
+	return q.Version(name)
+}
+
+// Position is the place of an incident in a list.
 type Position struct {
 	Start time.Time
 	ID    string
 }
 
-// List returns incidents, those that began last first, and whether there are more.
+// List returns incidents, newest first, and whether more follow.
 func (l *Log) List(q Query) (found []Incident, more bool) {
-	for _, n := range l.all {
-		if q.Cluster != "" && n.parts[q.Cluster] == nil || q.ID != "" && q.ID != n.id {
+	for _, n := range l.incidents {
+		if q.Cluster != "" && !n.isIn(q.Cluster, q.Versions) || q.ID != "" && q.ID != n.id {
 			continue
 		}
-		if i, ok := n.seen(q.May); ok && q.wants(&i) {
+		if i, ok := n.visible(&q); ok && q.wants(&i) {
 			found = append(found, i)
 		}
 	}
@@ -173,6 +181,11 @@ func (l *Log) List(q Query) (found []Incident, more bool) {
 		return found[:q.Limit], true
 	}
 	return found, false
+}
+
+// isIn reports whether an incident has a part in one of some clusters.
+func (n *incident) isIn(cluster string, versions []string) bool {
+	return n.parts[cluster] != nil || slices.ContainsFunc(versions, func(name string) bool { return n.parts[name] != nil })
 }
 
 func (q *Query) wants(i *Incident) bool {

@@ -11,13 +11,13 @@ import (
 // Limits of the open notices of one receiver.
 const (
 	MaxOpen      = 1000
-	MaxEndpoints = 500 // of the kind EndpointDown, so that there is room for what is worse
+	MaxEndpoints = 500 // of the kind EndpointDown, so that there is room for worse ones
 )
 
-// Filter says what a receiver wants.
+// Filter selects the conditions for a receiver.
 type Filter struct {
 	Kinds       map[Kind]bool             // none: all
-	Cluster     func(cluster string) bool // for kinds that are about one; nil: all
+	Cluster     func(cluster string) bool // for kinds with a cluster; nil: all
 	MinDuration time.Duration
 }
 
@@ -25,25 +25,25 @@ func (f *Filter) wants(k *Key) bool {
 	return (len(f.Kinds) == 0 || f.Kinds[k.Kind]) && (k.Cluster == "" || f.Cluster == nil || f.Cluster(k.Cluster))
 }
 
-// Notice is what a receiver is told.
+// Notice is a message to a receiver.
 type Notice struct {
 	Condition
 	ID    string    `json:"id"`    // the same at the beginning and the end
-	Ended time.Time `json:"ended"` // zero: it begins
+	Ended time.Time `json:"ended"` // zero at the beginning
 }
 
-// Receiver decides what one receiver is told.
+// Receiver decides which notices one receiver gets.
 type Receiver struct {
 	filter Filter
-	early  map[Key]Condition // that have not lasted long enough
-	beyond map[Key]Condition // that there is no room for
+	early  map[Key]Condition // conditions that have not lasted long enough
+	beyond map[Key]Condition // conditions without room
 	open   map[Key]Notice
 	single int              // open notices of endpoints
 	old    map[Key]struct{} // open since before a restart, and not seen since
-	next   time.Time        // when the first of early is due; zero: none is
+	due    time.Time        // time when the first of early is due; zero: none is
 }
 
-// NewReceiver makes a Receiver that was told some notices before.
+// NewReceiver makes a Receiver with notices from before.
 func NewReceiver(f Filter, open []Notice) *Receiver {
 	r := &Receiver{filter: f, early: map[Key]Condition{}, beyond: map[Key]Condition{}, open: map[Key]Notice{}, old: map[Key]struct{}{}}
 	for i := range open {
@@ -53,51 +53,48 @@ func NewReceiver(f Filter, open []Notice) *Receiver {
 	return r
 }
 
-// Open returns how many notices are open.
+// Open returns the number of open notices.
 func (r *Receiver) Open() int { return len(r.open) }
 
-// Apply takes in what begins and ends.
-func (r *Receiver) Apply(now time.Time, changes []Change) (out []Notice) {
+// Apply applies changes, and returns the due notices.
+func (r *Receiver) Apply(now time.Time, changes []Change) (notices []Notice) {
 	for i := range changes {
 		c := &changes[i]
 		switch {
 		case !r.filter.wants(&c.Key):
-		case c.Over:
-			out = r.end(now, c.Key, out)
+		case c.Ended:
+			notices = r.end(now, c.Key, notices)
 		default:
 			r.begin(now, &c.Condition)
 		}
 	}
-	return r.settle(now, out)
+	return r.settle(now, notices)
 }
 
-// Tick does what is due.
-func (r *Receiver) Tick(now time.Time) []Notice { return r.settle(now, nil) }
+// NextDeadline returns the time when Apply next has work without changes, if ever.
+func (r *Receiver) NextDeadline() (time.Time, bool) { return r.due, !r.due.IsZero() }
 
-// NextDeadline returns when Tick next has something to do, if ever.
-func (r *Receiver) NextDeadline() (time.Time, bool) { return r.next, !r.next.IsZero() }
-
-// Confirm says that all that is wrong was applied since the start. It ends what was open
-// before and is not wrong any more.
-func (r *Receiver) Confirm(now time.Time) (out []Notice) {
+// Confirm declares all present conditions applied since the start. It ends notices open before
+// whose condition is gone.
+func (r *Receiver) Confirm(now time.Time) (notices []Notice) {
 	for key := range r.old {
 		if key.Kind != More {
-			out = r.end(now, key, out)
+			notices = r.end(now, key, notices)
 		}
 	}
 	clear(r.old)
-	return r.settle(now, out)
+	return r.settle(now, notices)
 }
 
-// SetFilter changes what the receiver wants, given all that is wrong.
-func (r *Receiver) SetFilter(now time.Time, f Filter, wrong []Condition) (out []Notice) {
+// SetFilter changes the filter, given all present conditions.
+func (r *Receiver) SetFilter(now time.Time, f Filter, wrong []Condition) (notices []Notice) {
 	r.filter = f
 	clear(r.early)
 	clear(r.beyond)
-	r.next = time.Time{}
+	r.due = time.Time{}
 	for key := range r.open {
 		if key.Kind != More && !f.wants(&key) {
-			out = r.end(now, key, out)
+			notices = r.end(now, key, notices)
 		}
 	}
 	for i := range wrong {
@@ -105,12 +102,12 @@ func (r *Receiver) SetFilter(now time.Time, f Filter, wrong []Condition) (out []
 			r.begin(now, &wrong[i])
 		}
 	}
-	return r.settle(now, out)
+	return r.settle(now, notices)
 }
 
 func (r *Receiver) begin(now time.Time, c *Condition) {
 	delete(r.old, c.Key)
-	if _, told := r.open[c.Key]; told {
+	if _, isOpen := r.open[c.Key]; isOpen {
 		return
 	}
 	if c.Since.IsZero() {
@@ -120,60 +117,60 @@ func (r *Receiver) begin(now time.Time, c *Condition) {
 		return
 	}
 	r.early[c.Key] = *c
-	if due := c.Since.Add(r.filter.MinDuration); r.next.IsZero() || due.Before(r.next) {
-		r.next = due
+	if due := c.Since.Add(r.filter.MinDuration); r.due.IsZero() || due.Before(r.due) {
+		r.due = due
 	}
 }
 
-func (r *Receiver) end(now time.Time, key Key, out []Notice) []Notice {
+func (r *Receiver) end(now time.Time, key Key, notices []Notice) []Notice {
 	delete(r.early, key)
 	delete(r.beyond, key)
 	delete(r.old, key)
-	told, ok := r.open[key]
+	notice, ok := r.open[key]
 	if !ok {
-		return out
+		return notices
 	}
 	delete(r.open, key)
 	if key.Kind == EndpointDown {
 		r.single--
 	}
-	told.Ended = now
-	return append(out, told)
+	notice.Ended = now
+	return append(notices, notice)
 }
 
-// settle tells what has lasted long enough, as far as there is room.
-func (r *Receiver) settle(now time.Time, out []Notice) []Notice {
-	if !r.next.IsZero() && !now.Before(r.next) {
-		r.next = time.Time{}
+// settle adds the notices of conditions that have lasted long enough, as far as there is room.
+func (r *Receiver) settle(now time.Time, notices []Notice) []Notice {
+	if !r.due.IsZero() && !now.Before(r.due) {
+		r.due = time.Time{}
 		for key, c := range r.early {
 			if due := c.Since.Add(r.filter.MinDuration); !now.Before(due) {
 				r.beyond[key] = c
 				delete(r.early, key)
-			} else if r.next.IsZero() || due.Before(r.next) {
-				r.next = due
+			} else if r.due.IsZero() || due.Before(r.due) {
+				r.due = due
 			}
 		}
 	}
 	if len(r.beyond) > 0 {
-		out = r.admit(out)
+		notices = r.admit(notices)
 	}
-	more, told := r.open[Key{Kind: More}]
+	summary, isOpen := r.open[Key{Kind: More}]
 	switch n := len(r.beyond); {
-	case n > 0 && !told:
-		out = r.tell(&Condition{
+	case n > 0 && !isOpen:
+		notices = r.tell(&Condition{
 			Key: Key{Kind: More}, Since: now, Command: "hdsd status",
 			Text: fmt.Sprintf("%d more things are wrong than are told one by one", n),
-		}, out)
-	case n == 0 && told:
-		out = r.end(now, more.Key, out)
+		}, notices)
+	case n == 0 && isOpen:
+		notices = r.end(now, summary.Key, notices)
 	}
-	return out
+	return notices
 }
 
-// admit tells the worst of what waits for room, as far as there is some.
-func (r *Receiver) admit(out []Notice) []Notice {
+// admit adds the notices of the worst conditions waiting for room, as far as there is some.
+func (r *Receiver) admit(notices []Notice) []Notice {
 	if len(r.open) >= MaxOpen {
-		return out
+		return notices
 	}
 	waiting := make([]Condition, 0, len(r.beyond))
 	for _, c := range r.beyond {
@@ -188,9 +185,9 @@ func (r *Receiver) admit(out []Notice) []Notice {
 			continue
 		}
 		delete(r.beyond, c.Key)
-		out = r.tell(c, out)
+		notices = r.tell(c, notices)
 	}
-	return out
+	return notices
 }
 
 // compare orders conditions: the worse first, then the older.
@@ -204,14 +201,14 @@ func compare(a, b Condition) int {
 		}
 		return 2
 	}
-	return cmp.Or(worse(&a)-worse(&b), a.Since.Compare(b.Since), strings.Compare(a.Cluster, b.Cluster), strings.Compare(a.Zone, b.Zone),
+	return cmp.Or(worse(&a)-worse(&b), a.Since.Compare(b.Since), strings.Compare(a.Cluster, b.Cluster), strings.Compare(a.Version, b.Version), strings.Compare(a.Zone, b.Zone),
 		strings.Compare(a.Address, b.Address), strings.Compare(a.Name, b.Name))
 }
 
-func (r *Receiver) tell(c *Condition, out []Notice) []Notice {
+func (r *Receiver) tell(c *Condition, notices []Notice) []Notice {
 	n := Notice{Condition: *c, ID: c.ID()}
 	r.put(n)
-	return append(out, n)
+	return append(notices, n)
 }
 
 func (r *Receiver) put(n Notice) {

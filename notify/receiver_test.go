@@ -23,7 +23,7 @@ func down(kind notify.Kind, cluster, address string, since int) notify.Change {
 }
 
 func over(c notify.Change) notify.Change {
-	c.Over = true
+	c.Ended = true
 	return c
 }
 
@@ -58,11 +58,11 @@ func TestOnlyWhatLastsIsTold(t *testing.T) {
 	if due, ok := r.NextDeadline(); !ok || !due.Equal(at(10)) {
 		t.Errorf("due at %s, %t", due, ok)
 	}
-	want(t, r.Tick(at(9)))
-	begun := r.Tick(at(10))
+	want(t, r.Apply(at(9), nil))
+	begun := r.Apply(at(10), nil)
 	want(t, begun, "CLUSTER_DOWN web ")
 	want(t, r.Apply(at(11), []notify.Change{over(api)}))
-	want(t, r.Tick(at(100)))
+	want(t, r.Apply(at(100), nil))
 	ended := r.Apply(at(101), []notify.Change{over(web)})
 	want(t, ended, "-CLUSTER_DOWN web ")
 	if ended[0].ID != begun[0].ID || !ended[0].Ended.Equal(at(101)) || !ended[0].Since.Equal(at(0)) {
@@ -114,7 +114,7 @@ func TestWhatIsOpenIsBounded(t *testing.T) {
 	}
 	want(t, r.Apply(at(5002), []notify.Change{over(clusters[0])}), "-CLUSTER_DOWN c0 ", "CLUSTER_DOWN c499 ")
 	for i := range endpoints {
-		endpoints[i].Over, clusters[i].Over = true, true
+		endpoints[i].Ended, clusters[i].Ended = true, true
 	}
 	ends := append(r.Apply(at(5003), clusters), r.Apply(at(5004), endpoints)...)
 	if r.Open() != 0 || !slices.Contains(told(ends), "-MORE  ") {
@@ -149,7 +149,7 @@ func TestEachBeginningHasOneEnd(t *testing.T) {
 				}
 				out = r.SetFilter(at(step), f, all)
 			default:
-				out = r.Tick(at(step))
+				out = r.Apply(at(step), nil)
 			}
 			for _, n := range out {
 				id, was := open[n.Key]

@@ -1,3 +1,3 @@
-// Package page is the page that hdsd shows in a browser: health by cluster, endpoint and
-// time, live. It is made of src by `make page` and asks hdsd's own API, and nobody else.
+// Package page is hdsd's page for browsers: health by cluster, endpoint and time, live. `make
+// page` builds it from src. It uses hdsd's own API only.
 package page

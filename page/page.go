@@ -17,35 +17,35 @@ import (
 //go:embed dist/index.html dist/app.js dist/app.css dist/licences.txt
 var dist embed.FS
 
-// files are what is served, by path.
+// files are the served files, by path.
 var files = map[string]string{"/": "index.html", "/app.js": "app.js", "/app.css": "app.css", "/licences.txt": "licences.txt"}
 
-// Paths are those of the page.
+// Paths returns the paths of the page.
 func Paths() []string { return []string{"/", "/app.css", "/app.js", "/licences.txt"} }
 
 // policy lets the page load its own files and ask its own server, and nothing else.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// file is one in the forms in which it is sent.
+// file is a file in its served forms.
 type file struct {
 	kind          string
 	tag           string
 	plain, zipped []byte
 }
 
-// Handler serves the page. There is no secret in it, so it needs no role: what it asks for does.
+// Handler serves the page. It has no secrets, so it needs no role: its requests do.
 func Handler() (http.Handler, error) {
-	all := map[string]*file{}
-	for at, name := range files {
+	served := map[string]*file{}
+	for urlPath, name := range files {
 		f, err := load(name)
 		if err != nil {
 			return nil, err
 		}
-		all[at] = f
+		served[urlPath] = f
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		f := all[r.URL.Path]
+		f := served[r.URL.Path]
 		if f == nil {
 			http.NotFound(w, r)
 			return
@@ -71,7 +71,7 @@ func load(name string) (*file, error) {
 	return &file{kind: mime.TypeByExtension(path.Ext(name)), tag: `"` + hex.EncodeToString(sum[:8]) + `"`, plain: plain, zipped: zipped.Bytes()}, err
 }
 
-// serve sends a file unless the browser has it. Browsers ask each time, so that a new hdsd has
+// serve sends a file unless the browser has it. Browsers ask each time, so that a new hdsd shows
 // its own page.
 func (f *file) serve(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
@@ -80,7 +80,7 @@ func (f *file) serve(w http.ResponseWriter, r *http.Request) {
 	h.Set("Cache-Control", "no-cache")
 	h.Set("Vary", "Accept-Encoding")
 	h.Set("ETag", f.tag)
-	if has(r, f.tag) {
+	if isCached(r, f.tag) {
 		w.WriteHeader(http.StatusNotModified)
 		return
 	}
@@ -92,10 +92,10 @@ func (f *file) serve(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(content) // the browser may have gone
 }
 
-// has reports whether the browser has the file with a tag.
-func has(r *http.Request, tag string) bool {
-	for one := range strings.SplitSeq(strings.Join(r.Header.Values("If-None-Match"), ","), ",") {
-		if strings.TrimPrefix(strings.TrimSpace(one), "W/") == tag {
+// isCached reports whether the browser has the file with a tag.
+func isCached(r *http.Request, tag string) bool {
+	for candidate := range strings.SplitSeq(strings.Join(r.Header.Values("If-None-Match"), ","), ",") {
+		if strings.TrimPrefix(strings.TrimSpace(candidate), "W/") == tag {
 			return true
 		}
 	}

@@ -13,8 +13,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"hdsd/internal/inflight"
-	"hdsd/internal/share"
+	"hdsd/peer/limit"
+	"hdsd/peer/limit/inflight"
 	"hdsd/relay/message"
 )
 
@@ -32,7 +32,7 @@ const longestHold = 2 * time.Minute
 // answers bounds the bytes of responses on their way to clients. Clients that get the same resources
 // share one encoded copy of them, and its room.
 type answers struct {
-	room *share.Room // nil: no bound
+	room *limit.Room // nil: no bound
 
 	mu   sync.Mutex // guards the fields below
 	runs map[uint64]*run
@@ -43,7 +43,7 @@ type run struct {
 	wire []byte
 	hash uint64
 	uses int         // guarded by answers.mu
-	turn *share.Turn // its room; nil: none
+	turn *limit.Turn // its room; nil: none
 }
 
 // encoded is an encoded response.
@@ -54,7 +54,7 @@ type encoded struct {
 
 // place is what a response holds until hdsd has written it.
 type place struct {
-	turn  *share.Turn // its room; nil: it has none, or its run has it
+	turn  *limit.Turn // its room; nil: it has none, or its run has it
 	run   *run        // nil: none
 	timer *time.Timer // ends the stream after longestHold; guarded by places.mu
 }
@@ -81,7 +81,7 @@ func (st *stream) begin(ctx context.Context, size int) (*place, error) {
 
 // keep makes a place of a turn. The stream holds it until it releases it. If that takes longer than
 // longestHold while others wait, the stream ends.
-func (st *stream) keep(turn *share.Turn) *place {
+func (st *stream) keep(turn *limit.Turn) *place {
 	p := &place{turn: turn}
 	st.places.mu.Lock()
 	defer st.places.mu.Unlock()
@@ -229,7 +229,7 @@ func (a *answers) find(hash uint64, same func(wire []byte) bool) *run {
 }
 
 // add adds a run with one use. Of runs with the same hash, find returns the first.
-func (a *answers) add(wire []byte, hash uint64, turn *share.Turn) *run {
+func (a *answers) add(wire []byte, hash uint64, turn *limit.Turn) *run {
 	r := &run{wire, hash, 1, turn}
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -260,7 +260,7 @@ func (a *answers) leave(r *run) {
 // goroutine does not wait for room: it has to write the responses that have room.
 type pushRoom struct {
 	st      *stream
-	turn    *share.Turn  // nil: it asks for none
+	turn    *limit.Turn  // nil: it asks for none
 	granted *atomic.Bool // of the turn
 }
 
@@ -274,7 +274,7 @@ func (p *pushRoom) ready(size int) bool {
 	}
 	if p.turn == nil {
 		granted := &atomic.Bool{} // each turn has its own: a grant may be told after drop has given it back
-		turn, free := room.Ask(p.st.caller, int64(size), func(*share.Turn) { granted.Store(true); p.st.wakeUp() })
+		turn, free := room.Ask(p.st.caller, int64(size), func(*limit.Turn) { granted.Store(true); p.st.wakeUp() })
 		if p.turn, p.granted = turn, granted; free {
 			granted.Store(true)
 		}

@@ -21,10 +21,10 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
-	"hdsd/eds"
 	"hdsd/health"
-	"hdsd/internal/share"
 	"hdsd/internal/wire"
+	"hdsd/peer/limit"
+	"hdsd/publish"
 	"hdsd/relay/message"
 )
 
@@ -103,8 +103,8 @@ func setFirstDown(t testing.TB, s *Server, cluster int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.book.Update(eds.Update{Assignments: []eds.Assignment{{Name: a.GetClusterName(), IDs: [][][]health.EndpointID{{{0}, {1}}}, Wire: wire}}})
-	s.book.SetHealth([]eds.Health{{ID: 0, Status: health.Unhealthy}})
+	s.book.Update(publish.Update{Assignments: []publish.Assignment{{Name: a.GetClusterName(), IDs: [][][]health.EndpointID{{{0}, {1}}}, Wire: wire}}})
+	s.book.SetHealth([]publish.Health{{ID: 0, Status: health.Unhealthy}})
 }
 
 // TestLargeAnswersAreHeldOnce: clients that get the same large response share one copy, for each
@@ -258,7 +258,7 @@ func TestAnswersWaitForRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := benchServer()
 		s.options.WriteTimeout = 1 << 60
-		s.answers.room = share.NewRoom(400 << 10) // less than half of a response
+		s.answers.room = limit.NewRoom(400 << 10) // less than half of a response
 		first, second, third := newPlayedStream(t, s, "a", true), newPlayedStream(t, s, "a", true), newPlayedStream(t, s, "b", true)
 		for i, p := range []*playedStream{first, second, third} {
 			p.plane <- encodedResponse(t, resourcev3.ListenerType, true, fmt.Sprint(i), 4000+i) // different ones
@@ -303,7 +303,7 @@ func TestAPushThatWaitsForRoomHoldsUpNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := benchServer()
-		s.answers.room = share.NewRoom(400 << 10)
+		s.answers.room = limit.NewRoom(400 << 10)
 		p := newPlayedStream(t, s, "a", false)
 		close(p.released)
 		p.plane <- encodedResponse(t, clusters.typeURL(), false, "1", 4000)
@@ -371,7 +371,7 @@ func TestAnswersWaitInTheControlPlane(t *testing.T) {
 	t.Cleanup(func() { server.Stop(); <-done })
 
 	s := benchServer()
-	s.answers.room = share.NewRoom(400 << 10)
+	s.answers.room = limit.NewRoom(400 << 10)
 	s.upstream.maxBytes = 64 << 20
 	s.upstream.services = []*corev3.GrpcService{{TargetSpecifier: &corev3.GrpcService_GoogleGrpc_{
 		GoogleGrpc: &corev3.GrpcService_GoogleGrpc{TargetUri: listener.Addr().String(), StatPrefix: "x"},

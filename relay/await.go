@@ -66,10 +66,10 @@ func (s *Server) awaits(x *body) bool {
 	return s.willCheck(x)
 }
 
-// remembers reports whether hdsd may know health of a cluster's endpoints that nobody has
-// sent since it started.
-func (s *stock) remembers(cluster string) bool {
-	return s.knows != nil && slices.ContainsFunc([]int{1, 2, 3, maxVersions}, func(number int) bool { return s.knows(versionName(cluster, number)) })
+// remembers reports whether hdsd may know health of the endpoints of a version of a cluster that
+// nobody has sent since it started; 0: of the first one.
+func (s *stock) remembers(cluster string, group uint64) bool {
+	return s.knows != nil && (s.knows(versionName(cluster, 0)) || s.knows(versionName(cluster, group)))
 }
 
 // mayRemember is remembers of the clusters that use an assignment, or of one of its name.
@@ -77,7 +77,7 @@ func (s *stock) mayRemember(assignment string) bool {
 	s.mu.Lock()
 	used := s.remembered[assignment] > 0
 	s.mu.Unlock()
-	return used || s.remembers(assignment)
+	return used || s.remembers(assignment, 0)
 }
 
 // checkedAnew reports whether no other cluster of the name that hdsd's core knows is
@@ -106,20 +106,22 @@ func (b *book) has(cluster string) bool {
 	return slices.ContainsFunc(b.namesOf(subject{clusters, cluster}), func(name string) bool { _, known := b.clusters[name]; return known })
 }
 
-// lacks reports whether the book knows an assignment, but not all endpoints of this one.
+// lacks reports whether the book knows an assignment, but not all endpoints of this one: of its
+// versions, no one has them.
 func (b *book) lacks(name string, a *endpointv3.ClusterLoadAssignment) bool {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
+	var sheets []*sheet
 	for _, own := range b.namesOf(subject{assignments, name}) {
-		s := b.sheets[own]
-		if s == nil {
-			continue
+		if s := b.sheets[own]; s != nil {
+			sheets = append(sheets, s)
 		}
-		for _, group := range a.GetEndpoints() {
-			for _, e := range group.GetLbEndpoints() {
-				if _, known := s.ids[keyOf(group, e)]; !known {
-					return true
-				}
+	}
+	for _, group := range a.GetEndpoints() {
+		for _, e := range group.GetLbEndpoints() {
+			key := keyOf(group, e)
+			if !slices.ContainsFunc(sheets, func(s *sheet) bool { _, known := s.ids[key]; return known }) {
+				return len(sheets) > 0
 			}
 		}
 	}

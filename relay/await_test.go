@@ -8,8 +8,8 @@ import (
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 
-	"hdsd/eds"
 	"hdsd/health"
+	"hdsd/publish"
 	"hdsd/source"
 )
 
@@ -38,10 +38,14 @@ func TestAResponseWaitsForWhatMatters(t *testing.T) {
 	plain.HealthChecks = nil
 	waits("such a cluster that hdsd will not check", l.take(clusters, "web", plain), false)
 
-	for _, name := range []string{"web", "web#2"} {
-		stored = name
-		waits("an assignment with stored health of "+name, l.take(assignments, "web", assignmentOf("10.0.0.1")), true)
-	}
+	stored = "web"
+	waits("an assignment with stored health", l.take(assignments, "web", assignmentOf("10.0.0.1")), true)
+	version := l.take(clusters, "web", byEDS)
+	stored = versionName("web", version.body.group)
+	s.stock.release(version)
+	version = l.take(clusters, "web", byEDS)
+	waits("an assignment of a version with stored health", l.take(assignments, "web", assignmentOf("10.0.0.1")), true)
+	s.stock.release(version)
 	stored = "shop"
 	user := checkedCluster(clusterv3.Cluster_EDS, "/")
 	user.Name, user.EdsClusterConfig.ServiceName = "shop", "web"
@@ -53,9 +57,9 @@ func TestAResponseWaitsForWhatMatters(t *testing.T) {
 	known := l.take(clusters, "web", byEDS)
 	s.stock.applied = s.stock.learned
 	ids := [][][]health.EndpointID{{{1}, {}}}
-	s.book.Update(eds.Update{
-		Clusters:    []eds.Cluster{{Name: "web", Message: byEDS, Checked: true}},
-		Assignments: []eds.Assignment{{Name: "web", Wire: source.EncodeAssignment(assignmentOf("10.0.0.1", "10.0.0.2")).Wire(), IDs: ids}},
+	s.book.Update(publish.Update{
+		Clusters:    []publish.Cluster{{Name: "web", Message: byEDS, Checked: true}},
+		Assignments: []publish.Assignment{{Name: "web", Wire: source.EncodeAssignment(assignmentOf("10.0.0.1", "10.0.0.2")).Wire(), IDs: ids}},
 	})
 	other := assignmentOf("10.0.0.2", "10.0.0.1")
 	other.Policy = &endpointv3.ClusterLoadAssignment_Policy{}
@@ -102,7 +106,7 @@ func TestAnExpectationThatWasWrong(t *testing.T) {
 	if i.render(s).sent.change == 0 {
 		t.Error("its health checks stay, although hdsd will check it")
 	}
-	s.book.Update(eds.Update{Clusters: []eds.Cluster{{Name: "web", Message: byEDS}}}) // nobody can check its endpoints
+	s.book.Update(publish.Update{Clusters: []publish.Cluster{{Name: "web", Message: byEDS}}}) // nobody can check its endpoints
 	i.render(s)
 	s.book.renew(s.stock.settle(map[string]bool{"web": true}, func(name string) string { return name }))
 	if i.render(s).sent.change != 0 {
@@ -124,7 +128,7 @@ func TestNothingIsExpectedOfAClusterThatWasNotTakenOver(t *testing.T) {
 		t.Error("its health checks are gone before hdsd has a verdict")
 	}
 	taken = true
-	s.book.Update(eds.Update{Clusters: []eds.Cluster{{Name: "web", Message: byEDS, Checked: true}}})
+	s.book.Update(publish.Update{Clusters: []publish.Cluster{{Name: "web", Message: byEDS, Checked: true}}})
 	if i.render(s).sent.change == 0 {
 		t.Error("its health checks stay, although hdsd has taken it over")
 	}

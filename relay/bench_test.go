@@ -16,10 +16,16 @@ import (
 // said is a delta response of a control plane with so many clusters, or their assignments.
 func said(b testing.TB, k kind, count int) []byte {
 	b.Helper()
-	out := &discoveryv3.DeltaDiscoveryResponse{TypeUrl: k.typeURL(), Nonce: "1"}
+	return saidWith(b, k, count, "/", "1")
+}
+
+// saidWith is the same, with a path that clusters are checked by, and a nonce, which is the version, too.
+func saidWith(b testing.TB, k kind, count int, path, nonce string) []byte {
+	b.Helper()
+	out := &discoveryv3.DeltaDiscoveryResponse{TypeUrl: k.typeURL(), Nonce: nonce}
 	for i := range count {
 		name := fmt.Sprintf("cluster-%04d", i)
-		c := checkedCluster(clusterv3.Cluster_EDS, "/")
+		c := checkedCluster(clusterv3.Cluster_EDS, path)
 		c.Name = name
 		a := assignmentOf(fmt.Sprintf("10.0.%d.%d", i>>8, i&255), fmt.Sprintf("10.1.%d.%d", i>>8, i&255))
 		a.ClusterName = name
@@ -31,7 +37,7 @@ func said(b testing.TB, k kind, count int) []byte {
 		if err != nil {
 			b.Fatal(err)
 		}
-		out.Resources = append(out.Resources, &discoveryv3.Resource{Name: name, Version: "1", Resource: packed})
+		out.Resources = append(out.Resources, &discoveryv3.Resource{Name: name, Version: nonce, Resource: packed})
 	}
 	wire, err := proto.Marshal(out)
 	if err != nil {
@@ -89,6 +95,21 @@ func BenchmarkResponse(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// BenchmarkClaims is what a request costs whose client says that it has 100,000 clusters, of which
+// hdsd knows none.
+func BenchmarkClaims(b *testing.B) {
+	request, s := claiming(b, 100_000), benchServer()
+	b.ReportAllocs()
+	processor(b)
+	for b.Loop() {
+		st := &stream{server: s, method: method{delta: true}, nodeID: "n", wake: make(chan struct{}, 1)}
+		if _, err := st.sendRequest(request); err != nil {
+			b.Fatal(err)
+		}
+		st.close()
 	}
 }
 

@@ -2,9 +2,13 @@ package relay
 
 import (
 	"bytes"
+	"cmp"
 	"container/list"
+	"crypto/sha256"
+	"encoding/binary"
 	"fmt"
 	"hash/maphash"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -18,8 +22,9 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
-	"hdsd/internal/envoyrules"
-	"hdsd/internal/fields"
+	"hdsd/envoy"
+	"hdsd/envoy/fields"
+	"hdsd/envoy/rules"
 	"hdsd/source"
 )
 
@@ -62,10 +67,10 @@ type body struct {
 	origin
 	lists      *source.Assignment // what it says of endpoints; nil: nothing, or it is wrong
 	endpoints  int
-	lease      time.Duration // of an assignment: see source.Lease
+	lease      time.Duration // of an assignment: see envoy.Lease
 	places     uint64        // equal for those with the same endpoints
 	wrong      string        // why it cannot be checked
-	group      uint64        // of a cluster: equal for those that are checked the same way
+	group      uint64        // of a cluster: equal for those that are checked the same way, after a restart, too; never 0
 	shape      uint64        // of a cluster: equal for those that differ in their names only
 	remembered bool          // of a cluster: hdsd may know health of it
 
@@ -79,12 +84,53 @@ type body struct {
 // stocked is how a resource stands in the stock.
 type stocked struct {
 	// Guarded by stock.mu.
-	items  int    // how many ways in which it stands in responses nodes have
-	place  int    // in its roster
-	moment uint64 // when it came
+	items  int       // how many ways in which it stands in responses nodes have
+	apart  []portion // of these, those of nodes with a panel
+	place  int       // in its roster
+	moment uint64    // when it came
 
 	crowded atomic.Bool   // there is no room for it in limits.max_source_endpoints; written with stock.mu held
 	turn    *list.Element // in stock.waiting; guarded by stock.mu
+}
+
+// portion is how many of the items of a resource are for nodes with a panel.
+type portion struct {
+	panel *panel
+	items int
+}
+
+// count counts an item that comes (1) or goes (-1). It reports whether that changes which nodes have
+// the resource.
+func (x *body) count(p *panel, change int) bool {
+	x.items += change
+	if p == nil {
+		common := x.common()
+		return common == 0 || common == change
+	}
+	index := slices.IndexFunc(x.apart, func(s portion) bool { return s.panel.is(p) })
+	if index < 0 {
+		x.apart = append(x.apart, portion{p, change})
+		return true
+	}
+	if x.apart[index].items += change; x.apart[index].items > 0 {
+		return false
+	}
+	x.apart = slices.Delete(x.apart, index, index+1)
+	return true
+}
+
+// common returns how many items are for nodes whose panel is not known.
+func (x *body) common() int {
+	rest := x.items
+	for _, s := range x.apart {
+		rest -= s.items
+	}
+	return rest
+}
+
+// belongs reports whether nodes have the resource that may have a version of a cluster.
+func (x *body) belongs(v version) bool {
+	return x.common() > 0 || slices.ContainsFunc(x.apart, func(s portion) bool { return slices.Contains(s.panel.versions, v) })
 }
 
 // origin is where the endpoints of a cluster come from.
@@ -106,6 +152,7 @@ type last struct {
 // outcome is a resource with health.
 type outcome struct {
 	edition uint64 // of the health in out; 0: none yet
+	judges  string // whose verdicts are in out
 	decided bool   // of a cluster: hdsd knew endpoints of it when out was made
 	out     []byte
 	change  uint64 // hash of out; 0: out is wire
@@ -138,13 +185,13 @@ const (
 func newBody(k kind, name string, wire []byte, maxEndpoints int) *body {
 	x := &body{kind: k, name: name, wire: wire, origin: origin{service: name}, hash: maphash.String(seed, name), identity: identityOf(k, name, wire)}
 	if k == assignments {
-		x.lease = source.Lease(wire)
+		x.lease = envoy.Lease(wire)
 	}
-	if x.endpoints = envoyrules.CountEncoded(k.typeURL(), wire); x.endpoints > maxEndpoints {
-		x.wrong = envoyrules.TooMany(x.endpoints, maxEndpoints)
+	if x.endpoints = rules.CountEncoded(k.typeURL(), wire); x.endpoints > maxEndpoints {
+		x.wrong = rules.TooMany(x.endpoints, maxEndpoints)
 		return x
 	}
-	if x.wrong = envoyrules.Excess(k.typeURL(), wire); x.wrong != "" {
+	if x.wrong = rules.Excess(k.typeURL(), wire); x.wrong != "" {
 		return x
 	}
 	config, listed, err := x.decode()
@@ -154,7 +201,7 @@ func newBody(k kind, name string, wire []byte, maxEndpoints int) *body {
 		x.wrong = violationOf(k, config, listed)
 	}
 	if k == clusters {
-		x.service, x.byEDS = serviceOf(config, name)
+		x.service, x.byEDS = cmp.Or(envoy.AssignmentName(config), name), envoy.IsEDS(config)
 		x.elsewhere = x.byEDS && !sameServer(config.GetEdsClusterConfig().GetEdsConfig())
 		x.group, x.shape = groupOf(wire, x.service)
 		x.lists = source.TakeEndpoints(config)
@@ -197,7 +244,7 @@ func violationOf(k kind, config *clusterv3.Cluster, listed *endpointv3.ClusterLo
 	if k == clusters {
 		message = config
 	}
-	violations := envoyrules.Violations(message)
+	violations := rules.Violations(message)
 	if len(violations) == 0 {
 		return ""
 	}
@@ -249,18 +296,6 @@ func placesOf(a *endpointv3.ClusterLoadAssignment) (sum uint64) {
 // weight is how many endpoints a resource counts as: one without any takes memory, too.
 func (x *body) weight() int { return max(x.endpoints, 1) }
 
-// serviceOf returns the name of the assignment that has a cluster's endpoints, and whether
-// they come by EDS.
-func serviceOf(c *clusterv3.Cluster, cluster string) (name string, byEDS bool) {
-	if c.GetClusterType() != nil || c.GetType() != clusterv3.Cluster_EDS {
-		return cluster, false
-	}
-	if name = c.GetEdsClusterConfig().GetServiceName(); name != "" && name != cluster {
-		return name, true
-	}
-	return cluster, true
-}
-
 // sameServer reports whether a client takes what has this source from the server that it takes
 // clusters from.
 func sameServer(c *corev3.ConfigSource) bool { return c.GetAds() != nil || c.GetSelf() != nil }
@@ -280,16 +315,16 @@ func (x *body) latest(s *Server, p *panel) (out []byte, change uint64) {
 	defer x.last.mu.Unlock()
 	kept := x.last.of(p)
 	edition := s.book.current(subject{x.kind, x.name}) + 1
-	own := s.book.nameOf(x)
+	own, judges := s.book.judgment(x, p)
 	decided := x.kind == clusters && s.stock.decided(own, x.name) // the book may never know the cluster
-	if kept.edition == edition && kept.decided == decided {
+	if kept.edition == edition && kept.judges == judges && kept.decided == decided {
 		return kept.out, kept.change
 	}
 	out, err := s.book.apply(x, p, own, func() (bool, bool) { return s.expects(x, own) })
 	if err != nil { // the client will judge it
 		out = x.wire
 	}
-	kept.edition, kept.decided, kept.out, kept.change = edition, decided, out, 0
+	kept.edition, kept.judges, kept.decided, kept.out, kept.change = edition, judges, decided, out, 0
 	if !bytes.Equal(out, x.wire) {
 		kept.change = max(xxhash.Sum64(out), 1) // the same after a restart: clients bring it back
 	} else {
@@ -308,10 +343,10 @@ func isName(number protowire.Number) bool { return number == 1 || number == 3 ||
 
 // groupOf is a hash of what a cluster says of how to check it, and one of all but its names.
 func groupOf(wire []byte, service string) (group, shape uint64) {
-	var checks, rest maphash.Hash
-	checks.SetSeed(seed)
+	var rest maphash.Hash
 	rest.SetSeed(seed)
-	_, _ = checks.WriteString(service)
+	checks := sha256.New() // the same after a restart, and nobody can choose it
+	_, _ = checks.Write([]byte(service))
 	_ = fields.Each(wire, func(f *fields.Field) bool { // it was decoded
 		if checkFields[f.Number] {
 			_, _ = checks.Write(f.Raw)
@@ -321,5 +356,5 @@ func groupOf(wire []byte, service string) (group, shape uint64) {
 		}
 		return true
 	})
-	return checks.Sum64(), rest.Sum64()
+	return max(binary.BigEndian.Uint64(checks.Sum(nil)), 1), rest.Sum64()
 }

@@ -7,10 +7,9 @@ import (
 
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 
-	"hdsd/eds"
+	"hdsd/envoy"
 	"hdsd/health"
-	"hdsd/internal/envoyaddr"
-	"hdsd/relay/overlay"
+	"hdsd/publish"
 )
 
 // subject is what a change of health is about: a resource of a type and name.
@@ -27,7 +26,7 @@ type book struct {
 	mu       sync.RWMutex // guards what follows
 	on       bool
 	pages    uint64 // counts changes of everything
-	statuses []health.Status
+	statuses publish.Statuses
 	sheets   map[string]*sheet              // by hdsd's own name of the cluster
 	readers  map[health.EndpointID][]string // the same names of the clusters that an endpoint is in
 	clusters map[string]bool                // the same names of clusters: whether hdsd checks it
@@ -42,20 +41,21 @@ type book struct {
 // sheet is which verdicts decide the endpoints of an assignment.
 type sheet struct {
 	overruled bool
-	ids       map[overlay.Key][]health.EndpointID // none of an endpoint that is not checked
+	ids       map[publish.Key][]health.EndpointID // none of an endpoint that is not checked
 	addresses map[string][]health.EndpointID      // the same in any locality
 }
 
-// verdicts returns which verdicts decide an endpoint. One that has moved to a locality that hdsd
-// does not know yet keeps those of its address.
-func (s *sheet) verdicts(key overlay.Key) []health.EndpointID {
+// verdicts returns which verdicts decide an endpoint, and whether it is known. One that has moved to a
+// locality that hdsd does not know yet keeps those of its address.
+func (s *sheet) verdicts(key publish.Key) (ids []health.EndpointID, known bool) {
 	if s == nil {
-		return nil
+		return nil, false
 	}
-	if ids, known := s.ids[key]; known {
-		return ids
+	if ids, known = s.ids[key]; known {
+		return ids, true
 	}
-	return s.addresses[key.Address]
+	ids, known = s.addresses[key.Address]
+	return ids, known
 }
 
 func newBook(on bool) *book {
@@ -65,7 +65,7 @@ func newBook(on bool) *book {
 }
 
 // Update takes in what eds.Server publishes.
-func (b *book) Update(u eds.Update) {
+func (b *book) Update(u publish.Update) {
 	b.mu.Lock()
 	var touched []subject
 	for i := range u.Assignments {
@@ -95,12 +95,29 @@ func (b *book) Update(u eds.Update) {
 // announce counts the changes, releases the lock and tells of them.
 func (b *book) announce(touched []subject) {
 	for _, s := range touched {
-		if b.changes++; b.knows(s) {
-			b.edition[s] = b.changes
-		} else {
-			delete(b.edition, s)
-		}
+		b.raise(s)
 	}
+	b.tell(touched)
+}
+
+// raise gives the health of a resource another edition.
+func (b *book) raise(s subject) {
+	if b.changes++; b.knows(s) {
+		b.edition[s] = b.changes
+	} else {
+		delete(b.edition, s)
+	}
+}
+
+// renew has streams look at resources again: others may decide their health now, or it is known now
+// whether hdsd checks them.
+func (b *book) renew(touched []subject) {
+	b.mu.Lock()
+	b.tell(touched)
+}
+
+// tell releases the lock, and has streams look at resources again.
+func (b *book) tell(touched []subject) {
 	if len(touched) > 0 {
 		b.stamp.Add(1)
 	}
@@ -108,12 +125,6 @@ func (b *book) announce(touched []subject) {
 	if len(touched) > 0 {
 		b.changed(touched)
 	}
-}
-
-// renew has clusters made again: of these, it is known now whether hdsd checks them.
-func (b *book) renew(touched []subject) {
-	b.mu.Lock()
-	b.announce(touched)
 }
 
 // knows reports whether there is health for a resource.
@@ -124,18 +135,19 @@ func (b *book) knows(s subject) bool {
 	})
 }
 
-func (b *book) sheetOf(a *eds.Assignment) *sheet {
-	s := &sheet{overruled: a.Overruled, ids: map[overlay.Key][]health.EndpointID{}, addresses: map[string][]health.EndpointID{}}
+func (b *book) sheetOf(a *publish.Assignment) *sheet {
+	s := &sheet{overruled: a.Overruled, ids: map[publish.Key][]health.EndpointID{}, addresses: map[string][]health.EndpointID{}}
 	for l, group := range a.Message().GetEndpoints() {
 		for e, endpoint := range group.GetLbEndpoints() {
 			key := keyOf(group, endpoint)
-			if l >= len(a.IDs) || e >= len(a.IDs[l]) || len(a.IDs[l][e]) == 0 {
+			ids := a.Deciding(l, e)
+			if len(ids) == 0 {
 				s.ids[key] = append(s.ids[key], nil...) // nobody checks it
 				continue
 			}
-			s.ids[key] = a.IDs[l][e]
-			s.addresses[key.Address] = append(s.addresses[key.Address], a.IDs[l][e]...)
-			for _, id := range a.IDs[l][e] {
+			s.ids[key] = ids
+			s.addresses[key.Address] = append(s.addresses[key.Address], ids...)
+			for _, id := range ids {
 				b.readers[id] = append(b.readers[id], a.Name)
 			}
 		}
@@ -143,8 +155,8 @@ func (b *book) sheetOf(a *eds.Assignment) *sheet {
 	return s
 }
 
-func keyOf(group *endpointv3.LocalityLbEndpoints, endpoint *endpointv3.LbEndpoint) overlay.Key {
-	return overlay.Key{Locality: envoyaddr.Locality(group.GetLocality()), Address: envoyaddr.Address(endpoint.GetEndpoint().GetAddress())}
+func keyOf(group *endpointv3.LocalityLbEndpoints, endpoint *endpointv3.LbEndpoint) publish.Key {
+	return publish.Key{Locality: envoy.Locality(group.GetLocality()), Address: envoy.Address(endpoint.GetEndpoint().GetAddress())}
 }
 
 // forget ends that an assignment uses its endpoints.
@@ -169,17 +181,13 @@ func (b *book) forget(name string) {
 }
 
 // SetHealth takes in health that eds.Server publishes.
-func (b *book) SetHealth(changes []eds.Health) {
+func (b *book) SetHealth(changes []publish.Health) {
 	b.mu.Lock()
 	var touched []subject
 	for _, c := range changes {
-		if int(c.ID) >= len(b.statuses) {
-			b.statuses = append(b.statuses, make([]health.Status, int(c.ID)+1-len(b.statuses))...)
-		}
-		if b.statuses[c.ID] == c.Status {
+		if !b.statuses.Set(c) {
 			continue
 		}
-		b.statuses[c.ID] = c.Status
 		for _, name := range b.readers[c.ID] {
 			touched = append(touched, b.about(name)...)
 		}
@@ -188,7 +196,7 @@ func (b *book) SetHealth(changes []eds.Health) {
 }
 
 // SetZoneHealth does nothing: through the relay, all zones get the verdict.
-func (b *book) SetZoneHealth(health.Locality, []eds.Health, []health.EndpointID) {}
+func (b *book) SetZoneHealth(health.Locality, []publish.Health, []health.EndpointID) {}
 
 // turn turns health on or off.
 func (b *book) turn(on bool) (changed bool) {
@@ -219,51 +227,48 @@ func (b *book) apply(x *body, p *panel, own string, expected func() (bool, bool)
 	if !b.on {
 		return x.wire, nil
 	}
-	of := b.healthOf(b.judges(x, p)...)
+	verdicts := b.healthOf(b.judges(x, p), b.namesOf(subject{x.kind, x.name}))
 	if x.kind == assignments {
-		return overlay.Assignment(x.wire, of)
+		return publish.OverlayAssignment(x.wire, verdicts)
 	}
 	checked, undecided := expected()
 	if !undecided {
 		checked = b.clusters[own]
 	}
-	return overlay.Cluster(x.wire, checked && !x.elsewhere, of)
+	return publish.OverlayCluster(x.wire, checked && !x.elsewhere, verdicts)
 }
 
 // healthOf returns the health of endpoints by the verdicts of clusters, given by hdsd's own names.
-// Of several, one without a verdict counts for nothing.
-func (b *book) healthOf(names ...string) overlay.Health {
-	return func(of overlay.Key, says health.Status) (health.Status, bool) {
-		ours, decides, overruled := health.Unknown, false, false
-		for _, name := range names {
-			s := b.sheets[name]
-			ids := s.verdicts(of)
-			if len(ids) == 0 {
-				continue
-			}
-			worst := b.status(ids[0])
-			for _, id := range ids[1:] {
-				worst = health.Worse(worst, b.status(id))
-			}
-			if decides, overruled = true, overruled || s.overruled; ours == health.Unknown {
-				ours = worst
-			} else if worst != health.Unknown {
-				ours = health.Worse(ours, worst)
-			}
+// Of several, one without a verdict counts for nothing. What none of them knows yet has the verdicts
+// of the others.
+func (b *book) healthOf(names, others []string) publish.HealthOf {
+	return func(endpoint publish.Key, says health.Status) (health.Status, bool) {
+		ours, decides, overruled, known := b.verdict(names, endpoint)
+		if !known && len(names) > 0 {
+			ours, decides, overruled, _ = b.verdict(others, endpoint)
 		}
-		if !decides {
+		switch {
+		case !decides:
 			return says, false
-		}
-		if overruled {
+		case overruled:
 			return ours, true
 		}
-		return eds.Combine(ours, says), true
+		return publish.Combine(ours, says), true
 	}
 }
 
-func (b *book) status(id health.EndpointID) health.Status {
-	if int(id) >= len(b.statuses) {
-		return health.Unknown
+// verdict returns what clusters say of an endpoint, whether any decides it and is overruled, and
+// whether any has it.
+func (b *book) verdict(names []string, endpoint publish.Key) (ours health.Status, decides, overruled, known bool) {
+	for _, name := range names {
+		s := b.sheets[name]
+		ids, found := s.verdicts(endpoint)
+		known = known || found
+		if len(ids) == 0 {
+			continue
+		}
+		decides, overruled = true, overruled || s.overruled
+		ours = publish.Combine(ours, publish.Worst(ids, b.statuses.Get))
 	}
-	return b.statuses[id]
+	return ours, decides, overruled, known
 }

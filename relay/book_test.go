@@ -8,15 +8,15 @@ import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 
-	"hdsd/eds"
 	"hdsd/health"
+	"hdsd/publish"
 	"hdsd/source"
 )
 
-func comes(name string) eds.Update {
-	return eds.Update{
-		Clusters:    []eds.Cluster{{Name: name, Message: &clusterv3.Cluster{Name: name}, Checked: true}},
-		Assignments: []eds.Assignment{{Name: name, Wire: source.EncodeAssignment(&endpointv3.ClusterLoadAssignment{ClusterName: name}).Wire()}},
+func comes(name string) publish.Update {
+	return publish.Update{
+		Clusters:    []publish.Cluster{{Name: name, Message: &clusterv3.Cluster{Name: name}, Checked: true}},
+		Assignments: []publish.Assignment{{Name: name, Wire: source.EncodeAssignment(&endpointv3.ClusterLoadAssignment{ClusterName: name}).Wire()}},
 	}
 }
 
@@ -26,11 +26,11 @@ func TestTheBookForgetsWhatHasGone(t *testing.T) {
 	b.changed = func([]subject) {}
 	for _, name := range []string{"a", "b", "c"} {
 		b.Update(comes(name))
-		b.Update(eds.Update{RemovedAssignments: []string{name}})
-		b.Update(eds.Update{RemovedClusters: []string{name}})
+		b.Update(publish.Update{RemovedAssignments: []string{name}})
+		b.Update(publish.Update{RemovedClusters: []string{name}})
 	}
 	b.Update(comes("d"))
-	b.Update(eds.Update{RemovedClusters: []string{"d"}, RemovedAssignments: []string{"d"}})
+	b.Update(publish.Update{RemovedClusters: []string{"d"}, RemovedAssignments: []string{"d"}})
 	if n := len(b.edition) + len(b.sheets) + len(b.readers) + len(b.clusters); n > 0 {
 		t.Errorf("%d entries are left: %v", n, b.edition)
 	}
@@ -41,15 +41,15 @@ func TestAnEndpointThatHasMovedKeepsItsHealth(t *testing.T) {
 	b := newBook(true)
 	b.changed = func([]subject) {}
 	listed := assignmentOf("10.0.0.1", "10.0.0.2", "10.0.0.3")
-	b.Update(eds.Update{Assignments: []eds.Assignment{{Name: "web", Wire: source.EncodeAssignment(listed).Wire(), IDs: [][][]health.EndpointID{{{1}, {2}, {}}}}}})
-	b.SetHealth([]eds.Health{{ID: 1, Status: health.Unhealthy}, {ID: 2, Status: health.Healthy}})
+	b.Update(publish.Update{Assignments: []publish.Assignment{{Name: "web", Wire: source.EncodeAssignment(listed).Wire(), IDs: [][][]health.EndpointID{{{1}, {2}, {}}}}}})
+	b.SetHealth([]publish.Health{{ID: 1, Status: health.Unhealthy}, {ID: 2, Status: health.Healthy}})
 	for address, want := range map[string]string{
 		"10.0.0.1": "UNHEALTHY true", "10.0.0.2": "HEALTHY true", "10.0.0.3": "UNKNOWN false", "10.0.0.4": "UNKNOWN false",
 	} {
 		moved := assignmentOf(address).GetEndpoints()[0]
 		for _, zone := range []string{"", "elsewhere"} {
 			moved.Locality = &corev3.Locality{Zone: zone}
-			status, ours := b.healthOf("web")(keyOf(moved, moved.GetLbEndpoints()[0]), health.Unknown)
+			status, ours := b.healthOf([]string{"web"}, nil)(keyOf(moved, moved.GetLbEndpoints()[0]), health.Unknown)
 			if got := fmt.Sprint(status, ours); got != want {
 				t.Errorf("%s in zone %q: %s, want %s", address, zone, got, want)
 			}
@@ -75,12 +75,12 @@ func TestEditionsAreNotUsedTwice(t *testing.T) {
 	for range 3 {
 		b.Update(comes("a"))
 		fresh("it comes")
-		b.Update(eds.Update{RemovedAssignments: []string{"a"}})
+		b.Update(publish.Update{RemovedAssignments: []string{"a"}})
 		fresh("its endpoints go, and it stays")
 		b.Update(comes("a"))
 		fresh("its endpoints come again")
-		b.Update(eds.Update{RemovedClusters: []string{"a"}})
+		b.Update(publish.Update{RemovedClusters: []string{"a"}})
 		fresh("it goes, and its endpoints stay")
-		b.Update(eds.Update{RemovedAssignments: []string{"a"}})
+		b.Update(publish.Update{RemovedAssignments: []string{"a"}})
 	}
 }

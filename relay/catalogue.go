@@ -9,8 +9,8 @@ import (
 
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 
-	"hdsd/internal/envoyrules"
-	"hdsd/relay/overlay"
+	"hdsd/envoy/rules"
+	"hdsd/publish"
 	"hdsd/source"
 )
 
@@ -73,8 +73,8 @@ func (c *catalogue) Run(ctx context.Context, take func(*source.Set)) error {
 			return nil
 		case now := <-forget.C:
 			c.server.memory.expire(now)
-			if len(c.again) > 0 {
-				c.hand(ctx, c.Latest().Unread, take)
+			if unread := c.Latest().Unread; len(c.again) > 0 && !unread {
+				c.hand(ctx, unread, take)
 			}
 			if broken := c.stock.breakPromises(now); len(broken) > 0 {
 				c.server.book.renew(broken)
@@ -107,6 +107,7 @@ func (c *catalogue) hand(ctx context.Context, unread bool, take func(*source.Set
 	for name := range c.remade {
 		touched = append(touched, c.server.book.own(name, c.owned[name])...)
 	}
+	c.server.memory.resettle(c.server, touched)
 	c.server.book.renew(touched)
 	c.stock.know(moment)
 }
@@ -127,11 +128,11 @@ func (c *catalogue) make(unread bool) (set *source.Set, moment uint64, settled m
 			alone[service] = true
 		}
 		note := func(own string, has bool) { c.outside[own], settled[own] = name, has }
-		note(versionName(name, 1), false)
+		note(versionName(name, 0), false)
 		for _, k := range c.made[name] {
 			note(k.Name, false)
 		}
-		c.replace(name, c.variants(name), with)
+		c.replace(name, c.variants(name, unread), with)
 		for _, service := range c.uses[name] {
 			alone[service] = true
 		}
@@ -149,7 +150,7 @@ func (c *catalogue) make(unread bool) (set *source.Set, moment uint64, settled m
 }
 
 func hasEndpoints(a *source.Assignment) bool {
-	return envoyrules.CountEncoded(envoyrules.Assignment, a.Wire()) > 0
+	return rules.CountEncoded(rules.Assignment, a.Wire()) > 0
 }
 
 // dirtyClusters returns the clusters that a change concerns, and renews the unions of
@@ -220,7 +221,7 @@ func (c *catalogue) lone(service string) []*source.Cluster {
 	if len(bodies) == 0 || len(c.users[service]) > 0 {
 		return nil
 	}
-	own := versionName(service, 1)
+	own := versionName(service, 0)
 	c.owned[service] = []owned{{version{cluster: service}, own, service}}
 	k := &source.Cluster{Source: SourceName, Name: own, ServiceName: own, Lone: true, Assignment: c.unions[service], File: c.where}
 	if k.Assignment == nil {
@@ -230,7 +231,7 @@ func (c *catalogue) lone(service string) []*source.Cluster {
 }
 
 // variants makes the clusters of a name: one for each way in which nodes check it.
-func (c *catalogue) variants(name string) []*source.Cluster {
+func (c *catalogue) variants(name string, awaited bool) []*source.Cluster {
 	bodies := c.stock.byName[clusters][name].list()
 	for _, service := range c.uses[name] {
 		if delete(c.users[service], name); len(c.users[service]) == 0 {
@@ -238,9 +239,14 @@ func (c *catalogue) variants(name string) []*source.Cluster {
 		}
 	}
 	delete(c.uses, name)
-	if !slices.ContainsFunc(bodies, func(x *body) bool { return x.refusal() == "" && !x.byEDS }) {
-		delete(c.unions, "\x00"+name)
-	}
+	kept := map[string]bool{}
+	defer func(before []*source.Cluster) {
+		for _, k := range before {
+			if !kept[k.Name] {
+				delete(c.unions, "\x00"+k.Name)
+			}
+		}
+	}(c.made[name])
 	if len(bodies) == 0 {
 		delete(c.slots, name)
 		return c.lone(name)
@@ -256,7 +262,10 @@ func (c *catalogue) variants(name string) []*source.Cluster {
 	}
 	keepOnly(bodies, used)
 	before := c.slots[name]
-	now := before.next(groups)
+	now := before.next(groups, awaited, func(g uint64) bool {
+		stored := c.server.options.Stored
+		return stored != nil && stored(versionName(name, g))
+	})
 	if c.slots[name] = now; now.again {
 		c.again[name] = true
 	}
@@ -265,26 +274,25 @@ func (c *catalogue) variants(name string) []*source.Cluster {
 	}
 	var all []*source.Cluster
 	var have []owned
-	inline := false
-	for index, g := range now.groups {
+	add := func(g uint64, own string) {
 		x := firsts[g]
-		if x == nil {
-			continue
-		}
 		if x.byEDS {
 			c.use(name, x.service)
-		} else if !inline {
-			inline = true
-			c.unite("\x00"+name, assignmentsOf(bodies))
 		}
-		own := versionName(name, index+1)
+		kept[own] = true
 		all, have = append(all, c.variant(x, own)), append(have, owned{version{name, g}, own, x.service})
 	}
+	if now.first != 0 {
+		add(now.first, versionName(name, 0))
+	}
+	for _, g := range now.others {
+		add(g, versionName(name, g))
+	}
 	for _, g := range now.beyond {
-		have = append(have, owned{version: version{name, g}})
+		have = append(have, owned{version: version{name, g}, service: firsts[g].service})
 	}
 	if len(all) == 0 {
-		own := versionName(name, 1)
+		own := versionName(name, 0)
 		have = append(have, owned{version{cluster: name}, own, name})
 		all = []*source.Cluster{{Source: SourceName, Name: own, ServiceName: own, Rejected: bodies[0].refusal(), File: c.where}}
 	}
@@ -302,16 +310,30 @@ func (c *catalogue) use(name, service string) {
 	}
 }
 
+// variant makes a cluster of a version, with the endpoints of the nodes that have it.
 func (c *catalogue) variant(x *body, own string) *source.Cluster {
 	config := x.keep()
 	k := &source.Cluster{
 		Source: SourceName, Name: own, ServiceName: own, Config: config, HealthChecks: config.GetHealthChecks(), File: c.where,
 	}
+	all := c.stock.byName[clusters][x.name].list()
 	if x.byEDS {
-		k.Assignment = c.unions[x.service]
-	} else {
-		k.Assignment = c.unions["\x00"+x.name]
+		all = c.stock.byName[assignments][x.service].list()
 	}
+	var theirs []*body
+	for _, b := range all {
+		if x.byEDS && b.belongs(version{x.name, x.group}) || !x.byEDS && b.group == x.group {
+			theirs = append(theirs, b)
+		}
+	}
+	union := "\x00" + own
+	if x.byEDS && len(theirs) == len(all) { // the union of all is there
+		union = x.service
+		delete(c.unions, "\x00"+own)
+	} else {
+		c.unite(union, assignmentsOf(theirs))
+	}
+	k.Assignment = c.unions[union]
 	return k
 }
 
@@ -334,7 +356,7 @@ func (c *catalogue) unite(name string, all []*source.Assignment) {
 // union lists the endpoints of several assignments, each once.
 func union(all []*source.Assignment) *source.Assignment {
 	out := all[0].Message()
-	seen := map[overlay.Key]bool{}
+	seen := map[publish.Key]bool{}
 	for i, a := range all {
 		for _, group := range a.Message().GetEndpoints() {
 			more := &endpointv3.LocalityLbEndpoints{Locality: group.GetLocality()}

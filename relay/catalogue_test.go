@@ -2,6 +2,7 @@ package relay
 
 import (
 	"testing"
+	"time"
 
 	xdsmatcherv3 "github.com/cncf/xds/go/xds/type/matcher/v3"
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
@@ -11,7 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
-	"hdsd/internal/fields"
+	"hdsd/envoy/fields"
 	"hdsd/source"
 )
 
@@ -23,6 +24,21 @@ type unionLab struct {
 
 func newUnionLab(t *testing.T) *unionLab {
 	return &unionLab{t, newCatalogue(&Server{stock: newStock(1000, 10_000, nil)}, "somewhere")}
+}
+
+// newServerLab is a lab of a whole server.
+func newServerLab(t *testing.T) *unionLab {
+	return &unionLab{t, NewServer(Options{
+		Health: true, Keep: time.Minute, MaxClusterEndpoints: 1000, MaxEndpoints: 10_000, Checks: func(*clusterv3.Cluster, uint64) bool { return true },
+	}).catalogue}
+}
+
+// hand makes the catalogue, has the book know its versions of the cluster web, and returns what they are about.
+func (l *unionLab) hand() []subject {
+	l.clusters()
+	touched := l.server.book.own("web", l.owned["web"])
+	l.server.book.renew(touched)
+	return touched
 }
 
 func (l *unionLab) take(k kind, name string, m proto.Message) *item {
@@ -102,11 +118,16 @@ func TestTheUnionOverNodes(t *testing.T) {
 			all = append(all, l.take(assignments, "web", assignmentOf("10.0.0.1", "10.0.0.2")), l.take(assignments, "web", assignmentOf("10.0.0.2", "10.0.0.3")))
 		}
 		got := l.clusters()
-		if len(got) != 2 || got["web"] == nil || got["web#2"] == nil {
+		second := versionName("web", all[2].body.group)
+		if len(got) != 2 || got["web"] == nil || got[second] == nil {
 			t.Fatalf("%s: got %v", kind, got)
 		}
-		for name, path := range map[string]string{"web": "/a", "web#2": "/b"} {
-			if k := got[name]; k.ServiceName != name || endpointsOf(k) != 3 || k.HealthChecks[0].GetHttpHealthCheck().GetPath() != path {
+		for name, path := range map[string]string{"web": "/a", second: "/b"} {
+			want := 3
+			if kind == clusterv3.Cluster_STATIC && name == second {
+				want = 1
+			}
+			if k := got[name]; k.ServiceName != name || endpointsOf(k) != want || k.HealthChecks[0].GetHttpHealthCheck().GetPath() != path {
 				t.Errorf("%s: %s is %+v", kind, name, k)
 			}
 		}

@@ -57,14 +57,29 @@ func (st *stream) touched() {
 		if l == nil {
 			continue
 		}
-		if anything {
-			for s := range l.held.all() {
-				l.setDirty(s.name(), false)
+		if n := l.peers.node; n != nil && l.key.kind == assignments {
+			theirs, all, next := n.changes.since(l.peers.seen)
+			l.peers.seen = next
+			if anything = anything || all; len(theirs) > 0 {
+				some = slices.Concat(some, theirs) // of its last type
 			}
 		}
+		touch := func(name string) {
+			if l.held.get(name) != nil {
+				l.setDirty(name, false)
+			} else if l.key.kind == assignments && len(l.doubts.removed[name]) > 0 {
+				l.panels.unsettle(name)
+			}
+		}
+		if anything {
+			for _, name := range l.names() {
+				touch(name)
+			}
+			continue
+		}
 		for _, s := range some {
-			if s.kind == l.kind && l.held.get(s.name) != nil {
-				l.setDirty(s.name, false)
+			if s.kind == l.key.kind {
+				touch(s.name)
 			}
 		}
 	}

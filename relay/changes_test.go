@@ -10,7 +10,7 @@ import (
 func TestTheCoreWaitsForNoStream(t *testing.T) {
 	s := &Server{streams: map[*stream]struct{}{}, stock: newStock(1, 1, nil)}
 	st := &stream{server: s, wake: make(chan struct{}, 1)}
-	l := &ledger{kind: assignments}
+	l := &ledger{key: nodeKey{kind: assignments}}
 	for _, name := range []string{"web", "pay", "log"} {
 		l.held.put(sentOf(name, 0))
 	}

@@ -8,7 +8,7 @@ import (
 
 	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 
-	"hdsd/eds"
+	"hdsd/publish"
 	"hdsd/relay/message"
 )
 
@@ -55,29 +55,29 @@ func (st *stream) note(h *message.Head) {
 		st.server.refusing.Forget(t)
 	}
 	if h.Refusal != nil {
-		st.server.refusing.Note(t, eds.Refuser{ID: st.nodeID, TypeURL: strings.Clone(h.TypeURL), Text: t.lastError, Since: time.Now()})
+		st.server.refusing.Note(t, publish.Refuser{ID: st.nodeID, TypeURL: strings.Clone(h.TypeURL), Text: t.lastError, Since: time.Now()})
 	}
 }
 
 // Clients returns every client and type, by id and type. Of types that pass as they came,
 // it does not know how many resources there are.
-func (s *Server) Clients(only func(name string) bool) []eds.Client {
-	var all []eds.Client
+func (s *Server) Clients(only func(name string) bool) []publish.Client {
+	var all []publish.Client
 	for _, st := range s.open() {
 		all = append(all, st.clients(only)...)
 	}
-	slices.SortStableFunc(all, func(a, b eds.Client) int {
+	slices.SortStableFunc(all, func(a, b publish.Client) int {
 		return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.TypeURL, b.TypeURL))
 	})
 	return all
 }
 
-func (st *stream) clients(only func(name string) bool) []eds.Client {
+func (st *stream) clients(only func(name string) bool) []publish.Client {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	var all []eds.Client
+	var all []publish.Client
 	for typeURL, t := range st.talks {
-		c := eds.Client{
+		c := publish.Client{
 			ID: st.nodeID, TypeURL: typeURL, Delta: st.method.delta, Connected: st.since, LastAck: t.lastAck, LastError: t.lastError,
 		}
 		if k, ours := kindOf(typeURL); ours && st.ledgers[k] != nil {

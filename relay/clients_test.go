@@ -6,7 +6,7 @@ import (
 
 	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 
-	"hdsd/internal/fields"
+	"hdsd/envoy/fields"
 	"hdsd/relay/message"
 )
 

@@ -16,7 +16,7 @@
 // # Guarantees
 //
 //   - Of other types, every byte passes as it came, in both directions.
-//   - Of a Cluster or an assignment, only what package overlay changes differs. A response
+//   - Of a Cluster or an assignment, only what package publish changes differs. A response
 //     in which nothing differs passes as it came, with its version and nonce.
 //   - A version with a mark (package message) stands for a changed resource. The control
 //     plane gets its own version back.
@@ -28,9 +28,11 @@
 //   - An answer is about a whole response, and clients take the good resources of one that they
 //     refuse. hdsd keeps, and checks, all that a client may have (doubts). A flip has the newest
 //     of it, alone in its response, so that the answer says whether the client has it. If not,
-//     the client gets the health of the version before. By state of the world, a Cluster
+//     the client gets the health of the version before. A cluster with another check that is refused
+//     among others goes out again, alone. By state of the world, a Cluster
 //     response has to be whole: it has every name of the control plane's last one, and only
 //     the newest of each.
+//     By state of the world, what it had by an earlier stream counts as well until it accepts something.
 //   - What a refused response removed by delta is removed once more. By state of the world, it is
 //     checked until the client accepts a response without it.
 //   - What a client gives up is not kept, not even if it is on its way to the client. Of a delta
@@ -68,9 +70,9 @@
 //
 // # Locks and goroutines
 //
-// A turn (turns) is taken before any lock. Locks are taken in this order: stream, body, book, memory, stock; catalogue's last. The
-// server's, the changes' and the outage's are held alone. No lock is held while a message
-// is written.
+// A turn (turns) is taken before any lock. Locks are taken in this order: stream, memory's
+// settling, nodes, node, body, book, memory, stock; catalogue's last. The server's, the
+// changes' and the outage's are held alone. No lock is held while a message is written.
 //
 // Each stream has three goroutines: one for requests, one that receives from the control
 // plane, and one that sends to the client. One more writes NACKs while some wait (nacks). They end when the stream's handler returns, and

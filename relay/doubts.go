@@ -23,7 +23,7 @@ type doubts struct {
 // sent before; nil: nothing.
 func (d *doubts) open(name string, before, now *sent) {
 	if _, open := d.good[name]; open {
-		if before != nil && before.item == now.item {
+		if before != nil && before.item.like(now.item) {
 			d.stock.unhold(before)
 		} else {
 			d.add(name, before)
@@ -38,6 +38,27 @@ func (d *doubts) open(name string, before, now *sent) {
 		d.add(name, s)
 	}
 	delete(d.removed, name)
+}
+
+// inherit notes what the client may have of a name from an earlier stream, the latest at the end, unless
+// it has accepted something on this one.
+func (d *doubts) inherit(name string, all []*sent, now *sent) {
+	if good, open := d.good[name]; !open || good != nil {
+		d.stock.unhold(all...)
+		return
+	}
+	since := d.refused[name]
+	delete(d.refused, name)
+	for _, s := range slices.Concat(all, since) {
+		switch {
+		case now.item.like(s.item):
+			d.stock.unhold(s)
+		case d.good[name] == nil:
+			d.good[name] = s
+		default:
+			d.add(name, s)
+		}
+	}
 }
 
 // has reports whether the client has not accepted the latest of a name.
@@ -63,13 +84,15 @@ func (d *doubts) add(name string, s *sent) {
 	d.refused[name] = all
 }
 
-// accept notes that the client has accepted something older than the latest of a name. It takes
-// over a reference.
+// accept notes that the client has accepted something older than the latest of a name; nil: that there
+// is nothing. It takes over a reference.
 func (d *doubts) accept(name string, s *sent) {
 	d.stock.unhold(d.good[name])
-	d.good[name] = s
+	if d.good[name] = s; s == nil {
+		return
+	}
 	all := d.refused[name]
-	index := slices.IndexFunc(all, func(other *sent) bool { return other.item == s.item })
+	index := slices.IndexFunc(all, func(other *sent) bool { return other.item.like(s.item) })
 	d.stock.unhold(all[:index+1]...)
 	d.setRefused(name, all[index+1:])
 }
@@ -79,6 +102,15 @@ func (d *doubts) setRefused(name string, all []*sent) {
 		d.refused[name] = all
 	} else {
 		delete(d.refused, name)
+	}
+}
+
+// exclude notes that the client certainly does not have something older than the latest of a name.
+func (d *doubts) exclude(s *sent) {
+	all := d.refused[s.name()]
+	if index := slices.IndexFunc(all, func(other *sent) bool { return other.item.like(s.item) }); index >= 0 {
+		d.stock.unhold(all[index])
+		d.setRefused(s.name(), slices.Delete(all, index, index+1))
 	}
 }
 
@@ -120,6 +152,16 @@ func (d *doubts) differ(s *Server, name string) bool {
 	return good != nil && differs(good) || slices.ContainsFunc(d.refused[name], differs)
 }
 
+// mayBeOther reports whether the client may have another version of a cluster than it was sent last,
+// with another check. It is sent that again, alone: its answer says which check decides its health.
+func (d *doubts) mayBeOther(held *sent) bool {
+	if held == nil {
+		return false
+	}
+	good := d.good[held.name()]
+	return good != nil && good.item.body.group != held.item.body.group
+}
+
 // take takes out all that the client may have of a name, oldest first.
 func (d *doubts) take(name string) (all []*sent) {
 	all = d.removed[name]
@@ -151,6 +193,15 @@ func (d *doubts) keep(name string, all []*sent, gone bool) {
 		}
 		d.removed[name] = append(d.removed[name], all...)
 	}
+}
+
+// resettle has what the client may have of an assignment for another panel.
+func (d *doubts) resettle(name string, p *panel) {
+	if good := d.good[name]; good != nil {
+		d.good[name] = d.stock.transfer(good, p)
+	}
+	d.stock.transferAll(d.refused[name], p)
+	d.stock.transferAll(d.removed[name], p)
 }
 
 // gone notes that the client has nothing that was removed.

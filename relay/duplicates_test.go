@@ -6,7 +6,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
-	"hdsd/internal/fields"
+	"hdsd/envoy/fields"
 )
 
 // TestANameGivenManyTimesIsKeptOnce: of the resources of a name in one response, only the last

@@ -12,7 +12,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
-	"hdsd/internal/caller"
+	"hdsd/peer"
 )
 
 // Forward is what the control plane is told of who a client is.
@@ -29,7 +29,7 @@ const (
 func (s *Server) forwarded(client context.Context) metadata.MD {
 	switch s.options.Forward {
 	case ClientCertificate:
-		if text := certificate(caller.FromContext(client)); text != "" {
+		if text := certificate(peer.FromContext(client)); text != "" {
 			return metadata.Pairs("x-forwarded-client-cert", text)
 		}
 	case Authorization:
@@ -58,13 +58,13 @@ func (s *Server) unnamed(client context.Context) error {
 // identity stands for what forwarded tells. A renewed certificate has the same.
 func (s *Server) identity(client context.Context) string {
 	if s.options.Forward == ClientCertificate {
-		return caller.FromContext(client).Fingerprint()
+		return peer.FromContext(client).Fingerprint()
 	}
 	return strings.Join(s.forwarded(client)["authorization"], "\n")
 }
 
 // certificate writes a verified certificate as Envoy writes x-forwarded-client-cert.
-func certificate(c caller.Caller) string {
+func certificate(c peer.Caller) string {
 	if c.Leaf == nil {
 		return ""
 	}

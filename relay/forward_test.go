@@ -9,7 +9,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
-	"hdsd/internal/caller"
+	"hdsd/peer"
 )
 
 // TestWhoHasNothingToForward is refused: the control plane would take hdsd for it.
@@ -17,7 +17,7 @@ func TestWhoHasNothingToForward(t *testing.T) {
 	t.Parallel()
 	nobody := metadata.NewIncomingContext(t.Context(), nil)
 	token := metadata.NewIncomingContext(t.Context(), metadata.Pairs("authorization", "Bearer x"))
-	holder := caller.With(nobody, caller.Caller{Leaf: &x509.Certificate{Raw: []byte("x")}})
+	holder := peer.With(nobody, peer.Caller{Leaf: &x509.Certificate{Raw: []byte("x")}})
 	for forward, wants := range map[Forward][3]codes.Code{
 		Nothing:           {codes.OK, codes.OK, codes.OK},
 		Authorization:     {codes.Unauthenticated, codes.OK, codes.Unauthenticated},

@@ -17,7 +17,7 @@ func (s *sent) name() string { return s.item.body.name }
 
 // is reports whether two are the same resource with the same change; nil is none.
 func (s *sent) is(other *sent) bool {
-	return s == other || s != nil && other != nil && *s == *other
+	return s == other || s != nil && other != nil && s.change == other.change && s.item.like(other.item)
 }
 
 // seed makes hashes of what others say different in each process, so that nobody can choose

@@ -42,7 +42,7 @@ func (n *names) add(r *message.Request) {
 // client gives it up: the client drops it then, and nothing would end that hdsd keeps it. By state
 // of the world, the next request tells.
 func (l *ledger) wants(x *body) bool {
-	if !l.delta || !l.begun || l.asks.wildcard || l.named.loose {
+	if !l.key.delta || !l.begun || l.asks.wildcard || l.named.loose {
 		return true
 	}
 	_, named := l.named.hashes[uint32(x.hash)]

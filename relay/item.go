@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"fmt"
 	"hash/maphash"
-	"sync"
+	"slices"
 	"sync/atomic"
 	"time"
 
+	"hdsd/envoy"
 	"hdsd/relay/message"
-	"hdsd/relay/overlay"
 )
 
 // item is a resource as it stands in responses of the control plane, once for all nodes that
@@ -25,9 +25,9 @@ type item struct {
 	refs atomic.Int32
 	gone bool // guarded by stock.mu
 
+	panel *panel // of the nodes that have it. Set once
+
 	rendered atomic.Pointer[rendering] // the latest
-	apart    sync.Map                  // the same for nodes with a panel, by its key
-	panels   atomic.Int32              // how many these were
 	ttl      time.Duration             // of the Resource; 0: it has none
 	lease    term                      // of an assignment: after it, its endpoints are stale
 	life     term                      // of the resource: its ttl, which heartbeats renew
@@ -63,30 +63,16 @@ type rendering struct {
 	wire    []byte
 }
 
+// like reports whether two are the same resource, for nodes with any panels.
+func (i *item) like(other *item) bool { return i.body == other.body && i.hash == other.hash }
+
 // render returns an item with the latest health in it.
-func (i *item) render(s *Server) *rendering { return i.renderFor(s, nil) }
-
-// latest returns the place of the latest rendering for nodes with a panel.
-func (i *item) latest(p *panel) *atomic.Pointer[rendering] {
-	if p == nil {
-		return &i.rendered
-	}
-	kept, had := i.apart.LoadOrStore(p.key, &atomic.Pointer[rendering]{})
-	if !had && i.panels.Add(1) > maxPanels {
-		i.apart.Clear()
-		i.panels.Store(0)
-	}
-	return kept.(*atomic.Pointer[rendering])
-}
-
-// renderFor returns an item with the latest health in it for nodes with a panel.
-func (i *item) renderFor(s *Server, p *panel) *rendering {
-	kept := i.latest(p)
-	stamp, before := s.book.stamp.Load(), kept.Load()
+func (i *item) render(s *Server) *rendering {
+	stamp, before := s.book.stamp.Load(), i.rendered.Load()
 	if before != nil && before.stamp.Load() == stamp {
 		return before
 	}
-	out, change := i.body.latest(s, p)
+	out, change := i.body.latest(s, i.panel)
 	if before != nil && before.sent.change == change {
 		before.stamp.Store(stamp)
 		return before
@@ -102,7 +88,7 @@ func (i *item) renderFor(s *Server, p *panel) *rendering {
 		}
 	}
 	now.stamp.Store(stamp)
-	kept.Store(now)
+	i.rendered.Store(now)
 	return now
 }
 
@@ -134,7 +120,7 @@ func (i *item) own(r *rendering, now time.Time) []byte {
 	}
 	body := u.Body
 	if leased {
-		body = overlay.Lease(body, lease)
+		body = envoy.WithLease(body, lease)
 	}
 	u.TTL = life
 	wire, err := message.RewriteUnit(i.delta, r.wire, &u, body, u.Version)
@@ -180,14 +166,58 @@ func (s *stock) take(k kind, delta bool, wire []byte) (i *item, moment uint64, e
 		i = other
 	} else {
 		i.body = s.place(i.body)
-		i.body.items++
-		s.items[hash] = append(s.items[hash], i)
+		s.join(i)
 	}
 	i.refs.Add(1)
 	return i, s.pending(i.body), nil
 }
 
-// known returns the item of a resource; nil: there is none.
+// as returns an item for nodes with a panel, with one more reference. The caller has one of i.
+func (s *stock) as(i *item, p *panel) *item {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	index := slices.IndexFunc(s.items[i.hash], func(other *item) bool {
+		return other.like(i) && other.delta == i.delta && other.panel.is(p)
+	})
+	var now *item
+	if index >= 0 {
+		now = s.items[i.hash][index]
+	} else {
+		now = &item{body: i.body, wire: i.wire, hash: i.hash, delta: i.delta, version: i.version, wrapped: i.wrapped, ttl: i.ttl, panel: p}
+		now.lease.end.Store(i.lease.end.Load())
+		now.life.end.Store(i.life.end.Load())
+		s.join(now)
+	}
+	now.refs.Add(1)
+	return now
+}
+
+// join adds an item.
+func (s *stock) join(i *item) {
+	s.items[i.hash] = append(s.items[i.hash], i)
+	if x := i.body; x.count(i.panel, 1) && x.items > 1 {
+		s.spread(x)
+	}
+}
+
+// leave removes an item, and its resource with the last one.
+func (s *stock) leave(i *item) {
+	without(s.items, i.hash, i)
+	switch x := i.body; {
+	case x.count(i.panel, -1) && x.items > 0:
+		s.spread(x)
+	case x.items == 0:
+		s.remove(x)
+	}
+}
+
+// spread notes that nodes with other panels have a resource now.
+func (s *stock) spread(x *body) {
+	s.dirty[subject{x.kind, x.name}] = true
+	s.wakeUp()
+}
+
+// known returns an item of a resource; nil: there is none.
 func (s *stock) known(k kind, delta bool, wire []byte, hash uint64) *item {
 	for _, i := range s.items[hash] {
 		if i.body.kind == k && i.delta == delta && bytes.Equal(i.wire, wire) {
@@ -213,7 +243,7 @@ func (s *stock) fresh(k kind, delta bool, wire []byte, hash uint64) (*item, erro
 	s.mu.Unlock()
 	if i.body == nil {
 		i.body = newBody(k, u.Name, u.Body, s.maxEndpoints)
-		i.body.remembered = k == clusters && s.remembers(u.Name)
+		i.body.remembered = k == clusters && s.remembers(u.Name, i.body.group)
 	}
 	return i, nil
 }
@@ -269,8 +299,5 @@ func (s *stock) drop(i *item) {
 		return
 	}
 	i.gone = true
-	without(s.items, i.hash, i)
-	if i.body.items--; i.body.items == 0 {
-		s.remove(i.body)
-	}
+	s.leave(i)
 }

@@ -13,8 +13,8 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
-	"hdsd/eds"
 	"hdsd/health"
+	"hdsd/publish"
 )
 
 // lessee is a client's stream over which assignments with a lease of ten seconds pass.
@@ -100,7 +100,7 @@ func (l *lessee) read(wire []byte) *endpointv3.ClusterLoadAssignment {
 // what is left of it; 0: no response.
 func (l *lessee) flips(to health.Status, left time.Duration) {
 	l.Helper()
-	l.server.book.SetHealth([]eds.Health{{ID: 0, Status: to}})
+	l.server.book.SetHealth([]publish.Health{{ID: 0, Status: to}})
 	l.pushes(to, left)
 }
 
@@ -141,13 +141,13 @@ func leasing(t *testing.T, test func(t *testing.T, s *Server, delta bool)) {
 func knowing(t *testing.T) *Server {
 	t.Helper()
 	s := benchServer()
-	web := eds.Assignment{Name: "web", IDs: [][][]health.EndpointID{{{0}}}}
+	web := publish.Assignment{Name: "web", IDs: [][][]health.EndpointID{{{0}}}}
 	var err error
 	if web.Wire, err = proto.Marshal(assignmentOf("10.0.0.1")); err != nil {
 		t.Fatal(err)
 	}
-	s.book.Update(eds.Update{Assignments: []eds.Assignment{web}})
-	s.book.SetHealth([]eds.Health{{ID: 0, Status: health.Healthy}})
+	s.book.Update(publish.Update{Assignments: []publish.Assignment{web}})
+	s.book.SetHealth([]publish.Health{{ID: 0, Status: health.Healthy}})
 	return s
 }
 
@@ -173,7 +173,7 @@ func TestLeases(t *testing.T) {
 		l.flips(health.Healthy, 10*time.Second)
 		l.lend("web", 0)
 		time.Sleep(time.Minute)
-		l.server.book.SetHealth([]eds.Health{{ID: 0, Status: health.Unhealthy}})
+		l.server.book.SetHealth([]publish.Health{{ID: 0, Status: health.Unhealthy}})
 		if a := l.read(l.nextPush()); a.GetPolicy().GetEndpointStaleAfter() != nil || stated(a) != health.Unhealthy {
 			t.Errorf("without a lease it is sent %v", a)
 		}

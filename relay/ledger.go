@@ -2,13 +2,14 @@ package relay
 
 import (
 	"crypto/sha256"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/cespare/xxhash/v2"
 
-	"hdsd/internal/share"
+	"hdsd/peer/limit"
 	"hdsd/relay/message"
 )
 
@@ -31,9 +32,6 @@ type offer struct {
 
 // ledger is what a client has of one type, on one stream. Guarded by stream.mu.
 type ledger struct {
-	kind  kind
-	delta bool
-
 	held    holdings // what it was sent last
 	doubts  doubts   // what it may have instead
 	order   []string // state of the world: the clusters as they came last
@@ -41,9 +39,12 @@ type ledger struct {
 	offers  []*offer
 	dirty   map[string]bool // health may have changed; true: it goes out though it has not. Nil while none has
 
+	panels panels
+
 	key    nodeKey
 	memory *memory
-	peers  *[kinds]*ledger // of the stream
+	caller string
+	peers  kin
 
 	tag      string // of hdsd's own nonces
 	count    uint64 // of these
@@ -56,8 +57,8 @@ type ledger struct {
 	claims   claims
 }
 
-func newLedger(k kind, delta bool, node [sha256.Size]byte, m *memory, tag string, room func(int64) (*share.Lease, error)) *ledger {
-	return &ledger{kind: k, delta: delta, doubts: doubts{stock: m.stock}, key: nodeKey{node, k, delta}, memory: m, tag: tag, claims: claims{take: room}}
+func newLedger(k kind, delta bool, node [sha256.Size]byte, m *memory, tag string, room func(int64) (*limit.Lease, error)) *ledger {
+	return &ledger{doubts: doubts{stock: m.stock}, key: nodeKey{node, k, delta}, memory: m, tag: tag, claims: claims{take: room}}
 }
 
 func (l *ledger) drop(all ...*sent) { l.memory.stock.unhold(all...) }
@@ -66,7 +67,7 @@ func (l *ledger) drop(all ...*sent) { l.memory.stock.unhold(all...) }
 // was another change of hdsd's.
 func (l *ledger) put(now *sent) (before *sent) {
 	name := now.name()
-	before = l.held.put(hold(now))
+	before = l.putHeld(hold(now))
 	l.regroup(before, now)
 	delete(l.dirty, name)
 	if before.is(now) {
@@ -77,15 +78,34 @@ func (l *ledger) put(now *sent) (before *sent) {
 	return before
 }
 
+// putHeld notes what the client has of a name, and returns what it had.
+func (l *ledger) putHeld(now *sent) (before *sent) {
+	l.peers.node.lock()
+	defer l.peers.node.unlock()
+	return l.held.put(now)
+}
+
 // remove notes that the client is told to forget a name. It returns what it may have had,
 // the latest at the end.
 func (l *ledger) remove(name string) []*sent {
 	delete(l.dirty, name)
+	l.panels.set(name, nil)
 	all := l.doubts.take(name)
-	if now := l.held.remove(name); now != nil {
+	l.peers.node.lock()
+	now := l.held.remove(name)
+	if l.peers.node.unlock(); now != nil {
 		all = append(all, now)
 	}
 	return all
+}
+
+// names lists what the client has, and what it may have kept.
+func (l *ledger) names() []string {
+	names := slices.Collect(maps.Keys(l.doubts.removed))
+	for s := range l.held.all() {
+		names = append(names, s.name())
+	}
+	return names
 }
 
 // forget notes that the client does not have a name any more.
@@ -106,7 +126,9 @@ func (l *ledger) close() {
 		l.end(o)
 	}
 	l.memory.remember(l, others, time.Now())
+	l.peers.node.lock()
 	l.held, l.offers = holdings{}, nil
+	l.peers.node.unlock()
 	l.claims.clear()
 }
 
@@ -139,6 +161,11 @@ func (l *ledger) accept(o *offer) {
 			l.doubts.accept(name, hold(s))
 		}
 	}
+	for name := range o.gone {
+		if l.doubts.has(name) { // it had nothing when that came
+			l.doubts.accept(name, nil)
+		}
+	}
 	if !l.key.splits() {
 		l.doubts.gone() // the offer has all that there is
 	}
@@ -151,11 +178,13 @@ func (l *ledger) accept(o *offer) {
 // refuse notes that the client has refused an offer. It may have taken any part of it: what it
 // has of the rest stays as it is, so that nothing is put back that it has.
 func (l *ledger) refuse(o *offer) {
-	if s := l.sole(o); s != nil {
+	if s := l.sole(o); s != nil && l.held.get(s.name()).is(s) {
 		l.putBack(s)
+	} else if s != nil {
+		l.doubts.exclude(s)
 	} else if l.key.splits() {
 		for _, s := range o.brings {
-			l.setDirty(s.name(), false) // it may have an older version, without the latest health
+			l.setDirty(s.name(), l.doubts.mayBeOther(l.held.get(s.name()))) // it may have an older version, without the latest health
 		}
 	}
 	if !o.own { // hdsd says it once
@@ -174,11 +203,10 @@ func (l *ledger) sole(o *offer) (sole *sent) {
 		return nil
 	}
 	for _, s := range o.brings {
-		held := l.held.get(s.name())
-		if held.is(s) && !l.doubts.has(s.name()) {
+		if l.held.get(s.name()).is(s) && !l.doubts.has(s.name()) {
 			continue // it was accepted before
 		}
-		if sole != nil || !held.is(s) {
+		if sole != nil {
 			return nil
 		}
 		sole = s
@@ -190,12 +218,12 @@ func (l *ledger) sole(o *offer) (sole *sent) {
 // the health of what it has instead.
 func (l *ledger) putBack(s *sent) {
 	name := s.name()
-	if good := l.doubts.good[name]; good != nil && good.item == s.item && len(l.doubts.refused[name]) == 0 {
+	if good := l.doubts.good[name]; good != nil && good.item.like(s.item) && len(l.doubts.refused[name]) == 0 {
 		return // it is sent again when it changes
 	}
 	if previous := l.doubts.back(name); previous != nil {
 		l.regroup(s, previous)
-		l.drop(l.held.put(previous))
+		l.drop(l.putHeld(previous))
 		l.setDirty(name, false)
 	} else if l.key.splits() {
 		l.forget(name)
@@ -245,7 +273,7 @@ func (l *ledger) request(r *message.Request, wire []byte) ([]byte, error) {
 	own, before := l.isOwn(r.Nonce), l.asks
 	l.ask(r, first)
 	e := &message.Edit{Nonce: r.Nonce, Version: message.Original}
-	if l.delta {
+	if l.key.delta {
 		return l.deltaRequest(r, wire, e, own)
 	}
 	if own && l.asks == before {
@@ -270,15 +298,7 @@ func (l *ledger) deltaRequest(r *message.Request, wire []byte, e *message.Edit, 
 	}
 	l.unsubscribe(r.Unsubscribe)
 	if r.Claims > 0 {
-		l.resumeDelta(r)
-	}
-	e.Initial = func(name, version string) string {
-		if l.held.get(name) != nil {
-			return message.Original(version)
-		}
-		// hdsd does not have the resource, so the control plane has to send it. That
-		// the client has one, it has to know: it may have removed it.
-		return message.Mark(version, 0)
+		return l.resumeDelta(r, wire, e)
 	}
 	return message.RewriteRequest(true, wire, e)
 }
@@ -313,14 +333,17 @@ func (l *ledger) without(wanted map[string]bool) (names []string) {
 	return names
 }
 
-// response takes a response of the control plane whose resources are in items, and
-// returns it as the client gets it. warms are the names of assignments that clusters in it wait
-// for, which the control plane has no reason to send: only hdsd's part of these has changed.
+// response takes a response of the control plane whose resources are in items, puts those for the
+// client's panel there, and returns it as the client gets it. warms are the names of assignments
+// for which clusters in it wait, and which the control plane has no reason to send: only hdsd's part
+// of these has changed.
 func (l *ledger) response(s *Server, r *message.Response, items []*item, wire []byte) (d *message.Draft, warms []string, err error) {
 	l.heard = true
 	o := &offer{nonce: r.Nonce, version: r.Version, brings: make([]*sent, 0, len(items))}
 	if l.held.count == 0 {
+		l.peers.node.lock()
 		l.held.reserve(len(items))
+		l.peers.node.unlock()
 		l.doubts.good = make(map[string]*sent, len(items))
 	}
 	out := r.Resources // each is replaced by what the client gets
@@ -335,8 +358,10 @@ func (l *ledger) response(s *Server, r *message.Response, items []*item, wire []
 			}
 			continue
 		}
+		i = l.settle(s, i)
+		items[n] = i
 		i.renew(came)
-		now := l.render(s, i)
+		now := i.render(s)
 		if now.sent.change != 0 {
 			out[n], marked = now.wire, true
 		}
@@ -354,18 +379,18 @@ func (l *ledger) response(s *Server, r *message.Response, items []*item, wire []
 		l.claims.settle(name, "")
 		o.take(name, l.remove(name))
 	}
-	if !l.delta && l.kind == clusters {
+	if !l.key.delta && l.key.kind == clusters {
 		l.keepThose(o)
 	}
 	l.memory.replace(l, o, r.Removed)
 	l.offer(o)
-	return message.RewriteResponse(l.delta, wire, l.marked(r.Version, marked), out), warms, nil
+	return message.RewriteResponse(l.key.delta, wire, l.marked(r.Version, marked), out), warms, nil
 }
 
 // heartbeat returns a resource without a body as the client gets it. It renews the life of the
 // resource that the client has.
 func (l *ledger) heartbeat(wire []byte, arrival time.Time) ([]byte, error) {
-	u, err := message.ParseUnit(l.delta, wire)
+	u, err := message.ParseUnit(l.key.delta, wire)
 	if err != nil {
 		return nil, err
 	}
@@ -374,7 +399,7 @@ func (l *ledger) heartbeat(wire []byte, arrival time.Time) ([]byte, error) {
 		return wire, nil
 	}
 	now.item.life.renew(arrival, u.TTL)
-	if l.delta && now.change != 0 {
+	if l.key.delta && now.change != 0 {
 		return message.RewriteUnit(true, wire, &u, u.Body, message.Mark(u.Version, now.change))
 	}
 	return wire, nil

@@ -8,7 +8,7 @@ import (
 	"google.golang.org/genproto/googleapis/rpc/status"
 	"google.golang.org/protobuf/proto"
 
-	"hdsd/internal/fields"
+	"hdsd/envoy/fields"
 )
 
 // conversation is a stream of a client, to whom a control plane says clusters by delta.
@@ -75,6 +75,40 @@ func TestAClientKeepsWhatItAcceptedLast(t *testing.T) {
 		if n := c.server.stock.size(); n != 0 {
 			t.Errorf("after it has gone, %d resources are kept", n)
 		}
+	}
+}
+
+// TestVersionsThatAreRefusedLeaveTheOneBefore, also if all are sent before the first is refused.
+func TestVersionsThatAreRefusedLeaveTheOneBefore(t *testing.T) {
+	t.Parallel()
+	c := converse(t)
+	for i := range 4 {
+		c.say(fmt.Sprint(i), fmt.Sprint("version ", i))
+	}
+	for i := range 4 {
+		c.answer(fmt.Sprint(i), i > 0)
+	}
+	l := c.ledgers[clusters]
+	if has := l.held.get("web"); has == nil || !hasText(has.item.body.wire, 28, "version 0") || len(l.doubts.good)+len(l.doubts.refused) != 0 {
+		t.Errorf("it has %v, and may have %v, want version 0", has, l.doubts.refused)
+	}
+}
+
+// TestWhatWasRemovedDoesNotComeBack when the client refuses what came after it.
+func TestWhatWasRemovedDoesNotComeBack(t *testing.T) {
+	t.Parallel()
+	c := converse(t)
+	c.say("1", "version 1")
+	wire := fields.AppendText(fields.AppendText(fields.AppendText(nil, 6, "web"), 4, clusters.typeURL()), 5, "2")
+	if _, err := c.respond(incoming{typeURL: clusters.typeURL(), wire: wire}); err != nil {
+		t.Fatal(err)
+	}
+	c.say("3", "version 3")
+	c.answer("1", false)
+	c.answer("2", false)
+	c.answer("3", true)
+	if l := c.ledgers[clusters]; l.held.get("web") != nil || len(l.doubts.good) != 0 {
+		t.Error("what the control plane has removed counts as there")
 	}
 }
 

@@ -10,13 +10,17 @@ import (
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	"google.golang.org/protobuf/proto"
+
+	"hdsd/relay/message"
 )
 
-// Bounds of what is remembered of nodes that have gone: resources of all, and streams of a
-// node and type that had different ones.
+// Bounds of what is remembered of nodes that have gone: resources of all, of which the caller that has
+// most gives way, and streams of a node and type that had different ones. A stream counts as partWeight
+// resources more: it takes up to 570 bytes, and a resource that others have, too, up to 50.
 const (
 	maxRemembered = 1 << 20
 	maxParts      = 1 << 10
+	partWeight    = 16
 )
 
 // fewForgotten is how many resources are forgotten while others wait.
@@ -53,11 +57,15 @@ type scope struct {
 type memory struct {
 	stock *stock
 	keep  time.Duration
+	most  int // resources, and partWeight for each part
+
+	settling sync.Mutex // held while a panel is found and resources go to it, so that the latest panel wins
 
 	mu      sync.Mutex // guards what follows
 	records map[nodeKey][]*part
 	order   *list.List // of all parts, by the time at which they end
-	count   int        // resources
+	shares  shares     // of the callers
+	count   int        // as most
 }
 
 // part is what a stream of a node had of one type, when it ended. A node may have several
@@ -72,6 +80,8 @@ type part struct {
 	has     holdings
 	others  map[string][]*sent // what the client may have had instead, or as well: see doubts
 	place   *list.Element      // in memory.order
+	share   *share             // of its caller
+	among   *list.Element      // in share.parts
 }
 
 // found is what is remembered of what a stream asks for. Each item has one more reference.
@@ -84,7 +94,7 @@ type found struct {
 }
 
 func newMemory(s *stock, keep time.Duration) *memory {
-	return &memory{stock: s, keep: keep, records: map[nodeKey][]*part{}, order: list.New()}
+	return &memory{stock: s, keep: keep, most: maxRemembered, records: map[nodeKey][]*part{}, order: list.New(), shares: newShares()}
 }
 
 // remember takes over what a ledger has, what else its client may have, and the references.
@@ -111,13 +121,20 @@ func (m *memory) remember(l *ledger, others []*sent, now time.Time) {
 		p.order = l.order
 	}
 	p.place = m.order.PushBack(p)
+	m.shares.join(l.caller, p)
 	m.records[l.key] = append(m.records[l.key], p)
-	if m.count += p.has.count + len(others); len(m.records[l.key]) > maxParts {
+	if m.add(p, partWeight+p.has.count+len(others)); len(m.records[l.key]) > maxParts {
 		m.forget(m.records[l.key][0])
 	}
-	for m.count > maxRemembered && m.order.Len() > 1 {
-		m.forget(m.order.Front().Value.(*part))
+	for m.count > m.most && m.order.Len() > 1 {
+		m.forget(m.shares.oldest())
 	}
+}
+
+// add notes how many resources more a part counts as.
+func (m *memory) add(p *part, more int) {
+	m.count += more
+	m.shares.change(p, more)
 }
 
 // giveWay takes the names out of a part that are held. It looks through the smaller of both.
@@ -141,7 +158,7 @@ func (m *memory) giveWay(p *part, held *holdings) {
 
 // among lists the names that a part has. It looks through the smaller of both: a node may have
 // many parts, and a response many names.
-func among(p *part, names map[string]bool) (shared []string) {
+func among[V any](p *part, names map[string]V) (shared []string) {
 	if len(names) <= p.has.count {
 		for name := range names {
 			if p.has.get(name) != nil {
@@ -158,76 +175,106 @@ func among(p *part, names map[string]bool) (shared []string) {
 	return shared
 }
 
-// drop takes a name out of a part, and returns what it had.
-func (m *memory) drop(p *part, name string) *sent {
-	before := p.has.remove(name)
-	if before != nil {
-		m.count--
-		if others := p.others[name]; len(others) > 0 {
-			m.count -= len(others)
-			m.stock.unhold(others...)
-			delete(p.others, name)
-		}
-		if m.stock.unhold(before); p.has.count == 0 {
-			m.forget(p)
+// common lists the keys of both. It looks through the smaller.
+func common[A, B any](a map[string]A, b map[string]B) (names []string) {
+	if len(a) > len(b) {
+		return common(b, a)
+	}
+	for name := range a {
+		if _, ok := b[name]; ok {
+			names = append(names, name)
 		}
 	}
-	return before
+	return names
 }
+
+// take takes a name out of a part, and returns what the client may have had, the latest at the end.
+func (m *memory) take(p *part, name string) (all []*sent) {
+	last := p.has.remove(name)
+	if last == nil {
+		return nil
+	}
+	all = append(p.others[name], last)
+	delete(p.others, name)
+	m.add(p, -len(all))
+	if p.has.count == 0 {
+		m.forget(p)
+	}
+	return all
+}
+
+func (m *memory) drop(p *part, name string) { m.stock.unhold(m.take(p, name)...) }
 
 func (m *memory) forget(p *part) {
 	for s := range p.has.all() {
 		m.stock.unhold(s)
 	}
 	for _, others := range p.others {
-		m.count -= len(others)
+		m.add(p, -len(others))
 		m.stock.unhold(others...)
 	}
-	m.count -= p.has.count
+	m.add(p, -partWeight-p.has.count)
 	p.has, p.others = holdings{}, nil
 	m.order.Remove(p.place)
+	m.shares.leave(p)
 	without(m.records, p.key, p)
 }
 
-// replace forgets what a node had of the names of a response, because it has something newer
-// or nothing. What only removed clusters use goes with them.
+// replace takes out what a node had of the names of a response, because it has something newer or
+// nothing once it accepts that. What only removed clusters use goes with them.
 func (m *memory) replace(l *ledger, o *offer, removed []string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	services := map[string]bool{}
 	parts := slices.Clone(m.records[l.key])
-	names := map[string]bool{} // of the response, and whether the control plane removes them
+	names := map[string]bool{} // of the response, and whether it removes them
 	if len(parts) > 0 {
 		for _, s := range o.brings {
 			names[s.name()] = false
 		}
 		for name := range o.gone {
-			names[name] = false
+			names[name] = true
 		}
 		for _, name := range removed {
 			names[name] = true
 		}
 	}
-	for _, p := range parts {
+	for _, p := range slices.Backward(parts) {
 		for _, name := range among(p, names) {
-			if before := m.drop(p, name); names[name] {
-				note(services, before)
+			switch all := m.take(p, name); {
+			case names[name]:
+				o.take(name, all)
+			case l.key.delta: // it has said what it has
+				m.stock.unhold(all...)
+			default:
+				bequeath(l, name, all)
 			}
 		}
 		if !l.key.splits() && p.asks == l.asks && p.has.count > 0 { // the response has all that there is
+			var rest []string
 			for s := range p.has.all() {
-				note(services, s)
+				rest = append(rest, s.name())
 			}
-			m.forget(p)
+			for _, name := range rest {
+				o.take(name, m.take(p, name))
+			}
 		}
 	}
-	if l.kind == clusters {
+	if l.key.kind == clusters {
 		for _, all := range o.gone {
 			for _, s := range all {
 				note(services, s)
 			}
 		}
 		m.release(l, services)
+	}
+}
+
+// bequeath gives a ledger what its client may have of a name from an earlier stream.
+func bequeath(l *ledger, name string, all []*sent) {
+	if l.doubts.inherit(name, all, l.held.get(name)); l.key.kind == assignments {
+		l.panels.set(name, mixed)
+		l.panels.unsettle(name)
 	}
 }
 
@@ -287,21 +334,28 @@ func (m *memory) knows(node [sha256.Size]byte, delta bool) bool {
 }
 
 // recall returns what a node had of what a stream asks for. A stream that asks for all is given
-// what such a stream had.
-func (m *memory) recall(key nodeKey, asks scope, names []string) *found {
+// what such a stream had. With a version, it is nothing if that had another one.
+func (m *memory) recall(key nodeKey, asks scope, names []string, version string) *found {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	f := &found{items: map[string]*item{}}
 	parts := m.records[key]
 	var same *part
+	var all []*part // those whose resources all belong to it
 	for _, p := range slices.Backward(parts) {
 		if same == nil && p.asks == asks {
 			same = p
 		}
 		if asks.wildcard && p.asks.wildcard && (key.splits() || p == same) {
-			for s := range p.has.all() {
-				f.add(p, s)
-			}
+			all = append(all, p)
+		}
+	}
+	if version != "" && slices.ContainsFunc(all, func(p *part) bool { return p.version != version }) {
+		return f
+	}
+	for _, p := range all {
+		for s := range p.has.all() {
+			f.add(p, s)
 		}
 	}
 	wanted := make(map[string]bool, len(names))
@@ -336,34 +390,50 @@ func (m *memory) recall(key nodeKey, asks scope, names []string) *found {
 	return f
 }
 
-// all returns everything that a node had.
-func (m *memory) all(key nodeKey) map[string]*item {
+// claimed returns what a node had, and what else it may have had, by name: all of it, or that of the
+// names that a request claims if these are fewer. A small request may be about a large node.
+func (m *memory) claimed(key nodeKey, r *message.Request) (items map[string]*item, others map[string][]*item) {
+	var names map[string]bool // nil: all
+	if r.Claims < m.size(key) {
+		names = r.Claimed()
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	f := &found{items: map[string]*item{}}
+	others = map[string][]*item{}
 	for _, p := range slices.Backward(m.records[key]) {
-		for s := range p.has.all() {
-			f.add(p, s)
+		add := func(name string) {
+			for _, s := range p.others[name] {
+				others[name] = append(others[name], hold(s).item)
+			}
+		}
+		if names == nil {
+			for s := range p.has.all() {
+				f.add(p, s)
+			}
+			for name := range p.others {
+				add(name)
+			}
+			continue
+		}
+		for _, name := range among(p, names) {
+			f.add(p, p.has.get(name))
+		}
+		for _, name := range common(p.others, names) {
+			add(name)
 		}
 	}
-	return f.items
+	return f.items, others
 }
 
-// others returns what else a node may have had, by name.
-func (m *memory) others(key nodeKey) (all map[string][]*item) {
+// size returns how many resources of a node are remembered.
+func (m *memory) size(key nodeKey) (count int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, p := range m.records[key] {
-		for name, others := range p.others {
-			if all == nil {
-				all = map[string][]*item{}
-			}
-			for _, s := range others {
-				all[name] = append(all[name], hold(s).item)
-			}
-		}
+		count += p.has.count + len(p.others)
 	}
-	return all
+	return count
 }
 
 // add notes what a client may have had.

@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,6 +12,8 @@ import (
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
+
+	"hdsd/relay/message"
 )
 
 // past is a memory of one node, and the time.
@@ -72,7 +75,7 @@ func (p *past) ends(asked, version string, has ...string) {
 func (p *past) recalls(asked, want string) {
 	p.t.Helper()
 	names := strings.Fields(asked)
-	f := p.m.recall(p.key, p.asking(names), names)
+	f := p.m.recall(p.key, p.asking(names), names, "")
 	got := slices.Sorted(maps.Keys(f.items))
 	if f.whole && !p.key.splits() && !slices.Equal(slices.Sorted(slices.Values(f.order)), got) {
 		p.t.Errorf("%q: the order of %v is %v", asked, got, f.order)
@@ -139,7 +142,7 @@ func TestADeltaStreamThatAsksForAll(t *testing.T) {
 	p.recalls("*", "b c d + ")
 	p.recalls("* a", "a b c d + ")
 	p.recalls("c x", "c ")
-	if all := p.m.all(p.key); len(all) != 4 {
+	if all, _ := p.m.claimed(p.key, &message.Request{Claims: 5}); len(all) != 4 {
 		t.Errorf("the node had %d", len(all))
 	} else {
 		for _, i := range all {
@@ -171,12 +174,56 @@ func TestMemoryIsBounded(t *testing.T) {
 		name := fmt.Sprintf("cluster-%d", i)
 		p.ends(name, "1", name)
 	}
-	if p.m.count != maxParts || p.m.order.Len() != maxParts {
+	if p.m.count != maxParts*(1+partWeight) || p.m.order.Len() != maxParts {
 		t.Errorf("%d resources in %d parts", p.m.count, p.m.order.Len())
 	}
 	p.recalls("cluster-0", "")
 	p.recalls("cluster-1", "cluster-1 + 1")
 	p.over()
+}
+
+// TestManySmallNodesAreFewer than the resources that are remembered of large ones: a node takes memory itself.
+func TestManySmallNodesAreFewer(t *testing.T) {
+	t.Parallel()
+	p := newPast(t, true)
+	p.m.most = 1000
+	for i := range p.m.most {
+		p.key.node = sha256.Sum256(fmt.Append(nil, i))
+		p.ends("a", "", "a")
+	}
+	if n := p.m.order.Len(); n < 10 || n > 100 {
+		t.Errorf("of %d nodes with a resource each, %d are remembered", p.m.most, n)
+	}
+	p.recalls("a", "a + ")
+	p.over()
+}
+
+// TestNobodyHasOthersForgotten: a caller that brings ever more makes room for it among its own.
+func TestNobodyHasOthersForgotten(t *testing.T) {
+	t.Parallel()
+	p := newPast(t, true)
+	p.m.most = 10 + 3*partWeight
+	for i := range 30 {
+		for caller, names := range map[string]string{"hostile": fmt.Sprintf("a-%d b-%d c-%d", i, i, i), "honest": "d e"} {
+			if caller == "honest" && i > 0 {
+				continue
+			}
+			l := p.ledger(names, "1", strings.Fields(names)...)
+			l.caller = caller
+			p.now = p.now.Add(time.Second)
+			p.m.remember(l, nil, p.now)
+		}
+		if p.m.count > p.m.most {
+			t.Fatalf("what is remembered counts as %d resources", p.m.count)
+		}
+	}
+	p.recalls("d e", "d e + 1")
+	p.recalls("a-0", "")
+	p.recalls("a-29", "a-29 + 1")
+	p.over()
+	if len(p.m.shares.all) != 0 || len(p.m.shares.most.Items) != 0 {
+		t.Errorf("%d callers are left", len(p.m.shares.all))
+	}
 }
 
 // BenchmarkManyStreamsOfANode: a node that had as many streams as are remembered does not make
@@ -200,7 +247,7 @@ func BenchmarkManyStreamsOfANode(b *testing.B) {
 			}
 			for b.Loop() {
 				p.m.replace(l, o, names)
-				p.m.recall(p.key, l.asks, names)
+				p.m.recall(p.key, l.asks, names, "")
 			}
 		})
 	}
@@ -218,6 +265,9 @@ func TestAnAnswerReplacesWhatWasRemembered(t *testing.T) {
 			o.brings = append(o.brings, s)
 		}
 		p.m.replace(l, o, nil)
+		for _, all := range o.gone { // it accepts that
+			p.m.stock.unhold(all...)
+		}
 		for s := range l.held.all() {
 			p.m.stock.unhold(s)
 		}

@@ -16,8 +16,8 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
-	"hdsd/eds"
 	"hdsd/health"
+	"hdsd/publish"
 	"hdsd/source"
 )
 
@@ -77,13 +77,13 @@ func newModel(t *testing.T, seed uint64, k kind, delta bool) *model {
 	}
 	m.stream = &stream{server: m.server, method: method{delta: delta}, nodeID: "n", wake: make(chan struct{}, 1), up: openStream{}}
 	m.server.add(m.stream)
-	var all []eds.Assignment
+	var all []publish.Assignment
 	for i := range modelNames {
 		a := m.assignment(i, 0)
-		all = append(all, eds.Assignment{Name: nameOf(i), Wire: source.EncodeAssignment(a).Wire(), IDs: [][][]health.EndpointID{{{health.EndpointID(i)}}}})
+		all = append(all, publish.Assignment{Name: nameOf(i), Wire: source.EncodeAssignment(a).Wire(), IDs: [][][]health.EndpointID{{{health.EndpointID(i)}}}})
 		m.health[i] = health.Unknown
 	}
-	m.server.book.Update(eds.Update{Assignments: all})
+	m.server.book.Update(publish.Update{Assignments: all})
 	return m
 }
 
@@ -390,7 +390,7 @@ func (m *model) change(bad bool) {
 
 func (m *model) setHealth(i int) {
 	m.health[i] = []health.Status{health.Healthy, health.Unhealthy, health.Draining}[m.random.IntN(3)]
-	m.server.book.SetHealth([]eds.Health{{ID: health.EndpointID(i), Status: m.health[i]}})
+	m.server.book.SetHealth([]publish.Health{{ID: health.EndpointID(i), Status: m.health[i]}})
 }
 
 // settle lets all that is on its way arrive.

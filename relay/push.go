@@ -11,7 +11,7 @@ import (
 
 // marked returns the version of a response with these resources, which have changed or not.
 func (l *ledger) marked(version string, changed bool) string {
-	if l.delta {
+	if l.key.delta {
 		return "" // each resource has its own
 	}
 	if !changed {
@@ -34,6 +34,9 @@ func (l *ledger) setDirty(name string, again bool) {
 		l.dirty = map[string]bool{}
 	}
 	l.dirty[name] = l.dirty[name] || again
+	if l.key.kind == assignments {
+		l.panels.unsettle(name)
+	}
 }
 
 // push returns a response of hdsd's own with what has changed; nil: nothing has, or the
@@ -45,14 +48,14 @@ func (l *ledger) push(s *Server) (d *message.Draft, warms []string) {
 	switch {
 	case len(l.offers) > 0 || l.partial:
 		return nil, nil
-	case l.delta && len(l.doubts.removed) > 0:
+	case l.key.delta && len(l.doubts.removed) > 0:
 		return l.removeAgain(), nil
 	case l.dirty == nil:
 		return nil, nil
 	}
 	var names []string
 	size, moment := 0, time.Now()
-	for _, name := range slices.Sorted(maps.Keys(l.dirty)) {
+	for name := range l.dirty { // in any order: each response would take a sort of all
 		before := l.held.get(name)
 		if before == nil {
 			if !l.dirty[name] || l.begun && l.claims.left == 0 { // what the client claims to have is yet to come
@@ -60,7 +63,7 @@ func (l *ledger) push(s *Server) (d *message.Draft, warms []string) {
 			}
 			continue
 		}
-		now, inDoubt := l.render(s, before.item), l.key.splits() && l.doubts.has(name)
+		now, inDoubt := before.item.render(s), l.key.splits() && l.doubts.has(name)
 		same := now.sent.change == before.change && !l.dirty[name] && !(inDoubt && l.doubts.differ(s, name))
 		if same || before.item.stale(moment) { // that ends for the client, too
 			delete(l.dirty, name)
@@ -77,7 +80,7 @@ func (l *ledger) push(s *Server) (d *message.Draft, warms []string) {
 	if len(names) == 0 {
 		return nil, nil
 	}
-	if !l.key.splits() {
+	if slices.Sort(names); !l.key.splits() {
 		names = l.order
 		clear(l.dirty)
 	}
@@ -96,7 +99,7 @@ func (l *ledger) removeAgain() *message.Draft {
 	o := l.own()
 	o.gone, l.doubts.removed = l.doubts.removed, nil
 	l.offer(o)
-	return message.Build(true, l.kind.typeURL(), o.nonce, "", nil, slices.Sorted(maps.Keys(o.gone)))
+	return message.Build(true, l.key.kind.typeURL(), o.nonce, "", nil, slices.Sorted(maps.Keys(o.gone)))
 }
 
 func (l *ledger) build(s *Server, names []string, moment time.Time) *message.Draft {
@@ -108,19 +111,19 @@ func (l *ledger) build(s *Server, names []string, moment time.Time) *message.Dra
 		if before == nil || before.item.stale(moment) {
 			continue
 		}
-		now := l.render(s, before.item)
+		now := before.item.render(s)
 		all = append(all, before.item.own(now, moment))
 		o.brings = append(o.brings, hold(now.sent))
 		l.put(now.sent)
 	}
 	l.offer(o)
-	return message.Build(l.delta, l.kind.typeURL(), o.nonce, l.marked(l.version, false), all, nil)
+	return message.Build(l.key.delta, l.key.kind.typeURL(), o.nonce, l.marked(l.version, false), all, nil)
 }
 
 // push returns hdsd's next response of its own, clusters first; nil: there is none, or no room yet.
 // The response takes the room; if there is nothing to push, push gives the room back.
 func (st *stream) push(room *pushRoom) (*encoded, error) {
-	end, ok := st.pushTurn()
+	end, ok := st.pushStart()
 	if !ok {
 		return nil, nil
 	}
@@ -136,12 +139,27 @@ func (st *stream) push(room *pushRoom) (*encoded, error) {
 	return st.encode(d, room.take())
 }
 
+// pushStart waits until the stream may make a response of hdsd's own, and locks mu; false: it has
+// ended. The lock may be that of a large request, so it does not wait for the lock in its turn.
+func (st *stream) pushStart() (end func(), ok bool) {
+	for {
+		if end, ok = st.pushTurn(); !ok || st.mu.TryLock() {
+			return end, ok
+		}
+		end()
+		st.mu.Lock()
+		st.mu.Unlock() //nolint:staticcheck // it waits until the request is worked at
+	}
+}
+
 // pushDraft returns hdsd's next response of its own, not yet encoded; nil: there is none. Without
-// room for the response, it is not ready.
+// room for the response, it is not ready. The caller has locked mu, and pushDraft unlocks it.
 func (st *stream) pushDraft(room *pushRoom) (d *message.Draft, ready bool) {
-	st.mu.Lock()
 	defer st.mu.Unlock()
 	st.touched()
+	if l := st.ledgers[assignments]; l != nil {
+		l.resettle(st.server) // also while it waits for room, or for an answer
+	}
 	if !room.ready(st.pushSize()) {
 		return nil, false
 	}

@@ -11,7 +11,7 @@ import (
 	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 	"google.golang.org/protobuf/proto"
 
-	"hdsd/internal/share"
+	"hdsd/peer/limit"
 )
 
 // acknowledge has the client accept the responses of clusters that it has yet to answer.
@@ -52,7 +52,7 @@ func TestRoomIsGivenBackOnce(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 0))
 			s := benchServer()
 			s.options.WriteTimeout = 1 << 60
-			s.answers.room = share.NewRoom(total)
+			s.answers.room = limit.NewRoom(total)
 			begin := func() *playedStream {
 				p := newPlayedStream(t, s, fmt.Sprint(random.IntN(3)), false)
 				s.add(p.stream)

@@ -13,7 +13,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
-	"hdsd/internal/share"
+	"hdsd/peer/limit"
 )
 
 // TestAPushOfAChangeWaitsForRoom, too: what is to be pushed shows only once the stream looks at
@@ -22,7 +22,7 @@ func TestAPushOfAChangeWaitsForRoom(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := benchServer()
-		s.answers.room = share.NewRoom(400 << 10)
+		s.answers.room = limit.NewRoom(400 << 10)
 		p := newPlayedStream(t, s, "a", false)
 		s.add(p.stream)
 		close(p.released)
@@ -60,11 +60,11 @@ func TestAPushOfAChangeWaitsForRoom(t *testing.T) {
 func TestRoomThatCameTooLate(t *testing.T) {
 	t.Parallel()
 	s := benchServer()
-	s.answers.room = share.NewRoom(400 << 10)
+	s.answers.room = limit.NewRoom(400 << 10)
 	st := &stream{server: s, nodeID: "n", wake: make(chan struct{}, 1)}
 	room := &pushRoom{st: st}
 	other, _ := s.answers.room.Ask("other", 1<<20, nil)
-	s.answers.room.Ask("first", 20<<10<<1, func(*share.Turn) { room.drop() }) // between
+	s.answers.room.Ask("first", 20<<10<<1, func(*limit.Turn) { room.drop() }) // between
 	if room.ready(100 << 10) {
 		t.Fatal("there is room")
 	}
@@ -81,7 +81,7 @@ func TestATimerThatIsLateEndsNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := benchServer()
-		s.answers.room = share.NewRoom(400 << 10)
+		s.answers.room = limit.NewRoom(400 << 10)
 		st := &stream{server: s, caller: "a", end: make(chan error, 1)}
 		p, err := st.begin(t.Context(), 200<<10)
 		if err != nil {
@@ -114,7 +114,7 @@ func TestWhatIsNotSharedKeepsItsRoom(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := benchServer()
-	s.answers.room = share.NewRoom(64 << 20)
+	s.answers.room = limit.NewRoom(64 << 20)
 	var taken []int64
 	var streams []*stream
 	var all []*encoded

@@ -21,12 +21,12 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"hdsd/access"
-	"hdsd/eds"
 	"hdsd/health"
-	"hdsd/internal/caller"
 	"hdsd/internal/gate"
-	"hdsd/internal/share"
+	"hdsd/peer"
+	"hdsd/peer/access"
+	"hdsd/peer/limit"
+	"hdsd/publish"
 	"hdsd/source"
 )
 
@@ -57,11 +57,14 @@ type Options struct {
 	// nobody has sent since it started: it is stored, say; nil: of none.
 	Remembers func(cluster string) bool
 
+	// Stored reports whether hdsd had health of endpoints of a cluster when it started; nil: of none.
+	Stored func(cluster string) bool
+
 	// Answers bounds the bytes of responses on their way to clients; nil: no bound.
-	Answers *share.Room
+	Answers *limit.Room
 
 	// Names bounds the versions that clients claim to have; nil: nothing does.
-	Names *share.Pool
+	Names *limit.Pool
 
 	MaxMessageBytes     int
 	MaxClusterEndpoints int
@@ -92,8 +95,9 @@ type Server struct {
 	turns     *turns
 	answers   answers
 	metrics   metrics
-	refusing  eds.Refusing
+	refusing  publish.Refusing
 	changes   changes
+	nodes     nodes
 	process   string // stands for this process in nonces
 	tags      atomic.Uint64
 
@@ -141,9 +145,9 @@ func (s *Server) Source() interface {
 
 // Health is who has to get the health that data planes get.
 func (s *Server) Health() interface {
-	Update(eds.Update)
-	SetHealth([]eds.Health)
-	SetZoneHealth(zone health.Locality, set []eds.Health, unset []health.EndpointID)
+	Update(publish.Update)
+	SetHealth([]publish.Health)
+	SetZoneHealth(zone health.Locality, set []publish.Health, unset []health.EndpointID)
 } {
 	return s.book
 }
@@ -175,7 +179,7 @@ func (s *Server) serve(gs grpc.ServerStream, m method) error {
 		return err
 	}
 	_, _, seen := s.changes.since(0)
-	st := &stream{server: s, seen: seen, caller: caller.FromContext(gs.Context()).Key(), down: gs, method: m, since: time.Now(), inbox: make(chan incoming), wake: make(chan struct{}, 1), end: make(chan error, 1)}
+	st := &stream{server: s, seen: seen, caller: peer.FromContext(gs.Context()).Key(), down: gs, method: m, since: time.Now(), inbox: make(chan incoming), wake: make(chan struct{}, 1), end: make(chan error, 1)}
 	return st.run()
 }
 
@@ -197,7 +201,7 @@ func (s *Server) remove(st *stream) {
 }
 
 // Refusing returns the clients that refuse a response at present, in no order.
-func (s *Server) Refusing() []eds.Refuser { return s.refusing.All() }
+func (s *Server) Refusing() []publish.Refuser { return s.refusing.All() }
 
 // changed tells the streams of what may have changed; nil: everything.
 func (s *Server) changed(about []subject) {

@@ -85,6 +85,11 @@ func (s *stock) touch(x *body) {
 	s.learned++
 	x.moment = s.learned
 	s.dirty[subject{x.kind, x.name}] = true
+	s.wakeUp()
+}
+
+// wakeUp has the catalogue made again.
+func (s *stock) wakeUp() {
 	select {
 	case s.wake <- struct{}{}:
 	default:

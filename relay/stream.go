@@ -15,12 +15,12 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
-	"hdsd/access"
-	"hdsd/internal/envoyaddr"
-	"hdsd/internal/fields"
-	"hdsd/internal/inflight"
-	"hdsd/internal/share"
+	"hdsd/envoy"
+	"hdsd/envoy/fields"
 	"hdsd/internal/wire"
+	"hdsd/peer/access"
+	"hdsd/peer/limit"
+	"hdsd/peer/limit/inflight"
 	"hdsd/relay/message"
 )
 
@@ -62,7 +62,7 @@ func (st *stream) run() error {
 	ctx, cancel := context.WithCancel(st.down.Context())
 	defer cancel()
 	st.life = ctx
-	first, err := st.first(ctx)
+	first, head, err := st.first(ctx)
 	if err != nil {
 		return err
 	}
@@ -83,7 +83,7 @@ func (st *stream) run() error {
 		running.Add(1)
 		gate.Go(func() { defer running.Done(); run() })
 	}
-	spawn(func() { st.fail(st.requests(ctx, first, spawn)) })
+	spawn(func() { st.fail(st.requests(ctx, first, head, spawn)) })
 	spawn(func() { st.fail(responses(ctx)) })
 	spawn(func() { st.fail(st.send(ctx)) })
 	st.server.add(st)
@@ -107,7 +107,7 @@ func (st *stream) run() error {
 
 // room makes room for what the client claims to have. The stream ends if others need the room
 // more.
-func (st *stream) room(names int64) (*share.Lease, error) {
+func (st *stream) room(names int64) (*limit.Lease, error) {
 	if pool := st.server.options.Names; pool != nil {
 		return pool.Take(st.caller, names, st.fail)
 	}
@@ -118,10 +118,20 @@ func (st *stream) room(names int64) (*share.Lease, error) {
 func (st *stream) close() {
 	st.mu.Lock()
 	defer st.mu.Unlock()
+	var names []string // of assignments
 	for _, l := range st.ledgers {
-		if l != nil {
-			l.close()
+		if l == nil {
+			continue
 		}
+		if l.key.kind == assignments {
+			names = l.names()
+		}
+		l.close()
+		st.server.nodes.leave(st, l)
+	}
+	// Only now: a node may have brought another version of a cluster meanwhile.
+	for _, name := range names {
+		st.server.memory.regroup(st.server, st.node, name)
 	}
 }
 
@@ -133,7 +143,7 @@ func (st *stream) fail(err error) {
 }
 
 // first waits for the first request, and holds its node against the caller's identity.
-func (st *stream) first(ctx context.Context) ([]byte, error) {
+func (st *stream) first(ctx context.Context) (wire []byte, head message.Head, err error) {
 	type received struct {
 		wire []byte
 		err  error
@@ -147,18 +157,18 @@ func (st *stream) first(ctx context.Context) ([]byte, error) {
 	defer late.Stop()
 	select {
 	case r := <-got:
-		if r.err != nil {
-			return nil, r.err
+		if r.err == nil {
+			head, r.err = st.introduce(r.wire, true)
 		}
-		_, err := st.introduce(r.wire, true)
-		return r.wire, err
+		return r.wire, head, r.err
 	case <-late.C:
-		return nil, status.Errorf(codes.DeadlineExceeded, "no request within %v: send one", st.server.options.FirstRequestTimeout)
+		err = status.Errorf(codes.DeadlineExceeded, "no request within %v: send one", st.server.options.FirstRequestTimeout)
 	case <-st.server.gate.Closing():
-		return nil, errClosing
+		err = errClosing
 	case <-ctx.Done():
-		return nil, status.FromContextError(ctx.Err()).Err()
+		err = status.FromContextError(ctx.Err()).Err()
 	}
+	return nil, head, err
 }
 
 // maxNode is the size above which only the id of a node is read.
@@ -190,7 +200,7 @@ func (st *stream) introduce(wire []byte, first bool) (head message.Head, err err
 	if err := proto.Unmarshal(head.Node, node); err != nil {
 		return head, status.Errorf(codes.InvalidArgument, "the node cannot be decoded: %v", err)
 	}
-	if err := envoyaddr.CheckNode(node); err != nil {
+	if err := envoy.CheckNode(node); err != nil {
 		return head, status.Error(codes.InvalidArgument, err.Error())
 	}
 	if st.told = told; first {
@@ -208,33 +218,29 @@ func (st *stream) receive() ([]byte, error) {
 	return m, err
 }
 
-// requests passes on the client's requests until it has no more.
-func (st *stream) requests(ctx context.Context, first []byte, spawn func(func())) error {
+// requests passes on the client's requests, the first of which it gets, until it has no more.
+func (st *stream) requests(ctx context.Context, m []byte, head message.Head, spawn func(func())) error {
 	up := newNACKs(st.writer(st.up, codes.Unavailable, "the control plane behind the relay"), spawn)
-	for m, err := first, error(nil); ; m, err = st.receive() {
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		head, err := st.introduce(m, false)
-		if ctx.Err() != nil {
-			return nil
-		} else if err != nil {
-			return err
-		}
+	for {
+		var err error
 		if m, err = st.request(m, &head); ctx.Err() != nil {
 			return nil
 		} else if err != nil {
 			return status.Errorf(codes.InvalidArgument, "a request cannot be decoded: %v", err)
 		}
-		if m == nil || st.up == nil {
-			continue
-		}
-		if err := up.write(ctx, &head, m); err != nil {
+		if m != nil && st.up != nil && up.write(ctx, &head, m) != nil {
 			<-ctx.Done() // responses returns the reason
 			return nil
+		}
+		if m, err = st.receive(); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		if head, err = st.introduce(m, false); ctx.Err() != nil {
+			return nil
+		} else if err != nil {
+			return err
 		}
 	}
 }
@@ -284,7 +290,9 @@ func (st *stream) request(m []byte, head *message.Head) ([]byte, error) {
 func (st *stream) ledger(k kind) *ledger {
 	if st.ledgers[k] == nil {
 		st.ledgers[k] = newLedger(k, st.method.delta, st.node, st.server.memory, st.server.tag(), st.room)
-		st.ledgers[k].peers = &st.ledgers
+		st.ledgers[k].caller = st.caller
+		st.ledgers[k].peers = kin{server: st.server, stream: &st.ledgers}
+		st.server.nodes.join(st, st.ledgers[k])
 	}
 	return st.ledgers[k]
 }

@@ -9,8 +9,8 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/durationpb"
 
-	"hdsd/eds"
 	"hdsd/health"
+	"hdsd/publish"
 )
 
 // passResource passes a response with one Resource to the client, which accepts it, and returns the
@@ -94,7 +94,7 @@ func TestTimesToLive(t *testing.T) {
 		}
 		flip := func(to health.Status, left time.Duration) {
 			t.Helper()
-			l.server.book.SetHealth([]eds.Health{{ID: 0, Status: to}})
+			l.server.book.SetHealth([]publish.Health{{ID: 0, Status: to}})
 			wire := l.nextPush()
 			if wire == nil || left == 0 {
 				if wire != nil || left > 0 {
@@ -122,7 +122,7 @@ func TestTimesToLive(t *testing.T) {
 		whole.Ttl = nil
 		l.passResource(whole, "5")
 		time.Sleep(time.Minute)
-		l.server.book.SetHealth([]eds.Health{{ID: 0, Status: health.Healthy}})
+		l.server.book.SetHealth([]publish.Health{{ID: 0, Status: health.Healthy}})
 		if r := l.accept(l.nextPush()); r.Ttl != nil {
 			t.Errorf("without a time to live, hdsd's own response has %v", r.GetTtl())
 		}
@@ -147,7 +147,7 @@ func TestATimeToLiveThatEnds(t *testing.T) {
 		flip := func(to health.Status) {
 			t.Helper()
 			time.Sleep(time.Minute)
-			l.server.book.SetHealth([]eds.Health{{ID: 0, Status: to}})
+			l.server.book.SetHealth([]publish.Health{{ID: 0, Status: to}})
 			if wire := l.nextPush(); wire == nil {
 				t.Error("hdsd sends nothing")
 			} else if r := l.accept(wire); r.Ttl != nil {
@@ -162,7 +162,7 @@ func TestATimeToLiveThatEnds(t *testing.T) {
 		l.passResource(whole, "3")
 		heartbeat.Ttl = durationpb.New(10 * time.Second)
 		l.passResource(heartbeat, "4")
-		l.server.book.SetHealth([]eds.Health{{ID: 0, Status: health.Degraded}})
+		l.server.book.SetHealth([]publish.Health{{ID: 0, Status: health.Degraded}})
 		if got := l.accept(l.nextPush()).GetTtl().AsDuration(); got != 10*time.Second {
 			t.Errorf("after a heartbeat, hdsd's own response has a time to live of %v", got)
 		}

@@ -6,14 +6,15 @@ import (
 	"errors"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/rs/zerolog"
 
-	"hdsd/eds"
 	"hdsd/health"
+	"hdsd/publish"
 )
 
 // TestAFloodHoldsUpItsCallerAlone: while one client has more for hdsd to work at than it can,
@@ -62,7 +63,7 @@ func TestAFloodHoldsUpItsCallerAlone(t *testing.T) {
 		synctest.Wait()
 
 		// Both wait for no large work: this would not return.
-		s.book.SetHealth([]eds.Health{{ID: 0, Status: health.Unhealthy}})
+		s.book.SetHealth([]publish.Health{{ID: 0, Status: health.Unhealthy}})
 		if a := honest.read(honest.nextPush()); stated(a) != health.Unhealthy {
 			t.Errorf("the other client is sent %v", a)
 		}
@@ -90,4 +91,46 @@ func TestAFloodHoldsUpItsCallerAlone(t *testing.T) {
 			t.Errorf("the log says %q", text)
 		}
 	})
+}
+
+// TestAPushWaitsForNoOtherStream: while hdsd works at the requests of some streams, their pushes keep
+// no turn from those of others.
+func TestAPushWaitsForNoOtherStream(t *testing.T) {
+	t.Parallel()
+	s := knowing(t)
+	s.turns = newTurns(zerolog.Nop())
+	places := max(1, runtime.GOMAXPROCS(0)/2)
+	var turns []func()
+	for range places {
+		end, ok := (&stream{server: s, caller: "test"}).pushTurn()
+		if !ok {
+			t.Fatal("no turn")
+		}
+		turns = append(turns, end)
+	}
+	var pushes sync.WaitGroup
+	for range places {
+		busy := newLessee(t, s, true)
+		busy.mu.Lock()
+		defer pushes.Wait()
+		defer busy.mu.Unlock()
+		pushes.Go(func() {
+			if _, err := busy.push(&pushRoom{st: busy.stream}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	for s.turns.pushes.Waiting().Count < places {
+		runtime.Gosched()
+	}
+	for _, end := range turns {
+		end()
+	}
+	honest := newLessee(t, s, true)
+	honest.life = t.Context()
+	if end, ok := honest.pushTurn(); !ok {
+		t.Error("pushes of busy streams have the turns")
+	} else {
+		end()
+	}
 }

@@ -13,8 +13,8 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
-	"hdsd/internal/inflight"
 	"hdsd/internal/wire"
+	"hdsd/peer/limit/inflight"
 	"hdsd/source/xds"
 )
 

@@ -5,34 +5,33 @@ import (
 	"hdsd/health"
 )
 
-// Input is a fleet and what it has to check.
+// Input is a fleet and its clusters.
 type Input struct {
 	Checkers   []health.Checker
-	Clusters   []Cluster // of different names
+	Clusters   []Cluster // with different names
 	DataPlanes []DataPlanes
 }
 
 // Cluster is endpoints that are checked alike.
 type Cluster struct {
 	Name           string
-	Needs          []health.Ability // of its checkers
+	Needs          []health.Ability // abilities that its checkers need
 	Reach          *health.Reach    // nil: every checker
 	Redundancy     int
-	Rate           int64 // checks in 1,000 seconds that an endpoint costs each of its checkers
-	Burst          int64 // the same in the bursts in which checks come; no less than Rate
+	Rate           int64 // checks in 1,000 seconds of one endpoint by one checker
+	Burst          int64 // the same within a burst of checks; no less than Rate
 	Zones, Regions assign.Placement
-	Places         []Place // the endpoints that are checked
-	Aside          []Aside // those that are not
+	Places         []Place // checked endpoints
+	Aside          []Aside // endpoints that are not checked
 }
 
-// Place is endpoints in one locality.
+// Place is the endpoints in one locality.
 type Place struct {
 	Locality health.Locality
 	Hashes   []health.Hash
 }
 
-// Aside is endpoints that no fleet could check. Their number is 0 if nothing is known
-// of a cluster's endpoints.
+// Aside is endpoints that no fleet could check. Their number is 0 if it is unknown.
 type Aside struct {
 	Reason    string
 	Endpoints int
@@ -41,5 +40,5 @@ type Aside struct {
 // DataPlanes is Envoys that have the same clusters.
 type DataPlanes struct {
 	Count int
-	Has   func(cluster string) bool
+	Uses  func(cluster string) bool
 }

@@ -31,52 +31,52 @@ func (g gathering) add(reason, cluster string, endpoints int) {
 	found.Endpoints += endpoints
 }
 
-// list puts what concerns most endpoints first.
+// list sorts shortfalls, most endpoints first.
 func (g gathering) list() []Shortfall {
-	all := make([]Shortfall, 0, len(g))
+	shortfalls := make([]Shortfall, 0, len(g))
 	for _, found := range g {
-		all = append(all, found.Shortfall)
+		shortfalls = append(shortfalls, found.Shortfall)
 	}
-	slices.SortFunc(all, func(a, b Shortfall) int {
+	slices.SortFunc(shortfalls, func(a, b Shortfall) int {
 		return cmp.Or(cmp.Compare(b.Endpoints, a.Endpoints), cmp.Compare(a.Reason, b.Reason))
 	})
-	return all
+	return shortfalls
 }
 
-// shortfalls lists the endpoints that nobody checks, and those that too few do.
+// shortfalls lists the endpoints without checkers, and those with too few.
 func (s *Simulation) shortfalls() (none, few []Shortfall) {
 	nobody, tooFew := gathering{}, gathering{}
-	for _, k := range s.in.Clusters {
+	for _, k := range s.input.Clusters {
 		for _, aside := range k.Aside {
 			nobody.add(aside.Reason, k.Name, aside.Endpoints)
 		}
 	}
 	for _, g := range s.groups {
 		for i := range g.size {
-			missing, why := s.planner.Shortage(g.first + health.EndpointID(i))
+			missing, reason := s.planner.Shortage(g.first + health.EndpointID(i))
 			switch {
-			case why == assign.Enough:
+			case reason == assign.Enough:
 			case missing >= max(g.cluster.Redundancy, 1):
-				nobody.add(s.reason(g.cluster, why, "none of the"), g.cluster.Name, 1)
+				nobody.add(s.reason(g.cluster, reason, "none of the"), g.cluster.Name, 1)
 			default:
-				tooFew.add(s.reason(g.cluster, why, fmt.Sprintf("lacks %d of %d checkers: no other of the", missing, g.cluster.Redundancy)), g.cluster.Name, 1)
+				tooFew.add(s.reason(g.cluster, reason, fmt.Sprintf("lacks %d of %d checkers: no other of the", missing, g.cluster.Redundancy)), g.cluster.Name, 1)
 			}
 		}
 	}
 	return nobody.list(), tooFew.list()
 }
 
-// reason says why an endpoint of a cluster has no more checkers.
-func (s *Simulation) reason(k *Cluster, why assign.Reason, none string) string {
+// reason explains why an endpoint of a cluster has no more checkers.
+func (s *Simulation) reason(k *Cluster, reason assign.Reason, none string) string {
 	needs := make([]string, len(k.Needs))
 	for i, need := range k.Needs {
 		needs[i] = string(need)
 	}
-	text := fmt.Sprintf("%s %d checkers takes %s", none, len(s.in.Checkers), strings.Join(needs, ", "))
+	text := fmt.Sprintf("%s %d checkers takes %s", none, len(s.input.Checkers), strings.Join(needs, ", "))
 	if k.Reach != nil {
 		text += ", and is among those that its policy says can reach it"
 	}
-	switch why {
+	switch reason {
 	case assign.TooFar:
 		text += ", and is in its zone or region, where its checkers have to be"
 	case assign.NoRoom:

@@ -49,8 +49,8 @@ func TestAFleetWhoseEveryCheckerHasEverything(t *testing.T) {
 	got := simulated(simulate.Input{
 		Checkers: fleet("a", "b", "c"), Clusters: []simulate.Cluster{web},
 		DataPlanes: []simulate.DataPlanes{
-			{Count: 10, Has: func(string) bool { return true }},
-			{Count: 5, Has: func(name string) bool { return name != "web" }},
+			{Count: 10, Uses: func(string) bool { return true }},
+			{Count: 5, Uses: func(name string) bool { return name != "web" }},
 		},
 	})
 	even := func(value float64) simulate.Spread { return simulate.Spread{value, value, value, value, 1} }

@@ -9,14 +9,14 @@ import (
 
 // Simulation is a fleet with a plan. Make one with New, then call Plan, then Result.
 type Simulation struct {
-	in      Input
+	input   Input
 	planner *assign.Planner
 	change  assign.Change
 	groups  []group // in the order of their endpoints' ids
 	cluster []int32 // of each endpoint
 }
 
-// group is the endpoints of a place, whose ids follow each other.
+// group is the endpoints of a place. Their ids are consecutive.
 type group struct {
 	cluster *Cluster
 	first   health.EndpointID
@@ -24,23 +24,23 @@ type group struct {
 }
 
 // New prepares all but the plan, so that the caller can measure the time of Plan.
-func New(in Input) *Simulation {
-	s := &Simulation{in: in, planner: assign.New(assign.Options{})}
+func New(input Input) *Simulation {
+	s := &Simulation{input: input, planner: assign.New(assign.Options{})}
 	total := 0
-	for _, k := range in.Clusters {
+	for _, k := range input.Clusters {
 		for _, place := range k.Places {
 			total += len(place.Hashes)
 		}
 	}
 	s.cluster = make([]int32, 0, total)
-	s.change = assign.Change{Join: in.Checkers, Upsert: make([]assign.Endpoint, 0, total)}
-	for i := range in.Clusters {
-		s.add(int32(i), &in.Clusters[i])
+	s.change = assign.Change{Join: input.Checkers, Upsert: make([]assign.Endpoint, 0, total)}
+	for i := range input.Clusters {
+		s.add(int32(i), &input.Clusters[i])
 	}
 	return s
 }
 
-// add adds a cluster to what is to be planned.
+// add adds a cluster to the plan's input.
 func (s *Simulation) add(index int32, k *Cluster) {
 	class := s.planner.Class(assign.Class{Needs: k.Needs, Reach: k.Reach})
 	name := health.ClusterHash(k.Name)
@@ -62,42 +62,42 @@ func (s *Simulation) Plan() {
 	s.change = assign.Change{} // it is large
 }
 
-// Result answers all questions. It tries the loss of at most so many checkers, evenly
-// chosen, and of at most so many zones. Call it once.
-func (s *Simulation) Result(most int) *Result {
-	r := &Result{Checkers: len(s.in.Checkers), Clusters: len(s.in.Clusters), Endpoints: len(s.cluster)}
-	for _, k := range s.in.Clusters {
+// Result computes all answers. It tries the loss of up to limit checkers, evenly chosen, and of
+// up to limit zones. Call it once.
+func (s *Simulation) Result(limit int) *Result {
+	r := &Result{Checkers: len(s.input.Checkers), Clusters: len(s.input.Clusters), Endpoints: len(s.cluster)}
+	for _, k := range s.input.Clusters {
 		for _, aside := range k.Aside {
 			r.Endpoints += aside.Endpoints
 		}
 	}
-	for _, d := range s.in.DataPlanes {
+	for _, d := range s.input.DataPlanes {
 		r.DataPlanes += d.Count
 	}
 	r.Plan = s.plan()
 	r.NotChecked, r.TooFew = s.shortfalls()
 	r.Probing = s.probing()
-	r.Zones, r.LostZones = s.loseZones(most)
-	r.LostCheckers = s.loseCheckers(most)
+	r.Zones, r.LostZones = s.loseZones(limit)
+	r.LostCheckers = s.loseCheckers(limit)
 	return r
 }
 
-// plan says what each checker has to do.
+// plan returns the load of checkers.
 func (s *Simulation) plan() Plan {
 	p := Plan{Digest: fmt.Sprintf("%016x", s.planner.Digest()), Checks: s.planner.Stats().Checks}
 	var endpoints, rates, bursts, clusters []weighed
-	latest := make([]int, len(s.in.Clusters)) // the last checker that has each cluster, from 1
-	for i, k := range s.in.Checkers {
-		has := s.planner.Checker(k.ID)
-		endpoints = append(endpoints, weighed{float64(has.Endpoints), 1})
-		rates = append(rates, weighed{perSecond(has.Rate), 1})
-		if has.Share > 0 {
-			p.MaxOfShare = max(p.MaxOfShare, float64(has.Endpoints)/float64(has.Share))
+	latest := make([]int, len(s.input.Clusters)) // last checker of each cluster, from 1
+	for i, k := range s.input.Checkers {
+		checker := s.planner.Checker(k.ID)
+		endpoints = append(endpoints, weighed{float64(checker.Endpoints), 1})
+		rates = append(rates, weighed{perSecond(checker.Rate), 1})
+		if checker.Share > 0 {
+			p.MaxOfShare = max(p.MaxOfShare, float64(checker.Endpoints)/float64(checker.Share))
 		}
 		different, burst := 0, int64(0)
 		for id := range s.planner.Endpoints(k.ID) {
 			cluster := s.cluster[id]
-			burst += s.in.Clusters[cluster].Burst
+			burst += s.input.Clusters[cluster].Burst
 			if latest[cluster] != i+1 {
 				latest[cluster] = i + 1
 				different++

@@ -11,7 +11,7 @@ type Spread struct {
 	Median    float64 `json:"median"` // the lower one of two
 	Max       float64 `json:"max"`
 	Mean      float64 `json:"mean"`
-	MaxToMean float64 `json:"maxToMean"` // 0 where the mean is
+	MaxToMean float64 `json:"maxToMean"` // 0 if the mean is
 }
 
 // weighed is a value that occurs some times.

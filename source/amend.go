@@ -9,32 +9,31 @@ import (
 func byName(c *Cluster, name string) int { return cmp.Compare(c.Name, name) }
 
 func find(clusters []*Cluster, name string) *Cluster {
-	if at, found := slices.BinarySearchFunc(clusters, name, byName); found {
-		return clusters[at]
+	if index, found := slices.BinarySearchFunc(clusters, name, byName); found {
+		return clusters[index]
 	}
 	return nil
 }
 
-// Amend returns clusters with those of with in place of the clusters of the same names;
-// nil removes one. Both clusters and the result are sorted by name. It does not change
-// clusters.
-func Amend(clusters []*Cluster, with map[string]*Cluster) []*Cluster {
-	all := make([]*Cluster, 0, len(clusters)+len(with))
-	for _, name := range slices.Sorted(maps.Keys(with)) {
-		at, found := slices.BinarySearchFunc(clusters, name, byName)
-		all = append(all, clusters[:at]...)
-		if with[name] != nil {
-			all = append(all, with[name])
+// Amend returns clusters with replacements in place of the clusters of the same names; nil
+// removes one. Both clusters and the result are sorted by name. It does not change clusters.
+func Amend(clusters []*Cluster, replacements map[string]*Cluster) []*Cluster {
+	amended := make([]*Cluster, 0, len(clusters)+len(replacements))
+	for _, name := range slices.Sorted(maps.Keys(replacements)) {
+		index, found := slices.BinarySearchFunc(clusters, name, byName)
+		amended = append(amended, clusters[:index]...)
+		if replacements[name] != nil {
+			amended = append(amended, replacements[name])
 		}
-		if clusters = clusters[at:]; found {
+		if clusters = clusters[index:]; found {
 			clusters = clusters[1:]
 		}
 	}
-	return append(all, clusters...)
+	return append(amended, clusters...)
 }
 
-// Changes compares clusters with their successors, both sorted by name. It returns
-// which are new or changed, and which are gone.
+// Changes compares clusters with their successors, both sorted by name. It returns new or
+// changed ones, and the names of removed ones.
 func Changes(before, after []*Cluster) (changed, removed []*Cluster) {
 	for len(before) > 0 || len(after) > 0 {
 		order := 0

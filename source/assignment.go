@@ -8,7 +8,7 @@ import (
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
-	"hdsd/internal/endpointpb"
+	"hdsd/envoy"
 )
 
 // Assignment is a ClusterLoadAssignment. It is kept encoded, because there may be millions
@@ -16,17 +16,17 @@ import (
 type Assignment struct{ wire []byte }
 
 // EncodeAssignment encodes an assignment. It returns nil for nil, and an empty one if the
-// message has text that is not UTF-8, which no reader lets in.
+// message has invalid UTF-8, which every reader refuses.
 func EncodeAssignment(m *endpointv3.ClusterLoadAssignment) *Assignment {
 	if m == nil {
 		return nil
 	}
-	wire, _ := endpointpb.Encode(m)
+	wire, _ := envoy.EncodeAssignment(m)
 	return &Assignment{wire}
 }
 
-// EncodeAssignmentAs does the same in the memory of wire, if wire is what m was decoded from
-// and just as hdsd would encode it.
+// EncodeAssignmentAs is EncodeAssignment in the memory of wire, if m was decoded from wire and
+// hdsd would encode it in the same way.
 func EncodeAssignmentAs(wire []byte, m *endpointv3.ClusterLoadAssignment) *Assignment {
 	a := EncodeAssignment(m)
 	if a != nil && bytes.Equal(a.wire, wire) {
@@ -35,11 +35,11 @@ func EncodeAssignmentAs(wire []byte, m *endpointv3.ClusterLoadAssignment) *Assig
 	return a
 }
 
-// TakeEndpoints takes the endpoints out of a cluster that lists them. It returns nil for
-// one that does not; what an EDS cluster lists does not count, and stays.
+// TakeEndpoints removes the endpoints of a cluster that lists them, and returns them. It returns
+// nil for other clusters; endpoints listed in an EDS cluster do not count, and stay.
 func TakeEndpoints(c *clusterv3.Cluster) *Assignment {
 	listed := c.GetLoadAssignment()
-	if listed == nil || isEDS(c) {
+	if listed == nil || envoy.IsEDS(c) {
 		return nil
 	}
 	c.LoadAssignment = nil
@@ -51,7 +51,7 @@ func (a *Assignment) Message() *endpointv3.ClusterLoadAssignment {
 	if a == nil {
 		return nil
 	}
-	return endpointpb.Decode(a.wire)
+	return envoy.DecodeAssignment(a.wire)
 }
 
 // Wire returns the encoded assignment. It must not be changed.
@@ -62,7 +62,7 @@ func (a *Assignment) Wire() []byte {
 	return a.wire
 }
 
-// Equal reports whether two assignments say the same.
+// Equal reports whether two assignments are equal.
 func (a *Assignment) Equal(b *Assignment) bool {
 	if a == nil || b == nil {
 		return a == b
@@ -70,8 +70,8 @@ func (a *Assignment) Equal(b *Assignment) bool {
 	return a == b || bytes.Equal(a.wire, b.wire)
 }
 
-// AddWeight adds the load balancing weight of one endpoint to another. None counts as 1. The
-// sum is as large as it may be.
+// AddWeight adds the load balancing weight of one endpoint to another. None counts as 1. The sum
+// saturates.
 func AddWeight(to, from *endpointv3.LbEndpoint) {
 	weight := func(e *endpointv3.LbEndpoint) uint64 {
 		if e.GetLoadBalancingWeight() == nil {

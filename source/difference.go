@@ -5,17 +5,17 @@ import (
 	"slices"
 )
 
-// difference is what has to be merged again: the changed clusters, all that share a
-// name or service name with one of them, all that share one with those, and so on. All
-// others stay as merged before.
+// difference is the clusters to merge again: the changed ones, all that share a name or service
+// name with one of them, all that share one with those, and so on. All others stay as merged
+// before.
 type difference struct {
 	names   map[string]*Cluster // and service names; nil: not merged yet, or no cluster has the name
 	aliases bool                // the aliases differ
 	todo    []string
 }
 
-// difference compares the parts of two catalogues. It returns nil if everything has to
-// be merged.
+// difference compares the parts of two catalogues. It returns nil if everything has to be
+// merged.
 func (c *Catalog) difference(next *Catalog) *difference {
 	if !slices.EqualFunc(c.sets, next.sets, (*Set).comparable) || unread(c.sets) != unread(next.sets) || !sameDefaults(c.defaults, next.defaults) {
 		return nil
@@ -26,17 +26,17 @@ func (c *Catalog) difference(next *Catalog) *difference {
 			continue
 		}
 		changed, removed := Changes(c.sets[i].Clusters, set.Clusters)
-		for _, one := range slices.Concat(changed, removed) {
-			d.add(one.Name, one.ServiceName)
-			d.aliases = d.aliases || c.sets[i].Find(one.Name).alias() != set.Find(one.Name).alias()
+		for _, cluster := range slices.Concat(changed, removed) {
+			d.add(cluster.Name, cluster.ServiceName)
+			d.aliases = d.aliases || c.sets[i].Find(cluster.Name).alias() != set.Find(cluster.Name).alias()
 		}
 	}
 	for len(d.todo) > 0 {
 		name := d.todo[0]
 		d.todo = d.todo[1:]
 		for _, set := range slices.Concat(c.sets, next.sets) {
-			if one := set.Find(name); one != nil {
-				d.add(one.ServiceName)
+			if cluster := set.Find(name); cluster != nil {
+				d.add(cluster.ServiceName)
 			}
 		}
 		d.add(c.aliases[name]...)
@@ -47,51 +47,51 @@ func (c *Catalog) difference(next *Catalog) *difference {
 // add adds names, and collects the clusters that share them.
 func (d *difference) add(names ...string) {
 	for _, name := range names {
-		if _, known := d.names[name]; !known {
+		if _, ok := d.names[name]; !ok {
 			d.names[name] = nil
 			d.todo = append(d.todo, name)
 		}
 	}
 }
 
-// of returns sets with only the clusters that have to be merged.
-func (d *difference) of(sets []*Set) []*Set {
+// restrict returns sets with only the clusters that have to be merged.
+func (d *difference) restrict(sets []*Set) []*Set {
 	names := slices.Sorted(maps.Keys(d.names))
-	some := make([]*Set, len(sets))
+	restricted := make([]*Set, len(sets))
 	for i, set := range sets {
-		some[i] = &Set{}
+		restricted[i] = &Set{}
 		for _, name := range names {
 			if c := set.Find(name); c != nil {
-				some[i].Clusters = append(some[i].Clusters, c)
+				restricted[i].Clusters = append(restricted[i].Clusters, c)
 			}
 		}
 	}
-	return some
+	return restricted
 }
 
 // amend returns the problems between sources, with those found now in place of those of
 // the same names.
-func (d *difference) amend(before, now []between) []between {
-	all := slices.DeleteFunc(slices.Clone(before), func(p between) bool {
-		_, again := d.names[p.Resource]
-		return again
+func (d *difference) amend(before, now []conflict) []conflict {
+	remaining := slices.DeleteFunc(slices.Clone(before), func(p conflict) bool {
+		_, repeated := d.names[p.Resource]
+		return repeated
 	})
 	if len(now) > 0 {
-		all = append(all, now...)
-		slices.SortFunc(all, func(a, b between) int { return a.compare(&b) })
+		remaining = append(remaining, now...)
+		slices.SortFunc(remaining, func(a, b conflict) int { return a.compare(&b) })
 	}
-	return all
+	return remaining
 }
 
 // aliasesOf lists clusters by service name, if that is not their name.
 func aliasesOf(sets []*Set) map[string][]string {
-	all := make(map[string][]string)
-	each(sets, func(_ int, c *Cluster) {
+	aliases := make(map[string][]string)
+	forEach(sets, func(_ int, c *Cluster) {
 		if alias := c.alias(); alias != "" {
-			all[alias] = append(all[alias], c.Name)
+			aliases[alias] = append(aliases[alias], c.Name)
 		}
 	})
-	return all
+	return aliases
 }
 
 // alias returns a cluster's service name, or "" if that is its name.
@@ -110,7 +110,7 @@ func (s *Set) Find(name string) *Cluster {
 	return find(s.Clusters, name)
 }
 
-// comparable reports whether two sets are of the same source, and it was read.
+// comparable reports whether two sets are of the same source, after it was read.
 func (s *Set) comparable(other *Set) bool {
 	return s == other || s != nil && other != nil && s.Source == other.Source
 }

@@ -11,5 +11,5 @@
 //   - Endpoints are kept encoded. Who needs them decodes them, one cluster at a time, and
 //     keeps no messages of endpoints that are an address and a port alone.
 //
-// It is pure and starts no goroutine. Of this module it imports internal/endpointpb.
+// It is pure and starts no goroutine. Of this module it imports envoy.
 package source

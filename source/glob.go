@@ -6,13 +6,13 @@ import "unicode/utf8"
 // including none, and ? for one character.
 func Match(glob, name string) bool {
 	// The position of the latest *, and how much of name it matches so far.
-	star, taken := -1, 0
+	star, consumed := -1, 0
 	g, n := 0, 0
 	for n < len(name) {
 		_, size := utf8.DecodeRuneInString(name[n:])
 		switch {
 		case g < len(glob) && glob[g] == '*':
-			star, taken = g, n
+			star, consumed = g, n
 			g++
 		case g < len(glob) && glob[g] == '?':
 			g++
@@ -21,9 +21,9 @@ func Match(glob, name string) bool {
 			g++
 			n++
 		case star >= 0:
-			_, skip := utf8.DecodeRuneInString(name[taken:])
-			taken += skip
-			g, n = star+1, taken
+			_, skip := utf8.DecodeRuneInString(name[consumed:])
+			consumed += skip
+			g, n = star+1, consumed
 		default:
 			return false
 		}

@@ -18,11 +18,11 @@ type Catalog struct {
 	Clusters []*Cluster // by Name, which is unique
 	Problems []Problem  // the sources' own and those between them
 
-	// What it was made from.
-	sets     []*Set
-	defaults []DefaultHealthChecks
-	aliases  map[string][]string // by service name: clusters with another name
-	between  []between
+	// The input of the merge.
+	sets      []*Set
+	defaults  []DefaultHealthChecks
+	aliases   map[string][]string // by service name: clusters with another name
+	conflicts []conflict
 }
 
 // Merge makes one catalogue of the sources' sets, which come in the order of their
@@ -45,24 +45,24 @@ func Merge(previous *Catalog, sets []*Set, defaults []DefaultHealthChecks) *Cata
 	if d := previous.difference(next); d == nil {
 		next.Clusters = m.merge(sets)
 		next.aliases = aliasesOf(sets)
-		next.between = m.problems
+		next.conflicts = m.problems
 	} else {
-		for _, c := range m.merge(d.of(sets)) {
+		for _, c := range m.merge(d.restrict(sets)) {
 			d.names[c.Name] = c
 		}
 		next.Clusters = Amend(previous.Clusters, d.names)
 		if d.aliases {
 			next.aliases = aliasesOf(sets)
 		}
-		next.between = d.amend(previous.between, m.problems)
+		next.conflicts = d.amend(previous.conflicts, m.problems)
 	}
 	for _, set := range sets {
 		if set != nil {
 			next.Problems = append(next.Problems, set.Problems...)
 		}
 	}
-	for i := range next.between {
-		next.Problems = append(next.Problems, next.between[i].Problem)
+	for i := range next.conflicts {
+		next.Problems = append(next.Problems, next.conflicts[i].Problem)
 	}
 	return next
 }
@@ -72,8 +72,8 @@ func unread(sets []*Set) bool {
 	return slices.ContainsFunc(sets, func(s *Set) bool { return !s.Answered() })
 }
 
-// between is a problem between sources, with its place in their order.
-type between struct {
+// conflict is a problem between sources, with its place in their order.
+type conflict struct {
 	Problem
 	rule rule
 	set  int
@@ -89,6 +89,6 @@ const (
 	sharingInline
 )
 
-func (a *between) compare(b *between) int {
+func (a *conflict) compare(b *conflict) int {
 	return cmp.Or(cmp.Compare(a.rule, b.rule), cmp.Compare(a.set, b.set), cmp.Compare(a.Resource, b.Resource))
 }

@@ -18,17 +18,17 @@ type merger struct {
 	lone     map[*Cluster]bool     // lone assignments that clusters use
 	joined   map[*Cluster]*Cluster // EDS clusters with the assignment of another source
 	chosen   []chosen
-	problems []between
+	problems []conflict
 }
 
-// chosen is the cluster that wins its name, with what is added to it.
+// chosen is the cluster that wins its name, and its additions.
 type chosen struct {
-	base       *Cluster
-	set        int // index of its set
-	assignment *Assignment
-	from       string // the assignment's source, if it is not the base's
-	checks     []*corev3.HealthCheck
-	rejected   string
+	base             *Cluster
+	set              int // index of its set
+	assignment       *Assignment
+	assignmentSource string // the assignment's source, if it is not the base's
+	checks           []*corev3.HealthCheck
+	rejected         string
 }
 
 // merge merges the clusters of all sets, sorted by name.
@@ -47,13 +47,13 @@ func (m *merger) merge(sets []*Set) []*Cluster {
 }
 
 func (m *merger) problem(r rule, set int, c *Cluster, warning bool, format string, args ...any) {
-	m.problems = append(m.problems, between{rule: r, set: set, Problem: Problem{
+	m.problems = append(m.problems, conflict{rule: r, set: set, Problem: Problem{
 		File: c.File, Line: c.Line, Resource: c.Name, Message: fmt.Sprintf(format, args...), Warning: warning,
 	}})
 }
 
-// each visits all clusters in the order of precedence.
-func each(sets []*Set, visit func(set int, c *Cluster)) {
+// forEach visits all clusters in the order of precedence.
+func forEach(sets []*Set, visit func(set int, c *Cluster)) {
 	for i, set := range sets {
 		if set == nil {
 			continue
@@ -67,7 +67,7 @@ func each(sets []*Set, visit func(set int, c *Cluster)) {
 // join gives EDS clusters the endpoints that other sources have for them.
 func (m *merger) join(sets []*Set) {
 	assignments, bad := make(map[string]*Cluster), make(map[string]*Cluster)
-	each(sets, func(_ int, c *Cluster) {
+	forEach(sets, func(_ int, c *Cluster) {
 		switch {
 		case c.Rejected != "" && c.Lone && c.Config == nil && bad[c.ServiceName] == nil:
 			bad[c.ServiceName] = c
@@ -77,13 +77,13 @@ func (m *merger) join(sets []*Set) {
 	})
 	m.lone = make(map[*Cluster]bool)
 	m.joined = make(map[*Cluster]*Cluster)
-	each(sets, func(set int, c *Cluster) {
+	forEach(sets, func(set int, c *Cluster) {
 		if !c.EDS() || c.Assignment != nil {
 			return
 		}
-		if from := cmp.Or(assignments[c.ServiceName], bad[c.ServiceName]); from != nil {
-			m.lone[from] = from.Config == nil
-			m.joined[c] = from
+		if lone := cmp.Or(assignments[c.ServiceName], bad[c.ServiceName]); lone != nil {
+			m.lone[lone] = lone.Config == nil
+			m.joined[c] = lone
 		} else if c.Rejected == "" && !m.unread {
 			m.problem(joining, set, c, true, "no source has endpoints for it: it needs a ClusterLoadAssignment with cluster_name: %s", c.ServiceName)
 		}
@@ -93,10 +93,10 @@ func (m *merger) join(sets []*Set) {
 // choose picks the first cluster of each name.
 func (m *merger) choose(sets []*Set) {
 	count := 0
-	each(sets, func(int, *Cluster) { count++ })
+	forEach(sets, func(int, *Cluster) { count++ })
 	first := make(map[string]*Cluster, count)
 	m.chosen = make([]chosen, 0, count)
-	each(sets, func(set int, c *Cluster) {
+	forEach(sets, func(set int, c *Cluster) {
 		if m.lone[c] {
 			return
 		}
@@ -106,28 +106,28 @@ func (m *merger) choose(sets []*Set) {
 			return
 		}
 		first[c.Name] = c
-		one := chosen{base: c, set: set, assignment: c.Assignment, rejected: c.Rejected}
+		choice := chosen{base: c, set: set, assignment: c.Assignment, rejected: c.Rejected}
 		if joined := m.joined[c]; joined != nil {
-			one.join(joined)
+			choice.join(joined)
 		}
-		m.chosen = append(m.chosen, one)
+		m.chosen = append(m.chosen, choice)
 	})
 }
 
 // join takes the assignment of another cluster, unless it is rejected.
-func (c *chosen) join(from *Cluster) {
-	if from.Rejected == "" {
-		c.assignment = from.Assignment
-		c.comesFrom(from.Source)
+func (c *chosen) join(lone *Cluster) {
+	if lone.Rejected == "" {
+		c.assignment = lone.Assignment
+		c.comesFrom(lone.Source)
 	} else if c.rejected == "" {
-		c.rejected = fmt.Sprintf("its ClusterLoadAssignment of source %q: %s", from.Source, from.Rejected)
+		c.rejected = "its ClusterLoadAssignment: " + lone.Rejected
 	}
 }
 
-// comesFrom notes the source of the assignment.
+// comesFrom records the source of the assignment.
 func (c *chosen) comesFrom(source string) {
-	if c.from = source; source == c.base.Source {
-		c.from = ""
+	if c.assignmentSource = source; source == c.base.Source {
+		c.assignmentSource = ""
 	}
 }
 
@@ -142,9 +142,9 @@ func defaultsFor(c chosen, defaults []DefaultHealthChecks) []*corev3.HealthCheck
 	if len(c.base.HealthChecks) > 0 || c.rejected != "" {
 		return c.base.HealthChecks
 	}
-	for _, each := range defaults {
-		if Match(each.Glob, c.base.Outside()) {
-			return each.HealthChecks
+	for _, rule := range defaults {
+		if Match(rule.Glob, c.base.Outside()) {
+			return rule.HealthChecks
 		}
 	}
 	return nil
@@ -168,31 +168,31 @@ func (m *merger) shareServiceNames() {
 				owner[name] = c
 			case !first.assignment.Equal(c.assignment):
 				c.assignment = nil
-				c.rejected = fmt.Sprintf("cluster %q (%s) has other endpoints under the service name %q already: give one of them another name",
-					first.base.Name, place(first.base), name)
-				m.problem(rule, c.set, c.base, false, "%s", c.rejected)
+				const format = "%s has other endpoints under the service name %q already: give one of them another name"
+				c.rejected = fmt.Sprintf(format, "another cluster", name)
+				m.problem(rule, c.set, c.base, false, format, fmt.Sprintf("cluster %q (%s)", first.base.Name, place(first.base)), name)
 			default: // the same assignment as the first's
-				c.comesFrom(cmp.Or(first.from, first.base.Source))
+				c.comesFrom(cmp.Or(first.assignmentSource, first.base.Source))
 			}
 		}
 	}
 	slices.SortFunc(m.chosen, func(a, b chosen) int { return cmp.Compare(a.base.Name, b.base.Name) })
 }
 
-// build returns the source's own cluster if nothing was added. Otherwise it returns a
-// new one, or the previous one if that has the same parts.
+// build returns the source's own cluster if nothing was added. Otherwise it returns a new one,
+// or the previous one if that has the same parts.
 func (m *merger) build(c *chosen) *Cluster {
-	if c.assignment == c.base.Assignment && c.from == c.base.AssignmentSource && c.rejected == c.base.Rejected && len(c.checks) == len(c.base.HealthChecks) {
+	if c.assignment == c.base.Assignment && c.assignmentSource == c.base.AssignmentSource && c.rejected == c.base.Rejected && len(c.checks) == len(c.base.HealthChecks) {
 		return c.base
 	}
 	before := find(m.previous, c.base.Name)
-	if before != nil && before.base == c.base && before.Assignment == c.assignment && before.AssignmentSource == c.from &&
+	if before != nil && before.base == c.base && before.Assignment == c.assignment && before.AssignmentSource == c.assignmentSource &&
 		before.Rejected == c.rejected && sameChecks(before.HealthChecks, c.checks) {
 		return before
 	}
 	result := *c.base
 	result.base = c.base
-	result.Assignment, result.AssignmentSource = c.assignment, c.from
+	result.Assignment, result.AssignmentSource = c.assignment, c.assignmentSource
 	result.HealthChecks, result.Rejected = c.checks, c.rejected
 	return &result
 }

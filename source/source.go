@@ -8,22 +8,24 @@ import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"hdsd/envoy"
 )
 
-// Set is all that one source says at one moment. It is immutable once handed on. An
-// unchanged cluster keeps its pointer from one Set to the next.
+// Set is the content of one source at one moment. It is immutable once handed on. An unchanged
+// cluster keeps its pointer from one Set to the next.
 type Set struct {
 	Source   string
 	Clusters []*Cluster // by Name, which is unique
 	Problems []Problem
 
-	// Awaited reports that the source has not answered since hdsd's start, and hdsd
-	// waits for it. Unread reports that hdsd waits no longer. In both cases, Clusters
-	// come from before the start, if they are stored, and a missing cluster may exist.
+	// Awaited means that the source has not answered since hdsd's start, and hdsd waits for it.
+	// Unread means that hdsd waits no longer. In both cases, Clusters come from before the
+	// start, if they are stored, and a missing cluster may exist.
 	Awaited, Unread bool
 
-	// Kept reports that the latest version of the source is refused as a whole, so that
-	// Clusters are those of the version before.
+	// Kept means that hdsd refuses the latest version of the source as a whole. Clusters are
+	// those of the version before.
 	Kept bool
 }
 
@@ -34,10 +36,10 @@ func (s *Set) Answered() bool { return s != nil && !s.Awaited && !s.Unread }
 type Cluster struct {
 	Source string // name of the source it comes from
 
-	// Name identifies the cluster everywhere in hdsd. Of the relay's clusters, it may not be
-	// what others call it (see Outside). Its endpoints are published under ServiceName: an
-	// EDS cluster's service_name, else Name, whatever the name in Assignment. The relay
-	// publishes them itself, and has Name there.
+	// Name identifies the cluster everywhere in hdsd. For the relay's clusters, it may differ
+	// from the name outside (see Outside). Its endpoints are published under ServiceName: an EDS
+	// cluster's service_name, else Name, whatever the name in Assignment. The relay publishes
+	// them itself, and has Name there.
 	Name, ServiceName string
 
 	// Config is the cluster as the source sent it, without the endpoints that it lists
@@ -53,24 +55,24 @@ type Cluster struct {
 	Assignment       *Assignment
 	AssignmentSource string
 
-	// Stale reports that the lease of Assignment is over (policy.endpoint_stale_after): it
-	// has no endpoints until the source renews it.
+	// Stale means that the lease of Assignment has ended (policy.endpoint_stale_after): it has
+	// no endpoints until the source renews it.
 	Stale bool
 
 	// HealthChecks are the cluster's own, else the default ones. If nil, the cluster is
 	// not checked and passes through.
 	HealthChecks []*corev3.HealthCheck
 
-	// Names are those that hdsd resolved to make this EDS cluster of one with names; empty
-	// if it did not.
+	// Names are the DNS names that hdsd resolved to make this EDS cluster; empty if it did not.
 	Names string
 
-	// IgnoreNew reports that endpoints without a verdict get no traffic, as other addresses
-	// of Names are healthy.
+	// IgnoreNew means that endpoints without a verdict get no traffic, as other addresses of
+	// Names are healthy.
 	IgnoreNew bool
 
-	// Rejected says why the cluster as a whole cannot be used; empty if it can. Its
-	// readable parts are set all the same.
+	// Rejected is the reason why the cluster as a whole cannot be used; empty if it can. It
+	// names no other cluster and no source: callers that may see this cluster may not see those.
+	// Its readable parts are set all the same.
 	Rejected string
 
 	// File and Line are its place when it last changed; Line is 0 if the file has no
@@ -82,23 +84,18 @@ type Cluster struct {
 }
 
 // EDS reports whether the cluster's endpoints come by EDS.
-func (c *Cluster) EDS() bool { return isEDS(c.Config) }
+func (c *Cluster) EDS() bool { return envoy.IsEDS(c.Config) }
 
-// Outside returns the name of the cluster for all but hdsd: its source, data planes, and the
-// endpoints that are checked. Of the relay's, there may be several versions of one name.
+// Outside returns the name of the cluster outside hdsd: in its source, data planes, and the
+// checked endpoints. The relay may have several versions of one name.
 func (c *Cluster) Outside() string { return cmp.Or(c.Config.GetName(), c.Name) }
 
-// Service returns the name of the assignment that the source has the endpoints in.
+// Service returns the name of the source's assignment for the cluster.
 func (c *Cluster) Service() string {
 	if !c.EDS() {
 		return c.ServiceName
 	}
-	return cmp.Or(c.Config.GetEdsClusterConfig().GetServiceName(), c.Outside())
-}
-
-func isEDS(c *clusterv3.Cluster) bool {
-	kind, ok := c.GetClusterDiscoveryType().(*clusterv3.Cluster_Type)
-	return ok && kind.Type == clusterv3.Cluster_EDS
+	return cmp.Or(envoy.AssignmentName(c.Config), c.Name)
 }
 
 // Message returns the cluster as the source sent it, with the endpoints that it lists. It
@@ -127,7 +124,7 @@ func (c *Cluster) MessageWith(a *endpointv3.ClusterLoadAssignment) *clusterv3.Cl
 // EndpointSource returns the name of the source of the endpoints.
 func (c *Cluster) EndpointSource() string { return cmp.Or(c.AssignmentSource, c.Source) }
 
-// Problem is a fault in what a source says, and how to fix it.
+// Problem is a fault in a source's content, and how to fix it.
 type Problem struct {
 	File     string
 	Line     int    // 0 if unknown

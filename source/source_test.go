@@ -2,6 +2,7 @@ package source_test
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -182,6 +183,17 @@ func TestMerge(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// TestRejectionsNameNoOthers: who may see a cluster may not see others, and the names of sources.
+func TestRejectionsNameNoOthers(t *testing.T) {
+	merged := source.Merge(nil, []*source.Set{
+		set("other-source", eds("other-source", "secret", "svc", assignment("s"))), set("c", lone("c", "svc", "3")),
+	}, nil)
+	rejected := merged.Clusters[slices.IndexFunc(merged.Clusters, func(c *source.Cluster) bool { return c.Name == "svc" })].Rejected
+	if rejected == "" || strings.Contains(rejected, "secret") || strings.Contains(rejected, "other-source") {
+		t.Errorf("it is rejected because %q", rejected)
 	}
 }
 

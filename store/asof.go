@@ -12,8 +12,8 @@ import (
 	"hdsd/health"
 )
 
-// Began returns since when the health of endpoints is known: since the history began, or
-// as far back as transitions are kept.
+// Began returns the time from which health is known: the start of the history, or the oldest
+// transition kept.
 func (h *history) Began() (began time.Time, err error) {
 	err = h.db.view(func(tx *bolt.Tx) error {
 		began = h.began(tx)
@@ -23,25 +23,24 @@ func (h *history) Began() (began time.Time, err error) {
 }
 
 func (h *history) began(tx *bolt.Tx) time.Time {
-	from := h.time.timeline().Begun(h.created, h.time.edge())
+	start := h.time.timeline().Begun(h.created, h.time.edge())
 	if early := readEarly(tx); early > 0 {
-		from = max(from, min(early, math.MaxInt64-1)+1)
+		start = max(start, min(early, math.MaxInt64-1)+1)
 	}
 	if k, _ := tx.Bucket(transitions).Cursor().First(); len(k) == 8 {
-		from = min(from, number(k))
+		start = min(start, number(k))
 	}
-	return timeOf(from)
+	return timeOf(start)
 }
 
-// Endpoints lists endpoints that have or had a verdict, in the order of Endpoint.Compare:
-// up to limit, and those after one of them unless that is nil. An empty name matches any. It
-// leaves out those of which only the locality has changed since, unless moved.
-func (h *history) Endpoints(cluster, address string, moved bool, after *health.Endpoint, limit int) (found []health.Endpoint, err error) {
-	names := []string{cluster}
-	if cluster == "" {
-		names = h.known.sorted()
+// Endpoints lists up to limit endpoints that have or had a verdict, sorted by Endpoint.Compare,
+// starting behind after unless that is nil. The names of clusters are sorted; no names or an
+// empty address match any. Unless moved, it omits endpoints that only changed their locality.
+func (h *history) Endpoints(clusters []string, address string, moved bool, after *health.Endpoint, limit int) (found []health.Endpoint, err error) {
+	if len(clusters) == 0 {
+		clusters = h.clusters.sorted()
 	}
-	for _, name := range names {
+	for _, name := range clusters {
 		if after != nil && name < after.Cluster {
 			continue
 		}
@@ -89,15 +88,14 @@ func (h *history) endpoints(found []health.Endpoint, cluster, address string, mo
 	return found, err
 }
 
-// AsOf returns the verdicts on endpoints at a time: those that the last transition at or
-// before it led to.
-func (h *history) AsOf(endpoints []health.Endpoint, at time.Time) (held []health.Verdict, err error) {
+// AsOf returns the verdicts at time t: the results of the last transitions at or before t.
+func (h *history) AsOf(endpoints []health.Endpoint, t time.Time) (held []health.Verdict, err error) {
 	held = make([]health.Verdict, len(endpoints))
 	err = h.db.view(func(tx *bolt.Tx) error {
 		began := h.began(tx)
 		past := h.past(tx)
 		for i := range endpoints {
-			held[i] = past.asOf(&endpoints[i], nanos(at), began)
+			held[i] = past.asOf(&endpoints[i], nanos(t), began)
 		}
 		return nil
 	})
@@ -168,11 +166,11 @@ func (p *past) before(row []byte, end uint64) (_ health.Transition, recorded uin
 	return health.Transition{}, 0, false
 }
 
-// steps calls f for an endpoint's transitions from start on and before end, oldest first,
-// until f returns false.
+// steps calls f for an endpoint's transitions in [start, end), oldest first, until f returns
+// false.
 func (p *past) steps(row []byte, start, end uint64, f func(step) bool) {
 	if c := p.courses[string(row)]; c != nil {
-		for _, s := range c.between(start, end) {
+		for _, s := range c.period(start, end) {
 			if !f(s) {
 				return
 			}
@@ -182,18 +180,18 @@ func (p *past) steps(row []byte, start, end uint64, f func(step) bool) {
 	s := newSpan(p.endpoint, row, p.dates.search(start, end), false)
 	for recorded, ok := s.next(); ok; recorded, ok = s.next() {
 		k := key(recorded)
-		taken, ok := openStep(k, p.rows.Get(k))
+		candidate, ok := openStep(k, p.rows.Get(k))
 		p.damage.unless(ok, transitions, k)
-		taken.recorded = recorded
-		taken.at = p.dates.line.Shown(recorded, taken.at)
-		if ok && taken.at >= start && taken.at < end && !f(taken) {
+		candidate.recorded = recorded
+		candidate.time = p.dates.line.Shown(recorded, candidate.time)
+		if ok && candidate.time >= start && candidate.time < end && !f(candidate) {
 			return
 		}
 	}
 }
 
-func (p *past) asOf(e *health.Endpoint, at uint64, began time.Time) health.Verdict {
-	if at < nanos(began) {
+func (p *past) asOf(e *health.Endpoint, instant uint64, began time.Time) health.Verdict {
+	if instant < nanos(began) {
 		return health.Verdict{Reason: fmt.Sprintf("the history began later, at %s", began.Format(time.RFC3339))}
 	}
 	row := rowOf(e)
@@ -201,39 +199,40 @@ func (p *past) asOf(e *health.Endpoint, at uint64, began time.Time) health.Verdi
 	if !ok {
 		return health.Verdict{Reason: "there was no verdict yet"}
 	}
-	if nanos(last.Time) <= at {
+	if nanos(last.Time) <= instant {
 		return verdict(&last)
 	}
-	t, recorded, ok := p.before(row, at+1)
-	missing := p.gapBehind(recorded, at)
+	t, recorded, ok := p.before(row, instant+1)
+	missing := p.gapBehind(recorded, instant)
 	if ok && missing == nil {
 		return verdict(&t)
 	}
-	return p.fromNext(row, &last, at, missing)
+	return p.fromNext(row, &last, instant, missing)
 }
 
-// gapBehind returns a gap that is behind a recorded time and began by a time, or nil.
-func (p *past) gapBehind(recorded, at uint64) *Gap {
-	for i := range p.gaps {
-		if g := &p.gaps[i]; g.to > recorded && nanos(g.Start) <= at {
-			return &g.Gap
-		}
-	}
-	return nil
-}
-
-// gapBefore returns a gap that ended at a time or later and is before a recorded time, or
+// gapBehind returns a gap that ends behind a recorded time and begins at instant or earlier, or
 // nil.
-func (p *past) gapBefore(recorded, at uint64) *Gap {
+func (p *past) gapBehind(recorded, instant uint64) *Gap {
 	for i := range p.gaps {
-		if g := &p.gaps[i]; g.from < recorded && nanos(g.End) >= at {
+		if g := &p.gaps[i]; g.to > recorded && nanos(g.Start) <= instant {
 			return &g.Gap
 		}
 	}
 	return nil
 }
 
-// next returns the first transition of an endpoint that was recorded of those at a time or later.
+// gapBefore returns a gap that ends at instant or later and begins before a recorded time, or
+// nil.
+func (p *past) gapBefore(recorded, instant uint64) *Gap {
+	for i := range p.gaps {
+		if g := &p.gaps[i]; g.from < recorded && nanos(g.End) >= instant {
+			return &g.Gap
+		}
+	}
+	return nil
+}
+
+// next returns the endpoint's first recorded transition dated start or later.
 func (p *past) next(row []byte, start uint64) (first step, ok bool) {
 	if c := p.courses[string(row)]; c != nil {
 		return c.next(start)
@@ -245,16 +244,16 @@ func (p *past) next(row []byte, start uint64) (first step, ok bool) {
 	return first, ok
 }
 
-// fromNext returns the verdict at a time as the next transition tells. The one before is
-// not kept, or there is a gap behind it.
-func (p *past) fromNext(row []byte, last *health.Transition, at uint64, missing *Gap) health.Verdict {
+// fromNext derives the verdict at instant from the next transition: the one before is not kept,
+// or a gap follows it.
+func (p *past) fromNext(row []byte, last *health.Transition, instant uint64, missing *Gap) health.Verdict {
 	status, recorded := last.From, uint64(math.MaxUint64)
-	if next, ok := p.next(row, at+1); ok {
+	if next, ok := p.next(row, instant+1); ok {
 		status, recorded = next.from, next.recorded
 	}
-	switch again := p.gapBefore(recorded, at); {
-	case again != nil:
-		return health.Verdict{Reason: "not known: " + again.String()}
+	switch earlier := p.gapBefore(recorded, instant); {
+	case earlier != nil:
+		return health.Verdict{Reason: "not known: " + earlier.String()}
 	case status == health.Unknown && p.isMove(row, recorded):
 		return health.Verdict{Reason: "it was in another locality"}
 	case status == health.Unknown:

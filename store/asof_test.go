@@ -75,8 +75,8 @@ func TestAsOfAtTheEdge(t *testing.T) {
 	spent, err := s.TimeInStatus([]health.Endpoint{flapping, fresh}, day, day.Add(3100*time.Second))
 	want := []StatusTimes{{Transitions: 1}, {Transitions: 1}}
 	// day + 1000 s is the edge.
-	want[0].In[health.Unknown], want[0].In[health.Healthy], want[0].In[health.Unhealthy] = 1000*time.Second, 1001*time.Second, 1099*time.Second
-	want[1].In[health.Unknown], want[1].In[health.Healthy] = 3000*time.Second, 100*time.Second
+	want[0].Durations[health.Unknown], want[0].Durations[health.Healthy], want[0].Durations[health.Unhealthy] = 1000*time.Second, 1001*time.Second, 1099*time.Second
+	want[1].Durations[health.Unknown], want[1].Durations[health.Healthy] = 3000*time.Second, 100*time.Second
 	if diff := cmp.Diff(want, spent); err != nil || diff != "" {
 		t.Error(diff, err)
 	}
@@ -103,10 +103,14 @@ func TestEndpointsAreListedInOrder(t *testing.T) {
 			want := slices.DeleteFunc(slices.Clone(all), func(e health.Endpoint) bool {
 				return cluster != "" && e.Cluster != cluster || address != "" && e.Address != address
 			})
+			clusters := []string{cluster}
+			if cluster == "" {
+				clusters = nil
+			}
 			for limit := 1; limit < 6; limit++ {
 				got := []health.Endpoint{}
 				for after := (*health.Endpoint)(nil); ; after = &got[len(got)-1] {
-					page, err := s.Endpoints(cluster, address, false, after, limit)
+					page, err := s.Endpoints(clusters, address, false, after, limit)
 					if err != nil || len(page) > limit {
 						t.Fatal(page, err)
 					}
@@ -181,7 +185,7 @@ func TestPastModel(t *testing.T) {
 		for i, e := range endpoints {
 			var want StatusTimes
 			for now := start; now.Before(end); now = now.Add(time.Second) {
-				want.In[naive(e, now).Status] += time.Second
+				want.Durations[naive(e, now).Status] += time.Second
 			}
 			for _, tr := range all {
 				if tr.Endpoint == e && tr.From != tr.To && !tr.Time.Before(start) && tr.Time.Before(end) {

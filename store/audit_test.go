@@ -112,12 +112,12 @@ func TestTheAuditIsBoundedWhileTheDiskFails(t *testing.T) {
 	flush(t, s)
 	s.SavePlan(map[string][]health.Hash{"big": make([]health.Hash, 100_000)})
 	<-failed // the plan does not fit, and is tried again and again
-	const count = 3 * maxAuditWaiting
+	const count = 3 * maxWaiting
 	after := func(n int) time.Time { return day.Add(time.Duration(1+n) * time.Second) }
 	for n := range count {
 		s.AppendAudit(entry(fmt.Sprint(n), after(n)))
 	}
-	if waiting := len(s.trail.waiting); waiting > maxAuditWaiting {
+	if waiting := len(s.trail.waiting); waiting > maxWaiting {
 		t.Errorf("%d entries wait", waiting)
 	}
 	edit(t, s, func(tx *bolt.Tx) error { tx.DB().MaxSize = 0; return nil })
@@ -129,7 +129,7 @@ func TestTheAuditIsBoundedWhileTheDiskFails(t *testing.T) {
 	for n := count - kept; n < count; n++ {
 		want = append(want, fmt.Sprint(n))
 	}
-	if kept < maxAuditWaiting*7/8 || kept > maxAuditWaiting {
+	if kept < maxWaiting*7/8 || kept > maxWaiting {
 		t.Errorf("%d of %d are kept", kept, count)
 	}
 	if diff := cmp.Diff(want, pages(t, s, AuditQuery{Limit: 1000})); diff != "" {
@@ -139,7 +139,11 @@ func TestTheAuditIsBoundedWhileTheDiskFails(t *testing.T) {
 		t.Errorf("told of %+v, not %+v", gone, want)
 	}
 	found, _, err := s.Audit(AuditQuery{Start: after(0), Limit: 1})
-	if err != nil || !cmp.Equal(found[0].AuditEntry, gone.mark()) {
-		t.Errorf("%v: %+v", err, found)
+	mark := AuditEntry{Time: after(0), Action: "AuditGap", Target: "audit", Reason: fmt.Sprintf(
+		"%d entries until %s are missing, because the disk did not take them: the log has them as events \"audit\"",
+		gone.Entries, after(count-kept-1).Format(time.RFC3339),
+	)}
+	if err != nil || !cmp.Equal(found[0].AuditEntry, mark) {
+		t.Errorf("%v: %s", err, cmp.Diff(mark, found[0].AuditEntry))
 	}
 }

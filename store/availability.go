@@ -11,29 +11,29 @@ import (
 
 // StatusTimes is how long an endpoint had each status.
 type StatusTimes struct {
-	In          [6]time.Duration // by health.Status
+	Durations   [6]time.Duration // by health.Status
 	Transitions int
 }
 
-// TimeInStatus adds up how long endpoints had each status from start on and before
-// end, with the time in other localities before they moved. Before the history began they were UNKNOWN.
-func (h *history) TimeInStatus(endpoints []health.Endpoint, start, end time.Time) (all []StatusTimes, err error) {
-	all = make([]StatusTimes, len(endpoints))
+// TimeInStatus adds up the time of endpoints in each status within [start, end), including time
+// in other localities before they moved. Before the history began, endpoints were UNKNOWN.
+func (h *history) TimeInStatus(endpoints []health.Endpoint, start, end time.Time) (times []StatusTimes, err error) {
+	times = make([]StatusTimes, len(endpoints))
 	err = h.db.view(func(tx *bolt.Tx) error {
 		began := h.began(tx)
 		past := h.past(tx)
 		for i := range endpoints {
-			all[i] = past.timeInStatus(&endpoints[i], start, end, began)
+			times[i] = past.timeInStatus(&endpoints[i], start, end, began)
 		}
 		return nil
 	})
-	return all, err
+	return times, err
 }
 
-func (p *past) timeInStatus(e *health.Endpoint, start, end, began time.Time) (out StatusTimes) {
+func (p *past) timeInStatus(e *health.Endpoint, start, end, began time.Time) (times StatusTimes) {
 	from, to := nanos(start), nanos(end)
 	if from >= to {
-		return out
+		return times
 	}
 	unknown := to - from
 	stays := p.stays(e, min(max(from, nanos(began)), to), to)
@@ -50,54 +50,54 @@ func (p *past) timeInStatus(e *health.Endpoint, start, end, began time.Time) (ou
 		if !ok {
 			spent = p.walk(&s.endpoint, s.from, s.to, began)
 		}
-		out.add(&spent)
+		times.add(&spent)
 		if unknown -= s.to - s.from; s.moved {
-			out.Transitions--
+			times.Transitions--
 		}
 	}
-	out.In[health.Unknown] += time.Duration(unknown) // before the history began, or it did
-	return out
+	times.Durations[health.Unknown] += time.Duration(unknown) // before the history began, or it did
+	return times
 }
 
-func (s *StatusTimes) add(more *StatusTimes) {
-	for status, spent := range more.In {
-		s.In[status] += spent
+func (s *StatusTimes) add(other *StatusTimes) {
+	for status, spent := range other.Durations {
+		s.Durations[status] += spent
 	}
-	s.Transitions += more.Transitions
+	s.Transitions += other.Transitions
 }
 
 // walk reads every transition of an endpoint in a period that begins no earlier than the
-// history. difference gives the same faster, where it can.
-func (p *past) walk(e *health.Endpoint, at, to uint64, began time.Time) (out StatusTimes) {
+// history. difference returns the same result faster, where it can.
+func (p *past) walk(e *health.Endpoint, start, end uint64, began time.Time) (times StatusTimes) {
 	status := health.Unknown
-	until := func(t uint64) {
-		if t = min(t, to); t > at {
+	addUntil := func(t uint64) {
+		if t = min(t, end); t > start {
 			if !status.Valid() {
 				status = health.Unknown
 			}
-			out.In[status] += time.Duration(t - at)
-			at = t
+			times.Durations[status] += time.Duration(t - start)
+			start = t
 		}
 	}
 	row := rowOf(e)
-	for _, end := range p.parts(row, at, to) {
-		if at >= end {
+	for _, end := range p.parts(row, start, end) {
+		if start >= end {
 			continue
 		}
-		status = p.asOf(e, at, began).Status
-		p.steps(row, at, end, func(s step) bool {
-			until(s.at)
+		status = p.asOf(e, start, began).Status
+		p.steps(row, start, end, func(s step) bool {
+			addUntil(s.time)
 			if status = s.to; p.inGap(s.recorded) {
 				status = health.Unknown
 			}
 			if s.from != s.to { // an override can begin or end without a change
-				out.Transitions++
+				times.Transitions++
 			}
 			return true
 		})
-		until(end)
+		addUntil(end)
 	}
-	return out
+	return times
 }
 
 // parts returns the ends of the parts that gaps divide a period into. The last transition
@@ -110,9 +110,9 @@ func (p *past) parts(row []byte, start, end uint64) (ends []uint64) {
 		ends = append(ends, nanos(last.Time))
 	}
 	for i := range p.gaps {
-		for _, at := range [2]uint64{nanos(p.gaps[i].Start), nanos(p.gaps[i].End) + 1} {
-			if at > start && at < end {
-				ends = append(ends, at)
+		for _, bound := range [2]uint64{nanos(p.gaps[i].Start), nanos(p.gaps[i].End) + 1} {
+			if bound > start && bound < end {
+				ends = append(ends, bound)
 			}
 		}
 	}

@@ -9,15 +9,14 @@ import (
 	"path/filepath"
 )
 
-// spare is how much room a copy must leave on the disk for the history, which is still
-// being written.
+// spare is the free space that a copy must leave on the disk for the history.
 const spare = 64 << 20
 
 // ErrNoRoom means that the disk has no room for a copy.
 var ErrNoRoom = errors.New("no room for a copy of the history")
 
-// Backup writes a copy of the file as it is at this moment, which Restore accepts.
-// Nothing else waits for it. Until it ends, the file does not reuse its free space.
+// Backup writes a snapshot of the file, which Restore accepts. Nothing else waits for it. Until
+// it ends, the file does not reuse its free space.
 func (s *Store) Backup(w io.Writer) error {
 	if err := s.db.writeTo(w); err != nil {
 		return fmt.Errorf("back up history: %w", err)
@@ -25,8 +24,8 @@ func (s *Store) Backup(w io.Writer) error {
 	return nil
 }
 
-// Copy makes the copy in a file beside the database, as fast as the disk is. The file has
-// no name and is gone when it is closed. So a slow reader does not hold up the database.
+// Copy makes the snapshot in an unnamed file beside the database, at the speed of the disk, so
+// that a slow reader does not hold up the database. Closing the file deletes it.
 func (s *Store) Copy(ctx context.Context) (_ *os.File, err error) {
 	folder := filepath.Dir(s.db.path)
 	if err := s.roomFor(folder); err != nil {
@@ -56,7 +55,7 @@ func (s *Store) Copy(ctx context.Context) (_ *os.File, err error) {
 // roomFor returns an error if a folder has no room for a copy.
 func (s *Store) roomFor(folder string) error {
 	needed := s.db.size() + spare
-	if free, known := freeBytes(folder); known && free < uint64(needed) {
+	if free, ok := freeBytes(folder); ok && free < uint64(needed) {
 		return fmt.Errorf("%w: it takes up to %d MiB beside the history for a moment, %s has %d MiB: free some", ErrNoRoom, needed>>20, folder, free>>20)
 	}
 	return nil
@@ -64,13 +63,13 @@ func (s *Store) roomFor(folder string) error {
 
 // contextWriter fails when its context ends.
 type contextWriter struct {
-	ctx context.Context
-	to  io.Writer
+	ctx    context.Context
+	writer io.Writer
 }
 
 func (w *contextWriter) Write(p []byte) (int, error) {
 	if w.ctx.Err() != nil {
 		return 0, context.Cause(w.ctx)
 	}
-	return w.to.Write(p)
+	return w.writer.Write(p)
 }

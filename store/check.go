@@ -11,11 +11,8 @@ import (
 // Check reads the whole file. It returns ErrDamaged with every fault.
 func (s *Store) Check() error {
 	err := s.db.view(func(tx *bolt.Tx) error {
-		version, _, err := schema(tx)
-		if err != nil {
-			return err
-		}
-		return errors.Join(s.db.checkPages(tx), checkRows(tx, version))
+		_, _, err := schema(tx)
+		return errors.Join(err, s.db.checkPages(tx), checkRows(tx))
 	})
 	if err == nil || errors.Is(err, ErrClosed) || errors.Is(err, ErrDamaged) {
 		return err
@@ -23,9 +20,8 @@ func (s *Store) Check() error {
 	return damaged(s.db.path, err)
 }
 
-// checkRows decodes every value of a file of this schema version, and looks up every row
-// that the indices name.
-func checkRows(tx *bolt.Tx, version uint32) error {
+// checkRows decodes every value of a file, and looks up every row named by an index.
+func checkRows(tx *bolt.Tx) error {
 	shared, rows := names{}, tx.Bucket(transitions)
 	var bad []error
 	check := func(bucket []byte, good func(k, v []byte) bool) {
@@ -55,13 +51,9 @@ func checkRows(tx *bolt.Tx, version uint32) error {
 		if tx.Bucket(sealed.name) == nil {
 			continue
 		}
-		good := sealed.good
-		if version == 1 {
-			good = goodInSchema1(sealed.name, good)
-		}
 		check(sealed.name, func(k, v []byte) bool {
 			row, ok := unseal(k, v)
-			return ok && good(k, row)
+			return ok && sealed.good(k, row)
 		})
 	}
 	return errors.Join(bad...)

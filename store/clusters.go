@@ -4,15 +4,18 @@ import (
 	"maps"
 	"slices"
 	"sync"
+
+	"hdsd/health"
 )
 
 // clusterSet holds the names of all clusters ever known.
 type clusterSet struct {
-	mu    sync.RWMutex
-	names map[string]struct{}
+	mu       sync.RWMutex
+	names    map[string]struct{}
+	versions map[string][]string // by cluster name: the names that look like its versions
 }
 
-func (c *clusterSet) has(name string) bool {
+func (c *clusterSet) contains(name string) bool {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	_, ok := c.names[name]
@@ -21,7 +24,7 @@ func (c *clusterSet) has(name string) bool {
 
 // add reports whether name is new.
 func (c *clusterSet) add(name string) bool {
-	if c.has(name) {
+	if c.contains(name) {
 		return false
 	}
 	c.mu.Lock()
@@ -31,6 +34,12 @@ func (c *clusterSet) add(name string) bool {
 	}
 	before := len(c.names)
 	c.names[name] = struct{}{}
+	if cluster, version := health.SplitVersion(name); version != "" && len(c.names) > before {
+		if c.versions == nil {
+			c.versions = map[string][]string{}
+		}
+		c.versions[cluster] = append(c.versions[cluster], name)
+	}
 	return len(c.names) > before
 }
 
@@ -41,16 +50,23 @@ func (c *clusterSet) sorted() []string {
 	return slices.Sorted(maps.Keys(c.names))
 }
 
-// KnownCluster reports whether there ever was a cluster of this name: one that
-// RememberClusters was called with or that a transition was appended for.
-func (s *Store) KnownCluster(name string) bool { return s.known.has(name) }
+// KnownCluster reports whether RememberClusters or a transition ever named this cluster.
+func (s *Store) KnownCluster(name string) bool { return s.clusters.contains(name) }
 
-// RememberClusters makes clusters known, whether or not they ever get a transition. It
-// does not wait for the disk.
-func (s *Store) RememberClusters(all []string) {
+// KnownVersions returns the known cluster names made of name and a version suffix of hdsd,
+// sorted.
+func (s *Store) KnownVersions(name string) []string {
+	s.clusters.mu.RLock()
+	defer s.clusters.mu.RUnlock()
+	return slices.Sorted(slices.Values(s.clusters.versions[name]))
+}
+
+// RememberClusters makes clusters known, even without transitions. It does not wait for the
+// disk.
+func (s *Store) RememberClusters(names []string) {
 	fresh := map[string][]byte{}
-	for _, name := range all {
-		if s.known.add(name) {
+	for _, name := range names {
+		if s.clusters.add(name) {
 			fresh[rowKey(hashOf(name))] = []byte(name)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 // present is the value of rows whose key says everything.
 var present = []byte{1}
 
-// write puts a group into the file. Writing it twice is writing it once.
+// write puts a group into the file. It is idempotent.
 func (g *group) write(tx *bolt.Tx) error {
 	for _, step := range []func(*bolt.Tx) error{g.writeGap, g.writeHistory, g.writeMoves, g.writeCurrent, g.writePlan, g.writeRows} {
 		if err := step(tx); err != nil {
@@ -23,15 +23,15 @@ func (g *group) write(tx *bolt.Tx) error {
 	return nil
 }
 
-// writeHistory writes the transitions as they come, and each index in the order of its keys:
-// so bbolt reads and changes one page after the other.
+// writeHistory writes the transitions in order, and each index in the order of its keys, so that
+// bbolt reads and changes one page after the other.
 func (g *group) writeHistory(tx *bolt.Tx) error {
 	main, cluster, endpoint := tx.Bucket(transitions), tx.Bucket(byCluster), tx.Bucket(byEndpoint).Cursor()
 	main.FillPercent = 0.95 // its keys only grow
 	for i := range g.places {
-		at := &g.places[i]
-		k := key(at.recorded)
-		if err := main.Put(k, seal(k, appendRecord(nil, at.recorded, at.transition))); err != nil {
+		p := &g.places[i]
+		k := key(p.recorded)
+		if err := main.Put(k, seal(k, appendRecord(nil, p.recorded, p.transition))); err != nil {
 			return err
 		}
 	}
@@ -63,20 +63,20 @@ func (g *group) writeCurrent(tx *bolt.Tx) error {
 	return putCurrent(tx, last)
 }
 
-// putCurrent writes the health of endpoints, of each the last in the order of their places.
+// putCurrent writes the health of endpoints: the last place of each counts.
 func putCurrent(tx *bolt.Tx, sorted []place) error {
 	rows := tx.Bucket(current)
 	var fresh [][]byte
 	for i := range sorted {
-		at := &sorted[i]
-		if i+1 < len(sorted) && at.sameEndpoint(&sorted[i+1]) {
+		p := &sorted[i]
+		if i+1 < len(sorted) && p.sameEndpoint(&sorted[i+1]) {
 			continue
 		}
-		k := key(at.cluster, uint64(at.endpoint))
+		k := key(p.cluster, uint64(p.endpoint))
 		if rows.Get(k) == nil {
-			fresh = append(fresh, addressKey(at.transition.Endpoint.Address, at.cluster, uint64(at.endpoint)))
+			fresh = append(fresh, addressKey(p.transition.Endpoint.Address, p.cluster, uint64(p.endpoint)))
 		}
-		if err := rows.Put(k, seal(k, appendRecord(nil, 0, at.transition))); err != nil {
+		if err := rows.Put(k, seal(k, appendRecord(nil, 0, p.transition))); err != nil {
 			return err
 		}
 	}
@@ -90,11 +90,12 @@ func putCurrent(tx *bolt.Tx, sorted []place) error {
 }
 
 // addressKey returns the key by which an endpoint is found by its address.
-func addressKey(address string, more ...uint64) []byte {
-	return append(key(uint64(hashOf(address))), key(more...)...)
+func addressKey(address string, parts ...uint64) []byte {
+	return append(key(uint64(hashOf(address))), key(parts...)...)
 }
 
-// hashOf stands for a name in keys: of an address, a checker or a cluster.
+// hashOf returns the hash that stands in keys for the name of an address, a checker or a
+// cluster.
 func hashOf(name string) health.Hash { return health.ClusterHash(name) }
 
 func (g *group) writePlan(tx *bolt.Tx) error {

@@ -7,20 +7,20 @@ import (
 	"sort"
 )
 
-// fewStays is up to how many stays are read one by one. A course takes memory.
+// fewStays is the largest number of stays read one by one: a course takes memory.
 const fewStays = 8
 
-// course has the transitions of an endpoint in one locality in memory. Where a wrong clock dated
-// some, those of a short time can be anywhere: to look through all of them for each stay of an
-// endpoint that moves to and fro takes the square of their number.
+// course holds an endpoint's transitions in one locality in memory. Transitions misdated by a
+// wrong clock can be anywhere in a short period: searching all of them for each stay of an
+// endpoint that often moves takes quadratic time.
 type course struct {
-	steps    []step   // by time; those of one time in the order in which they were recorded
-	latest   []uint64 // the last recorded time of steps[:i+1]
-	earliest []int    // the index of the step of steps[i:] that was recorded first
+	steps    []step   // by time; those of equal time as recorded
+	latest   []uint64 // latest[i] is the largest recorded time of steps[:i+1]
+	earliest []int    // earliest[i] is the index of the first recorded of steps[i:]
 }
 
 func newCourse(steps []step) *course {
-	slices.SortStableFunc(steps, func(a, b step) int { return cmp.Compare(a.at, b.at) })
+	slices.SortStableFunc(steps, func(a, b step) int { return cmp.Compare(a.time, b.time) })
 	c := &course{steps: steps, latest: make([]uint64, len(steps)), earliest: make([]int, len(steps))}
 	last := uint64(0)
 	for i := range steps {
@@ -37,9 +37,9 @@ func newCourse(steps []step) *course {
 	return c
 }
 
-// index returns the index of the first step at a time or later.
-func (c *course) index(from uint64) int {
-	return sort.Search(len(c.steps), func(i int) bool { return c.steps[i].at >= from })
+// index returns the index of the first step dated start or later.
+func (c *course) index(start uint64) int {
+	return sort.Search(len(c.steps), func(i int) bool { return c.steps[i].time >= start })
 }
 
 // before returns the recorded time of the last transition before a time.
@@ -50,7 +50,7 @@ func (c *course) before(end uint64) (recorded uint64, ok bool) {
 	return 0, false
 }
 
-// next returns the first transition that was recorded of those at a time or later.
+// next returns the first recorded of the transitions dated start or later.
 func (c *course) next(start uint64) (step, bool) {
 	if i := c.index(start); i < len(c.steps) {
 		return c.steps[c.earliest[i]], true
@@ -58,16 +58,16 @@ func (c *course) next(start uint64) (step, bool) {
 	return step{}, false
 }
 
-// between returns the transitions of a period, as they were recorded.
-func (c *course) between(start, end uint64) []step {
+// period returns the transitions in [start, end), as recorded.
+func (c *course) period(start, end uint64) []step {
 	first := c.index(start)
-	all := slices.Clone(c.steps[first:max(first, c.index(end))])
-	slices.SortFunc(all, func(a, b step) int { return cmp.Compare(a.recorded, b.recorded) })
-	return all
+	steps := slices.Clone(c.steps[first:max(first, c.index(end))])
+	slices.SortFunc(steps, func(a, b step) int { return cmp.Compare(a.recorded, b.recorded) })
+	return steps
 }
 
-// readCourses reads the courses of all stays, if they are many and a wrong clock dated some
-// transitions.
+// readCourses reads the courses of all stays, if there are many of them and some transitions
+// were misdated.
 func (p *past) readCourses(stays []stay) {
 	p.courses = nil
 	if len(stays) <= fewStays || !p.dates.disordered() {
@@ -79,12 +79,12 @@ func (p *past) readCourses(stays []stay) {
 		if courses[string(row)] != nil {
 			continue
 		}
-		var all []step
+		var steps []step
 		p.steps(row, 0, math.MaxUint64, func(s step) bool {
-			all = append(all, s)
+			steps = append(steps, s)
 			return true
 		})
-		courses[string(row)] = newCourse(all)
+		courses[string(row)] = newCourse(steps)
 	}
 	p.courses = courses
 }

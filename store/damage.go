@@ -7,10 +7,10 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-// maxDamaged is how many damaged values are told apart.
+// maxDamaged bounds the damaged values that are counted separately.
 const maxDamaged = 1000
 
-// damage counts the damaged values that readers meet, and reports each once.
+// damage counts damaged values, and reports each once.
 type damage struct {
 	path   string
 	report func(error)
@@ -19,7 +19,7 @@ type damage struct {
 	rows map[string]struct{}
 }
 
-// unless reports a row that could not be read.
+// unless reports an unreadable row.
 func (d *damage) unless(ok bool, bucket, key []byte) {
 	if ok {
 		return
@@ -49,9 +49,9 @@ func (d *damage) count() uint64 {
 	return uint64(len(d.rows))
 }
 
-// each calls take with every row of a bucket, which may be missing. It reports the
-// rows whose checksum is wrong or that take refuses.
-func (d *damage) each(tx *bolt.Tx, bucket []byte, take func(k, row []byte) bool) {
+// forEach calls take with every row of a bucket, which may be missing. It reports rows with a
+// wrong checksum and rows that take refuses.
+func (d *damage) forEach(tx *bolt.Tx, bucket []byte, take func(k, row []byte) bool) {
 	rows := tx.Bucket(bucket)
 	if rows == nil {
 		return

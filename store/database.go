@@ -16,8 +16,7 @@ import (
 	"hdsd/store/boltfile"
 )
 
-// database is the open file. It turns bbolt's panics into errors, and shows nothing
-// that is not on disk.
+// database is the open file. It turns bbolt's panics into errors, and shows only data on disk.
 type database struct {
 	path string
 	file *os.File
@@ -27,18 +26,18 @@ type database struct {
 	used       atomic.Int64              // bytes of the pages in use
 	broken     atomic.Pointer[error]     // why bbolt can no longer be used
 	committing sync.RWMutex              // held while a transaction commits
-	began      atomic.Pointer[time.Time] // when the transaction that writes now did; nil for none
+	began      atomic.Pointer[time.Time] // start of the write transaction in progress; nil for none
 
-	// unsure is whether the page cache may show first pages that are not on disk. Owned
-	// by who holds committing.
+	// unsure is whether the page cache may show first pages that are not on disk. The holder of
+	// committing owns it.
 	unsure bool
 }
 
-// tooLong is how long a transaction may take until the disk counts as failing.
+// tooLong is the duration of a transaction after which the disk counts as failing.
 const tooLong = 5 * time.Second
 
-// newDatabase puts on disk what an unclean end left in the page cache. If the disk does not
-// take that, the file can be read all the same, and unsettled says why.
+// newDatabase syncs pages that an unclean end left in the page cache. If the disk refuses, the
+// file is still readable, and unsettled is the reason.
 func newDatabase(db *bolt.DB, file *os.File) (d *database, unsettled, err error) {
 	d = &database{path: db.Path(), file: file, bolt: db}
 	if err := d.settle(); err != nil {
@@ -68,21 +67,21 @@ func guard(f func() error) (panicked bool, err error) {
 	return false, f()
 }
 
-// view runs f on what is committed and on disk.
+// view runs f on committed data on disk.
 func (d *database) view(f func(*bolt.Tx) error) error {
 	if broken := d.broken.Load(); broken != nil {
 		return *broken
 	}
-	seen := -1
+	txid := -1
 	panicked, err := guard(func() error {
 		return d.bolt.View(func(tx *bolt.Tx) error {
-			seen = tx.ID()
+			txid = tx.ID()
 			return f(tx)
 		})
 	})
 	if panicked {
 		err = damaged(d.path, err)
-		if seen < 0 {
+		if txid < 0 {
 			d.broken.Store(&err) // bbolt keeps its locks
 		}
 		return err
@@ -91,13 +90,13 @@ func (d *database) view(f func(*bolt.Tx) error) error {
 		return ErrClosed
 	}
 	if err == nil {
-		err = d.waitDurable(seen)
+		err = d.waitDurable(txid)
 	}
 	return err
 }
 
-// waitDurable waits until a transaction that a reader saw is on disk. bbolt shows it
-// a moment earlier.
+// waitDurable waits until a transaction seen by a reader is on disk. bbolt shows it a moment
+// earlier.
 func (d *database) waitDurable(transaction int) error {
 	if int64(transaction) <= d.durable.Load() {
 		return nil
@@ -143,10 +142,9 @@ func (d *database) update(f func(*bolt.Tx) error) error {
 	return err
 }
 
-// settle puts the first pages on disk as the page cache shows them. bbolt goes on from
-// there: after a sync of a first page that failed, it would reuse the pages of the
-// transaction before, which is the last one on disk. The kernel does not write such a
-// page again by itself.
+// settle writes the first pages to disk as the page cache shows them. After a failed sync of a
+// first page, bbolt would reuse the pages of the transaction before, the last one on disk. The
+// kernel does not write such a page again by itself.
 func (d *database) settle() error {
 	first := make([]byte, 2*d.bolt.Info().PageSize)
 	if _, err := d.file.ReadAt(first, 0); err != nil {
@@ -158,7 +156,7 @@ func (d *database) settle() error {
 	return d.bolt.Sync()
 }
 
-// waited returns for how long a transaction has been waiting for the disk.
+// waited returns how long a transaction has been waiting for the disk.
 func (d *database) waited() time.Duration {
 	if began := d.began.Load(); began != nil {
 		return time.Since(*began)
@@ -175,7 +173,7 @@ func (d *database) size() int64 {
 	return info.Size()
 }
 
-// measure counts the pages in use. The rest of the file are free pages, which stay in it.
+// measure counts the pages in use. The rest of the file are free pages.
 func (d *database) measure() {
 	_ = d.bolt.View(func(tx *bolt.Tx) error {
 		stats := d.bolt.Stats()
@@ -185,7 +183,7 @@ func (d *database) measure() {
 	})
 }
 
-// writeTo writes the file as one transaction sees it.
+// writeTo writes the file as seen by one transaction.
 func (d *database) writeTo(w io.Writer) error {
 	return d.view(func(tx *bolt.Tx) error {
 		_, err := tx.WriteTo(w)

@@ -10,8 +10,7 @@ import (
 	"hdsd/store/timeline"
 )
 
-// dates knows when the transitions that one transaction shows happened, and finds them
-// by that.
+// dates knows the real times of one transaction's rows, and searches by them.
 type dates struct {
 	line   *timeline.Timeline
 	skew   timeline.Skew
@@ -24,8 +23,7 @@ func (t *timekeeper) dates(tx *bolt.Tx) *dates {
 	return &dates{line: t.timeline(), skew: readSkew(tx), ranges: map[[2]uint64][]timeline.Range{}, moves: tx.Bucket(moves)}
 }
 
-// search returns the ranges with the transitions that happened from start on and before
-// end.
+// search returns the recorded ranges of transitions that happened in [start, end).
 func (d *dates) search(start, end uint64) []timeline.Range {
 	times := [2]uint64{start, end}
 	found, ok := d.ranges[times]
@@ -36,7 +34,7 @@ func (d *dates) search(start, end uint64) []timeline.Range {
 	return found
 }
 
-// disordered reports whether some transitions have a time that does not tell where they are.
+// disordered reports whether the time of some transitions does not tell their place.
 func (d *dates) disordered() bool { return d.line.Corrects() || d.skew.Any() }
 
 // open reads a row of the history with its move, and corrects the time that a wrong clock gave.
@@ -49,33 +47,33 @@ func (d *dates) open(k, v []byte, shared names) (health.Transition, bool) {
 	return t, ok
 }
 
-// correct sets the time of a transition to when it happened, as far as is known.
-func (d *dates) correct(recorded uint64, of *health.Transition) {
-	own := nanos(of.Time)
-	if at := d.line.Shown(recorded, own); at != own {
-		redate(of, at)
+// correct sets the real time of a transition, as far as known.
+func (d *dates) correct(recorded uint64, t *health.Transition) {
+	ownTime := nanos(t.Time)
+	if corrected := d.line.Shown(recorded, ownTime); corrected != ownTime {
+		redate(t, corrected)
 	}
 }
 
 // correctLast corrects an endpoint's last transition while that is kept. row is the
 // endpoint's key in the index.
-func (d *dates) correctLast(index *bolt.Cursor, row []byte, of *health.Transition) {
+func (d *dates) correctLast(index *bolt.Cursor, row []byte, t *health.Transition) {
 	if !d.line.Corrects() {
 		return
 	}
 	last := newSpan(index, row, []timeline.Range{{From: 0, To: math.MaxUint64}}, true)
 	if recorded, ok := last.next(); ok {
-		d.correct(recorded, of)
+		d.correct(recorded, t)
 	}
 }
 
 // redate gives a transition another time, and its votes with it.
-func redate(t *health.Transition, to uint64) {
-	by := timeOf(to).Sub(t.Time)
-	t.Time, t.Observations = timeOf(to), slices.Clone(t.Observations)
+func redate(t *health.Transition, date uint64) {
+	shift := timeOf(date).Sub(t.Time)
+	t.Time, t.Observations = timeOf(date), slices.Clone(t.Observations)
 	for i := range t.Observations {
 		if o := &t.Observations[i]; !o.Time.IsZero() {
-			o.Time = o.Time.Add(by)
+			o.Time = o.Time.Add(shift)
 		}
 	}
 }

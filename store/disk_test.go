@@ -40,8 +40,10 @@ func TestDurableDoesNotWaitForAFailingDisk(t *testing.T) {
 		t.Error("no error in the figures")
 	}
 	edit(t, s, func(tx *bolt.Tx) error { tx.DB().MaxSize = 0; return nil })
-	if err := s.Durable(t.Context()); err != nil {
-		t.Error("when there is room again:", err)
+	for err := s.Durable(t.Context()); err != nil; err = s.Durable(t.Context()) { // an attempt from before may still fail
+		if t.Context().Err() != nil {
+			t.Fatal("when there is room again:", err)
+		}
 	}
 	if got := stateOf(t, s).Freeze; got == nil || got.Reason != "why" {
 		t.Errorf("%+v is stored", got)

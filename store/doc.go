@@ -80,8 +80,7 @@
 //	database     the open file: transactions that wait for the disk and survive bad pages
 //	intake       what waits for the writer
 //	queue        its transitions, and how many of them a group takes
-//	trail        the queue of the audit
-//	diary        the queue of events
+//	journal      the queue of the audit, and that of events
 //	writer       the goroutine that commits groups
 //	timekeeper   steady time, and the recorded time of transitions
 //	pruner       retention, the quota, and endpoints to forget
@@ -119,14 +118,13 @@
 //	gaps          recorded time where it begins: Gap
 //
 // The last ones, from trials on, come with their first row. Their values are messages of
-// proto/hdsd/store/v1; schema 1 had another encoding for them. The other values have
-// encodings of their own, which are fast. Numbers in keys are big-endian, so that bytes
-// sort as numbers do. Values end with a checksum over key and value.
+// proto/hdsd/store/v1. The other values have encodings of their own, which are fast. Numbers in
+// keys are big-endian, so that bytes sort as numbers do. Values end with a checksum over key and
+// value.
 //
 // Availability is the difference of two rows of by-endpoint, for each locality in which the
-// endpoint was. Rows of schema 2 have no such
-// sums. There, at gaps, and where a wrong clock dated transitions, every transition of the
-// period is read.
+// endpoint was. Rows of schema 2 have no such sums. There, at gaps, and where a wrong clock dated
+// transitions, every transition of the period is read.
 //
 // # Goroutines
 //

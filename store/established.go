@@ -8,16 +8,16 @@ import (
 
 // Established is a checker that is not on probation.
 type Established struct {
-	Identity string // the verified name of its certificate; empty without one
+	Identity string // since when it stands in for absent checkers; zero: it does not
 	Seen     time.Time
 	StandIn  time.Time // since when it stands in for checkers that are away; zero: it does not
-	Founder  bool      // it is not established: it had seats when the first ones were, and had yet to vote
+	Founder  bool      // a newcomer that had seats when the first checkers became established, and had yet to vote
 }
 
 var established = []byte("established")
 
-// SaveEstablished stores who is established, by checker; nil deletes a row. It does not
-// wait for the disk.
+// SaveEstablished stores established checkers, by id; nil deletes a row. It does not wait for
+// the disk.
 func (s *Store) SaveEstablished(changed map[string]*Established) {
 	rows := make(map[string][]byte, len(changed))
 	for checker, e := range changed {
@@ -43,16 +43,16 @@ func decodeEstablished(row []byte) (e Established, ok bool) {
 }
 
 func (r stateReader) established() map[string]Established {
-	var all map[string]Established
-	r.damage.each(r.tx, established, func(k, row []byte) bool {
+	var checkers map[string]Established
+	r.damage.forEach(r.tx, established, func(k, row []byte) bool {
 		e, ok := decodeEstablished(row)
 		if ok {
-			if all == nil {
-				all = map[string]Established{}
+			if checkers == nil {
+				checkers = map[string]Established{}
 			}
-			all[string(k)] = e
+			checkers[string(k)] = e
 		}
 		return ok
 	})
-	return all
+	return checkers
 }

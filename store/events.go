@@ -3,9 +3,7 @@ package store
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	bolt "go.etcd.io/bbolt"
@@ -18,42 +16,40 @@ const (
 	// maxEvents is how many events of each kind are kept.
 	maxEvents = 10_000
 
-	// maxEventsWaiting is how many wait for the disk.
-	maxEventsWaiting = 4096
-
-	// eventsRead is how many rows a page of events looks at. It holds the database open.
+	// eventsRead bounds the rows that one page of events reads: reading holds the database open.
 	eventsRead = 50_000
 )
 
 var events = []byte("events")
 
-// EventKind is what an Event is about.
+// EventKind is the kind of an Event.
 type EventKind = storev1.EventKind
 
-// Event is something beside a change of health: what checkers and operators did, and which
-// clusters changed.
+// Event is a record beside changes of health: actions of checkers and operators, and changes of
+// clusters.
 type Event struct {
 	Time             time.Time
 	Kind             EventKind
-	Cluster, Address string // empty where it is not about one
+	Cluster, Address string // empty if the event is not about an endpoint
 	Checker          string
 	Locality         health.Locality
-	Author           string // who did it, by their own word
-	Identity         string // the same, as far as it was verified
+	Author           string // the author, as claimed
+	Identity         string // the author, as verified
 	Text             string
-	Whole            bool // it concerns clusters that it does not name
+	Whole            bool // it also concerns clusters that are not named
 }
 
 // EventQuery asks for events. Zero fields do not narrow it.
 type EventQuery struct {
 	Cluster, Address, Checker string
-	Kind                      string          // what the names of kinds begin with
+	Versions                  []string        // as in Query
+	Kind                      string          // prefix of the kind's name
 	Locality                  health.Locality // of the event, if it has one; an empty part matches all
 	Start, End                time.Time       // Start is included, End is not
-	After                     uint64          // the place of the last event of the page before
+	After                     uint64          // place of the previous page's last event
 	NewestFirst               bool
 	Limit                     int
-	May                       func(*Event) bool // whether the caller may see it; nil: all
+	Visible                   func(*Event) bool // whether the caller may see it; nil: all
 }
 
 // PlacedEvent is an event and its place among the others.
@@ -62,139 +58,36 @@ type PlacedEvent struct {
 	Place uint64
 }
 
-// diary is the queue of events. It numbers them, and bounds them in memory, and by kind on
-// disk. A place is a time in nanoseconds since 1970, or one more than the place before.
-type diary struct {
-	limit int // of events of a kind on disk
-	most  int // of events that wait for the disk
-
-	mu      sync.Mutex
-	waiting []Event
-	missing Gap                    // of those dropped before they were on disk
-	places  map[EventKind][]uint64 // sorted, of events on disk and in the group on its way there
-}
-
-func newDiary() *diary {
-	return &diary{limit: maxEvents, most: maxEventsWaiting, places: map[EventKind][]uint64{}}
-}
-
-// load takes over the places of the events that are stored.
-func (d *diary) load(tx *bolt.Tx) {
-	rows := tx.Bucket(events)
-	if rows == nil {
-		return
-	}
-	cursor := rows.Cursor()
-	for k, _ := cursor.First(); k != nil; k, _ = cursor.Next() {
-		if len(k) == eventKeySize {
-			d.places[kindOf(k)] = append(d.places[kindOf(k)], number(k))
-		}
-	}
-}
-
-// add takes in events. If too many wait, the oldest ones go.
-func (d *diary) add(all []Event) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.waiting = append(d.waiting, all...)
-	if len(d.waiting) <= d.most {
-		return
-	}
-	over := len(d.waiting) - d.most + d.most/16 // more, so that not every event moves the rest
-	for i := range d.waiting[:over] {
-		d.missing.add(d.waiting[i].Time)
-	}
-	d.waiting = slices.Delete(d.waiting, 0, over)
-}
-
-// take moves what waits to a group, and has it delete the oldest events of kinds that have
-// too many.
-func (d *diary) take(g *group, steady uint64) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if len(d.waiting) == 0 {
-		return
-	}
-	rows := map[string][]byte{}
-	if d.missing.Transitions > 0 {
-		d.put(rows, &Event{Time: d.missing.Start, Kind: storev1.EventKind_EVENTS_LOST, Whole: true, Text: fmt.Sprintf(
-			"%d events until %s are missing, because the disk did not take them", d.missing.Transitions, d.missing.End.UTC().Format(time.RFC3339),
-		)}, steady)
-	}
-	for i := range d.waiting {
-		d.put(rows, &d.waiting[i], steady)
-	}
-	d.waiting, d.missing = nil, Gap{}
-	if g.rows == nil {
-		g.rows = changes{}
-	}
-	g.rows[string(events)] = rows
-}
-
-// put adds the row of an event. The caller holds the lock.
-func (d *diary) put(rows map[string][]byte, e *Event, steady uint64) {
-	place := max(nanos(e.Time), 1)
-	for d.taken(place) {
-		place++
-	}
-	at := *e
-	at.Time = timeOf(place)
-	rows[eventKey(place, e.Kind)] = encodeEvent(&at, steady)
-	places := d.places[e.Kind]
-	i, _ := slices.BinarySearch(places, place)
-	places = slices.Insert(places, i, place)
-	if over := len(places) - d.limit; over > 0 {
-		for _, old := range places[:over] {
-			rows[eventKey(old, e.Kind)] = nil
-		}
-		places = slices.Delete(places, 0, over)
-	}
-	d.places[e.Kind] = places
-}
-
-func (d *diary) taken(place uint64) bool {
-	for _, places := range d.places {
-		if _, ok := slices.BinarySearch(places, place); ok {
-			return true
-		}
-	}
-	return false
-}
-
-// forget drops places that are no longer on disk.
-func (d *diary) forget(keys [][]byte) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for _, k := range keys {
-		places := d.places[kindOf(k)]
-		if at, ok := slices.BinarySearch(places, number(k)); ok {
-			d.places[kindOf(k)] = slices.Delete(places, at, at+1)
-		}
-	}
-}
-
 // eventKeySize is the length of an event's key: its place and its kind.
 const eventKeySize = 9
 
-func eventKey(place uint64, kind EventKind) string {
-	return string(append(key(place), byte(min(uint32(kind), math.MaxUint8))))
+// newDiary makes the journal of events.
+func newDiary() *journal {
+	return &journal{bucket: events, keySize: eventKeySize, limit: maxEvents, lost: func(g Gap) journalEntry {
+		return &Event{Time: g.Start, Kind: storev1.EventKind_EVENTS_LOST, Whole: true, Text: fmt.Sprintf(
+			"%d events until %s are missing, because the disk did not take them", g.Transitions, g.End.UTC().Format(time.RFC3339),
+		)}
+	}}
 }
 
-func kindOf(k []byte) EventKind { return EventKind(k[eventKeySize-1]) }
-
-// AppendEvents adds events to the history, in this order, and deletes the oldest of kinds
-// that have too many. It does not wait for the disk. While that takes nothing, a bounded
-// number of events wait; an event says how many are missing.
-func (s *Store) AppendEvents(all []Event) {
-	if len(all) == 0 {
+// AppendEvents adds events in order, and deletes the oldest ones of a kind above its limit. It
+// does not wait for the disk. While the disk fails, the queue is bounded; an event counts the
+// dropped ones.
+func (s *Store) AppendEvents(events []Event) {
+	if len(events) == 0 {
 		return
 	}
-	s.diary.add(all)
-	s.intake.work(func() { s.intake.asked.others++ })
+	entries := make([]journalEntry, len(events))
+	for i := range events {
+		e := events[i]
+		entries[i] = &e
+	}
+	s.diary.add(entries...)
+	s.intake.work(func() { s.intake.submitted.rows++ })
 }
 
-// Events returns events that are on disk, and the place to go on after, 0 at the end. A
-// page that is not the last may be short, or have nothing.
+// Events returns events on disk, and the place after which the next page begins, 0 at the end. A
+// page that is not the last may be short or empty.
 func (h *history) Events(q EventQuery) (found []PlacedEvent, next uint64, err error) {
 	err = h.db.view(func(tx *bolt.Tx) error {
 		rows := tx.Bucket(events)
@@ -222,15 +115,15 @@ func (h *history) Events(q EventQuery) (found []PlacedEvent, next uint64, err er
 	return found, next, err
 }
 
-// matches tells whether an event is asked for.
+// matches reports whether the query selects an event.
 func (q *EventQuery) matches(e *Event) bool {
-	return (q.Cluster == "" || q.Cluster == e.Cluster) &&
+	return isOf(e.Cluster, q.Cluster, q.Versions) &&
 		(q.Address == "" || q.Address == e.Address) &&
 		(q.Checker == "" || q.Checker == e.Checker) &&
 		strings.HasPrefix(e.Kind.String(), q.Kind) &&
 		(e.Locality == health.Locality{} || health.Filter{Locality: q.Locality}.In(e.Locality)) &&
 		!e.Time.Before(q.Start) && (q.End.IsZero() || e.Time.Before(q.End)) &&
-		(q.May == nil || q.May(e))
+		(q.Visible == nil || q.Visible(e))
 }
 
 // first moves to the first event of a page.
@@ -262,7 +155,7 @@ func (q *EventQuery) next(cursor *bolt.Cursor) (k, v []byte) {
 	return k, v
 }
 
-// openEvent reads a row, and the steady time of it.
+// openEvent reads a row and its steady time.
 func openEvent(k, v []byte) (e Event, steady uint64, ok bool) {
 	row, ok := unseal(k, v)
 	if !ok || len(k) != eventKeySize {
@@ -271,9 +164,13 @@ func openEvent(k, v []byte) (e Event, steady uint64, ok bool) {
 	return decodeEvent(row)
 }
 
-func encodeEvent(e *Event, steady uint64) []byte {
+func (e *Event) moment() time.Time { return e.Time }
+
+func (e *Event) kind() EventKind { return e.Kind }
+
+func (e *Event) encode(place, steady uint64) []byte {
 	return marshal(&storev1.Event{
-		Time: timestamp(e.Time), Kind: e.Kind, Cluster: text(e.Cluster), Address: text(e.Address), Checker: text(e.Checker),
+		Time: timestamp(timeOf(place)), Kind: e.Kind, Cluster: text(e.Cluster), Address: text(e.Address), Checker: text(e.Checker),
 		Locality: localityRow(e.Locality), Author: text(e.Author), Identity: text(e.Identity), Text: text(e.Text), Whole: e.Whole, Steady: steady,
 	})
 }

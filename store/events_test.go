@@ -79,7 +79,7 @@ func TestEventsAreKept(t *testing.T) {
 		"its own locality":  {EventQuery{Limit: 5, Locality: health.Locality{Zone: "a"}}, all},
 		"kind":              {EventQuery{Limit: 1, Kind: "NOTE"}, []string{"late", "bare"}},
 		"beginning of kind": {EventQuery{Limit: 3, Kind: "CHECKER"}, []string{"0", "1", "2", "again", "3", "4"}},
-		"who may see less":  {EventQuery{Limit: 3, May: func(e *Event) bool { return e.Cluster == "pay" }}, []string{"bare"}},
+		"who may see less":  {EventQuery{Limit: 3, Visible: func(e *Event) bool { return e.Cluster == "pay" }}, []string{"bare"}},
 	} {
 		if diff := cmp.Diff(c.want, eventPages(t, s, c.q)); diff != "" {
 			t.Errorf("%s: %s", name, diff)
@@ -152,18 +152,18 @@ func TestEventsAreBoundedWhileTheDiskFails(t *testing.T) {
 	})
 	s.SavePlan(map[string][]health.Hash{"big": make([]health.Hash, 100_000)})
 	<-failed // the plan does not fit, and is tried again and again
-	const count = 3 * maxEventsWaiting
+	const count = 3 * maxWaiting
 	for n := range count {
 		s.AppendEvents([]Event{eventOf(fmt.Sprint(n), storev1.EventKind_CHECKER_LOST, day.Add(time.Duration(n)*time.Second))})
 	}
-	if waiting := len(s.diary.waiting); waiting > maxEventsWaiting {
+	if waiting := len(s.diary.waiting); waiting > maxWaiting {
 		t.Errorf("%d events wait", waiting)
 	}
 	edit(t, s, func(tx *bolt.Tx) error { tx.DB().MaxSize = 0; return nil })
 	flush(t, s)
 	got := eventPages(t, s, EventQuery{Limit: 1000})
 	kept := len(got) - 1
-	if kept < maxEventsWaiting*7/8 || kept > maxEventsWaiting || !strings.HasPrefix(got[0], fmt.Sprintf("%d events until ", count-kept)) || got[kept] != fmt.Sprint(count-1) {
+	if kept < maxWaiting*7/8 || kept > maxWaiting || !strings.HasPrefix(got[0], fmt.Sprintf("%d events until ", count-kept)) || got[kept] != fmt.Sprint(count-1) {
 		t.Errorf("%d of %d are kept: %q … %q", kept, count, got[0], got[kept])
 	}
 }

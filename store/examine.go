@@ -35,7 +35,7 @@ func Examine(ctx context.Context, path string) (CopyInfo, error) {
 	return info, errors.Join(err, closeCopy(file, db))
 }
 
-// closeCopy closes what examine has read.
+// closeCopy closes the file and database of examine.
 func closeCopy(file *os.File, db *bolt.DB) error {
 	if db != nil {
 		return db.Close()
@@ -44,8 +44,8 @@ func closeCopy(file *os.File, db *bolt.DB) error {
 	return nil
 }
 
-// examine reads a whole copy. The database that it returns is open, and closes the file.
-// It is nil if bbolt cannot be trusted to.
+// examine reads a whole copy. The returned database is open, and owns the file. It is nil if
+// bbolt cannot be trusted to close it.
 func examine(path string, file *os.File, o *Options) (info CopyInfo, db *bolt.DB, err error) {
 	stat, err := file.Stat()
 	if err != nil {
@@ -77,11 +77,11 @@ func examine(path string, file *os.File, o *Options) (info CopyInfo, db *bolt.DB
 // read fills in i from the rows of a copy, which may be of an older version.
 func (i *CopyInfo) read(tx *bolt.Tx, path string, o *Options) error {
 	version, _, err := schema(tx)
-	switch {
-	case err != nil:
+	if err == nil {
+		err = o.unreadable(path, version)
+	}
+	if err != nil {
 		return err
-	case version > o.version() || version == 0:
-		return newer(path, fmt.Sprintf("schema %d, this one knows %d", version, o.version()))
 	}
 	if err := complete(tx); err != nil {
 		return err
@@ -93,20 +93,19 @@ func (i *CopyInfo) read(tx *bolt.Tx, path string, o *Options) error {
 	}
 	i.Transitions, i.Clusters = rows.Stats().KeyN, tx.Bucket(clusters).Stats().KeyN
 	i.Frozen = tx.Bucket(freeze) != nil
-	if err := checkRows(tx, version); err != nil {
+	if err := checkRows(tx); err != nil {
 		i.Rows = fmt.Errorf("%w: %s: %w", ErrDamaged, path, err)
 	}
 	return nil
 }
 
-// IsHistory reports whether a path has the name of a history that hdsd works with, rather
-// than of a copy.
+// IsHistory reports whether a path has the name of hdsd's own file, not of a copy.
 func IsHistory(path string) bool { return filepath.Base(path) == fileName }
 
 func damagedCopy(path string, err error) error {
 	return fmt.Errorf("%w: %s: %w: it cannot be put in place, take another copy", ErrDamaged, path, err)
 }
 
-func newer(path, what string) error {
-	return fmt.Errorf("%w: %s was written by a newer hdsd (%s): use the hdsd that wrote it, or a newer one", ErrVersion, path, what)
+func newer(path, evidence string) error {
+	return fmt.Errorf("%w: %s was written by a newer hdsd (%s): use the hdsd that wrote it, or a newer one", ErrVersion, path, evidence)
 }

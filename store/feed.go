@@ -22,8 +22,7 @@ type Recorded struct {
 	Transition health.Transition
 }
 
-// Latest returns the recorded health of endpoints, nil if there is none, and the place in
-// the history up to which it goes.
+// Latest returns the recorded health of endpoints, nil for none, and the place that it includes.
 func (h *history) Latest(endpoints []health.Endpoint) (held []*health.Verdict, place Place, err error) {
 	held = make([]*health.Verdict, len(endpoints))
 	err = h.db.view(func(tx *bolt.Tx) error {
@@ -40,13 +39,12 @@ func (h *history) Latest(endpoints []health.Endpoint) (held []*health.Verdict, p
 }
 
 // After returns up to limit transitions behind a place, in recorded order. The error is
-// ErrTooOld if some of them may no longer be kept, or are
-// in a gap.
+// ErrTooOld if some may be deleted or are in a gap.
 func (h *history) After(place Place, limit int) ([]Recorded, error) {
 	return h.after(place, limit, h.reaches)
 }
 
-// Kept returns the same, but of what is kept: some transitions behind the place may be missing.
+// Kept is After without ErrTooOld: transitions behind the place may be missing.
 func (h *history) Kept(place Place, limit int) ([]Recorded, error) {
 	return h.after(place, limit, func(*bolt.Tx, Place) error { return nil })
 }

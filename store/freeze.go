@@ -16,20 +16,19 @@ type Freeze struct {
 	Reason, Author string
 	Since          time.Time
 
-	// Held is the health that stays published. If it is nil, that is what the
-	// sources say.
+	// Held is the health that stays published; nil: the health of the sources.
 	Held map[health.Hash]health.Status
 }
 
-// freeze is a bucket that is there only while there is a freeze.
+// The bucket freeze exists only during a freeze.
 var (
 	freeze    = []byte("freeze")
 	freezeKey = []byte("freeze")
 	heldKey   = []byte("held")
 )
 
-// SaveFreeze stores a freeze in place of the one before; nil ends it. It does not wait
-// for the disk; Flush does.
+// SaveFreeze stores a freeze in place of the previous one; nil ends it. It does not wait for the
+// disk; Flush does.
 func (s *Store) SaveFreeze(f *Freeze) {
 	if f == nil {
 		s.intake.put(freeze, nil)

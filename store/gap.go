@@ -11,21 +11,20 @@ import (
 )
 
 const (
-	// maxGaps is how many gaps are told apart. One more becomes part of the last.
+	// maxGaps bounds the gaps that are kept apart. Each further one joins the last.
 	maxGaps = 1000
 
-	// gapsApart is how far a gap is from the one before, unless they are one.
+	// gapsApart is the least distance between gaps; nearer ones join.
 	gapsApart = time.Minute
 )
 
 var gaps = []byte("gaps")
 
-// Gap is a part of the history that is missing: the queue was full because the disk did
-// not take it, or the file was damaged. Which endpoints changed in it, nobody knows any
-// more.
+// Gap is a missing part of the history: the queue was full because the disk failed, or the file
+// was damaged. The endpoints that changed in it are unknown.
 type Gap struct {
-	Start, End  time.Time // when the first and the last transition that are missing happened
-	Transitions uint64    // how many are missing; 0 if the file was damaged, and nobody knows
+	Start, End  time.Time // times of the first and the last missing transition
+	Transitions uint64    // number of missing transitions; 0 if unknown, because the file was damaged
 }
 
 // String describes a gap on one line.
@@ -42,19 +41,19 @@ func (g *Gap) String() string {
 		g.Start.UTC().Format(time.RFC3339), g.End.UTC().Format(time.RFC3339), missing)
 }
 
-// gap is a Gap and its place in the history: recorded times of its ends.
+// gap is a Gap and the recorded times of its ends.
 type gap struct {
 	Gap
 	from, to uint64
 }
 
-// add takes in one more transition that is missing. A clock that was set back may date it
-// earlier than those before.
-func (g *Gap) add(at time.Time) {
-	g.join(Gap{Start: at, End: at, Transitions: 1})
+// add extends the gap by one missing transition. A clock that was set back may date it before
+// earlier ones.
+func (g *Gap) add(t time.Time) {
+	g.join(Gap{Start: t, End: t, Transitions: 1})
 }
 
-// join takes in another gap.
+// join extends the gap by another one.
 func (g *Gap) join(other Gap) {
 	if g.Start.IsZero() || other.Start.Before(g.Start) {
 		g.Start = other.Start
@@ -81,8 +80,8 @@ func decodeGap(k, row []byte) (g gap, ok bool) {
 	return g, start && end && g.from <= g.to
 }
 
-// writeGap writes the gap before a group. Near the gap before, or when there are many,
-// the two become one.
+// writeGap writes the gap before a group, or joins it to the previous gap if that is near or
+// there are many.
 func (g *group) writeGap(tx *bolt.Tx) error {
 	if g.gap == nil {
 		return nil
@@ -123,7 +122,7 @@ func lastGap(tx *bolt.Tx) (gap, bool) {
 	return openGap(rows.Cursor().Last())
 }
 
-// openGap reads a row. Of a damaged one it returns false.
+// openGap reads a row. It returns false for a damaged one.
 func openGap(k, v []byte) (gap, bool) {
 	row, ok := unseal(k, v)
 	if !ok {
@@ -132,8 +131,7 @@ func openGap(k, v []byte) (gap, bool) {
 	return decodeGap(k, row)
 }
 
-// newest returns the recorded time of the newest thing in the history: a transition or a
-// gap.
+// newest returns the recorded time of the newest transition or gap.
 func newest(tx *bolt.Tx) (recorded uint64) {
 	if k, _ := tx.Bucket(transitions).Cursor().Last(); len(k) == 8 {
 		recorded = number(k)
@@ -166,19 +164,18 @@ func deleteGaps(tx *bolt.Tx, upTo uint64) error {
 	return nil
 }
 
-// gaps returns all gaps that one transaction shows, oldest first, with the times at which
-// they were.
-func (h *history) gaps(tx *bolt.Tx) (all []gap) {
+// gaps returns all gaps of one transaction, oldest first, with their real times.
+func (h *history) gaps(tx *bolt.Tx) (found []gap) {
 	line := h.time.timeline()
-	h.damage.each(tx, gaps, func(k, row []byte) bool {
+	h.damage.forEach(tx, gaps, func(k, row []byte) bool {
 		g, ok := decodeGap(k, row)
 		if ok {
 			g.Start, g.End = timeOf(line.Shown(g.from, nanos(g.Start))), timeOf(line.Shown(g.to, nanos(g.End)))
-			all = append(all, g)
+			found = append(found, g)
 		}
 		return ok
 	})
-	return all
+	return found
 }
 
 // Gaps returns the gaps of one page of Transitions, of which next is the token. They are

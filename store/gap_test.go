@@ -136,7 +136,7 @@ func (g *gapped) wantPast(t *testing.T) {
 		return all
 	}
 	for i, want := range [][6]time.Duration{in(19, 5+9, 11+8+8), in(19, 5, 36), in(0, 60, 0), in(19, 0, 41)} {
-		got := times[i].In
+		got := times[i].Durations
 		for status := range got {
 			got[status] = got[status].Round(time.Millisecond)
 		}

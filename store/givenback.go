@@ -2,8 +2,8 @@ package store
 
 var givenBack = []byte("given-back")
 
-// SaveGivenBack stores which clusters data planes check again, since no checker is able to check
-// them, by name; false deletes a row. Others stay as they are. It does not wait for the disk.
+// SaveGivenBack stores which clusters data planes check again because no checker can, by name;
+// false deletes a row. Other rows stay. It does not wait for the disk.
 func (s *Store) SaveGivenBack(changed map[string]bool) {
 	rows := make(map[string][]byte, len(changed))
 	for name, back := range changed {
@@ -16,13 +16,13 @@ func (s *Store) SaveGivenBack(changed map[string]bool) {
 }
 
 func (r stateReader) givenBack() map[string]bool {
-	var all map[string]bool
-	r.damage.each(r.tx, givenBack, func(_, name []byte) bool {
-		if all == nil {
-			all = map[string]bool{}
+	var clusters map[string]bool
+	r.damage.forEach(r.tx, givenBack, func(_, name []byte) bool {
+		if clusters == nil {
+			clusters = map[string]bool{}
 		}
-		all[string(name)] = true
+		clusters[string(name)] = true
 		return true
 	})
-	return all
+	return clusters
 }

@@ -43,7 +43,7 @@ func firstPrune(t testing.TB, s *Store) {
 func prune(t testing.TB, s *Store) {
 	t.Helper()
 	s.intake.askPrune()
-	pass, _ := s.intake.pruneAsked()
+	pass := s.intake.pruneAsked()
 	if err := s.intake.wait(t.Context(), func() bool { return s.intake.pruned >= pass }); err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func prune(t testing.TB, s *Store) {
 // look reads the wall clock.
 func look(t testing.TB, s *Store) {
 	t.Helper()
-	if err := s.writer.do(t.Context(), s.time.look); err != nil {
+	if err := s.writer.call(t.Context(), s.time.look); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -62,7 +62,7 @@ func lose(s *Store, tr health.Transition) {
 	s.intake.work(func() {
 		s.intake.overflow = map[health.Hash]health.Transition{tr.Endpoint.Hash(): tr}
 		s.intake.missing.add(tr.Time)
-		s.intake.asked.transitions++
+		s.intake.submitted.transitions++
 	})
 }
 
@@ -70,7 +70,7 @@ func lose(s *Store, tr health.Transition) {
 func change(t testing.TB, s *Store, f func(tx *bolt.Tx) error) {
 	t.Helper()
 	var err error
-	if asked := s.writer.do(t.Context(), func() { err = s.db.update(f) }); asked != nil || err != nil {
+	if asked := s.writer.call(t.Context(), func() { err = s.db.update(f) }); asked != nil || err != nil {
 		t.Fatal(asked, err)
 	}
 }

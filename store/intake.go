@@ -12,37 +12,36 @@ import (
 	"hdsd/health"
 )
 
-// intake is what the writer has yet to write. Transitions are bounded by their number, those of the
-// group on its way included. Of everything else only the latest of each endpoint, checker or
-// cluster waits.
+// intake is the queue of the writer. Transitions are bounded in number, including the group on
+// its way. Of everything else only the latest row of each endpoint, checker or cluster waits.
 type intake struct {
-	wake chan struct{} // there may be something to do
+	wake chan struct{} // signals possible work
 
-	mu       sync.Mutex
-	closed   bool // nothing more comes in
-	ended    bool // the writer is gone
-	pending  queue
-	overflow map[health.Hash]health.Transition // last of each endpoint that was dropped
-	missing  Gap                               // all that was dropped since the last group
-	plan     map[string][]health.Hash
-	rows     changes
-	forgets  func(health.Hash) bool
-	prunes   uint64 // passes requested
-	urgent   int    // callers of flush
-	hurry    bool   // somebody asks for an attempt at once, although the last one failed
-	failures uint64 // attempts that failed
-	asked    mark
-	saved    mark
-	pruned   uint64        // passes ended
-	changed  chan struct{} // closed and replaced when saved or pruned moves, an attempt fails or the writer ends
-	stat     Stats
+	mu        sync.Mutex
+	closed    bool // the intake accepts nothing more
+	ended     bool // the writer has ended
+	pending   queue
+	overflow  map[health.Hash]health.Transition // last dropped transition of each endpoint
+	missing   Gap                               // transitions dropped since the last group
+	plan      map[string][]health.Hash
+	rows      changes
+	forgets   func(health.Hash) bool
+	prunes    uint64 // passes requested
+	urgent    int    // callers of flush
+	hurry     bool   // a caller wants an attempt at once, although the last one failed
+	failures  uint64 // failed attempts
+	submitted mark
+	saved     mark
+	pruned    uint64        // finished passes
+	changed   chan struct{} // closed and replaced on progress of saved or pruned, on a failed attempt, and when the writer ends
+	stat      Stats
 }
 
-// mark counts everything handed over so far.
-type mark struct{ transitions, others uint64 }
+// mark counts submitted work.
+type mark struct{ transitions, rows uint64 }
 
 func (m mark) reached(target mark) bool {
-	return m.transitions >= target.transitions && m.others >= target.others
+	return m.transitions >= target.transitions && m.rows >= target.rows
 }
 
 // group is the content of one transaction.
@@ -51,10 +50,10 @@ type group struct {
 	places      []place // of transitions, once recorded
 	overflow    map[health.Hash]health.Transition
 	missing     Gap
-	gap         *gap // the same, once recorded; nil for none
+	gap         *gap // missing, once recorded; nil for none
 	plan        map[string][]health.Hash
 	rows        changes
-	unaudited   AuditGap // of the audit; no Entries for none
+	unaudited   Gap // gap of the audit; none without Transitions
 	upTo        mark
 }
 
@@ -98,27 +97,27 @@ func (in *intake) work(f func()) {
 	}
 }
 
-func (in *intake) append(all []health.Transition, now func() time.Time) {
-	parts := pieces(all)
+func (in *intake) append(batch []health.Transition, now func() time.Time) {
+	parts := pieces(batch)
 	in.work(func() {
 		if in.closed {
-			in.stat.Dropped += uint64(len(all))
+			in.stat.Dropped += uint64(len(batch))
 			return
 		}
 		for _, part := range parts {
 			in.pending.add(dated(part, now))
 		}
-		in.asked.transitions += uint64(len(all))
+		in.submitted.transitions += uint64(len(batch))
 		in.drop(in.pending.count + in.stat.Pending - in.pending.limit)
 	})
 }
 
-// drop takes out the oldest transitions, but keeps the health that they led to.
+// drop removes the oldest transitions, but keeps the resulting health.
 func (in *intake) drop(count int) {
 	if count <= 0 {
 		return
 	}
-	// A sixteenth more, so that not every call moves the rest.
+	// Dropping a sixteenth more saves moving the rest at every call.
 	count = min(count+in.pending.limit/16, in.pending.count)
 	if in.overflow == nil {
 		in.overflow = map[health.Hash]health.Transition{}
@@ -138,15 +137,15 @@ func (in *intake) savePlan(changed map[string][]health.Hash) {
 			in.plan = map[string][]health.Hash{}
 		}
 		maps.Copy(in.plan, changed)
-		in.asked.others++
+		in.submitted.rows++
 	})
 }
 
-func (in *intake) forget(known func(health.Hash) bool) {
-	in.work(func() { in.forgets = known })
+func (in *intake) forget(isKnown func(health.Hash) bool) {
+	in.work(func() { in.forgets = isKnown })
 }
 
-// end says that nothing more will be saved.
+// end marks the end of the writer.
 func (in *intake) end() {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -156,48 +155,48 @@ func (in *intake) end() {
 
 func (in *intake) close() { in.work(func() { in.closed = true }) }
 
-// due reports whether there is anything to commit, and whether to do it now.
-func (in *intake) due() (something, now bool) {
+// due reports whether there is anything to commit, and whether it is urgent.
+func (in *intake) due() (pending, urgent bool) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	something = !in.saved.reached(in.asked)
-	return something, something && (in.urgent > 0 || in.pending.count >= groupSize)
+	pending = !in.saved.reached(in.submitted)
+	return pending, pending && (in.urgent > 0 || in.pending.count >= groupSize)
 }
 
-// idle reports whether nobody asked for pruning or forgetting.
+// idle reports whether no pruning or forgetting is requested.
 func (in *intake) idle() bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	return in.pruned == in.prunes && in.forgets == nil
 }
 
-// take returns the next group, of at most so many transitions, or nil if nothing waits.
-func (in *intake) take(most int) *group {
-	g, parts := in.takeParts(most)
+// nextGroup returns the next group, of at most limit transitions, or nil if the queue is empty.
+func (in *intake) nextGroup(limit int) *group {
+	g, parts := in.nextParts(limit)
 	if g != nil {
 		g.transitions = slices.Concat(parts...)
 	}
 	return g
 }
 
-// takeParts returns the next group and, as parts, its transitions.
-func (in *intake) takeParts(most int) (g *group, parts [][]health.Transition) {
+// nextParts returns the next group and, as parts, its transitions.
+func (in *intake) nextParts(limit int) (g *group, parts [][]health.Transition) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	if in.saved.reached(in.asked) {
+	if in.saved.reached(in.submitted) {
 		return nil, nil
 	}
-	size := min(in.pending.count, in.pending.largest, most)
+	size := min(in.pending.count, in.pending.largest, limit)
 	parts = in.pending.shift(size)
-	g = &group{overflow: in.overflow, missing: in.missing, plan: in.plan, rows: in.takeRows(in.pending.count == 0), upTo: in.asked}
+	g = &group{overflow: in.overflow, missing: in.missing, plan: in.plan, rows: in.nextRows(in.pending.count == 0), upTo: in.submitted}
 	in.overflow, in.missing, in.plan = nil, Gap{}, nil
 	g.upTo.transitions -= uint64(in.pending.count)
 	in.stat.Pending = size
 	return g, parts
 }
 
-// shrink makes the next groups smaller than one that the disk did not take, and puts back
-// what is too much of that one. Its order and what it acknowledges stay right.
+// shrink makes the next groups smaller than one that failed, and returns its excess to the
+// queue. Its order and acknowledgements stay right.
 func (in *intake) shrink(g *group) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -209,7 +208,7 @@ func (in *intake) shrink(g *group) {
 	}
 	if in.overflow == nil {
 		in.pending.putBack(slices.Clone(rest))
-	} else { // newer ones were dropped meanwhile: so is the rest, or it would pass for the latest
+	} else { // newer ones were dropped meanwhile: drop the rest too, or it would pass for the latest
 		for _, t := range slices.Backward(rest) {
 			if _, newer := in.overflow[t.Endpoint.Hash()]; !newer {
 				in.overflow[t.Endpoint.Hash()] = t
@@ -224,13 +223,13 @@ func (in *intake) shrink(g *group) {
 	in.putBackRows(g.rows)
 }
 
-// committed records that a group is on disk, and reports whether attempts before failed.
-func (in *intake) committed(g *group, took time.Duration) (ended bool) {
+// committed records that a group is on disk, and reports whether earlier attempts failed.
+func (in *intake) committed(g *group, elapsed time.Duration) (ended bool) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	ended = in.stat.LastError != nil
 	in.saved = g.upTo
-	in.pending.fit(len(g.transitions), took)
+	in.pending.fit(len(g.transitions), elapsed)
 	in.stat.Pending = 0
 	in.stat.Committed += uint64(len(g.transitions))
 	if g.gap != nil {
@@ -241,8 +240,7 @@ func (in *intake) committed(g *group, took time.Duration) (ended bool) {
 	return ended
 }
 
-// failed records that the disk did not take a group, and reports whether it took the one
-// before.
+// failed records a failed attempt, and reports whether it is the first one.
 func (in *intake) failed(err error) (began bool) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -253,22 +251,22 @@ func (in *intake) failed(err error) (began bool) {
 	return began
 }
 
-// hurried reports, once, whether somebody asks for an attempt at once.
+// hurried reports, once, whether a caller wants an attempt at once.
 func (in *intake) hurried() bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	asked := in.hurry
+	hurry := in.hurry
 	in.hurry = false
-	return asked
+	return hurry
 }
 
-// notify wakes everybody who waits. The caller holds the lock.
+// notify wakes all waiting goroutines. The caller holds the lock.
 func (in *intake) notify() {
 	close(in.changed)
 	in.changed = make(chan struct{})
 }
 
-// moved returns a channel that is closed when changed is.
+// moved returns the channel changed.
 func (in *intake) moved() <-chan struct{} {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -277,11 +275,14 @@ func (in *intake) moved() <-chan struct{} {
 
 func (in *intake) askPrune() { in.work(func() { in.prunes++ }) }
 
-// pruneAsked returns the number of the pass to do, or false if there is none.
-func (in *intake) pruneAsked() (uint64, bool) {
+// pruneAsked returns the number of the requested pass; 0 for none.
+func (in *intake) pruneAsked() uint64 {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	return in.prunes, in.prunes != in.pruned
+	if in.prunes == in.pruned {
+		return 0
+	}
+	return in.prunes
 }
 
 func (in *intake) pruneDone(pass uint64) {
@@ -291,18 +292,18 @@ func (in *intake) pruneDone(pass uint64) {
 	in.notify()
 }
 
-// takeForget returns the argument of Forget, once.
-func (in *intake) takeForget() func(health.Hash) bool {
+// nextForget returns the argument of Forget, once.
+func (in *intake) nextForget() func(health.Hash) bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	known := in.forgets
+	isKnown := in.forgets
 	in.forgets = nil
-	return known
+	return isKnown
 }
 
 func (in *intake) flush(ctx context.Context) error {
 	in.mu.Lock()
-	target := in.asked
+	target := in.submitted
 	in.urgent++
 	in.mu.Unlock()
 	in.work(func() {})
@@ -310,10 +311,10 @@ func (in *intake) flush(ctx context.Context) error {
 	return in.wait(ctx, func() bool { return in.saved.reached(target) })
 }
 
-// durable is flush, but it ends with the first attempt that fails.
+// durable is flush, but returns after the first failed attempt.
 func (in *intake) durable(ctx context.Context) error {
 	in.mu.Lock()
-	target, failures := in.asked, in.failures
+	target, failures := in.submitted, in.failures
 	in.urgent++
 	in.hurry = true
 	in.mu.Unlock()
@@ -360,13 +361,13 @@ func (in *intake) stats() Stats {
 	return stats
 }
 
-// left returns an error that counts what the writer left unsaved.
+// left returns an error that counts unsaved work.
 func (in *intake) left() error {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	if in.saved.reached(in.asked) {
+	if in.saved.reached(in.submitted) {
 		return nil
 	}
 	return fmt.Errorf("history: lost transitions and other rows: %d: %w",
-		in.asked.transitions-in.saved.transitions+in.asked.others-in.saved.others, in.stat.LastError)
+		in.submitted.transitions-in.saved.transitions+in.submitted.rows-in.saved.rows, in.stat.LastError)
 }

@@ -22,7 +22,7 @@ func TestWhatIsWrittenIsNotKept(t *testing.T) {
 	}
 	parts := in.pending.parts
 	for _, want := range []int{groupSize, 1} {
-		g := in.take(math.MaxInt)
+		g := in.nextGroup(math.MaxInt)
 		if len(g.transitions) != want {
 			t.Fatalf("a group of %d transitions, want %d", len(g.transitions), want)
 		}
@@ -33,7 +33,7 @@ func TestWhatIsWrittenIsNotKept(t *testing.T) {
 		}
 		in.committed(g, longGroup)
 	}
-	if in.take(math.MaxInt) != nil {
+	if in.nextGroup(math.MaxInt) != nil {
 		t.Fatal("a third group")
 	}
 	if n := cap(in.pending.parts); n != 0 {
@@ -46,7 +46,7 @@ func TestWhatIsWrittenIsNotKept(t *testing.T) {
 func TestTheGroupOnItsWayCounts(t *testing.T) {
 	in := newIntake(64)
 	in.append(flips(64), time.Now)
-	g := in.take(math.MaxInt)
+	g := in.nextGroup(math.MaxInt)
 	if len(g.transitions) != 16 {
 		t.Fatalf("a group of %d transitions", len(g.transitions))
 	}
@@ -70,7 +70,7 @@ func TestGroupsOfParts(t *testing.T) {
 	for i, sizes := 0, []int{1, 30, 2, 67}; len(sizes) > 0; sizes = sizes[1:] {
 		in.append(all[i:i+sizes[0]], func() time.Time { return day })
 		i += sizes[0]
-		for g := in.take(math.MaxInt); g != nil; g = in.take(math.MaxInt) {
+		for g := in.nextGroup(math.MaxInt); g != nil; g = in.nextGroup(math.MaxInt) {
 			if len(g.transitions) > 17 {
 				t.Fatalf("a group of %d transitions", len(g.transitions))
 			}
@@ -129,7 +129,7 @@ func TestAGroupShrinks(t *testing.T) {
 	in := newIntake(32)
 	in.put(voted, map[string][]byte{"a": nil, "b": nil, "c": {1}})
 	in.append(all, time.Now)
-	g := in.take(math.MaxInt)
+	g := in.nextGroup(math.MaxInt)
 	in.put(voted, map[string][]byte{"b": {2}})
 	in.shrink(g)
 	if s := in.stats(); len(g.transitions) != 4 || s.Pending != 8 {
@@ -139,17 +139,17 @@ func TestAGroupShrinks(t *testing.T) {
 		t.Errorf("rows %v", g.rows)
 	}
 	in.committed(g, 0)
-	if in.saved.reached(in.asked) {
+	if in.saved.reached(in.submitted) {
 		t.Error("the rest is acknowledged")
 	}
-	rest := in.take(math.MaxInt)
+	rest := in.nextGroup(math.MaxInt)
 	if !reflect.DeepEqual(append(g.transitions, rest.transitions...), all) {
 		t.Error("the order has changed")
 	}
 	if want := (changes{"voted": {"a": nil, "b": {2}}}); !reflect.DeepEqual(rest.rows, want) {
 		t.Errorf("then rows %v", rest.rows)
 	}
-	if in.committed(rest, 0); !in.saved.reached(in.asked) {
+	if in.committed(rest, 0); !in.saved.reached(in.submitted) {
 		t.Error("the last part does not acknowledge all")
 	}
 }
@@ -174,7 +174,7 @@ func TestDroppedBehindAGroupThatShrinks(t *testing.T) {
 	n++
 	first := append(other(15), health.Transition{Time: at(n), Endpoint: x, From: health.Unknown, To: health.Healthy})
 	in.append(first, time.Now)
-	g := in.take(math.MaxInt)
+	g := in.nextGroup(math.MaxInt)
 	if len(g.transitions) != 16 {
 		t.Fatal(len(g.transitions))
 	}
@@ -187,7 +187,7 @@ func TestDroppedBehindAGroupThatShrinks(t *testing.T) {
 	}
 	in.shrink(g)
 	recorded := uint64(0)
-	for ; g != nil; g = in.take(math.MaxInt) {
+	for ; g != nil; g = in.nextGroup(math.MaxInt) {
 		g.places = nil
 		for i := range g.transitions {
 			recorded++

@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// tryLock takes the lock that bbolt uses, or returns false if another process has it.
+// tryLock takes bbolt's lock, or returns false if another process has it.
 func tryLock(file *os.File) (bool, error) {
 	err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) || errors.Is(err, syscall.EINTR) {
@@ -22,8 +22,7 @@ func unlock(file *os.File) {
 	_ = syscall.Flock(int(file.Fd()), syscall.LOCK_UN)
 }
 
-// giveTo makes the owner of a folder the owner of a file: root restores for the user that
-// hdsd runs as.
+// giveTo gives a file the owner of a folder: root restores for the user that runs hdsd.
 func giveTo(file *os.File, folder string) error {
 	info, err := os.Stat(folder)
 	if err != nil {

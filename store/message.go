@@ -11,17 +11,17 @@ import (
 	"hdsd/health"
 )
 
-// marshal encodes a message. It is the same for the same content, so that unchanged
-// rows are recognized. It cannot fail: text makes all strings valid.
+// marshal encodes a message deterministically, so that unchanged rows are recognized. It cannot
+// fail: text makes all strings valid.
 func marshal(m proto.Message) []byte {
 	row, _ := proto.MarshalOptions{Deterministic: true}.MarshalAppend([]byte{}, m)
 	return row
 }
 
 // unmarshal decodes a row into a message, or returns false.
-func unmarshal(row []byte, into proto.Message) bool { return proto.Unmarshal(row, into) == nil }
+func unmarshal(row []byte, m proto.Message) bool { return proto.Unmarshal(row, m) == nil }
 
-// text replaces what is not UTF-8, which messages cannot hold.
+// text replaces invalid UTF-8, which messages cannot hold.
 func text(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
 // timestamp returns nil for the zero time.
@@ -32,7 +32,7 @@ func timestamp(t time.Time) *timestamppb.Timestamp {
 	return timestamppb.New(timeOf(nanos(t)))
 }
 
-// timeIn is the way back from timestamp. It returns false for an impossible time.
+// timeIn reverses timestamp. It returns false for an invalid time.
 func timeIn(t *timestamppb.Timestamp) (time.Time, bool) {
 	if t == nil {
 		return time.Time{}, true
@@ -48,7 +48,7 @@ func localityRow(l health.Locality) *corev3.Locality {
 	return &corev3.Locality{Region: text(l.Region), Zone: text(l.Zone), SubZone: text(l.SubZone)}
 }
 
-// statusIn returns false for a status that there is not.
+// statusIn returns false for an unknown status.
 func statusIn[E ~int32](e E) (health.Status, bool) {
 	s := health.Status(e)
 	return s, E(s) == e && s.Valid()

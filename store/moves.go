@@ -11,15 +11,15 @@ import (
 	"hdsd/health"
 )
 
-// moves has a row for both transitions of each endpoint of which only the locality changed.
-// They stand one behind the other: the first ends the history where it was.
+// moves has a row for both transitions of an endpoint that only changed its locality. They are
+// adjacent: the first ends the history in the old locality.
 var moves = []byte("moves")
 
-// move is a row.
+// move is a row of the bucket moves.
 type move struct {
 	recorded uint64
 	locality health.Locality // the other one
-	away     bool            // the endpoint is there from then on; otherwise it was there before
+	away     bool            // the endpoint moved to locality; otherwise it came from there
 }
 
 func encodeMove(t *health.Transition) []byte {
@@ -53,15 +53,15 @@ func (g *group) writeMoves(tx *bolt.Tx) error {
 	return nil
 }
 
-// setMoved fills in the other locality of a transition that was read, if it is of a move. rows
-// is nil if there are no moves.
-func setMoved(rows *bolt.Bucket, recorded uint64, of *health.Transition) {
-	if rows == nil || of.From != health.Unknown && of.To != health.Unknown {
+// setMoved fills in the other locality of a transition if it belongs to a move. rows is nil if
+// there are no moves.
+func setMoved(rows *bolt.Bucket, recorded uint64, t *health.Transition) {
+	if rows == nil || t.From != health.Unknown && t.To != health.Unknown {
 		return
 	}
-	k := key(uint64(hashOf(of.Endpoint.Cluster)), uint64(of.Endpoint.Hash()), recorded)
+	k := key(uint64(hashOf(t.Endpoint.Cluster)), uint64(t.Endpoint.Hash()), recorded)
 	if m, ok := openMove(k, rows.Get(k)); ok {
-		of.Moved = &m.locality
+		t.Moved = &m.locality
 	}
 }
 
@@ -73,7 +73,7 @@ func openMove(k, v []byte) (move, bool) {
 	return decodeMove(k, row)
 }
 
-// deleteMove deletes what is known of a move with its transition.
+// deleteMove deletes the move of a deleted transition.
 func deleteMove(tx *bolt.Tx, k []byte) error {
 	if rows := tx.Bucket(moves); rows != nil {
 		return rows.Delete(k)
@@ -95,7 +95,7 @@ func (p *past) moveBefore(row []byte, before uint64) (move, bool) {
 	return m, ok
 }
 
-// isElsewhere reports whether the last that is known of an endpoint is that it moved away.
+// isElsewhere reports whether the endpoint's last transition moved it away.
 func (p *past) isElsewhere(row []byte) bool {
 	m, ok := p.moveBefore(row, math.MaxUint64)
 	if !ok || !m.away {
@@ -105,22 +105,22 @@ func (p *past) isElsewhere(row []byte) bool {
 	return len(k) == 24 && number(k[16:]) == m.recorded
 }
 
-// isMove reports whether the transition of an endpoint of a recorded time is of a move.
+// isMove reports whether the endpoint's transition at a recorded time belongs to a move.
 func (p *past) isMove(row []byte, recorded uint64) bool {
 	m, ok := p.moveBefore(row, max(recorded, recorded+1))
 	return ok && m.recorded == recorded
 }
 
-// stay is the part of a period that an endpoint was in one locality.
+// stay is a period that an endpoint spent in one locality.
 type stay struct {
 	endpoint health.Endpoint
 	from, to uint64
 	moved    bool // it begins with the transition of a move
 }
 
-// stays divides a period by the moves of an endpoint, the last stay first. What it moved away
-// from is not its own: what comes before the first stay is that of another one, or not known.
-func (p *past) stays(e *health.Endpoint, from, to uint64) (all []stay) {
+// stays divides a period by the moves of an endpoint, the last stay first. Time before the first
+// stay belongs to another endpoint or is unknown.
+func (p *past) stays(e *health.Endpoint, from, to uint64) (found []stay) {
 	next := stay{endpoint: *e, to: to}
 	for before := uint64(math.MaxUint64); ; {
 		row := rowOf(&next.endpoint)
@@ -135,21 +135,21 @@ func (p *past) stays(e *health.Endpoint, from, to uint64) (all []stay) {
 		}
 		if !ok || begin < from {
 			next.from = from
-			return append(all, next)
+			return append(found, next)
 		}
 		next.from, next.moved = min(begin, next.to), begin < next.to
-		all = append(all, next)
+		found = append(found, next)
 		if m.away {
-			return all
+			return found
 		}
 		next = stay{endpoint: next.endpoint, to: next.from}
 		next.endpoint.Locality, before = m.locality, m.recorded
 	}
 }
 
-// movedAt returns when a move was, or false if its transition is not kept.
-func (p *past) movedAt(recorded uint64) (at uint64, ok bool) {
+// movedAt returns the time of a move, or false if its transition is deleted.
+func (p *past) movedAt(recorded uint64) (t uint64, ok bool) {
 	k := key(recorded)
 	s, ok := openStep(k, p.rows.Get(k))
-	return p.dates.line.Shown(recorded, s.at), ok
+	return p.dates.line.Shown(recorded, s.time), ok
 }

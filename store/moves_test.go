@@ -56,10 +56,10 @@ func TestAMoveIsOneTransition(t *testing.T) {
 	if diff := cmp.Diff([]health.Transition{first, pair[0], pair[1], last}, read); diff != "" {
 		t.Error("who reads on:", diff)
 	}
-	if now, err := s.Endpoints("web", "", false, nil, 9); err != nil || len(now) != 1 || now[0] != b {
+	if now, err := s.Endpoints([]string{"web"}, "", false, nil, 9); err != nil || len(now) != 1 || now[0] != b {
 		t.Error("now there are", now, err)
 	}
-	if ever, err := s.Endpoints("web", "", true, nil, 9); err != nil || len(ever) != 2 {
+	if ever, err := s.Endpoints([]string{"web"}, "", true, nil, 9); err != nil || len(ever) != 2 {
 		t.Error("there were", ever, err)
 	}
 	if held, err := s.AsOf([]health.Endpoint{a, b}, day.Add(2*time.Second)); err != nil || held[0].Status != first.To || held[1].Status != health.Unknown || held[1].Reason != "it was in another locality" {
@@ -170,12 +170,12 @@ func TestAnotherEndpointWhereOneWas(t *testing.T) {
 	flush(t, s)
 	got, err := s.TimeInStatus([]health.Endpoint{a, b}, day, second(100))
 	want := []StatusTimes{{Transitions: 1}, {Transitions: 1}}
-	want[0].In[health.Unknown], want[0].In[health.Unhealthy] = 30*time.Second, 70*time.Second
-	want[1].In[health.Healthy] = 100 * time.Second
+	want[0].Durations[health.Unknown], want[0].Durations[health.Unhealthy] = 30*time.Second, 70*time.Second
+	want[1].Durations[health.Healthy] = 100 * time.Second
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Error(diff, err)
 	}
-	if now, err := s.Endpoints("web", "", false, nil, 9); err != nil || len(now) != 2 {
+	if now, err := s.Endpoints([]string{"web"}, "", false, nil, 9); err != nil || len(now) != 2 {
 		t.Error("now there are", now, err)
 	}
 }

@@ -25,8 +25,8 @@ const (
 	// writer only when the file outgrows the map.
 	mapSize = 1 << 30
 
-	// readAll is the size up to which Open reads every page. Of a larger file it reads
-	// the pages that lead to others; queries find faults in the rest.
+	// readAll is the largest size of which Open reads every page. Of a larger file it reads the
+	// inner pages; queries find faults in the rest.
 	readAll = 256 << 20
 )
 
@@ -37,15 +37,14 @@ func damaged(path string, err error) error {
 	return fmt.Errorf("%w: %s: %w: %s", ErrDamaged, path, err, advice)
 }
 
-// opened is what openDatabase found.
+// opened is the result of openDatabase.
 type opened struct {
 	db        *database
-	written   time.Time // when the file was last
-	unsettled error     // why the disk takes no writes; nil if it does
+	written   time.Time // last write of the file
+	unsettled error     // reason why the disk refuses writes; nil if it does not
 }
 
-// openDatabase opens the history of a folder. It makes the folder and the file if they
-// are missing.
+// openDatabase opens the history of a folder, creating folder and file if missing.
 func openDatabase(ctx context.Context, dir string, o *Options) (found opened, err error) {
 	path := filepath.Join(dir, fileName)
 	if err := makeFolder(dir); err != nil {
@@ -73,7 +72,7 @@ func openDatabase(ctx context.Context, dir string, o *Options) (found opened, er
 	return found, err
 }
 
-// makeFolder makes a folder and those above it, and puts their names on disk.
+// makeFolder makes a folder and its parents, and syncs their names.
 func makeFolder(path string) error {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -91,11 +90,11 @@ func makeFolder(path string) error {
 	return SyncFolder(filepath.Dir(path))
 }
 
-// unfinished returns the name of the file until it is whole.
+// unfinished returns the name of a file that is being made.
 func unfinished(path string) string { return path + ".new" }
 
-// create makes an empty history under another name, and renames it once it is whole. So
-// there is never a part of one.
+// create makes an empty history under another name, and renames it when complete, so that no
+// part of one ever shows.
 func create(ctx context.Context, path string, o *Options) error {
 	if found, err := exists(path); found || err != nil {
 		return err
@@ -141,7 +140,7 @@ func exists(path string) (bool, error) {
 	}
 }
 
-// SyncFolder puts the names in a folder on disk.
+// SyncFolder syncs the names in a folder.
 func SyncFolder(path string) error {
 	folder, err := os.Open(path)
 	if err != nil {
@@ -163,8 +162,7 @@ func lockFile(ctx context.Context, path string, flag int, timeout time.Duration)
 	return file, nil
 }
 
-// lockPlace locks the file that a path names. While it waits, another file may take that
-// name.
+// lockPlace locks the file named by a path. While it waits, another file may take that name.
 func lockPlace(ctx context.Context, path string, flag int, timeout time.Duration) (*os.File, error) {
 	for {
 		file, err := lockFile(ctx, path, flag, timeout)
@@ -230,7 +228,7 @@ func openBolt(path string, file *os.File, o *Options) (db *bolt.DB, err error) {
 	return db, err
 }
 
-// checkFile reads the file itself, before bbolt does.
+// checkFile checks the file before bbolt reads it.
 func checkFile(path string, file *os.File) error {
 	info, err := file.Stat()
 	if err != nil {
@@ -261,12 +259,11 @@ func checkSchema(db *bolt.DB, path string, o *Options) error {
 	if err != nil {
 		return err
 	}
-	if version > o.version() || version == 0 {
-		return fmt.Errorf("%w: %s was written by a newer hdsd (schema %d, this one knows %d): upgrade hdsd, restore a backup of the older one, "+
-			"or move the file away to begin a new history", ErrVersion, path, version, o.version())
+	if err := o.unreadable(path, version); err != nil {
+		return err
 	}
 	if version < o.version() {
-		err := db.Update(func(tx *bolt.Tx) error { return migrate(tx, version, created, o.migrations) })
+		err := db.Update(func(tx *bolt.Tx) error { return o.migrate(tx, version, created) })
 		if err != nil {
 			return fmt.Errorf("upgrade (the file is as it was): %w", err)
 		}

@@ -106,7 +106,7 @@ func TestOlderFileIsMigrated(t *testing.T) {
 	}
 	var done []string
 	steps := []migration{
-		toSchema2, toSchema3,
+		toSchema3,
 		func(tx *bolt.Tx) error {
 			done = append(done, "3 to 4")
 			_, err := tx.CreateBucket([]byte("new in 4"))
@@ -141,7 +141,7 @@ func TestFailedMigrationChangesNothing(t *testing.T) {
 	}
 	failure := errors.New("no room")
 	steps := []migration{
-		toSchema2, toSchema3,
+		toSchema3,
 		func(tx *bolt.Tx) error { return tx.DeleteBucket(transitions) },
 		func(*bolt.Tx) error { return failure },
 	}

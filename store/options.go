@@ -7,37 +7,35 @@ type Options struct {
 	// Retention is how long transitions are kept; 0 is for ever.
 	Retention time.Duration
 
-	// MaxBytes is how much of the file may be in use; 0 is any. Near that there is an
-	// alarm. Then the oldest transitions are deleted before their time, but nothing else.
-	// What one transaction takes may be too much for a moment.
+	// MaxBytes bounds the pages in use; 0 is no bound. Near it there is an alarm, and then hdsd
+	// deletes the oldest transitions early, nothing else. One transaction may exceed it for a
+	// moment.
 	MaxBytes int64
 
 	// LockTimeout is how long Open waits for another process, 5 s by default.
 	LockTimeout time.Duration
 
-	// MaxPending is how many transitions may wait for the disk, 524,288 by default. Those
-	// that are being written count. More cost memory. Fewer are dropped sooner when the disk
-	// fails.
+	// MaxPending bounds the transitions that wait for the disk or are being written, 524,288 by
+	// default. More cost memory; fewer are dropped sooner when the disk fails.
 	MaxPending int
 
-	// OnError gets errors that happen later: those of the disk, ErrDropped,
-	// ErrSkipped. It must not block or call Close.
+	// OnError gets errors after Open: those of the disk, ErrDropped, ErrSkipped. It must not
+	// block or call Close.
 	OnError func(error)
 
-	// OnDisk is called with an error when the disk no longer takes the history, and with
-	// nil when it does again. It must not block or call Close.
+	// OnDisk is called with an error when the disk begins to fail, and with nil when it
+	// recovers. It must not block or call Close.
 	OnDisk func(error)
 
-	// OnGap is called when the history has a gap, once that is on disk. It must not
-	// block or call Close.
+	// OnGap is called once a new gap is on disk. It must not block or call Close.
 	OnGap func(Gap)
 
-	// OnAuditGap is called when entries of the audit are missing, once the entry that says
-	// so is on disk. It must not block or call Close.
+	// OnAuditGap is called once an entry that stands for missing ones is on disk. It must not
+	// block or call Close.
 	OnAuditGap func(AuditGap)
 
-	// OnQuota is called when the history is near MaxBytes, when it no longer is, and when
-	// transitions were deleted because of that. It must not block or call Close.
+	// OnQuota is called when the history comes near MaxBytes, when it no longer is, and when
+	// transitions were deleted early. It must not block or call Close.
 	OnQuota func(Quota)
 
 	// OnClock is called when the wall clock becomes doubted and when it is believed
@@ -50,13 +48,13 @@ type Options struct {
 	mapSize    int
 	maxSize    int
 	pruneEvery time.Duration
-	noSync     bool // for tests that take no power away
+	noSync     bool // only for tests that do not cut the power
 }
 
 func (o Options) withDefaults() Options {
-	set := func(d *time.Duration, to time.Duration) {
+	set := func(d *time.Duration, value time.Duration) {
 		if *d <= 0 {
-			*d = to
+			*d = value
 		}
 	}
 	set(&o.LockTimeout, defaultLockTimeout)
@@ -99,4 +97,4 @@ func (o Options) withDefaults() Options {
 }
 
 // version is the newest schema version.
-func (o *Options) version() uint32 { return uint32(len(o.migrations)) + 1 }
+func (o *Options) version() uint32 { return uint32(len(o.migrations)) + oldestSchema }

@@ -18,7 +18,7 @@ type Override struct {
 	Until          time.Time // zero: until an operator clears it
 }
 
-// The bucket voted has the verdicts of the votes on endpoints under an override.
+// The bucket voted has the verdicts by votes of endpoints under an override.
 var (
 	overrides = []byte("overrides")
 	voted     = []byte("voted")
@@ -34,9 +34,9 @@ func (s *Store) SaveOverrides(changed map[health.Endpoint]*Override) {
 	s.intake.put(overrides, rows)
 }
 
-// SaveVoted stores the verdicts of the votes on endpoints under an override, not later
-// than the transitions appended before. Nil deletes one, and not before these: while
-// the history ends with an override, the file has the verdict below it.
+// SaveVoted stores the verdicts by votes of endpoints under an override, not later than the
+// transitions appended before. Nil deletes a verdict, not earlier than these: while the history
+// ends with an override, the file has the verdict below it.
 func (s *Store) SaveVoted(changed map[health.Hash]*health.Verdict) {
 	rows := make(map[string][]byte, len(changed))
 	for hash, v := range changed {
@@ -66,11 +66,11 @@ func decodeOverride(row []byte) (o Override, ok bool) {
 		},
 		Reason: m.GetReason(), Author: m.GetAuthor(),
 	}
-	var since, until bool
+	var sinceOK, untilOK bool
 	o.Status, ok = statusIn(m.GetStatus())
-	o.Since, since = timeIn(m.GetSince())
-	o.Until, until = timeIn(m.GetUntil())
-	return o, ok && since && until
+	o.Since, sinceOK = timeIn(m.GetSince())
+	o.Until, untilOK = timeIn(m.GetUntil())
+	return o, ok && sinceOK && untilOK
 }
 
 func encodeVoted(v *health.Verdict) []byte {
@@ -82,8 +82,8 @@ func decodeVoted(row []byte) (v health.Verdict, ok bool) {
 	if !unmarshal(row, &m) {
 		return health.Verdict{}, false
 	}
-	var since bool
+	var sinceOK bool
 	v.Status, ok = statusIn(m.GetStatus())
-	v.Since, since = timeIn(m.GetSince())
-	return v, ok && since
+	v.Since, sinceOK = timeIn(m.GetSince())
+	return v, ok && sinceOK
 }

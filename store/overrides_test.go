@@ -68,7 +68,7 @@ func TestVotedIsDeletedLast(t *testing.T) {
 	in := newIntake(1 << 20)
 	in.append(flips(groupSize+1), time.Now)
 	in.put(voted, map[string][]byte{"1": {}, "2": nil})
-	first, second := in.take(math.MaxInt), in.take(math.MaxInt)
+	first, second := in.nextGroup(math.MaxInt), in.nextGroup(math.MaxInt)
 	if diff := cmp.Diff(changes{"voted": {"1": {}}}, first.rows); diff != "" {
 		t.Error("with the first group goes:", diff)
 	}
@@ -111,7 +111,7 @@ func TestAnOverrideOverTheSameHealthIsNoChange(t *testing.T) {
 	})
 	flush(t, s)
 	spent, err := s.TimeInStatus([]health.Endpoint{e}, day, day.Add(time.Hour))
-	if err != nil || spent[0].Transitions != 1 || spent[0].In[health.Healthy] != time.Hour {
+	if err != nil || spent[0].Transitions != 1 || spent[0].Durations[health.Healthy] != time.Hour {
 		t.Errorf("%+v, %v", spent, err)
 	}
 }

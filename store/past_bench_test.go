@@ -41,7 +41,7 @@ func BenchmarkPast(b *testing.B) {
 	})
 	b.Run("Endpoints", func(b *testing.B) {
 		for b.Loop() {
-			if _, err := s.Endpoints("", "", false, &endpoints[50], 1000); err != nil {
+			if _, err := s.Endpoints(nil, "", false, &endpoints[50], 1000); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -8,11 +8,11 @@ import (
 	"hdsd/health"
 )
 
-// Penalty is what damping holds against an endpoint that went down lately.
+// Penalty is the damping of an endpoint that went down lately.
 type Penalty struct {
-	Value      float64 // at the moment At; positive
+	Value      float64 // at the time At; positive
 	At         time.Time
-	Suppressed bool // it was large enough to hold the endpoint down, and not small since
+	Suppressed bool // it rose far enough to hold the endpoint down, and has not fallen far enough since
 }
 
 var penalties = []byte("penalties")
@@ -31,7 +31,7 @@ func encodePenalty(p *Penalty) []byte {
 	return marshal(&storev1.Penalty{Value: p.Value, At: timestamp(p.At), Suppressed: p.Suppressed})
 }
 
-// decodePenalty takes no value that would never halve to nothing.
+// decodePenalty refuses values that never decay to zero.
 func decodePenalty(row []byte) (p Penalty, ok bool) {
 	var m storev1.Penalty
 	if !unmarshal(row, &m) || !(m.GetValue() > 0) || math.IsInf(m.GetValue(), 1) {
@@ -43,16 +43,16 @@ func decodePenalty(row []byte) (p Penalty, ok bool) {
 }
 
 func (r stateReader) penalties() map[health.Hash]Penalty {
-	var all map[health.Hash]Penalty
-	r.damage.each(r.tx, penalties, func(k, row []byte) bool {
+	var found map[health.Hash]Penalty
+	r.damage.forEach(r.tx, penalties, func(k, row []byte) bool {
 		p, ok := decodePenalty(row)
 		if ok = ok && len(k) == 8; ok {
-			if all == nil {
-				all = map[health.Hash]Penalty{}
+			if found == nil {
+				found = map[health.Hash]Penalty{}
 			}
-			all[health.Hash(number(k))] = p
+			found[health.Hash(number(k))] = p
 		}
 		return ok
 	})
-	return all
+	return found
 }

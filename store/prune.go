@@ -12,75 +12,79 @@ import (
 )
 
 const (
-	// pruneSize is how many rows one transaction deletes at most, so that groups do
-	// not wait long behind it.
+	// pruneSize bounds the rows that one transaction deletes, so that groups do not wait long
+	// behind it.
 	pruneSize = 512
 
-	// trimSize is the same for early pruning, which may not fall behind the writer. Meanwhile,
-	// groups have at most groupSize.
+	// trimSize bounds early pruning, which must not fall behind the writer. Meanwhile, groups
+	// have at most groupSize.
 	trimSize = 2 * groupSize
 
-	// eventsLooked is how many events one step looks at.
+	// eventsLooked is the number of events that one step examines.
 	eventsLooked = 2 * pruneSize
 
-	// currentLooked is how many endpoints one step looks at.
+	// currentLooked is the number of endpoints that one step examines.
 	currentLooked = 8 * pruneSize
 
-	// lookAhead is how many transitions that an older hdsd dated in the future may
-	// stand before one that is not.
+	// lookAhead bounds a run of transitions that an older hdsd dated in the future.
 	lookAhead = 100_000
 )
 
-// pruner deletes what is older than the retention, and endpoints that nobody knows.
-// The writer calls step between groups.
+// pruner deletes rows older than the retention, and endpoints that no longer exist. The writer
+// calls step between groups.
 type pruner struct {
 	db      *database
 	time    *timekeeper
 	intake  *intake
-	diary   *diary
+	diary   *journal
 	damage  *damage
 	quota   *quota
 	onError func(error)
 
-	nextEvent   []byte                 // the key of the event to look at next; nil: the first
-	known       func(health.Hash) bool // of the argument of Forget; nil: it is done
-	nextCurrent []byte                 // the key of the current health to look at next; nil: the first
+	pass        uint64                 // the number of the pass in progress; 0: none
+	nextEvent   []byte                 // the key of the next event; nil: the first
+	isKnown     func(health.Hash) bool // argument of Forget; nil when done
+	nextCurrent []byte                 // the key of the next row of current health; nil: the first
 }
 
-// step does one small transaction of what was asked for, and one of what the quota needs.
-// written is how many transitions the group before it has.
+// step does one small transaction of requested work, and one for the quota. written is the size
+// of the previous group.
 func (p *pruner) step(written int) {
 	p.trimFor(written)
-	if pass, asked := p.intake.pruneAsked(); asked {
+	if p.pass == 0 {
+		p.pass = p.intake.pruneAsked()
+	}
+	if p.pass != 0 {
 		if p.pruneSome() {
 			return
 		}
-		p.intake.pruneDone(pass)
+		p.intake.pruneDone(p.pass)
+		p.pass = 0
 	}
-	if known := p.intake.takeForget(); known != nil && p.time.edge() > 0 {
-		p.known, p.nextCurrent = known, nil
+	if isKnown := p.intake.nextForget(); isKnown != nil && p.time.edge() > 0 {
+		p.isKnown, p.nextCurrent = isKnown, nil
 	}
-	if p.known != nil {
+	if p.isKnown != nil {
 		more, err := p.forgetSome()
 		if err != nil {
 			p.onError(fmt.Errorf("history: forget endpoints: %w", err))
 		}
 		if !more {
-			p.known = nil
+			p.isKnown = nil
 		}
 	}
 }
 
-// trimFor does what the quota needs, in one transaction. It does not fall behind a writer that
-// has written so many transitions since the one before.
+// trimFor prunes for the quota, in one transaction, at least as many transitions as written
+// since the last.
 func (p *pruner) trimFor(written int) {
 	if p.quota.look() {
 		p.trim(min(max(pruneSize, 2*written), trimSize))
 	}
 }
 
-// busy reports whether there is more to do than the intake knows of.
-func (p *pruner) busy() bool { return p.quota.trimming || p.known != nil }
+// busy reports whether the pruner has work beside that of the intake.
+func (p *pruner) busy() bool { return p.quota.trimming || p.isKnown != nil }
 
 // pruneSome deletes the oldest transitions, and reports whether there are more. After
 // an error, the next pass continues.
@@ -113,8 +117,8 @@ func (p *pruner) prune(edge uint64) (more bool, err error) {
 	return len(keys) == pruneSize, p.deleteAll(keys, nil)
 }
 
-// pruneEvents deletes events before edge. It looks at some of them, and goes on behind
-// these the next time: a note may stand before older events.
+// pruneEvents deletes events before edge. It examines some of them, and continues behind these
+// the next time: a note may stand before older events.
 func (p *pruner) pruneEvents(edge uint64) (more bool, err error) {
 	var old [][]byte
 	var next []byte
@@ -155,12 +159,12 @@ func (p *pruner) pruneEvents(edge uint64) (more bool, err error) {
 	return next != nil, err
 }
 
-// deleteAll deletes the oldest transitions in a transaction, in which also runs.
-func (p *pruner) deleteAll(keys [][]byte, also func(*bolt.Tx) error) error {
+// deleteAll deletes the oldest transitions in a transaction that ends with finish.
+func (p *pruner) deleteAll(keys [][]byte, finish func(*bolt.Tx) error) error {
 	last := number(keys[len(keys)-1])
 	return p.time.prune(last, func(tx *bolt.Tx) error {
-		if also != nil {
-			if err := also(tx); err != nil {
+		if finish != nil {
+			if err := finish(tx); err != nil {
 				return err
 			}
 		}
@@ -173,13 +177,13 @@ func (p *pruner) deleteAll(keys [][]byte, also func(*bolt.Tx) error) error {
 	})
 }
 
-// trim deletes some of the oldest transitions before their time, but never the newest of
-// all. After an error, the next group tries again.
-func (p *pruner) trim(most int) {
+// trim deletes some of the oldest transitions early, but never the newest of all. After an
+// error, the next group tries again.
+func (p *pruner) trim(limit int) {
 	var keys [][]byte
-	early := uint64(0) // when the newest of them happened
+	early := uint64(0) // real time of the newest of them
 	err := p.db.view(func(tx *bolt.Tx) error {
-		keys, early = p.oldest(tx, most)
+		keys, early = p.oldest(tx, limit)
 		return nil
 	})
 	if err == nil && len(keys) > 0 {
@@ -193,37 +197,37 @@ func (p *pruner) trim(most int) {
 		p.onError(fmt.Errorf("history: delete the oldest transitions to stay below %d bytes: %w", p.quota.max.Load(), err))
 		p.quota.stop()
 	case len(keys) == 0:
-		p.quota.stop() // the rest takes more than there is
+		p.quota.stop() // other rows exceed the quota
 	default:
 		p.quota.oldest.Store(int64(early))
 		p.quota.pruned.Add(uint64(len(keys)))
 	}
 }
 
-// oldest returns the keys of the oldest transitions, and when the newest of them happened.
-func (p *pruner) oldest(tx *bolt.Tx, most int) (keys [][]byte, at uint64) {
+// oldest returns the keys of the oldest transitions, and the real time of the newest of them.
+func (p *pruner) oldest(tx *bolt.Tx, limit int) (keys [][]byte, newest uint64) {
 	line := p.time.timeline()
 	last, _ := tx.Bucket(transitions).Cursor().Last()
 	rows := tx.Bucket(transitions).Cursor()
-	for k, v := rows.First(); k != nil && len(keys) < most && !bytes.Equal(k, last); k, v = rows.Next() {
+	for k, v := rows.First(); k != nil && len(keys) < limit && !bytes.Equal(k, last); k, v = rows.Next() {
 		keys = append(keys, slices.Clone(k))
-		if taken, ok := openStep(k, v); ok {
-			at = max(at, line.Shown(number(k), taken.at))
+		if s, ok := openStep(k, v); ok {
+			newest = max(newest, line.Shown(number(k), s.time))
 		}
 	}
-	return keys, at
+	return keys, newest
 }
 
-// old returns the keys of the first transitions up to one that is older than edge.
-// Those before it that are dated later were recorded earlier all the same.
+// old returns the keys of the first transitions up to one older than edge. Later dated ones
+// before it were recorded earlier all the same.
 func (p *pruner) old(tx *bolt.Tx, edge uint64) (keys [][]byte) {
 	now := p.time.timeline()
 	last, _ := tx.Bucket(transitions).Cursor().Last()
 	rows, old := tx.Bucket(transitions).Cursor(), 0
 	for k, v := rows.First(); k != nil && len(keys) < lookAhead && old < pruneSize; k, v = rows.Next() {
 		aged := number(k) // unless more is known
-		if taken, ok := openStep(k, v); ok {
-			aged = now.Aged(number(k), taken.at)
+		if s, ok := openStep(k, v); ok {
+			aged = now.Aged(number(k), s.time)
 		}
 		if bytes.Equal(k, last) || aged >= edge && !now.Future(aged) {
 			break
@@ -252,38 +256,38 @@ func (p *pruner) deleteTransition(tx *bolt.Tx, k []byte) error {
 	return rows.Delete(k)
 }
 
-// forgetSome deletes the other rows of some endpoints that have no transitions and that
-// known denies, and reports whether there are more to look at.
+// forgetSome deletes the other rows of some endpoints without transitions that isKnown denies,
+// and reports whether any remain.
 func (p *pruner) forgetSome() (more bool, err error) {
-	var gone []health.Endpoint
+	var forgotten []health.Endpoint
 	shared, next := names{}, []byte(nil)
 	err = p.db.view(func(tx *bolt.Tx) error {
 		kept, rows, read := tx.Bucket(byEndpoint).Cursor(), tx.Bucket(current).Cursor(), 0
 		for k, v := rows.Seek(p.nextCurrent); k != nil; k, v = rows.Next() {
-			if read == currentLooked || len(gone) == pruneSize {
+			if read == currentLooked || len(forgotten) == pruneSize {
 				next = slices.Clone(k)
 				return nil
 			}
 			read++
 			t, ok := openCurrent(k, v, shared)
-			if !ok || p.known(t.Endpoint.Hash()) {
+			if !ok || p.isKnown(t.Endpoint.Hash()) {
 				continue
 			}
-			if at, _ := kept.Seek(k); !bytes.HasPrefix(at, k) {
-				gone = append(gone, t.Endpoint)
+			if found, _ := kept.Seek(k); !bytes.HasPrefix(found, k) {
+				forgotten = append(forgotten, t.Endpoint)
 			}
 		}
 		return nil
 	})
-	if err == nil && len(gone) > 0 {
-		err = p.db.update(func(tx *bolt.Tx) error { return deleteCurrent(tx, gone) })
+	if err == nil && len(forgotten) > 0 {
+		err = p.db.update(func(tx *bolt.Tx) error { return deleteCurrent(tx, forgotten) })
 	}
 	p.nextCurrent = next
 	return next != nil && err == nil, err
 }
 
-func deleteCurrent(tx *bolt.Tx, gone []health.Endpoint) error {
-	for _, e := range gone {
+func deleteCurrent(tx *bolt.Tx, forgotten []health.Endpoint) error {
+	for _, e := range forgotten {
 		cluster, hash := uint64(health.ClusterHash(e.Cluster)), uint64(e.Hash())
 		if err := tx.Bucket(current).Delete(key(cluster, hash)); err != nil {
 			return err

@@ -52,7 +52,7 @@ func BenchmarkRoom(b *testing.B) {
 				}
 				giveBack(s, &now)
 				for rest := false; !rest; {
-					if err := s.writer.do(b.Context(), func() {
+					if err := s.writer.call(b.Context(), func() {
 						took = append(took, processorTime(b, func() { s.writer.pruner.step(0) }))
 						rest = s.intake.idle() && !s.writer.pruner.busy()
 					}); err != nil {

@@ -11,13 +11,13 @@ import (
 	"hdsd/store/timeline"
 )
 
-// history answers questions about what is committed.
+// history answers queries of committed data.
 type history struct {
-	db      *database
-	time    *timekeeper
-	known   *clusterSet
-	damage  *damage
-	created uint64 // when the history began; part of its tokens
+	db       *database
+	time     *timekeeper
+	clusters *clusterSet
+	damage   *damage
+	created  uint64 // start of the history; part of its tokens
 }
 
 const (
@@ -25,13 +25,14 @@ const (
 	largestLimit = 10_000
 )
 
-// mostRead is how many transitions a page with a filter reads. It holds the database open.
+// mostRead bounds the transitions that a page with a filter reads: reading holds the database
+// open.
 const mostRead = 50_000
 
 // Transitions returns a page and the token of the next page, empty on the last one. With a
-// filter, a page that is not the last may be short, or have nothing. A move is one transition from
-// the health that the endpoint has to the same. The order is that in which the transitions were appended. The error is ErrBadToken if the
-// token does not belong to this query.
+// filter, a page that is not the last may be short or empty. A move is one transition between
+// equal healths. Transitions are in the order of Append. The error is ErrBadToken if the token
+// does not belong to this query.
 func (h *history) Transitions(q Query) (found []health.Transition, next string, err error) {
 	last, err := q.position()
 	if err != nil {
@@ -79,7 +80,7 @@ func (h *history) page(tx *bolt.Tx, q *Query, last uint64) (found []health.Trans
 	return found, ""
 }
 
-// openTransition reads a row of the history. v is nil if only an index has it.
+// openTransition reads a row of the history. v is nil if only an index has the row.
 func openTransition(k, v []byte, shared names) (health.Transition, bool) {
 	row, ok := unseal(k, v)
 	if !ok || len(k) != 8 {
@@ -90,11 +91,25 @@ func openTransition(k, v []byte, shared names) (health.Transition, bool) {
 
 func (q *Query) matches(t *health.Transition) bool {
 	shown := nanos(t.Time)
-	return (t.Moved == nil || t.To != health.Unknown) && (q.Cluster == "" || q.Cluster == t.Endpoint.Cluster) &&
+	return (t.Moved == nil || t.To != health.Unknown) && isOf(t.Endpoint.Cluster, q.Cluster, q.Versions) &&
 		(q.Address == "" || q.Address == t.Endpoint.Address) &&
 		q.Filter.Has(t.Endpoint.Locality, t.To) &&
 		(q.Checker == "" || slices.ContainsFunc(t.Observations, func(o health.Observation) bool { return o.Checker == q.Checker })) &&
 		shown >= nanos(q.Start) && shown < q.end()
+}
+
+// isOf reports whether a name is that of a cluster, or of a version of it. An empty cluster
+// matches all.
+func isOf(name, cluster string, versions []string) bool {
+	return cluster == "" || cluster == name || slices.Contains(versions, name)
+}
+
+// names lists the names of the cluster; an empty one for all clusters.
+func (q *Query) names() []string {
+	if q.Versions != nil {
+		return q.Versions
+	}
+	return []string{q.Cluster}
 }
 
 // end returns End in nanoseconds.
@@ -105,8 +120,8 @@ func (q *Query) end() uint64 {
 	return nanos(q.End)
 }
 
-// spansOf returns the rows of indices that the answer is in: those of the endpoints of an
-// address, those of a cluster, or all transitions. It leaves out those of earlier pages.
+// spansOf returns the index rows that may match: those of the endpoints of an address, those of
+// a cluster, or all transitions. It omits those of earlier pages.
 func spansOf(tx *bolt.Tx, q *Query, ranges []timeline.Range, last uint64) []*span {
 	ranges = slices.Clone(ranges)
 	for i := range ranges {
@@ -118,33 +133,39 @@ func spansOf(tx *bolt.Tx, q *Query, ranges []timeline.Range, last uint64) []*spa
 			ranges[i].From = max(ranges[i].From, last+1)
 		}
 	}
-	in := func(bucket, prefix []byte) *span {
+	newSpan := func(bucket, prefix []byte) *span {
 		return newSpan(tx.Bucket(bucket).Cursor(), prefix, ranges, q.NewestFirst)
 	}
 	switch {
 	case q.Address != "":
-		var all []*span
+		var spans []*span
 		for _, endpoint := range endpointsOf(tx, q) {
-			all = append(all, in(byEndpoint, endpoint))
+			spans = append(spans, newSpan(byEndpoint, endpoint))
 		}
-		return all
+		return spans
 	case q.Cluster != "":
-		return []*span{in(byCluster, key(uint64(health.ClusterHash(q.Cluster))))}
+		var spans []*span
+		for _, name := range q.names() {
+			spans = append(spans, newSpan(byCluster, key(uint64(health.ClusterHash(name)))))
+		}
+		return spans
 	default:
-		return []*span{in(transitions, nil)}
+		return []*span{newSpan(transitions, nil)}
 	}
 }
 
-// endpointsOf returns cluster hash and endpoint hash of each endpoint that has the
-// address. Several localities or clusters may.
-func endpointsOf(tx *bolt.Tx, q *Query) (all [][]byte) {
-	prefix := addressKey(q.Address)
-	if q.Cluster != "" {
-		prefix = addressKey(q.Address, uint64(health.ClusterHash(q.Cluster)))
-	}
+// endpointsOf returns cluster hash and endpoint hash of each endpoint with the address, in all
+// localities and clusters.
+func endpointsOf(tx *bolt.Tx, q *Query) (endpoints [][]byte) {
 	rows := tx.Bucket(addresses).Cursor()
-	for k, _ := rows.Seek(prefix); bytes.HasPrefix(k, prefix); k, _ = rows.Next() {
-		all = append(all, append([]byte(nil), k[8:]...))
+	for _, name := range q.names() {
+		prefix := addressKey(q.Address)
+		if name != "" {
+			prefix = addressKey(q.Address, uint64(health.ClusterHash(name)))
+		}
+		for k, _ := rows.Seek(prefix); bytes.HasPrefix(k, prefix); k, _ = rows.Next() {
+			endpoints = append(endpoints, append([]byte(nil), k[8:]...))
+		}
 	}
-	return all
+	return endpoints
 }

@@ -7,46 +7,46 @@ import (
 	"hdsd/health"
 )
 
-// queue has the transitions that wait for the disk, and says how many of them the next group
-// takes. The intake owns it.
+// queue holds the transitions that wait for the disk, and bounds the next group. The intake owns
+// it.
 type queue struct {
-	limit   int                   // of transitions in memory, those of the group on its way included
-	largest int                   // transitions of the next group at most
-	count   int                   // transitions that wait
-	parts   [][]health.Transition // as they were appended, so that nobody copies them under the lock
+	limit   int                   // bound of transitions in memory, including the group on its way
+	largest int                   // bound of the next group
+	count   int                   // waiting transitions
+	parts   [][]health.Transition // batches as appended, so that nothing is copied under the lock
 }
 
 func newQueue(limit int) queue {
 	q := queue{limit: limit}
-	q.largest = min(groupSize, q.most())
+	q.largest = min(groupSize, q.maxGroup())
 	return q
 }
 
-// largestGroup is how many transitions a group ever has: each takes some pages of memory.
+// largestGroup bounds every group: each transition takes some pages of memory.
 const largestGroup = 65_536
 
-// most returns how many transitions a group may have: a quarter of those that may wait.
-func (q *queue) most() int { return min(max(q.limit/4, 1), largestGroup) }
+// maxGroup returns the bound of a group: a quarter of the queue's.
+func (q *queue) maxGroup() int { return min(max(q.limit/4, 1), largestGroup) }
 
-// pieces cuts a large batch into parts of their own, which are cheap to cut again.
-func pieces(all []health.Transition) (parts [][]health.Transition) {
-	if len(all) <= groupSize {
-		return [][]health.Transition{all}
+// pieces cuts a large batch into separate parts, which are cheap to cut again.
+func pieces(batch []health.Transition) (parts [][]health.Transition) {
+	if len(batch) <= groupSize {
+		return [][]health.Transition{batch}
 	}
-	for part := range slices.Chunk(all, groupSize) {
+	for part := range slices.Chunk(batch, groupSize) {
 		parts = append(parts, slices.Clone(part))
 	}
 	return parts
 }
 
-func (q *queue) add(all []health.Transition) {
-	if len(all) > 0 {
-		q.parts = append(q.parts, all)
-		q.count += len(all)
+func (q *queue) add(batch []health.Transition) {
+	if len(batch) > 0 {
+		q.parts = append(q.parts, batch)
+		q.count += len(batch)
 	}
 }
 
-// shift takes out the oldest transitions.
+// shift removes the oldest transitions.
 func (q *queue) shift(count int) (parts [][]health.Transition) {
 	q.count -= count
 	whole := 0
@@ -63,24 +63,24 @@ func (q *queue) shift(count int) (parts [][]health.Transition) {
 	return parts
 }
 
-// fit sets how many transitions the next group has at most, by the size of the last one and the
-// time that it took. The more a group has, the more of its rows share a page, which is written
-// once. But nobody should wait long for a group, nor take it for a disk that does not answer.
-func (q *queue) fit(written int, took time.Duration) {
-	least := min(groupSize, q.most())
+// fit sets the bound of the next group by the size and the duration of the last one. More rows
+// of a larger group share a page, which is written once. But a group must not last so long that
+// callers wait, or take it for a failing disk.
+func (q *queue) fit(written int, elapsed time.Duration) {
+	smallest := min(groupSize, q.maxGroup())
 	switch {
-	case took > longGroup && q.largest > least:
-		q.largest = max(q.largest/2, least)
-	case written >= q.largest && (took < longGroup/2 || q.largest < least):
-		q.largest = min(2*q.largest, q.most())
+	case elapsed > longGroup && q.largest > smallest:
+		q.largest = max(q.largest/2, smallest)
+	case written >= q.largest && (elapsed < longGroup/2 || q.largest < smallest):
+		q.largest = min(2*q.largest, q.maxGroup())
 	}
 }
 
-// shrink halves a group that the disk did not take, since less of it may fit.
+// shrink halves the bound after a failed group, since a smaller one may fit.
 func (q *queue) shrink(size int) { q.largest = max(min(q.largest, size)/2, 1) }
 
-// putBack puts transitions before the others again.
-func (q *queue) putBack(all []health.Transition) {
-	q.parts = slices.Concat(pieces(all), q.parts)
-	q.count += len(all)
+// putBack returns transitions to the front.
+func (q *queue) putBack(batch []health.Transition) {
+	q.parts = slices.Concat(pieces(batch), q.parts)
+	q.count += len(batch)
 }

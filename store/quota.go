@@ -9,8 +9,8 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-// What shares of Options.MaxBytes mean. Between two of them nothing changes, so that
-// neither alarms nor pruning go on and off.
+// The shares of Options.MaxBytes. The distances between them keep alarms and pruning from
+// flapping.
 const (
 	calmShare  = 0.75 // below, the alarm ends
 	alarmShare = 0.8  // from here on, there is an alarm
@@ -18,17 +18,17 @@ const (
 	fullShare  = 0.95 // early pruning begins
 )
 
-// roomEach is what a transition takes at most while its group is written: its rows, and new
-// copies of the pages that it changes.
+// roomEach bounds what a transition takes while its group is written: its rows, and new copies
+// of the changed pages.
 const roomEach = 4096
 
-// Quota says how much of its room the history uses. The file does not shrink: what counts
-// is its pages in use, and free ones are used again before it grows.
+// Quota is the use of the history's room. The file does not shrink: its pages in use count, and
+// free ones are used again before it grows.
 type Quota struct {
 	Used, Max int64     // bytes
 	Near      bool      // Used is near Max
-	Pruned    uint64    // transitions deleted before their time since Open
-	Oldest    time.Time // before this, past health is not known because of that; zero without
+	Pruned    uint64    // transitions deleted early since Open
+	Oldest    time.Time // past health before this time is unknown, because of early deletions; zero without any
 }
 
 // String describes the quota on one line.
@@ -40,10 +40,10 @@ func (q *Quota) String() string {
 	return text
 }
 
-// quota keeps the history within its room. The writer owns it, but for its figures.
+// quota keeps the history within its room. The writer owns it, apart from its figures.
 type quota struct {
-	db   *database
-	told func(Quota)
+	db     *database
+	report func(Quota)
 
 	max    atomic.Int64
 	near   atomic.Bool
@@ -51,11 +51,11 @@ type quota struct {
 	oldest atomic.Int64 // nanoseconds; 0 if nothing was deleted early
 
 	trimming bool
-	before   uint64 // pruned, when trimming began
+	before   uint64 // pruned at the start of trimming
 }
 
-// earlyKey is the row of the header with the time of the newest transition that was
-// deleted early. Past health is known from then on.
+// earlyKey is the row of the header with the time of the newest transition deleted early. Past
+// health is known from then on.
 var earlyKey = []byte("early")
 
 func (q *quota) load(tx *bolt.Tx) { q.oldest.Store(int64(readEarly(tx))) }
@@ -68,65 +68,63 @@ func readEarly(tx *bolt.Tx) uint64 {
 	}
 	row, ok := unseal(earlyKey, sealed)
 	if !ok || len(row) != 8 {
-		return math.MaxInt64 // as far as the first that is kept
+		return math.MaxInt64 // as far as the first kept transition
 	}
 	return number(row)
 }
 
-func putEarly(tx *bolt.Tx, at uint64) error {
-	return tx.Bucket(header).Put(earlyKey, seal(earlyKey, key(at)))
+func putEarly(tx *bolt.Tx, t uint64) error {
+	return tx.Bucket(header).Put(earlyKey, seal(earlyKey, key(t)))
 }
 
-// figures returns how much is used at present.
+// figures returns the present use.
 func (q *quota) figures() Quota {
 	now := Quota{Used: q.db.used.Load(), Max: q.max.Load(), Near: q.near.Load(), Pruned: q.pruned.Load()}
-	if at := q.oldest.Load(); at > 0 {
-		now.Oldest = timeOf(uint64(at))
+	if oldest := q.oldest.Load(); oldest > 0 {
+		now.Oldest = timeOf(uint64(oldest))
 	}
 	return now
 }
 
-// look compares what is used with the quota. It reports whether to delete the oldest
-// transitions.
+// look compares the use with the quota, and reports whether to delete the oldest transitions.
 func (q *quota) look() bool {
-	most, used := float64(q.max.Load()), float64(q.db.used.Load())
-	if most == 0 {
-		most = math.Inf(1)
+	limit, used := float64(q.max.Load()), float64(q.db.used.Load())
+	if limit == 0 {
+		limit = math.Inf(1)
 	}
-	switch was := q.near.Load(); {
-	case !was && used >= alarmShare*most:
+	switch previous := q.near.Load(); {
+	case !previous && used >= alarmShare*limit:
 		q.near.Store(true)
-		q.told(q.figures())
-	case was && used < calmShare*most:
+		q.report(q.figures())
+	case previous && used < calmShare*limit:
 		q.near.Store(false)
-		q.told(q.figures())
+		q.report(q.figures())
 	}
 	switch {
-	case !q.trimming && used >= fullShare*most:
+	case !q.trimming && used >= fullShare*limit:
 		q.trimming, q.before = true, q.pruned.Load()
-	case q.trimming && used < trimmed*most:
+	case q.trimming && used < trimmed*limit:
 		q.stop()
 	}
 	return q.trimming
 }
 
-// room returns how many transitions the next group may have, so that it does not take more than
-// is left, and early pruning keeps up.
+// room returns the bound of the next group, so that it fits, and early pruning keeps up.
 func (q *quota) room() int {
-	most := q.max.Load()
+	limit := q.max.Load()
 	switch {
-	case most == 0:
+	case limit == 0:
 		return math.MaxInt
 	case q.trimming:
 		return groupSize
 	}
-	return max(int((most-q.db.used.Load())/roomEach), groupSize)
+	return max(int((limit-q.db.used.Load())/roomEach), groupSize)
 }
 
 // stop ends early pruning.
 func (q *quota) stop() {
 	q.trimming = false
 	if q.pruned.Load() > q.before {
-		q.told(q.figures())
+		q.report(q.figures())
 	}
 }

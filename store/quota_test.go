@@ -109,7 +109,7 @@ func TestEarlyPruningTakesShortSteps(t *testing.T) {
 	s := open(t, t.TempDir())
 	s.Append(flips(60_000))
 	flush(t, s)
-	err := s.writer.do(t.Context(), func() {
+	err := s.writer.call(t.Context(), func() {
 		s.quota.max.Store(s.db.used.Load() / 4)
 		for written, want := range map[int]int{0: pruneSize, 1: pruneSize, groupSize: 2 * groupSize, 4 * groupSize: 2 * groupSize} {
 			before := s.quota.pruned.Load()

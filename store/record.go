@@ -8,15 +8,15 @@ import (
 	"hdsd/health"
 )
 
-// recordVersion is the first byte of an encoded transition. Another encoding gets another
-// number, so that a file can have both.
+// recordVersion is the first byte of an encoded transition. Each encoding has its own number, so
+// that a file can have both.
 const recordVersion = 1
 
 // noTime marks an observation without a time, in the byte of its status.
 const noTime = 0x80
 
-// appendRecord encodes t. It writes the time as the distance from base, which takes one
-// byte if base is the recorded time.
+// appendRecord encodes t with its time relative to base, which takes one byte if base is the
+// recorded time.
 func appendRecord(b []byte, base uint64, t *health.Transition) []byte {
 	shown := nanos(t.Time)
 	b = slices.Grow(b, roomFor(t))
@@ -35,7 +35,7 @@ func appendRecord(b []byte, base uint64, t *health.Transition) []byte {
 	return b
 }
 
-// roomFor returns about how many bytes a transition takes with its checksum.
+// roomFor estimates the bytes of a transition with its checksum.
 func roomFor(t *health.Transition) int {
 	e := &t.Endpoint
 	size := 24 + len(e.Cluster) + len(e.Locality.Region) + len(e.Locality.Zone) + len(e.Locality.SubZone) + len(e.Address) + len(t.Reason)
@@ -57,7 +57,7 @@ func appendObservation(b []byte, shown uint64, o *health.Observation) []byte {
 	return appendString(b, o.Disbelieved)
 }
 
-// decodeRecord decodes what appendRecord wrote, or returns false.
+// decodeRecord reverses appendRecord, or returns false.
 func decodeRecord(b []byte, base uint64, n names) (health.Transition, bool) {
 	r := reader{rest: b, names: n}
 	t, shown := decodeHead(&r, base)
@@ -65,8 +65,7 @@ func decodeRecord(b []byte, base uint64, n names) (health.Transition, bool) {
 	return t, !r.bad && len(r.rest) == 0
 }
 
-// decodeBrief is decodeRecord without the observations: they take most of the memory, and of the
-// time.
+// decodeBrief is decodeRecord without the observations, which take most of the memory and time.
 func decodeBrief(b []byte, base uint64, n names) (health.Transition, bool) {
 	r := reader{rest: b, names: n}
 	t, _ := decodeHead(&r, base)
@@ -76,7 +75,7 @@ func decodeBrief(b []byte, base uint64, n names) (health.Transition, bool) {
 	return t, !r.bad && len(r.rest) == 0
 }
 
-// decodeHead decodes all but the observations. Their times are relative to the one shown.
+// decodeHead decodes all but the observations, whose times are relative to the shown one.
 func decodeHead(r *reader, base uint64) (t health.Transition, shown uint64) {
 	if r.byte() != recordVersion {
 		r.fail()
@@ -91,11 +90,11 @@ func decodeHead(r *reader, base uint64) (t health.Transition, shown uint64) {
 	return t, shown
 }
 
-// step is the part of a transition that availability needs. Reading a whole one takes
+// step is the part of a transition that availability needs. Reading a whole transition takes
 // several times as long.
 type step struct {
-	at       uint64
-	recorded uint64 // filled in by who knows it
+	time     uint64
+	recorded uint64 // filled in by callers that know it
 	from, to health.Status
 }
 
@@ -110,14 +109,14 @@ func openStep(k, v []byte) (step, bool) {
 		return step{}, false
 	}
 	s := step{from: health.Status(r.byte()), to: health.Status(r.byte())}
-	s.at = number(k) - uint64(r.varint())
+	s.time = number(k) - uint64(r.varint())
 	return s, !r.bad
 }
 
 func countObservations(r *reader) uint64 {
-	const least = 4 // bytes of the shortest observation
+	const minSize = 4 // bytes of the shortest observation
 	count := r.uvarint()
-	if count > uint64(len(r.rest))/least {
+	if count > uint64(len(r.rest))/minSize {
 		r.fail()
 	}
 	if r.bad {
@@ -131,11 +130,11 @@ func decodeObservations(r *reader, shown uint64) []health.Observation {
 	if count == 0 {
 		return nil
 	}
-	all := make([]health.Observation, count)
-	for i := range all {
-		all[i] = decodeObservation(r, shown)
+	decoded := make([]health.Observation, count)
+	for i := range decoded {
+		decoded[i] = decodeObservation(r, shown)
 	}
-	return all
+	return decoded
 }
 
 func decodeObservation(r *reader, shown uint64) health.Observation {
@@ -156,7 +155,7 @@ func skipObservation(r *reader) {
 		r.varint()
 	}
 	decodeCode(r)
-	r.bytes() // why it did not count
+	r.bytes() // the reason why it did not count
 }
 
 func decodeCode(r *reader) uint16 {
@@ -167,22 +166,22 @@ func decodeCode(r *reader) uint16 {
 	return uint16(code)
 }
 
-// verdict returns the verdict that a transition leads to.
+// verdict returns the verdict after a transition.
 func verdict(t *health.Transition) health.Verdict {
 	return health.Verdict{Status: t.To, Since: t.Time, Reason: t.Reason, Observations: t.Observations}
 }
 
 // dated fills in the time of transitions that have none.
-func dated(all []health.Transition, now func() time.Time) []health.Transition {
+func dated(batch []health.Transition, now func() time.Time) []health.Transition {
 	undated := func(t health.Transition) bool { return t.Time.IsZero() }
-	if !slices.ContainsFunc(all, undated) {
-		return all
+	if !slices.ContainsFunc(batch, undated) {
+		return batch
 	}
-	all = slices.Clone(all)
-	for i := range all {
-		if undated(all[i]) {
-			all[i].Time = now()
+	batch = slices.Clone(batch)
+	for i := range batch {
+		if undated(batch[i]) {
+			batch[i].Time = now()
 		}
 	}
-	return all
+	return batch
 }

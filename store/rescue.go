@@ -22,17 +22,17 @@ type rescuer struct {
 	shared  names
 
 	version uint32
-	created uint64 // 0 if lost
+	created uint64 // start of the history; 0 if lost
 	waiting []rescued
-	failed  error // of writing
+	failed  error // write error
 
 	lost   map[string]int // damaged rows, by bucket
-	why    []string       // what else is lost
-	holes  []gap          // where transitions are lost, in order
+	losses []string       // other losses
+	holes  []gap          // places of lost transitions, in order
 	last   uint64         // recorded time of the last good transition
-	hole   bool           // some are lost behind it
-	frozen bool           // a freeze is there, but damaged
-	kept   int            // rows
+	hole   bool           // transitions are lost behind last
+	frozen bool           // there is a freeze, but it is damaged
+	kept   int            // number of copied rows
 }
 
 // rescued is a good row.
@@ -51,17 +51,17 @@ func (r *rescuer) run(damaged *os.File, size int64) error {
 	if err := head.Read(damaged, size); err != nil {
 		return newer(damaged.Name(), err.Error())
 	}
-	if r.version > r.options.version() || r.version == 0 {
-		return newer(damaged.Name(), fmt.Sprintf("schema %d, this one knows %d", r.version, r.options.version()))
+	if err := r.options.unreadable(damaged.Name(), r.version); err != nil {
+		return err
 	}
 	if err := r.db.Update(func(tx *bolt.Tx) error { return initialize(tx, r.version, timeOf(r.created)) }); err != nil {
 		return err
 	}
-	all := boltfile.Salvage{Row: r.row, Lost: r.lose, Strays: func() bool {
+	salvage := boltfile.Salvage{Row: r.row, Lost: r.lose, Strays: func() bool {
 		r.endHole(max(r.last+1, nanos(info.ModTime())))
 		return len(r.holes) > 0
 	}}
-	if err := all.Read(damaged, size); err != nil {
+	if err := salvage.Read(damaged, size); err != nil {
 		return newer(damaged.Name(), err.Error())
 	}
 	r.flush()
@@ -84,7 +84,7 @@ func (r *rescuer) readHead(bucket, k, v []byte) {
 	}
 }
 
-// row takes a row if it is good.
+// row copies a good row.
 func (r *rescuer) row(bucket, k, v []byte) {
 	switch {
 	case bucket == nil:
@@ -92,7 +92,7 @@ func (r *rescuer) row(bucket, k, v []byte) {
 			r.keep(transitions, k, v)
 		}
 	case bytes.Equal(bucket, byCluster), bytes.Equal(bucket, byEndpoint), bytes.Equal(bucket, addresses):
-		// They are made anew.
+		// The new file has its own.
 	case bytes.Equal(bucket, header) && bytes.Equal(k, formatKey):
 		if _, _, ok := parseSchema(v); !ok {
 			r.lost[string(header)]++
@@ -124,23 +124,19 @@ func (r *rescuer) good(bucket, k, v []byte) (ok bool) {
 	case string(clusters):
 		return sealed && string(k) == rowKey(hashOf(string(row)))
 	}
-	for _, known := range sealedBuckets {
-		if !bytes.Equal(bucket, known.name) {
+	for _, codec := range sealedBuckets {
+		if !bytes.Equal(bucket, codec.name) {
 			continue
 		}
-		good := known.good
-		if r.version == 1 {
-			good = goodInSchema1(known.name, good)
-		}
-		return sealed && good(k, row)
+		return sealed && codec.good(k, row)
 	}
 	return false
 }
 
-// lose takes note of rows that nobody can read.
-func (r *rescuer) lose(bucket []byte, why error) {
+// lose records unreadable rows.
+func (r *rescuer) lose(bucket []byte, reason error) {
 	if bucket == nil {
-		r.why = append(r.why, why.Error())
+		r.losses = append(r.losses, reason.Error())
 		r.hole = true
 		return
 	}
@@ -149,20 +145,20 @@ func (r *rescuer) lose(bucket []byte, why error) {
 			return
 		}
 	}
-	r.why = append(r.why, fmt.Sprintf("a part of %s: %v", bucket, why))
+	r.losses = append(r.losses, fmt.Sprintf("a part of %s: %v", bucket, reason))
 	r.missing(bucket)
 }
 
-// missing takes note of what it means that rows of a bucket are missing.
+// missing records the consequences of missing rows of a bucket.
 func (r *rescuer) missing(bucket []byte) {
 	r.hole = r.hole || bytes.Equal(bucket, transitions)
 	r.frozen = r.frozen || bytes.Equal(bucket, freeze)
 }
 
-// endHole takes note of lost transitions up to a recorded time.
-func (r *rescuer) endHole(to uint64) {
-	if from := max(r.last+1, r.created); r.hole && from <= to {
-		r.holes = append(r.holes, gap{from: from, to: to, Gap: Gap{Start: timeOf(from), End: timeOf(to)}})
+// endHole records lost transitions up to a recorded time.
+func (r *rescuer) endHole(end uint64) {
+	if start := max(r.last+1, r.created); r.hole && start <= end {
+		r.holes = append(r.holes, gap{from: start, to: end, Gap: Gap{Start: timeOf(start), End: timeOf(end)}})
 	}
 	r.hole = false
 }
@@ -175,7 +171,7 @@ func (r *rescuer) keep(bucket, k, v []byte) {
 	}
 }
 
-// flush writes what waits.
+// flush writes queued rows.
 func (r *rescuer) flush() {
 	if r.failed == nil {
 		r.failed = context.Cause(r.ctx)
@@ -208,7 +204,7 @@ func (r *rescuer) write(tx *bolt.Tx) error {
 	return nil
 }
 
-// finish writes what follows from what is lost.
+// finish writes the consequences of lost rows.
 func (r *rescuer) finish(tx *bolt.Tx) error {
 	if r.created == 0 {
 		if first, _ := tx.Bucket(transitions).Cursor().First(); len(first) == 8 {
@@ -227,7 +223,7 @@ func (r *rescuer) finish(tx *bolt.Tx) error {
 	return errors.Join(r.putHoles(tx), r.putMissingHealth(tx))
 }
 
-// putHoles marks where transitions are lost.
+// putHoles writes the gaps of lost transitions.
 func (r *rescuer) putHoles(tx *bolt.Tx) error {
 	if len(r.holes) == 0 {
 		return nil
@@ -244,18 +240,18 @@ func (r *rescuer) putHoles(tx *bolt.Tx) error {
 	return err
 }
 
-// putMissingHealth takes the health that is lost from the last transition of the endpoint,
-// unless that may be lost too.
+// putMissingHealth restores lost health from the endpoint's last transition, unless that may be
+// lost too.
 func (r *rescuer) putMissingHealth(tx *bolt.Tx) error {
-	known := uint64(0)
+	limit := uint64(0)
 	if n := len(r.holes); n > 0 {
-		known = r.holes[n-1].to
+		limit = r.holes[n-1].to
 	}
-	if r.lost[string(current)] == 0 && len(r.why) == 0 {
+	if r.lost[string(current)] == 0 && len(r.losses) == 0 {
 		return nil
 	}
-	all := tx.Bucket(transitions).Cursor()
-	for k, v := all.Last(); len(k) == 8 && number(k) > known; k, v = all.Prev() {
+	cursor := tx.Bucket(transitions).Cursor()
+	for k, v := cursor.Last(); len(k) == 8 && number(k) > limit; k, v = cursor.Prev() {
 		t, ok := openTransition(k, v, r.shared)
 		if !ok || tx.Bucket(current).Get(rowOf(&t.Endpoint)) != nil {
 			continue
@@ -267,13 +263,13 @@ func (r *rescuer) putMissingHealth(tx *bolt.Tx) error {
 	return nil
 }
 
-// index writes the rows by which a transition is found.
+// index writes the index rows of a transition.
 func (r *rescuer) index(tx *bolt.Tx, t *health.Transition, recorded uint64) error {
-	at := placeOf(recorded, t)
-	err := tx.Bucket(byCluster).Put(key(at.cluster, recorded), present)
+	p := placeOf(recorded, t)
+	err := tx.Bucket(byCluster).Put(key(p.cluster, recorded), present)
 	if r.version < sumsSchema {
-		k := key(at.cluster, uint64(at.endpoint), recorded)
+		k := key(p.cluster, uint64(p.endpoint), recorded)
 		return errors.Join(err, tx.Bucket(byEndpoint).Put(k, []byte{byte(t.From), byte(t.To)}))
 	}
-	return errors.Join(err, putInIndex(tx.Bucket(byEndpoint).Cursor(), &at))
+	return errors.Join(err, putInIndex(tx.Bucket(byEndpoint).Cursor(), &p))
 }

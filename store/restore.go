@@ -11,11 +11,11 @@ import (
 	"time"
 )
 
-// RestoreResult describes what Restore put in place.
+// RestoreResult describes the restored history.
 type RestoreResult struct {
 	CopyInfo
 	Path string // of the history
-	Kept string // where the history before is; empty if there was none
+	Kept string // path of the replaced history; empty if there was none
 }
 
 // RestoreOptions says how to restore. The zero RestoreOptions is good.
@@ -23,16 +23,16 @@ type RestoreOptions struct {
 	// AcceptDamaged accepts a copy in which single rows are damaged.
 	AcceptDamaged bool
 
-	// Progress, if any, gets how much of the copy is read. Restore checks it then.
+	// Progress, if set, gets the number of bytes read. Restore checks the copy then.
 	Progress func(done, size int64)
 
 	now func() time.Time
 }
 
-// Restore puts a copy in place of the history in a folder, or in an empty folder, while
-// no hdsd has it open. It keeps the history that was there beside the new one. At every
-// moment the folder has one of them, whole. After an error it has the old one.
-func Restore(ctx context.Context, folder, from string, r RestoreOptions) (done RestoreResult, err error) {
+// Restore puts a copy in place of the history in a folder, or in an empty folder, while no hdsd
+// has it open. It keeps the replaced history beside the new one. At every moment the folder has
+// one of them, complete. After an error it has the old one.
+func Restore(ctx context.Context, folder, origin string, r RestoreOptions) (done RestoreResult, err error) {
 	if r.now == nil {
 		r.now = time.Now
 	}
@@ -40,7 +40,7 @@ func Restore(ctx context.Context, folder, from string, r RestoreOptions) (done R
 		r.Progress = func(int64, int64) {}
 	}
 	o := Options{LockTimeout: time.Second}.withDefaults()
-	source, err := os.Open(from)
+	source, err := os.Open(origin)
 	if err != nil {
 		return done, fmt.Errorf("copy: %w", err)
 	}
@@ -60,11 +60,11 @@ func Restore(ctx context.Context, folder, from string, r RestoreOptions) (done R
 	if err != nil {
 		return done, err
 	}
-	info, db, err := examine(from, staged, &o)
+	info, db, err := examine(origin, staged, &o)
 	done.CopyInfo = info
 	switch {
 	case err != nil:
-	case ctx.Err() != nil: // whoever cancels during the check wants the history left alone
+	case ctx.Err() != nil: // a caller that cancels during the check wants the history unchanged
 		err = fmt.Errorf("restore: %w", context.Cause(ctx))
 	case info.Rows != nil && !r.AcceptDamaged:
 		err = info.Rows
@@ -77,8 +77,8 @@ func Restore(ctx context.Context, folder, from string, r RestoreOptions) (done R
 	return done, errors.Join(err, closeCopy(staged, db))
 }
 
-// stage copies the source to the name of unfinished histories, and syncs it. The lock on
-// that keeps a starting hdsd away.
+// stage copies the source to the name of unfinished histories, and syncs it. Its lock keeps a
+// starting hdsd away.
 func stage(ctx context.Context, path string, source, before *os.File, o *Options, progress func(done, size int64)) (staged *os.File, err error) {
 	info, err := source.Stat()
 	if err != nil {
@@ -114,29 +114,29 @@ func copyIn(ctx context.Context, staged, source *os.File, size int64, progress f
 	if err := staged.Truncate(0); err != nil {
 		return err
 	}
-	to := &countingWriter{to: &contextWriter{ctx, io.NewOffsetWriter(staged, 0)}, written: func(done int64) { progress(done, size) }}
-	if _, err := io.Copy(to, source); err != nil {
+	counter := &countingWriter{writer: &contextWriter{ctx, io.NewOffsetWriter(staged, 0)}, written: func(done int64) { progress(done, size) }}
+	if _, err := io.Copy(counter, source); err != nil {
 		return err
 	}
 	return staged.Sync()
 }
 
-// countingWriter reports how much was written.
+// countingWriter reports the number of bytes written.
 type countingWriter struct {
-	to      io.Writer
+	writer  io.Writer
 	done    int64
 	written func(int64)
 }
 
 func (c *countingWriter) Write(p []byte) (int, error) {
-	n, err := c.to.Write(p)
+	n, err := c.writer.Write(p)
 	c.done += int64(n)
 	c.written(c.done)
 	return n, err
 }
 
-// replace gives the old history a second name, by its date, and then renames the
-// finished one over it. So there is always one.
+// replace gives the old history a second name, by its date, and then renames the finished one
+// over it, so that there is always one.
 func replace(path string, keep bool, now time.Time) (kept string, err error) {
 	if keep {
 		if kept, err = linkDated(path, now); err != nil {
@@ -158,7 +158,7 @@ func replace(path string, keep bool, now time.Time) (kept string, err error) {
 	return kept, nil
 }
 
-// maxKept is how many histories can be kept of one second.
+// maxKept bounds the kept histories of one second.
 const maxKept = 100
 
 func linkDated(path string, now time.Time) (string, error) {

@@ -146,7 +146,7 @@ func TestRestoreRefuses(t *testing.T) {
 	spoil(t, foreign, func(tx *bolt.Tx) error { _, err := tx.CreateBucket([]byte("theirs")); return err })
 	spoil(t, spoiled, spoilRow)
 	newSchema := copyOf(t, 5, func(o *Options) {
-		o.migrations = []migration{toSchema2, toSchema3, func(*bolt.Tx) error { return nil }}
+		o.migrations = []migration{toSchema3, func(*bolt.Tx) error { return nil }}
 	})
 	newFormat := bytes.Clone(good)
 	for _, at := range []int{0, os.Getpagesize()} { // of each first page

@@ -13,12 +13,12 @@ import (
 	"hdsd/health"
 )
 
-// changes are rows to put, by bucket and key. A row of nil is deleted, and a bucket of nil
-// as a whole. A missing bucket comes with its first row, so older files need no change.
+// changes are rows to put, by bucket and key. A nil row is deleted, and a nil bucket as a whole.
+// A missing bucket comes with its first row, so older files need no change.
 type changes map[string]map[string][]byte
 
-// sealedBuckets lists the buckets whose values all have a checksum, and how to find out
-// whether a row can be read.
+// sealedBuckets lists the buckets whose values all have a checksum, and checks that a row can be
+// read.
 var sealedBuckets = []struct {
 	name []byte
 	good func(k, row []byte) bool
@@ -39,7 +39,7 @@ var sealedBuckets = []struct {
 	{gaps, func(k, row []byte) bool { _, ok := decodeGap(k, row); return ok }},
 }
 
-// rowKey returns the key of a row that is found by a hash.
+// rowKey returns the key of a row indexed by a hash.
 func rowKey(hash health.Hash) string { return string(key(uint64(hash))) }
 
 // encoded returns nil for nil.
@@ -50,7 +50,7 @@ func encoded[T any](v *T, encode func(*T) []byte) []byte {
 	return encode(v)
 }
 
-// put hands over rows of a bucket. They replace rows with their keys that still wait.
+// put queues rows of a bucket. They replace waiting rows with the same keys.
 func (in *intake) put(bucket []byte, changed map[string][]byte) {
 	if changed != nil && len(changed) == 0 {
 		return
@@ -64,39 +64,39 @@ func (in *intake) put(bucket []byte, changed map[string][]byte) {
 		} else {
 			maps.Copy(in.rows[name], changed)
 		}
-		in.asked.others++
+		in.submitted.rows++
 	})
 }
 
-// takeRows returns the rows of a group. What is deleted from voted waits for the last
-// group that has transitions. The caller holds the lock.
-func (in *intake) takeRows(last bool) changes {
-	taken := in.rows
+// nextRows returns the rows of a group. Deletions from voted wait for the last group with
+// transitions. The caller holds the lock.
+func (in *intake) nextRows(last bool) changes {
+	rows := in.rows
 	in.rows = nil
 	if !last {
-		in.putBackRows(taken)
+		in.putBackRows(rows)
 	}
-	return taken
+	return rows
 }
 
-// putBackRows has what a group deletes from voted wait, unless the row has changed since. The
-// caller holds the lock.
-func (in *intake) putBackRows(taken changes) {
-	name, later := string(voted), map[string][]byte{}
-	for k, row := range taken[name] {
+// putBackRows returns a group's deletions from voted to the queue, unless the row has changed
+// since. The caller holds the lock.
+func (in *intake) putBackRows(rows changes) {
+	name, deferred := string(voted), map[string][]byte{}
+	for k, row := range rows[name] {
 		if row == nil {
-			later[k] = nil
-			delete(taken[name], k)
+			deferred[k] = nil
+			delete(rows[name], k)
 		}
 	}
-	if len(later) == 0 {
+	if len(deferred) == 0 {
 		return
 	}
 	if in.rows == nil {
 		in.rows = changes{}
 	}
-	maps.Copy(later, in.rows[name])
-	in.rows[name] = later
+	maps.Copy(deferred, in.rows[name])
+	in.rows[name] = deferred
 }
 
 func (g *group) writeRows(tx *bolt.Tx) error {
@@ -127,7 +127,7 @@ func putRows(tx *bolt.Tx, bucket []byte, changed map[string][]byte) error {
 	return nil
 }
 
-// putRow puts a row unless it is there unchanged. Nil deletes it.
+// putRow puts a row unless it is unchanged. Nil deletes it.
 func putRow(rows *bolt.Bucket, k, row []byte) error {
 	if row == nil {
 		return rows.Delete(k)

@@ -74,10 +74,10 @@ func TestOnlyTheLatestOfARowWaits(t *testing.T) {
 	in.put(freeze, map[string][]byte{"held": {1}})
 	in.put(freeze, nil)
 	want := changes{"trust": {"a": {2}, "b": nil, "c": {1}}, "freeze": nil}
-	if diff := cmp.Diff(want, in.take(math.MaxInt).rows); diff != "" {
+	if diff := cmp.Diff(want, in.nextGroup(math.MaxInt).rows); diff != "" {
 		t.Error(diff)
 	}
-	if g := in.take(math.MaxInt); len(g.rows) > 0 {
+	if g := in.nextGroup(math.MaxInt); len(g.rows) > 0 {
 		t.Errorf("again: %v", g.rows)
 	}
 }

@@ -14,31 +14,31 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-// SalvageResult says what Salvage kept, and what is lost.
+// SalvageResult describes what Salvage kept and lost.
 type SalvageResult struct {
 	CopyInfo
 	Path string   // of the history
-	Kept string   // where the damaged one is; empty if it was a copy elsewhere
-	Lost []string // what could not be read
+	Kept string   // path of the damaged one; empty if it was a copy elsewhere
+	Lost []string // descriptions of lost rows
 }
 
-// Salvage makes a new history of what can be read of a damaged one, and puts it in place.
-// That is the history in a folder, or a copy of one if from is not empty. It keeps every
-// value whose checksum is right, and no other. Where transitions are lost, the history has
-// a gap. After an error everything is as it was.
-func Salvage(ctx context.Context, folder, from string) (done SalvageResult, err error) {
+// Salvage makes a new history of the readable part of a damaged one, and puts it in place. It
+// reads the history in a folder, or a copy if origin is not empty. It keeps every value with a
+// right checksum, and no other. Where transitions are lost, the history has a gap. After an
+// error everything is as before.
+func Salvage(ctx context.Context, folder, origin string) (done SalvageResult, err error) {
 	o := Options{LockTimeout: time.Second}.withDefaults()
 	done.Path = filepath.Join(folder, fileName)
 	before, err := lockPlace(ctx, done.Path, os.O_RDWR, o.LockTimeout)
-	if err != nil && (from == "" || !errors.Is(err, fs.ErrNotExist)) {
+	if err != nil && (origin == "" || !errors.Is(err, fs.ErrNotExist)) {
 		return done, err
 	}
 	if before != nil {
 		defer before.Close()
 	}
 	damaged := before
-	if from != "" {
-		if damaged, err = os.Open(from); err != nil {
+	if origin != "" {
+		if damaged, err = os.Open(origin); err != nil {
 			return done, fmt.Errorf("copy: %w", err)
 		}
 		defer damaged.Close()
@@ -60,7 +60,7 @@ func Salvage(ctx context.Context, folder, from string) (done SalvageResult, err 
 	return done, errors.Join(err, closeCopy(staged, db))
 }
 
-// rescue copies what is good of one file to another.
+// rescue copies the good rows of one file to another.
 func (r *SalvageResult) rescue(ctx context.Context, damaged, staged *os.File, o *Options) (*bolt.DB, error) {
 	info, err := damaged.Stat()
 	if err == nil {
@@ -73,23 +73,23 @@ func (r *SalvageResult) rescue(ctx context.Context, damaged, staged *os.File, o 
 	if err != nil {
 		return nil, fmt.Errorf("salvage: %w", err)
 	}
-	to := &rescuer{ctx: ctx, db: db, options: o, shared: names{}, lost: map[string]int{}}
-	return db, errors.Join(to.run(damaged, info.Size()), r.describe(to))
+	rescuer := &rescuer{ctx: ctx, db: db, options: o, shared: names{}, lost: map[string]int{}}
+	return db, errors.Join(rescuer.run(damaged, info.Size()), r.describe(rescuer))
 }
 
-// describe fills in r from what was rescued.
-func (r *SalvageResult) describe(from *rescuer) error {
-	for _, bucket := range slices.Sorted(maps.Keys(from.lost)) {
-		r.Lost = append(r.Lost, rowsOf(from.lost[bucket], []byte(bucket)))
+// describe fills in r from the rescuer's result.
+func (r *SalvageResult) describe(rescued *rescuer) error {
+	for _, bucket := range slices.Sorted(maps.Keys(rescued.lost)) {
+		r.Lost = append(r.Lost, rowsOf(rescued.lost[bucket], []byte(bucket)))
 	}
-	r.Lost = append(r.Lost, from.why...)
-	return from.db.View(func(tx *bolt.Tx) error {
+	r.Lost = append(r.Lost, rescued.losses...)
+	return rescued.db.View(func(tx *bolt.Tx) error {
 		r.Bytes = tx.Size()
-		return r.read(tx, r.Path, from.options)
+		return r.read(tx, r.Path, rescued.options)
 	})
 }
 
-// rowsOf says how many rows of a bucket.
+// rowsOf returns a phrase that counts rows of a bucket.
 func rowsOf(n int, bucket []byte) string {
 	if n == 1 {
 		return fmt.Sprintf("1 row of %s", bucket)

@@ -32,15 +32,18 @@ const magic = "hdsd history"
 // migration upgrades a file from one schema version to the next.
 type migration func(*bolt.Tx) error
 
-// migrations[i] leads from version i+1 to i+2. All that a file needs run in one
+// oldestSchema is the oldest schema version that hdsd reads.
+const oldestSchema = 2
+
+// migrations[i] upgrades version oldestSchema+i to the next. All migrations of a file run in one
 // transaction.
-var migrations = []migration{toSchema2, toSchema3}
+var migrations = []migration{toSchema3}
 
 // sumsSchema is the schema version that has sums in the index by endpoint.
 const sumsSchema = 3
 
-// toSchema3 changes nothing: rows without sums stay as they are. An hdsd of schema 2 would
-// take those with sums for damaged.
+// toSchema3 changes nothing: rows without sums stay. An hdsd of schema 2 would take rows with
+// sums for damaged.
 func toSchema3(*bolt.Tx) error { return nil }
 
 var errNoHeader = errors.New("it is not a history of hdsd")
@@ -94,12 +97,25 @@ func complete(tx *bolt.Tx) error {
 	return nil
 }
 
+// unreadable returns an error that wraps ErrVersion if hdsd cannot read a schema version.
+func (o *Options) unreadable(path string, version uint32) error {
+	switch {
+	case version > o.version():
+		return fmt.Errorf("%w: %s was written by a newer hdsd (schema %d, this one knows %d): upgrade hdsd, restore a backup of the older one, "+
+			"or move the file away to begin a new history", ErrVersion, path, version, o.version())
+	case version < oldestSchema:
+		return fmt.Errorf("%w: %s has schema %d, and this hdsd reads %d to %d: move the file away to begin a new history",
+			ErrVersion, path, version, oldestSchema, o.version())
+	}
+	return nil
+}
+
 // migrate upgrades a file from version to the newest.
-func migrate(tx *bolt.Tx, version uint32, created uint64, steps []migration) error {
-	for i, step := range steps[version-1:] {
+func (o *Options) migrate(tx *bolt.Tx, version uint32, created uint64) error {
+	for i, step := range o.migrations[version-oldestSchema:] {
 		if err := step(tx); err != nil {
 			return fmt.Errorf("from schema %d: %w", int(version)+i, err)
 		}
 	}
-	return putSchema(tx, uint32(len(steps))+1, created)
+	return putSchema(tx, o.version(), created)
 }

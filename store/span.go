@@ -9,12 +9,11 @@ import (
 	"hdsd/store/timeline"
 )
 
-// span walks the keys of one index that are a prefix and a recorded time, in some ranges
-// of time.
+// span walks the keys of one index with a given prefix, in some ranges of recorded time.
 type span struct {
 	rows   *bolt.Cursor
 	prefix []byte
-	ranges []timeline.Range // still to do, in the order of the walk
+	ranges []timeline.Range // remaining ranges, in the order of the walk
 	newest bool
 	inside bool // the cursor is in ranges[0]
 }
@@ -56,15 +55,15 @@ func (s *span) step() (k []byte) {
 	case s.inside:
 		k, _ = s.rows.Next()
 	case s.newest:
-		k, _ = seekBefore(s.rows, s.at(s.ranges[0].To))
+		k, _ = seekBefore(s.rows, s.key(s.ranges[0].To))
 	default:
-		k, _ = s.rows.Seek(s.at(s.ranges[0].From))
+		k, _ = s.rows.Seek(s.key(s.ranges[0].From))
 	}
 	s.inside = true
 	return k
 }
 
-func (s *span) at(recorded uint64) []byte {
+func (s *span) key(recorded uint64) []byte {
 	return append(slices.Clone(s.prefix), key(recorded)...)
 }
 
@@ -79,7 +78,7 @@ func seekBefore(rows *bolt.Cursor, before []byte) (k, v []byte) {
 // merge joins spans in order of recorded time.
 type merge struct {
 	spans  []*span
-	heads  []uint64 // next of each span, once started
+	heads  []uint64 // next recorded time of each span, once started
 	newest bool
 }
 
@@ -109,7 +108,7 @@ func (m *merge) start() {
 	}
 }
 
-// advance reads the next of a span, or removes a span that has ended.
+// advance reads the next time of a span, or removes an ended span.
 func (m *merge) advance(i int) {
 	var ok bool
 	if m.heads[i], ok = m.spans[i].next(); !ok {

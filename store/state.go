@@ -10,33 +10,34 @@ import (
 	"hdsd/health"
 )
 
-// State is everything that the file holds besides the history, as of one moment.
+// State is everything in the file besides the history, at one moment.
 type State struct {
 	Current   map[health.Hash]Held           // last known health, by endpoint
 	Plan      map[string][]health.Hash       // sorted endpoints, by checker
 	Clusters  []string                       // every cluster ever known, sorted
 	Freeze    *Freeze                        // nil unless publishing is frozen
 	Overrides []Override                     // in no order, expired ones included
-	Voted     map[health.Hash]health.Verdict // verdict of the votes, by endpoint: all under an override, maybe others
+	Voted     map[health.Hash]health.Verdict // verdict by votes, by endpoint: all under an override, maybe others
 	Trust     map[string]Trust               // by checker
 	Trials    map[string]*Trials             // by cluster
 
 	Established map[string]Established  // checkers that are not on probation
-	Penalties   map[health.Hash]Penalty // of endpoints that went down lately and are damped
+	Penalties   map[health.Hash]Penalty // of damped endpoints that went down lately
 	GivenBack   map[string]bool         // names of clusters that data planes check again
+	Attendance  Attendance              // of checkers, by the events
 }
 
-// Held is the last known health of an endpoint. It has no observations, because a start reads that
-// of all endpoints.
+// Held is the last known health of an endpoint. It has no observations, because a start reads
+// all endpoints.
 type Held struct {
 	Endpoint health.Endpoint
 	Status   health.Status
-	Since    time.Time // zero where there was no verdict yet
+	Since    time.Time // zero before the first verdict
 	Reason   string
 }
 
-// State reads everything but the history in one transaction, which takes as long
-// as there are endpoints. It skips and reports damaged rows.
+// State reads everything but the history in one transaction, in time proportional to the
+// endpoints. It skips and reports damaged rows.
 func (s *Store) State() (State, error) {
 	var found State
 	err := s.db.view(func(tx *bolt.Tx) error {
@@ -44,11 +45,11 @@ func (s *Store) State() (State, error) {
 		found = State{
 			Current: rows.current(), Voted: rows.voted(), Plan: rows.plan(), Clusters: rows.clusters(),
 			Freeze: rows.freeze(), Overrides: rows.overrides(), Trust: rows.trust(), Trials: rows.trials(),
-			Established: rows.established(), Penalties: rows.penalties(), GivenBack: rows.givenBack(),
+			Established: rows.established(), Penalties: rows.penalties(), GivenBack: rows.givenBack(), Attendance: rows.attendance(),
 		}
 		return nil
 	})
-	s.db.unload() // of a large history, these pages are as much as all that a start keeps
+	s.db.unload() // the pages of a large history are as much as all that a start keeps
 	if err != nil {
 		return State{}, fmt.Errorf("read the stored state: %w", err)
 	}
@@ -63,53 +64,53 @@ type stateReader struct {
 }
 
 func (r stateReader) current() map[health.Hash]Held {
-	all := map[health.Hash]Held{}
+	held := map[health.Hash]Held{}
 	shared, endpoints, dates := names{}, r.tx.Bucket(byEndpoint).Cursor(), r.time.dates(r.tx)
-	r.damage.each(r.tx, current, func(k, row []byte) bool {
+	r.damage.forEach(r.tx, current, func(k, row []byte) bool {
 		t, ok := decodeCurrent(k, row, shared)
 		if ok {
 			dates.correctLast(endpoints, k, &t)
-			all[health.Hash(number(k[8:]))] = Held{t.Endpoint, t.To, t.Time, t.Reason}
+			held[health.Hash(number(k[8:]))] = Held{t.Endpoint, t.To, t.Time, t.Reason}
 		}
 		return ok
 	})
-	return all
+	return held
 }
 
 func (r stateReader) voted() map[health.Hash]health.Verdict {
-	all := map[health.Hash]health.Verdict{}
-	r.damage.each(r.tx, voted, func(k, row []byte) bool {
+	verdicts := map[health.Hash]health.Verdict{}
+	r.damage.forEach(r.tx, voted, func(k, row []byte) bool {
 		v, ok := decodeVoted(row)
 		if ok = ok && len(k) == 8; ok {
-			all[health.Hash(number(k))] = v
+			verdicts[health.Hash(number(k))] = v
 		}
 		return ok
 	})
-	return all
+	return verdicts
 }
 
 func (r stateReader) plan() map[string][]health.Hash {
-	all := map[string][]health.Hash{}
-	r.damage.each(r.tx, plan, func(_, row []byte) bool {
+	byChecker := map[string][]health.Hash{}
+	r.damage.forEach(r.tx, plan, func(_, row []byte) bool {
 		checker, endpoints, ok := decodePlan(row)
 		if ok {
-			all[checker] = endpoints
+			byChecker[checker] = endpoints
 		}
 		return ok
 	})
-	return all
+	return byChecker
 }
 
-func (r stateReader) clusters() (all []string) {
-	r.damage.each(r.tx, clusters, func(_, name []byte) bool {
-		all = append(all, string(name))
+func (r stateReader) clusters() (names []string) {
+	r.damage.forEach(r.tx, clusters, func(_, name []byte) bool {
+		names = append(names, string(name))
 		return true
 	})
-	slices.Sort(all)
-	return all
+	slices.Sort(names)
+	return names
 }
 
-// freeze returns a freeze even if it is damaged: a bad page must not let verdicts out.
+// freeze returns a freeze even if it is damaged: a bad page must not end it.
 func (r stateReader) freeze() *Freeze {
 	rows := r.tx.Bucket(freeze)
 	if rows == nil {
@@ -130,37 +131,37 @@ func (r stateReader) freeze() *Freeze {
 	return &f
 }
 
-func (r stateReader) overrides() (all []Override) {
-	r.damage.each(r.tx, overrides, func(_, row []byte) bool {
+func (r stateReader) overrides() (found []Override) {
+	r.damage.forEach(r.tx, overrides, func(_, row []byte) bool {
 		o, ok := decodeOverride(row)
 		if ok {
-			all = append(all, o)
+			found = append(found, o)
 		}
 		return ok
 	})
-	return all
+	return found
 }
 
 func (r stateReader) trust() map[string]Trust {
-	all := map[string]Trust{}
-	r.damage.each(r.tx, trust, func(k, row []byte) bool {
+	byChecker := map[string]Trust{}
+	r.damage.forEach(r.tx, trust, func(k, row []byte) bool {
 		t, ok := decodeTrust(row)
 		if ok {
-			all[string(k)] = t
+			byChecker[string(k)] = t
 		}
 		return ok
 	})
-	return all
+	return byChecker
 }
 
 func (r stateReader) trials() map[string]*Trials {
-	all := map[string]*Trials{}
-	r.damage.each(r.tx, trials, func(_, row []byte) bool {
+	byCluster := map[string]*Trials{}
+	r.damage.forEach(r.tx, trials, func(_, row []byte) bool {
 		cluster, t, ok := decodeTrials(row)
 		if ok {
-			all[cluster] = t
+			byCluster[cluster] = t
 		}
 		return ok
 	})
-	return all
+	return byCluster
 }

@@ -16,23 +16,23 @@ import (
 type Store struct {
 	*history // queries of what is committed
 
-	db     *database
-	time   *timekeeper
-	damage *damage
-	known  *clusterSet
-	trail  *trail // of the audit
-	diary  *diary // of the events
-	intake *intake
-	writer *writer
-	quota  *quota
-	now    func() time.Time
-	close  func() error
+	db       *database
+	time     *timekeeper
+	damage   *damage
+	clusters *clusterSet
+	trail    *journal // of the audit
+	diary    *journal // of the events
+	intake   *intake
+	writer   *writer
+	quota    *quota
+	now      func() time.Time
+	close    func() error
 }
 
-// Open opens the history in a folder, or begins one. It waits a bounded time for a
-// process that has it open. The errors ErrLocked, ErrVersion and ErrDamaged say what
-// to do; the file is then as it was. If the disk only takes no writes, Open succeeds, and
-// the history fails from the beginning on.
+// Open opens the history in a folder, or creates one. It waits a bounded time for another
+// process that has it open. The errors ErrLocked, ErrVersion and ErrDamaged say what to do; the
+// file is unchanged then. If the disk only refuses writes, Open succeeds, and the history fails
+// from the start.
 func Open(ctx context.Context, dir string, o Options) (*Store, error) {
 	o = o.withDefaults()
 	found, err := openDatabase(ctx, dir, &o)
@@ -42,11 +42,11 @@ func Open(ctx context.Context, dir string, o Options) (*Store, error) {
 	db := found.db
 	s := &Store{
 		db: db, time: newTimekeeper(db, &o), damage: &damage{path: db.path, report: o.OnError},
-		known: &clusterSet{}, trail: &trail{limit: maxAudit, most: maxAuditWaiting}, diary: newDiary(), intake: newIntake(o.MaxPending), now: o.now,
-		quota: &quota{db: db, told: o.OnQuota},
+		clusters: &clusterSet{}, trail: newTrail(), diary: newDiary(), intake: newIntake(o.MaxPending), now: o.now,
+		quota: &quota{db: db, report: o.OnQuota},
 	}
 	s.quota.max.Store(o.MaxBytes)
-	s.history = &history{db: db, time: s.time, known: s.known, damage: s.damage}
+	s.history = &history{db: db, time: s.time, clusters: s.clusters, damage: s.damage}
 	s.writer = &writer{
 		db: db, time: s.time, intake: s.intake, trail: s.trail, diary: s.diary, options: &o,
 		pruner: pruner{db: db, time: s.time, intake: s.intake, diary: s.diary, damage: s.damage, quota: s.quota, onError: o.OnError},
@@ -64,8 +64,7 @@ func Open(ctx context.Context, dir string, o Options) (*Store, error) {
 	return s, nil
 }
 
-// load reads what the rooms continue from. The file was last written at a time that
-// the wall clock gave then.
+// load reads the state of the parts. written is the wall clock's time of the last write.
 func (s *Store) load(tx *bolt.Tx, written time.Time) error {
 	_, created, err := schema(tx)
 	if err != nil {
@@ -77,13 +76,13 @@ func (s *Store) load(tx *bolt.Tx, written time.Time) error {
 	s.trail.load(tx)
 	s.diary.load(tx)
 	for _, name := range (stateReader{tx: tx, damage: s.damage, time: s.time}).clusters() {
-		s.known.add(name)
+		s.clusters.add(name)
 	}
 	return nil
 }
 
-// Close commits what is left and closes the file. What the disk does not take at this
-// last attempt is lost; the error says so.
+// Close commits queued work and closes the file. If this last attempt fails, the rest is lost;
+// the error says so.
 func (s *Store) Close() error { return s.close() }
 
 func (s *Store) shut() error {
@@ -94,15 +93,15 @@ func (s *Store) shut() error {
 
 // Stats describes the writer and the file.
 type Stats struct {
-	Pending   int    // transitions that wait for the disk
+	Pending   int    // transitions waiting for the disk
 	Committed uint64 // transitions written since Open
-	Dropped   uint64 // transitions that are missing from the history
+	Dropped   uint64 // transitions missing from the history
 	Gaps      uint64 // gaps written since Open
-	Skipped   uint64 // damaged values met
-	Doubted   bool   // the wall clock is: see Clock
-	LastError error  // of the disk, also if it has not answered for a while; nil once it has taken a group again
+	Skipped   uint64 // damaged values found
+	Doubted   bool   // the wall clock is doubted: see Clock
+	LastError error  // error of the disk, or its long silence; nil after the next committed group
 	Bytes     int64  // size of the file
-	Quota     Quota  // what of it is in use
+	Quota     Quota  // use of the file
 }
 
 // Stats returns the present figures.
@@ -118,50 +117,46 @@ func (s *Store) Stats() Stats {
 
 // Append adds transitions to the history, in this order. It does not wait for the
 // disk. The slice and what it refers to must not change afterwards.
-func (s *Store) Append(all []health.Transition) {
-	for i := range all {
-		if i == 0 || all[i].Endpoint.Cluster != all[i-1].Endpoint.Cluster {
-			s.RememberClusters([]string{all[i].Endpoint.Cluster})
+func (s *Store) Append(batch []health.Transition) {
+	for i := range batch {
+		if i == 0 || batch[i].Endpoint.Cluster != batch[i-1].Endpoint.Cluster {
+			s.RememberClusters([]string{batch[i].Endpoint.Cluster})
 		}
 	}
-	s.intake.append(all, s.now)
+	s.intake.append(batch, s.now)
 }
 
-// Flush waits until everything handed over before is on disk.
+// Flush waits until all work submitted before is on disk.
 func (s *Store) Flush(ctx context.Context) error { return s.intake.flush(ctx) }
 
-// Durable is Flush for callers in a hurry. While the disk does not take the history, it
-// asks for one more attempt and returns the error of that. What it waited for is written
-// as soon as the disk takes it.
+// Durable is Flush for urgent callers. While the disk fails, it requests one more attempt and
+// returns that attempt's error. The work stays queued.
 func (s *Store) Durable(ctx context.Context) error { return s.intake.durable(ctx) }
 
-// Committed returns a channel that is closed when more is committed, or when the store
-// closes; sometimes for less. Whoever gets the channel first and then reads misses
-// nothing.
+// Committed returns a channel that is closed on the next commit, when the store closes, and
+// sometimes without either. A caller that gets the channel before it reads misses nothing.
 func (s *Store) Committed() <-chan struct{} { return s.intake.moved() }
 
-// SetRetention changes how long transitions are kept; 0 is for ever. The next pass
-// goes by it.
+// SetRetention sets how long transitions are kept; 0 is for ever. It applies from the next pass.
 func (s *Store) SetRetention(d time.Duration) { s.time.retention.Store(int64(d)) }
 
-// SetMaxBytes changes how much of the file may be in use; 0 is any. The next group goes by
-// it.
-func (s *Store) SetMaxBytes(most int64) { s.quota.max.Store(most) }
+// SetMaxBytes bounds the file's pages in use; 0 is no bound. It applies from the next group.
+func (s *Store) SetMaxBytes(limit int64) { s.quota.max.Store(limit) }
 
-// Forget deletes the current health of endpoints that known denies and that have no
-// transitions left. It happens in the background, which calls known. Without a
-// retention, nothing is deleted.
-func (s *Store) Forget(known func(health.Hash) bool) { s.intake.forget(known) }
+// Forget deletes the current health of endpoints that isKnown denies and that have no
+// transitions left. It runs in the background, which calls isKnown. Without a retention, nothing
+// is deleted.
+func (s *Store) Forget(isKnown func(health.Hash) bool) { s.intake.forget(isKnown) }
 
 // Clock compares the wall clock with steady time at present.
 func (s *Store) Clock() Clock { return s.time.clock() }
 
-// ConfirmClock says that the wall clock is right, and returns the comparison before.
-// It is on disk if there is no error.
+// ConfirmClock declares the wall clock right, and returns the comparison before. Without an
+// error, it is on disk.
 func (s *Store) ConfirmClock(ctx context.Context, author string) (before Clock, err error) {
-	asked := s.writer.do(ctx, func() { before, err = s.time.confirm(author) })
-	if asked != nil {
-		return Clock{}, asked
+	callErr := s.writer.call(ctx, func() { before, err = s.time.confirm(author) })
+	if callErr != nil {
+		return Clock{}, callErr
 	}
 	return before, err
 }

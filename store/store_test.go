@@ -346,7 +346,7 @@ func TestManyAreForgotten(t *testing.T) {
 	}
 	s.Forget(func(health.Hash) bool { return false })
 	for rest := false; !rest; {
-		if err := s.writer.do(t.Context(), func() { rest = s.intake.idle() && !s.writer.pruner.busy() }); err != nil {
+		if err := s.writer.call(t.Context(), func() { rest = s.intake.idle() && !s.writer.pruner.busy() }); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -355,6 +355,32 @@ func TestManyAreForgotten(t *testing.T) {
 	}
 	if err := s.Check(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestAPassLooksAtAll: what somebody asks for in the middle of a pass is a pass of its own.
+func TestAPassLooksAtAll(t *testing.T) {
+	var now wall
+	now.set(day)
+	s := open(t, t.TempDir(), now.keep)
+	firstPrune(t, s)
+	const count = 2*eventsLooked + 10
+	for n := range count {
+		s.AppendEvents([]Event{{Time: day.Add(time.Duration(n)), Kind: storev1.EventKind_CHECKER_LOST}})
+	}
+	flush(t, s)
+	err := s.writer.call(t.Context(), func() {
+		s.intake.askPrune()
+		s.writer.pruner.step(0) // looks at some, which are young
+		now.set(day.Add(2 * time.Hour))
+		s.time.look()
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	prune(t, s)
+	if left, _, err := s.Events(EventQuery{Limit: count}); err != nil || len(left) != 0 {
+		t.Errorf("%d events are left: %v", len(left), err)
 	}
 }
 

@@ -276,7 +276,7 @@ func TestDamagedSums(t *testing.T) {
 	s.Append([]health.Transition{next}) // which cannot go on from there
 	flush(t, s)
 	want.Transitions++
-	want.In[next.To], want.In[next.From] = want.In[next.To]+30*time.Second, want.In[next.From]-30*time.Second
+	want.Durations[next.To], want.Durations[next.From] = want.Durations[next.To]+30*time.Second, want.Durations[next.From]-30*time.Second
 	spent, err := s.TimeInStatus([]health.Endpoint{e}, day, sec(100))
 	if diff := cmp.Diff([]StatusTimes{want}, spent); err != nil || diff != "" {
 		t.Errorf("with one more: %v, %s", err, diff)
@@ -285,7 +285,7 @@ func TestDamagedSums(t *testing.T) {
 
 // FuzzSums: no value panics, and what can be read is written again as it was.
 func FuzzSums(f *testing.F) {
-	at := sums{recorded: 9, own: 7, at: 8, from: 1, to: 2, in: [6]uint64{3, 0, 5, 0, 0, 300}, changes: 4}
+	at := sums{recorded: 9, ownTime: 7, latest: 8, from: 1, to: 2, durations: [6]uint64{3, 0, 5, 0, 0, 300}, changes: 4}
 	f.Add(at.recorded, at.encode())
 	f.Add(uint64(1), []byte{1, 2})
 	f.Fuzz(func(t *testing.T, recorded uint64, row []byte) {

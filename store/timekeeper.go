@@ -18,15 +18,15 @@ var (
 
 // Clock compares the wall clock with steady time.
 type Clock struct {
-	Wall    time.Time // what the wall clock says
+	Wall    time.Time // the wall clock's time
 	Steady  time.Time // the time by which the history ages
-	Doubted bool      // the two are too far apart, since Since by steady time
+	Doubted bool      // Wall and Steady are too far apart, since Since by steady time
 	Since   time.Time
-	Why     string // why it is believed again; for OnClock
+	Reason  string // reason why the clock is believed again; for OnClock
 }
 
-// timekeeper has the timeline of an open history. Only the writer's goroutine
-// changes it; any goroutine may ask.
+// timekeeper owns the timeline of an open history. Only the writer's goroutine changes it; any
+// goroutine may read it.
 type timekeeper struct {
 	db      *database
 	now     func() time.Time
@@ -43,10 +43,10 @@ type timekeeper struct {
 	saved time.Duration // when the timeline was put on disk
 }
 
-// moment is a timeline, and the uptime when it was looked at.
+// moment is a timeline, and the uptime at its last look.
 type moment struct {
 	timeline.Timeline
-	at time.Duration
+	uptime time.Duration
 }
 
 func newTimekeeper(db *database, o *Options) *timekeeper {
@@ -55,8 +55,8 @@ func newTimekeeper(db *database, o *Options) *timekeeper {
 	return t
 }
 
-// load continues the timeline of a history that was created at one time, and whose
-// file was last written at another.
+// load continues the timeline of a history. created and written are the times of its first and
+// its last write.
 func (t *timekeeper) load(tx *bolt.Tx, created uint64, written time.Time) {
 	t.last = newest(tx)
 	t.skew = readSkew(tx)
@@ -69,8 +69,8 @@ func (t *timekeeper) load(tx *bolt.Tx, created uint64, written time.Time) {
 	t.moment.Store(&moment{next, t.uptime()})
 }
 
-// begin makes the timeline of a history that has none. For a history of an older hdsd
-// it ends at the time when that last wrote the file.
+// begin makes the timeline of a history without one. For a history of an older hdsd it ends at
+// the last write of the file.
 func (t *timekeeper) begin(tx *bolt.Tx, wall, created, written uint64) timeline.Timeline {
 	first, _ := tx.Bucket(transitions).Cursor().First()
 	if len(first) != 8 {
@@ -89,7 +89,7 @@ func (t *timekeeper) keep() time.Duration { return time.Duration(t.retention.Loa
 // steady returns steady time at present.
 func (t *timekeeper) steady() uint64 {
 	m := t.moment.Load()
-	return m.Steady(t.uptime() - m.at)
+	return m.Steady(t.uptime() - m.uptime)
 }
 
 // edge returns the steady time before which nothing is kept, or 0 for none.
@@ -119,21 +119,21 @@ func (m *moment) clock() Clock {
 	return c
 }
 
-// look reads the wall clock.
+// look compares the wall clock.
 func (t *timekeeper) look() {
-	m, up, retention := t.moment.Load(), t.uptime(), t.keep()
-	next := m.Look(nanos(t.now()), up-m.at, retention, t.last)
-	why := "it is near steady time again"
+	m, uptime, retention := t.moment.Load(), t.uptime(), t.keep()
+	next := m.Look(nanos(t.now()), uptime-m.uptime, retention, t.last)
+	reason := "it is near steady time again"
 	if m.Outlasted(next.Steady(0), retention) {
-		why = "nothing from before the doubt is kept any more"
+		reason = "nothing from before the doubt is kept any more"
 	}
-	if err := t.adopt(next, why); err != nil {
+	if err := t.adopt(next, reason); err != nil {
 		t.onError(err)
 	}
 }
 
-// confirm believes the wall clock, and returns the comparison before. It is on disk
-// if there is no error.
+// confirm believes the wall clock, and returns the comparison before. Without an error, it is on
+// disk.
 func (t *timekeeper) confirm(author string) (before Clock, err error) {
 	t.look()
 	before = t.clock()
@@ -142,18 +142,18 @@ func (t *timekeeper) confirm(author string) (before Clock, err error) {
 
 // adopt continues with another timeline. A doubt that begins or ends is on disk
 // before onClock is called.
-func (t *timekeeper) adopt(next timeline.Timeline, why string) error {
+func (t *timekeeper) adopt(next timeline.Timeline, reason string) error {
 	before, now := t.moment.Load(), &moment{next, t.uptime()}
 	if before.Doubted() == next.Doubted() {
 		t.moment.Store(now)
 		return nil
 	}
 	err := t.save(next)
-	now.at = t.uptime()
+	now.uptime = t.uptime()
 	t.moment.Store(now)
 	c := now.clock()
 	if !c.Doubted {
-		c.Why = why
+		c.Reason = reason
 	}
 	t.onClock(c)
 	return err
@@ -168,8 +168,8 @@ func (t *timekeeper) save(line timeline.Timeline) error {
 	return nil
 }
 
-// tick looks at the wall clock, and puts the timeline on disk often enough for a
-// restart to find it near.
+// tick compares the wall clock, and saves the timeline often enough for a restart to find it
+// near.
 func (t *timekeeper) tick() {
 	t.look()
 	if t.uptime()-t.saved < min(time.Hour, timeline.Leap(t.keep())/2) {
@@ -180,32 +180,32 @@ func (t *timekeeper) tick() {
 	}
 }
 
-// record gives the transitions of a group their recorded times, and the gap before them.
-// It corrects the time of those that cannot be dated by the wall clock. undo forgets them, so
-// that others can be recorded instead.
+// record gives the transitions of a group their recorded times, and the gap before them. It
+// corrects times that the wall clock misdated. undo reverts this, so that others can be recorded
+// instead.
 func (t *timekeeper) record(g *group) (undo func()) {
 	t.look()
 	last, skew := t.last, t.skew
 	m, retention := t.moment.Load(), t.keep()
-	next := &moment{m.Clone(), m.at}
-	at := func(own uint64) (recorded, dated uint64) {
-		recorded, dated = next.Record(own, t.last, retention)
+	next := &moment{m.Clone(), m.uptime}
+	record := func(ownTime uint64) (recorded, dated uint64) {
+		recorded, dated = next.Record(ownTime, t.last, retention)
 		t.last = recorded
 		t.skew.Note(recorded, dated)
 		return recorded, dated
 	}
 	if g.missing.Transitions > 0 {
 		g.gap = &gap{Gap: g.missing}
-		from, start := at(nanos(g.missing.Start))
-		to, end := at(nanos(g.missing.End))
+		from, start := record(nanos(g.missing.Start))
+		to, end := record(nanos(g.missing.End))
 		g.gap.from, g.gap.to, g.gap.Start, g.gap.End = from, to, timeOf(start), timeOf(end)
 	}
 	g.places = make([]place, len(g.transitions))
 	for i := range g.transitions {
 		transition := &g.transitions[i]
-		own := nanos(transition.Time)
-		recorded, dated := at(own)
-		if dated != own {
+		ownTime := nanos(transition.Time)
+		recorded, dated := record(ownTime)
+		if dated != ownTime {
 			redate(transition, dated)
 		}
 		g.places[i] = placeOf(recorded, transition)
@@ -222,11 +222,11 @@ func (t *timekeeper) put(tx *bolt.Tx) error {
 	return putTime(tx, t.timeline(), t.skew)
 }
 
-// prune deletes the transitions up to a recorded time by remove, and takes note in
-// the same transaction.
+// prune deletes the transitions up to a recorded time by remove, and records it in the same
+// transaction.
 func (t *timekeeper) prune(upTo uint64, remove func(*bolt.Tx) error) error {
 	m := t.moment.Load()
-	next, skew := &moment{m.Prune(upTo), m.at}, t.skew.Prune(upTo)
+	next, skew := &moment{m.Prune(upTo), m.uptime}, t.skew.Prune(upTo)
 	err := t.db.update(func(tx *bolt.Tx) error {
 		if err := remove(tx); err != nil {
 			return err
@@ -269,5 +269,5 @@ func readSkew(tx *bolt.Tx) timeline.Skew {
 	return timeline.ParseSkew(row)
 }
 
-// timeline returns the one at the last look.
+// timeline returns the timeline at the last look.
 func (t *timekeeper) timeline() *timeline.Timeline { return &t.moment.Load().Timeline }

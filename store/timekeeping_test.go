@@ -175,7 +175,7 @@ func TestClockAYearAheadForAWhile(t *testing.T) {
 		t.Errorf("at last it was as after change %s, want 119", got.Reason)
 	}
 	spent, err := m.store.TimeInStatus([]health.Endpoint{e}, hourly(49), hourly(119))
-	if got := spent[0]; err != nil || got.Transitions != 70 || (got.In[health.Healthy]-35*time.Hour).Abs() > time.Minute {
+	if got := spent[0]; err != nil || got.Transitions != 70 || (got.Durations[health.Healthy]-35*time.Hour).Abs() > time.Minute {
 		t.Errorf("%+v, %v, want 70 transitions and half of the time HEALTHY", got, err)
 	}
 	m.runs(99)
@@ -386,7 +386,7 @@ func TestOnClock(t *testing.T) {
 	var clocks []string
 	for len(m.clocks) > 0 {
 		c := <-m.clocks
-		clocks = append(clocks, fmt.Sprintf("%v %v %s", c.Doubted, c.Wall.Sub(c.Steady).Round(time.Hour), c.Why))
+		clocks = append(clocks, fmt.Sprintf("%v %v %s", c.Doubted, c.Wall.Sub(c.Steady).Round(time.Hour), c.Reason))
 	}
 	want := []string{
 		"true 8760h0m0s ", "true 8760h0m0s ", "false 0s it is near steady time again", "true -8760h0m0s ", "false 0s ann says that it is right",

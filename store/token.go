@@ -13,20 +13,21 @@ import (
 
 // Query selects transitions. An empty field matches any.
 type Query struct {
-	Cluster string
-	Address string
-	Filter  health.Filter // of where the endpoint is, and of the health after the transition
-	Checker string        // one that the transition has a vote of
-	Start   time.Time     // included
-	End     time.Time     // not included
+	Cluster  string
+	Versions []string // all names of Cluster, itself included; nil: only that. They may differ from page to page
+	Address  string
+	Filter   health.Filter // by the endpoint's place, and the health after the transition
+	Checker  string        // a checker with a vote in the transition
+	Start    time.Time     // included
+	End      time.Time     // not included
 
 	NewestFirst bool
 	Limit       int    // 1,000 by default, at most 10,000
-	Token       string // of the page before. Only Limit may differ from its query
+	Token       string // token of the previous page; only Limit and Versions may differ from its query
 }
 
-// A page token is the recorded time of the last transition shown, and a checksum over that
-// and the query, so that it fits no other query.
+// A page token is the recorded time of the last transition shown, and a checksum over that and
+// the query, so that it fits no other query.
 const tokenSize = 16
 
 func (q *Query) token(last uint64) string {
@@ -49,7 +50,7 @@ func (q *Query) sum(last uint64) []byte {
 	return sum[:8]
 }
 
-// position returns the recorded time at which the page before ended, or 0.
+// position returns the recorded time at which the previous page ended, or 0.
 func (q *Query) position() (uint64, error) {
 	if q.Token == "" {
 		return 0, nil

@@ -6,13 +6,13 @@ import (
 	storev1 "hdsd/gen/hdsd/store/v1"
 )
 
-// Trials is what canaries found out about shapes of endpoints.
+// Trials are the results of canaries for shapes of endpoints.
 type Trials struct {
 	Proven []Proof
 	Blamed []uint64 // shapes that were on trial when a checker was lost
 	Losses []Loss   // during trials
 
-	// Retries counts those of a blocked version that a checker did not survive.
+	// Retries counts the retries of a blocked version that a checker did not survive.
 	Retries int
 }
 
@@ -61,11 +61,11 @@ func decodeTrials(row []byte) (cluster string, t *Trials, ok bool) {
 		t.Proven = append(t.Proven, Proof{p.GetBuild(), p.GetShape()})
 	}
 	for _, loss := range m.GetLosses() {
-		at, ok := timeIn(loss.GetTime())
+		date, ok := timeIn(loss.GetTime())
 		if !ok {
 			return "", nil, false
 		}
-		t.Losses = append(t.Losses, Loss{loss.GetChecker(), loss.GetIdentity(), at})
+		t.Losses = append(t.Losses, Loss{loss.GetChecker(), loss.GetIdentity(), date})
 	}
 	return m.GetCluster(), t, true
 }

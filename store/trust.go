@@ -6,7 +6,7 @@ import (
 	storev1 "hdsd/gen/hdsd/store/v1"
 )
 
-// TrustLevel is what an operator says of a checker.
+// TrustLevel is an operator's trust in a checker.
 type TrustLevel uint8
 
 // The levels.
@@ -16,7 +16,7 @@ const (
 	Trusted
 )
 
-// Trust is an operator's word on a checker, and why.
+// Trust is an operator's trust in a checker, and the reason.
 type Trust struct {
 	Level          TrustLevel
 	Reason, Author string
@@ -25,8 +25,8 @@ type Trust struct {
 
 var trust = []byte("trust")
 
-// SaveTrust stores an operator's word on a checker; nil deletes it. It does not wait
-// for the disk; Flush does.
+// SaveTrust stores the trust in a checker; nil deletes it. It does not wait for the disk; Flush
+// does.
 func (s *Store) SaveTrust(checker string, t *Trust) {
 	s.intake.put(trust, map[string][]byte{checker: encoded(t, encodeTrust)})
 }

@@ -6,9 +6,8 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-// unload takes the pages of the file that were read out of this process's memory. They stay
-// in the kernel's cache, from which the next read has them, as long as the kernel has room.
-// The mapping is of a file and never written, so that nothing is lost.
+// unload removes the file's pages from this process's memory. They stay in the kernel's cache,
+// as long as it has room. The mapping is of a file and never written, so nothing is lost.
 func (d *database) unload() {
 	if d.broken.Load() != nil {
 		return // bbolt may keep its locks

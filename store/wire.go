@@ -36,7 +36,7 @@ func key(numbers ...uint64) []byte {
 	return k
 }
 
-// maxNanos is the last moment that can be stored.
+// maxNanos is the last time that can be stored.
 var maxNanos = time.Unix(0, math.MaxInt64)
 
 // nanos returns nanoseconds since 1970, bounded to what can be stored.
@@ -62,10 +62,10 @@ func appendString(b []byte, s string) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
 }
 
-// names interns strings, since many are equal.
+// names interns strings.
 type names map[string]string
 
-func (n names) of(b []byte) string {
+func (n names) intern(b []byte) string {
 	if s, ok := n[string(b)]; ok {
 		return s
 	}
@@ -76,8 +76,7 @@ func (n names) of(b []byte) string {
 	return s
 }
 
-// reader decodes a value. Once it meets something impossible, bad is true and everything it
-// returns is empty.
+// reader decodes a value. After an invalid part, bad is true and every result is empty.
 type reader struct {
 	rest  []byte
 	names names
@@ -129,7 +128,7 @@ func (r *reader) bytes() []byte {
 	return b
 }
 
-// name reads a string that is likely to come again.
-func (r *reader) name() string { return r.names.of(r.bytes()) }
+// name reads a string that is likely to recur.
+func (r *reader) name() string { return r.names.intern(r.bytes()) }
 
 func (r *reader) string() string { return string(r.bytes()) }

@@ -9,37 +9,36 @@ import (
 )
 
 const (
-	groupSize  = 4096 // transitions that make a group due at once
+	groupSize  = 4096 // number of transitions that makes a group due at once
 	groupTime  = 10 * time.Millisecond
-	longGroup  = 2 * time.Second // a transaction that takes longer has too many
+	longGroup  = 2 * time.Second // a transaction above this duration has too many transitions
 	firstRetry = 100 * time.Millisecond
 	lastRetry  = 10 * time.Second
 
-	// lookEvery is how often the wall clock is read, besides at each commit, and pages that
-	// were read are taken out of memory.
+	// lookEvery is the interval between readings of the wall clock, besides those at commits,
+	// and of unload.
 	lookEvery = time.Minute
 )
 
-// writer is the goroutine that writes the file. It commits groups, prunes in between,
-// looks at the wall clock, and keeps the file's pages out of memory.
+// writer is the goroutine that writes the file. It commits groups, prunes in between, reads the
+// wall clock, and keeps the file's pages out of memory.
 type writer struct {
 	db      *database
 	time    *timekeeper
 	intake  *intake
-	trail   *trail
-	diary   *diary
+	trail   *journal
+	diary   *journal
 	pruner  pruner
 	options *Options
 
-	asks    chan func()   // for run to call
+	asks    chan func()   // calls for run to make
 	closing chan struct{} // closed when the store closes
 	done    chan struct{} // closed when run has ended
 
 	dropped uint64 // transitions reported as dropped; owned by run
 }
 
-// run commits group after group. When the store closes, it commits what is left and
-// returns.
+// run commits group after group. When the store closes, it commits the rest and returns.
 func (w *writer) run() {
 	defer close(w.done)
 	defer w.intake.end()
@@ -53,7 +52,7 @@ func (w *writer) run() {
 	w.intake.askPrune()
 	for w.wait(pruning.C, looking.C) {
 		written := 0
-		if g := w.take(); g != nil {
+		if g := w.nextGroup(); g != nil {
 			if !w.save(g) {
 				return
 			}
@@ -63,17 +62,17 @@ func (w *writer) run() {
 		w.pruner.step(written)
 		w.answer() // also while there is much to prune
 	}
-	for g := w.take(); g != nil; g = w.take() {
+	for g := w.nextGroup(); g != nil; g = w.nextGroup() {
 		if !w.save(g) {
 			return
 		}
 	}
 	w.time.look()
-	_ = w.time.save(*w.time.timeline()) // without it, the next start finds an earlier one
+	_ = w.time.save(*w.time.timeline()) // without it, the next start continues an earlier timeline
 }
 
-// take returns the next group, or nil if nothing waits.
-func (w *writer) take() *group { return w.intake.take(w.pruner.quota.room()) }
+// nextGroup returns the next group, or nil if the queue is empty.
+func (w *writer) nextGroup() *group { return w.intake.nextGroup(w.pruner.quota.room()) }
 
 // close ends run and waits for it.
 func (w *writer) close() {
@@ -81,8 +80,8 @@ func (w *writer) close() {
 	<-w.done
 }
 
-// do calls f on the writer's goroutine and waits for it.
-func (w *writer) do(ctx context.Context, f func()) error {
+// call runs f on the writer's goroutine and waits for it.
+func (w *writer) call(ctx context.Context, f func()) error {
 	called := make(chan struct{})
 	select {
 	case w.asks <- func() { f(); close(called) }:
@@ -95,15 +94,15 @@ func (w *writer) do(ctx context.Context, f func()) error {
 	}
 }
 
-// wait returns true when there is something to do, and false when the store closes.
+// wait returns true when there is work, and false when the store closes.
 func (w *writer) wait(pruning, looking <-chan time.Time) bool {
 	var due <-chan time.Time
 	for {
-		something, now := w.intake.due()
+		pending, now := w.intake.due()
 		if now || !w.intake.idle() || w.pruner.busy() {
 			break
 		}
-		if something && due == nil {
+		if pending && due == nil {
 			timer := time.NewTimer(groupTime)
 			defer timer.Stop()
 			due = timer.C
@@ -130,7 +129,7 @@ func (w *writer) wait(pruning, looking <-chan time.Time) bool {
 	return !w.isClosing()
 }
 
-// answer calls what somebody passed to do, if anybody did.
+// answer runs one function passed to call, if any.
 func (w *writer) answer() {
 	select {
 	case ask := <-w.asks:
@@ -148,12 +147,12 @@ func (w *writer) isClosing() bool {
 	}
 }
 
-// save commits a group, and retries until the disk takes it, or some of it: the rest then waits
-// again. It returns false if the store closes and the last attempt failed too.
+// save commits a group, and retries until the disk takes all or a part of it: the rest then
+// waits again. It returns false if the store closes and the last attempt failed too.
 func (w *writer) save(g *group) bool {
 	undo := w.time.record(g)
-	w.trail.take(g)
-	w.diary.take(g, w.time.steady())
+	g.unaudited = w.trail.moveTo(g, w.time.steady())
+	w.diary.moveTo(g, w.time.steady())
 	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
 		last, began := w.isClosing(), time.Now()
 		err := w.db.update(func(tx *bolt.Tx) error {
@@ -180,8 +179,8 @@ func (w *writer) save(g *group) bool {
 	}
 }
 
-// shrink has the next attempt be smaller, and gives back what room it can. If the page cache
-// shows the attempt that failed, the next one has to write the same.
+// shrink makes the next attempt smaller, and frees room. If the page cache shows the failed
+// attempt, the next one has to write the same.
 func (w *writer) shrink(g *group, undo func()) func() {
 	if w.db.view(func(*bolt.Tx) error { return nil }) != nil {
 		return undo
@@ -192,29 +191,28 @@ func (w *writer) shrink(g *group, undo func()) func() {
 	return w.time.record(g)
 }
 
-// beginFailing says that the disk fails before anything waits for it. The writer tries
-// until it no longer does. It comes before run.
+// beginFailing reports that the disk fails before any work waits for it. The writer retries
+// until the disk recovers. It comes before run.
 func (w *writer) beginFailing(err error) {
 	w.intake.failed(err)
 	w.options.OnDisk(err)
-	w.intake.work(func() { w.intake.asked.others++ })
+	w.intake.work(func() { w.intake.submitted.rows++ })
 }
 
-// saved says that a group is on disk, and how long its transaction took.
-func (w *writer) saved(g *group, took time.Duration) {
-	if w.intake.committed(g, took) {
+// saved records that a group is on disk, and the duration of its transaction.
+func (w *writer) saved(g *group, elapsed time.Duration) {
+	if w.intake.committed(g, elapsed) {
 		w.options.OnDisk(nil)
 	}
 	if g.gap != nil {
 		w.options.OnGap(g.gap.Gap)
 	}
-	if g.unaudited.Entries > 0 {
-		w.options.OnAuditGap(g.unaudited)
+	if missing := g.unaudited; missing.Transitions > 0 {
+		w.options.OnAuditGap(AuditGap{missing.Start, missing.End, missing.Transitions})
 	}
 }
 
-// pause waits, but not longer than until the store closes, or until somebody asks for an
-// attempt at once.
+// pause waits, but no longer than until the store closes or a caller wants an attempt at once.
 func (w *writer) pause(wait time.Duration) {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()

@@ -17,81 +17,79 @@ import (
 	"hdsd/source/xds"
 )
 
-// patience is how long a management server has to answer if initial_fetch_timeout allows
-// it more.
+// patience bounds the wait for a management server whose initial_fetch_timeout is longer.
 const patience = 30 * time.Second
 
-// relayName is what the control plane behind the relay is called.
-const relayName = "relay"
+// Relay stands in Findings.Unread for the control plane behind the relay.
+const Relay = "relay"
 
-// ask asks the management servers of a configuration once, as a start of hdsd as node would,
-// all at the same time. It puts what they say into sets, which has what was read of the other
-// sources. It returns when each has answered or was given up: after its
-// initial_fetch_timeout, 30 s at most.
+// ask asks the management servers of a configuration once, as a start of hdsd as node would, all
+// at the same time. It adds their answers to sets, which has the content of the other sources.
+// It returns when each has answered or timed out: after its initial_fetch_timeout, 30 s at most.
 func (e *examiner) ask(ctx context.Context, c *configv1.Config, node *corev3.Node, sets []*source.Set) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	var running sync.WaitGroup
 	defer running.Wait()
 	defer cancel()
-	var all []*question
+	var list []*question
 	for _, q := range questions(c, node) {
-		if server, err := xds.New(q.options); err == nil { // package config reports what is wrong
+		if server, err := xds.New(q.options); err == nil { // package config reports the error
 			q.server, q.news = server, make(chan struct{}, 1)
 			running.Go(func() { _ = server.Run(ctx, q.heard) }) // it returns nil
-			all = append(all, q)
+			list = append(list, q)
 		}
 	}
-	for _, q := range all {
+	for _, q := range list {
 		q.wait(ctx)
 	}
-	for _, q := range all {
-		q.take(sets)
+	for _, q := range list {
+		q.fill(sets)
 	}
 	lacking := lackingEndpoints(source.Merge(nil, sets, e.rules.DefaultHealthChecks).Clusters)
-	for _, q := range all {
+	for _, q := range list {
 		if names := lackedOutside(lacking, q.options.Name); len(names) > 0 {
 			q.server.Want(names)
 		}
 	}
-	for _, q := range all {
+	for _, q := range list {
 		q.wait(ctx)
 	}
-	for _, q := range all {
-		q.take(sets)
+	for _, q := range list {
+		q.fill(sets)
 		e.addAnswer(q, node)
 	}
 }
 
-// questions are what to ask whom, in the order of the configuration.
-func questions(c *configv1.Config, node *corev3.Node) (all []*question) {
+// questions returns the servers to ask, in the order of the configuration.
+func questions(c *configv1.Config, node *corev3.Node) (list []*question) {
 	limits := c.GetLimits()
-	ask := func(at int, name string, from *corev3.ConfigSource, as *corev3.Node) {
-		if from.GetApiConfigSource() != nil {
-			all = append(all, &question{at: at, options: xds.Options{
-				Name: name, Node: node, As: as, ConfigSource: from, Log: zerolog.Nop(),
+	ask := func(index int, name string, server *corev3.ConfigSource, asNode *corev3.Node) {
+		if server.GetApiConfigSource() != nil {
+			list = append(list, &question{index: index, options: xds.Options{
+				Name: name, Node: node, As: asNode, ConfigSource: server, Log: zerolog.Nop(),
 				MaxClusters: int(limits.GetMaxSourceClusters()), MaxEndpoints: int(limits.GetMaxSourceEndpoints()),
 				MaxClusterEndpoints: int(limits.GetMaxClusterEndpoints()), MaxMessageBytes: config.LargestAnswer(limits),
 			}})
 		}
 	}
-	for i, from := range c.GetSources() {
-		ask(i, from.GetName(), from.GetConfigSource(), from.GetNode())
+	for i, src := range c.GetSources() {
+		ask(i, src.GetName(), src.GetConfigSource(), src.GetNode())
 	}
-	ask(noSource, relayName, &corev3.ConfigSource{ConfigSourceSpecifier: &corev3.ConfigSource_ApiConfigSource{
+	ask(noSource, Relay, &corev3.ConfigSource{ConfigSourceSpecifier: &corev3.ConfigSource_ApiConfigSource{
 		ApiConfigSource: c.GetRelay().GetUpstream().GetApiConfigSource(),
 	}}, nil)
-	return all
+	return list
 }
 
-// noSource is the place of what is no source.
+// noSource is the index of a server that is no source.
 const noSource = -1
 
-// question is one management server that is asked.
+// question is one management server to ask.
 type question struct {
-	at      int // of the source, among all
+	index   int // of the source, among all
 	options xds.Options
 	server  *xds.Source
-	news    chan struct{} // holds one
+	news    chan struct{} // holds one signal
 }
 
 func (q *question) heard(*source.Set) {
@@ -101,7 +99,7 @@ func (q *question) heard(*source.Set) {
 	}
 }
 
-// wait waits until the server has answered, or was given up.
+// wait waits until the server has answered or timed out.
 func (q *question) wait(ctx context.Context) {
 	for q.server.Latest().Awaited || q.server.Pending() {
 		select {
@@ -112,18 +110,18 @@ func (q *question) wait(ctx context.Context) {
 	}
 }
 
-// take puts what the server has said in its place.
-func (q *question) take(sets []*source.Set) {
-	if set := q.server.Latest(); q.at != noSource && set.Answered() {
-		sets[q.at] = set
+// fill puts the server's answer in its place.
+func (q *question) fill(sets []*source.Set) {
+	if set := q.server.Latest(); q.index != noSource && set.Answered() {
+		sets[q.index] = set
 	}
 }
 
-// lackingEndpoints returns the clusters whose endpoints are in no answer so far.
-func lackingEndpoints(all []*source.Cluster) (lacking []*source.Cluster) {
-	for _, one := range all {
-		if one.EDS() && one.Assignment == nil {
-			lacking = append(lacking, one)
+// lackingEndpoints returns the clusters without endpoints in any answer so far.
+func lackingEndpoints(clusters []*source.Cluster) (lacking []*source.Cluster) {
+	for _, cluster := range clusters {
+		if cluster.EDS() && cluster.Assignment == nil {
+			lacking = append(lacking, cluster)
 		}
 	}
 	return lacking
@@ -131,27 +129,27 @@ func lackingEndpoints(all []*source.Cluster) (lacking []*source.Cluster) {
 
 // lackedOutside names the endpoints that clusters of other sources lack.
 func lackedOutside(lacking []*source.Cluster, name string) (names []string) {
-	for _, one := range lacking {
-		if one.Source != name {
-			names = append(names, one.ServiceName)
+	for _, cluster := range lacking {
+		if cluster.Source != name {
+			names = append(names, cluster.ServiceName)
 		}
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
 }
 
-// addAnswer notes whether a server has answered, or why it has not.
+// addAnswer records whether a server has answered, or the reason why not.
 func (e *examiner) addAnswer(q *question, node *corev3.Node) {
 	name, set := q.options.Name, q.server.Latest()
 	id := cmp.Or(q.options.As.GetId(), node.GetId())
 	server, trouble := q.state()
 	note := func(format string, args ...any) { e.found.Notes = append(e.found.Notes, fmt.Sprintf(format, args...)) }
 	switch {
-	case set.Answered() && q.at == noSource:
+	case set.Answered() && q.index == noSource:
 		note("the control plane behind the relay, %s, answers; what a client gets depends on its node", server)
 	case set.Answered():
 		note("source %s: %s answers; Clusters: %d", name, server, countClusters(set))
-	case trouble == "" && q.at == noSource:
+	case trouble == "" && q.index == noSource:
 		note("the control plane behind the relay, %s, takes streams, and says nothing to node %q; what a client gets depends on its node", server, id)
 	default:
 		if trouble == "" {
@@ -163,15 +161,15 @@ func (e *examiner) addAnswer(q *question, node *corev3.Node) {
 
 // countClusters counts clusters, not lone assignments.
 func countClusters(set *source.Set) (n int) {
-	for _, one := range set.Clusters {
-		if !one.Lone {
+	for _, cluster := range set.Clusters {
+		if !cluster.Lone {
 			n++
 		}
 	}
 	return n
 }
 
-// state returns whom the connections are to, and what is wrong with them, if anything.
+// state returns the server of the connections, and their trouble, if any.
 func (q *question) state() (server, trouble string) {
 	for _, t := range q.server.Status().Types {
 		server = cmp.Or(server, t.Server)

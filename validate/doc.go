@@ -3,7 +3,7 @@
 // but is probably a mistake.
 //
 // It owns the search and its warnings. The rules themselves are those that a
-// coordinator applies (packages source, coordinator/catalog and hds/specifier),
+// coordinator applies (packages source, catalog and envoy/specifier),
 // so that both agree. Validation goes further than a start in one way: it also
 // looks at what it can read of a resource that is already known to be bad.
 //

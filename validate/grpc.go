@@ -9,12 +9,12 @@ import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 
-	"hdsd/coordinator/catalog"
-	"hdsd/internal/envoyaddr"
+	"hdsd/catalog"
+	"hdsd/envoy"
 	"hdsd/source"
 )
 
-// gRPC's own xDS clients, in the releases that the rules were tried with.
+// gRPC's own xDS clients, in the releases that the rules were tested with.
 const (
 	GRPCGo   = "grpc-go 1.85.0"
 	GRPCCore = "C-core 1.85.3"
@@ -22,18 +22,18 @@ const (
 	GRPCNode = "grpc-js-xds 1.14.1"
 )
 
-// GRPCRule is something that gRPC's clients refuse, or read differently than Envoy.
+// GRPCRule is a field that gRPC's clients refuse, or read differently than Envoy.
 type GRPCRule struct {
 	Field   string   // of the Cluster or the ClusterLoadAssignment, and its value
-	Effect  string   // what these clients do
+	Effect  string   // behaviour of these clients
 	Clients []string // of the four
 
-	// One of them is set. They tell whether the rule is about what hdsd publishes.
+	// One of them is set. They report whether the rule applies to published resources.
 	cluster    func(*clusterv3.Cluster) bool
 	assignment func(*endpointv3.ClusterLoadAssignment) bool
 }
 
-// Concerns tells whether the rule is about a cluster with these endpoints, as hdsd publishes
+// Concerns reports whether the rule applies to a cluster with these endpoints, as hdsd publishes
 // them. Both may be nil.
 func (r *GRPCRule) Concerns(c *clusterv3.Cluster, a *endpointv3.ClusterLoadAssignment) bool {
 	if r.cluster != nil {
@@ -42,7 +42,7 @@ func (r *GRPCRule) Concerns(c *clusterv3.Cluster, a *endpointv3.ClusterLoadAssig
 	return r.assignment(a)
 }
 
-// What clients do.
+// Behaviours of clients.
 const (
 	refuseCluster    = "refuse the cluster: all calls fail"
 	refuseAssignment = "refuse the whole assignment: they keep the one before, or all calls fail"
@@ -50,25 +50,25 @@ const (
 
 // GRPCRules returns all rules.
 func GRPCRules() []GRPCRule {
-	all := []string{GRPCGo, GRPCCore, GRPCJava, GRPCNode}
+	clients := []string{GRPCGo, GRPCCore, GRPCJava, GRPCNode}
 	allButJava := []string{GRPCGo, GRPCCore, GRPCNode}
 	return []GRPCRule{
-		{Field: "`type: STATIC`", Effect: refuseCluster, Clients: all, cluster: typeIs(clusterv3.Cluster_STATIC)},
-		{Field: "`type: STRICT_DNS`", Effect: refuseCluster, Clients: all, cluster: typeIs(clusterv3.Cluster_STRICT_DNS)},
-		{Field: "`type: LOGICAL_DNS` with several endpoints", Effect: refuseCluster, Clients: all, cluster: severalNames},
-		{Field: "`lb_policy: RANDOM`", Effect: refuseCluster, Clients: all, cluster: policyIs(clusterv3.Cluster_RANDOM)},
-		{Field: "`lb_policy: MAGLEV`", Effect: refuseCluster, Clients: all, cluster: policyIs(clusterv3.Cluster_MAGLEV)},
+		{Field: "`type: STATIC`", Effect: refuseCluster, Clients: clients, cluster: typeIs(clusterv3.Cluster_STATIC)},
+		{Field: "`type: STRICT_DNS`", Effect: refuseCluster, Clients: clients, cluster: typeIs(clusterv3.Cluster_STRICT_DNS)},
+		{Field: "`type: LOGICAL_DNS` with several endpoints", Effect: refuseCluster, Clients: clients, cluster: severalNames},
+		{Field: "`lb_policy: RANDOM`", Effect: refuseCluster, Clients: clients, cluster: policyIs(clusterv3.Cluster_RANDOM)},
+		{Field: "`lb_policy: MAGLEV`", Effect: refuseCluster, Clients: clients, cluster: policyIs(clusterv3.Cluster_MAGLEV)},
 		{
 			Field: "`lb_policy: LEAST_REQUEST`", Effect: refuseCluster, Clients: []string{GRPCCore, GRPCNode},
 			cluster: policyIs(clusterv3.Cluster_LEAST_REQUEST),
 		},
-		{Field: "`transport_socket` of raw_buffer", Effect: refuseCluster, Clients: all, cluster: isRawBuffer},
+		{Field: "`transport_socket` of raw_buffer", Effect: refuseCluster, Clients: clients, cluster: isRawBuffer},
 		{
 			Field: "`transport_socket_matches`", Effect: refuseCluster, Clients: []string{GRPCGo, GRPCJava},
 			cluster: func(c *clusterv3.Cluster) bool { return len(c.GetTransportSocketMatches()) > 0 },
 		},
-		{Field: "a `priority` without the one before it", Effect: refuseAssignment, Clients: all, assignment: hasGap},
-		{Field: "a `locality` twice in a priority", Effect: refuseAssignment, Clients: all, assignment: repeatsLocality},
+		{Field: "a `priority` without the one before it", Effect: refuseAssignment, Clients: clients, assignment: hasGap},
+		{Field: "a `locality` twice in a priority", Effect: refuseAssignment, Clients: clients, assignment: repeatsLocality},
 		{Field: "an address twice", Effect: refuseAssignment, Clients: allButJava, assignment: repeatsAddress},
 		{
 			Field: "a `pipe` among the addresses", Effect: refuseAssignment, Clients: []string{GRPCCore, GRPCJava, GRPCNode},
@@ -79,13 +79,13 @@ func GRPCRules() []GRPCRule {
 			assignment: spansPriorities,
 		},
 		{
-			Field: "`health_status: DEGRADED`", Effect: "make no calls to it, even if no other is left", Clients: all,
+			Field: "`health_status: DEGRADED`", Effect: "make no calls to it, even if no other is left", Clients: clients,
 			assignment: hasDegraded,
 		},
 	}
 }
 
-// addGRPC notes what gRPC's clients make of a cluster.
+// addGRPC records how gRPC's clients read a cluster.
 func (e *examiner) addGRPC(k *catalog.Cluster) {
 	for _, r := range GRPCRules() {
 		if r.Concerns(k.Published(false), k.Assignment.Message()) {
@@ -130,18 +130,19 @@ func hasGap(a *endpointv3.ClusterLoadAssignment) bool {
 	return false
 }
 
-// localities counts how often each locality is in an assignment, for each of its priorities.
+// localities counts the occurrences of each locality in an assignment, for each of its
+// priorities.
 func localities(a *endpointv3.ClusterLoadAssignment) map[string]map[uint32]int {
-	all := map[string]map[uint32]int{}
+	counts := map[string]map[uint32]int{}
 	for _, group := range a.GetEndpoints() {
 		l := group.GetLocality()
 		key := strings.Join([]string{l.GetRegion(), l.GetZone(), l.GetSubZone()}, "\x00")
-		if all[key] == nil {
-			all[key] = map[uint32]int{}
+		if counts[key] == nil {
+			counts[key] = map[uint32]int{}
 		}
-		all[key][group.GetPriority()]++
+		counts[key][group.GetPriority()]++
 	}
-	return all
+	return counts
 }
 
 func repeatsLocality(a *endpointv3.ClusterLoadAssignment) bool {
@@ -167,7 +168,7 @@ func spansPriorities(a *endpointv3.ClusterLoadAssignment) bool {
 func repeatsAddress(a *endpointv3.ClusterLoadAssignment) bool {
 	seen := map[string]bool{}
 	for e := range eachEndpoint(a) {
-		address := envoyaddr.AddressOf(e, 0, 0)
+		address := envoy.AddressOf(e, 0, 0)
 		if seen[address] {
 			return true
 		}

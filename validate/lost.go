@@ -8,24 +8,24 @@ import (
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
-	"google.golang.org/protobuf/types/known/anypb"
 
-	"hdsd/coordinator/catalog"
+	"hdsd/catalog"
+	"hdsd/internal/dynamic"
 )
 
-// LostField is a field that has an effect only where an Envoy checks by itself, so
-// that it has none in a cluster that hdsd checks.
+// LostField is a field that has an effect only if an Envoy checks by itself, so that it has none
+// in a cluster that hdsd checks.
 type LostField struct {
 	// Field is the full name of the field, such as
 	// envoy.config.core.v3.HealthCheck.event_log_path, or of one with the same name in
 	// each load balancing policy: *.slow_start_config.
 	Field protoreflect.FullName
 
-	Loss   string // what it does no longer; "has no effect" if empty
-	Effect string // what that means; a sentence without a full stop
-	Remedy string // what to do instead; the same
+	Loss   string // the lost effect; "has no effect" if empty
+	Effect string // the consequence; a sentence without a full stop
+	Remedy string // the remedy; the same
 
-	except func(*clusterv3.Cluster) bool // where the field has all its effect; nil: nowhere
+	except func(*clusterv3.Cluster) bool // clusters in which the field has its full effect; nil: none
 }
 
 // LostFields are the fields of a cluster that lose their effect when hdsd checks it.
@@ -107,14 +107,14 @@ func (e *examiner) warnOfLosses(k *catalog.Cluster) {
 	message.LoadAssignment = nil // its fields have their effect
 	message.HealthChecks = k.Source.HealthChecks
 	for _, lost := range LostFields {
-		if path := lost.in(message); path != "" {
+		if path := lost.pathIn(message); path != "" {
 			e.warn(k.Source, "%s: %s, since hdsd checks the cluster: %s; %s", path, cmp.Or(lost.Loss, "has no effect"), lost.Effect, lost.Remedy)
 		}
 	}
 }
 
-// in returns the path of the field in a cluster that sets it, or "".
-func (l LostField) in(c *clusterv3.Cluster) string {
+// pathIn returns the path of the field in a cluster that sets it, or "".
+func (l LostField) pathIn(c *clusterv3.Cluster) string {
 	if l.except != nil && l.except(c) {
 		return ""
 	}
@@ -130,30 +130,30 @@ func (l LostField) in(c *clusterv3.Cluster) string {
 // find returns the path of the first set field of a kind in a message and what is in
 // it, extensions included.
 func find(m protoreflect.Message, path string, wanted func(protoreflect.FieldDescriptor) bool) (found string) {
-	if packed, ok := m.Interface().(*anypb.Any); ok {
-		inner, err := packed.UnmarshalNew()
+	if extension, ok := dynamic.Any(m); ok {
+		inner, err := extension.UnmarshalNew()
 		if err != nil {
-			return "" // an extension that nobody knows
+			return "" // an unknown extension
 		}
 		return find(inner.ProtoReflect(), path, wanted)
 	}
 	for i := range m.Descriptor().Fields().Len() {
 		f := m.Descriptor().Fields().Get(i)
-		here := strings.TrimPrefix(path+"."+string(f.Name()), ".")
+		fieldPath := strings.TrimPrefix(path+"."+string(f.Name()), ".")
 		switch {
 		case found != "":
 			return found
 		case !m.Has(f):
 		case wanted(f):
-			return here
+			return fieldPath
 		case f.Message() == nil || f.IsMap():
 		case f.IsList():
 			list := m.Get(f).List()
 			for j := 0; j < list.Len() && found == ""; j++ {
-				found = find(list.Get(j).Message(), fmt.Sprintf("%s[%d]", here, j), wanted)
+				found = find(list.Get(j).Message(), fmt.Sprintf("%s[%d]", fieldPath, j), wanted)
 			}
 		default:
-			found = find(m.Get(f).Message(), here, wanted)
+			found = find(m.Get(f).Message(), fieldPath, wanted)
 		}
 	}
 	return found

@@ -4,6 +4,10 @@ import (
 	"strings"
 	"testing"
 
+	_ "github.com/envoyproxy/go-control-plane/envoy/extensions/health_check/event_sinks/file/v3" // of the texts below
+	_ "github.com/envoyproxy/go-control-plane/envoy/extensions/load_balancing_policies/round_robin/v3"
+	_ "github.com/envoyproxy/go-control-plane/envoy/extensions/load_balancing_policies/wrr_locality/v3"
+
 	"hdsd/validate"
 )
 

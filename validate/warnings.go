@@ -6,32 +6,32 @@ import (
 	"slices"
 	"strings"
 
-	"hdsd/coordinator/catalog"
-	"hdsd/eds"
+	"hdsd/catalog"
+	"hdsd/envoy"
+	"hdsd/envoy/specifier"
 	configv1 "hdsd/gen/hdsd/config/v1"
-	"hdsd/hds/specifier"
 	"hdsd/health"
-	"hdsd/internal/envoyaddr"
 	"hdsd/internal/suggest"
+	"hdsd/publish"
 	"hdsd/source"
 )
 
-// warn reports what hdsd accepts although it may be a mistake.
-func (e *examiner) warn(from *source.Cluster, format string, args ...any) {
-	e.add(source.Problem{File: from.File, Line: from.Line, Resource: from.Name, Message: fmt.Sprintf(format, args...), Warning: true})
+// warn reports a possible mistake that hdsd accepts.
+func (e *examiner) warn(cluster *source.Cluster, format string, args ...any) {
+	e.add(source.Problem{File: cluster.File, Line: cluster.Line, Resource: cluster.Name, Message: fmt.Sprintf(format, args...), Warning: true})
 }
 
 // warnOfResolution reports a cluster whose endpoints Envoys resolve themselves,
 // so that they cannot use hdsd's verdicts.
 func (e *examiner) warnOfResolution(k *catalog.Cluster) {
-	if k.Source.Config != nil && !eds.Publishable(k.Source.Message()) && k.IsChecked() {
+	if k.Source.Config != nil && !publish.CanTakeOver(k.Source.Message()) && k.IsChecked() {
 		e.warn(k.Source, "Envoys find its endpoints themselves, so they get it unchanged and run its own health checks; "+
 			"make it STATIC or EDS, with IP addresses, so that they use hdsd's verdicts")
 	}
 }
 
 // warnOfLoadReports reports a cluster whose clients would send load reports to hdsd: "self" is
-// whoever gives them the cluster, and without a relay hdsd takes none.
+// the server that sent the cluster, and without a relay hdsd takes none.
 func (e *examiner) warnOfLoadReports(k *catalog.Cluster) {
 	if k.Source.Config.GetLrsServer().GetSelf() != nil {
 		e.warn(k.Source, "lrs_server.self: clients that get the cluster from hdsd send their load reports to hdsd, which takes none without a relay: "+
@@ -39,11 +39,11 @@ func (e *examiner) warnOfLoadReports(k *catalog.Cluster) {
 	}
 }
 
-// mostAtOnce is how many checks a second a busy Envoy stands in a burst.
+// mostAtOnce is the rate of checks per second that a busy Envoy stands in a burst.
 const mostAtOnce = 1000
 
-// warnOfBursts reports a cluster whose checks come in bursts that are too much for a busy checker, since its
-// source spreads first ones over less than hdsd would.
+// warnOfBursts reports a cluster whose bursts of checks are too much for a busy checker, since
+// its source spreads first ones over less time than hdsd would.
 func (e *examiner) warnOfBursts(k *catalog.Cluster) {
 	for _, check := range k.Source.HealthChecks {
 		burst := int64(len(k.Hashes)) * k.Burst() / 1000
@@ -55,8 +55,8 @@ func (e *examiner) warnOfBursts(k *catalog.Cluster) {
 	}
 }
 
-// countProbes reports endpoints that are not checked, since their address would get too many
-// probes. The clusters before, in the order of their names, come first, as at a start of hdsd.
+// countProbes reports endpoints that hdsd would not check, since their address would get too
+// many probes. Clusters come in the order of their names, as at a start of hdsd.
 func (e *examiner) countProbes(k *catalog.Cluster) {
 	e.targets.Replace(nil, k)
 	waiting := slices.DeleteFunc(slices.Clone(k.Endpoints), func(endpoint catalog.Endpoint) bool { return !e.targets.Waits(endpoint.Hash()) })
@@ -66,7 +66,7 @@ func (e *examiner) countProbes(k *catalog.Cluster) {
 	}
 }
 
-// countNeeds counts abilities that a checker may lack. Of IPv6, it cannot say.
+// countNeeds counts abilities that a checker may lack. IPv6 is unknown to it.
 func (e *examiner) countNeeds(k *catalog.Cluster) {
 	if k.Checked == nil {
 		return
@@ -81,16 +81,16 @@ func (e *examiner) countNeeds(k *catalog.Cluster) {
 	}
 }
 
-// findUnusedAssignments reports assignments that belong to no cluster, if a
-// cluster waits for one of a similar name.
-func (e *examiner) findUnusedAssignments(all []*source.Cluster) {
+// findUnusedAssignments reports assignments that belong to no cluster, if a cluster waits for
+// one of a similar name.
+func (e *examiner) findUnusedAssignments(clusters []*source.Cluster) {
 	var missing []string
-	for _, c := range all {
+	for _, c := range clusters {
 		if c.EDS() && c.Assignment == nil {
 			missing = append(missing, c.ServiceName)
 		}
 	}
-	for _, c := range all {
+	for _, c := range clusters {
 		if c.Config != nil || c.Assignment == nil {
 			continue
 		}
@@ -100,7 +100,7 @@ func (e *examiner) findUnusedAssignments(all []*source.Cluster) {
 	}
 }
 
-// Effects of an address that is there more than once.
+// Effects of a repeated address.
 const (
 	unitedTwins   = "is in its locality more than once%s: hdsd checks it once, and publishes it once with the sum of the weights; remove the duplicates"
 	listedTwins   = "is in its locality more than once%s: an Envoy sends it the traffic of several endpoints; remove the duplicates, or give one the sum of the weights"
@@ -109,33 +109,33 @@ const (
 		"where it takes all of a STATIC cluster; give each an address of its own"
 )
 
-// findDuplicates reports addresses that an assignment has more than once.
+// findDuplicates reports repeated addresses of an assignment.
 func (e *examiner) findDuplicates(k *catalog.Cluster) {
-	from := k.Source
-	within := ignoredTwins
+	cluster := k.Source
+	effect := ignoredTwins
 	switch {
-	case from.Names != "" || k.ByEDS() && !from.EDS():
-		within = unitedTwins
-	case from.Config != nil && !from.EDS():
-		within = listedTwins
+	case cluster.Names != "" || k.ByEDS() && !cluster.EDS():
+		effect = unitedTwins
+	case cluster.Config != nil && !cluster.EDS():
+		effect = listedTwins
 	}
-	place := e.places[from.Assignment]
+	place := e.places[cluster.Assignment]
 	first, elsewhere := map[twin]int{}, map[string]int{} // lines
-	for i, group := range from.Assignment.Message().GetEndpoints() {
+	for i, group := range cluster.Assignment.Message().GetEndpoints() {
 		for j, lb := range group.GetLbEndpoints() {
-			key := twin{group.GetPriority(), envoyaddr.Locality(group.GetLocality()), envoyaddr.AddressOf(lb, i, j)}
+			key := twin{group.GetPriority(), envoy.Locality(group.GetLocality()), envoy.AddressOf(lb, i, j)}
 			line := place.Line(i, j)
-			before, again := first[key]
-			text := within
-			if !again {
+			before, repeated := first[key]
+			text := effect
+			if !repeated {
 				first[key] = line
-				before, again = elsewhere[key.address]
-				text, again = scatteredTwin, again && within == unitedTwins
+				before, repeated = elsewhere[key.address]
+				text, repeated = scatteredTwin, repeated && effect == unitedTwins
 			}
-			if _, known := elsewhere[key.address]; !known {
+			if _, ok := elsewhere[key.address]; !ok {
 				elsewhere[key.address] = line
 			}
-			if !again {
+			if !repeated {
 				continue
 			}
 			start := ""
@@ -143,14 +143,14 @@ func (e *examiner) findDuplicates(k *catalog.Cluster) {
 				start = fmt.Sprintf(", first at line %d", before)
 			}
 			e.add(source.Problem{
-				File: cmp.Or(place.File, from.File), Line: cmp.Or(line, from.Line), Resource: from.Name, Warning: true,
+				File: cmp.Or(place.File, cluster.File), Line: cmp.Or(line, cluster.Line), Resource: cluster.Name, Warning: true,
 				Message: fmt.Sprintf("endpoint %s: "+text, key.address, start),
 			})
 		}
 	}
 }
 
-// twin is what endpoints of a locality have in common that have one address.
+// twin is common to the endpoints of a locality with one address.
 type twin struct {
 	priority uint32
 	locality health.Locality
@@ -158,8 +158,8 @@ type twin struct {
 }
 
 // findUnusedPolicies reports policies that match no cluster.
-func (e *examiner) findUnusedPolicies(all []*configv1.Policy, clusters []*source.Cluster) {
-	for i, policy := range all {
+func (e *examiner) findUnusedPolicies(policies []*configv1.Policy, clusters []*source.Cluster) {
+	for i, policy := range policies {
 		glob := policy.GetClusterNameGlob()
 		if !slices.ContainsFunc(clusters, func(c *source.Cluster) bool { return source.Match(glob, c.Name) }) {
 			e.add(source.Problem{

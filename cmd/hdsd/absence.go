@@ -13,13 +13,12 @@ import (
 	"hdsd/internal/suggest"
 )
 
-// shownAddresses is how many addresses to suggest for an unknown one.
+// shownAddresses bounds the suggested addresses for an unknown one.
 const shownAddresses = 5
 
-// warnAbsent says why nothing was shown: the endpoint does not exist, or the cluster
-// has none.
-func (c *client) warnAbsent(ctx context.Context, query hdsdv1.QueryClient, to io.Writer) {
-	if c.shown.Load() > 0 || c.cluster == "" || c.told {
+// warnAbsent explains an empty answer: the endpoint does not exist, or the cluster has none.
+func (c *client) warnAbsent(ctx context.Context, query hdsdv1.QueryClient, w io.Writer) {
+	if c.shown.Load() > 0 || c.cluster == "" || c.explained {
 		return
 	}
 	reason, text := noEndpoints(ctx, query, c.cluster)
@@ -31,8 +30,8 @@ func (c *client) warnAbsent(ctx context.Context, query hdsdv1.QueryClient, to io
 		text = fmt.Sprintf("%s has no endpoints: %s", c.cluster, reason)
 	}
 	if text != "" {
-		c.told = true
-		say(to, "hdsd: %s\n", text)
+		c.explained = true
+		say(w, "hdsd: %s\n", text)
 	}
 }
 
@@ -66,24 +65,24 @@ func (c *client) neverKnown(ctx context.Context, query hdsdv1.QueryClient) error
 	}
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
-	past, err := query.ListTransitions(ctx, &hdsdv1.ListTransitionsRequest{Cluster: c.cluster, Address: c.address, PageSize: 1})
-	if err != nil || len(past.GetTransitions()) > 0 {
+	transitions, err := query.ListTransitions(ctx, &hdsdv1.ListTransitionsRequest{Cluster: c.cluster, Address: c.address, PageSize: 1})
+	if err != nil || len(transitions.GetTransitions()) > 0 {
 		return nil
 	}
 	return absent
 }
 
-// absence says that a cluster has no endpoint of an address, and which it has. It is
+// absence explains that a cluster has no endpoint of an address, and lists its addresses. It is
 // empty if the endpoint exists or the coordinator does not answer.
 func absence(ctx context.Context, query hdsdv1.QueryClient, cluster, address string) string {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
-	all, err := query.ListEndpoints(ctx, &hdsdv1.ListEndpointsRequest{Cluster: cluster, PageSize: pageSize})
+	endpoints, err := query.ListEndpoints(ctx, &hdsdv1.ListEndpointsRequest{Cluster: cluster, PageSize: pageSize})
 	if err != nil {
 		return ""
 	}
 	var has []string
-	for _, e := range all.GetEndpoints() {
+	for _, e := range endpoints.GetEndpoints() {
 		if e.GetAddress() == address {
 			return ""
 		}
@@ -95,18 +94,18 @@ func absence(ctx context.Context, query hdsdv1.QueryClient, cluster, address str
 		reason, _ := noEndpoints(ctx, query, cluster)
 		return strings.TrimSuffix(fmt.Sprintf("no such endpoint in %s; it has none at all: %s", cluster, reason), ": ")
 	}
-	more := ""
-	if all.GetNextPageToken() != "" {
-		more = " and more"
+	suffix := ""
+	if endpoints.GetNextPageToken() != "" {
+		suffix = " and more"
 	} else if len(has) > shownAddresses {
-		more = fmt.Sprintf(" and %d more", len(has)-shownAddresses)
+		suffix = fmt.Sprintf(" and %d more", len(has)-shownAddresses)
 	}
 	slices.SortStableFunc(has, func(a, b string) int { return cmp.Compare(suggest.Distance(a, address), suggest.Distance(b, address)) })
-	return fmt.Sprintf("no such endpoint in %s; it has %s%s", cluster, strings.Join(has[:min(shownAddresses, len(has))], ", "), more)
+	return fmt.Sprintf("no such endpoint in %s; it has %s%s", cluster, strings.Join(has[:min(shownAddresses, len(has))], ", "), suffix)
 }
 
-// noEndpoints says why a cluster has no endpoints: the reason of its source, or the text of its
-// removal. Both are empty if it has endpoints, or the coordinator does not answer.
+// noEndpoints returns the reason why a cluster has no endpoints: that of its source, or the text
+// of its removal. Both are empty if it has endpoints, or the coordinator does not answer.
 func noEndpoints(ctx context.Context, query hdsdv1.QueryClient, cluster string) (reason, removed string) {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()

@@ -19,7 +19,7 @@ import (
 // lookTimeout bounds look-ups that only improve advice.
 const lookTimeout = 3 * time.Second
 
-// advise turns an error of a coordinator, or its silence, into what to do next.
+// advise turns an error of a coordinator, or its silence, into advice.
 func (c *client) advise(ctx context.Context, query hdsdv1.QueryClient, err error) error {
 	answer, ok := status.FromError(err)
 	if err == nil || !ok || ctx.Err() != nil {
@@ -37,14 +37,17 @@ func (c *client) advise(ctx context.Context, query hdsdv1.QueryClient, err error
 		if bad != nil {
 			return bad
 		}
-		why := diagnose(ctx, c.server, config, answer.Message())
-		if errors.As(why, &unexplained{}) && (reason.Of(err) == reason.Stopping || answers(ctx, query)) {
+		cause := diagnose(ctx, c.server, config, answer.Message())
+		if errors.As(cause, &unexplained{}) && (reason.Of(err) == reason.Stopping || answers(ctx, query)) {
 			return fmt.Errorf("%s is stopping, or was restarted while it answered (%s): ask again in a moment", c.server, answer.Message())
 		}
-		return why
+		return cause
 	case codes.NotFound:
 		if reason.Of(err) != reason.UnknownCluster {
 			return errors.New(answer.Message())
+		}
+		if _, removed := noEndpoints(ctx, query, c.cluster); removed != "" {
+			return errors.New(removed)
 		}
 		return fmt.Errorf("%s%s ('hdsd clusters' lists all)", answer.Message(), suggestClusters(ctx, query, c.cluster))
 	case codes.DeadlineExceeded:

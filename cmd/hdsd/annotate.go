@@ -11,7 +11,7 @@ import (
 
 func newAnnotate() *cobra.Command {
 	var c client
-	var cluster, at, author string
+	var cluster, timeText, author string
 	command := &cobra.Command{
 		Use:   "annotate TEXT",
 		Short: "Put a note into the history",
@@ -28,7 +28,7 @@ stays as long as the rest of the history.`,
 		RunE: func(command *cobra.Command, args []string) error {
 			request := &hdsdv1.AnnotateRequest{Text: args[0], Cluster: cluster, Author: authorOr(author)}
 			var err error
-			if request.Time, err = parseTime("at", at, now()); err != nil {
+			if request.Time, err = parseTime("at", timeText, now()); err != nil {
 				return err
 			}
 			return c.operate(command.Context(), func(ctx context.Context, control hdsdv1.ControlClient) error {
@@ -36,18 +36,18 @@ stays as long as the rest of the history.`,
 				if err != nil {
 					return err
 				}
-				about := "all clusters"
+				subject := "all clusters"
 				if cluster != "" {
-					about = "cluster " + cluster
+					subject = "cluster " + cluster
 				}
-				say(command.OutOrStdout(), "noted at %s on %s, by %s\n", timeCell(answer.GetEvent().GetTime()), about, answer.GetEvent().GetAuthor())
+				say(command.OutOrStdout(), "noted at %s on %s, by %s\n", timeCell(answer.GetEvent().GetTime()), subject, answer.GetEvent().GetAuthor())
 				tellDurability(command.OutOrStdout(), answer)
 				return nil
 			})
 		},
 	}
 	command.Flags().StringVar(&cluster, "cluster", "", "`name` of the cluster that it concerns")
-	command.Flags().StringVar(&at, "at", "", "when it happened (`time`: "+timeForms+"; default: now)")
+	command.Flags().StringVar(&timeText, "at", "", "when it happened (`time`: "+timeForms+"; default: now)")
 	addAuthorFlag(command, &author)
 	c.addOperatorFlags(command)
 	completeWords(command, "at")

@@ -8,7 +8,10 @@ import (
 	hdsdv1 "hdsd/gen/hdsd/v1"
 )
 
-var auditHeader = []string{"time", "identity", "address", "author", "action", "target", "before", "after", "reason"}
+var auditHeader = []string{"time", "identity", "address", "author", "action", "target", "before", "after", "reason", "cluster_version"}
+
+// auditColumns are the same, with the version beside the target.
+var auditColumns = []string{"time", "identity", "address", "author", "action", "target", "cluster_version", "before", "after", "reason"}
 
 func newAudit() *cobra.Command {
 	var c client
@@ -31,7 +34,7 @@ the caller said. The latest 50,000 changes are kept.`,
 			if request.StartTime, request.EndTime, err = parsePeriod(since, until, now()); err != nil {
 				return err
 			}
-			p, err := c.printer(command, auditHeader)
+			p, err := c.printer(command, auditHeader, auditColumns...)
 			if err != nil {
 				return err
 			}
@@ -55,6 +58,6 @@ the caller said. The latest 50,000 changes are kept.`,
 
 func auditCells(e *hdsdv1.AuditEntry) []string {
 	return []string{
-		timeCell(e.GetTime()), e.GetIdentity(), e.GetAddress(), e.GetAuthor(), e.GetAction(), e.GetTarget(), e.GetBefore(), e.GetAfter(), e.GetReason(),
+		timeCell(e.GetTime()), e.GetIdentity(), e.GetAddress(), e.GetAuthor(), e.GetAction(), e.GetTarget(), e.GetBefore(), e.GetAfter(), e.GetReason(), e.GetVersion(),
 	}
 }

@@ -12,16 +12,16 @@ import (
 
 var availabilityHeader = []string{
 	"cluster", "address", "locality", "healthy_ratio", "healthy_seconds", "unhealthy_seconds", "unknown_seconds",
-	"degraded_seconds", "draining_seconds", "transitions", "checker", "budget_left",
+	"degraded_seconds", "draining_seconds", "transitions", "checker", "budget_left", "cluster_version",
 }
 
-// availabilityColumns are those that fit on a line.
-var availabilityColumns = []string{"cluster", "address", "locality", "checker", "healthy_ratio", "unhealthy_seconds", "budget_left", "transitions"}
+// availabilityColumns fit on a line.
+var availabilityColumns = []string{"cluster", "cluster_version", "address", "locality", "checker", "healthy_ratio", "unhealthy_seconds", "budget_left", "transitions"}
 
 func newAvailability() *cobra.Command {
 	var c client
 	c.empty = emptyTable{rows: "endpoints", recorded: true}
-	var since, until, by, slo string
+	var since, until, dimension, slo string
 	command := &cobra.Command{
 		Use:   "availability [CLUSTER [ADDRESS]]",
 		Short: "Show how long endpoints were healthy",
@@ -36,13 +36,13 @@ the recorded changes have them.`,
 		Example: "  hdsd availability --since 30d\n  hdsd availability web --since 2026-01-01T00:00:00Z --until 2026-02-01T00:00:00Z\n  hdsd availability --by zone --slo 99.9% --since 30d",
 		Args:    endpointArgs,
 		RunE: func(command *cobra.Command, args []string) error {
-			cluster, address := c.about(args)
-			request := &hdsdv1.ListAvailabilityRequest{Cluster: cluster, Address: address, By: by, Slo: slo}
-			if (by == "cluster" || by == "checker") && c.filter.locality != "" {
-				return usageError{fmt.Errorf("--locality: a row of --by %s is of all localities; --by locality and --by zone have one in each row", by)}
+			cluster, address := c.subject(args)
+			request := &hdsdv1.ListAvailabilityRequest{Cluster: cluster, Address: address, By: dimension, Slo: slo}
+			if (dimension == "cluster" || dimension == "checker") && c.filter.locality != "" {
+				return usageError{fmt.Errorf("--locality: a row of --by %s is of all localities; --by locality and --by zone have one in each row", dimension)}
 			}
-			if by != "" && by != "endpoint" && by != "checker" && c.filter.checker != "" {
-				return usageError{fmt.Errorf("--checker: a row of --by %s is of all checkers; --by checker has one in each row", by)}
+			if dimension != "" && dimension != "endpoint" && dimension != "checker" && c.filter.checker != "" {
+				return usageError{fmt.Errorf("--checker: a row of --by %s is of all checkers; --by checker has one in each row", dimension)}
 			}
 			var err error
 			if request.StartTime, request.EndTime, err = parsePeriod(since, until, now()); err != nil {
@@ -58,12 +58,12 @@ the recorded changes have them.`,
 						return beforeHistory("until", until, began)
 					}
 				}
-				seen, err := c.seen(ctx, query, by, cluster, address)
+				seen, err := c.seen(ctx, query, dimension, cluster, address)
 				if err != nil {
 					return err
 				}
-				return printAll(p, c.limit, only(func(a *hdsdv1.Availability) bool {
-					return seen(a) && c.filter.has(a.GetLocality()) && (!c.filter.unhealthy || a.GetUnhealthySeconds() > 0)
+				return printAll(p, c.limit, filtered(func(a *hdsdv1.Availability) bool {
+					return seen(a) && c.filter.matches(a.GetLocality()) && (!c.filter.unhealthy || a.GetUnhealthySeconds() > 0)
 				}, func(token string, size int32) ([]*hdsdv1.Availability, string, error) {
 					request.PageToken, request.PageSize = token, size
 					answer, err := query.ListAvailability(ctx, request)
@@ -80,7 +80,7 @@ the recorded changes have them.`,
 	command.ValidArgsFunction = c.completeEndpoint
 	command.Flags().StringVar(&since, "since", "", "from this `time` on ("+timeForms+"; default: all of the history)")
 	command.Flags().StringVar(&until, "until", "", "before this `time` (as --since; default: now)")
-	command.Flags().StringVar(&by, "by", "", "what a row is about: endpoint, locality, zone, cluster or checker")
+	command.Flags().StringVar(&dimension, "by", "", "what a row is about: endpoint, locality, zone, cluster or checker")
 	command.Flags().StringVar(&slo, "slo", "", "show what is left of the error budget of this `objective`, such as 99.9% or 0.999")
 	completeWords(command, "by", "endpoint", "locality", "zone", "cluster", "checker")
 	completeWords(command, "slo", "99%", "99.9%", "99.99%")
@@ -89,13 +89,13 @@ the recorded changes have them.`,
 	return command
 }
 
-// seen tells which rows are of the checker that is asked for: its own one, or those of the
-// endpoints that it votes on now.
-func (c *client) seen(ctx context.Context, query hdsdv1.QueryClient, by, cluster, address string) (func(*hdsdv1.Availability) bool, error) {
+// seen reports which rows are of the requested checker: its own one, or those of the endpoints
+// that it votes on now.
+func (c *client) seen(ctx context.Context, query hdsdv1.QueryClient, dimension, cluster, address string) (func(*hdsdv1.Availability) bool, error) {
 	switch {
 	case c.filter.checker == "":
 		return func(*hdsdv1.Availability) bool { return true }, nil
-	case by == "checker":
+	case dimension == "checker":
 		return func(a *hdsdv1.Availability) bool { return a.GetChecker() == c.filter.checker }, nil
 	}
 	votedOn := map[string]bool{}
@@ -125,7 +125,7 @@ func availabilityCells(a *hdsdv1.Availability) []string {
 	return []string{
 		a.GetCluster(), a.GetAddress(), localityCell(a.GetLocality()), ratio,
 		secondsCell(a.GetHealthySeconds()), secondsCell(a.GetUnhealthySeconds()), secondsCell(a.GetUnknownSeconds()),
-		secondsCell(a.GetDegradedSeconds()), secondsCell(a.GetDrainingSeconds()), number(a.GetTransitions()), a.GetChecker(), budget,
+		secondsCell(a.GetDegradedSeconds()), secondsCell(a.GetDrainingSeconds()), number(a.GetTransitions()), a.GetChecker(), budget, versionCell(a.GetCluster()),
 	}
 }
 

@@ -71,7 +71,7 @@ func (b *backup) progress() string {
 }
 
 // fetch writes a copy, which is complete if there is no error.
-func (b *backup) fetch(ctx context.Context, to io.Writer) error {
+func (b *backup) fetch(ctx context.Context, w io.Writer) error {
 	return b.client.operate(ctx, func(ctx context.Context, control hdsdv1.ControlClient) error {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
@@ -91,7 +91,7 @@ func (b *backup) fetch(ctx context.Context, to io.Writer) error {
 			if err != nil {
 				return err
 			}
-			if _, err := to.Write(part.GetData()); err != nil {
+			if _, err := w.Write(part.GetData()); err != nil {
 				return err
 			}
 			b.size.Store(part.GetSize())
@@ -128,39 +128,39 @@ func (b *backup) toFile(command *cobra.Command, path string) error {
 	if err := b.fill(command.Context(), file); err != nil {
 		return err
 	}
-	about, err := store.Examine(command.Context(), file.Name())
+	info, err := store.Examine(command.Context(), file.Name())
 	if err != nil {
 		return fmt.Errorf("the copy has come, but is of no use: %w", err)
 	}
 	if err := command.Context().Err(); err != nil {
 		return err // cancelled during the check: there is no copy
 	}
-	if about.Rows != nil { // a damaged row is no reason to drop the copy
+	if info.Rows != nil { // a damaged row is no reason to drop the copy
 		path += ".damaged"
 	}
-	_, none := os.Lstat(path)
+	_, statErr := os.Lstat(path)
 	if err := os.Rename(file.Name(), path); err != nil {
 		return err
 	}
 	if err := store.SyncFolder(folder); err != nil {
 		return err
 	}
-	if none == nil {
+	if statErr == nil {
 		say(command.ErrOrStderr(), "hdsd: the copy has replaced the existing %s\n", path)
 	}
-	say(command.OutOrStdout(), "%s: %s\n", path, copyText(&about))
-	if about.Rows != nil {
-		return fmt.Errorf("the history of %s is damaged, and so is its copy: %w", b.client.server, about.Rows)
+	say(command.OutOrStdout(), "%s: %s\n", path, copyText(&info))
+	if info.Rows != nil {
+		return fmt.Errorf("the history of %s is damaged, and so is its copy: %w", b.client.server, info.Rows)
 	}
 	return nil
 }
 
 // fill writes a copy to disk and closes the file.
 func (b *backup) fill(ctx context.Context, file *os.File) error {
-	to := bufio.NewWriterSize(io.NewOffsetWriter(file, 0), 1<<20) // at a place: test/disk records that
-	err := b.fetch(ctx, to)
+	buffered := bufio.NewWriterSize(io.NewOffsetWriter(file, 0), 1<<20) // at a place: test/disk records that
+	err := b.fetch(ctx, buffered)
 	if err == nil {
-		err = to.Flush()
+		err = buffered.Flush()
 	}
 	if err == nil {
 		err = file.Sync()

@@ -62,11 +62,11 @@ func (f *envoyFlags) parts() (node bootstrap.Node, server bootstrap.Server, err 
 }
 
 // print writes a bootstrap. Its errors are those of the flags.
-func (f *envoyFlags) print(to io.Writer, of interface{ YAML() ([]byte, error) }) error {
+func (f *envoyFlags) print(w io.Writer, document interface{ YAML() ([]byte, error) }) error {
 	if f.output != "yaml" && f.output != "json" {
 		return usageError{fmt.Errorf("--output %q: want yaml or json", f.output)}
 	}
-	text, err := of.YAML()
+	text, err := document.YAML()
 	if err != nil {
 		return usageError{err}
 	}
@@ -75,7 +75,7 @@ func (f *envoyFlags) print(to io.Writer, of interface{ YAML() ([]byte, error) })
 			return err
 		}
 	}
-	_, err = to.Write(text)
+	_, err = w.Write(text)
 	return err
 }
 
@@ -102,7 +102,7 @@ reports what it finds. File names are those on the Envoy's machine.`,
 
 func newBootstrapClient() *cobra.Command {
 	var f envoyFlags
-	var of bootstrap.Client
+	var client bootstrap.Client
 	command := &cobra.Command{
 		Use:   "client",
 		Short: "Print the bootstrap of a data plane, an Envoy that asks hdsd",
@@ -113,22 +113,22 @@ of the named clusters only. File names are those on the Envoy's machine.`,
 			"  hdsd bootstrap client --eds web,pay --listen 127.0.0.1:10000 --route web",
 		Args: noArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			if command.Flags().Changed("listen") && of.Route == "" {
+			if command.Flags().Changed("listen") && client.Route == "" {
 				return usageError{errors.New("--listen does nothing without --route: name the cluster that the listener routes to")}
 			}
 			var err error
-			if of.Node, of.Server, err = f.parts(); err != nil {
+			if client.Node, client.Server, err = f.parts(); err != nil {
 				return err
 			}
-			return f.print(command.OutOrStdout(), of)
+			return f.print(command.OutOrStdout(), client)
 		},
 	}
 	f.addTo(command, "data-planes", "127.0.0.1:9902")
 	flags := command.Flags()
-	flags.BoolVar(&of.Delta, "delta", true, "delta xDS; --delta=false is state of the world")
-	flags.StringSliceVar(&of.Clusters, "eds", nil, "take the endpoints of these `clusters` only, instead of all clusters by CDS")
-	flags.StringVar(&of.Route, "route", "", "add a listener that routes all HTTP to this `cluster`")
-	flags.StringVar(&of.Listen, "listen", "127.0.0.1:10000", "`IP:PORT` of that listener; only with --route")
+	flags.BoolVar(&client.Delta, "delta", true, "delta xDS; --delta=false is state of the world")
+	flags.StringSliceVar(&client.Clusters, "eds", nil, "take the endpoints of these `clusters` only, instead of all clusters by CDS")
+	flags.StringVar(&client.Route, "route", "", "add a listener that routes all HTTP to this `cluster`")
+	flags.StringVar(&client.Listen, "listen", "127.0.0.1:10000", "`IP:PORT` of that listener; only with --route")
 	for _, flag := range []string{"listen", "eds", "route"} {
 		completeWords(command, flag)
 	}

@@ -13,7 +13,7 @@ import (
 
 var checkersHeader = []string{"id", "locality", "version", "connected", "abilities", "endpoints", "specifier", "last_report", "trusted", "distrust_reason", "share", "checks_per_second", "plan_digest", "operator", "blind_reason", "probation", "lost_since", "lost_reason"}
 
-// checkerColumns are those that fit on a line.
+// checkerColumns fit on a line.
 var checkerColumns = []string{"id", "locality", "version", "connected", "trusted", "endpoints", "specifier", "last_report", "lost_since"}
 
 func newCheckers() *cobra.Command {
@@ -22,24 +22,27 @@ func newCheckers() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "checkers",
 		Short: "Show the checkers, what each has to check, and whether it does",
-		Args:  noArgs,
+		Long: `checkers shows each checker: what it has to check, whether it follows its
+specifier, when it last reported, and whether its votes are believed. Lost
+checkers stay in the list for 24 hours.`,
+		Args: noArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			p, err := c.printer(command, checkersHeader, checkerColumns...)
 			if err != nil {
 				return err
 			}
-			known := map[string]bool{}
+			ids := map[string]bool{}
 			err = c.ask(command, func(ctx context.Context, query hdsdv1.QueryClient) error {
-				return printAll(p, c.limit, only(c.keepsChecker, func(token string, size int32) ([]*hdsdv1.Checker, string, error) {
+				return printAll(p, c.limit, filtered(c.keepsChecker, func(token string, size int32) ([]*hdsdv1.Checker, string, error) {
 					answer, err := query.ListCheckers(ctx, &hdsdv1.ListCheckersRequest{Lost: true, PageToken: token, PageSize: size})
 					for _, checker := range answer.GetCheckers() {
-						known[checker.GetId()] = true
+						ids[checker.GetId()] = true
 					}
 					return answer.GetCheckers(), answer.GetNextPageToken(), err
 				}), checkerCells)
 			})
 			if err == nil && c.limit == 0 {
-				c.listUnknownTrust(command, known)
+				c.listUnknownTrust(command, ids)
 			}
 			return err
 		},
@@ -85,5 +88,5 @@ func rateCell(c *hdsdv1.Checker) string {
 // keepsChecker reports whether the filter lets a checker pass.
 func (c *client) keepsChecker(k *hdsdv1.Checker) bool {
 	unwell := !k.GetConnected() || !k.GetTrusted() || k.GetBlindReason() != "" || len(k.GetCutPaths()) > 0
-	return c.filter.has(k.GetLocality()) && (!c.filter.unhealthy || unwell)
+	return c.filter.matches(k.GetLocality()) && (!c.filter.unhealthy || unwell)
 }

@@ -42,7 +42,7 @@ var (
 	}
 )
 
-// client is how a query command reaches the coordinator and shows its answer.
+// client is the connection of a query command to the coordinator, and the format of its answer.
 type client struct {
 	server string
 	tls    tlsFlags
@@ -54,12 +54,12 @@ type client struct {
 	tokenFile string
 
 	noPager bool
-	live    bool       // what is shown goes on: it is not paged
+	live    bool       // the output goes on: it is not paged
 	total   func() int // how many rows a list would have without filters; nil or below 0: not known
 
 	cluster, address string // the arguments; empty means all
 	shown            atomic.Int64
-	told             bool // the user knows why there are no rows
+	explained        bool // the user knows why there are no rows
 
 	empty   emptyTable
 	filters []string  // the given flags that leave rows out
@@ -156,8 +156,8 @@ func (c *client) addFlags(command *cobra.Command) {
 	completeWords(command, "limit")
 }
 
-// about reads the arguments CLUSTER and ADDRESS.
-func (c *client) about(args []string) (cluster, address string) {
+// subject reads the arguments CLUSTER and ADDRESS.
+func (c *client) subject(args []string) (cluster, address string) {
 	if len(args) > 0 {
 		c.cluster = args[0]
 	}
@@ -183,8 +183,8 @@ func (c *client) printer(command *cobra.Command, header []string, narrow ...stri
 		return nil, usageError{err}
 	}
 	var pages *pager
-	if to := newPager(out); to != nil && c.isTable() && !c.noPager && !c.live {
-		pages, out = to, to
+	if pager := newPager(out); pager != nil && c.isTable() && !c.noPager && !c.live {
+		pages, out = pager, pager
 	}
 	p, err := newPrinter(c.output, screen, out, header, narrow)
 	if err != nil {
@@ -192,7 +192,7 @@ func (c *client) printer(command *cobra.Command, header []string, narrow ...stri
 	}
 	p = counting{p, &c.shown}
 	if c.isTable() && !c.live && table.IsTerminal(command.OutOrStdout()) {
-		p = ending{printer: p, client: c, to: out, pages: pages}
+		p = ending{printer: p, client: c, w: out, pages: pages}
 	}
 	return p, nil
 }

@@ -44,14 +44,14 @@ assignments: it has neither health nor checks of them.`,
 				return err
 			}
 			return c.ask(command, func(ctx context.Context, query hdsdv1.QueryClient) error {
-				all := only(func(k *hdsdv1.Client) bool { return !c.filter.unhealthy || isBehind(k) }, func(token string, size int32) ([]*hdsdv1.Client, string, error) {
+				pages := filtered(func(k *hdsdv1.Client) bool { return !c.filter.unhealthy || isBehind(k) }, func(token string, size int32) ([]*hdsdv1.Client, string, error) {
 					answer, err := query.ListClients(ctx, &hdsdv1.ListClientsRequest{PageToken: token, PageSize: size})
 					return answer.GetClients(), answer.GetNextPageToken(), err
 				})
 				if c.isTable() {
-					all = sorted(c.limit, all, worseClient)
+					pages = sorted(c.limit, pages, worseClient)
 				}
-				return printAll(p, c.limit, all, clientCells)
+				return printAll(p, c.limit, pages, clientCells)
 			})
 		},
 	}

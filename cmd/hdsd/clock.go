@@ -78,9 +78,9 @@ func clockText(s *hdsdv1.ClockState) string {
 // clockJump says how far the clock is from steady time.
 func clockJump(s *hdsdv1.ClockState) string {
 	ahead := s.GetClock().AsTime().Sub(s.GetSteady().AsTime()).Round(time.Second)
-	where := "ahead of"
+	relation := "ahead of"
 	if ahead < 0 {
-		where = "behind"
+		relation = "behind"
 	}
-	return fmt.Sprintf("%v %s steady time, %s", ahead.Abs(), where, timeCell(s.GetSteady()))
+	return fmt.Sprintf("%v %s steady time, %s", ahead.Abs(), relation, timeCell(s.GetSteady()))
 }

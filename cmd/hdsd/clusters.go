@@ -13,10 +13,10 @@ import (
 	"hdsd/internal/table"
 )
 
-var clustersHeader = []string{"name", "source", "checked", "endpoints", "healthy", "unhealthy", "unknown", "mode", "overridden", "quarantined", "no_endpoints_reason", "timeout", "degraded", "draining", "held_endpoints", "exclusions", "rejected_reason"}
+var clustersHeader = []string{"name", "source", "checked", "endpoints", "healthy", "unhealthy", "unknown", "mode", "overridden", "quarantined", "no_endpoints_reason", "timeout", "degraded", "draining", "held_endpoints", "exclusions", "rejected_reason", "cluster_version"}
 
 // clusterColumns are those that fit on a line. HEALTHY, UNHEALTHY, DRAINING and UNKNOWN add up.
-var clusterColumns = []string{"name", "source", "endpoints", "healthy", "unhealthy", "draining", "unknown", "held_endpoints", "mode", "overridden", "exclusions"}
+var clusterColumns = []string{"name", "cluster_version", "source", "endpoints", "healthy", "unhealthy", "draining", "unknown", "held_endpoints", "mode", "overridden", "exclusions"}
 
 func newClusters() *cobra.Command {
 	var c client
@@ -24,7 +24,11 @@ func newClusters() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "clusters",
 		Short: "Show how many endpoints of each cluster are healthy, or unchecked",
-		Args:  noArgs,
+		Long: `clusters shows the clusters, the worst first. HEALTHY counts DEGRADED too,
+UNHEALTHY counts TIMEOUT; with DRAINING and UNKNOWN they add up to ENDPOINTS.
+NOT CHECKED counts endpoints that should be checked and are not; -o wide says
+why.`,
+		Args: noArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			p, err := c.printer(command, clustersHeader, clusterColumns...)
 			if err != nil {
@@ -39,11 +43,11 @@ func newClusters() *cobra.Command {
 						return answer.GetClusters(), answer.GetNextPageToken(), err
 					}
 				}
-				all := list(false)
+				pages := list(false)
 				if c.isTable() {
-					all = worstFirst(c.limit, list, (*hdsdv1.Cluster).GetName, worseCluster)
+					pages = worstFirst(c.limit, list, (*hdsdv1.Cluster).GetName, worseCluster)
 				}
-				return printAll(p, c.limit, all, clusterCells)
+				return printAll(p, c.limit, pages, clusterCells)
 			})
 		},
 	}
@@ -55,27 +59,27 @@ func clusterCells(c *hdsdv1.Cluster) []string {
 	return []string{
 		c.GetName(), c.GetSource(), strconv.FormatBool(c.GetChecked()), number(c.GetEndpoints()),
 		number(c.GetHealthy()), number(c.GetUnhealthy()), number(c.GetUnknown()), c.GetMode().String(), number(c.GetOverridden()), quarantineCell(c.GetQuarantined()),
-		c.GetNoEndpointsReason(), number(c.GetTimeout()), number(c.GetDegraded()), number(c.GetDraining()), number(c.GetHeld()), strconv.Itoa(notChecked(c)), c.GetRejectedReason(),
+		c.GetNoEndpointsReason(), number(c.GetTimeout()), number(c.GetDegraded()), number(c.GetDraining()), number(c.GetHeld()), strconv.Itoa(notChecked(c)), c.GetRejectedReason(), c.GetVersion(),
 	}
 }
 
 // worseCluster orders clusters by the share of endpoints that are down, then by how many are not
 // healthy.
 func worseCluster(a, b *hdsdv1.Cluster) int {
-	down := func(k *hdsdv1.Cluster) float64 { return float64(k.GetUnhealthy()) / float64(max(k.GetEndpoints(), 1)) }
-	return cmp.Or(cmp.Compare(down(b), down(a)), cmp.Compare(b.GetEndpoints()-b.GetHealthy(), a.GetEndpoints()-a.GetHealthy()), cmp.Compare(a.GetName(), b.GetName()))
+	downShare := func(k *hdsdv1.Cluster) float64 { return float64(k.GetUnhealthy()) / float64(max(k.GetEndpoints(), 1)) }
+	return cmp.Or(cmp.Compare(downShare(b), downShare(a)), cmp.Compare(b.GetEndpoints()-b.GetHealthy(), a.GetEndpoints()-a.GetHealthy()), cmp.Compare(a.GetName(), b.GetName()))
 }
 
 func quarantineCell(quarantined []*hdsdv1.Quarantine) string {
-	var out []string
+	var parts []string
 	for _, q := range quarantined {
-		what := q.GetAddress()
-		if what == "" {
-			what = "whole cluster"
+		subject := q.GetAddress()
+		if subject == "" {
+			subject = "whole cluster"
 		}
-		out = append(out, what+": "+q.GetReason())
+		parts = append(parts, subject+": "+q.GetReason())
 	}
-	return strings.Join(out, table.LineBreak)
+	return strings.Join(parts, table.LineBreak)
 }
 
 func number(n uint32) string { return strconv.FormatUint(uint64(n), 10) }

@@ -16,7 +16,7 @@ var completionTimeout = time.Second
 
 // complete offers what the coordinator has that begins with begun. It offers nothing if the
 // coordinator does not answer soon: on an error, ask has nothing to offer.
-func (c *client) complete(command *cobra.Command, begun string, ask func(_ context.Context, _ hdsdv1.QueryClient, offer func(value, about string))) ([]string, cobra.ShellCompDirective) {
+func (c *client) complete(command *cobra.Command, begun string, ask func(_ context.Context, _ hdsdv1.QueryClient, offer func(value, description string))) ([]string, cobra.ShellCompDirective) {
 	if useContext(command) != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
@@ -28,9 +28,9 @@ func (c *client) complete(command *cobra.Command, begun string, ask func(_ conte
 	ctx, cancel := context.WithTimeout(command.Context(), completionTimeout)
 	defer cancel()
 	var offers []string
-	ask(ctx, hdsdv1.NewQueryClient(connection), func(value, about string) {
+	ask(ctx, hdsdv1.NewQueryClient(connection), func(value, description string) {
 		if strings.HasPrefix(value, begun) {
-			offers = append(offers, value+"\t"+about)
+			offers = append(offers, value+"\t"+description)
 		}
 	})
 	return offers, cobra.ShellCompDirectiveNoFileComp
@@ -41,7 +41,7 @@ func (c *client) completeEndpoint(command *cobra.Command, args []string, begun s
 	if len(args) > 1 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	return c.complete(command, begun, func(ctx context.Context, query hdsdv1.QueryClient, offer func(value, about string)) {
+	return c.complete(command, begun, func(ctx context.Context, query hdsdv1.QueryClient, offer func(value, description string)) {
 		if len(args) == 0 {
 			answer, _ := query.ListClusters(ctx, &hdsdv1.ListClustersRequest{PageSize: pageSize})
 			for _, k := range answer.GetClusters() {

@@ -34,7 +34,7 @@ func (c *caution) addTo(command *cobra.Command) {
 // check shows what an override would do, or asks where it does much. It reports whether
 // to go on.
 func (c *caution) check(ctx context.Context, command *cobra.Command, control hdsdv1.ControlClient, request *hdsdv1.SetOverrideRequest) (bool, error) {
-	would, err := control.PreviewOverride(ctx, request)
+	preview, err := control.PreviewOverride(ctx, request)
 	switch {
 	case status.Code(err) == codes.Unimplemented && !c.dryRun:
 		return true, nil // an older hdsd
@@ -43,53 +43,53 @@ func (c *caution) check(ctx context.Context, command *cobra.Command, control hds
 	case err != nil:
 		return false, err
 	case c.dryRun:
-		showPreview(command.OutOrStdout(), would)
+		showPreview(command.OutOrStdout(), preview)
 		return false, nil
 	}
-	tellPanics(command.ErrOrStderr(), "hdsd: ", would.GetPanics())
+	tellPanics(command.ErrOrStderr(), "hdsd: ", preview.GetPanics())
 	if c.yes {
 		return true, nil
 	}
-	decides, all := would.GetOverride().GetEndpoints(), would.GetTotalEndpoints()
-	if decides <= confirmAbove || float64(decides) <= confirmShare*float64(all) {
+	decides, total := preview.GetOverride().GetEndpoints(), preview.GetTotalEndpoints()
+	if decides <= confirmAbove || float64(decides) <= confirmShare*float64(total) {
 		return true, nil
 	}
-	question := fmt.Sprintf("the override would decide %d of %d endpoints", decides, all)
-	if in, ok := command.InOrStdin().(*os.File); !ok || !term.IsTerminal(int(in.Fd())) {
+	question := fmt.Sprintf("the override would decide %d of %d endpoints", decides, total)
+	if input, ok := command.InOrStdin().(*os.File); !ok || !term.IsTerminal(int(input.Fd())) {
 		return false, errors.New(question + ": give --yes if that is what you want, or --dry-run to see it")
 	}
 	return confirmed(command.InOrStdin(), command.ErrOrStderr(), question)
 }
 
-func showPreview(to io.Writer, would *hdsdv1.PreviewOverrideResponse) {
-	say(to, "would decide %d of %d endpoints; nothing has changed\n", would.GetOverride().GetEndpoints(), would.GetTotalEndpoints())
-	if replaced := would.GetReplaced(); replaced != nil {
-		say(to, "would replace: %s\n", overrideLine(replaced))
+func showPreview(w io.Writer, preview *hdsdv1.PreviewOverrideResponse) {
+	say(w, "would decide %d of %d endpoints; nothing has changed\n", preview.GetOverride().GetEndpoints(), preview.GetTotalEndpoints())
+	if replaced := preview.GetReplaced(); replaced != nil {
+		say(w, "would replace: %s\n", overrideLine(replaced))
 	}
-	tellPanics(to, "", would.GetPanics())
+	tellPanics(w, "", preview.GetPanics())
 }
 
 // mostPanics bounds the clusters with a warning of their own.
 const mostPanics = 5
 
 // tellPanics warns that Envoys would disregard an override. Each line begins with a prefix.
-func tellPanics(to io.Writer, prefix string, panics []string) {
+func tellPanics(w io.Writer, prefix string, panics []string) {
 	for i, text := range panics {
 		if i == mostPanics {
-			say(to, "%sand so for %d more clusters\n", prefix, len(panics)-i)
+			say(w, "%sand so for %d more clusters\n", prefix, len(panics)-i)
 			break
 		}
-		say(to, "%s%s\n", prefix, text)
+		say(w, "%s%s\n", prefix, text)
 	}
 	if len(panics) > 0 {
-		say(to, "%sthe cluster's healthy_panic_threshold says when: with 0, Envoy never does that\n", prefix)
+		say(w, "%sthe cluster's healthy_panic_threshold says when: with 0, Envoy never does that\n", prefix)
 	}
 }
 
 // confirmed asks a person.
-func confirmed(from io.Reader, to io.Writer, question string) (bool, error) {
-	say(to, "%s. Go on? [y/N] ", question)
-	line, err := bufio.NewReader(from).ReadString('\n')
+func confirmed(r io.Reader, w io.Writer, question string) (bool, error) {
+	say(w, "%s. Go on? [y/N] ", question)
+	line, err := bufio.NewReader(r).ReadString('\n')
 	if err != nil && !errors.Is(err, io.EOF) {
 		return false, err
 	}

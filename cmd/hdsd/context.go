@@ -20,13 +20,13 @@ import (
 	"hdsd/internal/table"
 )
 
-// contexts is what the file of contexts holds.
+// contexts is the content of the file of contexts.
 type contexts struct {
 	Current  string        `yaml:"current"`
 	Contexts []fileContext `yaml:"contexts"`
 }
 
-// fileContext is how one coordinator is reached.
+// fileContext is the address and the credentials of one coordinator.
 type fileContext struct {
 	Name          string `yaml:"name" json:"name"`
 	Server        string `yaml:"server" json:"server"`
@@ -37,7 +37,8 @@ type fileContext struct {
 	TokenFile     string `yaml:"token_file" json:"tokenFile"`
 }
 
-// contextFile is where contexts are: hdsd/config.yaml in XDG_CONFIG_HOME, else in ~/.config.
+// contextFile returns the path of the contexts: hdsd/config.yaml in XDG_CONFIG_HOME, else in
+// ~/.config.
 func contextFile() (string, error) {
 	home := os.Getenv("XDG_CONFIG_HOME")
 	if home == "" {
@@ -51,28 +52,28 @@ func contextFile() (string, error) {
 }
 
 // readContexts reads the file. Without one there are none.
-func readContexts() (all contexts, file string, err error) {
+func readContexts() (cs contexts, file string, err error) {
 	if file, err = contextFile(); err != nil {
-		return all, "", err
+		return cs, "", err
 	}
 	text, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return all, file, nil
+		return cs, file, nil
 	}
 	if err != nil {
-		return all, file, err
+		return cs, file, err
 	}
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	decoder.KnownFields(true)
-	if err := decoder.Decode(&all); err != nil && !errors.Is(err, io.EOF) {
-		return all, file, fmt.Errorf("%s: %w", file, err)
+	if err := decoder.Decode(&cs); err != nil && !errors.Is(err, io.EOF) {
+		return cs, file, fmt.Errorf("%s: %w", file, err)
 	}
-	for i := range all.Contexts {
-		if err := all.Contexts[i].complete(filepath.Dir(file)); err != nil {
-			return all, file, fmt.Errorf("%s: %w", file, err)
+	for i := range cs.Contexts {
+		if err := cs.Contexts[i].complete(filepath.Dir(file)); err != nil {
+			return cs, file, fmt.Errorf("%s: %w", file, err)
 		}
 	}
-	return all, file, nil
+	return cs, file, nil
 }
 
 // complete checks a context, and makes its paths absolute.
@@ -88,13 +89,13 @@ func (c *fileContext) complete(folder string) error {
 	return nil
 }
 
-func (all *contexts) find(name string) (*fileContext, error) {
+func (cs *contexts) find(name string) (*fileContext, error) {
 	var names []string
-	for i := range all.Contexts {
-		if all.Contexts[i].Name == name {
-			return &all.Contexts[i], nil
+	for i := range cs.Contexts {
+		if cs.Contexts[i].Name == name {
+			return &cs.Contexts[i], nil
 		}
-		names = append(names, all.Contexts[i].Name)
+		names = append(names, cs.Contexts[i].Name)
 	}
 	return nil, fmt.Errorf("there is no context %q%s ('hdsd context list' lists all)", name, suggest.DidYouMean(name, names))
 }
@@ -107,11 +108,11 @@ func useContext(command *cobra.Command) error {
 	if server == nil || command.Flags().Lookup("token-file") == nil || server.Changed || os.Getenv("HDSD_SERVER") != "" {
 		return nil
 	}
-	all, file, err := readContexts()
-	if err != nil || all.Current == "" {
+	cs, file, err := readContexts()
+	if err != nil || cs.Current == "" {
 		return err
 	}
-	c, err := all.find(all.Current)
+	c, err := cs.find(cs.Current)
 	if err != nil {
 		return fmt.Errorf("%s: current: %w", file, err)
 	}
@@ -168,23 +169,25 @@ Flags, HDSD_TLS_CA and its like, and HDSD_TOKEN win over its files.`,
 func newContextList() *cobra.Command {
 	var output string
 	command := &cobra.Command{
-		Use:     "list",
-		Short:   "List the contexts",
+		Use:   "list",
+		Short: "List the contexts",
+		Long: `list shows the coordinators in the configuration of your user, and which of
+them commands ask.`,
 		Example: "  hdsd context list",
 		Args:    noArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			all, file, err := readContexts()
+			cs, file, err := readContexts()
 			if err != nil {
 				return err
 			}
-			if len(all.Contexts) == 0 {
+			if len(cs.Contexts) == 0 {
 				say(command.ErrOrStderr(), "hdsd: no contexts: %s has none\n", file)
 			}
 			switch output {
 			case "json":
-				return printContexts(command.OutOrStdout(), &all)
+				return printContexts(command.OutOrStdout(), &cs)
 			case "table":
-				return tableContexts(command.OutOrStdout(), &all)
+				return tableContexts(command.OutOrStdout(), &cs)
 			}
 			return usageError{fmt.Errorf("--output %q: want table or json", output)}
 		},
@@ -194,14 +197,14 @@ func newContextList() *cobra.Command {
 	return command
 }
 
-func printContexts(to io.Writer, all *contexts) error {
-	for _, c := range all.Contexts {
+func printContexts(w io.Writer, cs *contexts) error {
+	for _, c := range cs.Contexts {
 		line, err := json.Marshal(struct {
 			fileContext
 			Current bool `json:"current"`
-		}{c, c.Name == all.Current})
+		}{c, c.Name == cs.Current})
 		if err == nil {
-			_, err = to.Write(append(line, '\n'))
+			_, err = w.Write(append(line, '\n'))
 		}
 		if err != nil {
 			return err
@@ -210,15 +213,15 @@ func printContexts(to io.Writer, all *contexts) error {
 	return nil
 }
 
-func tableContexts(to io.Writer, all *contexts) error {
-	screen, err := table.ScreenOf(to, "never")
+func tableContexts(w io.Writer, cs *contexts) error {
+	screen, err := table.ScreenOf(w, "never")
 	if err != nil {
 		return err
 	}
-	t := table.New(to, screen, []string{"current", "name", "server", "tls", "token"}, nil)
-	for _, c := range all.Contexts {
+	t := table.New(w, screen, []string{"current", "name", "server", "tls", "token"}, nil)
+	for _, c := range cs.Contexts {
 		cells := []string{"", c.Name, c.Server, "", ""}
-		if c.Name == all.Current {
+		if c.Name == cs.Current {
 			cells[0] = "*"
 		}
 		if c.TLSCA != "" {
@@ -236,8 +239,10 @@ func tableContexts(to io.Writer, all *contexts) error {
 
 func newContextUse() *cobra.Command {
 	return &cobra.Command{
-		Use:     "use NAME",
-		Short:   "Ask this coordinator from now on",
+		Use:   "use NAME",
+		Short: "Ask this coordinator from now on",
+		Long: `use makes a context the current one: commands ask its coordinator from now on,
+unless --server or HDSD_SERVER names another.`,
 		Example: "  hdsd context use prod",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
@@ -246,11 +251,11 @@ func newContextUse() *cobra.Command {
 			return nil
 		},
 		RunE: func(command *cobra.Command, args []string) error {
-			all, file, err := readContexts()
+			cs, file, err := readContexts()
 			if err != nil {
 				return err
 			}
-			chosen, err := all.find(args[0])
+			chosen, err := cs.find(args[0])
 			if err != nil {
 				return err
 			}
@@ -261,8 +266,8 @@ func newContextUse() *cobra.Command {
 			return nil
 		},
 		ValidArgsFunction: func(_ *cobra.Command, args []string, begun string) (names []string, _ cobra.ShellCompDirective) {
-			all, _, _ := readContexts() // on an error there is nothing to offer
-			for _, c := range all.Contexts {
+			cs, _, _ := readContexts() // on an error there is nothing to offer
+			for _, c := range cs.Contexts {
 				if len(args) == 0 && strings.HasPrefix(c.Name, begun) {
 					names = append(names, c.Name+"\t"+c.Server)
 				}
@@ -283,21 +288,21 @@ func setCurrent(file, name string) error {
 		return fmt.Errorf("%s: %w", file, err)
 	}
 	root := document.Content[0]
-	at := slices.IndexFunc(root.Content, func(n *yaml.Node) bool { return n.Value == "current" })
-	if at < 0 {
+	index := slices.IndexFunc(root.Content, func(n *yaml.Node) bool { return n.Value == "current" })
+	if index < 0 {
 		root.Content = append([]*yaml.Node{{Kind: yaml.ScalarNode, Value: "current"}, {}}, root.Content...)
-		at = 0
+		index = 0
 	}
-	root.Content[at+1] = &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: name}
-	var out bytes.Buffer
-	encoder := yaml.NewEncoder(&out)
+	root.Content[index+1] = &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: name}
+	var b bytes.Buffer
+	encoder := yaml.NewEncoder(&b)
 	encoder.SetIndent(2)
 	if err := encoder.Encode(&document); err != nil {
 		return err
 	}
-	next := file + ".new"
-	if err := os.WriteFile(next, out.Bytes(), 0o600); err != nil {
+	staged := file + ".new"
+	if err := os.WriteFile(staged, b.Bytes(), 0o600); err != nil {
 		return err
 	}
-	return os.Rename(next, file)
+	return os.Rename(staged, file)
 }

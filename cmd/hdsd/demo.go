@@ -14,7 +14,11 @@ func newDemo() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "demo",
 		Short: "Run all on this machine: checkers, upstreams that fail, an Envoy",
-		Args:  noArgs,
+		Long: `demo runs a coordinator, a checker in each of three zones, upstreams that fail
+and recover, and a data plane, all on loopback, and says where to look. Checkers
+and data plane are real Envoys where Python's pip can install one, else the
+built-in checker. It holds what happens against what hdsd promises.`,
+		Args: noArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			self, err := os.Executable()
 			if err != nil {

@@ -19,7 +19,7 @@ import (
 	"hdsd/internal/table"
 )
 
-// describer asks what is known about one thing.
+// describer collects the facts about one thing.
 type describer struct {
 	*client
 	*sheet
@@ -27,10 +27,10 @@ type describer struct {
 	control hdsdv1.ControlClient
 }
 
-// latestOf is how many changes of one thing are described.
+// latestOf is the number of changes in a description.
 const latestOf = 10
 
-// shownNames is how many names a line lists.
+// shownNames bounds the names in a line.
 const shownNames = 8
 
 func newDescribe() *cobra.Command {
@@ -52,23 +52,34 @@ an error.`,
 		RunE: func(*cobra.Command, []string) error { return nil },
 	}
 	command.AddCommand(
-		newDescription("cluster NAME", "Show everything about a cluster", (*client).completeEndpoint, describeCluster),
-		newDescription("endpoint CLUSTER ADDRESS", "Show everything about an endpoint, and who says so", (*client).completeEndpoint, describeEndpoint),
-		newDescription("checker ID", "Show everything about a checker", (*client).completeChecker, describeChecker),
-		newDescription("client ID", "Show everything about a data plane or another client", (*client).completeClient, describeClient),
-		newDescription("incident ID", "Show everything about an incident", (*client).completeIncident, describeIncident),
+		newDescription("cluster NAME", "Show everything about a cluster", `describe cluster shows the health of a cluster by zone, what is published, the
+checks as checkers are sent them, overrides, endpoints that are not healthy, the
+latest changes, the availability, and the data planes that have it.`,
+			(*client).completeEndpoint, describeCluster),
+		newDescription("endpoint CLUSTER ADDRESS", "Show everything about an endpoint, and who says so", `describe endpoint shows the health of an endpoint and since when, each vote with
+its age and whether it counts, what is published, and the latest changes.`,
+			(*client).completeEndpoint, describeEndpoint),
+		newDescription("checker ID", "Show everything about a checker", `describe checker shows what a checker has to check, what it was sent, what it
+reports, whether its votes count and why not, and what happened to it.`,
+			(*client).completeChecker, describeChecker),
+		newDescription("client ID", "Show everything about a data plane or another client", `describe client shows which resources a data plane, a checker or a management
+server asked for, has and refused, with the text of each refusal.`,
+			(*client).completeClient, describeClient),
+		newDescription("incident ID", "Show everything about an incident", `describe incident shows which endpoints went down together, when, the likely
+cause, and what happened beside.`,
+			(*client).completeIncident, describeIncident),
 	)
 	return command
 }
 
 type completion func(*client, *cobra.Command, []string, string) ([]string, cobra.ShellCompDirective)
 
-func newDescription(use, short string, complete completion, describe func(context.Context, *describer, []string) error) *cobra.Command {
+func newDescription(use, short, long string, complete completion, describe func(context.Context, *describer, []string) error) *cobra.Command {
 	var c client
 	name, arguments, _ := strings.Cut(use, " ")
 	want := len(strings.Fields(arguments))
 	command := &cobra.Command{
-		Use: use, Short: short,
+		Use: use, Short: short, Long: long,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != want {
 				return fmt.Errorf("describe %s takes %s, but was given %q", name, arguments, strings.Join(args, " "))
@@ -87,7 +98,7 @@ func newDescription(use, short string, complete completion, describe func(contex
 			ctx, query := command.Context(), hdsdv1.NewQueryClient(connection)
 			d := &describer{client: &c, sheet: &sheet{}, QueryClient: query, control: hdsdv1.NewControlClient(connection)}
 			if name == "cluster" || name == "endpoint" {
-				c.about(args)
+				c.subject(args)
 			}
 			warnFrozen(ctx, d.control, command.ErrOrStderr())
 			if err := describe(ctx, d, args); err != nil {
@@ -108,14 +119,14 @@ func newDescription(use, short string, complete completion, describe func(contex
 	return command
 }
 
-// periods are those that availability is described of.
+// periods are the periods of availability in a description.
 var periods = []struct {
 	name string
 	time.Duration
 }{{"1 h", time.Hour}, {"24 h", 24 * time.Hour}, {"7 d", 7 * 24 * time.Hour}}
 
-// availability describes how available a cluster or an endpoint was.
-func (d *describer) availability(ctx context.Context, by, cluster, address string) error {
+// availability describes the availability of a cluster or an endpoint.
+func (d *describer) availability(ctx context.Context, dimension, cluster, address string) error {
 	type row struct {
 		Period    string   `json:"period"`
 		Healthy   float64  `json:"healthySeconds"`
@@ -126,7 +137,7 @@ func (d *describer) availability(ctx context.Context, by, cluster, address strin
 	var rows []row
 	for _, p := range periods {
 		answer, err := d.ListAvailability(ctx, &hdsdv1.ListAvailabilityRequest{
-			Cluster: cluster, Address: address, By: by, StartTime: timestamppb.New(now().Add(-p.Duration)), PageSize: pageSize,
+			Cluster: cluster, Address: address, By: dimension, StartTime: timestamppb.New(now().Add(-p.Duration)), PageSize: pageSize,
 		})
 		if err != nil {
 			return err
@@ -137,8 +148,8 @@ func (d *describer) availability(ctx context.Context, by, cluster, address strin
 			r.Unhealthy += a.GetUnhealthySeconds()
 		}
 		text := p.name + ": nothing known"
-		if all := r.Healthy + r.Unhealthy; all > 0 {
-			ratio := r.Healthy / all
+		if total := r.Healthy + r.Unhealthy; total > 0 {
+			ratio := r.Healthy / total
 			r.Ratio = &ratio
 			text = p.name + ": " + table.Percent(fmt.Sprint(ratio), now())
 		}
@@ -148,26 +159,29 @@ func (d *describer) availability(ctx context.Context, by, cluster, address strin
 	return d.addValue("availability", rows)
 }
 
-// changes describes the latest changes that a question is about.
+// changes describes the latest changes that match a query.
 func (d *describer) changes(ctx context.Context, r *hdsdv1.ListTransitionsRequest, withAddress bool) error {
 	r.NewestFirst, r.PageSize = true, latestOf
 	answer, err := d.ListTransitions(ctx, r)
 	if err != nil {
 		return err
 	}
-	var all []string
+	var lines []string
 	for _, t := range answer.GetTransitions() {
-		what := ""
+		text := ""
 		if withAddress {
-			what = t.GetAddress() + " "
+			text = t.GetAddress() + " "
 		}
-		all = append(all, fmt.Sprintf("%s %s%s to %s: %s", table.Clock(timeCell(t.GetTime()), now()), what, t.GetFrom(), t.GetTo(), t.GetReason()))
+		if version := versionCell(t.GetCluster()); version != "" {
+			text += "(version " + version + ") "
+		}
+		lines = append(lines, fmt.Sprintf("%s %s%s to %s: %s", table.Clock(timeCell(t.GetTime()), now()), text, t.GetFrom(), t.GetTo(), t.GetReason()))
 	}
-	d.lines("changes", "none recorded", all)
+	d.lines("changes", "none recorded", lines)
 	return addAll(d.sheet, "transitions", answer.GetTransitions())
 }
 
-// holders describes which data planes have a cluster.
+// holders describes the data planes that have a cluster.
 func (d *describer) holders(ctx context.Context, cluster string) error {
 	answer, err := d.ListClients(ctx, &hdsdv1.ListClientsRequest{Cluster: cluster, PageSize: pageSize})
 	if code := status.Code(err); code == codes.PermissionDenied || code == codes.Unauthenticated {
@@ -177,40 +191,40 @@ func (d *describer) holders(ctx context.Context, cluster string) error {
 	if err != nil {
 		return err
 	}
-	var synced, behind []string
-	var all []string
+	var synced, lagging []string
+	var lines []string
 	refused := map[string]string{}
 	for _, c := range answer.GetClients() {
 		switch {
 		case c.GetError() > 0:
 			refused[c.GetId()] = c.GetLastError()
 		case c.GetStale() > 0:
-			behind = append(behind, c.GetId())
+			lagging = append(lagging, c.GetId())
 		default:
 			synced = append(synced, c.GetId())
 		}
 	}
-	bad := func(id string) bool { _, is := refused[id]; return is }
-	behind = slices.DeleteFunc(slices.Compact(behind), bad)
-	synced = slices.DeleteFunc(slices.Compact(synced), func(id string) bool { return bad(id) || slices.Contains(behind, id) })
+	bad := func(id string) bool { _, ok := refused[id]; return ok }
+	lagging = slices.DeleteFunc(slices.Compact(lagging), bad)
+	synced = slices.DeleteFunc(slices.Compact(synced), func(id string) bool { return bad(id) || slices.Contains(lagging, id) })
 	if len(synced) > 0 {
-		all = append(all, fmt.Sprintf("%d synced: %s", len(synced), someNames(synced)))
+		lines = append(lines, fmt.Sprintf("%d synced: %s", len(synced), someNames(synced)))
 	}
-	if len(behind) > 0 {
-		all = append(all, fmt.Sprintf("%d behind: %s", len(behind), someNames(behind)))
+	if len(lagging) > 0 {
+		lines = append(lines, fmt.Sprintf("%d behind: %s", len(lagging), someNames(lagging)))
 	}
 	for _, c := range answer.GetClients() {
-		if why, is := refused[c.GetId()]; is && len(all) < shownNames {
-			all = append(all, fmt.Sprintf("%s refuses it: %s", c.GetId(), why))
+		if reason, ok := refused[c.GetId()]; ok && len(lines) < shownNames {
+			lines = append(lines, fmt.Sprintf("%s refuses it: %s", c.GetId(), reason))
 			delete(refused, c.GetId())
 			d.next("hdsd describe client " + attention.Quoted(c.GetId()))
 		}
 	}
-	d.lines("data planes", "none asked for it", all)
+	d.lines("data planes", "none asked for it", lines)
 	return addAll(d.sheet, "clients", answer.GetClients())
 }
 
-// overrides describes those that concern a cluster or an endpoint.
+// overrides describes the overrides of a cluster or an endpoint.
 func (d *describer) overrides(ctx context.Context, concerns func(*hdsdv1.Override) bool) error {
 	answer, err := d.control.ListOverrides(ctx, &hdsdv1.ListOverridesRequest{})
 	if code := status.Code(err); code == codes.PermissionDenied || code == codes.Unauthenticated || code == codes.Unimplemented {
@@ -219,24 +233,24 @@ func (d *describer) overrides(ctx context.Context, concerns func(*hdsdv1.Overrid
 	if err != nil {
 		return err
 	}
-	all := slices.DeleteFunc(answer.GetOverrides(), func(o *hdsdv1.Override) bool { return !concerns(o) })
+	applied := slices.DeleteFunc(answer.GetOverrides(), func(o *hdsdv1.Override) bool { return !concerns(o) })
 	var texts []string
-	for _, o := range all {
+	for _, o := range applied {
 		texts = append(texts, overrideLine(o))
 	}
 	d.lines("overrides", "none", texts)
-	return addAll(d.sheet, "overrides", all)
+	return addAll(d.sheet, "overrides", applied)
 }
 
 // someNames lists names, the first of many.
 func someNames(names []string) string {
-	if more := len(names) - shownNames; more > 0 {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:shownNames], ", "), more)
+	if rest := len(names) - shownNames; rest > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:shownNames], ", "), rest)
 	}
 	return strings.Join(names, ", ")
 }
 
-// ago writes a time and how long ago it was.
+// ago returns a time and its age.
 func ago(t *timestamppb.Timestamp) string {
 	if t == nil {
 		return "an unknown time"

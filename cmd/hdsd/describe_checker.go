@@ -61,8 +61,8 @@ func (d *describer) checker(k *hdsdv1.Checker) {
 		d.line("trust", "%s", trustLine(o))
 		d.next("hdsd checkers judge " + quoted)
 	}
-	if why := k.GetBlindReason(); why != "" {
-		d.line("blind", "%s", why)
+	if reason := k.GetBlindReason(); reason != "" {
+		d.line("blind", "%s", reason)
 	}
 	if k.GetProbation() {
 		d.line("probation", "since %s: %s", ago(k.GetProbationSince()), k.GetProbationReason())
@@ -73,7 +73,7 @@ func (d *describer) checker(k *hdsdv1.Checker) {
 	}
 	d.lines("cut paths", "", cuts)
 	d.line("abilities", "%s", cmp.Or(strings.Join(k.GetAbilities(), ", "), "nothing that it announced"))
-	d.line("endpoints", "%d, its share by weight %g is %d", k.GetAssignedEndpoints(), k.GetWeight(), k.GetShare())
+	d.line("endpoints", "%d; its share by weight (%g) is %d", k.GetAssignedEndpoints(), k.GetWeight(), k.GetShare())
 	d.line("checks", "%s a second", rateCell(k))
 	d.line("specifier", "%s", specifierText(k))
 	if k.GetLastReport() == nil {
@@ -96,16 +96,16 @@ func (d *describer) happened(ctx context.Context, checker string) error {
 	if err != nil {
 		return err
 	}
-	var all []string
+	var lines []string
 	for _, e := range answer.GetEvents() {
-		all = append(all, fmt.Sprintf("%s %s: %s", table.Clock(timeCell(e.GetTime()), now()), e.GetKind(), e.GetText()))
+		lines = append(lines, fmt.Sprintf("%s %s: %s", table.Clock(timeCell(e.GetTime()), now()), e.GetKind(), e.GetText()))
 	}
-	d.lines("changes", "none recorded", all)
+	d.lines("changes", "none recorded", lines)
 	d.next("hdsd history --kind all --since 1h --checker " + attention.Quoted(checker))
 	return addAll(d.sheet, "events", answer.GetEvents())
 }
 
-// specifierText says how much of its specifier a checker has.
+// specifierText describes how far a checker has its specifier.
 func specifierText(k *hdsdv1.Checker) string {
 	if !k.GetConnected() {
 		return "none: it is not connected; it gets one when it connects again"
@@ -114,7 +114,7 @@ func specifierText(k *hdsdv1.Checker) string {
 	default:
 		return cmp.Or(state, "none")
 	case "SYNCED":
-		return "SYNCED: it was sent all of it, and reports it"
+		return "SYNCED: it has all of it, and reports on it"
 	case "SENT":
 		return "SENT: its reports do not match it yet"
 	case "NOT_SENT":

@@ -41,7 +41,7 @@ func describeClient(ctx context.Context, d *describer, args []string) error {
 	return addAll(d.sheet, "clients", found)
 }
 
-// clientType describes what a client has of one type.
+// clientType describes a client's resources of one type.
 func (d *describer) clientType(c *hdsdv1.Client) {
 	if d.text.Len() == 0 {
 		d.line("client", "%s", c.GetId())
@@ -54,8 +54,8 @@ func (d *describer) clientType(c *hdsdv1.Client) {
 	if c.GetLastAck() != nil {
 		d.line("", "last accepted %s", ago(c.GetLastAck()))
 	}
-	if why := c.GetLastError(); why != "" {
-		d.line("", "last error: %s", why)
+	if reason := c.GetLastError(); reason != "" {
+		d.line("", "last error: %s", reason)
 	}
 	if p := c.GetPoll(); p != nil {
 		d.line("", "polls by %s, last %s; was given version %s, had %s", p.GetBy(), ago(p.GetTime()), cmp.Or(p.GetGiven(), "none"), cmp.Or(p.GetHeld(), "none"))
@@ -68,7 +68,7 @@ func (d *describer) clientType(c *hdsdv1.Client) {
 	}
 }
 
-// clientState says what a client has of what it asked for.
+// clientState describes how far a client has its requested resources.
 func clientState(c *hdsdv1.Client) string {
 	parts := []string{fmt.Sprintf("has %d of %s", c.GetSynced(), plural(int(c.GetResources()), "resource"))}
 	if c.GetStale() > 0 {
@@ -82,7 +82,7 @@ func clientState(c *hdsdv1.Client) string {
 
 // completeClient offers the ids of clients.
 func (c *client) completeClient(command *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
-	return c.complete(command, begun, func(ctx context.Context, query hdsdv1.QueryClient, offer func(value, about string)) {
+	return c.complete(command, begun, func(ctx context.Context, query hdsdv1.QueryClient, offer func(value, description string)) {
 		answer, _ := query.ListClients(ctx, &hdsdv1.ListClientsRequest{PageSize: pageSize})
 		last := ""
 		for _, k := range answer.GetClients() {
@@ -96,7 +96,7 @@ func (c *client) completeClient(command *cobra.Command, _ []string, begun string
 
 // completeIncident offers the ids of the latest incidents.
 func (c *client) completeIncident(command *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
-	return c.complete(command, begun, func(ctx context.Context, query hdsdv1.QueryClient, offer func(value, about string)) {
+	return c.complete(command, begun, func(ctx context.Context, query hdsdv1.QueryClient, offer func(value, description string)) {
 		answer, _ := query.ListIncidents(ctx, &hdsdv1.ListIncidentsRequest{PageSize: 100})
 		for _, i := range answer.GetIncidents() {
 			offer(i.GetId(), i.GetSummary())

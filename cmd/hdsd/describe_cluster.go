@@ -15,10 +15,11 @@ import (
 
 	"hdsd/coordinator/attention"
 	hdsdv1 "hdsd/gen/hdsd/v1"
+	"hdsd/health"
 	"hdsd/internal/table"
 )
 
-// mostZoned is how many endpoints of a cluster are counted by zone.
+// mostZoned bounds the endpoints of a cluster that are counted by zone.
 const mostZoned = 10_000
 
 func describeCluster(ctx context.Context, d *describer, args []string) error {
@@ -27,12 +28,12 @@ func describeCluster(ctx context.Context, d *describer, args []string) error {
 	if err != nil {
 		return err
 	}
-	at := slices.IndexFunc(found.GetClusters(), func(k *hdsdv1.Cluster) bool { return k.GetName() == name })
-	if at < 0 {
+	index := slices.IndexFunc(found.GetClusters(), func(k *hdsdv1.Cluster) bool { return k.GetName() == name })
+	if index < 0 {
 		return errors.New(removalText(name, found.GetRemoved()))
 	}
-	k := found.GetClusters()[at]
-	d.line("cluster", "%s, from source %s", name, k.GetSource())
+	k := found.GetClusters()[index]
+	d.line("cluster", "%s, from source %s", clusterTitle(k), k.GetSource())
 	if reason := k.GetRejectedReason(); reason != "" {
 		d.line("", "hdsd refuses its latest version, and uses the one before: %s", reason)
 	}
@@ -44,9 +45,10 @@ func describeCluster(ctx context.Context, d *describer, args []string) error {
 	if reason := k.GetPanicReason(); reason != "" {
 		d.line("PANIC", "%s", reason)
 	}
-	if why := k.GetNoEndpointsReason(); why != "" {
-		d.line("", "it has no endpoints: %s", why)
+	if reason := k.GetNoEndpointsReason(); reason != "" {
+		d.line("", "it has no endpoints: %s", reason)
 	}
+	d.versions(slices.Delete(slices.Clone(found.GetClusters()), index, index+1))
 	if err := addOne(d.sheet, "cluster", k); err != nil {
 		return err
 	}
@@ -54,16 +56,16 @@ func describeCluster(ctx context.Context, d *describer, args []string) error {
 		return err
 	}
 	d.lines("checks", "none: it is not checked", checkTexts(k.GetHealthChecks()))
-	var out []string
+	var parts []string
 	for i, q := range k.GetQuarantined() {
 		if i == latestOf {
-			out = append(out, fmt.Sprintf("and %d more: hdsd clusters -o json", len(k.GetQuarantined())-i))
+			parts = append(parts, fmt.Sprintf("and %d more: hdsd clusters -o json", len(k.GetQuarantined())-i))
 			break
 		}
-		out = append(out, cmp.Or(q.GetAddress(), "the whole cluster")+": "+q.GetReason())
+		parts = append(parts, cmp.Or(q.GetAddress(), "the whole cluster")+": "+q.GetReason())
 	}
-	d.lines("not checked", "", out)
-	err = d.overrides(ctx, func(o *hdsdv1.Override) bool { return o.GetCluster() == "" || o.GetCluster() == name })
+	d.lines("not checked", "", parts)
+	err = d.overrides(ctx, func(o *hdsdv1.Override) bool { return o.GetCluster() == "" || appliesTo(o, name, k.GetVersion()) })
 	if err != nil {
 		return err
 	}
@@ -86,23 +88,41 @@ func describeCluster(ctx context.Context, d *describer, args []string) error {
 	return nil
 }
 
-// clusterHealth says how a cluster is.
+// clusterTitle returns a cluster's name for people.
+func clusterTitle(k *hdsdv1.Cluster) string { return health.TitleOf(k.GetName(), k.GetVersion()) }
+
+// appliesTo reports whether an override is for a cluster, or for all versions of it.
+func appliesTo(o *hdsdv1.Override, name, version string) bool {
+	return o.GetCluster() == name || o.GetCluster() == health.ClusterOf(name, version)
+}
+
+// versions describes the other versions of a cluster.
+func (d *describer) versions(others []*hdsdv1.Cluster) {
+	var names []string
+	for _, k := range others {
+		names = append(names, fmt.Sprintf("%s: %s", clusterTitle(k), clusterHealth(k)))
+		d.next(attention.Cluster(k.GetName()))
+	}
+	d.lines("others", "", names)
+}
+
+// clusterHealth describes the health of a cluster.
 func clusterHealth(k *hdsdv1.Cluster) string {
 	parts := []string{fmt.Sprintf("%d of %s healthy%s", k.GetHealthy(), plural(int(k.GetEndpoints()), "endpoint"), portion(k.GetDegraded(), "degraded"))}
 	for _, n := range []struct {
 		count uint32
-		what  string
+		label string
 	}{
 		{k.GetUnhealthy(), "unhealthy" + portion(k.GetTimeout(), "timeout")}, {k.GetDraining(), "draining"}, {k.GetUnknown(), "unknown"},
 	} {
 		if n.count > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n.count, n.what))
+			parts = append(parts, fmt.Sprintf("%d %s", n.count, n.label))
 		}
 	}
 	return strings.Join(parts, ", ")
 }
 
-// publishing says what data planes are told about a cluster.
+// publishing describes the published health of a cluster.
 func publishing(k *hdsdv1.Cluster) string {
 	switch {
 	case k.GetMode() == hdsdv1.Cluster_SHADOW:
@@ -126,28 +146,31 @@ func (d *describer) zones(ctx context.Context, k *hdsdv1.Cluster) error {
 		Endpoints int    `json:"endpoints"`
 		Healthy   int    `json:"healthy"`
 	}
-	all := map[string]*zone{}
+	byZone := map[string]*zone{}
 	for token := ""; ; {
 		answer, err := d.ListEndpoints(ctx, &hdsdv1.ListEndpointsRequest{Cluster: k.GetName(), PageSize: pageSize, PageToken: token})
 		if err != nil {
 			return err
 		}
 		for _, e := range answer.GetEndpoints() {
-			name := zoneCell(e.GetLocality())
-			if all[name] == nil {
-				all[name] = &zone{Zone: name}
+			if e.GetCluster() != k.GetName() {
+				continue // of another version
 			}
-			all[name].Endpoints++
+			name := zoneCell(e.GetLocality())
+			if byZone[name] == nil {
+				byZone[name] = &zone{Zone: name}
+			}
+			byZone[name].Endpoints++
 			if isUp(e.GetHealth()) {
-				all[name].Healthy++
+				byZone[name].Healthy++
 			}
 		}
 		if token = answer.GetNextPageToken(); token == "" {
 			break
 		}
 	}
-	zones := make([]*zone, 0, len(all))
-	for _, z := range all {
+	zones := make([]*zone, 0, len(byZone))
+	for _, z := range byZone {
 		zones = append(zones, z)
 	}
 	slices.SortFunc(zones, func(a, b *zone) int {
@@ -166,7 +189,7 @@ func isUp(h corev3.HealthStatus) bool {
 	return h == corev3.HealthStatus_HEALTHY || h == corev3.HealthStatus_DEGRADED
 }
 
-// zoneCell writes a region and a zone as --locality takes them.
+// zoneCell returns a region and a zone in the form of --locality.
 func zoneCell(l *corev3.Locality) string { return l.GetRegion() + "/" + l.GetZone() }
 
 // troubled describes the endpoints of a cluster that are not healthy, worst first.
@@ -175,28 +198,30 @@ func (d *describer) troubled(ctx context.Context, k *hdsdv1.Cluster) error {
 	if err != nil {
 		return err
 	}
-	all := slices.DeleteFunc(answer.GetEndpoints(), func(e *hdsdv1.Endpoint) bool { return isUp(e.GetHealth()) })
-	slices.SortStableFunc(all, worse)
+	endpoints := slices.DeleteFunc(answer.GetEndpoints(), func(e *hdsdv1.Endpoint) bool {
+		return isUp(e.GetHealth()) || e.GetCluster() != k.GetName() // of another version
+	})
+	slices.SortStableFunc(endpoints, worse)
 	var texts []string
-	for i, e := range all {
+	for i, e := range endpoints {
 		if i == latestOf {
-			texts = append(texts, fmt.Sprintf("and %d more: hdsd endpoints --unhealthy %s", max(len(all), int(k.GetEndpoints()-k.GetHealthy()))-i, attention.Quoted(k.GetName())))
+			texts = append(texts, fmt.Sprintf("and %d more: hdsd endpoints --unhealthy %s", max(len(endpoints), int(k.GetEndpoints()-k.GetHealthy()))-i, attention.Quoted(k.GetName())))
 			break
 		}
-		since := ""
+		sinceText := ""
 		if e.GetSince() != nil {
-			since = ", " + table.Ago(timeCell(e.GetSince()), now())
+			sinceText = ", " + table.Ago(timeCell(e.GetSince()), now())
 		}
 		if e.GetHeld() {
-			since += ", HELD"
+			sinceText += ", HELD"
 		}
-		texts = append(texts, fmt.Sprintf("%s %s%s: %s", e.GetAddress(), e.GetHealth(), since, e.GetReason()))
+		texts = append(texts, fmt.Sprintf("%s %s%s: %s", e.GetAddress(), e.GetHealth(), sinceText, e.GetReason()))
 	}
 	d.lines("not healthy", "no endpoint", texts)
-	for _, e := range all[:min(len(all), 1)] {
+	for _, e := range endpoints[:min(len(endpoints), 1)] {
 		d.next(attention.Endpoint(e.GetCluster(), e.GetAddress()))
 	}
-	return addAll(d.sheet, "unhealthy", all[:min(len(all), latestOf)])
+	return addAll(d.sheet, "unhealthy", endpoints[:min(len(endpoints), latestOf)])
 }
 
 // badness orders healths, the worst first.
@@ -210,7 +235,7 @@ func worse(a, b *hdsdv1.Endpoint) int {
 	return cmp.Compare(badness[a.GetHealth()], badness[b.GetHealth()])
 }
 
-// incidents describes those of a cluster that go on.
+// incidents describes the present incidents of a cluster.
 func (d *describer) incidents(ctx context.Context, cluster string) error {
 	answer, err := d.ListIncidents(ctx, &hdsdv1.ListIncidentsRequest{Cluster: cluster, Open: new(true), PageSize: latestOf})
 	if err != nil {
@@ -226,13 +251,13 @@ func (d *describer) incidents(ctx context.Context, cluster string) error {
 }
 
 // checkTexts describes health checks: the kind, then all settings.
-func checkTexts(all []*structpb.Struct) []string {
+func checkTexts(checks []*structpb.Struct) []string {
 	var texts []string
-	for _, check := range all {
+	for _, check := range checks {
 		kind, settings := "", []string{}
 		for name, value := range check.GetFields() {
-			if what, is := strings.CutSuffix(name, "HealthCheck"); is {
-				kind = strings.ToUpper(what)
+			if prefix, ok := strings.CutSuffix(name, "HealthCheck"); ok {
+				kind = strings.ToUpper(prefix)
 				for inner, v := range value.GetStructValue().GetFields() {
 					settings = append(settings, inner+"="+settingText(v))
 				}
@@ -246,7 +271,7 @@ func checkTexts(all []*structpb.Struct) []string {
 	return texts
 }
 
-// settingText writes a value as JSON, a duration as people write it.
+// settingText writes a value as JSON, a duration in people's form.
 func settingText(v *structpb.Value) string {
 	text := v.GetStringValue()
 	if d, err := time.ParseDuration(text); err == nil && strings.HasSuffix(text, "s") {
@@ -255,9 +280,9 @@ func settingText(v *structpb.Value) string {
 	if text != "" && !strings.ContainsAny(text, " \t\"") {
 		return text
 	}
-	out, err := json.Marshal(v.AsInterface())
+	encoded, err := json.Marshal(v.AsInterface())
 	if err != nil {
 		return "?"
 	}
-	return string(out)
+	return string(encoded)
 }

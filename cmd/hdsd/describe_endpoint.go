@@ -5,12 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"google.golang.org/protobuf/proto"
 
 	"hdsd/coordinator/attention"
 	hdsdv1 "hdsd/gen/hdsd/v1"
+	"hdsd/health"
 	"hdsd/internal/table"
 )
 
@@ -20,22 +22,22 @@ func describeEndpoint(ctx context.Context, d *describer, args []string) error {
 	if err != nil {
 		return err
 	}
-	all := answer.GetEndpoints()
-	if len(all) == 0 {
+	endpoints := answer.GetEndpoints()
+	if len(endpoints) == 0 {
 		if _, removed := noEndpoints(ctx, d.QueryClient, cluster); removed != "" {
 			return errors.New(removed)
 		}
-		what := cmp.Or(absence(ctx, d.QueryClient, cluster, address), "no such endpoint in "+cluster)
-		past, err := d.ListTransitions(ctx, &hdsdv1.ListTransitionsRequest{Cluster: cluster, Address: address, PageSize: 1})
-		if err == nil && len(past.GetTransitions()) > 0 {
-			what += "; it had one: hdsd history " + attention.Quoted(cluster, address)
+		problem := cmp.Or(absence(ctx, d.QueryClient, cluster, address), "no such endpoint in "+cluster)
+		transitions, err := d.ListTransitions(ctx, &hdsdv1.ListTransitionsRequest{Cluster: cluster, Address: address, PageSize: 1})
+		if err == nil && len(transitions.GetTransitions()) > 0 {
+			problem += "; it had one: hdsd history " + attention.Quoted(cluster, address)
 		}
-		return errors.New(what)
+		return errors.New(problem)
 	}
-	if err := addAll(d.sheet, "endpoints", all); err != nil {
+	if err := addAll(d.sheet, "endpoints", endpoints); err != nil {
 		return err
 	}
-	for i, e := range all {
+	for i, e := range endpoints {
 		if i > 0 {
 			d.text.WriteByte('\n')
 		}
@@ -45,12 +47,12 @@ func describeEndpoint(ctx context.Context, d *describer, args []string) error {
 		return err
 	}
 	err = d.overrides(ctx, func(o *hdsdv1.Override) bool {
-		for _, e := range all {
-			if own := e.GetOverride(); own != nil && proto.Equal(own.GetLocality(), o.GetLocality()) && own.GetCluster() == o.GetCluster() && own.GetAddress() == o.GetAddress() {
+		for _, e := range endpoints {
+			if override := e.GetOverride(); override != nil && proto.Equal(override.GetLocality(), o.GetLocality()) && override.GetCluster() == o.GetCluster() && override.GetAddress() == o.GetAddress() {
 				return true
 			}
 		}
-		return o.GetCluster() == cluster && o.GetAddress() == address
+		return o.GetAddress() == address && slices.ContainsFunc(endpoints, func(e *hdsdv1.Endpoint) bool { return appliesTo(o, e.GetCluster(), e.GetVersion()) })
 	})
 	if err != nil {
 		return err
@@ -69,14 +71,14 @@ func describeEndpoint(ctx context.Context, d *describer, args []string) error {
 	return nil
 }
 
-// endpoint describes the health of an endpoint, and who says so.
+// endpoint describes the health of an endpoint, and its votes.
 func (d *describer) endpoint(e *hdsdv1.Endpoint) {
-	d.line("endpoint", "%s of cluster %s", e.GetAddress(), e.GetCluster())
+	d.line("endpoint", "%s of cluster %s", e.GetAddress(), health.TitleOf(e.GetCluster(), e.GetVersion()))
 	if name := e.GetHostname(); name != "" {
 		d.line("hostname", "%s", name)
 	}
-	if in := localityCell(e.GetLocality()); in != "" {
-		d.line("locality", "%s", in)
+	if locality := localityCell(e.GetLocality()); locality != "" {
+		d.line("locality", "%s", locality)
 	}
 	if e.GetSince() == nil {
 		d.line("health", "%s", e.GetHealth())
@@ -92,6 +94,8 @@ func (d *describer) endpoint(e *hdsdv1.Endpoint) {
 		d.line("published", "%s in its place: %s", e.GetPublished(), e.GetPublishedReason())
 	case strings.Contains(e.GetReason(), "not published"):
 		d.line("published", "no, see the reason")
+	case e.Override != nil:
+		d.line("published", "%s, the override by %s", e.GetHealth(), e.GetOverride().GetAuthor())
 	default:
 		d.line("published", "%s, the verdict", e.GetHealth())
 	}
@@ -120,8 +124,8 @@ func voteText(o *hdsdv1.Observation) string {
 	if o.GetTime() != nil {
 		text += ", " + table.Ago(timeCell(o.GetTime()), now())
 	}
-	if why := o.GetDisbelieved(); why != "" {
-		return text + "; not believed: " + why
+	if reason := o.GetDisbelieved(); reason != "" {
+		return text + "; not believed: " + reason
 	}
 	return text + "; believed"
 }
@@ -134,7 +138,7 @@ func zoneName(region, zone string) string {
 	return region + "/" + zone
 }
 
-// clusterOf describes what an endpoint's cluster has to do with it.
+// clusterOf describes the effects of a cluster on its endpoint.
 func (d *describer) clusterOf(ctx context.Context, name string) error {
 	answer, err := d.ListClusters(ctx, &hdsdv1.ListClustersRequest{Cluster: name})
 	if err != nil {
@@ -144,7 +148,7 @@ func (d *describer) clusterOf(ctx context.Context, name string) error {
 		if k.GetName() != name {
 			continue
 		}
-		d.line("cluster", "%s, from source %s: %s", name, k.GetSource(), clusterHealth(k))
+		d.line("cluster", "%s, from source %s: %s", clusterTitle(k), k.GetSource(), clusterHealth(k))
 		d.line("", "data planes get %s", publishing(k))
 		d.lines("checks", "none: it is not checked", checkTexts(k.GetHealthChecks()))
 		return addOne(d.sheet, "cluster", k)

@@ -10,6 +10,7 @@ import (
 
 	"hdsd/coordinator/attention"
 	hdsdv1 "hdsd/gen/hdsd/v1"
+	"hdsd/health"
 )
 
 func describeIncident(ctx context.Context, d *describer, args []string) error {
@@ -35,7 +36,7 @@ func describeIncident(ctx context.Context, d *describer, args []string) error {
 		d.line("zones", "%s", someNames(i.GetZones()))
 	}
 	if t := i.GetFirst(); t != nil {
-		d.line("first", "%s %s went from %s to %s: %s", t.GetCluster(), t.GetAddress(), t.GetFrom(), t.GetTo(), t.GetReason())
+		d.line("first", "%s %s went from %s to %s: %s", health.TitleOf(t.GetCluster(), versionCell(t.GetCluster())), t.GetAddress(), t.GetFrom(), t.GetTo(), t.GetReason())
 		var votes []string
 		for _, o := range t.GetObservations() {
 			votes = append(votes, voteText(o))
@@ -47,16 +48,16 @@ func describeIncident(ctx context.Context, d *describer, args []string) error {
 		return err
 	}
 	r := &hdsdv1.ListTransitionsRequest{StartTime: i.GetStart()}
-	until := ""
+	endText := ""
 	if i.GetEnd() != nil {
 		end := i.GetEnd().AsTime().Add(time.Second) // the change that ended it
-		r.EndTime, until = timestamppb.New(end), " --until "+end.UTC().Format(time.RFC3339)
+		r.EndTime, endText = timestamppb.New(end), " --until "+end.UTC().Format(time.RFC3339)
 	}
 	if len(i.GetClusters()) == 1 {
 		r.Cluster = i.GetClusters()[0]
 		d.next(attention.Cluster(r.GetCluster()))
 	}
-	d.next(strings.TrimSuffix(fmt.Sprintf("hdsd history --since %s%s %s", i.GetStart().AsTime().UTC().Format(time.RFC3339), until, quotedUnless(r.GetCluster())), " "))
+	d.next(strings.TrimSuffix(fmt.Sprintf("hdsd history --since %s%s %s", i.GetStart().AsTime().UTC().Format(time.RFC3339), endText, quotedUnless(r.GetCluster())), " "))
 	return d.changes(ctx, r, true)
 }
 
@@ -68,7 +69,7 @@ func quotedUnless(name string) string {
 	return attention.Quoted(name)
 }
 
-// causeText says where an incident happened.
+// causeText describes the place of an incident.
 func causeText(c hdsdv1.Incident_Cause) string {
 	return map[hdsdv1.Incident_Cause]string{
 		hdsdv1.Incident_ENDPOINT: "ENDPOINT: one endpoint, or one host", hdsdv1.Incident_CLUSTER: "CLUSTER: several endpoints of one cluster",

@@ -18,10 +18,9 @@ type unexplained struct{ error }
 
 const speaksHTTP = "speaks HTTP: it may be hdsd's HTTP address, and the gRPC address (port 18000 by default) is needed"
 
-// diagnose finds out why nobody answers at an address with a TLS configuration (nil: in
-// plaintext), and says what to do. Without a better explanation it shows the error of
-// gRPC.
-func diagnose(ctx context.Context, server string, config *tls.Config, said string) error {
+// diagnose finds out why an address does not answer with a TLS configuration (nil: in
+// plaintext), and returns advice. Without a better explanation it shows the error of gRPC.
+func diagnose(ctx context.Context, server string, config *tls.Config, message string) error {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
 	connection, err := (&net.Dialer{}).DialContext(ctx, "tcp", server)
@@ -45,11 +44,11 @@ func diagnose(ctx context.Context, server string, config *tls.Config, said strin
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return fmt.Errorf("%s takes connections, but does not answer within %s: it hangs, is stopped, or has too much to do; look at its log, or ask /healthz of its HTTP address", server, lookTimeout)
 	}
-	return unexplained{fmt.Errorf("%s answers, but not as an hdsd does: %s", server, said)}
+	return unexplained{fmt.Errorf("%s answers, but not as an hdsd does: %s", server, message)}
 }
 
-// tryTLS tries TLS, and says how the server differs from the expected one. The error is that of the
-// handshake, if it failed.
+// tryTLS tries TLS, and describes how the server differs from the expected one. The error is
+// that of the handshake, if it failed.
 func tryTLS(connection net.Conn, server string, config *tls.Config) (advice string, err error) {
 	host, _, _ := net.SplitHostPort(server)                                    // checked before
 	try := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: true} // no data goes over it

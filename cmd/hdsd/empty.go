@@ -12,46 +12,59 @@ import (
 
 	"hdsd/coordinator/attention"
 	hdsdv1 "hdsd/gen/hdsd/v1"
+	"hdsd/internal/printable"
 	"hdsd/internal/table"
 )
 
 // emptyTable is the text for a table without rows.
 type emptyTable struct {
 	rows     string // what the table lists, in the plural
-	hint     string // why there are no rows, or what to do; left out with filters
-	recorded bool   // the rows come from the history: the text says when that begins
+	hint     string // reason why there are no rows, or advice; omitted with filters
+	recorded bool   // the rows come from the history: the text has its beginning
 }
 
-// filterFlags are the flags that leave rows out.
+// filterFlags are the flags that omit rows.
 var filterFlags = map[string]bool{
 	"unhealthy": true, "locality": true, "checker": true, "health": true, "kind": true, "since": true, "until": true, "open": true, "as-of": true,
 }
 
-// givenFilters returns the flags of a command that leave rows out, with their values.
-func givenFilters(command *cobra.Command) (given []string) {
+// givenFilters returns the flags of a command that omit rows, with their values.
+func givenFilters(command *cobra.Command) (flags []string) {
 	command.Flags().Visit(func(f *pflag.Flag) {
 		switch {
 		case !filterFlags[f.Name]:
 		case f.Value.Type() == "bool":
-			given = append(given, "--"+f.Name)
+			flags = append(flags, "--"+f.Name)
 		default:
-			given = append(given, "--"+f.Name+" "+attention.Quoted(f.Value.String()))
+			flags = append(flags, "--"+f.Name+" "+attention.Quoted(f.Value.String()))
 		}
 	})
-	return given
+	return flags
 }
 
-// explainEmpty says why a table has no rows, unless it has some, or the user knows why. began returns
-// when the history began; nil: unknown.
+// explainEmpty explains a table without rows, unless the user knows the reason. began returns
+// the start of the history; nil: unknown.
 func (c *client) explainEmpty(began func() *timestamppb.Timestamp) {
-	if !c.isTable() || c.empty.rows == "" || c.shown.Load() > 0 || c.told {
+	if !c.isTable() || c.empty.rows == "" || c.shown.Load() > 0 || c.explained {
 		return
 	}
-	c.told = true
-	say(c.errors, "hdsd: %s\n", c.emptyText(began))
+	c.explained = true
+	say(c.errors, "hdsd: %s\n", strings.Join(clauses(c.emptyText(began), statusWidth-len("hdsd: ")), "\n      "))
 }
 
-// emptyText says why there are no rows.
+// clauses breaks a text into lines of some columns, behind semicolons if possible.
+func clauses(text string, columns int) (lines []string) {
+	line := ""
+	for _, clause := range strings.SplitAfter(printable.Text(text), "; ") {
+		if table.TextWidth(line+strings.TrimSpace(clause)) > columns && line != "" {
+			lines, line = append(lines, table.Wrap(strings.TrimSpace(line), columns)...), ""
+		}
+		line += clause
+	}
+	return append(lines, table.Wrap(line, columns)...)
+}
+
+// emptyText returns the reason why there are no rows.
 func (c *client) emptyText(began func() *timestamppb.Timestamp) string {
 	text := "no " + c.empty.rows
 	if c.cluster != "" {
@@ -72,7 +85,7 @@ func (c *client) emptyText(began func() *timestamppb.Timestamp) string {
 
 func rfc3339(t *timestamppb.Timestamp) string { return t.AsTime().UTC().Format(time.RFC3339) }
 
-// historyBegan returns when the history began; nil if the coordinator does not answer.
+// historyBegan returns the start of the history; nil if the coordinator does not answer.
 func historyBegan(ctx context.Context, query hdsdv1.QueryClient) *timestamppb.Timestamp {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
@@ -83,16 +96,16 @@ func historyBegan(ctx context.Context, query hdsdv1.QueryClient) *timestamppb.Ti
 	return now.GetHistory().GetOldest()
 }
 
-// beforeHistory is the error of a question about a time before the history.
-func beforeHistory(flag, asked string, began *timestamppb.Timestamp) error {
-	return fmt.Errorf("--%s %s: the history begins later, at %s: ask for a later time", flag, asked, rfc3339(began))
+// beforeHistory is the error of a query for a time before the history.
+func beforeHistory(flag, value string, began *timestamppb.Timestamp) error {
+	return fmt.Errorf("--%s %s: the history begins later, at %s: ask for a later time", flag, value, rfc3339(began))
 }
 
-// removalText says that no source has a cluster, and when its source removed it.
+// removalText reports that no source has a cluster, and when its source removed it.
 func removalText(cluster string, r *hdsdv1.Removal) string {
-	past := "; its past: hdsd history " + attention.Quoted(cluster)
+	hint := "; its past: hdsd history " + attention.Quoted(cluster)
 	if r.GetTime() == nil {
-		return fmt.Sprintf("no source has the cluster %q now, and when it was removed is not recorded%s", cluster, past)
+		return fmt.Sprintf("no source has the cluster %q now, and when it was removed is not recorded%s", cluster, hint)
 	}
-	return fmt.Sprintf("no cluster %q any more: it was removed at %s (%s), %s%s", cluster, rfc3339(r.GetTime()), table.Ago(timeCell(r.GetTime()), now()), r.GetText(), past)
+	return fmt.Sprintf("no cluster %q any more: it was removed at %s (%s), %s%s", cluster, rfc3339(r.GetTime()), table.Ago(timeCell(r.GetTime()), now()), r.GetText(), hint)
 }

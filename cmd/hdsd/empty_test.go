@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	hdsdv1 "hdsd/gen/hdsd/v1"
+	"hdsd/internal/table"
 )
 
 // bare is a coordinator without rows. Its history began at noon. "web" was removed a minute later.
@@ -69,9 +70,21 @@ func (bare) GetStatus(context.Context, *hdsdv1.GetStatusRequest) (*hdsdv1.GetSta
 	return &hdsdv1.GetStatusResponse{History: &hdsdv1.GetStatusResponse_History{Oldest: timestamppb.New(noon)}}, nil
 }
 
-// bareControl has no overrides, receivers, sources or audit entries.
+// bareControl has no overrides, receivers, sources or audit entries, and knows no cluster.
 type bareControl struct {
 	hdsdv1.UnimplementedControlServer
+}
+
+func (bareControl) SetOverride(_ context.Context, r *hdsdv1.SetOverrideRequest) (*hdsdv1.SetOverrideResponse, error) {
+	return nil, unknownCluster(r.GetCluster())
+}
+
+func (bareControl) PreviewOverride(_ context.Context, r *hdsdv1.SetOverrideRequest) (*hdsdv1.PreviewOverrideResponse, error) {
+	return nil, unknownCluster(r.GetCluster())
+}
+
+func (bareControl) GetFreeze(context.Context, *hdsdv1.GetFreezeRequest) (*hdsdv1.FreezeState, error) {
+	return &hdsdv1.FreezeState{}, nil
 }
 
 func (bareControl) ListAudit(context.Context, *hdsdv1.ListAuditRequest) (*hdsdv1.ListAuditResponse, error) {
@@ -104,7 +117,7 @@ func TestEmptyTablesSayWhy(t *testing.T) {
 	address := serveBare(t)
 	const begins = "the history begins at 2026-01-02T12:00:00Z"
 	for args, want := range map[string]string{
-		"endpoints":                             "no endpoints: no source has any; 'hdsd source list' shows the sources, 'hdsd clusters' why a cluster has none",
+		"endpoints":                             "no endpoints: no source has any; 'hdsd source list' shows the sources, 'hdsd clusters' why one has none",
 		"endpoints --health TIMEOUT":            "no endpoints with --health TIMEOUT",
 		"endpoints idle":                        "idle has no endpoints: its assignment is empty",
 		"endpoints --unhealthy --locality eu/a": "no endpoints with --locality eu/a --unhealthy",
@@ -129,6 +142,12 @@ func TestEmptyTablesSayWhy(t *testing.T) {
 	} {
 		ask := append(strings.Fields(args), "--server", address)
 		status, out, errors := hdsd(t, ask...)
+		for line := range strings.Lines(errors) {
+			if exceeds := table.TextWidth(strings.TrimSuffix(line, "\n")) > 80; exceeds && args != "history web --since 1h" {
+				t.Errorf("%s: longer than 80: %s", args, line)
+			}
+		}
+		errors = strings.ReplaceAll(errors, "\n      ", " ")
 		if status != exitDone || !strings.HasPrefix(errors, "hdsd: "+want) || strings.Count(errors, "\n") != 1 || strings.Count(out, "\n") != 1 {
 			t.Errorf("%s: exit status %d, %q, %q, want %q", args, status, out, errors, want)
 		}
@@ -168,9 +187,14 @@ func TestRemovedCluster(t *testing.T) {
 	for args, want := range map[string]string{
 		"endpoints web": web, "endpoints web 10.0.0.1:80": web, "endpoints web --unhealthy": web, "describe cluster web": web, "describe endpoint web 10.0.0.1:80": web,
 		"endpoints unseen": unseen, "describe cluster unseen": unseen,
+		"override drain web --reason x": web, "override unhealthy web 10.0.0.1:80 --reason x": web, "override drain unseen --reason x": unseen,
 	} {
 		for _, format := range []string{"table", "json"} {
-			status, out, errors := hdsd(t, append(strings.Fields(args), "--server", address, "-o", format)...)
+			ask := append(strings.Fields(args), "--server", address)
+			if !strings.HasPrefix(args, "override") {
+				ask = append(ask, "-o", format)
+			}
+			status, out, errors := hdsd(t, ask...)
 			if status != exitFailed || out != "" || errors != "hdsd: "+want {
 				t.Errorf("%s -o %s: exit status %d, %q, %q", args, format, status, out, errors)
 			}

@@ -11,22 +11,25 @@ import (
 	hdsdv1 "hdsd/gen/hdsd/v1"
 )
 
-var endpointsHeader = []string{"cluster", "address", "locality", "health", "held", "held_since", "since", "observations", "reason", "published", "published_reason", "voted", "votes", "hostname"}
+var endpointsHeader = []string{"cluster", "address", "locality", "health", "held", "held_since", "since", "observations", "reason", "published", "published_reason", "voted", "votes", "hostname", "cluster_version"}
 
-// endpointColumns are those that fit on a line.
-var endpointColumns = []string{"cluster", "address", "locality", "health", "held", "since", "votes", "published", "voted"}
+// endpointColumns fit on a line.
+var endpointColumns = []string{"cluster", "cluster_version", "address", "locality", "health", "held", "since", "votes", "published", "voted"}
 
 func newEndpoints() *cobra.Command {
 	var c client
-	c.empty = emptyTable{rows: "endpoints", hint: "no source has any; 'hdsd source list' shows the sources, 'hdsd clusters' why a cluster has none"}
+	c.empty = emptyTable{rows: "endpoints", hint: "no source has any; 'hdsd source list' shows the sources, 'hdsd clusters' why one has none"}
 	var wanted, asOf string
 	command := &cobra.Command{
-		Use:     "endpoints [CLUSTER [ADDRESS]]",
-		Short:   "Show the health of endpoints, now or earlier, and the votes",
+		Use:   "endpoints [CLUSTER [ADDRESS]]",
+		Short: "Show the health of endpoints, now or earlier, and the votes",
+		Long: `endpoints shows the health of endpoints, the worst first, now or with --as-of
+earlier. VOTES 2/3: two of three votes count and agree. HELD: no vote that
+counts stands behind the health. -o wide adds each vote and the reason.`,
 		Example: "  hdsd endpoints\n  hdsd endpoints web --health UNHEALTHY\n  hdsd endpoints web 10.0.0.7:8080 -o json\n  hdsd endpoints --as-of 1h",
 		Args:    endpointArgs,
 		RunE: func(command *cobra.Command, args []string) error {
-			cluster, address := c.about(args)
+			cluster, address := c.subject(args)
 			request := &hdsdv1.ListEndpointsRequest{Cluster: cluster, Address: address}
 			if wanted != "" {
 				value, ok := corev3.HealthStatus_value[strings.ToUpper(wanted)]
@@ -47,7 +50,7 @@ func newEndpoints() *cobra.Command {
 			return c.ask(command, func(ctx context.Context, query hdsdv1.QueryClient) error {
 				c.total = func() int { return c.endpointsOf(ctx, query) }
 				list := func(unhealthy bool) lister[*hdsdv1.Endpoint] {
-					return only(func(e *hdsdv1.Endpoint) bool { return c.filter.hasVote(e.GetObservations()) }, func(token string, size int32) ([]*hdsdv1.Endpoint, string, error) {
+					return filtered(func(e *hdsdv1.Endpoint) bool { return c.filter.hasVote(e.GetObservations()) }, func(token string, size int32) ([]*hdsdv1.Endpoint, string, error) {
 						request.PageToken, request.PageSize, request.Unhealthy = token, size, unhealthy || c.filter.unhealthy
 						answer, err := query.ListEndpoints(ctx, request)
 						if err == nil && answer.GetHistoryBegins() != nil {
@@ -56,12 +59,12 @@ func newEndpoints() *cobra.Command {
 						return answer.GetEndpoints(), answer.GetNextPageToken(), err
 					})
 				}
-				all := list(false)
+				pages := list(false)
 				if c.isTable() && wanted == "" {
-					all = worstFirst(c.limit, list, endpointKey, worse)
+					pages = worstFirst(c.limit, list, endpointKey, worse)
 				}
 				return printAll(p, c.limit, func(token string, size int32) ([]*hdsdv1.Endpoint, string, error) {
-					items, next, err := all(token, size)
+					items, next, err := pages(token, size)
 					if err == nil && next == "" && len(items) == 0 {
 						err = c.absent(ctx, query)
 					}
@@ -80,7 +83,7 @@ func newEndpoints() *cobra.Command {
 	return command
 }
 
-// heldCell marks health that no believed vote stands behind.
+// heldCell marks health without a believed vote.
 func heldCell(e *hdsdv1.Endpoint) string {
 	if e.GetHeld() {
 		return "HELD"
@@ -98,7 +101,7 @@ func endpointCells(e *hdsdv1.Endpoint) []string {
 	}
 	return []string{
 		e.GetCluster(), e.GetAddress(), localityCell(e.GetLocality()), e.GetHealth().String(), heldCell(e), timeCell(e.GetHeldSince()),
-		timeCell(e.GetSince()), observationsCell(e.GetObservations()), e.GetReason(), published, e.GetPublishedReason(), voted, endpointVotes(e), e.GetHostname(),
+		timeCell(e.GetSince()), observationsCell(e.GetObservations()), e.GetReason(), published, e.GetPublishedReason(), voted, endpointVotes(e), e.GetHostname(), e.GetVersion(),
 	}
 }
 
@@ -110,24 +113,25 @@ func endpointVotes(e *hdsdv1.Endpoint) string {
 	return votesCell(e.GetHealth(), e.GetObservations())
 }
 
-// endpointKey tells endpoints apart.
+// endpointKey identifies an endpoint.
 func endpointKey(e *hdsdv1.Endpoint) string {
 	return strings.Join([]string{e.GetCluster(), e.GetAddress(), localityCell(e.GetLocality())}, "\x00")
 }
 
-// endpointsOf counts the endpoints of the cluster that is asked for, or all; below 0 if that
-// cannot be known.
+// endpointsOf counts the endpoints of the requested cluster, or all; below 0 if unknown.
 func (c *client) endpointsOf(ctx context.Context, query hdsdv1.QueryClient) int {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
 	if c.cluster != "" {
 		answer, err := query.ListClusters(ctx, &hdsdv1.ListClustersRequest{Cluster: c.cluster})
-		for _, k := range answer.GetClusters() {
-			if err == nil && k.GetName() == c.cluster {
-				return int(k.GetEndpoints())
-			}
+		if err != nil || len(answer.GetClusters()) == 0 {
+			return -1
 		}
-		return -1
+		total := 0 // of all versions
+		for _, k := range answer.GetClusters() {
+			total += int(k.GetEndpoints())
+		}
+		return total
 	}
 	now, err := query.GetStatus(ctx, &hdsdv1.GetStatusRequest{})
 	e := now.GetEndpoints()

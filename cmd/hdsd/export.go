@@ -116,9 +116,9 @@ func (e *exporting) run(command *cobra.Command, args []string) error {
 	return nil
 }
 
-// write writes all rows. What is written is of use only without an error.
-func (e *exporting) write(command *cobra.Command, asked *hdsdv1.ListTransitionsRequest, to io.Writer) error {
-	buffered := bufio.NewWriterSize(to, 1<<20)
+// write writes all rows. The output is valid only without an error.
+func (e *exporting) write(command *cobra.Command, request *hdsdv1.ListTransitionsRequest, w io.Writer) error {
+	buffered := bufio.NewWriterSize(w, 1<<20)
 	err := e.client.ask(command, func(ctx context.Context, query hdsdv1.QueryClient) error {
 		if e.events {
 			p, err := e.printer(buffered, recordedEventHeader)
@@ -126,7 +126,7 @@ func (e *exporting) write(command *cobra.Command, asked *hdsdv1.ListTransitionsR
 				return err
 			}
 			request := &hdsdv1.ListEventsRequest{
-				Cluster: asked.GetCluster(), Checker: asked.GetChecker(), Locality: asked.GetLocality(), StartTime: asked.GetStartTime(), EndTime: asked.GetEndTime(),
+				Cluster: request.GetCluster(), Checker: request.GetChecker(), Locality: request.GetLocality(), StartTime: request.GetStartTime(), EndTime: request.GetEndTime(),
 			}
 			return printAll(p, 0, func(token string, size int32) ([]*hdsdv1.Event, string, error) {
 				request.PageToken, request.PageSize = token, size
@@ -139,8 +139,8 @@ func (e *exporting) write(command *cobra.Command, asked *hdsdv1.ListTransitionsR
 			return err
 		}
 		return printAll(p, 0, func(token string, size int32) ([]*hdsdv1.Transition, string, error) {
-			asked.PageToken, asked.PageSize = token, size
-			answer, err := query.ListTransitions(ctx, asked)
+			request.PageToken, request.PageSize = token, size
+			answer, err := query.ListTransitions(ctx, request)
 			return answer.GetTransitions(), answer.GetNextPageToken(), err
 		}, transitionCells)
 	})
@@ -148,23 +148,23 @@ func (e *exporting) write(command *cobra.Command, asked *hdsdv1.ListTransitionsR
 }
 
 // printer returns the printer of the format. It counts rows.
-func (e *exporting) printer(to io.Writer, header []string) (p printer, err error) {
+func (e *exporting) printer(w io.Writer, header []string) (p printer, err error) {
 	switch {
 	case e.format == "parquet" && e.events:
-		p = parquetPrinter[*hdsdv1.Event]{export.NewEvents(to)}
+		p = parquetPrinter[*hdsdv1.Event]{export.NewEvents(w)}
 	case e.format == "parquet":
-		p = parquetPrinter[*hdsdv1.Transition]{export.NewTransitions(to)}
+		p = parquetPrinter[*hdsdv1.Transition]{export.NewTransitions(w)}
 	case e.format == "jsonl":
-		p, err = newPrinter("json", table.Screen{}, to, header, nil)
+		p, err = newPrinter("json", table.Screen{}, w, header, nil)
 	default:
-		p, err = newPrinter(e.format, table.Screen{}, to, header, nil)
+		p, err = newPrinter(e.format, table.Screen{}, w, header, nil)
 	}
 	return counting{p, &e.client.shown}, err
 }
 
 // parquetPrinter writes messages of one type as Parquet.
 type parquetPrinter[Message proto.Message] struct {
-	to interface {
+	writer interface {
 		Write(Message) error
 		Close() error
 	}
@@ -175,8 +175,8 @@ func (p parquetPrinter[Message]) row(message proto.Message, _ []string) error {
 	if !ok {
 		return fmt.Errorf("a row is a %T", message)
 	}
-	return p.to.Write(m)
+	return p.writer.Write(m)
 }
 
 func (p parquetPrinter[Message]) flush() error { return nil }
-func (p parquetPrinter[Message]) close() error { return p.to.Close() }
+func (p parquetPrinter[Message]) close() error { return p.writer.Close() }

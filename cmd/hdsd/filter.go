@@ -12,14 +12,14 @@ import (
 	hdsdv1 "hdsd/gen/hdsd/v1"
 )
 
-// filter narrows a list. What it cannot mean for a list is refused.
+// filter narrows a list. It refuses flags that the list does not support.
 type filter struct {
 	unhealthy bool
 	locality  string
-	in        *corev3.Locality // of locality, once it is checked
+	parsed    *corev3.Locality // parsed locality, once checked
 	checker   string           // a node id
 
-	noUnhealthy, noLocality string // why a list does not take it; empty if it does
+	noUnhealthy, noLocality string // reason why a list does not support it; empty if it does
 }
 
 func (f *filter) addTo(command *cobra.Command) {
@@ -28,18 +28,18 @@ func (f *filter) addTo(command *cobra.Command) {
 	completeWords(command, "locality")
 }
 
-// addChecker adds --checker, for lists of what checkers see.
-func (f *filter) addChecker(command *cobra.Command, what string) {
-	command.Flags().StringVar(&f.checker, "checker", "", "only "+what+" of the checker with this node `ID`")
+// addChecker adds --checker, for lists with the views of checkers.
+func (f *filter) addChecker(command *cobra.Command, subject string) {
+	command.Flags().StringVar(&f.checker, "checker", "", "only "+subject+" of the checker with this node `ID`")
 	completeWords(command, "checker")
 }
 
-// hasVote reports whether the checker that is asked for is among those that voted, or none is.
+// hasVote reports whether the requested checker is among the voters, or none is requested.
 func (f *filter) hasVote(votes []*hdsdv1.Observation) bool {
 	return f.checker == "" || slices.ContainsFunc(votes, func(o *hdsdv1.Observation) bool { return o.GetChecker() == f.checker })
 }
 
-// check refuses what the list cannot be narrowed by.
+// check refuses flags that the list does not support.
 func (f *filter) check() error {
 	switch {
 	case f.unhealthy && f.noUnhealthy != "":
@@ -49,26 +49,26 @@ func (f *filter) check() error {
 	}
 	scope := scope{f.locality}
 	var err error
-	f.in, err = scope.parse()
+	f.parsed, err = scope.parse()
 	return err
 }
 
-// has reports whether a locality passes.
-func (f *filter) has(l *corev3.Locality) bool {
-	part := func(want, is string) bool { return want == "" || want == is }
-	return part(f.in.GetRegion(), l.GetRegion()) && part(f.in.GetZone(), l.GetZone()) && part(f.in.GetSubZone(), l.GetSubZone())
+// matches reports whether a locality passes.
+func (f *filter) matches(l *corev3.Locality) bool {
+	part := func(want, actual string) bool { return want == "" || want == actual }
+	return part(f.parsed.GetRegion(), l.GetRegion()) && part(f.parsed.GetZone(), l.GetZone()) && part(f.parsed.GetSubZone(), l.GetSubZone())
 }
 
 // hasZone reports whether one of some zones passes. Their regions are not known.
 func (f *filter) hasZone(zones []string) bool {
-	if zone := f.in.GetZone(); zone != "" {
+	if zone := f.parsed.GetZone(); zone != "" {
 		return slices.Contains(zones, zone)
 	}
 	return strings.Trim(f.locality, "/") == "" || len(zones) > 0
 }
 
-// only narrows a list that the coordinator does not narrow.
-func only[Item proto.Message](keep func(Item) bool, list lister[Item]) lister[Item] {
+// filtered narrows a list that the coordinator does not narrow.
+func filtered[Item proto.Message](keep func(Item) bool, list lister[Item]) lister[Item] {
 	return func(token string, size int32) ([]Item, string, error) {
 		items, next, err := list(token, size)
 		return slices.DeleteFunc(items, func(i Item) bool { return !keep(i) }), next, err

@@ -36,7 +36,7 @@ type follower struct {
 	shown  int
 	synced bool // the current health was shown
 	served bool // the current stream has sent something
-	lost   bool // the coordinator is away, and the user was told
+	lost   bool // the coordinator is away, and the user knows
 }
 
 // run continues until the limit is reached or the context ends. It retries only after
@@ -46,11 +46,11 @@ func (f *follower) run(ctx context.Context) error {
 	defer cancel()
 	err := f.follow(ctx)
 	pause := shortestPause
-	for once := f.served; once && ctx.Err() == nil; err = f.follow(ctx, grpc.WaitForReady(true)) {
+	for retry := f.served; retry && ctx.Err() == nil; err = f.follow(ctx, grpc.WaitForReady(true)) {
 		if f.served {
 			pause = shortestPause
 		}
-		if again := f.recover(err); !again {
+		if retry := f.recover(err); !retry {
 			break
 		}
 		if !rest(ctx, pause) {
@@ -83,7 +83,7 @@ func rest(ctx context.Context, pause time.Duration) bool {
 // recover reports whether to open a stream again that ended with err, and tells the
 // user about the gap.
 func (f *follower) recover(err error) bool {
-	switch why := reason.Of(err); {
+	switch cause := reason.Of(err); {
 	case errors.Is(err, errEnough):
 		return false
 	case status.Code(err) == codes.Unavailable:
@@ -93,7 +93,7 @@ func (f *follower) recover(err error) bool {
 		f.lost = true
 	case f.request.GetResumeToken() == "":
 		return false
-	case why == reason.HistoryForgotten || why == reason.TokenInvalid:
+	case cause == reason.HistoryForgotten || cause == reason.TokenInvalid:
 		f.say("there is a gap here: %s no longer knows what changed after the last line; the present health follows", f.client.server)
 		f.request.ResumeToken, f.synced = "", false
 	default:

@@ -117,15 +117,15 @@ func (c *client) operate(ctx context.Context, do func(context.Context, hdsdv1.Co
 	return nil
 }
 
-func authorOr(given string) string {
-	if given != "" {
-		return given
+func authorOr(author string) string {
+	if author != "" {
+		return author
 	}
-	if who, err := user.Current(); err == nil {
+	if account, err := user.Current(); err == nil {
 		if host, err := os.Hostname(); err == nil {
-			return who.Username + "@" + host
+			return account.Username + "@" + host
 		}
-		return who.Username
+		return account.Username
 	}
 	return "" // the coordinator records it as unknown
 }
@@ -141,17 +141,17 @@ func parsePublish(text string) (hdsdv1.FreezeState_Publish, error) {
 }
 
 // tellDurability warns if a change is in force, but not on disk.
-func tellDurability(to io.Writer, answer interface{ GetNotDurable() string }) {
-	if why := answer.GetNotDurable(); why != "" {
-		say(to, "in force, not durable: %s\n", why)
+func tellDurability(w io.Writer, answer interface{ GetNotDurable() string }) {
+	if reason := answer.GetNotDurable(); reason != "" {
+		say(w, "in force, not durable: %s\n", reason)
 	}
 }
 
-func tellFreeze(to io.Writer, answer *hdsdv1.FreezeResponse) {
-	sayLine(to, freezeText(answer.GetFreeze()))
-	tellDurability(to, answer)
+func tellFreeze(w io.Writer, answer *hdsdv1.FreezeResponse) {
+	sayLine(w, freezeText(answer.GetFreeze()))
+	tellDurability(w, answer)
 	if replaced := answer.GetReplaced(); replaced != nil {
-		say(to, "it was frozen already, by %s: %s\n", replaced.GetAuthor(), replaced.GetReason())
+		say(w, "it was frozen already, by %s: %s\n", replaced.GetAuthor(), replaced.GetReason())
 	}
 }
 
@@ -160,24 +160,23 @@ func freezeText(f *hdsdv1.FreezeState) string {
 	if !f.GetFrozen() {
 		return "not frozen"
 	}
-	told := "what the sources say"
+	published := "what the sources say"
 	if f.GetPublish() == hdsdv1.FreezeState_HELD {
-		told = "the health as it stood then"
+		published = "the health as it stood then"
 	}
-	return freezeLine(f) + "\ndata planes get " + told + "\noverrides stay in force, and none expires before 'hdsd unfreeze'"
+	return freezeLine(f) + "\ndata planes get " + published + "\noverrides stay in force, and none expires before 'hdsd unfreeze'"
 }
 
 func freezeLine(f *hdsdv1.FreezeState) string {
 	return fmt.Sprintf("frozen since %s by %s: %s", timeCell(f.GetSince()), f.GetAuthor(), f.GetReason())
 }
 
-// warnFrozen warns that data planes do not get the verdict or override because of a
-// freeze.
-func warnFrozen(ctx context.Context, control hdsdv1.ControlClient, to io.Writer) {
+// warnFrozen warns that data planes do not get the verdict or override because of a freeze.
+func warnFrozen(ctx context.Context, control hdsdv1.ControlClient, w io.Writer) {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
-	// If nobody answers, the command itself says so.
+	// If the coordinator does not answer, the command itself reports that.
 	if state, err := control.GetFreeze(ctx, &hdsdv1.GetFreezeRequest{}); err == nil && state.GetFrozen() {
-		say(to, "hdsd: %s\n", freezeLine(state))
+		say(w, "hdsd: %s\n", freezeLine(state))
 	}
 }

@@ -12,12 +12,12 @@ import (
 	"hdsd/internal/table"
 )
 
-var historyHeader = []string{"time", "cluster", "address", "locality", "from", "to", "observations", "reason", "votes"}
+var historyHeader = []string{"time", "cluster", "address", "locality", "from", "to", "observations", "reason", "votes", "cluster_version"}
 
-// historyColumns are those that fit on a line.
-var historyColumns = []string{"time", "cluster", "address", "locality", "from", "to", "votes"}
+// historyColumns fit on a line.
+var historyColumns = []string{"time", "cluster", "cluster_version", "address", "locality", "from", "to", "votes"}
 
-// latestChanges is how many changes a terminal is shown.
+// latestChanges is the number of changes shown on a terminal.
 const latestChanges = 50
 
 func newHistory() *cobra.Command {
@@ -38,7 +38,7 @@ them and the changes of health; -o wide says why these were.`,
 		Example: "  hdsd history --since 1h\n  hdsd history --kind all --since 14:00 --until 14:20\n  hdsd history --kind checker --checker checker-2\n  hdsd history web 10.0.0.7:8080 --newest-first --limit 5",
 		Args:    endpointArgs,
 		RunE: func(command *cobra.Command, args []string) error {
-			cluster, address := c.about(args)
+			cluster, address := c.subject(args)
 			request := &hdsdv1.ListTransitionsRequest{Cluster: cluster, Address: address, Checker: c.filter.checker, NewestFirst: newestFirst}
 			var err error
 			if request.StartTime, request.EndTime, err = parsePeriod(since, until, now()); err != nil {
@@ -57,7 +57,7 @@ them and the changes of health; -o wide says why these were.`,
 				failing := ""
 				defer func() {
 					if failing != "" {
-						say(command.ErrOrStderr(), "hdsd: history failing: what happens now is not shown before the disk takes it: %s\n", failing)
+						say(command.ErrOrStderr(), "hdsd: history is not being written: recent changes are missing above: %s\n", failing)
 					}
 				}()
 				return printAll(p, c.limit, func(token string, size int32) ([]*hdsdv1.Transition, string, error) {
@@ -100,25 +100,25 @@ them and the changes of health; -o wide says why these were.`,
 
 // withGaps puts rows for gaps among the transitions of a page. Such a row has no cluster.
 func withGaps(page *hdsdv1.ListTransitionsResponse, newestFirst bool) []*hdsdv1.Transition {
-	all := page.GetTransitions()
+	transitions := page.GetTransitions()
 	for _, g := range page.GetMissing().GetGaps() {
-		why := "the database was damaged"
+		reason := "the database was damaged"
 		if n := g.GetTransitions(); n > 0 {
-			why = "the disk did not take " + plural(int(n), "transition")
+			reason = "the disk did not take " + plural(int(n), "transition")
 		}
-		row := &hdsdv1.Transition{Time: g.GetStart(), Reason: fmt.Sprintf("gap until %s: %s; health in between is not known", timeCell(g.GetEnd()), why)}
-		at := slices.IndexFunc(all, func(t *hdsdv1.Transition) bool {
+		row := &hdsdv1.Transition{Time: g.GetStart(), Reason: fmt.Sprintf("gap until %s: %s; health in between is not known", timeCell(g.GetEnd()), reason)}
+		index := slices.IndexFunc(transitions, func(t *hdsdv1.Transition) bool {
 			if newestFirst {
 				return t.GetTime().AsTime().Before(g.GetStart().AsTime())
 			}
 			return t.GetTime().AsTime().After(g.GetStart().AsTime())
 		})
-		if at < 0 {
-			at = len(all)
+		if index < 0 {
+			index = len(transitions)
 		}
-		all = slices.Insert(all, at, row)
+		transitions = slices.Insert(transitions, index, row)
 	}
-	return all
+	return transitions
 }
 
 func transitionCells(t *hdsdv1.Transition) []string {
@@ -128,6 +128,6 @@ func transitionCells(t *hdsdv1.Transition) []string {
 	}
 	return []string{
 		timeCell(t.GetTime()), t.GetCluster(), t.GetAddress(), localityCell(t.GetLocality()),
-		t.GetFrom().String(), t.GetTo().String(), observationsCell(t.GetObservations()), t.GetReason(), votes,
+		t.GetFrom().String(), t.GetTo().String(), observationsCell(t.GetObservations()), t.GetReason(), votes, versionCell(t.GetCluster()),
 	}
 }

@@ -12,7 +12,7 @@ import (
 
 var incidentHeader = []string{"start", "end", "cause", "endpoints", "down", "clusters", "zones", "id", "summary"}
 
-// incidentColumns are those that fit on a line.
+// incidentColumns fit on a line.
 var incidentColumns = []string{"start", "end", "cause", "endpoints", "down", "clusters", "id"}
 
 func newIncidents() *cobra.Command {
@@ -35,7 +35,7 @@ began last.`,
 			return nil
 		},
 		RunE: func(command *cobra.Command, args []string) error {
-			cluster, _ := c.about(args)
+			cluster, _ := c.subject(args)
 			request := &hdsdv1.ListIncidentsRequest{Cluster: cluster}
 			var err error
 			if request.StartTime, request.EndTime, err = parsePeriod(since, until, now()); err != nil {
@@ -47,7 +47,7 @@ began last.`,
 			}
 			return c.ask(command, func(ctx context.Context, query hdsdv1.QueryClient) error {
 				list := func(goingOn bool) lister[*hdsdv1.Incident] {
-					return only(func(i *hdsdv1.Incident) bool { return c.filter.hasZone(i.GetZones()) }, func(token string, size int32) ([]*hdsdv1.Incident, string, error) {
+					return filtered(func(i *hdsdv1.Incident) bool { return c.filter.hasZone(i.GetZones()) }, func(token string, size int32) ([]*hdsdv1.Incident, string, error) {
 						if request.Open = nil; goingOn || open || c.filter.unhealthy {
 							request.Open = new(true)
 						}
@@ -56,11 +56,11 @@ began last.`,
 						return answer.GetIncidents(), answer.GetNextPageToken(), err
 					})
 				}
-				all := list(false)
+				pages := list(false)
 				if c.isTable() {
-					all = worstFirst(c.limit, list, (*hdsdv1.Incident).GetId, func(_, _ *hdsdv1.Incident) int { return 0 }) // the newest are first already
+					pages = worstFirst(c.limit, list, (*hdsdv1.Incident).GetId, func(_, _ *hdsdv1.Incident) int { return 0 }) // the newest are first already
 				}
-				return printAll(p, c.limit, all, c.incidentCells)
+				return printAll(p, c.limit, pages, c.incidentCells)
 			})
 		},
 	}

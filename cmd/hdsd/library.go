@@ -27,8 +27,8 @@ func init() {
 }
 
 // logLibraries directs the logs of libraries to a log.
-func logLibraries(to zerolog.Logger) {
-	libraryLog.Store(&to)
+func logLibraries(log zerolog.Logger) {
+	libraryLog.Store(&log)
 	stdlog.SetFlags(0)
 	stdlog.SetOutput(goLog{})
 }

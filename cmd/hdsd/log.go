@@ -22,36 +22,38 @@ func (f *logFlags) addTo(command *cobra.Command) {
 	_ = command.RegisterFlagCompletionFunc("log-format", cobra.FixedCompletions([]string{"json", "text"}, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// logger makes the logger of the process, for libraries, too. It bounds the lines of
-// events that others can repeat.
-func (f *logFlags) logger(to io.Writer) (zerolog.Logger, error) {
-	at, known := map[string]zerolog.Level{
+func init() {
+	zerolog.TimeFieldFormat, zerolog.DurationFieldFormat = time.RFC3339Nano, zerolog.DurationFormatString
+}
+
+// logger makes the logger of the process, for libraries, too. It bounds the lines of events that
+// peers can repeat.
+func (f *logFlags) logger(w io.Writer) (zerolog.Logger, error) {
+	level, ok := map[string]zerolog.Level{
 		"debug": zerolog.DebugLevel, "info": zerolog.InfoLevel, "warn": zerolog.WarnLevel, "error": zerolog.ErrorLevel,
 	}[f.level]
-	if !known {
+	if !ok {
 		return zerolog.Nop(), usageError{fmt.Errorf("--log-level %q: want debug, info, warn or error", f.level)}
 	}
-	zerolog.TimeFieldFormat, zerolog.DurationFieldFormat = time.RFC3339Nano, zerolog.DurationFormatString
 	switch f.format {
 	case "json":
-		to = escaping{to}
+		w = escaping{w}
 	case "text":
-		to = zerolog.ConsoleWriter{Out: to, TimeFormat: "15:04:05.000", NoColor: !table.IsTerminal(to), FormatMessage: messageText, FormatFieldValue: fieldText}
+		w = zerolog.ConsoleWriter{Out: w, TimeFormat: "15:04:05.000", NoColor: !table.IsTerminal(w), FormatMessage: messageText, FormatFieldValue: fieldText}
 	default:
 		return zerolog.Nop(), usageError{fmt.Errorf("--log-format %q: want json or text", f.format)}
 	}
-	log := zerolog.New(newLimiter(to, time.Now)).Level(at).With().Timestamp().Logger()
+	log := zerolog.New(newLimiter(w, time.Now)).Level(level).With().Timestamp().Logger()
 	logLibraries(log)
 	return log, nil
 }
 
-// escaping writes lines of JSON with escapes for characters that do something to a
-// terminal.
-type escaping struct{ to io.Writer }
+// escaping writes lines of JSON with escapes for characters that control a terminal.
+type escaping struct{ w io.Writer }
 
 // Write implements io.Writer. It gets one line at a time.
 func (e escaping) Write(line []byte) (int, error) {
-	if _, err := e.to.Write(printable.JSON(line)); err != nil {
+	if _, err := e.w.Write(printable.JSON(line)); err != nil {
 		return 0, err
 	}
 	return len(line), nil

@@ -47,17 +47,18 @@ var looks = map[string]table.Look{
 	"lost_reason":         {Style: always(table.Red), Optional: true},
 	"blind_reason":        {Style: always(table.Yellow), Optional: true},
 	"probation":           {Style: always(table.Yellow), Optional: true},
-	"share":               {Never: true},
-	"plan_digest":         {Never: true},
+	"share":               {Hidden: true},
+	"plan_digest":         {Hidden: true},
 	"last_error":          {Style: always(table.Red), Optional: true},
 	"polls_by":            {Optional: true},
 	"last_poll":           {Text: table.Ago, Optional: true},
-	"version_given":       {Never: true},
-	"version_held":        {Never: true},
+	"version_given":       {Hidden: true},
+	"version_held":        {Hidden: true},
 	"unasked":             {Text: unlessNone, Style: always(table.Red), Optional: true},
 	"type":                {Text: service},
 	"transitions":         {Title: "changes"},
 	"cluster":             {Optional: true},
+	"cluster_version":     {Title: "version", Optional: true},
 	"address":             {Optional: true},
 	"checker":             {Optional: true},
 	"budget_left":         {Title: "budget left", Text: table.Percent, Style: badIfOverdrawn, Optional: true},
@@ -120,8 +121,7 @@ func unlessPublished(mode string, _ time.Time) string {
 	return mode
 }
 
-// unlessDistrusted formats an operator's trust, unless it is shown as the reason for
-// distrust.
+// unlessDistrusted formats an operator's trust, unless it is the reason for distrust.
 func unlessDistrusted(word string, _ time.Time) string {
 	if strings.HasPrefix(word, "distrusted ") {
 		return ""

@@ -9,6 +9,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"hdsd/internal/envoytypes"
 )
 
 // Exit statuses.
@@ -26,6 +28,7 @@ func main() {
 
 // run is main with its environment as parameters.
 func run(ctx context.Context, args []string, out, errors io.Writer) int {
+	envoytypes.Register()
 	root := newRoot(out, errors)
 	root.SetArgs(args)
 	command, err := root.ExecuteContextC(ctx)
@@ -38,18 +41,18 @@ type usageError struct{ error }
 // reported is an error that the user has already seen.
 type reported struct{ error }
 
-func exitStatus(err error, command *cobra.Command, to io.Writer) int {
+func exitStatus(err error, command *cobra.Command, w io.Writer) int {
 	var usage usageError
-	var told reported
+	var report reported
 	switch {
 	case err == nil, errors.Is(err, errQuit):
 		return exitDone
-	case errors.As(err, &told):
+	case errors.As(err, &report):
 		return exitFailed
 	case errors.As(err, &usage):
-		say(to, "hdsd: %v\nUsage: %s (see '%s --help')\n", err, command.UseLine(), command.CommandPath())
+		say(w, "hdsd: %v\nUsage: %s (see '%s --help')\n", err, command.UseLine(), command.CommandPath())
 		return exitUsage
 	}
-	say(to, "hdsd: %v\n", err)
+	say(w, "hdsd: %v\n", err)
 	return exitFailed
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -17,6 +18,18 @@ func TestManPagesAreUpToDate(t *testing.T) {
 	want, have := pages(t, fresh), pages(t, filepath.Join("..", "..", "docs", "man"))
 	if len(want) < 15 {
 		t.Errorf("only %d pages", len(want))
+	}
+	for name, page := range want {
+		_, description, _ := strings.Cut(page, ".SH DESCRIPTION\n")
+		description, _, _ = strings.Cut(description, ".SH")
+		_, short, _ := strings.Cut(page, " - ")
+		short, _, _ = strings.Cut(short, "\n")
+		if strings.TrimSpace(description) == short {
+			t.Errorf("%s: the description says no more than the name", name)
+		}
+		if !strings.Contains(page, ".SH OPTIONS") || !strings.Contains(page, ".SH EXIT STATUS\n") {
+			t.Errorf("%s lacks OPTIONS or EXIT STATUS", name)
+		}
 	}
 	if diff := cmp.Diff(have, want); diff != "" {
 		t.Errorf("docs/man is out of date; 'make generate' writes it anew (-have +want):\n%s", diff)

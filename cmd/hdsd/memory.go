@@ -26,26 +26,26 @@ const (
 	roomy         = 32 << 20 // bytes of garbage
 )
 
-// tuneEvery is how often hdsd looks how much is in use.
+// tuneEvery is the interval between looks at the memory in use.
 const tuneEvery = 2 * time.Second
 
-// startTime is how long a start takes. What it took is given back then, and an hdsd that still
-// waits for a source collects as one that is ready.
+// startTime bounds a start. Its memory is returned then, and an hdsd that still waits for a
+// source collects as one that is ready.
 const startTime = time.Minute
 
-// collector has garbage collected as it suits an hdsd that is ready, unless GOGC says otherwise.
+// collector sets the garbage collector for an hdsd that is ready, unless GOGC is set.
 type collector struct {
 	begun   bool
 	percent int
 }
 
-// begin has tune do something from now on.
+// begin enables tune.
 func (c *collector) begin() {
 	c.begun = true
 	c.tune()
 }
 
-// tune sets the percentage for what is in use now.
+// tune sets the percentage for the memory in use.
 func (c *collector) tune() {
 	if !c.begun || os.Getenv("GOGC") != "" {
 		return
@@ -58,15 +58,16 @@ func (c *collector) tune() {
 	}
 }
 
-// percentFor returns the percentage for so many bytes in use, in steps: to set it stops all.
+// percentFor returns the percentage for so many bytes in use, in steps: setting it stops the
+// world.
 func percentFor(live uint64) int {
 	const step = 5
 	percent := roomy * 100 / max(live, 1)
 	return int(min(max(percent, collectAt), collectLatest)) / step * step
 }
 
-// boundMemory sets the limit of the garbage collector, unless GOMEMLIMIT does. It is nine
-// tenths of the one of the control group, if there is any.
+// boundMemory sets the limit of the garbage collector, unless GOMEMLIMIT is set. It is nine
+// tenths of the control group's, if there is one.
 func boundMemory(log zerolog.Logger, options ...memlimit.Option) {
 	limit, err := memlimit.Set(options...)
 	switch {
@@ -78,8 +79,8 @@ func boundMemory(log zerolog.Logger, options ...memlimit.Option) {
 	}
 }
 
-// memory returns how many bytes hdsd may use: as many as the limit of the garbage collector or,
-// without one, as the machine has; 0 if that is unknown.
+// memory returns the bytes that hdsd may use: the limit of the garbage collector or, without
+// one, the memory of the machine; 0 if unknown.
 func memory() uint64 {
 	if limit := debug.SetMemoryLimit(-1); limit < math.MaxInt64 {
 		return uint64(limit)
@@ -91,8 +92,7 @@ func memory() uint64 {
 	return machineMemory(string(text))
 }
 
-// machineMemory returns the memory of a machine by the text of its /proc/meminfo, 0 if that does
-// not say it.
+// machineMemory returns the memory of a machine by the text of its /proc/meminfo, 0 if unknown.
 func machineMemory(text string) uint64 {
 	const unit = 1 << 10 // kB
 	for line := range strings.Lines(text) {

@@ -13,14 +13,16 @@ import (
 
 var receiverHeader = []string{"name", "type", "open", "queued", "last_success", "failing_since", "last_error", "dropped", "dead_letters"}
 
-// receiverColumns are those that fit on a line, apart from an error.
+// receiverColumns fit on a line, apart from an error.
 var receiverColumns = []string{"name", "type", "open", "queued", "last_success", "failing_since", "dropped", "last_error"}
 
 func newNotify() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "notify",
 		Short: "List who is notified of what is wrong, and try it",
-		Args:  knownCommand,
+		Long: `notify is about the receivers of notifications: Alertmanagers and webhooks that
+hdsd tells of what needs attention.`,
+		Args: knownCommand,
 		RunE: func(command *cobra.Command, _ []string) error {
 			return usageError{errors.New("name what to do: list or test")}
 		},
@@ -47,7 +49,7 @@ why, and with -o wide the latest that were given up, newest first.`,
 				return err
 			}
 			return c.operate(command.Context(), func(ctx context.Context, control hdsdv1.ControlClient) error {
-				return printAll(p, c.limit, only(func(r *hdsdv1.Receiver) bool { return !c.filter.unhealthy || r.GetFailingSince() != nil }, func(string, int32) ([]*hdsdv1.Receiver, string, error) {
+				return printAll(p, c.limit, filtered(func(r *hdsdv1.Receiver) bool { return !c.filter.unhealthy || r.GetFailingSince() != nil }, func(string, int32) ([]*hdsdv1.Receiver, string, error) {
 					answer, err := control.ListReceivers(ctx, &hdsdv1.ListReceiversRequest{})
 					return answer.GetReceivers(), "", err
 				}), receiverCells)
@@ -58,7 +60,7 @@ why, and with -o wide the latest that were given up, newest first.`,
 	return command
 }
 
-// shownLetters is how many dead letters a table shows of a receiver.
+// shownLetters bounds the dead letters of a receiver in a table.
 const shownLetters = 3
 
 func receiverCells(r *hdsdv1.Receiver) []string {

@@ -16,6 +16,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	hdsdv1 "hdsd/gen/hdsd/v1"
+	"hdsd/health"
 	"hdsd/internal/printable"
 	"hdsd/internal/table"
 )
@@ -38,11 +39,11 @@ func (c counting) row(message proto.Message, cells []string) error {
 	return c.printer.row(message, cells)
 }
 
-// ending is a printer that ends with how many rows there are, and with its pager.
+// ending is a printer that ends with the number of rows, and with its pager.
 type ending struct {
 	printer
 	client *client
-	to     io.Writer
+	w      io.Writer
 	pages  *pager
 }
 
@@ -54,9 +55,9 @@ func (e ending) flush() error { return e.leave(e.printer.flush()) }
 
 func (e ending) close() error {
 	err := e.printer.close()
-	if of := e.client.total; err == nil && of != nil {
-		if total := of(); total >= 0 {
-			say(e.to, "%s of %s\n", grouped(int(e.client.shown.Load())), grouped(total))
+	if total := e.client.total; err == nil && total != nil {
+		if total := total(); total >= 0 {
+			say(e.w, "%s of %s\n", grouped(int(e.client.shown.Load())), grouped(total))
 		}
 	}
 	if e.pages == nil || errors.Is(err, errQuit) {
@@ -65,7 +66,7 @@ func (e ending) close() error {
 	return cmp.Or(err, e.pages.Close())
 }
 
-// leave ends the pager whose reader has left.
+// leave ends a pager that its reader has left.
 func (e ending) leave(err error) error {
 	if errors.Is(err, errQuit) && e.pages != nil {
 		_ = e.pages.Close() // as the reader wants it
@@ -83,53 +84,74 @@ func grouped(n int) string {
 }
 
 // newPrinter returns the printer of a format: table, wide, json or csv.
-func newPrinter(format string, on table.Screen, to io.Writer, header, narrow []string) (printer, error) {
+func newPrinter(format string, screen table.Screen, w io.Writer, header, narrow []string) (printer, error) {
 	switch format {
 	case "table":
 		if len(narrow) > 0 {
-			return newNarrow(to, on, header, narrow), nil
+			return newNarrow(w, screen, header, narrow), nil
 		}
-		return tablePrinter{table: newTable(to, on, header)}, nil
+		p := tablePrinter{table: newTable(w, screen, header)}
+		p.find(header)
+		return p, nil
 	case "wide":
-		return tablePrinter{table: newTable(to, on, header)}, nil
+		p := tablePrinter{table: newTable(w, screen, header)}
+		p.find(header)
+		return p, nil
 	case "json":
-		return jsonPrinter{to}, nil
+		return jsonPrinter{w}, nil
 	case "csv":
-		c := csvPrinter{csv.NewWriter(to)}
-		return c, c.to.Write(header)
+		c := csvPrinter{csv.NewWriter(w)}
+		return c, c.w.Write(header)
 	}
 	return nil, usageError{fmt.Errorf("--output %q: want table, wide, json or csv", format)}
 }
 
 type tablePrinter struct {
-	table *table.Table
-	of    []int // the cells that are shown; nil: all
+	table   *table.Table
+	columns []int // the shown cells; nil: all
+
+	cluster, version int // the cells with a cluster and its version; below 0: none
 }
 
 // newTable makes a table of all columns.
-func newTable(to io.Writer, on table.Screen, header []string) *table.Table {
-	t := table.New(to, on, header, looks)
+func newTable(w io.Writer, screen table.Screen, header []string) *table.Table {
+	t := table.New(w, screen, header, looks)
 	t.Now, t.Whole = now, true
 	return t
 }
 
-// newNarrow makes a table of some columns, and of fewer where the screen is narrow.
-func newNarrow(to io.Writer, on table.Screen, header, narrow []string) printer {
-	p := tablePrinter{table: table.New(to, on, narrow, looks)}
-	p.table.Now = now
+// find finds the cells with a cluster and its version.
+func (t *tablePrinter) find(header []string) {
+	t.version = slices.Index(header, "cluster_version")
+	if t.cluster = slices.Index(header, "cluster"); t.cluster < 0 {
+		t.cluster = slices.Index(header, "name")
+	}
+}
+
+// newNarrow makes a table of some columns, and of fewer if the screen is narrow; of all, in another
+// order, if narrow names all.
+func newNarrow(w io.Writer, screen table.Screen, header, narrow []string) printer {
+	p := tablePrinter{table: table.New(w, screen, narrow, looks)}
+	p.table.Now, p.table.Whole = now, len(narrow) == len(header)
+	p.find(header)
 	for _, name := range narrow {
-		p.of = append(p.of, slices.Index(header, name))
+		p.columns = append(p.columns, slices.Index(header, name))
 	}
 	return p
 }
 
+// row shows a cluster by the name that users know, and its version, if there is one beside the
+// first.
 func (t tablePrinter) row(_ proto.Message, cells []string) error {
-	if t.of == nil {
+	if t.version >= 0 && t.cluster >= 0 {
+		cells[t.cluster] = health.ClusterOf(cells[t.cluster], cells[t.version])
+	}
+	if t.columns == nil {
 		return t.table.Row(cells)
 	}
-	shown := make([]string, len(t.of))
-	for i, at := range t.of {
-		shown[i] = cells[at]
+	shown := make([]string, len(t.columns))
+	for i, column := range t.columns {
+		shown[i] = cells[column]
 	}
 	return t.table.Row(shown)
 }
@@ -137,37 +159,44 @@ func (t tablePrinter) row(_ proto.Message, cells []string) error {
 func (t tablePrinter) flush() error { return t.table.Flush() }
 func (t tablePrinter) close() error { return t.table.Close() }
 
-type csvPrinter struct{ to *csv.Writer }
+type csvPrinter struct{ w *csv.Writer }
 
 // row writes one line, as scripts expect.
 func (c csvPrinter) row(_ proto.Message, cells []string) error {
 	for i, cell := range cells {
 		cells[i] = printable.Cell(strings.NewReplacer(table.LineBreak, "; ", "\n", "; ").Replace(cell))
 	}
-	return c.to.Write(cells)
+	return c.w.Write(cells)
 }
 
 func (c csvPrinter) flush() error {
-	c.to.Flush()
-	return c.to.Error()
+	c.w.Flush()
+	return c.w.Error()
 }
 
 func (c csvPrinter) close() error { return c.flush() }
 
-type jsonPrinter struct{ to io.Writer }
+type jsonPrinter struct{ w io.Writer }
 
 func (j jsonPrinter) row(message proto.Message, _ []string) error {
 	line, err := compact(message)
 	if err != nil {
 		return err
 	}
-	_, err = j.to.Write(printable.JSON(append(line, '\n')))
+	_, err = j.w.Write(printable.JSON(append(line, '\n')))
 	return err
 }
 
 func (j jsonPrinter) flush() error { return nil }
 
 func (j jsonPrinter) close() error { return nil }
+
+// versionCell returns the version of a cluster by hdsd's own name. Rows of the past do not have
+// it.
+func versionCell(cluster string) string {
+	_, version := health.SplitVersion(cluster)
+	return version
+}
 
 func timeCell(t *timestamppb.Timestamp) string {
 	if t == nil {
@@ -197,11 +226,11 @@ func observationsCell(observations []*hdsdv1.Observation) string {
 	return strings.Join(votes, " ")
 }
 
-// votesCell counts the votes that count and agree with the health, of all.
-func votesCell(is corev3.HealthStatus, observations []*hdsdv1.Observation) string {
+// votesCell counts the counting votes that agree with the health, of all.
+func votesCell(status corev3.HealthStatus, observations []*hdsdv1.Observation) string {
 	agree := 0
 	for _, o := range observations {
-		if o.GetDisbelieved() == "" && sameSide(o.GetStatus(), is) {
+		if o.GetDisbelieved() == "" && sameSide(o.GetStatus(), status) {
 			agree++
 		}
 	}

@@ -12,9 +12,13 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	hdsdv1 "hdsd/gen/hdsd/v1"
+	"hdsd/health"
 )
 
-var overridesHeader = []string{"cluster", "address", "locality", "health", "endpoints", "since", "until", "author", "reason"}
+var overridesHeader = []string{"cluster", "address", "locality", "health", "endpoints", "since", "until", "author", "reason", "cluster_version"}
+
+// overrideColumns are the same, with the version beside the cluster.
+var overrideColumns = []string{"cluster", "cluster_version", "address", "locality", "health", "endpoints", "since", "until", "author", "reason"}
 
 func newOverride() *cobra.Command {
 	command := &cobra.Command{
@@ -47,7 +51,7 @@ Each command warns of that before it sets the override, and with --dry-run.`,
 	return command
 }
 
-// scope is what an override applies to.
+// scope is the scope of an override.
 type scope struct{ locality string }
 
 func (s *scope) addTo(command *cobra.Command) {
@@ -65,29 +69,30 @@ func (s *scope) parse() (*corev3.Locality, error) {
 
 var errNoScope = usageError{errors.New("name a target: CLUSTER, CLUSTER ADDRESS, or --locality")}
 
-func newOverrideSet(name, short string, to corev3.HealthStatus) *cobra.Command {
+func newOverrideSet(name, short string, status corev3.HealthStatus) *cobra.Command {
 	var c client
-	var of scope
+	var target scope
 	var reason, author, lasts string
 	var careful caution
 	command := &cobra.Command{
 		Use:     name + " [CLUSTER [ADDRESS]] --reason TEXT",
 		Short:   short,
+		Long:    fmt.Sprintf("%s publishes %s for an endpoint, a cluster or a locality, in place of the\nverdict, until somebody clears the override or its time is over.", name, status),
 		Example: fmt.Sprintf("  hdsd override %[1]s web 10.0.0.7:8080 --reason \"kernel upgrade\" --for 2h\n  hdsd override %[1]s web --reason \"moving\"\n  hdsd override %[1]s --locality eu/b --reason \"power works\"", name),
 		Args:    endpointArgs,
 		RunE: func(command *cobra.Command, args []string) error {
-			cluster, address := c.about(args)
-			locality, err := of.parse()
+			cluster, address := c.subject(args)
+			locality, err := target.parse()
 			switch {
 			case err != nil:
 				return err
-			case cluster == "" && strings.Trim(of.locality, "/") == "":
+			case cluster == "" && strings.Trim(target.locality, "/") == "":
 				return errNoScope
 			case reason == "":
 				return usageError{errors.New("--reason TEXT is missing: say why, for other operators")}
 			}
 			request := &hdsdv1.SetOverrideRequest{
-				Cluster: cluster, Address: address, Locality: locality, Health: to, Reason: reason, Author: authorOr(author),
+				Cluster: cluster, Address: address, Locality: locality, Health: status, Reason: reason, Author: authorOr(author),
 			}
 			if request.Duration, err = parseLasts(lasts); err != nil {
 				return err
@@ -101,7 +106,11 @@ func newOverrideSet(name, short string, to corev3.HealthStatus) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				say(command.OutOrStdout(), "%s\nendpoints that it decides: %d\n", overrideLine(answer.GetOverride()), answer.GetOverride().GetEndpoints())
+				applies := plural(int(answer.GetOverride().GetEndpoints()), "endpoint")
+				if answer.GetOverride().GetEndpoints() == 0 {
+					applies += ": more specific overrides decide all of them ('hdsd override list')"
+				}
+				say(command.OutOrStdout(), "%s\napplies to %s\n", overrideLine(answer.GetOverride()), applies)
 				if replaced := answer.GetReplaced(); replaced != nil {
 					say(command.OutOrStdout(), "it replaces: %s\n", overrideLine(replaced))
 				}
@@ -110,7 +119,7 @@ func newOverrideSet(name, short string, to corev3.HealthStatus) *cobra.Command {
 			})
 		},
 	}
-	of.addTo(command)
+	target.addTo(command)
 	command.Flags().StringVar(&reason, "reason", "", "why, on one `line`")
 	command.Flags().StringVar(&lasts, "for", "", "end after this `duration` (90s, 1h30m, 7d; default: when it is cleared)")
 	completeWords(command, "reason")
@@ -135,7 +144,7 @@ func parseLasts(text string) (*durationpb.Duration, error) {
 
 func newOverrideClear() *cobra.Command {
 	var c client
-	var of scope
+	var target scope
 	var author string
 	var all bool
 	command := &cobra.Command{
@@ -147,12 +156,12 @@ endpoints; without a name, all of them.`,
 		Example: "  hdsd override clear web 10.0.0.7:8080\n  hdsd override clear web --all",
 		Args:    endpointArgs,
 		RunE: func(command *cobra.Command, args []string) error {
-			cluster, address := c.about(args)
-			l, err := of.parse()
+			cluster, address := c.subject(args)
+			l, err := target.parse()
 			switch {
 			case err != nil:
 				return err
-			case cluster == "" && strings.Trim(of.locality, "/") == "" && !all:
+			case cluster == "" && strings.Trim(target.locality, "/") == "" && !all:
 				return usageError{errors.New("name the override's target as 'hdsd override list' shows it, or give --all")}
 			}
 			request := &hdsdv1.ClearOverridesRequest{
@@ -165,7 +174,7 @@ endpoints; without a name, all of them.`,
 					return err
 				}
 				for _, o := range answer.GetEnded() {
-					say(command.OutOrStdout(), "has ended: %s\n", overrideLine(o))
+					say(command.OutOrStdout(), "cleared: %s\n", overrideLine(o))
 				}
 				if len(answer.GetEnded()) == 0 {
 					sayLine(command.OutOrStdout(), "there is no such override: nothing has changed")
@@ -175,7 +184,7 @@ endpoints; without a name, all of them.`,
 			})
 		},
 	}
-	of.addTo(command)
+	target.addTo(command)
 	command.Flags().BoolVar(&all, "all", false, "all overrides within the target")
 	addAuthorFlag(command, &author)
 	c.addOperatorFlags(command)
@@ -190,15 +199,17 @@ func newOverrideList() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "list",
 		Short: "Show the overrides in force",
-		Args:  noArgs,
+		Long: `list shows the overrides in force: whose health they replace, since when and
+until when, by whom and why.`,
+		Args: noArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			p, err := c.printer(command, overridesHeader)
+			p, err := c.printer(command, overridesHeader, overrideColumns...)
 			if err != nil {
 				return err
 			}
 			return c.operate(command.Context(), func(ctx context.Context, control hdsdv1.ControlClient) error {
 				warnFrozen(ctx, control, command.ErrOrStderr())
-				return printAll(p, c.limit, only(func(o *hdsdv1.Override) bool { return c.filter.has(o.GetLocality()) }, func(token string, size int32) ([]*hdsdv1.Override, string, error) {
+				return printAll(p, c.limit, filtered(func(o *hdsdv1.Override) bool { return c.filter.matches(o.GetLocality()) }, func(token string, size int32) ([]*hdsdv1.Override, string, error) {
 					answer, err := control.ListOverrides(ctx, &hdsdv1.ListOverridesRequest{PageToken: token, PageSize: size})
 					return answer.GetOverrides(), answer.GetNextPageToken(), err
 				}), overrideCells)
@@ -212,30 +223,30 @@ func newOverrideList() *cobra.Command {
 func overrideCells(o *hdsdv1.Override) []string {
 	return []string{
 		o.GetCluster(), o.GetAddress(), partialLocality(o.GetLocality()), o.GetHealth().String(), number(o.GetEndpoints()),
-		timeCell(o.GetSince()), timeCell(o.GetUntil()), o.GetAuthor(), o.GetReason(),
+		timeCell(o.GetSince()), timeCell(o.GetUntil()), o.GetAuthor(), o.GetReason(), o.GetVersion(),
 	}
 }
 
-// partialLocality formats a locality with any parts missing, as --locality takes it.
+// partialLocality returns a locality with any parts missing, in the form of --locality.
 func partialLocality(l *corev3.Locality) string {
 	return strings.TrimRight(l.GetRegion()+"/"+l.GetZone()+"/"+l.GetSubZone(), "/")
 }
 
 // overrideLine describes an override on one line.
 func overrideLine(o *hdsdv1.Override) string {
-	what := strings.TrimSpace(o.GetCluster() + " " + o.GetAddress())
-	if what == "" {
-		what = "everything"
+	subject := strings.TrimSpace(health.TitleOf(o.GetCluster(), o.GetVersion()) + " " + o.GetAddress())
+	if subject == "" {
+		subject = "everything"
 	}
-	if in := partialLocality(o.GetLocality()); in != "" {
-		what += " in " + in
+	if locality := partialLocality(o.GetLocality()); locality != "" {
+		subject += " in " + locality
 	}
 	done := map[corev3.HealthStatus]string{
 		corev3.HealthStatus_DRAINING: "drained", corev3.HealthStatus_HEALTHY: "forced healthy", corev3.HealthStatus_UNHEALTHY: "forced unhealthy",
 	}[o.GetHealth()]
-	until := ""
+	end := ""
 	if o.GetUntil() != nil {
-		until = " until " + o.GetUntil().AsTime().Format(time.RFC3339)
+		end = " until " + o.GetUntil().AsTime().Format(time.RFC3339)
 	}
-	return fmt.Sprintf("%s: %s since %s%s by %s: %s", what, done, timeCell(o.GetSince()), until, o.GetAuthor(), o.GetReason())
+	return fmt.Sprintf("%s: %s since %s%s by %s: %s", subject, done, timeCell(o.GetSince()), end, o.GetAuthor(), o.GetReason())
 }

@@ -27,6 +27,9 @@ func (f *fakeControl) SetOverride(_ context.Context, r *hdsdv1.SetOverrideReques
 		Cluster: r.GetCluster(), Address: r.GetAddress(), Locality: r.GetLocality(), Health: r.GetHealth(),
 		Reason: r.GetReason(), Author: r.GetAuthor(), Since: timestamppb.New(noon), Endpoints: 1,
 	}
+	if r.GetCluster() == "drained" {
+		o.Endpoints = 0
+	}
 	answer := &hdsdv1.SetOverrideResponse{Override: o}
 	if r.GetDuration() != nil {
 		o.Until = timestamppb.New(noon.Add(r.GetDuration().AsDuration()))
@@ -62,12 +65,13 @@ func TestOverride(t *testing.T) {
 	const since = " since 2026-01-02T12:00:00.345Z"
 	zone := "everything in /b: drained" + since + " by ann@here: power works\n"
 	for line, want := range map[string]string{
-		"drain web 10.0.0.7:8080 --author bob": "web 10.0.0.7:8080: drained" + since + " by bob: kernel upgrade\nendpoints that it decides: 1\n",
+		"drain web 10.0.0.7:8080 --author bob": "web 10.0.0.7:8080: drained" + since + " by bob: kernel upgrade\napplies to 1 endpoint\n",
 		"healthy web --locality eu --author bob --for 7d": "web in eu: forced healthy" + since + " until 2026-01-09T12:00:00Z by bob: kernel upgrade\n" +
-			"endpoints that it decides: 1\nit replaces: " + zone,
-		"unhealthy --locality //rack --author bob": "everything in //rack: forced unhealthy" + since + " by bob: kernel upgrade\nendpoints that it decides: 1\n",
-		"clear --locality /b":                      "has ended: " + zone,
-		"clear --all":                              "has ended: " + zone,
+			"applies to 1 endpoint\nit replaces: " + zone,
+		"drain drained --author bob":               "drained: drained" + since + " by bob: kernel upgrade\napplies to 0 endpoints: more specific overrides decide all of them ('hdsd override list')\n",
+		"unhealthy --locality //rack --author bob": "everything in //rack: forced unhealthy" + since + " by bob: kernel upgrade\napplies to 1 endpoint\n",
+		"clear --locality /b":                      "cleared: " + zone,
+		"clear --all":                              "cleared: " + zone,
 		"clear db --all":                           "there is no such override: nothing has changed\n",
 	} {
 		args := append([]string{"override"}, strings.Fields(line)...)

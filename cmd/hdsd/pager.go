@@ -10,26 +10,26 @@ import (
 	"hdsd/internal/table"
 )
 
-// errQuit is why a list ends whose reader has left the pager.
+// errQuit ends a list whose reader has left the pager.
 var errQuit = errors.New("the pager was left")
 
-// pager shows what is longer than the terminal in another program.
+// pager shows output longer than the terminal in another program.
 type pager struct {
-	to      *os.File
-	command string
-	lines   int // that fit on the terminal
+	terminal *os.File
+	command  string
+	lines    int // lines of the terminal
 
-	held    bytes.Buffer // until it is clear whether they do
+	held    bytes.Buffer // output until it is clear whether it fits
 	program *exec.Cmd
-	in      io.WriteCloser // of program
+	input   io.WriteCloser // of program
 }
 
-// newPager gives the pager of a terminal, or nil if there is none: PAGER has to name one, so
-// that nothing waits for a key where nobody expects it.
-func newPager(to io.Writer) *pager {
-	command, height := os.Getenv("PAGER"), table.Height(to)
-	if file, ok := to.(*os.File); ok && height > 0 && command != "" && command != "cat" {
-		return &pager{to: file, command: command, lines: height - 2} // the prompt and the last line
+// newPager returns the pager of a terminal, or nil if there is none: PAGER has to name one, so
+// that nothing waits for a key unexpectedly.
+func newPager(w io.Writer) *pager {
+	command, height := os.Getenv("PAGER"), table.Height(w)
+	if file, ok := w.(*os.File); ok && height > 0 && command != "" && command != "cat" {
+		return &pager{terminal: file, command: command, lines: height - 2} // the prompt and the last line
 	}
 	return nil
 }
@@ -37,7 +37,7 @@ func newPager(to io.Writer) *pager {
 // Write implements io.Writer. Its error is errQuit if the reader has left.
 func (p *pager) Write(text []byte) (int, error) {
 	if p.program != nil {
-		if _, err := p.in.Write(text); err != nil {
+		if _, err := p.input.Write(text); err != nil {
 			return 0, errQuit
 		}
 		return len(text), nil
@@ -51,7 +51,7 @@ func (p *pager) Write(text []byte) (int, error) {
 	}
 	held := p.held.Bytes()
 	p.held = bytes.Buffer{}
-	if _, err := p.in.Write(held); err != nil {
+	if _, err := p.input.Write(held); err != nil {
 		return 0, errQuit
 	}
 	return len(text), nil
@@ -60,24 +60,24 @@ func (p *pager) Write(text []byte) (int, error) {
 // start begins to page. Without the program, everything goes to the terminal.
 func (p *pager) start() error {
 	p.program = exec.Command("sh", "-c", p.command) //nolint:gosec,noctx // what the user says; it ends when the user leaves it
-	p.program.Stdout, p.program.Stderr = p.to, os.Stderr
+	p.program.Stdout, p.program.Stderr = p.terminal, os.Stderr
 	if _, set := os.LookupEnv("LESS"); !set {
 		p.program.Env = append(os.Environ(), "LESS=FRX")
 	}
 	var err error
-	if p.in, err = p.program.StdinPipe(); err != nil {
+	if p.input, err = p.program.StdinPipe(); err != nil {
 		return err
 	}
 	return p.program.Start()
 }
 
-// Close shows what is held, and waits until the reader leaves.
+// Close shows held output, and waits until the reader leaves.
 func (p *pager) Close() error {
 	if p.program == nil {
-		_, err := p.to.Write(p.held.Bytes())
+		_, err := p.terminal.Write(p.held.Bytes())
 		return err
 	}
-	_ = p.in.Close() // the reader may have left
+	_ = p.input.Close() // the reader may have left
 	_ = p.program.Wait()
 	return nil
 }

@@ -19,7 +19,7 @@ const (
 // progress keeps one line of a terminal up to date until stop. stop ends its goroutine
 // and removes the line.
 type progress struct {
-	to   io.Writer
+	w    io.Writer
 	text func() string
 	once sync.Once
 	ends chan struct{}
@@ -27,11 +27,11 @@ type progress struct {
 }
 
 // startProgress shows progress if to is a terminal.
-func startProgress(to io.Writer, text func() string) (stop func()) {
-	if !table.IsTerminal(to) {
+func startProgress(w io.Writer, text func() string) (stop func()) {
+	if !table.IsTerminal(w) {
 		return func() {}
 	}
-	p := &progress{to: to, text: text, ends: make(chan struct{})}
+	p := &progress{w: w, text: text, ends: make(chan struct{})}
 	p.work.Go(p.run)
 	return p.stop
 }
@@ -49,11 +49,11 @@ func (p *progress) run() {
 		select {
 		case <-p.ends:
 			if shown {
-				fmt.Fprint(p.to, "\r\x1b[K")
+				fmt.Fprint(p.w, "\r\x1b[K")
 			}
 			return
 		case <-timer.C:
-			fmt.Fprintf(p.to, "\r\x1b[K%s", printable.Text(p.text()))
+			fmt.Fprintf(p.w, "\r\x1b[K%s", printable.Text(p.text()))
 			timer.Reset(progressStep)
 		}
 	}

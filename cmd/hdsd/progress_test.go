@@ -17,7 +17,7 @@ func TestProgressShowsAfterADelay(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var out bytes.Buffer
 			rows := 0
-			p := &progress{to: &out, ends: make(chan struct{}), text: func() string { rows++; return fmt.Sprintf("%d rows", rows) }}
+			p := &progress{w: &out, ends: make(chan struct{}), text: func() string { rows++; return fmt.Sprintf("%d rows", rows) }}
 			p.work.Go(p.run)
 			time.Sleep(took) // of the bubble's clock
 			p.stop()

@@ -11,20 +11,21 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	hdsdv1 "hdsd/gen/hdsd/v1"
+	"hdsd/health"
 )
 
-var recordedEventHeader = []string{"time", "kind", "cluster", "address", "locality", "checker", "author", "text"}
+var recordedEventHeader = []string{"time", "kind", "cluster", "address", "locality", "checker", "author", "text", "cluster_version"}
 
 // shortEventHeader are the columns of a table, which fit on a line.
 var shortEventHeader = []string{"time", "kind", "text"}
 
-// What --kind takes beside kinds of events.
+// Values of --kind beside kinds of events.
 const (
 	kindHealth = "HEALTH" // changes of health
 	kindAll    = "ALL"    // these and all events
 )
 
-// kindWords are what shells offer for --kind.
+// kindWords are the words that shells offer for --kind.
 func kindWords() []string {
 	words := []string{"all", "health", "checker", "path", "override", "cluster", "endpoints", "coordinator", "quarantine"}
 	for number := range int32(len(hdsdv1.Event_Kind_name)) {
@@ -36,7 +37,7 @@ func kindWords() []string {
 }
 
 // showEvents shows events, and with kind ALL changes of health among them.
-func (c *client) showEvents(command *cobra.Command, asked *hdsdv1.ListTransitionsRequest, kind string) error {
+func (c *client) showEvents(command *cobra.Command, request *hdsdv1.ListTransitionsRequest, kind string) error {
 	if c.filter.unhealthy && kind != kindAll {
 		c.filter.noUnhealthy = "events have no health: leave it out, or see those of --kind health"
 	}
@@ -52,8 +53,8 @@ func (c *client) showEvents(command *cobra.Command, asked *hdsdv1.ListTransition
 		return err
 	}
 	events := &hdsdv1.ListEventsRequest{
-		Cluster: asked.GetCluster(), Address: asked.GetAddress(), Checker: asked.GetChecker(), Kind: kind, Locality: asked.GetLocality(),
-		StartTime: asked.GetStartTime(), EndTime: asked.GetEndTime(), NewestFirst: asked.GetNewestFirst(),
+		Cluster: request.GetCluster(), Address: request.GetAddress(), Checker: request.GetChecker(), Kind: kind, Locality: request.GetLocality(),
+		StartTime: request.GetStartTime(), EndTime: request.GetEndTime(), NewestFirst: request.GetNewestFirst(),
 	}
 	return c.ask(command, func(ctx context.Context, query hdsdv1.QueryClient) error {
 		happened := &pageReader{list: func(token string) (rows []dated, next string, err error) {
@@ -65,13 +66,13 @@ func (c *client) showEvents(command *cobra.Command, asked *hdsdv1.ListTransition
 			return rows, answer.GetNextPageToken(), err
 		}}
 		if kind != kindAll {
-			return c.printMerged(p, asked.GetNewestFirst(), happened)
+			return c.printMerged(p, request.GetNewestFirst(), happened)
 		}
 		events.Kind = ""
-		return c.printMerged(p, asked.GetNewestFirst(), happened, &pageReader{list: func(token string) (rows []dated, next string, err error) {
-			asked.PageToken, asked.PageSize = token, c.pageSize()
-			answer, err := query.ListTransitions(ctx, asked)
-			for _, t := range withGaps(answer, asked.GetNewestFirst()) {
+		return c.printMerged(p, request.GetNewestFirst(), happened, &pageReader{list: func(token string) (rows []dated, next string, err error) {
+			request.PageToken, request.PageSize = token, c.pageSize()
+			answer, err := query.ListTransitions(ctx, request)
+			for _, t := range withGaps(answer, request.GetNewestFirst()) {
 				rows = append(rows, dated{t.GetTime(), t, short(changeCells(t))})
 			}
 			return rows, answer.GetNextPageToken(), err
@@ -81,23 +82,26 @@ func (c *client) showEvents(command *cobra.Command, asked *hdsdv1.ListTransition
 
 func recordedEventCells(e *hdsdv1.Event) []string {
 	return []string{
-		timeCell(e.GetTime()), e.GetKind().String(), e.GetCluster(), e.GetAddress(), localityCell(e.GetLocality()), e.GetChecker(), e.GetAuthor(), e.GetText(),
+		timeCell(e.GetTime()), e.GetKind().String(), e.GetCluster(), e.GetAddress(), localityCell(e.GetLocality()), e.GetChecker(), e.GetAuthor(), e.GetText(), versionCell(e.GetCluster()),
 	}
 }
 
-// shortEventCells are those of shortEventHeader: TEXT says all, but why health changed.
+// shortEventCells are those of shortEventHeader: TEXT has everything but the reason of a change
+// of health.
 func shortEventCells(cells []string) []string {
-	names := slices.Clone(cells[2 : len(cells)-2])
+	last := len(cells) - 1
+	author, text, version := cells[last-2], cells[last-1], cells[last]
+	names := slices.Clone(cells[2 : last-2])
+	names[0] = health.TitleOf(names[0], version)
 	if address, locality := names[1], &names[2]; address != "" {
 		*locality = "" // the address says enough
 	}
-	about := strings.Join(slices.DeleteFunc(names, func(cell string) bool { return cell == "" }), " ")
-	author, text := cells[len(cells)-2], cells[len(cells)-1]
+	subject := strings.Join(slices.DeleteFunc(names, func(cell string) bool { return cell == "" }), " ")
 	if cells[1] == kindHealth {
 		text, _, _ = strings.Cut(text, ": ")
 	}
-	if about != "" {
-		text = about + ": " + text
+	if subject != "" {
+		text = subject + ": " + text
 	}
 	if author != "" {
 		text += ", by " + author
@@ -111,10 +115,10 @@ func changeCells(t *hdsdv1.Transition) []string {
 	if t.GetCluster() != "" {
 		text = t.GetFrom().String() + " to " + t.GetTo().String() + ": " + text
 	}
-	return []string{timeCell(t.GetTime()), kindHealth, t.GetCluster(), t.GetAddress(), localityCell(t.GetLocality()), "", "", text}
+	return []string{timeCell(t.GetTime()), kindHealth, t.GetCluster(), t.GetAddress(), localityCell(t.GetLocality()), "", "", text, versionCell(t.GetCluster())}
 }
 
-// pageSize is how many rows to ask for at once.
+// pageSize is the number of rows to request at once.
 func (c *client) pageSize() int32 {
 	if c.limit > 0 && c.limit < pageSize {
 		return int32(c.limit)
@@ -129,25 +133,25 @@ type dated struct {
 	cells   []string
 }
 
-// pageReader has those of a list, which it asks for when they are needed.
+// pageReader yields the rows of a list, which it requests when they are needed.
 type pageReader struct {
-	list  func(token string) (rows []dated, next string, err error)
-	rows  []dated
-	token string
-	asked bool
+	list      func(token string) (rows []dated, next string, err error)
+	rows      []dated
+	token     string
+	requested bool
 }
 
 // first returns the next row, or nil at the end.
 func (p *pageReader) first() (*dated, error) {
 	for len(p.rows) == 0 {
-		if p.asked && p.token == "" {
+		if p.requested && p.token == "" {
 			return nil, nil
 		}
 		var err error
 		if p.rows, p.token, err = p.list(p.token); err != nil {
 			return nil, err
 		}
-		p.asked = true
+		p.requested = true
 	}
 	return &p.rows[0], nil
 }
@@ -155,7 +159,7 @@ func (p *pageReader) first() (*dated, error) {
 // printMerged shows several lists in the order of time, up to their ends or up to the limit.
 func (c *client) printMerged(p printer, newestFirst bool, lists ...*pageReader) error {
 	for shown := 0; c.limit == 0 || shown < c.limit; shown++ {
-		var from *pageReader
+		var source *pageReader
 		for _, list := range lists {
 			row, err := list.first()
 			if err != nil {
@@ -164,17 +168,17 @@ func (c *client) printMerged(p printer, newestFirst bool, lists ...*pageReader) 
 				}
 				return cmp.Or(p.close(), err) // show the rows so far
 			}
-			if row != nil && (from == nil || row.time.AsTime().Before(from.rows[0].time.AsTime()) != newestFirst && !row.time.AsTime().Equal(from.rows[0].time.AsTime())) {
-				from = list
+			if row != nil && (source == nil || row.time.AsTime().Before(source.rows[0].time.AsTime()) != newestFirst && !row.time.AsTime().Equal(source.rows[0].time.AsTime())) {
+				source = list
 			}
 		}
-		if from == nil {
+		if source == nil {
 			break
 		}
-		if err := p.row(from.rows[0].message, from.rows[0].cells); err != nil {
+		if err := p.row(source.rows[0].message, source.rows[0].cells); err != nil {
 			return err
 		}
-		from.rows = from.rows[1:]
+		source.rows = source.rows[1:]
 	}
 	return p.close()
 }

@@ -59,15 +59,15 @@ whose checksum is right, and prints what is lost.`,
 	return command
 }
 
-func restore(ctx context.Context, out, progress io.Writer, folder, from string, damaged bool) error {
+func restore(ctx context.Context, out, progress io.Writer, folder, origin string, damaged bool) error {
 	var done, size atomic.Int64
 	stop := startProgress(progress, func() string {
 		if done.Load() == size.Load() {
-			return "checking " + from
+			return "checking " + origin
 		}
 		return fmt.Sprintf("%s of %s", bytesText(done.Load()), bytesText(size.Load()))
 	})
-	restored, err := store.Restore(ctx, folder, from, store.RestoreOptions{
+	restored, err := store.Restore(ctx, folder, origin, store.RestoreOptions{
 		AcceptDamaged: damaged,
 		Progress:      func(d, s int64) { done.Store(d); size.Store(s) },
 	})
@@ -92,9 +92,9 @@ func restore(ctx context.Context, out, progress io.Writer, folder, from string, 
 	return nil
 }
 
-// salvageInto makes a new database of what can be read of a damaged one.
-func salvageInto(ctx context.Context, out io.Writer, folder, from string) error {
-	done, err := store.Salvage(ctx, folder, from)
+// salvageInto makes a new database of the readable part of a damaged one.
+func salvageInto(ctx context.Context, out io.Writer, folder, origin string) error {
+	done, err := store.Salvage(ctx, folder, origin)
 	if err != nil {
 		return err
 	}

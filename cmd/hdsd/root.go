@@ -11,10 +11,10 @@ import (
 
 // newRoot makes a new command tree, so that a test can run it twice.
 func newRoot(out, errors io.Writer) *cobra.Command {
+	var version bool
 	root := &cobra.Command{
-		Use:     "hdsd",
-		Version: versionText(),
-		Short:   "Health Discovery Service coordinator for Envoy",
+		Use:   "hdsd",
+		Short: "Health Discovery Service coordinator for Envoy",
 		Long: `hdsd coordinates the health checks of a fleet of Envoys: a few of them check
 every endpoint. hdsd decides from their reports which endpoints are healthy,
 records why, and tells every data plane by EDS.`,
@@ -23,10 +23,15 @@ records why, and tells every data plane by EDS.`,
 		SuggestionsMinimumDistance: 2,
 		Args:                       knownCommand,
 		PersistentPreRunE:          func(command *cobra.Command, _ []string) error { return useContext(command) },
-		RunE:                       func(command *cobra.Command, _ []string) error { return command.Help() },
+		RunE: func(command *cobra.Command, _ []string) error {
+			if version {
+				return printVersion(command)
+			}
+			return command.Help()
+		},
 	}
-	root.SetVersionTemplate("hdsd {{.Version}}\n")
-	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", ".FlagUsagesWrapped 80"))
+	root.Flags().BoolVarP(&version, "version", "v", false, "version for hdsd")
+	root.SetUsageFunc(writeUsage)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.AddGroup(
 		&cobra.Group{ID: "run", Title: "Run:"},
@@ -37,7 +42,7 @@ records why, and tells every data plane by EDS.`,
 	add(root, "run", newServe(), newValidate(), newSimulate(), newCheck(), newBootstrap(), newDemo())
 	add(root, "ask", newStatus(), newDescribe(), newEndpoints(), newHistory(), newAvailability(), newWatch(), newClusters(), newCheckers(), newClients(), newAudit(), newIncidents(), newTop())
 	add(root, "change", newOverride(), newFreeze(), newUnfreeze(), newSource(), newNotify(), newAnnotate())
-	add(root, "keep", newBackup(), newRestore(), newExport(), newClock())
+	add(root, "keep", newBackup(), newRestore(), newExport(), newClock(), newReplay())
 	add(root, "ask", newContext())
 	root.AddCommand(newVersion(), newMan())
 	root.SetOut(out)
@@ -81,13 +86,13 @@ func add(root *cobra.Command, group string, commands ...*cobra.Command) {
 
 // noArgs checks the arguments of commands without any.
 func noArgs(command *cobra.Command, args []string) error {
-	switch given := strings.Join(args, " "); {
+	switch text := strings.Join(args, " "); {
 	case len(args) == 0:
 		return nil
 	case len(args) == 1 && command.Flags().Lookup("config") != nil:
-		return fmt.Errorf("%s takes no arguments, but was given %q: did you mean -c %s?", command.Name(), given, given)
+		return fmt.Errorf("%s takes no arguments, but was given %q: did you mean -c %s?", command.Name(), text, text)
 	default:
-		return fmt.Errorf("%s takes no arguments, but was given %q", command.Name(), given)
+		return fmt.Errorf("%s takes no arguments, but was given %q", command.Name(), text)
 	}
 }
 

@@ -58,12 +58,12 @@ func needConfig(path string) error {
 }
 
 // serve runs a coordinator, whose start may take so long, and reloads it at each SIGHUP.
-func serve(ctx context.Context, path string, start time.Duration, log zerolog.Logger, to io.Writer) error {
+func serve(ctx context.Context, path string, start time.Duration, log zerolog.Logger, w io.Writer) error {
 	// Do this first: an unhandled SIGHUP would end the process.
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, syscall.SIGHUP)
 	defer signal.Stop(hangup)
-	loaded, err := load(path, to)
+	loaded, err := load(path, w)
 	if err != nil {
 		return err
 	}
@@ -96,18 +96,18 @@ func serve(ctx context.Context, path string, start time.Duration, log zerolog.Lo
 }
 
 // load reads the configuration, and prints every problem.
-func load(path string, to io.Writer) (*configv1.Config, error) {
+func load(path string, w io.Writer) (*configv1.Config, error) {
 	loaded, problems := config.Load(path)
-	if bad := printProblems(to, problems, func(p config.Problem) bool { return p.Warning }); bad > 0 {
+	if bad := printProblems(w, problems, func(p config.Problem) bool { return p.Warning }); bad > 0 {
 		return nil, reported{fmt.Errorf("%s has %d problems", path, bad)}
 	}
 	return loaded, nil
 }
 
 // printProblems prints problems, one a line, and counts those that are not warnings.
-func printProblems[Problem fmt.Stringer](to io.Writer, problems []Problem, warning func(Problem) bool) (bad int) {
+func printProblems[Problem fmt.Stringer](w io.Writer, problems []Problem, warning func(Problem) bool) (bad int) {
 	for _, problem := range problems {
-		printProblem(to, problem, warning(problem))
+		printProblem(w, problem, warning(problem))
 		if !warning(problem) {
 			bad++
 		}
@@ -116,12 +116,12 @@ func printProblems[Problem fmt.Stringer](to io.Writer, problems []Problem, warni
 }
 
 // printProblem prints a problem on one line, marked if it is a warning.
-func printProblem(to io.Writer, problem fmt.Stringer, warning bool) {
+func printProblem(w io.Writer, problem fmt.Stringer, warning bool) {
 	mark := ""
 	if warning {
 		mark = " (warning)"
 	}
-	say(to, "%s%s\n", problem, mark)
+	say(w, "%s%s\n", problem, mark)
 }
 
 // reload reads the configuration again; a bad one changes nothing.

@@ -18,7 +18,7 @@ import (
 // sheetLabel is the width of the labels of a sheet, in columns.
 const sheetLabel = 13
 
-// sheet is what is known about one thing, for people and for programs.
+// sheet is the facts about one thing, for people and for programs.
 type sheet struct {
 	text     strings.Builder
 	object   []sheetField
@@ -30,7 +30,7 @@ type sheetField struct {
 	value json.RawMessage
 }
 
-// line adds a line. Its label may be empty. What is too long goes on in the next ones.
+// line adds a line. Its label may be empty. A long text continues in the next lines.
 func (s *sheet) line(label, format string, args ...any) {
 	for i, text := range table.Wrap(printable.Text(fmt.Sprintf(format, args...)), statusWidth-sheetLabel) {
 		if i > 0 {
@@ -44,12 +44,12 @@ func (s *sheet) row(label, text string) {
 	s.text.WriteString(label + strings.Repeat(" ", max(1, sheetLabel-len(label))) + text + "\n")
 }
 
-// lines adds a line for each text, the label before the first. Without any, it says so.
-func (s *sheet) lines(label, none string, all []string) {
-	if len(all) == 0 && none != "" {
-		s.line(label, "%s", none)
+// lines adds a line for each text, the label before the first. Without texts, it adds empty.
+func (s *sheet) lines(label, empty string, values []string) {
+	if len(values) == 0 && empty != "" {
+		s.line(label, "%s", empty)
 	}
-	for i, text := range all {
+	for i, text := range values {
 		if i > 0 {
 			label = ""
 		}
@@ -57,13 +57,13 @@ func (s *sheet) lines(label, none string, all []string) {
 	}
 }
 
-// next adds a command to go on with. It stays on one line, to be copied.
+// next adds a command to run next. It stays on one line, to be copied.
 func (s *sheet) next(command string) { s.commands = append(s.commands, command) }
 
 // addAll adds messages for programs, as a list.
-func addAll[M proto.Message](s *sheet, name string, all []M) error {
-	list := make([]json.RawMessage, 0, len(all))
-	for _, m := range all {
+func addAll[M proto.Message](s *sheet, name string, messages []M) error {
+	list := make([]json.RawMessage, 0, len(messages))
+	for _, m := range messages {
 		text, err := compact(m)
 		if err != nil {
 			return err
@@ -101,23 +101,23 @@ func compact(m proto.Message) (json.RawMessage, error) {
 }
 
 // print shows the sheet in a format: table or json.
-func (s *sheet) print(to io.Writer, format string) error {
+func (s *sheet) print(w io.Writer, format string) error {
 	if format == "json" {
 		if err := s.addValue("commands", s.commands); err != nil {
 			return err
 		}
-		var out bytes.Buffer
+		var b bytes.Buffer
 		for i, f := range s.object {
 			separator := byte(',')
 			if i == 0 {
 				separator = '{'
 			}
-			out.WriteByte(separator)
-			out.WriteString(strconv.Quote(f.name) + ":")
-			out.Write(f.value)
+			b.WriteByte(separator)
+			b.WriteString(strconv.Quote(f.name) + ":")
+			b.Write(f.value)
 		}
-		out.WriteString("}\n")
-		_, err := to.Write(printable.JSON(out.Bytes()))
+		b.WriteString("}\n")
+		_, err := w.Write(printable.JSON(b.Bytes()))
 		return err
 	}
 	for i, command := range s.commands {
@@ -127,6 +127,6 @@ func (s *sheet) print(to io.Writer, format string) error {
 		}
 		s.row(label, printable.Text(command))
 	}
-	_, err := io.WriteString(to, s.text.String())
+	_, err := io.WriteString(w, s.text.String())
 	return err
 }

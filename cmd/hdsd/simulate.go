@@ -15,7 +15,7 @@ import (
 	"hdsd/simulate/scenario"
 )
 
-// mostLosses is how many losses of checkers are tried, and how many of zones.
+// mostLosses bounds the tried losses of checkers, and of zones.
 const mostLosses = 1000
 
 // simulation has the flags of 'hdsd simulate'.
@@ -37,7 +37,7 @@ FLEET can have clusters that do not exist yet.`,
 			if err := s.check(); err != nil {
 				return err
 			}
-			on, err := table.ScreenOf(command.OutOrStdout(), s.color)
+			screen, err := table.ScreenOf(command.OutOrStdout(), s.color)
 			if err != nil {
 				return usageError{err}
 			}
@@ -54,7 +54,7 @@ FLEET can have clusters that do not exist yet.`,
 			if s.output == "json" {
 				return json.NewEncoder(command.OutOrStdout()).Encode(result)
 			}
-			return printSimulation(command.OutOrStdout(), on, result)
+			return printSimulation(command.OutOrStdout(), screen, result)
 		},
 	}
 	addConfigFlag(command, &s.config)
@@ -82,51 +82,51 @@ func (s *simulation) check() error {
 }
 
 // run reads the files and makes the plan. It calls telling before it prints problems.
-func (s *simulation) run(to io.Writer, telling func()) (*simulate.Result, error) {
-	read, err := s.read(to, telling)
+func (s *simulation) run(w io.Writer, telling func()) (*simulate.Result, error) {
+	read, err := s.read(w, telling)
 	if err != nil {
 		return nil, err
 	}
 	fleet := simulate.New(read.Input)
 	began := time.Now()
 	fleet.Plan()
-	took := time.Since(began)
+	elapsed := time.Since(began)
 	result := fleet.Result(mostLosses)
-	result.Plan.Seconds = took.Seconds()
+	result.Plan.Seconds = elapsed.Seconds()
 	if read.Ignored > 0 {
 		telling()
-		say(to, "hdsd: the sources have %d problems, and the plan leaves out what is bad: 'hdsd validate -c %s' shows them\n", read.Ignored, s.config)
+		say(w, "hdsd: the sources have %d problems, and the plan leaves out what is bad: 'hdsd validate -c %s' shows them\n", read.Ignored, s.config)
 	}
 	return result, nil
 }
 
 // read reads the files, and prints their problems.
-func (s *simulation) read(to io.Writer, telling func()) (scenario.Scenario, error) {
-	var none scenario.Scenario
-	loaded, err := load(s.config, to)
+func (s *simulation) read(w io.Writer, telling func()) (scenario.Scenario, error) {
+	var empty scenario.Scenario
+	loaded, err := load(s.config, w)
 	if err != nil {
-		return none, err
+		return empty, err
 	}
 	fleet, problems := config.LoadFleet(s.fleet)
 	if len(problems) > 0 {
-		return none, tell(to, telling, s.fleet, problems)
+		return empty, tell(w, telling, s.fleet, problems)
 	}
 	checkers, problems := checkersOf(fleet)
 	if len(problems) > 0 {
-		return none, tell(to, telling, s.fleet, problems)
+		return empty, tell(w, telling, s.fleet, problems)
 	}
 	read := scenario.Read(loaded, fleet, checkers)
 	if len(read.Problems) > 0 {
-		return none, tell(to, telling, "what is to be simulated", read.Problems)
+		return empty, tell(w, telling, "what is to be simulated", read.Problems)
 	}
 	return read, nil
 }
 
 // tell prints problems, none of which is a warning.
-func tell[P fmt.Stringer](to io.Writer, telling func(), of string, problems []P) error {
+func tell[P fmt.Stringer](w io.Writer, telling func(), subject string, problems []P) error {
 	telling()
 	for _, problem := range problems {
-		printProblem(to, problem, false)
+		printProblem(w, problem, false)
 	}
-	return reported{fmt.Errorf("%s has %d problems", of, len(problems))}
+	return reported{fmt.Errorf("%s has %d problems", subject, len(problems))}
 }

@@ -11,8 +11,8 @@ import (
 
 	"hdsd/check"
 	"hdsd/config"
+	"hdsd/envoy/specifier"
 	configv1 "hdsd/gen/hdsd/config/v1"
-	"hdsd/hds/specifier"
 	"hdsd/health"
 )
 
@@ -25,43 +25,43 @@ var extensionNames = map[configv1.CheckerGroup_Extension]string{
 }
 
 // checkersOf returns the checkers of a fleet as a coordinator would see them.
-func checkersOf(fleet *config.Fleet) (all []health.Checker, problems []config.Problem) {
+func checkersOf(fleet *config.Fleet) (checkers []health.Checker, problems []config.Problem) {
 	for i, group := range fleet.GetCheckers() {
-		says := introduction(group)
+		request := introduction(group)
 		for id := range config.Numbered(group.GetId(), group.GetCount()) {
-			says.Node.Id = id
-			k, err := specifier.CheckerFromNode(says.GetNode(), says.GetCapability())
+			request.Node.Id = id
+			k, err := specifier.CheckerFromNode(request.GetNode(), request.GetCapability())
 			if err != nil {
 				problems = append(problems, fleet.Problem(fmt.Sprintf("checkers[%d].id", i), "%s", err))
 				break
 			}
-			all = append(all, k)
+			checkers = append(checkers, k)
 		}
 	}
-	return all, problems
+	return checkers, problems
 }
 
 // introduction returns the first message of a group's checkers.
 func introduction(group *configv1.CheckerGroup) *healthv3.HealthCheckRequest {
-	says := check.Introduction(&check.Options{Version: version})
+	request := check.Introduction(&check.Options{Version: version})
 	if release, ok := strings.CutPrefix(group.GetVersion(), "envoy/"); ok {
-		says = envoyIntroduction(release, group.GetWithout())
+		request = envoyIntroduction(release, group.GetWithout())
 	}
-	says.Node.Locality = group.GetLocality()
-	says.Node.Metadata = &structpb.Struct{Fields: map[string]*structpb.Value{}}
+	request.Node.Locality = group.GetLocality()
+	request.Node.Metadata = &structpb.Struct{Fields: map[string]*structpb.Value{}}
 	for key, value := range group.GetMetadata() {
-		says.Node.Metadata.Fields[key] = structpb.NewStringValue(value)
+		request.Node.Metadata.Fields[key] = structpb.NewStringValue(value)
 	}
 	if group.GetWeight() != 0 {
-		says.Node.Metadata.Fields["hdsd.weight"] = structpb.NewNumberValue(group.GetWeight())
+		request.Node.Metadata.Fields["hdsd.weight"] = structpb.NewNumberValue(group.GetWeight())
 	}
-	return says
+	return request
 }
 
-func envoyIntroduction(release string, without []configv1.CheckerGroup_Extension) *healthv3.HealthCheckRequest {
+func envoyIntroduction(release string, omitted []configv1.CheckerGroup_Extension) *healthv3.HealthCheckRequest {
 	node := &corev3.Node{UserAgentName: "envoy", UserAgentVersionType: &corev3.Node_UserAgentVersion{UserAgentVersion: release}}
 	for extension, name := range extensionNames {
-		if !slices.Contains(without, extension) {
+		if !slices.Contains(omitted, extension) {
 			node.Extensions = append(node.Extensions, &corev3.Extension{Name: name})
 		}
 	}

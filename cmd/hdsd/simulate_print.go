@@ -13,12 +13,12 @@ import (
 )
 
 // printSimulation prints a result for people.
-func printSimulation(to io.Writer, on table.Screen, r *simulate.Result) error {
-	took := time.Duration(r.Plan.Seconds * float64(time.Second))
-	pages := simulationTables{to: to, on: on}
+func printSimulation(w io.Writer, screen table.Screen, r *simulate.Result) error {
+	elapsed := time.Duration(r.Plan.Seconds * float64(time.Second))
+	pages := simulationTables{w: w, screen: screen}
 	pages.text("%s in %s, %s in %s: %s, planned in %s (digest %s)",
 		plural(r.Checkers, "checker"), plural(r.Zones, "zone"), plural(r.Endpoints, "endpoint"), plural(r.Clusters, "cluster"),
-		plural(r.Plan.Checks, "check"), took.Round(time.Millisecond/10), r.Plan.Digest)
+		plural(r.Plan.Checks, "check"), elapsed.Round(time.Millisecond/10), r.Plan.Digest)
 	pages.rows([]string{"each_checker", "min", "median", "max", "mean", "max/mean"}, [][]string{
 		spreadRow("endpoints", r.Plan.Endpoints),
 		spreadRow("checks a second", r.Plan.ChecksPerSecond),
@@ -35,20 +35,20 @@ func printSimulation(to io.Writer, on table.Screen, r *simulate.Result) error {
 
 // simulationTables prints tables one below the other, until an error.
 type simulationTables struct {
-	to  io.Writer
-	on  table.Screen
-	err error
+	w      io.Writer
+	screen table.Screen
+	err    error
 }
 
 func (p *simulationTables) text(format string, args ...any) {
 	if p.err == nil {
-		_, p.err = io.WriteString(p.to, printable.Lines(fmt.Sprintf(format+"\n", args...)))
+		_, p.err = io.WriteString(p.w, printable.Lines(fmt.Sprintf(format+"\n", args...)))
 	}
 }
 
 func (p *simulationTables) rows(header []string, rows [][]string) {
 	p.text("")
-	t := newTable(p.to, p.on, header)
+	t := newTable(p.w, p.screen, header)
 	for _, row := range rows {
 		if p.err == nil {
 			p.err = t.Row(row)
@@ -96,17 +96,17 @@ func (p *simulationTables) probing(r *simulate.Result) {
 	if r.DataPlanes == 0 {
 		return
 	}
-	with := r.Probing
+	figures := r.Probing
 	rows := [][]string{
-		{"in all", figure(with.Checks), figure(with.OwnChecks)},
-		{"on an endpoint, median", figure(with.PerEndpoint.Median), figure(with.OwnPerEndpoint.Median)},
-		{"on an endpoint, max", figure(with.PerEndpoint.Max), figure(with.OwnPerEndpoint.Max)},
+		{"in all", figure(figures.Checks), figure(figures.OwnChecks)},
+		{"on an endpoint, median", figure(figures.PerEndpoint.Median), figure(figures.OwnPerEndpoint.Median)},
+		{"on an endpoint, max", figure(figures.PerEndpoint.Max), figure(figures.OwnPerEndpoint.Max)},
 		{"by a checker, max", figure(r.Plan.ChecksPerSecond.Max), ""},
-		{"by a data plane, max", "", figure(with.PerDataPlane.Max)},
+		{"by a data plane, max", "", figure(figures.PerDataPlane.Max)},
 	}
 	p.rows([]string{"checks_a_second", "hdsd", fmt.Sprintf("%d_data_planes_alone", r.DataPlanes)}, rows)
-	if with.Times > 0 {
-		p.text("Data planes that check for themselves make %s times as many checks.", figure(with.Times))
+	if figures.Times > 0 {
+		p.text("Data planes that check for themselves make %s times as many checks.", figure(figures.Times))
 	}
 }
 

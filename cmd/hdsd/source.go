@@ -17,7 +17,10 @@ func newSource() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "source",
 		Short: "List the sources of clusters, and accept what one takes away",
-		Args:  knownCommand,
+		Long: `source is about where clusters come from: files, DNS and management servers. If
+a source takes away too much at once, hdsd holds what it took away until the
+source gives it back, or an operator accepts the loss.`,
+		Args: knownCommand,
 		RunE: func(command *cobra.Command, _ []string) error {
 			return usageError{errors.New("name what to do: list or accept")}
 		},
@@ -46,7 +49,7 @@ is wrong with it, and what stays in use.`,
 				return err
 			}
 			return c.operate(command.Context(), func(ctx context.Context, control hdsdv1.ControlClient) error {
-				return printAll(p, c.limit, only(func(s *hdsdv1.Source) bool { return !c.filter.unhealthy || s.GetHeld() != nil || s.GetProblem() != "" }, func(string, int32) ([]*hdsdv1.Source, string, error) {
+				return printAll(p, c.limit, filtered(func(s *hdsdv1.Source) bool { return !c.filter.unhealthy || s.GetHeld() != nil || s.GetProblem() != "" }, func(string, int32) ([]*hdsdv1.Source, string, error) {
 					answer, err := control.ListSources(ctx, &hdsdv1.ListSourcesRequest{})
 					return answer.GetSources(), "", err
 				}), sourceCells)
@@ -74,12 +77,12 @@ else is held by then than was shown, it changes nothing.`,
 		},
 		RunE: func(command *cobra.Command, args []string) error {
 			return c.operate(command.Context(), func(ctx context.Context, control hdsdv1.ControlClient) error {
-				all, err := control.ListSources(ctx, &hdsdv1.ListSourcesRequest{})
+				sources, err := control.ListSources(ctx, &hdsdv1.ListSourcesRequest{})
 				if err != nil {
 					return err
 				}
 				request := &hdsdv1.AcceptSourceRequest{Name: args[0], Reason: reason, Author: authorOr(author)}
-				for _, s := range all.GetSources() {
+				for _, s := range sources.GetSources() {
 					if held := s.GetHeld(); s.GetName() == args[0] && held != nil {
 						say(command.OutOrStdout(), "%s has %s in use; %s are left\n",
 							s.GetName(), api.AmountText(int(s.GetClusters()), int(s.GetEndpoints())), api.AmountText(int(held.GetClusters()), int(held.GetEndpoints())))

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	hdsdv1 "hdsd/gen/hdsd/v1"
+	"hdsd/health"
 	"hdsd/internal/printable"
 	"hdsd/internal/table"
 )
@@ -67,29 +68,30 @@ command to go on with. With --check, it exits 1 while something needs attention.
 // errAttention is why status --check fails.
 var errAttention = errors.New("something needs attention: see above")
 
-// worstClusters says of the clusters that are not well how they are, the worst first.
-func worstClusters(ctx context.Context, query hdsdv1.QueryClient) (all []string, err error) {
+// worstClusters describes the state of unhealthy clusters, the worst first.
+func worstClusters(ctx context.Context, query hdsdv1.QueryClient) (names []string, err error) {
 	answer, err := query.GetOverview(ctx, &hdsdv1.GetOverviewRequest{Limit: statusLists})
 	for _, k := range answer.GetClusters() {
+		title := health.TitleOf(k.GetCluster(), k.GetVersion())
 		switch k.GetState() {
 		case "OK":
 		case "UNOBSERVED":
-			all = append(all, k.GetCluster()+": no endpoint has a believed vote")
+			names = append(names, title+": no endpoint has a believed vote")
 		case "NONE_HEALTHY":
-			all = append(all, fmt.Sprintf("%s: no endpoint is healthy, %d of %s down", k.GetCluster(), k.GetDown(), plural(int(k.GetEndpoints()), "endpoint")))
+			names = append(names, fmt.Sprintf("%s: no endpoint is healthy, %d of %s down", title, k.GetDown(), plural(int(k.GetEndpoints()), "endpoint")))
 		case "UNCHECKED":
-			all = append(all, k.GetCluster()+": no endpoint may be checked")
+			names = append(names, title+": no endpoint may be checked")
 		default:
-			all = append(all, fmt.Sprintf("%s: %d of %s down", k.GetCluster(), k.GetDown(), plural(int(k.GetEndpoints()), "endpoint")))
+			names = append(names, fmt.Sprintf("%s: %d of %s down", title, k.GetDown(), plural(int(k.GetEndpoints()), "endpoint")))
 		}
 	}
-	return all, err
+	return names, err
 }
 
-// statusText lays out the status, with clusters that are not well.
+// statusText lays out the status, with unhealthy clusters.
 func statusText(s *hdsdv1.GetStatusResponse, worst []string) string {
-	var out strings.Builder
-	line := func(format string, args ...any) { say(&out, format+"\n", args...) }
+	var b strings.Builder
+	line := func(format string, args ...any) { say(&b, format+"\n", args...) }
 	ready := "ready"
 	if !s.GetReady() {
 		ready = "NOT READY"
@@ -107,7 +109,7 @@ func statusText(s *hdsdv1.GetStatusResponse, worst []string) string {
 	k := s.GetClusters()
 	line("clusters   %d ok, %d some down, %d half down, %d all down, %d unobserved,", k.GetOk(), k.GetSomeDown(), k.GetHalfDown(), k.GetAllDown(), k.GetUnobserved())
 	line("           %d none healthy, %d not checked", k.GetNoneHealthy(), k.GetUnchecked())
-	statusList(&out, "", "hdsd clusters --unhealthy", int(k.GetSomeDown()+k.GetHalfDown()+k.GetAllDown()+k.GetUnobserved()+k.GetNoneHealthy()+k.GetUnchecked()), worst)
+	statusList(&b, "", "hdsd clusters --unhealthy", int(k.GetSomeDown()+k.GetHalfDown()+k.GetAllDown()+k.GetUnobserved()+k.GetNoneHealthy()+k.GetUnchecked()), worst)
 	e := s.GetEndpoints()
 	line("endpoints  %d healthy%s, %d unhealthy%s,", e.GetHealthy(), portion(e.GetDegraded(), "degraded"), e.GetUnhealthy(), portion(e.GetTimeout(), "timeout"))
 	line("           %d draining, %d unknown; %s", e.GetDraining(), e.GetUnknown(), heldText(e.GetHeld()))
@@ -116,30 +118,30 @@ func statusText(s *hdsdv1.GetStatusResponse, worst []string) string {
 	}
 	h := s.GetCheckers()
 	line("checkers   %d connected, %d doubted, %d silent, %d blind, %d lost in 24 h", h.GetConnected(), h.GetDoubted(), h.GetSilent(), h.GetBlind(), h.GetLost())
-	wholeText(&out, s)
-	all := s.GetAttention()
-	if len(all) == 0 {
+	wholeText(&b, s)
+	items := s.GetAttention()
+	if len(items) == 0 {
 		line("attention  nothing needs attention")
-		return out.String()
+		return b.String()
 	}
 	line("attention")
-	room := statusLines - strings.Count(out.String(), "\n") - 1 // for how many more there are
-	for n, a := range all {
+	room := statusLines - strings.Count(b.String(), "\n") - 1 // number of lines left
+	for n, a := range items {
 		text := attentionText(a)
 		if room -= strings.Count(text, "\n"); room < 0 {
-			line("  and %d more: hdsd status -o json", len(all)-n+int(s.GetFurther()))
-			return out.String()
+			line("  and %d more: hdsd status -o json", len(items)-n+int(s.GetFurther()))
+			return b.String()
 		}
-		say(&out, "%s", text)
+		say(&b, "%s", text)
 	}
-	if more := s.GetFurther(); more > 0 {
-		line("  and %d more: hdsd status -o json", more)
+	if further := s.GetFurther(); further > 0 {
+		line("  and %d more: hdsd status -o json", further)
 	}
-	return out.String()
+	return b.String()
 }
 
-// attentionText says what needs attention, since when, and how to go on. The command stays on
-// one line, to be copied.
+// attentionText describes a thing that needs attention, its start, and the next command. The
+// command stays on one line, to be copied.
 func attentionText(a *hdsdv1.Attention) string {
 	text := printable.Text(a.GetKind()) + ": " + printable.Text(a.GetText())
 	if a.GetSince() != nil {
@@ -158,7 +160,7 @@ func portion(n uint32, property string) string {
 	return fmt.Sprintf(" (%d %s)", n, property)
 }
 
-// heldText says how many endpoints are held.
+// heldText counts held endpoints.
 func heldText(n uint32) string {
 	if n == 0 {
 		return "0 held"
@@ -166,11 +168,11 @@ func heldText(n uint32) string {
 	return fmt.Sprintf("%d HELD, without a believed vote", n)
 }
 
-// statusLists is how many clusters, zones and sources the status shows.
+// statusLists bounds the clusters, zones and sources in the status.
 const statusLists = 4
 
 // wholeText lays out the checkers by zone, the sources, the data planes and the history.
-func wholeText(out *strings.Builder, s *hdsdv1.GetStatusResponse) {
+func wholeText(b *strings.Builder, s *hdsdv1.GetStatusResponse) {
 	var zones, sources []string
 	for _, z := range s.GetCheckersByZone() {
 		text := fmt.Sprintf("%s: %d", cmp.Or(strings.Trim(z.GetZone(), "/"), "no zone"), z.GetConnected())
@@ -192,23 +194,23 @@ func wholeText(out *strings.Builder, s *hdsdv1.GetStatusResponse) {
 		}
 		sources = append(sources, text)
 	}
-	statusList(out, "", "hdsd checkers", len(zones), zones)
-	statusList(out, "sources", "hdsd source list", len(sources), sources)
+	statusList(b, "", "hdsd checkers", len(zones), zones)
+	statusList(b, "sources", "hdsd source list", len(sources), sources)
 	if p := s.GetDataPlanes(); p != nil {
-		say(out, "planes     %d synced, %d behind, %d refusing\n", p.GetSynced(), p.GetBehind(), p.GetRefusing())
+		say(b, "planes     %d synced, %d behind, %d refusing\n", p.GetSynced(), p.GetBehind(), p.GetRefusing())
 	}
 	if h := s.GetHistory(); h != nil {
 		text := bytesText(int64(h.GetBytes()))
 		if h.GetOldest() != nil {
 			text = "since " + h.GetOldest().AsTime().UTC().Format(time.RFC3339) + ", " + text
 		}
-		say(out, "history    %s, %d changes not on the disk yet\n", text, h.GetPending())
+		say(b, "history    %s, %d changes not written yet\n", text, h.GetPending())
 	}
 }
 
-// statusList shows some of a list, each cut to one line, and how many more there are.
-func statusList(out *strings.Builder, label, command string, total int, all []string) {
-	shown := all[:min(len(all), statusLists)]
+// statusList shows some of a list, each cut to one line, and the number of others.
+func statusList(b *strings.Builder, label, command string, total int, names []string) {
+	shown := names[:min(len(names), statusLists)]
 	for i, text := range shown {
 		if i > 0 {
 			label = ""
@@ -217,9 +219,9 @@ func statusList(out *strings.Builder, label, command string, total int, all []st
 		if len(lines) > 1 {
 			lines[0] += " …"
 		}
-		say(out, "%-11s%s\n", label, lines[0])
+		say(b, "%-11s%s\n", label, lines[0])
 	}
-	if more := total - len(shown); more > 0 && len(shown) > 0 {
-		say(out, "           and %d more: %s\n", more, command)
+	if rest := total - len(shown); rest > 0 && len(shown) > 0 {
+		say(b, "           and %d more: %s\n", rest, command)
 	}
 }

@@ -7,13 +7,13 @@ import (
 	"hdsd/internal/printable"
 )
 
-// say prints a text for people. Names in it, which others gave, do nothing to a terminal.
-func say(to io.Writer, format string, args ...any) {
-	_, _ = io.WriteString(to, printable.Lines(fmt.Sprintf(format, args...))) // nobody looks at errors of a terminal
+// say prints a text for people. Names in it, which come from others, cannot control a terminal.
+func say(w io.Writer, format string, args ...any) {
+	_, _ = io.WriteString(w, printable.Lines(fmt.Sprintf(format, args...))) // nobody looks at errors of a terminal
 }
 
 // sayLine is say for one line.
-func sayLine(to io.Writer, line any) { say(to, "%v\n", line) }
+func sayLine(w io.Writer, line any) { say(w, "%v\n", line) }
 
 // plural formats a number of things whose plural takes an s.
 func plural(n int, thing string) string {

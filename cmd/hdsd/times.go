@@ -26,17 +26,17 @@ func parseTime(flag, text string, now time.Time) (*timestamppb.Timestamp, error)
 	if text == "" {
 		return nil, nil
 	}
-	if ago, ok := parseAgo(text); ok {
-		return timestamppb.New(now.Add(-ago)), nil
+	if age, ok := parseAgo(text); ok {
+		return timestamppb.New(now.Add(-age)), nil
 	}
-	if at, err := time.Parse(time.RFC3339Nano, text); err == nil {
-		return timestamppb.New(at), nil
+	if t, err := time.Parse(time.RFC3339Nano, text); err == nil {
+		return timestamppb.New(t), nil
 	}
-	if at, err := time.Parse("2006-01-02T15:04Z07:00", text); err == nil { // RFC 3339 without seconds
-		return timestamppb.New(at), nil
+	if t, err := time.Parse("2006-01-02T15:04Z07:00", text); err == nil { // RFC 3339 without seconds
+		return timestamppb.New(t), nil
 	}
-	if at, ok := parseLocal(text, now); ok {
-		return timestamppb.New(at), nil
+	if t, ok := parseLocal(text, now); ok {
+		return timestamppb.New(t), nil
 	}
 	return nil, usageError{fmt.Errorf("--%s %q: want a time (2026-01-02T15:04:05Z, 15:04 of today, 2026-01-02) or a duration ago (90s, 1h30m, 7d)", flag, text)}
 }
@@ -45,18 +45,18 @@ func parseTime(flag, text string, now time.Time) (*timestamppb.Timestamp, error)
 // of now.
 func parseLocal(text string, now time.Time) (time.Time, bool) {
 	for _, layout := range localTimes {
-		at, err := time.ParseInLocation(layout, text, now.Location())
+		t, err := time.ParseInLocation(layout, text, now.Location())
 		if err != nil {
 			continue
 		}
 		if strings.HasPrefix(layout, "2006") {
-			return at, true
+			return t, true
 		}
-		month, day := at.Month(), at.Day()
+		month, day := t.Month(), t.Day()
 		if strings.HasPrefix(layout, "15") {
 			month, day = now.Month(), now.Day()
 		}
-		return time.Date(now.Year(), month, day, at.Hour(), at.Minute(), at.Second(), at.Nanosecond(), now.Location()), true
+		return time.Date(now.Year(), month, day, t.Hour(), t.Minute(), t.Second(), t.Nanosecond(), now.Location()), true
 	}
 	return time.Time{}, false
 }
@@ -77,6 +77,6 @@ func parsePeriod(since, until string, now time.Time) (start, end *timestamppb.Ti
 
 // parseAgo reads a duration, such as 90s or 7d.
 func parseAgo(text string) (time.Duration, bool) {
-	ago, err := duration.Parse(text)
-	return ago, err == nil
+	age, err := duration.Parse(text)
+	return age, err == nil
 }

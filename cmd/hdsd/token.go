@@ -11,14 +11,14 @@ import (
 	"google.golang.org/grpc/credentials"
 )
 
-// tokenVariable is where commands take a bearer token from. There is no flag: other
-// users of the machine can read command lines.
+// tokenVariable is the variable with the bearer token of commands. There is no flag: other users
+// of the machine can read command lines.
 const tokenVariable = "HDSD_TOKEN"
 
 // token is a bearer token.
 type token string
 
-// token gives the token to show to the server, empty without one.
+// token returns the token to show to the server, empty without one.
 func (c *client) token(secure bool) (token, error) {
 	if c.tokenFile == "" {
 		return tokenFor(c.server, secure, tokenVariable, os.Getenv(tokenVariable))
@@ -30,16 +30,16 @@ func (c *client) token(secure bool) (token, error) {
 	return tokenFor(c.server, secure, c.tokenFile, string(text))
 }
 
-// tokenFor gives a token that comes from somewhere, if the server may be shown it.
-func tokenFor(server string, secure bool, from, text string) (token, error) {
+// tokenFor returns a token from origin, if the server may get it.
+func tokenFor(server string, secure bool, origin, text string) (token, error) {
 	text = strings.TrimSpace(text)
 	switch {
 	case text == "":
 		return "", nil
 	case strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' }):
-		return "", usageError{fmt.Errorf("%s holds characters that no token has", from)}
+		return "", usageError{fmt.Errorf("%s holds characters that no token has", origin)}
 	case !secure && !isLoopback(server):
-		return "", usageError{fmt.Errorf("%s would be readable on its way to %s: give --tls-ca, or leave it out", from, server)}
+		return "", usageError{fmt.Errorf("%s would be readable on its way to %s: give --tls-ca, or leave it out", origin, server)}
 	}
 	return token(text), nil
 }
@@ -59,7 +59,7 @@ func (t token) GetRequestMetadata(context.Context, ...string) (map[string]string
 // looked already.
 func (token) RequireTransportSecurity() bool { return false }
 
-// presenter shows a token that may change, such as one in a file: it asks for it at each call.
+// presenter reads a token that may change, such as one in a file, at each call.
 type presenter func() (token, error)
 
 // GetRequestMetadata implements credentials.PerRPCCredentials.

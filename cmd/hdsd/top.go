@@ -27,10 +27,10 @@ const (
 )
 
 var (
-	topHeader  = []string{"top", "cluster", "address", "locality", "checker", "changes", "outages", "longest_seconds", "down_since", "votes", "against", "against_ratio", "believed"}
+	topHeader  = []string{"top", "cluster", "address", "locality", "checker", "changes", "outages", "longest_seconds", "down_since", "votes", "against", "against_ratio", "believed", "cluster_version"}
 	topColumns = map[string][]string{
-		topFlaps:    {"cluster", "address", "locality", "changes", "outages"},
-		topRecovery: {"cluster", "address", "locality", "longest_seconds", "down_since", "outages"},
+		topFlaps:    {"cluster", "cluster_version", "address", "locality", "changes", "outages"},
+		topRecovery: {"cluster", "cluster_version", "address", "locality", "longest_seconds", "down_since", "outages"},
 		topCheckers: {"checker", "votes", "against", "against_ratio", "believed"},
 	}
 	topEmpty = map[string]string{topRecovery: "no outages", topCheckers: "no votes"} // topFlaps says why there are no changes
@@ -61,7 +61,7 @@ Votes of a warm-up, and old votes of a silent checker, do not count.
 			return nil
 		},
 		RunE: func(command *cobra.Command, args []string) error {
-			cluster, _ := c.about(args)
+			cluster, _ := c.subject(args)
 			request := &hdsdv1.ListTransitionsRequest{Cluster: cluster, Locality: c.filter.locality, Checker: c.filter.checker}
 			var err error
 			if request.StartTime, request.EndTime, err = parsePeriod(since, until, now()); err != nil {
@@ -97,7 +97,7 @@ Votes of a warm-up, and old votes of a silent checker, do not count.
 					c.filters = givenFilters(command)
 					ranks.empty = c.emptyText(func() *timestamppb.Timestamp { return historyBegan(ctx, query) })
 				}
-				c.empty = emptyTable{} // the lists say so
+				c.empty = emptyTable{} // the lists report it
 				return ranks.ask(ctx, query)
 			})
 			if err != nil {
@@ -125,9 +125,9 @@ func (c *client) printTop(command *cobra.Command, ranks *ranking) error {
 	if err != nil {
 		return usageError{err}
 	}
-	var all printer
+	var combined printer
 	for i, list := range []string{topFlaps, topRecovery, topCheckers} {
-		p := all
+		p := combined
 		switch {
 		case c.output == "table" || c.output == "wide":
 			if i > 0 {
@@ -135,14 +135,14 @@ func (c *client) printTop(command *cobra.Command, ranks *ranking) error {
 			}
 			sayLine(out, topTitles[list])
 			p = newNarrow(out, screen, topHeader, topColumns[list])
-		case all == nil:
+		case combined == nil:
 			if p, err = newPrinter(c.output, screen, out, topHeader, nil); err != nil {
 				return err
 			}
-			all = p
+			combined = p
 		}
 		rows := ranks.rows(list, c.limit)
-		if len(rows) == 0 && all == nil {
+		if len(rows) == 0 && combined == nil {
 			sayLine(out, cmp.Or(topEmpty[list], ranks.empty))
 			continue
 		}
@@ -151,26 +151,26 @@ func (c *client) printTop(command *cobra.Command, ranks *ranking) error {
 				return err
 			}
 		}
-		if all == nil {
+		if combined == nil {
 			if err := p.close(); err != nil {
 				return err
 			}
 		}
 	}
-	if all == nil {
+	if combined == nil {
 		return nil
 	}
-	return all.close()
+	return combined.close()
 }
 
-// topNames are the columns as JSON has them; those from the fifth on may be numbers.
-var topNames = []string{"top", "cluster", "address", "locality", "checker", "changes", "outages", "longestSeconds", "downSince", "votes", "against", "againstRatio", "believed"}
+// topNames are the columns as JSON has them; those from the fifth on may be numbers, but the last.
+var topNames = []string{"top", "cluster", "address", "locality", "checker", "changes", "outages", "longestSeconds", "downSince", "votes", "against", "againstRatio", "believed", "version"}
 
-// topMessage is a row as JSON: what its cells say.
+// topMessage is a row as JSON.
 func topMessage(cells []string) *structpb.Struct {
 	m := &structpb.Struct{Fields: map[string]*structpb.Value{}}
 	for i, cell := range cells {
-		if n, err := strconv.ParseFloat(cell, 64); err == nil && i > 4 {
+		if n, err := strconv.ParseFloat(cell, 64); err == nil && i > 4 && i < len(cells)-1 {
 			m.Fields[topNames[i]] = structpb.NewNumberValue(n)
 		} else if cell != "" {
 			m.Fields[topNames[i]] = structpb.NewStringValue(cell)
@@ -183,57 +183,57 @@ func topMessage(cells []string) *structpb.Struct {
 type ranking struct {
 	endpoints map[rankedEndpoint]*endpointRank
 	checkers  map[string]*checkerRank
-	empty     string // why there are no changes; empty if there are some
+	empty     string // reason why there are no changes; empty if there are some
 }
 
 type rankedEndpoint struct{ cluster, address, locality string }
 
-// endpointRank is how an endpoint did.
+// endpointRank is the record of an endpoint.
 type endpointRank struct {
 	rankedEndpoint
 	changes, outages int
 	longest          time.Duration
-	since            time.Time // when it went down; zero: it is not
+	downSince        time.Time // time when it went down; zero: it is not down
 }
 
-// checkerRank is how a checker voted when verdicts changed.
+// checkerRank is the record of a checker's votes when verdicts changed.
 type checkerRank struct {
 	id             string
 	votes, against int
 	believed       string
 }
 
-func down(h corev3.HealthStatus) bool {
+func statusDown(h corev3.HealthStatus) bool {
 	return h == corev3.HealthStatus_UNHEALTHY || h == corev3.HealthStatus_TIMEOUT
 }
 
-func up(h corev3.HealthStatus) bool {
+func statusUp(h corev3.HealthStatus) bool {
 	return h == corev3.HealthStatus_HEALTHY || h == corev3.HealthStatus_DEGRADED
 }
 
-// add takes in the next change.
+// add adds the next change.
 func (r *ranking) add(t *hdsdv1.Transition) {
 	if r.endpoints == nil {
 		r.endpoints, r.checkers = map[rankedEndpoint]*endpointRank{}, map[string]*checkerRank{}
 	}
-	of := rankedEndpoint{t.GetCluster(), t.GetAddress(), localityCell(t.GetLocality())}
-	e := r.endpoints[of]
+	key := rankedEndpoint{t.GetCluster(), t.GetAddress(), localityCell(t.GetLocality())}
+	e := r.endpoints[key]
 	if e == nil {
-		e = &endpointRank{rankedEndpoint: of}
-		r.endpoints[of] = e
+		e = &endpointRank{rankedEndpoint: key}
+		r.endpoints[key] = e
 	}
 	e.changes++
-	switch is := down(t.GetTo()); {
-	case is && e.since.IsZero():
+	switch nowDown := statusDown(t.GetTo()); {
+	case nowDown && e.downSince.IsZero():
 		e.outages++
-		e.since = t.GetTime().AsTime()
-	case !is && !e.since.IsZero():
-		e.longest = max(e.longest, t.GetTime().AsTime().Sub(e.since))
-		e.since = time.Time{}
+		e.downSince = t.GetTime().AsTime()
+	case !nowDown && !e.downSince.IsZero():
+		e.longest = max(e.longest, t.GetTime().AsTime().Sub(e.downSince))
+		e.downSince = time.Time{}
 	}
 	for _, o := range t.GetObservations() {
-		to, vote := t.GetTo(), o.GetStatus()
-		if !up(to) && !down(to) || !up(vote) && !down(vote) || !health.IsOpinion(o.GetDisbelieved()) {
+		status, vote := t.GetTo(), o.GetStatus()
+		if !statusUp(status) && !statusDown(status) || !statusUp(vote) && !statusDown(vote) || !health.IsOpinion(o.GetDisbelieved()) {
 			continue
 		}
 		k := r.checkers[o.GetChecker()]
@@ -241,17 +241,17 @@ func (r *ranking) add(t *hdsdv1.Transition) {
 			k = &checkerRank{id: o.GetChecker()}
 			r.checkers[k.id] = k
 		}
-		if k.votes++; up(to) != up(vote) {
+		if k.votes++; statusUp(status) != statusUp(vote) {
 			k.against++
 		}
 	}
 }
 
-// end counts outages that go on.
-func (r *ranking) end(at time.Time) {
+// end counts present outages.
+func (r *ranking) end(now time.Time) {
 	for _, e := range r.endpoints {
-		if !e.since.IsZero() {
-			e.longest = max(e.longest, at.Sub(e.since))
+		if !e.downSince.IsZero() {
+			e.longest = max(e.longest, now.Sub(e.downSince))
 		}
 	}
 }
@@ -264,8 +264,8 @@ func (r *ranking) ask(ctx context.Context, query hdsdv1.QueryClient) error {
 			return err
 		}
 		for _, k := range page.GetCheckers() {
-			if of := r.checkers[k.GetId()]; of != nil {
-				of.believed = cmp.Or(k.GetDistrustReason(), blindText(k), "yes")
+			if rank := r.checkers[k.GetId()]; rank != nil {
+				rank.believed = cmp.Or(k.GetDistrustReason(), blindText(k), "yes")
 			}
 		}
 		if request.PageToken = page.GetNextPageToken(); request.PageToken == "" {
@@ -284,12 +284,12 @@ func blindText(k *hdsdv1.Checker) string {
 // rows returns the cells of a list, the worst first.
 func (r *ranking) rows(list string, limit int) (rows [][]string) {
 	if list == topCheckers {
-		all := slices.SortedFunc(maps.Values(r.checkers), func(a, b *checkerRank) int {
+		checkers := slices.SortedFunc(maps.Values(r.checkers), func(a, b *checkerRank) int {
 			return cmp.Or(cmp.Compare(b.ratio(), a.ratio()), cmp.Compare(b.votes, a.votes), cmp.Compare(a.id, b.id))
 		})
-		for _, k := range all[:min(limit, len(all))] {
+		for _, k := range checkers[:min(limit, len(checkers))] {
 			rows = append(rows, []string{
-				list, "", "", "", k.id, "", "", "", "", strconv.Itoa(k.votes), strconv.Itoa(k.against), strconv.FormatFloat(k.ratio(), 'f', 4, 64), cmp.Or(k.believed, "away"),
+				list, "", "", "", k.id, "", "", "", "", strconv.Itoa(k.votes), strconv.Itoa(k.against), strconv.FormatFloat(k.ratio(), 'f', 4, 64), cmp.Or(k.believed, "away"), "",
 			})
 		}
 		return rows
@@ -298,19 +298,19 @@ func (r *ranking) rows(list string, limit int) (rows [][]string) {
 	if list == topRecovery {
 		worse = func(e *endpointRank) float64 { return e.longest.Seconds() }
 	}
-	all := slices.SortedFunc(maps.Values(r.endpoints), func(a, b *endpointRank) int {
+	endpoints := slices.SortedFunc(maps.Values(r.endpoints), func(a, b *endpointRank) int {
 		return cmp.Or(cmp.Compare(worse(b), worse(a)), cmp.Compare(a.cluster, b.cluster), cmp.Compare(a.address, b.address), cmp.Compare(a.locality, b.locality))
 	})
-	for _, e := range all[:min(limit, len(all))] {
+	for _, e := range endpoints[:min(limit, len(endpoints))] {
 		if worse(e) == 0 {
 			break
 		}
-		since := ""
-		if !e.since.IsZero() {
-			since = e.since.UTC().Format("2006-01-02T15:04:05.000Z07:00")
+		sinceText := ""
+		if !e.downSince.IsZero() {
+			sinceText = e.downSince.UTC().Format("2006-01-02T15:04:05.000Z07:00")
 		}
 		rows = append(rows, []string{
-			list, e.cluster, e.address, e.locality, "", strconv.Itoa(e.changes), strconv.Itoa(e.outages), secondsCell(e.longest.Seconds()), since, "", "", "", "",
+			list, e.cluster, e.address, e.locality, "", strconv.Itoa(e.changes), strconv.Itoa(e.outages), secondsCell(e.longest.Seconds()), sinceText, "", "", "", "", versionCell(e.cluster),
 		})
 	}
 	return rows

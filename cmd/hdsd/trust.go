@@ -56,7 +56,9 @@ func newJudge() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "judge ID",
 		Short: "Return a checker to automatic trust",
-		Args:  oneChecker,
+		Long: `judge ends what an operator said of a checker: from now on hdsd itself finds out
+whether its votes agree with those of its peers.`,
+		Args: oneChecker,
 		RunE: func(command *cobra.Command, args []string) error {
 			return c.operate(command.Context(), func(ctx context.Context, control hdsdv1.ControlClient) error {
 				answer, err := control.ClearTrust(ctx, &hdsdv1.ClearTrustRequest{Checker: args[0], Author: authorOr(author)})
@@ -66,7 +68,7 @@ func newJudge() *cobra.Command {
 				case answer.GetEnded() == nil:
 					say(command.OutOrStdout(), "no trust is set for %s: nothing has changed\n", args[0])
 				default:
-					say(command.OutOrStdout(), "has ended: %s\n", trustLine(answer.GetEnded()))
+					say(command.OutOrStdout(), "cleared: %s\n", trustLine(answer.GetEnded()))
 				}
 				tellDurability(command.OutOrStdout(), answer)
 				return nil

@@ -65,7 +65,7 @@ func TestTrust(t *testing.T) {
 	for line, want := range map[string]string{
 		"distrust checker-7 --reason why --author bob": "checker-7 is distrusted" + since + "bob: why\n",
 		"trust checker-7 --reason why --author bob":    "checker-7 is trusted" + since + "bob: why\nit replaces: checker-7 is distrusted" + since + "ann@here: stuck\n",
-		"judge checker-7": "has ended: checker-7 is trusted" + since + "ann@here: stuck\n",
+		"judge checker-7": "cleared: checker-7 is trusted" + since + "ann@here: stuck\n",
 		"judge checker-8": "no trust is set for checker-8: nothing has changed\n",
 	} {
 		exit, out, errors := hdsd(t, append(append([]string{"checkers"}, strings.Fields(line)...), "--server", address)...)

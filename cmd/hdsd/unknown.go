@@ -38,18 +38,18 @@ func (c *client) knownCheckers(ctx context.Context) ([]string, error) {
 
 // warnUnknown warns that a trusted or distrusted checker is unknown: it may connect
 // later, or the id is misspelt.
-func (c *client) warnUnknown(ctx context.Context, id string, to io.Writer) {
+func (c *client) warnUnknown(ctx context.Context, id string, w io.Writer) {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
 	ids, err := c.knownCheckers(ctx)
 	if err != nil || slices.Contains(ids, id) {
 		return
 	}
-	say(to, "hdsd: no checker %q is known now%s ('hdsd checkers judge %s' takes it back)\n", id, suggest.DidYouMean(id, ids), id)
+	say(w, "hdsd: no checker %q is known now%s ('hdsd checkers judge %s' takes it back)\n", id, suggest.DidYouMean(id, ids), id)
 }
 
 // listUnknownTrust lists the trust set for unknown checkers.
-func (c *client) listUnknownTrust(command *cobra.Command, known map[string]bool) {
+func (c *client) listUnknownTrust(command *cobra.Command, ids map[string]bool) {
 	ctx, cancel := context.WithTimeout(command.Context(), lookTimeout)
 	defer cancel()
 	connection, err := c.connect()
@@ -60,7 +60,7 @@ func (c *client) listUnknownTrust(command *cobra.Command, known map[string]bool)
 	// A user without access to trust still sees the checkers.
 	answer, _ := hdsdv1.NewControlClient(connection).ListTrust(ctx, &hdsdv1.ListTrustRequest{})
 	for _, t := range answer.GetTrust() {
-		if !known[t.GetChecker()] {
+		if !ids[t.GetChecker()] {
 			say(command.ErrOrStderr(), "hdsd: not known now: %s\n", printable.Text(trustLine(t)))
 		}
 	}

@@ -65,21 +65,21 @@ publishes, or read differently than Envoy.`,
 const grpcClients = "grpc"
 
 // runValidate examines everything, calls examined, then prints the problems.
-func runValidate(ctx context.Context, path string, connect, gRPC bool, to io.Writer, examined func()) error {
+func runValidate(ctx context.Context, path string, connect, gRPC bool, w io.Writer, examined func()) error {
 	loaded, problems := config.Examine(path)
 	var findings validate.Findings
-	var as *corev3.Node
+	var node *corev3.Node
 	if connect {
-		as = coordinator.Node(loaded.GetNodeId(), version)
+		node = coordinator.Node(loaded.GetNodeId(), version)
 	}
 	if loaded != nil {
-		findings = validate.Examine(ctx, loaded, as)
+		findings = validate.Examine(ctx, loaded, node)
 	}
 	examined()
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	out := bufio.NewWriter(to)
+	out := bufio.NewWriter(w)
 	bad := printProblems(out, problems, func(p config.Problem) bool { return p.Warning })
 	if gRPC {
 		findings.Problems = append(findings.Problems, findings.GRPC...)
@@ -107,19 +107,27 @@ func runValidate(ctx context.Context, path string, connect, gRPC bool, to io.Wri
 	return nil
 }
 
-// sayNotes says what is worth knowing, and nothing to put right.
+// sayNotes prints notes that need no action.
 func sayNotes(out io.Writer, path string, found *validate.Findings) {
 	for _, need := range slices.Sorted(maps.Keys(found.Needs)) {
 		verb := "need"
 		if found.Needs[need] == 1 {
 			verb = "needs"
 		}
-		say(out, "%s: %s %s checkers with the ability %s\n", path, plural(found.Needs[need], "cluster"), verb, need)
+		missing := "checkers with the ability " + need
+		if need == "GRPC" {
+			missing = "gRPC health checks: use checkers of Envoy 1.38 or later, or hdsd check"
+		}
+		say(out, "%s: %s %s %s\n", path, plural(found.Needs[need], "cluster"), verb, missing)
 	}
 	for _, note := range found.Notes {
 		say(out, "%s: %s\n", path, note)
 	}
 	for _, name := range found.Unread {
+		if name == validate.Relay {
+			say(out, "%s: the relay's clusters are those that its data planes have, and were not examined; --connect asks the control plane\n", path)
+			continue
+		}
 		say(out, "%s: source %s was not examined: --connect asks management servers\n", path, name)
 	}
 }

@@ -254,7 +254,7 @@ policies: [{cluster_name_glob: "mesh-*", redundancy: 2}]
 func TestValidateCountsNeeds(t *testing.T) {
 	const grpcChecks = "  health_checks: [{timeout: 1s, interval: 1s, unhealthy_threshold: 1, healthy_threshold: 1, grpc_health_check: {}}]\n"
 	status, out := validated(t, goodConfig, "clusters.yaml", "resources:\n"+taken("a", grpcChecks+atOnce)+taken("b", grpcChecks+atOnce)+taken("c", tcpChecks+atOnce))
-	if want := "hdsd.yaml: 3 clusters with 3 endpoints, 3 checked, all good\nhdsd.yaml: 2 clusters need checkers with the ability GRPC\n"; status != exitDone || out != want {
+	if want := "hdsd.yaml: 3 clusters with 3 endpoints, 3 checked, all good\nhdsd.yaml: 2 clusters need gRPC health checks: use checkers of Envoy 1.38 or later, or hdsd check\n"; status != exitDone || out != want {
 		t.Errorf("exit status %d:\n%s", status, out)
 	}
 }

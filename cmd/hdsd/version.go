@@ -23,8 +23,7 @@ func newVersion() *cobra.Command {
 		RunE: func(command *cobra.Command, _ []string) error {
 			switch format {
 			case "text":
-				_, err := fmt.Fprintln(command.OutOrStdout(), "hdsd", versionText())
-				return err
+				return printVersion(command)
 			case "json":
 				return json.NewEncoder(command.OutOrStdout()).Encode(struct {
 					Version  string `json:"version"`
@@ -40,15 +39,16 @@ func newVersion() *cobra.Command {
 	return command
 }
 
-// versionText is the version with how the binary was built.
-func versionText() string {
-	return fmt.Sprintf("%s (%s, %s/%s)", version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+// printVersion prints the version and the build of the binary.
+func printVersion(command *cobra.Command) error {
+	_, err := fmt.Fprintf(command.OutOrStdout(), "hdsd %s (%s, %s/%s)\n", version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return err
 }
 
 // versionOf returns the version of the module of a binary. It includes the revision if
 // it is not a release. It is "dev" if the build has neither.
-func versionOf(info *debug.BuildInfo, known bool) string {
-	if !known || info.Main.Version == "" || info.Main.Version == "(devel)" {
+func versionOf(info *debug.BuildInfo, ok bool) string {
+	if !ok || info.Main.Version == "" || info.Main.Version == "(devel)" {
 		return "dev"
 	}
 	return info.Main.Version

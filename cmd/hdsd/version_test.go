@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"hdsd/check"
-	"hdsd/hds/specifier"
+	"hdsd/envoy/specifier"
 )
 
 func TestVersionOfABuild(t *testing.T) {

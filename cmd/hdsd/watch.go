@@ -9,10 +9,10 @@ import (
 	hdsdv1 "hdsd/gen/hdsd/v1"
 )
 
-var watchHeader = []string{"time", "event", "cluster", "address", "locality", "from", "health", "held", "observations", "reason", "votes"}
+var watchHeader = []string{"time", "event", "cluster", "address", "locality", "from", "health", "held", "observations", "reason", "votes", "cluster_version"}
 
-// watchColumns are those that fit on a line.
-var watchColumns = []string{"time", "event", "cluster", "address", "locality", "from", "health", "held", "votes"}
+// watchColumns fit on a line.
+var watchColumns = []string{"time", "event", "cluster", "cluster_version", "address", "locality", "from", "health", "held", "votes"}
 
 func newWatch() *cobra.Command {
 	var c client
@@ -31,7 +31,7 @@ as those of endpoints (with "health") and history (with "from" and "to").`,
 			if err != nil {
 				return err
 			}
-			cluster, address := c.about(args)
+			cluster, address := c.subject(args)
 			return c.ask(command, func(ctx context.Context, query hdsdv1.QueryClient) error {
 				f := &follower{
 					client: &c, query: query, printer: p, tell: command.ErrOrStderr(),
@@ -47,18 +47,18 @@ as those of endpoints (with "health") and history (with "from" and "to").`,
 	return command
 }
 
-// watchCells returns the row of an event, nil if it has none or the filter leaves it out.
+// watchCells returns the row of an event, nil if it has none or the filter omits it.
 func (f *filter) watchCells(event *hdsdv1.WatchResponse) (proto.Message, []string) {
 	if e := event.GetEndpoint(); e != nil && f.hasVote(e.GetObservations()) {
 		return e, []string{
 			timeCell(e.GetSince()), "endpoint", e.GetCluster(), e.GetAddress(), localityCell(e.GetLocality()), "", e.GetHealth().String(), heldCell(e),
-			observationsCell(e.GetObservations()), e.GetReason(), endpointVotes(e),
+			observationsCell(e.GetObservations()), e.GetReason(), endpointVotes(e), e.GetVersion(),
 		}
 	}
 	if t := event.GetTransition(); t != nil && f.hasVote(t.GetObservations()) {
 		return t, []string{
 			timeCell(t.GetTime()), "transition", t.GetCluster(), t.GetAddress(), localityCell(t.GetLocality()), t.GetFrom().String(), t.GetTo().String(), "",
-			observationsCell(t.GetObservations()), t.GetReason(), votesCell(t.GetTo(), t.GetObservations()),
+			observationsCell(t.GetObservations()), t.GetReason(), votesCell(t.GetTo(), t.GetObservations()), versionCell(t.GetCluster()),
 		}
 	}
 	return nil, nil

@@ -6,11 +6,11 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// restToken stands for the first page of those that are well. No coordinator gives it.
+// restToken stands for the first page of healthy items. No coordinator returns it.
 const restToken = "\x00"
 
-// worstFirst lists what is not well, the worst first, and then the rest. It takes two
-// questions: what becomes well or unwell between them is listed once all the same.
+// worstFirst lists unhealthy items, the worst first, and then the rest. It takes two queries: an
+// item that changes between them is listed once all the same.
 func worstFirst[Item proto.Message](limit int, list func(unhealthy bool) lister[Item], key func(Item) string, worse func(a, b Item) int) lister[Item] {
 	listed := map[string]bool{}
 	var failed error
@@ -41,13 +41,13 @@ func worstFirst[Item proto.Message](limit int, list func(unhealthy bool) lister[
 	}
 }
 
-// collect gives all items of a list; with an error, those before it.
-func collect[Item proto.Message](list lister[Item]) (all []Item, err error) {
+// collect returns all items of a list; with an error, those before it.
+func collect[Item proto.Message](list lister[Item]) (collected []Item, err error) {
 	for token := ""; ; {
 		items, next, err := list(token, pageSize)
-		all = append(all, items...)
+		collected = append(collected, items...)
 		if token = next; err != nil || token == "" {
-			return all, err
+			return collected, err
 		}
 	}
 }
@@ -55,14 +55,14 @@ func collect[Item proto.Message](list lister[Item]) (all []Item, err error) {
 // sorted lists all items of a list in an order, as one page.
 func sorted[Item proto.Message](limit int, list lister[Item], order func(a, b Item) int) lister[Item] {
 	return func(string, int32) ([]Item, string, error) {
-		all, err := collect(list)
+		items, err := collect(list)
 		if err != nil {
-			return nil, "", err // what is worst is not known
+			return nil, "", err // the worst ones are not known
 		}
-		slices.SortStableFunc(all, order)
+		slices.SortStableFunc(items, order)
 		if limit > 0 {
-			all = all[:min(limit, len(all))]
+			items = items[:min(limit, len(items))]
 		}
-		return all, "", nil
+		return items, "", nil
 	}
 }

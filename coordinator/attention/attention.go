@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"hdsd/health"
 )
 
 // Kind is a kind of item.
@@ -35,12 +37,13 @@ const (
 	Frozen          Kind = "FROZEN"
 )
 
-// Item is something that needs attention.
+// Item is a matter that needs attention.
 type Item struct {
 	Kind    Kind
-	Cluster string // of the clusters' kinds
+	Cluster string // for kinds of clusters
+	Version string // of the Cluster; empty for the first
 	Zone    string // "region/zone", of ZoneDown
-	Name    string // of the checker or the source, of their kinds
+	Name    string // of the checker or the source, for their kinds
 	Since   time.Time
 	Text    string
 	Command string // begins with "hdsd "
@@ -49,27 +52,29 @@ type Item struct {
 // Group is a cluster or a zone whose endpoints are counted.
 type Group struct {
 	Name            string
+	Version         string // of a cluster, where the relay has several; empty for the first
 	Endpoints, Down int
 	Up, Unknown     int       // of a cluster: healthy or degraded ones, and ones without a verdict
-	Since           time.Time // when the last of them went down that is down
-	LastUp          time.Time // of a cluster: until when the last of the others was up
+	Since           time.Time // when the last one that is down went down
+	LastUp          time.Time // of a cluster: when the last of the others was up
 }
 
 // IsIdle reports whether all endpoints of a cluster are draining or down, not all down.
 func (g *Group) IsIdle() bool { return g.Up+g.Unknown == 0 && g.Down < g.Endpoints }
 
-// Named is a checker or a source that something is wrong with.
+// Named is a cluster, a checker or a source with a problem.
 type Named struct {
 	Name, Reason string
+	Version      string // of a cluster, as of a Group
 	Since        time.Time
 }
 
-// Facts are what items follow from. A zero time means that it is not so.
+// Facts are the input of Of. A zero time means that a fact does not hold.
 type Facts struct {
-	Unwatched time.Time // since when no checker is connected
-	TooFew    Named     // why the checkers that are left have no majority; no name
+	Unwatched time.Time // start of the time without connected checkers
+	TooFew    Named     // why the remaining checkers have no majority; no name
 	NotReady  Named     // why hdsd is not ready; no name
-	Clusters  []Group   // those of which an endpoint is down
+	Clusters  []Group   // those with an endpoint that is down
 	Zones     []Group   // all zones that have a name
 	Panics    []Named   // clusters for which Envoys are in panic, not those that are wholly down
 	Unchecked []Named   // clusters that hdsd does not check in full
@@ -81,8 +86,8 @@ type Facts struct {
 	Broken, Shrunk         []Named // sources
 	Refusing               Named   // why data planes refuse a response; no name
 	History, Frozen        Named   // no name
-	Waiting                Named   // whose message waits longest for room
-	WaitingAnswers         Named   // whose response of the relay's control plane waits longest for room
+	Waiting                Named   // the caller whose message waits longest for room
+	WaitingAnswers         Named   // the caller whose response of the relay's control plane waits longest for room
 	ProbeLimit             Named   // why endpoints wait for room at their address; no name
 }
 
@@ -92,7 +97,7 @@ const RefusingCommand = "hdsd clients"
 // BrokenText is the text of SourceBroken.
 func BrokenText(source, problem string) string { return "source " + source + ": " + problem }
 
-// State is how much of a cluster is down.
+// State is the extent to which a cluster is down.
 type State int
 
 // States. A cluster without a believed vote is Unobserved, whatever its last health. A NoneHealthy
@@ -126,93 +131,93 @@ func StateOf(endpoints, down, up, observed int) State {
 	return SomeDown
 }
 
-// String writes a state as programs know it.
+// String returns the state's name for programs.
 func (s State) String() string {
 	return []string{"OK", "SOME_DOWN", "HALF_DOWN", "ALL_DOWN", "UNOBSERVED", "NONE_HEALTHY", "UNCHECKED"}[s]
 }
 
-// smallestZone is the number of endpoints from which on a zone can be down as a whole.
+// smallestZone is the smallest number of endpoints with which a zone can be down as a whole.
 const smallestZone = 2
 
-// Of derives what needs attention, worst first.
+// Of derives the items that need attention, worst first.
 func Of(f *Facts) []Item {
-	var all []Item
+	var items []Item
 	if !f.Unwatched.IsZero() {
-		all = append(all, Item{
+		items = append(items, Item{
 			Kind: NoCheckers, Since: f.Unwatched, Command: "hdsd checkers",
 			Text: "no checker is connected: nothing is checked, and health stays what it was last; connect a checker",
 		})
 	}
 	if reason := f.NotReady.Reason; reason != "" {
-		all = append(all, Item{Kind: NotReady, Since: f.NotReady.Since, Command: "hdsd clients", Text: "not ready: " + reason})
+		items = append(items, Item{Kind: NotReady, Since: f.NotReady.Since, Command: "hdsd clients", Text: "not ready: " + reason})
 	}
-	all = append(all, clusters(f.Clusters, ClusterDown)...)
-	all = append(all, clusters(f.Clusters, NoHealthy)...)
-	all = append(all, zones(f.Zones)...)
-	all = append(all, named(Panic, f.Panics, "Envoys are in panic for %d clusters")...)
-	all = append(all, clusters(f.Clusters, ClusterHalfDown)...)
-	if f.Unwatched.IsZero() { // else it is told
-		all = append(all, named(NotChecked, f.Unchecked, "hdsd does not check %d clusters in full")...)
+	items = append(items, clusters(f.Clusters, ClusterDown)...)
+	items = append(items, clusters(f.Clusters, NoHealthy)...)
+	items = append(items, zones(f.Zones)...)
+	items = append(items, named(Panic, f.Panics, "Envoys are in panic for %d clusters")...)
+	items = append(items, clusters(f.Clusters, ClusterHalfDown)...)
+	if f.Unwatched.IsZero() { // otherwise Unwatched covers it
+		items = append(items, named(NotChecked, f.Unchecked, "hdsd does not check %d clusters in full")...)
 	}
 	if reason := f.TooFew.Reason; reason != "" && f.Unwatched.IsZero() {
-		all = append(all, Item{Kind: TooFewCheckers, Since: f.TooFew.Since, Command: "hdsd checkers", Text: reason})
+		items = append(items, Item{Kind: TooFewCheckers, Since: f.TooFew.Since, Command: "hdsd checkers", Text: reason})
 	}
 	if f.Held > 0 && f.Unwatched.IsZero() {
-		all = append(all, Item{
+		items = append(items, Item{
 			Kind: HealthHeld, Since: f.HeldSince, Command: "hdsd endpoints",
 			Text: fmt.Sprintf("health of %s is held: no believed vote stands behind it", endpoints(f.Held)),
 		})
 	}
-	for _, of := range []struct {
+	for _, entry := range []struct {
 		kind  Kind
 		word  string
 		named []Named
 	}{{CheckerDoubted, "is not believed", f.Doubted}, {CheckerSilent, "is silent", f.Silent}, {CheckerBlind, "is blind", f.Blind}} {
-		for _, k := range of.named {
-			all = append(all, Item{
-				Kind: of.kind, Name: k.Name, Since: k.Since, Command: Checker(k.Name),
-				Text: fmt.Sprintf("checker %s %s: %s", k.Name, of.word, k.Reason),
+		for _, k := range entry.named {
+			items = append(items, Item{
+				Kind: entry.kind, Name: k.Name, Since: k.Since, Command: Checker(k.Name),
+				Text: fmt.Sprintf("checker %s %s: %s", k.Name, entry.word, k.Reason),
 			})
 		}
 	}
 	if reason := f.Refusing.Reason; reason != "" {
-		all = append(all, Item{Kind: PlanesRefusing, Since: f.Refusing.Since, Command: RefusingCommand, Text: reason})
+		items = append(items, Item{Kind: PlanesRefusing, Since: f.Refusing.Since, Command: RefusingCommand, Text: reason})
 	}
 	for _, s := range f.Broken {
-		all = append(all, Item{Kind: SourceBroken, Name: s.Name, Since: s.Since, Command: "hdsd source list", Text: BrokenText(s.Name, s.Reason)})
+		items = append(items, Item{Kind: SourceBroken, Name: s.Name, Since: s.Since, Command: "hdsd source list", Text: BrokenText(s.Name, s.Reason)})
 	}
 	for _, s := range f.Shrunk {
-		all = append(all, Item{
+		items = append(items, Item{
 			Kind: ShrinkageHeld, Name: s.Name, Since: s.Since, Command: "hdsd source list",
 			Text: fmt.Sprintf("what source %s took away is %s", s.Name, s.Reason),
 		})
 	}
 	if reason := f.History.Reason; reason != "" {
-		all = append(all, Item{Kind: HistoryFailing, Since: f.History.Since, Command: "hdsd history --newest-first --limit 20", Text: "the disk does not take the history: " + reason})
+		items = append(items, Item{Kind: HistoryFailing, Since: f.History.Since, Command: "hdsd history --newest-first --limit 20", Text: "history is not being written: " + reason})
 	}
 	for _, queue := range []struct {
 		waiting Named
 		command string
 	}{{f.Waiting, "hdsd checkers"}, {f.WaitingAnswers, "hdsd clients"}} {
 		if w := queue.waiting; w.Reason != "" {
-			all = append(all, Item{Kind: MessagesWait, Since: w.Since, Command: queue.command, Text: w.Reason + ", " + w.Name + " longest: raise limits.max_bytes_in_flight if that lasts"})
+			items = append(items, Item{Kind: MessagesWait, Since: w.Since, Command: queue.command, Text: w.Reason + ", " + w.Name + " longest: raise limits.max_bytes_in_flight if that lasts"})
 		}
 	}
 	if reason := f.ProbeLimit.Reason; reason != "" {
-		all = append(all, Item{Kind: ProbesLimited, Since: f.ProbeLimit.Since, Command: "hdsd clusters", Text: reason})
+		items = append(items, Item{Kind: ProbesLimited, Since: f.ProbeLimit.Since, Command: "hdsd clusters", Text: reason})
 	}
 	if reason := f.Frozen.Reason; reason != "" {
-		all = append(all, Item{Kind: Frozen, Since: f.Frozen.Since, Command: "hdsd freeze --show", Text: reason})
+		items = append(items, Item{Kind: Frozen, Since: f.Frozen.Since, Command: "hdsd freeze --show", Text: reason})
 	}
-	return all
+	return items
 }
 
 // IdleText is the text of NoHealthy.
 func IdleText(g *Group) string {
-	return fmt.Sprintf("cluster %s: no healthy endpoint: %d of %s draining, %d down", g.Name, g.Endpoints-g.Down, endpoints(g.Endpoints), g.Down)
+	return fmt.Sprintf("cluster %s: no healthy endpoint: %d of %s draining, %d down", health.TitleOf(g.Name, g.Version), g.Endpoints-g.Down, endpoints(g.Endpoints), g.Down)
 }
 
-// kindOf returns the kind of item that a cluster needs as a whole; empty if it needs none.
+// kindOf returns the kind of item for a cluster as a whole; empty if it needs none.
 func kindOf(g *Group) Kind {
 	switch {
 	case g.Down == g.Endpoints:
@@ -226,38 +231,38 @@ func kindOf(g *Group) Kind {
 }
 
 // clusters returns the items of a kind. Clusters with most endpoints down come first.
-func clusters(groups []Group, kind Kind) (all []Item) {
+func clusters(groups []Group, kind Kind) (items []Item) {
 	for _, g := range worstFirst(groups) {
 		if kindOf(&g) != kind {
 			continue
 		}
 		i := Item{
-			Kind: kind, Cluster: g.Name, Since: g.Since, Command: Cluster(g.Name),
-			Text: fmt.Sprintf("cluster %s: %d of %s down", g.Name, g.Down, endpoints(g.Endpoints)),
+			Kind: kind, Cluster: g.Name, Version: g.Version, Since: g.Since, Command: Cluster(g.Name),
+			Text: fmt.Sprintf("cluster %s: %d of %s down", health.TitleOf(g.Name, g.Version), g.Down, endpoints(g.Endpoints)),
 		}
 		if kind == NoHealthy {
 			i.Since, i.Text = g.LastUp, IdleText(&g)
 		}
-		all = append(all, i)
+		items = append(items, i)
 	}
-	return all
+	return items
 }
 
-// zones gives the zones that are wholly down. The only zone is not told beside its
+// zones returns items for zones that are wholly down. A single zone gets none, beside its
 // clusters.
-func zones(groups []Group) (all []Item) {
+func zones(groups []Group) (items []Item) {
 	if len(groups) < 2 {
 		return nil
 	}
 	for _, g := range worstFirst(groups) {
 		if g.Down == g.Endpoints && g.Endpoints >= smallestZone {
-			all = append(all, Item{
+			items = append(items, Item{
 				Kind: ZoneDown, Zone: g.Name, Since: g.Since, Command: Zone(g.Name),
 				Text: fmt.Sprintf("zone %s: all of its %s down", g.Name, endpoints(g.Endpoints)),
 			})
 		}
 	}
-	return all
+	return items
 }
 
 // maxItems bounds the clusters of a kind that have an item each.
@@ -265,17 +270,20 @@ const maxItems = 10
 
 // named returns an item for each cluster, or one item for more than maxItems. Its text begins with
 // a format that takes their number.
-func named(kind Kind, clusters []Named, format string) (all []Item) {
+func named(kind Kind, clusters []Named, format string) (items []Item) {
 	if len(clusters) <= maxItems {
 		for _, k := range clusters {
-			all = append(all, Item{Kind: kind, Cluster: k.Name, Since: k.Since, Command: Cluster(k.Name), Text: fmt.Sprintf("cluster %s: %s", k.Name, k.Reason)})
+			items = append(items, Item{
+				Kind: kind, Cluster: k.Name, Version: k.Version, Since: k.Since, Command: Cluster(k.Name),
+				Text: fmt.Sprintf("cluster %s: %s", health.TitleOf(k.Name, k.Version), k.Reason),
+			})
 		}
-		return all
+		return items
 	}
 	first := slices.MinFunc(clusters, func(a, b Named) int { return a.Since.Compare(b.Since) })
 	return []Item{{
 		Kind: kind, Since: first.Since, Command: "hdsd clusters",
-		Text: fmt.Sprintf(format+"; cluster %s: %s", len(clusters), first.Name, first.Reason),
+		Text: fmt.Sprintf(format+"; cluster %s: %s", len(clusters), health.TitleOf(first.Name, first.Version), first.Reason),
 	}}
 }
 

@@ -2,32 +2,32 @@ package attention
 
 import "strings"
 
-// The commands to go on with. They run in a shell, whatever the names in them are.
+// These are commands for the next step. They run in a shell, whatever the names in them are.
 
-// Cluster is the command to go on with at a cluster.
+// Cluster returns the command for the next step at a cluster.
 func Cluster(name string) string { return "hdsd describe cluster " + Quoted(name) }
 
-// Endpoint is the command to go on with at an endpoint.
+// Endpoint returns the command for the next step at an endpoint.
 func Endpoint(cluster, address string) string {
 	return "hdsd describe endpoint " + Quoted(cluster, address)
 }
 
-// Checker is the command to go on with at a checker.
+// Checker returns the command for the next step at a checker.
 func Checker(id string) string { return "hdsd describe checker " + Quoted(id) }
 
-// Zone is the command to go on with at a zone, "region/zone".
+// Zone returns the command for the next step at a zone, "region/zone".
 func Zone(name string) string { return "hdsd endpoints --unhealthy --locality=" + quote(name) }
 
-// Quoted gives arguments as a shell takes them, and none of them for a flag.
+// Quoted quotes arguments for a shell, so that none of them is taken for a flag.
 func Quoted(arguments ...string) string {
 	flags := ""
-	all := make([]string, len(arguments))
+	words := make([]string, len(arguments))
 	for i, a := range arguments {
-		if all[i] = quote(a); strings.HasPrefix(a, "-") {
+		if words[i] = quote(a); strings.HasPrefix(a, "-") {
 			flags = "-- "
 		}
 	}
-	return flags + strings.Join(all, " ")
+	return flags + strings.Join(words, " ")
 }
 
 func quote(name string) string {

@@ -9,37 +9,37 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"hdsd/internal/pace"
+	"hdsd/peer/limit"
 	"hdsd/source"
 )
 
-// Broken is a source of which hdsd refuses something. It goes on with the last valid version.
+// Broken is a source with a refused part. It continues with the last valid version.
 type Broken struct {
 	Name    string
-	Problem string // the first one, with its place, and what hdsd uses instead
+	Problem string // the first one, with its place and the replacement in use
 	Since   time.Time
 }
 
-// breakage knows which sources are broken. Intake.mu guards it, except for published.
+// breakage tracks the broken sources. Intake.mu guards it, except for published.
 type breakage struct {
 	log       zerolog.Logger
 	published atomic.Pointer[[]Broken]
-	sets      map[string]*source.Set   // by source: what hdsd uses of it
-	episodes  map[string]*pace.Episode // by source, broken now or before
+	sets      map[string]*source.Set    // by source: the set in use
+	episodes  map[string]*limit.Episode // by source, broken now or before
 }
 
 func newBreakage(log zerolog.Logger) *breakage {
-	return &breakage{log: log, sets: map[string]*source.Set{}, episodes: map[string]*pace.Episode{}}
+	return &breakage{log: log, sets: map[string]*source.Set{}, episodes: map[string]*limit.Episode{}}
 }
 
-// note takes note of the problem of a source, empty without one. It returns since when the source is
-// broken.
-func (b *breakage) note(now time.Time, name, problem string) (since time.Time) {
+// note notes the problem of a source, empty without one. It returns the time since when the
+// source is broken.
+func (b *breakage) note(now time.Time, name, problem string) (start time.Time) {
 	e := b.episodes[name]
 	switch {
 	case problem != "":
 		if e == nil {
-			e = &pace.Episode{}
+			e = &limit.Episode{}
 			b.episodes[name] = e
 		}
 		if e.Begin(now, now) {
@@ -56,31 +56,31 @@ func (b *breakage) note(now time.Time, name, problem string) (since time.Time) {
 
 // configure forgets the sources that the configuration no longer has.
 func (b *breakage) configure(names []string) {
-	maps.DeleteFunc(b.episodes, func(name string, _ *pace.Episode) bool { return !slices.Contains(names, name) })
+	maps.DeleteFunc(b.episodes, func(name string, _ *limit.Episode) bool { return !slices.Contains(names, name) })
 }
 
 // publishBroken finds the broken sources, and publishes them for callers that must not wait.
 func (in *Intake) publishBroken(now time.Time) {
-	var all []Broken
+	var list []Broken
 	for _, name := range in.names {
 		problem := in.problemOf(name)
-		if since := in.breakage.note(now, name, problem); problem != "" {
-			all = append(all, Broken{name, problem, since})
+		if start := in.breakage.note(now, name, problem); problem != "" {
+			list = append(list, Broken{name, problem, start})
 		}
 	}
-	in.breakage.published.Store(&all)
+	in.breakage.published.Store(&list)
 }
 
 // Broken returns the broken sources. It does not wait.
 func (in *Intake) Broken() []Broken {
-	if all := in.breakage.published.Load(); all != nil {
-		return *all
+	if list := in.breakage.published.Load(); list != nil {
+		return *list
 	}
 	return nil
 }
 
-// problemOf says what hdsd refuses of a source, and what it uses instead; empty if it refuses
-// nothing. The first problem that has a line comes first. The caller holds the lock.
+// problemOf describes the refused part of a source and its replacement; empty if nothing is
+// refused. The first problem with a line comes first. The caller holds the lock.
 func (in *Intake) problemOf(name string) string {
 	set, count := in.breakage.sets[name], 0
 	var first *source.Problem
@@ -103,7 +103,8 @@ func (in *Intake) problemOf(name string) string {
 	return text
 }
 
-// stillUsed says what hdsd uses of a source that has a problem, unless the problem says so itself.
+// stillUsed describes the part in use of a source with a problem, unless the problem already
+// does.
 func (in *Intake) stillUsed(name string, p *source.Problem) string {
 	if in.latest[name].set.Kept {
 		return " (the last valid version of the source stays in use)"

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// clock lets an Intake do what only time makes due.
+// clock wakes an Intake at its deadlines.
 type clock struct {
 	cancel context.CancelFunc
 	ended  chan struct{}
@@ -20,8 +20,8 @@ func startClock(ctx context.Context, in *Intake) *clock {
 		defer timer.Stop()
 		for {
 			timer.Stop()
-			if next := in.tick(in.Now()); !next.IsZero() {
-				timer.Reset(max(0, time.Until(next)))
+			if deadline := in.tick(in.Now()); !deadline.IsZero() {
+				timer.Reset(max(0, time.Until(deadline)))
 			}
 			select {
 			case <-ctx.Done():

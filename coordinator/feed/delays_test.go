@@ -10,7 +10,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"hdsd/coordinator/catalog"
+	"hdsd/catalog"
 	configv1 "hdsd/gen/hdsd/config/v1"
 	"hdsd/source/hold"
 )
@@ -22,7 +22,7 @@ func TestTheClockEndsADelay(t *testing.T) {
 		var log bytes.Buffer
 		by := &fixed{web("a", "b")}
 		rules := catalog.NewRules(&configv1.Config{})
-		in := NewIntake(func(Delivery) {}, nil, zerolog.New(&log))
+		in := NewIntake(func(catalog.Delivery) {}, nil, zerolog.New(&log))
 		in.Restart([]Reader{by}, rules, map[string]hold.Rule{"x": {}})
 		c := startClock(context.Background(), in)
 		defer c.stop()
@@ -53,11 +53,11 @@ func TestTheClockEndsADelay(t *testing.T) {
 		wantInUse(2)
 		time.Sleep(2 * time.Second)
 		wantInUse(1)
-		if n := strings.Count(log.String(), `"source_alternates"`); n != 1 || in.delays.count.Load() != 2 {
-			t.Errorf("%d lines, %d delays: %s", n, in.delays.count.Load(), log.String())
+		if n := strings.Count(log.String(), `"source_alternates"`); n != 1 || in.guards.delays.Load() != 2 {
+			t.Errorf("%d lines, %d delays: %s", n, in.guards.delays.Load(), log.String())
 		}
 		in.Restart(nil, rules, nil)
-		if len(in.delays.by) != 0 {
+		if len(in.guards.bySource) != 0 {
 			t.Error("a source that is configured no more is remembered")
 		}
 	})

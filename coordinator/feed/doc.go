@@ -1,11 +1,11 @@
-// Package feed keeps the sources of a configuration open. It turns what they
-// give into deliveries: the clusters that changed, prepared for every stage.
+// Package feed keeps the sources of a configuration open. It turns their resources into
+// deliveries: the changed clusters, prepared for every stage.
 //
 // # What it owns
 //
-// A Feed opens and closes sources, waits for their first answers, asks each for
-// the assignments that clusters of the others use, and reports what is wrong with
-// them. An Intake, which it contains, merges the sources and prepares clusters.
+// A Feed opens and closes sources, waits for their first answers, asks each for the assignments
+// that clusters of the others use, and reports their faults. An Intake, which it contains,
+// merges the sources and prepares clusters.
 //
 // # What it guarantees
 //
@@ -15,9 +15,9 @@
 // is open, so an older read never replaces a newer one. A reload leaves a source
 // alone if its configuration is the same.
 //
-// What a source takes away too much of at once stays in use (package source/hold),
-// over a restart too: a file for each source keeps it. Changes of a cluster that
-// alternates wait, there too.
+// If a source removes too much at once, the removed part stays in use (package source/hold),
+// over a restart too: a file for each source keeps it. Changes of a cluster that alternates
+// wait, there too.
 //
 // Answered closes once every management server has answered or was given up. The
 // delivery of its answer comes before that.

@@ -10,7 +10,7 @@ import (
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 
-	"hdsd/coordinator/catalog"
+	"hdsd/catalog"
 	configv1 "hdsd/gen/hdsd/config/v1"
 )
 
@@ -31,7 +31,7 @@ func newShelf(t *testing.T, name string) *shelf {
 		t.Fatal(err)
 	}
 	var names []string
-	s.Start(context.Background(), catalog.NewRules(s.config()), func(d Delivery) {
+	s.Start(context.Background(), catalog.NewRules(s.config()), func(d catalog.Delivery) {
 		names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return slices.Contains(d.Removed, name) })
 		for _, c := range d.Changed {
 			names = append(names, c.Cluster.Source.Name)

@@ -17,7 +17,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"hdsd/coordinator/catalog"
+	"hdsd/catalog"
 	configv1 "hdsd/gen/hdsd/config/v1"
 	storev1 "hdsd/gen/hdsd/store/v1"
 	"hdsd/source"
@@ -35,7 +35,7 @@ type taking struct {
 func newTaking(t *testing.T, first *source.Set) *taking {
 	t.Helper()
 	k := &taking{by: &fixed{first}}
-	k.Intake = NewIntake(func(Delivery) {}, nil, zerolog.New(&k.log))
+	k.Intake = NewIntake(func(catalog.Delivery) {}, nil, zerolog.New(&k.log))
 	k.Restart([]Reader{k.by}, catalog.NewRules(&configv1.Config{}), map[string]hold.Rule{first.Source: {Share: 0.5, For: time.Minute}})
 	return k
 }
@@ -172,7 +172,7 @@ func TestADamagedFileHoldsUpNoStart(t *testing.T) {
 		"a time that cannot be read": {Name: "a", Taken: &timestamppb.Timestamp{Nanos: -1}},
 	} {
 		var log bytes.Buffer
-		f := &Feed{options: Options{Dir: t.TempDir(), Log: zerolog.New(&log)}, intake: NewIntake(func(Delivery) {}, nil, zerolog.Nop())}
+		f := &Feed{options: Options{Dir: t.TempDir(), Log: zerolog.New(&log)}, intake: NewIntake(func(catalog.Delivery) {}, nil, zerolog.Nop())}
 		data, err := proto.Marshal(&storev1.HeldSource{Source: "x", Clusters: []*storev1.HeldCluster{c}})
 		if err != nil {
 			t.Fatal(err)
@@ -181,7 +181,7 @@ func TestADamagedFileHoldsUpNoStart(t *testing.T) {
 			t.Fatal(err)
 		}
 		f.restoreHeld(time.Now(), []string{"x"})
-		if !strings.Contains(log.String(), `"shrinkage_not_kept"`) || f.intake.holds.of("x").Holds() {
+		if !strings.Contains(log.String(), `"shrinkage_not_kept"`) || f.intake.guards.find("x").hold.Holds() {
 			t.Errorf("%s: it is held, and the log has %q", what, log.String())
 		}
 	}

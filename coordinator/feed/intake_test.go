@@ -11,9 +11,9 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"hdsd/coordinator/catalog"
-	"hdsd/eds"
+	"hdsd/catalog"
 	configv1 "hdsd/gen/hdsd/config/v1"
+	"hdsd/publish"
 	"hdsd/source"
 	"hdsd/source/sample"
 )
@@ -25,7 +25,7 @@ func anyCluster(r *rand.Rand, from, name string) *source.Cluster {
 	k.Source = from
 	kind := r.IntN(4)
 	if kind > 0 {
-		k.Config = eds.PublishCluster(k.Config, eds.ByADS())
+		k.Config = publish.TakeOver(k.Config, publish.ByADS())
 		k.ServiceName = []string{name, "a", "svc"}[r.IntN(3)]
 	}
 	switch kind {
@@ -77,7 +77,7 @@ func TestIntakeOfChanges(t *testing.T) {
 	for seed := range uint64(50) {
 		random, names := rand.New(rand.NewPCG(seed, 3)), []string{"x", "y"}
 		there, wanted, sets := map[string]*source.Cluster{}, map[string]string{}, map[string]*source.Set{}
-		in := NewIntake(func(d Delivery) {
+		in := NewIntake(func(d catalog.Delivery) {
 			for _, name := range d.Removed {
 				if there[name] == nil {
 					t.Errorf("seed %d: %s is removed, and was not there", seed, name)
@@ -197,7 +197,7 @@ func TestNothingOlderIsTheLastWord(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			in := NewIntake(func(Delivery) {}, nil, zerolog.Nop())
+			in := NewIntake(func(catalog.Delivery) {}, nil, zerolog.Nop())
 			restart := func(j *journal) { in.Restart([]Reader{j}, catalog.NewRules(&configv1.Config{}), nil) }
 			a, b := &journal{to: in}, &journal{to: in}
 			a.says(named("first"))

@@ -22,16 +22,16 @@ import (
 	"hdsd/source/hold"
 )
 
-// maxHeldBytes is the size limit of a file with what is held of a source.
+// maxHeldBytes is the size limit of a file with the held part of a source.
 const maxHeldBytes = 1 << 30
 
-// heldFile is the file that keeps what is held of a source over a restart.
+// heldFile returns the path of the file that keeps the held part of a source over a restart.
 func (f *Feed) heldFile(name string) string {
 	hash := sha256.Sum256([]byte(name))
 	return filepath.Join(f.options.Dir, fmt.Sprintf("held-source-%x.pb", hash[:8]))
 }
 
-// keepHeld writes what is held of a source, or removes the file.
+// keepHeld writes the held part of a source, or removes the file.
 func (f *Feed) keepHeld(name string, saved []hold.Saved) {
 	if err := writeHeld(f.heldFile(name), name, saved); err != nil {
 		f.options.Log.Error().Str("event", "shrinkage_not_kept").Str("source", name).Err(err).
@@ -53,7 +53,7 @@ func writeHeld(path, name string, saved []hold.Saved) error {
 	return renameio.WriteFile(path, data, 0o600, renameio.WithTempDir(filepath.Dir(path)))
 }
 
-// restoreHeld holds what was held before the start.
+// restoreHeld restores the parts held before the start.
 func (f *Feed) restoreHeld(now time.Time, names []string) {
 	for _, name := range names {
 		saved, err := readHeld(f.heldFile(name), name)
@@ -63,8 +63,9 @@ func (f *Feed) restoreHeld(now time.Time, names []string) {
 			continue
 		}
 		if len(saved) > 0 {
-			f.intake.holds.of(name).Restore(now, saved)
-			f.intake.holds.revision[name] = f.intake.holds.of(name).Status().Held.Revision
+			guard := f.intake.guards.find(name)
+			guard.hold.Restore(now, saved)
+			guard.revision = guard.hold.Held().Revision
 		}
 	}
 }
@@ -81,15 +82,15 @@ func readHeld(path, name string) ([]hold.Saved, error) {
 	if err := proto.Unmarshal(data, m); err != nil || m.GetSource() != name {
 		return nil, fmt.Errorf("%s is no file of what is held: remove it", path)
 	}
-	all := make([]hold.Saved, 0, len(m.GetClusters()))
+	list := make([]hold.Saved, 0, len(m.GetClusters()))
 	for _, c := range m.GetClusters() {
-		one, err := savedOf(name, c)
+		held, err := savedOf(name, c)
 		if err != nil {
 			return nil, fmt.Errorf("%s: cluster %q: %w", path, c.GetName(), err)
 		}
-		all = append(all, one)
+		list = append(list, held)
 	}
-	return all, nil
+	return list, nil
 }
 
 func heldMessage(name string, saved []hold.Saved) *storev1.HeldSource {
@@ -107,8 +108,8 @@ func heldMessage(name string, saved []hold.Saved) *storev1.HeldSource {
 		if !s.Taken.IsZero() {
 			c.Taken = timestamppb.New(s.Taken)
 		}
-		for address, at := range s.Endpoints {
-			c.Endpoints = append(c.Endpoints, &storev1.HeldEndpoint{Address: address, Taken: timestamppb.New(at)})
+		for address, taken := range s.Endpoints {
+			c.Endpoints = append(c.Endpoints, &storev1.HeldEndpoint{Address: address, Taken: timestamppb.New(taken)})
 		}
 		m.Clusters = append(m.Clusters, c)
 	}
@@ -161,10 +162,10 @@ func savedOf(name string, c *storev1.HeldCluster) (hold.Saved, error) {
 	return s, nil
 }
 
-// takenAt reads when something was taken away. The zero time would end no hold.
-func takenAt(at *timestamppb.Timestamp) (time.Time, error) {
-	if !at.IsValid() || at.AsTime().IsZero() {
+// takenAt reads the time of a removal. The zero time would end no hold.
+func takenAt(timestamp *timestamppb.Timestamp) (time.Time, error) {
+	if !timestamp.IsValid() || timestamp.AsTime().IsZero() {
 		return time.Time{}, errors.New("a time when something was taken away cannot be read: remove the file")
 	}
-	return at.AsTime(), nil
+	return timestamp.AsTime(), nil
 }

@@ -9,92 +9,92 @@ import (
 	"hdsd/source/names"
 )
 
-// naming puts addresses in the place of names, for the sources with resolve_names.
-// Guarded by Intake.mu, but for awaited.
+// naming replaces names by addresses, for the sources with resolve_names. Intake.mu guards it,
+// except for awaited.
 type naming struct {
 	resolver *names.Resolver // nil: nothing is resolved
-	by       map[string]*named
+	bySource map[string]*named
 	awaited  atomic.Pointer[[]string] // sources with names that were never resolved so far
 }
 
-// named is what is known of a source with resolve_names.
+// named is the state of a source with resolve_names.
 type named struct {
 	rewriter names.Rewriter
-	clusters map[names.Question][]string // by what they need to know
-	set      *source.Set                 // that was translated last
-	serial   uint64                      // of the answers that it was translated by
-	out      *source.Set
+	clusters map[names.Question][]string // by their questions
+	set      *source.Set                 // the latest translated set
+	serial   uint64                      // of the answers used for it
+	result   *source.Set
 }
 
-func newNaming() *naming { return &naming{by: map[string]*named{}} }
+func newNaming() *naming { return &naming{bySource: map[string]*named{}} }
 
 // resolving returns the sources with resolve_names.
 func resolving(c *configv1.Config) map[string]bool {
-	all := map[string]bool{}
-	for _, one := range c.GetSources() {
-		if one.GetResolveNames() {
-			all[one.GetName()] = true
+	resolved := map[string]bool{}
+	for _, src := range c.GetSources() {
+		if src.GetResolveNames() {
+			resolved[src.GetName()] = true
 		}
 	}
-	return all
+	return resolved
 }
 
-// configure says which sources have their names resolved.
+// configure sets the sources with resolve_names.
 func (n *naming) configure(sources map[string]bool) {
-	for name := range n.by {
+	for name := range n.bySource {
 		if !sources[name] {
-			delete(n.by, name)
+			delete(n.bySource, name)
 			n.resolver.Need(name, nil)
 		}
 	}
 	for name := range sources {
-		if n.by[name] == nil && n.resolver != nil {
-			n.by[name] = &named{}
+		if n.bySource[name] == nil && n.resolver != nil {
+			n.bySource[name] = &named{}
 		}
 	}
 }
 
-// take returns a set with addresses in the place of names.
-func (n *naming) take(set *source.Set) *source.Set {
-	one := n.by[set.Source]
-	if one == nil {
+// translate returns a set with addresses in place of names.
+func (n *naming) translate(set *source.Set) *source.Set {
+	state := n.bySource[set.Source]
+	if state == nil {
 		return set
 	}
-	if set != one.set {
+	if set != state.set {
 		questions, clusters := names.Questions(set)
-		one.clusters = clusters
+		state.clusters = clusters
 		n.resolver.Need(set.Source, questions)
-	} else if n.resolver.Serial() == one.serial {
-		return one.out
+	} else if n.resolver.Serial() == state.serial {
+		return state.result
 	}
-	one.set, one.serial = set, n.resolver.Serial()
-	one.out = one.rewriter.Take(set, n.resolver.Answer)
-	return one.out
+	state.set, state.serial = set, n.resolver.Serial()
+	state.result = state.rewriter.Apply(set, n.resolver.Answer)
+	return state.result
 }
 
 // awaits reports whether a source has names that were never resolved so far.
 func (n *naming) awaits(name string) bool {
-	one := n.by[name]
-	return one != nil && one.out != nil && one.out.Awaited
+	state := n.bySource[name]
+	return state != nil && state.result != nil && state.result.Awaited
 }
 
 // share publishes the sources that await their names.
 func (n *naming) share() {
-	var all []string
-	for name := range n.by {
+	var awaited []string
+	for name := range n.bySource {
 		if n.awaits(name) {
-			all = append(all, name)
+			awaited = append(awaited, name)
 		}
 	}
-	slices.Sort(all)
-	n.awaited.Store(&all)
+	slices.Sort(awaited)
+	n.awaited.Store(&awaited)
 }
 
 // Unresolved returns the sources with names that were never resolved so far, without
 // waiting.
 func (in *Intake) Unresolved() []string {
-	if all := in.dns.awaited.Load(); all != nil {
-		return *all
+	if awaited := in.dns.awaited.Load(); awaited != nil {
+		return *awaited
 	}
 	return nil
 }
@@ -106,7 +106,7 @@ func (in *Intake) Resolve(sources map[string]bool) {
 	in.dns.configure(sources)
 }
 
-// renamed takes over what DNS says now.
+// renamed applies the present answers of DNS.
 func (in *Intake) renamed() {
 	in.mu.Lock()
 	defer in.mu.Unlock()

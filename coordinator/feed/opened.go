@@ -22,12 +22,12 @@ import (
 // sources are the open sources of a configuration, in order of precedence.
 type sources []*opened
 
-// opened is a source and what it was opened by. It is a file, a management server, or
-// what the clients of the relay have.
+// opened is an open source with its configuration. It is a file, a management server, or the
+// resources of the relay's clients.
 type opened struct {
 	name     string
-	from     *corev3.ConfigSource
-	node     *corev3.Node // that a management server is told; may be nil
+	src      *corev3.ConfigSource
+	node     *corev3.Node // shown to a management server; may be nil
 	complete bool         // first_delta_response_is_complete
 	file     *file.Source
 	upstream *xds.Source
@@ -41,51 +41,51 @@ type opened struct {
 // one cannot be read at all. A source that is open already with the same
 // configuration stays, so that its connection and its clusters do.
 func (f *Feed) openAll(c *configv1.Config) (sources, error) {
-	all := make(sources, 0, len(c.GetSources()))
-	for _, from := range c.GetSources() {
-		known := f.open.Load().find(from)
+	list := make(sources, 0, len(c.GetSources()))
+	for _, src := range c.GetSources() {
+		known := f.open.Load().find(src)
 		if known != nil && known.upstream != nil {
-			all = append(all, known)
+			list = append(list, known)
 			continue
 		}
-		one, err := f.openOne(from, known)
+		o, err := f.openOne(src, known)
 		if err != nil {
-			return nil, fmt.Errorf("source %s: %w", from.GetName(), err)
+			return nil, fmt.Errorf("source %s: %w", src.GetName(), err)
 		}
-		all = append(all, one)
+		list = append(list, o)
 	}
 	if f.relay != nil {
-		all = append(all, f.relay)
+		list = append(list, f.relay)
 	}
-	return all, nil
+	return list, nil
 }
 
 // openOne opens a source. A file that was open before it reads again.
-func (f *Feed) openOne(from *configv1.Source, before *opened) (one *opened, err error) {
-	one = &opened{name: from.GetName(), from: from.GetConfigSource(), node: from.GetNode(), complete: from.GetFirstDeltaResponseIsComplete()}
-	path, watched := config.PathOf(from)
+func (f *Feed) openOne(src *configv1.Source, previous *opened) (o *opened, err error) {
+	o = &opened{name: src.GetName(), src: src.GetConfigSource(), node: src.GetNode(), complete: src.GetFirstDeltaResponseIsComplete()}
+	path, watched := config.PathOf(src)
 	if path == "" {
-		one.upstream, err = xds.New(xds.Options{
-			Name: one.name, Node: f.options.Node, As: one.node, ConfigSource: one.from, Snapshot: f.snapshot(one.name), Log: f.options.Log,
-			FirstDeltaResponseIsComplete: one.complete,
+		o.upstream, err = xds.New(xds.Options{
+			Name: o.name, Node: f.options.Node, As: o.node, ConfigSource: o.src, Snapshot: f.snapshot(o.name), Log: f.options.Log,
+			FirstDeltaResponseIsComplete: o.complete,
 			MaxClusters:                  int(f.options.Limits.GetMaxSourceClusters()), MaxEndpoints: int(f.options.Limits.GetMaxSourceEndpoints()),
 			MaxClusterEndpoints: int(f.options.Limits.GetMaxClusterEndpoints()), MaxMessageBytes: config.LargestAnswer(f.options.Limits),
 		})
-		return one, err
+		return o, err
 	}
-	if before != nil {
-		one.file = before.file
+	if previous != nil {
+		o.file = previous.file
 	} else {
-		one.file = file.New(file.Options{
-			Name: one.name, Path: path, WatchedDirectory: watched,
+		o.file = file.New(file.Options{
+			Name: o.name, Path: path, WatchedDirectory: watched,
 			MaxClusterEndpoints: int(f.options.Limits.GetMaxClusterEndpoints()), Log: f.options.Log,
 		})
 	}
 	if err := file.CheckWatchedDirectory(watched); err != nil {
 		return nil, err
 	}
-	_, err = one.file.Load()
-	return one, err
+	_, err = o.file.Load()
+	return o, err
 }
 
 // snapshot is the file that keeps the resources of a management server over a
@@ -95,14 +95,14 @@ func (f *Feed) snapshot(name string) string {
 	return filepath.Join(f.options.Dir, fmt.Sprintf("source-%x.pb", hash[:8]))
 }
 
-// removeSnapshots removes the snapshots of management servers that are not
-// configured, what was held of such sources, and what a crash left of others.
+// removeSnapshots removes the snapshots of management servers that are not configured, their
+// held parts, and remains of a crash.
 func (f *Feed) removeSnapshots() {
-	all := *f.open.Load()
+	list := *f.open.Load()
 	found, _ := filepath.Glob(filepath.Join(f.options.Dir, "*source-*.pb*")) // the pattern is valid
 	for _, path := range found {
-		if slices.ContainsFunc(all, func(one *opened) bool {
-			return one.upstream != nil && f.snapshot(one.name) == path || f.heldFile(one.name) == path
+		if slices.ContainsFunc(list, func(o *opened) bool {
+			return o.upstream != nil && f.snapshot(o.name) == path || f.heldFile(o.name) == path
 		}) {
 			continue
 		}
@@ -113,14 +113,14 @@ func (f *Feed) removeSnapshots() {
 	}
 }
 
-// find gives the source that is open with a configuration, or nil.
-func (s *sources) find(from *configv1.Source) *opened {
+// find returns the open source with a configuration, or nil.
+func (s *sources) find(src *configv1.Source) *opened {
 	if s == nil {
 		return nil
 	}
-	for _, one := range *s {
-		if one.name == from.GetName() && proto.Equal(one.from, from.GetConfigSource()) && proto.Equal(one.node, from.GetNode()) && one.complete == from.GetFirstDeltaResponseIsComplete() {
-			return one
+	for _, o := range *s {
+		if o.name == src.GetName() && proto.Equal(o.src, src.GetConfigSource()) && proto.Equal(o.node, src.GetNode()) && o.complete == src.GetFirstDeltaResponseIsComplete() {
+			return o
 		}
 	}
 	return nil
@@ -137,24 +137,24 @@ func (o *opened) reader() Reader {
 }
 
 func (s sources) readers() []Reader {
-	all := make([]Reader, len(s))
-	for i, one := range s {
-		all[i] = one.reader()
+	list := make([]Reader, len(s))
+	for i, o := range s {
+		list[i] = o.reader()
 	}
-	return all
+	return list
 }
 
 // run runs each source that does not run yet, until it is stopped.
-func (s sources) run(ctx context.Context, take func(Reader, *source.Set), log zerolog.Logger) {
-	for _, one := range s {
-		if one.cancel != nil {
+func (s sources) run(ctx context.Context, deliver func(Reader, *source.Set), log zerolog.Logger) {
+	for _, o := range s {
+		if o.cancel != nil {
 			continue
 		}
 		running, cancel := context.WithCancel(ctx)
-		one.cancel, one.ended = cancel, make(chan struct{})
+		o.cancel, o.ended = cancel, make(chan struct{})
 		go func() {
-			defer close(one.ended)
-			if err := one.reader().Run(running, func(set *source.Set) { take(one.reader(), set) }); err != nil {
+			defer close(o.ended)
+			if err := o.reader().Run(running, func(set *source.Set) { deliver(o.reader(), set) }); err != nil {
 				log.Error().Str("event", "source_not_watched").Err(err).Msg("changes of this source are not seen until the next reload (SIGHUP)")
 			}
 		}()
@@ -163,14 +163,14 @@ func (s sources) run(ctx context.Context, take func(Reader, *source.Set), log ze
 
 // stop ends the sources that are not in next, and waits for them.
 func (s sources) stop(next sources) {
-	for _, one := range s {
-		if one.cancel != nil && !slices.Contains(next, one) {
-			one.cancel()
+	for _, o := range s {
+		if o.cancel != nil && !slices.Contains(next, o) {
+			o.cancel()
 		}
 	}
-	for _, one := range s {
-		if one.cancel != nil && !slices.Contains(next, one) {
-			<-one.ended
+	for _, o := range s {
+		if o.cancel != nil && !slices.Contains(next, o) {
+			<-o.ended
 		}
 	}
 }

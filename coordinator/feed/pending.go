@@ -9,31 +9,31 @@ import (
 	"hdsd/source"
 )
 
-// pending tracks the management servers that have not answered since hdsd's start,
-// or not about the assignments that clusters of other sources need. Until none is
-// left, nobody is told that something does not exist.
+// pending tracks the management servers that have not answered since hdsd's start, or not about
+// the assignments that clusters of other sources need. Until none is left, hdsd never says that
+// something does not exist.
 type pending struct {
-	over       chan struct{}   // closed for good when none is left
+	done       chan struct{}   // closed for good when none is left
 	unresolved func() []string // sources with names that were never resolved so far; nil: none
 
-	mu    sync.Mutex // guards what follows
-	all   sources    // management servers
-	heard map[string]*source.Set
-	ended bool
+	mu      sync.Mutex // guards what follows
+	servers sources    // management servers
+	heard   map[string]*source.Set
+	ended   bool
 }
 
 func newPending() *pending {
-	return &pending{over: make(chan struct{}), heard: map[string]*source.Set{}}
+	return &pending{done: make(chan struct{}), heard: map[string]*source.Set{}}
 }
 
 // expect waits for the management servers among the sources, and for no others.
-func (p *pending) expect(all sources) {
+func (p *pending) expect(sources sources) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.all = nil
-	for _, one := range all {
-		if one.upstream != nil {
-			p.all = append(p.all, one)
+	p.servers = nil
+	for _, o := range sources {
+		if o.upstream != nil {
+			p.servers = append(p.servers, o)
 		}
 	}
 	p.check()
@@ -50,7 +50,7 @@ func (p *pending) hear(set *source.Set) {
 	p.check()
 }
 
-// look sees whether names were resolved.
+// look checks whether names were resolved.
 func (p *pending) look() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -58,18 +58,18 @@ func (p *pending) look() {
 }
 
 func (p *pending) check() {
-	if !p.ended && len(p.left()) == 0 {
+	if !p.ended && len(p.unanswered()) == 0 {
 		p.ended = true
-		close(p.over)
+		close(p.done)
 	}
 }
 
-// left lists the servers that have not answered, and the sources whose names have not
+// unanswered lists the servers that have not answered, and the sources whose names have not
 // been resolved.
-func (p *pending) left() (names []string) {
-	for _, one := range p.all {
-		if p.heard[one.name] == nil || one.upstream.Pending() {
-			names = append(names, one.name)
+func (p *pending) unanswered() (names []string) {
+	for _, o := range p.servers {
+		if p.heard[o.name] == nil || o.upstream.Pending() {
+			names = append(names, o.name)
 		}
 	}
 	if p.unresolved == nil {
@@ -87,21 +87,21 @@ func (p *pending) left() (names []string) {
 func (p *pending) givenUp() (names []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, one := range p.all {
-		if heard := p.heard[one.name]; heard != nil && heard.Unread {
-			names = append(names, one.name)
+	for _, o := range p.servers {
+		if heard := p.heard[o.name]; heard != nil && heard.Unread {
+			names = append(names, o.name)
 		}
 	}
 	return names
 }
 
-// String says which servers have yet to answer; it is empty if all have.
+// String lists the servers that have yet to answer; it is empty if all have.
 func (p *pending) String() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	left := p.left()
-	if p.ended || len(left) == 0 {
+	unanswered := p.unanswered()
+	if p.ended || len(unanswered) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("waiting for the sources %s, no longer than their initial_fetch_timeout", strings.Join(left, ", "))
+	return fmt.Sprintf("waiting for the sources %s, no longer than their initial_fetch_timeout", strings.Join(unanswered, ", "))
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/rs/zerolog"
 	"google.golang.org/protobuf/encoding/protojson"
 
-	"hdsd/coordinator/catalog"
-	"hdsd/eds"
+	"hdsd/catalog"
+	"hdsd/publish"
 	"hdsd/source"
 	"hdsd/source/sample"
 	"hdsd/source/xds"
@@ -37,8 +37,8 @@ func TestPendingForOtherSources(t *testing.T) {
 	all := sources{clusters, endpoints}
 	f := &Feed{}
 	f.open.Store(&all)
-	var last Delivery
-	in := NewIntake(func(d Delivery) { last = d }, f, zerolog.Nop())
+	var last catalog.Delivery
+	in := NewIntake(func(d catalog.Delivery) { last = d }, f, zerolog.Nop())
 	in.Restart(all.readers(), &catalog.Rules{}, nil)
 	p := newPending()
 	p.expect(all)
@@ -48,12 +48,12 @@ func TestPendingForOtherSources(t *testing.T) {
 	}
 	take(&source.Set{Source: "endpoints"})
 	lacks := sample.Web("web", "10.0.0.1:80")
-	lacks.Source, lacks.Config, lacks.Assignment = "clusters", eds.PublishCluster(lacks.Config, eds.ByADS()), nil
+	lacks.Source, lacks.Config, lacks.Assignment = "clusters", publish.TakeOver(lacks.Config, publish.ByADS()), nil
 	take(&source.Set{Source: "clusters", Clusters: []*source.Cluster{lacks}})
 	if got := p.String(); got == "" || p.ended || last.Complete {
 		t.Errorf("nothing is known of web's endpoints, and %q is pending, ended %t, complete %t", got, p.ended, last.Complete)
 	}
-	if got := p.left(); len(got) != 1 || got[0] != "endpoints" {
+	if got := p.unanswered(); len(got) != 1 || got[0] != "endpoints" {
 		t.Errorf("pending are %v", got)
 	}
 }

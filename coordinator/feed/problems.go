@@ -6,8 +6,8 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"hdsd/coordinator/catalog"
-	"hdsd/hds/specifier"
+	"hdsd/catalog"
+	"hdsd/envoy/specifier"
 	"hdsd/source"
 )
 
@@ -36,29 +36,29 @@ func (p *problemLog) update(problems []source.Problem) {
 	p.count.Store(int64(len(known)))
 }
 
-// logChecks logs how the checks of a new version of a cluster differ from its source, unless the
-// version before, which may be nil, differed in the same way.
-func logChecks(log zerolog.Logger, before, after *catalog.Cluster) {
-	logExcluded(log, before, after)
-	if raised := after.Raised(); raised != "" && (before == nil || before.Raised() != raised) {
-		log.Warn().Str("event", "interval_raised").Str("cluster", after.Source.Name).Str("source", after.Source.Source).Msg(raised)
+// logChecks logs the differences between the checks of a new version of a cluster and its
+// source, unless the previous version, which may be nil, had the same ones.
+func logChecks(log zerolog.Logger, previous, next *catalog.Cluster) {
+	logExcluded(log, previous, next)
+	if raised := next.Raised(); raised != "" && (previous == nil || previous.Raised() != raised) {
+		log.Warn().Str("event", "interval_raised").EmbedObject(ClusterName{next.Source.Name, next.Source.Outside()}).Str("source", next.Source.Source).Msg(raised)
 	}
 }
 
-// logExcluded logs what a new version of a cluster excludes and the one before
-// it, which may be nil, did not.
-func logExcluded(log zerolog.Logger, before, after *catalog.Cluster) {
+// logExcluded logs the exclusions of a new version of a cluster that the previous one, which
+// may be nil, did not have.
+func logExcluded(log zerolog.Logger, previous, next *catalog.Cluster) {
 	logged := map[specifier.Exclusion]bool{}
-	if before != nil {
-		for _, q := range before.Exclusions() {
+	if previous != nil {
+		for _, q := range previous.Exclusions() {
 			logged[q] = true
 		}
 	}
-	for _, q := range after.Exclusions() {
+	for _, q := range next.Exclusions() {
 		if !logged[q] {
 			logged[q] = true
-			log.Warn().Str("event", "quarantined").Str("cluster", after.Source.Name).
-				Str("address", q.Address).Str("source", after.Source.Source).
+			log.Warn().Str("event", "quarantined").EmbedObject(ClusterName{next.Source.Name, next.Source.Outside()}).
+				Str("address", q.Address).Str("source", next.Source.Source).
 				Msg("not checked: " + q.Reason)
 		}
 	}

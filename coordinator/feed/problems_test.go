@@ -9,7 +9,7 @@ import (
 	"github.com/rs/zerolog"
 	"google.golang.org/protobuf/types/known/durationpb"
 
-	"hdsd/coordinator/catalog"
+	"hdsd/catalog"
 	configv1 "hdsd/gen/hdsd/config/v1"
 	"hdsd/source"
 	"hdsd/source/sample"

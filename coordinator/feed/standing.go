@@ -4,18 +4,18 @@ import (
 	"context"
 	"net/netip"
 
-	"hdsd/coordinator/catalog"
+	"hdsd/catalog"
 	"hdsd/health"
 	"hdsd/source/names"
 )
 
-// Condition is what hdsd holds to be true of an endpoint.
+// Condition is the condition of an endpoint.
 type Condition struct {
 	Status health.Status
 	Voted  bool // there are votes that count
 }
 
-// standing returns what it means for an address that DNS gives no longer.
+// standing returns the standing of an address that DNS does not list any more.
 func (c Condition) standing() names.Standing {
 	switch {
 	case c.Status.Up() && c.Voted:
@@ -26,8 +26,8 @@ func (c Condition) standing() names.Standing {
 	return names.Down
 }
 
-// standings tells what is known of addresses of a name: the best of what hdsd holds to be
-// true of their endpoints in the clusters that have the name.
+// standings returns the standing of addresses of a name: the best condition of their endpoints
+// in the clusters with the name.
 func (f *Feed) standings(ctx context.Context, q names.Question, addresses []netip.Addr) map[netip.Addr]names.Standing {
 	checked, hosts := f.intake.checkedAt(q, addresses)
 	if len(checked) == 0 {
@@ -37,40 +37,40 @@ func (f *Feed) standings(ctx context.Context, q names.Question, addresses []neti
 	if f.options.Conditions != nil {
 		conditions = f.options.Conditions(ctx, checked)
 	}
-	all := make(map[netip.Addr]names.Standing, len(addresses))
+	found := make(map[netip.Addr]names.Standing, len(addresses))
 	for i, address := range hosts {
 		standing := names.Unjudged
 		if conditions != nil {
 			standing = conditions[i].standing()
 		}
-		all[address] = max(all[address], standing)
+		found[address] = max(found[address], standing)
 	}
-	return all
+	return found
 }
 
-// checkedAt returns the checked endpoints with one of the addresses in the clusters that have
-// a name, and the address of each.
-func (in *Intake) checkedAt(q names.Question, addresses []netip.Addr) (all []*catalog.Endpoint, hosts []netip.Addr) {
+// checkedAt returns the checked endpoints with one of the addresses in the clusters with a
+// name, and the address of each.
+func (in *Intake) checkedAt(q names.Question, addresses []netip.Addr) (endpoints []*catalog.Endpoint, hosts []netip.Addr) {
 	for _, k := range in.named(q) {
 		for _, address := range addresses {
 			for _, e := range k.At(address) {
-				all, hosts = append(all, e), append(hosts, address)
+				endpoints, hosts = append(endpoints, e), append(hosts, address)
 			}
 		}
 	}
-	return all, hosts
+	return endpoints, hosts
 }
 
-// named returns the checked clusters that have a name.
-func (in *Intake) named(q names.Question) (all []*catalog.Cluster) {
+// named returns the checked clusters with a name.
+func (in *Intake) named(q names.Question) (clusters []*catalog.Cluster) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	for name, resolving := range in.dns.by {
+	for name, resolving := range in.dns.bySource {
 		for _, cluster := range resolving.clusters[q] {
 			if k := in.prepared[cluster]; k != nil && k.Source.Source == name && k.IsChecked() {
-				all = append(all, k)
+				clusters = append(clusters, k)
 			}
 		}
 	}
-	return all
+	return clusters
 }

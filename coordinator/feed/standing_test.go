@@ -10,7 +10,7 @@ import (
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	"github.com/rs/zerolog"
 
-	"hdsd/coordinator/catalog"
+	"hdsd/catalog"
 	configv1 "hdsd/gen/hdsd/config/v1"
 	"hdsd/source"
 	"hdsd/source/names"
@@ -22,8 +22,8 @@ var rotating = names.Question{Host: "web.test"}
 
 // newRotating makes an Intake with a cluster that has a name and these endpoints.
 func newRotating(from *source.Cluster) *Intake {
-	in := NewIntake(func(Delivery) {}, nil, zerolog.Nop())
-	in.dns.by[from.Source] = &named{clusters: map[names.Question][]string{rotating: {from.Name, "other"}}}
+	in := NewIntake(func(catalog.Delivery) {}, nil, zerolog.Nop())
+	in.dns.bySource[from.Source] = &named{clusters: map[names.Question][]string{rotating: {from.Name, "other"}}}
 	in.prepared[from.Name] = catalog.Prepare(from, catalog.NewRules(&configv1.Config{}))
 	return in
 }

@@ -12,26 +12,26 @@ import (
 
 // Upstreams calls visit with the name and the status of each management server.
 func (f *Feed) Upstreams(visit func(name string, status xds.Status)) {
-	for _, one := range *f.open.Load() {
-		if one.upstream != nil {
-			visit(one.name, one.upstream.Status())
+	for _, o := range *f.open.Load() {
+		if o.upstream != nil {
+			visit(o.name, o.upstream.Status())
 		}
 	}
 }
 
 // Want implements Asker. Only management servers can be asked.
 func (f *Feed) Want(name string, assignments []string) {
-	for _, one := range *f.open.Load() {
-		if one.name == name && one.upstream != nil {
-			one.upstream.Want(assignments)
+	for _, o := range *f.open.Load() {
+		if o.name == name && o.upstream != nil {
+			o.upstream.Want(assignments)
 		}
 	}
 }
 
 // Pending implements Asker.
 func (f *Feed) Pending(name string) bool {
-	return slices.ContainsFunc(*f.open.Load(), func(one *opened) bool {
-		return one.name == name && one.upstream != nil && one.upstream.Pending()
+	return slices.ContainsFunc(*f.open.Load(), func(o *opened) bool {
+		return o.name == name && o.upstream != nil && o.upstream.Pending()
 	})
 }
 
@@ -54,15 +54,15 @@ var (
 )
 
 // Describe implements prometheus.Collector.
-func (f *Feed) Describe(to chan<- *prometheus.Desc) {
-	for _, each := range []*prometheus.Desc{upstreamCount, upstreamConnected, upstreamAge, upstreamFullness, upstreamRefused, sourceProblems, sourcesBroken, sourcesHeld, endpointsHeld, changesDelayed,
+func (f *Feed) Describe(ch chan<- *prometheus.Desc) {
+	for _, desc := range []*prometheus.Desc{upstreamCount, upstreamConnected, upstreamAge, upstreamFullness, upstreamRefused, sourceProblems, sourcesBroken, sourcesHeld, endpointsHeld, changesDelayed,
 		namesCount, namesFailing, nameLookups, nameFailures} {
-		to <- each
+		ch <- desc
 	}
 }
 
 // Collect implements prometheus.Collector.
-func (f *Feed) Collect(to chan<- prometheus.Metric) {
+func (f *Feed) Collect(ch chan<- prometheus.Metric) {
 	var count, connected, refused int
 	var age time.Duration
 	var fullness float64
@@ -86,8 +86,8 @@ func (f *Feed) Collect(to chan<- prometheus.Metric) {
 			connected++
 		}
 	})
-	gauge := func(of *prometheus.Desc, value float64) {
-		to <- prometheus.MustNewConstMetric(of, prometheus.GaugeValue, value)
+	gauge := func(desc *prometheus.Desc, value float64) {
+		ch <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value)
 	}
 	gauge(upstreamCount, float64(count))
 	gauge(upstreamConnected, float64(connected))
@@ -105,7 +105,7 @@ func (f *Feed) Collect(to chan<- prometheus.Metric) {
 	dns := f.intake.dns.resolver.Stats()
 	gauge(namesCount, float64(dns.Names))
 	gauge(namesFailing, float64(dns.Failing))
-	to <- prometheus.MustNewConstMetric(nameLookups, prometheus.CounterValue, float64(dns.Lookups))
-	to <- prometheus.MustNewConstMetric(nameFailures, prometheus.CounterValue, float64(dns.Failures))
-	to <- prometheus.MustNewConstMetric(changesDelayed, prometheus.CounterValue, float64(f.intake.delays.count.Load()))
+	ch <- prometheus.MustNewConstMetric(nameLookups, prometheus.CounterValue, float64(dns.Lookups))
+	ch <- prometheus.MustNewConstMetric(nameFailures, prometheus.CounterValue, float64(dns.Failures))
+	ch <- prometheus.MustNewConstMetric(changesDelayed, prometheus.CounterValue, float64(f.intake.guards.delays.Load()))
 }

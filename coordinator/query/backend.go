@@ -8,13 +8,14 @@ import (
 	"sync/atomic"
 	"time"
 
-	"hdsd/access"
 	"hdsd/api"
-	"hdsd/coordinator/catalog"
+	"hdsd/catalog"
 	"hdsd/coordinator/feed"
 	"hdsd/eds"
 	"hdsd/hds"
 	"hdsd/health"
+	"hdsd/peer/access"
+	"hdsd/publish"
 	"hdsd/store"
 )
 
@@ -32,7 +33,7 @@ type Core interface {
 	// NextSnapshot waits for a snapshot that is newer than the call, for as long as it takes.
 	NextSnapshot(ctx context.Context) (*Snapshot, error)
 
-	// Done is closed when Ask answers no more.
+	// Done is closed when Ask stops answering.
 	Done() <-chan struct{}
 }
 
@@ -40,32 +41,32 @@ type Core interface {
 type State interface {
 	// Names lists all clusters, sorted.
 	Names() []string
-	// Cluster gives the cluster of a name, or nil.
+	// Cluster returns the cluster of a name, or nil.
 	Cluster(name string) *catalog.Cluster
-	// Panic says why Envoys are in panic for a cluster; empty if they are not. Since is zero if it is
-	// unknown.
+	// Panic returns the reason why Envoys are in panic for a cluster; empty if they are not.
+	// Since is zero if it is unknown.
 	Panic(k *catalog.Cluster) (reason string, since time.Time)
-	// Frozen tells whether publishing is frozen.
+	// Frozen reports whether publishing is frozen.
 	Frozen() bool
-	// BlockedReason says why no checker gets a cluster; it is empty if some may.
+	// BlockedReason returns the reason why no checker gets a cluster; it is empty if some may.
 	BlockedReason(k *catalog.Cluster) string
 
-	// Status is what hdsd holds to be true of an endpoint.
+	// Status returns the health that hdsd holds to be true of an endpoint.
 	Status(e *catalog.Endpoint) health.Status
-	// StrandedReason says why no checker can check an endpoint; it is empty if one
-	// can.
+	// StrandedReason returns the reason why no checker can check an endpoint; it is empty if
+	// one can.
 	StrandedReason(k *catalog.Cluster, e *catalog.Endpoint) string
-	// NotChecked says why hdsd does not check all of a cluster, and since when. The reason is
-	// empty if it does, or may soon; then there is a time.
+	// NotChecked returns the reason why hdsd does not check all of a cluster, and since when.
+	// The reason is empty if it does, or may soon; then there is a time.
 	NotChecked(k *catalog.Cluster) (reason string, since time.Time)
-	// Explain gives the health of an endpoint and its reasons.
+	// Explain returns the health of an endpoint with its reasons.
 	Explain(k *catalog.Cluster, e *catalog.Endpoint) api.EndpointHealth
-	// ExplainGone gives the health of an endpoint that no source has.
+	// ExplainGone returns the health of an endpoint that no source has.
 	ExplainGone(key health.Endpoint) api.EndpointHealth
 
-	// Condition says how an endpoint is.
+	// Condition returns the condition of an endpoint.
 	Condition(e *catalog.Endpoint) Condition
-	// Crew says how the checkers are as a whole.
+	// Crew returns the condition of the checkers as a whole.
 	Crew() Crew
 	// Checkers lists all checkers, in no order.
 	Checkers() []Checker
@@ -75,14 +76,14 @@ type State interface {
 	Lagging() map[string]bool
 }
 
-// Checker is a checker as far as the State knows it.
+// Checker is a checker as known to the State.
 type Checker struct {
 	api.Checker
-	SilenceReason string // what becomes of the endpoints of a checker that is silent
-	DoubtReason   string // why its peers' votes are believed and its own are not
+	SilenceReason string // effect of the silence on its endpoints
+	DoubtReason   string // reason why its peers' votes are believed and its own are not
 }
 
-// Options are what a Backend asks. For some questions it needs only some of them.
+// Options are the data sources of a Backend. Some questions need only some of them.
 type Options struct {
 	Core  Core
 	Store *store.Store
@@ -91,15 +92,19 @@ type Options struct {
 	Feed  *feed.Feed
 
 	// Relayed lists the clients of the relay as eds.Server.Clients does; nil: there is none.
-	Relayed func(only func(name string) bool) []eds.Client
+	Relayed func(wanted func(name string) bool) []publish.Client
 
-	// Refusing lists the data planes that refuse a response at present; nil: it does not know.
-	Refusing func() []eds.Refuser
+	// Refusing lists the data planes that currently refuse a response; nil: unknown.
+	Refusing func() []publish.Refuser
 
-	// Outside returns the name that everybody else has for a cluster of hdsd's; nil: the same.
-	Outside func(own string) string
+	// Outside returns the outside name of a cluster of hdsd's; nil: the same.
+	Outside func(name string) string
 
-	// Process says how the process is.
+	// Version returns the version of a cluster that hdsd has or had a name for; nil: judge by
+	// the name.
+	Version func(name string) string
+
+	// Process returns the condition of the process.
 	Process func() Process
 }
 
@@ -109,14 +114,21 @@ type Backend struct {
 	tail      *tail
 	listings  *listings
 	incidents *incidents
+	flips     *flips
 
 	clusterWatchers atomic.Int64
 }
 
 // New makes a Backend.
 func New(o Options) *Backend {
-	b := &Backend{Options: o, tail: newTail(o.Store), incidents: newIncidents()}
-	b.listings = newListings(b)
+	if o.Version == nil {
+		o.Version = func(name string) string {
+			_, version := health.SplitVersion(name)
+			return version
+		}
+	}
+	b := &Backend{Options: o, tail: newTail(o.Store), incidents: newIncidents(o.Core, o.Store), flips: newFlips()}
+	b.listings = newListings(b.step)
 	return b
 }
 
@@ -125,20 +137,18 @@ func (b *Backend) visible(ctx context.Context) access.Clusters {
 	return access.FromContext(ctx).Clusters().WithVersions(b.Outside)
 }
 
-// Watchers counts the watches under way.
+// Watchers counts the current watches.
 func (b *Backend) Watchers() int { return b.tail.size() }
 
 // Endpoints implements api.Backend.
 func (b *Backend) Endpoints(ctx context.Context, q api.EndpointQuery) ([]api.EndpointHealth, bool, error) {
-	if q.Cluster != "" {
-		if err := b.checkKnown(ctx, q.Cluster); err != nil {
-			return nil, false, err
-		}
+	if _, err := b.names(ctx, q.Cluster); err != nil {
+		return nil, false, err
 	}
 	if !q.AsOf.IsZero() {
 		return b.endpointsAsOf(ctx, q)
 	}
-	s := scan{query: q, may: b.visible(ctx)}
+	s := scan{query: q, visible: b.visible(ctx)}
 	if err := b.scan(ctx, &s); err != nil {
 		return nil, false, err
 	}
@@ -159,45 +169,46 @@ func (b *Backend) scan(ctx context.Context, s *scan) error {
 	return nil
 }
 
-// mostPages is how many pages of the store a question reads at once where a part of each is
-// filtered out.
+// mostPages is the number of pages of the store that a question reads at once if a part of each
+// is filtered out.
 const mostPages = 20
 
 // Transitions implements api.Backend.
 func (b *Backend) Transitions(ctx context.Context, q api.TransitionQuery) ([]health.Transition, string, error) {
-	if q.Cluster != "" {
-		if err := b.checkKnown(ctx, q.Cluster); err != nil {
-			return nil, "", err
-		}
+	names, err := b.names(ctx, q.Cluster)
+	if err != nil {
+		return nil, "", err
 	}
-	var all []health.Transition
-	may, limit := b.visible(ctx), q.Limit
+	var list []health.Transition
+	visible, limit := b.visible(ctx), q.Limit
 	for pages := 1; ; pages++ {
-		found, next, err := b.Store.Transitions(storeQuery(&q))
+		query := storeQuery(&q)
+		query.Versions = names
+		found, next, err := b.Store.Transitions(query)
 		if errors.Is(err, store.ErrBadToken) {
 			return nil, "", api.ErrBadToken
 		}
 		if err == nil {
 			err = ctx.Err()
 		}
-		if !may.All() {
-			found = slices.DeleteFunc(found, func(t health.Transition) bool { return !may.Has(t.Endpoint.Cluster) })
+		if !visible.All() {
+			found = slices.DeleteFunc(found, func(t health.Transition) bool { return !visible.Has(t.Endpoint.Cluster) })
 		}
-		if all = append(all, found...); err != nil || len(all) == limit || next == "" || pages == mostPages {
-			return all, next, err
+		if list = append(list, found...); err != nil || len(list) == limit || next == "" || pages == mostPages {
+			return list, next, err
 		}
-		q.Token, q.Limit = next, limit-len(all) // a part of the page was filtered out
+		q.Token, q.Limit = next, limit-len(list) // a part of the page was filtered out
 	}
 }
 
 // Gaps implements api.Backend.
 func (b *Backend) Gaps(_ context.Context, q api.TransitionQuery, next string) ([]api.Gap, error) {
 	found, err := b.Store.Gaps(storeQuery(&q), next)
-	all := make([]api.Gap, len(found))
+	list := make([]api.Gap, len(found))
 	for i, g := range found {
-		all[i] = api.Gap{Start: g.Start, End: g.End, Transitions: g.Transitions}
+		list[i] = api.Gap{Start: g.Start, End: g.End, Transitions: g.Transitions}
 	}
-	return all, err
+	return list, err
 }
 
 // HistoryBegan implements api.Backend.
@@ -218,18 +229,43 @@ func storeQuery(q *api.TransitionQuery) store.Query {
 	}
 }
 
-// checkKnown gives an error unless a cluster exists or ever did, for this caller.
-func (b *Backend) checkKnown(ctx context.Context, name string) error {
-	var present bool
-	if err := b.Core.Ask(ctx, func(s State) { present = s.Cluster(name) != nil }); err != nil {
-		return err
+// names returns the names that hdsd has or had for the versions of a cluster, sorted; none for
+// an empty name. It returns an error unless the cluster exists or ever did, for this caller.
+func (b *Backend) names(ctx context.Context, cluster string) (names []string, err error) {
+	if cluster == "" {
+		return nil, nil
 	}
-	return b.checkName(b.visible(ctx), name, present)
+	var recorded []string
+	if b.Store != nil { // otherwise the question is about the present only
+		recorded = b.Store.KnownVersions(cluster)
+	}
+	answer := make(chan []string, 1)
+	err = b.Core.Ask(ctx, func(s State) {
+		present := versions(s, cluster)
+		for _, name := range recorded {
+			if s.Cluster(name) == nil { // otherwise it is there already, or another cluster
+				present = append(present, name)
+			}
+		}
+		answer <- present
+	})
+	if err != nil {
+		return nil, err
+	}
+	names = <-answer
+	if err := b.checkName(b.visible(ctx), cluster, len(names) > 0); err != nil {
+		return nil, err
+	}
+	if !slices.Contains(names, cluster) {
+		names = append(names, cluster)
+	}
+	slices.Sort(names)
+	return names, nil
 }
 
-// checkName gives an error unless a cluster is present or ever was, for a caller.
-func (b *Backend) checkName(may access.Clusters, name string, present bool) error {
-	if !may.Has(name) || !present && !b.Store.KnownCluster(name) {
+// checkName returns an error unless a cluster is present or ever was, for a caller.
+func (b *Backend) checkName(visible access.Clusters, name string, present bool) error {
+	if !visible.Has(name) || !present && !b.Store.KnownCluster(name) {
 		return fmt.Errorf("%w %q", api.ErrUnknownCluster, name)
 	}
 	return nil

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	"hdsd/access"
 	"hdsd/api"
 	"hdsd/hds"
+	"hdsd/peer/access"
 )
 
 // Checkers implements api.Backend.
@@ -19,34 +19,43 @@ func (b *Backend) Checkers(ctx context.Context) ([]api.Checker, error) {
 	return b.checkersOf(ctx, now), nil
 }
 
-// hiddenReason stands for a reason that may name clusters and sources which the caller may not see.
-const hiddenReason = "ask somebody who may see all clusters"
+// HiddenReason replaces a reason that may name clusters and sources hidden from the caller.
+const HiddenReason = "ask somebody who may see all clusters"
 
 // checkersOf returns the checkers of a snapshot, each with the present state of its stream.
 func (b *Backend) checkersOf(ctx context.Context, now *Snapshot) []api.Checker {
-	all := access.FromContext(ctx).Clusters().All()
+	seesAll := access.FromContext(ctx).Clusters().All()
 	found := make([]api.Checker, len(now.checkers))
 	for i := range now.checkers {
 		known := &now.checkers[i]
 		stream := b.HDS.State(known.ID)
 		found[i] = withStream(known, &stream, now.lagging[known.ID])
-		if !all {
+		if !seesAll {
 			hideReasons(&found[i])
 		}
 	}
 	return found
 }
 
-// hideReasons hides why a checker is not believed, but not that it is not.
+// hideReasons hides the reason why a checker is not believed, but not the fact.
 func hideReasons(k *api.Checker) {
-	for _, reason := range []*string{&k.DistrustReason, &k.BlindReason} {
-		if *reason != "" {
-			*reason = hiddenReason
-		}
-	}
-	k.CutPaths = slices.Clone(k.CutPaths) // which the snapshot has, too
+	hide(&k.DistrustReason)
+	hide(&k.BlindReason)
+	k.CutPaths = slices.Clone(k.CutPaths) // the snapshot shares it
 	for i := range k.CutPaths {
-		k.CutPaths[i].Reason = hiddenReason
+		k.CutPaths[i].Reason = HiddenReason
+	}
+	if k.Operator != nil {
+		shown := *k.Operator
+		hide(&shown.Reason)
+		k.Operator = &shown
+	}
+}
+
+// hide hides a reason, if there is one.
+func hide(reason *string) {
+	if *reason != "" {
+		*reason = HiddenReason
 	}
 }
 
@@ -56,14 +65,21 @@ func (b *Backend) Paths(ctx context.Context) ([]api.Path, error) {
 	if err != nil {
 		return nil, err
 	}
-	return now.paths, nil
+	if access.FromContext(ctx).Clusters().All() {
+		return now.paths, nil
+	}
+	shown := slices.Clone(now.paths)
+	for i := range shown {
+		hide(&shown[i].CutReason)
+	}
+	return shown, nil
 }
 
-// withStream completes a checker by what its stream says.
+// withStream completes a checker by the state of its stream.
 func withStream(known *Checker, stream *hds.State, lagging bool) api.Checker {
 	k := known.Checker
 	k.Specifier, k.StrangeReports = specifierState(stream, lagging), stream.StrangeReports
-	if !stream.LastReport.IsZero() { // else its present stream, if it has one, has none
+	if !stream.LastReport.IsZero() { // otherwise its present stream, if it has one, has none
 		k.LastReport = stream.LastReport
 	}
 	switch stopped := "it has stopped reporting"; {
@@ -82,9 +98,9 @@ func withStream(known *Checker, stream *hds.State, lagging bool) api.Checker {
 }
 
 // joinReasons joins a reason and another, which may be empty.
-func joinReasons(reason, other string) string { return strings.TrimSuffix(reason+"; "+other, "; ") }
+func joinReasons(reason, more string) string { return strings.TrimSuffix(reason+"; "+more, "; ") }
 
-// specifierState says whether a checker was sent its specifier and follows it.
+// specifierState describes whether a checker was sent its specifier and follows it.
 func specifierState(s *hds.State, lagging bool) string {
 	if lagging {
 		return hds.NotSent

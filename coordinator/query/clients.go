@@ -7,8 +7,8 @@ import (
 	adminv3 "github.com/envoyproxy/go-control-plane/envoy/admin/v3"
 
 	"hdsd/api"
-	"hdsd/eds"
 	"hdsd/hds"
+	"hdsd/publish"
 	"hdsd/source/xds"
 )
 
@@ -19,7 +19,7 @@ func (b *Backend) Clients(ctx context.Context, cluster string) ([]api.Client, er
 	if cluster != "" {
 		return b.holders(ctx, cluster)
 	}
-	all := append(subscribers(b.streams(nil)), b.upstreamClients()...)
+	clients := append(subscribers(b.streams(nil)), b.upstreamClients()...)
 	checkers, err := b.Checkers(ctx)
 	if err != nil {
 		return nil, err
@@ -28,14 +28,14 @@ func (b *Backend) Clients(ctx context.Context, cluster string) ([]api.Client, er
 		if lost := checkers[i].Lost; lost != nil && lost.Gone {
 			continue
 		}
-		all = append(all, checkerClient(&checkers[i]))
+		clients = append(clients, checkerClient(&checkers[i]))
 	}
-	return all, nil
+	return clients, nil
 }
 
 // holders lists the data planes that asked for a cluster or its assignment.
 func (b *Backend) holders(ctx context.Context, cluster string) ([]api.Client, error) {
-	if err := b.checkKnown(ctx, cluster); err != nil {
+	if _, err := b.names(ctx, cluster); err != nil {
 		return nil, err
 	}
 	outside, service := cluster, cluster
@@ -50,29 +50,29 @@ func (b *Backend) holders(ctx context.Context, cluster string) ([]api.Client, er
 	return subscribers(b.streams(func(name string) bool { return name == outside || name == service })), nil
 }
 
-// streams lists the streams and the polls of data planes that asked for some names; nil: for
+// streams lists the streams and the polls of data planes that asked for wanted names; nil: for
 // any.
-func (b *Backend) streams(only func(name string) bool) []eds.Client {
-	all := b.EDS.Clients(only)
+func (b *Backend) streams(wanted func(name string) bool) []publish.Client {
+	streams := b.EDS.Clients(wanted)
 	if b.Relayed != nil {
-		all = append(all, b.Relayed(only)...)
+		streams = append(streams, b.Relayed(wanted)...)
 	}
-	return all
+	return streams
 }
 
 // subscribers joins the streams and the polls of each client.
-func subscribers(streams []eds.Client) []api.Client {
+func subscribers(streams []publish.Client) []api.Client {
 	type identity struct{ id, typeURL string }
-	at := map[identity]int{}
-	var all []api.Client
+	index := map[identity]int{}
+	var clients []api.Client
 	for _, s := range streams {
-		i, ok := at[identity{s.ID, s.TypeURL}]
+		i, ok := index[identity{s.ID, s.TypeURL}]
 		if !ok {
-			i = len(all)
-			at[identity{s.ID, s.TypeURL}] = i
-			all = append(all, api.Client{ID: s.ID, Kind: api.KindSubscriber, TypeURL: s.TypeURL, Connected: true})
+			i = len(clients)
+			index[identity{s.ID, s.TypeURL}] = i
+			clients = append(clients, api.Client{ID: s.ID, Kind: api.KindSubscriber, TypeURL: s.TypeURL, Connected: true})
 		}
-		c := &all[i]
+		c := &clients[i]
 		c.Resources += s.Resources
 		c.Synced += s.Synced
 		c.Stale += s.Stale
@@ -88,7 +88,7 @@ func subscribers(streams []eds.Client) []api.Client {
 			c.Poll = (*api.Poll)(s.Poll)
 		}
 	}
-	return all
+	return clients
 }
 
 // checkerClient shows a checker as a client of its one resource, the specifier,
@@ -106,7 +106,7 @@ func checkerClient(k *api.Checker) api.Client {
 }
 
 // upstreamClients lists hdsd as a client of each management server.
-func (b *Backend) upstreamClients() (all []api.Client) {
+func (b *Backend) upstreamClients() (clients []api.Client) {
 	b.Feed.Upstreams(func(name string, known xds.Status) {
 		for i := range known.Types {
 			t := &known.Types[i]
@@ -124,14 +124,14 @@ func (b *Backend) upstreamClients() (all []api.Client) {
 					c.Stale++
 				}
 			}
-			all = append(all, c)
+			clients = append(clients, c)
 		}
 	})
-	return all
+	return clients
 }
 
-// lastError says what is wrong with a management server: hdsd cannot reach it, or
-// refuses what it sends.
+// lastError describes the fault of a management server: hdsd cannot reach it, or refuses its
+// response.
 func lastError(t *xds.TypeStatus) string {
 	if t.Connected {
 		return cmp.Or(t.Rejected, t.LastError)

@@ -4,9 +4,9 @@ import (
 	"context"
 	"slices"
 
-	"hdsd/access"
 	"hdsd/api"
 	"hdsd/health"
+	"hdsd/peer/access"
 )
 
 // Clusters implements api.Backend.
@@ -15,24 +15,22 @@ func (b *Backend) Clusters(ctx context.Context, q api.ClusterQuery) (found []api
 	if err != nil {
 		return nil, false, err
 	}
-	may, rows := b.visible(ctx), now.behind(q.After)
+	visible, rows := b.visible(ctx), now.behind(q.After)
 	if q.Cluster != "" {
-		r := now.find(q.Cluster)
-		if err := b.checkName(may, q.Cluster, r != nil); err != nil {
+		rows = now.versions(q.Cluster)
+		if err := b.checkName(visible, q.Cluster, len(rows) > 0); err != nil {
 			return nil, false, err
 		}
-		if rows = nil; r != nil && q.After == "" {
-			rows = []*row{r}
-		}
+		rows = slices.DeleteFunc(rows, func(r *row) bool { return r.compare(q.After) <= 0 })
 	}
 	for _, r := range rows {
-		if !may.Has(r.name()) || !r.passes(q.Filter) {
+		if !visible.Has(r.name()) || !r.passes(q.Filter) {
 			continue
 		}
 		if len(found) == q.Limit {
 			return found, true, nil
 		}
-		k := b.describe(now, r, may)
+		k := b.describe(now, r, visible)
 		if q.Cluster != "" && k.Checked {
 			k.HealthChecks = r.cluster.Checked.Checks()
 		}
@@ -42,16 +40,16 @@ func (b *Backend) Clusters(ctx context.Context, q api.ClusterQuery) (found []api
 }
 
 // describe returns a row as a caller with these clusters may see it.
-func (b *Backend) describe(now *Snapshot, r *row, may access.Clusters) api.Cluster {
+func (b *Backend) describe(now *Snapshot, r *row, visible access.Clusters) api.Cluster {
 	k := r.describe(now.frozen)
-	if !may.All() {
+	if !visible.All() {
 		k.Source = ""
 	}
-	k.NoEndpointsReason = b.Feed.NoEndpointsReason(r.cluster)
+	k.NoEndpointsReason = b.Feed.NoEndpointsReason(r.cluster, visible.All())
 	return k
 }
 
-// passes tells whether a filter lets a cluster pass.
+// passes reports whether a filter lets a cluster pass.
 func (r *row) passes(f health.Filter) bool {
 	if f.Any() {
 		return true
@@ -69,36 +67,36 @@ func (r *row) passes(f health.Filter) bool {
 	return f.Unhealthy && inside && len(r.quarantined()) > 0
 }
 
-// quarantined lists what of a cluster is not checked, and why.
-func (r *row) quarantined() (all []api.Quarantined) {
+// quarantined lists the unchecked parts of a cluster, with reasons.
+func (r *row) quarantined() (list []api.Quarantined) {
 	for _, q := range r.cluster.Exclusions() {
-		all = append(all, api.Quarantined{Address: q.Address, Reason: q.Reason})
+		list = append(list, api.Quarantined{Address: q.Address, Reason: q.Reason})
 	}
 	if r.blocked != "" {
-		all = append(all, api.Quarantined{Reason: r.blocked})
+		list = append(list, api.Quarantined{Reason: r.blocked})
 	}
 	for _, q := range r.cluster.Disabled {
-		all = append(all, api.Quarantined{Address: q.Address, Reason: q.Reason})
+		list = append(list, api.Quarantined{Address: q.Address, Reason: q.Reason})
 	}
-	return slices.Concat(all, r.stranded)
+	return slices.Concat(list, r.stranded)
 }
 
 // describe counts a cluster's endpoints and lists those that are not checked.
 func (r *row) describe(frozen bool) api.Cluster {
 	k := r.cluster
-	out := api.Cluster{
-		Name: r.name(), Source: k.Source.Source, Checked: k.IsChecked(), Endpoints: len(k.Endpoints),
+	cluster := api.Cluster{
+		Name: r.name(), Version: k.Version(), Source: k.Source.Source, Checked: k.IsChecked(), Endpoints: len(k.Endpoints),
 		Overridden: r.overridden, Held: r.held, Quarantined: r.quarantined(), RejectedReason: k.Rejected,
 		Panic: r.panics.Reason, PanicSince: r.panics.Since,
 	}
 	switch {
 	case k.Shadow:
-		out.Mode = api.Shadow
+		cluster.Mode = api.Shadow
 	case frozen:
-		out.Mode = api.Frozen
+		cluster.Mode = api.Frozen
 	}
 	for i := range r.places {
-		out.Add(&r.places[i].counts)
+		cluster.Add(&r.places[i].counts)
 	}
-	return out
+	return cluster
 }

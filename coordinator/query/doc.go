@@ -11,10 +11,9 @@
 //
 // # What it guarantees
 //
-// Who asks how hdsd, its clusters or its checkers are reads a snapshot that was begun after
-// the question. If the core is busy for longer than a moment, it reads the latest one. A
-// snapshot costs the core a look at what has changed since the one before, and only if
-// somebody asks.
+// Questions about hdsd, its clusters or its checkers read a snapshot that was begun after the
+// question. If the core is busy for longer than a moment, they read the latest one. A snapshot
+// costs the core a look at the changes since the previous one, and only if there is a question.
 //
 // A question about present endpoints looks at a bounded number of endpoints at a time,
 // so that it never holds up the core. A list that takes several steps contains each
@@ -26,12 +25,14 @@
 // slow watcher: it reads later, and at worst learns that the history no longer
 // reaches back to where it is.
 //
-// Watchers cost the core next to nothing, however many they are. Those that begin at
-// about the same time share one listing, whose pages are made once, as they are needed;
-// a bounded number of pages is kept. What is new is shown in rounds, which are the
-// longer the more watchers there are. Each event is encoded once for all.
+// Watchers cost the core next to nothing, in any number. Those that begin at about the same
+// time share one listing, whose pages are made once, as they are needed; a bounded number of
+// pages is kept. News is shown in rounds, which grow with the number of watchers. Each event is
+// encoded once for all.
 //
 // # Goroutines
 //
-// The package starts none. A Backend may be used from any goroutine.
+// The package starts none. A Backend may be used from any goroutine. A goroutine of its owner,
+// ReadIncidents, reads the history for questions about incidents. A question that waits for it,
+// or for a snapshot, gives up its turn (api.Aside), so that others are answered.
 package query

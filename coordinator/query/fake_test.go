@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"hdsd/api"
-	"hdsd/coordinator/catalog"
+	"hdsd/catalog"
 	"hdsd/coordinator/feed"
 	configv1 "hdsd/gen/hdsd/config/v1"
 	"hdsd/hds"

@@ -2,8 +2,10 @@ package query
 
 import (
 	"context"
+	"sync"
 	"time"
 
+	"hdsd/api"
 	storev1 "hdsd/gen/hdsd/store/v1"
 	"hdsd/health"
 	"hdsd/incident"
@@ -11,142 +13,238 @@ import (
 )
 
 const (
-	// incidentStep is how many transitions are read between two looks at whether the caller
-	// still waits.
+	// incidentStep is the number of transitions read at a time.
 	incidentStep = 4096
 
-	// staleAfter is how long an endpoint may be down without a change before hdsd looks at
-	// whether it still is: a transition is missing if its source no longer has it, or in a gap.
+	// commitWait is the longest wait of a reading until all events so far are on disk.
+	commitWait = time.Second
+
+	// staleAfter is the time without a change after which hdsd looks whether an endpoint is
+	// still down: a transition is missing if its source no longer has it, or in a gap.
 	staleAfter = time.Minute
 )
 
-// incidents is the history as incidents, as far as it was read. Each question reads on.
+// incidents is the part of the history that was read, as incidents. ReadIncidents reads on when
+// a question needs it, once for all questions meanwhile.
 type incidents struct {
-	turn chan struct{} // held by who uses the rest
-	log  *incident.Log
+	core  Core
+	store *store.Store
+	due   chan struct{} // has an element if a question waits for a reading
+
+	mu     sync.Mutex
+	log    *incident.Log
+	wanted *reading // not begun yet; nil: no question waits for one
+	whole  bool     // the history was read to its end once
+
+	// ReadIncidents owns these fields.
 	read store.Place
 	seen time.Time // of the last event
 }
 
-func newIncidents() *incidents {
-	return &incidents{turn: make(chan struct{}, 1), log: incident.NewLog()}
+// reading reads the history up to its own beginning.
+type reading struct {
+	done chan struct{} // closed at its end
+	err  error         // valid then
 }
 
-// Incidents implements api.Backend.
-func (b *Backend) Incidents(ctx context.Context, q incident.Query) ([]incident.Incident, bool, error) {
-	if q.Cluster != "" {
-		if err := b.checkKnown(ctx, q.Cluster); err != nil {
-			return nil, false, err
-		}
-	}
-	may := b.visible(ctx)
-	q.May = may.Has
-	all := b.incidents
-	select {
-	case all.turn <- struct{}{}:
-	case <-ctx.Done():
-		return nil, false, context.Cause(ctx)
-	}
-	defer func() { <-all.turn }()
-	for {
-		more, err := b.Store.Kept(all.read, incidentStep)
-		if err == nil {
-			err = ctx.Err()
-		}
-		if err != nil {
-			return nil, false, err
-		}
-		for i := range more {
-			all.log.Add(uint64(more[i].Place), &more[i].Transition)
-			all.read = more[i].Place
-		}
-		if len(more) < incidentStep {
-			break
-		}
-	}
-	if err := b.noteEvents(ctx); err != nil {
-		return nil, false, err
-	}
-	if err := b.endStale(ctx); err != nil {
-		return nil, false, err
-	}
-	found, more := all.log.List(q)
-	return found, more, nil
+func newIncidents(core Core, history *store.Store) *incidents {
+	return &incidents{core: core, store: history, due: make(chan struct{}, 1), log: incident.NewLog()}
 }
 
-// noteEvents reads on in the events that may be causes. Those of the last minute are read
-// again: some may have been on their way to the disk.
-func (b *Backend) noteEvents(ctx context.Context) error {
-	all := b.incidents
-	asked := store.EventQuery{Limit: incidentStep}
-	if !all.seen.IsZero() {
-		from := all.seen
-		if now := time.Now(); now.Before(from) { // the clock was set back, or a note is of the future
-			from = now
-		}
-		asked.Start = from.Add(-staleAfter)
+// want requests another reading. It returns the reading, and the patience of a question that
+// may do without: longer if little is left to read.
+func (inc *incidents) want() (next *reading, patience time.Duration) {
+	inc.mu.Lock()
+	defer inc.mu.Unlock()
+	if patience = longestWait; inc.whole {
+		patience += commitWait
 	}
-	for more := true; more; more = asked.After > 0 {
-		found, next, err := b.Store.Events(asked)
+	if inc.wanted == nil {
+		inc.wanted = &reading{done: make(chan struct{})}
+		inc.due <- struct{}{}
+	}
+	return inc.wanted, patience
+}
+
+// begin returns the wanted reading.
+func (inc *incidents) begin() *reading {
+	inc.mu.Lock()
+	defer inc.mu.Unlock()
+	next := inc.wanted
+	inc.wanted = nil
+	return next
+}
+
+// Incidents implements api.Backend. With AllowPartial, it has no incident before the history was
+// read to its end once: until then, which ones go on is not known.
+func (b *Backend) Incidents(ctx context.Context, q api.IncidentQuery) (page api.IncidentPage, err error) {
+	if q.Versions, err = b.names(ctx, q.Cluster); err != nil {
+		return page, err
+	}
+	inc := b.incidents
+	next, patience := inc.want()
+	err = api.Aside(ctx, func() error {
+		var late <-chan time.Time
+		if q.AllowPartial {
+			timer := time.NewTimer(patience)
+			defer timer.Stop()
+			late = timer.C
+		}
+		select {
+		case <-next.done:
+			return next.err
+		case <-late:
+			page.Partial = true
+			return nil
+		case <-b.Core.Done():
+			return api.ErrStopping
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	})
+	if err != nil {
+		return page, err
+	}
+	visible := b.visible(ctx)
+	q.Visible, q.Version = visible.Has, b.Version
+	inc.mu.Lock()
+	defer inc.mu.Unlock()
+	if inc.whole {
+		page.Incidents, page.More = inc.log.List(q.Query)
+	}
+	return page, nil
+}
+
+// ReadIncidents reads the history for Incidents until the context ends, on request.
+func (b *Backend) ReadIncidents(ctx context.Context) {
+	for inc := b.incidents; ; {
+		select {
+		case <-inc.due:
+		case <-ctx.Done():
+			return
+		}
+		next := inc.begin()
+		inc.awaitCommit(ctx)
+		next.err = inc.readOn(ctx)
+		close(next.done)
+	}
+}
+
+// awaitCommit waits until all events so far are on disk, unless the disk fails.
+func (inc *incidents) awaitCommit(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, commitWait)
+	defer cancel()
+	_ = inc.store.Durable(ctx) // then the reading covers less
+}
+
+// readOn reads to the end of the history.
+func (inc *incidents) readOn(ctx context.Context) error {
+	for unfinished := true; unfinished; {
+		found, err := inc.store.Kept(inc.read, incidentStep)
 		if err == nil {
 			err = ctx.Err()
 		}
 		if err != nil {
 			return err
 		}
+		inc.mu.Lock()
+		for i := range found {
+			inc.log.Add(uint64(found[i].Place), &found[i].Transition)
+			inc.read = found[i].Place
+		}
+		inc.mu.Unlock()
+		unfinished = len(found) == incidentStep
+	}
+	if err := inc.noteEvents(ctx); err != nil {
+		return err
+	}
+	if err := inc.endStale(ctx); err != nil {
+		return err
+	}
+	inc.mu.Lock()
+	defer inc.mu.Unlock()
+	inc.whole = true
+	return nil
+}
+
+// noteEvents reads on in the events that may be causes. Those of the last minute are read
+// again: some may have been on their way to the disk.
+func (inc *incidents) noteEvents(ctx context.Context) error {
+	query := store.EventQuery{Limit: incidentStep}
+	if !inc.seen.IsZero() {
+		start := inc.seen
+		if now := time.Now(); now.Before(start) { // the clock was set back, or a note is of the future
+			start = now
+		}
+		query.Start = start.Add(-staleAfter)
+	}
+	for unfinished := true; unfinished; unfinished = query.After > 0 {
+		found, next, err := inc.store.Events(query)
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return err
+		}
+		inc.mu.Lock()
 		for i := range found {
 			e := &found[i].Event
 			if e.Kind == storev1.EventKind_CHECKER_DOUBTED || e.Kind == storev1.EventKind_PATH_DOUBTED {
-				all.log.Note(&incident.Event{Time: e.Time, Checker: e.Checker, To: e.Locality})
+				inc.log.Note(&incident.Event{Time: e.Time, Checker: e.Checker, To: e.Locality})
 			}
-			if e.Time.After(all.seen) {
-				all.seen = e.Time
+			if e.Time.After(inc.seen) {
+				inc.seen = e.Time
 			}
 		}
-		asked.After = next
+		inc.mu.Unlock()
+		query.After = next
 	}
 	return nil
 }
 
-// endStale ends what is down in the log only.
-func (b *Backend) endStale(ctx context.Context) error {
+// endStale ends incidents of endpoints that are down in the log only.
+func (inc *incidents) endStale(ctx context.Context) error {
 	now := time.Now()
-	stale := b.incidents.log.Stale(now.Add(-staleAfter))
+	inc.mu.Lock()
+	stale := inc.log.Stale(now.Add(-staleAfter))
+	inc.mu.Unlock()
 	if len(stale) == 0 {
 		return nil
 	}
-	gone := make(chan []health.Endpoint, 1)
-	err := b.Core.Ask(ctx, func(s State) {
+	ended := make(chan []health.Endpoint, 1)
+	err := inc.core.Ask(ctx, func(s State) {
 		var found []health.Endpoint
-		for name, of := range byCluster(stale) {
+		for name, endpoints := range byCluster(stale) {
 			if k := s.Cluster(name); k != nil {
 				for i := range k.Endpoints {
 					e := &k.Endpoints[i]
 					if status := s.Status(e); status == health.Unhealthy || status == health.Timeout {
-						delete(of, e.Key())
+						delete(endpoints, e.Key())
 					}
 				}
 			}
-			for e := range of {
+			for e := range endpoints {
 				found = append(found, e)
 			}
 		}
-		gone <- found
+		ended <- found
 	})
 	if err != nil {
 		return err
 	}
-	b.incidents.log.Gone(<-gone, now)
+	inc.mu.Lock()
+	defer inc.mu.Unlock()
+	inc.log.Remove(<-ended, now)
 	return nil
 }
 
 func byCluster(endpoints []health.Endpoint) map[string]map[health.Endpoint]bool {
-	all := map[string]map[health.Endpoint]bool{}
+	clusters := map[string]map[health.Endpoint]bool{}
 	for _, e := range endpoints {
-		if all[e.Cluster] == nil {
-			all[e.Cluster] = map[health.Endpoint]bool{}
+		if clusters[e.Cluster] == nil {
+			clusters[e.Cluster] = map[health.Endpoint]bool{}
 		}
-		all[e.Cluster][e] = true
+		clusters[e.Cluster][e] = true
 	}
-	return all
+	return clusters
 }

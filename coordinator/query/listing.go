@@ -5,97 +5,97 @@ import (
 	"sync"
 	"time"
 
-	"hdsd/access"
 	"hdsd/api"
 	"hdsd/health"
+	"hdsd/peer/access"
 	"hdsd/store"
 )
 
 const (
-	// listPage is how many endpoints are on a page of a listing.
+	// listPage is the number of endpoints on a page of a listing.
 	listPage = 50
 
-	// catchUpPage is how many changes are looked at for a page of what has changed meanwhile.
+	// catchUpPage is the number of changes examined for a page of later changes.
 	catchUpPage = 100
 
-	// pagesKept is how many pages of all listings are kept. Whoever reads too slowly for
-	// that goes on with a listing that begins where it is.
+	// pagesKept is the number of pages kept of all listings. A slower reader continues with a
+	// listing that begins at its place.
 	pagesKept = 400
 
-	// longestRest is how many times as long as it took to make a page nobody makes the
-	// next one, while several listings go on.
+	// longestRest bounds the pause after a page, as a multiple of the time to make it, while
+	// several listings go on.
 	longestRest = 4
 )
 
-// progress is how far a listing has come: first it lists the endpoints, each as of the
-// place in the history where its page was made, then it catches up with what changed
-// meanwhile, so that all are as of one place.
+// progress is the progress of a listing: first it lists the endpoints, each as of the place in
+// the history where its page was made, then it catches up with later changes, so that all are
+// as of one place.
 type progress struct {
 	begun  bool            // at least one page of endpoints was made
 	listed bool            // all of them were
-	synced bool            // and what changed meanwhile
+	synced bool            // and the later changes
 	after  health.Endpoint // listed up to this one; if begun
-	place  store.Place     // what is recorded up to here was shown
-	until  store.Place     // the place that the latest listed health is of
+	place  store.Place     // all records up to here were shown
+	until  store.Place     // place of the latest listed health
 }
 
-// start is what listings are shared by: what is listed, and from where.
+// start is the key by which listings are shared: their filter and their first place.
 type start struct {
 	cluster, address string
 	filter           health.Filter
 	progress
 }
 
-// page is some events of a listing, and how far it has come with them.
+// page is some events of a listing, with its progress after them.
 type page struct {
 	*api.Batch
 	progress
 }
 
-// listings are the listings under way. Those who begin to watch at about the same time
-// share one: it asks the core and the disk once for all of them.
+// listings are the current listings. Watches that begin at about the same time share one: it
+// asks the core and the disk once for all of them.
 type listings struct {
-	backend *Backend
-	making  chan struct{} // held while a page is made, and during the rest after it
+	step   func(context.Context, *listing) (*page, error) // makes the next page
+	making chan struct{}                                  // held while a page is made, and during the rest after it
 
 	mu      sync.Mutex
-	waiting int                // how many listings wait for making
-	open    map[start]*listing // those of which no page is made: others may join
-	kept    []*listing         // whose pages are kept, oldest page first
+	waiting int                // number of listings that wait for making
+	open    map[start]*listing // listings without a page so far: others may join
+	kept    []*listing         // listings with kept pages, oldest page first
 }
 
 // listing is one sequence of pages, made as its readers need them.
 type listing struct {
 	start
-	may  access.Clusters // of its readers
-	turn chan struct{}   // held by the reader that has the next page made
+	visible access.Clusters // of its readers
+	turn    chan struct{}   // held by the reader that has the next page made
 
-	// Guarded by listings.mu.
+	// listings.mu guards these fields.
 	pages []*page // the newest ones
 	first int     // the number of pages[0]
 }
 
-func newListings(b *Backend) *listings {
-	return &listings{backend: b, making: make(chan struct{}, 1), open: map[start]*listing{}}
+func newListings(step func(context.Context, *listing) (*page, error)) *listings {
+	return &listings{step: step, making: make(chan struct{}, 1), open: map[start]*listing{}}
 }
 
-// join gives a listing of which no page is made. What it shows is no older than the call.
-// Who may not see all clusters shares it with nobody.
-func (s *listings) join(from start, may access.Clusters) *listing {
-	if !may.All() {
-		return &listing{start: from, may: may, turn: make(chan struct{}, 1)}
+// join returns a listing without a page so far. It shows nothing older than the call. Callers
+// that may not see all clusters never share one.
+func (s *listings) join(start start, visible access.Clusters) *listing {
+	if !visible.All() {
+		return &listing{start: start, visible: visible, turn: make(chan struct{}, 1)}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	l := s.open[from]
+	l := s.open[start]
 	if l == nil {
-		l = &listing{start: from, may: may, turn: make(chan struct{}, 1)}
-		s.open[from] = l
+		l = &listing{start: start, visible: visible, turn: make(chan struct{}, 1)}
+		s.open[start] = l
 	}
 	return l
 }
 
-// page gives a page, or nil if it is not kept any more.
+// page returns a page, or nil if it is not kept any more.
 func (s *listings) page(ctx context.Context, l *listing, number int) (*page, error) {
 	if p, made := s.find(l, number); made {
 		return p, nil
@@ -112,15 +112,15 @@ func (s *listings) page(ctx context.Context, l *listing, number int) (*page, err
 	return s.make(ctx, l)
 }
 
-// find gives a page, and tells whether it was made. It is nil if it is not kept.
+// find returns a page, and whether it was made. It is nil if it is not kept.
 func (s *listings) find(l *listing, number int) (*page, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch at := number - l.first; {
-	case at < 0:
+	switch index := number - l.first; {
+	case index < 0:
 		return nil, true
-	case at < len(l.pages):
-		return l.pages[at], true
+	case index < len(l.pages):
+		return l.pages[index], true
 	}
 	return nil, false
 }
@@ -139,14 +139,14 @@ func (s *listings) make(ctx context.Context, l *listing) (*page, error) {
 	if s.open[l.start] == l {
 		delete(s.open, l.start)
 	}
-	rest := min(s.waiting-1, longestRest)
+	pause := min(s.waiting-1, longestRest)
 	s.mu.Unlock()
 	began := time.Now()
-	p, err := s.backend.step(ctx, l)
-	if rest == 0 {
+	p, err := s.step(ctx, l)
+	if pause == 0 {
 		<-s.making
 	} else {
-		time.AfterFunc(time.Duration(rest)*time.Since(began), func() { <-s.making })
+		time.AfterFunc(time.Duration(pause)*time.Since(began), func() { <-s.making })
 	}
 	if err != nil {
 		return nil, err
@@ -172,7 +172,7 @@ func (s *listings) keep(l *listing, p *page) {
 	}
 }
 
-// forget drops all pages, when nobody watches any more.
+// forget drops all pages, when there are no watches any more.
 func (s *listings) forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -208,8 +208,8 @@ func (b *Backend) step(ctx context.Context, l *listing) (*page, error) {
 	}
 }
 
-// list returns some of the present endpoints with their recorded health. Later changes
-// build on it. The history may have grown since the page before.
+// list returns some of the present endpoints with their recorded health. Later changes build on
+// it. The history may have grown since the previous page.
 func (b *Backend) list(ctx context.Context, l *listing, p *progress) ([]*api.Event, error) {
 	q := api.EndpointQuery{Cluster: l.cluster, Address: l.address, Filter: l.filter, Limit: listPage}
 	if p.begun {
@@ -240,8 +240,7 @@ func (b *Backend) list(ctx context.Context, l *listing, p *progress) ([]*api.Eve
 	return events, nil
 }
 
-// catchUp shows what changed while the endpoints were listed, so that all are as of one
-// place.
+// catchUp shows the changes since the endpoints were listed, so that all are as of one place.
 func (b *Backend) catchUp(ctx context.Context, l *listing, p *progress) (events []*api.Event, err error) {
 	changes, err := b.Store.After(p.place, catchUpPage)
 	if err != nil {
@@ -256,7 +255,7 @@ func (b *Backend) catchUp(ctx context.Context, l *listing, p *progress) (events 
 			break
 		}
 		place = changes[i].Place
-		if t := &changes[i].Transition; wants(&wanted, l.may, t) {
+		if t := &changes[i].Transition; wants(&wanted, l.visible, t) {
 			keys = append(keys, t.Endpoint)
 			held = append(held, health.Verdict{Status: t.To, Since: t.Time, Reason: t.Reason, Observations: t.Observations})
 		}

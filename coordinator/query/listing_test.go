@@ -4,9 +4,9 @@ import (
 	"sync"
 	"testing"
 
-	"hdsd/access"
 	"hdsd/api"
 	"hdsd/health"
+	"hdsd/peer/access"
 )
 
 // shown watches until it is synced, and counts how often it is shown each endpoint.

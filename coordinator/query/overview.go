@@ -6,10 +6,10 @@ import (
 	"maps"
 	"slices"
 
-	"hdsd/access"
 	"hdsd/api"
 	"hdsd/coordinator/attention"
 	"hdsd/health"
+	"hdsd/peer/access"
 )
 
 // Overview implements api.Backend.
@@ -18,11 +18,11 @@ func (b *Backend) Overview(ctx context.Context, limit int) (found api.Overview, 
 	if err != nil {
 		return found, err
 	}
-	worst, all := now.worst(limit, b.visible(ctx))
+	worst, total := now.worst(limit, b.visible(ctx))
 	for i := range worst {
 		found.Clusters = append(found.Clusters, worst[i].overview())
 	}
-	found.Further = all - len(worst)
+	found.Further = total - len(worst)
 	return found, nil
 }
 
@@ -38,18 +38,18 @@ type judgedRow struct {
 	state attention.State
 }
 
-// worst returns up to limit checked clusters that are worst off, and how many there are in all.
-func (s *Snapshot) worst(limit int, may access.Clusters) (worst []judgedRow, all int) {
+// worst returns up to limit of the worst checked clusters, and the number of all.
+func (s *Snapshot) worst(limit int, visible access.Clusters) (worst []judgedRow, total int) {
 	sort := func() {
 		slices.SortFunc(worst, worse)
 		worst = worst[:min(limit, len(worst))]
 	}
 	full := false
 	for _, r := range s.rows {
-		if !r.cluster.IsChecked() && !r.cluster.IsUncheckable() || len(r.cluster.Endpoints) == 0 || !may.Has(r.name()) {
+		if !r.cluster.IsChecked() && !r.cluster.IsUncheckable() || len(r.cluster.Endpoints) == 0 || !visible.Has(r.name()) {
 			continue
 		}
-		all++
+		total++
 		judged := r.judge()
 		if full && (limit == 0 || worse(worst[limit-1], judged) < 0) {
 			continue
@@ -60,7 +60,7 @@ func (s *Snapshot) worst(limit int, may access.Clusters) (worst []judgedRow, all
 		}
 	}
 	sort()
-	return worst, all
+	return worst, total
 }
 
 // worse orders rows.
@@ -73,9 +73,9 @@ func worse(a, b judgedRow) int {
 	)
 }
 
-// judge finds out how a cluster is as a whole.
+// judge determines the state of a cluster as a whole.
 func (r *row) judge() judgedRow {
-	g := attention.Group{Name: r.name()}
+	g := attention.Group{Name: r.name(), Version: r.cluster.Version()}
 	for i := range r.places {
 		r.places[i].addTo(&g)
 	}
@@ -96,9 +96,9 @@ func (r *judgedRow) overview() api.ClusterOverview {
 		}
 		p.addTo(zones[zone])
 	}
-	out := api.ClusterOverview{Cluster: r.Name, State: r.state.String(), Endpoints: r.Endpoints, Down: r.Down}
+	overview := api.ClusterOverview{Cluster: r.Name, Version: r.Version, State: r.state.String(), Endpoints: r.Endpoints, Down: r.Down}
 	for _, zone := range slices.SortedFunc(maps.Keys(zones), health.Locality.Compare) {
-		out.Zones = append(out.Zones, api.ZoneOverview{Zone: zone, Endpoints: zones[zone].Endpoints, Down: zones[zone].Down})
+		overview.Zones = append(overview.Zones, api.ZoneOverview{Zone: zone, Endpoints: zones[zone].Endpoints, Down: zones[zone].Down})
 	}
-	return out
+	return overview
 }

@@ -9,7 +9,6 @@ import (
 
 	"hdsd/api"
 	"hdsd/health"
-	"hdsd/incident"
 	"hdsd/source/sample"
 	"hdsd/store"
 )
@@ -84,7 +83,7 @@ func TestAvailabilityByPages(t *testing.T) {
 		}
 		for _, row := range page.Found {
 			var sum time.Duration
-			for _, spent := range row.In {
+			for _, spent := range row.Durations {
 				sum += spent
 			}
 			if want := page.End.Sub(page.Start); sum != want {
@@ -124,11 +123,11 @@ func TestAnEndpointThatMovesHasOneHistory(t *testing.T) {
 		t.Errorf("%+v %v", found, err)
 	}
 	page, err := b.Availability(t.Context(), api.AvailabilityQuery{Cluster: "web", Address: here.Address, Limit: 9, Start: second(10), End: second(90)})
-	want := []api.Availability{{Endpoint: there, Transitions: 1, In: [6]time.Duration{health.Unhealthy: 70 * time.Second, health.Healthy: 10 * time.Second}}}
+	want := []api.Availability{{Endpoint: there, Transitions: 1, Durations: [6]time.Duration{health.Unhealthy: 70 * time.Second, health.Healthy: 10 * time.Second}}}
 	if diff := cmp.Diff(want, page.Found); diff != "" || err != nil {
 		t.Error(diff, err)
 	}
-	incidents, _, err := b.Incidents(t.Context(), incident.Query{Cluster: "web"})
+	incidents, err := incidentsOf(t, b, "web")
 	if err != nil || len(incidents) != 1 || incidents[0].Endpoints != 1 || incidents[0].End.Sub(incidents[0].Start) != 80*time.Second {
 		t.Errorf("%+v %v", incidents, err)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"hdsd/api"
 	"hdsd/eds"
+	"hdsd/publish"
 )
 
 // poll polls the assignment of web by REST.
@@ -31,7 +32,7 @@ func (w *watched) poll(says string) {
 func TestClientStatusOfPolls(t *testing.T) {
 	watching(t, func(t *testing.T, w *watched) {
 		const head, assignment, refused = "dp dp/REST\n  ClusterLoadAssignment web ", "  0 clusters, 1 assignments: ", ` "error_detail":{"message":"no"}`
-		given := func() string { return w.eds.Clients(nil)[0].Poll.Given }
+		given := func() string { return w.eds.Clients(nil)[0].Poll.Served }
 		w.poll("")
 		only := func(want string) int {
 			return len(w.eds.Clients(func(name string) bool { return name == want }))
@@ -62,10 +63,10 @@ func TestClientStatusOfPolls(t *testing.T) {
 
 func TestPollsOfOneSubscriberAreOneClient(t *testing.T) {
 	at := time.Unix(1000, 0)
-	poll := func(by string, seconds int) *eds.Poll {
-		return &eds.Poll{By: by, Time: at.Add(time.Duration(seconds) * time.Second), Given: by + "-2", Held: by + "-1"}
+	poll := func(by string, seconds int) *publish.Poll {
+		return &publish.Poll{Protocol: by, Time: at.Add(time.Duration(seconds) * time.Second), Served: by + "-2", Held: by + "-1"}
 	}
-	got := subscribers([]eds.Client{
+	got := subscribers([]publish.Client{
 		{ID: "dp", TypeURL: "a", Resources: 1, Synced: 1, Poll: poll("REST", 1)},
 		{ID: "dp", TypeURL: "a", Resources: 1, Stale: 1, Poll: poll("FETCH", 2)},
 		{ID: "dp", TypeURL: "a", Resources: 1, Error: 1, LastError: "no", Poll: poll("REST", 0)},
@@ -73,7 +74,7 @@ func TestPollsOfOneSubscriberAreOneClient(t *testing.T) {
 	})
 	want := []api.Client{{
 		ID: "dp", Kind: "subscriber", TypeURL: "a", Connected: true, Resources: 4, Synced: 2, Stale: 1, Error: 1, LastError: "no",
-		Poll: &api.Poll{By: "FETCH", Time: at.Add(2 * time.Second), Given: "FETCH-2", Held: "FETCH-1"},
+		Poll: &api.Poll{Protocol: "FETCH", Time: at.Add(2 * time.Second), Served: "FETCH-2", Held: "FETCH-1"},
 	}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -82,7 +83,7 @@ func TestPollsOfOneSubscriberAreOneClient(t *testing.T) {
 
 func TestStreamsOfOneSubscriberAreOneClient(t *testing.T) {
 	at := time.Unix(1000, 0)
-	got := subscribers([]eds.Client{
+	got := subscribers([]publish.Client{
 		{ID: "dp", Stream: 1, TypeURL: "a", Resources: 3, Synced: 2, Stale: 1, LastAck: at},
 		{ID: "dp", Stream: 1, TypeURL: "b", Resources: 1, Synced: 1},
 		{ID: "dp", Stream: 2, TypeURL: "a", Resources: 2, Error: 2, LastAck: at.Add(-time.Second), LastError: "no"},

@@ -3,24 +3,25 @@ package query
 import (
 	"slices"
 	"sort"
+	"strings"
 
-	"hdsd/access"
 	"hdsd/api"
-	"hdsd/coordinator/catalog"
+	"hdsd/catalog"
 	"hdsd/health"
+	"hdsd/peer/access"
 )
 
-// What a step of a list may cost before the core goes on with other events.
-// Looking at an endpoint costs 1, explaining its verdict more.
+// These bound the cost of a step of a list before the core goes on with other events. Looking
+// at an endpoint costs 1, explaining its verdict more.
 const (
 	stepCost    = 20_000
 	explainCost = 10
 )
 
-// scan is how far a list of endpoints has come.
+// scan is the progress of a list of endpoints.
 type scan struct {
 	query    api.EndpointQuery
-	may      access.Clusters
+	visible  access.Clusters
 	keysOnly bool
 	cluster  string           // where to go on: with this cluster, or the next by name,
 	after    *health.Endpoint // and behind this endpoint
@@ -35,36 +36,53 @@ type scan struct {
 func (s *scan) step(state State) {
 	s.cost = 0
 	names := state.Names()
-	at, exact := slices.BinarySearch(names, s.cluster)
-	if s.query.Cluster != "" && (!exact || !s.may.Has(s.query.Cluster)) {
-		s.finished = true
-		return
+	if s.query.Cluster != "" {
+		if names = versions(state, s.query.Cluster); !s.visible.Has(s.query.Cluster) {
+			names = nil
+		}
 	}
+	i, _ := slices.BinarySearch(names, s.cluster)
 	switch {
 	case s.keysOnly && s.keys == nil:
-		s.keys = make([]health.Endpoint, 0, s.most(state, names[at:]))
+		s.keys = make([]health.Endpoint, 0, s.most(state, names[i:]))
 	case !s.keysOnly && s.found == nil:
-		s.found = make([]api.EndpointHealth, 0, s.most(state, names[at:]))
+		s.found = make([]api.EndpointHealth, 0, s.most(state, names[i:]))
 	}
-	for ; at < len(names); at++ {
-		if s.cluster = names[at]; !s.may.Has(s.cluster) {
+	for ; i < len(names); i++ {
+		if s.cluster = names[i]; !s.visible.Has(s.cluster) {
 			s.after = nil
 			continue
 		}
 		if !s.addCluster(state, state.Cluster(s.cluster)) {
 			return
 		}
-		if s.query.Cluster != "" {
-			break
-		}
 		s.after = nil
 	}
 	s.finished = true
 }
 
-// most is how many endpoints of some clusters the list may have; 0 if it leaves out some.
+// versions returns the clusters with a name, as hdsd's own or the outside one, sorted.
+func versions(state State, name string) (list []string) {
+	if state.Cluster(name) != nil {
+		list = append(list, name)
+	}
+	names := state.Names()
+	first, _ := slices.BinarySearch(names, name+"#")
+	for _, version := range names[first:] {
+		if !strings.HasPrefix(version, name+"#") {
+			break
+		}
+		if state.Cluster(version).Source.Outside() == name {
+			list = append(list, version)
+		}
+	}
+	return list
+}
+
+// most returns the largest number of endpoints that the list may have of some clusters; 0 if it
+// leaves out some.
 func (s *scan) most(state State, names []string) (n int) {
-	if s.query.Cluster != "" || s.query.Address != "" || s.query.Health != nil || !s.query.Filter.Any() || !s.may.All() {
+	if s.query.Cluster != "" || s.query.Address != "" || s.query.Health != nil || !s.query.Filter.Any() || !s.visible.All() {
 		return 0
 	}
 	for i := 0; i < len(names) && n < s.query.Limit; i++ {
@@ -73,8 +91,7 @@ func (s *scan) most(state State, names []string) (n int) {
 	return min(n, s.query.Limit)
 }
 
-// addCluster adds the endpoints of a cluster, and tells whether all were looked
-// at.
+// addCluster adds the endpoints of a cluster, and reports whether all were looked at.
 func (s *scan) addCluster(state State, k *catalog.Cluster) bool {
 	first := 0
 	if s.after != nil {
@@ -108,7 +125,7 @@ func (s *scan) addCluster(state State, k *catalog.Cluster) bool {
 	return true
 }
 
-// wants tells whether the query lets an endpoint pass. It looks at no more than it has to.
+// wants reports whether the query lets an endpoint pass. It looks at no more than it has to.
 func (s *scan) wants(state State, e *catalog.Endpoint) bool {
 	q := &s.query
 	if q.Address != "" && e.Address() != q.Address {
@@ -117,20 +134,20 @@ func (s *scan) wants(state State, e *catalog.Endpoint) bool {
 	if q.Health == nil && !q.Filter.Unhealthy {
 		return q.Filter.Any() || q.Filter.In(*e.Locality())
 	}
-	is := state.Status(e)
-	return (q.Health == nil || is == *q.Health) && q.Filter.Has(*e.Locality(), is)
+	status := state.Status(e)
+	return (q.Health == nil || status == *q.Health) && q.Filter.Has(*e.Locality(), status)
 }
 
-// explainAll gives the health of endpoints, including those that no source has.
+// explainAll returns the health of endpoints, including those that no source has.
 func explainAll(state State, keys []health.Endpoint) []api.EndpointHealth {
-	all := make([]api.EndpointHealth, len(keys))
+	list := make([]api.EndpointHealth, len(keys))
 	for i := range keys {
 		k := state.Cluster(keys[i].Cluster)
 		if e := k.Find(&keys[i]); e != nil {
-			all[i] = state.Explain(k, e)
+			list[i] = state.Explain(k, e)
 		} else {
-			all[i] = state.ExplainGone(keys[i])
+			list[i] = state.ExplainGone(keys[i])
 		}
 	}
-	return all
+	return list
 }

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"hdsd/access"
 	"hdsd/api"
 	"hdsd/health"
+	"hdsd/peer/access"
 	"hdsd/source"
 	"hdsd/source/sample"
 )
@@ -97,7 +97,7 @@ func TestFilteredLists(t *testing.T) {
 func pages(t *testing.T, f *fake, q api.EndpointQuery, enough int) (found []health.Endpoint, steps int) {
 	t.Helper()
 	for {
-		s := scan{query: q, cluster: q.Cluster, may: access.AllClusters()}
+		s := scan{query: q, cluster: q.Cluster, visible: access.AllClusters()}
 		if q.After != nil {
 			s.cluster, s.after = q.After.Cluster, q.After
 		}

@@ -6,14 +6,14 @@ import (
 	"time"
 
 	"hdsd/api"
+	"hdsd/catalog"
 	"hdsd/coordinator/attention"
-	"hdsd/coordinator/catalog"
 	"hdsd/health"
 )
 
-// Snapshot is the present state, summed up by cluster, as the core left it behind. Nobody
-// changes it, so any goroutine may read it. Each cluster is as it was at one moment, not all
-// at the same.
+// Snapshot is the present state, summed up by cluster, as of the core's latest pass. It is
+// immutable, so any goroutine may read it. Each cluster is as of one time, but not all of the
+// same.
 type Snapshot struct {
 	rows     []*row    // all clusters, by name
 	checkers []Checker // by id
@@ -31,6 +31,22 @@ func (s *Snapshot) find(name string) *row {
 	return nil
 }
 
+// versions returns the rows of clusters with a name, as hdsd's own or the outside one.
+func (s *Snapshot) versions(name string) (found []*row) {
+	if r := s.find(name); r != nil {
+		found = append(found, r)
+	}
+	for _, r := range s.behind(name + "#") {
+		if !strings.HasPrefix(r.name(), name+"#") {
+			break
+		}
+		if r.cluster.Source.Outside() == name {
+			found = append(found, r)
+		}
+	}
+	return found
+}
+
 // behind returns the rows behind a name.
 func (s *Snapshot) behind(name string) []*row {
 	index, ok := slices.BinarySearchFunc(s.rows, name, (*row).compare)
@@ -40,7 +56,7 @@ func (s *Snapshot) behind(name string) []*row {
 	return s.rows[index:]
 }
 
-// row is what a snapshot has of a cluster. It is small because it stays.
+// row is a snapshot's record of a cluster. It is small because it stays.
 type row struct {
 	cluster    *catalog.Cluster
 	places     []place // by locality
@@ -50,8 +66,8 @@ type row struct {
 	held       int
 	heldSince  time.Time // of the first; zero if none is held
 
-	blocked  string            // why no checker gets the cluster
-	stranded []api.Quarantined // what no checker can check: endpoints, or all if there is no address
+	blocked  string            // reason why no checker gets the cluster
+	stranded []api.Quarantined // endpoints that no checker can check, or all if there is no address
 	panics   attention.Named   // why Envoys are in panic for it, and since when
 	lacks    attention.Named   // why it is not checked in full; it may have a time and no reason yet
 }
@@ -60,14 +76,15 @@ type row struct {
 type place struct {
 	locality  *health.Locality
 	counts    [health.Degraded + 1]int // by status
-	downSince time.Time                // when the last of them went down that is down
-	lastUp    time.Time                // until when the last of the others was up
+	downSince time.Time                // when the last one that is down went down
+	lastUp    time.Time                // when the last of the others was up
 }
 
 // newRow looks at all endpoints of a cluster.
 func newRow(state State, k *catalog.Cluster) *row {
 	r := &row{cluster: k, blocked: state.BlockedReason(k)}
 	r.lacks.Name, r.panics.Name = k.Source.Name, k.Source.Name
+	r.lacks.Version, r.panics.Version = k.Version(), k.Version()
 	r.panics.Reason, r.panics.Since = state.Panic(k)
 	r.lacks.Reason, r.lacks.Since = state.NotChecked(k)
 	for i := range k.Endpoints {
@@ -109,23 +126,23 @@ func (r *row) placeOf(locality *health.Locality) *place {
 	return &r.places[len(r.places)-1]
 }
 
-// isOpen reports whether it may become another row without a change of its endpoints: what
-// keeps a cluster from being checked depends on the time and on all checkers.
+// isOpen reports whether the row may change without a change of its endpoints: obstacles to
+// checking a cluster depend on the time and on all checkers.
 func (r *row) isOpen() bool {
 	return r.blocked != "" || len(r.stranded) > 0 || r.lacks.Reason != "" || !r.lacks.Since.IsZero()
 }
 
-func (p *place) add(is *Condition) {
-	p.counts[is.Status]++
-	if is.Status.Down() && is.Since.After(p.downSince) {
-		p.downSince = is.Since
+func (p *place) add(c *Condition) {
+	p.counts[c.Status]++
+	if c.Status.Down() && c.Since.After(p.downSince) {
+		p.downSince = c.Since
 	}
-	if !is.Status.Up() && is.Since.After(p.lastUp) {
-		p.lastUp = is.Since
+	if !c.Status.Up() && c.Since.After(p.lastUp) {
+		p.lastUp = c.Since
 	}
 }
 
-// addTo adds a place to what is counted.
+// addTo adds a place to the counts of a group.
 func (p *place) addTo(g *attention.Group) {
 	for status, n := range p.counts {
 		g.Endpoints += n

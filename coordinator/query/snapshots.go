@@ -13,34 +13,32 @@ import (
 )
 
 const (
-	// longestWait is how long a question waits for a snapshot that is newer than it. Then it
-	// takes the latest.
+	// longestWait bounds the wait of a question for a newer snapshot. Then it takes the latest.
 	longestWait = 100 * time.Millisecond
 
-	// snapshotRest is how many times as long as the core has worked at a snapshot it begins no
-	// other.
+	// snapshotRest is the pause between two snapshots, as a multiple of the core's work on one.
 	snapshotRest = 4
 
-	// mostChanged is how many changed clusters wait for a question beyond those of the latest
-	// snapshot.
+	// mostChanged bounds the changed clusters that wait for a question, beyond those of the
+	// latest snapshot.
 	mostChanged = 1000
 )
 
-// Snapshots makes a Snapshot when somebody asks, from the one before and what has changed. So
-// it costs the core nothing while nobody asks, and once for all who ask at about the same time.
+// Snapshots makes a Snapshot on request, from the previous one and the changes. So it costs the
+// core nothing without questions, and once for all questions at about the same time.
 type Snapshots struct {
 	due    chan struct{} // has an element if Step is to be called
 	latest atomic.Pointer[Snapshot]
 
 	mu     sync.Mutex
-	wanted chan struct{} // closed when a snapshot is there that is yet to be begun; nil: nobody waits for one
-	rests  bool          // none is begun
+	wanted chan struct{} // closed when a snapshot that is not begun yet is done; nil: no question waits for one
+	rests  bool          // no snapshot begins
 
-	// Owned by the goroutine of the State.
+	// The State's goroutine owns these fields.
 	changed map[string]struct{} // clusters that the next snapshot looks at
 	last    string              // the latest of these
-	making  chan struct{}       // the wanted of the one that is made; nil: none is
-	todo    []string            // clusters that it has yet to look at
+	making  chan struct{}       // the wanted of the current snapshot; nil: none
+	todo    []string            // clusters still to look at
 	done    []update
 	took    time.Duration // so far
 }
@@ -59,8 +57,8 @@ func NewSnapshots() *Snapshots {
 // Due has an element when Step is to be called.
 func (s *Snapshots) Due() <-chan struct{} { return s.due }
 
-// Newer returns a snapshot that was begun after the call, or the latest one if the core does
-// not come to that in time. It waits if there is none, until stopped is closed.
+// Newer returns a snapshot that was begun after the call, or the latest one if the core is too
+// busy. It waits if there is none, until stopped is closed.
 func (s *Snapshots) Newer(ctx context.Context, stopped <-chan struct{}) (*Snapshot, error) {
 	if s.latest.Load() == nil {
 		return s.Next(ctx, stopped)
@@ -76,18 +74,24 @@ func (s *Snapshots) Next(ctx context.Context, stopped <-chan struct{}) (*Snapsho
 }
 
 func (s *Snapshots) wait(ctx context.Context, tooLate <-chan time.Time, stopped <-chan struct{}) (*Snapshot, error) {
-	select {
-	case <-s.want():
-	case <-tooLate:
-	case <-stopped:
-		return nil, api.ErrStopping
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	err := api.Aside(ctx, func() error {
+		select {
+		case <-s.want():
+		case <-tooLate:
+		case <-stopped:
+			return api.ErrStopping
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	return s.latest.Load(), nil
 }
 
-// want has another snapshot made, and returns what is closed when it is there.
+// want requests another snapshot, and returns the channel closed at its end.
 func (s *Snapshots) want() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -98,7 +102,7 @@ func (s *Snapshots) want() <-chan struct{} {
 	return s.wanted
 }
 
-// wake has Step called, unless it is to be called anyway or there is a rest. The caller holds mu.
+// wake makes Step due, unless it is due anyway or there is a pause. The caller holds mu.
 func (s *Snapshots) wake() {
 	if s.rests {
 		return
@@ -109,7 +113,7 @@ func (s *Snapshots) wake() {
 	}
 }
 
-// Change takes note that a cluster has changed: it, an endpoint of it, or what is known of it.
+// Change notes a change of a cluster, of its endpoints, or of their state.
 func (s *Snapshots) Change(name string) {
 	latest := s.latest.Load()
 	if name == s.last || latest == nil && s.making == nil {
@@ -146,7 +150,7 @@ func (s *Snapshots) Step(state State) {
 	time.AfterFunc(snapshotRest*s.took, s.rested)
 }
 
-// begin begins a snapshot, if somebody waits for one.
+// begin begins a snapshot, if a question waits for one.
 func (s *Snapshots) begin(state State) bool {
 	s.mu.Lock()
 	if !s.rests {
@@ -182,15 +186,15 @@ func (s *Snapshots) look(state State, name string) (cost int) {
 	return 1 + len(k.Endpoints) + explainCost*len(r.stranded)
 }
 
-// finish leaves the snapshot behind.
+// finish publishes the snapshot.
 func (s *Snapshots) finish(state State) {
-	next := &Snapshot{checkers: state.Checkers(), lagging: state.Lagging(), paths: state.Paths(), crew: state.Crew(), frozen: state.Frozen()}
-	slices.SortFunc(next.checkers, func(a, b Checker) int { return strings.Compare(a.ID, b.ID) })
+	snapshot := &Snapshot{checkers: state.Checkers(), lagging: state.Lagging(), paths: state.Paths(), crew: state.Crew(), frozen: state.Frozen()}
+	slices.SortFunc(snapshot.checkers, func(a, b Checker) int { return strings.Compare(a.ID, b.ID) })
 	if latest := s.latest.Load(); latest != nil {
-		next.rows = latest.rows
+		snapshot.rows = latest.rows
 	}
-	next.rows = merge(next.rows, s.done)
-	s.latest.Store(next)
+	snapshot.rows = merge(snapshot.rows, s.done)
+	s.latest.Store(snapshot)
 	close(s.making)
 	s.making, s.todo, s.done = nil, nil, nil
 }
@@ -210,16 +214,16 @@ func merge(rows []*row, updates []update) []*row {
 		return rows
 	}
 	slices.SortFunc(updates, func(a, b update) int { return cmp.Compare(a.name, b.name) })
-	all := make([]*row, 0, len(rows)+len(updates))
+	merged := make([]*row, 0, len(rows)+len(updates))
 	for _, u := range updates {
 		index, found := slices.BinarySearchFunc(rows, u.name, (*row).compare)
-		all = append(all, rows[:index]...)
+		merged = append(merged, rows[:index]...)
 		if rows = rows[index:]; found {
 			rows = rows[1:]
 		}
 		if u.row != nil {
-			all = append(all, u.row)
+			merged = append(merged, u.row)
 		}
 	}
-	return append(all, rows...)
+	return append(merged, rows...)
 }

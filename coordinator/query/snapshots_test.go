@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"hdsd/coordinator/catalog"
+	"hdsd/catalog"
 	"hdsd/health"
 	"hdsd/source"
 	"hdsd/source/sample"

@@ -14,11 +14,11 @@ import (
 	"hdsd/source/xds"
 )
 
-// specifierType is the type of the configuration that checkers have.
+// specifierType is the type of the checkers' configuration.
 const specifierType = "type.googleapis.com/envoy.service.health.v3.HealthCheckSpecifier"
 
-// StatusSources gives the client status of subscribers, of checkers, and of hdsd
-// itself as a client of management servers.
+// StatusSources returns the client status of subscribers, of checkers, and of hdsd itself as a
+// client of management servers.
 func (b *Backend) StatusSources() []csds.Source {
 	return []csds.Source{subscriberStatus{b.EDS}, checkerStatus{b.HDS, b.lagging}, upstreamStatus{b.Feed}}
 }
@@ -32,7 +32,7 @@ func (b *Backend) lagging() (found map[string]bool) {
 	return found
 }
 
-// subscriberStatus tells client status of the data planes.
+// subscriberStatus is the client status of the data planes.
 type subscriberStatus struct{ eds *eds.Server }
 
 // Clients implements csds.Source.
@@ -54,14 +54,14 @@ func (s subscriberStatus) Clients(yield func(csds.Client) bool) {
 	}
 }
 
-// configStatus is the state of what a data plane was sent last.
+// configStatus is the state of the latest resource sent to a data plane.
 var configStatus = map[eds.State]statusv3.ConfigStatus{
 	eds.NotSent: statusv3.ConfigStatus_NOT_SENT, eds.Outdated: statusv3.ConfigStatus_STALE, eds.Outstanding: statusv3.ConfigStatus_STALE,
 	eds.Accepted: statusv3.ConfigStatus_SYNCED, eds.Refused: statusv3.ConfigStatus_ERROR,
 }
 
-// clientStatus is a data plane's own view: what it answered last, whatever is on
-// its way to it.
+// clientStatus is a data plane's own view: its latest response, without later resources on
+// their way.
 func clientStatus(r *eds.Resource) adminv3.ClientResourceStatus {
 	switch {
 	case !r.Exists && r.State != eds.Refused:
@@ -74,22 +74,22 @@ func clientStatus(r *eds.Resource) adminv3.ClientResourceStatus {
 	return adminv3.ClientResourceStatus_REQUESTED
 }
 
-// subscribed gives the status of a resource that a data plane subscribes to.
+// subscribed returns the status of a resource that a data plane subscribes to.
 func subscribed(r *eds.Resource) csds.Resource {
-	out := csds.Resource{
+	resource := csds.Resource{
 		TypeURL: r.TypeURL, Name: r.Name, Version: r.Version, Updated: r.Sent, Body: r.Body,
 		Config: configStatus[r.State], Client: clientStatus(r),
 	}
 	if refusal := r.Refusal; refusal != nil {
-		out.Error = &csds.Error{
+		resource.Error = &csds.Error{
 			Details: refusal.Text, Version: refusal.Version, Time: refusal.Time,
 			Body: func() *anypb.Any { return refusal.Body(r.TypeURL) },
 		}
 	}
-	return out
+	return resource
 }
 
-// checkerStatus tells client status of the checkers.
+// checkerStatus is the client status of the checkers.
 type checkerStatus struct {
 	hds     *hds.Server
 	lagging func() map[string]bool // those that were not sent all of their plan
@@ -110,39 +110,38 @@ func (s checkerStatus) Clients(yield func(csds.Client) bool) {
 	}
 }
 
-// specified gives the status of a checker's specifier, which goes by the checker's
-// name.
+// specified returns the status of a checker's specifier, under the checker's name.
 func specified(c *hds.Client) csds.Resource {
-	out := csds.Resource{
+	resource := csds.Resource{
 		TypeURL: specifierType, Name: c.Node.GetId(), Version: c.Version, Updated: c.Sent,
 		Config: statusv3.ConfigStatus_NOT_SENT, Client: adminv3.ClientResourceStatus_REQUESTED,
 	}
 	if c.Specifier == nil {
-		return out
+		return resource
 	}
 	switch c.State.Specifier {
 	case hds.Sent:
-		out.Config = statusv3.ConfigStatus_STALE
+		resource.Config = statusv3.ConfigStatus_STALE
 	case hds.Synced:
-		out.Config = statusv3.ConfigStatus_SYNCED
+		resource.Config = statusv3.ConfigStatus_SYNCED
 	}
 	if c.State.Followed {
-		out.Client = adminv3.ClientResourceStatus_ACKED
+		resource.Client = adminv3.ClientResourceStatus_ACKED
 	}
-	out.Body = func() *anypb.Any {
+	resource.Body = func() *anypb.Any {
 		value, err := c.Specifier()
 		if err != nil {
 			return nil // it was sent, so this does not happen
 		}
 		return &anypb.Any{TypeUrl: specifierType, Value: value}
 	}
-	return out
+	return resource
 }
 
-// upstreamStatus tells client status of hdsd as a client of management servers.
+// upstreamStatus is the client status of hdsd as a client of management servers.
 type upstreamStatus struct{ feed *feed.Feed }
 
-// Clients implements csds.Source. It gives hdsd once for each management server.
+// Clients implements csds.Source. It yields hdsd once for each management server.
 func (u upstreamStatus) Clients(yield func(csds.Client) bool) {
 	ended := false
 	u.feed.Upstreams(func(name string, known xds.Status) {
@@ -158,17 +157,17 @@ func (u upstreamStatus) Clients(yield func(csds.Client) bool) {
 	})
 }
 
-// taken gives the status of a resource that hdsd gets from a management server.
+// taken returns the status of a resource that hdsd gets from a management server.
 func taken(typeURL string, r *xds.Resource) csds.Resource {
-	out := csds.Resource{
+	resource := csds.Resource{
 		TypeURL: typeURL, Name: r.Name, Version: r.Version, Updated: r.LastUpdated, Client: r.ClientStatus,
 		Body: func() *anypb.Any { return r.Config },
 	}
 	if e := r.Error; e != nil {
-		out.Error = &csds.Error{
+		resource.Error = &csds.Error{
 			Details: e.GetDetails(), Version: e.GetVersionInfo(), Time: e.GetLastUpdateAttempt().AsTime(),
 			Body: e.GetFailedConfiguration,
 		}
 	}
-	return out
+	return resource
 }

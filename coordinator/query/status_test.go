@@ -28,9 +28,10 @@ import (
 
 	"hdsd/csds"
 	"hdsd/eds"
+	"hdsd/envoy/specifier"
 	"hdsd/hds"
-	"hdsd/hds/specifier"
 	"hdsd/health"
+	"hdsd/publish"
 	"hdsd/source"
 )
 
@@ -78,9 +79,9 @@ func watching(t *testing.T, run func(t *testing.T, w *watched)) {
 			status.Close()
 			transport.Stop()
 		}()
-		w.eds.Update(eds.Update{
-			Clusters:    []eds.Cluster{{Message: &clusterv3.Cluster{Name: "web"}}},
-			Assignments: []eds.Assignment{{Name: "web"}},
+		w.eds.Update(publish.Update{
+			Clusters:    []publish.Cluster{{Message: &clusterv3.Cluster{Name: "web"}}},
+			Assignments: []publish.Assignment{{Name: "web"}},
 		})
 		run(t, w)
 	})
@@ -348,7 +349,7 @@ func TestClientStatusOfWhatWasNeverSent(t *testing.T) {
 func TestClientStatusOfWhatWaits(t *testing.T) {
 	watching(t, func(t *testing.T, w *watched) {
 		change := func(name string, factor uint32) {
-			w.eds.Update(eds.Update{Assignments: []eds.Assignment{{Name: name, Wire: wireOf(&endpointv3.ClusterLoadAssignment{
+			w.eds.Update(publish.Update{Assignments: []publish.Assignment{{Name: name, Wire: wireOf(&endpointv3.ClusterLoadAssignment{
 				Policy: &endpointv3.ClusterLoadAssignment_Policy{OverprovisioningFactor: wrapperspb.UInt32(factor)},
 			})}}})
 			synctest.Wait()
@@ -390,11 +391,11 @@ func (w *watched) step(stream dataPlane, what string, number uint32) {
 	case "nack":
 		w.answer(stream, "no")
 	case "change":
-		w.eds.Update(eds.Update{Assignments: []eds.Assignment{{Name: "web", Wire: wireOf(&endpointv3.ClusterLoadAssignment{
+		w.eds.Update(publish.Update{Assignments: []publish.Assignment{{Name: "web", Wire: wireOf(&endpointv3.ClusterLoadAssignment{
 			Policy: &endpointv3.ClusterLoadAssignment_Policy{OverprovisioningFactor: wrapperspb.UInt32(100 + number)},
 		})}}})
 	case "remove":
-		w.eds.Update(eds.Update{RemovedAssignments: []string{"web"}})
+		w.eds.Update(publish.Update{RemovedAssignments: []string{"web"}})
 	default:
 		w.Fatalf("unknown step %q", what)
 	}
@@ -478,7 +479,7 @@ checker-1/HDS checker-1 ACKED true HealthCheckSpecifier 2000-01-01T00:00:00Z
 func TestClientStatusWhileEverythingChanges(t *testing.T) {
 	watching(t, func(t *testing.T, w *watched) {
 		const clients, flips = 8, 50
-		w.eds.Update(eds.Update{Assignments: []eds.Assignment{{
+		w.eds.Update(publish.Update{Assignments: []publish.Assignment{{
 			Name: "web", IDs: [][][]health.EndpointID{{{0}}},
 			Wire: wireOf(&endpointv3.ClusterLoadAssignment{Endpoints: []*endpointv3.LocalityLbEndpoints{{LbEndpoints: []*endpointv3.LbEndpoint{{}}}}}),
 		}}})
@@ -513,7 +514,7 @@ func TestClientStatusWhileEverythingChanges(t *testing.T) {
 		}
 		busy.Go(func() {
 			for n := range flips {
-				w.eds.SetHealth([]eds.Health{{ID: 0, Status: health.Status(1 + n%2)}})
+				w.eds.SetHealth([]publish.Health{{ID: 0, Status: health.Status(1 + n%2)}})
 				w.hds.Assign(fmt.Sprint("checker-", n%clients), oneEndpoint())
 				time.Sleep(time.Millisecond) // in virtual time: the readers run
 			}

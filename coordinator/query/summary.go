@@ -3,34 +3,33 @@ package query
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"hdsd/api"
 	"hdsd/coordinator/attention"
-	"hdsd/coordinator/catalog"
 	"hdsd/health"
 )
 
-// Process is how hdsd's process is.
+// Process is the condition of hdsd's process.
 type Process struct {
 	Version      string
-	NotReady     string // why; empty if it is ready
+	NotReady     string // reason; empty if it is ready
 	Shadow       bool
 	Frozen       *api.Freeze // nil if publishing is not frozen
 	Started      time.Time
-	Failing      string    // why the disk does not take the history; empty if it does
+	Failing      string    // reason why the disk does not take the history; empty if it does
 	FailingSince time.Time // zero: not known
 
-	Refusing attention.Named // why data planes refuse a response; no name; without a reason, none does
+	Refusing attention.Named // reason why data planes refuse a response; no name; without a reason, none does
 
-	// The caller whose message, or response, waits longest for room; without a reason, none waits long.
+	// These name the caller whose message, or response, waits longest for room; without a
+	// reason, none waits long.
 	Waiting, WaitingAnswers attention.Named
 }
 
-// Condition is how an endpoint is.
+// Condition is the condition of an endpoint.
 type Condition struct {
 	Status    health.Status
 	Since     time.Time // zero: not known
@@ -41,11 +40,11 @@ type Condition struct {
 	Stranded   bool // no checker can check it
 }
 
-// Crew is what the State knows of checkers as a whole.
+// Crew is the condition of the checkers as a whole.
 type Crew struct {
-	Unwatched  time.Time       // since when no checker is connected; zero if one is, or hdsd settles
+	Unwatched  time.Time       // start of the time without connected checkers; zero if one is connected, or hdsd settles
 	Lost       int             // in the last 24 hours
-	TooFew     attention.Named // why those that are left have no majority of the planned votes; no name
+	TooFew     attention.Named // why the remaining checkers have no majority of the planned votes; no name
 	ProbeLimit attention.Named // why endpoints wait for room at their address; no name
 }
 
@@ -55,35 +54,35 @@ func (b *Backend) Status(ctx context.Context) (api.Status, error) {
 	if err != nil {
 		return api.Status{}, err
 	}
-	may, s := b.visible(ctx), summary{zones: map[string]*attention.Group{}}
+	visible, s := b.visible(ctx), summary{zones: map[string]*attention.Group{}}
 	for _, r := range now.rows {
-		if may.Has(r.name()) {
+		if visible.Has(r.name()) {
 			s.add(r)
 		}
 	}
-	s.facts.Unwatched, s.facts.TooFew, s.out.Checkers.Lost = now.crew.Unwatched, now.crew.TooFew, now.crew.Lost
+	s.facts.Unwatched, s.facts.TooFew, s.status.Checkers.Lost = now.crew.Unwatched, now.crew.TooFew, now.crew.Lost
 	checkers := b.checkersOf(ctx, now)
 	s.addCheckers(checkers)
-	s.out.Zones = zonesOf(checkers)
-	if s.out.History, err = b.history(); err != nil {
+	s.status.Zones = zonesOf(checkers)
+	if s.status.History, err = b.history(); err != nil {
 		return api.Status{}, err
 	}
 	process := b.Process()
-	if process.NotReady != "" && !may.All() {
-		process.NotReady = hiddenReason
+	if process.NotReady != "" && !visible.All() {
+		process.NotReady = HiddenReason
 	}
-	s.out.Started = process.Started
-	s.out.Version, s.out.NotReady, s.out.Shadow, s.out.Frozen = process.Version, process.NotReady, process.Shadow, process.Frozen != nil
+	s.status.Started = process.Started
+	s.status.Version, s.status.NotReady, s.status.Shadow, s.status.Frozen = process.Version, process.NotReady, process.Shadow, process.Frozen != nil
 	f := &s.facts
 	f.NotReady = attention.Named{Reason: process.NotReady, Since: process.Started}
 	if freeze := process.Frozen; freeze != nil {
 		f.Frozen = attention.Named{Reason: freeze.String(), Since: freeze.Since}
 	}
 	f.History = attention.Named{Reason: process.Failing, Since: process.FailingSince}
-	if may.All() {
+	if visible.All() {
 		f.Refusing = process.Refusing
 		f.Waiting, f.WaitingAnswers, f.ProbeLimit = process.Waiting, process.WaitingAnswers, now.crew.ProbeLimit
-		b.addWhole(&s.out)
+		b.addWhole(&s.status)
 		for _, s := range b.Feed.Broken() {
 			f.Broken = append(f.Broken, attention.Named{Name: s.Name, Reason: s.Problem, Since: s.Since})
 		}
@@ -95,18 +94,18 @@ func (b *Backend) Status(ctx context.Context) (api.Status, error) {
 		f.Zones = append(f.Zones, *zone)
 	}
 	for _, item := range attention.Of(f) {
-		s.out.Attention = append(s.out.Attention, api.Attention{
-			Kind: string(item.Kind), Cluster: item.Cluster, Zone: item.Zone, Text: item.Text, Command: item.Command, Since: item.Since,
+		s.status.Attention = append(s.status.Attention, api.Attention{
+			Kind: string(item.Kind), Cluster: item.Cluster, Version: item.Version, Zone: item.Zone, Text: item.Text, Command: item.Command, Since: item.Since,
 		})
 	}
-	return s.out, nil
+	return s.status, nil
 }
 
-// summary is what the clusters come to.
+// summary is the sum of all clusters.
 type summary struct {
-	zones map[string]*attention.Group
-	facts attention.Facts
-	out   api.Status
+	zones  map[string]*attention.Group
+	facts  attention.Facts
+	status api.Status
 }
 
 // add counts a cluster.
@@ -114,24 +113,24 @@ func (s *summary) add(r *row) {
 	k := r.cluster
 	for i := range r.places {
 		p := &r.places[i]
-		s.out.Endpoints.Add(&p.counts)
+		s.status.Endpoints.Add(&p.counts)
 		if k.IsChecked() {
 			s.addToZone(p)
 		}
 	}
-	if s.out.Endpoints.Held += r.held; r.held > 0 && (s.facts.HeldSince.IsZero() || r.heldSince.Before(s.facts.HeldSince)) {
+	if s.status.Endpoints.Held += r.held; r.held > 0 && (s.facts.HeldSince.IsZero() || r.heldSince.Before(s.facts.HeldSince)) {
 		s.facts.HeldSince = r.heldSince
 	}
-	s.facts.Held = s.out.Endpoints.Held
+	s.facts.Held = s.status.Endpoints.Held
 	if !k.IsChecked() {
 		if k.IsUncheckable() {
-			s.out.Clusters.Unchecked++
-			s.facts.Unchecked = append(s.facts.Unchecked, attention.Named{Name: r.name(), Reason: uncheckableReason(k)})
+			s.status.Clusters.Unchecked++
+			s.facts.Unchecked = append(s.facts.Unchecked, attention.Named{Name: r.name(), Version: k.Version(), Reason: k.UncheckableReason()})
 		}
 		return
 	}
 	for n, endpoints := range r.voters {
-		s.out.Endpoints.Voters[n] += endpoints
+		s.status.Endpoints.Voters[n] += endpoints
 	}
 	if len(k.Endpoints) == 0 {
 		return
@@ -140,7 +139,7 @@ func (s *summary) add(r *row) {
 		s.facts.Unchecked = append(s.facts.Unchecked, r.lacks)
 	}
 	judged := r.judge()
-	counts := &s.out.Clusters
+	counts := &s.status.Clusters
 	switch judged.state {
 	case attention.OK:
 		counts.OK++
@@ -163,16 +162,6 @@ func (s *summary) add(r *row) {
 	}
 }
 
-// uncheckableReason says why hdsd may check no endpoint of a cluster.
-func uncheckableReason(k *catalog.Cluster) string {
-	all := k.Exclusions()
-	text := "none of its endpoints may be checked: " + all[0].Reason
-	if n := len(all); n > 1 {
-		text += fmt.Sprintf(" (and %d more)", n-1)
-	}
-	return text
-}
-
 // addToZone counts a place in its zone, if that has a name.
 func (s *summary) addToZone(p *place) {
 	if p.locality.Zone == "" {
@@ -186,10 +175,10 @@ func (s *summary) addToZone(p *place) {
 }
 
 // addCheckers counts checkers.
-func (s *summary) addCheckers(all []api.Checker) {
-	n, f := &s.out.Checkers, &s.facts
-	for i := range all {
-		k := &all[i]
+func (s *summary) addCheckers(checkers []api.Checker) {
+	n, f := &s.status.Checkers, &s.facts
+	for i := range checkers {
+		k := &checkers[i]
 		if k.Connected {
 			n.Connected++
 		}
@@ -203,7 +192,7 @@ func (s *summary) addCheckers(all []api.Checker) {
 			n.Doubted++
 			f.Doubted = append(f.Doubted, named)
 		case !k.Trusted:
-			n.Doubted++ // by an operator, who knows
+			n.Doubted++ // by an operator
 		}
 		if k.BlindReason != "" {
 			n.Blind++

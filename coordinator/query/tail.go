@@ -6,21 +6,21 @@ import (
 	"sync"
 	"time"
 
-	"hdsd/access"
 	"hdsd/api"
+	"hdsd/peer/access"
 	"hdsd/store"
 )
 
 const (
-	// tailSize is how many of the newest changes are kept while anyone watches. A
-	// watcher that is further behind reads them from the disk.
+	// tailSize is the number of newest changes kept while there are watchers. A watcher that is
+	// further behind reads them from the disk.
 	tailSize = 16_384
 
-	// tailStep is how many are read at once: as many as the store's writer commits.
+	// tailStep is the number of changes read at once: as many as the store's writer commits.
 	tailStep = 4096
 
-	// What is new is shown in rounds: each watcher makes it longer until the next one, so
-	// that to wake and serve all of them never takes more than a part of the time.
+	// News is shown in rounds: each watcher makes a round longer, so that waking and serving
+	// all of them never takes more than a part of the time.
 	roundEach    = 50 * time.Microsecond
 	longestRound = 500 * time.Millisecond
 )
@@ -31,34 +31,33 @@ type sharedChange struct {
 	*api.Event
 }
 
-// tail is the newest part of the history, read once for all watchers. It has no
-// goroutine: one of those that wait, the leader, waits for the store, and lets the others
-// look.
+// tail is the newest part of the history, read once for all watchers. It has no goroutine: one
+// of the waiting watchers, the leader, waits for the store, and lets the others look.
 type tail struct {
 	store *store.Store
 	lead  chan struct{} // held by the leader
 
-	mu       sync.Mutex
-	watchers int
-	begun    bool
-	from     store.Place // changes begin behind it
-	changes  []sharedChange
-	more     <-chan struct{} // closed when the store may have more
-	round    chan struct{}   // closed when changes may have more
-	since    time.Time       // when the round began
-	batches  map[wanted]stretch
+	mu        sync.Mutex
+	watchers  int
+	begun     bool
+	start     store.Place // changes begin behind it
+	changes   []sharedChange
+	committed <-chan struct{} // closed when the store may have more
+	round     chan struct{}   // closed when changes may have more
+	began     time.Time       // when the round began
+	batches   map[wanted]stretch
 }
 
-// keptBatches is how many batches are kept for watchers that are behind.
+// keptBatches is the number of batches kept for watchers that are behind.
 const keptBatches = 256
 
-// wanted is up to so many changes behind a place.
+// wanted is a number of changes behind a place.
 type wanted struct {
 	behind  store.Place
 	changes int
 }
 
-// stretch is what those who watch everything are shown next, and the place behind it.
+// stretch is the next changes for watchers of everything, with the place behind them.
 type stretch struct {
 	*api.Batch
 	place store.Place
@@ -75,13 +74,12 @@ func (t *tail) enter() {
 	t.watchers++
 }
 
-// leave uncounts a watcher, and tells whether it was the last. Then the tail keeps
-// nothing.
+// leave uncounts a watcher, and reports whether it was the last. Then the tail keeps nothing.
 func (t *tail) leave() (last bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.watchers--; t.watchers == 0 {
-		t.begun, t.changes, t.more, t.batches = false, nil, nil, nil
+		t.begun, t.changes, t.committed, t.batches = false, nil, nil, nil
 	}
 	return t.watchers == 0
 }
@@ -93,20 +91,20 @@ func (t *tail) size() int {
 	return t.watchers
 }
 
-// after gives the changes that a query wants among the limit behind a place (nil if it
-// wants none), the place behind them, and a channel that is closed when there may be more.
-func (t *tail) after(place store.Place, limit int, q *api.WatchQuery, may access.Clusters) (*api.Batch, store.Place, <-chan struct{}, error) {
-	s, round, kept, err := t.kept(place, limit, q, may)
-	if err != nil || kept {
+// after returns the changes that a query wants among the limit behind a place (nil if it wants
+// none), the place behind them, and a channel that is closed when there may be more.
+func (t *tail) after(place store.Place, limit int, q *api.WatchQuery, visible access.Clusters) (*api.Batch, store.Place, <-chan struct{}, error) {
+	s, round, ok, err := t.kept(place, limit, q, visible)
+	if err != nil || ok {
 		return s.Batch, s.place, round, err
 	}
 	older, err := t.store.After(place, limit)
-	s = batchOf(place, t.changesOf(older), q, may)
+	s = batchOf(place, t.changesOf(older), q, visible)
 	return s.Batch, s.place, round, err
 }
 
-// kept does the same, and says whether the tail reaches back to the place.
-func (t *tail) kept(place store.Place, limit int, q *api.WatchQuery, may access.Clusters) (s stretch, round <-chan struct{}, ok bool, err error) {
+// kept does the same, and reports whether the tail reaches back to the place.
+func (t *tail) kept(place store.Place, limit int, q *api.WatchQuery, visible access.Clusters) (s stretch, round <-chan struct{}, ok bool, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.begun {
@@ -114,30 +112,30 @@ func (t *tail) kept(place store.Place, limit int, q *api.WatchQuery, may access.
 			return s, nil, false, err
 		}
 	}
-	if place < t.from {
+	if place < t.start {
 		return s, t.round, false, nil
 	}
-	all := q.Cluster == "" && q.Address == "" && q.Filter.Any() && may.All()
-	if shared, ok := t.batches[wanted{place, limit}]; ok && all {
+	seesAll := q.Cluster == "" && q.Address == "" && q.Filter.Any() && visible.All()
+	if shared, ok := t.batches[wanted{place, limit}]; ok && seesAll {
 		return shared, t.round, true, nil
 	}
 	first := sort.Search(len(t.changes), func(i int) bool { return t.changes[i].place > place })
-	s = batchOf(place, t.changes[first:min(first+limit, len(t.changes))], q, may)
-	if all && s.Batch != nil {
+	s = batchOf(place, t.changes[first:min(first+limit, len(t.changes))], q, visible)
+	if seesAll && s.Batch != nil {
 		if len(t.batches) >= keptBatches {
-			clear(t.batches) // somebody resumes at place after place
+			clear(t.batches) // a watcher resumes at place after place
 		}
 		t.batches[wanted{place, limit}] = s
 	}
 	return s, t.round, true, nil
 }
 
-// batchOf gives what a query wants among changes behind a place.
-func batchOf(place store.Place, changes []sharedChange, q *api.WatchQuery, may access.Clusters) stretch {
+// batchOf returns the changes that a query wants behind a place.
+func batchOf(place store.Place, changes []sharedChange, q *api.WatchQuery, visible access.Clusters) stretch {
 	var events []*api.Event
 	for _, c := range changes {
 		place = c.place
-		if wants(q, may, c.Transition) {
+		if wants(q, visible, c.Transition) {
 			events = append(events, c.Event)
 		}
 	}
@@ -147,18 +145,18 @@ func batchOf(place store.Place, changes []sharedChange, q *api.WatchQuery, may a
 	return stretch{&api.Batch{Events: events}, place}
 }
 
-// begin starts to keep what is new.
+// begin starts to keep new changes.
 func (t *tail) begin() error {
-	more := t.store.Committed() // before reading, so that nothing is missed
+	committed := t.store.Committed() // before reading, so that nothing is missed
 	_, latest, err := t.store.Latest(nil)
 	if err != nil {
 		return err
 	}
-	t.begun, t.from, t.more, t.batches = true, latest, more, map[wanted]stretch{}
+	t.begun, t.start, t.committed, t.batches = true, latest, committed, map[wanted]stretch{}
 	return nil
 }
 
-// await waits until the round is over. Whoever gets the lead waits for the store.
+// await waits until the round is over. The holder of the lead waits for the store.
 func (t *tail) await(ctx context.Context, round <-chan struct{}, done <-chan struct{}) error {
 	select {
 	case <-round:
@@ -173,17 +171,17 @@ func (t *tail) await(ctx context.Context, round <-chan struct{}, done <-chan str
 	}
 }
 
-// leads waits for something new, and until the round has been long enough, and ends it.
+// leads waits for a change, and until the round has been long enough, and ends it.
 func (t *tail) leads(ctx context.Context, round <-chan struct{}, done <-chan struct{}) error {
 	t.mu.Lock()
-	more, begun := t.more, t.begun && round == (<-chan struct{})(t.round)
-	enough := t.since.Add(min(time.Duration(t.watchers)*roundEach, longestRound))
+	committed, begun := t.committed, t.begun && round == (<-chan struct{})(t.round)
+	enough := t.began.Add(min(time.Duration(t.watchers)*roundEach, longestRound))
 	t.mu.Unlock()
-	if !begun { // another one has ended it, or everybody has left since
+	if !begun { // another one has ended it, or all watchers have left since
 		return ctx.Err()
 	}
 	select {
-	case <-more:
+	case <-committed:
 	case <-done:
 		return api.ErrStopping
 	case <-ctx.Done():
@@ -200,19 +198,19 @@ func (t *tail) leads(ctx context.Context, round <-chan struct{}, done <-chan str
 		return ctx.Err()
 	}
 	if t.refresh() != nil {
-		t.begun, t.changes = false, nil // each watcher learns by itself what is wrong where it is
+		t.begun, t.changes = false, nil // each watcher finds the error at its own place
 	}
 	close(t.round)
-	t.round, t.since = make(chan struct{}), time.Now()
+	t.round, t.began = make(chan struct{}), time.Now()
 	return nil
 }
 
-// refresh reads what was committed since the last time.
+// refresh reads the changes committed since its last call.
 func (t *tail) refresh() error {
-	more := t.store.Committed() // before reading, so that nothing is missed
+	committed := t.store.Committed() // before reading, so that nothing is missed
 	clear(t.batches)
 	for {
-		end := t.from
+		end := t.start
 		if len(t.changes) > 0 {
 			end = t.changes[len(t.changes)-1].place
 		}
@@ -222,21 +220,21 @@ func (t *tail) refresh() error {
 		}
 		t.changes = append(t.changes, t.changesOf(found)...)
 		if surplus := len(t.changes) - tailSize; surplus > 0 {
-			t.from = t.changes[surplus-1].place
+			t.start = t.changes[surplus-1].place
 			t.changes = append([]sharedChange(nil), t.changes[surplus:]...)
 		}
 		if len(found) < tailStep {
-			t.more = more
+			t.committed = committed
 			return nil
 		}
 	}
 }
 
 func (t *tail) changesOf(found []store.Recorded) []sharedChange {
-	out := make([]sharedChange, len(found))
+	list := make([]sharedChange, len(found))
 	for i := range found {
 		r := &found[i]
-		out[i] = sharedChange{r.Place, &api.Event{Token: t.store.Token(r.Place), Transition: &r.Transition}}
+		list[i] = sharedChange{r.Place, &api.Event{Token: t.store.Token(r.Place), Transition: &r.Transition}}
 	}
-	return out
+	return list
 }

@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 
-	"hdsd/access"
 	"hdsd/api"
 	"hdsd/health"
+	"hdsd/peer/access"
 	"hdsd/store"
 )
 
@@ -16,22 +16,20 @@ import (
 type watcher struct {
 	backend *Backend
 	query   api.WatchQuery
-	may     access.Clusters
+	visible access.Clusters
 	progress
 
-	// Until synced.
+	// These fields are used until synced.
 	listing *listing // nil: join one
-	next    int      // the number of its page that is shown next
+	number  int      // the number of its next page
 }
 
 // Watch implements api.Backend.
 func (b *Backend) Watch(ctx context.Context, q api.WatchQuery) (api.Watcher, error) {
-	if q.Cluster != "" {
-		if err := b.checkKnown(ctx, q.Cluster); err != nil {
-			return nil, err
-		}
+	if _, err := b.names(ctx, q.Cluster); err != nil {
+		return nil, err
 	}
-	w := &watcher{backend: b, query: q, may: b.visible(ctx)}
+	w := &watcher{backend: b, query: q, visible: b.visible(ctx)}
 	if q.Token != "" {
 		var err error
 		if w.place, err = b.Store.Place(q.Token); err == nil {
@@ -78,13 +76,13 @@ func (w *watcher) Next(ctx context.Context, changes int) (seen *api.Batch, err e
 	return seen, watchError(err)
 }
 
-// list gives the next page of a listing.
+// list returns the next page of a listing.
 func (w *watcher) list(ctx context.Context) (*api.Batch, error) {
-	all := w.backend.listings
+	listings := w.backend.listings
 	if w.listing == nil {
-		w.listing, w.next = all.join(start{w.query.Cluster, w.query.Address, w.query.Filter, w.progress}, w.may), 0
+		w.listing, w.number = listings.join(start{w.query.Cluster, w.query.Address, w.query.Filter, w.progress}, w.visible), 0
 	}
-	p, err := all.page(ctx, w.listing, w.next)
+	p, err := listings.page(ctx, w.listing, w.number)
 	switch {
 	case err != nil:
 		return nil, err
@@ -92,19 +90,19 @@ func (w *watcher) list(ctx context.Context) (*api.Batch, error) {
 		w.listing = nil
 		return nil, nil
 	}
-	w.next++
+	w.number++
 	if w.progress = p.progress; w.synced {
 		w.listing = nil
 	}
 	return p.Batch, nil
 }
 
-// await waits for up to so many changes. Once ctx has ended, it takes none: they would be lost.
+// await waits for a number of changes. Once ctx has ended, it takes none: they would be lost.
 func (w *watcher) await(ctx context.Context, changes int) (*api.Batch, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	seen, place, round, err := w.backend.tail.after(w.place, changes, &w.query, w.may)
+	seen, place, round, err := w.backend.tail.after(w.place, changes, &w.query, w.visible)
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +113,8 @@ func (w *watcher) await(ctx context.Context, changes int) (*api.Batch, error) {
 	return nil, w.backend.tail.await(ctx, round, w.backend.Core.Done())
 }
 
-func wants(q *api.WatchQuery, may access.Clusters, t *health.Transition) bool {
-	return (q.Cluster == "" || q.Cluster == t.Endpoint.Cluster) && (q.Address == "" || q.Address == t.Endpoint.Address) && may.Has(t.Endpoint.Cluster) &&
+func wants(q *api.WatchQuery, visible access.Clusters, t *health.Transition) bool {
+	name := t.Endpoint.Cluster
+	return (q.Cluster == "" || q.Cluster == name || q.Cluster == visible.Outside(name)) && (q.Address == "" || q.Address == t.Endpoint.Address) && visible.Has(name) &&
 		(q.Filter.Has(t.Endpoint.Locality, t.From) || q.Filter.Has(t.Endpoint.Locality, t.To))
 }

@@ -3,14 +3,15 @@ package query
 import (
 	"crypto/x509"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
-	"hdsd/access"
 	"hdsd/api"
 	configv1 "hdsd/gen/hdsd/config/v1"
 	"hdsd/health"
-	"hdsd/internal/caller"
+	"hdsd/peer"
+	"hdsd/peer/access"
 	"hdsd/source"
 	"hdsd/source/sample"
 )
@@ -42,6 +43,26 @@ func (b *clusterLab) flip(to health.Status, clusters ...string) {
 	}
 	b.mu.Unlock()
 	b.Store.Append(all)
+	b.Flipped(all)
+}
+
+// TestAWatchByClusterDoesNotWaitForTheDisk, which has no change yet.
+func TestAWatchByClusterDoesNotWaitForTheDisk(t *testing.T) {
+	b := newClusterLab(t, "api", "web")
+	w := b.watch(api.WatchQuery{Cluster: "web"})
+	b.next(w)
+	flip := func(name string) health.Transition {
+		return health.Transition{Time: time.Now(), Endpoint: b.clusters[name].Endpoints[0].Key(), From: health.Healthy, To: health.Unhealthy}
+	}
+	b.Flipped([]health.Transition{flip("api")})
+	b.Flipped([]health.Transition{flip("web")})
+	if e := b.next(w); len(e.Clusters.Clusters) != 1 || e.Clusters.Clusters[0].Name != "web" || e.Clusters.More {
+		t.Errorf("%+v", e.Clusters)
+	}
+	b.Flipped(slices.Repeat([]health.Transition{flip("web")}, 3*flipsKept))
+	if e := b.next(w); len(e.Clusters.Clusters) != 1 || !e.Clusters.More {
+		t.Errorf("after more changes than are kept: %+v", e.Clusters)
+	}
 }
 
 func (b *clusterLab) watch(q api.WatchQuery) api.Watcher {
@@ -87,9 +108,10 @@ func TestAWatchByCluster(t *testing.T) {
 			t.Fatalf("after a change of %s: %+v", name, e.Clusters)
 		}
 	}
+	committed(t, b) // else it would say that others may have changed, too
 	resumed := b.watch(api.WatchQuery{Token: synced.Token, Cluster: "web"})
 	if e := b.next(resumed); e.Clusters == nil || len(e.Clusters.Clusters) != 1 || e.Clusters.Clusters[0].Name != "web" {
-		t.Fatalf("from the token on: %+v", e)
+		t.Fatalf("from the token on: %+v", e.Clusters)
 	}
 }
 
@@ -119,7 +141,7 @@ func TestAWatchByClusterKeepsToTheGrant(t *testing.T) {
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
-	authority := policy.Judge(access.Facts{Caller: caller.Caller{Identity: "pay", Names: []string{"pay"}, Leaf: &x509.Certificate{DNSNames: []string{"pay"}}}, Mutual: true})
+	authority := policy.Judge(access.Facts{Caller: peer.Caller{Identity: "pay", Names: []string{"pay"}, Leaf: &x509.Certificate{DNSNames: []string{"pay"}}}, Mutual: true})
 	may := authority.Clusters(access.Need{Role: access.Viewer})
 	w, err := b.Watch(access.With(t.Context(), narrow{access.FromContext(t.Context()), may}), api.WatchQuery{ByCluster: true})
 	if err != nil {
@@ -134,17 +156,17 @@ func TestAWatchByClusterKeepsToTheGrant(t *testing.T) {
 	}
 }
 
-// committed waits until a transition is on disk.
+// committed waits until all transitions are on disk.
 func committed(t *testing.T, b *clusterLab) {
 	t.Helper()
 	for {
-		more := b.Store.Committed()
-		if _, place, err := b.Store.Latest(nil); err != nil || place > 0 {
+		next := b.Store.Committed()
+		if _, place, err := b.Store.Latest(nil); err != nil || place > 0 && b.Store.Stats().Pending == 0 {
 			if err != nil {
 				t.Fatal(err)
 			}
 			return
 		}
-		<-more
+		<-next
 	}
 }

@@ -12,9 +12,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"hdsd/access"
 	"hdsd/api"
 	"hdsd/health"
+	"hdsd/peer/access"
 	"hdsd/source/sample"
 	"hdsd/store"
 )
@@ -257,7 +257,7 @@ func TestChangesWhileAWatchBeginsAreExplained(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.tail.enter()
-	w := &watcher{backend: f.Backend, may: access.AllClusters(), progress: progress{begun: true, listed: true, until: until}}
+	w := &watcher{backend: f.Backend, visible: access.AllClusters(), progress: progress{begun: true, listed: true, until: until}}
 	batch, err := w.Next(t.Context(), 100)
 	w.Close()
 	if err != nil || len(batch.Events) != 4+2+1+1 {
@@ -424,5 +424,21 @@ func TestResumesKeepLittle(t *testing.T) {
 	}
 	if kept := len(f.tail.batches); kept == 0 || kept > keptBatches {
 		t.Errorf("%d batches are kept", kept)
+	}
+}
+
+// TestAWatchOfAClusterHasItsVersions, and no cluster whose name only looks like one.
+func TestAWatchOfAClusterHasItsVersions(t *testing.T) {
+	may := access.AllClusters().WithVersions(func(own string) string {
+		if own == "web#2" {
+			return "web"
+		}
+		return own
+	})
+	for own, want := range map[string]bool{"web": true, "web#2": true, "web#3": false} {
+		change := &health.Transition{Endpoint: health.Endpoint{Cluster: own}, To: health.Unhealthy}
+		if got := wants(&api.WatchQuery{Cluster: "web"}, may, change); got != want {
+			t.Errorf("a watch of web has a change of %s: %t, want %t", own, got, want)
+		}
 	}
 }

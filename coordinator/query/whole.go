@@ -9,8 +9,8 @@ import (
 	"hdsd/source/xds"
 )
 
-// addWhole adds to a status what callers see who may see all clusters.
-func (b *Backend) addWhole(out *api.Status) {
+// addWhole adds the parts of a status for callers that may see all clusters.
+func (b *Backend) addWhole(status *api.Status) {
 	problems := map[string]string{}
 	b.Feed.Upstreams(func(name string, known xds.Status) {
 		for i := range known.Types {
@@ -18,7 +18,7 @@ func (b *Backend) addWhole(out *api.Status) {
 		}
 	})
 	for _, s := range b.Feed.Sources() {
-		out.Sources = append(out.Sources, api.SourceState{Name: s.Name, Clusters: s.Clusters, Endpoints: s.Endpoints, Problem: cmp.Or(s.Problem, problems[s.Name]), Broken: s.Problem != ""})
+		status.Sources = append(status.Sources, api.SourceState{Name: s.Name, Clusters: s.Clusters, Endpoints: s.Endpoints, Problem: cmp.Or(s.Problem, problems[s.Name]), Broken: s.Problem != ""})
 	}
 	if b.EDS != nil {
 		refusing := map[string]bool{}
@@ -27,7 +27,7 @@ func (b *Backend) addWhole(out *api.Status) {
 				refusing[r.ID] = true
 			}
 		}
-		out.Planes = countPlanes(subscribers(b.streams(nil)), refusing)
+		status.Planes = countPlanes(subscribers(b.streams(nil)), refusing)
 	}
 }
 
@@ -36,12 +36,12 @@ func countPlanes(clients []api.Client, refusing map[string]bool) (n api.PlaneCou
 	worst := map[string]*int{}
 	for i := range clients {
 		c := &clients[i]
-		switch is := worst[c.ID]; {
+		switch state := worst[c.ID]; {
 		case c.Error > 0 || refusing[c.ID]:
 			worst[c.ID] = &n.Refusing
-		case c.Stale > 0 && is != &n.Refusing:
+		case c.Stale > 0 && state != &n.Refusing:
 			worst[c.ID] = &n.Behind
-		case is == nil:
+		case state == nil:
 			worst[c.ID] = &n.Synced
 		}
 	}
@@ -51,7 +51,7 @@ func countPlanes(clients []api.Client, refusing map[string]bool) (n api.PlaneCou
 	return n
 }
 
-// history says how the recorded history is.
+// history returns the condition of the recorded history.
 func (b *Backend) history() (h api.HistoryState, err error) {
 	if b.Store == nil {
 		return h, nil
@@ -63,15 +63,15 @@ func (b *Backend) history() (h api.HistoryState, err error) {
 }
 
 // zonesOf counts checkers by zone.
-func zonesOf(all []api.Checker) (zones []api.CheckersOfZone) {
-	at := map[string]*api.CheckersOfZone{}
-	for i := range all {
-		k := &all[i]
+func zonesOf(checkers []api.Checker) (zones []api.CheckersOfZone) {
+	byZone := map[string]*api.CheckersOfZone{}
+	for i := range checkers {
+		k := &checkers[i]
 		name := k.Locality.Region + "/" + k.Locality.Zone
-		if at[name] == nil {
-			at[name] = &api.CheckersOfZone{Zone: name}
+		if byZone[name] == nil {
+			byZone[name] = &api.CheckersOfZone{Zone: name}
 		}
-		switch z := at[name]; {
+		switch z := byZone[name]; {
 		case k.Connected && !k.Trusted:
 			z.Connected++
 			z.Troubled++
@@ -81,8 +81,8 @@ func zonesOf(all []api.Checker) (zones []api.CheckersOfZone) {
 			z.Lost++
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(at)) {
-		zones = append(zones, *at[name])
+	for _, name := range slices.Sorted(maps.Keys(byZone)) {
+		zones = append(zones, *byZone[name])
 	}
 	return zones
 }

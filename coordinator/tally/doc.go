@@ -1,9 +1,9 @@
-// Package tally is pure: it counts what is down, by cluster and by zone.
+// Package tally is pure: it counts endpoints that are down, by cluster and by zone.
 //
-// Its owner sets clusters as a whole, and single endpoints that change. The cost is that of
-// the change: nothing looks at all endpoints. Take returns which clusters and zones went down
-// as a whole since it was last called, and which are back, and the conditions that operators
-// want to be notified of.
+// Its owner sets clusters as a whole, and single changed endpoints. The cost is that of the
+// change: nothing looks at all endpoints. Take returns the clusters and zones that went down as
+// a whole since its last call, those that are back, and the conditions for operators'
+// notifications.
 //
 // Panics does the same for clusters whose published health Envoys disregard.
 //

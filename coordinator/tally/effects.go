@@ -12,15 +12,15 @@ import (
 	"hdsd/notify"
 )
 
-// Effects is what changed.
+// Effects is the changes since the last Take.
 type Effects struct {
 	Clusters   []GroupChange
 	Zones      []GroupChange
 	Conditions []notify.Change
-	Followed   []ClusterCount // of clusters that are followed and have changed
+	Followed   []ClusterCount // of changed clusters that are followed
 }
 
-// ClusterCount is how a cluster is.
+// ClusterCount is the count of a cluster's endpoints.
 type ClusterCount struct {
 	Name                      string
 	Endpoints, Down, Observed int
@@ -36,7 +36,7 @@ type GroupChange struct {
 	Idle      bool // of a cluster: not all endpoints are down, but none is healthy
 }
 
-// Take returns what changed since it was last called.
+// Take returns the changes since its last call.
 func (t *Tally) Take() Effects {
 	for _, name := range slices.Sorted(maps.Keys(t.dirty)) {
 		t.judge(name, t.dirty[name])
@@ -46,8 +46,8 @@ func (t *Tally) Take() Effects {
 		maps.Copy(t.unclean, t.zones)
 		t.recount = false
 	}
-	for _, in := range slices.SortedFunc(maps.Keys(t.unclean), health.Locality.Compare) {
-		t.judgeZone(in, t.unclean[in])
+	for _, locality := range slices.SortedFunc(maps.Keys(t.unclean), health.Locality.Compare) {
+		t.judgeZone(locality, t.unclean[locality])
 	}
 	clear(t.unclean)
 	taken := t.effects
@@ -55,7 +55,7 @@ func (t *Tally) Take() Effects {
 	return taken
 }
 
-// judge finds out how a cluster is as a whole.
+// judge determines the state of a cluster as a whole.
 func (t *Tally) judge(name string, k *cluster) {
 	if k.counted {
 		t.counts[k.state]--
@@ -95,22 +95,22 @@ func (t *Tally) judgeIdle(name string, k *cluster) {
 		return
 	}
 	k.isIdle = isIdle
-	since := k.latestNeutral
-	if k.latest.After(since) {
-		since = k.latest
+	start := k.latestNeutral
+	if k.latest.After(start) {
+		start = k.latest
 	}
-	t.effects.Clusters = append(t.effects.Clusters, GroupChange{Name: name, Endpoints: k.endpoints, Down: k.down, Since: since, Over: !isIdle, Idle: true})
+	t.effects.Clusters = append(t.effects.Clusters, GroupChange{Name: name, Endpoints: k.endpoints, Down: k.down, Since: start, Over: !isIdle, Idle: true})
 	t.effects.change(!isIdle, notify.Condition{
-		Key: notify.Key{Kind: notify.NoHealthyEndpoint, Cluster: name}, Since: since, Command: attention.Cluster(name), Text: attention.IdleText(&g),
+		Key: notify.Key{Kind: notify.NoHealthyEndpoint, Cluster: name}, Since: start, Command: attention.Cluster(name), Text: attention.IdleText(&g),
 	})
 }
 
-// judgeZone finds out whether a zone is down as a whole. The only zone is not, beside its
+// judgeZone determines whether a zone is down as a whole. The only zone is not, beside its
 // clusters.
-func (t *Tally) judgeZone(in health.Locality, z *zone) {
+func (t *Tally) judgeZone(locality health.Locality, z *zone) {
 	named := 0
-	for _, each := range t.zones {
-		if each.endpoints > 0 {
+	for _, other := range t.zones {
+		if other.endpoints > 0 {
 			named++
 		}
 		if named > 1 {
@@ -119,7 +119,7 @@ func (t *Tally) judgeZone(in health.Locality, z *zone) {
 	}
 	isDown := z.down == z.endpoints && z.endpoints >= smallestZone && named > 1
 	if z.endpoints == 0 && z.down == 0 {
-		delete(t.zones, in)
+		delete(t.zones, locality)
 	}
 	if isDown == z.isDown {
 		return
@@ -129,7 +129,7 @@ func (t *Tally) judgeZone(in health.Locality, z *zone) {
 	} else {
 		t.down--
 	}
-	g := GroupChange{Name: in.Region + "/" + in.Zone, Endpoints: z.endpoints, Down: z.down, Since: z.latest, Over: !isDown}
+	g := GroupChange{Name: locality.Region + "/" + locality.Zone, Endpoints: z.endpoints, Down: z.down, Since: z.latest, Over: !isDown}
 	t.effects.Zones = append(t.effects.Zones, g)
 	t.effects.change(!isDown, notify.Condition{
 		Key: notify.Key{Kind: notify.ZoneDown, Zone: g.Name}, Since: g.Since, Command: attention.Zone(g.Name),
@@ -137,8 +137,8 @@ func (t *Tally) judgeZone(in health.Locality, z *zone) {
 	})
 }
 
-func (e *Effects) change(over bool, c notify.Condition) {
-	e.Conditions = append(e.Conditions, notify.Change{Condition: c, Over: over})
+func (e *Effects) change(ended bool, c notify.Condition) {
+	e.Conditions = append(e.Conditions, notify.Change{Condition: c, Ended: ended})
 }
 
 func (e *Effects) begin(c notify.Condition) { e.change(false, c) }
@@ -146,8 +146,8 @@ func (e *Effects) begin(c notify.Condition) { e.change(false, c) }
 func (e *Effects) end(key notify.Key) { e.change(true, notify.Condition{Key: key}) }
 
 func endpointKey(key *health.Endpoint) notify.Key {
-	in := strings.Trim(strings.Join([]string{key.Locality.Region, key.Locality.Zone, key.Locality.SubZone}, "/"), "/")
-	return notify.Key{Kind: notify.EndpointDown, Cluster: key.Cluster, Zone: in, Address: key.Address}
+	place := strings.Trim(strings.Join([]string{key.Locality.Region, key.Locality.Zone, key.Locality.SubZone}, "/"), "/")
+	return notify.Key{Kind: notify.EndpointDown, Cluster: key.Cluster, Zone: place, Address: key.Address}
 }
 
 func endpointDown(e *Endpoint) notify.Condition {

@@ -7,13 +7,13 @@ import (
 	"time"
 
 	"hdsd/coordinator/attention"
+	"hdsd/envoy/rules"
 	"hdsd/health"
-	"hdsd/internal/envoyrules"
 	"hdsd/notify"
 )
 
-// Panics knows the clusters whose published health Envoys disregard. It returns no change for a
-// cluster that is wholly down: CLUSTER_DOWN says that.
+// Panics tracks the clusters whose published health Envoys disregard. It returns no change for
+// a cluster that is wholly down: CLUSTER_DOWN covers that.
 type Panics struct {
 	clusters map[string]*panicState
 	dirty    map[string]*panicState
@@ -22,16 +22,17 @@ type Panics struct {
 
 // panicState is the state of a cluster.
 type panicState struct {
-	rules      envoyrules.PanicRules
-	priorities []envoyrules.Hosts
+	rules      rules.PanicRules
+	priorities []rules.Hosts
 	statuses   []health.Status // by index: the published health, or unpublished
-	since      time.Time       // zero: it was not in panic at the last Take
+	start      time.Time       // zero: it was not in panic at the last Take
 }
 
-// unpublished stands for the health of an endpoint that data planes do not get. It does not count.
+// unpublished stands for the health of an endpoint that data planes do not get. It does not
+// count.
 const unpublished = health.Status(255)
 
-// Published is an endpoint as data planes get it.
+// Published is an endpoint's form for data planes.
 type Published struct {
 	Present  bool // data planes get it
 	Status   health.Status
@@ -52,10 +53,10 @@ func NewPanics() *Panics {
 }
 
 // SetCluster sets the rules and all endpoints of a cluster. It calls endpoint for each index below count.
-func (p *Panics) SetCluster(name string, rules envoyrules.PanicRules, count int, endpoint func(index int) Published) {
+func (p *Panics) SetCluster(name string, rules rules.PanicRules, count int, endpoint func(index int) Published) {
 	k := p.clusters[name]
 	if k == nil {
-		if k = p.dirty[name]; k == nil { // else it was removed just now
+		if k = p.dirty[name]; k == nil { // otherwise it was removed just now
 			k = &panicState{}
 		}
 		p.clusters[name] = k
@@ -67,7 +68,7 @@ func (p *Panics) SetCluster(name string, rules envoyrules.PanicRules, count int,
 	p.dirty[name] = k
 }
 
-// SetEndpoint sets an endpoint as data planes get it. It ignores unknown clusters and indices.
+// SetEndpoint sets an endpoint's form for data planes. It ignores unknown clusters and indices.
 func (p *Panics) SetEndpoint(name string, index int, e Published) {
 	if k := p.clusters[name]; k != nil && index < len(k.statuses) {
 		k.set(index, e)
@@ -75,14 +76,15 @@ func (p *Panics) SetEndpoint(name string, index int, e Published) {
 	}
 }
 
-// set counts an endpoint in place of its status before. The priority and the weight are the same as before.
+// set counts an endpoint in place of its previous status. Its priority and weight stay the
+// same.
 func (k *panicState) set(index int, e Published) {
 	for int(e.Priority) >= len(k.priorities) {
-		k.priorities = append(k.priorities, envoyrules.Hosts{})
+		k.priorities = append(k.priorities, rules.Hosts{})
 	}
 	hosts := &k.priorities[e.Priority]
-	if before := k.statuses[index]; before != unpublished {
-		hosts.Add(int32(before), e.Weight, -1)
+	if previous := k.statuses[index]; previous != unpublished {
+		hosts.Add(int32(previous), e.Weight, -1)
 	}
 	if k.statuses[index] = unpublished; e.Present {
 		k.statuses[index] = e.Status
@@ -92,7 +94,7 @@ func (k *panicState) set(index int, e Published) {
 
 // isDown reports whether all endpoints are down.
 func (k *panicState) isDown() bool {
-	return !slices.ContainsFunc(k.priorities, func(h envoyrules.Hosts) bool { return h.Healthy+h.Degraded+h.Excluded > 0 })
+	return !slices.ContainsFunc(k.priorities, func(h rules.Hosts) bool { return h.Healthy+h.Degraded+h.Excluded > 0 })
 }
 
 // Remove forgets a cluster.
@@ -103,16 +105,16 @@ func (p *Panics) Remove(name string) {
 	}
 }
 
-// Explain says why Envoys are in panic for a cluster, also for one that is wholly down; empty if they
-// are not. Since is zero unless Take has returned the beginning.
-func (p *Panics) Explain(name string) (text string, since time.Time) {
+// Explain returns the reason why Envoys are in panic for a cluster, also for one that is wholly
+// down; empty if they are not. start is zero unless Take has returned the beginning.
+func (p *Panics) Explain(name string) (text string, start time.Time) {
 	if k := p.clusters[name]; k != nil {
-		return k.rules.Explain(k.priorities, false), k.since
+		return k.rules.Explain(k.priorities, false), k.start
 	}
 	return "", time.Time{}
 }
 
-// Count returns for how many clusters Envoys are in panic, as of the last Take.
+// Count returns the number of clusters for which Envoys are in panic, as of the last Take.
 func (p *Panics) Count() int { return p.count }
 
 // Take returns the changes since its last call.
@@ -120,12 +122,12 @@ func (p *Panics) Take(now time.Time) (changes []PanicChange) {
 	for _, name := range slices.Sorted(maps.Keys(p.dirty)) {
 		k := p.dirty[name]
 		panics := len(k.rules.Panics(k.priorities)) > 0 && !k.isDown()
-		if panics == !k.since.IsZero() {
+		if panics == !k.start.IsZero() {
 			continue
 		}
-		change := PanicChange{Name: name, Since: k.since, Over: !panics}
-		if k.since = (time.Time{}); panics {
-			k.since, change.Since, change.Text = now, now, k.rules.Explain(k.priorities, false)
+		change := PanicChange{Name: name, Since: k.start, Over: !panics}
+		if k.start = (time.Time{}); panics {
+			k.start, change.Since, change.Text = now, now, k.rules.Explain(k.priorities, false)
 			p.count++
 		} else {
 			p.count--
@@ -138,7 +140,7 @@ func (p *Panics) Take(now time.Time) (changes []PanicChange) {
 
 // Condition returns the condition that the change begins or ends.
 func (c *PanicChange) Condition() notify.Change {
-	return notify.Change{Over: c.Over, Condition: notify.Condition{
+	return notify.Change{Ended: c.Over, Condition: notify.Condition{
 		Key: notify.Key{Kind: notify.Panic, Cluster: c.Name}, Since: c.Since, Command: attention.Cluster(c.Name),
 		Text: fmt.Sprintf("cluster %s: %s", c.Name, c.Text),
 	}}

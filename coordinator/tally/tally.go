@@ -7,18 +7,19 @@ import (
 
 	"hdsd/coordinator/attention"
 	"hdsd/health"
+	"hdsd/notify"
 )
 
-// Limits of the endpoints that are conditions of their own.
+// These bound the endpoints that are conditions of their own.
 const (
 	EachCluster = 10
 	EachFleet   = 500
 )
 
-// smallestZone is the number of endpoints from which on a zone can be down as a whole.
+// smallestZone is the smallest number of endpoints with which a zone can be down as a whole.
 const smallestZone = 2
 
-// Endpoint is how an endpoint of a checked cluster is.
+// Endpoint is the state of an endpoint of a checked cluster.
 type Endpoint struct {
 	Hash       health.Hash
 	Key        *health.Endpoint
@@ -42,18 +43,18 @@ type Tally struct {
 	dirty    map[string]*cluster
 	unclean  map[health.Locality]*zone
 	follows  func(cluster string) bool // nil: none is followed
-	recount  bool                      // there are more or fewer zones
+	recount  bool                      // the number of zones changed
 	effects  Effects
 
 	unchecked map[string]struct{} // clusters with health checks that have no endpoint to check
 }
 
-// cluster is what is known of a cluster.
+// cluster is the state of a cluster.
 type cluster struct {
 	endpoints, down, overridden, observed int
 
-	latestNeutral time.Time            // when an endpoint became neutral last
-	latest        time.Time            // when an endpoint of it went down last
+	latestNeutral time.Time            // when an endpoint last became neutral
+	latest        time.Time            // when one of its endpoints last went down
 	marks         map[health.Hash]mark // endpoints that are down or overridden
 	neutral       map[health.Hash]bool // endpoints that are neither up nor down: true if without a verdict; nil if empty
 	unknown       int                  // neutral endpoints without a verdict
@@ -73,7 +74,7 @@ type mark struct {
 	down, overridden bool
 }
 
-// zone is what is known of a zone that has a name.
+// zone is the state of a zone with a name.
 type zone struct {
 	endpoints, down int
 	latest          time.Time
@@ -91,16 +92,17 @@ func New() *Tally {
 // Counts returns the numbers of clusters by their state, as of the last Take.
 func (t *Tally) Counts() Counts { return t.counts }
 
-// ZonesDown returns how many zones are down as a whole, as of the last Take.
+// ZonesDown returns the number of zones that are down as a whole, as of the last Take.
 func (t *Tally) ZonesDown() int { return t.down }
 
-// Follow says which clusters Take counts, and that it is to count all of them once.
+// Follow sets the clusters that Take counts, and makes the next Take count all of them.
 func (t *Tally) Follow(follows func(cluster string) bool) {
 	t.follows = follows
 	maps.Copy(t.dirty, t.clusters)
 }
 
-// SetCluster sets all endpoints of a checked cluster, and how many have a believed vote.
+// SetCluster sets all endpoints of a checked cluster, and the number of those with a believed
+// vote.
 func (t *Tally) SetCluster(name string, observed int, endpoints iter.Seq[Endpoint]) {
 	t.unsetUncheckable(name)
 	k := t.clusters[name]
@@ -111,16 +113,16 @@ func (t *Tally) SetCluster(name string, observed int, endpoints iter.Seq[Endpoin
 	t.clear(k)
 	k.observed = observed
 	for e := range endpoints {
-		in := zoneOf(e.Key)
+		locality := zoneOf(e.Key)
 		k.setNeutral(&e)
 		k.endpoints++
-		k.places[in]++
+		k.places[locality]++
 		if e.Status.Down() || e.Overridden {
 			t.mark(k, name, &e)
 		}
 	}
-	for in, n := range k.places {
-		t.grow(in, n)
+	for locality, n := range k.places {
+		t.grow(locality, n)
 	}
 	for hash, key := range k.shown {
 		if !k.marks[hash].down {
@@ -132,28 +134,37 @@ func (t *Tally) SetCluster(name string, observed int, endpoints iter.Seq[Endpoin
 
 // unsetUncheckable undoes SetUncheckable.
 func (t *Tally) unsetUncheckable(name string) {
+	if _, known := t.unchecked[name]; !known {
+		return
+	}
 	delete(t.unchecked, name)
 	t.counts[attention.Unchecked] = len(t.unchecked)
+	t.effects.end(notify.Key{Kind: notify.NotChecked, Cluster: name})
 }
 
-// clear forgets the endpoints of a cluster, but not which are shown.
+// clear forgets the endpoints of a cluster, but not which ones are shown.
 func (t *Tally) clear(k *cluster) {
 	for _, m := range k.marks {
 		if m.down {
 			t.lower(m.zone, -1)
 		}
 	}
-	for in, n := range k.places {
-		t.grow(in, -n)
+	for locality, n := range k.places {
+		t.grow(locality, -n)
 	}
 	k.endpoints, k.down, k.overridden, k.latest = 0, 0, 0, time.Time{}
 	k.neutral, k.unknown, k.latestNeutral = nil, 0, time.Time{}
 	k.marks, k.places = map[health.Hash]mark{}, map[health.Locality]int{}
 }
 
-// Remove forgets a cluster, or one that is not checked any more.
+// Remove forgets a cluster that is removed or not checked any more.
 func (t *Tally) Remove(name string) {
 	t.unsetUncheckable(name)
+	t.removeChecked(name)
+}
+
+// removeChecked undoes SetCluster.
+func (t *Tally) removeChecked(name string) {
 	k := t.clusters[name]
 	if k == nil {
 		return
@@ -167,14 +178,14 @@ func (t *Tally) Remove(name string) {
 	delete(t.clusters, name)
 }
 
-// SetEndpoint sets how an endpoint is. It ignores endpoints of clusters that are not there.
+// SetEndpoint sets the state of an endpoint. It ignores endpoints of absent clusters.
 func (t *Tally) SetEndpoint(e *Endpoint) {
 	k := t.clusters[e.Key.Cluster]
 	if k == nil {
 		return
 	}
-	if was, ok := k.marks[e.Hash]; ok {
-		t.unmark(k, e.Hash, was)
+	if previous, ok := k.marks[e.Hash]; ok {
+		t.unmark(k, e.Hash, previous)
 	}
 	k.setNeutral(e)
 	if e.Status.Down() || e.Overridden {
@@ -186,7 +197,7 @@ func (t *Tally) SetEndpoint(e *Endpoint) {
 	t.dirty[e.Key.Cluster] = k
 }
 
-// setNeutral takes note of whether an endpoint is neutral: neither up nor down.
+// setNeutral records whether an endpoint is neutral: neither up nor down.
 func (k *cluster) setNeutral(e *Endpoint) {
 	if unknown, ok := k.neutral[e.Hash]; ok {
 		if delete(k.neutral, e.Hash); unknown {
@@ -209,13 +220,22 @@ func (k *cluster) setNeutral(e *Endpoint) {
 	}
 }
 
-// SetUncheckable takes note of a cluster with health checks that has no endpoint to check.
-func (t *Tally) SetUncheckable(name string) {
+// SetUncheckable records a cluster with health checks that has no endpoint to check, with the
+// reason.
+func (t *Tally) SetUncheckable(name string, now time.Time, reason string) {
+	t.removeChecked(name)
+	if _, known := t.unchecked[name]; known {
+		return
+	}
 	t.unchecked[name] = struct{}{}
 	t.counts[attention.Unchecked] = len(t.unchecked)
+	t.effects.begin(notify.Condition{
+		Key: notify.Key{Kind: notify.NotChecked, Cluster: name}, Since: now, Command: attention.Cluster(name),
+		Text: "cluster " + name + ": " + reason,
+	})
 }
 
-// SetObserved sets how many endpoints of a cluster have a believed vote.
+// SetObserved sets the number of a cluster's endpoints with a believed vote.
 func (t *Tally) SetObserved(name string, observed int) {
 	if k := t.clusters[name]; k != nil {
 		k.observed = observed
@@ -247,14 +267,14 @@ func (t *Tally) mark(k *cluster, name string, e *Endpoint) {
 	}
 }
 
-func (t *Tally) unmark(k *cluster, hash health.Hash, was mark) {
+func (t *Tally) unmark(k *cluster, hash health.Hash, previous mark) {
 	delete(k.marks, hash)
-	if was.overridden {
+	if previous.overridden {
 		k.overridden--
 	}
-	if was.down {
+	if previous.down {
 		k.down--
-		t.lower(was.zone, -1)
+		t.lower(previous.zone, -1)
 	}
 }
 
@@ -264,35 +284,35 @@ func (t *Tally) unshow(k *cluster, hash health.Hash, key *health.Endpoint) {
 	t.effects.end(endpointKey(key))
 }
 
-// grow changes how many endpoints a zone has.
-func (t *Tally) grow(in health.Locality, by int) {
-	if in.Zone == "" || by == 0 {
+// grow changes the number of a zone's endpoints.
+func (t *Tally) grow(locality health.Locality, n int) {
+	if locality.Zone == "" || n == 0 {
 		return
 	}
-	z := t.zones[in]
+	z := t.zones[locality]
 	if z == nil {
 		z = &zone{}
-		t.zones[in] = z
+		t.zones[locality] = z
 	}
-	if (z.endpoints == 0) != (z.endpoints+by == 0) {
+	if (z.endpoints == 0) != (z.endpoints+n == 0) {
 		t.recount = true
 	}
-	z.endpoints += by
-	t.unclean[in] = z
+	z.endpoints += n
+	t.unclean[locality] = z
 }
 
-// lower changes how many endpoints of a zone are down.
-func (t *Tally) lower(in health.Locality, by int) {
-	if in.Zone == "" {
+// lower changes the number of a zone's endpoints that are down.
+func (t *Tally) lower(locality health.Locality, n int) {
+	if locality.Zone == "" {
 		return
 	}
-	z := t.zones[in]
+	z := t.zones[locality]
 	if z == nil {
 		z = &zone{}
-		t.zones[in] = z
+		t.zones[locality] = z
 	}
-	z.down += by
-	t.unclean[in] = z
+	z.down += n
+	t.unclean[locality] = z
 }
 
 // zoneOf returns the region and zone of an endpoint.

@@ -55,10 +55,10 @@ func (f *fleet) take() tally.Effects {
 	f.t.Helper()
 	e := f.Take()
 	for _, c := range e.Conditions {
-		if f.open[c.Key] != c.Over {
-			f.t.Fatalf("%+v over %t, open %t", c.Key, c.Over, f.open[c.Key])
+		if f.open[c.Key] != c.Ended {
+			f.t.Fatalf("%+v over %t, open %t", c.Key, c.Ended, f.open[c.Key])
 		}
-		if f.open[c.Key] = !c.Over; c.Over {
+		if f.open[c.Key] = !c.Ended; c.Ended {
 			delete(f.open, c.Key)
 		}
 	}

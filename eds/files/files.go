@@ -18,7 +18,7 @@ import (
 
 // Options are the settings of a Keeper.
 type Options struct {
-	// Folder has the files. It is made if need be.
+	// Folder holds the files. It is created if missing.
 	Folder string
 	// Identifier is the coordinator's. Its files contain it, so that it recognizes them,
 	// and it is the node id of the subscription.
@@ -36,14 +36,14 @@ type Keeper struct {
 	client  endpointservice.EndpointDiscoveryServiceClient
 	written prometheus.Counter
 	count   prometheus.Gauge
-	behind  prometheus.Gauge
+	lagging prometheus.Gauge
 	failing bool
 }
 
-// retry is how long to wait after a failure.
+// retry is the pause after a failure.
 const retry = time.Second
 
-// Open reads which files a folder has. An error says why files cannot be kept in it.
+// Open reads the files of a folder. An error is the reason why files cannot be kept in it.
 func Open(o Options) (*Keeper, error) {
 	found, err := openFolder(o.Folder, o.Identifier)
 	if err != nil {
@@ -54,7 +54,7 @@ func Open(o Options) (*Keeper, error) {
 		Options: o, folder: found, client: endpointservice.NewEndpointDiscoveryServiceClient(o.Server),
 		written: factory.NewCounter(prometheus.CounterOpts{Name: "hdsd_files_written_total", Help: "Files of assignments written since the start."}),
 		count:   factory.NewGauge(prometheus.GaugeOpts{Name: "hdsd_files", Help: "Files of assignments on disk."}),
-		behind:  factory.NewGauge(prometheus.GaugeOpts{Name: "hdsd_files_behind", Help: "1 while files cannot be written, so that they are not up to date."}),
+		lagging: factory.NewGauge(prometheus.GaugeOpts{Name: "hdsd_files_behind", Help: "1 while files cannot be written, so that they are not up to date."}),
 	}
 	k.count.Set(float64(len(found.versions)))
 	return k, nil
@@ -76,8 +76,8 @@ func (k *Keeper) Run(ctx context.Context) {
 	}
 }
 
-// subscribe subscribes to all assignments, and writes them until something fails. The
-// server does not send again what is on disk.
+// subscribe subscribes to all assignments, and writes them until an error. The server does not
+// repeat versions on disk.
 func (k *Keeper) subscribe(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -98,7 +98,7 @@ func (k *Keeper) subscribe(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("subscribe: %w", err)
 		}
-		if err := k.take(response); err != nil {
+		if err := k.apply(response); err != nil {
 			return err
 		}
 		k.recover()
@@ -106,9 +106,9 @@ func (k *Keeper) subscribe(ctx context.Context) error {
 	}
 }
 
-// take writes and removes files. If one fails, it goes on with the others, and returns the
+// apply writes and removes files. After an error, it continues with the others, and returns the
 // first error.
-func (k *Keeper) take(m *discoveryv3.DeltaDiscoveryResponse) error {
+func (k *Keeper) apply(m *discoveryv3.DeltaDiscoveryResponse) error {
 	defer func() { k.count.Set(float64(len(k.folder.versions))) }()
 	var first error
 	for _, r := range m.GetResources() {
@@ -126,7 +126,7 @@ func (k *Keeper) take(m *discoveryv3.DeltaDiscoveryResponse) error {
 
 // fail logs, once, that the files are behind.
 func (k *Keeper) fail(err error) {
-	k.behind.Set(1)
+	k.lagging.Set(1)
 	if !k.failing {
 		k.failing = true
 		k.Log.Error().Str("event", "files_behind").Str("folder", k.Folder).Err(err).Msg("the files of assignments are not up to date; hdsd retries every second")
@@ -135,7 +135,7 @@ func (k *Keeper) fail(err error) {
 
 // recover logs, once, that the files are up to date again.
 func (k *Keeper) recover() {
-	k.behind.Set(0)
+	k.lagging.Set(0)
 	if k.failing {
 		k.failing = false
 		k.Log.Info().Str("event", "files_current").Str("folder", k.Folder).Msg("the files of assignments are up to date again")

@@ -28,6 +28,7 @@ import (
 	"hdsd/eds"
 	"hdsd/health"
 	"hdsd/internal/wire"
+	"hdsd/publish"
 )
 
 // site is a server of assignments and a folder of their files, inside a synctest bubble.
@@ -82,7 +83,7 @@ func (s *site) start() {
 }
 
 // assignment has one endpoint, whose health a verdict decides.
-func assignment(name string, id health.EndpointID) eds.Assignment {
+func assignment(name string, id health.EndpointID) publish.Assignment {
 	at := &corev3.Address{Address: &corev3.Address_SocketAddress{SocketAddress: &corev3.SocketAddress{Address: "10.0.0.1", PortSpecifier: &corev3.SocketAddress_PortValue{PortValue: 80}}}}
 	wire, err := proto.Marshal(&endpointv3.ClusterLoadAssignment{ClusterName: name, Endpoints: []*endpointv3.LocalityLbEndpoints{{LbEndpoints: []*endpointv3.LbEndpoint{{
 		HostIdentifier: &endpointv3.LbEndpoint_Endpoint{Endpoint: &endpointv3.Endpoint{Address: at}},
@@ -90,16 +91,16 @@ func assignment(name string, id health.EndpointID) eds.Assignment {
 	if err != nil {
 		panic(err)
 	}
-	return eds.Assignment{Name: name, IDs: [][][]health.EndpointID{{{id}}}, Wire: wire}
+	return publish.Assignment{Name: name, IDs: [][][]health.EndpointID{{{id}}}, Wire: wire}
 }
 
-func (s *site) update(u eds.Update) {
+func (s *site) update(u publish.Update) {
 	s.server.Update(u)
 	synctest.Wait()
 }
 
 func (s *site) set(id health.EndpointID, to health.Status) {
-	s.server.SetHealth([]eds.Health{{ID: id, Status: to}})
+	s.server.SetHealth([]publish.Health{{ID: id, Status: to}})
 	synctest.Wait()
 }
 
@@ -159,13 +160,13 @@ func (s *site) wantWritten(count float64) {
 
 func TestFilesTrackAssignments(t *testing.T) {
 	onSite(t, func(s *site) {
-		s.update(eds.Update{Assignments: []eds.Assignment{assignment("web", 1), assignment("pay/eu", 2)}})
+		s.update(publish.Update{Assignments: []publish.Assignment{assignment("web", 1), assignment("pay/eu", 2)}})
 		s.start()
 		s.want("web", corev3.HealthStatus_UNKNOWN, "pay%2Feu.pb", "web.pb")
 		s.set(1, health.Unhealthy)
 		s.want("web", corev3.HealthStatus_UNHEALTHY, "pay%2Feu.pb", "web.pb")
 		s.wantWritten(3)
-		s.update(eds.Update{Assignments: []eds.Assignment{assignment("new", 3)}, RemovedAssignments: []string{"pay/eu"}})
+		s.update(publish.Update{Assignments: []publish.Assignment{assignment("new", 3)}, RemovedAssignments: []string{"pay/eu"}})
 		s.want("new", corev3.HealthStatus_UNKNOWN, "new.pb", "web.pb")
 		s.wantWritten(4)
 	})
@@ -174,7 +175,7 @@ func TestFilesTrackAssignments(t *testing.T) {
 func TestOnlyChangesAreWrittenAfterARestart(t *testing.T) {
 	onSite(t, func(s *site) {
 		long := strings.Repeat("é", 300)
-		s.update(eds.Update{Assignments: []eds.Assignment{assignment("web", 1), assignment("db", 2), assignment("old", 3), assignment(long, 4)}})
+		s.update(publish.Update{Assignments: []publish.Assignment{assignment("web", 1), assignment("db", 2), assignment("old", 3), assignment(long, 4)}})
 		s.start()
 		s.stop()
 		others := map[string]string{"other.pb": "not ours", "notes.txt": "", ".hidden": "", "empty.pb": "", "old2.pb": "", ".web.pb123": "half"}
@@ -183,7 +184,7 @@ func TestOnlyChangesAreWrittenAfterARestart(t *testing.T) {
 				s.Fatal(err)
 			}
 		}
-		s.update(eds.Update{RemovedAssignments: []string{"old"}})
+		s.update(publish.Update{RemovedAssignments: []string{"old"}})
 		s.set(1, health.Healthy)
 		s.start()
 		s.want("web", corev3.HealthStatus_HEALTHY, "web.pb", "db.pb", Name(long), "other.pb", "notes.txt", ".hidden", "empty.pb", "old2.pb")
@@ -202,7 +203,7 @@ func TestOnlyChangesAreWrittenAfterARestart(t *testing.T) {
 // logged once; meanwhile hdsd_files_behind is 1.
 func TestAFolderThatCannotBeWritten(t *testing.T) {
 	onSite(t, func(s *site) {
-		s.update(eds.Update{Assignments: []eds.Assignment{assignment("web", 1), assignment("db", 2)}})
+		s.update(publish.Update{Assignments: []publish.Assignment{assignment("web", 1), assignment("db", 2)}})
 		s.start()
 		if err := os.RemoveAll(s.folder); err != nil {
 			s.Fatal(err)
@@ -210,7 +211,7 @@ func TestAFolderThatCannotBeWritten(t *testing.T) {
 		s.set(1, health.Unhealthy)
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
-		if n := strings.Count(s.log.String(), "files_behind"); n != 1 || testutil.ToFloat64(s.keeper.behind) != 1 {
+		if n := strings.Count(s.log.String(), "files_behind"); n != 1 || testutil.ToFloat64(s.keeper.lagging) != 1 {
 			s.Errorf("told %d times: %s", n, &s.log)
 		}
 		s.set(1, health.Draining)
@@ -220,7 +221,7 @@ func TestAFolderThatCannotBeWritten(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
 		s.want("web", corev3.HealthStatus_DRAINING, "db.pb", "web.pb")
-		if n := strings.Count(s.log.String(), "files_current"); n != 1 || testutil.ToFloat64(s.keeper.behind) != 0 {
+		if n := strings.Count(s.log.String(), "files_current"); n != 1 || testutil.ToFloat64(s.keeper.lagging) != 0 {
 			s.Errorf("told %d times: %s", n, &s.log)
 		}
 	})
@@ -233,9 +234,9 @@ func TestAFileThatCannotBeWritten(t *testing.T) {
 		if err := os.Mkdir(filepath.Join(s.folder, "b.pb"), 0o700); err != nil {
 			s.Fatal(err)
 		}
-		s.update(eds.Update{Assignments: []eds.Assignment{assignment("a", 1), assignment("b", 2), assignment("c", 3), assignment("d", 4)}})
+		s.update(publish.Update{Assignments: []publish.Assignment{assignment("a", 1), assignment("b", 2), assignment("c", 3), assignment("d", 4)}})
 		s.want("a", corev3.HealthStatus_UNKNOWN, "a.pb", "b.pb", "c.pb", "d.pb")
-		if testutil.ToFloat64(s.keeper.behind) != 1 || testutil.ToFloat64(s.keeper.written) != 3 {
+		if testutil.ToFloat64(s.keeper.lagging) != 1 || testutil.ToFloat64(s.keeper.written) != 3 {
 			s.Errorf("%v files are written: %s", testutil.ToFloat64(s.keeper.written), &s.log)
 		}
 		if err := os.Remove(filepath.Join(s.folder, "b.pb")); err != nil {

@@ -20,8 +20,8 @@ type folder struct {
 	versions   map[string]string // by name of the assignment
 }
 
-// openFolder makes the folder if need be, and reads which files of the coordinator it has.
-// It removes files that a killed process left unfinished.
+// openFolder creates the folder if missing, and reads the coordinator's files in it. It removes
+// unfinished files of a killed process.
 func openFolder(path, identifier string) (*folder, error) {
 	if err := os.MkdirAll(path, 0o755); err != nil { //nolint:gosec // Envoys of other users read it
 		return nil, fmt.Errorf("folder of the files: %w", err)
@@ -42,7 +42,7 @@ func openFolder(path, identifier string) (*folder, error) {
 	return f, f.writable()
 }
 
-// read notes the version of a file, if it is one of the coordinator's.
+// read records the version of a file, if it is one of the coordinator's.
 func (f *folder) read(file string) error {
 	if unfinished(file) {
 		return os.Remove(filepath.Join(f.path, file))
@@ -60,21 +60,21 @@ func (f *folder) read(file string) error {
 	return nil
 }
 
-// forgetMissing forgets the versions of files that are gone, so that they are written
-// again. Somebody may have removed the folder.
+// forgetMissing forgets the versions of missing files, so that they are written again. An
+// operator may have removed the folder.
 func (f *folder) forgetMissing() {
 	entries, err := os.ReadDir(f.path)
 	if err != nil {
 		return // nothing can be written either
 	}
-	there := make(map[string]bool, len(entries))
+	present := make(map[string]bool, len(entries))
 	for _, entry := range entries {
-		there[entry.Name()] = true
+		present[entry.Name()] = true
 	}
-	maps.DeleteFunc(f.versions, func(name, _ string) bool { return !there[Name(name)] })
+	maps.DeleteFunc(f.versions, func(name, _ string) bool { return !present[Name(name)] })
 }
 
-// unfinished tells whether a file is one that renameio has not moved into place.
+// unfinished reports whether a file is one that renameio has not moved into place.
 func unfinished(file string) bool {
 	rest, hidden := strings.CutPrefix(file, ".")
 	_, number, found := strings.Cut(rest, suffix)
@@ -104,7 +104,7 @@ func (f *folder) put(r *discoveryv3.Resource) error {
 	return nil
 }
 
-// remove removes the file of an assignment that is gone.
+// remove removes the file of a removed assignment.
 func (f *folder) remove(name string) error {
 	if err := os.Remove(f.file(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("assignment %q: %w", name, err)

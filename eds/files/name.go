@@ -10,8 +10,8 @@ import (
 const (
 	suffix = ".pb"
 
-	// longestName is how many bytes a name may have. Most filesystems allow 255; while a
-	// file is written, its name is longer.
+	// longestName bounds the bytes of a name. Most filesystems allow 255; while a file is
+	// written, its name is longer.
 	longestName = 200
 )
 

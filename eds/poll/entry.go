@@ -10,10 +10,10 @@ type entry struct {
 	size   int
 
 	accepted time.Time // when the client accepted Poll.Accepted
-	checked  time.Time // when Due gave it last
+	checked  time.Time // latest result of Due
 }
 
-// record takes in what a client says in a fetch, and what it is given.
+// record adds a fetch, and its answer.
 func (e *entry) record(t *Tracker, f *Fetch, now time.Time) {
 	e.Time, e.Held, e.Choice = now, f.Held, f.Choice
 	if e.Accepted != nil && e.Accepted.Version != e.Held {
@@ -22,15 +22,15 @@ func (e *entry) record(t *Tracker, f *Fetch, now time.Time) {
 	}
 	if f.Refusal != nil {
 		e.refuse(t, f.Refusal, now)
-	} else if e.Given != nil && e.Given.Version == e.Held {
-		e.accept(t, e.Given, now)
+	} else if e.Served != nil && e.Served.Version == e.Held {
+		e.accept(t, e.Served, now)
 	}
 	answer := t.answer(f)
 	switch {
 	case f.Refusal == nil && answer.Version == e.Held: // the client has it from elsewhere, or from before
 		e.give(t, answer)
 		e.accept(t, answer, now)
-	case answer != e.Given || e.State == Accepted: // the client lost what it had
+	case answer != e.Served || e.State == Accepted: // the client lost its previous answer
 		e.give(t, answer)
 		e.State, e.Sent = Outstanding, now
 	default:
@@ -38,15 +38,15 @@ func (e *entry) record(t *Tracker, f *Fetch, now time.Time) {
 	}
 }
 
-// give notes what the client is given.
+// give records the answer to a fetch.
 func (e *entry) give(t *Tracker, a *Answer) {
-	if e.Given != nil {
-		t.release(e.Given)
+	if e.Served != nil {
+		t.release(e.Served)
 	}
-	if e.Given != a {
+	if e.Served != a {
 		e.Sent = time.Time{}
 	}
-	e.Given = a
+	e.Served = a
 }
 
 func (e *entry) accept(t *Tracker, a *Answer, now time.Time) {
@@ -60,15 +60,14 @@ func (e *entry) accept(t *Tracker, a *Answer, now time.Time) {
 	e.setRefusal(t, nil)
 }
 
-// refuse notes a refusal, which is about the latest answer unless its nonce says
-// otherwise.
+// refuse records a refusal, of the latest answer unless its nonce names another.
 func (e *entry) refuse(t *Tracker, nack *Nack, now time.Time) {
 	e.LastError = nack.Text
-	if e.Given == nil || nack.Nonce != "" && nack.Nonce != e.Given.Version {
+	if e.Served == nil || nack.Nonce != "" && nack.Nonce != e.Served.Version {
 		return
 	}
 	e.State = Refused
-	e.setRefusal(t, &Refusal{Answer: retain(e.Given), Text: nack.Text, Time: now})
+	e.setRefusal(t, &Refusal{Answer: retain(e.Served), Text: nack.Text, Time: now})
 }
 
 func (e *entry) setRefusal(t *Tracker, r *Refusal) {
@@ -78,9 +77,9 @@ func (e *entry) setRefusal(t *Tracker, r *Refusal) {
 	e.Refusal = r
 }
 
-// release returns back every answer that the entry refers to.
+// release releases every answer of the entry.
 func (e *entry) release(t *Tracker) {
-	for _, a := range []*Answer{e.Given, e.Accepted} {
+	for _, a := range []*Answer{e.Served, e.Accepted} {
 		if a != nil {
 			t.release(a)
 		}
@@ -88,7 +87,7 @@ func (e *entry) release(t *Tracker) {
 	e.setRefusal(t, nil)
 }
 
-// answer returns what is remembered of the answer to a fetch, retained once.
+// answer returns the remembered answer to a fetch, retained once.
 func (t *Tracker) answer(f *Fetch) *Answer {
 	key := answerKey{f.List, f.Version}
 	a := t.answers[key]

@@ -21,12 +21,12 @@ type List struct {
 	names   uint64
 }
 
-// ListOf returns the list of these names, sorted; none means everything.
+// ListOf returns the list of these names, sorted; no names mean all resources.
 func ListOf(typeURL string, names []string) List {
 	return List{TypeURL: typeURL, All: len(names) == 0, names: Hash(names)}
 }
 
-// Hash tells lists of names apart.
+// Hash distinguishes lists of names.
 func Hash(names []string) uint64 {
 	var digest xxhash.Digest
 	digest.Reset()
@@ -45,8 +45,8 @@ type Key struct {
 
 // Client identifies a client that polls.
 type Client struct {
-	ID string // its node id
-	By string // ByREST or ByFetch
+	ID       string // its node id
+	Protocol string // ByREST or ByFetch
 }
 
 // Fetch is one request of a client that polls, and the answer to it.
@@ -54,22 +54,22 @@ type Fetch struct {
 	Key
 	Node    *corev3.Node // as the tracker keeps it
 	Choice  string       // the variant of names without a locator
-	Held    string       // the version that the client says it has
-	Refusal *Nack        // nil where the client refuses nothing
+	Held    string       // the version that the client claims to have
+	Refusal *Nack        // nil without a refusal
 	Version string       // of the answer
 
-	// Contents returns the sorted keys of the answer and the version of each
-	// resource, 0 where there is none. It is called if the answer is a new one.
+	// Contents returns the sorted keys of the answer and the version of each resource, 0 for
+	// none. It is called for new answers only.
 	Contents func() (keys []string, versions []uint64)
 }
 
-// Nack is what a client says of an answer that it refuses.
+// Nack is a client's refusal of an answer.
 type Nack struct {
 	Text  string
 	Nonce string // the version of the answer; empty: the latest
 }
 
-// State says how a client took what it was last given.
+// State is a client's reaction to its latest answer.
 type State uint8
 
 // The states of a poll.
@@ -83,15 +83,15 @@ const (
 type Poll struct {
 	Key
 	Node      *corev3.Node // of the client's latest fetch
-	Connected time.Time    // when the client fetched first
+	Connected time.Time    // time of the client's first fetch
 	Choice    string
 	Time      time.Time // of the latest fetch
-	Held      string    // the version that the client says it has
+	Held      string    // the version that the client claims to have
 	State     State
 
-	Given     *Answer   // the latest
-	Sent      time.Time // when it was given; zero where the client had it before
-	Accepted  *Answer   // what the client says it has; nil: nothing that is known
+	Served    *Answer   // the latest
+	Sent      time.Time // time of Served; zero if the client had it before
+	Accepted  *Answer   // the answer that the client claims to have; nil: none that is known
 	LastAck   time.Time
 	LastError string
 	Refusal   *Refusal // the latest, until the client accepts an answer
@@ -105,30 +105,29 @@ type Refusal struct {
 	Time   time.Time
 }
 
-// Answer is what a client was given, without the resources themselves. It must not
-// be changed.
+// Answer is the answer to a fetch, without the resources themselves. It must not be changed.
 type Answer struct {
 	List     List
 	Version  string
-	Keys     []string // sorted: the keys that were asked for; of everything, what there was
-	Versions []uint64 // of each; 0: there is none
+	Keys     []string // the requested keys, sorted; for everything, all keys
+	Versions []uint64 // of each; 0: it does not exist
 	refs     int      // guarded by the tracker
 }
 
-// Of returns the version of a resource, 0 where there is none, and whether the answer
-// is about it.
-func (a *Answer) Of(key string) (version uint64, about bool) {
+// VersionOf returns the version of a resource, 0 if it does not exist, and whether the answer covers
+// it.
+func (a *Answer) VersionOf(key string) (version uint64, covered bool) {
 	if a == nil {
 		return 0, false
 	}
-	i, about := slices.BinarySearch(a.Keys, key)
-	if about {
+	i, covered := slices.BinarySearch(a.Keys, key)
+	if covered {
 		version = a.Versions[i]
 	}
-	return version, about
+	return version, covered
 }
 
-// cost is about how many bytes an answer takes.
+// cost estimates the bytes of an answer.
 func (a *Answer) cost() int {
 	bytes := overhead + 24*len(a.Keys)
 	for _, key := range a.Keys {

@@ -10,15 +10,15 @@ import (
 )
 
 const (
-	// Stays is how long a poll is remembered after its latest fetch.
+	// Stays is the time for which a poll is remembered after its latest fetch.
 	Stays = 5 * time.Minute
-	// DefaultBytes is about how many bytes a tracker takes.
+	// DefaultBytes is the approximate size of a tracker.
 	DefaultBytes = 64 << 20
-	// overhead is about what the maps and structures of a poll or an answer take.
+	// overhead estimates the maps and structures of a poll or an answer.
 	overhead = 512
 )
 
-// Tracker remembers who polls, and what each was given.
+// Tracker remembers polling clients, and the answer to each.
 type Tracker struct {
 	mu      sync.Mutex
 	free    int // bytes
@@ -26,7 +26,7 @@ type Tracker struct {
 	polls   map[Key]*list.Element // in order
 	order   list.List             // of *entry, the one fetched longest ago first
 	answers map[answerKey]*Answer
-	evicted time.Time // when a poll was last forgotten for lack of room
+	evicted time.Time // time at which a poll was last forgotten for lack of room
 	unasked int       // the sum over all polls
 }
 
@@ -35,16 +35,16 @@ type answerKey struct {
 	version string
 }
 
-// client is one that polls.
+// client is a polling client.
 type client struct {
 	Client
 	node  *corev3.Node
 	size  int
-	since time.Time
+	start time.Time
 	polls []*entry // in no order; each knows its index
 }
 
-// NewTracker makes a tracker that takes about so many bytes.
+// NewTracker makes a tracker of about so many bytes.
 func NewTracker(bytes int) *Tracker {
 	return &Tracker{
 		free: bytes, clients: map[Client]*client{},
@@ -52,7 +52,7 @@ func NewTracker(bytes int) *Tracker {
 	}
 }
 
-// Record takes in a fetch at its time. A client without a node id is not remembered.
+// Record adds a fetch at its time. It ignores a client without a node id.
 func (t *Tracker) Record(f *Fetch, now time.Time) {
 	if f.ID == "" {
 		return
@@ -68,7 +68,7 @@ func (t *Tracker) Record(f *Fetch, now time.Time) {
 	t.expire(now)
 }
 
-// touch returns the entry of a key, as the one fetched last.
+// touch returns the entry of a key, and makes it the latest.
 func (t *Tracker) touch(key Key, now time.Time) *entry {
 	if element := t.polls[key]; element != nil {
 		t.order.MoveToBack(element)
@@ -76,7 +76,7 @@ func (t *Tracker) touch(key Key, now time.Time) *entry {
 	}
 	c := t.clients[key.Client]
 	if c == nil {
-		c = &client{Client: key.Client, since: now}
+		c = &client{Client: key.Client, start: now}
 		t.clients[key.Client] = c
 	}
 	e := &entry{Poll: Poll{Key: key}, client: c, index: len(c.polls)}
@@ -89,8 +89,7 @@ func entryOf(element *list.Element) *entry {
 	return element.Value.(*entry) //nolint:forcetypeassert // nothing else is in the list
 }
 
-// expire forgets what was not fetched for long, and what was fetched longest ago
-// where there is no room.
+// expire forgets old polls and, for lack of room, the oldest ones.
 func (t *Tracker) expire(now time.Time) {
 	for element := t.order.Front(); element != nil; element = t.order.Front() {
 		e := entryOf(element)
@@ -121,32 +120,32 @@ func (t *Tracker) forget(e *entry) {
 	}
 }
 
-// All returns every poll that is remembered, the one fetched last at the end.
+// All returns every remembered poll, the latest at the end.
 func (t *Tracker) All(now time.Time) []Poll {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.expire(now)
-	all := make([]Poll, 0, t.order.Len())
+	polls := make([]Poll, 0, t.order.Len())
 	for element := t.order.Front(); element != nil; element = element.Next() {
 		e := entryOf(element)
 		p := e.Poll
-		p.Node, p.Connected = e.client.node, e.client.since
-		all = append(all, p)
+		p.Node, p.Connected = e.client.node, e.client.start
+		polls = append(polls, p)
 	}
-	return all
+	return polls
 }
 
-// Refusing returns the polls whose client has refused an answer and accepted none since.
-func (t *Tracker) Refusing(now time.Time) (all []Poll) {
+// Refusing returns the polls whose client has refused an answer, and accepted none since.
+func (t *Tracker) Refusing(now time.Time) (polls []Poll) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.expire(now)
 	for element := t.order.Front(); element != nil; element = element.Next() {
 		if e := entryOf(element); e.Refusal != nil {
-			all = append(all, e.Poll)
+			polls = append(polls, e.Poll)
 		}
 	}
-	return all
+	return polls
 }
 
 // Count returns the number of clients.
@@ -157,15 +156,14 @@ func (t *Tracker) Count(now time.Time) int {
 	return len(t.clients)
 }
 
-// Requested tells what a node polls of a type: everything, or the keys that it calls
-// each with. Where polls were forgotten for lack of room, a node that polls anything
-// may poll everything.
-func (t *Tracker) Requested(node, typeURL string, now time.Time, each func(key string)) (all bool) {
+// Requested visits the keys of a type that a node polls; all: it polls everything. If polls were
+// forgotten for lack of room, a node that polls anything may poll everything.
+func (t *Tracker) Requested(node, typeURL string, now time.Time, visit func(key string)) (wildcard bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	evicted := !t.evicted.IsZero() && now.Sub(t.evicted) < Stays
-	for _, by := range []string{ByREST, ByFetch} {
-		c := t.clients[Client{node, by}]
+	for _, protocol := range []string{ByREST, ByFetch} {
+		c := t.clients[Client{node, protocol}]
 		if c == nil {
 			continue
 		}
@@ -173,11 +171,11 @@ func (t *Tracker) Requested(node, typeURL string, now time.Time, each func(key s
 			if e.TypeURL != typeURL {
 				continue
 			}
-			all = all || e.All || evicted
-			for _, key := range e.Given.Keys {
-				each(key)
+			wildcard = wildcard || e.All || evicted
+			for _, key := range e.Served.Keys {
+				visit(key)
 			}
 		}
 	}
-	return all
+	return wildcard
 }

@@ -53,13 +53,13 @@ func TestTrackerGivesBackWhatItTakes(t *testing.T) {
 				tracker.Record(f, now)
 				tracker.free += overhead
 			} else {
-				f.By = rapid.SampledFrom([]string{ByREST, ByFetch}).Draw(r, "by")
+				f.Protocol = rapid.SampledFrom([]string{ByREST, ByFetch}).Draw(r, "by")
 				tracker.Record(f, now)
 			}
 			tracker.SetUnasked(f.Key, rapid.IntRange(0, 2).Draw(r, "unasked"))
 			for _, p := range tracker.All(now) {
-				if p.State == Accepted && (p.Accepted != p.Given || p.Held != p.Given.Version) {
-					r.Fatalf("accepted by who has %s, and not %s", p.Held, p.Given.Version)
+				if p.State == Accepted && (p.Accepted != p.Served || p.Held != p.Served.Version) {
+					r.Fatalf("accepted by who has %s, and not %s", p.Held, p.Served.Version)
 				}
 			}
 		}

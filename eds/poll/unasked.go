@@ -2,10 +2,10 @@ package poll
 
 import "time"
 
-// Due returns the keys that a client has accepted, once it has had them for so long,
-// and again each time this passes while SetUnasked says that it has not asked for
-// something that they need; else nil.
-func (t *Tracker) Due(key Key, within time.Duration, now time.Time) []string {
+// Due returns the accepted keys of a client once it has had them for delay, and again after each
+// further delay while SetUnasked says that it has not requested resources that they need; else
+// nil.
+func (t *Tracker) Due(key Key, delay time.Duration, now time.Time) []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	element := t.polls[key]
@@ -14,15 +14,15 @@ func (t *Tracker) Due(key Key, within time.Duration, now time.Time) []string {
 	}
 	e := entryOf(element)
 	checked := e.checked.After(e.accepted)
-	if e.Accepted == nil || now.Sub(e.accepted) < within || checked && (e.Unasked == 0 || now.Sub(e.checked) < within) {
+	if e.Accepted == nil || now.Sub(e.accepted) < delay || checked && (e.Unasked == 0 || now.Sub(e.checked) < delay) {
 		return nil
 	}
 	e.checked = now
 	return e.Accepted.Keys
 }
 
-// SetUnasked notes how much a client has yet to ask for, and gives the number of
-// before.
+// SetUnasked sets how many resources a client has yet to request, and returns the previous
+// number.
 func (t *Tracker) SetUnasked(key Key, count int) (before int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -34,7 +34,7 @@ func (t *Tracker) SetUnasked(key Key, count int) (before int) {
 	return before
 }
 
-// Unasked is how much all clients have yet to ask for.
+// Unasked returns the total of all clients.
 func (t *Tracker) Unasked(now time.Time) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()

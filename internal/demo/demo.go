@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"hdsd/health"
-	"hdsd/internal/demo/upstream"
+	"hdsd/internal/demo/envoy"
 )
 
 // Options say how to run the demonstration.
@@ -20,7 +20,7 @@ type Options struct {
 	HDSD    string // path of the hdsd binary
 }
 
-// patience is how long any one step may take before the demonstration fails.
+// patience bounds any one step of the demonstration.
 const patience = 30 * time.Second
 
 // pause is the time between the scenes of an endless demonstration.
@@ -41,7 +41,7 @@ func Run(ctx context.Context, o Options) error {
 		return nil
 	}
 	if err != nil && s.coordinator != nil {
-		fmt.Fprintf(o.Out, "\nhdsd said:\n%s\n", s.coordinator.logs())
+		fmt.Fprintf(o.Out, "\nhdsd said:\n%s\n", s.coordinator.Logs())
 	}
 	return err
 }
@@ -76,44 +76,44 @@ func (s *stage) perform(ctx context.Context) error {
 // failure is a way in which an upstream fails.
 type failure struct {
 	title     string
-	behaviour upstream.Behaviour
+	behaviour behaviour
 }
 
 var failures = []failure{
-	{"starts answering 503", upstream.Status(503)},
-	{"hangs: it takes requests and never answers", upstream.Hang()},
-	{"refuses connections", upstream.Refuse()},
+	{"starts answering 503", unavailable},
+	{"hangs: it takes requests and never answers", hanging},
+	{"refuses connections", refusing},
 }
 
 // fail makes an upstream fail and recover, and prints the effects.
-func (s *stage) fail(ctx context.Context, fails failure, victim *upstream.Server) error {
+func (s *stage) fail(ctx context.Context, fails failure, victim *upstream) error {
 	if err := s.pause(ctx); err != nil {
 		return err
 	}
-	s.scene("%s %s", victim.Addr(), fails.title)
-	since := time.Now()
-	votes, probes := s.votes(ctx, victim.Addr(), false), victim.Stats()
-	if err := victim.Set(fails.behaviour); err != nil {
+	s.scene("%s %s", victim.address, fails.title)
+	start := time.Now()
+	votes, probes := s.votes(ctx, victim.address, false), victim.requests.Load()
+	if err := victim.set(fails.behaviour); err != nil {
 		return err
 	}
-	if fails.behaviour.Kind != upstream.KindRefuse {
-		if !await(ctx, func() bool { return victim.Stats().Probes > probes.Probes }) {
-			return s.failed(ctx, "no checker probed %s", victim.Addr())
+	if fails.behaviour != refusing {
+		if !await(ctx, func() bool { return victim.requests.Load() > probes }) {
+			return s.failed(ctx, "no checker probed %s", victim.address)
 		}
 		s.event("probe", "the first checker has probed it")
 	}
-	if err := s.track(ctx, victim.Addr(), since, votes, false); err != nil {
+	if err := s.track(ctx, victim.address, start, votes, false); err != nil {
 		return err
 	}
 	if err := s.pause(ctx); err != nil {
 		return err
 	}
-	s.scene("%s recovers", victim.Addr())
-	since, votes = time.Now(), s.votes(ctx, victim.Addr(), true)
-	if err := victim.Set(upstream.Healthy()); err != nil {
+	s.scene("%s recovers", victim.address)
+	start, votes = time.Now(), s.votes(ctx, victim.address, true)
+	if err := victim.set(healthy); err != nil {
 		return err
 	}
-	return s.track(ctx, victim.Addr(), since, votes, true)
+	return s.track(ctx, victim.address, start, votes, true)
 }
 
 // pause waits, so that people can read.
@@ -129,9 +129,9 @@ func (s *stage) pause(ctx context.Context) error {
 	}
 }
 
-// track prints each step of a change as it happens: the first vote, verdict, EDS,
-// history. votes is how many votes agreed with the new health before.
-func (s *stage) track(ctx context.Context, address string, since time.Time, votes int, up bool) error {
+// track prints each step of a change as it happens: the first vote, verdict, EDS, history. votes
+// is the number of votes that agreed with the new health before.
+func (s *stage) track(ctx context.Context, address string, start time.Time, votes int, up bool) error {
 	if !await(ctx, func() bool { return s.votes(ctx, address, up) > votes }) {
 		return s.failed(ctx, "no checker reported a change of %s", address)
 	}
@@ -147,7 +147,7 @@ func (s *stage) track(ctx context.Context, address string, since time.Time, vote
 	s.event("EDS", "%s now has it as %s", s.plane.name(), s.plane.published(address))
 	s.showTraffic()
 	var row string
-	if !await(ctx, func() bool { row = s.history(ctx, address, since); return row != "" }) {
+	if !await(ctx, func() bool { row = s.history(ctx, address, start); return row != "" }) {
 		return s.failed(ctx, "the change of %s is not in the history", address)
 	}
 	s.event("history", "%s", row)
@@ -165,16 +165,5 @@ func (s *stage) failed(ctx context.Context, format string, args ...any) error {
 // await polls a condition until it is true. It returns false when patience or the
 // context ends first.
 func await(ctx context.Context, condition func() bool) bool {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	ticker := time.NewTicker(10 * time.Millisecond)
-	defer ticker.Stop()
-	for !condition() {
-		select {
-		case <-ctx.Done():
-			return false
-		case <-ticker.C:
-		}
-	}
-	return true
+	return envoy.Await(ctx, patience, condition)
 }

@@ -9,6 +9,6 @@
 // subscriber. Each line of output waits until it is true, and says how long that
 // took.
 //
-// The packages envoy and upstream below it run real Envoys and controllable
-// upstreams. The end-to-end tests use them, too.
+// Package envoy below it runs real Envoys and other processes. The end-to-end tests use it,
+// too, and have upstreams of their own, which can do more.
 package demo

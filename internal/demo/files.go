@@ -3,8 +3,6 @@ package demo
 import (
 	"fmt"
 	"strings"
-
-	"hdsd/internal/demo/upstream"
 )
 
 const clusterName = "web"
@@ -25,11 +23,11 @@ reporting: {interval: 0.25s}
 
 // clusters returns the cluster file: one cluster of the upstreams, spread over the
 // zones.
-func clusters(servers []*upstream.Server) string {
+func clusters(upstreams []*upstream) string {
 	var endpoints strings.Builder
-	for i, server := range servers {
-		fmt.Fprintf(&endpoints, "    - {locality: {zone: %s, sub_zone: rack-%d}, lb_endpoints: [{endpoint: {address: {socket_address: {address: 127.0.0.1, port_value: %d}}}}]}\n",
-			zones[i%len(zones)], i, server.Port())
+	for i, u := range upstreams {
+		fmt.Fprintf(&endpoints, "    - {locality: {zone: %s, sub_zone: rack-%d}, lb_endpoints: [{endpoint: {address: {socket_address: {address: 127.0.0.1, port_value: %s}}}}]}\n",
+			zones[i%len(zones)], i, strings.TrimPrefix(u.address, "127.0.0.1:"))
 	}
 	return `resources:
 - "@type": type.googleapis.com/envoy.config.cluster.v3.Cluster

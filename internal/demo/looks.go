@@ -56,11 +56,11 @@ func voteText(observations []*hdsdv1.Observation) string {
 	return strings.Join(votes, ", ")
 }
 
-// history returns the newest transition of an endpoint since a time, with the votes
-// that decided it; "" before there is one.
-func (s *stage) history(ctx context.Context, address string, since time.Time) string {
+// history returns the newest transition of an endpoint since start, with the votes that decided
+// it; "" before there is one.
+func (s *stage) history(ctx context.Context, address string, start time.Time) string {
 	answer, err := s.query.ListTransitions(ctx, &hdsdv1.ListTransitionsRequest{
-		Cluster: clusterName, Address: address, StartTime: timestamppb.New(since), NewestFirst: true, PageSize: 1,
+		Cluster: clusterName, Address: address, StartTime: timestamppb.New(start), NewestFirst: true, PageSize: 1,
 	})
 	if err != nil || len(answer.GetTransitions()) == 0 {
 		return ""

@@ -8,37 +8,36 @@ import (
 
 	hdsdv1 "hdsd/gen/hdsd/v1"
 	"hdsd/health"
-	"hdsd/internal/demo/upstream"
 )
 
-// author is who gives the demonstration's own orders.
+// author is the author of the demonstration's own orders.
 const author = "demo"
 
-// play runs a scene while nobody else's orders are in force: the README has its readers drain
-// an endpoint. A scene that fails because of an order that came meanwhile proves nothing, and
-// the next one goes on.
+// play runs a scene while no other orders are in force: the README has its readers drain an
+// endpoint. A scene that fails because of such an order proves nothing, and the next one goes
+// on.
 func (s *stage) play(ctx context.Context, scene func(context.Context) error) error {
 	if err := s.awaitNoOrders(ctx); err != nil {
 		return err
 	}
-	since := time.Now()
+	start := time.Now()
 	failure := scene(ctx)
 	if failure == nil || ctx.Err() != nil {
 		return failure
 	}
-	if !s.coordinator.alive() && s.serve(ctx) != nil {
+	if !s.coordinator.Alive() && s.serve(ctx) != nil {
 		return failure
 	}
-	who := s.ordered(ctx, since)
-	if who == "" {
+	author := s.ordered(ctx, start)
+	if author == "" {
 		return failure
 	}
-	s.event("demo", "%s has given hdsd orders (hdsd audit), so this scene says nothing: %v", who, failure)
+	s.event("demo", "%s has given hdsd orders (hdsd audit), so this scene says nothing: %v", author, failure)
 	return s.reset(ctx)
 }
 
-// awaitNoOrders waits while an override or a freeze of somebody else is in force, and until
-// all is healthy after that.
+// awaitNoOrders waits while another author's override or freeze is in force, and until all is
+// healthy after that.
 func (s *stage) awaitNoOrders(ctx context.Context) error {
 	if s.orders(ctx) == "" {
 		return nil
@@ -51,18 +50,20 @@ func (s *stage) awaitNoOrders(ctx context.Context) error {
 		case <-time.After(time.Second):
 		}
 	}
-	for _, up := range s.upstreams {
-		if !await(ctx, func() bool { return s.plane.published(up.Addr()) == health.Healthy.String() || s.orders(ctx) != "" }) {
-			return s.failed(ctx, "%s is not healthy at the data plane", up.Addr())
+	for _, upstream := range s.upstreams {
+		if !await(ctx, func() bool {
+			return s.plane.published(upstream.address) == health.Healthy.String() || s.orders(ctx) != ""
+		}) {
+			return s.failed(ctx, "%s is not healthy at the data plane", upstream.address)
 		}
 	}
 	return nil
 }
 
-// orders says what somebody else has ordered and is in force; "" if nothing is.
+// orders describes another author's orders in force; "" if there are none.
 func (s *stage) orders(ctx context.Context) string {
-	if all, err := s.control.ListOverrides(ctx, &hdsdv1.ListOverridesRequest{}); err == nil {
-		for _, o := range all.GetOverrides() {
+	if overrides, err := s.control.ListOverrides(ctx, &hdsdv1.ListOverridesRequest{}); err == nil {
+		for _, o := range overrides.GetOverrides() {
 			if o.GetAuthor() != author {
 				return "An override of " + o.GetAuthor() + " is in force"
 			}
@@ -74,13 +75,13 @@ func (s *stage) orders(ctx context.Context) string {
 	return ""
 }
 
-// ordered returns who else has given orders since a time; "" if nobody has.
-func (s *stage) ordered(ctx context.Context, since time.Time) string {
-	all, err := s.control.ListAudit(ctx, &hdsdv1.ListAuditRequest{StartTime: timestamppb.New(since)})
+// ordered returns the author of other orders since start; "" if there is none.
+func (s *stage) ordered(ctx context.Context, start time.Time) string {
+	audit, err := s.control.ListAudit(ctx, &hdsdv1.ListAuditRequest{StartTime: timestamppb.New(start)})
 	if err != nil {
 		return ""
 	}
-	for _, entry := range all.GetEntries() {
+	for _, entry := range audit.GetEntries() {
 		if entry.GetAuthor() != author {
 			return entry.GetAuthor()
 		}
@@ -88,18 +89,18 @@ func (s *stage) ordered(ctx context.Context, since time.Time) string {
 	return ""
 }
 
-// reset undoes what a scene that failed may have left.
+// reset undoes the effects of a failed scene.
 func (s *stage) reset(ctx context.Context) error {
-	for _, up := range s.upstreams {
-		if err := up.Set(upstream.Healthy()); err != nil {
+	for _, upstream := range s.upstreams {
+		if err := upstream.set(healthy); err != nil {
 			return err
 		}
 	}
-	all, err := s.control.ListOverrides(ctx, &hdsdv1.ListOverridesRequest{})
+	overrides, err := s.control.ListOverrides(ctx, &hdsdv1.ListOverridesRequest{})
 	if err != nil {
 		return err
 	}
-	for _, o := range all.GetOverrides() {
+	for _, o := range overrides.GetOverrides() {
 		if o.GetAuthor() != author {
 			continue
 		}

@@ -1,6 +1,8 @@
 package demo
 
 import (
+	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 
@@ -25,11 +27,33 @@ type envoyPlane struct {
 func (p *envoyPlane) name() string { return "data plane " + p.process.ID + " (Envoy)" }
 
 func (p *envoyPlane) published(address string) string {
-	clusters, err := p.process.Clusters()
-	if err != nil {
+	var view struct {
+		Clusters []struct {
+			Name  string `json:"name"`
+			Hosts []struct {
+				Address struct {
+					Socket struct {
+						Port int `json:"port_value"`
+					} `json:"socket_address"`
+				} `json:"address"`
+				Health struct {
+					EDS string `json:"eds_health_status"`
+				} `json:"health_status"`
+			} `json:"host_statuses"`
+		} `json:"cluster_statuses"`
+	}
+	answer, err := p.process.Get("/clusters?format=json")
+	if err != nil || json.Unmarshal(answer, &view) != nil {
 		return ""
 	}
-	return clusters[clusterName][address].EDSHealth
+	for _, c := range view.Clusters {
+		for _, h := range c.Hosts {
+			if c.Name == clusterName && address == fmt.Sprintf("127.0.0.1:%d", h.Address.Socket.Port) {
+				return h.Health.EDS
+			}
+		}
+	}
+	return ""
 }
 
 const requests = 20

@@ -9,9 +9,8 @@ import (
 	"hdsd/internal/demo/envoy"
 )
 
-// claimPorts finds out whether this is the first demonstration on this machine. Only
-// the first may use the well-known ports. Another one would take a port between the
-// test that it is free and the listening.
+// claimPorts checks whether this is the first demonstration on this machine. Only the first may
+// use the well-known ports. Another one could lose a free port before it listens.
 func (s *stage) claimPorts() {
 	file, err := os.OpenFile(filepath.Join(os.TempDir(), "hdsd-demo.lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -22,13 +21,13 @@ func (s *stage) claimPorts() {
 }
 
 // address returns a well-known address if it is allowed and free, else a free one.
-func (s *stage) address(known string) (string, error) {
+func (s *stage) address(fixed string) (string, error) {
 	if !s.first {
 		return envoy.FreeAddress()
 	}
-	l, err := net.Listen("tcp", known)
+	l, err := net.Listen("tcp", fixed)
 	if err != nil {
 		return envoy.FreeAddress()
 	}
-	return known, l.Close()
+	return fixed, l.Close()
 }

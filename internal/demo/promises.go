@@ -15,17 +15,17 @@ import (
 	"hdsd/health"
 )
 
-// promises are the scenes in which nothing may happen to the traffic.
+// promises are the scenes in which the traffic must not suffer.
 var promises = []func(*stage, context.Context) error{
 	(*stage).cutOff, (*stage).kill, (*stage).drain, (*stage).setAside,
 }
 
-// cutOff cuts a checker off from the network, as far as others can tell: it is stopped
-// with its connections open.
+// cutOff cuts a checker off from the network, as far as others can see: it is stopped with its
+// connections open.
 func (s *stage) cutOff(ctx context.Context) (err error) {
 	const id = "checker-1"
 	s.scene("%s is cut off from the network", id)
-	since := time.Now()
+	start := time.Now()
 	if err := s.checkers[0].Pause(); err != nil {
 		return err
 	}
@@ -38,7 +38,7 @@ func (s *stage) cutOff(ctx context.Context) (err error) {
 		return s.failed(ctx, "%s is not noticed to be gone", id)
 	}
 	s.event("checker", "%s reports nothing, and its connection has ended; the others decide", id)
-	if err := s.unharmed(ctx, since); err != nil {
+	if err := s.unharmed(ctx, start); err != nil {
 		return err
 	}
 	if err := s.checkers[0].Resume(); err != nil {
@@ -54,8 +54,8 @@ func (s *stage) cutOff(ctx context.Context) (err error) {
 // kill kills the coordinator and starts it again.
 func (s *stage) kill(ctx context.Context) error {
 	s.scene("kill -9: the coordinator is gone")
-	since := time.Now()
-	s.coordinator.kill()
+	start := time.Now()
+	s.coordinator.Kill()
 	if err := s.stillServed(); err != nil {
 		return err
 	}
@@ -69,12 +69,12 @@ func (s *stage) kill(ctx context.Context) error {
 		}
 	}
 	s.event("checkers", "all three are back at work")
-	return s.unharmed(ctx, since)
+	return s.unharmed(ctx, start)
 }
 
 // drain takes an endpoint out of traffic by command.
 func (s *stage) drain(ctx context.Context) error {
-	address := s.upstreams[0].Addr()
+	address := s.upstreams[0].address
 	s.scene("an operator drains %s", address)
 	_, err := s.control.SetOverride(ctx, &hdsdv1.SetOverrideRequest{
 		Cluster: clusterName, Address: address, Health: corev3.HealthStatus_DRAINING,
@@ -101,7 +101,7 @@ func (s *stage) drain(ctx context.Context) error {
 	return nil
 }
 
-// rejected is a cluster that an Envoy would reject in silence, with all that it is sent with it.
+// rejected is a cluster that an Envoy would reject in silence, with all clusters sent with it.
 const rejected = `- "@type": type.googleapis.com/envoy.config.cluster.v3.Cluster
   name: rejected
   type: STATIC
@@ -115,35 +115,35 @@ const rejected = `- "@type": type.googleapis.com/envoy.config.cluster.v3.Cluster
 // setAside adds a cluster that checkers would reject, and takes it away again.
 func (s *stage) setAside(ctx context.Context) error {
 	s.scene("a cluster comes that checkers would reject without a word")
-	since := time.Now()
+	start := time.Now()
 	if err := s.writeClusters(clusters(s.upstreams) + rejected); err != nil {
 		return err
 	}
-	var why string
-	if !await(ctx, func() bool { why = s.quarantined(ctx, "rejected"); return why != "" }) {
+	var reason string
+	if !await(ctx, func() bool { reason = s.quarantined(ctx, "rejected"); return reason != "" }) {
 		return s.failed(ctx, "the cluster is not set aside")
 	}
-	s.event("hdsd", "sends it to nobody: %s", why)
+	s.event("hdsd", "sends it to nobody: %s", reason)
 	for i := range s.checkers {
 		if !s.atWork(ctx, checkerID(i)) {
 			return fmt.Errorf("%s is gone", checkerID(i))
 		}
 	}
-	if err := s.unharmed(ctx, since); err != nil {
+	if err := s.unharmed(ctx, start); err != nil {
 		return err
 	}
 	return s.writeClusters(clusters(s.upstreams))
 }
 
-// unharmed fails unless nothing of the cluster's health has changed since a time, and the
-// data plane sends requests to all of it.
-func (s *stage) unharmed(ctx context.Context, since time.Time) error {
-	answer, err := s.query.ListTransitions(ctx, &hdsdv1.ListTransitionsRequest{Cluster: clusterName, StartTime: timestamppb.New(since)})
+// unharmed fails unless the cluster's health has not changed since start, and the data plane
+// sends requests to all of it.
+func (s *stage) unharmed(ctx context.Context, start time.Time) error {
+	answer, err := s.query.ListTransitions(ctx, &hdsdv1.ListTransitionsRequest{Cluster: clusterName, StartTime: timestamppb.New(start)})
 	if err != nil {
 		return err
 	}
-	if all := answer.GetTransitions(); len(all) > 0 {
-		return fmt.Errorf("%s changed from %s to %s: %s", all[0].GetAddress(), all[0].GetFrom(), all[0].GetTo(), all[0].GetReason())
+	if transitions := answer.GetTransitions(); len(transitions) > 0 {
+		return fmt.Errorf("%s changed from %s to %s: %s", transitions[0].GetAddress(), transitions[0].GetFrom(), transitions[0].GetTo(), transitions[0].GetReason())
 	}
 	s.event("verdict", "all %d endpoints stay HEALTHY: no change is recorded", len(s.upstreams))
 	return s.stillServed()
@@ -151,9 +151,9 @@ func (s *stage) unharmed(ctx context.Context, since time.Time) error {
 
 // stillServed fails unless the data plane has all endpoints as healthy.
 func (s *stage) stillServed() error {
-	for _, up := range s.upstreams {
-		if got := s.plane.published(up.Addr()); got != health.Healthy.String() {
-			return fmt.Errorf("%s has %s as %q", s.plane.name(), up.Addr(), got)
+	for _, upstream := range s.upstreams {
+		if status := s.plane.published(upstream.address); status != health.Healthy.String() {
+			return fmt.Errorf("%s has %s as %q", s.plane.name(), upstream.address, status)
 		}
 	}
 	s.event("EDS", "%s has all of them as HEALTHY", s.plane.name())
@@ -181,13 +181,13 @@ func (s *stage) checker(ctx context.Context, id string) *hdsdv1.Checker {
 	return nil
 }
 
-// atWork reports whether a checker is connected, follows what it is sent, and is believed.
+// atWork reports whether a checker is connected, follows its specifier, and is believed.
 func (s *stage) atWork(ctx context.Context, id string) bool {
 	c := s.checker(ctx, id)
 	return c.GetConnected() && c.GetSpecifier() == "SYNCED" && c.GetTrusted()
 }
 
-// quarantined returns why a cluster is set aside; "" if it is not.
+// quarantined returns the reason why a cluster is set aside; "" if it is not.
 func (s *stage) quarantined(ctx context.Context, name string) string {
 	answer, err := s.query.ListClusters(ctx, &hdsdv1.ListClustersRequest{})
 	if err != nil {

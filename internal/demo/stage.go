@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,10 +17,9 @@ import (
 	hdsdv1 "hdsd/gen/hdsd/v1"
 	"hdsd/health"
 	"hdsd/internal/demo/envoy"
-	"hdsd/internal/demo/upstream"
 )
 
-// stage is everything that runs.
+// stage is all running parts.
 type stage struct {
 	narrator
 	options Options
@@ -27,23 +27,17 @@ type stage struct {
 	first       bool // demonstration on this machine
 	dir         string
 	grpc, http  string // addresses of the coordinator
-	upstreams   []*upstream.Server
-	coordinator *child
+	upstreams   []*upstream
+	coordinator *envoy.Child
 	connection  *grpc.ClientConn
 	query       hdsdv1.QueryClient
 	control     hdsdv1.ControlClient
-	checkers    []pausable
+	checkers    []*envoy.Child
 	plane       dataPlane
-	ends        []func() // functions that end what was started, in the order of starting
+	ends        []func() // functions that end the started parts, in the order of starting
 }
 
 var zones = []string{"a", "b", "c"}
-
-// pausable is a process that can stop for a while, like a machine without a network.
-type pausable interface {
-	Pause() error
-	Resume() error
-}
 
 func checkerID(n int) string { return fmt.Sprintf("checker-%d", n+1) }
 
@@ -89,22 +83,22 @@ func (s *stage) makeFolder(context.Context) (err error) {
 	return nil
 }
 
-func (s *stage) startUpstreams(ctx context.Context) error {
+func (s *stage) startUpstreams(context.Context) error {
 	for port := 8801; port <= 8804; port++ {
 		address, err := s.address(fmt.Sprintf("127.0.0.1:%d", port))
 		if err != nil {
 			return err
 		}
-		server, err := upstream.Start(ctx, upstream.Options{Address: address})
+		u, err := startUpstream(address)
 		if err != nil {
 			return err
 		}
-		s.upstreams = append(s.upstreams, server)
-		s.ends = append(s.ends, server.Close)
+		s.upstreams = append(s.upstreams, u)
+		s.ends = append(s.ends, u.close)
 	}
 	var addresses []string
-	for _, server := range s.upstreams {
-		addresses = append(addresses, server.Addr())
+	for _, u := range s.upstreams {
+		addresses = append(addresses, u.address)
 	}
 	s.step("four upstreams: %s", strings.Join(addresses, ", "))
 	return nil
@@ -125,7 +119,7 @@ func (s *stage) startCoordinator(ctx context.Context) (err error) {
 	}
 	s.ends = append(s.ends, func() {
 		if s.coordinator != nil {
-			s.coordinator.stop()
+			_ = s.coordinator.Stop() // it is gone in any case
 		}
 	})
 	if err := s.serve(ctx); err != nil {
@@ -143,13 +137,18 @@ func (s *stage) startCoordinator(ctx context.Context) (err error) {
 
 func (s *stage) config() string { return filepath.Join(s.dir, "hdsd.yaml") }
 
+// start starts an hdsd with arguments.
+func (s *stage) start(args ...string) (*envoy.Child, error) {
+	return envoy.StartChild(exec.Command(s.options.HDSD, args...), func() {})
+}
+
 // serve starts the coordinator and waits until it is ready.
 func (s *stage) serve(ctx context.Context) (err error) {
-	if s.coordinator, err = startChild(s.options.HDSD, "serve", "-c", s.config()); err != nil {
+	if s.coordinator, err = s.start("serve", "-c", s.config()); err != nil {
 		return err
 	}
-	if !await(ctx, func() bool { return !s.coordinator.alive() || ready(ctx, s.http) }) || !s.coordinator.alive() {
-		return s.failed(ctx, "the coordinator is not ready:\n%s\n", s.coordinator.logs())
+	if !await(ctx, func() bool { return !s.coordinator.Alive() || ready(ctx, s.http) }) || !s.coordinator.Alive() {
+		return s.failed(ctx, "the coordinator is not ready:\n%s\n", s.coordinator.Logs())
 	}
 	return nil
 }
@@ -159,18 +158,18 @@ func (s *stage) startFleet(ctx context.Context, binary string) error {
 	for i, zone := range zones {
 		id := checkerID(i)
 		if binary == "" {
-			checker, err := startChild(s.options.HDSD, "check", "--server", s.grpc, "--id", id, "--zone", zone)
+			checker, err := s.start("check", "--server", s.grpc, "--id", id, "--zone", zone)
 			if err != nil {
 				return err
 			}
-			s.ends, s.checkers = append(s.ends, checker.stop), append(s.checkers, checker)
+			s.ends, s.checkers = append(s.ends, checker.Kill), append(s.checkers, checker)
 			continue
 		}
 		checker, err := envoy.StartChecker(ctx, envoy.Checker{Binary: binary, ID: id, HDS: s.grpc, Locality: health.Locality{Zone: zone}})
 		if err != nil {
 			return err
 		}
-		s.ends, s.checkers = append(s.ends, checker.Kill), append(s.checkers, checker)
+		s.ends, s.checkers = append(s.ends, checker.Kill), append(s.checkers, checker.Child)
 	}
 	if binary == "" {
 		s.step("three built-in checkers and a small ADS subscriber in place of a data plane")
@@ -191,11 +190,11 @@ func (s *stage) startFleet(ctx context.Context, binary string) error {
 
 func (s *stage) awaitHealthy(ctx context.Context) error {
 	first := true
-	for _, up := range s.upstreams {
+	for _, upstream := range s.upstreams {
 		if !await(ctx, func() bool {
-			return isUp(s.endpoint(ctx, up.Addr())) && s.plane.published(up.Addr()) == health.Healthy.String()
+			return isUp(s.endpoint(ctx, upstream.address)) && s.plane.published(upstream.address) == health.Healthy.String()
 		}) {
-			return s.failed(ctx, "%s is not healthy at the data plane", up.Addr())
+			return s.failed(ctx, "%s is not healthy at the data plane", upstream.address)
 		}
 		if first {
 			s.step("first endpoint healthy at the data plane after %.1f s", time.Since(s.started).Seconds())
@@ -215,8 +214,8 @@ func (s *stage) printCommands() {
 	s.say("\nThe page: http://%s/", s.http)
 	s.say("Look around from another terminal:")
 	hdsd := s.options.HDSD
-	if here, err := os.Getwd(); err == nil {
-		if short, err := filepath.Rel(here, hdsd); err == nil && len(short) < len(hdsd) {
+	if dir, err := os.Getwd(); err == nil {
+		if short, err := filepath.Rel(dir, hdsd); err == nil && len(short) < len(hdsd) {
 			hdsd = short
 		}
 	}

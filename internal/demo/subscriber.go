@@ -9,7 +9,7 @@ import (
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"google.golang.org/grpc"
 
-	"hdsd/internal/envoyaddr"
+	"hdsd/envoy"
 )
 
 const endpointType = "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment"
@@ -55,7 +55,7 @@ func (s *subscriber) run(ctx context.Context, connection *grpc.ClientConn, clust
 			if err := resource.UnmarshalTo(&assignment); err != nil {
 				return err
 			}
-			s.take(&assignment)
+			s.apply(&assignment)
 		}
 		request = &discoveryv3.DiscoveryRequest{
 			TypeUrl: endpointType, ResourceNames: []string{cluster},
@@ -64,12 +64,12 @@ func (s *subscriber) run(ctx context.Context, connection *grpc.ClientConn, clust
 	}
 }
 
-func (s *subscriber) take(assignment *endpointv3.ClusterLoadAssignment) {
+func (s *subscriber) apply(assignment *endpointv3.ClusterLoadAssignment) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, group := range assignment.GetEndpoints() {
 		for _, e := range group.GetLbEndpoints() {
-			s.healths[envoyaddr.Address(e.GetEndpoint().GetAddress())] = e.GetHealthStatus().String()
+			s.healths[envoy.Address(e.GetEndpoint().GetAddress())] = e.GetHealthStatus().String()
 		}
 	}
 }

@@ -15,7 +15,7 @@ const Forms = "30d, 1h30m, 0.5s or 500ms"
 // Max is the longest duration.
 const Max = time.Duration(math.MaxInt64)
 
-// maxLength is the length of the longest text that is read.
+// maxLength bounds the length of a text.
 const maxLength = 100
 
 var (
@@ -23,7 +23,7 @@ var (
 	number = regexp.MustCompile(`^([0-9]+\.?[0-9]*|\.[0-9]+)$`)
 )
 
-// hours is how long the units are that Go does not know.
+// hours are the lengths of units that Go does not know.
 var hours = map[string]time.Duration{"d": 24, "w": 7 * 24}
 
 var errTooLong = fmt.Errorf("is too long: at most %dd, or 292 years", Max/(24*time.Hour))
@@ -61,7 +61,7 @@ func Parse(text string) (time.Duration, error) {
 	}
 }
 
-// times returns so many of a unit.
+// times returns count units.
 func times(count, unit string) (time.Duration, error) {
 	in, more := unit, time.Duration(1)
 	if h, ok := hours[unit]; ok {
@@ -76,7 +76,7 @@ func times(count, unit string) (time.Duration, error) {
 	}
 	length, err := time.ParseDuration(count + in)
 	if err != nil || length > Max/more {
-		return 0, errTooLong // the form is right, so that is all that can be wrong
+		return 0, errTooLong // the form is right, so only this can be wrong
 	}
 	return length * more, nil
 }

@@ -10,7 +10,7 @@ import (
 	hdsdv1 "hdsd/gen/hdsd/v1"
 )
 
-// groupRows is how many rows a row group has. The rows of one are in memory.
+// groupRows is the number of rows in a row group, which is in memory.
 const groupRows = 16_384
 
 // Transition is a row of transitions.
@@ -53,27 +53,27 @@ type Event struct {
 
 // Writer writes rows of one type.
 type Writer[Message, Row any] struct {
-	to      *parquet.GenericWriter[Row]
+	writer  *parquet.GenericWriter[Row]
 	row     func(Message) Row
 	waiting []Row
 }
 
 // NewTransitions returns a Writer of transitions.
-func NewTransitions(to io.Writer) *Writer[*hdsdv1.Transition, Transition] {
-	return newWriter(to, transition)
+func NewTransitions(w io.Writer) *Writer[*hdsdv1.Transition, Transition] {
+	return newWriter(w, transition)
 }
 
 // NewEvents returns a Writer of events.
-func NewEvents(to io.Writer) *Writer[*hdsdv1.Event, Event] { return newWriter(to, event) }
+func NewEvents(w io.Writer) *Writer[*hdsdv1.Event, Event] { return newWriter(w, event) }
 
-func newWriter[Message, Row any](to io.Writer, row func(Message) Row) *Writer[Message, Row] {
+func newWriter[Message, Row any](w io.Writer, row func(Message) Row) *Writer[Message, Row] {
 	return &Writer[Message, Row]{
-		to:  parquet.NewGenericWriter[Row](to, parquet.MaxRowsPerRowGroup(groupRows), parquet.CreatedBy("hdsd", "", "")),
-		row: row,
+		writer: parquet.NewGenericWriter[Row](w, parquet.MaxRowsPerRowGroup(groupRows), parquet.CreatedBy("hdsd", "", "")),
+		row:    row,
 	}
 }
 
-// batch is how many rows are handed on at once.
+// batch is the number of rows written at once.
 const batch = 256
 
 // Write adds a row.
@@ -85,18 +85,18 @@ func (w *Writer[Message, Row]) Write(m Message) error {
 }
 
 func (w *Writer[Message, Row]) flush() error {
-	_, err := w.to.Write(w.waiting)
+	_, err := w.writer.Write(w.waiting)
 	clear(w.waiting)
 	w.waiting = w.waiting[:0]
 	return err
 }
 
-// Close writes what is left, and the end of the file.
+// Close writes the rest, and the end of the file.
 func (w *Writer[Message, Row]) Close() error {
 	if err := w.flush(); err != nil {
 		return err
 	}
-	return w.to.Close()
+	return w.writer.Close()
 }
 
 func transition(t *hdsdv1.Transition) Transition {

@@ -10,7 +10,7 @@ import (
 // ErrClosing refuses or ends a call because the server is closing.
 var ErrClosing = status.Error(codes.Unavailable, "hdsd is shutting down; connect again")
 
-// Gate is what the calls of a server pass. New makes one that is open.
+// Gate counts the calls of a server. New makes an open one.
 type Gate struct {
 	closing chan struct{}
 	inside  sync.WaitGroup // added to under mu while the gate is open, or by a call that is inside
@@ -22,7 +22,7 @@ type Gate struct {
 // New makes an open gate.
 func New() *Gate { return &Gate{closing: make(chan struct{})} }
 
-// Enter lets a call in, unless the gate is closed. Who is let in has to Leave.
+// Enter admits a call, unless the gate is closed. An admitted call has to Leave.
 func (g *Gate) Enter() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -32,7 +32,7 @@ func (g *Gate) Enter() bool {
 	return !g.closed
 }
 
-// Leave ends a call that was let in.
+// Leave ends an admitted call.
 func (g *Gate) Leave() { g.inside.Done() }
 
 // Go starts a goroutine of a call that is inside; Close waits for it, too.
@@ -41,7 +41,7 @@ func (g *Gate) Go(f func()) { g.inside.Go(f) }
 // Closing is closed when Close begins.
 func (g *Gate) Closing() <-chan struct{} { return g.closing }
 
-// Closed tells whether Close has begun.
+// Closed reports whether Close has begun.
 func (g *Gate) Closed() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()

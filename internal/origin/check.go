@@ -14,12 +14,12 @@ import (
 	"hdsd/internal/rest"
 )
 
-// Hosts are the names under which a server may be asked, beside those that no attacker
-// can own. "*.example.com" stands for all names below example.com.
+// Hosts are the accepted names of a server, beside those that no attacker can own.
+// "*.example.com" stands for all names below example.com.
 type Hosts []string
 
-// sameSite has what Sec-Fetch-Site says of requests that no page of another site made. A
-// program does not send the header.
+// sameSite has the values of Sec-Fetch-Site for requests that no page of another site made.
+// Programs do not send the header.
 var sameSite = []string{"", "same-origin", "none"}
 
 // Check refuses a request that a page of another site made, or may have made.
@@ -32,14 +32,14 @@ var sameSite = []string{"", "same-origin", "none"}
 //   - Each POST, and what else has a body, must be JSON: a form cannot send that, nor can
 //     a script of another site without asking first.
 func (h Hosts) Check(r *http.Request) error {
-	if name := hostname(r.Host); r.TLS == nil && !isOwn(name) && !h.has(name) {
+	if name := hostname(r.Host); r.TLS == nil && !isOwn(name) && !h.contains(name) {
 		return rest.Errorf(http.StatusMisdirectedRequest, codes.PermissionDenied,
 			"hdsd does not know the host %.200q as its own: ask by IP address, or add the name to http.allowed_hosts", name)
 	}
-	for _, from := range r.Header.Values("Origin") {
-		if !isSame(from, r) && !h.hasOrigin(from) {
+	for _, origin := range r.Header.Values("Origin") {
+		if !isSame(origin, r) && !h.hasOrigin(origin) {
 			return rest.Errorf(http.StatusForbidden, codes.PermissionDenied,
-				"pages of %.200q may not use hdsd: if they should, add their host to http.allowed_hosts", from)
+				"pages of %.200q may not use hdsd: if they should, add their host to http.allowed_hosts", origin)
 		}
 	}
 	if r.Header.Get("Origin") == "" && r.Method != http.MethodGet && r.Method != http.MethodHead && !slices.Contains(sameSite, r.Header.Get("Sec-Fetch-Site")) {
@@ -52,9 +52,8 @@ func (h Hosts) Check(r *http.Request) error {
 	return nil
 }
 
-// SetHeaders tells a browser that answers are nothing to run, to show inside another
-// page, or to take for another type. A handler that answers with a page replaces the
-// Content-Security-Policy.
+// SetHeaders tells a browser that answers must not run, appear inside another page, or be taken
+// for another type. A handler that answers with a page replaces the Content-Security-Policy.
 func SetHeaders(h http.Header) {
 	h.Set("Content-Security-Policy", "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
@@ -63,7 +62,7 @@ func SetHeaders(h http.Header) {
 	h.Set("X-Frame-Options", "DENY")
 }
 
-// hostname gives the name in a Host header, without its port, in lower case. HTTP/1.0
+// hostname returns the name in a Host header, without its port, in lower case. HTTP/1.0
 // may have none.
 func hostname(host string) string {
 	if name, _, err := net.SplitHostPort(host); err == nil {
@@ -78,7 +77,7 @@ func isOwn(name string) bool {
 	return err == nil || !strings.Contains(name, ".")
 }
 
-func (h Hosts) has(name string) bool {
+func (h Hosts) contains(name string) bool {
 	name = strings.TrimSuffix(name, ".")
 	for _, allowed := range h {
 		allowed = strings.ToLower(allowed)
@@ -89,19 +88,19 @@ func (h Hosts) has(name string) bool {
 	return false
 }
 
-func (h Hosts) hasOrigin(from string) bool {
-	u, err := url.Parse(from)
-	return err == nil && u.Host != "" && h.has(hostname(u.Host))
+func (h Hosts) hasOrigin(origin string) bool {
+	u, err := url.Parse(origin)
+	return err == nil && u.Host != "" && h.contains(hostname(u.Host))
 }
 
 // isSame reports whether a page of the server itself made a request.
-func isSame(from string, r *http.Request) bool {
+func isSame(origin string, r *http.Request) bool {
 	scheme, port := "http", ":80"
 	if r.TLS != nil {
 		scheme, port = "https", ":443"
 	}
-	given, ok := strings.CutPrefix(strings.ToLower(from), scheme+"://")
-	return ok && strings.TrimSuffix(given, port) == strings.TrimSuffix(strings.ToLower(r.Host), port)
+	host, ok := strings.CutPrefix(strings.ToLower(origin), scheme+"://")
+	return ok && strings.TrimSuffix(host, port) == strings.TrimSuffix(strings.ToLower(r.Host), port)
 }
 
 func bringsContent(r *http.Request) bool {

@@ -9,17 +9,17 @@ import (
 	"unicode/utf8"
 )
 
-// joiner is part of emoji. It is not shown, and moves nothing.
+// joiner is part of emoji. It is invisible, and moves nothing.
 const joiner = '\u200d'
 
-// acts reports whether a character is not to be shown as it is.
+// acts reports whether a character must not be shown directly.
 func acts(r rune) bool { return r < ' ' || r >= 0x7f && r != joiner && !unicode.IsPrint(r) }
 
-// Is reports whether a text is valid UTF-8 that has no control or bidirectional character,
-// nor any other that cannot be seen.
+// Is reports whether a text is valid UTF-8 without control, bidirectional and other invisible
+// characters.
 func Is(text string) bool { return utf8.ValidString(text) && strings.IndexFunc(text, acts) < 0 }
 
-// Text writes a text on one line, with escapes for what Is refuses.
+// Text writes a text on one line, with escapes for the characters that Is refuses.
 func Text(text string) string { return escape(text, acts) }
 
 // Lines is Text that leaves line breaks.
@@ -31,23 +31,23 @@ func escape(text string, acts func(rune) bool) string {
 	if utf8.ValidString(text) && strings.IndexFunc(text, acts) < 0 {
 		return text
 	}
-	var out strings.Builder
+	var b strings.Builder
 	for i, r := range text {
 		switch {
 		case r == utf8.RuneError && !strings.HasPrefix(text[i:], string(utf8.RuneError)): // no UTF-8
-			fmt.Fprintf(&out, `\x%02x`, text[i])
+			fmt.Fprintf(&b, `\x%02x`, text[i])
 		case acts(r):
 			quoted := strconv.QuoteRuneToASCII(r)
-			out.WriteString(quoted[1 : len(quoted)-1])
+			b.WriteString(quoted[1 : len(quoted)-1])
 		default:
-			out.WriteRune(r)
+			b.WriteRune(r)
 		}
 	}
-	return out.String()
+	return b.String()
 }
 
-// Cell writes a text for a cell of a CSV file. A spreadsheet would compute what begins with
-// "=", "+", "-" or "@", so such a cell gets an apostrophe before it, unless it is a number.
+// Cell writes a text for a cell of a CSV file. A spreadsheet would evaluate a cell beginning
+// with "=", "+", "-" or "@", so such a cell gets an apostrophe before it, unless it is a number.
 func Cell(text string) string {
 	text = Text(text)
 	first, _ := utf8.DecodeRuneInString(strings.TrimLeft(text, " \u3000"))
@@ -60,30 +60,30 @@ func Cell(text string) string {
 	return "'" + text
 }
 
-// JSON writes a text of JSON with escapes for what Is refuses, line breaks apart. It means
-// the same as before.
+// JSON writes a text of JSON with escapes for the characters that Is refuses, line breaks apart.
+// It is equivalent to the text.
 func JSON(text []byte) []byte {
 	if bytes.IndexFunc(text, actsInJSON) < 0 {
 		return text
 	}
-	out := make([]byte, 0, len(text)+64)
+	encoded := make([]byte, 0, len(text)+64)
 	for _, r := range string(text) {
 		switch {
 		case !actsInJSON(r):
-			out = utf8.AppendRune(out, r)
+			encoded = utf8.AppendRune(encoded, r)
 		case r > 0xffff:
 			high, low := surrogates(r)
-			out = fmt.Appendf(out, `\u%04x\u%04x`, high, low)
+			encoded = fmt.Appendf(encoded, `\u%04x\u%04x`, high, low)
 		default:
-			out = fmt.Appendf(out, `\u%04x`, r)
+			encoded = fmt.Appendf(encoded, `\u%04x`, r)
 		}
 	}
-	return out
+	return encoded
 }
 
 // actsInJSON leaves white space between values. Strings have no other character below
 // a space.
 func actsInJSON(r rune) bool { return r >= 0x7f && acts(r) }
 
-// surrogates are the two halves by which JSON escapes what is beyond 16 bits.
+// surrogates are the two halves by which JSON escapes characters beyond 16 bits.
 func surrogates(r rune) (high, low rune) { return 0xd800 + (r-0x10000)>>10, 0xdc00 + (r-0x10000)&0x3ff }

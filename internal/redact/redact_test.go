@@ -13,9 +13,15 @@ import (
 	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
 	healthv3 "github.com/envoyproxy/go-control-plane/envoy/service/health/v3"
 	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
+	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/encoding/prototext"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
+	"google.golang.org/protobuf/types/dynamicpb"
 	"google.golang.org/protobuf/types/known/anypb"
+
+	"hdsd/internal/envoytypes"
 )
 
 const secret = "-----BEGIN PRIVATE KEY-----"
@@ -54,7 +60,25 @@ func socket(t testing.TB, m proto.Message) *corev3.TransportSocket {
 	return &corev3.TransportSocket{Name: "tls", ConfigType: &corev3.TransportSocket_TypedConfig{TypedConfig: packed(t, m)}}
 }
 
+// uncoded is a message of a type without Go code.
+func uncoded(t testing.TB, name protoreflect.FullName, text string) proto.Message {
+	t.Helper()
+	kind, err := protoregistry.GlobalTypes.FindMessageByName(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := kind.New().Interface()
+	if _, ok := m.(*dynamicpb.Message); !ok {
+		t.Fatalf("%s has code", name)
+	}
+	if err := protojson.Unmarshal([]byte(text), m); err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
 func TestSecretsAreNotShown(t *testing.T) {
+	envoytypes.Register()
 	withSocket := func(m proto.Message) *clusterv3.Cluster {
 		return &clusterv3.Cluster{Name: "secret", TransportSocket: socket(t, m)}
 	}
@@ -84,9 +108,22 @@ func TestSecretsAreNotShown(t *testing.T) {
 				InitialMetadata: []*corev3.HeaderValueOption{{Header: &corev3.HeaderValue{Key: "token", RawValue: []byte(secret)}}},
 			}}}},
 		}}}, []string{"web", "token", Hidden}},
+		"credentials of calls": {withSocket(&tlsv3.UpstreamTlsContext{CommonTlsContext: &tlsv3.CommonTlsContext{TlsCertificateSdsSecretConfigs: []*tlsv3.SdsSecretConfig{{
+			Name: "shown", SdsConfig: &corev3.ConfigSource{ConfigSourceSpecifier: &corev3.ConfigSource_ApiConfigSource{ApiConfigSource: &corev3.ApiConfigSource{GrpcServices: []*corev3.GrpcService{{
+				TargetSpecifier: &corev3.GrpcService_GoogleGrpc_{GoogleGrpc: &corev3.GrpcService_GoogleGrpc{TargetUri: "secrets:443", CallCredentials: []*corev3.GrpcService_GoogleGrpc_CallCredentials{
+					{CredentialSpecifier: &corev3.GrpcService_GoogleGrpc_CallCredentials_AccessToken{AccessToken: secret}},
+					{CredentialSpecifier: &corev3.GrpcService_GoogleGrpc_CallCredentials_GoogleRefreshToken{GoogleRefreshToken: secret}},
+					{CredentialSpecifier: &corev3.GrpcService_GoogleGrpc_CallCredentials_ServiceAccountJwtAccess{ServiceAccountJwtAccess: &corev3.GrpcService_GoogleGrpc_CallCredentials_ServiceAccountJWTAccessCredentials{JsonKey: secret}}},
+					{CredentialSpecifier: &corev3.GrpcService_GoogleGrpc_CallCredentials_GoogleIam{GoogleIam: &corev3.GrpcService_GoogleGrpc_CallCredentials_GoogleIAMCredentials{AuthorizationToken: secret}}},
+				}}},
+			}}}}},
+		}}}}), []string{"shown", "secrets:443", Hidden}},
 		"an unknown message": {&clusterv3.Cluster{Name: "odd", TypedExtensionProtocolOptions: map[string]*anypb.Any{
 			"acme": {TypeUrl: "type.googleapis.com/acme.Secret", Value: []byte(secret)},
 		}}, []string{"odd", "acme.Secret"}},
+		"a type without code": {withSocket(uncoded(t, "envoy.extensions.filters.network.dubbo_proxy.v3.DubboFilter", `{"name": "outer", "config": {"@type": "type.googleapis.com/envoy.config.core.v3.TransportSocket",
+			"name": "inner", "typedConfig": {"@type": "type.googleapis.com/envoy.config.core.v3.HeaderValue", "key": "shown", "value": "`+secret+`"}}}`)), []string{"outer", "inner", "shown"}},
+		"a sensitive field without code": {withSocket(uncoded(t, "envoy.extensions.filters.http.basic_auth.v3.BasicAuth", `{"users": {"inlineString": "`+secret+`"}, "forwardUsernameHeader": "shown"}`)), []string{"shown"}},
 		"a broken message": {&clusterv3.Cluster{Name: "odd", TransportSocket: &corev3.TransportSocket{
 			ConfigType: &corev3.TransportSocket_TypedConfig{TypedConfig: &anypb.Any{
 				TypeUrl: "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext", Value: []byte("\x0a" + secret),

@@ -11,12 +11,12 @@ import (
 	"time"
 
 	"hdsd/internal/rest"
-	"hdsd/internal/share"
+	"hdsd/peer/limit"
 )
 
 // within is a server with a budget of 1,000,000 bytes, and a gate for its handler.
-func within() (*rest.Server, *share.Room, chan struct{}) {
-	room := share.NewRoom(1_000_000)
+func within() (*rest.Server, *limit.Room, chan struct{}) {
+	room := limit.NewRoom(1_000_000)
 	open := make(chan struct{})
 	return &rest.Server{
 		Paths: map[string]func(*http.Request, []byte) (rest.Answer, error){"/a": func(_ *http.Request, body []byte) (rest.Answer, error) {

@@ -12,6 +12,6 @@
 // A Budget bounds the bytes of bodies over all Servers that share it, and lets one large
 // body at a time be processed.
 //
-// It starts no goroutine, and imports internal/caller, internal/share, the protos'
+// It starts no goroutine, and imports peer, peer/limit, the protos'
 // runtime, grpc and its gateway, and net/http.
 package rest

@@ -17,15 +17,15 @@ import (
 
 // refusal is an error whose HTTP status does not follow from its code.
 type refusal struct {
-	said       *status.Status
+	st         *status.Status
 	httpStatus int
 }
 
 // Error implements error.
-func (r *refusal) Error() string { return r.said.Message() }
+func (r *refusal) Error() string { return r.st.Message() }
 
 // GRPCStatus returns the status that grpc sends.
-func (r *refusal) GRPCStatus() *status.Status { return r.said }
+func (r *refusal) GRPCStatus() *status.Status { return r.st }
 
 // Errorf makes an error with an HTTP status of its own.
 func Errorf(httpStatus int, code codes.Code, format string, values ...any) error {
@@ -37,19 +37,18 @@ func TooLarge(format string, values ...any) error {
 	return Errorf(http.StatusRequestEntityTooLarge, codes.ResourceExhausted, format, values...)
 }
 
-// MethodError names the methods that a path is served by, in the error and in a header of
-// the answer.
+// MethodError names the methods of a path, in the error and in a header of the answer.
 func MethodError(w http.ResponseWriter, r *http.Request, served ...string) error {
 	allowed := strings.Join(served, ", ")
 	w.Header().Set("Allow", allowed)
 	return Errorf(http.StatusMethodNotAllowed, codes.Unimplemented, "%s is not served at %s: use %s", r.Method, r.URL.Path, allowed)
 }
 
-// retryAfter is when a client may try again that was refused because of a limit, in
+// retryAfter is the time after which a client may retry a request refused by a limit, in
 // seconds.
 const retryAfter = "5"
 
-// WriteError answers with an error. If a limit was reached, it says when to try again.
+// WriteError answers with an error. If a limit was reached, it adds the time of a retry.
 func WriteError(w http.ResponseWriter, err error) {
 	w.Header().Set("Content-Type", "application/json")
 	code := statusOf(err)
@@ -62,14 +61,14 @@ func WriteError(w http.ResponseWriter, err error) {
 
 // ErrorText returns an error in JSON, on one line. Among its details is its reason.
 func ErrorText(err error) []byte {
-	said := reason.Complete(status.Convert(err))
+	st := reason.Complete(status.Convert(err))
 	shown := struct {
 		Code    codes.Code        `json:"code"`
 		Message string            `json:"message"`
 		Details []json.RawMessage `json:"details"`
-	}{Code: said.Code(), Message: Brief(said.Message())}
-	for _, detail := range said.Proto().GetDetails() {
-		if text, err := protojson.Marshal(detail); err == nil { // else of a kind that hdsd does not know
+	}{Code: st.Code(), Message: Brief(st.Message())}
+	for _, detail := range st.Proto().GetDetails() {
+		if text, err := protojson.Marshal(detail); err == nil { // else of an unknown kind
 			shown.Details = append(shown.Details, text)
 		}
 	}
@@ -78,16 +77,16 @@ func ErrorText(err error) []byte {
 }
 
 func statusOf(err error) int {
-	if own := (*refusal)(nil); errors.As(err, &own) {
-		return own.httpStatus
+	if refusedErr := (*refusal)(nil); errors.As(err, &refusedErr) {
+		return refusedErr.httpStatus
 	}
 	return runtime.HTTPStatusFromCode(status.Code(err))
 }
 
-// longMessage is how many bytes a message may have before Brief cuts it.
+// longMessage is the size above which Brief cuts a message.
 const longMessage = 1000
 
-// Brief leaves out the middle of a long message, which may quote the request.
+// Brief omits the middle of a long message, which may quote the request.
 func Brief(message string) string {
 	if len(message) <= longMessage {
 		return message

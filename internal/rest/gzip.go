@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// TakesGzip reports whether whoever asks accepts an answer that is compressed.
+// TakesGzip reports whether the client accepts a compressed answer.
 func TakesGzip(r *http.Request) bool {
-	for one := range strings.SplitSeq(strings.Join(r.Header.Values("Accept-Encoding"), ","), ",") {
-		name, parameter, _ := strings.Cut(one, ";")
+	for coding := range strings.SplitSeq(strings.Join(r.Header.Values("Accept-Encoding"), ","), ",") {
+		name, parameter, _ := strings.Cut(coding, ";")
 		if !strings.EqualFold(strings.TrimSpace(name), "gzip") {
 			continue
 		}

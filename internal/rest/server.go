@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
@@ -20,10 +19,11 @@ import (
 
 // Server reads requests whole before it answers them.
 type Server struct {
-	// Paths has the handler of each path, which gets a request and its body.
+	// Paths has the handler of each path, which gets a request and its body. Neither the handler
+	// nor its Answer may use the body after the handler has returned.
 	Paths map[string]func(*http.Request, []byte) (Answer, error)
 
-	// Methods are the methods that are served. Default: POST.
+	// Methods are the accepted methods. Default: POST.
 	Methods []string
 
 	// MaxBytes is the size of the largest body.
@@ -32,19 +32,17 @@ type Server struct {
 	// MaxBytesField is the configuration field of MaxBytes; empty if none sets it.
 	MaxBytesField string
 
-	// Most, if not nil, gives the size of the largest body of one request, where that
-	// is less than MaxBytes.
-	Most func(*http.Request) int
+	// Limit, if not nil, returns the bound of a request's body, if that is less than MaxBytes.
+	Limit func(*http.Request) int
 
-	// Budget, if not nil, has the bytes of bodies that are read or processed.
+	// Budget, if not nil, bounds the bytes of bodies being read or processed.
 	Budget *Budget
 
-	// ReadTimeout bounds how long a client may take to send a body.
-	// Default: 10 s.
+	// ReadTimeout bounds the time for a client to send a body. Default: 10 s.
 	ReadTimeout time.Duration
 
-	// WriteTimeout bounds how long a client may take to read an answer, once there is
-	// one. Default: 2 min.
+	// WriteTimeout bounds the time for a client to read an answer, once there is one. Default: 2
+	// min.
 	WriteTimeout time.Duration
 }
 
@@ -112,67 +110,97 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) (Answer, error) 
 	defer func() { done() }()
 	w.Header().Del("Connection")
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // it would also end the request's context
-	if err := s.Budget.turn(r.Context(), len(body), &done); err != nil {
+	if err := s.Budget.turn(r, len(body), &done); err != nil {
 		return nil, err
 	}
 	return serve(r, body)
 }
 
-// setReadDeadline gives the client the time to send from now on. Only a writer that is not on a
-// network has no deadlines.
+// setReadDeadline starts the client's time to send. Only a writer that is not on a network has
+// no deadlines.
 func (s *Server) setReadDeadline(w http.ResponseWriter) {
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(cmp.Or(s.ReadTimeout, 10*time.Second)))
 }
 
-// readAll reads a body of some length, or of one that is not known, which is negative. It
-// does not grow what it has read over and over, which would leave it several times in memory.
-func readAll(from io.Reader, length int64) ([]byte, error) {
-	if length >= 0 {
-		body := make([]byte, length)
-		_, err := io.ReadFull(from, body)
-		return body, err
+// growth is the factor by which the buffer of a body of unknown length grows.
+const growth = 8
+
+// readAll reads a body of a given or, if negative, unknown length. Its buffer grows in few
+// steps, and is never twice in memory if it is large: large returns the memory for the largest
+// body.
+func readAll(r io.Reader, length int64, large func() []byte) (body []byte, err error) {
+	switch {
+	case length > largeBody:
+		body = large()[:length]
+	case length >= 0:
+		body = make([]byte, length)
+	default:
+		return readOn(r, large)
 	}
-	parts, err := mem.ReadAll(from, mem.DefaultBufferPool())
-	defer parts.Free()
-	if err != nil {
-		return nil, err
-	}
-	return parts.Materialize(), nil
+	_, err = io.ReadFull(r, body)
+	return body, err
 }
 
-// raise tells how to take larger requests, where that is a matter of configuration.
-func (s *Server) raise(most int) string {
-	if most < s.MaxBytes || s.MaxBytesField == "" {
+func readOn(r io.Reader, large func() []byte) ([]byte, error) {
+	body := make([]byte, 0, smallBody)
+	for {
+		n, err := r.Read(body[len(body):cap(body)])
+		body = body[:len(body)+n]
+		if errors.Is(err, io.EOF) {
+			return body, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if len(body) < cap(body) {
+			continue
+		}
+		if len(body) < largeBody {
+			body = append(make([]byte, 0, growth*cap(body)), body...)
+		} else {
+			body = append(large(), body...)
+		}
+	}
+}
+
+// raise returns the advice for larger requests, if the limit is configurable.
+func (s *Server) raise(limit int) string {
+	if limit < s.MaxBytes || s.MaxBytesField == "" {
 		return ""
 	}
 	return ", or raise " + s.MaxBytesField
 }
 
-// body reads a request of bounded size, within the budget. It refuses one that is
-// announced as larger before it reads it. Its bytes count until done is called.
+// body reads a request of bounded size, within the budget. It refuses one that is announced as
+// larger before it reads it. Its bytes count until done is called.
 func (s *Server) body(w http.ResponseWriter, r *http.Request) (body []byte, done func(), err error) {
-	most := s.MaxBytes
-	if s.Most != nil {
-		most = min(most, s.Most(r))
+	limit := s.MaxBytes
+	if s.Limit != nil {
+		limit = min(limit, s.Limit(r))
 	}
-	if r.ContentLength > int64(most) {
-		return nil, nil, TooLarge("a request may have up to %d bytes, and this one has %d: make it smaller"+s.raise(most), most, r.ContentLength)
+	if r.ContentLength > int64(limit) {
+		return nil, nil, TooLarge("a request may have up to %d bytes, and this one has %d: make it smaller"+s.raise(limit), limit, r.ContentLength)
 	}
 	length := r.ContentLength
 	if length < 0 {
-		length = int64(most)
+		length = int64(limit)
 	}
-	if done, err = s.Budget.take(r, length); err != nil {
+	if length > largeBody {
+		length = int64(s.MaxBytes) // the size of its memory
+	}
+	if done, err = s.Budget.acquire(r, length); err != nil {
 		return nil, nil, err
 	}
 	s.setReadDeadline(w)
-	body, err = readAll(http.MaxBytesReader(w, r.Body, int64(most)), r.ContentLength)
+	body, err = readAll(http.MaxBytesReader(w, r.Body, int64(limit)), r.ContentLength, func() []byte {
+		return s.Budget.memory(s.MaxBytes+1, &done)
+	})
 	if err == nil {
 		return body, done, nil
 	}
 	done()
 	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
-		return nil, nil, TooLarge("a request may have up to %d bytes: make it smaller"+s.raise(most), most)
+		return nil, nil, TooLarge("a request may have up to %d bytes: make it smaller"+s.raise(limit), limit)
 	}
 	return nil, nil, status.Errorf(codes.InvalidArgument, "reading the request: %v", err)
 }

@@ -2,13 +2,13 @@ package suggest
 
 import "strings"
 
-// longestName bounds what is compared, in bytes: the work grows with its square.
+// longestName bounds the compared bytes: the work grows with its square.
 const longestName = 64
 
-// most is how many names are suggested.
-const most = 3
+// maxSuggestions bounds the suggested names.
+const maxSuggestions = 3
 
-// Nearest gives up to three candidates that differ least from a name, in their
+// Nearest returns up to three candidates that differ least from a name, in their
 // order. Case and underscores do not count, and part of a name is near the whole.
 // Candidates that differ in more than a third of the name, or two characters, are
 // not near.
@@ -16,54 +16,54 @@ func Nearest(name string, candidates []string) []string {
 	if name == "" || len(name) > longestName {
 		return nil
 	}
-	var near []string
+	var nearest []string
 	plain := fold(name)
-	least := max(2, len(name)/3)
+	limit := max(2, len(name)/3)
 	for _, candidate := range candidates {
 		if candidate == "" || len(candidate) > longestName {
 			continue
 		}
-		other := fold(candidate)
-		differences := Distance(plain, other)
+		folded := fold(candidate)
+		differences := Distance(plain, folded)
 		if differences > 0 && otherWord(name, candidate) {
 			continue
 		}
-		if strings.Contains(other, plain) || strings.Contains(plain, other) {
+		if strings.Contains(folded, plain) || strings.Contains(plain, folded) {
 			differences = min(differences, 2)
 		}
-		if differences < least {
-			near, least = nil, differences
+		if differences < limit {
+			nearest, limit = nil, differences
 		}
-		if differences == least {
-			near = append(near, candidate)
+		if differences == limit {
+			nearest = append(nearest, candidate)
 		}
 	}
-	return near[:min(most, len(near))]
+	return nearest[:min(maxSuggestions, len(nearest))]
 }
 
 // otherWord reports whether one word of a name is another one in a candidate, not a mistyped
 // one: icmp_health_check is not tcp_health_check.
 func otherWord(name, candidate string) bool {
-	words, others := strings.Split(name, "_"), strings.Split(candidate, "_")
-	if len(words) < 2 || len(words) != len(others) {
+	words, otherWords := strings.Split(name, "_"), strings.Split(candidate, "_")
+	if len(words) < 2 || len(words) != len(otherWords) {
 		return false
 	}
 	for i, word := range words {
-		if Distance(strings.ToLower(word), strings.ToLower(others[i])) > max(1, len(word)/3) {
+		if Distance(strings.ToLower(word), strings.ToLower(otherWords[i])) > max(1, len(word)/3) {
 			return true
 		}
 	}
 	return false
 }
 
-// DidYouMean writes ": did you mean A or B?" of the nearest candidates, nothing
-// if none is near.
+// DidYouMean returns ": did you mean A or B?" with the nearest candidates, or nothing if none is
+// near.
 func DidYouMean(name string, candidates []string) string {
-	near := Nearest(name, candidates)
-	if len(near) == 0 {
+	nearest := Nearest(name, candidates)
+	if len(nearest) == 0 {
 		return ""
 	}
-	return ": did you mean " + strings.Join(near, " or ") + "?"
+	return ": did you mean " + strings.Join(nearest, " or ") + "?"
 }
 
 func fold(name string) string { return strings.ToLower(strings.ReplaceAll(name, "_", "")) }

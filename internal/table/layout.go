@@ -12,7 +12,7 @@ import (
 // gap is the space between two columns.
 const gap = 2
 
-// runeWidth gives the number of terminal columns that a character takes.
+// runeWidth returns the number of terminal columns that a character takes.
 func runeWidth(r rune) int {
 	if r < 0x300 { // nothing before is wide, nor combines
 		return 1
@@ -27,7 +27,7 @@ func runeWidth(r rune) int {
 	return 1
 }
 
-// TextWidth gives the number of terminal columns that a line takes.
+// TextWidth returns the number of terminal columns that a line takes.
 func TextWidth(line string) int {
 	total := 0
 	for _, r := range line {
@@ -36,11 +36,11 @@ func TextWidth(line string) int {
 	return total
 }
 
-// mayBreakAfter has the characters after which a long word may be broken. Addresses
-// and times have none of them.
+// mayBreakAfter has the characters after which a long word may be broken. Addresses and times
+// have none of them.
 const mayBreakAfter = "=,;/-"
 
-// wordWidth gives the width of the longest word of a text. Words end at spaces and,
+// wordWidth returns the width of the longest word of a text. Words end at spaces and,
 // if finely is set, wherever they may be broken.
 func wordWidth(text string, finely bool) int {
 	longest, word := 0, 0
@@ -60,7 +60,7 @@ func wordWidth(text string, finely bool) int {
 
 // fit narrows columns, the widest first and none below its least width, until all of
 // them fit into room. It reports whether they do.
-func fit(widths, least []int, room int) ([]int, bool) {
+func fit(widths, minimums []int, room int) ([]int, bool) {
 	widths = slices.Clone(widths)
 	total := gap * (len(widths) - 1)
 	for _, w := range widths {
@@ -69,7 +69,7 @@ func fit(widths, least []int, room int) ([]int, bool) {
 	for ; total > room; total-- {
 		widest := -1
 		for i, w := range widths {
-			if w > least[i] && (widest < 0 || w > widths[widest]) {
+			if w > minimums[i] && (widest < 0 || w > widths[widest]) {
 				widest = i
 			}
 		}
@@ -89,20 +89,19 @@ func Wrap(text string, room int) []string {
 	var lines []string
 	for line := range strings.SplitSeq(text, "\n") {
 		for TextWidth(line) > room {
-			at := breakPoint(line, room)
-			lines = append(lines, strings.TrimRight(line[:at], " "))
-			line = strings.TrimLeft(line[at:], " ")
+			index := breakPoint(line, room)
+			lines = append(lines, strings.TrimRight(line[:index], " "))
+			line = strings.TrimLeft(line[index:], " ")
 		}
 		lines = append(lines, line)
 	}
 	return lines
 }
 
-// breakPoint gives the length of the part of a line to show first: up to the last
-// space that fits, else up to the last point where a word may be broken, else as
-// much as fits.
+// breakPoint returns the length of the part of a line to show first: up to the last space that
+// fits, else up to the last point where a word may be broken, else the maximum.
 func breakPoint(line string, room int) int {
-	space, soft, all, used := 0, 0, 0, 0
+	space, soft, hard, used := 0, 0, 0, 0
 	for i, r := range line {
 		if r == ' ' && i > 0 {
 			space = i
@@ -110,14 +109,14 @@ func breakPoint(line string, room int) int {
 		if used += runeWidth(r); used > room {
 			break
 		}
-		all = i + utf8.RuneLen(r)
+		hard = i + utf8.RuneLen(r)
 		if strings.ContainsRune(mayBreakAfter, r) {
-			soft = all
+			soft = hard
 		}
 	}
-	for _, at := range []int{space, soft, all} {
-		if at > 0 {
-			return at
+	for _, index := range []int{space, soft, hard} {
+		if index > 0 {
+			return index
 		}
 	}
 	_, first := utf8.DecodeRuneInString(line) // wider than room, but it has to be shown

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-func (t *Table) printHeader(out *bufio.Writer, widths []int) {
+func (t *Table) printHeader(w *bufio.Writer, widths []int) {
 	if widths == nil {
 		return // each row of a list says it
 	}
@@ -14,12 +14,12 @@ func (t *Table) printHeader(out *bufio.Writer, widths []int) {
 	for i, c := range t.columns {
 		titles[i] = c.Title
 	}
-	t.printRow(out, widths, titles, false)
+	t.printRow(w, widths, titles, false)
 }
 
 // printRow prints a row, in several lines where a cell has several.
-func (t *Table) printRow(out *bufio.Writer, widths []int, cells []string, styled bool) {
-	var lines [][]string // of each column that is shown
+func (t *Table) printRow(w *bufio.Writer, widths []int, cells []string, styled bool) {
+	var lines [][]string // of each shown column
 	var styles []Style
 	height := 1
 	for i, cell := range cells {
@@ -42,24 +42,24 @@ func (t *Table) printRow(out *bufio.Writer, widths []int, cells []string, styled
 				text = lines[i][line]
 			}
 			if text != "" {
-				writeStyled(out, strings.Repeat(" ", padding), text, styles[i])
+				writeStyled(w, strings.Repeat(" ", padding), text, styles[i])
 				padding = 0
 			}
 			padding += widths[i] - TextWidth(text) + gap
 		}
-		_ = out.WriteByte('\n') // errors show when out is flushed
+		_ = w.WriteByte('\n') // errors show at the flush
 	}
 }
 
 // printList prints a row as a list of its cells.
-func (t *Table) printList(out *bufio.Writer, cells []string) {
+func (t *Table) printList(w *bufio.Writer, cells []string) {
 	label := 0
 	for _, c := range t.columns {
 		label = max(label, TextWidth(c.Title))
 	}
 	for i, cell := range cells {
 		c := &t.columns[i]
-		if cell == "" || c.Never {
+		if cell == "" || c.Hidden {
 			continue
 		}
 		for line, text := range Wrap(cell, max(1, t.screen.Width()-label-gap)) {
@@ -68,11 +68,11 @@ func (t *Table) printList(out *bufio.Writer, cells []string) {
 				title = ""
 			}
 			before := title + strings.Repeat(" ", label-TextWidth(title)+gap)
-			writeStyled(out, before, text, t.styleOf(c, cell, true))
-			_ = out.WriteByte('\n') // errors show when out is flushed
+			writeStyled(w, before, text, t.styleOf(c, cell, true))
+			_ = w.WriteByte('\n') // errors show at the flush
 		}
 	}
-	_ = out.WriteByte('\n')
+	_ = w.WriteByte('\n')
 }
 
 func (t *Table) styleOf(c *column, cell string, styled bool) Style {
@@ -82,10 +82,10 @@ func (t *Table) styleOf(c *column, cell string, styled bool) Style {
 	return c.Style(cell)
 }
 
-func writeStyled(out *bufio.Writer, before, text string, s Style) {
+func writeStyled(w *bufio.Writer, before, text string, s Style) {
 	end := ""
 	if s != Plain {
 		end = reset
 	}
-	_, _ = out.WriteString(before + string(s) + text + end) // errors show when out is flushed
+	_, _ = w.WriteString(before + string(s) + text + end) // errors show at the flush
 }

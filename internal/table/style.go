@@ -2,7 +2,7 @@ package table
 
 import "time"
 
-// Style is a colour, as terminals are told of it.
+// Style is a colour, as an escape sequence.
 type Style string
 
 // The styles of cells.
@@ -14,7 +14,7 @@ const (
 	reset        = "\x1b[0m"
 )
 
-// Paint gives a text in a style, where the screen has colours.
+// Paint returns a text in a style, if the screen has colours.
 func (s *Screen) Paint(style Style, text string) string {
 	if !s.Colour || style == Plain {
 		return text
@@ -22,15 +22,15 @@ func (s *Screen) Paint(style Style, text string) string {
 	return string(style) + text + reset
 }
 
-// Look is how a table shows a column. Cells hold what programs read; a table
-// writes it for people.
+// Look is the format of a column. Cells hold values for programs; a table writes them for
+// people.
 type Look struct {
 	Title string                                  // if empty, the column's name
 	Text  func(cell string, now time.Time) string // if nil, the cell as it is
 	Style func(cell string) Style                 // if nil, Plain
 
-	Reserve  string // a text that the column is always wide enough for
+	Reserve  string // a text that always fits into the column
 	Optional bool   // not shown if there are no rows at all
-	Never    bool   // for programs, and too wide for people
-	Spare    int    // above 0: left out where rows would not fit on a line, the highest first
+	Hidden   bool   // for programs, and too wide for people
+	Spare    int    // above 0: omitted if rows do not fit on a line, the highest first
 }

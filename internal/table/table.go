@@ -10,37 +10,36 @@ import (
 // tableBlock is the number of rows that are laid out together.
 const tableBlock = 1000
 
-// Table prints aligned columns. It lays out a block of rows at a time, so that it
-// needs little memory however many there are. It leaves out a column that is empty
-// in all rows of the blocks so far, and prints the header again once it is not. It
-// wraps what is wider than the screen. On a screen too narrow even for that, it
-// prints each row as a list of its cells.
+// Table prints aligned columns. It lays out a block of rows at a time, so that it needs little
+// memory for any number of rows. It omits a column that is empty in all rows of the blocks so
+// far, and prints the header again once it is not. It wraps cells wider than the screen. On a
+// screen too narrow even for that, it prints each row as a list of its cells.
 type Table struct {
 	// Now is the clock. Tests stop it.
 	Now func() time.Time
 
-	// Whole tables leave out no column because of the width.
+	// Whole tables omit no column because of the width.
 	Whole bool
 
-	to      io.Writer
+	w       io.Writer
 	screen  Screen
 	columns []column
 	rows    [][]string
 	begun   bool
 }
 
-// column is a column and how wide it has been so far.
+// column is a column and its width so far.
 type column struct {
 	Look
 	shown        bool
-	spared       bool // left out because of the width
+	spared       bool // omitted because of the width
 	widest       int  // of its lines
 	word, finely int  // its longest word, broken at spaces or finely
 }
 
-// New makes a table with these columns, which look as looks says by their names.
-func New(to io.Writer, on Screen, header []string, looks map[string]Look) *Table {
-	t := &Table{Now: time.Now, to: to, screen: on, columns: make([]column, len(header))}
+// New makes a table with these columns, in the formats of looks by their names.
+func New(w io.Writer, screen Screen, header []string, looks map[string]Look) *Table {
+	t := &Table{Now: time.Now, w: w, screen: screen, columns: make([]column, len(header))}
 	for i, name := range header {
 		c := &t.columns[i]
 		if c.Look = looks[name]; c.Title == "" {
@@ -67,10 +66,10 @@ func (c *column) measure(text string) {
 // Row adds a row, one cell for each column. It may hold the row back until Flush or
 // Close.
 func (t *Table) Row(cells []string) error {
-	at := t.Now()
+	now := t.Now()
 	for i, cell := range cells {
 		if c := &t.columns[i]; c.Text != nil {
-			cell = c.Text(cell, at)
+			cell = c.Text(cell, now)
 		}
 		cells[i] = lines(cell)
 	}
@@ -81,22 +80,22 @@ func (t *Table) Row(cells []string) error {
 	return t.Flush()
 }
 
-// Close prints what is held back, and the header if there were no rows.
+// Close prints held rows, and the header if there were no rows.
 func (t *Table) Close() error {
 	if !t.begun && len(t.rows) == 0 {
 		for i := range t.columns {
 			c := &t.columns[i]
-			c.shown = !c.Optional && !c.Never
+			c.shown = !c.Optional && !c.Hidden
 		}
 		t.begun = true
-		out := bufio.NewWriter(t.to)
-		t.printHeader(out, t.widths())
-		return out.Flush()
+		w := bufio.NewWriter(t.w)
+		t.printHeader(w, t.widths())
+		return w.Flush()
 	}
 	return t.Flush()
 }
 
-// Flush prints what is held back.
+// Flush prints held rows.
 func (t *Table) Flush() error {
 	if len(t.rows) == 0 {
 		return nil
@@ -104,7 +103,7 @@ func (t *Table) Flush() error {
 	header := !t.begun
 	for _, cells := range t.rows {
 		for i, cell := range cells {
-			if c := &t.columns[i]; cell != "" && !c.Never {
+			if c := &t.columns[i]; cell != "" && !c.Hidden {
 				header = header || !c.shown && !c.spared
 				c.shown = !c.spared
 				c.measure(cell)
@@ -114,45 +113,44 @@ func (t *Table) Flush() error {
 	header = t.spare() || header
 	rows := t.rows
 	t.begun, t.rows = true, nil
-	out := bufio.NewWriter(t.to)
+	w := bufio.NewWriter(t.w)
 	widths := t.widths()
 	if header {
-		t.printHeader(out, widths)
+		t.printHeader(w, widths)
 	}
 	for _, cells := range rows {
 		if widths == nil {
-			t.printList(out, cells)
+			t.printList(w, cells)
 			continue
 		}
-		t.printRow(out, widths, cells, true)
+		t.printRow(w, widths, cells, true)
 	}
-	return out.Flush()
+	return w.Flush()
 }
 
-// spare leaves out columns until the others fit on a line, and tells whether it left out any.
-func (t *Table) spare() (less bool) {
+// spare omits columns until the others fit on a line, and reports whether it omitted any.
+func (t *Table) spare() (spared bool) {
 	room := t.screen.Width()
 	for !t.Whole && room > 0 {
-		width, most := -gap, (*column)(nil)
+		width, widest := -gap, (*column)(nil)
 		for i := range t.columns {
 			c := &t.columns[i]
 			if !c.shown {
 				continue
 			}
-			if width += c.widest + gap; c.Spare > 0 && (most == nil || c.Spare >= most.Spare) {
-				most = c
+			if width += c.widest + gap; c.Spare > 0 && (widest == nil || c.Spare >= widest.Spare) {
+				widest = c
 			}
 		}
-		if width <= room || most == nil {
-			return less
+		if width <= room || widest == nil {
+			return spared
 		}
-		most.shown, most.spared, less = false, true, true
+		widest.shown, widest.spared, spared = false, true, true
 	}
-	return less
+	return spared
 }
 
-// widths gives the width of each column that is shown; nil if they do not fit on
-// the screen.
+// widths returns the width of each shown column; nil if they do not fit on the screen.
 func (t *Table) widths() []int {
 	widest, word, finely := make([]int, 0, len(t.columns)), []int{}, []int{}
 	for _, c := range t.columns {
@@ -164,8 +162,8 @@ func (t *Table) widths() []int {
 	if room <= 0 {
 		return widest
 	}
-	for _, least := range [][]int{word, finely} {
-		if widths, ok := fit(widest, least, room); ok {
+	for _, minimums := range [][]int{word, finely} {
+		if widths, ok := fit(widest, minimums, room); ok {
 			return widths
 		}
 	}

@@ -38,7 +38,7 @@ func TestATableOfManyRowsShowsWhatCameLate(t *testing.T) {
 		t.Errorf("%d lines", len(lines))
 	}
 	out.Reset()
-	if err := New(&out, piped(), []string{"name", "voted", "share", "note"}, map[string]Look{"voted": {Optional: true}, "share": {Never: true}}).Close(); err != nil || out.String() != "NAME  NOTE\n" {
+	if err := New(&out, piped(), []string{"name", "voted", "share", "note"}, map[string]Look{"voted": {Optional: true}, "share": {Hidden: true}}).Close(); err != nil || out.String() != "NAME  NOTE\n" {
 		t.Errorf("without rows: %q, %v", out.String(), err)
 	}
 }

@@ -10,14 +10,14 @@ import (
 // that is UTF-8.
 const LineBreak = "\xff"
 
-// lines gives the lines of a cell, each printable.
+// lines returns the lines of a cell, each printable.
 func lines(cell string) string {
 	if !strings.Contains(cell, LineBreak) {
 		return printable.Text(cell)
 	}
-	all := strings.Split(cell, LineBreak)
-	for i, line := range all {
-		all[i] = printable.Text(line)
+	parts := strings.Split(cell, LineBreak)
+	for i, line := range parts {
+		parts[i] = printable.Text(line)
 	}
-	return strings.Join(all, "\n")
+	return strings.Join(parts, "\n")
 }

@@ -8,28 +8,28 @@ import (
 
 // Clock writes a time in the local zone, with as much of the date as it needs.
 func Clock(cell string, now time.Time) string {
-	at, err := time.Parse(time.RFC3339Nano, cell)
+	t, err := time.Parse(time.RFC3339Nano, cell)
 	if err != nil {
 		return cell
 	}
-	at, now = at.Local(), now.Local()
+	t, now = t.Local(), now.Local()
 	switch {
-	case at.Format(time.DateOnly) == now.Format(time.DateOnly):
-		return at.Format("15:04:05.000")
-	case at.Year() == now.Year():
-		return at.Format("Jan 02 15:04:05.000")
+	case t.Format(time.DateOnly) == now.Format(time.DateOnly):
+		return t.Format("15:04:05.000")
+	case t.Year() == now.Year():
+		return t.Format("Jan 02 15:04:05.000")
 	}
-	return at.Format("2006-01-02 15:04:05.000")
+	return t.Format("2006-01-02 15:04:05.000")
 }
 
-// Ago writes how long ago a time was.
+// Ago returns the age of a time.
 func Ago(cell string, now time.Time) string {
-	at, err := time.Parse(time.RFC3339Nano, cell)
+	t, err := time.Parse(time.RFC3339Nano, cell)
 	if err != nil {
 		return cell
 	}
-	if past := now.Sub(at).Truncate(time.Second); past > 0 {
-		return Shortly(past) + " ago"
+	if age := now.Sub(t).Truncate(time.Second); age > 0 {
+		return Shortly(age) + " ago"
 	}
 	return "now"
 }

@@ -9,15 +9,15 @@ import (
 	"google.golang.org/grpc/mem"
 )
 
-// Buffers makes a grpc.Server use buffers again as they are. grpc's own pool clears each of
-// them first, all of it, although what comes from the network fills it.
+// Buffers makes a grpc.Server reuse buffers without clearing them. grpc's own pool clears each
+// of them completely, although data from the network fills it.
 func Buffers() grpc.ServerOption { return experimental.BufferPool(new(buffers)) }
 
-// mostBits is the size of the largest buffers that are used again, as a power of two.
+// mostBits is the size of the largest reused buffers, as a power of two.
 const mostBits = 20
 
 // buffers is a mem.BufferPool, with a pool for each power of two.
-type buffers struct{ of [mostBits + 1]sync.Pool }
+type buffers struct{ pools [mostBits + 1]sync.Pool }
 
 var _ mem.BufferPool = (*buffers)(nil)
 
@@ -28,7 +28,7 @@ func (p *buffers) Get(length int) *[]byte {
 		b := make([]byte, length)
 		return &b
 	}
-	b, ok := p.of[size].Get().(*[]byte)
+	b, ok := p.pools[size].Get().(*[]byte)
 	if !ok {
 		b = new([]byte)
 		*b = make([]byte, 1<<size)
@@ -40,6 +40,6 @@ func (p *buffers) Get(length int) *[]byte {
 // Put implements mem.BufferPool.
 func (p *buffers) Put(b *[]byte) {
 	if size := bits.Len(uint(cap(*b))) - 1; size >= 0 && size <= mostBits && cap(*b) == 1<<size {
-		p.of[size].Put(b)
+		p.pools[size].Put(b)
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"google.golang.org/grpc/encoding/proto"
 	"google.golang.org/grpc/mem"
 	protobuf "google.golang.org/protobuf/proto"
+
+	"hdsd/envoy/fields"
 )
 
 // Marshaler is a message that encodes itself.
@@ -59,7 +61,7 @@ func (codec) Unmarshal(data mem.BufferSlice, message any) error {
 		}
 		whole := data.MaterializeToBuffer(mem.DefaultBufferPool())
 		defer whole.Free()
-		if CountFields(maxFields, m.ProtoReflect().Descriptor(), whole.ReadOnlyData()) < 0 {
+		if fields.Count(maxFields, m.ProtoReflect().Descriptor(), whole.ReadOnlyData()) < 0 {
 			return fmt.Errorf("a %s may have up to %d fields"+tooLarge, m.ProtoReflect().Descriptor().FullName(), maxFields)
 		}
 		return protobuf.Unmarshal(whole.ReadOnlyData(), m)

@@ -7,5 +7,5 @@
 //
 // Buffers has grpc use the buffers of messages again without clearing them.
 //
-// It starts no goroutine, has no state but those buffers, and imports grpc only.
+// It starts no goroutine, has no state but those buffers, and imports envoy/fields and grpc only.
 package wire

@@ -15,8 +15,8 @@ import (
 // the proto3 mapping. testdata/envoy.txt has the results.
 
 // convertForEnvoy changes the nodes of a YAML document into those that Envoy sees. Outside of
-// lists, where the fields are that hold all resources, repeated keys stay, to be
-// refused: otherwise half of the resources would be lost.
+// lists, where the fields with all resources are, repeated keys stay, to be refused: otherwise
+// half of the resources would be lost.
 func convertForEnvoy(doc *document, n *yaml.Node) {
 	w := &walker{doc: doc, last: map[string]*yaml.Node{}}
 	w.walk(n, false)
@@ -46,9 +46,9 @@ func (w *walker) walk(n *yaml.Node, listed bool) {
 	}
 }
 
-// retype gives a scalar the type that Envoy sees. Whole numbers are numbers, in octal
-// and hex too; large ones stay as digits. Every other number is a string, and the field
-// decides how to read it.
+// retype sets the type of a scalar that Envoy sees. Whole numbers are numbers, in octal and hex
+// too; large ones stay as digits. Every other number is a string, and the field decides how to
+// read it.
 func retype(n *yaml.Node) {
 	if n.Tag == "!!null" || n.Tag == "!!bool" {
 		return
@@ -107,7 +107,7 @@ func (w *walker) dropIgnored(mapping *yaml.Node, listed bool) {
 	mapping.Content = kept
 }
 
-// fewNames is how many names are faster to compare pairwise than by a map.
+// fewNames is the number of names up to which comparing pairs is faster than a map.
 const fewNames = 8
 
 // hasPlainKeys reports whether a small mapping has no repeated and no tagged key.
@@ -146,7 +146,7 @@ func word(n *yaml.Node) (value, ok bool) {
 // asProto3 returns a scalar as proto3 JSON writes it, if Envoy accepts it as a value of
 // the field.
 func asProto3(n *yaml.Node, field protoreflect.FieldDescriptor) *yaml.Node {
-	as := func(tag, value string) *yaml.Node {
+	scalarNode := func(tag, value string) *yaml.Node {
 		changed := *n
 		changed.Tag, changed.Value = tag, value
 		return &changed
@@ -155,7 +155,7 @@ func asProto3(n *yaml.Node, field protoreflect.FieldDescriptor) *yaml.Node {
 	case protoreflect.StringKind, protoreflect.BytesKind:
 	case protoreflect.BoolKind:
 		if value, ok := looseBool(n); ok {
-			return as("!!bool", strconv.FormatBool(value))
+			return scalarNode("!!bool", strconv.FormatBool(value))
 		}
 	case protoreflect.EnumKind:
 		values := field.Enum().Values()
@@ -164,15 +164,15 @@ func asProto3(n *yaml.Node, field protoreflect.FieldDescriptor) *yaml.Node {
 		}
 		for i := range values.Len() {
 			if name := string(values.Get(i).Name()); n.Tag == "!!str" && strings.EqualFold(name, n.Value) {
-				return as("!!str", name)
+				return scalarNode("!!str", name)
 			}
 		}
-		if number, err := parseInteger(as("!!float", decimal(n.Value)), field, math.MinInt32, math.MaxInt32); err == nil && n.Tag != "!!bool" {
-			return as("!!int", number.String())
+		if number, err := parseInteger(scalarNode("!!float", decimal(n.Value)), field, math.MinInt32, math.MaxInt32); err == nil && n.Tag != "!!bool" {
+			return scalarNode("!!int", number.String())
 		}
 	default:
 		if n.Tag == "!!str" {
-			return as("!!str", decimal(n.Value))
+			return scalarNode("!!str", decimal(n.Value))
 		}
 	}
 	return n

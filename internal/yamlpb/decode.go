@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"hdsd/internal/endpointpb"
+	"hdsd/envoy"
 
 	"go.yaml.in/yaml/v3"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -16,23 +16,23 @@ type decoder struct {
 	doc      *document
 	problems []Problem
 	depth    int
-	except   []string // fields of the next message to skip
-	seen     []given  // the fields so far of the mappings that are being decoded, outer ones first
-	paths    []path   // of the values that are being decoded, outer ones first; nobody keeps them
+	except   []string    // fields of the next message to skip
+	seen     []seenField // fields so far of the mappings being decoded, outer ones first
+	paths    []path      // paths of the values being decoded, outer ones first; not kept
 
-	endpoints endpointpb.Maker
-	inAny     int // how many messages in an Any are being decoded
+	endpoints envoy.EndpointMaker
+	inAny     int // number of messages in an Any being decoded
 }
 
-// below calls decode with the path of a value below another.
-func (d *decoder) below(p path, decode func(at *path)) {
+// descend calls decode with the path of a value below another.
+func (d *decoder) descend(p path, decode func(pos *path)) {
 	n := len(d.paths)
 	d.paths = append(d.paths, p)
 	decode(&d.paths[n])
 	d.paths = d.paths[:n]
 }
 
-func (d *decoder) problem(n *yaml.Node, at *path, format string, args ...any) {
+func (d *decoder) problem(n *yaml.Node, pos *path, format string, args ...any) {
 	switch {
 	case d.full():
 		return
@@ -40,7 +40,7 @@ func (d *decoder) problem(n *yaml.Node, at *path, format string, args ...any) {
 		format, args = "there are more problems than the %d shown", []any{maxProblems}
 	}
 	d.problems = append(d.problems, Problem{
-		File: d.doc.file, Line: n.Line, Field: at.String(), Message: fmt.Sprintf(format, args...),
+		File: d.doc.file, Line: n.Line, Field: pos.String(), Message: fmt.Sprintf(format, args...),
 	})
 }
 
@@ -49,16 +49,16 @@ func (d *decoder) full() bool { return len(d.problems) > maxProblems }
 
 // enter resolves an alias and charges the visit to the budget. It returns false if a
 // limit is reached; else call leave afterwards.
-func (d *decoder) enter(n *yaml.Node, at *path) (*yaml.Node, bool) {
+func (d *decoder) enter(n *yaml.Node, pos *path) (*yaml.Node, bool) {
 	n = resolve(n)
 	spent := d.doc.budget < 0
 	d.doc.budget -= cost(n)
 	switch {
 	case spent:
 	case d.doc.budget < 0:
-		d.problem(n, at, "the aliases of this file stand for too much: write out less by alias")
+		d.problem(n, pos, "the aliases of this file stand for too much: write out less by alias")
 	case d.depth >= maxDepth:
-		d.problem(n, at, "nested deeper than %d", maxDepth)
+		d.problem(n, pos, "nested deeper than %d", maxDepth)
 	default:
 		d.depth++
 		return n, true
@@ -80,25 +80,25 @@ func cost(n *yaml.Node) int {
 }
 
 // message decodes any message, well-known types included.
-func (d *decoder) message(n *yaml.Node, at *path, m protoreflect.Message) {
+func (d *decoder) message(n *yaml.Node, pos *path, m protoreflect.Message) {
 	except := d.except
 	d.except = nil
-	n, ok := d.enter(n, at)
+	n, ok := d.enter(n, pos)
 	if !ok {
 		return
 	}
 	defer d.leave()
-	if d.wellKnown(n, at, m) {
+	if d.wellKnown(n, pos, m) {
 		return
 	}
 	if n.Kind != yaml.MappingNode {
-		d.problem(n, at, "needs a mapping (fields of %s), not %s", m.Descriptor().Name(), describe(n))
+		d.problem(n, pos, "needs a mapping (fields of %s), not %s", m.Descriptor().Name(), describe(n))
 		return
 	}
-	d.fields(n, at, m, except)
+	d.fields(n, pos, m, except)
 }
 
-func (d *decoder) fields(n *yaml.Node, at *path, m protoreflect.Message, except []string) {
+func (d *decoder) fields(n *yaml.Node, pos *path, m protoreflect.Message, except []string) {
 	start := len(d.seen)
 	defer func() { d.seen = d.seen[:start] }()
 	skipped := make([]int, len(except))
@@ -106,49 +106,50 @@ func (d *decoder) fields(n *yaml.Node, at *path, m protoreflect.Message, except 
 		key, value := resolve(n.Content[i]), n.Content[i+1]
 		if j := slices.Index(except, key.Value); j >= 0 {
 			if skipped[j]++; skipped[j] == 2 {
-				d.problem(key, at.unknown(key.Value), "is given a second time")
+				d.problem(key, pos.unknown(key.Value), "is given a second time")
 			}
 			continue
 		}
-		field := d.lookup(key, at, m.Descriptor())
-		if field == nil || !d.first(d.seen[start:], key, at, field, isNull(resolve(value))) {
+		field := d.lookup(key, pos, m.Descriptor())
+		if field == nil || !d.first(d.seen[start:], key, pos, field, isNull(resolve(value))) {
 			continue
 		}
-		d.below(path{parent: at, name: field.TextName()}, func(at *path) { d.field(value, at, m, field) })
+		d.descend(path{parent: pos, name: field.TextName()}, func(pos *path) { d.field(value, pos, m, field) })
 	}
 }
 
-// given is a field that a mapping already has.
-type given struct {
+// seenField is a field that a mapping already has.
+type seenField struct {
 	field protoreflect.FieldDescriptor
 	line  int
 	null  bool
 }
 
-// first notes a field of a mapping, given those before it. It returns false if it cannot be there.
-func (d *decoder) first(before []given, key *yaml.Node, at *path, field protoreflect.FieldDescriptor, null bool) bool {
+// first records a field of a mapping, given those before it. It returns false if the field is
+// not allowed.
+func (d *decoder) first(before []seenField, key *yaml.Node, pos *path, field protoreflect.FieldDescriptor, null bool) bool {
 	for _, g := range before {
 		if g.field == field {
-			d.problem(key, at.field(field.TextName()), "is given a second time (first on line %d)", g.line)
+			d.problem(key, pos.field(field.TextName()), "is given a second time (first on line %d)", g.line)
 			return false
 		}
 		if oneof := field.ContainingOneof(); oneof != nil && g.field.ContainingOneof() == oneof && !null && !g.null {
-			d.problem(key, at.field(field.TextName()), "cannot stand beside %s (line %d): only one of %s is possible",
+			d.problem(key, pos.field(field.TextName()), "cannot stand beside %s (line %d): only one of %s is possible",
 				g.field.TextName(), g.line, fieldNames(oneof.Fields()))
 			return false
 		}
 	}
-	d.seen = append(d.seen, given{field, key.Line, null})
+	d.seen = append(d.seen, seenField{field, key.Line, null})
 	return true
 }
 
-func (d *decoder) lookup(key *yaml.Node, at *path, m protoreflect.MessageDescriptor) protoreflect.FieldDescriptor {
+func (d *decoder) lookup(key *yaml.Node, pos *path, m protoreflect.MessageDescriptor) protoreflect.FieldDescriptor {
 	if key.Kind != yaml.ScalarNode {
-		d.problem(key, at, "a field's name cannot be %s", describe(key))
+		d.problem(key, pos, "a field's name cannot be %s", describe(key))
 		return nil
 	}
 	if key.Tag == "!!merge" {
-		d.problem(key, at, "merge keys (<<) are not supported: write the fields out, or use an alias for a whole value")
+		d.problem(key, pos, "merge keys (<<) are not supported: write the fields out, or use an alias for a whole value")
 		return nil
 	}
 	fields := m.Fields()
@@ -159,26 +160,26 @@ func (d *decoder) lookup(key *yaml.Node, at *path, m protoreflect.MessageDescrip
 		return field
 	}
 	if !d.full() {
-		d.problem(key, at.unknown(key.Value), "is not a field of %s%s", m.FullName(), suggestField(key.Value, fields))
+		d.problem(key, pos.unknown(key.Value), "is not a field of %s%s", m.FullName(), suggestField(key.Value, fields))
 	}
 	return nil
 }
 
-func (d *decoder) field(n *yaml.Node, at *path, m protoreflect.Message, field protoreflect.FieldDescriptor) {
+func (d *decoder) field(n *yaml.Node, pos *path, m protoreflect.Message, field protoreflect.FieldDescriptor) {
 	if isNull(resolve(n)) && !takesNull(field) {
 		return
 	}
 	switch {
 	case isPacked(n):
-		d.pack(n, at, m, field)
+		d.pack(n, pos, m, field)
 	case field.IsMap():
-		d.mapping(n, at, m.Mutable(field).Map(), field)
+		d.mapping(n, pos, m.Mutable(field).Map(), field)
 	case field.IsList():
-		d.list(n, at, m.Mutable(field).List(), field)
+		d.list(n, pos, m.Mutable(field).List(), field)
 	case field.Message() != nil:
-		d.message(n, at, m.Mutable(field).Message())
+		d.message(n, pos, m.Mutable(field).Message())
 	default:
-		if value, ok := d.scalar(n, at, field); ok {
+		if value, ok := d.scalar(n, pos, field); ok {
 			m.Set(field, value)
 		}
 	}
@@ -193,8 +194,8 @@ func takesNull(field protoreflect.FieldDescriptor) bool {
 		field.Enum() != nil && field.Enum().FullName() == "google.protobuf.NullValue"
 }
 
-func (d *decoder) list(n *yaml.Node, at *path, list protoreflect.List, field protoreflect.FieldDescriptor) {
-	n, ok := d.enter(n, at)
+func (d *decoder) list(n *yaml.Node, pos *path, list protoreflect.List, field protoreflect.FieldDescriptor) {
+	n, ok := d.enter(n, pos)
 	if !ok {
 		return
 	}
@@ -205,21 +206,21 @@ func (d *decoder) list(n *yaml.Node, at *path, list protoreflect.List, field pro
 	case d.doc.envoy: // a list of one
 		elements = []*yaml.Node{n}
 	default:
-		d.problem(n, at, "needs a list, not %s: put \"- \" before each element, or all in []", describe(n))
+		d.problem(n, pos, "needs a list, not %s: put \"- \" before each element, or all in []", describe(n))
 		return
 	}
 	for i, element := range elements {
-		d.below(path{parent: at, index: i}, func(at *path) { d.listed(element, at, list, field) })
+		d.descend(path{parent: pos, index: i}, func(pos *path) { d.listed(element, pos, list, field) })
 	}
 }
 
 // listed decodes an element of a list, and appends it.
-func (d *decoder) listed(n *yaml.Node, at *path, list protoreflect.List, field protoreflect.FieldDescriptor) {
+func (d *decoder) listed(n *yaml.Node, pos *path, list protoreflect.List, field protoreflect.FieldDescriptor) {
 	if d.doc.envoy && resolve(n).Kind == yaml.SequenceNode && !holdsLists(field) {
-		d.list(n, at, list, field)
+		d.list(n, pos, list, field)
 		return
 	}
-	if value, ok := d.element(n, at, field, list.NewElement); ok {
+	if value, ok := d.element(n, pos, field, list.NewElement); ok {
 		list.Append(value)
 	}
 }
@@ -232,52 +233,52 @@ func holdsLists(field protoreflect.FieldDescriptor) bool {
 }
 
 // element decodes an element of a list or a value of a map.
-func (d *decoder) element(n *yaml.Node, at *path, field protoreflect.FieldDescriptor, blank func() protoreflect.Value) (protoreflect.Value, bool) {
+func (d *decoder) element(n *yaml.Node, pos *path, field protoreflect.FieldDescriptor, blank func() protoreflect.Value) (protoreflect.Value, bool) {
 	if isNull(resolve(n)) && !(field.Message() != nil && field.Message().FullName() == "google.protobuf.Value") {
-		d.problem(n, at, "cannot be null: remove it or give it a value")
+		d.problem(n, pos, "cannot be null: remove it or give it a value")
 		return protoreflect.Value{}, false
 	}
 	if field.Message() == nil {
-		return d.scalar(n, at, field)
+		return d.scalar(n, pos, field)
 	}
 	if value, ok := d.listedEndpoint(n, field); ok {
 		return value, true
 	}
 	value := blank()
-	d.message(n, at, value.Message())
+	d.message(n, pos, value.Message())
 	return value, true
 }
 
-func (d *decoder) mapping(n *yaml.Node, at *path, m protoreflect.Map, field protoreflect.FieldDescriptor) {
-	n, ok := d.enter(n, at)
+func (d *decoder) mapping(n *yaml.Node, pos *path, m protoreflect.Map, field protoreflect.FieldDescriptor) {
+	n, ok := d.enter(n, pos)
 	if !ok {
 		return
 	}
 	defer d.leave()
 	if n.Kind != yaml.MappingNode {
-		d.problem(n, at, "needs a mapping, not %s", describe(n))
+		d.problem(n, pos, "needs a mapping, not %s", describe(n))
 		return
 	}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := resolve(n.Content[i]), n.Content[i+1]
-		at := at.key(clip(key.Value))
-		parsed, ok := d.mapKey(key, at, field.MapKey())
+		pos := pos.key(clip(key.Value))
+		parsed, ok := d.mapKey(key, pos, field.MapKey())
 		if !ok {
 			continue
 		}
 		if m.Has(parsed) {
-			d.problem(key, at, "is given a second time")
+			d.problem(key, pos, "is given a second time")
 			continue
 		}
-		if decoded, ok := d.element(value, at, field.MapValue(), m.NewValue); ok {
+		if decoded, ok := d.element(value, pos, field.MapValue(), m.NewValue); ok {
 			m.Set(parsed, decoded)
 		}
 	}
 }
 
-func (d *decoder) mapKey(key *yaml.Node, at *path, field protoreflect.FieldDescriptor) (protoreflect.MapKey, bool) {
+func (d *decoder) mapKey(key *yaml.Node, pos *path, field protoreflect.FieldDescriptor) (protoreflect.MapKey, bool) {
 	if key.Kind != yaml.ScalarNode || key.Tag == "!!merge" {
-		d.problem(key, at, "a key must be a plain text")
+		d.problem(key, pos, "a key must be a plain text")
 		return protoreflect.MapKey{}, false
 	}
 	// In JSON every key is a string, whatever its type.
@@ -287,7 +288,7 @@ func (d *decoder) mapKey(key *yaml.Node, at *path, field protoreflect.FieldDescr
 	} else {
 		text.Tag = "!!str"
 	}
-	value, ok := d.scalar(&text, at, field)
+	value, ok := d.scalar(&text, pos, field)
 	if !ok {
 		return protoreflect.MapKey{}, false
 	}

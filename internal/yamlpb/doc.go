@@ -30,13 +30,13 @@
 // 1h30m, also within Envoy's messages. Files that Envoy may read as well take them as
 // Envoy does, in seconds, so that no file works here and fails there.
 //
-// The types behind google.protobuf.Any are those linked into the program. This
-// package links all types of Envoy and its contrib extensions (gen/envoy).
+// The types behind google.protobuf.Any are those that the program has registered: cmd/hdsd has
+// all types of Envoy and its contrib extensions (internal/envoytypes).
 //
 // It walks the YAML nodes along the message's descriptor. The available libraries
 // stop at the first error, do not know field paths, or accept repeated keys and
 // numbers in place of strings.
 //
-// It starts no goroutine. Of this module it imports gen/envoy, which is a list of
-// imports, internal/suggest, internal/duration and internal/endpointpb.
+// It starts no goroutine. Of this module it imports internal/suggest, internal/duration
+// and envoy.
 package yamlpb

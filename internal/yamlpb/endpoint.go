@@ -11,7 +11,7 @@ import (
 var lbEndpoint = (&endpointv3.LbEndpoint{}).ProtoReflect().Descriptor()
 
 // listedEndpoint decodes an element of a list that is a plain endpoint. It returns false for any
-// other, which the general way decodes, or says what is wrong with it.
+// other, which the general way decodes, or reports as faulty.
 func (d *decoder) listedEndpoint(n *yaml.Node, field protoreflect.FieldDescriptor) (value protoreflect.Value, ok bool) {
 	if field.Message() != lbEndpoint {
 		return value, false
@@ -25,7 +25,7 @@ func (d *decoder) listedEndpoint(n *yaml.Node, field protoreflect.FieldDescripto
 	return protoreflect.ValueOfMessage(d.endpoints.Endpoint(host.Value, port).ProtoReflect()), true
 }
 
-// plainEndpoint returns the address and the port of an LbEndpoint that has these and nothing else,
+// plainEndpoint returns the address and the port of an LbEndpoint with these and nothing else,
 // in the usual order. Almost all endpoints are such ones, and there may be millions.
 func plainEndpoint(n *yaml.Node) (host *yaml.Node, port uint32, ok bool) {
 	for _, name := range [...]string{"endpoint", "address", "socket_address"} {

@@ -27,7 +27,7 @@ func TestRulesSayWhatToDo(t *testing.T) {
 	}
 	for _, rule := range rules {
 		if what, advice, found := strings.Cut(rule.advice, ": "); !found && !strings.Contains(rule.advice, "cannot") || what == "" || advice == "" {
-			t.Errorf("%s: %q gives no advice", rule.says, rule.advice)
+			t.Errorf("%s: %q gives no advice", rule.pattern, rule.advice)
 		}
 	}
 }

@@ -23,7 +23,7 @@ func parseJSON(data []byte) (*yaml.Node, int, error) {
 	}
 	root, err := r.value(0)
 	if err == nil {
-		if _, more := r.decoder.Token(); !errors.Is(more, io.EOF) {
+		if _, tokenErr := r.decoder.Token(); !errors.Is(tokenErr, io.EOF) {
 			err = errors.New("something follows the end of the document")
 		}
 	}

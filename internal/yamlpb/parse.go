@@ -28,8 +28,8 @@ const (
 type document struct {
 	file     string
 	envoy    bool // as lenient as Envoy
-	own      bool // durations as people write them
-	budget   int  // the rest of what decoding may visit
+	own      bool // durations in people's form
+	budget   int  // remaining budget of decoding
 	warnings []Problem
 }
 
@@ -39,8 +39,8 @@ func (d *document) warn(line int, field, message string) {
 	}
 }
 
-// Parse parses a file's bytes: JSON if the name ends in .json, else YAML. If that
-// fails, it says why.
+// Parse parses a file's bytes: JSON if the name ends in .json, else YAML. On failure it returns
+// the reason.
 func Parse(file string, data []byte) (Node, []Problem) {
 	return read(&document{file: file}, data)
 }
@@ -51,9 +51,8 @@ func ParseOwn(file string, data []byte) (Node, []Problem) {
 	return read(&document{file: file, own: true}, data)
 }
 
-// ParseAsEnvoy parses the bytes of a file that Envoy reads too. Decoding then accepts
-// every spelling that Envoy accepts. If parsing fails, it says why; else its problems
-// are warnings.
+// ParseAsEnvoy parses the bytes of a file that Envoy reads too. Decoding then accepts every
+// spelling that Envoy accepts. On failure it returns the reason; else its problems are warnings.
 func ParseAsEnvoy(file string, data []byte) (Node, []Problem) {
 	return read(&document{file: file, envoy: true}, data)
 }
@@ -104,7 +103,7 @@ func measure(data []byte) (marks int, err error) {
 // begins has 1 for the characters that may begin a value.
 var begins = [256]int{'{': 1, '[': 1, ',': 1, ':': 1, '-': 1, '?': 1, '\n': 1}
 
-// allow sets what decoding may visit of a text with so many marks and bytes.
+// allow sets the decoding budget of a text with so many marks and bytes.
 func (d *document) allow(marks, bytes int) { d.budget = aliasBudget + 8*marks + bytes/32 }
 
 func parseYAML(doc *document, data []byte) (*yaml.Node, int, error) {

@@ -16,26 +16,26 @@ func quick(data []byte, first int, p *packer) *yaml.Node {
 	q := &quickParser{text: string(data), line: first - 1, packer: p}
 	q.toLine(0)
 	root := q.block(0, nil)
-	if q.failed || q.at < len(q.text) {
+	if q.failed || q.offset < len(q.text) {
 		return nil
 	}
 	return root
 }
 
-// quickParser is the state of quick: a place in the text. Each method reads what begins there,
-// and leaves the place after it. Once failed is set, nothing else counts.
+// quickParser is the state of quick: a place in the text. Each method reads the part that begins
+// there, and leaves the place after it. Once failed is set, nothing else counts.
 type quickParser struct {
 	text   string
-	at     int // the next character
+	offset int // of the next character
 	line   int // its line
 	column int // of the first character of the line that is no space
-	end    int // of the text on the last line that was ended
+	end    int // end of the text on the last complete line
 	failed bool
 
-	room  []yaml.Node  // for nodes to come
-	pairs []*yaml.Node // for what is in mappings to come; most have one name
+	room  []yaml.Node  // for future nodes
+	pairs []*yaml.Node // for the content of future mappings; most have one name
 
-	packer *packer // nil: lists of endpoints are lists as any
+	packer *packer // nil: lists of endpoints are lists like any other
 	values [2]span // of the last values that are words or quoted texts
 }
 
@@ -63,7 +63,8 @@ func (q *quickParser) node(kind yaml.Kind, style yaml.Style, tag string) *yaml.N
 	return n
 }
 
-// rooms is for how many nodes there is room at a time: a file may have millions of short elements.
+// rooms returns how many nodes to allocate at a time: a file may have millions of short
+// elements.
 func (q *quickParser) rooms() int {
 	const bytesPerNode = 8 // most nodes have more
 	return min(quickRoom, 2+len(q.text)/bytesPerNode)
@@ -81,37 +82,37 @@ func (q *quickParser) mapping(style yaml.Style) *yaml.Node {
 
 // toLine moves to the first character of the next line that has more than a comment, given where
 // that line may begin.
-func (q *quickParser) toLine(at int) {
-	for start := at; ; start = at + 1 {
+func (q *quickParser) toLine(offset int) {
+	for start := offset; ; start = offset + 1 {
 		q.line++
-		at = start
-		for at < len(q.text) && q.text[at] == ' ' {
-			at++
+		offset = start
+		for offset < len(q.text) && q.text[offset] == ' ' {
+			offset++
 		}
-		if at < len(q.text) && q.text[at] == '#' {
-			for at < len(q.text) && q.text[at] != '\n' {
-				at++
+		if offset < len(q.text) && q.text[offset] == '#' {
+			for offset < len(q.text) && q.text[offset] != '\n' {
+				offset++
 			}
 		}
-		if at >= len(q.text) || q.text[at] != '\n' {
-			q.at, q.column = at, at-start
+		if offset >= len(q.text) || q.text[offset] != '\n' {
+			q.offset, q.column = offset, offset-start
 			break
 		}
 	}
-	if q.at >= len(q.text) {
+	if q.offset >= len(q.text) {
 		q.column = -1
 	}
 }
 
 // endLine moves to the next line. Nothing may follow on this one.
 func (q *quickParser) endLine() {
-	q.end = q.at
+	q.end = q.offset
 	q.spaces()
 	switch {
-	case q.at >= len(q.text):
+	case q.offset >= len(q.text):
 		q.column = -1
-	case q.text[q.at] == '\n':
-		q.toLine(q.at + 1)
+	case q.text[q.offset] == '\n':
+		q.toLine(q.offset + 1)
 	default:
 		q.failed = true
 	}
@@ -133,17 +134,17 @@ func (q *quickParser) gap() {
 
 // next returns the next character, 0 at the end.
 func (q *quickParser) next() byte {
-	if q.at >= len(q.text) {
+	if q.offset >= len(q.text) {
 		return 0
 	}
-	return q.text[q.at]
+	return q.text[q.offset]
 }
 
 // skip moves by a character, unless it is at the end.
-func (q *quickParser) skip() { q.at = min(q.at+1, len(q.text)) }
+func (q *quickParser) skip() { q.offset = min(q.offset+1, len(q.text)) }
 
 // begins reports whether a text is here.
-func (q *quickParser) begins(text string) bool { return strings.HasPrefix(q.text[q.at:], text) }
+func (q *quickParser) begins(text string) bool { return strings.HasPrefix(q.text[q.offset:], text) }
 
 // atDash reports whether an element of a list begins here.
 func (q *quickParser) atDash() bool { return q.begins("- ") }
@@ -163,14 +164,14 @@ func (q *quickParser) block(depth int, p *packer) *yaml.Node {
 func (q *quickParser) blockList(depth int, p *packer) *yaml.Node {
 	n, indent := q.node(yaml.SequenceNode, 0, "!!seq"), q.column
 	for !q.failed && q.column == indent && q.atDash() {
-		dash := q.at
+		dash := q.offset
 		q.skip()
 		q.spaces()
-		column := indent + q.at - dash
-		if p.takeLines(q, column, indent) {
+		column := indent + q.offset - dash
+		if p.consumeLines(q, column, indent) {
 			continue
 		}
-		start := q.at
+		start := q.offset
 		n.Content = append(n.Content, q.blockElement(column, depth))
 		if q.column > indent { // the text goes on
 			return q.fail()
@@ -195,11 +196,11 @@ func (q *quickParser) blockElement(column, depth int) *yaml.Node {
 
 // beginsMapping reports whether there is a name and a colon here.
 func (q *quickParser) beginsMapping() bool {
-	at := q.at
+	offset := q.offset
 	q.scalar(false)
-	is := !q.failed && q.next() == ':'
-	q.at, q.failed = at, false
-	return is
+	found := !q.failed && q.next() == ':'
+	q.offset, q.failed = offset, false
+	return found
 }
 
 // blockMapping reads a mapping whose names are in a column. The first is here.
@@ -236,7 +237,7 @@ func (q *quickParser) blockMapping(column, depth int) *yaml.Node {
 	return n
 }
 
-// name reads the name of a value, up to its colon, which a space or the end of the line follows.
+// name reads the name of a value, up to its colon, followed by a space or the end of the line.
 func (q *quickParser) name() *yaml.Node {
 	n := q.scalar(false)
 	if len(n.Value) > quickName || !q.begins(": ") && !q.begins(":\n") {
@@ -269,15 +270,15 @@ func (q *quickParser) flow(depth int, p *packer) *yaml.Node {
 func (q *quickParser) flowCollection(n *yaml.Node, end byte, depth int, p *packer) *yaml.Node {
 	q.skip()
 	for q.gap(); !q.failed && q.next() != end; q.gap() {
-		switch start := q.at; {
+		switch start := q.offset; {
 		case n.Kind == yaml.MappingNode:
 			key := q.name()
 			q.skip()
 			q.gap()
 			n.Content = append(n.Content, key, q.flow(depth+1, q.packerOf(key)))
-		case !p.take(q, inFlow):
+		case !p.consume(q, inFlow):
 			n.Content = append(n.Content, q.flow(depth+1, nil))
-			p.add(q, n, inFlow, span{start, q.at})
+			p.add(q, n, inFlow, span{start, q.offset})
 		}
 		q.gap()
 		if q.next() == end {
@@ -292,10 +293,10 @@ func (q *quickParser) flowCollection(n *yaml.Node, end byte, depth int, p *packe
 	return n
 }
 
-// scalar reads a word or a quoted text. What is kept is copied: it must not hold the whole
-// text in memory.
+// scalar reads a word or a quoted text. A kept one is copied: it must not hold the whole text in
+// memory.
 func (q *quickParser) scalar(kept bool) *yaml.Node {
-	var at span
+	var s span
 	n := q.node(yaml.ScalarNode, 0, "!!str")
 	switch c := q.next(); c {
 	case '"', '\'':
@@ -303,10 +304,10 @@ func (q *quickParser) scalar(kept bool) *yaml.Node {
 		if c == '\'' {
 			n.Style = yaml.SingleQuotedStyle
 		}
-		start := q.at + 1
+		start := q.offset + 1
 		for q.skip(); q.next() >= ' ' && q.next() != c && q.next() != '\\'; q.skip() {
 		}
-		at = span{min(start, q.at), q.at}
+		s = span{min(start, q.offset), q.offset}
 		if q.next() != c {
 			return q.fail()
 		}
@@ -314,24 +315,24 @@ func (q *quickParser) scalar(kept bool) *yaml.Node {
 			return q.fail()
 		}
 	default:
-		start := q.at
-		for q.at < len(q.text) && isWord(q.text[q.at]) {
+		start := q.offset
+		for q.offset < len(q.text) && isWord(q.text[q.offset]) {
 			q.skip()
 		}
-		at = span{start, q.at}
-		if n.Tag = wordTag(q.text[start:q.at]); n.Tag == "" {
+		s = span{start, q.offset}
+		if n.Tag = wordTag(q.text[start:q.offset]); n.Tag == "" {
 			return q.fail()
 		}
 	}
-	n.Value = q.text[at.start:at.end]
+	n.Value = q.text[s.start:s.end]
 	if kept {
 		n.Value = strings.Clone(n.Value)
-		q.values[0], q.values[1] = q.values[1], at
+		q.values[0], q.values[1] = q.values[1], s
 	}
 	return n
 }
 
-// isWord reports whether a character, within a word, means nothing else anywhere.
+// isWord reports whether a character has no other meaning within a word.
 func isWord(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '.' || c == '/' || c == '-'
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"hdsd/internal/endpointpb"
+	"hdsd/envoy"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -193,7 +193,7 @@ func unpacked(t *testing.T, got, want *yaml.Node) {
 			if !ok {
 				t.Fatalf("%+v is packed", n)
 			}
-			wire = endpointpb.AppendEndpoint(wire, host.Value, port)
+			wire = envoy.AppendLbEndpoint(wire, host.Value, port)
 		}
 		if got.Value != string(wire) {
 			t.Fatalf("packed are %q, want %q", got.Value, wire)

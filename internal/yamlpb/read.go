@@ -10,21 +10,21 @@ import (
 )
 
 // ReadFile reads a file of at most this many bytes. Its error names no path.
-func ReadFile(path string, most int64) ([]byte, error) {
+func ReadFile(path string, limit int64) ([]byte, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, unreadable(err)
 	}
 	defer file.Close()
 	var data bytes.Buffer
-	if info, err := file.Stat(); err == nil && info.Size() <= most {
+	if info, err := file.Stat(); err == nil && info.Size() <= limit {
 		data.Grow(int(info.Size()) + bytes.MinRead)
 	}
-	if _, err := data.ReadFrom(io.LimitReader(file, most+1)); err != nil {
+	if _, err := data.ReadFrom(io.LimitReader(file, limit+1)); err != nil {
 		return nil, unreadable(err)
 	}
-	if int64(data.Len()) > most {
-		return nil, fmt.Errorf("is larger than %d bytes, the most that is read", most)
+	if int64(data.Len()) > limit {
+		return nil, fmt.Errorf("is larger than %d bytes, the most that is read", limit)
 	}
 	return data.Bytes(), nil
 }

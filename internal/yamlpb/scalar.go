@@ -15,14 +15,14 @@ import (
 )
 
 // scalar decodes a value that is not a message.
-func (d *decoder) scalar(n *yaml.Node, at *path, field protoreflect.FieldDescriptor) (protoreflect.Value, bool) {
-	n, ok := d.enter(n, at)
+func (d *decoder) scalar(n *yaml.Node, pos *path, field protoreflect.FieldDescriptor) (protoreflect.Value, bool) {
+	n, ok := d.enter(n, pos)
 	if !ok {
 		return protoreflect.Value{}, false
 	}
 	defer d.leave()
 	if n.Kind != yaml.ScalarNode {
-		d.problem(n, at, "needs %s, not %s", kindName(field), describe(n))
+		d.problem(n, pos, "needs %s, not %s", kindName(field), describe(n))
 		return protoreflect.Value{}, false
 	}
 	if d.doc.envoy {
@@ -30,7 +30,7 @@ func (d *decoder) scalar(n *yaml.Node, at *path, field protoreflect.FieldDescrip
 	}
 	value, err := parseScalar(n, field)
 	if err != nil {
-		d.problem(n, at, "%s", err)
+		d.problem(n, pos, "%s", err)
 		return protoreflect.Value{}, false
 	}
 	return value, true
@@ -128,8 +128,8 @@ func parseEnum(n *yaml.Node, field protoreflect.FieldDescriptor) (protoreflect.E
 	return 0, fmt.Errorf("%w%s", unfit(n, field), suggestEnum(n.Value, values))
 }
 
-// jsonNumber matches a number of JSON. YAML has many other forms, which readers of YAML
-// disagree about.
+// jsonNumber matches a number of JSON. YAML has many other forms, on which readers of YAML
+// disagree.
 var jsonNumber = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]{1,4})?$`)
 
 // maxDigits is the maximum length of a number, in characters.

@@ -7,9 +7,9 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Parts is a YAML document for Envoy that ends with a list, cut into the elements of the
-// list. Each can be parsed alone, so that the nodes of a large document need not be in
-// memory together, and by several goroutines.
+// Parts is a YAML document for Envoy that ends with a list, cut into the elements of the list.
+// Each can be parsed separately, so that the nodes of a large document need not be in memory
+// together, and by several goroutines.
 type Parts struct {
 	Head Node // the document, with null for the list
 
@@ -24,8 +24,8 @@ type text struct {
 }
 
 // SplitAsEnvoy cuts a document whose last field at the top is a list of this name in block
-// style. It returns false for any other document, and where it is not certain: parse that as a
-// whole. So it does for one with anchors, because an element may refer to another.
+// style. It returns false for any other document, or if uncertain: parse that as a whole. This
+// includes one with anchors, because an element may refer to another.
 func SplitAsEnvoy(file, list string, data []byte) (*Parts, bool) {
 	p := &Parts{file: file, list: list}
 	if (&document{file: file}).json() || !splittable(data) {
@@ -46,7 +46,7 @@ func SplitAsEnvoy(file, list string, data []byte) (*Parts, bool) {
 	return p, true
 }
 
-// splittable reports whether a text has printable ASCII alone, so that each line ends with \n for
+// splittable reports whether a text has only printable ASCII, so that each line ends with \n for
 // YAML too, and no anchor.
 func splittable(data []byte) bool {
 	for _, b := range data {
@@ -57,67 +57,67 @@ func splittable(data []byte) bool {
 	return true
 }
 
-// usual has the characters of a text that may be split, because a look into a table is quick.
-var usual = func() (is [256]bool) {
+// usual has the characters of a splittable text, for a quick lookup.
+var usual = func() (set [256]bool) {
 	for b := ' '; b <= '~'; b++ {
-		is[b] = b != '&'
+		set[b] = b != '&'
 	}
-	is['\n'] = true
-	return is
+	set['\n'] = true
+	return set
 }()
 
 // cutHead cuts a text at the first element of a list at the top. It returns nothing if it
 // finds none.
 func cutHead(data []byte, list string) (head, rest []byte) {
-	for at := 0; at < len(data); {
-		end := lineEnd(data, at)
-		line := bytes.TrimRight(data[at:end], " \n")
-		if at = end; string(line) != list+":" {
+	for offset := 0; offset < len(data); {
+		end := lineEnd(data, offset)
+		line := bytes.TrimRight(data[offset:end], " \n")
+		if offset = end; string(line) != list+":" {
 			continue
 		}
-		for at < len(data) && isBlank(data[at:lineEnd(data, at)]) {
-			at = lineEnd(data, at)
+		for offset < len(data) && isBlank(data[offset:lineEnd(data, offset)]) {
+			offset = lineEnd(data, offset)
 		}
-		return data[:at], data[at:]
+		return data[:offset], data[offset:]
 	}
 	return nil, nil
 }
 
-// lineEnd returns where the line ends that begins at a place, after its \n.
-func lineEnd(data []byte, at int) int {
-	if n := bytes.IndexByte(data[at:], '\n'); n >= 0 {
-		return at + n + 1
+// lineEnd returns the end of the line that begins at offset, after its \n.
+func lineEnd(data []byte, offset int) int {
+	if n := bytes.IndexByte(data[offset:], '\n'); n >= 0 {
+		return offset + n + 1
 	}
 	return len(data)
 }
 
-// isBlank reports whether a line has nothing but a comment.
+// isBlank reports whether a line has at most a comment.
 func isBlank(line []byte) bool {
 	line = bytes.TrimLeft(line, " ")
 	return len(line) == 0 || line[0] == '\n' || line[0] == '#'
 }
 
-// cut cuts a text before each dash that is as far to the right as the first one. All that
-// belongs to an element is farther to the right. If a text in quotes or a flow collection
-// is cut, the part is no valid YAML.
+// cut cuts a text before each dash in the column of the first one. All parts of an element are
+// farther to the right. If it cuts a quoted text or a flow collection, the part is no valid
+// YAML.
 func (p *Parts) cut(line int, data []byte) bool {
 	indent := indentOf(data)
 	start := 0
-	for at := 0; at < len(data); line++ {
-		end := lineEnd(data, at)
-		of := data[at:end]
+	for offset := 0; offset < len(data); line++ {
+		end := lineEnd(data, offset)
+		segment := data[offset:end]
 		switch {
-		case indentOf(of) == indent && isDash(of[indent:]):
+		case indentOf(segment) == indent && isDash(segment[indent:]):
 			if n := len(p.texts); n > 0 {
-				p.texts[n-1].data = data[start:at]
+				p.texts[n-1].data = data[start:offset]
 			}
-			start = at
+			start = offset
 			p.texts = append(p.texts, text{line: line})
-		case isBlank(of):
-		case indentOf(of) <= indent:
+		case isBlank(segment):
+		case indentOf(segment) <= indent:
 			return false
 		}
-		at = end
+		offset = end
 	}
 	if len(p.texts) == 0 {
 		return false
@@ -139,31 +139,31 @@ func isDash(text []byte) bool {
 	return len(text) > 1 && text[0] == '-' && (text[1] == ' ' || text[1] == '\n')
 }
 
-// Len returns how many elements there are.
+// Len returns the number of elements.
 func (p *Parts) Len() int { return len(p.texts) }
 
 var errNotAlone = errors.New("is no element of its own, or has warnings")
 
-// Parse parses one element. Several goroutines may parse different ones. If it fails, parse
-// the whole document, which says why.
+// Parse parses one element. Several goroutines may parse different ones. If it fails, parse the
+// whole document for the reason.
 func (p *Parts) Parse(i int) (Node, error) {
-	of := p.texts[i]
+	part := p.texts[i]
 	doc := &document{file: p.file, envoy: true}
-	root, err := p.root(doc, of)
+	root, err := p.root(doc, part)
 	if err != nil {
 		return Node{}, err
 	}
 	return p.node(doc, i, root)
 }
 
-// ParsePacked parses one element whose endpoints are plain, and returns false for others. Decode
-// packs them into their localities then, and is quick. But it says less of what is wrong: if
-// anything is, Parse it instead.
+// ParsePacked parses one element with plain endpoints, and returns false for others. Decode then
+// packs them into their localities, and is quick. But it reports less about faults: if there are
+// any, Parse it instead.
 func (p *Parts) ParsePacked(i int) (Node, bool) {
-	of := p.texts[i]
+	part := p.texts[i]
 	doc := &document{file: p.file, envoy: true}
-	doc.allow(0, len(of.data))
-	root := quick(of.data, of.line+1, &packer{})
+	doc.allow(0, len(part.data))
+	root := quick(part.data, part.line+1, &packer{})
 	if root == nil {
 		return Node{}, false
 	}
@@ -181,20 +181,20 @@ func (p *Parts) node(doc *document, i int, root *yaml.Node) (Node, error) {
 }
 
 // root returns the nodes of an element, a list of one, with their lines in the document.
-func (p *Parts) root(doc *document, of text) (*yaml.Node, error) {
-	marks, err := measure(of.data)
+func (p *Parts) root(doc *document, part text) (*yaml.Node, error) {
+	marks, err := measure(part.data)
 	if err != nil {
 		return nil, err
 	}
-	doc.allow(marks, len(of.data))
-	if root := quick(of.data, of.line+1, nil); root != nil {
+	doc.allow(marks, len(part.data))
+	if root := quick(part.data, part.line+1, nil); root != nil {
 		return root, nil
 	}
-	root, _, err := parseYAML(doc, of.data)
+	root, _, err := parseYAML(doc, part.data)
 	if err != nil {
 		return nil, err
 	}
-	moveDown(root, of.line)
+	moveDown(root, part.line)
 	return root, nil
 }
 

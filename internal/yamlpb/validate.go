@@ -10,17 +10,17 @@ import (
 // Violation is a value that breaks a rule of its message.
 type Violation struct {
 	Field  string // path in proto names
-	Reason string // what is wrong, and how to fix it
+	Reason string // the fault, and how to fix it
 }
 
-// Validate applies the validation rules of Envoy's messages (protoc-gen-validate), and
-// returns the violations, the first thousand of them. It does not look into an Any.
+// Validate applies the validation rules of Envoy's messages (protoc-gen-validate), and returns
+// the first thousand violations. It does not look into an Any.
 func Validate(m proto.Message) []Violation {
 	return ValidateExcept(m, func(string) bool { return false })
 }
 
-// ValidateExcept does the same without the fields that except returns true for, and what is
-// in them. They do not count.
+// ValidateExcept is Validate without the fields for which except returns true, and their
+// content. They do not count.
 func ValidateExcept(m proto.Message, except func(field string) bool) []Violation {
 	validator, ok := m.(interface{ ValidateAll() error })
 	if !ok {
@@ -28,14 +28,14 @@ func ValidateExcept(m proto.Message, except func(field string) bool) []Violation
 	}
 	v := &violations{except: except}
 	v.add(validator.ValidateAll(), "", m.ProtoReflect().Descriptor(), 0)
-	return v.all
+	return v.list
 }
 
-// violations collects violations. A message has as many as it has parts, and to say what is
-// wrong with one takes far longer than to decode it.
+// violations collects violations. A message has as many as it has parts, and describing one
+// takes far longer than decoding it.
 type violations struct {
 	except func(field string) bool
-	all    []Violation
+	list   []Violation
 }
 
 type violation interface {
@@ -44,37 +44,37 @@ type violation interface {
 	Cause() error
 }
 
-func (v *violations) add(err error, at string, m protoreflect.MessageDescriptor, depth int) {
+func (v *violations) add(err error, location string, m protoreflect.MessageDescriptor, depth int) {
 	switch e := err.(type) { //nolint:errorlint // the loop walks the wrapped errors
 	case nil:
 	case interface{ AllErrors() []error }:
-		for _, one := range e.AllErrors() {
-			if len(v.all) == maxProblems {
+		for _, inner := range e.AllErrors() {
+			if len(v.list) == maxProblems {
 				return
 			}
-			v.add(one, at, m, depth)
+			v.add(inner, location, m, depth)
 		}
 	case violation:
-		v.field(e, at, m, depth)
+		v.field(e, location, m, depth)
 	default:
-		v.all = append(v.all, Violation{at, err.Error()})
+		v.list = append(v.list, Violation{location, err.Error()})
 	}
 }
 
-func (v *violations) field(e violation, at string, m protoreflect.MessageDescriptor, depth int) {
-	name, below := protoName(e.Field(), m)
-	if at != "" {
-		name = at + "." + name
+func (v *violations) field(e violation, location string, m protoreflect.MessageDescriptor, depth int) {
+	name, nested := protoName(e.Field(), m)
+	if location != "" {
+		name = location + "." + name
 	}
 	oneof := oneofOf(e.Field(), m)
 	switch {
 	case v.except(name):
 	case oneof != nil && e.Cause() == nil:
-		v.all = append(v.all, Violation{name, noneOf(oneof)})
+		v.list = append(v.list, Violation{name, noneOf(oneof)})
 	case e.Cause() == nil || depth > maxDepth:
-		v.all = append(v.all, Violation{name, explain(e.Reason())})
+		v.list = append(v.list, Violation{name, explain(e.Reason())})
 	default:
-		v.add(e.Cause(), name, below, depth+1)
+		v.add(e.Cause(), name, nested, depth+1)
 	}
 }
 

@@ -27,7 +27,7 @@ func describe(n *yaml.Node) string {
 	case "!!bool":
 		return n.Value
 	case "!!str", "!!timestamp", "!!binary":
-		if _, err := strconv.ParseFloat(n.Value, 64); err == nil && n.Style == 0 { // a number as it is written; Envoy sees a text
+		if _, err := strconv.ParseFloat(n.Value, 64); err == nil && n.Style == 0 { // a number as it is written; Envoy reads a text
 			return "the number " + clip(n.Value)
 		}
 		return fmt.Sprintf("the text %q", clip(n.Value))
@@ -65,10 +65,10 @@ func kindName(field protoreflect.FieldDescriptor) string {
 }
 
 func enumNames(values protoreflect.EnumValueDescriptors) string {
-	const most = 12
-	names := make([]string, 0, most+1)
+	const maxNames = 12
+	names := make([]string, 0, maxNames+1)
 	for i := range values.Len() {
-		if i == most {
+		if i == maxNames {
 			names = append(names, "…")
 			break
 		}
@@ -77,26 +77,26 @@ func enumNames(values protoreflect.EnumValueDescriptors) string {
 	return strings.Join(names, ", ")
 }
 
-func suggestEnum(have string, values protoreflect.EnumValueDescriptors) string {
+func suggestEnum(word string, values protoreflect.EnumValueDescriptors) string {
 	names := make([]string, values.Len())
 	for i := range names {
 		names[i] = string(values.Get(i).Name())
 	}
-	return suggest.DidYouMean(have, names)
+	return suggest.DidYouMean(word, names)
 }
 
-// suggestField says which field was meant, or which ones there are of that kind.
-func suggestField(have string, fields protoreflect.FieldDescriptors) string {
+// suggestField suggests the meant field, or the fields of that kind.
+func suggestField(word string, fields protoreflect.FieldDescriptors) string {
 	names := make([]string, fields.Len())
 	var kin []string
-	_, kind, _ := strings.Cut(have, "_")
+	_, kind, _ := strings.Cut(word, "_")
 	for i := range names {
 		names[i] = fields.Get(i).TextName()
-		if _, is, _ := strings.Cut(names[i], "_"); kind != "" && is == kind {
+		if _, rest, _ := strings.Cut(names[i], "_"); kind != "" && rest == kind {
 			kin = append(kin, names[i])
 		}
 	}
-	if meant := suggest.DidYouMean(have, names); meant != "" || len(kin) == 0 {
+	if meant := suggest.DidYouMean(word, names); meant != "" || len(kin) == 0 {
 		return meant
 	}
 	return ": it has " + strings.Join(kin, ", ")

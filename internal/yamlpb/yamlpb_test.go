@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
+	"hdsd/internal/envoytypes"
 	"hdsd/internal/yamlpb"
 )
 
@@ -65,6 +66,7 @@ func TestProblemsAreAllReported(t *testing.T) {
 
 // Each of these means the same in YAML and, by protojson, in JSON.
 func TestSameAsProtoJSON(t *testing.T) {
+	envoytypes.Register()
 	tests := map[string]struct{ yaml, json string }{
 		"both spellings": {
 			"connect_timeout: 0.5s\ncommonLbConfig: {healthyPanicThreshold: {value: 50}}",
@@ -101,6 +103,14 @@ func TestSameAsProtoJSON(t *testing.T) {
 		"bytes": {
 			"transport_socket: {name: x, typed_config: {'@type': type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext, common_tls_context: {tls_certificates: [{password: {inline_bytes: '_-8='}}]}}}",
 			`{"transportSocket": {"name": "x", "typedConfig": {"@type": "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext", "commonTlsContext": {"tlsCertificates": [{"password": {"inlineBytes": "/+8="}}]}}}}`,
+		},
+		"any of a type without code": {
+			"typed_extension_protocol_options: {a: {'@type': type.googleapis.com/envoy.extensions.filters.http.ext_proc.v3.ExternalProcessor, message_timeout: 0.25s, disable_clear_route_cache: true, " +
+				"filter_metadata: {a: [1, {b: c}]}, request_attributes: [x], mutation_rules: {allow_all_routing: true}, grpc_service: {initial_metadata: [{key: k, value: v}], google_grpc: {target_uri: u, stat_prefix: s, " +
+				"credentials_factory_name: f, config: {a: ~}, channel_args: {args: {a: {int_value: '7'}}}, call_credentials: [{from_plugin: {name: n, typed_config: {'@type': type.googleapis.com/envoy.config.core.v3.Node, id: i}}}]}}}}",
+			`{"typedExtensionProtocolOptions": {"a": {"@type": "type.googleapis.com/envoy.extensions.filters.http.ext_proc.v3.ExternalProcessor", "messageTimeout": "0.25s", "disableClearRouteCache": true,
+				"filterMetadata": {"a": [1, {"b": "c"}]}, "requestAttributes": ["x"], "mutationRules": {"allowAllRouting": true}, "grpcService": {"initialMetadata": [{"key": "k", "value": "v"}], "googleGrpc": {"targetUri": "u", "statPrefix": "s",
+				"credentialsFactoryName": "f", "config": {"a": null}, "channelArgs": {"args": {"a": {"intValue": "7"}}}, "callCredentials": [{"fromPlugin": {"name": "n", "typedConfig": {"@type": "type.googleapis.com/envoy.config.core.v3.Node", "id": "i"}}}]}}}}}`,
 		},
 		"aliases": {
 			"name: &n a\nalt_stat_name: *n\nhealth_checks: [&c {interval: 1s}, *c]",

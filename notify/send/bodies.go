@@ -7,7 +7,7 @@ import (
 	"hdsd/notify"
 )
 
-// alert is one of Alertmanager's API v2.
+// alert is an alert of Alertmanager's API v2.
 type alert struct {
 	Labels      map[string]string `json:"labels"`
 	Annotations map[string]string `json:"annotations"`
@@ -16,24 +16,24 @@ type alert struct {
 }
 
 func (s *sender) alerts(notices []notify.Notice) []alert {
-	all := make([]alert, len(notices))
+	list := make([]alert, len(notices))
 	for i := range notices {
 		n := &notices[i]
 		labels := map[string]string{"alertname": alertName(n.Kind), "severity": severity(n.Kind), "hdsd": s.node}
-		for name, value := range map[string]string{"cluster": n.Cluster, "zone": n.Zone, "endpoint": n.Address, subject(n.Kind): n.Name} {
+		for name, value := range map[string]string{"cluster": n.Cluster, "version": n.Version, "zone": n.Zone, "endpoint": n.Address, subject(n.Kind): n.Name} {
 			if value != "" {
 				labels[name] = value
 			}
 		}
-		all[i] = alert{
+		list[i] = alert{
 			Labels: labels, Annotations: map[string]string{"summary": n.Text, "command": n.Command, "runbook": Runbook(n.Kind)}, StartsAt: n.Since.UTC(),
 		}
 		if !n.Ended.IsZero() {
 			ended := n.Ended.UTC()
-			all[i].EndsAt = &ended
+			list[i].EndsAt = &ended
 		}
 	}
-	return all
+	return list
 }
 
 // delivery is the body of a request to a webhook.
@@ -50,6 +50,7 @@ type notification struct {
 	Status   string     `json:"status"`
 	Severity string     `json:"severity"`
 	Cluster  string     `json:"cluster,omitempty"`
+	Version  string     `json:"version,omitempty"`
 	Zone     string     `json:"zone,omitempty"`
 	Address  string     `json:"address,omitempty"`
 	Checker  string     `json:"checker,omitempty"`
@@ -65,29 +66,29 @@ func (s *sender) delivery(notices []notify.Notice, now time.Time) delivery {
 	d := delivery{Version: 1, SentAt: now.UTC(), Node: s.node, Notifications: make([]notification, len(notices))}
 	for i := range notices {
 		n := &notices[i]
-		out := notification{
-			ID: n.ID, Kind: string(n.Kind), Status: "firing", Severity: severity(n.Kind), Cluster: n.Cluster, Zone: n.Zone, Address: n.Address,
+		body := notification{
+			ID: n.ID, Kind: string(n.Kind), Status: "firing", Severity: severity(n.Kind), Cluster: n.Cluster, Version: n.Version, Zone: n.Zone, Address: n.Address,
 			Since: n.Since.UTC(), Summary: n.Text, Command: n.Command, Runbook: Runbook(n.Kind),
 		}
 		switch subject(n.Kind) {
 		case "checker":
-			out.Checker = n.Name
+			body.Checker = n.Name
 		case "source":
-			out.Source = n.Name
+			body.Source = n.Name
 		}
 		if !n.Ended.IsZero() {
 			ended := n.Ended.UTC()
-			out.Status, out.EndedAt = "resolved", &ended
+			body.Status, body.EndedAt = "resolved", &ended
 		}
 		if n.Kind == notify.Test {
-			out.Status = "test"
+			body.Status = "test"
 		}
-		d.Notifications[i] = out
+		d.Notifications[i] = body
 	}
 	return d
 }
 
-// alertName is a kind as alerts are named: CLUSTER_DOWN is HdsdClusterDown.
+// alertName returns the alert name of a kind: HdsdClusterDown for CLUSTER_DOWN.
 func alertName(k notify.Kind) string {
 	words := strings.Split(string(k), "_")
 	for i, word := range words {
@@ -106,7 +107,7 @@ func severity(k notify.Kind) string {
 	return "warning"
 }
 
-// subject says what the name of a condition is one of.
+// subject returns the noun for the name of a condition.
 func subject(k notify.Kind) string {
 	if k == notify.CheckerDoubted {
 		return "checker"
@@ -114,7 +115,7 @@ func subject(k notify.Kind) string {
 	return "source"
 }
 
-// Runbook returns the heading of the documents that says what to do.
+// Runbook returns the heading of the documentation for a kind.
 func Runbook(k notify.Kind) string {
 	return "docs/operations/notifications.md#" + strings.ToLower(string(k))
 }

@@ -16,18 +16,18 @@ import (
 	"hdsd/notify"
 )
 
-// lookEvery is how often a Hub looks for what nobody posts.
+// lookEvery is the interval between calls of Options.Look.
 const lookEvery = time.Second
 
-// Options are what a Hub needs.
+// Options are the settings of a Hub.
 type Options struct {
-	Node       string // hdsd's name, which receivers are told
-	Dir        string // for what receivers were told; empty: it is not kept
+	Node       string // hdsd's name, as sent to receivers
+	Dir        string // folder for open notices; empty: they are not kept
 	Log        zerolog.Logger
 	Registerer prometheus.Registerer
 
-	// Look returns conditions that nobody posts, such as a disk that fails. It is called
-	// once a second, and must not wait; nil: there are none.
+	// Look returns conditions that nothing posts, such as a failing disk. It is called once a
+	// second, and must not wait; nil: there are none.
 	Look func() []notify.Condition
 
 	ReadSecret func(path string) ([]byte, error) // a secret, password or token
@@ -36,36 +36,36 @@ type Options struct {
 	Transport http.RoundTripper // nil: the default one
 }
 
-// Receiver is a receiver as it is configured.
+// Receiver is a configured receiver.
 type Receiver struct {
 	Name   string
 	Target Target
 	Filter notify.Filter
 }
 
-// Hub decides who is told what, and delivers it.
+// Hub decides which receiver gets which notice, and delivers it.
 type Hub struct {
 	log     zerolog.Logger
 	sender  *sender
 	metrics *metrics
 	keep    *keeper
 	look    func() []notify.Condition
-	wake    chan struct{}
+	wake    signal
 
-	posting sync.Mutex // held for moments only
-	posted  []notify.Change
-	all     bool // Confirm was called
+	posting  sync.Mutex // held for moments only
+	posted   []notify.Change
+	complete bool // Confirm was called
 
-	mu        sync.Mutex // never held while somebody is waited for
+	mu        sync.Mutex // never held while waiting
 	wrong     map[notify.Key]notify.Condition
 	looked    map[notify.Key]bool
 	receivers []*recipient
 	confirmed bool
 	running   context.Context // of Run; nil before and after
-	owned     sync.WaitGroup  // the outboxes that run
+	owned     sync.WaitGroup  // running outboxes
 }
 
-// recipient is a receiver at work.
+// recipient is a receiver with its outbox.
 type recipient struct {
 	Receiver
 	decides *notify.Receiver
@@ -73,45 +73,38 @@ type recipient struct {
 	stop    context.CancelFunc // nil: it does not run
 }
 
-// New makes a Hub, which knows what receivers were told before a restart.
+// New makes a Hub, which loads the open notices from before a restart.
 func New(o Options) *Hub {
 	if o.Transport == nil {
 		o.Transport = http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // the standard library documents its type
 	}
 	h := &Hub{
-		log: o.Log, sender: newSender(&o, o.Transport), look: o.Look, wake: make(chan struct{}, 1),
+		log: o.Log, sender: newSender(&o, o.Transport), look: o.Look, wake: newSignal(),
 		wrong: map[notify.Key]notify.Condition{}, looked: map[notify.Key]bool{},
 	}
-	h.keep = newKeeper(o.Dir, o.Log, h.told)
+	h.keep = newKeeper(o.Dir, o.Log, h.openNotices)
 	h.metrics = newMetrics(o.Registerer, h)
 	return h
 }
 
-// Post takes in what begins and ends to be wrong. It does not wait.
+// Post adds changes of conditions. It does not wait.
 func (h *Hub) Post(changes []notify.Change) {
 	h.posting.Lock()
 	h.posted = append(h.posted, changes...)
 	h.posting.Unlock()
-	h.stir()
+	h.wake.raise()
 }
 
-// Confirm says that all that is wrong was posted since the start.
+// Confirm declares all present conditions posted since the start.
 func (h *Hub) Confirm() {
 	h.posting.Lock()
-	h.all = true
+	h.complete = true
 	h.posting.Unlock()
-	h.stir()
+	h.wake.raise()
 }
 
-func (h *Hub) stir() {
-	select {
-	case h.wake <- struct{}{}:
-	default:
-	}
-}
-
-// Set sets the receivers. One that keeps its name, type and URL goes on with what it was told,
-// however hdsd shows there who it is.
+// Set sets the receivers. One that keeps its name, type and URL keeps its open notices,
+// regardless of its credentials.
 func (h *Hub) Set(receivers []Receiver) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -124,8 +117,8 @@ func (h *Hub) Set(receivers []Receiver) {
 	for _, c := range receivers {
 		r := before[c.Name]
 		if r == nil || fingerprint(r.Target) != fingerprint(c.Target) {
-			told := h.keep.restored(c.Name, c.Target)
-			r = &recipient{decides: notify.NewReceiver(c.Filter, told), outbox: newOutbox(h, c.Name, c.Target, told)}
+			notices := h.keep.restored(c.Name, c.Target)
+			r = &recipient{decides: notify.NewReceiver(c.Filter, notices), outbox: newOutbox(h, c.Name, c.Target, notices)}
 			h.start(r)
 		} else {
 			delete(before, c.Name)
@@ -140,9 +133,9 @@ func (h *Hub) Set(receivers []Receiver) {
 			r.stop()
 		}
 	}
-	h.keep.before = nil // of receivers that are no more
-	h.keep.mark()
-	h.stir()
+	h.keep.before = nil // of removed receivers
+	h.keep.changed.raise()
+	h.wake.raise()
 }
 
 // start runs an outbox, if the hub runs. The caller holds mu.
@@ -183,23 +176,23 @@ func (h *Hub) Run(ctx context.Context) {
 	h.mu.Lock()
 	h.running = nil
 	h.mu.Unlock()
-	h.owned.Wait() // first, as they may still be told that something was taken
+	h.owned.Wait() // first, as they may still report deliveries
 	stopKeeping()
 	keeping.Wait()
 	h.sender.client.CloseIdleConnections()
 }
 
-// step decides what is due, and returns the time until the next step.
+// step decides which notices are due, and returns the time until the next step.
 func (h *Hub) step(now time.Time) time.Duration {
 	h.posting.Lock()
-	changes, all := h.posted, h.all
+	changes, complete := h.posted, h.complete
 	h.posted = nil
 	h.posting.Unlock()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	changes = h.lookFor(changes)
 	for i := range changes {
-		if c := &changes[i]; c.Over {
+		if c := &changes[i]; c.Ended {
 			delete(h.wrong, c.Key)
 		} else {
 			h.wrong[c.Key] = c.Condition
@@ -208,18 +201,18 @@ func (h *Hub) step(now time.Time) time.Duration {
 	next := now.Add(lookEvery)
 	for _, r := range h.receivers {
 		r.outbox.add(r.decides.Apply(now, changes), now)
-		if all && !h.confirmed {
+		if complete && !h.confirmed {
 			r.outbox.add(r.decides.Confirm(now), now)
 		}
 		if due, ok := r.decides.NextDeadline(); ok && due.Before(next) {
 			next = due
 		}
 	}
-	h.confirmed = h.confirmed || all
+	h.confirmed = h.confirmed || complete
 	return max(next.Sub(now), 10*time.Millisecond)
 }
 
-// lookFor adds what nobody posts.
+// lookFor adds the changes of conditions from Look.
 func (h *Hub) lookFor(changes []notify.Change) []notify.Change {
 	if h.look == nil {
 		return changes
@@ -232,46 +225,46 @@ func (h *Hub) lookFor(changes []notify.Change) []notify.Change {
 	}
 	for key := range h.looked {
 		if !found[key] {
-			changes = append(changes, notify.Change{Condition: notify.Condition{Key: key}, Over: true})
+			changes = append(changes, notify.Change{Condition: notify.Condition{Key: key}, Ended: true})
 		}
 	}
 	h.looked = found
 	return changes
 }
 
-// States returns how the receivers are, in the order of the configuration.
+// States returns the states of the receivers, in the order of the configuration.
 func (h *Hub) States() []State {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	all := make([]State, len(h.receivers))
+	states := make([]State, len(h.receivers))
 	for i, r := range h.receivers {
-		all[i] = r.outbox.present()
+		states[i] = r.outbox.present()
 	}
-	return all
+	return states
 }
 
-// told returns what receivers were told and is not over.
-func (h *Hub) told() []kept {
+// openNotices returns the open notices of each receiver.
+func (h *Hub) openNotices() []kept {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	all := make([]kept, len(h.receivers))
+	list := make([]kept, len(h.receivers))
 	for i, r := range h.receivers {
-		all[i] = kept{Name: r.Name, Type: r.Target.Type, Target: fingerprint(r.Target), Open: r.outbox.told()}
+		list[i] = kept{Name: r.Name, Type: r.Target.Type, Target: fingerprint(r.Target), Open: r.outbox.openNotices()}
 	}
-	return all
+	return list
 }
 
-// Test sends a marked notice to a receiver, once, and returns what that answered. It reports
-// whether there is such a receiver.
-func (h *Hub) Test(ctx context.Context, name string) (answer string, known bool, err error) {
+// Test sends a marked notice to a receiver, once, and returns the answer. It reports whether the
+// receiver exists.
+func (h *Hub) Test(ctx context.Context, name string) (answer string, found bool, err error) {
 	h.mu.Lock()
-	at := slices.IndexFunc(h.receivers, func(r *recipient) bool { return r.Name == name })
+	index := slices.IndexFunc(h.receivers, func(r *recipient) bool { return r.Name == name })
 	var target Target
-	if at >= 0 {
-		target = h.receivers[at].Target
+	if index >= 0 {
+		target = h.receivers[index].Target
 	}
 	h.mu.Unlock()
-	if at < 0 {
+	if index < 0 {
 		return "", false, nil
 	}
 	now := time.Now().UTC()

@@ -128,7 +128,7 @@ func clusterDown(name string) notify.Change {
 }
 
 func over(c notify.Change) notify.Change {
-	c.Over = true
+	c.Ended = true
 	return c
 }
 

@@ -24,10 +24,10 @@ const (
 	keptFile     = "notifications.json"
 	maxKept      = 64 << 20 // bytes
 	keepPause    = 200 * time.Millisecond
-	keepPatience = time.Minute // before a disk that failed is tried again
+	keepPatience = time.Minute // pause after a failure of the disk
 )
 
-// kept is what a receiver was told and is not over.
+// kept is the open notices of a receiver.
 type kept struct {
 	Name   string          `json:"name"`
 	Type   string          `json:"type"`
@@ -35,23 +35,23 @@ type kept struct {
 	Open   []notify.Notice `json:"open"`
 }
 
-// fingerprint tells targets apart. How hdsd authenticates itself there is no part of it.
+// fingerprint distinguishes targets, regardless of credentials.
 func fingerprint(t Target) string {
 	sum := sha256.Sum256([]byte(strings.Join([]string{t.Type, t.URL}, "\x00")))
 	return hex.EncodeToString(sum[:8])
 }
 
-// keeper keeps on disk what receivers were told.
+// keeper keeps open notices on disk.
 type keeper struct {
-	path    string // empty: nothing is kept
-	log     zerolog.Logger
-	told    func() []kept
-	changed chan struct{}
-	before  []kept // of before the start, until receivers are set
+	path        string // empty: nothing is kept
+	log         zerolog.Logger
+	openNotices func() []kept
+	changed     signal // something has
+	before      []kept // from before the start, until receivers are set
 }
 
-func newKeeper(dir string, log zerolog.Logger, told func() []kept) *keeper {
-	k := &keeper{log: log, told: told, changed: make(chan struct{}, 1)}
+func newKeeper(dir string, log zerolog.Logger, openNotices func() []kept) *keeper {
+	k := &keeper{log: log, openNotices: openNotices, changed: newSignal()}
 	if dir == "" {
 		return k
 	}
@@ -86,7 +86,7 @@ func (k *keeper) read() error {
 	return nil
 }
 
-// restored returns what a receiver was told before the start and is not known to be over.
+// restored returns the notices of a receiver from before the start that have not ended.
 func (k *keeper) restored(name string, t Target) []notify.Notice {
 	for i := range k.before {
 		if b := &k.before[i]; b.Name == name && b.Target == fingerprint(t) {
@@ -96,15 +96,7 @@ func (k *keeper) restored(name string, t Target) []notify.Notice {
 	return nil
 }
 
-// mark says that something has changed. It does not wait.
-func (k *keeper) mark() {
-	select {
-	case k.changed <- struct{}{}:
-	default:
-	}
-}
-
-// run writes what has changed until ctx ends, and once then.
+// run writes changes until ctx ends, and once then.
 func (k *keeper) run(ctx context.Context) {
 	if k.path == "" {
 		<-ctx.Done()
@@ -113,17 +105,17 @@ func (k *keeper) run(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
-			_ = k.write() // the restart tells of what is missing
+			_ = k.write() // the restart repeats missing notices
 			return
 		case <-k.changed:
 		}
 		pause := keepPause
 		if err := k.write(); err != nil {
 			k.failed(err)
-			k.mark()
+			k.changed.raise()
 			pause = keepPatience
 		}
-		select { // so that a storm is not written notice by notice
+		select { // batches the notices of a storm
 		case <-ctx.Done():
 		case <-time.After(pause):
 		}
@@ -131,7 +123,7 @@ func (k *keeper) run(ctx context.Context) {
 }
 
 func (k *keeper) write() error {
-	data, err := json.Marshal(k.told())
+	data, err := json.Marshal(k.openNotices())
 	if err != nil {
 		return err
 	}

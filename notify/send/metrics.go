@@ -5,19 +5,19 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
-// metrics show how receivers are doing.
+// metrics show the states of the receivers.
 type metrics struct {
 	sent, failed, dropped prometheus.Counter
 	delay                 prometheus.Observer
 }
 
-func newMetrics(to prometheus.Registerer, h *Hub) *metrics {
-	f := promauto.With(to)
-	gauge := func(name, help string, of func(*State) int) {
+func newMetrics(registerer prometheus.Registerer, h *Hub) *metrics {
+	f := promauto.With(registerer)
+	gauge := func(name, help string, value func(*State) int) {
 		f.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 {
 			sum := 0
 			for _, s := range h.States() {
-				sum += of(&s)
+				sum += value(&s)
 			}
 			return float64(sum)
 		})

@@ -3,6 +3,7 @@ package send
 import (
 	"context"
 	"errors"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -13,30 +14,30 @@ import (
 
 // Limits of an outbox.
 const (
-	maxQueued = 2000 // beginnings and ends that wait
-	maxDead   = 100  // dead letters that are shown
+	maxQueued = 2000 // waiting beginnings and ends
+	maxDead   = 100  // kept dead letters
 )
 
 const (
-	firstPause = time.Second // after a failure; twice as long after each further one
+	firstPause = time.Second // after a failure; doubled after each further one
 	longPause  = time.Minute
 	lastWords  = 2 * time.Second // for a request in progress when hdsd stops
-	resend     = time.Minute     // Alertmanager ends what it does not hear of for 5 minutes, unless configured otherwise
+	resend     = time.Minute     // Alertmanager ends alerts without news for 5 minutes, unless configured otherwise
 )
 
-// DeadLetter is a notice that was given up.
+// DeadLetter is a notice that was not delivered.
 type DeadLetter struct {
 	Time   time.Time
 	Notice notify.Notice
 	Error  string
 }
 
-// State is how an outbox is.
+// State is the state of an outbox.
 type State struct {
 	Name, Type   string
 	Open, Queued int
 	LastSuccess  time.Time // zero: none since the start
-	FailingSince time.Time // zero: it does not fail
+	FailingSince time.Time // zero if it does not fail
 	LastError    string
 	Dropped      uint64
 	Dead         []DeadLetter // newest first
@@ -47,41 +48,37 @@ type outbox struct {
 	name   string
 	sender *sender
 	hub    *Hub
-	wake   chan struct{}
-	retry  chan struct{} // what failed is worth another attempt now
+	wake   signal
+	retry  signal // a failed notice is worth another attempt now
 
 	mu       sync.Mutex
 	target   Target
 	queue    []notify.Notice
 	inFlight int                          // of the queue's head
-	sent     map[notify.Key]notify.Notice // taken by the receiver, and not over
-	one      bool                         // send one notice at a time, after a refusal of several
+	accepted map[notify.Key]notify.Notice // accepted by the receiver, and not ended
+	single   bool                         // send one notice at a time, after a refusal of several
 	state    State
 }
 
-func newOutbox(h *Hub, name string, t Target, sent []notify.Notice) *outbox {
-	o := &outbox{name: name, target: t, sender: h.sender, hub: h, wake: make(chan struct{}, 1), retry: make(chan struct{}, 1), sent: map[notify.Key]notify.Notice{}}
-	for _, n := range sent {
-		o.sent[n.Key] = n
+func newOutbox(h *Hub, name string, t Target, accepted []notify.Notice) *outbox {
+	o := &outbox{name: name, target: t, sender: h.sender, hub: h, wake: newSignal(), retry: newSignal(), accepted: map[notify.Key]notify.Notice{}}
+	for _, n := range accepted {
+		o.accepted[n.Key] = n
 	}
 	return o
 }
 
-// retarget changes how the receiver is reached.
+// retarget changes the receiver's address and credentials.
 func (o *outbox) retarget(t Target) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.target == t {
-		return
-	}
-	o.target = t
-	select {
-	case o.retry <- struct{}{}:
-	default:
+	if o.target != t {
+		o.target = t
+		o.retry.raise()
 	}
 }
 
-// aim returns how the receiver is reached now.
+// aim returns the receiver's present target.
 func (o *outbox) aim() Target {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -102,64 +99,63 @@ func (o *outbox) add(notices []notify.Notice, now time.Time) {
 		}
 		o.queue = append(o.queue, n)
 	}
-	if over := len(o.queue) - maxQueued; over > 0 {
+	if excess := len(o.queue) - maxQueued; excess > 0 {
 		rest := o.queue[o.inFlight:]
-		for i := range rest[:over] {
+		for i := range rest[:excess] {
 			o.bury(&rest[i], errors.New("more than 2,000 notifications wait for this receiver"), now)
 		}
-		o.queue = append(o.queue[:o.inFlight:o.inFlight], rest[over:]...)
+		o.queue = append(o.queue[:o.inFlight:o.inFlight], rest[excess:]...)
 	}
-	select {
-	case o.wake <- struct{}{}:
-	default:
-	}
+	o.wake.raise()
 }
 
-// knows reports whether the receiver has the beginning of what is over, or is to get it.
+// knows reports whether the receiver has the beginning of an ended notice, or is to get it.
 func (o *outbox) knows(end *notify.Notice) bool {
-	return o.sent[end.Key].ID == end.ID || slices.ContainsFunc(o.queue, func(n notify.Notice) bool { return n.ID == end.ID })
+	return o.accepted[end.Key].ID == end.ID || slices.ContainsFunc(o.queue, func(n notify.Notice) bool { return n.ID == end.ID })
 }
 
-// cancel removes the beginning of what is over, if nobody was told of it yet.
+// cancel removes the beginning of an ended notice, if it was not sent yet.
 func (o *outbox) cancel(end *notify.Notice, now time.Time) bool {
-	at := slices.IndexFunc(o.queue, func(n notify.Notice) bool { return n.ID == end.ID && n.Ended.IsZero() })
-	if at < o.inFlight {
+	index := slices.IndexFunc(o.queue, func(n notify.Notice) bool { return n.ID == end.ID && n.Ended.IsZero() })
+	if index < o.inFlight {
 		return false
 	}
-	o.queue = slices.Delete(o.queue, at, at+1)
+	o.queue = slices.Delete(o.queue, index, index+1)
 	o.bury(end, errors.New("it began and ended before the receiver took it"), now)
 	return true
 }
 
 // bury makes a dead letter of a notice. The caller holds mu.
-func (o *outbox) bury(n *notify.Notice, why error, now time.Time) {
+func (o *outbox) bury(n *notify.Notice, reason error, now time.Time) {
 	if !n.Ended.IsZero() {
-		delete(o.sent, n.Key)
-		o.hub.keep.mark()
+		delete(o.accepted, n.Key)
+		o.hub.keep.changed.raise()
 	}
 	o.state.Dropped++
-	o.state.Dead = slices.Insert(o.state.Dead, 0, DeadLetter{Time: now, Notice: *n, Error: why.Error()})
+	o.state.Dead = slices.Insert(o.state.Dead, 0, DeadLetter{Time: now, Notice: *n, Error: reason.Error()})
 	o.state.Dead = o.state.Dead[:min(len(o.state.Dead), maxDead)]
 	o.hub.metrics.dropped.Inc()
 	o.hub.log.Warn().Str("event", "notification_dropped").Str("receiver", o.name).Str("kind", string(n.Kind)).Str("summary", n.Text).
-		Bool("resolved", !n.Ended.IsZero()).Err(why).Msg("a notification was given up")
+		Bool("resolved", !n.Ended.IsZero()).Err(reason).Msg("a notification was given up")
 }
 
 // run sends until ctx ends.
 func (o *outbox) run(ctx context.Context) {
-	again := time.NewTimer(resend)
-	defer again.Stop()
+	resendTimer := time.NewTimer(resend)
+	defer resendTimer.Stop()
 	for failures := 0; ; {
-		batch, repeated := o.take(), false
+		batch, repeated := o.nextBatch(), false
 		if len(batch) == 0 {
 			select {
 			case <-ctx.Done():
 				return
 			case <-o.wake:
 				continue
-			case <-again.C:
-				again.Reset(resend)
-				batch, repeated = o.toRepeat(), true
+			case <-resendTimer.C:
+				resendTimer.Reset(resend)
+				if o.aim().Type == Alertmanager {
+					batch, repeated = o.openNotices(), true
+				}
 			}
 		}
 		if err := o.deliver(ctx, batch, repeated); err == nil {
@@ -173,18 +169,18 @@ func (o *outbox) run(ctx context.Context) {
 	}
 }
 
-// take returns what to send next.
-func (o *outbox) take() (batch []notify.Notice) {
+// nextBatch returns the notices to send next.
+func (o *outbox) nextBatch() (batch []notify.Notice) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	most := maxBatch
-	if o.one {
-		most = 1
+	limit := maxBatch
+	if o.single {
+		limit = 1
 	}
 	seen := map[notify.Key]bool{}
-	for i := range o.queue[:min(len(o.queue), most)] {
+	for i := range o.queue[:min(len(o.queue), limit)] {
 		if seen[o.queue[i].Key] {
-			break // its end and its next beginning are told one after the other
+			break // its end and its next beginning are separate requests
 		}
 		seen[o.queue[i].Key] = true
 		batch = append(batch, o.queue[i])
@@ -193,24 +189,11 @@ func (o *outbox) take() (batch []notify.Notice) {
 	return batch
 }
 
-// toRepeat returns what an Alertmanager has to hear of again.
-func (o *outbox) toRepeat() (all []notify.Notice) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.target.Type != Alertmanager {
-		return nil
-	}
-	for _, n := range o.sent {
-		all = append(all, n)
-	}
-	return all
-}
-
-// deliver sends notices. A refusal is no error: what is refused is given up.
+// deliver sends notices. A refusal is no error: refused notices become dead letters.
 func (o *outbox) deliver(ctx context.Context, batch []notify.Notice, repeated bool) error {
 	inFlight, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
-	defer context.AfterFunc(ctx, func() { // what is on its way may arrive: else it is told again after a restart
+	defer context.AfterFunc(ctx, func() { // a request in progress may arrive: else a restart would repeat it
 		time.AfterFunc(lastWords, cancel)
 	})()
 	for part := range slices.Chunk(batch, maxBatch) {
@@ -226,7 +209,7 @@ func (o *outbox) deliver(ctx context.Context, batch []notify.Notice, repeated bo
 	return nil
 }
 
-// delivered takes note of how an attempt went.
+// delivered records the result of an attempt.
 func (o *outbox) delivered(batch []notify.Notice, repeated bool, err error, now time.Time) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -240,7 +223,7 @@ func (o *outbox) delivered(batch []notify.Notice, repeated bool, err error, now 
 			o.received(&batch[i], now)
 		}
 	case final && len(batch) > 1:
-		o.one, o.inFlight = true, 0 // to find out which
+		o.single, o.inFlight = true, 0 // to find the refused one
 		return nil
 	case final:
 		o.bury(&batch[0], refused, now)
@@ -251,24 +234,24 @@ func (o *outbox) delivered(batch []notify.Notice, repeated bool, err error, now 
 	o.queue = o.queue[o.inFlight:]
 	o.inFlight = 0
 	if len(o.queue) == 0 {
-		o.queue, o.one = nil, false
+		o.queue, o.single = nil, false
 	}
 	return nil
 }
 
-// received takes note that the receiver has a notice. The caller holds mu.
+// received records that the receiver has a notice. The caller holds mu.
 func (o *outbox) received(n *notify.Notice, now time.Time) {
 	o.hub.metrics.sent.Inc()
 	if n.Ended.IsZero() {
-		o.sent[n.Key] = *n
+		o.accepted[n.Key] = *n
 		o.hub.metrics.delay.Observe(now.Sub(n.Since).Seconds())
 	} else {
-		delete(o.sent, n.Key)
+		delete(o.accepted, n.Key)
 	}
-	o.hub.keep.mark()
+	o.hub.keep.changed.raise()
 }
 
-// note takes note of an attempt. The caller holds mu.
+// note records an attempt. The caller holds mu.
 func (o *outbox) note(err error, now time.Time) {
 	s := &o.state
 	if err == nil {
@@ -286,7 +269,7 @@ func (o *outbox) note(err error, now time.Time) {
 	s.LastError = err.Error()
 }
 
-// pause waits before another attempt. It reports whether there is to be one.
+// pause waits before another attempt. It reports whether to make one.
 func (o *outbox) pause(ctx context.Context, failures int) bool {
 	length := min(firstPause<<min(failures, 10), longPause)
 	timer := time.NewTimer(length/2 + rand.N(length/2)) // so that not all come at once
@@ -300,21 +283,31 @@ func (o *outbox) pause(ctx context.Context, failures int) bool {
 	return true
 }
 
-// present returns how the outbox is.
+// present returns the state of the outbox.
 func (o *outbox) present() State {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	s := o.state
-	s.Name, s.Type, s.Open, s.Queued, s.Dead = o.name, o.target.Type, len(o.sent), len(o.queue), slices.Clone(o.state.Dead)
+	s.Name, s.Type, s.Open, s.Queued, s.Dead = o.name, o.target.Type, len(o.accepted), len(o.queue), slices.Clone(o.state.Dead)
 	return s
 }
 
-// told returns what the receiver was told and is not over.
-func (o *outbox) told() (all []notify.Notice) {
+// openNotices returns the notices that the receiver has, and that have not ended.
+func (o *outbox) openNotices() []notify.Notice {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for _, n := range o.sent {
-		all = append(all, n)
+	return slices.Collect(maps.Values(o.accepted))
+}
+
+// signal wakes one goroutine, now or at its next wait.
+type signal chan struct{}
+
+func newSignal() signal { return make(signal, 1) }
+
+// raise does not wait.
+func (s signal) raise() {
+	select {
+	case s <- struct{}{}:
+	default: // it is raised already
 	}
-	return all
 }

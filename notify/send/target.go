@@ -22,7 +22,7 @@ import (
 // Limits of one request.
 const (
 	attemptTimeout = 10 * time.Second
-	maxAnswer      = 1 << 10 // bytes of an answer that are shown
+	maxAnswer      = 1 << 10 // shown bytes of an answer
 	maxBatch       = 100     // notices
 )
 
@@ -32,14 +32,14 @@ const (
 	Webhook      = "webhook"
 )
 
-// Target is where a receiver is.
+// Target is the address of a receiver.
 type Target struct {
 	Type       string
 	URL        string // of an Alertmanager: its base
 	SecretFile string // of a webhook; empty: requests are not signed
 
 	User         string // for basic authentication; empty: none
-	PasswordFile string // of it
+	PasswordFile string // for basic authentication
 	TokenFile    string // of a bearer token; empty: none
 
 	TLS TLS
@@ -51,8 +51,7 @@ type TLS struct {
 	CA, Chain, Key string
 }
 
-// refusal is the answer to a request that is wrong in itself, so that it would be the same
-// the next time.
+// refusal is the answer to an invalid request, which would fail again.
 type refusal struct{ error }
 
 // sender makes requests.
@@ -63,18 +62,18 @@ type sender struct {
 	readTLS    func(TLS) (*tls.Config, error)
 }
 
-func newSender(o *Options, over http.RoundTripper) *sender {
+func newSender(o *Options, transport http.RoundTripper) *sender {
 	return &sender{node: o.Node, readSecret: o.ReadSecret, readTLS: o.ReadTLS, client: &http.Client{
-		Transport: over, Timeout: attemptTimeout,
+		Transport: transport, Timeout: attemptTimeout,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 }
 
-// send sends notices and returns what was answered.
-func (s *sender) send(ctx context.Context, to *Target, notices []notify.Notice, now time.Time) (answer string, err error) {
-	address, body := to.URL, any(nil)
-	if to.Type == Alertmanager {
-		address, body = strings.TrimSuffix(to.URL, "/")+"/api/v2/alerts", s.alerts(notices)
+// send sends notices and returns the answer.
+func (s *sender) send(ctx context.Context, target *Target, notices []notify.Notice, now time.Time) (answer string, err error) {
+	address, body := target.URL, any(nil)
+	if target.Type == Alertmanager {
+		address, body = strings.TrimSuffix(target.URL, "/")+"/api/v2/alerts", s.alerts(notices)
 	} else {
 		body = s.delivery(notices, now)
 	}
@@ -88,20 +87,20 @@ func (s *sender) send(ctx context.Context, to *Target, notices []notify.Notice, 
 	}
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("User-Agent", "hdsd")
-	if to.SecretFile != "" {
-		signature, err := sign(s.readSecret, to.SecretFile, data)
+	if target.SecretFile != "" {
+		signature, err := sign(s.readSecret, target.SecretFile, data)
 		if err != nil {
 			return "", err
 		}
 		request.Header.Set("X-Hdsd-Signature", signature)
 	}
-	if err := s.authorize(request, to); err != nil {
+	if err := s.authorize(request, target); err != nil {
 		return "", err
 	}
-	if to.TLS == (TLS{}) {
+	if target.TLS == (TLS{}) {
 		return s.do(s.client, request)
 	}
-	secured, err := s.secured(to.TLS)
+	secured, err := s.secured(target.TLS)
 	if err != nil {
 		return "", err
 	}
@@ -109,17 +108,17 @@ func (s *sender) send(ctx context.Context, to *Target, notices []notify.Notice, 
 	return s.do(secured, request)
 }
 
-// authorize adds what the receiver knows hdsd by, as the files say now.
-func (s *sender) authorize(request *http.Request, to *Target) error {
+// authorize adds hdsd's credentials, as they are in the files now.
+func (s *sender) authorize(request *http.Request, target *Target) error {
 	switch {
-	case to.User != "":
-		password, err := s.readSecret(to.PasswordFile)
+	case target.User != "":
+		password, err := s.readSecret(target.PasswordFile)
 		if err != nil {
 			return err
 		}
-		request.SetBasicAuth(to.User, string(password))
-	case to.TokenFile != "":
-		token, err := s.readSecret(to.TokenFile)
+		request.SetBasicAuth(target.User, string(password))
+	case target.TokenFile != "":
+		token, err := s.readSecret(target.TokenFile)
 		if err != nil {
 			return err
 		}
@@ -128,7 +127,7 @@ func (s *sender) authorize(request *http.Request, to *Target) error {
 	return nil
 }
 
-// secured returns a client for one request, by the files as they are now.
+// secured returns a client for one request, by the present content of the files.
 func (s *sender) secured(files TLS) (*http.Client, error) {
 	config, err := s.readTLS(files)
 	if err != nil {
@@ -142,11 +141,11 @@ func (s *sender) secured(files TLS) (*http.Client, error) {
 }
 
 // do makes a request. Its error does not have the URL.
-func (s *sender) do(over *http.Client, request *http.Request) (answer string, err error) {
-	response, err := over.Do(request)
+func (s *sender) do(client *http.Client, request *http.Request) (answer string, err error) {
+	response, err := client.Do(request)
 	if err != nil {
-		if in, ok := errors.AsType[*url.Error](err); ok {
-			err = in.Err
+		if urlErr, ok := errors.AsType[*url.Error](err); ok {
+			err = urlErr.Err
 		}
 		if errors.Is(err, context.DeadlineExceeded) {
 			err = fmt.Errorf("no answer within %s", attemptTimeout)
@@ -166,13 +165,13 @@ func (s *sender) do(over *http.Client, request *http.Request) (answer string, er
 	return answer, errors.New("it answers " + answer)
 }
 
-// textOf returns what is shown of an answer, without the secrets of its request: a receiver may
-// say what it was sent.
+// textOf returns the text of an answer to show, without the secrets of its request: a receiver
+// may repeat the request.
 func textOf(body io.Reader, request *http.Request) string {
 	_, credentials, _ := strings.Cut(request.Header.Get("Authorization"), " ")
 	_, password, _ := request.BasicAuth()
-	all, _ := io.ReadAll(io.LimitReader(body, int64(maxAnswer+len(credentials)))) // whatever it says, the status counts
-	text := string(all)
+	content, _ := io.ReadAll(io.LimitReader(body, int64(maxAnswer+len(credentials)))) // whatever it says, the status counts
+	text := string(content)
 	for _, secret := range []string{credentials, password} {
 		if secret != "" {
 			text = strings.ReplaceAll(text, secret, "(secret)")
@@ -181,7 +180,7 @@ func textOf(body io.Reader, request *http.Request) string {
 	return strings.ToValidUTF8(strings.TrimSpace(text[:min(len(text), maxAnswer)]), "?")
 }
 
-// sign returns the signature of a body by the secret in a file, as it is now.
+// sign returns the signature of a body by the secret in a file.
 func sign(read func(string) ([]byte, error), file string, body []byte) (string, error) {
 	secret, err := read(file)
 	if err != nil {

@@ -2,7 +2,7 @@
 import { createContext } from "preact";
 import { useContext, useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { changed } from "./api.js";
-import { html } from "./look.js";
+import { clusterOf, html } from "./look.js";
 
 /** Me is who looks at the page, and what they may do, as /v1/status says it; null before that. */
 export const Me = createContext(null);
@@ -15,7 +15,7 @@ export const matches = (glob, name) => new RegExp(`^${escaped(glob).replaceAll("
 /** useMay tells what the caller may change: what concerns all clusters, and the health of one. */
 export function useMay() {
   const globs = useContext(Me)?.operates ?? [];
-  return { all: globs.includes("*"), change: (cluster) => globs.some((glob) => glob === "*" || (cluster && matches(glob, cluster))) };
+  return { all: globs.includes("*"), change: (cluster, version) => globs.some((glob) => glob === "*" || (cluster && (matches(glob, cluster) || matches(glob, clusterOf(cluster, version ?? ""))))) };
 }
 
 const authorKey = "hdsd-author";

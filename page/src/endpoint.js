@@ -1,5 +1,5 @@
 import { get } from "./api.js";
-import { Health, Table, Time, Trouble, ago, hour, html, isDown, lasting, link, oneCluster, percent, plural, quoted, signs, useGet, usePoll, where } from "./look.js";
+import { Health, Table, Time, Trouble, ago, hour, html, isDown, lasting, link, oneCluster, percent, plural, quoted, signs, titleOf, useGet, usePoll, where } from "./look.js";
 import { Clear, Override } from "./override.js";
 import { Strip, kept } from "./strip.js";
 
@@ -8,15 +8,16 @@ const periods = [["1 h", hour], ["24 h", 24 * hour], ["7 d", 7 * 24 * hour], ["3
 /** Endpoint explains the health of one endpoint: who says so, since when, and what was before. */
 export function Endpoint({ cluster, address }) {
   const { answer, error } = useGet("/v1/endpoints", { cluster, address }, 2000, oneCluster(cluster));
-  return html`<p><a href="#/">All clusters</a> / <a href=${link("clusters", cluster)}>${cluster}</a></p>
+  return html`<p><a href="#/">All clusters</a> / <a href=${link("clusters", cluster)}>${titleOf(cluster, answer ? (answer.endpoints.find((e) => e.cluster === cluster)?.version ?? "") : undefined)}</a></p>
     <h1>${address}</h1><${Trouble} error=${error} />
     ${answer?.endpoints.length === 0 && html`<p>No source has this endpoint now.</p>`}
     ${answer?.endpoints.map((e) => html`<${Explained} of=${e} />`)}
-    ${answer?.endpoints.length > 0 && html`<${Override} cluster=${cluster} address=${address} />`}
+    ${answer?.endpoints.length > 0 && html`<${Override} cluster=${cluster} version=${answer.endpoints.find((e) => e.cluster === cluster)?.version} address=${address} />`}
     <${Availability} cluster=${cluster} address=${address} /><${History} cluster=${cluster} address=${address} />`;
 }
 
 const Explained = ({ of: e }) => html`<section aria-label="Why">
+  ${e.version && html`<p>Version ${e.version} of the cluster</p>`}
   ${e.hostname && html`<p>Hostname ${e.hostname}</p>`}
   <p class="verdict"><${Health} is=${e.health} held=${e.held} /> in ${where(e.locality)}${e.since && html`, <${Time} at=${e.since} />`}</p>
   <p>${e.reason}</p>

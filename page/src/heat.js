@@ -1,4 +1,4 @@
-import { anyCluster, Table, Trouble, html, link, useGet, where } from "./look.js";
+import { anyCluster, Table, Trouble, html, link, titleOf, useGet, where } from "./look.js";
 
 const states = { ALL_DOWN: "all down", NONE_HEALTHY: "none healthy", HALF_DOWN: "half down or more", SOME_DOWN: "some down", UNCHECKED: "not checked", UNOBSERVED: "unobserved", OK: "ok" };
 
@@ -8,8 +8,8 @@ export function Heat() {
   return html`<section aria-label="Where it is down"><h2>Where it is down</h2><${Trouble} error=${error} />
     ${answer?.clusters.length === 0 && html`<p>No cluster is checked.</p>`}
     ${answer?.clusters.length > 0 && html`<${Table} caption="Endpoints that are down, by cluster and zone, worst first" head=${["Cluster", "State", ...answer.zones.map(zoneName)]}
-      rows=${answer.clusters.map((k) => html`<tr key=${k.cluster} class="heat"><th scope="row"><a href=${link("clusters", k.cluster)}>${k.cluster}</a></th><td class=${`state ${k.down > 0 || k.state !== "OK" ? "bad" : "well"}`}>${states[k.state] ?? k.state}</td>${byZone(k, answer.zones.length).map(cell)}</tr>`)} />`}
-    ${answer?.further > 0 && html`<p>${answer.further.toLocaleString("en")} more clusters are better off.</p>`}</section>`;
+      rows=${answer.clusters.map((k) => html`<tr key=${k.cluster} class="heat"><th scope="row"><a href=${link("clusters", k.cluster)}>${titleOf(k.cluster, k.version ?? "")}</a></th><td class=${`state ${k.down > 0 || k.state !== "OK" ? "bad" : "well"}`}>${states[k.state] ?? k.state}</td>${byZone(k, answer.zones.length).map(cell)}</tr>`)} />`}
+    ${answer?.further > 0 && html`<p>${answer.further.toLocaleString("en")} more clusters are in better health.</p>`}</section>`;
 }
 
 const zoneName = (zone) => (zone.region || zone.zone ? where(zone) : "no zone");
@@ -24,5 +24,5 @@ function byZone(cluster, zones) {
 const cell = (c) => {
   if (!c) return html`<td class="none"><span aria-label="none">–</span></td>`;
   const level = c.down === 0 ? 0 : Math.ceil((3 * c.down) / c.endpoints);
-  return html`<td class=${`heat${level}`}>${c.down === 0 ? html`<span aria-label=${`none of ${c.endpoints} down`}>${c.endpoints} up</span>` : `${c.down} of ${c.endpoints} down`}</td>`;
+  return html`<td class=${`heat${level}`}>${c.down} of ${c.endpoints} down</td>`;
 };

@@ -1,10 +1,10 @@
 import { get } from "./api.js";
-import { Address, Health, Long, Table, Time, Trouble, ago, anyCluster, html, isDown, lasting, link, plural, quoted, usePoll } from "./look.js";
+import { Address, Health, Long, Table, Time, Trouble, ago, anyCluster, clusterOf, html, isDown, lasting, link, Moment, plural, quoted, titleOf, usePoll } from "./look.js";
 
 const seconds = (from, to) => (Date.parse(to) - Date.parse(from)) / 1000;
 
-/** State says whether an incident goes on, and for how long it did. */
-export const State = ({ of: i }) => (i.end ? html`<span class="well">over</span> after ${lasting(seconds(i.start, i.end))}` : html`<strong class="bad">goes on: ${i.down} down</strong>`);
+/** State says whether an incident is ongoing, and for how long it did. */
+export const State = ({ of: i }) => (i.end ? html`<span class="well">over</span> after ${lasting(seconds(i.start, i.end))}` : html`<strong class="bad">ongoing: ${i.down} down</strong>`);
 
 /** advice says what the cause of an incident is, and where to look. */
 const advice = {
@@ -17,21 +17,29 @@ const advice = {
   CHECKERS: () => html`Those who saw it begin were doubted. Look at <a href=${link("checkers")}>the checkers</a> before the endpoints.`,
 };
 
+/** soon is when to ask for incidents again: sooner while hdsd reads its history. */
+export const soon = (answer) => (answer?.partial ? 1000 : 5000);
+
+/** Partial notes that hdsd still reads its history. */
+export const Partial = ({ of: answer }) => answer?.partial && html`<p class="hint" role="status">hdsd is still reading its history. Incidents appear when it has read all of it.</p>`;
+
 const recorded = 1000; // changes asked for
 
 /** about asks for an incident, and for what was recorded from a minute before it until its end. */
 async function about(id, signal) {
-  const incident = (await get("/v1/incidents", { id }, signal)).incidents.find((i) => i.id === id);
-  if (!incident) return { incident: null };
+  const { incidents, partial } = await get("/v1/incidents", { id, allowPartial: true }, signal);
+  const incident = incidents.find((i) => i.id === id);
+  if (!incident) return { incident: null, partial };
   const cluster = incident.clusters.length === 1 ? incident.clusters[0] : undefined;
   const endTime = incident.end && new Date(Date.parse(incident.end) + 1000).toISOString(); // with the change that ended it
   const [changes, events] = await Promise.all([
     get("/v1/transitions", { cluster, startTime: incident.start, endTime, pageSize: recorded }, signal),
     get("/v1/events", { startTime: ago(60, Date.parse(incident.start)), endTime, pageSize: recorded }, signal),
   ]);
-  const concerned = (name) => incident.clusters.includes(name);
+  const concerned = (name) => incident.clusters.includes(clusterOf(name));
   return {
     incident,
+    partial,
     changes: changes.transitions.filter((t) => concerned(t.cluster)),
     events: events.events.filter((e) => !e.cluster || concerned(e.cluster)),
     cut: Boolean(changes.nextPageToken || events.nextPageToken),
@@ -40,19 +48,18 @@ async function about(id, signal) {
 
 /** Incident is one outage: what it was, whom it touched, what happened, and what to do. */
 export function Incident({ id }) {
-  const { answer, error } = usePoll((signal) => about(id, signal), (known) => (known?.incident?.end ? 60000 : 3000), [id], anyCluster);
+  const { answer, error } = usePoll((signal) => about(id, signal), (known) => (known?.incident?.end ? 60000 : soon(known)), [id], anyCluster);
   const i = answer?.incident;
   return html`<p><a href=${link("incidents")}>All incidents</a></p><h1>${i ? i.summary : `Incident ${id}`}</h1><${Trouble} error=${error} />
-    ${answer && !i && html`<p>No incident of this id is known. The history may no longer reach back to it.</p>`}
+    <${Partial} of=${answer} />
+    ${answer && !answer.partial && !i && html`<p>No incident of this id is known. The history may no longer reach back to it.</p>`}
     ${i && html`<${Facts} of=${i} /><${Advice} of=${i} /><${First} of=${i} /><${Endpoints} of=${answer.changes} /><${Seers} of=${answer.changes} /><${Course} of=${i} ...${answer} />`}`;
 }
 
-const Moment = ({ time }) => html`<time datetime=${time}>${time.replace("T", " ").replace(/(\.\d+)?Z$/, " UTC")}</time>, <${Time} at=${time} />`;
-
 const Facts = ({ of: i }) => html`<dl class="counts">
   <div><dt>State</dt><dd><${State} of=${i} /></dd></div>
-  <div><dt>Began</dt><dd><${Moment} time=${i.start} /></dd></div>
-  ${i.end && html`<div><dt>Ended</dt><dd><${Moment} time=${i.end} /></dd></div>`}
+  <div><dt>Began</dt><dd><${Moment} time=${i.start} />, <${Time} at=${i.start} /></dd></div>
+  ${i.end && html`<div><dt>Ended</dt><dd><${Moment} time=${i.end} />, <${Time} at=${i.end} /></dd></div>`}
   <div><dt>Endpoints</dt><dd>${i.endpoints} went down, ${i.down} ${i.down === 1 ? "is" : "are"} down</dd></div>
   <div><dt>Clusters</dt><dd><${Clusters} of=${i.clusters} most=${30} /></dd></div>
   ${i.zones.length > 0 && html`<div><dt>Zones</dt><dd>${i.zones.join(", ")}</dd></div>`}
@@ -66,7 +73,7 @@ const Advice = ({ of: i }) => html`<section aria-label="What to do"><h2>What to 
   <p><code>hdsd describe incident ${quoted(i.id)}</code></p></section>`;
 
 const First = ({ of: { first: t } }) => html`<section aria-label="How it began"><h2>How it began</h2>
-  <p><a href=${link("clusters", t.cluster, t.address)}>${t.cluster} <${Address} of=${t.address} /></a> went from <${Health} is=${t.from} /> to <${Health} is=${t.to} />: ${t.reason}</p>
+  <p><a href=${link("clusters", t.cluster, t.address)}>${titleOf(t.cluster)} <${Address} of=${t.address} /></a> went from <${Health} is=${t.from} /> to <${Health} is=${t.to} />: ${t.reason}</p>
   ${t.observations.length > 0 && html`<${Table} small caption="Votes then" head=${["Checker", "Vote", "Code"]} rows=${t.observations.map((o) => html`<tr>
     <th scope="row">${o.checker}</th><td><${Health} is=${o.status} /></td><td>${o.httpStatusCode ?? ""}</td></tr>`)} />`}</section>`;
 
@@ -85,7 +92,7 @@ function touched(changes) {
 function Endpoints({ of: changes }) {
   const all = touched(changes);
   return html`<section aria-label="Endpoints"><h2>${plural(all.length, "endpoint")}, those that are down first</h2>
-    <${Long} items=${all} label="Endpoints that went down" render=${(e) => html`<a class="name" href=${link("clusters", e.cluster, e.address)}>${e.cluster} <${Address} of=${e.address} /></a>
+    <${Long} items=${all} label="Endpoints that went down" render=${(e) => html`<a class="name" href=${link("clusters", e.cluster, e.address)}>${titleOf(e.cluster)} <${Address} of=${e.address} /></a>
       <span class="cell"><${Health} is=${e.is} /></span><span class="cell">${e.back ? `back after ${lasting(seconds(e.down, e.back))}` : html`down since <${Time} at=${e.down} />`}</span>`} /></section>`;
 }
 
@@ -107,7 +114,7 @@ const most = 200; // lines of the course
 
 // Course is what happened, in the order of time.
 function Course({ of: i, changes, events, cut }) {
-  const all = [...changes.map((t) => ({ time: t.time, text: html`<a href=${link("clusters", t.cluster, t.address)}>${t.cluster} <${Address} of=${t.address} /></a> <${Health} is=${t.to} /><br /><small>${t.reason}</small>` })),
+  const all = [...changes.map((t) => ({ time: t.time, text: html`<a href=${link("clusters", t.cluster, t.address)}>${titleOf(t.cluster)} <${Address} of=${t.address} /></a> <${Health} is=${t.to} /><br /><small>${t.reason}</small>` })),
     ...events.map((e) => ({ time: e.time, text: html`<strong>${e.kind}</strong> ${[e.checker, e.text, e.author && `(${e.author})`].filter(Boolean).join(" ")}` }))].sort((a, b) => (a.time < b.time ? -1 : 1));
   const since = (time) => (time < i.start ? `−${lasting(seconds(time, i.start))}` : `+${lasting(seconds(i.start, time))}`);
   return html`<section aria-label="What happened"><h2>What happened</h2>

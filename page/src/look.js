@@ -26,6 +26,15 @@ export const html = htm.bind(element);
 /** link writes the address of a view. Each part is escaped. */
 export const link = (...parts) => "#/" + parts.map(encodeURIComponent).join("/");
 
+/** versionOf is which version of a cluster hdsd's own name is for, as rows of the past have it. */
+const versionOf = (own) => /#([0-9a-f]{16})$/.exec(own)?.[1] ?? "";
+
+/** clusterOf is the name that users know of a cluster with hdsd's own name. Rows of the present say which version it is, if it is not the first. */
+export const clusterOf = (own, version = versionOf(own)) => (version ? own.slice(0, -version.length - 1) : own);
+
+/** titleOf is what is shown of a cluster with hdsd's own name. */
+export const titleOf = (own, version = versionOf(own)) => (version ? `${clusterOf(own, version)} (version ${version})` : own);
+
 /** plural writes a number of things. */
 export const plural = (n, thing) => `${n.toLocaleString("en")} ${thing}${n === 1 ? "" : "s"}`;
 
@@ -63,6 +72,9 @@ export const quoted = (word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word
 export const Time = ({ at }) =>
   at ? html`<time datetime=${at} title=${at}>${lasting((Date.now() - Date.parse(at)) / 1000)} ago</time>` : html`<span>–</span>`;
 
+/** Moment shows a time of day, to the second. */
+export const Moment = ({ time }) => html`<time datetime=${time} title=${time}>${time.replace("T", " ").replace(/(\.\d+)?Z$/, " UTC")}</time>`;
+
 /** Address shows an address, which is broken before its port rather than within. */
 export const Address = ({ of: text }) => {
   const port = text.lastIndexOf(":");
@@ -86,7 +98,7 @@ export function useFlips(told, about = []) {
 
 /** anyCluster, oneCluster and noCluster say of which clusters the health is that an answer depends on. */
 export const anyCluster = () => true;
-export const oneCluster = (cluster) => ({ clusters, more }) => more || clusters.some((k) => k.name === cluster);
+export const oneCluster = (cluster) => ({ clusters, more }) => more || clusters.some((k) => k.name === cluster || clusterOf(k.name, k.version ?? "") === cluster);
 const noCluster = () => false;
 
 /** calm is how long an answer is not asked for again because something has changed: so many ms, and so many times as long as it took. */

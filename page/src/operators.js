@@ -1,24 +1,26 @@
 import { Act, useMay } from "./act.js";
 import { all, post, remove } from "./api.js";
-import { Address, Health, Table, Time, Trouble, html, link, useGet, usePoll, where } from "./look.js";
+import { Address, Health, Table, Time, Trouble, html, link, Moment, plural, titleOf, useGet, usePoll, where } from "./look.js";
 import { Clear, Override } from "./override.js";
 
 /** Sources are in the order of their precedence, with what hdsd holds of them. */
 export function Sources() {
   const { answer, error } = useGet("/v1/sources", {}, 5000);
   return html`<section aria-label="Where clusters come from"><h2>Sources</h2><${Trouble} error=${error} />
-    ${answer?.sources.length === 0 && html`<p>There is none.</p>`}
-    ${answer?.sources.length > 0 && html`<${Table} caption="Sources" head=${["Source", "Clusters", "Endpoints", "Held"]} rows=${answer.sources.map((s) => html`<tr key=${s.name}>
-      <th scope="row">${s.name}</th><td>${s.clusters}</td><td>${s.endpoints}</td><td>${s.held ? html`<${Held} of=${s} />` : "nothing"}</td></tr>`)} />`}</section>`;
+    ${answer?.sources.length === 0 && html`<p>No sources are configured.</p>`}
+    ${answer?.sources.length > 0 && html`<${Table} caption="Sources" head=${["Source", "Clusters", "Endpoints", "Held", "Problem"]} rows=${answer.sources.map((s) => html`<tr key=${s.name}>
+      <th scope="row">${s.name}</th><td>${s.clusters}</td><td>${s.endpoints}</td><td>${s.held ? html`<${Held} of=${s} />` : "nothing"}</td><td>${s.problem && html`<span class="bad">BROKEN</span> ${s.problem}`}</td></tr>`)} />`}</section>`;
 }
+
+const left = (h) => `${plural(h.clusters, "cluster")} and ${plural(h.endpoints, "endpoint")}`;
 
 function Held({ of: { name, held: h } }) {
   const may = useMay();
   const accept = ({ reason, author }) => post("/v1/sources", { name, reason, author, heldSince: h.since, heldRevision: h.revision });
-  return html`<span class="held">HELD</span> since <${Time} at=${h.since} />: ${h.clusters} clusters and ${h.endpoints} endpoints would be left.
-  hdsd follows it at <time datetime=${h.acceptsAt}>${h.acceptsAt}</time>, or at <code>hdsd source accept ${name}</code>.
+  return html`<span class="held">HELD</span> since <${Time} at=${h.since} />: ${left(h)} would be left.
+  hdsd accepts this by itself at <${Moment} time=${h.acceptsAt} />; <code>hdsd source accept ${name}</code> does so now.
   ${may.all && html` <${Act} label="Accept" about=${`what is held of ${name}`}
-    says=${`${h.clusters} clusters and ${h.endpoints} endpoints are left then.`} run=${accept} />`}`;
+    says=${`${left(h)} will be left.`} run=${accept} />`}`;
 }
 
 /** Freeze says whether publishing is frozen, and freezes it. */
@@ -35,15 +37,15 @@ export function Freeze() {
 
 const Publish = () => html`<label>Publish <select name="publish"><option value="HELD">the present health</option><option value="SOURCES">the sources' own health</option></select></label>`;
 
-const target = (o) => (o.cluster ? html`<a href=${o.address ? link("clusters", o.cluster, o.address) : link("clusters", o.cluster)}>${o.cluster} ${o.address && html`<${Address} of=${o.address} />`}</a>` : o.address || "all clusters");
+const target = (o) => (o.cluster ? html`<a href=${o.address ? link("clusters", o.cluster, o.address) : link("clusters", o.cluster)}>${titleOf(o.cluster, o.version ?? "")} ${o.address && html`<${Address} of=${o.address} />`}</a>` : o.address || "all clusters");
 
 /** Overrides are what operators set in place of verdicts. */
 export function Overrides() {
   const { answer, error } = usePoll((signal) => all("/v1/overrides", "overrides", {}, signal), 3000, []);
   return html`<section aria-label="Overrides"><h2>Overrides</h2><${Trouble} error=${error} />
-    ${answer?.length === 0 && html`<p>There is none.</p>`}
+    ${answer?.length === 0 && html`<p>No overrides are in force.</p>`}
     <${Override} />
-    ${answer?.length > 0 && html`<${Table} caption="What operators set" head=${["Of", "In", "Health", "Endpoints", "Since", "Until", "Why", "Who"]} rows=${answer.map((o) => html`<tr key=${JSON.stringify([o.cluster, o.address, o.locality])}>
+    ${answer?.length > 0 && html`<${Table} caption="What operators set" head=${["Applies to", "Where", "Health", "Endpoints", "Since", "Until", "Reason", "Author"]} rows=${answer.map((o) => html`<tr key=${JSON.stringify([o.cluster, o.address, o.locality])}>
       <th scope="row">${target(o)}</th><td>${where(o.locality, "everywhere")}</td><td><${Health} is=${o.health} /></td><td>${o.endpoints}</td><td><${Time} at=${o.since} /></td>
-      <td>${o.until ? html`<time datetime=${o.until}>${o.until}</time>` : "it is cleared"} <${Clear} of=${o} /></td><td>${o.reason}</td><td>${o.author}</td></tr>`)} />`}</section>`;
+      <td>${o.until ? html`<${Moment} time=${o.until} />` : "it is cleared"} <${Clear} of=${o} /></td><td>${o.reason}</td><td>${o.author}</td></tr>`)} />`}</section>`;
 }

@@ -1,19 +1,20 @@
 import { useReducer, useRef } from "preact/hooks";
 import { all } from "./api.js";
 import { Heat } from "./heat.js";
+import { Partial } from "./incident.js";
 import { useOpen } from "./incidents.js";
-import { Address, Health, Long, Time, Trouble, anyCluster, html, link, plural, useFlips, useGet, usePoll } from "./look.js";
+import { Address, Health, Long, Time, Trouble, anyCluster, clusterOf, html, link, plural, titleOf, useFlips, useGet, usePoll } from "./look.js";
 
 /** Overview is what needs attention, where it is down, all clusters, and what changed lately. */
 export function Overview({ status, find, setFind }) {
   return html`<h1>Overview</h1>
     ${status && html`<${Attention} status=${status} /><${Counts} status=${status} />`}
     <${Heat} />
-    <div class="columns"><${Clusters} find=${find} setFind=${setFind} /><${Changes} /></div>`;
+    <div class="columns"><${Clusters} find=${find} setFind=${setFind} /><${Changes} pending=${status?.history?.pending} /></div>`;
 }
 
 /** incidentOf is the incident that goes on of what needs attention; undefined if there is none. */
-const incidentOf = (a, open) => open.find((i) => i.first.cluster === a.cluster) ?? open.find((i) => (a.cluster ? i.clusters.includes(a.cluster) : i.zones.includes(a.zone?.split("/").at(-1))));
+const incidentOf = (a, open) => open.find((i) => i.first.cluster === a.cluster) ?? open.find((i) => (a.cluster ? i.clusters.includes(clusterOf(a.cluster, a.version ?? "")) : i.zones.includes(a.zone?.split("/").at(-1))));
 
 function Attention({ status }) {
   const open = useOpen();
@@ -23,7 +24,8 @@ function Attention({ status }) {
     ? html`<p class="well"><span aria-hidden="true">✓</span> Nothing needs attention.</p>`
     : html`<ul class="attention">${status.attention.map((a) => html`<li>
         <strong>${a.kind}</strong> ${a.since && html`<${Time} at=${a.since} />`} <span>${a.cluster ? html`<a href=${link("clusters", a.cluster)}>${a.text}</a>` : a.text}</span>
-        <div><code>${a.command}</code> <${Going} of=${incidentOf(a, open)} /></div></li>`)}</ul>`}
+        <div><code>${a.command}</code> <${Going} of=${incidentOf(a, open.all)} /></div></li>`)}</ul>`}
+  <${Partial} of=${open} />
   ${status.further > 0 && html`<p>and ${status.further} more</p>`}
 </section>`;
 }
@@ -36,8 +38,11 @@ const Counts = ({ status: { clusters: k, endpoints: e, checkers: c } }) => html`
   <div><dt>Checkers</dt><dd>${c.connected} connected, ${c.doubted} doubted, ${c.silent} silent, ${c.blind} blind, ${c.lost} lost</dd></div>
 </dl>`;
 
-// worse orders clusters: those with most endpoints down come first, then by name.
-const worse = (a, b) => b.unhealthy / (b.endpoints || 1) - a.unhealthy / (a.endpoints || 1) || b.unhealthy - a.unhealthy || a.name.localeCompare(b.name);
+// serves tells whether an endpoint of a cluster is healthy, if any may be checked.
+const serves = (k) => !k.checked || k.endpoints === 0 || k.healthy > 0;
+
+// worse orders clusters: those without a healthy endpoint come first, then those with most endpoints down, then by name.
+const worse = (a, b) => serves(a) - serves(b) || b.unhealthy / (b.endpoints || 1) - a.unhealthy / (a.endpoints || 1) || b.unhealthy - a.unhealthy || a.name.localeCompare(b.name);
 
 const many = 1000; // clusters, from which on all of them are asked for less often
 
@@ -65,18 +70,21 @@ function Clusters({ find, setFind }) {
 const Cluster = ({ of: k }) => {
   const up = k.endpoints ? k.healthy / k.endpoints : 0;
   const down = k.endpoints ? k.unhealthy / k.endpoints : 0;
-  return html`<a class="name" href=${link("clusters", k.name)}>${k.name}</a>
+  return html`<a class="name" href=${link("clusters", k.name)}>${titleOf(k.name, k.version ?? "")}</a>
     <span class="bar" aria-hidden="true"><span class="up" style=${{ width: `${100 * up}%` }}></span><span class="down" style=${{ width: `${100 * down}%` }}></span></span>
-    <span class=${k.unhealthy ? "count bad" : "count"}>${k.checked ? `${k.unhealthy} of ${k.endpoints} down` : "not checked"}</span>
+    <span class=${k.unhealthy || !serves(k) ? "count bad" : "count"}>${k.checked ? `${serves(k) || k.unhealthy === k.endpoints ? "" : "none healthy, "}${k.unhealthy} of ${k.endpoints} down` : "not checked"}</span>
     ${k.mode !== "PUBLISH" && html`<span class="mark">${k.mode}</span>`}${k.overridden > 0 && html`<span class="mark">${k.overridden} overridden</span>`}`;
 };
 
-function Changes() {
+const behind = 1000; // changes that the disk does not have yet, from which on that is told
+
+function Changes({ pending }) {
   const { answer, error } = useGet("/v1/transitions", { newestFirst: true, pageSize: 30 }, 3000, anyCluster);
   return html`<section aria-label="What changed lately"><h2>What changed lately</h2><${Trouble} error=${error} />
-    ${answer?.transitions.length === 0 && html`<p>Nothing is recorded.</p>`}
+    ${answer?.failing ? html`<p class="trouble">History is not being written: recent changes are missing below.</p>` : pending > behind && html`<p class="hint" role="status">${plural(Number(pending), "change")} have not been written to the history yet: recent changes are missing below.</p>`}
+    ${answer?.transitions.length === 0 && html`<p>No changes are recorded.</p>`}
     <ol class="changes">${answer?.transitions.map((t) => html`<li key=${t.time + t.cluster + t.address}>
-      <${Time} at=${t.time} /> <a href=${link("clusters", t.cluster, t.address)}>${t.cluster} <${Address} of=${t.address} /></a> <${Health} is=${t.to} /><br /><small>${t.reason}</small></li>`)}</ol></section>`;
+      <${Time} at=${t.time} /> <a href=${link("clusters", t.cluster, t.address)}>${titleOf(t.cluster)} <${Address} of=${t.address} /></a> <${Health} is=${t.to} /><br /><small>${t.reason}</small></li>`)}</ol></section>`;
 }
 
 /** Banner says what holds for everything. */

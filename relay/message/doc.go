@@ -5,5 +5,5 @@
 // Mark and Unmark map versions: a resource that hdsd has changed has the control plane's
 // version with a mark. They need no state, so they work after a restart too.
 //
-// It is pure, and starts no goroutine. Of this module it may import internal/fields.
+// It is pure, and starts no goroutine. Of this module it may import envoy/fields.
 package message

@@ -1,6 +1,6 @@
 package message
 
-import "hdsd/internal/fields"
+import "hdsd/envoy/fields"
 
 // Draft is a response that is not encoded yet. It refers to its resources, and copies none.
 type Draft struct {
@@ -36,7 +36,7 @@ func (d *Draft) Encode() ([]byte, error) {
 func KeepResponse(wire []byte) *Draft {
 	return &Draft{func(part func([]byte, bool)) error {
 		return fields.Each(wire, func(f *fields.Field) bool {
-			part(f.Raw, f.Is(resources))
+			part(f.Raw, f.Is(fields.ResponseResources))
 			return true
 		})
 	}}
@@ -50,7 +50,7 @@ func RewriteResponse(delta bool, wire []byte, version string, all [][]byte) *Dra
 		var heads heads
 		i := -1
 		return fields.Each(wire, func(f *fields.Field) bool {
-			resource := f.Is(resources)
+			resource := f.Is(fields.ResponseResources)
 			switch {
 			case n.version != 0 && f.Is(n.version) && string(f.Value) != version:
 				part(fields.AppendText(nil, n.version, version), false)
@@ -97,7 +97,7 @@ type heads []byte
 
 // emit calls part with a resource and the head before it.
 func (h *heads) emit(resource []byte, part func([]byte, bool)) {
-	*h = fields.AppendHead((*h)[:0], resources, len(resource))
+	*h = fields.AppendHead((*h)[:0], fields.ResponseResources, len(resource))
 	part(*h, true)
 	part(resource, true)
 }

@@ -1,18 +1,11 @@
 package message
 
 import (
+	"bytes"
+
 	"google.golang.org/protobuf/encoding/protowire"
 
-	"hdsd/internal/fields"
-)
-
-// Field numbers of the two kinds of requests.
-const (
-	stateVersion, stateNode, stateNames, stateType, stateNonce, stateRefusal = 1, 2, 3, 4, 5, 6
-
-	deltaNode, deltaType, deltaSubscribe, deltaUnsubscribe, deltaInitial, deltaNonce, deltaRefusal = 1, 2, 3, 4, 5, 6, 7
-
-	deltaLocatorsSubscribe, deltaLocatorsUnsubscribe = 8, 9
+	"hdsd/envoy/fields"
 )
 
 // Request is what matters of a discovery request. It refers to the encoded one.
@@ -43,9 +36,9 @@ type Head struct {
 
 // HeadOf reads the head of a request.
 func HeadOf(delta bool, wire []byte) (h Head, err error) {
-	typeURL, node, nonce, refusal := protowire.Number(stateType), protowire.Number(stateNode), protowire.Number(stateNonce), protowire.Number(stateRefusal)
+	typeURL, node, nonce, refusal := protowire.Number(fields.RequestTypeURL), protowire.Number(fields.RequestNode), protowire.Number(fields.RequestNonce), protowire.Number(fields.RequestRefusal)
 	if delta {
-		typeURL, node, nonce, refusal = deltaType, deltaNode, deltaNonce, deltaRefusal
+		typeURL, node, nonce, refusal = fields.DeltaRequestTypeURL, fields.DeltaRequestNode, fields.DeltaRequestNonce, fields.DeltaRequestRefusal
 	}
 	err = fields.Each(wire, func(f *fields.Field) bool {
 		switch {
@@ -57,7 +50,7 @@ func HeadOf(delta bool, wire []byte) (h Head, err error) {
 			h.Answers = len(f.Value) > 0
 		case f.Is(refusal):
 			h.Refusal = f.Value
-		case delta && (f.Is(deltaSubscribe) || f.Is(deltaUnsubscribe)):
+		case delta && (f.Is(fields.DeltaRequestSubscribe) || f.Is(fields.DeltaRequestUnsubscribe)):
 			h.Changes = true
 		}
 		return true
@@ -66,13 +59,8 @@ func HeadOf(delta bool, wire []byte) (h Head, err error) {
 }
 
 // Text is the message of a refusal.
-func (h *Head) Text() (text string) {
-	_ = fields.Each(h.Refusal, func(f *fields.Field) bool { // what cannot be read says nothing
-		if f.Is(2) {
-			text = string(f.Value)
-		}
-		return true
-	})
+func (h *Head) Text() string {
+	text, _ := fields.Text(h.Refusal, fields.StatusMessage) // what cannot be read says nothing
 	return text
 }
 
@@ -88,95 +76,116 @@ func ParseRequest(delta bool, wire []byte) (*Request, error) {
 
 func (r *Request) readState(f *fields.Field) {
 	switch {
-	case f.Is(stateVersion):
+	case f.Is(fields.RequestVersion):
 		r.Version = string(f.Value)
-	case f.Is(stateNode):
+	case f.Is(fields.RequestNode):
 		r.Node = f.Value
-	case f.Is(stateNames):
+	case f.Is(fields.RequestNames):
 		r.Names = append(r.Names, string(f.Value))
-	case f.Is(stateType):
+	case f.Is(fields.RequestTypeURL):
 		r.TypeURL = string(f.Value)
-	case f.Is(stateNonce):
+	case f.Is(fields.RequestNonce):
 		r.Nonce = string(f.Value)
-	case f.Is(stateRefusal):
+	case f.Is(fields.RequestRefusal):
 		r.Refused = true
 	}
 }
 
 func (r *Request) readDelta(f *fields.Field) {
 	switch {
-	case f.Is(deltaNode):
+	case f.Is(fields.DeltaRequestNode):
 		r.Node = f.Value
-	case f.Is(deltaType):
+	case f.Is(fields.DeltaRequestTypeURL):
 		r.TypeURL = string(f.Value)
-	case f.Is(deltaSubscribe):
+	case f.Is(fields.DeltaRequestSubscribe):
 		r.Names, r.Changes = append(r.Names, string(f.Value)), true
-	case f.Is(deltaUnsubscribe):
+	case f.Is(fields.DeltaRequestUnsubscribe):
 		r.Unsubscribe, r.Changes = append(r.Unsubscribe, string(f.Value)), true
-	case f.Is(deltaLocatorsSubscribe), f.Is(deltaLocatorsUnsubscribe):
+	case f.Is(fields.DeltaRequestLocators), f.Is(fields.DeltaRequestGivenUp):
 		r.Changes, r.Locators = true, true
-	case f.Is(deltaInitial):
+	case f.Is(fields.DeltaRequestVersions):
 		r.Claims++
-	case f.Is(deltaNonce):
+	case f.Is(fields.DeltaRequestNonce):
 		r.Nonce = string(f.Value)
-	case f.Is(deltaRefusal):
+	case f.Is(fields.DeltaRequestRefusal):
 		r.Refused = true
 	}
 }
 
-// EachClaim calls visit with each of the initial_resource_versions of a delta request. There
-// may be a million, so they are not kept.
-func (r *Request) EachClaim(visit func(name, version string)) {
-	_ = fields.Each(r.wire, func(f *fields.Field) bool { // it was read once
-		if f.Is(deltaInitial) {
-			visit(entry(f.Value))
+// Claimed returns the names in the initial_resource_versions of a delta request.
+func (r *Request) Claimed() map[string]bool {
+	names := make(map[string]bool, r.Claims)
+	for f := range fields.All(r.wire) { // it was read
+		if f.Is(fields.DeltaRequestVersions) {
+			name, _ := entry(f.Value)
+			names[string(name)] = true
 		}
-		return true
-	})
+	}
+	return names
 }
 
 // entry reads an entry of a map of texts.
-func entry(wire []byte) (key, value string) {
-	_ = fields.Each(wire, func(f *fields.Field) bool { // what cannot be read names nothing
+func entry(wire []byte) (key, value []byte) {
+	for f := range fields.All(wire) { // what cannot be read names nothing
 		switch {
 		case f.Is(1):
-			key = string(f.Value)
+			key = f.Value
 		case f.Is(2):
-			value = string(f.Value)
+			value = f.Value
 		}
-		return true
-	})
+	}
 	return key, value
 }
+
+// claimGrows is by how many bytes an entry of initial_resource_versions grows with a mark, about.
+const claimGrows = len(marker) + len("0.1z141z3") + 2
 
 // Edit is a change of a request.
 type Edit struct {
 	Nonce    string              // in place of the request's
 	NoAnswer bool                // it neither takes nor refuses a response: no error_detail
 	Version  func(string) string // of a state-of-the-world request
-	Initial  func(name, version string) string
+
+	// Known is called with each of the initial_resource_versions of a delta request, as it came, and
+	// reports whether hdsd has the resource. If not, the control plane has to send it: it gets
+	// another version. Name and version are valid until Known returns.
+	Known      func(name, version []byte) bool
+	Claims     int  // how many there are
+	NoVersions bool // the other version is none, with which no request grows
 }
 
 // RewriteRequest changes a request. It returns wire itself if nothing changes.
 func RewriteRequest(delta bool, wire []byte, e *Edit) ([]byte, error) {
-	nonce, refusal := protowire.Number(stateNonce), protowire.Number(stateRefusal)
+	nonce, refusal := protowire.Number(fields.RequestNonce), protowire.Number(fields.RequestRefusal)
 	if delta {
-		nonce, refusal = deltaNonce, deltaRefusal
+		nonce, refusal = fields.DeltaRequestNonce, fields.DeltaRequestRefusal
 	}
-	return fields.Rewrite(wire, func(f *fields.Field) ([]byte, fields.Action, error) {
+	var claim, mark []byte // the same memory for each
+	return fields.Rewrite(wire, e.Claims*claimGrows, func(f *fields.Field) ([]byte, fields.Action, error) {
 		switch {
 		case f.Is(nonce):
 			return f.ToText(e.Nonce)
 		case f.Is(refusal) && e.NoAnswer:
 			return nil, fields.Drop, nil
-		case !delta && f.Is(stateVersion):
+		case !delta && f.Is(fields.RequestVersion):
 			return f.ToText(e.Version(string(f.Value)))
-		case delta && f.Is(deltaInitial):
-			name, before := entry(f.Value)
-			if after := e.Initial(name, before); after != before {
-				one := fields.AppendText(nil, 1, name)
-				return fields.AppendText(one, 2, after), fields.Replace, nil
+		case delta && f.Is(fields.DeltaRequestVersions):
+			name, version := entry(f.Value)
+			switch known := e.Known(name, version); {
+			case !known && e.NoVersions:
+				version = nil
+			case !known: // that the client has one, it has to know: it may have removed it
+				version = appendMark(mark[:0], version, 0)
+				mark = version
+			case bytes.Contains(version, []byte(marker)):
+				version = []byte(Original(string(version)))
+			default:
+				return nil, fields.Keep, nil
 			}
+			if claim = fields.AppendBytes(claim[:0], 1, name); len(version) > 0 {
+				claim = fields.AppendBytes(claim, 2, version)
+			}
+			return claim, fields.Replace, nil
 		}
 		return nil, fields.Keep, nil
 	})
@@ -185,7 +194,7 @@ func RewriteRequest(delta bool, wire []byte, e *Edit) ([]byte, error) {
 // RequestType is the number of the field with the type of a request.
 func RequestType(delta bool) protowire.Number {
 	if delta {
-		return deltaType
+		return fields.DeltaRequestTypeURL
 	}
-	return stateType
+	return fields.RequestTypeURL
 }

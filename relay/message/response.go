@@ -7,18 +7,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
-	"hdsd/internal/fields"
-)
-
-// Field numbers.
-const (
-	anyType, anyValue = 1, 2
-
-	resourceVersion, resourceBody, resourceName, resourceTTL = 1, 2, 3, 6
-
-	resources = 2 // of a response of either kind
-
-	wrapperType = "type.googleapis.com/envoy.service.discovery.v3.Resource"
+	"hdsd/envoy/fields"
 )
 
 // numbers are the field numbers of the two kinds of responses; 0: there is no such field.
@@ -26,9 +15,9 @@ type numbers struct{ version, typeURL, nonce, removed protowire.Number }
 
 func numbersOf(delta bool) numbers {
 	if delta {
-		return numbers{typeURL: 4, nonce: 5, removed: 6}
+		return numbers{typeURL: fields.ResponseTypeURL, nonce: fields.ResponseNonce, removed: fields.DeltaResponseRemoved}
 	}
-	return numbers{version: 1, typeURL: 4, nonce: 5}
+	return numbers{version: fields.ResponseVersion, typeURL: fields.ResponseTypeURL, nonce: fields.ResponseNonce}
 }
 
 // Response is what matters of a discovery response. It refers to the encoded one.
@@ -49,13 +38,7 @@ type Unit struct {
 
 // TypeOf returns the type of a response.
 func TypeOf(wire []byte) string {
-	typeURL := ""
-	_ = fields.Each(wire, func(f *fields.Field) bool { // the rest is not ours to judge
-		if f.Is(4) {
-			typeURL = string(f.Value)
-		}
-		return true
-	})
+	typeURL, _ := fields.Text(wire, fields.ResponseTypeURL) // the rest is not ours to judge
 	return typeURL
 }
 
@@ -76,7 +59,7 @@ func ParseResponse(delta bool, wire []byte) (*Response, error) {
 			r.Nonce = string(f.Value)
 		case n.removed != 0 && f.Is(n.removed):
 			r.Removed = append(r.Removed, string(f.Value))
-		case f.Is(resources):
+		case f.Is(fields.ResponseResources):
 			r.Resources = append(r.Resources, f.Value)
 		}
 		return len(r.Resources)+len(r.Removed) <= MaxResources
@@ -96,14 +79,14 @@ func ParseUnit(delta bool, wire []byte) (u Unit, err error) {
 	if err != nil {
 		return u, err
 	}
-	if typeURL == wrapperType {
+	if typeURL == fields.WrapperType {
 		u.Wrapped = true
 		err = u.read(value)
 	} else {
 		u.Body = value
 	}
 	if u.Name == "" {
-		u.Name = nameOf(u.Body)
+		u.Name, _ = fields.Text(u.Body, fields.Name) // a body that cannot be read has no name
 	}
 	return u, err
 }
@@ -114,13 +97,13 @@ func (u *Unit) read(wire []byte) (err error) {
 	found := false
 	if err = fields.Each(wire, func(f *fields.Field) bool {
 		switch {
-		case f.Is(resourceVersion):
+		case f.Is(fields.ResourceVersion):
 			u.Version = string(f.Value)
-		case f.Is(resourceName):
+		case f.Is(fields.ResourceName):
 			u.Name = string(f.Value)
-		case f.Is(resourceBody):
+		case f.Is(fields.ResourceBody):
 			packed, found = f.Value, true
-		case f.Is(resourceTTL):
+		case f.Is(fields.ResourceTTL):
 			u.TTL = max(fields.Duration(f.Value), 0)
 		}
 		return true
@@ -137,25 +120,14 @@ func (u *Unit) read(wire []byte) (err error) {
 func unpack(wire []byte) (typeURL string, value []byte, err error) {
 	err = fields.Each(wire, func(f *fields.Field) bool {
 		switch {
-		case f.Is(anyType):
+		case f.Is(fields.AnyTypeURL):
 			typeURL = string(f.Value)
-		case f.Is(anyValue):
+		case f.Is(fields.AnyValue):
 			value = f.Value
 		}
 		return true
 	})
 	return typeURL, value, err
-}
-
-// nameOf returns the name of an encoded Cluster or ClusterLoadAssignment.
-func nameOf(body []byte) (name string) {
-	_ = fields.Each(body, func(f *fields.Field) bool { // a body that cannot be read has no name
-		if f.Is(1) {
-			name = string(f.Value)
-		}
-		return true
-	})
-	return name
 }
 
 // RewriteUnit puts another body into a Resource (delta) or an Any (state of the world). Unless that
@@ -171,8 +143,8 @@ func RewriteUnit(delta bool, wire []byte, u *Unit, body []byte, version string) 
 }
 
 func rewriteAny(wire []byte, change func([]byte) ([]byte, error)) ([]byte, error) {
-	return fields.Rewrite(wire, func(f *fields.Field) ([]byte, fields.Action, error) {
-		if !f.Is(anyValue) {
+	return fields.Rewrite(wire, 0, func(f *fields.Field) ([]byte, fields.Action, error) {
+		if !f.Is(fields.AnyValue) {
 			return nil, fields.Keep, nil
 		}
 		return f.To(change(f.Value))
@@ -181,29 +153,29 @@ func rewriteAny(wire []byte, change func([]byte) ([]byte, error)) ([]byte, error
 
 func rewriteResource(wire []byte, u *Unit, body []byte, version string) ([]byte, error) {
 	versioned, timed := false, u.TTL == 0
-	out, err := fields.Rewrite(wire, func(f *fields.Field) ([]byte, fields.Action, error) {
+	out, err := fields.Rewrite(wire, 0, func(f *fields.Field) ([]byte, fields.Action, error) {
 		switch {
-		case f.Is(resourceVersion):
+		case f.Is(fields.ResourceVersion):
 			versioned = true
 			return f.ToText(version)
-		case f.Is(resourceTTL) && u.TTL != max(fields.Duration(f.Value), 0):
+		case f.Is(fields.ResourceTTL) && u.TTL != max(fields.Duration(f.Value), 0):
 			if timed {
 				return nil, fields.Drop, nil
 			}
 			timed = true
 			return fields.AppendDuration(nil, u.TTL), fields.Replace, nil
-		case f.Is(resourceTTL):
+		case f.Is(fields.ResourceTTL):
 			timed = true
-		case f.Is(resourceBody):
+		case f.Is(fields.ResourceBody):
 			return f.To(rewriteAny(f.Value, func([]byte) ([]byte, error) { return body, nil }))
 		}
 		return nil, fields.Keep, nil
 	})
 	if err == nil && !versioned && version != u.Version {
-		out = append(fields.AppendText(nil, resourceVersion, version), out...)
+		out = append(fields.AppendText(nil, fields.ResourceVersion, version), out...)
 	}
 	if err == nil && !timed {
-		out = fields.AppendBytes(slices.Clip(out), resourceTTL, fields.AppendDuration(nil, u.TTL))
+		out = fields.AppendBytes(slices.Clip(out), fields.ResourceTTL, fields.AppendDuration(nil, u.TTL))
 	}
 	return out, err
 }

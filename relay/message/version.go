@@ -12,8 +12,16 @@ const marker = "~hdsd."
 
 // Mark returns a version with a mark that stands for a change.
 func Mark(version string, change uint64) string {
-	text := strconv.FormatUint(change, 36)
-	return version + marker + text + "." + checksum(version, text)
+	return string(appendMark(make([]byte, 0, 64), []byte(version), change))
+}
+
+func appendMark(to, version []byte, change uint64) []byte {
+	start := len(to)
+	to = append(to, version...)
+	end := len(to)
+	sum := xxhash.Sum64(strconv.AppendUint(append(to, 0), change, 36)[start:])
+	to = strconv.AppendUint(append(to[:end], marker...), change, 36)
+	return strconv.AppendUint(append(to, '.'), sum&0xffffffff, 36)
 }
 
 // Unmark returns the version without its mark, and what the mark stands for. A version that
@@ -23,9 +31,9 @@ func Unmark(version string) (original string, change uint64, marked bool) {
 	if at < 0 {
 		return version, 0, false
 	}
-	text, sum, ok := strings.Cut(version[at+len(marker):], ".")
+	text, _, _ := strings.Cut(version[at+len(marker):], ".")
 	change, err := strconv.ParseUint(text, 36, 64)
-	if !ok || err != nil || sum != checksum(version[:at], text) {
+	if err != nil || Mark(version[:at], change) != version {
 		return version, 0, false
 	}
 	return version[:at], change, true
@@ -35,8 +43,4 @@ func Unmark(version string) (original string, change uint64, marked bool) {
 func Original(version string) string {
 	version, _, _ = Unmark(version)
 	return version
-}
-
-func checksum(version, change string) string {
-	return strconv.FormatUint(xxhash.Sum64String(version+"\x00"+change)&0xffffffff, 36)
 }

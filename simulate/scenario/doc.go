@@ -3,7 +3,7 @@
 // planes of a fleet file.
 //
 // It prepares clusters by the same rules as a coordinator
-// (coordinator/catalog), so that a simulation plans what hdsd would. It
+// (catalog), so that a simulation plans what hdsd would. It
 // translates only: package simulate, which is pure, owns the simulation.
 //
 // The package has no state and starts no goroutine. It reads files and contacts

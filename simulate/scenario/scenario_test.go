@@ -149,7 +149,7 @@ func TestCheckersAndDataPlanes(t *testing.T) {
 	for name, want := range map[string]int{"web-1": 5, "web": 2, "db": 5} {
 		got := 0
 		for _, d := range in.DataPlanes {
-			if d.Has(name) {
+			if d.Uses(name) {
 				got += d.Count
 			}
 		}

@@ -11,7 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
 
-	"hdsd/internal/envoyrules"
+	"hdsd/envoy/rules"
 	"hdsd/internal/yamlpb"
 	"hdsd/source"
 )
@@ -45,9 +45,9 @@ func (c *contents) binary(file string, data []byte) []source.Problem {
 }
 
 // small reports whether a message may be decoded: it takes memory in proportion to its bytes.
-func small(data []byte, as proto.Message) bool {
-	w := envoyrules.Weigh(as.ProtoReflect().Descriptor(), data)
-	return w.Elements <= envoyrules.MaxElements && w.Hollow() == ""
+func small(data []byte, m proto.Message) bool {
+	w := rules.Weigh(m.ProtoReflect().Descriptor(), data)
+	return w.Elements <= rules.MaxElements && w.Hollow() == ""
 }
 
 func hasTypes(response *discoveryv3.DiscoveryResponse) bool {
@@ -60,60 +60,60 @@ func hasTypes(response *discoveryv3.DiscoveryResponse) bool {
 }
 
 func (c *contents) packed(file string, i int, packed *anypb.Any) {
-	at := fmt.Sprintf("resources[%d]", i)
-	if packed.GetTypeUrl() == envoyrules.Wrapper {
+	field := fmt.Sprintf("resources[%d]", i)
+	if packed.GetTypeUrl() == rules.Wrapper {
 		wrapper := &discoveryv3.Resource{}
 		if err := proto.Unmarshal(packed.GetValue(), wrapper); err != nil {
-			c.problems = append(c.problems, source.Problem{File: file, Resource: envoyrules.Name(packed.GetValue()), Field: at, Message: fmt.Sprintf("cannot be decoded: %s", err)})
+			c.problems = append(c.problems, source.Problem{File: file, Resource: rules.Name(packed.GetValue()), Field: field, Message: fmt.Sprintf("cannot be decoded: %s", err)})
 			return
 		}
-		at, packed = at+".resource", wrapper.GetResource()
+		field, packed = field+".resource", wrapper.GetResource()
 	}
-	r := resource{file: file, name: envoyrules.Name(packed.GetValue())}
+	r := resource{file: file, name: rules.Name(packed.GetValue())}
 	var message proto.Message
 	switch packed.GetTypeUrl() {
-	case envoyrules.Cluster:
+	case rules.Cluster:
 		r.cluster = &clusterv3.Cluster{}
 		message = r.cluster
-	case envoyrules.Assignment:
+	case rules.Assignment:
 		message = &endpointv3.ClusterLoadAssignment{}
 	default:
-		c.problems = append(c.problems, source.Problem{File: file, Resource: r.name, Field: at, Message: envoyrules.Wrong(packed.GetTypeUrl())})
+		c.problems = append(c.problems, source.Problem{File: file, Resource: r.name, Field: field, Message: rules.Wrong(packed.GetTypeUrl())})
 		return
 	}
-	if excess := c.excess(envoyrules.CountEncoded(packed.GetTypeUrl(), packed.GetValue())); excess != "" { // before it is decoded
+	if excess := c.excess(rules.CountEncoded(packed.GetTypeUrl(), packed.GetValue())); excess != "" { // before it is decoded
 		r.broken = true
-		c.add(r, []source.Problem{{File: file, Resource: r.name, Field: at, Message: excess}})
+		c.add(r, []source.Problem{{File: file, Resource: r.name, Field: field, Message: excess}})
 		return
 	}
-	if excess := envoyrules.Excess(packed.GetTypeUrl(), packed.GetValue()); excess != "" {
+	if excess := rules.Excess(packed.GetTypeUrl(), packed.GetValue()); excess != "" {
 		r.broken = true
-		c.add(r, []source.Problem{{File: file, Resource: r.name, Field: at, Message: excess}})
+		c.add(r, []source.Problem{{File: file, Resource: r.name, Field: field, Message: excess}})
 		return
 	}
 	if err := proto.Unmarshal(packed.GetValue(), message); err != nil {
 		r.broken = true
-		r.take(message)
-		c.add(r, []source.Problem{{File: file, Resource: r.name, Field: at, Message: fmt.Sprintf("cannot be decoded: %s", err)}})
+		r.setMessage(message)
+		c.add(r, []source.Problem{{File: file, Resource: r.name, Field: field, Message: fmt.Sprintf("cannot be decoded: %s", err)}})
 		return
 	}
-	c.binaryResource(r, at, message)
+	c.binaryResource(r, field, message)
 }
 
-func (c *contents) binaryResource(r resource, at string, message proto.Message) {
-	if excess := c.excess(envoyrules.Count(message)); excess != "" {
+func (c *contents) binaryResource(r resource, field string, message proto.Message) {
+	if excess := c.excess(rules.Count(message)); excess != "" {
 		r.broken = true
-		r.take(message)
-		c.add(r, []source.Problem{{File: r.file, Resource: r.name, Field: at, Message: excess}})
+		r.setMessage(message)
+		c.add(r, []source.Problem{{File: r.file, Resource: r.name, Field: field, Message: excess}})
 		return
 	}
 	var problems []source.Problem
-	for _, violation := range envoyrules.Violations(message) {
+	for _, violation := range rules.Violations(message) {
 		problems = append(problems, source.Problem{
-			File: r.file, Resource: r.name, Field: at + "." + violation.Field, Message: violation.Reason,
+			File: r.file, Resource: r.name, Field: field + "." + violation.Field, Message: violation.Reason,
 		})
 	}
-	r.take(message)
+	r.setMessage(message)
 	c.places.add(&r, yamlpb.Node{})
 	c.add(r, problems)
 }

@@ -23,5 +23,5 @@
 // The resources of a file are read on all processors; Load waits for those goroutines. Run
 // works on its caller's goroutine, and returns when its context ends. The
 // watcher's goroutine has ended by then. Of this module it may import source,
-// internal/envoyrules, internal/pace and internal/yamlpb.
+// envoy, envoy/rules, peer/limit and internal/yamlpb.
 package file

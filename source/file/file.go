@@ -11,7 +11,7 @@ import (
 	"hdsd/source"
 )
 
-// Options say which files to read.
+// Options select the files to read.
 type Options struct {
 	Name string // of the source
 	Path string // of a file, or of a folder
@@ -30,15 +30,15 @@ type Options struct {
 // after the other, so none overtakes a later one.
 type Source struct {
 	options Options
-	settle  time.Duration // how long to wait for further events
-	retry   time.Duration // how long to wait for a folder that went away
+	settle  time.Duration // pause for further events
+	retry   time.Duration // pause after the folder went away
 
 	mu   sync.Mutex  // the order of reads
 	last *source.Set // last valid one
 	read sum         // digest of the files it was read from
 	sums map[string]sum
-	ends map[string]time.Time // by cluster: when the lease of its assignment does
-	now  *source.Set          // last, without the endpoints whose lease is over
+	ends map[string]time.Time // by cluster: end of its assignment's lease
+	now  *source.Set          // last, without endpoints whose lease has ended
 }
 
 // New returns a source that has read nothing yet.
@@ -46,7 +46,7 @@ func New(options Options) *Source {
 	return &Source{options: options, settle: 50 * time.Millisecond, retry: time.Second}
 }
 
-// Error says why files cannot be read as a whole.
+// Error lists the reasons why files cannot be read as a whole.
 type Error struct{ Problems []source.Problem }
 
 // Error lists the problems, one a line.
@@ -58,8 +58,7 @@ func (e *Error) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Load reads the files. If it fails, the error is an *Error, and what was loaded before
-// stays.
+// Load reads the files. On failure, the error is an *Error, and the previous set stays.
 func (s *Source) Load() (*source.Set, error) {
 	set, fatal := s.load()
 	if len(fatal) > 0 {
@@ -76,7 +75,7 @@ func (s *Source) Latest() *source.Set {
 	return s.now
 }
 
-// load returns a set, or why there is none.
+// load returns a set, or the reasons why there is none.
 func (s *Source) load() (*source.Set, []source.Problem) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -65,14 +65,14 @@ func (j *joiner) unique(resources []resource) {
 		groups[k] = append(groups[k], r)
 	}
 	for k, group := range groups {
-		one := group[0]
+		first := group[0]
 		if len(group) > 1 {
-			one = j.conflict(group)
+			first = j.conflict(group)
 		}
 		if k.cluster {
-			j.clusters[k.name] = one
+			j.clusters[k.name] = first
 		} else {
-			j.assignments[k.name] = one
+			j.assignments[k.name] = first
 		}
 	}
 }

@@ -51,13 +51,13 @@ func restore(c, old *source.Cluster) {
 }
 
 func sumOf(c *source.Cluster) sum {
-	var all []byte
+	var buffer []byte
 	part := func(data []byte) {
-		all = binary.AppendUvarint(all, uint64(len(data)))
-		all = append(all, data...)
+		buffer = binary.AppendUvarint(buffer, uint64(len(data)))
+		buffer = append(buffer, data...)
 	}
-	encoded := func(data []byte, there bool) {
-		if !there {
+	encoded := func(data []byte, present bool) {
+		if !present {
 			part(nil)
 			return
 		}
@@ -69,5 +69,5 @@ func sumOf(c *source.Cluster) sum {
 	config, err := proto.MarshalOptions{Deterministic: true}.Marshal(c.Config)
 	encoded(config, err == nil && c.Config != nil)
 	encoded(c.Assignment.Wire(), c.Assignment != nil)
-	return sha256.Sum256(all)
+	return sha256.Sum256(buffer)
 }

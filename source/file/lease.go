@@ -5,16 +5,17 @@ import (
 	"slices"
 	"time"
 
+	"hdsd/envoy"
 	"hdsd/source"
 )
 
-// renew begins the leases of assignments (policy.endpoint_stale_after) anew: the files were
-// read. Of a cluster that is rejected, what was valid goes on as it was. The caller holds mu.
+// renew begins the leases of assignments (policy.endpoint_stale_after) again: the files were
+// read. The valid version of a rejected cluster keeps its lease. The caller holds mu.
 func (s *Source) renew(now time.Time) {
 	before := s.ends
 	s.ends = nil
 	for _, c := range s.last.Clusters {
-		lease := source.Lease(c.Assignment.Wire())
+		lease := envoy.Lease(c.Assignment.Wire())
 		if lease == 0 || !c.Lone && !c.EDS() {
 			continue
 		}
@@ -31,13 +32,13 @@ func (s *Source) renew(now time.Time) {
 	s.lapse(now)
 }
 
-// lapse takes the endpoints out of assignments whose lease is over. It returns which are new
-// among these, and when the next lease ends; zero: none does.
+// lapse removes the endpoints of assignments whose lease has ended. It returns the newly ended
+// ones, and the end of the next lease; zero: none.
 func (s *Source) lapse(now time.Time) (ended []string, next time.Time) {
 	if len(s.ends) == 0 {
 		return nil, next
 	}
-	var all []*source.Cluster // those of now, changed
+	var clusters []*source.Cluster // changed clusters of now
 	var problems []source.Problem
 	for i, c := range s.now.Clusters {
 		end := s.ends[c.Name]
@@ -48,12 +49,12 @@ func (s *Source) lapse(now time.Time) (ended []string, next time.Time) {
 				next = end
 			}
 		default:
-			if all == nil {
-				all = slices.Clone(s.now.Clusters)
+			if clusters == nil {
+				clusters = slices.Clone(s.now.Clusters)
 			}
 			stale := *c
 			stale.Assignment, stale.Stale = source.Ended(c.ServiceName), true
-			all[i], ended = &stale, append(ended, c.ServiceName)
+			clusters[i], ended = &stale, append(ended, c.ServiceName)
 			problems = append(problems, source.Problem{
 				File: c.File, Line: c.Line, Resource: c.Name, Warning: true,
 				Message: fmt.Sprintf("it has no endpoints: the lease of the ClusterLoadAssignment %q (policy.endpoint_stale_after) is over, "+
@@ -61,10 +62,10 @@ func (s *Source) lapse(now time.Time) (ended []string, next time.Time) {
 			})
 		}
 	}
-	if all != nil {
+	if clusters != nil {
 		problems = append(problems, s.now.Problems...)
 		sortProblems(problems)
-		s.now = &source.Set{Source: s.now.Source, Clusters: all, Problems: problems}
+		s.now = &source.Set{Source: s.now.Source, Clusters: clusters, Problems: problems}
 	}
 	slices.Sort(ended)
 	return slices.Compact(ended), next

@@ -11,21 +11,20 @@ import (
 	"hdsd/internal/yamlpb"
 )
 
-// parts reads a DiscoveryResponse of which each resource can be parsed alone, on all
-// processors. It returns false, and has read nothing, if the text is not such a one, or
-// something is wrong with it as a whole.
+// parts reads a DiscoveryResponse with separately parsable resources, on all processors. It
+// returns false, and has read nothing, for any other text, or a text that is wrong as a whole.
 func (c *contents) parts(file string, data []byte) bool {
 	parts, ok := yamlpb.SplitAsEnvoy(file, "resources", data)
 	if !ok || parts.Head.Has("static_resources") || len(parts.Head.Decode(&discoveryv3.DiscoveryResponse{}, "resources")) > 0 {
 		return false
 	}
-	each := make([]contents, parts.Len())
+	list := make([]contents, parts.Len())
 	var failed atomic.Bool
-	eachInParallel(len(each), func(i int) {
+	eachInParallel(len(list), func(i int) {
 		if failed.Load() {
 			return
 		}
-		if each[i].most = c.most; each[i].packedPart(parts, i) {
+		if list[i].maxEndpoints = c.maxEndpoints; list[i].packedPart(parts, i) {
 			return
 		}
 		node, err := parts.Parse(i)
@@ -33,30 +32,30 @@ func (c *contents) parts(file string, data []byte) bool {
 			failed.Store(true)
 			return
 		}
-		each[i] = contents{most: c.most}
-		each[i].resource(node)
+		list[i] = contents{maxEndpoints: c.maxEndpoints}
+		list[i].resource(node)
 	})
 	if failed.Load() {
 		return false
 	}
-	c.listed = len(each)
-	for i := range each {
-		c.resources = append(c.resources, each[i].resources...)
-		c.problems = append(c.problems, each[i].problems...)
-		c.read += each[i].read
+	c.listed = len(list)
+	for i := range list {
+		c.resources = append(c.resources, list[i].resources...)
+		c.problems = append(c.problems, list[i].problems...)
+		c.read += list[i].read
 	}
 	return true
 }
 
-// packedPart reads an element the quick way. If it returns false, something may be wrong with it,
-// or it is not written in the usual way, and all that was read does not count.
+// packedPart reads an element the quick way. If it returns false, the element may be wrong, or
+// is not written in the usual way, and nothing read so far counts.
 func (c *contents) packedPart(parts *yamlpb.Parts, i int) bool {
 	node, ok := parts.ParsePacked(i)
 	if !ok {
 		return false
 	}
 	c.resource(node)
-	// An EDS cluster keeps what it lists, although that does not count.
+	// An EDS cluster keeps its listed endpoints, although they do not count.
 	return len(c.problems) == 0 && !slices.ContainsFunc(c.resources, func(r resource) bool { return r.cluster.GetLoadAssignment() != nil })
 }
 

@@ -58,7 +58,7 @@ func FuzzParts(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		parts, whole := &contents{most: 3}, &contents{most: 3}
+		parts, whole := &contents{maxEndpoints: 3}, &contents{maxEndpoints: 3}
 		if !parts.parts("a.yaml", data) {
 			if parts.listed+len(parts.resources)+len(parts.problems) > 0 {
 				t.Errorf("read something of %q, although it is to be read as a whole", data)
@@ -110,7 +110,7 @@ func TestPackedParts(t *testing.T) {
 		if !ok {
 			t.Fatalf("%q cannot be split", text)
 		}
-		if got := (&contents{most: 2}).packedPart(parts, 0); got != want {
+		if got := (&contents{maxEndpoints: 2}).packedPart(parts, 0); got != want {
 			t.Errorf("the quick way takes %q: %t, want %t", text, got, want)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 
-	"hdsd/internal/envoyrules"
+	"hdsd/envoy/rules"
 	"hdsd/internal/yamlpb"
 	"hdsd/source"
 )
@@ -27,7 +27,7 @@ type resource struct {
 	cluster *clusterv3.Cluster // without the endpoints that it lists; nil for an assignment
 	lists   *source.Assignment // those endpoints, or the assignment
 	broken  bool               // not read in full: do not use the rest
-	reason  string             // why it is rejected; empty if it is not
+	reason  string             // reason why it is rejected; empty if it is not
 }
 
 func (r *resource) place() string {
@@ -39,12 +39,12 @@ func (r *resource) place() string {
 
 // contents is the content of files.
 type contents struct {
-	resources []resource
-	problems  []source.Problem
-	listed    int    // all elements
-	read      int    // resources among them that were read in full
-	places    Places // to add to; nil if nobody asks
-	most      int    // endpoints of one cluster; 0: any number
+	resources    []resource
+	problems     []source.Problem
+	listed       int    // all elements
+	read         int    // resources among them that were read in full
+	places       Places // to add to; nil if not requested
+	maxEndpoints int    // endpoints of one cluster; 0: any number
 }
 
 // rawFile is the unparsed content of a file.
@@ -55,7 +55,7 @@ type rawFile struct {
 
 // read reads a file or the files of a folder. It returns the problems of files that
 // cannot be read as a whole.
-func read(path string) (all []rawFile, fatal []source.Problem) {
+func read(path string) (files []rawFile, fatal []source.Problem) {
 	info, err := os.Stat(path)
 	if err != nil {
 		if cause, ok := errors.AsType[*fs.PathError](err); ok {
@@ -76,10 +76,10 @@ func read(path string) (all []rawFile, fatal []source.Problem) {
 		data, problems := readFile(path)
 		fatal = append(fatal, problems...)
 		if len(problems) == 0 {
-			all = append(all, rawFile{path, data})
+			files = append(files, rawFile{path, data})
 		}
 	}
-	return all, fatal
+	return files, fatal
 }
 
 // digest identifies the content of files.
@@ -93,22 +93,22 @@ func digest(files []rawFile) (d sum) {
 	return d
 }
 
-// parse parses files, and adds the places of assignments to places. It returns the
-// problems of files that make no sense as a whole.
-func parse(files []rawFile, places Places, most int) (all *contents, fatal []source.Problem) {
-	all = &contents{}
+// parse parses files, and adds the places of assignments to places. It returns the problems of
+// files that are invalid as a whole.
+func parse(files []rawFile, places Places, maxEndpoints int) (merged *contents, fatal []source.Problem) {
+	merged = &contents{}
 	for _, f := range files {
-		one := &contents{places: places, most: most}
-		problems := one.parse(f)
-		if len(problems) == 0 && one.listed > 0 && one.read == 0 {
+		c := &contents{places: places, maxEndpoints: maxEndpoints}
+		problems := c.parse(f)
+		if len(problems) == 0 && c.listed > 0 && c.read == 0 {
 			problems = append(unreadable(f.path, "none of its resources (%d) can be read, so nothing of it is used: "+
-				"put them right, or write \"resources: []\" to have no clusters", one.listed), one.problems...)
+				"put them right, or write \"resources: []\" to have no clusters", c.listed), c.problems...)
 		}
 		fatal = append(fatal, problems...)
-		all.resources = append(all.resources, one.resources...)
-		all.problems = append(all.problems, one.problems...)
+		merged.resources = append(merged.resources, c.resources...)
+		merged.problems = append(merged.problems, c.problems...)
 	}
-	return all, fatal
+	return merged, fatal
 }
 
 func (c *contents) parse(f rawFile) []source.Problem {
@@ -118,12 +118,12 @@ func (c *contents) parse(f rawFile) []source.Problem {
 	return c.text(f.path, f.data)
 }
 
-// excess says that a cluster has too many endpoints; empty if it does not.
+// excess describes an excess of endpoints in a cluster; empty without one.
 func (c *contents) excess(endpoints int) string {
-	if c.most == 0 || endpoints <= c.most {
+	if c.maxEndpoints == 0 || endpoints <= c.maxEndpoints {
 		return ""
 	}
-	return envoyrules.TooMany(endpoints, c.most)
+	return rules.TooMany(endpoints, c.maxEndpoints)
 }
 
 func unreadable(file, format string, args ...any) []source.Problem {
@@ -165,18 +165,18 @@ func list(folder string) ([]string, error) {
 }
 
 func readFile(file string) ([]byte, []source.Problem) {
-	most := int64(yamlpb.MaxBytes)
+	limit := int64(yamlpb.MaxBytes)
 	switch filepath.Ext(file) {
 	case ".yaml", ".yml", ".json":
 	case ".pb":
-		most = maxBinaryBytes
+		limit = maxBinaryBytes
 	default:
 		return nil, unreadable(file, "its name must end in .yaml, .yml, .json or .pb")
 	}
 	if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() {
 		return nil, unreadable(file, "is not a regular file")
 	}
-	data, err := yamlpb.ReadFile(file, most)
+	data, err := yamlpb.ReadFile(file, limit)
 	if err != nil {
 		return nil, unreadable(file, "%s", err)
 	}

@@ -10,7 +10,7 @@ import (
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"google.golang.org/protobuf/proto"
 
-	"hdsd/internal/envoyrules"
+	"hdsd/envoy/rules"
 	"hdsd/internal/yamlpb"
 	"hdsd/source"
 )
@@ -44,9 +44,9 @@ func (c *contents) whole(file string, data []byte) []source.Problem {
 	case response || root.Has("version_info") || root.Has("type_url"):
 		return c.response(root)
 	case root.Has("node") || root.Has("admin") || root.Has("dynamic_resources"):
-		nothing := root.Problem("", "is a bootstrap without static_resources: it gives no cluster")
-		nothing.Warning = true
-		c.problems = append(c.problems, source.Problem(nothing))
+		empty := root.Problem("", "is a bootstrap without static_resources: it gives no cluster")
+		empty.Warning = true
+		c.problems = append(c.problems, source.Problem(empty))
 		return nil
 	default:
 		return converted("", []yamlpb.Problem{root.Problem("", "has neither resources (a DiscoveryResponse) nor static_resources (a bootstrap)")})
@@ -55,12 +55,12 @@ func (c *contents) whole(file string, data []byte) []source.Problem {
 
 // converted converts problems of package yamlpb to those of a source.
 func converted(name string, problems []yamlpb.Problem) []source.Problem {
-	all := make([]source.Problem, len(problems))
+	list := make([]source.Problem, len(problems))
 	for i, problem := range problems {
-		all[i] = source.Problem(problem)
-		all[i].Resource = name
+		list[i] = source.Problem(problem)
+		list[i].Resource = name
 	}
-	return all
+	return list
 }
 
 // elements returns the elements of a list. A mapping is a list of one, and anything
@@ -106,7 +106,7 @@ func (c *contents) response(root yamlpb.Node) []source.Problem {
 
 func (c *contents) resource(node yamlpb.Node) {
 	url, _ := textOf(node, typeField)
-	if url == envoyrules.Wrapper {
+	if url == rules.Wrapper {
 		c.wrapped(node)
 	} else {
 		c.typed(node, url, nil)
@@ -126,15 +126,15 @@ func (c *contents) wrapped(node yamlpb.Node) {
 	c.typed(inside, url, problems)
 }
 
-// typed reads a resource of a type. The problems are those found before.
+// typed reads a resource of a type. The problems are earlier ones.
 func (c *contents) typed(node yamlpb.Node, url string, problems []yamlpb.Problem) {
 	switch url {
-	case envoyrules.Cluster:
+	case rules.Cluster:
 		c.textCluster(node, problems)
-	case envoyrules.Assignment:
+	case rules.Assignment:
 		c.textAssignment(node, problems)
 	default:
-		problem := node.Problem("", "%s", envoyrules.Wrong(url))
+		problem := node.Problem("", "%s", rules.Wrong(url))
 		problem.Resource, _ = textOf(node, "name")
 		c.problems = append(c.problems, source.Problem(problem))
 	}
@@ -159,27 +159,27 @@ func (c *contents) textAssignment(node yamlpb.Node, problems []yamlpb.Problem) {
 
 func (c *contents) textResource(node yamlpb.Node, r resource, message proto.Message, problems []yamlpb.Problem) {
 	problems = append(problems, node.Decode(message, typeField)...)
-	if excess := c.excess(envoyrules.Count(message)); excess != "" {
+	if excess := c.excess(rules.Count(message)); excess != "" {
 		problems = append(problems, node.Problem("", "%s", excess))
 	}
 	unread := len(problems)
 	r.broken = unread > 0
 	if !r.broken || c.places != nil {
-		for _, violation := range envoyrules.Violations(message) {
+		for _, violation := range rules.Violations(message) {
 			if p := node.Problem(violation.Field, "%s", violation.Reason); !concerns(problems[:unread], p.Field) {
 				problems = append(problems, p)
 			}
 		}
 	}
-	at := node.Problem("", "")
-	r.file, r.line = at.File, at.Line
-	r.take(message)
+	base := node.Problem("", "")
+	r.file, r.line = base.File, base.Line
+	r.setMessage(message)
 	c.places.add(&r, node)
 	c.add(r, converted(r.name, problems))
 }
 
-// take encodes what a message lists.
-func (r *resource) take(message proto.Message) {
+// setMessage encodes the endpoints of a message.
+func (r *resource) setMessage(message proto.Message) {
 	if a, alone := message.(*endpointv3.ClusterLoadAssignment); alone {
 		r.lists = source.EncodeAssignment(a)
 	} else {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/fsnotify/fsnotify"
 
-	"hdsd/internal/pace"
+	"hdsd/peer/limit"
 	"hdsd/source"
 )
 
@@ -72,13 +72,13 @@ type runner struct {
 	dir       string
 	wants     func(fsnotify.Event) bool
 	pending   *time.Timer // set while waiting for further events
-	since     time.Time   // when the first of them came
+	start     time.Time   // time of the first of them
 	lost      *time.Timer // set while the folder is away
 	lease     *time.Timer // set while a lease has an end
-	stale     pace.Pace
+	stale     limit.Pace
 	delivered *source.Set
 	good      *source.Set      // the last valid one delivered
-	fatal     []source.Problem // why the files could not be read
+	fatal     []source.Problem // reasons why the files could not be read
 }
 
 func stopped() *time.Timer {
@@ -101,9 +101,9 @@ func (r *runner) loop(ctx context.Context) {
 			// Events may be lost, so read the files again.
 			r.options.Log.Warn().Str("event", "source_watch_trouble").Str("source", r.options.Name).Err(err).
 				Msg("changes of files may have been missed; they are read again")
-			r.soon()
+			r.schedule()
 		case <-r.pending.C:
-			r.since = time.Time{}
+			r.start = time.Time{}
 			_ = r.reload() // a set was delivered before
 		case <-r.lost.C:
 			r.watchAgain()
@@ -120,18 +120,18 @@ func (r *runner) event(event fsnotify.Event) {
 		return
 	}
 	// A file that is copied instead of moved is still being written.
-	if r.wants(event) || event.Has(fsnotify.Write) && !r.since.IsZero() {
-		r.soon()
+	if r.wants(event) || event.Has(fsnotify.Write) && !r.start.IsZero() {
+		r.schedule()
 	}
 }
 
-// soon schedules a read for when events cease, or have continued for long.
-func (r *runner) soon() {
+// schedule schedules a read for when events cease, or have continued for long.
+func (r *runner) schedule() {
 	now := time.Now()
-	if r.since.IsZero() {
-		r.since = now
+	if r.start.IsZero() {
+		r.start = now
 	}
-	if now.Sub(r.since) < 10*r.settle {
+	if now.Sub(r.start) < 10*r.settle {
 		r.pending.Reset(r.settle)
 	}
 }
@@ -141,7 +141,7 @@ func (r *runner) watchAgain() {
 		r.lost.Reset(r.retry)
 		return
 	}
-	r.soon()
+	r.schedule()
 }
 
 // reload reads the files and delivers a new set. It fails if there is nothing to
@@ -195,24 +195,22 @@ func (r *runner) lapsed() *source.Set {
 }
 
 func (r *runner) logStale(names []string) {
-	if more, ok := r.stale.Next(time.Now()); ok {
-		r.options.Log.Warn().Str("event", "upstream_assignments_stale").Str("source", r.options.Name).
-			Int("count", len(names)).Strs("names", names[:min(len(names), problemsLogged)]).Uint64("more", more).
-			Msg("no file has been moved into place within the endpoint_stale_after of these assignments: they have no endpoints until one is")
-	}
+	r.stale.Warn(time.Now(), &r.options.Log, "upstream_assignments_stale").Str("source", r.options.Name).
+		Int("count", len(names)).Strs("names", names[:min(len(names), problemsLogged)]).
+		Msg("no file has been moved into place within the endpoint_stale_after of these assignments: they have no endpoints until one is")
 }
 
 // problemsLogged is the number of problems, or names, in one line of the log.
 const problemsLogged = 10
 
-// CheckWatchedDirectory says why a watched_directory cannot be watched. The folder may
-// be empty.
+// CheckWatchedDirectory returns the reason why a watched_directory cannot be watched, or nil.
+// The folder may be empty.
 func CheckWatchedDirectory(folder string) error {
 	if folder == "" {
 		return nil
 	}
-	about, err := os.Stat(folder)
-	if err == nil && !about.IsDir() {
+	info, err := os.Stat(folder)
+	if err == nil && !info.IsDir() {
 		err = fmt.Errorf("%s is not a directory", folder)
 	}
 	if err != nil {

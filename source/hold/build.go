@@ -6,26 +6,25 @@ import (
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 
-	"hdsd/internal/envoyaddr"
+	"hdsd/envoy"
 	"hdsd/source"
 )
 
-// addressOf names an endpoint within its cluster; empty if it has neither an address nor
-// a name. Its locality does not count: one that moves is not gone.
+// addressOf names an endpoint within its cluster; empty without address and name. Its locality
+// does not count: an endpoint that moves is not removed.
 func addressOf(e *endpointv3.LbEndpoint) string {
 	if name := e.GetEndpointName(); name != "" {
 		return "name:" + name
 	}
-	return envoyaddr.Address(e.GetEndpoint().GetAddress())
+	return envoy.Address(e.GetEndpoint().GetAddress())
 }
 
-// counted reports whether the endpoints of a cluster are looked at. That of LOGICAL_DNS
-// is the only one that it may have.
+// counted reports whether the endpoints of a cluster count. LOGICAL_DNS has exactly one.
 func counted(c *source.Cluster) bool {
 	return c.Config.GetType() != clusterv3.Cluster_LOGICAL_DNS
 }
 
-func each(c *source.Cluster, visit func(address string)) {
+func forEachAddress(c *source.Cluster, visit func(address string)) {
 	if !counted(c) {
 		return
 	}
@@ -39,54 +38,52 @@ func each(c *source.Cluster, visit func(address string)) {
 }
 
 func addresses(c *source.Cluster) map[string]struct{} {
-	all := map[string]struct{}{}
-	each(c, func(address string) { all[address] = struct{}{} })
-	return all
+	set := map[string]struct{}{}
+	forEachAddress(c, func(address string) { set[address] = struct{}{} })
+	return set
 }
 
-// without returns the endpoints of a cluster that its successor lacks. The end of a lease
-// takes away nothing: the source set the time itself.
-func without(before, after *source.Cluster) map[string]struct{} {
+// removedAddresses returns the endpoints of a cluster that its successor lacks. The end of a
+// lease does not count: the source set the time itself.
+func removedAddresses(before, after *source.Cluster) map[string]struct{} {
 	if after.Stale || before.Assignment.Equal(after.Assignment) || !counted(after) {
 		return nil
 	}
 	lost := addresses(before)
-	each(after, func(address string) { delete(lost, address) })
+	forEachAddress(after, func(address string) { delete(lost, address) })
 	return lost
 }
 
-func setOf[T any](from map[string]T) map[string]struct{} {
-	all := make(map[string]struct{}, len(from))
-	for name := range from {
-		all[name] = struct{}{}
+func setOf[T any](m map[string]T) map[string]struct{} {
+	set := make(map[string]struct{}, len(m))
+	for name := range m {
+		set[name] = struct{}{}
 	}
-	return all
+	return set
 }
 
-// build returns the cluster with what is held of it. said is what the source says of it,
-// or nil.
-func (t *taken) build(said *source.Cluster) *source.Cluster {
-	if t.built != nil && t.said == said {
+// build returns the cluster with its held parts. reported is the source's cluster, or nil.
+func (t *removal) build(reported *source.Cluster) *source.Cluster {
+	if t.built != nil && t.reported == reported {
 		return t.built
 	}
 	c := &source.Cluster{}
 	switch {
-	case said == nil:
+	case reported == nil:
 		*c = *t.kept
-		c.Assignment = t.only()
-	case counted(said):
-		*c = *said
-		c.Assignment = t.add(said.Assignment)
+		c.Assignment = t.loneAssignment()
+	case counted(reported):
+		*c = *reported
+		c.Assignment = t.add(reported.Assignment)
 	default:
-		*c = *said
+		*c = *reported
 	}
-	t.said, t.built = said, c
+	t.reported, t.built = reported, c
 	return c
 }
 
-// only returns the assignment of a cluster that the source lacks: what of it is still
-// held.
-func (t *taken) only() *source.Assignment {
+// loneAssignment returns the held endpoints of a cluster that the source lacks.
+func (t *removal) loneAssignment() *source.Assignment {
 	if t.kept.Assignment == nil || !counted(t.kept) {
 		return t.kept.Assignment
 	}
@@ -94,32 +91,32 @@ func (t *taken) only() *source.Assignment {
 }
 
 // add returns an assignment with the held endpoints that it lacks.
-func (t *taken) add(to *source.Assignment) *source.Assignment {
-	if to == nil {
+func (t *removal) add(target *source.Assignment) *source.Assignment {
+	if target == nil {
 		return source.EncodeAssignment(t.keptBut(nil))
 	}
-	a := to.Message()
+	a := target.Message()
 	type place struct {
 		region, zone, subZone string
 		priority              uint32
 	}
 	placeOf := func(l *endpointv3.LocalityLbEndpoints) place {
-		at := l.GetLocality()
-		return place{at.GetRegion(), at.GetZone(), at.GetSubZone(), l.GetPriority()}
+		locality := l.GetLocality()
+		return place{locality.GetRegion(), locality.GetZone(), locality.GetSubZone(), l.GetPriority()}
 	}
-	known, priorities := map[place]int{}, uint32(0)
+	index, priorities := map[place]int{}, uint32(0)
 	for i, l := range a.Endpoints {
 		if l.GetLbConfig() == nil {
-			known[placeOf(l)] = i
+			index[placeOf(l)] = i
 		}
 		priorities = max(priorities, l.GetPriority()+1)
 	}
-	for _, l := range t.keptBut(addresses(&source.Cluster{Assignment: to})).GetEndpoints() {
+	for _, l := range t.keptBut(addresses(&source.Cluster{Assignment: target})).GetEndpoints() {
 		l.Priority = min(l.GetPriority(), priorities) // no priority may be left out
 		priorities = max(priorities, l.GetPriority()+1)
-		i, ok := known[placeOf(l)]
+		i, ok := index[placeOf(l)]
 		if !ok {
-			known[placeOf(l)] = len(a.Endpoints)
+			index[placeOf(l)] = len(a.Endpoints)
 			a.Endpoints = append(a.Endpoints, l)
 			continue
 		}
@@ -128,30 +125,30 @@ func (t *taken) add(to *source.Assignment) *source.Assignment {
 	return source.EncodeAssignment(a)
 }
 
-// keptBut returns an assignment of what is held, without the endpoints of a set.
-func (t *taken) keptBut(but map[string]struct{}) *endpointv3.ClusterLoadAssignment {
+// keptBut returns an assignment of the held endpoints, without some.
+func (t *removal) keptBut(except map[string]struct{}) *endpointv3.ClusterLoadAssignment {
 	a := t.kept.Assignment.Message()
-	var all []*endpointv3.LocalityLbEndpoints
+	var localities []*endpointv3.LocalityLbEndpoints
 	for _, l := range a.GetEndpoints() {
-		var some []*endpointv3.LbEndpoint
+		var endpoints []*endpointv3.LbEndpoint
 		for _, e := range l.GetLbEndpoints() {
 			address := addressOf(e)
 			_, held := t.endpoints[address]
-			if _, there := but[address]; held && !there {
-				some = append(some, e)
+			if _, ok := except[address]; held && !ok {
+				endpoints = append(endpoints, e)
 			}
 		}
-		if l.LbEndpoints = some; len(some) > 0 {
-			all = append(all, l)
+		if l.LbEndpoints = endpoints; len(endpoints) > 0 {
+			localities = append(localities, l)
 		}
 	}
 	if a != nil {
-		a.Endpoints = all
+		a.Endpoints = localities
 	}
 	return a
 }
 
-// hash is the same in each process.
+// hash returns the same value in each process.
 func hash(cluster, address string) uint64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(cluster))
@@ -160,23 +157,23 @@ func hash(cluster, address string) uint64 {
 	return h.Sum64()
 }
 
-// counts is how much is in use.
+// counts is the size of the set in use.
 type counts struct {
-	by                  map[string]size
+	byCluster           map[string]size
 	clusters, endpoints int
 }
 
-// size is that of one cluster.
+// size is the size of one cluster.
 type size struct{ clusters, endpoints int }
 
 func countsOf(set *source.Set) counts {
-	n := counts{by: map[string]size{}}
+	n := counts{byCluster: map[string]size{}}
 	n.update(nil, set)
 	return n
 }
 
-// update counts the difference between two sets. It returns what the clusters that have
-// changed were.
+// update counts the difference between two sets. It returns the previous sizes of changed
+// clusters.
 func (n *counts) update(before, after *source.Set) map[string]size {
 	var old, now []*source.Cluster
 	if before != nil {
@@ -186,31 +183,31 @@ func (n *counts) update(before, after *source.Set) map[string]size {
 		now = after.Clusters
 	}
 	changed, removed := source.Changes(old, now)
-	was := make(map[string]size, len(changed)+len(removed))
+	previous := make(map[string]size, len(changed)+len(removed))
 	for _, c := range removed {
-		was[c.Name] = n.remove(c.Name)
+		previous[c.Name] = n.remove(c.Name)
 	}
 	for _, c := range changed {
-		was[c.Name] = n.remove(c.Name)
+		previous[c.Name] = n.remove(c.Name)
 		n.add(c)
 	}
-	return was
+	return previous
 }
 
 func (n *counts) add(c *source.Cluster) {
-	one := size{endpoints: len(addresses(c))}
+	size := size{endpoints: len(addresses(c))}
 	if !c.Lone {
-		one.clusters = 1
+		size.clusters = 1
 	}
-	n.by[c.Name] = one
-	n.clusters += one.clusters
-	n.endpoints += one.endpoints
+	n.byCluster[c.Name] = size
+	n.clusters += size.clusters
+	n.endpoints += size.endpoints
 }
 
 func (n *counts) remove(name string) size {
-	one := n.by[name]
-	delete(n.by, name)
-	n.clusters -= one.clusters
-	n.endpoints -= one.endpoints
-	return one
+	size := n.byCluster[name]
+	delete(n.byCluster, name)
+	n.clusters -= size.clusters
+	n.endpoints -= size.endpoints
+	return size
 }

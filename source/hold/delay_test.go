@@ -84,7 +84,7 @@ func TestWhatAlternates(t *testing.T) {
 				if c := c.say(i); c != nil {
 					set = setWith(set.Clusters[0], c)
 				}
-				got := d.Take(start.Add(time.Duration(i)*100*time.Millisecond), set)
+				got := d.Apply(start.Add(time.Duration(i)*100*time.Millisecond), set)
 				if got.Find("other") != set.Find("other") {
 					t.Fatalf("change %d of another cluster waits", i)
 				}
@@ -105,10 +105,10 @@ func TestAnAlternatingSourceIsFollowedAFewTimesAMinute(t *testing.T) {
 		t.Run(every.String(), func(t *testing.T) {
 			d := NewDelay()
 			both := []*source.Set{setWith(sample.Web("web", "10.0.0.1:80")), setWith(sample.WithPath("web", "/other", "10.0.0.1:80"))}
-			inUse, followed, longest := d.Take(start, both[0]).Clusters[0], 0, time.Duration(0)
+			inUse, followed, longest := d.Apply(start, both[0]).Clusters[0], 0, time.Duration(0)
 			for i := 1; time.Duration(i)*every < 3*time.Minute; i++ {
 				now := start.Add(time.Duration(i) * every)
-				if got := d.Take(now, both[i%2]).Clusters[0]; got != inUse {
+				if got := d.Apply(now, both[i%2]).Clusters[0]; got != inUse {
 					inUse, followed = got, followed+1
 				}
 				for _, begun := range d.Begun() {
@@ -130,22 +130,22 @@ func TestAMinuteWithoutAReturnEndsIt(t *testing.T) {
 	d := NewDelay()
 	both := []*source.Set{setWith(sample.Web("web", "10.0.0.1:80")), setWith(sample.Web("web", "10.0.0.2:80"))}
 	for i := range 100 {
-		d.Take(start, both[i%2])
+		d.Apply(start, both[i%2])
 	}
 	if begun := d.Begun(); len(begun) != 1 || begun[0] != (Begun{"web", 3, time.Second}) || !d.Due().Equal(start.Add(time.Second)) {
 		t.Fatalf("%+v, due at %s", begun, d.Due())
 	}
-	if got := d.Take(start.Add(time.Second), both[1]); got != both[1] || !d.Due().IsZero() {
+	if got := d.Apply(start.Add(time.Second), both[1]); got != both[1] || !d.Due().IsZero() {
 		t.Error("the latest is not in use after the delay")
 	}
 	for i := range 2 {
 		now := start.Add(time.Second + time.Duration(i+1)*time.Minute)
-		if got := d.Take(now, both[i%2]); got != both[i%2] {
+		if got := d.Apply(now, both[i%2]); got != both[i%2] {
 			t.Errorf("change %d waits", i)
 		}
 	}
-	if d.sweep(start.Add(time.Hour)); len(d.by) != 0 || d.parts != 0 {
-		t.Errorf("%d clusters are remembered", len(d.by))
+	if d.sweep(start.Add(time.Hour)); len(d.byCluster) != 0 || d.parts != 0 {
+		t.Errorf("%d clusters are remembered", len(d.byCluster))
 	}
 }
 
@@ -157,9 +157,9 @@ func TestWhatIsRememberedIsBounded(t *testing.T) {
 		for j := range 10_000 {
 			list = append(list, fmt.Sprintf("10.%d.%d.%d:80", i, j/256, j%256))
 		}
-		d.Take(start, setWith(sample.Web("web", list...)))
+		d.Apply(start, setWith(sample.Web("web", list...)))
 	}
-	if n := len(d.by["web"].parts); n != maxParts || d.parts != n {
+	if n := len(d.byCluster["web"].parts); n != maxParts || d.parts != n {
 		t.Errorf("%d parts are remembered, %d counted", n, d.parts)
 	}
 }
@@ -201,11 +201,11 @@ func TestNothingIsLost(t *testing.T) {
 			}
 			set = w.set(set)
 			past = append(past, moment{set: set})
-			check(d.Take(now, set))
+			check(d.Apply(now, set))
 			for end := now.Add(time.Duration(r.ExpFloat64() * float64(2*time.Second))); now.Before(end); {
 				if now = end; !d.Due().IsZero() && d.Due().Before(end) {
 					now = d.Due()
-					check(d.Take(now, set))
+					check(d.Apply(now, set))
 				}
 			}
 		}
@@ -213,9 +213,9 @@ func TestNothingIsLost(t *testing.T) {
 			if now = d.Due(); now.After(end) {
 				t.Fatalf("seed %d: waits for longer than %s", seed, longestDelay)
 			}
-			d.Take(now, set)
+			d.Apply(now, set)
 		}
-		if d.Take(now, set) != set {
+		if d.Apply(now, set) != set {
 			t.Fatalf("seed %d: the latest is not in use", seed)
 		}
 	}

@@ -23,5 +23,5 @@
 //   - Without anything that waits, a set is handed on as it came, by the same pointer.
 //
 // Both are pure: time comes in as a value. Of this module it may import source and
-// internal/envoyaddr.
+// envoy.
 package hold

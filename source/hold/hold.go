@@ -9,78 +9,78 @@ import (
 	"hdsd/source"
 )
 
-// Rule says what to hold and for how long. The zero Rule holds nothing.
+// Rule bounds losses and their holding time. The zero Rule holds nothing.
 type Rule struct {
-	Share float64 // of clusters or endpoints: what takes away more is held
+	Share float64 // of clusters or endpoints: larger losses are held
 	For   time.Duration
 }
 
 // Off reports whether nothing is held.
 func (r Rule) Off() bool { return r.Share <= 0 || r.Share >= 1 || r.For <= 0 }
 
-// large is the number of endpoints from which on a cluster is looked at by itself.
+// large is the number of endpoints from which on a cluster counts by itself.
 const large = 10
 
-// Hold is what is in use of one source.
+// Hold is the set in use of one source.
 type Hold struct {
-	rule  Rule
-	said  *source.Set // the latest of the source
-	inUse *source.Set // nil before the first
-	count counts      // of inUse; only kept while the rule is on
-	peaks peaks       // of count
-	taken map[string]*taken
+	rule     Rule
+	reported *source.Set // the latest of the source
+	inUse    *source.Set // nil before the first
+	count    counts      // of inUse; only kept while the rule is on
+	peaks    peaks       // of count
+	removals map[string]*removal
 
-	next     time.Time // when the first of them is accepted by itself
-	since    time.Time // since when that is held
-	restored time.Time // when that was; zero: it was not
+	dueAt    time.Time // time when the first of them is accepted automatically
+	start    time.Time // time of the oldest held loss
+	restored time.Time // time of the restore; zero: there was none
 	revision uint64
 }
 
-// taken is what is held of one cluster.
-type taken struct {
-	kept      *source.Cluster      // as it was in use when it was taken away
-	cluster   time.Time            // when the cluster itself was taken away; zero: it was not
-	endpoints map[string]time.Time // by address: when it was taken away
+// removal is the held part of one cluster.
+type removal struct {
+	kept      *source.Cluster      // the version in use at the loss
+	cluster   time.Time            // time when the cluster itself was removed; zero: it was not
+	endpoints map[string]time.Time // by address: time of the removal
 
-	said, built *source.Cluster // the last cluster built of this, and what the source said then
-	seen        *source.Cluster // what the source said when release last looked
+	reported, built *source.Cluster // the source's cluster at the last build, and its result
+	seen            *source.Cluster // the source's cluster at the last release
 }
 
-// New returns a Hold that has nothing in use.
-func New(rule Rule) *Hold { return &Hold{rule: rule, taken: map[string]*taken{}} }
+// New returns an empty Hold.
+func New(rule Rule) *Hold { return &Hold{rule: rule, removals: map[string]*removal{}} }
 
-// Configure replaces the rule. The next Take goes by it.
+// Configure replaces the rule, from the next Apply on.
 func (h *Hold) Configure(rule Rule) {
 	if h.rule != rule {
-		h.rule, h.said = rule, nil
+		h.rule, h.reported = rule, nil
 		h.count, h.peaks = countsOf(h.inUse), peaks{}
 		h.plan()
 	}
 }
 
-// Take takes what the source says now, and returns what is in use. wanted tells whether
-// anybody uses a lone assignment of the source that is no longer there; nil: all count.
-func (h *Hold) Take(now time.Time, set *source.Set, wanted func(service string) bool) *source.Set {
-	if set == h.said && !h.due(now) && !h.unwanted(wanted) {
+// Apply adds the present set of the source, and returns the set in use. wanted reports whether a
+// removed lone assignment of the source is in use; nil: all are.
+func (h *Hold) Apply(now time.Time, set *source.Set, wanted func(service string) bool) *source.Set {
+	if set == h.reported && !h.due(now) && !h.unwanted(wanted) {
 		return h.inUse
 	}
 	if h.rule.Off() {
-		clear(h.taken)
-		h.said, h.inUse, h.count, h.peaks = set, set, counts{}, peaks{}
+		clear(h.removals)
+		h.reported, h.inUse, h.count, h.peaks = set, set, counts{}, peaks{}
 		h.plan()
 		return set
 	}
-	gone := h.missing(set, wanted)
+	losses := h.missing(set, wanted)
 	if set.Answered() {
 		h.release(set)
 	}
 	slot := h.peaks.slot(now, h.rule)
-	h.hold(now, slot, gone)
+	h.hold(now, slot, losses)
 	accepted := h.expire(now)
-	h.said = set
+	h.reported = set
 	before := h.count
-	was := h.use(set)
-	h.peaks.note(slot, &before, &h.count, was)
+	previous := h.use(set)
+	h.peaks.note(slot, &before, &h.count, previous)
 	for _, name := range accepted {
 		h.peaks.forget(name)
 	}
@@ -88,26 +88,25 @@ func (h *Hold) Take(now time.Time, set *source.Set, wanted func(service string) 
 	return h.inUse
 }
 
-// due reports whether something was held for its time.
-func (h *Hold) due(now time.Time) bool { return !h.next.IsZero() && !now.Before(h.next) }
+// due reports whether a holding time has ended.
+func (h *Hold) due(now time.Time) bool { return !h.dueAt.IsZero() && !now.Before(h.dueAt) }
 
-// Due returns when Take has to be called even if the source says nothing; zero is
-// never.
-func (h *Hold) Due() time.Time { return h.next }
+// Due returns when Apply has to be called even without news; zero is never.
+func (h *Hold) Due() time.Time { return h.dueAt }
 
-// Accept follows what the source says. It returns the set that is in use then.
+// Accept follows the source. It returns the set in use afterwards.
 func (h *Hold) Accept() *source.Set {
-	if len(h.taken) == 0 {
+	if len(h.removals) == 0 {
 		return h.inUse
 	}
-	clear(h.taken)
-	h.use(h.said)
+	clear(h.removals)
+	h.use(h.reported)
 	h.peaks = peaks{}
 	h.plan()
 	return h.inUse
 }
 
-// Status is what is in use, and what would be left of it.
+// Status is the size of the set in use, and of the rest after the held loss.
 type Status struct {
 	Clusters, Endpoints int
 
@@ -115,17 +114,17 @@ type Status struct {
 	Held *Held
 }
 
-// Held is what is left if what is held is accepted.
+// Held is the rest after the held loss is accepted.
 type Held struct {
-	Since               time.Time // of what is held longest
-	AcceptsAt           time.Time // when that is accepted by itself
+	Since               time.Time // of the oldest loss
+	AcceptsAt           time.Time // time of its automatic acceptance
 	Clusters, Endpoints int
 	Revision            string
 }
 
-// Status returns how much is in use.
+// Status returns the present size.
 func (h *Hold) Status() Status {
-	if h.count.by == nil {
+	if h.count.byCluster == nil {
 		h.count = countsOf(h.inUse)
 	}
 	s := Status{Clusters: h.count.clusters, Endpoints: h.count.endpoints}
@@ -133,7 +132,7 @@ func (h *Hold) Status() Status {
 		return s
 	}
 	s.Held.Clusters, s.Held.Endpoints = s.Clusters, s.Endpoints
-	for _, t := range h.taken {
+	for _, t := range h.removals {
 		if !t.cluster.IsZero() && !t.kept.Lone {
 			s.Held.Clusters--
 		}
@@ -143,103 +142,103 @@ func (h *Hold) Status() Status {
 	return s
 }
 
-// missing returns what is in use and not in a set, by cluster.
+// missing returns the parts in use that a set lacks, by cluster.
 func (h *Hold) missing(set *source.Set, wanted func(string) bool) map[string]*loss {
-	gone := map[string]*loss{}
+	losses := map[string]*loss{}
 	if h.inUse == nil {
-		return gone
+		return losses
 	}
 	changed, removed := source.Changes(h.inUse.Clusters, set.Clusters)
 	for _, before := range removed {
 		if before.Lone && set.Answered() && wanted != nil && !wanted(before.ServiceName) {
-			delete(h.taken, before.Name)
+			delete(h.removals, before.Name)
 			h.peaks.forget(before.Name)
 			continue
 		}
-		gone[before.Name] = &loss{before: before, cluster: true, endpoints: addresses(before)}
+		losses[before.Name] = &loss{before: before, cluster: true, endpoints: addresses(before)}
 	}
 	for _, after := range changed {
 		before := h.inUse.Find(after.Name)
 		if before == nil {
 			continue
 		}
-		if t := h.taken[after.Name]; t != nil && t.said == after && t.built == before {
-			gone[after.Name] = &loss{before: before, endpoints: setOf(t.endpoints)}
+		if t := h.removals[after.Name]; t != nil && t.reported == after && t.built == before {
+			losses[after.Name] = &loss{before: before, endpoints: setOf(t.endpoints)}
 			continue
 		}
 		if after.Rejected != "" && after.Assignment == nil {
 			continue // its last valid version stays in use
 		}
-		if lost := without(before, after); len(lost) > 0 {
-			gone[after.Name] = &loss{before: before, endpoints: lost}
+		if lost := removedAddresses(before, after); len(lost) > 0 {
+			losses[after.Name] = &loss{before: before, endpoints: lost}
 		}
 	}
-	return gone
+	return losses
 }
 
-// loss is what a set takes away of one cluster.
+// loss is the part of one cluster that a set lacks.
 type loss struct {
 	before    *source.Cluster
 	cluster   bool // all of it
 	endpoints map[string]struct{}
 }
 
-// hold holds what is taken away, where that is too much.
-func (h *Hold) hold(now time.Time, slot int64, gone map[string]*loss) {
+// hold holds losses that are too large.
+func (h *Hold) hold(now time.Time, slot int64, losses map[string]*loss) {
 	clusters, endpoints := 0, 0
-	for _, l := range gone {
+	for _, l := range losses {
 		endpoints += len(l.endpoints)
 		if l.cluster && !l.before.Lone {
 			clusters++
 		}
 	}
-	all := h.exceeds(clusters, h.count.clusters, h.peaks.clusters.largest(slot, h.count.clusters)) ||
+	whole := h.exceeds(clusters, h.count.clusters, h.peaks.clusters.largest(slot, h.count.clusters)) ||
 		h.exceeds(endpoints, h.count.endpoints, h.peaks.endpoints.largest(slot, h.count.endpoints))
-	for name, l := range gone {
-		size, falls := h.count.by[name].endpoints, h.peaks.by[name]
+	for name, l := range losses {
+		size, falls := h.count.byCluster[name].endpoints, h.peaks.byCluster[name]
 		peak := falls.largest(slot, size)
-		if all || peak >= large && h.exceeds(len(l.endpoints), size, peak) || l.cluster && h.taken[name] != nil {
-			h.take(now, name, l)
+		if whole || peak >= large && h.exceeds(len(l.endpoints), size, peak) || l.cluster && h.removals[name] != nil {
+			h.record(now, name, l)
 		}
 	}
 }
 
-// exceeds reports whether too much would be lost, of what is in use or of the most that was
-// in use lately.
-func (h *Hold) exceeds(lost, of, peak int) bool {
-	return lost > 0 && (float64(lost) > h.rule.Share*float64(of) || float64(peak-of+lost) > h.rule.Share*float64(peak))
+// exceeds reports whether a loss is too large, compared with the set in use or the recent
+// maximum.
+func (h *Hold) exceeds(lost, total, peak int) bool {
+	return lost > 0 && (float64(lost) > h.rule.Share*float64(total) || float64(peak-total+lost) > h.rule.Share*float64(peak))
 }
 
-// take holds what is taken away of a cluster. What is held already keeps its time.
-func (h *Hold) take(now time.Time, name string, l *loss) {
-	t := h.taken[name]
+// record holds the loss of a cluster. Parts already held keep their time.
+func (h *Hold) record(now time.Time, name string, l *loss) {
+	t := h.removals[name]
 	if t == nil {
-		t = &taken{endpoints: make(map[string]time.Time, len(l.endpoints))}
-		h.taken[name] = t
+		t = &removal{endpoints: make(map[string]time.Time, len(l.endpoints))}
+		h.removals[name] = t
 	}
-	more := l.cluster && t.cluster.IsZero()
-	if more {
+	isNew := l.cluster && t.cluster.IsZero()
+	if isNew {
 		t.cluster = now
 	}
 	for address := range l.endpoints {
-		if _, known := t.endpoints[address]; !known {
-			t.endpoints[address], more = now, true
+		if _, ok := t.endpoints[address]; !ok {
+			t.endpoints[address], isNew = now, true
 		}
 	}
-	if more { // what was in use has all that is held
-		t.kept, t.said, t.built = l.before, nil, nil
+	if isNew { // the cluster in use has all held parts
+		t.kept, t.reported, t.built = l.before, nil, nil
 	}
 }
 
-// release ends the hold of what the source has again.
+// release ends the hold of parts that the source has again.
 func (h *Hold) release(set *source.Set) {
-	for name, t := range h.taken {
+	for name, t := range h.removals {
 		c := set.Find(name)
 		if c == nil || c == t.seen {
 			continue
 		}
 		before := len(t.endpoints)
-		each(c, func(address string) { delete(t.endpoints, address) })
+		forEachAddress(c, func(address string) { delete(t.endpoints, address) })
 		if !t.cluster.IsZero() || len(t.endpoints) != before {
 			t.built = nil
 		}
@@ -248,17 +247,17 @@ func (h *Hold) release(set *source.Set) {
 	}
 }
 
-// expire accepts what was held for its time. It returns the clusters of it.
+// expire accepts losses held for their time. It returns their clusters.
 func (h *Hold) expire(now time.Time) (accepted []string) {
 	if !h.due(now) {
 		return nil
 	}
-	over := func(since time.Time) bool { return !since.IsZero() && now.Sub(since) >= h.rule.For }
-	for name, t := range h.taken {
+	expired := func(start time.Time) bool { return !start.IsZero() && now.Sub(start) >= h.rule.For }
+	for name, t := range h.removals {
 		before := len(t.endpoints)
-		maps.DeleteFunc(t.endpoints, func(_ string, since time.Time) bool { return over(since) })
-		if over(t.cluster) {
-			delete(h.taken, name)
+		maps.DeleteFunc(t.endpoints, func(_ string, start time.Time) bool { return expired(start) })
+		if expired(t.cluster) {
+			delete(h.removals, name)
 			accepted = append(accepted, name)
 			continue
 		}
@@ -271,19 +270,19 @@ func (h *Hold) expire(now time.Time) (accepted []string) {
 	return accepted
 }
 
-// drop forgets a cluster of which nothing is held.
+// drop forgets a cluster without held parts.
 func (h *Hold) drop(name string) {
-	if t := h.taken[name]; t.cluster.IsZero() && len(t.endpoints) == 0 {
-		delete(h.taken, name)
+	if t := h.removals[name]; t.cluster.IsZero() && len(t.endpoints) == 0 {
+		delete(h.removals, name)
 	}
 }
 
-// unwanted reports whether an assignment is held that nobody wants any more.
+// unwanted reports whether a held assignment is no longer in use.
 func (h *Hold) unwanted(wanted func(string) bool) bool {
-	if wanted == nil || h.said == nil || !h.said.Answered() {
+	if wanted == nil || h.reported == nil || !h.reported.Answered() {
 		return false
 	}
-	for _, t := range h.taken {
+	for _, t := range h.removals {
 		if t.kept.Lone && !t.cluster.IsZero() && !wanted(t.kept.ServiceName) {
 			return true
 		}
@@ -291,112 +290,112 @@ func (h *Hold) unwanted(wanted func(string) bool) bool {
 	return false
 }
 
-// use puts into use what a set has and what is held. It returns what the clusters that have
-// changed were.
+// use puts a set with the held parts into use. It returns the previous sizes of changed
+// clusters.
 func (h *Hold) use(set *source.Set) map[string]size {
 	before := h.inUse
 	h.inUse = set
-	if len(h.taken) > 0 {
-		with := make(map[string]*source.Cluster, len(h.taken))
-		for name, t := range h.taken {
-			said := set.Find(name)
-			if said == nil && t.cluster.IsZero() { // not known again after a restart
+	if len(h.removals) > 0 {
+		replacements := make(map[string]*source.Cluster, len(h.removals))
+		for name, t := range h.removals {
+			reported := set.Find(name)
+			if reported == nil && t.cluster.IsZero() { // unknown after a restart
 				if set.Answered() {
-					delete(h.taken, name)
+					delete(h.removals, name)
 				}
 				continue
 			}
-			with[name] = t.build(said)
+			replacements[name] = t.build(reported)
 		}
 		copied := *set
-		copied.Clusters = source.Amend(set.Clusters, with)
+		copied.Clusters = source.Amend(set.Clusters, replacements)
 		h.inUse = &copied
 	}
-	if h.count.by == nil {
+	if h.count.byCluster == nil {
 		h.count = countsOf(h.inUse)
 		return nil
 	}
 	return h.count.update(before, h.inUse)
 }
 
-// plan finds out when the next is due, and what the present state is called.
+// plan computes the next due time, and the revision of the present state.
 func (h *Hold) plan() {
-	h.since, h.revision = time.Time{}, 0
-	note := func(at time.Time, cluster, address string) {
-		if at.IsZero() {
+	h.start, h.revision = time.Time{}, 0
+	note := func(start time.Time, cluster, address string) {
+		if start.IsZero() {
 			return
 		}
-		if h.since.IsZero() || at.Before(h.since) {
-			h.since = at
+		if h.start.IsZero() || start.Before(h.start) {
+			h.start = start
 		}
 		h.revision += hash(cluster, address)
 	}
-	for name, t := range h.taken {
+	for name, t := range h.removals {
 		note(t.cluster, name, "")
-		for address, at := range t.endpoints {
-			note(at, name, address)
+		for address, start := range t.endpoints {
+			note(start, name, address)
 		}
 	}
-	if h.next = (time.Time{}); !h.since.IsZero() {
-		h.next = h.since.Add(h.rule.For)
-		if least := h.restored.Add(min(atLeast, h.rule.For)); h.next.Before(least) {
-			h.next = least
+	if h.dueAt = (time.Time{}); !h.start.IsZero() {
+		h.dueAt = h.start.Add(h.rule.For)
+		if earliest := h.restored.Add(min(atLeast, h.rule.For)); h.dueAt.Before(earliest) {
+			h.dueAt = earliest
 		}
 	}
 }
 
 // Holds reports whether anything is held.
-func (h *Hold) Holds() bool { return len(h.taken) > 0 }
+func (h *Hold) Holds() bool { return len(h.removals) > 0 }
 
-// Held returns what is held without counting what is left; nil if nothing is.
+// Held returns the held loss without counting the rest, or nil.
 func (h *Hold) Held() *Held {
 	if !h.Holds() {
 		return nil
 	}
-	return &Held{Since: h.since, AcceptsAt: h.next, Revision: fmt.Sprintf("%016x", h.revision)}
+	return &Held{Since: h.start, AcceptsAt: h.dueAt, Revision: fmt.Sprintf("%016x", h.revision)}
 }
 
-// Names returns the clusters of which something is held, in order.
-func (h *Hold) Names() []string { return slices.Sorted(maps.Keys(h.taken)) }
+// Names returns the clusters with held parts, in order.
+func (h *Hold) Names() []string { return slices.Sorted(maps.Keys(h.removals)) }
 
-// Saved is what is held of one cluster, to be kept over a restart.
+// Saved is the held part of one cluster, to be kept over a restart.
 type Saved struct {
 	Cluster   *source.Cluster
-	Taken     time.Time            // when the cluster itself was taken away; zero: it was not
-	Endpoints map[string]time.Time // by address: when it was taken away
+	Taken     time.Time            // time when the cluster itself was removed; zero: it was not
+	Endpoints map[string]time.Time // by address: time of the removal
 }
 
-// Save returns what is held, by cluster.
+// Save returns the held parts, by cluster.
 func (h *Hold) Save() []Saved {
-	var all []Saved
+	var saved []Saved
 	for _, name := range h.Names() {
-		t := h.taken[name]
+		t := h.removals[name]
 		c := *t.kept
-		c.Assignment = t.only()
-		all = append(all, Saved{Cluster: &c, Taken: t.cluster, Endpoints: maps.Clone(t.endpoints)})
+		c.Assignment = t.loneAssignment()
+		saved = append(saved, Saved{Cluster: &c, Taken: t.cluster, Endpoints: maps.Clone(t.endpoints)})
 	}
-	return all
+	return saved
 }
 
-// atLeast is for how long what was held before a restart is held after it. The clock may
-// have been wrong then, or be wrong now.
+// atLeast is the least holding time after a restart. The clock may have been wrong before, or be
+// wrong now.
 const atLeast = time.Minute
 
-// Restore holds what was held before a restart. Call it before the first Take.
+// Restore holds the parts held before a restart. Call it before the first Apply.
 func (h *Hold) Restore(now time.Time, saved []Saved) {
 	h.restored = now
-	past := func(at time.Time) time.Time {
-		if at.After(now) { // the clock was set back
+	bounded := func(start time.Time) time.Time {
+		if start.After(now) { // the clock was set back
 			return now
 		}
-		return at
+		return start
 	}
 	for _, s := range saved {
-		t := &taken{kept: s.Cluster, cluster: past(s.Taken), endpoints: make(map[string]time.Time, len(s.Endpoints))}
-		for address, at := range s.Endpoints {
-			t.endpoints[address] = past(at)
+		t := &removal{kept: s.Cluster, cluster: bounded(s.Taken), endpoints: make(map[string]time.Time, len(s.Endpoints))}
+		for address, start := range s.Endpoints {
+			t.endpoints[address] = bounded(start)
 		}
-		h.taken[s.Cluster.Name] = t
+		h.removals[s.Cluster.Name] = t
 		h.drop(s.Cluster.Name)
 	}
 	h.plan()

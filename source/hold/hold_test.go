@@ -59,11 +59,11 @@ var half = Rule{Share: 0.5, For: 5 * time.Minute}
 func TestAnEmptyAnswerIsHeld(t *testing.T) {
 	h := New(half)
 	full := many(10, 10).set(nil)
-	if h.Take(start, full, nil) != full {
+	if h.Apply(start, full, nil) != full {
 		t.Fatal("a first set is handed on as it is")
 	}
 	empty := &source.Set{Source: "x"}
-	got := h.Take(start.Add(time.Second), empty, nil)
+	got := h.Apply(start.Add(time.Second), empty, nil)
 	if len(got.Clusters) != 10 {
 		t.Fatalf("%d clusters are in use", len(got.Clusters))
 	}
@@ -72,10 +72,10 @@ func TestAnEmptyAnswerIsHeld(t *testing.T) {
 		!s.Held.Since.Equal(start.Add(time.Second)) || !s.Held.AcceptsAt.Equal(start.Add(301*time.Second)) || s.Held.Revision == "" {
 		t.Errorf("%+v, held %+v", s, s.Held)
 	}
-	if again := h.Take(start.Add(300*time.Second), empty, nil); again != got {
+	if again := h.Apply(start.Add(300*time.Second), empty, nil); again != got {
 		t.Error("the same answer makes another set")
 	}
-	if got = h.Take(start.Add(301*time.Second), empty, nil); got != empty || h.Status().Held != nil {
+	if got = h.Apply(start.Add(301*time.Second), empty, nil); got != empty || h.Status().Held != nil {
 		t.Errorf("%d clusters are in use after its time", len(got.Clusters))
 	}
 }
@@ -83,9 +83,9 @@ func TestAnEmptyAnswerIsHeld(t *testing.T) {
 func TestAFullAnswerEndsTheHold(t *testing.T) {
 	h := New(half)
 	full := many(4, 3).set(nil)
-	h.Take(start, full, nil)
-	h.Take(start, &source.Set{Source: "x"}, nil)
-	if got := h.Take(start, full, nil); got != full || h.Status().Held != nil || !h.Due().IsZero() {
+	h.Apply(start, full, nil)
+	h.Apply(start, &source.Set{Source: "x"}, nil)
+	if got := h.Apply(start, full, nil); got != full || h.Status().Held != nil || !h.Due().IsZero() {
 		t.Errorf("%+v", h.Status())
 	}
 }
@@ -118,9 +118,9 @@ func TestWhatIsHeld(t *testing.T) {
 			w["small"] = []int{1, 2, 3}
 			h := New(half)
 			first := w.set(nil)
-			h.Take(start, first, nil)
+			h.Apply(start, first, nil)
 			c.change(w)
-			h.Take(start, w.set(first), nil)
+			h.Apply(start, w.set(first), nil)
 			s := h.Status()
 			left := -1
 			if s.Held != nil {
@@ -141,11 +141,11 @@ func TestWhatIsHeld(t *testing.T) {
 func TestARollingDeploymentIsNotHeld(t *testing.T) {
 	h, w := New(half), many(1, 20)
 	set := w.set(nil)
-	h.Take(start, set, nil)
+	h.Apply(start, set, nil)
 	for i := range 20 {
 		w["c00"] = append(w["c00"][1:], 100+i)
 		set = w.set(set)
-		if got := h.Take(start, set, nil); got != set {
+		if got := h.Apply(start, set, nil); got != set {
 			t.Fatalf("step %d is held: %+v", i, h.Status().Held)
 		}
 	}
@@ -156,14 +156,14 @@ func TestARollingDeploymentIsNotHeld(t *testing.T) {
 func TestAnotherEvilAnswerProlongsNothing(t *testing.T) {
 	h := New(half)
 	full := many(10, 1)
-	h.Take(start, full.set(nil), nil)
+	h.Apply(start, full.set(nil), nil)
 	var got *source.Set
 	for second := range 301 {
 		w := world{"c00": {1}}
 		if second%2 == 1 {
 			w = world{"c01": {1}}
 		}
-		got = h.Take(start.Add(time.Duration(second)*time.Second), w.set(nil), nil)
+		got = h.Apply(start.Add(time.Duration(second)*time.Second), w.set(nil), nil)
 		if second < 300 && len(got.Clusters) != 10 {
 			t.Fatalf("after %d s %d clusters are in use", second, len(got.Clusters))
 		}
@@ -186,7 +186,7 @@ func TestASlowShrinkageIsHeld(t *testing.T) {
 				w = many(100, 1)
 			}
 			set := w.set(nil)
-			h.Take(now, set, nil)
+			h.Apply(now, set, nil)
 			size := h.Status().Endpoints
 			for range 10 {
 				now = now.Add(c.every)
@@ -196,20 +196,20 @@ func TestASlowShrinkageIsHeld(t *testing.T) {
 					}
 				}
 				set = w.set(set)
-				h.Take(now, set, nil)
+				h.Apply(now, set, nil)
 			}
 			s := h.Status()
 			if lost := size - s.Endpoints; s.Held == nil || lost == 0 || lost > 50 {
 				t.Errorf("%d of %d are gone, held is %+v", lost, size, s.Held)
 			}
-			if got := h.Take(now.Add(half.For), set, nil); h.Status().Held != nil || got != set {
+			if got := h.Apply(now.Add(half.For), set, nil); h.Status().Held != nil || got != set {
 				t.Errorf("after its time %+v is held", h.Status().Held)
 			}
 			w["c00"] = append(w["c00"], 200, 201, 202)
 			set = w.set(set)
-			h.Take(now.Add(half.For+time.Second), set, nil)
+			h.Apply(now.Add(half.For+time.Second), set, nil)
 			w["c00"] = w["c00"][:len(w["c00"])-1]
-			if h.Take(now.Add(half.For+2*time.Second), w.set(set), nil); h.Status().Held != nil {
+			if h.Apply(now.Add(half.For+2*time.Second), w.set(set), nil); h.Status().Held != nil {
 				t.Error("what was accepted still counts")
 			}
 		})
@@ -220,11 +220,11 @@ func TestASlowShrinkageIsHeld(t *testing.T) {
 func TestASlowerScaleDownIsFollowed(t *testing.T) {
 	h, w := New(half), many(1, 100)
 	set := w.set(nil)
-	h.Take(start, set, nil)
+	h.Apply(start, set, nil)
 	for i := range 10 {
 		w["c00"] = w["c00"][:len(w["c00"])*9/10]
 		set = w.set(set)
-		if got := h.Take(start.Add(time.Duration(i)*75*time.Second), set, nil); got != set {
+		if got := h.Apply(start.Add(time.Duration(i)*75*time.Second), set, nil); got != set {
 			t.Fatalf("step %d: %d are left, held is %+v", i, len(w["c00"]), h.Status().Held)
 		}
 	}
@@ -234,20 +234,20 @@ func TestASlowerScaleDownIsFollowed(t *testing.T) {
 func TestARestartAfterItsTime(t *testing.T) {
 	full, part := many(4, 10).set(nil), world{"c00": {1}}.set(nil)
 	h := New(half)
-	h.Take(start, full, nil)
-	h.Take(start, part, nil)
+	h.Apply(start, full, nil)
+	h.Apply(start, part, nil)
 	ahead := start.AddDate(1, 0, 0)
 	again := New(half)
 	again.Restore(ahead, h.Save())
-	again.Take(ahead, part, nil)
+	again.Apply(ahead, part, nil)
 	if s := again.Status(); s.Endpoints != 40 || s.Held == nil || !s.Held.AcceptsAt.Equal(ahead.Add(time.Minute)) || s.Held.Endpoints != 1 {
 		t.Errorf("%+v, held %+v", s, s.Held)
 	}
-	again.Take(ahead.Add(59*time.Second), part, nil)
+	again.Apply(ahead.Add(59*time.Second), part, nil)
 	if s := again.Status(); s.Endpoints != 40 {
 		t.Errorf("%+v", s)
 	}
-	if again.Take(ahead.Add(time.Minute), part, nil); again.Status().Held != nil {
+	if again.Apply(ahead.Add(time.Minute), part, nil); again.Status().Held != nil {
 		t.Error("it is held for longer than a minute")
 	}
 }
@@ -255,18 +255,18 @@ func TestARestartAfterItsTime(t *testing.T) {
 func TestOffIsOff(t *testing.T) {
 	for _, rule := range []Rule{{}, {Share: 1, For: time.Minute}, {Share: 0.5}} {
 		h := New(rule)
-		h.Take(start, many(4, 4).set(nil), nil)
+		h.Apply(start, many(4, 4).set(nil), nil)
 		empty := &source.Set{Source: "x"}
-		if h.Take(start, empty, nil) != empty {
+		if h.Apply(start, empty, nil) != empty {
 			t.Errorf("%+v holds", rule)
 		}
 	}
 	h := New(half)
-	h.Take(start, many(4, 4).set(nil), nil)
+	h.Apply(start, many(4, 4).set(nil), nil)
 	empty := &source.Set{Source: "x"}
-	h.Take(start, empty, nil)
+	h.Apply(start, empty, nil)
 	h.Configure(Rule{})
-	if h.Take(start, empty, nil) != empty || h.Status().Held != nil {
+	if h.Apply(start, empty, nil) != empty || h.Status().Held != nil {
 		t.Error("what was held is held on after it was turned off")
 	}
 }
@@ -279,19 +279,19 @@ func TestARestart(t *testing.T) {
 	for name, snapshot := range map[string]world{"of before": full, "of after": partly, "none": {}} {
 		t.Run(name, func(t *testing.T) {
 			h := New(half)
-			h.Take(start, full.set(nil), nil)
-			h.Take(start, partly.set(nil), nil)
+			h.Apply(start, full.set(nil), nil)
+			h.Apply(start, partly.set(nil), nil)
 			was := h.Status().Held
 			again := New(half)
 			again.Restore(start.Add(time.Minute), h.Save())
 			stored := snapshot.set(nil)
 			stored.Awaited = true
-			again.Take(start.Add(time.Minute), stored, nil)
-			again.Take(start.Add(time.Minute), partly.set(nil), nil)
+			again.Apply(start.Add(time.Minute), stored, nil)
+			again.Apply(start.Add(time.Minute), partly.set(nil), nil)
 			if s := again.Status(); s.Clusters != 4 || s.Endpoints != 40 || *s.Held != *was {
 				t.Errorf("%+v, held %+v, before the restart %+v", s, s.Held, was)
 			}
-			if got := again.Take(start.Add(5*time.Minute), partly.set(nil), nil); fmt.Sprint(shown(got)) != fmt.Sprint(shown(partly.set(nil))) {
+			if got := again.Apply(start.Add(5*time.Minute), partly.set(nil), nil); fmt.Sprint(shown(got)) != fmt.Sprint(shown(partly.set(nil))) {
 				t.Errorf("after its time %v is in use", shown(got))
 			}
 		})
@@ -306,12 +306,12 @@ func TestALoneAssignmentThatNobodyWants(t *testing.T) {
 	wanted := true
 	asks := func(string) bool { return wanted }
 	h := New(half)
-	h.Take(start, full, asks)
-	if got := h.Take(start, empty, asks); len(got.Clusters) != 1 || h.Status().Clusters != 0 || h.Status().Held.Endpoints != 0 {
+	h.Apply(start, full, asks)
+	if got := h.Apply(start, empty, asks); len(got.Clusters) != 1 || h.Status().Clusters != 0 || h.Status().Held.Endpoints != 0 {
 		t.Errorf("%+v", h.Status())
 	}
 	wanted = false
-	if got := h.Take(start, empty, asks); len(got.Clusters) != 0 || h.Status().Held != nil {
+	if got := h.Apply(start, empty, asks); len(got.Clusters) != 0 || h.Status().Held != nil {
 		t.Errorf("%+v", h.Status())
 	}
 }
@@ -437,7 +437,7 @@ func check(t *testing.T, next func() uint64) {
 	w, now, began := many(3, 12), start, start
 	set := w.set(nil)
 	for step := range 30 {
-		got := h.Take(now, set, nil)
+		got := h.Apply(now, set, nil)
 		m.take(began, now, items(w))
 		have := map[string]bool{}
 		for name, list := range shown(got) {
@@ -470,8 +470,8 @@ func check(t *testing.T, next func() uint64) {
 			clear(m.log)
 			stored := w.set(set)
 			stored.Awaited = true
-			h.Take(now, stored, nil)
-			h.Take(now, set, nil)
+			h.Apply(now, stored, nil)
+			h.Apply(now, set, nil)
 		}
 		now = now.Add(time.Duration(next()%120) * time.Second)
 		name := fmt.Sprintf("c%02d", next()%4)
@@ -518,14 +518,14 @@ func FuzzHold(f *testing.F) {
 func TestTheEndOfALeaseIsNotHeld(t *testing.T) {
 	h, w := New(half), world{"a": {1, 2, 3}}
 	first := w.set(nil)
-	h.Take(start, first, nil)
+	h.Apply(start, first, nil)
 	for _, stale := range []bool{true, false} {
 		c := *first.Clusters[0]
 		c.Assignment, c.Stale = source.EncodeAssignment(nil), stale
-		got := h.Take(start.Add(time.Second), &source.Set{Source: "x", Clusters: []*source.Cluster{&c}}, nil)
+		got := h.Apply(start.Add(time.Second), &source.Set{Source: "x", Clusters: []*source.Cluster{&c}}, nil)
 		if held := len(addresses(got.Clusters[0])) > 0; held == stale {
 			t.Errorf("stale %t: held %t", stale, held)
 		}
-		h.Take(start.Add(2*time.Second), first, nil)
+		h.Apply(start.Add(2*time.Second), first, nil)
 	}
 }

@@ -2,73 +2,72 @@ package hold
 
 import "time"
 
-// slots is into how many parts the time of a rule is cut, to remember how large a source
-// was.
+// slots is the number of parts of a rule's time in the record of sizes.
 const slots = 60
 
-// peaks remembers how large a source was lately, so that small losses add up. The zero
-// value remembers nothing.
+// peaks remembers recent sizes of a source, so that small losses add up. The zero value
+// remembers nothing.
 type peaks struct {
-	base                time.Time // when the first slot begins
+	base                time.Time // start of the first slot
 	clusters, endpoints falls
-	by                  map[string]falls // endpoints, by cluster
+	byCluster           map[string]falls // endpoints, by cluster
 }
 
-// falls are the sizes from which something became smaller, the largest first.
+// falls are the sizes before decreases, the largest first.
 type falls []fall
 
-// fall says until when a size was in use.
+// fall is a size and the end of its use.
 type fall struct {
 	size int
 	slot int64
 }
 
-// slot numbers the part of time that now is in.
+// slot returns the number of the slot of now.
 func (p *peaks) slot(now time.Time, rule Rule) int64 {
 	if p.base.IsZero() {
-		p.base, p.by = now, map[string]falls{}
+		p.base, p.byCluster = now, map[string]falls{}
 	}
 	return int64(now.Sub(p.base) / max(rule.For/slots, 1))
 }
 
-// note records that something has shrunk.
-func (f *falls) note(slot int64, was, is int) {
-	if is >= was {
+// note records a decrease.
+func (f *falls) note(slot int64, previous, current int) {
+	if current >= previous {
 		return
 	}
 	list := *f
-	for len(list) > 0 && list[len(list)-1].size <= was {
+	for len(list) > 0 && list[len(list)-1].size <= previous {
 		list = list[:len(list)-1]
 	}
 	if n := len(list); n > 0 && list[n-1].slot == slot {
 		return // a larger size in the same slot
 	}
-	*f = append(list, fall{was, slot})
+	*f = append(list, fall{previous, slot})
 }
 
 // largest returns the largest recent size, the present one included.
-func (f *falls) largest(slot int64, is int) int {
+func (f *falls) largest(slot int64, current int) int {
 	list := *f
 	for len(list) > 0 && slot-list[0].slot > slots {
 		list = list[1:]
 	}
 	if *f = list; len(list) > 0 {
-		return max(is, list[0].size)
+		return max(current, list[0].size)
 	}
-	return is
+	return current
 }
 
-// note records what has shrunk. was has the earlier sizes of the clusters that changed.
-func (p *peaks) note(slot int64, before, after *counts, was map[string]size) {
+// note records decreases. previous has the earlier sizes of changed clusters.
+func (p *peaks) note(slot int64, before, after *counts, previous map[string]size) {
 	p.clusters.note(slot, before.clusters, after.clusters)
 	p.endpoints.note(slot, before.endpoints, after.endpoints)
-	for name, old := range was {
-		is, there := after.by[name]
-		list := p.by[name]
-		if list.note(slot, old.endpoints, is.endpoints); there && len(list) > 0 {
-			p.by[name] = list
+	for name, old := range previous {
+		current, ok := after.byCluster[name]
+		list := p.byCluster[name]
+		if list.note(slot, old.endpoints, current.endpoints); ok && len(list) > 0 {
+			p.byCluster[name] = list
 		} else {
-			delete(p.by, name)
+			delete(p.byCluster, name)
 		}
 	}
 }
@@ -76,5 +75,5 @@ func (p *peaks) note(slot int64, before, after *counts, was map[string]size) {
 // forget drops the sizes of the source and of one cluster, whose loss was accepted.
 func (p *peaks) forget(cluster string) {
 	p.clusters, p.endpoints = nil, nil
-	delete(p.by, cluster)
+	delete(p.byCluster, cluster)
 }

@@ -13,18 +13,17 @@ const (
 	leastWait    = 100 * time.Millisecond // between two lookups of a name
 	mostWait     = 24 * time.Hour
 	patience     = 15 * time.Second // until a name without an answer counts as failed
-	lasting      = 5 * time.Minute  // for so long DNS has to say that there are no addresses
-	idleTime     = 24 * time.Hour   // for so long the addresses of a name stay on disk that nobody needs
+	lasting      = 5 * time.Minute  // for so long DNS has to deny addresses
+	idleTime     = 24 * time.Hour   // for so long the addresses of an unused name stay on disk
 )
 
-// book is what is known of each name, and when to ask again. It is pure, and guarded by
-// its owner.
+// book is the state of each name, and when to ask again. It is pure, and guarded by its owner.
 type book struct {
-	states map[Question]*state
-	needs  map[string][]Question // by source
-	idle   map[keptName]idle     // names that nobody needs, or did not when they were first needed again
-	serial uint64                // counts changes of the answers
-	told   time.Time             // when it was last told that a name rotates
+	states     map[Question]*state
+	needs      map[string][]Question // by source
+	idle       map[keptName]idle     // unused names, or names unused when they were first needed again
+	serial     uint64                // counts changes of the answers
+	reportedAt time.Time             // time of the last report of a rotating name
 }
 
 // keptName is a name whose last addresses are on disk.
@@ -33,24 +32,24 @@ type keptName struct {
 	Family string
 }
 
-// idle is what is known of a name that nobody needs: its source may not have answered yet.
+// idle is the state of an unused name: its source may not have answered yet.
 type idle struct {
 	addresses []netip.Addr
-	since     time.Time
+	start     time.Time
 }
 
-// state is what is known of one question.
+// state is the state of one question.
 type state struct {
-	users    int // sources that need it
-	answer   Answer
-	since    time.Time  // it is needed
-	due      time.Time  // ask again
-	asked    bool       // and not answered yet
-	failures int        // in a row
-	none     time.Time  // since DNS says so; zero: it does not
-	retained []retained // addresses in use that the last answer lacks, the longest missing first
-	rotates  bool       // DNS has given one of those again
-	told     bool       // that it does
+	users     int // sources that need it
+	answer    Answer
+	start     time.Time  // time of the first need
+	due       time.Time  // time of the next lookup
+	pending   bool       // a lookup is in progress
+	failures  int        // in a row
+	noneSince time.Time  // time since which DNS denies addresses; zero: it does not
+	retained  []retained // addresses in use that the last answer lacks, the longest missing first
+	rotates   bool       // DNS has returned one of those again
+	reported  bool       // the rotation was reported
 }
 
 func newBook(now time.Time, kept map[keptName][]netip.Addr) *book {
@@ -63,15 +62,15 @@ func newBook(now time.Time, kept map[keptName][]netip.Addr) *book {
 
 func (q *Question) kept() keptName { return keptName{q.Host, q.Family.String()} }
 
-// need replaces what a source needs to know. New names are asked for at once.
-func (b *book) need(now time.Time, source string, all []Question) {
-	for _, q := range all {
+// need replaces the questions of a source. New names are asked for at once.
+func (b *book) need(now time.Time, source string, questions []Question) {
+	for _, q := range questions {
 		s := b.states[q]
 		if s == nil {
 			if len(b.states) >= maxNames {
 				continue
 			}
-			s = &state{since: now, due: now}
+			s = &state{start: now, due: now}
 			if addresses := b.idle[q.kept()].addresses; len(addresses) > 0 {
 				s.answer = Answer{Addresses: addresses, Known: true}
 			}
@@ -88,12 +87,12 @@ func (b *book) need(now time.Time, source string, all []Question) {
 			b.forget(now, q, s)
 		}
 	}
-	if b.needs[source] = b.known(all); len(all) == 0 {
+	if b.needs[source] = b.known(questions); len(questions) == 0 {
 		delete(b.needs, source)
 	}
 }
 
-// forget drops a question, but for its addresses: it may come again in other words.
+// forget drops a question, but not its addresses: it may come again with other settings.
 func (b *book) forget(now time.Time, q Question, s *state) {
 	delete(b.states, q)
 	switch name := q.kept(); {
@@ -104,12 +103,12 @@ func (b *book) forget(now time.Time, q Question, s *state) {
 	}
 }
 
-// known leaves out the questions that were refused.
-func (b *book) known(all []Question) []Question {
-	return slices.DeleteFunc(slices.Clone(all), func(q Question) bool { return b.states[q] == nil })
+// known omits the questions that were refused.
+func (b *book) known(questions []Question) []Question {
+	return slices.DeleteFunc(slices.Clone(questions), func(q Question) bool { return b.states[q] == nil })
 }
 
-// answer returns what is known of a question.
+// answer returns the answer to a question.
 func (b *book) answer(q Question) Answer {
 	if s := b.states[q]; s != nil {
 		return s.answer
@@ -117,62 +116,62 @@ func (b *book) answer(q Question) Answer {
 	return Answer{Known: true, Problem: "hdsd resolves so many names that there is no room for this one"}
 }
 
-// due returns up to so many questions to ask now, and gives up waiting for first answers.
-func (b *book) due(now time.Time, most int) (all []Question) {
+// due returns up to limit questions to ask now, and gives up waiting for first answers.
+func (b *book) due(now time.Time, limit int) (questions []Question) {
 	for q, s := range b.states {
-		if !s.answer.Known && now.Sub(s.since) >= patience {
+		if !s.answer.Known && now.Sub(s.start) >= patience {
 			s.answer.Known, s.answer.Problem = true, "there is no answer yet"
 			b.serial++
 		}
-		if !s.asked && !s.due.After(now) && len(all) < most {
-			s.asked = true
-			all = append(all, q)
+		if !s.pending && !s.due.After(now) && len(questions) < limit {
+			s.pending = true
+			questions = append(questions, q)
 		}
 	}
-	return all
+	return questions
 }
 
-// next returns when due has something to do, with or without room for more lookups; zero is
-// when something changes.
-func (b *book) next(room bool) (at time.Time) {
+// next returns when due has work, with or without room for more lookups; zero is at the next
+// change.
+func (b *book) next(room bool) (due time.Time) {
 	earlier := func(t time.Time) {
-		if at.IsZero() || t.Before(at) {
-			at = t
+		if due.IsZero() || t.Before(due) {
+			due = t
 		}
 	}
 	for _, s := range b.states {
-		if !s.asked && room {
+		if !s.pending && room {
 			earlier(s.due)
 		}
 		if !s.answer.Known {
-			earlier(s.since.Add(patience))
+			earlier(s.start.Add(patience))
 		}
 	}
-	return at
+	return due
 }
 
-// take takes the result of a lookup, and the standing of the addresses that it would take
-// away. random is between 0 and 1. It returns the answer before and after; ok is false if
-// nobody needs it any more.
-func (b *book) take(now time.Time, q Question, v4, v6 half, standings map[netip.Addr]Standing, random float64) (before, after Answer, ok bool) {
+// record adds the result of a lookup, and the standings of the addresses that it lacks. random
+// is between 0 and 1. It returns the answer before and after; ok is false if the question is no
+// longer in use.
+func (b *book) record(now time.Time, q Question, v4, v6 half, standings map[netip.Addr]Standing, random float64) (before, after Answer, ok bool) {
 	s := b.states[q]
-	if s == nil || !s.asked {
+	if s == nil || !s.pending {
 		return before, after, false
 	}
-	s.asked = false
+	s.pending = false
 	before = s.answer
-	o := combine(q.Family, s.given(), v4, v6)
+	o := combine(q.Family, s.current(), v4, v6)
 	s.answer.Known = true
 	switch {
 	case len(o.addresses) > 0:
-		s.failures, s.none, s.answer.Problem = 0, time.Time{}, ""
+		s.failures, s.noneSince, s.answer.Problem = 0, time.Time{}, ""
 		s.follow(now, o.addresses, standings)
 	case o.failure != "":
 		s.failures++
 		s.answer.Problem = o.failure
 	default:
-		if s.failures, s.answer.Problem = 0, o.none; s.none.IsZero() {
-			s.none = now
+		if s.failures, s.answer.Problem = 0, o.noneReason; s.noneSince.IsZero() {
+			s.noneSince = now
 		}
 		if !q.Keep && s.outlasted(now) {
 			s.follow(now, nil, standings)
@@ -185,7 +184,7 @@ func (b *book) take(now time.Time, q Question, v4, v6 half, standings map[netip.
 	return before, s.answer, true
 }
 
-// bounded returns a copy of the addresses of an answer, without those that are too many.
+// bounded returns a copy of the addresses of an answer, without the excess.
 func bounded(answer []netip.Addr) []netip.Addr {
 	answer = slices.Clone(answer)
 	if len(answer) > maxAddresses {
@@ -213,7 +212,7 @@ func successor(before, after []netip.Addr) []netip.Addr {
 	return after
 }
 
-// wait returns how long to wait after a lookup.
+// wait returns the pause after a lookup.
 func (q *Question) wait(o outcome, failures int, random float64) time.Duration {
 	d := q.Refresh
 	switch {

@@ -32,7 +32,7 @@ type client struct {
 	hosts     hosts
 
 	mu   sync.Mutex
-	conf *dns.ClientConfig // of the system, read every now and then
+	conf *dns.ClientConfig // of the system, read now and then
 	read time.Time
 }
 
@@ -49,21 +49,21 @@ func (c *client) lookup(ctx context.Context, q Question) (v4, v6 half) {
 		return ofKind(found, netip.Addr.Is4), ofKind(found, netip.Addr.Is6)
 	}
 	servers, names := c.settings(q.Host)
-	var both sync.WaitGroup
+	var wg sync.WaitGroup
 	if wants4 {
-		both.Go(func() { v4 = ask(ctx, servers, names, dns.TypeA) })
+		wg.Go(func() { v4 = ask(ctx, servers, names, dns.TypeA) })
 	}
 	if wants6 {
-		both.Go(func() { v6 = ask(ctx, servers, names, dns.TypeAAAA) })
+		wg.Go(func() { v6 = ask(ctx, servers, names, dns.TypeAAAA) })
 	}
-	both.Wait()
+	wg.Wait()
 	return v4, v6
 }
 
-func ofKind(all []netip.Addr, is func(netip.Addr) bool) half {
-	found := slices.DeleteFunc(slices.Clone(all), func(a netip.Addr) bool { return !is(a) })
+func ofKind(addresses []netip.Addr, matches func(netip.Addr) bool) half {
+	found := slices.DeleteFunc(slices.Clone(addresses), func(a netip.Addr) bool { return !matches(a) })
 	if len(found) == 0 {
-		return half{none: "the hosts file has no such address"}
+		return half{noneReason: "the hosts file has no such address"}
 	}
 	return half{addresses: found}
 }
@@ -89,7 +89,7 @@ func (c *client) settings(host string) (servers, names []string) {
 
 // ask asks for one kind of records: the first name that has some counts.
 func ask(ctx context.Context, servers, names []string, kind uint16) half {
-	none := half{none: "the name is not valid"}
+	empty := half{noneReason: "the name is not valid"}
 	for i, name := range names {
 		answer, err := askOne(ctx, servers, name, kind)
 		switch {
@@ -97,11 +97,11 @@ func ask(ctx context.Context, servers, names []string, kind uint16) half {
 			return half{failure: err.Error()}
 		case len(answer.addresses) > 0:
 			return answer
-		case i == 0 || answer.none != noSuchName:
-			none = answer
+		case i == 0 || answer.noneReason != noSuchName:
+			empty = answer
 		}
 	}
-	return none
+	return empty
 }
 
 const noSuchName = "there is no such name (NXDOMAIN)"
@@ -109,7 +109,7 @@ const noSuchName = "there is no such name (NXDOMAIN)"
 // askOne asks for one complete name, one server after the other until one answers.
 func askOne(ctx context.Context, servers []string, name string, kind uint16) (half, error) {
 	if _, ok := dns.IsDomainName(name); !ok {
-		return half{none: "the name is not valid"}, nil
+		return half{noneReason: "the name is not valid"}, nil
 	}
 	var last error
 	for range tries {
@@ -127,7 +127,7 @@ func askOne(ctx context.Context, servers []string, name string, kind uint16) (ha
 	return half{}, last
 }
 
-// askServer asks one server, by TCP what does not fit a packet.
+// askServer asks one server, by TCP if the answer does not fit a packet.
 func askServer(ctx context.Context, server, name string, kind uint16) (half, error) {
 	query := new(dns.Msg).SetQuestion(name, kind).SetEdns0(maxUDP, false)
 	response, err := exchange(ctx, server, "udp", query)
@@ -141,7 +141,7 @@ func askServer(ctx context.Context, server, name string, kind uint16) (half, err
 	case dns.RcodeSuccess:
 		return addressesIn(response, name, kind), nil
 	case dns.RcodeNameError:
-		return half{none: noSuchName}, nil
+		return half{noneReason: noSuchName}, nil
 	default:
 		return half{}, errors.New("it answers " + dns.RcodeToString[response.Rcode])
 	}
@@ -160,7 +160,7 @@ func exchange(ctx context.Context, server, network string, query *dns.Msg) (*dns
 	return response, nil
 }
 
-// plain leaves out of an error what differs each time, such as ports.
+// plain omits the varying parts of an error, such as ports.
 func plain(err error) error {
 	if wait, ok := errors.AsType[net.Error](err); ok && wait.Timeout() || errors.Is(err, context.DeadlineExceeded) {
 		return errors.New("no answer in time")
@@ -177,11 +177,10 @@ func plain(err error) error {
 	return err
 }
 
-// addressesIn returns the addresses that a response has for a name or its aliases. Others
-// are not what was asked for.
+// addressesIn returns the addresses that a response has for a name or its aliases.
 func addressesIn(response *dns.Msg, name string, kind uint16) half {
 	var found half
-	least := func(header *dns.RR_Header) {
+	noteTTL := func(header *dns.RR_Header) {
 		if ttl := time.Duration(header.Ttl) * time.Second; len(found.addresses) == 0 && found.ttl == 0 || ttl < found.ttl {
 			found.ttl = ttl
 		}
@@ -200,11 +199,11 @@ func addressesIn(response *dns.Msg, name string, kind uint16) half {
 				ip = r.AAAA
 			case *dns.CNAME:
 				alias = r.Target
-				least(r.Header())
+				noteTTL(r.Header())
 				continue
 			}
 			if address, ok := usable(ip, kind); ok && !slices.Contains(found.addresses, address) {
-				least(record.Header())
+				noteTTL(record.Header())
 				found.addresses = append(found.addresses, address)
 			}
 		}
@@ -216,7 +215,7 @@ func addressesIn(response *dns.Msg, name string, kind uint16) half {
 		}
 		name = alias
 	}
-	return half{none: "it has no such addresses"}
+	return half{noneReason: "it has no such addresses"}
 }
 
 // usable reports whether an address is of the right kind and may be an endpoint's.

@@ -19,7 +19,7 @@ func look(c *client, host string, family clusterv3.Cluster_DnsLookupFamily) stri
 	q := question(host, func(q *Question) { q.Family = family })
 	v4, v6 := c.lookup(context.Background(), q)
 	o := combine(family, nil, v4, v6)
-	return said(Answer{Addresses: o.addresses, Known: true, Problem: o.none + o.failure})
+	return said(Answer{Addresses: o.addresses, Known: true, Problem: o.noneReason + o.failure})
 }
 
 // TestFamilies are looked up as in Envoy.

@@ -8,31 +8,31 @@ import (
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 )
 
-// half is the answer about the A or the AAAA records of a name. At most one of addresses,
-// none and failure is set; none of them, if nobody asked.
+// half is the answer about the A or the AAAA records of a name. At most one of addresses, none
+// and failure is set; none of them, if it was not requested.
 type half struct {
-	addresses []netip.Addr
-	ttl       time.Duration
-	none      string // why there are none, as a server says
-	failure   string // why there is no answer
+	addresses  []netip.Addr
+	ttl        time.Duration
+	noneReason string // reason why there are none, by the server
+	failure    string // reason why there is no answer
 }
 
 // outcome is the result of a lookup. At most one of its fields but ttl is set.
 type outcome struct {
-	addresses []netip.Addr
-	ttl       time.Duration
-	none      string
-	failure   string
+	addresses  []netip.Addr
+	ttl        time.Duration
+	noneReason string
+	failure    string
 }
 
-// asks says which records a family needs.
+// asks returns the kinds of records that a family needs.
 func asks(family clusterv3.Cluster_DnsLookupFamily) (v4, v6 bool) {
 	return family != clusterv3.Cluster_V6_ONLY, family != clusterv3.Cluster_V4_ONLY
 }
 
-// combine makes one outcome of the answers about both kinds of records, as Envoy does. A
-// kind that cannot be had, and of which there are addresses in use, makes it a failure: so
-// a lookup that half failed takes nothing away.
+// combineHalves makes one outcome of the answers about both kinds of records, as Envoy does. If
+// one kind fails, and addresses of it are in use, the outcome is a failure: so a lookup that
+// half failed removes nothing.
 func combine(family clusterv3.Cluster_DnsLookupFamily, inUse []netip.Addr, v4, v6 half) outcome {
 	switch family {
 	case clusterv3.Cluster_V4_ONLY:
@@ -40,7 +40,7 @@ func combine(family clusterv3.Cluster_DnsLookupFamily, inUse []netip.Addr, v4, v
 	case clusterv3.Cluster_V6_ONLY:
 		return outcome(v6)
 	case clusterv3.Cluster_ALL:
-		return both(inUse, v4, v6)
+		return combineHalves(inUse, v4, v6)
 	case clusterv3.Cluster_V4_PREFERRED:
 		return prefer(inUse, v4, v6, netip.Addr.Is4)
 	default:
@@ -48,7 +48,7 @@ func combine(family clusterv3.Cluster_DnsLookupFamily, inUse []netip.Addr, v4, v
 	}
 }
 
-// prefer returns the first kind, or the second where the first has no addresses.
+// prefer returns the first kind, or the second if the first has no addresses.
 func prefer(inUse []netip.Addr, first, second half, isFirst func(netip.Addr) bool) outcome {
 	switch {
 	case len(first.addresses) > 0:
@@ -60,22 +60,22 @@ func prefer(inUse []netip.Addr, first, second half, isFirst func(netip.Addr) boo
 	}
 }
 
-func both(inUse []netip.Addr, v4, v6 half) outcome {
-	for _, one := range []struct {
+func combineHalves(inUse []netip.Addr, v4, v6 half) outcome {
+	for _, family := range []struct {
 		half
-		is func(netip.Addr) bool
+		matches func(netip.Addr) bool
 	}{{v4, netip.Addr.Is4}, {v6, netip.Addr.Is6}} {
-		if one.failure != "" && (len(v4.addresses)+len(v6.addresses) == 0 || slices.ContainsFunc(inUse, one.is)) {
-			return outcome{failure: one.failure}
+		if family.failure != "" && (len(v4.addresses)+len(v6.addresses) == 0 || slices.ContainsFunc(inUse, family.matches)) {
+			return outcome{failure: family.failure}
 		}
 	}
-	all := slices.Concat(v4.addresses, v6.addresses)
-	if len(all) == 0 {
-		return outcome{none: v4.none}
+	addresses := slices.Concat(v4.addresses, v6.addresses)
+	if len(addresses) == 0 {
+		return outcome{noneReason: v4.noneReason}
 	}
 	ttl := v4.ttl
 	if len(v4.addresses) == 0 || len(v6.addresses) > 0 && v6.ttl < ttl {
 		ttl = v6.ttl
 	}
-	return outcome{addresses: all, ttl: ttl}
+	return outcome{addresses: addresses, ttl: ttl}
 }

@@ -6,23 +6,23 @@ import (
 	"hdsd/source"
 )
 
-// Example returns a set as it might be with every name resolved to one address, without
-// asking anybody; and of each assignment in it that has such addresses, the original.
+// Example returns a set as it might be with every name resolved to one address, without asking a
+// server; and the original of each assignment with such addresses.
 func Example(set *source.Set) (*source.Set, map[*source.Assignment]*source.Assignment) {
 	address := netip.AddrFrom4([4]byte{198, 18, 0, 0}) // addresses for tests of networks
-	by := map[string]netip.Addr{}
-	out := (&Rewriter{}).Take(set, func(q Question) Answer {
-		if !by[q.Host].IsValid() {
+	addresses := map[string]netip.Addr{}
+	result := (&Rewriter{}).Apply(set, func(q Question) Answer {
+		if !addresses[q.Host].IsValid() {
 			address = address.Next()
-			by[q.Host] = address
+			addresses[q.Host] = address
 		}
-		return Answer{Addresses: []netip.Addr{by[q.Host]}, Known: true}
+		return Answer{Addresses: []netip.Addr{addresses[q.Host]}, Known: true}
 	})
 	originals := map[*source.Assignment]*source.Assignment{}
-	for i, c := range out.Clusters {
+	for i, c := range result.Clusters {
 		if c.Names != "" {
 			originals[c.Assignment] = set.Clusters[i].Assignment
 		}
 	}
-	return out, originals
+	return result, originals
 }

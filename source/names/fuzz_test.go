@@ -14,7 +14,7 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/durationpb"
 
-	"hdsd/internal/envoyrules"
+	"hdsd/envoy/rules"
 	"hdsd/source"
 )
 
@@ -41,7 +41,7 @@ func FuzzBook(f *testing.F) {
 				b.need(now, "two", names[step%4:])
 			case 2:
 				for _, due := range b.due(now, int(step%3)) {
-					if b.states[due] == nil || !b.states[due].asked {
+					if b.states[due] == nil || !b.states[due].pending {
 						t.Fatal("a name is asked for that is not needed")
 					}
 					asked[due] = true
@@ -51,18 +51,18 @@ func FuzzBook(f *testing.F) {
 				for i, address := range b.missing(now, q, v4, half{}) {
 					standings[address] = Standing((int(step>>5) + i) % 3)
 				}
-				_, after, ok := b.take(now, q, v4, half{}, standings, 0)
+				_, after, ok := b.record(now, q, v4, half{}, standings, 0)
 				if ok && (!slices.Contains(after.Addresses, v4.addresses[0]) || len(after.Addresses) != 1+len(before.retained) || len(after.Addresses) > 1 && !q.Retain) {
 					t.Fatalf("DNS says %v: %v is in use, with %v", v4.addresses, after.Addresses, before.retained)
 				}
 			case 4, 5:
-				_, after, ok := b.take(now, q, half{failure: "x"}, half{}, nil, float64(step)/256)
+				_, after, ok := b.record(now, q, half{failure: "x"}, half{}, nil, float64(step)/256)
 				if ok && had && len(after.Addresses) == 0 {
 					t.Fatal("a failure took addresses away")
 				}
 			case 6:
-				_, after, ok := b.take(now, q, half{none: "x"}, half{}, nil, 0)
-				if ok && had && len(after.Addresses) == 0 && (q.Keep || now.Sub(before.none) < lasting) {
+				_, after, ok := b.record(now, q, half{noneReason: "x"}, half{}, nil, 0)
+				if ok && had && len(after.Addresses) == 0 && (q.Keep || now.Sub(before.noneSince) < lasting) {
 					t.Fatal("addresses were taken away too early")
 				}
 			default:
@@ -73,7 +73,7 @@ func FuzzBook(f *testing.F) {
 				if s.users < 1 || s.users > 2 {
 					t.Fatalf("%d sources need %s", s.users, q.Host)
 				}
-				if !s.asked && (next.IsZero() || next.After(s.due) || s.due.After(now.Add(q.Refresh))) {
+				if !s.pending && (next.IsZero() || next.After(s.due) || s.due.After(now.Add(q.Refresh))) {
 					t.Fatalf("%s is due at %s, and next is %s", q.Host, s.due, next)
 				}
 			}
@@ -101,7 +101,7 @@ func FuzzRewrite(f *testing.F) {
 	f.Add(data, []byte{1, 2})
 	f.Fuzz(func(t *testing.T, data, last []byte) {
 		config := &clusterv3.Cluster{}
-		if proto.Unmarshal(data, config) != nil || len(envoyrules.Violations(config)) > 0 {
+		if proto.Unmarshal(data, config) != nil || len(rules.Violations(config)) > 0 {
 			return
 		}
 		from := &source.Cluster{Source: "local", Name: config.GetName(), ServiceName: config.GetName(), Config: config, Assignment: source.TakeEndpoints(config)}
@@ -110,7 +110,7 @@ func FuzzRewrite(f *testing.F) {
 		for _, b := range last[:min(len(last), 5)] {
 			found = append(found, netip.AddrFrom4([4]byte{10, 0, 0, b}))
 		}
-		set := (&Rewriter{}).Take(setOf(from), func(q Question) Answer {
+		set := (&Rewriter{}).Apply(setOf(from), func(q Question) Answer {
 			if q.Refresh <= 0 || q.wait(outcome{failure: "x"}, 1, 1) < leastWait || q.wait(outcome{addresses: found}, 0, 1) > mostWait {
 				t.Fatalf("waits are out of bounds: %+v", q)
 			}
@@ -130,7 +130,7 @@ func FuzzRewrite(f *testing.F) {
 				}
 			}
 		}
-		if !got.EDS() || len(envoyrules.Violations(got.Config)) > 0 {
+		if !got.EDS() || len(rules.Violations(got.Config)) > 0 {
 			t.Fatalf("no Envoy takes %v", got.Config)
 		}
 	})
@@ -154,7 +154,7 @@ func FuzzResponse(f *testing.F) {
 		}
 		for kind, is := range map[uint16]func(netip.Addr) bool{dns.TypeA: netip.Addr.Is4, dns.TypeAAAA: netip.Addr.Is6} {
 			found := addressesIn(response, name, kind)
-			if found.failure != "" || (len(found.addresses) == 0) == (found.none == "") || found.ttl < 0 {
+			if found.failure != "" || (len(found.addresses) == 0) == (found.noneReason == "") || found.ttl < 0 {
 				t.Fatalf("got %+v", found)
 			}
 			for _, address := range found.addresses {

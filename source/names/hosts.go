@@ -18,7 +18,7 @@ type hosts struct {
 	mu       sync.Mutex
 	checked  time.Time
 	modified time.Time
-	by       map[string][]netip.Addr
+	byName   map[string][]netip.Addr
 }
 
 // find returns the addresses of a name in lower case.
@@ -29,27 +29,27 @@ func (h *hosts) find(name string) []netip.Addr {
 		h.checked = time.Now()
 		h.read()
 	}
-	return h.by[name]
+	return h.byName[name]
 }
 
 func (h *hosts) read() {
-	about, err := os.Stat(h.path)
-	if err != nil || about.Size() > maxHosts {
-		h.by, h.modified = nil, time.Time{}
+	info, err := os.Stat(h.path)
+	if err != nil || info.Size() > maxHosts {
+		h.byName, h.modified = nil, time.Time{}
 		return
 	}
-	if about.ModTime().Equal(h.modified) {
+	if info.ModTime().Equal(h.modified) {
 		return
 	}
 	data, err := os.ReadFile(h.path)
 	if err != nil {
 		return
 	}
-	h.by, h.modified = parseHosts(string(data)), about.ModTime()
+	h.byName, h.modified = parseHosts(string(data)), info.ModTime()
 }
 
 func parseHosts(text string) map[string][]netip.Addr {
-	by := map[string][]netip.Addr{}
+	byName := map[string][]netip.Addr{}
 	for line := range strings.Lines(text) {
 		line, _, _ = strings.Cut(line, "#")
 		fields := strings.Fields(line)
@@ -62,10 +62,10 @@ func parseHosts(text string) map[string][]netip.Addr {
 		}
 		for _, name := range fields[1:] {
 			name = strings.ToLower(name)
-			if address = address.Unmap(); !slices.Contains(by[name], address) {
-				by[name] = append(by[name], address)
+			if address = address.Unmap(); !slices.Contains(byName[name], address) {
+				byName[name] = append(byName[name], address)
 			}
 		}
 	}
-	return by
+	return byName
 }

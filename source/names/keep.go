@@ -23,35 +23,34 @@ type keptLine struct {
 	Addresses []netip.Addr `json:"addresses"`
 }
 
-// good returns the addresses of all names that have some. It drops those of names that nobody has
-// needed for long.
+// good returns all names with addresses. It drops names unused for long.
 func (b *book) good(now time.Time) []keptLine {
-	most := map[keptName][]netip.Addr{} // some questions about a name retain addresses, others do not
+	kept := map[keptName][]netip.Addr{} // some questions about a name retain addresses, others do not
 	for q, s := range b.states {
-		if name := q.kept(); len(s.answer.Addresses) >= len(most[name]) {
-			most[name] = s.answer.Addresses
+		if name := q.kept(); len(s.answer.Addresses) >= len(kept[name]) {
+			kept[name] = s.answer.Addresses
 		}
 	}
-	for name, known := range b.idle {
-		switch _, needed := most[name]; {
+	for name, entry := range b.idle {
+		switch _, needed := kept[name]; {
 		case needed:
-		case now.Sub(known.since) > idleTime:
+		case now.Sub(entry.start) > idleTime:
 			delete(b.idle, name)
 		default:
-			most[name] = known.addresses
+			kept[name] = entry.addresses
 		}
 	}
-	all := make([]keptLine, 0, len(most))
-	for name, addresses := range most {
+	lines := make([]keptLine, 0, len(kept))
+	for name, addresses := range kept {
 		if len(addresses) > 0 {
-			all = append(all, keptLine{name.Host, name.Family, addresses})
+			lines = append(lines, keptLine{name.Host, name.Family, addresses})
 		}
 	}
-	return all
+	return lines
 }
 
-func writeKept(path string, all []keptLine) error {
-	data, err := json.Marshal(all)
+func writeKept(path string, lines []keptLine) error {
+	data, err := json.Marshal(lines)
 	if err != nil {
 		return err
 	}
@@ -71,13 +70,13 @@ func readKept(path string) (map[keptName][]netip.Addr, error) {
 		return kept, err
 	}
 	defer file.Close() //nolint:errcheck // it is read only
-	var all []keptLine
-	if err := json.NewDecoder(io.LimitReader(file, maxKeptBytes)).Decode(&all); err != nil {
+	var lines []keptLine
+	if err := json.NewDecoder(io.LimitReader(file, maxKeptBytes)).Decode(&lines); err != nil {
 		return kept, fmt.Errorf("%s is no file of names: remove it: %w", path, err)
 	}
-	for _, one := range all {
-		if len(one.Addresses) <= maxAddresses+maxRetained {
-			kept[keptName{one.Name, one.Family}] = one.Addresses
+	for _, line := range lines {
+		if len(line.Addresses) <= maxAddresses+maxRetained {
+			kept[keptName{line.Name, line.Family}] = line.Addresses
 		}
 	}
 	return kept, nil

@@ -13,7 +13,7 @@ import (
 	"hdsd/source"
 )
 
-// Question is a name to resolve, and how often, as its cluster says.
+// Question is a name to resolve, with the timing of its cluster.
 type Question struct {
 	Host       string
 	Family     clusterv3.Cluster_DnsLookupFamily
@@ -26,11 +26,11 @@ type Question struct {
 	// Refresh.
 	FailureBase, FailureMax time.Duration
 
-	// Keep is set for LOGICAL_DNS, which has one address, and keeps it when DNS has none
-	// any more.
+	// Keep is set for LOGICAL_DNS, which has one address, and keeps it when DNS has none any
+	// more.
 	Keep bool
 
-	// Retain is set if addresses that DNS gives no longer stay while they are healthy
+	// Retain is set if addresses that DNS no longer returns stay while they are healthy
 	// (ignore_health_on_host_removal of the cluster is false).
 	Retain bool
 }
@@ -41,8 +41,8 @@ const (
 	failureGrowth  = 10 // dns_failure_refresh_rate.max_interval, in base_intervals
 )
 
-// questions returns what has to be resolved for a cluster, each once; nil if there is
-// nothing, or something that only data planes can resolve.
+// questions returns the names to resolve for a cluster, each once; nil if there are none, or
+// only data planes can resolve them.
 func questions(c *source.Cluster) []Question {
 	if c.Rejected != "" || c.Config == nil || c.Assignment == nil {
 		return nil
@@ -56,35 +56,34 @@ func questions(c *source.Cluster) []Question {
 		return nil
 	}
 	model.Retain = !model.Keep && !c.Config.GetIgnoreHealthOnHostRemoval()
-	var all []Question
+	var list []Question
 	for _, group := range assignment.GetEndpoints() {
 		for _, e := range group.GetLbEndpoints() {
-			at := e.GetEndpoint()
-			for _, more := range at.GetAdditionalAddresses() {
-				if isName(more.GetAddress()) {
+			endpoint := e.GetEndpoint()
+			for _, additional := range endpoint.GetAdditionalAddresses() {
+				if isName(additional.GetAddress()) {
 					return nil
 				}
 			}
-			if !isName(at.GetAddress()) {
+			if !isName(endpoint.GetAddress()) {
 				continue
 			}
-			socket := at.GetAddress().GetSocketAddress()
+			socket := endpoint.GetAddress().GetSocketAddress()
 			if socket.GetResolverName() != "" || socket.GetNamedPort() != "" || socket.GetAddress() == "" {
 				return nil
 			}
-			if model.Host = hostOf(socket.GetAddress()); !slices.Contains(all, model) {
-				all = append(all, model)
+			if model.Host = hostOf(socket.GetAddress()); !slices.Contains(list, model) {
+				list = append(list, model)
 			}
 		}
 	}
-	return all
+	return list
 }
 
-// hostOf makes names that mean the same equal. A dot at the end stays: it says that the
-// name is complete.
+// hostOf maps equivalent names to one. A dot at the end stays: it marks a complete name.
 func hostOf(name string) string { return strings.ToLower(name) }
 
-// hasOneEndpoint reports whether there is exactly one endpoint. Envoy requires that of a
+// hasOneEndpoint reports whether there is exactly one endpoint. Envoy requires that for a
 // cluster with a single address.
 func hasOneEndpoint(a *endpointv3.ClusterLoadAssignment) bool {
 	groups := a.GetEndpoints()
@@ -93,10 +92,10 @@ func hasOneEndpoint(a *endpointv3.ClusterLoadAssignment) bool {
 
 // isName reports whether an address has to be resolved.
 func isName(a *corev3.Address) bool {
-	at := a.GetSocketAddress()
-	if at == nil {
+	address := a.GetSocketAddress()
+	if address == nil {
 		return false
 	}
-	_, err := netip.ParseAddr(at.GetAddress())
-	return err != nil || at.GetResolverName() != ""
+	_, err := netip.ParseAddr(address.GetAddress())
+	return err != nil || address.GetResolverName() != ""
 }

@@ -18,19 +18,18 @@ const (
 	keepEvery   = 500 * time.Millisecond // between two writes of the file
 )
 
-// Options say whom to ask.
+// Options are the settings of a Resolver.
 type Options struct {
 	Resolvers []string // addresses with ports; empty: the system's
 	File      string   // keeps the last good answers over a restart; empty: none
 	Log       zerolog.Logger
 
-	// Standings tells of addresses that DNS gives no longer for a name what is known of
-	// them. Run calls it on its goroutine, and it may wait. nil: they are Down.
+	// Standings returns the standings of addresses that DNS no longer returns for a name. Run
+	// calls it on its goroutine, and it may wait. nil: they are Down.
 	Standings func(ctx context.Context, q Question, addresses []netip.Addr) map[netip.Addr]Standing
 }
 
-// Resolver knows the addresses of the names that sources need. Any goroutine may call its
-// methods.
+// Resolver knows the addresses of names used by sources. Any goroutine may call its methods.
 type Resolver struct {
 	options Options
 	lookup  func(context.Context, Question) (v4, v6 half)
@@ -42,7 +41,7 @@ type Resolver struct {
 	book *book
 }
 
-// New makes a Resolver that has asked nothing yet. Answers that cannot be read are logged.
+// New makes a Resolver that has asked nothing yet. Unreadable answers are logged.
 func New(o Options) *Resolver {
 	kept, err := readKept(o.File)
 	if err != nil {
@@ -51,15 +50,15 @@ func New(o Options) *Resolver {
 	return &Resolver{options: o, lookup: newClient(o.Resolvers).lookup, wake: make(chan struct{}, 1), book: newBook(time.Now(), kept)}
 }
 
-// Need replaces what a source needs to know.
-func (r *Resolver) Need(source string, all []Question) {
+// Need replaces the questions of a source.
+func (r *Resolver) Need(source string, questions []Question) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.book.need(time.Now(), source, all)
+	r.book.need(time.Now(), source, questions)
 	notify(r.wake)
 }
 
-// Answer returns what is known of a question.
+// Answer returns the answer to a question.
 func (r *Resolver) Answer(q Question) Answer {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -79,17 +78,17 @@ type Stats struct {
 	Lookups, Failures uint64
 }
 
-// Stats returns the counts of the moment.
+// Stats returns the present counts.
 func (r *Resolver) Stats() Stats {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	all := Stats{Names: len(r.book.states), Lookups: r.lookups.Load(), Failures: r.failures.Load()}
+	stats := Stats{Names: len(r.book.states), Lookups: r.lookups.Load(), Failures: r.failures.Load()}
 	for _, s := range r.book.states {
 		if s.answer.Problem != "" {
-			all.Failing++
+			stats.Failing++
 		}
 	}
-	return all
+	return stats
 }
 
 func notify(c chan struct{}) {
@@ -99,7 +98,7 @@ func notify(c chan struct{}) {
 	}
 }
 
-// result is what a lookup found.
+// result is the result of a lookup.
 type result struct {
 	question Question
 	v4, v6   half
@@ -112,9 +111,9 @@ type turn struct {
 	results  chan result
 	inFlight int
 	stepped  time.Time // when step last ran
-	handed   uint64    // serial of what was handed on
+	handed   uint64    // serial of the answers handed on
 	handOn   time.Time // zero: nothing to hand on
-	kept     uint64    // serial of what is on disk
+	kept     uint64    // serial of the answers on disk
 	keep     time.Time // zero: nothing to write
 }
 
@@ -137,8 +136,8 @@ func (r *Resolver) Run(ctx context.Context, changed func()) {
 		case <-ctx.Done():
 		case <-timer.C:
 		case <-r.wake:
-		case one := <-t.results:
-			t.take(ctx, one)
+		case r := <-t.results:
+			t.handle(ctx, r)
 		}
 	}
 	if !t.keep.IsZero() {
@@ -146,7 +145,7 @@ func (r *Resolver) Run(ctx context.Context, changed func()) {
 	}
 }
 
-// step does what is due, and returns how long there is nothing to do.
+// step does due work, and returns the time until the next.
 func (t *turn) step(ctx context.Context, changed func()) time.Duration {
 	now := time.Now()
 	t.stepped = now
@@ -172,9 +171,9 @@ func (t *turn) step(ctx context.Context, changed func()) time.Duration {
 		t.write()
 	}
 	wait := time.Hour
-	for _, at := range []time.Time{next, t.handOn, t.keep} {
-		if !at.IsZero() {
-			wait = min(wait, max(0, at.Sub(now)))
+	for _, due := range []time.Time{next, t.handOn, t.keep} {
+		if !due.IsZero() {
+			wait = min(wait, max(0, due.Sub(now)))
 		}
 	}
 	return wait
@@ -190,18 +189,18 @@ func (t *turn) start(ctx context.Context, q Question) {
 	})
 }
 
-// take takes the result of a lookup, and logs when a name begins to fail, and when it no
-// longer does.
-func (t *turn) take(ctx context.Context, one result) {
+// handle records the result of a lookup, and logs when a name begins to fail, and when it
+// recovers.
+func (t *turn) handle(ctx context.Context, r result) {
 	t.inFlight--
-	standings := t.standings(ctx, one)
+	standings := t.standings(ctx, r)
 	t.mu.Lock()
-	taken := time.Now()
-	before, now, ok := t.book.take(taken, one.question, one.v4, one.v6, standings, rand.Float64()) //nolint:gosec // jitter, so that clients do not come all at once
-	beyond, rotates := t.book.rotation(taken, one.question)
+	received := time.Now()
+	before, now, ok := t.book.record(received, r.question, r.v4, r.v6, standings, rand.Float64()) //nolint:gosec // jitter, so that clients do not come all at once
+	beyond, rotates := t.book.rotation(received, r.question)
 	t.mu.Unlock()
 	if rotates {
-		t.options.Log.Info().Str("event", "name_rotates").Str("name", one.question.Host).Int("addresses", len(now.Addresses)).Int("beyond", beyond).
+		t.options.Log.Info().Str("event", "name_rotates").Str("name", r.question.Host).Int("addresses", len(now.Addresses)).Int("beyond", beyond).
 			Msg("DNS gives the name's addresses in turn: those that are healthy stay in use while it gives others")
 	}
 	switch {
@@ -209,24 +208,24 @@ func (t *turn) take(ctx context.Context, one result) {
 		return
 	case now.Problem != "":
 		if t.failures.Add(1); before.Problem == "" {
-			t.options.Log.Warn().Str("event", "name_unresolved").Str("name", one.question.Host).Int("addresses", len(now.Addresses)).
+			t.options.Log.Warn().Str("event", "name_unresolved").Str("name", r.question.Host).Int("addresses", len(now.Addresses)).
 				Msg("a name cannot be resolved, and keeps its last addresses: " + now.Problem)
 		}
 	case before.Problem != "":
-		t.options.Log.Info().Str("event", "name_resolved").Str("name", one.question.Host).Int("addresses", len(now.Addresses)).
+		t.options.Log.Info().Str("event", "name_resolved").Str("name", r.question.Host).Int("addresses", len(now.Addresses)).
 			Msg("the name can be resolved again")
 	}
 }
 
-// standings returns what is known of the addresses that the result of a lookup would take away.
-func (t *turn) standings(ctx context.Context, one result) map[netip.Addr]Standing {
+// standings returns the standings of the addresses in use that a lookup's result lacks.
+func (t *turn) standings(ctx context.Context, r result) map[netip.Addr]Standing {
 	t.mu.Lock()
-	missing := t.book.missing(time.Now(), one.question, one.v4, one.v6)
+	missing := t.book.missing(time.Now(), r.question, r.v4, r.v6)
 	t.mu.Unlock()
 	if len(missing) == 0 || t.options.Standings == nil {
 		return nil
 	}
-	return t.options.Standings(ctx, one.question, missing)
+	return t.options.Standings(ctx, r.question, missing)
 }
 
 // write keeps the last good answers on disk.
@@ -235,9 +234,9 @@ func (t *turn) write() {
 		return
 	}
 	t.mu.Lock()
-	all := t.book.good(time.Now())
+	lines := t.book.good(time.Now())
 	t.mu.Unlock()
-	if err := writeKept(t.options.File, all); err != nil {
+	if err := writeKept(t.options.File, lines); err != nil {
 		t.options.Log.Error().Str("event", "names_not_kept").Err(err).Msg("the last addresses of names are not on disk: a restart resolves them anew")
 	}
 }

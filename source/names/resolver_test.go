@@ -183,7 +183,7 @@ func TestWhenNamesAreAsked(t *testing.T) {
 		"a short TTL":                   {Question{Refresh: 5 * time.Second, RespectTTL: true, LeastTTL: 9 * time.Second}, answer, "0s 9s 18s"},
 		"a TTL of 0":                    {Question{Refresh: 5 * time.Second, RespectTTL: true}, half{addresses: answer.addresses}, "0s 5s 10s 15s 20s"},
 		"failures without a rate":       {Question{Refresh: 10 * time.Second}, half{failure: "x"}, "0s 10s 20s"},
-		"a name that has none":          {Question{Refresh: 10 * time.Second, FailureBase: time.Second, FailureMax: time.Second}, half{none: "x"}, "0s 10s 20s"},
+		"a name that has none":          {Question{Refresh: 10 * time.Second, FailureBase: time.Second, FailureMax: time.Second}, half{noneReason: "x"}, "0s 10s 20s"},
 		"an answer after many failures": {Question{Refresh: 10 * time.Second, FailureBase: time.Second, FailureMax: time.Minute}, answer, "0s 10s 20s"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -220,7 +220,7 @@ func TestANameThatHasNoAddressesForLong(t *testing.T) {
 		f.says(half{addresses: addresses("10.0.0.1")})
 		r.Need("local", []Question{strict, logical})
 		time.Sleep(time.Second)
-		f.says(half{none: "gone"})
+		f.says(half{noneReason: "gone"})
 		time.Sleep(lasting - 2*time.Second)
 		equal(t, "not for long", said(r.Answer(strict)), "10.0.0.1, but: gone")
 		time.Sleep(5 * time.Second)
@@ -268,7 +268,7 @@ func TestTooManyNames(t *testing.T) {
 // TestCombine: a half that failed takes nothing away that it may have given.
 func TestCombine(t *testing.T) {
 	four, six := half{addresses: addresses("10.0.0.1"), ttl: 2 * time.Second}, half{addresses: addresses("::6"), ttl: time.Second}
-	none, failed := half{none: "none"}, half{failure: "failed"}
+	none, failed := half{noneReason: "none"}, half{failure: "failed"}
 	for _, one := range []struct {
 		family clusterv3.Cluster_DnsLookupFamily
 		inUse  string
@@ -290,7 +290,7 @@ func TestCombine(t *testing.T) {
 		{clusterv3.Cluster_ALL, "10.0.0.1", four, six, "10.0.0.1 ::6"},
 	} {
 		o := combine(one.family, addresses(one.inUse), one.v4, one.v6)
-		if got := said(Answer{Addresses: o.addresses, Known: true, Problem: o.none + o.failure}); got != one.want {
+		if got := said(Answer{Addresses: o.addresses, Known: true, Problem: o.noneReason + o.failure}); got != one.want {
 			t.Errorf("%s, %s in use, %v and %v: got %q, want %q", one.family, one.inUse, one.v4, one.v6, got, one.want)
 		}
 	}

@@ -46,14 +46,14 @@ func (b *turning) take(v4, v6 half) string {
 			standings[address] = standing
 		}
 	}
-	_, after, _ := b.book.take(b.now, b.q, v4, v6, standings, 0)
+	_, after, _ := b.record(b.now, b.q, v4, v6, standings, 0)
 	after.Addresses = slices.SortedFunc(slices.Values(after.Addresses), netip.Addr.Compare)
 	return said(after)
 }
 
 // says makes DNS give IPv4 addresses.
 func (b *turning) says(all ...string) string {
-	return b.take(half{addresses: addresses(all...), none: map[bool]string{true: "gone"}[len(all) == 0]}, half{})
+	return b.take(half{addresses: addresses(all...), noneReason: map[bool]string{true: "gone"}[len(all) == 0]}, half{})
 }
 
 // TestAddressesInTurn stay while they are healthy. A dead one leaves as soon as DNS gives another.
@@ -146,7 +146,7 @@ func TestWhatStays(t *testing.T) {
 			four := half{addresses: addresses("10.0.0.1")}
 			b.take(four, half{addresses: addresses("::1")})
 			equal(t, "keeps what it had", b.take(half{addresses: addresses("10.0.0.2")}, half{failure: "broken"}), "10.0.0.1 ::1, but: broken")
-			equal(t, "healthy", b.take(four, half{none: "none"}), "10.0.0.1 ::1")
+			equal(t, "healthy", b.take(four, half{noneReason: "none"}), "10.0.0.1 ::1")
 			equal(t, "no failure if the last answer had none", b.take(four, half{failure: "broken"}), "10.0.0.1 ::1")
 			b.standings["::1"] = Down
 			equal(t, "down", b.take(four, half{failure: "broken"}), "10.0.0.1")
@@ -184,7 +184,7 @@ func TestNewAddressesWait(t *testing.T) {
 		lb_endpoints {endpoint {address {socket_address {address: "b.test" port_value: 80}}}}}}`)
 	known := answers{"a.test": {Addresses: addresses("10.0.0.1"), Known: true}, "b.test": {Addresses: addresses("10.0.0.2"), Known: true}}
 	r := &Rewriter{}
-	take := func() *source.Cluster { return r.Take(setOf(from), known.of).Clusters[0] }
+	take := func() *source.Cluster { return r.Apply(setOf(from), known.of).Clusters[0] }
 	before := take()
 	equal(t, "before", before.IgnoreNew, false)
 	known["b.test"] = Answer{Addresses: addresses("10.0.0.2"), Known: true, IgnoreNew: true}
@@ -203,7 +203,7 @@ func TestRetainedAddressesSurviveARestart(t *testing.T) {
 	}
 	b.need(b.now, "other", []Question{other})
 	for _, q := range b.due(b.now, 10) {
-		b.book.take(b.now, q, half{addresses: addresses("10.0.1.1")}, half{}, nil, 0)
+		b.record(b.now, q, half{addresses: addresses("10.0.1.1")}, half{}, nil, 0)
 	}
 	if err := writeKept(file, b.good(b.now)); err != nil {
 		t.Fatal(err)

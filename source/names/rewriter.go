@@ -14,95 +14,94 @@ import (
 	"hdsd/source"
 )
 
-// Answer is what is known of a name. It is immutable.
+// Answer is the answer for a name. It is immutable.
 type Answer struct {
 	Addresses []netip.Addr // the first is that of a LOGICAL_DNS cluster
 	Known     bool         // there was an answer or a failure, or the wait is over
-	Problem   string       // why the last lookup gave no addresses; empty if it did
-	IgnoreNew bool         // some that DNS gives no longer are healthy, so new ones can wait for a verdict
+	Problem   string       // reason why the last lookup found no addresses; empty if it did
+	IgnoreNew bool         // some that DNS no longer returns are healthy, so new ones can wait for a verdict
 }
 
 // Rewriter translates the sets of one source. It is pure.
 type Rewriter struct {
-	out *source.Set
-	by  map[string]rewritten // clusters with names, by name
+	output *source.Set
+	byName map[string]rewritten // clusters with names, by name
 
 	// Complete reports whether each cluster of a set once had its addresses.
 	Complete bool
 }
 
-// rewritten is a cluster, what was known, and what it became.
+// rewritten is a cluster, the answers used, and the result.
 type rewritten struct {
-	from    *source.Cluster
-	answers []Answer
-	out     *source.Cluster // nil while its names are not known
+	original *source.Cluster
+	answers  []Answer
+	result   *source.Cluster // nil while its names are not known
 }
 
-// Questions returns what the clusters of a set need to know, and the names of the clusters
-// that need it.
-func Questions(set *source.Set) (all []Question, clusters map[Question][]string) {
+// Questions returns the questions of a set's clusters, and the names of the clusters of each.
+func Questions(set *source.Set) (list []Question, clusters map[Question][]string) {
 	clusters = map[Question][]string{}
 	for _, c := range set.Clusters {
 		for _, q := range questions(c) {
 			if clusters[q] == nil {
-				all = append(all, q)
+				list = append(list, q)
 			}
 			clusters[q] = append(clusters[q], c.Name)
 		}
 	}
-	return all, clusters
+	return list, clusters
 }
 
-// Take returns a set with addresses in place of the names. Until all were known once, it
-// is one whose source has not answered.
-func (r *Rewriter) Take(set *source.Set, answer func(Question) Answer) *source.Set {
-	next := &source.Set{Source: set.Source, Problems: slices.Clip(set.Problems), Awaited: set.Awaited, Unread: set.Unread}
-	by, complete := map[string]rewritten{}, true
-	next.Clusters = make([]*source.Cluster, 0, len(set.Clusters))
+// Apply returns a set with addresses in place of the names. Until all were known once, its source
+// counts as not answered.
+func (r *Rewriter) Apply(set *source.Set, answer func(Question) Answer) *source.Set {
+	result := &source.Set{Source: set.Source, Problems: slices.Clip(set.Problems), Awaited: set.Awaited, Unread: set.Unread}
+	byName, complete := map[string]rewritten{}, true
+	result.Clusters = make([]*source.Cluster, 0, len(set.Clusters))
 	for _, c := range set.Clusters {
-		all := questions(c)
-		if len(all) == 0 {
-			next.Clusters = append(next.Clusters, c)
+		list := questions(c)
+		if len(list) == 0 {
+			result.Clusters = append(result.Clusters, c)
 			continue
 		}
-		one, known := r.rewrite(c, all, answer)
+		entry, known := r.rewrite(c, list, answer)
 		complete = complete && known
-		if by[c.Name] = one; one.out != nil {
-			next.Clusters = append(next.Clusters, one.out)
+		if byName[c.Name] = entry; entry.result != nil {
+			result.Clusters = append(result.Clusters, entry.result)
 		}
-		for i, a := range one.answers {
+		for i, a := range entry.answers {
 			if a.Problem != "" {
-				next.Problems = append(next.Problems, unresolved(c, all[i], a))
+				result.Problems = append(result.Problems, unresolved(c, list[i], a))
 			}
 		}
 	}
-	r.by = by
+	r.byName = byName
 	r.Complete = r.Complete || complete && set.Answered()
-	if !r.Complete && !complete && !next.Unread {
-		next.Awaited = true
+	if !r.Complete && !complete && !result.Unread {
+		result.Awaited = true
 	}
-	return r.handOn(set, next)
+	return r.handOn(set, result)
 }
 
 // rewrite translates one cluster, if everything is known.
-func (r *Rewriter) rewrite(c *source.Cluster, all []Question, answer func(Question) Answer) (one rewritten, known bool) {
-	before := r.by[c.Name]
-	one = rewritten{from: c, answers: make([]Answer, len(all))}
-	by, known := make(map[string]Answer, len(all)), true
-	for i, q := range all {
-		one.answers[i] = answer(q)
-		by[q.Host] = one.answers[i]
-		known = known && one.answers[i].Known
+func (r *Rewriter) rewrite(c *source.Cluster, list []Question, answer func(Question) Answer) (entry rewritten, known bool) {
+	before := r.byName[c.Name]
+	entry = rewritten{original: c, answers: make([]Answer, len(list))}
+	answers, known := make(map[string]Answer, len(list)), true
+	for i, q := range list {
+		entry.answers[i] = answer(q)
+		answers[q.Host] = entry.answers[i]
+		known = known && entry.answers[i].Known
 	}
 	switch {
 	case !known:
-		one.out = before.out
-	case before.out != nil && before.from == c && slices.EqualFunc(before.answers, one.answers, Answer.equal):
-		one.out = before.out
+		entry.result = before.result
+	case before.result != nil && before.original == c && slices.EqualFunc(before.answers, entry.answers, Answer.equal):
+		entry.result = before.result
 	default:
-		one.out = resolved(c, by, all[0].Keep)
+		entry.result = resolved(c, answers, list[0].Keep)
 	}
-	return one, known
+	return entry, known
 }
 
 func (a Answer) equal(other Answer) bool {
@@ -112,16 +111,16 @@ func (a Answer) equal(other Answer) bool {
 // handOn returns the set itself if nothing in it was translated, and the one before if
 // nothing has changed since.
 func (r *Rewriter) handOn(set, next *source.Set) *source.Set {
-	if len(r.by) == 0 {
-		r.out = set
+	if len(r.byName) == 0 {
+		r.output = set
 		return set
 	}
-	last := r.out
+	last := r.output
 	if last == nil || last.Awaited != next.Awaited || last.Unread != next.Unread ||
 		!slices.Equal(last.Clusters, next.Clusters) || !slices.Equal(last.Problems, next.Problems) {
-		r.out = next
+		r.output = next
 	}
-	return r.out
+	return r.output
 }
 
 func unresolved(c *source.Cluster, q Question, a Answer) source.Problem {
@@ -132,8 +131,8 @@ func unresolved(c *source.Cluster, q Question, a Answer) source.Problem {
 	return source.Problem{File: c.File, Line: c.Line, Resource: c.Name, Message: message}
 }
 
-// resolved makes an EDS cluster of one with names. single says that it has one address.
-func resolved(c *source.Cluster, by map[string]Answer, single bool) *source.Cluster {
+// resolved makes an EDS cluster of one with names. single means that it has one address.
+func resolved(c *source.Cluster, answers map[string]Answer, single bool) *source.Cluster {
 	config := proto.CloneOf(c.Config)
 	config.ClusterDiscoveryType = &clusterv3.Cluster_Type{Type: clusterv3.Cluster_EDS}
 	config.EdsClusterConfig = &clusterv3.Cluster_EdsClusterConfig{}
@@ -141,61 +140,61 @@ func resolved(c *source.Cluster, by map[string]Answer, single bool) *source.Clus
 	a := c.Assignment.Message()
 	a.ClusterName = c.ServiceName
 	for _, group := range a.GetEndpoints() {
-		var all []*endpointv3.LbEndpoint
-		taken := map[string]*endpointv3.LbEndpoint{}
+		var endpoints []*endpointv3.LbEndpoint
+		used := map[string]*endpointv3.LbEndpoint{}
 		for _, e := range group.GetLbEndpoints() {
-			for _, each := range endpointsOf(e, single, by) {
-				at := each.GetEndpoint().GetAddress().GetSocketAddress()
-				key := fmt.Sprint(at.GetAddress(), " ", at.GetPortValue())
-				if at != nil && taken[key] != nil { // an Envoy that resolves has it twice, by EDS once
-					source.AddWeight(taken[key], each)
+			for _, endpoint := range endpointsOf(e, single, answers) {
+				address := endpoint.GetEndpoint().GetAddress().GetSocketAddress()
+				key := fmt.Sprint(address.GetAddress(), " ", address.GetPortValue())
+				if address != nil && used[key] != nil { // an Envoy that resolves has it twice, by EDS once
+					source.AddWeight(used[key], endpoint)
 					continue
 				}
-				taken[key] = each
-				all = append(all, each)
+				used[key] = endpoint
+				endpoints = append(endpoints, endpoint)
 			}
 		}
-		group.LbEndpoints = all
+		group.LbEndpoints = endpoints
 	}
-	out := *c
-	out.Config, out.Assignment = config, source.EncodeAssignment(a)
-	out.Names, out.IgnoreNew = namesOf(by), false
-	for _, a := range by {
-		out.IgnoreNew = out.IgnoreNew || a.IgnoreNew
+	copied := *c
+	copied.Config, copied.Assignment = config, source.EncodeAssignment(a)
+	copied.Names, copied.IgnoreNew = namesOf(answers), false
+	for _, a := range answers {
+		copied.IgnoreNew = copied.IgnoreNew || a.IgnoreNew
 	}
-	return &out
+	return &copied
 }
 
-// namesOf says which names a cluster is resolved from.
-func namesOf(by map[string]Answer) string {
-	all := make([]string, 0, len(by))
-	for name := range by {
-		all = append(all, name)
+// namesOf lists the names of a resolved cluster.
+func namesOf(answers map[string]Answer) string {
+	names := make([]string, 0, len(answers))
+	for name := range answers {
+		names = append(names, name)
 	}
-	slices.Sort(all)
-	return strings.Join(all, ", ")
+	slices.Sort(names)
+	return strings.Join(names, ", ")
 }
 
 // endpointsOf makes an endpoint for each address of a name. One that has an address
 // already stays.
-func endpointsOf(e *endpointv3.LbEndpoint, single bool, by map[string]Answer) []*endpointv3.LbEndpoint {
+func endpointsOf(e *endpointv3.LbEndpoint, single bool, answers map[string]Answer) []*endpointv3.LbEndpoint {
 	if !isName(e.GetEndpoint().GetAddress()) {
 		return []*endpointv3.LbEndpoint{e}
 	}
 	name := e.GetEndpoint().GetAddress().GetSocketAddress().GetAddress()
-	addresses := by[hostOf(name)].Addresses
+	addresses := answers[hostOf(name)].Addresses
 	if single && len(addresses) > 1 {
 		addresses = addresses[:1]
 	}
-	all := make([]*endpointv3.LbEndpoint, len(addresses))
+	endpoints := make([]*endpointv3.LbEndpoint, len(addresses))
 	for i, address := range addresses {
-		one := proto.CloneOf(e)
-		at := one.GetEndpoint()
-		if at.Hostname == "" {
-			at.Hostname = strings.TrimSuffix(name, ".")
+		copied := proto.CloneOf(e)
+		endpoint := copied.GetEndpoint()
+		if endpoint.Hostname == "" {
+			endpoint.Hostname = strings.TrimSuffix(name, ".")
 		}
-		at.Address.Address.(*corev3.Address_SocketAddress).SocketAddress.Address = address.String() //nolint:forcetypeassert // only these are names
-		all[i] = one
+		endpoint.Address.Address.(*corev3.Address_SocketAddress).SocketAddress.Address = address.String() //nolint:forcetypeassert // only these are names
+		endpoints[i] = copied
 	}
-	return all
+	return endpoints
 }

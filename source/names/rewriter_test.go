@@ -38,7 +38,7 @@ func TestNamesBecomeEndpoints(t *testing.T) {
 	from := cluster(t, "web", strictText)
 	before := prototext.Format(from.Message())
 	r := &Rewriter{}
-	set := r.Take(setOf(from), answers{"web.test": {Addresses: addresses("10.0.0.1", "10.0.0.2"), Known: true}}.of)
+	set := r.Apply(setOf(from), answers{"web.test": {Addresses: addresses("10.0.0.1", "10.0.0.2"), Known: true}}.of)
 	got := set.Clusters[0]
 	want := &endpointv3.ClusterLoadAssignment{}
 	if err := prototext.Unmarshal([]byte(`cluster_name: "web" policy {overprovisioning_factor {value: 150}} endpoints {
@@ -72,7 +72,7 @@ func TestNamesWithOneAddressHaveTheSumOfTheirWeights(t *testing.T) {
 		lb_endpoints {endpoint {address {socket_address {address: "a.test" port_value: 80}}}}
 		lb_endpoints {load_balancing_weight {value: 4} endpoint {address {socket_address {address: "b.test" port_value: 80}}}}
 	}}`)
-	got := (&Rewriter{}).Take(setOf(from), answers{
+	got := (&Rewriter{}).Apply(setOf(from), answers{
 		"a.test": {Addresses: addresses("10.0.0.1"), Known: true}, "b.test": {Addresses: addresses("10.0.0.1", "10.0.0.2"), Known: true},
 	}.of).Clusters[0].Assignment.Message().GetEndpoints()[0].GetLbEndpoints()
 	if len(got) != 2 || got[0].GetLoadBalancingWeight().GetValue() != 5 || got[1].GetLoadBalancingWeight().GetValue() != 4 {
@@ -92,7 +92,7 @@ func TestAnExtensionWithNames(t *testing.T) {
 	}
 	known := answers{"web.test": {Addresses: addresses("::1", "::2"), Known: true}}
 	take := func() *source.Cluster {
-		set := (&Rewriter{}).Take(setOf(from), func(q Question) Answer {
+		set := (&Rewriter{}).Apply(setOf(from), func(q Question) Answer {
 			if q != want {
 				t.Errorf("asked %+v, want %+v", q, want)
 			}
@@ -125,7 +125,7 @@ func TestALogicalClusterHasOneAddress(t *testing.T) {
 		{"10.0.0.1 10.0.0.2", "10.0.0.1"}, {"10.0.0.2 10.0.0.1", "10.0.0.1"}, {"10.0.0.3 10.0.0.2 10.0.0.1", "10.0.0.1"}, {"10.0.0.3 10.0.0.2", "10.0.0.3"},
 	} {
 		inUse = successor(inUse, addresses(strings.Fields(one.says)...))
-		set := r.Take(setOf(from), answers{"web.test": {Addresses: inUse, Known: true}}.of)
+		set := r.Apply(setOf(from), answers{"web.test": {Addresses: inUse, Known: true}}.of)
 		all := set.Clusters[0].Assignment.Message().GetEndpoints()[0].GetLbEndpoints()
 		if len(all) != 1 || all[0].GetEndpoint().GetAddress().GetSocketAddress().GetAddress() != one.want || all[0].GetEndpoint().GetHostname() != "web.test" {
 			t.Errorf("DNS says %s: got %v, want %s", one.says, all, one.want)
@@ -150,13 +150,13 @@ func TestWhatIsLeftAlone(t *testing.T) {
 		"a pipe in the set": `type: STRICT_DNS load_assignment {endpoints {lb_endpoints {endpoint {address {pipe {path: "/x"}}}}}}`,
 	} {
 		set := setOf(cluster(t, "web", text), &source.Cluster{Name: "lone", Lone: true, Assignment: source.EncodeAssignment(&endpointv3.ClusterLoadAssignment{})})
-		if got := (&Rewriter{}).Take(set, func(Question) Answer { t.Errorf("%s: a name is resolved", what); return Answer{} }); got != set {
+		if got := (&Rewriter{}).Apply(set, func(Question) Answer { t.Errorf("%s: a name is resolved", what); return Answer{} }); got != set {
 			t.Errorf("%s: the set was changed to %v", what, got.Clusters[0].Config)
 		}
 	}
 	rejected := cluster(t, "web", strictText)
 	rejected.Rejected = "wrong"
-	if set := setOf(rejected); (&Rewriter{}).Take(set, answers{}.of) != set {
+	if set := setOf(rejected); (&Rewriter{}).Apply(set, answers{}.of) != set {
 		t.Error("a rejected cluster was changed")
 	}
 }
@@ -167,33 +167,33 @@ func TestClustersWaitForTheirNames(t *testing.T) {
 	plain := cluster(t, "plain", `type: STATIC`)
 	r := &Rewriter{}
 	known := answers{}
-	set := r.Take(setOf(plain, web), known.of)
+	set := r.Apply(setOf(plain, web), known.of)
 	if len(set.Clusters) != 1 || set.Clusters[0] != plain || !set.Awaited || r.Complete {
 		t.Fatalf("before: %+v", set)
 	}
 	known["web.test"] = Answer{Known: true, Problem: "broken"}
-	set = r.Take(setOf(plain, web), known.of)
+	set = r.Apply(setOf(plain, web), known.of)
 	if len(set.Clusters) != 2 || set.Awaited || !r.Complete || len(set.Problems) != 1 ||
 		set.Problems[0].String() != `web: its name "web.test" cannot be resolved: broken` {
 		t.Fatalf("a failure counts as known: %+v", set)
 	}
 	known["web.test"] = Answer{Known: true, Addresses: addresses("10.0.0.1"), Problem: "broken again"}
-	set = r.Take(setOf(plain, web), known.of)
+	set = r.Apply(setOf(plain, web), known.of)
 	if !strings.Contains(set.Problems[0].String(), "broken again (its last addresses stay in use)") {
 		t.Errorf("problems: %v", set.Problems)
 	}
 	known["web.test"] = Answer{Known: true, Addresses: addresses("10.0.0.1")}
-	set = r.Take(setOf(plain, web), known.of)
-	if again := r.Take(setOf(plain, web), known.of); again != set {
+	set = r.Apply(setOf(plain, web), known.of)
+	if again := r.Apply(setOf(plain, web), known.of); again != set {
 		t.Error("the same is another set")
 	}
 	changed := cluster(t, "web", strings.ReplaceAll(strictText, "web.test", "new.test"))
-	next := r.Take(setOf(plain, changed, cluster(t, "zzz", strictText)), known.of)
+	next := r.Apply(setOf(plain, changed, cluster(t, "zzz", strictText)), known.of)
 	if next.Clusters[1] != set.Clusters[1] || next.Awaited || len(next.Clusters) != 3 {
 		t.Errorf("a changed cluster, and a new one: %+v", next)
 	}
 	known["new.test"] = Answer{Known: true, Addresses: addresses("10.0.0.5")}
-	next = r.Take(setOf(plain, changed), known.of)
+	next = r.Apply(setOf(plain, changed), known.of)
 	if len(next.Clusters) != 2 || next.Clusters[1] == set.Clusters[1] {
 		t.Errorf("resolved: %+v", next)
 	}

@@ -13,7 +13,7 @@ import (
 func rule(c *clusterv3.Cluster) (q Question, ok bool) {
 	switch {
 	case c.GetCommonLbConfig().GetConsistentHashingLbConfig().GetUseHostnameForHashing():
-		return q, false // an Envoy takes that of STRICT_DNS clusters alone
+		return q, false // an Envoy uses that of STRICT_DNS clusters alone
 	case c.GetClusterType() != nil:
 		return extensionRule(c.GetClusterType())
 	case c.GetType() == clusterv3.Cluster_STRICT_DNS, c.GetType() == clusterv3.Cluster_LOGICAL_DNS:
@@ -45,7 +45,7 @@ func extensionRule(c *clusterv3.Cluster_CustomClusterType) (q Question, ok bool)
 	return q, true
 }
 
-// timing returns when to ask again after an answer.
+// timing sets the time of the next lookup after an answer.
 func timing(c interface {
 	GetDnsRefreshRate() *durationpb.Duration
 	GetDnsJitter() *durationpb.Duration
@@ -56,7 +56,7 @@ func timing(c interface {
 	}
 }
 
-// setFailure sets how often to ask after failures. The refresh rate has to be set.
+// setFailure sets the time of the next lookup after a failure. The refresh rate has to be set.
 func (q *Question) setFailure(rate interface {
 	GetBaseInterval() *durationpb.Duration
 	GetMaxInterval() *durationpb.Duration

@@ -1,73 +1,56 @@
 package xds
 
 import (
-	"container/heap"
 	"time"
+
+	"hdsd/internal/heap"
 )
 
 // agenda has the entries of a table that time alone changes, the earliest first.
-type agenda []*entry
+type agenda struct{ heap.Heap[*entry] }
 
-func (a agenda) Len() int           { return len(a) }
-func (a agenda) Less(i, j int) bool { return a[i].deadline.Before(a[j].deadline) }
-
-func (a agenda) Swap(i, j int) {
-	a[i], a[j] = a[j], a[i]
-	a[i].slot, a[j].slot = i, j
+func newAgenda() agenda {
+	return agenda{heap.Heap[*entry]{
+		Less: func(a, b *entry) bool { return a.deadline.Before(b.deadline) }, Moved: func(e *entry, index int) { e.slot = index },
+	}}
 }
 
-// Push is for package heap.
-func (a *agenda) Push(x any) {
-	e := x.(*entry) //nolint:forcetypeassert // nothing else is pushed
-	e.slot = len(*a)
-	*a = append(*a, e)
-}
-
-// Pop is for package heap.
-func (a *agenda) Pop() any {
-	last := len(*a) - 1
-	e := (*a)[last]
-	(*a)[last] = nil
-	*a = (*a)[:last]
-	return e
-}
-
-// move gives an entry a deadline; zero is none.
+// move sets the deadline of an entry; zero is none.
 func (a *agenda) move(e *entry, deadline time.Time) {
 	before := e.deadline
 	e.deadline = deadline
 	switch {
 	case deadline.Equal(before):
 	case before.IsZero():
-		heap.Push(a, e)
+		a.Push(e)
 	case deadline.IsZero():
-		heap.Remove(a, e.slot)
+		a.Remove(e.slot)
 	default:
-		heap.Fix(a, e.slot)
+		a.Fix(e.slot)
 	}
 }
 
 // next returns the earliest deadline; zero is never.
 func (a agenda) next() time.Time {
-	if len(a) == 0 {
+	if len(a.Items) == 0 {
 		return time.Time{}
 	}
-	return a[0].deadline
+	return a.Items[0].deadline
 }
 
 // due returns the entry with the earliest deadline if that is over; else nil.
 func (a agenda) due(now time.Time) *entry {
-	if len(a) == 0 || a[0].deadline.After(now) {
+	if len(a.Items) == 0 || a.Items[0].deadline.After(now) {
 		return nil
 	}
-	return a[0]
+	return a.Items[0]
 }
 
 // tally counts entries.
 type tally struct {
-	waiting int // what sets wait for
-	lent    int // of these, what clusters of other sources use
-	mortal  int // what has a TTL or a lease, or had one
+	waiting int // entries that sets wait for
+	lent    int // of these, entries used by clusters of other sources
+	mortal  int // entries with a TTL or a lease, also an ended one
 }
 
 // schedule updates the agenda and the tally after a change of an entry.
@@ -84,7 +67,7 @@ func (t *table) schedule(e *entry) {
 				counts.lent = 1
 			}
 			if t.timeout > 0 {
-				deadline = earlier(deadline, e.asked.Add(t.timeout))
+				deadline = earlier(deadline, e.subscribedAt.Add(t.timeout))
 			}
 		}
 		if e.timed() || e.stale {

@@ -9,16 +9,14 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/types/known/anypb"
 
-	_ "hdsd/internal/yamlpb" // links the types that an Any of a cluster may hold
-
-	"hdsd/internal/envoyrules"
+	"hdsd/envoy/rules"
 )
 
 // parseJSON reads a response, each resource on its own, so that a bad one does not
 // spoil the others.
 func parseJSON(body []byte, typeURL string) (version string, u *update, err error) {
 	w := weighJSON(body)
-	if w.Elements > envoyrules.MaxElements {
+	if w.Elements > rules.MaxElements {
 		return "", &update{excess: w.Excess()}, nil
 	}
 	fields := map[string]json.RawMessage{}
@@ -74,6 +72,6 @@ func itemOfJSON(text []byte, version string) item {
 		_ = json.Unmarshal(text, &names) // an unreadable resource has no name
 		return item{name: names.Name + names.ClusterName + names.ClusterName2, version: version, wrong: wrong}
 	}
-	one, _ := unwrap(packed, version)
-	return one
+	item, _ := unwrap(packed, version)
+	return item
 }

@@ -7,7 +7,7 @@ import (
 
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 
-	"hdsd/internal/envoyrules"
+	"hdsd/envoy/rules"
 )
 
 // BenchmarkChange takes one change of 10,000 clusters with ten endpoints each,
@@ -89,7 +89,7 @@ func BenchmarkUpstream(b *testing.B) {
 	r := newNetwork(b).start(s)
 	defer r.stop()
 	p := <-peers
-	clusters, assignments := &discoveryv3.DeltaDiscoveryResponse{TypeUrl: envoyrules.Cluster}, &discoveryv3.DeltaDiscoveryResponse{TypeUrl: envoyrules.Assignment}
+	clusters, assignments := &discoveryv3.DeltaDiscoveryResponse{TypeUrl: rules.Cluster}, &discoveryv3.DeltaDiscoveryResponse{TypeUrl: rules.Assignment}
 	for c := range 10_000 {
 		name := fmt.Sprintf("cluster-%05d", c)
 		clusters.Resources = append(clusters.Resources, wrap(name, "1", eds(name, "")))
@@ -109,7 +109,7 @@ func BenchmarkUpstream(b *testing.B) {
 		time.Sleep(2 * deliveryPause)
 		b.StartTimer()
 		i++
-		p.send(change(envoyrules.Assignment, "n", wrap("cluster-05000", fmt.Sprint(i), endpoints("cluster-05000", fmt.Sprint(i)))))
+		p.send(change(rules.Assignment, "n", wrap("cluster-05000", fmt.Sprint(i), endpoints("cluster-05000", fmt.Sprint(i)))))
 		<-r.sets
 	}
 }

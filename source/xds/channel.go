@@ -8,8 +8,9 @@ import (
 	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	"golang.org/x/time/rate"
 
-	"hdsd/internal/pace"
+	"hdsd/peer/limit"
 )
 
 // Bounds of the back-off between attempts, as in Envoy, with jitter.
@@ -26,11 +27,11 @@ type channel struct {
 	scope    scope
 	wake     chan struct{} // the subscriptions may have changed
 	node     *corev3.Node
-	nodeOnce bool // only the first message of a stream has the node
-	limit    *bucket
+	nodeOnce bool          // only the first message of a stream has the node
+	limiter  *rate.Limiter // nil: there is none
 	attempt  func(ctx context.Context, server int) (good bool, err error)
 
-	ignoredPace pace.Pace
+	ignoredPace limit.Pace
 }
 
 // run asks until the context ends: one server as long as it answers, then the next.
@@ -38,24 +39,24 @@ type channel struct {
 func (c *channel) run(ctx context.Context) {
 	servers := c.source.settings.servers()
 	wait := backoff{}
-	for at := 0; ctx.Err() == nil; {
+	for index := 0; ctx.Err() == nil; {
 		if !c.asks() {
 			c.sleep(ctx, time.Hour, true)
 			continue
 		}
-		good, err := c.attempt(ctx, at)
+		good, err := c.attempt(ctx, index)
 		if ctx.Err() != nil {
 			return
 		}
-		next := (at + 1) % len(servers)
+		next := (index + 1) % len(servers)
 		if err == nil {
 			err = errors.New("the stream ended")
 		}
-		c.lose(servers[at], servers[next], err)
+		c.lose(servers[index], servers[next], err)
 		if good {
 			wait = backoff{}
 		}
-		if at = next; at == 0 || good {
+		if index = next; index == 0 || good {
 			c.sleep(ctx, wait.next(), false)
 		}
 	}
@@ -91,41 +92,27 @@ func (b *backoff) next() time.Duration {
 	return b.last/2 + rand.N(b.last/2+1) //nolint:gosec // jitter, so that clients do not come all at once
 }
 
-// bucket limits the rate of requests. A nil bucket does not.
-type bucket struct {
-	most, rate float64
-	tokens     float64
-	at         time.Time
-}
-
-func newBucket(settings *corev3.RateLimitSettings) *bucket {
+// newLimiter limits the rate of requests; nil for no limit.
+func newLimiter(settings *corev3.RateLimitSettings) *rate.Limiter {
 	if settings == nil {
 		return nil
 	}
-	b := &bucket{most: defaultMaxTokens, rate: defaultFillRate}
+	burst, fill := defaultMaxTokens, float64(defaultFillRate)
 	if settings.GetMaxTokens() != nil {
-		b.most = float64(settings.GetMaxTokens().GetValue())
+		burst = int(settings.GetMaxTokens().GetValue())
 	}
 	if settings.GetFillRate() != nil {
-		b.rate = max(settings.GetFillRate().GetValue(), lowestFillRate)
+		fill = max(settings.GetFillRate().GetValue(), lowestFillRate)
 	}
-	b.tokens = b.most
-	return b
+	return rate.NewLimiter(rate.Limit(fill), burst)
 }
 
-// take takes a token, or returns how long to wait for one.
-func (b *bucket) take(now time.Time) time.Duration {
-	if b == nil {
+// take takes a token of a limiter, or returns how long to wait for one. A nil limiter has any
+// number.
+func take(l *rate.Limiter, now time.Time) time.Duration {
+	if l == nil || l.AllowN(now, 1) {
 		return 0
 	}
-	if !b.at.IsZero() {
-		b.tokens = min(b.most, b.tokens+b.rate*max(0, now.Sub(b.at).Seconds()))
-	}
-	b.at = now
-	if b.tokens >= 1 {
-		b.tokens--
-		return 0
-	}
-	seconds := min((1-b.tokens)/b.rate, 100*365*24*3600)
+	seconds := min((1-l.TokensAt(now))/float64(l.Limit()), 100*365*24*3600)
 	return max(time.Millisecond, time.Duration(seconds*float64(time.Second)))
 }

@@ -6,14 +6,14 @@ import (
 	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/proto"
 
-	"hdsd/internal/envoyrules"
+	"hdsd/envoy/rules"
 )
 
 // incoming is a response to receive. If it exceeds a limit, only its head is decoded:
 // what a NACK needs.
 type incoming struct {
 	message proto.Message
-	excess  string // why it exceeds a limit; empty: all of it is decoded
+	excess  string // the exceeded limit; empty: all of it is decoded
 }
 
 // codec is gRPC's own, except that it counts before it decodes.
@@ -25,10 +25,10 @@ func newCodec() codec { return codec{encoding.GetCodecV2(protocodec.Name)} }
 func (codec) Name() string { return "" }
 
 // Unmarshal implements encoding.CodecV2.
-func (c codec) Unmarshal(data mem.BufferSlice, to any) error {
-	in, ok := to.(*incoming)
+func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
+	in, ok := v.(*incoming)
 	if !ok {
-		return c.CodecV2.Unmarshal(data, to)
+		return c.CodecV2.Unmarshal(data, v)
 	}
 	buffer := data.MaterializeToBuffer(mem.DefaultBufferPool())
 	defer buffer.Free()
@@ -36,10 +36,10 @@ func (c codec) Unmarshal(data mem.BufferSlice, to any) error {
 }
 
 func (in *incoming) decode(data []byte) error {
-	of := in.message.ProtoReflect().Descriptor()
-	w := envoyrules.Weigh(of, data)
+	descriptor := in.message.ProtoReflect().Descriptor()
+	w := rules.Weigh(descriptor, data)
 	if in.excess = w.Excess(); in.excess != "" {
-		data = keepHead(of, data)
+		data = keepHead(descriptor, data)
 	}
 	return proto.Unmarshal(data, in.message)
 }

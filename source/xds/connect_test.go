@@ -16,7 +16,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
-	"hdsd/internal/envoyrules"
+	"hdsd/envoy/rules"
 )
 
 // inNetwork runs a test with a network of its own, in a bubble.
@@ -39,7 +39,7 @@ func TestSeveralServers(t *testing.T) {
 		p := next(t, two.delta) // at once, as there was one more to try
 		status := r.Status().Types[0]
 		equal(t, "server", status.Server, "passthrough:///two")
-		p.send(change(envoyrules.Cluster, "n1", wrap("a", "1", inline("a", "10.0.0.1"))))
+		p.send(change(rules.Cluster, "n1", wrap("a", "1", inline("a", "10.0.0.1"))))
 		equal(t, "set", said(r.latest()), "a=10.0.0.1")
 		equal(t, "connected", r.Status().Types[0].Connected, true)
 
@@ -102,7 +102,7 @@ func TestBackoff(t *testing.T) {
 		if waited := time.Since(gone); waited < 14*time.Second {
 			t.Errorf("tried again after %s, though nothing was said", waited)
 		}
-		p.send(change(envoyrules.Cluster, "n1"))
+		p.send(change(rules.Cluster, "n1"))
 		synctest.Wait()
 		p.end(errEnough)
 		gone = time.Now()
@@ -146,7 +146,7 @@ func TestStuckServer(t *testing.T) {
 			clusters = append(clusters, eds(fmt.Sprintf("%s-%d", strings.Repeat("long", 60), i), ""))
 		}
 		for _, version := range []string{"1", "2"} { // the first list of names is buffered
-			if err := stream.Send(state(envoyrules.Cluster, version, "n"+version, clusters...)); err != nil {
+			if err := stream.Send(state(rules.Cluster, version, "n"+version, clusters...)); err != nil {
 				t.Fatal(err)
 			}
 			synctest.Wait()

@@ -23,8 +23,8 @@ import (
 const maxSecretBytes = 4 << 20
 
 // read returns the current content of a data source.
-func read(from *corev3.DataSource) ([]byte, error) {
-	switch s := from.GetSpecifier().(type) {
+func read(data *corev3.DataSource) ([]byte, error) {
+	switch s := data.GetSpecifier().(type) {
 	case *corev3.DataSource_Filename:
 		data, err := yamlpb.ReadFile(s.Filename, maxSecretBytes)
 		if err != nil {
@@ -63,7 +63,7 @@ func transport(google *corev3.GrpcService_GoogleGrpc) (credentials.TransportCred
 	}
 }
 
-// fileError is a fault of a file that a field names.
+// fileError is a fault of a file named by a field.
 type fileError struct {
 	field string
 	err   error
@@ -72,10 +72,10 @@ type fileError struct {
 func (e *fileError) Error() string { return "ssl_credentials." + e.field + ": " + e.err.Error() }
 func (e *fileError) Unwrap() error { return e.err }
 
-func clientTLS(from *corev3.GrpcService_GoogleGrpc_SslCredentials) (*tls.Config, error) {
+func clientTLS(c *corev3.GrpcService_GoogleGrpc_SslCredentials) (*tls.Config, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
-	if from.GetRootCerts() != nil {
-		pem, err := read(from.GetRootCerts())
+	if c.GetRootCerts() != nil {
+		pem, err := read(c.GetRootCerts())
 		if err != nil {
 			return nil, &fileError{"root_certs", err}
 		}
@@ -84,14 +84,14 @@ func clientTLS(from *corev3.GrpcService_GoogleGrpc_SslCredentials) (*tls.Config,
 			return nil, &fileError{"root_certs", errors.New("holds no certificate in PEM form")}
 		}
 	}
-	if from.GetPrivateKey() == nil && from.GetCertChain() == nil {
+	if c.GetPrivateKey() == nil && c.GetCertChain() == nil {
 		return config, nil
 	}
-	chain, err := read(from.GetCertChain())
+	chain, err := read(c.GetCertChain())
 	if err != nil {
 		return nil, &fileError{"cert_chain", err}
 	}
-	key, err := read(from.GetPrivateKey())
+	key, err := read(c.GetPrivateKey())
 	if err != nil {
 		return nil, &fileError{"private_key", err}
 	}

@@ -24,7 +24,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	grpcpeer "google.golang.org/grpc/peer"
 
-	"hdsd/internal/envoyrules"
+	"hdsd/envoy/rules"
 )
 
 // authority signs certificates.
@@ -158,7 +158,7 @@ func TestMutualTLS(t *testing.T) {
 		p.end(errEnough)
 		p = reconnect(t, s.delta)
 		equal(t, "last good certificate", clientName(p.stream.Context()), "hdsd-2")
-		p.send(change(envoyrules.Cluster, "n1", wrap("a", "1", inline("a", "10.0.0.1"))))
+		p.send(change(rules.Cluster, "n1", wrap("a", "1", inline("a", "10.0.0.1"))))
 		r.latest()
 
 		put(servers, clients, "hdsd-3")

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"hdsd/internal/pace"
+	"hdsd/peer/limit"
 	"hdsd/source"
 )
 
@@ -15,14 +15,14 @@ const deliveryPause = 5 * time.Millisecond
 // delivery hands sets on. The goroutine of Run owns it.
 type delivery struct {
 	*Source
-	take  func(*source.Set)
-	start time.Time
-	begun bool // a set other than Unread was delivered, or could have been
-	heard bool // the server has answered about clusters and their endpoints
-	last  *source.Set
-	again bool // deliver the set even if it is the same
+	take   func(*source.Set)
+	start  time.Time
+	begun  bool // a set other than Unread was delivered, or could have been
+	heard  bool // the server has answered about clusters and their endpoints
+	last   *source.Set
+	forced bool // deliver the set even if it is unchanged
 
-	stalePace, expiredPace pace.Pace
+	stalePace, expiredPace limit.Pace
 }
 
 func newDelivery(s *Source, take func(*source.Set)) *delivery {
@@ -44,7 +44,7 @@ func (d *delivery) run(ctx context.Context) {
 		if !next.IsZero() {
 			timer.Reset(max(0, time.Until(next)))
 		}
-		if set != nil && (d.again || !same(set, d.last)) {
+		if set != nil && (d.forced || !same(set, d.last)) {
 			d.last = set
 			d.say(set)
 		}
@@ -59,13 +59,13 @@ func (d *delivery) run(ctx context.Context) {
 // say delivers a set, and makes it the latest.
 func (d *delivery) say(set *source.Set) {
 	d.mu.Lock()
-	d.said = set
+	d.delivered = set
 	d.mu.Unlock()
 	d.take(set)
 }
 
-// next returns the current set, or nil while waiting for the first. It also returns
-// when to look again even if no response comes; zero is never.
+// next returns the current set, or nil while waiting for the first. It also returns when to look
+// again without a response; zero is never.
 func (d *delivery) next(now time.Time) (*source.Set, time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -74,8 +74,8 @@ func (d *delivery) next(now time.Time) (*source.Set, time.Time) {
 	due := d.start.Add(d.settings.fetchTimeout)
 	late := d.settings.fetchTimeout > 0 && !now.Before(due)
 	// A server may have nothing but assignments.
-	said := d.clusters.talk.heard || d.unserved() || late && d.toldAssignments()
-	d.heard = d.heard || said && !waits
+	answered := d.clusters.talk.heard || d.unserved() || late && d.toldAssignments()
+	d.heard = d.heard || answered && !waits
 	switch {
 	case d.begun, late && d.unread():
 	case d.unread() || waits: // endpoints have a deadline of their own
@@ -87,10 +87,10 @@ func (d *delivery) next(now time.Time) (*source.Set, time.Time) {
 		d.begun = true
 	}
 	set := d.build(now)
-	set.Unread = !d.heard && late && !said
+	set.Unread = !d.heard && late && !answered
 	set.Awaited = !d.heard && !set.Unread
-	d.again = d.settle(set.Unread)
-	if d.restored.IsZero() || d.clusters.talk.heard || said && len(d.clusters.entries) == 0 || d.settings.fetchTimeout == 0 {
+	d.forced = d.settle(set.Unread)
+	if d.restored.IsZero() || d.clusters.talk.heard || answered && len(d.clusters.entries) == 0 || d.settings.fetchTimeout == 0 {
 		return set, next
 	}
 	if !late {
@@ -100,7 +100,7 @@ func (d *delivery) next(now time.Time) (*source.Set, time.Time) {
 	return set, next
 }
 
-// expire forgets the resources whose TTL is over, and ends leases.
+// expire forgets the resources whose TTL has ended, and ends leases.
 func (d *delivery) expire(now time.Time) {
 	for _, t := range []*table{d.clusters, d.assignments} {
 		expired, stale := t.expire(now)
@@ -118,17 +118,13 @@ func (d *delivery) expire(now time.Time) {
 }
 
 func (d *delivery) logStale(now time.Time, names []string) {
-	if more, ok := d.stalePace.Next(now); ok {
-		d.options.Log.Warn().Str("event", "upstream_assignments_stale").Str("source", d.options.Name).
-			Int("count", len(names)).Strs("names", names[:min(len(names), namesTold)]).Uint64("more", more).
-			Msg("the management server has not renewed these assignments within their endpoint_stale_after: they have no endpoints until it does")
-	}
+	d.stalePace.Warn(now, &d.options.Log, "upstream_assignments_stale").Str("source", d.options.Name).
+		Int("count", len(names)).Strs("names", names[:min(len(names), namesTold)]).
+		Msg("the management server has not renewed these assignments within their endpoint_stale_after: they have no endpoints until it does")
 }
 
 func (d *delivery) logExpired(now time.Time, typeURL string, names []string) {
-	if more, ok := d.expiredPace.Next(now); ok {
-		d.options.Log.Warn().Str("event", "upstream_resources_expired").Str("source", d.options.Name).Str("type_url", typeURL).
-			Int("count", len(names)).Strs("names", names[:min(len(names), namesTold)]).Uint64("more", more).
-			Msg("the management server gave these resources a time to live, and it is over")
-	}
+	d.expiredPace.Warn(now, &d.options.Log, "upstream_resources_expired").Str("source", d.options.Name).Str("type_url", typeURL).
+		Int("count", len(names)).Strs("names", names[:min(len(names), namesTold)]).
+		Msg("the management server gave these resources a time to live, and it is over")
 }

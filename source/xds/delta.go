@@ -22,7 +22,7 @@ type deltaType struct {
 	change  int            // of the table, at the last request
 	sent    map[string]int // serial numbers of the subscribed names
 	answers []answer       // to responses, the oldest first
-	heard   bool           // a response came
+	heard   bool           // a response arrived
 }
 
 type answer struct {
@@ -38,7 +38,7 @@ func newDeltaStream(c *channel) *deltaStream {
 	return s
 }
 
-// due returns after what time a request is due; negative is never.
+// due returns the time until a request is due; negative is never.
 func (t *deltaType) due(now time.Time) time.Duration {
 	switch {
 	case !t.begun && !t.asks(everyName):
@@ -94,13 +94,13 @@ func (s *deltaStream) next(now time.Time) *discoveryv3.DeltaDiscoveryRequest {
 
 // versions returns the versions of all resources in use.
 func (t *table) versions() map[string]string {
-	all := make(map[string]string)
+	held := make(map[string]string)
 	for name, e := range t.entries {
-		if e.good != nil && !e.stale { // what is stale has to come again
-			all[name] = e.good.version
+		if e.good != nil && !e.stale { // a stale one has to come again
+			held[name] = e.good.version
 		}
 	}
-	return all
+	return held
 }
 
 // ask adds the names to subscribe to and to unsubscribe from.
@@ -134,8 +134,8 @@ func (s *deltaStream) backlog() int {
 	return count
 }
 
-// take accepts a response, or refuses one that exceeds a limit.
-func (s *deltaStream) take(response *discoveryv3.DeltaDiscoveryResponse, excess string) error {
+// handle accepts a response, or refuses one that exceeds a limit.
+func (s *deltaStream) handle(response *discoveryv3.DeltaDiscoveryResponse, excess string) error {
 	source := s.channel.source
 	i := slices.IndexFunc(s.types, func(t *deltaType) bool {
 		return t.typeURL == response.GetTypeUrl() || response.GetTypeUrl() == "" && len(s.types) == 1

@@ -11,7 +11,7 @@ import (
 	statuspb "google.golang.org/genproto/googleapis/rpc/status"
 	"google.golang.org/protobuf/types/known/durationpb"
 
-	"hdsd/internal/envoyrules"
+	"hdsd/envoy/rules"
 )
 
 // change makes a delta response.
@@ -31,26 +31,26 @@ func TestDeltaRequests(t *testing.T) {
 		equal(t, "first", text(p.next()), `{`+nodeField+`,`+clustersURL+`}`)
 		p.quiet()
 
-		p.send(change(envoyrules.Cluster, "n1", wrap("web", "1", eds("web", "")), wrap("api", "1", eds("api", "svc"))))
+		p.send(change(rules.Cluster, "n1", wrap("web", "1", eds("web", "")), wrap("api", "1", eds("api", "svc"))))
 		equal(t, "ack", text(p.next()), `{`+nodeField+`,`+clustersURL+`,"response_nonce":"n1"}`)
 		equal(t, "names", text(p.next()), `{`+nodeField+`,`+endpointURL+`,"resource_names_subscribe":["svc","web"]}`)
-		p.send(change(envoyrules.Assignment, "n2", wrap("web", "5", endpoints("web", "10.0.0.1")), wrap("other", "5", endpoints("other"))))
+		p.send(change(rules.Assignment, "n2", wrap("web", "5", endpoints("web", "10.0.0.1")), wrap("other", "5", endpoints("other"))))
 		equal(t, "ack", text(p.next()), `{`+nodeField+`,`+endpointURL+`,"response_nonce":"n2"}`)
 		r.nothing()
-		p.send(removal(envoyrules.Assignment, "n3", "svc", "nobody"))
+		p.send(removal(rules.Assignment, "n3", "svc", "nobody"))
 		p.next()
 		set := r.latest()
 		equal(t, "removed", said(set), "api=none web=10.0.0.1")
 		has(t, "problem", set.Problems[0].String(), `api: it has no endpoints: the management server has no ClusterLoadAssignment "svc"`)
 
-		response := removal(envoyrules.Cluster, "n4")
+		response := removal(rules.Cluster, "n4")
 		response.RemovedResourceNames = []*discoveryv3.ResourceName{{Name: "api"}}
 		response.Resources = []*discoveryv3.Resource{{ResourceName: &discoveryv3.ResourceName{Name: "new"}, Version: "1", Resource: pack(eds("new", ""))}}
 		p.send(response)
 		p.next()
 		equal(t, "names", text(p.next()), `{`+nodeField+`,`+endpointURL+`,"resource_names_subscribe":["new"],"resource_names_unsubscribe":["svc"]}`)
 		equal(t, "new waits for its endpoints", said(r.latest()), "web=10.0.0.1")
-		p.send(change(envoyrules.Assignment, "n5", wrap("new", "1", endpoints("new", "10.0.0.3"))))
+		p.send(change(rules.Assignment, "n5", wrap("new", "1", endpoints("new", "10.0.0.3"))))
 		p.next()
 		equal(t, "set", said(r.latest()), "new=10.0.0.3 web=10.0.0.1")
 	})
@@ -61,17 +61,17 @@ func TestSharedAssignment(t *testing.T) {
 	scripted(t, deltaSource, func(t *testing.T, s *script, r *running) {
 		p := next(t, s.delta)
 		p.next()
-		p.send(change(envoyrules.Cluster, "n1", wrap("a", "1", eds("a", "svc")), wrap("b", "1", eds("b", "svc"))))
+		p.send(change(rules.Cluster, "n1", wrap("a", "1", eds("a", "svc")), wrap("b", "1", eds("b", "svc"))))
 		p.next()
 		equal(t, "names", fmt.Sprint(p.next().GetResourceNamesSubscribe()), "[svc]")
-		p.send(change(envoyrules.Assignment, "n2", wrap("svc", "1", endpoints("svc", "10.0.0.1"))))
+		p.send(change(rules.Assignment, "n2", wrap("svc", "1", endpoints("svc", "10.0.0.1"))))
 		p.next()
 		equal(t, "set", said(r.latest()), "a=10.0.0.1 b=10.0.0.1")
-		p.send(removal(envoyrules.Cluster, "n3", "a"))
+		p.send(removal(rules.Cluster, "n3", "a"))
 		p.next()
 		p.quiet()
 		equal(t, "set", said(r.latest()), "b=10.0.0.1")
-		p.send(change(envoyrules.Cluster, "n4", wrap("b", "2", inline("b", "10.0.0.2"))))
+		p.send(change(rules.Cluster, "n4", wrap("b", "2", inline("b", "10.0.0.2"))))
 		p.next()
 		equal(t, "names", fmt.Sprint(p.next().GetResourceNamesUnsubscribe()), "[svc]")
 		equal(t, "known", len(r.Status().Types[1].Resources), 0)
@@ -82,10 +82,10 @@ func TestDeltaRejection(t *testing.T) {
 	scripted(t, deltaSource, func(t *testing.T, s *script, r *running) {
 		p := next(t, s.delta)
 		p.next()
-		p.send(change(envoyrules.Cluster, "n1", wrap("a", "1", inline("a", "10.0.0.1")), wrap("b", "1", inline("b", "10.0.0.2")), wrap("c", "1", inline("c", "10.0.0.3"))))
+		p.send(change(rules.Cluster, "n1", wrap("a", "1", inline("a", "10.0.0.1")), wrap("b", "1", inline("b", "10.0.0.2")), wrap("c", "1", inline("c", "10.0.0.3"))))
 		p.next()
 		before := r.latest()
-		response := change(envoyrules.Cluster, "n2", wrap("a", "2", inline("a", "10.0.0.7")), wrap("b", "2", inline("other")), wrap("c", "2", inline("c")),
+		response := change(rules.Cluster, "n2", wrap("a", "2", inline("a", "10.0.0.7")), wrap("b", "2", inline("other")), wrap("c", "2", inline("c")),
 			wrap("d", "2", endpoints("d")), &discoveryv3.Resource{Name: "e", ResourceName: &discoveryv3.ResourceName{Name: "e"}, Resource: pack(inline("e"))},
 			&discoveryv3.Resource{Name: "f", Version: "2"}, &discoveryv3.Resource{ResourceName: &discoveryv3.ResourceName{Name: "g"}, Resource: pack(inline("a"))})
 		response.RemovedResources = []string{"c"}
@@ -109,14 +109,14 @@ func TestGivenUpWhileAway(t *testing.T) {
 	from := grpcSource(corev3.ApiConfigSource_DELTA_GRPC, "one")
 	scripted(t, from, func(t *testing.T, s *script, r *running) {
 		c := next(t, s.delta)
-		c.send(change(envoyrules.Cluster, "n1", wrap("web", "1", eds("web", "")), wrap("api", "1", eds("api", ""))))
+		c.send(change(rules.Cluster, "n1", wrap("web", "1", eds("web", "")), wrap("api", "1", eds("api", ""))))
 		e := next(t, s.delta)
 		e.next()
-		e.send(change(envoyrules.Assignment, "n2", wrap("web", "5", endpoints("web", "10.0.0.1")), wrap("api", "6", endpoints("api", "10.0.0.2"))))
+		e.send(change(rules.Assignment, "n2", wrap("web", "5", endpoints("web", "10.0.0.1")), wrap("api", "6", endpoints("api", "10.0.0.2"))))
 		r.latest()
 		e.end(errEnough)
 		synctest.Wait()
-		c.send(removal(envoyrules.Cluster, "n3", "web"))
+		c.send(removal(rules.Cluster, "n3", "web"))
 		equal(t, "set", said(r.latest()), "api=10.0.0.2")
 		request := reconnect(t, s.delta).next()
 		equal(t, "names", fmt.Sprint(request.GetResourceNamesSubscribe()), "[api]")
@@ -128,10 +128,10 @@ func TestDeltaReconnects(t *testing.T) {
 	scripted(t, deltaSource, func(t *testing.T, s *script, r *running) {
 		p := next(t, s.delta)
 		equal(t, "first session", len(p.next().GetInitialResourceVersions()), 0)
-		p.send(change(envoyrules.Cluster, "n1", wrap("web", "1", eds("web", "")), wrap("api", "2", eds("api", ""))))
+		p.send(change(rules.Cluster, "n1", wrap("web", "1", eds("web", "")), wrap("api", "2", eds("api", ""))))
 		p.next()
 		p.next()
-		p.send(change(envoyrules.Assignment, "n2", wrap("web", "5", endpoints("web", "10.0.0.1")), wrap("api", "6", endpoints("api", "10.0.0.2"))))
+		p.send(change(rules.Assignment, "n2", wrap("web", "5", endpoints("web", "10.0.0.1")), wrap("api", "6", endpoints("api", "10.0.0.2"))))
 		p.next()
 		first := r.latest()
 		p.end(errEnough)
@@ -142,7 +142,7 @@ func TestDeltaReconnects(t *testing.T) {
 		equal(t, "endpoints", fmt.Sprint(request.GetInitialResourceVersions()), "map[api:6 web:5]")
 		equal(t, "names", fmt.Sprint(request.GetResourceNamesSubscribe()), "[api web]")
 		equal(t, "nonce", request.GetResponseNonce(), "")
-		p.send(removal(envoyrules.Cluster, "n1", "api"))
+		p.send(removal(rules.Cluster, "n1", "api"))
 		p.next()
 		equal(t, "later messages", len(p.next().GetInitialResourceVersions()), 0)
 		set := r.latest()
@@ -155,20 +155,20 @@ func TestDeltaReconnects(t *testing.T) {
 // server was told, the server sends nothing, so what it has sent still counts.
 func TestTakenUpAgain(t *testing.T) {
 	from := grpcSource(corev3.ApiConfigSource_AGGREGATED_DELTA_GRPC, "one")
-	from.GetApiConfigSource().RateLimitSettings = rate(4, 1)
+	from.GetApiConfigSource().RateLimitSettings = rateSettings(4, 1)
 	scripted(t, from, func(t *testing.T, s *script, r *running) {
 		p := next(t, s.delta)
 		p.next()
-		p.send(change(envoyrules.Cluster, "n1", wrap("web", "1", eds("web", ""))))
+		p.send(change(rules.Cluster, "n1", wrap("web", "1", eds("web", ""))))
 		p.next()
 		p.next()
-		p.send(change(envoyrules.Assignment, "n2", wrap("web", "5", endpoints("web", "10.0.0.1"))))
+		p.send(change(rules.Assignment, "n2", wrap("web", "5", endpoints("web", "10.0.0.1"))))
 		p.next() // and no token is left
 		equal(t, "set", said(r.latest()), "web=10.0.0.1")
-		p.send(removal(envoyrules.Cluster, "n3", "web"))
+		p.send(removal(rules.Cluster, "n3", "web"))
 		equal(t, "set", said(r.latest()), "")
-		p.send(change(envoyrules.Assignment, "n4", wrap("web", "6", endpoints("web", "10.0.0.2"))))
-		p.send(change(envoyrules.Cluster, "n5", wrap("web", "1", eds("web", ""))))
+		p.send(change(rules.Assignment, "n4", wrap("web", "6", endpoints("web", "10.0.0.2"))))
+		p.send(change(rules.Cluster, "n5", wrap("web", "1", eds("web", ""))))
 		equal(t, "set", said(r.latest()), "web=10.0.0.2")
 		p.quiet()
 		time.Sleep(10 * time.Second)
@@ -184,20 +184,20 @@ func TestTakenUpLater(t *testing.T) {
 	scripted(t, deltaSource, func(t *testing.T, s *script, r *running) {
 		p := next(t, s.delta)
 		p.next()
-		p.send(change(envoyrules.Cluster, "n1", wrap("web", "1", eds("web", ""))))
+		p.send(change(rules.Cluster, "n1", wrap("web", "1", eds("web", ""))))
 		p.next()
 		p.next()
-		p.send(change(envoyrules.Assignment, "n2", wrap("web", "5", endpoints("web", "10.0.0.1"))))
+		p.send(change(rules.Assignment, "n2", wrap("web", "5", endpoints("web", "10.0.0.1"))))
 		p.next()
-		p.send(removal(envoyrules.Cluster, "n3", "web"))
+		p.send(removal(rules.Cluster, "n3", "web"))
 		p.next()
 		equal(t, "names", fmt.Sprint(p.next().GetResourceNamesUnsubscribe()), "[web]")
 		equal(t, "set", said(r.latest()), "")
-		p.send(change(envoyrules.Cluster, "n4", wrap("web", "1", eds("web", ""))))
+		p.send(change(rules.Cluster, "n4", wrap("web", "1", eds("web", ""))))
 		p.next()
 		equal(t, "names", fmt.Sprint(p.next().GetResourceNamesSubscribe()), "[web]")
 		r.nothing()
-		p.send(change(envoyrules.Assignment, "n5", wrap("web", "5", endpoints("web", "10.0.0.1"))))
+		p.send(change(rules.Assignment, "n5", wrap("web", "5", endpoints("web", "10.0.0.1"))))
 		equal(t, "set", said(r.latest()), "web=10.0.0.1")
 	})
 }
@@ -208,7 +208,7 @@ func TestDeltaAnswersEach(t *testing.T) {
 		p := next(t, s.delta)
 		p.next()
 		for i := range 200 {
-			p.send(change(envoyrules.Cluster, fmt.Sprint(i), wrap("a", fmt.Sprint(i), inline("a"))))
+			p.send(change(rules.Cluster, fmt.Sprint(i), wrap("a", fmt.Sprint(i), inline("a"))))
 		}
 		for i := range 200 {
 			equal(t, "nonce", p.next().GetResponseNonce(), fmt.Sprint(i))
@@ -227,25 +227,25 @@ func TestTimeToLive(t *testing.T) {
 		heartbeat := func(name, version string) *discoveryv3.Resource {
 			return mortal(&discoveryv3.Resource{Name: name, Version: version}, 10*time.Second)
 		}
-		p.send(change(envoyrules.Cluster, "n1", mortal(wrap("a", "1", inline("a", "10.0.0.1")), 10*time.Second), wrap("web", "1", eds("web", ""))))
+		p.send(change(rules.Cluster, "n1", mortal(wrap("a", "1", inline("a", "10.0.0.1")), 10*time.Second), wrap("web", "1", eds("web", ""))))
 		p.next()
 		p.next()
-		p.send(change(envoyrules.Assignment, "n2", mortal(wrap("web", "1", endpoints("web", "10.0.0.2")), 30*time.Second)))
+		p.send(change(rules.Assignment, "n2", mortal(wrap("web", "1", endpoints("web", "10.0.0.2")), 30*time.Second)))
 		p.next()
 		first := r.latest()
 		equal(t, "set", said(first), "a=10.0.0.1 web=10.0.0.2")
 
 		time.Sleep(8 * time.Second)
-		p.send(change(envoyrules.Cluster, "n3", heartbeat("a", "1")))
+		p.send(change(rules.Cluster, "n3", heartbeat("a", "1")))
 		equal(t, "heartbeat", p.next().GetErrorDetail() == nil, true)
 		time.Sleep(8 * time.Second)
 		r.nothing()
 		time.Sleep(2 * time.Second)
 		equal(t, "expired", said(r.latest()), "web=10.0.0.2")
 
-		p.send(change(envoyrules.Cluster, "n4", heartbeat("a", "1")))
+		p.send(change(rules.Cluster, "n4", heartbeat("a", "1")))
 		has(t, "too late", p.next().GetErrorDetail().GetMessage(), `a (it has no body, and its version "1" is not known here)`)
-		p.send(change(envoyrules.Cluster, "n5", wrap("a", "1", inline("a", "10.0.0.1"))))
+		p.send(change(rules.Cluster, "n5", wrap("a", "1", inline("a", "10.0.0.1"))))
 		p.next()
 		equal(t, "back", said(r.latest()), "a=10.0.0.1 web=10.0.0.2")
 		time.Sleep(12 * time.Second)
@@ -256,7 +256,7 @@ func TestTimeToLive(t *testing.T) {
 		time.Sleep(time.Hour)
 		r.nothing() // a has no time to live any more
 
-		p.send(change(envoyrules.Cluster, "n6", heartbeat("a", "2")))
+		p.send(change(rules.Cluster, "n6", heartbeat("a", "2")))
 		has(t, "of another version", p.next().GetErrorDetail().GetMessage(), `a (it has no body, and its version "2" is not known here)`)
 	})
 }
@@ -270,18 +270,18 @@ func TestTimeToLiveInStateOfTheWorld(t *testing.T) {
 		mortal := wrap("a", "5", inline("a", "10.0.0.1"))
 		mortal.Ttl = durationpb.New(10 * time.Second)
 		unversioned := &discoveryv3.Resource{Name: "b", Resource: pack(inline("b", "10.0.0.2"))}
-		p.send(state(envoyrules.Cluster, "1", "n1", mortal, unversioned, inline("c", "10.0.0.3")))
+		p.send(state(rules.Cluster, "1", "n1", mortal, unversioned, inline("c", "10.0.0.3")))
 		equal(t, "ack", p.next().GetErrorDetail() == nil, true)
 		equal(t, "set", said(r.latest()), "a=10.0.0.1 b=10.0.0.2 c=10.0.0.3")
 		status := r.Status().Types[0]
 		equal(t, "versions", status.Resources[0].Version+status.Resources[1].Version+status.Resources[2].Version, "511")
 
 		time.Sleep(8 * time.Second)
-		p.send(state(envoyrules.Cluster, "1", "n2", &discoveryv3.Resource{Name: "a", Version: "5", Ttl: durationpb.New(10 * time.Second)}))
+		p.send(state(rules.Cluster, "1", "n2", &discoveryv3.Resource{Name: "a", Version: "5", Ttl: durationpb.New(10 * time.Second)}))
 		equal(t, "heartbeat", p.next().GetErrorDetail() == nil, true)
 		time.Sleep(8 * time.Second)
 		r.nothing()
-		p.send(state(envoyrules.Cluster, "1", "n3", &discoveryv3.Resource{Name: "a", Version: "5"}, inline("c", "10.0.0.3")))
+		p.send(state(rules.Cluster, "1", "n3", &discoveryv3.Resource{Name: "a", Version: "5"}, inline("c", "10.0.0.3")))
 		equal(t, "heartbeat among others", p.next().GetErrorDetail() == nil, true)
 		equal(t, "set", said(r.latest()), "a=10.0.0.1 c=10.0.0.3")
 		time.Sleep(time.Hour)
@@ -293,10 +293,10 @@ func TestResourceErrors(t *testing.T) {
 	scripted(t, deltaSource, func(t *testing.T, s *script, r *running) {
 		p := next(t, s.delta)
 		p.next()
-		p.send(change(envoyrules.Cluster, "n1", wrap("a", "1", eds("a", "")), wrap("b", "1", eds("b", "")), wrap("c", "1", eds("c", ""))))
+		p.send(change(rules.Cluster, "n1", wrap("a", "1", eds("a", "")), wrap("b", "1", eds("b", "")), wrap("c", "1", eds("c", ""))))
 		p.next()
 		p.next()
-		response := change(envoyrules.Assignment, "n2", wrap("c", "1", endpoints("c", "10.0.0.1")))
+		response := change(rules.Assignment, "n2", wrap("c", "1", endpoints("c", "10.0.0.1")))
 		fault := func(name string, code int32) *discoveryv3.ResourceError {
 			return &discoveryv3.ResourceError{ResourceName: &discoveryv3.ResourceName{Name: name}, ErrorDetail: &statuspb.Status{Code: code, Message: "not for you"}}
 		}
@@ -309,7 +309,7 @@ func TestResourceErrors(t *testing.T) {
 		has(t, "problem", set.Problems[1].String(), `b: it has no endpoints: the management server has no ClusterLoadAssignment "b"`)
 		equal(t, "problems", len(set.Problems), 3)
 
-		p.send(change(envoyrules.Assignment, "n3", wrap("c", "1", endpoints("c", "10.0.0.1"))))
+		p.send(change(rules.Assignment, "n3", wrap("c", "1", endpoints("c", "10.0.0.1"))))
 		equal(t, "cleared when it comes", len(r.latest().Problems), 2)
 	})
 }

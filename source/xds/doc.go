@@ -33,7 +33,7 @@
 // Each request is built when it can be sent, out of the table and of what was sent on
 // the stream so far (stateStream, deltaStream). So nothing queues but the ACKs and
 // NACKs of responses, whose number is bounded. The content of a response is counted on
-// the wire before it is decoded (codec, envoyrules.Weigh). Its resources are decoded without the
+// the wire before it is decoded (codec, rules.Weigh). Its resources are decoded without the
 // lock (read). The resources of both types are counted and bounded (stock).
 //
 // Run's own goroutine makes sets and hands them on. Each set comes from the one before
@@ -41,5 +41,6 @@
 // earliest first, so that nothing is looked at before it is due. With a snapshot, one more goroutine writes
 // it (keeper). All of them end before Run returns.
 //
-// Of this module it may import source, internal/envoyrules, internal/pace and internal/yamlpb.
+// Of this module it may import source, envoy with its fields and rules,
+// peer/limit, internal/heap and internal/yamlpb.
 package xds

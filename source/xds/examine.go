@@ -9,13 +9,14 @@ import (
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	"google.golang.org/protobuf/proto"
 
-	"hdsd/internal/envoyrules"
+	"hdsd/envoy"
+	"hdsd/envoy/rules"
 	"hdsd/source"
 )
 
-// examine decodes what has changed, and finds faults in it.
+// examine decodes changed resources, and finds their faults.
 func (t *table) examine(c *candidate, now time.Time) {
-	before := c.known()
+	before := c.previous()
 	if !c.received.IsZero() {
 		now = c.received
 	}
@@ -39,84 +40,84 @@ func (t *table) examine(c *candidate, now time.Time) {
 	}
 }
 
-// read decodes what is new in a response, without Source.mu. So nobody waits for it.
+// read decodes the new resources of a response, without Source.mu, so that nothing waits for it.
 // Afterwards examine uses the result with the lock.
 func (s *Source) read(t *table, u *update) {
-	for i, known := range s.knownOf(t, u) {
-		one := &u.items[i]
-		if known == nil || one.wrong != "" || one.body.GetTypeUrl() != t.typeURL || bytes.Equal(known.packed.GetValue(), one.body.GetValue()) {
+	for i, previous := range s.knownOf(t, u) {
+		item := &u.items[i]
+		if previous == nil || item.wrong != "" || item.body.GetTypeUrl() != t.typeURL || bytes.Equal(previous.packed.GetValue(), item.body.GetValue()) {
 			continue
 		}
-		one.decoded, one.wrong = t.decode(one.name, one.body.GetValue())
+		item.decoded, item.wrong = t.decode(item.name, item.body.GetValue())
 	}
 }
 
-// knownOf returns what is known of each item of a response: nil if it is not
-// subscribed, an empty content if it is new.
+// knownOf returns the known content of each item of a response: nil if it is not subscribed, an
+// empty content if it is new.
 func (s *Source) knownOf(t *table, u *update) []*content {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	all, none := make([]*content, len(u.items)), &content{}
+	list, empty := make([]*content, len(u.items)), &content{}
 	for i := range u.items {
-		one := &u.items[i]
-		if one.name == "" {
-			one.name = envoyrules.Name(one.body.GetValue())
+		item := &u.items[i]
+		if item.name == "" {
+			item.name = rules.Name(item.body.GetValue())
 		}
-		switch e := t.entries[one.name]; {
-		case one.name == "" || e == nil && !t.wildcard():
+		switch e := t.entries[item.name]; {
+		case item.name == "" || e == nil && !t.wildcard():
 		case e == nil || e.good == nil || e.stale:
-			all[i] = none
+			list[i] = empty
 		default:
-			all[i] = e.good
+			list[i] = e.good
 		}
 	}
-	return all
+	return list
 }
 
-// decoded is what a resource says. Its endpoints stay encoded.
+// decoded is the content of a resource. Its endpoints stay encoded.
 type decoded struct {
-	config    *clusterv3.Cluster // without the endpoints that it lists; nil of an assignment
+	config    *clusterv3.Cluster // without its listed endpoints; nil for an assignment
 	lists     *source.Assignment // those endpoints, or the assignment
 	endpoints int                // in lists
-	lease     time.Duration      // of an assignment: its endpoint_stale_after; 0: for ever
+	lease     time.Duration      // for an assignment: its endpoint_stale_after; 0: for ever
 }
 
 // decode decodes and checks a resource. wrong is its fault, if it has one.
 func (t *table) decode(name string, data []byte) (_ *decoded, wrong string) {
-	w := envoyrules.WeighResource(t.typeURL, data)
+	w := rules.WeighResource(t.typeURL, data)
 	if excess := w.ExcessOfOne(); excess != "" {
 		return nil, excess
 	}
 	if w.Endpoints > t.stock.perOne {
-		return nil, envoyrules.TooMany(w.Endpoints, t.stock.perOne)
+		return nil, rules.TooMany(w.Endpoints, t.stock.perOne)
 	}
-	of := &decoded{endpoints: w.Endpoints}
-	if t.typeURL == envoyrules.Cluster {
-		of.config = &clusterv3.Cluster{}
-		if wrong := readAs(name, data, of.config, of.config.GetName); wrong != "" {
+	target := &decoded{endpoints: w.Endpoints}
+	if t.typeURL == rules.Cluster {
+		target.config = &clusterv3.Cluster{}
+		if wrong := readAs(name, data, target.config, target.config.GetName); wrong != "" {
 			return nil, wrong
 		}
-		of.lists = source.TakeEndpoints(of.config)
-		return of, ""
+		target.lists = source.TakeEndpoints(target.config)
+		return target, ""
 	}
 	assignment := &endpointv3.ClusterLoadAssignment{}
 	if wrong := readAs(name, data, assignment, assignment.GetClusterName); wrong != "" {
 		return nil, wrong
 	}
-	of.lists = source.EncodeAssignmentAs(data, assignment)
-	of.lease = source.Lease(data)
-	return of, ""
+	target.lists = source.EncodeAssignmentAs(data, assignment)
+	target.lease = envoy.Lease(data)
+	return target, ""
 }
 
-// readAs decodes a resource into a message, and says what is wrong with it.
-func readAs(name string, data []byte, into proto.Message, own func() string) (wrong string) {
-	if err := proto.Unmarshal(data, into); err != nil {
+// readAs decodes a resource into a message, and returns its fault.
+func readAs(name string, data []byte, m proto.Message, check func() string) (wrong string) {
+	if err := proto.Unmarshal(data, m); err != nil {
 		return fmt.Sprintf("it cannot be decoded: %s", err)
 	}
-	if own() != name {
-		return fmt.Sprintf("it calls itself %q", own())
+	if check() != name {
+		return fmt.Sprintf("it calls itself %q", check())
 	}
-	violations := envoyrules.Violations(into)
+	violations := rules.Violations(m)
 	if len(violations) == 0 {
 		return ""
 	}

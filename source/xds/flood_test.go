@@ -11,7 +11,7 @@ import (
 	"github.com/rs/zerolog"
 	"google.golang.org/protobuf/types/known/durationpb"
 
-	"hdsd/internal/envoyrules"
+	"hdsd/envoy/rules"
 )
 
 // TestEventsOfAServerAreFew, however often it causes one: each kind is logged once a second, with
@@ -27,17 +27,17 @@ func TestEventsOfAServerAreFew(t *testing.T) {
 		p := next(t, s.delta)
 		for i := range each {
 			name := fmt.Sprint("web-", i)
-			p.send(change(envoyrules.Cluster, "n", wrap(name, "1", eds(name, ""))))
+			p.send(change(rules.Cluster, "n", wrap(name, "1", eds(name, ""))))
 			synctest.Wait()
 			a := leased(name, "10.0.0.1")
 			a.Policy.EndpointStaleAfter = durationpb.New(10 * time.Second)
-			p.send(change(envoyrules.Assignment, "n", wrap(name, "1", a)))
+			p.send(change(rules.Assignment, "n", wrap(name, "1", a)))
 			short := wrap("short-"+name, "1", inline("short-"+name))
 			short.Ttl = durationpb.New(10 * time.Second)
-			p.send(change(envoyrules.Cluster, "n", short))
+			p.send(change(rules.Cluster, "n", short))
 			synctest.Wait()
 			p.send(change("type.googleapis.com/envoy.config.route.v3.RouteConfiguration", "n"))
-			p.send(change(envoyrules.Cluster, "n", wrap(name+"-bad", "1", endpoints("no cluster"))))
+			p.send(change(rules.Cluster, "n", wrap(name+"-bad", "1", endpoints("no cluster"))))
 			synctest.Wait()
 			time.Sleep(2 * time.Second / each)
 		}

@@ -12,22 +12,22 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
-	"hdsd/internal/envoyrules"
+	"hdsd/envoy/rules"
 	"hdsd/source"
 )
 
-func rate(most uint32, fill float64) *corev3.RateLimitSettings {
+func rateSettings(most uint32, fill float64) *corev3.RateLimitSettings {
 	return &corev3.RateLimitSettings{MaxTokens: wrapperspb.UInt32(most), FillRate: wrapperspb.Double(fill)}
 }
 
 func TestRateLimit(t *testing.T) {
 	from := grpcSource(corev3.ApiConfigSource_AGGREGATED_DELTA_GRPC, "one")
-	from.GetApiConfigSource().RateLimitSettings = rate(3, 2)
+	from.GetApiConfigSource().RateLimitSettings = rateSettings(3, 2)
 	scripted(t, from, func(t *testing.T, s *script, _ *running) {
 		p := next(t, s.delta)
 		p.next()
 		for i := range 5 {
-			p.send(change(envoyrules.Cluster, fmt.Sprint(i), wrap("a", fmt.Sprint(i), inline("a"))))
+			p.send(change(rules.Cluster, fmt.Sprint(i), wrap("a", fmt.Sprint(i), inline("a"))))
 		}
 		p.next()
 		p.next()
@@ -42,15 +42,15 @@ func TestRateLimit(t *testing.T) {
 }
 
 func TestRateLimitDefaults(t *testing.T) {
-	b, now := newBucket(&corev3.RateLimitSettings{}), time.Unix(0, 0)
+	b, now := newLimiter(&corev3.RateLimitSettings{}), time.Unix(0, 0)
 	for range 100 {
-		equal(t, "wait", b.take(now), 0)
+		equal(t, "wait", take(b, now), 0)
 	}
-	equal(t, "wait", b.take(now), 100*time.Millisecond)
-	equal(t, "none", newBucket(nil).take(now), 0)
-	slow := newBucket(rate(1, 1e-30))
-	slow.take(now)
-	equal(t, "once a year", slow.take(now).Round(time.Hour), 365*24*time.Hour)
+	equal(t, "wait", take(b, now), 100*time.Millisecond)
+	equal(t, "none", take(newLimiter(nil), now), 0)
+	slow := newLimiter(rateSettings(1, 1e-30))
+	take(slow, now)
+	equal(t, "once a year", take(slow, now).Round(time.Hour), 365*24*time.Hour)
 }
 
 // TestFlood: a server that sends without end is made to wait, and only the
@@ -75,7 +75,7 @@ func TestFlood(t *testing.T) {
 		sent := make(chan int, floods)
 		go func() {
 			for i := range floods {
-				if p.stream.Send(change(envoyrules.Cluster, fmt.Sprint(i), wrap("a", fmt.Sprint(i), inline("a", fmt.Sprint(i))))) != nil {
+				if p.stream.Send(change(rules.Cluster, fmt.Sprint(i), wrap("a", fmt.Sprint(i), inline("a", fmt.Sprint(i))))) != nil {
 					break
 				}
 				sent <- i
@@ -100,7 +100,7 @@ func TestFlood(t *testing.T) {
 // limited lets a request pass each 10 ms.
 func limited(from *corev3.ConfigSource) *corev3.ConfigSource {
 	from = clone(from)
-	from.GetApiConfigSource().RateLimitSettings = rate(1, 100)
+	from.GetApiConfigSource().RateLimitSettings = rateSettings(1, 100)
 	return from
 }
 
@@ -115,7 +115,7 @@ func last(r *running) string {
 func TestLargeResponse(t *testing.T) {
 	scripted(t, deltaSource, func(t *testing.T, s *script, r *running) {
 		p := next(t, s.delta)
-		p.send(change(envoyrules.Cluster, "n1", wrap("a", "1", inline("a", strings.Repeat("x", 6<<20)))))
+		p.send(change(rules.Cluster, "n1", wrap("a", "1", inline("a", strings.Repeat("x", 6<<20)))))
 		equal(t, "endpoints", len(said(r.latest())), 6<<20+2)
 	})
 }
@@ -128,13 +128,13 @@ func TestPace(t *testing.T) {
 		for i := range 50 {
 			time.Sleep(time.Second)
 			before := time.Now()
-			p.send(change(envoyrules.Cluster, "n", wrap("a", fmt.Sprint(i), inline("a", fmt.Sprint(i)))))
+			p.send(change(rules.Cluster, "n", wrap("a", fmt.Sprint(i), inline("a", fmt.Sprint(i)))))
 			equal(t, "set", said(next(t, r.sets)), fmt.Sprint("a=", i))
 			equal(t, "took", time.Since(before), 0)
 		}
 		time.Sleep(time.Second)
 		for i := range 100 {
-			p.send(change(envoyrules.Cluster, "n", wrap("a", fmt.Sprint(i), inline("a", fmt.Sprint("x", i)))))
+			p.send(change(rules.Cluster, "n", wrap("a", fmt.Sprint(i), inline("a", fmt.Sprint("x", i)))))
 			synctest.Wait()
 		}
 		time.Sleep(deliveryPause)
@@ -160,7 +160,7 @@ func TestInitialFetchTimeout(t *testing.T) {
 			equal(t, "set", said(set), "unread")
 			has(t, "problem", set.Problems[0].String(), "the management server has not sent its clusters within 15s")
 			p := next(t, s.delta)
-			p.send(change(envoyrules.Cluster, "n1"))
+			p.send(change(rules.Cluster, "n1"))
 			equal(t, "said that there are none", said(r.latest()), "")
 		})
 	})
@@ -168,14 +168,14 @@ func TestInitialFetchTimeout(t *testing.T) {
 		scripted(t, waiting(durationpb.New(4*time.Second)), func(t *testing.T, s *script, r *running) {
 			p := next(t, s.delta)
 			time.Sleep(2 * time.Second)
-			p.send(change(envoyrules.Cluster, "n1", wrap("a", "1", inline("a", "10.0.0.1")), wrap("web", "1", eds("web", ""))))
+			p.send(change(rules.Cluster, "n1", wrap("a", "1", inline("a", "10.0.0.1")), wrap("web", "1", eds("web", ""))))
 			time.Sleep(4*time.Second - 1)
 			r.notYet() // the endpoints have their own time
 			time.Sleep(time.Nanosecond)
 			set := r.latest()
 			equal(t, "without endpoints", said(set), "a=10.0.0.1 web=none")
 			has(t, "problem", set.Problems[0].String(), `web: it has no endpoints: the management server has not sent the ClusterLoadAssignment "web" within 4s`)
-			p.send(change(envoyrules.Assignment, "n2", wrap("web", "1", endpoints("web", "10.0.0.2"))))
+			p.send(change(rules.Assignment, "n2", wrap("web", "1", endpoints("web", "10.0.0.2"))))
 			set = r.latest()
 			equal(t, "set", said(set), "a=10.0.0.1 web=10.0.0.2")
 			equal(t, "problems", len(set.Problems), 0)
@@ -186,10 +186,10 @@ func TestInitialFetchTimeout(t *testing.T) {
 			time.Sleep(15 * time.Second)
 			equal(t, "set", said(r.latest()), "unread")
 			p := next(t, s.delta)
-			p.send(change(envoyrules.Cluster, "n1", wrap("web", "1", eds("web", ""))))
+			p.send(change(rules.Cluster, "n1", wrap("web", "1", eds("web", ""))))
 			time.Sleep(time.Second)
 			r.nothing() // else the cluster would seem to be gone
-			p.send(change(envoyrules.Assignment, "n2", wrap("web", "1", endpoints("web", "10.0.0.2"))))
+			p.send(change(rules.Assignment, "n2", wrap("web", "1", endpoints("web", "10.0.0.2"))))
 			equal(t, "set", said(r.latest()), "web=10.0.0.2")
 		})
 	})
@@ -198,10 +198,10 @@ func TestInitialFetchTimeout(t *testing.T) {
 			time.Sleep(time.Hour)
 			r.nothing()
 			p := next(t, s.delta)
-			p.send(change(envoyrules.Cluster, "n1", wrap("a", "1", inline("a", "10.0.0.1")), wrap("web", "1", eds("web", ""))))
+			p.send(change(rules.Cluster, "n1", wrap("a", "1", inline("a", "10.0.0.1")), wrap("web", "1", eds("web", ""))))
 			time.Sleep(time.Hour)
 			r.nothing()
-			p.send(change(envoyrules.Assignment, "n2", wrap("web", "1", endpoints("web", "10.0.0.2"))))
+			p.send(change(rules.Assignment, "n2", wrap("web", "1", endpoints("web", "10.0.0.2"))))
 			equal(t, "set", said(r.latest()), "a=10.0.0.1 web=10.0.0.2")
 		})
 	})
@@ -212,11 +212,11 @@ func TestInitialFetchTimeout(t *testing.T) {
 func TestChangedClusterWaitsForItsEndpoints(t *testing.T) {
 	scripted(t, deltaSource, func(t *testing.T, s *script, r *running) {
 		p := next(t, s.delta)
-		p.send(change(envoyrules.Cluster, "n1", wrap("web", "1", inline("web", "10.0.0.1"))))
+		p.send(change(rules.Cluster, "n1", wrap("web", "1", inline("web", "10.0.0.1"))))
 		first := r.latest()
-		p.send(change(envoyrules.Cluster, "n2", wrap("web", "2", eds("web", "svc"))))
+		p.send(change(rules.Cluster, "n2", wrap("web", "2", eds("web", "svc"))))
 		r.nothing()
-		p.send(change(envoyrules.Assignment, "n3", wrap("svc", "1", endpoints("svc", "10.0.0.2"))))
+		p.send(change(rules.Assignment, "n3", wrap("svc", "1", endpoints("svc", "10.0.0.2"))))
 		set := r.latest()
 		equal(t, "set", said(set), "web=10.0.0.2")
 		equal(t, "another", set.Clusters[0] != first.Clusters[0], true)
@@ -235,13 +235,13 @@ func TestMinimumClusters(t *testing.T) {
 		scripted(t, minimum(deltaSource), func(t *testing.T, s *script, r *running) {
 			p := next(t, s.delta)
 			p.next()
-			p.send(change(envoyrules.Cluster, "n1", wrap("a", "1", inline("a", "10.0.0.1"))))
+			p.send(change(rules.Cluster, "n1", wrap("a", "1", inline("a", "10.0.0.1"))))
 			has(t, "detail", p.next().GetErrorDetail().GetMessage(), "refused as a whole: it would leave 1 clusters, and "+minimumName+" asks for 2")
 			r.nothing()
-			p.send(change(envoyrules.Cluster, "n2", wrap("a", "1", inline("a", "10.0.0.1")), wrap("b", "1", inline("b", "10.0.0.2"))))
+			p.send(change(rules.Cluster, "n2", wrap("a", "1", inline("a", "10.0.0.1")), wrap("b", "1", inline("b", "10.0.0.2"))))
 			equal(t, "ack", p.next().GetErrorDetail() == nil, true)
 			equal(t, "set", said(r.latest()), "a=10.0.0.1 b=10.0.0.2")
-			response := removal(envoyrules.Cluster, "n3", "b")
+			response := removal(rules.Cluster, "n3", "b")
 			response.Resources = append(response.Resources, wrap("a", "2", inline("a", "10.0.0.7")))
 			p.send(response)
 			has(t, "detail", p.next().GetErrorDetail().GetMessage(), "refused as a whole")
@@ -254,9 +254,9 @@ func TestMinimumClusters(t *testing.T) {
 		scripted(t, minimum(grpcSource(corev3.ApiConfigSource_AGGREGATED_GRPC, "one")), func(t *testing.T, s *script, r *running) {
 			p := next(t, s.state)
 			p.next()
-			p.send(state(envoyrules.Cluster, "1", "n1", inline("a", "10.0.0.1"), inline("b", "10.0.0.2")))
+			p.send(state(rules.Cluster, "1", "n1", inline("a", "10.0.0.1"), inline("b", "10.0.0.2")))
 			p.next()
-			p.send(state(envoyrules.Cluster, "2", "n2", inline("a", "10.0.0.7")))
+			p.send(state(rules.Cluster, "2", "n2", inline("a", "10.0.0.7")))
 			nack := p.next()
 			equal(t, "version", nack.GetVersionInfo(), "1")
 			has(t, "detail", nack.GetErrorDetail().GetMessage(), "refused as a whole")

@@ -8,7 +8,7 @@ import (
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"google.golang.org/protobuf/proto"
 
-	"hdsd/internal/envoyrules"
+	"hdsd/envoy/rules"
 )
 
 // primed is a source that knows one cluster of each sort.
@@ -96,10 +96,10 @@ func answered[M any, P interface {
 }
 
 func FuzzDiscoveryResponse(f *testing.F) {
-	seed(f, state(envoyrules.Cluster, "2", "n", eds("web", ""), inline("db", "10.0.0.8")))
-	seed(f, state(envoyrules.Cluster, "2", "n", eds("web", "svc"), inline("db", "10.0.0.9"), inline("db")))
-	seed(f, state(envoyrules.Assignment, "2", "n", endpoints("web", "10.0.0.2"), endpoints("other")))
-	seed(f, state(envoyrules.Cluster, "2", "n", wrap("web", "1", eds("web", "")), &discoveryv3.Resource{Name: "db", Version: "1"}))
+	seed(f, state(rules.Cluster, "2", "n", eds("web", ""), inline("db", "10.0.0.8")))
+	seed(f, state(rules.Cluster, "2", "n", eds("web", "svc"), inline("db", "10.0.0.9"), inline("db")))
+	seed(f, state(rules.Assignment, "2", "n", endpoints("web", "10.0.0.2"), endpoints("other")))
+	seed(f, state(rules.Cluster, "2", "n", wrap("web", "1", eds("web", "")), &discoveryv3.Resource{Name: "db", Version: "1"}))
 	f.Add(wire(2, 100, nil))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		response := &discoveryv3.DiscoveryResponse{}
@@ -109,17 +109,17 @@ func FuzzDiscoveryResponse(f *testing.F) {
 		}
 		s := primed(t, ways["AGGREGATED_GRPC"])
 		stream := newStateStream(&channel{source: s, tables: []*table{s.clusters, s.assignments}})
-		consistent(t, s, func() { _ = stream.take(response, in.excess) })
+		consistent(t, s, func() { _ = stream.handle(response, in.excess) })
 		answered(t, stream)
 	})
 }
 
 func FuzzDeltaDiscoveryResponse(f *testing.F) {
-	seed(f, change(envoyrules.Cluster, "n", wrap("web", "2", eds("web", "")), wrap("db", "2", inline("db", "10.0.0.8"))))
-	seed(f, change(envoyrules.Cluster, "n", wrap("web", "2", inline("db")), &discoveryv3.Resource{Name: "db", Version: "1"}))
-	seed(f, change(envoyrules.Assignment, "n", wrap("web", "2", endpoints("web", "10.0.0.2"))))
-	seed(f, removal(envoyrules.Cluster, "n", "web", "nobody"))
-	seed(f, removal(envoyrules.Assignment, "n", "web"))
+	seed(f, change(rules.Cluster, "n", wrap("web", "2", eds("web", "")), wrap("db", "2", inline("db", "10.0.0.8"))))
+	seed(f, change(rules.Cluster, "n", wrap("web", "2", inline("db")), &discoveryv3.Resource{Name: "db", Version: "1"}))
+	seed(f, change(rules.Assignment, "n", wrap("web", "2", endpoints("web", "10.0.0.2"))))
+	seed(f, removal(rules.Cluster, "n", "web", "nobody"))
+	seed(f, removal(rules.Assignment, "n", "web"))
 	f.Add(wire(2, 100, nil))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		response := &discoveryv3.DeltaDiscoveryResponse{}
@@ -129,7 +129,7 @@ func FuzzDeltaDiscoveryResponse(f *testing.F) {
 		}
 		s := primed(t, ways["AGGREGATED_DELTA_GRPC"])
 		stream := newDeltaStream(&channel{source: s, tables: []*table{s.clusters, s.assignments}})
-		consistent(t, s, func() { _ = stream.take(response, in.excess) })
+		consistent(t, s, func() { _ = stream.handle(response, in.excess) })
 		answered(t, stream)
 	})
 }
@@ -145,7 +145,7 @@ func FuzzRESTAnswer(f *testing.F) {
 			table = s.clusters
 		}
 		p := &poller{channel: &channel{source: s, node: &corev3.Node{Id: "hdsd-test"}}, table: table}
-		consistent(t, s, func() { _ = p.take(body, 0) })
+		consistent(t, s, func() { _ = p.accept(body, 0) })
 		if _, _, err := p.question(); err != nil {
 			t.Errorf("a request that cannot be sent: %v", err)
 		}

@@ -11,12 +11,12 @@ import (
 )
 
 const (
-	// A change is on disk after snapshotEvery. It may take longer, so that writing
-	// takes at most one part in snapshotShare of the time.
+	// A change is on disk after snapshotEvery. It may take longer, so that writing takes at most
+	// one part in snapshotShare of the time.
 	snapshotEvery = time.Second
 	snapshotShare = 20
 
-	// How much the stored time of the last contact may lag behind.
+	// The largest lag of the stored time of the last contact.
 	contactEvery = time.Minute
 )
 
@@ -25,7 +25,7 @@ const (
 type keeper struct {
 	*Source
 	kept    bool // the file belongs to this source
-	written int  // updates that it holds
+	written int  // number of its updates
 	contact time.Time
 }
 
@@ -52,13 +52,13 @@ func (k *keeper) run(ctx context.Context) {
 func (k *keeper) keep(now time.Time, last bool) error {
 	k.mu.Lock()
 	updates, contact := k.updates, k.lastContact(now)
-	var all []*discoveryv3.Resource
+	var resources []*discoveryv3.Resource
 	if updates != k.written {
-		all = k.known(now)
+		resources = k.knownResources(now)
 	}
 	k.mu.Unlock()
 	if updates != k.written {
-		if err := k.write(now, all); err != nil {
+		if err := k.write(now, resources); err != nil {
 			return err
 		}
 		k.kept, k.written, k.contact = true, updates, time.Time{}
@@ -71,14 +71,14 @@ func (k *keeper) keep(now time.Time, last bool) error {
 	return os.Chtimes(k.options.Snapshot, contact, contact)
 }
 
-func (k *keeper) write(now time.Time, all []*discoveryv3.Resource) error {
+func (k *keeper) write(now time.Time, resources []*discoveryv3.Resource) error {
 	file, err := renameio.NewPendingFile(k.options.Snapshot, renameio.WithTempDir(filepath.Dir(k.options.Snapshot)),
 		renameio.WithPermissions(0o600), renameio.WithExistingPermissions())
 	if err != nil {
 		return err
 	}
 	defer file.Cleanup() //nolint:errcheck // the next start removes what is left
-	if err := writeTo(file, k.servers(), now, all); err != nil {
+	if err := writeTo(file, k.servers(), now, resources); err != nil {
 		return err
 	}
 	return file.CloseAtomicallyReplace()
@@ -87,14 +87,14 @@ func (k *keeper) write(now time.Time, all []*discoveryv3.Resource) error {
 // lastContact returns when the server last answered for all types: now while it is
 // connected; zero if unknown.
 func (s *Source) lastContact(now time.Time) time.Time {
-	at := now
+	contact := now
 	for _, t := range []*table{s.clusters, s.assignments} {
 		if s.answered(t) || !t.asks(everyName) {
 			continue
 		}
-		if since := s.shown(t).since; since.Before(at) {
-			at = since
+		if start := s.shown(t).start; start.Before(contact) {
+			contact = start
 		}
 	}
-	return at
+	return contact
 }

@@ -18,7 +18,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
-	"hdsd/internal/envoyrules"
+	"hdsd/envoy/rules"
 )
 
 // TestKeptAsItCame: whatever hdsd has no use for is in what it hands on, fields
@@ -53,8 +53,8 @@ func TestKeptAsItCame(t *testing.T) {
 	rich.ProtoReflect().SetUnknown(protowire.AppendString(protowire.AppendTag(nil, 9999, protowire.BytesType), "from the future"))
 	scripted(t, deltaSource, func(t *testing.T, s *script, r *running) {
 		p := next(t, s.delta)
-		p.send(change(envoyrules.Cluster, "n1", wrap("web", "1", eds("web", ""))))
-		p.send(change(envoyrules.Assignment, "n2", wrap("web", "1", rich)))
+		p.send(change(rules.Cluster, "n1", wrap("web", "1", eds("web", ""))))
+		p.send(change(rules.Assignment, "n2", wrap("web", "1", rich)))
 		set := r.latest()
 		if got := set.Clusters[0].Assignment.Message(); !proto.Equal(got, rich) || len(got.ProtoReflect().GetUnknown()) == 0 {
 			t.Errorf("handed on: %v", got)
@@ -71,7 +71,7 @@ func TestEndpointsOfAPath(t *testing.T) {
 		c.EdsClusterConfig.EdsConfig = &corev3.ConfigSource{ConfigSourceSpecifier: &corev3.ConfigSource_PathConfigSource{PathConfigSource: &corev3.PathConfigSource{Path: "/x"}}}
 		p := next(t, s.delta)
 		p.next()
-		p.send(change(envoyrules.Cluster, "n1", wrap("web", "1", c)))
+		p.send(change(rules.Cluster, "n1", wrap("web", "1", c)))
 		p.next()
 		p.quiet()
 		equal(t, "set", said(r.latest()), "web=none")
@@ -86,7 +86,7 @@ func TestStatusOfResources(t *testing.T) {
 		for _, name := range []string{"good", "gone", "late", "lapsed", "bad"} {
 			clusters = append(clusters, eds(name, ""))
 		}
-		response := change(envoyrules.Cluster, "n1")
+		response := change(rules.Cluster, "n1")
 		response.SystemVersionInfo = "s1"
 		for _, c := range clusters {
 			response.Resources = append(response.Resources, wrap(c.GetName(), "1", c))
@@ -95,7 +95,7 @@ func TestStatusOfResources(t *testing.T) {
 		before := time.Now()
 		lapsed := wrap("lapsed", "4", endpoints("lapsed"))
 		lapsed.Ttl = durationpb.New(time.Second)
-		response = change(envoyrules.Assignment, "n2", wrap("good", "3", endpoints("good")), lapsed, wrap("bad", "2", endpoints("other")))
+		response = change(rules.Assignment, "n2", wrap("good", "3", endpoints("good")), lapsed, wrap("bad", "2", endpoints("other")))
 		response.RemovedResources = []string{"gone"}
 		p.send(response)
 		time.Sleep(2 * time.Second)
@@ -134,7 +134,7 @@ func TestRealSockets(t *testing.T) {
 				address = filepath.Join(t.TempDir(), "xds.sock")
 			}
 			target, stop := real(t, network, address, func(p *deltaPeer) {
-				p.send(change(envoyrules.Cluster, "n1", wrap("a", "1", inline("a", "10.0.0.1"))))
+				p.send(change(rules.Cluster, "n1", wrap("a", "1", inline("a", "10.0.0.1"))))
 			})
 			defer stop()
 			from := clone(deltaSource)

@@ -7,7 +7,7 @@ import (
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 
-	"hdsd/internal/envoyrules"
+	"hdsd/envoy/rules"
 )
 
 // TestLargeResponses: how large a response may be is configured, and one that is
@@ -21,12 +21,12 @@ func TestLargeResponses(t *testing.T) {
 		large.AltStatName = strings.Repeat("x", 5000)
 		from := grpcSource(corev3.ApiConfigSource_AGGREGATED_DELTA_GRPC, "one")
 		r := n.run(from, most(4000))
-		next(t, script.delta).send(change(envoyrules.Cluster, "1", wrap("a", "1", large)))
+		next(t, script.delta).send(change(rules.Cluster, "1", wrap("a", "1", large)))
 		time.Sleep(time.Millisecond)
 		has(t, "too large", r.Status().Types[0].LastError, "larger than max", "limits.max_message_bytes")
 		r.stop()
 		r = n.run(from, most(6000))
-		next(t, script.delta).send(change(envoyrules.Cluster, "1", wrap("a", "1", large)))
+		next(t, script.delta).send(change(rules.Cluster, "1", wrap("a", "1", large)))
 		equal(t, "taken", said(r.latest()), "a=10.0.0.1")
 		r.stop()
 

@@ -8,8 +8,8 @@ import (
 	"hdsd/source"
 )
 
-// latest is the basis of the last set. The next one is made of it and of what was
-// touched since. Guarded by Source.mu.
+// latest is the basis of the last set. The next one is made of it and of the entries touched
+// since. Guarded by Source.mu.
 type latest struct {
 	built    map[string]built            // by name
 	services map[string]int              // number of EDS clusters for each service name
@@ -28,7 +28,7 @@ func newLatest() latest {
 	return latest{built: make(map[string]built), services: make(map[string]int), troubles: make(map[string][]source.Problem)}
 }
 
-// refresh updates what was touched.
+// refresh updates touched entries.
 func (s *Source) refresh(now time.Time) {
 	amended, troubled := make(map[string]*source.Cluster), false
 	look := func(name string) {
@@ -39,7 +39,7 @@ func (s *Source) refresh(now time.Time) {
 	for name := range s.stale() {
 		look(name)
 	}
-	for name := range s.assignments.touched { // which of these clusters have is known by now
+	for name := range s.assignments.touched { // the clusters that use them are known by now
 		look(name)
 	}
 	s.clusters.touched, s.assignments.touched = make(map[string]bool), make(map[string]bool)
@@ -96,11 +96,11 @@ func (s *Source) look(name string, set *source.Set, now time.Time) *source.Clust
 
 // countUse tracks how many clusters use an assignment. One that none uses is handed on by
 // itself.
-func (s *Source) countUse(c *source.Cluster, by int) {
+func (s *Source) countUse(c *source.Cluster, delta int) {
 	if c == nil || !c.EDS() {
 		return
 	}
-	s.latest.services[c.ServiceName] += by
+	s.latest.services[c.ServiceName] += delta
 	if s.latest.services[c.ServiceName] == 0 {
 		delete(s.latest.services, c.ServiceName)
 	}

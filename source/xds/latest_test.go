@@ -123,13 +123,13 @@ func scheduled(t *testing.T, s *Source) {
 				t.Fatalf("%s waits %t, is timed %t, and is due at %v", name, waits, e.timed(), e.deadline)
 			}
 			if !e.deadline.IsZero() {
-				if due++; index.agenda[e.slot] != e || e.deadline.Before(index.agenda.next()) {
+				if due++; index.agenda.Items[e.slot] != e || e.deadline.Before(index.agenda.next()) {
 					t.Fatalf("%s is not in its place", name)
 				}
 			}
 		}
-		if index.counts != counts || len(index.agenda) != due {
-			t.Fatalf("counted %+v and %d to come, there are %+v and %d", index.counts, len(index.agenda), counts, due)
+		if index.counts != counts || len(index.agenda.Items) != due {
+			t.Fatalf("counted %+v and %d to come, there are %+v and %d", index.counts, len(index.agenda.Items), counts, due)
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
-	"hdsd/internal/envoyrules"
+	"hdsd/envoy/rules"
 )
 
 // leased makes an assignment with a lease of ten seconds.
@@ -37,7 +37,7 @@ func speak(s *script, delta bool) speaker {
 			}
 			p := deltas[typeURL]
 			if p == nil {
-				p = deltas[envoyrules.Cluster]
+				p = deltas[rules.Cluster]
 			}
 			p.send(change(typeURL, "n", wrap(name, "1", m)))
 			return
@@ -48,7 +48,7 @@ func speak(s *script, delta bool) speaker {
 		}
 		p := states[typeURL]
 		if p == nil {
-			p = states[envoyrules.Cluster]
+			p = states[rules.Cluster]
 		}
 		p.send(state(typeURL, "1", "n", m))
 	}
@@ -69,17 +69,17 @@ func TestLeases(t *testing.T) {
 				say := speak(s, settingsOf(from).delta)
 				if name == "REST" {
 					say = func(typeURL, _ string, m proto.Message) {
-						w.say(map[string]string{envoyrules.Cluster: cds, envoyrules.Assignment: edp}[typeURL], text(state(typeURL, "1", "n", m)))
+						w.say(map[string]string{rules.Cluster: cds, rules.Assignment: edp}[typeURL], text(state(typeURL, "1", "n", m)))
 						time.Sleep(1100 * time.Millisecond)
 						synctest.Wait()
 						w.say(edp, "304")
 					}
 				}
-				say(envoyrules.Cluster, "web", eds("web", ""))
-				say(envoyrules.Assignment, "web", leased("web", "10.0.0.1"))
+				say(rules.Cluster, "web", eds("web", ""))
+				say(rules.Assignment, "web", leased("web", "10.0.0.1"))
 				equal(t, "set", said(r.latest()), "web=10.0.0.1")
 				time.Sleep(8 * time.Second)
-				say(envoyrules.Assignment, "web", leased("web", "10.0.0.1"))
+				say(rules.Assignment, "web", leased("web", "10.0.0.1"))
 				time.Sleep(8 * time.Second)
 				r.nothing()
 				time.Sleep(2 * time.Second)
@@ -91,11 +91,11 @@ func TestLeases(t *testing.T) {
 				time.Sleep(time.Minute)
 				r.nothing()
 
-				say(envoyrules.Assignment, "web", leased("web", "10.0.0.1"))
+				say(rules.Assignment, "web", leased("web", "10.0.0.1"))
 				set = r.latest()
 				equal(t, "back", said(set), "web=10.0.0.1")
 				equal(t, "problems", len(set.Problems), 0)
-				say(envoyrules.Assignment, "web", endpoints("web", "10.0.0.1"))
+				say(rules.Assignment, "web", endpoints("web", "10.0.0.1"))
 				time.Sleep(time.Minute)
 				equal(t, "no lease any more", said(r.latest()), "web=10.0.0.1")
 			})
@@ -108,7 +108,7 @@ func TestLeasesOutsideEDS(t *testing.T) {
 	scripted(t, deltaSource, func(t *testing.T, s *script, r *running) {
 		c := inline("a")
 		c.LoadAssignment = leased("a", "10.0.0.1")
-		next(t, s.delta).send(change(envoyrules.Cluster, "n1", wrap("a", "1", c)))
+		next(t, s.delta).send(change(rules.Cluster, "n1", wrap("a", "1", c)))
 		equal(t, "set", said(r.latest()), "a=10.0.0.1")
 		time.Sleep(time.Minute)
 		r.nothing()
@@ -124,11 +124,11 @@ func TestLeasesOverARestart(t *testing.T) {
 		stop := n.serve("one", s.register)
 		r := n.run(deltaSource, keep)
 		p := next(t, s.delta)
-		p.send(change(envoyrules.Cluster, "n1", wrap("web", "1", eds("web", ""))))
-		p.send(change(envoyrules.Assignment, "n2", wrap("web", "1", leased("web", "10.0.0.1"))))
+		p.send(change(rules.Cluster, "n1", wrap("web", "1", eds("web", ""))))
+		p.send(change(rules.Assignment, "n2", wrap("web", "1", leased("web", "10.0.0.1"))))
 		r.latest()
 		time.Sleep(6 * time.Second)
-		p.send(change(envoyrules.Cluster, "n3", wrap("db", "1", inline("db", "10.0.0.9")))) // writes the snapshot again
+		p.send(change(rules.Cluster, "n3", wrap("db", "1", inline("db", "10.0.0.9")))) // writes the snapshot again
 		synctest.Wait()
 		r.stop()
 		stop()

@@ -15,7 +15,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/anypb"
 
-	"hdsd/internal/envoyrules"
+	"hdsd/envoy/rules"
 )
 
 // list makes a list of the same again and again.
@@ -51,18 +51,18 @@ func TestExcess(t *testing.T) {
 	}{
 		"small":            {assignment, of(&endpointv3.ClusterLoadAssignment{ClusterName: "a", Policy: &endpointv3.ClusterLoadAssignment_Policy{}}), ""},
 		"small endpoints":  {assignment, wire(locality, 1, wire(lbEndpoint, 10_000, small)), ""},
-		"many endpoints":   {assignment, wire(locality, 2, wire(lbEndpoint, envoyrules.MaxEndpoints/2, named)), ""},
-		"one more":         {assignment, wire(locality, 1, wire(lbEndpoint, envoyrules.MaxEndpoints+1, named)), "more than 1000000 endpoints"},
+		"many endpoints":   {assignment, wire(locality, 2, wire(lbEndpoint, rules.MaxEndpoints/2, named)), ""},
+		"one more":         {assignment, wire(locality, 1, wire(lbEndpoint, rules.MaxEndpoints+1, named)), "more than 1000000 endpoints"},
 		"empty endpoints":  {assignment, wire(locality, 1, wire(lbEndpoint, 100_000, nil)), "it has 100000 endpoints in 200004 bytes"},
 		"empty localities": {assignment, wire(locality, 1000, nil), "it has 1000 messages in 2000 bytes"},
-		"removed names":    {delta, wire(removed, envoyrules.MaxElements+1, nil), "more than 1000000 elements"},
-		"resources":        {delta, wire(resource, envoyrules.MaxElements+1, nil), "more than 1000000 elements"},
-		"several lists":    {delta, append(wire(removed, envoyrules.MaxElements, nil), wire(fault, 1, nil)...), "more than 1000000 elements"},
+		"removed names":    {delta, wire(removed, rules.MaxElements+1, nil), "more than 1000000 elements"},
+		"resources":        {delta, wire(resource, rules.MaxElements+1, nil), "more than 1000000 elements"},
+		"several lists":    {delta, append(wire(removed, rules.MaxElements, nil), wire(fault, 1, nil)...), "more than 1000000 elements"},
 		"many resources":   {delta, wire(resource, 1000, of(&discoveryv3.Resource{Name: "a"})), ""},
 		"broken":           {delta, []byte("\x12\x7f"), ""},
 	} {
 		t.Run(what, func(t *testing.T) {
-			w := envoyrules.Weigh(c.of, c.data)
+			w := rules.Weigh(c.of, c.data)
 			if got := w.Excess(); c.want == "" && got != "" || !strings.Contains(got, c.want) {
 				t.Errorf("got %q, want %q", got, c.want)
 			}
@@ -78,16 +78,16 @@ func TestTooManyResources(t *testing.T) {
 		scripted(t, deltaSource, func(t *testing.T, s *script, r *running) {
 			p := next(t, s.delta)
 			p.next()
-			p.send(change(envoyrules.Cluster, "n1", wrap("a", "1", inline("a", "10.0.0.1"))))
+			p.send(change(rules.Cluster, "n1", wrap("a", "1", inline("a", "10.0.0.1"))))
 			p.next()
 			r.latest()
-			p.send(removal(envoyrules.Cluster, "n2", list(envoyrules.MaxElements+1, "a")...))
+			p.send(removal(rules.Cluster, "n2", list(rules.MaxElements+1, "a")...))
 			nack := p.next()
 			equal(t, "nonce", nack.GetResponseNonce(), "n2")
 			equal(t, "detail", nack.GetErrorDetail().GetMessage(), refusal)
 			equal(t, "what was there stays", len(r.Status().Types[0].Resources), 1)
 			has(t, "problem", r.latest().Problems[0].String(), refusal)
-			p.send(change(envoyrules.Cluster, "n3", wrap("b", "1", inline("b", "10.0.0.2"))))
+			p.send(change(rules.Cluster, "n3", wrap("b", "1", inline("b", "10.0.0.2"))))
 			equal(t, "accepted", p.next().GetErrorDetail() == nil, true)
 			equal(t, "set", said(r.latest()), "a=10.0.0.1 b=10.0.0.2")
 		})
@@ -96,10 +96,10 @@ func TestTooManyResources(t *testing.T) {
 		scripted(t, grpcSource(corev3.ApiConfigSource_AGGREGATED_GRPC, "one"), func(t *testing.T, s *script, r *running) {
 			p := next(t, s.state)
 			p.next()
-			p.send(state(envoyrules.Cluster, "c1", "n1", inline("a", "10.0.0.1")))
+			p.send(state(rules.Cluster, "c1", "n1", inline("a", "10.0.0.1")))
 			p.next()
 			r.latest()
-			p.send(&discoveryv3.DiscoveryResponse{TypeUrl: envoyrules.Cluster, VersionInfo: "c2", Nonce: "n2", Resources: list(envoyrules.MaxElements+1, &anypb.Any{})})
+			p.send(&discoveryv3.DiscoveryResponse{TypeUrl: rules.Cluster, VersionInfo: "c2", Nonce: "n2", Resources: list(rules.MaxElements+1, &anypb.Any{})})
 			nack := p.next()
 			equal(t, "nonce and version", nack.GetResponseNonce()+nack.GetVersionInfo(), "n2c1")
 			equal(t, "detail", nack.GetErrorDetail().GetMessage(), refusal)
@@ -116,7 +116,7 @@ func TestTooManyResources(t *testing.T) {
 			r := n.run(from)
 			defer r.stop()
 			r.latest()
-			w.say(cds, `{"resources":[{}`+strings.Repeat(",{}", envoyrules.MaxElements+1)+`]}`)
+			w.say(cds, `{"resources":[{}`+strings.Repeat(",{}", rules.MaxElements+1)+`]}`)
 			time.Sleep(4 * time.Second)
 			has(t, "told", w.last(t, cds), refusal, `"version_info":"c1"`)
 			equal(t, "set", said(r.latest()), "a=10.0.0.1")
@@ -129,13 +129,13 @@ func TestTooManyEndpoints(t *testing.T) {
 	scripted(t, deltaSource, func(t *testing.T, s *script, r *running) {
 		p := next(t, s.delta)
 		p.next()
-		p.send(change(envoyrules.Cluster, "n1", wrap("web", "1", eds("web", "")), wrap("api", "1", eds("api", ""))))
-		p.send(change(envoyrules.Assignment, "n2", wrap("web", "1", endpoints("web", "10.0.0.1")), wrap("api", "1", endpoints("api", "10.0.0.2"))))
+		p.send(change(rules.Cluster, "n1", wrap("web", "1", eds("web", "")), wrap("api", "1", eds("api", ""))))
+		p.send(change(rules.Assignment, "n2", wrap("web", "1", endpoints("web", "10.0.0.1")), wrap("api", "1", endpoints("api", "10.0.0.2"))))
 		r.latest()
 		for len(p.requests) > 0 {
 			p.next()
 		}
-		p.send(change(envoyrules.Assignment, "n3", wrap("web", "2", hosts("web", 100_000, &endpointv3.LbEndpoint{})), wrap("api", "2", endpoints("api", "10.0.0.3"))))
+		p.send(change(rules.Assignment, "n3", wrap("web", "2", hosts("web", 100_000, &endpointv3.LbEndpoint{})), wrap("api", "2", endpoints("api", "10.0.0.3"))))
 		has(t, "detail", p.next().GetErrorDetail().GetMessage(), "1 of 2 resources refused: web (it has 100000 endpoints in 200009 bytes")
 		equal(t, "set", said(r.latest()), "api=10.0.0.3 web=10.0.0.1")
 	})
@@ -150,12 +150,12 @@ func TestExcessInJSON(t *testing.T) {
 		"1 of 1 resources refused: web (it has ": `{"resources":[` + empty + `]}`,
 		"refused as a whole: it has ":            `{"resource_errors":[{"error_detail":{"details":[` + strings.Repeat(`{},`, 1000) + `{}]}}]}`,
 	} {
-		if err := p.take([]byte(body), 0); err != nil {
+		if err := p.accept([]byte(body), 0); err != nil {
 			t.Fatal(err)
 		}
 		has(t, "refusal", p.refusal.GetMessage(), what, " messages in ", "nearly all of them must be empty")
 	}
-	if err := p.take([]byte(`{"resources":[`+jsonEndpoints(`\",{[\\`)+`]}`), 0); err != nil || p.refusal != nil {
+	if err := p.accept([]byte(`{"resources":[`+jsonEndpoints(`\",{[\\`)+`]}`), 0); err != nil || p.refusal != nil {
 		t.Errorf("got %v, %v", err, p.refusal)
 	}
 }
@@ -182,7 +182,7 @@ func TestDecodingHoldsNoLock(t *testing.T) {
 	s := primed(t, ways["AGGREGATED_DELTA_GRPC"])
 	u := &update{items: []item{
 		{version: "2", body: pack(inline("new", "10.0.0.3"))}, {version: "2", body: pack(inline("db", "10.0.0.9"))},
-		{version: "2", body: &anypb.Any{TypeUrl: envoyrules.Cluster, Value: bytes.Clone([]byte("\n\x01f\xff"))}},
+		{version: "2", body: &anypb.Any{TypeUrl: rules.Cluster, Value: bytes.Clone([]byte("\n\x01f\xff"))}},
 	}}
 	s.read(s.clusters, u)
 	equal(t, "new is decoded", u.items[0].decoded != nil && u.items[0].name == "new", true)

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// MissingReason says why the server's assignment of a name is not in use; empty if it is.
+// MissingReason returns the reason why the server's assignment of a name is not in use; empty if
+// it is.
 func (s *Source) MissingReason(name string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

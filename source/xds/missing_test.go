@@ -11,7 +11,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/types/known/durationpb"
 
-	"hdsd/internal/envoyrules"
+	"hdsd/envoy/rules"
 )
 
 // TestMissingReason: why there is no assignment, in each case, until it comes.
@@ -36,11 +36,11 @@ func TestMissingReason(t *testing.T) {
 			response *discoveryv3.DeltaDiscoveryResponse
 			want     string
 		}{
-			{removal(envoyrules.Assignment, "n1", "web"), "it has none"},
-			{change(envoyrules.Assignment, "n2", wrap("web", "1", endpoints("other"))), `what it sent is refused: it calls itself "other"`},
-			{change(envoyrules.Assignment, "n3", wrap("web", "1", endpoints("web", "10.0.0.1"))), ""},
-			{removal(envoyrules.Assignment, "n4", "web"), "it has none"},
-			{&discoveryv3.DeltaDiscoveryResponse{TypeUrl: envoyrules.Assignment, ResourceErrors: []*discoveryv3.ResourceError{{
+			{removal(rules.Assignment, "n1", "web"), "it has none"},
+			{change(rules.Assignment, "n2", wrap("web", "1", endpoints("other"))), `what it sent is refused: it calls itself "other"`},
+			{change(rules.Assignment, "n3", wrap("web", "1", endpoints("web", "10.0.0.1"))), ""},
+			{removal(rules.Assignment, "n4", "web"), "it has none"},
+			{&discoveryv3.DeltaDiscoveryResponse{TypeUrl: rules.Assignment, ResourceErrors: []*discoveryv3.ResourceError{{
 				ResourceName: &discoveryv3.ResourceName{Name: "other"}, ErrorDetail: &statuspb.Status{Code: int32(codes.PermissionDenied), Message: "not yours"},
 			}}}, "it has none"},
 		} {
@@ -51,10 +51,10 @@ func TestMissingReason(t *testing.T) {
 		equal(t, "of other", r.MissingReason("other"), "it says: PermissionDenied: not yours")
 		mortal := wrap("web", "2", endpoints("web"))
 		mortal.Ttl = durationpb.New(time.Second)
-		p.send(change(envoyrules.Assignment, "n5", mortal))
+		p.send(change(rules.Assignment, "n5", mortal))
 		time.Sleep(2 * time.Second)
 		equal(t, "lapsed", r.MissingReason("web"), "the time to live that it gave it is over")
-		p.send(change(envoyrules.Cluster, "n6", wrap("api", "1", eds("api", ""))))
+		p.send(change(rules.Cluster, "n6", wrap("api", "1", eds("api", ""))))
 		time.Sleep(15 * time.Second)
 		r.stop()
 		stop()

@@ -12,7 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 
-	"hdsd/internal/envoyrules"
+	"hdsd/envoy/rules"
 )
 
 // byCluster is a control plane that tells its clients apart by node.cluster, as Envoy
@@ -101,7 +101,7 @@ func TestSnapshotOfAnotherNode(t *testing.T) {
 		stop := n.serve("one", s.register)
 		r := n.run(deltaSource, as("eg"))
 		p := next(t, s.delta)
-		p.send(change(envoyrules.Cluster, "n1", wrap("db", "7", inline("db", "10.0.0.2"))))
+		p.send(change(rules.Cluster, "n1", wrap("db", "7", inline("db", "10.0.0.2"))))
 		r.latest()
 		r.stop()
 		stop()

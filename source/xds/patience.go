@@ -1,6 +1,10 @@
 package xds
 
-import "time"
+import (
+	"time"
+
+	"golang.org/x/time/rate"
+)
 
 // Bounds of NACKs about one type: a server that answers each with the same mistake gets
 // mostNacks at once, then nacksPerSecond.
@@ -13,25 +17,25 @@ const (
 // relay's client over its stream. The first ones go out at once, and so do those of a server
 // that makes mistakes rarely.
 type Patience struct {
-	bucket bucket
-	paid   bool // the next NACK has its token
+	limiter *rate.Limiter
+	paid    bool // the next NACK has its token
 }
 
 // NewPatience returns the patience with a server that has made no mistake.
 func NewPatience() Patience {
-	return Patience{bucket: bucket{most: mostNacks, rate: nacksPerSecond, tokens: mostNacks}}
+	return Patience{limiter: rate.NewLimiter(nacksPerSecond, mostNacks)}
 }
 
 // Wait returns how long the next NACK has to wait.
 func (p *Patience) Wait(now time.Time) (wait time.Duration) {
 	if !p.paid {
-		wait = p.bucket.take(now)
+		wait = take(p.limiter, now)
 		p.paid = wait == 0
 	}
 	return wait
 }
 
-// Spend notes that a NACK goes out.
+// Spend records that a NACK goes out.
 func (p *Patience) Spend() { p.paid = false }
 
 // soonest combines the times after which two things are due; negative is never.
@@ -42,5 +46,5 @@ func soonest(a, b time.Duration) time.Duration {
 	return a
 }
 
-// never says that nothing is due.
+// never means that nothing is due.
 const never = time.Duration(-1)

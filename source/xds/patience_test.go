@@ -8,7 +8,7 @@ import (
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 
-	"hdsd/internal/envoyrules"
+	"hdsd/envoy/rules"
 )
 
 // TestNACKLoop has a server answer each NACK at once with the same mistake, for a minute.
@@ -19,22 +19,22 @@ func TestNACKLoop(t *testing.T) {
 		scripted(t, grpcSource(corev3.ApiConfigSource_AGGREGATED_GRPC, "one"), func(t *testing.T, s *script, _ *running) {
 			p := next(t, s.state)
 			p.next()
-			p.send(state(envoyrules.Cluster, "0", "0", eds("web", "")))
+			p.send(state(rules.Cluster, "0", "0", eds("web", "")))
 			p.next()
 			p.next()
 			nacks, version := 0, 0
-			p.send(state(envoyrules.Cluster, "bad", "bad", inline("")))
+			p.send(state(rules.Cluster, "bad", "bad", inline("")))
 			for range 600 {
 				synctest.Wait()
 				for len(p.requests) > 0 {
 					if p.next().GetErrorDetail() != nil {
 						nacks++
-						p.send(state(envoyrules.Cluster, "bad", fmt.Sprint("bad", nacks), inline("")))
+						p.send(state(rules.Cluster, "bad", fmt.Sprint("bad", nacks), inline("")))
 						synctest.Wait()
 					}
 				}
 				version++
-				p.send(state(envoyrules.Assignment, fmt.Sprint(version), "good", endpoints("web", "10.0.0.1")))
+				p.send(state(rules.Assignment, fmt.Sprint(version), "good", endpoints("web", "10.0.0.1")))
 				equal(t, "ACK", p.next().GetVersionInfo(), fmt.Sprint(version))
 				time.Sleep(100 * time.Millisecond) // of the bubble
 			}
@@ -48,13 +48,13 @@ func TestNACKLoop(t *testing.T) {
 			p := next(t, s.delta)
 			p.next()
 			nacks := 0
-			p.send(change(envoyrules.Cluster, "bad", wrap("web", "1", inline("other"))))
+			p.send(change(rules.Cluster, "bad", wrap("web", "1", inline("other"))))
 			for range 600 {
 				synctest.Wait()
 				for len(p.requests) > 0 {
 					if p.next().GetErrorDetail() != nil {
 						nacks++
-						p.send(change(envoyrules.Cluster, fmt.Sprint("bad", nacks), wrap("web", "1", inline("other"))))
+						p.send(change(rules.Cluster, fmt.Sprint("bad", nacks), wrap("web", "1", inline("other"))))
 						synctest.Wait()
 					}
 				}
@@ -73,7 +73,7 @@ func TestARareMistakeWaitsForNothing(t *testing.T) {
 		p := next(t, s.delta)
 		p.next()
 		for i := range 100 {
-			p.send(change(envoyrules.Cluster, fmt.Sprint(i), wrap("web", "1", inline("other"))))
+			p.send(change(rules.Cluster, fmt.Sprint(i), wrap("web", "1", inline("other"))))
 			equal(t, "NACK", p.next().GetResponseNonce(), fmt.Sprint(i))
 			time.Sleep(time.Second) // of the bubble
 		}
@@ -86,7 +86,7 @@ func TestMistakesThatWaitForNoNACK(t *testing.T) {
 		p := next(t, s.state)
 		p.next()
 		for i := range 1000 {
-			p.send(state(envoyrules.Cluster, fmt.Sprint(i), fmt.Sprint(i), inline("")))
+			p.send(state(rules.Cluster, fmt.Sprint(i), fmt.Sprint(i), inline("")))
 		}
 		synctest.Wait()
 		if got := r.Status().Types[0].RejectedVersion; got == "999" {

@@ -15,7 +15,7 @@ import (
 // put accepts a candidate.
 func (t *table) put(c *candidate, version string, now time.Time) {
 	e := c.entry
-	if e == nil && c.wrong != "" && len(t.entries)-t.stock.has.clusters >= maxRefused {
+	if e == nil && c.wrong != "" && len(t.entries)-t.stock.current.clusters >= maxRefused {
 		return // the rejection counts it
 	}
 	if e == nil {
@@ -32,7 +32,7 @@ func (t *table) put(c *candidate, version string, now time.Time) {
 	}()
 	e.gone, e.lapsed, e.report, e.leaves = false, false, "", time.Time{}
 	if c.wrong != "" {
-		t.setRefusal(e, &refusal{version: reasonOr(c.version, version), reason: c.wrong, packed: c.body, at: now})
+		t.setRefusal(e, &refusal{version: reasonOr(c.version, version), reason: c.wrong, packed: c.body, time: now})
 		return
 	}
 	t.setRefusal(e, nil)
@@ -72,9 +72,9 @@ func (t *table) recordError(e *discoveryv3.ResourceError, now time.Time) {
 	name, code := e.GetResourceName().GetName(), status.FromProto(e.GetErrorDetail()).Code()
 	if code == codes.NotFound {
 		t.withdraw(name, now)
-	} else if known := t.entries[name]; known != nil {
-		known.report = clip(fmt.Sprintf("%s: %s", code, e.GetErrorDetail().GetMessage()), maxOneReason)
-		t.touch(known)
+	} else if entry := t.entries[name]; entry != nil {
+		entry.report = clip(fmt.Sprintf("%s: %s", code, e.GetErrorDetail().GetMessage()), maxOneReason)
+		t.touch(entry)
 	}
 }
 
@@ -90,12 +90,12 @@ func (t *table) forget(e *entry) {
 	t.touch(e)
 }
 
-// leaving is how long an assignment that the server removed stays, if clusters of the
-// source use it. A server that removes a cluster removes its assignment as well, and the
-// order is open where each type has a stream of its own.
+// leaving is how long an assignment that the server removed stays, if clusters of the source use
+// it. A server that removes a cluster removes its assignment as well, and the order is open if
+// each type has its own stream.
 const leaving = time.Second
 
-// withdraw removes a resource because the server says so.
+// withdraw removes a resource at the server's request.
 func (t *table) withdraw(name string, now time.Time) {
 	if e := t.entries[name]; e != nil && !t.wildcard() && e.good != nil && t.covers(ownNames, e) {
 		e.leaves = now.Add(leaving)
@@ -105,9 +105,9 @@ func (t *table) withdraw(name string, now time.Time) {
 	t.remove(name)
 }
 
-// expire forgets the resources whose TTL is over and those that the server removed, takes
-// the endpoints out of assignments whose lease is over, and ends waits. It returns the
-// resources whose TTL, and those whose lease is over.
+// expire forgets the resources whose TTL has ended and those that the server removed, removes
+// the endpoints of assignments whose lease has ended, and ends waits. It returns the resources
+// whose TTL, and those whose lease has ended.
 func (t *table) expire(now time.Time) (expired, stale []string) {
 	due := func(end time.Time) bool { return !end.IsZero() && !end.After(now) }
 	for e := t.agenda.due(now); e != nil; e = t.agenda.due(now) {
@@ -130,25 +130,25 @@ func (t *table) expire(now time.Time) (expired, stale []string) {
 	return expired, stale
 }
 
-// lapse takes a resource whose TTL is over out of use.
+// lapse takes a resource with an ended TTL out of use.
 func (t *table) lapse(e *entry, now time.Time) {
 	t.forget(e)
 	if t.wildcard() {
 		return
 	}
 	// A server that sends heartbeats only must send the whole resource again.
-	t.asked++
+	t.subscription++
 	t.change++
-	e.serial, e.asked, e.lapsed, e.overdue = t.asked, now, true, false
+	e.serial, e.subscribedAt, e.lapsed, e.overdue = t.subscription, now, true, false
 	t.schedule(e)
 }
 
-// empty takes the endpoints out of an assignment whose lease is over, as an Envoy does.
-// Its version stays, so that the same one renews it.
+// empty removes the endpoints of an assignment whose lease has ended, as an Envoy does. Its
+// version stays, so that the same one renews it.
 func (t *table) empty(e *entry) {
 	e.lease, e.stale = time.Time{}, true
-	none := *e.good
-	none.decoded = &decoded{lists: source.Ended(e.name)}
-	t.use(e, &none)
+	blank := *e.good
+	blank.decoded = &decoded{lists: source.Ended(e.name)}
+	t.use(e, &blank)
 	t.touch(e)
 }

@@ -15,15 +15,15 @@ const (
 	maxReasonBytes = 4 << 10
 	maxNameBytes   = 8 << 10
 	maxOneReason   = 512
-	maxRefused     = 1000 // resources that are named
+	maxRefused     = 1000 // named resources
 )
 
-// rejection lists what is refused of a response.
+// rejection lists the refused resources of a response.
 type rejection struct {
-	whole    string    // why all of it is refused; empty: some is accepted
+	whole    string    // reason why all of it is refused; empty: some is accepted
 	total    int       // resources in the response
 	refused  []refused // the first of them
-	count    int       // of all that are refused
+	count    int       // number of refused ones
 	nameless bool      // one of them has no readable name
 }
 
@@ -59,29 +59,29 @@ func (r *rejection) String() string {
 	slices.SortFunc(r.refused, func(a, b refused) int { return cmp.Compare(a.name, b.name) })
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d of %d resources refused", r.count, r.total)
-	between := ": "
-	for i, one := range r.refused {
-		text := one.name
+	separator := ": "
+	for i, entry := range r.refused {
+		text := entry.name
 		if b.Len() < maxReasonBytes {
-			text += " (" + clip(one.reason, maxOneReason) + ")"
+			text += " (" + clip(entry.reason, maxOneReason) + ")"
 		}
 		if b.Len()+len(text) > maxReasonBytes+maxNameBytes {
 			return fmt.Sprintf("%s and %d more", b.String(), r.count-i)
 		}
-		b.WriteString(between + text)
-		between = ", "
+		b.WriteString(separator + text)
+		separator = ", "
 	}
-	if more := r.count - len(r.refused); more > 0 {
-		fmt.Fprintf(&b, " and %d more", more)
+	if rest := r.count - len(r.refused); rest > 0 {
+		fmt.Fprintf(&b, " and %d more", rest)
 	}
 	return b.String()
 }
 
-func clip(text string, most int) string {
-	if len(text) <= most {
+func clip(text string, limit int) string {
+	if len(text) <= limit {
 		return text
 	}
-	return strings.ToValidUTF8(text[:most], "") + "…"
+	return strings.ToValidUTF8(text[:limit], "") + "…"
 }
 
 // status returns the error detail of a NACK.

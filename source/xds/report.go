@@ -8,7 +8,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
-// Status returns what is known, and how the conversation with the server goes.
+// Status returns the known resources, and the state of the conversation with the server.
 func (s *Source) Status() Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -19,7 +19,7 @@ func (s *Source) Status() Status {
 func (s *Source) statusOf(t *table, now time.Time) TypeStatus {
 	k := s.shown(t)
 	status := TypeStatus{
-		TypeURL: t.typeURL, Server: k.server, Connected: s.answered(t), Since: k.since,
+		TypeURL: t.typeURL, Server: k.server, Connected: s.answered(t), Since: k.start,
 		Version: k.version, LastUpdate: k.updated, LastAck: k.acked,
 		LastError: k.failure, LastErrorTime: k.failed,
 		Rejected: k.rejected, RejectedVersion: k.rejectedAs,
@@ -40,7 +40,7 @@ func (s *Source) resource(e *entry, now time.Time) Resource {
 	case e.refused != nil:
 		r.ClientStatus, r.ConfigStatus = adminv3.ClientResourceStatus_NACKED, statusv3.ConfigStatus_ERROR
 		r.Error = &adminv3.UpdateFailureState{
-			FailedConfiguration: e.refused.packed, LastUpdateAttempt: timestamppb.New(e.refused.at),
+			FailedConfiguration: e.refused.packed, LastUpdateAttempt: timestamppb.New(e.refused.time),
 			Details: e.refused.reason, VersionInfo: e.refused.version,
 		}
 	case e.report != "":

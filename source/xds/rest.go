@@ -16,27 +16,27 @@ import (
 	statuspb "google.golang.org/genproto/googleapis/rpc/status"
 	"google.golang.org/protobuf/encoding/protojson"
 
-	"hdsd/internal/envoyrules"
+	"hdsd/envoy/rules"
 )
 
 // paths of types, under a base URL.
 var paths = map[string]string{
-	envoyrules.Cluster:    "/v3/discovery:clusters",
-	envoyrules.Assignment: "/v3/discovery:endpoints",
+	rules.Cluster:    "/v3/discovery:clusters",
+	rules.Assignment: "/v3/discovery:endpoints",
 }
 
-// errUnserved reports that a server does not serve a type.
+// errUnserved means that a server does not serve a type.
 var errUnserved = errors.New("the server does not serve this")
 
 // poller polls one type over REST.
 type poller struct {
-	channel *channel
-	table   *table
-	client  *http.Client
-	version string            // of the last accepted response since the server was turned to
-	refusal *statuspb.Status  // of the last response
-	taken   [sha256.Size]byte // of the last accepted body
-	change  int               // of the table, at its request
+	channel  *channel
+	table    *table
+	client   *http.Client
+	version  string            // of the last accepted response of the present server
+	refusal  *statuspb.Status  // of the last response
+	accepted [sha256.Size]byte // of the last accepted body
+	change   int               // of the table, at its request
 }
 
 func newPoller(c *channel) *poller {
@@ -56,7 +56,7 @@ func (p *poller) run(ctx context.Context, server int) (good bool, err error) {
 	defer p.client.CloseIdleConnections()
 	s := p.channel.source
 	base := s.settings.servers()[server]
-	p.version, p.taken = "", [sha256.Size]byte{} // a server that was away may have other content under the same version
+	p.version, p.accepted = "", [sha256.Size]byte{} // a server that was away may have other content under the same version
 	for {
 		if err := p.poll(ctx, base); err != nil {
 			return good, err
@@ -98,7 +98,7 @@ func (p *poller) poll(ctx context.Context, base string) error {
 	if err != nil || body == nil {
 		return err
 	}
-	return p.take(body, change)
+	return p.accept(body, change)
 }
 
 // question returns the next request, and the change of the table behind it.
@@ -126,8 +126,8 @@ func (p *poller) do(request *http.Request) ([]byte, error) {
 		return nil, err
 	}
 	defer response.Body.Close() //nolint:errcheck // the body is read
-	most := p.channel.source.options.MaxMessageBytes
-	body, err := io.ReadAll(io.LimitReader(response.Body, int64(most)+1))
+	limit := p.channel.source.options.MaxMessageBytes
+	body, err := io.ReadAll(io.LimitReader(response.Body, int64(limit)+1))
 	switch {
 	case err != nil:
 		return nil, err
@@ -137,8 +137,8 @@ func (p *poller) do(request *http.Request) ([]byte, error) {
 		return nil, fmt.Errorf("%w: the answer is %s: %s", errUnserved, response.Status, clip(string(body), maxOneReason))
 	case response.StatusCode != http.StatusOK:
 		return nil, fmt.Errorf("the answer is %s: %s", response.Status, clip(string(body), maxOneReason))
-	case len(body) > most:
-		return nil, fmt.Errorf("the answer has more than %d bytes: "+larger, most)
+	case len(body) > limit:
+		return nil, fmt.Errorf("the answer has more than %d bytes: "+larger, limit)
 	case len(body) == 0:
 		return nil, nil
 	default:
@@ -146,10 +146,10 @@ func (p *poller) do(request *http.Request) ([]byte, error) {
 	}
 }
 
-// take accepts a response.
-func (p *poller) take(body []byte, change int) error {
+// accept accepts a response.
+func (p *poller) accept(body []byte, change int) error {
 	sum := sha256.Sum256(body)
-	if p.known(sum, change) {
+	if p.isKnown(sum, change) {
 		return nil
 	}
 	version, u, err := parseJSON(body, p.table.typeURL)
@@ -163,19 +163,19 @@ func (p *poller) take(body []byte, change int) error {
 	defer s.mu.Unlock()
 	refused := s.accept(p.table, u)
 	p.refusal = refused.status()
-	p.taken, p.change = sum, change
+	p.accepted, p.change = sum, change
 	if refused != nil {
-		p.taken = [sha256.Size]byte{}
+		p.accepted = [sha256.Size]byte{}
 	} else {
 		p.version = version
 	}
 	return nil
 }
 
-// known reports whether a body would change nothing. One that comes again renews what
-// has a time to live or a lease.
-func (p *poller) known(sum [sha256.Size]byte, change int) bool {
+// isKnown reports whether a body would change nothing. A repeated one renews resources with a
+// time to live or a lease.
+func (p *poller) isKnown(sum [sha256.Size]byte, change int) bool {
 	p.channel.source.mu.Lock()
 	defer p.channel.source.mu.Unlock()
-	return sum == p.taken && change == p.change && p.table.counts.mortal == 0
+	return sum == p.accepted && change == p.change && p.table.counts.mortal == 0
 }

@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// scope is the part of a table's names that a channel asks for. In the state of the
-// world, a server may answer only when it has every name of a request. So names that
-// only clusters of other sources use never share a request with the source's own.
+// scope is the part of a table's names that a channel requests. In the state of the world, a
+// server may answer only when it has every name of a request. So names used only by clusters of
+// other sources never share a request with the source's own.
 type scope uint8
 
 const (
 	everyName    scope = iota
-	ownNames           // what clusters of this source use
-	foreignNames       // what only clusters of other sources use
+	ownNames           // used by clusters of this source
+	foreignNames       // used only by clusters of other sources
 )
 
 // covers reports whether a resource belongs to a scope.
@@ -34,7 +34,7 @@ func (t *table) names(s scope) []string {
 	return names
 }
 
-// asks reports whether there is anything to subscribe to in a scope.
+// asks reports whether a scope has names to subscribe to.
 func (t *table) asks(s scope) bool {
 	if t.wildcard() {
 		return true
@@ -57,7 +57,7 @@ func (t *table) complete(s scope) bool {
 	return true
 }
 
-// talkOf returns the conversation in which a scope of a table is asked for.
+// talkOf returns the conversation about a scope of a table.
 func (s *Source) talkOf(t *table, part scope) *talk {
 	if t == s.assignments && part == foreignNames {
 		return &s.foreign
@@ -65,8 +65,8 @@ func (s *Source) talkOf(t *table, part scope) *talk {
 	return &t.talk
 }
 
-// shown returns the conversation that stands for a table: that about the source's own
-// names, if there are any.
+// shown returns the conversation that stands for a table: that about the source's own names, if
+// there are any.
 func (s *Source) shown(t *table) *talk {
 	if t == s.assignments && !s.settings.delta && !t.asks(ownNames) && t.asks(foreignNames) {
 		return &s.foreign
@@ -74,10 +74,10 @@ func (s *Source) shown(t *table) *talk {
 	return &t.talk
 }
 
-// toldAssignments reports whether a server has said anything of assignments.
+// toldAssignments reports whether a server has answered about assignments.
 func (s *Source) toldAssignments() bool { return s.assignments.talk.heard || s.foreign.heard }
 
-// wake tells the channels of a table that its subscriptions may have changed.
+// wake signals the channels of a table that its subscriptions may have changed.
 func (s *Source) wake(t *table) {
 	for _, c := range s.channels {
 		if slices.Contains(c.tables, t) {
@@ -94,34 +94,33 @@ const (
 	silentAfter = defaultFetchTimeout
 )
 
-// question is what a server has not answered yet on a stream in the state of the world.
+// question is an unanswered request on a stream in the state of the world.
 type question struct {
-	asked   time.Time // when the first of the names was added; zero: all is answered
-	added   []string
-	again   bool // it was asked once more
-	noticed bool // the silence was told
+	requestedAt time.Time // when the first of the names was added; zero: all are answered
+	added       []string
+	repeated    bool // it was asked once more
+	noticed     bool // the silence was reported
 }
 
-// add notes that names were added to the subscription.
+// add records that names were added to the subscription.
 func (q *question) add(names []string, now time.Time) {
 	if len(names) == 0 {
 		return
 	}
-	if q.asked.IsZero() {
-		q.asked = now
+	if q.requestedAt.IsZero() {
+		q.requestedAt = now
 	}
 	q.added = append(q.added, names...)
 }
 
-// due returns after what time something is to be done about the silence; negative is
-// never.
+// due returns the time until the silence needs an action; negative is never.
 func (q *question) due(now time.Time, version string, limit time.Duration) time.Duration {
 	switch {
-	case q.asked.IsZero() || q.noticed:
+	case q.requestedAt.IsZero() || q.noticed:
 		return never
-	case !q.again && version != "" && reaskAfter < limit:
-		return max(0, q.asked.Add(reaskAfter).Sub(now))
+	case !q.repeated && version != "" && reaskAfter < limit:
+		return max(0, q.requestedAt.Add(reaskAfter).Sub(now))
 	default:
-		return max(0, q.asked.Add(limit).Sub(now))
+		return max(0, q.requestedAt.Add(limit).Sub(now))
 	}
 }

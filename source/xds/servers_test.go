@@ -16,14 +16,14 @@ import (
 	statuspb "google.golang.org/genproto/googleapis/rpc/status"
 	"google.golang.org/grpc/codes"
 
-	"hdsd/internal/envoyrules"
+	"hdsd/envoy/rules"
 	"hdsd/source/hold"
 )
 
 // allOrNothing answers a request for assignments, as java-control-plane does on ADS: with
 // all of them, or not at all if one of the names is unknown to it.
 func allOrNothing(p *statePeer, request []string, version string, known map[string]string) {
-	response := state(envoyrules.Assignment, version, version)
+	response := state(rules.Assignment, version, version)
 	for _, name := range request {
 		if known[name] == "" {
 			return
@@ -40,7 +40,7 @@ func TestForeignNamesHaveAStreamOfTheirOwn(t *testing.T) {
 		known := map[string]string{"web": "10.0.0.1"}
 		p := next(t, s.state)
 		p.next()
-		p.send(state(envoyrules.Cluster, "c1", "n1", eds("web", "")))
+		p.send(state(rules.Cluster, "c1", "n1", eds("web", "")))
 		p.next()
 		allOrNothing(p, p.next().GetResourceNames(), "e1", known)
 		p.next()
@@ -59,7 +59,7 @@ func TestForeignNamesHaveAStreamOfTheirOwn(t *testing.T) {
 		equal(t, "foreign", said(r.latest()), "elsewhere=10.0.0.9 web=10.0.0.2")
 		q.next()
 		// What another stream says of a name that this one does not ask for does not count.
-		q.send(state(envoyrules.Assignment, "e1", "old", endpoints("web", "10.0.0.1"), endpoints("elsewhere", "10.0.0.9")))
+		q.send(state(rules.Assignment, "e1", "old", endpoints("web", "10.0.0.1"), endpoints("elsewhere", "10.0.0.9")))
 		r.nothing()
 		q.next()
 		q.quiet()
@@ -112,7 +112,7 @@ func TestSilenceIsNoticed(t *testing.T) {
 		known := map[string]string{"web": "10.0.0.1"}
 		p := next(t, s.state)
 		p.next()
-		p.send(state(envoyrules.Cluster, "c1", "n1", eds("web", "")))
+		p.send(state(rules.Cluster, "c1", "n1", eds("web", "")))
 		p.next()
 		allOrNothing(p, p.next().GetResourceNames(), "e1", known)
 		p.next()
@@ -121,7 +121,7 @@ func TestSilenceIsNoticed(t *testing.T) {
 		equal(t, "idle is no silence", len(r.Status().Types[1].LastError), 0)
 		p.quiet()
 
-		p.send(state(envoyrules.Cluster, "c2", "n2", eds("web", ""), eds("lost", "svc")))
+		p.send(state(rules.Cluster, "c2", "n2", eds("web", ""), eds("lost", "svc")))
 		p.next()
 		names := p.next().GetResourceNames()
 		allOrNothing(p, names, "e2", known)
@@ -151,17 +151,17 @@ func TestAddedNamesAreAskedForOnceMore(t *testing.T) {
 	scripted(t, grpcSource(corev3.ApiConfigSource_AGGREGATED_GRPC, "one"), func(t *testing.T, s *script, r *running) {
 		p := next(t, s.state)
 		p.next()
-		p.send(state(envoyrules.Cluster, "c1", "n1", eds("web", "")))
+		p.send(state(rules.Cluster, "c1", "n1", eds("web", "")))
 		p.next()
 		p.next()
-		p.send(state(envoyrules.Assignment, "v1", "n2", endpoints("web", "10.0.0.1")))
+		p.send(state(rules.Assignment, "v1", "n2", endpoints("web", "10.0.0.1")))
 		p.next()
-		p.send(state(envoyrules.Cluster, "c2", "n3", eds("web", ""), eds("new", "")))
+		p.send(state(rules.Cluster, "c2", "n3", eds("web", ""), eds("new", "")))
 		p.next()
 		equal(t, "first", p.next().GetVersionInfo(), "v1")
 		time.Sleep(reaskAfter)
 		equal(t, "again", text(p.next()), `{`+nodeField+`,"resource_names":["new","web"],`+endpointURL+`,"response_nonce":"n2"}`)
-		p.send(state(envoyrules.Assignment, "v1", "n4", endpoints("web", "10.0.0.1"), endpoints("new", "10.0.0.2")))
+		p.send(state(rules.Assignment, "v1", "n4", endpoints("web", "10.0.0.1"), endpoints("new", "10.0.0.2")))
 		equal(t, "set", said(r.latest()), "new=10.0.0.2 web=10.0.0.1")
 		equal(t, "ack", p.next().GetVersionInfo(), "v1")
 		time.Sleep(time.Hour)
@@ -176,13 +176,13 @@ func TestTheFirstDeltaResponseIsComplete(t *testing.T) {
 		scripted(t, deltaSource, func(t *testing.T, s *script, r *running) {
 			p := next(t, s.delta)
 			p.next()
-			p.send(change(envoyrules.Cluster, "n1", wrap("a", "1", inline("a", "10.0.0.1")), wrap("b", "1", inline("b", "10.0.0.2"))))
-			p.send(change(envoyrules.Cluster, "n2", wrap("c", "1", inline("c", "10.0.0.3"))))
+			p.send(change(rules.Cluster, "n1", wrap("a", "1", inline("a", "10.0.0.1")), wrap("b", "1", inline("b", "10.0.0.2"))))
+			p.send(change(rules.Cluster, "n2", wrap("c", "1", inline("c", "10.0.0.3"))))
 			equal(t, "later responses are changes", said(r.latest()), "a=10.0.0.1 b=10.0.0.2 c=10.0.0.3")
 			p.end(errEnough)
 			p = reconnect(t, s.delta)
 			equal(t, "asks for everything", len(p.next().GetInitialResourceVersions()) == 0, complete)
-			p.send(change(envoyrules.Cluster, "n1", wrap("a", "1", inline("a", "10.0.0.7"))))
+			p.send(change(rules.Cluster, "n1", wrap("a", "1", inline("a", "10.0.0.7"))))
 			want := "a=10.0.0.7 b=10.0.0.2 c=10.0.0.3"
 			if complete {
 				want = "a=10.0.0.7"
@@ -199,20 +199,20 @@ func TestAnEmptyFirstDeltaResponseIsHeld(t *testing.T) {
 		held := hold.New(hold.Rule{Share: 0.5, For: time.Minute})
 		p := next(t, s.delta)
 		p.next()
-		p.send(change(envoyrules.Cluster, "n1", wrap("a", "1", inline("a", "10.0.0.1")), wrap("b", "1", inline("b", "10.0.0.2"))))
-		equal(t, "set", said(held.Take(time.Now(), r.latest(), nil)), "a=10.0.0.1 b=10.0.0.2")
+		p.send(change(rules.Cluster, "n1", wrap("a", "1", inline("a", "10.0.0.1")), wrap("b", "1", inline("b", "10.0.0.2"))))
+		equal(t, "set", said(held.Apply(time.Now(), r.latest(), nil)), "a=10.0.0.1 b=10.0.0.2")
 		p.end(errEnough)
 		p = reconnect(t, s.delta)
 		p.next()
-		p.send(change(envoyrules.Cluster, "n1"))
+		p.send(change(rules.Cluster, "n1"))
 		empty := r.latest()
 		equal(t, "said", said(empty), "")
-		equal(t, "in use", said(held.Take(time.Now(), empty, nil)), "a=10.0.0.1 b=10.0.0.2")
-		p.send(change(envoyrules.Cluster, "n2", wrap("a", "1", inline("a", "10.0.0.1")), wrap("b", "2", inline("b", "10.0.0.3"))))
-		equal(t, "it is back", said(held.Take(time.Now(), r.latest(), nil)), "a=10.0.0.1 b=10.0.0.3,10.0.0.2")
-		p.send(removal(envoyrules.Cluster, "n3", "a"))
+		equal(t, "in use", said(held.Apply(time.Now(), empty, nil)), "a=10.0.0.1 b=10.0.0.2")
+		p.send(change(rules.Cluster, "n2", wrap("a", "1", inline("a", "10.0.0.1")), wrap("b", "2", inline("b", "10.0.0.3"))))
+		equal(t, "it is back", said(held.Apply(time.Now(), r.latest(), nil)), "a=10.0.0.1 b=10.0.0.3,10.0.0.2")
+		p.send(removal(rules.Cluster, "n3", "a"))
 		equal(t, "held.Held", held.Status().Held != nil, true)
-		equal(t, "its time is over", said(held.Take(time.Now().Add(time.Minute), r.latest(), nil)), "a=10.0.0.1 b=10.0.0.3")
+		equal(t, "its time is over", said(held.Apply(time.Now().Add(time.Minute), r.latest(), nil)), "a=10.0.0.1 b=10.0.0.3")
 	}, func(o *Options) { o.FirstDeltaResponseIsComplete = true })
 }
 
@@ -222,17 +222,17 @@ func TestForeignResourcesAreNotKept(t *testing.T) {
 	scripted(t, deltaSource, func(t *testing.T, s *script, r *running) {
 		p := next(t, s.delta)
 		p.next()
-		p.send(change(envoyrules.Cluster, "n", wrap("web", "1", eds("web", ""))))
-		p.send(change(envoyrules.Assignment, "n", wrap("web", "1", endpoints("web", "10.0.0.1"))))
+		p.send(change(rules.Cluster, "n", wrap("web", "1", eds("web", ""))))
+		p.send(change(rules.Assignment, "n", wrap("web", "1", endpoints("web", "10.0.0.1"))))
 		equal(t, "set", said(r.latest()), "web=10.0.0.1")
 		p.next()
 		for i := range 5000 {
 			name := fmt.Sprint("foreign-", i)
-			p.send(change(envoyrules.Assignment, "n", wrap(name, "1", endpoints(name, "10.0.0.2"))))
-			gone := removal(envoyrules.Assignment, "n", name+"-gone")
+			p.send(change(rules.Assignment, "n", wrap(name, "1", endpoints(name, "10.0.0.2"))))
+			gone := removal(rules.Assignment, "n", name+"-gone")
 			gone.ResourceErrors = []*discoveryv3.ResourceError{{ResourceName: &discoveryv3.ResourceName{Name: name + "-wrong"}, ErrorDetail: &statuspb.Status{Code: int32(codes.Internal)}}}
 			p.send(gone)
-			p.send(removal(envoyrules.Cluster, "n", name))
+			p.send(removal(rules.Cluster, "n", name))
 			synctest.Wait()
 			for len(p.requests) > 0 {
 				p.next()
@@ -242,7 +242,7 @@ func TestForeignResourcesAreNotKept(t *testing.T) {
 		defer r.mu.Unlock()
 		for _, table := range []*table{r.clusters, r.assignments} {
 			equal(t, "entries", len(table.entries), 1)
-			equal(t, "agenda", len(table.agenda), 0)
+			equal(t, "agenda", len(table.agenda.Items), 0)
 			if len(table.touched) > 1 {
 				t.Errorf("%d names wait for the next set", len(table.touched))
 			}
@@ -282,24 +282,24 @@ func TestARemovedClusterIsNoProblem(t *testing.T) {
 	scripted(t, grpcSource(corev3.ApiConfigSource_DELTA_GRPC, "one"), func(t *testing.T, s *script, r *running) {
 		c := next(t, s.delta)
 		c.next()
-		c.send(change(envoyrules.Cluster, "n1", wrap("web", "1", eds("web", "")), wrap("api", "1", eds("api", ""))))
+		c.send(change(rules.Cluster, "n1", wrap("web", "1", eds("web", "")), wrap("api", "1", eds("api", ""))))
 		e := next(t, s.delta)
 		e.next()
-		e.send(change(envoyrules.Assignment, "n2", wrap("web", "1", endpoints("web", "10.0.0.1")), wrap("api", "1", endpoints("api", "10.0.0.2"))))
+		e.send(change(rules.Assignment, "n2", wrap("web", "1", endpoints("web", "10.0.0.1")), wrap("api", "1", endpoints("api", "10.0.0.2"))))
 		equal(t, "set", said(r.latest()), "api=10.0.0.2 web=10.0.0.1")
-		e.send(removal(envoyrules.Assignment, "n3", "web"))
+		e.send(removal(rules.Assignment, "n3", "web"))
 		r.nothing()
-		c.send(removal(envoyrules.Cluster, "n4", "web"))
+		c.send(removal(rules.Cluster, "n4", "web"))
 		set := r.latest()
 		equal(t, "set", said(set), "api=10.0.0.2")
 		equal(t, "problems", len(set.Problems), 0)
 
-		e.send(removal(envoyrules.Assignment, "n5", "api"))
+		e.send(removal(rules.Assignment, "n5", "api"))
 		time.Sleep(leaving / 2)
 		r.nothing()
-		e.send(change(envoyrules.Assignment, "n6", wrap("api", "2", endpoints("api", "10.0.0.3"))))
+		e.send(change(rules.Assignment, "n6", wrap("api", "2", endpoints("api", "10.0.0.3"))))
 		equal(t, "it is back", said(r.latest()), "api=10.0.0.3")
-		e.send(removal(envoyrules.Assignment, "n7", "api"))
+		e.send(removal(rules.Assignment, "n7", "api"))
 		time.Sleep(leaving)
 		equal(t, "it stays away", said(r.latest()), "api=none")
 	})

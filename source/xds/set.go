@@ -7,10 +7,11 @@ import (
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 
+	"hdsd/envoy"
 	"hdsd/source"
 )
 
-// parts are the parts of a cluster. The same parts give the same pointer.
+// parts are the parts of a cluster. Equal parts keep the pointer.
 type parts struct {
 	config     *clusterv3.Cluster
 	assignment *source.Assignment
@@ -23,8 +24,8 @@ type parts struct {
 // empty.
 func (p parts) cluster() bool { return p != (parts{}) && !p.lone }
 
-// build makes the set of what is known. While a cluster waits for its endpoints, its
-// version from the set before stays; a new one is left out. Guarded by Source.mu.
+// build makes the set of known resources. While a cluster waits for its endpoints, its version
+// from the set before stays; a new one is left out. Guarded by Source.mu.
 func (s *Source) build(now time.Time) *source.Set {
 	s.refresh(now)
 	set := &source.Set{Source: s.options.Name, Clusters: s.latest.clusters, Problems: slices.Clip(s.latest.problems)}
@@ -42,12 +43,12 @@ func (s *Source) build(now time.Time) *source.Set {
 	return set
 }
 
-// unread reports whether the server may have clusters and has never said which.
+// unread reports whether the server may have clusters and has never answered about them.
 func (s *Source) unread() bool {
 	return !s.clusters.talk.heard && len(s.clusters.entries) == 0 && !s.unserved()
 }
 
-// silenceAdvice says what to do about a server that has said nothing.
+// silenceAdvice returns the remedy for a silent server.
 func (s *Source) silenceAdvice() string {
 	if s.clusters.talk.open {
 		return "it can be reached, but may know no node such as hdsd's: set sources[].node as it expects, such as {cluster: eg}"
@@ -61,8 +62,8 @@ func (s *Source) unserved() bool {
 	return s.toldAssignments() && len(s.clusters.entries) == 0 && s.clusters.talk.unserved >= len(s.settings.servers())
 }
 
-// keeps says that a valid version stays in use, if there is one.
-func (e *entry) keeps() string {
+// fallback describes the last valid version, if there is one.
+func (e *entry) fallback() string {
 	if e.good == nil {
 		return ""
 	}
@@ -72,7 +73,7 @@ func (e *entry) keeps() string {
 // parts returns the parts of a cluster, unless it has to wait for its endpoints.
 func (s *Source) parts(e *entry, set *source.Set, now time.Time) (p parts, ok bool) {
 	if e.refused != nil {
-		s.problem(set, e.name, false, "what the management server says of it is refused: %s%s", e.refused.reason, e.keeps())
+		s.problem(set, e.name, false, "what the management server says of it is refused: %s%s", e.refused.reason, e.fallback())
 	}
 	if e.report != "" {
 		s.problem(set, e.name, true, "the management server says: %s", e.report)
@@ -84,12 +85,12 @@ func (s *Source) parts(e *entry, set *source.Set, now time.Time) (p parts, ok bo
 		return p, e.refused != nil
 	}
 	p.config = e.good.decoded.config
-	if !(&source.Cluster{Config: p.config}).EDS() {
+	if !envoy.IsEDS(p.config) {
 		p.assignment = e.good.decoded.lists
 		return p, true
 	}
-	name, ours := assignmentOf(e.good)
-	if !ours {
+	name, isAssignment := assignmentOf(e.good)
+	if !isAssignment {
 		return p, true
 	}
 	a := s.assignments.entries[name]
@@ -101,11 +102,11 @@ func (s *Source) parts(e *entry, set *source.Set, now time.Time) (p parts, ok bo
 	return p, true
 }
 
-// endpoints returns the endpoints that an assignment gives to a cluster. If there are
-// none, it says why.
+// endpoints returns the endpoints that an assignment has for a cluster, or the reason why there
+// are none.
 func (s *Source) endpoints(cluster string, a *entry, set *source.Set) (assignment *source.Assignment, rejected string) {
 	if a.refused != nil {
-		s.problem(set, cluster, false, "the ClusterLoadAssignment %q that the management server sent is refused: %s%s", a.name, a.refused.reason, a.keeps())
+		s.problem(set, cluster, false, "the ClusterLoadAssignment %q that the management server sent is refused: %s%s", a.name, a.refused.reason, a.fallback())
 	}
 	if a.report != "" {
 		s.problem(set, cluster, true, "the management server says of the ClusterLoadAssignment %q: %s", a.name, a.report)
@@ -133,7 +134,7 @@ func (s *Source) endpoints(cluster string, a *entry, set *source.Set) (assignmen
 // cluster makes a cluster of its parts.
 func (s *Source) cluster(name string, p parts) *source.Cluster {
 	c := &source.Cluster{
-		Source: s.options.Name, Name: name, ServiceName: name, File: s.where,
+		Source: s.options.Name, Name: name, ServiceName: name, File: s.server,
 		Config: p.config, Assignment: p.assignment, HealthChecks: p.config.GetHealthChecks(), Rejected: p.rejected, Lone: p.lone, Stale: p.stale,
 	}
 	if service := p.config.GetEdsClusterConfig().GetServiceName(); service != "" && c.EDS() {
@@ -143,7 +144,7 @@ func (s *Source) cluster(name string, p parts) *source.Cluster {
 }
 
 func (s *Source) problem(set *source.Set, name string, warning bool, format string, args ...any) {
-	set.Problems = append(set.Problems, source.Problem{File: s.where, Resource: name, Message: fmt.Sprintf(format, args...), Warning: warning})
+	set.Problems = append(set.Problems, source.Problem{File: s.server, Resource: name, Message: fmt.Sprintf(format, args...), Warning: warning})
 }
 
 // same reports whether two sets are equal.

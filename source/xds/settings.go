@@ -26,8 +26,8 @@ type settings struct {
 	minimumClusters         int
 }
 
-func settingsOf(from *corev3.ConfigSource) settings {
-	api := from.GetApiConfigSource()
+func settingsOf(c *corev3.ConfigSource) settings {
+	api := c.GetApiConfigSource()
 	s := settings{api: api, fetchTimeout: defaultFetchTimeout}
 	switch api.GetApiType() {
 	case corev3.ApiConfigSource_REST:
@@ -40,7 +40,7 @@ func settingsOf(from *corev3.ConfigSource) settings {
 		s.delta, s.aggregated = true, true
 	default:
 	}
-	if timeout := from.GetInitialFetchTimeout(); timeout != nil {
+	if timeout := c.GetInitialFetchTimeout(); timeout != nil {
 		s.fetchTimeout = timeout.AsDuration()
 	}
 	for _, v := range api.GetConfigValidators() {
@@ -55,15 +55,15 @@ func settingsOf(from *corev3.ConfigSource) settings {
 // servers returns the addresses to ask, in order.
 func (s *settings) servers() []string {
 	if s.rest {
-		all := make([]string, len(s.api.GetClusterNames()))
+		names := make([]string, len(s.api.GetClusterNames()))
 		for i, base := range s.api.GetClusterNames() {
-			all[i] = strings.TrimRight(base, "/")
+			names[i] = strings.TrimRight(base, "/")
 		}
-		return all
+		return names
 	}
-	all := make([]string, len(s.api.GetGrpcServices()))
+	names := make([]string, len(s.api.GetGrpcServices()))
 	for i, service := range s.api.GetGrpcServices() {
-		all[i] = service.GetGoogleGrpc().GetTargetUri()
+		names[i] = service.GetGoogleGrpc().GetTargetUri()
 	}
-	return all
+	return names
 }

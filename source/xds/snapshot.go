@@ -18,15 +18,15 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"hdsd/internal/envoyrules"
+	"hdsd/envoy/rules"
 	"hdsd/internal/yamlpb"
 )
 
 const maxSnapshotBytes = 1 << 30
 
-// known returns all resources in use, in any order.
-func (s *Source) known(now time.Time) []*discoveryv3.Resource {
-	var all []*discoveryv3.Resource
+// knownResources returns all resources in use, in any order.
+func (s *Source) knownResources(now time.Time) []*discoveryv3.Resource {
+	var list []*discoveryv3.Resource
 	for _, t := range []*table{s.clusters, s.assignments} {
 		for name, e := range t.entries {
 			if e.good == nil || !t.subscribed(e) {
@@ -39,57 +39,57 @@ func (s *Source) known(now time.Time) []*discoveryv3.Resource {
 			if !e.expires.IsZero() {
 				r.Ttl = durationpb.New(max(time.Nanosecond, e.expires.Sub(now)))
 			}
-			all = append(all, r)
+			list = append(list, r)
 		}
 	}
-	return all
+	return list
 }
 
-// receipt is the key of the time when a resource with a lease came, in a snapshot.
+// receipt is the key of the arrival of a resource with a lease, in a snapshot.
 const receipt = "hdsd.received"
 
-func stamp(when time.Time) *anypb.Any {
-	packed, _ := anypb.New(timestamppb.New(when)) // a timestamp can be encoded
+func stamp(t time.Time) *anypb.Any {
+	packed, _ := anypb.New(timestamppb.New(t)) // a timestamp can be encoded
 	return packed
 }
 
-// receivedAt returns when a resource of a snapshot came, if that counts.
+// receivedAt returns the arrival of a resource of a snapshot, if that counts.
 func receivedAt(r *discoveryv3.Resource) time.Time {
-	when := &timestamppb.Timestamp{}
-	if packed := r.GetMetadata().GetTypedFilterMetadata()[receipt]; packed == nil || packed.UnmarshalTo(when) != nil {
+	t := &timestamppb.Timestamp{}
+	if packed := r.GetMetadata().GetTypedFilterMetadata()[receipt]; packed == nil || packed.UnmarshalTo(t) != nil {
 		return time.Time{}
 	}
-	return when.AsTime()
+	return t.AsTime()
 }
 
-// servers identifies the servers of a source, and whom they answer. Versions of another
+// servers identifies the servers of a source, and the node that they answer. Versions of another
 // source's servers mean something else, and so do those for another node.
 func (s *Source) servers() string {
-	all := strings.Join(s.settings.servers(), " ")
+	joined := strings.Join(s.settings.servers(), " ")
 	if s.options.As == nil {
-		return all
+		return joined
 	}
 	node, _ := proto.MarshalOptions{Deterministic: true}.Marshal(s.options.As) // it was decoded
-	return fmt.Sprintf("%s as %x", all, sha256.Sum256(node))
+	return fmt.Sprintf("%s as %x", joined, sha256.Sum256(node))
 }
 
 // writeTo writes a DiscoveryResponse with the resources, one after the other.
 // Its nonce is the time.
-func writeTo(to io.Writer, servers string, now time.Time, all []*discoveryv3.Resource) error {
+func writeTo(dest io.Writer, servers string, now time.Time, resources []*discoveryv3.Resource) error {
 	first, err := proto.Marshal(&discoveryv3.DiscoveryResponse{VersionInfo: servers, Nonce: now.Format(time.RFC3339Nano)})
 	if err != nil {
 		return err
 	}
-	w := bufio.NewWriterSize(to, 64<<10)
+	w := bufio.NewWriterSize(dest, 64<<10)
 	_, _ = w.Write(first) // Flush returns the error
 	packed := &anypb.Any{TypeUrl: wrapperType}
-	one := &discoveryv3.DiscoveryResponse{Resources: []*anypb.Any{packed}}
+	response := &discoveryv3.DiscoveryResponse{Resources: []*anypb.Any{packed}}
 	var buffer []byte
-	for _, r := range all {
+	for _, r := range resources {
 		if packed.Value, err = (proto.MarshalOptions{}).MarshalAppend(packed.Value[:0], r); err != nil {
 			return err
 		}
-		if buffer, err = (proto.MarshalOptions{}).MarshalAppend(buffer[:0], one); err != nil {
+		if buffer, err = (proto.MarshalOptions{}).MarshalAppend(buffer[:0], response); err != nil {
 			return err
 		}
 		_, _ = w.Write(buffer)
@@ -99,7 +99,7 @@ func writeTo(to io.Writer, servers string, now time.Time, all []*discoveryv3.Res
 
 // restore restores the resources of the file, if it is of the same servers.
 func (s *Source) restore() error {
-	about, err := os.Stat(s.options.Snapshot)
+	info, err := os.Stat(s.options.Snapshot)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -117,21 +117,21 @@ func (s *Source) restore() error {
 	if response.GetVersionInfo() != s.servers() {
 		return nil
 	}
-	updates := map[string]*update{envoyrules.Cluster: {}, envoyrules.Assignment: {}}
+	updates := map[string]*update{rules.Cluster: {}, rules.Assignment: {}}
 	for _, packed := range response.GetResources() {
-		one, wrapped := unwrap(packed, "")
-		one.received = receivedAt(wrapped)
-		if u := updates[one.body.GetTypeUrl()]; u != nil {
-			u.items = append(u.items, one)
+		item, wrapped := unwrap(packed, "")
+		item.received = receivedAt(wrapped)
+		if u := updates[item.body.GetTypeUrl()]; u != nil {
+			u.items = append(u.items, item)
 		}
 	}
 	written, err := time.Parse(time.RFC3339Nano, response.GetNonce())
-	if err != nil { // the file is of a release that wrote none
-		written = about.ModTime()
+	if err != nil { // a file of a release that wrote none
+		written = info.ModTime()
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.restored = about.ModTime()
+	s.restored = info.ModTime()
 	for _, t := range []*table{s.clusters, s.assignments} {
 		t.apply(updates[t.typeURL], written)
 		if len(updates[t.typeURL].items) > 0 {
@@ -141,14 +141,14 @@ func (s *Source) restore() error {
 			t.dropRefused(e)
 		}
 		for _, e := range s.assignments.entries {
-			e.asked, e.overdue = time.Now(), false
+			e.subscribedAt, e.overdue = time.Now(), false
 			s.assignments.schedule(e)
 		}
 	}
 	s.unasked = make(map[string]item)
-	for _, one := range updates[envoyrules.Assignment].items {
-		if s.assignments.entries[one.name] == nil {
-			s.unasked[one.name] = one
+	for _, resource := range updates[rules.Assignment].items {
+		if s.assignments.entries[resource.name] == nil {
+			s.unasked[resource.name] = resource
 		}
 	}
 	s.options.Log.Info().Str("event", "upstream_restored").Str("source", s.options.Name).

@@ -12,7 +12,7 @@ import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	"google.golang.org/protobuf/types/known/durationpb"
 
-	"hdsd/internal/envoyrules"
+	"hdsd/envoy/rules"
 )
 
 // TestSnapshot: a restart while the server is away goes on with what was known.
@@ -24,10 +24,10 @@ func TestSnapshot(t *testing.T) {
 		stop := n.serve("one", s.register)
 		r := n.run(deltaSource, keep)
 		p := next(t, s.delta)
-		p.send(change(envoyrules.Cluster, "n1", wrap("web", "7", eds("web", "svc")), wrap("bad", "1", inline("other"))))
+		p.send(change(rules.Cluster, "n1", wrap("web", "7", eds("web", "svc")), wrap("bad", "1", inline("other"))))
 		mortal := wrap("svc", "8", endpoints("svc", "10.0.0.1"))
 		mortal.Ttl = durationpb.New(48 * time.Hour)
-		p.send(change(envoyrules.Assignment, "n2", mortal))
+		p.send(change(rules.Assignment, "n2", mortal))
 		r.latest()
 		if _, err := os.Stat(path); err == nil {
 			t.Error("written at once")
@@ -37,7 +37,7 @@ func TestSnapshot(t *testing.T) {
 		if _, err := os.Stat(path); err != nil {
 			t.Error(err)
 		}
-		p.send(change(envoyrules.Cluster, "n3", wrap("db", "9", inline("db", "10.0.0.2"))))
+		p.send(change(rules.Cluster, "n3", wrap("db", "9", inline("db", "10.0.0.2"))))
 		equal(t, "set", said(r.latest()), "!bad=none db=10.0.0.2 web=10.0.0.1")
 		r.stop()
 		stop()
@@ -71,11 +71,11 @@ func TestSnapshot(t *testing.T) {
 		p = reconnect(t, s.delta)
 		equal(t, "versions", fmt.Sprint(p.next().GetInitialResourceVersions()), "map[db:9 web:7]")
 		equal(t, "versions", fmt.Sprint(p.next().GetInitialResourceVersions()), "map[svc:8]")
-		p.send(change(envoyrules.Cluster, "n0", wrap("new", "1", eds("new", ""))))
+		p.send(change(rules.Cluster, "n0", wrap("new", "1", eds("new", ""))))
 		equal(t, "a cluster waits for its endpoints", r.latest().Awaited, true)
-		p.send(change(envoyrules.Assignment, "n0", wrap("new", "1", endpoints("new", "10.0.0.3"))))
+		p.send(change(rules.Assignment, "n0", wrap("new", "1", endpoints("new", "10.0.0.3"))))
 		equal(t, "all is said", r.latest().Answered(), true)
-		p.send(removal(envoyrules.Cluster, "n1", "db", "new"))
+		p.send(removal(rules.Cluster, "n1", "db", "new"))
 		set = r.latest()
 		equal(t, "set", said(set), "web=10.0.0.1")
 		equal(t, "problems", len(set.Problems), 0)
@@ -97,7 +97,7 @@ func TestSnapshotWithoutEndpoints(t *testing.T) {
 		stop := n.serve("one", s.register)
 		defer stop()
 		r := n.run(deltaSource, keep)
-		next(t, s.delta).send(change(envoyrules.Cluster, "n1", wrap("web", "1", eds("web", ""))))
+		next(t, s.delta).send(change(rules.Cluster, "n1", wrap("web", "1", eds("web", ""))))
 		synctest.Wait()
 		r.stop()
 		written := time.Now().Add(-time.Hour)
@@ -107,7 +107,7 @@ func TestSnapshotWithoutEndpoints(t *testing.T) {
 		r = n.run(deltaSource, keep)
 		defer r.stop()
 		r.nothing()
-		next(t, s.delta).send(change(envoyrules.Assignment, "n2", wrap("web", "1", endpoints("web", "10.0.0.1"))))
+		next(t, s.delta).send(change(rules.Assignment, "n2", wrap("web", "1", endpoints("web", "10.0.0.1"))))
 		equal(t, "set", said(r.latest()), "web=10.0.0.1")
 	})
 }
@@ -135,7 +135,7 @@ func TestAgeOverARestart(t *testing.T) {
 		said := time.Now()
 		mortal := wrap("db", "1", inline("db", "10.0.0.1"))
 		mortal.Ttl = durationpb.New(time.Hour)
-		p.send(change(envoyrules.Cluster, "n1", mortal))
+		p.send(change(rules.Cluster, "n1", mortal))
 		for range 5 {
 			time.Sleep(100 * time.Second)
 			since("at any time", time.Now(), contactEvery+2*snapshotEvery)

@@ -11,7 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
 
-	"hdsd/internal/envoyrules"
+	"hdsd/envoy/rules"
 )
 
 // stateStream speaks the state of the world on one stream. Guarded by Source.mu.
@@ -25,7 +25,7 @@ type stateStream struct {
 type stateType struct {
 	*table
 	scope   scope
-	limit   time.Duration // after which silence is told
+	limit   time.Duration // after which silence is reported
 	begun   bool          // a request was sent
 	change  int           // of the table, at the last request
 	list    []string
@@ -46,7 +46,7 @@ func newStateStream(c *channel) *stateStream {
 	return s
 }
 
-// due returns after what time a request is due; negative is never.
+// due returns the time until a request is due; negative is never.
 func (t *stateType) due(now time.Time) time.Duration {
 	switch {
 	case !t.begun && !t.asks(t.scope):
@@ -79,7 +79,7 @@ func (t *stateType) ask(now time.Time) (differ bool) {
 	for _, name := range t.list {
 		e := t.entries[name]
 		t.newest = max(t.newest, e.serial)
-		if _, known := slices.BinarySearch(last, name); known && e.serial <= newest {
+		if _, found := slices.BinarySearch(last, name); found && e.serial <= newest {
 			continue
 		}
 		if added = append(added, name); e.good == nil {
@@ -108,9 +108,9 @@ func (s *stateStream) next(now time.Time) *discoveryv3.DiscoveryRequest {
 		if t.due(now) != 0 {
 			continue
 		}
-		again := t.overdue(s.channel, now)
+		repeat := t.overdue(s.channel, now)
 		differ := t.ask(now)
-		if t.begun && !differ && !again && !t.answers(now) {
+		if t.begun && !differ && !repeat && !t.answers(now) {
 			continue
 		}
 		if t.refusal != nil {
@@ -119,7 +119,7 @@ func (s *stateStream) next(now time.Time) *discoveryv3.DiscoveryRequest {
 		request := &discoveryv3.DiscoveryRequest{
 			TypeUrl: t.typeURL, ResourceNames: t.list, ResponseNonce: t.nonce, VersionInfo: t.version, ErrorDetail: t.refusal,
 		}
-		if again {
+		if repeat {
 			request.VersionInfo = "" // else the server may find that nothing is new
 		}
 		if s.first || !s.channel.nodeOnce {
@@ -131,13 +131,13 @@ func (s *stateStream) next(now time.Time) *discoveryv3.DiscoveryRequest {
 	return nil
 }
 
-// overdue reports whether the server has to be asked once more, and tells if it is silent.
-func (t *stateType) overdue(c *channel, now time.Time) (again bool) {
+// overdue reports whether the server has to be asked once more, and reports its silence.
+func (t *stateType) overdue(c *channel, now time.Time) (repeat bool) {
 	if t.open.due(now, t.version, t.limit) != 0 {
 		return false
 	}
-	if now.Sub(t.open.asked) < t.limit {
-		t.open.again = true
+	if now.Sub(t.open.requestedAt) < t.limit {
+		t.open.repeated = true
 		return true
 	}
 	t.open.noticed = true
@@ -146,16 +146,16 @@ func (t *stateType) overdue(c *channel, now time.Time) (again bool) {
 	return false
 }
 
-// backlog counts what a server sends without waiting for a NACK.
-func (s *stateStream) backlog() (most int) {
+// backlog counts responses that a server sends without waiting for a NACK.
+func (s *stateStream) backlog() (count int) {
 	for _, t := range s.types {
-		most = max(most, t.pushed)
+		count = max(count, t.pushed)
 	}
-	return most
+	return count
 }
 
-// take accepts a response, or refuses one that exceeds a limit.
-func (s *stateStream) take(response *discoveryv3.DiscoveryResponse, excess string) error {
+// handle accepts a response, or refuses one that exceeds a limit.
+func (s *stateStream) handle(response *discoveryv3.DiscoveryResponse, excess string) error {
 	source := s.channel.source
 	i := slices.IndexFunc(s.types, func(t *stateType) bool {
 		return t.typeURL == response.GetTypeUrl() || response.GetTypeUrl() == "" && len(s.types) == 1
@@ -194,8 +194,7 @@ func wrongStream(have, want string) *rejection {
 	return &rejection{whole: fmt.Sprintf("its type_url is %q, and this stream is for %q", have, want)}
 }
 
-// unasked is the error for a response that nobody asked for. It does not end the
-// stream.
+// unasked is the error for a response without a request. It does not end the stream.
 type unasked string
 
 func (u unasked) Error() string {
@@ -206,7 +205,7 @@ func (u unasked) Error() string {
 var wrapperType = "type.googleapis.com/" + string((&discoveryv3.Resource{}).ProtoReflect().Descriptor().FullName())
 
 func stateUpdate(t *table, response *discoveryv3.DiscoveryResponse) *update {
-	u := &update{version: response.GetVersionInfo(), full: t.typeURL == envoyrules.Cluster, errors: response.GetResourceErrors()}
+	u := &update{version: response.GetVersionInfo(), full: t.typeURL == rules.Cluster, errors: response.GetResourceErrors()}
 	u.items = make([]item, len(response.GetResources()))
 	for i, packed := range response.GetResources() {
 		u.items[i], _ = unwrap(packed, u.version)
@@ -220,32 +219,32 @@ func unwrap(packed *anypb.Any, version string) (item, *discoveryv3.Resource) {
 		return item{version: version, body: packed}, nil
 	}
 	wrapped := &discoveryv3.Resource{}
-	w := envoyrules.Weigh(wrapped.ProtoReflect().Descriptor(), packed.GetValue())
+	w := rules.Weigh(wrapped.ProtoReflect().Descriptor(), packed.GetValue())
 	if excess := w.Excess(); excess != "" {
 		return item{version: version, wrong: excess}, nil
 	}
 	if err := proto.Unmarshal(packed.GetValue(), wrapped); err != nil {
 		return item{version: version, wrong: fmt.Sprintf("it cannot be decoded: %s", err)}, nil
 	}
-	one := itemOf(wrapped)
-	if one.version == "" {
-		one.version = version
+	result := itemOf(wrapped)
+	if result.version == "" {
+		result.version = version
 	}
-	return one, wrapped
+	return result, wrapped
 }
 
 // itemOf makes an item of a resource with a name of its own.
 func itemOf(r *discoveryv3.Resource) item {
-	one := item{name: r.GetName(), version: r.GetVersion(), body: r.GetResource(), ttl: max(0, r.GetTtl().AsDuration())}
+	result := item{name: r.GetName(), version: r.GetVersion(), body: r.GetResource(), ttl: max(0, r.GetTtl().AsDuration())}
 	if long := r.GetResourceName().GetName(); long != "" {
-		if one.name != "" {
-			one.wrong = "it has a name and a resource_name: only one of them may be set"
+		if result.name != "" {
+			result.wrong = "it has a name and a resource_name: only one of them may be set"
 		}
-		one.name = long
+		result.name = long
 	}
 	if r.GetTtl() != nil && r.GetTtl().CheckValid() != nil {
-		one.wrong = "its ttl is not a duration"
+		result.wrong = "its ttl is not a duration"
 	}
-	one.ttl = min(one.ttl, 100*365*24*time.Hour)
-	return one
+	result.ttl = min(result.ttl, 100*365*24*time.Hour)
+	return result
 }

@@ -11,7 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
 
-	"hdsd/internal/envoyrules"
+	"hdsd/envoy/rules"
 )
 
 // scripted runs a source against a script at "one", in a bubble.
@@ -51,32 +51,32 @@ func TestStateOfTheWorldRequests(t *testing.T) {
 		equal(t, "first", text(p.next()), `{`+nodeField+`,`+clustersURL+`}`)
 		p.quiet() // no names to ask for yet: an empty list would ask for all
 
-		p.send(state(envoyrules.Cluster, "c1", "n1", eds("web", ""), eds("api", "svc")))
+		p.send(state(rules.Cluster, "c1", "n1", eds("web", ""), eds("api", "svc")))
 		equal(t, "ack", text(p.next()), `{"version_info":"c1",`+nodeField+`,`+clustersURL+`,"response_nonce":"n1"}`)
 		equal(t, "names", text(p.next()), `{`+nodeField+`,"resource_names":["svc","web"],`+endpointURL+`}`)
 		r.nothing() // endpoints are waited for
 
-		p.send(state(envoyrules.Assignment, "e1", "n2", endpoints("web", "10.0.0.1"), endpoints("other", "10.0.0.9")))
+		p.send(state(rules.Assignment, "e1", "n2", endpoints("web", "10.0.0.1"), endpoints("other", "10.0.0.9")))
 		equal(t, "ack", text(p.next()), `{"version_info":"e1",`+nodeField+`,"resource_names":["svc","web"],`+endpointURL+`,"response_nonce":"n2"}`)
 		r.nothing()
-		p.send(state(envoyrules.Assignment, "e2", "n3", endpoints("svc", "10.0.0.2")))
+		p.send(state(rules.Assignment, "e2", "n3", endpoints("svc", "10.0.0.2")))
 		equal(t, "nonce", p.next().GetResponseNonce(), "n3")
 		equal(t, "in part", said(r.latest()), "api=10.0.0.2 web=10.0.0.1")
 
-		p.send(state(envoyrules.Cluster, "c2", "n4", eds("api", "svc")))
+		p.send(state(rules.Cluster, "c2", "n4", eds("api", "svc")))
 		equal(t, "ack", text(p.next()), `{"version_info":"c2",`+nodeField+`,`+clustersURL+`,"response_nonce":"n4"}`)
 		equal(t, "unsubscribed", text(p.next()), `{"version_info":"e2",`+nodeField+`,"resource_names":["svc"],`+endpointURL+`,"response_nonce":"n3"}`)
 		equal(t, "missing is removed", said(r.latest()), "api=10.0.0.2")
-		p.send(state(envoyrules.Cluster, "c3", "n5"))
+		p.send(state(rules.Cluster, "c3", "n5"))
 		p.next()
 		p.quiet() // an empty list would ask for everything
-		p.send(state(envoyrules.Assignment, "e3", "n6", endpoints("svc", "10.0.0.3")))
+		p.send(state(rules.Assignment, "e3", "n6", endpoints("svc", "10.0.0.3")))
 		equal(t, "ack", text(p.next()), `{"version_info":"e3",`+nodeField+`,"resource_names":["svc"],`+endpointURL+`,"response_nonce":"n6"}`)
-		p.send(state(envoyrules.Cluster, "c4", "n7", eds("api", "svc")))
+		p.send(state(rules.Cluster, "c4", "n7", eds("api", "svc")))
 		p.next()
 		p.quiet() // the names are those of the last request
 		equal(t, "still known", said(r.latest()), "api=10.0.0.3")
-		p.send(state(envoyrules.Cluster, "c5", "n8", eds("new", "")))
+		p.send(state(rules.Cluster, "c5", "n8", eds("new", "")))
 		p.next()
 		equal(t, "another", text(p.next()), `{"version_info":"e3",`+nodeField+`,"resource_names":["new"],`+endpointURL+`,"response_nonce":"n6"}`)
 		equal(t, "known", len(r.Status().Types[1].Resources), 1)
@@ -87,15 +87,15 @@ func TestStateOfTheWorldRejection(t *testing.T) {
 	scripted(t, grpcSource(corev3.ApiConfigSource_AGGREGATED_GRPC, "one"), func(t *testing.T, s *script, r *running) {
 		p := next(t, s.state)
 		p.next()
-		p.send(state(envoyrules.Cluster, "c1", "n1", inline("a", "10.0.0.1"), inline("b", "10.0.0.2"), inline("c", "10.0.0.3")))
+		p.send(state(rules.Cluster, "c1", "n1", inline("a", "10.0.0.1"), inline("b", "10.0.0.2"), inline("c", "10.0.0.3")))
 		p.next()
 		before := r.latest()
 
 		bad := inline("b", "10.0.0.8")
 		bad.LoadAssignment.ClusterName = "" // its own rules ask for one
-		response := state(envoyrules.Cluster, "c2", "n2", inline("a", "10.0.0.7"), bad, inline("d"), inline("d", "10.0.0.4"))
-		response.Resources = append(response.Resources, &anypb.Any{TypeUrl: envoyrules.Assignment, Value: pack(endpoints("e")).GetValue()},
-			&anypb.Any{TypeUrl: envoyrules.Cluster, Value: []byte("\n\x01f\xff")})
+		response := state(rules.Cluster, "c2", "n2", inline("a", "10.0.0.7"), bad, inline("d"), inline("d", "10.0.0.4"))
+		response.Resources = append(response.Resources, &anypb.Any{TypeUrl: rules.Assignment, Value: pack(endpoints("e")).GetValue()},
+			&anypb.Any{TypeUrl: rules.Cluster, Value: []byte("\n\x01f\xff")})
 		p.send(response)
 		nack := p.next()
 		equal(t, "version", nack.GetVersionInfo(), "c1")
@@ -119,7 +119,7 @@ func TestStateOfTheWorldRejection(t *testing.T) {
 		equal(t, "error state", status.Resources[1].Error.GetVersionInfo(), "c2")
 		equal(t, "kept", status.Resources[1].Version, "c1")
 
-		p.send(state(envoyrules.Cluster, "c3", "n3", inline("a", "10.0.0.7"), inline("b", "10.0.0.8")))
+		p.send(state(rules.Cluster, "c3", "n3", inline("a", "10.0.0.7"), inline("b", "10.0.0.8")))
 		ack := p.next()
 		equal(t, "version", ack.GetVersionInfo(), "c3")
 		equal(t, "detail", ack.GetErrorDetail() == nil, true)
@@ -133,10 +133,10 @@ func TestNamelessResourceRemovesNothing(t *testing.T) {
 	scripted(t, grpcSource(corev3.ApiConfigSource_AGGREGATED_GRPC, "one"), func(t *testing.T, s *script, r *running) {
 		p := next(t, s.state)
 		p.next()
-		p.send(state(envoyrules.Cluster, "c1", "n1", inline("a", "10.0.0.1")))
+		p.send(state(rules.Cluster, "c1", "n1", inline("a", "10.0.0.1")))
 		p.next()
 		r.latest()
-		p.send(state(envoyrules.Cluster, "c2", "n2", &clusterv3.Cluster{}, inline("b", "10.0.0.2")))
+		p.send(state(rules.Cluster, "c2", "n2", &clusterv3.Cluster{}, inline("b", "10.0.0.2")))
 		has(t, "detail", p.next().GetErrorDetail().GetMessage(), "1 of 2 resources refused: resources[0] (it has no name)")
 		set := r.latest()
 		equal(t, "set", said(set), "a=10.0.0.1 b=10.0.0.2")
@@ -168,7 +168,7 @@ func TestTypeOfResponse(t *testing.T) {
 		scripted(t, grpcSource(corev3.ApiConfigSource_GRPC, "one"), func(t *testing.T, s *script, r *running) {
 			p := next(t, s.state)
 			p.next()
-			p.send(state(envoyrules.Assignment, "1", "n1", endpoints("a")))
+			p.send(state(rules.Assignment, "1", "n1", endpoints("a")))
 			nack := p.next()
 			equal(t, "nonce", nack.GetResponseNonce(), "n1")
 			has(t, "detail", nack.GetErrorDetail().GetMessage(), "its type_url is", "and this stream is for")
@@ -182,13 +182,13 @@ func TestTypeOfResponse(t *testing.T) {
 func TestStreamForEachType(t *testing.T) {
 	scripted(t, grpcSource(corev3.ApiConfigSource_GRPC, "one"), func(t *testing.T, s *script, r *running) {
 		c := next(t, s.state)
-		equal(t, "clusters", c.next().GetTypeUrl(), envoyrules.Cluster)
+		equal(t, "clusters", c.next().GetTypeUrl(), rules.Cluster)
 		equal(t, "streams", len(s.state), 0)
-		c.send(state(envoyrules.Cluster, "c1", "n1", eds("web", "")))
+		c.send(state(rules.Cluster, "c1", "n1", eds("web", "")))
 		c.next()
 		e := next(t, s.state)
 		equal(t, "endpoints", text(e.next()), `{`+nodeField+`,"resource_names":["web"],`+endpointURL+`}`)
-		e.send(state(envoyrules.Assignment, "e1", "n1", endpoints("web", "10.0.0.1")))
+		e.send(state(rules.Assignment, "e1", "n1", endpoints("web", "10.0.0.1")))
 		e.next()
 		c.quiet()
 		equal(t, "set", said(r.latest()), "web=10.0.0.1")
@@ -201,7 +201,7 @@ func TestNodeOnFirstMessageOnly(t *testing.T) {
 	scripted(t, from, func(t *testing.T, s *script, _ *running) {
 		p := next(t, s.state)
 		equal(t, "first", p.next().GetNode().GetId(), "hdsd-test")
-		p.send(state(envoyrules.Cluster, "c1", "n1", eds("web", "")))
+		p.send(state(rules.Cluster, "c1", "n1", eds("web", "")))
 		equal(t, "ack", p.next().GetNode() == nil, true)
 		equal(t, "next type", p.next().GetNode() == nil, true)
 		p.end(errEnough)
@@ -216,17 +216,17 @@ func TestStateOfTheWorldReconnects(t *testing.T) {
 	scripted(t, grpcSource(corev3.ApiConfigSource_AGGREGATED_GRPC, "one"), func(t *testing.T, s *script, r *running) {
 		p := next(t, s.state)
 		p.next()
-		p.send(state(envoyrules.Cluster, "c1", "n1", eds("web", ""), eds("api", "")))
+		p.send(state(rules.Cluster, "c1", "n1", eds("web", ""), eds("api", "")))
 		p.next()
 		p.next()
-		p.send(state(envoyrules.Assignment, "e1", "n2", endpoints("web", "10.0.0.1")))
+		p.send(state(rules.Assignment, "e1", "n2", endpoints("web", "10.0.0.1")))
 		p.next()
 		p.end(errEnough)
 
 		p = reconnect(t, s.state)
 		equal(t, "clusters", text(p.next()), `{`+nodeField+`,`+clustersURL+`}`)
 		equal(t, "endpoints", text(p.next()), `{`+nodeField+`,"resource_names":["api","web"],`+endpointURL+`}`)
-		p.send(state(envoyrules.Assignment, "e1", "n1", endpoints("web", "10.0.0.1"), endpoints("api", "10.0.0.2")))
+		p.send(state(rules.Assignment, "e1", "n1", endpoints("web", "10.0.0.1"), endpoints("api", "10.0.0.2")))
 		p.next()
 		equal(t, "set", said(r.latest()), "api=10.0.0.2 web=10.0.0.1")
 		p.end(errEnough)
@@ -235,7 +235,7 @@ func TestStateOfTheWorldReconnects(t *testing.T) {
 		p.next()
 		equal(t, "endpoints", text(p.next()), `{`+nodeField+`,"resource_names":["api","web"],`+endpointURL+`}`)
 		r.nothing() // what is known stays
-		p.send(state(envoyrules.Assignment, "e1", "n1", endpoints("web", "10.0.0.1"), endpoints("api", "10.0.0.3")))
+		p.send(state(rules.Assignment, "e1", "n1", endpoints("web", "10.0.0.1"), endpoints("api", "10.0.0.3")))
 		equal(t, "other content", said(r.latest()), "api=10.0.0.3 web=10.0.0.1")
 	})
 }
@@ -245,20 +245,20 @@ func TestStateOfTheWorldTakenUpLater(t *testing.T) {
 	scripted(t, grpcSource(corev3.ApiConfigSource_AGGREGATED_GRPC, "one"), func(t *testing.T, s *script, r *running) {
 		p := next(t, s.state)
 		p.next()
-		p.send(state(envoyrules.Cluster, "c1", "n1", eds("web", ""), eds("api", "")))
+		p.send(state(rules.Cluster, "c1", "n1", eds("web", ""), eds("api", "")))
 		p.next()
 		p.next()
-		p.send(state(envoyrules.Assignment, "e1", "n2", endpoints("web", "10.0.0.1"), endpoints("api", "10.0.0.2")))
+		p.send(state(rules.Assignment, "e1", "n2", endpoints("web", "10.0.0.1"), endpoints("api", "10.0.0.2")))
 		p.next()
-		p.send(state(envoyrules.Cluster, "c2", "n3", eds("api", "")))
+		p.send(state(rules.Cluster, "c2", "n3", eds("api", "")))
 		p.next()
 		equal(t, "names", strings.Join(p.next().GetResourceNames(), " "), "api")
 		equal(t, "set", said(r.latest()), "api=10.0.0.2")
-		p.send(state(envoyrules.Cluster, "c3", "n4", eds("web", ""), eds("api", "")))
+		p.send(state(rules.Cluster, "c3", "n4", eds("web", ""), eds("api", "")))
 		p.next()
 		equal(t, "names", strings.Join(p.next().GetResourceNames(), " "), "api web")
 		r.nothing()
-		p.send(state(envoyrules.Assignment, "e1", "n5", endpoints("web", "10.0.0.1"), endpoints("api", "10.0.0.2")))
+		p.send(state(rules.Assignment, "e1", "n5", endpoints("web", "10.0.0.1"), endpoints("api", "10.0.0.2")))
 		equal(t, "set", said(r.latest()), "api=10.0.0.2 web=10.0.0.1")
 	})
 }
@@ -268,9 +268,9 @@ func TestStateOfTheWorldTakenUpLater(t *testing.T) {
 func TestNobodyWaitsForAbandonedResources(t *testing.T) {
 	scripted(t, grpcSource(corev3.ApiConfigSource_AGGREGATED_GRPC, "one"), func(t *testing.T, s *script, r *running) {
 		p := next(t, s.state)
-		p.send(state(envoyrules.Cluster, "c1", "n1", eds("web", "")))
+		p.send(state(rules.Cluster, "c1", "n1", eds("web", "")))
 		synctest.Wait()
-		p.send(state(envoyrules.Cluster, "c2", "n2", inline("a", "10.0.0.1")))
+		p.send(state(rules.Cluster, "c2", "n2", inline("a", "10.0.0.1")))
 		equal(t, "set", said(r.latest()), "a=10.0.0.1")
 	})
 }

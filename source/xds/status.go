@@ -9,9 +9,9 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 )
 
-// Status is what a source knows at one moment.
+// Status is the state of a source at one moment.
 type Status struct {
-	Node  *corev3.Node // as the server is told
+	Node  *corev3.Node // as sent to the server
 	Types []TypeStatus // clusters, then assignments; always both
 
 	// Fullness is the used share of the limits for clusters, endpoints or bytes,
@@ -19,8 +19,8 @@ type Status struct {
 	Fullness float64
 }
 
-// TypeStatus is what is known of one type of resource. Each type has its own connection
-// state, because each may have a stream of its own.
+// TypeStatus is the state of one type of resource. Each type has its own connection state,
+// because each may have its own stream.
 type TypeStatus struct {
 	TypeURL string
 
@@ -51,12 +51,12 @@ type TypeStatus struct {
 	Resources []Resource // by name
 }
 
-// Resource is one that is known or subscribed to.
+// Resource is a known or subscribed resource.
 type Resource struct {
 	Name    string
 	Version string // its own in delta, else that of its response
 
-	// Config is the version in use, as it came; nil if there is none.
+	// Config is the version in use, as received; nil if there is none.
 	Config      *anypb.Any
 	LastUpdated time.Time // when Config last came
 
@@ -64,7 +64,7 @@ type Resource struct {
 	ClientStatus adminv3.ClientResourceStatus
 	ConfigStatus statusv3.ConfigStatus
 
-	// Error says why the latest version was refused, until that is resolved.
+	// Error is the reason why the latest version was refused, until that is resolved.
 	// FailedConfiguration is that version.
 	Error *adminv3.UpdateFailureState
 }

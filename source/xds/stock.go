@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"hdsd/internal/envoyrules"
+	"hdsd/envoy/rules"
 )
 
 // Bounds that the configuration does not change.
@@ -27,7 +27,7 @@ func (a amount) plus(b amount) amount {
 
 func (a amount) minus(b amount) amount { return a.plus(amount{-b.clusters, -b.endpoints, -b.bytes}) }
 
-// amount returns what a resource counts for; nothing for nil.
+// amount returns the amount of a resource; zero for nil.
 func (t *table) amount(name string, c *content) (a amount) {
 	if c == nil {
 		return a
@@ -40,35 +40,35 @@ func (t *table) amount(name string, c *content) (a amount) {
 	return a
 }
 
-// stock counts what a source has in use, over both types, and knows the limits. Guarded
+// stock counts the resources in use of a source, over both types, and knows the limits. Guarded
 // by Source.mu.
 type stock struct {
-	has, most amount
-	shown     int // bytes of refused resources
-	perOne    int // the most endpoints of one resource
+	current, limit amount
+	shown          int // bytes of refused resources
+	perOne         int // the most endpoints of one resource
 }
 
 func newStock(o *Options) *stock {
 	return &stock{
-		most: amount{
+		limit: amount{
 			clusters: cmp.Or(o.MaxClusters, math.MaxInt), endpoints: cmp.Or(o.MaxEndpoints, math.MaxInt), bytes: maxStockBytes,
 		},
-		perOne: cmp.Or(o.MaxClusterEndpoints, envoyrules.MaxEndpoints),
+		perOne: cmp.Or(o.MaxClusterEndpoints, rules.MaxEndpoints),
 	}
 }
 
-// refusal says which limit a resource exceeds; empty if none.
-func (s *stock) refusal(after, one amount) string {
-	const less = "have it send fewer, or raise limits.%s in hdsd's configuration and restart it"
+// refusal names the limit that a resource exceeds; empty if none.
+func (s *stock) refusal(after, added amount) string {
+	const advice = "have it send fewer, or raise limits.%s in hdsd's configuration and restart it"
 	switch {
-	case after.clusters > s.most.clusters:
-		return fmt.Sprintf("the management server has %d clusters already, and no more are taken: "+less, s.most.clusters, "max_source_clusters")
-	case after.endpoints > s.most.endpoints:
-		return fmt.Sprintf("with its %d endpoints, the management server would have %d, and no more than %d are taken: "+less,
-			one.endpoints, after.endpoints, s.most.endpoints, "max_source_endpoints")
-	case after.bytes > s.most.bytes:
+	case after.clusters > s.limit.clusters:
+		return fmt.Sprintf("the management server has %d clusters already, and no more are taken: "+advice, s.limit.clusters, "max_source_clusters")
+	case after.endpoints > s.limit.endpoints:
+		return fmt.Sprintf("with its %d endpoints, the management server would have %d, and no more than %d are taken: "+advice,
+			added.endpoints, after.endpoints, s.limit.endpoints, "max_source_endpoints")
+	case after.bytes > s.limit.bytes:
 		return fmt.Sprintf("with its %d bytes, the management server would have %d in all, and no more than %d are taken: make several sources of it",
-			one.bytes, after.bytes, s.most.bytes)
+			added.bytes, after.bytes, s.limit.bytes)
 	default:
 		return ""
 	}
@@ -76,17 +76,17 @@ func (s *stock) refusal(after, one amount) string {
 
 // fullness returns the used share of the fullest limit.
 func (s *stock) fullness() float64 {
-	return max(float64(s.has.clusters)/float64(s.most.clusters), float64(s.has.endpoints)/float64(s.most.endpoints), float64(s.has.bytes)/float64(s.most.bytes))
+	return max(float64(s.current.clusters)/float64(s.limit.clusters), float64(s.current.endpoints)/float64(s.limit.endpoints), float64(s.current.bytes)/float64(s.limit.bytes))
 }
 
 // use puts a resource into use; nil takes it out. Abandoned resources do not count.
 func (t *table) use(e *entry, c *content) {
-	t.stock.has = t.stock.has.minus(t.counted(e))
+	t.stock.current = t.stock.current.minus(t.counted(e))
 	e.good = c
-	t.stock.has = t.stock.has.plus(t.counted(e))
+	t.stock.current = t.stock.current.plus(t.counted(e))
 }
 
-// counted returns what an entry counts for in the stock.
+// counted returns the amount of an entry in the stock.
 func (t *table) counted(e *entry) amount {
 	if e == nil || !t.subscribed(e) {
 		return amount{}
@@ -94,8 +94,8 @@ func (t *table) counted(e *entry) amount {
 	return t.amount(e.name, e.good)
 }
 
-// setRefusal records why a resource is refused; nil clears it. It drops what is too large to
-// show.
+// setRefusal records the reason of a refusal; nil clears it. It drops versions that are too
+// large to show.
 func (t *table) setRefusal(e *entry, r *refusal) {
 	t.stock.shown -= len(e.refused.body())
 	if r != nil && t.stock.shown+len(r.body()) > maxShownBytes {
@@ -112,11 +112,11 @@ func (r *refusal) body() []byte {
 	return r.packed.GetValue()
 }
 
-// fit refuses what exceeds the limits. Of the resources that grow, known ones have
-// precedence, then the first by name.
+// fit refuses resources above the limits. Of the growing ones, known ones have precedence, then
+// the first by name.
 func (t *table) fit(candidates map[string]*candidate, removed map[string]bool, full bool) {
-	has := t.stock.has.minus(t.removals(candidates, removed, full))
-	after := has
+	current := t.stock.current.minus(t.removals(candidates, removed, full))
+	after := current
 	for _, c := range candidates {
 		after = after.plus(t.growth(c))
 	}
@@ -128,15 +128,15 @@ func (t *table) fit(candidates map[string]*candidate, removed map[string]bool, f
 		return g.clusters > 0 || g.endpoints > 0 || g.bytes > 0
 	}
 	order := slices.SortedFunc(maps.Values(candidates), func(a, b *candidate) int {
-		return cmp.Or(first(!grows(a), !grows(b)), first(a.known() != nil, b.known() != nil), strings.Compare(a.name, b.name))
+		return cmp.Or(first(!grows(a), !grows(b)), first(a.previous() != nil, b.previous() != nil), strings.Compare(a.name, b.name))
 	})
 	for _, c := range order {
-		after := has.plus(t.growth(c))
+		after := current.plus(t.growth(c))
 		if reason := t.stock.refusal(after, t.amount(c.name, c.content)); reason != "" && grows(c) {
 			c.content, c.wrong = nil, reason
 			continue
 		}
-		has = after
+		current = after
 	}
 }
 
@@ -151,15 +151,15 @@ func first(a, b bool) int {
 	return 1
 }
 
-// growth returns what a candidate adds to the stock.
+// growth returns the amount that a candidate adds to the stock.
 func (t *table) growth(c *candidate) amount {
 	if c.content == nil || c.entry != nil && !t.subscribed(c.entry) {
 		return amount{}
 	}
-	return t.amount(c.name, c.content).minus(t.amount(c.name, c.known()))
+	return t.amount(c.name, c.content).minus(t.amount(c.name, c.previous()))
 }
 
-// removals returns what an update takes out of use.
+// removals returns the amount that an update takes out of use.
 func (t *table) removals(candidates map[string]*candidate, removed map[string]bool, full bool) (a amount) {
 	if full {
 		for name, e := range t.entries {

@@ -9,7 +9,7 @@ import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 
-	"hdsd/internal/envoyrules"
+	"hdsd/envoy/rules"
 )
 
 // atMost bounds what a source may have.
@@ -30,8 +30,8 @@ func counted(t *testing.T, s *Source) {
 			shown += len(e.refused.body())
 		}
 	}
-	if s.stock.has != has || s.stock.shown != shown {
-		t.Fatalf("counted %v and %d bytes to be shown, has %v and %d", s.stock.has, s.stock.shown, has, shown)
+	if s.stock.current != has || s.stock.shown != shown {
+		t.Fatalf("counted %v and %d bytes to be shown, has %v and %d", s.stock.current, s.stock.shown, has, shown)
 	}
 }
 
@@ -42,14 +42,14 @@ func TestMostClusters(t *testing.T) {
 		scripted(t, deltaSource, func(t *testing.T, s *script, r *running) {
 			p := next(t, s.delta)
 			p.next()
-			p.send(change(envoyrules.Cluster, "n1", wrap("c", "1", inline("c", "10.0.0.3")), wrap("b", "1", inline("b", "10.0.0.2"))))
+			p.send(change(rules.Cluster, "n1", wrap("c", "1", inline("c", "10.0.0.3")), wrap("b", "1", inline("b", "10.0.0.2"))))
 			equal(t, "accepted", p.next().GetErrorDetail() == nil, true)
-			p.send(change(envoyrules.Cluster, "n2", wrap("a", "1", inline("a", "10.0.0.1")), wrap("c", "2", inline("c", "10.0.0.7"))))
+			p.send(change(rules.Cluster, "n2", wrap("a", "1", inline("a", "10.0.0.1")), wrap("c", "2", inline("c", "10.0.0.7"))))
 			equal(t, "detail", p.next().GetErrorDetail().GetMessage(), "1 of 2 resources refused: a ("+full+")")
 			set := r.latest()
 			equal(t, "set", said(set), "!a=none b=10.0.0.2 c=10.0.0.7")
 			has(t, "problem", set.Problems[0].String(), "a: ", full)
-			response := removal(envoyrules.Cluster, "n3", "b")
+			response := removal(rules.Cluster, "n3", "b")
 			response.Resources = append(response.Resources, wrap("a", "2", inline("a", "10.0.0.1")))
 			p.send(response)
 			equal(t, "there is room", p.next().GetErrorDetail() == nil, true)
@@ -61,10 +61,10 @@ func TestMostClusters(t *testing.T) {
 		scripted(t, grpcSource(corev3.ApiConfigSource_AGGREGATED_GRPC, "one"), func(t *testing.T, s *script, r *running) {
 			p := next(t, s.state)
 			p.next()
-			p.send(state(envoyrules.Cluster, "1", "n1", inline("c"), inline("b"), inline("a"), inline("d")))
+			p.send(state(rules.Cluster, "1", "n1", inline("c"), inline("b"), inline("a"), inline("d")))
 			has(t, "detail", p.next().GetErrorDetail().GetMessage(), "2 of 4 resources refused: c ("+full+"), d (")
 			equal(t, "the first by name", said(r.latest()), "a= b= !c=none !d=none")
-			p.send(state(envoyrules.Cluster, "2", "n2", inline("c"), inline("a")))
+			p.send(state(rules.Cluster, "2", "n2", inline("c"), inline("a")))
 			equal(t, "there is room", p.next().GetErrorDetail() == nil, true)
 			equal(t, "set", said(r.latest()), "a= c=")
 		}, atMost(2, 100))
@@ -76,28 +76,28 @@ func TestMostEndpoints(t *testing.T) {
 	scripted(t, deltaSource, func(t *testing.T, s *script, r *running) {
 		p := next(t, s.delta)
 		p.next()
-		p.send(change(envoyrules.Cluster, "n1", wrap("db", "1", inline("db", "10.0.0.1", "10.0.0.2")), wrap("web", "1", eds("web", ""))))
-		p.send(change(envoyrules.Assignment, "n2", wrap("web", "1", endpoints("web", "10.0.0.3"))))
+		p.send(change(rules.Cluster, "n1", wrap("db", "1", inline("db", "10.0.0.1", "10.0.0.2")), wrap("web", "1", eds("web", ""))))
+		p.send(change(rules.Assignment, "n2", wrap("web", "1", endpoints("web", "10.0.0.3"))))
 		equal(t, "set", said(r.latest()), "db=10.0.0.1,10.0.0.2 web=10.0.0.3")
 		equal(t, "fullness", r.Status().Fullness, 0.75)
 		for len(p.requests) > 0 {
 			p.next()
 		}
-		p.send(change(envoyrules.Assignment, "n3", wrap("web", "2", endpoints("web", "10.0.0.3", "10.0.0.4", "10.0.0.5"))))
+		p.send(change(rules.Assignment, "n3", wrap("web", "2", endpoints("web", "10.0.0.3", "10.0.0.4", "10.0.0.5"))))
 		equal(t, "detail", p.next().GetErrorDetail().GetMessage(), "1 of 1 resources refused: web (with its 3 endpoints, the management server would have 5, and no more than 4 are taken: "+
 			"have it send fewer, or raise limits.max_source_endpoints in hdsd's configuration and restart it)")
 		equal(t, "set", said(r.latest()), "db=10.0.0.1,10.0.0.2 web=10.0.0.3")
-		p.send(change(envoyrules.Cluster, "n4", wrap("db", "2", inline("db", "10.0.0.1", "10.0.0.2", "10.0.0.6")), wrap("api", "1", inline("api", "10.0.0.8"))))
+		p.send(change(rules.Cluster, "n4", wrap("db", "2", inline("db", "10.0.0.1", "10.0.0.2", "10.0.0.6")), wrap("api", "1", inline("api", "10.0.0.8"))))
 		has(t, "what is known comes first", p.next().GetErrorDetail().GetMessage(), "1 of 2 resources refused: api (")
-		p.send(change(envoyrules.Cluster, "n5", wrap("db", "3", inline("db", "10.0.0.1")), wrap("api", "1", inline("api", "10.0.0.8", "10.0.0.9"))))
+		p.send(change(rules.Cluster, "n5", wrap("db", "3", inline("db", "10.0.0.1")), wrap("api", "1", inline("api", "10.0.0.8", "10.0.0.9"))))
 		equal(t, "what shrinks makes room", p.next().GetErrorDetail() == nil, true)
 		equal(t, "set", said(r.latest()), "api=10.0.0.8,10.0.0.9 db=10.0.0.1 web=10.0.0.3")
-		p.send(change(envoyrules.Cluster, "n5", wrap("api", "2", inline("api", "10.0.0.7", "10.0.0.8", "10.0.0.9")), wrap("db", "4", inline("db")), wrap("zoo", "1", inline("zoo", "10.0.0.6"))))
+		p.send(change(rules.Cluster, "n5", wrap("api", "2", inline("api", "10.0.0.7", "10.0.0.8", "10.0.0.9")), wrap("db", "4", inline("db")), wrap("zoo", "1", inline("zoo", "10.0.0.6"))))
 		has(t, "and before what grows", p.next().GetErrorDetail().GetMessage(), "1 of 3 resources refused: zoo (")
-		p.send(removal(envoyrules.Cluster, "n6", "web"))
+		p.send(removal(rules.Cluster, "n6", "web"))
 		p.next()
 		p.next() // it is given up
-		p.send(change(envoyrules.Cluster, "n7", wrap("last", "1", inline("last", "10.0.0.6"))))
+		p.send(change(rules.Cluster, "n7", wrap("last", "1", inline("last", "10.0.0.6"))))
 		equal(t, "what is given up makes room", p.next().GetErrorDetail() == nil, true)
 	}, atMost(10, 4))
 }
@@ -108,15 +108,15 @@ func TestAbandonedResourcesDoNotCount(t *testing.T) {
 	scripted(t, grpcSource(corev3.ApiConfigSource_AGGREGATED_GRPC, "one"), func(t *testing.T, s *script, r *running) {
 		p := next(t, s.state)
 		web := func(version string) {
-			p.send(state(envoyrules.Cluster, version, "n"+version, eds("web", "")))
+			p.send(state(rules.Cluster, version, "n"+version, eds("web", "")))
 		}
 		web("1")
-		p.send(state(envoyrules.Assignment, "1", "n", endpoints("web", "10.0.0.3", "10.0.0.4", "10.0.0.5")))
+		p.send(state(rules.Assignment, "1", "n", endpoints("web", "10.0.0.3", "10.0.0.4", "10.0.0.5")))
 		equal(t, "set", said(r.latest()), "web=10.0.0.3,10.0.0.4,10.0.0.5")
-		p.send(state(envoyrules.Cluster, "2", "n2"))
+		p.send(state(rules.Cluster, "2", "n2"))
 		equal(t, "nothing is there", said(r.latest()), "")
 		equal(t, "fullness", r.Status().Fullness, 0)
-		p.send(state(envoyrules.Cluster, "2", "n2", inline("db", "10.0.0.6", "10.0.0.7")))
+		p.send(state(rules.Cluster, "2", "n2", inline("db", "10.0.0.6", "10.0.0.7")))
 		equal(t, "there is room", said(r.latest()), "db=10.0.0.6,10.0.0.7")
 		equal(t, "fullness", r.Status().Fullness, 0.5)
 		counted(t, r.Source)
@@ -130,7 +130,7 @@ func TestAbandonedResourcesDoNotCount(t *testing.T) {
 // TestMostBytes: a source never has more than its snapshot may hold.
 func TestMostBytes(t *testing.T) {
 	s := primed(t, deltaSource)
-	s.stock.most.bytes = s.stock.has.bytes + 50
+	s.stock.limit.bytes = s.stock.current.bytes + 50
 	refused := s.accept(s.clusters, &update{items: []item{{version: "1", body: pack(inline("new", "10.0.0.1"))}}})
 	has(t, "refused", refused.String(), "new (with its ", " bytes, the management server would have ", "make several sources of it")
 	counted(t, s)
@@ -143,7 +143,7 @@ func TestRestoreKeepsTheLimits(t *testing.T) {
 		s := newScript(t)
 		stop := n.serve("one", s.register)
 		r := n.run(deltaSource, keep)
-		next(t, s.delta).send(change(envoyrules.Cluster, "n1", wrap("a", "1", inline("a")), wrap("b", "1", inline("b"))))
+		next(t, s.delta).send(change(rules.Cluster, "n1", wrap("a", "1", inline("a")), wrap("b", "1", inline("b"))))
 		synctest.Wait()
 		r.stop()
 		stop()
@@ -210,16 +210,16 @@ func TestRefusedBodiesAreBounded(t *testing.T) {
 func TestRefusedNamesAreForgotten(t *testing.T) {
 	scripted(t, deltaSource, func(t *testing.T, s *script, r *running) {
 		p := next(t, s.delta)
-		p.send(change(envoyrules.Cluster, "n1", wrap("a", "1", inline("a")), wrap("b", "1", inline("other")), wrap("c", "1", inline("other"))))
+		p.send(change(rules.Cluster, "n1", wrap("a", "1", inline("a")), wrap("b", "1", inline("other")), wrap("c", "1", inline("other"))))
 		equal(t, "set", said(r.latest()), "a= !b=none !c=none")
-		p.send(change(envoyrules.Cluster, "n2", wrap("c", "2", inline("c"))))
-		p.send(change(envoyrules.Cluster, "n3", wrap("c", "3", inline("other"))))
+		p.send(change(rules.Cluster, "n2", wrap("c", "2", inline("c"))))
+		p.send(change(rules.Cluster, "n3", wrap("c", "3", inline("other"))))
 		p.end(errEnough)
 		equal(t, "while the server is away", said(r.latest()), "a= !b=none c=")
 		p = reconnect(t, s.delta)
-		p.send(change(envoyrules.Cluster, "n1", wrap("d", "1", inline("other"))))
+		p.send(change(rules.Cluster, "n1", wrap("d", "1", inline("other"))))
 		equal(t, "what is refused now", said(r.latest()), "a= c= !d=none")
-		p.send(&discoveryv3.DeltaDiscoveryResponse{TypeUrl: envoyrules.Cluster, Nonce: "n2"})
+		p.send(&discoveryv3.DeltaDiscoveryResponse{TypeUrl: rules.Cluster, Nonce: "n2"})
 		r.nothing()
 	})
 }

@@ -15,7 +15,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
-	"hdsd/internal/envoyrules"
+	"hdsd/envoy/rules"
 )
 
 // Bounds of one stream: the number of unsent ACKs and NACKs at which it stops
@@ -25,17 +25,17 @@ const (
 	sendTimeout = 30 * time.Second
 )
 
-// standsAfter is after what time a stream counts as connected although the server has
-// said nothing: in delta, it may have nothing new to say.
+// standsAfter is the time after which a silent stream counts as connected: in delta, the server
+// may have nothing new to say.
 const standsAfter = 5 * time.Second
 
-// dialect is a variant of the protocol on one stream. All methods but take are called
-// with Source.mu.
+// dialect is a variant of the protocol on one stream. All methods but handle are called with
+// Source.mu.
 type dialect[Req, Res any] interface {
-	due(now time.Time) time.Duration // after what time there is a request to send; negative: never
+	due(now time.Time) time.Duration // time until a request is due; negative: never
 	next(now time.Time) *Req
-	take(response *Res, excess string) error // an error does not end the stream
-	backlog() int                            // how many ACKs and NACKs wait to be sent
+	handle(response *Res, excess string) error // an error does not end the stream
+	backlog() int                              // how many ACKs and NACKs wait to be sent
 }
 
 // stream runs one stream with a server until it ends.
@@ -81,7 +81,7 @@ func (c *channel) dial(ctx context.Context, conn *grpc.ClientConn) (func(context
 	switch {
 	case c.source.settings.aggregated:
 		state, delta = ads.StreamAggregatedResources, ads.DeltaAggregatedResources
-	case c.tables[0].typeURL == envoyrules.Cluster:
+	case c.tables[0].typeURL == rules.Cluster:
 		state, delta = cds.StreamClusters, cds.DeltaClusters
 	default:
 		state, delta = eds.StreamEndpoints, eds.DeltaEndpoints
@@ -98,8 +98,7 @@ func (c *channel) dial(ctx context.Context, conn *grpc.ClientConn) (func(context
 	}, err
 }
 
-// exchange receives and answers until the stream ends. good is set once a response
-// came.
+// exchange receives and answers until the stream ends. good is set at the first response.
 func exchange[Req, Res any](ctx context.Context, cancel context.CancelCauseFunc, c *channel,
 	stream grpc.BidiStreamingClient[Req, Res], d dialect[Req, Res],
 ) (good bool, err error) {
@@ -126,15 +125,13 @@ func exchange[Req, Res any](ctx context.Context, cancel context.CancelCauseFunc,
 
 // receive accepts a response, and waits while too many ACKs and NACKs are unsent.
 func receive[Req, Res any](ctx context.Context, c *channel, d dialect[Req, Res], response *Res, excess string, sent chan struct{}) {
-	err := d.take(response, excess)
+	err := d.handle(response, excess)
 	c.source.mu.Lock()
 	waiting := d.backlog()
 	c.source.mu.Unlock()
 	if err != nil {
-		if more, ok := c.ignoredPace.Next(time.Now()); ok {
-			c.source.options.Log.Warn().Str("event", "upstream_ignored").Str("source", c.source.options.Name).Err(err).Uint64("more", more).
-				Msg("a response of the management server is ignored")
-		}
+		c.ignoredPace.Warn(time.Now(), &c.source.options.Log, "upstream_ignored").Str("source", c.source.options.Name).Err(err).
+			Msg("a response of the management server is ignored")
 	}
 	notify(c.wake)
 	for waiting > maxBacklog && ctx.Err() == nil {
@@ -148,8 +145,8 @@ func receive[Req, Res any](ctx context.Context, c *channel, d dialect[Req, Res],
 	}
 }
 
-// sendDue sends what is due, as fast as the rate limit allows. It builds each request
-// only when it can send it, so that it is current.
+// sendDue sends due requests, as fast as the rate limit allows. It builds each request only when
+// it can send it, so that it is current.
 func sendDue[Req, Res any](ctx context.Context, cancel context.CancelCauseFunc, c *channel,
 	stream grpc.BidiStreamingClient[Req, Res], d dialect[Req, Res], sent chan struct{},
 ) {
@@ -164,7 +161,7 @@ func sendDue[Req, Res any](ctx context.Context, cancel context.CancelCauseFunc, 
 			c.sleep(ctx, due, true)
 			continue
 		}
-		if wait := c.limit.take(time.Now()); wait > 0 {
+		if wait := take(c.limiter, time.Now()); wait > 0 {
 			c.sleep(ctx, wait, false)
 			continue
 		}
@@ -184,7 +181,7 @@ func sendDue[Req, Res any](ctx context.Context, cancel context.CancelCauseFunc, 
 	}
 }
 
-// larger says how to allow larger responses.
+// larger is the advice for larger responses.
 const larger = "have the server send less at once, or raise limits.max_message_bytes in hdsd's configuration and restart it"
 
 // withAdvice adds advice to the error of a response that is too large.

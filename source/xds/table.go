@@ -5,19 +5,19 @@ import (
 
 	"google.golang.org/protobuf/types/known/anypb"
 
-	"hdsd/internal/envoyrules"
+	"hdsd/envoy/rules"
 )
 
-// table is what is known of the resources of one type. Guarded by Source.mu.
+// table is the known resources of one type. Guarded by Source.mu.
 type table struct {
 	typeURL string
-	minimum int // the number of resources that an update must leave at least
+	minimum int // least number of resources that an update must leave
 
 	// entries are the known resources and, if subscribed by name, the unknown ones too.
 	// change counts the changes to the set of names.
-	entries map[string]*entry
-	change  int
-	asked   int // serial number of the latest subscription
+	entries      map[string]*entry
+	change       int
+	subscription int // serial number of the latest subscription
 
 	timeout time.Duration   // how long a set waits for a resource; 0: for ever
 	touched map[string]bool // the names of entries that have changed since the last set
@@ -27,30 +27,30 @@ type table struct {
 	talk      talk
 	nacks     Patience
 	stock     *stock // of both types
-	endpoints *table // of the table of clusters: that of their endpoints; else nil
+	endpoints *table // in the table of clusters: that of their endpoints; else nil
 }
 
 // wildcard reports whether all resources are subscribed, instead of some by name.
-func (t *table) wildcard() bool { return t.typeURL == envoyrules.Cluster }
+func (t *table) wildcard() bool { return t.typeURL == rules.Cluster }
 
 // entry is one resource.
 type entry struct {
-	name    string
-	serial  int       // differs for each subscription of the name
-	asked   time.Time // when it was subscribed by name; zero: it was not
-	good    *content  // nil: nothing is in use
-	expires time.Time // when good expires; zero: never
-	leaves  time.Time // when good goes, because the server removed it; zero: it did not
-	lease   time.Time // when the lease of good ends; zero: it has none, or it is over
-	stale   bool      // the lease is over: good has no endpoints until it comes again
-	gone    bool      // the server said that it does not exist
-	lapsed  bool      // its TTL is over
-	overdue bool      // the wait for it is over
-	refused *refusal  // of its last update; nil: accepted
-	report  string    // the server's error for it; empty: none
+	name         string
+	serial       int       // differs for each subscription of the name
+	subscribedAt time.Time // when it was subscribed by name; zero: it was not
+	good         *content  // nil: nothing is in use
+	expires      time.Time // when good expires; zero: never
+	leaves       time.Time // when good goes, because the server removed it; zero: it did not
+	lease        time.Time // when the lease of good ends; zero: it has none, or it has ended
+	stale        bool      // the lease has ended: good has no endpoints until it comes again
+	gone         bool      // the server reported that it does not exist
+	lapsed       bool      // its TTL has ended
+	overdue      bool      // the wait for it has ended
+	refused      *refusal  // of its last update; nil: accepted
+	report       string    // the server's error for it; empty: none
 
-	// In the table's agenda and tally: when time alone changes it next (zero: never), and
-	// what it counts for.
+	// In the table's agenda and tally: when time alone changes it next (zero: never), and its
+	// counts.
 	deadline time.Time
 	slot     int
 	counts   tally
@@ -68,7 +68,7 @@ const others = ""
 
 // gist is the part of an entry that sets depend on.
 type gist struct {
-	says    *decoded // nil if it is gone or has lapsed
+	decoded *decoded // nil if it does not exist or has lapsed
 	refused *refusal
 	report  string
 	timed   bool // time alone may change it
@@ -78,7 +78,7 @@ type gist struct {
 func (e *entry) gist() gist {
 	g := gist{refused: e.refused, report: e.report, timed: e.timed(), stale: e.stale}
 	if e.good != nil {
-		g.says = e.good.decoded
+		g.decoded = e.good.decoded
 	}
 	return g
 }
@@ -99,11 +99,11 @@ type refusal struct {
 	version string
 	reason  string
 	packed  *anypb.Any
-	at      time.Time
+	time    time.Time
 }
 
 func newTable(typeURL string, s *stock, timeout time.Duration) *table {
-	return &table{typeURL: typeURL, stock: s, timeout: timeout, nacks: NewPatience(), entries: make(map[string]*entry), touched: make(map[string]bool)}
+	return &table{typeURL: typeURL, stock: s, timeout: timeout, nacks: NewPatience(), agenda: newAgenda(), entries: make(map[string]*entry), touched: make(map[string]bool)}
 }
 
 // touch marks an entry as changed.
@@ -135,13 +135,13 @@ func (t *table) resubscribe(e *entry, now time.Time) {
 func (t *table) subscribe(name, asker string, now time.Time) {
 	e := t.entries[name]
 	if e == nil {
-		t.asked++
-		e = &entry{name: name, serial: t.asked, asked: now, askers: make(map[string]bool, 1)}
+		t.subscription++
+		e = &entry{name: name, serial: t.subscription, subscribedAt: now, askers: make(map[string]bool, 1)}
 		t.entries[name] = e
 	}
 	if len(e.askers) == 0 {
 		t.change++
-		t.stock.has = t.stock.has.plus(t.amount(name, e.good)) // again, if it was abandoned
+		t.stock.current = t.stock.current.plus(t.amount(name, e.good)) // again, if it was abandoned
 	}
 	e.askers[asker] = true
 	t.touch(e)
@@ -156,7 +156,7 @@ func (t *table) unsubscribe(name, asker string) {
 	}
 	if delete(e.askers, asker); len(e.askers) == 0 {
 		t.change++
-		t.stock.has = t.stock.has.minus(t.amount(name, e.good))
+		t.stock.current = t.stock.current.minus(t.amount(name, e.good))
 	}
 	t.touch(e)
 }
@@ -176,13 +176,13 @@ func (t *table) purge() {
 // subscribed reports whether a resource is still subscribed.
 func (t *table) subscribed(e *entry) bool { return t.wildcard() || len(e.askers) > 0 }
 
-// waiting reports whether nothing is known of a subscribed resource within the timeout.
-// A timeout of 0 is none.
+// waiting reports whether a subscribed resource is unknown within the timeout. A timeout of 0 is
+// none.
 func (e *entry) waiting(now time.Time, timeout time.Duration) bool {
-	return e.unknown() && (timeout == 0 || now.Before(e.asked.Add(timeout)))
+	return e.unknown() && (timeout == 0 || now.Before(e.subscribedAt.Add(timeout)))
 }
 
-// unknown reports whether nothing is known of a subscribed resource.
+// unknown reports whether a subscribed resource is unknown.
 func (e *entry) unknown() bool {
 	return len(e.askers) > 0 && e.good == nil && !e.gone && !e.lapsed && e.refused == nil && e.report == ""
 }

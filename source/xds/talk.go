@@ -10,8 +10,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"hdsd/internal/pace"
-	"hdsd/source"
+	"hdsd/envoy"
+	"hdsd/peer/limit"
 )
 
 // talk is the state of the conversation with a server about one type, or one scope of it.
@@ -23,9 +23,9 @@ type talk struct {
 	server     string
 	open       bool // a stream stands
 	connected  bool // the server answers
-	since      time.Time
+	start      time.Time
 	version    string // of the last accepted response
-	heard      bool   // something in a response was accepted
+	heard      bool   // a part of a response was accepted
 	updated    time.Time
 	acked      time.Time
 	failure    string
@@ -33,22 +33,22 @@ type talk struct {
 	rejected   string
 	rejectedAs string   // its version
 	unnamed    string   // the part of it without a known resource
-	silent     []string // names since whose subscription nothing came; nil: there is no such silence
-	refusals   pace.Pace
-	unserved   int // how many times in a row servers answered that they do not serve this type
+	silent     []string // unanswered names of the present silence; nil: there is none
+	refusals   limit.Pace
+	unserved   int // number of successive answers that this type is not served
 }
 
 // talks returns the conversations of a channel.
 func (c *channel) talks() []*talk {
-	all := make([]*talk, len(c.tables))
+	talks := make([]*talk, len(c.tables))
 	for i, t := range c.tables {
-		all[i] = c.source.talkOf(t, c.scope)
+		talks[i] = c.source.talkOf(t, c.scope)
 	}
-	return all
+	return talks
 }
 
-// open records that a stream with a server stands. Until the server says something, that
-// is no answer: it may end the stream at once.
+// open records that a stream with a server stands. That is no answer yet: the server may end the
+// stream at once.
 func (c *channel) open(server string) {
 	c.source.mu.Lock()
 	defer c.source.mu.Unlock()
@@ -80,10 +80,10 @@ func (c *channel) reached(server string) {
 }
 
 // connect records that a server can be asked.
-func (k *talk) connect(how string) {
+func (k *talk) connect(via string) {
 	if !k.connected {
-		k.connected, k.since = true, time.Now()
-		k.log.Info().Str("event", "upstream_connected").Str("source", k.source).Str("type_url", k.typeURL).Str("upstream", k.server).Msg(how)
+		k.connected, k.start = true, time.Now()
+		k.log.Info().Str("event", "upstream_connected").Str("source", k.source).Str("type_url", k.typeURL).Str("upstream", k.server).Msg(via)
 	}
 	if k.rejected == "" && len(k.silent) == 0 {
 		k.failure = ""
@@ -105,16 +105,16 @@ func (k *talk) silence(names []string) {
 		Msg("the management server has not answered since these names were added; its last resources stay in use")
 }
 
-// namesTold is the number of names in a text.
+// namesTold bounds the names in a text.
 const namesTold = 10
 
-// silence says that a server has not answered since names were added.
+// silence describes a server that has not answered since names were added.
 func silence(names []string) string {
-	told := strings.Join(names[:min(len(names), namesTold)], ", ")
+	shownNames := strings.Join(names[:min(len(names), namesTold)], ", ")
 	if len(names) > namesTold {
-		told += fmt.Sprintf(" and %d more", len(names)-namesTold)
+		shownNames += fmt.Sprintf(" and %d more", len(names)-namesTold)
 	}
-	return "the management server has not answered about endpoints since these names were added: " + told +
+	return "the management server has not answered about endpoints since these names were added: " + shownNames +
 		"; it may answer only when it has all of them"
 }
 
@@ -124,40 +124,40 @@ func (s *Source) answered(t *table) bool {
 	return s.shown(t).connected || t == s.clusters && s.unserved()
 }
 
-// lose records that a server does not answer, and which is next.
-func (c *channel) lose(server, next string, why error) {
+// lose records that a server does not answer, and the next one to ask.
+func (c *channel) lose(server, next string, reason error) {
 	s := c.source
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now, text := time.Now(), clip(why.Error(), maxReasonBytes)
+	now, text := time.Now(), clip(reason.Error(), maxReasonBytes)
 	for _, k := range c.talks() {
 		if k.connected || k.failure != text {
 			k.log.Warn().Str("event", "upstream_lost").Str("source", k.source).Str("type_url", k.typeURL).
-				Str("upstream", server).Err(why).Msg("the management server does not answer; its last resources stay in use")
+				Str("upstream", server).Err(reason).Msg("the management server does not answer; its last resources stay in use")
 		}
 		switch {
 		case k.connected:
-			k.connected, k.since = false, now
-		case k.since.IsZero(): // after a restart, the server may have been away for long
-			k.since = now
+			k.connected, k.start = false, now
+		case k.start.IsZero(): // after a restart, the server may have been away for long
+			k.start = now
 			if !k.updated.IsZero() && s.restored.Before(now) {
-				k.since = s.restored
+				k.start = s.restored
 			}
 		}
 		k.server, k.failure, k.failed, k.open, k.silent = next, text, now, false, nil
-		if k.unserved++; s.settings.aggregated || status.Code(why) != codes.Unimplemented && !errors.Is(why, errUnserved) {
+		if k.unserved++; s.settings.aggregated || status.Code(reason) != codes.Unimplemented && !errors.Is(reason, errUnserved) {
 			k.unserved = 0
 		}
 	}
 	notify(s.changed)
 }
 
-// accept applies a response about one type, and returns what it refuses.
+// accept applies a response about one type, and returns its refused part.
 func (s *Source) accept(t *table, u *update) *rejection {
 	now, before, k := time.Now(), s.assignments.change, s.talkOf(t, u.scope)
 	k.answers()
 	if t == s.assignments {
-		s.unasked = nil // the server will say which of them exist
+		s.unasked = nil // the server will report which of them exist
 	}
 	refused := t.apply(u, now)
 	s.updates++
@@ -179,11 +179,9 @@ func (s *Source) accept(t *table, u *update) *rejection {
 func (k *talk) reject(version string, refused *rejection) {
 	now, text := time.Now(), refused.String()
 	if k.rejected != text {
-		if more, ok := k.refusals.Next(now); ok {
-			k.log.Warn().Str("event", "upstream_refused").Str("source", k.source).Str("type_url", k.typeURL).
-				Str("version", version).Str("error", text).Uint64("more", more).
-				Msg("resources of the management server are refused; their last valid versions stay in use")
-		}
+		k.refusals.Warn(now, &k.log, "upstream_refused").Str("source", k.source).Str("type_url", k.typeURL).
+			Str("version", version).Str("error", text).
+			Msg("resources of the management server are refused; their last valid versions stay in use")
 	}
 	k.heard = k.heard || refused.whole == ""
 	k.updated, k.failure, k.failed = now, text, now
@@ -200,17 +198,14 @@ func assignmentOf(c *content) (string, bool) {
 		return "", false
 	}
 	cluster := c.decoded.config
-	from := cluster.GetEdsClusterConfig()
-	if !(&source.Cluster{Config: cluster}).EDS() || from.GetEdsConfig().GetPathConfigSource() != nil || from.GetEdsConfig().GetPath() != "" { //nolint:staticcheck // to leave it alone
+	config := cluster.GetEdsClusterConfig()
+	if !envoy.IsEDS(cluster) || config.GetEdsConfig().GetPathConfigSource() != nil || config.GetEdsConfig().GetPath() != "" { //nolint:staticcheck // to leave it alone
 		return "", false
 	}
-	if name := from.GetServiceName(); name != "" {
-		return name, true
-	}
-	return cluster.GetName(), true
+	return envoy.AssignmentName(cluster), true
 }
 
-// notify wakes whoever waits for a channel with a buffer of one.
+// notify wakes the receiver of a channel with a buffer of one.
 func notify(c chan struct{}) {
 	select {
 	case c <- struct{}{}:

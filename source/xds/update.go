@@ -7,17 +7,17 @@ import (
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"google.golang.org/protobuf/types/known/anypb"
 
-	"hdsd/internal/envoyrules"
+	"hdsd/envoy/rules"
 )
 
 // update is a response of any form.
 type update struct {
 	version string // of the response
 	items   []item
-	full    bool   // resources that are not in it are gone
-	first   bool   // of a delta stream: refused resources that are not in it may be gone
-	scope   scope  // who asked: what is not in it does not count
-	excess  string // which limit it exceeds, so that it is not decoded; empty: none
+	full    bool   // missing resources do not exist any more
+	first   bool   // in a delta stream: missing refused resources may not exist any more
+	scope   scope  // of the request: resources outside it do not count as missing
+	excess  string // the exceeded limit, so that it is not decoded; empty: none
 	removed map[string]bool
 	errors  []*discoveryv3.ResourceError
 }
@@ -30,7 +30,7 @@ type item struct {
 	ttl     time.Duration // 0: none
 	wrong   string        // its fault, if known already
 
-	received time.Time // when it came, of a resource in a snapshot; zero: now
+	received time.Time // arrival of a resource in a snapshot; zero: now
 
 	decoded *decoded // of the body, if read
 }
@@ -43,16 +43,16 @@ type candidate struct {
 	heartbeat bool
 }
 
-// known returns the content in use under the name of a candidate; nil if none.
-func (c *candidate) known() *content {
+// previous returns the content in use under the name of a candidate; nil if none.
+func (c *candidate) previous() *content {
 	if c.entry == nil {
 		return nil
 	}
 	return c.entry.good
 }
 
-// apply applies the valid part of an update, and returns what it refuses. The last
-// version of a refused resource stays.
+// apply applies the valid part of an update, and returns the refused one. The last version of a
+// refused resource stays.
 func (t *table) apply(u *update, now time.Time) *rejection {
 	if u.excess != "" {
 		return &rejection{whole: u.excess}
@@ -113,7 +113,7 @@ func (t *table) look(u *update, r *rejection, now time.Time) (candidates map[str
 	for i := range u.items {
 		c := &candidate{item: u.items[i]}
 		if c.name == "" {
-			c.name = envoyrules.Name(c.body.GetValue())
+			c.name = rules.Name(c.body.GetValue())
 		}
 		c.entry = t.entries[c.name]
 		switch {
@@ -122,7 +122,7 @@ func (t *table) look(u *update, r *rejection, now time.Time) (candidates map[str
 			r.nameless = true
 			continue
 		case !t.wildcard() && (c.entry == nil || t.subscribed(c.entry) && !t.covers(u.scope, c.entry)):
-			continue // it came without a subscription
+			continue // it is not subscribed
 		case candidates[c.name] != nil:
 			c.wrong = "its name is there more than once"
 		case u.removed[c.name]:
@@ -144,7 +144,7 @@ func reasonOr(reason, other string) string {
 	return other
 }
 
-// left returns how many resources an update would leave.
+// left returns the number of resources that an update would leave.
 func (t *table) left(candidates map[string]*candidate, removed map[string]bool, full bool) int {
 	if t.minimum == 0 {
 		return 0

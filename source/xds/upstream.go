@@ -11,10 +11,10 @@ import (
 	"google.golang.org/grpc/keepalive"
 )
 
-// Dial makes a connection to one of the grpc_services of a valid ApiConfigSource, for who
-// speaks to a management server without a Source. It reads the files with certificates. secured
-// gives the options that have these.
-func Dial(service *corev3.GrpcService, by encoding.CodecV2, maxMessageBytes int, secured func(credentials.TransportCredentials) []grpc.DialOption) (*grpc.ClientConn, error) {
+// Dial makes a connection to one of the grpc_services of a valid ApiConfigSource, for clients
+// without a Source. It reads the files with certificates. secured returns the dial options for
+// the transport credentials.
+func Dial(service *corev3.GrpcService, codec encoding.CodecV2, maxMessageBytes int, secured func(credentials.TransportCredentials) []grpc.DialOption) (*grpc.ClientConn, error) {
 	google := service.GetGoogleGrpc()
 	secure, err := transport(google)
 	if err != nil {
@@ -22,7 +22,7 @@ func Dial(service *corev3.GrpcService, by encoding.CodecV2, maxMessageBytes int,
 	}
 	alive := keepalive.ClientParameters{Time: keepaliveTime}
 	options := append(secured(secure),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessageBytes), grpc.ForceCodecV2(by)),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessageBytes), grpc.ForceCodecV2(codec)),
 		grpc.WithNoProxy(), grpc.WithDisableServiceConfig(), grpc.WithIdleTimeout(0),
 	)
 	for key, arg := range google.GetChannelArgs().GetArgs() {
@@ -38,7 +38,7 @@ func WithMetadata(ctx context.Context, service *corev3.GrpcService) (context.Con
 	return withMetadata(ctx, service)
 }
 
-// OpenTimeout is how long a stream to such a server may take to open.
+// OpenTimeout bounds the time for a stream to such a server to open.
 func OpenTimeout(service *corev3.GrpcService) time.Duration {
 	if timeout := service.GetTimeout().AsDuration(); timeout > 0 {
 		return timeout

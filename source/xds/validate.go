@@ -14,15 +14,15 @@ import (
 // Problem is a fault of a ConfigSource, and how to fix it.
 type Problem struct{ Field, Message string }
 
-// Validate returns every problem of a ConfigSource for an xDS source; field is its
-// place. It reads the files that it names, too. It refuses one with a path, which is
-// not for this package.
-func Validate(field string, from *corev3.ConfigSource) []Problem {
+// Validate returns every problem of a ConfigSource for an xDS source; field is its place. It
+// also reads the named files. It refuses a ConfigSource with a path, which is not for this
+// package.
+func Validate(field string, config *corev3.ConfigSource) []Problem {
 	v := &validation{}
-	for _, violation := range yamlpb.Validate(from) {
+	for _, violation := range yamlpb.Validate(config) {
 		v.add(field+"."+violation.Field, "%s", violation.Reason)
 	}
-	v.source(field, from)
+	v.source(field, config)
 	return v.problems
 }
 
@@ -38,19 +38,19 @@ func (v *validation) add(field, format string, args ...any) {
 	v.problems = append(v.problems, Problem{field, fmt.Sprintf(format, args...)})
 }
 
-func (v *validation) source(field string, from *corev3.ConfigSource) {
-	if len(from.GetAuthorities()) > 0 {
+func (v *validation) source(field string, config *corev3.ConfigSource) {
+	if len(config.GetAuthorities()) > 0 {
 		v.add(field+".authorities", "is for names of the form xdstp://, which hdsd does not resolve: remove it")
 	}
-	if from.GetInitialFetchTimeout().AsDuration() < 0 {
+	if config.GetInitialFetchTimeout().AsDuration() < 0 {
 		v.add(field+".initial_fetch_timeout", "needs a duration of 0 (no timeout) or more")
 	}
-	if from.GetResourceApiVersion() == corev3.ApiVersion_V2 { //nolint:staticcheck // to refuse it
+	if config.GetResourceApiVersion() == corev3.ApiVersion_V2 { //nolint:staticcheck // to refuse it
 		v.add(field+".resource_api_version", "V2 has come to its end: use V3, and resources of v3")
 	}
-	switch from.GetConfigSourceSpecifier().(type) {
+	switch config.GetConfigSourceSpecifier().(type) {
 	case *corev3.ConfigSource_ApiConfigSource:
-		v.api(field+".api_config_source", from.GetApiConfigSource())
+		v.api(field+".api_config_source", config.GetApiConfigSource())
 	case *corev3.ConfigSource_Ads:
 		v.add(field+".ads", "means the ADS of an Envoy's bootstrap, and hdsd has none: name the server, "+
 			"as api_config_source: {api_type: AGGREGATED_DELTA_GRPC, grpc_services: [{google_grpc: {target_uri: \"10.0.0.5:18000\", stat_prefix: upstream}}]}")
@@ -131,8 +131,8 @@ func (v *validation) grpc(field string, api *corev3.ApiConfigSource) {
 	if len(api.GetGrpcServices()) == 0 {
 		v.add(field+".grpc_services", "needs a server, such as [{google_grpc: {target_uri: \"10.0.0.5:18000\", stat_prefix: upstream}}]")
 	}
-	for name, given := range map[string]bool{"refresh_delay": api.GetRefreshDelay() != nil, "request_timeout": api.GetRequestTimeout() != nil} {
-		if given {
+	for name, set := range map[string]bool{"refresh_delay": api.GetRefreshDelay() != nil, "request_timeout": api.GetRequestTimeout() != nil} {
+		if set {
 			v.add(field+"."+name, "is for REST: on a stream, the server says when something is new; remove it")
 		}
 	}

@@ -95,8 +95,8 @@ func TestValidate(t *testing.T) {
 		"URLs for gRPC":    {grpcWith(func(api *corev3.ApiConfigSource) { api.ClusterNames = []string{"a"} }), []string{api + "cluster_names: is for REST"}},
 		"delay for gRPC":   {grpcWith(func(api *corev3.ApiConfigSource) { api.RefreshDelay = durationpb.New(time.Second) }), []string{api + "refresh_delay: is for REST"}},
 		"timeout for gRPC": {grpcWith(func(api *corev3.ApiConfigSource) { api.RequestTimeout = durationpb.New(time.Second) }), []string{api + "request_timeout: is for REST"}},
-		"no tokens":        {grpcWith(func(api *corev3.ApiConfigSource) { api.RateLimitSettings = rate(0, 1) }), []string{api + "rate_limit_settings.max_tokens: "}},
-		"no fill rate":     {grpcWith(func(api *corev3.ApiConfigSource) { api.RateLimitSettings = rate(1, 0) }), []string{api + "rate_limit_settings.fill_rate: "}},
+		"no tokens":        {grpcWith(func(api *corev3.ApiConfigSource) { api.RateLimitSettings = rateSettings(0, 1) }), []string{api + "rate_limit_settings.max_tokens: "}},
+		"no fill rate":     {grpcWith(func(api *corev3.ApiConfigSource) { api.RateLimitSettings = rateSettings(1, 0) }), []string{api + "rate_limit_settings.fill_rate: "}},
 		"minimum of clusters": {grpcWith(func(api *corev3.ApiConfigSource) {
 			api.ConfigValidators = []*corev3.TypedExtensionConfig{{Name: minimumName, TypedConfig: pack(&minimumv3.MinimumClustersValidator{MinClustersNum: 1})}}
 		}), nil},
@@ -115,7 +115,7 @@ func TestValidate(t *testing.T) {
 		"gRPC for REST": {restWith(func(api *corev3.ApiConfigSource) {
 			api.GrpcServices = deltaSource.GetApiConfigSource().GetGrpcServices()
 		}), []string{api + "grpc_services: "}},
-		"rate for REST": {restWith(func(api *corev3.ApiConfigSource) { api.RateLimitSettings = rate(1, 1) }), []string{api + "rate_limit_settings: "}},
+		"rate for REST": {restWith(func(api *corev3.ApiConfigSource) { api.RateLimitSettings = rateSettings(1, 1) }), []string{api + "rate_limit_settings: "}},
 		"node for REST": {restWith(func(api *corev3.ApiConfigSource) { api.SetNodeOnFirstMessageOnly = true }), []string{api + "set_node_on_first_message_only: "}},
 
 		"envoy_grpc": {service(func(s *corev3.GrpcService) {

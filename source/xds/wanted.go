@@ -5,9 +5,8 @@ import (
 	"time"
 )
 
-// Want names the assignments that clusters of other sources take their endpoints from.
-// The source subscribes to them, and hands them on as clusters with nothing but
-// endpoints. Each call replaces the one before.
+// Want names the assignments used by clusters of other sources. The source subscribes to them,
+// and hands them on as clusters with nothing but endpoints. Each call replaces the one before.
 func (s *Source) Want(names []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -15,8 +14,8 @@ func (s *Source) Want(names []string) {
 	now := time.Now()
 	for _, name := range names {
 		wanted[name] = true
-		known := s.assignments.entries[name]
-		s.pending = s.pending || known == nil || !known.askers[others]
+		entry := s.assignments.entries[name]
+		s.pending = s.pending || entry == nil || !entry.askers[others]
 		s.assignments.subscribe(name, others, now)
 		s.restoreUnused(name)
 	}
@@ -30,11 +29,11 @@ func (s *Source) Want(names []string) {
 	notify(s.changed)
 }
 
-// restoreUnused restores an assignment of the snapshot that nobody used before.
+// restoreUnused restores an assignment of the snapshot that was not in use before.
 func (s *Source) restoreUnused(name string) {
-	if one, ok := s.unasked[name]; ok {
+	if unused, ok := s.unasked[name]; ok {
 		delete(s.unasked, name)
-		s.assignments.apply(&update{items: []item{one}}, s.assignments.talk.updated)
+		s.assignments.apply(&update{items: []item{unused}}, s.assignments.talk.updated)
 		s.assignments.dropRefused(s.assignments.entries[name])
 	}
 }
@@ -57,8 +56,8 @@ func (s *Source) settle(givenUp bool) bool {
 	return true
 }
 
-// wantedParts returns the parts of an assignment that others want, if no cluster of
-// this source has it. If it does not exist, another source may have it.
+// wantedParts returns the parts of a wanted assignment, if no cluster of this source has it. If
+// it does not exist, another source may have it.
 func (s *Source) wantedParts(name string) parts {
 	a := s.assignments.entries[name]
 	switch {

@@ -15,7 +15,7 @@ import (
 	"github.com/rs/zerolog"
 	"google.golang.org/grpc"
 
-	"hdsd/internal/envoyrules"
+	"hdsd/envoy/rules"
 )
 
 // TestWant: assignments are asked for on behalf of others, beside those that
@@ -24,23 +24,23 @@ func TestWant(t *testing.T) {
 	scripted(t, deltaSource, func(t *testing.T, s *script, r *running) {
 		p := next(t, s.delta)
 		p.next()
-		p.send(change(envoyrules.Cluster, "n1", wrap("web", "1", eds("web", "svc")), wrap("db", "1", inline("db", "10.0.0.9"))))
+		p.send(change(rules.Cluster, "n1", wrap("web", "1", eds("web", "svc")), wrap("db", "1", inline("db", "10.0.0.9"))))
 		p.next()
 		equal(t, "asked for", fmt.Sprint(p.next().GetResourceNamesSubscribe()), "[svc]")
-		p.send(change(envoyrules.Assignment, "n2", wrap("svc", "1", endpoints("svc", "10.0.0.1"))))
+		p.send(change(rules.Assignment, "n2", wrap("svc", "1", endpoints("svc", "10.0.0.1"))))
 		equal(t, "set", said(r.latest()), "db=10.0.0.9 web=10.0.0.1")
 		p.next()
 
 		r.Want([]string{"a", "db", "none", "svc"})
 		equal(t, "asked for, too", fmt.Sprint(p.next().GetResourceNamesSubscribe()), "[a db none]")
-		p.send(change(envoyrules.Assignment, "n3", wrap("a", "1", endpoints("a", "10.0.0.2")), wrap("db", "1", endpoints("db", "10.0.0.3"))))
-		p.send(removal(envoyrules.Assignment, "n4", "none"))
+		p.send(change(rules.Assignment, "n3", wrap("a", "1", endpoints("a", "10.0.0.2")), wrap("db", "1", endpoints("db", "10.0.0.3"))))
+		p.send(removal(rules.Assignment, "n4", "none"))
 		first := r.latest()
 		equal(t, "beside clusters, and not in their place", said(first), "a=10.0.0.2 db=10.0.0.9 web=10.0.0.1")
-		p.send(change(envoyrules.Cluster, "n5", wrap("new", "1", inline("new"))))
+		p.send(change(rules.Cluster, "n5", wrap("new", "1", inline("new"))))
 		set := r.latest()
 		equal(t, "the pointer stays", set.Clusters[0], first.Clusters[0])
-		p.send(removal(envoyrules.Cluster, "n6", "web"))
+		p.send(removal(rules.Cluster, "n6", "web"))
 		equal(t, "others still want it", said(r.latest()), "a=10.0.0.2 db=10.0.0.9 new= svc=10.0.0.1")
 		r.Want([]string{"a"})
 		equal(t, "no longer wanted", said(r.latest()), "a=10.0.0.2 db=10.0.0.9 new=")
@@ -54,16 +54,16 @@ func TestWantOfRefusedAssignments(t *testing.T) {
 	scripted(t, deltaSource, func(t *testing.T, s *script, r *running) {
 		r.Want([]string{"svc"})
 		p := next(t, s.delta)
-		p.send(change(envoyrules.Cluster, "n1", wrap("db", "1", inline("db"))))
-		p.send(change(envoyrules.Assignment, "n1", wrap("svc", "1", endpoints("other", "10.0.0.1"))))
+		p.send(change(rules.Cluster, "n1", wrap("db", "1", inline("db"))))
+		p.send(change(rules.Assignment, "n1", wrap("svc", "1", endpoints("other", "10.0.0.1"))))
 		set := r.latest()
 		equal(t, "set", said(set), "db= !svc=none")
 		equal(t, "it is alone", set.Clusters[1].Lone, true)
 		equal(t, "pending", r.Pending(), false)
-		p.send(change(envoyrules.Assignment, "n2", wrap("svc", "2", endpoints("svc", "10.0.0.1"))))
+		p.send(change(rules.Assignment, "n2", wrap("svc", "2", endpoints("svc", "10.0.0.1"))))
 		equal(t, "set", said(r.latest()), "db= svc=10.0.0.1")
-		p.send(change(envoyrules.Assignment, "n3", wrap("svc", "3", endpoints("other", "10.0.0.2"))))
-		p.send(change(envoyrules.Cluster, "n3", wrap("new", "1", inline("new"))))
+		p.send(change(rules.Assignment, "n3", wrap("svc", "3", endpoints("other", "10.0.0.2"))))
+		p.send(change(rules.Cluster, "n3", wrap("new", "1", inline("new"))))
 		equal(t, "set", said(r.latest()), "db= new= svc=10.0.0.1")
 	})
 }
@@ -74,7 +74,7 @@ func TestAssignmentsAlone(t *testing.T) {
 		r.Want([]string{"svc"})
 		p := next(t, s.delta)
 		time.Sleep(14 * time.Second)
-		p.send(change(envoyrules.Assignment, "n1", wrap("svc", "1", endpoints("svc", "10.0.0.1"))))
+		p.send(change(rules.Assignment, "n1", wrap("svc", "1", endpoints("svc", "10.0.0.1"))))
 		r.nothing() // there may be clusters
 		time.Sleep(time.Second)
 		set := r.latest()
@@ -91,7 +91,7 @@ func TestAssignmentsAloneAfterARestart(t *testing.T) {
 	for range 2 {
 		scripted(t, deltaSource, func(t *testing.T, s *script, r *running) {
 			r.Want([]string{"svc"})
-			next(t, s.delta).send(change(envoyrules.Assignment, "n1", wrap("svc", "1", endpoints("svc", "10.0.0.1"))))
+			next(t, s.delta).send(change(rules.Assignment, "n1", wrap("svc", "1", endpoints("svc", "10.0.0.1"))))
 			time.Sleep(16 * time.Second)
 			set := r.latest()
 			equal(t, "set", said(set), "svc=10.0.0.1")
@@ -110,8 +110,8 @@ func TestWantAfterARestart(t *testing.T) {
 		r := n.run(deltaSource, keep)
 		r.Want([]string{"svc", "more"})
 		p := next(t, s.delta)
-		p.send(change(envoyrules.Cluster, "n1", wrap("db", "1", inline("db", "10.0.0.9"))))
-		p.send(change(envoyrules.Assignment, "n1", wrap("svc", "1", endpoints("svc", "10.0.0.1")), wrap("more", "1", endpoints("more", "10.0.0.2"))))
+		p.send(change(rules.Cluster, "n1", wrap("db", "1", inline("db", "10.0.0.9"))))
+		p.send(change(rules.Assignment, "n1", wrap("svc", "1", endpoints("svc", "10.0.0.1")), wrap("more", "1", endpoints("more", "10.0.0.2"))))
 		synctest.Wait()
 		r.stop()
 		stop()
@@ -131,8 +131,8 @@ func TestWantAfterARestart(t *testing.T) {
 
 		defer n.serve("one", s.register)()
 		p = reconnect(t, s.delta)
-		p.send(change(envoyrules.Cluster, "n1"))
-		p.send(change(envoyrules.Assignment, "n2"))
+		p.send(change(rules.Cluster, "n1"))
+		p.send(change(rules.Assignment, "n2"))
 		synctest.Wait()
 		r.Want([]string{"svc", "more"})
 		time.Sleep(time.Second)
@@ -153,7 +153,7 @@ func (n *network) endpointsAlone(name string) (s *script, stop func()) {
 // TestUnservedClustersAreNotAwaited: nobody waits for clusters of a server that says
 // that it does not serve them.
 func TestUnservedClustersAreNotAwaited(t *testing.T) {
-	alone := change(envoyrules.Assignment, "n1", wrap("svc", "1", endpoints("svc", "10.0.0.1")))
+	alone := change(rules.Assignment, "n1", wrap("svc", "1", endpoints("svc", "10.0.0.1")))
 	t.Run("gRPC", func(t *testing.T) {
 		inNetwork(t, func(t *testing.T, n *network) {
 			s, stop := n.endpointsAlone("one")
@@ -168,7 +168,7 @@ func TestUnservedClustersAreNotAwaited(t *testing.T) {
 			r.nothing() // it has to say something
 			p.send(alone)
 			r.nothing() // of each
-			p.send(removal(envoyrules.Assignment, "n2", "other"))
+			p.send(removal(rules.Assignment, "n2", "other"))
 			set := r.latest()
 			equal(t, "set", said(set), "svc=10.0.0.1")
 			equal(t, "all is said", set.Answered() && len(set.Problems) == 0, true)
@@ -186,10 +186,10 @@ func TestUnservedClustersAreNotAwaited(t *testing.T) {
 			defer n.serve("one", all.register)()
 			defer r.stop()
 			p = reconnect(t, all.delta)
-			if p.next().GetTypeUrl() != envoyrules.Cluster {
+			if p.next().GetTypeUrl() != rules.Cluster {
 				p = reconnect(t, all.delta)
 			}
-			p.send(change(envoyrules.Cluster, "n1", wrap("db", "1", inline("db", "10.0.0.9"))))
+			p.send(change(rules.Cluster, "n1", wrap("db", "1", inline("db", "10.0.0.9"))))
 			equal(t, "set", said(r.latest()), "db=10.0.0.9 svc=10.0.0.1")
 			equal(t, "it answers", r.Status().Types[0].Connected, true)
 		})
@@ -235,7 +235,7 @@ func TestUnservedClustersAreNotAwaited(t *testing.T) {
 			all := newScript(t)
 			stop := n.serve("one", all.register)
 			r := n.run(from, keep)
-			next(t, all.delta).send(change(envoyrules.Cluster, "n1", wrap("db", "1", inline("db", "10.0.0.9"))))
+			next(t, all.delta).send(change(rules.Cluster, "n1", wrap("db", "1", inline("db", "10.0.0.9"))))
 			synctest.Wait()
 			r.stop()
 			stop()
@@ -287,9 +287,9 @@ func TestPending(t *testing.T) {
 	scripted(t, deltaSource, func(t *testing.T, s *script, r *running) {
 		r.Want([]string{"a"})
 		p := next(t, s.delta)
-		p.send(change(envoyrules.Cluster, "n1", wrap("db", "1", inline("db", "10.0.0.9"))))
+		p.send(change(rules.Cluster, "n1", wrap("db", "1", inline("db", "10.0.0.9"))))
 		r.nothing()
-		p.send(change(envoyrules.Assignment, "n2", wrap("a", "1", endpoints("a", "10.0.0.1"))))
+		p.send(change(rules.Assignment, "n2", wrap("a", "1", endpoints("a", "10.0.0.1"))))
 		equal(t, "set", said(r.latest()), "a=10.0.0.1 db=10.0.0.9")
 		equal(t, "answered", r.Pending(), false)
 
@@ -301,7 +301,7 @@ func TestPending(t *testing.T) {
 			equal(t, "asked", r.Pending(), true)
 			r.nothing()
 			if name == "gone" {
-				p.send(removal(envoyrules.Assignment, "n3", name))
+				p.send(removal(rules.Assignment, "n3", name))
 			} else {
 				time.Sleep(15 * time.Second)
 			}

@@ -18,7 +18,7 @@ import (
 	gcp "github.com/envoyproxy/go-control-plane/pkg/server/v3"
 	"google.golang.org/grpc"
 
-	"hdsd/internal/envoyrules"
+	"hdsd/envoy/rules"
 )
 
 // ways are all forms of a management server.
@@ -40,12 +40,12 @@ type manager struct {
 // publish makes the resources all that the manager has.
 func (m *manager) publish(version string, clusters []*clusterv3.Cluster, assignments ...*endpointv3.ClusterLoadAssignment) {
 	m.t.Helper()
-	resources := map[string][]types.Resource{envoyrules.Cluster: {}, envoyrules.Assignment: {}}
+	resources := map[string][]types.Resource{rules.Cluster: {}, rules.Assignment: {}}
 	for _, c := range clusters {
-		resources[envoyrules.Cluster] = append(resources[envoyrules.Cluster], c)
+		resources[rules.Cluster] = append(resources[rules.Cluster], c)
 	}
 	for _, a := range assignments {
-		resources[envoyrules.Assignment] = append(resources[envoyrules.Assignment], a)
+		resources[rules.Assignment] = append(resources[rules.Assignment], a)
 	}
 	snapshot, err := cache.NewSnapshot(version, resources)
 	if err != nil {

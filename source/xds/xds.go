@@ -14,32 +14,31 @@ import (
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/protobuf/proto"
 
-	"hdsd/internal/envoyrules"
+	"hdsd/envoy/rules"
 	"hdsd/source"
 )
 
-// Options say which server to ask, and as which node.
+// Options select the server to ask, and the node to be.
 type Options struct {
 	Name string // of the source
 
-	// Node identifies hdsd in requests. The fields that As sets go out in place of
-	// Node's.
+	// Node identifies hdsd in requests. Fields set in As replace Node's.
 	Node, As *corev3.Node
 
-	// ConfigSource has an api_config_source without problems for Validate. Its file
-	// paths are used as they are.
+	// ConfigSource has an api_config_source without problems for Validate. Its file paths are
+	// used as they are.
 	ConfigSource *corev3.ConfigSource
 
 	// Snapshot is the path of a file that keeps the last valid resources over a
 	// restart; empty: none.
 	Snapshot string
 
-	// FirstDeltaResponseIsComplete says that the first response about clusters on each
-	// delta stream has all of them. Then hdsd asks without initial_resource_versions, and
-	// what that response lacks is gone.
+	// FirstDeltaResponseIsComplete means that the first response about clusters on each delta
+	// stream has all of them. Then hdsd asks without initial_resource_versions, and removes the
+	// clusters that this response lacks.
 	FirstDeltaResponseIsComplete bool
 
-	// Limits of what the server may have in total; 0: none.
+	// Limits of the server's resources in total; 0: none.
 	MaxClusters, MaxEndpoints int
 
 	// MaxClusterEndpoints is the limit of endpoints of one resource; 0: 1,000,000.
@@ -56,28 +55,27 @@ type Source struct {
 	options  Options
 	settings settings
 	node     *corev3.Node // in requests
-	where    string       // the first server, the place of problems
+	server   string       // the first server, the place of problems
 	dialer   dialer
 
-	changed  chan struct{} // there may be something to deliver
-	channels []*channel    // what the server is asked on
+	changed  chan struct{} // signals that there may be something to deliver
+	channels []*channel    // connections to the server
 
-	mu                    sync.Mutex // guards what follows
+	mu                    sync.Mutex // guards the fields below
 	stock                 *stock
 	clusters, assignments *table
 	secure                map[int]credentials.TransportCredentials // last valid ones, by server
 	latest                latest
-	said                  *source.Set     // the last set delivered
-	foreign               talk            // about assignments that only clusters of other sources use; not in delta
-	wanted                []string        // assignments that clusters of other sources use
+	delivered             *source.Set     // the last set delivered
+	foreign               talk            // about assignments used only by clusters of other sources; not in delta
+	wanted                []string        // assignments used by clusters of other sources
 	pending               bool            // the server has not answered about some of these
-	unasked               map[string]item // assignments of the snapshot that nobody uses yet
-	updates               int             // counts updates that may have changed what is known
+	unasked               map[string]item // assignments of the snapshot that are not in use yet
+	updates               int             // counts updates that may have changed the known resources
 	restored              time.Time       // the time of the restored snapshot; zero: none
 }
 
-// New returns a source that has asked nothing yet. It fails if Validate finds a
-// problem.
+// New returns a source that has asked nothing yet. It fails if Validate finds a problem.
 func New(options Options) (*Source, error) {
 	if problems := Validate("config_source", options.ConfigSource); len(problems) > 0 {
 		lines := make([]string, len(problems))
@@ -93,18 +91,18 @@ func New(options Options) (*Source, error) {
 		changed: make(chan struct{}, 1), stock: stock,
 		secure: make(map[int]credentials.TransportCredentials), latest: newLatest(),
 	}
-	s.clusters = newTable(envoyrules.Cluster, stock, s.settings.fetchTimeout)
-	s.assignments = newTable(envoyrules.Assignment, stock, s.settings.fetchTimeout)
-	s.where = s.settings.servers()[0]
+	s.clusters = newTable(rules.Cluster, stock, s.settings.fetchTimeout)
+	s.assignments = newTable(rules.Assignment, stock, s.settings.fetchTimeout)
+	s.server = s.settings.servers()[0]
 	s.clusters.endpoints = s.assignments
 	s.clusters.minimum = s.settings.minimumClusters
 	for _, k := range []*talk{&s.clusters.talk, &s.assignments.talk, &s.foreign} {
-		k.server, k.typeURL = s.where, envoyrules.Assignment
+		k.server, k.typeURL = s.server, rules.Assignment
 		k.log, k.source = options.Log, options.Name
 	}
-	s.clusters.talk.typeURL = envoyrules.Cluster
+	s.clusters.talk.typeURL = rules.Cluster
 	s.channels = s.newChannels()
-	s.said = &source.Set{Source: options.Name, Awaited: true}
+	s.delivered = &source.Set{Source: options.Name, Awaited: true}
 	return s, nil
 }
 
@@ -113,7 +111,7 @@ func New(options Options) (*Source, error) {
 func (s *Source) Latest() *source.Set {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.said
+	return s.delivered
 }
 
 // Run asks until its context ends, and delivers each set that differs from the one
@@ -143,11 +141,11 @@ func (s *Source) Run(ctx context.Context, take func(*source.Set)) error {
 	return nil
 }
 
-// wrapsResources tells a server that resources may have a name and a TTL of their own
-// in the state of the world, too.
+// wrapsResources is the feature of a client that takes wrapped resources in the state of the
+// world, too.
 const wrapsResources = "xds.config.resource-in-sotw"
 
-// nodeOf returns the node that requests have.
+// nodeOf returns the node for requests.
 func nodeOf(o *Options) *corev3.Node {
 	node := &corev3.Node{}
 	if o.Node != nil {
@@ -162,8 +160,8 @@ func nodeOf(o *Options) *corev3.Node {
 	return node
 }
 
-// newChannels makes one channel for all types, or one for each, and in the state of the
-// world one more for what only other sources use.
+// newChannels makes one channel for all types, or one for each, and in the state of the world
+// one more for names used only by other sources.
 func (s *Source) newChannels() []*channel {
 	groups := [][]*table{{s.clusters}, {s.assignments}}
 	if s.settings.aggregated {
@@ -184,7 +182,7 @@ func (s *Source) newChannels() []*channel {
 		}
 		c := &channel{
 			source: s, tables: tables, scope: part, wake: make(chan struct{}, 1), node: s.node,
-			nodeOnce: s.settings.api.GetSetNodeOnFirstMessageOnly(), limit: newBucket(s.settings.api.GetRateLimitSettings()),
+			nodeOnce: s.settings.api.GetSetNodeOnFirstMessageOnly(), limiter: newLimiter(s.settings.api.GetRateLimitSettings()),
 		}
 		c.attempt = c.stream
 		if s.settings.rest {

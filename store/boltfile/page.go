@@ -33,7 +33,7 @@ func (p page) overflow() uint64 { return uint64(native.Uint32(p[12:])) }
 
 // row is one row of a branch or leaf page.
 type row struct {
-	at         int // where the key begins
+	offset     int // where the key begins
 	key, value []byte
 	child      uint64 // branches only
 	bucket     bool   // leaves only
@@ -41,8 +41,8 @@ type row struct {
 
 // row returns row i, or false if it is out of bounds.
 func (p page) row(i int) (row, bool) {
-	at := uint64(pageHeader + i*rowHeader)
-	head := p[at : at+rowHeader]
+	rowStart := uint64(pageHeader + i*rowHeader)
+	head := p[rowStart : rowStart+rowHeader]
 	var r row
 	var pos, ksize, vsize uint64
 	if p.flags() == leafPage {
@@ -51,11 +51,11 @@ func (p page) row(i int) (row, bool) {
 	} else {
 		pos, ksize, r.child = uint64(native.Uint32(head)), uint64(native.Uint32(head[4:])), native.Uint64(head[8:])
 	}
-	from := at + pos
-	if ksize == 0 || from < uint64(pageHeader+p.count()*rowHeader) || from+ksize+vsize > uint64(len(p)) {
+	keyStart := rowStart + pos
+	if ksize == 0 || keyStart < uint64(pageHeader+p.count()*rowHeader) || keyStart+ksize+vsize > uint64(len(p)) {
 		return row{}, false
 	}
-	r.at, r.key, r.value = int(from), p[from:from+ksize], p[from+ksize:from+ksize+vsize]
+	r.offset, r.key, r.value = int(keyStart), p[keyStart:keyStart+ksize], p[keyStart+ksize:keyStart+ksize+vsize]
 	return r, true
 }
 
@@ -71,7 +71,7 @@ func (p page) check() error {
 		if !ok {
 			return fmt.Errorf("row %d is out of bounds", i)
 		}
-		if i == 0 && r.at != pageHeader+p.count()*rowHeader {
+		if i == 0 && r.offset != pageHeader+p.count()*rowHeader {
 			return p.miscounts()
 		}
 		if i > 0 && bytes.Compare(last, r.key) >= 0 {

@@ -16,7 +16,7 @@ type Salvage struct {
 
 	// Lost says that rows of a bucket are missing between the row before and the next
 	// one; without a bucket, some buckets, all of them, or the last transaction.
-	Lost func(bucket []byte, why error)
+	Lost func(bucket []byte, reason error)
 
 	// Strays reports, once all buckets are read, whether to look for pages that nothing
 	// leads to.

@@ -10,7 +10,7 @@ const (
 
 // Append encodes t behind b.
 func (t *Timeline) Append(b []byte) []byte {
-	b = appendAll(b, t.steady, t.wall, t.doubt.since, t.doubt.wall, t.doubt.after, t.pruned)
+	b = appendAll(b, t.steady, t.wall, t.doubt.began, t.doubt.wall, t.doubt.after, t.pruned)
 	for _, s := range t.strays {
 		b = appendAll(b, s.from, s.to, uint64(s.ahead))
 	}
@@ -24,7 +24,7 @@ func Parse(b []byte) (t Timeline, ok bool) {
 	}
 	t = Timeline{
 		steady: number(b), wall: number(b[8:]), pruned: number(b[40:]),
-		doubt: doubt{since: number(b[16:]), wall: number(b[24:]), after: number(b[32:])},
+		doubt: doubt{began: number(b[16:]), wall: number(b[24:]), after: number(b[32:])},
 	}
 	for rest := b[fixedSize:]; len(rest) > 0; rest = rest[straySize:] {
 		t.strays = append(t.strays, stray{number(rest), number(rest[8:]), int64(number(rest[16:]))})
@@ -33,7 +33,7 @@ func Parse(b []byte) (t Timeline, ok bool) {
 }
 
 // Append encodes s behind b.
-func (s Skew) Append(b []byte) []byte { return appendAll(b, s.from, s.until, s.most) }
+func (s Skew) Append(b []byte) []byte { return appendAll(b, s.from, s.until, s.limit) }
 
 // ParseSkew decodes what Append wrote, and anything else as AnySkew.
 func ParseSkew(b []byte) Skew {

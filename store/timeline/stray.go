@@ -6,8 +6,7 @@ import (
 )
 
 const (
-	// maxStrays bounds how many runs Record adds. What comes then is dated by
-	// steady time.
+	// maxStrays bounds the runs that Record adds. Later transitions are dated by steady time.
 	maxStrays = 100
 
 	// likeness is how far two transitions of one run may differ.
@@ -21,20 +20,20 @@ type stray struct {
 	ahead    int64
 }
 
-// shift dates all transitions up to a recorded time further ahead.
-func shift(strays []stray, to uint64, by int64) (all []stray) {
-	from := uint64(0)
+// shift dates all transitions up to the recorded time end further ahead by delta.
+func shift(strays []stray, end uint64, delta int64) (shifted []stray) {
+	start := uint64(0)
 	for _, s := range strays {
-		if s.from > from {
-			all = append(all, stray{from, s.from - 1, by})
+		if s.from > start {
+			shifted = append(shifted, stray{start, s.from - 1, delta})
 		}
-		all = append(all, stray{s.from, s.to, s.ahead + by})
-		from = s.to + 1
+		shifted = append(shifted, stray{s.from, s.to, s.ahead + delta})
+		start = s.to + 1
 	}
-	if from <= to {
-		all = append(all, stray{from, to, by})
+	if start <= end {
+		shifted = append(shifted, stray{start, end, delta})
 	}
-	return all
+	return shifted
 }
 
 // Clone returns a timeline that Record can change without changing t.
@@ -44,19 +43,19 @@ func (t *Timeline) Clone() Timeline {
 	return c
 }
 
-// Record returns the recorded time of a transition behind the one of last, and the
-// time to date it. That is its own whenever it can be corrected later.
-func (t *Timeline) Record(own, last uint64, retention time.Duration) (recorded, dated uint64) {
-	ahead := int64(own - t.steady)
+// Record returns the recorded time of a transition behind last, and the date to give it: its own
+// time whenever that can be corrected later.
+func (t *Timeline) Record(ownTime, last uint64, retention time.Duration) (recorded, dated uint64) {
+	ahead := int64(ownTime - t.steady)
 	switch {
-	case near(own, t.steady, Leap(retention)):
-		return max(last+1, own), own
-	case t.Doubted() && t.addStray(last, max(last+1, own, t.steady), ahead):
-		return max(last+1, own, t.steady), own
+	case near(ownTime, t.steady, Leap(retention)):
+		return max(last+1, ownTime), ownTime
+	case t.Doubted() && t.addStray(last, max(last+1, ownTime, t.steady), ahead):
+		return max(last+1, ownTime, t.steady), ownTime
 	case t.Doubted() || ahead > 0:
-		own = t.steady
+		ownTime = t.steady
 	}
-	return max(last+1, own), own
+	return max(last+1, ownTime), ownTime
 }
 
 // addStray notes a transition behind the one of last, or returns false if there is
@@ -83,19 +82,21 @@ func (t *Timeline) aheadAt(recorded uint64) int64 {
 }
 
 // Aged returns when a transition was recorded, by steady time.
-func (t *Timeline) Aged(recorded, own uint64) uint64 { return own - uint64(t.aheadAt(recorded)) }
+func (t *Timeline) Aged(recorded, ownTime uint64) uint64 {
+	return ownTime - uint64(t.aheadAt(recorded))
+}
 
 // Future reports whether a time lies further ahead than any clock that is believed.
-func (t *Timeline) Future(at uint64) bool { return at > add(t.steady, uint64(maxLeap)) }
+func (t *Timeline) Future(recorded uint64) bool { return recorded > add(t.steady, uint64(maxLeap)) }
 
 // Shown returns when a transition happened, as far as is known: its own time, unless
 // that turned out to be wrong.
-func (t *Timeline) Shown(recorded, own uint64) uint64 {
+func (t *Timeline) Shown(recorded, ownTime uint64) uint64 {
 	if t.Doubted() && recorded > t.doubt.after {
-		return own
+		return ownTime
 	}
-	return t.Aged(recorded, own)
+	return t.Aged(recorded, ownTime)
 }
 
-// Corrects reports whether any transition may be shown at another time than its own.
+// Corrects reports whether any transition may be shown at a time other than its own.
 func (t *Timeline) Corrects() bool { return len(t.strays) > 0 }

@@ -19,7 +19,7 @@ const (
 // Timeline is one account of time. Its zero value believes a clock at 1970.
 type Timeline struct {
 	steady uint64 // at the last look
-	wall   uint64 // what the wall clock said then
+	wall   uint64 // the wall clock's time at the last look
 	doubt  doubt
 	pruned uint64  // recorded time of the newest transition that was deleted
 	strays []stray // by recorded time
@@ -27,33 +27,32 @@ type Timeline struct {
 
 // doubt is the doubt of the wall clock. It is zero while the clock is believed.
 type doubt struct {
-	since uint64 // steady time when it began; never 0
-	wall  uint64 // what the wall clock said then
+	began uint64 // steady time when it began; never 0
+	wall  uint64 // the wall clock's time then
 	after uint64 // recorded time of the last transition before it
 }
 
-// New returns a timeline that begins when the wall clock is right, behind the
-// transitions that were deleted.
+// New returns a timeline that begins with a right wall clock, behind the deleted transitions.
 func New(wall, pruned uint64) Timeline {
 	return Timeline{steady: wall, wall: wall, pruned: pruned}
 }
 
-// Wall returns what the wall clock said at the last look.
+// Wall returns the wall clock's time at the last look.
 func (t *Timeline) Wall() uint64 { return t.wall }
 
-// Steady returns steady time when so much has passed since the last look.
+// Steady returns steady time when passed has elapsed since the last look.
 func (t *Timeline) Steady(passed time.Duration) uint64 { return add(t.steady, uint64(max(passed, 0))) }
 
 // Doubted reports whether the wall clock is doubted.
-func (t *Timeline) Doubted() bool { return t.doubt.since != 0 }
+func (t *Timeline) Doubted() bool { return t.doubt.began != 0 }
 
 // DoubtedSince returns the steady time at which the doubt began.
-func (t *Timeline) DoubtedSince() uint64 { return t.doubt.since }
+func (t *Timeline) DoubtedSince() uint64 { return t.doubt.began }
 
-// Outlasted reports whether at this steady time nothing from before the doubt is
-// kept, so that believing the clock can lose nothing.
+// Outlasted reports whether nothing from before the doubt is kept at this steady time, so that
+// believing the clock loses nothing.
 func (t *Timeline) Outlasted(steady uint64, retention time.Duration) bool {
-	return t.Doubted() && steady >= add(t.doubt.since, uint64(limited(retention)))
+	return t.Doubted() && steady >= add(t.doubt.began, uint64(limited(retention)))
 }
 
 // limited returns the retention, or a limit if there is none.
@@ -73,24 +72,24 @@ func Leap(retention time.Duration) time.Duration {
 // ahead returns how far the wall clock is ahead of steady time.
 func (t *Timeline) ahead() int64 { return int64(t.wall - t.steady) }
 
-// Look returns the timeline at a reading of the wall clock, when so much has passed
-// since the last look by a clock that nobody sets. last is the recorded time of the
-// newest transition, or 0 if there is none, and so nothing to lose.
+// Look returns the timeline at a reading of the wall clock, when passed has elapsed since the
+// last look by a monotonic clock. last is the recorded time of the newest transition, or 0 if
+// there is none, and so nothing to lose.
 func (t Timeline) Look(wall uint64, passed, retention time.Duration, last uint64) Timeline {
 	t.steady, t.wall = t.Steady(passed), wall
 	switch {
 	case last == 0 || near(t.wall, t.steady, Leap(retention)):
 		t.steady, t.doubt = t.wall, doubt{}
 	case !t.Doubted():
-		t.doubt = doubt{since: max(t.steady, 1), wall: wall, after: last}
+		t.doubt = doubt{began: max(t.steady, 1), wall: wall, after: last}
 	case t.Outlasted(t.steady, retention):
 		return t.Confirm(false)
 	}
 	return t
 }
 
-// Elapsed returns how much has passed while no process looked, as far as that can be
-// told: what the wall clock says, unless that is more than a leap.
+// Elapsed returns the time without a process, as far as known: the wall clock's, bounded by a
+// leap.
 func (t *Timeline) Elapsed(wall uint64, retention time.Duration) time.Duration {
 	if wall < t.wall || !near(wall, t.wall, Leap(retention)) {
 		return 0
@@ -105,32 +104,32 @@ func (t *Timeline) Elapsed(wall uint64, retention time.Duration) time.Duration {
 //   - If it went back, what was recorded before the doubt is dated ahead by as much.
 //   - If somebody says so, it was right whenever it can have been: steady time lags
 //     behind by the time that has passed unseen, which only grows.
-func (t Timeline) Confirm(said bool) Timeline {
+func (t Timeline) Confirm(byOperator bool) Timeline {
 	if !t.Doubted() {
 		return t
 	}
 	ahead := t.ahead()
-	at := slices.IndexFunc(t.strays, func(s stray) bool { return s.from > t.doubt.after })
-	before, since := t.strays, []stray(nil)
-	if at >= 0 {
-		before, since = t.strays[:at:at], slices.Clone(t.strays[at:])
+	index := slices.IndexFunc(t.strays, func(s stray) bool { return s.from > t.doubt.after })
+	before, after := t.strays, []stray(nil)
+	if index >= 0 {
+		before, after = t.strays[:index:index], slices.Clone(t.strays[index:])
 	}
 	if ahead < 0 {
 		before = shift(before, t.doubt.after, -ahead)
 	}
-	for i, lag := len(since)-1, ahead; i >= 0; i-- {
-		if said && since[i].ahead >= 0 {
-			lag = min(lag, since[i].ahead)
+	for i, lag := len(after)-1, ahead; i >= 0; i-- {
+		if byOperator && after[i].ahead >= 0 {
+			lag = min(lag, after[i].ahead)
 		}
-		since[i].ahead -= lag
+		after[i].ahead -= lag
 	}
-	since = slices.DeleteFunc(since, func(s stray) bool { return near(uint64(s.ahead), 0, minLeap) })
-	t.strays, t.steady, t.doubt = slices.Concat(before, since), t.wall, doubt{}
+	after = slices.DeleteFunc(after, func(s stray) bool { return near(uint64(s.ahead), 0, minLeap) })
+	t.strays, t.steady, t.doubt = slices.Concat(before, after), t.wall, doubt{}
 	return t
 }
 
-// Begun returns since when a history is known that was created at one time and is
-// kept from another on. While the clock is doubted, that is no later than the doubt.
+// Begun returns the start of known history, given its creation and the edge of retention. While
+// the clock is doubted, that is no later than the doubt.
 func (t *Timeline) Begun(created, edge uint64) uint64 {
 	if t.Doubted() {
 		return min(max(created, edge), t.doubt.wall)
@@ -141,23 +140,23 @@ func (t *Timeline) Begun(created, edge uint64) uint64 {
 	return max(created, edge)
 }
 
-// Pruned returns the recorded time of the newest transition that was deleted.
+// Pruned returns the recorded time of the newest deleted transition.
 func (t *Timeline) Pruned() uint64 { return t.pruned }
 
-// Prune returns the timeline after the transitions up to a recorded time are deleted.
+// Prune returns the timeline after transitions up to a recorded time are deleted.
 func (t Timeline) Prune(upTo uint64) Timeline {
 	t.pruned = upTo
 	t.strays = slices.DeleteFunc(slices.Clone(t.strays), func(s stray) bool { return s.to <= upTo })
 	return t
 }
 
-// near reports whether two times, or two differences, are at most so far apart.
-func near(a, b uint64, most time.Duration) bool {
+// near reports whether two times, or two differences, are at most limit apart.
+func near(a, b uint64, limit time.Duration) bool {
 	d := int64(a - b)
-	return -int64(most) <= d && d <= int64(most)
+	return -int64(limit) <= d && d <= int64(limit)
 }
 
-// add adds and stops at the largest number.
+// add adds, saturating at the largest number.
 func add(a, b uint64) uint64 {
 	if sum := a + b; sum >= a {
 		return sum

@@ -15,7 +15,7 @@ func TestLook(t *testing.T) {
 	at := func(steady, wall, since uint64) Timeline {
 		l := Timeline{steady: steady * minute, wall: wall * minute}
 		if since > 0 {
-			l.doubt = doubt{since: since * minute, after: last}
+			l.doubt = doubt{began: since * minute, after: last}
 		}
 		return l
 	}
@@ -83,7 +83,7 @@ func TestConfirm(t *testing.T) {
 		{"ahead", 1100, 1000, before},
 		{"back", 1000, 1100, []stray{{0, 9, 100}, {10, 19, 105}, {20, 29, 100}, {30, 39, 95}, {40, 50, 100}}},
 	} {
-		l := Timeline{wall: c.wall, steady: c.steady, doubt: doubt{since: 1, after: 50}, strays: append(append([]stray{}, before...), stray{51, 60, int64(c.wall - c.steady)})}
+		l := Timeline{wall: c.wall, steady: c.steady, doubt: doubt{began: 1, after: 50}, strays: append(append([]stray{}, before...), stray{51, 60, int64(c.wall - c.steady)})}
 		got := l.Confirm(true)
 		if diff := cmp.Diff(Timeline{wall: c.wall, steady: c.wall, strays: c.want}, got, cmp.AllowUnexported(Timeline{}, doubt{}, stray{})); diff != "" {
 			t.Errorf("%s: %s", c.name, diff)
@@ -94,7 +94,7 @@ func TestConfirm(t *testing.T) {
 // TestStraysAreBounded: transitions that find no room are dated by steady time.
 func TestStraysAreBounded(t *testing.T) {
 	const start = uint64(1e18)
-	l := Timeline{steady: start, doubt: doubt{since: 1}}
+	l := Timeline{steady: start, doubt: doubt{began: 1}}
 	last := uint64(0)
 	for i := range uint64(2 * maxStrays) {
 		own := start + (i%2+1)*uint64(365*24*time.Hour)
@@ -176,8 +176,8 @@ func TestSkewDoesNotGrow(t *testing.T) {
 		now += uint64(time.Hour)
 		record(now) // the doubt ends
 	}
-	if skew.most > 2*year {
-		t.Errorf("the skew is %v after 20 doubts", time.Duration(skew.most))
+	if skew.limit > 2*year {
+		t.Errorf("the skew is %v after 20 doubts", time.Duration(skew.limit))
 	}
 	if left := skew.Prune(last); left != (Skew{}) {
 		t.Errorf("of a history that is gone, %+v is left", left)

@@ -95,6 +95,7 @@ func (a *alertmanager) alerts() map[string]shown {
 // TestARealAlertmanager shows what is down, with labels and what to do, and no longer when it
 // is back; it takes tests.
 func TestARealAlertmanager(t *testing.T) {
+	t.Parallel()
 	a := newAlertmanager(t)
 	s := newSite(t, plain+fmt.Sprintf("notify: [{name: oncall, alertmanager: {url: %q}}]\n", a.url), "a", "b", "c")
 	eventually(t, "three votes", func() bool { return strings.Contains(s.scrape(t), `hdsd_endpoints_by_voters{voters="3+"} 1`) })

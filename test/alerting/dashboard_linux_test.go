@@ -36,6 +36,7 @@ type dashboard struct {
 // TestTheDashboard has panels that Grafana can lay out, expressions that Prometheus can read,
 // and nothing but metrics that hdsd has. No real Grafana is asked.
 func TestTheDashboard(t *testing.T) {
+	t.Parallel()
 	text, err := os.ReadFile(filepath.Join("..", "..", "deploy", "grafana", "hdsd.json"))
 	if err != nil {
 		t.Fatal(err)

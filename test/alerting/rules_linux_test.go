@@ -79,6 +79,7 @@ var rules = map[string]rule{
 // TestTheRules are right for promtool; each alert fires when it should, and none while all is
 // well. The series are those of a coordinator that runs.
 func TestTheRules(t *testing.T) {
+	t.Parallel()
 	path, err := filepath.Abs(filepath.Join("..", "..", "docs", "alerts.yaml"))
 	if err != nil {
 		t.Fatal(err)

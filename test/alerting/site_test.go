@@ -20,6 +20,7 @@ import (
 	"hdsd/config"
 	"hdsd/coordinator"
 	"hdsd/health"
+	"hdsd/test/envoy"
 )
 
 // patience is how long anything may take on a busy machine.
@@ -121,16 +122,7 @@ func fetch(t testing.TB, address string) string {
 
 func eventually(t testing.TB, what string, done func() bool) {
 	t.Helper()
-	deadline, tick := time.NewTimer(patience), time.NewTicker(2*time.Millisecond)
-	defer deadline.Stop()
-	defer tick.Stop()
-	for !done() {
-		select {
-		case <-tick.C:
-		case <-deadline.C:
-			t.Fatalf("waited in vain for %s", what)
-		}
-	}
+	envoy.Eventually(t, patience, what, done)
 }
 
 // freeAddress is an address of loopback that nobody listens at.

@@ -11,9 +11,9 @@ import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 
 	configv1 "hdsd/gen/hdsd/config/v1"
-	"hdsd/internal/demo/upstream"
 	"hdsd/test/envoy"
 	"hdsd/test/fleet"
+	"hdsd/test/upstream"
 	"hdsd/validate"
 )
 

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"hdsd/internal/demo/upstream"
 	"hdsd/test/envoy"
+	"hdsd/test/upstream"
 )
 
 // check is a fast check that leaves upstreams on a busy machine the time to answer.
@@ -75,7 +75,7 @@ var failures = []Case{
 		Steps: []Step{Ready(), Set(0, broken), Set(1, broken), Down(0, 1), Send(20), Set(0, upstream.Healthy()), Up(0), Send(20)},
 	},
 	{
-		Name: "panic", Cluster: static("$0, $1, $2", checks(check)), Want: Same,
+		Name: "panic", Cluster: static("$0, $1, $2", checks(check), "common_lb_config: {update_merge_window: 0s}"), Want: Same,
 		Steps: []Step{Ready(), Set(0, broken), Set(1, broken), Down(0, 1), Send(300)},
 	},
 	{

@@ -17,9 +17,9 @@ import (
 
 	builtin "hdsd/check"
 	"hdsd/health"
-	"hdsd/internal/demo/upstream"
 	"hdsd/test/envoy"
 	"hdsd/test/fleet"
+	"hdsd/test/upstream"
 )
 
 // families are the values of dns_lookup_family, with what a name with both kinds of addresses

@@ -215,22 +215,20 @@ func saveResults(t *testing.T, played []Result) {
 
 const introduction = `# Fidelity
 
-What a cluster did with each Envoy's own health checks, it does through hdsd, or this page and ` + "`hdsd validate`" + ` say
-where it does not. ` + "`go test ./test/alone`" + ` plays each case twice, with an Envoy alone and with one behind hdsd. It plays
-restarts of hdsd (` + "`TestRestarts`" + `), clusters that no checker is able to check (` + "`TestLateCheckers`" + `), names that hdsd resolves
-(` + "`TestNames`" + `), also with both families of addresses (` + "`TestFamilies`" + `) and checkers without IPv6
-(` + "`TestCheckersWithoutIPv6`" + `), client certificates by SDS (` + "`TestSecrets`" + `), leases of assignments (` + "`TestLeases`" + `), load reports
-(` + "`TestLoadReports`" + `), and the main cases through the relay and by the state of the world (` + "`TestEachWay`" + `), too.
+A cluster does through hdsd what it did with each Envoy's own health checks, but for the fields below that say
+otherwise; ` + "`hdsd validate`" + ` warns of them. ` + "`go test ./test/alone`" + ` plays each case with an Envoy alone and with one behind
+hdsd, and ` + "`TestRestarts`" + `, ` + "`TestLateCheckers`" + ` (no checker is able), ` + "`TestNames`" + `, ` + "`TestFamilies`" + ` (IPv4 and IPv6),
+` + "`TestCheckersWithoutIPv6`" + `, ` + "`TestSecrets`" + ` (SDS), ` + "`TestLeases`" + `, ` + "`TestLoadReports`" + `, and ` + "`TestEachWay`" + ` (relay, state of the
+world).
 
-- **same:** the case named in the row plays alike (a name that begins with Test is a Go test). Without a case, hdsd
-  passes the field on, and nobody has played it.
+- **same:** the named case or Go test plays alike. Without one, hdsd passes the field on, and nobody has played it.
 - **differs on purpose:** the row says why.
-- **lost:** the field has no effect while hdsd checks the cluster. ` + "`hdsd validate`" + ` warns, naming field and effect.
+- **lost:** the field has no effect while hdsd checks the cluster.
 - **left to Envoy:** the cluster or endpoint keeps Envoy's own checks.
 - **no bearing:** on health, hosts or weights.
 
-hdsd does not imitate ` + "`slow_start_config`" + ` by raising ` + "`load_balancing_weight`" + ` in steps. Each step would be a push of the
-assignment to every data plane, and a changed weight moves hash rings and priorities.
+hdsd does not imitate ` + "`slow_start_config`" + ` by steps of ` + "`load_balancing_weight`" + `: each would be a push to every data plane,
+and moves hash rings and priorities.
 
 ## Fields
 
@@ -239,10 +237,9 @@ assignment to every data plane, and a changed weight moves hash rings and priori
 const played = `
 ## Cases
 
-Counted by the last full run (` + "`HDSD_ALONE=full go test ./test/alone -update`" + `), with three Envoys of each release as
-checkers, checks and reports every 0.25 s, all cases at the same time on two shared cores. Failed requests include those
-that have to fail, as where nothing is up. Through hdsd, requests also fail until the next report. Most that fail alone
-are of "interval with traffic": after its first request, an Envoy still waits for the end of ` + "`no_traffic_interval`" + `.
-The second table is of the latest release.
+The last full run (` + "`HDSD_ALONE=full go test ./test/alone -update`" + `): three Envoys of each release as checkers, checks and
+reports every 0.25 s, all cases at once on two shared cores. Failed requests include those that have to fail. Through
+hdsd, requests also fail until the next report. Most that fail alone are of "interval with traffic": after its first
+request, an Envoy still waits for the end of ` + "`no_traffic_interval`" + `. The second table is of the latest release.
 
 `

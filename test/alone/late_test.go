@@ -3,7 +3,7 @@ package alone
 import (
 	"testing"
 
-	"hdsd/internal/demo/upstream"
+	"hdsd/test/upstream"
 )
 
 // late are clusters that no checker is able to check: for a while, or for good.

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"testing"
 
-	"hdsd/internal/demo/upstream"
 	"hdsd/test/envoy"
 	"hdsd/test/fleet"
+	"hdsd/test/upstream"
 )
 
 // renewed is a step in which a source renews policy.endpoint_stale_after until a condition

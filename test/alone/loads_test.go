@@ -9,6 +9,9 @@ import (
 
 	loadstatsv3 "github.com/envoyproxy/go-control-plane/envoy/service/load_stats/v3"
 	"google.golang.org/protobuf/types/known/durationpb"
+
+	"hdsd/test/envoy"
+	"hdsd/test/fleet"
 )
 
 // loads is a control plane's service for load reports. It asks for those of all clusters.
@@ -75,10 +78,14 @@ func (l *loads) compare(n uint64, part string) Step {
 		p.t.Helper()
 		Eventually("load reports", func(p *Play, plane Plane) bool { return l.reported(p, plane) != nil })(p)
 		Send(int(n))(p)
-		Eventually("reports of all requests", func(p *Play, plane Plane) bool {
-			counts := l.reported(p, plane)
-			return counts["issued"]+counts["dropped"] >= n && counts["ended"] == counts["issued"]
-		})(p)
+		for plane := range p.rig.Planes {
+			if !envoy.Await(fleet.Patience, func() bool {
+				counts := l.reported(p, Plane(plane))
+				return counts["issued"]+counts["dropped"] >= n && counts["ended"] == counts["issued"]
+			}) {
+				p.t.Fatalf("%s: of %d requests it has reported %v; %s", Plane(plane), n, l.reported(p, Plane(plane)), p.records[len(p.records)-1])
+			}
+		}
 		Note("load reports", func(p *Play, plane Plane) string {
 			counts := l.reported(p, plane)
 			if counts[part] == 0 {

@@ -10,9 +10,9 @@ import (
 
 	"github.com/miekg/dns"
 
-	"hdsd/internal/demo/upstream"
 	"hdsd/test/envoy"
 	"hdsd/test/fleet"
+	"hdsd/test/upstream"
 )
 
 // nameServer is a DNS server that gives each name what it says now.

@@ -1,6 +1,7 @@
 package alone
 
 import (
+	"cmp"
 	"crypto/tls"
 	"fmt"
 	"io"
@@ -14,10 +15,10 @@ import (
 	"testing"
 	"time"
 
-	"hdsd/internal/demo/upstream"
 	"hdsd/test/authority"
 	"hdsd/test/envoy"
 	"hdsd/test/fleet"
+	"hdsd/test/upstream"
 )
 
 // Play is a case while it is played.
@@ -41,14 +42,15 @@ type Record struct {
 	Moving       bool              // endpoints changed meanwhile: only failed requests compare
 	Failing      bool              // an endpoint fails meanwhile: until that is known, requests may fail
 	Noted        [2]string         // what else compares
+	Failures     [2]map[string]int // the answers to failed requests, which do not compare
 }
 
 func (r Record) String() string {
 	if r.Sent[Alone] == 0 {
 		return fmt.Sprintf("%s: alone %s, through hdsd %s", r.Label, r.Noted[Alone], r.Noted[Through])
 	}
-	return fmt.Sprintf("%s: failed: alone %d of %d, through hdsd %d of %d; by endpoint: alone %v, through hdsd %v", r.Label,
-		r.Failed[Alone], r.Sent[Alone], r.Failed[Through], r.Sent[Through], r.To[Alone], r.To[Through])
+	return fmt.Sprintf("%s: failed: alone %d of %d, through hdsd %d of %d; by endpoint: alone %v, through hdsd %v; failures: alone %v, through hdsd %v", r.Label,
+		r.Failed[Alone], r.Sent[Alone], r.Failed[Through], r.Sent[Through], r.To[Alone], r.To[Through], r.Failures[Alone], r.Failures[Through])
 }
 
 // endpointMark matches what stands for an upstream in a cluster.
@@ -138,37 +140,37 @@ func (p *Play) await(what string, holds func(Plane, map[string]envoy.Host) bool)
 
 var client = http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 100}}
 
-// send sends one request through a data plane, and returns the endpoint that answers,
-// or "none". It has failed unless that is 200.
-func (p *Play) send(plane Plane, header http.Header) (endpoint string, failed bool) {
+// send sends one request through a data plane. It returns the endpoint that answers, or "none", and
+// why the request has failed: it has unless the answer is 200.
+func (p *Play) send(plane Plane, header http.Header) (endpoint, failure string) {
 	request, err := http.NewRequest(http.MethodGet, "http://"+p.rig.Listen[plane]+"/", nil)
 	if err != nil {
-		return err.Error(), true
+		return "none", err.Error()
 	}
 	maps.Copy(request.Header, header)
 	request.Header.Set("x-cluster", p.name)
 	response, err := client.Do(request)
 	if err != nil {
-		return "none", true
+		return "none", err.Error()
 	}
 	defer response.Body.Close()
-	_, _ = io.Copy(io.Discard, response.Body) // only the status counts
-	endpoint = response.Header.Get("X-Endpoint")
-	if endpoint == "" {
-		endpoint = "none"
+	body, _ := io.ReadAll(response.Body) // only the status counts
+	if response.StatusCode != http.StatusOK {
+		failure = fmt.Sprintf("%s: %.100s", response.Status, body)
 	}
-	return endpoint, response.StatusCode != http.StatusOK
+	return cmp.Or(response.Header.Get("X-Endpoint"), "none"), failure
 }
 
 func newRecord(label string, moving bool) Record {
-	return Record{Label: label, Moving: moving, To: [2]map[string]int{{}, {}}}
+	return Record{Label: label, Moving: moving, To: [2]map[string]int{{}, {}}, Failures: [2]map[string]int{{}, {}}}
 }
 
-func (r *Record) add(plane Plane, endpoint string, failed bool) {
+func (r *Record) add(plane Plane, endpoint, failure string) {
 	r.Sent[plane]++
 	r.To[plane][endpoint]++
-	if failed {
+	if failure != "" {
 		r.Failed[plane]++
+		r.Failures[plane][failure]++
 	}
 }
 
@@ -188,9 +190,9 @@ func (p *Play) traffic(record *Record, more int, steps []Step) {
 			defer pace.Stop()
 			for left := more; left > 0; {
 				<-pace.C
-				endpoint, failed := p.send(Plane(plane), nil)
+				endpoint, failure := p.send(Plane(plane), nil)
 				mu.Lock()
-				record.add(Plane(plane), endpoint, failed)
+				record.add(Plane(plane), endpoint, failure)
 				mu.Unlock()
 				select {
 				case <-finished:

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"hdsd/internal/demo/upstream"
+	"hdsd/test/upstream"
 )
 
 // failed are endpoints of an EDS cluster that fail, in each way that counts.

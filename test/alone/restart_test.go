@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"hdsd/internal/demo/upstream"
+	"hdsd/test/upstream"
 )
 
 // restarts are cases in which hdsd ends as by kill -9, and starts again. An answer with

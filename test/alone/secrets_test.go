@@ -19,10 +19,10 @@ import (
 	gcp "github.com/envoyproxy/go-control-plane/pkg/server/v3"
 	"google.golang.org/grpc"
 
-	"hdsd/internal/demo/upstream"
 	"hdsd/test/authority"
 	"hdsd/test/envoy"
 	"hdsd/test/fleet"
+	"hdsd/test/upstream"
 )
 
 // secretServer gives secrets by SDS.

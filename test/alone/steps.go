@@ -1,14 +1,15 @@
 package alone
 
 import (
+	"cmp"
 	"encoding/base64"
 	"fmt"
 	"net/http"
 	"strings"
 
-	"hdsd/internal/demo/upstream"
 	"hdsd/test/envoy"
 	"hdsd/test/fleet"
+	"hdsd/test/upstream"
 )
 
 // Step is something that happens to a case's cluster, or a look at what both data
@@ -114,8 +115,8 @@ func Send(n int) Step {
 		record := newRecord(fmt.Sprintf("%d requests", n), false)
 		for range n {
 			for plane := range p.rig.Planes {
-				endpoint, failed := p.send(Plane(plane), nil)
-				record.add(Plane(plane), endpoint, failed)
+				endpoint, failure := p.send(Plane(plane), nil)
+				record.add(Plane(plane), endpoint, failure)
 			}
 		}
 		p.records = append(p.records, record)
@@ -141,14 +142,12 @@ func Failing(n int, steps ...Step) Step {
 	}
 }
 
-// Change gives both data planes another version of the cluster.
+// Change gives both data planes another version of the cluster. An empty one is the case's.
+// Cases that play at the same time share the step.
 func Change(cluster, assignment string) Step {
 	return func(p *Play) {
 		p.t.Helper()
-		if cluster == "" {
-			cluster = p.c.Cluster
-		}
-		p.put(Resource{cluster, assignment})
+		p.put(Resource{cmp.Or(cluster, p.c.Cluster), assignment})
 	}
 }
 

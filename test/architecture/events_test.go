@@ -117,14 +117,20 @@ func lineOf(file *ast.File, last *ast.CallExpr) (events []string, line logged, o
 		}
 		if level := levels[selector.Sel.Name]; level != "" {
 			line.Levels = []string{level}
+			if name := text(call, 2); name != "" { // of a limit.Pace
+				events, line.Fields = []string{name}, append(line.Fields, "more")
+			}
 			return events, line, len(events) > 0
 		}
 		key := text(call, 0)
 		if events = nil; key == "event" { // counts only where it is the first after the level
 			events = namesOf(file, call)
 		} else if call != last {
-			if selector.Sel.Name == "Err" {
+			switch selector.Sel.Name {
+			case "Err":
 				key = "error"
+			case "EmbedObject": // the name of a cluster
+				key = "cluster"
 			}
 			line.Fields = append(line.Fields, key)
 		}

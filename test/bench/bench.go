@@ -51,9 +51,9 @@ func scenarios(full bool) []scenario {
 		&reports{title: "unchanged full reports while first verdicts are written", checkers: 200, entries: 1500, started: true, mark: 1.5},
 		&reports{title: "full reports with 0.1 % changed, 200 checkers x 1,500 entries", checkers: 200, entries: 1500, changed: 0.001, mark: 2},
 		&reports{title: "reports of 4 entries, 1,000 checkers", checkers: 1000, entries: 4, mark: 1.5},
-		&pushes{title: "one flip to 500 delta subscribers of 1,000 assignments", subscribers: 500, clusters: 1000, delta: true, markCPU: 1.2, markTime: 1.2},
-		&pushes{title: "one flip to 50 state-of-the-world subscribers of 1,000 names", subscribers: 50, clusters: 1000, markCPU: 1.5, markTime: 1.2},
-		&pushes{title: "first sync of 500 delta subscribers of 1,000 assignments", subscribers: 500, clusters: 1000, delta: true, firstSync: true, markCPU: 1.3},
+		&pushes{title: "one flip to 500 delta data planes of 1,000 assignments", subscribers: 500, clusters: 1000, delta: true, markCPU: 1.2, markTime: 1.2},
+		&pushes{title: "one flip to 50 state-of-the-world data planes of 1,000 names", subscribers: 50, clusters: 1000, markCPU: 1.5, markTime: 1.2},
+		&pushes{title: "first sync of 500 delta data planes of 1,000 assignments", subscribers: 500, clusters: 1000, delta: true, firstSync: true, markCPU: 1.3},
 		&echoes{entries: 600},
 		&watchers{title: "1,000 watchers through 10,000 transitions", watchers: 1000, endpoints: 2500, transitions: 10_000, markTime: 3},
 	}, lives(full)...)

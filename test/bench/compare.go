@@ -34,7 +34,7 @@ func build(dir, revision string) (binary string, err error) {
 			err = removed
 		}
 	}()
-	return binary, command(tree, "go", "build", "-trimpath", "-o", binary, "./cmd/hdsd")
+	return binary, command(tree, "go", "build", "-trimpath", "-tags=grpcnotrace", "-o", binary, "./cmd/hdsd")
 }
 
 func command(dir string, words ...string) error {

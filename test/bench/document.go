@@ -114,18 +114,16 @@ turns; the load is one more process on the same cores.
 - **Machine:** %s.
 - **Run:** %s, in %s; %d turns of each after one to warm up, but
   one of watchers and of fleets, and two of growth.
-- **A figure** is the median of its turns, and in brackets the lowest and the highest. A ratio is that of each turn to
-  the other's turn beside it.
-- **CPU** is the kernel's accounting of one process alone: user and system time.
-- **A floor** is a server that only moves the bytes: it drops reports, writes one encoded frame to everybody, or
-  answers at once, each over gRPC as it is. Among the peers is the same with hdsd's gRPC settings, fixed windows
-  and buffers that are used again. The floor of watchers writes texts to plain connections, all in one go.
-- **Peers:** LinearCache and SnapshotCache are go-control-plane's, unmodified, with its own server. "Unmarshal and
-  a map" decodes each report by ` + "`proto.Unmarshal`" + ` and keeps each health in a map.
-- **What the floors leave out:** they neither read nor copy a report, and an echo does not decode it.
-- **Where a mark is missed:** [where the time goes](../figures.md#where-the-time-goes), by profiles.
-- **Listening:** a turn of reports ends when hdsd has read all of them, endpoints have failed, and a data plane was
-  told; one of pushes when each subscriber had its push. Where one is missing, the run fails.
+- **A figure** is the median of its turns, with the lowest and the highest in brackets. A ratio compares neighbouring turns.
+- **CPU** is user and system time of one process.
+- **A floor** only moves the bytes over gRPC: it drops reports, writes one encoded frame to everybody, or answers at
+  once. It neither reads nor decodes. Among the peers is the same with hdsd's gRPC settings (fixed windows, buffers that
+  are used again). The floor of watchers writes texts to plain connections.
+- **Peers:** LinearCache and SnapshotCache of go-control-plane, with its own server. "Unmarshal and a map" decodes each
+  report by ` + "`proto.Unmarshal`" + ` and keeps each health in a map.
+- **Where a mark is missed:** [where the time goes](../figures.md#where-the-time-goes).
+- **A turn ends** when hdsd has read all reports, endpoints have failed, and a data plane knows it; of pushes, when each
+  data plane has its push. Else the run fails.
 
 `
 

@@ -21,7 +21,7 @@ type echoes struct {
 }
 
 func (s *echoes) name() string {
-	return fmt.Sprintf("report to push, one subscriber, report of %d entries", s.entries)
+	return fmt.Sprintf("report to push, one data plane, report of %d entries", s.entries)
 }
 func (s *echoes) turns(l *lab) int { return l.turns }
 

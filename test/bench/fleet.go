@@ -46,7 +46,7 @@ func (s *fleet) figures() []figure {
 	all[endpointsFigure] = figure{name: "/v1/endpoints, a page of 10,000", unit: "ms"}
 	all[zippedFigure] = figure{name: "the same, compressed and decompressed", unit: "ms"}
 	all[availabilityFigure] = figure{name: "/v1/availability, a page of 10,000", unit: "ms"}
-	all[toldFigure] = figure{name: "all endpoints fail in one round: a data plane is told of the last", unit: "s"}
+	all[toldFigure] = figure{name: "all endpoints fail in one round: a data plane has the last", unit: "s"}
 	all[durableFigure] = figure{name: "the same: all are in the history on disk", unit: "s"}
 	all[againFigure] = figure{name: "after kill -9: all assigned again", unit: "s"}
 	for i := range all {

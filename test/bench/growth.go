@@ -30,8 +30,8 @@ func growths(full bool) []*growth {
 	return []*growth{
 		{by: "endpoints", still: "30 checkers, 100 endpoints a cluster", sizes: endpoints, make: func(n int) scenario { return aFleet(n, n/100, 30) }},
 		{by: "checkers", still: "10,000 endpoints in 100 clusters", sizes: checkers, make: func(n int) scenario { return aFleet(10_000, 100, n) }},
-		{by: "subscribers", still: "100 assignments", sizes: subscribers, make: func(n int) scenario {
-			return &pushes{title: fmt.Sprintf("%d subscribers", n), subscribers: n, clusters: 100, delta: true}
+		{by: "data planes", still: "100 assignments", sizes: subscribers, make: func(n int) scenario {
+			return &pushes{title: fmt.Sprintf("%d data planes", n), subscribers: n, clusters: 100, delta: true}
 		}},
 	}
 }
@@ -97,7 +97,7 @@ func (g *growth) table() string {
 	return b.String()
 }
 
-func (g *growth) file() string { return "performance-" + g.by + ".svg" }
+func (g *growth) file() string { return "performance-" + strings.ReplaceAll(g.by, " ", "-") + ".svg" }
 
 // chart shows each figure as a multiple of that of the smallest size.
 func (g *growth) chart() *plot.Chart {

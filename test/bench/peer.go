@@ -22,7 +22,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
 
-	"hdsd/internal/envoyaddr"
+	"hdsd/envoy"
 )
 
 // everybody is one node group for SnapshotCache.
@@ -131,7 +131,7 @@ func (*decodingPeer) StreamHealthCheck(stream healthv3.HealthDiscoveryService_St
 			}
 		}
 		for _, e := range m.GetEndpointHealthResponse().GetEndpointsHealth() {
-			health[envoyaddr.Address(e.GetEndpoint().GetAddress())] = e.GetHealthStatus()
+			health[envoy.Address(e.GetEndpoint().GetAddress())] = e.GetHealthStatus()
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
 
-	"hdsd/internal/envoyaddr"
+	"hdsd/envoy"
 	"hdsd/internal/wire"
 	"hdsd/test/scale"
 )
@@ -102,7 +102,7 @@ func (p *plane) read(response *discoveryv3.DeltaDiscoveryResponse, size int, at 
 }
 
 func (p *plane) note(e *endpointv3.LbEndpoint) error {
-	address := envoyaddr.Address(e.GetEndpoint().GetAddress())
+	address := envoy.Address(e.GetEndpoint().GetAddress())
 	endpoint, known := p.world.Find(address)
 	if !known {
 		return fmt.Errorf("a data plane was told of %s, which is no endpoint", address)

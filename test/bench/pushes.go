@@ -40,9 +40,9 @@ func (s *pushes) turns(l *lab) int { return l.turns }
 
 func (s *pushes) figures() []figure {
 	if s.firstSync {
-		return []figure{{name: "CPU", unit: "ms", floor: oneFrame, mark: s.markCPU}, {name: "time to the last subscriber", unit: "ms", floor: oneFrame}}
+		return []figure{{name: "CPU", unit: "ms", floor: oneFrame, mark: s.markCPU}, {name: "time to the last data plane", unit: "ms", floor: oneFrame}}
 	}
-	return []figure{{name: "CPU of a flip", unit: "ms", floor: oneFrame, mark: s.markCPU}, {name: "time to the last subscriber", unit: "ms", floor: oneFrame, mark: s.markTime}}
+	return []figure{{name: "CPU of a flip", unit: "ms", floor: oneFrame, mark: s.markCPU}, {name: "time to the last data plane", unit: "ms", floor: oneFrame, mark: s.markTime}}
 }
 
 // publisher is whoever tells subscribers: hdsd, the floor, a peer.

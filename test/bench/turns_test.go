@@ -1,17 +1,14 @@
 package main
 
 import (
-	"path/filepath"
 	"testing"
+
+	tested "hdsd/test/fleet"
 )
 
 // TestTwoRevisionsTakeTurns: each flips endpoints of its own, and its subscribers are told.
 func TestTwoRevisionsTakeTurns(t *testing.T) {
-	dir := t.TempDir()
-	binary := filepath.Join(dir, "hdsd")
-	if err := command("../..", "go", "build", "-trimpath", "-o", binary, "./cmd/hdsd"); err != nil {
-		t.Fatal(err)
-	}
+	binary := tested.Plain(t)
 	for _, s := range []scenario{
 		&pushes{title: "flips", subscribers: 2, clusters: 4, delta: true},
 		&pushes{title: "first sync", subscribers: 2, clusters: 4, delta: true, firstSync: true},

@@ -11,7 +11,7 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 
-	"hdsd/internal/demo/upstream"
+	"hdsd/test/upstream"
 )
 
 // axe is the script that finds what people cannot read or reach.
@@ -60,7 +60,7 @@ func TestAxeFindsNothing(t *testing.T) {
 		{"#/", "CLUSTER_DOWN", ""},
 		{"#/clusters/web", "1 of 1 endpoints, 1 down", ""},
 		{"#/clusters/web/" + url.PathEscape(server.Addr()), "Overrides of the last hour", ""},
-		{"#/incidents", "goes on: 1 down", ""},
+		{"#/incidents", "ongoing: 1 down", ""},
 		{b.incident("web"), "Checkers that saw it", ""},
 		{"#/checkers", "SYNCED", ""},
 		{"#/clients", "new kernel", ""},

@@ -1,6 +1,7 @@
 package browser
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"hdsd/test/envoy"
 	"hdsd/test/fleet"
 )
 
@@ -35,7 +37,7 @@ func TestWhatOperatorsSetIsShown(t *testing.T) {
 	c, server := site(t)
 	b := open(t, c.HTTP, "/#/clients")
 	b.shows("Not frozen.", true)
-	b.shows("There is none.", true)
+	b.shows("No overrides are in force.", true)
 	tell(t, c, http.MethodPost, "/v1/overrides", fmt.Sprintf(`{"cluster": "web", "address": %q, "health": "DRAINING", "reason": "new kernel", "author": "ann"}`, server.Addr()))
 	for _, want := range []string{"web " + server.Addr(), "everywhere", "DRAINING", "it is cleared", "new kernel", "ann"} {
 		b.shows(want, true)
@@ -71,11 +73,34 @@ func TestASourceIsShown(t *testing.T) {
 	b := open(t, c.HTTP, "/#/clients")
 	b.shows("local\t1\t20\tnothing", true)
 	c.SetClusters(file(3))
-	b.shows("1 clusters and 3 endpoints would be left", true)
+	b.shows("1 cluster and 3 endpoints would be left", true)
 	b.shows("hdsd source accept local", true)
 	b.press("Accept what is held of local")
 	b.fill("reason", "we shrink")
 	b.press("Accept")
 	b.shows("local\t1\t3\tnothing", true)
 	b.behaved()
+}
+
+// TestABrokenSourceIsShown with its file, its line, and what is still in use; and no longer when it is
+// repaired.
+func TestABrokenSourceIsShown(t *testing.T) {
+	good := fleet.ClusterFile(fleet.StaticCluster("web", fleet.CheckHTTP, []string{"10.0.0.1:80"}))
+	c := fleet.Prepare(t, good, fleet.FastReports)
+	c.Start()
+	b := open(t, c.HTTP, "/#/clients")
+	b.shows("local\t1\t1\tnothing", true)
+	c.SetClusters(strings.Replace(good, "type: STATIC", "type: STATIK", 1))
+	var list struct{ Sources []struct{ Problem string } }
+	envoy.Eventually(t, fleet.Patience, "a problem", func() bool {
+		return json.Unmarshal(fetched(t, "http://"+c.HTTP+"/v1/sources"), &list) == nil && len(list.Sources) == 1 && list.Sources[0].Problem != ""
+	})
+	problem := list.Sources[0].Problem
+	if !strings.Contains(problem, "clusters.yaml:") || !strings.Contains(problem, "in use") {
+		t.Errorf("the problem is %q", problem)
+	}
+	b.shows("BROKEN "+problem, true)
+	b.behaved()
+	c.SetClusters(good)
+	b.shows("BROKEN", false)
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"hdsd/internal/demo/upstream"
+	"hdsd/test/upstream"
 )
 
 // TestAnEndpointHasATimeLine: an outage and its end are drawn, with the vote of the checker

@@ -67,7 +67,7 @@ func BenchmarkFirstView(b *testing.B) {
 	}
 }
 
-func fetched(b *testing.B, url string) []byte {
+func fetched(b testing.TB, url string) []byte {
 	b.Helper()
 	response, err := http.Get(url)
 	if err != nil {

@@ -26,8 +26,9 @@ const (
 // on the overview: what needs attention, the counts, the map, the cluster and what changed. 1,000
 // clusters of 100 endpoints each (1,000 with HDSD_SCALE=full), 200 checkers that report every second, one
 // endpoint that flips twice a second beside, and 49 viewers who ask what the page asks.
-// The first flip counts by itself: what the first viewers after a start ask for reads the whole
-// history. "core" is hdsd's processor time for each second meanwhile.
+// The first flip counts by itself: all viewers come at once right after a first start, while hdsd writes
+// the first verdicts, and reads them for incidents. What changed lately lists it once it is written
+// ("first-listed"). "core" is hdsd's processor time for each second meanwhile.
 func BenchmarkFlip(b *testing.B) {
 	each := 100
 	if os.Getenv("HDSD_SCALE") == "full" {
@@ -48,22 +49,29 @@ func BenchmarkFlip(b *testing.B) {
 			endpoint := (flip + 1) * each
 			name, address := w.Name(flip+1), w.Address(endpoint)
 			// The page tells the time when it shows it.
-			do(chromium, chromedp.Evaluate[bool](fmt.Sprintf(`window.shown = new Promise(done => { const look = () => {
+			do(chromium, chromedp.Evaluate[bool](fmt.Sprintf(`{
 				const part = label => document.querySelector("section[aria-label='" + label + "']")?.textContent ?? "";
-				part("What changed lately").includes(%q) && part("Where it is down").includes(%q) && part("Clusters").includes(%q + "1 of") ? done(Date.now()) : requestAnimationFrame(look);
-			}; look() }), true`, name+" "+address, name, name)))
+				const when = condition => new Promise(done => { const look = () => condition() ? done(Date.now()) : requestAnimationFrame(look); look() });
+				window.shown = when(() => part("Where it is down").includes(%q) && part("Clusters").includes(%q + "1 of"));
+				window.listed = when(() => part("What changed lately").includes(%q));
+			} true`, name, name, name+" "+address)))
 			w.Set(endpoint, true)
 			shown := time.UnixMilli(do(chromium, chromedp.Evaluate[int64]("window.shown", chromedp.EvalAwaitPromise)))
+			listed := time.UnixMilli(do(chromium, chromedp.Evaluate[int64]("window.listed", chromedp.EvalAwaitPromise)))
 			var recorded struct{ Transitions []struct{ Time time.Time } }
 			if err := json.Unmarshal(fetched(b, "http://"+c.HTTP+"/v1/transitions?newestFirst=true&pageSize=1&cluster="+name), &recorded); err != nil || len(recorded.Transitions) == 0 {
 				b.Fatal(err, recorded)
 			}
-			all = append(all, shown.Sub(recorded.Transitions[0].Time))
+			since := func(at time.Time) time.Duration { return at.Sub(recorded.Transitions[0].Time) }
+			if flip > 0 {
+				all = append(all, max(since(shown), since(listed)))
+			} else {
+				b.ReportMetric(float64(since(shown).Microseconds())/1000, "first-ms")
+				b.ReportMetric(float64(since(listed).Microseconds())/1000, "first-listed-ms")
+			}
 			w.Set(endpoint, false) // the page has room for a few at the top of its list
 			c.AwaitHealth(name, address, "HEALTHY")
 		}
-		b.ReportMetric(float64(all[0].Microseconds())/1000, "first-ms")
-		all = all[1:]
 		slices.Sort(all)
 		b.ReportMetric(float64(all[len(all)/2].Microseconds())/1000, "p50-ms")
 		b.ReportMetric(float64(all[len(all)-1].Microseconds())/1000, "max-ms")
@@ -120,7 +128,7 @@ func look(ctx context.Context, server string) {
 	often := time.NewTicker(3 * time.Second)
 	defer often.Stop()
 	for {
-		paths := []string{"/v1/status", "/v1/overview", "/v1/transitions?newestFirst=true&pageSize=30", "/v1/incidents?open=true&pageSize=200"}
+		paths := []string{"/v1/status", "/v1/overview", "/v1/transitions?newestFirst=true&pageSize=30", "/v1/incidents?open=true&pageSize=200&allowPartial=true"}
 		select {
 		case _, open := <-changed:
 			if !open {

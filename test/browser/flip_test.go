@@ -7,7 +7,7 @@ import (
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 
-	"hdsd/internal/demo/upstream"
+	"hdsd/test/upstream"
 )
 
 // deaf makes a page that asks nothing again by itself: its timers of a second or more never end.
@@ -27,10 +27,10 @@ func TestAFlipIsPushed(t *testing.T) {
 		path     string
 		down, up []string
 	}{
-		{b.incident("web"), []string{"goes on: 1 down"}, []string{"over after"}},
-		{"#/", []string{"CLUSTER_DOWN", "Incident: 1 of 1 down", "0 healthy, 1 down", "all down", "1 of 1 down"}, []string{"Nothing needs attention", "1 healthy, 0 down", "1 up", "0 of 1 down"}},
+		{b.incident("web"), []string{"ongoing: 1 down"}, []string{"over after"}},
+		{"#/", []string{"CLUSTER_DOWN", "Incident: 1 of 1 down", "0 healthy, 1 down", "all down", "1 of 1 down"}, []string{"Nothing needs attention", "1 healthy, 0 down", "0 of 1 down"}},
 		{"#/clusters/web", []string{"1 of 1 endpoints, 1 down", "Incident"}, []string{"1 of 1 endpoints, 0 down"}},
-		{"#/incidents", []string{"goes on: 1 down"}, []string{"over after"}},
+		{"#/incidents", []string{"ongoing: 1 down"}, []string{"over after"}},
 		{"#/clusters/web/" + url.PathEscape(server.Addr()), []string{"✕ UNHEALTHY in eu/a"}, []string{"● HEALTHY in eu/a"}},
 	} {
 		do(b, chromedp.Navigate("http://"+c.HTTP+"/?"+url.QueryEscape(view.path)+view.path))

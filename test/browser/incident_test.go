@@ -7,7 +7,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"hdsd/internal/demo/upstream"
+	"hdsd/test/upstream"
 )
 
 // incident is the view of a cluster's incident that goes on.
@@ -34,7 +34,7 @@ func TestAnIncidentHasAView(t *testing.T) {
 		b.shows("Checkers that saw it", true)
 	}
 	for _, want := range []string{
-		server.Addr() + " of web in zone a went down, 1 still is", "goes on: 1 down", "1 went down, 1 is down", "ENDPOINT is the likely cause",
+		server.Addr() + " of web in zone a went down, 1 still is", "ongoing: 1 down", "1 went down, 1 is down", "ENDPOINT is the likely cause",
 		"hdsd describe incident", "from ● HEALTHY to ✕ UNHEALTHY", "checker-1\t✕ UNHEALTHY\t503", "1 endpoint, those that are down first", "checker-1\t1\t0", "NOTE release 7 goes out (ann)",
 	} {
 		b.shows(want, true)

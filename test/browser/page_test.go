@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"os"
 	"os/exec"
 	"strings"
 	"sync"
@@ -16,11 +17,11 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 
-	"hdsd/internal/demo/upstream"
 	"hdsd/test/fleet"
+	"hdsd/test/upstream"
 )
 
-// browser is a Chromium with one page of hdsd.
+// browser is a view of one page of hdsd.
 type browser struct {
 	t    testing.TB
 	ctx  context.Context
@@ -30,21 +31,40 @@ type browser struct {
 	troubles []string // what a page must not do
 }
 
-// open starts a Chromium and looks at a page of the server.
-func open(t testing.TB, server, path string) *browser {
-	t.Helper()
+// chromium starts the Chromium of all tests. It ends with them.
+var chromium = sync.OnceValues(func() (context.Context, error) {
 	binary, err := exec.LookPath("chromium")
 	if err != nil {
-		t.Fatalf("%v: test/setup installs it", err)
+		return nil, fmt.Errorf("%w: test/setup installs it", err)
 	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(binary), chromedp.NoSandbox, chromedp.DisableGPU)
-	allocator, stop := chromedp.NewExecAllocator(t.Context(), options...)
-	t.Cleanup(stop)
+	allocator, stop := chromedp.NewExecAllocator(context.Background(), options...)
+	ctx, _ := chromedp.NewContext(allocator) // ends with the allocator
+	end = stop
+	return ctx, chromedp.Do(ctx) // starts it
+})
+
+// end ends the Chromium of all tests.
+var end = func() {}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	end()
+	os.Exit(code)
+}
+
+// open looks at a page of the server, as one who was never there.
+func open(t testing.TB, server, path string) *browser {
+	t.Helper()
+	all, err := chromium()
+	if err != nil {
+		t.Fatal(err)
+	}
 	b := &browser{t: t, host: server}
-	ctx, end := chromedp.NewContext(allocator, chromedp.WithListener(b.notice))
-	t.Cleanup(end)
+	ctx, leave := chromedp.NewContext(all, chromedp.WithNewBrowserContext(), chromedp.WithListener(b.notice))
+	t.Cleanup(leave)
 	b.ctx = ctx
-	if err := chromedp.Do(ctx); err != nil { // starts it
+	if err := chromedp.Do(ctx); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := chromedp.Call(ctx, network.Enable, network.EnableParams{}); err != nil {
@@ -133,9 +153,15 @@ const cluster = `resources:
 // site is a coordinator that checks one upstream.
 func site(t *testing.T) (*fleet.Coordinator, *upstream.Server) {
 	t.Helper()
+	return siteOf(t, cluster)
+}
+
+// siteOf is a site of these clusters, web among them. HOST and PORT are those of the upstream.
+func siteOf(t *testing.T, clusters string) (*fleet.Coordinator, *upstream.Server) {
+	t.Helper()
 	server := fleet.Upstreams(t, 1, upstream.Options{})[0]
 	host, port, _ := strings.Cut(server.Addr(), ":")
-	c := fleet.Prepare(t, strings.NewReplacer("HOST", host, "PORT", port).Replace(cluster), fleet.FastReports)
+	c := fleet.Prepare(t, strings.NewReplacer("HOST", host, "PORT", port).Replace(clusters), fleet.FastReports)
 	c.Start()
 	fleet.Checkers(t, c, 1)
 	c.AwaitHealth("web", server.Addr(), "HEALTHY")
@@ -182,7 +208,7 @@ func TestEachViewShowsWhatIsThere(t *testing.T) {
 		"/#/clusters/%":                   {`unknown cluster "%"`},
 		"/#/clusters/nowhere":             {`unknown cluster "nowhere"`},
 		"/#/clusters/nowhere/10.0.0.1:80": {`unknown cluster "nowhere"`},
-		"/#/incidents":                    {"goes on: 1 down", "web"},
+		"/#/incidents":                    {"ongoing: 1 down", "web"},
 		"/#/checkers":                     {"checker-1", "SYNCED"},
 		"/#/clients":                      {"checker-1", "HDS"},
 	} {

@@ -6,8 +6,8 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"hdsd/health"
-	"hdsd/internal/demo/upstream"
 	"hdsd/test/envoy"
+	"hdsd/test/upstream"
 )
 
 // TestTheMatrixOfPaths: how the checkers of one zone see the endpoints of another.

@@ -10,8 +10,8 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 
-	"hdsd/internal/demo/upstream"
 	"hdsd/test/fleet"
+	"hdsd/test/upstream"
 )
 
 // Names as long as those of meshes, and an address as long as there is.
@@ -89,7 +89,7 @@ func TestOnAPhone(t *testing.T) {
 		{"#/clusters/" + url.PathEscape(longName), "Override the health of " + longName, []string{"Reason"}},
 		{"#/clusters/web/" + url.PathEscape(server.Addr()), "", []string{server.Addr(), "Votes at the changes of the last hour", "checker-1 UNHEALTHY 503"}},
 		{"#/clusters/" + url.PathEscape(longName) + "/" + url.PathEscape(longAddress), "", []string{longAddress, "Overrides of the last hour"}},
-		{"#/incidents", "", []string{"goes on: 1 down", longName, server.Addr()}},
+		{"#/incidents", "", []string{"ongoing: 1 down", longName, server.Addr()}},
 		{b.incident(longName), "", []string{longAddress, longName, "What to do", "What happened", "Checkers that saw it"}},
 		{"#/checkers", "", []string{"checker-1", "SYNCED", "Paths between zones"}},
 		{"#/clients", "", []string{"checker-1", "the new kernel goes in", longName, "would be left", "we move to the other region"}},

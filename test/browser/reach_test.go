@@ -7,8 +7,8 @@ import (
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
 
-	"hdsd/internal/demo/upstream"
 	"hdsd/test/fleet"
+	"hdsd/test/upstream"
 )
 
 // TestAClusterHasTheLastHour of each endpoint, drawn and in words.

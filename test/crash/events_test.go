@@ -107,6 +107,7 @@ func inspectEvents(t *testing.T, dir string, shown int) (last int) {
 // TestKill9WhileRecordingEvents kills the writer at random moments: what a query has shown
 // is there, and nothing is missing before it.
 func TestKill9WhileRecordingEvents(t *testing.T) {
+	t.Parallel()
 	seed := uint64(time.Now().UnixNano())
 	t.Log("seed", seed)
 	random, dir, last := rand.New(rand.NewPCG(seed, 0)), filepath.Join(t.TempDir(), "data"), 0
@@ -131,6 +132,7 @@ func annotator(dir string, first int) error {
 
 // TestKill9WhileAnnotating: a note that was acknowledged is there.
 func TestKill9WhileAnnotating(t *testing.T) {
+	t.Parallel()
 	seed := uint64(time.Now().UnixNano())
 	t.Log("seed", seed)
 	random, dir, last := rand.New(rand.NewPCG(seed, 0)), operatedSite(t), 0

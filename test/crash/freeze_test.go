@@ -100,6 +100,7 @@ func operatedSite(t *testing.T) (dir string) {
 // the time: what was acknowledged is so after the restart, but for the one
 // change that was under way.
 func TestKill9WhileFreezing(t *testing.T) {
+	t.Parallel()
 	seed := uint64(time.Now().UnixNano())
 	t.Log("seed", seed)
 	random := rand.New(rand.NewPCG(seed, 0))

@@ -138,6 +138,7 @@ var register = porcupine.Model{
 // kills them again and again. Each read gives what was written last, whoever wrote it and
 // however often the process died; a write that nobody acknowledged may be there or not.
 func TestTheHistoryIsLinearizable(t *testing.T) {
+	t.Parallel()
 	seed := uint64(time.Now().UnixNano())
 	t.Log("seed", seed)
 	random := rand.New(rand.NewPCG(seed, 0))

@@ -39,6 +39,7 @@ func overrider(dir string, first int) error {
 // TestKill9WhileOverriding is TestKill9WhileFreezing for overrides. While the
 // history ends with one, what the votes had come to is known.
 func TestKill9WhileOverriding(t *testing.T) {
+	t.Parallel()
 	seed := uint64(time.Now().UnixNano())
 	t.Log("seed", seed)
 	random := rand.New(rand.NewPCG(seed, 0))

@@ -93,6 +93,7 @@ func lose(t *testing.T, folder string, ops []disk.Op, inspect func(t *testing.T,
 
 // TestPowerLoss: whatever order the disk has written in, as far as syncs allow it.
 func TestPowerLoss(t *testing.T) {
+	t.Parallel()
 	folder := t.TempDir()
 	lose(t, folder, record(t, folder, 60, nil), inspect)
 }
@@ -100,6 +101,7 @@ func TestPowerLoss(t *testing.T) {
 // TestPowerLossAfterFailedSyncs: the kernel forgets what it could not write, and says so
 // only once.
 func TestPowerLossAfterFailedSyncs(t *testing.T) {
+	t.Parallel()
 	folder, random := t.TempDir(), rand.New(rand.NewPCG(2, 0))
 	failed := 0
 	ops := record(t, folder, 60, func(op disk.Op) (time.Duration, error) {
@@ -117,6 +119,7 @@ func TestPowerLossAfterFailedSyncs(t *testing.T) {
 
 // TestAFullDiskInBetween: writes fail for a while, at random.
 func TestAFullDiskInBetween(t *testing.T) {
+	t.Parallel()
 	folder, random := t.TempDir(), rand.New(rand.NewPCG(3, 0))
 	full := 0 // writes that still fail
 	ops := record(t, folder, 60, func(op disk.Op) (time.Duration, error) {
@@ -134,6 +137,7 @@ func TestAFullDiskInBetween(t *testing.T) {
 
 // TestPowerLossWhileRecordingEvents: the disk fails at times, too.
 func TestPowerLossWhileRecordingEvents(t *testing.T) {
+	t.Parallel()
 	folder, random := t.TempDir(), rand.New(rand.NewPCG(4, 0))
 	ops := recordOf(t, diaristVariable+"="+filepath.Join(folder, "deep", "data"), folder, 60, func(op disk.Op) (time.Duration, error) {
 		if op.Kind == disk.Sync && random.IntN(10) == 0 {
@@ -147,6 +151,7 @@ func TestPowerLossWhileRecordingEvents(t *testing.T) {
 // TestPowerLossWhileRestoring: once a restore has ended, there is always a history, whole,
 // and it is the last that was said to be restored or the next. So are those that were kept.
 func TestPowerLossWhileRestoring(t *testing.T) {
+	t.Parallel()
 	top := t.TempDir()
 	for name, count := range histories {
 		writeCopy(t, filepath.Join(top, name), count)

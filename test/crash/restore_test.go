@@ -41,6 +41,7 @@ func restorer(dir string) error {
 // history, whole, and it is the last that was said to be restored or the next;
 // so are those that were kept.
 func TestKill9WhileRestoring(t *testing.T) {
+	t.Parallel()
 	seed := uint64(time.Now().UnixNano())
 	t.Log("seed", seed)
 	random := rand.New(rand.NewPCG(seed, 0))

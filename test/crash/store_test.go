@@ -141,6 +141,7 @@ func child(dir string, first int) error {
 // there, what is there is a beginning of what was appended, and the current
 // health is where the last transitions led to.
 func TestKill9(t *testing.T) {
+	t.Parallel()
 	seed := uint64(time.Now().UnixNano())
 	t.Log("seed", seed)
 	random := rand.New(rand.NewPCG(seed, 0))

@@ -19,7 +19,7 @@ import (
 	"hdsd/store"
 )
 
-// upgraderVariable tells the child to upgrade databases of schema 1.
+// upgraderVariable tells the child to upgrade databases of schema 2.
 const upgraderVariable = "HDSD_CRASH_UPGRADER"
 
 // upgrader puts an old database in place and opens it, without end. It prints how
@@ -51,11 +51,12 @@ func upgrader(dir string) error {
 // TestKill9WhileUpgrading kills an upgrade at random moments. The next start finds
 // everything that the old database had.
 func TestKill9WhileUpgrading(t *testing.T) {
+	t.Parallel()
 	seed := uint64(time.Now().UnixNano())
 	t.Log("seed", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
 	dir := t.TempDir()
-	old := unpacked(t, filepath.Join("..", "..", "store", "testdata", "schema1.db.gz"))
+	old := unpacked(t, filepath.Join("..", "..", "store", "testdata", "schema2.db.gz"))
 	data := filepath.Join(dir, "data")
 	if err := errors.Join(os.Mkdir(data, 0o700), os.WriteFile(filepath.Join(dir, "old.db"), old, 0o600),
 		os.WriteFile(filepath.Join(data, "hdsd.db"), old, 0o600)); err != nil {

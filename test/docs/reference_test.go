@@ -127,6 +127,35 @@ func TestAlertsAreExplained(t *testing.T) {
 	}
 }
 
+// TestOperatorsAreToldEachWay: what needs attention as one of these kinds is a notification and an
+// event, moves a metric, and makes an alert fire. The documents say so.
+func TestOperatorsAreToldEachWay(t *testing.T) {
+	notifications, rules := text(t, "docs/operations/notifications.md"), text(t, "docs/alerts.yaml")
+	for kind, signals := range map[string]struct{ event, metric, selector, alert string }{
+		"CHECKER_SILENT":       {"checker_silent", "hdsd_checkers_silent", "", "HdsdCheckerSilent"},
+		"DATA_PLANES_REFUSING": {"data_planes_refusing", "hdsd_data_planes_refusing", "", "HdsdRefusedByDataPlanes"},
+		"NOT_CHECKED":          {"quarantined", "hdsd_clusters_by_state", `{state="unchecked"}`, "HdsdEndpointsNotChecked"},
+		"NO_HEALTHY_ENDPOINT":  {"no_healthy_endpoint", "hdsd_clusters_by_state", `{state="none_healthy"}`, "HdsdClustersWithoutHealth"},
+		"PANIC":                {"cluster_panic", "hdsd_clusters_in_panic", "", "HdsdClustersInPanic"},
+		"SOURCE_BROKEN":        {"source_broken", "hdsd_sources_broken", "", "HdsdSourceBroken"},
+		"TOO_FEW_CHECKERS":     {"too_few_checkers", "hdsd_endpoints_short_of_votes", "", "HdsdTooFewCheckers"},
+	} {
+		if _, known := configv1.Notify_Kind_value[kind]; !known || !strings.Contains(notifications, "\n### "+kind+"\n") {
+			t.Errorf("%s is not a kind of notification: configured %t", kind, known)
+		}
+		for page, row := range map[string]string{
+			"docs/reference/api.md": "[A-Z_, ]*" + kind, "docs/reference/events.md": "`" + signals.event, "docs/reference/metrics.md": "`" + signals.metric,
+		} {
+			if !regexp.MustCompile(`\n\| ` + row + `\b`).MatchString(text(t, page)) {
+				t.Errorf("%s has no row for %s", page, kind)
+			}
+		}
+		if rule := regexp.MustCompile("alert: " + signals.alert + `\n +expr: (.*)\n`).FindStringSubmatch(rules); rule == nil || !strings.Contains(rule[1], signals.metric+signals.selector+" > 0") {
+			t.Errorf("the alert %s of %s has the expression %q", signals.alert, kind, rule)
+		}
+	}
+}
+
 // TestTheIndexHasEachDocument: docs/README.md links to every document.
 func TestTheIndexHasEachDocument(t *testing.T) {
 	index := text(t, "docs/README.md")

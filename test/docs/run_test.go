@@ -22,7 +22,7 @@ const patience = 30 * time.Second
 // TestCommandsOfTheGuides runs each command after a "$ " in a console block.
 func TestCommandsOfTheGuides(t *testing.T) {
 	binary := filepath.Join(t.TempDir(), "hdsd")
-	build := exec.Command("go", "build", "-trimpath", "-o", binary, "hdsd/cmd/hdsd")
+	build := exec.Command("go", "build", "-trimpath", "-tags=grpcnotrace", "-ldflags=-s -w", "-o", binary, "hdsd/cmd/hdsd")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as make build, which has compiled all of it
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)

@@ -2,6 +2,7 @@ package envoy
 
 import (
 	"net"
+	"syscall"
 	"testing"
 
 	"hdsd/internal/demo/envoy"
@@ -9,14 +10,16 @@ import (
 
 // FreeAddress gives a loopback address that nobody listens on, and that is kept
 // until the test ends: as a connection of it stays open, the kernel gives its port
-// to nobody who asks for any, and to whoever asks for this one. Nor is it one that the
-// kernel gives to who connects, or that another process of tests has.
+// to nobody who asks for any, and to whoever asks for this one. It is outside the ports
+// that the kernel gives to connections, and no other process of tests has it.
 func FreeAddress(t testing.TB) string {
 	t.Helper()
 	address, err := envoy.FreeAddress()
 	if err != nil {
 		t.Fatal(err)
 	}
+	syscall.ForkLock.RLock() // no child has the listener
+	defer syscall.ForkLock.RUnlock()
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
 		t.Fatal(err)

@@ -2,6 +2,8 @@ package envoy
 
 import (
 	"net"
+	"os/exec"
+	"sync"
 	"syscall"
 	"testing"
 )
@@ -31,5 +33,36 @@ func TestAFreeAddressIsThereForWhoAsksForIt(t *testing.T) {
 	if c, err := net.Dial("tcp", address); err == nil {
 		c.Close()
 		t.Error("somebody listens")
+	}
+}
+
+// TestAFreeAddressIsFreeWhileProcessesStart, although a child has its parent's sockets until it
+// becomes another program.
+func TestAFreeAddressIsFreeWhileProcessesStart(t *testing.T) {
+	var starting sync.WaitGroup
+	finished := make(chan struct{})
+	defer starting.Wait()
+	defer close(finished)
+	for range 4 {
+		starting.Go(func() {
+			for {
+				select {
+				case <-finished:
+					return
+				default:
+				}
+				if err := exec.Command("true").Run(); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	for range 500 {
+		listener, err := net.Listen("tcp", FreeAddress(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		listener.Close()
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
-	real "hdsd/internal/demo/upstream"
+	real "hdsd/test/upstream"
 )
 
 // answer returns the status and code that the latest report has of an endpoint, as

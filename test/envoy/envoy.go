@@ -17,9 +17,6 @@ import (
 // Version is the release that tests use where the release does not matter.
 const Version = real.Version
 
-// Host is what a data plane thinks of one endpoint.
-type Host = real.Host
-
 // Checker says how an Envoy that checks endpoints is started.
 type Checker struct {
 	ID       string // node id
@@ -154,7 +151,7 @@ func (p *Process) Stop(t testing.TB) {
 // Stats gives the counters and gauges whose names match a regular expression.
 func (p *Process) Stats(t testing.TB, filter string) map[string]uint64 {
 	t.Helper()
-	stats, err := p.Process.Stats(filter)
+	stats, err := p.TryStats(filter)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +161,7 @@ func (p *Process) Stats(t testing.TB, filter string) map[string]uint64 {
 // ConfigDump gives /config_dump, endpoints included.
 func (p *Process) ConfigDump(t testing.TB) []byte {
 	t.Helper()
-	dump, err := p.Process.ConfigDump()
+	dump, err := p.Get("/config_dump?include_eds")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,7 +172,7 @@ func (p *Process) ConfigDump(t testing.TB) []byte {
 // address. (An address that a cluster holds twice is there once.)
 func (p *Process) Clusters(t testing.TB) map[string]map[string]Host {
 	t.Helper()
-	clusters, err := p.Process.Clusters()
+	clusters, err := p.TryClusters()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,8 +187,8 @@ func Eventually(t testing.TB, patience time.Duration, what string, condition fun
 	}
 }
 
-// Await looks at a condition every few milliseconds until it is true, or until
-// patience ends, which it tells by false.
+// Await looks at a condition until it is true, or until patience ends, which it tells by
+// false.
 func Await(patience time.Duration, condition func() bool) bool {
 	return real.Await(context.Background(), patience, condition)
 }

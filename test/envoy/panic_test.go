@@ -16,8 +16,8 @@ import (
 	"google.golang.org/protobuf/encoding/prototext"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
-	real "hdsd/internal/demo/upstream"
-	"hdsd/internal/envoyrules"
+	"hdsd/envoy/rules"
+	real "hdsd/test/upstream"
 )
 
 // panicCase is a cluster of endpoints, by priority. Each is a letter: h(ealthy), n(othing said),
@@ -71,7 +71,7 @@ var panicHealth = map[byte]corev3.HealthStatus{
 
 // cluster makes the case a cluster, whose endpoints are 127.NUMBER.PRIORITY.INDEX, and counts
 // these.
-func (c *panicCase) cluster(t *testing.T, number int, port uint32) (*clusterv3.Cluster, []envoyrules.Hosts) {
+func (c *panicCase) cluster(t *testing.T, number int, port uint32) (*clusterv3.Cluster, []rules.Hosts) {
 	t.Helper()
 	k := &clusterv3.Cluster{}
 	if err := prototext.Unmarshal([]byte(c.fields), k); err != nil {
@@ -81,7 +81,7 @@ func (c *panicCase) cluster(t *testing.T, number int, port uint32) (*clusterv3.C
 		k.LoadAssignment = &endpointv3.ClusterLoadAssignment{}
 	}
 	k.Name, k.LoadAssignment.ClusterName = Named(number), Named(number)
-	hosts := make([]envoyrules.Hosts, len(c.priorities))
+	hosts := make([]rules.Hosts, len(c.priorities))
 	for priority, letters := range c.priorities {
 		group := &endpointv3.LocalityLbEndpoints{Priority: uint32(priority)}
 		for i := 0; i < len(letters); i++ {
@@ -115,7 +115,7 @@ const panicListener = `
           http_filters: [{name: router, typed_config: {"@type": type.googleapis.com/envoy.extensions.filters.http.router.v3.Router}}]
 `
 
-// TestPanic holds the arithmetic of envoyrules against what an Envoy does: which priorities'
+// TestPanic holds the arithmetic of envoy/rules against what an Envoy does: which priorities'
 // endpoints get traffic although they are down or drain, and whether it counts itself in panic.
 func TestPanic(t *testing.T) {
 	server, err := real.Start(t.Context(), real.Options{Address: "0.0.0.0:0"})
@@ -124,14 +124,14 @@ func TestPanic(t *testing.T) {
 	}
 	t.Cleanup(server.Close)
 	var clusters []string
-	hosts, rules := make([][]envoyrules.Hosts, len(panicCases)), make([]envoyrules.PanicRules, len(panicCases))
+	hosts, states := make([][]rules.Hosts, len(panicCases)), make([]rules.PanicRules, len(panicCases))
 	for i := range panicCases {
 		k, counted := panicCases[i].cluster(t, i, server.Port())
 		text, err := protojson.Marshal(k)
 		if err != nil {
 			t.Fatal(err)
 		}
-		clusters, hosts[i], rules[i] = append(clusters, string(text)), counted, envoyrules.PanicRulesOf(k, k.GetLoadAssignment())
+		clusters, hosts[i], states[i] = append(clusters, string(text)), counted, rules.PanicRulesOf(k, k.GetLoadAssignment())
 	}
 	listen := FreeAddress(t)
 	_, port, _ := strings.Cut(listen, ":")
@@ -168,11 +168,11 @@ func TestPanic(t *testing.T) {
 
 	panics, served := p.Stats(t, `\.lb_healthy_panic$`), servedDown(t, p)
 	for i := range panicCases {
-		c, want := &panicCases[i], rules[i].Panics(hosts[i])
+		c, want := &panicCases[i], states[i].Panics(hosts[i])
 		if counts := panics["cluster."+Named(i)+".lb_healthy_panic"] > 0; counts != (len(want) > 0) {
 			t.Errorf("%+v: the Envoy counts itself in panic: %t, want %v", *c, counts, want)
 		}
-		if rules[i].Fails {
+		if states[i].Fails {
 			want = nil // it serves nothing instead
 		}
 		if got := served[Named(i)]; !slices.Equal(got, want) {

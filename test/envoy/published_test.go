@@ -20,11 +20,12 @@ import (
 
 	configv1 "hdsd/gen/hdsd/config/v1"
 
-	"hdsd/coordinator/catalog"
-	"hdsd/coordinator/ruling"
+	"hdsd/catalog"
 	"hdsd/eds"
 	"hdsd/health"
 	"hdsd/internal/wire"
+	"hdsd/publish"
+	"hdsd/ruling"
 	"hdsd/source/file"
 	"hdsd/test/envoy"
 )
@@ -41,7 +42,7 @@ func TestAnEnvoyTakesWhatIsPublished(t *testing.T) {
 	seed := cmp.Or(*publishedSeed, rand.Uint64())
 	t.Logf("the seed is %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
-	p := publish(t)
+	p := newPublication(t)
 	planes := map[string]*envoy.Process{}
 	for version := range strings.SplitSeq(*publishedVersions, ",") {
 		for _, delta := range []bool{false, true} {
@@ -92,7 +93,7 @@ var forms = map[string]func(*catalog.Cluster) *clusterv3.Cluster{
 	"while hdsd is silent": (*catalog.Cluster).Original,
 }
 
-func publish(t *testing.T) *publication {
+func newPublication(t *testing.T) *publication {
 	p := &publication{
 		t: t, path: filepath.Join(t.TempDir(), "clusters.yaml"), rules: catalog.NewRules(&configv1.Config{}), server: eds.NewServer(eds.Options{}),
 		table: ruling.New(func(health.EndpointID) health.Verdict { return health.Verdict{} }),
@@ -147,11 +148,11 @@ func (p *publication) replace(text string) {
 // form publishes the clusters in another form.
 func (p *publication) form(of func(*catalog.Cluster) *clusterv3.Cluster) {
 	p.clusters = map[string]*clusterv3.Cluster{}
-	var u eds.Update
+	var u publish.Update
 	for k := range p.table.Clusters() {
 		if c := of(k); c != nil {
 			p.clusters[c.GetName()] = c
-			u.Clusters = append(u.Clusters, eds.Cluster{Message: c})
+			u.Clusters = append(u.Clusters, publish.Cluster{Message: c})
 		}
 	}
 	p.server.Update(u)

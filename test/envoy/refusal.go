@@ -44,7 +44,7 @@ func listing(endpoints string) string {
 	return "load_assignment: {cluster_name: x, endpoints: [" + endpoints + "]}"
 }
 
-// Refusals are clusters that internal/envoyrules refuses, since every Envoy does, each
+// Refusals are clusters that envoy/rules refuses, since every Envoy does, each
 // beside its like that Envoy takes.
 func Refusals() []Refusal {
 	subset := "lb_subset_config: {subset_selectors: [{keys: [a]}]}"

@@ -16,7 +16,7 @@ import (
 	healthv3 "github.com/envoyproxy/go-control-plane/envoy/service/health/v3"
 	"google.golang.org/protobuf/types/known/structpb"
 
-	"hdsd/hds/specifier"
+	"hdsd/envoy/specifier"
 	"hdsd/health"
 )
 

@@ -39,7 +39,7 @@ const (
 	Excluded Outcome = "excluded"
 )
 
-// Sample is a line of hds/specifier/testdata/samples.txt: a cluster that is right but for, perhaps,
+// Sample is a line of envoy/specifier/testdata/samples.txt: a cluster that is right but for, perhaps,
 // one value.
 type Sample struct {
 	Text    string // the line
@@ -64,7 +64,7 @@ func Samples(t testing.TB, b Bench) []Sample {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := os.ReadFile(filepath.Join(root, "hds", "specifier", "testdata", "samples.txt"))
+	text, err := os.ReadFile(filepath.Join(root, "envoy", "specifier", "testdata", "samples.txt"))
 	if err != nil {
 		t.Fatal(err)
 	}

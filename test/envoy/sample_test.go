@@ -8,7 +8,7 @@ import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	healthv3 "github.com/envoyproxy/go-control-plane/envoy/service/health/v3"
 
-	"hdsd/hds/specifier"
+	"hdsd/envoy/specifier"
 	"hdsd/health"
 )
 

@@ -15,7 +15,7 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/durationpb"
 
-	"hdsd/hds/specifier"
+	"hdsd/envoy/specifier"
 )
 
 // secretService gives the secrets that are named here, and no others.

@@ -11,7 +11,7 @@ import (
 	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 	"google.golang.org/protobuf/encoding/protojson"
 
-	_ "hdsd/gen/envoy" // links the types that the table has
+	"hdsd/internal/envoytypes"
 )
 
 // Spelling is a case of internal/yamlpb/testdata/envoy.txt: fields of a cluster
@@ -25,6 +25,7 @@ type Spelling struct {
 // Spellings reads the table.
 func Spellings(t testing.TB) []Spelling {
 	t.Helper()
+	envoytypes.Register() // the table has some of them
 	root, err := Repository()
 	if err != nil {
 		t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 	"hdsd/eds"
 	real "hdsd/internal/demo/envoy"
 	"hdsd/internal/wire"
+	"hdsd/publish"
 	assignments "hdsd/source"
 )
 
@@ -29,14 +30,14 @@ func TestTTL(t *testing.T) {
 				address, stop := serveWithTTL(t, 2*time.Second)
 				p := StartDataPlane(t, DataPlane{ID: "dp-1", ADS: address, Version: version, Delta: delta, CDS: true, Route: "web"})
 				has := func() bool {
-					clusters, err := p.Process.Clusters()
+					clusters, err := p.TryClusters()
 					return err == nil && len(clusters["web"]) == 1
 				}
 				if !real.Await(t.Context(), 10*time.Second, has) {
 					t.Fatal("it never had the endpoint")
 				}
 				count := func(stat string) uint64 {
-					stats, err := p.Process.Stats(stat)
+					stats, err := p.TryStats(stat)
 					if err != nil {
 						return 0
 					}
@@ -71,9 +72,9 @@ func serveWithTTL(t *testing.T, ttl time.Duration) (address string, stop func())
 	locality := &endpointv3.LocalityLbEndpoints{
 		LbEndpoints: []*endpointv3.LbEndpoint{{HostIdentifier: &endpointv3.LbEndpoint_Endpoint{Endpoint: endpoint}}},
 	}
-	s.Update(eds.Update{
-		Clusters: []eds.Cluster{{Message: eds.PublishCluster(web, eds.ByADS()), Checked: true}},
-		Assignments: []eds.Assignment{{Name: "web", Wire: assignments.EncodeAssignment(&endpointv3.ClusterLoadAssignment{
+	s.Update(publish.Update{
+		Clusters: []publish.Cluster{{Message: publish.TakeOver(web, publish.ByADS()), Checked: true}},
+		Assignments: []publish.Assignment{{Name: "web", Wire: assignments.EncodeAssignment(&endpointv3.ClusterLoadAssignment{
 			ClusterName: "web", Endpoints: []*endpointv3.LocalityLbEndpoints{locality},
 		}).Wire()}},
 	})

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"hdsd/internal/demo/upstream"
 	"hdsd/test/envoy"
+	"hdsd/test/upstream"
 )
 
 // TestOldConnectionsOfEnvoysEnd again and again, those of all checkers at nearly the same

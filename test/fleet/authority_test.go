@@ -9,8 +9,9 @@ import (
 	bootstrapv3 "github.com/envoyproxy/go-control-plane/envoy/config/bootstrap/v3"
 	"google.golang.org/protobuf/encoding/protojson"
 
-	"hdsd/internal/demo/upstream"
+	"hdsd/internal/envoytypes"
 	"hdsd/test/envoy"
+	"hdsd/test/upstream"
 )
 
 // TestEnvoysTakeAnAuthority: an Envoy whose bootstrap names hdsd for an authority
@@ -80,6 +81,7 @@ func onDemandBootstrap(t testing.TB, id, hdsd, front string) []byte {
 // decoded returns a bootstrap that Envoy can decode.
 func decoded(t testing.TB, text string) []byte {
 	t.Helper()
+	envoytypes.Register() // the text has filters
 	if err := protojson.Unmarshal([]byte(text), &bootstrapv3.Bootstrap{}); err != nil {
 		t.Fatal(fmt.Errorf("%w\n%s", err, text))
 	}

@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"hdsd/internal/demo/upstream"
 	"hdsd/test/envoy"
+	"hdsd/test/upstream"
 )
 
 // TestBootstrapsThatTheCommandPrints starts every Envoy with nothing but what

@@ -10,16 +10,17 @@ import (
 	"sync"
 	"testing"
 
+	real "hdsd/internal/demo/envoy"
 	"hdsd/test/envoy"
 )
 
-// binary returns the path of an hdsd built from this code: with the race detector for
-// tests, without for benchmarks.
+// binary returns the path of an hdsd built from this code, with the race detector where HDSD_RACE
+// is set, but for benchmarks.
 func binary(t testing.TB) string {
 	t.Helper()
-	built := raceBinary
-	if _, ok := t.(*testing.B); ok {
-		built = plainBinary
+	built := plainBinary
+	if _, benchmark := t.(*testing.B); !benchmark && os.Getenv("HDSD_RACE") != "" {
+		built = raceBinary
 	}
 	path, err := built()
 	if err != nil {
@@ -30,7 +31,7 @@ func binary(t testing.TB) string {
 
 var (
 	raceBinary  = sync.OnceValues(func() (string, error) { return build("hdsd-race", "-race") })
-	plainBinary = sync.OnceValues(func() (string, error) { return build("hdsd", "-trimpath") })
+	plainBinary = sync.OnceValues(func() (string, error) { return build("hdsd", "-trimpath", "-tags=grpcnotrace", "-ldflags=-s -w") })
 )
 
 // Plain returns the path of an hdsd without the race detector, for tests that measure.
@@ -43,8 +44,8 @@ func Plain(t testing.TB) string {
 	return path
 }
 
-// build builds hdsd into the repository's .cache, where all packages under test find
-// it.
+// build builds hdsd into the repository's .cache, where all packages under test find it. The
+// first of them links it; the others find that it is up to date.
 func build(name string, flags ...string) (string, error) {
 	root, err := envoy.Repository()
 	if err != nil {
@@ -57,22 +58,34 @@ func build(name string, flags ...string) (string, error) {
 	if err := os.MkdirAll(cache, 0o755); err != nil {
 		return "", err
 	}
-	dir, err := os.MkdirTemp(cache, "build-")
+	unlock, err := real.Lock(filepath.Join(cache, name+".lock"))
 	if err != nil {
 		return "", err
 	}
-	defer os.RemoveAll(dir)
-	made, binary := filepath.Join(dir, name), filepath.Join(cache, name)
+	defer unlock()
+	binary := filepath.Join(cache, name)
+	made := binary + ".built" // in no use, and so go build may replace it
 	arguments := append(append([]string{"build"}, flags...), "-o", made, "hdsd/cmd/hdsd")
 	command := exec.Command("go", arguments...)
 	command.Dir = root
-	if !slices.Contains(flags, "-race") {
-		command.Env = append(os.Environ(), "CGO_ENABLED=0") // as make build, which has compiled all of it
+	command.Env = append(os.Environ(), "CGO_ENABLED=0") // as make build, which has compiled all of it
+	if slices.Contains(flags, "-race") {
+		command.Env = append(os.Environ(), "CGO_ENABLED=1", "GOFLAGS=") // as the tests with the race detector
 	}
 	if out, err := command.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("building hdsd: %w\n%s", err, out)
 	}
-	return binary, os.Rename(made, binary)
+	return binary, link(made, binary)
+}
+
+// link gives a file another name, which processes that run the file before do not notice.
+func link(from, to string) error {
+	next := to + ".next"
+	defer func() { _ = os.Remove(next) }() // Rename leaves it if both names are of that file already
+	if err := os.Link(from, next); err != nil {
+		return err
+	}
+	return os.Rename(next, to)
 }
 
 // notice opens all sources of hdsd. go test repeats a cached result until a file

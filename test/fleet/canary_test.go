@@ -13,8 +13,8 @@ import (
 
 	"hdsd/health"
 	real "hdsd/internal/demo/envoy"
-	"hdsd/internal/demo/upstream"
 	"hdsd/test/envoy"
+	"hdsd/test/upstream"
 )
 
 // unbearable is the path of checks that no checker of this test lives with: whoever is sent one

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"hdsd/health"
-	"hdsd/internal/demo/upstream"
 	"hdsd/test/envoy"
+	"hdsd/test/upstream"
 )
 
 // TestTwoEnvoysOfOneIDHideNoOutage has two Envoys with one node id check for

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"hdsd/internal/demo/upstream"
 	"hdsd/test/envoy"
+	"hdsd/test/upstream"
 )
 
 // TestDegradedAndDistrust: what real Envoys report of an upstream that answers

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"hdsd/internal/demo/upstream"
 	"hdsd/test/envoy"
+	"hdsd/test/upstream"
 )
 
 // TestNamesOfADnsCluster: Envoys take the cluster by EDS, with hdsd's verdicts on what the name

@@ -1,5 +1,5 @@
 // Package fleet tests the whole of hdsd end to end. It runs the real binary, built
-// with the race detector, between real Envoys that check, real Envoys that route, and
+// with the race detector where HDSD_RACE is set, between real Envoys that check, real Envoys that route, and
 // upstreams that fail on command.
 //
 // It owns the hdsd processes it starts (Start, Kill, Terminate) and ends them with

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"hdsd/internal/demo/upstream"
 	"hdsd/test/envoy"
+	"hdsd/test/upstream"
 )
 
 // byCDS is the bootstrap of an Envoy that takes clusters from hdsd, listeners over

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"testing"
 
-	"hdsd/internal/demo/upstream"
 	"hdsd/test/envoy"
+	"hdsd/test/upstream"
 )
 
 // TestEnvoysThatShareWhatTheyAreSent: Envoys of one configuration share what they are sent, and are

@@ -23,7 +23,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"hdsd/health"
-	"hdsd/relay/overlay"
+	"hdsd/publish"
 	"hdsd/test/envoy"
 	"hdsd/test/proxyless"
 )
@@ -253,7 +253,7 @@ func (direct record) difference(t *testing.T, relayed record) string {
 		for name, want := range resources {
 			if typeURL == resource.EndpointType {
 				var err error
-				if want, err = overlay.Assignment(want, func(overlay.Key, health.Status) (health.Status, bool) { return health.Healthy, true }); err != nil {
+				if want, err = publish.OverlayAssignment(want, func(publish.Key, health.Status) (health.Status, bool) { return health.Healthy, true }); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"hdsd/health"
-	"hdsd/internal/demo/upstream"
 	"hdsd/test/envoy"
+	"hdsd/test/upstream"
 )
 
 // FastReports makes checkers report often and releases seats soon, so that tests need

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"hdsd/internal/demo/upstream"
 	"hdsd/test/envoy"
+	"hdsd/test/upstream"
 )
 
 func TestADataPlaneTakesClustersToo(t *testing.T) {

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"hdsd/internal/demo/upstream"
 	"hdsd/test/envoy"
+	"hdsd/test/upstream"
 )
 
 // TestDrainOverKillAndRestart is a kernel upgrade: an endpoint is drained by
@@ -23,7 +23,7 @@ func TestDrainOverKillAndRestart(t *testing.T) {
 	c.AwaitAllHealthy("web", addresses, []*envoy.Process{plane})
 
 	out := c.Operate("override", "drain", "web", addresses[0], "--reason", "kernel upgrade", "--author", "ann", "--for", "1h")
-	if !strings.Contains(out, "drained") || !strings.Contains(out, "endpoints that it decides: 1") {
+	if !strings.Contains(out, "drained") || !strings.Contains(out, "applies to 1 endpoint") {
 		t.Errorf("drain says %s", out)
 	}
 	AwaitPlane(t, plane, "web", addresses[0], "DRAINING")
@@ -35,7 +35,7 @@ func TestDrainOverKillAndRestart(t *testing.T) {
 		return strings.Contains(c.Operate("endpoints", "web", addresses[0], "-o", "json"), `"voted":"UNHEALTHY"`)
 	})
 	AwaitPlane(t, plane, "web", addresses[0], "DRAINING")
-	if out := c.Operate("override", "list", "-o", "csv"); !strings.Contains(out, "web,"+addresses[0]) || !strings.Contains(out, ",ann,kernel upgrade\n") {
+	if out := c.Operate("override", "list", "-o", "csv"); !strings.Contains(out, "web,"+addresses[0]) || !strings.Contains(out, ",ann,kernel upgrade,\n") {
 		t.Errorf("the list says %s", out)
 	}
 

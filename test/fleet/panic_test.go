@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"hdsd/internal/demo/upstream"
 	"hdsd/test/envoy"
+	"hdsd/test/upstream"
 )
 
 // TestThePanicThreshold holds what docs/guides/panic-threshold.md says: below the

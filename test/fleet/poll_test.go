@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"hdsd/internal/demo/upstream"
 	"hdsd/test/envoy"
+	"hdsd/test/upstream"
 )
 
 // polling is the bootstrap of an Envoy that polls hdsd by REST: for the

@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"hdsd/internal/demo/upstream"
 	"hdsd/test/envoy"
 	"hdsd/test/proxyless"
+	"hdsd/test/upstream"
 )
 
 // TestARunningEnvoyLosesTheRelay: although its bootstrap names the control plane as the second

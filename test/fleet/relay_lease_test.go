@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"hdsd/internal/demo/upstream"
 	"hdsd/test/envoy"
+	"hdsd/test/upstream"
 )
 
 // TestLeasesBehindTheRelay: an Envoy keeps endpoints as long as the control plane renews their

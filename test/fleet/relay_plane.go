@@ -20,7 +20,9 @@ import (
 	_ "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
 	_ "github.com/envoyproxy/go-control-plane/envoy/extensions/upstreams/http/v3"
+	clusterservicev3 "github.com/envoyproxy/go-control-plane/envoy/service/cluster/v3"
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	endpointservicev3 "github.com/envoyproxy/go-control-plane/envoy/service/endpoint/v3"
 	loadstatsv3 "github.com/envoyproxy/go-control-plane/envoy/service/load_stats/v3"
 	"github.com/envoyproxy/go-control-plane/pkg/cache/types"
 	"github.com/envoyproxy/go-control-plane/pkg/cache/v3"
@@ -75,7 +77,7 @@ func (p *ControlPlane) Come() {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	p.server = grpc.NewServer()
-	discoveryv3.RegisterAggregatedDiscoveryServiceServer(p.server, gcp.NewServer(ctx, p.snapshots, gcp.CallbackFuncs{
+	services := gcp.NewServer(ctx, p.snapshots, gcp.CallbackFuncs{
 		StreamRequestFunc: func(_ int64, r *discoveryv3.DiscoveryRequest) error {
 			p.note(r.GetTypeUrl(), r.GetErrorDetail().GetMessage())
 			return nil
@@ -84,7 +86,10 @@ func (p *ControlPlane) Come() {
 			p.note(r.GetTypeUrl(), r.GetErrorDetail().GetMessage())
 			return nil
 		},
-	}))
+	})
+	discoveryv3.RegisterAggregatedDiscoveryServiceServer(p.server, services)
+	clusterservicev3.RegisterClusterDiscoveryServiceServer(p.server, services)
+	endpointservicev3.RegisterEndpointDiscoveryServiceServer(p.server, services)
 	if p.Loads != nil {
 		loadstatsv3.RegisterLoadReportingServiceServer(p.server, p.Loads)
 	}
@@ -170,6 +175,20 @@ func (p *ControlPlane) SayClusters(node string, clusters, assignments []types.Re
 		resource.ClusterType: clusters, resource.EndpointType: assignments,
 	})
 	p.say(node, snapshot, err)
+}
+
+// SayChecked has it say, to a node, a cluster with this health check (JSON, without its times) and these endpoints.
+func (p *ControlPlane) SayChecked(node, check string, addresses ...string) {
+	p.t.Helper()
+	p.SayClusters(node, []types.Resource{p.checkedBy(check, `"ads": {}`)}, []types.Resource{assignmentOf(addresses)})
+}
+
+// checkedBy is a cluster with a check, whose endpoints come from this source.
+func (p *ControlPlane) checkedBy(check, source string) types.Resource {
+	p.t.Helper()
+	return p.parse(&clusterv3.Cluster{}, fmt.Sprintf(`{"name": "web", "type": "EDS", "connect_timeout": "1s",
+		"eds_cluster_config": {"eds_config": {"resource_api_version": "V3", %s}},
+		"health_checks": [{"timeout": "1s", "interval": "0.25s", "unhealthy_threshold": 2, "healthy_threshold": 1, %s}]}`, source, check))
 }
 
 func (p *ControlPlane) say(node string, snapshot *cache.Snapshot, err error) {

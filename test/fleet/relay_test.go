@@ -16,8 +16,8 @@ import (
 	"github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 
 	"hdsd/csds"
-	"hdsd/internal/demo/upstream"
 	"hdsd/test/envoy"
+	"hdsd/test/upstream"
 )
 
 // Relay starts a control plane and an hdsd in front of it, with a checker.

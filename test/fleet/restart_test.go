@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"hdsd/internal/demo/upstream"
 	"hdsd/test/envoy"
+	"hdsd/test/upstream"
 )
 
 func TestADyingCheckerTakesNothingOutOfRotation(t *testing.T) {
@@ -157,7 +157,7 @@ func watchPlane(t testing.TB, plane *envoy.Process, expected map[string]string) 
 				return
 			case <-time.After(10 * time.Millisecond):
 			}
-			clusters, err := plane.Process.Clusters()
+			clusters, err := plane.TryClusters()
 			mu.Lock()
 			if err != nil {
 				all = append(all, err.Error())

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"hdsd/internal/demo/upstream"
 	"hdsd/test/envoy"
+	"hdsd/test/upstream"
 )
 
 func TestAFailingEndpointLeavesRotationAndComesBack(t *testing.T) {

@@ -6,8 +6,8 @@ import (
 	"syscall"
 	"testing"
 
-	"hdsd/internal/demo/upstream"
 	"hdsd/test/envoy"
+	"hdsd/test/upstream"
 )
 
 // reload puts other settings in the place of some, and has hdsd read them.
@@ -25,7 +25,8 @@ func TestShadowThenPublishThenFreeze(t *testing.T) {
 	ups := Upstreams(t, 3, upstream.Options{})
 	own := Upstreams(t, 1, upstream.Options{})
 	addresses := Addresses(ups)
-	c := Prepare(t, ClusterFile(StaticCluster("web", "", addresses), StaticCluster("own", CheckHTTP, Addresses(own))),
+	check := strings.ReplaceAll(CheckHTTP, "interval: 0.25s", "interval: 0.25s, no_traffic_interval: 0.25s")
+	c := Prepare(t, ClusterFile(StaticCluster("web", "", addresses), StaticCluster("own", check, Addresses(own))),
 		FastReports+"default_health_checks: [{cluster_name_glob: web, health_checks: ["+CheckHTTP+"]}]\nmode: SHADOW\n")
 	c.Start()
 	Checkers(t, c, 3)

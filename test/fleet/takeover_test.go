@@ -7,9 +7,10 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
-	"hdsd/internal/demo/upstream"
 	"hdsd/test/envoy"
+	"hdsd/test/upstream"
 )
 
 // releases are the Envoys that hold the promises of this file, by the kind of their stream.
@@ -50,10 +51,12 @@ func under(t *testing.T, planes []*envoy.Process, what string, happens func()) {
 	var sent, failed atomic.Int64
 	for _, plane := range planes {
 		running.Go(func() {
-			lost := 0
+			lost, pace := 0, time.NewTicker(10*time.Millisecond)
+			defer pace.Stop()
 			for !over.Load() {
 				sent.Add(1)
 				lost += Traffic(t, plane, 1)
+				<-pace.C
 			}
 			if failed.Add(int64(lost)); lost > 0 {
 				t.Errorf("%s: %d requests through %s failed", what, lost, plane.ID)

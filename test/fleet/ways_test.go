@@ -5,8 +5,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"hdsd/internal/demo/upstream"
 	"hdsd/test/envoy"
+	"hdsd/test/upstream"
 )
 
 // way is how an Envoy gets the endpoints of a cluster that is called so.

@@ -15,15 +15,17 @@ import (
 
 	"hdsd/store"
 	"hdsd/test/disk"
+	"hdsd/test/fleet"
 )
 
 // TestPowerLossDuringBackup: hdsd backup replaces a copy by a newer one, and the power goes at
 // some moment. There is always a whole copy, and once the command has said so, the newer one.
 func TestPowerLossDuringBackup(t *testing.T) {
+	t.Parallel()
 	s, folder := newSite(t), t.TempDir()
 	path := filepath.Join(folder, "copy.db")
 	script := `for n in 1 2 3; do "$0" backup "$2" --server "$1"; done`
-	command := exec.CommandContext(t.Context(), "/bin/sh", "-c", script, s.Binary, s.GRPC, path)
+	command := exec.CommandContext(t.Context(), "/bin/sh", "-c", script, fleet.Plain(t), s.GRPC, path)
 	command.Stderr = os.Stderr
 	said, err := command.StdoutPipe()
 	if err != nil {
@@ -66,6 +68,7 @@ func TestPowerLossDuringBackup(t *testing.T) {
 // TestBackupToADiskInTrouble: the copy that was there stays, the command says what is wrong, and
 // leaves nothing behind.
 func TestBackupToADiskInTrouble(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	for name, fault := range map[string]func(disk.Op) (time.Duration, error){
 		"full":        failing(disk.Write, unix.ENOSPC),
@@ -75,14 +78,14 @@ func TestBackupToADiskInTrouble(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			folder := t.TempDir()
 			path := filepath.Join(folder, "copy.db")
-			if text, err := exec.CommandContext(t.Context(), s.Binary, "backup", path, "--server", s.GRPC).CombinedOutput(); err != nil {
+			if text, err := exec.CommandContext(t.Context(), fleet.Plain(t), "backup", path, "--server", s.GRPC).CombinedOutput(); err != nil {
 				t.Fatalf("%v: %s", err, text)
 			}
 			before, err := os.ReadFile(path)
 			if err != nil {
 				t.Fatal(err)
 			}
-			command := exec.CommandContext(t.Context(), s.Binary, "backup", path, "--server", s.GRPC)
+			command := exec.CommandContext(t.Context(), fleet.Plain(t), "backup", path, "--server", s.GRPC)
 			says, err := command.StderrPipe()
 			if err != nil {
 				t.Fatal(err)

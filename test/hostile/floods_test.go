@@ -42,6 +42,9 @@ func of(small, full int) int {
 // TestFloodsAreBounded: whatever is sent, by how many, hdsd needs at most 300 MiB more and
 // 400 MiB in all where 65 MiB may be in flight, says what it refuses, and stops when it is told to.
 func TestFloodsAreBounded(t *testing.T) {
+	if !fullFloods {
+		t.Parallel()
+	}
 	for _, attack := range []struct {
 		name string
 		run  func(*site, *testing.T)

@@ -19,9 +19,9 @@ import (
 
 	"hdsd/check"
 	"hdsd/health"
-	"hdsd/internal/demo/upstream"
 	"hdsd/test/envoy"
 	"hdsd/test/fleet"
+	"hdsd/test/upstream"
 )
 
 // How much more hdsd may need during an attack: far more than it did, and far less than

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/emptypb"
 
 	"hdsd/test/envoy"
@@ -93,9 +94,15 @@ func (s *site) conversation(t *testing.T, on *grpc.ClientConn, method string, wa
 	}
 }
 
-// tell sends messages and returns the error that ends the stream.
+// tell sends messages and returns the error that ends the stream. It encodes them before it opens
+// the stream: with the race detector, that can take longer than hdsd waits for a first message.
 func tell(t *testing.T, on *grpc.ClientConn, method string, messages ...any) error {
 	t.Helper()
+	for i, m := range messages {
+		if m, ok := m.(proto.Message); ok {
+			messages[i] = encoded(t, m)
+		}
+	}
 	opened := stream(t, on, method)
 	for _, m := range messages {
 		if opened.SendMsg(m) != nil {
@@ -103,6 +110,18 @@ func tell(t *testing.T, on *grpc.ClientConn, method string, messages ...any) err
 		}
 	}
 	return end(opened)
+}
+
+// encoded returns a message of unknown fields, which are those of m.
+func encoded(t *testing.T, m proto.Message) proto.Message {
+	t.Helper()
+	content, err := proto.Marshal(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var unknown emptypb.Empty
+	unknown.ProtoReflect().SetUnknown(content)
+	return &unknown
 }
 
 func (s *site) missingNodes(t *testing.T) {

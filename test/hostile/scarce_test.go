@@ -9,9 +9,9 @@ import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 
 	hdsdv1 "hdsd/gen/hdsd/v1"
-	"hdsd/internal/demo/upstream"
 	"hdsd/test/envoy"
 	"hdsd/test/fleet"
+	"hdsd/test/upstream"
 )
 
 // TestFewFileDescriptors: hdsd may open 64 files, and callers take all of them. Who is

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"hdsd/internal/demo/upstream"
+	"hdsd/test/upstream"
 )
 
 // cut is a broken network, and which checkers or paths must be doubted for it.

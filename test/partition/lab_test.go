@@ -10,9 +10,9 @@ import (
 	"go.uber.org/goleak"
 
 	"hdsd/health"
-	"hdsd/internal/demo/upstream"
 	"hdsd/test/envoy"
 	"hdsd/test/fleet"
+	"hdsd/test/upstream"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -87,7 +87,7 @@ func TestAnswersAreAsTheDocumentSays(t *testing.T) {
 		"/v1/endpoints?asOf=2001-01-01T00:00:00Z&pageSize=10000",
 		"/v1/transitions?cluster=web&address=" + up + "&startTime=2001-01-01T00:00:00Z&endTime=" + now + "&newestFirst=true&pageSize=1&pageToken=",
 		"/v1/availability?cluster=web&address=" + up + "&startTime=2001-01-01T00:00:00Z&endTime=" + now + "&pageSize=1&pageToken=",
-		"/v1/incidents?cluster=web&id=x&open=true&startTime=2001-01-01T00:00:00Z&endTime=" + now + "&pageSize=1&pageToken=", "/v1/incidents",
+		"/v1/incidents?cluster=web&id=x&open=true&startTime=2001-01-01T00:00:00Z&endTime=" + now + "&pageSize=1&pageToken=", "/v1/incidents?allowPartial=true",
 		"/v1/events?cluster=web&address=" + up + "&checker=checker-1&kind=CHECKER&locality=/a&startTime=2001-01-01T00:00:00Z&endTime=" + now + "&newestFirst=true&pageSize=1&pageToken=", "/v1/events",
 		"/v1/transitions?checker=checker-1&pageSize=1", "/v1/transitions?unhealthy=true&locality=/a", "/v1/endpoints?unhealthy=true&locality=/a",
 		"/v1/clusters?unhealthy=true&locality=/a", "/v1/clusters?cluster=web", "/v1/clients?cluster=web", "/v1/notify",

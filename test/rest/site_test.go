@@ -21,6 +21,7 @@ import (
 	"hdsd/config"
 	"hdsd/coordinator"
 	"hdsd/health"
+	"hdsd/test/envoy"
 )
 
 // No test leaves a goroutine behind.
@@ -118,11 +119,7 @@ func (s *site) dial() *grpc.ClientConn {
 
 func (s *site) eventually(what string, done func() bool) {
 	s.t.Helper()
-	for deadline := time.Now().Add(patience); !done(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			s.t.Fatalf("waited in vain for %s", what)
-		}
-	}
+	envoy.Eventually(s.t, patience, what, done)
 }
 
 // upstream answers health checks with a status.

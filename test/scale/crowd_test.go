@@ -25,10 +25,19 @@ func crowdSize(small, large int) int {
 	return small
 }
 
+// beside has a test that measures nothing run beside others.
+func beside(t testing.TB) {
+	if test, ok := t.(*testing.T); ok && !full() {
+		test.Parallel()
+	}
+}
+
 // attacked is an hdsd as the attacks found it: 600 endpoints, 3 zones, 6 checkers. The
-// binary is that of HDSD_BINARY, if it is set, so that another commit can be compared.
+// binary is that of HDSD_BINARY, if it is set, so that another commit can be compared. Where
+// nothing is measured, it runs beside those of other tests.
 func attacked(t testing.TB) (*simulation, *detector) {
 	t.Helper()
+	beside(t)
 	s := simulate(t, newWorld(10, 60), 6, 3, time.Second, "")
 	if full() {
 		s.Binary = fleet.Plain(t)

@@ -16,7 +16,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
 
-	"hdsd/internal/envoyaddr"
+	"hdsd/envoy"
 	"hdsd/internal/wire"
 )
 
@@ -87,7 +87,7 @@ func (d *detector) take(assignment *endpointv3.ClusterLoadAssignment, now time.T
 	defer d.mu.Unlock()
 	for _, group := range assignment.GetEndpoints() {
 		for _, e := range group.GetLbEndpoints() {
-			endpoint := d.world.index[envoyaddr.Address(e.GetEndpoint().GetAddress())]
+			endpoint := d.world.index[envoy.Address(e.GetEndpoint().GetAddress())]
 			d.health[endpoint] = e.GetHealthStatus()
 			if asked, ok := d.asked[endpoint]; ok && asked.health == e.GetHealthStatus() {
 				d.took = append(d.took, now.Sub(asked.at))

@@ -22,8 +22,8 @@
 // HDSD_BINARY is the path of another hdsd to measure, that of an earlier commit for
 // instance.
 //
-// TestSoak has everything go wrong at once that a seed draws, for a minute in make test, and
-// for longer by
+// TestSoak has everything go wrong at once that a seed draws, for 40 s in make test, and for
+// longer by
 //
 //	make soak SOAK=10m
 //

@@ -95,18 +95,9 @@ func (s *simulation) allHealthy() bool {
 	return healthy == len(s.world.addresses)
 }
 
-// until waits for a condition, which is looked at every 50 ms so that looking
-// is no load.
 func (s *simulation) until(what string, condition func() bool) {
 	s.t.Helper()
-	last := time.Time{}
-	envoy.Eventually(s.t, patience, what, func() bool {
-		if time.Since(last) < 50*time.Millisecond {
-			return false
-		}
-		last = time.Now()
-		return condition()
-	})
+	envoy.Eventually(s.t, patience, what, condition)
 }
 
 // told is what checkers were sent so far.

@@ -58,6 +58,7 @@ func newest(s *simulation, count string) (all []string, err error) {
 // HDSD_SCALE=full has 100,000 endpoints and 200 checkers, for a minute and a half;
 // HDSD_SCALE=kills has 200 kills.
 func TestKill9OfACoordinator(t *testing.T) {
+	beside(t)
 	w, size, rounds, length, every := newWorld(10, 60), 6, 2, time.Minute, 100*time.Millisecond
 	if full() {
 		w, size, rounds, length, every = newWorld(clusters, endpoints/clusters), checkers, 1000, 90*time.Second, 20*time.Millisecond

@@ -59,6 +59,11 @@ func TestManyLargeRequestsDelayNobody(t *testing.T) {
 				})
 			}
 			crowded := d.during(t, span, 100*time.Millisecond)
+			s.until("a refusal", func() bool {
+				mu.Lock()
+				defer mu.Unlock()
+				return ended[crowd.refusal] > 0
+			})
 			stop()
 			running.Wait()
 			s.compareDelays(undisturbed, crowded)

@@ -34,6 +34,7 @@ func count(of []*checker) (streams, specifiers, endpoints map[string]int) {
 // detected. HDSD_SCALE=full has 100,000 endpoints on 200 checkers, which read nothing for a
 // minute.
 func TestManyCheckersStopReading(t *testing.T) {
+	beside(t)
 	w, size, lasts := newWorld(20, 60), 20, 16*time.Second
 	if full() {
 		w, size, lasts = newWorld(clusters, endpoints/clusters), checkers, time.Minute

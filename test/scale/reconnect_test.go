@@ -80,6 +80,7 @@ func (p *planes) connection(ctx context.Context) {
 // has all assignments again, nothing false goes out, and outages are detected. HDSD_SCALE=full
 // has 5,000 data planes, which must have everything within 10 s.
 func TestManyReconnectsAtOnce(t *testing.T) {
+	beside(t)
 	s, n := newSoak(t, 1), crowdSize(200, 5000)
 	all := planesOf(s.simulation, n)
 	defer all.running.Wait()

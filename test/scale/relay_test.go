@@ -22,7 +22,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"hdsd/health"
-	"hdsd/relay/overlay"
+	"hdsd/publish"
 )
 
 // relayedNode is a data plane that holds each resource against what the control plane said.
@@ -112,7 +112,7 @@ func (n *relayedNode) hold(r *discoveryv3.DeltaDiscoveryResponse) {
 		switch r.GetTypeUrl() {
 		case resourcev3.ClusterType:
 			if n.relieved[one.GetName()] || isChecked(one.GetName()) && !bytes.Equal(got, want) {
-				want, err = overlay.Cluster(want, true, func(overlay.Key, health.Status) (health.Status, bool) { return 0, false })
+				want, err = publish.OverlayCluster(want, true, func(publish.Key, health.Status) (health.Status, bool) { return 0, false })
 				n.relieve(one.GetName())
 			}
 		case resourcev3.EndpointType:
@@ -152,7 +152,7 @@ func withHealthOf(said, got []byte) ([]byte, []corev3.HealthStatus, error) {
 		statuses = append(statuses, group.GetLbEndpoints()[0].GetHealthStatus())
 	}
 	i := -1
-	want, err := overlay.Assignment(said, func(overlay.Key, health.Status) (health.Status, bool) {
+	want, err := publish.OverlayAssignment(said, func(publish.Key, health.Status) (health.Status, bool) {
 		i++
 		return health.Status(statuses[i]), true
 	})

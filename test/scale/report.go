@@ -12,7 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 
-	"hdsd/internal/envoyaddr"
+	"hdsd/envoy"
 )
 
 // report is a checker's full report on one specifier as Envoy writes it: each
@@ -89,7 +89,7 @@ func (r *report) part(group *healthv3.LocalityEndpoints) (groupPart, error) {
 	locality, err := proto.Marshal(group.GetLocality())
 	p := groupPart{locality: locality, endpoints: len(group.GetEndpoints())}
 	for _, e := range group.GetEndpoints() {
-		address := envoyaddr.Address(e.GetAddress())
+		address := envoy.Address(e.GetAddress())
 		endpoint, known := r.world.index[address]
 		if !known {
 			return p, fmt.Errorf("%s is to be checked, which is none of the endpoints", address)

@@ -36,6 +36,7 @@ func TestManySilentClientsEnd(t *testing.T) {
 		{"connections", crowdSize(200, 15_000), unspoken, 20 * time.Second},
 	} {
 		t.Run(crowd.name, func(t *testing.T) {
+			beside(t)
 			undisturbed := d.during(t, time.Duration(crowdSize(1, 10))*time.Second, 100*time.Millisecond)
 			rest := usageOf(t, s.PID()).resident
 			a := crowd.open(t, s, crowd.n)

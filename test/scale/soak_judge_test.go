@@ -13,7 +13,7 @@ import (
 	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 	"google.golang.org/protobuf/proto"
 
-	"hdsd/internal/envoyaddr"
+	"hdsd/envoy"
 	"hdsd/internal/wire"
 )
 
@@ -100,7 +100,7 @@ func (j *judge) take(assignment *endpointv3.ClusterLoadAssignment) {
 	defer j.mu.Unlock()
 	for _, group := range assignment.GetEndpoints() {
 		for _, e := range group.GetLbEndpoints() {
-			endpoint, now := j.world.index[envoyaddr.Address(e.GetEndpoint().GetAddress())], e.GetHealthStatus()
+			endpoint, now := j.world.index[envoy.Address(e.GetEndpoint().GetAddress())], e.GetHealthStatus()
 			if j.published[endpoint] == now {
 				continue
 			}

@@ -169,7 +169,9 @@ func claimAll(b *testing.B, ctx context.Context, server string, streams int, eve
 					return
 				}
 				next.Reset(every)
-				claimOnce(ctx, conn, claims)
+				if err := claimOnce(ctx, conn, claims); err != nil && ctx.Err() == nil {
+					b.Errorf("a request of the flood: %v", err)
+				}
 				mu.Lock()
 				requests++
 				mu.Unlock()
@@ -218,16 +220,18 @@ func pingAll(b *testing.B, ctx context.Context, server string) func() []time.Dur
 }
 
 // claimOnce sends a request on a stream of its own, and waits for what comes of it.
-func claimOnce(ctx context.Context, conn *grpc.ClientConn, request []byte) {
+func claimOnce(ctx context.Context, conn *grpc.ClientConn, request []byte) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	s, err := conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true},
 		"/envoy.service.discovery.v3.AggregatedDiscoveryService/DeltaAggregatedResources", grpc.ForceCodecV2(wire.Codec()))
 	if err != nil {
-		return
+		return err
 	}
 	out := wire.Bytes(request)
-	if s.SendMsg(&out) == nil {
-		_ = s.RecvMsg(&out)
+	if err = s.SendMsg(&out); err == nil {
+		var in wire.Bytes // not out: what comes would overwrite the request, which all streams send
+		err = s.RecvMsg(&in)
 	}
+	return err
 }

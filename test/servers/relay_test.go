@@ -12,8 +12,10 @@ import (
 // server is asked nothing when health changes, and one that was killed is found again. A
 // cluster that it no longer has goes.
 func TestRelay(t *testing.T) {
+	t.Parallel()
 	for _, delta := range []bool{true, false} {
 		t.Run(fmt.Sprintf("go-control-plane delta=%t", delta), func(t *testing.T) {
+			t.Parallel()
 			address := envoy.FreeAddress(t)
 			exercise(t, &goServer{t: t, address: address}, "2", fromRelay(address, delta))
 		})
@@ -24,6 +26,7 @@ func TestRelay(t *testing.T) {
 			continue
 		}
 		t.Run(fmt.Sprintf("java-control-plane delta=%t", delta), func(t *testing.T) {
+			t.Parallel()
 			address := envoy.FreeAddress(t)
 			exercise(t, newJavaServer(t, address), "2", fromRelay(address, delta))
 		})

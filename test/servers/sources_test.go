@@ -30,8 +30,10 @@ const patience = 90 * time.Second
 // is asked nothing, and one that was killed and has other content under the same version name
 // is found again, without what it no longer has.
 func TestSources(t *testing.T) {
+	t.Parallel()
 	for _, kind := range []string{"GRPC", "DELTA_GRPC", "AGGREGATED_GRPC", "AGGREGATED_DELTA_GRPC"} {
 		t.Run("go-control-plane "+kind, func(t *testing.T) {
+			t.Parallel()
 			address := envoy.FreeAddress(t)
 			exercise(t, &goServer{t: t, address: address}, "1", fromSource(kind, address, ""))
 		})
@@ -39,6 +41,7 @@ func TestSources(t *testing.T) {
 			continue
 		}
 		t.Run("java-control-plane "+kind, func(t *testing.T) {
+			t.Parallel()
 			address, more := envoy.FreeAddress(t), ""
 			if strings.Contains(kind, "DELTA") {
 				more = "first_delta_response_is_complete: true"

@@ -75,7 +75,7 @@ const (
 )
 
 // cover adds checkers beside those that are blind or doubted, and in zones that are
-// divided, as coordinator/fleet does. The plan is the same for all rules of a run, so the
+// divided, as fleet does. The plan is the same for all rules of a run, so the
 // first rule decides.
 func (c *coordinator) cover(step int) {
 	first := c.contenders[0]

@@ -8,7 +8,7 @@ import (
 )
 
 // mostWeight is the most that a checker may weigh, compared with the median
-// (coordinator/fleet).
+// (fleet).
 const mostWeight = 4
 
 // liars returns the scenarios in which one checker lies in every report: up or down of

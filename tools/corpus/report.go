@@ -10,19 +10,18 @@ import (
 
 const about = "# hdsd on the configuration of others\n" +
 	"\n" +
-	"`make corpus` writes this page. It takes the YAML and JSON files of other projects, most of them golden files, and finds\n" +
-	"the Envoy bootstraps, Clusters and ClusterLoadAssignments in them: in xDS responses, config dumps, lists, Kubernetes\n" +
-	"objects and text within text. Each bootstrap, and all other resources of a file, are a *set*.\n" +
+	"`make corpus` writes this page from the YAML and JSON files of other projects: the Envoy bootstraps, Clusters and\n" +
+	"ClusterLoadAssignments in them, also in xDS responses, config dumps, lists, Kubernetes objects and text within text.\n" +
+	"Each bootstrap, and all other resources of a file, are a *set*.\n" +
 	"\n" +
-	"- hdsd serves each set three times: as it is, with a default TCP check for all clusters, and with that and\n" +
-	"  `resolve_names`. A DNS server of this program has one IPv4 and one IPv6 address for each name.\n" +
-	"- Envoy %s (`--mode validate`) judges each resource alone, as it was found and as hdsd publishes it. It gets a\n" +
-	"  bootstrap with the clusters and secrets that the resource names.\n" +
-	"- Files of certificates, keys and secrets that are not here are replaced, for both. Nothing else is changed.\n" +
-	"- Every hdsd started or said why not within a minute, and ended when told to. Otherwise there would be no page.\n" +
-	"- What is not published was rejected alone; or its whole set was refused, and hdsd did not start.\n" +
-	"- The projects come from the module proxy. `go run ./corpus FOLDER` in `tools` looks through others. Templates, what no\n" +
-	"  YAML parser reads, and files of more than 4 MiB are skipped.\n\n"
+	"- hdsd serves each set three times: unchanged, with a default TCP check for all clusters, and with that and\n" +
+	"  `resolve_names`, by a DNS server with one IPv4 and one IPv6 address for each name.\n" +
+	"- Envoy %s (`--mode validate`) judges each resource alone, as found and as published, with the clusters and secrets\n" +
+	"  that it names. Missing certificates, keys and secrets are replaced for both.\n" +
+	"- Every hdsd starts, or says why not, within a minute, and ends on request; otherwise there is no page.\n" +
+	"- A resource that is not published was rejected alone, or its whole set was refused.\n" +
+	"- The projects come from the module proxy; `go run ./corpus FOLDER` in `tools` looks through others. Templates, invalid\n" +
+	"  YAML, and files of more than 4 MiB are skipped.\n\n"
 
 // report is the page.
 func report(all []*survey) string {

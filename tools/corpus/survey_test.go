@@ -15,8 +15,8 @@ func TestAFolderIsSurveyed(t *testing.T) {
 		t.Fatal(err)
 	}
 	hdsd := filepath.Join(t.TempDir(), "hdsd")
-	build := exec.Command("go", "build", "-buildvcs=false", "-o", hdsd, "./cmd/hdsd")
-	build.Dir = root
+	build := exec.Command("go", "build", "-trimpath", "-tags=grpcnotrace", "-ldflags=-s -w", "-buildvcs=false", "-o", hdsd, "./cmd/hdsd")
+	build.Dir, build.Env = root, append(os.Environ(), "CGO_ENABLED=0") // as make build, which has compiled all of it
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}

@@ -94,7 +94,7 @@ func (s *source) build(p platform) ([]byte, error) {
 	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, "hdsd")
 	environment := []string{"CGO_ENABLED=0", "GOOS=" + p.os, "GOARCH=" + p.arch, "GOFLAGS=", "GOAMD64=v1", "GOARM64=v8.0"}
-	if _, err := output(s.root, environment, "go", "build", "-trimpath", "-buildvcs=auto", "-o", path, "./cmd/hdsd"); err != nil {
+	if _, err := output(s.root, environment, "go", "build", "-trimpath", "-tags=grpcnotrace", "-ldflags=-s -w", "-buildvcs=auto", "-o", path, "./cmd/hdsd"); err != nil {
 		return nil, err
 	}
 	return os.ReadFile(path)

@@ -16,7 +16,7 @@ const (
 // Unlimited is the ceiling of a checker without one.
 const Unlimited = math.MaxInt64
 
-// Capacity is how much a checker can take.
+// Capacity is the load that a checker can take.
 type Capacity struct {
 	Weight  int64 // in thousandths
 	Ceiling int64 // checks in 1,000 seconds
@@ -27,12 +27,12 @@ var Default = Capacity{FullWeight, Unlimited}
 
 // CapacityOf returns the capacity in a checker's description.
 func CapacityOf(c *health.Checker) Capacity {
-	is := Default
+	capacity := Default
 	if c.Weight > 0 {
-		is.Weight = int64(math.Round(min(max(c.Weight*FullWeight, leastWeight), mostWeight)))
+		capacity.Weight = int64(math.Round(min(max(c.Weight*FullWeight, leastWeight), mostWeight)))
 	}
 	if c.MaxChecksPerSecond > 0 && c.MaxChecksPerSecond < 1e9 { // a higher ceiling is no limit
-		is.Ceiling = int64(math.Round(c.MaxChecksPerSecond * 1000))
+		capacity.Ceiling = int64(math.Round(c.MaxChecksPerSecond * 1000))
 	}
-	return is
+	return capacity
 }

@@ -1,7 +1,7 @@
 package quota
 
-// Demand is what the endpoints of a class ask of checkers. It counts checks in parts,
-// as quotas are, so that rounding errors do not add up.
+// Demand is the checks that the endpoints of a class need. It counts checks in parts, as quotas
+// are, so that rounding errors do not add up.
 type Demand struct {
 	Class uint32
 	Seats int64   // number of checks
@@ -30,10 +30,10 @@ func (d *Demand) Add(endpoints, seats int, rate int64) {
 	d.Cost += int64(endpoints) * int64(seats) * rate
 }
 
-// Allow sets the least and most seats that each of the given endpoints may have in a
+// Allow sets the minimum and maximum of seats that each of the given endpoints may have in a
 // zone.
-func (d *Demand) Allow(zone int32, endpoints, least, most int) {
-	d.Lo[zone] += Parts(endpoints) * int64(least)
-	d.Hi[zone] += Parts(endpoints) * int64(most)
+func (d *Demand) Allow(zone int32, endpoints, minimum, maximum int) {
+	d.Lo[zone] += Parts(endpoints) * int64(minimum)
+	d.Hi[zone] += Parts(endpoints) * int64(maximum)
 	d.Each[zone] += Parts(endpoints)
 }

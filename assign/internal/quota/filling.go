@@ -54,7 +54,7 @@ func (f *filling) settled() bool {
 	const even, patience = 10000, 3
 	moved, above := int64(0), int64(0)
 	for g, n := range f.checks {
-		held := min(n, f.most(g))
+		held := min(n, f.fitting(g))
 		moved += max(held-f.held[g], f.held[g]-held)
 		above += n - held
 		f.held[g] = held
@@ -67,8 +67,8 @@ func (f *filling) settled() bool {
 	return above*even <= f.sum || f.steady > patience
 }
 
-// most returns how much of a cohort's content is below its ceilings.
-func (f *filling) most(g int) int64 {
+// fitting returns the part of a cohort's content below its ceilings.
+func (f *filling) fitting(g int) int64 {
 	c := &f.cohorts[g]
 	if c.Ceiling == Unlimited || f.cost[g] == 0 {
 		return math.MaxInt64
@@ -124,15 +124,15 @@ func (f *filling) divide(d *Demand, z int) {
 	}
 }
 
-// inZone returns how much of a demand a zone takes at a level, within its bounds.
+// inZone returns the part of a demand that a zone takes at a level, within its bounds.
 func (f *filling) inZone(d *Demand, z int, level int64) int64 {
 	if d.Lo[z] == d.Hi[z] {
-		return d.Hi[z] // as where nothing may go
+		return d.Hi[z] // as where no seat is allowed
 	}
 	return min(max(f.below(d, z, level), d.Lo[z]), d.Hi[z])
 }
 
-// below returns how much of a demand fits into a zone's cohorts below a level.
+// below returns the part of a demand that fits into a zone's cohorts below a level.
 func (f *filling) below(d *Demand, z int, level int64) (sum int64) {
 	for _, g := range d.cohorts[z] {
 		sum += f.takes(d, g, level)
@@ -140,8 +140,8 @@ func (f *filling) below(d *Demand, z int, level int64) (sum int64) {
 	return sum
 }
 
-// takes returns how much of a demand a cohort takes until it is filled to a level. No
-// checker has an endpoint twice.
+// takes returns the part of a demand that fills a cohort up to a level. No checker has an
+// endpoint twice.
 func (f *filling) takes(d *Demand, g int32, level int64) int64 {
 	c := &f.cohorts[g]
 	hi, lo := bits.Mul64(uint64(level), uint64(f.width[g]))
@@ -156,9 +156,9 @@ func (f *filling) takes(d *Demand, g int32, level int64) int64 {
 // take it.
 func (f *filling) narrow() {
 	for g := range f.cohorts {
-		full, most := f.cohorts[g].width(), f.most(g)
-		if n := f.checks[g]; n > most || f.width[g] < full {
-			f.width[g] = max(min(scale(f.width[g], most, max(n, 1)), full), 1)
+		full, fitting := f.cohorts[g].width(), f.fitting(g)
+		if n := f.checks[g]; n > fitting || f.width[g] < full {
+			f.width[g] = max(min(scale(f.width[g], fitting, max(n, 1)), full), 1)
 		}
 	}
 }
@@ -187,13 +187,13 @@ func lowest(around, checks int64, reached func(level int64) int64) int64 {
 	return low
 }
 
-// scale returns n*by/of, or the largest number on overflow.
-func scale(n, by, of int64) int64 {
-	const most = math.MaxInt64 / 2
-	hi, lo := bits.Mul64(uint64(n), uint64(by))
-	if hi >= uint64(of) {
-		return most
+// scale returns n*factor/divisor, or the largest number on overflow.
+func scale(n, factor, divisor int64) int64 {
+	const limit = math.MaxInt64 / 2
+	hi, lo := bits.Mul64(uint64(n), uint64(factor))
+	if hi >= uint64(divisor) {
+		return limit
 	}
-	q, _ := bits.Div64(hi, lo, uint64(of))
-	return int64(min(q, most))
+	q, _ := bits.Div64(hi, lo, uint64(divisor))
+	return int64(min(q, limit))
 }

@@ -4,7 +4,7 @@ import "math"
 
 const none = -1
 
-// Kind holds what the checkers of a cohort have in common.
+// Kind holds the common properties of a cohort's checkers.
 type Kind struct {
 	Zone int32
 	Capacity
@@ -38,7 +38,7 @@ const (
 	Any // no quota
 )
 
-// quota is how many checks a checker of full weight may have, in 256ths.
+// quota is the number of checks for a checker of full weight, in 256ths.
 type quota int64
 
 const quotaBits = 8
@@ -97,8 +97,8 @@ func (t *Table) Clear() {
 	}
 }
 
-// lightWeight is below what quotas are rounded down. Many light checkers that share one
-// part would else have much more than it together.
+// Quotas below lightWeight are rounded down. Many light checkers that share one part would else
+// have much more than it together.
 const lightWeight = FullWeight / 10
 
 // Of returns the quota of the checker in a slot, rounded up, or down if it is light. The
@@ -117,14 +117,14 @@ func (t *Table) Of(l Level, slot int32) int32 {
 // Above returns a function that reports whether a load is above the quota of the
 // checker in a slot. It is cheap for most checkers.
 func (t *Table) Above(l Level) func(slot, load int32) bool {
-	least := quota(math.MaxInt64) // a load up to this is above no quota
+	threshold := quota(math.MaxInt64) // a load up to this is above no quota
 	for g := range t.cohorts {
 		if t.cohorts[g].checkers > 0 {
-			least = min(least, t.quotas[l][g])
+			threshold = min(threshold, t.quotas[l][g])
 		}
 	}
 	return func(slot, load int32) bool {
-		return int(slot) < len(t.cohort) && t.cohort[slot] != none && quota(load)*FullWeight<<quotaBits > least*quota(t.weight[slot]) && load > t.Of(l, slot)
+		return int(slot) < len(t.cohort) && t.cohort[slot] != none && quota(load)*FullWeight<<quotaBits > threshold*quota(t.weight[slot]) && load > t.Of(l, slot)
 	}
 }
 

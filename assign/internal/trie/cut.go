@@ -16,23 +16,23 @@ type Item struct {
 }
 
 // Cut divides a node's sorted items into as few leaves as fit, in order.
-func Cut(at Node, items []Item, fits func([]Item) bool, leaf func(Node, []Item)) {
+func Cut(node Node, items []Item, fits func([]Item) bool, leaf func(Node, []Item)) {
 	for {
-		if at.Full() || fits(items) {
-			leaf(at, items)
+		if node.Full() || fits(items) {
+			leaf(node, items)
 			return
 		}
-		depth := int(at.Depth)
+		depth := int(node.Depth)
 		middle := sort.Search(len(items), func(i int) bool { return items[i].Bit(depth) })
-		left, right := at.children()
+		left, right := node.children()
 		switch middle {
 		case 0:
-			at = right
+			node = right
 		case len(items):
-			at = left
+			node = left
 		default:
 			Cut(left, items[:middle], fits, leaf)
-			at, items = right, items[middle:]
+			node, items = right, items[middle:]
 		}
 	}
 }

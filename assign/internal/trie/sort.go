@@ -22,9 +22,9 @@ func SortInPlace(items, space []Item) {
 		insertionSort(items)
 		return
 	}
-	const most = 6
-	var few [1<<most + 1]int32
-	starts := distribute(items, space, few[:1<<digitsFor(len(items), most)+1])
+	const maxDigits = 6
+	var buffer [1<<maxDigits + 1]int32
+	starts := distribute(items, space, buffer[:1<<digitsFor(len(items), maxDigits)+1])
 	copy(items, space)
 	if len(starts) == 2 { // all have the same key
 		slices.SortFunc(items, func(a, b Item) int { return cmp.Compare(a.ID, b.ID) })
@@ -36,11 +36,11 @@ func SortInPlace(items, space []Item) {
 }
 
 // digitsFor returns how many binary digits divide a list into parts of a few items.
-func digitsFor(length, most int) int { return max(min(bits.Len(uint(length))-2, most), 1) }
+func digitsFor(length, limit int) int { return max(min(bits.Len(uint(length))-2, limit), 1) }
 
 // distribute copies items into another slice, ordered by the first bits in which they
 // differ. It returns where each run of equal bits begins, in the memory of starts.
-func distribute(items, to []Item, starts []int32) []int32 {
+func distribute(items, target []Item, starts []int32) []int32 {
 	var hi, lo uint64
 	for i := range items {
 		hi |= items[i].Hi ^ items[0].Hi
@@ -54,14 +54,14 @@ func distribute(items, to []Item, starts []int32) []int32 {
 	shift, mask := width-digits, uint64(1)<<digits-1
 	starts = starts[:1<<digits+1]
 	if hi == 0 {
-		return Scatter(items, to, starts, func(i *Item) uint64 { return i.Lo >> shift & mask })
+		return Scatter(items, target, starts, func(i *Item) uint64 { return i.Lo >> shift & mask })
 	}
-	return Scatter(items, to, starts, func(i *Item) uint64 { return i.Hi >> shift & mask })
+	return Scatter(items, target, starts, func(i *Item) uint64 { return i.Hi >> shift & mask })
 }
 
 // Scatter copies a list into another in the order of a digit (counting sort). starts
 // must be zero. It returns where each digit begins, and the end.
-func Scatter[T any](list, to []T, starts []int32, digit func(*T) uint64) []int32 {
+func Scatter[T any](list, target []T, starts []int32, digit func(*T) uint64) []int32 {
 	for i := range list {
 		starts[digit(&list[i])+1]++
 	}
@@ -70,7 +70,7 @@ func Scatter[T any](list, to []T, starts []int32, digit func(*T) uint64) []int32
 	}
 	for i := range list {
 		d := digit(&list[i])
-		to[starts[d]] = list[i]
+		target[starts[d]] = list[i]
 		starts[d]++
 	}
 	copy(starts[1:], starts)
@@ -81,10 +81,10 @@ func Scatter[T any](list, to []T, starts []int32, digit func(*T) uint64) []int32
 // insertionSort sorts a few items by key, then by id.
 func insertionSort(items []Item) {
 	for n := 1; n < len(items); n++ {
-		i, at := items[n], n
-		for ; at > 0 && (i.Less(items[at-1].Key) || i.Key == items[at-1].Key && i.ID < items[at-1].ID); at-- {
-			items[at] = items[at-1]
+		i, index := items[n], n
+		for ; index > 0 && (i.Less(items[index-1].Key) || i.Key == items[index-1].Key && i.ID < items[index-1].ID); index-- {
+			items[index] = items[index-1]
 		}
-		items[at] = i
+		items[index] = i
 	}
 }

@@ -87,11 +87,11 @@ func (t *Table) add() int32 {
 }
 
 // Occupy adds to the occupants of a zone, unless it is None.
-func (t *Table) Occupy(z, by int32) {
+func (t *Table) Occupy(z, n int32) {
 	if z == None {
 		return
 	}
-	if t.uses[z] += by; t.uses[z] == 0 {
+	if t.uses[z] += n; t.uses[z] == 0 {
 		t.idle = append(t.idle, z)
 	}
 }
@@ -138,7 +138,7 @@ func (t *Table) removeFromRegion(region string, id int32) {
 	}
 }
 
-// recent is a zone found lately: most calls ask for the same few.
+// recent is a recently found zone: most calls ask for the same few.
 type recent struct {
 	name  name
 	id    int32
@@ -147,14 +147,14 @@ type recent struct {
 
 const recentZones = 64
 
-// recent returns where to remember a zone: most names differ only at the end.
+// recent returns the slot in the cache of zones: most names differ only at the end.
 func (n name) recent() int {
-	at := len(n.region)
-	if at > 0 {
-		at += int(n.region[at-1])
+	end := len(n.region)
+	if end > 0 {
+		end += int(n.region[end-1])
 	}
 	if n.zone != "" {
-		at = at*31 + int(n.zone[len(n.zone)-1])
+		end = end*31 + int(n.zone[len(n.zone)-1])
 	}
-	return at % recentZones
+	return end % recentZones
 }

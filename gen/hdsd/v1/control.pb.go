@@ -1618,7 +1618,10 @@ type AuditEntry struct {
 	// How it stood after; empty if nothing was in force.
 	After string `protobuf:"bytes,8,opt,name=after,proto3" json:"after,omitempty"`
 	// Why, by the caller's own word.
-	Reason        string `protobuf:"bytes,9,opt,name=reason,proto3" json:"reason,omitempty"`
+	Reason string `protobuf:"bytes,9,opt,name=reason,proto3" json:"reason,omitempty"`
+	// Which version of the cluster in target it was done to, as in Cluster; absent for the first,
+	// and for all.
+	Version       *string `protobuf:"bytes,10,opt,name=version,proto3,oneof" json:"version,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1712,6 +1715,13 @@ func (x *AuditEntry) GetAfter() string {
 func (x *AuditEntry) GetReason() string {
 	if x != nil {
 		return x.Reason
+	}
+	return ""
+}
+
+func (x *AuditEntry) GetVersion() string {
+	if x != nil && x.Version != nil {
+		return *x.Version
 	}
 	return ""
 }
@@ -2847,7 +2857,7 @@ const file_hdsd_v1_control_proto_rawDesc = "" +
 	"page_token\x18\x05 \x01(\tR\tpageToken\"j\n" +
 	"\x11ListAuditResponse\x12-\n" +
 	"\aentries\x18\x01 \x03(\v2\x13.hdsd.v1.AuditEntryR\aentries\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\x80\x02\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xab\x02\n" +
 	"\n" +
 	"AuditEntry\x12.\n" +
 	"\x04time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x1a\n" +
@@ -2858,7 +2868,11 @@ const file_hdsd_v1_control_proto_rawDesc = "" +
 	"\x06target\x18\x06 \x01(\tR\x06target\x12\x16\n" +
 	"\x06before\x18\a \x01(\tR\x06before\x12\x14\n" +
 	"\x05after\x18\b \x01(\tR\x05after\x12\x16\n" +
-	"\x06reason\x18\t \x01(\tR\x06reason\"R\n" +
+	"\x06reason\x18\t \x01(\tR\x06reason\x12\x1d\n" +
+	"\aversion\x18\n" +
+	" \x01(\tH\x00R\aversion\x88\x01\x01B\n" +
+	"\n" +
+	"\b_version\"R\n" +
 	"\x14ListOverridesRequest\x12\x1b\n" +
 	"\tpage_size\x18\x01 \x01(\x05R\bpageSize\x12\x1d\n" +
 	"\n" +
@@ -3113,6 +3127,7 @@ func file_hdsd_v1_control_proto_init() {
 	file_hdsd_v1_control_proto_msgTypes[8].OneofWrappers = []any{}
 	file_hdsd_v1_control_proto_msgTypes[13].OneofWrappers = []any{}
 	file_hdsd_v1_control_proto_msgTypes[16].OneofWrappers = []any{}
+	file_hdsd_v1_control_proto_msgTypes[24].OneofWrappers = []any{}
 	file_hdsd_v1_control_proto_msgTypes[39].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{

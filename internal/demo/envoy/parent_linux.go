@@ -2,7 +2,7 @@ package envoy
 
 import "syscall"
 
-// EndWithParent makes the kernel end a child when its parent ends.
-func EndWithParent() *syscall.SysProcAttr {
+// endWithParent makes the kernel end a child when its parent ends.
+func endWithParent() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 }

@@ -4,5 +4,5 @@ package envoy
 
 import "syscall"
 
-// EndWithParent has no effect on this system: a child may outlive a killed parent.
-func EndWithParent() *syscall.SysProcAttr { return nil }
+// endWithParent has no effect on this system: a child may outlive a killed parent.
+func endWithParent() *syscall.SysProcAttr { return nil }

@@ -1,33 +1,27 @@
 package envoy
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
-	"syscall"
 	"time"
 )
 
-// patience is how long an Envoy may take to start on a busy machine.
+// patience bounds the start of an Envoy on a busy machine.
 const patience = 30 * time.Second
 
 // Process is a running Envoy.
 type Process struct {
+	*Child
 	ID     string // its node id
 	Listen string // host:port of its listener, "" if it has none
-
-	dir     string // removed when it ends
-	admin   string // host:port
-	command *exec.Cmd
-	logs    logBuffer
-	exited  chan struct{} // closed once the process is gone
-	err     error         // how it ended, once exited is closed
+	admin  string // host:port
 }
 
 // launch runs an Envoy with a bootstrap and waits until its admin interface answers. It
@@ -38,27 +32,19 @@ func launch(ctx context.Context, binary, id, folder string, bootstrap []byte, ar
 	if err != nil {
 		return nil, err
 	}
-	p := &Process{ID: id, dir: dir, exited: make(chan struct{})}
+	p := &Process{ID: id}
 	config, admin := filepath.Join(dir, "bootstrap.yaml"), filepath.Join(dir, "admin")
 	if err := os.WriteFile(config, bootstrap, 0o600); err != nil {
 		return nil, err
 	}
-	p.command = exec.Command(binary, append([]string{
+	command := exec.Command(binary, append([]string{
 		"-c", config, "--concurrency", "1", "-l", "warning",
 		"--disable-hot-restart", "--admin-address-path", admin,
 	}, args...)...)
-	p.command.Stdout, p.command.Stderr = &p.logs, &p.logs
-	p.command.Dir = cmp.Or(folder, dir)
-	p.command.SysProcAttr = EndWithParent()
-	if err := p.command.Start(); err != nil {
-		os.RemoveAll(dir)
+	command.Dir = cmp.Or(folder, dir)
+	if p.Child, err = StartChild(command, func() { os.RemoveAll(dir) }); err != nil {
 		return nil, err
 	}
-	go func() {
-		p.err = p.command.Wait()
-		os.RemoveAll(dir)
-		close(p.exited)
-	}()
 	if err := p.awaitAdmin(ctx, admin); err != nil {
 		p.Kill()
 		return nil, fmt.Errorf("Envoy %s: %w; it said:\n%s", id, err, p.Logs())
@@ -80,91 +66,33 @@ func (p *Process) awaitAdmin(ctx context.Context, file string) error {
 	return nil
 }
 
-// Alive reports whether the process runs.
-func (p *Process) Alive() bool {
-	select {
-	case <-p.exited:
-		return false
-	default:
-		return true
+var client = http.Client{Timeout: patience}
+
+// Get sends a request to the admin interface.
+func (p *Process) Get(path string) ([]byte, error) {
+	response, err := client.Get("http://" + p.admin + path)
+	if err != nil {
+		return nil, err
 	}
-}
-
-// Exited is closed once the process has ended in any way.
-func (p *Process) Exited() <-chan struct{} { return p.exited }
-
-// Kill ends the process as kill -9 does, and waits for its end.
-func (p *Process) Kill() {
-	_ = p.command.Process.Kill() // it may be gone already
-	<-p.exited
-}
-
-// Stop asks the process to end and waits for it. It kills a process that does not end
-// in time, and returns an error.
-func (p *Process) Stop() error {
-	_ = p.command.Process.Signal(syscall.SIGTERM) // it may be gone already
-	select {
-	case <-p.exited:
-		return nil
-	case <-time.After(patience):
-		p.Kill()
-		return fmt.Errorf("Envoy %s did not end on SIGTERM within %v", p.ID, patience)
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err == nil && response.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s answers %s: %s", path, response.Status, body)
 	}
+	return body, err
 }
 
-// Err returns how the process ended.
-func (p *Process) Err() error {
-	if p.Alive() {
-		return nil
-	}
-	return p.err
-}
-
-// Logs returns the output of the process so far.
-func (p *Process) Logs() string { return p.logs.String() }
-
-// Pause stops the process until Resume, like a machine that hangs.
-func (p *Process) Pause() error { return p.command.Process.Signal(syscall.SIGSTOP) }
-
-// Resume continues a paused process.
-func (p *Process) Resume() error { return p.command.Process.Signal(syscall.SIGCONT) }
-
-// Await polls a condition every few milliseconds. It returns true once that is true,
-// and false when patience or ctx ends first.
+// Await polls a condition. It returns true once that is true, and false when patience or ctx
+// ends first. The longer it waits, the less often it looks: looking costs those who answer.
 func Await(ctx context.Context, patience time.Duration, condition func() bool) bool {
-	ticker := time.NewTicker(5 * time.Millisecond)
-	defer ticker.Stop()
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	for !condition() {
+	for pause := 5 * time.Millisecond; !condition(); pause = min(2*pause, 100*time.Millisecond) {
 		select {
 		case <-ctx.Done():
 			return false
-		case <-ticker.C:
+		case <-time.After(pause):
 		}
 	}
 	return true
-}
-
-// logBuffer keeps the last part of a process's output.
-type logBuffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer // guarded by mu
-}
-
-const maxLog = 1 << 20
-
-func (b *logBuffer) Write(text []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.text.Len() > maxLog {
-		b.text.Next(maxLog / 2)
-	}
-	return b.text.Write(text)
-}
-
-func (b *logBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
 }

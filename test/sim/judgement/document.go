@@ -9,36 +9,31 @@ import (
 
 const about = `# How good the verdicts are
 
-` + "`make sim`" + ` writes this page; do not edit it. It plays each scenario below in a simulated fleet, by every rule, and
-compares what hdsd decides with what is true. The code that decides is the real ` + "`assign`" + ` and ` + "`aggregate`" + `. It gets
-nothing but the reports.
+` + "`make sim`" + ` writes this page, and prints each figure by rule with its spread. It plays each scenario in a simulated
+fleet, by every rule, and compares the verdicts with the truth. The real packages ` + "`assign`" + ` and ` + "`aggregate`" + ` decide,
+from reports alone. ` + "`go run ./test/sim/judgement -scenario '5 %% cut off' -first 7 -seeds 1`" + ` plays one scenario with
+one seed.
 
-- **Fleet:** seeds %d to %d, each with %d endpoints in %d clusters, %d checkers in %d zones, %d checkers an endpoint,
-  one of them in the endpoint's own zone.
-- **Rounds:** checks and reports come every round (think of a second). ` + "`unhealthy_threshold`" + ` is 2 unless the rule says
-  otherwise. A run is 60 rounds. Trouble begins in round 20 and, unless said otherwise, ends in round 40.
-- **Noise:** of the probes of something healthy, %g %% fail for no reason. %g %% of the reports are lost (the next one
-  says the same), and %g %% are up to a round late.
-- **Outages:** in every scenario, %g %% of the endpoints are also truly down for 20 rounds each, beginning in rounds 20
-  to 30.
-- **Blind checkers** are outnumbered by substitutes, as the first of the rules with the same threshold finds them.
-- **A checker that is cut off** from its endpoints still reaches hdsd. One that does not is a restart.
-- **Left out:** substitutes for checkers that are not believed, trials of new clusters, overrides, and the options that
-  are off by default (damping, waiting in a mass failure).
+- **Fleet:** seeds %d to %d, each with %d endpoints in %d clusters, %d checkers in %d zones. Each endpoint has %d
+  checkers, one of them in its own zone.
+- **Rounds:** a round is one check and one report, such as a second. ` + "`unhealthy_threshold`" + ` is 2 unless the rule says
+  otherwise. A run has 60 rounds. Trouble lasts from round 20 to round 40 unless the scenario says otherwise.
+- **Noise:** %g %% of the probes of healthy endpoints fail. %g %% of the reports are lost (the next one repeats them),
+  and %g %% are up to a round late.
+- **Outages:** in every scenario, %g %% of the endpoints are down for 20 rounds each, from rounds 20 to 30 on.
+- **Blind checkers** get substitutes as the first rule with the same threshold finds them.
+- **A checker that is cut off** from endpoints still reaches hdsd.
+- **Not simulated:** substitutes for doubted checkers, trials of new clusters, overrides, damping, and waits in a mass
+  failure.
 
-` + "`go run ./test/sim/judgement -scenario '5 %% cut off' -first 7 -seeds 1`" + ` plays one scenario with one seed again.
+Measures:
 
-The measures:
-
-- *False-down rate*: the part of all endpoints in all rounds from the tenth on (%s a scenario) that hdsd says is down
-  while it is up. An endpoint that came up less than %d rounds ago does not count. Errors last for several rounds and
-  come in groups, so the seeds spread more than their number suggests.
-- *False downs*: changes to down of what is up. *Flaps*: all changes that the truth does not make, the way back from a
-  false down included.
-- *Missed*: outages that end before any verdict says so.
-- *Delay*: rounds from the moment when an endpoint fails to the verdict. With a threshold of 2, a checker that is never
-  late needs 1 to 3, and 2 on average.
-- *Moved, specifiers*: checks given to another checker, and specifiers sent, in a run by the default.
+- *False-down rate*: the share of endpoint-rounds from round 10 on (%s a scenario) in which the verdict is down and
+  the endpoint is up, and has been for %d rounds. Errors come in groups, so seeds spread widely.
+- *False downs*: changes to down of healthy endpoints. *Flaps*: all changes that the truth does not make.
+- *Missed*: outages that end before a verdict shows them.
+- *Delay*: rounds from a failure to its verdict; 2 on average for one checker that is never late.
+- *Moved, specifiers*: checks that move between checkers, and specifiers sent, in a run by the default rule.
 
 `
 
@@ -64,11 +59,10 @@ var (
 
 	marks = []mark{
 		{"false-down rate", "nothing wrong", 1e-6, ofRate, rate, noisy},
-		{"false-down rate", "5 % cut off", 1e-6, ofRate, rate, "What two checkers that are cut off share goes down where that happens before enough of their peers contradict them."},
-		{"false-down rate", "zone partition", 1e-6, ofRate, rate, "Noise at the one checker that still reaches an endpoint, or its silence, in the rounds before the cut path is found out."},
+		{"false-down rate", "5 % cut off", 1e-6, ofRate, rate, "Two checkers that are cut off take down what they share before enough peers contradict them."},
+		{"false-down rate", "zone partition", 1e-6, ofRate, rate, "Before hdsd finds the cut path, noise or silence of the one checker that reaches an endpoint."},
 		{"outages missed", "5 % stuck up", 0.003, ofLost, percent,
-			"Where two of three checkers are stuck (0.7 % of the endpoints, by chance) no majority sees the outage until both are known to be blind and others check beside them, " +
-				"which takes outages that their peers see. Where that is too high: `ANY`, or a redundancy of 5."},
+			"Two of three checkers are stuck for 0.7 % of the endpoints. Their outages show once hdsd knows both to be blind. `ANY`, or a redundancy of 5, avoids this."},
 		{"mean delay, rounds", "nothing wrong", 2.1, ofDelay, decimal, late},
 		{"p99 of the delay, rounds", "nothing wrong", 3, ofP99, tenths, late},
 		{"p99 of the delay, rounds", "reports in time", 3, ofP99, tenths, late},
@@ -78,9 +72,8 @@ var (
 )
 
 const (
-	noisy = "Now and then two of three checkers have bad luck with an endpoint at the same time; compare the scenario in which nothing is wrong."
-	late  = "The checker in the endpoint's own zone is heard out before the others outvote it, which takes longer where its report is lost or late. Rules that do not wait for it " +
-		"are faster, and have false downs in a partition."
+	noisy = "Two of three checkers fail by chance at once, as in the scenario in which nothing is wrong."
+	late  = "The checker in the endpoint's own zone is awaited before the others outvote it. Rules that do not wait are faster, and have false downs in a partition."
 )
 
 func (s *study) document() string {
@@ -90,8 +83,8 @@ func (s *study) document() string {
 		rate(float64(s.findings[0].figures[0].looked)), sim.Patience)
 	s.writeRules(&d)
 	s.writeMarks(&d)
+	s.writeDefault(&d)
 	s.writeOverview(&d)
-	s.writeScenarios(&d)
 	return d.String()
 }
 
@@ -105,7 +98,7 @@ func (s *study) writeRules(d *strings.Builder) {
 
 // writeMarks compares the figures with the requirements.
 func (s *study) writeMarks(d *strings.Builder) {
-	d.WriteString("## Against the marks\n\nWhat the design asks of the default. ✗: missed.\n\n| mark | scenario | at most |")
+	d.WriteString("## Against the marks\n\nThe design asks these of the default rule. ✗: missed.\n\n| mark | scenario | at most |")
 	s.writeHeader(d, 3)
 	var missed []string
 	for _, m := range marks {
@@ -148,43 +141,51 @@ func (s *study) writeHeader(d *strings.Builder, before int) {
 	fmt.Fprintf(d, "\n|%s\n", strings.Repeat(" --- |", before+len(s.rules)))
 }
 
-// writeOverview shows all scenarios side by side.
-func (s *study) writeOverview(d *strings.Builder) {
-	d.WriteString("## Side by side\n\nFalse-down rate:\n\n| scenario |")
-	s.writeHeader(d, 1)
+// writeDefault gives every figure of the default rule.
+func (s *study) writeDefault(d *strings.Builder) {
+	fmt.Fprintf(d, "## The default, %s\n\nOver all seeds, and in brackets from the lowest to the highest seed.\n\n", s.rules[0].Name)
+	d.WriteString("| scenario | false-down rate | false downs | missed | mean delay | p99 | flaps | moved | specifiers |\n|" + strings.Repeat(" --- |", 9) + "\n")
 	for _, f := range s.findings {
-		fmt.Fprintf(d, "| %s |", f.Name)
-		for i := range f.figures {
-			fmt.Fprintf(d, " %s |", rate(f.figures[i].rate.all))
-		}
-		d.WriteString("\n")
+		g := &f.figures[0]
+		fmt.Fprintf(d, "| %s | %s | %d | %d of %d | %s | %.1f | %d | %.0f | %.0f |\n",
+			f.Name, g.rate.rate(), g.falseDowns, g.missed, g.outages, g.delay.rounds(), g.p99, g.flaps, f.moved.all, f.specifiers.all)
 	}
-	d.WriteString("\nMean delay in rounds / what 99 of 100 are not above:\n\n| scenario |")
-	s.writeHeader(d, 1)
+	d.WriteString("\n| scenario | trouble |\n| --- | --- |\n")
 	for _, f := range s.findings {
-		fmt.Fprintf(d, "| %s |", f.Name)
-		for i := range f.figures {
-			fmt.Fprintf(d, " %.2f / %.1f |", f.figures[i].delay.all, f.figures[i].p99)
-		}
-		d.WriteString("\n")
+		fmt.Fprintf(d, "| %s | %s |\n", f.Name, sentence(f.What))
 	}
 	d.WriteString("\n")
+}
+
+// writeOverview compares the rules.
+func (s *study) writeOverview(d *strings.Builder) {
+	d.WriteString("## Rules side by side\n\n")
+	s.writeComparison(d, "False-down rate", ofRate, rate)
+	s.writeComparison(d, "Missed outages in percent, where any rule misses one", ofLost, func(v float64) string {
+		if v == 0 {
+			return ""
+		}
+		return fmt.Sprintf("%.2f", 100*v)
+	})
 	for _, p := range s.plots() {
 		fmt.Fprintf(d, "![%s](%s)\n\n", p.Title, p.File)
 	}
 }
 
-// writeScenarios gives every figure.
-func (s *study) writeScenarios(d *strings.Builder) {
-	d.WriteString("## Every figure\n\nOver all seeds, and in brackets from the lowest to the highest seed.\n")
+// writeComparison shows one figure by scenario and rule. It leaves out scenarios without a value.
+func (s *study) writeComparison(d *strings.Builder, title string, figure func(*figures) float64, write func(float64) string) {
+	fmt.Fprintf(d, "%s:\n\n| scenario |", title)
+	s.writeHeader(d, 1)
 	for _, f := range s.findings {
-		fmt.Fprintf(d, "\n### %s\n\n%s. Moved %s, specifiers %s.\n\n", f.Name, sentence(f.What), f.moved.count(), f.specifiers.count())
-		d.WriteString("| rule | false-down rate | false downs | missed | delay mean | p99 | flaps |\n| --- | --- | --- | --- | --- | --- | --- |\n")
+		var cells strings.Builder
 		for i := range f.figures {
-			g := &f.figures[i]
-			fmt.Fprintf(d, "| %s | %s | %d | %d of %d | %s | %.1f | %d |\n", s.rules[i].Name, g.rate.rate(), g.falseDowns, g.missed, g.outages, g.delay.rounds(), g.p99, g.flaps)
+			fmt.Fprintf(&cells, " %s |", write(figure(&f.figures[i])))
+		}
+		if strings.Trim(cells.String(), " |") != "" {
+			fmt.Fprintf(d, "| %s |%s\n", f.Name, &cells)
 		}
 	}
+	d.WriteString("\n")
 }
 
 func sentence(text string) string { return strings.ToUpper(text[:1]) + text[1:] }

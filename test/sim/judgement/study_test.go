@@ -21,7 +21,7 @@ func TestDocument(t *testing.T) {
 	}
 	text := s.document()
 	for _, x := range sim.Scenarios() {
-		if strings.Count(text, "| "+x.Name+" |") < 2 || !strings.Contains(text, "### "+x.Name+"\n") {
+		if strings.Count(text, "\n| "+x.Name+" |") < 3 {
 			t.Errorf("the document does not show %q", x.Name)
 		}
 	}

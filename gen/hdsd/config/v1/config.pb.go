@@ -465,6 +465,10 @@ const (
 	Notify_PANIC Notify_Kind = 11
 	// No endpoint of a cluster is healthy, and not all are down: they drain.
 	Notify_NO_HEALTHY_ENDPOINT Notify_Kind = 12
+	// A cluster has health checks, and hdsd may check none of its endpoints.
+	Notify_NOT_CHECKED Notify_Kind = 13
+	// A checker is connected, and does not report.
+	Notify_CHECKER_SILENT Notify_Kind = 14
 )
 
 // Enum value maps for Notify_Kind.
@@ -483,6 +487,8 @@ var (
 		10: "DATA_PLANES_REFUSING",
 		11: "PANIC",
 		12: "NO_HEALTHY_ENDPOINT",
+		13: "NOT_CHECKED",
+		14: "CHECKER_SILENT",
 	}
 	Notify_Kind_value = map[string]int32{
 		"ENDPOINT_DOWN":        0,
@@ -498,6 +504,8 @@ var (
 		"DATA_PLANES_REFUSING": 10,
 		"PANIC":                11,
 		"NO_HEALTHY_ENDPOINT":  12,
+		"NOT_CHECKED":          13,
+		"CHECKER_SILENT":       14,
 	}
 )
 
@@ -525,7 +533,7 @@ func (x Notify_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Notify_Kind.Descriptor instead.
 func (Notify_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{2, 0}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{3, 0}
 }
 
 // Whether hdsd puts health into what passes.
@@ -574,7 +582,7 @@ func (x Relay_Health) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Relay_Health.Descriptor instead.
 func (Relay_Health) EnumDescriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{3, 0}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{4, 0}
 }
 
 // What the control plane is told of who a client is.
@@ -629,7 +637,7 @@ func (x Relay_Forward) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Relay_Forward.Descriptor instead.
 func (Relay_Forward) EnumDescriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{3, 1}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{4, 1}
 }
 
 // Mode says what becomes of what is not granted.
@@ -678,7 +686,7 @@ func (x Access_Mode) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Access_Mode.Descriptor instead.
 func (Access_Mode) EnumDescriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{9, 0}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{10, 0}
 }
 
 // Config is the whole configuration file.
@@ -735,7 +743,10 @@ type Config struct {
 	// Whom to notify of what is wrong. At most 20. Default: nobody.
 	Notify []*Notify `protobuf:"bytes,21,rep,name=notify,proto3" json:"notify,omitempty"`
 	// Which clusters have metrics of their own. Default: none.
-	Metrics       *Metrics `protobuf:"bytes,22,opt,name=metrics,proto3" json:"metrics,omitempty"`
+	Metrics *Metrics `protobuf:"bytes,22,opt,name=metrics,proto3" json:"metrics,omitempty"`
+	// A file of what hdsd was told and how it decided, for reports of faults.
+	// Default: none.
+	Recording     *Recording `protobuf:"bytes,24,opt,name=recording,proto3" json:"recording,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -924,6 +935,68 @@ func (x *Config) GetMetrics() *Metrics {
 	return nil
 }
 
+func (x *Config) GetRecording() *Recording {
+	if x != nil {
+		return x.Recording
+	}
+	return nil
+}
+
+// Recording is a file that 'hdsd replay' replays. It has no secrets.
+type Recording struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The file. A start of hdsd moves that of the process before to FILE.previous.
+	File string `protobuf:"bytes,1,opt,name=file,proto3" json:"file,omitempty"`
+	// Size in bytes at which the recording ends, 1 MiB at least. Default: 268435456.
+	MaxBytes      uint64 `protobuf:"varint,2,opt,name=max_bytes,json=maxBytes,proto3" json:"max_bytes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Recording) Reset() {
+	*x = Recording{}
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Recording) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Recording) ProtoMessage() {}
+
+func (x *Recording) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Recording.ProtoReflect.Descriptor instead.
+func (*Recording) Descriptor() ([]byte, []int) {
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Recording) GetFile() string {
+	if x != nil {
+		return x.File
+	}
+	return ""
+}
+
+func (x *Recording) GetMaxBytes() uint64 {
+	if x != nil {
+		return x.MaxBytes
+	}
+	return 0
+}
+
 // Metrics says which clusters have metrics of their own.
 type Metrics struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -938,7 +1011,7 @@ type Metrics struct {
 
 func (x *Metrics) Reset() {
 	*x = Metrics{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[1]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -950,7 +1023,7 @@ func (x *Metrics) String() string {
 func (*Metrics) ProtoMessage() {}
 
 func (x *Metrics) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[1]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -963,7 +1036,7 @@ func (x *Metrics) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Metrics.ProtoReflect.Descriptor instead.
 func (*Metrics) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{1}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *Metrics) GetClusterNameGlobs() []string {
@@ -1014,7 +1087,7 @@ type Notify struct {
 
 func (x *Notify) Reset() {
 	*x = Notify{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[2]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1026,7 +1099,7 @@ func (x *Notify) String() string {
 func (*Notify) ProtoMessage() {}
 
 func (x *Notify) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[2]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1039,7 +1112,7 @@ func (x *Notify) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Notify.ProtoReflect.Descriptor instead.
 func (*Notify) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{2}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Notify) GetName() string {
@@ -1182,7 +1255,7 @@ type Relay struct {
 
 func (x *Relay) Reset() {
 	*x = Relay{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[3]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1194,7 +1267,7 @@ func (x *Relay) String() string {
 func (*Relay) ProtoMessage() {}
 
 func (x *Relay) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[3]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1207,7 +1280,7 @@ func (x *Relay) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Relay.ProtoReflect.Descriptor instead.
 func (*Relay) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{3}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Relay) GetUpstream() *Relay_Upstream {
@@ -1262,7 +1335,7 @@ type Listener struct {
 
 func (x *Listener) Reset() {
 	*x = Listener{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[4]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1274,7 +1347,7 @@ func (x *Listener) String() string {
 func (*Listener) ProtoMessage() {}
 
 func (x *Listener) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[4]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1287,7 +1360,7 @@ func (x *Listener) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Listener.ProtoReflect.Descriptor instead.
 func (*Listener) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{4}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Listener) GetAddress() string {
@@ -1337,7 +1410,7 @@ type Probes struct {
 
 func (x *Probes) Reset() {
 	*x = Probes{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[5]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1349,7 +1422,7 @@ func (x *Probes) String() string {
 func (*Probes) ProtoMessage() {}
 
 func (x *Probes) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[5]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1362,7 +1435,7 @@ func (x *Probes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Probes.ProtoReflect.Descriptor instead.
 func (*Probes) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{5}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Probes) GetAddress() string {
@@ -1385,7 +1458,7 @@ type Admin struct {
 
 func (x *Admin) Reset() {
 	*x = Admin{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[6]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1397,7 +1470,7 @@ func (x *Admin) String() string {
 func (*Admin) ProtoMessage() {}
 
 func (x *Admin) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[6]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1410,7 +1483,7 @@ func (x *Admin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Admin.ProtoReflect.Descriptor instead.
 func (*Admin) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{6}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Admin) GetAddress() string {
@@ -1439,7 +1512,7 @@ type ServerTls struct {
 
 func (x *ServerTls) Reset() {
 	*x = ServerTls{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[7]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1451,7 +1524,7 @@ func (x *ServerTls) String() string {
 func (*ServerTls) ProtoMessage() {}
 
 func (x *ServerTls) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[7]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1464,7 +1537,7 @@ func (x *ServerTls) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerTls.ProtoReflect.Descriptor instead.
 func (*ServerTls) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{7}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ServerTls) GetCertificateChainFile() string {
@@ -1508,7 +1581,7 @@ type SpiffeWorkloadApi struct {
 
 func (x *SpiffeWorkloadApi) Reset() {
 	*x = SpiffeWorkloadApi{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[8]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1520,7 +1593,7 @@ func (x *SpiffeWorkloadApi) String() string {
 func (*SpiffeWorkloadApi) ProtoMessage() {}
 
 func (x *SpiffeWorkloadApi) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[8]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1533,7 +1606,7 @@ func (x *SpiffeWorkloadApi) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpiffeWorkloadApi.ProtoReflect.Descriptor instead.
 func (*SpiffeWorkloadApi) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{8}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *SpiffeWorkloadApi) GetAddress() string {
@@ -1564,7 +1637,7 @@ type Access struct {
 
 func (x *Access) Reset() {
 	*x = Access{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[9]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1576,7 +1649,7 @@ func (x *Access) String() string {
 func (*Access) ProtoMessage() {}
 
 func (x *Access) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[9]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1589,7 +1662,7 @@ func (x *Access) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Access.ProtoReflect.Descriptor instead.
 func (*Access) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{9}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Access) GetMode() Access_Mode {
@@ -1633,7 +1706,7 @@ type Grant struct {
 
 func (x *Grant) Reset() {
 	*x = Grant{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[10]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1645,7 +1718,7 @@ func (x *Grant) String() string {
 func (*Grant) ProtoMessage() {}
 
 func (x *Grant) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[10]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1658,7 +1731,7 @@ func (x *Grant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Grant.ProtoReflect.Descriptor instead.
 func (*Grant) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{10}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Grant) GetRoles() []Role {
@@ -1716,7 +1789,7 @@ type Oidc struct {
 
 func (x *Oidc) Reset() {
 	*x = Oidc{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[11]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1728,7 +1801,7 @@ func (x *Oidc) String() string {
 func (*Oidc) ProtoMessage() {}
 
 func (x *Oidc) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[11]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1741,7 +1814,7 @@ func (x *Oidc) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Oidc.ProtoReflect.Descriptor instead.
 func (*Oidc) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{11}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Oidc) GetIssuer() string {
@@ -1806,7 +1879,7 @@ type Source struct {
 
 func (x *Source) Reset() {
 	*x = Source{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[12]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1818,7 +1891,7 @@ func (x *Source) String() string {
 func (*Source) ProtoMessage() {}
 
 func (x *Source) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[12]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1831,7 +1904,7 @@ func (x *Source) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Source.ProtoReflect.Descriptor instead.
 func (*Source) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{12}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Source) GetName() string {
@@ -1895,7 +1968,7 @@ type Dns struct {
 
 func (x *Dns) Reset() {
 	*x = Dns{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[13]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1907,7 +1980,7 @@ func (x *Dns) String() string {
 func (*Dns) ProtoMessage() {}
 
 func (x *Dns) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[13]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1920,7 +1993,7 @@ func (x *Dns) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Dns.ProtoReflect.Descriptor instead.
 func (*Dns) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{13}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Dns) GetResolvers() []string {
@@ -1946,7 +2019,7 @@ type HoldShrinkage struct {
 
 func (x *HoldShrinkage) Reset() {
 	*x = HoldShrinkage{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[14]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1958,7 +2031,7 @@ func (x *HoldShrinkage) String() string {
 func (*HoldShrinkage) ProtoMessage() {}
 
 func (x *HoldShrinkage) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[14]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1971,7 +2044,7 @@ func (x *HoldShrinkage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HoldShrinkage.ProtoReflect.Descriptor instead.
 func (*HoldShrinkage) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{14}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *HoldShrinkage) GetShare() float64 {
@@ -2001,7 +2074,7 @@ type DefaultHealthChecks struct {
 
 func (x *DefaultHealthChecks) Reset() {
 	*x = DefaultHealthChecks{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[15]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2013,7 +2086,7 @@ func (x *DefaultHealthChecks) String() string {
 func (*DefaultHealthChecks) ProtoMessage() {}
 
 func (x *DefaultHealthChecks) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[15]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2026,7 +2099,7 @@ func (x *DefaultHealthChecks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DefaultHealthChecks.ProtoReflect.Descriptor instead.
 func (*DefaultHealthChecks) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{15}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *DefaultHealthChecks) GetClusterNameGlob() string {
@@ -2068,7 +2141,7 @@ type Assignment struct {
 
 func (x *Assignment) Reset() {
 	*x = Assignment{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[16]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2080,7 +2153,7 @@ func (x *Assignment) String() string {
 func (*Assignment) ProtoMessage() {}
 
 func (x *Assignment) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[16]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2093,7 +2166,7 @@ func (x *Assignment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Assignment.ProtoReflect.Descriptor instead.
 func (*Assignment) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{16}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Assignment) GetRedundancy() uint32 {
@@ -2155,7 +2228,7 @@ type CheckerCapacity struct {
 
 func (x *CheckerCapacity) Reset() {
 	*x = CheckerCapacity{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[17]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2167,7 +2240,7 @@ func (x *CheckerCapacity) String() string {
 func (*CheckerCapacity) ProtoMessage() {}
 
 func (x *CheckerCapacity) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[17]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2180,7 +2253,7 @@ func (x *CheckerCapacity) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckerCapacity.ProtoReflect.Descriptor instead.
 func (*CheckerCapacity) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{17}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *CheckerCapacity) GetNodeIdGlob() string {
@@ -2215,7 +2288,7 @@ type Reporting struct {
 
 func (x *Reporting) Reset() {
 	*x = Reporting{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[18]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2227,7 +2300,7 @@ func (x *Reporting) String() string {
 func (*Reporting) ProtoMessage() {}
 
 func (x *Reporting) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[18]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2240,7 +2313,7 @@ func (x *Reporting) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reporting.ProtoReflect.Descriptor instead.
 func (*Reporting) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{18}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Reporting) GetInterval() *durationpb.Duration {
@@ -2295,7 +2368,7 @@ type Verdict struct {
 
 func (x *Verdict) Reset() {
 	*x = Verdict{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[19]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2307,7 +2380,7 @@ func (x *Verdict) String() string {
 func (*Verdict) ProtoMessage() {}
 
 func (x *Verdict) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[19]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2320,7 +2393,7 @@ func (x *Verdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Verdict.ProtoReflect.Descriptor instead.
 func (*Verdict) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{19}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Verdict) GetRule() Rule {
@@ -2429,7 +2502,7 @@ type DegradedWhen struct {
 
 func (x *DegradedWhen) Reset() {
 	*x = DegradedWhen{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[20]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2441,7 +2514,7 @@ func (x *DegradedWhen) String() string {
 func (*DegradedWhen) ProtoMessage() {}
 
 func (x *DegradedWhen) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[20]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2454,7 +2527,7 @@ func (x *DegradedWhen) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DegradedWhen.ProtoReflect.Descriptor instead.
 func (*DegradedWhen) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{20}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *DegradedWhen) GetHttpStatusCode() []*structpb.Value {
@@ -2482,7 +2555,7 @@ type Doubt struct {
 
 func (x *Doubt) Reset() {
 	*x = Doubt{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[21]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2494,7 +2567,7 @@ func (x *Doubt) String() string {
 func (*Doubt) ProtoMessage() {}
 
 func (x *Doubt) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[21]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2507,7 +2580,7 @@ func (x *Doubt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Doubt.ProtoReflect.Descriptor instead.
 func (*Doubt) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{21}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Doubt) GetDisagreements() uint32 {
@@ -2553,7 +2626,7 @@ type PathCut struct {
 
 func (x *PathCut) Reset() {
 	*x = PathCut{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[22]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2565,7 +2638,7 @@ func (x *PathCut) String() string {
 func (*PathCut) ProtoMessage() {}
 
 func (x *PathCut) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[22]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2578,7 +2651,7 @@ func (x *PathCut) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PathCut.ProtoReflect.Descriptor instead.
 func (*PathCut) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{22}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *PathCut) GetDisagreements() uint32 {
@@ -2616,7 +2689,7 @@ type Damping struct {
 
 func (x *Damping) Reset() {
 	*x = Damping{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[23]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2628,7 +2701,7 @@ func (x *Damping) String() string {
 func (*Damping) ProtoMessage() {}
 
 func (x *Damping) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[23]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2641,7 +2714,7 @@ func (x *Damping) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Damping.ProtoReflect.Descriptor instead.
 func (*Damping) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{23}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Damping) GetDisabled() bool {
@@ -2686,7 +2759,7 @@ type MassFailure struct {
 
 func (x *MassFailure) Reset() {
 	*x = MassFailure{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[24]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2698,7 +2771,7 @@ func (x *MassFailure) String() string {
 func (*MassFailure) ProtoMessage() {}
 
 func (x *MassFailure) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[24]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2711,7 +2784,7 @@ func (x *MassFailure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MassFailure.ProtoReflect.Descriptor instead.
 func (*MassFailure) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{24}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *MassFailure) GetHold() *durationpb.Duration {
@@ -2750,7 +2823,7 @@ type Policy struct {
 
 func (x *Policy) Reset() {
 	*x = Policy{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[25]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2762,7 +2835,7 @@ func (x *Policy) String() string {
 func (*Policy) ProtoMessage() {}
 
 func (x *Policy) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[25]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2775,7 +2848,7 @@ func (x *Policy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Policy.ProtoReflect.Descriptor instead.
 func (*Policy) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{25}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Policy) GetClusterNameGlob() string {
@@ -2848,7 +2921,7 @@ type CheckerSelector struct {
 
 func (x *CheckerSelector) Reset() {
 	*x = CheckerSelector{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[26]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2860,7 +2933,7 @@ func (x *CheckerSelector) String() string {
 func (*CheckerSelector) ProtoMessage() {}
 
 func (x *CheckerSelector) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[26]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2873,7 +2946,7 @@ func (x *CheckerSelector) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckerSelector.ProtoReflect.Descriptor instead.
 func (*CheckerSelector) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{26}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *CheckerSelector) GetLocalities() []*LocalitySelector {
@@ -2905,7 +2978,7 @@ type LocalitySelector struct {
 
 func (x *LocalitySelector) Reset() {
 	*x = LocalitySelector{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[27]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2917,7 +2990,7 @@ func (x *LocalitySelector) String() string {
 func (*LocalitySelector) ProtoMessage() {}
 
 func (x *LocalitySelector) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[27]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2930,7 +3003,7 @@ func (x *LocalitySelector) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LocalitySelector.ProtoReflect.Descriptor instead.
 func (*LocalitySelector) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{27}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *LocalitySelector) GetRegion() string {
@@ -2973,7 +3046,7 @@ type History struct {
 
 func (x *History) Reset() {
 	*x = History{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[28]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2985,7 +3058,7 @@ func (x *History) String() string {
 func (*History) ProtoMessage() {}
 
 func (x *History) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[28]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2998,7 +3071,7 @@ func (x *History) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use History.ProtoReflect.Descriptor instead.
 func (*History) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{28}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *History) GetRetention() *durationpb.Duration {
@@ -3058,7 +3131,7 @@ type Checkers struct {
 
 func (x *Checkers) Reset() {
 	*x = Checkers{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[29]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3070,7 +3143,7 @@ func (x *Checkers) String() string {
 func (*Checkers) ProtoMessage() {}
 
 func (x *Checkers) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[29]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3083,7 +3156,7 @@ func (x *Checkers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Checkers.ProtoReflect.Descriptor instead.
 func (*Checkers) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{29}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Checkers) GetFiles() []string {
@@ -3156,7 +3229,7 @@ type ProbeTargets struct {
 
 func (x *ProbeTargets) Reset() {
 	*x = ProbeTargets{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[30]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3168,7 +3241,7 @@ func (x *ProbeTargets) String() string {
 func (*ProbeTargets) ProtoMessage() {}
 
 func (x *ProbeTargets) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[30]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3181,7 +3254,7 @@ func (x *ProbeTargets) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProbeTargets.ProtoReflect.Descriptor instead.
 func (*ProbeTargets) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{30}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ProbeTargets) GetAllow() []string {
@@ -3226,7 +3299,7 @@ type AdmitRule struct {
 
 func (x *AdmitRule) Reset() {
 	*x = AdmitRule{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[31]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3238,7 +3311,7 @@ func (x *AdmitRule) String() string {
 func (*AdmitRule) ProtoMessage() {}
 
 func (x *AdmitRule) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[31]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3251,7 +3324,7 @@ func (x *AdmitRule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdmitRule.ProtoReflect.Descriptor instead.
 func (*AdmitRule) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{31}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *AdmitRule) GetNodeIdGlob() string {
@@ -3298,7 +3371,7 @@ type DataPlanes struct {
 
 func (x *DataPlanes) Reset() {
 	*x = DataPlanes{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[32]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3310,7 +3383,7 @@ func (x *DataPlanes) String() string {
 func (*DataPlanes) ProtoMessage() {}
 
 func (x *DataPlanes) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[32]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3323,7 +3396,7 @@ func (x *DataPlanes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DataPlanes.ProtoReflect.Descriptor instead.
 func (*DataPlanes) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{32}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *DataPlanes) GetEdsDirectory() string {
@@ -3443,7 +3516,7 @@ type Limits struct {
 
 func (x *Limits) Reset() {
 	*x = Limits{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[33]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3455,7 +3528,7 @@ func (x *Limits) String() string {
 func (*Limits) ProtoMessage() {}
 
 func (x *Limits) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[33]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3468,7 +3541,7 @@ func (x *Limits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Limits.ProtoReflect.Descriptor instead.
 func (*Limits) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{33}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Limits) GetMaxMessageBytes() uint32 {
@@ -3616,7 +3689,7 @@ type Notify_Alertmanager struct {
 
 func (x *Notify_Alertmanager) Reset() {
 	*x = Notify_Alertmanager{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[34]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3628,7 +3701,7 @@ func (x *Notify_Alertmanager) String() string {
 func (*Notify_Alertmanager) ProtoMessage() {}
 
 func (x *Notify_Alertmanager) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[34]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3641,7 +3714,7 @@ func (x *Notify_Alertmanager) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Notify_Alertmanager.ProtoReflect.Descriptor instead.
 func (*Notify_Alertmanager) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{2, 0}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{3, 0}
 }
 
 func (x *Notify_Alertmanager) GetUrl() string {
@@ -3665,7 +3738,7 @@ type Notify_Webhook struct {
 
 func (x *Notify_Webhook) Reset() {
 	*x = Notify_Webhook{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[35]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3677,7 +3750,7 @@ func (x *Notify_Webhook) String() string {
 func (*Notify_Webhook) ProtoMessage() {}
 
 func (x *Notify_Webhook) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[35]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3690,7 +3763,7 @@ func (x *Notify_Webhook) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Notify_Webhook.ProtoReflect.Descriptor instead.
 func (*Notify_Webhook) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{2, 1}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{3, 1}
 }
 
 func (x *Notify_Webhook) GetUrl() string {
@@ -3720,7 +3793,7 @@ type Notify_BasicAuth struct {
 
 func (x *Notify_BasicAuth) Reset() {
 	*x = Notify_BasicAuth{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[36]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3732,7 +3805,7 @@ func (x *Notify_BasicAuth) String() string {
 func (*Notify_BasicAuth) ProtoMessage() {}
 
 func (x *Notify_BasicAuth) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[36]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3745,7 +3818,7 @@ func (x *Notify_BasicAuth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Notify_BasicAuth.ProtoReflect.Descriptor instead.
 func (*Notify_BasicAuth) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{2, 2}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{3, 2}
 }
 
 func (x *Notify_BasicAuth) GetUsername() string {
@@ -3780,7 +3853,7 @@ type Notify_ClientTls struct {
 
 func (x *Notify_ClientTls) Reset() {
 	*x = Notify_ClientTls{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[37]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3792,7 +3865,7 @@ func (x *Notify_ClientTls) String() string {
 func (*Notify_ClientTls) ProtoMessage() {}
 
 func (x *Notify_ClientTls) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[37]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3805,7 +3878,7 @@ func (x *Notify_ClientTls) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Notify_ClientTls.ProtoReflect.Descriptor instead.
 func (*Notify_ClientTls) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{2, 3}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{3, 3}
 }
 
 func (x *Notify_ClientTls) GetCaFile() string {
@@ -3843,7 +3916,7 @@ type Relay_Upstream struct {
 
 func (x *Relay_Upstream) Reset() {
 	*x = Relay_Upstream{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[38]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3855,7 +3928,7 @@ func (x *Relay_Upstream) String() string {
 func (*Relay_Upstream) ProtoMessage() {}
 
 func (x *Relay_Upstream) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[38]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3868,7 +3941,7 @@ func (x *Relay_Upstream) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Relay_Upstream.ProtoReflect.Descriptor instead.
 func (*Relay_Upstream) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{3, 0}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{4, 0}
 }
 
 func (x *Relay_Upstream) GetApiConfigSource() *v3.ApiConfigSource {
@@ -3882,7 +3955,7 @@ var File_hdsd_config_v1_config_proto protoreflect.FileDescriptor
 
 const file_hdsd_config_v1_config_proto_rawDesc = "" +
 	"\n" +
-	"\x1bhdsd/config/v1/config.proto\x12\x0ehdsd.config.v1\x1a\x1fenvoy/config/core/v3/base.proto\x1a(envoy/config/core/v3/config_source.proto\x1a'envoy/config/core/v3/health_check.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\"\xc3\b\n" +
+	"\x1bhdsd/config/v1/config.proto\x12\x0ehdsd.config.v1\x1a\x1fenvoy/config/core/v3/base.proto\x1a(envoy/config/core/v3/config_source.proto\x1a'envoy/config/core/v3/health_check.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\"\xfc\b\n" +
 	"\x06Config\x12\x17\n" +
 	"\anode_id\x18\x01 \x01(\tR\x06nodeId\x12,\n" +
 	"\x04grpc\x18\x02 \x01(\v2\x18.hdsd.config.v1.ListenerR\x04grpc\x12,\n" +
@@ -3909,10 +3982,14 @@ const file_hdsd_config_v1_config_proto_rawDesc = "" +
 	"\x05relay\x18\x13 \x01(\v2\x15.hdsd.config.v1.RelayR\x05relay\x12%\n" +
 	"\x03dns\x18\x14 \x01(\v2\x13.hdsd.config.v1.DnsR\x03dns\x12.\n" +
 	"\x06notify\x18\x15 \x03(\v2\x16.hdsd.config.v1.NotifyR\x06notify\x121\n" +
-	"\ametrics\x18\x16 \x01(\v2\x17.hdsd.config.v1.MetricsR\ametrics\"Z\n" +
+	"\ametrics\x18\x16 \x01(\v2\x17.hdsd.config.v1.MetricsR\ametrics\x127\n" +
+	"\trecording\x18\x18 \x01(\v2\x19.hdsd.config.v1.RecordingR\trecording\"<\n" +
+	"\tRecording\x12\x12\n" +
+	"\x04file\x18\x01 \x01(\tR\x04file\x12\x1b\n" +
+	"\tmax_bytes\x18\x02 \x01(\x04R\bmaxBytes\"Z\n" +
 	"\aMetrics\x12,\n" +
 	"\x12cluster_name_globs\x18\x01 \x03(\tR\x10clusterNameGlobs\x12!\n" +
-	"\fmax_clusters\x18\x02 \x01(\rR\vmaxClusters\"\xb6\b\n" +
+	"\fmax_clusters\x18\x02 \x01(\rR\vmaxClusters\"\xdb\b\n" +
 	"\x06Notify\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12I\n" +
 	"\falertmanager\x18\x02 \x01(\v2#.hdsd.config.v1.Notify.AlertmanagerH\x00R\falertmanager\x12:\n" +
@@ -3937,7 +4014,7 @@ const file_hdsd_config_v1_config_proto_rawDesc = "" +
 	"\tClientTls\x12\x17\n" +
 	"\aca_file\x18\x01 \x01(\tR\x06caFile\x124\n" +
 	"\x16certificate_chain_file\x18\x02 \x01(\tR\x14certificateChainFile\x12(\n" +
-	"\x10private_key_file\x18\x03 \x01(\tR\x0eprivateKeyFile\"\x89\x02\n" +
+	"\x10private_key_file\x18\x03 \x01(\tR\x0eprivateKeyFile\"\xae\x02\n" +
 	"\x04Kind\x12\x11\n" +
 	"\rENDPOINT_DOWN\x10\x00\x12\x10\n" +
 	"\fCLUSTER_DOWN\x10\x01\x12\r\n" +
@@ -3952,7 +4029,9 @@ const file_hdsd_config_v1_config_proto_rawDesc = "" +
 	"\x14DATA_PLANES_REFUSING\x10\n" +
 	"\x12\t\n" +
 	"\x05PANIC\x10\v\x12\x17\n" +
-	"\x13NO_HEALTHY_ENDPOINT\x10\fB\n" +
+	"\x13NO_HEALTHY_ENDPOINT\x10\f\x12\x0f\n" +
+	"\vNOT_CHECKED\x10\r\x12\x12\n" +
+	"\x0eCHECKER_SILENT\x10\x0eB\n" +
 	"\n" +
 	"\breceiverB\x0f\n" +
 	"\rauthorization\"\x9b\x03\n" +
@@ -4212,7 +4291,7 @@ func file_hdsd_config_v1_config_proto_rawDescGZIP() []byte {
 }
 
 var file_hdsd_config_v1_config_proto_enumTypes = make([]protoimpl.EnumInfo, 11)
-var file_hdsd_config_v1_config_proto_msgTypes = make([]protoimpl.MessageInfo, 40)
+var file_hdsd_config_v1_config_proto_msgTypes = make([]protoimpl.MessageInfo, 41)
 var file_hdsd_config_v1_config_proto_goTypes = []any{
 	(Role)(0),                   // 0: hdsd.config.v1.Role
 	(UpstreamHealth)(0),         // 1: hdsd.config.v1.UpstreamHealth
@@ -4226,140 +4305,142 @@ var file_hdsd_config_v1_config_proto_goTypes = []any{
 	(Relay_Forward)(0),          // 9: hdsd.config.v1.Relay.Forward
 	(Access_Mode)(0),            // 10: hdsd.config.v1.Access.Mode
 	(*Config)(nil),              // 11: hdsd.config.v1.Config
-	(*Metrics)(nil),             // 12: hdsd.config.v1.Metrics
-	(*Notify)(nil),              // 13: hdsd.config.v1.Notify
-	(*Relay)(nil),               // 14: hdsd.config.v1.Relay
-	(*Listener)(nil),            // 15: hdsd.config.v1.Listener
-	(*Probes)(nil),              // 16: hdsd.config.v1.Probes
-	(*Admin)(nil),               // 17: hdsd.config.v1.Admin
-	(*ServerTls)(nil),           // 18: hdsd.config.v1.ServerTls
-	(*SpiffeWorkloadApi)(nil),   // 19: hdsd.config.v1.SpiffeWorkloadApi
-	(*Access)(nil),              // 20: hdsd.config.v1.Access
-	(*Grant)(nil),               // 21: hdsd.config.v1.Grant
-	(*Oidc)(nil),                // 22: hdsd.config.v1.Oidc
-	(*Source)(nil),              // 23: hdsd.config.v1.Source
-	(*Dns)(nil),                 // 24: hdsd.config.v1.Dns
-	(*HoldShrinkage)(nil),       // 25: hdsd.config.v1.HoldShrinkage
-	(*DefaultHealthChecks)(nil), // 26: hdsd.config.v1.DefaultHealthChecks
-	(*Assignment)(nil),          // 27: hdsd.config.v1.Assignment
-	(*CheckerCapacity)(nil),     // 28: hdsd.config.v1.CheckerCapacity
-	(*Reporting)(nil),           // 29: hdsd.config.v1.Reporting
-	(*Verdict)(nil),             // 30: hdsd.config.v1.Verdict
-	(*DegradedWhen)(nil),        // 31: hdsd.config.v1.DegradedWhen
-	(*Doubt)(nil),               // 32: hdsd.config.v1.Doubt
-	(*PathCut)(nil),             // 33: hdsd.config.v1.PathCut
-	(*Damping)(nil),             // 34: hdsd.config.v1.Damping
-	(*MassFailure)(nil),         // 35: hdsd.config.v1.MassFailure
-	(*Policy)(nil),              // 36: hdsd.config.v1.Policy
-	(*CheckerSelector)(nil),     // 37: hdsd.config.v1.CheckerSelector
-	(*LocalitySelector)(nil),    // 38: hdsd.config.v1.LocalitySelector
-	(*History)(nil),             // 39: hdsd.config.v1.History
-	(*Checkers)(nil),            // 40: hdsd.config.v1.Checkers
-	(*ProbeTargets)(nil),        // 41: hdsd.config.v1.ProbeTargets
-	(*AdmitRule)(nil),           // 42: hdsd.config.v1.AdmitRule
-	(*DataPlanes)(nil),          // 43: hdsd.config.v1.DataPlanes
-	(*Limits)(nil),              // 44: hdsd.config.v1.Limits
-	(*Notify_Alertmanager)(nil), // 45: hdsd.config.v1.Notify.Alertmanager
-	(*Notify_Webhook)(nil),      // 46: hdsd.config.v1.Notify.Webhook
-	(*Notify_BasicAuth)(nil),    // 47: hdsd.config.v1.Notify.BasicAuth
-	(*Notify_ClientTls)(nil),    // 48: hdsd.config.v1.Notify.ClientTls
-	(*Relay_Upstream)(nil),      // 49: hdsd.config.v1.Relay.Upstream
-	nil,                         // 50: hdsd.config.v1.CheckerSelector.MetadataEntry
-	(*durationpb.Duration)(nil), // 51: google.protobuf.Duration
-	(*v3.ConfigSource)(nil),     // 52: envoy.config.core.v3.ConfigSource
-	(*v3.Node)(nil),             // 53: envoy.config.core.v3.Node
-	(*v3.HealthCheck)(nil),      // 54: envoy.config.core.v3.HealthCheck
-	(v3.HealthStatus)(0),        // 55: envoy.config.core.v3.HealthStatus
-	(*structpb.Value)(nil),      // 56: google.protobuf.Value
-	(*v3.ApiConfigSource)(nil),  // 57: envoy.config.core.v3.ApiConfigSource
+	(*Recording)(nil),           // 12: hdsd.config.v1.Recording
+	(*Metrics)(nil),             // 13: hdsd.config.v1.Metrics
+	(*Notify)(nil),              // 14: hdsd.config.v1.Notify
+	(*Relay)(nil),               // 15: hdsd.config.v1.Relay
+	(*Listener)(nil),            // 16: hdsd.config.v1.Listener
+	(*Probes)(nil),              // 17: hdsd.config.v1.Probes
+	(*Admin)(nil),               // 18: hdsd.config.v1.Admin
+	(*ServerTls)(nil),           // 19: hdsd.config.v1.ServerTls
+	(*SpiffeWorkloadApi)(nil),   // 20: hdsd.config.v1.SpiffeWorkloadApi
+	(*Access)(nil),              // 21: hdsd.config.v1.Access
+	(*Grant)(nil),               // 22: hdsd.config.v1.Grant
+	(*Oidc)(nil),                // 23: hdsd.config.v1.Oidc
+	(*Source)(nil),              // 24: hdsd.config.v1.Source
+	(*Dns)(nil),                 // 25: hdsd.config.v1.Dns
+	(*HoldShrinkage)(nil),       // 26: hdsd.config.v1.HoldShrinkage
+	(*DefaultHealthChecks)(nil), // 27: hdsd.config.v1.DefaultHealthChecks
+	(*Assignment)(nil),          // 28: hdsd.config.v1.Assignment
+	(*CheckerCapacity)(nil),     // 29: hdsd.config.v1.CheckerCapacity
+	(*Reporting)(nil),           // 30: hdsd.config.v1.Reporting
+	(*Verdict)(nil),             // 31: hdsd.config.v1.Verdict
+	(*DegradedWhen)(nil),        // 32: hdsd.config.v1.DegradedWhen
+	(*Doubt)(nil),               // 33: hdsd.config.v1.Doubt
+	(*PathCut)(nil),             // 34: hdsd.config.v1.PathCut
+	(*Damping)(nil),             // 35: hdsd.config.v1.Damping
+	(*MassFailure)(nil),         // 36: hdsd.config.v1.MassFailure
+	(*Policy)(nil),              // 37: hdsd.config.v1.Policy
+	(*CheckerSelector)(nil),     // 38: hdsd.config.v1.CheckerSelector
+	(*LocalitySelector)(nil),    // 39: hdsd.config.v1.LocalitySelector
+	(*History)(nil),             // 40: hdsd.config.v1.History
+	(*Checkers)(nil),            // 41: hdsd.config.v1.Checkers
+	(*ProbeTargets)(nil),        // 42: hdsd.config.v1.ProbeTargets
+	(*AdmitRule)(nil),           // 43: hdsd.config.v1.AdmitRule
+	(*DataPlanes)(nil),          // 44: hdsd.config.v1.DataPlanes
+	(*Limits)(nil),              // 45: hdsd.config.v1.Limits
+	(*Notify_Alertmanager)(nil), // 46: hdsd.config.v1.Notify.Alertmanager
+	(*Notify_Webhook)(nil),      // 47: hdsd.config.v1.Notify.Webhook
+	(*Notify_BasicAuth)(nil),    // 48: hdsd.config.v1.Notify.BasicAuth
+	(*Notify_ClientTls)(nil),    // 49: hdsd.config.v1.Notify.ClientTls
+	(*Relay_Upstream)(nil),      // 50: hdsd.config.v1.Relay.Upstream
+	nil,                         // 51: hdsd.config.v1.CheckerSelector.MetadataEntry
+	(*durationpb.Duration)(nil), // 52: google.protobuf.Duration
+	(*v3.ConfigSource)(nil),     // 53: envoy.config.core.v3.ConfigSource
+	(*v3.Node)(nil),             // 54: envoy.config.core.v3.Node
+	(*v3.HealthCheck)(nil),      // 55: envoy.config.core.v3.HealthCheck
+	(v3.HealthStatus)(0),        // 56: envoy.config.core.v3.HealthStatus
+	(*structpb.Value)(nil),      // 57: google.protobuf.Value
+	(*v3.ApiConfigSource)(nil),  // 58: envoy.config.core.v3.ApiConfigSource
 }
 var file_hdsd_config_v1_config_proto_depIdxs = []int32{
-	15, // 0: hdsd.config.v1.Config.grpc:type_name -> hdsd.config.v1.Listener
-	15, // 1: hdsd.config.v1.Config.http:type_name -> hdsd.config.v1.Listener
-	23, // 2: hdsd.config.v1.Config.sources:type_name -> hdsd.config.v1.Source
-	26, // 3: hdsd.config.v1.Config.default_health_checks:type_name -> hdsd.config.v1.DefaultHealthChecks
-	27, // 4: hdsd.config.v1.Config.assignment:type_name -> hdsd.config.v1.Assignment
-	29, // 5: hdsd.config.v1.Config.reporting:type_name -> hdsd.config.v1.Reporting
-	30, // 6: hdsd.config.v1.Config.verdict:type_name -> hdsd.config.v1.Verdict
+	16, // 0: hdsd.config.v1.Config.grpc:type_name -> hdsd.config.v1.Listener
+	16, // 1: hdsd.config.v1.Config.http:type_name -> hdsd.config.v1.Listener
+	24, // 2: hdsd.config.v1.Config.sources:type_name -> hdsd.config.v1.Source
+	27, // 3: hdsd.config.v1.Config.default_health_checks:type_name -> hdsd.config.v1.DefaultHealthChecks
+	28, // 4: hdsd.config.v1.Config.assignment:type_name -> hdsd.config.v1.Assignment
+	30, // 5: hdsd.config.v1.Config.reporting:type_name -> hdsd.config.v1.Reporting
+	31, // 6: hdsd.config.v1.Config.verdict:type_name -> hdsd.config.v1.Verdict
 	5,  // 7: hdsd.config.v1.Config.mode:type_name -> hdsd.config.v1.Mode
-	36, // 8: hdsd.config.v1.Config.policies:type_name -> hdsd.config.v1.Policy
-	39, // 9: hdsd.config.v1.Config.history:type_name -> hdsd.config.v1.History
-	40, // 10: hdsd.config.v1.Config.checkers:type_name -> hdsd.config.v1.Checkers
-	44, // 11: hdsd.config.v1.Config.limits:type_name -> hdsd.config.v1.Limits
-	43, // 12: hdsd.config.v1.Config.data_planes:type_name -> hdsd.config.v1.DataPlanes
-	20, // 13: hdsd.config.v1.Config.access:type_name -> hdsd.config.v1.Access
-	16, // 14: hdsd.config.v1.Config.probes:type_name -> hdsd.config.v1.Probes
-	17, // 15: hdsd.config.v1.Config.admin:type_name -> hdsd.config.v1.Admin
-	14, // 16: hdsd.config.v1.Config.relay:type_name -> hdsd.config.v1.Relay
-	24, // 17: hdsd.config.v1.Config.dns:type_name -> hdsd.config.v1.Dns
-	13, // 18: hdsd.config.v1.Config.notify:type_name -> hdsd.config.v1.Notify
-	12, // 19: hdsd.config.v1.Config.metrics:type_name -> hdsd.config.v1.Metrics
-	45, // 20: hdsd.config.v1.Notify.alertmanager:type_name -> hdsd.config.v1.Notify.Alertmanager
-	46, // 21: hdsd.config.v1.Notify.webhook:type_name -> hdsd.config.v1.Notify.Webhook
-	7,  // 22: hdsd.config.v1.Notify.kinds:type_name -> hdsd.config.v1.Notify.Kind
-	51, // 23: hdsd.config.v1.Notify.min_duration:type_name -> google.protobuf.Duration
-	47, // 24: hdsd.config.v1.Notify.basic_auth:type_name -> hdsd.config.v1.Notify.BasicAuth
-	48, // 25: hdsd.config.v1.Notify.tls:type_name -> hdsd.config.v1.Notify.ClientTls
-	49, // 26: hdsd.config.v1.Relay.upstream:type_name -> hdsd.config.v1.Relay.Upstream
-	8,  // 27: hdsd.config.v1.Relay.health:type_name -> hdsd.config.v1.Relay.Health
-	51, // 28: hdsd.config.v1.Relay.keep:type_name -> google.protobuf.Duration
-	9,  // 29: hdsd.config.v1.Relay.forward:type_name -> hdsd.config.v1.Relay.Forward
-	18, // 30: hdsd.config.v1.Listener.tls:type_name -> hdsd.config.v1.ServerTls
-	51, // 31: hdsd.config.v1.Listener.max_connection_age:type_name -> google.protobuf.Duration
-	19, // 32: hdsd.config.v1.ServerTls.spiffe_workload_api:type_name -> hdsd.config.v1.SpiffeWorkloadApi
-	10, // 33: hdsd.config.v1.Access.mode:type_name -> hdsd.config.v1.Access.Mode
-	21, // 34: hdsd.config.v1.Access.grants:type_name -> hdsd.config.v1.Grant
-	0,  // 35: hdsd.config.v1.Grant.roles:type_name -> hdsd.config.v1.Role
-	22, // 36: hdsd.config.v1.Grant.oidc:type_name -> hdsd.config.v1.Oidc
-	52, // 37: hdsd.config.v1.Source.config_source:type_name -> envoy.config.core.v3.ConfigSource
-	1,  // 38: hdsd.config.v1.Source.upstream_health:type_name -> hdsd.config.v1.UpstreamHealth
-	25, // 39: hdsd.config.v1.Source.hold_shrinkage:type_name -> hdsd.config.v1.HoldShrinkage
-	53, // 40: hdsd.config.v1.Source.node:type_name -> envoy.config.core.v3.Node
-	51, // 41: hdsd.config.v1.HoldShrinkage.for:type_name -> google.protobuf.Duration
-	54, // 42: hdsd.config.v1.DefaultHealthChecks.health_checks:type_name -> envoy.config.core.v3.HealthCheck
-	51, // 43: hdsd.config.v1.Assignment.reconnect_grace:type_name -> google.protobuf.Duration
-	51, // 44: hdsd.config.v1.Assignment.settle:type_name -> google.protobuf.Duration
-	2,  // 45: hdsd.config.v1.Assignment.zones:type_name -> hdsd.config.v1.Placement
-	2,  // 46: hdsd.config.v1.Assignment.regions:type_name -> hdsd.config.v1.Placement
-	28, // 47: hdsd.config.v1.Assignment.checkers:type_name -> hdsd.config.v1.CheckerCapacity
-	51, // 48: hdsd.config.v1.Reporting.interval:type_name -> google.protobuf.Duration
-	3,  // 49: hdsd.config.v1.Verdict.rule:type_name -> hdsd.config.v1.Rule
-	4,  // 50: hdsd.config.v1.Verdict.when_unobserved:type_name -> hdsd.config.v1.WhenUnobserved
-	55, // 51: hdsd.config.v1.Verdict.initial_health:type_name -> envoy.config.core.v3.HealthStatus
-	31, // 52: hdsd.config.v1.Verdict.degraded_when:type_name -> hdsd.config.v1.DegradedWhen
-	51, // 53: hdsd.config.v1.Verdict.staleness:type_name -> google.protobuf.Duration
-	51, // 54: hdsd.config.v1.Verdict.warm_up:type_name -> google.protobuf.Duration
-	32, // 55: hdsd.config.v1.Verdict.doubt:type_name -> hdsd.config.v1.Doubt
-	33, // 56: hdsd.config.v1.Verdict.path_cut:type_name -> hdsd.config.v1.PathCut
-	34, // 57: hdsd.config.v1.Verdict.damping:type_name -> hdsd.config.v1.Damping
-	35, // 58: hdsd.config.v1.Verdict.mass_failure:type_name -> hdsd.config.v1.MassFailure
-	51, // 59: hdsd.config.v1.Verdict.quorum_hold:type_name -> google.protobuf.Duration
-	56, // 60: hdsd.config.v1.DegradedWhen.http_status_code:type_name -> google.protobuf.Value
-	51, // 61: hdsd.config.v1.Doubt.release_after:type_name -> google.protobuf.Duration
-	51, // 62: hdsd.config.v1.MassFailure.hold:type_name -> google.protobuf.Duration
-	30, // 63: hdsd.config.v1.Policy.verdict:type_name -> hdsd.config.v1.Verdict
-	37, // 64: hdsd.config.v1.Policy.checkers:type_name -> hdsd.config.v1.CheckerSelector
-	5,  // 65: hdsd.config.v1.Policy.mode:type_name -> hdsd.config.v1.Mode
-	2,  // 66: hdsd.config.v1.Policy.zones:type_name -> hdsd.config.v1.Placement
-	2,  // 67: hdsd.config.v1.Policy.regions:type_name -> hdsd.config.v1.Placement
-	38, // 68: hdsd.config.v1.CheckerSelector.localities:type_name -> hdsd.config.v1.LocalitySelector
-	50, // 69: hdsd.config.v1.CheckerSelector.metadata:type_name -> hdsd.config.v1.CheckerSelector.MetadataEntry
-	51, // 70: hdsd.config.v1.History.retention:type_name -> google.protobuf.Duration
-	42, // 71: hdsd.config.v1.Checkers.admit:type_name -> hdsd.config.v1.AdmitRule
-	51, // 72: hdsd.config.v1.Checkers.probation:type_name -> google.protobuf.Duration
-	52, // 73: hdsd.config.v1.Checkers.sds_config:type_name -> envoy.config.core.v3.ConfigSource
-	41, // 74: hdsd.config.v1.Checkers.probe_targets:type_name -> hdsd.config.v1.ProbeTargets
-	51, // 75: hdsd.config.v1.ProbeTargets.min_interval:type_name -> google.protobuf.Duration
-	51, // 76: hdsd.config.v1.DataPlanes.assignment_ttl:type_name -> google.protobuf.Duration
-	51, // 77: hdsd.config.v1.DataPlanes.cluster_ttl:type_name -> google.protobuf.Duration
-	6,  // 78: hdsd.config.v1.DataPlanes.zone_health:type_name -> hdsd.config.v1.ZoneHealth
-	52, // 79: hdsd.config.v1.DataPlanes.eds_config_source:type_name -> envoy.config.core.v3.ConfigSource
-	57, // 80: hdsd.config.v1.Relay.Upstream.api_config_source:type_name -> envoy.config.core.v3.ApiConfigSource
-	81, // [81:81] is the sub-list for method output_type
-	81, // [81:81] is the sub-list for method input_type
-	81, // [81:81] is the sub-list for extension type_name
-	81, // [81:81] is the sub-list for extension extendee
-	0,  // [0:81] is the sub-list for field type_name
+	37, // 8: hdsd.config.v1.Config.policies:type_name -> hdsd.config.v1.Policy
+	40, // 9: hdsd.config.v1.Config.history:type_name -> hdsd.config.v1.History
+	41, // 10: hdsd.config.v1.Config.checkers:type_name -> hdsd.config.v1.Checkers
+	45, // 11: hdsd.config.v1.Config.limits:type_name -> hdsd.config.v1.Limits
+	44, // 12: hdsd.config.v1.Config.data_planes:type_name -> hdsd.config.v1.DataPlanes
+	21, // 13: hdsd.config.v1.Config.access:type_name -> hdsd.config.v1.Access
+	17, // 14: hdsd.config.v1.Config.probes:type_name -> hdsd.config.v1.Probes
+	18, // 15: hdsd.config.v1.Config.admin:type_name -> hdsd.config.v1.Admin
+	15, // 16: hdsd.config.v1.Config.relay:type_name -> hdsd.config.v1.Relay
+	25, // 17: hdsd.config.v1.Config.dns:type_name -> hdsd.config.v1.Dns
+	14, // 18: hdsd.config.v1.Config.notify:type_name -> hdsd.config.v1.Notify
+	13, // 19: hdsd.config.v1.Config.metrics:type_name -> hdsd.config.v1.Metrics
+	12, // 20: hdsd.config.v1.Config.recording:type_name -> hdsd.config.v1.Recording
+	46, // 21: hdsd.config.v1.Notify.alertmanager:type_name -> hdsd.config.v1.Notify.Alertmanager
+	47, // 22: hdsd.config.v1.Notify.webhook:type_name -> hdsd.config.v1.Notify.Webhook
+	7,  // 23: hdsd.config.v1.Notify.kinds:type_name -> hdsd.config.v1.Notify.Kind
+	52, // 24: hdsd.config.v1.Notify.min_duration:type_name -> google.protobuf.Duration
+	48, // 25: hdsd.config.v1.Notify.basic_auth:type_name -> hdsd.config.v1.Notify.BasicAuth
+	49, // 26: hdsd.config.v1.Notify.tls:type_name -> hdsd.config.v1.Notify.ClientTls
+	50, // 27: hdsd.config.v1.Relay.upstream:type_name -> hdsd.config.v1.Relay.Upstream
+	8,  // 28: hdsd.config.v1.Relay.health:type_name -> hdsd.config.v1.Relay.Health
+	52, // 29: hdsd.config.v1.Relay.keep:type_name -> google.protobuf.Duration
+	9,  // 30: hdsd.config.v1.Relay.forward:type_name -> hdsd.config.v1.Relay.Forward
+	19, // 31: hdsd.config.v1.Listener.tls:type_name -> hdsd.config.v1.ServerTls
+	52, // 32: hdsd.config.v1.Listener.max_connection_age:type_name -> google.protobuf.Duration
+	20, // 33: hdsd.config.v1.ServerTls.spiffe_workload_api:type_name -> hdsd.config.v1.SpiffeWorkloadApi
+	10, // 34: hdsd.config.v1.Access.mode:type_name -> hdsd.config.v1.Access.Mode
+	22, // 35: hdsd.config.v1.Access.grants:type_name -> hdsd.config.v1.Grant
+	0,  // 36: hdsd.config.v1.Grant.roles:type_name -> hdsd.config.v1.Role
+	23, // 37: hdsd.config.v1.Grant.oidc:type_name -> hdsd.config.v1.Oidc
+	53, // 38: hdsd.config.v1.Source.config_source:type_name -> envoy.config.core.v3.ConfigSource
+	1,  // 39: hdsd.config.v1.Source.upstream_health:type_name -> hdsd.config.v1.UpstreamHealth
+	26, // 40: hdsd.config.v1.Source.hold_shrinkage:type_name -> hdsd.config.v1.HoldShrinkage
+	54, // 41: hdsd.config.v1.Source.node:type_name -> envoy.config.core.v3.Node
+	52, // 42: hdsd.config.v1.HoldShrinkage.for:type_name -> google.protobuf.Duration
+	55, // 43: hdsd.config.v1.DefaultHealthChecks.health_checks:type_name -> envoy.config.core.v3.HealthCheck
+	52, // 44: hdsd.config.v1.Assignment.reconnect_grace:type_name -> google.protobuf.Duration
+	52, // 45: hdsd.config.v1.Assignment.settle:type_name -> google.protobuf.Duration
+	2,  // 46: hdsd.config.v1.Assignment.zones:type_name -> hdsd.config.v1.Placement
+	2,  // 47: hdsd.config.v1.Assignment.regions:type_name -> hdsd.config.v1.Placement
+	29, // 48: hdsd.config.v1.Assignment.checkers:type_name -> hdsd.config.v1.CheckerCapacity
+	52, // 49: hdsd.config.v1.Reporting.interval:type_name -> google.protobuf.Duration
+	3,  // 50: hdsd.config.v1.Verdict.rule:type_name -> hdsd.config.v1.Rule
+	4,  // 51: hdsd.config.v1.Verdict.when_unobserved:type_name -> hdsd.config.v1.WhenUnobserved
+	56, // 52: hdsd.config.v1.Verdict.initial_health:type_name -> envoy.config.core.v3.HealthStatus
+	32, // 53: hdsd.config.v1.Verdict.degraded_when:type_name -> hdsd.config.v1.DegradedWhen
+	52, // 54: hdsd.config.v1.Verdict.staleness:type_name -> google.protobuf.Duration
+	52, // 55: hdsd.config.v1.Verdict.warm_up:type_name -> google.protobuf.Duration
+	33, // 56: hdsd.config.v1.Verdict.doubt:type_name -> hdsd.config.v1.Doubt
+	34, // 57: hdsd.config.v1.Verdict.path_cut:type_name -> hdsd.config.v1.PathCut
+	35, // 58: hdsd.config.v1.Verdict.damping:type_name -> hdsd.config.v1.Damping
+	36, // 59: hdsd.config.v1.Verdict.mass_failure:type_name -> hdsd.config.v1.MassFailure
+	52, // 60: hdsd.config.v1.Verdict.quorum_hold:type_name -> google.protobuf.Duration
+	57, // 61: hdsd.config.v1.DegradedWhen.http_status_code:type_name -> google.protobuf.Value
+	52, // 62: hdsd.config.v1.Doubt.release_after:type_name -> google.protobuf.Duration
+	52, // 63: hdsd.config.v1.MassFailure.hold:type_name -> google.protobuf.Duration
+	31, // 64: hdsd.config.v1.Policy.verdict:type_name -> hdsd.config.v1.Verdict
+	38, // 65: hdsd.config.v1.Policy.checkers:type_name -> hdsd.config.v1.CheckerSelector
+	5,  // 66: hdsd.config.v1.Policy.mode:type_name -> hdsd.config.v1.Mode
+	2,  // 67: hdsd.config.v1.Policy.zones:type_name -> hdsd.config.v1.Placement
+	2,  // 68: hdsd.config.v1.Policy.regions:type_name -> hdsd.config.v1.Placement
+	39, // 69: hdsd.config.v1.CheckerSelector.localities:type_name -> hdsd.config.v1.LocalitySelector
+	51, // 70: hdsd.config.v1.CheckerSelector.metadata:type_name -> hdsd.config.v1.CheckerSelector.MetadataEntry
+	52, // 71: hdsd.config.v1.History.retention:type_name -> google.protobuf.Duration
+	43, // 72: hdsd.config.v1.Checkers.admit:type_name -> hdsd.config.v1.AdmitRule
+	52, // 73: hdsd.config.v1.Checkers.probation:type_name -> google.protobuf.Duration
+	53, // 74: hdsd.config.v1.Checkers.sds_config:type_name -> envoy.config.core.v3.ConfigSource
+	42, // 75: hdsd.config.v1.Checkers.probe_targets:type_name -> hdsd.config.v1.ProbeTargets
+	52, // 76: hdsd.config.v1.ProbeTargets.min_interval:type_name -> google.protobuf.Duration
+	52, // 77: hdsd.config.v1.DataPlanes.assignment_ttl:type_name -> google.protobuf.Duration
+	52, // 78: hdsd.config.v1.DataPlanes.cluster_ttl:type_name -> google.protobuf.Duration
+	6,  // 79: hdsd.config.v1.DataPlanes.zone_health:type_name -> hdsd.config.v1.ZoneHealth
+	53, // 80: hdsd.config.v1.DataPlanes.eds_config_source:type_name -> envoy.config.core.v3.ConfigSource
+	58, // 81: hdsd.config.v1.Relay.Upstream.api_config_source:type_name -> envoy.config.core.v3.ApiConfigSource
+	82, // [82:82] is the sub-list for method output_type
+	82, // [82:82] is the sub-list for method input_type
+	82, // [82:82] is the sub-list for extension type_name
+	82, // [82:82] is the sub-list for extension extendee
+	0,  // [0:82] is the sub-list for field type_name
 }
 
 func init() { file_hdsd_config_v1_config_proto_init() }
@@ -4367,21 +4448,21 @@ func file_hdsd_config_v1_config_proto_init() {
 	if File_hdsd_config_v1_config_proto != nil {
 		return
 	}
-	file_hdsd_config_v1_config_proto_msgTypes[2].OneofWrappers = []any{
+	file_hdsd_config_v1_config_proto_msgTypes[3].OneofWrappers = []any{
 		(*Notify_Alertmanager_)(nil),
 		(*Notify_Webhook_)(nil),
 		(*Notify_BasicAuth_)(nil),
 		(*Notify_TokenFile)(nil),
 	}
-	file_hdsd_config_v1_config_proto_msgTypes[16].OneofWrappers = []any{}
-	file_hdsd_config_v1_config_proto_msgTypes[25].OneofWrappers = []any{}
+	file_hdsd_config_v1_config_proto_msgTypes[17].OneofWrappers = []any{}
+	file_hdsd_config_v1_config_proto_msgTypes[26].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hdsd_config_v1_config_proto_rawDesc), len(file_hdsd_config_v1_config_proto_rawDesc)),
 			NumEnums:      11,
-			NumMessages:   40,
+			NumMessages:   41,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

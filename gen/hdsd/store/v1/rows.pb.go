@@ -685,6 +685,7 @@ type AuditEntry struct {
 	Before        string                 `protobuf:"bytes,7,opt,name=before,proto3" json:"before,omitempty"`
 	After         string                 `protobuf:"bytes,8,opt,name=after,proto3" json:"after,omitempty"`
 	Reason        string                 `protobuf:"bytes,9,opt,name=reason,proto3" json:"reason,omitempty"`
+	Version       string                 `protobuf:"bytes,10,opt,name=version,proto3" json:"version,omitempty"` // of the cluster in target
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -778,6 +779,13 @@ func (x *AuditEntry) GetAfter() string {
 func (x *AuditEntry) GetReason() string {
 	if x != nil {
 		return x.Reason
+	}
+	return ""
+}
+
+func (x *AuditEntry) GetVersion() string {
+	if x != nil {
+		return x.Version
 	}
 	return ""
 }
@@ -1348,7 +1356,7 @@ const file_hdsd_store_v1_rows_proto_rawDesc = "" +
 	"\vUNSPECIFIED\x10\x00\x12\x0e\n" +
 	"\n" +
 	"DISTRUSTED\x10\x01\x12\v\n" +
-	"\aTRUSTED\x10\x02\"\x80\x02\n" +
+	"\aTRUSTED\x10\x02\"\x9a\x02\n" +
 	"\n" +
 	"AuditEntry\x12.\n" +
 	"\x04time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x1a\n" +
@@ -1359,7 +1367,9 @@ const file_hdsd_store_v1_rows_proto_rawDesc = "" +
 	"\x06target\x18\x06 \x01(\tR\x06target\x12\x16\n" +
 	"\x06before\x18\a \x01(\tR\x06before\x12\x14\n" +
 	"\x05after\x18\b \x01(\tR\x05after\x12\x16\n" +
-	"\x06reason\x18\t \x01(\tR\x06reason\"\xe0\x02\n" +
+	"\x06reason\x18\t \x01(\tR\x06reason\x12\x18\n" +
+	"\aversion\x18\n" +
+	" \x01(\tR\aversion\"\xe0\x02\n" +
 	"\x06Trials\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\tR\acluster\x123\n" +
 	"\x06proven\x18\x02 \x03(\v2\x1b.hdsd.store.v1.Trials.ProofR\x06proven\x12\x16\n" +

@@ -1,0 +1,319 @@
+//go:build !race || soak
+
+package coordinator
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"hdsd/api"
+	"hdsd/envoy/specifier"
+	configv1 "hdsd/gen/hdsd/config/v1"
+	"hdsd/health"
+	"hdsd/machine"
+	"hdsd/machine/recording"
+	"hdsd/publish"
+	"hdsd/source"
+	"hdsd/store"
+)
+
+// logbook notes what a core does.
+type logbook struct {
+	*lab    // does the same
+	effects []string
+	made    func(*specifier.Specifier) // called with each specifier; nil: nobody asks
+}
+
+// newLogbook returns the logbook of a core. Some have probation, damping and health by zone.
+func newLogbook(t testing.TB, seed uint64) *logbook {
+	l := newLab(t)
+	if seed%2 == 1 {
+		l.rules.Checkers.Probation = durationpb.New(20 * time.Second)
+		l.rules.Verdict = &configv1.Verdict{Damping: &configv1.Damping{}}
+	}
+	l.timing.ZoneViews = seed%3 == 2
+	p := &logbook{lab: l}
+	l.begun = func(c *core, _ *store.State) {
+		p.effects = nil
+		c.hds, c.history, c.publisher.planes, c.recorder.history = p, p, p, p
+	}
+	return p
+}
+
+// record begins a recording of each new core, and returns that of the last.
+func (p *logbook) record() *bytes.Buffer {
+	file, begun := &bytes.Buffer{}, p.begun
+	p.begun = func(c *core, state *store.State) {
+		begun(c, state)
+		file.Reset()
+		var writer *recording.Writer
+		hand := func(piece recording.Piece) bool {
+			_, err := writer.Write(piece)
+			return err == nil
+		}
+		var err error
+		header := &recording.Header{Version: "1.2.3", Node: "hdsd-1", Start: p.now, Timing: p.timing}
+		if c.recording, writer, err = recording.New(file, header, state, hand); err != nil {
+			p.t.Fatal(err)
+		}
+	}
+	return file
+}
+
+// replay has a new core do what a recording says.
+func (p *logbook) replay(file []byte) {
+	r, err := recording.NewReader(bytes.NewReader(file), time.Now())
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	begun := p.begun
+	p.begun = func(c *core, state *store.State) {
+		begun(c, state)
+		*state = *r.State
+	}
+	p.start(nil)
+	made := map[uint64]*specifier.Specifier{}
+	p.made = func(s *specifier.Specifier) { made[s.Serial] = s }
+	r.Specifier = func(_ string, serial uint64) *specifier.Specifier { return made[serial] }
+	for {
+		e, err := r.Next()
+		if err != nil || len(e.Differs) > 0 {
+			p.t.Fatal(err, e.Differs)
+		}
+		if e.Event == nil {
+			return
+		}
+		if k, ok := e.Event.(machine.Connected); ok {
+			p.checkers[k.Checker.ID] = &fakeChecker{Checker: k.Checker, said: map[health.EndpointID]health.Status{}}
+		}
+		p.now = e.Time
+		p.step(e.Event)
+	}
+}
+
+func (p *logbook) note(format string, args ...any) {
+	p.effects = append(p.effects, fmt.Sprintf(format, args...))
+}
+
+// noteAll notes changes by key, where nil is a removal.
+func noteAll[K comparable, V any](p *logbook, name string, changed map[K]*V) {
+	var all []string
+	for k, v := range changed {
+		if v == nil {
+			all = append(all, fmt.Sprintf("%v removed", k))
+		} else {
+			all = append(all, fmt.Sprintf("%v: %+v", k, *v))
+		}
+	}
+	p.note("%s %v", name, slices.Sorted(slices.Values(all)))
+}
+
+func encoded(t testing.TB, m proto.Message) []byte {
+	t.Helper()
+	data, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func (p *logbook) Assign(id string, s *specifier.Specifier) {
+	if p.made != nil {
+		p.made(s)
+	}
+	p.note("specifier %d for %s: %v %v %v %x", s.Serial, id, s.Retell, s.Order, s.Addresses, encoded(p.t, s.Message()))
+	p.lab.Assign(id, s)
+}
+
+func (p *logbook) Update(u publish.Update) {
+	for i := range u.Assignments {
+		p.note("assignment %s: %v %x", u.Assignments[i].Name, u.Assignments[i].IDs, encoded(p.t, u.Assignments[i].Message()))
+	}
+	for _, c := range u.Clusters {
+		p.note("cluster %s: %x", c.Name, encoded(p.t, c.Message))
+	}
+	p.note("removed: %v %v", u.RemovedAssignments, u.RemovedClusters)
+	p.lab.Update(u)
+}
+
+func (p *logbook) SetHealth(all []publish.Health) {
+	p.note("health: %+v", all)
+	p.lab.SetHealth(all)
+}
+
+func (p *logbook) SetZoneHealth(zone health.Locality, set []publish.Health, unset []health.EndpointID) {
+	p.note("health in %v: %+v, %v", zone, set, unset)
+	p.lab.SetZoneHealth(zone, set, unset)
+}
+
+func (p *logbook) Append(all []health.Transition) {
+	p.note("transitions: %+v", all)
+	p.lab.Append(all)
+}
+
+func (p *logbook) AppendEvents(all []store.Event) {
+	p.note("events: %+v", all)
+	p.lab.AppendEvents(all)
+}
+
+func (p *logbook) SavePlan(changed map[string][]health.Hash) {
+	p.note("plan: %v", changed)
+	p.lab.SavePlan(changed)
+}
+
+// SaveTrials notes no shapes, and no names that follow from them: recordings hide these.
+func (p *logbook) SaveTrials(changed map[string]*store.Trials) {
+	var all []string
+	for _, t := range changed {
+		if t == nil {
+			t = &store.Trials{}
+		}
+		text := fmt.Sprintf("%d blamed, %+v, %d retries", len(t.Blamed), t.Losses, t.Retries)
+		for _, proof := range t.Proven {
+			text += fmt.Sprintf(", %x", proof.Build)
+		}
+		all = append(all, text)
+	}
+	p.note("trials %q", slices.Sorted(slices.Values(all)))
+	p.lab.SaveTrials(changed)
+}
+
+func (p *logbook) SaveEstablished(changed map[string]*store.Established) {
+	noteAll(p, "established", changed)
+	p.lab.SaveEstablished(changed)
+}
+
+func (p *logbook) SavePenalties(changed map[health.Hash]*store.Penalty) {
+	noteAll(p, "penalties", changed)
+	p.lab.SavePenalties(changed)
+}
+
+func (p *logbook) SaveOverrides(changed map[health.Endpoint]*store.Override) {
+	noteAll(p, "overrides", changed)
+	p.lab.SaveOverrides(changed)
+}
+
+func (p *logbook) SaveVoted(changed map[health.Hash]*health.Verdict) {
+	noteAll(p, "voted", changed)
+	p.lab.SaveVoted(changed)
+}
+
+func (p *logbook) SaveTrust(checker string, t *store.Trust) {
+	noteAll(p, "trust", map[string]*store.Trust{checker: t})
+	p.lab.SaveTrust(checker, t)
+}
+
+func (p *logbook) SaveFreeze(f *store.Freeze) {
+	noteAll(p, "freeze", map[string]*store.Freeze{"": f})
+	p.lab.SaveFreeze(f)
+}
+
+func (p *logbook) SaveGivenBack(changed map[string]bool) {
+	p.note("given back: %v", changed)
+	p.lab.SaveGivenBack(changed)
+}
+
+// TestARunReplaysExactly: what a recording says leads another core to do the same, in the same order. Some
+// begin with what an earlier run has stored.
+func TestARunReplaysExactly(t *testing.T) {
+	for seed := range uint64(60) {
+		first, second, random := newLogbook(t, seed), newLogbook(t, seed), rand.New(rand.NewPCG(seed, 0))
+		if seed%4 == 3 {
+			first.live(random)
+		}
+		file := first.record()
+		first.restart()
+		first.live(random)
+		first.core.recording.Flush()
+		second.replay(file.Bytes())
+		if len(first.transitions) == 0 || len(first.sent) == 0 {
+			t.Fatalf("seed %d: nothing happened", seed)
+		}
+		for i := range min(len(first.effects), len(second.effects)) {
+			if first.effects[i] != second.effects[i] {
+				before := max(0, i-3)
+				t.Fatalf("seed %d: effect %d differs after %v: %s", seed, i, first.effects[before:i], gocmp.Diff(first.effects[i], second.effects[i]))
+			}
+		}
+		if len(first.effects) != len(second.effects) {
+			t.Fatalf("seed %d: %d effects, and %d", seed, len(first.effects), len(second.effects))
+		}
+		r, err := recording.NewReader(bytes.NewReader(file.Bytes()), time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		result, err := recording.Replay(r, func(*recording.Entry, machine.Effect) {})
+		if err != nil || result.Difference != "" || result.Decisions == 0 {
+			t.Fatalf("seed %d: %+v, %v", seed, result, err)
+		}
+		if testing.Verbose() {
+			t.Logf("seed %d: %d events, %d decisions in %d bytes", seed, result.Events, result.Decisions, file.Len())
+		}
+	}
+}
+
+// live has anything happen to a fleet for some minutes.
+func (l *lab) live(random *rand.Rand) {
+	ids := []string{"c0a", "c1a", "c2b", "c3b", "c4c", "c5c", "c6a"}
+	addresses := make([]string, 12)
+	for i := range addresses {
+		addresses[i] = fmt.Sprintf("10.0.0.%d:80", i+1)
+	}
+	draw := func() (all []*source.Cluster) {
+		for _, name := range []string{"pay", "shop", "web"} {
+			if random.IntN(4) > 0 {
+				first := random.IntN(6)
+				all = append(all, withPath(name, fmt.Sprintf("/%d", random.IntN(2)), addresses[first:first+1+random.IntN(6)]...))
+			}
+		}
+		return all
+	}
+	l.serve(draw()...)
+	for _, id := range ids[:4] {
+		l.join(id)
+	}
+	l.pass(settle + 10*report)
+	for range 80 {
+		id, address := ids[random.IntN(len(ids))], addresses[random.IntN(len(addresses))]
+		scope := keyOf([]string{"pay", "shop", "web"}[random.IntN(3)], address)
+		switch random.IntN(14) {
+		case 0:
+			l.say(draw()...)
+		case 1, 2:
+			if l.checkers[id] == nil {
+				l.join(id)
+			} else {
+				l.lose(id)
+			}
+		case 3, 4, 5, 6:
+			l.truth[address] = []health.Status{up, down, health.Timeout}[random.IntN(3)]
+		case 7:
+			if k := l.checkers[id]; k != nil {
+				k.blind = map[string]health.Status{address: down}
+			}
+		case 8:
+			_, _ = l.override(store.Override{Scope: scope, Status: drained, Reason: "x", Author: "ann", Until: l.now.Add(20 * report)})
+		case 9:
+			_, _ = l.clear(health.Endpoint{Cluster: scope.Cluster}, true)
+		case 10:
+			l.freeze(api.Freeze{Reason: "x", Author: "ann", Hold: random.IntN(2) == 0})
+		case 11:
+			l.unfreeze("ann")
+		case 12:
+			l.setTrust(id, &store.Trust{Level: []store.TrustLevel{store.Trusted, store.Distrusted}[random.IntN(2)], Reason: "x", Author: "ann"})
+		case 13:
+			l.setSilent(random.IntN(2) == 0, slices.Sorted(maps.Keys(l.checkers))[:min(1, len(l.checkers))]...)
+		}
+		l.pass(time.Duration(1+random.IntN(4)) * report)
+	}
+	l.pass(grace + 20*report)
+}

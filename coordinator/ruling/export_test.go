@@ -1,6 +1,0 @@
-package ruling
-
-import "hdsd/coordinator/decision"
-
-// Republished returns a decision that publishes everything, as after a restart.
-func (t *Table) Republished() decision.Decision { return t.republished() }

@@ -1,0 +1,52 @@
+package recording
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"hdsd/catalog"
+	"hdsd/machine"
+	"hdsd/source/sample"
+	"hdsd/store"
+)
+
+// BenchmarkClusters is what the writer's goroutine has to do for a first start: 100,000 endpoints in 1,000
+// clusters. The core hands on a pointer.
+func BenchmarkClusters(b *testing.B) {
+	rules := catalog.NewRules(config())
+	d := catalog.Delivery{Rules: rules, Complete: true}
+	for i := range 1000 {
+		addresses := make([]string, 100)
+		for j := range addresses {
+			addresses[j] = fmt.Sprintf("10.%d.%d.%d:8080", i/250, i%250, j+1)
+		}
+		d.Changed = append(d.Changed, catalog.Change{Cluster: catalog.Prepare(sample.Web(fmt.Sprintf("service-%d", i), addresses...), rules)})
+	}
+	var written counter
+	b.ReportAllocs()
+	for b.Loop() {
+		written = 0
+		var w *Writer
+		e, w, err := New(&written, &Header{Start: time.Now()}, &store.State{}, func(p Piece) bool {
+			_, err := w.Write(p)
+			return err == nil
+		})
+		if err != nil {
+			b.Fatal(err)
+		}
+		e.Begin(time.Now(), machine.Delivered{Delivery: d})
+		e.Flush()
+	}
+	b.ReportMetric(float64(written)/100_000, "B/endpoint")
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/100_000, "ns/endpoint")
+}
+
+// counter counts bytes.
+type counter int
+
+// Write implements io.Writer.
+func (c *counter) Write(b []byte) (int, error) {
+	*c += counter(len(b))
+	return len(b), nil
+}

@@ -1,0 +1,263 @@
+package recording
+
+import (
+	"github.com/cespare/xxhash/v2"
+
+	"hdsd/aggregate"
+	"hdsd/fleet"
+	"hdsd/health"
+	"hdsd/machine"
+	"hdsd/publish"
+	"hdsd/ruling/decision"
+)
+
+// digest sums up effects, in their order. It covers who, what and when, but no text, no message and no
+// shape: secrets have a part in those.
+type digest struct {
+	hash    *xxhash.Digest
+	effects uint64 // of the present event
+	out     output // of the present effect
+}
+
+func newDigest() digest { return digest{hash: xxhash.New()} }
+
+// sum returns the digest of all effects so far.
+func (d *digest) sum() uint32 { return uint32(d.hash.Sum64()) }
+
+// add adds an effect.
+func (d *digest) add(e machine.Effect) {
+	if _, ok := e.(machine.Ticked); ok {
+		return // it says nothing
+	}
+	d.out.bytes = d.out.bytes[:0]
+	d.out.effect(e)
+	_, _ = d.hash.Write(d.out.bytes) // never fails
+	d.effects++
+}
+
+func (o *output) effect(e machine.Effect) {
+	switch e := e.(type) {
+	case machine.Specified:
+		o.byte(1)
+		o.text(e.Checker)
+		o.uint(e.Specifier.Serial)
+		o.bool(e.Specifier.Retell)
+		o.ids(e.Specifier.Order)
+	case machine.Joined:
+		o.byte(2)
+		o.text(e.Checker.ID)
+	case machine.FleetChanged:
+		o.byte(3)
+		o.fleet(e.Effects)
+	case machine.Decided:
+		o.byte(4)
+		o.decision(e.Decision)
+	case machine.Judged:
+		o.byte(5)
+		o.judged(e.Effects)
+	case machine.TrialsChanged:
+		o.byte(6)
+		for i := range e.Events {
+			v := &e.Events[i]
+			o.byte(byte(v.Kind))
+			o.text(v.Cluster)
+			o.text(v.Checker)
+		}
+		o.uint(uint64(len(e.Records)))
+	case machine.LeftOut:
+		o.byte(7)
+		o.uint(uint64(e.Count))
+	case machine.ClustersChanged:
+		o.byte(8)
+		o.texts(e.Removed)
+		for _, k := range e.Changed {
+			o.text(k.Source.Name)
+		}
+		o.uint(uint64(len(e.Before)))
+		o.bool(e.Conclusive)
+	case machine.ClustersApplied:
+		o.byte(9)
+		o.bool(e.InitialHealth)
+		o.bool(e.CheckedNothing)
+		o.uint(uint64(e.CheckedBefore))
+	case machine.EndpointsChanged:
+		o.byte(10)
+		o.text(e.Cluster)
+	case machine.SourcesAnswered:
+		o.byte(11)
+	case machine.PenaltiesChanged:
+		o.byte(12)
+		sumOf(o, e.Changed, func(o *output, hash health.Hash) {
+			o.fixed(uint64(hash))
+			if p := e.Changed[hash]; p != nil {
+				o.float(p.Value)
+				o.moment(p.At.UnixNano())
+				o.bool(p.Suppressed)
+			}
+		})
+	case machine.Forgettable:
+		o.byte(13)
+	case machine.Paused:
+		o.byte(14)
+		o.int(int64(e.Lasted))
+	}
+}
+
+func (o *output) moment(nanos int64) { o.fixed(uint64(nanos)) }
+
+// sumOf encodes a map whose order says nothing.
+func sumOf[K comparable, V any](o *output, all map[K]V, encode func(*output, K)) {
+	o.uint(uint64(len(all)))
+	var sum uint64
+	var one output
+	for key := range all {
+		one.bytes = one.bytes[:0]
+		encode(&one, key)
+		sum += xxhash.Sum64(one.bytes)
+	}
+	o.fixed(sum)
+}
+
+func (o *output) ids(all []health.EndpointID) {
+	o.uint(uint64(len(all)))
+	for _, id := range all {
+		o.uint(uint64(id))
+	}
+}
+
+func (o *output) fleet(e *fleet.Effects) {
+	o.bool(e.Settled)
+	o.bool(e.Planned)
+	o.uint(uint64(e.Moves))
+	o.ids(e.Stranded)
+	o.ids(e.Checkable)
+	for i := range e.Events {
+		o.byte(byte(e.Events[i].Kind))
+		o.texts(e.Events[i].Checkers)
+	}
+	for i := range e.Votes {
+		v := &e.Votes[i]
+		o.text(v.Checker)
+		o.bool(v.Connected != nil)
+		o.bool(v.Lost)
+		o.ids(v.Unassign)
+		o.ids(v.Assign)
+	}
+	o.texts(e.Specify)
+	sumOf(o, e.Rows, func(o *output, checker string) {
+		o.text(checker)
+		o.hashes(e.Rows[checker])
+	})
+	o.texts(e.Silent)
+	o.texts(e.Newcomers)
+	sumOf(o, e.Established, func(o *output, checker string) {
+		o.text(checker)
+		o.bool(e.Established[checker] != nil)
+	})
+	o.texts(e.GivenUp)
+}
+
+func (o *output) judged(e *aggregate.Effects) {
+	for i := range e.Doubts {
+		d := &e.Doubts[i]
+		o.texts([]string{d.Checker, d.From, d.To})
+		o.bool(d.Doubted)
+	}
+	for i := range e.Blindness {
+		o.text(e.Blindness[i].Checker)
+		o.bool(e.Blindness[i].Blind)
+	}
+	for i := range e.MassFailures {
+		o.text(e.MassFailures[i].Cluster)
+		o.bool(e.MassFailures[i].Over)
+	}
+	for i := range e.Divided {
+		o.locality(&e.Divided[i].Zone)
+		o.bool(e.Divided[i].Over)
+	}
+	o.texts(e.Crossed)
+}
+
+func (o *output) decision(d *decision.Decision) {
+	o.health(d.Health)
+	u := &d.Update
+	for i := range u.Assignments {
+		a := &u.Assignments[i]
+		o.text(a.Name)
+		o.bool(a.Overruled)
+		for _, locality := range a.IDs {
+			for _, ids := range locality {
+				o.ids(ids)
+			}
+		}
+	}
+	o.texts(u.RemovedAssignments)
+	for i := range u.Clusters {
+		o.text(u.Clusters[i].Name)
+		o.bool(u.Clusters[i].Checked)
+	}
+	o.texts(u.RemovedClusters)
+	o.health(d.Withdrawn)
+	for i := range d.Zones {
+		o.locality(&d.Zones[i].Zone)
+		o.health(d.Zones[i].Set)
+		o.ids(d.Zones[i].Unset)
+	}
+	if o.bool(d.Freeze != nil); d.Freeze != nil {
+		o.bool(d.Freeze.After != nil)
+		o.text(d.Freeze.By)
+	}
+	if o.bool(d.Held != nil); d.Held != nil {
+		sumOf(o, d.Held.Held, func(o *output, hash health.Hash) {
+			o.fixed(uint64(hash))
+			o.byte(byte(d.Held.Held[hash]))
+		})
+	}
+	for i := range d.Overrides {
+		c := &d.Overrides[i]
+		o.byte(byte(c.Kind))
+		o.endpoint(&c.Override.Scope)
+		o.byte(byte(c.Override.Status))
+		o.text(c.By)
+	}
+	if o.bool(d.Trust != nil); d.Trust != nil {
+		o.text(d.Trust.Checker)
+		o.bool(d.Trust.After != nil)
+	}
+	o.texts(d.Clusters)
+	sumOf(o, d.Voted, func(o *output, hash health.Hash) {
+		o.fixed(uint64(hash))
+		if v := d.Voted[hash]; v != nil {
+			o.byte(byte(v.Status))
+		}
+	})
+	for i := range d.Transitions {
+		o.transition(&d.Transitions[i])
+	}
+	o.hashes(d.Unvoted)
+	o.texts(d.TakenOver)
+	o.texts(d.GivenBack)
+}
+
+func (o *output) health(all []publish.Health) {
+	o.uint(uint64(len(all)))
+	for i := range all {
+		o.uint(uint64(all[i].ID))
+		o.byte(byte(all[i].Status))
+	}
+}
+
+func (o *output) transition(t *health.Transition) {
+	o.moment(t.Time.UnixNano())
+	o.endpoint(&t.Endpoint)
+	o.byte(byte(t.From))
+	o.byte(byte(t.To))
+	for i := range t.Observations {
+		v := &t.Observations[i]
+		o.text(v.Checker)
+		o.byte(byte(v.Status))
+		o.uint(uint64(v.HTTPStatusCode))
+		o.moment(v.Time.UnixNano())
+		o.bool(v.Disbelieved != "")
+	}
+}

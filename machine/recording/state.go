@@ -1,0 +1,196 @@
+package recording
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+
+	"hdsd/health"
+	"hdsd/store"
+)
+
+// state encodes what a machine was restored from. It calls flush now and then.
+func (o *output) state(s *store.State, h *hider, flush func()) {
+	rows(o, s.Current, flush, func(hash health.Hash, held store.Held) {
+		o.fixed(uint64(hash))
+		o.endpoint(&held.Endpoint)
+		o.byte(byte(held.Status))
+		o.time(held.Since)
+		o.text(held.Reason)
+	})
+	rows(o, s.Voted, flush, func(hash health.Hash, v health.Verdict) {
+		o.fixed(uint64(hash))
+		o.byte(byte(v.Status))
+		o.time(v.Since)
+	})
+	rows(o, s.Plan, flush, func(checker string, hashes []health.Hash) {
+		o.text(checker)
+		o.hashes(hashes)
+	})
+	o.texts(s.Clusters)
+	o.freeze(s.Freeze, flush)
+	o.uint(uint64(len(s.Overrides)))
+	for i := range s.Overrides {
+		o.override(&s.Overrides[i])
+	}
+	rows(o, s.Trust, flush, func(checker string, t store.Trust) {
+		o.text(checker)
+		o.trust(&t)
+	})
+	// The names of the records of trials are hashes of shapes. Only their order counts.
+	rows(o, s.Trials, flush, func(_ string, t *store.Trials) { o.trials(t, h) })
+	rows(o, s.Established, flush, func(checker string, e store.Established) {
+		o.text(checker)
+		o.text(e.Identity)
+		o.time(e.Seen)
+		o.time(e.StandIn)
+		o.bool(e.Founder)
+	})
+	rows(o, s.Penalties, flush, func(hash health.Hash, p store.Penalty) {
+		o.fixed(uint64(hash))
+		o.float(p.Value)
+		o.time(p.At)
+		o.bool(p.Suppressed)
+	})
+	rows(o, s.GivenBack, flush, func(cluster string, _ bool) { o.text(cluster) })
+	rows(o, s.Attendance, flush, func(checker string, last store.LastSeen) {
+		o.text(checker)
+		o.locality(&last.Locality)
+		o.time(last.Lost)
+	})
+}
+
+// rows encodes a map in the order of its keys.
+func rows[K string | health.Hash, V any](o *output, all map[K]V, flush func(), row func(K, V)) {
+	o.uint(uint64(len(all)))
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		row(key, all[key])
+		flush()
+	}
+}
+
+func (o *output) hashes(all []health.Hash) {
+	o.uint(uint64(len(all)))
+	for _, hash := range all {
+		o.fixed(uint64(hash))
+	}
+}
+
+func (o *output) freeze(f *store.Freeze, flush func()) {
+	if o.bool(f != nil); f == nil {
+		return
+	}
+	o.text(f.Reason)
+	o.text(f.Author)
+	o.time(f.Since)
+	if o.bool(f.Held != nil); f.Held == nil {
+		return
+	}
+	rows(o, f.Held, flush, func(hash health.Hash, status health.Status) {
+		o.fixed(uint64(hash))
+		o.byte(byte(status))
+	})
+}
+
+func (o *output) trials(t *store.Trials, h *hider) {
+	o.uint(uint64(len(t.Proven)))
+	for _, p := range t.Proven {
+		o.fixed(p.Build)
+		o.fixed(h.number(p.Shape))
+	}
+	o.uint(uint64(len(t.Blamed)))
+	for _, shape := range t.Blamed {
+		o.fixed(h.number(shape))
+	}
+	o.uint(uint64(len(t.Losses)))
+	for _, l := range t.Losses {
+		o.text(l.Checker)
+		o.text(l.Identity)
+		o.time(l.Time)
+	}
+	o.uint(uint64(t.Retries))
+}
+
+// state decodes what a machine is to be restored from.
+func (in *input) state() *store.State {
+	s := &store.State{
+		Current: map[health.Hash]store.Held{}, Voted: map[health.Hash]health.Verdict{}, Plan: map[string][]health.Hash{},
+		Trust: map[string]store.Trust{}, Trials: map[string]*store.Trials{}, GivenBack: map[string]bool{},
+	}
+	in.each(func() {
+		hash := in.hash()
+		s.Current[hash] = store.Held{Endpoint: in.endpoint(), Status: in.status(), Since: in.time(), Reason: in.text()}
+	})
+	in.each(func() {
+		hash := in.hash()
+		s.Voted[hash] = health.Verdict{Status: in.status(), Since: in.time()}
+	})
+	in.each(func() {
+		checker := in.text()
+		hashes := []health.Hash{}
+		in.each(func() { hashes = append(hashes, in.hash()) })
+		s.Plan[checker] = hashes
+	})
+	s.Clusters = in.texts()
+	s.Freeze = in.freeze()
+	in.each(func() { s.Overrides = append(s.Overrides, in.override()) })
+	in.each(func() {
+		checker := in.text()
+		s.Trust[checker] = in.trust()
+	})
+	in.each(func() {
+		number := strconv.Itoa(1_000_000_000 + len(s.Trials)) // in the order of the numbers
+		s.Trials[number] = in.trials()
+	})
+	in.each(func() {
+		if s.Established == nil {
+			s.Established = map[string]store.Established{}
+		}
+		checker := in.text()
+		s.Established[checker] = store.Established{Identity: in.text(), Seen: in.time(), StandIn: in.time(), Founder: in.bool()}
+	})
+	in.each(func() {
+		if s.Penalties == nil {
+			s.Penalties = map[health.Hash]store.Penalty{}
+		}
+		hash := in.hash()
+		s.Penalties[hash] = store.Penalty{Value: in.float(), At: in.time(), Suppressed: in.bool()}
+	})
+	in.each(func() { s.GivenBack[in.text()] = true })
+	in.each(func() {
+		if s.Attendance == nil {
+			s.Attendance = store.Attendance{}
+		}
+		checker := in.text()
+		s.Attendance[checker] = store.LastSeen{Locality: in.locality(), Lost: in.time()}
+	})
+	return s
+}
+
+func (in *input) hash() health.Hash { return health.Hash(in.fixed()) }
+
+func (in *input) freeze() *store.Freeze {
+	if !in.bool() {
+		return nil
+	}
+	f := &store.Freeze{Reason: in.text(), Author: in.text(), Since: in.time()}
+	if in.bool() {
+		f.Held = map[health.Hash]health.Status{}
+		in.each(func() {
+			hash := in.hash()
+			f.Held[hash] = in.status()
+		})
+	}
+	return f
+}
+
+func (in *input) trials() *store.Trials {
+	t := &store.Trials{}
+	in.each(func() { t.Proven = append(t.Proven, store.Proof{Build: in.fixed(), Shape: in.fixed()}) })
+	in.each(func() { t.Blamed = append(t.Blamed, in.fixed()) })
+	in.each(func() {
+		t.Losses = append(t.Losses, store.Loss{Checker: in.text(), Identity: in.text(), Time: in.time()})
+	})
+	t.Retries = int(in.uint())
+	return t
+}

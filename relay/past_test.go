@@ -1,0 +1,117 @@
+package relay
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"runtime"
+	"testing"
+	"time"
+
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+
+	"hdsd/relay/message"
+)
+
+// TestFewClaimsCostLittle, however much is remembered of a node: a small request has its turn
+// beside large ones.
+func TestFewClaimsCostLittle(t *testing.T) {
+	p := newPast(t, true)
+	const remembered, requests = 10_000, 100
+	for stream := range 10 {
+		var names []string
+		for i := range remembered / 10 {
+			names = append(names, fmt.Sprintf("made-up-cluster-%06d", stream*remembered/10+i))
+		}
+		p.ends("*", "", names...)
+	}
+	wire := claiming(t, 1)
+	r, err := message.ParseRequest(true, wire)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if each := allocated(func() {
+		for range requests {
+			items, others := p.m.claimed(p.key, r)
+			if len(items) != 1 || len(others) != 0 {
+				t.Fatalf("%d and %d are found, want one", len(items), len(others))
+			}
+			for _, i := range items {
+				p.m.stock.release(i)
+			}
+		}
+	}) / requests; each > 50_000 {
+		t.Errorf("a request with one claim takes %d bytes beside %d resources that are remembered", each, remembered)
+	}
+	p.over()
+}
+
+// allocated returns how many bytes something allocates.
+func allocated(run func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	run()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}
+
+// TestAnotherVersionCostsLittle: by state of the world, a first request with a version that the node
+// did not have costs the same, however much is remembered of the node.
+func TestAnotherVersionCostsLittle(t *testing.T) {
+	p := newPast(t, false)
+	var names []string
+	for i := range 10_000 {
+		names = append(names, fmt.Sprintf("made-up-cluster-%06d", i))
+	}
+	p.ends("*", "1", names...)
+	p.ends("a", "2", "a")
+	l := p.ledger("*", "")
+	resume := func(version string) (bytes uint64, resumed bool) {
+		bytes = allocated(func() { resumed = l.resumeState(&message.Request{Version: version}) })
+		return bytes, resumed
+	}
+	for _, version := range []string{"", "2", "3"} {
+		if bytes, resumed := resume(version); resumed || bytes > 50_000 {
+			t.Errorf("version %q: resumed is %t, and it takes %d bytes beside %d resources", version, resumed, bytes, len(names))
+		}
+	}
+	if _, resumed := resume("1"); !resumed || l.held.count != len(names) {
+		t.Errorf("with the version that the node had, %d resources are resumed", l.held.count)
+	}
+	l.close()
+	p.now = p.now.Add(p.m.keep)
+	p.over()
+}
+
+// TestAVersionConcernsThoseWhoHadItsAssignment: of the nodes that have gone, hdsd looks at the versions
+// of no others.
+func TestAVersionConcernsThoseWhoHadItsAssignment(t *testing.T) {
+	const nodes = 1000
+	l := newServerLab(t)
+	remember := func(id int, k kind, names ...string) *part {
+		key := nodeKey{node: sha256.Sum256(fmt.Append(nil, id)), kind: k, delta: true}
+		held := newLedger(k, true, key.node, l.server.memory, "", nil)
+		for _, name := range names {
+			if k == clusters {
+				held.held.put(l.take(k, name, checkedCluster(clusterv3.Cluster_EDS, "/a")).with(0))
+			} else {
+				held.held.put(l.take(k, name, assignmentOf("10.0.0.1")).with(0))
+			}
+		}
+		l.server.memory.remember(held, nil, time.Now())
+		return l.server.memory.records[key][0]
+	}
+	for id := range nodes {
+		remember(id, clusters, "web")
+		remember(id, assignments, "other")
+	}
+	remember(nodes, clusters, "web")
+	has := remember(nodes, assignments, "other", "web")
+	l.take(clusters, "web", checkedCluster(clusterv3.Cluster_EDS, "/b"))
+	touched := l.hand()
+	if all := testing.AllocsPerRun(1, func() { l.server.memory.resettle(l.server, touched) }); all > nodes/5 {
+		t.Errorf("beside %d nodes without the assignment, %.0f allocations", nodes, all)
+	}
+	if p := has.has.get("web").item.panel; p == nil || len(p.versions) != 1 {
+		t.Errorf("the node that has it has it for %v", p)
+	}
+}
