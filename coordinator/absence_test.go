@@ -13,9 +13,9 @@ import (
 
 var honest = []string{"c0a", "c1b", "c2c", "c3a", "c4b", "c5c"}
 
-// TestAnAbsenceEstablishesNoLiar: all established checkers are away, for longer than their
-// seats are kept, while liars are there. Nothing is down once they are back.
-func TestAnAbsenceEstablishesNoLiar(t *testing.T) {
+// TestAbsenceEstablishesNoLiar lets all established checkers be absent for longer than hdsd keeps their
+// seats, while liars are connected. No endpoint is down after their return.
+func TestAbsenceEstablishesNoLiar(t *testing.T) {
 	for _, liars := range []int{3, 12, 50} {
 		for _, away := range []time.Duration{6 * time.Second, time.Minute, 10 * time.Minute} {
 			if away > time.Minute && liars != 12 {
@@ -67,9 +67,9 @@ func TestAnAbsenceEstablishesNoLiar(t *testing.T) {
 	}
 }
 
-// TestLiarsThatWaitForAnAbsence have agreed until then. Nothing is down once those of before
-// are back, however few of them.
-func TestLiarsThatWaitForAnAbsence(t *testing.T) {
+// TestLiarsWaitForAbsence lets liars agree with the others until an absence. No endpoint is down after the
+// return of the established checkers, however few return.
+func TestLiarsWaitForAbsence(t *testing.T) {
 	for name, back := range map[string][]string{"all come back": honest, "one comes back": honest[:1]} {
 		t.Run(name, func(t *testing.T) {
 			l, addresses := guarded(t)
@@ -104,9 +104,9 @@ func (l *lab) restartAs(clusters []*sourceCluster, ids ...string) {
 	l.join(ids...)
 }
 
-// TestWhoBecameEstablishedMeanwhileIsOnProbation again, when one of before comes back, and
-// is established once it has agreed with it.
-func TestWhoBecameEstablishedMeanwhileIsOnProbation(t *testing.T) {
+// TestStandInReturnsToProbation covers a checker that became established in an absence. It is on probation
+// again when an established checker returns, and established once it has agreed with that checker.
+func TestStandInReturnsToProbation(t *testing.T) {
 	l, addresses := guarded(t)
 	l.join("n0a", "n1b", "n2c")
 	l.pass(5 * report)
@@ -139,8 +139,8 @@ func TestWhoBecameEstablishedMeanwhileIsOnProbation(t *testing.T) {
 	}
 }
 
-// TestWhoStandsInForLongIsEstablished: those of before do not come back.
-func TestWhoStandsInForLongIsEstablished(t *testing.T) {
+// TestStandInStaysEstablished covers established checkers that never return.
+func TestStandInStaysEstablished(t *testing.T) {
 	l, _ := guarded(t)
 	l.join("n0a", "n1b", "n2c")
 	l.pass(5 * report)
@@ -160,8 +160,9 @@ func TestWhoStandsInForLongIsEstablished(t *testing.T) {
 	}
 }
 
-// TestNewcomersStandInAtOnce in an absence in which they come, if they find what was known.
-func TestNewcomersStandInAtOnce(t *testing.T) {
+// TestNewcomersStandIn covers newcomers that connect during an absence: they are established at once if they
+// confirm the last verdicts.
+func TestNewcomersStandIn(t *testing.T) {
 	l, addresses := guarded(t)
 	for id := range maps.Clone(l.checkers) {
 		l.lose(id)

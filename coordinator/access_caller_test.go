@@ -10,9 +10,9 @@ import (
 	hdsdv1 "hdsd/gen/hdsd/v1"
 )
 
-// TestTheStatusTellsWhoAsks, and what it may do: by its certificate, by its token, for some
-// clusters only, and where nobody is known.
-func TestTheStatusTellsWhoAsks(t *testing.T) {
+// TestStatusHasCaller covers callers with a certificate, with a token, with a grant for some clusters, and
+// without an identity.
+func TestStatusHasCaller(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	ca := newAuthority(t, dir)
@@ -39,8 +39,8 @@ func TestTheStatusTellsWhoAsks(t *testing.T) {
 	}
 }
 
-// TestWhoIsOnlyWarnedMayDoAll as long as that is so.
-func TestWhoIsOnlyWarnedMayDoAll(t *testing.T) {
+// TestWarnedCallerMayOperate covers warn mode of access.
+func TestWarnedCallerMayOperate(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	ca := newAuthority(t, dir)
@@ -50,8 +50,8 @@ func TestWhoIsOnlyWarnedMayDoAll(t *testing.T) {
 	holdCaller(t, "ann.internal", code, text, "ann.internal", "CHECKER DATA_PLANE VIEWER OPERATOR ADMIN", "*")
 }
 
-// TestWhereNobodyIsKnownAllMayOperate: without access and TLS, as hdsd starts out.
-func TestWhereNobodyIsKnownAllMayOperate(t *testing.T) {
+// TestAnonymousCallerMayOperate covers a configuration without access and TLS, the default.
+func TestAnonymousCallerMayOperate(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, t.TempDir(), quick, static("web", "127.0.0.1:1"))
 	s.ready()

@@ -31,8 +31,8 @@ access:
 
 func twoClusters() string { return static("pay-a", "127.0.0.1:1") + static("secret", "127.0.0.1:2") }
 
-// TestViewersSeeTheirClusters, and others look as if they did not exist.
-func TestViewersSeeTheirClusters(t *testing.T) {
+// TestViewerSeesGrantedClusters covers that other clusters seem not to exist.
+func TestViewerSeesGrantedClusters(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	ca := newAuthority(t, dir)
@@ -85,8 +85,8 @@ func TestViewersSeeTheirClusters(t *testing.T) {
 	}
 }
 
-// TestWatchesShowTheirClusters, from the list to what changes.
-func TestWatchesShowTheirClusters(t *testing.T) {
+// TestWatchShowsGrantedClusters covers the list at the beginning and later changes.
+func TestWatchShowsGrantedClusters(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	ca := newAuthority(t, dir)
@@ -127,8 +127,8 @@ func TestWatchesShowTheirClusters(t *testing.T) {
 	until("DRAINING")
 }
 
-// TestOperatorsChangeTheirClusters, and nothing that concerns others.
-func TestOperatorsChangeTheirClusters(t *testing.T) {
+// TestOperatorChangesGrantedClusters covers that an operator cannot change other clusters.
+func TestOperatorChangesGrantedClusters(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	ca := newAuthority(t, dir)
@@ -166,9 +166,9 @@ func TestOperatorsChangeTheirClusters(t *testing.T) {
 	}
 }
 
-// TestPreviewsCountTheirClusters: the share that needs a confirmation is of what the caller
-// may change.
-func TestPreviewsCountTheirClusters(t *testing.T) {
+// TestPreviewCountsGrantedClusters covers the share that needs a confirmation: it is a share of the clusters
+// that the caller may change.
+func TestPreviewCountsGrantedClusters(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	ca := newAuthority(t, dir)
@@ -184,8 +184,8 @@ func TestPreviewsCountTheirClusters(t *testing.T) {
 	}
 }
 
-// TestDataPlanesTakeTheirClusters, by stream, delta and fetch, by name and by wildcard.
-func TestDataPlanesTakeTheirClusters(t *testing.T) {
+// TestDataPlaneGetsGrantedClusters covers streams, delta streams and fetches, by name and by wildcard.
+func TestDataPlaneGetsGrantedClusters(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	ca := newAuthority(t, dir)

@@ -12,9 +12,8 @@ import (
 	"hdsd/test/rest"
 )
 
-// TestDeniedRequestsAreAsTheDocumentSays: on each path, whoever is not known, and whoever lacks
-// the role, is told which.
-func TestDeniedRequestsAreAsTheDocumentSays(t *testing.T) {
+// TestDeniedRequestsMatchDocument covers each path, for callers without an identity and without the role.
+func TestDeniedRequestsMatchDocument(t *testing.T) {
 	t.Parallel()
 	document := rest.Load(t)
 	sum := sha256.Sum256([]byte("x"))

@@ -18,9 +18,9 @@ func shared(cluster, service, address string) string {
 `, cluster, service, address)
 }
 
-// TestViewersOfSomeClustersSeeNoNamesOfOthers in reasons: no other cluster, no source, and not why a
-// checker is not believed.
-func TestViewersOfSomeClustersSeeNoNamesOfOthers(t *testing.T) {
+// TestReasonsHideOtherClusters covers reasons for a viewer with a grant for some clusters: they name no other
+// cluster and no source, and hide the reasons of doubts.
+func TestReasonsHideOtherClusters(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	ca := newAuthority(t, dir)

@@ -19,9 +19,8 @@ import (
 	"hdsd/peer/access"
 )
 
-// TestEveryCallHasItsRole: the table of package access has every method and path that
-// is served, and no other.
-func TestEveryCallHasItsRole(t *testing.T) {
+// TestCallsHaveRoles compares the table of package access with the methods and paths that hdsd serves.
+func TestCallsHaveRoles(t *testing.T) {
 	c := served(t)
 	methods := map[string]bool{}
 	for service, info := range c.servers.grpc.GetServiceInfo() {
@@ -74,8 +73,9 @@ func TestEveryCallHasItsRole(t *testing.T) {
 	}
 }
 
-// TestTheDocumentHasTheRoles that package access has, and what those are told who lack them.
-func TestTheDocumentHasTheRoles(t *testing.T) {
+// TestDocumentHasRoles compares the OpenAPI document with the roles of package access, and with the errors
+// for callers without them.
+func TestDocumentHasRoles(t *testing.T) {
 	var document struct {
 		Security []map[string][]string
 		Paths    map[string]map[string]struct {

@@ -125,9 +125,9 @@ func subscribes(t *testing.T, c *grpc.ClientConn, id string) (discoveryv3.Aggreg
 	return stream, err
 }
 
-// TestWhatADataPlaneMayNot: with a data plane's certificate one could freeze, set
-// overrides, take backups and be any checker.
-func TestWhatADataPlaneMayNot(t *testing.T) {
+// TestDataPlaneIsDenied covers the certificate of a data plane: it does not allow freezes, overrides and
+// backups, and not to be a checker.
+func TestDataPlaneIsDenied(t *testing.T) {
 	t.Parallel()
 	for name, access := range map[string]string{"with grants": someGrants, "by default": ""} {
 		t.Run(name, func(t *testing.T) {
@@ -179,9 +179,9 @@ func holdChanges(t *testing.T, c *grpc.ClientConn, want codes.Code, role string)
 	}
 }
 
-// TestWhatACheckerMayNot: with one checker's certificate one could drain endpoints, and
-// be another.
-func TestWhatACheckerMayNot(t *testing.T) {
+// TestCheckerIsDenied covers the certificate of a checker: it does not allow to drain endpoints, and not to
+// be another checker.
+func TestCheckerIsDenied(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	ca := newAuthority(t, dir)
@@ -226,7 +226,7 @@ func TestWhatACheckerMayNot(t *testing.T) {
 	}
 }
 
-// TestTokens: the hash of a bearer token has roles, over gRPC and HTTP.
+// TestTokens covers roles of bearer tokens by their hash, over gRPC and HTTP.
 func TestTokens(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -253,8 +253,8 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-// TestAdmins may do everything, and the audit says who did what: by the token where one
-// was shown.
+// TestAdmins covers that admins may do everything, and that the audit has the identity of the caller: that of
+// the token, if there is one.
 func TestAdmins(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -291,9 +291,8 @@ func TestAdmins(t *testing.T) {
 	}
 }
 
-// TestTheOwnerGetsItsIDBack: somebody took an id soon after its owner had left, and the
-// owner was locked out.
-func TestTheOwnerGetsItsIDBack(t *testing.T) {
+// TestOwnerRegainsID covers the owner of an id that another checker took soon after the owner left.
+func TestOwnerRegainsID(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	ca := newAuthority(t, dir)
@@ -349,7 +348,7 @@ func TestTheOwnerGetsItsIDBack(t *testing.T) {
 	})
 }
 
-// TestWithdrawnAuthorityEndsStreams, over gRPC and HTTP, and leaves others alone.
+// TestWithdrawnAuthorityEndsStreams covers streams over gRPC and HTTP. The streams of other callers stay.
 func TestWithdrawnAuthorityEndsStreams(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -417,7 +416,7 @@ access:
 	}
 }
 
-// TestWarnModeAllows, and says what it would deny.
+// TestWarnModeAllows covers that warn mode allows every call, and logs the calls that it would deny.
 func TestWarnModeAllows(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -16,34 +16,34 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// How slow events of the core are traced.
+// These constants are for traces of slow events of the core.
 const (
 	slowEvent    = 100 * time.Millisecond
-	flightAge    = 5 * time.Second // how far back a trace goes at least, unless it has flightBytes
+	flightAge    = 5 * time.Second // minimum time that a trace covers, unless it has flightBytes
 	flightBytes  = 16 << 20
-	keptTraces   = 5
-	traceSpacing = time.Minute // between two traces of slow events
+	maxTraces    = 5
+	traceSpacing = time.Minute // minimum time between two traces
 	traceFolder  = "traces"    // in data_dir
 	traceName    = "20060102-150405.000.trace"
 )
 
-// admin is the address for looking into the process: profiles and the flight recorder, a
-// trace of the last seconds.
+// admin serves profiles of the process, and the flight recorder: a trace of the last seconds. It also stores
+// traces of slow events.
 type admin struct {
 	server   *http.Server
 	listener net.Listener
-	folder   string // of traces that are kept
+	folder   string // of stored traces
 	log      zerolog.Logger
 	recorder *trace.FlightRecorder
 
-	slow    chan time.Duration // events of the core that took too long
+	slow    chan time.Duration // durations of slow events
 	done    chan struct{}
 	running sync.WaitGroup
 
-	writing sync.Mutex // one trace at a time
+	writing sync.Mutex // held while a trace is written
 }
 
-// newAdmin listens. It serves and records nothing yet.
+// newAdmin opens the listener. It serves and records nothing before start.
 func newAdmin(address, dataDir string, log zerolog.Logger) (*admin, error) {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
@@ -55,7 +55,7 @@ func newAdmin(address, dataDir string, log zerolog.Logger) (*admin, error) {
 	}, nil
 }
 
-// handler serves profiles and the trace of the last seconds.
+// handler returns the routes for profiles and the flight recorder.
 func (a *admin) handler() *routes {
 	mux := &routes{ServeMux: http.NewServeMux()}
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
@@ -67,6 +67,7 @@ func (a *admin) handler() *routes {
 	return mux
 }
 
+// serveFlight serves the trace of the last seconds.
 func (a *admin) serveFlight(w http.ResponseWriter, _ *http.Request) {
 	a.writing.Lock()
 	defer a.writing.Unlock()
@@ -75,10 +76,10 @@ func (a *admin) serveFlight(w http.ResponseWriter, _ *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/octet-stream")
-	_, _ = a.recorder.WriteTo(w) // whoever asked sees that it is cut off
+	_, _ = a.recorder.WriteTo(w) // the client notices a cut-off response
 }
 
-// start records, until stop. A process has one flight recorder.
+// start starts the flight recorder, of which a process has one.
 func (a *admin) start() {
 	if err := a.recorder.Start(); err != nil {
 		a.log.Warn().Str("event", "trace_not_kept").Err(err).Msg("traces of slow events cannot be kept")
@@ -87,22 +88,23 @@ func (a *admin) start() {
 	a.running.Go(a.watch)
 }
 
-// watch keeps traces of slow events.
+// watch stores traces of slow events until stop.
 func (a *admin) watch() {
 	var last time.Time
 	for {
 		select {
 		case <-a.done:
 			return
-		case took := <-a.slow:
+		case duration := <-a.slow:
 			if now := time.Now(); now.Sub(last) >= traceSpacing {
 				last = now
-				a.keep(now, took)
+				a.storeTrace(now, duration)
 			}
 		}
 	}
 }
 
+// stop stops the server and the flight recorder.
 func (a *admin) stop() {
 	close(a.done)
 	a.running.Wait()
@@ -110,8 +112,8 @@ func (a *admin) stop() {
 	a.recorder.Stop()
 }
 
-// took is called after each event of the core.
-func (a *admin) took(d time.Duration) {
+// observeStep takes the duration of each event of the core.
+func (a *admin) observeStep(d time.Duration) {
 	if d < slowEvent || !a.recorder.Enabled() {
 		return
 	}
@@ -121,16 +123,17 @@ func (a *admin) took(d time.Duration) {
 	}
 }
 
-// keep writes a trace, and deletes the oldest.
-func (a *admin) keep(now time.Time, took time.Duration) {
+// storeTrace stores a trace, and deletes the oldest ones.
+func (a *admin) storeTrace(now time.Time, duration time.Duration) {
 	path, err := a.write(now)
 	if err != nil {
 		a.log.Warn().Str("event", "trace_not_kept").Err(err).Msg("the trace of a slow event cannot be kept")
 		return
 	}
-	a.log.Warn().Str("event", "event_slow").Dur("took", took).Str("trace", path).Msg("an event took the core long; a trace of the last seconds is kept")
+	a.log.Warn().Str("event", "event_slow").Dur("took", duration).Str("trace", path).Msg("an event took the core long; a trace of the last seconds is kept")
 }
 
+// write writes a trace to a file.
 func (a *admin) write(now time.Time) (path string, err error) {
 	a.writing.Lock()
 	defer a.writing.Unlock()
@@ -149,17 +152,17 @@ func (a *admin) write(now time.Time) (path string, err error) {
 	return path, a.prune()
 }
 
-// prune leaves the newest traces.
+// prune deletes all but the newest traces.
 func (a *admin) prune() error {
-	all, err := filepath.Glob(filepath.Join(a.folder, "*.trace"))
+	paths, err := filepath.Glob(filepath.Join(a.folder, "*.trace"))
 	if err != nil {
 		return err
 	}
-	slices.Sort(all)
+	slices.Sort(paths)
 	var errs []error
-	for len(all) > keptTraces {
-		errs = append(errs, os.Remove(all[0]))
-		all = all[1:]
+	for len(paths) > maxTraces {
+		errs = append(errs, os.Remove(paths[0]))
+		paths = paths[1:]
 	}
 	return errors.Join(errs...)
 }

@@ -12,8 +12,8 @@ import (
 	pki "hdsd/test/authority"
 )
 
-// TestProfilesAndTracesAreForADMIN, on their own address only.
-func TestProfilesAndTracesAreForADMIN(t *testing.T) {
+// TestProfilesNeedAdmin covers profiles and traces, which only their own address serves.
+func TestProfilesNeedAdmin(t *testing.T) {
 	hashOf := func(token string) string {
 		hash := sha256.Sum256([]byte(token))
 		return hex.EncodeToString(hash[:])

@@ -15,8 +15,8 @@ import (
 	"hdsd/machine"
 )
 
-// TestATraceOfASlowEventIsKept, and none of a quick one.
-func TestATraceOfASlowEventIsKept(t *testing.T) {
+// TestSlowEventStoresTrace covers that quick events store none.
+func TestSlowEventStoresTrace(t *testing.T) {
 	logged := make(chan string, 10)
 	a, err := newAdmin("127.0.0.1:0", t.TempDir(), zerolog.New(lines(logged)))
 	if err != nil {
@@ -30,7 +30,7 @@ func TestATraceOfASlowEventIsKept(t *testing.T) {
 	a.running.Go(a.watch)
 	defer func() { close(a.done); a.running.Wait() }()
 	l := newCore(machine.Timing{Report: time.Second}, zerolog.Nop(), newMetrics(prometheus.NewRegistry()), nil, nil)
-	l.took = a.took
+	l.onStep = a.observeStep
 	l.measure(time.Now())
 	l.measure(time.Now().Add(-slowEvent))
 	l.measure(time.Now().Add(-time.Hour)) // within the minute
@@ -48,11 +48,11 @@ func TestATraceOfASlowEventIsKept(t *testing.T) {
 	}
 }
 
-// TestTheNewestTracesAreKept: never more than a few.
-func TestTheNewestTracesAreKept(t *testing.T) {
+// TestPruneTraces covers that the newest traces stay.
+func TestPruneTraces(t *testing.T) {
 	a := &admin{folder: t.TempDir()}
 	var all []string
-	for i := range 2 * keptTraces {
+	for i := range 2 * maxTraces {
 		path := filepath.Join(a.folder, time.Unix(int64(i), 0).UTC().Format(traceName))
 		if err := os.WriteFile(path, nil, 0o600); err != nil {
 			t.Fatal(err)
@@ -62,7 +62,7 @@ func TestTheNewestTracesAreKept(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := kept(t, a); !slices.Equal(got, all[keptTraces:]) {
+	if got := kept(t, a); !slices.Equal(got, all[maxTraces:]) {
 		t.Errorf("%v are kept", got)
 	}
 }

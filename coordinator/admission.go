@@ -10,13 +10,13 @@ import (
 // admission returns the rules of a configuration that admit checkers.
 func admission(c *configv1.Config) []hds.AdmitRule {
 	var rules []hds.AdmitRule
-	for _, said := range c.GetCheckers().GetAdmit() {
-		addresses, err := config.Prefixes(said.GetAddresses())
+	for _, admit := range c.GetCheckers().GetAdmit() {
+		addresses, err := config.Prefixes(admit.GetAddresses())
 		if err != nil {
-			continue // only where nobody has validated the configuration
+			continue // the configuration was not validated
 		}
 		rule := hds.AdmitRule{Addresses: addresses}
-		if glob := said.GetNodeIdGlob(); glob != "" {
+		if glob := admit.GetNodeIdGlob(); glob != "" {
 			rule.NodeID = func(id string) bool { return source.Match(glob, id) }
 		}
 		rules = append(rules, rule)

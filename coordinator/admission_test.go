@@ -6,8 +6,8 @@ import (
 	configv1 "hdsd/gen/hdsd/config/v1"
 )
 
-// TestAdmissionIsOfTheConfiguration: one rule of several has to match.
-func TestAdmissionIsOfTheConfiguration(t *testing.T) {
+// TestAdmission covers several rules, of which one has to match.
+func TestAdmission(t *testing.T) {
 	rules := admission(&configv1.Config{Checkers: &configv1.Checkers{Admit: []*configv1.AdmitRule{
 		{NodeIdGlob: "edge-*", Addresses: []string{"10.0.0.0/8", "2001:db8::1"}}, {NodeIdGlob: "far-?"}, {Addresses: []string{"nonsense"}},
 	}}})

@@ -20,65 +20,64 @@ import (
 	"hdsd/ruling"
 )
 
-// alarms says what is wrong as a whole: by events, by metrics, and to whoever is to be
-// notified.
+// alarms reports troubles of the whole fleet: by log events, by metrics and by notifications.
 type alarms struct {
-	log     zerolog.Logger
-	metrics *stateMetrics
-	outside *outsideNames
-	view    view
-	tally   *tally.Tally
-	panics  *tally.Panics
-	changed func(cluster string)  // called when a panic for a cluster begins or ends
-	tell    func([]notify.Change) // never waits; nil: nobody is told
-	known   func()                // called once all that is wrong was told; nil: nobody asks
-	pending []notify.Change
+	log           zerolog.Logger
+	metrics       *stateMetrics
+	names         *outsideNames
+	view          view
+	tally         *tally.Tally
+	panics        *tally.Panics
+	onPanicChange func(cluster string)  // called with each cluster whose panic begins or ends
+	notify        func([]notify.Change) // must not wait; may be nil
+	onComplete    func()                // called once, after the first complete notification; nil afterwards
+	pending       []notify.Change
 
-	quorum              quorum          // when tooFew was looked at
-	tooFew              attention.Named // no name
+	quorum              quorum          // behind tooFew
+	tooFew              attention.Named // without a name
 	probeLimit          probeLimit
 	hasAnswers, settled bool
 }
 
-func newAlarms(log zerolog.Logger, m *stateMetrics, v view, outside *outsideNames) alarms {
-	return alarms{log: log, metrics: m, tally: tally.New(), panics: tally.NewPanics(), view: v, changed: v.core.snapshots.Change, outside: outside}
+func newAlarms(log zerolog.Logger, m *stateMetrics, v view, names *outsideNames) alarms {
+	return alarms{log: log, metrics: m, tally: tally.New(), panics: tally.NewPanics(), view: v, onPanicChange: v.core.snapshots.Change, names: names}
 }
 
 func (a *alarms) observe(now time.Time, e machine.Effect) {
-	rooms := a.view.core.Machine
+	m := a.view.core.Machine
 	switch e := e.(type) {
 	case machine.FleetChanged:
 		a.settled = a.settled || e.Settled
-		a.watched(now, e.Events)
-	case machine.Judged:
-		a.judged(now, rooms.Judge, e.Effects)
-	case machine.Decided:
-		a.notice(rooms.Rulings, e.Transitions)
-		a.decided(rooms.Rulings, e.Decision)
+		a.addFleetEvents(now, e.Events)
+	case machine.VotesJudged:
+		a.applyFindings(now, m.Aggregator, e.Effects)
+	case machine.DecisionMade:
+		a.applyTransitions(m.Rulings, e.Transitions)
+		a.decided(m.Rulings, e.Decision)
 	case machine.ClustersApplied:
-		a.apply(now, a.view, e.Removed, e.Changed)
-		if e.InitialHealth {
-			a.publishAll(rooms.Rulings, rooms.Rulings.Clusters())
+		a.applyClusters(now, a.view, e.Removed, e.Changed)
+		if e.InitialHealthChanged {
+			a.publishAll(m.Rulings, m.Rulings.Clusters())
 		}
 	case machine.SourcesAnswered:
 		a.hasAnswers = true
-	case machine.Ticked:
-		a.left(now, newQuorum(rooms))
-		a.limitProbes(now, rooms.Targets)
-		a.raise(now)
-		a.outside.forget(func(own string) bool { return rooms.Rulings.Cluster(own) != nil })
+	case machine.TickHandled:
+		a.checkQuorum(now, newQuorum(m))
+		a.checkProbeLimit(now, m.Targets)
+		a.report(now)
+		a.names.forget(func(own string) bool { return m.Rulings.Cluster(own) != nil })
 	}
 }
 
 // probeLimit is the latest state of the addresses that have no room for more probes.
 type probeLimit struct {
-	attention.Named // no name
+	attention.Named // without a name
 	addresses       int
 	pace            limit.Pace
 }
 
-// notice takes note of transitions.
-func (a *alarms) notice(rulings *ruling.Table, transitions []health.Transition) {
+// applyTransitions counts transitions.
+func (a *alarms) applyTransitions(rulings *ruling.Table, transitions []health.Transition) {
 	for i := range transitions {
 		t := &transitions[i]
 		e := tally.Endpoint{Hash: t.Endpoint.Hash(), Key: &t.Endpoint, Status: t.To, Since: t.Time, Reason: t.Reason}
@@ -93,8 +92,8 @@ func (a *alarms) notice(rulings *ruling.Table, transitions []health.Transition) 
 	}
 }
 
-// apply takes note of changed clusters.
-func (a *alarms) apply(now time.Time, v view, removed []string, changed []*catalog.Cluster) {
+// applyClusters counts changed clusters anew.
+func (a *alarms) applyClusters(now time.Time, v view, removed []string, changed []*catalog.Cluster) {
 	for _, name := range removed {
 		a.tally.Remove(name)
 		a.panics.Remove(name)
@@ -109,13 +108,13 @@ func (a *alarms) apply(now time.Time, v view, removed []string, changed []*catal
 			}
 			continue
 		}
-		a.tally.SetCluster(k.Source.Name, v.core.Judge.Observed(k.Source.Name), func(yield func(tally.Endpoint) bool) {
+		a.tally.SetCluster(k.Source.Name, v.core.Aggregator.Observed(k.Source.Name), func(yield func(tally.Endpoint) bool) {
 			var key health.Endpoint
 			for i := range k.Endpoints {
 				e := &k.Endpoints[i]
-				is := v.Condition(e)
+				c := v.Condition(e)
 				key = e.Key()
-				if !yield(tally.Endpoint{Hash: e.Hash(), Key: &key, Status: is.Status, Overridden: is.Overridden, Since: is.Since}) {
+				if !yield(tally.Endpoint{Hash: e.Hash(), Key: &key, Status: c.Status, Overridden: c.Overridden, Since: c.Since}) {
 					return
 				}
 			}
@@ -123,16 +122,16 @@ func (a *alarms) apply(now time.Time, v view, removed []string, changed []*catal
 	}
 }
 
-// judged takes note of what the votes come to.
-func (a *alarms) judged(now time.Time, judge *aggregate.Aggregator, e *aggregate.Effects) {
-	a.doubted(now, e.Doubts)
+// applyFindings notifies of doubts, and counts clusters that begin or cease to be observed.
+func (a *alarms) applyFindings(now time.Time, judge *aggregate.Aggregator, e *aggregate.Effects) {
+	a.addDoubts(now, e.Doubts)
 	for _, name := range e.Crossed {
 		a.tally.SetObserved(name, judge.Observed(name))
 	}
 }
 
-// doubted takes note of who is believed.
-func (a *alarms) doubted(now time.Time, doubts []aggregate.DoubtChange) {
+// addDoubts adds doubts of checkers to the pending changes.
+func (a *alarms) addDoubts(now time.Time, doubts []aggregate.DoubtChange) {
 	for i := range doubts {
 		if d := &doubts[i]; d.Checker != "" {
 			a.pending = append(a.pending, notify.Change{Ended: !d.Doubted, Condition: notify.Condition{
@@ -143,8 +142,8 @@ func (a *alarms) doubted(now time.Time, doubts []aggregate.DoubtChange) {
 	}
 }
 
-// watched takes note of what the fleet says.
-func (a *alarms) watched(now time.Time, events []fleet.Event) {
+// addFleetEvents adds losses and silences of checkers to the pending changes.
+func (a *alarms) addFleetEvents(now time.Time, events []fleet.Event) {
 	for i := range events {
 		e := &events[i]
 		switch e.Kind {
@@ -163,63 +162,64 @@ func (a *alarms) watched(now time.Time, events []fleet.Event) {
 	}
 }
 
-// follow takes which clusters have metrics of their own.
+// follow sets the clusters with metrics of their own.
 func (a *alarms) follow(m *configv1.Metrics) { a.tally.Follow(a.metrics.series.follow(m)) }
 
-// raise says what changed since it was last called.
-func (a *alarms) raise(now time.Time) {
+// report logs and notifies all changes since the previous call, and updates the metrics.
+func (a *alarms) report(now time.Time) {
 	a.tellPanics(now)
 	e := a.tally.Take()
 	for i := range e.Clusters {
-		a.cluster(&e.Clusters[i])
+		a.logCluster(&e.Clusters[i])
 	}
 	for i := range e.Zones {
-		a.zone(&e.Zones[i])
+		a.logZone(&e.Zones[i])
 	}
 	a.metrics.series.set(e.Followed)
 	a.metrics.set(a.tally.Counts(), a.tally.ZonesDown(), a.panics.Count())
 	a.pending = append(a.pending, e.Conditions...)
 	for i := range a.pending {
-		a.outside.rename(&a.pending[i].Condition)
+		a.names.rename(&a.pending[i].Condition)
 	}
-	if len(a.pending) > 0 && a.tell != nil {
-		a.tell(a.pending)
+	if len(a.pending) > 0 && a.notify != nil {
+		a.notify(a.pending)
 	}
 	a.pending = nil
-	if a.hasAnswers && a.settled && a.known != nil {
-		a.known()
-		a.known = nil
+	if a.hasAnswers && a.settled && a.onComplete != nil {
+		a.onComplete()
+		a.onComplete = nil
 	}
 }
 
-// cluster logs that a cluster went down as a whole, or no longer is down.
-func (a *alarms) cluster(g *tally.GroupChange) {
+// logCluster logs the beginning or end of a time in which a cluster is wholly down.
+func (a *alarms) logCluster(g *tally.GroupChange) {
 	if g.Idle {
-		a.idle(g)
+		a.logIdle(g)
 		return
 	}
 	if g.Over {
-		a.log.Warn().Str("event", "cluster_down_over").EmbedObject(a.outside.logged(g.Name)).Int("endpoints", g.Endpoints).Int("down", g.Down).
+		a.log.Warn().Str("event", "cluster_down_over").EmbedObject(a.names.logFields(g.Name)).Int("endpoints", g.Endpoints).Int("down", g.Down).
 			Msg("a cluster is no longer down as a whole")
 		return
 	}
-	a.log.Error().Str("event", "cluster_down").EmbedObject(a.outside.logged(g.Name)).Int("endpoints", g.Endpoints).Time("since", g.Since).
+	a.log.Error().Str("event", "cluster_down").EmbedObject(a.names.logFields(g.Name)).Int("endpoints", g.Endpoints).Time("since", g.Since).
 		Msg("all endpoints of a cluster are down")
 }
 
-// idle logs that a cluster has no healthy endpoint, although not all are down; or that this is over.
-func (a *alarms) idle(g *tally.GroupChange) {
+// logIdle logs the beginning or end of a time in which a cluster has no healthy endpoint, and is not wholly
+// down.
+func (a *alarms) logIdle(g *tally.GroupChange) {
 	if g.Over {
-		a.log.Warn().Str("event", "no_healthy_endpoint_over").EmbedObject(a.outside.logged(g.Name)).Int("endpoints", g.Endpoints).Int("down", g.Down).
+		a.log.Warn().Str("event", "no_healthy_endpoint_over").EmbedObject(a.names.logFields(g.Name)).Int("endpoints", g.Endpoints).Int("down", g.Down).
 			Msg("an endpoint of a cluster is healthy again, or all are down")
 		return
 	}
-	a.log.Error().Str("event", "no_healthy_endpoint").EmbedObject(a.outside.logged(g.Name)).Int("endpoints", g.Endpoints).Int("down", g.Down).Time("since", g.Since).
+	a.log.Error().Str("event", "no_healthy_endpoint").EmbedObject(a.names.logFields(g.Name)).Int("endpoints", g.Endpoints).Int("down", g.Down).Time("since", g.Since).
 		Msg("no endpoint of a cluster is healthy: those that are not down drain")
 }
 
-// zone logs that a zone went down as a whole, or no longer is down.
-func (a *alarms) zone(g *tally.GroupChange) {
+// logZone logs the beginning or end of a time in which a zone is wholly down.
+func (a *alarms) logZone(g *tally.GroupChange) {
 	if g.Over {
 		a.log.Warn().Str("event", "zone_down_over").Str("zone", g.Name).Int("endpoints", g.Endpoints).Int("down", g.Down).
 			Msg("a zone is no longer down as a whole")
@@ -229,7 +229,7 @@ func (a *alarms) zone(g *tally.GroupChange) {
 		Msg("all endpoints in a zone are down")
 }
 
-// stateMetrics show clusters by how much of each is down, and zones that are down.
+// stateMetrics show the clusters by state, and the zones that are down.
 type stateMetrics struct {
 	states [attention.Unchecked + 1]prometheus.Gauge
 	zones  prometheus.Gauge
@@ -237,7 +237,7 @@ type stateMetrics struct {
 	short  prometheus.Gauge
 	series *series
 
-	fullAddresses, waitingEndpoints prometheus.Gauge // addresses without room for more probes, and endpoints that wait for room
+	fullAddresses, waitingEndpoints prometheus.Gauge // addresses without room for more probes, and their waiting endpoints
 }
 
 // stateNames are the names of attention.State in labels.
@@ -264,6 +264,7 @@ func newStateMetrics(f factory) stateMetrics {
 	return m
 }
 
+// set sets the metrics.
 func (m *stateMetrics) set(counts tally.Counts, zonesDown, panics int) {
 	m.zones.Set(float64(zonesDown))
 	m.panics.Set(float64(panics))

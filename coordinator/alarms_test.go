@@ -46,7 +46,7 @@ func (l *lab) wantTally() {
 // conditions returns a function that lists the changes of conditions of a kind from now on.
 func (l *lab) conditions() func(notify.Kind) []notify.Change {
 	var all []notify.Change
-	l.core.alarms.tell = func(changes []notify.Change) { all = append(all, changes...) }
+	l.core.alarms.notify = func(changes []notify.Change) { all = append(all, changes...) }
 	return func(kind notify.Kind) (found []notify.Change) {
 		for _, c := range all {
 			if c.Kind == kind {
@@ -57,14 +57,14 @@ func (l *lab) conditions() func(notify.Kind) []notify.Change {
 	}
 }
 
-// TestClustersAndZonesThatGoDownAreLogged, each once: with how many and since when.
-func TestClustersAndZonesThatGoDownAreLogged(t *testing.T) {
+// TestLogOfDownClustersAndZones covers one line for each, with the number of endpoints and the time.
+func TestLogOfDownClustersAndZones(t *testing.T) {
 	l := newLab(t)
 	var log strings.Builder
 	l.core.eventLog.log = zerolog.New(&log)
 	l.core.alarms.log = l.core.eventLog.log
 	told := map[notify.Key]bool{}
-	l.core.alarms.tell = func(all []notify.Change) {
+	l.core.alarms.notify = func(all []notify.Change) {
 		for _, c := range all {
 			told[c.Key] = !c.Ended
 		}
@@ -104,8 +104,8 @@ func TestClustersAndZonesThatGoDownAreLogged(t *testing.T) {
 	}
 }
 
-// TestTheTallyFollowsOverridesSourcesAndRestarts.
-func TestTheTallyFollowsOverridesSourcesAndRestarts(t *testing.T) {
+// TestTallyFollowsChanges covers overrides, sources and restarts.
+func TestTallyFollowsChanges(t *testing.T) {
 	l := newLab(t)
 	many := make([]string, 30)
 	for i := range many {
@@ -142,9 +142,9 @@ func TestTheTallyFollowsOverridesSourcesAndRestarts(t *testing.T) {
 	}
 }
 
-// TestSeriesOfClustersAreBounded: those that are asked for, as many as are allowed, as they
-// are now.
-func TestSeriesOfClustersAreBounded(t *testing.T) {
+// TestSeriesAreLimited covers the series of the configured clusters, up to the limit, with their present
+// values.
+func TestSeriesAreLimited(t *testing.T) {
 	l := newLab(t)
 	l.serve(web("pay-1", "10.0.0.1:80"), web("pay-2", "10.0.0.2:80"), web("pay-3", "10.0.0.3:80"), web("web", "10.0.0.4:80"))
 	l.join("c0a", "c1b", "c2c")

@@ -22,8 +22,8 @@ func (c *control) Annotate(ctx context.Context, note api.RecordedEvent) (api.Rec
 		c.store.AppendEvents([]store.Event{{
 			Time: note.Time, Kind: storev1.EventKind_NOTE, Cluster: note.Cluster, Author: note.Author, Identity: note.Identity, Text: note.Text,
 		}})
-		target, version := c.core.outside.target(health.Endpoint{Cluster: note.Cluster})
-		c.record(ctx, now, store.AuditEntry{
+		target, version := c.core.names.target(health.Endpoint{Cluster: note.Cluster})
+		c.audit(ctx, now, store.AuditEntry{
 			Action: "Annotate", Target: target, Version: version, Author: note.Author, After: note.Time.UTC().Format(time.RFC3339), Reason: note.Text,
 		})
 		return nil

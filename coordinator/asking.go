@@ -10,7 +10,7 @@ import (
 	"hdsd/peer/limit"
 )
 
-// bounded bounds the queries and watches of a service, and shows how many there are.
+// bounded sets the limits of a query service, and registers its metrics.
 func (c *Coordinator) bounded(s *api.Service) *api.Service {
 	b, l, factory := c.servers.bounds, c.started.GetLimits(), promauto.With(c.registry)
 	deaf := factory.NewCounter(prometheus.CounterOpts{
@@ -41,18 +41,17 @@ func (c *Coordinator) bounded(s *api.Service) *api.Service {
 	return s
 }
 
-// watchBuffer is how many bytes the system may keep for a watcher that does not read. It has
-// room for what is written at once while the client has not read what was written before:
-// who writes must not wait for it.
+// watchBuffer is the size of the send buffer of a watch in the kernel, in bytes. It has room for all bytes
+// that hdsd writes at once before the client reads, so that the writer does not wait.
 const watchBuffer = 128 << 10
 
-// shallow lets the system keep less for watchers than it likes to, or one that never
-// reads would be taken for a good one for megabytes.
-func shallow(next http.Handler) http.Handler {
+// shrinkBuffers reduces the send buffers of watches. With the default of the kernel, hdsd would notice a
+// client that does not read only after megabytes.
+func shrinkBuffers(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if c, ok := r.Context().Value(connectionKey{}).(*limit.Conn); ok && r.URL.Path == api.WatchPath {
 			if tcp, ok := c.Conn.(interface{ SetWriteBuffer(bytes int) error }); ok {
-				_ = tcp.SetWriteBuffer(watchBuffer) // it is only an economy
+				_ = tcp.SetWriteBuffer(watchBuffer) // works without, only later
 			}
 		}
 		next.ServeHTTP(w, r)

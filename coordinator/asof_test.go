@@ -33,7 +33,7 @@ func flapped(t *testing.T, cluster string) (s *site, address string, seen []*hds
 	return s, address, seen
 }
 
-func TestAskingAboutThePast(t *testing.T) {
+func TestQueriesOfThePast(t *testing.T) {
 	t.Parallel()
 	s, address, seen := flapped(t, "web")
 	query := hdsdv1.NewQueryClient(s.dial())
@@ -118,7 +118,7 @@ func TestAskingAboutThePast(t *testing.T) {
 	}
 }
 
-func TestClientsAreListed(t *testing.T) {
+func TestClientsList(t *testing.T) {
 	t.Parallel()
 	address, _ := upstream(t)
 	s := newSite(t, t.TempDir(), quick, static("web", address))

@@ -11,11 +11,11 @@ import (
 	"hdsd/store"
 )
 
-// record adds a change to the audit. It does not wait for the disk: what was changed is
-// flushed afterwards, and the entry with it.
-func (c *control) record(ctx context.Context, now time.Time, e store.AuditEntry) {
-	by := peer.FromContext(ctx)
-	e.Time, e.Identity, e.Address, e.Author = now.UTC().Round(0), by.Identity, by.Address, cmp.Or(e.Author, by.Identity)
+// audit adds an entry to the audit. It does not wait for the disk: the caller flushes the change, and the
+// entry with it.
+func (c *control) audit(ctx context.Context, now time.Time, e store.AuditEntry) {
+	caller := peer.FromContext(ctx)
+	e.Time, e.Identity, e.Address, e.Author = now.UTC().Round(0), caller.Identity, caller.Address, cmp.Or(e.Author, caller.Identity)
 	c.store.AppendAudit(e)
 	c.core.log.Info().Str("event", "audit").Str("identity", e.Identity).Str("address", e.Address).Str("author", e.Author).
 		Str("action", e.Action).Str("target", e.Target).Str("cluster_version", e.Version).Str("before", e.Before).
@@ -35,13 +35,13 @@ func (c *control) Audit(_ context.Context, q api.AuditQuery) ([]api.AuditEntry, 
 	return shown, more, err
 }
 
-// told describes something in force; it is empty for nil.
-func told[T any, P interface {
+// describe returns a value as text; empty for nil.
+func describe[T any, P interface {
 	*T
 	fmt.Stringer
-}](in P) string {
-	if in == nil {
+}](value P) string {
+	if value == nil {
 		return ""
 	}
-	return in.String()
+	return value.String()
 }

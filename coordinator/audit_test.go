@@ -12,9 +12,9 @@ import (
 	hdsdv1 "hdsd/gen/hdsd/v1"
 )
 
-// TestEveryChangeIsAudited makes each change over REST or gRPC, and restarts hdsd: who did
-// what is on disk with the change.
-func TestEveryChangeIsAudited(t *testing.T) {
+// TestChangesAreAudited makes each change over REST or gRPC, and restarts hdsd. The entry of the audit is on
+// disk with the change.
+func TestChangesAreAudited(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	s := newSite(t, dir, quick, static("web", "127.0.0.1:1", "127.0.0.1:2"))

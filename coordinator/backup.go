@@ -20,7 +20,7 @@ import (
 	"hdsd/store"
 )
 
-// backups hands out copies of the database, one at a time.
+// backups makes copies of the database for clients, one at a time.
 type backups struct {
 	store    *store.Store
 	stopping <-chan struct{}
@@ -29,8 +29,8 @@ type backups struct {
 	busy     atomic.Bool
 }
 
-func newBackups(from *store.Store, stopping <-chan struct{}, to prometheus.Registerer, log zerolog.Logger) *backups {
-	return &backups{store: from, stopping: stopping, log: log, last: promauto.With(to).NewGauge(prometheus.GaugeOpts{
+func newBackups(s *store.Store, stopping <-chan struct{}, to prometheus.Registerer, log zerolog.Logger) *backups {
+	return &backups{store: s, stopping: stopping, log: log, last: promauto.With(to).NewGauge(prometheus.GaugeOpts{
 		Name: "hdsd_last_backup_timestamp_seconds", Help: "When a client last took a whole copy of the database; 0 if none did since the start.",
 	})}
 }
@@ -39,17 +39,17 @@ func newBackups(from *store.Store, stopping <-chan struct{}, to prometheus.Regis
 func (c *control) Backup(ctx context.Context) (api.Copy, error) {
 	copied, err := c.begin(ctx)
 	if err == nil {
-		c.record(ctx, time.Now(), store.AuditEntry{Action: "Backup", After: fmt.Sprintf("%d bytes", copied.Size())})
+		c.audit(ctx, time.Now(), store.AuditEntry{Action: "Backup", After: fmt.Sprintf("%d bytes", copied.Size())})
 	}
 	return copied, err
 }
 
-// begin makes the copy that a client takes.
+// begin makes a copy for a client.
 func (c *backups) begin(ctx context.Context) (api.Copy, error) {
 	if !c.busy.CompareAndSwap(false, true) {
 		return nil, reason.New(codes.ResourceExhausted, reason.BackupRuns, "another backup is in progress: try again when it is done")
 	}
-	d := &backup{from: c, began: time.Now()}
+	d := &backup{backups: c, start: time.Now()}
 	if p, ok := peer.FromContext(ctx); ok {
 		d.client = p.Addr.String()
 	}
@@ -58,9 +58,9 @@ func (c *backups) begin(ctx context.Context) (api.Copy, error) {
 	file, err := c.store.Copy(d.ctx)
 	if err == nil {
 		d.file = file
-		var about os.FileInfo
-		if about, err = file.Stat(); err == nil {
-			d.size = about.Size()
+		var info os.FileInfo
+		if info, err = file.Stat(); err == nil {
+			d.size = info.Size()
 			return d, nil
 		}
 	}
@@ -76,19 +76,19 @@ func (c *backups) begin(ctx context.Context) (api.Copy, error) {
 
 // backup is a copy on its way to a client.
 type backup struct {
-	from   *backups
-	client string
-	began  time.Time
-	ctx    context.Context
-	cancel context.CancelCauseFunc
-	file   *os.File // nil if it could not be made
-	size   int64
+	backups *backups
+	client  string // address
+	start   time.Time
+	ctx     context.Context
+	cancel  context.CancelCauseFunc
+	file    *os.File // nil if the copy failed
+	size    int64
 }
 
 // watch ends the backup when hdsd stops. It returns when the backup is closed.
 func (d *backup) watch() {
 	select {
-	case <-d.from.stopping:
+	case <-d.backups.stopping:
 		d.cancel(ErrStopping)
 	case <-d.ctx.Done():
 	}
@@ -112,14 +112,14 @@ func (d *backup) Read(p []byte) (int, error) {
 func (d *backup) Close(failure error) {
 	d.cancel(nil)
 	if d.file != nil {
-		_ = d.file.Close() // hdsd only read it
+		_ = d.file.Close() // opened for reading only
 	}
 	if failure != nil {
-		d.from.log.Warn().Str("event", "backup_failed").Str("client", d.client).Err(failure).Msg("a client did not get its copy of the database")
+		d.backups.log.Warn().Str("event", "backup_failed").Str("client", d.client).Err(failure).Msg("a client did not get its copy of the database")
 	} else {
-		d.from.log.Info().Str("event", "backup").Str("client", d.client).Int64("bytes", d.size).Dur("took", time.Since(d.began)).
+		d.backups.log.Info().Str("event", "backup").Str("client", d.client).Int64("bytes", d.size).Dur("took", time.Since(d.start)).
 			Msg("a client took a copy of the database")
-		d.from.last.SetToCurrentTime()
+		d.backups.last.SetToCurrentTime()
 	}
-	d.from.busy.Store(false)
+	d.backups.busy.Store(false)
 }

@@ -12,9 +12,8 @@ import (
 	"hdsd/store"
 )
 
-// BenchmarkBackup takes copies of a million transitions while 1,000 a second
-// are written, checks them and puts them in place; it also measures how long
-// the writer takes to have something on disk meanwhile.
+// BenchmarkBackup copies a million transitions while hdsd records 1,000 a second, checks the copies and
+// restores them. It also measures the delay of the writer meanwhile.
 func BenchmarkBackup(b *testing.B) {
 	a, path := newArchive(b, askedClusters, askedPeriod, (*archive).transition), filepath.Join(b.TempDir(), "copy.db")
 	defer a.write()()

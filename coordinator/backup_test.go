@@ -104,9 +104,9 @@ func TestBackupEndsWhenHdsdStops(t *testing.T) {
 	}
 }
 
-// TestBackupIsOfOneMoment: what is recorded while a client is slow is
-// not in its copy, and is in the next.
-func TestBackupIsOfOneMoment(t *testing.T) {
+// TestBackupIsConsistent covers a slow client: transitions during its backup are not in the copy, and are in
+// the next one.
+func TestBackupIsConsistent(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, fat(t), quick, static("web", "127.0.0.1:1"))
 	s.ready()

@@ -59,7 +59,7 @@ func BenchmarkFirstApply(b *testing.B) {
 	}
 }
 
-func BenchmarkOneEndpointChanges(b *testing.B) {
+func BenchmarkChangeEndpoint(b *testing.B) {
 	l, clusters := large(b)
 	l.serve(clusters...)
 	l.pass(settle + 15*report) // until every cluster is tried
@@ -78,7 +78,7 @@ func BenchmarkOneEndpointChanges(b *testing.B) {
 	b.ReportMetric(float64(own.Microseconds())/float64(b.N), "core-µs/op")
 }
 
-func BenchmarkOneClusterComesAndGoes(b *testing.B) {
+func BenchmarkAddAndRemoveCluster(b *testing.B) {
 	l, clusters := large(b)
 	l.serve(clusters...)
 	l.pass(settle + 15*report) // until every cluster is tried
@@ -111,9 +111,9 @@ func BenchmarkReportWithoutChange(b *testing.B) {
 	}
 }
 
-// BenchmarkReportWithAFlip takes one endpoint down and up again: from the votes of its
-// checkers to the EDS server and the store's queue.
-func BenchmarkReportWithAFlip(b *testing.B) {
+// BenchmarkReportWithFlip takes one endpoint down and up: from the votes of its checkers to the EDS server
+// and the queue of the store.
+func BenchmarkReportWithFlip(b *testing.B) {
 	var addresses []string
 	for i := range 100 {
 		addresses = append(addresses, fmt.Sprintf("10.0.0.%d:80", i))
@@ -154,7 +154,7 @@ func (c *countingCore) Ask(ctx context.Context, question func(query.State)) erro
 	return c.Core.Ask(ctx, question)
 }
 
-func BenchmarkFindTheUnhealthyAmongAll(b *testing.B) {
+func BenchmarkFindUnhealthy(b *testing.B) {
 	l, clusters := large(b)
 	l.serve(clusters...)
 	l.pass(settle + 15*report) // until every cluster is tried
@@ -169,8 +169,8 @@ func BenchmarkFindTheUnhealthyAmongAll(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(core.asked), "µs/step")
 }
 
-// BenchmarkListUnchecked lists 100 endpoints that nobody checks, among a thousand and among
-// 50,000. What a row costs does not depend on the others.
+// BenchmarkListUnchecked lists 100 unchecked endpoints, among a thousand and among 50,000. The cost of a row
+// does not depend on the others.
 func BenchmarkListUnchecked(b *testing.B) {
 	for _, clusters := range []int{10, 500} {
 		b.Run(fmt.Sprint(100*clusters), func(b *testing.B) {

@@ -62,10 +62,9 @@ func (l *lab) wantBlind(want float64) {
 	}
 }
 
-// TestTheBlindAreOutnumbered: where two of an endpoint's three checkers are blind,
-// two others check it too, and hdsd sees its outage. When the two see one, the plan is as
-// before.
-func TestTheBlindAreOutnumbered(t *testing.T) {
+// TestBlindCheckersAreOutnumbered covers an endpoint with two blind checkers of three: two substitutes check
+// it, and hdsd sees its outage. The plan returns when the blind checkers see an outage.
+func TestBlindCheckersAreOutnumbered(t *testing.T) {
 	l, both := stuckLab(t, "c0a", "c1b")
 	var log strings.Builder
 	l.core.eventLog.log = zerolog.New(&log)
@@ -107,9 +106,9 @@ func TestTheBlindAreOutnumbered(t *testing.T) {
 	}
 }
 
-// TestABlindCheckerThatIsDistrusted is replaced everywhere, and outnumbered again when
-// that is over.
-func TestABlindCheckerThatIsDistrusted(t *testing.T) {
+// TestDistrustedBlindChecker covers a distrusted blind checker: substitutes replace it everywhere, and
+// outnumber it again afterwards.
+func TestDistrustedBlindChecker(t *testing.T) {
 	l, both := stuckLab(t, "c0a", "c1b")
 	all := slices.Concat(stuckClusters["web"], stuckClusters["pay"])
 	l.pass(30 * time.Second)
@@ -129,8 +128,8 @@ func TestABlindCheckerThatIsDistrusted(t *testing.T) {
 	}
 }
 
-// TestTheBlindAreShown with the reason, and as believed.
-func TestTheBlindAreShown(t *testing.T) {
+// TestBlindCheckersAreShown covers the reason in queries, where blind checkers stay believed.
+func TestBlindCheckersAreShown(t *testing.T) {
 	l, _ := stuckLab(t, "c0a", "c1b")
 	l.pass(30 * time.Second)
 	shown, err := l.backend().Checkers(t.Context())

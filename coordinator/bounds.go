@@ -16,30 +16,30 @@ import (
 	"hdsd/peer/limit/inflight"
 )
 
-// bounds makes the pools that callers share, and shows whom they refuse.
+// bounds makes the pools that callers share, and counts refusals.
 type bounds struct {
-	to      prometheus.Registerer
-	log     zerolog.Logger
-	refused *prometheus.CounterVec
-	bytes   *inflight.Budget // of gRPC messages
-	answers *limit.Room      // of responses of the relay's control plane: as many bytes as of messages
-	bodies  *rest.Budget     // of REST requests: the same bytes
+	registerer prometheus.Registerer
+	log        zerolog.Logger
+	refused    *prometheus.CounterVec
+	bytes      *inflight.Budget // for gRPC messages
+	answers    *limit.Room      // for responses of the relay's control plane; as large as bytes
+	bodies     *rest.Budget     // for REST requests; shares the room of bytes
 
 	requests refusals
 	streams  *streamBounds
-	names    *limit.Pool // of resources that hdsd does not know
-	told     limit.Pace  // of tellWaiting
+	names    *limit.Pool // names of unknown resources
+	waitPace limit.Pace  // of the lines of logWaiting
 }
 
-func newBounds(to prometheus.Registerer, log zerolog.Logger, l *configv1.Limits, memory uint64) *bounds {
-	b := &bounds{to: to, log: log, refused: promauto.With(to).NewCounterVec(prometheus.CounterOpts{
+func newBounds(registerer prometheus.Registerer, log zerolog.Logger, l *configv1.Limits, memory uint64) *bounds {
+	b := &bounds{registerer: registerer, log: log, refused: promauto.With(registerer).NewCounterVec(prometheus.CounterOpts{
 		Name: "hdsd_limit_refusals_total", Help: "What was refused, or ended to make room, because of a limit, by the field of the limit.",
 	}, []string{"limit"})}
-	b.requests.log, b.told.Interval = log, time.Minute
+	b.requests.log, b.waitPace.Interval = log, time.Minute
 	b.answers = limit.NewRoom(config.BytesInFlight(l, memory))
 	b.bytes = b.inFlight(l, memory)
 	b.bodies = rest.NewBudget(b.bytes.Room)
-	b.bodies.Refused = b.requests.byREST
+	b.bodies.Refused = b.requests.reportREST
 	b.streams = b.streamBounds(l)
 	b.bytes.Connections = b.pool(limit.Limit{
 		Unit: "connections", PerCallerField: "limits.max_connections_per_caller", PerCaller: int64(l.GetMaxConnectionsPerCaller()),
@@ -51,7 +51,7 @@ func newBounds(to prometheus.Registerer, log zerolog.Logger, l *configv1.Limits,
 	return b
 }
 
-// pool makes a pool. Its fields are counted from the start.
+// pool makes a pool. The series of its fields exist from the start.
 func (b *bounds) pool(l limit.Limit) *limit.Pool {
 	for _, field := range []string{l.Field, l.PerCallerField} {
 		if field != "" {
@@ -66,17 +66,17 @@ func (b *bounds) pool(l limit.Limit) *limit.Pool {
 	return limit.NewPool(l)
 }
 
-// longWait is how long a message may wait for room before that needs attention.
+// longWait is the time after which a message that waits for room needs attention.
 const longWait = time.Second
 
-// waiting returns the caller whose message waits longest for room, and the caller whose response of
-// the relay's control plane does. A caller that waits for less than longWait has no reason.
+// waiting returns the callers whose message, and whose response of the relay's control plane, wait longest for
+// room. The reason is empty for a wait shorter than longWait.
 func (b *bounds) waiting(now time.Time) (messages, answers attention.Named) {
 	return longestWait(b.bytes.Room, now, "%d messages wait for room among the bytes in flight, and their senders with them"),
 		longestWait(b.answers, now, "%d responses of the relay's control plane wait for room among the bytes in flight, and data planes for them")
 }
 
-// longestWait returns the caller that waits longest in a room. The reason takes the number of waiters.
+// longestWait returns the caller that waits longest for room. The format takes the number of waiting callers.
 func longestWait(room *limit.Room, now time.Time, format string) attention.Named {
 	w := room.Waiting()
 	if w.Count == 0 || now.Sub(w.Since) < longWait {
@@ -85,41 +85,42 @@ func longestWait(room *limit.Room, now time.Time, format string) attention.Named
 	return attention.Named{Name: limit.Name(w.Caller), Since: w.Since, Reason: fmt.Sprintf(format, w.Count)}
 }
 
-// tellWaiting logs that messages or responses wait, once a minute.
-func (b *bounds) tellWaiting(now time.Time) {
+// logWaiting logs waiting messages and responses, at most once a minute.
+func (b *bounds) logWaiting(now time.Time) {
 	messages, answers := b.waiting(now)
 	if messages.Reason+answers.Reason == "" {
 		return
 	}
-	if _, ok := b.told.Next(now); !ok {
+	if _, ok := b.waitPace.Next(now); !ok {
 		return
 	}
-	b.tell(messages, b.bytes.Room)
-	b.tell(answers, b.answers)
+	b.logWait(messages, b.bytes.Room)
+	b.logWait(answers, b.answers)
 }
 
-func (b *bounds) tell(w attention.Named, room *limit.Room) {
+// logWait logs the longest wait for a room, if it has a reason.
+func (b *bounds) logWait(w attention.Named, room *limit.Room) {
 	if w.Reason != "" {
 		b.log.Warn().Str("event", "messages_wait").Str("limit", bytesInFlight).Str("caller", w.Name).Time("since", w.Since).
 			Int("count", room.Waiting().Count).Msg(w.Reason + ": raise limits.max_bytes_in_flight if that lasts")
 	}
 }
 
-// bytesInFlight is the field of the bytes that are in flight.
+// bytesInFlight is the name of the setting.
 const bytesInFlight = "limits.max_bytes_in_flight"
 
-// bytesPerReported is what a report has for each endpoint, as a rule.
-const bytesPerReported = 100
+// bytesPerEndpoint is the usual size of an endpoint in a report.
+const bytesPerEndpoint = 100
 
-// inFlight bounds the bytes that are in flight. The memory that there is may be unknown, 0.
+// inFlight makes the budget of bytes in flight. The memory is 0 if unknown.
 func (b *bounds) inFlight(l *configv1.Limits, memory uint64) *inflight.Budget {
 	bytes := config.BytesInFlight(l, memory)
 	budget := inflight.NewBudget(bytes)
-	b.log.Info().Str("event", "bytes_in_flight").Int64("bytes", bytes).Int64("endpoints", budget.Room.Common()/bytesPerReported).
+	b.log.Info().Str("event", "bytes_in_flight").Int64("bytes", bytes).Int64("endpoints", budget.Room.Common()/bytesPerEndpoint).
 		Msg("so many bytes may be in flight, which is room for reports of so many endpoints at a time; more wait")
 	b.refused.WithLabelValues(bytesInFlight)
 	gauge := func(name, help string, value func() float64) {
-		promauto.With(b.to).NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value)
+		promauto.With(b.registerer).NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value)
 	}
 	gauge("hdsd_bytes_in_flight", "Bytes of gRPC messages and REST requests that are on their way or not yet processed.",
 		func() float64 { return float64(budget.Room.Taken()) })
@@ -136,7 +137,7 @@ func (b *bounds) inFlight(l *configv1.Limits, memory uint64) *inflight.Budget {
 		return seconds
 	})
 	budget.Largest, budget.LargestField = int(l.GetMaxMessageBytes()), "limits.max_message_bytes"
-	budget.Refused = func(caller string, err error) { b.requests.tell(caller, "", err) }
+	budget.Refused = func(caller string, err error) { b.requests.report(caller, "", err) }
 	var lines limit.Pace
 	budget.Late = func(caller string, bytes int) {
 		b.refused.WithLabelValues(bytesInFlight).Inc()

@@ -20,54 +20,55 @@ import (
 	"hdsd/peer/limit"
 )
 
-// refusals logs requests that are refused because they hold or ask for too much.
+// refusals logs requests that hdsd refuses because of their size or their demands.
 type refusals struct {
 	log   zerolog.Logger
 	lines limit.Pace
 }
 
-// tell logs a refusal. Its reason says what the limit is, and what to do about it. Those
-// of a pool are logged by the pool, as limit_reached.
-func (r *refusals) tell(from, call string, err error) {
+// report logs a refusal, whose reason names the limit and a remedy. It leaves out refusals of pools, which log
+// them as limit_reached.
+func (r *refusals) report(caller, call string, err error) {
 	if pooled := (*limit.Error)(nil); status.Code(err) != codes.ResourceExhausted || errors.As(err, &pooled) {
 		return
 	}
-	r.lines.Warn(time.Now(), &r.log, "request_refused").Str("caller", limit.Name(from)).Str("call", call).
+	r.lines.Warn(time.Now(), &r.log, "request_refused").Str("caller", limit.Name(caller)).Str("call", call).
 		Str("reason", rest.Brief(status.Convert(err).Message())).
 		Msg("refused a request that holds or asks for too much")
 }
 
-func (r *refusals) byREST(q *http.Request, err error) {
-	r.tell(peer.OfRequest(q).Key(), q.URL.Path, err)
+// reportREST logs the refusal of a REST request.
+func (r *refusals) reportREST(q *http.Request, err error) {
+	r.report(peer.OfRequest(q).Key(), q.URL.Path, err)
 }
 
-// options are those of the gRPC server, by the caller that the guard knows.
+// options returns the options of the gRPC server. They come after the guard, which knows the caller.
 func (r *refusals) options() []grpc.ServerOption {
 	return []grpc.ServerOption{
 		grpc.ChainUnaryInterceptor(func(ctx context.Context, m any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
 			answer, err := handle(ctx, m)
-			r.called(ctx, info.FullMethod, err)
+			r.reportCall(ctx, info.FullMethod, err)
 			return answer, err
 		}),
 		grpc.ChainStreamInterceptor(func(server any, s grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
-			err := handle(server, &received{s, func(err error) error { return r.decoded(s.Context(), info.FullMethod, err) }})
-			r.called(s.Context(), info.FullMethod, err)
+			err := handle(server, &observedStream{s, func(err error) error { return r.decoded(s.Context(), info.FullMethod, err) }})
+			r.reportCall(s.Context(), info.FullMethod, err)
 			return err
 		}),
 	}
 }
 
-// called logs a refused call. The calls of checkers have events of their own.
-func (r *refusals) called(ctx context.Context, method string, err error) {
+// reportCall logs the refusal of a gRPC call. Calls of checkers have events of their own.
+func (r *refusals) reportCall(ctx context.Context, method string, err error) {
 	if err != nil && !strings.HasPrefix(method, checkersPrefix) {
-		r.tell(peer.FromContext(ctx).Key(), method, err)
+		r.report(peer.FromContext(ctx).Key(), method, err)
 	}
 }
 
 var checkersPrefix = "/" + healthv3.HealthDiscoveryService_ServiceDesc.ServiceName + "/"
 
-// registrar registers services. It logs unary requests that are too large to decode: grpc
-// decodes them before any interceptor sees them.
+// registrar registers services, and logs unary requests that are too large to decode. grpc decodes requests
+// before it calls interceptors.
 type registrar struct {
 	grpc.ServiceRegistrar
 	refusals *refusals
@@ -83,7 +84,7 @@ func (r *registrar) RegisterService(generated *grpc.ServiceDesc, server any) {
 		m.Handler = func(server any, ctx context.Context, decode func(any) error, intercept grpc.UnaryServerInterceptor) (any, error) {
 			return handle(server, ctx, func(m any) error {
 				err := wire.Refusal(decode(m))
-				r.refusals.called(ctx, call, err)
+				r.refusals.reportCall(ctx, call, err)
 				return err
 			}, intercept)
 		}
@@ -91,21 +92,21 @@ func (r *registrar) RegisterService(generated *grpc.ServiceDesc, server any) {
 	r.ServiceRegistrar.RegisterService(&service, server)
 }
 
-// decoded gives the error of a message that may be refused because of its size when it is decoded.
-// grpc ends the stream then, before its handler returns.
+// decoded returns the error of decoding a message of a stream. It logs a refusal because of the size; grpc
+// ends the stream then, before the handler returns.
 func (r *refusals) decoded(ctx context.Context, call string, err error) error {
-	refused := wire.Refusal(err)
-	if refused != err { //nolint:errorlint // it is the same unless it is a refusal
-		r.called(ctx, call, refused)
+	refusal := wire.Refusal(err)
+	if refusal != err { //nolint:errorlint // identical unless it is a refusal
+		r.reportCall(ctx, call, refusal)
 	}
-	return refused
+	return refusal
 }
 
-// received is a stream that sees what came of each message, and may replace the error.
-type received struct {
+// observedStream passes the error of each received message through a function.
+type observedStream struct {
 	grpc.ServerStream
-	see func(error) error
+	observe func(error) error
 }
 
 // RecvMsg implements grpc.ServerStream.
-func (r *received) RecvMsg(m any) error { return r.see(r.ServerStream.RecvMsg(m)) }
+func (r *observedStream) RecvMsg(m any) error { return r.observe(r.ServerStream.RecvMsg(m)) }

@@ -15,7 +15,7 @@ import (
 	"hdsd/peer/limit"
 )
 
-// TestRefusedRequestsAreLogged once a second, by caller, call and reason.
+// TestRefusedRequestsAreLogged covers a line a second with the caller, the call and the reason.
 func TestRefusedRequestsAreLogged(t *testing.T) {
 	ctx := peer.With(context.Background(), peer.Caller{Address: "10.0.0.1:1"})
 	for name, c := range map[string]struct {
@@ -23,18 +23,18 @@ func TestRefusedRequestsAreLogged(t *testing.T) {
 		want string
 	}{
 		"a call": {func(r *refusals) {
-			r.called(ctx, "/a.B/C", rest.TooLarge("too many: raise limits.x"))
-			r.called(ctx, "/a.B/C", rest.TooLarge("not again within a second"))
+			r.reportCall(ctx, "/a.B/C", rest.TooLarge("too many: raise limits.x"))
+			r.reportCall(ctx, "/a.B/C", rest.TooLarge("not again within a second"))
 		}, `{"level":"warn","event":"request_refused","caller":"caller \"connection 10.0.0.1:1\"","call":"/a.B/C","reason":"too many: raise limits.x","more":0,"message":"refused a request that holds or asks for too much"}`},
 		"a request by REST": {func(r *refusals) {
 			q := httptest.NewRequest("POST", "/v3/x", nil)
-			r.byREST(q.WithContext(ctx), rest.TooLarge("too long"))
+			r.reportREST(q.WithContext(ctx), rest.TooLarge("too long"))
 		}, `"call":"/v3/x","reason":"too long"`},
-		"another error":          {func(r *refusals) { r.called(ctx, "/a.B/C", status.Error(codes.InvalidArgument, "no")) }, ""},
-		"success":                {func(r *refusals) { r.called(ctx, "/a.B/C", nil) }, ""},
-		"what a pool has logged": {func(r *refusals) { r.called(ctx, "/a.B/C", &limit.Error{}) }, ""},
+		"another error":          {func(r *refusals) { r.reportCall(ctx, "/a.B/C", status.Error(codes.InvalidArgument, "no")) }, ""},
+		"success":                {func(r *refusals) { r.reportCall(ctx, "/a.B/C", nil) }, ""},
+		"what a pool has logged": {func(r *refusals) { r.reportCall(ctx, "/a.B/C", &limit.Error{}) }, ""},
 		"a checker's report": {func(r *refusals) {
-			r.called(ctx, checkersPrefix+"StreamHealthCheck", rest.TooLarge("report_refused has it"))
+			r.reportCall(ctx, checkersPrefix+"StreamHealthCheck", rest.TooLarge("report_refused has it"))
 		}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -31,8 +31,8 @@ func (h heldBackend) Clusters(context.Context, api.ClusterQuery) ([]api.Cluster,
 	return nil, false, nil
 }
 
-// TestQueriesAreBoundedAsConfigured, and the metrics and the log show it.
-func TestQueriesAreBoundedAsConfigured(t *testing.T) {
+// TestQueryLimits covers the configured limits, their metrics and the log.
+func TestQueryLimits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
 		c := &Coordinator{log: zerolog.New(&log), registry: prometheus.NewRegistry(), started: &configv1.Config{Limits: &configv1.Limits{
@@ -100,9 +100,9 @@ func sumOf(t *testing.T, from prometheus.Gatherer, name string) (sum float64) {
 	return sum
 }
 
-// TestWhoWaitsIsTold: in the log once a minute, by metrics, and to whoever asks what needs
-// attention. The same holds for responses of the relay's control plane.
-func TestWhoWaitsIsTold(t *testing.T) {
+// TestLongestWaitIsShown covers the log once a minute, the metrics and the attention of callers that wait for
+// room. It covers responses of the relay's control plane too.
+func TestLongestWaitIsShown(t *testing.T) {
 	for _, relayed := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			var log bytes.Buffer
@@ -114,7 +114,7 @@ func TestWhoWaitsIsTold(t *testing.T) {
 			}
 			check := func(what string, waiting bool, lines int) {
 				t.Helper()
-				b.tellWaiting(time.Now())
+				b.logWaiting(time.Now())
 				w, other := b.waiting(time.Now())
 				if relayed {
 					w, other = other, w

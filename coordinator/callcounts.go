@@ -10,15 +10,15 @@ import (
 	"google.golang.org/grpc"
 )
 
-// callCounts are the metrics of gRPC calls. Those of a call are looked up once, when it
-// begins: a stream has many messages.
+// callCounts holds the metrics of gRPC calls. A call looks its counters up once, at its beginning, since a
+// stream has many messages.
 type callCounts struct {
 	started, handled, received, sent *prometheus.CounterVec
-	took                             *prometheus.HistogramVec
+	duration                         *prometheus.HistogramVec
 }
 
-func newCallCounts(to prometheus.Registerer) *callCounts {
-	factory, labels := promauto.With(to), []string{"grpc_type", "grpc_service", "grpc_method"}
+func newCallCounts(registerer prometheus.Registerer) *callCounts {
+	factory, labels := promauto.With(registerer), []string{"grpc_type", "grpc_service", "grpc_method"}
 	counter := func(name, help string, more ...string) *prometheus.CounterVec {
 		return factory.NewCounterVec(prometheus.CounterOpts{Name: "hdsd_grpc_server_" + name, Help: help}, append(labels, more...))
 	}
@@ -27,7 +27,7 @@ func newCallCounts(to prometheus.Registerer) *callCounts {
 		handled:  counter("handled_total", "gRPC calls that ended, by status.", "grpc_code"),
 		received: counter("msg_received_total", "Messages of gRPC calls that were received."),
 		sent:     counter("msg_sent_total", "Messages of gRPC calls that were sent."),
-		took: factory.NewHistogramVec(prometheus.HistogramOpts{
+		duration: factory.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "hdsd_grpc_server_handling_seconds", Help: "How long gRPC calls took.", Buckets: seconds,
 		}, labels),
 	}
@@ -37,10 +37,11 @@ func newCallCounts(to prometheus.Registerer) *callCounts {
 type call struct {
 	counts         *callCounts
 	labels         []string
-	began          time.Time
+	start          time.Time
 	received, sent prometheus.Counter
 }
 
+// begin counts the beginning of a call.
 func (c *callCounts) begin(kind, method string) *call {
 	service, method, _ := strings.Cut(strings.TrimPrefix(method, "/"), "/")
 	labels := []string{kind, service, method}
@@ -48,11 +49,13 @@ func (c *callCounts) begin(kind, method string) *call {
 	return &call{c, labels, time.Now(), c.received.WithLabelValues(labels...), c.sent.WithLabelValues(labels...)}
 }
 
+// end counts the end of a call.
 func (c *call) end(err error) {
 	c.counts.handled.WithLabelValues(append(c.labels, statusOf(err).Code().String())...).Inc()
-	c.counts.took.WithLabelValues(c.labels...).Observe(time.Since(c.began).Seconds())
+	c.counts.duration.WithLabelValues(c.labels...).Observe(time.Since(c.start).Seconds())
 }
 
+// unary is the interceptor for unary calls.
 func (c *callCounts) unary(ctx context.Context, m any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
 	call := c.begin("unary", info.FullMethod)
 	call.received.Inc()
@@ -64,14 +67,16 @@ func (c *callCounts) unary(ctx context.Context, m any, info *grpc.UnaryServerInf
 	return answer, err
 }
 
+// stream is the interceptor for streams.
 func (c *callCounts) stream(server any, s grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
-	call := c.begin(kindOf(info), info.FullMethod)
-	err := handle(server, &countedCall{s, call})
+	call := c.begin(streamType(info), info.FullMethod)
+	err := handle(server, &countedStream{s, call})
 	call.end(err)
 	return err
 }
 
-func kindOf(info *grpc.StreamServerInfo) string {
+// streamType returns the kind of a stream as a label.
+func streamType(info *grpc.StreamServerInfo) string {
 	switch {
 	case !info.IsServerStream:
 		return "client_stream"
@@ -82,14 +87,14 @@ func kindOf(info *grpc.StreamServerInfo) string {
 	}
 }
 
-// countedCall is a stream whose messages are counted.
-type countedCall struct {
+// countedStream counts the messages of a stream.
+type countedStream struct {
 	grpc.ServerStream
 	call *call
 }
 
 // RecvMsg implements grpc.ServerStream.
-func (s *countedCall) RecvMsg(m any) error {
+func (s *countedStream) RecvMsg(m any) error {
 	err := s.ServerStream.RecvMsg(m)
 	if err == nil {
 		s.call.received.Inc()
@@ -98,7 +103,7 @@ func (s *countedCall) RecvMsg(m any) error {
 }
 
 // SendMsg implements grpc.ServerStream.
-func (s *countedCall) SendMsg(m any) error {
+func (s *countedStream) SendMsg(m any) error {
 	err := s.ServerStream.SendMsg(m)
 	if err == nil {
 		s.call.sent.Inc()

@@ -31,11 +31,11 @@ func (f *failing) over(n int) error {
 	return nil
 }
 
-func TestCallsAreCounted(t *testing.T) {
+func TestCallCounts(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	c := newCallCounts(registry)
 	stream := func(info *grpc.StreamServerInfo, answer error) {
-		info.FullMethod = "/a.B/" + kindOf(info)
+		info.FullMethod = "/a.B/" + streamType(info)
 		err := c.stream(nil, &failing{}, info, func(_ any, s grpc.ServerStream) error {
 			for s.RecvMsg(nil) == nil {
 			}
@@ -85,12 +85,12 @@ hdsd_grpc_server_started_total{grpc_method="server_stream",grpc_service="a.B",gr
 		"hdsd_grpc_server_msg_received_total", "hdsd_grpc_server_msg_sent_total", "hdsd_grpc_server_started_total"); err != nil {
 		t.Error(err)
 	}
-	if n := testutil.CollectAndCount(c.took); n != 4 {
+	if n := testutil.CollectAndCount(c.duration); n != 4 {
 		t.Errorf("%d methods have a time, want 4", n)
 	}
 }
 
-// BenchmarkCounts is what counting adds to a message in each direction.
+// BenchmarkCounts measures the cost of counting a message in each direction.
 func BenchmarkCounts(b *testing.B) {
 	b.ReportAllocs()
 	c := newCallCounts(prometheus.NewRegistry())

@@ -19,24 +19,22 @@ import (
 	"hdsd/internal/reason"
 )
 
-// seconds are the histogram buckets of durations, from what one operation takes to
-// what people notice.
+// seconds are the histogram buckets of durations, from single operations to times that people notice.
 var seconds = []float64{0.0001, 0.001, 0.01, 0.1, 1, 10}
 
-// calls counts the calls of both servers. A call that panics fails alone, and defer
-// releases what its handler holds. A panic in a stream's own goroutine or in the core
-// ends the process: they change shared state, and a new process with the last known
-// health is better than a wrong one.
+// calls counts the calls of both servers. A call that panics fails alone, and its deferred functions release
+// its resources. A panic in the goroutine of a stream or in the core ends the process: they change shared
+// state, and a new process with the last known health is better than a wrong one.
 type calls struct {
-	log      zerolog.Logger
-	counts   *callCounts
-	http     *prometheus.CounterVec
-	panics   prometheus.Counter
-	closed   prometheus.Counter
-	ended    *prometheus.CounterVec // by listener and reason
-	insecure *prometheus.GaugeVec   // by listener
-	expiry   *expiry
-	unserved *unserved
+	log              zerolog.Logger
+	counts           *callCounts
+	http             *prometheus.CounterVec
+	panics           prometheus.Counter
+	closed           prometheus.Counter
+	endedConnections *prometheus.CounterVec // by listener and reason
+	insecure         *prometheus.GaugeVec   // by listener
+	expiry           *expiry
+	unserved         *unserved
 }
 
 func newCalls(to prometheus.Registerer, log zerolog.Logger) *calls {
@@ -55,7 +53,7 @@ func newCalls(to prometheus.Registerer, log zerolog.Logger) *calls {
 			Name: "hdsd_connections_refused_total", Help: "Connections closed at once because limits.max_connections were open.",
 		}),
 	}
-	c.ended = factory.NewCounterVec(prometheus.CounterOpts{
+	c.endedConnections = factory.NewCounterVec(prometheus.CounterOpts{
 		Name: "hdsd_connections_ended_total", Help: "Connections that hdsd ended, by listener and reason: their age, or their client's certificate.",
 	}, []string{"listener", "reason"})
 	c.insecure = factory.NewGaugeVec(prometheus.GaugeOpts{
@@ -66,25 +64,27 @@ func newCalls(to prometheus.Registerer, log zerolog.Logger) *calls {
 	return c
 }
 
-// options are those of the gRPC server.
+// options returns the options of the gRPC server.
 func (c *calls) options() []grpc.ServerOption {
-	contained := recovery.WithRecoveryHandler(c.panicked)
+	handler := recovery.WithRecoveryHandler(c.recovered)
 	return []grpc.ServerOption{
-		grpc.ChainUnaryInterceptor(reasoned, c.counts.unary, recovery.UnaryServerInterceptor(contained)),
-		grpc.ChainStreamInterceptor(reasonedStream, c.counts.stream, recovery.StreamServerInterceptor(contained)),
+		grpc.ChainUnaryInterceptor(addReason, c.counts.unary, recovery.UnaryServerInterceptor(handler)),
+		grpc.ChainStreamInterceptor(addStreamReason, c.counts.stream, recovery.StreamServerInterceptor(handler)),
 	}
 }
 
-// reasoned gives each error a reason.
-func reasoned(ctx context.Context, m any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+// addReason is the interceptor that adds a reason to each error of a unary call.
+func addReason(ctx context.Context, m any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
 	answer, err := handle(ctx, m)
 	return answer, withReason(err)
 }
 
-func reasonedStream(server any, s grpc.ServerStream, _ *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
+// addStreamReason is the interceptor that adds a reason to each error of a stream.
+func addStreamReason(server any, s grpc.ServerStream, _ *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
 	return withReason(handle(server, s))
 }
 
+// withReason returns an error with a reason.
 func withReason(err error) error {
 	if err == nil {
 		return nil
@@ -92,15 +92,16 @@ func withReason(err error) error {
 	return reason.Complete(statusOf(err)).Err()
 }
 
-// statusOf returns the status that grpc sends for an error, nil for none.
+// statusOf returns the status that grpc sends for an error; nil without an error.
 func statusOf(err error) *status.Status {
-	if said, ok := status.FromError(err); ok {
-		return said
+	if s, ok := status.FromError(err); ok {
+		return s
 	}
 	return status.FromContextError(err)
 }
 
-func (c *calls) panicked(cause any) error {
+// recovered counts and logs a panic, and returns the error of the call.
+func (c *calls) recovered(cause any) error {
 	c.panics.Inc()
 	c.log.Error().Str("event", "panic").Str("cause", fmt.Sprint(cause)).Bytes("stack", debug.Stack()).
 		Msg("a gRPC call failed because of a bug in hdsd")
@@ -115,7 +116,7 @@ func (c *calls) counted(name string, next http.Handler) http.Handler {
 // errorLog logs the errors of net/http.
 type errorLog struct{ log zerolog.Logger }
 
-// Write implements io.Writer. It gets one line at a time.
+// Write implements io.Writer. Each call has one line.
 func (l errorLog) Write(line []byte) (int, error) {
 	l.log.Warn().Str("event", "http_trouble").Msg(string(bytes.TrimSpace(line)))
 	return len(line), nil

@@ -81,8 +81,8 @@ func (s *site) awaitEnd(what string, ended <-chan error) {
 	}
 }
 
-// TestAStreamEndsWithItsCertificate, whether time or an operator ends it.
-func TestAStreamEndsWithItsCertificate(t *testing.T) {
+// TestStreamEndsWithCertificate covers certificates that expire, and certificates that an operator withdraws.
+func TestStreamEndsWithCertificate(t *testing.T) {
 	t.Parallel()
 	ca, other := pki.New(t, "one"), pki.New(t, "other")
 	s := secured(t, ca, secureGRPC)
@@ -115,8 +115,8 @@ func TestAStreamEndsWithItsCertificate(t *testing.T) {
 	})
 }
 
-// TestAnInvalidCertificateIsNotServed: the valid one stays.
-func TestAnInvalidCertificateIsNotServed(t *testing.T) {
+// TestInvalidCertificateIsNotServed covers that the valid certificate stays in use.
+func TestInvalidCertificateIsNotServed(t *testing.T) {
 	t.Parallel()
 	ca := pki.New(t, "one")
 	s := secured(t, ca, secureGRPC)
@@ -138,8 +138,8 @@ func TestAnInvalidCertificateIsNotServed(t *testing.T) {
 	s.eventually("the renewed certificate", func() bool { return left() > 3700 })
 }
 
-// TestAWatchEndsWithItsCertificate over HTTP.
-func TestAWatchEndsWithItsCertificate(t *testing.T) {
+// TestWatchEndsWithCertificate covers a watch over HTTP.
+func TestWatchEndsWithCertificate(t *testing.T) {
 	t.Parallel()
 	ca := pki.New(t, "one")
 	s := secured(t, ca, strings.ReplaceAll(quick, `"127.0.0.1:0"`, `"127.0.0.1:0", `+mutual))
@@ -186,9 +186,9 @@ func TestOldConnectionsEnd(t *testing.T) {
 	}
 }
 
-// TestCertificatesByASPIFFEWorkloadAPI: a stream ends when a rotation withdraws its
-// authority, and clients of the next one join.
-func TestCertificatesByASPIFFEWorkloadAPI(t *testing.T) {
+// TestSPIFFECertificates covers a rotation: a stream ends when its authority is withdrawn, and clients of the
+// next authority connect.
+func TestSPIFFECertificates(t *testing.T) {
 	t.Parallel()
 	const id = "spiffe://prod/hdsd"
 	first, next := pki.New(t, "first"), pki.New(t, "next")

@@ -25,7 +25,7 @@ import (
 func (l *lab) believed(cluster, address string) int {
 	l.t.Helper()
 	count := 0
-	for _, o := range l.core.Judge.Verdict(l.idOf(keyOf(cluster, address))).Observations {
+	for _, o := range l.core.Aggregator.Verdict(l.idOf(keyOf(cluster, address))).Observations {
 		if o.Disbelieved == "" {
 			count++
 		}
@@ -48,7 +48,7 @@ func onPort81(c *sourceCluster, index int) {
 	})
 }
 
-func TestAReloadThatChangesNothingDoesNothing(t *testing.T) {
+func TestReloadWithoutChange(t *testing.T) {
 	web, db := web("web", one, two), web("db", three)
 	l := settled(t, web, db)
 	sent, order := maps.Clone(l.sent), len(l.order)
@@ -75,10 +75,9 @@ func TestAReloadThatChangesNothingDoesNothing(t *testing.T) {
 	}
 }
 
-// TestVotesStayWhereNothingNewIsSent changes what checkers are not told of: as
-// they are sent nothing, they do not report their votes again, which must not
-// be forgotten.
-func TestVotesStayWhereNothingNewIsSent(t *testing.T) {
+// TestVotesStayWithoutNewSpecifier changes clusters in ways that do not change specifiers. Checkers do not
+// report their votes again then, so hdsd must keep the votes.
+func TestVotesStayWithoutNewSpecifier(t *testing.T) {
 	cases := map[string]func(*sourceCluster){
 		"metadata": func(c *sourceCluster) {
 			sample.Change(c, func(a *endpointv3.ClusterLoadAssignment) {
@@ -121,7 +120,7 @@ func TestVotesStayWhereNothingNewIsSent(t *testing.T) {
 	}
 }
 
-func TestVotesOnAnEndpointThatIsCheckedOtherwiseAreNotBelievedAtOnce(t *testing.T) {
+func TestChangedCheckDelaysBelief(t *testing.T) {
 	cases := map[string]func(*sourceCluster){
 		"path": func(c *sourceCluster) { c.HealthChecks[0].GetHttpHealthCheck().Path = "/other" },
 		"port": func(c *sourceCluster) {
@@ -149,7 +148,7 @@ func TestVotesOnAnEndpointThatIsCheckedOtherwiseAreNotBelievedAtOnce(t *testing.
 	}
 }
 
-func TestAChangeSendsSpecifiersOnlyToThoseItConcerns(t *testing.T) {
+func TestChangeSendsFewSpecifiers(t *testing.T) {
 	l := newLab(t)
 	l.rules.Assignment.Redundancy = 1
 	addresses := make([]string, 60)
@@ -177,7 +176,7 @@ func TestAChangeSendsSpecifiersOnlyToThoseItConcerns(t *testing.T) {
 	}
 }
 
-func TestAnEndpointOfASharedServiceNameIsAsHealthyAsTheWorstVerdict(t *testing.T) {
+func TestSharedServiceNameHasWorstHealth(t *testing.T) {
 	first, second := withPath("alive", "/alive", one, two), withPath("ready", "/ready", one, two)
 	for _, c := range []*sourceCluster{first, second} { // equal, but not the same pointer
 		c.ServiceName = "app"
@@ -210,7 +209,7 @@ func TestAnEndpointOfASharedServiceNameIsAsHealthyAsTheWorstVerdict(t *testing.T
 	}
 }
 
-func TestWhatIsThereTwiceIsCheckedOnce(t *testing.T) {
+func TestDuplicateEndpointIsCheckedOnce(t *testing.T) {
 	// The address in two spellings, and once with checking disabled.
 	c := web("web", "[2001:db8::1]:80", "[2001:DB8:0::1]:80", one, one, two)
 	disabled := lbEndpoint(two)

@@ -9,10 +9,9 @@ import (
 	"hdsd/health"
 )
 
-// TestChangingChecksHideNoOutage: a source whose health checks change between two
-// forms again and again, each of them before a checker has confirmed that an
-// endpoint is down, delays the verdict, and does not keep it from coming.
-func TestChangingChecksHideNoOutage(t *testing.T) {
+// TestAlternatingChecksHideNoOutage covers a source whose health checks alternate before checkers confirm
+// that an endpoint is down. This delays the verdict, and does not prevent it.
+func TestAlternatingChecksHideNoOutage(t *testing.T) {
 	forms := []string{"/a", "/b"}
 	l := settled(t, withPath("web", forms[0], one, two))
 	change := 0
@@ -24,7 +23,7 @@ func TestChangingChecksHideNoOutage(t *testing.T) {
 	l.wantPublished("web", one, health.Healthy)
 	for outage := time.Duration(0); l.published("web", one) == health.Healthy; outage += 3 * time.Second {
 		if outage > 30*time.Second {
-			t.Fatalf("after %s of an outage: %s", outage, l.core.Judge.Verdict(l.idOf(keyOf("web", one))).Reason)
+			t.Fatalf("after %s of an outage: %s", outage, l.core.Aggregator.Verdict(l.idOf(keyOf("web", one))).Reason)
 		}
 		change++
 		l.say(withPath("web", forms[change%2], one, two))

@@ -8,13 +8,13 @@ import (
 	"hdsd/machine"
 )
 
-// sink posts what checkers do to the core. It implements hds.Sink.
+// sink implements hds.Sink. It posts the events of checkers to the core.
 type sink struct{ *core }
 
-// Connected implements hds.Sink. It waits until the core knows of the checker, so
-// that nothing made for the stream before is sent on the new one.
+// Connected implements hds.Sink. It waits until the core has handled the event, so that no specifier for the
+// previous stream goes to the new one.
 func (s sink) Connected(k health.Checker) {
-	_ = s.ask(context.Background(), machine.Connected{Checker: k}) // the only error is that hdsd stops
+	_ = s.call(context.Background(), machine.Connected{Checker: k}) // fails only when hdsd stops
 }
 
 // Ended implements hds.Sink.
@@ -22,14 +22,14 @@ func (s sink) Ended(id string) { s.post(machine.StreamEnded{Checker: id}) }
 
 // Disconnected implements hds.Sink.
 func (s sink) Disconnected(id string) {
-	s.forgetHeard(id)
+	s.forgetEmptyReport(id)
 	s.post(machine.Disconnected{Checker: id})
 }
 
 // Reported implements hds.Sink.
 func (s sink) Reported(id string, votes []health.Vote) {
 	if len(votes) == 0 {
-		s.postHeard(id)
+		s.postEmptyReport(id)
 		return
 	}
 	s.post(machine.Reported{Checker: id, Votes: votes})

@@ -17,49 +17,49 @@ import (
 )
 
 const (
-	// chronicled is how many clusters, and how many exclusions, one change of the sources
-	// adds to the history one by one.
-	chronicled = 100
+	// maxClusterEvents limits the events that one change of the clusters adds to the history. One more
+	// event counts the rest.
+	maxClusterEvents = 100
 
-	// namedEndpoints is how many endpoints an event names.
-	namedEndpoints = 5
+	// maxNamedEndpoints limits the endpoints that an event names.
+	maxNamedEndpoints = 5
 )
 
-// chronicler keeps events beside changes of health.
-type chronicler interface {
+// eventStore stores events.
+type eventStore interface {
 	AppendEvents([]store.Event)
 	KnownCluster(name string) bool
 }
 
-// chronicle adds to the history what happens beside changes of health. It never waits.
-type chronicle struct{ history chronicler }
+// chronicle adds events to the history, beside the transitions of the recorder. It never waits.
+type chronicle struct{ history eventStore }
 
 func (c chronicle) observe(now time.Time, e machine.Effect) {
 	switch e := e.(type) {
-	case machine.Joined:
-		c.joined(now, &e.Checker)
+	case machine.CheckerJoined:
+		c.addJoin(now, &e.Checker)
 	case machine.FleetChanged:
-		c.follow(now, e.Events)
-	case machine.Judged:
-		c.judged(now, e.Effects)
+		c.addFleetEvents(now, e.Events)
+	case machine.VotesJudged:
+		c.addFindings(now, e.Effects)
 	case machine.ClustersChanged:
-		c.changed(now, &e)
-	case machine.Decided:
-		c.decided(now, e.Decision)
+		c.addClusterEvents(now, &e)
+	case machine.DecisionMade:
+		c.addOrders(now, e.Decision)
 	}
 }
 
 func (c chronicle) add(e store.Event) { c.history.AppendEvents([]store.Event{e}) }
 
-// joined takes note of a checker that connects.
-func (c chronicle) joined(now time.Time, k *health.Checker) {
+// addJoin adds the connection of a checker.
+func (c chronicle) addJoin(now time.Time, k *health.Checker) {
 	c.add(store.Event{Time: now, Kind: storev1.EventKind_CHECKER_JOINED, Checker: k.ID, Locality: k.Locality, Text: "connected, " + k.Version})
 }
 
-// follow takes note of what the fleet says.
-func (c chronicle) follow(now time.Time, all []fleet.Event) {
-	for i := range all {
-		switch e := &all[i]; e.Kind {
+// addFleetEvents adds losses, silences and returns of checkers.
+func (c chronicle) addFleetEvents(now time.Time, events []fleet.Event) {
+	for i := range events {
+		switch e := &events[i]; e.Kind {
 		case fleet.Lost:
 			c.add(checkerEvent(now, storev1.EventKind_CHECKER_LOST, e, "disconnected; its seats are kept for the grace period"))
 		case fleet.NewcomerLost:
@@ -80,13 +80,13 @@ func (c chronicle) follow(now time.Time, all []fleet.Event) {
 	}
 }
 
-// checkerEvent returns an event of one checker.
+// checkerEvent returns an event about one checker.
 func checkerEvent(now time.Time, kind store.EventKind, e *fleet.Event, text string) store.Event {
 	return store.Event{Time: now, Kind: kind, Checker: e.Checkers[0], Locality: e.Locality, Text: text}
 }
 
-// judged takes note of who is believed.
-func (c chronicle) judged(now time.Time, e *aggregate.Effects) {
+// addFindings adds the checkers and paths that hdsd begins or ceases to doubt, and blind checkers.
+func (c chronicle) addFindings(now time.Time, e *aggregate.Effects) {
 	for i := range e.Doubts {
 		d := &e.Doubts[i]
 		event := store.Event{Time: now, Checker: d.Checker, Text: d.Reason}
@@ -97,10 +97,10 @@ func (c chronicle) judged(now time.Time, e *aggregate.Effects) {
 			event.Kind, event.Text = storev1.EventKind_CHECKER_BELIEVED, "no longer doubted"
 		case d.Doubted:
 			event.Kind, event.Text = storev1.EventKind_PATH_DOUBTED, fmt.Sprintf("from %s to %s: %s", d.From, d.To, d.Reason)
-			event.Locality = zoneOf(d.To)
+			event.Locality = parseZone(d.To)
 		default:
 			event.Kind, event.Text = storev1.EventKind_PATH_BELIEVED, fmt.Sprintf("from %s to %s: no longer doubted", d.From, d.To)
-			event.Locality = zoneOf(d.To)
+			event.Locality = parseZone(d.To)
 		}
 		c.add(event)
 	}
@@ -114,23 +114,23 @@ func (c chronicle) judged(now time.Time, e *aggregate.Effects) {
 	}
 }
 
-// zoneOf reads a zone that is written "region/zone".
-func zoneOf(text string) health.Locality {
+// parseZone parses a zone of the form "region/zone".
+func parseZone(text string) health.Locality {
 	region, zone, _ := strings.Cut(text, "/")
 	return health.Locality{Region: region, Zone: zone}
 }
 
-// decided takes note of what operators decided.
-func (c chronicle) decided(now time.Time, next *decision.Decision) {
-	if f := next.Freeze; f != nil && f.After != nil {
+// addOrders adds the orders of operators in a decision.
+func (c chronicle) addOrders(now time.Time, d *decision.Decision) {
+	if f := d.Freeze; f != nil && f.After != nil {
 		c.add(store.Event{Time: now, Kind: storev1.EventKind_FROZEN, Author: f.By, Text: f.After.Reason})
 	} else if f != nil {
 		c.add(store.Event{Time: now, Kind: storev1.EventKind_UNFROZEN, Author: f.By, Text: "was frozen: " + f.Before.Reason})
 	}
-	for i := range next.Overrides {
-		c.override(now, &next.Overrides[i])
+	for i := range d.Overrides {
+		c.addOverride(now, &d.Overrides[i])
 	}
-	t := next.Trust
+	t := d.Trust
 	if t == nil {
 		return
 	}
@@ -146,7 +146,8 @@ func (c chronicle) decided(now time.Time, next *decision.Decision) {
 	c.add(event)
 }
 
-func (c chronicle) override(now time.Time, o *decision.OverrideChange) {
+// addOverride adds an override that begins or ends.
+func (c chronicle) addOverride(now time.Time, o *decision.OverrideChange) {
 	scope := &o.Override.Scope
 	event := store.Event{
 		Time: now, Kind: storev1.EventKind_OVERRIDE_SET, Cluster: scope.Cluster, Address: scope.Address, Locality: scope.Locality, Author: o.By,
@@ -161,65 +162,65 @@ func (c chronicle) override(now time.Time, o *decision.OverrideChange) {
 	c.add(event)
 }
 
-// changed takes note of what sources changed. While hdsd starts, only clusters that were
-// never known are new.
-func (c chronicle) changed(now time.Time, e *machine.ClustersChanged) {
-	var all []store.Event
+// addClusterEvents adds changes of the clusters. During the start of hdsd, a cluster is new only if the
+// history does not know it.
+func (c chronicle) addClusterEvents(now time.Time, e *machine.ClustersChanged) {
+	var events []store.Event
 	for _, name := range e.Removed {
-		if old := e.Before[name]; old != nil {
-			all = append(all, store.Event{
+		if old := e.Previous[name]; old != nil {
+			events = append(events, store.Event{
 				Time: now, Kind: storev1.EventKind_CLUSTER_REMOVED, Cluster: name,
 				Text: fmt.Sprintf("no longer in source %s; it had %s", old.Source.Source, endpointsText(len(old.Endpoints), nil)),
 			})
 		}
 	}
 	for _, k := range e.Changed {
-		old := e.Before[k.Source.Name]
+		old := e.Previous[k.Source.Name]
 		switch {
 		case old != nil:
-			all = append(all, endpointEvents(now, old, k)...)
+			events = append(events, endpointEvents(now, old, k)...)
 		case e.Conclusive || !c.history.KnownCluster(k.Source.Name):
-			all = append(all, store.Event{
+			events = append(events, store.Event{
 				Time: now, Kind: storev1.EventKind_CLUSTER_ADDED, Cluster: k.Source.Name,
 				Text: fmt.Sprintf("from source %s, with %s", k.Source.Source, endpointsText(len(k.Endpoints), nil)),
 			})
 		}
 		if e.Conclusive {
-			all = append(all, quarantineEvents(now, old, k)...)
+			events = append(events, quarantineEvents(now, old, k)...)
 		}
 	}
-	if over := len(all) - chronicled; over > 0 {
-		all[chronicled] = store.Event{Time: now, Kind: all[chronicled].Kind, Whole: true, Text: fmt.Sprintf("%d more such changes at the same time", over)}
-		all = all[:chronicled+1]
+	if rest := len(events) - maxClusterEvents; rest > 0 {
+		events[maxClusterEvents] = store.Event{Time: now, Kind: events[maxClusterEvents].Kind, Whole: true, Text: fmt.Sprintf("%d more such changes at the same time", rest)}
+		events = events[:maxClusterEvents+1]
 	}
-	c.history.AppendEvents(all)
+	c.history.AppendEvents(events)
 }
 
-// endpointEvents says which endpoints a cluster got and lost. Both lists are in the order of
-// their keys.
-func endpointEvents(now time.Time, old, k *catalog.Cluster) (all []store.Event) {
+// endpointEvents returns events for the endpoints that a cluster gained and lost. Both versions of the
+// cluster have their endpoints in the order of the keys.
+func endpointEvents(now time.Time, old, k *catalog.Cluster) (events []store.Event) {
 	var added, removed []health.Endpoint
-	a, b := old.Endpoints, k.Endpoints
-	for len(a)+len(b) > 0 {
+	before, after := old.Endpoints, k.Endpoints
+	for len(before)+len(after) > 0 {
 		order := 0
 		switch {
-		case len(a) == 0:
+		case len(before) == 0:
 			order = 1
-		case len(b) == 0:
+		case len(after) == 0:
 			order = -1
-		case a[0].Hash() != b[0].Hash():
-			order = a[0].Key().Compare(b[0].Key())
+		case before[0].Hash() != after[0].Hash():
+			order = before[0].Key().Compare(after[0].Key())
 		}
 		if order < 0 {
-			removed = append(removed, a[0].Key())
+			removed = append(removed, before[0].Key())
 		} else if order > 0 {
-			added = append(added, b[0].Key())
+			added = append(added, after[0].Key())
 		}
 		if order <= 0 {
-			a = a[1:]
+			before = before[1:]
 		}
 		if order >= 0 {
-			b = b[1:]
+			after = after[1:]
 		}
 	}
 	for _, change := range []struct {
@@ -233,65 +234,65 @@ func endpointEvents(now time.Time, old, k *catalog.Cluster) (all []store.Event) 
 		if len(change.endpoints) == 1 {
 			e.Address, e.Locality = change.endpoints[0].Address, change.endpoints[0].Locality
 		}
-		all = append(all, e)
+		events = append(events, e)
 	}
-	return all
+	return events
 }
 
-// endpointsText counts endpoints, and names the first of them.
-func endpointsText(count int, of []health.Endpoint) string {
+// endpointsText returns a number of endpoints as text, with the addresses of the first ones.
+func endpointsText(count int, named []health.Endpoint) string {
 	text := fmt.Sprintf("%d endpoints", count)
 	if count == 1 {
 		text = "1 endpoint"
 	}
-	if len(of) == 0 {
+	if len(named) == 0 {
 		return text
 	}
-	names := make([]string, min(len(of), namedEndpoints))
-	for i := range names {
-		names[i] = of[i].Address
+	addresses := make([]string, min(len(named), maxNamedEndpoints))
+	for i := range addresses {
+		addresses[i] = named[i].Address
 	}
-	if text += ": " + strings.Join(names, ", "); len(of) > namedEndpoints {
+	if text += ": " + strings.Join(addresses, ", "); len(named) > maxNamedEndpoints {
 		text += ", …"
 	}
 	return text
 }
 
-// rejections lists the exclusions of a cluster, and its latest version if hdsd rejects that.
+// rejections returns the exclusions of a cluster, and the rejection of its latest version if there is one.
 func rejections(k *catalog.Cluster) []specifier.Exclusion {
 	if k == nil {
 		return nil
 	}
-	all := k.Exclusions()
+	found := k.Exclusions()
 	if k.Rejected != "" {
-		all = append(all, specifier.Exclusion{Reason: k.Rejected + " (the last valid version stays in use)"})
+		found = append(found, specifier.Exclusion{Reason: k.Rejected + " (the last valid version stays in use)"})
 	}
-	return all
+	return found
 }
 
-// quarantineEvents returns the rejections of a cluster that begin and end.
-func quarantineEvents(now time.Time, old, k *catalog.Cluster) (all []store.Event) {
+// quarantineEvents returns events for the rejections of a cluster that begin and end.
+func quarantineEvents(now time.Time, old, k *catalog.Cluster) (events []store.Event) {
 	before, after := rejections(old), rejections(k)
 	if len(before)+len(after) == 0 {
 		return nil
 	}
-	reasons := func(of []specifier.Exclusion) map[string]string {
-		byAddress := map[string]string{}
-		for _, e := range of {
-			byAddress[e.Address] = e.Reason
+	addresses := func(list []specifier.Exclusion) map[string]bool {
+		set := make(map[string]bool, len(list))
+		for i := range list {
+			set[list[i].Address] = true
 		}
-		return byAddress
+		return set
 	}
-	was, is := reasons(before), reasons(after)
+	previous, current := addresses(before), addresses(after)
 	for _, e := range after {
-		if _, ok := was[e.Address]; !ok {
-			all = append(all, store.Event{Time: now, Kind: storev1.EventKind_QUARANTINED, Cluster: k.Source.Name, Address: e.Address, Text: e.Reason})
+		if !previous[e.Address] {
+			events = append(events, store.Event{Time: now, Kind: storev1.EventKind_QUARANTINED, Cluster: k.Source.Name, Address: e.Address, Text: e.Reason})
 		}
 	}
 	for _, e := range before {
-		if _, ok := is[e.Address]; !ok {
-			all = append(all, store.Event{Time: now, Kind: storev1.EventKind_QUARANTINE_OVER, Cluster: k.Source.Name, Address: e.Address, Text: "was: " + e.Reason})
+		if !current[e.Address] {
+			events = append(events, store.Event{Time: now, Kind: storev1.EventKind_QUARANTINE_OVER, Cluster: k.Source.Name, Address: e.Address, Text: "was: " + e.Reason})
 		}
 	}
-	return all
+	return events
 }

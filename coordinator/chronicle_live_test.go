@@ -42,8 +42,8 @@ func (s *site) has(kind string) string {
 	return found[0]
 }
 
-// TestTheHistoryHasWhatHappened beside changes of health, and who did it; over a restart, too.
-func TestTheHistoryHasWhatHappened(t *testing.T) {
+// TestHistoryHasEvents covers events with their authors, and a restart.
+func TestHistoryHasEvents(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, t.TempDir(), quick, static("web", "127.0.0.1:1"))
 	s.ready()
@@ -127,8 +127,8 @@ func TestTheHistoryHasWhatHappened(t *testing.T) {
 	}
 }
 
-// TestEventsShowTheirClusters, and others look as if they did not exist.
-func TestEventsShowTheirClusters(t *testing.T) {
+// TestEventsOfGrantedClusters covers that other clusters seem not to exist.
+func TestEventsOfGrantedClusters(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	ca := newAuthority(t, dir)

@@ -20,34 +20,34 @@ import (
 	"hdsd/store"
 )
 
-// diaryOf is a history that keeps events in memory.
-type diaryOf struct {
+// memoryEvents stores events in memory.
+type memoryEvents struct {
 	events  []store.Event
-	unknown string // name of a cluster
+	unknown string // the one cluster that the history does not know
 }
 
-// AppendEvents implements chronicler.
-func (k *diaryOf) AppendEvents(all []store.Event) { k.events = append(k.events, all...) }
+// AppendEvents implements eventStore.
+func (m *memoryEvents) AppendEvents(added []store.Event) { m.events = append(m.events, added...) }
 
-// KnownCluster implements chronicler.
-func (k *diaryOf) KnownCluster(name string) bool { return name != k.unknown }
+// KnownCluster implements eventStore.
+func (m *memoryEvents) KnownCluster(name string) bool { return name != m.unknown }
 
-// TestTheChronicleHasWhoIsBelieved: doubts of checkers and paths, blindness, and their ends.
-func TestTheChronicleHasWhoIsBelieved(t *testing.T) {
-	var k diaryOf
-	chronicle{&k}.judged(time.Unix(1, 0), &aggregate.Effects{
+// TestChronicleAddsFindings covers doubts of checkers and of paths, blind checkers, and lost checkers.
+func TestChronicleAddsFindings(t *testing.T) {
+	var history memoryEvents
+	chronicle{&history}.addFindings(time.Unix(1, 0), &aggregate.Effects{
 		Doubts: []aggregate.DoubtChange{
 			{Checker: "c1", Doubted: true, Reason: "it disagrees"}, {Checker: "c1"}, {From: "eu/a", To: "eu/b", Doubted: true, Reason: "all of them"}, {From: "eu/a", To: "eu/b"},
 		},
 		Blindness: []aggregate.BlindnessChange{{Checker: "c2", Blind: true, Reason: "it missed two"}, {Checker: "c2", Reason: "it sees"}},
 	})
-	chronicle{&k}.follow(time.Unix(2, 0), []fleet.Event{
-		{Kind: fleet.Lost, Checkers: []string{"c3"}, Locality: zoneOf("eu/b")}, {Kind: fleet.NewcomerLost, Checkers: []string{"c4"}, Locality: zoneOf("eu/b")}, {Kind: fleet.NoCheckers}, {Kind: fleet.NoCheckersOver, Lasted: 1500 * time.Millisecond},
+	chronicle{&history}.addFleetEvents(time.Unix(2, 0), []fleet.Event{
+		{Kind: fleet.Lost, Checkers: []string{"c3"}, Locality: parseZone("eu/b")}, {Kind: fleet.NewcomerLost, Checkers: []string{"c4"}, Locality: parseZone("eu/b")}, {Kind: fleet.NoCheckers}, {Kind: fleet.NoCheckersOver, Lasted: 1500 * time.Millisecond},
 	})
 	var got []string
-	for _, e := range k.events {
+	for _, e := range history.events {
 		got = append(got, fmt.Sprint(e.Time.Unix(), " ", e.Kind, " ", e.Checker, " ", e.Text))
-		if to := (health.Locality{Region: "eu", Zone: "b"}); (strings.HasPrefix(e.Kind.String(), "PATH_") || e.Kind.String() == "CHECKER_LOST") && e.Locality != to {
+		if zone := (health.Locality{Region: "eu", Zone: "b"}); (strings.HasPrefix(e.Kind.String(), "PATH_") || e.Kind.String() == "CHECKER_LOST") && e.Locality != zone {
 			t.Errorf("%s: locality %v", e.Kind, e.Locality)
 		}
 	}
@@ -63,32 +63,32 @@ func TestTheChronicleHasWhoIsBelieved(t *testing.T) {
 	}
 }
 
-// TestTheChronicleIsBounded: of a change of many clusters it has some, and how many there
-// were. Only who may see all clusters may see that.
-func TestTheChronicleIsBounded(t *testing.T) {
-	var all []*catalog.Cluster
-	for n := range 3 * chronicled {
-		all = append(all, catalog.Prepare(&source.Cluster{Name: fmt.Sprint("web-", n), Source: "mesh"}, catalog.NewRules(&configv1.Config{})))
+// TestChronicleLimitsClusterEvents covers a change of many clusters: the last event counts the rest, and is
+// for callers that may see all clusters.
+func TestChronicleLimitsClusterEvents(t *testing.T) {
+	var clusters []*catalog.Cluster
+	for n := range 3 * maxClusterEvents {
+		clusters = append(clusters, catalog.Prepare(&source.Cluster{Name: fmt.Sprint("web-", n), Source: "mesh"}, catalog.NewRules(&configv1.Config{})))
 	}
-	var k diaryOf
-	chronicle{&k}.changed(time.Unix(1, 0), &machine.ClustersChanged{Changed: all, Conclusive: true})
-	if n := len(k.events); n != chronicled+1 {
+	var history memoryEvents
+	chronicle{&history}.addClusterEvents(time.Unix(1, 0), &machine.ClustersChanged{Changed: clusters, Conclusive: true})
+	if n := len(history.events); n != maxClusterEvents+1 {
 		t.Fatalf("%d events", n)
 	}
-	last := k.events[chronicled]
+	last := history.events[maxClusterEvents]
 	if !last.Whole || last.Cluster != "" || last.Text != "200 more such changes at the same time" {
 		t.Errorf("%+v", last)
 	}
-	// While hdsd starts, only what was never known is new.
-	k.events, k.unknown = nil, "web-7"
-	chronicle{&k}.changed(time.Unix(1, 0), &machine.ClustersChanged{Changed: all})
-	if len(k.events) != 1 || k.events[0].Cluster != "web-7" {
-		t.Errorf("%+v", k.events)
+	// During the start, a cluster that the history knows is not new.
+	history.events, history.unknown = nil, "web-7"
+	chronicle{&history}.addClusterEvents(time.Unix(1, 0), &machine.ClustersChanged{Changed: clusters})
+	if len(history.events) != 1 || history.events[0].Cluster != "web-7" {
+		t.Errorf("%+v", history.events)
 	}
 }
 
-// BenchmarkEndpointsCompared is what a change of one endpoint of a large cluster costs the core.
-func BenchmarkEndpointsCompared(b *testing.B) {
+// BenchmarkEndpointEvents measures a change of one endpoint of a large cluster.
+func BenchmarkEndpointEvents(b *testing.B) {
 	const count = 100_000
 	addresses := make([]string, count+1)
 	for n := range addresses {
@@ -97,8 +97,8 @@ func BenchmarkEndpointsCompared(b *testing.B) {
 	rules := catalog.NewRules(newLab(b).rules)
 	k, next := catalog.Prepare(web("web", addresses[:count]...), rules), catalog.Prepare(web("web", addresses[1:]...), rules)
 	for b.Loop() {
-		if all := endpointEvents(time.Time{}, k, next); len(all) != 2 {
-			b.Fatal(all)
+		if events := endpointEvents(time.Time{}, k, next); len(events) != 2 {
+			b.Fatal(events)
 		}
 	}
 }

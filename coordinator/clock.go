@@ -17,8 +17,8 @@ import (
 // Clock implements api.Controller.
 func (c *control) Clock() api.Clock { return shownClock(c.store.Clock()) }
 
-// ConfirmClock implements api.Controller. While the disk takes nothing, it changes nothing:
-// that disk would not take deletions either.
+// ConfirmClock implements api.Controller. It changes nothing while the disk fails, since the disk would not take
+// deletions either.
 func (c *control) ConfirmClock(ctx context.Context, author string) (api.Clock, error) {
 	ctx, cancel := context.WithTimeout(ctx, diskPatience)
 	defer cancel()
@@ -33,7 +33,7 @@ func (c *control) ConfirmClock(ctx context.Context, author string) (api.Clock, e
 		return api.Clock{}, status.Errorf(codes.Internal, "the clock may be doubted again after a restart: %v", err)
 	}
 	if before.Doubted {
-		c.record(ctx, time.Now(), store.AuditEntry{
+		c.audit(ctx, time.Now(), store.AuditEntry{
 			Action: "ConfirmClock", Author: author, Before: "doubted since " + before.Since.UTC().Format(time.RFC3339), After: "believed",
 		})
 		if err := c.store.Flush(ctx); err != nil {
@@ -43,11 +43,12 @@ func (c *control) ConfirmClock(ctx context.Context, author string) (api.Clock, e
 	return shownClock(before), nil
 }
 
+// shownClock converts the state of the clock for clients.
 func shownClock(c store.Clock) api.Clock {
 	return api.Clock{Doubted: c.Doubted, Wall: c.Wall, Steady: c.Steady, Since: c.Since}
 }
 
-// logClock logs that the clock is doubted, or no longer is.
+// logClock logs the beginning or end of doubt in the clock.
 func logClock(log zerolog.Logger, c store.Clock) {
 	if c.Doubted {
 		log.Warn().Str("event", "clock_doubted").Time("clock", c.Wall).Time("steady", c.Steady).

@@ -12,7 +12,7 @@ import (
 	"hdsd/store"
 )
 
-func TestTheClockIsToldOf(t *testing.T) {
+func TestClockIsLogged(t *testing.T) {
 	var log bytes.Buffer
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	logClock(zerolog.New(&log), store.Clock{Doubted: true, Wall: now.AddDate(1, 0, 0), Steady: now})
@@ -27,7 +27,7 @@ func TestTheClockIsToldOf(t *testing.T) {
 	}
 }
 
-func TestTheDiskIsToldOf(t *testing.T) {
+func TestDiskIsLogged(t *testing.T) {
 	var log bytes.Buffer
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	logDisk(zerolog.New(&log), errors.New("full"))
@@ -50,7 +50,7 @@ func TestTheDiskIsToldOf(t *testing.T) {
 	}
 }
 
-func TestConfirmingTheClock(t *testing.T) {
+func TestConfirmClock(t *testing.T) {
 	stored, err := store.Open(t.Context(), t.TempDir(), store.Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -124,10 +124,10 @@ func strip(l *lab) {
 	}
 }
 
-// TestTheClockJumps by a year, either way, while an outage, the grace of a lost checker,
-// probation, damping and a hold are under way, and at a start: what is decided, and when, stays
-// the same. Only what damping remembers over a restart ages by the clock.
-func TestTheClockJumps(t *testing.T) {
+// TestClockJumps lets the wall clock jump by a year in both directions during an outage, the grace period of
+// a lost checker, probation, damping and a hold, and at a start. All decisions and their times stay the same.
+// Only the penalties that damping keeps over a restart age by the wall clock.
+func TestClockJumps(t *testing.T) {
 	const year = 365 * 24 * time.Hour
 	for _, restarts := range []bool{false, true} {
 		want := clockRun(t, restarts, func(*lab, int) {})

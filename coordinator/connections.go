@@ -17,47 +17,47 @@ import (
 	"hdsd/peer/limit"
 )
 
-// sweepEvery is the time between two looks at the files and the open connections.
-const sweepEvery = time.Second
+// sweepInterval is the time between two checks of certificate files and open connections.
+const sweepInterval = time.Second
 
-// watched is a listener whose connections end when their time is over.
-type watched struct {
+// watchedListener ends connections at their maximum age, or when their certificates become invalid.
+type watchedListener struct {
 	*limit.Listener
-	name string        // of its field in the configuration
+	name string        // its field in the configuration
 	tls  *certs.Server // nil without TLS
 	log  zerolog.Logger
-	warn time.Time // when to say next that others reach it without TLS; zero: never
+	warn time.Time // time of the next warning about the lack of TLS; zero: never
 }
 
-// listenerOptions are those of any listener.
+// listenerOptions returns the common options of listeners.
 func (c *calls) listenerOptions(l *configv1.Limits) limit.ListenerOptions {
 	return limit.ListenerOptions{Max: int(l.GetMaxConnections()), Refused: c.closed.Inc}
 }
 
-// watch makes a watched listener, and reads the certificates of its TLS.
-func (c *calls) watch(name string, on net.Listener, limits *configv1.Limits, from *configv1.Listener, protocols ...string) (*watched, error) {
-	w, o := &watched{name: name, log: c.log}, c.listenerOptions(limits)
-	o.MaxAge, o.Ended = from.GetMaxConnectionAge().AsDuration(), func(_ *limit.Conn, why error) {
+// watch returns a watchedListener, with the certificates of its configuration.
+func (c *calls) watch(name string, listener net.Listener, limits *configv1.Limits, conf *configv1.Listener, protocols ...string) (*watchedListener, error) {
+	w, o := &watchedListener{name: name, log: c.log}, c.listenerOptions(limits)
+	o.MaxAge, o.Ended = conf.GetMaxConnectionAge().AsDuration(), func(_ *limit.Conn, cause error) {
 		reason := "certificate"
-		if errors.Is(why, limit.ErrAge) {
+		if errors.Is(cause, limit.ErrAge) {
 			reason = "age"
 		}
-		c.ended.WithLabelValues(name, reason).Inc()
+		c.endedConnections.WithLabelValues(name, reason).Inc()
 	}
-	w.Listener = limit.Listen(on, o)
-	c.ended.WithLabelValues(name, "age") // so that both exist from the start
-	c.ended.WithLabelValues(name, "certificate")
-	if from.GetTls() == nil {
-		c.insecure.WithLabelValues(name).Set(flag(isOpen(on.Addr())))
-		if isOpen(on.Addr()) {
+	w.Listener = limit.Listen(listener, o)
+	c.endedConnections.WithLabelValues(name, "age") // both series exist from the start
+	c.endedConnections.WithLabelValues(name, "certificate")
+	if conf.GetTls() == nil {
+		c.insecure.WithLabelValues(name).Set(flag(isOpen(listener.Addr())))
+		if isOpen(listener.Addr()) {
 			w.warnInsecure(time.Now())
 		}
 		return w, nil
 	}
 	c.insecure.WithLabelValues(name).Set(0)
 	var err error
-	w.tls, err = certs.New(from.GetTls(), certs.Options{
-		Protocols: protocols, Verified: w.hold,
+	w.tls, err = certs.New(conf.GetTls(), certs.Options{
+		Protocols: protocols, Verified: w.recheck,
 		Report: func(err error) {
 			c.log.Error().Str("event", "certificate_refused").Str("listener", name).Err(err).Msg("a certificate is not valid or cannot be used")
 		},
@@ -72,11 +72,11 @@ func (c *calls) watch(name string, on net.Listener, limits *configv1.Limits, fro
 	return w, nil
 }
 
-// hold ends the connection of a client when its certificate is not valid any more.
-func (w *watched) hold(raw net.Conn, client *certs.Client) {
+// recheck ends the connection of a client when its certificate becomes invalid.
+func (w *watchedListener) recheck(raw net.Conn, client *certs.Client) {
 	conn, ok := raw.(*limit.Conn)
 	if !ok {
-		return // every connection of Accept is one
+		return // cannot happen: Accept returns such connections
 	}
 	conn.Hold(func() error {
 		err := w.tls.Recheck(client)
@@ -94,15 +94,15 @@ func isOpen(address net.Addr) bool {
 	return ok && !tcp.IP.IsLoopback()
 }
 
-// warnInsecure says that others reach a listener without TLS, now and in a day.
-func (w *watched) warnInsecure(now time.Time) {
+// warnInsecure warns that other machines reach a listener without TLS. The next warning follows after a day.
+func (w *watchedListener) warnInsecure(now time.Time) {
 	w.warn = now.Add(24 * time.Hour)
 	w.log.Warn().Str("event", "listener_insecure").Str("listener", w.name).Str("address", w.Addr().String()).
 		Msg("other machines reach this address without TLS: nobody knows who they are, and others can read and change what they send; give " + w.name + ".tls, or an address of loopback")
 }
 
-// look reads changed files, and ends the connections whose time is over.
-func (w *watched) look(now time.Time) {
+// sweep reads changed certificate files, and ends connections whose time is over.
+func (w *watchedListener) sweep(now time.Time) {
 	if w.tls != nil {
 		w.tls.Look()
 	}
@@ -112,28 +112,28 @@ func (w *watched) look(now time.Time) {
 	w.Sweep(now)
 }
 
-// closeTLS ends what the listeners have open for their certificates.
+// closeTLS closes the certificate sources of the listeners.
 func (s *servers) closeTLS() {
 	for _, w := range s.watched {
 		if w != nil && w.tls != nil {
-			_ = w.tls.Close() // nothing is asked of it any more
+			_ = w.tls.Close() // not in use any more
 		}
 	}
 }
 
-// look looks at both listeners, until ctx ends.
-func (s *servers) look(ctx context.Context) {
+// watchListeners sweeps both listeners until ctx ends.
+func (s *servers) watchListeners(ctx context.Context) {
 	defer s.closeTLS()
-	ticker := time.NewTicker(sweepEvery)
+	ticker := time.NewTicker(sweepInterval)
 	defer ticker.Stop()
 	for {
 		select {
 		case now := <-ticker.C:
 			for _, w := range s.watched {
-				w.look(now)
+				w.sweep(now)
 			}
-			s.bounds.tellWaiting(now)
-			if s.refusals != nil { // there are data planes
+			s.bounds.logWaiting(now)
+			if s.refusals != nil { // the coordinator is wired
 				s.refusals.look(now)
 			}
 		case <-ctx.Done():
@@ -144,7 +144,7 @@ func (s *servers) look(ctx context.Context) {
 
 type connectionKey struct{}
 
-// inContext puts the connection below TLS into the context of its requests.
+// inContext adds the connection below TLS to the context of its requests.
 func inContext(ctx context.Context, c net.Conn) context.Context {
 	if secured, ok := c.(interface{ NetConn() net.Conn }); ok {
 		c = secured.NetConn()
@@ -152,8 +152,8 @@ func inContext(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, connectionKey{}, c)
 }
 
-// moving asks clients with old connections to make new ones.
-func moving(next http.Handler) http.Handler {
+// closeOld asks clients with old connections to connect again.
+func closeOld(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if c, ok := r.Context().Value(connectionKey{}).(*limit.Conn); ok && c.IsOld(time.Now()) {
 			w.Header().Set("Connection", "close") // over HTTP/2, net/http says GOAWAY
@@ -162,31 +162,30 @@ func moving(next http.Handler) http.Handler {
 	})
 }
 
-// expiry shows when the certificates of the listeners expire. It implements
-// prometheus.Collector.
-type expiry struct{ of []*watched }
+// expiry implements prometheus.Collector for the expiry of the certificates of the listeners.
+type expiry struct{ listeners []*watchedListener }
 
 var expiryDesc = prometheus.NewDesc("hdsd_certificate_expiry_seconds",
 	"Seconds until a certificate expires, by listener: hdsd's own, or the first of the authorities of its clients' certificates.",
 	[]string{"listener", "certificate"}, nil)
 
-func (e *expiry) add(w *watched) { e.of = append(e.of, w) }
+func (e *expiry) add(w *watchedListener) { e.listeners = append(e.listeners, w) }
 
 // Describe implements prometheus.Collector.
-func (e *expiry) Describe(to chan<- *prometheus.Desc) { to <- expiryDesc }
+func (e *expiry) Describe(descs chan<- *prometheus.Desc) { descs <- expiryDesc }
 
 // Collect implements prometheus.Collector.
-func (e *expiry) Collect(to chan<- prometheus.Metric) {
-	for _, w := range e.of {
+func (e *expiry) Collect(metrics chan<- prometheus.Metric) {
+	for _, w := range e.listeners {
 		own, authorities := w.tls.Expiry()
-		to <- prometheus.MustNewConstMetric(expiryDesc, prometheus.GaugeValue, time.Until(own).Seconds(), w.name, "own")
+		metrics <- prometheus.MustNewConstMetric(expiryDesc, prometheus.GaugeValue, time.Until(own).Seconds(), w.name, "own")
 		if !authorities.IsZero() {
-			to <- prometheus.MustNewConstMetric(expiryDesc, prometheus.GaugeValue, time.Until(authorities).Seconds(), w.name, "client_authorities")
+			metrics <- prometheus.MustNewConstMetric(expiryDesc, prometheus.GaugeValue, time.Until(authorities).Seconds(), w.name, "client_authorities")
 		}
 	}
 }
 
-// planned reports whether hdsd ended the connection from an address for its age.
+// planned reports whether hdsd ended the connection from an address because of its age.
 func (s *servers) planned(address string) bool {
-	return slices.ContainsFunc(s.watched, func(w *watched) bool { return w.Planned(address) })
+	return slices.ContainsFunc(s.watched, func(w *watchedListener) bool { return w.Planned(address) })
 }

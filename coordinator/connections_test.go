@@ -17,23 +17,23 @@ import (
 	"hdsd/peer/limit"
 )
 
-// TestAnInsecureListenerIsSaidEveryDay: the warning stands for as long as its cause.
-func TestAnInsecureListenerIsSaidEveryDay(t *testing.T) {
+// TestInsecureListenerWarnsDaily covers a listener that stays without TLS.
+func TestInsecureListenerWarnsDaily(t *testing.T) {
 	on, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer on.Close()
 	var said bytes.Buffer
-	w := &watched{name: "grpc", Listener: limit.Listen(on, limit.ListenerOptions{}), log: zerolog.New(&said)}
+	w := &watchedListener{name: "grpc", Listener: limit.Listen(on, limit.ListenerOptions{}), log: zerolog.New(&said)}
 	began := time.Now()
-	w.look(began)
+	w.sweep(began)
 	w.warnInsecure(began)
 	for hours, want := range []int{0: 1, 23: 1, 24: 2, 25: 2, 47: 2, 48: 3} {
 		if want == 0 {
 			continue
 		}
-		w.look(began.Add(time.Duration(hours) * time.Hour))
+		w.sweep(began.Add(time.Duration(hours) * time.Hour))
 		if got := strings.Count(said.String(), "listener_insecure"); got != want {
 			t.Errorf("after %d hours it was said %d times, want %d", hours, got, want)
 		}
@@ -45,7 +45,7 @@ func TestAnInsecureListenerIsSaidEveryDay(t *testing.T) {
 func TestOldHTTPConnectionsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		under := bufconn.Listen(1 << 10)
-		server := &http.Server{ConnContext: inContext, Handler: moving(http.NotFoundHandler()), ReadHeaderTimeout: headerTimeout}
+		server := &http.Server{ConnContext: inContext, Handler: closeOld(http.NotFoundHandler()), ReadHeaderTimeout: headerTimeout}
 		served := make(chan error, 1)
 		go func() { served <- server.Serve(limit.Listen(under, limit.ListenerOptions{MaxAge: 1000 * time.Second})) }()
 		client, err := under.DialContext(t.Context())

@@ -13,8 +13,8 @@ import (
 	"hdsd/store"
 )
 
-// control does what operators ask for. That takes effect before it is on disk: a disk
-// that fails is no reason to go on publishing.
+// control carries out the orders of operators. An order takes effect before it is on disk, since a failing disk
+// must not keep hdsd publishing.
 type control struct {
 	core  *core
 	store *store.Store
@@ -23,20 +23,20 @@ type control struct {
 	*backups
 }
 
-// diskPatience is how long operators wait for a disk that answers with nothing, not even an error.
+// diskPatience is the time for which operators wait for a disk that hangs.
 const diskPatience = 3 * time.Second
 
-// carryOut has the core handle an order, unless it is nil, and waits until what that did is on disk. Then, at
-// the time of the order, after runs on the core's goroutine: it records what was done, or returns why
-// nothing was. If the disk does not take that, the error is an api.NotDurable that begins with the text
+// carryOut lets the core handle an order, which may be nil. Then it calls record on the goroutine of the core,
+// with the time of the order, and waits for the disk. The function record adds the audit entry, or returns
+// the reason of a refusal. If the disk fails, the error is an api.NotDurable that begins with the text
 // unstored. After any other error, the caller must not read the outcome.
-func (c *control) carryOut(ctx context.Context, unstored string, order machine.Event, after func(now time.Time) error) error {
-	var refused error
-	if err := c.core.askAnd(ctx, order, func(now time.Time) { refused = after(now) }); err != nil {
+func (c *control) carryOut(ctx context.Context, unstored string, order machine.Event, record func(now time.Time) error) error {
+	var refusal error
+	if err := c.core.callThen(ctx, order, func(now time.Time) { refusal = record(now) }); err != nil {
 		return err
 	}
-	if refused != nil {
-		return refused
+	if refusal != nil {
+		return refusal
 	}
 	ctx, cancel := context.WithTimeout(ctx, diskPatience)
 	defer cancel()
@@ -46,7 +46,7 @@ func (c *control) carryOut(ctx context.Context, unstored string, order machine.E
 	return nil
 }
 
-// failed reports whether a change was not made.
+// failed reports whether an error means that the change did not take effect.
 func failed(err error) bool {
 	_, inForce := errors.AsType[*api.NotDurable](err)
 	return err != nil && !inForce

@@ -10,9 +10,9 @@ import (
 	"hdsd/store"
 )
 
-// Who waits no longer for an answer leaves alone what the core may still write
-// of it: else the race detector tells.
-func TestResultIsNotReadAfterContextEnds(t *testing.T) {
+// TestOutcomeIsNotReadAfterContext covers a caller whose context ends while the core may still write the
+// outcome. The race detector finds a read.
+func TestOutcomeIsNotReadAfterContext(t *testing.T) {
 	l := newLab(t)
 	l.serve(web("web", one))
 	stored, err := store.Open(t.Context(), t.TempDir(), store.Options{})
@@ -65,7 +65,7 @@ func TestResultIsNotReadAfterContextEnds(t *testing.T) {
 		core.Go(func() {
 			next := <-l.core.events
 			cancel()
-			l.core.open(l.now, &next)
+			l.core.handle(l.now, &next)
 		})
 		if err := ask(ctx); err != nil && ctx.Err() == nil {
 			t.Errorf("%s: %v", name, err)

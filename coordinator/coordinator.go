@@ -37,9 +37,9 @@ import (
 type Options struct {
 	Log     zerolog.Logger
 	Version string // of the program, for its metrics
-	Memory  uint64 // that hdsd may use, in bytes; 0: unknown
+	Memory  uint64 // memory limit of the process in bytes; 0: unknown
 
-	// Ready is called once, when hdsd is ready for the first time; nil: nobody asks.
+	// Ready is called once, when hdsd is ready for the first time. It may be nil.
 	Ready func()
 }
 
@@ -59,25 +59,25 @@ type Coordinator struct {
 	registry *prometheus.Registry
 	ready    readyState
 
-	mu      sync.Mutex       // guards what follows
-	started *configv1.Config // of New: in force for what only a restart changes
-	config  *configv1.Config // the latest
+	mu      sync.Mutex       // guards the fields below
+	started *configv1.Config // configuration of the start, for fields that only a restart changes
+	config  *configv1.Config // latest configuration
 	phase   phase
-	running context.Context // of Run; nil before it
+	running context.Context // of Run; nil before Run
 	cancel  context.CancelFunc
-	ended   chan struct{} // closed when everything is released
+	ended   chan struct{} // closed after everything is released
 }
 
-// phase is where a Coordinator is in its life.
+// phase is the phase of the life of a Coordinator.
 type phase uint8
 
 const (
-	made phase = iota
+	created phase = iota
 	running
 	closed
 )
 
-// ErrUsed answers Run and Reload of a Coordinator that was run or closed before.
+// ErrUsed is the error of Run and Reload for a Coordinator that was run or closed before.
 var ErrUsed = errors.New("this coordinator was run or closed before: make another one")
 
 // New opens the database, reads the sources and binds the addresses. It serves
@@ -91,8 +91,8 @@ func New(ctx context.Context, c *configv1.Config, o Options) (_ *Coordinator, er
 			_ = built.release() // err is the cause
 		}
 	}()
-	built.ready.version, built.ready.born = cmp.Or(o.Version, "unknown"), time.Now()
-	built.ready.changed, built.ready.told = make(chan struct{}, 1), o.Ready
+	built.ready.version, built.ready.start = cmp.Or(o.Version, "unknown"), time.Now()
+	built.ready.changed, built.ready.onReady = make(chan struct{}, 1), o.Ready
 	built.ready.needsDisk.Store(c.GetHistory().GetRequireWritable())
 	built.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	guarded := guard.New(guard.Options{Policy: policyOf(c), Log: o.Log, Registerer: built.registry})
@@ -120,17 +120,17 @@ func New(ctx context.Context, c *configv1.Config, o Options) (_ *Coordinator, er
 		return nil, err
 	}
 	stored := readState(built.store)
-	defer func() { _, _ = stored() }() // before release closes the store
+	defer func() { _, _ = stored() }() // waits, before release closes the store
 	node := Node(c.GetNodeId(), o.Version)
 	built.openRelay()
-	from := feed.Options{Node: node, Dir: c.GetDataDir(), Limits: c.GetLimits(), Log: o.Log}
-	from.Conditions = func(ctx context.Context, all []*catalog.Endpoint) []feed.Condition {
+	options := feed.Options{Node: node, Dir: c.GetDataDir(), Limits: c.GetLimits(), Log: o.Log}
+	options.Conditions = func(ctx context.Context, all []*catalog.Endpoint) []feed.Condition {
 		return built.core.conditions(ctx, all)
 	}
 	if built.relay != nil {
-		from.Relay, from.RelayName = built.relay.Source(), relay.SourceName
+		options.Relay, options.RelayName = built.relay.Source(), relay.SourceName
 	}
-	if built.feed, err = feed.Open(c, from); err != nil {
+	if built.feed, err = feed.Open(c, options); err != nil {
 		return nil, err
 	}
 	built.registry.MustRegister(built.feed)
@@ -146,7 +146,7 @@ func New(ctx context.Context, c *configv1.Config, o Options) (_ *Coordinator, er
 	return built, built.register()
 }
 
-// wire makes the stages, joins them, and restores what was stored.
+// wire makes the stages, joins them, and restores the stored state.
 func (c *Coordinator) wire(stored store.State) {
 	c.eds = eds.NewServer(c.subscriberOptions())
 	c.core = newCore(machine.Timing{
@@ -160,25 +160,25 @@ func (c *Coordinator) wire(stored store.State) {
 		Interval: c.core.Timing.Report, MaxMessageBytes: int(c.started.GetLimits().GetMaxMessageBytes()),
 		Bodies: c.servers.bounds.bodies, MaxIDsPerCaller: int(c.started.GetLimits().GetMaxIdsPerCaller()), MaxJoinsPerMinute: int(c.started.GetLimits().GetMaxJoinsPerMinute()),
 		Waited: inflight.Waited, Check: inflight.Check, Ended: inflight.Ended, Planned: c.servers.planned, PlannedGrace: c.core.Timing.Grace,
-		Log: c.log, Named: func(own string) zerolog.LogObjectMarshaler { return c.core.outside.logged(own) }, Registerer: c.registry,
+		Log: c.log, Named: func(own string) zerolog.LogObjectMarshaler { return c.core.names.logFields(own) }, Registerer: c.registry,
 	}, sink{c.core})
 	c.hds.SetAdmission(admission(c.started))
 	registerStore(c.registry, c.store)
 	c.servers.refusals = newPlaneRefusals(c.log, c.registry, c.refusing)
-	from := query.Options{Refusing: c.refusing, Core: asker{c.core}, Outside: asker{c.core}.Outside, Version: asker{c.core}.Version, Store: c.store, HDS: c.hds, EDS: c.eds, Feed: c.feed, Process: c.process}
+	options := query.Options{Refusing: c.refusing, Core: queryCore{c.core}, Outside: queryCore{c.core}.Outside, Version: queryCore{c.core}.Version, Store: c.store, HDS: c.hds, EDS: c.eds, Feed: c.feed, Process: c.process}
 	if c.relay != nil {
-		from.Relayed = c.relay.Clients
+		options.Relayed = c.relay.Clients
 	}
-	c.query = query.New(from)
-	c.core.recorder.flipped = c.query.Flipped
+	c.query = query.New(options)
+	c.core.recorder.onTransitions = c.query.Flipped
 	c.core.hds, c.core.publisher.complete = c.hds, c.eds.Complete
 	c.openHub()
-	c.ready.restored = restoredFrom(&stored)
+	c.ready.restored = countRestored(&stored)
 	c.record(&stored)
 	c.core.restore(stored)
 }
 
-// subscriberOptions gives the options of the xDS server for data planes.
+// subscriberOptions returns the options of the xDS server for data planes.
 func (c *Coordinator) subscriberOptions() eds.Options {
 	planes := c.started.GetDataPlanes()
 	o := eds.Options{
@@ -197,7 +197,7 @@ func (c *Coordinator) subscriberOptions() eds.Options {
 	return o
 }
 
-// release closes what New opened, if nothing was served.
+// release closes everything that New opened, if Run was not called.
 func (c *Coordinator) release() error {
 	if c.servers != nil {
 		c.servers.close()
@@ -215,17 +215,17 @@ func (c *Coordinator) release() error {
 	return c.store.Close()
 }
 
-// Close ends Run and waits for it, or closes what New opened if Run was not called. It
-// may be called more than once.
+// Close ends Run and waits for it. If Run was not called, it closes everything that New opened. It may be
+// called more than once.
 func (c *Coordinator) Close() error {
 	c.mu.Lock()
-	was := c.phase
+	previous := c.phase
 	c.phase = closed
-	if was == running {
+	if previous == running {
 		c.cancel()
 	}
 	c.mu.Unlock()
-	if was == made {
+	if previous == created {
 		defer close(c.ended)
 		return c.release()
 	}
@@ -233,13 +233,13 @@ func (c *Coordinator) Close() error {
 	return nil
 }
 
-// GRPCAddress gives the address that serves HDS, xDS and gRPC queries.
+// GRPCAddress returns the address that serves HDS, xDS and gRPC queries.
 func (c *Coordinator) GRPCAddress() string { return c.servers.grpcListener.Addr().String() }
 
-// HTTPAddress gives the address that serves REST and metrics.
+// HTTPAddress returns the address that serves REST and metrics.
 func (c *Coordinator) HTTPAddress() string { return c.servers.httpListener.Addr().String() }
 
-// ProbesAddress gives the address that serves probes alone, or "".
+// ProbesAddress returns the address that serves probes only; empty without one.
 func (c *Coordinator) ProbesAddress() string {
 	if c.servers.probesListener == nil {
 		return ""
@@ -247,7 +247,7 @@ func (c *Coordinator) ProbesAddress() string {
 	return c.servers.probesListener.Addr().String()
 }
 
-// AdminAddress gives the address for looking into the process, or "".
+// AdminAddress returns the address for profiles of the process; empty without one.
 func (c *Coordinator) AdminAddress() string {
 	if c.servers.admin == nil {
 		return ""
@@ -271,10 +271,10 @@ func (c *Coordinator) Run(ctx context.Context) error {
 	c.logStart()
 	c.log.Info().Str("event", "serving").Str("grpc", c.GRPCAddress()).Str("http", c.HTTPAddress()).Str("probes", c.ProbesAddress()).Str("admin", c.AdminAddress()).Msg("serving")
 	c.store.AppendEvents([]store.Event{{Time: time.Now(), Kind: storev1.EventKind_COORDINATOR_STARTED, Text: "hdsd " + c.ready.version}})
-	failure := c.untilEnd(failures)
-	began := time.Now()
-	c.store.AppendEvents([]store.Event{{Time: began, Kind: storev1.EventKind_COORDINATOR_STOPPED, Text: "stopping"}})
-	c.readiness(false)
+	failure := c.wait(failures)
+	stopped := time.Now()
+	c.store.AppendEvents([]store.Event{{Time: stopped, Kind: storev1.EventKind_COORDINATOR_STOPPED, Text: "stopping"}})
+	c.setServing(false)
 	stopCore()
 	c.mu.Lock()
 	c.phase = closed
@@ -293,16 +293,16 @@ func (c *Coordinator) Run(ctx context.Context) error {
 	if err := c.store.Close(); err != nil {
 		failure = errors.Join(failure, fmt.Errorf("committing the last changes: %w", err))
 	}
-	c.log.Info().Str("event", "stopped").Dur("took", time.Since(began)).Msg("stopped")
+	c.log.Info().Str("event", "stopped").Dur("took", time.Since(stopped)).Msg("stopped")
 	return failure
 }
 
-// start runs the core and the feed. It returns when the core has applied what the
-// sources have and has published the last known health.
+// start runs the core and the feed. It returns after the core has applied the clusters of the sources and
+// published the last known health.
 func (c *Coordinator) start(ctx context.Context) (stopCore func(), err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.phase != made {
+	if c.phase != created {
 		return nil, ErrUsed
 	}
 	c.phase = running
@@ -311,26 +311,25 @@ func (c *Coordinator) start(ctx context.Context) (stopCore func(), err error) {
 	var owned sync.WaitGroup
 	owned.Go(func() { c.core.tape.run() })
 	owned.Go(func() { c.core.run(stop) })
-	telling, quiet := context.WithCancel(context.Background())
-	owned.Go(func() { c.hub.Run(telling) })
-	owned.Go(func() { c.query.ReadIncidents(telling) })
+	background, cancel := context.WithCancel(context.Background())
+	owned.Go(func() { c.hub.Run(background) })
+	owned.Go(func() { c.query.ReadIncidents(background) })
 	c.feed.Start(c.running, c.rules(c.config), func(d catalog.Delivery) {
 		c.core.post(machine.Delivered{Delivery: d})
 	})
 	// An error means that the coordinator is stopping.
-	_ = c.core.ask(c.running, machine.Begun{})
-	_, _ = asker{c.core}.Snapshot(c.running) // the first one takes longest, and no query is to wait for it
+	_ = c.core.call(c.running, machine.Begun{})
+	_, _ = queryCore{c.core}.Snapshot(c.running) // no query waits for the first snapshot, which takes longest
 	select {
 	case <-c.feed.Answered():
-		_ = c.core.ask(c.running, machine.Answered{})
+		_ = c.core.call(c.running, machine.Answered{})
 	default:
 	}
-	return func() { close(stop); quiet(); owned.Wait() }, nil
+	return func() { close(stop); cancel(); owned.Wait() }, nil
 }
 
-// Reload applies another configuration, as far as that is possible without a restart.
-// It returns the names of the fields that need a restart, including those of earlier
-// reloads. With an error nothing changes.
+// Reload applies another configuration, as far as possible without a restart. It returns the names of the
+// changed fields that need a restart, including those of earlier reloads. With an error, nothing changes.
 func (c *Coordinator) Reload(next *configv1.Config) (needRestart []string, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -357,23 +356,23 @@ func (c *Coordinator) Reload(next *configv1.Config) (needRestart []string, err e
 	return needRestart, nil
 }
 
-// untilEnd waits until Run is to end, or a server fails. It makes hdsd ready once every
-// source has answered, and gRPC health follow.
-func (c *Coordinator) untilEnd(failures <-chan error) error {
-	look := time.NewTicker(time.Second) // a disk that does not answer tells nobody
-	defer look.Stop()
-	if who := c.feed.Waiting(); who != "" {
-		c.log.Info().Str("event", "sources_awaited").Msg("not ready yet: " + who)
+// wait waits for the end of Run, or for the failure of a server. It makes hdsd ready when each source has
+// answered, and updates gRPC health.
+func (c *Coordinator) wait(failures <-chan error) error {
+	ticker := time.NewTicker(time.Second) // a disk that hangs calls nobody
+	defer ticker.Stop()
+	if reason := c.feed.Waiting(); reason != "" {
+		c.log.Info().Str("event", "sources_awaited").Msg("not ready yet: " + reason)
 	}
-	for over := c.feed.Answered(); ; {
+	for answered := c.feed.Answered(); ; {
 		select {
-		case <-over:
-			over = nil
+		case <-answered:
+			answered = nil
 			c.complete()
 		case <-c.ready.changed:
-			c.tellHealth()
-		case <-look.C:
-			c.tellHealth()
+			c.updateHealth()
+		case <-ticker.C:
+			c.updateHealth()
 		case <-c.running.Done():
 			return nil
 		case err := <-failures:
@@ -382,13 +381,13 @@ func (c *Coordinator) untilEnd(failures <-chan error) error {
 	}
 }
 
-// complete lets the EDS server tell data planes what does not exist, and makes hdsd
-// ready. The core has the sources' answers already.
+// complete lets the EDS server report absent resources, and makes hdsd ready. The core already has the
+// clusters of all sources.
 func (c *Coordinator) complete() {
 	c.core.post(machine.Answered{})
-	c.readiness(true)
-	if c.ready.told != nil {
-		c.ready.told()
+	c.setServing(true)
+	if c.ready.onReady != nil {
+		c.ready.onReady()
 	}
 	if unread := c.feed.GivenUp(); len(unread) > 0 {
 		c.log.Warn().Str("event", "sources_unread").Strs("sources", unread).
@@ -396,7 +395,7 @@ func (c *Coordinator) complete() {
 	}
 }
 
-// Node is hdsd as management servers know it.
+// Node returns the node of hdsd for management servers.
 func Node(id, version string) *corev3.Node {
 	node := &corev3.Node{Id: id, UserAgentName: "hdsd"}
 	if version != "" {
@@ -405,7 +404,7 @@ func Node(id, version string) *corev3.Node {
 	return node
 }
 
-// policyOf tells who may do what by a configuration, the problems of which config has shown.
+// policyOf compiles the access policy of a configuration. The configuration is valid already.
 func policyOf(c *configv1.Config) *access.Policy {
 	policy, _ := access.Compile(c.GetAccess())
 	if c.GetRelay().GetForward() == configv1.Relay_AUTHORIZATION {

@@ -18,8 +18,8 @@ type checkerServer interface {
 	Assign(id string, s *specifier.Specifier)
 }
 
-// core is the machine on a goroutine of its own, with the observers that carry out its effects. All
-// methods run on that goroutine, apart from those of the mailbox.
+// core runs the machine on a goroutine of its own, and hands its effects to the observers. All methods run
+// on that goroutine, except those of the mailbox.
 type core struct {
 	*mailbox
 	*machine.Machine
@@ -27,52 +27,51 @@ type core struct {
 	// Set once.
 	log     zerolog.Logger
 	hds     checkerServer
-	history historian
+	history historyStore
 	metrics *metrics
 
 	publisher publisher
 	recorder  recorder
 	eventLog  eventLog
-	alarms    alarms           // what is wrong as a whole
-	snapshots *query.Snapshots // what queries see
-	outside   outsideNames
+	alarms    alarms
+	snapshots *query.Snapshots // copies of the state for queries
+	names     outsideNames
 	observers []observer
-	yield     func(machine.Effect) // carryOut
+	yield     func(machine.Effect) // the method carryOut
 
-	present   present
-	took      func(time.Duration) // called with how long each event and tick took; nil: nobody asks
-	recording *recording.Encoder  // writes down each event; nil: nothing does
-	tape      *tape               // takes what it writes; nil: nothing does
+	current   currentStep
+	onStep    func(time.Duration) // takes the duration of each event and tick; may be nil
+	recording *recording.Encoder  // records each event; nil: no recording
+	tape      *tape               // the file of the recording; nil: no recording
 }
 
-// present is the step that the machine is about.
-type present struct {
+// currentStep holds the times of the current step.
+type currentStep struct {
 	now     time.Time // of the event
-	resumed time.Time // when the machine went on after the latest effect
+	resumed time.Time // end of the latest effect, or the beginning of the step
 }
 
-// observer carries out its part of effects, or takes note of them. It never waits.
+// observer carries out effects, or records them. It never waits.
 type observer interface {
 	observe(now time.Time, e machine.Effect)
 }
 
-func newCore(t machine.Timing, log zerolog.Logger, m *metrics, planes resourceServer, history historian) *core {
+func newCore(t machine.Timing, log zerolog.Logger, m *metrics, planes resourceServer, history historyStore) *core {
 	c := &core{
-		mailbox: newMailbox(m.waiting), Machine: machine.New(t), log: log, metrics: m, history: history,
+		mailbox: newMailbox(m.mailboxDelay), Machine: machine.New(t), log: log, metrics: m, history: history,
 		publisher: publisher{planes: planes}, snapshots: query.NewSnapshots(),
 	}
-	c.recorder = recorder{history: history, rooms: c.Machine}
-	c.eventLog = newEventLog(log, c.Machine, &c.outside)
-	c.alarms = newAlarms(log, &m.states, view{c}, &c.outside)
-	m.states.series.outside = c.outside.of
-	m.rooms = c.Machine
+	c.recorder = recorder{history: history, machine: c.Machine}
+	c.eventLog = newEventLog(log, c.Machine, &c.names)
+	c.alarms = newAlarms(log, &m.states, view{c}, &c.names)
+	m.states.series.outside = c.names.outside
+	m.machine = c.Machine
 	c.yield = c.carryOut
-	c.observers = []observer{&c.outside, sender{c}, &c.publisher, chronicle{history}, &c.recorder, &c.eventLog, m, &c.alarms, touches{c}}
+	c.observers = []observer{&c.names, specifierSender{c}, &c.publisher, chronicle{history}, &c.recorder, &c.eventLog, m, &c.alarms, snapshotMarker{c}}
 	return c
 }
 
-// restore takes over what the store has, before the first event. No seat moves until hdsd
-// has settled.
+// restore takes over the stored state, before the first event. No seat moves until hdsd has settled.
 func (c *core) restore(s store.State) {
 	c.Restore(&s)
 	c.publisher.restore(&s)
@@ -86,35 +85,35 @@ func (c *core) run(stop <-chan struct{}) {
 	defer c.tape.finish(c.recording)
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	for handled := 0; ; {
+	for batch := 0; ; {
 		select {
 		case <-stop:
 			c.end()
 			return
 		case next := <-c.events:
-			began := time.Now()
-			c.open(began, &next)
-			c.measure(began)
-			// Events that have arrived come before the tick, which may find someone late.
-			if handled++; handled < mailboxSize && len(c.events) > 0 {
+			start := time.Now()
+			c.handle(start, &next)
+			c.measure(start)
+			// A tick may find a checker late, so it comes after the events in the mailbox.
+			if batch++; batch < mailboxSize && len(c.events) > 0 {
 				continue
 			}
 		case <-c.snapshots.Due():
-			began := time.Now()
-			c.leaveBehind()
-			c.measure(began)
+			start := time.Now()
+			c.updateSnapshot()
+			c.measure(start)
 			continue
 		case <-timer.C:
 		}
-		handled = 0
-		began := time.Now()
-		c.step(began, machine.Tick{Heard: c.heardUntil(began)})
+		batch = 0
+		start := time.Now()
+		c.step(start, machine.Tick{ReceivedUntil: c.receivedUntil(start)})
 		timer.Reset(c.Wait())
-		c.measure(began)
+		c.measure(start)
 	}
 }
 
-// end stores what no effect has stored.
+// end stores the remaining state of the machine.
 func (c *core) end() {
 	plan, penalties := c.Unstored(time.Now())
 	if len(plan) > 0 {
@@ -125,97 +124,97 @@ func (c *core) end() {
 	}
 }
 
-// leaveBehind goes on with the snapshot that queries wait for.
-func (c *core) leaveBehind() {
-	for _, name := range c.Judge.TakeChanged() {
+// updateSnapshot continues the snapshot for the waiting queries.
+func (c *core) updateSnapshot() {
+	for _, name := range c.Aggregator.TakeChanged() {
 		c.snapshots.Change(name)
 	}
 	c.snapshots.Step(view{c})
 }
 
-// measure says how long something took.
-func (c *core) measure(began time.Time) {
-	if c.took != nil {
-		c.took(time.Since(began))
+// measure reports the time since start to onStep.
+func (c *core) measure(start time.Time) {
+	if c.onStep != nil {
+		c.onStep(time.Since(start))
 	}
 }
 
-// open handles an event that was posted.
-func (c *core) open(now time.Time, l *letter) {
-	c.heard = l.posted
-	if l.waits != nil {
-		l.waits.Store(false)
+// handle handles a posted event.
+func (c *core) handle(now time.Time, m *message) {
+	c.latestPost = m.posted
+	if m.pending != nil {
+		m.pending.Store(false)
 	}
-	c.waited.Observe(now.Sub(l.posted).Seconds())
-	if l.event != nil {
-		c.step(now, l.event)
+	c.delay.Observe(now.Sub(m.posted).Seconds())
+	if m.event != nil {
+		c.step(now, m.event)
 	}
-	if r, ok := l.event.(machine.Reported); ok && len(r.Votes) > 0 {
-		c.metrics.votes.delay.Observe(time.Since(l.posted).Seconds())
+	if r, ok := m.event.(machine.Reported); ok && len(r.Votes) > 0 {
+		c.metrics.votes.delay.Observe(time.Since(m.posted).Seconds())
 	}
-	if l.handled != nil {
-		l.handled(now)
+	if m.done != nil {
+		m.done(now)
 	}
 }
 
-// step has the machine handle an event, and its effects carried out.
+// step lets the machine handle an event, and carries out the effects.
 func (c *core) step(now time.Time, e machine.Event) {
 	c.recording.Begin(now, e)
-	c.present = present{now, time.Now()}
+	c.current = currentStep{now, time.Now()}
 	c.Step(now, e, c.yield)
 	c.recording.End()
 }
 
-// carryOut has all observers carry out an effect.
+// carryOut hands an effect to all observers.
 func (c *core) carryOut(e machine.Effect) {
-	if fleet, ok := e.(machine.FleetChanged); ok && fleet.Planned {
-		c.metrics.plan.took.Observe(time.Since(c.present.resumed).Seconds())
+	if f, ok := e.(machine.FleetChanged); ok && f.Planned {
+		c.metrics.plan.duration.Observe(time.Since(c.current.resumed).Seconds())
 	}
 	for _, o := range c.observers {
-		o.observe(c.present.now, e)
+		o.observe(c.current.now, e)
 	}
 	c.recording.Effect(e)
-	c.present.resumed = time.Now()
+	c.current.resumed = time.Now()
 }
 
-// sender sends specifiers to checkers.
-type sender struct{ core *core }
+// specifierSender sends specifiers to checkers.
+type specifierSender struct{ core *core }
 
-func (s sender) observe(_ time.Time, e machine.Effect) {
-	if e, ok := e.(machine.Specified); ok {
+func (s specifierSender) observe(_ time.Time, e machine.Effect) {
+	if e, ok := e.(machine.SpecifierMade); ok {
 		s.core.hds.Assign(e.Checker, e.Specifier)
 	}
 }
 
-// touches takes note of the clusters that snapshots have to copy again.
-type touches struct{ *core }
+// snapshotMarker marks the changed clusters, which the next snapshot copies again.
+type snapshotMarker struct{ *core }
 
-func (t touches) observe(_ time.Time, e machine.Effect) {
+func (s snapshotMarker) observe(_ time.Time, e machine.Effect) {
 	switch e := e.(type) {
 	case machine.ClustersChanged:
 		for _, name := range e.Removed {
-			t.snapshots.Change(name)
+			s.snapshots.Change(name)
 		}
 		for _, k := range e.Changed {
-			t.snapshots.Change(k.Source.Name)
+			s.snapshots.Change(k.Source.Name)
 		}
 	case machine.EndpointsChanged:
-		t.snapshots.Change(e.Cluster)
+		s.snapshots.Change(e.Cluster)
 	case machine.FleetChanged:
 		for _, ids := range [...][]health.EndpointID{e.Stranded, e.Checkable} {
 			for _, id := range ids {
-				if k, _ := t.Rulings.At(id); k != nil {
-					t.snapshots.Change(k.Source.Name)
+				if k, _ := s.Rulings.At(id); k != nil {
+					s.snapshots.Change(k.Source.Name)
 				}
 			}
 		}
 	case machine.TrialsChanged:
 		for i := range e.Events {
-			t.snapshots.Change(e.Events[i].Cluster)
+			s.snapshots.Change(e.Events[i].Cluster)
 		}
-	case machine.Decided:
+	case machine.DecisionMade:
 		for i := range e.Transitions {
-			t.snapshots.Change(e.Transitions[i].Endpoint.Cluster)
+			s.snapshots.Change(e.Transitions[i].Endpoint.Cluster)
 		}
 	}
 }

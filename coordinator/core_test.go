@@ -21,7 +21,7 @@ const (
 	three = "10.0.0.3:80"
 )
 
-func TestAFirstStartWaitsForCheckersThenSpreadsTheChecks(t *testing.T) {
+func TestFirstStart(t *testing.T) {
 	l := newLab(t)
 	l.rules.Verdict.InitialHealth = corev3.HealthStatus_UNHEALTHY
 	l.serve(web("web", one, two))
@@ -44,7 +44,7 @@ func TestAFirstStartWaitsForCheckersThenSpreadsTheChecks(t *testing.T) {
 	}
 }
 
-func TestVerdictsArePublishedBeforeTheyAreRecorded(t *testing.T) {
+func TestVerdictIsPublishedBeforeRecorded(t *testing.T) {
 	l := settled(t, web("web", one))
 	l.truth[one] = health.Unhealthy
 	l.order = nil
@@ -67,7 +67,7 @@ func settled(t testing.TB, clusters ...*sourceCluster) *lab {
 	return l
 }
 
-func TestARestartMovesNothingAndFlapsNothing(t *testing.T) {
+func TestRestartKeepsPlanAndHealth(t *testing.T) {
 	l := newLab(t)
 	l.truth[two] = health.Unhealthy
 	l.serve(web("web", one, two, three))
@@ -100,7 +100,7 @@ func TestARestartMovesNothingAndFlapsNothing(t *testing.T) {
 	l.wantTransitions(3)
 }
 
-func TestAStoredPlanWhoseCheckersNeverReturn(t *testing.T) {
+func TestStoredPlanWithoutCheckers(t *testing.T) {
 	l := settled(t, web("web", one))
 	l.restart()
 	l.serve(web("web", one))
@@ -123,7 +123,7 @@ func TestAStoredPlanWhoseCheckersNeverReturn(t *testing.T) {
 	l.wantTransitions(1) // the one before the restart
 }
 
-func TestTheTimeToSettleBeginsWhenHdsdServes(t *testing.T) {
+func TestSettlingBeginsAtServing(t *testing.T) {
 	l := settled(t, web("web", one))
 	l.restart()
 	l.intake.restart(l.sets, catalog.NewRules(l.rules)) // takes long
@@ -138,7 +138,7 @@ func TestTheTimeToSettleBeginsWhenHdsdServes(t *testing.T) {
 	l.wantTransitions(1)
 }
 
-func TestACheckerLostWhileSettlingKeepsItsSeatThatLong(t *testing.T) {
+func TestCheckerLostWhileSettling(t *testing.T) {
 	l := settled(t, web("web", one))
 	l.timing.Grace = 0
 	l.restart()
@@ -155,7 +155,7 @@ func TestACheckerLostWhileSettlingKeepsItsSeatThatLong(t *testing.T) {
 	}
 }
 
-func TestALostCheckerIsReplacedOnlyWhenItsSeatIsGivenUp(t *testing.T) {
+func TestLostCheckerKeepsSeats(t *testing.T) {
 	l := settled(t, web("web", one))
 	l.join("da", "db", "dc")
 	l.pass(10 * time.Second)
@@ -186,7 +186,7 @@ func TestALostCheckerIsReplacedOnlyWhenItsSeatIsGivenUp(t *testing.T) {
 	}
 }
 
-func TestTwoCheckersLostGetASubstituteAtOnce(t *testing.T) {
+func TestTwoLostCheckersGetSubstitute(t *testing.T) {
 	l := settled(t, web("web", one))
 	l.join("da")
 	l.pass(2 * time.Second)
@@ -205,7 +205,7 @@ func TestTwoCheckersLostGetASubstituteAtOnce(t *testing.T) {
 	}
 }
 
-func TestACheckerThatReturnsWithOtherAbilities(t *testing.T) {
+func TestCheckerReturnsWithOtherAbilities(t *testing.T) {
 	l := settled(t, web("web", one))
 	l.lose("cb")
 	l.connect(health.Checker{ID: "cb", Abilities: health.Abilities{health.TCP: {}}})
@@ -217,7 +217,7 @@ func TestACheckerThatReturnsWithOtherAbilities(t *testing.T) {
 	l.wantPublished("web", one, health.Unhealthy)
 }
 
-func TestClustersComeChangeAndGo(t *testing.T) {
+func TestClustersChange(t *testing.T) {
 	l := settled(t, web("web", one))
 	l.truth[two] = health.Unhealthy
 	l.say(web("web", one, two), web("db", three))
@@ -244,7 +244,7 @@ func TestClustersComeChangeAndGo(t *testing.T) {
 	}
 }
 
-func TestTheIdOfAnEndpointThatIsGoneStartsCleanAgain(t *testing.T) {
+func TestReusedIDStartsClean(t *testing.T) {
 	l := settled(t, web("web", one))
 	l.truth[one] = health.Unhealthy
 	l.pass(10 * time.Second)
@@ -262,14 +262,14 @@ func TestTheIdOfAnEndpointThatIsGoneStartsCleanAgain(t *testing.T) {
 		t.Fatalf("the id is %d, want %d again", got, id)
 	}
 	l.wantPublished("web", three, health.Unknown)
-	if verdict := l.core.Judge.Verdict(id); verdict.Status != health.Unknown || len(verdict.Observations) > 0 {
+	if verdict := l.core.Aggregator.Verdict(id); verdict.Status != health.Unknown || len(verdict.Observations) > 0 {
 		t.Errorf("the successor begins with %+v", verdict)
 	}
 	l.pass(10 * time.Second)
 	l.wantPublished("web", three, health.Healthy)
 }
 
-func TestAnotherInitialHealthHoldsForWhatHasNoVerdict(t *testing.T) {
+func TestChangedInitialHealth(t *testing.T) {
 	l := settled(t, web("web", one))
 	l.truth[two] = health.Unknown // nobody says anything of it
 	l.say(web("web", one, two))
@@ -281,7 +281,7 @@ func TestAnotherInitialHealthHoldsForWhatHasNoVerdict(t *testing.T) {
 	l.wantPublished("web", two, health.Unhealthy)
 }
 
-func TestTheStoreMayForgetOnlyWhatIsNotThere(t *testing.T) {
+func TestForgetAbsentEndpoints(t *testing.T) {
 	l := newLab(t)
 	unchecked := web("plain", three)
 	unchecked.HealthChecks = nil
@@ -290,7 +290,7 @@ func TestTheStoreMayForgetOnlyWhatIsNotThere(t *testing.T) {
 	if l.forget != nil {
 		t.Error("forgetting before the start is over")
 	}
-	l.pass(machine.ForgetAfter)
+	l.pass(machine.ForgetDelay)
 	if l.forget != nil {
 		t.Error("forgetting while the start may not be over")
 	}
@@ -306,13 +306,13 @@ func TestTheStoreMayForgetOnlyWhatIsNotThere(t *testing.T) {
 		}
 	}
 	l.say(web("web", two))
-	l.pass(machine.ForgetEvery)
+	l.pass(machine.ForgetInterval)
 	if !l.forget(keyOf("web", two).Hash()) || l.forget(keyOf("web", one).Hash()) {
 		t.Error("what is known is not brought up to date")
 	}
 }
 
-func TestPoliciesGiveRedundancyAndReach(t *testing.T) {
+func TestPoliciesSetRedundancyAndReach(t *testing.T) {
 	l := newLab(t)
 	l.rules.Policies = policiesOf("pay-*", 1, "b")
 	l.serve(web("web", one), web("pay-eu", two))
@@ -336,7 +336,7 @@ func TestPoliciesGiveRedundancyAndReach(t *testing.T) {
 	}
 }
 
-// TestHostnamesAreShown beside the addresses.
+// TestHostnamesAreShown covers hostnames beside addresses.
 func TestHostnamesAreShown(t *testing.T) {
 	l := newLab(t)
 	named := web("web", one, two)
@@ -351,7 +351,7 @@ func TestHostnamesAreShown(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotCheckedSaysWhy(t *testing.T) {
+func TestUncheckedReasons(t *testing.T) {
 	l := newLab(t)
 	hostname := web("mixed", one)
 	sample.Change(hostname, func(a *endpointv3.ClusterLoadAssignment) {
@@ -389,8 +389,8 @@ func TestWhatIsNotCheckedSaysWhy(t *testing.T) {
 	l.wantPublished("mixed", one, health.Healthy)
 }
 
-// TestDataPlanesGetAChangeBeforeThePlanMoves, since planning takes time.
-func TestDataPlanesGetAChangeBeforeThePlanMoves(t *testing.T) {
+// TestChangeIsPublishedBeforePlanning covers the order, since planning takes time.
+func TestChangeIsPublishedBeforePlanning(t *testing.T) {
 	l := newLab(t)
 	l.serve(web("web", one))
 	l.join("c0a")

@@ -6,7 +6,7 @@ import (
 	"hdsd/store"
 )
 
-// logDisk logs that the disk does not take the history, or takes it again.
+// logDisk logs the beginning or end of a failure of the disk.
 func logDisk(log zerolog.Logger, failing error) {
 	if failing != nil {
 		log.Error().Str("event", "history_failing").Err(failing).
@@ -16,19 +16,19 @@ func logDisk(log zerolog.Logger, failing error) {
 	log.Warn().Str("event", "history_recovered").Msg("the disk takes the history again, and has what waited")
 }
 
-// logAuditGap logs that a part of the audit is missing.
+// logAuditGap logs a gap in the audit.
 func logAuditGap(log zerolog.Logger, g *store.AuditGap) {
 	log.Error().Str("event", "audit_gap").Time("start", g.Start).Time("end", g.End).Uint64("count", g.Entries).
 		Msg("entries of the audit are missing, because more than fit in memory waited for the disk; the log has them")
 }
 
-// logGap logs that a part of the history is missing.
+// logGap logs a gap in the history.
 func logGap(log zerolog.Logger, g *store.Gap) {
 	log.Error().Str("event", "history_gap").Time("start", g.Start).Time("end", g.End).Uint64("count", g.Transitions).
 		Msg("transitions are missing from the history, because more than fit in memory waited for the disk; past health in between is not known")
 }
 
-// logQuota logs that the history is near its quota, no longer is, or was pruned to fit.
+// logQuota logs that the history nears its quota, leaves it, or was pruned.
 func logQuota(log zerolog.Logger, q *store.Quota) {
 	switch {
 	case !q.Near:

@@ -59,9 +59,9 @@ func (s *site) replaced(descriptor int, path string) (heal func()) {
 	})
 }
 
-// TestAFailingDiskStopsNothing: while the disk takes nothing, health is decided and
-// published, operators are answered at once, and everything says so.
-func TestAFailingDiskStopsNothing(t *testing.T) {
+// TestFailingDisk covers a disk that takes nothing: hdsd decides and publishes health, answers operators at
+// once, and reports the failure everywhere.
+func TestFailingDisk(t *testing.T) {
 	t.Parallel()
 	address, status := upstream(t)
 	s := newSite(t, t.TempDir(), quick, static("web", address))
@@ -110,9 +110,9 @@ func TestAFailingDiskStopsNothing(t *testing.T) {
 	}
 }
 
-// TestWhoRequiresAWritableDiskIsNotReadyWithoutOne holds that of /readyz and of gRPC health,
-// which tells those that watch it at once. A reload changes both.
-func TestWhoRequiresAWritableDiskIsNotReadyWithoutOne(t *testing.T) {
+// TestRequiredDisk covers /readyz and gRPC health, which reports the change at once. A reload changes the
+// setting.
+func TestRequiredDisk(t *testing.T) {
 	t.Parallel()
 	address, _ := upstream(t)
 	demanding, clusters := quick+"\nhistory: {require_writable: true}\n", static("web", address)

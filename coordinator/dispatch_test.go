@@ -14,9 +14,9 @@ import (
 	"hdsd/machine"
 )
 
-// TestAZoneThatReturnsCostsFewSpecifiers: each checker that joins takes work
-// from many others. Changes within a quarter of a report interval cost one specifier.
-func TestAZoneThatReturnsCostsFewSpecifiers(t *testing.T) {
+// TestReturningZoneCostsFewSpecifiers covers checkers that join and take work from many others. Changes
+// within a quarter of a report interval cost one specifier.
+func TestReturningZoneCostsFewSpecifiers(t *testing.T) {
 	l := newLab(t)
 	var addresses []string
 	for i := range 400 {
@@ -71,9 +71,9 @@ func TestAZoneThatReturnsCostsFewSpecifiers(t *testing.T) {
 	}
 }
 
-// TestSubscribersDoNotWaitForCheckers: a change of the sources is published at
-// once, while the specifiers for it are gathered.
-func TestSubscribersDoNotWaitForCheckers(t *testing.T) {
+// TestDataPlanesDoNotWaitForCheckers covers a change of the sources: hdsd publishes it at once, while it
+// gathers the specifiers.
+func TestDataPlanesDoNotWaitForCheckers(t *testing.T) {
 	l := settled(t, web("web", one))
 	sent := l.sent["ca"]
 	l.intake.hear(&sourceSet{Source: "local", Clusters: []*sourceCluster{saying(web("web", two, one), corev3.HealthStatus_DRAINING)}})

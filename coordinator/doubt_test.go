@@ -48,9 +48,9 @@ func (l *lab) wantDoubted(checkers, paths float64) {
 	}
 }
 
-// TestCutOffCheckersTakeNothingOut: two of five checkers reach nothing, and so
-// outvote the third at many endpoints.
-func TestCutOffCheckersTakeNothingOut(t *testing.T) {
+// TestCutOffCheckersTakeNothingDown covers two of five checkers that reach no endpoint, and outvote the third
+// at many endpoints.
+func TestCutOffCheckersTakeNothingDown(t *testing.T) {
 	l, addresses := fleetOf(t, 5, 60)
 	before := len(l.transitions)
 	cut := []string{"c0a", "c1b"}
@@ -66,7 +66,7 @@ func TestCutOffCheckersTakeNothingOut(t *testing.T) {
 	l.cutOff(addresses, func(id string) bool { return slices.Contains(cut, id) })
 	l.pass(30 * time.Second)
 	l.wantTransitions(before)
-	if l.core.Judge.DoubtReason(cut[0]) == "" || l.core.Judge.DoubtReason(cut[1]) == "" {
+	if l.core.Aggregator.DoubtReason(cut[0]) == "" || l.core.Aggregator.DoubtReason(cut[1]) == "" {
 		t.Error("they are believed")
 	}
 	if got := testutil.ToFloat64(l.core.metrics.votes.doubtedCheckers); got != 2 {
@@ -84,9 +84,9 @@ func TestCutOffCheckersTakeNothingOut(t *testing.T) {
 	l.wantDoubted(0, 0)
 }
 
-// TestACutPathTakesNothingOut: nobody in other zones reaches zone a, whose own
-// checkers see that all is well there. Each endpoint gets a second checker of zone a.
-func TestACutPathTakesNothingOut(t *testing.T) {
+// TestCutPathTakesNothingDown covers a zone that only its own checkers reach. Each endpoint gets a second
+// checker of the zone.
+func TestCutPathTakesNothingDown(t *testing.T) {
 	l, addresses := fleetOf(t, 6, 60)
 	before := len(l.transitions)
 	l.cutOff(addresses, func(id string) bool { return !strings.HasSuffix(id, "a") })
@@ -99,16 +99,16 @@ func TestACutPathTakesNothingOut(t *testing.T) {
 		t.Errorf("%d second checkers, want one for each of %d endpoints", n, len(addresses))
 	}
 	for _, k := range l.checkers {
-		if cuts := l.core.Judge.CutPaths(k.Locality); (len(cuts) > 0) == (k.Locality.Zone == "a") || len(cuts) > 0 && cuts[0].To != "eu/a" {
+		if cuts := l.core.Aggregator.CutPaths(k.Locality); (len(cuts) > 0) == (k.Locality.Zone == "a") || len(cuts) > 0 && cuts[0].To != "eu/a" {
 			t.Errorf("of %s these are cut: %+v", k.ID, cuts)
 		}
 	}
-	wantPaths(t, l.core.Judge.Paths(), "eu/a")
+	wantPaths(t, l.core.Aggregator.Paths(), "eu/a")
 	l.reconnectAll()
 	l.pass(10 * time.Second)
 	l.wantTransitions(before)
 	l.wantDoubted(0, 0)
-	wantPaths(t, l.core.Judge.Paths(), "none")
+	wantPaths(t, l.core.Aggregator.Paths(), "none")
 	if n := l.beyond(3, addresses); n > 0 {
 		t.Errorf("%d second checkers are left", n)
 	}
@@ -131,9 +131,9 @@ func wantPaths(t *testing.T, paths []aggregate.Path, cut string) {
 	}
 }
 
-// TestACutPathIsToldOnce: of clusters that are judged apart, and beside the way
-// from elsewhere, each way is in the log once, and each checker has a zone once.
-func TestACutPathIsToldOnce(t *testing.T) {
+// TestCutPathIsLoggedOnce covers clusters with separate verdicts: the log has each path once, and each
+// checker has a zone once.
+func TestCutPathIsLoggedOnce(t *testing.T) {
 	l := newLab(t)
 	l.rules.Policies = []*configv1.Policy{{ClusterNameGlob: "other", Verdict: &configv1.Verdict{Staleness: durationpb.New(20 * time.Second)}}}
 	var log strings.Builder
@@ -149,7 +149,7 @@ func TestACutPathIsToldOnce(t *testing.T) {
 	l.pass(30 * time.Second)
 	l.wantDoubted(0, 3)
 	for _, k := range l.checkers {
-		cuts := l.core.Judge.CutPaths(k.Locality)
+		cuts := l.core.Aggregator.CutPaths(k.Locality)
 		if k.Locality.Zone == "a" {
 			if len(cuts) > 0 {
 				t.Errorf("of %s these are cut: %+v", k.ID, cuts)
@@ -170,8 +170,8 @@ func TestACutPathIsToldOnce(t *testing.T) {
 	}
 }
 
-// TestRulesByCluster: of two clusters with the same trouble, one has a rule of
-// its own, which a reload takes away.
+// TestRulesByCluster covers two clusters with the same trouble. One has a rule of its own, which a reload
+// removes.
 func TestRulesByCluster(t *testing.T) {
 	l := newLab(t)
 	l.rules.Policies = []*configv1.Policy{{ClusterNameGlob: "pay-*", Verdict: &configv1.Verdict{Rule: configv1.Rule_ANY}}}
@@ -191,8 +191,8 @@ func TestRulesByCluster(t *testing.T) {
 	l.wantPublished("pay-in", pay, health.Healthy)
 }
 
-// TestHealthLapsesWhereItIsToldTo: what nobody sees any more.
-func TestHealthLapsesWhereItIsToldTo(t *testing.T) {
+// TestHealthLapses covers endpoints without votes.
+func TestHealthLapses(t *testing.T) {
 	l := newLab(t)
 	l.rules.Policies = []*configv1.Policy{
 		{ClusterNameGlob: "down", Verdict: &configv1.Verdict{WhenUnobserved: configv1.WhenUnobserved_UNHEALTHY}},

@@ -31,9 +31,9 @@ func (s *site) endpointless() map[string]string {
 	return all
 }
 
-// TestWhyAClusterHasNoEndpoints is shown with it for as long as that is so,
-// after a restart, too.
-func TestWhyAClusterHasNoEndpoints(t *testing.T) {
+// TestReasonForNoEndpoints covers the reason for as long as the cluster has no endpoints, and after a
+// restart.
+func TestReasonForNoEndpoints(t *testing.T) {
 	t.Parallel()
 	const cluster = "\n- \"@type\": type.googleapis.com/envoy.config.cluster.v3.Cluster\n  name: "
 	const local = cluster + `web

@@ -12,66 +12,66 @@ import (
 	"hdsd/store"
 )
 
-// eventLog logs what the machine decides and finds.
+// eventLog logs effects.
 type eventLog struct {
 	log         zerolog.Logger
-	rooms       *machine.Machine
-	outside     *outsideNames
+	machine     *machine.Machine
+	names       *outsideNames
 	transitions *transitionLog
 	leftOut     leftOut
 }
 
-func newEventLog(log zerolog.Logger, rooms *machine.Machine, outside *outsideNames) eventLog {
-	return eventLog{log: log, rooms: rooms, outside: outside, transitions: newTransitionLog(log, outside)}
+func newEventLog(log zerolog.Logger, m *machine.Machine, names *outsideNames) eventLog {
+	return eventLog{log: log, machine: m, names: names, transitions: newTransitionLog(log, names)}
 }
 
 func (l *eventLog) observe(now time.Time, e machine.Effect) {
 	switch e := e.(type) {
-	case machine.Joined:
+	case machine.CheckerJoined:
 		l.log.Info().Str("event", "checker_connected").Str("checker", e.Checker.ID).Str("version", e.Checker.Version).
 			Str("zone", e.Checker.Locality.Zone).Msg("checker connected")
 	case machine.FleetChanged:
-		fleetLog{l.log, l.rooms.Timing.Grace}.write(e.Events)
-	case machine.Judged:
-		judgeLog{&l.log, l.outside}.write(e.Effects)
+		fleetLog{l.log, l.machine.Timing.Grace}.write(e.Events)
+	case machine.VotesJudged:
+		judgeLog{&l.log, l.names}.write(e.Effects)
 	case machine.TrialsChanged:
 		for i := range e.Events {
 			l.trial(&e.Events[i])
 		}
-	case machine.Decided:
+	case machine.DecisionMade:
 		l.write(e.Decision)
-	case machine.LeftOut:
+	case machine.ChangesLeftOut:
 		l.leftOut.count += e.Count
 	case machine.ClustersApplied:
-		if e.CheckedNothing {
-			l.log.Warn().Str("event", "nothing_checked").Int("before", e.CheckedBefore).Int("clusters", len(l.rooms.Rulings.Names())).
+		if e.NothingChecked {
+			l.log.Warn().Str("event", "nothing_checked").Int("before", e.PreviouslyChecked).Int("clusters", len(l.machine.Rulings.Names())).
 				Msg("no endpoint is checked any more")
 		}
-	case machine.Paused:
-		l.log.Warn().Str("event", "paused").Dur("lasted", e.Lasted).
+	case machine.PauseEnded:
+		l.log.Warn().Str("event", "paused").Dur("lasted", e.Duration).
 			Msg("hdsd did nothing for a while: it, or its machine, was paused or had no processor time; no checker is late for that")
-	case machine.Ticked:
+	case machine.TickHandled:
 		l.transitions.logOmitted(now)
-		l.logLeftOut(now, l.rooms.Rulings.Paced())
+		l.logLeftOut(now, l.machine.Rulings.Paced())
 	}
 }
 
-// leftOut counts changes that were left out because an endpoint changed too often.
+// leftOut counts the changes of ChangesLeftOut.
 type leftOut struct {
-	count  int       // since they were logged
-	logged time.Time // at the latest
+	count  int       // since the latest line
+	logged time.Time // time of the latest line
 }
 
-// mostNames bounds the clusters that an event names.
-const mostNames = 20
+// maxNamedClusters limits the clusters that an event names.
+const maxNamedClusters = 20
 
-// leftOutEvery is how often changes that were left out are logged.
-const leftOutEvery = 10 * time.Second
+// leftOutInterval is the time between two lines of logLeftOut.
+const leftOutInterval = 10 * time.Second
 
-// logLeftOut logs how many changes were left out since it last did, and how many endpoints
-// change too often.
+// logLeftOut logs the number of changes that were left out since the latest line, and the number of endpoints
+// that change too often.
 func (l *eventLog) logLeftOut(now time.Time, endpoints int) {
-	if l.leftOut.count == 0 || now.Sub(l.leftOut.logged) < leftOutEvery {
+	if l.leftOut.count == 0 || now.Sub(l.leftOut.logged) < leftOutInterval {
 		return
 	}
 	l.log.Warn().Str("event", "changes_left_out").Int("count", l.leftOut.count).Int("endpoints", endpoints).
@@ -79,12 +79,13 @@ func (l *eventLog) logLeftOut(now time.Time, endpoints int) {
 	l.leftOut = leftOut{logged: now}
 }
 
-func (l *eventLog) write(next *decision.Decision) {
-	if next.Freeze != nil {
-		l.freeze(next.Freeze)
+// write logs a decision.
+func (l *eventLog) write(d *decision.Decision) {
+	if d.Freeze != nil {
+		l.freeze(d.Freeze)
 	}
-	for i := range next.Overrides {
-		switch o := &next.Overrides[i]; o.Kind {
+	for i := range d.Overrides {
+		switch o := &d.Overrides[i]; o.Kind {
 		case decision.Set:
 			l.override("override_set", o, "an override replaces verdicts")
 		case decision.Cleared:
@@ -93,25 +94,25 @@ func (l *eventLog) write(next *decision.Decision) {
 			l.override("override_expired", o, "an override expired: verdicts count again")
 		}
 	}
-	if next.Trust != nil {
-		l.trust(next.Trust)
+	if d.Trust != nil {
+		l.trust(d.Trust)
 	}
-	if names := next.TakenOver; len(names) > 0 {
-		l.log.Info().Str("event", "clusters_taken_over").Int("count", len(names)).Strs("clusters", l.transitions.outside.titles(names[:min(len(names), mostNames)])).
+	if names := d.TakenOver; len(names) > 0 {
+		l.log.Info().Str("event", "clusters_taken_over").Int("count", len(names)).Strs("clusters", l.transitions.names.titles(names[:min(len(names), maxNamedClusters)])).
 			Msg("each endpoint of these clusters has a verdict: data planes need not check them any more")
 	}
-	if names := next.GivenBack; len(names) > 0 {
-		l.log.Warn().Str("event", "clusters_given_back").Int("count", len(names)).Strs("clusters", l.transitions.outside.titles(names[:min(len(names), mostNames)])).
+	if names := d.GivenBack; len(names) > 0 {
+		l.log.Warn().Str("event", "clusters_given_back").Int("count", len(names)).Strs("clusters", l.transitions.names.titles(names[:min(len(names), maxNamedClusters)])).
 			Msg("no checker is able to check some endpoints of these clusters, or they never had a verdict: data planes check these clusters themselves again")
 	}
-	for i := range next.Transitions {
-		l.transitions.write(&next.Transitions[i])
+	for i := range d.Transitions {
+		l.transitions.write(&d.Transitions[i])
 	}
 }
 
 func (l *eventLog) override(event string, c *decision.OverrideChange, text string) {
 	o := &c.Override
-	l.log.Warn().Str("event", event).Str("kind", overrideKinds[o.Status]).EmbedObject(l.outside.logged(o.Scope.Cluster)).Str("address", o.Scope.Address).
+	l.log.Warn().Str("event", event).Str("kind", overrideKinds[o.Status]).EmbedObject(l.names.logFields(o.Scope.Cluster)).Str("address", o.Scope.Address).
 		Str("region", o.Scope.Locality.Region).Str("zone", o.Scope.Locality.Zone).Str("sub_zone", o.Scope.Locality.SubZone).
 		Str("author", o.Author).Str("reason", o.Reason).Time("since", o.Since).Str("until", c.Until()).Str("by", c.By).Msg(text)
 }
@@ -150,7 +151,7 @@ func (l *eventLog) trust(c *decision.TrustChange) {
 	}
 }
 
-// restored logs what operators did before the restart that still holds.
+// restored logs the orders of operators from before the restart that are still in force.
 func (l *eventLog) restored(s *store.State) {
 	if f := s.Freeze; f != nil {
 		l.log.Warn().Str("event", "still_frozen").Str("author", f.Author).Str("reason", f.Reason).
@@ -164,22 +165,22 @@ func (l *eventLog) restored(s *store.State) {
 	}
 }
 
-// trial logs what became of a trial.
+// trial logs an event of a trial.
 func (l *eventLog) trial(e *rollout.Event) {
 	switch e.Kind {
 	case canary.Started:
-		l.log.Debug().Str("event", "canary_started").EmbedObject(l.outside.logged(e.Cluster)).Str("checker", e.Checker).
+		l.log.Debug().Str("event", "canary_started").EmbedObject(l.names.logFields(e.Cluster)).Str("checker", e.Checker).
 			Msg("a new or changed cluster goes to this checker first")
 	case canary.Proven:
-		l.log.Debug().Str("event", "canary_proven").EmbedObject(l.outside.logged(e.Cluster)).Str("checker", e.Checker).
+		l.log.Debug().Str("event", "canary_proven").EmbedObject(l.names.logFields(e.Cluster)).Str("checker", e.Checker).
 			Msg("a checker survived its first probe of a cluster: others of its build get it")
 	case canary.Lost:
-		l.log.Warn().Str("event", "canary_lost").EmbedObject(l.outside.logged(e.Cluster)).Str("checker", e.Checker).
+		l.log.Warn().Str("event", "canary_lost").EmbedObject(l.names.logFields(e.Cluster)).Str("checker", e.Checker).
 			Msg("a checker was lost while it tried a cluster: the cluster is tried once more, alone, when no checker comes or goes")
 	case canary.Blocked:
-		l.log.Error().Str("event", "canary_blocked").EmbedObject(l.outside.logged(e.Cluster)).Str("checker", e.Checker).Msg(e.Reason)
+		l.log.Error().Str("event", "canary_blocked").EmbedObject(l.names.logFields(e.Cluster)).Str("checker", e.Checker).Msg(e.Reason)
 	case canary.NotAccepted:
-		l.log.Warn().Str("event", "canary_not_accepted").EmbedObject(l.outside.logged(e.Cluster)).Str("checker", e.Checker).
+		l.log.Warn().Str("event", "canary_not_accepted").EmbedObject(l.names.logFields(e.Cluster)).Str("checker", e.Checker).
 			Msg("a checker does not report what it was sent with this cluster, or nothing any more: the cluster is tried elsewhere, alone")
 	case canary.Withdrawn: // without a result
 	}

@@ -81,9 +81,8 @@ func (s *site) expect(read <-chan event, name string) event {
 	return event{}
 }
 
-// TestWatchOverARestart: who was cut off by a restart goes on where it was, and
-// misses nothing of what happened meanwhile.
-func TestWatchOverARestart(t *testing.T) {
+// TestWatchOverRestart covers a watch that a restart cuts off: it resumes without a gap.
+func TestWatchOverRestart(t *testing.T) {
 	t.Parallel()
 	address, upstreamStatus := upstream(t)
 	s := newSite(t, t.TempDir(), quick, static("web", address)+static("idle", "127.0.0.1:1"))

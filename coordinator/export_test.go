@@ -4,5 +4,5 @@ import "context"
 
 // WithoutSpareChanges lets endpoints change no more often than each one's own share.
 func (c *Coordinator) WithoutSpareChanges(ctx context.Context) error {
-	return c.core.look(ctx, func() { c.core.Rulings.Spare = 0 })
+	return c.core.inspect(ctx, func() { c.core.Rulings.Spare = 0 })
 }

@@ -53,10 +53,9 @@ func (s *site) follows(c *proxyless.Client, one, other *proxyless.Backend) {
 	s.eventually("calls at both again", reached(true, true))
 }
 
-// TestGRPCTakesAnAuthorityFromHdsd: gRPC's own xDS client has its listener and route from a
-// control plane, and by the names in these its clusters and endpoints from hdsd. Calls leave
-// a failing endpoint.
-func TestGRPCTakesAnAuthorityFromHdsd(t *testing.T) {
+// TestGRPCWithXdstpAuthority covers the xDS client of gRPC: a control plane serves its listener and route,
+// and hdsd serves the clusters and endpoints of the xdstp names in these. Calls leave a failing endpoint.
+func TestGRPCWithXdstpAuthority(t *testing.T) {
 	t.Parallel()
 	one, other := proxyless.NewBackend(t), proxyless.NewBackend(t)
 	clusters := strings.NewReplacer("http_health_check: {path: /healthz}", "grpc_health_check: {}",

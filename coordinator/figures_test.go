@@ -42,7 +42,7 @@ type fakeDisk struct{ stats store.Stats }
 
 func (d *fakeDisk) Stats() store.Stats { return d.stats }
 
-func TestFiguresOfTheHistory(t *testing.T) {
+func TestHistoryMetrics(t *testing.T) {
 	d := &fakeDisk{}
 	registry := prometheus.NewPedanticRegistry()
 	registerStore(registry, d)
@@ -58,7 +58,7 @@ func TestFiguresOfTheHistory(t *testing.T) {
 	}
 }
 
-func TestFiguresOfTheMailbox(t *testing.T) {
+func TestMailboxMetrics(t *testing.T) {
 	c := &Coordinator{registry: prometheus.NewRegistry(), core: newLab(t).core, query: query.New(query.Options{})}
 	c.registerProcess("")
 	for range 3 {
@@ -82,7 +82,7 @@ func (bug) Watch(*grpc_health_v1.HealthCheckRequest, grpc.ServerStreamingServer[
 	panic("another")
 }
 
-func TestACallThatPanicsFailsAlone(t *testing.T) {
+func TestPanicFailsOneCall(t *testing.T) {
 	asked := newCalls(prometheus.NewRegistry(), zerolog.Nop())
 	server := grpc.NewServer(asked.options()...)
 	grpc_health_v1.RegisterHealthServer(server, bug{})

@@ -15,12 +15,12 @@ import (
 	"hdsd/internal/wire"
 )
 
-// filesBuffer is how many bytes of assignments may wait to be written to files.
+// filesBuffer limits the bytes of assignments that wait for the files.
 const filesBuffer = 1 << 20
 
-// fileOut writes assignments to files. It subscribes like any data plane, but over
-// memory, so that addresses and their limits do not matter.
-type fileOut struct {
+// fileWriter writes assignments to files. It subscribes like a data plane, over a connection in memory, which
+// no limit of addresses concerns.
+type fileWriter struct {
 	keeper   *files.Keeper
 	listener *bufconn.Listener
 	server   *grpc.Server
@@ -32,12 +32,12 @@ type fileOut struct {
 }
 
 // openFiles opens the folder of data_planes.eds_directory. It returns nil without one.
-func (c *Coordinator) openFiles() (*fileOut, error) {
+func (c *Coordinator) openFiles() (*fileWriter, error) {
 	folder := c.started.GetDataPlanes().GetEdsDirectory()
 	if folder == "" {
-		return nil, nil //nolint:nilnil // nil is a fileOut that does nothing
+		return nil, nil //nolint:nilnil // nil is a fileWriter that does nothing
 	}
-	f := &fileOut{listener: bufconn.Listen(filesBuffer), server: grpc.NewServer(wire.ServerOption())}
+	f := &fileWriter{listener: bufconn.Listen(filesBuffer), server: grpc.NewServer(wire.ServerOption())}
 	c.eds.Register(f.server)
 	var err error
 	if f.conn, err = grpc.NewClient("passthrough:///files",
@@ -57,17 +57,17 @@ func (c *Coordinator) openFiles() (*fileOut, error) {
 }
 
 // run writes files until stop.
-func (f *fileOut) run(ctx context.Context) {
+func (f *fileWriter) run(ctx context.Context) {
 	if f == nil {
 		return
 	}
 	ctx, f.cancel = context.WithCancel(ctx)
-	f.serving.Go(func() { _ = f.server.Serve(f.listener) }) // it ends with stop
+	f.serving.Go(func() { _ = f.server.Serve(f.listener) }) // until stop
 	f.keeping.Go(func() { f.keeper.Run(ctx) })
 }
 
 // stop ends run, if it was called, and closes the connection.
-func (f *fileOut) stop() {
+func (f *fileWriter) stop() {
 	if f == nil {
 		return
 	}

@@ -8,21 +8,21 @@ import (
 	"hdsd/fleet"
 )
 
-// fleetLog logs what happens to checkers.
+// fleetLog logs events of the fleet.
 type fleetLog struct {
 	zerolog.Logger
 	grace time.Duration
 }
 
-// namedCheckers is how many checkers one line names.
-const namedCheckers = 10
+// maxNamedCheckers limits the checkers that a line names.
+const maxNamedCheckers = 10
 
-// warn logs what happened to some checkers.
+// warn logs an event of several checkers.
 func (l fleetLog) warn(event string, checkers []string, text string) {
-	l.Warn().Str("event", event).Int("count", len(checkers)).Strs("checkers", checkers[:min(len(checkers), namedCheckers)]).Msg(text)
+	l.Warn().Str("event", event).Int("count", len(checkers)).Strs("checkers", checkers[:min(len(checkers), maxNamedCheckers)]).Msg(text)
 }
 
-// write logs what happened to checkers.
+// write logs events.
 func (l fleetLog) write(events []fleet.Event) {
 	for i := range events {
 		switch e := &events[i]; e.Kind {
@@ -46,12 +46,12 @@ func (l fleetLog) write(events []fleet.Event) {
 		case fleet.BlindOutnumbered:
 			l.warn("blind_outnumbered", e.Checkers, "checkers are blind: substitutes check their endpoints too, where others do not outnumber them")
 		case fleet.DoubtedHeld:
-			l.Warn().Str("event", "doubted_held").Int("count", len(e.Checkers)).Strs("checkers", e.Checkers[:min(len(e.Checkers), namedCheckers)]).
+			l.Warn().Str("event", "doubted_held").Int("count", len(e.Checkers)).Strs("checkers", e.Checkers[:min(len(e.Checkers), maxNamedCheckers)]).
 				Int("believed", e.Trust.Believed).Int("doubted", e.Trust.Doubted).Int("distrusted", e.Trust.Distrusted).
 				Int("blind", e.Trust.Blind).Int("away", e.Trust.Away).
 				Msg("doubted checkers get substitutes only where fewer than two believed ones are left, since half of the fleet cannot be relied on")
 		case fleet.NewcomersEstablished:
-			l.Info().Str("event", "checkers_established").Int("count", len(e.Checkers)).Strs("checkers", e.Checkers[:min(len(e.Checkers), namedCheckers)]).
+			l.Info().Str("event", "checkers_established").Int("count", len(e.Checkers)).Strs("checkers", e.Checkers[:min(len(e.Checkers), maxNamedCheckers)]).
 				Msg("checkers are established: they have agreed with others for long enough, or were there first")
 		case fleet.NewcomerLost:
 			l.Info().Str("event", "newcomer_lost").Str("checker", e.Checkers[0]).Msg("a checker on probation is gone; it had no seats")

@@ -13,9 +13,9 @@ import (
 func (c *control) Freeze(ctx context.Context, asked api.Freeze) (api.Freeze, *api.Freeze, error) {
 	order := &machine.Freeze{Author: asked.Author, Reason: asked.Reason, Hold: asked.Hold}
 	err := c.carryOut(ctx, "publishing is frozen, but a restart undoes that", order, func(now time.Time) error {
-		c.record(ctx, now, store.AuditEntry{
+		c.audit(ctx, now, store.AuditEntry{
 			Action: "Freeze", Author: asked.Author, Reason: asked.Reason,
-			Before: told(shownFreeze(order.Before)), After: told(shownFreeze(order.After)),
+			Before: describe(shownFreeze(order.Before)), After: describe(shownFreeze(order.After)),
 		})
 		return nil
 	})
@@ -30,7 +30,7 @@ func (c *control) Unfreeze(ctx context.Context, author string) (*api.Freeze, err
 	order := &machine.Unfreeze{Author: author}
 	err := c.carryOut(ctx, "publishing is no longer frozen, but a restart undoes that", order, func(now time.Time) error {
 		if order.Before != nil {
-			c.record(ctx, now, store.AuditEntry{Action: "Unfreeze", Author: author, Before: told(shownFreeze(order.Before))})
+			c.audit(ctx, now, store.AuditEntry{Action: "Unfreeze", Author: author, Before: describe(shownFreeze(order.Before))})
 		}
 		return nil
 	})
@@ -41,7 +41,7 @@ func (c *control) Unfreeze(ctx context.Context, author string) (*api.Freeze, err
 }
 
 // Frozen implements api.Controller.
-func (c *control) Frozen() *api.Freeze { return shownFreeze(c.core.publisher.frozen.Load()) }
+func (c *control) Frozen() *api.Freeze { return shownFreeze(c.core.publisher.freeze.Load()) }
 
 func shownFreeze(f *store.Freeze) *api.Freeze {
 	if f == nil {

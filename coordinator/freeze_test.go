@@ -97,8 +97,8 @@ func TestFreezeHoldsHealth(t *testing.T) {
 	l.wantTold("web", a2, down, down, "")
 }
 
-// TestNewEndpointHasInitialHealthWhileHealthIsHeld has no verdict to hold for a new endpoint.
-func TestNewEndpointHasInitialHealthWhileHealthIsHeld(t *testing.T) {
+// TestNewEndpointHasInitialHealthWhileHeld covers an endpoint without a verdict that hdsd could hold.
+func TestNewEndpointHasInitialHealthWhileHeld(t *testing.T) {
 	l := newLab(t)
 	l.rules.Verdict.InitialHealth = corev3.HealthStatus_UNHEALTHY
 	l.serve(web("web", a1, a2))
@@ -203,8 +203,8 @@ func (s seeing) SetHealth(all []publish.Health) {
 	s.look()
 }
 
-// TestFreezeShowsNoHealthInBetween has a verdict that differs from the held health. It must
-// not show on the way to what the source says.
+// TestFreezeShowsNoHealthInBetween covers a verdict that differs from the held health. Data planes must not
+// see it before they see the health of the source.
 func TestFreezeShowsNoHealthInBetween(t *testing.T) {
 	l := halfUp(t)
 	l.freeze(held)

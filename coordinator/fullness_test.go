@@ -10,9 +10,9 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 )
 
-// TestAnUpstreamIsBounded: one cluster more than limits allow is set aside,
-// which metrics show, and is taken when there is room.
-func TestAnUpstreamIsBounded(t *testing.T) {
+// TestSourceLimit covers a cluster beyond the limits: hdsd sets it aside, shows this in metrics, and takes it
+// when there is room.
+func TestSourceLimit(t *testing.T) {
 	t.Parallel()
 	names := strings.Split("abcdefghijk", "")
 	m := newManagement(t)

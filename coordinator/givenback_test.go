@@ -9,9 +9,9 @@ import (
 	configv1 "hdsd/gen/hdsd/config/v1"
 )
 
-// TestARestartDoesNotTakeOverWhatNobodyChecks, neither for those that ask hdsd nor behind the
-// relay; and it gives nothing back that is checked, although checkers come late.
-func TestARestartDoesNotTakeOverWhatNobodyChecks(t *testing.T) {
+// TestRestartTakesOverCheckedClustersOnly covers data planes with and without the relay. Checked clusters are
+// not given back, although checkers are late.
+func TestRestartTakesOverCheckedClustersOnly(t *testing.T) {
 	l := newLab(t)
 	inA := &configv1.CheckerSelector{Localities: []*configv1.LocalitySelector{{Region: "eu", Zone: "a"}}}
 	l.rules.Policies = []*configv1.Policy{{ClusterNameGlob: "far", Checkers: inA}}

@@ -123,7 +123,7 @@ func TestGoneEndpointHasNoHealth(t *testing.T) {
 	}
 }
 
-// TestReturningEndpointStartsAnewAfterRestart expects the initial health too.
+// TestReturningEndpointStartsAnewAfterRestart covers the initial health too.
 func TestReturningEndpointStartsAnewAfterRestart(t *testing.T) {
 	l := half(t)
 	l.say(web("web", two))
@@ -169,8 +169,8 @@ func TestEndpointGoneDuringRestart(t *testing.T) {
 	}
 }
 
-// TestEndpointMayReturnWhileHdsdSettles reads a source again, which is no reason for a flap.
-func TestEndpointMayReturnWhileHdsdSettles(t *testing.T) {
+// TestEndpointReturnsWhileSettling covers a source that is read again, without a flap.
+func TestEndpointReturnsWhileSettling(t *testing.T) {
 	l := half(t)
 	l.drain(keyOf("web", two))
 	recorded := len(l.transitions)
@@ -190,7 +190,7 @@ func TestEndpointMayReturnWhileHdsdSettles(t *testing.T) {
 	l.wantTransitions(recorded + 2)
 }
 
-// TestHiddenClusterReturns expects the health from before the mistake.
+// TestHiddenClusterReturns covers that the health from before the mistake returns.
 func TestHiddenClusterReturns(t *testing.T) {
 	l := half(t)
 	l.drain(keyOf("web", two))
@@ -214,9 +214,9 @@ func TestHiddenClusterReturns(t *testing.T) {
 	}
 }
 
-// TestHistoryIsAChain does anything in any order. Each transition starts where the previous one
-// ended, and the last one ends at the present health.
-func TestHistoryIsAChain(t *testing.T) {
+// TestHistoryIsChain does random things in random order. Each transition starts with the health at the end of
+// the previous one, and the last one ends with the present health.
+func TestHistoryIsChain(t *testing.T) {
 	for seed := range uint64(50) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			l := newLab(t)

@@ -36,7 +36,7 @@ func handing(t *testing.T) (l *lab, moved []string) {
 	return l, moved
 }
 
-func TestTheOldCheckerGoesOnUntilTheNewOneIsBelieved(t *testing.T) {
+func TestHandoverLastsUntilBelief(t *testing.T) {
 	l, moved := handing(t)
 	both, next := []string{"ca", "da"}, []string{"da"}
 	for _, address := range moved {
@@ -58,7 +58,7 @@ func TestTheOldCheckerGoesOnUntilTheNewOneIsBelieved(t *testing.T) {
 	}
 }
 
-func TestAHandoverEndsWithTheOldChecker(t *testing.T) {
+func TestHandoverEndsWithOldChecker(t *testing.T) {
 	l, moved := handing(t)
 	l.lose("ca")
 	l.join("ca")
@@ -68,7 +68,7 @@ func TestAHandoverEndsWithTheOldChecker(t *testing.T) {
 	}
 }
 
-func TestAHandoverEndsWithTheEndpoint(t *testing.T) {
+func TestHandoverEndsWithEndpoint(t *testing.T) {
 	l, _ := handing(t)
 	l.say()
 	l.pass(report)
@@ -77,7 +77,7 @@ func TestAHandoverEndsWithTheEndpoint(t *testing.T) {
 	}
 }
 
-func TestAHandoverEndsThoughTheNewCheckerIsSilent(t *testing.T) {
+func TestHandoverEndsDespiteSilence(t *testing.T) {
 	l, moved := handing(t)
 	l.checkers["da"].rejects = true
 	l.pass(time.Minute - report)

@@ -17,17 +17,17 @@ import (
 	"hdsd/peer/limit"
 )
 
-// Why handshakes fail, as labels.
+// These are the reasons of failed handshakes, as values of a label.
 const (
-	failsPlaintext   = "plaintext"   // no TLS at a port with TLS
-	failsTLS         = "tls"         // TLS at a port without
-	failsCertificate = "certificate" // of the client
-	failsRefused     = "refused"     // the client does not accept hdsd's certificate
-	failsClosed      = "closed"      // the client said nothing, as a probe of a load balancer does
+	failsPlaintext   = "plaintext"   // plaintext at a port with TLS
+	failsTLS         = "tls"         // TLS at a port without TLS
+	failsCertificate = "certificate" // hdsd does not accept the certificate of the client
+	failsRefused     = "refused"     // the client does not accept the certificate of hdsd
+	failsClosed      = "closed"      // the client sent nothing, like probes of load balancers
 	failsOther       = "other"
 )
 
-// handshakes adds to the credentials of a gRPC server that it says which handshakes fail.
+// handshakes wraps the credentials of a gRPC server, and counts and logs failed handshakes.
 type handshakes struct {
 	credentials.TransportCredentials
 	isTLS  bool
@@ -36,12 +36,12 @@ type handshakes struct {
 	lines  *limit.Pace
 }
 
-func newHandshakes(of credentials.TransportCredentials, isTLS bool, log zerolog.Logger, to prometheus.Registerer) *handshakes {
-	h := &handshakes{TransportCredentials: of, isTLS: isTLS, log: log, lines: &limit.Pace{}, failed: promauto.With(to).NewCounterVec(prometheus.CounterOpts{
+func newHandshakes(wrapped credentials.TransportCredentials, isTLS bool, log zerolog.Logger, registerer prometheus.Registerer) *handshakes {
+	h := &handshakes{TransportCredentials: wrapped, isTLS: isTLS, log: log, lines: &limit.Pace{}, failed: promauto.With(registerer).NewCounterVec(prometheus.CounterOpts{
 		Name: "hdsd_grpc_handshakes_failed_total", Help: "Connections to the gRPC address that could not speak with hdsd, by why.",
 	}, []string{"reason"})}
 	for _, reason := range []string{failsPlaintext, failsTLS, failsCertificate, failsRefused, failsClosed, failsOther} {
-		h.failed.WithLabelValues(reason) // so that it exists from the start
+		h.failed.WithLabelValues(reason) // the series exists from the start
 	}
 	return h
 }
@@ -51,9 +51,9 @@ func (h *handshakes) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthIn
 	secured, info, err := h.TransportCredentials.ServerHandshake(raw)
 	if err != nil {
 		kind, text := explainHandshake(err)
-		h.tell(raw.RemoteAddr(), kind, text)
+		h.report(raw.RemoteAddr(), kind, text)
 	} else if !h.isTLS {
-		secured = &greeted{Conn: secured, of: h}
+		secured = &plaintextConn{Conn: secured, handshakes: h}
 	}
 	return secured, info, err
 }
@@ -65,16 +65,17 @@ func (h *handshakes) Clone() credentials.TransportCredentials {
 	return &clone
 }
 
-func (h *handshakes) tell(from net.Addr, kind, text string) {
+// report counts and logs a failed handshake.
+func (h *handshakes) report(client net.Addr, kind, text string) {
 	h.failed.WithLabelValues(kind).Inc()
 	if kind == failsClosed {
 		return
 	}
-	h.lines.Warn(time.Now(), &h.log, "grpc_handshake_failed").Str("address", from.String()).Str("reason", text).
+	h.lines.Warn(time.Now(), &h.log, "grpc_handshake_failed").Str("address", client.String()).Str("reason", text).
 		Msg("a client cannot speak with hdsd on the gRPC address: " + text)
 }
 
-// explainHandshake says in plain words why a TLS handshake failed.
+// explainHandshake returns the reason of a failed TLS handshake as a label, and as text for people.
 func explainHandshake(err error) (kind, text string) {
 	if plain, ok := errors.AsType[tls.RecordHeaderError](err); ok {
 		if greeting := string(plain.RecordHeader[:]); strings.HasPrefix(greeting, "PRI *") {
@@ -85,33 +86,33 @@ func explainHandshake(err error) (kind, text string) {
 	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok || strings.Contains(err.Error(), "certificate has") {
 		return failsCertificate, "the client's certificate is not accepted: " + err.Error()
 	}
-	switch said := err.Error(); {
+	switch text := err.Error(); {
 	case errors.Is(err, io.EOF):
 		return failsClosed, "it closed the connection"
-	case strings.Contains(said, "client didn't provide a certificate"):
+	case strings.Contains(text, "client didn't provide a certificate"):
 		return failsCertificate, "the client has no certificate, and grpc.tls asks for one"
-	case strings.Contains(said, "remote error") && strings.Contains(said, "certificate"):
-		return failsRefused, "the client does not accept hdsd's certificate (" + said + "): give it the authority that issued that, and a name that is in it"
+	case strings.Contains(text, "remote error") && strings.Contains(text, "certificate"):
+		return failsRefused, "the client does not accept hdsd's certificate (" + text + "): give it the authority that issued that, and a name that is in it"
 	default:
-		return failsOther, said
+		return failsOther, text
 	}
 }
 
-// greeted is a connection without TLS, which looks at the first byte that comes.
-type greeted struct {
+// plaintextConn is a connection without TLS. It reports a client that begins with TLS.
+type plaintextConn struct {
 	net.Conn
-	of   *handshakes
-	seen atomic.Bool
+	handshakes *handshakes
+	seen       atomic.Bool // the first byte
 }
 
 // tlsRecord is the first byte of a TLS handshake.
 const tlsRecord = 0x16
 
 // Read implements net.Conn.
-func (g *greeted) Read(into []byte) (int, error) {
-	n, err := g.Conn.Read(into)
-	if n > 0 && g.seen.CompareAndSwap(false, true) && into[0] == tlsRecord {
-		g.of.tell(g.RemoteAddr(), failsTLS, "TLS at a port without TLS: let the client speak plaintext, or give hdsd grpc.tls")
+func (c *plaintextConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if n > 0 && c.seen.CompareAndSwap(false, true) && p[0] == tlsRecord {
+		c.handshakes.report(c.RemoteAddr(), failsTLS, "TLS at a port without TLS: let the client speak plaintext, or give hdsd grpc.tls")
 	}
 	return n, err
 }

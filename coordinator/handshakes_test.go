@@ -94,9 +94,9 @@ func (p *port) await(t *testing.T, kind, text string) {
 	}
 }
 
-// TestFailedHandshakesSayWhy: the log has the address and the reason in plain words, and
-// hdsd_grpc_handshakes_failed_total counts them; a probe that says nothing is only counted.
-func TestFailedHandshakesSayWhy(t *testing.T) {
+// TestFailedHandshakes covers the address and the reason in the log, and hdsd_grpc_handshakes_failed_total. A
+// probe that sends nothing is counted only.
+func TestFailedHandshakes(t *testing.T) {
 	ca, other := pki.New(t, "one"), pki.New(t, "other")
 	own := ca.Issue(t, "hdsd")
 	server := credentials.NewTLS(&tls.Config{
@@ -153,8 +153,8 @@ func TestFailedHandshakesSayWhy(t *testing.T) {
 	})
 }
 
-// TestTLSAtAPortWithout is said, and plaintext goes on.
-func TestTLSAtAPortWithout(t *testing.T) {
+// TestTLSAtPlaintextPort covers the log. Plaintext connections work.
+func TestTLSAtPlaintextPort(t *testing.T) {
 	p := newPort(t, insecure.NewCredentials(), false)
 	if err := p.call(t, insecure.NewCredentials()); err != nil || p.lines.has("grpc") {
 		t.Fatalf("%v; the log is %s", err, p.lines.text.String())
@@ -165,13 +165,13 @@ func TestTLSAtAPortWithout(t *testing.T) {
 	p.await(t, failsTLS, "TLS at a port without TLS")
 }
 
-// TestAFloodOfHandshakesIsCounted, and logged once a second.
-func TestAFloodOfHandshakesIsCounted(t *testing.T) {
+// TestManyFailedHandshakes covers one line a second.
+func TestManyFailedHandshakes(t *testing.T) {
 	all := &loggedLines{}
 	h := newHandshakes(insecure.NewCredentials(), true, zerolog.New(all), prometheus.NewRegistry())
 	h.lines = &limit.Pace{}
 	for range 1000 {
-		h.tell(&net.TCPAddr{IP: net.IPv4(10, 0, 0, 1), Port: 1}, failsPlaintext, "x")
+		h.report(&net.TCPAddr{IP: net.IPv4(10, 0, 0, 1), Port: 1}, failsPlaintext, "x")
 	}
 	if n := strings.Count(all.text.String(), "\n"); n > 10 || testutil.ToFloat64(h.failed.WithLabelValues(failsPlaintext)) != 1000 {
 		t.Errorf("%d lines", n)

@@ -10,10 +10,9 @@ import (
 	"hdsd/store"
 )
 
-// TestHealthIsHeldWhileNobodyStandsBehindIt: from when the last vote stopped to count until
-// one counts again, while the health stays; and not under an override, which somebody
-// stands behind.
-func TestHealthIsHeldWhileNobodyStandsBehindIt(t *testing.T) {
+// TestHeldHealth covers the time from the last believed vote to the next one, while the health stays. An
+// override ends the hold.
+func TestHeldHealth(t *testing.T) {
 	l := newLab(t)
 	const address = "10.0.0.1:80"
 	l.serve(web("web", address))

@@ -27,8 +27,8 @@ func (s *site) incidentsOf(parameters string) (all []struct {
 	return all
 }
 
-// TestIncidents: an outage is an incident, keeps its id when it is over and after a restart, and
-// ends when its cluster goes away. What an operator forces is an operator's.
+// TestIncidents covers an outage: its incident keeps its id after its end and after a restart, and ends when
+// the cluster is removed. A forced outage counts as one of an operator.
 func TestIncidents(t *testing.T) {
 	t.Parallel()
 	address, upstreamStatus := upstream(t)
@@ -74,8 +74,8 @@ func TestIncidents(t *testing.T) {
 	}
 }
 
-// TestAnOperatorsIncident: what begins with an override is an operator's.
-func TestAnOperatorsIncident(t *testing.T) {
+// TestOperatorIncident covers an incident that begins with an override.
+func TestOperatorIncident(t *testing.T) {
 	t.Parallel()
 	address, _ := upstream(t)
 	s := newSite(t, t.TempDir(), quick, static("web", address))

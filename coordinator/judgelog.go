@@ -6,12 +6,13 @@ import (
 	"hdsd/aggregate"
 )
 
-// judgeLog logs what the aggregator finds beside verdicts.
+// judgeLog logs the findings about votes.
 type judgeLog struct {
 	*zerolog.Logger
 	names *outsideNames
 }
 
+// write logs findings.
 func (l judgeLog) write(e *aggregate.Effects) {
 	for i := range e.Doubts {
 		l.doubt(&e.Doubts[i])
@@ -63,10 +64,10 @@ func (l judgeLog) divided(d *aggregate.DividedChange) {
 
 func (l judgeLog) massFailure(f *aggregate.MassFailure) {
 	if f.Over {
-		l.Warn().Str("event", "mass_failure_over").EmbedObject(l.names.logged(f.Cluster)).
+		l.Warn().Str("event", "mass_failure_over").EmbedObject(l.names.logFields(f.Cluster)).
 			Msg("a mass failure is over: " + f.Reason)
 		return
 	}
-	l.Error().Str("event", "mass_failure").EmbedObject(l.names.logged(f.Cluster)).
+	l.Error().Str("event", "mass_failure").EmbedObject(l.names.logFields(f.Cluster)).
 		Msg("more than half of a cluster seems to fail at once, so its verdicts wait for verdict.mass_failure.hold: " + f.Reason)
 }

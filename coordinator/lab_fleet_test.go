@@ -39,7 +39,7 @@ func (l *lab) trustAgain(ids ...string) {
 
 // isDoubted reports whether a checker is doubted or distrusted.
 func (l *lab) isDoubted(id string) bool {
-	return l.core.Trust[id].Level == store.Distrusted || l.core.Judge.DoubtReason(id) != ""
+	return l.core.Trust[id].Level == store.Distrusted || l.core.Aggregator.DoubtReason(id) != ""
 }
 
 // members are the checkers that are connected or whose seats are kept.

@@ -25,7 +25,7 @@ func (l *lab) Ask(_ context.Context, question func(query.State)) error {
 // changed; one that looks at everything says the same.
 func (l *lab) Snapshot(ctx context.Context) (*query.Snapshot, error) {
 	l.t.Helper()
-	made, err := newer(ctx, l.core.snapshots, l.core.leaveBehind)
+	made, err := newer(ctx, l.core.snapshots, l.core.updateSnapshot)
 	if _, isTest := l.t.(*testing.T); isTest {
 		fresh := query.NewSnapshots()
 		all, _ := newer(ctx, fresh, func() { fresh.Step(view{l.core}) })
@@ -78,7 +78,7 @@ func (l *lab) backendOn(core query.Core) *query.Backend {
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	return query.New(query.Options{Core: core, Outside: asker{l.core}.Outside, Version: asker{l.core}.Version, HDS: hds.NewServer(hds.Options{}, sink{l.core}), Feed: none, Process: func() query.Process { return query.Process{Version: "1.2.3"} }})
+	return query.New(query.Options{Core: core, Outside: queryCore{l.core}.Outside, Version: queryCore{l.core}.Version, HDS: hds.NewServer(hds.Options{}, sink{l.core}), Feed: none, Process: func() query.Process { return query.Process{Version: "1.2.3"} }})
 }
 
 // asked is what /v1/endpoints shows of an address.

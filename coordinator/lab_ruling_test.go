@@ -28,21 +28,21 @@ func (l *lab) unfreeze(author string) *api.Freeze {
 func (l *lab) override(o store.Override) (replaced *api.Override, err error) {
 	order := &machine.SetOverride{Override: o}
 	l.step(order)
-	return l.core.outside.override(order.Replaced), refusal(order.Err)
+	return l.core.names.override(order.Replaced), refusal(order.Err)
 }
 
 // clear ends overrides, as bob.
 func (l *lab) clear(scope health.Endpoint, all bool) ([]api.Override, error) {
 	order := &machine.ClearOverrides{Scope: scope, All: all, Author: "bob"}
 	l.step(order)
-	return l.core.outside.overrides(order.Ended), refusal(order.Err)
+	return l.core.names.overrides(order.Ended), refusal(order.Err)
 }
 
 // inForce returns the override with exactly this scope, or nil.
 func (l *lab) inForce(scope health.Endpoint) *api.Override {
 	for _, o := range l.core.Rulings.Overrides() {
 		if o.Scope == scope {
-			return l.core.outside.override(&o)
+			return l.core.names.override(&o)
 		}
 	}
 	return nil

@@ -321,19 +321,19 @@ func (l *lab) SetZoneHealth(zone health.Locality, set []publish.Health, unset []
 	}
 }
 
-// Append implements historian.
+// Append implements historyStore.
 func (l *lab) Append(all []health.Transition) {
 	l.transitions = append(l.transitions, all...)
 	l.order = append(l.order, "appended")
 }
 
-// AppendEvents implements historian.
+// AppendEvents implements historyStore.
 func (l *lab) AppendEvents(all []store.Event) { l.events = append(l.events, all...) }
 
-// KnownCluster implements historian.
+// KnownCluster implements historyStore.
 func (l *lab) KnownCluster(string) bool { return false }
 
-// SavePlan implements historian.
+// SavePlan implements historyStore.
 func (l *lab) SavePlan(changed map[string][]health.Hash) {
 	for id, hashes := range changed {
 		if hashes == nil {
@@ -344,7 +344,7 @@ func (l *lab) SavePlan(changed map[string][]health.Hash) {
 	}
 }
 
-// SaveTrials implements historian.
+// SaveTrials implements historyStore.
 func (l *lab) SaveTrials(changed map[string]*store.Trials) {
 	for name, t := range changed {
 		if t == nil {
@@ -355,7 +355,7 @@ func (l *lab) SaveTrials(changed map[string]*store.Trials) {
 	}
 }
 
-// SaveOverrides implements historian.
+// SaveOverrides implements historyStore.
 func (l *lab) SaveOverrides(changed map[health.Endpoint]*store.Override) {
 	for scope, o := range changed {
 		if delete(l.overrides, scope); o != nil {
@@ -364,7 +364,7 @@ func (l *lab) SaveOverrides(changed map[health.Endpoint]*store.Override) {
 	}
 }
 
-// SaveVoted implements historian.
+// SaveVoted implements historyStore.
 func (l *lab) SaveVoted(changed map[health.Hash]*health.Verdict) {
 	for hash, v := range changed {
 		if delete(l.voted, hash); v != nil {
@@ -373,7 +373,7 @@ func (l *lab) SaveVoted(changed map[health.Hash]*health.Verdict) {
 	}
 }
 
-// SaveEstablished implements historian.
+// SaveEstablished implements historyStore.
 func (l *lab) SaveEstablished(changed map[string]*store.Established) {
 	for id, e := range changed {
 		if delete(l.established, id); e != nil {
@@ -382,7 +382,7 @@ func (l *lab) SaveEstablished(changed map[string]*store.Established) {
 	}
 }
 
-// SaveGivenBack implements historian.
+// SaveGivenBack implements historyStore.
 func (l *lab) SaveGivenBack(changed map[string]bool) {
 	for name, is := range changed {
 		if delete(l.givenBack, name); is {
@@ -391,7 +391,7 @@ func (l *lab) SaveGivenBack(changed map[string]bool) {
 	}
 }
 
-// SavePenalties implements historian.
+// SavePenalties implements historyStore.
 func (l *lab) SavePenalties(changed map[health.Hash]*store.Penalty) {
 	l.saves++
 	for hash, p := range changed {
@@ -401,20 +401,20 @@ func (l *lab) SavePenalties(changed map[health.Hash]*store.Penalty) {
 	}
 }
 
-// SaveTrust implements historian.
+// SaveTrust implements historyStore.
 func (l *lab) SaveTrust(checker string, t *store.Trust) {
 	if delete(l.trust, checker); t != nil {
 		l.trust[checker] = *t
 	}
 }
 
-// SaveFreeze implements historian.
+// SaveFreeze implements historyStore.
 func (l *lab) SaveFreeze(f *store.Freeze) { l.frozen = f }
 
-// RememberClusters implements historian.
+// RememberClusters implements historyStore.
 func (l *lab) RememberClusters(names []string) { l.remembered = append(l.remembered, names...) }
 
-// Forget implements historian.
+// Forget implements historyStore.
 func (l *lab) Forget(known func(health.Hash) bool) { l.forget = known }
 
 // message is the assignment of a service as it is published, but for the health.

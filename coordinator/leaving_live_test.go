@@ -33,9 +33,9 @@ func (s *site) wantStory(cluster, address, want string) {
 	s.eventually(cluster+" "+address+" to have been "+want, func() bool { return s.story(cluster, address) == want })
 }
 
-// TestLeavingAFileWhileAManagementServerIsUnread: back again, an endpoint has
-// nothing of what it was before the start.
-func TestLeavingAFileWhileAManagementServerIsUnread(t *testing.T) {
+// TestEndpointLeavesFileBesideUnreadServer covers an endpoint that returns to a file: nothing remains of its
+// health from before the start.
+func TestEndpointLeavesFileBesideUnreadServer(t *testing.T) {
 	t.Parallel()
 	address, status := upstream(t)
 	other, _ := upstream(t)
@@ -81,9 +81,9 @@ func assigned(name, address string) string {
 `
 }
 
-// TestEndpointsThatLeftWhileHdsdWasDown: the assignment alone, or the cluster,
-// of a file, of a management server, or of both.
-func TestEndpointsThatLeftWhileHdsdWasDown(t *testing.T) {
+// TestEndpointsLeaveDuringRestart covers the assignment alone and the cluster, of a file, of a management
+// server and of both.
+func TestEndpointsLeaveDuringRestart(t *testing.T) {
 	t.Parallel()
 	type state struct {
 		file        string

@@ -84,9 +84,8 @@ const (
 	begins   = "UNKNOWN-HEALTHY "
 )
 
-// TestEndpointStartsAnewAlthoughAnotherSourceIsUnread expects nothing to remain of the health
-// before the start.
-func TestEndpointStartsAnewAlthoughAnotherSourceIsUnread(t *testing.T) {
+// TestEndpointStartsAnewBesideUnreadSource covers that nothing remains of the health from before the start.
+func TestEndpointStartsAnewBesideUnreadSource(t *testing.T) {
 	l := between(t)
 	l.goOn(from(locally(web("db", three, two)), notRead()))
 	l.wantHistory("db", three, wasDown+recovers)
@@ -110,9 +109,9 @@ func TestEndpointStartsAnewAlthoughAnotherSourceIsUnread(t *testing.T) {
 	}
 }
 
-// TestEndpointThatItsSourceLackedStartsAnew adds an endpoint that its source did not have when hdsd
-// had settled. Another source is unread, so the endpoint was not recorded as gone.
-func TestEndpointThatItsSourceLackedStartsAnew(t *testing.T) {
+// TestLackingEndpointStartsAnew adds an endpoint that its source did not have at the end of the time to
+// settle. Another source is unread, so the endpoint was not recorded as gone.
+func TestLackingEndpointStartsAnew(t *testing.T) {
 	for name, again := range map[string]*sourceCluster{
 		"checked": web("db", three, two), "set aside": aside(web("db", three, two)), "by EDS": asEDS(web("db", three, two)),
 	} {
@@ -131,8 +130,8 @@ func TestEndpointThatItsSourceLackedStartsAnew(t *testing.T) {
 	}
 }
 
-// TestEndpointThatItsSourceLackedKeepsOverride expects only the votes to be forgotten.
-func TestEndpointThatItsSourceLackedKeepsOverride(t *testing.T) {
+// TestLackingEndpointKeepsOverride covers that hdsd forgets the votes only.
+func TestLackingEndpointKeepsOverride(t *testing.T) {
 	l := newLab(t)
 	l.truth[three] = health.Unhealthy
 	l.serveAll(from(locally(web("db", three, two)), said()))
@@ -155,9 +154,8 @@ func TestEndpointThatItsSourceLackedKeepsOverride(t *testing.T) {
 	l.wantHistory("db", three, wasDown+"UNHEALTHY-DRAINING DRAINING-UNKNOWN UNKNOWN-DRAINING DRAINING-UNKNOWN ")
 }
 
-// TestEndpointThatItsSourceLackedForgetsVotesUnderOverride ends the override before the endpoint
-// comes back.
-func TestEndpointThatItsSourceLackedForgetsVotesUnderOverride(t *testing.T) {
+// TestLackingEndpointForgetsVotesUnderOverride ends the override before the endpoint returns.
+func TestLackingEndpointForgetsVotesUnderOverride(t *testing.T) {
 	l := newLab(t)
 	l.truth[three] = health.Unhealthy
 	l.serveAll(from(locally(web("db", three, two)), said()))
@@ -178,8 +176,8 @@ func TestEndpointThatItsSourceLackedForgetsVotesUnderOverride(t *testing.T) {
 	}
 }
 
-// TestLateSourceContinuesHealth expects health from before the start to continue if the source
-// may have had the endpoint all the time.
+// TestLateSourceContinuesHealth covers a source that may have had the endpoint all the time: the health from
+// before the start continues.
 func TestLateSourceContinuesHealth(t *testing.T) {
 	db, mesh := web("db", three, two), web("web", one, two)
 	for name, c := range map[string]struct {
@@ -205,8 +203,8 @@ func TestLateSourceContinuesHealth(t *testing.T) {
 	}
 }
 
-// TestEndpointThatReturnsWhileHdsdSettlesContinues lets its source lack it at first.
-func TestEndpointThatReturnsWhileHdsdSettlesContinues(t *testing.T) {
+// TestEndpointContinuesWhileSettling covers an endpoint that its source lacks at first.
+func TestEndpointContinuesWhileSettling(t *testing.T) {
 	l := between(t)
 	l.serveAll(from(locally(web("db", two)), notRead()))
 	l.intake.hear(locally(web("db", three, two)))
@@ -222,8 +220,7 @@ func TestEndpointThatReturnsWhileHdsdSettlesContinues(t *testing.T) {
 	l.wantOneChain()
 }
 
-// TestAssignmentGoneDuringRestart expects its endpoints to be gone once every source has
-// answered.
+// TestAssignmentGoneDuringRestart covers that its endpoints are gone as soon as each source has answered.
 func TestAssignmentGoneDuringRestart(t *testing.T) {
 	mesh := web("web", one, two)
 	for name, c := range map[string]struct {
@@ -265,8 +262,7 @@ func TestAssignmentGoneDuringRestart(t *testing.T) {
 	}
 }
 
-// TestAwaitedAssignmentIsNotGone has a source that was asked for the assignment and has not
-// answered.
+// TestAwaitedAssignmentIsNotGone covers a source that has not answered for the assignment yet.
 func TestAwaitedAssignmentIsNotGone(t *testing.T) {
 	mesh := web("web", one, two)
 	l := newLab(t)
@@ -282,7 +278,7 @@ func TestAwaitedAssignmentIsNotGone(t *testing.T) {
 	l.wantHistory("web", one, wasDown+"UNHEALTHY-UNKNOWN ")
 }
 
-// TestRejectedAssignmentIsNotGone has the mistake in either source.
+// TestRejectedAssignmentIsNotGone covers the mistake in either source.
 func TestRejectedAssignmentIsNotGone(t *testing.T) {
 	mesh := web("web", one, two)
 	l := newLab(t)
@@ -299,9 +295,9 @@ func TestRejectedAssignmentIsNotGone(t *testing.T) {
 	l.wantHistory("web", one, wasDown)
 }
 
-// TestHistoryIsAChainAcrossSources is TestHistoryIsAChain with a second source that is often
-// unread. An endpoint that is new to sources that had answered starts anew.
-func TestHistoryIsAChainAcrossSources(t *testing.T) {
+// TestHistoryIsChainAcrossSources is TestHistoryIsChain with a second source that is often unread. An
+// endpoint that is new to complete sources starts anew.
+func TestHistoryIsChainAcrossSources(t *testing.T) {
 	for seed := range uint64(60) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			l, random := newLab(t), rand.New(rand.NewPCG(seed, 4))

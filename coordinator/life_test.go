@@ -23,9 +23,9 @@ import (
 	"hdsd/store"
 )
 
-// TestStopsThoughClientsDoNotRead has clients that take nothing in for as long
-// as hdsd lives. TestAStopWaitsForCallsAWhile says how long a stop takes.
-func TestStopsThoughClientsDoNotRead(t *testing.T) {
+// TestStopWithDeafClients covers clients that read nothing for as long as hdsd runs. TestStopWaitsForCalls
+// covers the duration of a stop.
+func TestStopWithDeafClients(t *testing.T) {
 	t.Parallel()
 	many := make([]string, 5_000) // far more than the clients' windows hold
 	for i := range many {
@@ -87,7 +87,7 @@ func TestStopsThoughClientsDoNotRead(t *testing.T) {
 	}
 }
 
-func TestALifeIsLivedOnce(t *testing.T) {
+func TestRunOnce(t *testing.T) {
 	t.Parallel()
 	address, _ := upstream(t)
 	s := newSite(t, t.TempDir(), quick, static("web", address))
@@ -115,7 +115,7 @@ func TestALifeIsLivedOnce(t *testing.T) {
 	}
 }
 
-func TestCloseWithoutRunGivesEverythingBack(t *testing.T) {
+func TestCloseWithoutRun(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for range 2 { // the second finds database and addresses free
@@ -140,7 +140,7 @@ func TestCloseWithoutRunGivesEverythingBack(t *testing.T) {
 	}
 }
 
-func TestWhatCannotStartSaysWhy(t *testing.T) {
+func TestStartErrors(t *testing.T) {
 	t.Parallel()
 	taken := newSite(t, t.TempDir(), quick, static("web", "127.0.0.1:1"))
 	taken.ready()

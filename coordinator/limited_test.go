@@ -12,7 +12,7 @@ import (
 	"golang.org/x/net/http2"
 )
 
-func TestConnectionsAreLimited(t *testing.T) {
+func TestConnectionLimit(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, t.TempDir(), quick+"limits: {max_connections: 10}\n", static("web", "192.0.2.1:80"))
 	s.ready()
@@ -58,7 +58,7 @@ func TestConnectionsAreLimited(t *testing.T) {
 	})
 }
 
-func TestABodyThatNeverEnds(t *testing.T) {
+func TestEndlessBody(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, t.TempDir(), quick, static("web", "192.0.2.1:80"))
 	s.ready()

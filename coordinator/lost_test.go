@@ -11,7 +11,8 @@ import (
 	"hdsd/machine"
 )
 
-// TestLostCheckersAreListed for a day, with when and why, or until they are back.
+// TestLostCheckersAreListed covers the time and the reason of a loss, until the checker returns or a day has
+// passed.
 func TestLostCheckersAreListed(t *testing.T) {
 	l := newLab(t)
 	l.serve(web("web", "10.0.0.1:80"))
@@ -50,7 +51,7 @@ func TestLostCheckersAreListed(t *testing.T) {
 	if k := find("c2c"); k.Lost != nil || !k.Connected {
 		t.Errorf("back again: %+v", k)
 	}
-	l.core.Troubles.Expire(at.Add(machine.LostFor))
+	l.core.Troubles.Expire(at.Add(machine.LostExpiry))
 	if k := find("c1b"); k != nil {
 		t.Errorf("lost a day ago: %+v", k)
 	}

@@ -12,95 +12,96 @@ import (
 	"hdsd/machine"
 )
 
-// mailboxSize is how many events may wait for the core. Posting one more waits.
+// mailboxSize limits the events that wait for the core. A further post waits.
 const mailboxSize = 4096
 
-// ErrStopping answers questions that arrive while hdsd stops.
+// ErrStopping is the error of calls while hdsd stops.
 var ErrStopping = api.ErrStopping
 
-// mailbox is the way to the core's goroutine.
+// mailbox passes events to the goroutine of the core.
 type mailbox struct {
-	events chan letter
-	waited prometheus.Observer // seconds that each event waited
-	heard  time.Time           // when the latest event was posted that the core has handled
-	done   chan struct{}       // closed when the core takes no more events
-	waits  sync.Map            // by checker, an *atomic.Bool: a report of it without votes waits
+	events       chan message
+	delay        prometheus.Observer // seconds from the post of an event to its handling
+	latestPost   time.Time           // post time of the latest handled event
+	done         chan struct{}       // closed when the core takes no more events
+	emptyReports sync.Map            // *atomic.Bool by checker: a report without votes waits
 }
 
-// letter is an event that was posted.
-type letter struct {
-	event   machine.Event // nil: none
+// message is a posted event.
+type message struct {
+	event   machine.Event // may be nil
 	posted  time.Time
-	waits   *atomic.Bool        // of a report without votes; nil for others
-	handled func(now time.Time) // runs on the core's goroutine after the event, at its time; nil: nothing does
+	pending *atomic.Bool        // reset when the core handles a report without votes; nil for others
+	done    func(now time.Time) // runs on the goroutine of the core after the event; may be nil
 }
 
 func newMailbox(waited prometheus.Observer) *mailbox {
-	return &mailbox{events: make(chan letter, mailboxSize), waited: waited, done: make(chan struct{})}
+	return &mailbox{events: make(chan message, mailboxSize), delay: waited, done: make(chan struct{})}
 }
 
-// heardUntil returns until when the core knows all that was posted. Only the core may ask.
-func (m *mailbox) heardUntil(now time.Time) time.Time {
-	if len(m.events) > 0 && m.heard.Before(now) {
-		return m.heard
+// receivedUntil returns the time until which the core has handled all posted events. Only the core calls it.
+func (m *mailbox) receivedUntil(now time.Time) time.Time {
+	if len(m.events) > 0 && m.latestPost.Before(now) {
+		return m.latestPost
 	}
 	return now
 }
 
-// post makes the core handle an event, unless the core has stopped.
-func (m *mailbox) post(e machine.Event) { m.send(letter{event: e}) }
+// post queues an event, unless the core has stopped.
+func (m *mailbox) post(e machine.Event) { m.send(message{event: e}) }
 
-func (m *mailbox) send(l letter) {
-	l.posted = time.Now()
+// send queues a message, unless the core has stopped.
+func (m *mailbox) send(next message) {
+	next.posted = time.Now()
 	select {
-	case m.events <- l:
+	case m.events <- next:
 	case <-m.done:
 	}
 }
 
-// postHeard makes the core know that a checker has reported without votes. If that waits
-// already, once is enough: it is known to have reported when the core gets to it.
-func (m *mailbox) postHeard(checker string) {
-	known, ok := m.waits.Load(checker)
+// postEmptyReport queues a report without votes. It queues one for each checker at a time: the core takes its own
+// time for the time of the report.
+func (m *mailbox) postEmptyReport(checker string) {
+	known, ok := m.emptyReports.Load(checker)
 	if !ok {
-		known, _ = m.waits.LoadOrStore(checker, new(atomic.Bool))
+		known, _ = m.emptyReports.LoadOrStore(checker, new(atomic.Bool))
 	}
-	waits := known.(*atomic.Bool) // nothing else is stored
-	if waits.CompareAndSwap(false, true) {
-		m.send(letter{event: machine.Reported{Checker: checker}, waits: waits})
+	pending := known.(*atomic.Bool) // the only type in the map
+	if pending.CompareAndSwap(false, true) {
+		m.send(message{event: machine.Reported{Checker: checker}, pending: pending})
 	}
 }
 
-// forgetHeard forgets a checker that is gone.
-func (m *mailbox) forgetHeard(checker string) { m.waits.Delete(checker) }
+// forgetEmptyReport removes the state of a disconnected checker.
+func (m *mailbox) forgetEmptyReport(checker string) { m.emptyReports.Delete(checker) }
 
-// ask makes the core handle an event and waits for it. With an error the core may still be about
-// it: the caller must not read the outcome.
-func (m *mailbox) ask(ctx context.Context, e machine.Event) error {
-	return m.askAnd(ctx, e, func(time.Time) {})
+// call queues an event, and waits until the core has handled it. After an error, the core may still handle it:
+// the caller must not read the outcome.
+func (m *mailbox) call(ctx context.Context, e machine.Event) error {
+	return m.callThen(ctx, e, func(time.Time) {})
 }
 
-// do runs f on the core's goroutine, between two events.
-func (m *mailbox) do(f func()) { m.send(letter{handled: func(time.Time) { f() }}) }
+// do runs f on the goroutine of the core, between two events.
+func (m *mailbox) do(f func()) { m.send(message{done: func(time.Time) { f() }}) }
 
-// look runs read on the core's goroutine, between two events, and waits for it. With an error, the
-// caller must not read the outcome.
-func (m *mailbox) look(ctx context.Context, read func()) error {
-	return m.askAnd(ctx, nil, func(time.Time) { read() })
+// inspect runs read on the goroutine of the core, between two events, and waits for it. After an error, the caller
+// must not read the outcome.
+func (m *mailbox) inspect(ctx context.Context, read func()) error {
+	return m.callThen(ctx, nil, func(time.Time) { read() })
 }
 
-// askAnd is ask, and handled runs on the core's goroutine after the event, at its time.
-func (m *mailbox) askAnd(ctx context.Context, e machine.Event, handled func(time.Time)) error {
-	over := make(chan struct{})
+// callThen is call with a function that runs on the goroutine of the core after the event, with its time.
+func (m *mailbox) callThen(ctx context.Context, e machine.Event, then func(time.Time)) error {
+	done := make(chan struct{})
 	select {
-	case m.events <- letter{event: e, posted: time.Now(), handled: func(now time.Time) { handled(now); close(over) }}:
+	case m.events <- message{event: e, posted: time.Now(), done: func(now time.Time) { then(now); close(done) }}:
 	case <-m.done:
 		return ErrStopping
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 	select {
-	case <-over:
+	case <-done:
 		return nil
 	case <-m.done:
 		return ErrStopping

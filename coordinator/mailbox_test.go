@@ -29,35 +29,34 @@ func TestStoppedCoreAnswersAtOnce(t *testing.T) {
 	for range 2 * mailboxSize { // more than fits
 		l.core.do(func() { t.Error("an event runs after the core has stopped") })
 	}
-	err := l.core.ask(t.Context(), nil)
+	err := l.core.call(t.Context(), nil)
 	if !errors.Is(err, ErrStopping) || status.Code(err) != codes.Unavailable {
 		t.Errorf("ask: %v", err)
 	}
-	b := query.New(query.Options{Core: asker{l.core}})
+	b := query.New(query.Options{Core: queryCore{l.core}})
 	if _, _, err := b.Clusters(t.Context(), api.ClusterQuery{Limit: 1}); !errors.Is(err, ErrStopping) {
 		t.Errorf("Clusters: %v", err)
 	}
 }
 
-func TestAskEndsWithItsContext(t *testing.T) {
+func TestCallEndsWithContext(t *testing.T) {
 	l := newLab(t) // nobody runs its core
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	b := query.New(query.Options{Core: asker{l.core}})
+	b := query.New(query.Options{Core: queryCore{l.core}})
 	if _, err := b.Checkers(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("Checkers: %v", err)
 	}
 }
 
-// TestABusyCoreKeepsNoQueryWaiting has a core that is busy with one event for ever, and a full
-// mailbox behind it.
-func TestABusyCoreKeepsNoQueryWaiting(t *testing.T) {
+// TestQueriesDoNotWaitForBusyCore covers a core that never finishes an event, with a full mailbox.
+func TestQueriesDoNotWaitForBusyCore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t)
 		l.serve(web("web", one, two))
 		stop, busy := make(chan struct{}), make(chan struct{})
 		go l.core.run(stop)
-		b := l.backendOn(asker{l.core})
+		b := l.backendOn(queryCore{l.core})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		if now, err := b.Status(ctx); err != nil || now.Endpoints.Unknown != 2 {
@@ -86,14 +85,14 @@ func TestABusyCoreKeepsNoQueryWaiting(t *testing.T) {
 	})
 }
 
-// TestAQuerySeesWhatWasAcknowledged before it was asked, although many events wait.
-func TestAQuerySeesWhatWasAcknowledged(t *testing.T) {
+// TestQuerySeesAcknowledgedOrders covers a query after an acknowledged order, while many events wait.
+func TestQuerySeesAcknowledgedOrders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t)
 		l.serve(web("web", one, two))
 		stop := make(chan struct{})
 		go l.core.run(stop)
-		b, scope := l.backendOn(asker{l.core}), health.Endpoint{Cluster: "web", Address: one}
+		b, scope := l.backendOn(queryCore{l.core}), health.Endpoint{Cluster: "web", Address: one}
 		for n := range 10 {
 			drains := n%2 == 0
 			set := &machine.SetOverride{Override: store.Override{Scope: scope, Status: health.Draining, Reason: "test"}}
@@ -102,7 +101,7 @@ func TestAQuerySeesWhatWasAcknowledged(t *testing.T) {
 			if drains {
 				order = set
 			}
-			if err := l.core.ask(t.Context(), order); err != nil || set.Err != nil || cleared.Err != nil {
+			if err := l.core.call(t.Context(), order); err != nil || set.Err != nil || cleared.Err != nil {
 				t.Fatal(err, set.Err, cleared.Err)
 			}
 			for range mailboxSize / 2 {
@@ -118,8 +117,8 @@ func TestAQuerySeesWhatWasAcknowledged(t *testing.T) {
 	})
 }
 
-// TestFullMailboxDoesNotDelayTicksForEver keeps the mailbox full.
-func TestFullMailboxDoesNotDelayTicksForEver(t *testing.T) {
+// TestFullMailboxDelaysTicksBriefly keeps the mailbox full.
+func TestFullMailboxDelaysTicksBriefly(t *testing.T) {
 	l := newLab(t)
 	l.serve(web("web", one))
 	l.core.Fleet.Begin(time.Now().Add(-settle))
@@ -127,7 +126,7 @@ func TestFullMailboxDoesNotDelayTicksForEver(t *testing.T) {
 	var again func()
 	again = func() {
 		select {
-		case l.core.events <- letter{handled: func(time.Time) { again() }}: // for each that is handled, another
+		case l.core.events <- message{done: func(time.Time) { again() }}: // for each that is handled, another
 		default:
 		}
 		if !l.core.Fleet.Settling() {
@@ -139,7 +138,7 @@ func TestFullMailboxDoesNotDelayTicksForEver(t *testing.T) {
 		}
 	}
 	for range 10 {
-		l.core.events <- letter{handled: func(time.Time) { again() }}
+		l.core.events <- message{done: func(time.Time) { again() }}
 	}
 	go l.core.run(stop)
 	<-ended
@@ -160,9 +159,9 @@ func TestNothingCheckedIsLoggedOnce(t *testing.T) {
 	}
 }
 
-// TestWhatWaitsIsNotHeard: the core knows all until the time at which the latest event that it
-// has run was posted, and until now if none waits.
-func TestWhatWaitsIsNotHeard(t *testing.T) {
+// TestReceivedUntil covers the time until which the core has handled all posted events: the post time of the
+// latest handled event, or the present time if no event waits.
+func TestReceivedUntil(t *testing.T) {
 	l := newLab(t)
 	before := time.Now()
 	l.core.do(func() {})
@@ -170,11 +169,11 @@ func TestWhatWaitsIsNotHeard(t *testing.T) {
 	l.core.do(func() {})
 	now := after.Add(time.Hour)
 	l.open()
-	if heard := l.core.heardUntil(now); heard.Before(before) || heard.After(after) {
+	if heard := l.core.receivedUntil(now); heard.Before(before) || heard.After(after) {
 		t.Errorf("heard until %v, posted between %v and %v", heard, before, after)
 	}
 	l.open()
-	if heard := l.core.heardUntil(now); !heard.Equal(now) {
+	if heard := l.core.receivedUntil(now); !heard.Equal(now) {
 		t.Errorf("heard until %v, and nothing waits at %v", heard, now)
 	}
 }
@@ -182,12 +181,12 @@ func TestWhatWaitsIsNotHeard(t *testing.T) {
 // open handles the next event that was posted.
 func (l *lab) open() {
 	next := <-l.core.events
-	l.core.open(l.now, &next)
+	l.core.handle(l.now, &next)
 }
 
-// TestReportsWithoutVotesWaitOnce: while one of a checker waits, another adds nothing. Those
-// of others, and those with votes, wait beside it.
-func TestReportsWithoutVotesWaitOnce(t *testing.T) {
+// TestSilentReportsWaitOnce covers that a checker has one waiting report without votes. Those of other
+// checkers, and reports with votes, wait beside it.
+func TestSilentReportsWaitOnce(t *testing.T) {
 	l := newLab(t)
 	l.serve(web("web", one))
 	hears := sink{l.core}

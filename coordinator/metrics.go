@@ -17,79 +17,79 @@ import (
 	"hdsd/store"
 )
 
-// metrics are those of the core, by the room that they show. No label has a value
-// that a peer can make up.
+// metrics holds the metrics of the core by room. No label has a value that a peer can make up.
 type metrics struct {
-	rulings rulingMetrics
-	plan    planMetrics
-	fleet   fleetMetrics
-	votes   voteMetrics
-	rollout rolloutMetrics
-	states  stateMetrics
-	waiting prometheus.Observer // how long events wait for the core
-	rooms   *machine.Machine
+	rulings      rulingMetrics
+	plan         planMetrics
+	fleet        fleetMetrics
+	votes        voteMetrics
+	rollout      rolloutMetrics
+	states       stateMetrics
+	mailboxDelay prometheus.Observer // delay of events in the mailbox
+	machine      *machine.Machine
 }
 
-func newMetrics(to prometheus.Registerer) *metrics {
-	f := factory{promauto.With(to)}
+func newMetrics(registerer prometheus.Registerer) *metrics {
+	f := factory{promauto.With(registerer)}
 	m := &metrics{
 		rulings: newRulingMetrics(f), plan: newPlanMetrics(f), fleet: newFleetMetrics(f), votes: newVoteMetrics(f), rollout: newRolloutMetrics(f), states: newStateMetrics(f),
-		waiting: f.histogram("hdsd_mailbox_wait_seconds", "How long events waited for the core, the one goroutine that decides."),
+		mailboxDelay: f.histogram("hdsd_mailbox_wait_seconds", "How long events waited for the core, the one goroutine that decides."),
 	}
-	to.MustRegister(m.states.series)
+	registerer.MustRegister(m.states.series)
 	return m
 }
 
-// restored shows what a start takes over.
+// restored shows the restored state.
 func (m *metrics) restored(s *store.State) {
 	m.rulings.frozen.Set(flag(s.Freeze != nil))
-	m.votes.distrusted.Set(float64(m.rooms.Trust.Distrusted()))
+	m.votes.distrusted.Set(float64(m.machine.Trust.Distrusted()))
 }
 
 func (m *metrics) observe(_ time.Time, e machine.Effect) {
 	switch e := e.(type) {
-	case machine.Specified:
+	case machine.SpecifierMade:
 		m.rollout.specifiers.Inc()
 	case machine.FleetChanged:
 		if e.Planned {
-			m.plan.update(m.rooms.Fleet.Plan, e.Moves)
+			m.plan.update(m.machine.Fleet.Plan, e.Moves)
 		}
 		if e.Recount {
-			m.fleet.update(m.rooms.Fleet.Figures())
+			m.fleet.update(m.machine.Fleet.Figures())
 		}
-	case machine.Judged:
+	case machine.VotesJudged:
 		m.votes.count(e.Effects)
 	case machine.TrialsChanged:
 		for i := range e.Events {
 			m.rollout.count(e.Events[i].Kind)
 		}
-		m.rollout.update(m.rooms.Rollout.Trials(), m.rooms.Rollout.BlockedClusters())
-	case machine.Decided:
-		m.decided(e.Decision)
-	case machine.LeftOut:
+		m.rollout.update(m.machine.Rollout.Trials(), m.machine.Rollout.BlockedClusters())
+	case machine.DecisionMade:
+		m.applyDecision(e.Decision)
+	case machine.ChangesLeftOut:
 		m.rulings.leftOut.Add(float64(e.Count))
 	case machine.ClustersApplied:
-		m.rulings.update(m.rooms.Rulings)
-		m.plan.redundancy.Set(float64(m.rooms.Rules.Redundancy()))
-		m.rollout.update(m.rooms.Rollout.Trials(), m.rooms.Rollout.BlockedClusters())
-	case machine.Ticked:
-		m.votes.update(m.rooms.Judge)
-		m.rulings.paced.Set(float64(m.rooms.Rulings.Paced()))
+		m.rulings.update(m.machine.Rulings)
+		m.plan.redundancy.Set(float64(m.machine.Rules.Redundancy()))
+		m.rollout.update(m.machine.Rollout.Trials(), m.machine.Rollout.BlockedClusters())
+	case machine.TickHandled:
+		m.votes.update(m.machine.Aggregator)
+		m.rulings.paced.Set(float64(m.machine.Rulings.Paced()))
 	}
 }
 
-func (m *metrics) decided(d *decision.Decision) {
+// applyDecision shows a decision.
+func (m *metrics) applyDecision(d *decision.Decision) {
 	if d.Freeze != nil {
 		m.rulings.frozen.Set(flag(d.Freeze.After != nil))
 	}
 	if d.Trust != nil {
-		m.votes.distrusted.Set(float64(m.rooms.Trust.Distrusted()))
+		m.votes.distrusted.Set(float64(m.machine.Trust.Distrusted()))
 	}
 	if len(d.Overrides) > 0 {
-		m.rulings.setOverrides(m.rooms.Rulings.Overrides())
+		m.rulings.setOverrides(m.machine.Rulings.Overrides())
 	}
 	if len(d.Transitions) > 0 {
-		m.rulings.setHealth(m.rooms.Rulings.Counts())
+		m.rulings.setHealth(m.machine.Rulings.Counts())
 	}
 	for i := range d.Transitions {
 		m.rulings.count(&d.Transitions[i])
@@ -111,7 +111,7 @@ func (f factory) histogram(name, help string) prometheus.Observer {
 	return f.NewHistogram(prometheus.HistogramOpts{Name: name, Help: help, Buckets: seconds})
 }
 
-// rulingMetrics show clusters, endpoints and what data planes are told of them.
+// rulingMetrics show clusters, endpoints and their published health.
 type rulingMetrics struct {
 	clusters, endpoints, quarantined, shadowed, frozen, overridden, paced prometheus.Gauge
 
@@ -121,7 +121,7 @@ type rulingMetrics struct {
 	byHealth    [len(ruling.Counts{})]prometheus.Gauge
 }
 
-// overrideKinds are the names of what overrides do.
+// overrideKinds are the kinds of overrides by the status that they set.
 var overrideKinds = map[health.Status]string{health.Draining: "drain", health.Healthy: "healthy", health.Unhealthy: "unhealthy"}
 
 func newRulingMetrics(f factory) rulingMetrics {
@@ -142,14 +142,14 @@ func newRulingMetrics(f factory) rulingMetrics {
 		}, []string{"to"}),
 	}
 	for _, kind := range overrideKinds {
-		m.overrides.WithLabelValues(kind) // so that it exists from the start
+		m.overrides.WithLabelValues(kind) // the series exists from the start
 	}
 	byHealth := f.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "hdsd_endpoints_by_health", Help: "Endpoints that are checked, or whose last verdict is held, by their health.",
 	}, []string{"health"})
-	for to := health.Unknown; to.Valid(); to++ {
-		m.byHealth[to] = byHealth.WithLabelValues(to.String())
-		m.transitions.WithLabelValues(to.String()) // so that it exists from the start
+	for status := health.Unknown; status.Valid(); status++ {
+		m.byHealth[status] = byHealth.WithLabelValues(status.String())
+		m.transitions.WithLabelValues(status.String()) // the series exists from the start
 	}
 	return m
 }
@@ -165,17 +165,19 @@ func (m *rulingMetrics) update(t *ruling.Table) {
 	m.setOverrides(t.Overrides())
 }
 
+// setHealth shows the number of endpoints by health.
 func (m *rulingMetrics) setHealth(counts ruling.Counts) {
-	for to := range m.byHealth {
-		m.byHealth[to].Set(float64(counts[to]))
+	for status := range m.byHealth {
+		m.byHealth[status].Set(float64(counts[status]))
 	}
 }
 
-func (m *rulingMetrics) setOverrides(all []ruling.Override) {
+// setOverrides shows the overrides by kind.
+func (m *rulingMetrics) setOverrides(overrides []ruling.Override) {
 	byKind, endpoints := map[health.Status]int{}, 0
-	for i := range all {
-		byKind[all[i].Status]++
-		endpoints += all[i].Endpoints
+	for i := range overrides {
+		byKind[overrides[i].Status]++
+		endpoints += overrides[i].Endpoints
 	}
 	for status, kind := range overrideKinds {
 		m.overrides.WithLabelValues(kind).Set(float64(byKind[status]))
@@ -183,21 +185,22 @@ func (m *rulingMetrics) setOverrides(all []ruling.Override) {
 	m.overridden.Set(float64(endpoints))
 }
 
+// count counts a transition.
 func (m *rulingMetrics) count(t *health.Transition) {
-	if t.From != t.To { // else an override began or ended over the same health
+	if t.From != t.To { // equal when an override begins or ends without a change of health
 		m.transitions.WithLabelValues(t.To.String()).Inc()
 	}
 }
 
-// planMetrics show which checkers probe which endpoints.
+// planMetrics show the plan.
 type planMetrics struct {
 	moves prometheus.Counter
 	short prometheus.Gauge
 
 	redundancy prometheus.Gauge
 
-	digest *prometheus.GaugeVec
-	took   prometheus.Observer
+	digest   *prometheus.GaugeVec
+	duration prometheus.Observer
 }
 
 func newPlanMetrics(f factory) planMetrics {
@@ -209,11 +212,11 @@ func newPlanMetrics(f factory) planMetrics {
 		digest: f.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "hdsd_plan_info", Help: "1, labelled with the digest of the plan.",
 		}, []string{"digest"}),
-		took: f.histogram("hdsd_plan_seconds", "How long a change of the plan took to compute."),
+		duration: f.histogram("hdsd_plan_seconds", "How long a change of the plan took to compute."),
 	}
 }
 
-// update shows a change of the plan that moved some seats.
+// update shows a change of the plan, and the number of moved seats.
 func (m *planMetrics) update(p *fleet.Plan, moves int) {
 	m.moves.Add(float64(moves))
 	m.short.Set(float64(p.Short()))
@@ -221,7 +224,7 @@ func (m *planMetrics) update(p *fleet.Plan, moves int) {
 	m.digest.WithLabelValues(api.DigestText(p.Digest())).Set(1)
 }
 
-// fleetMetrics show which checkers there are.
+// fleetMetrics show the number of checkers by state.
 type fleetMetrics struct{ connected, seated, silent, stranded, probation prometheus.Gauge }
 
 func newFleetMetrics(f factory) fleetMetrics {
@@ -234,6 +237,7 @@ func newFleetMetrics(f factory) fleetMetrics {
 	}
 }
 
+// update shows the figures of the fleet.
 func (m *fleetMetrics) update(figures fleet.Figures) {
 	m.connected.Set(float64(figures.Connected))
 	m.seated.Set(float64(figures.Seated))
@@ -242,13 +246,13 @@ func (m *fleetMetrics) update(figures fleet.Figures) {
 	m.probation.Set(float64(figures.Probation))
 }
 
-// voteMetrics show what the aggregator finds in the votes beside verdicts.
+// voteMetrics show the findings about votes.
 type voteMetrics struct {
 	doubtedCheckers, doubtedPaths, blind, distrusted prometheus.Gauge
 	damped, unobserved, massFailures                 prometheus.Gauge
 	voters                                           [aggregate.ManyVoters + 1]prometheus.Gauge
 	massFailuresTotal                                prometheus.Counter
-	delay                                            prometheus.Observer // from a report to publishing what follows
+	delay                                            prometheus.Observer // from a report to the publication of its effects
 }
 
 func newVoteMetrics(f factory) voteMetrics {
@@ -272,16 +276,16 @@ func newVoteMetrics(f factory) voteMetrics {
 	return m
 }
 
-// update shows how the aggregator is doing.
-func (m *voteMetrics) update(judge *aggregate.Aggregator) {
-	m.damped.Set(float64(judge.Damped()))
-	m.unobserved.Set(float64(judge.Unobserved()))
-	for n, endpoints := range judge.Voters() {
+// update shows the state of the aggregator.
+func (m *voteMetrics) update(a *aggregate.Aggregator) {
+	m.damped.Set(float64(a.Damped()))
+	m.unobserved.Set(float64(a.Unobserved()))
+	for n, endpoints := range a.Voters() {
 		m.voters[n].Set(float64(endpoints))
 	}
 }
 
-// count counts what became true or ended.
+// count counts findings that begin and end.
 func (m *voteMetrics) count(e *aggregate.Effects) {
 	for i := range e.Doubts {
 		if e.Doubts[i].Checker != "" {
@@ -301,7 +305,7 @@ func (m *voteMetrics) count(e *aggregate.Effects) {
 	}
 }
 
-// step adds one to a gauge or takes one from it.
+// step increments or decrements a gauge.
 func step(g prometheus.Gauge, up bool) {
 	if up {
 		g.Inc()
@@ -310,7 +314,7 @@ func step(g prometheus.Gauge, up bool) {
 	}
 }
 
-// rolloutMetrics show which clusters are tried, and what comes of it.
+// rolloutMetrics show trials of clusters, and their results.
 type rolloutMetrics struct {
 	trials, blocked          prometheus.Gauge
 	proven, lost, specifiers prometheus.Counter
@@ -326,12 +330,13 @@ func newRolloutMetrics(f factory) rolloutMetrics {
 	}
 }
 
+// update shows the number of trials and of blocked clusters.
 func (m *rolloutMetrics) update(trials, blocked int) {
 	m.trials.Set(float64(trials))
 	m.blocked.Set(float64(blocked))
 }
 
-// count counts how a trial ended.
+// count counts the end of a trial.
 func (m *rolloutMetrics) count(kind canary.Kind) {
 	switch kind {
 	case canary.Proven:

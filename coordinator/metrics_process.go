@@ -11,8 +11,8 @@ import (
 )
 
 // registerStore registers the metrics of the history.
-func registerStore(to prometheus.Registerer, s interface{ Stats() store.Stats }) {
-	factory := promauto.With(to)
+func registerStore(registerer prometheus.Registerer, s interface{ Stats() store.Stats }) {
+	factory := promauto.With(registerer)
 	factory.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "hdsd_history_pending", Help: "Transitions that wait for the disk.",
 	}, func() float64 { return float64(s.Stats().Pending) })
@@ -66,8 +66,9 @@ func (c *Coordinator) registerProcess(version string) {
 	}, func() float64 { return float64(c.query.Watchers()) })
 }
 
-func flag(up bool) float64 {
-	if up {
+// flag returns 1 for true, and 0 for false.
+func flag(on bool) float64 {
+	if on {
 		return 1
 	}
 	return 0

@@ -145,10 +145,10 @@ var elsewhere = map[string]string{
 	"hdsd_xds_unencodable_resources_total": "../eds/metrics_test.go",
 }
 
-// TestEveryMetricMovesAndIsDocumented does one thing after the other to a
-// running coordinator and sees which metrics change. It holds that these, what
-// it exports and docs/reference/metrics.md are the same.
-func TestEveryMetricMovesAndIsDocumented(t *testing.T) {
+// TestMetricsMoveAndAreDocumented does one step after the other on a running coordinator, and compares the
+// metrics that change with those that each step names, with the exported ones and with
+// docs/reference/metrics.md.
+func TestMetricsMoveAndAreDocumented(t *testing.T) {
 	t.Parallel()
 	p := newPlayground(t)
 	moved := map[string]bool{}
@@ -209,9 +209,8 @@ func documented(t *testing.T) map[string]string {
 	return types
 }
 
-// TestTheAlertsAreAboutMetrics holds that docs/alerts.yaml names nothing but
-// documented metrics.
-func TestTheAlertsAreAboutMetrics(t *testing.T) {
+// TestAlertsUseDocumentedMetrics covers docs/alerts.yaml.
+func TestAlertsUseDocumentedMetrics(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "docs", "alerts.yaml"))
 	if err != nil {
 		t.Fatal(err)

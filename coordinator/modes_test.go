@@ -177,7 +177,7 @@ func shop(t *testing.T) (s *site, p *plane, addresses map[string]string, statuse
 	return s, p, addresses, statuses, clusters
 }
 
-func TestTheModeOfAClusterChangesByReload(t *testing.T) {
+func TestReloadChangesModeOfCluster(t *testing.T) {
 	t.Parallel()
 	s, p, addresses, statuses, clusters := shop(t)
 	reload := func(more string) {
@@ -218,7 +218,7 @@ func TestTheModeOfAClusterChangesByReload(t *testing.T) {
 	p.wait("web", "HEALTHY trusts")
 }
 
-func TestFrozenOverARestart(t *testing.T) {
+func TestFreezeOverRestart(t *testing.T) {
 	t.Parallel()
 	s, p, addresses, statuses, clusters := shop(t)
 	answer := s.change("POST", "/v1/freeze", `{"reason": "moving", "author": "alice"}`)
@@ -277,7 +277,7 @@ func TestFrozenOverARestart(t *testing.T) {
 	s.plane().wait("web", "UNHEALTHY trusts")
 }
 
-func TestHeldOverARestart(t *testing.T) {
+func TestHeldHealthOverRestart(t *testing.T) {
 	t.Parallel()
 	s, p, addresses, statuses, _ := shop(t)
 	statuses["pay"].Store(http.StatusServiceUnavailable)

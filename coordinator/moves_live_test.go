@@ -61,9 +61,9 @@ func inZone(zone string) types.Resource {
 	return a
 }
 
-// TestHealthStaysWhenAllEndpointsMove to another zone, one of them dead all along: data planes
-// never see another health, whatever the checkers say of hosts that they take for new ones.
-func TestHealthStaysWhenAllEndpointsMove(t *testing.T) {
+// TestHealthStaysWhenEndpointsMove covers a move to another zone, with one dead endpoint: data planes see no
+// change of health, although checkers take the hosts for new ones.
+func TestHealthStaysWhenEndpointsMove(t *testing.T) {
 	for name, text := range map[string]func(m *management) string{
 		"source": func(m *management) string {
 			before, _, _ := strings.Cut(quick, "sources:")
@@ -105,9 +105,9 @@ func TestHealthStaysWhenAllEndpointsMove(t *testing.T) {
 	}
 }
 
-// TestHealthStaysWhenEndpointsMoveToAndFro behind the relay: hdsd waits before it follows, and
-// the control plane's assignment passes.
-func TestHealthStaysWhenEndpointsMoveToAndFro(t *testing.T) {
+// TestHealthStaysWhenEndpointsAlternate covers the relay: hdsd waits before it follows, and the assignment of
+// the control plane passes through.
+func TestHealthStaysWhenEndpointsAlternate(t *testing.T) {
 	bothVariants(t, func(t *testing.T, delta bool) {
 		t.Parallel()
 		m := newManagement(t)

@@ -11,9 +11,9 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// TestADataPlaneNamesAllThatSourcesMayHave: by default a source may have 100,000
-// clusters, so a data plane may name them all, before there is one of them, too.
-func TestADataPlaneNamesAllThatSourcesMayHave(t *testing.T) {
+// TestDataPlaneNamesAllClusters covers the default limits: a source may have 100,000 clusters, and a data
+// plane may name all of them before they exist.
+func TestDataPlaneNamesAllClusters(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, t.TempDir(), quick, static("web", "127.0.0.1:1"))
 	s.ready()

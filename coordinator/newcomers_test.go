@@ -22,9 +22,9 @@ func ignoringNew(k *sourceCluster) *sourceCluster {
 
 const ignoredReason = "there is no verdict yet, and the cluster has ignore_new_hosts_until_first_hc"
 
-// TestNewEndpointsAreIgnoredUntilTheirFirstCheck where their cluster asks for that, and only
-// those; what was known before a restart stays.
-func TestNewEndpointsAreIgnoredUntilTheirFirstCheck(t *testing.T) {
+// TestNewEndpointsAreIgnored covers a cluster with ignore_new_hosts_until_first_hc. Endpoints with health
+// from before a restart keep it.
+func TestNewEndpointsAreIgnored(t *testing.T) {
 	l := settled(t, ignoringNew(web("web", one)), web("other", one))
 	l.truth[two], l.truth[three] = health.Unknown, health.Unknown // nobody says anything of them yet
 	spared := ignoringNew(web("web", one, two, three))
@@ -48,8 +48,8 @@ func TestNewEndpointsAreIgnoredUntilTheirFirstCheck(t *testing.T) {
 	l.wantPublished("web", two, health.Healthy)
 }
 
-// TestWhatIgnoresNewEndpointsMayChange: with the cluster, upstream_health and a freeze.
-func TestWhatIgnoresNewEndpointsMayChange(t *testing.T) {
+// TestIgnoringNewEndpointsChanges covers changes of the cluster and of upstream_health, and a freeze.
+func TestIgnoringNewEndpointsChanges(t *testing.T) {
 	l := settled(t, web("web", one))
 	l.truth[two], l.truth[three] = health.Unknown, health.Unknown
 	l.say(web("web", one, two))

@@ -20,9 +20,9 @@ import (
 	"hdsd/store"
 )
 
-// receivers reads whom to notify from the configuration.
+// receivers returns the receivers of notifications in a configuration.
 func receivers(c *configv1.Config) []send.Receiver {
-	all := make([]send.Receiver, len(c.GetNotify()))
+	list := make([]send.Receiver, len(c.GetNotify()))
 	for i, n := range c.GetNotify() {
 		r := send.Receiver{Name: n.GetName(), Filter: notify.Filter{Kinds: map[notify.Kind]bool{}, MinDuration: n.GetMinDuration().AsDuration()}}
 		for _, kind := range n.GetKinds() {
@@ -31,79 +31,79 @@ func receivers(c *configv1.Config) []send.Receiver {
 		if glob := n.GetClusterNameGlob(); glob != "" {
 			r.Filter.Cluster = func(name string) bool { return source.Match(glob, name) }
 		}
-		if to := n.GetAlertmanager(); to != nil {
-			r.Target = send.Target{Type: send.Alertmanager, URL: to.GetUrl()}
+		if a := n.GetAlertmanager(); a != nil {
+			r.Target = send.Target{Type: send.Alertmanager, URL: a.GetUrl()}
 		} else {
 			r.Target = send.Target{Type: send.Webhook, URL: n.GetWebhook().GetUrl(), SecretFile: n.GetWebhook().GetSecretFile()}
 		}
 		r.Target.User, r.Target.PasswordFile, r.Target.TokenFile = n.GetBasicAuth().GetUsername(), n.GetBasicAuth().GetPasswordFile(), n.GetTokenFile()
 		r.Target.TLS = send.TLS{CA: n.GetTls().GetCaFile(), Chain: n.GetTls().GetCertificateChainFile(), Key: n.GetTls().GetPrivateKeyFile()}
-		all[i] = r
+		list[i] = r
 	}
-	return all
+	return list
 }
 
 // openHub makes the hub of notifications.
 func (c *Coordinator) openHub() {
 	c.hub = send.New(send.Options{
-		Node: c.started.GetNodeId(), Dir: c.started.GetDataDir(), Log: c.log, Registerer: c.registry, Look: c.lookForTrouble,
+		Node: c.started.GetNodeId(), Dir: c.started.GetDataDir(), Log: c.log, Registerer: c.registry, Look: c.externalTroubles,
 		ReadSecret: config.ReadSecret,
 		ReadTLS:    func(files send.TLS) (*tls.Config, error) { return config.ReceiverTLS(files.CA, files.Chain, files.Key) },
 	})
 	c.hub.Set(receivers(c.started))
 	c.core.alarms.follow(c.started.GetMetrics())
-	c.core.alarms.tell, c.core.alarms.known = c.hub.Post, c.hub.Confirm
+	c.core.alarms.notify, c.core.alarms.onComplete = c.hub.Post, c.hub.Confirm
 }
 
-// lookForTrouble returns what is wrong that the core does not know of.
-func (c *Coordinator) lookForTrouble() (wrong []notify.Condition) {
+// externalTroubles returns the troubles outside of the core.
+func (c *Coordinator) externalTroubles() (found []notify.Condition) {
 	for _, s := range c.feed.Broken() {
-		wrong = append(wrong, notify.Condition{
+		found = append(found, notify.Condition{
 			Key: notify.Key{Kind: notify.SourceBroken, Name: s.Name}, Since: s.Since, Command: "hdsd source list", Text: attention.BrokenText(s.Name, s.Problem),
 		})
 	}
-	for _, held := range c.feed.Held() {
-		wrong = append(wrong, notify.Condition{
-			Key: notify.Key{Kind: notify.ShrinkageHeld, Name: held.Name}, Since: held.Held.Since, Command: "hdsd source list",
-			Text: "what source " + held.Name + " took away is held until " + held.Held.AcceptsAt.UTC().Format(time.RFC3339),
+	for _, s := range c.feed.Held() {
+		found = append(found, notify.Condition{
+			Key: notify.Key{Kind: notify.ShrinkageHeld, Name: s.Name}, Since: s.Held.Since, Command: "hdsd source list",
+			Text: "what source " + s.Name + " took away is held until " + s.Held.AcceptsAt.UTC().Format(time.RFC3339),
 		})
 	}
 	if refusing := c.servers.refusals.named(); refusing.Reason != "" {
-		wrong = append(wrong, notify.Condition{
+		found = append(found, notify.Condition{
 			Key: notify.Key{Kind: notify.DataPlanesRefusing}, Since: refusing.Since, Command: attention.RefusingCommand, Text: refusing.Reason,
 		})
 	}
-	if why := c.query.HistoryFailing(); why != "" {
+	if cause := c.query.HistoryFailing(); cause != "" {
 		failing := notify.Condition{
 			Key: notify.Key{Kind: notify.HistoryFailing}, Command: "hdsd history --newest-first --limit 20",
-			Text: "history is not being written: " + why,
+			Text: "history is not being written: " + cause,
 		}
 		if since := c.ready.failing.Load(); since != nil {
 			failing.Since = *since
 		}
-		wrong = append(wrong, failing)
+		found = append(found, failing)
 	}
-	return wrong
+	return found
 }
 
 // Receivers implements api.Controller.
 func (c *control) Receivers() []api.Receiver {
 	states := c.hub.States()
-	all := make([]api.Receiver, len(states))
+	shown := make([]api.Receiver, len(states))
 	for i := range states {
 		s := &states[i]
-		all[i] = api.Receiver{
+		shown[i] = api.Receiver{
 			Name: s.Name, Type: s.Type, Open: s.Open, Queued: s.Queued, LastSuccess: s.LastSuccess, LastError: s.LastError,
 			FailingSince: s.FailingSince, Dropped: s.Dropped,
 		}
 		for j := range s.Dead {
 			d := &s.Dead[j]
-			all[i].DeadLetters = append(all[i].DeadLetters, api.DeadLetter{
+			shown[i].DeadLetters = append(shown[i].DeadLetters, api.DeadLetter{
 				Time: d.Time, Kind: string(d.Notice.Kind), Summary: d.Notice.Text, Resolved: !d.Notice.Ended.IsZero(), Error: d.Error,
 			})
 		}
 	}
-	return all
+	return shown
 }
 
 // NotifyTest implements api.Controller.
@@ -117,7 +117,7 @@ func (c *control) NotifyTest(ctx context.Context, name, author string) (ok bool,
 	}
 	answer = printable.Text(answer)
 	err = c.carryOut(ctx, "the test was sent, but the audit does not have it", nil, func(now time.Time) error {
-		c.record(ctx, now, store.AuditEntry{Action: "NotifyTest", Target: name, Author: author, After: answer})
+		c.audit(ctx, now, store.AuditEntry{Action: "NotifyTest", Target: name, Author: author, After: answer})
 		return nil
 	})
 	return failure == nil, answer, err

@@ -64,11 +64,10 @@ func (h *hook) has(all ...string) bool {
 	return !slices.ContainsFunc(all, func(want string) bool { return !slices.Contains(h.got, want) })
 }
 
-// TestReceiversAreNotified of what goes down and is back, by a coordinator, also over a
-// restart; the test is marked, and operators see what fails. It moves hdsd_notifications_open,
-// hdsd_notifications_queued, hdsd_notifications_sent_total, hdsd_notifications_failed_total,
-// hdsd_notifications_dropped_total, hdsd_notify_receivers_failing and
-// hdsd_notification_delay_seconds.
+// TestReceiversAreNotified covers notifications of outages and their ends, also over a restart, the mark of a
+// test, and the failures that operators see. It moves hdsd_notifications_open, hdsd_notifications_queued,
+// hdsd_notifications_sent_total, hdsd_notifications_failed_total, hdsd_notifications_dropped_total,
+// hdsd_notify_receivers_failing and hdsd_notification_delay_seconds.
 func TestReceiversAreNotified(t *testing.T) {
 	t.Parallel()
 	h := newHook(t)
@@ -159,9 +158,9 @@ func TestReceiversAreNotified(t *testing.T) {
 	}
 }
 
-// TestReceiversKnowHdsd by what the configuration names: a token or a password, over a
-// connection to a server that only one authority vouches for.
-func TestReceiversKnowHdsd(t *testing.T) {
+// TestReceiverCredentials covers a token and a password from the configuration, over TLS with an authority of
+// its own.
+func TestReceiverCredentials(t *testing.T) {
 	t.Parallel()
 	var by atomic.Value
 	server := httptest.NewTLSServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { by.Store(r.Header.Get("Authorization")) }))

@@ -129,7 +129,7 @@ reporting: {interval: 0.2s}
 sources: [{name: local, config_source: {path_config_source: {path: clusters.yaml}}}]
 `
 
-func TestFlatReportsWithoutCodesGiveVerdicts(t *testing.T) {
+func TestFlatReportsWithoutCodes(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, t.TempDir(), brisk, static("web", "192.0.2.1:80", "192.0.2.2:8080")+static("db", "192.0.2.3:80"))
 	s.ready()
@@ -146,9 +146,9 @@ func TestFlatReportsWithoutCodesGiveVerdicts(t *testing.T) {
 	}
 }
 
-// The same address in two clusters: in a flat report only the order tells which
-// is which.
-func TestAnAddressOfTwoClustersReportedFlat(t *testing.T) {
+// TestFlatReportOfSharedAddress covers an address in two clusters: only the order of a flat report tells them
+// apart.
+func TestFlatReportOfSharedAddress(t *testing.T) {
 	t.Parallel()
 	const shared = "192.0.2.1:80"
 	// Their checks differ: who reports out of order follows no trial, and tries both at once.
@@ -215,9 +215,9 @@ func (s *site) checkerState(id string) checkerJSON {
 	return checkerJSON{}
 }
 
-// TestACheckerThatIsKeptFromItsPlanIsNotSynced: what it is sent is empty while
-// another tries the only cluster, and so are its reports, which follow that.
-func TestACheckerThatIsKeptFromItsPlanIsNotSynced(t *testing.T) {
+// TestCheckerWithoutPlanIsNotSynced covers a checker with an empty specifier, while another checker tries the
+// only cluster. Its reports follow the empty specifier.
+func TestCheckerWithoutPlanIsNotSynced(t *testing.T) {
 	t.Parallel()
 	slow := strings.ReplaceAll(brisk, "interval: 0.2s", "interval: 60s")
 	s := newSite(t, t.TempDir(), slow, static("web", "192.0.2.1:80", "192.0.2.2:80"))
@@ -253,7 +253,7 @@ func TestACheckerThatIsKeptFromItsPlanIsNotSynced(t *testing.T) {
 
 const specifierURL = "type.googleapis.com/envoy.service.health.v3.HealthCheckSpecifier"
 
-func TestASilentCheckerIsShownAndItsEndpointsMove(t *testing.T) {
+func TestSilentCheckerIsShown(t *testing.T) {
 	t.Parallel()
 	var addresses []string
 	for _, host := range []string{"1", "2", "3", "4", "5", "6"} {
@@ -281,8 +281,8 @@ func TestASilentCheckerIsShownAndItsEndpointsMove(t *testing.T) {
 	}
 }
 
-// TestACheckerThatStopsReportingIsShown although it reported before, and its stream stays open.
-func TestACheckerThatStopsReportingIsShown(t *testing.T) {
+// TestStoppedCheckerIsShown covers a checker that stops reporting on an open stream.
+func TestStoppedCheckerIsShown(t *testing.T) {
 	t.Parallel()
 	addresses := []string{"192.0.2.1:80", "192.0.2.2:80", "192.0.2.3:80", "192.0.2.4:80"}
 	s := newSite(t, t.TempDir(), brisk+"policies: [{cluster_name_glob: \"*\", redundancy: 1}]\n", static("web", addresses...))
@@ -314,9 +314,9 @@ func TestACheckerThatStopsReportingIsShown(t *testing.T) {
 	s.eventually("it to work again", func() bool { return s.checkerState("stops").Trusted && s.checkerState("stops").AssignedEndpoints > 0 })
 }
 
-// TestTheOnlyCheckerIsTriedAgain where it follows its first specifier too late: what is taken back meanwhile is
-// empty, and what follows that is all that it can say.
-func TestTheOnlyCheckerIsTriedAgain(t *testing.T) {
+// TestOnlyCheckerIsTriedAgain covers a checker that follows its first specifier too late: the specifier is
+// empty meanwhile, and so are its reports.
+func TestOnlyCheckerIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, t.TempDir(), brisk, static("web", "192.0.2.1:80"))
 	s.ready()

@@ -15,36 +15,36 @@ import (
 	"hdsd/source"
 )
 
-// outsideNames says what everybody else calls the clusters that hdsd has names of its own for: the
-// relay's further versions of a cluster. Any goroutine may call of.
+// outsideNames maps own names of clusters to outside names. An own name is a name within hdsd, for further
+// versions of a cluster at the relay. Everybody else uses the outside name. Any goroutine may call of.
 type outsideNames struct {
-	all  sync.Map // by hdsd's own name, if that differs, or looks as if it did
-	gone []string // removed since the last tick
+	names   sync.Map // outside names by own name, where the two differ or the own name has the form of a version
+	removed []string // own names of clusters that were removed since the last tick
 }
 
-// of returns the name that everybody else has for a cluster; for one that has gone, if its name looks
-// like hdsd's own for a version.
-func (n *outsideNames) of(own string) string {
+// outside returns the outside name of a cluster. It works for a removed cluster too, if its own name has the form of
+// a version.
+func (n *outsideNames) outside(own string) string {
 	if n == nil {
 		return own
 	}
-	if outside, present := n.all.Load(own); present {
+	if outside, present := n.names.Load(own); present {
 		return outside.(string)
 	}
 	outside, _ := health.SplitVersion(own)
 	return outside
 }
 
-// version returns which version of a cluster hdsd has or had a name for.
-func (n *outsideNames) version(own string) string { return health.VersionOf(own, n.of(own)) }
+// version returns the version of a cluster; empty for the first one.
+func (n *outsideNames) version(own string) string { return health.VersionOf(own, n.outside(own)) }
 
-// titles returns what people are shown for clusters.
+// titles returns the names of clusters for people.
 func (n *outsideNames) titles(own []string) []string {
-	all := make([]string, len(own))
+	titles := make([]string, len(own))
 	for i, name := range own {
-		all[i] = health.TitleOf(name, n.version(name))
+		titles[i] = health.TitleOf(name, n.version(name))
 	}
-	return all
+	return titles
 }
 
 func (n *outsideNames) observe(_ time.Time, e machine.Effect) {
@@ -58,41 +58,41 @@ func (n *outsideNames) observe(_ time.Time, e machine.Effect) {
 	}
 }
 
-// set takes note of a cluster.
+// set sets the names of a cluster.
 func (n *outsideNames) set(k *source.Cluster) {
 	outside := k.Outside()
 	if _, version := health.SplitVersion(k.Name); outside != k.Name || version != "" {
-		n.all.Store(k.Name, outside)
+		n.names.Store(k.Name, outside)
 	} else {
-		n.all.Delete(k.Name)
+		n.names.Delete(k.Name)
 	}
 }
 
-// remove takes note that a cluster has gone. Its name stays until forget, for what is said of its end.
+// remove marks a removed cluster. Its names stay until forget, for the events about its end.
 func (n *outsideNames) remove(own string) {
-	if _, present := n.all.Load(own); present {
-		n.gone = append(n.gone, own)
+	if _, present := n.names.Load(own); present {
+		n.removed = append(n.removed, own)
 	}
 }
 
-// forget forgets clusters that have gone, unless they are back, once their end was told.
+// forget removes the names of removed clusters, unless they are present again.
 func (n *outsideNames) forget(isPresent func(own string) bool) {
-	for _, own := range n.gone {
+	for _, own := range n.removed {
 		if !isPresent(own) {
-			n.all.Delete(own)
+			n.names.Delete(own)
 		}
 	}
-	n.gone = nil
+	n.removed = nil
 }
 
-// logged returns the name of a cluster as a line of the log has it.
-func (n *outsideNames) logged(own string) feed.ClusterName {
-	return feed.ClusterName{Own: own, Outside: n.of(own)}
+// logFields returns the fields of a cluster for a line of the log.
+func (n *outsideNames) logFields(own string) feed.ClusterName {
+	return feed.ClusterName{Own: own, Outside: n.outside(own)}
 }
 
-// rename gives a condition the name of its cluster that its readers know, and the version.
+// rename sets the outside name and the version of the cluster of a condition.
 func (n *outsideNames) rename(c *notify.Condition) {
-	own, outside := c.Cluster, n.of(c.Cluster)
+	own, outside := c.Cluster, n.outside(c.Cluster)
 	if c.Version = health.VersionOf(own, outside); c.Version != "" {
 		c.Cluster = outside
 		c.Text = strings.Replace(c.Text, "cluster "+own, "cluster "+health.VersionTitle(outside, c.Version), 1)
@@ -100,16 +100,16 @@ func (n *outsideNames) rename(c *notify.Condition) {
 }
 
 // overrides converts overrides for clients, and sorts them by scope.
-func (n *outsideNames) overrides(all []ruling.Override) []api.Override {
-	shown := make([]api.Override, len(all))
-	for i := range all {
-		shown[i] = *n.override(&all[i])
+func (n *outsideNames) overrides(list []ruling.Override) []api.Override {
+	shown := make([]api.Override, len(list))
+	for i := range list {
+		shown[i] = *n.override(&list[i])
 	}
 	slices.SortFunc(shown, func(a, b api.Override) int { return a.Scope.Compare(b.Scope) })
 	return shown
 }
 
-// override converts an override for clients; nil is nil.
+// override converts an override for clients; nil stays nil.
 func (n *outsideNames) override(o *ruling.Override) *api.Override {
 	if o == nil {
 		return nil
@@ -119,7 +119,7 @@ func (n *outsideNames) override(o *ruling.Override) *api.Override {
 	}
 }
 
-// target names the scope of an override as the audit has it, and which version of its cluster that is of.
+// target returns the scope of an override as a target of the audit, and the version of its cluster.
 func (n *outsideNames) target(scope health.Endpoint) (name, version string) {
 	version = n.version(scope.Cluster)
 	scope.Cluster = health.ClusterOf(scope.Cluster, version)

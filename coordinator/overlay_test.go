@@ -119,9 +119,9 @@ func TestUpstreamHealth(t *testing.T) {
 	}
 }
 
-// TestLocalityByLEDSPassesThrough expects the other localities to be checked. Data planes get the
-// cluster with its own health checks, since nobody else checks the locality.
-func TestLocalityByLEDSPassesThrough(t *testing.T) {
+// TestLEDSLocalityPassesThrough covers that hdsd checks the other localities. Data planes get the cluster
+// with its own health checks, since hdsd does not check the locality.
+func TestLEDSLocalityPassesThrough(t *testing.T) {
 	k := web("web", a1)
 	elsewhere := &endpointv3.LocalityLbEndpoints{Locality: &corev3.Locality{Zone: "b"}, LbConfig: &endpointv3.LocalityLbEndpoints_LedsClusterLocalityConfig{
 		LedsClusterLocalityConfig: &endpointv3.LedsClusterLocalityConfig{LedsCollectionName: "x"},
@@ -142,7 +142,7 @@ func TestLocalityByLEDSPassesThrough(t *testing.T) {
 	}
 }
 
-// TestUncheckedEndpointsPassThrough expects that for each upstream_health.
+// TestUncheckedEndpointsPassThrough covers each upstream_health.
 func TestUncheckedEndpointsPassThrough(t *testing.T) {
 	for _, counts := range []configv1.UpstreamHealth{worstOf, ours, theirs} {
 		l := newLab(t)
@@ -175,7 +175,7 @@ func (r *noter) Update(u publish.Update) { r.lab.Update(u); r.note() }
 
 func (r *noter) SetHealth(all []publish.Health) { r.lab.SetHealth(all); r.note() }
 
-// TestReloadChangesUpstreamHealth expects no health in between that neither side has.
+// TestReloadChangesUpstreamHealth covers that data planes see no third health in between.
 func TestReloadChangesUpstreamHealth(t *testing.T) {
 	all := []configv1.UpstreamHealth{worstOf, ours, theirs}
 	for _, before := range all {
@@ -205,8 +205,8 @@ func TestReloadChangesUpstreamHealth(t *testing.T) {
 	}
 }
 
-// TestUpstreamHealthIsThatOfTheEndpointsSource rather than that of the cluster's source.
-func TestUpstreamHealthIsThatOfTheEndpointsSource(t *testing.T) {
+// TestUpstreamHealthOfEndpointSource covers a cluster and its endpoints from two sources.
+func TestUpstreamHealthOfEndpointSource(t *testing.T) {
 	byEDS := func(name string) *sourceCluster {
 		k := web(name, a1)
 		k.Config = publish.TakeOver(k.Config, publish.ByADS())

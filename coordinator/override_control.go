@@ -19,18 +19,18 @@ import (
 
 // Clusters implements api.Controller.
 func (c *control) Clusters(ctx context.Context) access.Clusters {
-	return access.FromContext(ctx).Clusters().WithVersions(c.core.outside.of)
+	return access.FromContext(ctx).Clusters().WithVersions(c.core.names.outside)
 }
 
 // SetOverride implements api.Controller.
 func (c *control) SetOverride(ctx context.Context, asked api.Override) (api.Override, *api.Override, error) {
 	order := &machine.SetOverride{Override: storedOverride(&asked)}
 	err := c.carryOut(ctx, "the override is in force, but a restart undoes that", order, func(now time.Time) error {
-		if order.Err == nil && (order.Replaced == nil || order.Replaced.Override != order.Set.Override) {
-			target, version := c.core.outside.target(order.Set.Scope)
-			c.record(ctx, now, store.AuditEntry{
+		if order.Err == nil && (order.Replaced == nil || order.Replaced.Override != order.Applied.Override) {
+			target, version := c.core.names.target(order.Applied.Scope)
+			c.audit(ctx, now, store.AuditEntry{
 				Action: "SetOverride", Target: target, Version: version, Author: asked.Author, Reason: asked.Reason,
-				Before: explained(order.Replaced), After: explained(&order.Set),
+				Before: explained(order.Replaced), After: explained(&order.Applied),
 			})
 		}
 		return refusal(order.Err)
@@ -38,7 +38,7 @@ func (c *control) SetOverride(ctx context.Context, asked api.Override) (api.Over
 	if failed(err) {
 		return api.Override{}, nil, err
 	}
-	return *c.core.outside.override(&order.Set), c.core.outside.override(order.Replaced), err
+	return *c.core.names.override(&order.Applied), c.core.names.override(order.Replaced), err
 }
 
 // ClearOverrides implements api.Controller.
@@ -46,32 +46,32 @@ func (c *control) ClearOverrides(ctx context.Context, scope health.Endpoint, all
 	order := &machine.ClearOverrides{Scope: scope, All: all, Author: author}
 	err := c.carryOut(ctx, "the override has ended, but a restart undoes that", order, func(now time.Time) error {
 		for i := range order.Ended {
-			target, version := c.core.outside.target(order.Ended[i].Scope)
-			c.record(ctx, now, store.AuditEntry{Action: "ClearOverrides", Target: target, Version: version, Author: author, Before: explained(&order.Ended[i])})
+			target, version := c.core.names.target(order.Ended[i].Scope)
+			c.audit(ctx, now, store.AuditEntry{Action: "ClearOverrides", Target: target, Version: version, Author: author, Before: explained(&order.Ended[i])})
 		}
 		return refusal(order.Err)
 	})
 	if failed(err) {
 		return nil, err
 	}
-	return c.core.outside.overrides(order.Ended), err
+	return c.core.names.overrides(order.Ended), err
 }
 
 // Overrides implements api.Controller.
 func (c *control) Overrides(ctx context.Context) ([]api.Override, error) {
 	var found []ruling.Override
-	if err := c.core.look(ctx, func() { found = c.core.Rulings.Overrides() }); err != nil {
+	if err := c.core.inspect(ctx, func() { found = c.core.Rulings.Overrides() }); err != nil {
 		return nil, err
 	}
-	return c.core.outside.overrides(found), nil
+	return c.core.names.overrides(found), nil
 }
 
 // PreviewOverride implements api.Controller.
 func (c *control) PreviewOverride(ctx context.Context, asked api.Override) (p api.Preview, err error) {
 	may := c.Clusters(ctx)
-	if err := c.core.look(ctx, func() {
+	if err := c.core.inspect(ctx, func() {
 		would, refused := c.core.Rulings.PreviewOverride(storedOverride(&asked))
-		p = api.Preview{Override: *c.core.outside.override(&would.Override), Replaced: c.core.outside.override(would.Replaced), Panics: would.Panics, Total: endpointsOf(c.core.Rulings, may)}
+		p = api.Preview{Override: *c.core.names.override(&would.Override), Replaced: c.core.names.override(would.Replaced), Panics: would.Panics, Total: endpointsOf(c.core.Rulings, may)}
 		err = refusal(refused)
 	}); err != nil {
 		return api.Preview{}, err

@@ -92,9 +92,9 @@ func TestOverrideReplacesVerdict(t *testing.T) {
 	}
 }
 
-// TestOverrideToTheSameHealthIsRecorded explains in the history why an endpoint did
-// not go down.
-func TestOverrideToTheSameHealthIsRecorded(t *testing.T) {
+// TestOverrideToSameHealthIsRecorded covers the history of an endpoint that did not go down because of an
+// override.
+func TestOverrideToSameHealthIsRecorded(t *testing.T) {
 	l := halfUp(t)
 	l.force(keyOf("web", a2), up, 0)
 	l.wantReason("web", a2, "forced healthy by ann: kernel")
@@ -164,7 +164,7 @@ func TestMostSpecificOverrideDecides(t *testing.T) {
 	l.wantTold("pay", other.Address, up, up, "")
 }
 
-func TestOverrideReplacesOneWithTheSameScope(t *testing.T) {
+func TestOverrideReplacesSameScope(t *testing.T) {
 	l := halfUp(t)
 	scope := keyOf("web", a2)
 	l.force(scope, drained, time.Minute)
@@ -243,7 +243,7 @@ func TestOverridesSurviveRestart(t *testing.T) {
 	}
 }
 
-// TestOverridesAfterKill has the override on disk, but not all that follows from it.
+// TestOverridesAfterKill covers an override on disk whose effects are not.
 func TestOverridesAfterKill(t *testing.T) {
 	cases := map[string]struct {
 		act    func(l *lab)
@@ -304,8 +304,8 @@ func TestOverrideAppliesToLaterEndpoints(t *testing.T) {
 	l.wantTold("web", a2, up, up, "")
 }
 
-// TestStoredVotesOfGoneEndpointsAreForgotten waits until hdsd has settled.
-func TestStoredVotesOfGoneEndpointsAreForgotten(t *testing.T) {
+// TestStoredVotesOfGoneEndpoints covers that hdsd forgets them at the end of the time to settle.
+func TestStoredVotesOfGoneEndpoints(t *testing.T) {
 	l := halfUp(t)
 	l.drain(health.Endpoint{Cluster: "web"})
 	l.restart()
@@ -348,9 +348,9 @@ func TestOverridesInShadowModeAndFreeze(t *testing.T) {
 	l.wantTold("web", a2, drained, drained, "")
 }
 
-// TestOverridesUnderAFreezeToTheSources: while an override decides an endpoint of a cluster, data
-// planes take its endpoints from hdsd, and check them as the cluster says.
-func TestOverridesUnderAFreezeToTheSources(t *testing.T) {
+// TestOverridesUnderFreeze covers a freeze to the health of the sources: while an override is in force, data
+// planes take the endpoints of the cluster from hdsd, and check them with the health checks of the cluster.
+func TestOverridesUnderFreeze(t *testing.T) {
 	l := halfUp(t)
 	l.drain(keyOf("web", a2))
 	l.freeze(api.Freeze{Reason: "moving", Author: "alice"})
@@ -387,8 +387,9 @@ func TestOverridesUnderAFreezeToTheSources(t *testing.T) {
 	l.wantOwnChecks("web", false)
 }
 
-// TestOverridesDoNotExpireUnderAFreeze: an override that is over ends with the freeze.
-func TestOverridesDoNotExpireUnderAFreeze(t *testing.T) {
+// TestOverridesDoNotExpireUnderFreeze covers an override whose time ends during the freeze: it ends with the
+// freeze.
+func TestOverridesDoNotExpireUnderFreeze(t *testing.T) {
 	for _, frozen := range []api.Freeze{held, {Reason: "moving", Author: "alice"}} {
 		l := halfUp(t)
 		l.force(keyOf("web", a2), drained, time.Hour)
@@ -411,8 +412,7 @@ func TestOverridesDoNotExpireUnderAFreeze(t *testing.T) {
 	}
 }
 
-// TestOverridesOfUncheckedEndpoints drains a whole cluster, including endpoints that are not
-// checked.
+// TestOverridesOfUncheckedEndpoints drains a cluster with checked and unchecked endpoints.
 func TestOverridesOfUncheckedEndpoints(t *testing.T) {
 	const bad = "127.0.0.1:0" // a port that nobody can connect to
 	l := newLab(t)
@@ -499,8 +499,7 @@ func TestOverridesWithoutEffectAreRefused(t *testing.T) {
 	}
 }
 
-// BenchmarkOverride drains a cluster of 10,000 endpoints among 100,000, and lets
-// it go.
+// BenchmarkOverride drains a cluster of 10,000 endpoints among 100,000, and clears the override.
 func BenchmarkOverride(b *testing.B) {
 	for _, clusters := range []int{1, 10} {
 		b.Run(fmt.Sprintf("endpoints=%d", clusters*10_000), func(b *testing.B) {

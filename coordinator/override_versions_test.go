@@ -12,10 +12,10 @@ import (
 	"hdsd/store"
 )
 
-// TestOperatorsSeeVersionsAsUsersKnowThem: a grant for a cluster is one for its versions. Overrides have
-// hdsd's own name, for programs, and the version beside it; the audit and the log have the name that users
-// know, and the version.
-func TestOperatorsSeeVersionsAsUsersKnowThem(t *testing.T) {
+// TestVersionsForOperators covers versions of clusters: a grant for a cluster includes them. Overrides have
+// the own name, for programs, and the version beside it; the audit and the log have the outside name and the
+// version.
+func TestVersionsForOperators(t *testing.T) {
 	const own, real = "web#1111111111111111", "web#2222222222222222"
 	l := newLab(t)
 	var log strings.Builder
@@ -36,7 +36,7 @@ func TestOperatorsSeeVersionsAsUsersKnowThem(t *testing.T) {
 		for {
 			select {
 			case next := <-l.core.events:
-				l.core.open(l.now, &next)
+				l.core.handle(l.now, &next)
 			case <-done:
 				return
 			}

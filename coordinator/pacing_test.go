@@ -16,9 +16,9 @@ import (
 	"hdsd/machine"
 )
 
-// TestColludersFlipWithinBounds: three of five checkers say something else of all
-// endpoints every 100 ms, for 10 minutes.
-func TestColludersFlipWithinBounds(t *testing.T) {
+// TestColludersFlipWithinLimits covers three of five checkers that change their votes on all endpoints every
+// 100 ms, for 10 minutes.
+func TestColludersFlipWithinLimits(t *testing.T) {
 	l := newLab(t)
 	l.core.Rulings.Spare = 0
 	var log bytes.Buffer

@@ -23,8 +23,7 @@ func (w *pageWriter) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// BenchmarkPage asks the core for 10,000 endpoints with three votes each, up to the text
-// that would go to a socket.
+// BenchmarkPage queries 10,000 endpoints with three votes each, up to the bytes for the socket.
 func BenchmarkPage(b *testing.B) {
 	l := votedLab(b, askedClusters)
 	history, err := store.Open(b.Context(), b.TempDir(), store.Options{})

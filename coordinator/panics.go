@@ -22,7 +22,7 @@ func (a *alarms) publish(rulings *ruling.Table, key health.Endpoint) {
 		key.Cluster = other.Source.Name
 		if index := other.Index(&key); index != catalog.None {
 			a.panics.SetEndpoint(key.Cluster, index, publishedOf(rulings, other, index))
-			a.changed(key.Cluster)
+			a.onPanicChange(key.Cluster)
 		}
 	}
 }
@@ -50,7 +50,7 @@ func (a *alarms) publishAll(rulings *ruling.Table, clusters iter.Seq[*catalog.Cl
 		}
 		services[k.Source.ServiceName] = true
 		for _, other := range rulings.Sharing(k) {
-			a.changed(other.Source.Name)
+			a.onPanicChange(other.Source.Name)
 			if !other.IsChecked() {
 				a.panics.Remove(other.Source.Name)
 				continue
@@ -74,14 +74,14 @@ func (a *alarms) tellPanics(now time.Time) {
 		return
 	}
 	for _, change := range a.panics.Take(now) {
-		a.changed(change.Name)
+		a.onPanicChange(change.Name)
 		a.pending = append(a.pending, change.Condition())
 		if change.Over {
-			a.log.Warn().Str("event", "cluster_panic_over").EmbedObject(a.outside.logged(change.Name)).Dur("lasted", now.Sub(change.Since)).
+			a.log.Warn().Str("event", "cluster_panic_over").EmbedObject(a.names.logFields(change.Name)).Dur("lasted", now.Sub(change.Since)).
 				Msg("Envoys are no longer in panic for a cluster, or all of it is down")
 			continue
 		}
-		a.log.Error().Str("event", "cluster_panic").EmbedObject(a.outside.logged(change.Name)).Str("reason", change.Text).
+		a.log.Error().Str("event", "cluster_panic").EmbedObject(a.names.logFields(change.Name)).Str("reason", change.Text).
 			Msg("Envoys disregard the published health of a cluster: too few endpoints are healthy")
 	}
 }

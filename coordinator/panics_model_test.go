@@ -15,9 +15,9 @@ import (
 	"hdsd/store"
 )
 
-// TestPanicsCountRight: whatever changes, panic is that of a full count, and is shown so of all clusters
-// that have the assignment.
-func TestPanicsCountRight(t *testing.T) {
+// TestPanicsMatchFullCount does random changes. Panics match a full count, for all clusters with the
+// assignment.
+func TestPanicsMatchFullCount(t *testing.T) {
 	for seed := range uint64(8) {
 		random := rand.New(rand.NewPCG(seed, 0))
 		l := newLab(t)

@@ -26,7 +26,7 @@ import (
 // wantPanics compares the panics that hdsd keeps up to date with a full count.
 func (l *lab) wantPanics() {
 	l.t.Helper()
-	counted := alarms{panics: tally.NewPanics(), changed: func(string) {}}
+	counted := alarms{panics: tally.NewPanics(), onPanicChange: func(string) {}}
 	counted.publishAll(l.core.Rulings, l.core.Rulings.Clusters())
 	for k := range l.core.Rulings.Clusters() {
 		got, _ := l.core.alarms.panics.Explain(k.Source.Name)
@@ -69,13 +69,13 @@ func threshold(c *source.Cluster, percent float64) *source.Cluster {
 	return c
 }
 
-// TestEnvoysInPanicNeedAttention: too few healthy endpoints need attention, whatever takes out the others.
-func TestEnvoysInPanicNeedAttention(t *testing.T) {
+// TestPanicNeedsAttention covers too few healthy endpoints for several reasons.
+func TestPanicNeedsAttention(t *testing.T) {
 	l := newLab(t)
 	var log strings.Builder
 	l.core.alarms.log = zerolog.New(&log)
 	told := map[string]int{}
-	l.core.alarms.tell = func(all []notify.Change) {
+	l.core.alarms.notify = func(all []notify.Change) {
 		for _, c := range all {
 			if c.Kind == notify.Panic && !c.Ended {
 				told[c.Cluster]++
@@ -148,7 +148,7 @@ func TestEnvoysInPanicNeedAttention(t *testing.T) {
 	}
 }
 
-// TestPanicByPriority: traffic spills to the next priority first.
+// TestPanicByPriority covers traffic that spills to the next priority first.
 func TestPanicByPriority(t *testing.T) {
 	l := newLab(t)
 	k := web("web", a1, a2, a3)
@@ -174,9 +174,9 @@ func TestPanicByPriority(t *testing.T) {
 	l.wantPanic("web", "Envoy sends traffic to the only endpoint of priority 0: 0 % healthy is below its threshold of 50 %; to all 2 endpoints of priority 1: 0 % healthy (all drain)")
 }
 
-// TestPanicFollowsThePublishedHealth: the source's health in shadow mode, initial_health before a
-// verdict, and the worst of all clusters that share an assignment.
-func TestPanicFollowsThePublishedHealth(t *testing.T) {
+// TestPanicFollowsPublishedHealth covers the health of the source in shadow mode, initial_health before a
+// verdict, and the worst health of clusters that share an assignment.
+func TestPanicFollowsPublishedHealth(t *testing.T) {
 	l := newLab(t)
 	l.rules.Policies = []*configv1.Policy{shadowing("pay", configv1.Mode_SHADOW)}
 	l.truth[a1], l.truth[a2] = down, down

@@ -13,9 +13,9 @@ import (
 	"hdsd/machine"
 )
 
-// TestAPauseOfHdsdMakesNobodySilent: after a pause of the process or its machine,
-// hdsd takes in what arrived meanwhile before it finds anybody late.
-func TestAPauseOfHdsdMakesNobodySilent(t *testing.T) {
+// TestPauseSilencesNoChecker covers a pause of the process or its host: hdsd handles the events from the
+// pause before it finds a checker late.
+func TestPauseSilencesNoChecker(t *testing.T) {
 	l, _ := fleetOf(t, 5, 30)
 	var log bytes.Buffer
 	l.core.eventLog.log = zerolog.New(&log)
@@ -38,8 +38,8 @@ func TestAPauseOfHdsdMakesNobodySilent(t *testing.T) {
 	}
 }
 
-// TestABusyHdsdStillFindsLateCheckers, though it looks seldom.
-func TestABusyHdsdStillFindsLateCheckers(t *testing.T) {
+// TestBusyHdsdFindsLateCheckers covers rare ticks.
+func TestBusyHdsdFindsLateCheckers(t *testing.T) {
 	l, _ := fleetOf(t, 5, 30)
 	l.lose("c0a")
 	for range 10 {

@@ -57,9 +57,8 @@ func (l *lab) heldFor() time.Duration {
 	return l.now.Sub(began)
 }
 
-// TestARestartKeepsPenalties: it neither lets an endpoint that flaps go, nor holds it for
-// longer, however often it happens.
-func TestARestartKeepsPenalties(t *testing.T) {
+// TestRestartKeepsPenalties covers many restarts: an endpoint that flaps is held down for the same time.
+func TestRestartKeepsPenalties(t *testing.T) {
 	l := flapping(t)
 	want := l.heldFor()
 	l = flapping(t)
@@ -78,8 +77,9 @@ func TestARestartKeepsPenalties(t *testing.T) {
 	}
 }
 
-// TestAPenaltyOfOneDownIsKept: the second down after the restart counts with the first.
-func TestAPenaltyOfOneDownIsKept(t *testing.T) {
+// TestPenaltyOfOneDownIsKept covers an endpoint that goes down once before and once after a restart: both
+// count.
+func TestPenaltyOfOneDownIsKept(t *testing.T) {
 	l := newLab(t)
 	l.rules.Verdict = &configv1.Verdict{Damping: &configv1.Damping{Suppress: 1500}}
 	l.serve(web("web", flapper, steady))
@@ -96,9 +96,9 @@ func TestAPenaltyOfOneDownIsKept(t *testing.T) {
 	}
 }
 
-// TestClocksAndPenalties: whatever the clock says at the start, the endpoint is held for
-// four half-lives at most.
-func TestClocksAndPenalties(t *testing.T) {
+// TestPenaltiesAndClock covers wrong clocks at the start: hdsd holds the endpoint for at most four
+// half-lives.
+func TestPenaltiesAndClock(t *testing.T) {
 	const longest = 4 * 30 * time.Second
 	for name, jump := range map[string]time.Duration{"back": -365 * 24 * time.Hour, "ahead": 365 * 24 * time.Hour} {
 		t.Run(name, func(t *testing.T) {
@@ -126,9 +126,8 @@ func TestClocksAndPenalties(t *testing.T) {
 	})
 }
 
-// TestPenaltiesAreStoredSeldom: an endpoint that is held down and flips all the time costs
-// one row a second.
-func TestPenaltiesAreStoredSeldom(t *testing.T) {
+// TestPenaltyWrites covers an endpoint that is held down and flaps all the time: it costs one row a second.
+func TestPenaltyWrites(t *testing.T) {
 	l := flapping(t)
 	l.saves = 0
 	for i := range 600 {
@@ -144,8 +143,9 @@ func TestPenaltiesAreStoredSeldom(t *testing.T) {
 	}
 }
 
-// TestPenaltiesOfGoneEndpointsAreForgotten, with a restart or without.
-func TestPenaltiesOfGoneEndpointsAreForgotten(t *testing.T) {
+// TestPenaltiesOfGoneEndpoints covers endpoints that leave with a restart and without: hdsd forgets their
+// penalties.
+func TestPenaltiesOfGoneEndpoints(t *testing.T) {
 	for _, restart := range []bool{false, true} {
 		l := flapping(t)
 		if restart {

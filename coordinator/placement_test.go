@@ -35,7 +35,7 @@ func (l *lab) reconfigure() {
 	l.step(machine.Tick{})
 }
 
-func TestCheckersHaveTheWeightOfTheFirstMatch(t *testing.T) {
+func TestFirstMatchSetsWeight(t *testing.T) {
 	l := newLab(t)
 	l.rules.Assignment.Redundancy, l.rules.Checkers.NodeWeights = 1, true
 	l.rules.Assignment.Checkers = []*configv1.CheckerCapacity{{NodeIdGlob: "big-*", Weight: 3}, {NodeIdGlob: "*g-?", Weight: 9}}
@@ -65,8 +65,8 @@ func TestCheckersHaveTheWeightOfTheFirstMatch(t *testing.T) {
 	want(map[string]int{"big-1": 134, "node-says": 134, "plain-1": 134, "plain-2": 267, "plain-3": 134})
 }
 
-// TestWhatDoesNotFitSaysSo holds back what checkers may not do in a second.
-func TestWhatDoesNotFitSaysSo(t *testing.T) {
+// TestChecksBeyondCapacity covers checks beyond max_checks_per_second, which wait.
+func TestChecksBeyondCapacity(t *testing.T) {
 	l := newLab(t)
 	l.rules.Assignment.Redundancy = 1
 	l.serve(web("web", many(100)...))
@@ -99,9 +99,8 @@ func TestWhatDoesNotFitSaysSo(t *testing.T) {
 	}
 }
 
-// TestAnEndpointSaysThatItLacksCheckers has fewer checkers than it should, where
-// there are others.
-func TestAnEndpointSaysThatItLacksCheckers(t *testing.T) {
+// TestShortEndpointHasReason covers endpoints with too few checkers, while there are others.
+func TestShortEndpointHasReason(t *testing.T) {
 	own := configv1.Placement_OWN_ONLY
 	inA := &configv1.CheckerSelector{Localities: []*configv1.LocalitySelector{{Region: "r", Zone: "a"}}}
 	for why, rules := range map[string]func(c *configv1.Config){

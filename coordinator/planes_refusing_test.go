@@ -13,8 +13,8 @@ import (
 	hdsdv1 "hdsd/gen/hdsd/v1"
 )
 
-// TestRefusingDataPlanesNeedAttention: a data plane that refuses a response needs attention until it
-// accepts a replacement or ends, of hdsd and through the relay. It moves hdsd_data_planes_refusing.
+// TestRefusingDataPlanesNeedAttention covers a data plane that refuses a response: it needs attention until
+// it accepts a replacement or ends, with and without the relay. It moves hdsd_data_planes_refusing.
 func TestRefusingDataPlanesNeedAttention(t *testing.T) {
 	t.Parallel()
 	for _, relayed := range []bool{false, true} {

@@ -53,9 +53,9 @@ func (s *site) clustersEachWay() map[string]*clusterv3.Cluster {
 	return all
 }
 
-// TestEndpointsComeFromTheConfiguredSource: in each way to take clusters, those that
-// are checked name it, over a reload too, which says that another takes a restart.
-func TestEndpointsComeFromTheConfiguredSource(t *testing.T) {
+// TestEndpointSourceOfClusters covers each way to take clusters: the checked ones name the configured source
+// of endpoints. A reload reports that a change needs a restart.
+func TestEndpointSourceOfClusters(t *testing.T) {
 	t.Parallel()
 	const other = `
 data_planes:

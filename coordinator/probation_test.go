@@ -56,8 +56,8 @@ func (l *lab) downs(addresses []string) (n int) {
 	return n
 }
 
-// TestNewcomersTakeNothingDown: three that keep coming back under new ids, with a weight
-// of a million, or fifty that stay, say down of all that they are given.
+// TestNewcomersTakeNothingDown covers three checkers that return under new ids with a weight of a million,
+// and fifty that stay. They report all of their endpoints down.
 func TestNewcomersTakeNothingDown(t *testing.T) {
 	for name, test := range map[string]struct {
 		count  int
@@ -133,8 +133,8 @@ func TestNewcomersTakeNothingDown(t *testing.T) {
 	}
 }
 
-// TestANewcomerThatAgreesIsEstablished, takes its seats, and decides, whatever its build.
-func TestANewcomerThatAgreesIsEstablished(t *testing.T) {
+// TestAgreeingNewcomerIsEstablished covers all builds: the newcomer gets seats, and its votes count.
+func TestAgreeingNewcomerIsEstablished(t *testing.T) {
 	for _, version := range []string{"envoy/1.40.0", "envoy/1.41.0"} {
 		t.Run(version, func(t *testing.T) { agreeing(t, version) })
 	}
@@ -183,8 +183,8 @@ func agreeing(t *testing.T, version string) {
 	l.wantPublished("web0", addresses[0], health.Unhealthy)
 }
 
-// TestARestartSlowsNobody: who is established is stored, with their certificate.
-func TestARestartSlowsNobody(t *testing.T) {
+// TestRestartKeepsEstablished covers that the store has the established checkers with their certificates.
+func TestRestartKeepsEstablished(t *testing.T) {
 	l, addresses := guarded(t)
 	clusters := slices.Clone(l.sets[0].Clusters)
 	digest := l.digest()
@@ -207,8 +207,8 @@ func TestARestartSlowsNobody(t *testing.T) {
 	}
 }
 
-// TestAnotherCertificateIsANewcomer, under whatever id.
-func TestAnotherCertificateIsANewcomer(t *testing.T) {
+// TestOtherCertificateIsNewcomer covers the same id and another one.
+func TestOtherCertificateIsNewcomer(t *testing.T) {
 	l, _ := guarded(t)
 	honest := l.checkers["c0a"].Checker
 	l.lose("c0a")
@@ -228,8 +228,8 @@ func TestAnotherCertificateIsANewcomer(t *testing.T) {
 	}
 }
 
-// TestAFleetThatIsReplacedIsNotSlower: all established checkers are gone.
-func TestAFleetThatIsReplacedIsNotSlower(t *testing.T) {
+// TestReplacedFleet covers the loss of all established checkers: the newcomers decide as fast.
+func TestReplacedFleet(t *testing.T) {
 	l, addresses := guarded(t)
 	l.join("n0a", "n1b", "n2c", "n3a", "n4b", "n5c")
 	l.pass(5 * report)
@@ -254,8 +254,8 @@ func TestAFleetThatIsReplacedIsNotSlower(t *testing.T) {
 	}
 }
 
-// TestNewcomersCheckWhatNobodyElseCan, and their votes count there.
-func TestNewcomersCheckWhatNobodyElseCan(t *testing.T) {
+// TestNewcomersCheckAlone covers endpoints that only newcomers are able to check: their votes count there.
+func TestNewcomersCheckAlone(t *testing.T) {
 	l, addresses := guarded(t)
 	l.rules.Policies = policiesOf("far", 2, "d")
 	l.reconfigure()
@@ -280,9 +280,9 @@ func TestNewcomersCheckWhatNobodyElseCan(t *testing.T) {
 	}
 }
 
-// TestOneThatReportsNothingKeepsNobodyWaiting: it is the only established checker, is
-// connected, and rejects what it is sent.
-func TestOneThatReportsNothingKeepsNobodyWaiting(t *testing.T) {
+// TestSilentEstablishedCheckerBlocksNobody covers the only established checker, which is connected and
+// rejects its specifier.
+func TestSilentEstablishedCheckerBlocksNobody(t *testing.T) {
 	l := newLab(t)
 	l.rules.Checkers.Probation = durationpb.New(30 * time.Second)
 	addresses := many(20)

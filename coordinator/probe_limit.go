@@ -8,13 +8,13 @@ import (
 	"hdsd/notify"
 )
 
-// withheldReason says why an endpoint waits for room at its address.
+// withheldReason returns the reason of an endpoint that waits for room at its address.
 func (v view) withheldReason() string {
 	return fmt.Sprintf("not checked: its address would get more than %d probes a second (checkers.probe_targets.max_probes_per_second), and others were there before", v.core.Rules.MaxProbes)
 }
 
-// limitProbes takes note of the addresses that have no room for more probes.
-func (a *alarms) limitProbes(now time.Time, t *targets.Table) {
+// checkProbeLimit logs, shows and notifies of addresses without room for more probes.
+func (a *alarms) checkProbeLimit(now time.Time, t *targets.Table) {
 	addresses, endpoints := t.Waiting()
 	a.metrics.fullAddresses.Set(float64(addresses))
 	a.metrics.waitingEndpoints.Set(float64(endpoints))
@@ -24,7 +24,7 @@ func (a *alarms) limitProbes(now time.Time, t *targets.Table) {
 	if addresses > state.addresses {
 		if more, ok := state.pace.Next(now); ok {
 			last := t.Newest()
-			a.log.Warn().Str("event", "probe_limit_reached").Stringer("address", last.Address).EmbedObject(a.outside.logged(last.Cluster)).Int("endpoints", last.Endpoints).
+			a.log.Warn().Str("event", "probe_limit_reached").Stringer("address", last.Address).EmbedObject(a.names.logFields(last.Cluster)).Int("endpoints", last.Endpoints).
 				Int("addresses", addresses).Uint64("more", more).Msg("an address would get more than checkers.probe_targets.max_probes_per_second: endpoints that came later are not checked; raise the limit if the source is right")
 		}
 	}

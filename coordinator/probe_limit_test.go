@@ -16,14 +16,14 @@ import (
 	"hdsd/notify"
 )
 
-// TestAnAddressGetsNoMoreProbesThanItsLimit: an endpoint that comes later is not checked, which hdsd
-// shows everywhere. It is checked once there is room.
-func TestAnAddressGetsNoMoreProbesThanItsLimit(t *testing.T) {
+// TestProbeLimit covers an endpoint beyond the limit of its address: hdsd does not check it, and shows this
+// everywhere. It is checked as soon as there is room.
+func TestProbeLimit(t *testing.T) {
 	l := newLab(t)
 	var log strings.Builder
 	var told []notify.Change
 	l.core.alarms.log = zerolog.New(&log)
-	l.core.alarms.tell = func(all []notify.Change) {
+	l.core.alarms.notify = func(all []notify.Change) {
 		for _, c := range all {
 			if c.Kind == notify.ProbeLimitReached {
 				told = append(told, c)

@@ -17,8 +17,7 @@ import (
 	pki "hdsd/test/authority"
 )
 
-// TestProbesNeedNoCertificate, where everything else does. There is nothing else on their
-// address.
+// TestProbesNeedNoCertificate covers the address for probes, which serves nothing else.
 func TestProbesNeedNoCertificate(t *testing.T) {
 	t.Parallel()
 	s := secured(t, pki.New(t, "one"), strings.ReplaceAll(quick, `"127.0.0.1:0"`, `"127.0.0.1:0", `+mutual)+`probes: {address: "127.0.0.1:0"}`+"\n")
@@ -106,8 +105,8 @@ func (l *logs) String() string {
 	return l.text.String()
 }
 
-// TestInsecureListenersAreSaid in the log and as a metric.
-func TestInsecureListenersAreSaid(t *testing.T) {
+// TestInsecureListeners covers the log and the metric.
+func TestInsecureListeners(t *testing.T) {
 	t.Parallel()
 	for address, want := range map[string]float64{"0.0.0.0:0": 1, "127.0.0.1:0": 0} {
 		said := &logs{}

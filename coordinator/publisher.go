@@ -12,32 +12,32 @@ import (
 	"hdsd/store"
 )
 
-// resourceServer gives data planes what the machine decides.
+// resourceServer serves clusters and health to data planes.
 type resourceServer interface {
 	Update(publish.Update)
 	SetHealth([]publish.Health)
 	SetZoneHealth(zone health.Locality, set []publish.Health, unset []health.EndpointID)
 }
 
-// publisher gives data planes their part of decisions, and knows what any goroutine may ask of it.
+// publisher publishes decisions to data planes. Any goroutine may read its atomic fields and takenOver.
 type publisher struct {
 	planes   resourceServer
-	complete func()                       // tells data planes what does not exist; set once
-	frozen   atomic.Pointer[store.Freeze] // nil: not frozen
+	complete func()                       // lets data planes know absent resources; set once
+	freeze   atomic.Pointer[store.Freeze] // nil: not frozen
 
-	healthOf   map[string]bool // clusters with stored health at the start; set once
-	takenOver  sync.Map        // names of those and of clusters that data planes need not check
-	overridden atomic.Bool     // there is an override, or was one since the start
+	storedHealth map[string]bool // clusters with stored health at the start; set once
+	takenOver    sync.Map        // names of the clusters that data planes need not check
+	overridden   atomic.Bool     // an override is or was in force since the start
 }
 
-// restore takes over what is stored.
+// restore takes over the stored state.
 func (p *publisher) restore(s *store.State) {
-	p.frozen.Store(s.Freeze)
+	p.freeze.Store(s.Freeze)
 	p.overridden.Store(len(s.Overrides) > 0)
-	p.healthOf = map[string]bool{}
-	for _, held := range s.Current {
-		if name := held.Endpoint.Cluster; held.Status != health.Unknown {
-			p.healthOf[name] = true
+	p.storedHealth = map[string]bool{}
+	for _, h := range s.Current {
+		if name := h.Endpoint.Cluster; h.Status != health.Unknown {
+			p.storedHealth[name] = true
 			if !s.GivenBack[name] {
 				p.takenOver.Store(name, true)
 			}
@@ -47,46 +47,46 @@ func (p *publisher) restore(s *store.State) {
 
 func (p *publisher) observe(_ time.Time, e machine.Effect) {
 	switch e := e.(type) {
-	case machine.Decided:
+	case machine.DecisionMade:
 		p.publish(e.Decision)
 	case machine.SourcesAnswered:
 		p.complete()
 	}
 }
 
-// publish gives data planes their part of a decision.
-func (p *publisher) publish(next *decision.Decision) {
-	if len(next.Health) > 0 {
-		p.planes.SetHealth(next.Health)
+// publish sends a decision to data planes.
+func (p *publisher) publish(d *decision.Decision) {
+	if len(d.Health) > 0 {
+		p.planes.SetHealth(d.Health)
 	}
-	for i := range next.Update.Clusters {
-		if k := &next.Update.Clusters[i]; k.Checked {
+	for i := range d.Update.Clusters {
+		if k := &d.Update.Clusters[i]; k.Checked {
 			p.takenOver.Store(k.Name, true)
 		}
 	}
-	for _, name := range next.GivenBack {
+	for _, name := range d.GivenBack {
 		p.takenOver.Delete(name)
 	}
-	for _, name := range next.Update.RemovedClusters {
+	for _, name := range d.Update.RemovedClusters {
 		p.takenOver.Delete(name)
 	}
-	if next.HasUpdate() {
-		p.planes.Update(next.Update)
+	if d.HasUpdate() {
+		p.planes.Update(d.Update)
 	}
-	if len(next.Withdrawn) > 0 {
-		p.planes.SetHealth(next.Withdrawn)
+	if len(d.Withdrawn) > 0 {
+		p.planes.SetHealth(d.Withdrawn)
 	}
-	for i := range next.Zones {
-		z := &next.Zones[i]
+	for i := range d.Zones {
+		z := &d.Zones[i]
 		p.planes.SetZoneHealth(z.Zone, z.Set, z.Unset)
 	}
-	if next.Freeze != nil {
-		p.frozen.Store(next.Freeze.After)
+	if d.Freeze != nil {
+		p.freeze.Store(d.Freeze.After)
 	}
-	if next.Held != nil {
-		p.frozen.Store(next.Held)
+	if d.Held != nil {
+		p.freeze.Store(d.Held)
 	}
-	if len(next.Overrides) > 0 {
+	if len(d.Overrides) > 0 {
 		p.overridden.Store(true)
 	}
 }

@@ -101,7 +101,7 @@ func newArchive(b *testing.B, clusters int, period time.Duration, transition fun
 		b.Fatal(err)
 	}
 	handler, err := api.NewService(query.New(query.Options{
-		Core: asker{l.core}, Store: history, HDS: hds.NewServer(hds.Options{}, sink{l.core}), EDS: eds.NewServer(eds.Options{}), Feed: none,
+		Core: queryCore{l.core}, Store: history, HDS: hds.NewServer(hds.Options{}, sink{l.core}), EDS: eds.NewServer(eds.Options{}), Feed: none,
 	})).Handler()
 	if err != nil {
 		b.Fatal(err)
@@ -152,8 +152,8 @@ func (a *archive) write() (stop func()) {
 	return func() { cancel(); <-done }
 }
 
-// BenchmarkQueries asks each question over REST, with other parameters each
-// time; -benchtime 200x is 200 calls.
+// BenchmarkQueries measures each query over REST, with changing parameters. The flag -benchtime 200x makes
+// 200 calls.
 func BenchmarkQueries(b *testing.B) {
 	a := newArchive(b, askedClusters, askedPeriod, (*archive).transition)
 	moment := func() string {
@@ -205,8 +205,8 @@ func BenchmarkQueries(b *testing.B) {
 	}
 }
 
-// BenchmarkYear asks about a year of 1,000 endpoints with an outage each minute: 500,000 of
-// half a minute.
+// BenchmarkYear queries a year of 1,000 endpoints with an outage each minute: 500,000 outages of half a
+// minute.
 func BenchmarkYear(b *testing.B) {
 	last := askedEndpoint(0)
 	a := newArchive(b, 10, 365*day, func(a *archive, n int, at time.Time) health.Transition {

@@ -9,9 +9,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 )
 
-// TestACheckerThatStopsReportingIsReplaced while its stream stays open, and gets work
+// TestStoppedCheckerIsReplaced covers a checker that stops reporting on an open stream. It gets a specifier
 // again when it reports.
-func TestACheckerThatStopsReportingIsReplaced(t *testing.T) {
+func TestStoppedCheckerIsReplaced(t *testing.T) {
 	l, addresses := fleetOf(t, 5, 30)
 	before := len(l.transitions)
 	l.hushLater("c0a")
@@ -38,9 +38,8 @@ func TestACheckerThatStopsReportingIsReplaced(t *testing.T) {
 	}
 }
 
-// TestManyThatStopReportingKeepTheirSeats: a cause common to most would silence
-// the others too.
-func TestManyThatStopReportingKeepTheirSeats(t *testing.T) {
+// TestManyStoppedCheckersKeepSeats covers a common cause, which would silence the other checkers too.
+func TestManyStoppedCheckersKeepSeats(t *testing.T) {
 	l, _ := fleetOf(t, 5, 30)
 	before := l.load("c1b")
 	l.hushLater("c0a", "c1b", "c2c", "c3a")
@@ -50,8 +49,8 @@ func TestManyThatStopReportingKeepTheirSeats(t *testing.T) {
 	}
 }
 
-// TestUnobservedEndpointsAreCounted while nobody reports, and no longer.
-func TestUnobservedEndpointsAreCounted(t *testing.T) {
+// TestUnobservedEndpoints covers endpoints without believed votes, until checkers report again.
+func TestUnobservedEndpoints(t *testing.T) {
 	l, _ := fleetOf(t, 5, 30)
 	want := func(count float64) {
 		t.Helper()

@@ -8,24 +8,23 @@ import (
 	"hdsd/notify"
 )
 
-// quorum is what tells whether the checkers that are left have a majority of the planned
-// votes.
+// quorum holds the figures that tell whether the remaining checkers have a majority of the planned votes.
 type quorum struct {
-	connected, lost int // checkers; those that were lost in the last 24 hours
-	awaited         int // lost checkers whose seats are kept, so that their votes are awaited
-	planned         int // votes on an endpoint, if there are as many checkers
-	short           int // endpoints of which most planned votes were lost lately
+	connected, lost int // checkers; lost within the last 24 hours
+	awaited         int // lost checkers with seats; hdsd awaits their votes
+	planned         int // votes on an endpoint, with enough checkers
+	short           int // endpoints that have lost most of their planned votes lately
 }
 
-func newQuorum(rooms *machine.Machine) quorum {
-	checkers := rooms.Fleet.Present()
+func newQuorum(m *machine.Machine) quorum {
+	checkers := m.Fleet.Present()
 	return quorum{
-		connected: checkers.Connected, lost: len(rooms.Troubles.Lost), awaited: checkers.Seated - checkers.Connected,
-		planned: rooms.Rules.Redundancy(), short: rooms.Judge.Short(),
+		connected: checkers.Connected, lost: len(m.Troubles.Lost), awaited: checkers.Seated - checkers.Connected,
+		planned: m.Rules.Redundancy(), short: m.Aggregator.Short(),
 	}
 }
 
-// reason says why they have none; it is empty if they do, or if none is connected.
+// reason returns the reason for the lack of a majority. It is empty with a majority, and without checkers.
 func (q *quorum) reason() string {
 	planned := min(q.planned, q.connected+q.lost)
 	few := q.lost > 0 && 2*q.connected <= planned
@@ -52,8 +51,8 @@ func shortText(endpoints int) string {
 	return fmt.Sprintf("%d %s a majority of the planned votes: nothing takes them down until verdict.quorum_hold (10m by default) has passed since the loss", endpoints, word)
 }
 
-// left takes note of the checkers that are left.
-func (a *alarms) left(now time.Time, q quorum) {
+// checkQuorum logs, shows and notifies of the lack of a majority.
+func (a *alarms) checkQuorum(now time.Time, q quorum) {
 	if q == a.quorum {
 		return
 	}

@@ -22,9 +22,9 @@ func (l *lab) attentionOf(kind string) (found []api.Attention) {
 	return slices.DeleteFunc(now.Attention, func(a api.Attention) bool { return a.Kind != kind })
 }
 
-// TestTheOneThatIsLeftTakesNothingDown for ten minutes after the others were lost, and status
-// says so; then it decides, and that shows, too.
-func TestTheOneThatIsLeftTakesNothingDown(t *testing.T) {
+// TestLastCheckerTakesNothingDown covers the last checker: it takes nothing down until ten minutes after the
+// loss of the others, and the status shows this. Then it decides, and the status shows that too.
+func TestLastCheckerTakesNothingDown(t *testing.T) {
 	l := newLab(t)
 	l.serve(web("web", one, two))
 	l.join("ca", "cb", "cc")
@@ -63,8 +63,8 @@ func TestTheOneThatIsLeftTakesNothingDown(t *testing.T) {
 	}
 }
 
-// TestTheOnlyCheckerDecides where there never were more.
-func TestTheOnlyCheckerDecides(t *testing.T) {
+// TestOnlyCheckerDecides covers a fleet with one checker from the start.
+func TestOnlyCheckerDecides(t *testing.T) {
 	l := newLab(t)
 	l.serve(web("web", one, two))
 	l.join("ca")
@@ -84,10 +84,9 @@ func TestTheOnlyCheckerDecides(t *testing.T) {
 	l.wantPublished("web", two, health.Unhealthy) // it fills its own place
 }
 
-// TestARestartKnowsWhoIsLost, by the history: whether hdsd ended after the loss or at the same
-// time, the one that is left still takes nothing down until ten minutes after it, and status
-// says so.
-func TestARestartKnowsWhoIsLost(t *testing.T) {
+// TestRestartKeepsLosses covers a restart after the loss and at the same time: the history has the lost
+// checkers, so the last checker takes nothing down until ten minutes after the loss. The status shows this.
+func TestRestartKeepsLosses(t *testing.T) {
 	for _, together := range []bool{false, true} {
 		l := newLab(t)
 		l.serve(web("web", one, two))
@@ -130,9 +129,9 @@ func TestARestartKnowsWhoIsLost(t *testing.T) {
 	}
 }
 
-// TestWhoIsBackAfterARestartDecides: a checker that was lost before a restart decides as soon as it is
-// back, or another one in its place is there.
-func TestWhoIsBackAfterARestartDecides(t *testing.T) {
+// TestReturnedCheckerDecides covers a checker that was lost before a restart: it decides as soon as it, or
+// another one in its place, connects.
+func TestReturnedCheckerDecides(t *testing.T) {
 	for _, back := range []string{"ca", "new"} {
 		l := newLab(t)
 		l.serve(web("web", one, two))

@@ -14,20 +14,20 @@ import (
 	"hdsd/internal/printable"
 )
 
-// readyState is what readiness depends on. Any goroutine reads it.
+// readyState holds the conditions of readiness. Any goroutine may read it.
 type readyState struct {
-	serving   atomic.Bool // every source has answered, and hdsd is not stopping
+	serving   atomic.Bool // each source has answered, and hdsd is not stopping
 	needsDisk atomic.Bool // history.require_writable
 	changed   chan struct{}
-	version   string    // set once
-	born      time.Time // set once
-	restored  restored  // set once
-	told      func()    // set once: of the first time; nil: nobody is
+	version   string         // of hdsd; set once
+	start     time.Time      // start of the process; set once
+	restored  restoredCounts // set once
+	onReady   func()         // set once; called when hdsd is ready for the first time; may be nil
 
-	failing atomic.Pointer[time.Time] // since when the disk fails; nil while it does not
+	failing atomic.Pointer[time.Time] // beginning of the failure of the disk; nil without one
 }
 
-// disk notes since when the disk fails; nil: it does not.
+// disk sets the state of the disk; a nil error ends a failure.
 func (r *readyState) disk(failing error, now time.Time) {
 	if failing == nil {
 		r.failing.Store(nil)
@@ -36,12 +36,12 @@ func (r *readyState) disk(failing error, now time.Time) {
 	r.failing.CompareAndSwap(nil, &now)
 }
 
-// process says how the process is.
+// process returns the state of the process for queries.
 func (c *Coordinator) process() query.Process {
 	p := query.Process{
 		Refusing: c.servers.refusals.named(),
-		Version:  c.ready.version, NotReady: c.notReady(), Frozen: shownFreeze(c.core.publisher.frozen.Load()),
-		Failing: c.query.HistoryFailing(), Started: c.ready.born,
+		Version:  c.ready.version, NotReady: c.notReady(), Frozen: shownFreeze(c.core.publisher.freeze.Load()),
+		Failing: c.query.HistoryFailing(), Started: c.ready.start,
 	}
 	p.Waiting, p.WaitingAnswers = c.servers.bounds.waiting(time.Now())
 	c.mu.Lock()
@@ -53,22 +53,22 @@ func (c *Coordinator) process() query.Process {
 	return p
 }
 
-// change has gRPC health follow. It does not wait.
+// change requests an update of gRPC health. It does not wait.
 func (r *readyState) change() {
 	select {
 	case r.changed <- struct{}{}:
-	default: // it will look anyway
+	default: // an update is due already
 	}
 }
 
-// readiness says whether hdsd serves. Only Run calls it.
-func (c *Coordinator) readiness(serving bool) {
+// setServing sets whether hdsd serves. Only Run calls it.
+func (c *Coordinator) setServing(serving bool) {
 	c.ready.serving.Store(serving)
-	c.tellHealth()
+	c.updateHealth()
 }
 
-// tellHealth has gRPC health say what /readyz does. Only Run calls it.
-func (c *Coordinator) tellHealth() {
+// updateHealth updates gRPC health to the status of /readyz. Only Run calls it.
+func (c *Coordinator) updateHealth() {
 	status := grpc_health_v1.HealthCheckResponse_NOT_SERVING
 	if c.isReady() {
 		status = grpc_health_v1.HealthCheckResponse_SERVING
@@ -76,15 +76,14 @@ func (c *Coordinator) tellHealth() {
 	c.servers.health.SetServingStatus("", status)
 }
 
-// serveReady answers /readyz. What is wrong without making hdsd unready stands on lines
-// of its own.
+// serveReady answers /readyz. Troubles that do not make hdsd unready have lines of their own.
 func (c *Coordinator) serveReady(w http.ResponseWriter, _ *http.Request) {
-	if why := c.notReady(); why != "" {
-		http.Error(w, "not ready: "+printable.Text(why), http.StatusServiceUnavailable)
+	if reason := c.notReady(); reason != "" {
+		http.Error(w, "not ready: "+printable.Text(reason), http.StatusServiceUnavailable)
 		return
 	}
 	fmt.Fprintln(w, "ready")
-	if frozen := shownFreeze(c.core.publisher.frozen.Load()); frozen != nil {
+	if frozen := shownFreeze(c.core.publisher.freeze.Load()); frozen != nil {
 		fmt.Fprintln(w, printable.Text(frozen.String()))
 	}
 	for _, line := range heldLines(c.feed.Held()) {
@@ -98,7 +97,7 @@ func (c *Coordinator) serveReady(w http.ResponseWriter, _ *http.Request) {
 // isReady reports whether hdsd is ready.
 func (c *Coordinator) isReady() bool { return c.ready.serving.Load() && c.missingDisk() == "" }
 
-// notReady returns why hdsd is not ready, or "".
+// notReady returns the reason why hdsd is not ready; empty if it is.
 func (c *Coordinator) notReady() string {
 	if !c.ready.serving.Load() {
 		return cmp.Or(c.feed.Waiting(), "starting or stopping")
@@ -109,7 +108,7 @@ func (c *Coordinator) notReady() string {
 	return ""
 }
 
-// missingDisk returns why the disk fails if hdsd is not ready without it, or "".
+// missingDisk returns the failure of a disk that readiness requires; empty without one.
 func (c *Coordinator) missingDisk() string {
 	if !c.ready.needsDisk.Load() {
 		return ""

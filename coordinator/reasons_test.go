@@ -12,8 +12,8 @@ import (
 	"hdsd/internal/reason"
 )
 
-// TestEachErrorHasAReason over gRPC. test/rest checks those over HTTP.
-func TestEachErrorHasAReason(t *testing.T) {
+// TestErrorsHaveReasons covers errors over gRPC. Package test/rest covers those over HTTP.
+func TestErrorsHaveReasons(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, t.TempDir(), quick, static("web", "127.0.0.1:9"))
 	s.ready()

@@ -14,9 +14,9 @@ import (
 	"hdsd/store"
 )
 
-// historian keeps the history, and what a restart takes over.
-type historian interface {
-	chronicler
+// historyStore stores the history, and the state for a restart.
+type historyStore interface {
+	eventStore
 	Append([]health.Transition)
 	RememberClusters([]string)
 	SaveFreeze(*store.Freeze)
@@ -31,16 +31,16 @@ type historian interface {
 	Forget(known func(health.Hash) bool)
 }
 
-// recorder gives the history its part of effects. It never waits for the disk.
+// recorder stores transitions and state. It never waits for the disk.
 type recorder struct {
-	history historian
-	rooms   *machine.Machine
-	flipped func([]health.Transition) // called once the history has them; never waits; nil: nobody is told
+	history       historyStore
+	machine       *machine.Machine
+	onTransitions func([]health.Transition) // called after the history takes the transitions; must not wait; may be nil
 }
 
 func (r *recorder) observe(_ time.Time, e machine.Effect) {
 	switch e := e.(type) {
-	case machine.Decided:
+	case machine.DecisionMade:
 		r.record(e.Decision)
 	case machine.FleetChanged:
 		if len(e.Rows) > 0 {
@@ -55,81 +55,81 @@ func (r *recorder) observe(_ time.Time, e machine.Effect) {
 		}
 	case machine.PenaltiesChanged:
 		r.history.SavePenalties(e.Changed)
-	case machine.Forgettable:
+	case machine.ForgetDue:
 		r.forget()
 	}
 }
 
-// record gives the history its part of a decision.
-func (r *recorder) record(next *decision.Decision) {
-	if next.Freeze != nil {
-		r.history.SaveFreeze(next.Freeze.After)
+// record stores a decision.
+func (r *recorder) record(d *decision.Decision) {
+	if d.Freeze != nil {
+		r.history.SaveFreeze(d.Freeze.After)
 	}
-	if next.Held != nil {
-		r.history.SaveFreeze(next.Held)
+	if d.Held != nil {
+		r.history.SaveFreeze(d.Held)
 	}
-	if len(next.Overrides) > 0 {
-		changed := make(map[health.Endpoint]*store.Override, len(next.Overrides))
-		for i := range next.Overrides {
-			o := &next.Overrides[i]
+	if len(d.Overrides) > 0 {
+		changed := make(map[health.Endpoint]*store.Override, len(d.Overrides))
+		for i := range d.Overrides {
+			o := &d.Overrides[i]
 			if changed[o.Override.Scope] = nil; o.Kind == decision.Set {
 				changed[o.Override.Scope] = &o.Override
 			}
 		}
 		r.history.SaveOverrides(changed)
 	}
-	if next.Trust != nil {
-		r.history.SaveTrust(next.Trust.Checker, next.Trust.After)
+	if d.Trust != nil {
+		r.history.SaveTrust(d.Trust.Checker, d.Trust.After)
 	}
-	if len(next.Clusters) > 0 {
-		r.history.RememberClusters(next.Clusters)
+	if len(d.Clusters) > 0 {
+		r.history.RememberClusters(d.Clusters)
 	}
-	if len(next.Voted) > 0 {
-		r.history.SaveVoted(next.Voted)
+	if len(d.Voted) > 0 {
+		r.history.SaveVoted(d.Voted)
 	}
-	if len(next.Transitions) > 0 {
-		r.history.Append(next.Transitions)
-		if r.flipped != nil {
-			r.flipped(next.Transitions)
+	if len(d.Transitions) > 0 {
+		r.history.Append(d.Transitions)
+		if r.onTransitions != nil {
+			r.onTransitions(d.Transitions)
 		}
 	}
-	if len(next.Unvoted) > 0 {
-		forgotten := make(map[health.Hash]*health.Verdict, len(next.Unvoted))
-		for _, hash := range next.Unvoted {
+	if len(d.Unvoted) > 0 {
+		forgotten := make(map[health.Hash]*health.Verdict, len(d.Unvoted))
+		for _, hash := range d.Unvoted {
 			forgotten[hash] = nil
 		}
 		r.history.SaveVoted(forgotten)
 	}
-	if changed := givenBack(next); len(changed) > 0 {
+	if changed := givenBack(d); len(changed) > 0 {
 		r.history.SaveGivenBack(changed)
 	}
 }
 
-// givenBack returns which clusters a decision gives back, or not any more.
-func givenBack(next *decision.Decision) map[string]bool {
-	changed := make(map[string]bool, len(next.TakenOver)+len(next.GivenBack))
-	for _, name := range slices.Concat(next.TakenOver, next.Update.RemovedClusters) {
+// givenBack returns the clusters whose state a decision changes: true for those that it gives back.
+func givenBack(d *decision.Decision) map[string]bool {
+	changed := make(map[string]bool, len(d.TakenOver)+len(d.GivenBack))
+	for _, name := range slices.Concat(d.TakenOver, d.Update.RemovedClusters) {
 		changed[name] = false
 	}
-	for _, name := range next.GivenBack {
+	for _, name := range d.GivenBack {
 		changed[name] = true
 	}
 	return changed
 }
 
-// forget lets the store forget the health of endpoints that are gone.
+// forget removes the health of absent endpoints from the store.
 func (r *recorder) forget() {
-	// A Cluster does not change, so the store's goroutine may read it.
-	present := slices.Collect(r.rooms.Rulings.Clusters())
-	hashes := sync.OnceValue(func() map[health.Hash]struct{} { return hashesOf(present) })
+	// Clusters are immutable, so the goroutine of the store may read them.
+	clusters := slices.Collect(r.machine.Rulings.Clusters())
+	known := sync.OnceValue(func() map[health.Hash]struct{} { return endpointHashes(clusters) })
 	r.history.Forget(func(hash health.Hash) bool {
-		_, known := hashes()[hash]
-		return known
+		_, ok := known()[hash]
+		return ok
 	})
 }
 
-// hashesOf returns the hashes of all endpoints, checked or not.
-func hashesOf(clusters []*catalog.Cluster) map[health.Hash]struct{} {
+// endpointHashes returns the hashes of all endpoints, including unchecked ones.
+func endpointHashes(clusters []*catalog.Cluster) map[health.Hash]struct{} {
 	all := map[health.Hash]struct{}{}
 	for _, k := range clusters {
 		for i := range k.Endpoints {
@@ -139,7 +139,7 @@ func hashesOf(clusters []*catalog.Cluster) map[health.Hash]struct{} {
 	return all
 }
 
-// storedEstablished returns who is established as the store keeps it.
+// storedEstablished converts established checkers to the form of the store.
 func storedEstablished(changed map[string]*fleet.Established) map[string]*store.Established {
 	all := make(map[string]*store.Established, len(changed))
 	for id, e := range changed {
@@ -150,7 +150,7 @@ func storedEstablished(changed map[string]*fleet.Established) map[string]*store.
 	return all
 }
 
-// storedTrials returns records as the store keeps them.
+// storedTrials converts records of trials to the form of the store.
 func storedTrials(records map[string]*canary.Record) map[string]*store.Trials {
 	all := make(map[string]*store.Trials, len(records))
 	for name, r := range records {
@@ -158,17 +158,17 @@ func storedTrials(records map[string]*canary.Record) map[string]*store.Trials {
 			all[name] = nil
 			continue
 		}
-		out := &store.Trials{Retries: r.Retries}
+		trials := &store.Trials{Retries: r.Retries}
 		for _, p := range r.Proven {
-			out.Proven = append(out.Proven, store.Proof{Build: uint64(p.Build), Shape: uint64(p.Shape)})
+			trials.Proven = append(trials.Proven, store.Proof{Build: uint64(p.Build), Shape: uint64(p.Shape)})
 		}
 		for _, shape := range r.Blamed {
-			out.Blamed = append(out.Blamed, uint64(shape))
+			trials.Blamed = append(trials.Blamed, uint64(shape))
 		}
 		for _, loss := range r.Losses {
-			out.Losses = append(out.Losses, store.Loss(loss))
+			trials.Losses = append(trials.Losses, store.Loss(loss))
 		}
-		all[name] = out
+		all[name] = trials
 	}
 	return all
 }

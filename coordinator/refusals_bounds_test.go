@@ -15,8 +15,8 @@ func (e *endless) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestRefusalsReadABoundedRest of the request, and nothing that nobody sends yet.
-func TestRefusalsReadABoundedRest(t *testing.T) {
+// TestRefusalReadsLimitedBody covers that hdsd reads no body that the client does not send.
+func TestRefusalReadsLimitedBody(t *testing.T) {
 	for name, c := range map[string]struct {
 		code      int
 		announced int64
@@ -24,9 +24,9 @@ func TestRefusalsReadABoundedRest(t *testing.T) {
 		least     int
 		most      int
 	}{
-		"a refusal":                      {403, -1, "", refusedBody, refusedBody + 64<<10},
+		"a refusal":                      {403, -1, "", maxDrain, maxDrain + 64<<10},
 		"an answer":                      {200, -1, "", 0, 0},
-		"more than is read is announced": {413, refusedBody + 1, "", 0, 0},
+		"more than is read is announced": {413, maxDrain + 1, "", 0, 0},
 		"the client awaits the answer":   {403, 100, "100-continue", 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -36,7 +36,7 @@ func TestRefusalsReadABoundedRest(t *testing.T) {
 				r.Header.Set("Expect", c.expect)
 			}
 			w := httptest.NewRecorder()
-			patiently(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			drainRefused(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Connection", "close")
 				w.WriteHeader(c.code)
 			})).ServeHTTP(w, r)

@@ -40,9 +40,9 @@ var lateBodies = []struct {
 	{404, "POST", "/nothing", "boss.internal", nil},
 }
 
-// TestRefusalsAwaitTheRequest: a client gets every refusal, however late it sends the
-// body: answered before, HTTP/2 streams were reset and HTTP/1.1 connections closed.
-func TestRefusalsAwaitTheRequest(t *testing.T) {
+// TestRefusalWaitsForBody covers clients that send the body late: they get each refusal. An early response
+// would reset HTTP/2 streams and close HTTP/1.1 connections.
+func TestRefusalWaitsForBody(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	ca := newAuthority(t, dir)
@@ -193,8 +193,8 @@ func lateOverHTTP2(t *testing.T, conn net.Conn, method, path string, headers map
 	return code
 }
 
-// TestCurlGetsEveryRefusal asks as an operator without the role would.
-func TestCurlGetsEveryRefusal(t *testing.T) {
+// TestCurlGetsRefusals covers curl for an operator without the role.
+func TestCurlGetsRefusals(t *testing.T) {
 	t.Parallel()
 	curl, err := exec.LookPath("curl")
 	if err != nil {

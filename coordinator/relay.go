@@ -17,50 +17,51 @@ import (
 	"hdsd/relay"
 )
 
-// planeServers are what serves data planes.
+// planeServers holds the servers of data planes.
 type planeServers struct {
-	eds      *eds.Server
-	relay    *relay.Server                 // nil: there is none
-	files    *fileOut                      // nil without data_planes.eds_directory
-	rulesNow atomic.Pointer[catalog.Rules] // the latest
-	forecast forecast
+	eds         *eds.Server
+	relay       *relay.Server // nil without a relay
+	files       *fileWriter   // nil without data_planes.eds_directory
+	latestRules atomic.Pointer[catalog.Rules]
+	forecast    forecast
 }
 
-// forecast remembers which clusters hdsd would check: those that differ in their names only
-// are mostly alike.
+// forecast caches whether hdsd would check a cluster. Most clusters differ in their names only, and share an
+// entry.
 type forecast struct {
-	mu    sync.Mutex
-	rules *catalog.Rules // by which the answers are
-	known map[alike]bool
+	mu      sync.Mutex
+	rules   *catalog.Rules // of the entries
+	entries map[forecastKey]bool
 }
 
-// alike is what clusters share of which hdsd would check all or none.
-type alike struct {
+// forecastKey holds the properties of a cluster that decide whether hdsd checks it.
+type forecastKey struct {
 	shape uint64
 	class catalog.Class
 }
 
-// maxForecasts bounds what is remembered.
+// maxForecasts limits the entries.
 const maxForecasts = 1 << 14
 
 // expects reports whether hdsd would check a cluster that passes through the relay.
 func (p *planeServers) expects(k *clusterv3.Cluster, shape uint64) bool {
-	rules := p.rulesNow.Load()
-	of := alike{shape, rules.ClassOf(k.GetName())}
+	rules := p.latestRules.Load()
+	key := forecastKey{shape, rules.ClassOf(k.GetName())}
 	f := &p.forecast
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.rules != rules || len(f.known) >= maxForecasts {
-		f.rules, f.known = rules, map[alike]bool{}
+	if f.rules != rules || len(f.entries) >= maxForecasts {
+		f.rules, f.entries = rules, map[forecastKey]bool{}
 	}
-	will, known := f.known[of]
-	if !known {
-		will = rules.Checks(relay.SourceName, k)
-		f.known[of] = will
+	checked, ok := f.entries[key]
+	if !ok {
+		checked = rules.Checks(relay.SourceName, k)
+		f.entries[key] = checked
 	}
-	return will
+	return checked
 }
 
+// forwards maps the setting relay.forward.
 var forwards = map[configv1.Relay_Forward]relay.Forward{
 	configv1.Relay_NONE: relay.Nothing, configv1.Relay_CLIENT_CERTIFICATE: relay.ClientCertificate, configv1.Relay_AUTHORIZATION: relay.Authorization,
 }
@@ -79,11 +80,11 @@ func (c *Coordinator) openRelay() {
 		Health:     r.GetHealth() == configv1.Relay_ON,
 		Keep:       r.GetKeep().AsDuration(),
 		Forward:    forwards[r.GetForward()],
-		Settle:     func(ctx context.Context) error { return c.core.ask(ctx, nil) },
+		Settle:     func(ctx context.Context) error { return c.core.call(ctx, nil) },
 		Checks:     c.expects,
 		TakenOver:  c.takenOver,
 		Remembers:  c.remembers,
-		Stored:     func(cluster string) bool { return c.core.publisher.healthOf[cluster] },
+		Stored:     func(cluster string) bool { return c.core.publisher.storedHealth[cluster] },
 
 		Answers:             c.servers.bounds.answers,
 		Names:               c.servers.bounds.names,
@@ -95,21 +96,20 @@ func (c *Coordinator) openRelay() {
 	})
 }
 
-// takenOver reports whether data planes need not check a cluster, as far as is known before a
-// source has its endpoints.
+// takenOver reports whether data planes need not check a cluster. It answers before a source has the endpoints.
 func (c *Coordinator) takenOver(cluster string) bool {
 	_, taken := c.core.publisher.takenOver.Load(cluster)
 	return taken
 }
 
-// remembers reports whether hdsd may know the health of endpoints of a cluster before a
-// source has them: it is stored, or decided for all that come.
+// remembers reports whether hdsd may know the health of endpoints of a cluster before a source has them: from the
+// store, or by a rule for all endpoints.
 func (c *Coordinator) remembers(cluster string) bool {
 	p := &c.core.publisher
-	return p.healthOf[cluster] || p.overridden.Load() || p.frozen.Load() != nil || c.rulesNow.Load().InitialHealth != health.Unknown
+	return p.storedHealth[cluster] || p.overridden.Load() || p.freeze.Load() != nil || c.latestRules.Load().InitialHealth != health.Unknown
 }
 
-// planes is who gets what data planes get.
+// planes returns the servers that get the published health.
 func (c *Coordinator) planes() resourceServer {
 	if c.relay == nil {
 		return c.eds
@@ -117,33 +117,33 @@ func (c *Coordinator) planes() resourceServer {
 	return both{c.eds, c.relay.Health()}
 }
 
-// both gives two the same, in order.
+// both passes everything to two servers in order.
 type both [2]resourceServer
 
 // Update implements resourceServer.
 func (b both) Update(u publish.Update) {
-	for _, one := range b {
-		one.Update(u)
+	for _, s := range b {
+		s.Update(u)
 	}
 }
 
 // SetHealth implements resourceServer.
-func (b both) SetHealth(all []publish.Health) {
-	for _, one := range b {
-		one.SetHealth(all)
+func (b both) SetHealth(changes []publish.Health) {
+	for _, s := range b {
+		s.SetHealth(changes)
 	}
 }
 
 // SetZoneHealth implements resourceServer.
 func (b both) SetZoneHealth(zone health.Locality, set []publish.Health, unset []health.EndpointID) {
-	for _, one := range b {
-		one.SetZoneHealth(zone, set, unset)
+	for _, s := range b {
+		s.SetZoneHealth(zone, set, unset)
 	}
 }
 
-// rules makes the rules that clusters are prepared by.
-func (c *Coordinator) rules(from *configv1.Config) *catalog.Rules {
-	r := catalog.NewRules(from)
-	c.rulesNow.Store(r)
+// rules makes the rules for preparing clusters.
+func (c *Coordinator) rules(conf *configv1.Config) *catalog.Rules {
+	r := catalog.NewRules(conf)
+	c.latestRules.Store(r)
 	return r
 }

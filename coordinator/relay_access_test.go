@@ -20,9 +20,9 @@ import (
 	pki "hdsd/test/authority"
 )
 
-// TestWhatTheControlPlaneIsToldOfAClient, by relay.forward: nothing, its certificate, or
-// its token.
-func TestWhatTheControlPlaneIsToldOfAClient(t *testing.T) {
+// TestForwardedIdentity covers the values of relay.forward: the control plane gets nothing, the certificate
+// or the token of a client.
+func TestForwardedIdentity(t *testing.T) {
 	t.Parallel()
 	ca := pki.New(t, "one")
 	pair := ca.Issue(t, "edge-1")
@@ -63,9 +63,9 @@ func TestWhatTheControlPlaneIsToldOfAClient(t *testing.T) {
 	}
 }
 
-// TestARelayedClientStaysItsNode: control planes take the node of a later request, too, so each
-// is held against the grants.
-func TestARelayedClientStaysItsNode(t *testing.T) {
+// TestRelayedClientKeepsNode covers control planes that use the node of a later request: hdsd checks each
+// node against the grants.
+func TestRelayedClientKeepsNode(t *testing.T) {
 	t.Parallel()
 	ca := pki.New(t, "one")
 	m := newManagement(t)
@@ -106,9 +106,9 @@ func TestARelayedClientStaysItsNode(t *testing.T) {
 	}
 }
 
-// TestForwardedTokensAreNotForHdsd: a data plane whose certificate has the role may show a token
-// for the control plane that no grant of hdsd names. It is of no use for anything else.
-func TestForwardedTokensAreNotForHdsd(t *testing.T) {
+// TestForwardedTokensHaveNoRole covers a data plane whose certificate has the role. It may show a token for
+// the control plane, which gives no role at hdsd.
+func TestForwardedTokensHaveNoRole(t *testing.T) {
 	t.Parallel()
 	ca := pki.New(t, "one")
 	for forward, want := range map[string]codes.Code{"AUTHORIZATION": codes.OK, "NONE": codes.Unauthenticated} {
@@ -142,9 +142,9 @@ func TestForwardedTokensAreNotForHdsd(t *testing.T) {
 	}
 }
 
-// TestAClientWithoutATokenIsNotHdsd: where the control plane is told who clients are, one that shows
-// nothing is refused, and does not act as hdsd.
-func TestAClientWithoutATokenIsNotHdsd(t *testing.T) {
+// TestClientWithoutTokenIsRefused covers a control plane that gets the tokens of clients. A client without
+// one must not act as hdsd.
+func TestClientWithoutTokenIsRefused(t *testing.T) {
 	t.Parallel()
 	m := newManagement(t)
 	opened := make(chan struct{}, 4)
@@ -173,9 +173,8 @@ func TestAClientWithoutATokenIsNotHdsd(t *testing.T) {
 	}
 }
 
-// TestTheRelayNeedsARoleForAllClusters: it cannot hide a part of what passes, by whichever
-// service.
-func TestTheRelayNeedsARoleForAllClusters(t *testing.T) {
+// TestRelayNeedsRoleForAllClusters covers all services. The relay cannot hide a part of a response.
+func TestRelayNeedsRoleForAllClusters(t *testing.T) {
 	t.Parallel()
 	sum := sha256.Sum256([]byte("x"))
 	token := hex.EncodeToString(sum[:])
@@ -202,9 +201,9 @@ func TestTheRelayNeedsARoleForAllClusters(t *testing.T) {
 	}
 }
 
-// TestWhatIsRememberedIsForOneIdentity: a control plane that is told who a client is may give
-// different resources to different clients that say one node. So does hdsd while it is away.
-func TestWhatIsRememberedIsForOneIdentity(t *testing.T) {
+// TestRelayRemembersByIdentity covers a control plane that gives different resources to clients with one
+// node. hdsd does the same while the control plane is away.
+func TestRelayRemembersByIdentity(t *testing.T) {
 	t.Parallel()
 	m := newManagement(t)
 	m.come()
@@ -239,9 +238,9 @@ func TestWhatIsRememberedIsForOneIdentity(t *testing.T) {
 	s.eventually("what it had", func() bool { return again.cluster("web") != nil })
 }
 
-// TestALongTypeIsNotKept: of each stream, hdsd notes the types that it asks for, and the text of
-// refusals. A client could have 32 types of 64 MiB kept on each.
-func TestALongTypeIsNotKept(t *testing.T) {
+// TestLongTypesAreNotKept covers the type URLs and the texts of refusals that hdsd stores for each stream. A
+// client could fill the memory with 32 types of 64 MiB.
+func TestLongTypesAreNotKept(t *testing.T) {
 	t.Parallel()
 	m := newManagement(t)
 	m.come()

@@ -8,9 +8,9 @@ import (
 	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 )
 
-// TestAClientIsNotSentWhatItClaims to have, though hdsd has never seen it. If it claims more
-// than limits.max_subscriptions allows, it is sent again what it has, and gets its service.
-func TestAClientIsNotSentWhatItClaims(t *testing.T) {
+// TestClaimedResourcesAreNotSent covers a client that claims resources which hdsd has never seen. If it
+// claims more than limits.max_subscriptions allows, hdsd sends them again, and serves it.
+func TestClaimedResourcesAreNotSent(t *testing.T) {
 	for _, test := range []struct {
 		more     int
 		again    bool

@@ -14,10 +14,10 @@ import (
 	"hdsd/test/proxyless"
 )
 
-// TestGRPCBehindTheRelay: gRPC's own xDS client has hdsd as its only server, in front of a
-// control plane that gives it a listener, a route, a cluster and endpoints. Calls leave a
-// failing endpoint, while the control plane is away too.
-func TestGRPCBehindTheRelay(t *testing.T) {
+// TestGRPCBehindRelay covers the xDS client of gRPC with hdsd as its only server, in front of a control plane
+// with a listener, a route, a cluster and endpoints. Calls leave a failing endpoint, also while the control
+// plane is away.
+func TestGRPCBehindRelay(t *testing.T) {
 	t.Parallel()
 	one, other := proxyless.NewBackend(t), proxyless.NewBackend(t)
 	m := newManagement(t)

@@ -83,8 +83,8 @@ func (s *site) report(token string) grpc.BidiStreamingClient[loadstatsv3.LoadSta
 	return stream
 }
 
-// TestLoadReportsAreRelayed, with what relay.forward tells, and end as other streams do: while
-// the control plane is away, with UNAVAILABLE.
+// TestLoadReportsAreRelayed covers the identity by relay.forward. The streams end like others while the
+// control plane is away, with UNAVAILABLE.
 func TestLoadReportsAreRelayed(t *testing.T) {
 	t.Parallel()
 	m := newManagement(t)
@@ -122,8 +122,8 @@ func TestLoadReportsAreRelayed(t *testing.T) {
 	})
 }
 
-// TestAnEnvoyReportsItsLoad through the relay.
-func TestAnEnvoyReportsItsLoad(t *testing.T) {
+// TestEnvoyReportsLoad covers an Envoy behind the relay.
+func TestEnvoyReportsLoad(t *testing.T) {
 	t.Parallel()
 	address, _ := upstream(t)
 	m := newManagement(t)
@@ -165,10 +165,10 @@ func TestAnEnvoyReportsItsLoad(t *testing.T) {
 	}
 }
 
-// TestLoadReportsThatNobodyReads hold up no configuration: they share no connection with it. This
-// control plane has one window for all streams of a connection, as several HTTP/2 servers do, and
-// the reports that it does not read fill it.
-func TestLoadReportsThatNobodyReads(t *testing.T) {
+// TestUnreadLoadReports covers load reports that do not hold up the configuration, since they use another
+// connection. Like several HTTP/2 servers, this control plane has one window for all streams of a connection,
+// and unread reports fill it.
+func TestUnreadLoadReports(t *testing.T) {
 	t.Parallel()
 	m := newManagement(t)
 	unread := make(chan struct{}) // a stream of reports is open

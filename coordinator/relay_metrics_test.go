@@ -20,9 +20,8 @@ func withRelay(t *testing.T) *site {
 	return s
 }
 
-// TestTheRelayCounts clients, what they have, flips, refusals, and how it is while the
-// control plane is away.
-func TestTheRelayCounts(t *testing.T) {
+// TestRelayMetrics covers clients, resources, flips, refusals, and the state while the control plane is away.
+func TestRelayMetrics(t *testing.T) {
 	t.Parallel()
 	address, answers := upstream(t)
 	m := newManagement(t)
@@ -72,8 +71,8 @@ func TestTheRelayCounts(t *testing.T) {
 	is("hdsd_relay_streams", 0)
 }
 
-// TestTheRelayCountsStreamsThatEndAtOnce: the control plane is there, and refuses each stream.
-func TestTheRelayCountsStreamsThatEndAtOnce(t *testing.T) {
+// TestRelayCountsRefusedStreams covers a control plane that refuses each stream.
+func TestRelayCountsRefusedStreams(t *testing.T) {
 	t.Parallel()
 	m := newManagement(t) // never comes: another server is at its address
 	m.replace()

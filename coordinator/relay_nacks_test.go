@@ -77,9 +77,9 @@ func (s *stubborn) DeltaAggregatedResources(stream discoveryv3.AggregatedDiscove
 	}
 }
 
-// TestALoopOfNACKsIsPaced: the first ten go to the control plane at once, then one a second.
-// ACKs of another type do not wait for them.
-func TestALoopOfNACKsIsPaced(t *testing.T) {
+// TestNACKsArePaced covers a loop of NACKs: the first ten go to the control plane at once, then one a second.
+// ACKs of another type do not wait.
+func TestNACKsArePaced(t *testing.T) {
 	bothVariants(t, func(t *testing.T, delta bool) {
 		t.Parallel()
 		m := newManagement(t) // never comes: another server is at its address

@@ -12,9 +12,9 @@ import (
 	"hdsd/source/sample"
 )
 
-// TestARelayedNameHarmsItsAssignmentAlone: an Envoy refuses the response that has a name in an
-// assignment. Its neighbours keep their endpoints, and go on getting their health.
-func TestARelayedNameHarmsItsAssignmentAlone(t *testing.T) {
+// TestRelayedNameHarmsOneAssignment covers a name in an assignment, for which an Envoy refuses the response.
+// The other assignments keep their endpoints and get health.
+func TestRelayedNameHarmsOneAssignment(t *testing.T) {
 	bothVariants(t, func(t *testing.T, delta bool) {
 		t.Parallel()
 		address, status := upstream(t)

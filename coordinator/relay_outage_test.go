@@ -29,9 +29,9 @@ func (s *site) reconnect(delta bool, before *client, assignments ...string) *cli
 	return c
 }
 
-// TestWhileTheControlPlaneIsAway streams end as they would without hdsd. Clients that
-// reconnect get health for what they had, and the control plane's word once it is back.
-func TestWhileTheControlPlaneIsAway(t *testing.T) {
+// TestControlPlaneIsAway covers streams, which end as without hdsd. Clients that reconnect get health for
+// their resources, and those of the control plane after its return.
+func TestControlPlaneIsAway(t *testing.T) {
 	bothVariants(t, func(t *testing.T, delta bool) {
 		t.Parallel()
 		address, status := upstream(t)
@@ -68,9 +68,9 @@ func TestWhileTheControlPlaneIsAway(t *testing.T) {
 	})
 }
 
-// TestAClientThatReconnects is not sent again what it has, but the health that has changed.
-// The control plane gets its own versions.
-func TestAClientThatReconnects(t *testing.T) {
+// TestClientReconnects covers a client that returns with its versions: it gets the changed health only. The
+// control plane gets its own versions.
+func TestClientReconnects(t *testing.T) {
 	bothVariants(t, func(t *testing.T, delta bool) {
 		t.Parallel()
 		address, status := upstream(t)
@@ -124,8 +124,8 @@ func TestAClientThatReconnects(t *testing.T) {
 	})
 }
 
-// TestWhatOnlyClientsHadThatHaveGone is checked for relay.keep.
-func TestWhatOnlyClientsHadThatHaveGone(t *testing.T) {
+// TestResourcesOfGoneClients covers resources that only gone clients had: hdsd checks them for relay.keep.
+func TestResourcesOfGoneClients(t *testing.T) {
 	t.Parallel()
 	address, _ := upstream(t)
 	m := newManagement(t)
@@ -148,9 +148,9 @@ func TestWhatOnlyClientsHadThatHaveGone(t *testing.T) {
 	s.eventually("the end", func() bool { return s.healthOf("web", address) == "" })
 }
 
-// TestWhatTheControlPlaneRemovedWhileItWasAway is not checked any more once it has answered the
-// node that had it, long before relay.keep is over.
-func TestWhatTheControlPlaneRemovedWhileItWasAway(t *testing.T) {
+// TestClusterRemovedDuringOutage covers a cluster that the control plane removes during its outage. hdsd
+// stops checking it when the control plane answers its node, long before the end of relay.keep.
+func TestClusterRemovedDuringOutage(t *testing.T) {
 	bothVariants(t, func(t *testing.T, delta bool) {
 		t.Parallel()
 		address, _ := upstream(t)

@@ -20,10 +20,10 @@ func listing(name, version, address string) *clusterv3.Cluster {
 	return k
 }
 
-// TestARefusalIsNotAboutAllOfAResponse: a client that refuses a response because of one cluster, and
-// takes the others, keeps their new versions. What is new in it is checked, and flips reach it.
-// Nothing goes away that the control plane has.
-func TestARefusalIsNotAboutAllOfAResponse(t *testing.T) {
+// TestRefusalOfOneCluster covers a client that refuses a response because of one cluster, and takes the
+// others: it keeps their new versions. hdsd checks the new clusters, and sends flips. No cluster of the
+// control plane is removed.
+func TestRefusalOfOneCluster(t *testing.T) {
 	bothVariants(t, func(t *testing.T, delta bool) {
 		t.Parallel()
 		address, status := upstream(t)
@@ -76,9 +76,9 @@ func TestARefusalIsNotAboutAllOfAResponse(t *testing.T) {
 	})
 }
 
-// TestAClusterWhoseEndpointsHdsdDoesNotSee keeps its health checks, even where hdsd has checked all
-// endpoints of an assignment of its name: they may be others.
-func TestAClusterWhoseEndpointsHdsdDoesNotSee(t *testing.T) {
+// TestClusterWithUnseenEndpoints covers a cluster that keeps its health checks, although hdsd has checked all
+// endpoints of an assignment of its name: the endpoints may be others.
+func TestClusterWithUnseenEndpoints(t *testing.T) {
 	bothVariants(t, func(t *testing.T, delta bool) {
 		t.Parallel()
 		address, _ := upstream(t)

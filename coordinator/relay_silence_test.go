@@ -27,9 +27,8 @@ func (m *management) replace(options ...grpc.ServerOption) {
 	m.t.Cleanup(func() { server.Stop(); serving.Wait() })
 }
 
-// TestAControlPlaneThatDoesNotRead takes no bytes in flight from others for long: hdsd ends the
-// streams to it.
-func TestAControlPlaneThatDoesNotRead(t *testing.T) {
+// TestDeafControlPlane covers that hdsd ends the streams, so that they do not hold bytes in flight for long.
+func TestDeafControlPlane(t *testing.T) {
 	t.Parallel()
 	m := newManagement(t)
 	m.replace(grpc.UnknownServiceHandler(func(_ any, stream grpc.ServerStream) error {
@@ -62,8 +61,8 @@ func TestAControlPlaneThatDoesNotRead(t *testing.T) {
 	s.eventually("no bytes in flight", func() bool { return s.scrape().sum("hdsd_bytes_in_flight") == 0 })
 }
 
-// TestAClientThatDoesNotRead is cut off, and others are served.
-func TestAClientThatDoesNotRead(t *testing.T) {
+// TestDeafClient covers that hdsd cuts off the client, and serves others.
+func TestDeafClient(t *testing.T) {
 	t.Parallel()
 	m := newManagement(t)
 	m.come()

@@ -29,9 +29,9 @@ func (s *site) single(method string, names ...string) grpc.ClientStream {
 	return stream
 }
 
-// TestServicesOfOneTypeAreRelayed, to the aggregated service where the configuration names
-// that.
-func TestServicesOfOneTypeAreRelayed(t *testing.T) {
+// TestSingleTypeServicesAreRelayed covers streams of one type, which go to the aggregated service if the
+// configuration names that.
+func TestSingleTypeServicesAreRelayed(t *testing.T) {
 	t.Parallel()
 	address, answers := upstream(t)
 	m := newManagement(t)
@@ -83,8 +83,8 @@ func TestServicesOfOneTypeAreRelayed(t *testing.T) {
 	await(corev3.HealthStatus_UNHEALTHY)
 }
 
-// TestAServiceThatTheControlPlaneLacks is as it would be without hdsd.
-func TestAServiceThatTheControlPlaneLacks(t *testing.T) {
+// TestServiceThatControlPlaneLacks covers the same error as without hdsd.
+func TestServiceThatControlPlaneLacks(t *testing.T) {
 	t.Parallel()
 	m := newManagement(t)
 	m.come()

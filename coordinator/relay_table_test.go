@@ -11,9 +11,9 @@ import (
 	"hdsd/peer/access"
 )
 
-// TestEachRelayedCallHasItsRole: with a relay, package access has every streaming method
-// that is served, and serves each that only a relay has.
-func TestEachRelayedCallHasItsRole(t *testing.T) {
+// TestRelayedCallsHaveRoles compares the streaming methods of package access with those that hdsd serves with
+// a relay.
+func TestRelayedCallsHaveRoles(t *testing.T) {
 	dir := t.TempDir()
 	text := "grpc: {address: '127.0.0.1:0'}\nhttp: {address: '127.0.0.1:0'}\n" +
 		"relay: {upstream: {api_config_source: {api_type: GRPC, transport_api_version: V3, grpc_services: [{google_grpc: {target_uri: '127.0.0.1:1', stat_prefix: x}}]}}}\n"

@@ -55,8 +55,8 @@ func (c *client) strays(name string) (all []string) {
 	return all
 }
 
-// TestStreamsOfOneNode each get what they ask for, while the control plane is away, too. A
-// gRPC client has a stream for each of its targets, all with one node.
+// TestStreamsOfOneNode covers a gRPC client with a stream for each of its targets, all with one node. Each
+// stream gets its own resources, also while the control plane is away.
 func TestStreamsOfOneNode(t *testing.T) {
 	bothVariants(t, func(t *testing.T, delta bool) {
 		t.Parallel()
@@ -123,9 +123,9 @@ func TestStreamsOfOneNode(t *testing.T) {
 	})
 }
 
-// TestTargetsOfGRPCThroughAnOutage: gRPC's own xDS client has three targets, and a stream for
-// each. While the control plane is away and comes back, no call fails.
-func TestTargetsOfGRPCThroughAnOutage(t *testing.T) {
+// TestGRPCTargetsThroughOutage covers the xDS client of gRPC with three targets, and a stream for each. No
+// call fails during an outage of the control plane and after it.
+func TestGRPCTargetsThroughOutage(t *testing.T) {
 	t.Parallel()
 	names := []string{"a", "b", "c"}
 	m := newManagement(t)

@@ -16,9 +16,9 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// TestTheRelayPutsHealthIntoWhatPasses: a client of the control plane behind hdsd gets
-// what it says, and health that follows the upstream.
-func TestTheRelayPutsHealthIntoWhatPasses(t *testing.T) {
+// TestRelayAddsHealth covers a client behind hdsd: it gets the resources of the control plane, with health
+// that follows the upstream.
+func TestRelayAddsHealth(t *testing.T) {
 	bothVariants(t, func(t *testing.T, delta bool) {
 		t.Parallel()
 		address, status := upstream(t)
@@ -56,9 +56,9 @@ func TestTheRelayPutsHealthIntoWhatPasses(t *testing.T) {
 	})
 }
 
-// TestAClusterThatIsTakenOverGetsItsAssignmentAgain: an Envoy uses a changed cluster only when
-// it has its assignment again, or after initial_fetch_timeout.
-func TestAClusterThatIsTakenOverGetsItsAssignmentAgain(t *testing.T) {
+// TestTakenOverClusterGetsAssignmentAgain covers an Envoy, which uses a changed cluster only after its
+// assignment has come again, or after initial_fetch_timeout.
+func TestTakenOverClusterGetsAssignmentAgain(t *testing.T) {
 	bothVariants(t, func(t *testing.T, delta bool) {
 		t.Parallel()
 		address, _ := upstream(t)
@@ -87,9 +87,8 @@ func TestAClusterThatIsTakenOverGetsItsAssignmentAgain(t *testing.T) {
 	})
 }
 
-// TestTheFirstRelayedAssignmentHasStoredHealth, after a restart and before any checker is
-// back, also for a node that hdsd has never seen.
-func TestTheFirstRelayedAssignmentHasStoredHealth(t *testing.T) {
+// TestFirstRelayedAssignmentHasStoredHealth covers a restart before any checker returns, also for a new node.
+func TestFirstRelayedAssignmentHasStoredHealth(t *testing.T) {
 	bothVariants(t, func(t *testing.T, delta bool) {
 		t.Parallel()
 		address, status := upstream(t)
@@ -140,9 +139,9 @@ func (c *client) hasStoredHealth() {
 	}
 }
 
-// TestTheControlPlaneHearsItsClients: acknowledgements and refusals of what it sent, with
-// their text and under its nonces and versions, and nothing of what hdsd sent.
-func TestTheControlPlaneHearsItsClients(t *testing.T) {
+// TestControlPlaneGetsACKs covers ACKs and NACKs of resources of the control plane, with their text, nonces
+// and versions. ACKs for responses of hdsd do not pass.
+func TestControlPlaneGetsACKs(t *testing.T) {
 	bothVariants(t, func(t *testing.T, delta bool) {
 		t.Parallel()
 		address, status := upstream(t)
@@ -215,8 +214,8 @@ func TestTheControlPlaneHearsItsClients(t *testing.T) {
 	})
 }
 
-// TestWithoutHealthEverythingPassesAsItCame, and the switch is live.
-func TestWithoutHealthEverythingPassesAsItCame(t *testing.T) {
+// TestRelayWithoutHealth covers unchanged responses, and a reload of the setting.
+func TestRelayWithoutHealth(t *testing.T) {
 	bothVariants(t, func(t *testing.T, delta bool) {
 		t.Parallel()
 		address, status := upstream(t)
@@ -254,8 +253,8 @@ func TestWithoutHealthEverythingPassesAsItCame(t *testing.T) {
 	})
 }
 
-// TestAClusterThatListsItsEndpoints has health in the list, and no health checks.
-func TestAClusterThatListsItsEndpoints(t *testing.T) {
+// TestRelayedStaticCluster covers health within the cluster, and the removal of its health checks.
+func TestRelayedStaticCluster(t *testing.T) {
 	bothVariants(t, func(t *testing.T, delta bool) {
 		t.Parallel()
 		address, status := upstream(t)

@@ -14,9 +14,9 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// TestVersionsOfAClusterInTheWholeProcess: each has the endpoints of its data planes, in answers and
-// in the files of data_planes.eds_directory.
-func TestVersionsOfAClusterInTheWholeProcess(t *testing.T) {
+// TestVersionsOfCluster covers that each version has the endpoints of its data planes, in queries and in the
+// files of data_planes.eds_directory.
+func TestVersionsOfCluster(t *testing.T) {
 	bothVariants(t, func(t *testing.T, delta bool) {
 		t.Parallel()
 		first, _ := upstream(t)

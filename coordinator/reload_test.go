@@ -82,7 +82,7 @@ func (s *shelf) move(names ...string) {
 // clusters are the names of those that the core has now.
 func (s *shelf) clusters() (names []string) {
 	s.t.Helper()
-	if err := s.core.look(s.t.Context(), func() { names = slices.Clone(s.core.Rulings.Names()) }); err != nil {
+	if err := s.core.inspect(s.t.Context(), func() { names = slices.Clone(s.core.Rulings.Names()) }); err != nil {
 		s.t.Fatal(err)
 	}
 	return names
@@ -103,9 +103,8 @@ func (s *shelf) eventually(names ...string) {
 	}
 }
 
-// TestAReloadTakesNothingOverThatNeedsARestart: what is derived from such a
-// field stays, too.
-func TestAReloadTakesNothingOverThatNeedsARestart(t *testing.T) {
+// TestReloadIgnoresFieldsOfRestart covers the values that hdsd derives from such a field.
+func TestReloadIgnoresFieldsOfRestart(t *testing.T) {
 	s := newShelf(t, "a")
 	next := s.configured("clusters.yaml")
 	next.Reporting.Interval = durationpb.New(time.Minute)
@@ -115,7 +114,7 @@ func TestAReloadTakesNothingOverThatNeedsARestart(t *testing.T) {
 		t.Errorf("Reload: %v, %v", restart, err)
 	}
 	var trust, want aggregate.BeliefLimits
-	if err := s.core.look(t.Context(), func() {
+	if err := s.core.inspect(t.Context(), func() {
 		trust = s.core.Rules.For(&source.Cluster{Name: "a"}).Rule.Limits
 		want = catalog.WithDefaults(trust, s.core.Timing.Report)
 	}); err != nil {

@@ -83,11 +83,11 @@ func (p *logbook) replay(file []byte) {
 	p.start(nil)
 	made := map[uint64]*specifier.Specifier{}
 	p.made = func(s *specifier.Specifier) { made[s.Serial] = s }
-	r.Specifier = func(_ string, serial uint64) *specifier.Specifier { return made[serial] }
+	r.FindSpecifier = func(_ string, serial uint64) *specifier.Specifier { return made[serial] }
 	for {
 		e, err := r.Next()
-		if err != nil || len(e.Differs) > 0 {
-			p.t.Fatal(err, e.Differs)
+		if err != nil || len(e.Differing) > 0 {
+			p.t.Fatal(err, e.Differing)
 		}
 		if e.Event == nil {
 			return
@@ -222,9 +222,9 @@ func (p *logbook) SaveGivenBack(changed map[string]bool) {
 	p.lab.SaveGivenBack(changed)
 }
 
-// TestARunReplaysExactly: what a recording says leads another core to do the same, in the same order. Some
-// begin with what an earlier run has stored.
-func TestARunReplaysExactly(t *testing.T) {
+// TestReplayIsExact covers that the events of a recording lead another core to the same effects in the same
+// order. Some runs begin with the state of an earlier run.
+func TestReplayIsExact(t *testing.T) {
 	for seed := range uint64(60) {
 		first, second, random := newLogbook(t, seed), newLogbook(t, seed), rand.New(rand.NewPCG(seed, 0))
 		if seed%4 == 3 {
@@ -251,7 +251,7 @@ func TestARunReplaysExactly(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		result, err := recording.Replay(r, func(*recording.Entry, machine.Effect) {})
+		result, err := recording.Replay(r, func(*recording.Entry, machine.Effect) error { return nil })
 		if err != nil || result.Difference != "" || result.Decisions == 0 {
 			t.Fatalf("seed %d: %+v, %v", seed, result, err)
 		}

@@ -135,8 +135,8 @@ func patientStart(text string) string {
 	return strings.Replace(text, "settle: 0.05s", "settle: 5s", 1)
 }
 
-// TestNamesAreResolvedAndChecked: a STRICT_DNS cluster becomes an EDS cluster of its
-// addresses, follows DNS, stays while DNS fails, and over a restart.
+// TestNamesAreResolvedAndChecked covers a STRICT_DNS cluster: it becomes an EDS cluster of its addresses,
+// follows DNS, and stays during a failure of DNS and over a restart.
 func TestNamesAreResolvedAndChecked(t *testing.T) {
 	t.Parallel()
 	port, servers := upstreamsOnOnePort(t, "127.0.0.2", "127.0.0.3")
@@ -185,9 +185,9 @@ func TestNamesAreResolvedAndChecked(t *testing.T) {
 	is("EDS a web.test=127.0.0.3:HEALTHY web.test=127.0.0.8:UNHEALTHY")
 }
 
-// TestAddressesInTurnKeepTheirVerdicts: where DNS gives one address of five at a time, all that
-// are healthy stay, and the dead one gets no traffic, each time it comes.
-func TestAddressesInTurnKeepTheirVerdicts(t *testing.T) {
+// TestAlternatingAddressesKeepVerdicts covers DNS with one of five addresses in each answer: healthy
+// endpoints stay, and the dead one gets no traffic.
+func TestAlternatingAddressesKeepVerdicts(t *testing.T) {
 	t.Parallel()
 	const dead = "127.0.0.9"
 	living := []string{"127.0.0.2", "127.0.0.3", "127.0.0.4", "127.0.0.5"}

@@ -4,18 +4,17 @@ import (
 	"hdsd/store"
 )
 
-// readState reads what is stored while a start does something else. The returned function waits for
-// the result.
-func readState(from *store.Store) func() (store.State, error) {
-	read := make(chan struct{})
+// readState reads the stored state in the background. The returned function waits for the result.
+func readState(s *store.Store) func() (store.State, error) {
+	done := make(chan struct{})
 	var state store.State
 	var err error
 	go func() {
-		defer close(read)
-		state, err = from.State()
+		defer close(done)
+		state, err = s.State()
 	}()
 	return func() (store.State, error) {
-		<-read
+		<-done
 		return state, err
 	}
 }

@@ -7,8 +7,7 @@ import (
 	"hdsd/internal/origin"
 )
 
-// routes is a mux that knows its patterns: a test holds that access has a role for
-// each.
+// routes is a mux that knows its patterns. A test checks that access has a role for each pattern.
 type routes struct {
 	*http.ServeMux
 	patterns []string
@@ -25,9 +24,9 @@ func (r *routes) HandleFunc(pattern string, handle func(http.ResponseWriter, *ht
 	r.Handle(pattern, http.HandlerFunc(handle))
 }
 
-// only passes on what a pattern names: GET or HEAD of exactly its path. It answers 404 to all
-// else, whatever a mux would say of other methods and spellings.
-func (r *routes) only(next http.Handler) http.Handler {
+// restrict passes on GET and HEAD requests for the exact path of a pattern. It answers all others with 404,
+// including methods and spellings that a mux treats otherwise.
+func (r *routes) restrict(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		reads := request.Method == http.MethodGet || request.Method == http.MethodHead
 		if !reads || !slices.Contains(r.patterns, "GET "+request.URL.Path) {

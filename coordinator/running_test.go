@@ -225,7 +225,7 @@ func static(name string, addresses ...string) string {
 	return b.String()
 }
 
-func TestFromStartToStop(t *testing.T) {
+func TestStartToStop(t *testing.T) {
 	t.Parallel()
 	address, status := upstream(t)
 	s := newSite(t, t.TempDir(), quick, static("web", address))
@@ -274,7 +274,7 @@ func TestFromStartToStop(t *testing.T) {
 	}
 }
 
-func TestReloadTakesWhatItCan(t *testing.T) {
+func TestReload(t *testing.T) {
 	t.Parallel()
 	address, _ := upstream(t)
 	dir := t.TempDir()

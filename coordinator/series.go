@@ -11,20 +11,19 @@ import (
 	"hdsd/source"
 )
 
-// series are the metrics of single clusters. It implements prometheus.Collector. The versions of a
-// cluster add up.
+// series implements prometheus.Collector for the metrics of single clusters. It adds up the versions of a cluster.
 type series struct {
-	outside func(own string) string // the name that everybody else has for a cluster. Set once
+	outside func(own string) string // returns the outside name of a cluster; set once
 
-	mu      sync.Mutex
-	most    int
-	counts  map[string]seriesCount // by hdsd's own name
-	leftOut map[string]struct{}    // clusters that there was no room for
+	mu          sync.Mutex
+	maxClusters int
+	counts      map[string]seriesCount // by own name
+	leftOut     map[string]struct{}    // clusters beyond maxClusters
 }
 
-// seriesCount is how a version of a cluster is.
+// seriesCount holds the counts of a version of a cluster.
 type seriesCount struct {
-	cluster string
+	cluster string // outside name
 	tally.ClusterCount
 }
 
@@ -42,11 +41,11 @@ var (
 	seriesLeftOut    = prometheus.NewDesc("hdsd_clusters_without_series", "Clusters of metrics.cluster_name_globs beyond metrics.max_clusters.", nil, nil)
 )
 
-// follow takes which clusters to show, and shows none of those before.
+// follow sets the clusters to show, and removes the previous ones. The result reports whether to show a cluster.
 func (s *series) follow(m *configv1.Metrics) (follows func(string) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.most = int(m.GetMaxClusters())
+	s.maxClusters = int(m.GetMaxClusters())
 	clear(s.counts)
 	clear(s.leftOut)
 	globs := m.GetClusterNameGlobs()
@@ -63,20 +62,20 @@ func (s *series) follow(m *configv1.Metrics) (follows func(string) bool) {
 	}
 }
 
-// set shows how clusters are now. Without endpoints they are shown no more.
-func (s *series) set(all []tally.ClusterCount) {
-	if len(all) == 0 {
+// set sets the counts of clusters. It removes clusters without endpoints.
+func (s *series) set(counts []tally.ClusterCount) {
+	if len(counts) == 0 {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, c := range all {
+	for _, c := range counts {
 		_, shown := s.counts[c.Name]
 		switch {
 		case c.Endpoints == 0:
 			delete(s.counts, c.Name)
 			delete(s.leftOut, c.Name)
-		case shown || len(s.counts) < s.most:
+		case shown || len(s.counts) < s.maxClusters:
 			s.counts[c.Name] = seriesCount{s.outside(c.Name), c}
 			delete(s.leftOut, c.Name)
 		default:
@@ -86,18 +85,18 @@ func (s *series) set(all []tally.ClusterCount) {
 }
 
 // Describe implements prometheus.Collector.
-func (s *series) Describe(to chan<- *prometheus.Desc) {
-	for _, each := range []*prometheus.Desc{seriesEndpoints, seriesDown, seriesUnobserved, seriesLeftOut} {
-		to <- each
+func (s *series) Describe(descs chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{seriesEndpoints, seriesDown, seriesUnobserved, seriesLeftOut} {
+		descs <- d
 	}
 }
 
 // Collect implements prometheus.Collector.
-func (s *series) Collect(to chan<- prometheus.Metric) {
+func (s *series) Collect(metrics chan<- prometheus.Metric) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	show := func(desc *prometheus.Desc, value int, labels ...string) {
-		to <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, float64(value), labels...)
+		metrics <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, float64(value), labels...)
 	}
 	sums := map[string]tally.ClusterCount{}
 	for _, c := range s.counts {

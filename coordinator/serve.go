@@ -35,22 +35,22 @@ import (
 )
 
 const (
-	headerTimeout  = 10 * time.Second // for a client to send the headers, and again for the body
-	answerTimeout  = 2 * time.Minute  // for a client to read a response
+	headerTimeout  = 10 * time.Second // for headers, and again for the body
+	answerTimeout  = 2 * time.Minute  // for the client to read a response
 	idleTimeout    = 2 * time.Minute  // between two requests on a connection
-	drainTimeout   = 3 * time.Second  // for open calls when hdsd stops
+	drainTimeout   = 3 * time.Second  // for open calls at the stop
 	maxHeaderBytes = 64 << 10
 )
 
-// servers are the gRPC and the HTTP server with their listeners.
+// servers holds the gRPC and HTTP servers with their listeners.
 type servers struct {
 	grpc           *grpc.Server
 	grpcListener   net.Listener
 	health         *health.Server
 	http           *http.Server
 	httpListener   net.Listener
-	watched        []*watched   // the two above
-	probes         *http.Server // nil without probes.address
+	watched        []*watchedListener // of grpcListener and httpListener
+	probes         *http.Server       // nil without probes.address
 	probesListener net.Listener
 	admin          *admin // nil without admin.address
 	calls          *calls
@@ -61,8 +61,8 @@ type servers struct {
 	queries        *api.Service
 }
 
-// listen binds both addresses, before anything else happens: one may be in use. It
-// serves nothing yet.
+// listen binds the addresses. It comes before the rest of the start, since an address may be in use. It serves
+// nothing.
 func listen(c *configv1.Config, log zerolog.Logger, counters *calls, g *guard.Guard, b *bounds) (*servers, error) {
 	s := &servers{health: health.NewServer(), calls: counters, guard: g, bounds: b}
 	var err error
@@ -92,18 +92,18 @@ func listen(c *configv1.Config, log zerolog.Logger, counters *calls, g *guard.Gu
 	return s, nil
 }
 
-// secure makes the servers, with TLS if the configuration has it.
+// secure makes the servers, with TLS according to the configuration.
 func (s *servers) secure(c *configv1.Config, log zerolog.Logger) error {
-	watch := func(name string, on net.Listener, from *configv1.Listener, protocols ...string) (*watched, error) {
-		w, err := s.calls.watch(name, on, c.GetLimits(), from, protocols...)
+	watch := func(name string, listener net.Listener, conf *configv1.Listener, protocols ...string) (*watchedListener, error) {
+		w, err := s.calls.watch(name, listener, c.GetLimits(), conf, protocols...)
 		s.watched = append(s.watched, w)
 		return w, err
 	}
-	forGRPC, err := watch("grpc", s.grpcListener, c.GetGrpc(), "h2")
+	grpcListener, err := watch("grpc", s.grpcListener, c.GetGrpc(), "h2")
 	if err != nil {
 		return err
 	}
-	forHTTP, err := watch("http", s.httpListener, c.GetHttp())
+	httpListener, err := watch("http", s.httpListener, c.GetHttp())
 	if err != nil {
 		return err
 	}
@@ -111,20 +111,20 @@ func (s *servers) secure(c *configv1.Config, log zerolog.Logger) error {
 	options := append(append(s.calls.unserved.options(), hds.ServerOptions(hds.Options{
 		MaxMessageBytes: int(c.GetLimits().GetMaxMessageBytes()), MoveAfter: limit.SoftAge(c.GetGrpc().GetMaxConnectionAge().AsDuration()),
 	})...), grpc.MaxConcurrentStreams(c.GetLimits().GetMaxStreamsPerConnection()), grpc.MaxHeaderListSize(maxHeaderBytes))
-	secured := insecure.NewCredentials()
-	if s.grpcListener = forGRPC; forGRPC.tls != nil {
-		secured = credentials.NewTLS(forGRPC.tls.Config())
+	creds := insecure.NewCredentials()
+	if s.grpcListener = grpcListener; grpcListener.tls != nil {
+		creds = credentials.NewTLS(grpcListener.tls.Config())
 	}
-	secured = newHandshakes(secured, forGRPC.tls != nil, log, s.bounds.to)
-	options = append(append(options, s.bounds.bytes.ServerOptions(secured)...), grpc.ChainUnaryInterceptor(api.Delivered(inflight.After, inflight.End)))
+	creds = newHandshakes(creds, grpcListener.tls != nil, log, s.bounds.registerer)
+	options = append(append(options, s.bounds.bytes.ServerOptions(creds)...), grpc.ChainUnaryInterceptor(api.Delivered(inflight.After, inflight.End)))
 	options = append(append(options, s.calls.options()...), s.guard.ServerOptions(mutual(c.GetGrpc()))...)
 	options = append(options, s.bounds.requests.options()...)
-	options = append(options, grpc.ChainStreamInterceptor(s.bounds.streams.intercept)) // by the caller that the guard knows
+	options = append(options, grpc.ChainStreamInterceptor(s.bounds.streams.intercept)) // after the guard, which knows the caller
 	s.grpc = grpc.NewServer(options...)
 	newHTTP := func() *http.Server {
 		return &http.Server{
 			ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes, ConnContext: inContext,
-			ErrorLog: stdlog.New(errorLog{log}, "", 0), DisableGeneralOptionsHandler: true, // OPTIONS * is a request as any other
+			ErrorLog: stdlog.New(errorLog{log}, "", 0), DisableGeneralOptionsHandler: true, // OPTIONS * is like any other request
 		}
 	}
 	if s.http = newHTTP(); s.probesListener != nil {
@@ -133,8 +133,8 @@ func (s *servers) secure(c *configv1.Config, log zerolog.Logger) error {
 	if s.admin != nil {
 		s.admin.server, s.admin.listener = newHTTP(), limit.Listen(s.admin.listener, s.calls.listenerOptions(c.GetLimits()))
 	}
-	if s.httpListener = forHTTP; forHTTP.tls != nil {
-		s.httpListener = tls.NewListener(forHTTP, forHTTP.tls.Config())
+	if s.httpListener = httpListener; httpListener.tls != nil {
+		s.httpListener = tls.NewListener(httpListener, httpListener.tls.Config())
 	}
 	return nil
 }
@@ -173,7 +173,7 @@ func (c *Coordinator) register() error {
 	}
 	mux, counted := &routes{ServeMux: http.NewServeMux()}, c.servers.calls.counted
 	c.servers.routes = mux
-	mux.Handle("/v1/", counted("/v1/", shallow(operators.Mark(rest))))
+	mux.Handle("/v1/", counted("/v1/", shrinkBuffers(operators.Mark(rest))))
 	mux.Handle(api.FreezePath, counted("/v1/", operators.Mark(changes)))
 	mux.Handle(api.OverridesPath, counted("/v1/", operators.Mark(changes)))
 	mux.Handle(api.TrustPath, counted("/v1/", operators.Mark(changes)))
@@ -194,15 +194,15 @@ func (c *Coordinator) register() error {
 		return err
 	}
 	c.serveProbes(mux)
-	c.servers.http.Handler = timed(moving(patiently(c.guarded(c.servers.guard.Handler(mutual(c.started.GetHttp()), mux)))))
+	c.servers.http.Handler = limitTime(closeOld(drainRefused(c.guarded(c.servers.guard.Handler(mutual(c.started.GetHttp()), mux)))))
 	if c.servers.probes != nil {
 		probes := &routes{ServeMux: http.NewServeMux()}
 		c.serveProbes(probes)
-		c.servers.probes.Handler = timed(patiently(probes.only(c.guarded(probes))))
+		c.servers.probes.Handler = limitTime(drainRefused(probes.restrict(c.guarded(probes))))
 	}
 	if a := c.servers.admin; a != nil {
-		a.server.Handler = timed(patiently(c.guarded(c.servers.guard.Handler(false, a.handler()))))
-		c.core.took = a.took
+		a.server.Handler = limitTime(drainRefused(c.guarded(c.servers.guard.Handler(false, a.handler()))))
+		c.core.onStep = a.observeStep
 	}
 	return nil
 }
@@ -212,14 +212,14 @@ func (c *Coordinator) servePage(mux *routes) error {
 	files, err := page.Handler()
 	for _, path := range page.Paths() {
 		if path == "/" {
-			path = "/{$}" // and nothing below it
+			path = "/{$}" // no path below
 		}
 		mux.Handle("GET "+path, c.servers.calls.counted("page", files))
 	}
 	return err
 }
 
-// serveProbes registers what says how hdsd itself is.
+// serveProbes registers the metrics and the health of hdsd itself.
 func (c *Coordinator) serveProbes(mux *routes) {
 	counted := c.servers.calls.counted
 	mux.Handle("GET /metrics", counted("/metrics", promhttp.HandlerFor(c.registry, promhttp.HandlerOpts{})))
@@ -227,19 +227,19 @@ func (c *Coordinator) serveProbes(mux *routes) {
 	mux.HandleFunc("GET /readyz", c.serveReady)
 }
 
-// serve runs the servers until they are stopped. It calls failed if one ends by itself.
+// serve runs the servers until stop. It calls failed when a server ends by itself.
 func (s *servers) serve(failed func(error)) (wait func()) {
 	ctx, cancel := context.WithCancel(context.Background())
-	var looking sync.WaitGroup
-	looking.Go(func() { s.look(ctx) })
+	var watching sync.WaitGroup
+	watching.Go(func() { s.watchListeners(ctx) })
 	var serving sync.WaitGroup
 	serving.Go(func() {
 		if err := s.grpc.Serve(s.grpcListener); err != nil && !errors.Is(err, grpc.ErrServerStopped) {
 			failed(fmt.Errorf("serving gRPC: %w", err))
 		}
 	})
-	serveHTTP := func(server *http.Server, on net.Listener) {
-		if err := server.Serve(on); err != nil && !errors.Is(err, http.ErrServerClosed) {
+	serveHTTP := func(server *http.Server, listener net.Listener) {
+		if err := server.Serve(listener); err != nil && !errors.Is(err, http.ErrServerClosed) {
 			failed(fmt.Errorf("serving HTTP: %w", err))
 		}
 	}
@@ -251,10 +251,10 @@ func (s *servers) serve(failed func(error)) (wait func()) {
 		s.admin.start()
 		serving.Go(func() { serveHTTP(s.admin.server, s.admin.listener) })
 	}
-	return func() { serving.Wait(); cancel(); looking.Wait() }
+	return func() { serving.Wait(); cancel(); watching.Wait() }
 }
 
-// stop waits a bounded time for open calls to end.
+// stop stops the servers. It waits for open calls for at most drainTimeout.
 func (s *servers) stop() {
 	ctx, cancel := context.WithTimeout(context.Background(), drainTimeout)
 	defer cancel()
@@ -267,7 +267,7 @@ func (s *servers) stop() {
 		s.http.Close()
 	}
 	if s.probes != nil {
-		s.probes.Close() // probes see the end of a stop, not of a process
+		s.probes.Close() // probes work until the end of a stop
 	}
 	if s.admin != nil {
 		s.admin.stop()
@@ -280,7 +280,7 @@ func (s *servers) stop() {
 	}
 }
 
-// close closes servers that never served.
+// close closes servers that have not served.
 func (s *servers) close() {
 	if s.grpc != nil {
 		s.grpc.Stop()

@@ -20,9 +20,8 @@ import (
 	"hdsd/publish"
 )
 
-// TestAStopWaitsForCallsAWhile has calls under way that last longer than a stop
-// may, in virtual time.
-func TestAStopWaitsForCallsAWhile(t *testing.T) {
+// TestStopWaitsForCalls covers calls that last longer than a stop may, in virtual time.
+func TestStopWaitsForCalls(t *testing.T) {
 	const long = time.Minute
 	for name, test := range map[string]struct {
 		begin func(t *testing.T, s *servers)

@@ -15,8 +15,8 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// TestTheServicesOfEveryGRPCServer asks what tools ask of any gRPC server.
-func TestTheServicesOfEveryGRPCServer(t *testing.T) {
+// TestCommonGRPCServices covers the services that tools expect of any gRPC server.
+func TestCommonGRPCServices(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, t.TempDir(), quick, static("web", "127.0.0.1:1"))
 	s.ready()

@@ -79,7 +79,7 @@ const (
 	never  = health.Unknown
 )
 
-func TestShadowedClusterIsRecordedButNotPublished(t *testing.T) {
+func TestShadowedClusterIsRecordedOnly(t *testing.T) {
 	l := newLab(t)
 	l.rules.Policies = []*configv1.Policy{shadowing("pay", configv1.Mode_SHADOW)}
 	l.serve(web("web", a1), saying(web("pay", a2), corev3.HealthStatus_DRAINING))
@@ -113,8 +113,8 @@ func TestShadowedClusterIsRecordedButNotPublished(t *testing.T) {
 	}
 }
 
-// TestShadowedCountsOnlyCheckedClusters since other clusters have no verdicts to withhold.
-func TestShadowedCountsOnlyCheckedClusters(t *testing.T) {
+// TestShadowedCountsCheckedClusters covers clusters without checks, which have no verdicts to withhold.
+func TestShadowedCountsCheckedClusters(t *testing.T) {
 	l := newLab(t)
 	l.rules.Mode = configv1.Mode_SHADOW
 	plain := web("plain", a2)
@@ -131,7 +131,7 @@ func TestShadowedCountsOnlyCheckedClusters(t *testing.T) {
 	}
 }
 
-func TestSharedServiceNameCountsOnlyPublishedClusters(t *testing.T) {
+func TestSharedServiceNameCountsPublishedClusters(t *testing.T) {
 	shared := func(name string) *sourceCluster {
 		k := withPath(name, "/"+name, a1)
 		k.ServiceName = "shared"
@@ -154,8 +154,8 @@ func TestSharedServiceNameCountsOnlyPublishedClusters(t *testing.T) {
 	l.wantTold("two", a1, up, down, "shadow: cluster one, which has the same service name, has it UNHEALTHY")
 }
 
-// TestOriginalClusterOmitsRejectedEndpoints publishes a cluster as its source gave it, apart from
-// endpoints that no Envoy would take.
+// TestOriginalClusterOmitsRejectedEndpoints covers a cluster in the form of its source, without the endpoints
+// that no Envoy takes.
 func TestOriginalClusterOmitsRejectedEndpoints(t *testing.T) {
 	for _, checked := range []bool{true, false} {
 		l := newLab(t)

@@ -49,7 +49,7 @@ func spoil(c *healthv3.ClusterHealthCheck) {
 
 const envoyPatience = 60 * time.Second
 
-func TestARealEnvoyThatRejectsItsFirstSpecifier(t *testing.T) {
+func TestEnvoyRejectsFirstSpecifier(t *testing.T) {
 	up, err := upstream.Start(t.Context(), upstream.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -80,7 +80,7 @@ func TestARealEnvoyThatRejectsItsFirstSpecifier(t *testing.T) {
 	envoy.Eventually(t, envoyPatience, "a verdict", healthy)
 	envoy.Eventually(t, envoyPatience, "the cluster to be tried", func() bool {
 		trials := 1
-		return c.core.look(t.Context(), func() { trials = c.core.Rollout.Trials() }) == nil && trials == 0
+		return c.core.inspect(t.Context(), func() { trials = c.core.Rollout.Trials() }) == nil && trials == 0
 	})
 
 	victim := start("envoy-2")
@@ -109,7 +109,7 @@ type spoiled struct{ *Coordinator }
 
 // setVictim chooses whom to spoil.
 func (s spoiled) setVictim(id string) {
-	_ = s.core.look(context.Background(), func() { s.core.hds = spoiler{s.hds, id} })
+	_ = s.core.inspect(context.Background(), func() { s.core.hds = spoiler{s.hds, id} })
 }
 
 func newSpoiled(t *testing.T, address, victim string) spoiled {

@@ -60,7 +60,7 @@ func (l *lab) wantReportedBy(count int, addresses []string) {
 	}
 }
 
-func TestEndpointsOfASilentCheckerMove(t *testing.T) {
+func TestEndpointsOfSilentCheckerMove(t *testing.T) {
 	l, addresses := fleetOf(t, 5, 30)
 	before := len(l.transitions)
 	l.newcomer("xa")
@@ -95,7 +95,7 @@ func TestEndpointsOfASilentCheckerMove(t *testing.T) {
 	}
 }
 
-func TestAnEndpointLeftToSilentCheckersGetsSubstitutesSoon(t *testing.T) {
+func TestEndpointOfSilentCheckersGetsSubstitutes(t *testing.T) {
 	l, addresses := fleetOf(t, 8, 20)
 	pair := l.checking(addresses[0])[:2]
 	for _, id := range pair {
@@ -116,7 +116,7 @@ func TestAnEndpointLeftToSilentCheckersGetsSubstitutesSoon(t *testing.T) {
 	}
 }
 
-func TestASilentCheckerThatReportsJoinsAgain(t *testing.T) {
+func TestSilentCheckerReportsAgain(t *testing.T) {
 	for _, wait := range []time.Duration{report, 10 * grace} { // with its seat, and without
 		l, addresses := fleetOf(t, 5, 30)
 		l.newcomer("xa")
@@ -140,7 +140,7 @@ func TestASilentCheckerThatReportsJoinsAgain(t *testing.T) {
 	}
 }
 
-func TestASilentCheckerThatReconnectsGetsWork(t *testing.T) {
+func TestSilentCheckerReconnects(t *testing.T) {
 	l, _ := fleetOf(t, 5, 30)
 	l.newcomer("xa")
 	l.pass(10 * grace)
@@ -160,8 +160,8 @@ func TestASilentCheckerThatReconnectsGetsWork(t *testing.T) {
 	}
 }
 
-// TestTheHistoryHasSilentCheckers: when a checker falls silent, why, and when it reports again.
-func TestTheHistoryHasSilentCheckers(t *testing.T) {
+// TestHistoryHasSilentCheckers covers the time and the reason of a silence, and its end.
+func TestHistoryHasSilentCheckers(t *testing.T) {
 	l, _ := fleetOf(t, 5, 30)
 	told := l.conditions()
 	l.newcomer("xa") // rejects its specifier
@@ -236,9 +236,9 @@ func TestSeatsAreKeptWhileMostAreSilent(t *testing.T) {
 	}
 }
 
-// TestMostAreLostForAMinute: nothing false is published, the rest keep what they have, and
-// half a minute later all is as before. Whether they are cut off or hang makes no difference.
-func TestMostAreLostForAMinute(t *testing.T) {
+// TestMostAreLostForMinute covers checkers that are cut off, and checkers that hang: hdsd publishes no false
+// health, the other checkers keep their endpoints, and the plan returns half a minute later.
+func TestMostAreLostForMinute(t *testing.T) {
 	for _, how := range []string{"lost", "hanging"} {
 		t.Run(how, func(t *testing.T) {
 			l, addresses := fleetOf(t, 20, 200)
@@ -295,7 +295,7 @@ func TestSilenceMovesNothingWhileSettling(t *testing.T) {
 	l.wantReportedBy(3, []string{one})
 }
 
-func TestIdleCheckersTakeOverFromASilentOne(t *testing.T) {
+func TestIdleCheckersTakeOver(t *testing.T) {
 	l := newLab(t)
 	l.rules.Assignment.Redundancy = 1
 	l.serve(web("web", one))
@@ -312,9 +312,9 @@ func TestIdleCheckersTakeOverFromASilentOne(t *testing.T) {
 	l.wantPublished("web", one, 2)
 }
 
-// TestCheckersGivenUpDoNotHoldTheNextSilentOne: a silent checker without
-// endpoints does not keep those of the next one unreported.
-func TestCheckersGivenUpDoNotHoldTheNextSilentOne(t *testing.T) {
+// TestGivenUpCheckersDoNotHoldNextSilent covers a silent checker without endpoints: the endpoints of the next
+// silent checker still move.
+func TestGivenUpCheckersDoNotHoldNextSilent(t *testing.T) {
 	l, addresses := fleetOf(t, 5, 30)
 	for _, id := range []string{"c0a", "c1b"} {
 		l.lose(id)

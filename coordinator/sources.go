@@ -13,9 +13,9 @@ import (
 
 // Sources implements api.Controller.
 func (c *control) Sources() []api.Source {
-	all := c.feed.Sources()
-	shown := make([]api.Source, len(all))
-	for i, s := range all {
+	states := c.feed.Sources()
+	shown := make([]api.Source, len(states))
+	for i, s := range states {
 		shown[i] = shownSource(s)
 	}
 	return shown
@@ -23,13 +23,13 @@ func (c *control) Sources() []api.Source {
 
 // AcceptSource implements api.Controller.
 func (c *control) AcceptSource(ctx context.Context, a api.SourceAcceptance) (api.Held, api.Source, error) {
-	was, is, err := c.feed.Accept(a.Source, a.Since, a.Revision)
+	held, state, err := c.feed.Accept(a.Source, a.Since, a.Revision)
 	if err != nil {
 		return api.Held{}, api.Source{}, err
 	}
-	before, after := shownHeld(&was), shownSource(is)
+	before, after := shownHeld(&held), shownSource(state)
 	err = c.carryOut(ctx, "what the source takes away is accepted, but the audit does not have it", nil, func(now time.Time) error {
-		c.record(ctx, now, store.AuditEntry{
+		c.audit(ctx, now, store.AuditEntry{
 			Action: "AcceptSource", Target: a.Source, Author: a.Author, Reason: a.Reason,
 			Before: before.String(), After: api.AmountText(after.Clusters, after.Endpoints),
 		})
@@ -38,10 +38,12 @@ func (c *control) AcceptSource(ctx context.Context, a api.SourceAcceptance) (api
 	return *before, after, err
 }
 
+// shownSource converts the state of a source for clients.
 func shownSource(s feed.SourceState) api.Source {
 	return api.Source{Name: s.Name, Clusters: s.Clusters, Endpoints: s.Endpoints, Held: shownHeld(s.Held), Problem: s.Problem}
 }
 
+// shownHeld converts a held loss of a source for clients; nil stays nil.
 func shownHeld(h *hold.Held) *api.Held {
 	if h == nil {
 		return nil
@@ -51,9 +53,9 @@ func shownHeld(h *hold.Held) *api.Held {
 	}
 }
 
-// heldLines says what is held, a line for each source.
-func heldLines(all []feed.SourceState) (lines []string) {
-	for _, s := range all {
+// heldLines returns a line for each source with a held loss.
+func heldLines(sources []feed.SourceState) (lines []string) {
+	for _, s := range sources {
 		lines = append(lines, fmt.Sprintf("source %s: %s (hdsd source list)", s.Name, shownHeld(s.Held)))
 	}
 	return lines

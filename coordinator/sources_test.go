@@ -67,7 +67,7 @@ func (m *management) saysMany(n int) {
 	m.says(byEDS(names...), assignments...)
 }
 
-// TestShrinkageIsHeld goes through all that a hold does, in each form of the protocol.
+// TestShrinkageIsHeld covers a hold in each form of the protocol.
 func TestShrinkageIsHeld(t *testing.T) {
 	for _, form := range []string{"AGGREGATED_DELTA_GRPC", "AGGREGATED_GRPC"} {
 		t.Run(form, func(t *testing.T) {
@@ -142,8 +142,9 @@ func TestShrinkageIsHeld(t *testing.T) {
 	}
 }
 
-// TestAHoldEndsByItself and a first answer after a start is compared with what was known.
-func TestAHoldEndsByItself(t *testing.T) {
+// TestHoldEndsByItself covers the first answer after a start too, which hdsd compares with the stored
+// clusters.
+func TestHoldEndsByItself(t *testing.T) {
 	t.Parallel()
 	m := newManagement(t)
 	m.saysMany(4)
@@ -160,8 +161,8 @@ func TestAHoldEndsByItself(t *testing.T) {
 	s.wantInUse("mesh", "1/2")
 }
 
-// TestAFileHoldsIfConfigured and does not by itself.
-func TestAFileHoldsIfConfigured(t *testing.T) {
+// TestFileHoldsIfConfigured covers that a file does not hold by default.
+func TestFileHoldsIfConfigured(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	held := strings.Replace(quick, "clusters.yaml}}}", "clusters.yaml}}, hold_shrinkage: {share: 0.2}}", 1)
@@ -179,9 +180,9 @@ func TestAFileHoldsIfConfigured(t *testing.T) {
 	s.wantInUse("local", "1/1")
 }
 
-// TestAnAlternatingServerIsNotFollowed each time: an endpoint that stays becomes healthy
-// and stays so, though the server changes its check and its neighbour to and fro.
-func TestAnAlternatingServerIsNotFollowed(t *testing.T) {
+// TestAlternatingServerIsNotFollowed covers an endpoint whose check and whose neighbour alternate: it becomes
+// healthy, and stays so.
+func TestAlternatingServerIsNotFollowed(t *testing.T) {
 	t.Parallel()
 	address, _ := upstream(t)
 	other, _ := upstream(t)
@@ -218,9 +219,9 @@ func TestAnAlternatingServerIsNotFollowed(t *testing.T) {
 	}
 }
 
-// TestABrokenFileNeedsAttention with what is wrong, where, and what is still in use, until it is
-// put right. Its last valid version is checked. It moves hdsd_sources_broken.
-func TestABrokenFileNeedsAttention(t *testing.T) {
+// TestBrokenFileNeedsAttention covers the problem, its place and the clusters in use, until the file is
+// repaired. hdsd checks the last valid version. The test moves hdsd_sources_broken.
+func TestBrokenFileNeedsAttention(t *testing.T) {
 	t.Parallel()
 	h := newHook(t)
 	address, _ := upstream(t)

@@ -7,14 +7,15 @@ import (
 	"hdsd/store"
 )
 
-// restored is what a start takes over from the database.
-type restored struct{ endpoints, checkers, overrides, trust int }
+// restoredCounts holds the numbers of restored rows.
+type restoredCounts struct{ endpoints, checkers, overrides, trust int }
 
-func restoredFrom(s *store.State) restored {
-	return restored{endpoints: len(s.Current), checkers: len(s.Plan), overrides: len(s.Overrides), trust: len(s.Trust)}
+// countRestored counts the rows of a restored state.
+func countRestored(s *store.State) restoredCounts {
+	return restoredCounts{endpoints: len(s.Current), checkers: len(s.Plan), overrides: len(s.Overrides), trust: len(s.Trust)}
 }
 
-// logStart logs what hdsd begins with.
+// logStart logs the configuration and the restored state at the start.
 func (c *Coordinator) logStart() {
 	var files []string
 	for _, source := range c.started.GetSources() {
@@ -24,9 +25,9 @@ func (c *Coordinator) logStart() {
 	}
 	clusters, endpoints := 0, 0
 	// An error means that the coordinator is stopping.
-	_ = c.core.look(context.Background(), func() { clusters, endpoints = len(c.core.Rulings.Names()), c.core.Rulings.Len() })
+	_ = c.core.inspect(context.Background(), func() { clusters, endpoints = len(c.core.Rulings.Names()), c.core.Rulings.Len() })
 	c.log.Info().Str("event", "started").Str("version", c.ready.version).Str("node_id", c.started.GetNodeId()).Str("data_dir", c.started.GetDataDir()).
 		Strs("files", files).Int("clusters", clusters).Int("endpoints", endpoints).Int("restored_endpoints", c.ready.restored.endpoints).
 		Int("restored_checkers", c.ready.restored.checkers).Int("overrides", c.ready.restored.overrides).Int("judged_checkers", c.ready.restored.trust).
-		Bool("frozen", c.core.publisher.frozen.Load() != nil).Msg("started")
+		Bool("frozen", c.core.publisher.freeze.Load() != nil).Msg("started")
 }

@@ -12,8 +12,8 @@ import (
 	"hdsd/coordinator"
 )
 
-// TestTheStartSaysWhatItBeginsWith, and what it takes over from before.
-func TestTheStartSaysWhatItBeginsWith(t *testing.T) {
+// TestStartIsLogged covers the configuration and the restored state.
+func TestStartIsLogged(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	address, _ := upstream(t)

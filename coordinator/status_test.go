@@ -34,9 +34,9 @@ func attentionOf(s *api.Status) (all []string) {
 	return all
 }
 
-// TestStatusFollowsWhatHappens: all is well, a cluster goes down and comes back, the last
-// checkers are lost and come back.
-func TestStatusFollowsWhatHappens(t *testing.T) {
+// TestStatusFollowsEvents covers a healthy fleet, a cluster that goes down and returns, and the loss and
+// return of the last checkers.
+func TestStatusFollowsEvents(t *testing.T) {
 	l := newLab(t)
 	l.serve(web("api", "10.0.1.1:80"), web("web", "10.0.0.1:80", "10.0.0.2:80"))
 	l.join("c0a", "c1b", "c2c")
@@ -94,15 +94,15 @@ func TestStatusFollowsWhatHappens(t *testing.T) {
 	if s = want("two are back", api.ClusterCounts{OK: 2}); s.Checkers != (api.CheckerCounts{Connected: 2, Lost: 1}) {
 		t.Errorf("two are back: %+v", s.Checkers)
 	}
-	l.pass(machine.LostFor)
+	l.pass(machine.LostExpiry)
 	if s = l.status(); s.Checkers.Lost != 0 {
 		t.Errorf("a day later %d are lost", s.Checkers.Lost)
 	}
 }
 
-// TestClustersWithoutAHealthyEndpoint: a cluster whose endpoints all drain, and one that hdsd may not
-// check, show in the status, the overview, the metrics and the attention.
-func TestClustersWithoutAHealthyEndpoint(t *testing.T) {
+// TestClustersWithoutHealthyEndpoint covers a draining cluster and a cluster that hdsd must not check, in the
+// status, the overview, the metrics and the attention.
+func TestClustersWithoutHealthyEndpoint(t *testing.T) {
 	l := newLab(t)
 	told := l.conditions()
 	l.serve(web("api", "10.0.1.1:80"), web("web", "10.0.0.1:80", "10.0.0.2:80"), aside(web("odd", "10.0.2.1:80")))

@@ -11,19 +11,20 @@ import (
 	"hdsd/peer/limit/inflight"
 )
 
-// streamBounds bound the gRPC streams.
+// streamBounds limits the gRPC streams.
 type streamBounds struct {
 	all    *limit.Pool
-	silent *limit.Pool // on which nothing came yet
+	silent *limit.Pool // streams without a message so far
 }
 
-// Of silentOf streams, silentShare may be such on which nothing came yet: by default
-// 7,000 of 25,000. That is more than a fleet of 6,000 that connects at once.
+// The share silentNumerator/silentDenominator of the streams may be without a message: 7,000 of 25,000 by
+// default. A fleet of 6,000 that connects at once fits in.
 const (
-	silentShare = 7
-	silentOf    = 25
+	silentNumerator   = 7
+	silentDenominator = 25
 )
 
+// streamBounds makes the pools of streams.
 func (b *bounds) streamBounds(l *configv1.Limits) *streamBounds {
 	total := int64(l.GetMaxStreams())
 	return &streamBounds{
@@ -32,12 +33,12 @@ func (b *bounds) streamBounds(l *configv1.Limits) *streamBounds {
 			PerCallerField: "limits.max_streams_per_caller", PerCaller: int64(l.GetMaxStreamsPerCaller()),
 		}),
 		silent: b.pool(limit.Limit{
-			Unit: "streams on which nothing was sent yet", Field: "limits.max_streams", Total: max(1, total*silentShare/silentOf),
+			Unit: "streams on which nothing was sent yet", Field: "limits.max_streams", Total: max(1, total*silentNumerator/silentDenominator),
 		}),
 	}
 }
 
-// intercept counts a stream. If others need its place, its connection ends.
+// intercept takes a place for a stream. If others need the place, the connection of the stream ends.
 func (b *streamBounds) intercept(server any, s grpc.ServerStream, _ *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
 	key, end := peer.FromContext(s.Context()).Key(), func(error) { inflight.End(s.Context()) }
 	place, err := b.all.Take(key, 1, end)
@@ -51,5 +52,5 @@ func (b *streamBounds) intercept(server any, s grpc.ServerStream, _ *grpc.Stream
 	}
 	defer silent.Release()
 	first := sync.OnceFunc(silent.Release)
-	return handle(server, &received{s, func(err error) error { first(); return err }})
+	return handle(server, &observedStream{s, func(err error) error { first(); return err }})
 }

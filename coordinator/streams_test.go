@@ -68,9 +68,9 @@ func (c *crowd) open(identity, address string) (send func()) {
 	return sync.OnceFunc(func() { close(s.first) })
 }
 
-// TestAFleetReachesNoLimit: 5,000 data planes and 1,000 checkers under one certificate
-// have two streams and two connections each, the old ones beside the new.
-func TestAFleetReachesNoLimit(t *testing.T) {
+// TestFleetStaysWithinLimits covers 5,000 data planes and 1,000 checkers under one certificate. Each has two
+// streams and two connections, the old beside the new ones.
+func TestFleetStaysWithinLimits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
 		path := filepath.Join(t.TempDir(), "hdsd.yaml")
@@ -123,7 +123,7 @@ func TestAFleetReachesNoLimit(t *testing.T) {
 	})
 }
 
-func TestStreamsOfACallerAreBounded(t *testing.T) {
+func TestStreamsPerCallerAreLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
 		c := newCrowd(t, &configv1.Limits{MaxStreams: 100, MaxStreamsPerCaller: 10}, &log)
@@ -145,8 +145,8 @@ func TestStreamsOfACallerAreBounded(t *testing.T) {
 	})
 }
 
-// TestStreamsOnWhichNothingCameAreFewer, so that they cannot take all the places.
-func TestStreamsOnWhichNothingCameAreFewer(t *testing.T) {
+// TestSilentStreamsAreLimited covers streams without a message, which cannot take all places.
+func TestSilentStreamsAreLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
 		c := newCrowd(t, &configv1.Limits{MaxStreams: 100, MaxStreamsPerCaller: 100}, &log)

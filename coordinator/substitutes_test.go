@@ -33,9 +33,9 @@ func (l *lab) wantBelieved(addresses []string, believed, others int) {
 	}
 }
 
-// TestADoubtedCheckerIsReplacedEverywhere while it goes on checking, so that hdsd
-// sees when it is right again. Then the plan is as before.
-func TestADoubtedCheckerIsReplacedEverywhere(t *testing.T) {
+// TestDoubtedCheckerGetsSubstitutes covers a doubted checker that continues, so that hdsd notices when it is
+// right again. The plan returns then.
+func TestDoubtedCheckerGetsSubstitutes(t *testing.T) {
 	const doubted = "c1b"
 	for _, how := range []struct {
 		name       string
@@ -74,8 +74,8 @@ func TestADoubtedCheckerIsReplacedEverywhere(t *testing.T) {
 	}
 }
 
-// TestSubstitutesWaitForSettling: after a start no checker is replaced before the others
-// had time to come back.
+// TestSubstitutesWaitForSettling covers a start: hdsd gives no substitutes before the checkers had time to
+// return.
 func TestSubstitutesWaitForSettling(t *testing.T) {
 	l, addresses := fleetOf(t, 8, 60)
 	l.distrust("c1b")

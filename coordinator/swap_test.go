@@ -5,10 +5,9 @@ import (
 	"testing"
 )
 
-// TestAReloadWhileAManagementServerIsAway: after a restart, what the server said
-// before stays in use, whatever is reloaded: the same server, or another one that
-// says nothing either.
-func TestAReloadWhileAManagementServerIsAway(t *testing.T) {
+// TestReloadDuringOutageOfServer covers a restart and a reload with the same server, or with another one that
+// does not answer. The clusters of the server stay in use.
+func TestReloadDuringOutageOfServer(t *testing.T) {
 	t.Parallel()
 	address, _ := upstream(t)
 	other, _ := upstream(t)

@@ -14,15 +14,15 @@ import (
 	"hdsd/store"
 )
 
-// tapeSize is how many pieces of a recording may wait for the disk. They have 64 KiB each, or clusters of a
-// source, which hdsd has in memory anyway.
+// tapeSize limits the pieces of a recording that wait for the disk. A piece has 64 KiB, or clusters that are in
+// memory anyway.
 const tapeSize = 512
 
-// previousTape is added to the name of the recording of the process before this one.
-const previousTape = ".previous"
+// previousSuffix is the suffix of the recording of the previous process.
+const previousSuffix = ".previous"
 
-// tape writes what the core records into a file, on a goroutine of its own. The core never waits for it: if
-// too much waits, the recording ends.
+// tape writes the recording of the core into a file, on a goroutine of its own. The core never waits: if the
+// queue is full, the recording ends.
 type tape struct {
 	log    zerolog.Logger
 	path   string
@@ -30,16 +30,16 @@ type tape struct {
 	file   *os.File
 	writer *recording.Writer
 	pieces chan recording.Piece
-	over   atomic.Bool   // the file takes no more
-	done   chan struct{} // closed when the file is
+	over   atomic.Bool   // the file takes no more pieces
+	done   chan struct{} // closed after the file
 
-	// Of the core's goroutine, until pieces is closed.
-	reason recording.Reason // why the recording ends
+	// Owned by the goroutine of the core, until pieces is closed.
+	reason recording.Reason // of the end
 	closed bool
 }
 
-// newTape begins a recording of a machine that is about to be restored from a state. It returns nil if the
-// configuration asks for none, or if the file cannot be written: that is no reason not to start.
+// newTape begins a recording of a machine before it is restored. It returns nil if the configuration asks for no
+// recording. It also returns nil if the file cannot be written, since hdsd starts without a recording then.
 func newTape(c *configv1.Config, h recording.Header, state *store.State, log zerolog.Logger) (*tape, *recording.Encoder) {
 	t := &tape{
 		log: log, path: c.GetRecording().GetFile(), limit: int64(c.GetRecording().GetMaxBytes()),
@@ -57,32 +57,33 @@ func newTape(c *configv1.Config, h recording.Header, state *store.State, log zer
 	return t, encoder
 }
 
-// begin opens the file, beside that of the process before, and writes the state into it.
+// begin opens the file, and writes the state into it. It keeps the file of the previous process.
 func (t *tape) begin(h *recording.Header, state *store.State) (encoder *recording.Encoder, err error) {
-	if err := os.Rename(t.path, t.path+previousTape); err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err := os.Rename(t.path, t.path+previousSuffix); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err
 	}
 	if t.file, err = os.OpenFile(t.path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600); err != nil {
 		return nil, err
 	}
-	if encoder, t.writer, err = recording.New(t.file, h, state, t.take); err != nil {
+	if encoder, t.writer, err = recording.New(t.file, h, state, t.queue); err != nil {
 		t.file.Close()
 	}
 	return encoder, err
 }
 
+// failed logs the failure of the recording.
 func (t *tape) failed(err error) {
 	t.log.Error().Str("event", "recording_failed").Str("file", t.path).Err(err).Msg("the events of hdsd are not recorded any more")
 }
 
-// ended says that there will be no more in the file, although hdsd goes on.
+// ended logs the end of the recording before the end of hdsd.
 func (t *tape) ended(reason recording.Reason) {
 	t.log.Warn().Str("event", "recording_ended").Str("file", t.path).Str("reason", reason.String()).
 		Msg("the events of hdsd are not recorded any more; a restart begins a new recording")
 }
 
-// take takes a piece, if there is room. It runs on the core's goroutine, and never waits.
-func (t *tape) take(p recording.Piece) bool {
+// queue queues a piece for the file, if there is room. It runs on the goroutine of the core, and never waits.
+func (t *tape) queue(p recording.Piece) bool {
 	if t.closed || t.over.Load() {
 		t.close(recording.Stopped)
 		return false
@@ -96,21 +97,22 @@ func (t *tape) take(p recording.Piece) bool {
 	}
 }
 
-func (t *tape) close(why recording.Reason) {
+// close ends the queue. It keeps the first reason.
+func (t *tape) close(reason recording.Reason) {
 	if !t.closed {
-		t.closed, t.reason = true, why
+		t.closed, t.reason = true, reason
 		close(t.pieces)
 	}
 }
 
-// discard closes a tape of a core that does not run. A nil tape has nothing to close.
+// discard closes the file of a core that does not run. The tape may be nil.
 func (t *tape) discard() {
 	if t != nil {
 		t.file.Close()
 	}
 }
 
-// run writes pieces until the core closes the tape. A nil tape has none.
+// run writes pieces until the core closes the queue. The tape may be nil.
 func (t *tape) run() {
 	if t == nil {
 		return
@@ -135,19 +137,19 @@ func (t *tape) run() {
 	}
 }
 
-// end writes why the recording ends.
-func (t *tape) end(why recording.Reason) {
-	if err := t.writer.End(why); err != nil {
+// end writes the reason of the end.
+func (t *tape) end(reason recording.Reason) {
+	if err := t.writer.End(reason); err != nil {
 		t.failed(err)
-	} else if why != recording.Stopped && why != recording.Panicked {
-		t.ended(why)
+	} else if reason != recording.Stopped && reason != recording.Panicked {
+		t.ended(reason)
 	}
 }
 
-// flushTime is how long a core that ends waits for the file.
+// flushTime is the time for which the core waits for the file at its end.
 const flushTime = 5 * time.Second
 
-// finish writes what the core has recorded, also if that panics. A nil tape does nothing.
+// finish writes the rest of the recording, also after a panic of the core. The tape may be nil.
 func (t *tape) finish(encoder *recording.Encoder) {
 	if t == nil {
 		return
@@ -159,7 +161,7 @@ func (t *tape) finish(encoder *recording.Encoder) {
 	t.close(reason)
 	select {
 	case <-t.done:
-	case <-time.After(flushTime): // the disk does not answer
+	case <-time.After(flushTime): // the disk hangs
 	}
 }
 

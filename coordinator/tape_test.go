@@ -50,7 +50,7 @@ func (l *taped) ended() recording.Result {
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	result, err := recording.Replay(r, func(*recording.Entry, machine.Effect) {})
+	result, err := recording.Replay(r, func(*recording.Entry, machine.Effect) error { return nil })
 	if err != nil || result.Difference != "" {
 		l.t.Fatalf("%+v, %v", result, err)
 	}
@@ -71,9 +71,8 @@ func (l *taped) wantLog(want ...string) {
 	}
 }
 
-// TestARecordingEnds when it is full, when the disk is behind, when hdsd stops, and when that panics. The
-// core goes on in any case.
-func TestARecordingEnds(t *testing.T) {
+// TestRecordingEnds covers a full file, a slow disk, a stop and a panic. The core continues in any case.
+func TestRecordingEnds(t *testing.T) {
 	tick := func(l *taped, n int) {
 		for range n {
 			l.now = l.now.Add(report)
@@ -95,7 +94,7 @@ func TestARecordingEnds(t *testing.T) {
 			begin()
 			tick(l, 10)
 			l.core.observers = append(l.core.observers, broken{})
-			l.core.events <- letter{event: machine.Answered{}}
+			l.core.events <- message{event: machine.Answered{}}
 			stop := make(chan struct{})
 			defer close(stop)
 			defer func() {
@@ -129,8 +128,8 @@ func (broken) observe(_ time.Time, e machine.Effect) {
 	}
 }
 
-// TestARecordingThatCannotBeWritten is no reason not to start, or to stop.
-func TestARecordingThatCannotBeWritten(t *testing.T) {
+// TestUnwritableRecording covers that hdsd starts and stops without the recording.
+func TestUnwritableRecording(t *testing.T) {
 	l := newTaped(t, 1<<30)
 	l.path = filepath.Join(t.TempDir(), "missing", "events.hdsd")
 	l.log.Reset()
@@ -151,8 +150,8 @@ func TestARecordingThatCannotBeWritten(t *testing.T) {
 	l.wantLog("recording_started", "recording_failed")
 }
 
-// TestTheRecordingBeforeIsKept over one start.
-func TestTheRecordingBeforeIsKept(t *testing.T) {
+// TestPreviousRecordingIsKept covers one start.
+func TestPreviousRecordingIsKept(t *testing.T) {
 	l := newTaped(t, 1<<30)
 	l.core.tape.discard()
 	first, err := os.ReadFile(l.path)
@@ -161,13 +160,13 @@ func TestTheRecordingBeforeIsKept(t *testing.T) {
 	}
 	l.start(nil)
 	l.core.tape.discard()
-	if kept, err := os.ReadFile(l.path + previousTape); err != nil || !bytes.Equal(kept, first) {
+	if kept, err := os.ReadFile(l.path + previousSuffix); err != nil || !bytes.Equal(kept, first) {
 		t.Errorf("%d bytes are kept, want %d: %v", len(kept), len(first), err)
 	}
 }
 
-// BenchmarkRecording is what recording costs the core: a report without votes, one with a vote that
-// changes nothing, and a round in which an endpoint goes down or up.
+// BenchmarkRecording measures the cost of a recording for the core: a report without votes, a report with an
+// unchanged vote, and a round in which an endpoint goes down or up.
 func BenchmarkRecording(b *testing.B) {
 	for _, recorded := range []bool{false, true} {
 		l := newTaped(b, 1<<40)

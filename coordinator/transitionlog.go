@@ -8,20 +8,19 @@ import (
 	"hdsd/health"
 )
 
-// maxTransitionsLogged is how many transitions the log shows in a second. It only
-// counts the rest.
+// maxTransitionsLogged limits the logged transitions in a second. A line counts the rest.
 const maxTransitionsLogged = 100
 
 // transitionLog logs a bounded number of transitions.
 type transitionLog struct {
 	log     zerolog.Logger
 	bounded zerolog.Logger
-	outside *outsideNames
+	names   *outsideNames
 	omitted *omitted
-	counted time.Time // when the omitted ones were last logged
+	logged  time.Time // time of the latest line about omitted transitions
 }
 
-// omitted counts the lines above the bound.
+// omitted counts the lines beyond the limit.
 type omitted struct{ count int }
 
 // Sample implements zerolog.Sampler.
@@ -30,28 +29,29 @@ func (o *omitted) Sample(zerolog.Level) bool {
 	return false
 }
 
-func newTransitionLog(log zerolog.Logger, outside *outsideNames) *transitionLog {
+func newTransitionLog(log zerolog.Logger, names *outsideNames) *transitionLog {
 	rest := &omitted{}
-	return &transitionLog{log: log, outside: outside, omitted: rest, bounded: log.Sample(&zerolog.BurstSampler{
+	return &transitionLog{log: log, names: names, omitted: rest, bounded: log.Sample(&zerolog.BurstSampler{
 		Burst: maxTransitionsLogged, Period: time.Second, NextSampler: rest,
 	})}
 }
 
+// write logs a transition, unless there are too many.
 func (l *transitionLog) write(t *health.Transition) {
-	in := &t.Endpoint.Locality
+	locality := &t.Endpoint.Locality
 	l.bounded.Info().Str("event", "transition").
-		EmbedObject(l.outside.logged(t.Endpoint.Cluster)).Str("address", t.Endpoint.Address).
-		Str("region", in.Region).Str("zone", in.Zone).Str("sub_zone", in.SubZone).
+		EmbedObject(l.names.logFields(t.Endpoint.Cluster)).Str("address", t.Endpoint.Address).
+		Str("region", locality.Region).Str("zone", locality.Zone).Str("sub_zone", locality.SubZone).
 		Stringer("from", t.From).Stringer("to", t.To).
 		Str("reason", t.Reason).Msg("health changed")
 }
 
-// logOmitted logs how many transitions were omitted, at most once a second.
+// logOmitted logs the number of omitted transitions, at most once a second.
 func (l *transitionLog) logOmitted(now time.Time) {
-	if l.omitted.count == 0 || now.Sub(l.counted) < time.Second {
+	if l.omitted.count == 0 || now.Sub(l.logged) < time.Second {
 		return
 	}
 	l.log.Warn().Str("event", "transitions_not_logged").Int("count", l.omitted.count).
 		Msgf("more than %d transitions in a second: the history has these", maxTransitionsLogged)
-	l.omitted.count, l.counted = 0, now
+	l.omitted.count, l.logged = 0, now
 }

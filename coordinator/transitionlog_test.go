@@ -11,7 +11,7 @@ import (
 	"hdsd/health"
 )
 
-func TestTransitionLogIsBounded(t *testing.T) {
+func TestTransitionLogIsLimited(t *testing.T) {
 	var out bytes.Buffer
 	l := newTransitionLog(zerolog.New(&out), nil)
 	const all = 5 * maxTransitionsLogged
@@ -39,9 +39,8 @@ func TestTransitionLogIsBounded(t *testing.T) {
 	}
 }
 
-// TestTransitionsAreLoggedWithTheirLocality: the same address in two localities is two
-// endpoints, and the log tells them apart.
-func TestTransitionsAreLoggedWithTheirLocality(t *testing.T) {
+// TestTransitionsAreLoggedWithLocality covers one address in two localities, which are two endpoints.
+func TestTransitionsAreLoggedWithLocality(t *testing.T) {
 	var out bytes.Buffer
 	l := newTransitionLog(zerolog.New(&out), nil)
 	for _, zone := range []string{"a", "b"} {

@@ -59,7 +59,7 @@ func (l *lab) verdict(cluster, address string) health.Verdict {
 	return l.asked(cluster, address).Verdict
 }
 
-func TestANewClusterGoesToOneCheckerFirst(t *testing.T) {
+func TestNewClusterGoesToCanaryFirst(t *testing.T) {
 	l := settled(t, web("web", one))
 	l.say(web("web", one), withPath("db", "/db", two))
 	canary := l.oneOf(l.checking(two))
@@ -77,9 +77,9 @@ func TestANewClusterGoesToOneCheckerFirst(t *testing.T) {
 	}
 }
 
-// TestATrialEndsWhereItsCheckerFallsSilent on an open stream, after it accepted: another is the next canary.
-// So it is where the canary is a newcomer.
-func TestATrialEndsWhereItsCheckerFallsSilent(t *testing.T) {
+// TestTrialEndsWithSilence covers a canary that falls silent on an open stream after it accepted: another
+// checker is the next canary. It covers newcomers too.
+func TestTrialEndsWithSilence(t *testing.T) {
 	for cluster, begin := range map[string]func(*lab){
 		"db": func(l *lab) { l.say(append(slices.Clone(l.sets[0].Clusters), withPath("db", "/db", two))...) },
 		"web0": func(l *lab) { // newcomers of another build
@@ -111,9 +111,9 @@ func TestATrialEndsWhereItsCheckerFallsSilent(t *testing.T) {
 	}
 }
 
-// TestCheckersThatLackAVersionAreKnown: they have an earlier version of a cluster, a part
-// of it or nothing. A canary, and a checker with more than its share, lack nothing.
-func TestCheckersThatLackAVersionAreKnown(t *testing.T) {
+// TestLaggingCheckers covers checkers with an earlier version of a cluster, with a part of it and without it.
+// A canary, and a checker with more than its share, lack nothing.
+func TestLaggingCheckers(t *testing.T) {
 	changes := map[string][]*sourceCluster{
 		"new":     {web("web", one), withPath("db", "/db", two)},
 		"changed": {withPath("web", "/other", one)},
@@ -135,9 +135,9 @@ func TestCheckersThatLackAVersionAreKnown(t *testing.T) {
 	}
 }
 
-// TestAChangeGoesToOneCheckerFirst: the others keep the version before, and their
-// votes count.
-func TestAChangeGoesToOneCheckerFirst(t *testing.T) {
+// TestChangeGoesToCanaryFirst covers the other checkers: they keep the previous version, and their votes
+// count.
+func TestChangeGoesToCanaryFirst(t *testing.T) {
 	l := settled(t, web("web", one, two))
 	l.say(withPath("web", "/other", one, two))
 	l.oneOf(l.having("/other"))
@@ -166,9 +166,8 @@ func TestPlainEndpointsNeedNoTrial(t *testing.T) {
 	l.oneOf(l.checking("[2001:db8::1]:80")) // the first of its kind
 }
 
-// TestACanaryGetsEachNewShape: each checker has a part of the cluster, and
-// endpoints of several kinds are spread over it.
-func TestACanaryGetsEachNewShape(t *testing.T) {
+// TestCanaryGetsEachShape covers checkers with a part of a cluster each, whose endpoints have several shapes.
+func TestCanaryGetsEachShape(t *testing.T) {
 	l := newLab(t)
 	l.rules.Assignment.Redundancy = 1
 	addresses := make([]string, 1500)
@@ -206,7 +205,7 @@ func TestACanaryGetsEachNewShape(t *testing.T) {
 	l.wantTransitions(len(addresses))
 }
 
-func TestTwoLossesBlockAChange(t *testing.T) {
+func TestTwoLossesBlockChange(t *testing.T) {
 	l := settled(t, web("web", one))
 	l.join("da", "db")
 	l.pass(10 * report)
@@ -291,7 +290,7 @@ func (l *lab) clusterAddress(name string) string {
 	return l.core.Rulings.Cluster(name).Endpoints[0].Address()
 }
 
-func TestARollingRestartDuringAChangeBlocksNothing(t *testing.T) {
+func TestRollingRestartBlocksNothing(t *testing.T) {
 	l := settled(t, web("web", one))
 	l.say(withPath("web", "/other", one), web("db", two))
 	for _, id := range []string{"ca", "cb", "cc"} {
@@ -311,7 +310,7 @@ func TestARollingRestartDuringAChangeBlocksNothing(t *testing.T) {
 	l.wantTransitions(2)
 }
 
-func TestAChangeThatIsNotAcceptedIsTriedElsewhere(t *testing.T) {
+func TestUnacceptedChangeIsTriedElsewhere(t *testing.T) {
 	l := settled(t, web("web", one))
 	l.say(withPath("web", "/rejected", one))
 	first := l.oneOf(l.having("/rejected"))
@@ -335,7 +334,7 @@ func TestAChangeThatIsNotAcceptedIsTriedElsewhere(t *testing.T) {
 // notTakenWithin is when a trial ends that is not accepted.
 const notTakenWithin = 6 * report
 
-func TestNothingIsTriedWhileHdsdSettles(t *testing.T) {
+func TestNoTrialsWhileSettling(t *testing.T) {
 	l := settled(t, web("web", one))
 	l.restart()
 	l.serve(web("web", one), web("db", two))
@@ -354,8 +353,7 @@ func TestNothingIsTriedWhileHdsdSettles(t *testing.T) {
 	}
 }
 
-// TestManyClustersCostFewSpecifiers: many clusters that are proven cost a few
-// specifiers, not one each.
+// TestManyClustersCostFewSpecifiers covers many proven clusters, which cost a few specifiers.
 func TestManyClustersCostFewSpecifiers(t *testing.T) {
 	t.Run("with checks of their own", func(t *testing.T) {
 		manyClusters(t, 1000, 12, func(i int) string { return fmt.Sprint("/", i) })
@@ -392,9 +390,9 @@ func manyClusters(t *testing.T, trials, specifiers int, path func(i int) string)
 	}
 }
 
-// TestACheckerIsToldWhenItHasFollowed: the plan changes again and again, and who follows
-// nothing is sent nothing more. What it should not have it loses at once.
-func TestACheckerIsToldWhenItHasFollowed(t *testing.T) {
+// TestSpecifiersWaitForFollowing changes the plan again and again: a checker that does not follow gets no
+// more specifiers, except that it loses endpoints that it must not have at once.
+func TestSpecifiersWaitForFollowing(t *testing.T) {
 	l := settled(t, web("web", one))
 	slow := l.checkers["ca"]
 	slow.rejects = true
@@ -419,7 +417,7 @@ func TestACheckerIsToldWhenItHasFollowed(t *testing.T) {
 	}
 }
 
-// TestBuildsAreTriedApart: what one build survives may end another.
+// TestBuildsAreTriedApart covers a version that one build survives and another does not.
 func TestBuildsAreTriedApart(t *testing.T) {
 	l := newLab(t)
 	l.serve(web("web", one))

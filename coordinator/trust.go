@@ -24,9 +24,9 @@ func (c *control) SetTrust(ctx context.Context, asked api.Trust) (api.Trust, *ap
 		if errors.Is(order.Err, machine.ErrTrustFull) {
 			return status.Errorf(codes.FailedPrecondition, "operators trust or distrust %d checkers, the most allowed: return some to automatic trust with 'hdsd checkers judge'", machine.MaxTrust)
 		}
-		c.record(ctx, now, store.AuditEntry{
+		c.audit(ctx, now, store.AuditEntry{
 			Action: "SetTrust", Target: asked.Checker, Author: asked.Author, Reason: asked.Reason,
-			Before: told(shownTrust(asked.Checker, order.Change.Before)), After: told(shownTrust(asked.Checker, &order.Trust)),
+			Before: describe(shownTrust(asked.Checker, order.Change.Before)), After: describe(shownTrust(asked.Checker, &order.Trust)),
 		})
 		return nil
 	})
@@ -41,8 +41,8 @@ func (c *control) ClearTrust(ctx context.Context, checker, author string) (*api.
 	order := &machine.ClearTrust{Checker: checker, Author: author}
 	err := c.carryOut(ctx, "the checker is back to automatic trust, but a restart undoes that", order, func(now time.Time) error {
 		if order.Changed {
-			c.record(ctx, now, store.AuditEntry{
-				Action: "ClearTrust", Target: checker, Author: author, Before: told(shownTrust(checker, order.Change.Before)),
+			c.audit(ctx, now, store.AuditEntry{
+				Action: "ClearTrust", Target: checker, Author: author, Before: describe(shownTrust(checker, order.Change.Before)),
 			})
 		}
 		return nil
@@ -56,9 +56,9 @@ func (c *control) ClearTrust(ctx context.Context, checker, author string) (*api.
 // Trust implements api.Controller.
 func (c *control) Trust(ctx context.Context) ([]api.Trust, error) {
 	var found []api.Trust
-	if err := c.core.look(ctx, func() {
+	if err := c.core.inspect(ctx, func() {
 		for _, id := range slices.Sorted(maps.Keys(c.core.Trust)) {
-			found = append(found, *shownTrust(id, c.core.Trust.Of(id)))
+			found = append(found, *shownTrust(id, c.core.Trust.Get(id)))
 		}
 	}); err != nil {
 		return nil, err
@@ -71,6 +71,7 @@ func (c *control) Trust(ctx context.Context) ([]api.Trust, error) {
 	return found, nil
 }
 
+// storedTrust converts trust to the form of the store.
 func storedTrust(trusted bool) store.TrustLevel {
 	if trusted {
 		return store.Trusted
@@ -78,6 +79,7 @@ func storedTrust(trusted bool) store.TrustLevel {
 	return store.Distrusted
 }
 
+// shownTrust converts trust for clients; nil stays nil.
 func shownTrust(checker string, t *store.Trust) *api.Trust {
 	if t == nil {
 		return nil

@@ -49,14 +49,14 @@ func (l *lab) serveAll(sets []*source.Set) {
 	l.step(machine.Begun{})
 }
 
-// TestUnreadSourceIsNotEmpty expects nothing of it to be gone or forgotten, however long it is
-// away.
+// TestUnreadSourceIsNotEmpty covers that none of its clusters is gone or forgotten, however long the source
+// is away.
 func TestUnreadSourceIsNotEmpty(t *testing.T) {
 	l := upstreamAway(t)
 	l.drain(keyOf("db", three))
 	recorded := len(l.transitions)
 	l.pass(settle + 10*time.Second)
-	l.now = l.now.Add(2 * machine.ForgetEvery)
+	l.now = l.now.Add(2 * machine.ForgetInterval)
 	l.pass(10 * time.Second)
 	l.intake.hear(&source.Set{Source: "local", Clusters: []*sourceCluster{web("db", three, "10.0.0.4:80")}})
 	l.pass(10 * time.Second)
@@ -80,7 +80,7 @@ func TestUnreadSourceIsNotEmpty(t *testing.T) {
 	}
 }
 
-// TestSnapshotMayBeIncomplete has a snapshot that is older than what was known last.
+// TestSnapshotMayBeIncomplete covers a snapshot that is older than the last known clusters.
 func TestSnapshotMayBeIncomplete(t *testing.T) {
 	l := upstreamAway(t)
 	recorded := len(l.transitions)
@@ -97,7 +97,7 @@ func TestSnapshotMayBeIncomplete(t *testing.T) {
 	l.wantTransitions(recorded)
 }
 
-// TestAwaitedEndpointsAreNotGone has a source that has given a cluster, but not its endpoints.
+// TestAwaitedEndpointsAreNotGone covers a source that has given a cluster without its endpoints.
 func TestAwaitedEndpointsAreNotGone(t *testing.T) {
 	l := upstreamAway(t)
 	recorded := len(l.transitions)
@@ -116,9 +116,9 @@ func TestAwaitedEndpointsAreNotGone(t *testing.T) {
 	}
 }
 
-// TestClustersStayUntilTheirSourceAnswers reloads with another address of a management server, and
-// with a file in its place.
-func TestClustersStayUntilTheirSourceAnswers(t *testing.T) {
+// TestClustersStayUntilSourceAnswers covers a reload with another address of a management server, and with a
+// file in its place.
+func TestClustersStayUntilSourceAnswers(t *testing.T) {
 	l := newLab(t)
 	l.serveAll(from(&source.Set{}, said(web("web", one, two))))
 	l.joinAll()

@@ -16,9 +16,9 @@ import (
 	"hdsd/peer/limit"
 )
 
-// others are the services that Envoys and gRPC clients ask servers for, and that hdsd serves
-// with a relay only, or not at all. They are label values of a metric.
-var others = map[string]bool{
+// knownServices are services of other servers, which Envoys and gRPC clients call. hdsd serves them with a relay
+// only, or not at all. They are values of a label.
+var knownServices = map[string]bool{
 	"envoy.service.accesslog.v3.AccessLogService":                true,
 	"envoy.service.auth.v3.Authorization":                        true,
 	"envoy.service.cluster.v3.ClusterDiscoveryService":           true,
@@ -51,20 +51,20 @@ var others = map[string]bool{
 type unserved struct {
 	log   zerolog.Logger
 	calls *prometheus.CounterVec
-	relay bool // there is one; set before the server serves
+	relay bool // hdsd has a relay; set before the server serves
 	pace  limit.Pace
 }
 
-func newUnserved(to prometheus.Registerer, log zerolog.Logger) *unserved {
-	u := &unserved{log: log, calls: promauto.With(to).NewCounterVec(prometheus.CounterOpts{
+func newUnserved(registerer prometheus.Registerer, log zerolog.Logger) *unserved {
+	u := &unserved{log: log, calls: promauto.With(registerer).NewCounterVec(prometheus.CounterOpts{
 		Name: "hdsd_grpc_unserved_calls_total", Help: "Calls of gRPC services and methods that hdsd does not serve.",
 	}, []string{"grpc_service"})}
-	u.calls.WithLabelValues("other") // it is there from the start
+	u.calls.WithLabelValues("other") // the series exists from the start
 	return u
 }
 
-// options are those of the gRPC server. They have to be the first ones: nothing else counts or
-// judges a call that nobody serves, whose method may be any text.
+// options returns the options of the gRPC server. They must come first: the method of an unserved call may be
+// any text, and must not reach metrics or access rules.
 func (u *unserved) options() []grpc.ServerOption {
 	return []grpc.ServerOption{
 		grpc.UnknownServiceHandler(func(any, grpc.ServerStream) error {
@@ -79,10 +79,11 @@ func (u *unserved) options() []grpc.ServerOption {
 	}
 }
 
+// refuse counts and logs an unserved call, and returns its error.
 func (u *unserved) refuse(s grpc.ServerStream, call string) error {
 	service, _, _ := strings.Cut(strings.TrimPrefix(call, "/"), "/")
 	label := "other"
-	if others[service] {
+	if knownServices[service] {
 		label = service
 	}
 	u.calls.WithLabelValues(label).Inc()

@@ -9,8 +9,8 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// TestWhatIsNotServedIsSaid, counted by its service if that is known, and logged.
-func TestWhatIsNotServedIsSaid(t *testing.T) {
+// TestUnservedCalls covers the count by known service, and the log.
+func TestUnservedCalls(t *testing.T) {
 	t.Parallel()
 	for want, s := range map[string]*site{"through the relay": withRelay(t), "without a relay": newSite(t, t.TempDir(), quick, static("web", "127.0.0.1:1"))} {
 		s.ready()

@@ -12,9 +12,8 @@ import (
 	"hdsd/health"
 )
 
-// TestTheLogSaysThatNobodyChecks, as an error and once, while health stays; and that it is
-// over, with how long it lasted.
-func TestTheLogSaysThatNobodyChecks(t *testing.T) {
+// TestLogOfNoCheckers covers one error while health stays, and its end with the duration.
+func TestLogOfNoCheckers(t *testing.T) {
 	l := newLab(t)
 	var log strings.Builder
 	l.core.eventLog.log = zerolog.New(&log)

@@ -55,10 +55,9 @@ func linear(b *testing.B, clusters int) (source string, assignments *cache.Linea
 	return m.source("upstream", "600s", ""), assignments, made
 }
 
-// BenchmarkUpstreamToSubscriber is from a change at a management server, one
-// cluster of many with ten endpoints each, to its receipt by a data plane. All
-// three are on this machine.
-func BenchmarkUpstreamToSubscriber(b *testing.B) {
+// BenchmarkUpstreamToDataPlane measures the time from a change at a management server, in one of many
+// clusters with ten endpoints each, to the receipt by a data plane. All of them run on this machine.
+func BenchmarkUpstreamToDataPlane(b *testing.B) {
 	for _, clusters := range []int{100, 1_000, 10_000} {
 		b.Run(fmt.Sprint(clusters), func(b *testing.B) {
 			source, assignments, made := linear(b, clusters)

@@ -48,8 +48,8 @@ func (s *site) upstreamRows(name string) (rows []upstreamRow) {
 	return rows
 }
 
-// TestClustersFromAManagementServer from its first word until after it was away.
-func TestClustersFromAManagementServer(t *testing.T) {
+// TestManagementServer covers clusters from the first response of a management server until after an outage.
+func TestManagementServer(t *testing.T) {
 	t.Parallel()
 	address, status := upstream(t)
 	other, _ := upstream(t)
@@ -145,8 +145,8 @@ func (s *site) shownAsClient() {
 	s.t.Errorf("hdsd is not among the clients: %v", answer)
 }
 
-// TestNobodyIsToldOfAbsenceBeforeTheSourcesWereRead: neither by EDS nor by CDS.
-func TestNobodyIsToldOfAbsenceBeforeTheSourcesWereRead(t *testing.T) {
+// TestNoAbsenceBeforeSources covers EDS and CDS.
+func TestNoAbsenceBeforeSources(t *testing.T) {
 	t.Parallel()
 	address, _ := upstream(t)
 	m := newManagement(t)
@@ -172,8 +172,8 @@ func TestNobodyIsToldOfAbsenceBeforeTheSourcesWereRead(t *testing.T) {
 	s.eventually("the one that is gone to be told of, as cluster and assignment", func() bool { return p.removals() == 2 })
 }
 
-// TestAnUpstreamIsNotAwaitedForever, but for its initial_fetch_timeout.
-func TestAnUpstreamIsNotAwaitedForever(t *testing.T) {
+// TestInitialFetchTimeout covers a management server that does not answer.
+func TestInitialFetchTimeout(t *testing.T) {
 	t.Parallel()
 	address, _ := upstream(t)
 	m := newManagement(t)
@@ -186,8 +186,8 @@ func TestAnUpstreamIsNotAwaitedForever(t *testing.T) {
 	p.wait("web", "UNKNOWN checks")
 }
 
-// TestARestartWhileAnUpstreamIsAway takes nothing of what is known for gone.
-func TestARestartWhileAnUpstreamIsAway(t *testing.T) {
+// TestRestartDuringOutageOfServer covers that no known cluster is gone.
+func TestRestartDuringOutageOfServer(t *testing.T) {
 	t.Parallel()
 	address, _ := upstream(t)
 	m := newManagement(t)
@@ -248,9 +248,9 @@ func aged(t *testing.T, pattern string, by time.Duration) {
 	}
 }
 
-// TestAReloadKeepsAnUpstreamThatIsTheSame: its stream stays. What another said
-// under its name stays until the new one says something.
-func TestAReloadKeepsAnUpstreamThatIsTheSame(t *testing.T) {
+// TestReloadKeepsUnchangedServer covers that its stream stays. The clusters of a replaced server stay until
+// the new one answers.
+func TestReloadKeepsUnchangedServer(t *testing.T) {
 	t.Parallel()
 	address, _ := upstream(t)
 	m, next := newManagement(t), newManagement(t)
@@ -286,8 +286,8 @@ func TestAReloadKeepsAnUpstreamThatIsTheSame(t *testing.T) {
 	s.eventually("the upstream to go", func() bool { _, text := s.get("/v1/clients"); return !strings.Contains(text, `"kind":"upstream"`) })
 }
 
-// TestWhatAnUpstreamSaysWaitsForNoReport: not even when these are an hour apart.
-func TestWhatAnUpstreamSaysWaitsForNoReport(t *testing.T) {
+// TestServerDoesNotWaitForReports covers reports an hour apart.
+func TestServerDoesNotWaitForReports(t *testing.T) {
 	t.Parallel()
 	m := newManagement(t)
 	m.says(byEDS("web"), endpoints("web", noWord, "192.0.2.1:80"))
@@ -304,8 +304,8 @@ func TestWhatAnUpstreamSaysWaitsForNoReport(t *testing.T) {
 	}
 }
 
-// TestTheFirstSourceHasAClusterThatTwoHave: which is reported.
-func TestTheFirstSourceHasAClusterThatTwoHave(t *testing.T) {
+// TestFirstSourceHasSharedCluster covers the report of the duplicate.
+func TestFirstSourceHasSharedCluster(t *testing.T) {
 	t.Parallel()
 	address, _ := upstream(t)
 	other, _ := upstream(t)
@@ -325,9 +325,9 @@ func TestTheFirstSourceHasAClusterThatTwoHave(t *testing.T) {
 	}
 }
 
-// TestEndpointsForClustersOfAFile: an upstream is asked for the assignments of
-// clusters that another source has, even where it has no clusters itself.
-func TestEndpointsForClustersOfAFile(t *testing.T) {
+// TestEndpointsForClustersOfFile covers a management server that hdsd asks for the assignments of clusters of
+// another source, also if it has no clusters itself.
+func TestEndpointsForClustersOfFile(t *testing.T) {
 	t.Parallel()
 	address, _ := upstream(t)
 	other, _ := upstream(t)
@@ -363,8 +363,8 @@ func TestEndpointsForClustersOfAFile(t *testing.T) {
 	}
 }
 
-// TestExamineAsksNoManagementServer, and finds nothing missing that it may have.
-func TestExamineAsksNoManagementServer(t *testing.T) {
+// TestExamineWithoutServers covers that no cluster which the server may have counts as missing.
+func TestExamineWithoutServers(t *testing.T) {
 	t.Parallel()
 	m := newManagement(t)
 	m.says([]types.Resource{})

@@ -11,9 +11,9 @@ import (
 	"hdsd/validate"
 )
 
-// TestExamineAsksManagementServers: their clusters, and the endpoints that clusters
-// of files lack. Of the relay's, only that it answers.
-func TestExamineAsksManagementServers(t *testing.T) {
+// TestExamineWithServers covers their clusters, and the endpoints that clusters of files lack. Of the server
+// of the relay, it covers only that it answers.
+func TestExamineWithServers(t *testing.T) {
 	t.Parallel()
 	address, _ := upstream(t)
 	m := newManagement(t)

@@ -25,7 +25,7 @@ func verdictOf(t *testing.T, text string) *configv1.Verdict {
 	return v
 }
 
-// TestScoreByConfiguration: two of three see an endpoint down, which is down
+// TestScoreByConfiguration covers an endpoint that two of three checkers see down: by score, it goes down
 // some rounds later than by majority.
 func TestScoreByConfiguration(t *testing.T) {
 	l := newLab(t)
@@ -45,8 +45,8 @@ func TestScoreByConfiguration(t *testing.T) {
 	}
 }
 
-// TestFlappersAreHeldDown, and let go when a reload says that nothing is damped.
-func TestFlappersAreHeldDown(t *testing.T) {
+// TestFlappingEndpointIsHeldDown covers a reload that disables damping, which ends the hold.
+func TestFlappingEndpointIsHeldDown(t *testing.T) {
 	l := newLab(t)
 	l.rules.Verdict = &configv1.Verdict{Damping: &configv1.Damping{}}
 	const flapper, other = "10.0.0.1:80", "10.0.0.2:80"
@@ -75,8 +75,8 @@ func TestFlappersAreHeldDown(t *testing.T) {
 	}
 }
 
-// TestAMassFailureWaits: two of three zones see a whole cluster down.
-func TestAMassFailureWaits(t *testing.T) {
+// TestMassFailureWaits covers two of three zones that see a whole cluster down.
+func TestMassFailureWaits(t *testing.T) {
 	l := newLab(t)
 	l.rules.Verdict = &configv1.Verdict{
 		MassFailure: &configv1.MassFailure{}, Doubt: &configv1.Doubt{Disagreements: 1000}, PathCut: &configv1.PathCut{Disagreements: 1000},
@@ -103,9 +103,9 @@ func TestAMassFailureWaits(t *testing.T) {
 	}
 }
 
-// TestDoubtedCheckersGetSubstitutes: with two checkers for each endpoint, and
-// one of them doubted or distrusted, there is a third for as long as that lasts.
-func TestDoubtedCheckersGetSubstitutes(t *testing.T) {
+// TestDoubtedCheckersGetThirdChecker covers two checkers for each endpoint, of which one is doubted or
+// distrusted: there is a third for as long.
+func TestDoubtedCheckersGetThirdChecker(t *testing.T) {
 	l := newLab(t)
 	l.rules.Assignment.Redundancy = 2
 	const address = "10.0.0.1:80"
@@ -155,7 +155,7 @@ func TestDoubtedCheckersGetSubstitutes(t *testing.T) {
 	}
 }
 
-// TestDegradedByStatusCode: Envoy reports an answer of degraded as UNHEALTHY.
+// TestDegradedByStatusCode covers Envoy, which reports a degraded endpoint as UNHEALTHY.
 func TestDegradedByStatusCode(t *testing.T) {
 	l := newLab(t)
 	l.rules.Policies = []*configv1.Policy{{ClusterNameGlob: "web", Verdict: verdictOf(t, `{"degradedWhen":{"httpStatusCode":[429]}}`)}}

@@ -23,9 +23,9 @@ import (
 	"hdsd/store"
 )
 
-// TestACallerSeesAllVersionsOfItsClusters: whatever hdsd calls a version, and no cluster whose name
-// only looks like one.
-func TestACallerSeesAllVersionsOfItsClusters(t *testing.T) {
+// TestGrantIncludesVersions covers own names of versions. A grant does not include a cluster whose name only
+// has the form of a version.
+func TestGrantIncludesVersions(t *testing.T) {
 	l := newLab(t)
 	version := func(own, outside string) *source.Cluster {
 		k := web(outside, "10.0.0.1:80")
@@ -58,8 +58,8 @@ func TestACallerSeesAllVersionsOfItsClusters(t *testing.T) {
 	}
 }
 
-// TestAClusterIsFoundByItsNameOutside with all of its versions: in lists, in a watch and in metrics.
-func TestAClusterIsFoundByItsNameOutside(t *testing.T) {
+// TestQueriesByOutsideName covers all versions of a cluster in lists, in a watch and in metrics.
+func TestQueriesByOutsideName(t *testing.T) {
 	l := newLab(t)
 	version := func(own, outside string) *source.Cluster {
 		k := web(outside, "10.0.0.1:80")
@@ -125,15 +125,15 @@ func TestAClusterIsFoundByItsNameOutside(t *testing.T) {
 	series("hdsd_cluster_endpoints{cluster=\"web\"} 1\n")
 }
 
-// TestAlarmsNameAClusterAsUsersKnowIt, and its version: in what is told, also of a version that has
-// gone, and in the log.
-func TestAlarmsNameAClusterAsUsersKnowIt(t *testing.T) {
+// TestAlarmsHaveOutsideNames covers the outside name and the version in notifications and in the log, also
+// for a removed version.
+func TestAlarmsHaveOutsideNames(t *testing.T) {
 	l := newLab(t)
 	var log strings.Builder
 	l.core.alarms.log = zerolog.New(&log)
 	l.core.eventLog.transitions.bounded, l.core.eventLog.log = zerolog.New(&log), zerolog.New(&log)
 	var told []notify.Change
-	l.core.alarms.tell = func(changes []notify.Change) { told = append(told, changes...) }
+	l.core.alarms.notify = func(changes []notify.Change) { told = append(told, changes...) }
 	second := web("web", "10.0.0.1:80")
 	second.Name, second.ServiceName = "web#1111111111111111", "web#1111111111111111"
 	l.serve(web("web", "10.0.0.1:80"), second)
@@ -179,11 +179,11 @@ func TestAlarmsNameAClusterAsUsersKnowIt(t *testing.T) {
 	if strings.Contains(log.String(), "web#") {
 		t.Errorf("the log has hdsd's own name: %s", log.String())
 	}
-	l.core.outside.all.Range(func(own, _ any) bool { t.Errorf("%v is still known", own); return true })
+	l.core.names.names.Range(func(own, _ any) bool { t.Errorf("%v is still known", own); return true })
 }
 
-// TestRowsHaveTheVersionOfTheirCluster, unless it is the first.
-func TestRowsHaveTheVersionOfTheirCluster(t *testing.T) {
+// TestRowsHaveVersions covers that the first version has none.
+func TestRowsHaveVersions(t *testing.T) {
 	l := newLab(t)
 	second := web("web", "10.0.0.1:80")
 	second.Name, second.ServiceName = "web#1111111111111111", "web#1111111111111111"
@@ -198,9 +198,9 @@ func TestRowsHaveTheVersionOfTheirCluster(t *testing.T) {
 	}
 }
 
-// TestWhatNeedsAttentionNamesAClusterAsUsersKnowIt, and the version. The command to go on with has
-// hdsd's own name.
-func TestWhatNeedsAttentionNamesAClusterAsUsersKnowIt(t *testing.T) {
+// TestAttentionHasOutsideNames covers the outside name and the version. The proposed command has the own
+// name.
+func TestAttentionHasOutsideNames(t *testing.T) {
 	l := newLab(t)
 	second := web("web", "10.0.0.1:80")
 	second.Name, second.ServiceName = "web#1111111111111111", "web#1111111111111111"
@@ -227,9 +227,9 @@ func TestWhatNeedsAttentionNamesAClusterAsUsersKnowIt(t *testing.T) {
 	}
 }
 
-// TestVersionsOfClusters of now and of the past: a cluster that is there under a name that only looks
-// like one of hdsd's own has no version.
-func TestVersionsOfClusters(t *testing.T) {
+// TestVersionsOfPresentAndPast covers a cluster whose name only has the form of an own name: it has no
+// version.
+func TestVersionsOfPresentAndPast(t *testing.T) {
 	const own, real, gone = "web#1111111111111111", "web#2222222222222222", "web#3333333333333333"
 	l := newLab(t)
 	second := web("web", "10.0.0.1:80")
@@ -238,7 +238,7 @@ func TestVersionsOfClusters(t *testing.T) {
 	want := func(all map[string]string) {
 		t.Helper()
 		for name, version := range all {
-			if got := (asker{l.core}).Version(name); got != version {
+			if got := (queryCore{l.core}).Version(name); got != version {
 				t.Errorf("%s is version %q, want %q", name, got, version)
 			}
 			if got := (view{l.core}).ExplainGone(health.Endpoint{Cluster: name}).Version; got != version {
@@ -250,12 +250,12 @@ func TestVersionsOfClusters(t *testing.T) {
 	l.say(web("web", "10.0.0.1:80"))
 	l.step(machine.Tick{})
 	want(map[string]string{"web": "", own: "1111111111111111", real: "2222222222222222"})
-	l.core.outside.all.Range(func(own, _ any) bool { t.Errorf("%v is still known", own); return true })
+	l.core.names.names.Range(func(own, _ any) bool { t.Errorf("%v is still known", own); return true })
 }
 
-// TestACallerSeesTheHistoryOfVersionsThatHaveGone of its clusters, and of no cluster that is there under
-// a name that only looks like one.
-func TestACallerSeesTheHistoryOfVersionsThatHaveGone(t *testing.T) {
+// TestGrantIncludesHistoryOfVersions covers removed versions of granted clusters. A grant does not include a
+// present cluster whose name only has the form of a version.
+func TestGrantIncludesHistoryOfVersions(t *testing.T) {
 	const own, real = "web#1111111111111111", "web#2222222222222222"
 	l := newLab(t)
 	history, err := store.Open(t.Context(), t.TempDir(), store.Options{})
@@ -273,7 +273,7 @@ func TestACallerSeesTheHistoryOfVersionsThatHaveGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx := grantedWeb(t)
-	b := query.New(query.Options{Core: l, Outside: asker{l.core}.Outside, Version: asker{l.core}.Version, Store: history, HDS: hds.NewServer(hds.Options{}, sink{l.core})})
+	b := query.New(query.Options{Core: l, Outside: queryCore{l.core}.Outside, Version: queryCore{l.core}.Version, Store: history, HDS: hds.NewServer(hds.Options{}, sink{l.core})})
 	for _, present := range []bool{true, false} {
 		if !present {
 			l.say(web("web", "10.0.0.1:80"), web(real, "10.0.0.1:80"))

@@ -18,34 +18,34 @@ import (
 	"hdsd/ruling"
 )
 
-// asker lets queries ask the core.
-type asker struct{ core *core }
+// queryCore implements query.Core for the core.
+type queryCore struct{ core *core }
 
 // Ask implements query.Core.
-func (a asker) Ask(ctx context.Context, read func(query.State)) error {
-	return a.core.look(ctx, func() { read(view(a)) })
+func (a queryCore) Ask(ctx context.Context, read func(query.State)) error {
+	return a.core.inspect(ctx, func() { read(view(a)) })
 }
 
 // Snapshot implements query.Core.
-func (a asker) Snapshot(ctx context.Context) (*query.Snapshot, error) {
+func (a queryCore) Snapshot(ctx context.Context) (*query.Snapshot, error) {
 	return a.core.snapshots.Newer(ctx, a.core.done)
 }
 
 // NextSnapshot implements query.Core.
-func (a asker) NextSnapshot(ctx context.Context) (*query.Snapshot, error) {
+func (a queryCore) NextSnapshot(ctx context.Context) (*query.Snapshot, error) {
 	return a.core.snapshots.Next(ctx, a.core.done)
 }
 
 // Done implements query.Core.
-func (a asker) Done() <-chan struct{} { return a.core.done }
+func (a queryCore) Done() <-chan struct{} { return a.core.done }
 
 // Outside implements query.Options.
-func (a asker) Outside(own string) string { return a.core.outside.of(own) }
+func (a queryCore) Outside(own string) string { return a.core.names.outside(own) }
 
 // Version implements query.Options.
-func (a asker) Version(own string) string { return a.core.outside.version(own) }
+func (a queryCore) Version(own string) string { return a.core.names.version(own) }
 
-// view answers queries from what the rooms of the core know. It changes nothing.
+// view implements query.State for the rooms. It changes nothing.
 type view struct{ core *core }
 
 // Names implements query.State.
@@ -76,7 +76,7 @@ func (v view) StrandedReason(k *catalog.Cluster, e *catalog.Endpoint) string {
 	return ""
 }
 
-// verdictPatience is how long endpoints may have no verdict before that needs attention.
+// verdictPatience is the time after which endpoints without a verdict need attention.
 const verdictPatience = time.Minute
 
 // NotChecked implements query.State.
@@ -114,9 +114,9 @@ func (v view) Explain(k *catalog.Cluster, e *catalog.Endpoint) api.EndpointHealt
 		ruling := v.core.Rulings.Ruling(id)
 		out.Verdict = v.explainVotes(k, e, id, ruling.Judged)
 		if o := ruling.Override; o != nil {
-			out.Override, out.Voted = v.core.outside.override(o), &health.Verdict{Status: out.Verdict.Status, Reason: out.Verdict.Reason}
+			out.Override, out.Voted = v.core.names.override(o), &health.Verdict{Status: out.Verdict.Status, Reason: out.Verdict.Reason}
 			out.Verdict.Status, out.Verdict.Reason = o.Status, o.Explain()
-		} else if since, held := v.core.Judge.Held(id); held {
+		} else if since, held := v.core.Aggregator.Held(id); held {
 			out.HeldSince = since
 		}
 		if !ruling.Since.IsZero() {
@@ -131,11 +131,10 @@ func (v view) Explain(k *catalog.Cluster, e *catalog.Endpoint) api.EndpointHealt
 
 // ExplainGone implements query.State.
 func (v view) ExplainGone(key health.Endpoint) api.EndpointHealth {
-	return api.EndpointHealth{Endpoint: key, Version: v.core.outside.version(key.Cluster), Verdict: health.Verdict{Reason: ruling.InNoSource}}
+	return api.EndpointHealth{Endpoint: key, Version: v.core.names.version(key.Cluster), Verdict: health.Verdict{Reason: ruling.InNoSource}}
 }
 
-// explainVotes gives the verdict of the votes on an endpoint. The reason adds what
-// the votes do not tell: that nobody can or may check the endpoint, or too few.
+// explainVotes returns the verdict of the votes on an endpoint. The reason also tells a lack of checkers.
 func (v view) explainVotes(k *catalog.Cluster, e *catalog.Endpoint, id health.EndpointID, judged bool) health.Verdict {
 	verdict := v.core.Rulings.Votes(id)
 	verdict.Observations = v.withNewcomers(id, verdict.Observations)
@@ -161,7 +160,7 @@ func (v view) explainVotes(k *catalog.Cluster, e *catalog.Endpoint, id health.En
 	return verdict
 }
 
-// withNewcomers adds the votes of checkers on probation, which decide nothing.
+// withNewcomers adds the votes of checkers on probation, which do not count.
 func (v view) withNewcomers(id health.EndpointID, seated []health.Observation) []health.Observation {
 	added := v.core.Newcomers.Observations(id, "on probation")
 	added = slices.DeleteFunc(added, func(o health.Observation) bool {
@@ -171,12 +170,12 @@ func (v view) withNewcomers(id health.EndpointID, seated []health.Observation) [
 	if len(added) == 0 {
 		return seated
 	}
-	all := append(slices.Clone(seated), added...)
-	slices.SortFunc(all, func(a, b health.Observation) int { return strings.Compare(a.Checker, b.Checker) })
-	return all
+	merged := append(slices.Clone(seated), added...)
+	slices.SortFunc(merged, func(a, b health.Observation) int { return strings.Compare(a.Checker, b.Checker) })
+	return merged
 }
 
-// untriedReason says why an endpoint has no votes, if no checker may be sent it yet.
+// untriedReason returns the reason for the lack of votes if no checker may get the endpoint yet.
 func (v view) untriedReason(k *catalog.Cluster, index int, verdict *health.Verdict) string {
 	for _, o := range verdict.Observations {
 		if !o.Time.IsZero() {
@@ -186,18 +185,18 @@ func (v view) untriedReason(k *catalog.Cluster, index int, verdict *health.Verdi
 	return v.core.Rollout.UntriedReason(k, index)
 }
 
-// strandedReason says why no checker can check an endpoint.
+// strandedReason returns the reason why no checker can check an endpoint.
 func (v view) strandedReason(k *catalog.Cluster, id health.EndpointID) string {
-	there := v.core.Fleet.Present()
-	if there.Connected == 0 {
+	present := v.core.Fleet.Present()
+	if present.Connected == 0 {
 		return "not checked: no checker is connected"
 	}
 	if k, index := v.core.Rulings.At(id); index != catalog.None && v.core.Targets.Waits(k.Hashes[index]) {
 		return v.withheldReason()
 	}
-	state := fmt.Sprintf("%d connected", there.Connected)
-	if there.Silent > 0 {
-		state += fmt.Sprintf(", %d of them silent", there.Silent)
+	state := fmt.Sprintf("%d connected", present.Connected)
+	if present.Silent > 0 {
+		state += fmt.Sprintf(", %d of them silent", present.Silent)
 	}
 	switch _, lack := v.core.Fleet.Shortage(id); lack {
 	case assign.TooFar:
@@ -208,8 +207,8 @@ func (v view) strandedReason(k *catalog.Cluster, id health.EndpointID) string {
 	return fmt.Sprintf("not checked: none of the checkers (%s) is able to check it, %s", state, k.Requirements())
 }
 
-// shortReason says why an endpoint has fewer checkers than it should; it is empty
-// if it has enough, or if there are no others.
+// shortReason returns the reason why an endpoint has too few checkers; empty if it has enough, or if there are no
+// other checkers.
 func (v view) shortReason(k *catalog.Cluster, id health.EndpointID) string {
 	missing, lack := v.core.Fleet.Shortage(id)
 	if missing == 0 {
@@ -235,11 +234,11 @@ func (v view) Condition(e *catalog.Endpoint) query.Condition {
 	}
 	ruled := v.core.Rulings.Ruling(id)
 	condition := query.Condition{Status: ruled.Health, Stranded: v.core.Fleet.Stranded(id)}
-	if condition.Voters, condition.Since = v.core.Judge.Standing(id); !ruled.Since.IsZero() {
+	if condition.Voters, condition.Since = v.core.Aggregator.Standing(id); !ruled.Since.IsZero() {
 		condition.Since = ruled.Since
 	}
 	if condition.Overridden = ruled.Override != nil; !condition.Overridden {
-		condition.HeldSince, _ = v.core.Judge.Held(id)
+		condition.HeldSince, _ = v.core.Aggregator.Held(id)
 	}
 	return condition
 }
@@ -259,16 +258,16 @@ func (v view) Checkers() []query.Checker {
 	var found []query.Checker
 	listed := map[string]bool{}
 	for known := range v.core.Fleet.Checkers() {
-		k := query.Checker{SilenceReason: v.core.Fleet.SilenceReason(known.ID), DoubtReason: v.core.Judge.DoubtReason(known.ID), Checker: api.Checker{
+		k := query.Checker{SilenceReason: v.core.Fleet.SilenceReason(known.ID), DoubtReason: v.core.Aggregator.DoubtReason(known.ID), Checker: api.Checker{
 			Checker: known.Checker, Connected: known.Connected, LastReport: known.LastReport,
 			Share: known.Plan.Share, ChecksPerSecond: float64(known.Plan.Rate) / 1000, PlanDigest: known.Plan.Digest, AssignedEndpoints: known.Plan.Endpoints,
-			BlindReason: v.core.Judge.BlindReason(known.ID),
-			Operator:    shownTrust(known.ID, v.core.Trust.Of(known.ID)), TroubledSince: v.core.Troubles.Since(known.ID),
+			BlindReason: v.core.Aggregator.BlindReason(known.ID),
+			Operator:    shownTrust(known.ID, v.core.Trust.Get(known.ID)), TroubledSince: v.core.Troubles.TroubledSince(known.ID),
 		}}
 		if p := known.Probation; p != nil {
 			k.Probation = &api.Probation{Since: p.Since, Reason: v.probationReason(p)}
 		}
-		for _, cut := range v.core.Judge.CutPaths(known.Locality) {
+		for _, cut := range v.core.Aggregator.CutPaths(known.Locality) {
 			k.CutPaths = append(k.CutPaths, api.CutPath{To: cut.To, Reason: cut.Reason})
 		}
 		if lost, ok := v.core.Troubles.Lost[known.ID]; ok {
@@ -292,13 +291,13 @@ func (v view) Checkers() []query.Checker {
 // Paths implements query.State.
 func (v view) Paths() []api.Path {
 	var found []api.Path
-	for _, p := range v.core.Judge.Paths() {
+	for _, p := range v.core.Aggregator.Paths() {
 		found = append(found, api.Path(p))
 	}
 	return found
 }
 
-// probationReason says how far the probation of a checker is.
+// probationReason returns the progress of a checker on probation as text.
 func (v view) probationReason(p *fleet.Progress) string {
 	if !p.Wrong.IsZero() {
 		return "it disagrees with established checkers since " + p.Wrong.UTC().Format(time.RFC3339)
@@ -306,8 +305,7 @@ func (v view) probationReason(p *fleet.Progress) string {
 	return fmt.Sprintf("it has agreed with established checkers for %s of %s", p.Agreed.Round(time.Second), v.core.Rules.Probation)
 }
 
-// Lagging implements query.State. A blocked version of a cluster is no part of the
-// plan.
+// Lagging implements query.State. Blocked versions of clusters do not count.
 func (v view) Lagging() map[string]bool {
 	found := map[string]bool{}
 	for k := range v.core.Fleet.Checkers() {
@@ -318,12 +316,11 @@ func (v view) Lagging() map[string]bool {
 	return found
 }
 
-// conditions returns what hdsd holds to be true of checked endpoints, in their order; nil if
-// it stops.
-func (c *core) conditions(ctx context.Context, all []*catalog.Endpoint) []feed.Condition {
-	found := make([]feed.Condition, len(all))
-	if c.look(ctx, func() {
-		for i, e := range all {
+// conditions returns the conditions of checked endpoints in their order; nil if hdsd stops.
+func (c *core) conditions(ctx context.Context, endpoints []*catalog.Endpoint) []feed.Condition {
+	found := make([]feed.Condition, len(endpoints))
+	if c.inspect(ctx, func() {
+		for i, e := range endpoints {
 			condition := view{c}.Condition(e)
 			found[i] = feed.Condition{Status: condition.Status, Voted: condition.Voters > 0}
 		}

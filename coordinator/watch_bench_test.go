@@ -35,8 +35,8 @@ func (s *subscriber) Write(b []byte) (int, error) {
 
 func (s *subscriber) Flush() {}
 
-// BenchmarkWatch has 1,000 streams of events follow 10,000 transitions, from
-// the history to the bytes that would go to a socket.
+// BenchmarkWatch lets 1,000 streams of events follow 10,000 transitions, from the history to the bytes for a
+// socket.
 func BenchmarkWatch(b *testing.B) {
 	const subscribers, transitions = 1000, 10_000
 	l := newLab(b)
@@ -48,7 +48,7 @@ func BenchmarkWatch(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		handler, err := api.NewService(query.New(query.Options{Core: asker{l.core}, Store: history})).Handler()
+		handler, err := api.NewService(query.New(query.Options{Core: queryCore{l.core}, Store: history})).Handler()
 		if err != nil {
 			b.Fatal(err)
 		}

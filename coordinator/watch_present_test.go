@@ -10,9 +10,9 @@ import (
 	hdsdv1 "hdsd/gen/hdsd/v1"
 )
 
-// TestAWatchBeginsAsEndpointsAre: with all that these say of what is published
-// in place of the verdict, and of what is in place of the votes.
-func TestAWatchBeginsAsEndpointsAre(t *testing.T) {
+// TestWatchBeginsWithPresentState covers published health that differs from the verdict, and overrides in
+// place of the votes.
+func TestWatchBeginsWithPresentState(t *testing.T) {
 	t.Parallel()
 	shadowed, _ := upstream(t)
 	address, _ := upstream(t)

@@ -7,8 +7,8 @@ import (
 	"hdsd/internal/rest"
 )
 
-// guarded refuses what a web page of another site may have asked for, on every path and
-// by every method, and says with each answer what a browser may do with it.
+// guarded refuses requests that a web page of another site may have made, for all paths and methods. It sets
+// the headers that tell browsers how to treat a response.
 func (c *Coordinator) guarded(next http.Handler) http.Handler {
 	hosts := origin.Hosts(c.started.GetHttp().GetAllowedHosts())
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -20,7 +20,7 @@ func (c *Coordinator) guarded(next http.Handler) http.Handler {
 		}
 		c.log.Warn().Str("event", "http_refused").Str("client", r.RemoteAddr).Err(err).Msg("refused an HTTP request that a web page may have made")
 		c.servers.calls.counted("refused", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Connection", "close") // unless patiently reads the body
+			w.Header().Set("Connection", "close") // drainRefused removes it after reading the body
 			rest.WriteError(w, err)
 		})).ServeHTTP(w, r)
 	})

@@ -13,9 +13,9 @@ var paths = []string{
 	"/v1/trust", "/v1/clock", "/v3/discovery:client_status", "/v3/discovery:endpoints", "/v3/discovery:clusters", "/v3/discovery:health_check", "/v2/discovery:health_check",
 }
 
-// TestNoWebPageUsesHdsd is what browsers send for pages of others, for every path and
+// TestWebPagesAreRefused covers the requests that browsers send for pages of other sites, for every path and
 // method.
-func TestNoWebPageUsesHdsd(t *testing.T) {
+func TestWebPagesAreRefused(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, t.TempDir(), strings.Replace(quick, `http: {address: "127.0.0.1:0"}`, `http: {address: "127.0.0.1:0", allowed_hosts: [hdsd.example]}`, 1), static("web", "127.0.0.1:1"))
 	s.ready()

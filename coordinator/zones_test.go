@@ -41,7 +41,7 @@ func cutZone(t *testing.T) (l *lab, address string) {
 	return l, addresses[0]
 }
 
-func TestZoneGetsTheHealthThatItSees(t *testing.T) {
+func TestZoneGetsItsView(t *testing.T) {
 	l, address := cutZone(t)
 	l.reconnectAll()
 	l.pass(5 * time.Second)

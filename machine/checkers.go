@@ -7,28 +7,29 @@ import (
 	"hdsd/health"
 )
 
-// applyFleet carries out what the fleet decided, and all that follows.
+// applyFleet applies effects of the fleet, and then the pending work.
 func (m *Machine) applyFleet(now time.Time, e fleet.Effects) {
-	m.carryOutFleet(now, e)
-	m.followUp(now)
+	m.applyFleetOnly(now, e)
+	m.drainPending(now)
 }
 
-func (m *Machine) carryOutFleet(now time.Time, e fleet.Effects) {
+// applyFleetOnly applies effects of the fleet.
+func (m *Machine) applyFleetOnly(now time.Time, e fleet.Effects) {
 	if e.Settled {
 		m.applyRulings(now, m.Rulings.Settle(now))
 		m.forgetAbsent()
-		m.forgetAt = now.Add(ForgetAfter)
+		m.nextForget = now.Add(ForgetDelay)
 		m.Rollout.Start(now)
 	}
 	m.Rulings.Strand(now, e.Stranded, e.Checkable)
 	if e.Settled || e.Planned || e.Recount || len(e.Events)+len(e.Stranded)+len(e.Checkable)+len(e.Rows)+len(e.Established) > 0 {
-		kept := e // on the heap only here
-		m.yield(FleetChanged{&kept})
+		escaping := e // allocates only here
+		m.yield(FleetChanged{&escaping})
 	}
-	m.Troubles.follow(now, e.Events)
+	m.Troubles.applyEvents(now, e.Events)
 	for i := range e.Events {
 		if e.Events[i].Kind == fleet.NewcomersEstablished {
-			m.replace(now, e.Events[i].Checkers...)
+			m.replaceLost(now, e.Events[i].Checkers...)
 		}
 	}
 	for _, id := range e.Silent {
@@ -41,17 +42,17 @@ func (m *Machine) carryOutFleet(now time.Time, e fleet.Effects) {
 		m.expectVotes(now, &e.Votes[i])
 	}
 	for i := range e.Votes {
-		m.seat(&e.Votes[i])
+		m.queueSeatedVotes(&e.Votes[i])
 	}
-	m.want(now, e.Specify...)
+	m.sendSpecifiers(now, e.Specify...)
 	for _, id := range e.GivenUp {
 		m.Rollout.Forget(id)
 		m.Newcomers.Forget(id)
 	}
 }
 
-// replace tells the aggregator of checkers that come in place of those that were lost before a restart.
-func (m *Machine) replace(now time.Time, checkers ...string) {
+// replaceLost lets checkers take the places of checkers that were lost before a restart.
+func (m *Machine) replaceLost(now time.Time, checkers ...string) {
 	for _, id := range checkers {
 		if m.Troubles.earlier.fill(id) {
 			m.restoreLost(now)
@@ -59,59 +60,58 @@ func (m *Machine) replace(now time.Time, checkers ...string) {
 	}
 }
 
-// restoreLost tells the aggregator of the checkers that were lost before a restart.
+// restoreLost gives the aggregator the number of checkers that were lost before a restart, and the time of the latest loss.
 func (m *Machine) restoreLost(now time.Time) {
 	earlier := &m.Troubles.earlier
-	m.Judge.RestoreLost(now, earlier.count, earlier.last)
+	m.Aggregator.RestoreLost(now, earlier.count, earlier.last)
 }
 
-// expectVotes tells the aggregator which votes of a checker to expect.
+// expectVotes changes the votes that the aggregator expects of a checker.
 func (m *Machine) expectVotes(now time.Time, v *fleet.VoteChange) {
 	if v.Connected != nil {
-		m.Judge.Connected(now, *v.Connected)
+		m.Aggregator.Connected(now, *v.Connected)
 	}
 	if v.Lost {
-		m.Judge.Lost(v.Checker)
+		m.Aggregator.Lost(v.Checker)
 	}
 	for _, id := range v.Unassign {
-		m.Judge.Unassign(now, id, v.Checker)
+		m.Aggregator.Unassign(now, id, v.Checker)
 	}
 	for _, id := range v.Assign {
-		m.Judge.Assign(now, id, v.Checker)
+		m.Aggregator.Assign(now, id, v.Checker)
 	}
 }
 
-// seat takes note of what a checker has said on probation, where it has a seat now.
-func (m *Machine) seat(v *fleet.VoteChange) {
+// queueSeatedVotes queues the votes that a checker on probation gave for the endpoints of its new seats.
+func (m *Machine) queueSeatedVotes(v *fleet.VoteChange) {
 	votes := m.Newcomers.On(v.Checker, v.Assign)
 	if len(v.Assign) > 0 && !m.Fleet.OnProbation(v.Checker) {
 		m.Newcomers.Forget(v.Checker)
 	}
 	if p := &m.pending; len(votes) > 0 {
-		p.seated = append(p.seated, Reported{v.Checker, votes})
+		p.seatedVotes = append(p.seatedVotes, Reported{v.Checker, votes})
 	}
 }
 
-// followUp does what has to wait until the effects of something else are carried out, until there
-// is no more: it counts the votes of checkers that have seats now, and plans again where a zone is
-// divided.
-func (m *Machine) followUp(now time.Time) {
+// drainPending drains the pending work, which must not run within the effects that caused it. It counts the
+// votes of checkers with new seats, and plans again after the division of a zone.
+func (m *Machine) drainPending(now time.Time) {
 	for p := &m.pending; ; {
 		switch {
-		case len(p.seated) > 0:
-			next := p.seated[0]
-			p.seated = p.seated[1:]
-			m.carryOutVerdicts(now, m.Judge.Report(now, next.Checker, next.Votes))
+		case len(p.seatedVotes) > 0:
+			next := p.seatedVotes[0]
+			p.seatedVotes = p.seatedVotes[1:]
+			m.applyVerdictsOnly(now, m.Aggregator.Report(now, next.Checker, next.Votes))
 		case p.divided:
 			p.divided = false
-			m.carryOutFleet(now, m.Fleet.Apply(now))
+			m.applyFleetOnly(now, m.Fleet.Apply(now))
 		default:
 			return
 		}
 	}
 }
 
-// report passes changed votes of a checker to the rooms.
+// report passes the changed votes of a checker to the rooms.
 func (m *Machine) report(now time.Time, checker string, votes []health.Vote) {
 	effects := m.Fleet.Report(now, checker, len(votes) > 0)
 	m.applyFleet(now, effects)
@@ -119,12 +119,12 @@ func (m *Machine) report(now time.Time, checker string, votes []health.Vote) {
 		return
 	}
 	for i := range votes {
-		// An Envoy keeps the code of an HTTP check that has become another.
+		// Envoy keeps the code of a former HTTP check after the check has changed its kind.
 		if k, _ := m.Rulings.At(votes[i].Endpoint); k != nil && !k.HTTP {
 			votes[i].HTTPStatusCode = 0
 		}
 	}
 	m.Rollout.Report(now, checker, votes)
 	m.Newcomers.Report(now, checker, votes)
-	m.applyVerdicts(now, m.Judge.Report(now, checker, votes))
+	m.applyVerdicts(now, m.Aggregator.Report(now, checker, votes))
 }

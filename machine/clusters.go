@@ -10,16 +10,16 @@ import (
 	"hdsd/ruling"
 )
 
-// apply takes a change of the clusters through the rooms: rules, canaries, then ids and
-// assignments. Data planes get the change before the plan moves, since planning takes
-// time. Restored overrides come last: only then can the aggregator explain the votes.
-func (m *Machine) apply(now time.Time, d *catalog.Delivery) {
+// applyDelivery passes a change of the clusters to the rooms: rules, canaries, then ids and assignments. Planning
+// takes time, so data planes get the change first. Restored overrides come last, when the aggregator can
+// explain the votes.
+func (m *Machine) applyDelivery(now time.Time, d *catalog.Delivery) {
 	before := m.Rulings.Len()
 	initialChanged := m.Rules != nil && m.Rules.InitialHealth != d.Rules.InitialHealth
 	m.setRules(now, d.Rules)
-	moved := planning{m}.count(d)
+	moved := planner{m}.count(d)
 	change := ruling.Change{InitialHealth: d.Rules.InitialHealth, Removed: d.Removed, Answered: d.Answered, Complete: d.Complete}
-	changedProbes := map[string][]bool{}
+	probes := map[string][]bool{}
 	for _, name := range d.Removed {
 		m.Rollout.RemoveCluster(now, name)
 	}
@@ -28,29 +28,29 @@ func (m *Machine) apply(now time.Time, d *catalog.Delivery) {
 		m.Rollout.SetCluster(now, k, changed.Renewed)
 		change.Changed = append(change.Changed, k)
 		if changed.Renewed != nil {
-			changedProbes[k.Source.Name] = changed.Renewed
+			probes[k.Source.Name] = changed.Renewed
 		}
 	}
-	m.yield(m.changing(&change))
+	m.yield(m.announceClusters(&change))
 	effects := m.Rulings.Apply(now, change)
-	m.setMembers(now, effects.Members, changedProbes)
-	planning{m}.replan(moved)
-	m.decide(effects)
+	m.setMembers(now, effects.Members, probes)
+	planner{m}.replan(moved)
+	m.yieldDecisions(effects)
 	m.applyFleet(now, m.Fleet.Apply(now))
 	m.applyRulings(now, m.Rulings.Announce(now, effects.Unannounced))
 	m.forgetAbsent()
 	m.yield(ClustersApplied{
-		Removed: d.Removed, Changed: change.Changed, InitialHealth: initialChanged,
-		CheckedBefore: before, CheckedNothing: before > 0 && m.Rulings.Len() == 0,
+		Removed: d.Removed, Changed: change.Changed, InitialHealthChanged: initialChanged,
+		PreviouslyChecked: before, NothingChecked: before > 0 && m.Rulings.Len() == 0,
 	})
 }
 
-// changing returns the clusters that are about to change.
-func (m *Machine) changing(change *ruling.Change) ClustersChanged {
-	effect := ClustersChanged{Removed: change.Removed, Changed: change.Changed, Before: map[string]*catalog.Cluster{}, Conclusive: m.Rulings.IsConclusive()}
+// announceClusters returns the effect that announces a change of the clusters.
+func (m *Machine) announceClusters(change *ruling.Change) ClustersChanged {
+	effect := ClustersChanged{Removed: change.Removed, Changed: change.Changed, Previous: map[string]*catalog.Cluster{}, Conclusive: m.Rulings.IsConclusive()}
 	remember := func(name string) {
 		if k := m.Rulings.Cluster(name); k != nil {
-			effect.Before[name] = k
+			effect.Previous[name] = k
 		}
 	}
 	for _, name := range change.Removed {
@@ -66,31 +66,31 @@ func (m *Machine) changing(change *ruling.Change) ClustersChanged {
 func (m *Machine) setRules(now time.Time, r *catalog.Rules) {
 	before := m.Rules
 	m.Rules = r
-	m.Judge.Configure(m.Timing.aggregating(r.Trust))
+	m.Aggregator.Configure(m.Timing.aggregatorOptions(r.Trust))
 	if before != r {
 		m.Fleet.SetCapacity(r.SetCapacity)
 		m.Fleet.SetProbation(now, r.Probation)
 	}
 }
 
-// applyRulings carries out effects that are not part of a change of the clusters.
+// applyRulings applies effects of the rulings outside of a change of the clusters.
 func (m *Machine) applyRulings(now time.Time, e ruling.Effects) {
 	m.setMembers(now, e.Members, nil)
-	m.decide(e)
+	m.yieldDecisions(e)
 }
 
-// decide adds decisions in their order.
-func (m *Machine) decide(e ruling.Effects) {
+// yieldDecisions yields the decisions in their order.
+func (m *Machine) yieldDecisions(e ruling.Effects) {
 	for i := range e.Decisions {
-		m.yield(Decided{&e.Decisions[i]})
+		m.yield(DecisionMade{&e.Decisions[i]})
 	}
 	if e.LeftOut > 0 {
-		m.yield(LeftOut{e.LeftOut})
+		m.yield(ChangesLeftOut{e.LeftOut})
 	}
 }
 
-// setMembers tells the aggregator and the fleet which endpoints there are. changedProbes
-// lists, by cluster and index, those that checkers will take for new ones.
+// setMembers passes new, changed and removed endpoints to the aggregator and the fleet. changedProbes marks,
+// by cluster and index, the endpoints that checkers will take for new ones.
 func (m *Machine) setMembers(now time.Time, members []ruling.Member, changedProbes map[string][]bool) {
 	checked, added := 0, 0
 	for i := range members {
@@ -101,7 +101,7 @@ func (m *Machine) setMembers(now time.Time, members []ruling.Member, changedProb
 			added++
 		}
 	}
-	m.Judge.Reserve(added)
+	m.Aggregator.Reserve(added)
 	m.Fleet.Reserve(checked)
 	var cluster *catalog.Cluster
 	var changed []bool
@@ -109,47 +109,48 @@ func (m *Machine) setMembers(now time.Time, members []ruling.Member, changedProb
 	var planned assign.Endpoint
 	for i := range members {
 		member := &members[i]
-		m.touch(member.Cluster.Source.Name)
+		m.yieldEndpointsChanged(member.Cluster.Source.Name)
 		if member.Index == catalog.None {
 			m.setUnchecked(now, member)
 			continue
 		}
 		if k := member.Cluster; k != cluster {
 			cluster, changed = k, changedProbes[k.Source.Name]
-			judged = aggregate.Endpoint{Timing: m.Timing.judging(k), Rule: k.Rule, Cluster: k.Source.Name}
-			planned = planning{m}.template(k)
+			judged = aggregate.Endpoint{Timing: m.Timing.checkTiming(k), Rule: k.Rule, Cluster: k.Source.Name}
+			planned = planner{m}.template(k)
 		}
 		judged.ID, judged.Zone = member.ID, *cluster.Checked.LocalityOf(member.Index)
-		m.Judge.Set(judged, health.Verdict{Status: member.Status, Since: member.Since})
+		m.Aggregator.Set(judged, health.Verdict{Status: member.Status, Since: member.Since})
 		if member.New {
-			m.penalties.introduce(now, m.Judge, member.ID, cluster.Hashes[member.Index])
+			m.penalties.restore(now, m.Aggregator, member.ID, cluster.Hashes[member.Index])
 		}
 		if !member.New && changed != nil && changed[member.Index] {
 			m.Fleet.Renew(member.ID)
 		}
-		planning{m}.set(&planned, cluster, member.ID, member.Index)
+		planner{m}.set(&planned, cluster, member.ID, member.Index)
 	}
 }
 
-// setUnchecked tells the aggregator and the fleet that nobody checks an endpoint.
+// setUnchecked removes an endpoint from the fleet, and lets the aggregator hold its verdict.
 func (m *Machine) setUnchecked(now time.Time, member *ruling.Member) {
 	if member.WasChecked {
 		m.Newcomers.Remove(member.ID)
 		for _, checker := range m.Fleet.Remove(member.ID) {
-			m.Judge.Unassign(now, member.ID, checker)
+			m.Aggregator.Unassign(now, member.ID, checker)
 		}
 	}
 	if member.Gone {
-		m.Judge.Remove(member.ID)
+		m.Aggregator.Remove(member.ID)
 		return
 	}
-	m.Judge.Set(aggregate.Endpoint{ID: member.ID, Cluster: member.Cluster.Source.Name}, health.Verdict{Status: member.Status, Since: member.Since}) // with the zero rule, its verdict holds
+	// The zero rule holds the verdict.
+	m.Aggregator.Set(aggregate.Endpoint{ID: member.ID, Cluster: member.Cluster.Source.Name}, health.Verdict{Status: member.Status, Since: member.Since})
 }
 
-// touch notes that endpoints of a cluster changed.
-func (m *Machine) touch(cluster string) {
-	if m.touched != cluster {
-		m.touched = cluster
+// yieldEndpointsChanged yields EndpointsChanged once for a run of endpoints of one cluster.
+func (m *Machine) yieldEndpointsChanged(cluster string) {
+	if m.changedCluster != cluster {
+		m.changedCluster = cluster
 		m.yield(EndpointsChanged{cluster})
 	}
 }

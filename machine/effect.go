@@ -13,83 +13,83 @@ import (
 	"hdsd/store"
 )
 
-// Effect is what a step decided or found. It is valid until yield returns, and must not be modified.
+// Effect is a result of a step. It is valid until yield returns, and must not be modified.
 type Effect interface{ isEffect() }
 
-// What checkers are told, and what happens to them.
+// These effects are about checkers.
 type (
-	// Specified is a specifier to send.
-	Specified struct {
+	// SpecifierMade carries a new specifier for a checker.
+	SpecifierMade struct {
 		Checker   string
 		Specifier *specifier.Specifier
 	}
-	// Joined is a checker that has connected.
-	Joined struct{ Checker health.Checker }
-	// FleetChanged is what happened to checkers, and to the plan.
+	// CheckerJoined carries a checker that has connected.
+	CheckerJoined struct{ Checker health.Checker }
+	// FleetChanged carries changes of checkers and of the plan.
 	FleetChanged struct{ *fleet.Effects }
 )
 
-// What data planes are told, and what becomes of trials.
+// These effects are about health and trials.
 type (
-	// Decided is a decision for data planes and the history.
-	Decided struct{ *decision.Decision }
-	// Judged is what the votes come to beside verdicts.
-	Judged struct{ *aggregate.Effects }
-	// TrialsChanged is what became of trials.
+	// DecisionMade carries a decision for data planes and the history.
+	DecisionMade struct{ *decision.Decision }
+	// VotesJudged carries the findings about votes: doubts, blind checkers, mass failures and divided zones.
+	VotesJudged struct{ *aggregate.Effects }
+	// TrialsChanged carries changes of trials.
 	TrialsChanged struct{ rollout.Effects }
-	// LeftOut is how many changes of verdicts are left out, since their endpoints change too often.
-	LeftOut struct{ Count int }
+	// ChangesLeftOut counts changes of verdicts that are not published, because their endpoints change too often.
+	ChangesLeftOut struct{ Count int }
 )
 
-// What sources change.
+// These effects are about the clusters of sources.
 type (
-	// ClustersChanged comes before the decisions that follow from it.
+	// ClustersChanged precedes the decisions about a change of the clusters.
 	ClustersChanged struct {
 		Removed    []string
 		Changed    []*catalog.Cluster
-		Before     map[string]*catalog.Cluster // as they were; without those that are new
-		Conclusive bool                        // those that were not there before are new
+		Previous   map[string]*catalog.Cluster // previous versions; a new cluster has none
+		Conclusive bool                        // the sources are complete: a cluster without a previous version is new
 	}
-	// ClustersApplied comes after the decisions.
+	// ClustersApplied follows the decisions about a change of the clusters.
 	ClustersApplied struct {
-		Removed        []string
-		Changed        []*catalog.Cluster
-		InitialHealth  bool // that has changed, which concerns all clusters
-		CheckedNothing bool // no endpoint is checked any more
-		CheckedBefore  int  // endpoints
+		Removed              []string
+		Changed              []*catalog.Cluster
+		InitialHealthChanged bool // the initial health has changed, for all clusters
+		NothingChecked       bool // the change leaves no checked endpoint
+		PreviouslyChecked    int  // number of endpoints before the change
 	}
-	// EndpointsChanged names a cluster of which endpoints changed.
+	// EndpointsChanged names a cluster with changed endpoints.
 	EndpointsChanged struct{ Cluster string }
-	// SourcesAnswered says that every source has answered, or was given up.
+	// SourcesAnswered reports that each source has answered, or that hdsd has given it up.
 	SourcesAnswered struct{}
 )
 
-// What else is to be stored or forgotten, and what time did.
+// These effects are about the store and the time.
 type (
-	// PenaltiesChanged has what damping holds against endpoints, to store; nil removes a row.
+	// PenaltiesChanged carries the damping penalties to store, by endpoint; nil removes a penalty.
 	PenaltiesChanged struct {
 		Changed map[health.Hash]*store.Penalty
 	}
-	// Forgettable says that the store may forget all endpoints that are not in Rulings.
-	Forgettable struct{}
-	// Paused says that hdsd did nothing for a while.
-	Paused struct{ Lasted time.Duration }
-	// Ticked comes last in a tick, unless hdsd only listens.
-	Ticked struct{}
+	// ForgetDue asks the store to forget all endpoints outside of Rulings.
+	ForgetDue struct{}
+	// PauseEnded reports the end of a time in which hdsd did nothing.
+	PauseEnded struct{ Duration time.Duration }
+	// TickHandled ends a tick, unless hdsd only listens.
+	TickHandled struct{}
 )
 
-func (Specified) isEffect()        {}
-func (Joined) isEffect()           {}
+func (SpecifierMade) isEffect()    {}
+func (CheckerJoined) isEffect()    {}
 func (FleetChanged) isEffect()     {}
-func (Decided) isEffect()          {}
-func (Judged) isEffect()           {}
+func (DecisionMade) isEffect()     {}
+func (VotesJudged) isEffect()      {}
 func (TrialsChanged) isEffect()    {}
-func (LeftOut) isEffect()          {}
+func (ChangesLeftOut) isEffect()   {}
 func (ClustersChanged) isEffect()  {}
 func (ClustersApplied) isEffect()  {}
 func (EndpointsChanged) isEffect() {}
 func (SourcesAnswered) isEffect()  {}
 func (PenaltiesChanged) isEffect() {}
-func (Forgettable) isEffect()      {}
-func (Paused) isEffect()           {}
-func (Ticked) isEffect()           {}
+func (ForgetDue) isEffect()        {}
+func (PauseEnded) isEffect()       {}
+func (TickHandled) isEffect()      {}

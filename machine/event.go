@@ -11,77 +11,77 @@ import (
 	"hdsd/store"
 )
 
-// Event is what a Machine takes in at a time. Events are values: the same ones at the same times lead
-// another Machine, which began with the same, to the same effects.
+// Event is an input of a Machine. Events are values: two machines with the same state that handle the same
+// events at the same times yield the same effects.
 type Event interface {
 	handle(m *Machine, now time.Time)
 }
 
-// What sources and the process tell.
+// These events come from sources and from the process.
 type (
-	// Begun starts the time to settle, when the servers listen.
+	// Begun reports that the servers listen. It starts the time to settle.
 	Begun struct{}
 
-	// Delivered is a change of the clusters.
+	// Delivered carries a change of the clusters.
 	Delivered struct{ catalog.Delivery }
 
-	// Answered says that every source has answered, or was given up.
+	// Answered reports that each source has answered, or that hdsd has given it up.
 	Answered struct{}
 
-	// Tick lets each room do what is due.
+	// Tick lets each room do its due work.
 	Tick struct {
-		Heard time.Time // when the latest event was posted that was handled, if others wait; zero: none does
+		ReceivedUntil time.Time // the machine has handled all events that were posted until then; zero: all events
 	}
 )
 
-// What checkers do.
+// These events come from checkers.
 type (
-	// Connected is a checker that opens a stream, or begins to fetch.
+	// Connected reports that a checker opens a stream, or begins to fetch.
 	Connected struct{ Checker health.Checker }
-	// Disconnected is the end of the last stream of a checker.
+	// Disconnected reports the end of the last stream of a checker.
 	Disconnected struct{ Checker string }
-	// Reported is a report of a checker, or a part of it.
+	// Reported carries a report of a checker, or a part of one.
 	Reported struct {
 		Checker string
-		Votes   []health.Vote // those that have changed
+		Votes   []health.Vote // changed votes only
 	}
-	// StreamEnded is the end of a stream whose checker may have another one.
+	// StreamEnded reports the end of a stream. The checker may have another stream.
 	StreamEnded struct{ Checker string }
-	// Silenced says that a connected checker is silent, or reports after all.
+	// Silenced reports that a connected checker falls silent, or reports again.
 	Silenced struct {
 		Checker string
 		Silent  bool
 	}
-	// Followed says that a checker follows a specifier, and may be sent the next.
+	// Followed reports that a checker follows a specifier, and may get the next one.
 	Followed struct {
 		Checker   string
 		Specifier *specifier.Specifier
 	}
 )
 
-// What operators order. Step fills in the outcome.
+// These events are orders of operators. Step sets the fields after the empty line.
 type (
-	// SetOverride replaces the verdict of an endpoint, or of all in a scope.
+	// SetOverride replaces the verdicts of the endpoints in a scope.
 	SetOverride struct {
 		Override store.Override
 
-		Set      ruling.Override
+		Applied  ruling.Override
 		Replaced *ruling.Override // nil: none
 		Err      error
 	}
 	// ClearOverrides ends overrides.
 	ClearOverrides struct {
 		Scope  health.Endpoint
-		All    bool // also those within the scope
+		All    bool // including narrower overrides within the scope
 		Author string
 
 		Ended []ruling.Override
 		Err   error
 	}
-	// Freeze stops the publication of new verdicts.
+	// Freeze stops publishing new verdicts.
 	Freeze struct {
 		Author, Reason string
-		Hold           bool // also what overrides and sources change
+		Hold           bool // holds the verdicts of the beginning, instead of the health of the sources
 
 		Before, After *store.Freeze
 	}
@@ -89,9 +89,9 @@ type (
 	Unfreeze struct {
 		Author string
 
-		Before *store.Freeze // nil: it was not frozen
+		Before *store.Freeze // nil: publishing was not frozen
 	}
-	// SetTrust has an operator trust or distrust a checker.
+	// SetTrust makes a checker trusted or distrusted.
 	SetTrust struct {
 		Checker string
 		Trust   store.Trust
@@ -115,33 +115,33 @@ func (Begun) handle(m *Machine, now time.Time) {
 	m.applyRulings(now, m.Rulings.Start(now))
 }
 
-func (e Delivered) handle(m *Machine, now time.Time) { m.apply(now, &e.Delivery) }
+func (e Delivered) handle(m *Machine, now time.Time) { m.applyDelivery(now, &e.Delivery) }
 
 func (Answered) handle(m *Machine, _ time.Time) { m.yield(SourcesAnswered{}) }
 
 func (e Connected) handle(m *Machine, now time.Time) {
-	effects := m.Fleet.Connect(now, e.Checker) // first, since the rollout asks who is a newcomer
+	effects := m.Fleet.Connect(now, e.Checker) // before the rollout, which asks whether the checker is on probation
 	m.Rollout.Connect(now, &e.Checker)
-	m.Troubles.back(e.Checker)
+	m.Troubles.connect(e.Checker)
 	if !m.Fleet.OnProbation(e.Checker.ID) {
-		m.replace(now, e.Checker.ID)
+		m.replaceLost(now, e.Checker.ID)
 	}
-	m.yield(Joined(e))
+	m.yield(CheckerJoined(e))
 	m.applyFleet(now, effects)
 }
 
 func (e StreamEnded) handle(m *Machine, _ time.Time) { m.Rollout.Ended(e.Checker) }
 
-// The seats of a checker that is lost are kept.
+// A lost checker keeps its seats.
 func (e Disconnected) handle(m *Machine, now time.Time) {
 	m.Rollout.Disconnect(now, e.Checker)
 	m.applyFleet(now, m.Fleet.Disconnect(now, e.Checker))
-	m.Troubles.gone(e.Checker)
+	m.Troubles.disconnect(e.Checker)
 }
 
 func (e Followed) handle(m *Machine, now time.Time) {
 	m.Rollout.Accepted(now, e.Checker, e.Specifier)
-	m.want(now)
+	m.sendSpecifiers(now)
 }
 
 func (e Silenced) handle(m *Machine, now time.Time) {
@@ -152,7 +152,7 @@ func (e Reported) handle(m *Machine, now time.Time) { m.report(now, e.Checker, e
 
 func (e *SetOverride) handle(m *Machine, now time.Time) {
 	var effects ruling.Effects
-	e.Set, e.Replaced, effects, e.Err = m.Rulings.SetOverride(now, e.Override)
+	e.Applied, e.Replaced, effects, e.Err = m.Rulings.SetOverride(now, e.Override)
 	m.applyRulings(now, effects)
 }
 

@@ -8,7 +8,7 @@ import (
 	"hdsd/store"
 )
 
-// lookup answers what the rooms ask of each other.
+// lookup implements the lookup interfaces of the rooms.
 type lookup struct{ m *Machine }
 
 // Standing implements fleet.Lookup.
@@ -16,9 +16,9 @@ func (l lookup) Standing(checker string) fleet.Standing {
 	switch {
 	case l.m.Trust[checker].Level == store.Distrusted:
 		return fleet.Distrusted
-	case l.m.Judge.DoubtReason(checker) != "":
+	case l.m.Aggregator.DoubtReason(checker) != "":
 		return fleet.Doubted
-	case l.m.Judge.BlindReason(checker) != "":
+	case l.m.Aggregator.BlindReason(checker) != "":
 		return fleet.Blind
 	}
 	return fleet.Believed
@@ -26,33 +26,34 @@ func (l lookup) Standing(checker string) fleet.Standing {
 
 // Believes implements fleet.Lookup.
 func (l lookup) Believes(id health.EndpointID, checker string) bool {
-	return l.m.Judge.Believes(id, checker)
+	return l.m.Aggregator.Believes(id, checker)
 }
 
 // Compare implements fleet.Lookup.
 func (l lookup) Compare(id health.EndpointID, checker string) fleet.Comparison {
-	isUp, ok := l.m.Judge.Majority(id)
+	up, ok := l.m.Aggregator.Majority(id)
 	if !ok {
 		return fleet.Alone
 	}
-	return l.compare(id, checker, isUp)
+	return l.compare(id, checker, up)
 }
 
 // CompareVerdict implements fleet.Lookup.
 func (l lookup) CompareVerdict(id health.EndpointID, checker string) fleet.Comparison {
-	status := l.m.Judge.Verdict(id).Status
+	status := l.m.Aggregator.Verdict(id).Status
 	if !status.Up() && !status.Down() {
 		return fleet.Alone
 	}
 	return l.compare(id, checker, status.Up())
 }
 
-func (l lookup) compare(id health.EndpointID, checker string, isUp bool) fleet.Comparison {
+// compare compares the vote of a checker on probation with a status.
+func (l lookup) compare(id health.EndpointID, checker string, up bool) fleet.Comparison {
 	vote, voted := l.m.Newcomers.Of(checker, id)
 	switch {
 	case !voted || !vote.Status.Up() && !vote.Status.Down():
 		return fleet.Unreported
-	case vote.Status.Up() == isUp:
+	case vote.Status.Up() == up:
 		return fleet.Same
 	}
 	return fleet.Opposite
@@ -78,12 +79,12 @@ func (l lookup) CanCheck(k *health.Checker, id health.EndpointID) bool {
 	cluster, index := l.m.Rulings.At(id)
 	return cluster != nil && index != catalog.None && !l.m.Targets.Waits(cluster.Hashes[index]) &&
 		k.Abilities.Has(cluster.Checked.Needs...) && cluster.Reach.Includes(k) &&
-		mayBe(cluster, *cluster.Checked.LocalityOf(index), k.Locality)
+		placementAllows(cluster, *cluster.Checked.LocalityOf(index), k.Locality)
 }
 
-// mayBe reports whether the placement of a cluster lets checkers of a zone check an
-// endpoint of another.
-func mayBe(k *catalog.Cluster, endpoint, checker health.Locality) bool {
+// placementAllows reports whether the placement of a cluster lets a checker in one locality check an
+// endpoint in another.
+func placementAllows(k *catalog.Cluster, endpoint, checker health.Locality) bool {
 	if endpoint.Region == "" && endpoint.Zone == "" {
 		return true
 	}

@@ -14,20 +14,20 @@ import (
 	"hdsd/store"
 )
 
-// Timing holds the durations that need a restart to change.
+// Timing holds the durations of the configuration. A change of them needs a restart.
 type Timing struct {
 	Report, Grace, Settle time.Duration
-	ZoneViews             bool // some data planes get the health that their zone sees
+	ZoneViews             bool // some data planes get the health from the view of their zone
 }
 
-// aggregating returns the options of the aggregator.
-func (t *Timing) aggregating(trust aggregate.BeliefLimits) aggregate.Options {
+// aggregatorOptions returns the options of the aggregator.
+func (t *Timing) aggregatorOptions(trust aggregate.BeliefLimits) aggregate.Options {
 	trust = catalog.WithDefaults(trust, t.Report)
 	return aggregate.Options{Staleness: trust.Staleness, Doubt: trust.Doubt, AwaitFor: t.Settle + 2*t.Report, ZoneViews: t.ZoneViews}
 }
 
-// judging returns the timing of a cluster's checks.
-func (t *Timing) judging(k *catalog.Cluster) aggregate.Timing {
+// checkTiming returns the timing of the health checks of a cluster.
+func (t *Timing) checkTiming(k *catalog.Cluster) aggregate.Timing {
 	checks := &k.Checked.Timing
 	return aggregate.Timing{
 		Interval: checks.Interval, Timeout: checks.Timeout, InitialJitter: checks.InitialJitter,
@@ -35,96 +35,96 @@ func (t *Timing) judging(k *catalog.Cluster) aggregate.Timing {
 	}
 }
 
-// Machine joins the rooms. Step passes each event to them in a fixed order, hands values from one to
-// the next, and yields what they decide. Its owner may read the rooms, also between two effects; only
-// Step and Restore change them.
+// Machine joins the rooms. Step passes each event to the rooms in a fixed order, carries values from one
+// room to the next, and yields effects. The owner may read the rooms, also between two effects. Only Step
+// and Restore change them.
 type Machine struct {
 	Timing Timing // set once
 
-	Rules     *catalog.Rules
-	Fleet     *fleet.Fleet          // who checks what
-	Newcomers *probation.Votes      // what those on probation say
-	Rollout   *rollout.Rollout      // which version of a cluster each checker gets
-	Judge     *aggregate.Aggregator // what the votes come to
-	Trust     Trust                 // what operators say of checkers
-	Rulings   *ruling.Table         // what data planes get
-	Targets   *targets.Table        // probes by address; endpoints without room wait
-	Troubles  Troubles              // since when checkers are lost, doubted or blind
+	Rules      *catalog.Rules
+	Fleet      *fleet.Fleet          // checkers, plan and handovers
+	Newcomers  *probation.Votes      // votes of checkers on probation
+	Rollout    *rollout.Rollout      // specifiers and trials
+	Aggregator *aggregate.Aggregator // votes and verdicts
+	Trust      Trust                 // trust of operators in checkers
+	Rulings    *ruling.Table         // published health, overrides, freezes
+	Targets    *targets.Table        // probes by address, and endpoints without room
+	Troubles   Troubles              // lost, doubted and blind checkers
 
-	penalties penalties
-	pause     pause
-	pending   pending
-	forgetAt  time.Time // when the store may next forget what is gone
-	wait      time.Duration
-	yield     func(Effect) // takes the effects of the present step
-	touched   string       // cluster of which the present step has last changed endpoints
+	penalties      penalties
+	pause          pause
+	pending        pending
+	nextForget     time.Time     // time of the next ForgetDue
+	wait           time.Duration // to the next tick
+	yield          func(Effect)  // of the current step
+	changedCluster string        // cluster of the latest EndpointsChanged of the current step
 }
 
-// pending is what has to wait until the effects of something else are carried out.
+// pending holds the work that waits until the current effects are applied.
 type pending struct {
-	seated  []Reported // votes that checkers gave on probation for endpoints on which they have seats now
-	divided bool       // a zone has been divided since the last plan
+	seatedVotes []Reported // earlier votes of checkers for the endpoints of their new seats
+	divided     bool       // the division of zones has changed since the last plan
 }
 
-// New makes a Machine that knows nothing.
+// New returns a Machine without state.
 func New(t Timing) *Machine {
 	m := &Machine{
-		Timing: t, Judge: aggregate.New(t.aggregating(aggregate.BeliefLimits{})), Trust: Trust{}, Newcomers: probation.New(),
+		Timing: t, Aggregator: aggregate.New(t.aggregatorOptions(aggregate.BeliefLimits{})), Trust: Trust{}, Newcomers: probation.New(),
 		Targets: targets.New(), penalties: newPenalties(), Troubles: newTroubles(),
 	}
-	m.Rulings = ruling.New(m.Judge.Verdict)
+	m.Rulings = ruling.New(m.Aggregator.Verdict)
 	m.Fleet = fleet.New(fleet.Options{Report: t.Report, Grace: t.Grace, Settle: t.Settle}, lookup{m})
 	m.Rollout = rollout.New(rollout.Options{Report: t.Report, Grace: t.Grace}, lookup{m})
 	return m
 }
 
-// Step handles one event. It yields each effect as soon as that is certain, in the order in which they
-// are to be carried out: data planes do not wait for the plan that follows.
+// Step handles one event. It yields each effect as soon as the effect is certain, and the owner must carry
+// out the effects in this order. So data planes do not wait for the plan that follows.
 func (m *Machine) Step(now time.Time, e Event, yield func(Effect)) {
-	m.yield, m.touched = yield, ""
+	m.yield, m.changedCluster = yield, ""
 	e.handle(m, now)
 	m.yield = nil
 }
 
-// Wait returns how long nothing is due after the latest Tick.
+// Wait returns the time from the latest Tick to the next.
 func (m *Machine) Wait() time.Duration { return m.wait }
 
-// longestSleep is the longest time between two ticks.
-const longestSleep = time.Second
+// maxSleep is the longest time between two ticks.
+const maxSleep = time.Second
 
-// The fleet comes first, so that specifiers and verdicts go by the present plan.
+// The fleet comes first, so specifiers and verdicts follow the current plan.
 func (e Tick) handle(m *Machine, now time.Time) {
-	until, paused := m.pause.listenUntil(now, m.Timing.Report)
+	listenEnd, paused := m.pause.tick(now, m.Timing.Report)
 	if paused > 0 {
-		m.yield(Paused{paused})
+		m.yield(PauseEnded{paused})
 	}
-	if m.wait = until.Sub(now); m.wait > 0 {
+	if m.wait = listenEnd.Sub(now); m.wait > 0 {
 		return
 	}
-	heard := now
-	if !e.Heard.IsZero() {
-		heard = e.Heard
+	received := now
+	if !e.ReceivedUntil.IsZero() {
+		received = e.ReceivedUntil
 	}
-	m.applyFleet(now, m.Fleet.Tick(now, heard))
+	m.applyFleet(now, m.Fleet.Tick(now, received))
 	m.tickTrials(now)
 	m.applyFleet(now, m.Fleet.Dispatch(now))
-	m.applyVerdicts(now, m.Judge.Tick(now))
+	m.applyVerdicts(now, m.Aggregator.Tick(now))
 	m.applyRulings(now, m.Rulings.Expire(now))
 	m.applyRulings(now, m.Rulings.Release(now))
 	m.applyRulings(now, m.Rulings.TakeOver(now))
 	if changed := m.penalties.take(now); changed != nil {
 		m.yield(PenaltiesChanged{changed})
 	}
-	m.forgetGone(now)
+	m.requestForget(now)
 	m.Troubles.Expire(now)
-	m.yield(Ticked{})
+	m.yield(TickHandled{})
 	m.wait = m.sleep(now)
 }
 
-// sleep returns how long nothing is due in any room.
+// sleep returns the time to the earliest deadline of a room.
 func (m *Machine) sleep(now time.Time) time.Duration {
-	next := now.Add(longestSleep)
-	for _, room := range []interface{ NextDeadline() (time.Time, bool) }{m.Fleet, m.Rollout, m.Judge, m.Rulings} {
+	next := now.Add(maxSleep)
+	for _, room := range []interface{ NextDeadline() (time.Time, bool) }{m.Fleet, m.Rollout, m.Aggregator, m.Rulings} {
 		if due, ok := room.NextDeadline(); ok && due.Before(next) {
 			next = due
 		}
@@ -132,39 +132,40 @@ func (m *Machine) sleep(now time.Time) time.Duration {
 	return max(next.Sub(now), time.Millisecond)
 }
 
-// ForgetEvery is how often the store may forget the health of endpoints that are gone.
-const ForgetEvery = 6 * time.Hour
+// ForgetInterval is the time from one ForgetDue to the next.
+const ForgetInterval = 6 * time.Hour
 
-// ForgetAfter is the delay of the first time after hdsd has settled: to read the whole store takes a
-// tenth of a restart's processor time, while checkers wait for their work.
-const ForgetAfter = 5 * time.Minute
+// ForgetDelay is the time from the end of the time to settle to the first ForgetDue. A read of the whole
+// store takes a tenth of the processor time of a restart, and checkers wait for their specifiers then.
+const ForgetDelay = 5 * time.Minute
 
-// forgetGone lets the store forget the health of endpoints that are gone, now and then.
-func (m *Machine) forgetGone(now time.Time) {
-	if m.Rulings.IsConclusive() && !now.Before(m.forgetAt) {
-		m.forgetAt = now.Add(ForgetEvery)
-		m.yield(Forgettable{})
+// requestForget yields ForgetDue when it is time.
+func (m *Machine) requestForget(now time.Time) {
+	if m.Rulings.IsConclusive() && !now.Before(m.nextForget) {
+		m.nextForget = now.Add(ForgetInterval)
+		m.yield(ForgetDue{})
 	}
 }
 
-// Unstored returns the plan and the penalties that no effect has had the store keep, when hdsd ends.
+// Unstored returns the plan and the penalties that no effect has stored yet. The owner stores them at the end.
 func (m *Machine) Unstored(now time.Time) (plan map[string][]health.Hash, changed map[health.Hash]*store.Penalty) {
-	m.penalties.saved = time.Time{}
+	m.penalties.taken = time.Time{}
 	return m.Fleet.Rows(), m.penalties.take(now)
 }
 
-// applyVerdicts carries out what the votes come to, and all that follows.
+// applyVerdicts applies effects of the aggregator, and then the pending work.
 func (m *Machine) applyVerdicts(now time.Time, effects aggregate.Effects) {
-	m.carryOutVerdicts(now, effects)
-	m.followUp(now)
+	m.applyVerdictsOnly(now, effects)
+	m.drainPending(now)
 }
 
-func (m *Machine) carryOutVerdicts(now time.Time, effects aggregate.Effects) {
+// applyVerdictsOnly applies effects of the aggregator.
+func (m *Machine) applyVerdictsOnly(now time.Time, effects aggregate.Effects) {
 	if len(effects.Doubts)+len(effects.Blindness)+len(effects.MassFailures)+len(effects.Divided)+len(effects.Crossed) > 0 {
-		kept := effects // on the heap only here
-		m.yield(Judged{&kept})
+		escaping := effects // allocates only here
+		m.yield(VotesJudged{&escaping})
 	}
-	m.Troubles.judged(now, &effects)
+	m.Troubles.applyFindings(now, &effects)
 	if len(effects.Doubts)+len(effects.Blindness) > 0 {
 		m.Fleet.Reconsider()
 	}
@@ -172,6 +173,6 @@ func (m *Machine) carryOutVerdicts(now time.Time, effects aggregate.Effects) {
 		m.Fleet.Divide(d.Zone, d.Over)
 		m.pending.divided = true
 	}
-	m.penalties.change(m.Rulings, effects.Penalties)
+	m.penalties.update(m.Rulings, effects.Penalties)
 	m.applyRulings(now, m.Rulings.Decide(now, effects.Changes, effects.ZoneViews))
 }

@@ -2,20 +2,19 @@ package machine
 
 import "time"
 
-// pause finds times in which hdsd did nothing, as when the process or its machine was
-// paused.
+// pause detects times in which hdsd did nothing, for example because its process or host was suspended.
 type pause struct {
-	ticked time.Time // the latest tick
-	until  time.Time // when the core stops to only listen
+	lastTick  time.Time
+	listenEnd time.Time // until then, ticks only listen
 }
 
-// listenUntil returns until when the core only takes in events: for a report interval
-// after a pause. What checkers reported meanwhile is on its way, and no checker is late
-// that hdsd did not read. It also returns how long a pause lasted that has just ended, or 0.
-func (p *pause) listenUntil(now time.Time, report time.Duration) (until time.Time, lasted time.Duration) {
-	if since := now.Sub(p.ticked); !p.ticked.IsZero() && since > longestSleep+report {
-		p.until, lasted = now.Add(report), since
+// tick returns the time until which ticks only listen: a report interval from the end of a pause. Reports
+// of checkers are on their way then, and no checker is late because hdsd did not read. It also returns the
+// duration of a pause that has just ended, or 0.
+func (p *pause) tick(now time.Time, report time.Duration) (listenEnd time.Time, duration time.Duration) {
+	if elapsed := now.Sub(p.lastTick); !p.lastTick.IsZero() && elapsed > maxSleep+report {
+		p.listenEnd, duration = now.Add(report), elapsed
 	}
-	p.ticked = now
-	return p.until, lasted
+	p.lastTick = now
+	return p.listenEnd, duration
 }

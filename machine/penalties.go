@@ -10,42 +10,41 @@ import (
 	"hdsd/store"
 )
 
-// savePenaltiesEvery is how often changed penalties are stored at most. So a kill forgets
-// no more than this of them, and an endpoint that flaps costs one row in each.
-const savePenaltiesEvery = time.Second
+// penaltyInterval is the shortest time between two PenaltiesChanged. A kill loses no more than this
+// time of changes, and an endpoint that flaps costs one row in each.
+const penaltyInterval = time.Second
 
-// penalties stores what damping holds against endpoints. It knows only those that have a
-// row.
+// penalties collects the damping penalties to store. It knows only endpoints with a stored penalty.
 type penalties struct {
-	past    map[health.Hash]store.Penalty     // from before the start, of endpoints that are not there yet
-	hashes  map[health.EndpointID]health.Hash // of those that are there
-	changed map[health.Hash]*store.Penalty    // to be stored; nil removes a row
-	saved   time.Time                         // when rows were last stored
+	restored map[health.Hash]store.Penalty     // penalties from before the start, of endpoints that are still absent
+	hashes   map[health.EndpointID]health.Hash // present endpoints with a stored penalty
+	changed  map[health.Hash]*store.Penalty    // to store; nil removes a penalty
+	taken    time.Time                         // time of the latest take
 }
 
 func newPenalties() penalties {
 	return penalties{hashes: map[health.EndpointID]health.Hash{}, changed: map[health.Hash]*store.Penalty{}}
 }
 
-// introduce gives a new endpoint the penalty that it had before the start.
-func (p *penalties) introduce(now time.Time, judge *aggregate.Aggregator, id health.EndpointID, hash health.Hash) {
-	found, ok := p.past[hash]
+// restore gives a new endpoint its penalty from before the start.
+func (p *penalties) restore(now time.Time, judge *aggregate.Aggregator, id health.EndpointID, hash health.Hash) {
+	found, ok := p.restored[hash]
 	if !ok {
 		return
 	}
-	delete(p.past, hash)
+	delete(p.restored, hash)
 	p.hashes[id] = hash
 	judge.RestorePenalty(now, id, aggregate.Penalty{Value: found.Value, At: found.At, Suppressed: found.Suppressed})
 }
 
-// change records the penalties that the votes have changed.
-func (p *penalties) change(rulings *ruling.Table, changes []aggregate.PenaltyChange) {
+// update records changed penalties.
+func (p *penalties) update(rulings *ruling.Table, changes []aggregate.PenaltyChange) {
 	for i := range changes {
 		c := &changes[i]
 		hash, known := p.hashes[c.Endpoint]
 		switch {
 		case c.Over && !known:
-			continue // it has no row
+			continue // the store has no penalty of it
 		case c.Over:
 			delete(p.hashes, c.Endpoint)
 			p.changed[hash] = nil
@@ -62,22 +61,22 @@ func (p *penalties) change(rulings *ruling.Table, changes []aggregate.PenaltyCha
 	}
 }
 
-// forgetAbsent removes the rows of endpoints that no source has after a start.
+// forgetAbsent removes the stored penalties of endpoints that no source has after a start.
 func (p *penalties) forgetAbsent(rulings *ruling.Table) {
-	for hash := range p.past {
+	for hash := range p.restored {
 		if !rulings.Remembers(hash) {
-			delete(p.past, hash)
+			delete(p.restored, hash)
 			p.changed[hash] = nil
 		}
 	}
 }
 
-// take returns what is to be stored: at most once in savePenaltiesEvery. It is nil if nothing is.
+// take returns the changes to store, at most once in penaltyInterval; nil if there are none.
 func (p *penalties) take(now time.Time) map[health.Hash]*store.Penalty {
-	if len(p.changed) == 0 || now.Sub(p.saved) < savePenaltiesEvery {
+	if len(p.changed) == 0 || now.Sub(p.taken) < penaltyInterval {
 		return nil
 	}
 	changed := p.changed
-	p.changed, p.saved = map[health.Hash]*store.Penalty{}, now
+	p.changed, p.taken = map[health.Hash]*store.Penalty{}, now
 	return changed
 }

@@ -6,12 +6,12 @@ import (
 	"hdsd/health"
 )
 
-// planning tells the fleet which endpoints to check: those whose addresses have room for the probes.
-type planning struct{ *Machine }
+// planner passes endpoints to the fleet. It withholds endpoints whose addresses have no room for more probes.
+type planner struct{ *Machine }
 
-// count counts the probes of changed clusters. It returns the endpoints, changed or not, that begin or
-// cease to wait for room.
-func (p planning) count(d *catalog.Delivery) []health.Hash {
+// count counts the probes of changed clusters. It returns the endpoints of all clusters that begin or cease
+// to wait for room.
+func (p planner) count(d *catalog.Delivery) []health.Hash {
 	table, rulings := p.Targets, p.Rulings
 	moved := table.SetLimit(d.Rules.MaxProbes, rulings.Clusters())
 	for _, name := range d.Removed {
@@ -23,16 +23,16 @@ func (p planning) count(d *catalog.Delivery) []health.Hash {
 	return append(moved, table.Admit()...)
 }
 
-// template returns the fields that all checked endpoints of a cluster have in common.
-func (p planning) template(k *catalog.Cluster) assign.Endpoint {
+// template returns the common fields of the checked endpoints of a cluster.
+func (p planner) template(k *catalog.Cluster) assign.Endpoint {
 	return assign.Endpoint{
 		ClusterHash: health.ClusterHash(k.Source.Name), Redundancy: k.Redundancy, Rate: k.Rate, Zones: k.Zones, Regions: k.Regions,
 		Class: p.Fleet.Class(assign.Class{Needs: k.Checked.Needs, Reach: k.Reach}),
 	}
 }
 
-// set tells the fleet of an endpoint, given the template of its cluster.
-func (p planning) set(template *assign.Endpoint, k *catalog.Cluster, id health.EndpointID, index int) {
+// set passes an endpoint to the fleet, with the template of its cluster.
+func (p planner) set(template *assign.Endpoint, k *catalog.Cluster, id health.EndpointID, index int) {
 	e := *template
 	e.ID, e.Hash, e.Locality = id, k.Hashes[index], *k.Checked.LocalityOf(index)
 	if p.Targets.Waits(e.Hash) {
@@ -41,8 +41,8 @@ func (p planning) set(template *assign.Endpoint, k *catalog.Cluster, id health.E
 	p.Fleet.Upsert(e)
 }
 
-// replan tells the fleet of endpoints that begin or cease to wait for room.
-func (p planning) replan(moved []health.Hash) {
+// replan passes endpoints that begin or cease to wait for room to the fleet.
+func (p planner) replan(moved []health.Hash) {
 	for _, hash := range moved {
 		id, ok := p.Rulings.Find(hash)
 		if !ok {

@@ -8,8 +8,7 @@ import (
 	"hdsd/store"
 )
 
-// Restore takes over what the store has, before the first event. No seat moves until hdsd
-// has settled.
+// Restore takes over the stored state, before the first event. No seat moves until hdsd has settled.
 func (m *Machine) Restore(s *store.State) {
 	m.Fleet.Restore(s.Plan)
 	established := make(map[string]fleet.Established, len(s.Established))
@@ -18,13 +17,13 @@ func (m *Machine) Restore(s *store.State) {
 	}
 	m.Fleet.RestoreEstablished(established)
 	for _, name := range slices.Sorted(maps.Keys(s.Trials)) {
-		m.Rollout.Restore(recordOf(s.Trials[name]))
+		m.Rollout.Restore(trialRecord(s.Trials[name]))
 	}
 	m.Rulings.Restore(*s)
-	m.penalties.past = s.Penalties
+	m.penalties.restored = s.Penalties
 	m.Troubles.restore(s)
 	for checker, trust := range s.Trust {
 		m.Trust[checker] = trust
-		m.instruct(checker)
+		m.setAggregatorTrust(checker)
 	}
 }

@@ -9,57 +9,57 @@ import (
 	"hdsd/store"
 )
 
-// want sends specifiers to checkers as soon as it is their turn.
-func (m *Machine) want(now time.Time, checkers ...string) {
+// sendSpecifiers queues checkers for new specifiers, and yields the specifiers that are due.
+func (m *Machine) sendSpecifiers(now time.Time, checkers ...string) {
 	for _, id := range checkers {
 		m.Rollout.Pace.Want(now, id)
 	}
 	for id, ok := m.Rollout.Pace.Next(now); ok; id, ok = m.Rollout.Pace.Next(now) {
-		m.specify(now, id)
+		m.sendSpecifier(now, id)
 	}
 }
 
-// specify makes and sends the specifier of a checker.
-func (m *Machine) specify(now time.Time, id string) {
+// sendSpecifier makes and yields the specifier of a checker.
+func (m *Machine) sendSpecifier(now time.Time, id string) {
 	work, ok := m.Fleet.Work(id)
 	if !ok {
 		m.Rollout.NoSpecifier(id)
 		return
 	}
 	for _, endpoint := range work.Ended {
-		m.Judge.Unassign(now, endpoint, id)
+		m.Aggregator.Unassign(now, endpoint, id)
 	}
 	spec, votes := m.Rollout.Specifier(now, id, rollout.Work{
 		Endpoints: work.Endpoints, Count: work.Count, Handovers: work.Handovers, Sample: work.Sample,
 	})
 	for _, v := range votes {
 		if v.Unassign {
-			m.Judge.Unassign(now, v.Endpoint, id)
+			m.Aggregator.Unassign(now, v.Endpoint, id)
 		}
 		if v.Assign {
-			m.Judge.Assign(now, v.Endpoint, id)
+			m.Aggregator.Assign(now, v.Endpoint, id)
 		}
 	}
-	m.yield(Specified{id, spec})
+	m.yield(SpecifierMade{id, spec})
 }
 
-// tickTrials does what is due of trials.
+// tickTrials does the due work of trials.
 func (m *Machine) tickTrials(now time.Time) {
-	effects := m.Rollout.Tick(now, func(id string, atOnce bool) {
-		if atOnce {
-			m.specify(now, id)
+	effects := m.Rollout.Tick(now, func(id string, immediate bool) {
+		if immediate {
+			m.sendSpecifier(now, id)
 			return
 		}
 		m.Rollout.Pace.Want(now, id)
 	})
-	m.want(now)
+	m.sendSpecifiers(now)
 	if len(effects.Events)+len(effects.Records) > 0 {
 		m.yield(TrialsChanged{effects})
 	}
 }
 
-// forgetAbsent forgets the trials of clusters and the penalties of endpoints that no source
-// has after a start, once that is certain.
+// forgetAbsent forgets the trials and penalties of clusters and endpoints that no source has after a start,
+// as soon as the sources are complete.
 func (m *Machine) forgetAbsent() {
 	if m.Rulings.IsConclusive() {
 		m.Rollout.ForgetAbsent()
@@ -67,8 +67,8 @@ func (m *Machine) forgetAbsent() {
 	}
 }
 
-// recordOf returns a record from what the store keeps.
-func recordOf(stored *store.Trials) canary.Record {
+// trialRecord converts a record of trials from the form of the store.
+func trialRecord(stored *store.Trials) canary.Record {
 	r := canary.Record{Retries: stored.Retries}
 	for _, p := range stored.Proven {
 		r.Proven = append(r.Proven, canary.Proof{Build: canary.Build(p.Build), Shape: specifier.Shape(p.Shape)})

@@ -11,63 +11,63 @@ import (
 )
 
 const (
-	// LostFor is how long a checker counts as lost that does not come back.
-	LostFor = 24 * time.Hour
+	// LostExpiry is the time after which hdsd forgets a lost checker.
+	LostExpiry = 24 * time.Hour
 
-	// mostLost is how many lost checkers are known.
-	mostLost = 10_000
+	// maxLost limits the lost checkers.
+	maxLost = 10_000
 )
 
-// Troubles knows since when checkers are lost, doubted or blind, by their ids.
+// Troubles holds the lost, doubted and blind checkers by id, and the time at which each trouble began.
 type Troubles struct {
 	doubted, blind map[string]time.Time
 
-	present map[string]health.Checker // those that are connected
-	Lost    map[string]LostChecker
-	earlier earlierLosses
+	connected map[string]health.Checker
+	Lost      map[string]LostChecker
+	earlier   earlierLosses
 }
 
-// earlierLosses counts the checkers that were lost before a restart. One that comes, and was not there
-// then, takes the place of one: it is back, or replaces it.
+// earlierLosses counts the checkers that were lost before a restart. A checker that connects, and was not
+// present before the restart, returns or replaces one of them.
 type earlierLosses struct {
-	count int
-	last  time.Time
-	there map[string]bool // ids of those that were not lost, and of those that came
+	count   int
+	last    time.Time       // time of the latest loss
+	present map[string]bool // ids of the checkers that were connected before the restart or have connected since
 }
 
-// LostChecker is one that was lost.
+// LostChecker is a lost checker.
 type LostChecker struct {
 	health.Checker
 	Since      time.Time
-	LastReport time.Time // zero: none is known
+	LastReport time.Time // zero: unknown
 }
 
 func newTroubles() Troubles {
 	return Troubles{
-		doubted: map[string]time.Time{}, blind: map[string]time.Time{}, present: map[string]health.Checker{}, Lost: map[string]LostChecker{},
+		doubted: map[string]time.Time{}, blind: map[string]time.Time{}, connected: map[string]health.Checker{}, Lost: map[string]LostChecker{},
 	}
 }
 
-// restore takes up who was there before a restart, and who was lost. Who was on probation is not.
+// restore takes over the connected and lost checkers from before a restart. It leaves out checkers on probation.
 func (t *Troubles) restore(s *store.State) {
 	for id, last := range s.Attendance {
 		k := health.Checker{ID: id, Locality: last.Locality}
 		_, established := s.Established[id]
 		switch {
 		case last.Lost.IsZero():
-			t.present[id] = k
-		case (established || len(s.Established) == 0) && len(t.Lost) < mostLost:
+			t.connected[id] = k
+		case (established || len(s.Established) == 0) && len(t.Lost) < maxLost:
 			t.Lost[id] = LostChecker{Checker: k, Since: last.Lost}
 		}
 	}
 }
 
-// begin counts those that are lost when hdsd starts.
+// begin counts the lost checkers at the start.
 func (t *Troubles) begin(now time.Time) {
 	t.Expire(now)
-	t.earlier = earlierLosses{count: len(t.Lost), there: map[string]bool{}}
-	for id := range t.present {
-		t.earlier.there[id] = true
+	t.earlier = earlierLosses{count: len(t.Lost), present: map[string]bool{}}
+	for id := range t.connected {
+		t.earlier.present[id] = true
 	}
 	for _, k := range t.Lost {
 		if k.Since.After(t.earlier.last) {
@@ -76,20 +76,20 @@ func (t *Troubles) begin(now time.Time) {
 	}
 }
 
-// fill takes note of a checker whose votes count. It reports whether it takes the place of one that was
-// lost before.
+// fill adds a checker whose votes count. It reports whether the checker takes the place of a checker that
+// was lost before.
 func (l *earlierLosses) fill(id string) bool {
-	if l.count == 0 || l.there[id] {
+	if l.count == 0 || l.present[id] {
 		return false
 	}
-	l.there[id] = true
+	l.present[id] = true
 	l.count--
 	return true
 }
 
-// follow takes note of what the fleet says. Seats are also given up of checkers that did not
-// come back after a restart.
-func (t *Troubles) follow(now time.Time, events []fleet.Event) {
+// applyEvents adds the checkers that the fleet reports as lost, and those whose seats it gives up because
+// they did not return after a restart.
+func (t *Troubles) applyEvents(now time.Time, events []fleet.Event) {
 	for i := range events {
 		e := &events[i]
 		if e.Kind != fleet.Lost && e.Kind != fleet.SeatsGivenUp {
@@ -97,49 +97,50 @@ func (t *Troubles) follow(now time.Time, events []fleet.Event) {
 		}
 		for _, id := range e.Checkers {
 			_, known := t.Lost[id]
-			if (!known || e.Kind == fleet.Lost) && len(t.Lost) < mostLost {
-				t.Lost[id] = LostChecker{t.present[id], now, e.LastReport}
+			if (!known || e.Kind == fleet.Lost) && len(t.Lost) < maxLost {
+				t.Lost[id] = LostChecker{t.connected[id], now, e.LastReport}
 			}
 		}
 	}
 }
 
-// back takes note that a checker is connected.
-func (t *Troubles) back(k health.Checker) {
+// connect adds a connected checker.
+func (t *Troubles) connect(k health.Checker) {
 	delete(t.Lost, k.ID)
-	t.present[k.ID] = k
+	t.connected[k.ID] = k
 }
 
-// gone takes note that a checker is not connected.
-func (t *Troubles) gone(id string) { delete(t.present, id) }
+// disconnect removes a checker from the connected ones.
+func (t *Troubles) disconnect(id string) { delete(t.connected, id) }
 
-// judged takes note of who is believed.
-func (t *Troubles) judged(now time.Time, e *aggregate.Effects) {
+// applyFindings sets the doubted and blind checkers.
+func (t *Troubles) applyFindings(now time.Time, e *aggregate.Effects) {
 	for i := range e.Doubts {
 		if d := &e.Doubts[i]; d.Checker != "" {
-			begin(t.doubted, d.Checker, d.Doubted, now)
+			setSince(t.doubted, d.Checker, d.Doubted, now)
 		}
 	}
 	for i := range e.Blindness {
-		begin(t.blind, e.Blindness[i].Checker, e.Blindness[i].Blind, now)
+		setSince(t.blind, e.Blindness[i].Checker, e.Blindness[i].Blind, now)
 	}
 }
 
-func begin(since map[string]time.Time, id string, is bool, now time.Time) {
-	if is {
-		since[id] = now
+// setSince sets the beginning of a trouble, or removes it when the trouble ends.
+func setSince(beginnings map[string]time.Time, id string, active bool, now time.Time) {
+	if active {
+		beginnings[id] = now
 	} else {
-		delete(since, id)
+		delete(beginnings, id)
 	}
 }
 
-// Expire forgets who has been lost for long.
+// Expire forgets the checkers that were lost LostExpiry ago.
 func (t *Troubles) Expire(now time.Time) {
-	maps.DeleteFunc(t.Lost, func(_ string, k LostChecker) bool { return now.Sub(k.Since) >= LostFor })
+	maps.DeleteFunc(t.Lost, func(_ string, k LostChecker) bool { return now.Sub(k.Since) >= LostExpiry })
 }
 
-// Since returns since when a checker is doubted or blind, whichever began first.
-func (t *Troubles) Since(id string) time.Time {
+// TroubledSince returns the time since which a checker is doubted or blind; zero if it is neither.
+func (t *Troubles) TroubledSince(id string) time.Time {
 	doubted, isDoubted := t.doubted[id]
 	blind, isBlind := t.blind[id]
 	if isDoubted && (!isBlind || doubted.Before(blind)) {

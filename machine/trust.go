@@ -9,26 +9,26 @@ import (
 	"hdsd/store"
 )
 
-// MaxTrust is how many checkers operators can trust or distrust.
+// MaxTrust limits the checkers that operators trust or distrust.
 const MaxTrust = 10_000
 
-// ErrTrustFull says that operators trust or distrust as many checkers as they can.
+// ErrTrustFull reports that operators trust or distrust MaxTrust checkers.
 var ErrTrustFull = errors.New("operators trust or distrust the most checkers allowed")
 
-// Trust holds what operators say of checkers.
+// Trust holds the trust of operators in checkers, by id.
 type Trust map[string]store.Trust
 
-// Of returns what an operator says of a checker, or nil.
-func (t Trust) Of(checker string) *store.Trust {
+// Get returns the trust of an operator in a checker; nil if trust is automatic.
+func (t Trust) Get(checker string) *store.Trust {
 	if trust, ok := t[checker]; ok {
 		return &trust
 	}
 	return nil
 }
 
-// set sets what an operator says of a checker.
+// set sets the trust of an operator in a checker.
 func (t Trust) set(checker string, trust *store.Trust) (change decision.TrustChange, err error) {
-	before := t.Of(checker)
+	before := t.Get(checker)
 	if before == nil && len(t) >= MaxTrust {
 		return change, ErrTrustFull
 	}
@@ -36,14 +36,14 @@ func (t Trust) set(checker string, trust *store.Trust) (change decision.TrustCha
 	return decision.TrustChange{Checker: checker, Before: before, After: trust, By: trust.Author}, nil
 }
 
-// clear returns a checker to automatic trust, and reports whether that changes anything.
+// clear returns a checker to automatic trust, and reports whether its trust was set.
 func (t Trust) clear(checker, author string) (change decision.TrustChange, changed bool) {
-	before := t.Of(checker)
+	before := t.Get(checker)
 	delete(t, checker)
 	return decision.TrustChange{Checker: checker, Before: before, By: author}, before != nil
 }
 
-// Distrusted returns how many checkers operators distrust.
+// Distrusted returns the number of distrusted checkers.
 func (t Trust) Distrusted() (count int) {
 	for _, trust := range t {
 		if trust.Level == store.Distrusted {
@@ -53,16 +53,16 @@ func (t Trust) Distrusted() (count int) {
 	return count
 }
 
-// applyTrust makes the votes of a checker count as an operator says, and records that.
+// applyTrust applies a change of trust to the votes of a checker, and yields the decision.
 func (m *Machine) applyTrust(change decision.TrustChange) {
-	m.instruct(change.Checker)
-	m.yield(Decided{&decision.Decision{Trust: &change}})
+	m.setAggregatorTrust(change.Checker)
+	m.yield(DecisionMade{&decision.Decision{Trust: &change}})
 }
 
-// instruct tells the aggregator what an operator says of a checker.
-func (m *Machine) instruct(checker string) {
+// setAggregatorTrust passes the trust of an operator in a checker to the aggregator.
+func (m *Machine) setAggregatorTrust(checker string) {
 	trust := m.Trust[checker]
 	levels := map[store.TrustLevel]aggregate.OperatorTrust{store.Distrusted: aggregate.Distrusted, store.Trusted: aggregate.Trusted}
-	m.Judge.SetTrust(checker, levels[trust.Level], fmt.Sprintf("%s (%s)", trust.Reason, trust.Author))
+	m.Aggregator.SetTrust(checker, levels[trust.Level], fmt.Sprintf("%s (%s)", trust.Reason, trust.Author))
 	m.Fleet.Reconsider()
 }

@@ -24,7 +24,7 @@ import (
 	"hdsd/source"
 )
 
-// replay is what hdsd replay is asked for.
+// replay holds the flags of hdsd replay.
 type replay struct {
 	output, color, cluster, since, until string
 }
@@ -63,28 +63,29 @@ It fails if this hdsd decides anything else than the one that wrote the file.`,
 	return command
 }
 
-// replayRows prints what a replay shows.
+// replayRows prints the lines of a replay.
 type replayRows struct {
-	table *table.Table  // nil: as JSON
-	json  *bytes.Buffer // of a line
-	to    io.Writer
+	table *table.Table  // nil: the output is JSON
+	json  *bytes.Buffer // one object
+	out   io.Writer
 }
 
-func (r *replay) rows(to io.Writer) (*replayRows, error) {
+// rows returns the printer of the format.
+func (r *replay) rows(out io.Writer) (*replayRows, error) {
 	switch r.output {
 	case "json":
-		return &replayRows{json: &bytes.Buffer{}, to: to}, nil
+		return &replayRows{json: &bytes.Buffer{}, out: out}, nil
 	case "table":
-		screen, err := table.ScreenOf(to, r.color)
+		screen, err := table.ScreenOf(out, r.color)
 		if err != nil {
 			return nil, usageError{err}
 		}
-		return &replayRows{table: newTable(to, screen, []string{"time", "kind", "subject", "decision"})}, nil
+		return &replayRows{table: newTable(out, screen, []string{"time", "kind", "subject", "decision"})}, nil
 	}
 	return nil, usageError{fmt.Errorf("--output %q: want table or json", r.output)}
 }
 
-// replayed is a line as JSON.
+// replayed is the JSON form of a line.
 type replayed struct {
 	Time     string            `json:"time"`
 	Kind     string            `json:"kind"`
@@ -103,16 +104,16 @@ type replayedLocality struct {
 }
 
 func (r *replayRows) row(line *recording.Line) error {
-	at := timeCell(timestamppb.New(line.Time))
+	cell := timeCell(timestamppb.New(line.Time))
 	if r.table != nil {
 		subject := strings.Join(slices.DeleteFunc([]string{line.Endpoint.Cluster, line.Endpoint.Address, line.Checker}, func(s string) bool { return s == "" }), " ")
-		decision := line.What
+		decision := line.Text
 		if line.Reason != "" {
 			decision += ": " + line.Reason
 		}
-		return r.table.Row([]string{at, line.Kind, subject, decision})
+		return r.table.Row([]string{cell, line.Kind, subject, decision})
 	}
-	shown := replayed{Time: at, Kind: line.Kind, Cluster: line.Endpoint.Cluster, Address: line.Endpoint.Address, Checker: line.Checker, What: line.What, Reason: line.Reason}
+	shown := replayed{Time: cell, Kind: line.Kind, Cluster: line.Endpoint.Cluster, Address: line.Endpoint.Address, Checker: line.Checker, What: line.Text, Reason: line.Reason}
 	if l := line.Endpoint.Locality; l != (health.Locality{}) {
 		shown.Locality = &replayedLocality{l.Region, l.Zone, l.SubZone}
 	}
@@ -122,7 +123,7 @@ func (r *replayRows) row(line *recording.Line) error {
 	if err := encoder.Encode(shown); err != nil {
 		return err
 	}
-	_, err := r.to.Write(printable.JSON(r.json.Bytes()))
+	_, err := r.out.Write(printable.JSON(r.json.Bytes()))
 	return err
 }
 
@@ -133,7 +134,7 @@ func (r *replayRows) close() error {
 	return nil
 }
 
-// run replays a file. What is shown goes to out, and how the replay ended to status.
+// run replays a file. It prints rows to out. For JSON, the summary goes to status.
 func (r *replay) run(path string, out, status io.Writer) error {
 	start, end, err := parsePeriod(r.since, r.until, now())
 	if err != nil {
@@ -148,20 +149,23 @@ func (r *replay) run(path string, out, status io.Writer) error {
 		return err
 	}
 	defer file.Close()
-	from, err := recording.NewReader(file, time.Now())
+	reader, err := recording.NewReader(file, time.Now())
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	var failure error
-	result, err := recording.Replay(from, func(e *recording.Entry, effect machine.Effect) {
-		if at := timestamppb.New(e.Time).AsTime(); failure != nil || start != nil && at.Before(start.AsTime()) || end != nil && !at.Before(end.AsTime()) {
-			return
+	result, err := recording.Replay(reader, func(e *recording.Entry, effect machine.Effect) error {
+		if t := e.Time; start != nil && t.Before(start.AsTime()) || end != nil && !t.Before(end.AsTime()) {
+			return nil
 		}
 		for _, line := range recording.Lines(e.Time, effect) {
 			if r.cluster == "" || line.Endpoint.Cluster != "" && source.Match(r.cluster, line.Endpoint.Cluster) {
-				failure = rows.row(&line)
+				if failure = rows.row(&line); failure != nil {
+					return failure
+				}
 			}
 		}
+		return nil
 	})
 	if failure = cmp.Or(failure, rows.close()); failure != nil {
 		return failure
@@ -169,28 +173,28 @@ func (r *replay) run(path string, out, status io.Writer) error {
 	if r.output == "table" {
 		status = out
 	}
-	return conclude(path, from, &result, err, status)
+	return conclude(path, reader, &result, err, status)
 }
 
-// conclude says how a replay ended.
-func conclude(path string, from *recording.Reader, result *recording.Result, err error, to io.Writer) error {
+// conclude prints the summary of a replay, or returns its error.
+func conclude(path string, reader *recording.Reader, result *recording.Result, err error, out io.Writer) error {
 	done := plural(int(result.Events), "event")
-	here := runtime.GOOS + "/" + runtime.GOARCH
+	platform := runtime.GOOS + "/" + runtime.GOARCH
 	switch {
 	case err != nil:
 		return fmt.Errorf("%s: after %s: %w", path, done, err)
 	case result.Difference != "":
-		made := fmt.Sprintf("the recording is by hdsd %s on %s", from.Version, from.Platform)
-		if from.Version != version || from.Platform != here {
-			made += fmt.Sprintf(", and this is hdsd %s on %s", version, here)
+		origin := fmt.Sprintf("the recording is by hdsd %s on %s", reader.Version, reader.Platform)
+		if reader.Version != version || reader.Platform != platform {
+			origin += fmt.Sprintf(", and this is hdsd %s on %s", version, platform)
 		}
-		return fmt.Errorf("%s: %s: %s", path, result.Difference, made)
+		return fmt.Errorf("%s: %s: %s", path, result.Difference, origin)
 	}
-	lasted := time.Duration(0)
+	duration := time.Duration(0)
 	if result.Events > 0 {
-		lasted = result.Last.Sub(from.Start)
+		duration = result.Last.Sub(reader.Start)
 	}
-	say(to, "%s over %s replayed: %s as recorded.\n", done, lasted.Round(time.Second), plural(int(result.Decisions), "decision"))
-	say(to, "It ends: %s.\n", result.Reason)
+	say(out, "%s over %s replayed: %s as recorded.\n", done, duration.Round(time.Second), plural(int(result.Decisions), "decision"))
+	say(out, "It ends: %s.\n", result.Reason)
 	return nil
 }

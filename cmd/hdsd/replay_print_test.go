@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,8 +18,8 @@ import (
 	"hdsd/store"
 )
 
-// recordRun writes a recording of some orders, a second apart. If it is falsified, it has an effect more.
-func recordRun(t *testing.T, falsified bool) (path string) {
+// recordOrders writes a recording of orders, a second apart. A falsified recording has an additional effect.
+func recordOrders(t *testing.T, falsified bool) (path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "events.hdsd")
 	file, err := os.Create(path)
@@ -34,7 +36,7 @@ func recordRun(t *testing.T, falsified bool) (path string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, at := machine.New(timing), noon
+	m, now := machine.New(timing), noon
 	m.Restore(&store.State{})
 	rules := catalog.NewRules(&configv1.Config{Assignment: &configv1.Assignment{Redundancy: 1}})
 	scope := health.Endpoint{Cluster: "web"}
@@ -47,11 +49,11 @@ func recordRun(t *testing.T, falsified bool) (path string) {
 		&machine.SetOverride{Override: store.Override{Scope: scope, Status: health.Draining, Author: "ann@here", Reason: "power works"}},
 		&machine.Freeze{Author: "bob", Reason: "moving"}, &machine.Unfreeze{Author: "bob"}, &machine.ClearOverrides{Scope: scope, All: true, Author: "bob"},
 	} {
-		at = at.Add(time.Second)
-		e.Begin(at, event)
-		m.Step(at, event, e.Effect)
+		now = now.Add(time.Second)
+		e.Begin(now, event)
+		m.Step(now, event, e.Effect)
 		if _, ok := event.(*machine.Freeze); ok && falsified {
-			e.Effect(machine.LeftOut{Count: 1})
+			e.Effect(machine.ChangesLeftOut{Count: 1})
 		}
 		e.End()
 	}
@@ -64,7 +66,7 @@ func recordRun(t *testing.T, falsified bool) (path string) {
 
 func TestReplayShowsDecisions(t *testing.T) {
 	t.Setenv("COLUMNS", "80")
-	path := recordRun(t, false)
+	path := recordOrders(t, false)
 	for _, format := range []string{"table", "json"} {
 		status, out, errors := hdsd(t, "replay", path, "-o", format)
 		if golden(t, "replay."+format, out+errors); status != exitDone {
@@ -86,24 +88,49 @@ func TestReplayShowsDecisions(t *testing.T) {
 	}
 }
 
-func TestReplaySaysWhatIsWrong(t *testing.T) {
-	path := recordRun(t, true)
+// failingWriter fails once, and takes everything after that.
+type failingWriter struct{ failed bool }
+
+// Write implements io.Writer.
+func (w *failingWriter) Write(p []byte) (int, error) {
+	if !w.failed {
+		w.failed = true
+		return 0, io.ErrClosedPipe
+	}
+	return len(p), nil
+}
+
+// TestReplayEndsWithWriteError covers an effect with several lines: later successes do not hide the error.
+func TestReplayEndsWithWriteError(t *testing.T) {
+	t.Setenv("COLUMNS", "80")
+	path := recordOrders(t, false)
+	for _, format := range []string{"table", "json"} {
+		var errors bytes.Buffer
+		status := run(t.Context(), []string{"replay", path, "-o", format, "--since", "2026-01-02T12:00:06Z"}, &failingWriter{}, &errors)
+		if status != exitFailed || errors.String() != "hdsd: io: read/write on closed pipe\n" {
+			t.Errorf("%s: exit status %d, %q", format, status, &errors)
+		}
+	}
+}
+
+func TestReplayErrors(t *testing.T) {
+	path := recordOrders(t, true)
 	whole, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir := folder(t, map[string]string{"other": "static_resources: {}\n", "cut": string(whole[:40]), "damaged": string(whole[:len(whole)/2]) + strings.Repeat("x", 200)})
-	in := func(name string) string { return filepath.Join(dir, name) }
+	file := func(name string) string { return filepath.Join(dir, name) }
 	for _, test := range []struct {
 		args   []string
 		status int
 		want   string
 	}{
 		{[]string{path}, exitFailed, "event 7 (Freeze, 2026-01-02T12:00:07.345Z): it had 2 effects then, and has 1 now: the recording is by hdsd 1.2.3 on plan9/mips, and this is hdsd "},
-		{[]string{in("missing")}, exitFailed, "no such file"},
-		{[]string{in("other")}, exitFailed, in("other") + ": this is no recording of hdsd"},
-		{[]string{in("cut")}, exitFailed, in("cut") + ": it ends before the first event: the file is cut off"},
-		{[]string{in("damaged")}, exitFailed, "the file is damaged"},
+		{[]string{file("missing")}, exitFailed, "no such file"},
+		{[]string{file("other")}, exitFailed, file("other") + ": this is no recording of hdsd"},
+		{[]string{file("cut")}, exitFailed, file("cut") + ": it ends before the first event: the file is cut off"},
+		{[]string{file("damaged")}, exitFailed, "the file is damaged"},
 		{nil, exitUsage, "replay takes one argument: the FILE of a recording"},
 		{[]string{path, "-o", "csv"}, exitUsage, `--output "csv": want table or json`},
 		{[]string{path, "--color", "red"}, exitUsage, "red"},

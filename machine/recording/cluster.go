@@ -16,12 +16,12 @@ import (
 	"hdsd/source"
 )
 
-// delivery encodes clusters.
+// delivery encodes a change of the clusters.
 func (w *Writer) delivery(d *catalog.Delivery) error {
 	o := &w.out
 	if o.bool(d.Rules != w.rules); d.Rules != w.rules {
 		w.rules = d.Rules
-		o.message(hidden(w.hide, d.Rules.Config()))
+		o.message(redacted(w.hider, d.Rules.Config()))
 	}
 	o.texts(slices.Sorted(maps.Keys(d.Answered)))
 	o.bool(d.Complete)
@@ -39,7 +39,7 @@ func (w *Writer) delivery(d *catalog.Delivery) error {
 	return nil
 }
 
-// change encodes a prepared cluster: its source, and what a secret in that has had a part in.
+// change encodes a prepared cluster: its source, and the shapes, which depend on secrets.
 func (w *Writer) change(change *catalog.Change) {
 	o, k := &w.out, change.Cluster
 	name := k.Latest.Name
@@ -56,12 +56,12 @@ func (w *Writer) change(change *catalog.Change) {
 	for _, renewed := range change.Renewed {
 		o.bool(renewed)
 	}
-	o.fixed(endpointsOf(k))
-	o.shapes(k.Shapes, w.hide)
+	o.fixed(endpointsDigest(k))
+	o.shapes(k.Shapes, w.hider)
 }
 
-// endpointsOf returns a digest of the endpoints that are checked, in their order.
-func endpointsOf(k *catalog.Cluster) uint64 {
+// endpointsDigest returns a digest of the checked endpoints in their order.
+func endpointsDigest(k *catalog.Cluster) uint64 {
 	var o output
 	for _, hash := range k.Hashes {
 		o.fixed(uint64(hash))
@@ -69,15 +69,15 @@ func endpointsOf(k *catalog.Cluster) uint64 {
 	return xxhash.Sum64(o.bytes)
 }
 
-// shapes encodes the shapes of endpoints: runs of equal ones.
-func (o *output) shapes(all []specifier.Shape, h *hider) {
+// shapes encodes the shapes of endpoints as runs of equal shapes.
+func (o *output) shapes(shapes []specifier.Shape, h *hider) {
 	known := map[specifier.Shape]uint64{}
-	for len(all) > 0 {
-		shape, length := all[0], 1
-		for length < len(all) && all[length] == shape {
+	for len(shapes) > 0 {
+		shape, length := shapes[0], 1
+		for length < len(shapes) && shapes[length] == shape {
 			length++
 		}
-		all = all[length:]
+		shapes = shapes[length:]
 		if known[shape] == 0 {
 			known[shape] = h.number(uint64(shape))
 		}
@@ -87,21 +87,22 @@ func (o *output) shapes(all []specifier.Shape, h *hider) {
 	o.uint(0)
 }
 
-// shapes decodes the shapes of so many endpoints; nil if there are not as many.
+// shapes decodes the shapes of a cluster with a number of endpoints; nil if the number is another.
 func (in *input) shapes(endpoints int) []specifier.Shape {
-	all, others := make([]specifier.Shape, 0, endpoints), false
-	for length := in.size(most); length > 0 && in.err == nil; length = in.size(most) {
+	shapes, excess := make([]specifier.Shape, 0, endpoints), false
+	for length := in.size(maxItems); length > 0 && in.err == nil; length = in.size(maxItems) {
 		shape := specifier.Shape(in.fixed())
-		if others = others || length > endpoints-len(all); !others {
-			all = append(all, slices.Repeat([]specifier.Shape{shape}, length)...)
+		if excess = excess || length > endpoints-len(shapes); !excess {
+			shapes = append(shapes, slices.Repeat([]specifier.Shape{shape}, length)...)
 		}
 	}
-	if others || len(all) != endpoints {
+	if excess || len(shapes) != endpoints {
 		return nil
 	}
-	return all
+	return shapes
 }
 
+// source encodes a cluster of a source without secrets.
 func (w *Writer) source(c *source.Cluster) {
 	o := &w.out
 	for _, text := range []string{c.Source, c.Name, c.ServiceName, c.AssignmentSource, c.Names, c.Rejected} {
@@ -110,28 +111,28 @@ func (w *Writer) source(c *source.Cluster) {
 	for _, flag := range []bool{c.Lone, c.Stale, c.IgnoreNew} {
 		o.bool(flag)
 	}
-	o.message(hidden(w.hide, c.Config))
+	o.message(redacted(w.hider, c.Config))
 	if o.bool(c.Assignment != nil); c.Assignment != nil {
 		o.text(string(w.assignment(c.Assignment)))
 	}
-	own := slices.Equal(c.HealthChecks, c.Config.GetHealthChecks())
-	if o.bool(own); !own {
+	same := slices.Equal(c.HealthChecks, c.Config.GetHealthChecks())
+	if o.bool(same); !same {
 		o.uint(uint64(len(c.HealthChecks)))
 		for _, check := range c.HealthChecks {
-			o.message(hidden(w.hide, check))
+			o.message(redacted(w.hider, check))
 		}
 	}
 }
 
 // assignment returns an encoded assignment without secrets.
 func (w *Writer) assignment(a *source.Assignment) []byte {
-	if m := a.Message(); redact.Replace(m, &w.hide.by) {
+	if m := a.Message(); redact.Replace(m, &w.hider.replacement) {
 		a = source.EncodeAssignment(m)
 	}
 	return a.Wire()
 }
 
-// delivery decodes clusters, and prepares them.
+// delivery decodes a change of the clusters, and prepares the clusters.
 func (r *Reader) delivery() (d catalog.Delivery) {
 	in := &r.in
 	if in.bool() {
@@ -158,6 +159,7 @@ func (r *Reader) delivery() (d catalog.Delivery) {
 	return d
 }
 
+// change decodes a cluster, and prepares it.
 func (r *Reader) change() (change catalog.Change) {
 	in := &r.in
 	name := in.text()
@@ -170,7 +172,7 @@ func (r *Reader) change() (change catalog.Change) {
 		latest, rejected = in.source(), in.text()
 	}
 	in.each(func() { change.Renewed = append(change.Renewed, in.bool()) })
-	endpoints := in.fixed()
+	digest := in.fixed()
 	if r.sources[name] == nil {
 		in.fail(errFormat)
 	}
@@ -178,7 +180,7 @@ func (r *Reader) change() (change catalog.Change) {
 		return change
 	}
 	var k *catalog.Cluster
-	if attempt(func() { k = catalog.Prepare(r.sources[name], r.rules) }) != "" {
+	if catchPanic(func() { k = catalog.Prepare(r.sources[name], r.rules) }) != "" {
 		in.fail(errFormat)
 		return change
 	}
@@ -187,8 +189,8 @@ func (r *Reader) change() (change catalog.Change) {
 	}
 	change.Cluster = k
 	shapes := in.shapes(len(k.Hashes))
-	if shapes == nil || endpointsOf(k) != endpoints || change.Renewed != nil && len(change.Renewed) != len(k.Hashes) {
-		r.differs = append(r.differs, name)
+	if shapes == nil || endpointsDigest(k) != digest || change.Renewed != nil && len(change.Renewed) != len(k.Hashes) {
+		r.differing = append(r.differing, name)
 		change.Renewed = nil
 		return change
 	}
@@ -198,6 +200,7 @@ func (r *Reader) change() (change catalog.Change) {
 	return change
 }
 
+// source decodes a cluster of a source.
 func (in *input) source() *source.Cluster {
 	c := &source.Cluster{}
 	for _, text := range []*string{&c.Source, &c.Name, &c.ServiceName, &c.AssignmentSource, &c.Names, &c.Rejected} {

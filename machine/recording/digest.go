@@ -11,12 +11,12 @@ import (
 	"hdsd/ruling/decision"
 )
 
-// digest sums up effects, in their order. It covers who, what and when, but no text, no message and no
-// shape: secrets have a part in those.
+// digest computes a checksum of effects in their order. It leaves out texts, messages and shapes, since they
+// depend on secrets.
 type digest struct {
 	hash    *xxhash.Digest
-	effects uint64 // of the present event
-	out     output // of the present effect
+	effects uint64 // number of effects of the current event
+	out     output // the current effect
 }
 
 func newDigest() digest { return digest{hash: xxhash.New()} }
@@ -26,8 +26,8 @@ func (d *digest) sum() uint32 { return uint32(d.hash.Sum64()) }
 
 // add adds an effect.
 func (d *digest) add(e machine.Effect) {
-	if _, ok := e.(machine.Ticked); ok {
-		return // it says nothing
+	if _, ok := e.(machine.TickHandled); ok {
+		return // each tick has it
 	}
 	d.out.bytes = d.out.bytes[:0]
 	d.out.effect(e)
@@ -35,26 +35,27 @@ func (d *digest) add(e machine.Effect) {
 	d.effects++
 }
 
+// effect encodes an effect for the digest. The methods below are for the digest only, too.
 func (o *output) effect(e machine.Effect) {
 	switch e := e.(type) {
-	case machine.Specified:
+	case machine.SpecifierMade:
 		o.byte(1)
 		o.text(e.Checker)
 		o.uint(e.Specifier.Serial)
 		o.bool(e.Specifier.Retell)
 		o.ids(e.Specifier.Order)
-	case machine.Joined:
+	case machine.CheckerJoined:
 		o.byte(2)
 		o.text(e.Checker.ID)
 	case machine.FleetChanged:
 		o.byte(3)
 		o.fleet(e.Effects)
-	case machine.Decided:
+	case machine.DecisionMade:
 		o.byte(4)
 		o.decision(e.Decision)
-	case machine.Judged:
+	case machine.VotesJudged:
 		o.byte(5)
-		o.judged(e.Effects)
+		o.findings(e.Effects)
 	case machine.TrialsChanged:
 		o.byte(6)
 		for i := range e.Events {
@@ -64,7 +65,7 @@ func (o *output) effect(e machine.Effect) {
 			o.text(v.Checker)
 		}
 		o.uint(uint64(len(e.Records)))
-	case machine.LeftOut:
+	case machine.ChangesLeftOut:
 		o.byte(7)
 		o.uint(uint64(e.Count))
 	case machine.ClustersChanged:
@@ -73,13 +74,13 @@ func (o *output) effect(e machine.Effect) {
 		for _, k := range e.Changed {
 			o.text(k.Source.Name)
 		}
-		o.uint(uint64(len(e.Before)))
+		o.uint(uint64(len(e.Previous)))
 		o.bool(e.Conclusive)
 	case machine.ClustersApplied:
 		o.byte(9)
-		o.bool(e.InitialHealth)
-		o.bool(e.CheckedNothing)
-		o.uint(uint64(e.CheckedBefore))
+		o.bool(e.InitialHealthChanged)
+		o.bool(e.NothingChecked)
+		o.uint(uint64(e.PreviouslyChecked))
 	case machine.EndpointsChanged:
 		o.byte(10)
 		o.text(e.Cluster)
@@ -87,40 +88,40 @@ func (o *output) effect(e machine.Effect) {
 		o.byte(11)
 	case machine.PenaltiesChanged:
 		o.byte(12)
-		sumOf(o, e.Changed, func(o *output, hash health.Hash) {
+		unordered(o, e.Changed, func(o *output, hash health.Hash) {
 			o.fixed(uint64(hash))
 			if p := e.Changed[hash]; p != nil {
 				o.float(p.Value)
-				o.moment(p.At.UnixNano())
+				o.nanos(p.At.UnixNano())
 				o.bool(p.Suppressed)
 			}
 		})
-	case machine.Forgettable:
+	case machine.ForgetDue:
 		o.byte(13)
-	case machine.Paused:
+	case machine.PauseEnded:
 		o.byte(14)
-		o.int(int64(e.Lasted))
+		o.int(int64(e.Duration))
 	}
 }
 
-func (o *output) moment(nanos int64) { o.fixed(uint64(nanos)) }
+func (o *output) nanos(n int64) { o.fixed(uint64(n)) }
 
-// sumOf encodes a map whose order says nothing.
-func sumOf[K comparable, V any](o *output, all map[K]V, encode func(*output, K)) {
-	o.uint(uint64(len(all)))
+// unordered encodes a map as the sum of the checksums of its entries.
+func unordered[K comparable, V any](o *output, entries map[K]V, encode func(*output, K)) {
+	o.uint(uint64(len(entries)))
 	var sum uint64
-	var one output
-	for key := range all {
-		one.bytes = one.bytes[:0]
-		encode(&one, key)
-		sum += xxhash.Sum64(one.bytes)
+	var entry output
+	for key := range entries {
+		entry.bytes = entry.bytes[:0]
+		encode(&entry, key)
+		sum += xxhash.Sum64(entry.bytes)
 	}
 	o.fixed(sum)
 }
 
-func (o *output) ids(all []health.EndpointID) {
-	o.uint(uint64(len(all)))
-	for _, id := range all {
+func (o *output) ids(ids []health.EndpointID) {
+	o.uint(uint64(len(ids)))
+	for _, id := range ids {
 		o.uint(uint64(id))
 	}
 }
@@ -144,20 +145,20 @@ func (o *output) fleet(e *fleet.Effects) {
 		o.ids(v.Assign)
 	}
 	o.texts(e.Specify)
-	sumOf(o, e.Rows, func(o *output, checker string) {
+	unordered(o, e.Rows, func(o *output, checker string) {
 		o.text(checker)
 		o.hashes(e.Rows[checker])
 	})
 	o.texts(e.Silent)
 	o.texts(e.Newcomers)
-	sumOf(o, e.Established, func(o *output, checker string) {
+	unordered(o, e.Established, func(o *output, checker string) {
 		o.text(checker)
 		o.bool(e.Established[checker] != nil)
 	})
 	o.texts(e.GivenUp)
 }
 
-func (o *output) judged(e *aggregate.Effects) {
+func (o *output) findings(e *aggregate.Effects) {
 	for i := range e.Doubts {
 		d := &e.Doubts[i]
 		o.texts([]string{d.Checker, d.From, d.To})
@@ -208,7 +209,7 @@ func (o *output) decision(d *decision.Decision) {
 		o.text(d.Freeze.By)
 	}
 	if o.bool(d.Held != nil); d.Held != nil {
-		sumOf(o, d.Held.Held, func(o *output, hash health.Hash) {
+		unordered(o, d.Held.Held, func(o *output, hash health.Hash) {
 			o.fixed(uint64(hash))
 			o.byte(byte(d.Held.Held[hash]))
 		})
@@ -225,7 +226,7 @@ func (o *output) decision(d *decision.Decision) {
 		o.bool(d.Trust.After != nil)
 	}
 	o.texts(d.Clusters)
-	sumOf(o, d.Voted, func(o *output, hash health.Hash) {
+	unordered(o, d.Voted, func(o *output, hash health.Hash) {
 		o.fixed(uint64(hash))
 		if v := d.Voted[hash]; v != nil {
 			o.byte(byte(v.Status))
@@ -239,16 +240,16 @@ func (o *output) decision(d *decision.Decision) {
 	o.texts(d.GivenBack)
 }
 
-func (o *output) health(all []publish.Health) {
-	o.uint(uint64(len(all)))
-	for i := range all {
-		o.uint(uint64(all[i].ID))
-		o.byte(byte(all[i].Status))
+func (o *output) health(list []publish.Health) {
+	o.uint(uint64(len(list)))
+	for i := range list {
+		o.uint(uint64(list[i].ID))
+		o.byte(byte(list[i].Status))
 	}
 }
 
 func (o *output) transition(t *health.Transition) {
-	o.moment(t.Time.UnixNano())
+	o.nanos(t.Time.UnixNano())
 	o.endpoint(&t.Endpoint)
 	o.byte(byte(t.From))
 	o.byte(byte(t.To))
@@ -257,7 +258,7 @@ func (o *output) transition(t *health.Transition) {
 		o.text(v.Checker)
 		o.byte(byte(v.Status))
 		o.uint(uint64(v.HTTPStatusCode))
-		o.moment(v.Time.UnixNano())
+		o.nanos(v.Time.UnixNano())
 		o.bool(v.Disbelieved != "")
 	}
 }

@@ -1,29 +1,31 @@
-// Package recording writes down the events of a machine, and replays them.
+// Package recording records the events of a machine, and replays them.
 //
-// # The form
+// # Format
 //
-// A recording begins with a line that names its form. Frames follow: each has its length and a checksum,
-// and holds a part of one compressed stream. What is before a damaged or missing frame can be read.
+// A recording begins with a line that names the version of the format. Frames follow. A frame has a length
+// and a checksum, and holds a part of one compressed stream. A Reader reads everything before a damaged or
+// missing frame.
 //
-// The stream has a Header, the state that the machine was restored from, and the events in their order,
-// each with its time and a digest of the effects so far. A last mark says why the recording ends. Without
-// it, the process was killed.
+// The stream has a Header, the restored state of the machine, and the events in their order. Each event has
+// its time, and a digest of all effects so far. A mark at the end gives the reason of the end. Without the
+// mark, the process was killed.
 //
-// # What a replay needs
+// # Replay
 //
-// Times keep both readings of the clock: rooms measure durations by the monotonic one. Endpoints have the
-// ids that the machine gave them, and it gives the same again. Clusters are written as their source sent
-// them, and prepared again. A specifier is named by its number.
+// Times keep both readings of the clock, since rooms measure durations by the monotonic clock. Events refer
+// to endpoints by the ids of the machine, which gives the same ids in a replay. The recording has clusters
+// in the form of their source, and the Reader prepares them again. Events refer to specifiers by serial
+// numbers.
 //
 // # Secrets
 //
-// What internal/redact calls a secret is replaced by a hash of it, with a key that is random in each
-// recording and not written. So equal secrets stay equal. Shapes of endpoints are replaced likewise. A digest
-// covers no texts and no messages.
+// The recording has a hash instead of each secret that internal/redact finds. The key of the hash is random
+// for each recording, and not recorded. So equal secrets have equal hashes. Shapes of endpoints are hashed
+// in the same way. Digests cover no texts and no messages.
 //
-// # Who does what
+// # Goroutines
 //
-// An Encoder belongs to the goroutine of the machine. It is quick: of clusters, it hands on the pointers.
-// A Writer, on a goroutine of its own, encodes those and compresses everything. The package starts no
+// An Encoder belongs to the goroutine of the machine. It is quick: it passes pointers of clusters on. A
+// Writer encodes the clusters and compresses the stream, on a goroutine of its owner. The package starts no
 // goroutine, and opens no file.
 package recording

@@ -11,47 +11,48 @@ import (
 // Piece is a part of a recording, for a Writer.
 type Piece struct {
 	bytes    []byte
-	delivery *catalog.Delivery // comes after bytes; nil: nothing does
+	delivery *catalog.Delivery // follows bytes; may be nil
 }
 
-// Encoder writes down the events of a machine, and a digest of their effects. A nil Encoder writes nothing.
+// Encoder encodes the events of a machine, and digests of their effects. A nil Encoder does nothing.
 type Encoder struct {
-	hand  func(Piece) bool
-	names map[string]uint64
+	send  func(Piece) bool  // passes a piece to the Writer; false: the recording has ended
+	names map[string]uint64 // numbers of recorded names
 
 	out     output
-	now     time.Time     // of the present event
-	elapsed time.Duration // since the start
-	wall    int64         // its wall clock, in nanoseconds since 1970
-	flushed time.Time
-	inside  bool // the present event has not ended
-	over    bool // nobody takes more
+	now     time.Time     // of the current event
+	elapsed time.Duration // from the start to now, by the monotonic clock
+	wall    int64         // now by the wall clock, in nanoseconds since 1970
+	flushed time.Time     // time of the event with the latest piece
+	open    bool          // the current event has not ended
+	ended   bool          // the recording has ended
 	digest  digest
 }
 
-// Sizes of pieces.
+// The encoder sends a piece after an event if the piece is this large or the previous one this old.
 const (
-	pieceBytes = 64 << 10
-	pieceEvery = time.Second // at the next event
+	pieceBytes    = 64 << 10
+	pieceInterval = time.Second
 )
 
-// Begin writes down an event, before the machine handles it at a time.
+// Begin encodes an event. Call it before the machine handles the event.
 func (e *Encoder) Begin(now time.Time, event machine.Event) {
-	if e == nil || e.over {
+	if e == nil || e.ended {
 		return
 	}
-	e.inside = true
+	e.open = true
 	e.out.byte(byte(kindOf(event)))
-	e.moment(now)
+	e.advance(now)
 	e.event(event)
 	if d, ok := event.(machine.Delivered); ok {
-		given := d.Delivery // on the heap only here
-		e.pass(&given)
+		escaping := d.Delivery // allocates only here
+		e.pass(&escaping)
 	}
 }
 
-// moment writes down a time: how far the monotonic clock has moved, and how much further the other has.
-func (e *Encoder) moment(now time.Time) {
+// advance encodes the time from the previous event to now: by the monotonic clock, and the drift of the wall
+// clock from it.
+func (e *Encoder) advance(now time.Time) {
 	elapsed, wall := now.Sub(e.out.base), now.UnixNano()
 	e.out.int(int64(elapsed - e.elapsed))
 	e.out.int(wall - e.wall - int64(elapsed-e.elapsed))
@@ -60,42 +61,43 @@ func (e *Encoder) moment(now time.Time) {
 
 // Effect adds an effect of the event to the digest.
 func (e *Encoder) Effect(effect machine.Effect) {
-	if e != nil && !e.over {
+	if e != nil && !e.ended {
 		e.digest.add(effect)
 	}
 }
 
 // End ends an event.
 func (e *Encoder) End() {
-	if e == nil || e.over {
+	if e == nil || e.ended {
 		return
 	}
-	e.inside = false
+	e.open = false
 	e.out.uint(e.digest.effects + 1)
 	if e.digest.effects > 0 {
 		sum := e.digest.sum()
 		e.out.bytes = append(e.out.bytes, byte(sum>>24), byte(sum>>16), byte(sum>>8), byte(sum))
 		e.digest.effects = 0
 	}
-	if len(e.out.bytes) >= pieceBytes || e.now.Sub(e.flushed) >= pieceEvery {
+	if len(e.out.bytes) >= pieceBytes || e.now.Sub(e.flushed) >= pieceInterval {
 		e.pass(nil)
 	}
 }
 
-// pass hands on what is written.
+// pass sends the encoded bytes.
 func (e *Encoder) pass(d *catalog.Delivery) {
-	e.over = !e.hand(Piece{slices.Clone(e.out.bytes), d})
+	e.ended = !e.send(Piece{slices.Clone(e.out.bytes), d})
 	e.out.bytes, e.flushed = e.out.bytes[:0], e.now
 }
 
-// Flush hands on what is written. It reports whether that is within an event, after which nothing may come.
-func (e *Encoder) Flush() (within bool) {
-	if e == nil || e.over {
+// Flush sends the encoded bytes. It reports whether the current event has not ended; then the caller must
+// encode no more.
+func (e *Encoder) Flush() (open bool) {
+	if e == nil || e.ended {
 		return false
 	}
-	if within = e.inside; within {
+	if open = e.open; open {
 		e.out.uint(0)
 	}
 	e.pass(nil)
-	return within
+	return open
 }

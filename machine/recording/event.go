@@ -13,11 +13,11 @@ import (
 	"hdsd/store"
 )
 
-// kind says what comes next in the stream.
+// kind is the kind of an item of the stream.
 type kind byte
 
 const (
-	ends kind = iota // why the recording ends
+	endMark kind = iota // followed by a Reason
 	begun
 	delivered
 	answered
@@ -36,13 +36,13 @@ const (
 	clearTrust
 )
 
-// event encodes an event, but for the clusters of a Delivered.
+// event encodes an event. It leaves out the clusters of a Delivered, which the Writer encodes.
 func (e *Encoder) event(event machine.Event) {
 	o := &e.out
 	switch v := event.(type) {
 	case machine.Begun, machine.Answered, machine.Delivered:
 	case machine.Tick:
-		e.heard(v.Heard)
+		e.received(v.ReceivedUntil)
 	case machine.Connected:
 		e.checker(&v.Checker)
 	case machine.Disconnected:
@@ -85,8 +85,7 @@ func (e *Encoder) event(event machine.Event) {
 	}
 }
 
-// kindOf returns the kind of an event. It panics for one that cannot be written down, which no test would
-// let pass.
+// kindOf returns the kind of an event. It panics for an event without a form; the tests have all events.
 func kindOf(event machine.Event) kind {
 	switch event.(type) {
 	case machine.Begun:
@@ -126,9 +125,9 @@ func kindOf(event machine.Event) kind {
 }
 
 // event decodes an event.
-func (r *Reader) event(of kind) machine.Event {
+func (r *Reader) event(k kind) machine.Event {
 	in := &r.in
-	switch of {
+	switch k {
 	case begun:
 		return machine.Begun{}
 	case delivered:
@@ -136,7 +135,7 @@ func (r *Reader) event(of kind) machine.Event {
 	case answered:
 		return machine.Answered{}
 	case tick:
-		return machine.Tick{Heard: r.heard()}
+		return machine.Tick{ReceivedUntil: r.received()}
 	case connected:
 		return machine.Connected{Checker: r.checker()}
 	case disconnected:
@@ -166,6 +165,7 @@ func (r *Reader) event(of kind) machine.Event {
 	return nil
 }
 
+// report decodes a Reported.
 func (r *Reader) report() machine.Event {
 	in := &r.in
 	report := machine.Reported{Checker: r.name()}
@@ -176,20 +176,20 @@ func (r *Reader) report() machine.Event {
 	return report
 }
 
-// followed finds the specifier of a Followed.
+// followed decodes a Followed, and finds its specifier.
 func (r *Reader) followed() machine.Event {
 	checker, serial := r.name(), r.in.uint()
 	if r.in.err != nil {
 		return nil
 	}
-	s := r.Specifier(checker, serial)
-	if s == nil { // it is nothing that this replay has made
+	s := r.FindSpecifier(checker, serial)
+	if s == nil { // this replay has not made it
 		s = &specifier.Specifier{Serial: serial}
 	}
 	return machine.Followed{Checker: checker, Specifier: s}
 }
 
-// name encodes a name that comes again and again.
+// name encodes a frequent name: once as text, then as a number.
 func (e *Encoder) name(name string) {
 	if number, ok := e.names[name]; ok {
 		e.out.uint(number)
@@ -202,9 +202,10 @@ func (e *Encoder) name(name string) {
 	}
 }
 
-// maxNames is how many names have a number.
+// maxNames limits the names with numbers.
 const maxNames = 1 << 16
 
+// name decodes a frequent name.
 func (r *Reader) name() string {
 	switch number := r.in.uint(); {
 	case r.in.err != nil:
@@ -223,32 +224,34 @@ func (r *Reader) name() string {
 	}
 }
 
-// The forms of the time that a Tick has.
+// These are the forms of the time of a Tick.
 const (
-	heardNothing byte = iota
-	heardNow
-	heardEarlier
+	zeroTime byte = iota
+	eventTime
+	earlierTime
 )
 
-func (e *Encoder) heard(at time.Time) {
+// received encodes the time of a Tick.
+func (e *Encoder) received(until time.Time) {
 	switch {
-	case at.IsZero():
-		e.out.byte(heardNothing)
-	case at == e.now: //nolint:staticcheck // both readings count
-		e.out.byte(heardNow)
+	case until.IsZero():
+		e.out.byte(zeroTime)
+	case until == e.now: //nolint:staticcheck // both readings count
+		e.out.byte(eventTime)
 	default:
-		e.out.byte(heardEarlier)
-		e.out.time(at)
+		e.out.byte(earlierTime)
+		e.out.time(until)
 	}
 }
 
-func (r *Reader) heard() time.Time {
+// received decodes the time of a Tick.
+func (r *Reader) received() time.Time {
 	switch r.in.byte() {
-	case heardNothing:
+	case zeroTime:
 		return time.Time{}
-	case heardNow:
+	case eventTime:
 		return r.now
-	case heardEarlier:
+	case earlierTime:
 		return r.in.time()
 	}
 	r.in.fail(errFormat)

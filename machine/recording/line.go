@@ -14,39 +14,39 @@ import (
 	"hdsd/store"
 )
 
-// Line is something that a machine decided, or found, for people.
+// Line describes an effect for people.
 type Line struct {
 	Time     time.Time
 	Kind     string          // health, override, freeze, trust, takeover, doubt, trial, checker, seats, specifier or pause
-	Endpoint health.Endpoint // what it is about; fields are empty where it is about more
-	Checker  string          // or several
-	What     string
+	Endpoint health.Endpoint // its fields are empty for a cluster or for all endpoints
+	Checker  string          // id, or ids with spaces between them
+	Text     string
 	Reason   string
 }
 
-// Lines returns what an effect says. Most say nothing.
-func Lines(at time.Time, e machine.Effect) []Line {
-	all := lines{at: at}
+// Lines returns the lines of an effect. Most effects have none.
+func Lines(now time.Time, e machine.Effect) []Line {
+	found := lines{time: now}
 	switch e := e.(type) {
-	case machine.Decided:
-		all.decision(e.Decision)
-	case machine.Judged:
-		all.judged(e.Effects)
+	case machine.DecisionMade:
+		found.decision(e.Decision)
+	case machine.VotesJudged:
+		found.findings(e.Effects)
 	case machine.TrialsChanged:
 		for i := range e.Events {
 			v := &e.Events[i]
-			all.add(Line{Kind: "trial", Endpoint: health.Endpoint{Cluster: v.Cluster}, Checker: v.Checker, What: trialTexts[v.Kind], Reason: v.Reason})
+			found.add(Line{Kind: "trial", Endpoint: health.Endpoint{Cluster: v.Cluster}, Checker: v.Checker, Text: trialTexts[v.Kind], Reason: v.Reason})
 		}
-	case machine.Joined:
-		all.add(Line{Kind: "checker", Checker: e.Checker.ID, What: "connected"})
+	case machine.CheckerJoined:
+		found.add(Line{Kind: "checker", Checker: e.Checker.ID, Text: "connected"})
 	case machine.FleetChanged:
-		all.fleet(e.Effects)
-	case machine.Specified:
-		all.add(Line{Kind: "specifier", Checker: e.Checker, What: fmt.Sprintf("endpoints to check: %d (number %d)", len(e.Specifier.Order), e.Specifier.Serial)})
-	case machine.Paused:
-		all.add(Line{Kind: "pause", What: fmt.Sprintf("hdsd stood still for %v", e.Lasted.Round(time.Millisecond))})
+		found.fleet(e.Effects)
+	case machine.SpecifierMade:
+		found.add(Line{Kind: "specifier", Checker: e.Checker, Text: fmt.Sprintf("endpoints to check: %d (number %d)", len(e.Specifier.Order), e.Specifier.Serial)})
+	case machine.PauseEnded:
+		found.add(Line{Kind: "pause", Text: fmt.Sprintf("hdsd stood still for %v", e.Duration.Round(time.Millisecond))})
 	}
-	return all.list
+	return found.list
 }
 
 var trialTexts = map[canary.Kind]string{
@@ -63,63 +63,63 @@ var fleetTexts = map[fleet.Kind]string{
 	fleet.LostHeld: "lost: seats kept", fleet.FellSilent: "fell silent", fleet.ReportsAgain: "reports again",
 }
 
-// lines collects lines of one time.
+// lines collects the lines of one time.
 type lines struct {
-	at   time.Time
+	time time.Time
 	list []Line
 }
 
 func (l *lines) add(line Line) {
-	line.Time = l.at
+	line.Time = l.time
 	l.list = append(l.list, line)
 }
 
 func (l *lines) fleet(e *fleet.Effects) {
 	if e.Settled {
-		l.add(Line{Kind: "seats", What: "hdsd has settled"})
+		l.add(Line{Kind: "seats", Text: "hdsd has settled"})
 	}
 	for i := range e.Events {
-		l.add(Line{Kind: "checker", Checker: strings.Join(e.Events[i].Checkers, " "), What: fleetTexts[e.Events[i].Kind]})
+		l.add(Line{Kind: "checker", Checker: strings.Join(e.Events[i].Checkers, " "), Text: fleetTexts[e.Events[i].Kind]})
 	}
 	if e.Moves > 0 {
-		l.add(Line{Kind: "seats", What: fmt.Sprintf("%d given or taken away", e.Moves)})
+		l.add(Line{Kind: "seats", Text: fmt.Sprintf("%d given or taken away", e.Moves)})
 	}
 }
 
-// either returns the first text if something is so, else the second.
-func either(is bool, yes, no string) string {
-	if is {
-		return yes
+// choose returns the first text if the condition is true, else the second.
+func choose(condition bool, first, second string) string {
+	if condition {
+		return first
 	}
-	return no
+	return second
 }
 
-func (l *lines) judged(e *aggregate.Effects) {
+func (l *lines) findings(e *aggregate.Effects) {
 	for i := range e.Doubts {
 		d := &e.Doubts[i]
-		line := Line{Kind: "doubt", Checker: d.Checker, What: either(d.Doubted, "doubted", "believed again"), Reason: d.Reason}
+		line := Line{Kind: "doubt", Checker: d.Checker, Text: choose(d.Doubted, "doubted", "believed again"), Reason: d.Reason}
 		if d.Checker == "" {
-			line.What = fmt.Sprintf("path from %s to %s %s", d.From, d.To, line.What)
+			line.Text = fmt.Sprintf("path from %s to %s %s", d.From, d.To, line.Text)
 		}
 		l.add(line)
 	}
 	for i := range e.Blindness {
 		b := &e.Blindness[i]
-		l.add(Line{Kind: "doubt", Checker: b.Checker, What: either(b.Blind, "blind", "not blind any more"), Reason: b.Reason})
+		l.add(Line{Kind: "doubt", Checker: b.Checker, Text: choose(b.Blind, "blind", "not blind any more"), Reason: b.Reason})
 	}
 	for i := range e.MassFailures {
 		f := &e.MassFailures[i]
-		l.add(Line{Kind: "doubt", Endpoint: health.Endpoint{Cluster: f.Cluster}, What: either(f.Over, "mass failure over", "mass failure"), Reason: f.Reason})
+		l.add(Line{Kind: "doubt", Endpoint: health.Endpoint{Cluster: f.Cluster}, Text: choose(f.Over, "mass failure over", "mass failure"), Reason: f.Reason})
 	}
 	for i := range e.Divided {
 		d := &e.Divided[i]
-		l.add(Line{Kind: "doubt", What: fmt.Sprintf("zone %s/%s %s", d.Zone.Region, d.Zone.Zone, either(d.Over, "not divided any more", "divided"))})
+		l.add(Line{Kind: "doubt", Text: fmt.Sprintf("zone %s/%s %s", d.Zone.Region, d.Zone.Zone, choose(d.Over, "not divided any more", "divided"))})
 	}
 }
 
 func (l *lines) decision(d *decision.Decision) {
 	if f := d.Freeze; f != nil {
-		line := Line{Kind: "freeze", What: either(f.After != nil, "frozen", "unfrozen"), Reason: "by " + f.By}
+		line := Line{Kind: "freeze", Text: choose(f.After != nil, "frozen", "unfrozen"), Reason: "by " + f.By}
 		if f.After != nil {
 			line.Reason = attributed(f.After.Reason, f.By)
 		}
@@ -127,26 +127,27 @@ func (l *lines) decision(d *decision.Decision) {
 	}
 	for i := range d.Overrides {
 		c := &d.Overrides[i]
-		what := [...]string{decision.Set: "set to", decision.Cleared: "cleared:", decision.Expired: "expired:"}[c.Kind]
-		l.add(Line{Kind: "override", Endpoint: c.Override.Scope, What: what + " " + c.Override.Status.String(), Reason: attributed(c.Override.Reason, c.By)})
+		text := [...]string{decision.Set: "set to", decision.Cleared: "cleared:", decision.Expired: "expired:"}[c.Kind]
+		l.add(Line{Kind: "override", Endpoint: c.Override.Scope, Text: text + " " + c.Override.Status.String(), Reason: attributed(c.Override.Reason, c.By)})
 	}
 	if t := d.Trust; t != nil {
-		line := Line{Kind: "trust", Checker: t.Checker, What: "judged by its votes again", Reason: "by " + t.By}
+		line := Line{Kind: "trust", Checker: t.Checker, Text: "judged by its votes again", Reason: "by " + t.By}
 		if t.After != nil {
-			line.What, line.Reason = either(t.After.Level == store.Trusted, "trusted", "distrusted"), attributed(t.After.Reason, t.By)
+			line.Text, line.Reason = choose(t.After.Level == store.Trusted, "trusted", "distrusted"), attributed(t.After.Reason, t.By)
 		}
 		l.add(line)
 	}
 	for i := range d.Transitions {
 		t := &d.Transitions[i]
-		l.add(Line{Kind: "health", Endpoint: t.Endpoint, What: t.From.String() + " to " + t.To.String(), Reason: t.Reason})
+		l.add(Line{Kind: "health", Endpoint: t.Endpoint, Text: t.From.String() + " to " + t.To.String(), Reason: t.Reason})
 	}
 	for _, cluster := range d.TakenOver {
-		l.add(Line{Kind: "takeover", Endpoint: health.Endpoint{Cluster: cluster}, What: "data planes stop checking it"})
+		l.add(Line{Kind: "takeover", Endpoint: health.Endpoint{Cluster: cluster}, Text: "data planes stop checking it"})
 	}
 	for _, cluster := range d.GivenBack {
-		l.add(Line{Kind: "takeover", Endpoint: health.Endpoint{Cluster: cluster}, What: "data planes check it again"})
+		l.add(Line{Kind: "takeover", Endpoint: health.Endpoint{Cluster: cluster}, Text: "data planes check it again"})
 	}
 }
 
-func attributed(reason, by string) string { return fmt.Sprintf("%s (%s)", reason, by) }
+// attributed returns a reason with its author.
+func attributed(reason, author string) string { return fmt.Sprintf("%s (%s)", reason, author) }

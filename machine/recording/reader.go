@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -23,39 +22,38 @@ import (
 // Reader reads a recording.
 type Reader struct {
 	Header
-	State *store.State // what the machine was restored from
+	State *store.State // restored state of the machine
 
-	// Specifier finds a specifier that the replay has made, by its checker and its serial; nil: there is none.
+	// FindSpecifier returns a specifier of the replay by its checker and serial number; nil if there is none.
 	// Set it before Next.
-	Specifier func(checker string, serial uint64) *specifier.Specifier
+	FindSpecifier func(checker string, serial uint64) *specifier.Specifier
 
 	in        input
-	names     []string
-	sources   map[string]*source.Cluster
+	names     []string                   // by number - 1
+	sources   map[string]*source.Cluster // versions in use, by name
 	rules     *catalog.Rules
-	differs   []string // clusters of the present event that are prepared otherwise than then
-	monotonic bool
-	now       time.Time
-	elapsed   time.Duration
-	wall      int64
+	differing []string      // clusters of the current event whose checked endpoints differ from the recorded ones
+	monotonic bool          // times have monotonic readings
+	now       time.Time     // of the current event
+	elapsed   time.Duration // from the start to now, by the monotonic clock
+	wall      int64         // now by the wall clock, in nanoseconds since 1970
 }
 
 // Entry is an event of a recording.
 type Entry struct {
-	Time    time.Time
-	Event   machine.Event // nil: the recording ends
-	Reason  Reason        // why it ends
-	Differs []string      // clusters of which other endpoints are checked than then
-	Ended   bool          // false: hdsd ended within the event
-	Effects uint64        // how many there were
-	Sum     uint32        // digest of all effects so far; 0 if the event has none
+	Time      time.Time
+	Event     machine.Event // nil: the recording ends
+	Reason    Reason        // of the end
+	Differing []string      // clusters whose checked endpoints differ from the recorded ones
+	Ended     bool          // false: hdsd ended within the event
+	Effects   uint64        // number of effects
+	Digest    uint32        // digest of all effects so far; 0 if the event has none
 }
 
-// NewReader reads the beginning of a recording. Now is the present time, to which monotonic readings will
-// refer.
-func NewReader(from io.Reader, now time.Time) (*Reader, error) {
-	plain := bufio.NewReaderSize(from, 64<<10)
-	line, err := plain.ReadSlice('\n')
+// NewReader reads the beginning of a recording. Monotonic readings of its times are relative to now.
+func NewReader(file io.Reader, now time.Time) (*Reader, error) {
+	buffered := bufio.NewReaderSize(file, 64<<10)
+	line, err := buffered.ReadSlice('\n')
 	name, ok := strings.CutPrefix(string(line), magic)
 	switch {
 	case err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, bufio.ErrBufferFull):
@@ -66,12 +64,12 @@ func NewReader(from io.Reader, now time.Time) (*Reader, error) {
 		return nil, fmt.Errorf("this is a recording of form %.20q, and this hdsd reads form %d: use the hdsd that wrote it", strings.TrimSpace(name), version)
 	}
 	r := &Reader{
-		sources: map[string]*source.Cluster{}, Specifier: func(string, uint64) *specifier.Specifier { return nil },
-		in: input{from: bufio.NewReader(flate.NewReader(bufio.NewReader(&frames{from: plain}))), base: now},
+		sources: map[string]*source.Cluster{}, FindSpecifier: func(string, uint64) *specifier.Specifier { return nil },
+		in: input{reader: bufio.NewReader(flate.NewReader(bufio.NewReader(&frames{file: buffered}))), base: now},
 	}
 	in := &r.in
 	r.monotonic, r.wall = in.bool(), in.int()
-	r.now = r.moment()
+	r.now = r.time()
 	r.Start = r.now
 	r.Version, r.Platform, r.Node = in.text(), in.text(), in.text()
 	for _, d := range []*time.Duration{&r.Timing.Report, &r.Timing.Grace, &r.Timing.Settle} {
@@ -84,61 +82,64 @@ func NewReader(from io.Reader, now time.Time) (*Reader, error) {
 	return r, nil
 }
 
-// moment returns the present time.
-func (r *Reader) moment() time.Time {
+// time returns the time of the current event.
+func (r *Reader) time() time.Time {
 	wall := time.Unix(0, r.wall).UTC()
 	if !r.monotonic {
 		return wall
 	}
-	t, ok := withReadings(r.in.base, r.elapsed, wall)
+	t, ok := combine(r.in.base, r.elapsed, wall)
 	if !ok {
 		r.in.fail(errFormat)
 	}
 	return t
 }
 
-// Next reads the next event. The machine must have handled the one before.
+// Next reads the next event. The machine must have handled the previous one.
 func (r *Reader) Next() (Entry, error) {
 	in := &r.in
-	of := kind(in.byte())
-	if errors.Is(in.err, io.EOF) || errors.Is(in.err, io.ErrUnexpectedEOF) {
+	k := kind(in.byte())
+	if isCutOff(in.err) {
 		return Entry{Reason: Killed}, nil
 	}
-	if of == ends {
-		why := Reason(in.byte())
-		if why >= reasons {
+	if k == endMark {
+		reason := Reason(in.byte())
+		if reason >= reasons {
 			in.fail(errFormat)
 		}
-		return Entry{Reason: why}, readable(in.err)
+		return Entry{Reason: reason}, readable(in.err)
 	}
-	forward := time.Duration(in.int())
-	r.elapsed += forward
-	r.wall += int64(forward) + in.int()
-	r.now, r.differs = r.moment(), nil
-	e := Entry{Time: r.now, Event: r.event(of)}
-	if slices.Contains([]error{io.EOF, io.ErrUnexpectedEOF}, in.err) {
+	step := time.Duration(in.int())
+	r.elapsed += step
+	r.wall += int64(step) + in.int()
+	r.now, r.differing = r.time(), nil
+	e := Entry{Time: r.now, Event: r.event(k)}
+	if isCutOff(in.err) {
 		return Entry{Reason: Killed}, nil
 	}
-	e.Differs = r.differs
+	e.Differing = r.differing
 	switch n := in.uint(); {
-	case errors.Is(in.err, io.EOF) || errors.Is(in.err, io.ErrUnexpectedEOF):
-		return e, nil // the process was killed before it ended
+	case isCutOff(in.err):
+		return e, nil // the process was killed within the event
 	case n > 0:
 		e.Ended, e.Effects = true, n-1
 	}
 	if e.Effects > 0 {
 		var sum [4]byte
-		if _, err := io.ReadFull(in.from, sum[:]); err != nil {
+		if _, err := io.ReadFull(in.reader, sum[:]); err != nil {
 			in.fail(err)
 		}
-		e.Sum = binary.BigEndian.Uint32(sum[:])
+		e.Digest = binary.BigEndian.Uint32(sum[:])
 	}
 	return e, readable(in.err)
 }
 
-// readable says what an error means.
+// isCutOff reports whether the end of the file is missing.
+func isCutOff(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) }
+
+// readable returns an error that people understand.
 func readable(err error) error {
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+	if isCutOff(err) {
 		return errors.New("the file is cut off")
 	}
 	if _, corrupt := errors.AsType[flate.CorruptInputError](err); corrupt {
@@ -149,37 +150,37 @@ func readable(err error) error {
 
 // frames reads the frames of a recording as one stream.
 type frames struct {
-	from io.Reader
-	rest []byte
-	room []byte
+	file   io.Reader
+	rest   []byte // unread part of the current frame
+	buffer []byte
 }
 
 var errDamaged = errors.New("the file is damaged: a checksum does not match")
 
 // Read implements io.Reader.
-func (f *frames) Read(to []byte) (int, error) {
+func (f *frames) Read(p []byte) (int, error) {
 	for len(f.rest) == 0 {
-		var head [8]byte
-		if _, err := io.ReadFull(f.from, head[:]); err != nil {
+		var header [8]byte
+		if _, err := io.ReadFull(f.file, header[:]); err != nil {
 			return 0, err
 		}
-		size := binary.BigEndian.Uint32(head[:])
+		size := binary.BigEndian.Uint32(header[:])
 		if size > maxFrame {
 			return 0, errDamaged
 		}
-		if f.room == nil {
-			f.room = make([]byte, maxFrame)
+		if f.buffer == nil {
+			f.buffer = make([]byte, maxFrame)
 		}
-		part := f.room[:size]
-		if _, err := io.ReadFull(f.from, part); err != nil {
+		payload := f.buffer[:size]
+		if _, err := io.ReadFull(f.file, payload); err != nil {
 			return 0, io.ErrUnexpectedEOF
 		}
-		if crc32.Checksum(part, castagnoli) != binary.BigEndian.Uint32(head[4:]) {
+		if crc32.Checksum(payload, castagnoli) != binary.BigEndian.Uint32(header[4:]) {
 			return 0, errDamaged
 		}
-		f.rest = part
+		f.rest = payload
 	}
-	n := copy(to, f.rest)
+	n := copy(p, f.rest)
 	f.rest = f.rest[n:]
 	return n, nil
 }

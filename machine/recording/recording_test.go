@@ -34,18 +34,19 @@ import (
 	"hdsd/store"
 )
 
-// run is a machine of which a recording is made.
+// run is a machine with a recording.
 type run struct {
 	*machine.Machine
 	t     testing.TB
 	now   time.Time
 	file  bytes.Buffer
-	sent  map[string]*specifier.Specifier // the latest, by checker
+	sent  map[string]*specifier.Specifier // latest specifiers, by checker
 	e     *Encoder
 	w     *Writer
 	rules *catalog.Rules
 }
 
+// newRun returns a run that is restored from a state.
 func newRun(t testing.TB, start time.Time, state *store.State, c *configv1.Config) *run {
 	timing := machine.Timing{Report: time.Second, Grace: 5 * time.Second, Settle: time.Second}
 	r := &run{Machine: machine.New(timing), t: t, now: start, sent: map[string]*specifier.Specifier{}, rules: catalog.NewRules(c)}
@@ -61,20 +62,20 @@ func newRun(t testing.TB, start time.Time, state *store.State, c *configv1.Confi
 	return r
 }
 
-// step has the machine handle an event a while later.
+// step lets the machine handle an event 250 ms after the previous one.
 func (r *run) step(event machine.Event) {
 	r.now = r.now.Add(250 * time.Millisecond)
 	r.e.Begin(r.now, event)
 	r.Step(r.now, event, func(e machine.Effect) {
 		r.e.Effect(e)
-		if e, ok := e.(machine.Specified); ok {
+		if e, ok := e.(machine.SpecifierMade); ok {
 			r.sent[e.Checker] = e.Specifier
 		}
 	})
 	r.e.End()
 }
 
-// deliver has the source say these clusters.
+// deliver delivers clusters of a source.
 func (r *run) deliver(clusters ...*source.Cluster) {
 	d := catalog.Delivery{Rules: r.rules, Answered: map[string]bool{"local": true}, Complete: true}
 	for _, c := range clusters {
@@ -83,8 +84,9 @@ func (r *run) deliver(clusters ...*source.Cluster) {
 	r.step(machine.Delivered{Delivery: d})
 }
 
-// live has three checkers report all endpoints up, then down.
-func (r *run) live(clusters ...*source.Cluster) {
+// runFleet lets three checkers report all endpoints up, then down. Then it gives orders, and ends the
+// recording.
+func (r *run) runFleet(clusters ...*source.Cluster) {
 	r.deliver(clusters...)
 	r.step(machine.Begun{})
 	ids := []string{"a", "b", "c"}
@@ -110,7 +112,7 @@ func (r *run) live(clusters ...*source.Cluster) {
 			}
 			r.step(report)
 		}
-		r.step(machine.Tick{Heard: r.now.Add(time.Millisecond * time.Duration(i))})
+		r.step(machine.Tick{ReceivedUntil: r.now.Add(time.Millisecond * time.Duration(i))})
 	}
 	r.step(&machine.SetOverride{Override: store.Override{Scope: health.Endpoint{Cluster: clusters[0].Name}, Status: health.Draining, Reason: "why", Author: "ann", Until: r.now.Add(time.Minute)}})
 	r.step(&machine.Freeze{Author: "ann", Reason: "why", Hold: true})
@@ -129,25 +131,26 @@ func (r *run) live(clusters ...*source.Cluster) {
 	}
 }
 
-// replay replays a recording up to its end.
+// replay replays a recording.
 func replay(file []byte) (Result, error) {
 	r, err := NewReader(bytes.NewReader(file), time.Now())
 	if err != nil {
 		return Result{}, err
 	}
-	return Replay(r, func(*Entry, machine.Effect) {})
+	return Replay(r, func(*Entry, machine.Effect) error { return nil })
 }
 
+// config returns a configuration with two checkers for each endpoint.
 func config() *configv1.Config {
 	return &configv1.Config{Assignment: &configv1.Assignment{Redundancy: 2}, Verdict: &configv1.Verdict{}, Checkers: &configv1.Checkers{}}
 }
 
-// TestEveryEventIsReplayed, with times as a clock gives them that was set in between.
-func TestEveryEventIsReplayed(t *testing.T) {
+// TestReplayOfAllEvents covers all events, with and without monotonic readings.
+func TestReplayOfAllEvents(t *testing.T) {
 	for name, start := range map[string]time.Time{"monotonic": time.Now(), "wall": time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)} {
 		t.Run(name, func(t *testing.T) {
 			r := newRun(t, start, &store.State{}, config())
-			r.live(sample.Web("web", "10.0.0.1:80", "10.0.0.2:80"), sample.Web("pay", "10.0.0.3:80"))
+			r.runFleet(sample.Web("web", "10.0.0.1:80", "10.0.0.2:80"), sample.Web("pay", "10.0.0.3:80"))
 			got, err := replay(r.file.Bytes())
 			if err != nil || got.Difference != "" || got.Reason != Stopped || got.Events < 250 || got.Decisions == 0 || !got.Last.Round(0).Equal(r.now.Round(0)) {
 				t.Errorf("%+v, %v", got, err)
@@ -156,46 +159,50 @@ func TestEveryEventIsReplayed(t *testing.T) {
 	}
 }
 
-func TestTimesKeepBothReadings(t *testing.T) {
+// TestCombine covers both readings of a time, and times that cannot have them.
+func TestCombine(t *testing.T) {
 	base := time.Now()
 	for _, wall := range []time.Time{base.Add(time.Minute).Round(0), base.Add(-5 * time.Hour).Round(0), time.Date(2100, 1, 1, 0, 0, 0, 7, time.UTC)} {
 		for _, elapsed := range []time.Duration{0, 1, time.Minute, 100 * 24 * time.Hour} {
-			got, ok := withReadings(base, elapsed, wall)
+			got, ok := combine(base, elapsed, wall)
 			if !ok || !got.Round(0).Equal(wall) || got.Sub(base) != elapsed || got.Add(time.Hour).Sub(base) != elapsed+time.Hour || !got.Add(time.Hour).Round(0).Equal(wall.Add(time.Hour)) {
 				t.Errorf("%v after the start, at %v: %v, %v", elapsed, wall, got, ok)
 			}
 		}
 	}
 	for _, wall := range []time.Time{time.Date(1800, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)} {
-		if got, ok := withReadings(base, 0, wall); ok {
+		if got, ok := combine(base, 0, wall); ok {
 			t.Errorf("%v is %v", wall, got)
 		}
 	}
 }
 
-// TestAClockThatIsSet: durations go by the monotonic clock, and times by the other.
-func TestAClockThatIsSet(t *testing.T) {
+// TestReplayWithSetClock replays a run whose wall clock is set back, while the monotonic clock goes on.
+func TestReplayWithSetClock(t *testing.T) {
 	r := newRun(t, time.Now(), &store.State{}, config())
 	r.deliver(sample.Web("web", "10.0.0.1:80"))
 	r.step(machine.Begun{})
 	before := r.now
 	var ok bool
-	if r.now, ok = withReadings(r.now, time.Second, r.now.Add(-time.Hour).Round(0)); !ok {
+	if r.now, ok = combine(r.now, time.Second, r.now.Add(-time.Hour).Round(0)); !ok {
 		t.Fatal("no such time")
 	}
-	r.live(sample.Web("web", "10.0.0.1:80", "10.0.0.2:80"))
+	r.runFleet(sample.Web("web", "10.0.0.1:80", "10.0.0.2:80"))
 	reader, err := NewReader(bytes.NewReader(r.file.Bytes()), time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
 	var last time.Time
-	got, err := Replay(reader, func(e *Entry, _ machine.Effect) { last = e.Time })
+	got, err := Replay(reader, func(e *Entry, _ machine.Effect) error {
+		last = e.Time
+		return nil
+	})
 	if err != nil || got.Difference != "" || !last.Round(0).Before(before.Round(0)) || last.Sub(reader.Start) < time.Minute {
 		t.Errorf("%+v, %v; the last is at %v, %v after the start", got, err, last, last.Sub(reader.Start))
 	}
 }
 
-// secrets are in the clusters of withSecrets, and in the configuration.
+// secrets are in the clusters of secretClusters, and in the configuration.
 var secrets = []string{"Bearer header-of-a-check", "query=of-a-path", hex.EncodeToString([]byte("payload-of-a-check")), "value-of-an-unknown-message", "header-of-a-rule"}
 
 // keyPair returns a certificate and its private key, in PEM.
@@ -217,6 +224,7 @@ func keyPair(t testing.TB) (chain, key string) {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: signed})), string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: encoded}))
 }
 
+// packed returns a message as an Any.
 func packed(t testing.TB, m proto.Message) *anypb.Any {
 	t.Helper()
 	a, err := anypb.New(m)
@@ -226,8 +234,8 @@ func packed(t testing.TB, m proto.Message) *anypb.Any {
 	return a
 }
 
-// withSecrets returns clusters that hold all kinds of secrets. All can be checked.
-func withSecrets(t testing.TB) (clusters []*source.Cluster, key string) {
+// secretClusters returns clusters with all kinds of secrets. hdsd checks all of their endpoints.
+func secretClusters(t testing.TB) (clusters []*source.Cluster, key string) {
 	chain, key := keyPair(t)
 	text := func(s string) *corev3.DataSource {
 		return &corev3.DataSource{Specifier: &corev3.DataSource_InlineString{InlineString: s}}
@@ -237,7 +245,7 @@ func withSecrets(t testing.TB) (clusters []*source.Cluster, key string) {
 		check := c.HealthChecks[0].GetHttpHealthCheck()
 		check.RequestHeadersToAdd = []*corev3.HeaderValueOption{{Header: &corev3.HeaderValue{Key: "authorization", Value: secrets[0]}}}
 		if i == 2 {
-			check.RequestHeadersToAdd[0].Header.Value = "another" // so that it has another shape
+			check.RequestHeadersToAdd[0].Header.Value = "another" // for another shape
 		}
 		c.Config.TransportSocket = &corev3.TransportSocket{Name: "envoy.transport_sockets.tls", ConfigType: &corev3.TransportSocket_TypedConfig{
 			TypedConfig: packed(t, &tlsv3.UpstreamTlsContext{CommonTlsContext: &tlsv3.CommonTlsContext{TlsCertificates: []*tlsv3.TlsCertificate{{CertificateChain: text(chain), PrivateKey: text(key)}}}}),
@@ -248,17 +256,17 @@ func withSecrets(t testing.TB) (clusters []*source.Cluster, key string) {
 	tcp.Config.HealthChecks[0].HealthChecker = &corev3.HealthCheck_TcpHealthCheck_{TcpHealthCheck: &corev3.HealthCheck_TcpHealthCheck{
 		Send: &corev3.HealthCheck_Payload{Payload: &corev3.HealthCheck_Payload_Text{Text: secrets[2]}},
 	}}
-	odd := sample.Web("odd", "10.0.0.4:80")
-	odd.Config.TypedExtensionProtocolOptions = map[string]*anypb.Any{"acme": {TypeUrl: "type.googleapis.com/acme.Secret", Value: []byte(secrets[3])}}
-	assignment := odd.Assignment.Message()
+	unknown := sample.Web("odd", "10.0.0.4:80")
+	unknown.Config.TypedExtensionProtocolOptions = map[string]*anypb.Any{"acme": {TypeUrl: "type.googleapis.com/acme.Secret", Value: []byte(secrets[3])}}
+	assignment := unknown.Assignment.Message()
 	assignment.Endpoints[0].LbEndpoints[0].Metadata = &corev3.Metadata{TypedFilterMetadata: map[string]*anypb.Any{"acme": {TypeUrl: "type.googleapis.com/acme.Secret", Value: []byte(secrets[3])}}}
-	odd.Assignment = source.EncodeAssignment(assignment)
-	return append(clusters, tcp, odd), key
+	unknown.Assignment = source.EncodeAssignment(assignment)
+	return append(clusters, tcp, unknown), key
 }
 
-// TestNoSecretIsWritten, and a replay does the same without them.
-func TestNoSecretIsWritten(t *testing.T) {
-	clusters, key := withSecrets(t)
+// TestRecordingHasNoSecrets covers that secrets are absent, and that a replay does not need them.
+func TestRecordingHasNoSecrets(t *testing.T) {
+	clusters, key := secretClusters(t)
 	c := config()
 	c.DefaultHealthChecks = []*configv1.DefaultHealthChecks{{ClusterNameGlob: "none", HealthChecks: []*corev3.HealthCheck{{HealthChecker: &corev3.HealthCheck_HttpHealthCheck_{
 		HttpHealthCheck: &corev3.HealthCheck_HttpHealthCheck{RequestHeadersToAdd: []*corev3.HeaderValueOption{{Header: &corev3.HeaderValue{Key: "token", Value: secrets[4]}}}},
@@ -270,49 +278,49 @@ func TestNoSecretIsWritten(t *testing.T) {
 			t.Fatalf("%s is not checked: %+v", cluster.Name, k.Exclusions())
 		}
 	}
-	r.live(clusters...)
-	plain := stream(t, r.file.Bytes())
+	r.runFleet(clusters...)
+	plain := decompress(t, r.file.Bytes())
 	for _, secret := range append(strings.Split(key, "\n")[1:3], secrets...) {
-		if found := bytes.Contains(plain, []byte(secret)); found {
+		if bytes.Contains(plain, []byte(secret)) {
 			t.Errorf("%q is in the recording", secret)
 		}
 	}
-	for _, shown := range []string{"authorization", "/ready?", "web-0", "acme.Secret", "10.0.0.1"} {
-		if !bytes.Contains(plain, []byte(shown)) {
-			t.Errorf("%q is not in the recording", shown)
+	for _, text := range []string{"authorization", "/ready?", "web-0", "acme.Secret", "10.0.0.1"} {
+		if !bytes.Contains(plain, []byte(text)) {
+			t.Errorf("%q is not in the recording", text)
 		}
 	}
 	if got, err := replay(r.file.Bytes()); err != nil || got.Difference != "" || got.Decisions == 0 {
 		t.Errorf("%+v, %v", got, err)
 	}
-	for i, file := 0, r.file.Bytes(); i < 2; i++ { // the key is another each time
+	for range 2 {
 		other := newRun(t, time.Now(), &store.State{}, c)
-		other.live(clusters...)
-		if bytes.Equal(stream(t, other.file.Bytes()), stream(t, file)) {
+		other.runFleet(clusters...)
+		if bytes.Equal(decompress(t, other.file.Bytes()), plain) {
 			t.Error("two recordings hide secrets by the same key")
 		}
 	}
 }
 
-// stream returns what a recording has, decompressed.
-func stream(t testing.TB, file []byte) []byte {
+// decompress returns the stream of a recording.
+func decompress(t testing.TB, file []byte) []byte {
 	t.Helper()
 	_, rest, _ := bytes.Cut(file, []byte("\n"))
-	plain, err := io.ReadAll(flate.NewReader(&frames{from: bytes.NewReader(rest)}))
+	plain, err := io.ReadAll(flate.NewReader(&frames{file: bytes.NewReader(rest)}))
 	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Fatal(err)
 	}
 	return plain
 }
 
-// TestHiddenSecretsStayDifferent, of the same length, and hexadecimal where they were.
-func TestHiddenSecretsStayDifferent(t *testing.T) {
+// TestHiderReplacesText covers that replacements differ, and keep the length and hexadecimal digits.
+func TestHiderReplacesText(t *testing.T) {
 	h := newHider([32]byte{1})
 	for _, secret := range []string{"a-token-of-32-and-more-characters-is-longer-than-a-hash", "1234abcd", "odd"} {
 		got, digits := h.text(secret, false), h.text(secret, true)
-		_, was := hex.DecodeString(secret)
-		_, is := hex.DecodeString(digits)
-		if len(got) != len(secret) || got == secret || got != h.text(secret, false) || h.text(secret+"x", false) == got+"x" || (was == nil) != (is == nil) {
+		_, secretErr := hex.DecodeString(secret)
+		_, digitsErr := hex.DecodeString(digits)
+		if len(got) != len(secret) || got == secret || got != h.text(secret, false) || h.text(secret+"x", false) == got+"x" || (secretErr == nil) != (digitsErr == nil) {
 			t.Errorf("%q is %q, with digits %q", secret, got, digits)
 		}
 	}
@@ -323,36 +331,36 @@ func TestHiddenSecretsStayDifferent(t *testing.T) {
 	}
 }
 
-// TestTheStateIsWritten: a machine begins with the same.
-func TestTheStateIsWritten(t *testing.T) {
-	at := time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)
+// TestRecordingOfState covers that a Reader restores the recorded state.
+func TestRecordingOfState(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)
 	e := health.Endpoint{Cluster: "web", Locality: health.Locality{Region: "eu", Zone: "a", SubZone: "1"}, Address: "10.0.0.1:80"}
 	state := &store.State{
-		Current:  map[health.Hash]store.Held{e.Hash(): {Endpoint: e, Status: health.Healthy, Since: at, Reason: "why"}, 7: {}},
-		Voted:    map[health.Hash]health.Verdict{7: {Status: health.Timeout, Since: at}},
+		Current:  map[health.Hash]store.Held{e.Hash(): {Endpoint: e, Status: health.Healthy, Since: now, Reason: "why"}, 7: {}},
+		Voted:    map[health.Hash]health.Verdict{7: {Status: health.Timeout, Since: now}},
 		Plan:     map[string][]health.Hash{"a": {1, 2}, "b": {}},
-		Clusters: []string{"pay", "web"}, Freeze: &store.Freeze{Reason: "why", Author: "ann", Since: at, Held: map[health.Hash]health.Status{7: health.Degraded}},
-		Overrides: []store.Override{{Scope: e, Status: health.Draining, Reason: "why", Author: "ann", Since: at, Until: at.Add(1)}},
-		Trust:     map[string]store.Trust{"a": {Level: store.Distrusted, Reason: "why", Author: "ann", Since: at}},
+		Clusters: []string{"pay", "web"}, Freeze: &store.Freeze{Reason: "why", Author: "ann", Since: now, Held: map[health.Hash]health.Status{7: health.Degraded}},
+		Overrides: []store.Override{{Scope: e, Status: health.Draining, Reason: "why", Author: "ann", Since: now, Until: now.Add(1)}},
+		Trust:     map[string]store.Trust{"a": {Level: store.Distrusted, Reason: "why", Author: "ann", Since: now}},
 		Trials: map[string]*store.Trials{"1000000000": {
-			Proven: []store.Proof{{Build: 5, Shape: 6}}, Blamed: []uint64{6, 8}, Losses: []store.Loss{{Checker: "a", Identity: "id", Time: at}}, Retries: 3,
+			Proven: []store.Proof{{Build: 5, Shape: 6}}, Blamed: []uint64{6, 8}, Losses: []store.Loss{{Checker: "a", Identity: "id", Time: now}}, Retries: 3,
 		}},
-		Established: map[string]store.Established{"a": {Identity: "id", Seen: at, StandIn: at, Founder: true}},
-		Penalties:   map[health.Hash]store.Penalty{7: {Value: 1.5, At: at, Suppressed: true}},
-		GivenBack:   map[string]bool{"web": true}, Attendance: store.Attendance{"a": {Locality: e.Locality, Lost: at}},
+		Established: map[string]store.Established{"a": {Identity: "id", Seen: now, StandIn: now, Founder: true}},
+		Penalties:   map[health.Hash]store.Penalty{7: {Value: 1.5, At: now, Suppressed: true}},
+		GivenBack:   map[string]bool{"web": true}, Attendance: store.Attendance{"a": {Locality: e.Locality, Lost: now}},
 	}
 	var file bytes.Buffer
-	_, w, err := New(&file, &Header{Start: at}, state, nil)
+	_, w, err := New(&file, &Header{Start: now}, state, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := NewReader(&file, at)
+	r, err := NewReader(&file, now)
 	if err != nil {
 		t.Fatal(err)
 	}
 	trials := state.Trials["1000000000"]
-	shape := w.hide.number(6)
-	if got := r.State.Trials["1000000000"]; got == nil || got.Proven[0].Shape != shape || !slices.Equal(got.Blamed, []uint64{shape, w.hide.number(8)}) || shape == 6 {
+	shape := w.hider.number(6)
+	if got := r.State.Trials["1000000000"]; got == nil || got.Proven[0].Shape != shape || !slices.Equal(got.Blamed, []uint64{shape, w.hider.number(8)}) || shape == 6 {
 		t.Errorf("the trials are %+v", got)
 	}
 	trials.Proven[0].Shape, trials.Blamed = shape, r.State.Trials["1000000000"].Blamed

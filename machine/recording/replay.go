@@ -10,23 +10,23 @@ import (
 	"hdsd/machine"
 )
 
-// Result is what a replay has found.
+// Result is the result of a replay.
 type Result struct {
 	Events     uint64
-	Decisions  uint64    // effects that are a machine.Decided
-	Last       time.Time // of the last event; zero: there is none
-	Reason     Reason    // why the recording ends
-	Difference string    // where the machine did not do as recorded, and how; empty: it did
+	Decisions  uint64    // number of machine.DecisionMade
+	Last       time.Time // time of the last event; zero without events
+	Reason     Reason    // of the end of the recording
+	Difference string    // first difference from the recording; empty if there is none
 }
 
-// Replay has a machine handle the events of a recording, up to the first that has other effects than then.
-// See is called with each effect and its event; the effect is valid until see returns. The error is one of
-// the file: what comes before it has been replayed.
-func Replay(r *Reader, see func(*Entry, machine.Effect)) (result Result, err error) {
+// Replay lets a machine handle the events of a recording, up to the first event whose effects differ from
+// the recorded ones. It passes each effect and its event to visit; the effect is valid until visit returns.
+// Replay returns the first error of the file or of visit, with the result up to there.
+func Replay(r *Reader, visit func(*Entry, machine.Effect) error) (result Result, err error) {
 	m := machine.New(r.Timing)
 	m.Restore(r.State)
 	made, d := specifiers{}, newDigest()
-	r.Specifier = made.find
+	r.FindSpecifier = made.find
 	for {
 		e, err := r.Next()
 		if result.Reason = e.Reason; err != nil || e.Event == nil {
@@ -34,16 +34,22 @@ func Replay(r *Reader, see func(*Entry, machine.Effect)) (result Result, err err
 		}
 		result.Events++
 		result.Last = e.Time
-		panicked := attempt(func() {
+		var failure error
+		panicked := catchPanic(func() {
 			m.Step(e.Time, e.Event, func(effect machine.Effect) {
 				d.add(effect)
-				made.take(effect)
-				if _, ok := effect.(machine.Decided); ok {
+				made.add(effect)
+				if _, ok := effect.(machine.DecisionMade); ok {
 					result.Decisions++
 				}
-				see(&e, effect)
+				if failure == nil {
+					failure = visit(&e, effect)
+				}
 			})
 		})
+		if failure != nil {
+			return result, failure
+		}
 		if difference := d.compare(&e, panicked); difference != "" {
 			name := strings.TrimPrefix(strings.TrimPrefix(fmt.Sprintf("%T", e.Event), "*"), "machine.")
 			result.Difference = fmt.Sprintf("event %d (%s, %s): %s", result.Events, name, e.Time.UTC().Format(time.RFC3339Nano), difference)
@@ -52,28 +58,28 @@ func Replay(r *Reader, see func(*Entry, machine.Effect)) (result Result, err err
 	}
 }
 
-// compare says how the effects of an event differ from those then; empty if they do not. It begins with
-// the next event.
+// compare returns the difference of the effects of an event from the recorded ones; empty if there is none.
+// It also begins the next event.
 func (d *digest) compare(e *Entry, panicked string) string {
 	effects := d.effects
 	d.effects = 0
 	switch {
-	case len(e.Differs) > 0:
-		return "hdsd checks other endpoints than then of " + strings.Join(e.Differs, ", ")
+	case len(e.Differing) > 0:
+		return "hdsd checks other endpoints than then of " + strings.Join(e.Differing, ", ")
 	case panicked != "":
 		return panicked
 	case !e.Ended:
 		return ""
 	case effects != e.Effects:
 		return fmt.Sprintf("it had %d effects then, and has %d now", e.Effects, effects)
-	case effects > 0 && d.sum() != e.Sum:
+	case effects > 0 && d.sum() != e.Digest:
 		return fmt.Sprintf("it has other effects than then (%d of them)", effects)
 	}
 	return ""
 }
 
-// attempt returns what a function panics with, and where; empty if it does not.
-func attempt(f func()) (panicked string) {
+// catchPanic runs a function. It returns its panic and the stack as text; empty if there is no panic.
+func catchPanic(f func()) (panicked string) {
 	defer func() {
 		if p := recover(); p != nil {
 			panicked = fmt.Sprintf("hdsd ends with it: %v\n%s", p, debug.Stack())
@@ -83,20 +89,22 @@ func attempt(f func()) (panicked string) {
 	return ""
 }
 
-// specifiers are those that were made, by checker, from the last on that the checker has followed.
+// specifiers holds the specifiers of a replay by checker: the latest one that the checker follows, and newer
+// ones.
 type specifiers map[string][]*specifier.Specifier
 
-func (s specifiers) take(e machine.Effect) {
-	if e, ok := e.(machine.Specified); ok {
+func (s specifiers) add(e machine.Effect) {
+	if e, ok := e.(machine.SpecifierMade); ok {
 		s[e.Checker] = append(s[e.Checker], e.Specifier)
 	}
 }
 
+// find returns a specifier that a checker follows, and drops older ones.
 func (s specifiers) find(checker string, serial uint64) *specifier.Specifier {
-	for i, made := range s[checker] {
-		if made.Serial == serial {
+	for i, found := range s[checker] {
+		if found.Serial == serial {
 			s[checker] = s[checker][i:]
-			return made
+			return found
 		}
 	}
 	return nil

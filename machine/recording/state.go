@@ -9,51 +9,51 @@ import (
 	"hdsd/store"
 )
 
-// state encodes what a machine was restored from. It calls flush now and then.
-func (o *output) state(s *store.State, h *hider, flush func()) {
-	rows(o, s.Current, flush, func(hash health.Hash, held store.Held) {
+// state encodes the restored state of a machine. It calls drain after each row.
+func (o *output) state(s *store.State, h *hider, drain func()) {
+	rows(o, s.Current, drain, func(hash health.Hash, held store.Held) {
 		o.fixed(uint64(hash))
 		o.endpoint(&held.Endpoint)
 		o.byte(byte(held.Status))
 		o.time(held.Since)
 		o.text(held.Reason)
 	})
-	rows(o, s.Voted, flush, func(hash health.Hash, v health.Verdict) {
+	rows(o, s.Voted, drain, func(hash health.Hash, v health.Verdict) {
 		o.fixed(uint64(hash))
 		o.byte(byte(v.Status))
 		o.time(v.Since)
 	})
-	rows(o, s.Plan, flush, func(checker string, hashes []health.Hash) {
+	rows(o, s.Plan, drain, func(checker string, hashes []health.Hash) {
 		o.text(checker)
 		o.hashes(hashes)
 	})
 	o.texts(s.Clusters)
-	o.freeze(s.Freeze, flush)
+	o.freeze(s.Freeze, drain)
 	o.uint(uint64(len(s.Overrides)))
 	for i := range s.Overrides {
 		o.override(&s.Overrides[i])
 	}
-	rows(o, s.Trust, flush, func(checker string, t store.Trust) {
+	rows(o, s.Trust, drain, func(checker string, t store.Trust) {
 		o.text(checker)
 		o.trust(&t)
 	})
-	// The names of the records of trials are hashes of shapes. Only their order counts.
-	rows(o, s.Trials, flush, func(_ string, t *store.Trials) { o.trials(t, h) })
-	rows(o, s.Established, flush, func(checker string, e store.Established) {
+	// The keys of the trials are hashes of shapes. Only their order matters.
+	rows(o, s.Trials, drain, func(_ string, t *store.Trials) { o.trials(t, h) })
+	rows(o, s.Established, drain, func(checker string, e store.Established) {
 		o.text(checker)
 		o.text(e.Identity)
 		o.time(e.Seen)
 		o.time(e.StandIn)
 		o.bool(e.Founder)
 	})
-	rows(o, s.Penalties, flush, func(hash health.Hash, p store.Penalty) {
+	rows(o, s.Penalties, drain, func(hash health.Hash, p store.Penalty) {
 		o.fixed(uint64(hash))
 		o.float(p.Value)
 		o.time(p.At)
 		o.bool(p.Suppressed)
 	})
-	rows(o, s.GivenBack, flush, func(cluster string, _ bool) { o.text(cluster) })
-	rows(o, s.Attendance, flush, func(checker string, last store.LastSeen) {
+	rows(o, s.GivenBack, drain, func(cluster string, _ bool) { o.text(cluster) })
+	rows(o, s.Attendance, drain, func(checker string, last store.LastSeen) {
 		o.text(checker)
 		o.locality(&last.Locality)
 		o.time(last.Lost)
@@ -61,22 +61,22 @@ func (o *output) state(s *store.State, h *hider, flush func()) {
 }
 
 // rows encodes a map in the order of its keys.
-func rows[K string | health.Hash, V any](o *output, all map[K]V, flush func(), row func(K, V)) {
-	o.uint(uint64(len(all)))
-	for _, key := range slices.Sorted(maps.Keys(all)) {
-		row(key, all[key])
-		flush()
+func rows[K string | health.Hash, V any](o *output, table map[K]V, drain func(), row func(K, V)) {
+	o.uint(uint64(len(table)))
+	for _, key := range slices.Sorted(maps.Keys(table)) {
+		row(key, table[key])
+		drain()
 	}
 }
 
-func (o *output) hashes(all []health.Hash) {
-	o.uint(uint64(len(all)))
-	for _, hash := range all {
+func (o *output) hashes(hashes []health.Hash) {
+	o.uint(uint64(len(hashes)))
+	for _, hash := range hashes {
 		o.fixed(uint64(hash))
 	}
 }
 
-func (o *output) freeze(f *store.Freeze, flush func()) {
+func (o *output) freeze(f *store.Freeze, drain func()) {
 	if o.bool(f != nil); f == nil {
 		return
 	}
@@ -86,7 +86,7 @@ func (o *output) freeze(f *store.Freeze, flush func()) {
 	if o.bool(f.Held != nil); f.Held == nil {
 		return
 	}
-	rows(o, f.Held, flush, func(hash health.Hash, status health.Status) {
+	rows(o, f.Held, drain, func(hash health.Hash, status health.Status) {
 		o.fixed(uint64(hash))
 		o.byte(byte(status))
 	})
@@ -111,7 +111,7 @@ func (o *output) trials(t *store.Trials, h *hider) {
 	o.uint(uint64(t.Retries))
 }
 
-// state decodes what a machine is to be restored from.
+// state decodes the state to restore a machine from.
 func (in *input) state() *store.State {
 	s := &store.State{
 		Current: map[health.Hash]store.Held{}, Voted: map[health.Hash]health.Verdict{}, Plan: map[string][]health.Hash{},
@@ -139,8 +139,8 @@ func (in *input) state() *store.State {
 		s.Trust[checker] = in.trust()
 	})
 	in.each(func() {
-		number := strconv.Itoa(1_000_000_000 + len(s.Trials)) // in the order of the numbers
-		s.Trials[number] = in.trials()
+		key := strconv.Itoa(1_000_000_000 + len(s.Trials)) // keys of one length keep the order
+		s.Trials[key] = in.trials()
 	})
 	in.each(func() {
 		if s.Established == nil {

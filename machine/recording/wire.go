@@ -12,16 +12,16 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// longest is the longest text or message of a recording, in bytes.
-const longest = 64 << 20
+// maxText limits a text or message of a recording, in bytes.
+const maxText = 64 << 20
 
-// most is the largest number of items of one list.
-const most = 1 << 24
+// maxItems limits the items of a list.
+const maxItems = 1 << 24
 
 // output encodes values.
 type output struct {
 	bytes []byte
-	base  time.Time // to which monotonic readings refer
+	base  time.Time // monotonic readings are relative to it
 }
 
 func (o *output) uint(v uint64)   { o.bytes = binary.AppendUvarint(o.bytes, v) }
@@ -43,57 +43,58 @@ func (o *output) text(s string) {
 	o.bytes = append(o.bytes, s...)
 }
 
-func (o *output) texts(all []string) {
-	o.uint(uint64(len(all)))
-	for _, s := range all {
+func (o *output) texts(texts []string) {
+	o.uint(uint64(len(texts)))
+	for _, s := range texts {
 		o.text(s)
 	}
 }
 
-// message encodes a message, which may be nil.
+// message encodes a message, or nil.
 func (o *output) message(m proto.Message) {
 	if !m.ProtoReflect().IsValid() {
 		o.byte(0)
 		return
 	}
 	o.byte(1)
-	wire, _ := proto.MarshalOptions{Deterministic: true, AllowPartial: true}.Marshal(m) // what cannot be written is empty
+	wire, _ := proto.MarshalOptions{Deterministic: true, AllowPartial: true}.Marshal(m) // a message that cannot be encoded becomes empty
 	o.text(string(wire))
 }
 
-// The forms of a time.
+// These are the forms of a time.
 const (
-	noTime byte = iota
-	wallTime
-	bothTimes // with a monotonic reading
+	noReading byte = iota
+	wallReading
+	bothReadings // also the monotonic reading
 )
 
+// time encodes a time with its readings.
 func (o *output) time(t time.Time) {
 	if t.IsZero() {
-		o.byte(noTime)
+		o.byte(noReading)
 		return
 	}
 	if isMonotonic(t) {
-		o.byte(bothTimes)
+		o.byte(bothReadings)
 		o.int(int64(t.Sub(o.base)))
 	} else {
-		o.byte(wallTime)
+		o.byte(wallReading)
 	}
 	o.int(t.Unix())
 	o.uint(uint64(t.Nanosecond()))
 }
 
-// errFormat says that the bytes are none that an output writes.
+// errFormat reports bytes that no output of this version writes.
 var errFormat = errors.New("it is damaged, or was written by another version of hdsd")
 
-// input decodes what an output has encoded. After an error, everything is zero.
+// input decodes the values of an output. After an error, it returns zero values.
 type input struct {
-	from *bufio.Reader
-	base time.Time
-	err  error
+	reader *bufio.Reader
+	base   time.Time // monotonic readings are relative to it
+	err    error
 }
 
-// fail keeps the first error.
+// fail sets the error, unless there is one.
 func (in *input) fail(err error) {
 	if in.err == nil {
 		in.err = err
@@ -104,7 +105,7 @@ func (in *input) uint() uint64 {
 	if in.err != nil {
 		return 0
 	}
-	v, err := binary.ReadUvarint(in.from)
+	v, err := binary.ReadUvarint(in.reader)
 	if err != nil {
 		in.fail(err)
 		return 0
@@ -116,7 +117,7 @@ func (in *input) int() int64 {
 	if in.err != nil {
 		return 0
 	}
-	v, err := binary.ReadVarint(in.from)
+	v, err := binary.ReadVarint(in.reader)
 	if err != nil {
 		in.fail(err)
 		return 0
@@ -128,7 +129,7 @@ func (in *input) byte() byte {
 	if in.err != nil {
 		return 0
 	}
-	b, err := in.from.ReadByte()
+	b, err := in.reader.ReadByte()
 	if err != nil {
 		in.fail(err)
 		return 0
@@ -141,7 +142,7 @@ func (in *input) bool() bool { return in.byte() == 1 }
 func (in *input) fixed() uint64 {
 	var b [8]byte
 	if in.err == nil {
-		_, err := io.ReadFull(in.from, b[:])
+		_, err := io.ReadFull(in.reader, b[:])
 		in.fail(err)
 	}
 	if in.err != nil {
@@ -162,36 +163,36 @@ func (in *input) size(limit uint64) int {
 	return int(n)
 }
 
-// each calls read for each item of a list.
+// each calls read once for each item of a list.
 func (in *input) each(read func()) {
-	for n := in.size(most); n > 0 && in.err == nil; n-- {
+	for n := in.size(maxItems); n > 0 && in.err == nil; n-- {
 		read()
 	}
 }
 
-// text decodes a text. It takes memory only for what is there.
+// text decodes a text. It allocates in parts, so a wrong size costs no memory.
 func (in *input) text() string {
-	var all []byte
-	for rest := in.size(longest); rest > 0 && in.err == nil; {
+	var text []byte
+	for rest := in.size(maxText); rest > 0 && in.err == nil; {
 		part := min(rest, 64<<10)
-		begin := len(all)
-		all = append(all, make([]byte, part)...)
-		_, err := io.ReadFull(in.from, all[begin:])
+		begin := len(text)
+		text = append(text, make([]byte, part)...)
+		_, err := io.ReadFull(in.reader, text[begin:])
 		in.fail(err)
 		rest -= part
 	}
 	if in.err != nil {
 		return ""
 	}
-	return string(all)
+	return string(text)
 }
 
-func (in *input) texts() (all []string) {
-	in.each(func() { all = append(all, in.text()) })
-	return all
+func (in *input) texts() (texts []string) {
+	in.each(func() { texts = append(texts, in.text()) })
+	return texts
 }
 
-// message decodes a message. It reports false where nil was encoded.
+// message decodes a message. It reports false for nil.
 func (in *input) message(m proto.Message) bool {
 	if !in.bool() {
 		return false
@@ -202,14 +203,15 @@ func (in *input) message(m proto.Message) bool {
 	return in.err == nil
 }
 
+// time decodes a time with its readings.
 func (in *input) time() time.Time {
 	form, elapsed := in.byte(), time.Duration(0)
 	switch form {
-	case noTime:
+	case noReading:
 		return time.Time{}
-	case bothTimes:
+	case bothReadings:
 		elapsed = time.Duration(in.int())
-	case wallTime:
+	case wallReading:
 	default:
 		in.fail(errFormat)
 	}
@@ -221,10 +223,10 @@ func (in *input) time() time.Time {
 		return time.Time{}
 	}
 	wall := time.Unix(seconds, int64(nanos)).UTC()
-	if form == wallTime {
+	if form == wallReading {
 		return wall
 	}
-	t, ok := withReadings(in.base, elapsed, wall)
+	t, ok := combine(in.base, elapsed, wall)
 	if !ok {
 		in.fail(fmt.Errorf("%w: a time is out of range", errFormat))
 	}

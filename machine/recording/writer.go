@@ -17,35 +17,35 @@ import (
 	"hdsd/store"
 )
 
-// version is that of the form. A Reader reads no other.
+// version is the version of the format. A Reader reads this version only.
 const version = 1
 
-// magic and the version are the first line.
+// magic begins the first line of a recording. The version follows.
 const magic = "hdsd recording "
 
-// Header says where a recording comes from.
+// Header describes the origin of a recording.
 type Header struct {
 	Version  string // of hdsd
-	Platform string // such as linux/amd64: floating-point numbers may differ on others
+	Platform string // such as linux/amd64; floating-point results may differ on another platform
 	Node     string // node id of the coordinator
 	Start    time.Time
 	Timing   machine.Timing
 }
 
-// Reason says why a recording ends.
+// Reason is the reason of the end of a recording.
 type Reason byte
 
-// The reasons.
+// These are the reasons.
 const (
-	Killed   Reason = iota // without a mark
+	Killed   Reason = iota // the recording has no mark at its end
 	Stopped                // hdsd stopped
-	Full                   // it is as large as it may be
-	Behind                 // events came faster than they could be written
-	Panicked               // hdsd ended in the last event
+	Full                   // the file has its maximum size
+	Behind                 // the disk is slower than the events
+	Panicked               // hdsd panicked in the last event
 	reasons
 )
 
-// String says it for people.
+// String returns the reason for people.
 func (r Reason) String() string {
 	return [...]string{
 		"the process was killed, or is still running", "hdsd stopped", "the recording reached recording.max_bytes",
@@ -53,32 +53,32 @@ func (r Reason) String() string {
 	}[r]
 }
 
-// Writer compresses a recording. After an error it must not be used.
+// Writer encodes clusters, and compresses a recording. It is unusable after an error.
 type Writer struct {
-	to      io.Writer
-	written int64
-	hide    *hider
-	out     output
-	frame   bytes.Buffer
-	flate   *flate.Writer
-	sources map[string]*source.Cluster // by name: the versions in use
-	rules   *catalog.Rules
+	file       io.Writer
+	written    int64
+	hider      *hider
+	out        output
+	compressed bytes.Buffer
+	flate      *flate.Writer
+	sources    map[string]*source.Cluster // versions in use, by name
+	rules      *catalog.Rules
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// New begins a recording: it writes down where a machine begins. The Encoder hands pieces to hand, which
-// must not wait: it returns false to get no more. Whoever gets them passes them to the Writer.
-func New(to io.Writer, h *Header, state *store.State, hand func(Piece) bool) (*Encoder, *Writer, error) {
+// New begins a recording with the restored state of a machine. The Encoder passes pieces to send, and the
+// owner passes them on to the Writer. The function send must not wait. It returns false to end the recording.
+func New(file io.Writer, h *Header, state *store.State, send func(Piece) bool) (*Encoder, *Writer, error) {
 	var key [32]byte
 	_, _ = rand.Read(key[:]) // never fails
-	w := &Writer{to: to, hide: newHider(key), out: output{base: h.Start}, sources: map[string]*source.Cluster{}}
-	w.flate, _ = flate.NewWriter(&w.frame, flate.BestSpeed) // the level is valid
+	w := &Writer{file: file, hider: newHider(key), out: output{base: h.Start}, sources: map[string]*source.Cluster{}}
+	w.flate, _ = flate.NewWriter(&w.compressed, flate.BestSpeed) // the level is valid
 	e := &Encoder{
-		hand: hand, names: map[string]uint64{}, digest: newDigest(),
+		send: send, names: map[string]uint64{}, digest: newDigest(),
 		out: output{base: h.Start}, wall: h.Start.UnixNano(), flushed: h.Start,
 	}
-	n, err := io.WriteString(to, magic+strconv.Itoa(version)+"\n")
+	n, err := io.WriteString(file, magic+strconv.Itoa(version)+"\n")
 	if w.written = int64(n); err != nil {
 		return nil, nil, err
 	}
@@ -92,7 +92,7 @@ func New(to io.Writer, h *Header, state *store.State, hand func(Piece) bool) (*E
 		o.int(int64(d))
 	}
 	o.bool(h.Timing.ZoneViews)
-	o.state(state, w.hide, func() {
+	o.state(state, w.hider, func() {
 		if err == nil {
 			err = w.drain()
 		}
@@ -103,7 +103,7 @@ func New(to io.Writer, h *Header, state *store.State, hand func(Piece) bool) (*E
 	return e, w, w.flush()
 }
 
-// Write writes a piece. It returns how many bytes the recording has.
+// Write writes a piece. It returns the size of the recording in bytes.
 func (w *Writer) Write(p Piece) (int64, error) {
 	w.out.bytes = append(w.out.bytes, p.bytes...)
 	if p.delivery != nil {
@@ -114,14 +114,14 @@ func (w *Writer) Write(p Piece) (int64, error) {
 	return w.written, w.flush()
 }
 
-// End writes why the recording ends.
-func (w *Writer) End(why Reason) error {
-	w.out.byte(byte(ends))
-	w.out.byte(byte(why))
+// End writes the reason of the end.
+func (w *Writer) End(r Reason) error {
+	w.out.byte(byte(endMark))
+	w.out.byte(byte(r))
 	return w.flush()
 }
 
-// drain compresses what is encoded, if that is much.
+// drain compresses the encoded bytes and writes full frames, to bound the memory.
 func (w *Writer) drain() error {
 	if len(w.out.bytes) < pieceBytes {
 		return nil
@@ -129,19 +129,20 @@ func (w *Writer) drain() error {
 	if err := w.compress(); err != nil {
 		return err
 	}
-	if w.frame.Len() < pieceBytes {
+	if w.compressed.Len() < pieceBytes {
 		return nil
 	}
-	return w.send()
+	return w.writeFrames()
 }
 
+// compress moves the encoded bytes into the compressor.
 func (w *Writer) compress() error {
 	_, err := w.flate.Write(w.out.bytes)
 	w.out.bytes = w.out.bytes[:0]
 	return err
 }
 
-// flush writes all that there is, so that it can be read.
+// flush writes all bytes to the file in a readable form.
 func (w *Writer) flush() error {
 	if err := w.compress(); err != nil {
 		return err
@@ -149,16 +150,16 @@ func (w *Writer) flush() error {
 	if err := w.flate.Flush(); err != nil {
 		return err
 	}
-	return w.send()
+	return w.writeFrames()
 }
 
-// send writes frames.
-func (w *Writer) send() error {
-	for w.frame.Len() > 0 {
-		part := w.frame.Next(maxFrame)
-		head := binary.BigEndian.AppendUint32(nil, uint32(len(part)))
-		head = binary.BigEndian.AppendUint32(head, crc32.Checksum(part, castagnoli))
-		n, err := w.to.Write(append(head, part...))
+// writeFrames writes the compressed bytes as frames.
+func (w *Writer) writeFrames() error {
+	for w.compressed.Len() > 0 {
+		payload := w.compressed.Next(maxFrame)
+		frame := binary.BigEndian.AppendUint32(nil, uint32(len(payload)))
+		frame = binary.BigEndian.AppendUint32(frame, crc32.Checksum(payload, castagnoli))
+		n, err := w.file.Write(append(frame, payload...))
 		if w.written += int64(n); err != nil {
 			return fmt.Errorf("write the recording: %w", err)
 		}
@@ -166,5 +167,5 @@ func (w *Writer) send() error {
 	return nil
 }
 
-// maxFrame is how many bytes a frame has at most.
+// maxFrame limits the payload of a frame, in bytes.
 const maxFrame = 1 << 20
