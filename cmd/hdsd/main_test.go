@@ -20,8 +20,14 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// No test leaves a goroutine behind.
+// serveVariable names the configuration of hdsd serve. A test process with it is hdsd serve.
+const serveVariable = "HDSD_TEST_SERVE"
+
+// TestMain checks that no test leaves a goroutine behind.
 func TestMain(m *testing.M) {
+	if path := os.Getenv(serveVariable); path != "" {
+		os.Exit(serveUntilEOF(path))
+	}
 	for _, name := range []string{"HDSD_SERVER", "HDSD_TLS_CA", "HDSD_TLS_CERT", "HDSD_TLS_KEY", "HDSD_TOKEN", "COLUMNS", "PAGER", "LESS"} {
 		os.Unsetenv(name)
 	}

@@ -15,29 +15,19 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 )
 
-// serveVariable makes this test the command serve with the configuration that it names.
-const serveVariable = "HDSD_TEST_SERVE"
-
-// TestServeAsAProcess is the child of serveProcess.
-func TestServeAsAProcess(t *testing.T) {
-	path := os.Getenv(serveVariable)
-	if path == "" {
-		t.Skip("it is only the process of another test")
-	}
-	ctx, stop := context.WithCancel(t.Context())
+// serveUntilEOF runs hdsd serve until the parent process closes the standard input.
+func serveUntilEOF(path string) (status int) {
+	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	go func() {
-		_, _ = io.Copy(io.Discard, os.Stdin) // until the parent closes it
+		_, _ = io.Copy(io.Discard, os.Stdin)
 		stop()
 	}()
-	if status := run(ctx, []string{"serve", "-c", path}, os.Stderr, os.Stderr); status != exitDone {
-		t.Errorf("exit status %d", status)
-	}
+	return run(ctx, []string{"serve", "-c", path}, os.Stderr, os.Stderr)
 }
 
 // process is hdsd serve in a process of its own.
@@ -47,9 +37,10 @@ type process struct {
 	address string // of gRPC
 }
 
+// serveProcess starts hdsd serve, and waits until it serves.
 func serveProcess(t *testing.T, path string) *process {
 	t.Helper()
-	p := &process{command: exec.Command(os.Args[0], "-test.run=^TestServeAsAProcess$", "-test.timeout=10m")}
+	p := &process{command: exec.Command(os.Args[0])}
 	p.command.Env = append(os.Environ(), serveVariable+"="+path)
 	log, err := p.command.StderrPipe()
 	if err != nil {
@@ -61,31 +52,35 @@ func serveProcess(t *testing.T, path string) *process {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { p.end(syscall.SIGKILL) })
+	t.Cleanup(func() { p.kill() })
 	lines := bufio.NewScanner(log)
 	for lines.Scan() {
 		var line struct{ Event, GRPC string }
 		if json.Unmarshal(lines.Bytes(), &line) == nil && line.Event == "serving" {
 			p.address = line.GRPC
-			go func() { _, _ = io.Copy(io.Discard, log) }() // until the process ends
+			go func() { _, _ = io.Copy(io.Discard, log) }() // ends with the process
 			return p
 		}
 	}
-	t.Fatal("it does not serve")
+	t.Fatal("hdsd does not serve")
 	return nil
 }
 
-// end sends the process a signal, or asks it to stop if that is 0, and waits for it.
-func (p *process) end(signal syscall.Signal) {
-	if signal != 0 {
-		_ = p.command.Process.Signal(signal) // it may have ended
-	}
+// kill kills the process, unless it has ended, and waits for it.
+func (p *process) kill() {
+	_ = p.command.Process.Kill() // the process may have ended
 	p.stdin.Close()
-	_ = p.command.Wait() // killed is as good
+	_ = p.command.Wait() // reports the signal
 }
 
-// checkUntil runs checkers in this process, until it is called.
-func checkUntil(t *testing.T, address string, ids ...string) (stop func()) {
+// stop stops the process, and waits for it.
+func (p *process) stop() error {
+	p.stdin.Close()
+	return p.command.Wait()
+}
+
+// startCheckers runs checkers in this process until the caller calls stop.
+func startCheckers(t *testing.T, address string, ids ...string) (stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	for _, id := range ids {
@@ -96,11 +91,11 @@ func checkUntil(t *testing.T, address string, ids ...string) (stop func()) {
 	return func() { cancel(); running.Wait() }
 }
 
-// awaitReplay replays a recording that is being written, until it has a text.
+// awaitReplay replays a growing recording until the output has a text.
 func awaitReplay(t *testing.T, path, want string) (out string) {
 	t.Helper()
-	deadline, again := time.After(2*time.Minute), time.NewTicker(100*time.Millisecond)
-	defer again.Stop()
+	deadline, ticker := time.After(2*time.Minute), time.NewTicker(100*time.Millisecond)
+	defer ticker.Stop()
 	for {
 		status, out, errors := hdsd(t, "replay", path, "-o", "json")
 		if strings.Contains(out, want) {
@@ -109,16 +104,17 @@ func awaitReplay(t *testing.T, path, want string) (out string) {
 		select {
 		case <-deadline:
 			t.Fatalf("there is no %q: exit status %d\n%s%s", want, status, out, errors)
-		case <-again.C:
+		case <-ticker.C:
 		}
 	}
 }
 
-// TestARunOfServeIsReplayed with real checks: while it is recorded, after kill -9, and after a stop.
-func TestARunOfServeIsReplayed(t *testing.T) {
-	var sick atomic.Bool
+// TestReplayOfServe replays recordings of hdsd serve with real checks: growing ones, after kill -9 and after
+// a stop.
+func TestReplayOfServe(t *testing.T) {
+	var failing atomic.Bool
 	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		if sick.Load() {
+		if failing.Load() {
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}
 	}))
@@ -142,35 +138,37 @@ func TestARunOfServeIsReplayed(t *testing.T) {
 	})
 	file := filepath.Join(dir, "events.hdsd")
 	p := serveProcess(t, filepath.Join(dir, "hdsd.yaml"))
-	stop := checkUntil(t, p.address, "a", "b", "c")
+	stop := startCheckers(t, p.address, "a", "b", "c")
 	awaitReplay(t, file, `"what":"UNKNOWN to HEALTHY"`)
-	sick.Store(true)
-	down := awaitReplay(t, file, `"what":"HEALTHY to UNHEALTHY"`)
-	if !strings.Contains(down, `"kind":"health","cluster":"web","address":"`+address+`"`) || !strings.Contains(down, `checkers say UNHEALTHY`) {
-		t.Errorf("the outage is shown as\n%s", down)
+	failing.Store(true)
+	outage := awaitReplay(t, file, `"what":"HEALTHY to UNHEALTHY"`)
+	if !strings.Contains(outage, `"kind":"health","cluster":"web","address":"`+address+`"`) || !strings.Contains(outage, `checkers say UNHEALTHY`) {
+		t.Errorf("the outage is shown as\n%s", outage)
 	}
 	if code, _, errors := hdsd(t, "override", "drain", "web", address, "--reason", "power works", "--yes", "--server", p.address); code != exitDone {
 		t.Fatal(errors)
 	}
 	awaitReplay(t, file, `"what":"set to DRAINING","reason":"power works`)
-	p.end(syscall.SIGKILL)
+	p.kill()
 	stop()
 	wantReplayed(t, file, "the process was killed, or is still running")
 
-	p = serveProcess(t, filepath.Join(dir, "hdsd.yaml")) // with the state of the process before
-	stop = checkUntil(t, p.address, "a", "b", "c")
-	sick.Store(false)
+	p = serveProcess(t, filepath.Join(dir, "hdsd.yaml")) // with the state of the previous process
+	stop = startCheckers(t, p.address, "a", "b", "c")
+	failing.Store(false)
 	if code, _, errors := hdsd(t, "override", "clear", "web", "--all", "--server", p.address); code != exitDone {
 		t.Fatal(errors)
 	}
 	awaitReplay(t, file, `to HEALTHY"`)
-	p.end(0)
+	if err := p.stop(); err != nil {
+		t.Error(err)
+	}
 	stop()
 	wantReplayed(t, file+".previous", "the process was killed, or is still running")
 	wantReplayed(t, file, "hdsd stopped")
 }
 
-// wantReplayed replays a whole recording, which ends for a reason.
+// wantReplayed replays a whole recording, and wants a reason of its end.
 func wantReplayed(t *testing.T, file, reason string) {
 	t.Helper()
 	t.Setenv("COLUMNS", "80")
