@@ -9,6 +9,8 @@ import (
 	rpcstatus "google.golang.org/genproto/googleapis/rpc/status"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
+
+	"hdsd/relay/message"
 )
 
 // TestAnAssignmentThatIsBackIsOfTheVersionsOfNow: the one that it was of has gone meanwhile.
@@ -103,6 +105,116 @@ func TestARefusalLeavesWhatTheClientHadBefore(t *testing.T) {
 		say(now, "best", checkedCluster(clusterv3.Cluster_STATIC, "/c", "10.0.0.4"))
 		ask(now, "best", nil)
 		l.wantChecks("it accepts another", "/c 4")
+		now.goes()
+		time.Sleep(3 * time.Minute)
+		l.wantChecks("it has gone", "")
+	})
+}
+
+// TestARefusalOnANewStreamLeavesWhatTheOldOneBrought, while hdsd takes the old stream for alive. The data
+// plane has said that it has that.
+func TestARefusalOnANewStreamLeavesWhatTheOldOneBrought(t *testing.T) {
+	t.Parallel()
+	renting(t, func(l *tenants) {
+		if !l.delta {
+			return
+		}
+		before := l.comes('a', "")
+		before.has(checkedCluster(clusterv3.Cluster_EDS, "/a"))
+		before.has(assignmentOf("10.0.0.1"))
+		l.wantChecks("at first", "/a 1")
+		before.sends(checkedCluster(clusterv3.Cluster_EDS, "/lost")) // it gets neither
+		before.sends(assignmentOf("10.0.0.9"))
+		now := before.returns()
+		l.all = []*tenant{now}
+		now.refuses(now.sends(checkedCluster(clusterv3.Cluster_EDS, "/b")))
+		now.refuses(now.sends(assignmentOf("10.0.0.2")))
+		before.goes()
+		time.Sleep(3 * time.Minute) // nothing is remembered any more
+		l.wantChecks("it has refused another", "/a 1")
+		now.goes()
+		time.Sleep(3 * time.Minute)
+		l.wantChecks("it has gone", "")
+	})
+}
+
+// TestARemovalWithoutAnAnswer may not have come: a data plane that brings the cluster back, and refuses
+// another one, has it.
+func TestARemovalWithoutAnAnswer(t *testing.T) {
+	t.Parallel()
+	renting(t, func(l *tenants) {
+		before := l.comes('a', "")
+		before.has(checkedCluster(clusterv3.Cluster_EDS, "/a"))
+		before.has(assignmentOf("10.0.0.1"))
+		l.wantChecks("at first", "/a 1")
+		before.removes()
+		before.goes()
+		now := before.returns()
+		now.refuses(now.sends(checkedCluster(clusterv3.Cluster_EDS, "/b")))
+		time.Sleep(3 * time.Minute) // nothing is remembered any more
+		l.wantChecks("it has refused another", "/a 1")
+		now.goes()
+		time.Sleep(3 * time.Minute)
+		l.wantChecks("it has gone", "")
+	})
+}
+
+// TestADataPlaneThatSaysWhatItHas has nothing else: by state of the world, what came before it and was
+// not answered is not checked any more.
+func TestADataPlaneThatSaysWhatItHas(t *testing.T) {
+	t.Parallel()
+	renting(t, func(l *tenants) {
+		before := l.comes('a', "")
+		before.has(checkedCluster(clusterv3.Cluster_EDS, "/a"))
+		before.has(assignmentOf("10.0.0.1"))
+		l.wantChecks("at first", "/a 1")
+		before.sends(checkedCluster(clusterv3.Cluster_EDS, "/b")) // it refuses this, and does not get to say so
+		before.versions[clusters] = versionIn(t, l.delta, before.sends(checkedCluster(clusterv3.Cluster_EDS, "/c")))
+		before.goes()
+		now := before.returns()
+		l.wantChecks("it is back", "/c 1")
+		now.goes()
+		time.Sleep(3 * time.Minute)
+		l.wantChecks("it has gone", "")
+	})
+}
+
+// versionIn returns the version of the only resource of a response, or that of the response.
+func versionIn(t *testing.T, delta bool, wire []byte) string {
+	t.Helper()
+	r, err := message.ParseResponse(delta, wire)
+	if err != nil || len(r.Resources) != 1 {
+		t.Fatal(r, err)
+	}
+	u, err := message.ParseUnit(delta, r.Resources[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.Version + u.Version
+}
+
+// TestARefusalThatWasLost comes again when the data plane refuses the next version, too: by state of the
+// world, hdsd asks which of those before it has.
+func TestARefusalThatWasLost(t *testing.T) {
+	t.Parallel()
+	renting(t, func(l *tenants) {
+		if l.delta {
+			return // it says what it has
+		}
+		before := l.comes('a', "")
+		before.has(checkedCluster(clusterv3.Cluster_STATIC, "/a", "10.0.0.1"))
+		l.wantChecks("at first", "/a 1")
+		before.sends(checkedCluster(clusterv3.Cluster_STATIC, "/b", "10.0.0.1")) // it refuses this, and does not get to say so
+		before.goes()
+		now := before.returns()
+		l.all = nil
+		now.refuses(now.sends(checkedCluster(clusterv3.Cluster_STATIC, "/c", "10.0.0.1")))
+		asked := now.nextPush()
+		if asked == nil {
+			l.Fatal("hdsd does not ask for the version before")
+		}
+		now.refuses(asked)
+		l.wantChecks("it has refused both", "/a 1")
 		now.goes()
 		time.Sleep(3 * time.Minute)
 		l.wantChecks("it has gone", "")

@@ -66,7 +66,7 @@ type lateAnswer struct {
 }
 
 func (n *lateNode) open(k kind) {
-	for len(n.ghosts) > 0 && slices.ContainsFunc(n.wanted[:], func(w *lateVersion) bool { return w != nil && w.bad }) { // what it had before, nobody can know while it is a ghost's
+	for !n.of.delta && len(n.ghosts) > 0 && slices.ContainsFunc(n.wanted[:], func(w *lateVersion) bool { return w != nil && w.bad }) { // what it had before, nobody can know while it is a ghost's
 		n.bury()
 	}
 	st := &lateStream{tenant: n.of.comes(n.id, n.types[k])}
@@ -342,9 +342,6 @@ func (n *lateNode) leaves(k kind, ghost bool) {
 	if st == nil {
 		return
 	}
-	for !n.of.delta && slices.ContainsFunc(st.pending, func(a lateAnswer) bool { return a.refuses }) {
-		n.answer(st) // else nobody can tell which one it has
-	}
 	for other := range kinds {
 		if n.streams[other] == st {
 			n.streams[other] = nil
@@ -398,7 +395,7 @@ func (n *lateNode) step() string {
 		return fmt.Sprint("removes ", k)
 	}
 	n.version++
-	v := &lateVersion{number: n.version, bad: n.random.IntN(6) == 0 && !*n.outage && len(n.ghosts) == 0 && n.streams[k] != nil}
+	v := &lateVersion{number: n.version, bad: n.random.IntN(6) == 0 && !*n.outage && (n.of.delta || len(n.ghosts) == 0) && n.streams[k] != nil}
 	number := uint32(100*n.version + int(n.id))
 	n.versions[number] = v
 	if k == clusters {

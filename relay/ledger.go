@@ -105,6 +105,9 @@ func (l *ledger) names() []string {
 	for s := range l.held.all() {
 		names = append(names, s.name())
 	}
+	for _, o := range l.offers {
+		names = slices.AppendSeq(names, maps.Keys(o.gone))
+	}
 	return names
 }
 
@@ -121,10 +124,15 @@ func (l *ledger) close() {
 	if len(l.offers) == 0 && len(l.doubts.good) > 0 {
 		l.version = "" // no version says what it has
 	}
-	others := l.doubts.all()
-	for _, o := range l.offers {
+	var others []*sent
+	for _, o := range l.offers { // a removal without an answer may not have come
+		for _, all := range o.gone {
+			others = append(others, all...)
+		}
+		o.gone = nil
 		l.end(o)
 	}
+	others = append(others, l.doubts.all()...)
 	l.memory.remember(l, others, time.Now())
 	l.peers.node.lock()
 	l.held, l.offers = holdings{}, nil
@@ -224,7 +232,7 @@ func (l *ledger) putBack(s *sent) {
 	if previous := l.doubts.back(name); previous != nil {
 		l.regroup(s, previous)
 		l.drop(l.putHeld(previous))
-		l.setDirty(name, false)
+		l.setDirty(name, l.doubts.has(name)) // then its answer says whether it has that
 	} else if l.key.splits() {
 		l.forget(name)
 	}
@@ -263,8 +271,9 @@ func hashOf(names []string) (sum uint64) {
 // isOwn reports whether a nonce is one of hdsd's.
 func (l *ledger) isOwn(nonce string) bool { return strings.HasPrefix(nonce, l.tag) }
 
-// request takes a request. It returns what the control plane gets of it; nil: nothing.
-func (l *ledger) request(r *message.Request, wire []byte) ([]byte, error) {
+// request takes a request, and what siblings knows of its claims. It returns what the control plane gets
+// of the request; nil: nothing.
+func (l *ledger) request(r *message.Request, wire []byte, siblings map[string][]*item) ([]byte, error) {
 	first := !l.begun
 	l.begun = true
 	if r.Nonce != "" {
@@ -274,7 +283,7 @@ func (l *ledger) request(r *message.Request, wire []byte) ([]byte, error) {
 	l.ask(r, first)
 	e := &message.Edit{Nonce: r.Nonce, Version: message.Original}
 	if l.key.delta {
-		return l.deltaRequest(r, wire, e, own)
+		return l.deltaRequest(r, wire, e, own, siblings)
 	}
 	if own && l.asks == before {
 		return nil, nil
@@ -289,7 +298,7 @@ func (l *ledger) request(r *message.Request, wire []byte) ([]byte, error) {
 	return message.RewriteRequest(false, wire, e)
 }
 
-func (l *ledger) deltaRequest(r *message.Request, wire []byte, e *message.Edit, own bool) ([]byte, error) {
+func (l *ledger) deltaRequest(r *message.Request, wire []byte, e *message.Edit, own bool, siblings map[string][]*item) ([]byte, error) {
 	if own {
 		if !r.Changes && r.Claims == 0 {
 			return nil, nil
@@ -298,7 +307,7 @@ func (l *ledger) deltaRequest(r *message.Request, wire []byte, e *message.Edit, 
 	}
 	l.unsubscribe(r.Unsubscribe)
 	if r.Claims > 0 {
-		return l.resumeDelta(r, wire, e)
+		return l.resumeDelta(r, wire, e, siblings)
 	}
 	return message.RewriteRequest(true, wire, e)
 }

@@ -4,14 +4,13 @@ import (
 	"container/list"
 	"context"
 	"crypto/sha256"
+	"maps"
 	"slices"
 	"sync"
 	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	"google.golang.org/protobuf/proto"
-
-	"hdsd/relay/message"
 )
 
 // Bounds of what is remembered of nodes that have gone: resources of all, of which the caller that has
@@ -84,23 +83,13 @@ type part struct {
 	among   *list.Element      // in share.parts
 }
 
-// found is what is remembered of what a stream asks for. Each item has one more reference.
-type found struct {
-	items   map[string]*item
-	version string   // state of the world; empty if they came with several
-	order   []string // state of the world: the clusters as they came, or as they are asked for
-	whole   bool     // nothing else belongs to it
-	some    bool     // there is a version
-}
-
 func newMemory(s *stock, keep time.Duration) *memory {
 	return &memory{stock: s, keep: keep, most: maxRemembered, records: map[nodeKey][]*part{}, order: list.New(), shares: newShares()}
 }
 
 // remember takes over what a ledger has, what else its client may have, and the references.
 func (m *memory) remember(l *ledger, others []*sent, now time.Time) {
-	if l.held.count == 0 {
-		m.stock.unhold(others...)
+	if l.held.count+len(others) == 0 {
 		return
 	}
 	m.mu.Lock()
@@ -145,15 +134,22 @@ func (m *memory) giveWay(p *part, held *holdings) {
 		}
 		return
 	}
-	var shared []string
-	for s := range p.has.all() {
-		if name := s.name(); held.get(name) != nil {
-			shared = append(shared, name)
+	for _, name := range p.names() {
+		if held.get(name) != nil {
+			m.drop(p, name)
 		}
 	}
-	for _, name := range shared {
-		m.drop(p, name)
+}
+
+// names lists the names that a part has, or may have.
+func (p *part) names() []string {
+	names := slices.Collect(maps.Keys(p.others))
+	for s := range p.has.all() {
+		if p.others[s.name()] == nil {
+			names = append(names, s.name())
+		}
 	}
+	return names
 }
 
 // among lists the names that a part has. It looks through the smaller of both: a node may have
@@ -175,6 +171,13 @@ func among[V any](p *part, names map[string]V) (shared []string) {
 	return shared
 }
 
+// known lists the names that a part has, or may have.
+func known[V any](p *part, names map[string]V) []string {
+	all := append(among(p, names), common(p.others, names)...)
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
 // common lists the keys of both. It looks through the smaller.
 func common[A, B any](a map[string]A, b map[string]B) (names []string) {
 	if len(a) > len(b) {
@@ -190,14 +193,16 @@ func common[A, B any](a map[string]A, b map[string]B) (names []string) {
 
 // take takes a name out of a part, and returns what the client may have had, the latest at the end.
 func (m *memory) take(p *part, name string) (all []*sent) {
-	last := p.has.remove(name)
-	if last == nil {
+	all = p.others[name]
+	if last := p.has.remove(name); last != nil {
+		all = append(all, last)
+	}
+	if len(all) == 0 {
 		return nil
 	}
-	all = append(p.others[name], last)
 	delete(p.others, name)
 	m.add(p, -len(all))
-	if p.has.count == 0 {
+	if p.has.count+len(p.others) == 0 {
 		m.forget(p)
 	}
 	return all
@@ -240,7 +245,7 @@ func (m *memory) replace(l *ledger, o *offer, removed []string) {
 		}
 	}
 	for _, p := range slices.Backward(parts) {
-		for _, name := range among(p, names) {
+		for _, name := range known(p, names) {
 			switch all := m.take(p, name); {
 			case names[name]:
 				o.take(name, all)
@@ -250,12 +255,8 @@ func (m *memory) replace(l *ledger, o *offer, removed []string) {
 				bequeath(l, name, all)
 			}
 		}
-		if !l.key.splits() && p.asks == l.asks && p.has.count > 0 { // the response has all that there is
-			var rest []string
-			for s := range p.has.all() {
-				rest = append(rest, s.name())
-			}
-			for _, name := range rest {
+		if !l.key.splits() && p.asks == l.asks { // the response has all that there is
+			for _, name := range p.names() {
 				o.take(name, m.take(p, name))
 			}
 		}
@@ -300,7 +301,7 @@ func (m *memory) release(l *ledger, services map[string]bool) {
 		}
 	}
 	for _, p := range slices.Clone(m.records[key]) {
-		for _, service := range among(p, services) {
+		for _, service := range known(p, services) {
 			m.drop(p, service)
 		}
 	}
@@ -333,99 +334,6 @@ func (m *memory) knows(node [sha256.Size]byte, delta bool) bool {
 	return len(m.records[nodeKey{node, clusters, delta}])+len(m.records[nodeKey{node, assignments, delta}]) > 0
 }
 
-// recall returns what a node had of what a stream asks for. A stream that asks for all is given
-// what such a stream had. With a version, it is nothing if that had another one.
-func (m *memory) recall(key nodeKey, asks scope, names []string, version string) *found {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	f := &found{items: map[string]*item{}}
-	parts := m.records[key]
-	var same *part
-	var all []*part // those whose resources all belong to it
-	for _, p := range slices.Backward(parts) {
-		if same == nil && p.asks == asks {
-			same = p
-		}
-		if asks.wildcard && p.asks.wildcard && (key.splits() || p == same) {
-			all = append(all, p)
-		}
-	}
-	if version != "" && slices.ContainsFunc(all, func(p *part) bool { return p.version != version }) {
-		return f
-	}
-	for _, p := range all {
-		for s := range p.has.all() {
-			f.add(p, s)
-		}
-	}
-	wanted := make(map[string]bool, len(names))
-	for _, name := range names {
-		if name != "*" && f.items[name] == nil {
-			wanted[name] = true
-		}
-	}
-	found := make(map[string]bool, len(wanted))
-	for _, p := range slices.Backward(parts) {
-		for _, name := range among(p, wanted) {
-			f.add(p, p.has.get(name))
-			delete(wanted, name)
-			found[name] = true
-		}
-	}
-	missing := len(wanted) > 0
-	for _, name := range names {
-		if found[name] {
-			f.order = append(f.order, name)
-			delete(found, name)
-		}
-	}
-	switch {
-	case key.splits():
-		f.order, f.whole = nil, !missing && len(f.items) > 0
-	case same != nil && same.order != nil && !slices.ContainsFunc(same.order, func(name string) bool { return f.items[name] == nil }):
-		f.order, f.whole = same.order, true
-	default:
-		f.whole = !asks.wildcard && !missing && len(f.items) > 0
-	}
-	return f
-}
-
-// claimed returns what a node had, and what else it may have had, by name: all of it, or that of the
-// names that a request claims if these are fewer. A small request may be about a large node.
-func (m *memory) claimed(key nodeKey, r *message.Request) (items map[string]*item, others map[string][]*item) {
-	var names map[string]bool // nil: all
-	if r.Claims < m.size(key) {
-		names = r.Claimed()
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	f := &found{items: map[string]*item{}}
-	others = map[string][]*item{}
-	for _, p := range slices.Backward(m.records[key]) {
-		add := func(name string) {
-			for _, s := range p.others[name] {
-				others[name] = append(others[name], hold(s).item)
-			}
-		}
-		if names == nil {
-			for s := range p.has.all() {
-				f.add(p, s)
-			}
-			for name := range p.others {
-				add(name)
-			}
-			continue
-		}
-		for _, name := range among(p, names) {
-			f.add(p, p.has.get(name))
-		}
-		for _, name := range common(p.others, names) {
-			add(name)
-		}
-	}
-	return f.items, others
-}
-
 // size returns how many resources of a node are remembered.
 func (m *memory) size(key nodeKey) (count int) {
 	m.mu.Lock()
@@ -442,17 +350,4 @@ func (p *part) add(s *sent) {
 		p.others = map[string][]*sent{}
 	}
 	p.others[s.name()] = append(p.others[s.name()], s)
-}
-
-// add adds what a part has, unless a later one has the name.
-func (f *found) add(p *part, s *sent) {
-	if f.items[s.name()] != nil {
-		return
-	}
-	f.items[s.name()] = hold(s).item
-	if f.some && f.version != p.version {
-		f.version = ""
-	} else if !f.some {
-		f.version, f.some = p.version, true
-	}
 }

@@ -18,31 +18,31 @@ type nodes struct {
 type node struct {
 	changes changes // assignments of whose clusters the node may have other versions
 
-	mu       sync.Mutex // guards what follows
-	clusters []*ledger
-	streams  []*stream // of assignments, which find clusters on other streams
+	mu      sync.Mutex // guards what follows
+	ledgers [kinds][]*ledger
+	streams []*stream // of assignments, which find clusters on other streams
 }
 
 // kin is where a ledger finds what else its client has.
 type kin struct {
 	server *Server
-	stream *[kinds]*ledger // of the same stream
-	node   *node           // of all streams of the node
-	seen   uint64          // of the node's changes
+	stream *stream // of the ledger
+	node   *node   // of all streams of the node
+	seen   uint64  // of the node's changes
 }
 
 func (k *kin) clusters() *ledger {
 	if k.stream == nil {
 		return nil
 	}
-	return k.stream[clusters]
+	return k.stream.ledgers[clusters]
 }
 
 func (k *kin) assignments() *ledger {
 	if k.stream == nil {
 		return nil
 	}
-	return k.stream[assignments]
+	return k.stream.ledgers[assignments]
 }
 
 // join adds a ledger. Assignments of a stream that has clusters, too, need no others.
@@ -61,10 +61,8 @@ func (n *nodes) join(st *stream, l *ledger) {
 	l.peers.node, l.peers.seen = peers, seen
 	peers.mu.Lock()
 	defer peers.mu.Unlock()
-	switch {
-	case l.key.kind == clusters:
-		peers.clusters = append(peers.clusters, l)
-	case l.peers.clusters() == nil:
+	peers.ledgers[l.key.kind] = append(peers.ledgers[l.key.kind], l)
+	if l.key.kind == assignments && l.peers.clusters() == nil {
 		peers.streams = append(peers.streams, st)
 	}
 }
@@ -76,9 +74,10 @@ func (n *nodes) leave(st *stream, l *ledger) {
 	peers := l.peers.node
 	peers.mu.Lock()
 	defer peers.mu.Unlock()
-	peers.clusters = slices.DeleteFunc(peers.clusters, func(other *ledger) bool { return other == l })
+	of := &peers.ledgers[l.key.kind]
+	*of = slices.DeleteFunc(*of, func(other *ledger) bool { return other == l })
 	peers.streams = slices.DeleteFunc(peers.streams, func(other *stream) bool { return other == st })
-	if len(peers.clusters)+len(peers.streams) == 0 && n.all[st.node] == peers {
+	if len(peers.ledgers[clusters])+len(peers.ledgers[assignments]) == 0 && n.all[st.node] == peers {
 		delete(n.all, st.node)
 	}
 }
@@ -107,7 +106,7 @@ func (n *nodes) find(key [sha256.Size]byte) *node {
 func (n *node) versions(cluster, assignment string) (all []version) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	for _, l := range n.clusters {
+	for _, l := range n.ledgers[clusters] {
 		all = withVersion(all, l.held.get(cluster), assignment)
 	}
 	return all
@@ -211,7 +210,7 @@ func (m *memory) had(key nodeKey, names map[string][]string) (had []string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, p := range m.records[key] {
-		had = append(append(had, among(p, names)...), common(p.others, names)...)
+		had = append(had, known(p, names)...)
 	}
 	slices.Sort(had)
 	return slices.Compact(had)

@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"maps"
 	"math"
 	"runtime"
 	"slices"
@@ -42,11 +43,56 @@ func (l *ledger) restore(name string, i *item, change uint64) {
 // verdicts, for instance, if the other processors are busy.
 const workStep = 512
 
-// resumeDelta restores what the client says it has, and hdsd remembers. The rest stays claimed. It
-// returns the request as the control plane gets it.
-func (l *ledger) resumeDelta(r *message.Request, wire []byte, e *message.Edit) ([]byte, error) {
+// siblings returns what other streams of the node have, or may have, of what a request claims. hdsd may
+// take a stream for alive that the client has left. The caller holds no lock of a stream.
+func (st *stream) siblings(k kind, r *message.Request) map[string][]*item {
+	n := st.server.nodes.find(st.node)
+	if n == nil || r.Claims == 0 {
+		return nil
+	}
+	n.mu.Lock()
+	ledgers := slices.Clone(n.ledgers[k])
+	n.mu.Unlock()
+	all := map[string][]*item{}
+	for _, l := range ledgers {
+		if other := l.peers.stream; other != st && l.key.delta {
+			other.mu.Lock()
+			addClaimed(l, r, all)
+			other.mu.Unlock()
+		}
+	}
+	return all
+}
+
+// addClaimed adds what the client has, or may have, of what a request of its node claims.
+func addClaimed(l *ledger, r *message.Request, all map[string][]*item) {
+	var names []string // the fewer of both
+	if r.Claims < l.held.count {
+		names = slices.Collect(maps.Keys(r.Claimed()))
+	} else {
+		names = l.names()
+	}
+	for _, name := range names {
+		may := slices.Concat([]*sent{l.held.get(name), l.doubts.good[name]}, l.doubts.refused[name], l.doubts.removed[name])
+		for _, o := range l.offers {
+			may = append(may, o.gone[name]...)
+		}
+		for _, s := range may {
+			if s != nil {
+				all[name] = append(all[name], hold(s).item)
+			}
+		}
+	}
+}
+
+// resumeDelta restores what the client says it has, and hdsd remembers, or knows by its siblings. The
+// rest stays claimed. It returns the request as the control plane gets it.
+func (l *ledger) resumeDelta(r *message.Request, wire []byte, e *message.Edit, siblings map[string][]*item) ([]byte, error) {
 	items, others := l.memory.claimed(l.key, r)
-	step := 0
+	for name, all := range siblings {
+		others[name] = append(others[name], all...)
+	}
+	step, said := 0, map[string]bool{} // of names with others: the client has the latest
 	if l.claims.reserve(r.Claims) {
 		e.Claims = r.Claims
 	} else {
@@ -56,13 +102,19 @@ func (l *ledger) resumeDelta(r *message.Request, wire []byte, e *message.Edit) (
 		if step++; step%workStep == 0 {
 			runtime.Gosched()
 		}
-		if l.resumeOne(items, others, name, version) {
+		if known, latest := l.resumeOne(items, others, name, version); known {
+			if len(others[string(name)]) > 0 {
+				said[string(name)] = latest
+			}
 			return true
 		}
 		l.claims.add(name, version)
 		return l.held.count > 0 && l.held.get(string(name)) != nil
 	}
 	out, err := message.RewriteRequest(true, wire, e)
+	if len(said) > 0 {
+		l.memory.settle(l.key, "", func(name string) (latest, known bool) { latest, known = said[name]; return latest, known })
+	}
 	l.claims.keep()
 	for _, i := range items {
 		l.memory.stock.release(i)
@@ -73,26 +125,27 @@ func (l *ledger) resumeDelta(r *message.Request, wire []byte, e *message.Edit) (
 	return out, err
 }
 
-// resumeOne restores a resource that the client says it has, if hdsd remembers it.
-func (l *ledger) resumeOne(items map[string]*item, others map[string][]*item, name, claimed []byte) bool {
+// resumeOne restores a resource that the client says it has, if hdsd remembers it. latest says that it is the
+// latest.
+func (l *ledger) resumeOne(items map[string]*item, others map[string][]*item, name, claimed []byte) (known, latest bool) {
 	last, refused := items[string(name)], others[string(name)]
 	if last == nil && refused == nil {
-		return false
+		return false, false
 	}
 	version, change, _ := message.Unmark(string(claimed))
 	if last != nil && last.version == version && l.wants(last.body) {
 		delete(items, string(name))
 		l.restore(last.body.name, last, change)
-		return true
+		return true, true
 	}
 	for _, i := range refused { // it refused what it was sent last
 		if i.version == version && l.wants(i.body) {
 			i.refs.Add(1)
 			l.restore(i.body.name, i, change)
-			return true
+			return true, false
 		}
 	}
-	return false
+	return false, false
 }
 
 // recall restores what a client asks for while the control plane is away. hdsd sends what
@@ -106,13 +159,17 @@ func (l *ledger) recall(r *message.Request, first bool) {
 	if !asks.wildcard && len(r.Names) == 0 {
 		return
 	}
-	f := l.memory.recall(l.key, asks, r.Names, "")
+	f, recalled := l.memory.recall(l.key, asks, r.Names, ""), map[string]bool{}
 	for name, i := range f.items {
 		if l.held.get(name) != nil {
 			l.memory.stock.release(i)
 			continue
 		}
 		l.restore(name, i, unknownChange)
+		recalled[name] = true
+	}
+	if !l.key.delta { // else it has said what it has
+		l.memory.recallDoubts(l, recalled)
 	}
 	if l.version == "" {
 		l.version = f.version
@@ -139,6 +196,7 @@ func (l *ledger) resumeState(r *message.Request) bool {
 	if marked {
 		change = unknownChange
 	}
+	l.memory.settle(l.key, original, func(name string) (latest, known bool) { return true, f.items[name] != nil || !l.key.splits() })
 	for name, i := range f.items {
 		l.restore(name, i, change)
 	}

@@ -271,6 +271,7 @@ func (st *stream) request(m []byte, head *message.Head) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	siblings := st.siblings(k, r)
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	defer st.wakeUp() // what waited for an answer may go out now
@@ -279,7 +280,7 @@ func (st *stream) request(m []byte, head *message.Head) ([]byte, error) {
 	if l.isOwn(r.Nonce) { // the control plane hears nothing of the answer
 		head.Refusal = nil
 	}
-	out, err := l.request(r, m)
+	out, err := l.request(r, m, siblings)
 	if err == nil && st.up == nil {
 		l.recall(r, first)
 	}
@@ -291,7 +292,7 @@ func (st *stream) ledger(k kind) *ledger {
 	if st.ledgers[k] == nil {
 		st.ledgers[k] = newLedger(k, st.method.delta, st.node, st.server.memory, st.server.tag(), st.room)
 		st.ledgers[k].caller = st.caller
-		st.ledgers[k].peers = kin{server: st.server, stream: &st.ledgers}
+		st.ledgers[k].peers = kin{server: st.server, stream: st}
 		st.server.nodes.join(st, st.ledgers[k])
 	}
 	return st.ledgers[k]

@@ -189,16 +189,25 @@ func TestARefusalOfSeveralClustersLeavesNoVersionInDoubt(t *testing.T) {
 	})
 }
 
-// refuses answers a response of a delta stream.
+// refuses refuses a response.
 func (t *tenant) refuses(wire []byte) {
 	t.of.Helper()
-	d := &discoveryv3.DeltaDiscoveryResponse{}
-	if err := proto.Unmarshal(wire, d); err != nil {
-		t.of.Fatal(err)
+	refusal := &rpcstatus.Status{Message: "no"}
+	r, d := &discoveryv3.DiscoveryResponse{}, &discoveryv3.DeltaDiscoveryResponse{}
+	var nack proto.Message
+	var err error
+	if t.of.delta {
+		err = proto.Unmarshal(wire, d)
+		nack = &discoveryv3.DeltaDiscoveryRequest{TypeUrl: d.GetTypeUrl(), ResponseNonce: d.GetNonce(), ErrorDetail: refusal}
+	} else {
+		err = proto.Unmarshal(wire, r)
+		k, _ := kindOf(r.GetTypeUrl())
+		nack = &discoveryv3.DiscoveryRequest{TypeUrl: r.GetTypeUrl(), ResponseNonce: r.GetNonce(), ErrorDetail: refusal, VersionInfo: t.versions[k], ResourceNames: []string{"web"}}
 	}
-	nack, err := proto.Marshal(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: d.GetTypeUrl(), ResponseNonce: d.GetNonce(), ErrorDetail: &rpcstatus.Status{Message: "no"}})
 	if err == nil {
-		_, err = t.sendRequest(nack)
+		if wire, err = proto.Marshal(nack); err == nil {
+			_, err = t.sendRequest(wire)
+		}
 	}
 	if err != nil {
 		t.of.Fatal(err)

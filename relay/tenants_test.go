@@ -34,9 +34,10 @@ type tenants struct {
 // tenant is the stream of a data plane.
 type tenant struct {
 	*stream
-	of     *tenants
-	nonces int
-	latest *endpointv3.ClusterLoadAssignment
+	of       *tenants
+	nonces   int
+	versions [kinds]string // of web, or of the latest response: the latest that it accepted
+	latest   *endpointv3.ClusterLoadAssignment
 }
 
 // renting runs a test of tenants in virtual time, by delta and by state of the world.
@@ -109,19 +110,40 @@ func (t *tenant) goes() {
 // has has the control plane send web, and the data plane accept it.
 func (t *tenant) has(web proto.Message) {
 	t.of.Helper()
-	k := clusters
-	if _, listed := web.(*endpointv3.ClusterLoadAssignment); listed {
-		k = assignments
-	}
+	t.accepts(t.sends(web))
+}
+
+// sends has the control plane send web, and returns the response as the data plane gets it.
+func (t *tenant) sends(web proto.Message) []byte {
+	t.of.Helper()
 	packed, err := anypb.New(web)
 	if err != nil {
 		t.of.Fatal(err)
 	}
+	return t.sendsAll(kindOfMessage(web), packed)
+}
+
+// removes has the control plane send that there is no cluster web any more.
+func (t *tenant) removes() []byte {
+	t.of.Helper()
+	return t.sendsAll(clusters)
+}
+
+// sendsAll has the control plane send a resource web, or that there is none.
+func (t *tenant) sendsAll(k kind, packed ...*anypb.Any) []byte {
+	t.of.Helper()
 	t.nonces++
 	nonce := fmt.Sprint(t.nonces)
-	var m proto.Message = &discoveryv3.DiscoveryResponse{TypeUrl: k.typeURL(), VersionInfo: nonce, Nonce: nonce, Resources: []*anypb.Any{packed}}
+	var m proto.Message = &discoveryv3.DiscoveryResponse{TypeUrl: k.typeURL(), VersionInfo: nonce, Nonce: nonce, Resources: packed}
 	if t.of.delta {
-		m = &discoveryv3.DeltaDiscoveryResponse{TypeUrl: k.typeURL(), Nonce: nonce, Resources: []*discoveryv3.Resource{{Name: "web", Version: nonce, Resource: packed}}}
+		d := &discoveryv3.DeltaDiscoveryResponse{TypeUrl: k.typeURL(), Nonce: nonce}
+		for _, resource := range packed {
+			d.Resources = append(d.Resources, &discoveryv3.Resource{Name: "web", Version: nonce, Resource: resource})
+		}
+		if len(packed) == 0 {
+			d.RemovedResources = []string{"web"}
+		}
+		m = d
 	}
 	wire, err := proto.Marshal(m)
 	if err == nil {
@@ -130,7 +152,40 @@ func (t *tenant) has(web proto.Message) {
 	if err != nil {
 		t.of.Fatal(err)
 	}
-	t.accepts(wire)
+	return wire
+}
+
+func kindOfMessage(m proto.Message) kind {
+	if _, listed := m.(*endpointv3.ClusterLoadAssignment); listed {
+		return assignments
+	}
+	return clusters
+}
+
+// returns opens another stream of a node, whose data plane says which version it has of the cluster and
+// of the assignment web.
+func (t *tenant) returns() *tenant {
+	t.of.Helper()
+	now := t.of.comes(t.node[0], t.method.typeURL)
+	now.up, now.nonces = openStream{}, t.nonces
+	for k := range kinds {
+		version := t.versions[k]
+		var ask proto.Message = &discoveryv3.DiscoveryRequest{TypeUrl: k.typeURL(), ResourceNames: []string{"web"}, VersionInfo: version}
+		if t.of.delta {
+			ask = &discoveryv3.DeltaDiscoveryRequest{
+				TypeUrl: k.typeURL(), ResourceNamesSubscribe: []string{"web"}, InitialResourceVersions: map[string]string{"web": version},
+			}
+		}
+		wire, err := proto.Marshal(ask)
+		if err == nil {
+			_, err = now.sendRequest(wire)
+		}
+		if err != nil {
+			t.of.Fatal(err)
+		}
+		now.versions[k] = version
+	}
+	return now
 }
 
 // accepts answers a response.
@@ -142,13 +197,17 @@ func (t *tenant) accepts(wire []byte) {
 	err := proto.Unmarshal(wire, r)
 	ack = &discoveryv3.DiscoveryRequest{TypeUrl: r.GetTypeUrl(), ResponseNonce: r.GetNonce(), VersionInfo: r.GetVersionInfo(), ResourceNames: []string{"web"}}
 	packed = r.GetResources()
+	typeURL, version := r.GetTypeUrl(), r.GetVersionInfo()
 	if t.of.delta {
 		err = proto.Unmarshal(wire, d)
 		ack = &discoveryv3.DeltaDiscoveryRequest{TypeUrl: d.GetTypeUrl(), ResponseNonce: d.GetNonce()}
-		packed = nil
+		packed, typeURL = nil, d.GetTypeUrl()
 		for _, r := range d.GetResources() {
-			packed = append(packed, r.GetResource())
+			packed, version = append(packed, r.GetResource()), r.GetVersion()
 		}
+	}
+	if k, ours := kindOf(typeURL); ours {
+		t.versions[k] = version
 	}
 	for _, resource := range packed {
 		if a := (&endpointv3.ClusterLoadAssignment{}); resource.MessageIs(a) {

@@ -143,7 +143,7 @@ func TestAVersionDecidesForItsNodes(t *testing.T) {
 		var held [kinds]*ledger
 		held[clusters] = newLedger(clusters, true, [32]byte{}, s.memory, "", nil)
 		held[assignments] = newLedger(assignments, true, [32]byte{}, s.memory, "", nil)
-		held[assignments].peers.stream = &held
+		held[assignments].peers.stream = &stream{ledgers: held}
 		if cluster != nil {
 			held[clusters].held.put(cluster.with(0))
 		}
