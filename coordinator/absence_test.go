@@ -23,13 +23,13 @@ func TestAbsenceEstablishesNoLiar(t *testing.T) {
 			}
 			for _, restarts := range []bool{false, true} {
 				t.Run(fmt.Sprintf("%d for %v, restart %v", liars, away, restarts), func(t *testing.T) {
-					l, addresses := guarded(t)
+					l, addresses := newProbationLab(t)
 					var ids []string
 					for i := range liars {
 						ids = append(ids, fmt.Sprintf("x%d%c", i, 'a'+rune(i%3)))
 					}
 					l.join(ids...)
-					l.lie(addresses, ids...)
+					l.reportDown(addresses, ids...)
 					l.pass(5 * report)
 					for _, id := range honest {
 						l.lose(id)
@@ -37,13 +37,13 @@ func TestAbsenceEstablishesNoLiar(t *testing.T) {
 					l.pass(away / 2)
 					if restarts {
 						l.restartAs(l.sets[0].Clusters, ids...)
-						l.lie(addresses, ids...)
+						l.reportDown(addresses, ids...)
 					}
 					l.pass(away / 2)
-					during := l.downs(addresses)
+					during := l.countDown(addresses)
 					l.join(honest...)
 					l.pass(10 * report)
-					after := l.downs(addresses)
+					after := l.countDown(addresses)
 					t.Logf("%d down during the absence, %d after", during, after)
 					if after > 0 {
 						t.Errorf("%d of 600 are down 10 rounds after the established checkers came back", after)
@@ -58,7 +58,7 @@ func TestAbsenceEstablishesNoLiar(t *testing.T) {
 					l.pass(10 * report)
 					l.wantPublished("web0", addresses[0], health.Unhealthy)
 					l.pass(time.Minute)
-					if n := l.downs(addresses); n != 1 {
+					if n := l.countDown(addresses); n != 1 {
 						t.Errorf("%d of 600 are down a minute later, want 1", n)
 					}
 				})
@@ -72,25 +72,25 @@ func TestAbsenceEstablishesNoLiar(t *testing.T) {
 func TestLiarsWaitForAbsence(t *testing.T) {
 	for name, back := range map[string][]string{"all come back": honest, "one comes back": honest[:1]} {
 		t.Run(name, func(t *testing.T) {
-			l, addresses := guarded(t)
+			l, addresses := newProbationLab(t)
 			liars := []string{"x0a", "x1b", "x2c", "x3a", "x4b", "x5c", "x6a", "x7b", "x8c", "x9a"}
 			l.join(liars...)
 			l.pass(5 * report)
 			for _, id := range honest {
 				l.lose(id)
 			}
-			l.lie(addresses, liars...)
+			l.reportDown(addresses, liars...)
 			l.pass(6 * report)
-			early := l.downs(addresses)
+			early := l.countDown(addresses)
 			l.pass(time.Minute)
-			t.Logf("%d down after 6 s, %d after a minute more", early, l.downs(addresses))
+			t.Logf("%d down after 6 s, %d after a minute more", early, l.countDown(addresses))
 			l.join(back...)
 			l.pass(10 * report)
-			if n := l.downs(addresses); n > 0 {
+			if n := l.countDown(addresses); n > 0 {
 				t.Errorf("%d of 600 are down 10 rounds after", n)
 			}
 			l.pass(time.Minute)
-			if n := l.downs(addresses); n > 0 {
+			if n := l.countDown(addresses); n > 0 {
 				t.Errorf("%d of 600 are down a minute later", n)
 			}
 		})
@@ -107,7 +107,7 @@ func (l *lab) restartAs(clusters []*sourceCluster, ids ...string) {
 // TestStandInReturnsToProbation covers a checker that became established in an absence. It is on probation
 // again when an established checker returns, and established once it has agreed with that checker.
 func TestStandInReturnsToProbation(t *testing.T) {
-	l, addresses := guarded(t)
+	l, addresses := newProbationLab(t)
 	l.join("n0a", "n1b", "n2c")
 	l.pass(5 * report)
 	for _, id := range honest {
@@ -134,14 +134,14 @@ func TestStandInReturnsToProbation(t *testing.T) {
 	if n := l.figures().Probation; n > 0 || !l.established["n0a"].StandIn.IsZero() {
 		t.Errorf("%d are on probation; stored are %v", n, l.established)
 	}
-	if n := l.downs(addresses); n > 0 {
+	if n := l.countDown(addresses); n > 0 {
 		t.Errorf("%d are down", n)
 	}
 }
 
 // TestStandInStaysEstablished covers established checkers that never return.
 func TestStandInStaysEstablished(t *testing.T) {
-	l, _ := guarded(t)
+	l, _ := newProbationLab(t)
 	l.join("n0a", "n1b", "n2c")
 	l.pass(5 * report)
 	for _, id := range honest {
@@ -163,7 +163,7 @@ func TestStandInStaysEstablished(t *testing.T) {
 // TestNewcomersStandIn covers newcomers that connect during an absence: they are established at once if they
 // confirm the last verdicts.
 func TestNewcomersStandIn(t *testing.T) {
-	l, addresses := guarded(t)
+	l, addresses := newProbationLab(t)
 	for id := range maps.Clone(l.checkers) {
 		l.lose(id)
 	}
@@ -172,7 +172,7 @@ func TestNewcomersStandIn(t *testing.T) {
 	l.join("n0a", "n1b", "n2c")
 	l.pass(15 * report)
 	l.wantPublished("web0", addresses[0], health.Unhealthy)
-	if n := l.downs(addresses); n != 1 {
+	if n := l.countDown(addresses); n != 1 {
 		t.Errorf("%d are down, want 1", n)
 	}
 }

@@ -124,7 +124,7 @@ func TestTallyFollowsChanges(t *testing.T) {
 		l.lose(id)
 	}
 	l.pass(20 * time.Second) // web is observed by its override
-	l.say(web("web", "10.0.0.2:80", "10.0.0.3:80"), web("new", "10.0.3.1:80"))
+	l.setClusters(web("web", "10.0.0.2:80", "10.0.0.3:80"), web("new", "10.0.3.1:80"))
 	l.pass(20 * time.Second)
 	l.join("c0a", "c1b", "c2c")
 	l.truth["10.0.3.1:80"] = health.Unhealthy
@@ -167,7 +167,7 @@ func TestSeriesAreLimited(t *testing.T) {
 	l.pass(10 * time.Second)
 	shown(endpoints + "hdsd_cluster_endpoints{cluster=\"pay-1\"} 1\nhdsd_cluster_endpoints{cluster=\"pay-2\"} 1\n" +
 		down + "hdsd_cluster_endpoints_down{cluster=\"pay-1\"} 0\nhdsd_cluster_endpoints_down{cluster=\"pay-2\"} 1\n" + leftOut + "hdsd_clusters_without_series 1\n")
-	l.say(web("pay-2", "10.0.0.2:80"))
+	l.setClusters(web("pay-2", "10.0.0.2:80"))
 	shown(endpoints + "hdsd_cluster_endpoints{cluster=\"pay-2\"} 1\n" + down + "hdsd_cluster_endpoints_down{cluster=\"pay-2\"} 1\n" + leftOut + "hdsd_clusters_without_series 0\n")
 	l.core.alarms.follow(nil)
 	shown(leftOut + "hdsd_clusters_without_series 0\n")

@@ -33,7 +33,7 @@ func stuckLab(t *testing.T, one, two string) (l *lab, both []string) {
 	l.serve(web("web", stuckClusters["web"]...), web("pay", stuckClusters["pay"]...))
 	l.join("c0a", "c1b", "c2c", "c3a", "c4b", "c5c", "c6a", "c7b")
 	l.pass(settle + 10*time.Second)
-	has := func(id, address string) bool { return slices.Contains(l.checking(address), id) }
+	has := func(id, address string) bool { return slices.Contains(l.checkersOf(address), id) }
 	for _, pair := range [][2]string{{one, two}, {two, one}} {
 		stuck := l.checkers[pair[0]]
 		stuck.blind = map[string]health.Status{}
@@ -74,7 +74,7 @@ func TestBlindCheckersAreOutnumbered(t *testing.T) {
 	l.wantBlind(2)
 	for name, addresses := range stuckClusters {
 		for _, address := range addresses {
-			who := l.checking(address)
+			who := l.checkersOf(address)
 			want := 3
 			if slices.Contains(who, "c0a") && slices.Contains(who, "c1b") {
 				want = 5
@@ -112,18 +112,18 @@ func TestDistrustedBlindChecker(t *testing.T) {
 	l, both := stuckLab(t, "c0a", "c1b")
 	all := slices.Concat(stuckClusters["web"], stuckClusters["pay"])
 	l.pass(30 * time.Second)
-	company := l.beyond(3, all)
+	company := l.extraCheckers(3, all)
 	l.distrust("c0a")
 	l.pass(10 * time.Second)
 	for _, address := range all {
-		who := l.checking(address)
+		who := l.checkersOf(address)
 		if believed := slices.DeleteFunc(slices.Clone(who), l.isDoubted); slices.Contains(who, "c0a") && len(believed) < 3 {
 			t.Errorf("%s is checked by %v while c0a is distrusted", address, who)
 		}
 	}
-	l.trustAgain("c0a")
+	l.clearTrustOf("c0a")
 	l.pass(70 * time.Second)
-	if got := l.beyond(3, all); got != company || got < 2*len(both) {
+	if got := l.extraCheckers(3, all); got != company || got < 2*len(both) {
 		t.Errorf("%d checkers more than planned after that, %d before", got, company)
 	}
 }

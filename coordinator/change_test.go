@@ -21,7 +21,7 @@ import (
 	"hdsd/source/sample"
 )
 
-// believed tells how many votes on an address count.
+// believed returns the number of believed votes on an address.
 func (l *lab) believed(cluster, address string) int {
 	l.t.Helper()
 	count := 0
@@ -33,7 +33,7 @@ func (l *lab) believed(cluster, address string) int {
 	return count
 }
 
-// remade is a cluster as a source gives it that has read its file again.
+// remade returns an equal cluster, as from a file that is read again.
 func remade(c *sourceCluster) *sourceCluster {
 	again := *c
 	again.Config, again.Assignment = proto.CloneOf(c.Config), source.EncodeAssignment(c.Assignment.Message())
@@ -41,7 +41,7 @@ func remade(c *sourceCluster) *sourceCluster {
 	return &again
 }
 
-// onPort81 has an endpoint of a cluster checked on another port.
+// onPort81 sets another port for the checks of an endpoint.
 func onPort81(c *sourceCluster, index int) {
 	sample.Change(c, func(a *endpointv3.ClusterLoadAssignment) {
 		a.Endpoints[0].LbEndpoints[index].GetEndpoint().HealthCheckConfig = &endpointv3.Endpoint_HealthCheckConfig{PortValue: 81}
@@ -49,8 +49,8 @@ func onPort81(c *sourceCluster, index int) {
 }
 
 func TestReloadWithoutChange(t *testing.T) {
-	web, db := web("web", one, two), web("db", three)
-	l := settled(t, web, db)
+	web, db := web("web", address1, address2), web("db", address3)
+	l := newSettledLab(t, web, db)
 	sent, order := maps.Clone(l.sent), len(l.order)
 	posted := 0
 	post := l.deliver
@@ -59,7 +59,7 @@ func TestReloadWithoutChange(t *testing.T) {
 	if posted > 0 {
 		t.Errorf("%d clusters were prepared again", posted)
 	}
-	l.say(remade(web), remade(db)) // the same with other pointers
+	l.setClusters(remade(web), remade(db)) // the same with other pointers
 	if posted != 2 {
 		t.Errorf("%d clusters were prepared again, want 2", posted)
 	}
@@ -67,7 +67,7 @@ func TestReloadWithoutChange(t *testing.T) {
 	if !maps.Equal(sent, l.sent) {
 		t.Errorf("specifiers sent: %v, before %v", l.sent, sent)
 	}
-	if n := l.believed("web", one); n != 3 {
+	if n := l.believed("web", address1); n != 3 {
 		t.Errorf("%d votes count afterwards, want 3", n)
 	}
 	if slices.Contains(l.order[order:], "appended") {
@@ -100,22 +100,22 @@ func TestVotesStayWithoutNewSpecifier(t *testing.T) {
 	}
 	for name, edit := range cases {
 		t.Run(name, func(t *testing.T) {
-			first := web("web", one, two)
-			l := settled(t, first)
+			first := web("web", address1, address2)
+			l := newSettledLab(t, first)
 			sent := maps.Clone(l.sent)
 			second := remade(first)
 			edit(second)
-			l.say(second)
+			l.setClusters(second)
 			l.pass(10 * time.Second)
 			if !maps.Equal(sent, l.sent) {
 				t.Fatalf("specifiers sent: %v, before %v: the case does not test what it should", l.sent, sent)
 			}
-			if n := l.believed("web", one); n != 3 {
+			if n := l.believed("web", address1); n != 3 {
 				t.Errorf("%d votes count afterwards, want 3", n)
 			}
-			l.truth[one] = health.Unhealthy
+			l.truth[address1] = health.Unhealthy
 			l.pass(2 * report)
-			l.wantPublished("web", one, health.Unhealthy)
+			l.wantPublished("web", address1, health.Unhealthy)
 		})
 	}
 }
@@ -129,18 +129,18 @@ func TestChangedCheckDelaysBelief(t *testing.T) {
 	}
 	for name, edit := range cases {
 		t.Run(name, func(t *testing.T) {
-			first := web("web", one, two)
-			l := settled(t, first)
+			first := web("web", address1, address2)
+			l := newSettledLab(t, first)
 			second := remade(first)
 			edit(second)
-			l.unprobed = one
-			l.say(second)
+			l.unprobed = address1
+			l.setClusters(second)
 			for range 20 { // at one checker first, then at the others
 				l.pass(report)
-				l.wantPublished("web", one, health.Healthy)
+				l.wantPublished("web", address1, health.Healthy)
 			}
-			l.wantPublished("web", one, health.Healthy)
-			if n := l.believed("web", one); n != 3 {
+			l.wantPublished("web", address1, health.Healthy)
+			if n := l.believed("web", address1); n != 3 {
 				t.Errorf("%d votes count in the end, want 3", n)
 			}
 			l.wantTransitions(2)
@@ -165,9 +165,9 @@ func TestChangeSendsFewSpecifiers(t *testing.T) {
 	l.core.hds = counting{l, &built}
 	second := remade(first)
 	onPort81(second, 7)
-	l.say(second)
+	l.setClusters(second)
 	for id := range l.checkers {
-		if want := slices.Contains(l.checking(addresses[7]), id); (l.sent[id] > sent[id]) != want {
+		if want := slices.Contains(l.checkersOf(addresses[7]), id); (l.sent[id] > sent[id]) != want {
 			t.Errorf("%s was sent %d specifiers, checks the endpoint: %v", id, l.sent[id]-sent[id], want)
 		}
 	}
@@ -177,33 +177,33 @@ func TestChangeSendsFewSpecifiers(t *testing.T) {
 }
 
 func TestSharedServiceNameHasWorstHealth(t *testing.T) {
-	first, second := withPath("alive", "/alive", one, two), withPath("ready", "/ready", one, two)
+	first, second := withPath("alive", "/alive", address1, address2), withPath("ready", "/ready", address1, address2)
 	for _, c := range []*sourceCluster{first, second} { // equal, but not the same pointer
 		c.ServiceName = "app"
 		sample.Change(c, func(a *endpointv3.ClusterLoadAssignment) { a.ClusterName = "app" })
 	}
-	l := settled(t, first, second)
-	l.wantPublished("app", one, health.Healthy)
+	l := newSettledLab(t, first, second)
+	l.wantPublished("app", address1, health.Healthy)
 	for _, cluster := range []string{"alive", "ready"} {
-		id := l.idOf(keyOf(cluster, one))
+		id := l.idOf(keyOf(cluster, address1))
 		for _, k := range l.checkers {
 			l.step(machine.Reported{Checker: k.ID, Votes: []health.Vote{{Endpoint: id, Status: health.Timeout}}})
 		}
 		l.step(machine.Tick{})
-		l.wantPublished("app", one, health.Timeout)
-		l.wantPublished("app", two, health.Healthy)
+		l.wantPublished("app", address1, health.Timeout)
+		l.wantPublished("app", address2, health.Healthy)
 		for _, k := range l.checkers {
 			l.step(machine.Reported{Checker: k.ID, Votes: []health.Vote{{Endpoint: id, Status: health.Healthy}}})
 		}
 		l.step(machine.Tick{})
-		l.wantPublished("app", one, health.Healthy)
+		l.wantPublished("app", address1, health.Healthy)
 	}
-	l.say(second)
-	l.wantPublished("app", one, health.Healthy)
+	l.setClusters(second)
+	l.wantPublished("app", address1, health.Healthy)
 	if n := len(l.assignments["app"].IDs[0][0]); n != 1 {
 		t.Errorf("%d verdicts decide after one cluster is gone, want 1", n)
 	}
-	l.say()
+	l.setClusters()
 	if l.assignments["app"].Wire != nil {
 		t.Error("the service is still published after both clusters are gone")
 	}
@@ -211,16 +211,16 @@ func TestSharedServiceNameHasWorstHealth(t *testing.T) {
 
 func TestDuplicateEndpointIsCheckedOnce(t *testing.T) {
 	// The address in two spellings, and once with checking disabled.
-	c := web("web", "[2001:db8::1]:80", "[2001:DB8:0::1]:80", one, one, two)
-	disabled := lbEndpoint(two)
+	c := web("web", "[2001:db8::1]:80", "[2001:DB8:0::1]:80", address1, address1, address2)
+	disabled := lbEndpoint(address2)
 	disabled.GetEndpoint().HealthCheckConfig = &endpointv3.Endpoint_HealthCheckConfig{DisableActiveHealthCheck: true}
 	sample.Change(c, func(a *endpointv3.ClusterLoadAssignment) {
 		a.Endpoints[0].LbEndpoints = slices.Insert(a.Endpoints[0].LbEndpoints, 0, disabled)
 		a.Endpoints = append(a.Endpoints, &endpointv3.LocalityLbEndpoints{
-			Locality: &corev3.Locality{Zone: "b"}, LbEndpoints: []*endpointv3.LbEndpoint{lbEndpoint(one)},
+			Locality: &corev3.Locality{Zone: "b"}, LbEndpoints: []*endpointv3.LbEndpoint{lbEndpoint(address1)},
 		})
 	})
-	l := settled(t, c)
+	l := newSettledLab(t, c)
 	k := l.core.Rulings.Cluster("web")
 	if len(k.Endpoints) != 4 {
 		t.Errorf("listed are %+v, want four", k.Endpoints)
@@ -240,14 +240,14 @@ func TestDuplicateEndpointIsCheckedOnce(t *testing.T) {
 	if slices.Equal(ids[1][0], ids[0][2]) {
 		t.Error("the same address in another locality is not another endpoint")
 	}
-	l.say(asEDS(c)) // of which twins go out as they came
+	l.setClusters(asEDS(c)) // of which twins go out as they came
 	ids = l.assignments["web"].IDs
 	if !slices.Equal(ids[0][1], ids[0][2]) || !slices.Equal(ids[0][3], ids[0][4]) || len(ids[0][4]) != 1 || len(ids[0][5]) != 1 {
 		t.Errorf("twins by EDS are decided by %v", ids[0])
 	}
 }
 
-// counting counts the specifiers that are built.
+// counting counts specifiers.
 type counting struct {
 	*lab
 	built *int

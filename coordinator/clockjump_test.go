@@ -46,7 +46,7 @@ func clockRun(t *testing.T, restarts bool, jump func(l *lab, round int)) (decide
 	l.now = time.Now() // with a monotonic part
 	l.rules.Checkers.Probation = durationpb.New(20 * time.Second)
 	l.rules.Verdict = &configv1.Verdict{Damping: &configv1.Damping{}}
-	addresses := many(60)
+	addresses := addressList(60)
 	full, few := web("web0", addresses...), web("web0", addresses[:20]...)
 	l.serve(full)
 	holding := func() {
@@ -77,7 +77,7 @@ func clockRun(t *testing.T, restarts bool, jump func(l *lab, round int)) (decide
 		case 22:
 			l.join("c0a")
 		case 40:
-			l.intake.hear(localSet([]*sourceCluster{few}))
+			l.intake.take(localSet([]*sourceCluster{few}))
 		case 75:
 			if restarts {
 				strip(l)
@@ -91,7 +91,7 @@ func clockRun(t *testing.T, restarts bool, jump func(l *lab, round int)) (decide
 			l.truth[addresses[0]] = health.Healthy
 		}
 		if round >= 40 && round < 75 { // as the feed's own clock does
-			l.intake.hear(localSet([]*sourceCluster{few}))
+			l.intake.take(localSet([]*sourceCluster{few}))
 		}
 		before := len(l.transitions)
 		l.pass(report)

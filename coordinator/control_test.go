@@ -14,7 +14,7 @@ import (
 // outcome. The race detector finds a read.
 func TestOutcomeIsNotReadAfterContext(t *testing.T) {
 	l := newLab(t)
-	l.serve(web("web", one))
+	l.serve(web("web", address1))
 	stored, err := store.Open(t.Context(), t.TempDir(), store.Options{})
 	if err != nil {
 		t.Fatal(err)

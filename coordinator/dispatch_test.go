@@ -44,11 +44,11 @@ func TestReturningZoneCostsFewSpecifiers(t *testing.T) {
 		l.step(machine.Tick{})
 	}
 	l.replan()
-	if len(l.behind()) == 0 {
+	if len(l.laggingCheckers()) == 0 {
 		t.Error("nobody waits for what is gathered")
 	}
 	l.pass(report)
-	if who := l.behind(); len(who) > 0 {
+	if who := l.laggingCheckers(); len(who) > 0 {
 		t.Errorf("%v still wait", who)
 	}
 	for id, sent := range l.sent {
@@ -74,11 +74,11 @@ func TestReturningZoneCostsFewSpecifiers(t *testing.T) {
 // TestDataPlanesDoNotWaitForCheckers covers a change of the sources: hdsd publishes it at once, while it
 // gathers the specifiers.
 func TestDataPlanesDoNotWaitForCheckers(t *testing.T) {
-	l := settled(t, web("web", one))
+	l := newSettledLab(t, web("web", address1))
 	sent := l.sent["ca"]
-	l.intake.hear(&sourceSet{Source: "local", Clusters: []*sourceCluster{saying(web("web", two, one), corev3.HealthStatus_DRAINING)}})
-	l.wantPublished("web", two, health.Draining)
-	l.wantPublished("web", one, health.Healthy)
+	l.intake.take(&sourceSet{Source: "local", Clusters: []*sourceCluster{saying(web("web", address2, address1), corev3.HealthStatus_DRAINING)}})
+	l.wantPublished("web", address2, health.Draining)
+	l.wantPublished("web", address1, health.Healthy)
 	if l.sent["ca"] != sent {
 		t.Error("a checker was sent a specifier before it was gathered")
 	}

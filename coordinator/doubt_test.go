@@ -18,7 +18,7 @@ import (
 	"hdsd/health"
 )
 
-// cutOff has checkers that a test picks reach nothing any more.
+// cutOff lets the picked checkers reach no address.
 func (l *lab) cutOff(addresses []string, who func(id string) bool) {
 	for id, k := range l.checkers {
 		if !who(id) {
@@ -56,7 +56,7 @@ func TestCutOffCheckersTakeNothingDown(t *testing.T) {
 	cut := []string{"c0a", "c1b"}
 	outvoted := 0
 	for _, address := range addresses {
-		if who := l.checking(address); slices.Contains(who, cut[0]) && slices.Contains(who, cut[1]) {
+		if who := l.checkersOf(address); slices.Contains(who, cut[0]) && slices.Contains(who, cut[1]) {
 			outvoted++
 		}
 	}
@@ -73,7 +73,7 @@ func TestCutOffCheckersTakeNothingDown(t *testing.T) {
 		t.Errorf("hdsd_checkers_doubted is %g, want 2", got)
 	}
 	for _, address := range addresses {
-		who := slices.DeleteFunc(l.checking(address), func(id string) bool { return slices.Contains(cut, id) })
+		who := slices.DeleteFunc(l.checkersOf(address), func(id string) bool { return slices.Contains(cut, id) })
 		if len(who) < 2 {
 			t.Errorf("%s is checked by none but %v who are believed", address, who)
 		}
@@ -95,7 +95,7 @@ func TestCutPathTakesNothingDown(t *testing.T) {
 	if testutil.ToFloat64(l.core.metrics.votes.doubtedPaths) == 0 {
 		t.Error("no path is doubted")
 	}
-	if n := l.beyond(3, addresses); n != len(addresses) {
+	if n := l.extraCheckers(3, addresses); n != len(addresses) {
 		t.Errorf("%d second checkers, want one for each of %d endpoints", n, len(addresses))
 	}
 	for _, k := range l.checkers {
@@ -109,7 +109,7 @@ func TestCutPathTakesNothingDown(t *testing.T) {
 	l.wantTransitions(before)
 	l.wantDoubted(0, 0)
 	wantPaths(t, l.core.Aggregator.Paths(), "none")
-	if n := l.beyond(3, addresses); n > 0 {
+	if n := l.extraCheckers(3, addresses); n > 0 {
 		t.Errorf("%d second checkers are left", n)
 	}
 }

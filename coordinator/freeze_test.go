@@ -19,8 +19,8 @@ const a3 = "10.0.0.3:80"
 
 var held = api.Freeze{Reason: "moving", Author: "alice", Hold: true}
 
-// halfUp is a lab with two endpoints, of which the first is down.
-func halfUp(t *testing.T) *lab {
+// newHalfUpLab returns a lab with two endpoints. The first one is down.
+func newHalfUpLab(t *testing.T) *lab {
 	l := newLab(t)
 	l.truth[a1] = down
 	l.serve(web("web", a1, a2))
@@ -31,7 +31,7 @@ func halfUp(t *testing.T) *lab {
 	return l
 }
 
-// restarted goes on after a restart with these clusters.
+// restarted restarts hdsd with these clusters.
 func (l *lab) restarted(clusters ...*sourceCluster) {
 	l.restart()
 	l.serve(clusters...)
@@ -40,7 +40,7 @@ func (l *lab) restarted(clusters ...*sourceCluster) {
 }
 
 func TestFreezePublishesSourceHealth(t *testing.T) {
-	l := halfUp(t)
+	l := newHalfUpLab(t)
 	l.freeze(api.Freeze{Reason: "moving", Author: "alice"})
 	l.wantOwnChecks("web", true)
 	l.truth[a1], l.truth[a2] = up, down
@@ -48,7 +48,7 @@ func TestFreezePublishesSourceHealth(t *testing.T) {
 	l.wantTransitions(4)
 	why := "frozen by alice: moving; the source says "
 	l.wantTold("web", a1, up, never, why+"UNKNOWN")
-	l.say(saying(web("web", a1, a2), corev3.HealthStatus_DRAINING))
+	l.setClusters(saying(web("web", a1, a2), corev3.HealthStatus_DRAINING))
 	l.wantTold("web", a1, up, health.Draining, why+"DRAINING")
 	if l.describe("web").Mode != api.Frozen {
 		t.Error("the mode is another")
@@ -64,7 +64,7 @@ func TestFreezePublishesSourceHealth(t *testing.T) {
 }
 
 func TestFreezeHoldsHealth(t *testing.T) {
-	l := halfUp(t)
+	l := newHalfUpLab(t)
 	l.freeze(held)
 	l.wantOwnChecks("web", false)
 	stood := func() {
@@ -75,7 +75,7 @@ func TestFreezeHoldsHealth(t *testing.T) {
 	l.truth[a1], l.truth[a2], l.truth[a3] = up, down, down
 	l.pass(3 * report)
 	stood()
-	l.say(web("web", a1, a2, a3))
+	l.setClusters(web("web", a1, a2, a3))
 	l.pass(10 * report)
 	stood()
 	l.wantTold("web", a3, down, never, "frozen by alice: moving; the source says UNKNOWN")
@@ -87,8 +87,8 @@ func TestFreezeHoldsHealth(t *testing.T) {
 	l.wantOwnChecks("new", true) // nobody else would check it
 	l.reload(func(c *configv1.Config) { c.Verdict = &configv1.Verdict{InitialHealth: corev3.HealthStatus_UNHEALTHY} })
 	stood()
-	l.say(web("web", a2)) // gone and back
-	l.say(web("web", a1, a2))
+	l.setClusters(web("web", a2)) // gone and back
+	l.setClusters(web("web", a1, a2))
 	l.pass(10 * report)
 	stood()
 
@@ -108,7 +108,7 @@ func TestNewEndpointHasInitialHealthWhileHeld(t *testing.T) {
 	unchecked := unprobed(web("theirs", a3))
 	alone := lone(web("alone", a3))
 	alone.HealthChecks = web("alone", a3).HealthChecks
-	l.say(web("web", a1, a2, a3), web("new", a3), unchecked, alone)
+	l.setClusters(web("web", a1, a2, a3), web("new", a3), unchecked, alone)
 	why := "frozen by alice: moving; it is new since then, and initial_health is UNHEALTHY"
 	see := func() {
 		t.Helper()
@@ -126,9 +126,9 @@ func TestNewEndpointHasInitialHealthWhileHeld(t *testing.T) {
 	l.wantTold("web", a3, up, down, why)
 	l.wantTold("alone", a3, up, never, "frozen by alice: moving; the source says UNKNOWN")
 	l.wantTold("new", a3, up, never, "frozen by alice: moving; the source says UNKNOWN")
-	l.say(saying(web("web", a1, a2, a3), corev3.HealthStatus_DRAINING), web("new", a3), unchecked, alone)
+	l.setClusters(saying(web("web", a1, a2, a3), corev3.HealthStatus_DRAINING), web("new", a3), unchecked, alone)
 	l.wantTold("web", a3, up, down, why)
-	l.say(web("web", a1, a2, a3), web("new", a3), unchecked, alone)
+	l.setClusters(web("web", a1, a2, a3), web("new", a3), unchecked, alone)
 
 	l.restarted(web("web", a1, a2, a3), web("new", a3), unchecked, alone)
 	see()
@@ -166,7 +166,7 @@ func TestShadowModeStaysUnderFreeze(t *testing.T) {
 }
 
 func TestFreezeAgain(t *testing.T) {
-	l := halfUp(t)
+	l := newHalfUpLab(t)
 	_, first := l.freeze(held)
 	l.truth[a2] = down
 	l.pass(3 * report)
@@ -187,18 +187,18 @@ func TestFreezeAgain(t *testing.T) {
 	l.wantTold("web", a2, up, up, "")
 }
 
-// seeing is a resource server that looks at what is published after each step.
-type seeing struct {
+// spyServer is a resource server that checks the published health after each step.
+type spyServer struct {
 	*lab
 	look func()
 }
 
-func (s seeing) Update(u publish.Update) {
+func (s spyServer) Update(u publish.Update) {
 	s.lab.Update(u)
 	s.look()
 }
 
-func (s seeing) SetHealth(all []publish.Health) {
+func (s spyServer) SetHealth(all []publish.Health) {
 	s.lab.SetHealth(all)
 	s.look()
 }
@@ -206,12 +206,12 @@ func (s seeing) SetHealth(all []publish.Health) {
 // TestFreezeShowsNoHealthInBetween covers a verdict that differs from the held health. Data planes must not
 // see it before they see the health of the source.
 func TestFreezeShowsNoHealthInBetween(t *testing.T) {
-	l := halfUp(t)
+	l := newHalfUpLab(t)
 	l.freeze(held)
 	l.truth[a2] = down
 	l.pass(3 * report)
 	var seen []string
-	l.core.publisher.planes = seeing{l, func() { seen = append(seen, l.published("web", a2).String()) }}
+	l.core.publisher.planes = spyServer{l, func() { seen = append(seen, l.published("web", a2).String()) }}
 	steps := []struct {
 		name string
 		take func()

@@ -15,7 +15,7 @@ func TestRestartTakesOverCheckedClustersOnly(t *testing.T) {
 	l := newLab(t)
 	inA := &configv1.CheckerSelector{Localities: []*configv1.LocalitySelector{{Region: "eu", Zone: "a"}}}
 	l.rules.Policies = []*configv1.Policy{{ClusterNameGlob: "far", Checkers: inA}}
-	clusters := []*sourceCluster{web("far", one), web("web", two)}
+	clusters := []*sourceCluster{web("far", address1), web("web", address2)}
 	want := func(when string, given bool) {
 		t.Helper()
 		for name, keeps := range map[string]bool{"far": given, "web": false} {

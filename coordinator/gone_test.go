@@ -60,42 +60,42 @@ func (l *lab) wantLast(address string, from, to health.Status, reason string) {
 	}
 }
 
-// half is a lab with one endpoint that is down and another that is up.
-func half(t *testing.T) *lab {
+// newHalfDownLab returns a lab with one endpoint down and one up.
+func newHalfDownLab(t *testing.T) *lab {
 	l := newLab(t)
-	l.truth[one] = health.Unhealthy
-	l.serve(web("web", one, two))
+	l.truth[address1] = health.Unhealthy
+	l.serve(web("web", address1, address2))
 	l.joinAll()
 	l.pass(settle + 10*time.Second)
-	l.wantLast(one, health.Unknown, health.Unhealthy, "")
+	l.wantLast(address1, health.Unknown, health.Unhealthy, "")
 	return l
 }
 
 func (l *lab) joinAll() { l.join("ca", "cb", "cc") }
 
 func TestGoneEndpointHasNoHealth(t *testing.T) {
-	both := web("web", one, two)
+	both := web("web", address1, address2)
 	for name, c := range map[string]struct {
 		before func(*lab)
 		say    []*sourceCluster
 		from   health.Status
 		reason string
 	}{
-		"an endpoint":               {nil, []*sourceCluster{web("web", two)}, health.Unhealthy, ruling.InNoSource},
+		"an endpoint":               {nil, []*sourceCluster{web("web", address2)}, health.Unhealthy, ruling.InNoSource},
 		"a cluster":                 {nil, nil, health.Unhealthy, ruling.InNoSource},
 		"its check":                 {nil, []*sourceCluster{sparing(both)}, health.Unhealthy, notCheckedAnyMore},
 		"the checks of its cluster": {nil, []*sourceCluster{unprobed(both)}, health.Unhealthy, notCheckedAnyMore},
-		"held":                      {func(l *lab) { l.say(aside(both)) }, []*sourceCluster{web("web", two)}, health.Unhealthy, ruling.InNoSource},
-		"frozen":                    {func(l *lab) { l.freeze(api.Freeze{Hold: true}) }, []*sourceCluster{web("web", two)}, health.Unhealthy, ruling.InNoSource},
-		"drained":                   {func(l *lab) { l.drain(keyOf("web", one)) }, []*sourceCluster{web("web", two)}, drained, ruling.InNoSource},
+		"held":                      {func(l *lab) { l.setClusters(aside(both)) }, []*sourceCluster{web("web", address2)}, health.Unhealthy, ruling.InNoSource},
+		"frozen":                    {func(l *lab) { l.freeze(api.Freeze{Hold: true}) }, []*sourceCluster{web("web", address2)}, health.Unhealthy, ruling.InNoSource},
+		"drained":                   {func(l *lab) { l.drain(keyOf("web", address1)) }, []*sourceCluster{web("web", address2)}, drained, ruling.InNoSource},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := half(t)
+			l := newHalfDownLab(t)
 			if c.before != nil {
 				c.before(l)
 			}
-			l.say(c.say...)
-			l.wantLast(one, c.from, health.Unknown, c.reason)
+			l.setClusters(c.say...)
+			l.wantLast(address1, c.from, health.Unknown, c.reason)
 			if len(l.voted) > 0 {
 				t.Errorf("of the votes is still stored %v", l.voted)
 			}
@@ -109,8 +109,8 @@ func TestGoneEndpointHasNoHealth(t *testing.T) {
 			l.joinAll()
 			l.pass(settle + 10*time.Second)
 			l.wantTransitions(recorded)
-			l.say(both)
-			if len(l.overrides) == 0 && l.asked("web", one).Verdict.Status != health.Unknown {
+			l.setClusters(both)
+			if len(l.overrides) == 0 && l.queryEndpoint("web", address1).Verdict.Status != health.Unknown {
 				t.Error("it comes back with the health that it had")
 			}
 			l.pass(10 * time.Second)
@@ -118,40 +118,40 @@ func TestGoneEndpointHasNoHealth(t *testing.T) {
 			if len(l.overrides) > 0 {
 				to = drained
 			}
-			l.wantLast(one, health.Unknown, to, "")
+			l.wantLast(address1, health.Unknown, to, "")
 		})
 	}
 }
 
 // TestReturningEndpointStartsAnewAfterRestart covers the initial health too.
 func TestReturningEndpointStartsAnewAfterRestart(t *testing.T) {
-	l := half(t)
-	l.say(web("web", two))
+	l := newHalfDownLab(t)
+	l.setClusters(web("web", address2))
 	l.restart()
 	l.rules.Verdict.InitialHealth = 2 // UNHEALTHY
-	l.truth[one] = health.Healthy
-	l.serve(web("web", one, two))
-	l.wantTold("web", one, health.Unknown, health.Unhealthy, "there is no verdict yet, and initial_health is UNHEALTHY")
+	l.truth[address1] = health.Healthy
+	l.serve(web("web", address1, address2))
+	l.wantTold("web", address1, health.Unknown, health.Unhealthy, "there is no verdict yet, and initial_health is UNHEALTHY")
 	l.joinAll()
 	l.pass(settle + 10*time.Second)
-	l.wantLast(one, health.Unknown, health.Healthy, "")
+	l.wantLast(address1, health.Unknown, health.Healthy, "")
 }
 
 func TestEndpointGoneDuringRestart(t *testing.T) {
-	both := web("web", one, two)
+	both := web("web", address1, address2)
 	for name, c := range map[string]struct {
 		say    []*sourceCluster
 		reason string // empty: it stays
 	}{
 		"nothing":                   {[]*sourceCluster{both}, ""},
-		"an endpoint":               {[]*sourceCluster{web("web", two)}, ruling.InNoSource},
+		"an endpoint":               {[]*sourceCluster{web("web", address2)}, ruling.InNoSource},
 		"a cluster":                 {nil, ruling.InNoSource},
 		"the checks of its cluster": {[]*sourceCluster{unprobed(both)}, notCheckedAnyMore},
 		"the sight of it":           {[]*sourceCluster{unreadable(both)}, ""},
 		"the sight of its cluster":  {[]*sourceCluster{hiding(both)}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := half(t)
+			l := newHalfDownLab(t)
 			recorded := len(l.transitions)
 			l.restart()
 			l.serve(c.say...)
@@ -160,7 +160,7 @@ func TestEndpointGoneDuringRestart(t *testing.T) {
 			l.wantTransitions(recorded) // not before it has settled
 			l.pass(2 * report)
 			if c.reason != "" {
-				l.wantLast(one, health.Unhealthy, health.Unknown, c.reason)
+				l.wantLast(address1, health.Unhealthy, health.Unknown, c.reason)
 				recorded = len(l.transitions)
 			}
 			l.pass(10 * time.Second)
@@ -171,46 +171,46 @@ func TestEndpointGoneDuringRestart(t *testing.T) {
 
 // TestEndpointReturnsWhileSettling covers a source that is read again, without a flap.
 func TestEndpointReturnsWhileSettling(t *testing.T) {
-	l := half(t)
-	l.drain(keyOf("web", two))
+	l := newHalfDownLab(t)
+	l.drain(keyOf("web", address2))
 	recorded := len(l.transitions)
 	l.restart()
-	l.serve(web("web", one, two))
+	l.serve(web("web", address1, address2))
 	l.joinAll()
-	l.say()
+	l.setClusters()
 	l.pass(report)
-	l.say(web("web", one, two))
-	l.wantTold("web", one, health.Unhealthy, health.Unhealthy, "")
-	l.wantTold("web", two, drained, drained, "")
-	l.say(web("web", two))
+	l.setClusters(web("web", address1, address2))
+	l.wantTold("web", address1, health.Unhealthy, health.Unhealthy, "")
+	l.wantTold("web", address2, drained, drained, "")
+	l.setClusters(web("web", address2))
 	l.pass(settle)
-	l.wantLast(one, health.Unhealthy, health.Unknown, ruling.InNoSource)
-	l.cleared(keyOf("web", two))
-	l.wantLast(two, drained, health.Healthy, "no longer drained")
+	l.wantLast(address1, health.Unhealthy, health.Unknown, ruling.InNoSource)
+	l.clearScope(keyOf("web", address2))
+	l.wantLast(address2, drained, health.Healthy, "no longer drained")
 	l.wantTransitions(recorded + 2)
 }
 
 // TestHiddenClusterReturns covers that the health from before the mistake returns.
 func TestHiddenClusterReturns(t *testing.T) {
-	l := half(t)
-	l.drain(keyOf("web", two))
+	l := newHalfDownLab(t)
+	l.drain(keyOf("web", address2))
 	recorded := len(l.transitions)
 	l.restart()
-	l.serve(hiding(web("web", one, two)))
+	l.serve(hiding(web("web", address1, address2)))
 	l.joinAll()
 	l.pass(settle + 10*time.Second)
 	l.wantTransitions(recorded)
-	l.say(web("web", two))
-	l.wantLast(one, health.Unhealthy, health.Unknown, ruling.InNoSource)
-	if voted := l.asked("web", two).Voted; voted == nil || voted.Status != health.Healthy {
+	l.setClusters(web("web", address2))
+	l.wantLast(address1, health.Unhealthy, health.Unknown, ruling.InNoSource)
+	if voted := l.queryEndpoint("web", address2).Voted; voted == nil || voted.Status != health.Healthy {
 		t.Errorf("of the votes under the override is known %+v", voted)
 	}
 	l.pass(10 * time.Second)
-	l.cleared(keyOf("web", two))
-	l.wantLast(two, drained, health.Healthy, "no longer drained")
+	l.clearScope(keyOf("web", address2))
+	l.wantLast(address2, drained, health.Healthy, "no longer drained")
 	l.wantTransitions(recorded + 2)
-	if len(l.kept())+len(l.voted) > 0 {
-		t.Errorf("kept are %v, stored %v", l.kept(), l.voted)
+	if len(l.keptEndpoints())+len(l.voted) > 0 {
+		t.Errorf("kept are %v, stored %v", l.keptEndpoints(), l.voted)
 	}
 }
 
@@ -220,11 +220,11 @@ func TestHistoryIsChain(t *testing.T) {
 	for seed := range uint64(50) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			l := newLab(t)
-			l.serve(web("web", one, two, three), web("db", two))
+			l.serve(web("web", address1, address2, address3), web("db", address2))
 			l.joinAll()
 			random := rand.New(rand.NewPCG(seed, 0))
 			for range 50 {
-				did := l.doSomething(random)
+				did := l.doRandom(random)
 				if l.wantOneChain(); t.Failed() {
 					t.Fatal(did)
 				}
@@ -233,11 +233,11 @@ func TestHistoryIsChain(t *testing.T) {
 	}
 }
 
-// doSomething has anything happen, and names it.
-func (l *lab) doSomething(random *rand.Rand) string {
+// doRandom does a random thing, and returns its name.
+func (l *lab) doRandom(random *rand.Rand) string {
 	switch random.IntN(12) {
 	case 0, 1, 2, 3:
-		l.say(someClusters(random)...)
+		l.setClusters(someClusters(random)...)
 		return "the sources change"
 	case 4:
 		l.killed(random)
@@ -245,27 +245,27 @@ func (l *lab) doSomething(random *rand.Rand) string {
 		l.joinAll()
 		return "restart"
 	default:
-		return l.doSomethingElse(random)
+		return l.doRandomOrder(random)
 	}
 }
 
-// killed restarts hdsd, which may have cost it the last transitions.
+// killed restarts hdsd after a kill, which may lose the latest transitions.
 func (l *lab) killed(random *rand.Rand) {
 	l.transitions = l.transitions[:max(0, len(l.transitions)-random.IntN(3))]
 	l.restart()
 }
 
-// doSomethingElse leaves the sources as they are.
-func (l *lab) doSomethingElse(random *rand.Rand) string {
+// doRandomOrder does a random thing without a change of the sources.
+func (l *lab) doRandomOrder(random *rand.Rand) string {
 	pick := func(all ...string) string { return all[random.IntN(len(all))] }
 	switch random.IntN(7) {
 	case 0:
-		scope := keyOf(pick("web", "db"), pick(one, two, three))
+		scope := keyOf(pick("web", "db"), pick(address1, address2, address3))
 		if random.IntN(3) == 0 {
 			scope = health.Endpoint{Cluster: scope.Cluster}
 		}
 		if l.overridable(scope) {
-			l.force(scope, []health.Status{drained, health.Healthy, health.Unhealthy}[random.IntN(3)], time.Duration(random.IntN(2))*5*time.Second)
+			l.setOverride(scope, []health.Status{drained, health.Healthy, health.Unhealthy}[random.IntN(3)], time.Duration(random.IntN(2))*5*time.Second)
 		}
 		return "override"
 	case 1:
@@ -275,7 +275,7 @@ func (l *lab) doSomethingElse(random *rand.Rand) string {
 		l.freeze(api.Freeze{Reason: "moving", Author: "ann", Hold: random.IntN(2) == 0})
 		return "freeze"
 	case 3:
-		l.truth[pick(one, two, three)] = []health.Status{health.Healthy, health.Unhealthy, health.Timeout}[random.IntN(3)]
+		l.truth[pick(address1, address2, address3)] = []health.Status{health.Healthy, health.Unhealthy, health.Timeout}[random.IntN(3)]
 		return "the truth changes"
 	default:
 		l.pass(time.Duration(1+random.IntN(8)) * report)
@@ -283,12 +283,11 @@ func (l *lab) doSomethingElse(random *rand.Rand) string {
 	}
 }
 
-// someClusters are those of the property test, some of them gone or with
-// mistakes.
+// someClusters returns random clusters, some of them with mistakes.
 func someClusters(random *rand.Rand) (all []*sourceCluster) {
 	for _, name := range []string{"web", "db"} {
 		var addresses []string
-		for _, address := range []string{one, two, three} {
+		for _, address := range []string{address1, address2, address3} {
 			if random.IntN(3) > 0 {
 				addresses = append(addresses, address)
 			}
@@ -324,7 +323,7 @@ func (l *lab) wantOneChain() {
 		}
 		last[t.Endpoint] = t
 	}
-	present, kept := l.present(), l.kept()
+	present, kept := l.present(), l.keptEndpoints()
 	for key, status := range present {
 		if status != last[key].To {
 			l.t.Errorf("%v is %v, recorded was %+v", key, status, last[key])

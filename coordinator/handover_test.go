@@ -11,9 +11,9 @@ import (
 	"hdsd/machine"
 )
 
-// handing returns a lab in which one checker had everything and another has just joined,
+// newHandoverLab returns a lab in which one checker had everything and another has just joined,
 // and the addresses that move to it.
-func handing(t *testing.T) (l *lab, moved []string) {
+func newHandoverLab(t *testing.T) (l *lab, moved []string) {
 	l = newLab(t)
 	l.rules.Assignment.Redundancy = 1
 	var addresses []string
@@ -26,7 +26,7 @@ func handing(t *testing.T) (l *lab, moved []string) {
 	l.join("da")
 	l.step(machine.Tick{})
 	for _, address := range addresses {
-		if slices.Contains(l.checking(address), "da") {
+		if slices.Contains(l.checkersOf(address), "da") {
 			moved = append(moved, address)
 		}
 	}
@@ -37,10 +37,10 @@ func handing(t *testing.T) (l *lab, moved []string) {
 }
 
 func TestHandoverLastsUntilBelief(t *testing.T) {
-	l, moved := handing(t)
+	l, moved := newHandoverLab(t)
 	both, next := []string{"ca", "da"}, []string{"da"}
 	for _, address := range moved {
-		if who := l.checking(address); !slices.Equal(who, both) {
+		if who := l.checkersOf(address); !slices.Equal(who, both) {
 			t.Fatalf("%s is checked by %v as it moves, want both", address, who)
 		}
 	}
@@ -49,7 +49,7 @@ func TestHandoverLastsUntilBelief(t *testing.T) {
 	}
 	l.pass(2 * report)
 	for _, address := range moved[1:] {
-		if who := l.checking(address); !slices.Equal(who, next) {
+		if who := l.checkersOf(address); !slices.Equal(who, next) {
 			t.Fatalf("%s is checked by %v after it has moved, want the next", address, who)
 		}
 	}
@@ -59,18 +59,18 @@ func TestHandoverLastsUntilBelief(t *testing.T) {
 }
 
 func TestHandoverEndsWithOldChecker(t *testing.T) {
-	l, moved := handing(t)
+	l, moved := newHandoverLab(t)
 	l.lose("ca")
 	l.join("ca")
 	l.step(machine.Tick{})
-	if who := l.checking(moved[0]); !slices.Equal(who, []string{"da"}) {
+	if who := l.checkersOf(moved[0]); !slices.Equal(who, []string{"da"}) {
 		t.Errorf("%s is checked by %v after the one before came back", moved[0], who)
 	}
 }
 
 func TestHandoverEndsWithEndpoint(t *testing.T) {
-	l, _ := handing(t)
-	l.say()
+	l, _ := newHandoverLab(t)
+	l.setClusters()
 	l.pass(report)
 	if n := len(l.checkers["ca"].spec.Order); n > 0 {
 		t.Errorf("ca still checks %d endpoints", n)
@@ -78,14 +78,14 @@ func TestHandoverEndsWithEndpoint(t *testing.T) {
 }
 
 func TestHandoverEndsDespiteSilence(t *testing.T) {
-	l, moved := handing(t)
+	l, moved := newHandoverLab(t)
 	l.checkers["da"].rejects = true
 	l.pass(time.Minute - report)
-	if who := l.checking(moved[0]); !slices.Contains(who, "ca") {
+	if who := l.checkersOf(moved[0]); !slices.Contains(who, "ca") {
 		t.Errorf("%s is checked by %v before the time is over", moved[0], who)
 	}
 	l.pass(2 * report)
-	if who := l.checking(moved[0]); slices.Contains(who, "ca") {
+	if who := l.checkersOf(moved[0]); slices.Contains(who, "ca") {
 		t.Errorf("%s is still checked by %v when the time is over", moved[0], who)
 	}
 }

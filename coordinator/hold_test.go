@@ -26,12 +26,12 @@ func unreadable(c *sourceCluster) *sourceCluster {
 }
 
 func TestLastValidVersionStaysInUse(t *testing.T) {
-	good := web("web", one, two)
-	l := settled(t, good)
-	l.say(unreadable(good))
-	l.truth[one] = health.Unhealthy
+	good := web("web", address1, address2)
+	l := newSettledLab(t, good)
+	l.setClusters(unreadable(good))
+	l.truth[address1] = health.Unhealthy
 	l.pass(10 * time.Second)
-	l.wantPublished("web", one, health.Unhealthy)
+	l.wantPublished("web", address1, health.Unhealthy)
 	described := l.describe("web")
 	if !described.Checked || len(described.Quarantined) != 0 || !strings.Contains(described.RejectedReason, "intervall") {
 		t.Errorf("described as %+v", described)
@@ -39,14 +39,14 @@ func TestLastValidVersionStaysInUse(t *testing.T) {
 	if l.clusters["web"] == nil {
 		t.Error("the cluster is published no more")
 	}
-	l.say(remade(good))
+	l.setClusters(remade(good))
 	if why := l.describe("web").RejectedReason; why != "" {
 		t.Errorf("it is put right, and %q", why)
 	}
 }
 
 func TestRejectedResourcesAreNotPublished(t *testing.T) {
-	l := settled(t, web("web", one, "db.internal:80", two, "10.0.0.9:99999"), unreadable(web("bad", three)))
+	l := newSettledLab(t, web("web", address1, "db.internal:80", address2, "10.0.0.9:99999"), unreadable(web("bad", address3)))
 	var sent []string
 	for _, group := range l.message("web").GetEndpoints() {
 		for _, e := range group.GetLbEndpoints() {
@@ -56,31 +56,31 @@ func TestRejectedResourcesAreNotPublished(t *testing.T) {
 	if len(sent) != 2 {
 		t.Errorf("web is published with %v", sent)
 	}
-	l.truth[two] = health.Unhealthy
+	l.truth[address2] = health.Unhealthy
 	l.pass(10 * time.Second)
-	l.wantPublished("web", one, health.Healthy)
-	l.wantPublished("web", two, health.Unhealthy)
+	l.wantPublished("web", address1, health.Healthy)
+	l.wantPublished("web", address2, health.Unhealthy)
 	if _, ok := l.assignments["bad"]; ok || l.clusters["bad"] != nil {
 		t.Error("bad is published")
 	}
 }
 
 func TestExcludedEndpointsHoldTheirVerdicts(t *testing.T) {
-	good := web("web", one, two)
-	l := settled(t, good)
-	l.truth[one] = health.Unhealthy
+	good := web("web", address1, address2)
+	l := newSettledLab(t, good)
+	l.truth[address1] = health.Unhealthy
 	l.pass(10 * time.Second)
-	l.wantPublished("web", one, health.Unhealthy)
+	l.wantPublished("web", address1, health.Unhealthy)
 	recorded := len(l.transitions)
 
-	l.say(aside(good))
+	l.setClusters(aside(good))
 	l.pass(10 * time.Second)
-	l.wantPublished("web", one, health.Unhealthy)
-	l.wantPublished("web", two, health.Healthy)
-	if checking := l.checking(one); len(checking) > 0 {
+	l.wantPublished("web", address1, health.Unhealthy)
+	l.wantPublished("web", address2, health.Healthy)
+	if checking := l.checkersOf(address1); len(checking) > 0 {
 		t.Errorf("%v still check it", checking)
 	}
-	verdict := l.asked("web", one).Verdict
+	verdict := l.queryEndpoint("web", address1).Verdict
 	if verdict.Status != health.Unhealthy || !strings.Contains(verdict.Reason, "CONNECT") || !strings.Contains(verdict.Reason, "held") {
 		t.Errorf("verdict %+v", verdict)
 	}
@@ -90,19 +90,19 @@ func TestExcludedEndpointsHoldTheirVerdicts(t *testing.T) {
 	l.serve(aside(good))
 	l.join("checker-a", "checker-b", "checker-c")
 	l.pass(10 * time.Second)
-	l.wantPublished("web", one, health.Unhealthy)
+	l.wantPublished("web", address1, health.Unhealthy)
 
-	l.truth[one] = health.Healthy
-	l.say(remade(good))
-	l.wantPublished("web", one, health.Unhealthy)
+	l.truth[address1] = health.Healthy
+	l.setClusters(remade(good))
+	l.wantPublished("web", address1, health.Unhealthy)
 	l.pass(20 * time.Second)
-	l.wantPublished("web", one, health.Healthy)
+	l.wantPublished("web", address1, health.Healthy)
 	if got := l.transitions[recorded:]; len(got) != 1 || got[0].From != health.Unhealthy || got[0].To != health.Healthy {
 		t.Errorf("transitions %+v", got)
 	}
 
-	l.say(aside(good))
-	l.say()
+	l.setClusters(aside(good))
+	l.setClusters()
 	if n := len(l.present()); n != 0 {
 		t.Errorf("%d endpoints are known after the cluster is gone", n)
 	}
@@ -123,15 +123,15 @@ func TestExcludedEndpointHoldsItsVerdictHoweverItsAddressIsWritten(t *testing.T)
 	} {
 		t.Run(given, func(t *testing.T) {
 			good := web("web", given)
-			l := settled(t, good)
+			l := newSettledLab(t, good)
 			l.truth[address] = health.Unhealthy
 			l.pass(10 * time.Second)
 			l.wantPublished("web", address, health.Unhealthy)
 			recorded := len(l.transitions)
-			l.say(aside(good))
+			l.setClusters(aside(good))
 			l.pass(10 * time.Second)
 			l.wantPublished("web", address, health.Unhealthy)
-			l.say(remade(good))
+			l.setClusters(remade(good))
 			l.pass(10 * time.Second)
 			l.wantPublished("web", address, health.Unhealthy)
 			if got := l.transitions[recorded:]; len(got) > 0 {

@@ -11,27 +11,26 @@ import (
 	"hdsd/store"
 )
 
-// What the lab shares with the tests of checkers: what hds and operators say of
-// them, and what can be asked.
+// These methods of the lab are for tests of checkers.
 
-// replan lets the time go by that is between two plans for checkers that come and go.
+// replan lets the time between two plans pass.
 func (l *lab) replan() {
 	l.now = l.now.Add(100 * time.Millisecond)
 	l.step(machine.Tick{})
 }
 
-// setSilent says what hds says of checkers that report nothing, or report again.
+// setSilent makes checkers silent, or ends their silence.
 func (l *lab) setSilent(silent bool, ids ...string) {
 	for _, id := range ids {
 		l.step(machine.Silenced{Checker: id, Silent: silent})
 	}
 }
 
-// silenceReason says why a checker is silent; empty where it is not.
+// silenceReason returns the reason of the silence of a checker; empty without one.
 func (l *lab) silenceReason(id string) string { return l.core.Fleet.SilenceReason(id) }
 
-// trustAgain ends what ann says of checkers.
-func (l *lab) trustAgain(ids ...string) {
+// clearTrustOf returns checkers to automatic trust, as ann.
+func (l *lab) clearTrustOf(ids ...string) {
 	for _, id := range ids {
 		l.clearTrust(id, "ann")
 	}
@@ -42,7 +41,7 @@ func (l *lab) isDoubted(id string) bool {
 	return l.core.Trust[id].Level == store.Distrusted || l.core.Aggregator.DoubtReason(id) != ""
 }
 
-// members are the checkers that are connected or whose seats are kept.
+// members returns the connected checkers and the lost ones with seats.
 func (l *lab) members() []string {
 	var ids []string
 	for k := range l.core.Fleet.Checkers() {
@@ -52,31 +51,31 @@ func (l *lab) members() []string {
 	return ids
 }
 
-// isMember reports whether a checker is connected or its seats are kept.
+// isMember reports whether a checker is connected, or lost with seats.
 func (l *lab) isMember(id string) bool { return slices.Contains(l.members(), id) }
 
-// part is the part of a checker in the plan.
-func (l *lab) part(id string) assign.Checker { return l.core.Fleet.Part(id) }
+// planOf returns the part of a checker in the plan.
+func (l *lab) planOf(id string) assign.Checker { return l.core.Fleet.Part(id) }
 
-// load is how many endpoints a checker has to check by the plan.
-func (l *lab) load(id string) int { return l.part(id).Endpoints }
+// load returns the number of endpoints of a checker in the plan.
+func (l *lab) load(id string) int { return l.planOf(id).Endpoints }
 
-// digest stands for the whole plan.
+// digest returns the digest of the plan.
 func (l *lab) digest() uint64 { return l.core.Fleet.Digest() }
 
-// figures are those of the fleet.
+// figures returns the figures of the fleet.
 func (l *lab) figures() fleet.Figures { return l.core.Fleet.Figures() }
 
-// away is how many checkers are not connected and have their seats kept.
-func (l *lab) away() int { return l.figures().Seated - l.figures().Connected }
+// lostCount returns the number of lost checkers with seats.
+func (l *lab) lostCount() int { return l.figures().Seated - l.figures().Connected }
 
-// beyond counts the checkers that addresses have beyond a redundancy.
-func (l *lab) beyond(redundancy int, addresses []string) (extra int) {
+// extraCheckers counts the checkers of addresses beyond a redundancy.
+func (l *lab) extraCheckers(redundancy int, addresses []string) (extra int) {
 	for _, address := range addresses {
-		extra += max(0, len(l.checking(address))-redundancy)
+		extra += max(0, len(l.checkersOf(address))-redundancy)
 	}
 	return extra
 }
 
-// behind are the checkers that were not sent all of their plan.
-func (l *lab) behind() []string { return slices.Sorted(maps.Keys(view{l.core}.Lagging())) }
+// laggingCheckers returns the checkers without a part of their plan.
+func (l *lab) laggingCheckers() []string { return slices.Sorted(maps.Keys(view{l.core}.Lagging())) }

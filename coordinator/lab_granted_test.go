@@ -10,7 +10,7 @@ import (
 	"hdsd/peer/access"
 )
 
-// granted is the permit of a caller that may see the clusters of a glob.
+// granted is the permit of a caller for the clusters of a glob.
 type granted struct {
 	access.Permit
 	clusters access.Clusters
@@ -19,7 +19,7 @@ type granted struct {
 // Clusters implements access.Permit.
 func (g granted) Clusters() access.Clusters { return g.clusters }
 
-// grantedWeb is the context of a caller with a grant for the cluster web.
+// grantedWeb returns the context of a caller with a grant for the cluster web.
 func grantedWeb(t *testing.T) context.Context {
 	t.Helper()
 	policy, problems := access.Compile(&configv1.Access{Grants: []*configv1.Grant{{San: "web.internal", Roles: []access.Role{access.Viewer}, ClusterNameGlob: "web"}}})

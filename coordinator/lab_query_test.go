@@ -15,14 +15,13 @@ import (
 	"hdsd/hds"
 )
 
-// Ask implements query.Core on the test's goroutine.
+// Ask implements query.Core on the goroutine of the test.
 func (l *lab) Ask(_ context.Context, question func(query.State)) error {
 	question(view{l.core})
 	return nil
 }
 
-// Snapshot implements query.Core. The snapshot is made of the one before and of what has
-// changed; one that looks at everything says the same.
+// Snapshot implements query.Core. It makes an incremental snapshot, and compares it with a full one.
 func (l *lab) Snapshot(ctx context.Context) (*query.Snapshot, error) {
 	l.t.Helper()
 	made, err := newer(ctx, l.core.snapshots, l.core.updateSnapshot)
@@ -39,7 +38,7 @@ func (l *lab) Snapshot(ctx context.Context) (*query.Snapshot, error) {
 // NextSnapshot implements query.Core.
 func (l *lab) NextSnapshot(ctx context.Context) (*query.Snapshot, error) { return l.Snapshot(ctx) }
 
-// newer has a snapshot made.
+// newer makes a snapshot.
 func newer(ctx context.Context, s *query.Snapshots, step func()) (made *query.Snapshot, err error) {
 	over := make(chan struct{})
 	go func() {
@@ -56,7 +55,7 @@ func newer(ctx context.Context, s *query.Snapshots, step func()) (made *query.Sn
 	}
 }
 
-// rowsOf writes what a snapshot has of each cluster.
+// rowsOf returns a text for each cluster of a snapshot.
 func rowsOf(s *query.Snapshot) (all []string) {
 	rows := reflect.ValueOf(s).Elem().FieldByName("rows")
 	for i := range rows.Len() {
@@ -71,7 +70,7 @@ func (l *lab) Done() <-chan struct{} { return nil }
 // backend answers queries about the lab.
 func (l *lab) backend() *query.Backend { return l.backendOn(l) }
 
-// backendOn answers queries by the lab's core as it is asked.
+// backendOn answers queries with the core of the lab.
 func (l *lab) backendOn(core query.Core) *query.Backend {
 	l.t.Helper()
 	none, err := feed.Open(&configv1.Config{}, feed.Options{})
@@ -81,8 +80,8 @@ func (l *lab) backendOn(core query.Core) *query.Backend {
 	return query.New(query.Options{Core: core, Outside: queryCore{l.core}.Outside, Version: queryCore{l.core}.Version, HDS: hds.NewServer(hds.Options{}, sink{l.core}), Feed: none, Process: func() query.Process { return query.Process{Version: "1.2.3"} }})
 }
 
-// asked is what /v1/endpoints shows of an address.
-func (l *lab) asked(cluster, address string) api.EndpointHealth {
+// queryEndpoint returns the row of an address in /v1/endpoints.
+func (l *lab) queryEndpoint(cluster, address string) api.EndpointHealth {
 	l.t.Helper()
 	found, _, err := l.backend().Endpoints(l.t.Context(), api.EndpointQuery{Cluster: cluster, Address: address, Limit: 1})
 	if err != nil || len(found) != 1 {
@@ -91,7 +90,7 @@ func (l *lab) asked(cluster, address string) api.EndpointHealth {
 	return found[0]
 }
 
-// describe is what /v1/clusters shows of a cluster.
+// describe returns the row of a cluster in /v1/clusters.
 func (l *lab) describe(name string) api.Cluster {
 	l.t.Helper()
 	all, _, err := l.backend().Clusters(l.t.Context(), api.ClusterQuery{Limit: 1000})

@@ -10,7 +10,7 @@ import (
 	"hdsd/store"
 )
 
-// freeze freezes publishing, and returns the freeze before, or nil, and the one after.
+// freeze freezes publishing. It returns the previous freeze, or nil, and the new one.
 func (l *lab) freeze(asked api.Freeze) (before *api.Freeze, after api.Freeze) {
 	order := &machine.Freeze{Author: asked.Author, Reason: asked.Reason, Hold: asked.Hold}
 	l.step(order)
@@ -24,7 +24,7 @@ func (l *lab) unfreeze(author string) *api.Freeze {
 	return shownFreeze(order.Before)
 }
 
-// override sets an override, and returns the one that it replaces, or nil.
+// override sets an override. It returns the replaced one, or nil.
 func (l *lab) override(o store.Override) (replaced *api.Override, err error) {
 	order := &machine.SetOverride{Override: o}
 	l.step(order)
@@ -38,7 +38,7 @@ func (l *lab) clear(scope health.Endpoint, all bool) ([]api.Override, error) {
 	return l.core.names.overrides(order.Ended), refusal(order.Err)
 }
 
-// inForce returns the override with exactly this scope, or nil.
+// inForce returns the override of a scope, or nil.
 func (l *lab) inForce(scope health.Endpoint) *api.Override {
 	for _, o := range l.core.Rulings.Overrides() {
 		if o.Scope == scope {
@@ -48,13 +48,13 @@ func (l *lab) inForce(scope health.Endpoint) *api.Override {
 	return nil
 }
 
-// overridable reports whether an override with this scope would be accepted.
+// overridable reports whether hdsd accepts an override of a scope.
 func (l *lab) overridable(scope health.Endpoint) bool {
 	return l.core.Rulings.Overridable(&scope) == nil
 }
 
-// force sets an override as ann, which expires if lasts is not zero.
-func (l *lab) force(scope health.Endpoint, to health.Status, lasts time.Duration) {
+// setOverride sets an override as ann. It expires if the duration is not zero.
+func (l *lab) setOverride(scope health.Endpoint, to health.Status, lasts time.Duration) {
 	l.t.Helper()
 	o := store.Override{Scope: scope, Status: to, Reason: "kernel", Author: "ann"}
 	if lasts > 0 {
@@ -66,17 +66,17 @@ func (l *lab) force(scope health.Endpoint, to health.Status, lasts time.Duration
 }
 
 // drain drains a scope, as ann.
-func (l *lab) drain(scope health.Endpoint) { l.force(scope, drained, 0) }
+func (l *lab) drain(scope health.Endpoint) { l.setOverride(scope, drained, 0) }
 
-// cleared clears the override with exactly this scope.
-func (l *lab) cleared(scope health.Endpoint) {
+// clearScope clears the override of a scope.
+func (l *lab) clearScope(scope health.Endpoint) {
 	l.t.Helper()
 	if _, err := l.clear(scope, false); err != nil {
 		l.t.Fatal(err)
 	}
 }
 
-// present returns the endpoints that have an id, with the health that hdsd holds to be true.
+// present returns the endpoints with an id, and their health.
 func (l *lab) present() map[health.Endpoint]health.Status {
 	all := map[health.Endpoint]health.Status{}
 	for k := range l.core.Rulings.Clusters() {
@@ -107,11 +107,11 @@ func (l *lab) idOf(key health.Endpoint) health.EndpointID {
 	return id
 }
 
-// counted returns the number of endpoints with a health, as the metrics have it.
+// counted returns the number of endpoints with a health in the metrics.
 func (l *lab) counted(status health.Status) int { return l.core.Rulings.Counts()[status] }
 
-// kept returns the endpoints that are not there and whose health is remembered.
-func (l *lab) kept() map[health.Hash]health.Endpoint {
+// keptEndpoints returns the absent endpoints with remembered health.
+func (l *lab) keptEndpoints() map[health.Hash]health.Endpoint {
 	all := map[health.Hash]health.Endpoint{}
 	for _, t := range l.transitions {
 		if hash := t.Endpoint.Hash(); l.core.Rulings.Remembers(hash) {
@@ -121,8 +121,8 @@ func (l *lab) kept() map[health.Hash]health.Endpoint {
 	return all
 }
 
-// canBeGone reports whether an endpoint that is not there must be gone: hdsd has settled,
-// all sources have answered, and no mistake hides the endpoint's cluster.
+// canBeGone reports whether an absent endpoint is gone: hdsd has settled, all sources have answered, and no
+// mistake hides the cluster.
 func (l *lab) canBeGone(key health.Endpoint) bool {
 	return l.core.Rulings.IsConclusive() && !isHidden(l.core.Rulings.Cluster(key.Cluster))
 }
@@ -132,22 +132,22 @@ func isHidden(k *catalog.Cluster) bool {
 	return k != nil && k.Source.Rejected != "" && k.Source.Assignment == nil
 }
 
-// known is what was there before a change of the sources.
-type known struct {
+// knownState is the state before a change of the sources.
+type knownState struct {
 	present map[health.Endpoint]health.Status
 	heard   map[string]bool // sources that have answered
 	hidden  map[string]bool // clusters whose endpoints a mistake hides
 }
 
-func (l *lab) known() known {
-	k := known{present: l.present(), heard: l.heard, hidden: map[string]bool{}}
+func (l *lab) snapshotSources() knownState {
+	k := knownState{present: l.present(), heard: l.answeredSources, hidden: map[string]bool{}}
 	for cluster := range l.core.Rulings.Clusters() {
 		k.hidden[cluster.Source.Name] = isHidden(cluster)
 	}
 	return k
 }
 
-// setTrust sets what an operator says of a checker.
+// setTrust sets the trust of an operator in a checker.
 func (l *lab) setTrust(checker string, said *store.Trust) {
 	l.t.Helper()
 	order := &machine.SetTrust{Checker: checker, Trust: *said}

@@ -34,24 +34,23 @@ const (
 	settle = 3 * time.Second
 )
 
-// lab is a core that the test drives, with fakes of the stages around it and
-// a clock of its own.
+// lab is a core with fake stages around it and a clock of its own, driven by the test.
 type lab struct {
 	t       testing.TB
 	now     time.Time
 	core    *core
 	intake  *labFeed
-	deliver func(catalog.Delivery)   // applies a delivery; tests may replace it
-	pending func(source string) bool // whether a source has yet to answer for another; nil: none has
+	deliver func(catalog.Delivery)   // applies a delivery; a test may replace it
+	pending func(source string) bool // reports whether a source has not answered for another; may be nil
 	sets    []*source.Set
 	rules   *configv1.Config
 	timing  machine.Timing
-	begun   func(*core, *store.State) // called with each new core, before it is restored; nil: nobody asks
+	onStart func(*core, *store.State) // called with each new core before it is restored; may be nil
 
-	truth    map[string]health.Status // by address; what checkers find
-	unprobed string                   // an address that checkers find down for a while when they are sent something
+	truth    map[string]health.Status // results of probes by address
+	unprobed string                   // an address that checkers find down for a while after each specifier
 	checkers map[string]*fakeChecker
-	sent     map[string]int // specifiers that differ from the one before, by checker
+	sent     map[string]int // changed specifiers by checker
 
 	health      map[health.EndpointID]health.Status
 	zoneHealth  map[health.Locality]map[health.EndpointID]health.Status // by zone
@@ -74,20 +73,19 @@ type lab struct {
 	forget      func(health.Hash) bool
 	order       []string // of effects
 
-	heard  map[string]bool // sources that have answered
-	unread bool            // not all have
+	answeredSources map[string]bool // sources that have answered
+	incomplete      bool            // some source has not answered
 }
 
-// fakeChecker is a connected checker with its stream, as hds has it: votes are
-// told when they change, and all of them after a specifier that was sent.
+// fakeChecker is a connected checker with its stream. It reports changed votes, and all votes after a specifier.
 type fakeChecker struct {
 	health.Checker
-	spec    *specifier.Specifier
-	fresh   bool // nothing was reported on spec
-	said    map[health.EndpointID]health.Status
-	blind   map[string]health.Status // sees this instead of the truth
-	until   time.Time                // when it sees again; zero: never
-	rejects bool                     // rejects what it is sent
+	spec       *specifier.Specifier
+	fresh      bool // the checker has not reported on spec
+	reported   map[health.EndpointID]health.Status
+	blind      map[string]health.Status // results instead of truth, by address
+	blindUntil time.Time                // end of blind; zero: never
+	rejects    bool                     // rejects specifiers
 }
 
 func newLab(t testing.TB) *lab {
@@ -104,7 +102,7 @@ func newLab(t testing.TB) *lab {
 	return l
 }
 
-// start makes a new core that goes on with what was stored.
+// start makes a new core from the stored state.
 func (l *lab) start(last map[health.Hash]store.Held) {
 	l.checkers, l.sent = map[string]*fakeChecker{}, map[string]int{}
 	l.health, l.assignments, l.clusters = map[health.EndpointID]health.Status{}, map[string]publish.Assignment{}, map[string]*clusterv3.Cluster{}
@@ -119,32 +117,32 @@ func (l *lab) start(last map[health.Hash]store.Held) {
 		Overrides: slices.Collect(maps.Values(l.overrides)), Trust: maps.Clone(l.trust), Trials: l.trials, Established: maps.Clone(l.established),
 		Penalties: maps.Clone(l.penalties), GivenBack: maps.Clone(l.givenBack), Attendance: attendance,
 	}
-	if l.begun != nil {
-		l.begun(c, &state)
+	if l.onStart != nil {
+		l.onStart(c, &state)
 	}
 	c.restore(state)
 	l.core, l.zoneHealth = c, map[health.Locality]map[health.EndpointID]health.Status{}
 	l.deliver = func(d catalog.Delivery) {
 		l.step(machine.Delivered{Delivery: d})
-		l.heard, l.unread = d.Answered, !d.Complete
+		l.answeredSources, l.incomplete = d.Answered, !d.Complete
 	}
 	l.intake = &labFeed{Intake: feed.NewIntake(func(d catalog.Delivery) { l.deliver(d) }, l, zerolog.Nop())}
 	l.intake.Now = func() time.Time { return l.now }
 }
 
-// step has the core handle an event now.
+// step lets the core handle an event now.
 func (l *lab) step(e machine.Event) { l.core.step(l.now, e) }
 
-// serve has the sources say these clusters, and the time to settle begin.
+// serve sets the clusters of the source, and begins the time to settle.
 func (l *lab) serve(clusters ...*source.Cluster) {
 	l.sets = []*source.Set{localSet(clusters)}
 	l.intake.restart(l.sets, catalog.NewRules(l.rules))
 	l.step(machine.Begun{})
 }
 
-// say has the source say other clusters.
-func (l *lab) say(clusters ...*source.Cluster) {
-	l.intake.hear(localSet(clusters))
+// setClusters sets the clusters of the source.
+func (l *lab) setClusters(clusters ...*source.Cluster) {
+	l.intake.take(localSet(clusters))
 	l.step(machine.Tick{})
 }
 
@@ -154,13 +152,13 @@ func (l *lab) Want(string, []string) {}
 // Pending implements feed.Asker.
 func (l *lab) Pending(source string) bool { return l.pending != nil && l.pending(source) }
 
-// labFeed is an Intake whose sources have fixed sets.
+// labFeed is an Intake with sources of fixed sets.
 type labFeed struct {
 	*feed.Intake
 	readers map[string]feed.Reader
 }
 
-// fixed is a source that has one set and no changes.
+// fixed is a source with one set and no changes.
 type fixed struct{ *source.Set }
 
 // Latest implements feed.Reader.
@@ -169,7 +167,7 @@ func (f fixed) Latest() *source.Set { return f.Set }
 // Run implements feed.Reader.
 func (f fixed) Run(context.Context, func(*source.Set)) error { return nil }
 
-// restart replaces the sources by new ones that begin with these sets.
+// restart replaces the sources by new ones with these sets.
 func (in *labFeed) restart(sets []*source.Set, r *catalog.Rules) {
 	in.readers = map[string]feed.Reader{}
 	var all []feed.Reader
@@ -180,18 +178,17 @@ func (in *labFeed) restart(sets []*source.Set, r *catalog.Rules) {
 	in.Restart(all, r, nil)
 }
 
-// hear takes a set of the source that has its name.
-func (in *labFeed) hear(set *source.Set) { in.Take(in.readers[set.Source], set) }
+// take takes a set from the source of its name.
+func (in *labFeed) take(set *source.Set) { in.Take(in.readers[set.Source], set) }
 
-// localSet is a set of clusters in any order.
+// localSet returns a set of clusters, sorted by name.
 func localSet(clusters []*source.Cluster) *source.Set {
 	return &source.Set{Source: "local", Clusters: slices.SortedFunc(slices.Values(clusters), byName)}
 }
 
 func byName(a, b *source.Cluster) int { return cmp.Compare(a.Name, b.Name) }
 
-// restart is what happens at a restart of the process. Clusters follow with
-// serve.
+// restart restarts hdsd. The test calls serve for the clusters.
 func (l *lab) restart() {
 	last := map[health.Hash]store.Held{}
 	for _, t := range l.transitions {
@@ -200,7 +197,7 @@ func (l *lab) restart() {
 	l.start(last)
 }
 
-// pass lets time go by: checkers report, the core ticks.
+// pass lets time pass, with reports of checkers and ticks.
 func (l *lab) pass(d time.Duration) {
 	for end := l.now.Add(d); l.now.Before(end); {
 		l.now = l.now.Add(report / 2)
@@ -213,7 +210,7 @@ func (l *lab) pass(d time.Duration) {
 	l.wantPanics()
 }
 
-// join connects checkers, each in the zone of its name's last letter.
+// join connects checkers. The last letter of an id is the zone.
 func (l *lab) join(ids ...string) {
 	for _, id := range ids {
 		l.connect(health.Checker{
@@ -224,7 +221,7 @@ func (l *lab) join(ids ...string) {
 }
 
 func (l *lab) connect(c health.Checker) {
-	l.checkers[c.ID] = &fakeChecker{Checker: c, said: map[health.EndpointID]health.Status{}}
+	l.checkers[c.ID] = &fakeChecker{Checker: c, reported: map[health.EndpointID]health.Status{}}
 	l.step(machine.Connected{Checker: c})
 }
 
@@ -239,8 +236,8 @@ func (l *lab) report(id string) {
 	if k.spec == nil || k.rejects {
 		return
 	}
-	if !k.until.IsZero() && !l.now.Before(k.until) {
-		k.blind, k.until = nil, time.Time{}
+	if !k.blindUntil.IsZero() && !l.now.Before(k.blindUntil) {
+		k.blind, k.blindUntil = nil, time.Time{}
 	}
 	var votes []health.Vote
 	for i, endpoint := range k.spec.Order {
@@ -251,14 +248,14 @@ func (l *lab) report(id string) {
 		if seen, ok := k.blind[k.spec.Addresses[i]]; ok {
 			status = seen
 		}
-		if before, ok := k.said[endpoint]; k.fresh || !ok || before != status {
+		if before, ok := k.reported[endpoint]; k.fresh || !ok || before != status {
 			vote := health.Vote{Endpoint: endpoint, Status: status}
-			if status == health.Unhealthy && k.until.IsZero() { // what is not probed yet has no code
+			if status == health.Unhealthy && k.blindUntil.IsZero() { // what is not probed yet has no code
 				vote.HTTPStatusCode = http.StatusInternalServerError
 			}
 			votes = append(votes, vote)
 		}
-		k.said[endpoint] = status
+		k.reported[endpoint] = status
 	}
 	if k.fresh {
 		l.step(machine.Followed{Checker: id, Specifier: k.spec})
@@ -279,7 +276,7 @@ func (l *lab) Assign(id string, s *specifier.Specifier) {
 	}
 	k.spec, k.fresh = s, true
 	if l.unprobed != "" {
-		k.blind, k.until = map[string]health.Status{l.unprobed: health.Unhealthy}, l.now.Add(2*report)
+		k.blind, k.blindUntil = map[string]health.Status{l.unprobed: health.Unhealthy}, l.now.Add(2*report)
 	}
 	l.sent[id]++
 }
@@ -417,13 +414,13 @@ func (l *lab) RememberClusters(names []string) { l.remembered = append(l.remembe
 // Forget implements historyStore.
 func (l *lab) Forget(known func(health.Hash) bool) { l.forget = known }
 
-// message is the assignment of a service as it is published, but for the health.
+// message returns the published assignment of a service, without health.
 func (l *lab) message(service string) *endpointv3.ClusterLoadAssignment {
 	a := l.assignments[service]
 	return a.Message()
 }
 
-// published is what an address of a service is published as.
+// published returns the published health of an address of a service.
 func (l *lab) published(service, address string) health.Status {
 	l.t.Helper()
 	a, ok := l.assignments[service]
@@ -459,8 +456,8 @@ func (l *lab) wantPublished(service, address string, want health.Status) {
 	}
 }
 
-// checking is who has an address to check.
-func (l *lab) checking(address string) []string {
+// checkersOf returns the checkers with an address in their specifiers.
+func (l *lab) checkersOf(address string) []string {
 	var who []string
 	for _, id := range slices.Sorted(maps.Keys(l.checkers)) {
 		if k := l.checkers[id]; k.spec != nil && slices.Contains(k.spec.Addresses, address) {
@@ -482,12 +479,12 @@ type (
 	sourceSet     = source.Set
 )
 
-// keyOf is the key of an address in a cluster of web.
+// keyOf returns the key of an address in a cluster of web.
 func keyOf(cluster, address string) health.Endpoint {
 	return health.Endpoint{Cluster: cluster, Locality: health.Locality{Region: "eu", Zone: "a"}, Address: address}
 }
 
-// policiesOf is one policy.
+// policiesOf returns one policy.
 func policiesOf(glob string, redundancy uint32, zone string) []*configv1.Policy {
 	p := &configv1.Policy{ClusterNameGlob: glob, Redundancy: redundancy}
 	if zone != "" {
@@ -496,7 +493,7 @@ func policiesOf(glob string, redundancy uint32, zone string) []*configv1.Policy 
 	return []*configv1.Policy{p}
 }
 
-// web gives a cluster of the addresses, checked by HTTP.
+// web returns a cluster of the addresses with an HTTP check.
 func web(name string, addresses ...string) *source.Cluster { return sample.Web(name, addresses...) }
 
 func withPath(name, path string, addresses ...string) *source.Cluster {

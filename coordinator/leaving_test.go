@@ -37,31 +37,31 @@ func lone(k *sourceCluster) *sourceCluster {
 // locally is what a file says.
 func locally(clusters ...*sourceCluster) *source.Set { return localSet(clusters) }
 
-// between restarts a lab whose local source had db, and its upstream web, each
+// newSourcesLab restarts a lab whose local source had db, and its upstream web, each
 // with one endpoint that is down and another that is up. From then on, all is up.
-func between(t *testing.T) *lab {
+func newSourcesLab(t *testing.T) *lab {
 	t.Helper()
 	l := newLab(t)
-	l.truth[one], l.truth[three] = health.Unhealthy, health.Unhealthy
-	l.serveAll(from(locally(web("db", three, two)), said(web("web", one, two))))
+	l.truth[address1], l.truth[address3] = health.Unhealthy, health.Unhealthy
+	l.serveAll(sourceSets(locally(web("db", address3, address2)), answeredSet(web("web", address1, address2))))
 	l.joinAll()
 	l.pass(settle + 10*time.Second)
 	l.wantTransitions(4)
-	l.truth[one], l.truth[three] = health.Healthy, health.Healthy
+	l.truth[address1], l.truth[address3] = health.Healthy, health.Healthy
 	l.restart()
 	return l
 }
 
-// goOn serves what two sources say, and lets hdsd settle.
-func (l *lab) goOn(sets []*source.Set) {
+// serveSettled serves the sets of two sources, and lets hdsd settle.
+func (l *lab) serveSettled(sets []*source.Set) {
 	l.t.Helper()
 	l.serveAll(sets)
 	l.joinAll()
 	l.pass(settle + 10*time.Second)
 }
 
-// of are the transitions of an address of a cluster, as from and to.
-func (l *lab) of(cluster, address string) (text string) {
+// transitionsOf returns the transitions of an address as text.
+func (l *lab) transitionsOf(cluster, address string) (text string) {
 	for _, t := range l.transitions {
 		if t.Endpoint == keyOf(cluster, address) {
 			text += t.From.String() + "-" + t.To.String() + " "
@@ -72,7 +72,7 @@ func (l *lab) of(cluster, address string) (text string) {
 
 func (l *lab) wantHistory(cluster, address, want string) {
 	l.t.Helper()
-	if got := l.of(cluster, address); got != want {
+	if got := l.transitionsOf(cluster, address); got != want {
 		l.t.Errorf("recorded of %s in %s is %q, want %q", address, cluster, got, want)
 	}
 }
@@ -86,26 +86,26 @@ const (
 
 // TestEndpointStartsAnewBesideUnreadSource covers that nothing remains of the health from before the start.
 func TestEndpointStartsAnewBesideUnreadSource(t *testing.T) {
-	l := between(t)
-	l.goOn(from(locally(web("db", three, two)), notRead()))
-	l.wantHistory("db", three, wasDown+recovers)
-	l.intake.hear(locally(web("db", two)))
-	l.wantHistory("db", three, wasDown+recovers+leaves)
+	l := newSourcesLab(t)
+	l.serveSettled(sourceSets(locally(web("db", address3, address2)), unreadSet()))
+	l.wantHistory("db", address3, wasDown+recovers)
+	l.intake.take(locally(web("db", address2)))
+	l.wantHistory("db", address3, wasDown+recovers+leaves)
 	l.pass(report)
-	l.intake.hear(locally(web("db", three, two)))
-	l.wantPublished("db", three, health.Unknown)
+	l.intake.take(locally(web("db", address3, address2)))
+	l.wantPublished("db", address3, health.Unknown)
 	l.pass(10 * time.Second)
-	l.wantPublished("db", three, health.Healthy)
-	l.wantHistory("db", three, wasDown+recovers+leaves+begins)
+	l.wantPublished("db", address3, health.Healthy)
+	l.wantHistory("db", address3, wasDown+recovers+leaves+begins)
 
 	// The other source is heard: what it had stands.
-	l.intake.hear(said(web("web", one, two)))
-	l.wantPublished("web", one, health.Unhealthy)
+	l.intake.take(answeredSet(web("web", address1, address2)))
+	l.wantPublished("web", address1, health.Unhealthy)
 	l.pass(10 * time.Second)
-	l.wantHistory("web", one, wasDown+recovers)
+	l.wantHistory("web", address1, wasDown+recovers)
 	l.wantOneChain()
-	if len(l.kept()) > 0 {
-		t.Errorf("kept are %v", l.kept())
+	if len(l.keptEndpoints()) > 0 {
+		t.Errorf("kept are %v", l.keptEndpoints())
 	}
 }
 
@@ -113,18 +113,18 @@ func TestEndpointStartsAnewBesideUnreadSource(t *testing.T) {
 // settle. Another source is unread, so the endpoint was not recorded as gone.
 func TestLackingEndpointStartsAnew(t *testing.T) {
 	for name, again := range map[string]*sourceCluster{
-		"checked": web("db", three, two), "set aside": aside(web("db", three, two)), "by EDS": asEDS(web("db", three, two)),
+		"checked": web("db", address3, address2), "set aside": aside(web("db", address3, address2)), "by EDS": asEDS(web("db", address3, address2)),
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := between(t)
-			l.goOn(from(locally(web("db", two)), notRead()))
-			l.wantHistory("db", three, wasDown)
-			l.intake.hear(locally(again))
-			l.wantPublished("db", three, health.Unknown)
-			l.wantHistory("db", three, wasDown+"UNHEALTHY-UNKNOWN ")
-			l.intake.hear(locally(web("db", three, two)))
+			l := newSourcesLab(t)
+			l.serveSettled(sourceSets(locally(web("db", address2)), unreadSet()))
+			l.wantHistory("db", address3, wasDown)
+			l.intake.take(locally(again))
+			l.wantPublished("db", address3, health.Unknown)
+			l.wantHistory("db", address3, wasDown+"UNHEALTHY-UNKNOWN ")
+			l.intake.take(locally(web("db", address3, address2)))
 			l.pass(10 * time.Second)
-			l.wantHistory("db", three, wasDown+"UNHEALTHY-UNKNOWN "+begins)
+			l.wantHistory("db", address3, wasDown+"UNHEALTHY-UNKNOWN "+begins)
 			l.wantOneChain()
 		})
 	}
@@ -133,44 +133,44 @@ func TestLackingEndpointStartsAnew(t *testing.T) {
 // TestLackingEndpointKeepsOverride covers that hdsd forgets the votes only.
 func TestLackingEndpointKeepsOverride(t *testing.T) {
 	l := newLab(t)
-	l.truth[three] = health.Unhealthy
-	l.serveAll(from(locally(web("db", three, two)), said()))
+	l.truth[address3] = health.Unhealthy
+	l.serveAll(sourceSets(locally(web("db", address3, address2)), answeredSet()))
 	l.joinAll()
 	l.pass(settle + 10*time.Second)
-	l.drain(keyOf("db", three))
+	l.drain(keyOf("db", address3))
 	l.restart()
-	l.goOn(from(locally(web("db", two)), notRead()))
-	l.wantHistory("db", three, wasDown+"UNHEALTHY-DRAINING ")
-	l.truth[three] = health.Unknown // nobody says anything
-	l.intake.hear(locally(web("db", three, two)))
-	l.wantHistory("db", three, wasDown+"UNHEALTHY-DRAINING DRAINING-UNKNOWN UNKNOWN-DRAINING ")
-	l.wantPublished("db", three, drained)
+	l.serveSettled(sourceSets(locally(web("db", address2)), unreadSet()))
+	l.wantHistory("db", address3, wasDown+"UNHEALTHY-DRAINING ")
+	l.truth[address3] = health.Unknown // nobody says anything
+	l.intake.take(locally(web("db", address3, address2)))
+	l.wantHistory("db", address3, wasDown+"UNHEALTHY-DRAINING DRAINING-UNKNOWN UNKNOWN-DRAINING ")
+	l.wantPublished("db", address3, drained)
 	l.wantOneChain()
 	l.restart()
-	l.goOn(from(locally(web("db", three, two)), said()))
-	l.wantPublished("db", three, drained)
-	l.cleared(keyOf("db", three))
-	l.wantPublished("db", three, health.Unknown)
-	l.wantHistory("db", three, wasDown+"UNHEALTHY-DRAINING DRAINING-UNKNOWN UNKNOWN-DRAINING DRAINING-UNKNOWN ")
+	l.serveSettled(sourceSets(locally(web("db", address3, address2)), answeredSet()))
+	l.wantPublished("db", address3, drained)
+	l.clearScope(keyOf("db", address3))
+	l.wantPublished("db", address3, health.Unknown)
+	l.wantHistory("db", address3, wasDown+"UNHEALTHY-DRAINING DRAINING-UNKNOWN UNKNOWN-DRAINING DRAINING-UNKNOWN ")
 }
 
 // TestLackingEndpointForgetsVotesUnderOverride ends the override before the endpoint returns.
 func TestLackingEndpointForgetsVotesUnderOverride(t *testing.T) {
 	l := newLab(t)
-	l.truth[three] = health.Unhealthy
-	l.serveAll(from(locally(web("db", three, two)), said()))
+	l.truth[address3] = health.Unhealthy
+	l.serveAll(sourceSets(locally(web("db", address3, address2)), answeredSet()))
 	l.joinAll()
 	l.pass(settle + 10*time.Second)
-	l.drain(keyOf("db", three))
+	l.drain(keyOf("db", address3))
 	l.restart()
-	l.goOn(from(locally(web("db", two)), notRead()))
-	l.cleared(keyOf("db", three))
-	l.truth[three] = health.Unknown
-	l.intake.hear(locally(web("db", three, two)))
-	l.wantHistory("db", three, wasDown+"UNHEALTHY-DRAINING DRAINING-UNKNOWN ")
+	l.serveSettled(sourceSets(locally(web("db", address2)), unreadSet()))
+	l.clearScope(keyOf("db", address3))
+	l.truth[address3] = health.Unknown
+	l.intake.take(locally(web("db", address3, address2)))
+	l.wantHistory("db", address3, wasDown+"UNHEALTHY-DRAINING DRAINING-UNKNOWN ")
 	l.restart()
-	l.goOn(from(locally(web("db", three, two)), said()))
-	l.wantPublished("db", three, health.Unknown)
+	l.serveSettled(sourceSets(locally(web("db", address3, address2)), answeredSet()))
+	l.wantPublished("db", address3, health.Unknown)
 	if len(l.voted) > 0 {
 		t.Errorf("of the votes is still stored %v", l.voted)
 	}
@@ -179,22 +179,22 @@ func TestLackingEndpointForgetsVotesUnderOverride(t *testing.T) {
 // TestLateSourceContinuesHealth covers a source that may have had the endpoint all the time: the health from
 // before the start continues.
 func TestLateSourceContinuesHealth(t *testing.T) {
-	db, mesh := web("db", three, two), web("web", one, two)
+	db, mesh := web("db", address3, address2), web("web", address1, address2)
 	for name, c := range map[string]struct {
 		first, then []*source.Set
 		cluster     string
 		address     string
 	}{
-		"a source that is heard late":              {from(locally(db), notRead()), from(locally(db), said(mesh)), "web", one},
-		"a mistake that ends":                      {from(locally(hiding(db)), notRead()), from(locally(db), notRead()), "db", three},
-		"endpoints of a source that is heard late": {from(locally(bare(db)), notRead()), from(locally(bare(db)), said(lone(db))), "db", three},
-		"a cluster of a source that is heard late": {from(locally(lone(db)), notRead()), from(locally(lone(db)), said(asEDS(bare(db)))), "db", three},
+		"a source that is heard late":              {sourceSets(locally(db), unreadSet()), sourceSets(locally(db), answeredSet(mesh)), "web", address1},
+		"a mistake that ends":                      {sourceSets(locally(hiding(db)), unreadSet()), sourceSets(locally(db), unreadSet()), "db", address3},
+		"endpoints of a source that is heard late": {sourceSets(locally(bare(db)), unreadSet()), sourceSets(locally(bare(db)), answeredSet(lone(db))), "db", address3},
+		"a cluster of a source that is heard late": {sourceSets(locally(lone(db)), unreadSet()), sourceSets(locally(lone(db)), answeredSet(asEDS(bare(db)))), "db", address3},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := between(t)
-			l.goOn(c.first)
-			l.intake.hear(c.then[0])
-			l.intake.hear(c.then[1])
+			l := newSourcesLab(t)
+			l.serveSettled(c.first)
+			l.intake.take(c.then[0])
+			l.intake.take(c.then[1])
 			l.wantPublished(c.cluster, c.address, health.Unhealthy)
 			l.pass(10 * time.Second)
 			l.wantHistory(c.cluster, c.address, wasDown+recovers)
@@ -205,58 +205,58 @@ func TestLateSourceContinuesHealth(t *testing.T) {
 
 // TestEndpointContinuesWhileSettling covers an endpoint that its source lacks at first.
 func TestEndpointContinuesWhileSettling(t *testing.T) {
-	l := between(t)
-	l.serveAll(from(locally(web("db", two)), notRead()))
-	l.intake.hear(locally(web("db", three, two)))
-	l.wantPublished("db", three, health.Unhealthy)
-	l.intake.hear(locally(web("db", two)))
+	l := newSourcesLab(t)
+	l.serveAll(sourceSets(locally(web("db", address2)), unreadSet()))
+	l.intake.take(locally(web("db", address3, address2)))
+	l.wantPublished("db", address3, health.Unhealthy)
+	l.intake.take(locally(web("db", address2)))
 	l.joinAll()
 	l.pass(settle + 10*time.Second)
-	l.wantHistory("db", three, wasDown) // it may be the other's
-	l.intake.hear(said(web("web", one, two)))
-	l.wantHistory("db", three, wasDown+"UNHEALTHY-UNKNOWN ")
-	l.intake.hear(locally(web("db", three, two)))
-	l.wantPublished("db", three, health.Unknown)
+	l.wantHistory("db", address3, wasDown) // it may be the other's
+	l.intake.take(answeredSet(web("web", address1, address2)))
+	l.wantHistory("db", address3, wasDown+"UNHEALTHY-UNKNOWN ")
+	l.intake.take(locally(web("db", address3, address2)))
+	l.wantPublished("db", address3, health.Unknown)
 	l.wantOneChain()
 }
 
 // TestAssignmentGoneDuringRestart covers that its endpoints are gone as soon as each source has answered.
 func TestAssignmentGoneDuringRestart(t *testing.T) {
-	mesh := web("web", one, two)
+	mesh := web("web", address1, address2)
 	for name, c := range map[string]struct {
 		before, after []*source.Set
 	}{
-		"a file's":              {from(locally(asEDS(mesh)), said()), from(locally(bare(mesh)), said())},
-		"a management server's": {from(locally(), said(asEDS(mesh))), from(locally(), said(bare(mesh)))},
-		"that of another":       {from(locally(bare(mesh)), said(lone(mesh))), from(locally(bare(mesh)), said())},
-		"with its cluster":      {from(locally(), said(asEDS(mesh))), from(locally(), said())},
-		"the cluster alone":     {from(locally(bare(mesh)), said(lone(mesh))), from(locally(), said(lone(mesh)))},
+		"a file's":              {sourceSets(locally(asEDS(mesh)), answeredSet()), sourceSets(locally(bare(mesh)), answeredSet())},
+		"a management server's": {sourceSets(locally(), answeredSet(asEDS(mesh))), sourceSets(locally(), answeredSet(bare(mesh)))},
+		"that of another":       {sourceSets(locally(bare(mesh)), answeredSet(lone(mesh))), sourceSets(locally(bare(mesh)), answeredSet())},
+		"with its cluster":      {sourceSets(locally(), answeredSet(asEDS(mesh))), sourceSets(locally(), answeredSet())},
+		"the cluster alone":     {sourceSets(locally(bare(mesh)), answeredSet(lone(mesh))), sourceSets(locally(), answeredSet(lone(mesh)))},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newLab(t)
-			l.truth[one] = health.Unhealthy
-			l.goOn(c.before)
-			l.wantHistory("web", one, wasDown)
+			l.truth[address1] = health.Unhealthy
+			l.serveSettled(c.before)
+			l.wantHistory("web", address1, wasDown)
 			l.restart()
 			l.serveAll(c.after)
 			l.joinAll()
 			l.pass(settle - report)
-			l.wantHistory("web", one, wasDown)
+			l.wantHistory("web", address1, wasDown)
 			l.pass(2 * report)
-			l.wantHistory("web", one, wasDown+"UNHEALTHY-UNKNOWN ")
-			l.wantHistory("web", two, begins+leaves)
-			if len(l.kept()) > 0 {
-				t.Errorf("kept are %v", l.kept())
+			l.wantHistory("web", address1, wasDown+"UNHEALTHY-UNKNOWN ")
+			l.wantHistory("web", address2, begins+leaves)
+			if len(l.keptEndpoints()) > 0 {
+				t.Errorf("kept are %v", l.keptEndpoints())
 			}
 			// It begins anew, also after another restart.
 			l.restart()
-			l.goOn(c.after)
-			l.truth[one] = health.Healthy
-			l.intake.hear(c.before[0])
-			l.intake.hear(c.before[1])
-			l.wantPublished("web", one, health.Unknown)
+			l.serveSettled(c.after)
+			l.truth[address1] = health.Healthy
+			l.intake.take(c.before[0])
+			l.intake.take(c.before[1])
+			l.wantPublished("web", address1, health.Unknown)
 			l.pass(10 * time.Second)
-			l.wantHistory("web", one, wasDown+"UNHEALTHY-UNKNOWN "+begins)
+			l.wantHistory("web", address1, wasDown+"UNHEALTHY-UNKNOWN "+begins)
 			l.wantOneChain()
 		})
 	}
@@ -264,35 +264,35 @@ func TestAssignmentGoneDuringRestart(t *testing.T) {
 
 // TestAwaitedAssignmentIsNotGone covers a source that has not answered for the assignment yet.
 func TestAwaitedAssignmentIsNotGone(t *testing.T) {
-	mesh := web("web", one, two)
+	mesh := web("web", address1, address2)
 	l := newLab(t)
-	l.truth[one] = health.Unhealthy
-	l.goOn(from(locally(bare(mesh)), said(lone(mesh))))
+	l.truth[address1] = health.Unhealthy
+	l.serveSettled(sourceSets(locally(bare(mesh)), answeredSet(lone(mesh))))
 	l.restart()
 	waits := true
 	l.pending = func(name string) bool { return waits && name == "upstream" }
-	l.goOn(from(locally(bare(mesh)), said()))
-	l.wantHistory("web", one, wasDown)
+	l.serveSettled(sourceSets(locally(bare(mesh)), answeredSet()))
+	l.wantHistory("web", address1, wasDown)
 	waits = false
-	l.intake.hear(said())
-	l.wantHistory("web", one, wasDown+"UNHEALTHY-UNKNOWN ")
+	l.intake.take(answeredSet())
+	l.wantHistory("web", address1, wasDown+"UNHEALTHY-UNKNOWN ")
 }
 
 // TestRejectedAssignmentIsNotGone covers the mistake in either source.
 func TestRejectedAssignmentIsNotGone(t *testing.T) {
-	mesh := web("web", one, two)
+	mesh := web("web", address1, address2)
 	l := newLab(t)
-	l.truth[one] = health.Unhealthy
-	l.goOn(from(locally(bare(mesh)), said(lone(mesh))))
-	l.intake.hear(said(hiding(lone(mesh))))
-	l.wantPublished("web", one, health.Unhealthy)
+	l.truth[address1] = health.Unhealthy
+	l.serveSettled(sourceSets(locally(bare(mesh)), answeredSet(lone(mesh))))
+	l.intake.take(answeredSet(hiding(lone(mesh))))
+	l.wantPublished("web", address1, health.Unhealthy)
 	l.restart()
-	l.goOn(from(locally(bare(mesh)), said(hiding(lone(mesh)))))
-	l.wantHistory("web", one, wasDown)
-	l.intake.hear(said(lone(mesh)))
-	l.wantPublished("web", one, health.Unhealthy)
+	l.serveSettled(sourceSets(locally(bare(mesh)), answeredSet(hiding(lone(mesh)))))
+	l.wantHistory("web", address1, wasDown)
+	l.intake.take(answeredSet(lone(mesh)))
+	l.wantPublished("web", address1, health.Unhealthy)
 	l.pass(10 * time.Second)
-	l.wantHistory("web", one, wasDown)
+	l.wantHistory("web", address1, wasDown)
 }
 
 // TestHistoryIsChainAcrossSources is TestHistoryIsChain with a second source that is often unread. An
@@ -301,10 +301,10 @@ func TestHistoryIsChainAcrossSources(t *testing.T) {
 	for seed := range uint64(60) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			l, random := newLab(t), rand.New(rand.NewPCG(seed, 4))
-			l.serveAll(from(anyForms(random), anySaid(random)))
+			l.serveAll(sourceSets(anyForms(random), randomSet(random)))
 			l.joinAll()
 			for range 60 {
-				core, settled, before := l.core, !l.core.Fleet.Settling(), l.known()
+				core, settled, before := l.core, !l.core.Fleet.Settling(), l.snapshotSources()
 				did := l.doAcrossSources(random)
 				if l.wantOneChain(); l.core == core && settled {
 					l.wantNothingStale(before)
@@ -318,10 +318,10 @@ func TestHistoryIsChainAcrossSources(t *testing.T) {
 }
 
 // wantNothingStale looks at what came with one change of the sources.
-func (l *lab) wantNothingStale(before known) {
+func (l *lab) wantNothingStale(before knownState) {
 	l.t.Helper()
 	for key, status := range l.present() {
-		if _, was := before.present[key]; was || status == health.Unknown || l.asked(key.Cluster, key.Address).Override != nil {
+		if _, was := before.present[key]; was || status == health.Unknown || l.queryEndpoint(key.Cluster, key.Address).Override != nil {
 			continue
 		}
 		from := l.core.Rulings.Cluster(key.Cluster).Source
@@ -348,12 +348,12 @@ func anyForms(random *rand.Rand) *source.Set {
 	return localSet(all)
 }
 
-func anySaid(random *rand.Rand) *source.Set { return said(anyForms(random).Clusters...) }
+func randomSet(random *rand.Rand) *source.Set { return answeredSet(anyForms(random).Clusters...) }
 
 // anyUpstream is what an upstream has at a start, or when it takes the place of
 // another: nothing yet, what it said before, or an answer.
 func anyUpstream(random *rand.Rand) *source.Set {
-	set := anySaid(random)
+	set := randomSet(random)
 	switch random.IntN(4) {
 	case 0, 1:
 		set.Clusters, set.Awaited = nil, true
@@ -366,23 +366,23 @@ func anyUpstream(random *rand.Rand) *source.Set {
 func (l *lab) doAcrossSources(random *rand.Rand) string {
 	switch random.IntN(12) {
 	case 0, 1, 2:
-		l.intake.hear(anyForms(random))
+		l.intake.take(anyForms(random))
 		l.step(machine.Tick{})
 		return "the file changes"
 	case 3:
-		l.intake.hear(anySaid(random))
+		l.intake.take(randomSet(random))
 		l.step(machine.Tick{})
 		return "the upstream answers"
 	case 4, 5:
 		l.killed(random)
-		l.serveAll(from(anyForms(random), anyUpstream(random)))
+		l.serveAll(sourceSets(anyForms(random), anyUpstream(random)))
 		l.joinAll()
 		return "restart"
 	case 6:
-		l.intake.restart(from(anyForms(random), anyUpstream(random)), catalog.NewRules(l.rules))
+		l.intake.restart(sourceSets(anyForms(random), anyUpstream(random)), catalog.NewRules(l.rules))
 		l.step(machine.Tick{})
 		return "reload"
 	default:
-		return l.doSomethingElse(random)
+		return l.doRandomOrder(random)
 	}
 }

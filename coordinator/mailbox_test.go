@@ -53,7 +53,7 @@ func TestCallEndsWithContext(t *testing.T) {
 func TestQueriesDoNotWaitForBusyCore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t)
-		l.serve(web("web", one, two))
+		l.serve(web("web", address1, address2))
 		stop, busy := make(chan struct{}), make(chan struct{})
 		go l.core.run(stop)
 		b := l.backendOn(queryCore{l.core})
@@ -89,10 +89,10 @@ func TestQueriesDoNotWaitForBusyCore(t *testing.T) {
 func TestQuerySeesAcknowledgedOrders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t)
-		l.serve(web("web", one, two))
+		l.serve(web("web", address1, address2))
 		stop := make(chan struct{})
 		go l.core.run(stop)
-		b, scope := l.backendOn(queryCore{l.core}), health.Endpoint{Cluster: "web", Address: one}
+		b, scope := l.backendOn(queryCore{l.core}), health.Endpoint{Cluster: "web", Address: address1}
 		for n := range 10 {
 			drains := n%2 == 0
 			set := &machine.SetOverride{Override: store.Override{Scope: scope, Status: health.Draining, Reason: "test"}}
@@ -120,7 +120,7 @@ func TestQuerySeesAcknowledgedOrders(t *testing.T) {
 // TestFullMailboxDelaysTicksBriefly keeps the mailbox full.
 func TestFullMailboxDelaysTicksBriefly(t *testing.T) {
 	l := newLab(t)
-	l.serve(web("web", one))
+	l.serve(web("web", address1))
 	l.core.Fleet.Begin(time.Now().Add(-settle))
 	stop, ended := make(chan struct{}), make(chan struct{})
 	var again func()
@@ -150,9 +150,9 @@ func TestNothingCheckedIsLoggedOnce(t *testing.T) {
 	var log bytes.Buffer
 	l := newLab(t)
 	l.core.eventLog.log = zerolog.New(&log)
-	l.serve(web("web", one))
+	l.serve(web("web", address1))
 	for range 2 {
-		l.say()
+		l.setClusters()
 	}
 	if n := strings.Count(log.String(), "nothing_checked"); n != 1 {
 		t.Errorf("told %d times: %s", n, &log)
@@ -168,18 +168,18 @@ func TestReceivedUntil(t *testing.T) {
 	after := time.Now()
 	l.core.do(func() {})
 	now := after.Add(time.Hour)
-	l.open()
+	l.handleNext()
 	if heard := l.core.receivedUntil(now); heard.Before(before) || heard.After(after) {
 		t.Errorf("heard until %v, posted between %v and %v", heard, before, after)
 	}
-	l.open()
+	l.handleNext()
 	if heard := l.core.receivedUntil(now); !heard.Equal(now) {
 		t.Errorf("heard until %v, and nothing waits at %v", heard, now)
 	}
 }
 
-// open handles the next event that was posted.
-func (l *lab) open() {
+// handleNext handles the next posted event.
+func (l *lab) handleNext() {
 	next := <-l.core.events
 	l.core.handle(l.now, &next)
 }
@@ -188,7 +188,7 @@ func (l *lab) open() {
 // checkers, and reports with votes, wait beside it.
 func TestSilentReportsWaitOnce(t *testing.T) {
 	l := newLab(t)
-	l.serve(web("web", one))
+	l.serve(web("web", address1))
 	hears := sink{l.core}
 	for range 5 {
 		hears.Reported("a", nil)
@@ -199,7 +199,7 @@ func TestSilentReportsWaitOnce(t *testing.T) {
 		t.Fatalf("%d events wait, want one of each checker and that with a vote", n)
 	}
 	for range 3 {
-		l.open()
+		l.handleNext()
 	}
 	hears.Reported("a", nil)
 	hears.Disconnected("b")

@@ -25,55 +25,55 @@ const ignoredReason = "there is no verdict yet, and the cluster has ignore_new_h
 // TestNewEndpointsAreIgnored covers a cluster with ignore_new_hosts_until_first_hc. Endpoints with health
 // from before a restart keep it.
 func TestNewEndpointsAreIgnored(t *testing.T) {
-	l := settled(t, ignoringNew(web("web", one)), web("other", one))
-	l.truth[two], l.truth[three] = health.Unknown, health.Unknown // nobody says anything of them yet
-	spared := ignoringNew(web("web", one, two, three))
+	l := newSettledLab(t, ignoringNew(web("web", address1)), web("other", address1))
+	l.truth[address2], l.truth[address3] = health.Unknown, health.Unknown // nobody says anything of them yet
+	spared := ignoringNew(web("web", address1, address2, address3))
 	sample.Change(spared, func(a *endpointv3.ClusterLoadAssignment) {
 		a.Endpoints[0].LbEndpoints[2].GetEndpoint().HealthCheckConfig = &endpointv3.Endpoint_HealthCheckConfig{DisableActiveHealthCheck: true}
 	})
-	l.say(spared, web("other", one, two))
+	l.setClusters(spared, web("other", address1, address2))
 	l.pass(report)
-	l.wantTold("web", one, health.Healthy, health.Healthy, "")
-	l.wantTold("web", two, health.Unknown, health.Unhealthy, ignoredReason)
-	l.wantPublished("web", three, health.Unknown) // hdsd does not check it
-	l.wantPublished("other", two, health.Unknown)
+	l.wantTold("web", address1, health.Healthy, health.Healthy, "")
+	l.wantTold("web", address2, health.Unknown, health.Unhealthy, ignoredReason)
+	l.wantPublished("web", address3, health.Unknown) // hdsd does not check it
+	l.wantPublished("other", address2, health.Unknown)
 
 	l.restart()
-	l.serve(spared, web("other", one, two))
-	l.wantPublished("web", one, health.Healthy)
-	l.wantPublished("web", two, health.Unknown) // data planes check the cluster themselves, until two has a verdict
-	l.truth[two] = health.Healthy
+	l.serve(spared, web("other", address1, address2))
+	l.wantPublished("web", address1, health.Healthy)
+	l.wantPublished("web", address2, health.Unknown) // data planes check the cluster themselves, until two has a verdict
+	l.truth[address2] = health.Healthy
 	l.join("ca", "cb", "cc")
 	l.pass(settle + 10*report)
-	l.wantPublished("web", two, health.Healthy)
+	l.wantPublished("web", address2, health.Healthy)
 }
 
 // TestIgnoringNewEndpointsChanges covers changes of the cluster and of upstream_health, and a freeze.
 func TestIgnoringNewEndpointsChanges(t *testing.T) {
-	l := settled(t, web("web", one))
-	l.truth[two], l.truth[three] = health.Unknown, health.Unknown
-	l.say(web("web", one, two))
+	l := newSettledLab(t, web("web", address1))
+	l.truth[address2], l.truth[address3] = health.Unknown, health.Unknown
+	l.setClusters(web("web", address1, address2))
 	l.pass(report)
-	l.wantPublished("web", two, health.Unknown)
-	l.say(ignoringNew(web("web", one, two)))
-	l.wantPublished("web", two, health.Unhealthy)
-	l.say(web("web", one, two))
-	l.wantPublished("web", two, health.Unknown)
-	l.sets = []*sourceSet{localSet([]*sourceCluster{ignoringNew(web("web", one, two))})}
+	l.wantPublished("web", address2, health.Unknown)
+	l.setClusters(ignoringNew(web("web", address1, address2)))
+	l.wantPublished("web", address2, health.Unhealthy)
+	l.setClusters(web("web", address1, address2))
+	l.wantPublished("web", address2, health.Unknown)
+	l.sets = []*sourceSet{localSet([]*sourceCluster{ignoringNew(web("web", address1, address2))})}
 	l.reload(func(c *configv1.Config) {
 		c.Sources = []*configv1.Source{{Name: "local", UpstreamHealth: configv1.UpstreamHealth_THEIRS}}
 	})
-	l.wantPublished("web", two, health.Unknown)
+	l.wantPublished("web", address2, health.Unknown)
 	l.reload(func(c *configv1.Config) {
 		c.Sources, c.Mode = nil, configv1.Mode_SHADOW
 	})
-	l.wantPublished("web", two, health.Unknown)
+	l.wantPublished("web", address2, health.Unknown)
 	l.reload(func(c *configv1.Config) { c.Mode = configv1.Mode_PUBLISH })
-	l.wantPublished("web", two, health.Unhealthy)
+	l.wantPublished("web", address2, health.Unhealthy)
 
 	l.freeze(held)
-	l.say(ignoringNew(web("web", one, two, three)), ignoringNew(web("new", one)))
+	l.setClusters(ignoringNew(web("web", address1, address2, address3)), ignoringNew(web("new", address1)))
 	l.pass(report)
-	l.wantTold("web", three, health.Unknown, health.Unhealthy, "frozen by alice: moving; it is new since then, and the cluster has ignore_new_hosts_until_first_hc")
-	l.wantPublished("new", one, health.Unknown) // data planes check it themselves
+	l.wantTold("web", address3, health.Unknown, health.Unhealthy, "frozen by alice: moving; it is new since then, and the cluster has ignore_new_hosts_until_first_hc")
+	l.wantPublished("new", address1, health.Unknown) // data planes check it themselves
 }

@@ -89,7 +89,7 @@ func TestUpstreamHealth(t *testing.T) {
 			}
 			verdict, undecided := c.verdict, c.verdict == never
 			if c.forced != never {
-				l.force(keyOf("web", a1), c.forced, 0)
+				l.setOverride(keyOf("web", a1), c.forced, 0)
 				verdict = c.forced
 			}
 			l.wantTold("web", a1, verdict, c.told, c.reason)
@@ -100,7 +100,7 @@ func TestUpstreamHealth(t *testing.T) {
 			l.freeze(api.Freeze{Author: "ann", Reason: "moving", Hold: true})
 			l.wantPublished("web", a1, c.told)
 			l.wantProbed("web", undecided)
-			l.say(saying(web("web", a1, a2), corev3.HealthStatus(c.says))) // made again
+			l.setClusters(saying(web("web", a1, a2), corev3.HealthStatus(c.says))) // made again
 			l.wantPublished("web", a1, c.told)
 			frozen := c.says
 			if c.forced != never {
@@ -158,22 +158,22 @@ func TestUncheckedEndpointsPassThrough(t *testing.T) {
 	}
 }
 
-// noter notes what an address is published as after each call.
-type noter struct {
+// publicationLog records the published health of an address after each call.
+type publicationLog struct {
 	*lab
 	address string
 	seen    []health.Status
 }
 
-func (r *noter) note() {
+func (r *publicationLog) add() {
 	if now := r.published("web", r.address); len(r.seen) == 0 || r.seen[len(r.seen)-1] != now {
 		r.seen = append(r.seen, now)
 	}
 }
 
-func (r *noter) Update(u publish.Update) { r.lab.Update(u); r.note() }
+func (r *publicationLog) Update(u publish.Update) { r.lab.Update(u); r.add() }
 
-func (r *noter) SetHealth(all []publish.Health) { r.lab.SetHealth(all); r.note() }
+func (r *publicationLog) SetHealth(all []publish.Health) { r.lab.SetHealth(all); r.add() }
 
 // TestReloadChangesUpstreamHealth covers that data planes see no third health in between.
 func TestReloadChangesUpstreamHealth(t *testing.T) {
@@ -188,8 +188,8 @@ func TestReloadChangesUpstreamHealth(t *testing.T) {
 				l.joinAll()
 				l.pass(settle + 10*report)
 				sent := l.sent["ca"]
-				r := &noter{lab: l, address: a1}
-				r.note()
+				r := &publicationLog{lab: l, address: a1}
+				r.add()
 				l.core.publisher.planes = r
 				l.reload(local(after))
 				want := map[configv1.UpstreamHealth]health.Status{worstOf: down, ours: down, theirs: says}

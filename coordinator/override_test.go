@@ -27,7 +27,7 @@ const drained = health.Draining
 // endpoint has, too.
 func (l *lab) wantReason(cluster, address, want string) {
 	l.t.Helper()
-	if got := l.asked(cluster, address).Verdict.Reason; !strings.HasPrefix(got, want) {
+	if got := l.queryEndpoint(cluster, address).Verdict.Reason; !strings.HasPrefix(got, want) {
 		l.t.Errorf("%s %s: the reason is %q, want %q", cluster, address, got, want)
 	}
 	l.wantRecorded(cluster, address, want)
@@ -50,13 +50,13 @@ func (l *lab) wantRecorded(cluster, address, want string) {
 	if !strings.HasPrefix(last.Reason, want) {
 		l.t.Errorf("%s %s: recorded is %q, want %q", cluster, address, last.Reason, want)
 	}
-	if shown := l.asked(cluster, address).Verdict; shown.Status != last.To || !shown.Since.Equal(last.Time) {
+	if shown := l.queryEndpoint(cluster, address).Verdict; shown.Status != last.To || !shown.Since.Equal(last.Time) {
 		l.t.Errorf("%s %s is shown as %v since %v, recorded is %v since %v", cluster, address, shown.Status, shown.Since, last.To, last.Time)
 	}
 }
 
 func TestOverrideReplacesVerdict(t *testing.T) {
-	l := halfUp(t)
+	l := newHalfUpLab(t)
 	l.drain(keyOf("web", a2))
 	l.wantTold("web", a2, drained, drained, "")
 	l.wantTold("web", a1, down, down, "")
@@ -65,7 +65,7 @@ func TestOverrideReplacesVerdict(t *testing.T) {
 	l.pass(3 * report)
 	l.wantTold("web", a2, drained, drained, "")
 	l.wantTransitions(3)
-	shown := l.asked("web", a2)
+	shown := l.queryEndpoint("web", a2)
 	if shown.Override == nil || shown.Override.Author != "ann" || shown.Override.Endpoints != 1 || shown.Voted.Status != down ||
 		!strings.HasPrefix(shown.Voted.Reason, "3 of 3") || len(shown.Verdict.Observations) != 3 || shown.Verdict.Observations[0].Status != down {
 		t.Errorf("shown is %+v", shown)
@@ -78,10 +78,10 @@ func TestOverrideReplacesVerdict(t *testing.T) {
 	}
 
 	l.now = l.now.Add(time.Minute)
-	l.cleared(keyOf("web", a2))
+	l.clearScope(keyOf("web", a2))
 	l.wantTold("web", a2, down, down, "")
 	l.wantRecorded("web", a2, "no longer drained (cleared by bob): 3 of 3 checkers say UNHEALTHY")
-	if shown := l.asked("web", a2); shown.Override != nil || shown.Voted != nil {
+	if shown := l.queryEndpoint("web", a2); shown.Override != nil || shown.Voted != nil {
 		t.Errorf("shown is %+v", shown)
 	}
 	l.truth[a2] = up
@@ -95,16 +95,16 @@ func TestOverrideReplacesVerdict(t *testing.T) {
 // TestOverrideToSameHealthIsRecorded covers the history of an endpoint that did not go down because of an
 // override.
 func TestOverrideToSameHealthIsRecorded(t *testing.T) {
-	l := halfUp(t)
-	l.force(keyOf("web", a2), up, 0)
+	l := newHalfUpLab(t)
+	l.setOverride(keyOf("web", a2), up, 0)
 	l.wantReason("web", a2, "forced healthy by ann: kernel")
 	l.truth[a2] = down
 	l.pass(3 * report)
 	l.wantTold("web", a2, up, up, "")
-	l.force(keyOf("web", a2), down, 0)
+	l.setOverride(keyOf("web", a2), down, 0)
 	l.wantTold("web", a2, down, down, "")
 	l.wantReason("web", a2, "forced unhealthy by ann: kernel")
-	l.cleared(keyOf("web", a2))
+	l.clearScope(keyOf("web", a2))
 	l.wantTold("web", a2, down, down, "")
 	l.wantRecorded("web", a2, "no longer forced unhealthy (cleared by bob): 3 of 3")
 	l.wantTransitions(5)
@@ -129,7 +129,7 @@ func TestMostSpecificOverrideDecides(t *testing.T) {
 		{key, drained, "drained by ann"},
 	}
 	for i, w := range wider { // each is above the one before
-		l.force(w.scope, w.to, 0)
+		l.setOverride(w.scope, w.to, 0)
 		l.wantTold("web", a1, w.to, w.to, "")
 		l.wantReason("web", a1, w.why)
 		if i < 2 {
@@ -140,14 +140,14 @@ func TestMostSpecificOverrideDecides(t *testing.T) {
 	l.wantTold("web", a2, drained, drained, "")
 	l.wantReason("web", a2, wider[3].why)
 	for i := len(wider) - 1; i > 0; i-- { // and gives way to it
-		l.cleared(wider[i].scope)
+		l.clearScope(wider[i].scope)
 		l.wantReason("web", a1, wider[i-1].why)
 		l.wantTold("web", a1, wider[i-1].to, wider[i-1].to, "")
 	}
 	l.wantReason("pay", a1, wider[0].why)
 	for range 2 { // in whatever order they come
 		for _, w := range slices.Backward(wider) {
-			l.force(w.scope, w.to, 0)
+			l.setOverride(w.scope, w.to, 0)
 		}
 		l.wantReason("web", a1, wider[5].why)
 		l.wantReason("pay", a1, wider[1].why)
@@ -165,9 +165,9 @@ func TestMostSpecificOverrideDecides(t *testing.T) {
 }
 
 func TestOverrideReplacesSameScope(t *testing.T) {
-	l := halfUp(t)
+	l := newHalfUpLab(t)
 	scope := keyOf("web", a2)
-	l.force(scope, drained, time.Minute)
+	l.setOverride(scope, drained, time.Minute)
 	replaced, err := l.override(store.Override{Scope: scope, Status: drained, Reason: "disk", Author: "carl"})
 	if err != nil || replaced.Author != "ann" || replaced.Endpoints != 0 || l.inForce(scope).Endpoints != 1 || len(l.overrides) != 1 {
 		t.Errorf("%+v is replaced, %v; stored are %v", replaced, err, l.overrides)
@@ -184,10 +184,10 @@ func TestOverrideReplacesSameScope(t *testing.T) {
 }
 
 func TestOverridesExpire(t *testing.T) {
-	l := halfUp(t)
-	l.force(keyOf("web", a2), drained, 90*time.Second)
-	l.force(health.Endpoint{Cluster: "web"}, down, 60*time.Second)
-	l.force(keyOf("web", a1), up, 30*time.Second)
+	l := newHalfUpLab(t)
+	l.setOverride(keyOf("web", a2), drained, 90*time.Second)
+	l.setOverride(health.Endpoint{Cluster: "web"}, down, 60*time.Second)
+	l.setOverride(keyOf("web", a1), up, 30*time.Second)
 	until := l.now.Add(90 * time.Second).Format(time.RFC3339)
 	l.wantReason("web", a2, "drained by ann: kernel (until "+until+")")
 	l.pass(29 * time.Second)
@@ -209,10 +209,10 @@ func TestOverridesExpire(t *testing.T) {
 }
 
 func TestOverridesSurviveRestart(t *testing.T) {
-	l := halfUp(t)
+	l := newHalfUpLab(t)
 	l.drain(keyOf("web", a2))
-	l.force(keyOf("web", a1), up, time.Minute)
-	since := l.asked("web", a2).Verdict.Since
+	l.setOverride(keyOf("web", a1), up, time.Minute)
+	since := l.queryEndpoint("web", a2).Verdict.Since
 	l.truth[a2] = down
 	l.pass(3 * report)
 	recorded := len(l.transitions)
@@ -221,10 +221,10 @@ func TestOverridesSurviveRestart(t *testing.T) {
 	l.wantTransitions(recorded)
 	l.wantTold("web", a2, drained, drained, "")
 	l.wantTold("web", a1, up, up, "")
-	if shown := l.asked("web", a2); !shown.Verdict.Since.Equal(since) || shown.Voted.Status != down || shown.Override.Endpoints != 1 {
+	if shown := l.queryEndpoint("web", a2); !shown.Verdict.Since.Equal(since) || shown.Voted.Status != down || shown.Override.Endpoints != 1 {
 		t.Errorf("after the restart: %+v", shown)
 	}
-	l.cleared(keyOf("web", a2)) // before any checker is back
+	l.clearScope(keyOf("web", a2)) // before any checker is back
 	l.wantTold("web", a2, down, down, "")
 	l.join("checker-a", "checker-b", "checker-c")
 	l.pass(settle + 10*report)
@@ -258,7 +258,7 @@ func TestOverridesAfterKill(t *testing.T) {
 		"cleared, and nothing recorded": {func(l *lab) {
 			l.drain(keyOf("web", a2))
 			before, voted := l.transitions, l.voted[keyOf("web", a2).Hash()]
-			l.cleared(keyOf("web", a2))
+			l.clearScope(keyOf("web", a2))
 			l.transitions, l.voted[keyOf("web", a2).Hash()] = before, voted
 		}, up, "no longer overridden: "},
 		"what the votes came to is damaged": {func(l *lab) {
@@ -269,7 +269,7 @@ func TestOverridesAfterKill(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			l := halfUp(t)
+			l := newHalfUpLab(t)
 			c.act(l)
 			l.restart()
 			l.serve(web("web", a1, a2))
@@ -285,28 +285,28 @@ func TestOverridesAfterKill(t *testing.T) {
 }
 
 func TestOverrideAppliesToLaterEndpoints(t *testing.T) {
-	l := halfUp(t)
+	l := newHalfUpLab(t)
 	l.drain(health.Endpoint{Cluster: "web"})
-	l.say(web("web", a1, a2, a3))
+	l.setClusters(web("web", a1, a2, a3))
 	l.wantTold("web", a3, drained, drained, "")
 	l.wantReason("web", a3, "drained with its cluster by ann")
-	l.say(web("web", a1, a3)) // a2 goes, and comes back
+	l.setClusters(web("web", a1, a3)) // a2 goes, and comes back
 	if got := l.inForce(health.Endpoint{Cluster: "web"}).Endpoints; got != 2 {
 		t.Errorf("it decides %d endpoints", got)
 	}
-	l.say(web("web", a1, a2, a3))
+	l.setClusters(web("web", a1, a2, a3))
 	l.wantTold("web", a2, drained, drained, "")
 	l.pass(10 * report)
-	l.say(web("other", a1)) // the cluster goes
-	l.cleared(health.Endpoint{Cluster: "web"})
-	l.say(web("web", a1, a2, a3))
+	l.setClusters(web("other", a1)) // the cluster goes
+	l.clearScope(health.Endpoint{Cluster: "web"})
+	l.setClusters(web("web", a1, a2, a3))
 	l.pass(10 * report)
 	l.wantTold("web", a2, up, up, "")
 }
 
 // TestStoredVotesOfGoneEndpoints covers that hdsd forgets them at the end of the time to settle.
 func TestStoredVotesOfGoneEndpoints(t *testing.T) {
-	l := halfUp(t)
+	l := newHalfUpLab(t)
 	l.drain(health.Endpoint{Cluster: "web"})
 	l.restart()
 	l.serve(web("web", a1))
@@ -331,7 +331,7 @@ func TestOverridesInShadowModeAndFreeze(t *testing.T) {
 	l.freeze(held)
 	l.wantTold("web", a1, drained, drained, "")
 	l.drain(keyOf("web", a2))
-	l.cleared(keyOf("web", a1))
+	l.clearScope(keyOf("web", a1))
 	l.truth[a1] = down
 	l.pass(3 * report)
 	l.wantTold("web", a1, down, up, "frozen by alice: moving; it was HEALTHY when that began")
@@ -351,7 +351,7 @@ func TestOverridesInShadowModeAndFreeze(t *testing.T) {
 // TestOverridesUnderFreeze covers a freeze to the health of the sources: while an override is in force, data
 // planes take the endpoints of the cluster from hdsd, and check them with the health checks of the cluster.
 func TestOverridesUnderFreeze(t *testing.T) {
-	l := halfUp(t)
+	l := newHalfUpLab(t)
 	l.drain(keyOf("web", a2))
 	l.freeze(api.Freeze{Reason: "moving", Author: "alice"})
 	wantInForce := func() {
@@ -361,21 +361,21 @@ func TestOverridesUnderFreeze(t *testing.T) {
 		l.wantProbed("web", true)
 	}
 	wantInForce()
-	l.say(web("web", a1, a2, a3))
+	l.setClusters(web("web", a1, a2, a3))
 	wantInForce()
 	l.restarted(web("web", a1, a2))
 	wantInForce()
-	l.cleared(keyOf("web", a2))
+	l.clearScope(keyOf("web", a2))
 	l.wantTold("web", a2, up, never, "frozen by alice: moving; the source says UNKNOWN")
 	l.wantOwnChecks("web", true)
 
-	l.force(keyOf("web", a1), up, 0)
+	l.setOverride(keyOf("web", a1), up, 0)
 	l.wantTold("web", a1, up, up, "")
 	l.wantProbed("web", true)
 	l.drain(health.Endpoint{Cluster: "web"})
 	l.wantTold("web", a1, up, up, "")
 	l.wantTold("web", a2, drained, drained, "")
-	l.say(web("web", a1, a2, a3))
+	l.setClusters(web("web", a1, a2, a3))
 	l.wantPublished("web", a3, drained) // a new endpoint is drained as well
 	if _, err := l.clear(health.Endpoint{}, true); err != nil {
 		t.Fatal(err)
@@ -391,8 +391,8 @@ func TestOverridesUnderFreeze(t *testing.T) {
 // freeze.
 func TestOverridesDoNotExpireUnderFreeze(t *testing.T) {
 	for _, frozen := range []api.Freeze{held, {Reason: "moving", Author: "alice"}} {
-		l := halfUp(t)
-		l.force(keyOf("web", a2), drained, time.Hour)
+		l := newHalfUpLab(t)
+		l.setOverride(keyOf("web", a2), drained, time.Hour)
 		l.pass(30 * time.Minute)
 		l.freeze(frozen)
 		l.truth[a2] = down // its machine is off by now
@@ -435,7 +435,7 @@ func TestOverridesOfUncheckedEndpoints(t *testing.T) {
 		l.wantTold("web", address, drained, drained, "")
 	}
 	l.pass(settle + report)
-	l.cleared(health.Endpoint{Cluster: "web"})
+	l.clearScope(health.Endpoint{Cluster: "web"})
 	l.wantTold("web", a1, up, up, "")
 	for _, address := range []string{a2, bad} {
 		l.wantTold("web", address, never, never, "")
@@ -445,23 +445,23 @@ func TestOverridesOfUncheckedEndpoints(t *testing.T) {
 	}
 
 	// What is checked now, and spared then, stays drained.
-	l.say(web("web", a1, a2))
+	l.setClusters(web("web", a1, a2))
 	l.join("checker-a", "checker-b", "checker-c")
 	l.pass(settle + 10*report)
 	l.drain(keyOf("web", a2))
-	l.say(spared(web("web", a1, a2)))
+	l.setClusters(spared(web("web", a1, a2)))
 	l.wantTold("web", a2, drained, drained, "")
-	l.say(web("web", a1, a2))
+	l.setClusters(web("web", a1, a2))
 	l.pass(10 * report)
 	l.wantTold("web", a2, drained, drained, "")
-	l.cleared(keyOf("web", a2))
+	l.clearScope(keyOf("web", a2))
 	l.wantTold("web", a2, up, up, "")
-	l.pass(time.Minute)               // sooner, that would alternate
-	l.say(spared(web("web", a1, a2))) // under no override, nothing of it is held
+	l.pass(time.Minute)                       // sooner, that would alternate
+	l.setClusters(spared(web("web", a1, a2))) // under no override, nothing of it is held
 	l.wantTold("web", a2, never, never, "")
-	l.say(web("web", a1, a3))
+	l.setClusters(web("web", a1, a3))
 	l.drain(keyOf("web", a3)) // before it has a verdict
-	l.say(spared(web("web", a1, a3)))
+	l.setClusters(spared(web("web", a1, a3)))
 	l.wantTold("web", a3, drained, drained, "")
 }
 
@@ -516,7 +516,7 @@ func BenchmarkOverride(b *testing.B) {
 			l.serve(all...)
 			for b.Loop() {
 				l.drain(health.Endpoint{Cluster: "cluster-0"})
-				l.cleared(health.Endpoint{Cluster: "cluster-0"})
+				l.clearScope(health.Endpoint{Cluster: "cluster-0"})
 				l.transitions = nil
 			}
 		})

@@ -21,9 +21,9 @@ func TestVersionsForOperators(t *testing.T) {
 	var log strings.Builder
 	l.core.log, l.core.eventLog.log = zerolog.New(&log), zerolog.New(&log)
 	l.core.eventLog.transitions.bounded = zerolog.New(&log)
-	second := web("web", one)
+	second := web("web", address1)
 	second.Name, second.ServiceName = own, own
-	l.serve(web("web", one), second, web(real, one))
+	l.serve(web("web", address1), second, web(real, address1))
 	stored, err := store.Open(t.Context(), t.TempDir(), store.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -44,7 +44,7 @@ func TestVersionsForOperators(t *testing.T) {
 	}()
 	ctx, c := grantedWeb(t), api.NewControl(&control{core: l.core, store: stored})
 	order := func(cluster string) *hdsdv1.SetOverrideRequest {
-		return &hdsdv1.SetOverrideRequest{Cluster: cluster, Address: one, Health: corev3.HealthStatus_DRAINING, Reason: "kernel", Author: "ann"}
+		return &hdsdv1.SetOverrideRequest{Cluster: cluster, Address: address1, Health: corev3.HealthStatus_DRAINING, Reason: "kernel", Author: "ann"}
 	}
 	is := func(what string, o *hdsdv1.Override, err error, cluster string, version string) {
 		t.Helper()
@@ -74,7 +74,7 @@ func TestVersionsForOperators(t *testing.T) {
 	}
 	is("the first of the list", all.GetOverrides()[0], err, "web", "")
 	is("the second of the list", all.GetOverrides()[1], err, own, "1111111111111111")
-	if o := l.asked(own, one).Override; o == nil || o.Version != "1111111111111111" {
+	if o := l.queryEndpoint(own, address1).Override; o == nil || o.Version != "1111111111111111" {
 		t.Errorf("the endpoint has %+v", o)
 	}
 	ended, err := c.ClearOverrides(ctx, &hdsdv1.ClearOverridesRequest{Cluster: "web", All: true, Author: "bob"})
@@ -91,8 +91,8 @@ func TestVersionsForOperators(t *testing.T) {
 		lines = append(lines, e.GetAction()+" "+e.GetTarget()+" "+e.GetVersion())
 	}
 	want := []string{
-		"SetOverride web " + one + " 1111111111111111", "SetOverride web " + one + " ", "Annotate web 1111111111111111", "SetOverride " + real + " " + one + " ",
-		"ClearOverrides web " + one + " ", "ClearOverrides web " + one + " 1111111111111111",
+		"SetOverride web " + address1 + " 1111111111111111", "SetOverride web " + address1 + " ", "Annotate web 1111111111111111", "SetOverride " + real + " " + address1 + " ",
+		"ClearOverrides web " + address1 + " ", "ClearOverrides web " + address1 + " 1111111111111111",
 	}
 	if got := strings.Join(lines, "\n"); got != strings.Join(want, "\n") {
 		t.Errorf("the audit has\n%s", got)
@@ -100,7 +100,7 @@ func TestVersionsForOperators(t *testing.T) {
 	for _, line := range []string{
 		`"event":"override_set","kind":"drain","cluster":"web","cluster_version":"1111111111111111","address"`,
 		`"event":"override_cleared","kind":"drain","cluster":"web","cluster_version":"1111111111111111","address"`,
-		`"action":"SetOverride","target":"web ` + one + `","cluster_version":"1111111111111111","before"`,
+		`"action":"SetOverride","target":"web ` + address1 + `","cluster_version":"1111111111111111","before"`,
 	} {
 		if !strings.Contains(log.String(), line) {
 			t.Errorf("the log has no %s", line)

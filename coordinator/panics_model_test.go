@@ -44,7 +44,7 @@ func TestPanicsMatchFullCount(t *testing.T) {
 		for range 60 {
 			switch random.IntN(7) {
 			case 0:
-				l.say(draw()...)
+				l.setClusters(draw()...)
 			case 1, 2:
 				l.truth[all[random.IntN(3)]] = []health.Status{up, down}[random.IntN(2)]
 			case 3:

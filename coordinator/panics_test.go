@@ -119,10 +119,10 @@ func TestPanicNeedsAttention(t *testing.T) {
 	l.unfreeze("ann")
 	l.pass(report)
 	l.wantPanic("web", third)
-	l.say(threshold(web("web", a1, a2, a3), 33))
+	l.setClusters(threshold(web("web", a1, a2, a3), 33))
 	l.pass(report)
 	l.wantPanic("web", "")
-	l.say(threshold(web("web", a1, a2, a3), 34))
+	l.setClusters(threshold(web("web", a1, a2, a3), 34))
 	l.pass(report)
 	l.wantPanic("web", strings.Replace(third, "50 %", "34 %", 1))
 	l.truth[a1], l.truth[a2] = up, up
@@ -141,7 +141,7 @@ func TestPanicNeedsAttention(t *testing.T) {
 	l.drain(health.Endpoint{Cluster: "web"})
 	l.pass(report)
 	l.wantPanic("web", "Envoy sends traffic to all 3 endpoints: 0 % healthy (all drain) is below its threshold of 34 %")
-	l.say()
+	l.setClusters()
 	l.pass(report)
 	if n := testutil.ToFloat64(l.core.metrics.states.panics); n != 0 || told["web"] != 0 {
 		t.Errorf("the cluster is gone: hdsd_clusters_in_panic is %v, told %v", n, told)
@@ -198,7 +198,7 @@ func TestPanicFollowsPublishedHealth(t *testing.T) {
 		t.Errorf("in the shadow: %q", shown)
 	}
 	l.reload(func(c *configv1.Config) { c.Verdict = &configv1.Verdict{InitialHealth: corev3.HealthStatus_UNHEALTHY} })
-	l.say(web("pay", a1, a2, a3), shared, other, web("new", "10.0.0.9:80", "10.0.0.8:80"))
+	l.setClusters(web("pay", a1, a2, a3), shared, other, web("new", "10.0.0.9:80", "10.0.0.8:80"))
 	l.wantPanics()
 	l.pass(time.Minute)
 	l.wantPanics()

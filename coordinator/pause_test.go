@@ -33,8 +33,8 @@ func TestPauseSilencesNoChecker(t *testing.T) {
 	}
 	l.join("c0a")
 	l.pass(30 * time.Second)
-	if l.figures().Silent > 0 || l.away() > 0 || l.load("c0a") == 0 {
-		t.Errorf("%d are silent, %d absent, and c0a has %d endpoints", l.figures().Silent, l.away(), l.load("c0a"))
+	if l.figures().Silent > 0 || l.lostCount() > 0 || l.load("c0a") == 0 {
+		t.Errorf("%d are silent, %d absent, and c0a has %d endpoints", l.figures().Silent, l.lostCount(), l.load("c0a"))
 	}
 }
 
@@ -48,7 +48,7 @@ func TestBusyHdsdFindsLateCheckers(t *testing.T) {
 		l.now = l.now.Add(report)
 		l.step(machine.Tick{})
 	}
-	if l.away() > 0 {
+	if l.lostCount() > 0 {
 		t.Error("a seat is kept for ever")
 	}
 }

@@ -15,8 +15,8 @@ import (
 
 const flapper, steady = "10.0.0.1:80", "10.0.0.2:80"
 
-// flapping returns a lab in which an endpoint went down so often that it is held down.
-func flapping(t *testing.T) *lab {
+// newFlappingLab returns a lab in which an endpoint went down so often that it is held down.
+func newFlappingLab(t *testing.T) *lab {
 	l := newLab(t)
 	l.rules.Verdict = &configv1.Verdict{Damping: &configv1.Damping{}}
 	l.serve(web("web", flapper, steady))
@@ -40,15 +40,15 @@ func (l *lab) wantHeld(want bool) {
 	}
 }
 
-// comeBack starts a new core with what was stored until now, as after a kill.
-func (l *lab) comeBack() {
+// restartFromStore starts a new core from the stored state, as after a kill.
+func (l *lab) restartFromStore() {
 	l.restart()
 	l.serve(web("web", flapper, steady))
 	l.join("1a", "2b", "3c")
 	l.pass(settle + 10*time.Second)
 }
 
-// heldFor is for how long the endpoint is still held.
+// heldFor returns the time until the hold of the endpoint ends.
 func (l *lab) heldFor() time.Duration {
 	began := l.now
 	for l.now.Sub(began) < 10*time.Minute && !l.verdict("web", flapper).Status.Up() {
@@ -59,12 +59,12 @@ func (l *lab) heldFor() time.Duration {
 
 // TestRestartKeepsPenalties covers many restarts: an endpoint that flaps is held down for the same time.
 func TestRestartKeepsPenalties(t *testing.T) {
-	l := flapping(t)
+	l := newFlappingLab(t)
 	want := l.heldFor()
-	l = flapping(t)
+	l = newFlappingLab(t)
 	began := l.now
 	for range 2 {
-		l.comeBack()
+		l.restartFromStore()
 		l.wantHeld(true)
 	}
 	l.heldFor()
@@ -91,7 +91,7 @@ func TestPenaltyOfOneDownIsKept(t *testing.T) {
 		l.truth[flapper] = health.Healthy
 		l.pass(3 * time.Second)
 		if l.wantHeld(i == 1); i == 0 {
-			l.comeBack()
+			l.restartFromStore()
 		}
 	}
 }
@@ -102,10 +102,10 @@ func TestPenaltiesAndClock(t *testing.T) {
 	const longest = 4 * 30 * time.Second
 	for name, jump := range map[string]time.Duration{"back": -365 * 24 * time.Hour, "ahead": 365 * 24 * time.Hour} {
 		t.Run(name, func(t *testing.T) {
-			l := flapping(t)
+			l := newFlappingLab(t)
 			l.now = l.now.Add(jump)
 			began := l.now
-			l.comeBack()
+			l.restartFromStore()
 			l.wantHeld(jump < 0)
 			if l.heldFor(); l.now.Sub(began) > longest+2*time.Second {
 				t.Errorf("it is held for %v", l.now.Sub(began))
@@ -113,12 +113,12 @@ func TestPenaltiesAndClock(t *testing.T) {
 		})
 	}
 	t.Run("a penalty without end", func(t *testing.T) {
-		l := flapping(t)
+		l := newFlappingLab(t)
 		began := l.now
 		for hash := range l.penalties {
 			l.penalties[hash] = store.Penalty{Value: 1e300, At: l.now.Add(1e6 * time.Hour), Suppressed: true}
 		}
-		l.comeBack()
+		l.restartFromStore()
 		l.wantHeld(true)
 		if l.heldFor(); l.now.Sub(began) > longest+2*time.Second {
 			t.Errorf("it is held for %v", l.now.Sub(began))
@@ -128,7 +128,7 @@ func TestPenaltiesAndClock(t *testing.T) {
 
 // TestPenaltyWrites covers an endpoint that is held down and flaps all the time: it costs one row a second.
 func TestPenaltyWrites(t *testing.T) {
-	l := flapping(t)
+	l := newFlappingLab(t)
 	l.saves = 0
 	for i := range 600 {
 		l.truth[flapper] = []health.Status{health.Unhealthy, health.Healthy}[i%2]
@@ -147,13 +147,13 @@ func TestPenaltyWrites(t *testing.T) {
 // penalties.
 func TestPenaltiesOfGoneEndpoints(t *testing.T) {
 	for _, restart := range []bool{false, true} {
-		l := flapping(t)
+		l := newFlappingLab(t)
 		if restart {
 			l.restart()
 			l.serve(web("web", steady))
 			l.join("1a", "2b", "3c")
 		} else {
-			l.say(web("web", steady))
+			l.setClusters(web("web", steady))
 		}
 		if l.pass(settle + 5*time.Second); len(l.penalties) > 0 {
 			t.Errorf("restart %t: %v", restart, l.penalties)

@@ -20,8 +20,8 @@ import (
 	"hdsd/source/sample"
 )
 
-// many gives n addresses.
-func many(n int) []string {
+// addressList returns n addresses.
+func addressList(n int) []string {
 	all := make([]string, n)
 	for i := range all {
 		all[i] = fmt.Sprintf("10.0.%d.%d:80", i/250, 1+i%250)
@@ -29,7 +29,7 @@ func many(n int) []string {
 	return all
 }
 
-// reconfigure has the configuration read again.
+// reconfigure applies the configuration again.
 func (l *lab) reconfigure() {
 	l.intake.restart([]*sourceSet{{Source: "local", Clusters: l.sets[0].Clusters}}, catalog.NewRules(l.rules))
 	l.step(machine.Tick{})
@@ -39,7 +39,7 @@ func TestFirstMatchSetsWeight(t *testing.T) {
 	l := newLab(t)
 	l.rules.Assignment.Redundancy, l.rules.Checkers.NodeWeights = 1, true
 	l.rules.Assignment.Checkers = []*configv1.CheckerCapacity{{NodeIdGlob: "big-*", Weight: 3}, {NodeIdGlob: "*g-?", Weight: 9}}
-	l.serve(web("web", many(800)...))
+	l.serve(web("web", addressList(800)...))
 	for _, k := range []health.Checker{{ID: "big-1", Weight: 7}, {ID: "node-says", Weight: 2}, {ID: "plain-1"}, {ID: "plain-2"}, {ID: "plain-3"}} {
 		k.Abilities = health.Abilities{health.HTTP: {}}
 		l.connect(k)
@@ -51,7 +51,7 @@ func TestFirstMatchSetsWeight(t *testing.T) {
 			if got := l.load(id); got > n*112/100+1 {
 				t.Errorf("%s has %d endpoints, its share is %d", id, got, n)
 			}
-			if got := l.part(id).Share; got != n {
+			if got := l.planOf(id).Share; got != n {
 				t.Errorf("%s is told that %d are its share, not %d", id, got, n)
 			}
 		}
@@ -69,7 +69,7 @@ func TestFirstMatchSetsWeight(t *testing.T) {
 func TestChecksBeyondCapacity(t *testing.T) {
 	l := newLab(t)
 	l.rules.Assignment.Redundancy = 1
-	l.serve(web("web", many(100)...))
+	l.serve(web("web", addressList(100)...))
 	rate := float64(l.core.Rulings.Cluster("web").Rate) / 1000
 	l.rules.Assignment.Checkers = []*configv1.CheckerCapacity{{NodeIdGlob: "*", MaxChecksPerSecond: 40 * rate}}
 	l.reconfigure()
@@ -85,7 +85,7 @@ func TestChecksBeyondCapacity(t *testing.T) {
 	if got := testutil.ToFloat64(l.core.metrics.plan.short); got != 20 {
 		t.Errorf("hdsd_endpoints_short is %g", got)
 	}
-	if reason := l.asked("web", short[0].Address).Verdict.Reason; !strings.HasPrefix(reason, short[0].Reason+"; ") {
+	if reason := l.queryEndpoint("web", short[0].Address).Verdict.Reason; !strings.HasPrefix(reason, short[0].Reason+"; ") {
 		t.Errorf("the endpoint says %q", reason)
 	}
 	digest := l.digest()
@@ -118,13 +118,13 @@ func TestShortEndpointHasReason(t *testing.T) {
 		l := newLab(t)
 		l.rules.Assignment.Redundancy = 2
 		rules(l.rules)
-		l.serve(inZone(web("web", one)))
+		l.serve(inZone(web("web", address1)))
 		l.reconfigure()
 		for id, zone := range map[string]string{"ca": "a", "cb": "b"} {
 			l.connect(health.Checker{ID: id, Locality: health.Locality{Region: "r", Zone: zone}, Abilities: health.Abilities{health.HTTP: {}}})
 		}
 		l.pass(settle + 10*report)
-		reason := l.asked("web", one).Verdict.Reason
+		reason := l.queryEndpoint("web", address1).Verdict.Reason
 		if !strings.Contains(reason, why) || why == "" && strings.Contains(reason, "lacks") {
 			t.Errorf("%q instead of %q", reason, why)
 		}
@@ -144,17 +144,17 @@ func TestZonesByPolicy(t *testing.T) {
 	l.rules.Assignment.Redundancy = 2
 	own := configv1.Placement_OWN_ONLY
 	l.rules.Policies = []*configv1.Policy{{ClusterNameGlob: "near", Zones: &own}, {ClusterNameGlob: "region", Regions: &own}}
-	l.serve(inZone(web("near", one)), inZone(web("region", two)), inZone(web("web", three)))
+	l.serve(inZone(web("near", address1)), inZone(web("region", address2)), inZone(web("web", address3)))
 	for i, zone := range []string{"a", "a", "b"} {
 		l.connect(health.Checker{
 			ID: fmt.Sprint("c", i), Locality: health.Locality{Region: "r", Zone: zone}, Abilities: health.Abilities{health.HTTP: {}},
 		})
 	}
 	l.pass(settle + report)
-	if who := l.checking(one); !slices.Equal(who, []string{"c0", "c1"}) {
+	if who := l.checkersOf(address1); !slices.Equal(who, []string{"c0", "c1"}) {
 		t.Errorf("near is checked by %v", who)
 	}
-	if who := l.checking(three); !slices.Contains(who, "c2") || len(who) != 2 {
+	if who := l.checkersOf(address3); !slices.Contains(who, "c2") || len(who) != 2 {
 		t.Errorf("web is checked by %v", who)
 	}
 	l.lose("c0")
@@ -163,7 +163,7 @@ func TestZonesByPolicy(t *testing.T) {
 	if got := l.describe("near").Quarantined; len(got) != 1 || !strings.Contains(got[0].Reason, "zone or region") {
 		t.Errorf("%v", got)
 	}
-	if who := l.checking(two); !slices.Equal(who, []string{"c2"}) {
+	if who := l.checkersOf(address2); !slices.Equal(who, []string{"c2"}) {
 		t.Errorf("region is checked by %v", who)
 	}
 }

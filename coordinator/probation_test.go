@@ -16,13 +16,13 @@ import (
 	"hdsd/health"
 )
 
-// guarded is a lab with probation, and 6 honest checkers in three zones that check 600
+// newProbationLab is a lab with probation, and 6 honest checkers in three zones that check 600
 // endpoints.
-func guarded(t testing.TB) (*lab, []string) {
+func newProbationLab(t testing.TB) (*lab, []string) {
 	t.Helper()
 	l := newLab(t)
 	l.rules.Checkers.Probation = durationpb.New(30 * time.Second)
-	addresses := many(600)
+	addresses := addressList(600)
 	var all []*sourceCluster
 	for i := range 6 {
 		all = append(all, web(fmt.Sprint("web", i), addresses[100*i:100*i+100]...))
@@ -36,8 +36,8 @@ func guarded(t testing.TB) (*lab, []string) {
 	return l, addresses
 }
 
-// lie has checkers say down of all endpoints.
-func (l *lab) lie(addresses []string, ids ...string) {
+// reportDown makes checkers report all endpoints down.
+func (l *lab) reportDown(addresses []string, ids ...string) {
 	for _, id := range ids {
 		l.checkers[id].blind = map[string]health.Status{}
 		for _, address := range addresses {
@@ -46,8 +46,8 @@ func (l *lab) lie(addresses []string, ids ...string) {
 	}
 }
 
-// downs counts the endpoints that are down.
-func (l *lab) downs(addresses []string) (n int) {
+// countDown returns the number of endpoints that are down.
+func (l *lab) countDown(addresses []string) (n int) {
 	for i, address := range addresses {
 		if l.published(fmt.Sprint("web", i/100), address).Down() {
 			n++
@@ -79,7 +79,7 @@ func TestNewcomersTakeNothingDown(t *testing.T) {
 		"fifty with more abilities":            {count: 50, every: 100, able: health.Abilities{health.HTTP: {}, health.TCP: {}, health.FreshCodes: {}, "fly": {}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l, addresses := guarded(t)
+			l, addresses := newProbationLab(t)
 			before, digest := len(l.transitions), l.digest()
 			var present []string
 			for round := range 40 {
@@ -105,16 +105,16 @@ func TestNewcomersTakeNothingDown(t *testing.T) {
 					}
 				}
 				if round%test.every == test.honest {
-					l.lie(addresses, present...)
+					l.reportDown(addresses, present...)
 				}
 				l.pass(report)
 			}
 			l.wantTransitions(before)
-			if n := l.downs(addresses); n > 0 {
+			if n := l.countDown(addresses); n > 0 {
 				t.Errorf("%d of 600 healthy endpoints are down", n)
 			}
 			for i := range addresses {
-				for _, o := range l.asked(fmt.Sprint("web", i/100), addresses[i]).Verdict.Observations {
+				for _, o := range l.queryEndpoint(fmt.Sprint("web", i/100), addresses[i]).Verdict.Observations {
 					if strings.HasPrefix(o.Checker, "x") && o.Disbelieved != "on probation" {
 						t.Fatalf("the vote of %s counts: %+v", o.Checker, o)
 					}
@@ -141,7 +141,7 @@ func TestAgreeingNewcomerIsEstablished(t *testing.T) {
 }
 
 func agreeing(t *testing.T, version string) {
-	l, addresses := guarded(t)
+	l, addresses := newProbationLab(t)
 	before := len(l.transitions)
 	for _, id := range []string{"n0a", "n1b", "n2c"} {
 		l.connect(health.Checker{
@@ -156,7 +156,7 @@ func agreeing(t *testing.T, version string) {
 	}
 	shown := 0
 	for i := range addresses {
-		for _, o := range l.asked(fmt.Sprint("web", i/100), addresses[i]).Verdict.Observations {
+		for _, o := range l.queryEndpoint(fmt.Sprint("web", i/100), addresses[i]).Verdict.Observations {
 			if strings.HasPrefix(o.Checker, "n") && o.Disbelieved == "on probation" {
 				shown++
 			}
@@ -185,20 +185,20 @@ func agreeing(t *testing.T, version string) {
 
 // TestRestartKeepsEstablished covers that the store has the established checkers with their certificates.
 func TestRestartKeepsEstablished(t *testing.T) {
-	l, addresses := guarded(t)
+	l, addresses := newProbationLab(t)
 	clusters := slices.Clone(l.sets[0].Clusters)
 	digest := l.digest()
 	l.restart()
 	l.serve(clusters...)
 	l.join("x0a", "x1b", "x2c") // the first to come are strangers
-	l.lie(addresses, "x0a", "x1b", "x2c")
+	l.reportDown(addresses, "x0a", "x1b", "x2c")
 	l.pass(report)
 	l.join("c0a", "c1b", "c2c", "c3a", "c4b", "c5c")
 	l.pass(settle + 3*report)
 	if n := l.figures().Probation; n != 3 {
 		t.Errorf("%d are on probation after a restart, want 3", n)
 	}
-	if n := l.downs(addresses); n > 0 || l.digest() != digest {
+	if n := l.countDown(addresses); n > 0 || l.digest() != digest {
 		t.Errorf("%d are down", n)
 	}
 	known := l.established["c0a"]
@@ -209,7 +209,7 @@ func TestRestartKeepsEstablished(t *testing.T) {
 
 // TestOtherCertificateIsNewcomer covers the same id and another one.
 func TestOtherCertificateIsNewcomer(t *testing.T) {
-	l, _ := guarded(t)
+	l, _ := newProbationLab(t)
 	honest := l.checkers["c0a"].Checker
 	l.lose("c0a")
 	l.pass(report)
@@ -230,7 +230,7 @@ func TestOtherCertificateIsNewcomer(t *testing.T) {
 
 // TestReplacedFleet covers the loss of all established checkers: the newcomers decide as fast.
 func TestReplacedFleet(t *testing.T) {
-	l, addresses := guarded(t)
+	l, addresses := newProbationLab(t)
 	l.join("n0a", "n1b", "n2c", "n3a", "n4b", "n5c")
 	l.pass(5 * report)
 	for id := range maps.Clone(l.checkers) {
@@ -245,7 +245,7 @@ func TestReplacedFleet(t *testing.T) {
 	for _, address := range addresses[:10] {
 		l.wantPublished("web0", address, health.Unhealthy)
 	}
-	if n := l.downs(addresses); n != 10 {
+	if n := l.countDown(addresses); n != 10 {
 		t.Errorf("%d are down, want 10", n)
 	}
 	l.pass(grace + 5*report)
@@ -256,10 +256,10 @@ func TestReplacedFleet(t *testing.T) {
 
 // TestNewcomersCheckAlone covers endpoints that only newcomers are able to check: their votes count there.
 func TestNewcomersCheckAlone(t *testing.T) {
-	l, addresses := guarded(t)
+	l, addresses := newProbationLab(t)
 	l.rules.Policies = policiesOf("far", 2, "d")
 	l.reconfigure()
-	l.say(append(slices.Clone(l.sets[0].Clusters), web("far", "10.9.0.1:80"))...)
+	l.setClusters(append(slices.Clone(l.sets[0].Clusters), web("far", "10.9.0.1:80"))...)
 	l.join("n0d", "n1d")
 	l.pass(10 * report)
 	l.wantPublished("far", "10.9.0.1:80", health.Healthy)
@@ -275,7 +275,7 @@ func TestNewcomersCheckAlone(t *testing.T) {
 		t.Errorf("%d are on probation", n)
 	}
 	l.wantPublished("far", "10.9.0.1:80", health.Healthy)
-	if n := l.downs(addresses); n > 0 {
+	if n := l.countDown(addresses); n > 0 {
 		t.Errorf("%d are down", n)
 	}
 }
@@ -285,7 +285,7 @@ func TestNewcomersCheckAlone(t *testing.T) {
 func TestSilentEstablishedCheckerBlocksNobody(t *testing.T) {
 	l := newLab(t)
 	l.rules.Checkers.Probation = durationpb.New(30 * time.Second)
-	addresses := many(20)
+	addresses := addressList(20)
 	l.serve(web("web0", addresses...))
 	l.join("c0a")
 	l.pass(settle + 40*report)

@@ -33,7 +33,7 @@ func TestProbeLimit(t *testing.T) {
 	want := func(what string, waiting int, checkers map[string]int) {
 		t.Helper()
 		for address, count := range checkers {
-			if got := l.checking(address); len(got) != count {
+			if got := l.checkersOf(address); len(got) != count {
 				t.Errorf("%s: %s is checked by %v", what, address, got)
 			}
 		}
@@ -53,7 +53,7 @@ func TestProbeLimit(t *testing.T) {
 	l.serve(first)
 	l.join("ca", "cb", "cc", "cd")
 	l.pass(settle + 10*time.Second)
-	l.say(first, second)
+	l.setClusters(first, second)
 	l.pass(15 * time.Second)
 	want("no room for a third", 1, map[string]int{"10.9.0.1:1": 3, "10.9.0.1:2": 3, "10.9.0.1:3": 0, "10.9.0.2:3": 3})
 	api := l.core.Rulings.Cluster("api")
@@ -68,14 +68,14 @@ func TestProbeLimit(t *testing.T) {
 	l.pass(15 * time.Second)
 	want("a newcomer", 1, map[string]int{"10.9.0.1:3": 0})
 
-	l.say(web("web", "10.9.0.1:1"), second)
+	l.setClusters(web("web", "10.9.0.1:1"), second)
 	l.pass(15 * time.Second)
 	want("one has left", 0, map[string]int{"10.9.0.1:1": 3, "10.9.0.1:3": 3, "10.9.0.2:3": 3})
 	l.wantPublished("api", "10.9.0.1:3", health.Healthy)
 	if len(told) != 2 || told[0].Ended || !told[1].Ended || !strings.Contains(log.String(), `"event":"probe_limit_over"`) {
 		t.Errorf("told %+v, %s", told, log.String())
 	}
-	l.say(first, second)
+	l.setClusters(first, second)
 	l.pass(15 * time.Second)
 	want("it is back", 1, map[string]int{"10.9.0.1:1": 3, "10.9.0.1:2": 0, "10.9.0.1:3": 3})
 	l.rules.Checkers.ProbeTargets.MaxProbesPerSecond = 9

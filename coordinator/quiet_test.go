@@ -14,7 +14,7 @@ import (
 func TestStoppedCheckerIsReplaced(t *testing.T) {
 	l, addresses := fleetOf(t, 5, 30)
 	before := len(l.transitions)
-	l.hushLater("c0a")
+	l.stopReporting("c0a")
 	l.pass(grace + 2*report)
 	if l.silenceReason("c0a") != "" {
 		t.Error("it is called silent before the time is over")
@@ -42,7 +42,7 @@ func TestStoppedCheckerIsReplaced(t *testing.T) {
 func TestManyStoppedCheckersKeepSeats(t *testing.T) {
 	l, _ := fleetOf(t, 5, 30)
 	before := l.load("c1b")
-	l.hushLater("c0a", "c1b", "c2c", "c3a")
+	l.stopReporting("c0a", "c1b", "c2c", "c3a")
 	l.pass(time.Minute)
 	if l.figures().Silent != 4 || l.load("c1b") != before {
 		t.Errorf("%d are silent, and c1b has %d endpoints of %d", l.figures().Silent, l.load("c1b"), before)
@@ -59,7 +59,7 @@ func TestUnobservedEndpoints(t *testing.T) {
 		}
 	}
 	want(0)
-	l.hushLater("c0a", "c1b", "c2c", "c3a", "c4b")
+	l.stopReporting("c0a", "c1b", "c2c", "c3a", "c4b")
 	l.pass(time.Minute)
 	want(30)
 	for _, k := range l.checkers {
@@ -72,8 +72,8 @@ func TestUnobservedEndpoints(t *testing.T) {
 	want(0)
 }
 
-// hushLater makes checkers stop reporting.
-func (l *lab) hushLater(ids ...string) {
+// stopReporting makes checkers stop reporting.
+func (l *lab) stopReporting(ids ...string) {
 	for _, id := range ids {
 		l.checkers[id].rejects = true
 	}

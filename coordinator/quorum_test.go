@@ -26,7 +26,7 @@ func (l *lab) attentionOf(kind string) (found []api.Attention) {
 // loss of the others, and the status shows this. Then it decides, and the status shows that too.
 func TestLastCheckerTakesNothingDown(t *testing.T) {
 	l := newLab(t)
-	l.serve(web("web", one, two))
+	l.serve(web("web", address1, address2))
 	l.join("ca", "cb", "cc")
 	l.pass(settle + 10*time.Second)
 	if found := l.attentionOf("TOO_FEW_CHECKERS"); len(found) != 0 {
@@ -39,9 +39,9 @@ func TestLastCheckerTakesNothingDown(t *testing.T) {
 		t.Errorf("two were lost a moment before, and the one does not decide: %+v", found)
 	}
 	l.pass(time.Minute)
-	l.truth[one] = health.Unhealthy
+	l.truth[address1] = health.Unhealthy
 	l.pass(8 * time.Minute)
-	l.wantPublished("web", one, health.Healthy)
+	l.wantPublished("web", address1, health.Healthy)
 	if found := l.attentionOf("TOO_FEW_CHECKERS"); len(found) != 1 || !strings.Contains(found[0].Text, "1 of 3 checkers left: 2 endpoints lack a majority of the planned votes") {
 		t.Errorf("two are lost: %+v", found)
 	}
@@ -49,7 +49,7 @@ func TestLastCheckerTakesNothingDown(t *testing.T) {
 		t.Errorf("hdsd_endpoints_short_of_votes is %v", n)
 	}
 	l.pass(2 * time.Minute)
-	l.wantPublished("web", one, health.Unhealthy)
+	l.wantPublished("web", address1, health.Unhealthy)
 	if last := l.transitions[len(l.transitions)-1]; !strings.Contains(last.Reason, "1 of 1 checker says UNHEALTHY; 3 are planned") {
 		t.Errorf("the one decides: %q", last.Reason)
 	}
@@ -66,12 +66,12 @@ func TestLastCheckerTakesNothingDown(t *testing.T) {
 // TestOnlyCheckerDecides covers a fleet with one checker from the start.
 func TestOnlyCheckerDecides(t *testing.T) {
 	l := newLab(t)
-	l.serve(web("web", one, two))
+	l.serve(web("web", address1, address2))
 	l.join("ca")
 	l.pass(settle + 10*time.Second)
-	l.truth[one] = health.Unhealthy
+	l.truth[address1] = health.Unhealthy
 	l.pass(5 * time.Second)
-	l.wantPublished("web", one, health.Unhealthy)
+	l.wantPublished("web", address1, health.Unhealthy)
 	if found := l.attentionOf("TOO_FEW_CHECKERS"); len(found) != 0 {
 		t.Errorf("nobody is lost, and %+v", found)
 	}
@@ -79,9 +79,9 @@ func TestOnlyCheckerDecides(t *testing.T) {
 	l.pass(time.Minute)
 	l.join("ca")
 	l.pass(10 * time.Second)
-	l.truth[two] = health.Unhealthy
+	l.truth[address2] = health.Unhealthy
 	l.pass(10 * time.Second)
-	l.wantPublished("web", two, health.Unhealthy) // it fills its own place
+	l.wantPublished("web", address2, health.Unhealthy) // it fills its own place
 }
 
 // TestRestartKeepsLosses covers a restart after the loss and at the same time: the history has the lost
@@ -89,7 +89,7 @@ func TestOnlyCheckerDecides(t *testing.T) {
 func TestRestartKeepsLosses(t *testing.T) {
 	for _, together := range []bool{false, true} {
 		l := newLab(t)
-		l.serve(web("web", one, two))
+		l.serve(web("web", address1, address2))
 		l.join("ca", "cb", "cc")
 		l.pass(settle + 10*time.Second)
 		lost := l.now
@@ -99,7 +99,7 @@ func TestRestartKeepsLosses(t *testing.T) {
 			l.pass(time.Minute)
 		}
 		l.restart()
-		l.serve(web("web", one, two))
+		l.serve(web("web", address1, address2))
 		l.join("ca")
 		l.pass(time.Minute)
 		if found := l.attentionOf("TOO_FEW_CHECKERS"); len(found) != 1 || !strings.Contains(found[0].Text, "1 of 3 checkers left: 2 endpoints lack a majority of the planned votes") {
@@ -113,11 +113,11 @@ func TestRestartKeepsLosses(t *testing.T) {
 		if len(away) != 2 || away[0].Locality.Zone != away[0].ID[1:] || !together && !away[0].Lost.Since.Equal(lost) {
 			t.Errorf("together %v: listed as lost are %+v", together, away)
 		}
-		l.truth[one] = health.Unhealthy
+		l.truth[address1] = health.Unhealthy
 		l.pass(7 * time.Minute)
-		l.wantPublished("web", one, health.Healthy)
+		l.wantPublished("web", address1, health.Healthy)
 		l.pass(3 * time.Minute)
-		l.wantPublished("web", one, health.Unhealthy)
+		l.wantPublished("web", address1, health.Unhealthy)
 		if found := l.attentionOf("TOO_FEW_CHECKERS"); len(found) != 1 || !strings.Contains(found[0].Text, "their votes alone decide") {
 			t.Errorf("together %v: the one decides: %+v", together, found)
 		}
@@ -134,18 +134,18 @@ func TestRestartKeepsLosses(t *testing.T) {
 func TestReturnedCheckerDecides(t *testing.T) {
 	for _, back := range []string{"ca", "new"} {
 		l := newLab(t)
-		l.serve(web("web", one, two))
+		l.serve(web("web", address1, address2))
 		l.join("ca")
 		l.pass(settle + 10*time.Second)
 		l.lose("ca")
 		l.pass(time.Second)
 		l.restart()
-		l.serve(web("web", one, two))
+		l.serve(web("web", address1, address2))
 		l.join(back)
 		l.pass(time.Minute)
-		l.truth[one] = health.Unhealthy
+		l.truth[address1] = health.Unhealthy
 		l.pass(10 * time.Second)
-		l.wantPublished("web", one, health.Unhealthy)
+		l.wantPublished("web", address1, health.Unhealthy)
 		if found := l.attentionOf("TOO_FEW_CHECKERS"); len(found) == 1 && strings.Contains(found[0].Text, "nothing takes them down") {
 			t.Errorf("%s is there, and %+v", back, found)
 		}

@@ -26,33 +26,33 @@ import (
 	"hdsd/store"
 )
 
-// logbook notes what a core does.
-type logbook struct {
+// effectLog records the effects of a core.
+type effectLog struct {
 	*lab    // does the same
 	effects []string
 	made    func(*specifier.Specifier) // called with each specifier; nil: nobody asks
 }
 
 // newLogbook returns the logbook of a core. Some have probation, damping and health by zone.
-func newLogbook(t testing.TB, seed uint64) *logbook {
+func newLogbook(t testing.TB, seed uint64) *effectLog {
 	l := newLab(t)
 	if seed%2 == 1 {
 		l.rules.Checkers.Probation = durationpb.New(20 * time.Second)
 		l.rules.Verdict = &configv1.Verdict{Damping: &configv1.Damping{}}
 	}
 	l.timing.ZoneViews = seed%3 == 2
-	p := &logbook{lab: l}
-	l.begun = func(c *core, _ *store.State) {
+	p := &effectLog{lab: l}
+	l.onStart = func(c *core, _ *store.State) {
 		p.effects = nil
 		c.hds, c.history, c.publisher.planes, c.recorder.history = p, p, p, p
 	}
 	return p
 }
 
-// record begins a recording of each new core, and returns that of the last.
-func (p *logbook) record() *bytes.Buffer {
-	file, begun := &bytes.Buffer{}, p.begun
-	p.begun = func(c *core, state *store.State) {
+// record begins a recording of each new core. It returns the latest recording.
+func (p *effectLog) record() *bytes.Buffer {
+	file, begun := &bytes.Buffer{}, p.onStart
+	p.onStart = func(c *core, state *store.State) {
 		begun(c, state)
 		file.Reset()
 		var writer *recording.Writer
@@ -69,14 +69,14 @@ func (p *logbook) record() *bytes.Buffer {
 	return file
 }
 
-// replay has a new core do what a recording says.
-func (p *logbook) replay(file []byte) {
+// replay replays a recording with a new core.
+func (p *effectLog) replay(file []byte) {
 	r, err := recording.NewReader(bytes.NewReader(file), time.Now())
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	begun := p.begun
-	p.begun = func(c *core, state *store.State) {
+	begun := p.onStart
+	p.onStart = func(c *core, state *store.State) {
 		begun(c, state)
 		*state = *r.State
 	}
@@ -93,19 +93,19 @@ func (p *logbook) replay(file []byte) {
 			return
 		}
 		if k, ok := e.Event.(machine.Connected); ok {
-			p.checkers[k.Checker.ID] = &fakeChecker{Checker: k.Checker, said: map[health.EndpointID]health.Status{}}
+			p.checkers[k.Checker.ID] = &fakeChecker{Checker: k.Checker, reported: map[health.EndpointID]health.Status{}}
 		}
 		p.now = e.Time
 		p.step(e.Event)
 	}
 }
 
-func (p *logbook) note(format string, args ...any) {
+func (p *effectLog) add(format string, args ...any) {
 	p.effects = append(p.effects, fmt.Sprintf(format, args...))
 }
 
-// noteAll notes changes by key, where nil is a removal.
-func noteAll[K comparable, V any](p *logbook, name string, changed map[K]*V) {
+// noteAll adds changes by key. A nil value is a removal.
+func noteAll[K comparable, V any](p *effectLog, name string, changed map[K]*V) {
 	var all []string
 	for k, v := range changed {
 		if v == nil {
@@ -114,7 +114,7 @@ func noteAll[K comparable, V any](p *logbook, name string, changed map[K]*V) {
 			all = append(all, fmt.Sprintf("%v: %+v", k, *v))
 		}
 	}
-	p.note("%s %v", name, slices.Sorted(slices.Values(all)))
+	p.add("%s %v", name, slices.Sorted(slices.Values(all)))
 }
 
 func encoded(t testing.TB, m proto.Message) []byte {
@@ -126,52 +126,52 @@ func encoded(t testing.TB, m proto.Message) []byte {
 	return data
 }
 
-func (p *logbook) Assign(id string, s *specifier.Specifier) {
+func (p *effectLog) Assign(id string, s *specifier.Specifier) {
 	if p.made != nil {
 		p.made(s)
 	}
-	p.note("specifier %d for %s: %v %v %v %x", s.Serial, id, s.Retell, s.Order, s.Addresses, encoded(p.t, s.Message()))
+	p.add("specifier %d for %s: %v %v %v %x", s.Serial, id, s.Retell, s.Order, s.Addresses, encoded(p.t, s.Message()))
 	p.lab.Assign(id, s)
 }
 
-func (p *logbook) Update(u publish.Update) {
+func (p *effectLog) Update(u publish.Update) {
 	for i := range u.Assignments {
-		p.note("assignment %s: %v %x", u.Assignments[i].Name, u.Assignments[i].IDs, encoded(p.t, u.Assignments[i].Message()))
+		p.add("assignment %s: %v %x", u.Assignments[i].Name, u.Assignments[i].IDs, encoded(p.t, u.Assignments[i].Message()))
 	}
 	for _, c := range u.Clusters {
-		p.note("cluster %s: %x", c.Name, encoded(p.t, c.Message))
+		p.add("cluster %s: %x", c.Name, encoded(p.t, c.Message))
 	}
-	p.note("removed: %v %v", u.RemovedAssignments, u.RemovedClusters)
+	p.add("removed: %v %v", u.RemovedAssignments, u.RemovedClusters)
 	p.lab.Update(u)
 }
 
-func (p *logbook) SetHealth(all []publish.Health) {
-	p.note("health: %+v", all)
+func (p *effectLog) SetHealth(all []publish.Health) {
+	p.add("health: %+v", all)
 	p.lab.SetHealth(all)
 }
 
-func (p *logbook) SetZoneHealth(zone health.Locality, set []publish.Health, unset []health.EndpointID) {
-	p.note("health in %v: %+v, %v", zone, set, unset)
+func (p *effectLog) SetZoneHealth(zone health.Locality, set []publish.Health, unset []health.EndpointID) {
+	p.add("health in %v: %+v, %v", zone, set, unset)
 	p.lab.SetZoneHealth(zone, set, unset)
 }
 
-func (p *logbook) Append(all []health.Transition) {
-	p.note("transitions: %+v", all)
+func (p *effectLog) Append(all []health.Transition) {
+	p.add("transitions: %+v", all)
 	p.lab.Append(all)
 }
 
-func (p *logbook) AppendEvents(all []store.Event) {
-	p.note("events: %+v", all)
+func (p *effectLog) AppendEvents(all []store.Event) {
+	p.add("events: %+v", all)
 	p.lab.AppendEvents(all)
 }
 
-func (p *logbook) SavePlan(changed map[string][]health.Hash) {
-	p.note("plan: %v", changed)
+func (p *effectLog) SavePlan(changed map[string][]health.Hash) {
+	p.add("plan: %v", changed)
 	p.lab.SavePlan(changed)
 }
 
 // SaveTrials notes no shapes, and no names that follow from them: recordings hide these.
-func (p *logbook) SaveTrials(changed map[string]*store.Trials) {
+func (p *effectLog) SaveTrials(changed map[string]*store.Trials) {
 	var all []string
 	for _, t := range changed {
 		if t == nil {
@@ -183,42 +183,42 @@ func (p *logbook) SaveTrials(changed map[string]*store.Trials) {
 		}
 		all = append(all, text)
 	}
-	p.note("trials %q", slices.Sorted(slices.Values(all)))
+	p.add("trials %q", slices.Sorted(slices.Values(all)))
 	p.lab.SaveTrials(changed)
 }
 
-func (p *logbook) SaveEstablished(changed map[string]*store.Established) {
+func (p *effectLog) SaveEstablished(changed map[string]*store.Established) {
 	noteAll(p, "established", changed)
 	p.lab.SaveEstablished(changed)
 }
 
-func (p *logbook) SavePenalties(changed map[health.Hash]*store.Penalty) {
+func (p *effectLog) SavePenalties(changed map[health.Hash]*store.Penalty) {
 	noteAll(p, "penalties", changed)
 	p.lab.SavePenalties(changed)
 }
 
-func (p *logbook) SaveOverrides(changed map[health.Endpoint]*store.Override) {
+func (p *effectLog) SaveOverrides(changed map[health.Endpoint]*store.Override) {
 	noteAll(p, "overrides", changed)
 	p.lab.SaveOverrides(changed)
 }
 
-func (p *logbook) SaveVoted(changed map[health.Hash]*health.Verdict) {
+func (p *effectLog) SaveVoted(changed map[health.Hash]*health.Verdict) {
 	noteAll(p, "voted", changed)
 	p.lab.SaveVoted(changed)
 }
 
-func (p *logbook) SaveTrust(checker string, t *store.Trust) {
+func (p *effectLog) SaveTrust(checker string, t *store.Trust) {
 	noteAll(p, "trust", map[string]*store.Trust{checker: t})
 	p.lab.SaveTrust(checker, t)
 }
 
-func (p *logbook) SaveFreeze(f *store.Freeze) {
+func (p *effectLog) SaveFreeze(f *store.Freeze) {
 	noteAll(p, "freeze", map[string]*store.Freeze{"": f})
 	p.lab.SaveFreeze(f)
 }
 
-func (p *logbook) SaveGivenBack(changed map[string]bool) {
-	p.note("given back: %v", changed)
+func (p *effectLog) SaveGivenBack(changed map[string]bool) {
+	p.add("given back: %v", changed)
 	p.lab.SaveGivenBack(changed)
 }
 
@@ -228,11 +228,11 @@ func TestReplayIsExact(t *testing.T) {
 	for seed := range uint64(60) {
 		first, second, random := newLogbook(t, seed), newLogbook(t, seed), rand.New(rand.NewPCG(seed, 0))
 		if seed%4 == 3 {
-			first.live(random)
+			first.runRandom(random)
 		}
 		file := first.record()
 		first.restart()
-		first.live(random)
+		first.runRandom(random)
 		first.core.recording.Flush()
 		second.replay(file.Bytes())
 		if len(first.transitions) == 0 || len(first.sent) == 0 {
@@ -261,8 +261,8 @@ func TestReplayIsExact(t *testing.T) {
 	}
 }
 
-// live has anything happen to a fleet for some minutes.
-func (l *lab) live(random *rand.Rand) {
+// runRandom does random things for some minutes.
+func (l *lab) runRandom(random *rand.Rand) {
 	ids := []string{"c0a", "c1a", "c2b", "c3b", "c4c", "c5c", "c6a"}
 	addresses := make([]string, 12)
 	for i := range addresses {
@@ -287,7 +287,7 @@ func (l *lab) live(random *rand.Rand) {
 		scope := keyOf([]string{"pay", "shop", "web"}[random.IntN(3)], address)
 		switch random.IntN(14) {
 		case 0:
-			l.say(draw()...)
+			l.setClusters(draw()...)
 		case 1, 2:
 			if l.checkers[id] == nil {
 				l.join(id)

@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// patience is how long anything may take on a busy machine.
+// patience is the longest time for any step on a busy machine.
 const patience = time.Minute
 
 // site is a coordinator with its files.

@@ -18,18 +18,18 @@ import (
 	"hdsd/source/sample"
 )
 
-// reload takes other rules over.
+// reload applies changed rules.
 func (l *lab) reload(change func(*configv1.Config)) {
 	change(l.rules)
 	l.intake.restart(l.sets, catalog.NewRules(l.rules))
 }
 
-// shadowing is a policy for what its glob matches.
+// shadowing returns a policy with a mode for a glob.
 func shadowing(glob string, mode configv1.Mode) *configv1.Policy {
 	return &configv1.Policy{ClusterNameGlob: glob, Mode: &mode}
 }
 
-// saying has the source say a health of the first endpoint.
+// saying sets the health of the first endpoint in the source.
 func saying(k *sourceCluster, status corev3.HealthStatus) *sourceCluster {
 	sample.Change(k, func(a *endpointv3.ClusterLoadAssignment) { a.Endpoints[0].LbEndpoints[0].HealthStatus = status })
 	return k
@@ -39,7 +39,7 @@ func saying(k *sourceCluster, status corev3.HealthStatus) *sourceCluster {
 // an empty reason stands for nothing.
 func (l *lab) wantTold(cluster, address string, verdict, told health.Status, reason string) {
 	l.t.Helper()
-	shown := l.asked(cluster, address)
+	shown := l.queryEndpoint(cluster, address)
 	if shown.Verdict.Status != verdict {
 		l.t.Errorf("%s %s: the verdict is %v, want %v", cluster, address, shown.Verdict.Status, verdict)
 	}
@@ -124,7 +124,7 @@ func TestShadowedCountsCheckedClusters(t *testing.T) {
 		clusters []*sourceCluster
 		want     float64
 	}{{[]*sourceCluster{web("web", a1), plain}, 1}, {[]*sourceCluster{plain}, 0}, {[]*sourceCluster{web("web", a1), web("plain", a2)}, 2}, {nil, 0}} {
-		l.say(step.clusters...)
+		l.setClusters(step.clusters...)
 		if got := testutil.ToFloat64(l.core.metrics.rulings.shadowed); got != step.want {
 			t.Errorf("of %d clusters %g count, want %g", len(step.clusters), got, step.want)
 		}
@@ -142,7 +142,7 @@ func TestSharedServiceNameCountsPublishedClusters(t *testing.T) {
 	l.serve(shared("one"), shared("two"))
 	l.join("checker-a", "checker-b", "checker-c")
 	l.pass(settle + 10*report)
-	l.judged("one", a1, down)
+	l.voteAll("one", a1, down)
 	l.wantTold("one", a1, down, down, "")
 	l.wantTold("two", a1, up, down, "cluster one, which has the same service name, has it UNHEALTHY")
 	l.reload(func(c *configv1.Config) { c.Policies = []*configv1.Policy{shadowing("one", configv1.Mode_SHADOW)} })
@@ -172,8 +172,8 @@ func TestOriginalClusterOmitsRejectedEndpoints(t *testing.T) {
 	}
 }
 
-// judged has all checkers say the same of one cluster's endpoint.
-func (l *lab) judged(cluster, address string, status health.Status) {
+// voteAll makes all checkers report one status of an endpoint.
+func (l *lab) voteAll(cluster, address string, status health.Status) {
 	id := l.idOf(keyOf(cluster, address))
 	for _, k := range l.checkers {
 		l.step(machine.Reported{Checker: k.ID, Votes: []health.Vote{{Endpoint: id, Status: status}}})
@@ -193,7 +193,7 @@ func TestPublishedExplainsSourceHealth(t *testing.T) {
 	l.wantTold("web", a1, up, health.Draining, "the source says DRAINING")
 	l.wantTold("web", a2, up, up, "")
 	l.wantTold("plain", a2, never, health.Draining, "the source says DRAINING")
-	if got := l.asked("plain", a2).Verdict.Reason; !strings.HasPrefix(got, "not checked") {
+	if got := l.queryEndpoint("plain", a2).Verdict.Reason; !strings.HasPrefix(got, "not checked") {
 		t.Error(got)
 	}
 }

@@ -16,8 +16,8 @@ import (
 	"hdsd/notify"
 )
 
-// hush makes checkers reject what they were sent, and hds notice it.
-func (l *lab) hush(ids ...string) {
+// silenceCheckers makes checkers reject their specifiers, and fall silent.
+func (l *lab) silenceCheckers(ids ...string) {
 	for _, id := range ids {
 		l.checkers[id].rejects = true
 		l.setSilent(true, id)
@@ -27,7 +27,7 @@ func (l *lab) hush(ids ...string) {
 // newcomer connects a checker that rejects its first specifier.
 func (l *lab) newcomer(id string) {
 	l.join(id)
-	l.hush(id)
+	l.silenceCheckers(id)
 }
 
 // fleetOf returns a lab whose checkers have reported all of some endpoints.
@@ -48,7 +48,7 @@ func fleetOf(t *testing.T, checkers, endpoints int) (*lab, []string) {
 
 // reporting returns the checkers that check an address and report it.
 func (l *lab) reporting(address string) []string {
-	return slices.DeleteFunc(l.checking(address), func(id string) bool { return l.checkers[id].rejects })
+	return slices.DeleteFunc(l.checkersOf(address), func(id string) bool { return l.checkers[id].rejects })
 }
 
 func (l *lab) wantReportedBy(count int, addresses []string) {
@@ -85,7 +85,7 @@ func TestEndpointsOfSilentCheckerMove(t *testing.T) {
 	sent := l.sent["xa"]
 	delete(l.checkers, "xa") // whatever it is sent from now on is an error
 	l.wantReportedBy(3, addresses)
-	l.say(web("web", addresses...), web("more", one, two))
+	l.setClusters(web("web", addresses...), web("more", address1, address2))
 	l.pass(time.Minute)
 	if sent != 1 || l.load("xa") != 0 || !l.core.Fleet.Connected("xa") {
 		t.Errorf("it was sent %d specifiers, and has %d endpoints", sent, l.load("xa"))
@@ -97,12 +97,12 @@ func TestEndpointsOfSilentCheckerMove(t *testing.T) {
 
 func TestEndpointOfSilentCheckersGetsSubstitutes(t *testing.T) {
 	l, addresses := fleetOf(t, 8, 20)
-	pair := l.checking(addresses[0])[:2]
+	pair := l.checkersOf(addresses[0])[:2]
 	for _, id := range pair {
 		l.lose(id)
 		l.join(id)
 	}
-	l.hush(pair...)
+	l.silenceCheckers(pair...)
 	l.pass(3 * report) // they may be late
 	l.step(machine.Tick{})
 	if who := l.reporting(addresses[0]); len(who) < 2 {
@@ -127,7 +127,7 @@ func TestSilentCheckerReportsAgain(t *testing.T) {
 		l.pass(10 * time.Second)
 		load := 0
 		for _, address := range addresses {
-			if slices.Contains(l.checking(address), "xa") {
+			if slices.Contains(l.checkersOf(address), "xa") {
 				load++
 			}
 		}
@@ -148,7 +148,7 @@ func TestSilentCheckerReconnects(t *testing.T) {
 	if l.load("xa") == 0 || l.silenceReason("xa") != "" {
 		t.Error("its new stream has no work")
 	}
-	l.hush("xa")
+	l.silenceCheckers("xa")
 	l.pass(10 * grace)
 	l.lose("xa")
 	if l.silenceReason("xa") != "" || l.figures().Connected != 5 {
@@ -210,7 +210,7 @@ func TestSeatsAreKeptWhileMostAreSilent(t *testing.T) {
 	}
 	l.replan()
 	sent := l.sent["c5c"]
-	l.hush(names[:5]...)
+	l.silenceCheckers(names[:5]...)
 	l.pass(time.Minute)
 	if l.digest() != plan || l.sent["c5c"] != sent {
 		t.Errorf("the plan changed, and the one that reports was sent %d specifiers", l.sent["c5c"]-sent)
@@ -218,7 +218,7 @@ func TestSeatsAreKeptWhileMostAreSilent(t *testing.T) {
 	if reason := l.silenceReason("c0a"); !strings.Contains(reason, "two others have to report for each that is silent or lost, and 1 report where 5 are") {
 		t.Errorf("the reason is %q", reason)
 	}
-	l.hush("c5c")
+	l.silenceCheckers("c5c")
 	l.pass(time.Minute)
 	for _, address := range addresses {
 		if got := l.published("web", address); got.String() != "HEALTHY" {
@@ -278,38 +278,38 @@ func TestMostAreLostForMinute(t *testing.T) {
 }
 
 func TestSilenceMovesNothingWhileSettling(t *testing.T) {
-	l := settled(t, web("web", one))
+	l := newSettledLab(t, web("web", address1))
 	l.join("da", "db")
 	l.pass(10 * time.Second)
 	l.timing.Grace = 0
 	l.restart()
-	l.serve(web("web", one))
+	l.serve(web("web", address1))
 	plan := l.digest()
 	l.join("ca", "cb", "cc", "da", "db")
-	l.hush(l.checking(one)[0])
+	l.silenceCheckers(l.checkersOf(address1)[0])
 	l.pass(settle - report)
 	if l.digest() != plan {
 		t.Error("the plan changed before the time to settle had passed")
 	}
 	l.pass(2*settle + grace)
-	l.wantReportedBy(3, []string{one})
+	l.wantReportedBy(3, []string{address1})
 }
 
 func TestIdleCheckersTakeOver(t *testing.T) {
 	l := newLab(t)
 	l.rules.Assignment.Redundancy = 1
-	l.serve(web("web", one))
+	l.serve(web("web", address1))
 	l.join("ca", "cb")
 	l.pass(settle + 10*time.Second)
-	busy := l.checking(one)[0]
+	busy := l.checkersOf(address1)[0]
 	l.lose(busy)
 	l.join(busy)
-	l.hush(busy)
+	l.silenceCheckers(busy)
 	l.pass(grace + 2*report)
-	l.wantReportedBy(1, []string{one})
-	l.truth[one] = 2
+	l.wantReportedBy(1, []string{address1})
+	l.truth[address1] = 2
 	l.pass(10 * time.Second)
-	l.wantPublished("web", one, 2)
+	l.wantPublished("web", address1, 2)
 }
 
 // TestGivenUpCheckersDoNotHoldNextSilent covers a silent checker without endpoints: the endpoints of the next

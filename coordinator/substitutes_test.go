@@ -11,7 +11,7 @@ import (
 	"hdsd/store"
 )
 
-// distrust makes an operator distrust checkers.
+// distrust distrusts checkers as an operator.
 func (l *lab) distrust(ids ...string) {
 	l.t.Helper()
 	for _, id := range ids {
@@ -25,7 +25,7 @@ func (l *lab) distrust(ids ...string) {
 func (l *lab) wantBelieved(addresses []string, believed, others int) {
 	l.t.Helper()
 	for _, address := range addresses {
-		who := l.checking(address)
+		who := l.checkersOf(address)
 		believe := slices.DeleteFunc(slices.Clone(who), l.isDoubted)
 		if len(believe) != believed || len(who) != believed+others {
 			l.t.Errorf("%s is checked by %v, of whom %v are believed, want %d and %d others", address, who, believe, believed, others)
@@ -44,17 +44,17 @@ func TestDoubtedCheckerGetsSubstitutes(t *testing.T) {
 		{name: "quarantined", begin: func(l *lab, addresses []string) {
 			l.cutOff(addresses, func(id string) bool { return id == doubted })
 		}, end: func(l *lab, _ []string) { l.reconnectAll() }},
-		{name: "distrusted", begin: func(l *lab, _ []string) { l.distrust(doubted) }, end: func(l *lab, _ []string) { l.trustAgain(doubted) }},
+		{name: "distrusted", begin: func(l *lab, _ []string) { l.distrust(doubted) }, end: func(l *lab, _ []string) { l.clearTrustOf(doubted) }},
 		{name: "its stream begins anew", begin: func(l *lab, _ []string) {
 			l.distrust(doubted)
 			l.pass(10 * time.Second)
 			l.join(doubted)
-		}, end: func(l *lab, _ []string) { l.trustAgain(doubted) }},
+		}, end: func(l *lab, _ []string) { l.clearTrustOf(doubted) }},
 	} {
 		t.Run(how.name, func(t *testing.T) {
 			l, addresses := fleetOf(t, 8, 60)
 			transitions, digest, plan := len(l.transitions), l.digest(), maps.Clone(l.plan)
-			has := slices.DeleteFunc(slices.Clone(addresses), func(a string) bool { return !slices.Contains(l.checking(a), doubted) })
+			has := slices.DeleteFunc(slices.Clone(addresses), func(a string) bool { return !slices.Contains(l.checkersOf(a), doubted) })
 			hasNot := slices.DeleteFunc(slices.Clone(addresses), func(a string) bool { return slices.Contains(has, a) })
 			how.begin(l, addresses)
 			l.pass(30 * time.Second)
@@ -85,11 +85,11 @@ func TestSubstitutesWaitForSettling(t *testing.T) {
 	l.serve(web("web", addresses...))
 	l.join(all...)
 	l.pass(settle - report)
-	if l.beyond(3, addresses) > 0 {
+	if l.extraCheckers(3, addresses) > 0 {
 		t.Error("it is replaced while hdsd settles")
 	}
 	l.pass(10 * time.Second)
-	if n := l.beyond(3, addresses); n == 0 || n != l.load("c1b") {
+	if n := l.extraCheckers(3, addresses); n == 0 || n != l.load("c1b") {
 		t.Errorf("%d endpoints have substitutes, and c1b has %d", n, l.load("c1b"))
 	}
 }

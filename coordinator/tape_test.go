@@ -19,16 +19,16 @@ import (
 	"hdsd/store"
 )
 
-// taped is a lab whose core is recorded into a file.
-type taped struct {
+// tapedLab is a lab with a recording in a file.
+type tapedLab struct {
 	*lab
 	path string
 	log  bytes.Buffer
 }
 
-func newTaped(t testing.TB, limit uint64) *taped {
-	l := &taped{lab: newLab(t), path: filepath.Join(t.TempDir(), "events.hdsd")}
-	l.begun = func(c *core, state *store.State) {
+func newTaped(t testing.TB, limit uint64) *tapedLab {
+	l := &tapedLab{lab: newLab(t), path: filepath.Join(t.TempDir(), "events.hdsd")}
+	l.onStart = func(c *core, state *store.State) {
 		header := recording.Header{Version: "1.2.3", Start: l.now, Timing: l.timing}
 		from := &configv1.Config{Recording: &configv1.Recording{File: l.path, MaxBytes: limit}}
 		c.tape, c.recording = newTape(from, header, state, zerolog.New(&l.log))
@@ -37,8 +37,8 @@ func newTaped(t testing.TB, limit uint64) *taped {
 	return l
 }
 
-// ended returns what a replay of the file finds, once the core has ended.
-func (l *taped) ended() recording.Result {
+// finish ends the core, and returns the result of a replay of the file.
+func (l *tapedLab) finish() recording.Result {
 	l.t.Helper()
 	l.core.tape.finish(l.core.recording)
 	file, err := os.Open(l.path)
@@ -58,7 +58,7 @@ func (l *taped) ended() recording.Result {
 }
 
 // wantLog compares the events of the log.
-func (l *taped) wantLog(want ...string) {
+func (l *tapedLab) wantLog(want ...string) {
 	l.t.Helper()
 	var got []string
 	for line := range strings.Lines(l.log.String()) {
@@ -73,7 +73,7 @@ func (l *taped) wantLog(want ...string) {
 
 // TestRecordingEnds covers a full file, a slow disk, a stop and a panic. The core continues in any case.
 func TestRecordingEnds(t *testing.T) {
-	tick := func(l *taped, n int) {
+	tick := func(l *tapedLab, n int) {
 		for range n {
 			l.now = l.now.Add(report)
 			l.step(machine.Tick{})
@@ -82,15 +82,15 @@ func TestRecordingEnds(t *testing.T) {
 	const whole = 1 << 30
 	for name, test := range map[string]struct {
 		limit  uint64
-		live   func(l *taped, begin func())
+		live   func(l *tapedLab, begin func())
 		reason recording.Reason
 		log    []string
 		events uint64 // at least
 	}{
-		"stopped": {whole, func(l *taped, begin func()) { begin(); tick(l, 100) }, recording.Stopped, []string{"recording_started"}, 100},
-		"full":    {1, func(l *taped, begin func()) { tick(l, 1); begin(); tick(l, 1000) }, recording.Full, []string{"recording_started", "recording_ended"}, 1},
-		"behind":  {whole, func(l *taped, begin func()) { tick(l, tapeSize+100); begin() }, recording.Behind, []string{"recording_started", "recording_ended"}, tapeSize},
-		"panicked": {whole, func(l *taped, begin func()) {
+		"stopped": {whole, func(l *tapedLab, begin func()) { begin(); tick(l, 100) }, recording.Stopped, []string{"recording_started"}, 100},
+		"full":    {1, func(l *tapedLab, begin func()) { tick(l, 1); begin(); tick(l, 1000) }, recording.Full, []string{"recording_started", "recording_ended"}, 1},
+		"behind":  {whole, func(l *tapedLab, begin func()) { tick(l, tapeSize+100); begin() }, recording.Behind, []string{"recording_started", "recording_ended"}, tapeSize},
+		"panicked": {whole, func(l *tapedLab, begin func()) {
 			begin()
 			tick(l, 10)
 			l.core.observers = append(l.core.observers, broken{})
@@ -109,7 +109,7 @@ func TestRecordingEnds(t *testing.T) {
 			l := newTaped(t, test.limit)
 			var running sync.WaitGroup
 			test.live(l, func() { running.Go(l.core.tape.run) })
-			got := l.ended()
+			got := l.finish()
 			running.Wait()
 			if got.Reason != test.reason || got.Events < test.events {
 				t.Errorf("%+v, want %q after %d events", got, test.reason, test.events)

@@ -16,7 +16,7 @@ func TestTransitionLogIsLimited(t *testing.T) {
 	l := newTransitionLog(zerolog.New(&out), nil)
 	const all = 5 * maxTransitionsLogged
 	for range all {
-		l.write(&health.Transition{Endpoint: keyOf("web", one), To: health.Unhealthy})
+		l.write(&health.Transition{Endpoint: keyOf("web", address1), To: health.Unhealthy})
 	}
 	now := time.Now()
 	l.logOmitted(now)
@@ -45,7 +45,7 @@ func TestTransitionsAreLoggedWithLocality(t *testing.T) {
 	l := newTransitionLog(zerolog.New(&out), nil)
 	for _, zone := range []string{"a", "b"} {
 		l.write(&health.Transition{Endpoint: health.Endpoint{
-			Cluster: "web", Address: one, Locality: health.Locality{Region: "eu", Zone: zone, SubZone: "rack1"},
+			Cluster: "web", Address: address1, Locality: health.Locality{Region: "eu", Zone: zone, SubZone: "rack1"},
 		}, To: health.Unhealthy})
 	}
 	for _, zone := range []string{"a", "b"} {

@@ -20,8 +20,8 @@ import (
 // restless is longer than the calm that a suspect waits for.
 const restless = 2*grace + 2*report
 
-// having returns the checkers whose specifier contains a text.
-func (l *lab) having(text string) []string {
+// checkersWith returns the checkers with a text in their specifiers.
+func (l *lab) checkersWith(text string) []string {
 	var who []string
 	for _, id := range slices.Sorted(maps.Keys(l.checkers)) {
 		if k := l.checkers[id]; k.spec != nil && strings.Contains(k.spec.Message().String(), text) {
@@ -31,7 +31,7 @@ func (l *lab) having(text string) []string {
 	return who
 }
 
-// die loses a checker, and connects another process of that id soon after.
+// die replaces the process of a checker by another with its id.
 func (l *lab) die(id string) {
 	l.t.Helper()
 	l.lose(id)
@@ -39,8 +39,8 @@ func (l *lab) die(id string) {
 	l.join(id)
 }
 
-// oneOf wants one checker, and returns it.
-func (l *lab) oneOf(who []string) string {
+// single returns the only checker of a list.
+func (l *lab) single(who []string) string {
 	l.t.Helper()
 	if len(who) != 1 {
 		l.t.Fatalf("%v have it, want one", who)
@@ -48,7 +48,7 @@ func (l *lab) oneOf(who []string) string {
 	return who[0]
 }
 
-// canaryOf is the checker at which a cluster is on trial; empty for none.
+// canaryOf returns the canary of a cluster; empty without a trial.
 func (l *lab) canaryOf(name string) string {
 	_, id, _ := strings.Cut(l.core.Rollout.Reason(name), "first, now to ")
 	return id
@@ -56,23 +56,23 @@ func (l *lab) canaryOf(name string) string {
 
 func (l *lab) verdict(cluster, address string) health.Verdict {
 	l.t.Helper()
-	return l.asked(cluster, address).Verdict
+	return l.queryEndpoint(cluster, address).Verdict
 }
 
 func TestNewClusterGoesToCanaryFirst(t *testing.T) {
-	l := settled(t, web("web", one))
-	l.say(web("web", one), withPath("db", "/db", two))
-	canary := l.oneOf(l.checking(two))
-	if reason := l.verdict("db", two).Reason; !strings.Contains(reason, "goes to one checker first, now to "+canary) {
+	l := newSettledLab(t, web("web", address1))
+	l.setClusters(web("web", address1), withPath("db", "/db", address2))
+	canary := l.single(l.checkersOf(address2))
+	if reason := l.verdict("db", address2).Reason; !strings.Contains(reason, "goes to one checker first, now to "+canary) {
 		t.Errorf("meanwhile the reason is %q", reason)
 	}
 	l.pass(10 * report)
-	if who := l.checking(two); len(who) != 3 {
+	if who := l.checkersOf(address2); len(who) != 3 {
 		t.Errorf("%v check it in the end, want three", who)
 	}
-	l.wantPublished("db", two, health.Healthy)
+	l.wantPublished("db", address2, health.Healthy)
 	l.wantTransitions(2)
-	if n := l.believed("db", two); n != 3 {
+	if n := l.believed("db", address2); n != 3 {
 		t.Errorf("%d votes count in the end, want 3", n)
 	}
 }
@@ -81,7 +81,9 @@ func TestNewClusterGoesToCanaryFirst(t *testing.T) {
 // checker is the next canary. It covers newcomers too.
 func TestTrialEndsWithSilence(t *testing.T) {
 	for cluster, begin := range map[string]func(*lab){
-		"db": func(l *lab) { l.say(append(slices.Clone(l.sets[0].Clusters), withPath("db", "/db", two))...) },
+		"db": func(l *lab) {
+			l.setClusters(append(slices.Clone(l.sets[0].Clusters), withPath("db", "/db", address2))...)
+		},
 		"web0": func(l *lab) { // newcomers of another build
 			for _, id := range []string{"n0a", "n1b"} {
 				l.connect(health.Checker{
@@ -92,7 +94,7 @@ func TestTrialEndsWithSilence(t *testing.T) {
 			l.step(machine.Tick{})
 		},
 	} {
-		l, _ := guarded(t)
+		l, _ := newProbationLab(t)
 		begin(l)
 		canary := l.canaryOf(cluster)
 		if canary == "" {
@@ -115,21 +117,21 @@ func TestTrialEndsWithSilence(t *testing.T) {
 // A canary, and a checker with more than its share, lack nothing.
 func TestLaggingCheckers(t *testing.T) {
 	changes := map[string][]*sourceCluster{
-		"new":     {web("web", one), withPath("db", "/db", two)},
-		"changed": {withPath("web", "/other", one)},
-		"grown":   {web("web", one, "[2001:db8::1]:80")},
+		"new":     {web("web", address1), withPath("db", "/db", address2)},
+		"changed": {withPath("web", "/other", address1)},
+		"grown":   {web("web", address1, "[2001:db8::1]:80")},
 	}
 	for name, clusters := range changes {
-		l := settled(t, web("web", one))
-		if who := l.behind(); len(who) > 0 {
+		l := newSettledLab(t, web("web", address1))
+		if who := l.laggingCheckers(); len(who) > 0 {
 			t.Errorf("%s: %v are behind a plan that all have", name, who)
 		}
-		l.say(clusters...)
-		if who := l.behind(); len(who) != 2 || slices.Contains(who, l.canaryOf(clusters[len(clusters)-1].Name)) {
+		l.setClusters(clusters...)
+		if who := l.laggingCheckers(); len(who) != 2 || slices.Contains(who, l.canaryOf(clusters[len(clusters)-1].Name)) {
 			t.Errorf("%s: %v are behind, want all but the canary", name, who)
 		}
 		l.pass(10 * report)
-		if who := l.behind(); len(who) > 0 {
+		if who := l.laggingCheckers(); len(who) > 0 {
 			t.Errorf("%s: %v are behind in the end", name, who)
 		}
 	}
@@ -138,32 +140,32 @@ func TestLaggingCheckers(t *testing.T) {
 // TestChangeGoesToCanaryFirst covers the other checkers: they keep the previous version, and their votes
 // count.
 func TestChangeGoesToCanaryFirst(t *testing.T) {
-	l := settled(t, web("web", one, two))
-	l.say(withPath("web", "/other", one, two))
-	l.oneOf(l.having("/other"))
-	if who := l.having("/healthz"); len(who) != 2 {
+	l := newSettledLab(t, web("web", address1, address2))
+	l.setClusters(withPath("web", "/other", address1, address2))
+	l.single(l.checkersWith("/other"))
+	if who := l.checkersWith("/healthz"); len(who) != 2 {
 		t.Errorf("%v have what it was before, want two", who)
 	}
-	if n := l.believed("web", one); n != 2 {
+	if n := l.believed("web", address1); n != 2 {
 		t.Errorf("%d votes count meanwhile, want 2", n)
 	}
 	l.pass(10 * report)
-	if who := l.having("/other"); len(who) != 3 {
+	if who := l.checkersWith("/other"); len(who) != 3 {
 		t.Errorf("%v have the change in the end", who)
 	}
-	if n := l.believed("web", one); n != 3 {
+	if n := l.believed("web", address1); n != 3 {
 		t.Errorf("%d votes count in the end, want 3", n)
 	}
 	l.wantTransitions(2)
 }
 
 func TestPlainEndpointsNeedNoTrial(t *testing.T) {
-	l := settled(t, web("web", one))
-	l.say(web("web", one, two, "[2001:db8::1]:80"))
-	if who := l.checking(two); len(who) != 3 {
+	l := newSettledLab(t, web("web", address1))
+	l.setClusters(web("web", address1, address2, "[2001:db8::1]:80"))
+	if who := l.checkersOf(address2); len(who) != 3 {
 		t.Errorf("%v check another address at once, want three", who)
 	}
-	l.oneOf(l.checking("[2001:db8::1]:80")) // the first of its kind
+	l.single(l.checkersOf("[2001:db8::1]:80")) // the first of its kind
 }
 
 // TestCanaryGetsEachShape covers checkers with a part of a cluster each, whose endpoints have several shapes.
@@ -185,39 +187,39 @@ func TestCanaryGetsEachShape(t *testing.T) {
 		a.Endpoints[0].LbEndpoints[10].GetEndpoint().HealthCheckConfig = &endpointv3.Endpoint_HealthCheckConfig{Hostname: "www"}
 	})
 	onPort81(second, 1400)
-	l.say(second)
-	canary := l.oneOf(l.having("/other"))
+	l.setClusters(second)
+	canary := l.single(l.checkersWith("/other"))
 	for _, address := range odd {
-		if who := l.checking(address); !slices.Contains(who, canary) {
+		if who := l.checkersOf(address); !slices.Contains(who, canary) {
 			t.Errorf("%s is checked by %v, and not tried at %s", address, who, canary)
 		}
 	}
 	l.pass(20 * report)
 	for _, address := range odd {
-		l.oneOf(l.checking(address))
+		l.single(l.checkersOf(address))
 		if n := l.believed("web", address); n != 1 {
 			t.Errorf("%d votes on %s count in the end, want 1", n, address)
 		}
 	}
-	if who := l.having("/other"); len(who) != 3 {
+	if who := l.checkersWith("/other"); len(who) != 3 {
 		t.Errorf("%v have the change in the end", who)
 	}
 	l.wantTransitions(len(addresses))
 }
 
 func TestTwoLossesBlockChange(t *testing.T) {
-	l := settled(t, web("web", one))
+	l := newSettledLab(t, web("web", address1))
 	l.join("da", "db")
 	l.pass(10 * report)
 	good := []*sourceCluster{withPath("good-1", "/good", "10.0.1.1:80"), withPath("good-2", "/good", "10.0.1.2:80")}
 	start := l.now
-	all := append(good, withPath("web", "/killer", one), withPath("new", "/killer", two))
-	l.say(all...)
+	all := append(good, withPath("web", "/killer", address1), withPath("new", "/killer", address2))
+	l.setClusters(all...)
 	deaths := map[string]int{}
 	for down := []string{}; l.now.Before(start.Add(200 * report)); {
 		l.join(down...)
 		l.pass(report / 2)
-		down = l.having("/killer")
+		down = l.checkersWith("/killer")
 		for _, id := range down {
 			for _, name := range []string{"web", "new", "good-1", "good-2"} {
 				if l.canaryOf(name) == id {
@@ -231,7 +233,7 @@ func TestTwoLossesBlockChange(t *testing.T) {
 	if deaths["web"]+deaths["new"] > 2 { // they have the same check
 		t.Errorf("checkers lost: %v", deaths)
 	}
-	if who := l.having("/killer"); who != nil {
+	if who := l.checkersWith("/killer"); who != nil {
 		t.Errorf("%v still have it", who)
 	}
 	for _, name := range []string{"good-1", "good-2"} {
@@ -249,13 +251,13 @@ func TestTwoLossesBlockChange(t *testing.T) {
 			t.Errorf("%s is quarantined: %v", name, q)
 		}
 	}
-	if who := l.having("/healthz"); len(who) != 3 || l.believed("web", one) != 3 {
-		t.Errorf("%v go on with what it was before, and %d votes count", who, l.believed("web", one))
+	if who := l.checkersWith("/healthz"); len(who) != 3 || l.believed("web", address1) != 3 {
+		t.Errorf("%v go on with what it was before, and %d votes count", who, l.believed("web", address1))
 	}
-	if reason := l.verdict("new", two).Reason; !strings.Contains(reason, "not checked yet: blocked") {
+	if reason := l.verdict("new", address2).Reason; !strings.Contains(reason, "not checked yet: blocked") {
 		t.Errorf("what was never sent to anyone says %q", reason)
 	}
-	if who := l.behind(); len(who) > 0 {
+	if who := l.laggingCheckers(); len(who) > 0 {
 		t.Errorf("%v are behind for what is blocked", who)
 	}
 	m := l.core.metrics
@@ -270,19 +272,19 @@ func TestTwoLossesBlockChange(t *testing.T) {
 	l.restart()
 	l.serve(all...)
 	l.join("ca", "cb", "cc", "da", "db")
-	if who := l.having("/good"); len(who) == 0 {
+	if who := l.checkersWith("/good"); len(who) == 0 {
 		t.Error("what was proven waits after a restart")
 	}
 	l.pass(settle + restless + 20*report)
-	if who := l.having("/killer"); who != nil || len(l.describe("web").Quarantined) != 1 {
+	if who := l.checkersWith("/killer"); who != nil || len(l.describe("web").Quarantined) != 1 {
 		t.Errorf("after a restart %v have it; quarantined: %v", who, l.describe("web").Quarantined)
 	}
 
 	// A cluster that is removed and added again is tried again.
-	l.say(good...)
+	l.setClusters(good...)
 	l.pass(report)
-	l.say(append(good, withPath("new", "/killer", two))...)
-	l.oneOf(l.having("/killer"))
+	l.setClusters(append(good, withPath("new", "/killer", address2))...)
+	l.single(l.checkersWith("/killer"))
 }
 
 // clusterAddress is the only address of a cluster.
@@ -291,17 +293,17 @@ func (l *lab) clusterAddress(name string) string {
 }
 
 func TestRollingRestartBlocksNothing(t *testing.T) {
-	l := settled(t, web("web", one))
-	l.say(withPath("web", "/other", one), web("db", two))
+	l := newSettledLab(t, web("web", address1))
+	l.setClusters(withPath("web", "/other", address1), web("db", address2))
 	for _, id := range []string{"ca", "cb", "cc"} {
 		l.die(id)
 		l.pass(3 * report)
 	}
 	l.pass(restless + 20*report)
-	if who := l.having("/other"); len(who) != 3 {
+	if who := l.checkersWith("/other"); len(who) != 3 {
 		t.Errorf("%v have the change in the end, want three", who)
 	}
-	if who := l.checking(two); len(who) != 3 {
+	if who := l.checkersOf(address2); len(who) != 3 {
 		t.Errorf("%v check the new cluster, want three", who)
 	}
 	if got := testutil.ToFloat64(l.core.metrics.rollout.blocked); got != 0 {
@@ -311,21 +313,21 @@ func TestRollingRestartBlocksNothing(t *testing.T) {
 }
 
 func TestUnacceptedChangeIsTriedElsewhere(t *testing.T) {
-	l := settled(t, web("web", one))
-	l.say(withPath("web", "/rejected", one))
-	first := l.oneOf(l.having("/rejected"))
+	l := newSettledLab(t, web("web", address1))
+	l.setClusters(withPath("web", "/rejected", address1))
+	first := l.single(l.checkersWith("/rejected"))
 	l.checkers[first].rejects = true
 	l.pass(notTakenWithin)
 	if k := l.checkers[first]; strings.Contains(k.spec.Message().String(), "/rejected") {
 		t.Errorf("%s still has it", first)
 	}
 	l.checkers[first].rejects = false
-	second := l.oneOf(l.having("/rejected"))
+	second := l.single(l.checkersWith("/rejected"))
 	if second == first {
 		t.Errorf("%s tries it again at once", first)
 	}
 	l.pass(10 * report)
-	if who := l.having("/rejected"); len(who) != 3 {
+	if who := l.checkersWith("/rejected"); len(who) != 3 {
 		t.Errorf("%v have it once a checker has taken it, want three", who)
 	}
 	l.wantTransitions(1)
@@ -335,20 +337,20 @@ func TestUnacceptedChangeIsTriedElsewhere(t *testing.T) {
 const notTakenWithin = 6 * report
 
 func TestNoTrialsWhileSettling(t *testing.T) {
-	l := settled(t, web("web", one))
+	l := newSettledLab(t, web("web", address1))
 	l.restart()
-	l.serve(web("web", one), web("db", two))
+	l.serve(web("web", address1), web("db", address2))
 	l.join("ca", "cb", "cc")
 	l.replan()
-	if who := l.checking(one); len(who) != 3 {
+	if who := l.checkersOf(address1); len(who) != 3 {
 		t.Errorf("%v check what was proven before the restart, want three", who)
 	}
 	l.pass(settle - report)
-	if who := l.checking(two); who != nil {
+	if who := l.checkersOf(address2); who != nil {
 		t.Errorf("%v try what is new before hdsd has settled", who)
 	}
 	l.pass(10 * report)
-	if who := l.checking(two); len(who) != 3 {
+	if who := l.checkersOf(address2); len(who) != 3 {
 		t.Errorf("%v check the new one in the end, want three", who)
 	}
 }
@@ -393,18 +395,18 @@ func manyClusters(t *testing.T, trials, specifiers int, path func(i int) string)
 // TestSpecifiersWaitForFollowing changes the plan again and again: a checker that does not follow gets no
 // more specifiers, except that it loses endpoints that it must not have at once.
 func TestSpecifiersWaitForFollowing(t *testing.T) {
-	l := settled(t, web("web", one))
+	l := newSettledLab(t, web("web", address1))
 	slow := l.checkers["ca"]
 	slow.rejects = true
 	sent := l.sent["ca"]
 	for i := range 6 {
-		l.say(web("web", one, fmt.Sprintf("10.9.0.%d:80", i)))
+		l.setClusters(web("web", address1, fmt.Sprintf("10.9.0.%d:80", i)))
 		l.pass(report / 2)
 	}
 	if n := l.sent["ca"] - sent; n != 1 {
 		t.Errorf("it was sent %d specifiers, want one", n)
 	}
-	if !slices.Contains(l.behind(), "ca") {
+	if !slices.Contains(l.laggingCheckers(), "ca") {
 		t.Error("it is not said to be behind")
 	}
 	slow.rejects = false
@@ -412,7 +414,7 @@ func TestSpecifiersWaitForFollowing(t *testing.T) {
 	if n := l.sent["ca"] - sent; n != 2 || !slices.Contains(slow.spec.Addresses, "10.9.0.5:80") || slices.Contains(slow.spec.Addresses, "10.9.0.4:80") {
 		t.Errorf("it was sent %d specifiers, the last with %v; want two, and what is there now", n, slow.spec.Addresses)
 	}
-	if who := l.behind(); len(who) > 0 {
+	if who := l.laggingCheckers(); len(who) > 0 {
 		t.Errorf("%v are behind in the end", who)
 	}
 }
@@ -420,7 +422,7 @@ func TestSpecifiersWaitForFollowing(t *testing.T) {
 // TestBuildsAreTriedApart covers a version that one build survives and another does not.
 func TestBuildsAreTriedApart(t *testing.T) {
 	l := newLab(t)
-	l.serve(web("web", one))
+	l.serve(web("web", address1))
 	for i, version := range []string{"envoy/1.40.0", "envoy/1.40.0", "envoy/1.36.4"} {
 		l.connect(health.Checker{
 			ID: string(rune('a' + i)), Version: version, Locality: health.Locality{Zone: string(rune('a' + i))},
@@ -428,10 +430,10 @@ func TestBuildsAreTriedApart(t *testing.T) {
 		})
 	}
 	l.pass(settle + 20*report)
-	l.say(withPath("web", "/other", one))
-	first := l.oneOf(l.having("/other"))
+	l.setClusters(withPath("web", "/other", address1))
+	first := l.single(l.checkersWith("/other"))
 	l.pass(20 * report)
-	if who := l.having("/other"); len(who) != 3 {
+	if who := l.checkersWith("/other"); len(who) != 3 {
 		t.Errorf("%v have it in the end, want three", who)
 	}
 	proofs := 0

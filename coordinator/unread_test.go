@@ -11,15 +11,15 @@ import (
 	"hdsd/source"
 )
 
-// from gives sets of two sources; one without clusters was not read.
-func from(local, upstream *source.Set) []*source.Set {
+// sourceSets gives sets of two sources; one without clusters was not read.
+func sourceSets(local, upstream *source.Set) []*source.Set {
 	local.Source, upstream.Source = "local", "upstream"
 	return []*source.Set{local, upstream}
 }
 
-func notRead() *source.Set { return &source.Set{Awaited: true} }
+func unreadSet() *source.Set { return &source.Set{Awaited: true} }
 
-func said(clusters ...*sourceCluster) *source.Set {
+func answeredSet(clusters ...*sourceCluster) *source.Set {
 	for _, c := range clusters {
 		c.Source = "upstream"
 	}
@@ -31,14 +31,14 @@ func said(clusters ...*sourceCluster) *source.Set {
 func upstreamAway(t *testing.T) *lab {
 	t.Helper()
 	l := newLab(t)
-	l.truth[one] = health.Unhealthy
-	l.serveAll(from(&source.Set{Clusters: []*sourceCluster{web("db", three)}}, said(web("web", one, two))))
+	l.truth[address1] = health.Unhealthy
+	l.serveAll(sourceSets(&source.Set{Clusters: []*sourceCluster{web("db", address3)}}, answeredSet(web("web", address1, address2))))
 	l.joinAll()
 	l.pass(settle + 10*time.Second)
 	l.wantTransitions(3)
 	l.restart()
 	l.forget = nil
-	l.serveAll(from(&source.Set{Clusters: []*sourceCluster{web("db", three)}}, notRead()))
+	l.serveAll(sourceSets(&source.Set{Clusters: []*sourceCluster{web("db", address3)}}, unreadSet()))
 	l.joinAll()
 	return l
 }
@@ -53,12 +53,12 @@ func (l *lab) serveAll(sets []*source.Set) {
 // is away.
 func TestUnreadSourceIsNotEmpty(t *testing.T) {
 	l := upstreamAway(t)
-	l.drain(keyOf("db", three))
+	l.drain(keyOf("db", address3))
 	recorded := len(l.transitions)
 	l.pass(settle + 10*time.Second)
 	l.now = l.now.Add(2 * machine.ForgetInterval)
 	l.pass(10 * time.Second)
-	l.intake.hear(&source.Set{Source: "local", Clusters: []*sourceCluster{web("db", three, "10.0.0.4:80")}})
+	l.intake.take(&source.Set{Source: "local", Clusters: []*sourceCluster{web("db", address3, "10.0.0.4:80")}})
 	l.pass(10 * time.Second)
 	l.wantTransitions(recorded + 1) // of the new one
 	if l.forget != nil || len(l.trials) == 0 {
@@ -66,16 +66,16 @@ func TestUnreadSourceIsNotEmpty(t *testing.T) {
 	}
 
 	// It is back: one endpoint is as it was, another is gone.
-	l.intake.hear(said(web("web", one)))
+	l.intake.take(answeredSet(web("web", address1)))
 	l.step(machine.Tick{})
-	l.wantTold("web", one, health.Unhealthy, health.Unhealthy, "")
-	l.wantLast(two, health.Healthy, health.Unknown, ruling.InNoSource)
+	l.wantTold("web", address1, health.Unhealthy, health.Unhealthy, "")
+	l.wantLast(address2, health.Healthy, health.Unknown, ruling.InNoSource)
 	l.pass(10 * time.Second)
 	l.wantTransitions(recorded + 2)
-	if l.forget == nil || !l.forget(keyOf("web", one).Hash()) || l.forget(keyOf("web", two).Hash()) {
+	if l.forget == nil || !l.forget(keyOf("web", address1).Hash()) || l.forget(keyOf("web", address2).Hash()) {
 		t.Error("what is gone is not forgotten, or what is there is")
 	}
-	if sent := l.checking(one); len(sent) != 3 {
+	if sent := l.checkersOf(address1); len(sent) != 3 {
 		t.Errorf("%v check what was proven before", sent)
 	}
 }
@@ -85,15 +85,15 @@ func TestSnapshotMayBeIncomplete(t *testing.T) {
 	l := upstreamAway(t)
 	recorded := len(l.transitions)
 	for _, set := range []*source.Set{{Awaited: true}, {Unread: true}} {
-		set.Source, set.Clusters = "upstream", []*sourceCluster{web("web", one)}
-		l.intake.hear(set)
+		set.Source, set.Clusters = "upstream", []*sourceCluster{web("web", address1)}
+		l.intake.take(set)
 		l.pass(settle + 10*time.Second)
-		l.wantTold("web", one, health.Unhealthy, health.Unhealthy, "")
+		l.wantTold("web", address1, health.Unhealthy, health.Unhealthy, "")
 		l.wantTransitions(recorded)
 	}
-	l.intake.hear(said(web("web", one, two)))
+	l.intake.take(answeredSet(web("web", address1, address2)))
 	l.pass(10 * time.Second)
-	l.wantTold("web", two, health.Healthy, health.Healthy, "")
+	l.wantTold("web", address2, health.Healthy, health.Healthy, "")
 	l.wantTransitions(recorded)
 }
 
@@ -102,17 +102,17 @@ func TestAwaitedEndpointsAreNotGone(t *testing.T) {
 	l := upstreamAway(t)
 	recorded := len(l.transitions)
 	l.pass(settle + 10*time.Second)
-	waits := said(bare(web("web")))
+	waits := answeredSet(bare(web("web")))
 	waits.Awaited = true
-	l.intake.hear(waits)
+	l.intake.take(waits)
 	l.pass(10 * time.Second)
 	l.wantTransitions(recorded)
-	l.intake.hear(said(asEDS(web("web", one, two))))
-	l.wantTold("web", one, health.Unhealthy, health.Unhealthy, "")
+	l.intake.take(answeredSet(asEDS(web("web", address1, address2))))
+	l.wantTold("web", address1, health.Unhealthy, health.Unhealthy, "")
 	l.pass(10 * time.Second)
 	l.wantTransitions(recorded)
-	if len(l.kept()) > 0 {
-		t.Errorf("kept are %v", l.kept())
+	if len(l.keptEndpoints()) > 0 {
+		t.Errorf("kept are %v", l.keptEndpoints())
 	}
 }
 
@@ -120,21 +120,21 @@ func TestAwaitedEndpointsAreNotGone(t *testing.T) {
 // file in its place.
 func TestClustersStayUntilSourceAnswers(t *testing.T) {
 	l := newLab(t)
-	l.serveAll(from(&source.Set{}, said(web("web", one, two))))
+	l.serveAll(sourceSets(&source.Set{}, answeredSet(web("web", address1, address2))))
 	l.joinAll()
 	l.pass(settle + 10*time.Second)
-	l.intake.restart(from(&source.Set{}, notRead()), catalog.NewRules(l.rules))
-	l.intake.hear(&source.Set{Source: "upstream", Unread: true}) // it is given up
+	l.intake.restart(sourceSets(&source.Set{}, unreadSet()), catalog.NewRules(l.rules))
+	l.intake.take(&source.Set{Source: "upstream", Unread: true}) // it is given up
 	l.pass(10 * time.Second)
 	l.wantTransitions(2)
-	if l.unread || l.core.Rulings.Cluster("web") == nil {
+	if l.incomplete || l.core.Rulings.Cluster("web") == nil {
 		t.Error("what was known is known no more")
 	}
-	l.intake.hear(said())
+	l.intake.take(answeredSet())
 	l.wantTransitions(4)
 	l.intake.restart([]*source.Set{{Source: "local"}}, catalog.NewRules(l.rules))
-	l.intake.restart(from(&source.Set{}, notRead()), catalog.NewRules(l.rules))
-	if !l.unread {
+	l.intake.restart(sourceSets(&source.Set{}, unreadSet()), catalog.NewRules(l.rules))
+	if !l.incomplete {
 		t.Error("what a source said that was removed meanwhile counts again")
 	}
 }

@@ -112,7 +112,7 @@ func TestDoubtedCheckersGetThirdChecker(t *testing.T) {
 	l.serve(web("web", address))
 	l.join("1a", "2b", "3c")
 	l.pass(settle + 10*time.Second)
-	who := l.checking(address)
+	who := l.checkersOf(address)
 	if len(who) != 2 {
 		t.Fatalf("checked by %v", who)
 	}
@@ -122,7 +122,7 @@ func TestDoubtedCheckersGetThirdChecker(t *testing.T) {
 		l.pass(5 * time.Second)
 	}
 	say(false)
-	if now := l.checking(address); len(now) != 3 {
+	if now := l.checkersOf(address); len(now) != 3 {
 		t.Errorf("with %s distrusted it is checked by %v", who[0], now)
 	}
 	if got := testutil.ToFloat64(l.core.metrics.votes.distrusted); got != 1 {
@@ -140,17 +140,17 @@ func TestDoubtedCheckersGetThirdChecker(t *testing.T) {
 	if reason := l.verdict("web", address).Reason; !strings.Contains(reason, who[0]+" not believed: distrusted by an operator: stuck (ann)") {
 		t.Errorf("after the restart the reason is %q", reason)
 	}
-	if now := l.checking(address); len(now) != 3 {
+	if now := l.checkersOf(address); len(now) != 3 {
 		t.Errorf("after the restart it is checked by %v", now)
 	}
 	say(true)
-	if now := l.checking(address); len(now) != 2 {
+	if now := l.checkersOf(address); len(now) != 2 {
 		t.Errorf("with %s trusted it is checked by %v", who[0], now)
 	}
 	say(false)
 	l.clearTrust(who[0], "bob")
 	l.pass(5 * time.Second)
-	if now := l.checking(address); len(now) != 2 || len(l.trust) != 0 {
+	if now := l.checkersOf(address); len(now) != 2 || len(l.trust) != 0 {
 		t.Errorf("with nothing said it is checked by %v; %v is stored", now, l.trust)
 	}
 }
@@ -167,7 +167,7 @@ func TestDegradedByStatusCode(t *testing.T) {
 		for _, id := range []string{"1a", "2b", "3c"} {
 			k := l.checkers[id]
 			l.step(machine.Reported{Checker: id, Votes: []health.Vote{{Endpoint: k.spec.Order[0], Status: health.Unhealthy, HTTPStatusCode: code}}})
-			k.said[k.spec.Order[0]] = health.Healthy // keeps it as it is
+			k.reported[k.spec.Order[0]] = health.Healthy // keeps it as it is
 		}
 	}
 	say(429)

@@ -52,7 +52,7 @@ func TestGrantIncludesVersions(t *testing.T) {
 	if got := names(); !slices.Equal(got, []string{"web", "web#2"}) {
 		t.Errorf("it sees %v", got)
 	}
-	l.say(web("web", "10.0.0.1:80"), version("web#2", "web#2"))
+	l.setClusters(web("web", "10.0.0.1:80"), version("web#2", "web#2"))
 	if got := names(); !slices.Equal(got, []string{"web"}) {
 		t.Errorf("web#2 is another cluster now, and it sees %v", got)
 	}
@@ -120,7 +120,7 @@ func TestQueriesByOutsideName(t *testing.T) {
 	want("web#2", "web#2")
 	want("web#3", "web#3")
 	series("hdsd_cluster_endpoints{cluster=\"web\"} 3\n")
-	l.say(version("web#2", "web"), version("web#3", "web#3"))
+	l.setClusters(version("web#2", "web"), version("web#3", "web#3"))
 	want("web", "web#2")
 	series("hdsd_cluster_endpoints{cluster=\"web\"} 1\n")
 }
@@ -162,7 +162,7 @@ func TestAlarmsHaveOutsideNames(t *testing.T) {
 	}
 	want(false, notify.Key{Kind: notify.ClusterDown, Cluster: "web"}, notify.Key{Kind: notify.ClusterDown, Cluster: "web", Version: "1111111111111111"},
 		notify.Key{Kind: notify.EndpointDown, Cluster: "web", Version: "1111111111111111", Zone: "eu/a", Address: "10.0.0.1:80"})
-	l.say(web("web", "10.0.0.1:80"))
+	l.setClusters(web("web", "10.0.0.1:80"))
 	l.pass(time.Second)
 	want(true, notify.Key{Kind: notify.ClusterDown, Cluster: "web", Version: "1111111111111111"},
 		notify.Key{Kind: notify.EndpointDown, Cluster: "web", Version: "1111111111111111", Zone: "eu/a", Address: "10.0.0.1:80"})
@@ -247,7 +247,7 @@ func TestVersionsOfPresentAndPast(t *testing.T) {
 		}
 	}
 	want(map[string]string{"web": "", own: "1111111111111111", real: "", gone: "3333333333333333", "web#4": ""})
-	l.say(web("web", "10.0.0.1:80"))
+	l.setClusters(web("web", "10.0.0.1:80"))
 	l.step(machine.Tick{})
 	want(map[string]string{"web": "", own: "1111111111111111", real: "2222222222222222"})
 	l.core.names.names.Range(func(own, _ any) bool { t.Errorf("%v is still known", own); return true })
@@ -276,7 +276,7 @@ func TestGrantIncludesHistoryOfVersions(t *testing.T) {
 	b := query.New(query.Options{Core: l, Outside: queryCore{l.core}.Outside, Version: queryCore{l.core}.Version, Store: history, HDS: hds.NewServer(hds.Options{}, sink{l.core})})
 	for _, present := range []bool{true, false} {
 		if !present {
-			l.say(web("web", "10.0.0.1:80"), web(real, "10.0.0.1:80"))
+			l.setClusters(web("web", "10.0.0.1:80"), web(real, "10.0.0.1:80"))
 			l.step(machine.Tick{})
 		}
 		for _, name := range []string{"", "web"} {

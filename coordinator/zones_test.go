@@ -53,7 +53,7 @@ func TestOverridesAndFreezesHoldInAllZones(t *testing.T) {
 	key := health.Endpoint{Cluster: "web", Locality: health.Locality{Region: "eu", Zone: "a"}, Address: address}
 	l.drain(key)
 	l.wantInZone("b", address, health.Unknown)
-	l.cleared(key)
+	l.clearScope(key)
 	l.wantInZone("b", address, health.Timeout)
 	l.freeze(api.Freeze{Reason: "why", Author: "ann"})
 	l.wantInZone("b", address, health.Unknown)
@@ -71,7 +71,7 @@ func TestSourceHealthHoldsInAllZones(t *testing.T) {
 
 func TestGoneEndpointHasNoZoneHealth(t *testing.T) {
 	l, _ := cutZone(t)
-	l.say()
+	l.setClusters()
 	l.pass(time.Second)
 	if len(l.zoneHealth[health.Locality{Zone: "b"}])+len(l.zoneHealth[health.Locality{Region: "eu", Zone: "b"}]) > 0 {
 		t.Errorf("still told: %v", l.zoneHealth)
