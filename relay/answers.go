@@ -124,15 +124,15 @@ func (st *stream) release(p *place) {
 // read the rest within longestHold, its connection ends.
 func (st *stream) releaseAll() {
 	st.places.mu.Lock()
-	all := slices.Collect(maps.Keys(st.places.all))
+	places := slices.Collect(maps.Keys(st.places.all))
 	st.places.mu.Unlock()
-	if len(all) == 0 {
+	if len(places) == 0 {
 		return
 	}
 	timer := time.AfterFunc(longestHold, func() { inflight.End(st.down.Context()) })
 	inflight.After(st.down.Context(), func() {
 		timer.Stop()
-		for _, p := range all {
+		for _, p := range places {
 			st.release(p)
 		}
 	})
@@ -150,18 +150,18 @@ func (st *stream) encode(d *message.Draft, p *place) (*encoded, error) {
 	}
 	var hash maphash.Hash
 	hash.SetSeed(seed)
-	var before, after []byte
+	var head, tail []byte
 	size = 0
 	if err = split(d, func(part []byte) { _, _ = hash.Write(part); size += len(part) }, func(part []byte) {
 		if size == 0 {
-			before = append(before, part...)
+			head = append(head, part...)
 		} else {
-			after = append(after, part...)
+			tail = append(tail, part...)
 		}
 	}); err != nil {
 		return nil, err
 	}
-	if len(before)+len(after) > smallAnswer { // such as many names that it removes, which no run has
+	if len(head)+len(tail) > smallAnswer { // such as many names that it removes, which no run has
 		wire, err := d.Encode()
 		return &encoded{[][]byte{wire}, p}, err
 	}
@@ -169,7 +169,7 @@ func (st *stream) encode(d *message.Draft, p *place) (*encoded, error) {
 		p = st.keep(nil)
 	}
 	err = st.server.answers.share(p, d, hash.Sum64(), size)
-	return &encoded{[][]byte{before, p.run.wire, after}, p}, err
+	return &encoded{[][]byte{head, p.run.wire, tail}, p}, err
 }
 
 // split calls run with the parts of the first resources that follow each other, and rest with the
@@ -203,7 +203,7 @@ func (a *answers) share(p *place, d *message.Draft, hash uint64, size int) (err 
 	if p.run == nil {
 		wire := make([]byte, 0, size)
 		err = split(d, func(part []byte) { wire = append(wire, part...) }, ignore)
-		if p.run = a.find(hash, func(other []byte) bool { return bytes.Equal(wire, other) }); p.run == nil {
+		if p.run = a.find(hash, func(candidate []byte) bool { return bytes.Equal(wire, candidate) }); p.run == nil {
 			p.run = a.add(wire, hash, p.turn)
 			p.turn = nil
 		}

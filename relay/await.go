@@ -8,16 +8,16 @@ import (
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 )
 
-// calm is how long the catalogue gathers what comes before it hands it on, while no
-// response waits. So a cluster and its endpoints are mostly handed on together, and
-// learning does not compete with the responses to a client that starts.
+// gatherTime is how long the catalogue gathers changes before it publishes them, while no response waits. So
+// it mostly publishes a cluster together with its endpoints, and does not compete with the responses to a
+// client that starts.
 const calm = 50 * time.Millisecond
 
-// few is how many new resources a response may have so that it waits in any case. hdsd learns
-// them in some milliseconds, and its own answers then know what the client has.
+// fewResources is the number of new resources up to which a response always waits. hdsd's core knows them
+// after some milliseconds, and hdsd's own responses then have the health.
 const few = 100
 
-// await waits until hdsd's core knows what was learned up to a moment.
+// await waits until hdsd's core knows the changes up to a moment.
 func (s *stock) await(ctx context.Context, moment uint64) {
 	for {
 		s.mu.Lock()
@@ -38,19 +38,19 @@ func (s *stock) await(ctx context.Context, moment uint64) {
 	}
 }
 
-// gather lets more come, unless a response waits.
+// gather waits for more changes, unless a response waits.
 func (s *stock) gather(ctx context.Context) {
-	over := time.NewTimer(calm)
-	defer over.Stop()
+	timer := time.NewTimer(calm)
+	defer timer.Stop()
 	select {
-	case <-over.C:
+	case <-timer.C:
 	case <-s.hurry:
 	case <-ctx.Done():
 	}
 }
 
-// awaits reports whether a response with a resource that is new has to wait until hdsd's
-// core knows the resource. It has to if that may change what the client gets.
+// awaits reports whether a response with a new resource has to wait until hdsd's core knows the resource,
+// since that may change the response.
 func (s *Server) awaits(x *body) bool {
 	if x.refusal() != "" || !s.book.isOn() {
 		return false
@@ -58,7 +58,7 @@ func (s *Server) awaits(x *body) bool {
 	if x.kind == assignments {
 		return s.stock.mayRemember(x.name) || s.book.lacks(x.name, x.lists.Message())
 	}
-	if x.byEDS { // it has no endpoints, and expects says whether hdsd will check it
+	if x.byEDS { // it has no endpoints: the answer is that of expects
 		return s.book.has(x.name) && s.stock.checkedAnew(x)
 	}
 	x.last.mu.Lock()
@@ -66,13 +66,13 @@ func (s *Server) awaits(x *body) bool {
 	return s.willCheck(x)
 }
 
-// remembers reports whether hdsd may know health of the endpoints of a version of a cluster that
-// nobody has sent since it started; 0: of the first one.
+// remembers reports whether hdsd may know health of the endpoints of a version of a cluster, by its group,
+// or of the first version.
 func (s *stock) remembers(cluster string, group uint64) bool {
 	return s.knows != nil && (s.knows(versionName(cluster, 0)) || s.knows(versionName(cluster, group)))
 }
 
-// mayRemember is remembers of the clusters that use an assignment, or of one of its name.
+// remembersAssignment is remembers for the clusters that use an assignment, or have its name.
 func (s *stock) mayRemember(assignment string) bool {
 	s.mu.Lock()
 	used := s.remembered[assignment] > 0
@@ -80,13 +80,12 @@ func (s *stock) mayRemember(assignment string) bool {
 	return used || s.remembers(assignment, 0)
 }
 
-// checkedAnew reports whether no other cluster of the name that hdsd's core knows is
-// checked in the same way.
+// checkedAnew reports whether hdsd's core knows no other cluster of the name with the same check.
 func (s *stock) checkedAnew(x *body) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, other := range s.byName[clusters][x.name].list() {
-		if other != x && other.group == x.group && other.moment <= s.applied {
+	for _, known := range s.byName[clusters][x.name].list() {
+		if known != x && known.group == x.group && known.moment <= s.applied {
 			return false
 		}
 	}
@@ -99,21 +98,21 @@ func (b *book) isOn() bool {
 	return b.on
 }
 
-// has reports whether hdsd knows a cluster.
+// knowsCluster reports whether the book has a cluster.
 func (b *book) has(cluster string) bool {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	return slices.ContainsFunc(b.namesOf(subject{clusters, cluster}), func(name string) bool { _, known := b.clusters[name]; return known })
 }
 
-// lacks reports whether the book knows an assignment, but not all endpoints of this one: of its
-// versions, no one has them.
+// missesEndpoints reports whether the book has an assignment, and no version of it has some endpoint of this
+// one.
 func (b *book) lacks(name string, a *endpointv3.ClusterLoadAssignment) bool {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	var sheets []*sheet
-	for _, own := range b.namesOf(subject{assignments, name}) {
-		if s := b.sheets[own]; s != nil {
+	for _, cluster := range b.namesOf(subject{assignments, name}) {
+		if s := b.sheets[cluster]; s != nil {
 			sheets = append(sheets, s)
 		}
 	}

@@ -28,7 +28,7 @@ import (
 	"hdsd/source"
 )
 
-// kind is one of the two types that hdsd puts health into.
+// kind is a type of resources that hdsd puts health into.
 type kind uint8
 
 const (
@@ -44,7 +44,7 @@ func (k kind) typeURL() string {
 	return resourcev3.EndpointType
 }
 
-// kindOf returns the kind of a type, and false for one that passes as it came.
+// kindOf returns the kind of a type; false: resources of the type pass unchanged.
 func kindOf(typeURL string) (kind, bool) {
 	switch typeURL {
 	case resourcev3.ClusterType:
@@ -55,52 +55,52 @@ func kindOf(typeURL string) (kind, bool) {
 	return 0, false
 }
 
-// body is a resource as the control plane sent it, kept once however many nodes have it.
+// body is a resource of the control plane. Nodes with the same resource share it.
 type body struct {
 	kind     kind
 	name     string
 	wire     []byte
 	hash     uint64 // of name
-	identity uint64 // hash of all three
+	identity uint64 // hash of kind, name and wire
 
-	// What hdsd makes of it to learn what to check. Set once.
+	// Set once, from wire.
 	origin
-	lists      *source.Assignment // what it says of endpoints; nil: nothing, or it is wrong
+	lists      *source.Assignment // its endpoints; nil: it has none, or a defect
 	endpoints  int
 	lease      time.Duration // of an assignment: see envoy.Lease
-	places     uint64        // equal for those with the same endpoints
-	wrong      string        // why it cannot be checked
-	group      uint64        // of a cluster: equal for those that are checked the same way, after a restart, too; never 0
-	shape      uint64        // of a cluster: equal for those that differ in their names only
-	remembered bool          // of a cluster: hdsd may know health of it
+	places     uint64        // hash of the endpoints
+	wrong      string        // reason why hdsd cannot check it; empty: none
+	group      uint64        // of a cluster: hash of its checks, the same after a restart; never 0
+	shape      uint64        // of a cluster: hash of all but its names
+	remembered bool          // of a cluster: hdsd may know health of its endpoints
 
-	kept atomic.Pointer[clusterv3.Cluster] // a cluster without its endpoints, if the catalogue uses it
+	kept atomic.Pointer[clusterv3.Cluster] // a cluster without its endpoints; nil: the catalogue does not use it
 
 	stocked
 
 	last last
 }
 
-// stocked is how a resource stands in the stock.
+// stockState is the state of a resource in the stock.
 type stocked struct {
 	// Guarded by stock.mu.
-	items  int       // how many ways in which it stands in responses nodes have
-	apart  []portion // of these, those of nodes with a panel
+	items  int       // number of its items
+	apart  []portion // of these, the items of each panel
 	place  int       // in its roster
-	moment uint64    // when it came
+	moment uint64    // of its last change: see stock.learned
 
-	crowded atomic.Bool   // there is no room for it in limits.max_source_endpoints; written with stock.mu held
+	crowded atomic.Bool   // limits.max_source_endpoints has no room for it; written with stock.mu held
 	turn    *list.Element // in stock.waiting; guarded by stock.mu
 }
 
-// portion is how many of the items of a resource are for nodes with a panel.
+// portion counts the items of a resource for nodes with a panel.
 type portion struct {
 	panel *panel
 	items int
 }
 
-// count counts an item that comes (1) or goes (-1). It reports whether that changes which nodes have
-// the resource.
+// countItem counts an added item (1) or a removed one (-1). It reports whether the panels that have the
+// resource change.
 func (x *body) count(p *panel, change int) bool {
 	x.items += change
 	if p == nil {
@@ -119,7 +119,7 @@ func (x *body) count(p *panel, change int) bool {
 	return true
 }
 
-// common returns how many items are for nodes whose panel is not known.
+// commonItems returns the number of items without a panel.
 func (x *body) common() int {
 	rest := x.items
 	for _, s := range x.apart {
@@ -128,37 +128,36 @@ func (x *body) common() int {
 	return rest
 }
 
-// belongs reports whether nodes have the resource that may have a version of a cluster.
+// hasVersion reports whether a node with a version of a cluster may have the resource.
 func (x *body) belongs(v version) bool {
 	return x.common() > 0 || slices.ContainsFunc(x.apart, func(s portion) bool { return slices.Contains(s.panel.versions, v) })
 }
 
-// origin is where the endpoints of a cluster come from.
+// origin says where the endpoints of a cluster come from.
 type origin struct {
-	service   string // the name of the assignment that has them
+	service   string // name of the assignment
 	byEDS     bool   // they come by EDS
-	elsewhere bool   // not from who sent the cluster, so that hdsd does not see them
+	elsewhere bool   // they come from another server than the cluster, so that hdsd does not see them
 }
 
-// last is a resource with the health that it had when it was last sent. Its lock also guards
-// what hdsd expects of the resource.
+// overlays are the latest forms of a resource with health. The lock also guards expected.
 type last struct {
-	mu sync.Mutex // guards what follows
-	outcome
-	apart    map[string]*outcome // of an assignment: for nodes with a panel, by its key
+	mu       sync.Mutex          // guards the fields below
+	outcome                      // for nodes without a panel
+	apart    map[string]*outcome // of an assignment: by the key of the panel
 	expected expectation
 }
 
-// outcome is a resource with health.
+// overlay is a resource with health.
 type outcome struct {
-	edition uint64 // of the health in out; 0: none yet
-	judges  string // whose verdicts are in out
-	decided bool   // of a cluster: hdsd knew endpoints of it when out was made
+	edition uint64 // of the health; 0: there is no overlay yet
+	judges  string // key of the clusters that decide the health
+	decided bool   // of a cluster: hdsd knew its endpoints
 	out     []byte
-	change  uint64 // hash of out; 0: out is wire
+	change  uint64 // hash of wire; 0: the resource is unchanged
 }
 
-// of returns what nodes with a panel get.
+// forPanel returns the overlay for nodes with a panel.
 func (l *last) of(p *panel) *outcome {
 	if p == nil {
 		return &l.outcome
@@ -172,11 +171,11 @@ func (l *last) of(p *panel) *outcome {
 	return l.apart[p.key]
 }
 
-// expectation is whether hdsd will check a cluster.
+// expectation says whether hdsd will check a cluster.
 type expectation uint8
 
 const (
-	notKnown expectation = iota // Options.Checks was not asked
+	notKnown expectation = iota // Options.Checks has yet to say
 	willCheck
 	wontCheck
 )
@@ -217,7 +216,7 @@ func newBody(k kind, name string, wire []byte, maxEndpoints int) *body {
 	return x
 }
 
-// decode decodes a resource, and returns what it lists of endpoints, too.
+// decode decodes a resource: a cluster, and the assignment in it, or an assignment.
 func (x *body) decode() (config *clusterv3.Cluster, lists *endpointv3.ClusterLoadAssignment, err error) {
 	if x.kind == assignments {
 		lists = &endpointv3.ClusterLoadAssignment{}
@@ -230,7 +229,7 @@ func (x *body) decode() (config *clusterv3.Cluster, lists *endpointv3.ClusterLoa
 
 const noRoom = "the nodes of the relay have more endpoints, or resources without any, than limits.max_source_endpoints allows: raise it and restart hdsd"
 
-// refusal returns why it cannot be checked; empty if it can.
+// refusal returns the reason why hdsd cannot check a resource; empty: it can.
 func (x *body) refusal() string {
 	if x.crowded.Load() {
 		return noRoom
@@ -238,7 +237,7 @@ func (x *body) refusal() string {
 	return x.wrong
 }
 
-// violationOf returns which of Envoy's own rules a resource breaks first; empty if none.
+// violationOf returns the first violation of Envoy's own rules; empty: there is none.
 func violationOf(k kind, config *clusterv3.Cluster, listed *endpointv3.ClusterLoadAssignment) string {
 	var message proto.Message = listed
 	if k == clusters {
@@ -251,56 +250,55 @@ func violationOf(k kind, config *clusterv3.Cluster, listed *endpointv3.ClusterLo
 	return violations[0].Field + ": " + violations[0].Reason
 }
 
-// cluster returns a cluster without the endpoints that it lists.
+// cluster returns a cluster without its endpoints.
 func (x *body) cluster() *clusterv3.Cluster {
 	if c := x.kept.Load(); c != nil {
 		return c
 	}
-	c, _, _ := x.decode() // it was decoded once
+	c, _, _ := x.decode() // newBody has decoded it
 	source.TakeEndpoints(c)
 	return c
 }
 
-// keep returns the same and keeps it: there is one message while it is kept.
+// retainDecoded returns the cluster without its endpoints, and keeps the message, so that there is only one.
 func (x *body) keep() *clusterv3.Cluster {
 	c := x.cluster()
 	x.kept.Store(c)
 	return c
 }
 
-// thin gives up the decoded cluster, which takes more room than all else of a body.
+// releaseDecoded gives up the decoded cluster, which takes more memory than the rest of a body.
 func (x *body) thin() { x.kept.Store(nil) }
 
 func identityOf(k kind, name string, wire []byte) uint64 {
 	var h maphash.Hash
 	h.SetSeed(seed)
-	_ = h.WriteByte(byte(k)) // never fails, nor do the others
+	_ = h.WriteByte(byte(k)) // writes to a hash never fail
 	_, _ = h.WriteString(name)
 	_ = h.WriteByte(0)
 	_, _ = h.Write(wire)
 	return h.Sum64()
 }
 
-// placesOf is a hash of the endpoints of an assignment, in any order.
+// hashEndpoints returns a hash of the endpoints of an assignment, in any order.
 func placesOf(a *endpointv3.ClusterLoadAssignment) (sum uint64) {
 	for _, group := range a.GetEndpoints() {
 		for _, e := range group.GetLbEndpoints() {
 			key := keyOf(group, e)
-			at := key.Locality
-			sum += maphash.String(seed, strings.Join([]string{at.Region, at.Zone, at.SubZone, key.Address}, "\x00"))
+			locality := key.Locality
+			sum += maphash.String(seed, strings.Join([]string{locality.Region, locality.Zone, locality.SubZone, key.Address}, "\x00"))
 		}
 	}
 	return sum
 }
 
-// weight is how many endpoints a resource counts as: one without any takes memory, too.
+// weight returns the number of endpoints that a resource counts as: one without endpoints takes memory, too.
 func (x *body) weight() int { return max(x.endpoints, 1) }
 
-// sameServer reports whether a client takes what has this source from the server that it takes
-// clusters from.
+// sameServer reports whether a configuration source is the server that clusters come from.
 func sameServer(c *corev3.ConfigSource) bool { return c.GetAds() != nil || c.GetSelf() != nil }
 
-// warms adds the assignment for which a client waits before it uses a changed cluster.
+// warms adds the assignment that a client waits for before it uses a changed cluster.
 func (x *body) warms(names []string) []string {
 	if x.byEDS && !x.elsewhere {
 		return append(names, x.service)
@@ -308,25 +306,25 @@ func (x *body) warms(names []string) []string {
 	return names
 }
 
-// latest returns the resource with the latest health in it, and what stands for the
-// change; 0: it is as it came.
-func (x *body) latest(s *Server, p *panel) (out []byte, change uint64) {
+// latest returns the resource with the latest health, and a hash that identifies the change; 0: it is
+// unchanged.
+func (x *body) latest(s *Server, p *panel) (wire []byte, change uint64) {
 	x.last.mu.Lock()
 	defer x.last.mu.Unlock()
 	kept := x.last.of(p)
 	edition := s.book.current(subject{x.kind, x.name}) + 1
 	own, judges := s.book.judgment(x, p)
-	decided := x.kind == clusters && s.stock.decided(own, x.name) // the book may never know the cluster
+	decided := x.kind == clusters && s.stock.decided(own, x.name) // the book may never get the cluster
 	if kept.edition == edition && kept.judges == judges && kept.decided == decided {
 		return kept.out, kept.change
 	}
-	out, err := s.book.apply(x, p, own, func() (bool, bool) { return s.expects(x, own) })
-	if err != nil { // the client will judge it
-		out = x.wire
+	wire, err := s.book.apply(x, p, own, func() (bool, bool) { return s.expects(x, own) })
+	if err != nil { // the client gets it unchanged
+		wire = x.wire
 	}
-	kept.edition, kept.judges, kept.decided, kept.out, kept.change = edition, judges, decided, out, 0
-	if !bytes.Equal(out, x.wire) {
-		kept.change = max(xxhash.Sum64(out), 1) // the same after a restart: clients bring it back
+	kept.edition, kept.judges, kept.decided, kept.out, kept.change = edition, judges, decided, wire, 0
+	if !bytes.Equal(wire, x.wire) {
+		kept.change = max(xxhash.Sum64(wire), 1) // clients bring it back after a restart
 	} else {
 		kept.out = x.wire
 	}
@@ -341,13 +339,14 @@ var checkFields = map[protowire.Number]bool{2: true, 8: true, 24: true, 36: true
 // Fields of a Cluster that name it: name, eds_cluster_config and alt_stat_name.
 func isName(number protowire.Number) bool { return number == 1 || number == 3 || number == 28 }
 
-// groupOf is a hash of what a cluster says of how to check it, and one of all but its names.
+// groupOf returns a hash of the fields of a cluster that say how to check it, and one of all fields but its
+// names.
 func groupOf(wire []byte, service string) (group, shape uint64) {
 	var rest maphash.Hash
 	rest.SetSeed(seed)
-	checks := sha256.New() // the same after a restart, and nobody can choose it
+	checks := sha256.New() // stable over restarts, without chosen collisions
 	_, _ = checks.Write([]byte(service))
-	_ = fields.Each(wire, func(f *fields.Field) bool { // it was decoded
+	_ = fields.Each(wire, func(f *fields.Field) bool { // newBody has decoded it
 		if checkFields[f.Number] {
 			_, _ = checks.Write(f.Raw)
 		}

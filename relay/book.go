@@ -12,41 +12,41 @@ import (
 	"hdsd/publish"
 )
 
-// subject is what a change of health is about: a resource of a type and name.
+// subject is the kind and the name of resources.
 type subject struct {
 	kind kind
 	name string
 }
 
-// book knows the health to publish. It follows the decisions as eds.Server does.
+// book has the published health. It gets the same decisions as eds.Server.
 type book struct {
-	changed func([]subject) // called without a lock when something changed
-	stamp   atomic.Uint64   // counts all changes; written with mu held
+	changed func([]subject) // called with changed resources, without a lock
+	stamp   atomic.Uint64   // number of changes; written with mu held
 
-	mu       sync.RWMutex // guards what follows
+	mu       sync.RWMutex // guards the fields below
 	on       bool
-	pages    uint64 // counts changes of everything
+	pages    uint64 // number of changes of on
 	statuses publish.Statuses
-	sheets   map[string]*sheet              // by hdsd's own name of the cluster
-	readers  map[health.EndpointID][]string // the same names of the clusters that an endpoint is in
-	clusters map[string]bool                // the same names of clusters: whether hdsd checks it
-	made     map[string][]owned             // by cluster: its versions
-	owners   map[string]owned               // the same, by hdsd's own name
-	names    map[subject][]string           // the same names, by what they decide the health of
-	versions map[version]string             // the same names, by version; empty: it is not checked
-	changes  uint64                         // of anything
-	edition  map[subject]uint64             // of what is known: which of the changes was its latest
+	sheets   map[string]*sheet              // by hdsd's name of the cluster
+	readers  map[health.EndpointID][]string // hdsd's names of the clusters with an endpoint
+	clusters map[string]bool                // by hdsd's name of a cluster: hdsd checks it
+	made     map[string][]owned             // versions, by cluster
+	owners   map[string]owned               // the same versions, by hdsd's name
+	names    map[subject][]string           // hdsd's names of the versions that decide the health of resources
+	versions map[version]string             // hdsd's name of a version; empty: hdsd does not check it
+	changes  uint64                         // number of changes of editions
+	edition  map[subject]uint64             // of resources with health: the number of the latest change
 }
 
-// sheet is which verdicts decide the endpoints of an assignment.
+// sheet says which verdicts decide the health of the endpoints of an assignment.
 type sheet struct {
 	overruled bool
-	ids       map[publish.Key][]health.EndpointID // none of an endpoint that is not checked
-	addresses map[string][]health.EndpointID      // the same in any locality
+	ids       map[publish.Key][]health.EndpointID // empty: the endpoint is not checked
+	addresses map[string][]health.EndpointID      // of all localities
 }
 
-// verdicts returns which verdicts decide an endpoint, and whether it is known. One that has moved to a
-// locality that hdsd does not know yet keeps those of its address.
+// verdicts returns the ids of the verdicts that decide an endpoint, and whether the sheet has it. An endpoint
+// in a new locality keeps the verdicts of its address until hdsd knows the locality.
 func (s *sheet) verdicts(key publish.Key) (ids []health.EndpointID, known bool) {
 	if s == nil {
 		return nil, false
@@ -58,13 +58,13 @@ func (s *sheet) verdicts(key publish.Key) (ids []health.EndpointID, known bool) 
 	return ids, known
 }
 
-func newBook(on bool) *book {
+func newBook(enabled bool) *book {
 	return &book{
-		on: on, sheets: map[string]*sheet{}, readers: map[health.EndpointID][]string{}, made: map[string][]owned{}, owners: map[string]owned{}, names: map[subject][]string{}, versions: map[version]string{}, clusters: map[string]bool{}, edition: map[subject]uint64{},
+		on: enabled, sheets: map[string]*sheet{}, readers: map[health.EndpointID][]string{}, made: map[string][]owned{}, owners: map[string]owned{}, names: map[subject][]string{}, versions: map[version]string{}, clusters: map[string]bool{}, edition: map[subject]uint64{},
 	}
 }
 
-// Update takes in what eds.Server publishes.
+// Update takes in an update, as eds.Server does.
 func (b *book) Update(u publish.Update) {
 	b.mu.Lock()
 	var touched []subject
@@ -75,7 +75,7 @@ func (b *book) Update(u publish.Update) {
 		touched = append(touched, b.about(a.Name)...)
 	}
 	for _, c := range u.Clusters {
-		if was, known := b.clusters[c.Name]; !known || was != c.Checked {
+		if checked, known := b.clusters[c.Name]; !known || checked != c.Checked {
 			b.clusters[c.Name] = c.Checked
 			touched = append(touched, b.about(c.Name)[1])
 		}
@@ -92,7 +92,7 @@ func (b *book) Update(u publish.Update) {
 	b.announce(touched)
 }
 
-// announce counts the changes, releases the lock and tells of them.
+// announce gives resources another edition, releases the lock, and notifies the streams.
 func (b *book) announce(touched []subject) {
 	for _, s := range touched {
 		b.raise(s)
@@ -100,7 +100,7 @@ func (b *book) announce(touched []subject) {
 	b.tell(touched)
 }
 
-// raise gives the health of a resource another edition.
+// raise gives a resource another edition.
 func (b *book) raise(s subject) {
 	if b.changes++; b.knows(s) {
 		b.edition[s] = b.changes
@@ -109,14 +109,14 @@ func (b *book) raise(s subject) {
 	}
 }
 
-// renew has streams look at resources again: others may decide their health now, or it is known now
-// whether hdsd checks them.
+// renew notifies the streams of resources whose edition stays: other clusters may decide their health now, or
+// hdsd has decided whether to check them.
 func (b *book) renew(touched []subject) {
 	b.mu.Lock()
 	b.tell(touched)
 }
 
-// tell releases the lock, and has streams look at resources again.
+// notify releases the lock, and notifies the streams of changed resources.
 func (b *book) tell(touched []subject) {
 	if len(touched) > 0 {
 		b.stamp.Add(1)
@@ -127,7 +127,7 @@ func (b *book) tell(touched []subject) {
 	}
 }
 
-// knows reports whether there is health for a resource.
+// knows reports whether the book has health for a resource.
 func (b *book) knows(s subject) bool {
 	return slices.ContainsFunc(b.namesOf(s), func(name string) bool {
 		_, cluster := b.clusters[name]
@@ -142,7 +142,7 @@ func (b *book) sheetOf(a *publish.Assignment) *sheet {
 			key := keyOf(group, endpoint)
 			ids := a.Deciding(l, e)
 			if len(ids) == 0 {
-				s.ids[key] = append(s.ids[key], nil...) // nobody checks it
+				s.ids[key] = append(s.ids[key], nil...) // it is not checked
 				continue
 			}
 			s.ids[key] = ids
@@ -159,13 +159,13 @@ func keyOf(group *endpointv3.LocalityLbEndpoints, endpoint *endpointv3.LbEndpoin
 	return publish.Key{Locality: envoy.Locality(group.GetLocality()), Address: envoy.Address(endpoint.GetEndpoint().GetAddress())}
 }
 
-// forget ends that an assignment uses its endpoints.
+// forget removes an assignment from the readers of its endpoints.
 func (b *book) forget(name string) {
-	before := b.sheets[name]
-	if before == nil {
+	old := b.sheets[name]
+	if old == nil {
 		return
 	}
-	for _, ids := range before.ids {
+	for _, ids := range old.ids {
 		for _, id := range ids {
 			left := b.readers[id][:0]
 			for _, user := range b.readers[id] {
@@ -180,7 +180,7 @@ func (b *book) forget(name string) {
 	}
 }
 
-// SetHealth takes in health that eds.Server publishes.
+// SetHealth takes in health, as eds.Server does.
 func (b *book) SetHealth(changes []publish.Health) {
 	b.mu.Lock()
 	var touched []subject
@@ -198,29 +198,29 @@ func (b *book) SetHealth(changes []publish.Health) {
 // SetZoneHealth does nothing: through the relay, all zones get the verdict.
 func (b *book) SetZoneHealth(health.Locality, []publish.Health, []health.EndpointID) {}
 
-// turn turns health on or off.
-func (b *book) turn(on bool) (changed bool) {
+// setEnabled turns health on or off. It reports whether that is a change.
+func (b *book) turn(enabled bool) (changed bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.on == on {
+	if b.on == enabled {
 		return false
 	}
-	b.on = on
+	b.on = enabled
 	b.pages++
 	b.stamp.Add(1)
 	return true
 }
 
-// current returns the edition of a resource's health, 0 of what is not known. No other
-// edition of a resource comes twice.
+// current returns the edition of a resource's health; 0: the book has none. A resource never gets another
+// edition twice.
 func (b *book) current(s subject) uint64 {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	return b.pages<<40 + b.edition[s]
 }
 
-// apply puts health into a resource. checked says whether hdsd checks a cluster of which
-// it has no endpoints yet.
+// apply puts health into a resource. expected reports, as Server.expects does, whether hdsd will check a
+// cluster without endpoints.
 func (b *book) apply(x *body, p *panel, own string, expected func() (bool, bool)) ([]byte, error) {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
@@ -238,28 +238,27 @@ func (b *book) apply(x *body, p *panel, own string, expected func() (bool, bool)
 	return publish.OverlayCluster(x.wire, checked && !x.elsewhere, verdicts)
 }
 
-// healthOf returns the health of endpoints by the verdicts of clusters, given by hdsd's own names.
-// Of several, one without a verdict counts for nothing. What none of them knows yet has the verdicts
-// of the others.
-func (b *book) healthOf(names, others []string) publish.HealthOf {
-	return func(endpoint publish.Key, says health.Status) (health.Status, bool) {
-		ours, decides, overruled, known := b.verdict(names, endpoint)
+// healthOf returns the health of endpoints by the verdicts of clusters, by hdsd's names. The worst of their
+// verdicts counts, missing ones apart. An endpoint that none of them has yet gets the verdicts of the others.
+func (b *book) healthOf(names, fallback []string) publish.HealthOf {
+	return func(endpoint publish.Key, stated health.Status) (health.Status, bool) {
+		status, decides, overruled, known := b.verdict(names, endpoint)
 		if !known && len(names) > 0 {
-			ours, decides, overruled, _ = b.verdict(others, endpoint)
+			status, decides, overruled, _ = b.verdict(fallback, endpoint)
 		}
 		switch {
 		case !decides:
-			return says, false
+			return stated, false
 		case overruled:
-			return ours, true
+			return status, true
 		}
-		return publish.Combine(ours, says), true
+		return publish.Combine(status, stated), true
 	}
 }
 
-// verdict returns what clusters say of an endpoint, whether any decides it and is overruled, and
-// whether any has it.
-func (b *book) verdict(names []string, endpoint publish.Key) (ours health.Status, decides, overruled, known bool) {
+// verdict returns the worst verdict of clusters on an endpoint, and whether any of them decides it, is
+// overruled, and has it.
+func (b *book) verdict(names []string, endpoint publish.Key) (status health.Status, decides, overruled, known bool) {
 	for _, name := range names {
 		s := b.sheets[name]
 		ids, found := s.verdicts(endpoint)
@@ -268,7 +267,7 @@ func (b *book) verdict(names []string, endpoint publish.Key) (ours health.Status
 			continue
 		}
 		decides, overruled = true, overruled || s.overruled
-		ours = publish.Combine(ours, publish.Worst(ids, b.statuses.Get))
+		status = publish.Combine(status, publish.Worst(ids, b.statuses.Get))
 	}
-	return ours, decides, overruled, known
+	return status, decides, overruled, known
 }

@@ -14,37 +14,37 @@ import (
 	"hdsd/source"
 )
 
-// SourceName is the name of the source that has what the connected nodes have.
+// SourceName is the name of the source with the clusters and endpoints of nodes.
 const SourceName = "relay"
 
-// catalogue makes a source of the stock: the union over the nodes. It implements
-// feed.Reader. All but latest belongs to the goroutine of Run.
+// catalogue makes a source of the stock: the union over the nodes. It implements feed.Reader. Only the
+// goroutine of Run uses the fields, latest apart.
 type catalogue struct {
 	server *Server
 	stock  *stock
-	where  string // the control plane
+	where  string // addresses of the control plane
 
 	mu     sync.Mutex
 	latest *source.Set // guarded by mu
 
-	made   map[string][]*source.Cluster // by the name of the nodes' cluster, or of a lone assignment
+	made   map[string][]*source.Cluster // by the nodes' name of a cluster, or of a lone assignment
 	unions map[string]*source.Assignment
-	users  map[string]map[string]bool // by service: the clusters that use it
-	uses   map[string][]string        // by cluster: its services
+	users  map[string]map[string]bool // clusters, by service
+	uses   map[string][]string        // services, by cluster
 
 	slots   map[string]slots   // by cluster
 	owned   map[string][]owned // by cluster, or lone assignment
-	again   map[string]bool    // clusters to be made again
-	bounded []string           // clusters that have too many versions now
+	again   map[string]bool    // clusters that the next build has to look at
+	bounded []string           // clusters that have too many versions since the latest build
 
-	// Of the latest make.
-	remade  map[string]bool   // names of which it made clusters
-	outside map[string]string // by hdsd's own names: those names
+	// Of the latest build.
+	remade  map[string]bool   // nodes' names of its clusters
+	outside map[string]string // nodes' names, by hdsd's names
 }
 
-func newCatalogue(s *Server, where string) *catalogue {
+func newCatalogue(s *Server, upstream string) *catalogue {
 	return &catalogue{
-		server: s, stock: s.stock, where: where, latest: &source.Set{Source: SourceName, Unread: true},
+		server: s, stock: s.stock, where: upstream, latest: &source.Set{Source: SourceName, Unread: true},
 		made: map[string][]*source.Cluster{}, unions: map[string]*source.Assignment{},
 		users: map[string]map[string]bool{}, uses: map[string][]string{},
 		slots: map[string]slots{}, owned: map[string][]owned{}, again: map[string]bool{},
@@ -58,37 +58,35 @@ func (c *catalogue) Latest() *source.Set {
 	return c.latest
 }
 
-// Run implements feed.Reader: it hands on what the nodes have, and then lets those know
-// who wait for it.
-func (c *catalogue) Run(ctx context.Context, take func(*source.Set)) error {
-	// What no node has asked for yet may still be wanted, until they have had time to
-	// come back.
-	over := time.NewTimer(c.server.options.Keep)
-	defer over.Stop()
-	forget := time.NewTicker(min(max(c.server.options.Keep/20, 50*time.Millisecond), time.Second))
-	defer forget.Stop()
+// Run implements feed.Reader: it publishes sets, and then lets waiting responses know.
+func (c *catalogue) Run(ctx context.Context, publish func(*source.Set)) error {
+	// Absent resources count as unread until nodes have had time to come back.
+	unreadTimer := time.NewTimer(c.server.options.Keep)
+	defer unreadTimer.Stop()
+	expiryTicker := time.NewTicker(min(max(c.server.options.Keep/20, 50*time.Millisecond), time.Second))
+	defer expiryTicker.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
-		case now := <-forget.C:
-			c.server.memory.expire(now)
+		case moment := <-expiryTicker.C:
+			c.server.memory.expire(moment)
 			if unread := c.Latest().Unread; len(c.again) > 0 && !unread {
-				c.hand(ctx, unread, take)
+				c.hand(ctx, unread, publish)
 			}
-			if broken := c.stock.breakPromises(now); len(broken) > 0 {
+			if broken := c.stock.breakPromises(moment); len(broken) > 0 {
 				c.server.book.renew(broken)
 			}
-		case <-over.C:
-			c.hand(ctx, false, take)
+		case <-unreadTimer.C:
+			c.hand(ctx, false, publish)
 		case <-c.stock.wake:
 			c.stock.gather(ctx)
-			c.hand(ctx, c.Latest().Unread, take)
+			c.hand(ctx, c.Latest().Unread, publish)
 		}
 	}
 }
 
-// hand hands on a set.
+// publish builds a set, hands it to take, and tells the book and the stock when hdsd's core knows it.
 func (c *catalogue) hand(ctx context.Context, unread bool, take func(*source.Set)) {
 	set, moment, settled := c.make(unread)
 	for _, name := range c.bounded {
@@ -103,7 +101,7 @@ func (c *catalogue) hand(ctx context.Context, unread bool, take func(*source.Set
 	if c.server.options.Settle(ctx) != nil {
 		return // hdsd stops
 	}
-	touched := c.stock.settle(settled, func(own string) string { return c.outside[own] })
+	touched := c.stock.settle(settled, func(name string) string { return c.outside[name] })
 	for name := range c.remade {
 		touched = append(touched, c.server.book.own(name, c.owned[name])...)
 	}
@@ -112,8 +110,8 @@ func (c *catalogue) hand(ctx context.Context, unread bool, take func(*source.Set
 	c.stock.know(moment)
 }
 
-// make makes a set of what is in the stock. settled says of each cluster made again
-// whether it has endpoints.
+// build makes a set of the stock. settled says of each rebuilt cluster, by hdsd's name, whether it has
+// endpoints.
 func (c *catalogue) make(unread bool) (set *source.Set, moment uint64, settled map[string]bool) {
 	c.stock.mu.Lock()
 	defer c.stock.mu.Unlock()
@@ -121,44 +119,43 @@ func (c *catalogue) make(unread bool) (set *source.Set, moment uint64, settled m
 	c.remade, c.again, c.outside = map[string]bool{}, map[string]bool{}, map[string]string{}
 	c.stock.dirty, moment = map[subject]bool{}, c.stock.learned
 
-	with, settled := map[string]*source.Cluster{}, map[string]bool{}
-	alone := map[string]bool{}
+	changes, settled := map[string]*source.Cluster{}, map[string]bool{}
+	services := map[string]bool{}
 	for name := range names {
 		for _, service := range c.uses[name] {
-			alone[service] = true
+			services[service] = true
 		}
-		note := func(own string, has bool) { c.outside[own], settled[own] = name, has }
+		note := func(ownName string, endpoints bool) { c.outside[ownName], settled[ownName] = name, endpoints }
 		note(versionName(name, 0), false)
 		for _, k := range c.made[name] {
 			note(k.Name, false)
 		}
-		c.replace(name, c.variants(name, unread), with)
+		c.replace(name, c.variants(name, unread), changes)
 		for _, service := range c.uses[name] {
-			alone[service] = true
+			services[service] = true
 		}
 		for _, k := range c.made[name] {
 			note(k.Name, hasEndpoints(k.Assignment))
 		}
 	}
-	for service := range alone {
+	for service := range services {
 		if c.stock.byName[clusters][service].size() == 0 {
-			c.replace(service, c.lone(service), with)
+			c.replace(service, c.lone(service), changes)
 		}
 	}
-	before := c.Latest()
-	return &source.Set{Source: SourceName, Unread: unread, Clusters: source.Amend(before.Clusters, with)}, moment, settled
+	previous := c.Latest()
+	return &source.Set{Source: SourceName, Unread: unread, Clusters: source.Amend(previous.Clusters, changes)}, moment, settled
 }
 
 func hasEndpoints(a *source.Assignment) bool {
 	return rules.CountEncoded(rules.Assignment, a.Wire()) > 0
 }
 
-// dirtyClusters returns the clusters that a change concerns, and renews the unions of
-// assignments that changed.
+// dirtyClusters returns the clusters that changes concern, and renews the unions of changed assignments.
 func (c *catalogue) dirtyClusters() map[string]bool {
 	names := maps.Clone(c.again)
 	for changed := range c.stock.dirty {
-		names[changed.name] = true // of a cluster, or of a lone assignment
+		names[changed.name] = true // a cluster, or a lone assignment
 		if changed.kind == clusters {
 			continue
 		}
@@ -170,7 +167,7 @@ func (c *catalogue) dirtyClusters() map[string]bool {
 	return names
 }
 
-// keepOnly gives up the decoded clusters that are not used.
+// dropUnused gives up the decoded clusters that are not used.
 func keepOnly(bodies []*body, used map[*body]bool) {
 	for _, x := range bodies {
 		if !used[x] {
@@ -179,33 +176,33 @@ func keepOnly(bodies []*body, used map[*body]bool) {
 	}
 }
 
-// assignmentsOf returns what resources say of endpoints, once for those that have the same.
-func assignmentsOf(bodies []*body) (all []*source.Assignment) {
-	seen := map[uint64]bool{}
+// assignmentsOf returns the assignments of resources, one for each set of endpoints.
+func assignmentsOf(bodies []*body) (list []*source.Assignment) {
+	hashes := map[uint64]bool{}
 	for _, x := range bodies {
-		if x.lists != nil && !x.crowded.Load() && !seen[x.places] {
-			seen[x.places] = true
-			all = append(all, x.lists)
+		if x.lists != nil && !x.crowded.Load() && !hashes[x.places] {
+			hashes[x.places] = true
+			list = append(list, x.lists)
 		}
 	}
-	return all
+	return list
 }
 
-// replace puts other clusters in the place of those made of a name.
-func (c *catalogue) replace(name string, now []*source.Cluster, with map[string]*source.Cluster) {
-	before := c.made[name]
-	for _, k := range before {
-		with[k.Name] = nil
+// replace replaces the clusters of a name. An equal cluster stays the same pointer.
+func (c *catalogue) replace(name string, current []*source.Cluster, changes map[string]*source.Cluster) {
+	previous := c.made[name]
+	for _, k := range previous {
+		changes[k.Name] = nil
 	}
-	for i, k := range now {
-		if at := slices.IndexFunc(before, func(b *source.Cluster) bool { return sameCluster(b, k) }); at >= 0 {
-			k = before[at]
-			now[i] = k
+	for i, k := range current {
+		if index := slices.IndexFunc(previous, func(b *source.Cluster) bool { return sameCluster(b, k) }); index >= 0 {
+			k = previous[index]
+			current[i] = k
 		}
-		with[k.Name] = k
+		changes[k.Name] = k
 	}
 	c.remade[name] = true
-	if c.made[name] = now; len(now) == 0 {
+	if c.made[name] = current; len(current) == 0 {
 		delete(c.made, name)
 		delete(c.owned, name)
 	}
@@ -215,22 +212,22 @@ func sameCluster(a, b *source.Cluster) bool {
 	return a.Name == b.Name && a.ServiceName == b.ServiceName && a.Config == b.Config && a.Assignment == b.Assignment && a.Rejected == b.Rejected
 }
 
-// lone makes a cluster of an assignment that no cluster uses.
+// lone makes a cluster of an assignment that no cluster uses; nil: there is none.
 func (c *catalogue) lone(service string) []*source.Cluster {
 	bodies := c.stock.byName[assignments][service].list()
 	if len(bodies) == 0 || len(c.users[service]) > 0 {
 		return nil
 	}
-	own := versionName(service, 0)
-	c.owned[service] = []owned{{version{cluster: service}, own, service}}
-	k := &source.Cluster{Source: SourceName, Name: own, ServiceName: own, Lone: true, Assignment: c.unions[service], File: c.where}
+	name := versionName(service, 0)
+	c.owned[service] = []owned{{version{cluster: service}, name, service}}
+	k := &source.Cluster{Source: SourceName, Name: name, ServiceName: name, Lone: true, Assignment: c.unions[service], File: c.where}
 	if k.Assignment == nil {
 		k.Rejected = bodies[0].refusal()
 	}
 	return []*source.Cluster{k}
 }
 
-// variants makes the clusters of a name: one for each way in which nodes check it.
+// clusterVersions makes the clusters of a name: one for each version that hdsd checks.
 func (c *catalogue) variants(name string, awaited bool) []*source.Cluster {
 	bodies := c.stock.byName[clusters][name].list()
 	for _, service := range c.uses[name] {
@@ -240,8 +237,8 @@ func (c *catalogue) variants(name string, awaited bool) []*source.Cluster {
 	}
 	delete(c.uses, name)
 	kept := map[string]bool{}
-	defer func(before []*source.Cluster) {
-		for _, k := range before {
+	defer func(previous []*source.Cluster) {
+		for _, k := range previous {
 			if !kept[k.Name] {
 				delete(c.unions, "\x00"+k.Name)
 			}
@@ -251,9 +248,9 @@ func (c *catalogue) variants(name string, awaited bool) []*source.Cluster {
 		delete(c.slots, name)
 		return c.lone(name)
 	}
-	c.uses[name] = []string{name} // a lone assignment of that name gives way to it
+	c.uses[name] = []string{name} // it replaces a lone assignment of its name
 	firsts, used := map[uint64]*body{}, map[*body]bool{}
-	var groups []uint64 // in the order in which they came
+	var groups []uint64 // the oldest first
 	for _, x := range bodies {
 		if x.refusal() == "" && firsts[x.group] == nil {
 			groups = append(groups, x.group)
@@ -261,43 +258,43 @@ func (c *catalogue) variants(name string, awaited bool) []*source.Cluster {
 		}
 	}
 	keepOnly(bodies, used)
-	before := c.slots[name]
-	now := before.next(groups, awaited, func(g uint64) bool {
+	previous := c.slots[name]
+	current := previous.next(groups, awaited, func(g uint64) bool {
 		stored := c.server.options.Stored
 		return stored != nil && stored(versionName(name, g))
 	})
-	if c.slots[name] = now; now.again {
+	if c.slots[name] = current; current.again {
 		c.again[name] = true
 	}
-	if len(now.beyond) > 0 && len(before.beyond) == 0 {
+	if len(current.beyond) > 0 && len(previous.beyond) == 0 {
 		c.bounded = append(c.bounded, name)
 	}
-	var all []*source.Cluster
-	var have []owned
-	add := func(g uint64, own string) {
+	var result []*source.Cluster
+	var entries []owned
+	add := func(g uint64, ownName string) {
 		x := firsts[g]
 		if x.byEDS {
 			c.use(name, x.service)
 		}
-		kept[own] = true
-		all, have = append(all, c.variant(x, own)), append(have, owned{version{name, g}, own, x.service})
+		kept[ownName] = true
+		result, entries = append(result, c.variant(x, ownName)), append(entries, owned{version{name, g}, ownName, x.service})
 	}
-	if now.first != 0 {
-		add(now.first, versionName(name, 0))
+	if current.first != 0 {
+		add(current.first, versionName(name, 0))
 	}
-	for _, g := range now.others {
+	for _, g := range current.others {
 		add(g, versionName(name, g))
 	}
-	for _, g := range now.beyond {
-		have = append(have, owned{version: version{name, g}, service: firsts[g].service})
+	for _, g := range current.beyond {
+		entries = append(entries, owned{version: version{name, g}, service: firsts[g].service})
 	}
-	if len(all) == 0 {
-		own := versionName(name, 0)
-		have = append(have, owned{version{cluster: name}, own, name})
-		all = []*source.Cluster{{Source: SourceName, Name: own, ServiceName: own, Rejected: bodies[0].refusal(), File: c.where}}
+	if len(result) == 0 {
+		ownName := versionName(name, 0)
+		entries = append(entries, owned{version{cluster: name}, ownName, name})
+		result = []*source.Cluster{{Source: SourceName, Name: ownName, ServiceName: ownName, Rejected: bodies[0].refusal(), File: c.where}}
 	}
-	c.owned[name] = have
-	return all
+	c.owned[name] = entries
+	return result
 }
 
 func (c *catalogue) use(name, service string) {
@@ -310,81 +307,81 @@ func (c *catalogue) use(name, service string) {
 	}
 }
 
-// variant makes a cluster of a version, with the endpoints of the nodes that have it.
-func (c *catalogue) variant(x *body, own string) *source.Cluster {
+// versionCluster makes a cluster of a version, with the endpoints of its nodes.
+func (c *catalogue) variant(x *body, name string) *source.Cluster {
 	config := x.keep()
 	k := &source.Cluster{
-		Source: SourceName, Name: own, ServiceName: own, Config: config, HealthChecks: config.GetHealthChecks(), File: c.where,
+		Source: SourceName, Name: name, ServiceName: name, Config: config, HealthChecks: config.GetHealthChecks(), File: c.where,
 	}
-	all := c.stock.byName[clusters][x.name].list()
+	candidates := c.stock.byName[clusters][x.name].list()
 	if x.byEDS {
-		all = c.stock.byName[assignments][x.service].list()
+		candidates = c.stock.byName[assignments][x.service].list()
 	}
-	var theirs []*body
-	for _, b := range all {
+	var bodies []*body
+	for _, b := range candidates {
 		if x.byEDS && b.belongs(version{x.name, x.group}) || !x.byEDS && b.group == x.group {
-			theirs = append(theirs, b)
+			bodies = append(bodies, b)
 		}
 	}
-	union := "\x00" + own
-	if x.byEDS && len(theirs) == len(all) { // the union of all is there
+	union := "\x00" + name
+	if x.byEDS && len(bodies) == len(candidates) { // dirtyClusters has made the union of all
 		union = x.service
-		delete(c.unions, "\x00"+own)
+		delete(c.unions, "\x00"+name)
 	} else {
-		c.unite(union, assignmentsOf(theirs))
+		c.unite(union, assignmentsOf(bodies))
 	}
 	k.Assignment = c.unions[union]
 	return k
 }
 
-// unite makes the union of what nodes have under a name. It keeps its pointer while it
-// stays the same.
-func (c *catalogue) unite(name string, all []*source.Assignment) {
-	if len(all) == 0 {
+// setUnion makes the union of assignments under a name. An equal union stays the same pointer.
+func (c *catalogue) unite(name string, list []*source.Assignment) {
+	if len(list) == 0 {
 		delete(c.unions, name)
 		return
 	}
-	now := all[0]
-	if len(all) > 1 {
-		now = union(all)
+	current := list[0]
+	if len(list) > 1 {
+		current = union(list)
 	}
-	if !c.unions[name].Equal(now) {
-		c.unions[name] = now
+	if !c.unions[name].Equal(current) {
+		c.unions[name] = current
 	}
 }
 
-// union lists the endpoints of several assignments, each once.
-func union(all []*source.Assignment) *source.Assignment {
-	out := all[0].Message()
-	seen := map[publish.Key]bool{}
-	for i, a := range all {
+// union makes an assignment with the endpoints of several, each once.
+func union(list []*source.Assignment) *source.Assignment {
+	result := list[0].Message()
+	keys := map[publish.Key]bool{}
+	for i, a := range list {
 		for _, group := range a.Message().GetEndpoints() {
-			more := &endpointv3.LocalityLbEndpoints{Locality: group.GetLocality()}
+			added := &endpointv3.LocalityLbEndpoints{Locality: group.GetLocality()}
 			for _, e := range group.GetLbEndpoints() {
 				key := keyOf(group, e)
-				if seen[key] {
+				if keys[key] {
 					continue
 				}
-				seen[key] = true
-				more.LbEndpoints = append(more.LbEndpoints, e)
+				keys[key] = true
+				added.LbEndpoints = append(added.LbEndpoints, e)
 			}
-			if i > 0 && len(more.GetLbEndpoints()) > 0 {
-				out.Endpoints = append(out.Endpoints, more)
+			if i > 0 && len(added.GetLbEndpoints()) > 0 {
+				result.Endpoints = append(result.Endpoints, added)
 			}
 		}
 	}
-	return source.EncodeAssignment(out)
+	return source.EncodeAssignment(result)
 }
 
-// settle notes which clusters have endpoints, by hdsd's own names, and returns those of which that is new.
-func (s *stock) settle(now map[string]bool, outside func(own string) string) (touched []subject) {
+// settle notes which clusters have endpoints, by hdsd's names, and returns those that changed. outside returns
+// the nodes' name.
+func (s *stock) settle(current map[string]bool, outside func(name string) string) (touched []subject) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, name := range slices.Sorted(maps.Keys(now)) {
-		if s.settled[name] == now[name] {
+	for _, name := range slices.Sorted(maps.Keys(current)) {
+		if s.settled[name] == current[name] {
 			continue
 		}
-		if s.settled[name] = now[name]; !now[name] {
+		if s.settled[name] = current[name]; !current[name] {
 			delete(s.settled, name)
 		}
 		delete(s.promised, outside(name))

@@ -7,31 +7,30 @@ import (
 	"hdsd/peer/limit"
 )
 
-// claimsPerName is how many claims count as one name towards limits.max_subscriptions. They
-// take as much memory as a name of 160 bytes.
+// claimsPerName claims count as one name towards limits.max_subscriptions: they take as much memory as a
+// name of 160 bytes.
 const claimsPerName = 16
 
-// claims are the versions that a client says it has of resources that it was not sent on its
-// stream, until the control plane sends or removes these. They belong to a ledger.
+// claims has the names and versions of a client's initial_resource_versions that hdsd does not know, until
+// the control plane sends or removes these resources. It is a part of a ledger.
 type claims struct {
 	take  func(names int64) (*limit.Lease, error) // of limits.max_subscriptions
-	lease *limit.Lease                            // nil: there are none, or nothing bounds them
-	slots []claim                                 // where the hash of the name says, or in the next free slot
-	left  int                                     // that are not settled
+	lease *limit.Lease                            // nil: there are no claims, or no limit
+	slots []claim                                 // hash table with linear probing, by name
+	left  int                                     // unsettled claims
 }
 
-// claim is a name and its version, as parts of hashes: a client can mislead only itself.
+// claim has 32 bits of the hashes of a name and a version. By a collision, a client misleads only itself.
 type claim struct{ name, version uint32 }
 
-// The version of a slot that is free, and of a claim that the control plane has answered. Others are
-// larger.
+// Versions of a free slot, and of a claim that the control plane has answered. Hashes are larger.
 const (
 	free = iota
 	settled
 )
 
-// reserve forgets all claims, and makes place for so many. It reports whether there is room for them.
-// Without, none are kept, so that the client is sent again what it has.
+// reserve forgets all claims, and reports whether there is room for others. Without room, claims keeps
+// none, so that the client gets its resources again.
 func (c *claims) reserve(count int) bool {
 	c.clear()
 	if count == 0 {
@@ -44,7 +43,7 @@ func (c *claims) reserve(count int) bool {
 	return err == nil
 }
 
-// add adds a claim, if there is room.
+// add adds a claim, if reserve has found room.
 func (c *claims) add(name, version []byte) {
 	if len(c.slots) == 0 {
 		return
@@ -59,7 +58,7 @@ func (c *claims) add(name, version []byte) {
 
 func versionOf(hash uint64) uint32 { return max(uint32(hash), settled+1) }
 
-// find returns the slot of a name, by its hash, or the free one where it belongs.
+// find returns the slot of a name by its hash, or the free slot for it.
 func (c *claims) find(hash uint64) *claim {
 	high, _ := bits.Mul64(hash, uint64(len(c.slots)))
 	for i := int(high); ; i++ {
@@ -72,15 +71,14 @@ func (c *claims) find(hash uint64) *claim {
 	}
 }
 
-// keep gives back what was reserved if no claim was added.
+// trim gives the room back if there is no claim.
 func (c *claims) keep() {
 	if c.left == 0 {
 		c.clear()
 	}
 }
 
-// settle forgets a claim. It reports whether there was one, and whether the client said that it
-// has this version.
+// settle forgets the claim of a name. It reports whether there was one, and whether it had this version.
 func (c *claims) settle(name, version string) (claimed, same bool) {
 	if c.left == 0 {
 		return false, false

@@ -12,21 +12,20 @@ import (
 	"hdsd/relay/message"
 )
 
-// Bounds of what is noted of a stream: types, and bytes of a type's name and a refusal's text.
+// A stream keeps the status of so many types, and so many bytes of a type's name and a refusal's text.
 const (
 	maxTypes = 32
 	maxText  = 1024
 )
 
-// talk is what a client says of one type. Guarded by stream.mu.
+// typeStatus is what a client has said of a type. stream.mu guards it.
 type talk struct {
 	lastAck   time.Time
 	lastError string // text of the latest refusal
 	refuses   bool   // its latest answer is a refusal
 }
 
-// note notes what a request says of its type. Of secrets, the text of a refusal is not
-// kept.
+// note keeps the answer of a request in the status of its type. It keeps no text of a refused secret.
 func (st *stream) note(h *message.Head) {
 	if h.Refusal != nil {
 		st.server.metrics.refusals.Inc()
@@ -59,28 +58,28 @@ func (st *stream) note(h *message.Head) {
 	}
 }
 
-// Clients returns every client and type, by id and type. Of types that pass as they came,
-// it does not know how many resources there are.
+// Clients returns every client and type, ordered by id and type. The number of resources of a type that
+// passes unchanged is not known.
 func (s *Server) Clients(only func(name string) bool) []publish.Client {
-	var all []publish.Client
+	var list []publish.Client
 	for _, st := range s.open() {
-		all = append(all, st.clients(only)...)
+		list = append(list, st.clients(only)...)
 	}
-	slices.SortStableFunc(all, func(a, b publish.Client) int {
+	slices.SortStableFunc(list, func(a, b publish.Client) int {
 		return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.TypeURL, b.TypeURL))
 	})
-	return all
+	return list
 }
 
 func (st *stream) clients(only func(name string) bool) []publish.Client {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	var all []publish.Client
+	var list []publish.Client
 	for typeURL, t := range st.talks {
 		c := publish.Client{
 			ID: st.nodeID, TypeURL: typeURL, Delta: st.method.delta, Connected: st.since, LastAck: t.lastAck, LastError: t.lastError,
 		}
-		if k, ours := kindOf(typeURL); ours && st.ledgers[k] != nil {
+		if k, relayed := kindOf(typeURL); relayed && st.ledgers[k] != nil {
 			l := st.ledgers[k]
 			for s := range l.held.all() {
 				name := s.name()
@@ -92,7 +91,7 @@ func (st *stream) clients(only func(name string) bool) []publish.Client {
 				switch open := l.doubts.has(name); {
 				case dirty || open && len(l.offers) > 0 && !t.refuses:
 					c.Stale++
-				case open: // it refuses it, or a response that had it
+				case open: // the client refuses the resource, or a response with it
 					c.Error++
 				default:
 					c.Synced++
@@ -100,8 +99,8 @@ func (st *stream) clients(only func(name string) bool) []publish.Client {
 			}
 		}
 		if only == nil || c.Resources > 0 {
-			all = append(all, c)
+			list = append(list, c)
 		}
 	}
-	return all
+	return list
 }

@@ -82,7 +82,7 @@
 // # Locks and goroutines
 //
 // A goroutine takes its turn (turns) before any lock. Locks are taken in this order: stream, memory's
-// settling, nodes, node, body, book, memory, stock; catalogue's last. Nobody holds the locks of two
+// panelMu, nodes, node, body, book, memory, stock; catalogue's last. Nobody holds the locks of two
 // streams. The locks of the server, the changes and the outage are held alone. Nobody writes a message
 // with a lock held.
 //

@@ -2,56 +2,54 @@ package relay
 
 import "slices"
 
-// Bounds of what a client may have: versions of a name that it refused, and names that a refused
-// response removed.
+// Limits of the deliveries in doubt: refused ones of a name, and names of refused removals.
 const (
 	maxRefused = 4
 	maxRemoved = 1 << 10
 )
 
-// doubts are what a client may have beside what it was sent last, by name. An answer is about a
-// whole response, and clients take the good resources of one that they refuse. It owns a
-// reference to each, and gives it back when it is certain that the client does not have it.
+// doubts are the deliveries that a client may have beside the latest, by name. An answer is about a whole
+// response, and clients take the good resources of a response that they refuse. doubts owns a reference to
+// each, and gives it back when the client certainly does not have the delivery.
 type doubts struct {
 	stock   *stock
-	good    map[string]*sent   // what it accepted before, of each name of which it has not accepted the latest; nil: nothing
-	refused map[string][]*sent // of names in good: what it was sent since, the latest excepted, oldest first
-	removed map[string][]*sent // of names that a refused response removed: what it had
+	good    map[string]*sent   // open names, whose latest delivery the client has not accepted: the accepted one before; nil: none
+	refused map[string][]*sent // of open names: the deliveries between the accepted one and the latest, the oldest first
+	removed map[string][]*sent // of names of refused removals: the deliveries before
 }
 
-// open notes that the client has not accepted what it is sent under a name, and what it was
-// sent before; nil: nothing.
-func (d *doubts) open(name string, before, now *sent) {
+// begin notes a delivery that goes out, and the one before; nil: none.
+func (d *doubts) open(name string, previous, latest *sent) {
 	if _, open := d.good[name]; open {
-		if before != nil && before.item.like(now.item) {
-			d.stock.unhold(before)
+		if previous != nil && previous.item.like(latest.item) {
+			d.stock.unhold(previous)
 		} else {
-			d.add(name, before)
+			d.add(name, previous)
 		}
 		return
 	}
 	if d.good == nil {
 		d.good = map[string]*sent{}
 	}
-	d.good[name] = before
-	for _, s := range d.removed[name] { // it may have kept that
+	d.good[name] = previous
+	for _, s := range d.removed[name] { // the client may have kept them
 		d.add(name, s)
 	}
 	delete(d.removed, name)
 }
 
-// inherit notes what the client may have of a name from an earlier stream, the latest at the end, unless
-// it has accepted something on this one.
-func (d *doubts) inherit(name string, all []*sent, now *sent) {
+// inherit adds the deliveries of an earlier stream that the client may have of a name, the latest at the end,
+// unless the client has accepted one on this stream.
+func (d *doubts) inherit(name string, earlier []*sent, latest *sent) {
 	if good, open := d.good[name]; !open || good != nil {
-		d.stock.unhold(all...)
+		d.stock.unhold(earlier...)
 		return
 	}
-	since := d.refused[name]
+	refused := d.refused[name]
 	delete(d.refused, name)
-	for _, s := range slices.Concat(all, since) {
+	for _, s := range slices.Concat(earlier, refused) {
 		switch {
-		case now.item.like(s.item):
+		case latest.item.like(s.item):
 			d.stock.unhold(s)
 		case d.good[name] == nil:
 			d.good[name] = s
@@ -61,13 +59,13 @@ func (d *doubts) inherit(name string, all []*sent, now *sent) {
 	}
 }
 
-// has reports whether the client has not accepted the latest of a name.
+// open reports whether the client has not accepted the latest delivery of a name.
 func (d *doubts) has(name string) bool {
 	_, open := d.good[name]
 	return open
 }
 
-// add notes what the client may have of a name of which it has not accepted the latest.
+// addRefused adds a delivery that the client may have of an open name.
 func (d *doubts) add(name string, s *sent) {
 	if s == nil || !d.has(name) {
 		d.stock.unhold(s)
@@ -76,50 +74,49 @@ func (d *doubts) add(name string, s *sent) {
 	if d.refused == nil {
 		d.refused = map[string][]*sent{}
 	}
-	all := append(d.refused[name], s)
-	if len(all) > maxRefused {
-		d.stock.unhold(all[0])
-		all = slices.Delete(all, 0, 1)
+	refused := append(d.refused[name], s)
+	if len(refused) > maxRefused {
+		d.stock.unhold(refused[0])
+		refused = slices.Delete(refused, 0, 1)
 	}
-	d.refused[name] = all
+	d.refused[name] = refused
 }
 
-// accept notes that the client has accepted something older than the latest of a name; nil: that there
-// is nothing. It takes over a reference.
+// accept notes that the client has accepted an older delivery than the latest; nil: a removal. It takes over
+// a reference.
 func (d *doubts) accept(name string, s *sent) {
 	d.stock.unhold(d.good[name])
 	if d.good[name] = s; s == nil {
 		return
 	}
-	all := d.refused[name]
-	index := slices.IndexFunc(all, func(other *sent) bool { return other.item.like(s.item) })
-	d.stock.unhold(all[:index+1]...)
-	d.setRefused(name, all[index+1:])
+	refused := d.refused[name]
+	index := slices.IndexFunc(refused, func(x *sent) bool { return x.item.like(s.item) })
+	d.stock.unhold(refused[:index+1]...)
+	d.setRefused(name, refused[index+1:])
 }
 
-func (d *doubts) setRefused(name string, all []*sent) {
-	if len(all) > 0 {
-		d.refused[name] = all
+func (d *doubts) setRefused(name string, refused []*sent) {
+	if len(refused) > 0 {
+		d.refused[name] = refused
 	} else {
 		delete(d.refused, name)
 	}
 }
 
-// exclude notes that the client certainly does not have something older than the latest of a name.
+// exclude notes that the client does not have an older delivery than the latest.
 func (d *doubts) exclude(s *sent) {
-	all := d.refused[s.name()]
-	if index := slices.IndexFunc(all, func(other *sent) bool { return other.item.like(s.item) }); index >= 0 {
-		d.stock.unhold(all[index])
-		d.setRefused(s.name(), slices.Delete(all, index, index+1))
+	refused := d.refused[s.name()]
+	if index := slices.IndexFunc(refused, func(x *sent) bool { return x.item.like(s.item) }); index >= 0 {
+		d.stock.unhold(refused[index])
+		d.setRefused(s.name(), slices.Delete(refused, index, index+1))
 	}
 }
 
-// back takes out what the client has of a name if it certainly does not have the latest; nil:
-// nothing else is known.
+// takePrevious takes out the delivery before the latest of a name; nil: there is none.
 func (d *doubts) back(name string) (previous *sent) {
-	if all := d.refused[name]; len(all) > 0 {
-		previous = all[len(all)-1]
-		d.setRefused(name, all[:len(all)-1])
+	if refused := d.refused[name]; len(refused) > 0 {
+		previous = refused[len(refused)-1]
+		d.setRefused(name, refused[:len(refused)-1])
 		return previous
 	}
 	if previous = d.good[name]; previous != nil {
@@ -128,7 +125,7 @@ func (d *doubts) back(name string) (previous *sent) {
 	return previous
 }
 
-// settle notes that the client has the latest of a name.
+// settle notes that the client has the latest delivery of a name.
 func (d *doubts) settle(name string) {
 	d.stock.unhold(d.good[name])
 	if len(d.refused) > 0 {
@@ -140,20 +137,19 @@ func (d *doubts) settle(name string) {
 
 func (d *doubts) close(name string) {
 	if delete(d.good, name); len(d.good) == 0 {
-		d.good = nil // its memory: at a start it had all names
+		d.good = nil // frees memory: at a start it had all names
 	}
 }
 
-// differ reports whether something that the client may have of a name has another health now than
-// when it was sent.
+// healthDiffers reports whether a delivery in doubt of a name has other health than now.
 func (d *doubts) differ(s *Server, name string) bool {
 	differs := func(x *sent) bool { return x.item.render(s).sent.change != x.change }
 	good := d.good[name]
 	return good != nil && differs(good) || slices.ContainsFunc(d.refused[name], differs)
 }
 
-// mayBeOther reports whether the client may have another version of a cluster than it was sent last,
-// with another check. It is sent that again, alone: its answer says which check decides its health.
+// otherCheck reports whether the client may have a cluster with another check than the latest delivery. The
+// latest goes out again, alone: the answer says which check decides.
 func (d *doubts) mayBeOther(held *sent) bool {
 	if held == nil {
 		return false
@@ -162,40 +158,39 @@ func (d *doubts) mayBeOther(held *sent) bool {
 	return good != nil && good.item.body.group != held.item.body.group
 }
 
-// take takes out all that the client may have of a name, oldest first.
-func (d *doubts) take(name string) (all []*sent) {
-	all = d.removed[name]
+// take takes out all deliveries of a name, the oldest first.
+func (d *doubts) take(name string) (list []*sent) {
+	list = d.removed[name]
 	delete(d.removed, name)
 	if good := d.good[name]; good != nil {
-		all = append(all, good)
+		list = append(list, good)
 	}
-	all = append(all, d.refused[name]...)
+	list = append(list, d.refused[name]...)
 	delete(d.refused, name)
 	d.close(name)
-	return all
+	return list
 }
 
-// keep notes what the client may have of a name that a refused response removed. A name that is
-// gone was not sent again since.
-func (d *doubts) keep(name string, all []*sent, gone bool) {
+// addRemoved adds the deliveries of a name of a refused removal. gone says that none went out since.
+func (d *doubts) keep(name string, list []*sent, gone bool) {
 	switch {
-	case !gone: // what was sent since is newer
-		since := d.refused[name]
+	case !gone: // the refused ones went out since
+		refused := d.refused[name]
 		delete(d.refused, name)
-		for _, s := range slices.Concat(all, since) {
+		for _, s := range slices.Concat(list, refused) {
 			d.add(name, s)
 		}
 	case len(d.removed) >= maxRemoved:
-		d.stock.unhold(all...)
+		d.stock.unhold(list...)
 	default:
 		if d.removed == nil {
 			d.removed = map[string][]*sent{}
 		}
-		d.removed[name] = append(d.removed[name], all...)
+		d.removed[name] = append(d.removed[name], list...)
 	}
 }
 
-// resettle has what the client may have of an assignment for another panel.
+// setPanel gives the deliveries of an assignment another panel.
 func (d *doubts) resettle(name string, p *panel) {
 	if good := d.good[name]; good != nil {
 		d.good[name] = d.stock.transfer(good, p)
@@ -204,26 +199,26 @@ func (d *doubts) resettle(name string, p *panel) {
 	d.stock.transferAll(d.removed[name], p)
 }
 
-// gone notes that the client has nothing that was removed.
+// releaseRemoved notes that the client has none of the removed deliveries.
 func (d *doubts) gone() {
-	for _, all := range d.removed {
-		d.stock.unhold(all...)
+	for _, list := range d.removed {
+		d.stock.unhold(list...)
 	}
 	d.removed = nil
 }
 
-// all takes out everything.
-func (d *doubts) all() (all []*sent) {
+// takeAll takes out all deliveries.
+func (d *doubts) all() (list []*sent) {
 	for _, s := range d.good {
 		if s != nil {
-			all = append(all, s)
+			list = append(list, s)
 		}
 	}
-	for _, some := range []map[string][]*sent{d.refused, d.removed} {
-		for _, more := range some {
-			all = append(all, more...)
+	for _, byName := range []map[string][]*sent{d.refused, d.removed} {
+		for _, entries := range byName {
+			list = append(list, entries...)
 		}
 	}
 	d.good, d.refused, d.removed = nil, nil, nil
-	return all
+	return list
 }

@@ -15,17 +15,17 @@ import (
 	"hdsd/peer"
 )
 
-// Forward is what the control plane is told of who a client is.
+// Forward says which identity of a client the control plane gets.
 type Forward uint8
 
 // The ways to forward.
 const (
 	Nothing           Forward = iota
 	ClientCertificate         // the verified certificate
-	Authorization             // the client's own header
+	Authorization             // the authorization header of the client
 )
 
-// forwarded returns the metadata that the control plane gets of a client.
+// forwarded returns the metadata with the identity of a client for the control plane.
 func (s *Server) forwarded(client context.Context) metadata.MD {
 	switch s.options.Forward {
 	case ClientCertificate:
@@ -33,16 +33,16 @@ func (s *Server) forwarded(client context.Context) metadata.MD {
 			return metadata.Pairs("x-forwarded-client-cert", text)
 		}
 	case Authorization:
-		if given := metadata.ValueFromIncomingContext(client, "authorization"); strings.TrimSpace(strings.Join(given, "")) != "" {
-			return metadata.MD{"authorization": given}
+		if values := metadata.ValueFromIncomingContext(client, "authorization"); strings.TrimSpace(strings.Join(values, "")) != "" {
+			return metadata.MD{"authorization": values}
 		}
 	case Nothing:
 	}
 	return nil
 }
 
-// unnamed refuses a client of which the control plane would be told nothing: it would take hdsd
-// for the client.
+// checkForwarded refuses a client without the identity to forward: the control plane would take hdsd for
+// the client.
 func (s *Server) unnamed(client context.Context) error {
 	if s.options.Forward == Nothing || len(s.forwarded(client)) > 0 {
 		return nil
@@ -55,7 +55,7 @@ func (s *Server) unnamed(client context.Context) error {
 		"relay.forward is AUTHORIZATION, and this client has shown no authorization header: give it a token for the control plane, as initial_metadata or call_credentials of its grpc_services")
 }
 
-// identity stands for what forwarded tells. A renewed certificate has the same.
+// identity identifies a client by what forwarded returns. A renewed certificate has the same identity.
 func (s *Server) identity(client context.Context) string {
 	if s.options.Forward == ClientCertificate {
 		return peer.FromContext(client).Fingerprint()
@@ -83,12 +83,12 @@ func certificate(c peer.Caller) string {
 	return strings.Join(parts, ";")
 }
 
-// quoted escapes a value within quotation marks, and leaves out what a header cannot have.
+// quoted escapes a value for quotation marks, and replaces characters that a header cannot have.
 func quoted(text string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(printable(text), `\`, `\\`), `"`, `\"`)
 }
 
-// plain quotes a value that has a separator in it.
+// plain quotes a value if it has a separator.
 func plain(text string) string {
 	if strings.ContainsAny(text, `,;="`) {
 		return `"` + quoted(text) + `"`

@@ -8,19 +8,19 @@ import (
 	"hdsd/relay/message"
 )
 
-// maxNamed is how many names of a delta client are known apart. Of one that asks for more, hdsd keeps
-// what it is sent.
+// maxNamed limits the names that hdsd keeps of the subscriptions of a delta client. With more, the client
+// counts as subscribed to all that it gets.
 const maxNamed = 1 << 15
 
-// names are what a delta client asks for by name.
+// subscriptions are the names that a delta client has subscribed to.
 type names struct {
-	hashes map[uint32]struct{} // half of a hash each: a client can mislead only itself
-	loose  bool                // it may ask for others, too: resources may have other names than it asks for
+	hashes map[uint32]struct{} // half of a hash for each name: by a collision, a client misleads only itself
+	loose  bool                // the client may have subscribed to any name
 }
 
 func shortHash(name string) uint32 { return uint32(maphash.String(seed, name)) }
 
-// add notes what a request asks for.
+// add adds the names that a request subscribes to.
 func (n *names) add(r *message.Request) {
 	if n.hashes == nil {
 		n.hashes = make(map[uint32]struct{}, min(len(r.Names), maxNamed))
@@ -38,9 +38,9 @@ func (n *names) add(r *message.Request) {
 	}
 }
 
-// wants reports whether the client asks for a resource. By delta it may be on its way when the
-// client gives it up: the client drops it then, and nothing would end that hdsd keeps it. By state
-// of the world, the next request tells.
+// wants reports whether the client is subscribed to a resource. A delta client drops a resource that
+// crosses its unsubscription, and hdsd would keep it for ever. By state of the world, the next request has
+// all names.
 func (l *ledger) wants(x *body) bool {
 	if !l.key.delta || !l.begun || l.asks.wildcard || l.named.loose {
 		return true
@@ -49,26 +49,26 @@ func (l *ledger) wants(x *body) bool {
 	return named
 }
 
-// unsubscribe notes what a delta client gives up. Of what it asks for by a wildcard, too, the
-// control plane says what becomes.
-func (l *ledger) unsubscribe(given []string) {
-	for _, name := range given {
+// unsubscribe forgets the resources that a delta client gives up. The control plane removes those that a
+// wildcard still asks for.
+func (l *ledger) unsubscribe(names []string) {
+	for _, name := range names {
 		delete(l.named.hashes, shortHash(name))
 		if !l.asks.wildcard {
 			l.forget(name)
 			l.claims.settle(name, "")
 		}
 	}
-	if !slices.Contains(given, "*") || l.asks.wildcard {
+	if !slices.Contains(names, "*") || l.asks.wildcard {
 		return
 	}
-	var left []string
+	var unwanted []string
 	for s := range l.held.all() {
 		if !l.wants(s.item.body) {
-			left = append(left, s.name())
+			unwanted = append(unwanted, s.name())
 		}
 	}
-	for _, name := range left {
+	for _, name := range unwanted {
 		l.forget(name)
 	}
 }

@@ -12,25 +12,25 @@ import (
 	"hdsd/relay/message"
 )
 
-// item is a resource as it stands in responses of the control plane, once for all nodes that
-// are given it.
+// item is a resource in the form that it has in responses of the control plane. Nodes with the same
+// resource share it.
 type item struct {
 	body    *body
 	wire    []byte // a Resource (delta) or an Any (state of the world)
 	hash    uint64
 	delta   bool
-	version string // the control plane's, if it gives one to each resource
+	version string // of the resource; empty by state of the world, unless it is in a Resource
 	wrapped bool   // state of the world: it is in a Resource
 
 	refs atomic.Int32
-	gone bool // guarded by stock.mu
+	gone bool // it has left the stock; guarded by stock.mu
 
-	panel *panel // of the nodes that have it. Set once
+	panel *panel // of the nodes. Set once
 
-	rendered atomic.Pointer[rendering] // the latest
+	rendered atomic.Pointer[rendering] // with the latest health
 	ttl      time.Duration             // of the Resource; 0: it has none
 	lease    term                      // of an assignment: after it, its endpoints are stale
-	life     term                      // of the resource: its ttl, which heartbeats renew
+	life     term                      // of the resource: ends with its ttl, which heartbeats renew
 }
 
 // term is a time span that the control plane renews. The zero value has no end.
@@ -55,59 +55,58 @@ func (t *term) remaining(now time.Time) (rest time.Duration, ends bool) {
 	return end.Sub(now).Truncate(time.Millisecond), true
 }
 
-// rendering is an item as nodes get it.
+// rendering is the encoded form of an item with health.
 type rendering struct {
-	stamp   atomic.Uint64 // of the book, when it was made or found to be still right
+	stamp   atomic.Uint64 // of the book when it was made, or last found to be up to date
 	sent    *sent
 	version string // with a mark
 	wire    []byte
 }
 
-// like reports whether two are the same resource, for nodes with any panels.
-func (i *item) like(other *item) bool { return i.body == other.body && i.hash == other.hash }
+// sameResource reports whether two items are of the same resource, for any panels.
+func (i *item) like(x *item) bool { return i.body == x.body && i.hash == x.hash }
 
-// render returns an item with the latest health in it.
+// render returns an item with the latest health.
 func (i *item) render(s *Server) *rendering {
-	stamp, before := s.book.stamp.Load(), i.rendered.Load()
-	if before != nil && before.stamp.Load() == stamp {
-		return before
+	stamp, previous := s.book.stamp.Load(), i.rendered.Load()
+	if previous != nil && previous.stamp.Load() == stamp {
+		return previous
 	}
-	out, change := i.body.latest(s, i.panel)
-	if before != nil && before.sent.change == change {
-		before.stamp.Store(stamp)
-		return before
+	body, change := i.body.latest(s, i.panel)
+	if previous != nil && previous.sent.change == change {
+		previous.stamp.Store(stamp)
+		return previous
 	}
-	now := &rendering{sent: &sent{i, change}, version: i.version, wire: i.wire}
+	next := &rendering{sent: &sent{i, change}, version: i.version, wire: i.wire}
 	if change != 0 {
-		now.version = message.Mark(i.version, change)
-		wire, err := message.RewriteUnit(i.delta, i.wire, &message.Unit{Version: i.version, Wrapped: i.wrapped, TTL: i.ttl}, out, i.versionOf(now))
-		if err != nil { // it was read; as it came, the client will judge it
-			now.sent, now.version = &sent{i, 0}, i.version
+		next.version = message.Mark(i.version, change)
+		wire, err := message.RewriteUnit(i.delta, i.wire, &message.Unit{Version: i.version, Wrapped: i.wrapped, TTL: i.ttl}, body, i.versionOf(next))
+		if err != nil { // does not happen: it was read
+			next.sent, next.version = &sent{i, 0}, i.version
 		} else {
-			now.wire = wire
+			next.wire = wire
 		}
 	}
-	now.stamp.Store(stamp)
-	i.rendered.Store(now)
-	return now
+	next.stamp.Store(stamp)
+	i.rendered.Store(next)
+	return next
 }
 
-// renew starts the lease of an assignment and the life of a resource again: the control plane has
-// sent it to a node.
+// renew starts the lease and the life of an item again: the control plane has sent it to a node.
 func (i *item) renew(now time.Time) {
 	i.lease.renew(now, i.body.lease)
 	i.life.renew(now, i.ttl)
 }
 
-// stale reports whether its lease or its life is over. An Envoy takes less than a millisecond for no
-// lease, which never ends.
+// stale reports whether the lease or the life of an item is over. An Envoy takes less than a millisecond
+// for a lease without an end.
 func (i *item) stale(now time.Time) bool {
 	lease, leased := i.lease.remaining(now)
 	life, expires := i.life.remaining(now)
 	return leased && lease <= 0 || expires && life <= 0
 }
 
-// own returns a rendering for hdsd's own responses: with the rest of its lease and of its life.
+// ownWire encodes a rendering for hdsd's own responses: with the rest of its lease and of its life.
 func (i *item) own(r *rendering, now time.Time) []byte {
 	lease, leased := i.lease.remaining(now)
 	life, expires := i.life.remaining(now)
@@ -116,7 +115,7 @@ func (i *item) own(r *rendering, now time.Time) []byte {
 	}
 	u, err := message.ParseUnit(i.delta, r.wire)
 	if err != nil {
-		return r.wire // it was read: this does not happen
+		return r.wire // does not happen: it was read
 	}
 	body := u.Body
 	if leased {
@@ -130,7 +129,7 @@ func (i *item) own(r *rendering, now time.Time) []byte {
 	return wire
 }
 
-// with returns an item with a change as clients have it.
+// delivery returns the delivery of an item with a change.
 func (i *item) with(change uint64) *sent {
 	if r := i.rendered.Load(); r != nil && r.sent.change == change {
 		return r.sent
@@ -138,7 +137,8 @@ func (i *item) with(change uint64) *sent {
 	return &sent{i, change}
 }
 
-// versionOf is the version in a rendering: state of the world has one for all resources.
+// versionOf returns the version of a rendering. By state of the world, all resources have that of the
+// response.
 func (i *item) versionOf(r *rendering) string {
 	if i.delta {
 		return r.version
@@ -146,8 +146,8 @@ func (i *item) versionOf(r *rendering) string {
 	return i.version
 }
 
-// take returns a resource of a response as nodes are given it, with one more reference; nil if
-// it has no body or no name. The moment is for await; 0: hdsd's core knows the resource.
+// acquire returns the item of a resource of a response, with one more reference; nil if the resource has no
+// body or no name. The moment is for await; 0: hdsd's core knows the resource.
 func (s *stock) take(k kind, delta bool, wire []byte) (i *item, moment uint64, err error) {
 	hash := maphash.Bytes(seed, wire)
 	s.mu.Lock()
@@ -157,13 +157,13 @@ func (s *stock) take(k kind, delta bool, wire []byte) (i *item, moment uint64, e
 		return i, s.pending(i.body), nil
 	}
 	s.mu.Unlock()
-	i, err = s.fresh(k, delta, wire, hash) // decoding takes time
+	i, err = s.fresh(k, delta, wire, hash) // without the lock: it decodes
 	s.mu.Lock()
 	if err != nil || i == nil {
 		return nil, 0, err
 	}
-	if other := s.known(k, delta, wire, hash); other != nil {
-		i = other
+	if existing := s.known(k, delta, wire, hash); existing != nil {
+		i = existing
 	} else {
 		i.body = s.place(i.body)
 		s.join(i)
@@ -172,27 +172,28 @@ func (s *stock) take(k kind, delta bool, wire []byte) (i *item, moment uint64, e
 	return i, s.pending(i.body), nil
 }
 
-// as returns an item for nodes with a panel, with one more reference. The caller has one of i.
+// forPanel returns the item of a resource for nodes with a panel, with one more reference. The caller has a
+// reference to i.
 func (s *stock) as(i *item, p *panel) *item {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	index := slices.IndexFunc(s.items[i.hash], func(other *item) bool {
-		return other.like(i) && other.delta == i.delta && other.panel.is(p)
+	index := slices.IndexFunc(s.items[i.hash], func(x *item) bool {
+		return x.like(i) && x.delta == i.delta && x.panel.is(p)
 	})
-	var now *item
+	var result *item
 	if index >= 0 {
-		now = s.items[i.hash][index]
+		result = s.items[i.hash][index]
 	} else {
-		now = &item{body: i.body, wire: i.wire, hash: i.hash, delta: i.delta, version: i.version, wrapped: i.wrapped, ttl: i.ttl, panel: p}
-		now.lease.end.Store(i.lease.end.Load())
-		now.life.end.Store(i.life.end.Load())
-		s.join(now)
+		result = &item{body: i.body, wire: i.wire, hash: i.hash, delta: i.delta, version: i.version, wrapped: i.wrapped, ttl: i.ttl, panel: p}
+		result.lease.end.Store(i.lease.end.Load())
+		result.life.end.Store(i.life.end.Load())
+		s.join(result)
 	}
-	now.refs.Add(1)
-	return now
+	result.refs.Add(1)
+	return result
 }
 
-// join adds an item.
+// addItem adds an item.
 func (s *stock) join(i *item) {
 	s.items[i.hash] = append(s.items[i.hash], i)
 	if x := i.body; x.count(i.panel, 1) && x.items > 1 {
@@ -200,7 +201,7 @@ func (s *stock) join(i *item) {
 	}
 }
 
-// leave removes an item, and its resource with the last one.
+// removeItem removes an item, and its resource with the last item.
 func (s *stock) leave(i *item) {
 	without(s.items, i.hash, i)
 	switch x := i.body; {
@@ -211,13 +212,13 @@ func (s *stock) leave(i *item) {
 	}
 }
 
-// spread notes that nodes with other panels have a resource now.
+// markSpread has the catalogue look at a resource again that nodes with other panels have now.
 func (s *stock) spread(x *body) {
 	s.dirty[subject{x.kind, x.name}] = true
 	s.wakeUp()
 }
 
-// known returns an item of a resource; nil: there is none.
+// findItem returns an item of a resource; nil: there is none.
 func (s *stock) known(k kind, delta bool, wire []byte, hash uint64) *item {
 	for _, i := range s.items[hash] {
 		if i.body.kind == k && i.delta == delta && bytes.Equal(i.wire, wire) {
@@ -227,7 +228,7 @@ func (s *stock) known(k kind, delta bool, wire []byte, hash uint64) *item {
 	return nil
 }
 
-// fresh makes an item; nil if the resource has no body or no name.
+// newItem makes an item; nil if the resource has no body or no name.
 func (s *stock) fresh(k kind, delta bool, wire []byte, hash uint64) (*item, error) {
 	wire = bytes.Clone(wire)
 	u, err := message.ParseUnit(delta, wire)
@@ -248,16 +249,16 @@ func (s *stock) fresh(k kind, delta bool, wire []byte, hash uint64) (*item, erro
 	return i, nil
 }
 
-// place adds a body to the stock, and returns the one that is there if there is.
+// intern returns the equal body of the stock, or adds this one.
 func (s *stock) place(x *body) *body {
-	if other := s.find(x.identity, x.kind, x.name, x.wire); other != nil {
-		return other
+	if existing := s.find(x.identity, x.kind, x.name, x.wire); existing != nil {
+		return existing
 	}
 	s.add(x)
 	return x
 }
 
-// pending returns the moment to await before hdsd's core knows a resource; 0: it does.
+// pending returns the moment after which hdsd's core knows a resource; 0: it knows the resource.
 func (s *stock) pending(x *body) uint64 {
 	if x.moment <= s.applied {
 		return 0
@@ -265,7 +266,7 @@ func (s *stock) pending(x *body) uint64 {
 	return x.moment
 }
 
-// hold returns what a client is sent with one more reference; nil is none. The caller has one.
+// retain returns a delivery with one more reference. The caller has one. It ignores nil.
 func hold(s *sent) *sent {
 	if s != nil {
 		s.item.refs.Add(1)
@@ -273,25 +274,25 @@ func hold(s *sent) *sent {
 	return s
 }
 
-// unhold gives references back; nil is none.
-func (s *stock) unhold(all ...*sent) {
-	for _, one := range all {
-		if one != nil {
-			s.release(one.item)
+// releaseDeliveries gives references back. It ignores nil.
+func (s *stock) unhold(deliveries ...*sent) {
+	for _, d := range deliveries {
+		if d != nil {
+			s.release(d.item)
 		}
 	}
 }
 
-// release gives references back; nil is none.
-func (s *stock) release(all ...*item) {
-	for _, i := range all {
+// release gives references back. It ignores nil.
+func (s *stock) release(items ...*item) {
+	for _, i := range items {
 		if i != nil && i.refs.Add(-1) == 0 {
 			s.drop(i)
 		}
 	}
 }
 
-// drop removes an item, unless it was taken again meanwhile.
+// drop removes an item, unless it has a reference again.
 func (s *stock) drop(i *item) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

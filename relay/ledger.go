@@ -13,8 +13,7 @@ import (
 	"hdsd/relay/message"
 )
 
-// maxOffers is how many responses a client may leave unanswered; older ones count as
-// accepted.
+// maxOffers limits the unanswered responses of a client. Older ones count as accepted.
 const maxOffers = 64
 
 // maxPush is the size above which a response of changes is split.
@@ -23,21 +22,21 @@ const maxPush = 1 << 20
 // offer is a response that the client has not answered.
 type offer struct {
 	nonce   string
-	own     bool               // hdsd's, not the control plane's
-	version string             // of the control plane's, state of the world
-	brings  []*sent            // what it brings
-	unread  bool               // it has more than that: what hdsd does not read, or the client does not ask for
-	gone    map[string][]*sent // what the client may have had of names that it removes
+	own     bool               // of hdsd, not of the control plane
+	version string             // of a state-of-the-world response of the control plane
+	brings  []*sent            // the resources that it brings
+	unread  bool               // it also has resources that hdsd does not read, or the client is not subscribed to
+	gone    map[string][]*sent // deliveries that the client may have of the names that it removes
 }
 
-// ledger is what a client has of one type, on one stream. Guarded by stream.mu.
+// ledger knows the resources that a client has of a type, on a stream. stream.mu guards it.
 type ledger struct {
-	held    holdings // what it was sent last
-	doubts  doubts   // what it may have instead
-	order   []string // state of the world: the clusters as they came last
-	version string   // state of the world: of the control plane's latest response that it accepted
-	offers  []*offer
-	dirty   map[string]bool // health may have changed; true: it goes out though it has not. Nil while none has
+	held    holdings        // the latest deliveries
+	doubts  doubts          // other deliveries that the client may have
+	order   []string        // state of the world: the clusters of the latest response, in order
+	version string          // state of the world: of the control plane's latest accepted response
+	offers  []*offer        // the oldest first
+	dirty   map[string]bool // names whose health may have changed; true: the resource goes out in any case. Nil if empty
 
 	panels panels
 
@@ -47,13 +46,13 @@ type ledger struct {
 	peers  kin
 
 	tag      string // of hdsd's own nonces
-	count    uint64 // of these
+	count    uint64 // number of hdsd's own nonces and versions
 	begun    bool   // there was a request
 	heard    bool   // there was a response of the control plane
-	asks     scope  // in the last request
-	named    names  // delta: what it asks for by name
-	partial  bool   // it was given back a part of the clusters of a state-of-the-world response
-	answered string // the nonce of the control plane that was answered last
+	asks     scope  // of the latest request
+	named    names  // delta
+	partial  bool   // state of the world: hdsd remembers only some of the client's clusters
+	answered string // the control plane's nonce that the client has answered last
 	claims   claims
 }
 
@@ -61,45 +60,44 @@ func newLedger(k kind, delta bool, node [sha256.Size]byte, m *memory, tag string
 	return &ledger{doubts: doubts{stock: m.stock}, key: nodeKey{node, k, delta}, memory: m, tag: tag, claims: claims{take: room}}
 }
 
-func (l *ledger) drop(all ...*sent) { l.memory.stock.unhold(all...) }
+func (l *ledger) drop(deliveries ...*sent) { l.memory.stock.unhold(deliveries...) }
 
-// put notes what the client is sent under a name. It returns what it was sent before, if that
-// was another change of hdsd's.
-func (l *ledger) put(now *sent) (before *sent) {
-	name := now.name()
-	before = l.putHeld(hold(now))
-	l.regroup(before, now)
+// put notes a delivery that goes out. It returns the delivery before, if that was another one.
+func (l *ledger) put(latest *sent) (previous *sent) {
+	name := latest.name()
+	previous = l.putHeld(hold(latest))
+	l.regroup(previous, latest)
 	delete(l.dirty, name)
-	if before.is(now) {
-		l.drop(before)
+	if previous.is(latest) {
+		l.drop(previous)
 		return nil
 	}
-	l.doubts.open(name, before, now)
-	return before
+	l.doubts.open(name, previous, latest)
+	return previous
 }
 
-// putHeld notes what the client has of a name, and returns what it had.
-func (l *ledger) putHeld(now *sent) (before *sent) {
+// setHolding sets the latest delivery of a name, and returns the one before.
+func (l *ledger) putHeld(latest *sent) (previous *sent) {
 	l.peers.node.lock()
 	defer l.peers.node.unlock()
-	return l.held.put(now)
+	return l.held.put(latest)
 }
 
-// remove notes that the client is told to forget a name. It returns what it may have had,
-// the latest at the end.
+// remove notes that a removal of a name goes out. It returns the deliveries that the client may have, the
+// latest at the end.
 func (l *ledger) remove(name string) []*sent {
 	delete(l.dirty, name)
 	l.panels.set(name, nil)
-	all := l.doubts.take(name)
+	deliveries := l.doubts.take(name)
 	l.peers.node.lock()
-	now := l.held.remove(name)
-	if l.peers.node.unlock(); now != nil {
-		all = append(all, now)
+	latest := l.held.remove(name)
+	if l.peers.node.unlock(); latest != nil {
+		deliveries = append(deliveries, latest)
 	}
-	return all
+	return deliveries
 }
 
-// names lists what the client has, and what it may have kept.
+// names lists the names of all deliveries that the client may have. Some may come twice.
 func (l *ledger) names() []string {
 	names := slices.Collect(maps.Keys(l.doubts.removed))
 	for s := range l.held.all() {
@@ -111,36 +109,36 @@ func (l *ledger) names() []string {
 	return names
 }
 
-// forget notes that the client does not have a name any more.
+// forget notes that the client has nothing of a name.
 func (l *ledger) forget(name string) { l.drop(l.remove(name)...) }
 
-// close gives everything back. What the client may have had is remembered.
+// close hands the deliveries that the client may have to the memory, and gives everything else back.
 func (l *ledger) close() {
 	for _, o := range l.offers {
 		if !o.own {
-			l.version = o.version // if it takes it, and does not get to say so
+			l.version = o.version // the client may have taken it
 		}
 	}
 	if len(l.offers) == 0 && len(l.doubts.good) > 0 {
-		l.version = "" // no version says what it has
+		l.version = "" // its resources are of several versions
 	}
-	var others []*sent
-	for _, o := range l.offers { // a removal without an answer may not have come
-		for _, all := range o.gone {
-			others = append(others, all...)
+	var deliveries []*sent
+	for _, o := range l.offers { // an unanswered removal may not have reached the client
+		for _, removed := range o.gone {
+			deliveries = append(deliveries, removed...)
 		}
 		o.gone = nil
 		l.end(o)
 	}
-	others = append(others, l.doubts.all()...)
-	l.memory.remember(l, others, time.Now())
+	deliveries = append(deliveries, l.doubts.all()...)
+	l.memory.remember(l, deliveries, time.Now())
 	l.peers.node.lock()
 	l.held, l.offers = holdings{}, nil
 	l.peers.node.unlock()
 	l.claims.clear()
 }
 
-// offer notes a response that goes out.
+// offer adds a response that goes out.
 func (l *ledger) offer(o *offer) {
 	l.offers = append(l.offers, o)
 	if len(l.offers) > maxOffers {
@@ -149,33 +147,33 @@ func (l *ledger) offer(o *offer) {
 	}
 }
 
-// end gives back what an offer keeps.
+// release gives the references of an offer back.
 func (l *ledger) end(o *offer) {
 	l.drop(o.brings...)
-	for _, all := range o.gone {
-		l.drop(all...)
+	for _, removed := range o.gone {
+		l.drop(removed...)
 	}
 }
 
-// accept notes that the client has what an offer brought.
+// accept notes that the client has accepted an offer.
 func (l *ledger) accept(o *offer) {
 	for _, s := range o.brings {
 		name := s.name()
 		switch {
-		case !l.doubts.has(name): // it has something newer, or nothing
+		case !l.doubts.has(name): // it has accepted a newer one, or none is left
 		case l.held.get(name).is(s):
 			l.doubts.settle(name)
-		default: // what came later, it has yet to answer
+		default: // it has yet to answer a newer one
 			l.doubts.accept(name, hold(s))
 		}
 	}
 	for name := range o.gone {
-		if l.doubts.has(name) { // it had nothing when that came
+		if l.doubts.has(name) { // the removal is older than the resource in doubt
 			l.doubts.accept(name, nil)
 		}
 	}
 	if !l.key.splits() {
-		l.doubts.gone() // the offer has all that there is
+		l.doubts.gone() // the offer has all clusters of the client
 	}
 	if !o.own {
 		l.version = o.version
@@ -183,8 +181,8 @@ func (l *ledger) accept(o *offer) {
 	l.end(o)
 }
 
-// refuse notes that the client has refused an offer. It may have taken any part of it: what it
-// has of the rest stays as it is, so that nothing is put back that it has.
+// refuse notes that the client has refused an offer. If only one resource can be the reason, the client does
+// not have it. Otherwise it may have taken any of them, and each stays in doubt.
 func (l *ledger) refuse(o *offer) {
 	if s := l.sole(o); s != nil && l.held.get(s.name()).is(s) {
 		l.putBack(s)
@@ -192,27 +190,26 @@ func (l *ledger) refuse(o *offer) {
 		l.doubts.exclude(s)
 	} else if l.key.splits() {
 		for _, s := range o.brings {
-			l.setDirty(s.name(), l.doubts.mayBeOther(l.held.get(s.name()))) // it may have an older version, without the latest health
+			l.setDirty(s.name(), l.doubts.mayBeOther(l.held.get(s.name()))) // the client may have an older one, without the latest health
 		}
 	}
-	if !o.own { // hdsd says it once
-		for name, all := range o.gone {
-			l.doubts.keep(name, all, l.held.get(name) == nil)
+	if !o.own { // hdsd repeats a removal once
+		for name, removed := range o.gone {
+			l.doubts.keep(name, removed, l.held.get(name) == nil)
 		}
 		o.gone = nil
 	}
 	l.end(o)
 }
 
-// sole returns the resource because of which a client refuses an offer, if that can be no other;
-// nil: it may be any.
+// suspect returns the resource of a refused offer that the client has refused; nil: it may be any of several.
 func (l *ledger) sole(o *offer) (sole *sent) {
 	if o.unread {
 		return nil
 	}
 	for _, s := range o.brings {
 		if l.held.get(s.name()).is(s) && !l.doubts.has(s.name()) {
-			continue // it was accepted before
+			continue // the client has accepted it before
 		}
 		if sole != nil {
 			return nil
@@ -222,12 +219,12 @@ func (l *ledger) sole(o *offer) (sole *sent) {
 	return sole
 }
 
-// putBack notes that the client certainly does not have what it was sent last of a name. It gets
-// the health of what it has instead.
+// revert notes that the client does not have the latest delivery of a name, and has the one before. It gets the
+// latest health for that.
 func (l *ledger) putBack(s *sent) {
 	name := s.name()
 	if good := l.doubts.good[name]; good != nil && good.item.like(s.item) && len(l.doubts.refused[name]) == 0 {
-		return // it is sent again when it changes
+		return // only health differs: it goes out again with the next change
 	}
 	if previous := l.doubts.back(name); previous != nil {
 		l.regroup(s, previous)
@@ -238,17 +235,17 @@ func (l *ledger) putBack(s *sent) {
 	}
 }
 
-// answer notes the client's answer to a response. Those before it count as accepted.
+// answer notes the client's answer to an offer. The offers before it count as accepted.
 func (l *ledger) answer(nonce string, refused bool) {
-	at := slices.IndexFunc(l.offers, func(o *offer) bool { return o.nonce == nonce })
-	if at < 0 {
+	index := slices.IndexFunc(l.offers, func(o *offer) bool { return o.nonce == nonce })
+	if index < 0 {
 		return
 	}
-	for _, o := range l.offers[:at] {
+	for _, o := range l.offers[:index] {
 		l.accept(o)
 	}
-	o := l.offers[at]
-	if l.offers = slices.Clone(l.offers[at+1:]); refused {
+	o := l.offers[index]
+	if l.offers = slices.Clone(l.offers[index+1:]); refused {
 		l.refuse(o)
 	} else {
 		l.accept(o)
@@ -258,7 +255,7 @@ func (l *ledger) answer(nonce string, refused bool) {
 	}
 }
 
-// hashOf returns a hash of names, in any order.
+// hashNames returns a hash of names, in any order.
 func hashOf(names []string) (sum uint64) {
 	for _, name := range names {
 		if name != "*" {
@@ -268,38 +265,38 @@ func hashOf(names []string) (sum uint64) {
 	return sum
 }
 
-// isOwn reports whether a nonce is one of hdsd's.
+// isOwn reports whether a nonce is one of hdsd's own.
 func (l *ledger) isOwn(nonce string) bool { return strings.HasPrefix(nonce, l.tag) }
 
-// request takes a request, and what siblings knows of its claims. It returns what the control plane gets
-// of the request; nil: nothing.
+// request takes a request, and the items that siblings found for it. It returns the request for the control
+// plane; nil: the control plane gets none.
 func (l *ledger) request(r *message.Request, wire []byte, siblings map[string][]*item) ([]byte, error) {
 	first := !l.begun
 	l.begun = true
 	if r.Nonce != "" {
 		l.answer(r.Nonce, r.Refused)
 	}
-	own, before := l.isOwn(r.Nonce), l.asks
+	ownNonce, previous := l.isOwn(r.Nonce), l.asks
 	l.ask(r, first)
 	e := &message.Edit{Nonce: r.Nonce, Version: message.Original}
 	if l.key.delta {
-		return l.deltaRequest(r, wire, e, own, siblings)
+		return l.deltaRequest(r, wire, e, ownNonce, siblings)
 	}
-	if own && l.asks == before {
+	if ownNonce && l.asks == previous {
 		return nil, nil
 	}
 	l.keepOnly(r.Names)
-	if own {
+	if ownNonce {
 		e.Nonce, e.NoAnswer = l.answered, true
 	}
-	if first && (r.Version == "" || !l.resumeState(r)) { // the control plane has to send all of it
+	if first && (r.Version == "" || !l.resumeState(r)) { // the control plane has to send all resources
 		e.Version = func(string) string { return "" }
 	}
 	return message.RewriteRequest(false, wire, e)
 }
 
-func (l *ledger) deltaRequest(r *message.Request, wire []byte, e *message.Edit, own bool, siblings map[string][]*item) ([]byte, error) {
-	if own {
+func (l *ledger) deltaRequest(r *message.Request, wire []byte, e *message.Edit, ownNonce bool, siblings map[string][]*item) ([]byte, error) {
+	if ownNonce {
 		if !r.Changes && r.Claims == 0 {
 			return nil, nil
 		}
@@ -312,8 +309,8 @@ func (l *ledger) deltaRequest(r *message.Request, wire []byte, e *message.Edit, 
 	return message.RewriteRequest(true, wire, e)
 }
 
-// keepOnly forgets what a state-of-the-world client no longer asks for. None are none, unless
-// it has never asked for any by name.
+// keepSubscribed forgets the resources that a state-of-the-world client does not ask for any more. A request
+// without names asks for none, unless the client has never sent a name.
 func (l *ledger) keepOnly(names []string) {
 	if l.asks.wildcard {
 		return
@@ -327,7 +324,7 @@ func (l *ledger) keepOnly(names []string) {
 	}
 }
 
-// without lists the names that are held and not wanted.
+// unwanted lists the names that the client may have, and that are not in wanted.
 func (l *ledger) without(wanted map[string]bool) (names []string) {
 	for s := range l.held.all() {
 		if name := s.name(); !wanted[name] {
@@ -342,10 +339,9 @@ func (l *ledger) without(wanted map[string]bool) (names []string) {
 	return names
 }
 
-// response takes a response of the control plane whose resources are in items, puts those for the
-// client's panel there, and returns it as the client gets it. warms are the names of assignments
-// for which clusters in it wait, and which the control plane has no reason to send: only hdsd's part
-// of these has changed.
+// response takes a response of the control plane with its items, replaces these by those for the client's
+// panel, and returns the response for the client. warms are the names of assignments that clusters of the
+// response wait for, and that the control plane does not send: only hdsd has changed the clusters.
 func (l *ledger) response(s *Server, r *message.Response, items []*item, wire []byte) (d *message.Draft, warms []string, err error) {
 	l.heard = true
 	o := &offer{nonce: r.Nonce, version: r.Version, brings: make([]*sent, 0, len(items))}
@@ -355,32 +351,32 @@ func (l *ledger) response(s *Server, r *message.Response, items []*item, wire []
 		l.peers.node.unlock()
 		l.doubts.good = make(map[string]*sent, len(items))
 	}
-	out := r.Resources // each is replaced by what the client gets
-	marked, came := false, time.Now()
+	resources := r.Resources // for the client
+	changed, arrival := false, time.Now()
 	for n, i := range items {
-		if i == nil || !l.wants(i.body) { // a heartbeat, nothing that has a name, or what the client has just given up
+		if i == nil || !l.wants(i.body) { // a heartbeat, a resource without a name, or one that the client has just given up
 			if o.unread = true; i != nil {
 				continue
 			}
-			if out[n], err = l.heartbeat(out[n], came); err != nil {
+			if resources[n], err = l.heartbeat(resources[n], arrival); err != nil {
 				return nil, nil, err
 			}
 			continue
 		}
 		i = l.settle(s, i)
 		items[n] = i
-		i.renew(came)
-		now := i.render(s)
-		if now.sent.change != 0 {
-			out[n], marked = now.wire, true
+		i.renew(arrival)
+		rendered := i.render(s)
+		if rendered.sent.change != 0 {
+			resources[n], changed = rendered.wire, true
 		}
-		claimed, same := l.claims.settle(i.body.name, i.versionOf(now))
+		claimed, same := l.claims.settle(i.body.name, i.versionOf(rendered))
 		if same && i.body.lease == 0 && i.ttl == 0 && !l.dirty[i.body.name] {
-			out[n] = nil
+			resources[n] = nil
 		}
-		o.brings = append(o.brings, hold(now.sent))
-		before := l.put(now.sent)
-		if claimed && !same || before != nil && before.item.body == i.body && before.change != now.sent.change {
+		o.brings = append(o.brings, hold(rendered.sent))
+		previous := l.put(rendered.sent)
+		if claimed && !same || previous != nil && previous.item.body == i.body && previous.change != rendered.sent.change {
 			warms = i.body.warms(warms)
 		}
 	}
@@ -393,49 +389,48 @@ func (l *ledger) response(s *Server, r *message.Response, items []*item, wire []
 	}
 	l.memory.replace(l, o, r.Removed)
 	l.offer(o)
-	return message.RewriteResponse(l.key.delta, wire, l.marked(r.Version, marked), out), warms, nil
+	return message.RewriteResponse(l.key.delta, wire, l.marked(r.Version, changed), resources), warms, nil
 }
 
-// heartbeat returns a resource without a body as the client gets it. It renews the life of the
-// resource that the client has.
+// heartbeat returns a heartbeat for the client, and renews the life of the client's resource.
 func (l *ledger) heartbeat(wire []byte, arrival time.Time) ([]byte, error) {
 	u, err := message.ParseUnit(l.key.delta, wire)
 	if err != nil {
 		return nil, err
 	}
-	now := l.held.get(u.Name)
-	if now == nil || now.item.version != u.Version {
+	d := l.held.get(u.Name)
+	if d == nil || d.item.version != u.Version {
 		return wire, nil
 	}
-	now.item.life.renew(arrival, u.TTL)
-	if l.key.delta && now.change != 0 {
-		return message.RewriteUnit(true, wire, &u, u.Body, message.Mark(u.Version, now.change))
+	d.item.life.renew(arrival, u.TTL)
+	if l.key.delta && d.change != 0 {
+		return message.RewriteUnit(true, wire, &u, u.Body, message.Mark(u.Version, d.change))
 	}
 	return wire, nil
 }
 
-// keepThose notes that a whole response has these resources, in this order, and no others.
+// setOrder notes the order of a response with all clusters of the client, and removes its other clusters.
 func (l *ledger) keepThose(o *offer) {
 	l.order = make([]string, 0, len(o.brings))
-	has := make(map[string]bool, len(o.brings))
+	names := make(map[string]bool, len(o.brings))
 	for _, s := range o.brings {
-		if name := s.name(); !has[name] {
-			has[name] = true
+		if name := s.name(); !names[name] {
+			names[name] = true
 			l.order = append(l.order, name)
 		}
 	}
-	for _, name := range l.without(has) {
+	for _, name := range l.without(names) {
 		o.take(name, l.remove(name))
 	}
 }
 
-// take keeps what the client had until it answers.
-func (o *offer) take(name string, before []*sent) {
-	if len(before) == 0 {
+// addRemoved keeps deliveries of a removed name until the client answers.
+func (o *offer) take(name string, deliveries []*sent) {
+	if len(deliveries) == 0 {
 		return
 	}
 	if o.gone == nil {
 		o.gone = map[string][]*sent{}
 	}
-	o.gone[name] = append(o.gone[name], before...)
+	o.gone[name] = append(o.gone[name], deliveries...)
 }

@@ -13,19 +13,19 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Bounds of what is remembered of nodes that have gone: resources of all, of which the caller that has
-// most gives way, and streams of a node and type that had different ones. A stream counts as partWeight
-// resources more: it takes up to 570 bytes, and a resource that others have, too, up to 50.
+// Limits of the memory: resources, beyond which the largest caller loses its oldest part, and parts of a node
+// and type. A part counts as partWeight resources more: it takes up to 570 bytes, and a resource that other
+// parts have, too, up to 50.
 const (
 	maxRemembered = 1 << 20
 	maxParts      = 1 << 10
 	partWeight    = 16
 )
 
-// fewForgotten is how many resources are forgotten while others wait.
+// expiryStep is the number of resources that expire under one lock.
 const fewForgotten = 1 << 10
 
-// nodeKey stands for all that a control plane tells clients apart by, and for the variant of
+// nodeKey identifies a node by all that a control plane tells clients apart by, with a type and the variant of
 // the protocol.
 type nodeKey struct {
 	node  [sha256.Size]byte
@@ -33,52 +33,51 @@ type nodeKey struct {
 	delta bool
 }
 
-// splits reports whether resources may go out one by one. The clusters of a
-// state-of-the-world response have to be complete.
+// splits reports whether resources may go out one by one. A state-of-the-world response has to have all
+// clusters.
 func (k nodeKey) splits() bool { return k.delta || k.kind == assignments }
 
-// keyOf is the part of the key that is the client's: its node, and who the control plane is
-// told that it is.
+// keyOf returns a hash of a client's node, and of its identity for the control plane.
 func (s *Server) keyOf(client context.Context, n *corev3.Node) [sha256.Size]byte {
 	known := &corev3.Node{Id: n.GetId(), Cluster: n.GetCluster(), Metadata: n.GetMetadata(), Locality: n.GetLocality()}
-	wire, _ := proto.MarshalOptions{Deterministic: true}.Marshal(known) // it was decoded
+	wire, _ := proto.MarshalOptions{Deterministic: true}.Marshal(known) // does not fail: it was decoded
 	node := sha256.Sum256(wire)
 	return sha256.Sum256(append(node[:], s.identity(client)...))
 }
 
-// scope is what a stream asks for of a type.
+// scope says which resources of a type a stream asks for.
 type scope struct {
-	wildcard bool   // all that there is
-	names    uint64 // state of the world: a hash of the names
+	wildcard bool   // all
+	names    uint64 // state of the world: hash of the names
 }
 
-// memory is what nodes had whose streams have ended, for a while.
+// memory has the resources of ended streams, for a time.
 type memory struct {
 	stock *stock
 	keep  time.Duration
-	most  int // resources, and partWeight for each part
+	most  int // limit of count
 
-	settling sync.Mutex // held while a panel is found and resources go to it, so that the latest panel wins
+	settling sync.Mutex // held from the search for a panel until resources have it, so that the latest panel wins
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	records map[nodeKey][]*part
-	order   *list.List // of all parts, by the time at which they end
+	order   *list.List // all parts, the first to expire first
 	shares  shares     // of the callers
-	count   int        // as most
+	count   int        // resources, and partWeight for each part
 }
 
-// part is what a stream of a node had of one type, when it ended. A node may have several
-// streams: a gRPC client has one for each target. Of a name, the latest part counts, and the
-// others do not have it. Only a part of all that there is stays whole.
+// part has the resources of a type that a stream had when it ended. A node may have several streams: a gRPC
+// client has one for each target. Of the parts of a node, only the latest keeps a name. But a part of a
+// wildcard keeps the names of later parts without one.
 type part struct {
 	key     nodeKey
 	asks    scope
 	until   time.Time
 	version string   // state of the world
-	order   []string // state of the world: the clusters as they came; nil: not all are known
+	order   []string // state of the world: the clusters in order; nil: not all are known
 	has     holdings
-	others  map[string][]*sent // what the client may have had instead, or as well: see doubts
-	place   *list.Element      // in memory.order
+	others  map[string][]*sent // other deliveries that the client may have: see doubts
+	place   *list.Element      // in memory.byExpiry
 	share   *share             // of its caller
 	among   *list.Element      // in share.parts
 }
@@ -87,9 +86,10 @@ func newMemory(s *stock, keep time.Duration) *memory {
 	return &memory{stock: s, keep: keep, most: maxRemembered, records: map[nodeKey][]*part{}, order: list.New(), shares: newShares()}
 }
 
-// remember takes over what a ledger has, what else its client may have, and the references.
-func (m *memory) remember(l *ledger, others []*sent, now time.Time) {
-	if l.held.count+len(others) == 0 {
+// remember makes a part of the holdings of a ledger and of other deliveries that its client may have. It takes
+// over the references.
+func (m *memory) remember(l *ledger, alternatives []*sent, moment time.Time) {
+	if l.held.count+len(alternatives) == 0 {
 		return
 	}
 	m.mu.Lock()
@@ -102,8 +102,8 @@ func (m *memory) remember(l *ledger, others []*sent, now time.Time) {
 			m.giveWay(p, &l.held)
 		}
 	}
-	p := &part{key: l.key, asks: l.asks, until: now.Add(m.keep), version: l.version, has: l.held}
-	for _, s := range others {
+	p := &part{key: l.key, asks: l.asks, until: moment.Add(m.keep), version: l.version, has: l.held}
+	for _, s := range alternatives {
 		p.add(s)
 	}
 	if len(l.order) == l.held.count {
@@ -112,7 +112,7 @@ func (m *memory) remember(l *ledger, others []*sent, now time.Time) {
 	p.place = m.order.PushBack(p)
 	m.shares.join(l.caller, p)
 	m.records[l.key] = append(m.records[l.key], p)
-	if m.add(p, partWeight+p.has.count+len(others)); len(m.records[l.key]) > maxParts {
+	if m.add(p, partWeight+p.has.count+len(alternatives)); len(m.records[l.key]) > maxParts {
 		m.forget(m.records[l.key][0])
 	}
 	for m.count > m.most && m.order.Len() > 1 {
@@ -120,13 +120,13 @@ func (m *memory) remember(l *ledger, others []*sent, now time.Time) {
 	}
 }
 
-// add notes how many resources more a part counts as.
-func (m *memory) add(p *part, more int) {
-	m.count += more
-	m.shares.change(p, more)
+// count adds to the count of a part.
+func (m *memory) add(p *part, weight int) {
+	m.count += weight
+	m.shares.change(p, weight)
 }
 
-// giveWay takes the names out of a part that are held. It looks through the smaller of both.
+// giveWay removes the names of holdings from a part. It goes through the smaller of both.
 func (m *memory) giveWay(p *part, held *holdings) {
 	if held.count <= p.has.count {
 		for s := range held.all() {
@@ -141,7 +141,7 @@ func (m *memory) giveWay(p *part, held *holdings) {
 	}
 }
 
-// names lists the names that a part has, or may have.
+// names lists the names of a part's deliveries.
 func (p *part) names() []string {
 	names := slices.Collect(maps.Keys(p.others))
 	for s := range p.has.all() {
@@ -152,7 +152,7 @@ func (p *part) names() []string {
 	return names
 }
 
-// among lists the names that a part has. It looks through the smaller of both: a node may have
+// heldNames lists the names that a part has holdings of. It goes through the smaller of both: a node may have
 // many parts, and a response many names.
 func among[V any](p *part, names map[string]V) (shared []string) {
 	if len(names) <= p.has.count {
@@ -171,14 +171,14 @@ func among[V any](p *part, names map[string]V) (shared []string) {
 	return shared
 }
 
-// known lists the names that a part has, or may have.
+// knownNames lists the names that a part has deliveries of.
 func known[V any](p *part, names map[string]V) []string {
-	all := append(among(p, names), common(p.others, names)...)
-	slices.Sort(all)
-	return slices.Compact(all)
+	list := append(among(p, names), common(p.others, names)...)
+	slices.Sort(list)
+	return slices.Compact(list)
 }
 
-// common lists the keys of both. It looks through the smaller.
+// commonKeys lists the keys of both maps. It goes through the smaller.
 func common[A, B any](a map[string]A, b map[string]B) (names []string) {
 	if len(a) > len(b) {
 		return common(b, a)
@@ -191,21 +191,21 @@ func common[A, B any](a map[string]A, b map[string]B) (names []string) {
 	return names
 }
 
-// take takes a name out of a part, and returns what the client may have had, the latest at the end.
-func (m *memory) take(p *part, name string) (all []*sent) {
-	all = p.others[name]
+// take takes a name out of a part, and returns its deliveries, the latest at the end.
+func (m *memory) take(p *part, name string) (deliveries []*sent) {
+	deliveries = p.others[name]
 	if last := p.has.remove(name); last != nil {
-		all = append(all, last)
+		deliveries = append(deliveries, last)
 	}
-	if len(all) == 0 {
+	if len(deliveries) == 0 {
 		return nil
 	}
 	delete(p.others, name)
-	m.add(p, -len(all))
+	m.add(p, -len(deliveries))
 	if p.has.count+len(p.others) == 0 {
 		m.forget(p)
 	}
-	return all
+	return deliveries
 }
 
 func (m *memory) drop(p *part, name string) { m.stock.unhold(m.take(p, name)...) }
@@ -214,9 +214,9 @@ func (m *memory) forget(p *part) {
 	for s := range p.has.all() {
 		m.stock.unhold(s)
 	}
-	for _, others := range p.others {
-		m.add(p, -len(others))
-		m.stock.unhold(others...)
+	for _, alternatives := range p.others {
+		m.add(p, -len(alternatives))
+		m.stock.unhold(alternatives...)
 	}
 	m.add(p, -partWeight-p.has.count)
 	p.has, p.others = holdings{}, nil
@@ -225,14 +225,14 @@ func (m *memory) forget(p *part) {
 	without(m.records, p.key, p)
 }
 
-// replace takes out what a node had of the names of a response, because it has something newer or
-// nothing once it accepts that. What only removed clusters use goes with them.
+// replace takes the names of a response out of the parts of its node: the client has newer resources, or none,
+// once it accepts. Assignments that only removed clusters use go with them.
 func (m *memory) replace(l *ledger, o *offer, removed []string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	services := map[string]bool{}
 	parts := slices.Clone(m.records[l.key])
-	names := map[string]bool{} // of the response, and whether it removes them
+	names := map[string]bool{} // of the response: it removes the name
 	if len(parts) > 0 {
 		for _, s := range o.brings {
 			names[s.name()] = false
@@ -246,24 +246,24 @@ func (m *memory) replace(l *ledger, o *offer, removed []string) {
 	}
 	for _, p := range slices.Backward(parts) {
 		for _, name := range known(p, names) {
-			switch all := m.take(p, name); {
+			switch deliveries := m.take(p, name); {
 			case names[name]:
-				o.take(name, all)
-			case l.key.delta: // it has said what it has
-				m.stock.unhold(all...)
+				o.take(name, deliveries)
+			case l.key.delta: // the client has said which of them it has
+				m.stock.unhold(deliveries...)
 			default:
-				bequeath(l, name, all)
+				bequeath(l, name, deliveries)
 			}
 		}
-		if !l.key.splits() && p.asks == l.asks { // the response has all that there is
+		if !l.key.splits() && p.asks == l.asks { // the response has all clusters of the client
 			for _, name := range p.names() {
 				o.take(name, m.take(p, name))
 			}
 		}
 	}
 	if l.key.kind == clusters {
-		for _, all := range o.gone {
-			for _, s := range all {
+		for _, deliveries := range o.gone {
+			for _, s := range deliveries {
 				note(services, s)
 			}
 		}
@@ -271,22 +271,22 @@ func (m *memory) replace(l *ledger, o *offer, removed []string) {
 	}
 }
 
-// bequeath gives a ledger what its client may have of a name from an earlier stream.
-func bequeath(l *ledger, name string, all []*sent) {
-	if l.doubts.inherit(name, all, l.held.get(name)); l.key.kind == assignments {
+// inheritDoubts gives a ledger deliveries of an earlier stream.
+func bequeath(l *ledger, name string, deliveries []*sent) {
+	if l.doubts.inherit(name, deliveries, l.held.get(name)); l.key.kind == assignments {
 		l.panels.set(name, mixed)
 		l.panels.unsettle(name)
 	}
 }
 
-// note notes the assignment that a cluster uses.
+// noteService adds the assignment that a cluster uses.
 func note(services map[string]bool, s *sent) {
 	if s != nil && s.item.body.byEDS {
 		services[s.item.body.service] = true
 	}
 }
 
-// release forgets assignments that no cluster of a node uses any more.
+// forgetUnused forgets those of some assignments that no cluster of a node uses any more.
 func (m *memory) release(l *ledger, services map[string]bool) {
 	key := nodeKey{l.key.node, assignments, l.key.delta}
 	if len(services) == 0 || len(m.records[key]) == 0 {
@@ -307,19 +307,19 @@ func (m *memory) release(l *ledger, services map[string]bool) {
 	}
 }
 
-// expire forgets what is over, a little at a time: streams that begin and end wait for the lock.
-func (m *memory) expire(now time.Time) {
-	for m.expireSome(now) {
+// expire forgets expired parts, a few at a time: streams that begin and end wait for the lock.
+func (m *memory) expire(moment time.Time) {
+	for m.expireSome(moment) {
 	}
 }
 
-// expireSome forgets the first of what is over. It reports whether there may be more.
-func (m *memory) expireSome(now time.Time) bool {
+// expireSome forgets the first expired parts. It reports whether there may be more.
+func (m *memory) expireSome(moment time.Time) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for stop := m.count - fewForgotten; m.count > stop; {
+	for target := m.count - fewForgotten; m.count > target; {
 		first := m.order.Front()
-		if first == nil || now.Before(first.Value.(*part).until) {
+		if first == nil || moment.Before(first.Value.(*part).until) {
 			return false
 		}
 		m.forget(first.Value.(*part))
@@ -327,14 +327,14 @@ func (m *memory) expireSome(now time.Time) bool {
 	return true
 }
 
-// knows reports whether something is remembered of a node.
+// knows reports whether there is a part of a node.
 func (m *memory) knows(node [sha256.Size]byte, delta bool) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return len(m.records[nodeKey{node, clusters, delta}])+len(m.records[nodeKey{node, assignments, delta}]) > 0
 }
 
-// size returns how many resources of a node are remembered.
+// sizeOf returns the number of remembered resources of a node.
 func (m *memory) size(key nodeKey) (count int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -344,7 +344,7 @@ func (m *memory) size(key nodeKey) (count int) {
 	return count
 }
 
-// add notes what a client may have had.
+// addDoubt adds a delivery that the client may have.
 func (p *part) add(s *sent) {
 	if p.others == nil {
 		p.others = map[string][]*sent{}

@@ -9,18 +9,18 @@ import (
 
 // method is a streaming method of a discovery service.
 type method struct {
-	upstream string // the full name of the method to call
+	upstream string // full name of the method of the control plane
 	typeURL  string // of a service of one type
 	delta    bool
-	loads    bool // it takes load reports: its messages pass as they came
+	loads    bool // it takes load reports: its messages pass unchanged
 }
 
-// service is a discovery service with its two streaming methods.
+// service is a discovery service with its two streaming methods. An empty method does not exist.
 type service struct{ name, state, delta, typeURL string }
 
 const aggregated = "envoy.service.discovery.v3.AggregatedDiscoveryService"
 
-// services are the services that the relay serves.
+// services are the discovery services of the relay.
 var services = []service{
 	{aggregated, "StreamAggregatedResources", "DeltaAggregatedResources", ""},
 	{"envoy.service.cluster.v3.ClusterDiscoveryService", "StreamClusters", "DeltaClusters", resourcev3.ClusterType},
@@ -37,40 +37,41 @@ var services = []service{
 // loadReporting is the service that takes load reports.
 const loadReporting = "envoy.service.load_stats.v3.LoadReportingService"
 
-// Register adds the discovery services, and the one for load reports, to a gRPC server, which has to use wire.Codec.
+// Register adds the discovery services and the load reporting service to a gRPC server. The server has
+// to use wire.Codec.
 func (s *Server) Register(r grpc.ServiceRegistrar) {
-	for _, one := range services {
-		desc := &grpc.ServiceDesc{ServiceName: one.name, HandlerType: (*any)(nil), Metadata: "envoy/" + strings.ReplaceAll(one.name, ".", "/")}
+	for _, svc := range services {
+		desc := &grpc.ServiceDesc{ServiceName: svc.name, HandlerType: (*any)(nil), Metadata: "envoy/" + strings.ReplaceAll(svc.name, ".", "/")}
 		for _, m := range []struct {
 			name  string
 			delta bool
-		}{{one.state, false}, {one.delta, true}} {
+		}{{svc.state, false}, {svc.delta, true}} {
 			if m.name == "" {
 				continue
 			}
-			to := method{upstream: s.upstreamMethod(&one, m.name, m.delta), typeURL: one.typeURL, delta: m.delta}
+			target := method{upstream: s.upstreamMethod(&svc, m.name, m.delta), typeURL: svc.typeURL, delta: m.delta}
 			desc.Streams = append(desc.Streams, grpc.StreamDesc{
 				StreamName: m.name, ServerStreams: true, ClientStreams: true,
-				Handler: func(_ any, gs grpc.ServerStream) error { return s.serve(gs, to) },
+				Handler: func(_ any, gs grpc.ServerStream) error { return s.serve(gs, target) },
 			})
 		}
 		r.RegisterService(desc, s)
 	}
 	const name = "StreamLoadStats"
-	// The node is where a delta request has it.
-	to := method{upstream: "/" + loadReporting + "/" + name, delta: true, loads: true}
+	// A load report has the node in the same field as a delta request.
+	target := method{upstream: "/" + loadReporting + "/" + name, delta: true, loads: true}
 	r.RegisterService(&grpc.ServiceDesc{
 		ServiceName: loadReporting, HandlerType: (*any)(nil), Metadata: "envoy/service/load_stats/v3/lrs.proto",
 		Streams: []grpc.StreamDesc{{
 			StreamName: name, ServerStreams: true, ClientStreams: true,
-			Handler: func(_ any, gs grpc.ServerStream) error { return s.serve(gs, to) },
+			Handler: func(_ any, gs grpc.ServerStream) error { return s.serve(gs, target) },
 		}},
 	}, s)
 }
 
-// upstreamMethod returns the method of the control plane that a client's stream leads to:
-// its own, or that of the aggregated service where the configuration names it.
-func (s *Server) upstreamMethod(of *service, name string, delta bool) string {
+// upstreamMethod returns the full name of the control plane's method for a stream of a client: the same
+// method, or that of the aggregated service if the configuration says so.
+func (s *Server) upstreamMethod(svc *service, name string, delta bool) string {
 	switch {
 	case !s.options.Aggregated:
 	case delta:
@@ -78,5 +79,5 @@ func (s *Server) upstreamMethod(of *service, name string, delta bool) string {
 	default:
 		return "/" + aggregated + "/StreamAggregatedResources"
 	}
-	return "/" + of.name + "/" + name
+	return "/" + svc.name + "/" + name
 }

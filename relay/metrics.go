@@ -5,13 +5,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
-// metrics count what the relay does.
+// metrics are the counters of the relay.
 type metrics struct {
 	flips, refusals, failures, loads prometheus.Counter
 }
 
-func newMetrics(s *Server, to prometheus.Registerer) metrics {
-	factory := promauto.With(to) // nil registers nothing
+func newMetrics(s *Server, registerer prometheus.Registerer) metrics {
+	factory := promauto.With(registerer) // nil registers nothing
 	gauge := func(name, help string, value func() int) {
 		factory.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 { return float64(value()) })
 	}
@@ -34,20 +34,20 @@ func newMetrics(s *Server, to prometheus.Registerer) metrics {
 	}
 }
 
-// served returns how many clients are served from memory.
+// served returns the number of clients that are served from memory.
 func (o *outage) served() int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.clients
 }
 
-// size returns how many different resources there are.
+// size returns the number of different resources.
 func (s *stock) size() (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, named := range s.byName {
-		for _, all := range named {
-			n += all.size()
+		for _, list := range named {
+			n += list.size()
 		}
 	}
 	return n

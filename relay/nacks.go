@@ -10,35 +10,35 @@ import (
 	"hdsd/source/xds"
 )
 
-// maxHeld is how many bytes of NACKs of a stream wait before its next requests wait, too.
+// maxHeld is the number of bytes of waiting NACKs above which the next requests of a stream wait, too.
 const maxHeld = 1 << 20
 
-// nacks writes a client's requests to the control plane. A control plane that answers a NACK at
-// once with the same mistake gets the next ones at a pace. Nothing else waits for them.
+// nacks writes a client's requests to the control plane, NACKs at a pace: a control plane may answer each
+// NACK at once with the same mistake. Other requests do not wait.
 type nacks struct {
 	up    *writer
 	spawn func(func()) // runs a goroutine of the stream
 	wake  chan struct{}
-	sent  chan struct{} // a NACK that waited is sent
+	sent  chan struct{} // a waiting NACK was written
 
-	mu      sync.Mutex // guards what follows, and who writes
+	mu      sync.Mutex // guards the fields below, and writes to up
 	types   map[string]*refusals
-	bytes   int // of the NACKs that wait
-	running bool
+	bytes   int  // of the waiting NACKs
+	running bool // run has a goroutine
 }
 
-// refusals are the NACKs about one type.
+// nackQueue has the waiting NACK of a type.
 type refusals struct {
 	patience xds.Patience
-	held     []byte // the latest, which waits; nil: none does
+	held     []byte // the latest NACK; nil: none waits
 }
 
-func newNACKs(up *writer, spawn func(func())) *nacks {
-	return &nacks{up: up, spawn: spawn, wake: make(chan struct{}, 1), sent: make(chan struct{}, 1)}
+func newNACKs(upstream *writer, spawn func(func())) *nacks {
+	return &nacks{up: upstream, spawn: spawn, wake: make(chan struct{}, 1), sent: make(chan struct{}, 1)}
 }
 
-// write writes a request, or keeps it if it is a NACK that has to wait. A later NACK of its
-// type takes its place; another request of its type is written after it.
+// write writes a request, or keeps a NACK that has to wait. A later NACK of the type replaces a waiting
+// one. Before another request of the type, the waiting one goes out.
 func (n *nacks) write(ctx context.Context, h *message.Head, m []byte) error {
 	if err := n.take(ctx, h, m); err != nil {
 		return err
@@ -87,7 +87,7 @@ func (n *nacks) take(ctx context.Context, h *message.Head, m []byte) error {
 	return nil
 }
 
-// of returns the NACKs about a type. Types beyond maxTypes share the last ones.
+// queue returns the queue of a type. The types beyond maxTypes share one.
 func (n *nacks) of(typeURL string) *refusals {
 	t := n.types[typeURL]
 	if t == nil {
@@ -105,7 +105,7 @@ func (n *nacks) of(typeURL string) *refusals {
 	return t
 }
 
-// release writes a NACK that was held. The caller holds mu.
+// release writes the waiting NACK of a type. The caller holds mu.
 func (n *nacks) release(ctx context.Context, t *refusals) error {
 	m := t.held
 	t.held = nil
@@ -118,7 +118,7 @@ func (n *nacks) release(ctx context.Context, t *refusals) error {
 	return n.up.write(ctx, m)
 }
 
-// run writes the NACKs that wait, each in its time, until none does.
+// run writes each waiting NACK when it is due, until none waits.
 func (n *nacks) run(ctx context.Context) {
 	for {
 		wait, err := n.due(ctx)
@@ -137,8 +137,7 @@ func (n *nacks) run(ctx context.Context) {
 	}
 }
 
-// due writes the NACKs that are due, and returns after what time the next one is; 0: none
-// waits.
+// due writes the NACKs that are due, and returns the time until the next one; 0: none waits.
 func (n *nacks) due(ctx context.Context) (wait time.Duration, err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -7,23 +7,23 @@ import (
 	"sync"
 )
 
-// nodes are those that are connected, by what the control plane tells clients apart by.
+// nodes has the connected nodes, by the hash of keyOf.
 type nodes struct {
-	mu  sync.Mutex // guards what follows
+	mu  sync.Mutex // guards all
 	all map[[sha256.Size]byte]*node
 }
 
-// node has what the streams of a node need to know of each other. Its lock also guards what its
-// clusters hold, which their streams write with their own lock held, too.
+// node connects the streams of a node. Its lock also guards the holdings of its clusters' ledgers: their streams
+// write them with both locks held.
 type node struct {
-	changes changes // assignments of whose clusters the node may have other versions
+	changes changes // assignments whose clusters may have other versions
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	ledgers [kinds][]*ledger
-	streams []*stream // of assignments, which find clusters on other streams
+	streams []*stream // of assignments without clusters
 }
 
-// kin is where a ledger finds what else its client has.
+// links lead from a ledger to the other ledgers of its client.
 type kin struct {
 	server *Server
 	stream *stream // of the ledger
@@ -45,7 +45,7 @@ func (k *kin) assignments() *ledger {
 	return k.stream.ledgers[assignments]
 }
 
-// join adds a ledger. Assignments of a stream that has clusters, too, need no others.
+// join adds a ledger.
 func (n *nodes) join(st *stream, l *ledger) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -57,8 +57,8 @@ func (n *nodes) join(st *stream, l *ledger) {
 		peers = &node{}
 		n.all[st.node] = peers
 	}
-	_, _, seen := peers.changes.since(0)
-	l.peers.node, l.peers.seen = peers, seen
+	_, _, next := peers.changes.since(0)
+	l.peers.node, l.peers.seen = peers, next
 	peers.mu.Lock()
 	defer peers.mu.Unlock()
 	peers.ledgers[l.key.kind] = append(peers.ledgers[l.key.kind], l)
@@ -74,15 +74,15 @@ func (n *nodes) leave(st *stream, l *ledger) {
 	peers := l.peers.node
 	peers.mu.Lock()
 	defer peers.mu.Unlock()
-	of := &peers.ledgers[l.key.kind]
-	*of = slices.DeleteFunc(*of, func(other *ledger) bool { return other == l })
-	peers.streams = slices.DeleteFunc(peers.streams, func(other *stream) bool { return other == st })
+	ledgers := &peers.ledgers[l.key.kind]
+	*ledgers = slices.DeleteFunc(*ledgers, func(x *ledger) bool { return x == l })
+	peers.streams = slices.DeleteFunc(peers.streams, func(x *stream) bool { return x == st })
 	if len(peers.ledgers[clusters])+len(peers.ledgers[assignments]) == 0 && n.all[st.node] == peers {
 		delete(n.all, st.node)
 	}
 }
 
-// lock is held while what a ledger holds changes; nil: no other stream looks.
+// lock is held while the holdings of a ledger change. A nil node has no other streams.
 func (n *node) lock() {
 	if n != nil {
 		n.mu.Lock()
@@ -95,35 +95,35 @@ func (n *node) unlock() {
 	}
 }
 
-// find returns a node that is connected, or nil.
+// find returns a connected node; nil: it is not connected.
 func (n *nodes) find(key [sha256.Size]byte) *node {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.all[key]
 }
 
-// versions returns the versions of a cluster by which the node takes an assignment.
-func (n *node) versions(cluster, assignment string) (all []version) {
+// versions returns the versions of a cluster that the node has, and that use an assignment.
+func (n *node) versions(cluster, assignment string) (list []version) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, l := range n.ledgers[clusters] {
-		all = withVersion(all, l.held.get(cluster), assignment)
+		list = withVersion(list, l.held.get(cluster), assignment)
 	}
-	return all
+	return list
 }
 
-// withVersion adds the version that a cluster is, if it takes an assignment.
-func withVersion(all []version, cluster *sent, assignment string) []version {
+// withVersion adds the version of a cluster if it uses an assignment.
+func withVersion(list []version, cluster *sent, assignment string) []version {
 	if cluster == nil || !cluster.item.body.byEDS || cluster.item.body.service != assignment {
-		return all
+		return list
 	}
-	if v := (version{cluster.name(), cluster.item.body.group}); !slices.Contains(all, v) {
-		all = append(all, v)
+	if v := (version{cluster.name(), cluster.item.body.group}); !slices.Contains(list, v) {
+		list = append(list, v)
 	}
-	return all
+	return list
 }
 
-// changed tells the streams of assignments that the node has another version of a cluster.
+// changed notifies the streams of assignments that a cluster of an assignment has another version.
 func (n *node) changed(assignment string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -135,37 +135,36 @@ func (n *node) changed(assignment string) {
 	}
 }
 
-// versions returns the versions of a cluster by which a node takes an assignment. The node is nil if
-// it has no stream.
-func (s *Server) versions(key nodeKey, n *node, cluster, assignment string) (all []version) {
+// versions returns the versions of a cluster that a node has, and that use an assignment. The node is nil if it
+// is not connected.
+func (s *Server) versions(key nodeKey, n *node, cluster, assignment string) (list []version) {
 	if n != nil {
-		all = n.versions(cluster, assignment)
+		list = n.versions(cluster, assignment)
 	}
-	if len(all) == 0 { // its clusters are yet to come back
-		all = s.memory.versions(key, cluster, assignment)
+	if len(list) == 0 { // the stream of its clusters may come back
+		list = s.memory.versions(key, cluster, assignment)
 	}
-	return all
+	return list
 }
 
-// versions returns the versions of a cluster by which a node that has gone took an assignment.
-func (m *memory) versions(key nodeKey, cluster, assignment string) (all []version) {
+// versions returns the remembered versions of a cluster of a node that use an assignment.
+func (m *memory) versions(key nodeKey, cluster, assignment string) (list []version) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, delta := range []bool{false, true} {
 		for _, p := range m.records[nodeKey{key.node, clusters, delta}] {
-			all = withVersion(all, p.has.get(cluster), assignment)
+			list = withVersion(list, p.has.get(cluster), assignment)
 		}
 	}
-	return all
+	return list
 }
 
-// resettle has what nodes had that have gone for the panels of now, of assignments of which there are
-// several versions now.
-func (m *memory) resettle(s *Server, changed []subject) {
+// updatePanels gives remembered assignments the current panels, of changed resources with several versions.
+func (m *memory) resettle(s *Server, subjects []subject) {
 	users := map[string][]string{} // by assignment
-	for _, about := range changed {
-		if all := s.book.users(about.name); about.kind == assignments && len(all) > 0 {
-			users[about.name] = all
+	for _, sub := range subjects {
+		if names := s.book.users(sub.name); sub.kind == assignments && len(names) > 0 {
+			users[sub.name] = names
 		}
 	}
 	if len(users) == 0 {
@@ -174,14 +173,14 @@ func (m *memory) resettle(s *Server, changed []subject) {
 	m.mu.Lock()
 	keys := slices.Collect(maps.Keys(m.records))
 	m.mu.Unlock()
-	for _, key := range keys { // one at a time: streams wait for the lock
+	for _, key := range keys { // without the lock for long: streams wait for it
 		if key.kind == assignments {
 			m.resettleNode(s, key, users)
 		}
 	}
 }
 
-// regroup has what a node had of an assignment for the versions of clusters that it has now.
+// updateNodePanels gives the remembered assignments of a node and name the current panels.
 func (m *memory) regroup(s *Server, node [sha256.Size]byte, assignment string) {
 	users := s.book.users(assignment)
 	if len(users) == 0 {
@@ -192,38 +191,38 @@ func (m *memory) regroup(s *Server, node [sha256.Size]byte, assignment string) {
 	}
 }
 
-// resettleNode has what a node had of assignments, by users, for the panels of now.
+// updatePanelsOf gives some remembered assignments of a node the current panels.
 func (m *memory) resettleNode(s *Server, key nodeKey, users map[string][]string) {
 	m.settling.Lock()
 	defer m.settling.Unlock()
 	for _, assignment := range m.had(key, users) {
-		var have []version
-		for _, cluster := range s.book.users(assignment) { // as they are now
-			have = append(have, s.versions(key, s.nodes.find(key.node), cluster, assignment)...)
+		var versions []version
+		for _, cluster := range s.book.users(assignment) { // read them again under the lock
+			versions = append(versions, s.versions(key, s.nodes.find(key.node), cluster, assignment)...)
 		}
-		m.transfer(key, assignment, s.book.panelOf(have))
+		m.transfer(key, assignment, s.book.panelOf(versions))
 	}
 }
 
-// had lists the names that a node had, or may have had.
-func (m *memory) had(key nodeKey, names map[string][]string) (had []string) {
+// knownOf lists the names that the parts of a node have deliveries of.
+func (m *memory) had(key nodeKey, names map[string][]string) (list []string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, p := range m.records[key] {
-		had = append(had, known(p, names)...)
+		list = append(list, known(p, names)...)
 	}
-	slices.Sort(had)
-	return slices.Compact(had)
+	slices.Sort(list)
+	return slices.Compact(list)
 }
 
-// transfer has what a node had of an assignment for a panel.
-func (m *memory) transfer(key nodeKey, assignment string, now *panel) {
+// setPanel gives the remembered deliveries of an assignment a panel.
+func (m *memory) transfer(key nodeKey, assignment string, current *panel) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, p := range m.records[key] {
 		if held := p.has.get(assignment); held != nil {
-			p.has.set(m.stock.transfer(held, now))
+			p.has.set(m.stock.transfer(held, current))
 		}
-		m.stock.transferAll(p.others[assignment], now)
+		m.stock.transferAll(p.others[assignment], current)
 	}
 }

@@ -10,37 +10,37 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// probeInterval is how often hdsd looks whether the control plane is back; reconnectWithin
-// is the time over which clients then reconnect.
+// hdsd looks every probeInterval whether the control plane is back. Then the streams of clients end
+// within reconnectWithin, each at another moment.
 const (
 	probeInterval   = 250 * time.Millisecond
 	reconnectWithin = 500 * time.Millisecond
 )
 
-// errBack ends the streams that were served from memory.
+// errBack ends a stream that was served from memory.
 var errBack = status.Error(codes.Unavailable, "the control plane behind the relay is back: connect again")
 
-// outage is the time in which the control plane cannot be reached and clients are served
-// from memory.
+// outage counts the clients that are served from memory, and waits until the control plane can be
+// reached again.
 type outage struct {
 	server *Server
 
 	mu      sync.Mutex // guards what follows
 	clients int
-	over    chan struct{} // nil: nobody looks
+	over    chan struct{} // closed when the outage ends; nil: there is no outage
 }
 
-// enter begins to serve a client. The channel is closed when the control plane is back.
-func (o *outage) enter(why error) <-chan struct{} {
+// enter counts one more client. The channel is closed when the control plane is back.
+func (o *outage) enter(cause error) <-chan struct{} {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.clients++
 	if o.over == nil {
 		o.over = make(chan struct{})
-		o.server.options.Log.Warn().Str("event", "relay_upstream_lost").Err(why).
+		o.server.options.Log.Warn().Str("event", "relay_upstream_lost").Err(cause).
 			Msg("the control plane cannot be reached: its clients are served what they had, with health")
-		over := o.over
-		o.server.gate.Go(func() { o.look(over) })
+		ended := o.over
+		o.server.gate.Go(func() { o.look(ended) })
 	}
 	return o.over
 }
@@ -51,8 +51,8 @@ func (o *outage) leave() {
 	o.clients--
 }
 
-// look waits until the control plane is back, or no client is left.
-func (o *outage) look(over chan struct{}) {
+// watch waits until the control plane is back, or no client is left.
+func (o *outage) look(ended chan struct{}) {
 	ticks := time.NewTicker(probeInterval)
 	defer ticks.Stop()
 	for {
@@ -61,7 +61,7 @@ func (o *outage) look(over chan struct{}) {
 		case <-o.server.ending.Done():
 			return
 		}
-		if o.end(over, o.reachable()) {
+		if o.end(ended, o.reachable()) {
 			return
 		}
 	}
@@ -78,7 +78,7 @@ func (o *outage) reachable() bool {
 }
 
 // end ends the outage if the control plane is back or no client is left.
-func (o *outage) end(over chan struct{}, back bool) bool {
+func (o *outage) end(ended chan struct{}, back bool) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if !back && o.clients > 0 {
@@ -88,17 +88,17 @@ func (o *outage) end(over chan struct{}, back bool) bool {
 		o.server.options.Log.Info().Str("event", "relay_upstream_back").Int("clients", o.clients).
 			Msg("the control plane can be reached again: clients reconnect")
 	}
-	close(over)
+	close(ended)
 	return true
 }
 
-// offline waits until the control plane is back, and then some, so that not all clients
+// offline waits until the control plane is back, and then a random time, so that not all clients
 // reconnect at once.
-func (st *stream) offline(ctx context.Context, why error) error {
-	over := st.server.outage.enter(why)
+func (st *stream) offline(ctx context.Context, cause error) error {
+	ended := st.server.outage.enter(cause)
 	defer st.server.outage.leave()
 	select {
-	case <-over:
+	case <-ended:
 	case <-ctx.Done():
 		return nil
 	}

@@ -9,10 +9,11 @@ import (
 	"hdsd/relay/message"
 )
 
-// marked returns the version of a response with these resources, which have changed or not.
+// markVersion returns the version of a response: with a mark if a resource of it, or of the client, is
+// changed. A delta response has none: each resource has its own.
 func (l *ledger) marked(version string, changed bool) string {
 	if l.key.delta {
-		return "" // each resource has its own
+		return ""
 	}
 	if !changed {
 		for s := range l.held.all() {
@@ -28,22 +29,22 @@ func (l *ledger) marked(version string, changed bool) string {
 	return message.Mark(version, l.count)
 }
 
-// setDirty notes that the health of a name may have changed, or that it goes out again.
-func (l *ledger) setDirty(name string, again bool) {
+// setDirty marks a name whose health may have changed, or that has to go out again.
+func (l *ledger) setDirty(name string, always bool) {
 	if l.dirty == nil {
 		l.dirty = map[string]bool{}
 	}
-	l.dirty[name] = l.dirty[name] || again
+	l.dirty[name] = l.dirty[name] || always
 	if l.key.kind == assignments {
 		l.panels.unsettle(name)
 	}
 }
 
-// push returns a response of hdsd's own with what has changed; nil: nothing has, or the
-// client has yet to answer. warms are the names of assignments that clusters in it wait for.
+// push returns a response of hdsd's own with the changed resources; nil: none has changed, or the client
+// has yet to answer. warms are the names of the assignments that clusters in it wait for.
 func (l *ledger) push(s *Server) (d *message.Draft, warms []string) {
 	if len(l.dirty) == 0 {
-		l.dirty = nil // its memory: after a start it had all names
+		l.dirty = nil // frees memory: after a start it had all names
 	}
 	switch {
 	case len(l.offers) > 0 || l.partial:
@@ -55,25 +56,25 @@ func (l *ledger) push(s *Server) (d *message.Draft, warms []string) {
 	}
 	var names []string
 	size, moment := 0, time.Now()
-	for name := range l.dirty { // in any order: each response would take a sort of all
-		before := l.held.get(name)
-		if before == nil {
-			if !l.dirty[name] || l.begun && l.claims.left == 0 { // what the client claims to have is yet to come
+	for name := range l.dirty { // in any order: a sort of all names for each response takes long
+		previous := l.held.get(name)
+		if previous == nil {
+			if !l.dirty[name] || l.begun && l.claims.left == 0 { // else the control plane may still send a claimed one
 				delete(l.dirty, name)
 			}
 			continue
 		}
-		now, inDoubt := before.item.render(s), l.key.splits() && l.doubts.has(name)
-		same := now.sent.change == before.change && !l.dirty[name] && !(inDoubt && l.doubts.differ(s, name))
-		if same || before.item.stale(moment) { // that ends for the client, too
+		next, inDoubt := previous.item.render(s), l.key.splits() && l.doubts.has(name)
+		same := next.sent.change == previous.change && !l.dirty[name] && !(inDoubt && l.doubts.differ(s, name))
+		if same || previous.item.stale(moment) { // a stale resource ends for the client, too
 			delete(l.dirty, name)
 			continue
 		}
-		if size += len(now.wire); len(names) > 0 && l.key.splits() && (size > maxPush || inDoubt) {
+		if size += len(next.wire); len(names) > 0 && l.key.splits() && (size > maxPush || inDoubt) {
 			break
 		}
-		names, warms = append(names, name), before.item.body.warms(warms)
-		if inDoubt { // alone, so that the answer says whether the client has it
+		names, warms = append(names, name), previous.item.body.warms(warms)
+		if inDoubt { // it goes out alone, so that the answer says whether the client has it
 			break
 		}
 	}
@@ -87,14 +88,14 @@ func (l *ledger) push(s *Server) (d *message.Draft, warms []string) {
 	return l.build(s, names, moment), warms
 }
 
-// own makes an offer of hdsd's.
+// newOffer makes an offer of hdsd's own.
 func (l *ledger) own() *offer {
 	l.count++
 	return &offer{nonce: fmt.Sprintf("%s%d", l.tag, l.count), own: true}
 }
 
-// removeAgain removes what the client may have kept because it refused the response that
-// removed it. So it is certain that nobody has to check that any more.
+// removeAgain removes the resources of refused removals once more: the client may have kept them. Once it
+// accepts, hdsd does not have to check them any more.
 func (l *ledger) removeAgain() *message.Draft {
 	o := l.own()
 	o.gone, l.doubts.removed = l.doubts.removed, nil
@@ -105,23 +106,23 @@ func (l *ledger) removeAgain() *message.Draft {
 func (l *ledger) build(s *Server, names []string, moment time.Time) *message.Draft {
 	o := l.own()
 	o.brings = make([]*sent, 0, len(names))
-	all := make([][]byte, 0, len(names))
+	resources := make([][]byte, 0, len(names))
 	for _, name := range names {
-		before := l.held.get(name)
-		if before == nil || before.item.stale(moment) {
+		previous := l.held.get(name)
+		if previous == nil || previous.item.stale(moment) {
 			continue
 		}
-		now := before.item.render(s)
-		all = append(all, before.item.own(now, moment))
-		o.brings = append(o.brings, hold(now.sent))
-		l.put(now.sent)
+		next := previous.item.render(s)
+		resources = append(resources, previous.item.own(next, moment))
+		o.brings = append(o.brings, hold(next.sent))
+		l.put(next.sent)
 	}
 	l.offer(o)
-	return message.Build(l.key.delta, l.key.kind.typeURL(), o.nonce, l.marked(l.version, false), all, nil)
+	return message.Build(l.key.delta, l.key.kind.typeURL(), o.nonce, l.marked(l.version, false), resources, nil)
 }
 
-// push returns hdsd's next response of its own, clusters first; nil: there is none, or no room yet.
-// The response takes the room; if there is nothing to push, push gives the room back.
+// push returns hdsd's next response of its own, clusters first; nil: there is none, or no room yet. The
+// response takes the room. If there is none, push gives the room back.
 func (st *stream) push(room *pushRoom) (*encoded, error) {
 	end, ok := st.pushStart()
 	if !ok {
@@ -139,8 +140,8 @@ func (st *stream) push(room *pushRoom) (*encoded, error) {
 	return st.encode(d, room.take())
 }
 
-// pushStart waits until the stream may make a response of hdsd's own, and locks mu; false: it has
-// ended. The lock may be that of a large request, so it does not wait for the lock in its turn.
+// pushStart waits until the stream may make a response of hdsd's own, and locks mu; false: the stream has
+// ended. A large request may have the lock, so pushStart does not wait for the lock in its turn.
 func (st *stream) pushStart() (end func(), ok bool) {
 	for {
 		if end, ok = st.pushTurn(); !ok || st.mu.TryLock() {
@@ -148,7 +149,7 @@ func (st *stream) pushStart() (end func(), ok bool) {
 		}
 		end()
 		st.mu.Lock()
-		st.mu.Unlock() //nolint:staticcheck // it waits until the request is worked at
+		st.mu.Unlock() //nolint:staticcheck // it waits for the work on the request
 	}
 }
 
@@ -158,7 +159,7 @@ func (st *stream) pushDraft(room *pushRoom) (d *message.Draft, ready bool) {
 	defer st.mu.Unlock()
 	st.touched()
 	if l := st.ledgers[assignments]; l != nil {
-		l.resettle(st.server) // also while it waits for room, or for an answer
+		l.resettle(st.server) // although the push may have to wait for room or an answer
 	}
 	if !room.ready(st.pushSize()) {
 		return nil, false

@@ -23,19 +23,19 @@ func (m *memory) recall(key nodeKey, asks scope, names []string, version string)
 	f := &found{items: map[string]*item{}}
 	parts := m.records[key]
 	var same *part
-	var all []*part // those whose resources all belong to it
+	var wildcards []*part // those whose resources all belong to it
 	for _, p := range slices.Backward(parts) {
 		if same == nil && p.asks == asks {
 			same = p
 		}
 		if asks.wildcard && p.asks.wildcard && (key.splits() || p == same) {
-			all = append(all, p)
+			wildcards = append(wildcards, p)
 		}
 	}
-	if version != "" && slices.ContainsFunc(all, func(p *part) bool { return p.version != version }) {
+	if version != "" && slices.ContainsFunc(wildcards, func(p *part) bool { return p.version != version }) {
 		return f
 	}
-	for _, p := range all {
+	for _, p := range wildcards {
 		for s := range p.has.all() {
 			f.add(p, s)
 		}
@@ -91,20 +91,20 @@ func (m *memory) recallDoubts(l *ledger, names map[string]bool) {
 
 // settle drops what else a node may have had of names of which it has said what it has. latest says that
 // it has the latest.
-func (m *memory) settle(key nodeKey, version string, said func(name string) (latest, known bool)) {
+func (m *memory) settle(key nodeKey, version string, answer func(name string) (latest, known bool)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, p := range slices.Clone(m.records[key]) {
 		if p.version != version {
 			continue
 		}
-		for name, all := range p.others {
-			switch latest, known := said(name); {
+		for name, deliveries := range p.others {
+			switch latest, known := answer(name); {
 			case !known:
 			case latest && p.has.get(name) != nil:
 				delete(p.others, name)
-				m.add(p, -len(all))
-				m.stock.unhold(all...)
+				m.add(p, -len(deliveries))
+				m.stock.unhold(deliveries...)
 			default:
 				m.drop(p, name)
 			}
@@ -114,7 +114,7 @@ func (m *memory) settle(key nodeKey, version string, said func(name string) (lat
 
 // claimed returns what a node had, and what else it may have had, by name: all of it, or that of the
 // names that a request claims if these are fewer. A small request may be about a large node.
-func (m *memory) claimed(key nodeKey, r *message.Request) (items map[string]*item, others map[string][]*item) {
+func (m *memory) claimed(key nodeKey, r *message.Request) (items map[string]*item, alternatives map[string][]*item) {
 	var names map[string]bool // nil: all
 	if r.Claims < m.size(key) {
 		names = r.Claimed()
@@ -122,11 +122,11 @@ func (m *memory) claimed(key nodeKey, r *message.Request) (items map[string]*ite
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	f := &found{items: map[string]*item{}}
-	others = map[string][]*item{}
+	alternatives = map[string][]*item{}
 	for _, p := range slices.Backward(m.records[key]) {
 		add := func(name string) {
 			for _, s := range p.others[name] {
-				others[name] = append(others[name], hold(s).item)
+				alternatives[name] = append(alternatives[name], hold(s).item)
 			}
 		}
 		if names == nil {
@@ -145,7 +145,7 @@ func (m *memory) claimed(key nodeKey, r *message.Request) (items map[string]*ite
 			add(name)
 		}
 	}
-	return f.items, others
+	return f.items, alternatives
 }
 
 // add adds what a part has, unless a later one has the name.

@@ -11,15 +11,15 @@ import (
 
 // response returns a response as the client gets it.
 func (st *stream) response(ctx context.Context, m incoming) (*encoded, error) {
-	k, ours := kindOf(m.typeURL)
-	if st.method.loads || !ours && len(m.wire) <= largeMessage {
+	k, relayed := kindOf(m.typeURL)
+	if st.method.loads || !relayed && len(m.wire) <= largeMessage {
 		return &encoded{[][]byte{m.wire}, m.place}, nil
 	}
 	end, err := st.turn(len(m.wire))
 	if err != nil {
 		return nil, err
 	}
-	if !ours {
+	if !relayed {
 		defer end()
 		return st.encode(message.KeepResponse(m.wire), m.place)
 	}
@@ -48,7 +48,7 @@ func (st *stream) response(ctx context.Context, m incoming) (*encoded, error) {
 	return st.encode(d, m.place)
 }
 
-// undecodable says that a response cannot be decoded.
+// undecodable is the error of a response that cannot be decoded.
 func undecodable(err error) error {
 	return status.Errorf(codes.Unavailable, "a response of the control plane cannot be decoded: %v", err)
 }
@@ -65,9 +65,9 @@ func (st *stream) draft(k kind, r *message.Response, items []*item, wire []byte)
 	return d, err
 }
 
-// warm sends the assignments for which changed clusters wait again: an Envoy uses a changed cluster
-// once it has the assignment again, and withholds its answer until then. An Envoy with a stream for
-// each assignment opens a new stream instead. The caller holds mu.
+// warm has assignments go out again, since changed clusters wait for them: an Envoy uses a changed cluster
+// once it has the assignment again, and withholds its answer until then. An Envoy with a stream for each
+// assignment opens a new stream instead. The caller holds mu.
 func (st *stream) warm(names []string) {
 	if st.method.typeURL != "" {
 		return
@@ -77,31 +77,31 @@ func (st *stream) warm(names []string) {
 	}
 }
 
-// take puts the resources of a response into the stock: for each name, the last one. The response
-// waits for the returned moment, unless that is 0.
+// acquire puts the resources of a response into the stock, for each name the last one. The response waits
+// for the moment, unless that is 0.
 func (st *stream) take(k kind, r *message.Response) (items []*item, moment uint64, err error) {
 	items = make([]*item, len(r.Resources))
 	last := make(map[string]int, min(len(items), 1<<12)) // empty ones may be millions
 	fresh, latest := 0, uint64(0)
 	for n, wire := range r.Resources {
-		var came uint64
-		if items[n], came, err = st.server.stock.take(k, st.method.delta, wire); err != nil {
+		var arrival uint64
+		if items[n], arrival, err = st.server.stock.take(k, st.method.delta, wire); err != nil {
 			return items, 0, err
 		}
 		if items[n] == nil {
 			continue
 		}
 		name := items[n].body.name
-		if before, twice := last[name]; twice { // else many of a name would be kept, and looked through
-			st.server.stock.release(items[before])
-			items[before] = nil
+		if index, twice := last[name]; twice { // with many of a name, each search in the stock would take longer
+			st.server.stock.release(items[index])
+			items[index] = nil
 		}
 		last[name] = n
-		if came > 0 {
-			fresh, latest = fresh+1, max(latest, came)
+		if arrival > 0 {
+			fresh, latest = fresh+1, max(latest, arrival)
 		}
-		if came > moment && st.server.awaits(items[n].body) {
-			moment = came
+		if arrival > moment && st.server.awaits(items[n].body) {
+			moment = arrival
 		}
 	}
 	if fresh <= few {

@@ -9,11 +9,11 @@ import (
 	"hdsd/relay/message"
 )
 
-// unknownChange stands for a change that hdsd does not know, so that it sends the resource.
+// unknownChange is a change that no rendering has, so that hdsd sends the resource again.
 const unknownChange = math.MaxUint64
 
-// ask notes what the client asks for of the type from now on. No names in the first request,
-// and in those by state of the world that follow it, are all that there is.
+// setScope notes the resources that a request asks for. No names ask for all in the first request, and in those by
+// state of the world that follow it without names.
 func (l *ledger) ask(r *message.Request, first bool) {
 	switch {
 	case slices.Contains(r.Names, "*"), first && len(r.Names) == 0:
@@ -28,23 +28,21 @@ func (l *ledger) ask(r *message.Request, first bool) {
 	l.named.add(r)
 }
 
-// restore notes that a client has a resource from an earlier stream. It takes over a
-// reference.
+// restore notes that the client has a resource of an earlier stream. It takes over a reference.
 func (l *ledger) restore(name string, i *item, change uint64) {
 	l.forget(name)
-	now := i.with(change)
-	l.putHeld(now)
+	latest := i.with(change)
+	l.putHeld(latest)
 	l.panels.set(name, i.panel)
-	l.regroup(nil, now)
+	l.regroup(nil, latest)
 	l.setDirty(name, false)
 }
 
-// workStep is how many claims are worked at before other goroutines get their turn: those of
-// verdicts, for instance, if the other processors are busy.
+// workStep is the number of claims after which other goroutines get the processor, such as those of verdicts.
 const workStep = 512
 
-// siblings returns what other streams of the node have, or may have, of what a request claims. hdsd may
-// take a stream for alive that the client has left. The caller holds no lock of a stream.
+// siblings returns the resources that other streams of the node have, or may have, of the names that a request
+// claims: the client may have left a stream that hdsd takes for alive. The caller holds no lock of a stream.
 func (st *stream) siblings(k kind, r *message.Request) map[string][]*item {
 	n := st.server.nodes.find(st.node)
 	if n == nil || r.Claims == 0 {
@@ -53,46 +51,46 @@ func (st *stream) siblings(k kind, r *message.Request) map[string][]*item {
 	n.mu.Lock()
 	ledgers := slices.Clone(n.ledgers[k])
 	n.mu.Unlock()
-	all := map[string][]*item{}
+	items := map[string][]*item{}
 	for _, l := range ledgers {
 		if other := l.peers.stream; other != st && l.key.delta {
 			other.mu.Lock()
-			addClaimed(l, r, all)
+			addClaimed(l, r, items)
 			other.mu.Unlock()
 		}
 	}
-	return all
+	return items
 }
 
 // addClaimed adds what the client has, or may have, of what a request of its node claims.
-func addClaimed(l *ledger, r *message.Request, all map[string][]*item) {
-	var names []string // the fewer of both
+func addClaimed(l *ledger, r *message.Request, items map[string][]*item) {
+	var names []string
 	if r.Claims < l.held.count {
 		names = slices.Collect(maps.Keys(r.Claimed()))
 	} else {
 		names = l.names()
 	}
 	for _, name := range names {
-		may := slices.Concat([]*sent{l.held.get(name), l.doubts.good[name]}, l.doubts.refused[name], l.doubts.removed[name])
+		deliveries := slices.Concat([]*sent{l.held.get(name), l.doubts.good[name]}, l.doubts.refused[name], l.doubts.removed[name])
 		for _, o := range l.offers {
-			may = append(may, o.gone[name]...)
+			deliveries = append(deliveries, o.gone[name]...)
 		}
-		for _, s := range may {
+		for _, s := range deliveries {
 			if s != nil {
-				all[name] = append(all[name], hold(s).item)
+				items[name] = append(items[name], hold(s).item)
 			}
 		}
 	}
 }
 
-// resumeDelta restores what the client says it has, and hdsd remembers, or knows by its siblings. The
-// rest stays claimed. It returns the request as the control plane gets it.
+// resumeDelta restores the claimed resources that hdsd remembers, or that siblings found. The others stay claims.
+// It returns the request for the control plane.
 func (l *ledger) resumeDelta(r *message.Request, wire []byte, e *message.Edit, siblings map[string][]*item) ([]byte, error) {
-	items, others := l.memory.claimed(l.key, r)
-	for name, all := range siblings {
-		others[name] = append(others[name], all...)
+	items, alternatives := l.memory.claimed(l.key, r)
+	for name, list := range siblings {
+		alternatives[name] = append(alternatives[name], list...)
 	}
-	step, said := 0, map[string]bool{} // of names with others: the client has the latest
+	step, claimed := 0, map[string]bool{} // of names with others: the client has the latest
 	if l.claims.reserve(r.Claims) {
 		e.Claims = r.Claims
 	} else {
@@ -102,33 +100,33 @@ func (l *ledger) resumeDelta(r *message.Request, wire []byte, e *message.Edit, s
 		if step++; step%workStep == 0 {
 			runtime.Gosched()
 		}
-		if known, latest := l.resumeOne(items, others, name, version); known {
-			if len(others[string(name)]) > 0 {
-				said[string(name)] = latest
+		if known, latest := l.resumeOne(items, alternatives, name, version); known {
+			if len(alternatives[string(name)]) > 0 {
+				claimed[string(name)] = latest
 			}
 			return true
 		}
 		l.claims.add(name, version)
 		return l.held.count > 0 && l.held.get(string(name)) != nil
 	}
-	out, err := message.RewriteRequest(true, wire, e)
-	if len(said) > 0 {
-		l.memory.settle(l.key, "", func(name string) (latest, known bool) { latest, known = said[name]; return latest, known })
+	result, err := message.RewriteRequest(true, wire, e)
+	if len(claimed) > 0 {
+		l.memory.settle(l.key, "", func(name string) (latest, known bool) { latest, known = claimed[name]; return latest, known })
 	}
 	l.claims.keep()
 	for _, i := range items {
 		l.memory.stock.release(i)
 	}
-	for _, some := range others {
-		l.memory.stock.release(some...)
+	for _, list := range alternatives {
+		l.memory.stock.release(list...)
 	}
-	return out, err
+	return result, err
 }
 
-// resumeOne restores a resource that the client says it has, if hdsd remembers it. latest says that it is the
+// resumeOne restores a claimed resource. It reports whether hdsd knows the resource. latest says that it is the
 // latest.
-func (l *ledger) resumeOne(items map[string]*item, others map[string][]*item, name, claimed []byte) (known, latest bool) {
-	last, refused := items[string(name)], others[string(name)]
+func (l *ledger) resumeOne(items map[string]*item, alternatives map[string][]*item, name, claimed []byte) (known, latest bool) {
+	last, refused := items[string(name)], alternatives[string(name)]
 	if last == nil && refused == nil {
 		return false, false
 	}
@@ -138,7 +136,7 @@ func (l *ledger) resumeOne(items map[string]*item, others map[string][]*item, na
 		l.restore(last.body.name, last, change)
 		return true, true
 	}
-	for _, i := range refused { // it refused what it was sent last
+	for _, i := range refused { // it has refused the latest
 		if i.version == version && l.wants(i.body) {
 			i.refs.Add(1)
 			l.restore(i.body.name, i, change)
@@ -148,13 +146,12 @@ func (l *ledger) resumeOne(items map[string]*item, others map[string][]*item, na
 	return false, false
 }
 
-// recall restores what a client asks for while the control plane is away. hdsd sends what
-// the client may not have, and of clusters by state of the world all or nothing: those that are
-// missing would be removed.
+// recall restores the resources that a client asks for while the control plane is away, and has them go out. By
+// state of the world, clusters go out only if all are known: the client would remove missing ones.
 func (l *ledger) recall(r *message.Request, first bool) {
 	asks := l.asks
 	if l.key.delta && !first && !slices.Contains(r.Names, "*") {
-		asks.wildcard = false // it was recalled
+		asks.wildcard = false // an earlier request has recalled all
 	}
 	if !asks.wildcard && len(r.Names) == 0 {
 		return
@@ -179,7 +176,7 @@ func (l *ledger) recall(r *message.Request, first bool) {
 	}
 }
 
-// resumeState restores what the client has by its version, if hdsd remembers all of it.
+// resumeState restores the resources of the client's version, if hdsd remembers all of them.
 func (l *ledger) resumeState(r *message.Request) bool {
 	original, _, marked := message.Unmark(r.Version)
 	if original == "" {

@@ -1,13 +1,13 @@
 package relay
 
-// roster lists the resources of one name in the order in which they came. To remove one costs the
-// same however many there are. Guarded by stock.mu; nil is empty.
+// roster lists the resources of a name, the oldest first. The cost of a removal does not grow with their
+// number. stock.mu guards it. A nil roster is empty.
 type roster struct {
-	all     []*body // nil in the place of one that was removed
+	all     []*body // nil in the place of a removed one
 	removed int
 }
 
-// size returns how many there are.
+// size returns the number of resources.
 func (r *roster) size() int {
 	if r == nil {
 		return 0
@@ -15,7 +15,7 @@ func (r *roster) size() int {
 	return len(r.all) - r.removed
 }
 
-// list returns all. It is valid until the roster changes.
+// list returns the resources. The list is valid until the roster changes.
 func (r *roster) list() []*body {
 	if r == nil {
 		return nil

@@ -37,45 +37,44 @@ type Options struct {
 	Services []*corev3.GrpcService
 	// Aggregated leads all streams to the aggregated service of the control plane.
 	Aggregated bool
-	// Health is whether health is put into what passes.
+	// Health turns on that hdsd puts health into clusters and assignments.
 	Health bool
-	// Keep is how long what only nodes had that have gone is still checked.
+	// Keep is how long hdsd remembers, and checks, the resources of nodes that have gone.
 	Keep time.Duration
-	// Forward is what the control plane is told of who a client is.
+	// Forward says which identity of a client the control plane gets.
 	Forward Forward
-	// Settle waits until hdsd's core has taken in everything that was handed on.
+	// Settle waits until hdsd's core has taken in the sets of the source.
 	Settle func(context.Context) error
-	// Checks reports whether hdsd would check a cluster, once it has endpoints. The shape is
-	// equal for clusters that differ in their names only.
+	// Checks reports whether hdsd would check a cluster once it has endpoints. Clusters that differ in
+	// their names only have the same shape.
 	Checks func(k *clusterv3.Cluster, shape uint64) bool
 
-	// TakenOver reports whether clients need not check a cluster any more, as far as is known
-	// before it has endpoints; nil: whatever hdsd checks.
+	// TakenOver reports, before a cluster has endpoints, whether clients need not check it any more; nil:
+	// clients need not check what hdsd checks.
 	TakenOver func(cluster string) bool
 
-	// Remembers reports whether hdsd may know the health of endpoints of a cluster that
-	// nobody has sent since it started: it is stored, say; nil: of none.
+	// Remembers reports whether hdsd may know health of endpoints of a cluster that nobody has sent since
+	// hdsd started, such as stored health; nil: of none.
 	Remembers func(cluster string) bool
 
-	// Stored reports whether hdsd had health of endpoints of a cluster when it started; nil: of none.
+	// Stored reports whether hdsd had health of endpoints of a cluster when hdsd started; nil: of none.
 	Stored func(cluster string) bool
 
-	// Answers bounds the bytes of responses on their way to clients; nil: no bound.
+	// Answers limits the bytes of responses on their way to clients; nil: no limit.
 	Answers *limit.Room
 
-	// Names bounds the versions that clients claim to have; nil: nothing does.
+	// Names limits the versions that clients claim to have; nil: no limit.
 	Names *limit.Pool
 
 	MaxMessageBytes     int
 	MaxClusterEndpoints int
 	MaxEndpoints        int // of all clusters
 	Log                 zerolog.Logger
-	Registerer          prometheus.Registerer // of metrics; nil: there are none
+	Registerer          prometheus.Registerer // nil: there are no metrics
 
-	// FirstRequestTimeout is how long a stream may be open without a request; 10 s by
-	// default. WriteTimeout is how long a write may wait for a client; 12 s by default.
-	// LearnTimeout is how long a response waits until hdsd knows its resources; 2 s by
-	// default.
+	// FirstRequestTimeout ends a stream without a request; 10 s by default. WriteTimeout ends a stream
+	// whose peer does not read; 12 s by default. LearnTimeout ends the wait of a response for hdsd's core
+	// to know its resources; 2 s by default.
 	FirstRequestTimeout, WriteTimeout, LearnTimeout time.Duration
 }
 
@@ -88,7 +87,7 @@ type Server struct {
 	stock     *stock
 	memory    *memory
 	outage    *outage
-	ending    context.Context // of the whole server
+	ending    context.Context // ends with the server
 	end       context.CancelFunc
 	catalogue *catalogue
 	gate      *gate.Gate
@@ -98,15 +97,14 @@ type Server struct {
 	refusing  publish.Refusing
 	changes   changes
 	nodes     nodes
-	process   string // stands for this process in nonces
+	process   string // random; it makes the nonces of each process different
 	tags      atomic.Uint64
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards streams
 	streams map[*stream]struct{}
 }
 
-// errClosing ends a stream because the server is closing, errEnded because the control
-// plane has ended its stream.
+// errClosing ends a stream when the server closes, errEnded when the control plane has ended its stream.
 var (
 	errClosing = gate.ErrClosing
 	errEnded   = status.Error(codes.Unavailable, "the control plane behind the relay has ended the stream")
@@ -127,15 +125,15 @@ func NewServer(o Options) *Server {
 	s.outage = &outage{server: s}
 	s.metrics = newMetrics(s, o.Registerer)
 	s.ending, s.end = context.WithCancel(context.Background())
-	var where []string
-	for _, one := range o.Services {
-		where = append(where, one.GetGoogleGrpc().GetTargetUri())
+	var targets []string
+	for _, svc := range o.Services {
+		targets = append(targets, svc.GetGoogleGrpc().GetTargetUri())
 	}
-	s.catalogue = newCatalogue(s, strings.Join(where, ", "))
+	s.catalogue = newCatalogue(s, strings.Join(targets, ", "))
 	return s
 }
 
-// Source is what the connected nodes have, as a source of clusters.
+// Source returns the source of the clusters and endpoints that nodes have.
 func (s *Server) Source() interface {
 	Latest() *source.Set
 	Run(context.Context, func(*source.Set)) error
@@ -143,7 +141,7 @@ func (s *Server) Source() interface {
 	return s.catalogue
 }
 
-// Health is who has to get the health that data planes get.
+// Health returns the receiver of published health.
 func (s *Server) Health() interface {
 	Update(publish.Update)
 	SetHealth([]publish.Health)
@@ -153,8 +151,8 @@ func (s *Server) Health() interface {
 }
 
 // SetHealth turns health on or off, for all streams at once.
-func (s *Server) SetHealth(on bool) {
-	if s.book.turn(on) {
+func (s *Server) SetHealth(enabled bool) {
+	if s.book.turn(enabled) {
 		s.changed(nil)
 	}
 }
@@ -178,8 +176,8 @@ func (s *Server) serve(gs grpc.ServerStream, m method) error {
 	if err := s.unnamed(gs.Context()); err != nil {
 		return err
 	}
-	_, _, seen := s.changes.since(0)
-	st := &stream{server: s, seen: seen, caller: peer.FromContext(gs.Context()).Key(), down: gs, method: m, since: time.Now(), inbox: make(chan incoming), wake: make(chan struct{}, 1), end: make(chan error, 1)}
+	_, _, next := s.changes.since(0)
+	st := &stream{server: s, seen: next, caller: peer.FromContext(gs.Context()).Key(), down: gs, method: m, since: time.Now(), inbox: make(chan incoming), wake: make(chan struct{}, 1), end: make(chan error, 1)}
 	return st.run()
 }
 
@@ -200,31 +198,31 @@ func (s *Server) remove(st *stream) {
 	}
 }
 
-// Refusing returns the clients that refuse a response at present, in no order.
+// Refusing returns the clients that refuse a response at present, in any order.
 func (s *Server) Refusing() []publish.Refuser { return s.refusing.All() }
 
-// changed tells the streams of what may have changed; nil: everything.
-func (s *Server) changed(about []subject) {
-	s.changes.add(about, int(s.stock.names.Load()))
+// notify tells the streams which resources may have changed; nil: all.
+func (s *Server) changed(subjects []subject) {
+	s.changes.add(subjects, int(s.stock.names.Load()))
 	for _, st := range s.open() {
 		st.wakeUp()
 	}
 }
 
-// open lists the streams.
+// openStreams lists the streams.
 func (s *Server) open() []*stream {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Collect(maps.Keys(s.streams))
 }
 
-// tag begins the nonces that hdsd gives on a stream.
+// newNoncePrefix returns the prefix of hdsd's own nonces on a stream.
 func (s *Server) tag() string {
 	return "hdsd-" + s.process + "-" + strconv.FormatUint(s.tags.Add(1), 36) + "-"
 }
 
-// expects reports whether hdsd will check a cluster whose endpoints it does not know; false
-// where it knows them. own is hdsd's name for it.
+// expects reports whether hdsd will check a cluster whose endpoints hdsd does not know (undecided). own is
+// hdsd's name of the cluster.
 func (s *Server) expects(x *body, own string) (check, undecided bool) {
 	if own == "" || s.stock.decided(own, x.name) {
 		return false, false
@@ -238,8 +236,8 @@ func (s *Server) expects(x *body, own string) (check, undecided bool) {
 	return check, true
 }
 
-// willCheck reports whether hdsd would check a cluster if it had endpoints. The caller holds
-// the body's lock.
+// willCheck reports whether hdsd would check a cluster with endpoints. The caller holds the lock of the
+// body's overlays.
 func (s *Server) willCheck(x *body) bool {
 	if x.last.expected == notKnown {
 		x.last.expected = wontCheck

@@ -6,19 +6,19 @@ import (
 	"hdsd/internal/heap"
 )
 
-// shares are what is remembered of the nodes of each caller, so that one that has much does not have
-// those of others forgotten.
+// shares count the remembered resources of each caller, so that a caller with many does not displace
+// those of others.
 type shares struct {
 	all  map[string]*share
-	most heap.Heap[*share] // the same, the largest first
+	most heap.Heap[*share] // the same shares, the largest first
 }
 
-// share is what is remembered of a caller's nodes.
+// share has the remembered parts of a caller's nodes.
 type share struct {
 	caller string
-	count  int       // as memory.most
-	parts  list.List // in the order in which they end
-	index  int       // in shares.most
+	count  int       // as memory.size
+	parts  list.List // the oldest first
+	index  int       // in shares.largest
 }
 
 func newShares() shares {
@@ -27,7 +27,7 @@ func newShares() shares {
 	}}
 }
 
-// join adds a part to its caller's.
+// join adds a part to the share of its caller.
 func (s *shares) join(caller string, p *part) {
 	p.share = s.all[caller]
 	if p.share == nil {
@@ -38,7 +38,7 @@ func (s *shares) join(caller string, p *part) {
 	p.among = p.share.parts.PushBack(p)
 }
 
-// leave removes a part, and the share with the last one.
+// leave removes a part, and its share with the last part.
 func (s *shares) leave(p *part) {
 	p.share.parts.Remove(p.among)
 	if p.share.parts.Len() == 0 {
@@ -47,13 +47,13 @@ func (s *shares) leave(p *part) {
 	}
 }
 
-// change notes how many resources more a part counts as.
-func (s *shares) change(p *part, more int) {
-	p.share.count += more
+// change adds to the count of a part's share.
+func (s *shares) change(p *part, weight int) {
+	p.share.count += weight
 	s.most.Fix(p.share.index)
 }
 
-// oldest returns the oldest part of the caller that has most. There has to be one.
+// oldest returns the oldest part of the largest share. There has to be one.
 func (s *shares) oldest() *part {
 	return s.most.Items[0].parts.Front().Value.(*part)
 }

@@ -9,30 +9,29 @@ import (
 	"time"
 )
 
-// stock is what the connected nodes have, each resource once. Its content is what hdsd
-// checks.
+// stock has the clusters and assignments of connected and remembered nodes, each once. hdsd checks them.
 type stock struct {
 	maxEndpoints int                       // of one cluster
-	maxTotal     int                       // endpoints of all
+	maxTotal     int                       // of all clusters
 	knows        func(cluster string) bool // Options.Remembers
-	names        atomic.Int64              // how many names the resources have; written with mu held
+	names        atomic.Int64              // number of names; written with mu held
 
-	mu       sync.Mutex         // guards what follows
-	items    map[uint64][]*item // by hash of their bytes
+	mu       sync.Mutex         // guards the fields below
+	items    map[uint64][]*item // by the hash of their bytes
 	bodies   map[uint64][]*body // by identity
 	byName   [kinds]map[string]*roster
-	total    int              // weight of all that there is room for
-	waiting  *list.List       // of those for which there is none
+	total    int              // weight of all resources that there is room for
+	waiting  *list.List       // the other resources
 	dirty    map[subject]bool // changed since the catalogue was last made
-	learned  uint64           // counts changes
-	applied  uint64           // of these, those that hdsd's core knows
+	learned  uint64           // number of changes
+	applied  uint64           // number of those that hdsd's core knows
 	progress chan struct{}    // closed when applied grows
 	wake     chan struct{}
 	hurry    chan struct{}    // a response waits
-	settled  map[string]bool  // by hdsd's own name of a cluster: it has endpoints, so hdsd has decided whether to check it
-	promised map[string]int64 // by cluster without endpoints that clients do not check: since when, in Unix nanoseconds; 0: no longer
+	settled  map[string]bool  // by hdsd's name of a cluster: it has endpoints, and hdsd has decided whether to check it
+	promised map[string]int64 // by cluster without endpoints that clients do not check: begin in Unix nanoseconds; 0: given back
 
-	remembered map[string]int // by name of an assignment: clusters of which hdsd may know health
+	remembered map[string]int // by assignment: number of its clusters of which hdsd may know health
 }
 
 func newStock(maxEndpoints, maxTotal int, knows func(cluster string) bool) *stock {
@@ -44,7 +43,7 @@ func newStock(maxEndpoints, maxTotal int, knows func(cluster string) bool) *stoc
 	}
 }
 
-// find returns a body that is there; nil: there is none.
+// findBody returns a body of the stock; nil: there is none.
 func (s *stock) find(identity uint64, k kind, name string, wire []byte) *body {
 	for _, x := range s.bodies[identity] {
 		if x.kind == k && x.name == name && bytes.Equal(x.wire, wire) {
@@ -62,12 +61,12 @@ func (s *stock) add(x *body) {
 		s.total += x.weight()
 	}
 	s.bodies[x.identity] = append(s.bodies[x.identity], x)
-	named := s.byName[x.kind][x.name]
-	if named == nil {
-		named = &roster{}
-		s.byName[x.kind][x.name] = named
+	list := s.byName[x.kind][x.name]
+	if list == nil {
+		list = &roster{}
+		s.byName[x.kind][x.name] = list
 	}
-	named.add(x)
+	list.add(x)
 	s.countNames()
 	if x.remembered {
 		s.remembered[x.service]++
@@ -75,12 +74,12 @@ func (s *stock) add(x *body) {
 	s.touch(x)
 }
 
-// countNames is called when a resource came or went.
+// countNames counts the names again after a resource was added or removed.
 func (s *stock) countNames() {
 	s.names.Store(int64(len(s.byName[clusters]) + len(s.byName[assignments])))
 }
 
-// touch notes that a resource came or went.
+// markChanged counts a change: a resource was added, removed or admitted.
 func (s *stock) touch(x *body) {
 	s.learned++
 	x.moment = s.learned
@@ -88,7 +87,7 @@ func (s *stock) touch(x *body) {
 	s.wakeUp()
 }
 
-// wakeUp has the catalogue made again.
+// wakeUp has the catalogue built again.
 func (s *stock) wakeUp() {
 	select {
 	case s.wake <- struct{}{}:
@@ -103,8 +102,8 @@ func (s *stock) remove(x *body) {
 		s.total -= x.weight()
 	}
 	without(s.bodies, x.identity, x)
-	named := s.byName[x.kind][x.name]
-	if named.remove(x); named.size() == 0 {
+	list := s.byName[x.kind][x.name]
+	if list.remove(x); list.size() == 0 {
 		delete(s.byName[x.kind], x.name)
 		if x.kind == clusters {
 			delete(s.promised, x.name)
@@ -120,7 +119,7 @@ func (s *stock) remove(x *body) {
 	s.admit()
 }
 
-// admit lets resources in that wait for room, first come, first served.
+// admit lets waiting resources in while there is room, the oldest first.
 func (s *stock) admit() {
 	for first := s.waiting.Front(); first != nil; first = s.waiting.Front() {
 		x := first.Value.(*body)
@@ -134,17 +133,17 @@ func (s *stock) admit() {
 	}
 }
 
-// without removes one of those under a key.
-func without[K, V comparable](all map[K][]V, key K, one V) {
-	left := slices.DeleteFunc(all[key], func(other V) bool { return other == one })
-	if len(left) > 0 {
-		all[key] = left
+// removeFrom removes a value of a key.
+func without[K, V comparable](m map[K][]V, key K, value V) {
+	values := slices.DeleteFunc(m[key], func(v V) bool { return v == value })
+	if len(values) > 0 {
+		m[key] = values
 	} else {
-		delete(all, key)
+		delete(m, key)
 	}
 }
 
-// know says that hdsd knows what was learned up to a moment.
+// setApplied notes that hdsd's core knows the changes up to a moment.
 func (s *stock) know(moment uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -153,34 +152,33 @@ func (s *stock) know(moment uint64) {
 	s.progress = make(chan struct{})
 }
 
-// decided reports whether hdsd knows endpoints of a cluster, or knows none for so long that it
-// expects none.
+// decided reports whether hdsd knows endpoints of a cluster, or has given it back since none came.
 func (s *stock) decided(own, cluster string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	since, promised := s.promised[cluster]
-	return s.settled[own] || promised && since == 0
+	begin, promised := s.promised[cluster]
+	return s.settled[own] || promised && begin == 0
 }
 
-// promiseTimeout is how long clients may be without health checks of their own in a cluster that
-// hdsd has seen no endpoints of. After so long, an Envoy goes on without these by default.
+// promiseTimeout is how long clients do not check a cluster whose endpoints hdsd does not know yet. By
+// default, an Envoy waits as long for the endpoints.
 const promiseTimeout = 15 * time.Second
 
-// promise notes that clients do not check a cluster because hdsd expects to.
-func (s *stock) promise(cluster string, now time.Time) {
+// promise notes that clients do not check a cluster, since hdsd expects to check it.
+func (s *stock) promise(cluster string, moment time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, promised := s.promised[cluster]; !promised && s.byName[clusters][cluster] != nil {
-		s.promised[cluster] = now.UnixNano()
+		s.promised[cluster] = moment.UnixNano()
 	}
 }
 
-// breakPromises gives clusters back of which no endpoints came. It returns them.
-func (s *stock) breakPromises(now time.Time) (broken []subject) {
+// breakPromises gives clusters back whose endpoints did not come in time, and returns them.
+func (s *stock) breakPromises(moment time.Time) (broken []subject) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for name, since := range s.promised {
-		if since != 0 && now.UnixNano()-since >= int64(promiseTimeout) {
+	for name, begin := range s.promised {
+		if begin != 0 && moment.UnixNano()-begin >= int64(promiseTimeout) {
 			s.promised[name] = 0
 			broken = append(broken, subject{clusters, name})
 		}

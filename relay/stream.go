@@ -24,37 +24,37 @@ import (
 	"hdsd/relay/message"
 )
 
-// stream is the stream of a client, and the one to the control plane that belongs to it.
+// stream is a stream of a client, with its stream to the control plane.
 type stream struct {
 	server *Server
 	down   grpc.ServerStream // to the client
 	since  time.Time
 	method method
-	caller string          // its key
-	life   context.Context // ends when the stream ends; nil: it does not
+	caller string          // key of the caller
+	life   context.Context // ends with the stream; nil: never
 
 	up    grpc.ClientStream // to the control plane; nil while that is away. Set before the goroutines start
 	leave func(failed bool)
 
-	told   [sha256.Size]byte // the node that the client sent last. first, then requests owns it
-	inbox  chan incoming     // one response of the control plane that is on its way
-	wake   chan struct{}     // something may have to be pushed
+	told   [sha256.Size]byte // hash of the latest node of a request. firstRequest, then requests uses it
+	inbox  chan incoming     // responses of the control plane
+	wake   chan struct{}     // there may be something to push
 	end    chan error
 	places places
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	node    [sha256.Size]byte
 	nodeID  string
-	ledgers [kinds]*ledger // nil: the client has not asked for the type
+	ledgers [kinds]*ledger // nil: there was no request and no response of the type
 	talks   map[string]*talk
-	seen    uint64 // of server.changes
+	seen    uint64 // number of the next of server.changes
 }
 
-// incoming is a response of the control plane.
+// arrival is a response of the control plane.
 type incoming struct {
 	typeURL string
 	wire    []byte
-	place   *place // its room; nil: it needs none
+	place   *place // nil: it needs no room
 }
 
 // run relays until the stream ends.
@@ -74,8 +74,8 @@ func (st *stream) run() error {
 		if st.method.loads || !st.server.memory.knows(st.node, st.method.delta) || ctx.Err() != nil {
 			return err
 		}
-		why := err
-		st.leave, responses = func(bool) {}, func(ctx context.Context) error { return st.offline(ctx, why) }
+		cause := err
+		st.leave, responses = func(bool) {}, func(ctx context.Context) error { return st.offline(ctx, cause) }
 	}
 	var running sync.WaitGroup
 	gate := st.server.gate
@@ -105,8 +105,7 @@ func (st *stream) run() error {
 	return err
 }
 
-// room makes room for what the client claims to have. The stream ends if others need the room
-// more.
+// room takes room for claimed names. The stream ends if other callers need the room more.
 func (st *stream) room(names int64) (*limit.Lease, error) {
 	if pool := st.server.options.Names; pool != nil {
 		return pool.Take(st.caller, names, st.fail)
@@ -114,7 +113,7 @@ func (st *stream) room(names int64) (*limit.Lease, error) {
 	return nil, nil
 }
 
-// close gives back what the client had.
+// close closes the ledgers.
 func (st *stream) close() {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -129,7 +128,7 @@ func (st *stream) close() {
 		l.close()
 		st.server.nodes.leave(st, l)
 	}
-	// Only now: a node may have brought another version of a cluster meanwhile.
+	// After the ledgers: the node may have another version of a cluster by now.
 	for _, name := range names {
 		st.server.memory.regroup(st.server, st.node, name)
 	}
@@ -142,7 +141,7 @@ func (st *stream) fail(err error) {
 	}
 }
 
-// first waits for the first request, and holds its node against the caller's identity.
+// firstRequest waits for the first request, and checks its node against the caller's identity.
 func (st *stream) first(ctx context.Context) (wire []byte, head message.Head, err error) {
 	type received struct {
 		wire []byte
@@ -153,15 +152,15 @@ func (st *stream) first(ctx context.Context) (wire []byte, head message.Head, er
 		wire, err := st.receive()
 		got <- received{wire, err}
 	})
-	late := time.NewTimer(st.server.options.FirstRequestTimeout)
-	defer late.Stop()
+	timer := time.NewTimer(st.server.options.FirstRequestTimeout)
+	defer timer.Stop()
 	select {
 	case r := <-got:
 		if r.err == nil {
 			head, r.err = st.introduce(r.wire, true)
 		}
 		return r.wire, head, r.err
-	case <-late.C:
+	case <-timer.C:
 		err = status.Errorf(codes.DeadlineExceeded, "no request within %v: send one", st.server.options.FirstRequestTimeout)
 	case <-st.server.gate.Closing():
 		err = errClosing
@@ -171,12 +170,11 @@ func (st *stream) first(ctx context.Context) (wire []byte, head message.Head, er
 	return nil, head, err
 }
 
-// maxNode is the size above which only the id of a node is read.
+// maxNode limits the size of a node in bytes.
 const maxNode = 64 << 10
 
-// introduce reads the head of a request, and checks its node against the caller's identity: the
-// node of the first request, and each other one that a later request gives. The control plane may
-// take any of them for the client.
+// readHead reads the head of a request. It checks the node of the first request, and each other node of a later
+// one, against the caller's identity: the control plane may take any of them for the client.
 func (st *stream) introduce(wire []byte, first bool) (head message.Head, err error) {
 	if len(wire) > smallWork { // it may have many fields
 		end, err := st.turn(len(wire))
@@ -189,8 +187,8 @@ func (st *stream) introduce(wire []byte, first bool) (head message.Head, err err
 	if err != nil {
 		return head, status.Errorf(codes.InvalidArgument, "a request cannot be decoded: %v", err)
 	}
-	told := sha256.Sum256(head.Node)
-	if !first && (len(head.Node) == 0 || told == st.told) {
+	hash := sha256.Sum256(head.Node)
+	if !first && (len(head.Node) == 0 || hash == st.told) {
 		return head, nil
 	}
 	node := &corev3.Node{}
@@ -203,13 +201,13 @@ func (st *stream) introduce(wire []byte, first bool) (head message.Head, err err
 	if err := envoy.CheckNode(node); err != nil {
 		return head, status.Error(codes.InvalidArgument, err.Error())
 	}
-	if st.told = told; first {
+	if st.told = hash; first {
 		st.mu.Lock()
 		st.nodeID, st.node = node.GetId(), st.server.keyOf(st.down.Context(), node)
 		st.mu.Unlock()
 	}
-	at := node.GetLocality()
-	return head, access.FromContext(st.down.Context()).Admit(access.Node{ID: node.GetId(), Region: at.GetRegion(), Zone: at.GetZone()})
+	locality := node.GetLocality()
+	return head, access.FromContext(st.down.Context()).Admit(access.Node{ID: node.GetId(), Region: locality.GetRegion(), Zone: locality.GetZone()})
 }
 
 func (st *stream) receive() ([]byte, error) {
@@ -218,9 +216,9 @@ func (st *stream) receive() ([]byte, error) {
 	return m, err
 }
 
-// requests passes on the client's requests, the first of which it gets, until it has no more.
+// requests passes on the first request and those that follow it, until the client sends no more.
 func (st *stream) requests(ctx context.Context, m []byte, head message.Head, spawn func(func())) error {
-	up := newNACKs(st.writer(st.up, codes.Unavailable, "the control plane behind the relay"), spawn)
+	upstream := newNACKs(st.writer(st.up, codes.Unavailable, "the control plane behind the relay"), spawn)
 	for {
 		var err error
 		if m, err = st.request(m, &head); ctx.Err() != nil {
@@ -228,8 +226,8 @@ func (st *stream) requests(ctx context.Context, m []byte, head message.Head, spa
 		} else if err != nil {
 			return status.Errorf(codes.InvalidArgument, "a request cannot be decoded: %v", err)
 		}
-		if m != nil && st.up != nil && up.write(ctx, &head, m) != nil {
-			<-ctx.Done() // responses returns the reason
+		if m != nil && st.up != nil && upstream.write(ctx, &head, m) != nil {
+			<-ctx.Done() // responses returns the error
 			return nil
 		}
 		if m, err = st.receive(); errors.Is(err, io.EOF) {
@@ -245,8 +243,8 @@ func (st *stream) requests(ctx context.Context, m []byte, head message.Head, spa
 	}
 }
 
-// request returns a request as the control plane gets it; nil: it gets none. It changes the head in
-// the same way.
+// request returns a request for the control plane; nil: the control plane gets none. It changes the head in the
+// same way.
 func (st *stream) request(m []byte, head *message.Head) ([]byte, error) {
 	if st.method.loads {
 		st.server.metrics.loads.Inc()
@@ -258,8 +256,8 @@ func (st *stream) request(m []byte, head *message.Head) ([]byte, error) {
 		m = fields.AppendText(slices.Clip(m), message.RequestType(st.method.delta), head.TypeURL)
 	}
 	st.note(head)
-	k, ours := kindOf(head.TypeURL)
-	if !ours {
+	k, relayed := kindOf(head.TypeURL)
+	if !relayed {
 		return m, nil
 	}
 	end, err := st.turn(len(m))
@@ -274,20 +272,20 @@ func (st *stream) request(m []byte, head *message.Head) ([]byte, error) {
 	siblings := st.siblings(k, r)
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	defer st.wakeUp() // what waited for an answer may go out now
+	defer st.wakeUp() // a push may have waited for the answer
 	l := st.ledger(k)
 	first := !l.begun
-	if l.isOwn(r.Nonce) { // the control plane hears nothing of the answer
+	if l.isOwn(r.Nonce) { // the control plane does not get the answer
 		head.Refusal = nil
 	}
-	out, err := l.request(r, m, siblings)
+	request, err := l.request(r, m, siblings)
 	if err == nil && st.up == nil {
 		l.recall(r, first)
 	}
-	return out, err
+	return request, err
 }
 
-// ledger returns what the client has of a type. The caller holds mu.
+// ledger returns the ledger of a type. The caller holds mu.
 func (st *stream) ledger(k kind) *ledger {
 	if st.ledgers[k] == nil {
 		st.ledgers[k] = newLedger(k, st.method.delta, st.node, st.server.memory, st.server.tag(), st.room)
@@ -305,17 +303,17 @@ func (st *stream) wakeUp() {
 	}
 }
 
-// writer returns a writer to a peer. If that does not read, the stream ends.
-func (st *stream) writer(to interface{ SendMsg(message any) error }, code codes.Code, peer string) *writer {
+// writer returns a writer to a peer. If the peer does not read, the stream ends.
+func (st *stream) writer(target interface{ SendMsg(message any) error }, code codes.Code, peer string) *writer {
 	timeout := st.server.options.WriteTimeout
-	return newWriter(to, timeout, func() { st.fail(status.Errorf(code, "%s has not read for %v", peer, timeout)) })
+	return newWriter(target, timeout, func() { st.fail(status.Errorf(code, "%s has not read for %v", peer, timeout)) })
 }
 
-// responses receives the responses of the control plane, one at a time. It asks for a large one
-// when there is room for it. Until then, HTTP/2 makes the control plane wait.
+// responses receives the responses of the control plane, one at a time. It asks for a large response when there is
+// room for it. Until then, HTTP/2 makes the control plane wait.
 func (st *stream) responses(ctx context.Context) error {
 	arrivals := inflight.Follow(st.up)
-	for said := false; ; said = true {
+	for received := false; ; received = true {
 		size, err := arrivals.Next(ctx)
 		if err != nil {
 			return nil //nolint:nilerr // the stream has ended
@@ -326,7 +324,7 @@ func (st *stream) responses(ctx context.Context) error {
 		}
 		var m wire.Bytes
 		if err := st.up.RecvMsg(&m); err != nil {
-			if !said && ctx.Err() == nil {
+			if !received && ctx.Err() == nil {
 				st.server.metrics.failures.Inc()
 			}
 			if errors.Is(err, io.EOF) {
@@ -347,21 +345,21 @@ func (st *stream) responses(ctx context.Context) error {
 	}
 }
 
-// send writes to the client what the control plane says, and what hdsd has to add. While
-// the client does not read, nothing is received for it.
+// send writes the responses of the control plane and those of hdsd to the client. While the client does not read,
+// the stream receives nothing.
 func (st *stream) send(ctx context.Context) error {
-	down := st.writer(st.down, codes.DeadlineExceeded, "the client")
+	client := st.writer(st.down, codes.DeadlineExceeded, "the client")
 	write := func(a *encoded) error {
-		err := down.write(ctx, a.parts...)
-		if err == nil && ctx.Err() == nil { // else grpc may still have a part of it
+		err := client.write(ctx, a.parts...)
+		if err == nil && ctx.Err() == nil { // else grpc may still use a part of it
 			st.release(a.place)
 		}
 		return err
 	}
-	pass := func(all ...incoming) error {
-		for i := range all {
-			a, err := st.response(ctx, all[i])
-			if all[i].wire = nil; err == nil { // not two copies of it while one is written
+	pass := func(arrivals ...incoming) error {
+		for i := range arrivals {
+			a, err := st.response(ctx, arrivals[i])
+			if arrivals[i].wire = nil; err == nil { // frees one of two copies during the write
 				err = write(a)
 			}
 			if err != nil {
@@ -373,18 +371,18 @@ func (st *stream) send(ctx context.Context) error {
 	room := &pushRoom{st: st}
 	defer room.drop()
 	var early []incoming
-	late := time.NewTimer(0)
-	defer late.Stop()
+	timer := time.NewTimer(0)
+	defer timer.Stop()
 	for {
 		select {
 		case m := <-st.inbox:
 			if st.isEarly(m) && len(early) < maxEarly {
 				if early = append(early, m); len(early) == 1 {
-					late.Reset(earlyTimeout)
+					timer.Reset(earlyTimeout)
 				}
 				continue
 			}
-			if st.isEarly(m) { // too many wait
+			if st.isEarly(m) { // too many are early
 				early = append(early, m)
 			} else if err := pass(m); err != nil {
 				return err
@@ -395,7 +393,7 @@ func (st *stream) send(ctx context.Context) error {
 				return err
 			}
 			early = nil
-		case <-late.C:
+		case <-timer.C:
 			if err := pass(early...); err != nil {
 				return err
 			}
@@ -419,20 +417,20 @@ func (st *stream) send(ctx context.Context) error {
 	}
 }
 
-// Assignments wait for the clusters that the client has asked for: without these, hdsd does
-// not know their health. They wait so long, and so many responses.
+// Early responses wait for the clusters that the client has asked for: hdsd does not know the health of assignments
+// without clusters. maxEarly responses wait for earlyTimeout.
 const (
 	earlyTimeout = 300 * time.Millisecond
 	maxEarly     = 4
 )
 
-// isEarly reports whether a response has assignments before the stream had any clusters,
-// although the client has asked for them.
-func (st *stream) isEarly(all ...incoming) bool {
-	if len(all) == 0 {
+// isEarly reports whether the first response has assignments, and the clusters that the client has asked for have not
+// come.
+func (st *stream) isEarly(arrivals ...incoming) bool {
+	if len(arrivals) == 0 {
 		return false
 	}
-	if k, ours := kindOf(all[0].typeURL); !ours || k != assignments {
+	if k, relayed := kindOf(arrivals[0].typeURL); !relayed || k != assignments {
 		return false
 	}
 	st.mu.Lock()

@@ -11,16 +11,16 @@ import (
 	"hdsd/peer/limit"
 )
 
-// smallWork is how many bytes a message may have so that it never waits for larger ones.
+// smallWork is the size in bytes up to which a message never waits for larger messages.
 const smallWork = 4 << 10
 
-// heldBack is how long a message may wait for its turn without an event.
+// quietWait is the time that a message may wait for its turn without an event.
 const heldBack = time.Second
 
-// turns bound how many requests and responses are worked on at the same time, and give each
-// caller its share. However many clients there are, the core and the checkers' streams find a
-// processor free soon. hdsd's own responses wait for none of these. Who waits for a turn has
-// no lock of a stream; who has a turn to push waits for none.
+// turns limit the requests and responses that hdsd works on at the same time, and give each caller its
+// share. So the core and the streams of checkers soon find a free processor, however many clients there
+// are. hdsd's own responses have turns of their own (pushes). A goroutine that waits for a turn holds no
+// lock of a stream, and one that has a turn of pushes waits for no such lock.
 type turns struct {
 	work   *limit.Queue // by bytes
 	pushes *limit.Queue // by number
@@ -33,8 +33,8 @@ func newTurns(log zerolog.Logger) *turns {
 	return &turns{work: limit.NewWork(places, smallWork), pushes: limit.NewWork(places, 0), log: log}
 }
 
-// turn waits until the stream may work at a message. The caller has to end it. The error is that
-// the stream has ended meanwhile.
+// turn waits until the stream may work on a message. The caller calls end after the work. turn fails if
+// the stream ends first.
 func (st *stream) turn(bytes int) (end func(), err error) {
 	t, begin := st.server.turns, time.Now()
 	turn, err := t.work.Work(st.lifetime(), st.caller, int64(bytes))
@@ -47,7 +47,8 @@ func (st *stream) turn(bytes int) (end func(), err error) {
 	return turn.Release, nil
 }
 
-// pushTurn waits until the stream may make a response of hdsd's own; false: it has ended.
+// pushTurn waits until the stream may make a response of hdsd's own. It returns false if the stream ends
+// first.
 func (st *stream) pushTurn() (end func(), ok bool) {
 	turn, err := st.server.turns.pushes.Work(st.lifetime(), st.caller, 1)
 	if err != nil {
@@ -60,7 +61,7 @@ func (st *stream) lifetime() context.Context {
 	return cmp.Or(st.life, context.Background())
 }
 
-// tell says that a caller's message has waited.
+// warn logs that a message of a caller has waited.
 func (t *turns) tell(caller string, waited time.Duration) {
 	t.lines.Warn(time.Now(), &t.log, "relay_caller_waits").Str("caller", limit.Name(caller)).Dur("waited", waited).
 		Msg("messages of a client of the relay wait, since it has more of them, or larger ones, than hdsd can work at beside those of others")

@@ -18,9 +18,9 @@ import (
 	"hdsd/source/xds"
 )
 
-// perConnection is how many streams share a connection to the control plane. Servers may
+// streamsPerConnection limits the streams that share a connection to the control plane. A server may
 // allow no more than 100.
-const perConnection = 90
+const streamsPerConnection = 90
 
 // upstream opens streams to the control plane.
 type upstream struct {
@@ -28,22 +28,22 @@ type upstream struct {
 	maxBytes int
 
 	mu    sync.Mutex
-	lines []*line // open connections
+	lines []*line
 }
 
-// line is one connection. Its fields are guarded by upstream.mu. Load reports have lines of their
-// own: servers may have one window for all streams of a connection, and reports that they do not
-// read would fill it.
+// connection is an open connection. upstream.mu guards its fields. Load reports have connections of their
+// own: a server may have one window for all streams of a connection, and reports that it does not read
+// would fill the window.
 type line struct {
 	conn    *grpc.ClientConn
 	server  int
-	loads   bool // it has streams of load reports only
+	loads   bool // for streams of load reports only
 	streams int
-	failed  bool // gets no more streams
+	failed  bool // it gets no more streams
 }
 
-// open opens a stream, to the first server that takes it. The caller must call leave once
-// the stream has ended.
+// open opens a stream to the first server that takes it. The caller calls leave once the stream has
+// ended.
 func (u *upstream) open(ctx context.Context, method *method, extra metadata.MD) (stream grpc.ClientStream, leave func(failed bool), err error) {
 	for server := range u.services {
 		if stream, leave, err = u.openAt(ctx, server, method, extra); err == nil || ctx.Err() != nil {
@@ -55,29 +55,29 @@ func (u *upstream) open(ctx context.Context, method *method, extra metadata.MD) 
 
 func (u *upstream) openAt(ctx context.Context, server int, method *method, extra metadata.MD) (grpc.ClientStream, func(bool), error) {
 	service := u.services[server]
-	out, err := xds.WithMetadata(ctx, service)
+	outgoing, err := xds.WithMetadata(ctx, service)
 	if err != nil {
 		return nil, nil, unavailable(err)
 	}
-	if given, _ := metadata.FromOutgoingContext(out); len(extra) > 0 {
-		joined := given.Copy()
-		maps.Copy(joined, extra) // the client's own, in place of hdsd's
-		out = metadata.NewOutgoingContext(ctx, joined)
+	if headers, _ := metadata.FromOutgoingContext(outgoing); len(extra) > 0 {
+		joined := headers.Copy()
+		maps.Copy(joined, extra) // the client's replace those of hdsd
+		outgoing = metadata.NewOutgoingContext(ctx, joined)
 	}
 	l, err := u.enter(server, method.loads)
 	if err != nil {
 		return nil, nil, unavailable(err)
 	}
-	out, cancel := context.WithCancelCause(out)
-	late := time.AfterFunc(xds.OpenTimeout(service), func() { cancel(errLate) })
-	stream, err := l.conn.NewStream(out, &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, method.upstream)
-	if !late.Stop() && err == nil {
+	outgoing, cancel := context.WithCancelCause(outgoing)
+	timer := time.AfterFunc(xds.OpenTimeout(service), func() { cancel(errLate) })
+	stream, err := l.conn.NewStream(outgoing, &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, method.upstream)
+	if !timer.Stop() && err == nil {
 		err = errLate
 	}
 	if err != nil {
 		cancel(nil)
 		u.leave(l, true)
-		if errors.Is(context.Cause(out), errLate) {
+		if errors.Is(context.Cause(outgoing), errLate) {
 			err = errLate
 		}
 		return nil, nil, unavailable(err)
@@ -91,12 +91,12 @@ func unavailable(err error) error {
 	return status.Errorf(codes.Unavailable, "the control plane behind the relay cannot be reached: %s", status.Convert(err).Message())
 }
 
-// enter returns a connection with one more stream.
+// enter returns a connection, and counts one more stream on it.
 func (u *upstream) enter(server int, loads bool) (*line, error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	for _, l := range u.lines {
-		if l.server == server && l.loads == loads && !l.failed && l.streams < perConnection {
+		if l.server == server && l.loads == loads && !l.failed && l.streams < streamsPerConnection {
 			l.streams++
 			return l, nil
 		}
@@ -110,8 +110,8 @@ func (u *upstream) enter(server int, loads bool) (*line, error) {
 	return l, nil
 }
 
-// leave ends a stream's use of a connection. One that failed gets no more streams: the
-// next one reads the files with certificates again.
+// leave ends a stream's use of a connection. A connection that failed gets no more streams: the next
+// one reads the files with certificates again.
 func (u *upstream) leave(l *line, failed bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -119,11 +119,11 @@ func (u *upstream) leave(l *line, failed bool) {
 	if l.streams--; l.streams > 0 {
 		return
 	}
-	for i, other := range u.lines {
-		if other == l {
+	for i, c := range u.lines {
+		if c == l {
 			u.lines = append(u.lines[:i], u.lines[i+1:]...)
 			break
 		}
 	}
-	_ = l.conn.Close() // nobody uses it
+	_ = l.conn.Close() // no stream uses it
 }

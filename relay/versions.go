@@ -10,14 +10,13 @@ import (
 	"hdsd/health"
 )
 
-// maxVersions is how many versions of a cluster hdsd checks: ways in which nodes check it.
-// Nodes with another one get it, and its endpoints, as they came.
+// maxVersions limits the versions of a cluster that hdsd checks. Nodes with another version get it, and its
+// endpoints, unchanged.
 const maxVersions = 4
 
-// versionName is hdsd's own name for a version of a cluster, by what it says of how to check it: the
-// same after a restart. The first version, of group 0 here, has the name of the cluster. No two
-// versions of any clusters have the same: of a name that ends as hdsd's do, the first one has a
-// suffix, too.
+// versionName returns hdsd's name of a version of a cluster, by its group: the same after a restart. The
+// first version, by group 0, has the name of the cluster. All versions of all clusters have different names:
+// if a cluster's name ends like one of hdsd's, its first version has a suffix, too.
 func versionName(cluster string, group uint64) string {
 	if _, version := health.SplitVersion(cluster); group == 0 && version == "" {
 		return cluster
@@ -25,30 +24,30 @@ func versionName(cluster string, group uint64) string {
 	return fmt.Sprintf("%s#%016x", cluster, group)
 }
 
-// unchecked is the group of a panel for all versions of a cluster that hdsd does not check. No body has it.
+// uncheckedGroup stands in panels for all versions of a cluster that hdsd does not check. No body has it.
 const unchecked = 0
 
-// version is a way in which nodes check a cluster.
+// version is a cluster with one of the checks that nodes have for it.
 type version struct {
 	cluster string
-	group   uint64 // see body
+	group   uint64 // hash of the checks: see body
 }
 
-// owned is a version with hdsd's own name, and the name of the assignment that has its endpoints.
+// versionEntry is a version with hdsd's name, and the name of the assignment with its endpoints.
 type owned struct {
 	version
-	name, service string // no name: it is not checked
+	name, service string // empty name: hdsd does not check the version
 }
 
-// panel is the versions of clusters by which a node takes an assignment; nil: not known, or there
-// is one of each.
+// panel has the versions of clusters that decide the health of an assignment for a node. A nil panel stands
+// for all versions: those of the node are not known, or each cluster has one version.
 type panel struct {
 	versions []version
 	key      string
 }
 
-// panelOf returns the panel of nodes that have these versions. Those that hdsd does not check are one: so
-// a resource has few panels, however many versions nodes have.
+// panelOf returns the panel of nodes with these versions. In a panel, the versions that hdsd does not check
+// are one, so that a resource has few panels, however many versions nodes have.
 func (b *book) panelOf(versions []version) *panel {
 	if len(versions) == 0 {
 		return nil
@@ -71,88 +70,87 @@ func (b *book) panelOf(versions []version) *panel {
 	return &panel{versions, key.String()}
 }
 
-// panels are those by which a client has assignments, and may have them.
+// panels has the panel of each assignment of a client.
 type panels struct {
-	now       map[string]*panel // by assignment; without nil
-	unsettled []string          // assignments that may have another one
+	now       map[string]*panel // by assignment; without nil panels
+	unsettled []string          // assignments whose panel may have changed
 }
 
-// mixed stands for several panels.
+// mixedPanel stands for different panels: the client has, or may have, an assignment with several.
 var mixed = &panel{key: "\x00"}
 
-func (p *panels) set(assignment string, now *panel) {
+func (p *panels) set(assignment string, current *panel) {
 	switch {
-	case now == nil:
+	case current == nil:
 		delete(p.now, assignment)
 	case p.now == nil:
-		p.now = map[string]*panel{assignment: now}
+		p.now = map[string]*panel{assignment: current}
 	default:
-		p.now[assignment] = now
+		p.now[assignment] = current
 	}
 }
 
 func (p *panels) unsettle(assignment string) { p.unsettled = append(p.unsettled, assignment) }
 
-// is reports whether two are the same; nil is not known.
-func (p *panel) is(other *panel) bool {
-	return p == other || p != nil && other != nil && p.key == other.key
+// equal reports whether two panels are the same.
+func (p *panel) is(x *panel) bool {
+	return p == x || p != nil && x != nil && p.key == x.key
 }
 
-// maxPanels bounds what is kept of one resource as nodes with different versions get it.
+// maxPanels limits the overlays of a resource for different panels.
 const maxPanels = 16
 
-// slots are the groups of a cluster's versions, by how hdsd calls them.
+// slots has the groups of a cluster's versions, by the names that hdsd gives them.
 type slots struct {
-	first  uint64   // the one with the name of the cluster; 0: none
-	others []uint64 // those with names of their own; for a moment, with the first one
-	beyond []uint64 // those that are not checked
-	again  bool     // the next make changes something
+	first  uint64   // group with the name of the cluster; 0: none
+	others []uint64 // groups with a suffix; while names change, the first one, too
+	beyond []uint64 // groups that hdsd does not check
+	again  bool     // the next build has to update the slots again
 }
 
-// next returns the slots for the groups that nodes have, in the order in which they came. A version
-// keeps its name, and one that had a name of its own before a restart (stored) has it again. When the
-// first one has gone, another takes its place in three steps, so that no endpoint loses its verdict:
-// the first goes, another is there twice, and then once. While nodes have yet to come back, it has not
-// gone.
+// update returns the slots for the groups that nodes have, the oldest first. A version keeps its name, and
+// gets the suffix again that it had before a restart (stored). When the first version has gone, another takes
+// its name in three steps, so that no endpoint loses its verdict: the first goes, the other has both names,
+// and then only the new one. While nodes have yet to come back (awaited), the first version has not gone.
 func (s slots) next(present []uint64, awaited bool, stored func(group uint64) bool) slots {
 	gone := func(g uint64) bool { return !slices.Contains(present, g) }
-	now := slots{first: s.first, others: slices.DeleteFunc(slices.Clone(s.others), gone)}
-	if gone(now.first) {
-		now.first = 0
+	next := slots{first: s.first, others: slices.DeleteFunc(slices.Clone(s.others), gone)}
+	if gone(next.first) {
+		next.first = 0
 	}
-	switch free := now.first == 0; {
-	case len(now.others) == 0 || free && (awaited || s.first != 0):
+	switch free := next.first == 0; {
+	case len(next.others) == 0 || free && (awaited || s.first != 0):
 	case free:
-		now.first = now.others[0]
+		next.first = next.others[0]
 	default:
-		now.others = slices.DeleteFunc(now.others, func(g uint64) bool { return g == now.first })
+		next.others = slices.DeleteFunc(next.others, func(g uint64) bool { return g == next.first })
 	}
 	for _, g := range present {
-		switch own := stored(g); {
-		case g == now.first || slices.Contains(now.others, g):
-		case now.first == 0 && !own && (awaited || len(now.others) == 0):
-			now.first = g
-		case len(now.others) < maxVersions-1:
-			now.others = append(now.others, g)
+		switch wasStored := stored(g); {
+		case g == next.first || slices.Contains(next.others, g):
+		case next.first == 0 && !wasStored && (awaited || len(next.others) == 0):
+			next.first = g
+		case len(next.others) < maxVersions-1:
+			next.others = append(next.others, g)
 		default:
-			now.beyond = append(now.beyond, g)
+			next.beyond = append(next.beyond, g)
 		}
 	}
-	now.again = len(now.others) > 0 && (now.first == 0 || slices.Contains(now.others, now.first))
-	return now
+	next.again = len(next.others) > 0 && (next.first == 0 || slices.Contains(next.others, next.first))
+	return next
 }
 
-// own notes which versions there are of a cluster, and returns what the changes are about, once each:
-// not what is about a version that stays as it is, since all that have it would look at it again.
-func (b *book) own(cluster string, now []owned) (touched []subject) {
+// setVersions notes the versions of a cluster, and returns the resources of changed versions, each once.
+// Streams do not have to look at the resources of other versions again.
+func (b *book) own(cluster string, current []owned) (touched []subject) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	before := b.made[cluster]
-	if slices.Equal(before, now) {
+	previous := b.made[cluster]
+	if slices.Equal(previous, current) {
 		return nil
 	}
 	changed := map[owned]bool{}
-	for _, o := range before {
+	for _, o := range previous {
 		changed[o] = true
 		if delete(b.versions, o.version); o.name == "" {
 			continue
@@ -162,7 +160,7 @@ func (b *book) own(cluster string, now []owned) (touched []subject) {
 			without(b.names, s, o.name)
 		}
 	}
-	for _, o := range now {
+	for _, o := range current {
 		changed[o] = !changed[o]
 		if b.versions[o.version] = o.name; o.name == "" {
 			continue
@@ -172,8 +170,8 @@ func (b *book) own(cluster string, now []owned) (touched []subject) {
 			b.names[s] = append(b.names[s], o.name)
 		}
 	}
-	named := map[subject]bool{} // what the changes are about: whether one of a version that is checked is
-	for _, o := range slices.Concat(before, now) {
+	named := map[subject]bool{} // resources of changed versions: hdsd checks one of the versions
+	for _, o := range slices.Concat(previous, current) {
 		if !changed[o] {
 			continue
 		}
@@ -183,21 +181,21 @@ func (b *book) own(cluster string, now []owned) (touched []subject) {
 	}
 	for s, checked := range named {
 		if touched = append(touched, s); checked {
-			b.raise(s) // others have no verdicts
+			b.raise(s) // unchecked versions have no verdicts
 		}
 	}
-	if b.made[cluster] = now; len(now) == 0 {
+	if b.made[cluster] = current; len(current) == 0 {
 		delete(b.made, cluster)
 	}
 	return touched
 }
 
-// about lists the resources whose health a version decides: its assignment, and the cluster.
+// subjects returns the resources whose health a version decides: its assignment, and the cluster.
 func (o *owned) about() []subject {
 	return []subject{{assignments, o.service}, {clusters, o.cluster}}
 }
 
-// about lists the resources whose health something with hdsd's own name decides.
+// subjects returns the resources whose health a cluster decides, by hdsd's name.
 func (b *book) about(name string) []subject {
 	if o, known := b.owners[name]; known {
 		return o.about()
@@ -205,7 +203,7 @@ func (b *book) about(name string) []subject {
 	return []subject{{assignments, name}, {clusters, name}}
 }
 
-// namesOf returns hdsd's own names for what decides the health of a resource.
+// namesOf returns hdsd's names of the clusters that decide the health of a resource.
 func (b *book) namesOf(s subject) []string {
 	if names := b.names[s]; len(names) > 0 {
 		return names
@@ -213,8 +211,8 @@ func (b *book) namesOf(s subject) []string {
 	return []string{versionName(s.name, 0)}
 }
 
-// judgment returns what stands for all that decides the health of a resource for the nodes with a
-// panel, and hdsd's own name for the first: of a cluster, its version. Empty: it is not checked.
+// deciderKey returns a key of the clusters that decide the health of a resource for nodes with a panel, and
+// hdsd's name of the first one: of a cluster, its version. Empty: hdsd does not check it.
 func (b *book) judgment(x *body, p *panel) (own, judges string) {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
@@ -225,19 +223,19 @@ func (b *book) judgment(x *body, p *panel) (own, judges string) {
 	return own, strings.Join(names, "\x00")
 }
 
-// judges returns hdsd's own names for what decides the health of a resource for the nodes with a
-// panel. A version that is not known yet has the verdicts of the others. The caller holds the lock.
+// deciders returns hdsd's names of the clusters that decide the health of a resource for nodes with a panel.
+// A version that the book does not have yet gets the verdicts of the others. The caller holds the lock.
 func (b *book) judges(x *body, p *panel) (names []string) {
-	var by []version
+	var versions []version
 	switch {
 	case x.kind == clusters:
-		by = []version{{x.name, x.group}}
+		versions = []version{{x.name, x.group}}
 	case p == nil:
 		return b.namesOf(subject{assignments, x.name})
 	default:
-		by = p.versions
+		versions = p.versions
 	}
-	for _, v := range by {
+	for _, v := range versions {
 		name, known := b.versions[v]
 		switch {
 		case x.kind == assignments && v.group == unchecked:
@@ -250,9 +248,8 @@ func (b *book) judges(x *body, p *panel) (names []string) {
 	return names
 }
 
-// users lists the clusters of which there are versions that use an assignment, if there are
-// several versions.
-func (b *book) users(assignment string) (all []string) {
+// users lists the clusters whose versions use an assignment, if there are several versions.
+func (b *book) users(assignment string) (list []string) {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	names := b.names[subject{assignments, assignment}]
@@ -260,17 +257,17 @@ func (b *book) users(assignment string) (all []string) {
 		return nil
 	}
 	for _, name := range names {
-		all = append(all, b.owners[name].cluster)
+		list = append(list, b.owners[name].cluster)
 	}
-	slices.Sort(all)
-	return slices.Compact(all)
+	slices.Sort(list)
+	return slices.Compact(list)
 }
 
-// settle returns an item for the client's panel. It takes over a reference, and returns one.
+// forPanel returns the item of a resource for the client's panel. It takes over a reference, and returns one.
 func (l *ledger) settle(s *Server, i *item) *item {
 	name := i.body.name
 	p := l.panel(s, name)
-	if !p.is(l.panels.now[name]) { // what it had may have another one
+	if !p.is(l.panels.now[name]) { // earlier deliveries may have another panel
 		l.panels.unsettle(name)
 		l.panels.set(name, mixed)
 	}
@@ -281,25 +278,25 @@ func (l *ledger) settle(s *Server, i *item) *item {
 	return s.stock.as(i, p)
 }
 
-// resettle has everything that the client has, or may have, for its panels of now: also what it has
-// not answered, and may never answer.
+// updatePanels gives every delivery that the client has, or may have, the current panel. Offers are among
+// them: the client may never answer them.
 func (l *ledger) resettle(s *Server) {
 	if len(l.panels.unsettled) == 0 {
 		return
 	}
-	now := map[string]*panel{} // of assignments with another one than before
+	current := map[string]*panel{} // of assignments with another panel than before
 	for _, name := range l.panels.unsettled {
 		p := l.panel(s, name)
 		if p.is(l.panels.now[name]) {
 			continue
 		}
-		now[name] = p
+		current[name] = p
 		l.panels.set(name, p)
 	}
-	if l.panels.unsettled = nil; len(now) == 0 {
+	if l.panels.unsettled = nil; len(current) == 0 {
 		return
 	}
-	for name, p := range now {
+	for name, p := range current {
 		if held := l.held.get(name); held != nil {
 			l.held.set(s.stock.transfer(held, p))
 		}
@@ -307,17 +304,17 @@ func (l *ledger) resettle(s *Server) {
 	}
 	for _, o := range l.offers {
 		for i, brought := range o.brings {
-			if p, moved := now[brought.name()]; moved {
+			if p, moved := current[brought.name()]; moved {
 				o.brings[i] = s.stock.transfer(brought, p)
 			}
 		}
-		for name, p := range now {
+		for name, p := range current {
 			s.stock.transferAll(o.gone[name], p)
 		}
 	}
 }
 
-// transfer returns what was sent as an item of a panel. It takes over a reference, and returns one.
+// transfer returns a delivery for a panel. It takes over a reference, and returns one.
 func (s *stock) transfer(x *sent, p *panel) *sent {
 	if x == nil || p.is(x.item.panel) {
 		return x
@@ -326,38 +323,38 @@ func (s *stock) transfer(x *sent, p *panel) *sent {
 	return s.as(x.item, p).with(x.change)
 }
 
-func (s *stock) transferAll(all []*sent, p *panel) {
-	for i, x := range all {
-		all[i] = s.transfer(x, p)
+func (s *stock) transferAll(deliveries []*sent, p *panel) {
+	for i, x := range deliveries {
+		deliveries[i] = s.transfer(x, p)
 	}
 }
 
-// panel returns the versions of clusters by which the client takes an assignment.
+// panel returns the panel of an assignment for the client.
 func (l *ledger) panel(s *Server, assignment string) *panel {
 	if l.key.kind == clusters {
 		return nil
 	}
-	var all []version
+	var versions []version
 	for _, name := range s.book.users(assignment) {
-		if own := l.peers.clusters(); own != nil {
-			if have := withVersion(nil, own.held.get(name), assignment); len(have) > 0 {
-				all = append(all, have...)
+		if sibling := l.peers.clusters(); sibling != nil {
+			if held := withVersion(nil, sibling.held.get(name), assignment); len(held) > 0 {
+				versions = append(versions, held...)
 				continue
 			}
 		}
-		all = append(all, s.versions(l.key, l.peers.node, name, assignment)...)
+		versions = append(versions, s.versions(l.key, l.peers.node, name, assignment)...)
 	}
-	return s.book.panelOf(all)
+	return s.book.panelOf(versions)
 }
 
-// regroup notes that the client has another version of a cluster: other verdicts may count.
-func (l *ledger) regroup(before, now *sent) {
-	x := now.item.body
-	if l.key.kind != clusters || !x.byEDS || before != nil && before.item.body.group == x.group {
+// regroup updates the panels of a cluster's assignment if the client has another version of the cluster.
+func (l *ledger) regroup(previous, latest *sent) {
+	x := latest.item.body
+	if l.key.kind != clusters || !x.byEDS || previous != nil && previous.item.body.group == x.group {
 		return
 	}
-	if own := l.peers.assignments(); own != nil && own.held.get(x.service) != nil {
-		own.setDirty(x.service, false)
+	if sibling := l.peers.assignments(); sibling != nil && sibling.held.get(x.service) != nil {
+		sibling.setDirty(x.service, false)
 	}
 	if l.peers.node != nil {
 		l.peers.node.changed(x.service)

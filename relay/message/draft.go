@@ -7,8 +7,8 @@ type Draft struct {
 	each func(part func(wire []byte, resource bool)) error
 }
 
-// Each calls part with each part of the encoded response, in order, and says whether the part
-// belongs to a resource. A part is valid until the call returns. An error says why the response
+// Each calls part with each part of the encoded response, in order, and tells it whether the part
+// belongs to a resource. A part is valid until the call returns. Each returns an error if the response
 // cannot be read.
 func (d *Draft) Each(part func(wire []byte, resource bool)) error { return d.each(part) }
 
@@ -42,9 +42,9 @@ func KeepResponse(wire []byte) *Draft {
 	}}
 }
 
-// RewriteResponse makes a draft of a response with other resources, in the same order, and with
-// another version if it is state of the world. It leaves out the resources that are nil in all.
-func RewriteResponse(delta bool, wire []byte, version string, all [][]byte) *Draft {
+// RewriteResponse makes a draft of a response with other resources, in the same order. It leaves out
+// those that are nil. A state-of-the-world response gets another version.
+func RewriteResponse(delta bool, wire []byte, version string, resources [][]byte) *Draft {
 	n := numbersOf(delta)
 	return &Draft{func(part func([]byte, bool)) error {
 		var heads heads
@@ -56,11 +56,11 @@ func RewriteResponse(delta bool, wire []byte, version string, all [][]byte) *Dra
 				part(fields.AppendText(nil, n.version, version), false)
 				return true
 			case resource:
-				if i++; all[i] == nil {
+				if i++; resources[i] == nil {
 					return true
 				}
-				if _, do, _ := f.To(all[i], nil); do == fields.Replace {
-					heads.emit(all[i], part)
+				if _, action, _ := f.To(resources[i], nil); action == fields.Replace {
+					heads.emit(resources[i], part)
 					return true
 				}
 			}
@@ -70,32 +70,32 @@ func RewriteResponse(delta bool, wire []byte, version string, all [][]byte) *Dra
 	}}
 }
 
-// Build makes a draft of a response of hdsd's own. A delta response may remove resources.
-func Build(delta bool, typeURL, nonce, version string, all [][]byte, removed []string) *Draft {
+// Build makes a draft of a response of hdsd. A delta response may remove resources.
+func Build(delta bool, typeURL, nonce, version string, resources [][]byte, removed []string) *Draft {
 	n := numbersOf(delta)
-	var before []byte
+	var head []byte
 	if n.version != 0 {
-		before = fields.AppendText(nil, n.version, version)
+		head = fields.AppendText(nil, n.version, version)
 	}
-	after := fields.AppendText(fields.AppendText(nil, n.typeURL, typeURL), n.nonce, nonce)
+	tail := fields.AppendText(fields.AppendText(nil, n.typeURL, typeURL), n.nonce, nonce)
 	for _, name := range removed {
-		after = fields.AppendText(after, n.removed, name)
+		tail = fields.AppendText(tail, n.removed, name)
 	}
 	return &Draft{func(part func([]byte, bool)) error {
 		var heads heads
-		part(before, false)
-		for _, resource := range all {
+		part(head, false)
+		for _, resource := range resources {
 			heads.emit(resource, part)
 		}
-		part(after, false)
+		part(tail, false)
 		return nil
 	}}
 }
 
-// heads encodes the heads of resources, one after the other in the same memory.
+// heads encodes the head of each resource in the same memory.
 type heads []byte
 
-// emit calls part with a resource and the head before it.
+// emit calls part with the head of a resource, and with the resource.
 func (h *heads) emit(resource []byte, part func([]byte, bool)) {
 	*h = fields.AppendHead((*h)[:0], fields.ResponseResources, len(resource))
 	part(*h, true)

@@ -52,7 +52,7 @@ func TestMarks(t *testing.T) {
 	}
 }
 
-// FuzzMark: what has a mark, and no other, loses it.
+// FuzzMark: Unmark removes a mark, and changes no version without one.
 func FuzzMark(f *testing.F) {
 	f.Add("1", uint64(7))
 	f.Add(message.Mark("x", 1), uint64(0))
@@ -160,10 +160,10 @@ func TestAStateResponse(t *testing.T) {
 
 func TestBuild(t *testing.T) {
 	packed := &anypb.Any{TypeUrl: "t", Value: encode(t, &clusterv3.Cluster{Name: "web"})}
-	one := &discoveryv3.Resource{Name: "web", Version: "1", Resource: packed}
+	resource := &discoveryv3.Resource{Name: "web", Version: "1", Resource: packed}
 	delta := &discoveryv3.DeltaDiscoveryResponse{}
-	want := &discoveryv3.DeltaDiscoveryResponse{TypeUrl: "t", Nonce: "n", RemovedResources: []string{"gone"}, Resources: []*discoveryv3.Resource{one}}
-	wire, err := message.Build(true, "t", "n", "", [][]byte{encode(t, one)}, []string{"gone"}).Encode()
+	want := &discoveryv3.DeltaDiscoveryResponse{TypeUrl: "t", Nonce: "n", RemovedResources: []string{"gone"}, Resources: []*discoveryv3.Resource{resource}}
+	wire, err := message.Build(true, "t", "n", "", [][]byte{encode(t, resource)}, []string{"gone"}).Encode()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,11 +232,11 @@ func FuzzResponse(f *testing.F) {
 		}
 		all := make([][]byte, len(r.Resources))
 		units := make([]message.Unit, len(r.Resources))
-		for i, one := range r.Resources {
-			if units[i], err = message.ParseUnit(delta, one); err != nil {
+		for i, resource := range r.Resources {
+			if units[i], err = message.ParseUnit(delta, resource); err != nil {
 				return
 			}
-			if all[i], err = message.RewriteUnit(delta, one, &units[i], units[i].Body, units[i].Version+"2"); err != nil {
+			if all[i], err = message.RewriteUnit(delta, resource, &units[i], units[i].Body, units[i].Version+"2"); err != nil {
 				return
 			}
 		}
@@ -248,8 +248,8 @@ func FuzzResponse(f *testing.F) {
 		if err != nil || len(again.Resources) != len(units) || again.Nonce != r.Nonce || !slices.Equal(again.Removed, r.Removed) {
 			t.Fatalf("%x becomes %x: %+v, %v", wire, got, again, err)
 		}
-		for i, one := range again.Resources {
-			u, err := message.ParseUnit(delta, one)
+		for i, resource := range again.Resources {
+			u, err := message.ParseUnit(delta, resource)
 			if err != nil || u.Name != units[i].Name || !bytes.Equal(u.Body, units[i].Body) {
 				t.Fatalf("resource %d of %x has changed: %v", i, wire, err)
 			}
@@ -257,8 +257,8 @@ func FuzzResponse(f *testing.F) {
 	})
 }
 
-// TestPartsAreTheResponse: those with resources are told from the others, and what is kept is as it
-// came.
+// TestPartsAreTheResponse: the parts of a kept response are the bytes of the response, and parts with
+// resources are told from the others.
 func TestPartsAreTheResponse(t *testing.T) {
 	response := deltaResponse(t)
 	wire := encode(t, response)

@@ -8,24 +8,24 @@ import (
 	"hdsd/envoy/fields"
 )
 
-// Request is what matters of a discovery request. It refers to the encoded one.
+// Request has the fields of a discovery request that hdsd reads. It refers to the encoded request.
 type Request struct {
 	TypeURL, Nonce string
 	Node           []byte // encoded; nil: it has none
 	Refused        bool   // it has an error_detail
 
 	Version string   // of a state-of-the-world request
-	Names   []string // of the same, or what a delta request subscribes to
+	Names   []string // of a state-of-the-world request, or the subscriptions of a delta request
 
 	Unsubscribe []string // of a delta request
-	Claims      int      // of a delta request: how many initial_resource_versions it has
+	Claims      int      // of a delta request: number of initial_resource_versions
 	Changes     bool     // of a delta request: it subscribes or unsubscribes
-	Locators    bool     // of a delta request: it does by resource_locators
+	Locators    bool     // of a delta request: it subscribes or unsubscribes by resource_locators
 
 	wire []byte
 }
 
-// Head is what concerns hdsd of a request of any type. It refers to the encoded one.
+// Head has the fields that hdsd reads of a request of any type. It refers to the encoded request.
 type Head struct {
 	TypeURL string
 	Node    []byte // encoded; nil: it has none
@@ -60,7 +60,7 @@ func HeadOf(delta bool, wire []byte) (h Head, err error) {
 
 // Text is the message of a refusal.
 func (h *Head) Text() string {
-	text, _ := fields.Text(h.Refusal, fields.StatusMessage) // what cannot be read says nothing
+	text, _ := fields.Text(h.Refusal, fields.StatusMessage) // empty if it cannot be read
 	return text
 }
 
@@ -115,7 +115,7 @@ func (r *Request) readDelta(f *fields.Field) {
 // Claimed returns the names in the initial_resource_versions of a delta request.
 func (r *Request) Claimed() map[string]bool {
 	names := make(map[string]bool, r.Claims)
-	for f := range fields.All(r.wire) { // it was read
+	for f := range fields.All(r.wire) { // ParseRequest has read all of it
 		if f.Is(fields.DeltaRequestVersions) {
 			name, _ := entry(f.Value)
 			names[string(name)] = true
@@ -126,7 +126,7 @@ func (r *Request) Claimed() map[string]bool {
 
 // entry reads an entry of a map of texts.
 func entry(wire []byte) (key, value []byte) {
-	for f := range fields.All(wire) { // what cannot be read names nothing
+	for f := range fields.All(wire) { // an entry that cannot be read has no name
 		switch {
 		case f.Is(1):
 			key = f.Value
@@ -137,21 +137,22 @@ func entry(wire []byte) (key, value []byte) {
 	return key, value
 }
 
-// claimGrows is by how many bytes an entry of initial_resource_versions grows with a mark, about.
-const claimGrows = len(marker) + len("0.1z141z3") + 2
+// claimGrowth is about the number of bytes by which a mark makes an entry of initial_resource_versions
+// longer.
+const claimGrowth = len(marker) + len("0.1z141z3") + 2
 
 // Edit is a change of a request.
 type Edit struct {
-	Nonce    string              // in place of the request's
-	NoAnswer bool                // it neither takes nor refuses a response: no error_detail
-	Version  func(string) string // of a state-of-the-world request
+	Nonce    string              // replaces that of the request
+	NoAnswer bool                // removes the error_detail: the request answers no response
+	Version  func(string) string // replaces the version of a state-of-the-world request
 
-	// Known is called with each of the initial_resource_versions of a delta request, as it came, and
-	// reports whether hdsd has the resource. If not, the control plane has to send it: it gets
-	// another version. Name and version are valid until Known returns.
+	// Known reports whether hdsd has a resource of the initial_resource_versions of a delta request. It
+	// gets the version that the client has sent. If hdsd does not have the resource, the control plane
+	// gets another version, so that it sends the resource. Name and version are valid until Known returns.
 	Known      func(name, version []byte) bool
-	Claims     int  // how many there are
-	NoVersions bool // the other version is none, with which no request grows
+	Claims     int  // number of initial_resource_versions
+	NoVersions bool // the other version is empty, so that the request does not grow
 }
 
 // RewriteRequest changes a request. It returns wire itself if nothing changes.
@@ -160,8 +161,8 @@ func RewriteRequest(delta bool, wire []byte, e *Edit) ([]byte, error) {
 	if delta {
 		nonce, refusal = fields.DeltaRequestNonce, fields.DeltaRequestRefusal
 	}
-	var claim, mark []byte // the same memory for each
-	return fields.Rewrite(wire, e.Claims*claimGrows, func(f *fields.Field) ([]byte, fields.Action, error) {
+	var claim, mark []byte // all claims use the same memory
+	return fields.Rewrite(wire, e.Claims*claimGrowth, func(f *fields.Field) ([]byte, fields.Action, error) {
 		switch {
 		case f.Is(nonce):
 			return f.ToText(e.Nonce)
@@ -174,7 +175,7 @@ func RewriteRequest(delta bool, wire []byte, e *Edit) ([]byte, error) {
 			switch known := e.Known(name, version); {
 			case !known && e.NoVersions:
 				version = nil
-			case !known: // that the client has one, it has to know: it may have removed it
+			case !known: // the control plane has to know the name: it may have removed the resource
 				version = appendMark(mark[:0], version, 0)
 				mark = version
 			case bytes.Contains(version, []byte(marker)):

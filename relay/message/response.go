@@ -10,7 +10,7 @@ import (
 	"hdsd/envoy/fields"
 )
 
-// numbers are the field numbers of the two kinds of responses; 0: there is no such field.
+// numbers are the field numbers of a response, delta or state of the world; 0: it has no such field.
 type numbers struct{ version, typeURL, nonce, removed protowire.Number }
 
 func numbersOf(delta bool) numbers {
@@ -20,30 +20,30 @@ func numbersOf(delta bool) numbers {
 	return numbers{version: fields.ResponseVersion, typeURL: fields.ResponseTypeURL, nonce: fields.ResponseNonce}
 }
 
-// Response is what matters of a discovery response. It refers to the encoded one.
+// Response has the fields of a discovery response that hdsd reads. It refers to the encoded response.
 type Response struct {
 	TypeURL, Nonce string
 	Version        string   // of a state-of-the-world response
-	Resources      [][]byte // as they stand in it: each is a Resource (delta) or an Any (state of the world)
-	Removed        []string
+	Resources      [][]byte // encoded: each is a Resource (delta) or an Any (state of the world)
+	Removed        []string // names
 }
 
-// Unit is a resource as it stands in a response.
+// Unit is an entry of a response: a resource, or a heartbeat.
 type Unit struct {
 	Name, Version string
 	Body          []byte        // the encoded resource; nil for a heartbeat
-	Wrapped       bool          // state of the world: it is in a Resource
-	TTL           time.Duration // how long clients keep it unless the control plane renews it; 0: for ever
+	Wrapped       bool          // state of the world: the Any has a Resource
+	TTL           time.Duration // clients keep the resource for so long unless the control plane renews it; 0: for ever
 }
 
 // TypeOf returns the type of a response.
 func TypeOf(wire []byte) string {
-	typeURL, _ := fields.Text(wire, fields.ResponseTypeURL) // the rest is not ours to judge
+	typeURL, _ := fields.Text(wire, fields.ResponseTypeURL) // an error in another field is for ParseResponse
 	return typeURL
 }
 
-// MaxResources is how many resources a response may have, those that it removes included. An
-// empty one takes two bytes on the wire, and a hundred in memory.
+// MaxResources limits the resources of a response, removed ones included. An empty resource takes two
+// bytes on the wire, and a hundred in memory.
 const MaxResources = 1 << 19
 
 // ParseResponse reads a response.
@@ -130,8 +130,8 @@ func unpack(wire []byte) (typeURL string, value []byte, err error) {
 	return typeURL, value, err
 }
 
-// RewriteUnit puts another body into a Resource (delta) or an Any (state of the world). Unless that
-// is a bare Any, it gets another version, too, and the unit's time to live.
+// RewriteUnit puts another body into a Resource (delta) or an Any (state of the world). A Resource also
+// gets another version, and the unit's time to live.
 func RewriteUnit(delta bool, wire []byte, u *Unit, body []byte, version string) ([]byte, error) {
 	switch {
 	case delta:
@@ -139,7 +139,7 @@ func RewriteUnit(delta bool, wire []byte, u *Unit, body []byte, version string) 
 	case !u.Wrapped:
 		return rewriteAny(wire, func([]byte) ([]byte, error) { return body, nil })
 	}
-	return rewriteAny(wire, func(inner []byte) ([]byte, error) { return rewriteResource(inner, u, body, version) })
+	return rewriteAny(wire, func(resource []byte) ([]byte, error) { return rewriteResource(resource, u, body, version) })
 }
 
 func rewriteAny(wire []byte, change func([]byte) ([]byte, error)) ([]byte, error) {
