@@ -21,9 +21,9 @@ import (
 // smallAnswer is the size of a response, in bytes, up to which it needs no room.
 const smallAnswer = inflight.ReadAhead
 
-// copies is how often hdsd has a response in memory while it reads it: first in the parts that
-// arrive, and whole; then as it arrived, and as the client gets it.
-const copies = 2
+// copiesInMemory is how often hdsd has a response in memory while it reads it: first in the parts that
+// arrive, and in one piece; then unchanged, and in the form for the client.
+const copiesInMemory = 2
 
 // longestHold is how long a response may have room while others wait for it. At 36 Mbit/s, half of
 // the largest room (512 MiB) passes in that time.
@@ -52,7 +52,7 @@ type encoded struct {
 	place *place // nil: it has neither room nor a run
 }
 
-// place is what a response holds until hdsd has written it.
+// place has the room and the run of a response until hdsd has written it.
 type place struct {
 	turn  *limit.Turn // its room; nil: it has none, or its run has it
 	run   *run        // nil: none
@@ -72,7 +72,7 @@ func (st *stream) begin(ctx context.Context, size int) (*place, error) {
 	if room == nil || size <= smallAnswer {
 		return nil, nil
 	}
-	turn, err := room.Wait(ctx, st.caller, copies*int64(size))
+	turn, err := room.Wait(ctx, st.caller, copiesInMemory*int64(size))
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +105,7 @@ func (st *stream) keep(turn *limit.Turn) *place {
 	return p
 }
 
-// release gives back what a place holds. It ignores a nil place, and one that it has released.
+// release gives the room and the run of a place back. It ignores nil, and a place that it has released.
 func (st *stream) release(p *place) {
 	st.places.mu.Lock()
 	_, held := st.places.all[p]
@@ -129,8 +129,8 @@ func (st *stream) releaseAll() {
 	if len(places) == 0 {
 		return
 	}
-	timer := time.AfterFunc(longestHold, func() { inflight.End(st.down.Context()) })
-	inflight.After(st.down.Context(), func() {
+	timer := time.AfterFunc(longestHold, func() { inflight.End(st.client.Context()) })
+	inflight.After(st.client.Context(), func() {
 		timer.Stop()
 		for _, p := range places {
 			st.release(p)
@@ -301,7 +301,7 @@ func (st *stream) pushSize() (size int) {
 		if l == nil || l.key.splits() || len(l.dirty) == 0 || len(l.offers) > 0 || l.partial {
 			continue
 		}
-		for s := range l.held.all() {
+		for s := range l.holdings.all() {
 			size += len(s.item.wire)
 		}
 	}

@@ -29,7 +29,7 @@ import (
 )
 
 // respond returns a response of the control plane as the client gets it, in one piece.
-func (st *stream) respond(m incoming) ([]byte, error) {
+func (st *stream) respond(m arrival) ([]byte, error) {
 	e, err := st.response(context.Background(), m)
 	if err != nil {
 		return nil, err
@@ -65,7 +65,7 @@ func encodedResponse(t testing.TB, typeURL string, delta bool, nonce string, nam
 	t.Helper()
 	k, _ := kindOf(typeURL)
 	d := &discoveryv3.DeltaDiscoveryResponse{}
-	if err := proto.Unmarshal(said(t, k, names), d); err != nil {
+	if err := proto.Unmarshal(clusterResponse(t, k, names), d); err != nil {
 		t.Fatal(err)
 	}
 	d.TypeUrl, d.Nonce = typeURL, nonce
@@ -77,11 +77,11 @@ func encodedResponse(t testing.TB, typeURL string, delta bool, nonce string, nam
 		}
 		m = state
 	}
-	out, err := proto.Marshal(m)
+	wire, err := proto.Marshal(m)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return out
+	return wire
 }
 
 // nonceOf returns the nonce of a response.
@@ -115,24 +115,24 @@ func TestLargeAnswersAreHeldOnce(t *testing.T) {
 		for _, delta := range []bool{true, false} {
 			s := benchServer()
 			setFirstDown(t, s, 0)
-			var all []*encoded
+			var responses []*encoded
 			var streams []*stream
 			for i := range 3 {
 				st := &stream{server: s, method: method{delta: delta}, nodeID: "n", wake: make(chan struct{}, 1)}
 				nonce := fmt.Sprintf("nonce %d", i)
-				e, err := st.response(t.Context(), incoming{typeURL: typeURL, wire: encodedResponse(t, typeURL, delta, nonce, 4000)})
+				e, err := st.response(t.Context(), arrival{typeURL: typeURL, wire: encodedResponse(t, typeURL, delta, nonce, 4000)})
 				if err != nil {
 					t.Fatal(err)
 				}
 				if got := nonceOf(t, delta, bytes.Join(e.parts, nil)); got != nonce {
 					t.Errorf("%s, delta %t: the nonce is %q", typeURL, delta, got)
 				}
-				if all = append(all, e); &e.parts[1][0] != &all[0].parts[1][0] || len(e.parts[0])+len(e.parts[2]) > 200 {
+				if responses = append(responses, e); &e.parts[1][0] != &responses[0].parts[1][0] || len(e.parts[0])+len(e.parts[2]) > 200 {
 					t.Errorf("%s, delta %t: client %d has a copy of its own", typeURL, delta, i)
 				}
 				streams = append(streams, st)
 			}
-			for i, e := range all {
+			for i, e := range responses {
 				if len(s.answers.runs) != 1 {
 					t.Errorf("%s, delta %t: %d runs are kept", typeURL, delta, len(s.answers.runs))
 				}
@@ -151,10 +151,10 @@ func TestLargeAnswersAreHeldOnce(t *testing.T) {
 func TestLargePushesAreHeldOnce(t *testing.T) {
 	t.Parallel()
 	s := benchServer()
-	var all []*encoded
+	var responses []*encoded
 	for i := range 2 {
-		st := &stream{server: s, method: method{}, nodeID: "n", wake: make(chan struct{}, 1), up: openStream{}}
-		if _, err := st.respond(incoming{typeURL: clusters.typeURL(), wire: encodedResponse(t, clusters.typeURL(), false, "1", 4000)}); err != nil {
+		st := &stream{server: s, method: method{}, nodeID: "n", wake: make(chan struct{}, 1), upstream: openStream{}}
+		if _, err := st.respond(arrival{typeURL: clusters.typeURL(), wire: encodedResponse(t, clusters.typeURL(), false, "1", 4000)}); err != nil {
 			t.Fatal(err)
 		}
 		ack, err := proto.Marshal(&discoveryv3.DiscoveryRequest{TypeUrl: clusters.typeURL(), ResponseNonce: "1", VersionInfo: "1"})
@@ -169,7 +169,7 @@ func TestLargePushesAreHeldOnce(t *testing.T) {
 		if err != nil || e == nil {
 			t.Fatalf("%v, %v", e, err)
 		}
-		if all = append(all, e); &e.parts[1][0] != &all[0].parts[1][0] {
+		if responses = append(responses, e); &e.parts[1][0] != &responses[0].parts[1][0] {
 			t.Errorf("client %d has a copy of its own", i)
 		}
 	}
@@ -234,8 +234,8 @@ func newPlayedStream(t *testing.T, s *Server, caller string, delta bool) *played
 	ctx, cancel := context.WithCancel(t.Context())
 	p := &playedStream{slowClient: newSlowClient(), plane: make(chan []byte), cancel: cancel}
 	p.stream = &stream{
-		server: s, caller: caller, life: ctx, method: method{delta: delta}, nodeID: "n", down: p.slowClient, up: &fakePlane{life: ctx, responses: p.plane},
-		inbox: make(chan incoming), wake: make(chan struct{}, 1), end: make(chan error, 10),
+		server: s, caller: caller, ctx: ctx, method: method{delta: delta}, nodeID: "n", client: p.slowClient, upstream: &fakePlane{life: ctx, responses: p.plane},
+		inbox: make(chan arrival), wake: make(chan struct{}, 1), failure: make(chan error, 10),
 	}
 	p.wait.Go(func() { _ = p.responses(ctx) })
 	p.wait.Go(func() { _ = p.send(ctx) })
@@ -267,12 +267,12 @@ func TestAnswersWaitForRoom(t *testing.T) {
 		if len(first.got) != 1 || len(second.got)+len(third.got) != 0 || s.answers.room.Waiting().Count != 2 {
 			t.Fatalf("%d, %d and %d have responses, and %+v waits", len(first.got), len(second.got), len(third.got), s.answers.room.Waiting())
 		}
-		if time.Sleep(longestHold - time.Second); len(first.end) != 0 {
+		if time.Sleep(longestHold - time.Second); len(first.failure) != 0 {
 			t.Error("the first stream ends too early")
 		}
 		time.Sleep(time.Second)
 		synctest.Wait()
-		if err := <-first.end; status.Code(err) != codes.DeadlineExceeded {
+		if err := <-first.failure; status.Code(err) != codes.DeadlineExceeded {
 			t.Errorf("the first stream ends with %v", err)
 		}
 		first.stop()
@@ -285,7 +285,7 @@ func TestAnswersWaitForRoom(t *testing.T) {
 		if len(third.got) != 1 || s.answers.room.Waiting().Count != 0 {
 			t.Errorf("%d has a response, and %+v waits", len(third.got), s.answers.room.Waiting())
 		}
-		if time.Sleep(2 * longestHold); len(third.end) != 0 {
+		if time.Sleep(2 * longestHold); len(third.failure) != 0 {
 			t.Error("the third stream ends although nobody waits")
 		}
 		second.released = make(chan struct{})
@@ -316,7 +316,7 @@ func TestAPushThatWaitsForRoomHoldsUpNothing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		other, _ := s.answers.room.Ask("b", 1<<20, nil)
+		turn, _ := s.answers.room.Ask("b", 1<<20, nil)
 		p.mu.Lock()
 		p.ledgers[clusters].setDirty("cluster-0000", true)
 		p.mu.Unlock()
@@ -327,7 +327,7 @@ func TestAPushThatWaitsForRoomHoldsUpNothing(t *testing.T) {
 		}
 		p.plane <- encodedResponse(t, resourcev3.ListenerType, false, "2", 1)
 		<-p.got // this response does not wait
-		other.Release()
+		turn.Release()
 		<-p.got
 		synctest.Wait()
 		if taken := s.answers.room.Taken(); taken != 0 {
@@ -355,8 +355,8 @@ func TestAnswersWaitInTheControlPlane(t *testing.T) {
 	t.Parallel()
 	response := encodedResponse(t, clusters.typeURL(), true, "1", 4000)
 	server := grpc.NewServer(grpc.ForceServerCodecV2(wire.Codec()), grpc.UnknownServiceHandler(func(_ any, s grpc.ServerStream) error {
-		out := wire.Bytes(response)
-		if err := s.SendMsg(&out); err != nil {
+		message := wire.Bytes(response)
+		if err := s.SendMsg(&message); err != nil {
 			return err
 		}
 		<-s.Context().Done()
@@ -377,13 +377,13 @@ func TestAnswersWaitInTheControlPlane(t *testing.T) {
 		GoogleGrpc: &corev3.GrpcService_GoogleGrpc{TargetUri: listener.Addr().String(), StatPrefix: "x"},
 	}}}
 	ctx, cancel := context.WithCancel(t.Context())
-	up, leave, err := s.upstream.open(ctx, &method{upstream: "/" + aggregated + "/DeltaAggregatedResources"}, nil)
+	upstream, leave, err := s.upstream.open(ctx, &method{fullName: "/" + aggregated + "/DeltaAggregatedResources"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	other, _ := s.answers.room.Ask("other", 1<<20, nil)
-	counted := &countingStream{ClientStream: up}
-	st := &stream{server: s, caller: "a", life: ctx, method: method{delta: true}, nodeID: "n", up: counted, inbox: make(chan incoming)}
+	turn, _ := s.answers.room.Ask("other", 1<<20, nil)
+	counted := &countingStream{ClientStream: upstream}
+	st := &stream{server: s, caller: "a", ctx: ctx, method: method{delta: true}, nodeID: "n", upstream: counted, inbox: make(chan arrival)}
 	ended := make(chan struct{})
 	go func() { defer close(ended); _ = st.responses(ctx) }()
 	for s.answers.room.Waiting().Count == 0 {
@@ -392,7 +392,7 @@ func TestAnswersWaitInTheControlPlane(t *testing.T) {
 	if counted.calls.Load() != 0 {
 		t.Error("hdsd asks for the response before there is room")
 	}
-	other.Release()
+	turn.Release()
 	if m := <-st.inbox; !bytes.Equal(m.wire, response) || m.place == nil {
 		t.Errorf("%d bytes arrive, want %d; room: %v", len(m.wire), len(response), m.place)
 	}

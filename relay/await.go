@@ -11,11 +11,11 @@ import (
 // gatherTime is how long the catalogue gathers changes before it publishes them, while no response waits. So
 // it mostly publishes a cluster together with its endpoints, and does not compete with the responses to a
 // client that starts.
-const calm = 50 * time.Millisecond
+const gatherTime = 50 * time.Millisecond
 
 // fewResources is the number of new resources up to which a response always waits. hdsd's core knows them
 // after some milliseconds, and hdsd's own responses then have the health.
-const few = 100
+const fewResources = 100
 
 // await waits until hdsd's core knows the changes up to a moment.
 func (s *stock) await(ctx context.Context, moment uint64) {
@@ -40,7 +40,7 @@ func (s *stock) await(ctx context.Context, moment uint64) {
 
 // gather waits for more changes, unless a response waits.
 func (s *stock) gather(ctx context.Context) {
-	timer := time.NewTimer(calm)
+	timer := time.NewTimer(gatherTime)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
@@ -52,28 +52,28 @@ func (s *stock) gather(ctx context.Context) {
 // awaits reports whether a response with a new resource has to wait until hdsd's core knows the resource,
 // since that may change the response.
 func (s *Server) awaits(x *body) bool {
-	if x.refusal() != "" || !s.book.isOn() {
+	if x.refusal() != "" || !s.book.isEnabled() {
 		return false
 	}
 	if x.kind == assignments {
-		return s.stock.mayRemember(x.name) || s.book.lacks(x.name, x.lists.Message())
+		return s.stock.remembersAssignment(x.name) || s.book.missesEndpoints(x.name, x.assignment.Message())
 	}
-	if x.byEDS { // it has no endpoints: the answer is that of expects
-		return s.book.has(x.name) && s.stock.checkedAnew(x)
+	if x.eds { // it has no endpoints: the answer is that of expects
+		return s.book.knowsCluster(x.name) && s.stock.checkedAnew(x)
 	}
-	x.last.mu.Lock()
-	defer x.last.mu.Unlock()
+	x.overlays.mu.Lock()
+	defer x.overlays.mu.Unlock()
 	return s.willCheck(x)
 }
 
 // remembers reports whether hdsd may know health of the endpoints of a version of a cluster, by its group,
 // or of the first version.
 func (s *stock) remembers(cluster string, group uint64) bool {
-	return s.knows != nil && (s.knows(versionName(cluster, 0)) || s.knows(versionName(cluster, group)))
+	return s.isRemembered != nil && (s.isRemembered(versionName(cluster, 0)) || s.isRemembered(versionName(cluster, group)))
 }
 
 // remembersAssignment is remembers for the clusters that use an assignment, or have its name.
-func (s *stock) mayRemember(assignment string) bool {
+func (s *stock) remembersAssignment(assignment string) bool {
 	s.mu.Lock()
 	used := s.remembered[assignment] > 0
 	s.mu.Unlock()
@@ -92,14 +92,14 @@ func (s *stock) checkedAnew(x *body) bool {
 	return true
 }
 
-func (b *book) isOn() bool {
+func (b *book) isEnabled() bool {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
-	return b.on
+	return b.enabled
 }
 
 // knowsCluster reports whether the book has a cluster.
-func (b *book) has(cluster string) bool {
+func (b *book) knowsCluster(cluster string) bool {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	return slices.ContainsFunc(b.namesOf(subject{clusters, cluster}), func(name string) bool { _, known := b.clusters[name]; return known })
@@ -107,7 +107,7 @@ func (b *book) has(cluster string) bool {
 
 // missesEndpoints reports whether the book has an assignment, and no version of it has some endpoint of this
 // one.
-func (b *book) lacks(name string, a *endpointv3.ClusterLoadAssignment) bool {
+func (b *book) missesEndpoints(name string, a *endpointv3.ClusterLoadAssignment) bool {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	var sheets []*sheet

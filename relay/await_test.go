@@ -23,10 +23,10 @@ func TestAResponseWaitsForWhatMatters(t *testing.T) {
 		Checks: func(k *clusterv3.Cluster, _ uint64) bool { return len(k.GetHealthChecks()) > 0 },
 	})
 	l := &unionLab{t, s.catalogue}
-	waits := func(what string, i *item, want bool) {
+	waits := func(text string, i *item, want bool) {
 		t.Helper()
 		if got := s.awaits(i.body); got != want {
-			t.Errorf("%s waits: %t, want %t", what, got, want)
+			t.Errorf("%s waits: %t, want %t", text, got, want)
 		}
 		s.stock.release(i)
 	}
@@ -61,9 +61,9 @@ func TestAResponseWaitsForWhatMatters(t *testing.T) {
 		Clusters:    []publish.Cluster{{Name: "web", Message: byEDS, Checked: true}},
 		Assignments: []publish.Assignment{{Name: "web", Wire: source.EncodeAssignment(assignmentOf("10.0.0.1", "10.0.0.2")).Wire(), IDs: ids}},
 	})
-	other := assignmentOf("10.0.0.2", "10.0.0.1")
-	other.Policy = &endpointv3.ClusterLoadAssignment_Policy{}
-	waits("an assignment with known endpoints", l.take(assignments, "web", other), false)
+	reordered := assignmentOf("10.0.0.2", "10.0.0.1")
+	reordered.Policy = &endpointv3.ClusterLoadAssignment_Policy{}
+	waits("an assignment with known endpoints", l.take(assignments, "web", reordered), false)
 	waits("an assignment with a new endpoint", l.take(assignments, "web", assignmentOf("10.0.0.1", "10.0.0.3")), true)
 	named := checkedCluster(clusterv3.Cluster_EDS, "/")
 	named.AltStatName = "checked the same way"
@@ -84,9 +84,9 @@ func TestWhoWaitsHurriesTheCatalogue(t *testing.T) {
 		defer close(gathered)
 		<-s.wake
 		s.gather(context.Background())
-		s.know(1)
+		s.setApplied(1)
 	}()
-	if _, moment, err := s.take(assignments, true, resourceOf("web", []byte{0x0a, 1, 'w'})); moment != 1 || err != nil {
+	if _, moment, err := s.acquire(assignments, true, resourceOf("web", []byte{0x0a, 1, 'w'})); moment != 1 || err != nil {
 		t.Fatalf("moment %d, %v", moment, err)
 	}
 	s.await(ctx, 1)

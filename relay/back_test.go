@@ -16,16 +16,16 @@ import (
 // TestAnAssignmentThatIsBackIsOfTheVersionsOfNow: the one that it was of has gone meanwhile.
 func TestAnAssignmentThatIsBackIsOfTheVersionsOfNow(t *testing.T) {
 	t.Parallel()
-	renting(t, func(l *tenants) {
-		b, config, listed := l.comes('b', ""), l.comes('a', clusters.typeURL()), l.comes('a', assignments.typeURL())
-		b.has(checkedCluster(clusterv3.Cluster_EDS, "/b"))
-		b.has(assignmentOf("10.0.0.2"))
-		config.has(checkedCluster(clusterv3.Cluster_EDS, "/a"))
-		listed.has(assignmentOf("10.0.0.1"))
+	withTenants(t, func(l *tenants) {
+		b, config, listed := l.open('b', ""), l.open('a', clusters.typeURL()), l.open('a', assignments.typeURL())
+		b.give(checkedCluster(clusterv3.Cluster_EDS, "/b"))
+		b.give(assignmentOf("10.0.0.2"))
+		config.give(checkedCluster(clusterv3.Cluster_EDS, "/a"))
+		listed.give(assignmentOf("10.0.0.1"))
 		l.wantChecks("at first", "/a 1 /b 2")
-		config.goes()
+		config.end()
 		time.Sleep(45 * time.Second)
-		listed.goes()
+		listed.end()
 		time.Sleep(20 * time.Second) // the cluster is remembered for a minute
 		l.wantChecks("without the cluster", "/b 2")
 		var ask proto.Message = &discoveryv3.DiscoveryRequest{TypeUrl: assignments.typeURL(), ResourceNames: []string{"web"}}
@@ -34,13 +34,13 @@ func TestAnAssignmentThatIsBackIsOfTheVersionsOfNow(t *testing.T) {
 		}
 		wire, err := proto.Marshal(ask)
 		if err == nil {
-			_, err = l.comes('a', assignments.typeURL()).sendRequest(wire)
+			_, err = l.open('a', assignments.typeURL()).sendRequest(wire)
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
 		l.wantChecks("the assignment is back", "/b 1,2")
-		l.comes('a', clusters.typeURL()).has(checkedCluster(clusterv3.Cluster_EDS, "/b"))
+		l.open('a', clusters.typeURL()).give(checkedCluster(clusterv3.Cluster_EDS, "/b"))
 		l.wantChecks("with another cluster", "/b 1,2")
 	})
 }
@@ -49,14 +49,14 @@ func TestAnAssignmentThatIsBackIsOfTheVersionsOfNow(t *testing.T) {
 // world, nothing says what it has of a response that it refuses.
 func TestARefusalLeavesWhatTheClientHadBefore(t *testing.T) {
 	t.Parallel()
-	renting(t, func(l *tenants) {
+	withTenants(t, func(l *tenants) {
 		if l.delta {
 			return // it says what it has
 		}
-		say := func(st *tenant, nonce string, all ...*clusterv3.Cluster) {
+		say := func(st *tenant, nonce string, sent ...*clusterv3.Cluster) {
 			t.Helper()
 			m := &discoveryv3.DiscoveryResponse{TypeUrl: clusters.typeURL(), VersionInfo: nonce, Nonce: nonce}
-			for _, c := range all {
+			for _, c := range sent {
 				packed, err := anypb.New(c)
 				if err != nil {
 					t.Fatal(err)
@@ -65,7 +65,7 @@ func TestARefusalLeavesWhatTheClientHadBefore(t *testing.T) {
 			}
 			wire, err := proto.Marshal(m)
 			if err == nil {
-				_, err = st.respond(incoming{typeURL: clusters.typeURL(), wire: wire})
+				_, err = st.respond(arrival{typeURL: clusters.typeURL(), wire: wire})
 			}
 			if err != nil {
 				t.Fatal(err)
@@ -86,26 +86,26 @@ func TestARefusalLeavesWhatTheClientHadBefore(t *testing.T) {
 		bad := []*clusterv3.Cluster{checkedCluster(clusterv3.Cluster_STATIC, "/b", "10.0.0.2"), checkedCluster(clusterv3.Cluster_STATIC, "/other", "10.0.0.3")}
 		bad[1].Name = "other"
 		comes := func() *tenant {
-			st := l.comes('a', "")
-			st.up, l.all = openStream{}, nil // it takes nothing that is not said here
+			st := l.open('a', "")
+			st.upstream, l.streams = openStream{}, nil // it takes nothing that is not said here
 			ask(st, "", nil)
 			return st
 		}
-		before := comes()
-		say(before, "good", checkedCluster(clusterv3.Cluster_STATIC, "/a", "10.0.0.1"))
-		ask(before, "good", nil)
-		say(before, "bad", bad...)
-		ask(before, "bad", &rpcstatus.Status{Message: "no"})
-		before.goes()
-		now := comes()
-		say(now, "bad", bad...)
-		ask(now, "bad", &rpcstatus.Status{Message: "no"})
+		first := comes()
+		say(first, "good", checkedCluster(clusterv3.Cluster_STATIC, "/a", "10.0.0.1"))
+		ask(first, "good", nil)
+		say(first, "bad", bad...)
+		ask(first, "bad", &rpcstatus.Status{Message: "no"})
+		first.end()
+		second := comes()
+		say(second, "bad", bad...)
+		ask(second, "bad", &rpcstatus.Status{Message: "no"})
 		time.Sleep(3 * time.Minute) // nothing is remembered any more
 		l.wantChecks("it has refused others", "/a 1 /b 2 /other 3")
-		say(now, "best", checkedCluster(clusterv3.Cluster_STATIC, "/c", "10.0.0.4"))
-		ask(now, "best", nil)
+		say(second, "best", checkedCluster(clusterv3.Cluster_STATIC, "/c", "10.0.0.4"))
+		ask(second, "best", nil)
 		l.wantChecks("it accepts another", "/c 4")
-		now.goes()
+		second.end()
 		time.Sleep(3 * time.Minute)
 		l.wantChecks("it has gone", "")
 	})
@@ -115,24 +115,24 @@ func TestARefusalLeavesWhatTheClientHadBefore(t *testing.T) {
 // plane has said that it has that.
 func TestARefusalOnANewStreamLeavesWhatTheOldOneBrought(t *testing.T) {
 	t.Parallel()
-	renting(t, func(l *tenants) {
+	withTenants(t, func(l *tenants) {
 		if !l.delta {
 			return
 		}
-		before := l.comes('a', "")
-		before.has(checkedCluster(clusterv3.Cluster_EDS, "/a"))
-		before.has(assignmentOf("10.0.0.1"))
+		first := l.open('a', "")
+		first.give(checkedCluster(clusterv3.Cluster_EDS, "/a"))
+		first.give(assignmentOf("10.0.0.1"))
 		l.wantChecks("at first", "/a 1")
-		before.sends(checkedCluster(clusterv3.Cluster_EDS, "/lost")) // it gets neither
-		before.sends(assignmentOf("10.0.0.9"))
-		now := before.returns()
-		l.all = []*tenant{now}
-		now.refuses(now.sends(checkedCluster(clusterv3.Cluster_EDS, "/b")))
-		now.refuses(now.sends(assignmentOf("10.0.0.2")))
-		before.goes()
+		first.send(checkedCluster(clusterv3.Cluster_EDS, "/lost")) // it gets neither
+		first.send(assignmentOf("10.0.0.9"))
+		second := first.reopen()
+		l.streams = []*tenant{second}
+		second.refuse(second.send(checkedCluster(clusterv3.Cluster_EDS, "/b")))
+		second.refuse(second.send(assignmentOf("10.0.0.2")))
+		first.end()
 		time.Sleep(3 * time.Minute) // nothing is remembered any more
 		l.wantChecks("it has refused another", "/a 1")
-		now.goes()
+		second.end()
 		time.Sleep(3 * time.Minute)
 		l.wantChecks("it has gone", "")
 	})
@@ -142,18 +142,18 @@ func TestARefusalOnANewStreamLeavesWhatTheOldOneBrought(t *testing.T) {
 // another one, has it.
 func TestARemovalWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
-	renting(t, func(l *tenants) {
-		before := l.comes('a', "")
-		before.has(checkedCluster(clusterv3.Cluster_EDS, "/a"))
-		before.has(assignmentOf("10.0.0.1"))
+	withTenants(t, func(l *tenants) {
+		first := l.open('a', "")
+		first.give(checkedCluster(clusterv3.Cluster_EDS, "/a"))
+		first.give(assignmentOf("10.0.0.1"))
 		l.wantChecks("at first", "/a 1")
-		before.removes()
-		before.goes()
-		now := before.returns()
-		now.refuses(now.sends(checkedCluster(clusterv3.Cluster_EDS, "/b")))
+		first.remove()
+		first.end()
+		second := first.reopen()
+		second.refuse(second.send(checkedCluster(clusterv3.Cluster_EDS, "/b")))
 		time.Sleep(3 * time.Minute) // nothing is remembered any more
 		l.wantChecks("it has refused another", "/a 1")
-		now.goes()
+		second.end()
 		time.Sleep(3 * time.Minute)
 		l.wantChecks("it has gone", "")
 	})
@@ -163,17 +163,17 @@ func TestARemovalWithoutAnAnswer(t *testing.T) {
 // not answered is not checked any more.
 func TestADataPlaneThatSaysWhatItHas(t *testing.T) {
 	t.Parallel()
-	renting(t, func(l *tenants) {
-		before := l.comes('a', "")
-		before.has(checkedCluster(clusterv3.Cluster_EDS, "/a"))
-		before.has(assignmentOf("10.0.0.1"))
+	withTenants(t, func(l *tenants) {
+		first := l.open('a', "")
+		first.give(checkedCluster(clusterv3.Cluster_EDS, "/a"))
+		first.give(assignmentOf("10.0.0.1"))
 		l.wantChecks("at first", "/a 1")
-		before.sends(checkedCluster(clusterv3.Cluster_EDS, "/b")) // it refuses this, and does not get to say so
-		before.versions[clusters] = versionIn(t, l.delta, before.sends(checkedCluster(clusterv3.Cluster_EDS, "/c")))
-		before.goes()
-		now := before.returns()
+		first.send(checkedCluster(clusterv3.Cluster_EDS, "/b")) // it refuses this, and does not get to say so
+		first.versions[clusters] = versionIn(t, l.delta, first.send(checkedCluster(clusterv3.Cluster_EDS, "/c")))
+		first.end()
+		second := first.reopen()
 		l.wantChecks("it is back", "/c 1")
-		now.goes()
+		second.end()
 		time.Sleep(3 * time.Minute)
 		l.wantChecks("it has gone", "")
 	})
@@ -197,25 +197,25 @@ func versionIn(t *testing.T, delta bool, wire []byte) string {
 // world, hdsd asks which of those before it has.
 func TestARefusalThatWasLost(t *testing.T) {
 	t.Parallel()
-	renting(t, func(l *tenants) {
+	withTenants(t, func(l *tenants) {
 		if l.delta {
 			return // it says what it has
 		}
-		before := l.comes('a', "")
-		before.has(checkedCluster(clusterv3.Cluster_STATIC, "/a", "10.0.0.1"))
+		first := l.open('a', "")
+		first.give(checkedCluster(clusterv3.Cluster_STATIC, "/a", "10.0.0.1"))
 		l.wantChecks("at first", "/a 1")
-		before.sends(checkedCluster(clusterv3.Cluster_STATIC, "/b", "10.0.0.1")) // it refuses this, and does not get to say so
-		before.goes()
-		now := before.returns()
-		l.all = nil
-		now.refuses(now.sends(checkedCluster(clusterv3.Cluster_STATIC, "/c", "10.0.0.1")))
-		asked := now.nextPush()
-		if asked == nil {
+		first.send(checkedCluster(clusterv3.Cluster_STATIC, "/b", "10.0.0.1")) // it refuses this, and does not get to say so
+		first.end()
+		second := first.reopen()
+		l.streams = nil
+		second.refuse(second.send(checkedCluster(clusterv3.Cluster_STATIC, "/c", "10.0.0.1")))
+		push := second.nextPush()
+		if push == nil {
 			l.Fatal("hdsd does not ask for the version before")
 		}
-		now.refuses(asked)
+		second.refuse(push)
 		l.wantChecks("it has refused both", "/a 1")
-		now.goes()
+		second.end()
 		time.Sleep(3 * time.Minute)
 		l.wantChecks("it has gone", "")
 	})

@@ -13,16 +13,16 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 )
 
-// said is a delta response of a control plane with so many clusters, or their assignments.
-func said(b testing.TB, k kind, count int) []byte {
+// clusterResponse is a delta response of a control plane with so many clusters, or their assignments.
+func clusterResponse(b testing.TB, k kind, count int) []byte {
 	b.Helper()
-	return saidWith(b, k, count, "/", "1")
+	return clusterResponseWith(b, k, count, "/", "1")
 }
 
-// saidWith is the same, with a path that clusters are checked by, and a nonce, which is the version, too.
-func saidWith(b testing.TB, k kind, count int, path, nonce string) []byte {
+// clusterResponseWith is the same, with a path that clusters are checked by, and a nonce, which is the version, too.
+func clusterResponseWith(b testing.TB, k kind, count int, path, nonce string) []byte {
 	b.Helper()
-	out := &discoveryv3.DeltaDiscoveryResponse{TypeUrl: k.typeURL(), Nonce: nonce}
+	response := &discoveryv3.DeltaDiscoveryResponse{TypeUrl: k.typeURL(), Nonce: nonce}
 	for i := range count {
 		name := fmt.Sprintf("cluster-%04d", i)
 		c := checkedCluster(clusterv3.Cluster_EDS, path)
@@ -37,9 +37,9 @@ func saidWith(b testing.TB, k kind, count int, path, nonce string) []byte {
 		if err != nil {
 			b.Fatal(err)
 		}
-		out.Resources = append(out.Resources, &discoveryv3.Resource{Name: name, Version: nonce, Resource: packed})
+		response.Resources = append(response.Resources, &discoveryv3.Resource{Name: name, Version: nonce, Resource: packed})
 	}
-	wire, err := proto.Marshal(out)
+	wire, err := proto.Marshal(response)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -60,10 +60,10 @@ func benchServer() *Server {
 // acknowledgement included.
 func BenchmarkResponse(b *testing.B) {
 	for _, k := range []kind{clusters, assignments} {
-		wire := said(b, k, 1000)
+		wire := clusterResponse(b, k, 1000)
 		pass := func(b *testing.B, s *Server, id string) *stream {
 			st := &stream{server: s, method: method{delta: true}, nodeID: id, wake: make(chan struct{}, 1)}
-			if _, err := st.respond(incoming{typeURL: k.typeURL(), wire: wire}); err != nil {
+			if _, err := st.respond(arrival{typeURL: k.typeURL(), wire: wire}); err != nil {
 				b.Fatal(err)
 			}
 			ack, err := proto.Marshal(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: k.typeURL(), ResponseNonce: "1"})
@@ -84,14 +84,14 @@ func BenchmarkResponse(b *testing.B) {
 		})
 		b.Run(k.typeURL()[len("type.googleapis.com/envoy.config."):]+"/known", func(b *testing.B) {
 			s := benchServer()
-			all := []*stream{pass(b, s, "n")}
+			streams := []*stream{pass(b, s, "n")}
 			b.ReportAllocs()
 			processor(b)
 			for b.Loop() {
-				all = append(all, pass(b, s, "n"))
-				if len(all) > 100 {
-					all[rand.N(100)].close()
-					all = all[:100]
+				streams = append(streams, pass(b, s, "n"))
+				if len(streams) > 100 {
+					streams[rand.N(100)].close()
+					streams = streams[:100]
 				}
 			}
 		})
@@ -101,7 +101,7 @@ func BenchmarkResponse(b *testing.B) {
 // BenchmarkClaims is what a request costs whose client says that it has 100,000 clusters, of which
 // hdsd knows none.
 func BenchmarkClaims(b *testing.B) {
-	request, s := claiming(b, 100_000), benchServer()
+	request, s := claimRequest(b, 100_000), benchServer()
 	b.ReportAllocs()
 	processor(b)
 	for b.Loop() {
@@ -124,6 +124,6 @@ func processor(b *testing.B) {
 		}
 		return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 	}
-	before := used()
-	b.Cleanup(func() { b.ReportMetric(float64((used()-before).Microseconds())/float64(b.N), "cpu-us/op") })
+	start := used()
+	b.Cleanup(func() { b.ReportMetric(float64((used()-start).Microseconds())/float64(b.N), "cpu-us/op") })
 }

@@ -65,110 +65,110 @@ type body struct {
 
 	// Set once, from wire.
 	origin
-	lists      *source.Assignment // its endpoints; nil: it has none, or a defect
-	endpoints  int
-	lease      time.Duration // of an assignment: see envoy.Lease
-	places     uint64        // hash of the endpoints
-	wrong      string        // reason why hdsd cannot check it; empty: none
-	group      uint64        // of a cluster: hash of its checks, the same after a restart; never 0
-	shape      uint64        // of a cluster: hash of all but its names
-	remembered bool          // of a cluster: hdsd may know health of its endpoints
+	assignment    *source.Assignment // its endpoints; nil: it has none, or a defect
+	endpointCount int
+	lease         time.Duration // of an assignment: see envoy.Lease
+	endpointHash  uint64        // hash of the endpoints
+	defect        string        // reason why hdsd cannot check it; empty: none
+	group         uint64        // of a cluster: hash of its checks, the same after a restart; never 0
+	shape         uint64        // of a cluster: hash of all but its names
+	remembered    bool          // of a cluster: hdsd may know health of its endpoints
 
-	kept atomic.Pointer[clusterv3.Cluster] // a cluster without its endpoints; nil: the catalogue does not use it
+	decoded atomic.Pointer[clusterv3.Cluster] // a cluster without its endpoints; nil: the catalogue does not use it
 
-	stocked
+	stockState
 
-	last last
+	overlays overlays
 }
 
 // stockState is the state of a resource in the stock.
-type stocked struct {
+type stockState struct {
 	// Guarded by stock.mu.
-	items  int       // number of its items
-	apart  []portion // of these, the items of each panel
-	place  int       // in its roster
-	moment uint64    // of its last change: see stock.learned
+	itemCount int       // number of its items
+	portions  []portion // of these, the items of each panel
+	index     int       // in its roster
+	moment    uint64    // of its last change: see stock.learned
 
-	crowded atomic.Bool   // limits.max_source_endpoints has no room for it; written with stock.mu held
-	turn    *list.Element // in stock.waiting; guarded by stock.mu
+	excess  atomic.Bool   // limits.max_source_endpoints has no room for it; written with stock.mu held
+	element *list.Element // in stock.waiting; guarded by stock.mu
 }
 
 // portion counts the items of a resource for nodes with a panel.
 type portion struct {
 	panel *panel
-	items int
+	count int
 }
 
 // countItem counts an added item (1) or a removed one (-1). It reports whether the panels that have the
 // resource change.
-func (x *body) count(p *panel, change int) bool {
-	x.items += change
+func (x *body) countItem(p *panel, change int) bool {
+	x.itemCount += change
 	if p == nil {
-		common := x.common()
+		common := x.commonItems()
 		return common == 0 || common == change
 	}
-	index := slices.IndexFunc(x.apart, func(s portion) bool { return s.panel.is(p) })
+	index := slices.IndexFunc(x.portions, func(s portion) bool { return s.panel.equal(p) })
 	if index < 0 {
-		x.apart = append(x.apart, portion{p, change})
+		x.portions = append(x.portions, portion{p, change})
 		return true
 	}
-	if x.apart[index].items += change; x.apart[index].items > 0 {
+	if x.portions[index].count += change; x.portions[index].count > 0 {
 		return false
 	}
-	x.apart = slices.Delete(x.apart, index, index+1)
+	x.portions = slices.Delete(x.portions, index, index+1)
 	return true
 }
 
 // commonItems returns the number of items without a panel.
-func (x *body) common() int {
-	rest := x.items
-	for _, s := range x.apart {
-		rest -= s.items
+func (x *body) commonItems() int {
+	rest := x.itemCount
+	for _, s := range x.portions {
+		rest -= s.count
 	}
 	return rest
 }
 
 // hasVersion reports whether a node with a version of a cluster may have the resource.
-func (x *body) belongs(v version) bool {
-	return x.common() > 0 || slices.ContainsFunc(x.apart, func(s portion) bool { return slices.Contains(s.panel.versions, v) })
+func (x *body) hasVersion(v version) bool {
+	return x.commonItems() > 0 || slices.ContainsFunc(x.portions, func(s portion) bool { return slices.Contains(s.panel.versions, v) })
 }
 
 // origin says where the endpoints of a cluster come from.
 type origin struct {
-	service   string // name of the assignment
-	byEDS     bool   // they come by EDS
-	elsewhere bool   // they come from another server than the cluster, so that hdsd does not see them
+	service string // name of the assignment
+	eds     bool   // they come by EDS
+	foreign bool   // they come from another server than the cluster, so that hdsd does not see them
 }
 
 // overlays are the latest forms of a resource with health. The lock also guards expected.
-type last struct {
+type overlays struct {
 	mu       sync.Mutex          // guards the fields below
-	outcome                      // for nodes without a panel
-	apart    map[string]*outcome // of an assignment: by the key of the panel
+	overlay                      // for nodes without a panel
+	byPanel  map[string]*overlay // of an assignment: by the key of the panel
 	expected expectation
 }
 
 // overlay is a resource with health.
-type outcome struct {
-	edition uint64 // of the health; 0: there is no overlay yet
-	judges  string // key of the clusters that decide the health
-	decided bool   // of a cluster: hdsd knew its endpoints
-	out     []byte
-	change  uint64 // hash of wire; 0: the resource is unchanged
+type overlay struct {
+	edition  uint64 // of the health; 0: there is no overlay yet
+	deciders string // key of the clusters that decide the health
+	decided  bool   // of a cluster: hdsd knew its endpoints
+	wire     []byte
+	change   uint64 // hash of wire; 0: the resource is unchanged
 }
 
 // forPanel returns the overlay for nodes with a panel.
-func (l *last) of(p *panel) *outcome {
+func (l *overlays) forPanel(p *panel) *overlay {
 	if p == nil {
-		return &l.outcome
+		return &l.overlay
 	}
-	if l.apart[p.key] == nil {
-		if l.apart == nil || len(l.apart) >= maxPanels {
-			l.apart = map[string]*outcome{}
+	if l.byPanel[p.key] == nil {
+		if l.byPanel == nil || len(l.byPanel) >= maxPanels {
+			l.byPanel = map[string]*overlay{}
 		}
-		l.apart[p.key] = &outcome{}
+		l.byPanel[p.key] = &overlay{}
 	}
-	return l.apart[p.key]
+	return l.byPanel[p.key]
 }
 
 // expectation says whether hdsd will check a cluster.
@@ -186,32 +186,32 @@ func newBody(k kind, name string, wire []byte, maxEndpoints int) *body {
 	if k == assignments {
 		x.lease = envoy.Lease(wire)
 	}
-	if x.endpoints = rules.CountEncoded(k.typeURL(), wire); x.endpoints > maxEndpoints {
-		x.wrong = rules.TooMany(x.endpoints, maxEndpoints)
+	if x.endpointCount = rules.CountEncoded(k.typeURL(), wire); x.endpointCount > maxEndpoints {
+		x.defect = rules.TooMany(x.endpointCount, maxEndpoints)
 		return x
 	}
-	if x.wrong = rules.Excess(k.typeURL(), wire); x.wrong != "" {
+	if x.defect = rules.Excess(k.typeURL(), wire); x.defect != "" {
 		return x
 	}
 	config, listed, err := x.decode()
 	if err != nil {
-		x.wrong = fmt.Sprintf("it cannot be decoded: %s", err)
+		x.defect = fmt.Sprintf("it cannot be decoded: %s", err)
 	} else {
-		x.wrong = violationOf(k, config, listed)
+		x.defect = violationOf(k, config, listed)
 	}
 	if k == clusters {
-		x.service, x.byEDS = cmp.Or(envoy.AssignmentName(config), name), envoy.IsEDS(config)
-		x.elsewhere = x.byEDS && !sameServer(config.GetEdsClusterConfig().GetEdsConfig())
+		x.service, x.eds = cmp.Or(envoy.AssignmentName(config), name), envoy.IsEDS(config)
+		x.foreign = x.eds && !sameServer(config.GetEdsClusterConfig().GetEdsConfig())
 		x.group, x.shape = groupOf(wire, x.service)
-		x.lists = source.TakeEndpoints(config)
-		x.kept.Store(config)
+		x.assignment = source.TakeEndpoints(config)
+		x.decoded.Store(config)
 	} else {
-		x.lists = source.EncodeAssignmentAs(wire, listed)
+		x.assignment = source.EncodeAssignmentAs(wire, listed)
 	}
-	if x.wrong != "" {
-		x.lists = nil
+	if x.defect != "" {
+		x.assignment = nil
 	} else {
-		x.places = placesOf(listed)
+		x.endpointHash = hashEndpoints(listed)
 	}
 	return x
 }
@@ -227,14 +227,14 @@ func (x *body) decode() (config *clusterv3.Cluster, lists *endpointv3.ClusterLoa
 	return config, config.GetLoadAssignment(), err
 }
 
-const noRoom = "the nodes of the relay have more endpoints, or resources without any, than limits.max_source_endpoints allows: raise it and restart hdsd"
+const roomRefusal = "the nodes of the relay have more endpoints, or resources without any, than limits.max_source_endpoints allows: raise it and restart hdsd"
 
 // refusal returns the reason why hdsd cannot check a resource; empty: it can.
 func (x *body) refusal() string {
-	if x.crowded.Load() {
-		return noRoom
+	if x.excess.Load() {
+		return roomRefusal
 	}
-	return x.wrong
+	return x.defect
 }
 
 // violationOf returns the first violation of Envoy's own rules; empty: there is none.
@@ -252,7 +252,7 @@ func violationOf(k kind, config *clusterv3.Cluster, listed *endpointv3.ClusterLo
 
 // cluster returns a cluster without its endpoints.
 func (x *body) cluster() *clusterv3.Cluster {
-	if c := x.kept.Load(); c != nil {
+	if c := x.decoded.Load(); c != nil {
 		return c
 	}
 	c, _, _ := x.decode() // newBody has decoded it
@@ -261,14 +261,14 @@ func (x *body) cluster() *clusterv3.Cluster {
 }
 
 // retainDecoded returns the cluster without its endpoints, and keeps the message, so that there is only one.
-func (x *body) keep() *clusterv3.Cluster {
+func (x *body) retainDecoded() *clusterv3.Cluster {
 	c := x.cluster()
-	x.kept.Store(c)
+	x.decoded.Store(c)
 	return c
 }
 
 // releaseDecoded gives up the decoded cluster, which takes more memory than the rest of a body.
-func (x *body) thin() { x.kept.Store(nil) }
+func (x *body) releaseDecoded() { x.decoded.Store(nil) }
 
 func identityOf(k kind, name string, wire []byte) uint64 {
 	var h maphash.Hash
@@ -281,7 +281,7 @@ func identityOf(k kind, name string, wire []byte) uint64 {
 }
 
 // hashEndpoints returns a hash of the endpoints of an assignment, in any order.
-func placesOf(a *endpointv3.ClusterLoadAssignment) (sum uint64) {
+func hashEndpoints(a *endpointv3.ClusterLoadAssignment) (sum uint64) {
 	for _, group := range a.GetEndpoints() {
 		for _, e := range group.GetLbEndpoints() {
 			key := keyOf(group, e)
@@ -293,14 +293,14 @@ func placesOf(a *endpointv3.ClusterLoadAssignment) (sum uint64) {
 }
 
 // weight returns the number of endpoints that a resource counts as: one without endpoints takes memory, too.
-func (x *body) weight() int { return max(x.endpoints, 1) }
+func (x *body) weight() int { return max(x.endpointCount, 1) }
 
 // sameServer reports whether a configuration source is the server that clusters come from.
 func sameServer(c *corev3.ConfigSource) bool { return c.GetAds() != nil || c.GetSelf() != nil }
 
 // warms adds the assignment that a client waits for before it uses a changed cluster.
 func (x *body) warms(names []string) []string {
-	if x.byEDS && !x.elsewhere {
+	if x.eds && !x.foreign {
 		return append(names, x.service)
 	}
 	return names
@@ -309,26 +309,26 @@ func (x *body) warms(names []string) []string {
 // latest returns the resource with the latest health, and a hash that identifies the change; 0: it is
 // unchanged.
 func (x *body) latest(s *Server, p *panel) (wire []byte, change uint64) {
-	x.last.mu.Lock()
-	defer x.last.mu.Unlock()
-	kept := x.last.of(p)
+	x.overlays.mu.Lock()
+	defer x.overlays.mu.Unlock()
+	kept := x.overlays.forPanel(p)
 	edition := s.book.current(subject{x.kind, x.name}) + 1
-	own, judges := s.book.judgment(x, p)
+	own, judges := s.book.deciderKey(x, p)
 	decided := x.kind == clusters && s.stock.decided(own, x.name) // the book may never get the cluster
-	if kept.edition == edition && kept.judges == judges && kept.decided == decided {
-		return kept.out, kept.change
+	if kept.edition == edition && kept.deciders == judges && kept.decided == decided {
+		return kept.wire, kept.change
 	}
 	wire, err := s.book.apply(x, p, own, func() (bool, bool) { return s.expects(x, own) })
 	if err != nil { // the client gets it unchanged
 		wire = x.wire
 	}
-	kept.edition, kept.judges, kept.decided, kept.out, kept.change = edition, judges, decided, wire, 0
+	kept.edition, kept.deciders, kept.decided, kept.wire, kept.change = edition, judges, decided, wire, 0
 	if !bytes.Equal(wire, x.wire) {
 		kept.change = max(xxhash.Sum64(wire), 1) // clients bring it back after a restart
 	} else {
-		kept.out = x.wire
+		kept.wire = x.wire
 	}
-	return kept.out, kept.change
+	return kept.wire, kept.change
 }
 
 // Fields of a Cluster that say how to check its endpoints: type, health_checks,
@@ -337,7 +337,7 @@ func (x *body) latest(s *Server, p *panel) (wire []byte, change uint64) {
 var checkFields = map[protowire.Number]bool{2: true, 8: true, 24: true, 36: true, 38: true, 43: true, 59: true}
 
 // Fields of a Cluster that name it: name, eds_cluster_config and alt_stat_name.
-func isName(number protowire.Number) bool { return number == 1 || number == 3 || number == 28 }
+func isNameField(number protowire.Number) bool { return number == 1 || number == 3 || number == 28 }
 
 // groupOf returns a hash of the fields of a cluster that say how to check it, and one of all fields but its
 // names.
@@ -350,7 +350,7 @@ func groupOf(wire []byte, service string) (group, shape uint64) {
 		if checkFields[f.Number] {
 			_, _ = checks.Write(f.Raw)
 		}
-		if !isName(f.Number) {
+		if !isNameField(f.Number) {
 			_, _ = rest.Write(f.Raw)
 		}
 		return true

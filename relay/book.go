@@ -23,19 +23,19 @@ type book struct {
 	changed func([]subject) // called with changed resources, without a lock
 	stamp   atomic.Uint64   // number of changes; written with mu held
 
-	mu       sync.RWMutex // guards the fields below
-	on       bool
-	pages    uint64 // number of changes of on
-	statuses publish.Statuses
-	sheets   map[string]*sheet              // by hdsd's name of the cluster
-	readers  map[health.EndpointID][]string // hdsd's names of the clusters with an endpoint
-	clusters map[string]bool                // by hdsd's name of a cluster: hdsd checks it
-	made     map[string][]owned             // versions, by cluster
-	owners   map[string]owned               // the same versions, by hdsd's name
-	names    map[subject][]string           // hdsd's names of the versions that decide the health of resources
-	versions map[version]string             // hdsd's name of a version; empty: hdsd does not check it
-	changes  uint64                         // number of changes of editions
-	edition  map[subject]uint64             // of resources with health: the number of the latest change
+	mu             sync.RWMutex // guards the fields below
+	enabled        bool
+	pages          uint64 // number of changes of on
+	statuses       publish.Statuses
+	sheets         map[string]*sheet              // by hdsd's name of the cluster
+	readers        map[health.EndpointID][]string // hdsd's names of the clusters with an endpoint
+	clusters       map[string]bool                // by hdsd's name of a cluster: hdsd checks it
+	entries        map[string][]versionEntry      // versions, by cluster
+	entryByName    map[string]versionEntry        // the same versions, by hdsd's name
+	namesBySubject map[subject][]string           // hdsd's names of the versions that decide the health of resources
+	nameByVersion  map[version]string             // hdsd's name of a version; empty: hdsd does not check it
+	changes        uint64                         // number of changes of editions
+	edition        map[subject]uint64             // of resources with health: the number of the latest change
 }
 
 // sheet says which verdicts decide the health of the endpoints of an assignment.
@@ -60,7 +60,7 @@ func (s *sheet) verdicts(key publish.Key) (ids []health.EndpointID, known bool) 
 
 func newBook(enabled bool) *book {
 	return &book{
-		on: enabled, sheets: map[string]*sheet{}, readers: map[health.EndpointID][]string{}, made: map[string][]owned{}, owners: map[string]owned{}, names: map[subject][]string{}, versions: map[version]string{}, clusters: map[string]bool{}, edition: map[subject]uint64{},
+		enabled: enabled, sheets: map[string]*sheet{}, readers: map[health.EndpointID][]string{}, entries: map[string][]versionEntry{}, entryByName: map[string]versionEntry{}, namesBySubject: map[subject][]string{}, nameByVersion: map[version]string{}, clusters: map[string]bool{}, edition: map[subject]uint64{},
 	}
 }
 
@@ -71,23 +71,23 @@ func (b *book) Update(u publish.Update) {
 	for i := range u.Assignments {
 		a := &u.Assignments[i]
 		b.forget(a.Name)
-		b.sheets[a.Name] = b.sheetOf(a)
-		touched = append(touched, b.about(a.Name)...)
+		b.sheets[a.Name] = b.newSheet(a)
+		touched = append(touched, b.subjects(a.Name)...)
 	}
 	for _, c := range u.Clusters {
 		if checked, known := b.clusters[c.Name]; !known || checked != c.Checked {
 			b.clusters[c.Name] = c.Checked
-			touched = append(touched, b.about(c.Name)[1])
+			touched = append(touched, b.subjects(c.Name)[1])
 		}
 	}
 	for _, name := range u.RemovedClusters {
 		delete(b.clusters, name)
-		touched = append(touched, b.about(name)[1])
+		touched = append(touched, b.subjects(name)[1])
 	}
 	for _, name := range u.RemovedAssignments {
 		b.forget(name)
 		delete(b.sheets, name)
-		touched = append(touched, b.about(name)...)
+		touched = append(touched, b.subjects(name)...)
 	}
 	b.announce(touched)
 }
@@ -97,7 +97,7 @@ func (b *book) announce(touched []subject) {
 	for _, s := range touched {
 		b.raise(s)
 	}
-	b.tell(touched)
+	b.notify(touched)
 }
 
 // raise gives a resource another edition.
@@ -113,11 +113,11 @@ func (b *book) raise(s subject) {
 // hdsd has decided whether to check them.
 func (b *book) renew(touched []subject) {
 	b.mu.Lock()
-	b.tell(touched)
+	b.notify(touched)
 }
 
 // notify releases the lock, and notifies the streams of changed resources.
-func (b *book) tell(touched []subject) {
+func (b *book) notify(touched []subject) {
 	if len(touched) > 0 {
 		b.stamp.Add(1)
 	}
@@ -135,7 +135,7 @@ func (b *book) knows(s subject) bool {
 	})
 }
 
-func (b *book) sheetOf(a *publish.Assignment) *sheet {
+func (b *book) newSheet(a *publish.Assignment) *sheet {
 	s := &sheet{overruled: a.Overruled, ids: map[publish.Key][]health.EndpointID{}, addresses: map[string][]health.EndpointID{}}
 	for l, group := range a.Message().GetEndpoints() {
 		for e, endpoint := range group.GetLbEndpoints() {
@@ -189,7 +189,7 @@ func (b *book) SetHealth(changes []publish.Health) {
 			continue
 		}
 		for _, name := range b.readers[c.ID] {
-			touched = append(touched, b.about(name)...)
+			touched = append(touched, b.subjects(name)...)
 		}
 	}
 	b.announce(touched)
@@ -199,13 +199,13 @@ func (b *book) SetHealth(changes []publish.Health) {
 func (b *book) SetZoneHealth(health.Locality, []publish.Health, []health.EndpointID) {}
 
 // setEnabled turns health on or off. It reports whether that is a change.
-func (b *book) turn(enabled bool) (changed bool) {
+func (b *book) setEnabled(enabled bool) (changed bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.on == enabled {
+	if b.enabled == enabled {
 		return false
 	}
-	b.on = enabled
+	b.enabled = enabled
 	b.pages++
 	b.stamp.Add(1)
 	return true
@@ -224,10 +224,10 @@ func (b *book) current(s subject) uint64 {
 func (b *book) apply(x *body, p *panel, own string, expected func() (bool, bool)) ([]byte, error) {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
-	if !b.on {
+	if !b.enabled {
 		return x.wire, nil
 	}
-	verdicts := b.healthOf(b.judges(x, p), b.namesOf(subject{x.kind, x.name}))
+	verdicts := b.healthOf(b.deciders(x, p), b.namesOf(subject{x.kind, x.name}))
 	if x.kind == assignments {
 		return publish.OverlayAssignment(x.wire, verdicts)
 	}
@@ -235,7 +235,7 @@ func (b *book) apply(x *body, p *panel, own string, expected func() (bool, bool)
 	if !undecided {
 		checked = b.clusters[own]
 	}
-	return publish.OverlayCluster(x.wire, checked && !x.elsewhere, verdicts)
+	return publish.OverlayCluster(x.wire, checked && !x.foreign, verdicts)
 }
 
 // healthOf returns the health of endpoints by the verdicts of clusters, by hdsd's names. The worst of their

@@ -13,7 +13,7 @@ import (
 	"hdsd/source"
 )
 
-func comes(name string) publish.Update {
+func added(name string) publish.Update {
 	return publish.Update{
 		Clusters:    []publish.Cluster{{Name: name, Message: &clusterv3.Cluster{Name: name}, Checked: true}},
 		Assignments: []publish.Assignment{{Name: name, Wire: source.EncodeAssignment(&endpointv3.ClusterLoadAssignment{ClusterName: name}).Wire()}},
@@ -25,11 +25,11 @@ func TestTheBookForgetsWhatHasGone(t *testing.T) {
 	b := newBook(true)
 	b.changed = func([]subject) {}
 	for _, name := range []string{"a", "b", "c"} {
-		b.Update(comes(name))
+		b.Update(added(name))
 		b.Update(publish.Update{RemovedAssignments: []string{name}})
 		b.Update(publish.Update{RemovedClusters: []string{name}})
 	}
-	b.Update(comes("d"))
+	b.Update(added("d"))
 	b.Update(publish.Update{RemovedClusters: []string{"d"}, RemovedAssignments: []string{"d"}})
 	if n := len(b.edition) + len(b.sheets) + len(b.readers) + len(b.clusters); n > 0 {
 		t.Errorf("%d entries are left: %v", n, b.edition)
@@ -49,8 +49,8 @@ func TestAnEndpointThatHasMovedKeepsItsHealth(t *testing.T) {
 		moved := assignmentOf(address).GetEndpoints()[0]
 		for _, zone := range []string{"", "elsewhere"} {
 			moved.Locality = &corev3.Locality{Zone: zone}
-			status, ours := b.healthOf([]string{"web"}, nil)(keyOf(moved, moved.GetLbEndpoints()[0]), health.Unknown)
-			if got := fmt.Sprint(status, ours); got != want {
+			status, decided := b.healthOf([]string{"web"}, nil)(keyOf(moved, moved.GetLbEndpoints()[0]), health.Unknown)
+			if got := fmt.Sprint(status, decided); got != want {
 				t.Errorf("%s in zone %q: %s, want %s", address, zone, got, want)
 			}
 		}
@@ -62,22 +62,22 @@ func TestAnEndpointThatHasMovedKeepsItsHealth(t *testing.T) {
 func TestEditionsAreNotUsedTwice(t *testing.T) {
 	b := newBook(true)
 	b.changed = func([]subject) {}
-	of := subject{clusters, "a"}
-	seen := map[uint64]bool{b.current(of): true}
-	fresh := func(when string) {
+	resource := subject{clusters, "a"}
+	seen := map[uint64]bool{b.current(resource): true}
+	fresh := func(moment string) {
 		t.Helper()
-		if is := b.current(of); seen[is] {
-			t.Errorf("%s: edition %d again", when, is)
+		if edition := b.current(resource); seen[edition] {
+			t.Errorf("%s: edition %d again", moment, edition)
 		} else {
-			seen[is] = true
+			seen[edition] = true
 		}
 	}
 	for range 3 {
-		b.Update(comes("a"))
+		b.Update(added("a"))
 		fresh("it comes")
 		b.Update(publish.Update{RemovedAssignments: []string{"a"}})
 		fresh("its endpoints go, and it stays")
-		b.Update(comes("a"))
+		b.Update(added("a"))
 		fresh("its endpoints come again")
 		b.Update(publish.Update{RemovedClusters: []string{"a"}})
 		fresh("it goes, and its endpoints stay")

@@ -20,34 +20,34 @@ const SourceName = "relay"
 // catalogue makes a source of the stock: the union over the nodes. It implements feed.Reader. Only the
 // goroutine of Run uses the fields, latest apart.
 type catalogue struct {
-	server *Server
-	stock  *stock
-	where  string // addresses of the control plane
+	server   *Server
+	stock    *stock
+	upstream string // addresses of the control plane
 
 	mu     sync.Mutex
 	latest *source.Set // guarded by mu
 
-	made   map[string][]*source.Cluster // by the nodes' name of a cluster, or of a lone assignment
-	unions map[string]*source.Assignment
-	users  map[string]map[string]bool // clusters, by service
-	uses   map[string][]string        // services, by cluster
+	clusters map[string][]*source.Cluster // by the nodes' name of a cluster, or of a lone assignment
+	unions   map[string]*source.Assignment
+	users    map[string]map[string]bool // clusters, by service
+	services map[string][]string        // services, by cluster
 
-	slots   map[string]slots   // by cluster
-	owned   map[string][]owned // by cluster, or lone assignment
-	again   map[string]bool    // clusters that the next build has to look at
-	bounded []string           // clusters that have too many versions since the latest build
+	slots      map[string]slots          // by cluster
+	versions   map[string][]versionEntry // by cluster, or lone assignment
+	unfinished map[string]bool           // clusters that the next build has to look at
+	excess     []string                  // clusters that have too many versions since the latest build
 
 	// Of the latest build.
-	remade  map[string]bool   // nodes' names of its clusters
-	outside map[string]string // nodes' names, by hdsd's names
+	remade       map[string]bool   // nodes' names of its clusters
+	clusterNames map[string]string // nodes' names, by hdsd's names
 }
 
 func newCatalogue(s *Server, upstream string) *catalogue {
 	return &catalogue{
-		server: s, stock: s.stock, where: upstream, latest: &source.Set{Source: SourceName, Unread: true},
-		made: map[string][]*source.Cluster{}, unions: map[string]*source.Assignment{},
-		users: map[string]map[string]bool{}, uses: map[string][]string{},
-		slots: map[string]slots{}, owned: map[string][]owned{}, again: map[string]bool{},
+		server: s, stock: s.stock, upstream: upstream, latest: &source.Set{Source: SourceName, Unread: true},
+		clusters: map[string][]*source.Cluster{}, unions: map[string]*source.Assignment{},
+		users: map[string]map[string]bool{}, services: map[string][]string{},
+		slots: map[string]slots{}, versions: map[string][]versionEntry{}, unfinished: map[string]bool{},
 	}
 }
 
@@ -71,29 +71,29 @@ func (c *catalogue) Run(ctx context.Context, publish func(*source.Set)) error {
 			return nil
 		case moment := <-expiryTicker.C:
 			c.server.memory.expire(moment)
-			if unread := c.Latest().Unread; len(c.again) > 0 && !unread {
-				c.hand(ctx, unread, publish)
+			if unread := c.Latest().Unread; len(c.unfinished) > 0 && !unread {
+				c.publish(ctx, unread, publish)
 			}
 			if broken := c.stock.breakPromises(moment); len(broken) > 0 {
 				c.server.book.renew(broken)
 			}
 		case <-unreadTimer.C:
-			c.hand(ctx, false, publish)
+			c.publish(ctx, false, publish)
 		case <-c.stock.wake:
 			c.stock.gather(ctx)
-			c.hand(ctx, c.Latest().Unread, publish)
+			c.publish(ctx, c.Latest().Unread, publish)
 		}
 	}
 }
 
 // publish builds a set, hands it to take, and tells the book and the stock when hdsd's core knows it.
-func (c *catalogue) hand(ctx context.Context, unread bool, take func(*source.Set)) {
-	set, moment, settled := c.make(unread)
-	for _, name := range c.bounded {
+func (c *catalogue) publish(ctx context.Context, unread bool, take func(*source.Set)) {
+	set, moment, settled := c.build(unread)
+	for _, name := range c.excess {
 		c.server.options.Log.Warn().Str("event", "relay_versions_full").Str("cluster", name).Int("checked", maxVersions).
 			Msg("data planes have more versions of the cluster, with other checks, than hdsd checks: they get the others as they came")
 	}
-	c.bounded = nil
+	c.excess = nil
 	c.mu.Lock()
 	c.latest = set
 	c.mu.Unlock()
@@ -101,40 +101,40 @@ func (c *catalogue) hand(ctx context.Context, unread bool, take func(*source.Set
 	if c.server.options.Settle(ctx) != nil {
 		return // hdsd stops
 	}
-	touched := c.stock.settle(settled, func(name string) string { return c.outside[name] })
+	touched := c.stock.settle(settled, func(name string) string { return c.clusterNames[name] })
 	for name := range c.remade {
-		touched = append(touched, c.server.book.own(name, c.owned[name])...)
+		touched = append(touched, c.server.book.setVersions(name, c.versions[name])...)
 	}
-	c.server.memory.resettle(c.server, touched)
+	c.server.memory.updatePanels(c.server, touched)
 	c.server.book.renew(touched)
-	c.stock.know(moment)
+	c.stock.setApplied(moment)
 }
 
 // build makes a set of the stock. settled says of each rebuilt cluster, by hdsd's name, whether it has
 // endpoints.
-func (c *catalogue) make(unread bool) (set *source.Set, moment uint64, settled map[string]bool) {
+func (c *catalogue) build(unread bool) (set *source.Set, moment uint64, settled map[string]bool) {
 	c.stock.mu.Lock()
 	defer c.stock.mu.Unlock()
 	names := c.dirtyClusters()
-	c.remade, c.again, c.outside = map[string]bool{}, map[string]bool{}, map[string]string{}
+	c.remade, c.unfinished, c.clusterNames = map[string]bool{}, map[string]bool{}, map[string]string{}
 	c.stock.dirty, moment = map[subject]bool{}, c.stock.learned
 
 	changes, settled := map[string]*source.Cluster{}, map[string]bool{}
 	services := map[string]bool{}
 	for name := range names {
-		for _, service := range c.uses[name] {
+		for _, service := range c.services[name] {
 			services[service] = true
 		}
-		note := func(ownName string, endpoints bool) { c.outside[ownName], settled[ownName] = name, endpoints }
+		note := func(ownName string, endpoints bool) { c.clusterNames[ownName], settled[ownName] = name, endpoints }
 		note(versionName(name, 0), false)
-		for _, k := range c.made[name] {
+		for _, k := range c.clusters[name] {
 			note(k.Name, false)
 		}
-		c.replace(name, c.variants(name, unread), changes)
-		for _, service := range c.uses[name] {
+		c.replace(name, c.clusterVersions(name, unread), changes)
+		for _, service := range c.services[name] {
 			services[service] = true
 		}
-		for _, k := range c.made[name] {
+		for _, k := range c.clusters[name] {
 			note(k.Name, hasEndpoints(k.Assignment))
 		}
 	}
@@ -153,7 +153,7 @@ func hasEndpoints(a *source.Assignment) bool {
 
 // dirtyClusters returns the clusters that changes concern, and renews the unions of changed assignments.
 func (c *catalogue) dirtyClusters() map[string]bool {
-	names := maps.Clone(c.again)
+	names := maps.Clone(c.unfinished)
 	for changed := range c.stock.dirty {
 		names[changed.name] = true // a cluster, or a lone assignment
 		if changed.kind == clusters {
@@ -162,16 +162,16 @@ func (c *catalogue) dirtyClusters() map[string]bool {
 		for user := range c.users[changed.name] {
 			names[user] = true
 		}
-		c.unite(changed.name, assignmentsOf(c.stock.byName[assignments][changed.name].list()))
+		c.setUnion(changed.name, assignmentsOf(c.stock.byName[assignments][changed.name].list()))
 	}
 	return names
 }
 
 // dropUnused gives up the decoded clusters that are not used.
-func keepOnly(bodies []*body, used map[*body]bool) {
+func dropUnused(bodies []*body, used map[*body]bool) {
 	for _, x := range bodies {
 		if !used[x] {
-			x.thin()
+			x.releaseDecoded()
 		}
 	}
 }
@@ -180,9 +180,9 @@ func keepOnly(bodies []*body, used map[*body]bool) {
 func assignmentsOf(bodies []*body) (list []*source.Assignment) {
 	hashes := map[uint64]bool{}
 	for _, x := range bodies {
-		if x.lists != nil && !x.crowded.Load() && !hashes[x.places] {
-			hashes[x.places] = true
-			list = append(list, x.lists)
+		if x.assignment != nil && !x.excess.Load() && !hashes[x.endpointHash] {
+			hashes[x.endpointHash] = true
+			list = append(list, x.assignment)
 		}
 	}
 	return list
@@ -190,7 +190,7 @@ func assignmentsOf(bodies []*body) (list []*source.Assignment) {
 
 // replace replaces the clusters of a name. An equal cluster stays the same pointer.
 func (c *catalogue) replace(name string, current []*source.Cluster, changes map[string]*source.Cluster) {
-	previous := c.made[name]
+	previous := c.clusters[name]
 	for _, k := range previous {
 		changes[k.Name] = nil
 	}
@@ -202,9 +202,9 @@ func (c *catalogue) replace(name string, current []*source.Cluster, changes map[
 		changes[k.Name] = k
 	}
 	c.remade[name] = true
-	if c.made[name] = current; len(current) == 0 {
-		delete(c.made, name)
-		delete(c.owned, name)
+	if c.clusters[name] = current; len(current) == 0 {
+		delete(c.clusters, name)
+		delete(c.versions, name)
 	}
 }
 
@@ -219,8 +219,8 @@ func (c *catalogue) lone(service string) []*source.Cluster {
 		return nil
 	}
 	name := versionName(service, 0)
-	c.owned[service] = []owned{{version{cluster: service}, name, service}}
-	k := &source.Cluster{Source: SourceName, Name: name, ServiceName: name, Lone: true, Assignment: c.unions[service], File: c.where}
+	c.versions[service] = []versionEntry{{version{cluster: service}, name, service}}
+	k := &source.Cluster{Source: SourceName, Name: name, ServiceName: name, Lone: true, Assignment: c.unions[service], File: c.upstream}
 	if k.Assignment == nil {
 		k.Rejected = bodies[0].refusal()
 	}
@@ -228,14 +228,14 @@ func (c *catalogue) lone(service string) []*source.Cluster {
 }
 
 // clusterVersions makes the clusters of a name: one for each version that hdsd checks.
-func (c *catalogue) variants(name string, awaited bool) []*source.Cluster {
+func (c *catalogue) clusterVersions(name string, awaited bool) []*source.Cluster {
 	bodies := c.stock.byName[clusters][name].list()
-	for _, service := range c.uses[name] {
+	for _, service := range c.services[name] {
 		if delete(c.users[service], name); len(c.users[service]) == 0 {
 			delete(c.users, service)
 		}
 	}
-	delete(c.uses, name)
+	delete(c.services, name)
 	kept := map[string]bool{}
 	defer func(previous []*source.Cluster) {
 		for _, k := range previous {
@@ -243,12 +243,12 @@ func (c *catalogue) variants(name string, awaited bool) []*source.Cluster {
 				delete(c.unions, "\x00"+k.Name)
 			}
 		}
-	}(c.made[name])
+	}(c.clusters[name])
 	if len(bodies) == 0 {
 		delete(c.slots, name)
 		return c.lone(name)
 	}
-	c.uses[name] = []string{name} // it replaces a lone assignment of its name
+	c.services[name] = []string{name} // it replaces a lone assignment of its name
 	firsts, used := map[uint64]*body{}, map[*body]bool{}
 	var groups []uint64 // the oldest first
 	for _, x := range bodies {
@@ -257,85 +257,85 @@ func (c *catalogue) variants(name string, awaited bool) []*source.Cluster {
 			firsts[x.group], used[x] = x, true
 		}
 	}
-	keepOnly(bodies, used)
+	dropUnused(bodies, used)
 	previous := c.slots[name]
-	current := previous.next(groups, awaited, func(g uint64) bool {
+	current := previous.update(groups, awaited, func(g uint64) bool {
 		stored := c.server.options.Stored
 		return stored != nil && stored(versionName(name, g))
 	})
-	if c.slots[name] = current; current.again {
-		c.again[name] = true
+	if c.slots[name] = current; current.unfinished {
+		c.unfinished[name] = true
 	}
-	if len(current.beyond) > 0 && len(previous.beyond) == 0 {
-		c.bounded = append(c.bounded, name)
+	if len(current.unchecked) > 0 && len(previous.unchecked) == 0 {
+		c.excess = append(c.excess, name)
 	}
 	var result []*source.Cluster
-	var entries []owned
+	var entries []versionEntry
 	add := func(g uint64, ownName string) {
 		x := firsts[g]
-		if x.byEDS {
-			c.use(name, x.service)
+		if x.eds {
+			c.addUser(name, x.service)
 		}
 		kept[ownName] = true
-		result, entries = append(result, c.variant(x, ownName)), append(entries, owned{version{name, g}, ownName, x.service})
+		result, entries = append(result, c.versionCluster(x, ownName)), append(entries, versionEntry{version{name, g}, ownName, x.service})
 	}
 	if current.first != 0 {
 		add(current.first, versionName(name, 0))
 	}
-	for _, g := range current.others {
+	for _, g := range current.suffixed {
 		add(g, versionName(name, g))
 	}
-	for _, g := range current.beyond {
-		entries = append(entries, owned{version: version{name, g}, service: firsts[g].service})
+	for _, g := range current.unchecked {
+		entries = append(entries, versionEntry{version: version{name, g}, service: firsts[g].service})
 	}
 	if len(result) == 0 {
 		ownName := versionName(name, 0)
-		entries = append(entries, owned{version{cluster: name}, ownName, name})
-		result = []*source.Cluster{{Source: SourceName, Name: ownName, ServiceName: ownName, Rejected: bodies[0].refusal(), File: c.where}}
+		entries = append(entries, versionEntry{version{cluster: name}, ownName, name})
+		result = []*source.Cluster{{Source: SourceName, Name: ownName, ServiceName: ownName, Rejected: bodies[0].refusal(), File: c.upstream}}
 	}
-	c.owned[name] = entries
+	c.versions[name] = entries
 	return result
 }
 
-func (c *catalogue) use(name, service string) {
+func (c *catalogue) addUser(name, service string) {
 	if c.users[service] == nil {
 		c.users[service] = map[string]bool{}
 	}
 	c.users[service][name] = true
-	if !slices.Contains(c.uses[name], service) {
-		c.uses[name] = append(c.uses[name], service)
+	if !slices.Contains(c.services[name], service) {
+		c.services[name] = append(c.services[name], service)
 	}
 }
 
 // versionCluster makes a cluster of a version, with the endpoints of its nodes.
-func (c *catalogue) variant(x *body, name string) *source.Cluster {
-	config := x.keep()
+func (c *catalogue) versionCluster(x *body, name string) *source.Cluster {
+	config := x.retainDecoded()
 	k := &source.Cluster{
-		Source: SourceName, Name: name, ServiceName: name, Config: config, HealthChecks: config.GetHealthChecks(), File: c.where,
+		Source: SourceName, Name: name, ServiceName: name, Config: config, HealthChecks: config.GetHealthChecks(), File: c.upstream,
 	}
 	candidates := c.stock.byName[clusters][x.name].list()
-	if x.byEDS {
+	if x.eds {
 		candidates = c.stock.byName[assignments][x.service].list()
 	}
 	var bodies []*body
 	for _, b := range candidates {
-		if x.byEDS && b.belongs(version{x.name, x.group}) || !x.byEDS && b.group == x.group {
+		if x.eds && b.hasVersion(version{x.name, x.group}) || !x.eds && b.group == x.group {
 			bodies = append(bodies, b)
 		}
 	}
 	union := "\x00" + name
-	if x.byEDS && len(bodies) == len(candidates) { // dirtyClusters has made the union of all
+	if x.eds && len(bodies) == len(candidates) { // dirtyClusters has made the union of all
 		union = x.service
 		delete(c.unions, "\x00"+name)
 	} else {
-		c.unite(union, assignmentsOf(bodies))
+		c.setUnion(union, assignmentsOf(bodies))
 	}
 	k.Assignment = c.unions[union]
 	return k
 }
 
 // setUnion makes the union of assignments under a name. An equal union stays the same pointer.
-func (c *catalogue) unite(name string, list []*source.Assignment) {
+func (c *catalogue) setUnion(name string, list []*source.Assignment) {
 	if len(list) == 0 {
 		delete(c.unions, name)
 		return

@@ -36,7 +36,7 @@ func newServerLab(t *testing.T) *unionLab {
 // hand makes the catalogue, has the book know its versions of the cluster web, and returns what they are about.
 func (l *unionLab) hand() []subject {
 	l.clusters()
-	touched := l.server.book.own("web", l.owned["web"])
+	touched := l.server.book.setVersions("web", l.versions["web"])
 	l.server.book.renew(touched)
 	return touched
 }
@@ -47,7 +47,7 @@ func (l *unionLab) take(k kind, name string, m proto.Message) *item {
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	i, _, err := l.stock.take(k, true, resourceOf(name, wire))
+	i, _, err := l.stock.acquire(k, true, resourceOf(name, wire))
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -63,13 +63,13 @@ func resourceOf(name string, body []byte) []byte {
 
 // clusters makes the catalogue and returns its clusters by name.
 func (l *unionLab) clusters() map[string]*source.Cluster {
-	set, _, _ := l.make(false)
+	set, _, _ := l.build(false)
 	l.latest = set
-	all := map[string]*source.Cluster{}
+	byName := map[string]*source.Cluster{}
 	for _, k := range set.Clusters {
-		all[k.Name] = k
+		byName[k.Name] = k
 	}
-	return all
+	return byName
 }
 
 func checkedCluster(kind clusterv3.Cluster_DiscoveryType, path string, addresses ...string) *clusterv3.Cluster {
@@ -112,13 +112,13 @@ func TestTheUnionOverNodes(t *testing.T) {
 		plain := checkedCluster(kind, "/a", "10.0.0.1", "10.0.0.2")
 		named := checkedCluster(kind, "/a", "10.0.0.2", "10.0.0.3")
 		named.AltStatName = "checked the same way"
-		other := checkedCluster(kind, "/b", "10.0.0.3")
-		all := []*item{l.take(clusters, "web", plain), l.take(clusters, "web", named), l.take(clusters, "web", other)}
+		different := checkedCluster(kind, "/b", "10.0.0.3")
+		items := []*item{l.take(clusters, "web", plain), l.take(clusters, "web", named), l.take(clusters, "web", different)}
 		if kind == clusterv3.Cluster_EDS {
-			all = append(all, l.take(assignments, "web", assignmentOf("10.0.0.1", "10.0.0.2")), l.take(assignments, "web", assignmentOf("10.0.0.2", "10.0.0.3")))
+			items = append(items, l.take(assignments, "web", assignmentOf("10.0.0.1", "10.0.0.2")), l.take(assignments, "web", assignmentOf("10.0.0.2", "10.0.0.3")))
 		}
 		got := l.clusters()
-		second := versionName("web", all[2].body.group)
+		second := versionName("web", items[2].body.group)
 		if len(got) != 2 || got["web"] == nil || got[second] == nil {
 			t.Fatalf("%s: got %v", kind, got)
 		}
@@ -131,12 +131,12 @@ func TestTheUnionOverNodes(t *testing.T) {
 				t.Errorf("%s: %s is %+v", kind, name, k)
 			}
 		}
-		l.stock.release(all[2])
+		l.stock.release(items[2])
 		if got = l.clusters(); len(got) != 1 || got["web"] == nil {
 			t.Errorf("%s: without the third node, got %v", kind, got)
 		}
-		l.stock.release(all[:2]...)
-		l.stock.release(all[3:]...)
+		l.stock.release(items[:2]...)
+		l.stock.release(items[3:]...)
 		if got = l.clusters(); len(got) != 0 || len(l.stock.items) != 0 || l.stock.total != 0 || len(l.unions) != 0 {
 			t.Errorf("%s: without any node, got %v, and endpoints of %d are kept", kind, got, len(l.unions))
 		}
@@ -158,10 +158,10 @@ func TestHowChecksAreSentCounts(t *testing.T) {
 		}, 2},
 	} {
 		l := newUnionLab(t)
-		other := checkedCluster(clusterv3.Cluster_STATIC, "/", "10.0.0.1")
-		test.change(other)
+		changed := checkedCluster(clusterv3.Cluster_STATIC, "/", "10.0.0.1")
+		test.change(changed)
 		l.take(clusters, "web", checkedCluster(clusterv3.Cluster_STATIC, "/", "10.0.0.1"))
-		l.take(clusters, "web", other)
+		l.take(clusters, "web", changed)
 		if got := l.clusters(); len(got) != test.want {
 			t.Errorf("of two with another %s, got %v", name, got)
 		}

@@ -9,16 +9,16 @@ import (
 // if these are more: some resources change more than once. A stream that is further behind looks at all
 // resources of its client.
 const (
-	fewChanges  = 1 << 10
-	changesEach = 4
+	minChanges         = 1 << 10
+	changesPerResource = 4
 )
 
 // changes lists the resources whose health may have changed, in order. The core adds each of them once,
 // however many streams there are, and waits for no stream.
 type changes struct {
-	mu    sync.Mutex
-	first uint64 // number of the first of the subjects
-	all   []subject
+	mu       sync.Mutex
+	first    uint64 // number of the first of the subjects
+	subjects []subject
 }
 
 // add adds changed resources; nil stands for all resources. It may drop the oldest of those before.
@@ -26,14 +26,14 @@ func (c *changes) add(changed []subject, resources int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if changed == nil { // every stream is behind
-		c.first, c.all = c.first+uint64(len(c.all))+1, nil
+		c.first, c.subjects = c.first+uint64(len(c.subjects))+1, nil
 		return
 	}
-	if limit := max(changesEach*resources, fewChanges); len(c.all)+len(changed) > limit {
-		drop := min(len(c.all), max(len(c.all)+len(changed)-limit/2, 0))
-		c.first, c.all = c.first+uint64(drop), slices.Clone(c.all[drop:]) // readers may have the old array
+	if limit := max(changesPerResource*resources, minChanges); len(c.subjects)+len(changed) > limit {
+		drop := min(len(c.subjects), max(len(c.subjects)+len(changed)-limit/2, 0))
+		c.first, c.subjects = c.first+uint64(drop), slices.Clone(c.subjects[drop:]) // readers may have the old array
 	}
-	c.all = append(c.all, changed...)
+	c.subjects = append(c.subjects, changed...)
 }
 
 // since returns the changes from a number on, and the number for the next call. If some are not kept any
@@ -41,30 +41,30 @@ func (c *changes) add(changed []subject, resources int) {
 func (c *changes) since(number uint64) (subjects []subject, anything bool, next uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	next = c.first + uint64(len(c.all))
+	next = c.first + uint64(len(c.subjects))
 	if number < c.first {
 		return nil, true, next
 	}
-	return c.all[number-c.first : len(c.all) : len(c.all)], false, next
+	return c.subjects[number-c.first : len(c.subjects) : len(c.subjects)], false, next
 }
 
 // markDirty marks the resources of the client that may have changed. The caller holds mu.
-func (st *stream) touched() {
-	subjects, anything, next := st.server.changes.since(st.seen)
-	st.seen = next
+func (st *stream) markDirty() {
+	subjects, anything, next := st.server.changes.since(st.seenChange)
+	st.seenChange = next
 	for _, l := range st.ledgers {
 		if l == nil {
 			continue
 		}
-		if n := l.peers.node; n != nil && l.key.kind == assignments {
-			assignmentChanges, anyAssignment, next := n.changes.since(l.peers.seen)
-			l.peers.seen = next
+		if n := l.links.node; n != nil && l.key.kind == assignments {
+			assignmentChanges, anyAssignment, next := n.changes.since(l.links.seenChange)
+			l.links.seenChange = next
 			if anything = anything || anyAssignment; len(assignmentChanges) > 0 {
 				subjects = slices.Concat(subjects, assignmentChanges) // assignments are the last type
 			}
 		}
 		touch := func(name string) {
-			if l.held.get(name) != nil {
+			if l.holdings.get(name) != nil {
 				l.setDirty(name, false)
 			} else if l.key.kind == assignments && len(l.doubts.removed[name]) > 0 {
 				l.panels.unsettle(name)

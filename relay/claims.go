@@ -14,10 +14,10 @@ const claimsPerName = 16
 // claims has the names and versions of a client's initial_resource_versions that hdsd does not know, until
 // the control plane sends or removes these resources. It is a part of a ledger.
 type claims struct {
-	take  func(names int64) (*limit.Lease, error) // of limits.max_subscriptions
-	lease *limit.Lease                            // nil: there are no claims, or no limit
-	slots []claim                                 // hash table with linear probing, by name
-	left  int                                     // unsettled claims
+	takeRoom  func(names int64) (*limit.Lease, error) // of limits.max_subscriptions
+	lease     *limit.Lease                            // nil: there are no claims, or no limit
+	slots     []claim                                 // hash table with linear probing, by name
+	unsettled int                                     // unsettled claims
 }
 
 // claim has 32 bits of the hashes of a name and a version. By a collision, a client misleads only itself.
@@ -36,7 +36,7 @@ func (c *claims) reserve(count int) bool {
 	if count == 0 {
 		return true
 	}
-	lease, err := c.take(int64((count + claimsPerName - 1) / claimsPerName))
+	lease, err := c.takeRoom(int64((count + claimsPerName - 1) / claimsPerName))
 	if err == nil {
 		c.lease, c.slots = lease, make([]claim, count+count/4+1)
 	}
@@ -51,7 +51,7 @@ func (c *claims) add(name, version []byte) {
 	hash := maphash.Bytes(seed, name)
 	slot := c.find(hash)
 	if slot.version == free {
-		c.left++
+		c.unsettled++
 	}
 	*slot = claim{uint32(hash), versionOf(maphash.Bytes(seed, version))}
 }
@@ -72,15 +72,15 @@ func (c *claims) find(hash uint64) *claim {
 }
 
 // trim gives the room back if there is no claim.
-func (c *claims) keep() {
-	if c.left == 0 {
+func (c *claims) trim() {
+	if c.unsettled == 0 {
 		c.clear()
 	}
 }
 
 // settle forgets the claim of a name. It reports whether there was one, and whether it had this version.
 func (c *claims) settle(name, version string) (claimed, same bool) {
-	if c.left == 0 {
+	if c.unsettled == 0 {
 		return false, false
 	}
 	slot := c.find(maphash.String(seed, name))
@@ -89,7 +89,7 @@ func (c *claims) settle(name, version string) (claimed, same bool) {
 	}
 	same = slot.version == versionOf(maphash.String(seed, version))
 	slot.version = settled
-	if c.left--; c.left == 0 {
+	if c.unsettled--; c.unsettled == 0 {
 		c.clear()
 	}
 	return true, same
@@ -97,5 +97,5 @@ func (c *claims) settle(name, version string) (claimed, same bool) {
 
 func (c *claims) clear() {
 	c.lease.Release()
-	c.slots, c.left, c.lease = nil, 0, nil
+	c.slots, c.unsettled, c.lease = nil, 0, nil
 }

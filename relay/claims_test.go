@@ -10,12 +10,12 @@ import (
 	"hdsd/peer/limit"
 )
 
-func (c *claims) set(all map[string]string) {
-	c.reserve(len(all))
-	for name, version := range all {
+func (c *claims) set(versions map[string]string) {
+	c.reserve(len(versions))
+	for name, version := range versions {
 		c.add([]byte(name), []byte(version))
 	}
-	c.keep()
+	c.trim()
 }
 
 // TestClaims holds claims against a map.
@@ -23,7 +23,7 @@ func TestClaims(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		pool := limit.NewPool(limit.Limit{Total: 2})
-		c := claims{take: func(names int64) (*limit.Lease, error) { return pool.Take("x", names, nil) }}
+		c := claims{takeRoom: func(names int64) (*limit.Lease, error) { return pool.Take("x", names, nil) }}
 		name, version := rapid.StringMatching("[a-c]?"), rapid.StringMatching("[0-2]?")
 		oracle := map[string]string{}
 		for range 20 {
@@ -49,7 +49,7 @@ func TestClaimsWithoutRoomAreNotKept(t *testing.T) {
 	t.Parallel()
 	var asked int64
 	full := false
-	c := claims{take: func(names int64) (*limit.Lease, error) {
+	c := claims{takeRoom: func(names int64) (*limit.Lease, error) {
 		if asked = names; full {
 			return nil, errors.New("full")
 		}
@@ -64,11 +64,11 @@ func TestClaimsWithoutRoomAreNotKept(t *testing.T) {
 		t.Errorf("2 claims count as %d names and are not kept", asked)
 	}
 	full = true
-	many := map[string]string{}
+	versions := map[string]string{}
 	for i := range 10 * claimsPerName {
-		many[fmt.Sprint(i)] = "1"
+		versions[fmt.Sprint(i)] = "1"
 	}
-	if c.set(many); asked != 10 || same("1") || same("b") {
-		t.Errorf("%d claims count as %d names and are kept without room", len(many), asked)
+	if c.set(versions); asked != 10 || same("1") || same("b") {
+		t.Errorf("%d claims count as %d names and are kept without room", len(versions), asked)
 	}
 }

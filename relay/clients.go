@@ -18,11 +18,11 @@ const (
 	maxText  = 1024
 )
 
-// typeStatus is what a client has said of a type. stream.mu guards it.
-type talk struct {
+// typeStatus has the latest answers of a client for a type. stream.mu guards it.
+type typeStatus struct {
 	lastAck   time.Time
 	lastError string // text of the latest refusal
-	refuses   bool   // its latest answer is a refusal
+	refused   bool   // its latest answer is a refusal
 }
 
 // note keeps the answer of a request in the status of its type. It keeps no text of a refused secret.
@@ -32,25 +32,25 @@ func (st *stream) note(h *message.Head) {
 	}
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	t := st.talks[h.TypeURL]
+	t := st.types[h.TypeURL]
 	if t == nil {
-		if len(st.talks) >= maxTypes || len(h.TypeURL) > maxText {
+		if len(st.types) >= maxTypes || len(h.TypeURL) > maxText {
 			return
 		}
-		if st.talks == nil {
-			st.talks = map[string]*talk{}
+		if st.types == nil {
+			st.types = map[string]*typeStatus{}
 		}
-		t = &talk{}
-		st.talks[strings.Clone(h.TypeURL)] = t
+		t = &typeStatus{}
+		st.types[strings.Clone(h.TypeURL)] = t
 	}
 	switch {
 	case h.Refusal != nil && h.TypeURL == resourcev3.SecretType:
-		t.refuses, t.lastError = true, "it refused a secret"
+		t.refused, t.lastError = true, "it refused a secret"
 	case h.Refusal != nil:
 		text := h.Text()
-		t.refuses, t.lastError = true, strings.ToValidUTF8(strings.Clone(text[:min(len(text), maxText)]), "?")
+		t.refused, t.lastError = true, strings.ToValidUTF8(strings.Clone(text[:min(len(text), maxText)]), "?")
 	case h.Answers:
-		t.refuses, t.lastAck = false, time.Now()
+		t.refused, t.lastAck = false, time.Now()
 		st.server.refusing.Forget(t)
 	}
 	if h.Refusal != nil {
@@ -62,7 +62,7 @@ func (st *stream) note(h *message.Head) {
 // passes unchanged is not known.
 func (s *Server) Clients(only func(name string) bool) []publish.Client {
 	var list []publish.Client
-	for _, st := range s.open() {
+	for _, st := range s.openStreams() {
 		list = append(list, st.clients(only)...)
 	}
 	slices.SortStableFunc(list, func(a, b publish.Client) int {
@@ -75,21 +75,21 @@ func (st *stream) clients(only func(name string) bool) []publish.Client {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	var list []publish.Client
-	for typeURL, t := range st.talks {
+	for typeURL, t := range st.types {
 		c := publish.Client{
-			ID: st.nodeID, TypeURL: typeURL, Delta: st.method.delta, Connected: st.since, LastAck: t.lastAck, LastError: t.lastError,
+			ID: st.nodeID, TypeURL: typeURL, Delta: st.method.delta, Connected: st.opened, LastAck: t.lastAck, LastError: t.lastError,
 		}
 		if k, relayed := kindOf(typeURL); relayed && st.ledgers[k] != nil {
 			l := st.ledgers[k]
-			for s := range l.held.all() {
+			for s := range l.holdings.all() {
 				name := s.name()
 				if only != nil && !only(name) {
 					continue
 				}
 				c.Resources++
 				_, dirty := l.dirty[name]
-				switch open := l.doubts.has(name); {
-				case dirty || open && len(l.offers) > 0 && !t.refuses:
+				switch open := l.doubts.open(name); {
+				case dirty || open && len(l.offers) > 0 && !t.refused:
 					c.Stale++
 				case open: // the client refuses the resource, or a response with it
 					c.Error++

@@ -17,9 +17,9 @@ func TestARefusedSecretIsNotQuoted(t *testing.T) {
 	refusal := fields.AppendText(nil, 2, "bad key: MIIEvQ")
 	for typeURL, quoted := range map[string]bool{resourcev3.SecretType: false, resourcev3.ListenerType: true} {
 		c.note(&message.Head{TypeURL: typeURL, Refusal: refusal})
-		for _, one := range c.clients(nil) {
-			if one.TypeURL == typeURL && (one.LastError == "" || strings.Contains(one.LastError, "MIIEvQ") != quoted) {
-				t.Errorf("%s: %q", typeURL, one.LastError)
+		for _, client := range c.clients(nil) {
+			if client.TypeURL == typeURL && (client.LastError == "" || strings.Contains(client.LastError, "MIIEvQ") != quoted) {
+				t.Errorf("%s: %q", typeURL, client.LastError)
 			}
 		}
 	}

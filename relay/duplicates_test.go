@@ -21,23 +21,23 @@ func TestANameGivenManyTimesIsKeptOnce(t *testing.T) {
 	wire = fields.AppendText(fields.AppendText(wire, 4, clusters.typeURL()), 5, "1")
 	s := benchServer()
 	st := &stream{server: s, method: method{delta: true}, nodeID: "n", wake: make(chan struct{}, 1)}
-	out, err := st.respond(incoming{typeURL: clusters.typeURL(), wire: wire})
+	response, err := st.respond(arrival{typeURL: clusters.typeURL(), wire: wire})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if string(out) != string(wire) {
+	if string(response) != string(wire) {
 		t.Error("the response does not pass as it came")
 	}
-	if all := s.stock.byName[clusters]["web"].list(); len(all) != 1 || !hasText(all[0].wire, 28, "299") {
-		t.Errorf("%d resources of the name are kept", len(all))
+	if bodies := s.stock.byName[clusters]["web"].list(); len(bodies) != 1 || !hasText(bodies[0].wire, 28, "299") {
+		t.Errorf("%d resources of the name are kept", len(bodies))
 	}
 }
 
 // hasText reports whether an encoded message has a text.
-func hasText(wire []byte, number protowire.Number, text string) (has bool) {
+func hasText(wire []byte, number protowire.Number, text string) (found bool) {
 	_ = fields.Each(wire, func(f *fields.Field) bool {
-		has = has || f.Is(number) && string(f.Value) == text
+		found = found || f.Is(number) && string(f.Value) == text
 		return true
 	})
-	return has
+	return found
 }

@@ -22,13 +22,13 @@ func BenchmarkExpiry(b *testing.B) {
 					p := newPast(b, false)
 					for i := range nodes {
 						binary.BigEndian.PutUint64(p.key.node[:], uint64(nodes-i))
-						p.ends("web", version(i), "web")
+						p.end("web", version(i), "web")
 					}
 					p.now = p.now.Add(time.Minute)
 					b.StartTimer()
 					p.m.expire(p.now)
 					b.StopTimer()
-					p.over()
+					p.wantEmpty()
 					b.StartTimer()
 				}
 				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(nodes), "ns/node")
@@ -63,7 +63,7 @@ func TestARosterKeepsItsOrder(t *testing.T) {
 			t.Fatalf("with %d left, it lists others", len(want))
 		}
 	}
-	if none := (*roster)(nil); none.size() != 0 || none.list() != nil {
+	if empty := (*roster)(nil); empty.size() != 0 || empty.list() != nil {
 		t.Error("no roster has something in it")
 	}
 }

@@ -19,8 +19,8 @@ import (
 	"hdsd/publish"
 )
 
-// claiming is a request of a client that says it has so many clusters.
-func claiming(t testing.TB, names int) []byte {
+// claimRequest is a request of a client that says it has so many clusters.
+func claimRequest(t testing.TB, names int) []byte {
 	t.Helper()
 	r := &discoveryv3.DeltaDiscoveryRequest{TypeUrl: clusters.typeURL(), InitialResourceVersions: map[string]string{}}
 	for i := range names {
@@ -35,15 +35,15 @@ func claiming(t testing.TB, names int) []byte {
 
 // TestClaimsMakeLittleGarbage: none for each of them, which verdicts would wait for.
 func TestClaimsMakeLittleGarbage(t *testing.T) {
-	request, s := claiming(t, 10_000), benchServer()
-	if all := testing.AllocsPerRun(5, func() {
+	request, s := claimRequest(t, 10_000), benchServer()
+	if count := testing.AllocsPerRun(5, func() {
 		st := &stream{server: s, method: method{delta: true}, nodeID: "n", wake: make(chan struct{}, 1)}
 		if _, err := st.sendRequest(request); err != nil {
 			t.Fatal(err)
 		}
 		st.close()
-	}); all > 100 {
-		t.Errorf("a request with 10,000 claims allocates %.0f times", all)
+	}); count > 100 {
+		t.Errorf("a request with 10,000 claims allocates %.0f times", count)
 	}
 }
 
@@ -51,7 +51,7 @@ func TestClaimsMakeLittleGarbage(t *testing.T) {
 // is sent, and that one's acknowledgement after it, while another client opens streams that say
 // they have 100,000 clusters.
 func BenchmarkVerdictBesideAFlood(b *testing.B) {
-	flood := claiming(b, 100_000)
+	flood := claimRequest(b, 100_000)
 	for _, streams := range []int{0, 200} {
 		b.Run(fmt.Sprint(streams), func(b *testing.B) {
 			s := benchServer()
@@ -61,7 +61,7 @@ func BenchmarkVerdictBesideAFlood(b *testing.B) {
 			web.Wire, _ = proto.Marshal(a) // it is valid
 			s.book.Update(publish.Update{Assignments: []publish.Assignment{web}})
 			st := &stream{server: s, caller: "honest", method: method{delta: true}, nodeID: "n", wake: make(chan struct{}, 1)}
-			if _, err := st.respond(incoming{typeURL: assignments.typeURL(), wire: said(b, assignments, 1)}); err != nil {
+			if _, err := st.respond(arrival{typeURL: assignments.typeURL(), wire: clusterResponse(b, assignments, 1)}); err != nil {
 				b.Fatal(err)
 			}
 			acknowledge := func(nonce string) {
@@ -75,16 +75,16 @@ func BenchmarkVerdictBesideAFlood(b *testing.B) {
 			}
 			acknowledge("1")
 			var flooding sync.WaitGroup
-			var over atomic.Bool
+			var done atomic.Bool
 			begun := make(chan struct{}, streams)
 			for range streams {
 				flooding.Go(func() {
-					for !over.Load() {
-						other := &stream{server: s, caller: "flood", method: method{delta: true}, nodeID: "f", wake: make(chan struct{}, 1)}
-						if _, err := other.sendRequest(flood); err != nil {
+					for !done.Load() {
+						flooder := &stream{server: s, caller: "flood", method: method{delta: true}, nodeID: "f", wake: make(chan struct{}, 1)}
+						if _, err := flooder.sendRequest(flood); err != nil {
 							b.Error(err)
 						}
-						other.close()
+						flooder.close()
 						select {
 						case begun <- struct{}{}:
 						default:
@@ -116,12 +116,12 @@ func BenchmarkVerdictBesideAFlood(b *testing.B) {
 				acknowledge(r.GetNonce())
 				answers = append(answers, time.Since(begin))
 			}
-			over.Store(true)
+			done.Store(true)
 			flooding.Wait()
-			for name, all := range map[string][]time.Duration{"push": pushes, "ack": answers} {
-				slices.Sort(all)
-				b.ReportMetric(float64(all[len(all)/2].Microseconds()), name+"-p50-us")
-				b.ReportMetric(float64(all[len(all)*99/100].Microseconds()), name+"-p99-us")
+			for name, durations := range map[string][]time.Duration{"push": pushes, "ack": answers} {
+				slices.Sort(durations)
+				b.ReportMetric(float64(durations[len(durations)/2].Microseconds()), name+"-p50-us")
+				b.ReportMetric(float64(durations[len(durations)*99/100].Microseconds()), name+"-p99-us")
 			}
 		})
 	}
@@ -171,13 +171,13 @@ func TestDoubtsCostLittle(t *testing.T) {
 		}
 	}
 	for i, path := range []string{"/", "/other"} {
-		if _, err := st.respond(incoming{typeURL: clusters.typeURL(), wire: saidWith(t, clusters, names, path, fmt.Sprint(i+1))}); err != nil {
+		if _, err := st.respond(arrival{typeURL: clusters.typeURL(), wire: clusterResponseWith(t, clusters, names, path, fmt.Sprint(i+1))}); err != nil {
 			t.Fatal(err)
 		}
 		answer(fmt.Sprint(i+1), path != "/")
 	}
-	seen := map[string]bool{}
-	each := allocated(func() {
+	pushed := map[string]bool{}
+	bytes := allocated(func() {
 		for range pushes {
 			r := &discoveryv3.DeltaDiscoveryResponse{}
 			if err := proto.Unmarshal(st.nextPush(), r); err != nil {
@@ -186,14 +186,14 @@ func TestDoubtsCostLittle(t *testing.T) {
 			if len(r.GetResources()) != 1 {
 				t.Fatalf("%d are sent together", len(r.GetResources()))
 			}
-			seen[r.GetResources()[0].GetName()] = true
+			pushed[r.GetResources()[0].GetName()] = true
 			answer(r.GetNonce(), false)
 		}
 	}) / pushes
-	if len(seen) != pushes {
-		t.Errorf("in %d responses, there are %d clusters", pushes, len(seen))
+	if len(pushed) != pushes {
+		t.Errorf("in %d responses, there are %d clusters", pushes, len(pushed))
 	}
-	if each > 50_000 {
-		t.Errorf("a response with one of %d clusters in doubt takes %d bytes", names, each)
+	if bytes > 50_000 {
+		t.Errorf("a response with one of %d clusters in doubt takes %d bytes", names, bytes)
 	}
 }

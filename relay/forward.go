@@ -43,7 +43,7 @@ func (s *Server) forwarded(client context.Context) metadata.MD {
 
 // checkForwarded refuses a client without the identity to forward: the control plane would take hdsd for
 // the client.
-func (s *Server) unnamed(client context.Context) error {
+func (s *Server) checkForwarded(client context.Context) error {
 	if s.options.Forward == Nothing || len(s.forwarded(client)) > 0 {
 		return nil
 	}
@@ -55,7 +55,7 @@ func (s *Server) unnamed(client context.Context) error {
 		"relay.forward is AUTHORIZATION, and this client has shown no authorization header: give it a token for the control plane, as initial_metadata or call_credentials of its grpc_services")
 }
 
-// identity identifies a client by what forwarded returns. A renewed certificate has the same identity.
+// identity returns a text for the identity that forwarded returns. A renewed certificate has the same identity.
 func (s *Server) identity(client context.Context) string {
 	if s.options.Forward == ClientCertificate {
 		return peer.FromContext(client).Fingerprint()

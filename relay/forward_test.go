@@ -25,7 +25,7 @@ func TestWhoHasNothingToForward(t *testing.T) {
 	} {
 		s := &Server{options: Options{Forward: forward}}
 		for i, client := range []context.Context{nobody, token, holder} {
-			if err := s.unnamed(client); status.Code(err) != wants[i] {
+			if err := s.checkForwarded(client); status.Code(err) != wants[i] {
 				t.Errorf("forward %d, client %d: %v, want %s", forward, i, err, wants[i])
 			}
 		}

@@ -7,16 +7,16 @@ import (
 )
 
 // delivery is a resource as clients get it. It never changes, and clients with the same resource share it.
-type sent struct {
+type delivery struct {
 	item   *item
 	change uint64 // identifies the change by hdsd; 0: none
 }
 
-func (s *sent) name() string { return s.item.body.name }
+func (s *delivery) name() string { return s.item.body.name }
 
 // equal reports whether two deliveries are of the same resource with the same change; nil is none.
-func (s *sent) is(x *sent) bool {
-	return s == x || s != nil && x != nil && s.change == x.change && s.item.like(x.item)
+func (s *delivery) equal(x *delivery) bool {
+	return s == x || s != nil && x != nil && s.change == x.change && s.item.sameResource(x.item)
 }
 
 // seed makes hashes different in each process, so that nobody can choose texts with equal hashes.
@@ -25,12 +25,12 @@ var seed = maphash.MakeSeed()
 // holdings are the latest deliveries of a client, by name. They are a hash table of pointers, which takes
 // a sixth of the memory of a map: each client has its own. The zero value is empty.
 type holdings struct {
-	slots []*sent // by the hash of the name, with linear probing
+	slots []*delivery // by the hash of the name, with linear probing
 	count int
 }
 
 // slot returns the slot of a name, or the free slot for it. There has to be a free slot.
-func (h *holdings) at(hash uint64, name string) int {
+func (h *holdings) slot(hash uint64, name string) int {
 	i := h.home(hash)
 	for {
 		s := h.slots[i]
@@ -55,22 +55,22 @@ func (h *holdings) after(slot int) int {
 }
 
 // get returns the delivery of a name; nil: there is none.
-func (h *holdings) get(name string) *sent {
+func (h *holdings) get(name string) *delivery {
 	if h.count == 0 {
 		return nil
 	}
-	return h.slots[h.at(maphash.String(seed, name), name)]
+	return h.slots[h.slot(maphash.String(seed, name), name)]
 }
 
 // put sets the delivery of its name, and returns the one before.
-func (h *holdings) put(s *sent) (previous *sent) {
+func (h *holdings) put(s *delivery) (previous *delivery) {
 	h.reserve(1)
 	return h.set(s)
 }
 
 // set is put without a look at the room.
-func (h *holdings) set(s *sent) (previous *sent) {
-	slot := &h.slots[h.at(s.item.body.hash, s.name())]
+func (h *holdings) set(s *delivery) (previous *delivery) {
+	slot := &h.slots[h.slot(s.item.body.hash, s.name())]
 	if previous = *slot; previous == nil {
 		h.count++
 	}
@@ -79,11 +79,11 @@ func (h *holdings) set(s *sent) (previous *sent) {
 }
 
 // remove removes a name, and returns its delivery.
-func (h *holdings) remove(name string) (previous *sent) {
+func (h *holdings) remove(name string) (previous *delivery) {
 	if h.count == 0 {
 		return nil
 	}
-	free := h.at(maphash.String(seed, name), name)
+	free := h.slot(maphash.String(seed, name), name)
 	if previous = h.slots[free]; previous == nil {
 		return nil
 	}
@@ -119,17 +119,17 @@ func (h *holdings) reserve(count int) {
 // resize makes a table for a number of names.
 func (h *holdings) resize(names int) {
 	slots := h.slots
-	h.slots = make([]*sent, (4*names+2)/3+1)
+	h.slots = make([]*delivery, (4*names+2)/3+1)
 	for _, s := range slots {
 		if s != nil {
-			h.slots[h.at(s.item.body.hash, s.name())] = s
+			h.slots[h.slot(s.item.body.hash, s.name())] = s
 		}
 	}
 }
 
 // all yields the deliveries, in any order. The holdings must not change meanwhile.
-func (h *holdings) all() iter.Seq[*sent] {
-	return func(yield func(*sent) bool) {
+func (h *holdings) all() iter.Seq[*delivery] {
+	return func(yield func(*delivery) bool) {
 		for _, s := range h.slots {
 			if s != nil && !yield(s) {
 				return

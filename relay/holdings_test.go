@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-func sentOf(name string, change uint64) *sent {
-	return &sent{&item{body: &body{name: name, hash: maphash.String(seed, name)}}, change}
+func sentOf(name string, change uint64) *delivery {
+	return &delivery{&item{body: &body{name: name, hash: maphash.String(seed, name)}}, change}
 }
 
 // TestHoldingsAreAMap, whatever comes and goes.
@@ -17,20 +17,20 @@ func TestHoldingsAreAMap(t *testing.T) {
 	for _, names := range []int{1, 3, 40, 3000} {
 		random := rand.New(rand.NewPCG(uint64(names), 1))
 		var h holdings
-		model := map[string]*sent{}
+		model := map[string]*delivery{}
 		for step := range 20 * names {
 			name := fmt.Sprintf("cluster-%d", random.IntN(names))
 			grows := step/names%4 != 3 // most of it goes from time to time
 			switch {
 			case random.IntN(3) == 0 == grows:
-				if before := h.remove(name); before != model[name] {
-					t.Fatalf("removing %s gives %v, want %v", name, before, model[name])
+				if previous := h.remove(name); previous != model[name] {
+					t.Fatalf("removing %s gives %v, want %v", name, previous, model[name])
 				}
 				delete(model, name)
 			default:
 				s := sentOf(name, uint64(step))
-				if before := h.put(s); before != model[name] {
-					t.Fatalf("putting %s gives %v, want %v", name, before, model[name])
+				if previous := h.put(s); previous != model[name] {
+					t.Fatalf("putting %s gives %v, want %v", name, previous, model[name])
 				}
 				model[name] = s
 			}

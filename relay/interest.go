@@ -13,22 +13,22 @@ import (
 const maxNamed = 1 << 15
 
 // subscriptions are the names that a delta client has subscribed to.
-type names struct {
-	hashes map[uint32]struct{} // half of a hash for each name: by a collision, a client misleads only itself
-	loose  bool                // the client may have subscribed to any name
+type subscriptions struct {
+	hashes    map[uint32]struct{} // half of a hash for each name: by a collision, a client misleads only itself
+	unbounded bool                // the client may have subscribed to any name
 }
 
 func shortHash(name string) uint32 { return uint32(maphash.String(seed, name)) }
 
 // add adds the names that a request subscribes to.
-func (n *names) add(r *message.Request) {
+func (n *subscriptions) add(r *message.Request) {
 	if n.hashes == nil {
 		n.hashes = make(map[uint32]struct{}, min(len(r.Names), maxNamed))
 	}
-	n.loose = n.loose || r.Locators
+	n.unbounded = n.unbounded || r.Locators
 	for _, name := range r.Names {
-		n.loose = n.loose || strings.HasPrefix(name, "xdstp:") && (strings.HasSuffix(name, "/*") || strings.Contains(name, "?"))
-		if n.loose = n.loose || len(n.hashes) == maxNamed; n.loose {
+		n.unbounded = n.unbounded || strings.HasPrefix(name, "xdstp:") && (strings.HasSuffix(name, "/*") || strings.Contains(name, "?"))
+		if n.unbounded = n.unbounded || len(n.hashes) == maxNamed; n.unbounded {
 			n.hashes = nil
 			return
 		}
@@ -42,10 +42,10 @@ func (n *names) add(r *message.Request) {
 // crosses its unsubscription, and hdsd would keep it for ever. By state of the world, the next request has
 // all names.
 func (l *ledger) wants(x *body) bool {
-	if !l.key.delta || !l.begun || l.asks.wildcard || l.named.loose {
+	if !l.key.delta || !l.requested || l.scope.wildcard || l.subscriptions.unbounded {
 		return true
 	}
-	_, named := l.named.hashes[uint32(x.hash)]
+	_, named := l.subscriptions.hashes[uint32(x.hash)]
 	return named
 }
 
@@ -53,17 +53,17 @@ func (l *ledger) wants(x *body) bool {
 // wildcard still asks for.
 func (l *ledger) unsubscribe(names []string) {
 	for _, name := range names {
-		delete(l.named.hashes, shortHash(name))
-		if !l.asks.wildcard {
+		delete(l.subscriptions.hashes, shortHash(name))
+		if !l.scope.wildcard {
 			l.forget(name)
 			l.claims.settle(name, "")
 		}
 	}
-	if !slices.Contains(names, "*") || l.asks.wildcard {
+	if !slices.Contains(names, "*") || l.scope.wildcard {
 		return
 	}
 	var unwanted []string
-	for s := range l.held.all() {
+	for s := range l.holdings.all() {
 		if !l.wants(s.item.body) {
 			unwanted = append(unwanted, s.name())
 		}

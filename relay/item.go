@@ -22,8 +22,8 @@ type item struct {
 	version string // of the resource; empty by state of the world, unless it is in a Resource
 	wrapped bool   // state of the world: it is in a Resource
 
-	refs atomic.Int32
-	gone bool // it has left the stock; guarded by stock.mu
+	refs    atomic.Int32
+	removed bool // it has left the stock; guarded by stock.mu
 
 	panel *panel // of the nodes. Set once
 
@@ -58,13 +58,13 @@ func (t *term) remaining(now time.Time) (rest time.Duration, ends bool) {
 // rendering is the encoded form of an item with health.
 type rendering struct {
 	stamp   atomic.Uint64 // of the book when it was made, or last found to be up to date
-	sent    *sent
+	sent    *delivery
 	version string // with a mark
 	wire    []byte
 }
 
 // sameResource reports whether two items are of the same resource, for any panels.
-func (i *item) like(x *item) bool { return i.body == x.body && i.hash == x.hash }
+func (i *item) sameResource(x *item) bool { return i.body == x.body && i.hash == x.hash }
 
 // render returns an item with the latest health.
 func (i *item) render(s *Server) *rendering {
@@ -77,12 +77,12 @@ func (i *item) render(s *Server) *rendering {
 		previous.stamp.Store(stamp)
 		return previous
 	}
-	next := &rendering{sent: &sent{i, change}, version: i.version, wire: i.wire}
+	next := &rendering{sent: &delivery{i, change}, version: i.version, wire: i.wire}
 	if change != 0 {
 		next.version = message.Mark(i.version, change)
 		wire, err := message.RewriteUnit(i.delta, i.wire, &message.Unit{Version: i.version, Wrapped: i.wrapped, TTL: i.ttl}, body, i.versionOf(next))
 		if err != nil { // does not happen: it was read
-			next.sent, next.version = &sent{i, 0}, i.version
+			next.sent, next.version = &delivery{i, 0}, i.version
 		} else {
 			next.wire = wire
 		}
@@ -107,7 +107,7 @@ func (i *item) stale(now time.Time) bool {
 }
 
 // ownWire encodes a rendering for hdsd's own responses: with the rest of its lease and of its life.
-func (i *item) own(r *rendering, now time.Time) []byte {
+func (i *item) ownWire(r *rendering, now time.Time) []byte {
 	lease, leased := i.lease.remaining(now)
 	life, expires := i.life.remaining(now)
 	if !leased && !expires && i.ttl == 0 {
@@ -130,11 +130,11 @@ func (i *item) own(r *rendering, now time.Time) []byte {
 }
 
 // delivery returns the delivery of an item with a change.
-func (i *item) with(change uint64) *sent {
+func (i *item) delivery(change uint64) *delivery {
 	if r := i.rendered.Load(); r != nil && r.sent.change == change {
 		return r.sent
 	}
-	return &sent{i, change}
+	return &delivery{i, change}
 }
 
 // versionOf returns the version of a rendering. By state of the world, all resources have that of the
@@ -148,25 +148,25 @@ func (i *item) versionOf(r *rendering) string {
 
 // acquire returns the item of a resource of a response, with one more reference; nil if the resource has no
 // body or no name. The moment is for await; 0: hdsd's core knows the resource.
-func (s *stock) take(k kind, delta bool, wire []byte) (i *item, moment uint64, err error) {
+func (s *stock) acquire(k kind, delta bool, wire []byte) (i *item, moment uint64, err error) {
 	hash := maphash.Bytes(seed, wire)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if i = s.known(k, delta, wire, hash); i != nil {
+	if i = s.findItem(k, delta, wire, hash); i != nil {
 		i.refs.Add(1)
 		return i, s.pending(i.body), nil
 	}
 	s.mu.Unlock()
-	i, err = s.fresh(k, delta, wire, hash) // without the lock: it decodes
+	i, err = s.newItem(k, delta, wire, hash) // without the lock: it decodes
 	s.mu.Lock()
 	if err != nil || i == nil {
 		return nil, 0, err
 	}
-	if existing := s.known(k, delta, wire, hash); existing != nil {
+	if existing := s.findItem(k, delta, wire, hash); existing != nil {
 		i = existing
 	} else {
-		i.body = s.place(i.body)
-		s.join(i)
+		i.body = s.intern(i.body)
+		s.addItem(i)
 	}
 	i.refs.Add(1)
 	return i, s.pending(i.body), nil
@@ -174,11 +174,11 @@ func (s *stock) take(k kind, delta bool, wire []byte) (i *item, moment uint64, e
 
 // forPanel returns the item of a resource for nodes with a panel, with one more reference. The caller has a
 // reference to i.
-func (s *stock) as(i *item, p *panel) *item {
+func (s *stock) forPanel(i *item, p *panel) *item {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	index := slices.IndexFunc(s.items[i.hash], func(x *item) bool {
-		return x.like(i) && x.delta == i.delta && x.panel.is(p)
+		return x.sameResource(i) && x.delta == i.delta && x.panel.equal(p)
 	})
 	var result *item
 	if index >= 0 {
@@ -187,39 +187,39 @@ func (s *stock) as(i *item, p *panel) *item {
 		result = &item{body: i.body, wire: i.wire, hash: i.hash, delta: i.delta, version: i.version, wrapped: i.wrapped, ttl: i.ttl, panel: p}
 		result.lease.end.Store(i.lease.end.Load())
 		result.life.end.Store(i.life.end.Load())
-		s.join(result)
+		s.addItem(result)
 	}
 	result.refs.Add(1)
 	return result
 }
 
 // addItem adds an item.
-func (s *stock) join(i *item) {
+func (s *stock) addItem(i *item) {
 	s.items[i.hash] = append(s.items[i.hash], i)
-	if x := i.body; x.count(i.panel, 1) && x.items > 1 {
-		s.spread(x)
+	if x := i.body; x.countItem(i.panel, 1) && x.itemCount > 1 {
+		s.markSpread(x)
 	}
 }
 
 // removeItem removes an item, and its resource with the last item.
-func (s *stock) leave(i *item) {
-	without(s.items, i.hash, i)
+func (s *stock) removeItem(i *item) {
+	removeFrom(s.items, i.hash, i)
 	switch x := i.body; {
-	case x.count(i.panel, -1) && x.items > 0:
-		s.spread(x)
-	case x.items == 0:
-		s.remove(x)
+	case x.countItem(i.panel, -1) && x.itemCount > 0:
+		s.markSpread(x)
+	case x.itemCount == 0:
+		s.removeBody(x)
 	}
 }
 
 // markSpread has the catalogue look at a resource again that nodes with other panels have now.
-func (s *stock) spread(x *body) {
+func (s *stock) markSpread(x *body) {
 	s.dirty[subject{x.kind, x.name}] = true
 	s.wakeUp()
 }
 
 // findItem returns an item of a resource; nil: there is none.
-func (s *stock) known(k kind, delta bool, wire []byte, hash uint64) *item {
+func (s *stock) findItem(k kind, delta bool, wire []byte, hash uint64) *item {
 	for _, i := range s.items[hash] {
 		if i.body.kind == k && i.delta == delta && bytes.Equal(i.wire, wire) {
 			return i
@@ -229,7 +229,7 @@ func (s *stock) known(k kind, delta bool, wire []byte, hash uint64) *item {
 }
 
 // newItem makes an item; nil if the resource has no body or no name.
-func (s *stock) fresh(k kind, delta bool, wire []byte, hash uint64) (*item, error) {
+func (s *stock) newItem(k kind, delta bool, wire []byte, hash uint64) (*item, error) {
 	wire = bytes.Clone(wire)
 	u, err := message.ParseUnit(delta, wire)
 	if err != nil {
@@ -240,7 +240,7 @@ func (s *stock) fresh(k kind, delta bool, wire []byte, hash uint64) (*item, erro
 	}
 	i := &item{wire: wire, hash: hash, delta: delta, version: u.Version, wrapped: u.Wrapped, ttl: u.TTL}
 	s.mu.Lock()
-	i.body = s.find(identityOf(k, u.Name, u.Body), k, u.Name, u.Body)
+	i.body = s.findBody(identityOf(k, u.Name, u.Body), k, u.Name, u.Body)
 	s.mu.Unlock()
 	if i.body == nil {
 		i.body = newBody(k, u.Name, u.Body, s.maxEndpoints)
@@ -250,11 +250,11 @@ func (s *stock) fresh(k kind, delta bool, wire []byte, hash uint64) (*item, erro
 }
 
 // intern returns the equal body of the stock, or adds this one.
-func (s *stock) place(x *body) *body {
-	if existing := s.find(x.identity, x.kind, x.name, x.wire); existing != nil {
+func (s *stock) intern(x *body) *body {
+	if existing := s.findBody(x.identity, x.kind, x.name, x.wire); existing != nil {
 		return existing
 	}
-	s.add(x)
+	s.addBody(x)
 	return x
 }
 
@@ -267,7 +267,7 @@ func (s *stock) pending(x *body) uint64 {
 }
 
 // retain returns a delivery with one more reference. The caller has one. It ignores nil.
-func hold(s *sent) *sent {
+func retain(s *delivery) *delivery {
 	if s != nil {
 		s.item.refs.Add(1)
 	}
@@ -275,7 +275,7 @@ func hold(s *sent) *sent {
 }
 
 // releaseDeliveries gives references back. It ignores nil.
-func (s *stock) unhold(deliveries ...*sent) {
+func (s *stock) releaseDeliveries(deliveries ...*delivery) {
 	for _, d := range deliveries {
 		if d != nil {
 			s.release(d.item)
@@ -296,9 +296,9 @@ func (s *stock) release(items ...*item) {
 func (s *stock) drop(i *item) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if i.gone || i.refs.Load() > 0 {
+	if i.removed || i.refs.Load() > 0 {
 		return
 	}
-	i.gone = true
-	s.leave(i)
+	i.removed = true
+	s.removeItem(i)
 }

@@ -22,7 +22,7 @@ import (
 // lateNode is a data plane that takes what it is sent at once, and answers late. hdsd may take streams
 // for alive that it has left. It has one resource of each kind, web.
 type lateNode struct {
-	of      *tenants
+	tenants *tenants
 	random  *rand.Rand
 	id      byte
 	types   [kinds]string
@@ -37,24 +37,24 @@ type lateNode struct {
 
 	// What it has.
 	gaveUp    bool // the assignment, since it has no cluster
-	has       [kinds]*lateVersion
+	resources [kinds]*lateVersion
 	claims    [kinds]string
 	endpoints *endpointv3.ClusterLoadAssignment
 }
 
 // lateVersion is a version of web.
 type lateVersion struct {
-	number  int
-	message proto.Message
-	path    string
-	list    []string
-	bad     bool // data planes refuse it
+	number    int
+	message   proto.Message
+	path      string
+	addresses []string
+	bad       bool // data planes refuse it
 }
 
 type lateStream struct {
 	*tenant
 	subscribed [kinds]bool
-	told       [kinds]int // number of the version that it was sent last; 0: none
+	sent       [kinds]int // number of the version that it was sent last; 0: none
 	accepted   [kinds]string
 	pending    []lateAnswer
 }
@@ -66,93 +66,93 @@ type lateAnswer struct {
 }
 
 func (n *lateNode) open(k kind) {
-	for !n.of.delta && len(n.ghosts) > 0 && slices.ContainsFunc(n.wanted[:], func(w *lateVersion) bool { return w != nil && w.bad }) { // what it had before, nobody can know while it is a ghost's
+	for !n.tenants.delta && len(n.ghosts) > 0 && slices.ContainsFunc(n.wanted[:], func(w *lateVersion) bool { return w != nil && w.bad }) { // what it had before, nobody can know while it is a ghost's
 		n.bury()
 	}
-	st := &lateStream{tenant: n.of.comes(n.id, n.types[k])}
+	st := &lateStream{tenant: n.tenants.open(n.id, n.types[k])}
 	if !*n.outage {
-		st.up = openStream{}
+		st.upstream = openStream{}
 	}
-	n.of.all = n.of.all[:len(n.of.all)-1]
-	for other := range kinds {
-		if n.types[other] == n.types[k] {
-			n.streams[other] = st
-			st.accepted[other] = n.claims[other]
-			if other == clusters || !n.gaveUp {
-				n.asks(other, true)
+	n.tenants.streams = n.tenants.streams[:len(n.tenants.streams)-1]
+	for peer := range kinds {
+		if n.types[peer] == n.types[k] {
+			n.streams[peer] = st
+			st.accepted[peer] = n.claims[peer]
+			if peer == clusters || !n.gaveUp {
+				n.subscribe(peer, true)
 			}
 		}
 	}
 }
 
-// asks asks for web, or gives it up.
-func (n *lateNode) asks(k kind, more bool) {
+// subscribe asks for web, or gives it up.
+func (n *lateNode) subscribe(k kind, subscribe bool) {
 	st := n.streams[k]
-	if st == nil || st.subscribed[k] == more {
+	if st == nil || st.subscribed[k] == subscribe {
 		return
 	}
-	first := !st.subscribed[k] && st.told[k] == 0
-	st.subscribed[k] = more
+	first := !st.subscribed[k] && st.sent[k] == 0
+	st.subscribed[k] = subscribe
 	names := []string{"web"}
-	if !more {
+	if !subscribe {
 		names = nil
 	}
 	var ask proto.Message = &discoveryv3.DiscoveryRequest{TypeUrl: k.typeURL(), ResourceNames: names, VersionInfo: st.accepted[k]}
-	if n.of.delta {
+	if n.tenants.delta {
 		r := &discoveryv3.DeltaDiscoveryRequest{TypeUrl: k.typeURL(), ResourceNamesSubscribe: names}
-		if more && first && n.has[k] != nil {
+		if subscribe && first && n.resources[k] != nil {
 			r.InitialResourceVersions = map[string]string{"web": n.claims[k]}
 		}
-		if !more {
+		if !subscribe {
 			r.ResourceNamesUnsubscribe = []string{"web"}
 		}
 		ask = r
 	}
-	wire := n.say(st, ask)
-	if !more {
-		st.told[k] = 0
+	wire := n.request(st, ask)
+	if !subscribe {
+		st.sent[k] = 0
 		return
 	}
 	if *n.outage {
 		return
 	}
-	heard := ""
+	version := ""
 	var err error
-	if n.of.delta {
+	if n.tenants.delta {
 		r := &discoveryv3.DeltaDiscoveryRequest{}
 		err = proto.Unmarshal(wire, r)
-		heard = r.GetInitialResourceVersions()["web"]
+		version = r.GetInitialResourceVersions()["web"]
 	} else {
 		r := &discoveryv3.DiscoveryRequest{}
 		err = proto.Unmarshal(wire, r)
-		heard = r.GetVersionInfo()
+		version = r.GetVersionInfo()
 	}
 	if err != nil {
-		n.of.Fatal(err)
+		n.tenants.Fatal(err)
 	}
 	switch w := n.wanted[k]; {
-	case w != nil && heard == fmt.Sprint(w.number):
-		st.told[k] = w.number
+	case w != nil && version == fmt.Sprint(w.number):
+		st.sent[k] = w.number
 	case w != nil:
 		n.send(st, k)
-	case heard != "" || first:
+	case version != "" || first:
 		n.sendNothing(st, k)
 	}
 }
 
-func (n *lateNode) say(st *lateStream, request proto.Message) []byte {
+func (n *lateNode) request(st *lateStream, request proto.Message) []byte {
 	wire, err := proto.Marshal(request)
 	if err == nil {
 		wire, err = st.sendRequest(wire)
 	}
 	if err != nil {
-		n.of.Fatal(err)
+		n.tenants.Fatal(err)
 	}
 	return wire
 }
 
-// changes has the control plane send its latest, if there is a stream.
-func (n *lateNode) changes(k kind) {
+// announce has the control plane send its latest, if there is a stream.
+func (n *lateNode) announce(k kind) {
 	for _, st := range slices.Concat(n.streams[k:k+1], n.ghosts) {
 		if st == nil || *n.outage || !st.subscribed[k] {
 			continue
@@ -169,21 +169,21 @@ func (n *lateNode) send(st *lateStream, k kind) {
 	w := n.wanted[k]
 	packed, err := anypb.New(w.message)
 	if err != nil {
-		n.of.Fatal(err)
+		n.tenants.Fatal(err)
 	}
 	version := fmt.Sprint(w.number)
-	st.told[k] = w.number
+	st.sent[k] = w.number
 	n.respond(st, k, &discoveryv3.DiscoveryResponse{VersionInfo: version, Resources: []*anypb.Any{packed}},
 		&discoveryv3.DeltaDiscoveryResponse{Resources: []*discoveryv3.Resource{{Name: "web", Version: version, Resource: packed}}})
 }
 
 // sendNothing has the control plane say that there is no web.
 func (n *lateNode) sendNothing(st *lateStream, k kind) {
-	if !n.of.delta && k == assignments {
+	if !n.tenants.delta && k == assignments {
 		return // nothing says
 	}
 	n.version++
-	st.told[k] = 0
+	st.sent[k] = 0
 	n.respond(st, k, &discoveryv3.DiscoveryResponse{VersionInfo: fmt.Sprint(n.version)}, &discoveryv3.DeltaDiscoveryResponse{RemovedResources: []string{"web"}})
 }
 
@@ -192,33 +192,33 @@ func (n *lateNode) respond(st *lateStream, k kind, whole *discoveryv3.DiscoveryR
 	whole.Nonce, delta.Nonce = fmt.Sprint(st.nonces), fmt.Sprint(st.nonces)
 	whole.TypeUrl, delta.TypeUrl = k.typeURL(), k.typeURL()
 	var m proto.Message = whole
-	if n.of.delta {
+	if n.tenants.delta {
 		m = delta
 	}
 	wire, err := proto.Marshal(m)
 	if err == nil {
-		wire, err = st.respond(incoming{typeURL: k.typeURL(), wire: wire})
+		wire, err = st.respond(arrival{typeURL: k.typeURL(), wire: wire})
 	}
 	if err != nil {
-		n.of.Fatal(err)
+		n.tenants.Fatal(err)
 	}
 	if !slices.Contains(n.ghosts, st) {
-		n.takes(st, wire)
+		n.receive(st, wire)
 	}
 }
 
-// takes takes a response, and has yet to answer it.
-func (n *lateNode) takes(st *lateStream, wire []byte) {
+// receive takes a response, and has yet to answer it.
+func (n *lateNode) receive(st *lateStream, wire []byte) {
 	r, d := &discoveryv3.DiscoveryResponse{}, &discoveryv3.DeltaDiscoveryResponse{}
 	var packed []*anypb.Any
 	var a lateAnswer
 	typeURL, version, gone := "", "", false
 	var err error
-	if n.of.delta {
+	if n.tenants.delta {
 		err = proto.Unmarshal(wire, d)
 		typeURL, a.nonce = d.GetTypeUrl(), d.GetNonce()
-		for _, one := range d.GetResources() {
-			packed, version = append(packed, one.GetResource()), one.GetVersion()
+		for _, resource := range d.GetResources() {
+			packed, version = append(packed, resource.GetResource()), resource.GetVersion()
 		}
 		gone = len(d.GetRemovedResources()) > 0
 	} else {
@@ -227,13 +227,13 @@ func (n *lateNode) takes(st *lateStream, wire []byte) {
 		gone = len(packed) == 0
 	}
 	if err != nil {
-		n.of.Fatal(err)
+		n.tenants.Fatal(err)
 	}
 	k, _ := kindOf(typeURL)
 	a.kind, a.version = k, version
-	gone = gone && (n.of.delta || k == clusters)
-	for _, one := range packed {
-		v := n.read(one)
+	gone = gone && (n.tenants.delta || k == clusters)
+	for _, resource := range packed {
+		v := n.read(resource)
 		if v.bad {
 			a.refuses = true
 			continue
@@ -241,28 +241,28 @@ func (n *lateNode) takes(st *lateStream, wire []byte) {
 		if !st.subscribed[k] {
 			continue
 		}
-		n.has[k], n.claims[k] = v, version
+		n.resources[k], n.claims[k] = v, version
 		if k == assignments {
 			n.endpoints = &endpointv3.ClusterLoadAssignment{}
-			if err := one.UnmarshalTo(n.endpoints); err != nil {
-				n.of.Fatal(err)
+			if err := resource.UnmarshalTo(n.endpoints); err != nil {
+				n.tenants.Fatal(err)
 			}
 		} else if n.gaveUp {
 			n.gaveUp = false
-			defer n.asks(assignments, true)
+			defer n.subscribe(assignments, true)
 		}
 	}
-	if gone && n.has[k] != nil {
-		n.has[k], n.claims[k] = nil, ""
+	if gone && n.resources[k] != nil {
+		n.resources[k], n.claims[k] = nil, ""
 		if k == assignments {
 			n.endpoints = nil
 		} else {
 			n.gaveUp = true
-			n.has[assignments], n.claims[assignments], n.endpoints = nil, "", nil
-			defer n.asks(assignments, false)
+			n.resources[assignments], n.claims[assignments], n.endpoints = nil, "", nil
+			defer n.subscribe(assignments, false)
 		}
 	}
-	if gone && !n.of.delta {
+	if gone && !n.tenants.delta {
 		n.claims[k] = version
 	}
 	st.pending = append(st.pending, a)
@@ -281,11 +281,11 @@ func (n *lateNode) read(packed *anypb.Any) *lateVersion {
 		number = a.GetPolicy().GetOverprovisioningFactor().GetValue()
 	}
 	if err != nil {
-		n.of.Fatal(err)
+		n.tenants.Fatal(err)
 	}
 	v, known := n.versions[number]
 	if !known {
-		n.of.Fatal("it is sent what its control plane never had", number)
+		n.tenants.Fatal("it is sent what its control plane never had", number)
 	}
 	return v
 }
@@ -307,29 +307,29 @@ func (n *lateNode) answer(st *lateStream) {
 		names = []string{"web"}
 	}
 	var ack proto.Message = &discoveryv3.DiscoveryRequest{TypeUrl: a.kind.typeURL(), ResponseNonce: a.nonce, VersionInfo: st.accepted[a.kind], ErrorDetail: refusal, ResourceNames: names}
-	if n.of.delta {
+	if n.tenants.delta {
 		ack = &discoveryv3.DeltaDiscoveryRequest{TypeUrl: a.kind.typeURL(), ResponseNonce: a.nonce, ErrorDetail: refusal}
 	}
-	n.say(st, ack)
+	n.request(st, ack)
 }
 
-func (n *lateNode) live() (all []*lateStream) {
+func (n *lateNode) live() (streams []*lateStream) {
 	for _, st := range n.streams {
-		if st != nil && !slices.Contains(all, st) {
-			all = append(all, st)
+		if st != nil && !slices.Contains(streams, st) {
+			streams = append(streams, st)
 		}
 	}
-	return all
+	return streams
 }
 
-// hears has it take what hdsd has to say.
-func (n *lateNode) hears() {
+// receivePushes takes hdsd's own responses.
+func (n *lateNode) receivePushes() {
 	for _, st := range slices.Concat(n.live(), n.ghosts) {
 		select {
 		case <-st.wake:
 			for wire := st.nextPush(); wire != nil; wire = st.nextPush() {
 				if !slices.Contains(n.ghosts, st) {
-					n.takes(st, wire)
+					n.receive(st, wire)
 				}
 			}
 		default:
@@ -337,26 +337,26 @@ func (n *lateNode) hears() {
 	}
 }
 
-func (n *lateNode) leaves(k kind, ghost bool) {
+func (n *lateNode) leave(k kind, ghost bool) {
 	st := n.streams[k]
 	if st == nil {
 		return
 	}
-	for other := range kinds {
-		if n.streams[other] == st {
-			n.streams[other] = nil
+	for peer := range kinds {
+		if n.streams[peer] == st {
+			n.streams[peer] = nil
 		}
 	}
 	if ghost {
 		n.ghosts = append(n.ghosts, st)
 	} else {
-		st.goes()
+		st.end()
 	}
 }
 
 func (n *lateNode) bury() {
 	if len(n.ghosts) > 0 {
-		n.ghosts[0].goes()
+		n.ghosts[0].end()
 		n.ghosts = n.ghosts[1:]
 	}
 }
@@ -366,7 +366,7 @@ func (n *lateNode) step() string {
 	switch n.random.IntN(10) {
 	case 0:
 		ghost := n.random.IntN(2) == 0
-		n.leaves(k, ghost)
+		n.leave(k, ghost)
 		return fmt.Sprint("leaves ", k, " ghost ", ghost)
 	case 1:
 		n.bury()
@@ -383,19 +383,19 @@ func (n *lateNode) step() string {
 		}
 		return fmt.Sprint("answers ", k)
 	case 6:
-		n.hears()
+		n.receivePushes()
 		return "hears"
 	}
 	if n.random.IntN(8) == 0 {
-		if n.wanted[k] == nil || !n.of.delta && k == assignments { // nothing says that there is none
+		if n.wanted[k] == nil || !n.tenants.delta && k == assignments { // nothing says that there is none
 			return "none"
 		}
 		n.wanted[k] = nil
-		n.changes(k)
+		n.announce(k)
 		return fmt.Sprint("removes ", k)
 	}
 	n.version++
-	v := &lateVersion{number: n.version, bad: n.random.IntN(6) == 0 && !*n.outage && (n.of.delta || len(n.ghosts) == 0) && n.streams[k] != nil}
+	v := &lateVersion{number: n.version, bad: n.random.IntN(6) == 0 && !*n.outage && (n.tenants.delta || len(n.ghosts) == 0) && n.streams[k] != nil}
 	number := uint32(100*n.version + int(n.id))
 	n.versions[number] = v
 	if k == clusters {
@@ -405,12 +405,12 @@ func (n *lateNode) step() string {
 		v.message = c
 	} else {
 		for range 1 + n.random.IntN(2) {
-			v.list = append(v.list, fmt.Sprint(1+n.random.IntN(9)))
+			v.addresses = append(v.addresses, fmt.Sprint(1+n.random.IntN(9)))
 		}
-		slices.Sort(v.list)
-		v.list = slices.Compact(v.list)
+		slices.Sort(v.addresses)
+		v.addresses = slices.Compact(v.addresses)
 		var addresses []string
-		for _, end := range v.list {
+		for _, end := range v.addresses {
 			addresses = append(addresses, "10.0.0."+end)
 		}
 		a := assignmentOf(addresses...)
@@ -418,8 +418,8 @@ func (n *lateNode) step() string {
 		v.message = a
 	}
 	n.wanted[k] = v
-	n.changes(k)
-	return fmt.Sprint(v.path, v.list, " bad ", v.bad)
+	n.announce(k)
+	return fmt.Sprint(v.path, v.addresses, " bad ", v.bad)
 }
 
 // TestVersionsOfDataPlanesThatAnswerLate, refuse versions, lose streams of which hdsd does not hear, and
@@ -429,20 +429,20 @@ func TestVersionsOfDataPlanesThatAnswerLate(t *testing.T) {
 	t.Parallel()
 	ways := [][kinds]string{{}, {clusters.typeURL(), assignments.typeURL()}, {clusters.typeURL(), ""}}
 	for seed := range uint64(50) {
-		renting(t, func(l *tenants) {
-			l.server.memory.keep = 40 * time.Second
+		withTenants(t, func(l *tenants) {
+			l.server.memory.ttl = 40 * time.Second
 			time.Sleep(time.Minute)
 			random := rand.New(rand.NewPCG(seed, 7))
 			outage, versions := false, map[uint32]*lateVersion{}
 			nodes := make([]*lateNode, 3)
 			for i := range nodes {
-				nodes[i] = &lateNode{of: l, outage: &outage, versions: versions, random: random, id: byte('a' + i), gaveUp: true, types: ways[random.IntN(len(ways))]}
+				nodes[i] = &lateNode{tenants: l, outage: &outage, versions: versions, random: random, id: byte('a' + i), gaveUp: true, types: ways[random.IntN(len(ways))]}
 			}
-			turn := func(on bool) {
-				outage = on
+			turn := func(away bool) {
+				outage = away
 				for _, n := range nodes {
 					for k := range kinds {
-						n.leaves(k, false)
+						n.leave(k, false)
 					}
 				}
 			}
@@ -477,7 +477,7 @@ func TestVersionsOfDataPlanesThatAnswerLate(t *testing.T) {
 					time.Sleep(6 * time.Second)
 					for _, n := range nodes {
 						for range 5 {
-							n.hears()
+							n.receivePushes()
 							for _, st := range n.live() {
 								for len(st.pending) > 0 {
 									n.answer(st)
@@ -488,8 +488,8 @@ func TestVersionsOfDataPlanesThatAnswerLate(t *testing.T) {
 				}
 				want := map[string][]string{}
 				for _, n := range nodes {
-					if c, a := n.has[clusters], n.has[assignments]; c != nil && a != nil {
-						want[c.path] = append(want[c.path], a.list...)
+					if c, a := n.resources[clusters], n.resources[assignments]; c != nil && a != nil {
+						want[c.path] = append(want[c.path], a.addresses...)
 					}
 				}
 				var lines []string
@@ -502,7 +502,7 @@ func TestVersionsOfDataPlanesThatAnswerLate(t *testing.T) {
 					l.Errorf("seed %d, step %d: %s, want %s", seed, steps, got, want)
 				}
 				for i, n := range nodes {
-					c, a := n.has[clusters], n.has[assignments]
+					c, a := n.resources[clusters], n.resources[assignments]
 					if c == nil || a == nil {
 						continue
 					}
@@ -514,8 +514,8 @@ func TestVersionsOfDataPlanesThatAnswerLate(t *testing.T) {
 					for _, e := range n.endpoints.GetEndpoints()[0].GetLbEndpoints() {
 						got = append(got, e.GetHealthStatus().String())
 					}
-					if len(got) != len(a.list) || slices.ContainsFunc(got, func(g string) bool { return g != health }) {
-						l.Errorf("seed %d, step %d: by %s, node %d sees %v, list %v", seed, steps, c.path, i, got, a.list)
+					if len(got) != len(a.addresses) || slices.ContainsFunc(got, func(g string) bool { return g != health }) {
+						l.Errorf("seed %d, step %d: by %s, node %d sees %v, list %v", seed, steps, c.path, i, got, a.addresses)
 					}
 				}
 				if l.Failed() {
@@ -524,7 +524,7 @@ func TestVersionsOfDataPlanesThatAnswerLate(t *testing.T) {
 			}
 			for _, n := range nodes {
 				for k := range kinds {
-					n.leaves(k, false)
+					n.leave(k, false)
 				}
 				for len(n.ghosts) > 0 {
 					n.bury()

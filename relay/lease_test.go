@@ -30,8 +30,8 @@ func newLessee(t *testing.T, s *Server, delta bool) *lessee {
 	return &lessee{conversation: conversation{t, st}, delta: delta}
 }
 
-// lend has the control plane send an assignment, and the client accept it.
-func (l *lessee) lend(name string, lease time.Duration) {
+// give has the control plane send an assignment, and the client accept it.
+func (l *lessee) give(name string, lease time.Duration) {
 	l.Helper()
 	a := assignmentOf("10.0.0.1")
 	a.ClusterName = name
@@ -53,7 +53,7 @@ func (l *lessee) lend(name string, lease time.Duration) {
 	}
 	wire, err := proto.Marshal(m)
 	if err == nil {
-		wire, err = l.respond(incoming{typeURL: assignments.typeURL(), wire: wire})
+		wire, err = l.respond(arrival{typeURL: assignments.typeURL(), wire: wire})
 	}
 	if err != nil {
 		l.Fatal(err)
@@ -96,15 +96,15 @@ func (l *lessee) read(wire []byte) *endpointv3.ClusterLoadAssignment {
 	return a
 }
 
-// flips changes the health of the endpoint, and holds the lease in hdsd's own response against
+// flip changes the health of the endpoint, and holds the lease in hdsd's own response against
 // what is left of it; 0: no response.
-func (l *lessee) flips(to health.Status, left time.Duration) {
+func (l *lessee) flip(status health.Status, left time.Duration) {
 	l.Helper()
-	l.server.book.SetHealth([]publish.Health{{ID: 0, Status: to}})
-	l.pushes(to, left)
+	l.server.book.SetHealth([]publish.Health{{ID: 0, Status: status}})
+	l.wantPush(status, left)
 }
 
-func (l *lessee) pushes(want health.Status, left time.Duration) {
+func (l *lessee) wantPush(want health.Status, left time.Duration) {
 	l.Helper()
 	wire := l.nextPush()
 	if wire == nil || left == 0 {
@@ -117,28 +117,28 @@ func (l *lessee) pushes(want health.Status, left time.Duration) {
 	if got := a.GetPolicy().GetEndpointStaleAfter().AsDuration(); got != left || a.GetPolicy().GetOverprovisioningFactor().GetValue() != 120 {
 		l.Errorf("hdsd's own response has the policy %v, want a lease of %v", a.GetPolicy(), left)
 	}
-	if got := stated(a); got != want {
+	if got := statusOf(a); got != want {
 		l.Errorf("the endpoint is %v, want %v", got, want)
 	}
 }
 
-func stated(a *endpointv3.ClusterLoadAssignment) health.Status {
+func statusOf(a *endpointv3.ClusterLoadAssignment) health.Status {
 	return health.Status(a.GetEndpoints()[0].GetLbEndpoints()[0].GetHealthStatus())
 }
 
-// leasing runs a test of leases for both variants of the protocol.
-func leasing(t *testing.T, test func(t *testing.T, s *Server, delta bool)) {
+// withLeases runs a test of leases for both variants of the protocol.
+func withLeases(t *testing.T, test func(t *testing.T, s *Server, delta bool)) {
 	for name, delta := range map[string]bool{"delta": true, "state of the world": false} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				test(t, knowing(t), delta)
+				test(t, checkedServer(t), delta)
 			})
 		})
 	}
 }
 
-// knowing is a server whose core has checked the endpoint of an assignment "web".
-func knowing(t *testing.T) *Server {
+// checkedServer is a server whose core has checked the endpoint of an assignment "web".
+func checkedServer(t *testing.T) *Server {
 	t.Helper()
 	s := benchServer()
 	web := publish.Assignment{Name: "web", IDs: [][][]health.EndpointID{{{0}}}}
@@ -155,38 +155,38 @@ func knowing(t *testing.T) *Server {
 // have what is left of it, and end with it.
 func TestLeases(t *testing.T) {
 	t.Parallel()
-	leasing(t, func(_ *testing.T, s *Server, delta bool) {
+	withLeases(t, func(_ *testing.T, s *Server, delta bool) {
 		l := newLessee(t, s, delta)
-		l.lend("web", 10*time.Second)
+		l.give("web", 10*time.Second)
 		time.Sleep(4*time.Second + time.Microsecond)
-		l.flips(health.Unhealthy, 6*time.Second-time.Millisecond)
+		l.flip(health.Unhealthy, 6*time.Second-time.Millisecond)
 		time.Sleep(3 * time.Second)
-		l.flips(health.Healthy, 3*time.Second-time.Millisecond)
-		l.lend("web", 10*time.Second)
+		l.flip(health.Healthy, 3*time.Second-time.Millisecond)
+		l.give("web", 10*time.Second)
 		time.Sleep(9 * time.Second)
-		l.flips(health.Unhealthy, time.Second)
+		l.flip(health.Unhealthy, time.Second)
 		time.Sleep(time.Second - 500*time.Microsecond)
-		l.flips(health.Healthy, 0) // an Envoy takes less than a millisecond for no lease
+		l.flip(health.Healthy, 0) // an Envoy takes less than a millisecond for no lease
 		time.Sleep(time.Minute)
-		l.flips(health.Unhealthy, 0)
-		l.lend("web", 10*time.Second)
-		l.flips(health.Healthy, 10*time.Second)
-		l.lend("web", 0)
+		l.flip(health.Unhealthy, 0)
+		l.give("web", 10*time.Second)
+		l.flip(health.Healthy, 10*time.Second)
+		l.give("web", 0)
 		time.Sleep(time.Minute)
 		l.server.book.SetHealth([]publish.Health{{ID: 0, Status: health.Unhealthy}})
-		if a := l.read(l.nextPush()); a.GetPolicy().GetEndpointStaleAfter() != nil || stated(a) != health.Unhealthy {
+		if a := l.read(l.nextPush()); a.GetPolicy().GetEndpointStaleAfter() != nil || statusOf(a) != health.Unhealthy {
 			t.Errorf("without a lease it is sent %v", a)
 		}
 		l.close()
 	})
 }
 
-// asks has the client begin its stream.
-func (l *lessee) asks(had map[string]string) {
+// subscribe has the client begin its stream.
+func (l *lessee) subscribe(versions map[string]string) {
 	l.Helper()
 	var m proto.Message = &discoveryv3.DiscoveryRequest{TypeUrl: assignments.typeURL(), ResourceNames: []string{"web"}}
 	if l.delta {
-		m = &discoveryv3.DeltaDiscoveryRequest{TypeUrl: assignments.typeURL(), ResourceNamesSubscribe: []string{"web"}, InitialResourceVersions: had}
+		m = &discoveryv3.DeltaDiscoveryRequest{TypeUrl: assignments.typeURL(), ResourceNamesSubscribe: []string{"web"}, InitialResourceVersions: versions}
 	}
 	wire, err := proto.Marshal(m)
 	if err == nil {
@@ -201,16 +201,16 @@ func (l *lessee) asks(had map[string]string) {
 // is over.
 func TestLeasesWhileTheControlPlaneIsAway(t *testing.T) {
 	t.Parallel()
-	leasing(t, func(t *testing.T, s *Server, delta bool) {
+	withLeases(t, func(t *testing.T, s *Server, delta bool) {
 		l := newLessee(t, s, delta)
-		l.asks(nil)
-		l.lend("web", 10*time.Second)
+		l.subscribe(nil)
+		l.give("web", 10*time.Second)
 		for _, left := range []time.Duration{6 * time.Second, 2 * time.Second, 0} {
 			l.close()
 			time.Sleep(4 * time.Second)
 			l = newLessee(t, s, delta)
-			l.asks(nil)
-			l.pushes(health.Healthy, left)
+			l.subscribe(nil)
+			l.wantPush(health.Healthy, left)
 		}
 		l.close()
 	})
@@ -220,13 +220,13 @@ func TestLeasesWhileTheControlPlaneIsAway(t *testing.T) {
 // lease of a client that has it.
 func TestLeasesAfterARestart(t *testing.T) {
 	t.Parallel()
-	leasing(t, func(t *testing.T, s *Server, delta bool) {
+	withLeases(t, func(t *testing.T, s *Server, delta bool) {
 		l := newLessee(t, s, delta)
-		l.asks(nil)
-		l.lend("web", 10*time.Second)
-		version := l.ledgers[assignments].held.get("web").item.rendered.Load().version
-		again := newLessee(t, knowing(t), delta)
-		again.asks(map[string]string{"web": version})
-		again.lend("web", 10*time.Second)
+		l.subscribe(nil)
+		l.give("web", 10*time.Second)
+		version := l.ledgers[assignments].holdings.get("web").item.rendered.Load().version
+		second := newLessee(t, checkedServer(t), delta)
+		second.subscribe(map[string]string{"web": version})
+		second.give("web", 10*time.Second)
 	})
 }

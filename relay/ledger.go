@@ -21,77 +21,77 @@ const maxPush = 1 << 20
 
 // offer is a response that the client has not answered.
 type offer struct {
-	nonce   string
-	own     bool               // of hdsd, not of the control plane
-	version string             // of a state-of-the-world response of the control plane
-	brings  []*sent            // the resources that it brings
-	unread  bool               // it also has resources that hdsd does not read, or the client is not subscribed to
-	gone    map[string][]*sent // deliveries that the client may have of the names that it removes
+	nonce     string
+	own       bool                   // of hdsd, not of the control plane
+	version   string                 // of a state-of-the-world response of the control plane
+	resources []*delivery            // the resources that it brings
+	opaque    bool                   // it also has resources that hdsd does not read, or the client is not subscribed to
+	removed   map[string][]*delivery // deliveries that the client may have of the names that it removes
 }
 
 // ledger knows the resources that a client has of a type, on a stream. stream.mu guards it.
 type ledger struct {
-	held    holdings        // the latest deliveries
-	doubts  doubts          // other deliveries that the client may have
-	order   []string        // state of the world: the clusters of the latest response, in order
-	version string          // state of the world: of the control plane's latest accepted response
-	offers  []*offer        // the oldest first
-	dirty   map[string]bool // names whose health may have changed; true: the resource goes out in any case. Nil if empty
+	holdings holdings        // the latest deliveries
+	doubts   doubts          // other deliveries that the client may have
+	order    []string        // state of the world: the clusters of the latest response, in order
+	version  string          // state of the world: of the control plane's latest accepted response
+	offers   []*offer        // the oldest first
+	dirty    map[string]bool // names whose health may have changed; true: the resource goes out in any case. Nil if empty
 
 	panels panels
 
 	key    nodeKey
 	memory *memory
 	caller string
-	peers  kin
+	links  links
 
-	tag      string // of hdsd's own nonces
-	count    uint64 // number of hdsd's own nonces and versions
-	begun    bool   // there was a request
-	heard    bool   // there was a response of the control plane
-	asks     scope  // of the latest request
-	named    names  // delta
-	partial  bool   // state of the world: hdsd remembers only some of the client's clusters
-	answered string // the control plane's nonce that the client has answered last
-	claims   claims
+	noncePrefix   string        // of hdsd's own nonces
+	ownCount      uint64        // number of hdsd's own nonces and versions
+	requested     bool          // there was a request
+	responded     bool          // there was a response of the control plane
+	scope         scope         // of the latest request
+	subscriptions subscriptions // delta
+	partial       bool          // state of the world: hdsd remembers only some of the client's clusters
+	lastNonce     string        // the control plane's nonce that the client has answered last
+	claims        claims
 }
 
 func newLedger(k kind, delta bool, node [sha256.Size]byte, m *memory, tag string, room func(int64) (*limit.Lease, error)) *ledger {
-	return &ledger{doubts: doubts{stock: m.stock}, key: nodeKey{node, k, delta}, memory: m, tag: tag, claims: claims{take: room}}
+	return &ledger{doubts: doubts{stock: m.stock}, key: nodeKey{node, k, delta}, memory: m, noncePrefix: tag, claims: claims{takeRoom: room}}
 }
 
-func (l *ledger) drop(deliveries ...*sent) { l.memory.stock.unhold(deliveries...) }
+func (l *ledger) releaseAll(deliveries ...*delivery) { l.memory.stock.releaseDeliveries(deliveries...) }
 
 // put notes a delivery that goes out. It returns the delivery before, if that was another one.
-func (l *ledger) put(latest *sent) (previous *sent) {
+func (l *ledger) put(latest *delivery) (previous *delivery) {
 	name := latest.name()
-	previous = l.putHeld(hold(latest))
+	previous = l.setHolding(retain(latest))
 	l.regroup(previous, latest)
 	delete(l.dirty, name)
-	if previous.is(latest) {
-		l.drop(previous)
+	if previous.equal(latest) {
+		l.releaseAll(previous)
 		return nil
 	}
-	l.doubts.open(name, previous, latest)
+	l.doubts.begin(name, previous, latest)
 	return previous
 }
 
 // setHolding sets the latest delivery of a name, and returns the one before.
-func (l *ledger) putHeld(latest *sent) (previous *sent) {
-	l.peers.node.lock()
-	defer l.peers.node.unlock()
-	return l.held.put(latest)
+func (l *ledger) setHolding(latest *delivery) (previous *delivery) {
+	l.links.node.lock()
+	defer l.links.node.unlock()
+	return l.holdings.put(latest)
 }
 
 // remove notes that a removal of a name goes out. It returns the deliveries that the client may have, the
 // latest at the end.
-func (l *ledger) remove(name string) []*sent {
+func (l *ledger) remove(name string) []*delivery {
 	delete(l.dirty, name)
 	l.panels.set(name, nil)
 	deliveries := l.doubts.take(name)
-	l.peers.node.lock()
-	latest := l.held.remove(name)
-	if l.peers.node.unlock(); latest != nil {
+	l.links.node.lock()
+	latest := l.holdings.remove(name)
+	if l.links.node.unlock(); latest != nil {
 		deliveries = append(deliveries, latest)
 	}
 	return deliveries
@@ -100,17 +100,17 @@ func (l *ledger) remove(name string) []*sent {
 // names lists the names of all deliveries that the client may have. Some may come twice.
 func (l *ledger) names() []string {
 	names := slices.Collect(maps.Keys(l.doubts.removed))
-	for s := range l.held.all() {
+	for s := range l.holdings.all() {
 		names = append(names, s.name())
 	}
 	for _, o := range l.offers {
-		names = slices.AppendSeq(names, maps.Keys(o.gone))
+		names = slices.AppendSeq(names, maps.Keys(o.removed))
 	}
 	return names
 }
 
 // forget notes that the client has nothing of a name.
-func (l *ledger) forget(name string) { l.drop(l.remove(name)...) }
+func (l *ledger) forget(name string) { l.releaseAll(l.remove(name)...) }
 
 // close hands the deliveries that the client may have to the memory, and gives everything else back.
 func (l *ledger) close() {
@@ -122,19 +122,19 @@ func (l *ledger) close() {
 	if len(l.offers) == 0 && len(l.doubts.good) > 0 {
 		l.version = "" // its resources are of several versions
 	}
-	var deliveries []*sent
+	var deliveries []*delivery
 	for _, o := range l.offers { // an unanswered removal may not have reached the client
-		for _, removed := range o.gone {
+		for _, removed := range o.removed {
 			deliveries = append(deliveries, removed...)
 		}
-		o.gone = nil
-		l.end(o)
+		o.removed = nil
+		l.release(o)
 	}
-	deliveries = append(deliveries, l.doubts.all()...)
+	deliveries = append(deliveries, l.doubts.takeAll()...)
 	l.memory.remember(l, deliveries, time.Now())
-	l.peers.node.lock()
-	l.held, l.offers = holdings{}, nil
-	l.peers.node.unlock()
+	l.links.node.lock()
+	l.holdings, l.offers = holdings{}, nil
+	l.links.node.unlock()
 	l.claims.clear()
 }
 
@@ -148,67 +148,67 @@ func (l *ledger) offer(o *offer) {
 }
 
 // release gives the references of an offer back.
-func (l *ledger) end(o *offer) {
-	l.drop(o.brings...)
-	for _, removed := range o.gone {
-		l.drop(removed...)
+func (l *ledger) release(o *offer) {
+	l.releaseAll(o.resources...)
+	for _, removed := range o.removed {
+		l.releaseAll(removed...)
 	}
 }
 
 // accept notes that the client has accepted an offer.
 func (l *ledger) accept(o *offer) {
-	for _, s := range o.brings {
+	for _, s := range o.resources {
 		name := s.name()
 		switch {
-		case !l.doubts.has(name): // it has accepted a newer one, or none is left
-		case l.held.get(name).is(s):
+		case !l.doubts.open(name): // it has accepted a newer one, or none is left
+		case l.holdings.get(name).equal(s):
 			l.doubts.settle(name)
 		default: // it has yet to answer a newer one
-			l.doubts.accept(name, hold(s))
+			l.doubts.accept(name, retain(s))
 		}
 	}
-	for name := range o.gone {
-		if l.doubts.has(name) { // the removal is older than the resource in doubt
+	for name := range o.removed {
+		if l.doubts.open(name) { // the removal is older than the resource in doubt
 			l.doubts.accept(name, nil)
 		}
 	}
 	if !l.key.splits() {
-		l.doubts.gone() // the offer has all clusters of the client
+		l.doubts.releaseRemoved() // the offer has all clusters of the client
 	}
 	if !o.own {
 		l.version = o.version
 	}
-	l.end(o)
+	l.release(o)
 }
 
 // refuse notes that the client has refused an offer. If only one resource can be the reason, the client does
 // not have it. Otherwise it may have taken any of them, and each stays in doubt.
 func (l *ledger) refuse(o *offer) {
-	if s := l.sole(o); s != nil && l.held.get(s.name()).is(s) {
-		l.putBack(s)
+	if s := l.suspect(o); s != nil && l.holdings.get(s.name()).equal(s) {
+		l.revert(s)
 	} else if s != nil {
 		l.doubts.exclude(s)
 	} else if l.key.splits() {
-		for _, s := range o.brings {
-			l.setDirty(s.name(), l.doubts.mayBeOther(l.held.get(s.name()))) // the client may have an older one, without the latest health
+		for _, s := range o.resources {
+			l.setDirty(s.name(), l.doubts.otherCheck(l.holdings.get(s.name()))) // the client may have an older one, without the latest health
 		}
 	}
 	if !o.own { // hdsd repeats a removal once
-		for name, removed := range o.gone {
-			l.doubts.keep(name, removed, l.held.get(name) == nil)
+		for name, removed := range o.removed {
+			l.doubts.addRemoved(name, removed, l.holdings.get(name) == nil)
 		}
-		o.gone = nil
+		o.removed = nil
 	}
-	l.end(o)
+	l.release(o)
 }
 
 // suspect returns the resource of a refused offer that the client has refused; nil: it may be any of several.
-func (l *ledger) sole(o *offer) (sole *sent) {
-	if o.unread {
+func (l *ledger) suspect(o *offer) (sole *delivery) {
+	if o.opaque {
 		return nil
 	}
-	for _, s := range o.brings {
-		if l.held.get(s.name()).is(s) && !l.doubts.has(s.name()) {
+	for _, s := range o.resources {
+		if l.holdings.get(s.name()).equal(s) && !l.doubts.open(s.name()) {
 			continue // the client has accepted it before
 		}
 		if sole != nil {
@@ -221,15 +221,15 @@ func (l *ledger) sole(o *offer) (sole *sent) {
 
 // revert notes that the client does not have the latest delivery of a name, and has the one before. It gets the
 // latest health for that.
-func (l *ledger) putBack(s *sent) {
+func (l *ledger) revert(s *delivery) {
 	name := s.name()
-	if good := l.doubts.good[name]; good != nil && good.item.like(s.item) && len(l.doubts.refused[name]) == 0 {
+	if good := l.doubts.good[name]; good != nil && good.item.sameResource(s.item) && len(l.doubts.refused[name]) == 0 {
 		return // only health differs: it goes out again with the next change
 	}
-	if previous := l.doubts.back(name); previous != nil {
+	if previous := l.doubts.takePrevious(name); previous != nil {
 		l.regroup(s, previous)
-		l.drop(l.putHeld(previous))
-		l.setDirty(name, l.doubts.has(name)) // then its answer says whether it has that
+		l.releaseAll(l.setHolding(previous))
+		l.setDirty(name, l.doubts.open(name)) // then its answer says whether it has that
 	} else if l.key.splits() {
 		l.forget(name)
 	}
@@ -251,12 +251,12 @@ func (l *ledger) answer(nonce string, refused bool) {
 		l.accept(o)
 	}
 	if !o.own {
-		l.answered = nonce
+		l.lastNonce = nonce
 	}
 }
 
 // hashNames returns a hash of names, in any order.
-func hashOf(names []string) (sum uint64) {
+func hashNames(names []string) (sum uint64) {
 	for _, name := range names {
 		if name != "*" {
 			sum += xxhash.Sum64String(name)
@@ -266,28 +266,28 @@ func hashOf(names []string) (sum uint64) {
 }
 
 // isOwn reports whether a nonce is one of hdsd's own.
-func (l *ledger) isOwn(nonce string) bool { return strings.HasPrefix(nonce, l.tag) }
+func (l *ledger) isOwn(nonce string) bool { return strings.HasPrefix(nonce, l.noncePrefix) }
 
 // request takes a request, and the items that siblings found for it. It returns the request for the control
 // plane; nil: the control plane gets none.
 func (l *ledger) request(r *message.Request, wire []byte, siblings map[string][]*item) ([]byte, error) {
-	first := !l.begun
-	l.begun = true
+	first := !l.requested
+	l.requested = true
 	if r.Nonce != "" {
 		l.answer(r.Nonce, r.Refused)
 	}
-	ownNonce, previous := l.isOwn(r.Nonce), l.asks
-	l.ask(r, first)
+	ownNonce, previous := l.isOwn(r.Nonce), l.scope
+	l.setScope(r, first)
 	e := &message.Edit{Nonce: r.Nonce, Version: message.Original}
 	if l.key.delta {
 		return l.deltaRequest(r, wire, e, ownNonce, siblings)
 	}
-	if ownNonce && l.asks == previous {
+	if ownNonce && l.scope == previous {
 		return nil, nil
 	}
-	l.keepOnly(r.Names)
+	l.keepSubscribed(r.Names)
 	if ownNonce {
-		e.Nonce, e.NoAnswer = l.answered, true
+		e.Nonce, e.NoAnswer = l.lastNonce, true
 	}
 	if first && (r.Version == "" || !l.resumeState(r)) { // the control plane has to send all resources
 		e.Version = func(string) string { return "" }
@@ -311,22 +311,22 @@ func (l *ledger) deltaRequest(r *message.Request, wire []byte, e *message.Edit, 
 
 // keepSubscribed forgets the resources that a state-of-the-world client does not ask for any more. A request
 // without names asks for none, unless the client has never sent a name.
-func (l *ledger) keepOnly(names []string) {
-	if l.asks.wildcard {
+func (l *ledger) keepSubscribed(names []string) {
+	if l.scope.wildcard {
 		return
 	}
 	wanted := make(map[string]bool, len(names))
 	for _, name := range names {
 		wanted[name] = true
 	}
-	for _, name := range l.without(wanted) {
+	for _, name := range l.unwanted(wanted) {
 		l.forget(name)
 	}
 }
 
 // unwanted lists the names that the client may have, and that are not in wanted.
-func (l *ledger) without(wanted map[string]bool) (names []string) {
-	for s := range l.held.all() {
+func (l *ledger) unwanted(wanted map[string]bool) (names []string) {
+	for s := range l.holdings.all() {
 		if name := s.name(); !wanted[name] {
 			names = append(names, name)
 		}
@@ -343,19 +343,19 @@ func (l *ledger) without(wanted map[string]bool) (names []string) {
 // panel, and returns the response for the client. warms are the names of assignments that clusters of the
 // response wait for, and that the control plane does not send: only hdsd has changed the clusters.
 func (l *ledger) response(s *Server, r *message.Response, items []*item, wire []byte) (d *message.Draft, warms []string, err error) {
-	l.heard = true
-	o := &offer{nonce: r.Nonce, version: r.Version, brings: make([]*sent, 0, len(items))}
-	if l.held.count == 0 {
-		l.peers.node.lock()
-		l.held.reserve(len(items))
-		l.peers.node.unlock()
-		l.doubts.good = make(map[string]*sent, len(items))
+	l.responded = true
+	o := &offer{nonce: r.Nonce, version: r.Version, resources: make([]*delivery, 0, len(items))}
+	if l.holdings.count == 0 {
+		l.links.node.lock()
+		l.holdings.reserve(len(items))
+		l.links.node.unlock()
+		l.doubts.good = make(map[string]*delivery, len(items))
 	}
 	resources := r.Resources // for the client
 	changed, arrival := false, time.Now()
 	for n, i := range items {
 		if i == nil || !l.wants(i.body) { // a heartbeat, a resource without a name, or one that the client has just given up
-			if o.unread = true; i != nil {
+			if o.opaque = true; i != nil {
 				continue
 			}
 			if resources[n], err = l.heartbeat(resources[n], arrival); err != nil {
@@ -363,7 +363,7 @@ func (l *ledger) response(s *Server, r *message.Response, items []*item, wire []
 			}
 			continue
 		}
-		i = l.settle(s, i)
+		i = l.forPanel(s, i)
 		items[n] = i
 		i.renew(arrival)
 		rendered := i.render(s)
@@ -374,7 +374,7 @@ func (l *ledger) response(s *Server, r *message.Response, items []*item, wire []
 		if same && i.body.lease == 0 && i.ttl == 0 && !l.dirty[i.body.name] {
 			resources[n] = nil
 		}
-		o.brings = append(o.brings, hold(rendered.sent))
+		o.resources = append(o.resources, retain(rendered.sent))
 		previous := l.put(rendered.sent)
 		if claimed && !same || previous != nil && previous.item.body == i.body && previous.change != rendered.sent.change {
 			warms = i.body.warms(warms)
@@ -382,14 +382,14 @@ func (l *ledger) response(s *Server, r *message.Response, items []*item, wire []
 	}
 	for _, name := range r.Removed {
 		l.claims.settle(name, "")
-		o.take(name, l.remove(name))
+		o.addRemoved(name, l.remove(name))
 	}
 	if !l.key.delta && l.key.kind == clusters {
-		l.keepThose(o)
+		l.setOrder(o)
 	}
 	l.memory.replace(l, o, r.Removed)
 	l.offer(o)
-	return message.RewriteResponse(l.key.delta, wire, l.marked(r.Version, changed), resources), warms, nil
+	return message.RewriteResponse(l.key.delta, wire, l.markVersion(r.Version, changed), resources), warms, nil
 }
 
 // heartbeat returns a heartbeat for the client, and renews the life of the client's resource.
@@ -398,7 +398,7 @@ func (l *ledger) heartbeat(wire []byte, arrival time.Time) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := l.held.get(u.Name)
+	d := l.holdings.get(u.Name)
 	if d == nil || d.item.version != u.Version {
 		return wire, nil
 	}
@@ -410,27 +410,27 @@ func (l *ledger) heartbeat(wire []byte, arrival time.Time) ([]byte, error) {
 }
 
 // setOrder notes the order of a response with all clusters of the client, and removes its other clusters.
-func (l *ledger) keepThose(o *offer) {
-	l.order = make([]string, 0, len(o.brings))
-	names := make(map[string]bool, len(o.brings))
-	for _, s := range o.brings {
+func (l *ledger) setOrder(o *offer) {
+	l.order = make([]string, 0, len(o.resources))
+	names := make(map[string]bool, len(o.resources))
+	for _, s := range o.resources {
 		if name := s.name(); !names[name] {
 			names[name] = true
 			l.order = append(l.order, name)
 		}
 	}
-	for _, name := range l.without(names) {
-		o.take(name, l.remove(name))
+	for _, name := range l.unwanted(names) {
+		o.addRemoved(name, l.remove(name))
 	}
 }
 
 // addRemoved keeps deliveries of a removed name until the client answers.
-func (o *offer) take(name string, deliveries []*sent) {
+func (o *offer) addRemoved(name string, deliveries []*delivery) {
 	if len(deliveries) == 0 {
 		return
 	}
-	if o.gone == nil {
-		o.gone = map[string][]*sent{}
+	if o.removed == nil {
+		o.removed = map[string][]*delivery{}
 	}
-	o.gone[name] = append(o.gone[name], deliveries...)
+	o.removed[name] = append(o.removed[name], deliveries...)
 }

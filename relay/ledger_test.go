@@ -23,11 +23,11 @@ func converse(t *testing.T) conversation {
 }
 
 // say sends a cluster web that differs by its alt_stat_name.
-func (c conversation) say(nonce, what string) {
+func (c conversation) say(nonce, text string) {
 	c.Helper()
-	wire := fields.AppendBytes(nil, 2, resourceOf("web", fields.AppendText(fields.AppendText(nil, 1, "web"), 28, what)))
+	wire := fields.AppendBytes(nil, 2, resourceOf("web", fields.AppendText(fields.AppendText(nil, 1, "web"), 28, text)))
 	wire = fields.AppendText(fields.AppendText(wire, 4, clusters.typeURL()), 5, nonce)
-	if _, err := c.respond(incoming{typeURL: clusters.typeURL(), wire: wire}); err != nil {
+	if _, err := c.respond(arrival{typeURL: clusters.typeURL(), wire: wire}); err != nil {
 		c.Fatal(err)
 	}
 }
@@ -60,12 +60,12 @@ func TestAClientKeepsWhatItAcceptedLast(t *testing.T) {
 			c.answer(fmt.Sprint(i), false)
 		}
 		c.answer(fmt.Sprint(refused), true)
-		has := c.ledgers[clusters].held.get("web")
+		held := c.ledgers[clusters].holdings.get("web")
 		switch {
-		case refused == 1 && has != nil:
+		case refused == 1 && held != nil:
 			t.Error("it refused the first one, and has one")
-		case refused > 1 && (has == nil || !hasText(has.item.body.wire, 28, fmt.Sprint("version ", refused-1))):
-			t.Errorf("it refused the %d. one, and has %v", refused, has)
+		case refused > 1 && (held == nil || !hasText(held.item.body.wire, 28, fmt.Sprint("version ", refused-1))):
+			t.Errorf("it refused the %d. one, and has %v", refused, held)
 		}
 		if len(c.ledgers[clusters].doubts.good) != 0 {
 			t.Error("it has answered all, and something is open")
@@ -89,8 +89,8 @@ func TestVersionsThatAreRefusedLeaveTheOneBefore(t *testing.T) {
 		c.answer(fmt.Sprint(i), i > 0)
 	}
 	l := c.ledgers[clusters]
-	if has := l.held.get("web"); has == nil || !hasText(has.item.body.wire, 28, "version 0") || len(l.doubts.good)+len(l.doubts.refused) != 0 {
-		t.Errorf("it has %v, and may have %v, want version 0", has, l.doubts.refused)
+	if held := l.holdings.get("web"); held == nil || !hasText(held.item.body.wire, 28, "version 0") || len(l.doubts.good)+len(l.doubts.refused) != 0 {
+		t.Errorf("it has %v, and may have %v, want version 0", held, l.doubts.refused)
 	}
 }
 
@@ -100,14 +100,14 @@ func TestWhatWasRemovedDoesNotComeBack(t *testing.T) {
 	c := converse(t)
 	c.say("1", "version 1")
 	wire := fields.AppendText(fields.AppendText(fields.AppendText(nil, 6, "web"), 4, clusters.typeURL()), 5, "2")
-	if _, err := c.respond(incoming{typeURL: clusters.typeURL(), wire: wire}); err != nil {
+	if _, err := c.respond(arrival{typeURL: clusters.typeURL(), wire: wire}); err != nil {
 		t.Fatal(err)
 	}
 	c.say("3", "version 3")
 	c.answer("1", false)
 	c.answer("2", false)
 	c.answer("3", true)
-	if l := c.ledgers[clusters]; l.held.get("web") != nil || len(l.doubts.good) != 0 {
+	if l := c.ledgers[clusters]; l.holdings.get("web") != nil || len(l.doubts.good) != 0 {
 		t.Error("what the control plane has removed counts as there")
 	}
 }
@@ -119,18 +119,18 @@ func TestANameAskedForTwiceIsForgotten(t *testing.T) {
 	c.say("1", "version 1")
 	c.answer("1", false)
 	c.close()
-	again := conversation{t, &stream{server: c.server, method: method{delta: true}, nodeID: "n", wake: make(chan struct{}, 1)}}
+	second := conversation{t, &stream{server: c.server, method: method{delta: true}, nodeID: "n", wake: make(chan struct{}, 1)}}
 	wire, err := proto.Marshal(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: clusters.typeURL(), ResourceNamesSubscribe: []string{"web", "web"}})
 	if err == nil {
-		_, err = again.sendRequest(wire)
+		_, err = second.sendRequest(wire)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again.ledgers[clusters].held.get("web") == nil {
+	if second.ledgers[clusters].holdings.get("web") == nil {
 		t.Error("what the client had is not remembered")
 	}
-	again.close()
+	second.close()
 	c.server.memory.forgetAll()
 	if n := c.server.stock.size(); n != 0 {
 		t.Errorf("after it has gone, %d resources are kept", n)
@@ -140,7 +140,7 @@ func TestANameAskedForTwiceIsForgotten(t *testing.T) {
 func (m *memory) forgetAll() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for m.order.Len() > 0 {
-		m.forget(m.order.Front().Value.(*part))
+	for m.byExpiry.Len() > 0 {
+		m.forget(m.byExpiry.Front().Value.(*part))
 	}
 }

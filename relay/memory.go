@@ -23,7 +23,7 @@ const (
 )
 
 // expiryStep is the number of resources that expire under one lock.
-const fewForgotten = 1 << 10
+const expiryStep = 1 << 10
 
 // nodeKey identifies a node by all that a control plane tells clients apart by, with a type and the variant of
 // the protocol.
@@ -54,81 +54,81 @@ type scope struct {
 // memory has the resources of ended streams, for a time.
 type memory struct {
 	stock *stock
-	keep  time.Duration
-	most  int // limit of count
+	ttl   time.Duration
+	limit int // limit of count
 
-	settling sync.Mutex // held from the search for a panel until resources have it, so that the latest panel wins
+	panelMu sync.Mutex // held from the search for a panel until resources have it, so that the latest panel wins
 
-	mu      sync.Mutex // guards the fields below
-	records map[nodeKey][]*part
-	order   *list.List // all parts, the first to expire first
-	shares  shares     // of the callers
-	count   int        // resources, and partWeight for each part
+	mu       sync.Mutex // guards the fields below
+	records  map[nodeKey][]*part
+	byExpiry *list.List // all parts, the first to expire first
+	shares   shares     // of the callers
+	size     int        // resources, and partWeight for each part
 }
 
 // part has the resources of a type that a stream had when it ended. A node may have several streams: a gRPC
 // client has one for each target. Of the parts of a node, only the latest keeps a name. But a part of a
 // wildcard keeps the names of later parts without one.
 type part struct {
-	key     nodeKey
-	asks    scope
-	until   time.Time
-	version string   // state of the world
-	order   []string // state of the world: the clusters in order; nil: not all are known
-	has     holdings
-	others  map[string][]*sent // other deliveries that the client may have: see doubts
-	place   *list.Element      // in memory.byExpiry
-	share   *share             // of its caller
-	among   *list.Element      // in share.parts
+	key          nodeKey
+	scope        scope
+	expiry       time.Time
+	version      string   // state of the world
+	order        []string // state of the world: the clusters in order; nil: not all are known
+	holdings     holdings
+	alternatives map[string][]*delivery // other deliveries that the client may have: see doubts
+	element      *list.Element          // in memory.byExpiry
+	share        *share                 // of its caller
+	shareElement *list.Element          // in share.parts
 }
 
 func newMemory(s *stock, keep time.Duration) *memory {
-	return &memory{stock: s, keep: keep, most: maxRemembered, records: map[nodeKey][]*part{}, order: list.New(), shares: newShares()}
+	return &memory{stock: s, ttl: keep, limit: maxRemembered, records: map[nodeKey][]*part{}, byExpiry: list.New(), shares: newShares()}
 }
 
 // remember makes a part of the holdings of a ledger and of other deliveries that its client may have. It takes
 // over the references.
-func (m *memory) remember(l *ledger, alternatives []*sent, moment time.Time) {
-	if l.held.count+len(alternatives) == 0 {
+func (m *memory) remember(l *ledger, alternatives []*delivery, moment time.Time) {
+	if l.holdings.count+len(alternatives) == 0 {
 		return
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, p := range slices.Clone(m.records[l.key]) {
 		switch {
-		case !l.key.splits() && p.asks == l.asks: // what it had is all there is
+		case !l.key.splits() && p.scope == l.scope: // the new part replaces it
 			m.forget(p)
-		case l.asks.wildcard || !p.asks.wildcard:
-			m.giveWay(p, &l.held)
+		case l.scope.wildcard || !p.scope.wildcard:
+			m.giveWay(p, &l.holdings)
 		}
 	}
-	p := &part{key: l.key, asks: l.asks, until: moment.Add(m.keep), version: l.version, has: l.held}
+	p := &part{key: l.key, scope: l.scope, expiry: moment.Add(m.ttl), version: l.version, holdings: l.holdings}
 	for _, s := range alternatives {
-		p.add(s)
+		p.addAlternative(s)
 	}
-	if len(l.order) == l.held.count {
+	if len(l.order) == l.holdings.count {
 		p.order = l.order
 	}
-	p.place = m.order.PushBack(p)
+	p.element = m.byExpiry.PushBack(p)
 	m.shares.join(l.caller, p)
 	m.records[l.key] = append(m.records[l.key], p)
-	if m.add(p, partWeight+p.has.count+len(alternatives)); len(m.records[l.key]) > maxParts {
+	if m.count(p, partWeight+p.holdings.count+len(alternatives)); len(m.records[l.key]) > maxParts {
 		m.forget(m.records[l.key][0])
 	}
-	for m.count > m.most && m.order.Len() > 1 {
+	for m.size > m.limit && m.byExpiry.Len() > 1 {
 		m.forget(m.shares.oldest())
 	}
 }
 
 // count adds to the count of a part.
-func (m *memory) add(p *part, weight int) {
-	m.count += weight
+func (m *memory) count(p *part, weight int) {
+	m.size += weight
 	m.shares.change(p, weight)
 }
 
 // giveWay removes the names of holdings from a part. It goes through the smaller of both.
 func (m *memory) giveWay(p *part, held *holdings) {
-	if held.count <= p.has.count {
+	if held.count <= p.holdings.count {
 		for s := range held.all() {
 			m.drop(p, s.name())
 		}
@@ -143,9 +143,9 @@ func (m *memory) giveWay(p *part, held *holdings) {
 
 // names lists the names of a part's deliveries.
 func (p *part) names() []string {
-	names := slices.Collect(maps.Keys(p.others))
-	for s := range p.has.all() {
-		if p.others[s.name()] == nil {
+	names := slices.Collect(maps.Keys(p.alternatives))
+	for s := range p.holdings.all() {
+		if p.alternatives[s.name()] == nil {
 			names = append(names, s.name())
 		}
 	}
@@ -154,16 +154,16 @@ func (p *part) names() []string {
 
 // heldNames lists the names that a part has holdings of. It goes through the smaller of both: a node may have
 // many parts, and a response many names.
-func among[V any](p *part, names map[string]V) (shared []string) {
-	if len(names) <= p.has.count {
+func heldNames[V any](p *part, names map[string]V) (shared []string) {
+	if len(names) <= p.holdings.count {
 		for name := range names {
-			if p.has.get(name) != nil {
+			if p.holdings.get(name) != nil {
 				shared = append(shared, name)
 			}
 		}
 		return shared
 	}
-	for s := range p.has.all() {
+	for s := range p.holdings.all() {
 		if _, ok := names[s.name()]; ok {
 			shared = append(shared, s.name())
 		}
@@ -172,16 +172,16 @@ func among[V any](p *part, names map[string]V) (shared []string) {
 }
 
 // knownNames lists the names that a part has deliveries of.
-func known[V any](p *part, names map[string]V) []string {
-	list := append(among(p, names), common(p.others, names)...)
+func knownNames[V any](p *part, names map[string]V) []string {
+	list := append(heldNames(p, names), commonKeys(p.alternatives, names)...)
 	slices.Sort(list)
 	return slices.Compact(list)
 }
 
 // commonKeys lists the keys of both maps. It goes through the smaller.
-func common[A, B any](a map[string]A, b map[string]B) (names []string) {
+func commonKeys[A, B any](a map[string]A, b map[string]B) (names []string) {
 	if len(a) > len(b) {
-		return common(b, a)
+		return commonKeys(b, a)
 	}
 	for name := range a {
 		if _, ok := b[name]; ok {
@@ -192,37 +192,37 @@ func common[A, B any](a map[string]A, b map[string]B) (names []string) {
 }
 
 // take takes a name out of a part, and returns its deliveries, the latest at the end.
-func (m *memory) take(p *part, name string) (deliveries []*sent) {
-	deliveries = p.others[name]
-	if last := p.has.remove(name); last != nil {
+func (m *memory) take(p *part, name string) (deliveries []*delivery) {
+	deliveries = p.alternatives[name]
+	if last := p.holdings.remove(name); last != nil {
 		deliveries = append(deliveries, last)
 	}
 	if len(deliveries) == 0 {
 		return nil
 	}
-	delete(p.others, name)
-	m.add(p, -len(deliveries))
-	if p.has.count+len(p.others) == 0 {
+	delete(p.alternatives, name)
+	m.count(p, -len(deliveries))
+	if p.holdings.count+len(p.alternatives) == 0 {
 		m.forget(p)
 	}
 	return deliveries
 }
 
-func (m *memory) drop(p *part, name string) { m.stock.unhold(m.take(p, name)...) }
+func (m *memory) drop(p *part, name string) { m.stock.releaseDeliveries(m.take(p, name)...) }
 
 func (m *memory) forget(p *part) {
-	for s := range p.has.all() {
-		m.stock.unhold(s)
+	for s := range p.holdings.all() {
+		m.stock.releaseDeliveries(s)
 	}
-	for _, alternatives := range p.others {
-		m.add(p, -len(alternatives))
-		m.stock.unhold(alternatives...)
+	for _, alternatives := range p.alternatives {
+		m.count(p, -len(alternatives))
+		m.stock.releaseDeliveries(alternatives...)
 	}
-	m.add(p, -partWeight-p.has.count)
-	p.has, p.others = holdings{}, nil
-	m.order.Remove(p.place)
+	m.count(p, -partWeight-p.holdings.count)
+	p.holdings, p.alternatives = holdings{}, nil
+	m.byExpiry.Remove(p.element)
 	m.shares.leave(p)
-	without(m.records, p.key, p)
+	removeFrom(m.records, p.key, p)
 }
 
 // replace takes the names of a response out of the parts of its node: the client has newer resources, or none,
@@ -234,10 +234,10 @@ func (m *memory) replace(l *ledger, o *offer, removed []string) {
 	parts := slices.Clone(m.records[l.key])
 	names := map[string]bool{} // of the response: it removes the name
 	if len(parts) > 0 {
-		for _, s := range o.brings {
+		for _, s := range o.resources {
 			names[s.name()] = false
 		}
-		for name := range o.gone {
+		for name := range o.removed {
 			names[name] = true
 		}
 		for _, name := range removed {
@@ -245,63 +245,63 @@ func (m *memory) replace(l *ledger, o *offer, removed []string) {
 		}
 	}
 	for _, p := range slices.Backward(parts) {
-		for _, name := range known(p, names) {
+		for _, name := range knownNames(p, names) {
 			switch deliveries := m.take(p, name); {
 			case names[name]:
-				o.take(name, deliveries)
+				o.addRemoved(name, deliveries)
 			case l.key.delta: // the client has said which of them it has
-				m.stock.unhold(deliveries...)
+				m.stock.releaseDeliveries(deliveries...)
 			default:
-				bequeath(l, name, deliveries)
+				inherit(l, name, deliveries)
 			}
 		}
-		if !l.key.splits() && p.asks == l.asks { // the response has all clusters of the client
+		if !l.key.splits() && p.scope == l.scope { // the response has all clusters of the client
 			for _, name := range p.names() {
-				o.take(name, m.take(p, name))
+				o.addRemoved(name, m.take(p, name))
 			}
 		}
 	}
 	if l.key.kind == clusters {
-		for _, deliveries := range o.gone {
+		for _, deliveries := range o.removed {
 			for _, s := range deliveries {
-				note(services, s)
+				noteService(services, s)
 			}
 		}
-		m.release(l, services)
+		m.forgetUnused(l, services)
 	}
 }
 
-// inheritDoubts gives a ledger deliveries of an earlier stream.
-func bequeath(l *ledger, name string, deliveries []*sent) {
-	if l.doubts.inherit(name, deliveries, l.held.get(name)); l.key.kind == assignments {
-		l.panels.set(name, mixed)
+// inherit gives a ledger deliveries of an earlier stream.
+func inherit(l *ledger, name string, deliveries []*delivery) {
+	if l.doubts.inherit(name, deliveries, l.holdings.get(name)); l.key.kind == assignments {
+		l.panels.set(name, mixedPanel)
 		l.panels.unsettle(name)
 	}
 }
 
 // noteService adds the assignment that a cluster uses.
-func note(services map[string]bool, s *sent) {
-	if s != nil && s.item.body.byEDS {
+func noteService(services map[string]bool, s *delivery) {
+	if s != nil && s.item.body.eds {
 		services[s.item.body.service] = true
 	}
 }
 
 // forgetUnused forgets those of some assignments that no cluster of a node uses any more.
-func (m *memory) release(l *ledger, services map[string]bool) {
+func (m *memory) forgetUnused(l *ledger, services map[string]bool) {
 	key := nodeKey{l.key.node, assignments, l.key.delta}
 	if len(services) == 0 || len(m.records[key]) == 0 {
 		return
 	}
-	for s := range l.held.all() {
+	for s := range l.holdings.all() {
 		delete(services, s.item.body.service)
 	}
 	for _, p := range m.records[l.key] {
-		for s := range p.has.all() {
+		for s := range p.holdings.all() {
 			delete(services, s.item.body.service)
 		}
 	}
 	for _, p := range slices.Clone(m.records[key]) {
-		for _, service := range known(p, services) {
+		for _, service := range knownNames(p, services) {
 			m.drop(p, service)
 		}
 	}
@@ -317,9 +317,9 @@ func (m *memory) expire(moment time.Time) {
 func (m *memory) expireSome(moment time.Time) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for target := m.count - fewForgotten; m.count > target; {
-		first := m.order.Front()
-		if first == nil || moment.Before(first.Value.(*part).until) {
+	for target := m.size - expiryStep; m.size > target; {
+		first := m.byExpiry.Front()
+		if first == nil || moment.Before(first.Value.(*part).expiry) {
 			return false
 		}
 		m.forget(first.Value.(*part))
@@ -335,19 +335,19 @@ func (m *memory) knows(node [sha256.Size]byte, delta bool) bool {
 }
 
 // sizeOf returns the number of remembered resources of a node.
-func (m *memory) size(key nodeKey) (count int) {
+func (m *memory) sizeOf(key nodeKey) (count int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, p := range m.records[key] {
-		count += p.has.count + len(p.others)
+		count += p.holdings.count + len(p.alternatives)
 	}
 	return count
 }
 
-// addDoubt adds a delivery that the client may have.
-func (p *part) add(s *sent) {
-	if p.others == nil {
-		p.others = map[string][]*sent{}
+// addAlternative adds a delivery that the client may have.
+func (p *part) addAlternative(s *delivery) {
+	if p.alternatives == nil {
+		p.alternatives = map[string][]*delivery{}
 	}
-	p.others[s.name()] = append(p.others[s.name()], s)
+	p.alternatives[s.name()] = append(p.alternatives[s.name()], s)
 }

@@ -30,21 +30,21 @@ func newPast(t testing.TB, delta bool) *past {
 	return &past{t, m, nodeKey{kind: clusters, delta: delta}, time.Now()}
 }
 
-// asking is the scope of a stream that asks for names; "*": for all there is.
-func (p *past) asking(names []string) scope {
+// scope is the scope of a stream that asks for names; "*": for all there is.
+func (p *past) scope(names []string) scope {
 	asks := scope{wildcard: slices.Contains(names, "*")}
 	if !p.key.delta {
-		asks.names = hashOf(names)
+		asks.names = hashNames(names)
 	}
 	return asks
 }
 
 // ledger is that of a stream that asks for names and has clusters.
-func (p *past) ledger(asked, version string, has ...string) *ledger {
+func (p *past) ledger(asked, version string, names ...string) *ledger {
 	p.t.Helper()
 	l := newLedger(p.key.kind, p.key.delta, p.key.node, p.m, "", nil)
-	l.asks, l.version = p.asking(strings.Fields(asked)), version
-	for _, name := range has {
+	l.scope, l.version = p.scope(strings.Fields(asked)), version
+	for _, name := range names {
 		packed, err := anypb.New(&clusterv3.Cluster{Name: name, AltStatName: version})
 		if err != nil {
 			p.t.Fatal(err)
@@ -53,34 +53,34 @@ func (p *past) ledger(asked, version string, has ...string) *ledger {
 		if err != nil {
 			p.t.Fatal(err)
 		}
-		i, _, err := p.m.stock.take(clusters, false, wire)
+		i, _, err := p.m.stock.acquire(clusters, false, wire)
 		if err != nil {
 			p.t.Fatal(err)
 		}
-		l.held.put(i.with(0))
+		l.holdings.put(i.delivery(0))
 		l.order = append(l.order, name)
 	}
 	return l
 }
 
-// ends ends a stream, a second after the last one.
-func (p *past) ends(asked, version string, has ...string) {
+// end ends a stream, a second after the last one.
+func (p *past) end(asked, version string, names ...string) {
 	p.t.Helper()
 	p.now = p.now.Add(time.Second)
-	p.m.remember(p.ledger(asked, version, has...), nil, p.now)
+	p.m.remember(p.ledger(asked, version, names...), nil, p.now)
 }
 
-// recalls holds what a stream that asks for names is given against what it should be: names,
+// wantRecall holds what a stream that asks for names is given against what it should be: names,
 // with "+" if nothing is missing, and the version.
-func (p *past) recalls(asked, want string) {
+func (p *past) wantRecall(asked, want string) {
 	p.t.Helper()
 	names := strings.Fields(asked)
-	f := p.m.recall(p.key, p.asking(names), names, "")
+	f := p.m.recall(p.key, p.scope(names), names, "")
 	got := slices.Sorted(maps.Keys(f.items))
-	if f.whole && !p.key.splits() && !slices.Equal(slices.Sorted(slices.Values(f.order)), got) {
+	if f.complete && !p.key.splits() && !slices.Equal(slices.Sorted(slices.Values(f.order)), got) {
 		p.t.Errorf("%q: the order of %v is %v", asked, got, f.order)
 	}
-	if f.whole {
+	if f.complete {
 		got = append(got, "+")
 	}
 	if len(f.items) > 0 {
@@ -94,12 +94,12 @@ func (p *past) recalls(asked, want string) {
 	}
 }
 
-// over ends the test: nothing may be left when all is over.
-func (p *past) over() {
+// wantEmpty ends the test: nothing may be left when all is over.
+func (p *past) wantEmpty() {
 	p.t.Helper()
 	p.m.expire(p.now.Add(time.Minute))
-	if n := p.m.stock.size(); n != 0 || p.m.count != 0 || len(p.m.records) != 0 || p.m.order.Len() != 0 {
-		p.t.Errorf("%d resources are left, %d are counted, of %d nodes, in %d parts", n, p.m.count, len(p.m.records), p.m.order.Len())
+	if n := p.m.stock.size(); n != 0 || p.m.size != 0 || len(p.m.records) != 0 || p.m.byExpiry.Len() != 0 {
+		p.t.Errorf("%d resources are left, %d are counted, of %d nodes, in %d parts", n, p.m.size, len(p.m.records), p.m.byExpiry.Len())
 	}
 }
 
@@ -108,25 +108,25 @@ func (p *past) over() {
 func TestStreamsOfANodeAreRememberedTogether(t *testing.T) {
 	t.Parallel()
 	p := newPast(t, false)
-	p.ends("a", "1", "a")
-	p.ends("b c", "1", "b", "c")
-	p.recalls("a", "a + 1")
-	p.recalls("c b", "b c + 1")
-	p.recalls("a c", "a c + 1")
-	p.recalls("a x", "a 1") // x may be there: without it, the answer would remove it
-	p.recalls("*", "")
-	p.ends("b x", "2", "b") // there is no x
-	p.recalls("x b", "b + 2")
-	p.recalls("b c", "b c + ") // of two versions
-	p.ends("*", "3", "a", "b", "c", "d")
-	p.recalls("*", "a b c d + 3")
-	p.ends("d", "4", "d")
-	p.recalls("*", "a b c d + 3")
-	p.recalls("d", "d + 4")
-	p.ends("*", "5", "a")
-	p.recalls("*", "a + 5")
-	p.recalls("d", "d + 4")
-	p.over()
+	p.end("a", "1", "a")
+	p.end("b c", "1", "b", "c")
+	p.wantRecall("a", "a + 1")
+	p.wantRecall("c b", "b c + 1")
+	p.wantRecall("a c", "a c + 1")
+	p.wantRecall("a x", "a 1") // x may be there: without it, the answer would remove it
+	p.wantRecall("*", "")
+	p.end("b x", "2", "b") // there is no x
+	p.wantRecall("x b", "b + 2")
+	p.wantRecall("b c", "b c + ") // of two versions
+	p.end("*", "3", "a", "b", "c", "d")
+	p.wantRecall("*", "a b c d + 3")
+	p.end("d", "4", "d")
+	p.wantRecall("*", "a b c d + 3")
+	p.wantRecall("d", "d + 4")
+	p.end("*", "5", "a")
+	p.wantRecall("*", "a + 5")
+	p.wantRecall("d", "d + 4")
+	p.wantEmpty()
 }
 
 // TestADeltaStreamThatAsksForAll is given what such streams had: what others asked for by name
@@ -134,36 +134,36 @@ func TestStreamsOfANodeAreRememberedTogether(t *testing.T) {
 func TestADeltaStreamThatAsksForAll(t *testing.T) {
 	t.Parallel()
 	p := newPast(t, true)
-	p.ends("a", "", "a")
-	p.recalls("*", "")
-	p.ends("*", "", "b", "c")
-	p.ends("*", "", "c", "d")
-	p.ends("c", "", "c")
-	p.recalls("*", "b c d + ")
-	p.recalls("* a", "a b c d + ")
-	p.recalls("c x", "c ")
-	if all, _ := p.m.claimed(p.key, &message.Request{Claims: 5}); len(all) != 4 {
-		t.Errorf("the node had %d", len(all))
+	p.end("a", "", "a")
+	p.wantRecall("*", "")
+	p.end("*", "", "b", "c")
+	p.end("*", "", "c", "d")
+	p.end("c", "", "c")
+	p.wantRecall("*", "b c d + ")
+	p.wantRecall("* a", "a b c d + ")
+	p.wantRecall("c x", "c ")
+	if items, _ := p.m.claimed(p.key, &message.Request{Claims: 5}); len(items) != 4 {
+		t.Errorf("the node had %d", len(items))
 	} else {
-		for _, i := range all {
+		for _, i := range items {
 			p.m.stock.release(i)
 		}
 	}
-	p.over()
+	p.wantEmpty()
 }
 
 // TestEachStreamIsForgottenByItself once it is over, though others of its node come and go.
 func TestEachStreamIsForgottenByItself(t *testing.T) {
 	t.Parallel()
 	p := newPast(t, false)
-	p.ends("a", "1", "a")
+	p.end("a", "1", "a")
 	first := p.now
 	p.now = p.now.Add(30 * time.Second)
-	p.ends("b", "1", "b")
+	p.end("b", "1", "b")
 	p.m.expire(first.Add(time.Minute))
-	p.recalls("a", "")
-	p.recalls("b", "b + 1")
-	p.over()
+	p.wantRecall("a", "")
+	p.wantRecall("b", "b + 1")
+	p.wantEmpty()
 }
 
 // TestMemoryIsBounded, by the streams of a node too: the latest are remembered.
@@ -172,37 +172,37 @@ func TestMemoryIsBounded(t *testing.T) {
 	p := newPast(t, false)
 	for i := range maxParts + 1 {
 		name := fmt.Sprintf("cluster-%d", i)
-		p.ends(name, "1", name)
+		p.end(name, "1", name)
 	}
-	if p.m.count != maxParts*(1+partWeight) || p.m.order.Len() != maxParts {
-		t.Errorf("%d resources in %d parts", p.m.count, p.m.order.Len())
+	if p.m.size != maxParts*(1+partWeight) || p.m.byExpiry.Len() != maxParts {
+		t.Errorf("%d resources in %d parts", p.m.size, p.m.byExpiry.Len())
 	}
-	p.recalls("cluster-0", "")
-	p.recalls("cluster-1", "cluster-1 + 1")
-	p.over()
+	p.wantRecall("cluster-0", "")
+	p.wantRecall("cluster-1", "cluster-1 + 1")
+	p.wantEmpty()
 }
 
 // TestManySmallNodesAreFewer than the resources that are remembered of large ones: a node takes memory itself.
 func TestManySmallNodesAreFewer(t *testing.T) {
 	t.Parallel()
 	p := newPast(t, true)
-	p.m.most = 1000
-	for i := range p.m.most {
+	p.m.limit = 1000
+	for i := range p.m.limit {
 		p.key.node = sha256.Sum256(fmt.Append(nil, i))
-		p.ends("a", "", "a")
+		p.end("a", "", "a")
 	}
-	if n := p.m.order.Len(); n < 10 || n > 100 {
-		t.Errorf("of %d nodes with a resource each, %d are remembered", p.m.most, n)
+	if n := p.m.byExpiry.Len(); n < 10 || n > 100 {
+		t.Errorf("of %d nodes with a resource each, %d are remembered", p.m.limit, n)
 	}
-	p.recalls("a", "a + ")
-	p.over()
+	p.wantRecall("a", "a + ")
+	p.wantEmpty()
 }
 
 // TestNobodyHasOthersForgotten: a caller that brings ever more makes room for it among its own.
 func TestNobodyHasOthersForgotten(t *testing.T) {
 	t.Parallel()
 	p := newPast(t, true)
-	p.m.most = 10 + 3*partWeight
+	p.m.limit = 10 + 3*partWeight
 	for i := range 30 {
 		for caller, names := range map[string]string{"hostile": fmt.Sprintf("a-%d b-%d c-%d", i, i, i), "honest": "d e"} {
 			if caller == "honest" && i > 0 {
@@ -213,16 +213,16 @@ func TestNobodyHasOthersForgotten(t *testing.T) {
 			p.now = p.now.Add(time.Second)
 			p.m.remember(l, nil, p.now)
 		}
-		if p.m.count > p.m.most {
-			t.Fatalf("what is remembered counts as %d resources", p.m.count)
+		if p.m.size > p.m.limit {
+			t.Fatalf("what is remembered counts as %d resources", p.m.size)
 		}
 	}
-	p.recalls("d e", "d e + 1")
-	p.recalls("a-0", "")
-	p.recalls("a-29", "a-29 + 1")
-	p.over()
-	if len(p.m.shares.all) != 0 || len(p.m.shares.most.Items) != 0 {
-		t.Errorf("%d callers are left", len(p.m.shares.all))
+	p.wantRecall("d e", "d e + 1")
+	p.wantRecall("a-0", "")
+	p.wantRecall("a-29", "a-29 + 1")
+	p.wantEmpty()
+	if len(p.m.shares.byCaller) != 0 || len(p.m.shares.largest.Items) != 0 {
+		t.Errorf("%d callers are left", len(p.m.shares.byCaller))
 	}
 }
 
@@ -234,7 +234,7 @@ func BenchmarkManyStreamsOfANode(b *testing.B) {
 			p := newPast(b, false)
 			for i := range parts {
 				name := fmt.Sprintf("cluster-%d", i)
-				p.ends(name, "1", name)
+				p.end(name, "1", name)
 			}
 			names := make([]string, 4*maxParts)
 			for i := range names {
@@ -242,12 +242,12 @@ func BenchmarkManyStreamsOfANode(b *testing.B) {
 			}
 			l := p.ledger(strings.Join(names, " "), "1", names...)
 			o := &offer{}
-			for s := range l.held.all() {
-				o.brings = append(o.brings, s)
+			for s := range l.holdings.all() {
+				o.resources = append(o.resources, s)
 			}
 			for b.Loop() {
 				p.m.replace(l, o, names)
-				p.m.recall(p.key, l.asks, names, "")
+				p.m.recall(p.key, l.scope, names, "")
 			}
 		})
 	}
@@ -257,32 +257,32 @@ func BenchmarkManyStreamsOfANode(b *testing.B) {
 func TestAnAnswerReplacesWhatWasRemembered(t *testing.T) {
 	t.Parallel()
 	p := newPast(t, false)
-	answer := func(asked string, has ...string) {
+	answer := func(asked string, names ...string) {
 		t.Helper()
-		l := p.ledger(asked, "2", has...)
+		l := p.ledger(asked, "2", names...)
 		o := &offer{}
-		for s := range l.held.all() {
-			o.brings = append(o.brings, s)
+		for s := range l.holdings.all() {
+			o.resources = append(o.resources, s)
 		}
 		p.m.replace(l, o, nil)
-		for _, all := range o.gone { // it accepts that
-			p.m.stock.unhold(all...)
+		for _, deliveries := range o.removed { // it accepts that
+			p.m.stock.releaseDeliveries(deliveries...)
 		}
-		for s := range l.held.all() {
-			p.m.stock.unhold(s)
+		for s := range l.holdings.all() {
+			p.m.stock.releaseDeliveries(s)
 		}
 	}
-	p.ends("*", "1", "a", "b", "c")
-	p.ends("d e", "1", "d", "e")
-	p.ends("f", "1", "f")
+	p.end("*", "1", "a", "b", "c")
+	p.end("d e", "1", "d", "e")
+	p.end("f", "1", "f")
 	answer("d e", "d") // e is gone
-	p.recalls("d", "")
-	p.recalls("e", "")
-	p.recalls("f", "f + 1")
-	p.recalls("*", "a b c + 1")
+	p.wantRecall("d", "")
+	p.wantRecall("e", "")
+	p.wantRecall("f", "f + 1")
+	p.wantRecall("*", "a b c + 1")
 	answer("*", "a", "f") // b and c are gone
-	p.recalls("*", "")
-	p.recalls("b", "")
-	p.recalls("f", "")
-	p.over()
+	p.wantRecall("*", "")
+	p.wantRecall("b", "")
+	p.wantRecall("f", "")
+	p.wantEmpty()
 }

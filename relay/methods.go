@@ -9,7 +9,7 @@ import (
 
 // method is a streaming method of a discovery service.
 type method struct {
-	upstream string // full name of the method of the control plane
+	fullName string // full name of the method of the control plane
 	typeURL  string // of a service of one type
 	delta    bool
 	loads    bool // it takes load reports: its messages pass unchanged
@@ -49,7 +49,7 @@ func (s *Server) Register(r grpc.ServiceRegistrar) {
 			if m.name == "" {
 				continue
 			}
-			target := method{upstream: s.upstreamMethod(&svc, m.name, m.delta), typeURL: svc.typeURL, delta: m.delta}
+			target := method{fullName: s.upstreamMethod(&svc, m.name, m.delta), typeURL: svc.typeURL, delta: m.delta}
 			desc.Streams = append(desc.Streams, grpc.StreamDesc{
 				StreamName: m.name, ServerStreams: true, ClientStreams: true,
 				Handler: func(_ any, gs grpc.ServerStream) error { return s.serve(gs, target) },
@@ -59,7 +59,7 @@ func (s *Server) Register(r grpc.ServiceRegistrar) {
 	}
 	const name = "StreamLoadStats"
 	// A load report has the node in the same field as a delta request.
-	target := method{upstream: "/" + loadReporting + "/" + name, delta: true, loads: true}
+	target := method{fullName: "/" + loadReporting + "/" + name, delta: true, loads: true}
 	r.RegisterService(&grpc.ServiceDesc{
 		ServiceName: loadReporting, HandlerType: (*any)(nil), Metadata: "envoy/service/load_stats/v3/lrs.proto",
 		Streams: []grpc.StreamDesc{{

@@ -15,7 +15,7 @@ func newMetrics(s *Server, registerer prometheus.Registerer) metrics {
 	gauge := func(name, help string, value func() int) {
 		factory.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 { return float64(value()) })
 	}
-	gauge("hdsd_relay_streams", "Streams of data planes through the relay.", func() int { return len(s.open()) })
+	gauge("hdsd_relay_streams", "Streams of data planes through the relay.", func() int { return len(s.openStreams()) })
 	gauge("hdsd_relay_streams_from_memory", "Those of them that are served from memory, because the control plane cannot be reached.", s.outage.served)
 	gauge("hdsd_relay_resources", "Different Clusters and ClusterLoadAssignments that clients of the relay have, or had until relay.keep ago.", s.stock.size)
 	return metrics{

@@ -38,21 +38,21 @@ type model struct {
 	bad          map[int]bool // versions
 	version      int
 	nonces       int
-	said         map[int]bool // names of its last response that the client did not give up since
-	sees         map[int]bool // what the client asks for, as far as it has heard
-	owes         bool         // state of the world: it has heard of more names
-	up           []*heardNames
+	named        map[int]bool // names of its last response that the client did not give up since
+	subscribed   map[int]bool // what the client asks for, as far as it has heard
+	pending      bool         // state of the world: it has heard of more names
+	requests     []*subscriptionChange
 
 	// The client.
-	asks    map[int]bool
-	has     map[int]*held
-	answers []*answer
-	last    string // sotw: the version that it accepted
-	nonce   string
+	wants     map[int]bool
+	resources map[int]*heldResource
+	answers   []*answer
+	accepted  string // sotw: the version that it accepted
+	nonce     string
 }
 
-// held is a resource of the client: its version, and the health of its endpoint.
-type held struct {
+// heldResource is a resource of the client: its version, and the health of its endpoint.
+type heldResource struct {
 	version int
 	health  health.Status
 }
@@ -63,8 +63,8 @@ type answer struct {
 	refuses        bool
 }
 
-// heardNames are names that a request brought to the control plane; all of them, or changes.
-type heardNames struct{ names, given []int }
+// subscriptionChange has the names of a request to the control plane: all, or changes.
+type subscriptionChange struct{ names, unsubscribed []int }
 
 const modelNames = 5
 
@@ -73,17 +73,17 @@ type openStream struct{ grpc.ClientStream }
 func newModel(t *testing.T, seed uint64, k kind, delta bool) *model {
 	m := &model{
 		T: t, seed: seed, random: rand.New(rand.NewPCG(seed, 1)), kind: k, delta: delta, server: benchServer(), health: make([]health.Status, modelNames),
-		wanted: map[int]int{}, sent: map[int]int{}, bad: map[int]bool{}, sees: map[int]bool{}, asks: map[int]bool{}, has: map[int]*held{},
+		wanted: map[int]int{}, sent: map[int]int{}, bad: map[int]bool{}, subscribed: map[int]bool{}, wants: map[int]bool{}, resources: map[int]*heldResource{},
 	}
-	m.stream = &stream{server: m.server, method: method{delta: delta}, nodeID: "n", wake: make(chan struct{}, 1), up: openStream{}}
+	m.stream = &stream{server: m.server, method: method{delta: delta}, nodeID: "n", wake: make(chan struct{}, 1), upstream: openStream{}}
 	m.server.add(m.stream)
-	var all []publish.Assignment
+	var list []publish.Assignment
 	for i := range modelNames {
 		a := m.assignment(i, 0)
-		all = append(all, publish.Assignment{Name: nameOf(i), Wire: source.EncodeAssignment(a).Wire(), IDs: [][][]health.EndpointID{{{health.EndpointID(i)}}}})
+		list = append(list, publish.Assignment{Name: nameOf(i), Wire: source.EncodeAssignment(a).Wire(), IDs: [][][]health.EndpointID{{{health.EndpointID(i)}}}})
 		m.health[i] = health.Unknown
 	}
-	m.server.book.Update(publish.Update{Assignments: all})
+	m.server.book.Update(publish.Update{Assignments: list})
 	return m
 }
 
@@ -97,13 +97,13 @@ func (m *model) assignment(i, version int) *endpointv3.ClusterLoadAssignment {
 
 // resource is a version of a name: an assignment, or a cluster that lists its endpoint.
 func (m *model) resource(i, version int) *anypb.Any {
-	var of proto.Message = m.assignment(i, version)
+	var resource proto.Message = m.assignment(i, version)
 	if m.kind == clusters {
 		k := checkedCluster(clusterv3.Cluster_STATIC, "/")
 		k.Name, k.LoadAssignment = nameOf(i), m.assignment(i, version)
-		of = k
+		resource = k
 	}
-	packed, err := anypb.New(of)
+	packed, err := anypb.New(resource)
 	if err != nil {
 		m.Fatal(err)
 	}
@@ -111,7 +111,7 @@ func (m *model) resource(i, version int) *anypb.Any {
 }
 
 // read returns the name, version and health of a resource that the client is sent.
-func (m *model) read(packed *anypb.Any) (int, *held) {
+func (m *model) read(packed *anypb.Any) (int, *heldResource) {
 	a := &endpointv3.ClusterLoadAssignment{}
 	if m.kind == clusters {
 		k := &clusterv3.Cluster{}
@@ -126,62 +126,62 @@ func (m *model) read(packed *anypb.Any) (int, *held) {
 	if _, err := fmt.Sscanf(a.GetClusterName(), "name-%d", &i); err != nil {
 		m.Fatal(err)
 	}
-	return i, &held{int(a.GetPolicy().GetOverprovisioningFactor().GetValue()) - 1, health.Status(a.GetEndpoints()[0].GetLbEndpoints()[0].GetHealthStatus())}
+	return i, &heldResource{int(a.GetPolicy().GetOverprovisioningFactor().GetValue()) - 1, health.Status(a.GetEndpoints()[0].GetLbEndpoints()[0].GetHealthStatus())}
 }
 
-// whole reports whether a response has to have everything.
-func (m *model) whole() bool { return !m.delta && m.kind == clusters }
+// isWhole reports whether a response has to have everything.
+func (m *model) isWhole() bool { return !m.delta && m.kind == clusters }
 
 // push has the control plane send what the client asks for and does not have the latest of.
 func (m *model) push() {
 	m.nonces++
 	nonce := fmt.Sprint(m.nonces)
-	out, old := &discoveryv3.DeltaDiscoveryResponse{TypeUrl: m.kind.typeURL(), Nonce: nonce}, &discoveryv3.DiscoveryResponse{TypeUrl: m.kind.typeURL(), Nonce: nonce, VersionInfo: fmt.Sprint(m.version)}
-	changed := m.owes
-	m.owes = false
+	delta, state := &discoveryv3.DeltaDiscoveryResponse{TypeUrl: m.kind.typeURL(), Nonce: nonce}, &discoveryv3.DiscoveryResponse{TypeUrl: m.kind.typeURL(), Nonce: nonce, VersionInfo: fmt.Sprint(m.version)}
+	changed := m.pending
+	m.pending = false
 	for i := range modelNames {
-		version, there := m.wanted[i]
-		before, known := m.sent[i]
-		if !m.sees[i] || !there {
+		version, exists := m.wanted[i]
+		previous, known := m.sent[i]
+		if !m.subscribed[i] || !exists {
 			if known {
-				out.RemovedResources, changed = append(out.RemovedResources, nameOf(i)), changed || m.sees[i]
+				delta.RemovedResources, changed = append(delta.RemovedResources, nameOf(i)), changed || m.subscribed[i]
 			}
 			delete(m.sent, i)
 			continue
 		}
-		if m.sent[i] = version; before != version || !known {
+		if m.sent[i] = version; previous != version || !known {
 			changed = true
-		} else if !m.whole() {
+		} else if !m.isWhole() {
 			continue
 		}
-		out.Resources = append(out.Resources, &discoveryv3.Resource{Name: nameOf(i), Version: fmt.Sprint(version), Resource: m.resource(i, version)})
-		old.Resources = append(old.Resources, m.resource(i, version))
+		delta.Resources = append(delta.Resources, &discoveryv3.Resource{Name: nameOf(i), Version: fmt.Sprint(version), Resource: m.resource(i, version)})
+		state.Resources = append(state.Resources, m.resource(i, version))
 	}
-	if !changed || !m.delta && !m.whole() && len(old.Resources) == 0 {
+	if !changed || !m.delta && !m.isWhole() && len(state.Resources) == 0 {
 		return
 	}
 	var wire []byte
 	var err error
 	if m.delta {
-		out.RemovedResources = slices.DeleteFunc(out.RemovedResources, func(name string) bool {
+		delta.RemovedResources = slices.DeleteFunc(delta.RemovedResources, func(name string) bool {
 			var i int
 			_, _ = fmt.Sscanf(name, "name-%d", &i)
-			return !m.sees[i]
+			return !m.subscribed[i]
 		})
-		wire, err = proto.Marshal(out)
+		wire, err = proto.Marshal(delta)
 	} else {
-		wire, err = proto.Marshal(old)
+		wire, err = proto.Marshal(state)
 	}
 	if err != nil {
 		m.Fatal(err)
 	}
-	if m.said = map[int]bool{}; m.whole() {
+	if m.named = map[int]bool{}; m.isWhole() {
 		for i := range m.sent {
-			m.said[i] = m.asks[i]
+			m.named[i] = m.wants[i]
 		}
-		maps.DeleteFunc(m.said, func(_ int, asked bool) bool { return !asked })
+		maps.DeleteFunc(m.named, func(_ int, asked bool) bool { return !asked })
 	}
-	if wire, err = m.stream.respond(incoming{typeURL: m.kind.typeURL(), wire: wire}); err != nil {
+	if wire, err = m.stream.respond(arrival{typeURL: m.kind.typeURL(), wire: wire}); err != nil {
 		m.Fatal(err)
 	}
 	m.receive(wire, false)
@@ -197,81 +197,81 @@ func (m *model) flip() bool {
 }
 
 // receive has the client take a response, and answer it later.
-func (m *model) receive(wire []byte, own bool) {
+func (m *model) receive(wire []byte, byHdsd bool) {
 	var resources []*anypb.Any
 	var removed []string
-	said := &answer{}
+	reply := &answer{}
 	if m.delta {
 		r := &discoveryv3.DeltaDiscoveryResponse{}
 		if err := proto.Unmarshal(wire, r); err != nil {
 			m.Fatal(err)
 		}
-		for _, one := range r.GetResources() {
-			resources = append(resources, one.GetResource())
+		for _, resource := range r.GetResources() {
+			resources = append(resources, resource.GetResource())
 		}
-		said.nonce, removed = r.GetNonce(), r.GetRemovedResources()
+		reply.nonce, removed = r.GetNonce(), r.GetRemovedResources()
 	} else {
 		r := &discoveryv3.DiscoveryResponse{}
 		if err := proto.Unmarshal(wire, r); err != nil {
 			m.Fatal(err)
 		}
-		resources, said.nonce, said.version = r.GetResources(), r.GetNonce(), r.GetVersionInfo()
+		resources, reply.nonce, reply.version = r.GetResources(), r.GetNonce(), r.GetVersionInfo()
 	}
-	there := map[int]bool{}
+	present := map[int]bool{}
 	for _, packed := range resources {
-		i, now := m.read(packed)
-		there[i] = true
-		if m.bad[now.version] {
-			said.refuses = true
+		i, latest := m.read(packed)
+		present[i] = true
+		if m.bad[latest.version] {
+			reply.refuses = true
 			continue
 		}
-		if !m.asks[i] {
+		if !m.wants[i] {
 			continue
 		}
-		if before := m.has[i]; before != nil && before.version > now.version {
-			m.Fatalf("seed %d: %s has version %d, and is sent %d by hdsd: %t", m.seed, nameOf(i), before.version, now.version, own)
+		if previous := m.resources[i]; previous != nil && previous.version > latest.version {
+			m.Fatalf("seed %d: %s has version %d, and is sent %d by hdsd: %t", m.seed, nameOf(i), previous.version, latest.version, byHdsd)
 		}
-		m.has[i] = now
+		m.resources[i] = latest
 	}
 	for _, name := range removed {
 		var i int
 		_, _ = fmt.Sscanf(name, "name-%d", &i)
-		delete(m.has, i)
-		if own && m.sent[i] != 0 && m.sees[i] {
+		delete(m.resources, i)
+		if byHdsd && m.sent[i] != 0 && m.subscribed[i] {
 			m.Fatalf("seed %d: hdsd removes %s, which the control plane sent", m.seed, name)
 		}
 	}
-	if m.whole() {
-		for i := range m.has {
-			if !there[i] {
-				delete(m.has, i)
+	if m.isWhole() {
+		for i := range m.resources {
+			if !present[i] {
+				delete(m.resources, i)
 			}
 		}
-		for i := range m.said {
-			if own && !there[i] {
+		for i := range m.named {
+			if byHdsd && !present[i] {
 				m.Fatalf("seed %d: a response of hdsd's lacks %s, which the control plane's last one had", m.seed, nameOf(i))
 			}
 		}
 	}
-	m.answers = append(m.answers, said)
+	m.answers = append(m.answers, reply)
 }
 
-// names are those that the client asks for.
-func (m *model) names() (all []string) {
-	for _, i := range slices.Sorted(maps.Keys(m.asks)) {
-		all = append(all, nameOf(i))
+// names returns the names that the client asks for.
+func (m *model) names() (names []string) {
+	for _, i := range slices.Sorted(maps.Keys(m.wants)) {
+		names = append(names, nameOf(i))
 	}
-	return all
+	return names
 }
 
 // say sends a request of the client: an answer, or what it asks for from now on.
-func (m *model) say(a *answer, more, given []int) {
+func (m *model) say(a *answer, subscribed, unsubscribed []int) {
 	var refusal *status.Status
 	if a != nil {
 		if m.nonce = a.nonce; a.refuses {
 			refusal = &status.Status{Message: "no"}
 		} else {
-			m.last = a.version
+			m.accepted = a.version
 		}
 	}
 	var request proto.Message
@@ -280,15 +280,15 @@ func (m *model) say(a *answer, more, given []int) {
 		if a != nil {
 			r.ResponseNonce = a.nonce
 		}
-		for _, i := range more {
+		for _, i := range subscribed {
 			r.ResourceNamesSubscribe = append(r.ResourceNamesSubscribe, nameOf(i))
 		}
-		for _, i := range given {
+		for _, i := range unsubscribed {
 			r.ResourceNamesUnsubscribe = append(r.ResourceNamesUnsubscribe, nameOf(i))
 		}
 		request = r
 	} else {
-		request = &discoveryv3.DiscoveryRequest{TypeUrl: m.kind.typeURL(), ErrorDetail: refusal, ResponseNonce: m.nonce, VersionInfo: m.last, ResourceNames: m.names()}
+		request = &discoveryv3.DiscoveryRequest{TypeUrl: m.kind.typeURL(), ErrorDetail: refusal, ResponseNonce: m.nonce, VersionInfo: m.accepted, ResourceNames: m.names()}
 	}
 	wire, err := proto.Marshal(request)
 	if err == nil {
@@ -300,55 +300,55 @@ func (m *model) say(a *answer, more, given []int) {
 	if wire == nil {
 		return
 	}
-	heard := &heardNames{}
+	names := &subscriptionChange{}
 	if m.delta {
 		r := &discoveryv3.DeltaDiscoveryRequest{}
 		if err := proto.Unmarshal(wire, r); err != nil {
 			m.Fatal(err)
 		}
-		heard.names, heard.given = numbersIn(r.GetResourceNamesSubscribe()), numbersIn(r.GetResourceNamesUnsubscribe())
+		names.names, names.unsubscribed = numbersIn(r.GetResourceNamesSubscribe()), numbersIn(r.GetResourceNamesUnsubscribe())
 	} else {
 		r := &discoveryv3.DiscoveryRequest{}
 		if err := proto.Unmarshal(wire, r); err != nil {
 			m.Fatal(err)
 		}
-		heard.names = numbersIn(r.GetResourceNames())
+		names.names = numbersIn(r.GetResourceNames())
 	}
-	m.up = append(m.up, heard)
+	m.requests = append(m.requests, names)
 }
 
-func numbersIn(names []string) (all []int) {
+func numbersIn(names []string) (numbers []int) {
 	for _, name := range names {
 		var i int
 		_, _ = fmt.Sscanf(name, "name-%d", &i)
-		all = append(all, i)
+		numbers = append(numbers, i)
 	}
-	return all
+	return numbers
 }
 
 // hear has the control plane hear the oldest request.
 func (m *model) hear() {
-	if len(m.up) == 0 {
+	if len(m.requests) == 0 {
 		return
 	}
-	h := m.up[0]
-	m.up = m.up[1:]
-	before := maps.Clone(m.sees)
+	h := m.requests[0]
+	m.requests = m.requests[1:]
+	previous := maps.Clone(m.subscribed)
 	if !m.delta {
-		clear(m.sees)
+		clear(m.subscribed)
 	}
 	for _, i := range h.names {
-		m.owes = m.owes || m.whole() && !before[i]
-		if m.sees[i] = true; m.delta {
+		m.pending = m.pending || m.isWhole() && !previous[i]
+		if m.subscribed[i] = true; m.delta {
 			m.sent[i] = 0 // it is sent again, or that there is none
 		}
 	}
-	for _, i := range h.given {
-		delete(m.sees, i)
+	for _, i := range h.unsubscribed {
+		delete(m.subscribed, i)
 		delete(m.sent, i)
 	}
 	for i := range m.sent {
-		if !m.sees[i] {
+		if !m.subscribed[i] {
 			delete(m.sent, i)
 		}
 	}
@@ -356,13 +356,13 @@ func (m *model) hear() {
 
 // toggle has the client ask for a name, or give it up.
 func (m *model) toggle(i int) {
-	if m.asks[i] {
-		delete(m.asks, i)
-		delete(m.has, i)
-		delete(m.said, i)
+	if m.wants[i] {
+		delete(m.wants, i)
+		delete(m.resources, i)
+		delete(m.named, i)
 		m.say(nil, nil, []int{i})
 	} else {
-		m.asks[i] = true
+		m.wants[i] = true
 		m.say(nil, []int{i}, nil)
 	}
 }
@@ -402,47 +402,47 @@ func (m *model) settle() {
 		m.hear()
 		m.push()
 		m.answer()
-		if len(m.up)+len(m.answers) == 0 && !m.flip() {
+		if len(m.requests)+len(m.answers) == 0 && !m.flip() {
 			return
 		}
 	}
 }
 
-// right holds what the client has against what it should have. A name whose latest version is bad
+// check holds what the client has against what it should have. A name whose latest version is bad
 // has an older one.
-func (m *model) right() {
+func (m *model) check() {
 	m.Helper()
 	l := m.stream.ledgers[m.kind]
 	for i := range modelNames {
-		version, there := m.wanted[i]
-		has := m.has[i]
+		version, exists := m.wanted[i]
+		latest := m.resources[i]
 		switch {
-		case m.asks[i] && !there && !m.delta && m.kind == assignments: // that one is gone, nothing says
-		case !m.asks[i] || !there:
-			if has != nil {
+		case m.wants[i] && !exists && !m.delta && m.kind == assignments: // that one is gone, nothing says
+		case !m.wants[i] || !exists:
+			if latest != nil {
 				m.Fatalf("seed %d: %s is there", m.seed, nameOf(i))
 			}
-			if l.held.get(nameOf(i)) != nil {
+			if l.holdings.get(nameOf(i)) != nil {
 				m.Fatalf("seed %d: %s is kept, and the client does not have it", m.seed, nameOf(i))
 			}
 		case m.bad[version]:
-			if has != nil && has.health != m.health[i] && !m.whole() {
-				m.Fatalf("seed %d: of %s the client has version %d with health %s, want %s", m.seed, nameOf(i), has.version, has.health, m.health[i])
+			if latest != nil && latest.health != m.health[i] && !m.isWhole() {
+				m.Fatalf("seed %d: of %s the client has version %d with health %s, want %s", m.seed, nameOf(i), latest.version, latest.health, m.health[i])
 			}
-		case has == nil || has.version != version:
-			m.Fatalf("seed %d: of %s the client has %v, want version %d", m.seed, nameOf(i), has, version)
-		case has.health != m.health[i]:
-			m.Fatalf("seed %d: %s is %s, want %s", m.seed, nameOf(i), has.health, m.health[i])
+		case latest == nil || latest.version != version:
+			m.Fatalf("seed %d: of %s the client has %v, want version %d", m.seed, nameOf(i), latest, version)
+		case latest.health != m.health[i]:
+			m.Fatalf("seed %d: %s is %s, want %s", m.seed, nameOf(i), latest.health, m.health[i])
 		}
-		if has != nil && !slices.ContainsFunc(m.server.stock.byName[m.kind][nameOf(i)].list(), func(x *body) bool { return m.versionOf(x) == has.version }) {
-			m.Fatalf("seed %d: the client has version %d of %s, and hdsd does not know it", m.seed, has.version, nameOf(i))
+		if latest != nil && !slices.ContainsFunc(m.server.stock.byName[m.kind][nameOf(i)].list(), func(x *body) bool { return m.versionOf(x) == latest.version }) {
+			m.Fatalf("seed %d: the client has version %d of %s, and hdsd does not know it", m.seed, latest.version, nameOf(i))
 		}
 	}
 }
 
 func (m *model) versionOf(x *body) int {
-	_, now := m.read(&anypb.Any{TypeUrl: m.kind.typeURL(), Value: x.wire})
-	return now.version
+	_, latest := m.read(&anypb.Any{TypeUrl: m.kind.typeURL(), Value: x.wire})
+	return latest.version
 }
 
 // TestAClientThatTakesWhatIsGood of the responses that it refuses, in any order of pushes, flips,
@@ -481,7 +481,7 @@ func TestAClientThatTakesWhatIsGood(t *testing.T) {
 						m.setHealth(i)
 					}
 					m.settle()
-					m.right()
+					m.check()
 					for i := range modelNames { // the mistakes are put right
 						if m.bad[m.wanted[i]] {
 							m.version++
@@ -490,7 +490,7 @@ func TestAClientThatTakesWhatIsGood(t *testing.T) {
 					}
 					m.push()
 					m.settle()
-					m.right()
+					m.check()
 					m.stream.close()
 					m.server.memory.forgetAll()
 					if n := m.server.stock.size(); n != 0 {

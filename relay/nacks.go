@@ -16,25 +16,25 @@ const maxHeld = 1 << 20
 // nacks writes a client's requests to the control plane, NACKs at a pace: a control plane may answer each
 // NACK at once with the same mistake. Other requests do not wait.
 type nacks struct {
-	up    *writer
-	spawn func(func()) // runs a goroutine of the stream
-	wake  chan struct{}
-	sent  chan struct{} // a waiting NACK was written
+	up       *writer
+	spawn    func(func()) // runs a goroutine of the stream
+	wake     chan struct{}
+	released chan struct{} // a waiting NACK was written
 
 	mu      sync.Mutex // guards the fields below, and writes to up
-	types   map[string]*refusals
+	types   map[string]*nackQueue
 	bytes   int  // of the waiting NACKs
 	running bool // run has a goroutine
 }
 
 // nackQueue has the waiting NACK of a type.
-type refusals struct {
+type nackQueue struct {
 	patience xds.Patience
-	held     []byte // the latest NACK; nil: none waits
+	latest   []byte // the latest NACK; nil: none waits
 }
 
 func newNACKs(upstream *writer, spawn func(func())) *nacks {
-	return &nacks{up: upstream, spawn: spawn, wake: make(chan struct{}, 1), sent: make(chan struct{}, 1)}
+	return &nacks{up: upstream, spawn: spawn, wake: make(chan struct{}, 1), released: make(chan struct{}, 1)}
 }
 
 // write writes a request, or keeps a NACK that has to wait. A later NACK of the type replaces a waiting
@@ -45,7 +45,7 @@ func (n *nacks) write(ctx context.Context, h *message.Head, m []byte) error {
 	}
 	for n.full() {
 		select {
-		case <-n.sent:
+		case <-n.released:
 		case <-ctx.Done():
 			return nil
 		}
@@ -63,16 +63,16 @@ func (n *nacks) take(ctx context.Context, h *message.Head, m []byte) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if h.Refusal == nil || h.Changes {
-		if t := n.types[h.TypeURL]; t != nil && t.held != nil {
+		if t := n.types[h.TypeURL]; t != nil && t.latest != nil {
 			if err := n.release(ctx, t); err != nil {
 				return err
 			}
 		}
 		return n.up.write(ctx, m)
 	}
-	t := n.of(h.TypeURL)
-	n.bytes += len(m) - len(t.held)
-	if t.held = m; t.patience.Wait(time.Now()) == 0 {
+	t := n.queue(h.TypeURL)
+	n.bytes += len(m) - len(t.latest)
+	if t.latest = m; t.patience.Wait(time.Now()) == 0 {
 		return n.release(ctx, t)
 	}
 	if n.running {
@@ -88,17 +88,17 @@ func (n *nacks) take(ctx context.Context, h *message.Head, m []byte) error {
 }
 
 // queue returns the queue of a type. The types beyond maxTypes share one.
-func (n *nacks) of(typeURL string) *refusals {
+func (n *nacks) queue(typeURL string) *nackQueue {
 	t := n.types[typeURL]
 	if t == nil {
 		if n.types == nil {
-			n.types = map[string]*refusals{}
+			n.types = map[string]*nackQueue{}
 		}
 		if len(n.types) >= maxTypes || len(typeURL) > maxText {
 			typeURL = ""
 		}
 		if t = n.types[typeURL]; t == nil {
-			t = &refusals{patience: xds.NewPatience()}
+			t = &nackQueue{patience: xds.NewPatience()}
 			n.types[strings.Clone(typeURL)] = t
 		}
 	}
@@ -106,13 +106,13 @@ func (n *nacks) of(typeURL string) *refusals {
 }
 
 // release writes the waiting NACK of a type. The caller holds mu.
-func (n *nacks) release(ctx context.Context, t *refusals) error {
-	m := t.held
-	t.held = nil
+func (n *nacks) release(ctx context.Context, t *nackQueue) error {
+	m := t.latest
+	t.latest = nil
 	n.bytes -= len(m)
 	t.patience.Spend()
 	select {
-	case n.sent <- struct{}{}:
+	case n.released <- struct{}{}:
 	default:
 	}
 	return n.up.write(ctx, m)
@@ -142,7 +142,7 @@ func (n *nacks) due(ctx context.Context) (wait time.Duration, err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, t := range n.types {
-		if t.held == nil {
+		if t.latest == nil {
 			continue
 		}
 		next := t.patience.Wait(time.Now())

@@ -12,13 +12,13 @@ import (
 
 // control is a control plane that notes what it gets and when.
 type control struct {
-	began time.Time
-	got   []string
-	after []time.Duration
+	start    time.Time
+	messages []string
+	times    []time.Duration
 }
 
 func (c *control) SendMsg(m any) error {
-	c.got, c.after = append(c.got, string(*m.(*wire.Bytes))), append(c.after, time.Since(c.began))
+	c.messages, c.times = append(c.messages, string(*m.(*wire.Bytes))), append(c.times, time.Since(c.start))
 	return nil
 }
 
@@ -27,8 +27,8 @@ func (c *control) SendMsg(m any) error {
 func TestNACKsWait(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		to := &control{began: time.Now()}
-		n := newNACKs(newWriter(to, time.Minute, nil), func(run func()) { go run() })
+		plane := &control{start: time.Now()}
+		n := newNACKs(newWriter(plane, time.Minute, nil), func(run func()) { go run() })
 		say := func(typeURL, text string, refuses, changes bool) {
 			t.Helper()
 			h := &message.Head{TypeURL: typeURL, Changes: changes}
@@ -49,18 +49,18 @@ func TestNACKsWait(t *testing.T) {
 		time.Sleep(3 * time.Second)
 		synctest.Wait()
 		want := append(slices.Repeat([]string{"first"}, 10), "ACK", "NACK", "second")
-		if !slices.Equal(to.got, want) || to.after[11] != 0 || to.after[12] != time.Second {
-			t.Fatalf("it got %q after %v", to.got, to.after)
+		if !slices.Equal(plane.messages, want) || plane.times[11] != 0 || plane.times[12] != time.Second {
+			t.Fatalf("it got %q after %v", plane.messages, plane.times)
 		}
-		to.got, to.began = nil, time.Now()
+		plane.messages, plane.start = nil, time.Now()
 		for range 10 { // as many as go out at once, less those of the seconds that passed
 			say("a", "again", true, false)
 		}
 		say("a", "ACK", false, false)
 		say("a", "subscribes", true, true)
 		synctest.Wait()
-		if got := to.got[len(to.got)-3:]; !slices.Equal(got, []string{"again", "ACK", "subscribes"}) || len(to.got) > 5 {
-			t.Errorf("it got %q", to.got)
+		if got := plane.messages[len(plane.messages)-3:]; !slices.Equal(got, []string{"again", "ACK", "subscribes"}) || len(plane.messages) > 5 {
+			t.Errorf("it got %q", plane.messages)
 		}
 	})
 }
@@ -69,8 +69,8 @@ func TestNACKsWait(t *testing.T) {
 func TestNACKsThatWaitAreBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		to := &control{began: time.Now()}
-		n := newNACKs(newWriter(to, time.Minute, nil), func(run func()) { go run() })
+		plane := &control{start: time.Now()}
+		n := newNACKs(newWriter(plane, time.Minute, nil), func(run func()) { go run() })
 		large := make([]byte, largeMessage)
 		for _, typeURL := range []string{"a", "b", "c", "d", "e"} {
 			for range 11 {
@@ -79,7 +79,7 @@ func TestNACKsThatWaitAreBounded(t *testing.T) {
 				}
 			}
 		}
-		if waited := time.Since(to.began); waited != time.Second || n.bytes > maxHeld {
+		if waited := time.Since(plane.start); waited != time.Second || n.bytes > maxHeld {
 			t.Errorf("after %v, %d bytes wait", waited, n.bytes)
 		}
 	})

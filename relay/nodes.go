@@ -18,27 +18,27 @@ type nodes struct {
 type node struct {
 	changes changes // assignments whose clusters may have other versions
 
-	mu      sync.Mutex // guards the fields below
-	ledgers [kinds][]*ledger
-	streams []*stream // of assignments without clusters
+	mu                sync.Mutex // guards the fields below
+	ledgers           [kinds][]*ledger
+	assignmentStreams []*stream // of assignments without clusters
 }
 
 // links lead from a ledger to the other ledgers of its client.
-type kin struct {
-	server *Server
-	stream *stream // of the ledger
-	node   *node   // of all streams of the node
-	seen   uint64  // of the node's changes
+type links struct {
+	server     *Server
+	stream     *stream // of the ledger
+	node       *node   // of all streams of the node
+	seenChange uint64  // of the node's changes
 }
 
-func (k *kin) clusters() *ledger {
+func (k *links) clusters() *ledger {
 	if k.stream == nil {
 		return nil
 	}
 	return k.stream.ledgers[clusters]
 }
 
-func (k *kin) assignments() *ledger {
+func (k *links) assignments() *ledger {
 	if k.stream == nil {
 		return nil
 	}
@@ -58,12 +58,12 @@ func (n *nodes) join(st *stream, l *ledger) {
 		n.all[st.node] = peers
 	}
 	_, _, next := peers.changes.since(0)
-	l.peers.node, l.peers.seen = peers, next
+	l.links.node, l.links.seenChange = peers, next
 	peers.mu.Lock()
 	defer peers.mu.Unlock()
 	peers.ledgers[l.key.kind] = append(peers.ledgers[l.key.kind], l)
-	if l.key.kind == assignments && l.peers.clusters() == nil {
-		peers.streams = append(peers.streams, st)
+	if l.key.kind == assignments && l.links.clusters() == nil {
+		peers.assignmentStreams = append(peers.assignmentStreams, st)
 	}
 }
 
@@ -71,12 +71,12 @@ func (n *nodes) join(st *stream, l *ledger) {
 func (n *nodes) leave(st *stream, l *ledger) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	peers := l.peers.node
+	peers := l.links.node
 	peers.mu.Lock()
 	defer peers.mu.Unlock()
 	ledgers := &peers.ledgers[l.key.kind]
 	*ledgers = slices.DeleteFunc(*ledgers, func(x *ledger) bool { return x == l })
-	peers.streams = slices.DeleteFunc(peers.streams, func(x *stream) bool { return x == st })
+	peers.assignmentStreams = slices.DeleteFunc(peers.assignmentStreams, func(x *stream) bool { return x == st })
 	if len(peers.ledgers[clusters])+len(peers.ledgers[assignments]) == 0 && n.all[st.node] == peers {
 		delete(n.all, st.node)
 	}
@@ -107,14 +107,14 @@ func (n *node) versions(cluster, assignment string) (list []version) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, l := range n.ledgers[clusters] {
-		list = withVersion(list, l.held.get(cluster), assignment)
+		list = withVersion(list, l.holdings.get(cluster), assignment)
 	}
 	return list
 }
 
 // withVersion adds the version of a cluster if it uses an assignment.
-func withVersion(list []version, cluster *sent, assignment string) []version {
-	if cluster == nil || !cluster.item.body.byEDS || cluster.item.body.service != assignment {
+func withVersion(list []version, cluster *delivery, assignment string) []version {
+	if cluster == nil || !cluster.item.body.eds || cluster.item.body.service != assignment {
 		return list
 	}
 	if v := (version{cluster.name(), cluster.item.body.group}); !slices.Contains(list, v) {
@@ -127,10 +127,10 @@ func withVersion(list []version, cluster *sent, assignment string) []version {
 func (n *node) changed(assignment string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if len(n.streams) > 0 {
+	if len(n.assignmentStreams) > 0 {
 		n.changes.add([]subject{{assignments, assignment}}, 0)
 	}
-	for _, st := range n.streams {
+	for _, st := range n.assignmentStreams {
 		st.wakeUp()
 	}
 }
@@ -153,14 +153,14 @@ func (m *memory) versions(key nodeKey, cluster, assignment string) (list []versi
 	defer m.mu.Unlock()
 	for _, delta := range []bool{false, true} {
 		for _, p := range m.records[nodeKey{key.node, clusters, delta}] {
-			list = withVersion(list, p.has.get(cluster), assignment)
+			list = withVersion(list, p.holdings.get(cluster), assignment)
 		}
 	}
 	return list
 }
 
 // updatePanels gives remembered assignments the current panels, of changed resources with several versions.
-func (m *memory) resettle(s *Server, subjects []subject) {
+func (m *memory) updatePanels(s *Server, subjects []subject) {
 	users := map[string][]string{} // by assignment
 	for _, sub := range subjects {
 		if names := s.book.users(sub.name); sub.kind == assignments && len(names) > 0 {
@@ -175,54 +175,54 @@ func (m *memory) resettle(s *Server, subjects []subject) {
 	m.mu.Unlock()
 	for _, key := range keys { // without the lock for long: streams wait for it
 		if key.kind == assignments {
-			m.resettleNode(s, key, users)
+			m.updatePanelsOf(s, key, users)
 		}
 	}
 }
 
 // updateNodePanels gives the remembered assignments of a node and name the current panels.
-func (m *memory) regroup(s *Server, node [sha256.Size]byte, assignment string) {
+func (m *memory) updateNodePanels(s *Server, node [sha256.Size]byte, assignment string) {
 	users := s.book.users(assignment)
 	if len(users) == 0 {
 		return
 	}
 	for _, delta := range []bool{false, true} {
-		m.resettleNode(s, nodeKey{node, assignments, delta}, map[string][]string{assignment: users})
+		m.updatePanelsOf(s, nodeKey{node, assignments, delta}, map[string][]string{assignment: users})
 	}
 }
 
 // updatePanelsOf gives some remembered assignments of a node the current panels.
-func (m *memory) resettleNode(s *Server, key nodeKey, users map[string][]string) {
-	m.settling.Lock()
-	defer m.settling.Unlock()
-	for _, assignment := range m.had(key, users) {
+func (m *memory) updatePanelsOf(s *Server, key nodeKey, users map[string][]string) {
+	m.panelMu.Lock()
+	defer m.panelMu.Unlock()
+	for _, assignment := range m.knownOf(key, users) {
 		var versions []version
 		for _, cluster := range s.book.users(assignment) { // read them again under the lock
 			versions = append(versions, s.versions(key, s.nodes.find(key.node), cluster, assignment)...)
 		}
-		m.transfer(key, assignment, s.book.panelOf(versions))
+		m.setPanel(key, assignment, s.book.panelOf(versions))
 	}
 }
 
 // knownOf lists the names that the parts of a node have deliveries of.
-func (m *memory) had(key nodeKey, names map[string][]string) (list []string) {
+func (m *memory) knownOf(key nodeKey, names map[string][]string) (list []string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, p := range m.records[key] {
-		list = append(list, known(p, names)...)
+		list = append(list, knownNames(p, names)...)
 	}
 	slices.Sort(list)
 	return slices.Compact(list)
 }
 
 // setPanel gives the remembered deliveries of an assignment a panel.
-func (m *memory) transfer(key nodeKey, assignment string, current *panel) {
+func (m *memory) setPanel(key nodeKey, assignment string, current *panel) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, p := range m.records[key] {
-		if held := p.has.get(assignment); held != nil {
-			p.has.set(m.stock.transfer(held, current))
+		if held := p.holdings.get(assignment); held != nil {
+			p.holdings.set(m.stock.transfer(held, current))
 		}
-		m.stock.transferAll(p.others[assignment], current)
+		m.stock.transferAll(p.alternatives[assignment], current)
 	}
 }

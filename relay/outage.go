@@ -25,9 +25,9 @@ var errBack = status.Error(codes.Unavailable, "the control plane behind the rela
 type outage struct {
 	server *Server
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	clients int
-	over    chan struct{} // closed when the outage ends; nil: there is no outage
+	ended   chan struct{} // closed when the outage ends; nil: there is no outage
 }
 
 // enter counts one more client. The channel is closed when the control plane is back.
@@ -35,14 +35,14 @@ func (o *outage) enter(cause error) <-chan struct{} {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.clients++
-	if o.over == nil {
-		o.over = make(chan struct{})
+	if o.ended == nil {
+		o.ended = make(chan struct{})
 		o.server.options.Log.Warn().Str("event", "relay_upstream_lost").Err(cause).
 			Msg("the control plane cannot be reached: its clients are served what they had, with health")
-		ended := o.over
-		o.server.gate.Go(func() { o.look(ended) })
+		ended := o.ended
+		o.server.gate.Go(func() { o.watch(ended) })
 	}
-	return o.over
+	return o.ended
 }
 
 func (o *outage) leave() {
@@ -52,13 +52,13 @@ func (o *outage) leave() {
 }
 
 // watch waits until the control plane is back, or no client is left.
-func (o *outage) look(ended chan struct{}) {
+func (o *outage) watch(ended chan struct{}) {
 	ticks := time.NewTicker(probeInterval)
 	defer ticks.Stop()
 	for {
 		select {
 		case <-ticks.C:
-		case <-o.server.ending.Done():
+		case <-o.server.ctx.Done():
 			return
 		}
 		if o.end(ended, o.reachable()) {
@@ -68,9 +68,9 @@ func (o *outage) look(ended chan struct{}) {
 }
 
 func (o *outage) reachable() bool {
-	ctx, cancel := context.WithTimeout(o.server.ending, 5*time.Second)
+	ctx, cancel := context.WithTimeout(o.server.ctx, 5*time.Second)
 	defer cancel()
-	_, leave, err := o.server.upstream.open(ctx, &method{upstream: "/" + aggregated + "/DeltaAggregatedResources"}, nil)
+	_, leave, err := o.server.upstream.open(ctx, &method{fullName: "/" + aggregated + "/DeltaAggregatedResources"}, nil)
 	if err == nil {
 		leave(false)
 	}
@@ -84,7 +84,7 @@ func (o *outage) end(ended chan struct{}, back bool) bool {
 	if !back && o.clients > 0 {
 		return false
 	}
-	if o.over = nil; back {
+	if o.ended = nil; back {
 		o.server.options.Log.Info().Str("event", "relay_upstream_back").Int("clients", o.clients).
 			Msg("the control plane can be reached again: clients reconnect")
 	}

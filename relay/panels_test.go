@@ -13,35 +13,35 @@ import (
 // checked after all, it judges the endpoints of its node.
 func TestAResourceIsKeptOnceForAllVersionsThatNobodyChecks(t *testing.T) {
 	t.Parallel()
-	renting(t, func(l *tenants) {
+	withTenants(t, func(l *tenants) {
 		const nodes = 30
 		for i := range nodes {
-			n := l.comes(byte('a'+i), "")
-			n.has(checkedCluster(clusterv3.Cluster_EDS, fmt.Sprintf("/%c", 'a'+i)))
-			n.has(assignmentOf("10.0.0.1"))
+			n := l.open(byte('a'+i), "")
+			n.give(checkedCluster(clusterv3.Cluster_EDS, fmt.Sprintf("/%c", 'a'+i)))
+			n.give(assignmentOf("10.0.0.1"))
 			l.settle()
 		}
 		portions := func() int {
 			l.Helper()
 			l.server.stock.mu.Lock()
 			defer l.server.stock.mu.Unlock()
-			all := l.server.stock.byName[assignments]["web"].list()
-			if len(all) != 1 || all[0].items != len(all[0].apart)+min(all[0].common(), 1) {
-				l.Fatalf("%d assignments, the first with %d items for %d panels", len(all), all[0].items, len(all[0].apart))
+			bodies := l.server.stock.byName[assignments]["web"].list()
+			if len(bodies) != 1 || bodies[0].itemCount != len(bodies[0].portions)+min(bodies[0].commonItems(), 1) {
+				l.Fatalf("%d assignments, the first with %d items for %d panels", len(bodies), bodies[0].itemCount, len(bodies[0].portions))
 			}
-			return len(all[0].apart)
+			return len(bodies[0].portions)
 		}
 		l.wantChecks("with 30 versions", "/a 1 /b 1 /c 1 /d 1")
 		if n := portions(); n > maxVersions+1 {
 			t.Errorf("the assignment is kept for %d groups of nodes", n)
 		}
-		for i, n := range l.all {
+		for i, n := range l.streams {
 			health := map[int]string{0: "HEALTHY", 1: "UNHEALTHY", 2: "UNHEALTHY", 3: "UNHEALTHY"}[i]
-			if got := n.sees(); got != health && (health != "" || got != "UNKNOWN") {
+			if got := n.health(); got != health && (health != "" || got != "UNKNOWN") {
 				t.Errorf("node %d sees %s, want %s", i, got, health)
 			}
 		}
-		l.all[1].goes()
+		l.streams[1].end()
 		time.Sleep(2 * time.Minute) // it is remembered for one
 		got := l.checks()
 		if !strings.HasPrefix(got, "/a 1 /c 1 /d 1 /") || !strings.HasSuffix(got, " 1") || strings.Count(got, "/") != maxVersions {

@@ -22,36 +22,36 @@ func TestFewClaimsCostLittle(t *testing.T) {
 		for i := range remembered / 10 {
 			names = append(names, fmt.Sprintf("made-up-cluster-%06d", stream*remembered/10+i))
 		}
-		p.ends("*", "", names...)
+		p.end("*", "", names...)
 	}
-	wire := claiming(t, 1)
+	wire := claimRequest(t, 1)
 	r, err := message.ParseRequest(true, wire)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if each := allocated(func() {
+	if bytes := allocated(func() {
 		for range requests {
-			items, others := p.m.claimed(p.key, r)
-			if len(items) != 1 || len(others) != 0 {
-				t.Fatalf("%d and %d are found, want one", len(items), len(others))
+			items, alternatives := p.m.claimed(p.key, r)
+			if len(items) != 1 || len(alternatives) != 0 {
+				t.Fatalf("%d and %d are found, want one", len(items), len(alternatives))
 			}
 			for _, i := range items {
 				p.m.stock.release(i)
 			}
 		}
-	}) / requests; each > 50_000 {
-		t.Errorf("a request with one claim takes %d bytes beside %d resources that are remembered", each, remembered)
+	}) / requests; bytes > 50_000 {
+		t.Errorf("a request with one claim takes %d bytes beside %d resources that are remembered", bytes, remembered)
 	}
-	p.over()
+	p.wantEmpty()
 }
 
 // allocated returns how many bytes something allocates.
 func allocated(run func()) uint64 {
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
+	var start, end runtime.MemStats
+	runtime.ReadMemStats(&start)
 	run()
-	runtime.ReadMemStats(&after)
-	return after.TotalAlloc - before.TotalAlloc
+	runtime.ReadMemStats(&end)
+	return end.TotalAlloc - start.TotalAlloc
 }
 
 // TestAnotherVersionCostsLittle: by state of the world, a first request with a version that the node
@@ -62,8 +62,8 @@ func TestAnotherVersionCostsLittle(t *testing.T) {
 	for i := range 10_000 {
 		names = append(names, fmt.Sprintf("made-up-cluster-%06d", i))
 	}
-	p.ends("*", "1", names...)
-	p.ends("a", "2", "a")
+	p.end("*", "1", names...)
+	p.end("a", "2", "a")
 	l := p.ledger("*", "")
 	resume := func(version string) (bytes uint64, resumed bool) {
 		bytes = allocated(func() { resumed = l.resumeState(&message.Request{Version: version}) })
@@ -74,12 +74,12 @@ func TestAnotherVersionCostsLittle(t *testing.T) {
 			t.Errorf("version %q: resumed is %t, and it takes %d bytes beside %d resources", version, resumed, bytes, len(names))
 		}
 	}
-	if _, resumed := resume("1"); !resumed || l.held.count != len(names) {
-		t.Errorf("with the version that the node had, %d resources are resumed", l.held.count)
+	if _, resumed := resume("1"); !resumed || l.holdings.count != len(names) {
+		t.Errorf("with the version that the node had, %d resources are resumed", l.holdings.count)
 	}
 	l.close()
-	p.now = p.now.Add(p.m.keep)
-	p.over()
+	p.now = p.now.Add(p.m.ttl)
+	p.wantEmpty()
 }
 
 // TestAVersionConcernsThoseWhoHadItsAssignment: of the nodes that have gone, hdsd looks at the versions
@@ -92,9 +92,9 @@ func TestAVersionConcernsThoseWhoHadItsAssignment(t *testing.T) {
 		held := newLedger(k, true, key.node, l.server.memory, "", nil)
 		for _, name := range names {
 			if k == clusters {
-				held.held.put(l.take(k, name, checkedCluster(clusterv3.Cluster_EDS, "/a")).with(0))
+				held.holdings.put(l.take(k, name, checkedCluster(clusterv3.Cluster_EDS, "/a")).delivery(0))
 			} else {
-				held.held.put(l.take(k, name, assignmentOf("10.0.0.1")).with(0))
+				held.holdings.put(l.take(k, name, assignmentOf("10.0.0.1")).delivery(0))
 			}
 		}
 		l.server.memory.remember(held, nil, time.Now())
@@ -105,13 +105,13 @@ func TestAVersionConcernsThoseWhoHadItsAssignment(t *testing.T) {
 		remember(id, assignments, "other")
 	}
 	remember(nodes, clusters, "web")
-	has := remember(nodes, assignments, "other", "web")
+	part := remember(nodes, assignments, "other", "web")
 	l.take(clusters, "web", checkedCluster(clusterv3.Cluster_EDS, "/b"))
 	touched := l.hand()
-	if all := testing.AllocsPerRun(1, func() { l.server.memory.resettle(l.server, touched) }); all > nodes/5 {
-		t.Errorf("beside %d nodes without the assignment, %.0f allocations", nodes, all)
+	if count := testing.AllocsPerRun(1, func() { l.server.memory.updatePanels(l.server, touched) }); count > nodes/5 {
+		t.Errorf("beside %d nodes without the assignment, %.0f allocations", nodes, count)
 	}
-	if p := has.has.get("web").item.panel; p == nil || len(p.versions) != 1 {
+	if p := part.holdings.get("web").item.panel; p == nil || len(p.versions) != 1 {
 		t.Errorf("the node that has it has it for %v", p)
 	}
 }

@@ -11,12 +11,12 @@ import (
 
 // markVersion returns the version of a response: with a mark if a resource of it, or of the client, is
 // changed. A delta response has none: each resource has its own.
-func (l *ledger) marked(version string, changed bool) string {
+func (l *ledger) markVersion(version string, changed bool) string {
 	if l.key.delta {
 		return ""
 	}
 	if !changed {
-		for s := range l.held.all() {
+		for s := range l.holdings.all() {
 			if changed = s.change != 0; changed {
 				break
 			}
@@ -25,8 +25,8 @@ func (l *ledger) marked(version string, changed bool) string {
 	if !changed {
 		return version
 	}
-	l.count++
-	return message.Mark(version, l.count)
+	l.ownCount++
+	return message.Mark(version, l.ownCount)
 }
 
 // setDirty marks a name whose health may have changed, or that has to go out again.
@@ -57,15 +57,15 @@ func (l *ledger) push(s *Server) (d *message.Draft, warms []string) {
 	var names []string
 	size, moment := 0, time.Now()
 	for name := range l.dirty { // in any order: a sort of all names for each response takes long
-		previous := l.held.get(name)
+		previous := l.holdings.get(name)
 		if previous == nil {
-			if !l.dirty[name] || l.begun && l.claims.left == 0 { // else the control plane may still send a claimed one
+			if !l.dirty[name] || l.requested && l.claims.unsettled == 0 { // else the control plane may still send a claimed one
 				delete(l.dirty, name)
 			}
 			continue
 		}
-		next, inDoubt := previous.item.render(s), l.key.splits() && l.doubts.has(name)
-		same := next.sent.change == previous.change && !l.dirty[name] && !(inDoubt && l.doubts.differ(s, name))
+		next, inDoubt := previous.item.render(s), l.key.splits() && l.doubts.open(name)
+		same := next.sent.change == previous.change && !l.dirty[name] && !(inDoubt && l.doubts.healthDiffers(s, name))
 		if same || previous.item.stale(moment) { // a stale resource ends for the client, too
 			delete(l.dirty, name)
 			continue
@@ -89,36 +89,36 @@ func (l *ledger) push(s *Server) (d *message.Draft, warms []string) {
 }
 
 // newOffer makes an offer of hdsd's own.
-func (l *ledger) own() *offer {
-	l.count++
-	return &offer{nonce: fmt.Sprintf("%s%d", l.tag, l.count), own: true}
+func (l *ledger) newOffer() *offer {
+	l.ownCount++
+	return &offer{nonce: fmt.Sprintf("%s%d", l.noncePrefix, l.ownCount), own: true}
 }
 
 // removeAgain removes the resources of refused removals once more: the client may have kept them. Once it
 // accepts, hdsd does not have to check them any more.
 func (l *ledger) removeAgain() *message.Draft {
-	o := l.own()
-	o.gone, l.doubts.removed = l.doubts.removed, nil
+	o := l.newOffer()
+	o.removed, l.doubts.removed = l.doubts.removed, nil
 	l.offer(o)
-	return message.Build(true, l.key.kind.typeURL(), o.nonce, "", nil, slices.Sorted(maps.Keys(o.gone)))
+	return message.Build(true, l.key.kind.typeURL(), o.nonce, "", nil, slices.Sorted(maps.Keys(o.removed)))
 }
 
 func (l *ledger) build(s *Server, names []string, moment time.Time) *message.Draft {
-	o := l.own()
-	o.brings = make([]*sent, 0, len(names))
+	o := l.newOffer()
+	o.resources = make([]*delivery, 0, len(names))
 	resources := make([][]byte, 0, len(names))
 	for _, name := range names {
-		previous := l.held.get(name)
+		previous := l.holdings.get(name)
 		if previous == nil || previous.item.stale(moment) {
 			continue
 		}
 		next := previous.item.render(s)
-		resources = append(resources, previous.item.own(next, moment))
-		o.brings = append(o.brings, hold(next.sent))
+		resources = append(resources, previous.item.ownWire(next, moment))
+		o.resources = append(o.resources, retain(next.sent))
 		l.put(next.sent)
 	}
 	l.offer(o)
-	return message.Build(l.key.delta, l.key.kind.typeURL(), o.nonce, l.marked(l.version, false), resources, nil)
+	return message.Build(l.key.delta, l.key.kind.typeURL(), o.nonce, l.markVersion(l.version, false), resources, nil)
 }
 
 // push returns hdsd's next response of its own, clusters first; nil: there is none, or no room yet. The
@@ -157,9 +157,9 @@ func (st *stream) pushStart() (end func(), ok bool) {
 // room for the response, it is not ready. The caller has locked mu, and pushDraft unlocks it.
 func (st *stream) pushDraft(room *pushRoom) (d *message.Draft, ready bool) {
 	defer st.mu.Unlock()
-	st.touched()
+	st.markDirty()
 	if l := st.ledgers[assignments]; l != nil {
-		l.resettle(st.server) // although the push may have to wait for room or an answer
+		l.updatePanels(st.server) // although the push may have to wait for room or an answer
 	}
 	if !room.ready(st.pushSize()) {
 		return nil, false

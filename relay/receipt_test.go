@@ -31,11 +31,11 @@ func TestWhatTheControlPlaneSentIsNotKept(t *testing.T) {
 	runtime.SetFinalizer(&wire[0], func(*byte) { close(freed) })
 	client := newSlowClient()
 	ctx, cancel := context.WithCancel(t.Context())
-	st := &stream{server: knowing(t), method: method{delta: true}, nodeID: "n", down: client, inbox: make(chan incoming), wake: make(chan struct{}, 1), end: make(chan error, 1)}
+	st := &stream{server: checkedServer(t), method: method{delta: true}, nodeID: "n", client: client, inbox: make(chan arrival), wake: make(chan struct{}, 1), failure: make(chan error, 1)}
 	st.server.options.WriteTimeout = 1 << 40
 	ended := make(chan error)
 	go func() { ended <- st.send(ctx) }()
-	st.inbox <- incoming{typeURL: assignments.typeURL(), wire: wire}
+	st.inbox <- arrival{typeURL: assignments.typeURL(), wire: wire}
 	wire = nil
 	<-client.got
 	kept := true
@@ -64,7 +64,7 @@ func TestWhatTheControlPlaneSentIsNotKept(t *testing.T) {
 // BenchmarkLargeAnswers: the memory of 20 clients that read nothing of an answer of some 50 MB, which
 // the control plane has sent each of them.
 func BenchmarkLargeAnswers(b *testing.B) {
-	wire := said(b, clusters, 280_000)
+	wire := clusterResponse(b, clusters, 280_000)
 	for b.Loop() {
 		s := benchServer()
 		s.options.WriteTimeout = 1 << 40
@@ -74,9 +74,9 @@ func BenchmarkLargeAnswers(b *testing.B) {
 		for range 20 {
 			client := newSlowClient()
 			client.released = released
-			st := &stream{server: s, method: method{delta: true}, nodeID: "n", down: client, inbox: make(chan incoming), wake: make(chan struct{}, 1), end: make(chan error, 1)}
+			st := &stream{server: s, method: method{delta: true}, nodeID: "n", client: client, inbox: make(chan arrival), wake: make(chan struct{}, 1), failure: make(chan error, 1)}
 			sending.Go(func() { _ = st.send(ctx) })
-			st.inbox <- incoming{typeURL: clusters.typeURL(), wire: bytes.Clone(wire)}
+			st.inbox <- arrival{typeURL: clusters.typeURL(), wire: bytes.Clone(wire)}
 			<-client.got
 		}
 		runtime.GC()

@@ -9,8 +9,8 @@ import (
 	"hdsd/relay/message"
 )
 
-// response returns a response as the client gets it.
-func (st *stream) response(ctx context.Context, m incoming) (*encoded, error) {
+// response makes a response for the client from one of the control plane.
+func (st *stream) response(ctx context.Context, m arrival) (*encoded, error) {
 	k, relayed := kindOf(m.typeURL)
 	if st.method.loads || !relayed && len(m.wire) <= largeMessage {
 		return &encoded{[][]byte{m.wire}, m.place}, nil
@@ -28,7 +28,7 @@ func (st *stream) response(ctx context.Context, m incoming) (*encoded, error) {
 		end()
 		return nil, undecodable(err)
 	}
-	items, moment, err := st.take(k, r)
+	items, moment, err := st.acquire(k, r)
 	end()
 	defer st.server.stock.release(items...)
 	if err != nil {
@@ -53,7 +53,7 @@ func undecodable(err error) error {
 	return status.Errorf(codes.Unavailable, "a response of the control plane cannot be decoded: %v", err)
 }
 
-// draft returns a response, whose resources are items, as the client gets it.
+// draft makes a response for the client from a response of the control plane and its items.
 func (st *stream) draft(k kind, r *message.Response, items []*item, wire []byte) (*message.Draft, error) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -79,13 +79,13 @@ func (st *stream) warm(names []string) {
 
 // acquire puts the resources of a response into the stock, for each name the last one. The response waits
 // for the moment, unless that is 0.
-func (st *stream) take(k kind, r *message.Response) (items []*item, moment uint64, err error) {
+func (st *stream) acquire(k kind, r *message.Response) (items []*item, moment uint64, err error) {
 	items = make([]*item, len(r.Resources))
 	last := make(map[string]int, min(len(items), 1<<12)) // empty ones may be millions
 	fresh, latest := 0, uint64(0)
 	for n, wire := range r.Resources {
 		var arrival uint64
-		if items[n], arrival, err = st.server.stock.take(k, st.method.delta, wire); err != nil {
+		if items[n], arrival, err = st.server.stock.acquire(k, st.method.delta, wire); err != nil {
 			return items, 0, err
 		}
 		if items[n] == nil {
@@ -104,7 +104,7 @@ func (st *stream) take(k kind, r *message.Response) (items []*item, moment uint6
 			moment = arrival
 		}
 	}
-	if fresh <= few {
+	if fresh <= fewResources {
 		moment = latest
 	}
 	return items, moment, nil

@@ -14,25 +14,25 @@ const unknownChange = math.MaxUint64
 
 // setScope notes the resources that a request asks for. No names ask for all in the first request, and in those by
 // state of the world that follow it without names.
-func (l *ledger) ask(r *message.Request, first bool) {
+func (l *ledger) setScope(r *message.Request, first bool) {
 	switch {
 	case slices.Contains(r.Names, "*"), first && len(r.Names) == 0:
-		l.asks.wildcard = true
+		l.scope.wildcard = true
 	case l.key.delta && slices.Contains(r.Unsubscribe, "*"), !l.key.delta && len(r.Names) > 0:
-		l.asks.wildcard = false
+		l.scope.wildcard = false
 	}
 	if !l.key.delta {
-		l.asks.names = hashOf(r.Names)
+		l.scope.names = hashNames(r.Names)
 		return
 	}
-	l.named.add(r)
+	l.subscriptions.add(r)
 }
 
 // restore notes that the client has a resource of an earlier stream. It takes over a reference.
 func (l *ledger) restore(name string, i *item, change uint64) {
 	l.forget(name)
-	latest := i.with(change)
-	l.putHeld(latest)
+	latest := i.delivery(change)
+	l.setHolding(latest)
 	l.panels.set(name, i.panel)
 	l.regroup(nil, latest)
 	l.setDirty(name, false)
@@ -53,7 +53,7 @@ func (st *stream) siblings(k kind, r *message.Request) map[string][]*item {
 	n.mu.Unlock()
 	items := map[string][]*item{}
 	for _, l := range ledgers {
-		if other := l.peers.stream; other != st && l.key.delta {
+		if other := l.links.stream; other != st && l.key.delta {
 			other.mu.Lock()
 			addClaimed(l, r, items)
 			other.mu.Unlock()
@@ -62,22 +62,22 @@ func (st *stream) siblings(k kind, r *message.Request) map[string][]*item {
 	return items
 }
 
-// addClaimed adds what the client has, or may have, of what a request of its node claims.
+// addClaimed adds the resources of a ledger that a request of its node claims.
 func addClaimed(l *ledger, r *message.Request, items map[string][]*item) {
 	var names []string
-	if r.Claims < l.held.count {
+	if r.Claims < l.holdings.count {
 		names = slices.Collect(maps.Keys(r.Claimed()))
 	} else {
 		names = l.names()
 	}
 	for _, name := range names {
-		deliveries := slices.Concat([]*sent{l.held.get(name), l.doubts.good[name]}, l.doubts.refused[name], l.doubts.removed[name])
+		deliveries := slices.Concat([]*delivery{l.holdings.get(name), l.doubts.good[name]}, l.doubts.refused[name], l.doubts.removed[name])
 		for _, o := range l.offers {
-			deliveries = append(deliveries, o.gone[name]...)
+			deliveries = append(deliveries, o.removed[name]...)
 		}
 		for _, s := range deliveries {
 			if s != nil {
-				items[name] = append(items[name], hold(s).item)
+				items[name] = append(items[name], retain(s).item)
 			}
 		}
 	}
@@ -107,13 +107,13 @@ func (l *ledger) resumeDelta(r *message.Request, wire []byte, e *message.Edit, s
 			return true
 		}
 		l.claims.add(name, version)
-		return l.held.count > 0 && l.held.get(string(name)) != nil
+		return l.holdings.count > 0 && l.holdings.get(string(name)) != nil
 	}
 	result, err := message.RewriteRequest(true, wire, e)
 	if len(claimed) > 0 {
-		l.memory.settle(l.key, "", func(name string) (latest, known bool) { latest, known = claimed[name]; return latest, known })
+		l.memory.dropAlternatives(l.key, "", func(name string) (latest, known bool) { latest, known = claimed[name]; return latest, known })
 	}
-	l.claims.keep()
+	l.claims.trim()
 	for _, i := range items {
 		l.memory.stock.release(i)
 	}
@@ -149,7 +149,7 @@ func (l *ledger) resumeOne(items map[string]*item, alternatives map[string][]*it
 // recall restores the resources that a client asks for while the control plane is away, and has them go out. By
 // state of the world, clusters go out only if all are known: the client would remove missing ones.
 func (l *ledger) recall(r *message.Request, first bool) {
-	asks := l.asks
+	asks := l.scope
 	if l.key.delta && !first && !slices.Contains(r.Names, "*") {
 		asks.wildcard = false // an earlier request has recalled all
 	}
@@ -158,21 +158,21 @@ func (l *ledger) recall(r *message.Request, first bool) {
 	}
 	f, recalled := l.memory.recall(l.key, asks, r.Names, ""), map[string]bool{}
 	for name, i := range f.items {
-		if l.held.get(name) != nil {
+		if l.holdings.get(name) != nil {
 			l.memory.stock.release(i)
 			continue
 		}
 		l.restore(name, i, unknownChange)
 		recalled[name] = true
 	}
-	if !l.key.delta { // else it has said what it has
-		l.memory.recallDoubts(l, recalled)
+	if !l.key.delta { // a delta client has claimed its versions
+		l.memory.recallAlternatives(l, recalled)
 	}
 	if l.version == "" {
 		l.version = f.version
 	}
 	if !l.key.splits() {
-		l.order, l.partial = f.order, !f.whole
+		l.order, l.partial = f.order, !f.complete
 	}
 }
 
@@ -182,8 +182,8 @@ func (l *ledger) resumeState(r *message.Request) bool {
 	if original == "" {
 		return false
 	}
-	f := l.memory.recall(l.key, l.asks, r.Names, original)
-	if !f.whole || f.version != original {
+	f := l.memory.recall(l.key, l.scope, r.Names, original)
+	if !f.complete || f.version != original {
 		for _, i := range f.items {
 			l.memory.stock.release(i)
 		}
@@ -193,7 +193,7 @@ func (l *ledger) resumeState(r *message.Request) bool {
 	if marked {
 		change = unknownChange
 	}
-	l.memory.settle(l.key, original, func(name string) (latest, known bool) { return true, f.items[name] != nil || !l.key.splits() })
+	l.memory.dropAlternatives(l.key, original, func(name string) (latest, known bool) { return true, f.items[name] != nil || !l.key.splits() })
 	for name, i := range f.items {
 		l.restore(name, i, change)
 	}

@@ -37,13 +37,13 @@ func TestAPushOfAChangeWaitsForRoom(t *testing.T) {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		other, _ := s.answers.room.Ask("b", 1<<20, nil)
+		turn, _ := s.answers.room.Ask("b", 1<<20, nil)
 		s.SetHealth(false) // each cluster has its checks back
 		synctest.Wait()
 		if waiting := s.answers.room.Waiting(); waiting.Count != 1 || len(p.got) != 0 {
 			t.Errorf("%+v waits, and %d are sent", waiting, len(p.got))
 		}
-		other.Release()
+		turn.Release()
 		synctest.Wait()
 		if len(p.got) != 1 {
 			t.Errorf("%d are sent once there is room", len(p.got))
@@ -63,14 +63,14 @@ func TestRoomThatCameTooLate(t *testing.T) {
 	s.answers.room = limit.NewRoom(400 << 10)
 	st := &stream{server: s, nodeID: "n", wake: make(chan struct{}, 1)}
 	room := &pushRoom{st: st}
-	other, _ := s.answers.room.Ask("other", 1<<20, nil)
+	first, _ := s.answers.room.Ask("other", 1<<20, nil)
 	s.answers.room.Ask("first", 20<<10<<1, func(*limit.Turn) { room.drop() }) // between
 	if room.ready(100 << 10) {
 		t.Fatal("there is room")
 	}
-	other.Release()
-	again, _ := s.answers.room.Ask("again", 1<<20, nil)
-	defer again.Release()
+	first.Release()
+	second, _ := s.answers.room.Ask("again", 1<<20, nil)
+	defer second.Release()
 	if room.ready(100 << 10) {
 		t.Error("there is room that others have")
 	}
@@ -82,7 +82,7 @@ func TestATimerThatIsLateEndsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := benchServer()
 		s.answers.room = limit.NewRoom(400 << 10)
-		st := &stream{server: s, caller: "a", end: make(chan error, 1)}
+		st := &stream{server: s, caller: "a", failure: make(chan error, 1)}
 		p, err := st.begin(t.Context(), 200<<10)
 		if err != nil {
 			t.Fatal(err)
@@ -90,15 +90,15 @@ func TestATimerThatIsLateEndsNothing(t *testing.T) {
 		st.release(p)
 		p.timer.Reset(0) // it had begun before, and had to wait for done
 		synctest.Wait()
-		other, _ := s.answers.room.Ask("b", 1<<20, nil)
+		turn, _ := s.answers.room.Ask("b", 1<<20, nil)
 		waiter, _ := s.answers.room.Ask("b", 1<<20, nil)
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if len(st.end) != 0 {
-			t.Errorf("the stream ends: %v", <-st.end)
+		if len(st.failure) != 0 {
+			t.Errorf("the stream ends: %v", <-st.failure)
 		}
 		waiter.Release()
-		other.Release()
+		turn.Release()
 	})
 }
 
@@ -117,23 +117,23 @@ func TestWhatIsNotSharedKeepsItsRoom(t *testing.T) {
 	s.answers.room = limit.NewRoom(64 << 20)
 	var taken []int64
 	var streams []*stream
-	var all []*encoded
+	var responses []*encoded
 	for range 2 {
 		st := &stream{server: s, method: method{delta: true}, nodeID: "n", wake: make(chan struct{}, 1)}
 		p, err := st.begin(t.Context(), len(wire))
 		if err != nil {
 			t.Fatal(err)
 		}
-		e, err := st.response(t.Context(), incoming{resourcev3.ListenerType, wire, p})
+		e, err := st.response(t.Context(), arrival{resourcev3.ListenerType, wire, p})
 		if err != nil {
 			t.Fatal(err)
 		}
-		streams, all, taken = append(streams, st), append(all, e), append(taken, s.answers.room.Taken())
+		streams, responses, taken = append(streams, st), append(responses, e), append(taken, s.answers.room.Taken())
 	}
 	if taken[1] < 2*taken[0] {
 		t.Errorf("one has %d bytes, two have %d", taken[0], taken[1])
 	}
-	for i, e := range all {
+	for i, e := range responses {
 		streams[i].release(e.place)
 	}
 	if taken := s.answers.room.Taken(); taken != 0 || len(s.answers.runs) != 0 {
@@ -148,7 +148,7 @@ func TestALargeResponseThatIsNone(t *testing.T) {
 	junk := append(encodedResponse(t, resourcev3.ListenerType, true, "1", 4000), 0xff)
 	for _, typeURL := range []string{resourcev3.ListenerType, clusters.typeURL()} {
 		st := &stream{server: benchServer(), method: method{delta: true}, nodeID: "n", wake: make(chan struct{}, 1)}
-		if _, err := st.response(t.Context(), incoming{typeURL: typeURL, wire: junk}); status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), "control plane") {
+		if _, err := st.response(t.Context(), arrival{typeURL: typeURL, wire: junk}); status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), "control plane") {
 			t.Errorf("%s: %v", typeURL, err)
 		}
 	}

@@ -3,7 +3,7 @@ package relay
 // roster lists the resources of a name, the oldest first. The cost of a removal does not grow with their
 // number. stock.mu guards it. A nil roster is empty.
 type roster struct {
-	all     []*body // nil in the place of a removed one
+	bodies  []*body // nil in the place of a removed one
 	removed int
 }
 
@@ -12,7 +12,7 @@ func (r *roster) size() int {
 	if r == nil {
 		return 0
 	}
-	return len(r.all) - r.removed
+	return len(r.bodies) - r.removed
 }
 
 // list returns the resources. The list is valid until the roster changes.
@@ -21,17 +21,17 @@ func (r *roster) list() []*body {
 		return nil
 	}
 	r.compact()
-	return r.all
+	return r.bodies
 }
 
 func (r *roster) add(x *body) {
-	x.place = len(r.all)
-	r.all = append(r.all, x)
+	x.index = len(r.bodies)
+	r.bodies = append(r.bodies, x)
 }
 
 func (r *roster) remove(x *body) {
-	r.all[x.place] = nil
-	if r.removed++; 2*r.removed > len(r.all) {
+	r.bodies[x.index] = nil
+	if r.removed++; 2*r.removed > len(r.bodies) {
 		r.compact()
 	}
 }
@@ -42,11 +42,11 @@ func (r *roster) compact() {
 		return
 	}
 	left := make([]*body, 0, r.size())
-	for _, x := range r.all {
+	for _, x := range r.bodies {
 		if x != nil {
-			x.place = len(left)
+			x.index = len(left)
 			left = append(left, x)
 		}
 	}
-	r.all, r.removed = left, 0
+	r.bodies, r.removed = left, 0
 }

@@ -87,8 +87,8 @@ type Server struct {
 	stock     *stock
 	memory    *memory
 	outage    *outage
-	ending    context.Context // ends with the server
-	end       context.CancelFunc
+	ctx       context.Context // ends with the server
+	cancel    context.CancelFunc
 	catalogue *catalogue
 	gate      *gate.Gate
 	turns     *turns
@@ -121,10 +121,10 @@ func NewServer(o Options) *Server {
 		options: o, upstream: &upstream{services: o.Services, maxBytes: o.MaxMessageBytes}, book: newBook(o.Health),
 		stock: newStock(o.MaxClusterEndpoints, o.MaxEndpoints, o.Remembers), gate: gate.New(), turns: newTurns(o.Log), answers: answers{room: o.Answers, runs: map[uint64]*run{}}, process: hex.EncodeToString(id), streams: map[*stream]struct{}{},
 	}
-	s.book.changed, s.memory = s.changed, newMemory(s.stock, o.Keep)
+	s.book.changed, s.memory = s.notify, newMemory(s.stock, o.Keep)
 	s.outage = &outage{server: s}
 	s.metrics = newMetrics(s, o.Registerer)
-	s.ending, s.end = context.WithCancel(context.Background())
+	s.ctx, s.cancel = context.WithCancel(context.Background())
 	var targets []string
 	for _, svc := range o.Services {
 		targets = append(targets, svc.GetGoogleGrpc().GetTargetUri())
@@ -152,14 +152,14 @@ func (s *Server) Health() interface {
 
 // SetHealth turns health on or off, for all streams at once.
 func (s *Server) SetHealth(enabled bool) {
-	if s.book.turn(enabled) {
-		s.changed(nil)
+	if s.book.setEnabled(enabled) {
+		s.notify(nil)
 	}
 }
 
 // Close ends all streams with UNAVAILABLE and waits for them.
 func (s *Server) Close() {
-	s.end()
+	s.cancel()
 	s.gate.Close()
 }
 
@@ -173,11 +173,11 @@ func (s *Server) serve(gs grpc.ServerStream, m method) error {
 		return status.Error(codes.PermissionDenied,
 			"the relay passes on all that the control plane says: it needs DATA_PLANE of a grant without cluster_name_glob")
 	}
-	if err := s.unnamed(gs.Context()); err != nil {
+	if err := s.checkForwarded(gs.Context()); err != nil {
 		return err
 	}
 	_, _, next := s.changes.since(0)
-	st := &stream{server: s, seen: next, caller: peer.FromContext(gs.Context()).Key(), down: gs, method: m, since: time.Now(), inbox: make(chan incoming), wake: make(chan struct{}, 1), end: make(chan error, 1)}
+	st := &stream{server: s, seenChange: next, caller: peer.FromContext(gs.Context()).Key(), client: gs, method: m, opened: time.Now(), inbox: make(chan arrival), wake: make(chan struct{}, 1), failure: make(chan error, 1)}
 	return st.run()
 }
 
@@ -193,7 +193,7 @@ func (s *Server) remove(st *stream) {
 	s.mu.Unlock()
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	for _, t := range st.talks {
+	for _, t := range st.types {
 		s.refusing.Forget(t)
 	}
 }
@@ -202,22 +202,22 @@ func (s *Server) remove(st *stream) {
 func (s *Server) Refusing() []publish.Refuser { return s.refusing.All() }
 
 // notify tells the streams which resources may have changed; nil: all.
-func (s *Server) changed(subjects []subject) {
+func (s *Server) notify(subjects []subject) {
 	s.changes.add(subjects, int(s.stock.names.Load()))
-	for _, st := range s.open() {
+	for _, st := range s.openStreams() {
 		st.wakeUp()
 	}
 }
 
 // openStreams lists the streams.
-func (s *Server) open() []*stream {
+func (s *Server) openStreams() []*stream {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Collect(maps.Keys(s.streams))
 }
 
 // newNoncePrefix returns the prefix of hdsd's own nonces on a stream.
-func (s *Server) tag() string {
+func (s *Server) newNoncePrefix() string {
 	return "hdsd-" + s.process + "-" + strconv.FormatUint(s.tags.Add(1), 36) + "-"
 }
 
@@ -227,7 +227,7 @@ func (s *Server) expects(x *body, own string) (check, undecided bool) {
 	if own == "" || s.stock.decided(own, x.name) {
 		return false, false
 	}
-	if !x.byEDS || x.elsewhere || x.refusal() != "" {
+	if !x.eds || x.foreign || x.refusal() != "" {
 		return false, false
 	}
 	if check = s.willCheck(x) && (s.options.TakenOver == nil || s.options.TakenOver(own)); check {
@@ -239,11 +239,11 @@ func (s *Server) expects(x *body, own string) (check, undecided bool) {
 // willCheck reports whether hdsd would check a cluster with endpoints. The caller holds the lock of the
 // body's overlays.
 func (s *Server) willCheck(x *body) bool {
-	if x.last.expected == notKnown {
-		x.last.expected = wontCheck
+	if x.overlays.expected == notKnown {
+		x.overlays.expected = wontCheck
 		if s.options.Checks(x.cluster(), x.shape) {
-			x.last.expected = willCheck
+			x.overlays.expected = willCheck
 		}
 	}
-	return x.last.expected == willCheck
+	return x.overlays.expected == willCheck
 }

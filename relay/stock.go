@@ -11,10 +11,10 @@ import (
 
 // stock has the clusters and assignments of connected and remembered nodes, each once. hdsd checks them.
 type stock struct {
-	maxEndpoints int                       // of one cluster
-	maxTotal     int                       // of all clusters
-	knows        func(cluster string) bool // Options.Remembers
-	names        atomic.Int64              // number of names; written with mu held
+	maxEndpoints      int                       // of one cluster
+	maxEndpointsOfAll int                       // of all clusters
+	isRemembered      func(cluster string) bool // Options.Remembers
+	names             atomic.Int64              // number of names; written with mu held
 
 	mu       sync.Mutex         // guards the fields below
 	items    map[uint64][]*item // by the hash of their bytes
@@ -36,7 +36,7 @@ type stock struct {
 
 func newStock(maxEndpoints, maxTotal int, knows func(cluster string) bool) *stock {
 	return &stock{
-		maxEndpoints: maxEndpoints, maxTotal: maxTotal, knows: knows,
+		maxEndpoints: maxEndpoints, maxEndpointsOfAll: maxTotal, isRemembered: knows,
 		items: map[uint64][]*item{}, bodies: map[uint64][]*body{}, byName: [kinds]map[string]*roster{{}, {}},
 		dirty: map[subject]bool{}, progress: make(chan struct{}), wake: make(chan struct{}, 1), hurry: make(chan struct{}, 1),
 		settled: map[string]bool{}, promised: map[string]int64{}, waiting: list.New(), remembered: map[string]int{},
@@ -44,7 +44,7 @@ func newStock(maxEndpoints, maxTotal int, knows func(cluster string) bool) *stoc
 }
 
 // findBody returns a body of the stock; nil: there is none.
-func (s *stock) find(identity uint64, k kind, name string, wire []byte) *body {
+func (s *stock) findBody(identity uint64, k kind, name string, wire []byte) *body {
 	for _, x := range s.bodies[identity] {
 		if x.kind == k && x.name == name && bytes.Equal(x.wire, wire) {
 			return x
@@ -53,10 +53,10 @@ func (s *stock) find(identity uint64, k kind, name string, wire []byte) *body {
 	return nil
 }
 
-func (s *stock) add(x *body) {
-	if x.wrong == "" && s.total+x.weight() > s.maxTotal {
-		x.crowded.Store(true)
-		x.turn = s.waiting.PushBack(x)
+func (s *stock) addBody(x *body) {
+	if x.defect == "" && s.total+x.weight() > s.maxEndpointsOfAll {
+		x.excess.Store(true)
+		x.element = s.waiting.PushBack(x)
 	} else {
 		s.total += x.weight()
 	}
@@ -71,7 +71,7 @@ func (s *stock) add(x *body) {
 	if x.remembered {
 		s.remembered[x.service]++
 	}
-	s.touch(x)
+	s.markChanged(x)
 }
 
 // countNames counts the names again after a resource was added or removed.
@@ -80,7 +80,7 @@ func (s *stock) countNames() {
 }
 
 // markChanged counts a change: a resource was added, removed or admitted.
-func (s *stock) touch(x *body) {
+func (s *stock) markChanged(x *body) {
 	s.learned++
 	x.moment = s.learned
 	s.dirty[subject{x.kind, x.name}] = true
@@ -95,13 +95,13 @@ func (s *stock) wakeUp() {
 	}
 }
 
-func (s *stock) remove(x *body) {
-	if x.crowded.Load() {
-		s.waiting.Remove(x.turn)
+func (s *stock) removeBody(x *body) {
+	if x.excess.Load() {
+		s.waiting.Remove(x.element)
 	} else {
 		s.total -= x.weight()
 	}
-	without(s.bodies, x.identity, x)
+	removeFrom(s.bodies, x.identity, x)
 	list := s.byName[x.kind][x.name]
 	if list.remove(x); list.size() == 0 {
 		delete(s.byName[x.kind], x.name)
@@ -115,7 +115,7 @@ func (s *stock) remove(x *body) {
 			delete(s.remembered, x.service)
 		}
 	}
-	s.touch(x)
+	s.markChanged(x)
 	s.admit()
 }
 
@@ -123,18 +123,18 @@ func (s *stock) remove(x *body) {
 func (s *stock) admit() {
 	for first := s.waiting.Front(); first != nil; first = s.waiting.Front() {
 		x := first.Value.(*body)
-		if s.total+x.weight() > s.maxTotal {
+		if s.total+x.weight() > s.maxEndpointsOfAll {
 			return
 		}
 		s.waiting.Remove(first)
 		s.total += x.weight()
-		x.crowded.Store(false)
-		s.touch(x)
+		x.excess.Store(false)
+		s.markChanged(x)
 	}
 }
 
 // removeFrom removes a value of a key.
-func without[K, V comparable](m map[K][]V, key K, value V) {
+func removeFrom[K, V comparable](m map[K][]V, key K, value V) {
 	values := slices.DeleteFunc(m[key], func(v V) bool { return v == value })
 	if len(values) > 0 {
 		m[key] = values
@@ -144,7 +144,7 @@ func without[K, V comparable](m map[K][]V, key K, value V) {
 }
 
 // setApplied notes that hdsd's core knows the changes up to a moment.
-func (s *stock) know(moment uint64) {
+func (s *stock) setApplied(moment uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.applied = max(s.applied, moment)

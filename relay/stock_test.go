@@ -16,17 +16,17 @@ func TestTheStockIsBounded(t *testing.T) {
 	s := newStock(10, 10, nil)
 	take := func(i int) *item {
 		name := fmt.Sprintf("c%02d", i)
-		it, _, _ := s.take(assignments, true, resourceOf(name, append([]byte{0x0a, 3}, name...)))
+		it, _, _ := s.acquire(assignments, true, resourceOf(name, append([]byte{0x0a, 3}, name...)))
 		return it
 	}
-	var all []*item
+	var items []*item
 	for i := range 11 {
-		all = append(all, take(i))
-		if refused := all[i].body.refusal() != ""; refused != (i == 10) {
-			t.Errorf("resource %d of at most 10: %q", i, all[i].body.refusal())
+		items = append(items, take(i))
+		if refused := items[i].body.refusal() != ""; refused != (i == 10) {
+			t.Errorf("resource %d of at most 10: %q", i, items[i].body.refusal())
 		}
 	}
-	s.release(all...)
+	s.release(items...)
 	if it := take(11); it.body.refusal() != "" || s.size() != 1 {
 		t.Errorf("after all have gone: %q, %d resources", it.body.refusal(), s.size())
 	}
@@ -36,7 +36,7 @@ func TestTheStockIsBounded(t *testing.T) {
 // not checked, and are once there is room.
 func TestTheBoundOfTheStockBinds(t *testing.T) {
 	l := newUnionLab(t)
-	l.stock.maxTotal = 4
+	l.stock.maxEndpointsOfAll = 4
 	c := l.take(clusters, "web", checkedCluster(clusterv3.Cluster_EDS, "/"))
 	first := l.take(assignments, "web", assignmentOf("10.0.0.1", "10.0.0.2"))
 	second := l.take(assignments, "web", assignmentOf("10.0.0.3", "10.0.0.4", "10.0.0.5"))
@@ -51,15 +51,15 @@ func TestTheBoundOfTheStockBinds(t *testing.T) {
 	if k := l.clusters()["alone"]; k == nil || !strings.Contains(k.Rejected, "limits.max_source_endpoints") {
 		t.Errorf("a lone one is %+v", k)
 	}
-	other := l.take(clusters, "other", checkedCluster(clusterv3.Cluster_EDS, "/"))
+	cluster := l.take(clusters, "other", checkedCluster(clusterv3.Cluster_EDS, "/"))
 	if k := l.clusters()["other"]; k == nil || k.Rejected == "" {
 		t.Errorf("a cluster is %+v", k)
 	}
 	l.stock.release(second)
-	if all := l.clusters(); all["alone"].Rejected+all["other"].Rejected != "" || all["other"].Config == nil {
-		t.Errorf("with room again, they are %+v, %+v", all["alone"], all["other"])
+	if byName := l.clusters(); byName["alone"].Rejected+byName["other"].Rejected != "" || byName["other"].Config == nil {
+		t.Errorf("with room again, they are %+v, %+v", byName["alone"], byName["other"])
 	}
-	l.stock.release(c, alone, other)
+	l.stock.release(c, alone, cluster)
 	if l.clusters(); l.stock.total != 0 || l.stock.waiting.Len() != 0 {
 		t.Errorf("%d are counted after all have gone", l.stock.total)
 	}
@@ -68,19 +68,19 @@ func TestTheBoundOfTheStockBinds(t *testing.T) {
 // TestWhatTakesFarMoreMemoryIsNotDecoded, but goes to the client as it came.
 func TestWhatTakesFarMoreMemoryIsNotDecoded(t *testing.T) {
 	t.Parallel()
-	for what, c := range map[string]struct {
+	for name, c := range map[string]struct {
 		kind kind
 		one  string
 	}{"health checks": {clusters, "\x42\x00"}, "localities": {assignments, "\x12\x00"}} {
-		t.Run(what, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			wire := append([]byte("\x0a\x03web"), bytes.Repeat([]byte(c.one), 1000)...)
 			x := newBody(c.kind, "web", wire, 10)
-			if !strings.Contains(x.wrong, "nearly all of them must be empty") || x.lists != nil || x.kept.Load() != nil {
-				t.Errorf("got %q, %v", x.wrong, x.kept.Load())
+			if !strings.Contains(x.defect, "nearly all of them must be empty") || x.assignment != nil || x.decoded.Load() != nil {
+				t.Errorf("got %q, %v", x.defect, x.decoded.Load())
 			}
 			s := &Server{stock: newStock(10, 10, nil), book: newBook(true)}
-			if out, change := x.latest(s, nil); !bytes.Equal(out, wire) || change != 0 {
-				t.Errorf("the client gets %x", out)
+			if got, change := x.latest(s, nil); !bytes.Equal(got, wire) || change != 0 {
+				t.Errorf("the client gets %x", got)
 			}
 		})
 	}

@@ -27,31 +27,31 @@ import (
 // stream is a stream of a client, with its stream to the control plane.
 type stream struct {
 	server *Server
-	down   grpc.ServerStream // to the client
-	since  time.Time
+	client grpc.ServerStream // to the client
+	opened time.Time
 	method method
 	caller string          // key of the caller
-	life   context.Context // ends with the stream; nil: never
+	ctx    context.Context // ends with the stream; nil: never
 
-	up    grpc.ClientStream // to the control plane; nil while that is away. Set before the goroutines start
-	leave func(failed bool)
+	upstream grpc.ClientStream // to the control plane; nil while that is away. Set before the goroutines start
+	leave    func(failed bool)
 
-	told   [sha256.Size]byte // hash of the latest node of a request. firstRequest, then requests uses it
-	inbox  chan incoming     // responses of the control plane
-	wake   chan struct{}     // there may be something to push
-	end    chan error
-	places places
+	nodeHash [sha256.Size]byte // hash of the latest node of a request. firstRequest, then requests uses it
+	inbox    chan arrival      // responses of the control plane
+	wake     chan struct{}     // there may be something to push
+	failure  chan error
+	places   places
 
-	mu      sync.Mutex // guards the fields below
-	node    [sha256.Size]byte
-	nodeID  string
-	ledgers [kinds]*ledger // nil: there was no request and no response of the type
-	talks   map[string]*talk
-	seen    uint64 // number of the next of server.changes
+	mu         sync.Mutex // guards the fields below
+	node       [sha256.Size]byte
+	nodeID     string
+	ledgers    [kinds]*ledger // nil: there was no request and no response of the type
+	types      map[string]*typeStatus
+	seenChange uint64 // number of the next of server.changes
 }
 
 // arrival is a response of the control plane.
-type incoming struct {
+type arrival struct {
 	typeURL string
 	wire    []byte
 	place   *place // nil: it needs no room
@@ -59,15 +59,15 @@ type incoming struct {
 
 // run relays until the stream ends.
 func (st *stream) run() error {
-	ctx, cancel := context.WithCancel(st.down.Context())
+	ctx, cancel := context.WithCancel(st.client.Context())
 	defer cancel()
-	st.life = ctx
-	first, head, err := st.first(ctx)
+	st.ctx = ctx
+	first, head, err := st.firstRequest(ctx)
 	if err != nil {
 		return err
 	}
 	responses := st.responses
-	if st.up, st.leave, err = st.server.upstream.open(ctx, &st.method, st.server.forwarded(st.down.Context())); err != nil {
+	if st.upstream, st.leave, err = st.server.upstream.open(ctx, &st.method, st.server.forwarded(st.client.Context())); err != nil {
 		if ctx.Err() == nil {
 			st.server.metrics.failures.Inc()
 		}
@@ -88,7 +88,7 @@ func (st *stream) run() error {
 	spawn(func() { st.fail(st.send(ctx)) })
 	st.server.add(st)
 	select {
-	case err = <-st.end:
+	case err = <-st.failure:
 	case <-ctx.Done(): // the client has gone, or its authority is withdrawn
 		err = status.FromContextError(ctx.Err()).Err()
 	case <-gate.Closing():
@@ -130,19 +130,19 @@ func (st *stream) close() {
 	}
 	// After the ledgers: the node may have another version of a cluster by now.
 	for _, name := range names {
-		st.server.memory.regroup(st.server, st.node, name)
+		st.server.memory.updateNodePanels(st.server, st.node, name)
 	}
 }
 
 func (st *stream) fail(err error) {
 	select {
-	case st.end <- err:
+	case st.failure <- err:
 	default:
 	}
 }
 
 // firstRequest waits for the first request, and checks its node against the caller's identity.
-func (st *stream) first(ctx context.Context) (wire []byte, head message.Head, err error) {
+func (st *stream) firstRequest(ctx context.Context) (wire []byte, head message.Head, err error) {
 	type received struct {
 		wire []byte
 		err  error
@@ -157,7 +157,7 @@ func (st *stream) first(ctx context.Context) (wire []byte, head message.Head, er
 	select {
 	case r := <-got:
 		if r.err == nil {
-			head, r.err = st.introduce(r.wire, true)
+			head, r.err = st.readHead(r.wire, true)
 		}
 		return r.wire, head, r.err
 	case <-timer.C:
@@ -175,7 +175,7 @@ const maxNode = 64 << 10
 
 // readHead reads the head of a request. It checks the node of the first request, and each other node of a later
 // one, against the caller's identity: the control plane may take any of them for the client.
-func (st *stream) introduce(wire []byte, first bool) (head message.Head, err error) {
+func (st *stream) readHead(wire []byte, first bool) (head message.Head, err error) {
 	if len(wire) > smallWork { // it may have many fields
 		end, err := st.turn(len(wire))
 		if err != nil {
@@ -188,7 +188,7 @@ func (st *stream) introduce(wire []byte, first bool) (head message.Head, err err
 		return head, status.Errorf(codes.InvalidArgument, "a request cannot be decoded: %v", err)
 	}
 	hash := sha256.Sum256(head.Node)
-	if !first && (len(head.Node) == 0 || hash == st.told) {
+	if !first && (len(head.Node) == 0 || hash == st.nodeHash) {
 		return head, nil
 	}
 	node := &corev3.Node{}
@@ -201,24 +201,24 @@ func (st *stream) introduce(wire []byte, first bool) (head message.Head, err err
 	if err := envoy.CheckNode(node); err != nil {
 		return head, status.Error(codes.InvalidArgument, err.Error())
 	}
-	if st.told = hash; first {
+	if st.nodeHash = hash; first {
 		st.mu.Lock()
-		st.nodeID, st.node = node.GetId(), st.server.keyOf(st.down.Context(), node)
+		st.nodeID, st.node = node.GetId(), st.server.keyOf(st.client.Context(), node)
 		st.mu.Unlock()
 	}
 	locality := node.GetLocality()
-	return head, access.FromContext(st.down.Context()).Admit(access.Node{ID: node.GetId(), Region: locality.GetRegion(), Zone: locality.GetZone()})
+	return head, access.FromContext(st.client.Context()).Admit(access.Node{ID: node.GetId(), Region: locality.GetRegion(), Zone: locality.GetZone()})
 }
 
 func (st *stream) receive() ([]byte, error) {
 	var m wire.Bytes
-	err := st.down.RecvMsg(&m)
+	err := st.client.RecvMsg(&m)
 	return m, err
 }
 
 // requests passes on the first request and those that follow it, until the client sends no more.
 func (st *stream) requests(ctx context.Context, m []byte, head message.Head, spawn func(func())) error {
-	upstream := newNACKs(st.writer(st.up, codes.Unavailable, "the control plane behind the relay"), spawn)
+	upstream := newNACKs(st.writer(st.upstream, codes.Unavailable, "the control plane behind the relay"), spawn)
 	for {
 		var err error
 		if m, err = st.request(m, &head); ctx.Err() != nil {
@@ -226,7 +226,7 @@ func (st *stream) requests(ctx context.Context, m []byte, head message.Head, spa
 		} else if err != nil {
 			return status.Errorf(codes.InvalidArgument, "a request cannot be decoded: %v", err)
 		}
-		if m != nil && st.up != nil && upstream.write(ctx, &head, m) != nil {
+		if m != nil && st.upstream != nil && upstream.write(ctx, &head, m) != nil {
 			<-ctx.Done() // responses returns the error
 			return nil
 		}
@@ -235,7 +235,7 @@ func (st *stream) requests(ctx context.Context, m []byte, head message.Head, spa
 		} else if err != nil {
 			return err
 		}
-		if head, err = st.introduce(m, false); ctx.Err() != nil {
+		if head, err = st.readHead(m, false); ctx.Err() != nil {
 			return nil
 		} else if err != nil {
 			return err
@@ -274,12 +274,12 @@ func (st *stream) request(m []byte, head *message.Head) ([]byte, error) {
 	defer st.mu.Unlock()
 	defer st.wakeUp() // a push may have waited for the answer
 	l := st.ledger(k)
-	first := !l.begun
+	first := !l.requested
 	if l.isOwn(r.Nonce) { // the control plane does not get the answer
 		head.Refusal = nil
 	}
 	request, err := l.request(r, m, siblings)
-	if err == nil && st.up == nil {
+	if err == nil && st.upstream == nil {
 		l.recall(r, first)
 	}
 	return request, err
@@ -288,9 +288,9 @@ func (st *stream) request(m []byte, head *message.Head) ([]byte, error) {
 // ledger returns the ledger of a type. The caller holds mu.
 func (st *stream) ledger(k kind) *ledger {
 	if st.ledgers[k] == nil {
-		st.ledgers[k] = newLedger(k, st.method.delta, st.node, st.server.memory, st.server.tag(), st.room)
+		st.ledgers[k] = newLedger(k, st.method.delta, st.node, st.server.memory, st.server.newNoncePrefix(), st.room)
 		st.ledgers[k].caller = st.caller
-		st.ledgers[k].peers = kin{server: st.server, stream: st}
+		st.ledgers[k].links = links{server: st.server, stream: st}
 		st.server.nodes.join(st, st.ledgers[k])
 	}
 	return st.ledgers[k]
@@ -312,7 +312,7 @@ func (st *stream) writer(target interface{ SendMsg(message any) error }, code co
 // responses receives the responses of the control plane, one at a time. It asks for a large response when there is
 // room for it. Until then, HTTP/2 makes the control plane wait.
 func (st *stream) responses(ctx context.Context) error {
-	arrivals := inflight.Follow(st.up)
+	arrivals := inflight.Follow(st.upstream)
 	for received := false; ; received = true {
 		size, err := arrivals.Next(ctx)
 		if err != nil {
@@ -323,7 +323,7 @@ func (st *stream) responses(ctx context.Context) error {
 			return nil //nolint:nilerr // the stream has ended
 		}
 		var m wire.Bytes
-		if err := st.up.RecvMsg(&m); err != nil {
+		if err := st.upstream.RecvMsg(&m); err != nil {
 			if !received && ctx.Err() == nil {
 				st.server.metrics.failures.Inc()
 			}
@@ -338,7 +338,7 @@ func (st *stream) responses(ctx context.Context) error {
 			}
 		}
 		select {
-		case st.inbox <- incoming{message.TypeOf(m), m, p}:
+		case st.inbox <- arrival{message.TypeOf(m), m, p}:
 		case <-ctx.Done():
 			return nil
 		}
@@ -348,7 +348,7 @@ func (st *stream) responses(ctx context.Context) error {
 // send writes the responses of the control plane and those of hdsd to the client. While the client does not read,
 // the stream receives nothing.
 func (st *stream) send(ctx context.Context) error {
-	client := st.writer(st.down, codes.DeadlineExceeded, "the client")
+	client := st.writer(st.client, codes.DeadlineExceeded, "the client")
 	write := func(a *encoded) error {
 		err := client.write(ctx, a.parts...)
 		if err == nil && ctx.Err() == nil { // else grpc may still use a part of it
@@ -356,7 +356,7 @@ func (st *stream) send(ctx context.Context) error {
 		}
 		return err
 	}
-	pass := func(arrivals ...incoming) error {
+	pass := func(arrivals ...arrival) error {
 		for i := range arrivals {
 			a, err := st.response(ctx, arrivals[i])
 			if arrivals[i].wire = nil; err == nil { // frees one of two copies during the write
@@ -370,7 +370,7 @@ func (st *stream) send(ctx context.Context) error {
 	}
 	room := &pushRoom{st: st}
 	defer room.drop()
-	var early []incoming
+	var early []arrival
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -426,7 +426,7 @@ const (
 
 // isEarly reports whether the first response has assignments, and the clusters that the client has asked for have not
 // come.
-func (st *stream) isEarly(arrivals ...incoming) bool {
+func (st *stream) isEarly(arrivals ...arrival) bool {
 	if len(arrivals) == 0 {
 		return false
 	}
@@ -436,5 +436,5 @@ func (st *stream) isEarly(arrivals ...incoming) bool {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	asked := st.ledgers[clusters]
-	return asked != nil && !asked.heard
+	return asked != nil && !asked.responded
 }

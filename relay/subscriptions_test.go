@@ -15,11 +15,11 @@ func TestTheLastNameThatAClientGivesUp(t *testing.T) {
 		m.version, m.wanted[0] = 1, 1
 		m.toggle(0)
 		m.settle()
-		if m.right(); m.has[0] == nil {
+		if m.check(); m.resources[0] == nil {
 			t.Fatal("the client does not have it")
 		}
 		m.toggle(0)
-		m.right()
+		m.check()
 		if n := m.server.stock.size(); n != 0 {
 			t.Errorf("%s: %d resources are kept", k.typeURL(), n)
 		}
@@ -35,12 +35,12 @@ func TestAResponseThatCrossesAnUnsubscription(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]int{"web": 0, "xdstp://a/t/*": 1, "*": 0} {
 		p := newPlane(t, benchServer())
-		p.asks(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: assignments.typeURL(), ResourceNamesSubscribe: []string{name, "other"}})
-		if !p.gives(assignments, "1", "1") {
+		p.request(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: assignments.typeURL(), ResourceNamesSubscribe: []string{name, "other"}})
+		if !p.give(assignments, "1", "1") {
 			t.Fatal("it does not pass")
 		}
-		p.asks(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: assignments.typeURL(), ResourceNamesUnsubscribe: []string{name}})
-		if !p.gives(assignments, "2", "2") {
+		p.request(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: assignments.typeURL(), ResourceNamesUnsubscribe: []string{name}})
+		if !p.give(assignments, "2", "2") {
 			t.Error("it does not pass")
 		}
 		if n := p.server.stock.size(); n != want {
@@ -66,20 +66,20 @@ func TestWhatAClientMayHaveIsRemembered(t *testing.T) {
 	if n := m.server.stock.size(); n != 4 {
 		t.Errorf("%d resources are remembered, want both versions of two", n)
 	}
-	again := plane{t, &stream{server: m.server, method: method{delta: true}, nodeID: "n", wake: make(chan struct{}, 1), up: openStream{}}}
+	second := plane{t, &stream{server: m.server, method: method{delta: true}, nodeID: "n", wake: make(chan struct{}, 1), upstream: openStream{}}}
 	r := &discoveryv3.DeltaDiscoveryRequest{
 		TypeUrl: assignments.typeURL(), ResourceNamesSubscribe: []string{nameOf(0), nameOf(1)},
 		InitialResourceVersions: map[string]string{nameOf(0): "1", nameOf(1): "2"},
 	}
-	again.asks(proto.CloneOf(r))
+	second.request(proto.CloneOf(r))
 	for i, version := range []int{1, 2} {
-		if s := again.ledgers[assignments].held.get(nameOf(i)); s == nil || m.versionOf(s.item.body) != version {
+		if s := second.ledgers[assignments].holdings.get(nameOf(i)); s == nil || m.versionOf(s.item.body) != version {
 			t.Errorf("of %s, hdsd knows %v", nameOf(i), s)
 		}
 	}
-	again.close()
+	second.close()
 	m.server.memory.forgetAll()
-	if n := m.server.stock.size(); n != 0 || m.server.memory.count != 0 {
-		t.Errorf("%d resources are left, %d are counted", n, m.server.memory.count)
+	if n := m.server.stock.size(); n != 0 || m.server.memory.size != 0 {
+		t.Errorf("%d resources are left, %d are counted", n, m.server.memory.size)
 	}
 }

@@ -18,24 +18,24 @@ import (
 
 // modelNode is a data plane as a model of tenants knows it.
 type modelNode struct {
-	types   [kinds]string  // of the streams by which it takes the kinds; the same twice: it has one stream
-	streams [kinds]*tenant // nil: it is away
-	path    string         // of the check of its version
-	list    []string       // last bytes of the addresses of its endpoints
+	types     [kinds]string  // of the streams by which it takes the kinds; the same twice: it has one stream
+	streams   [kinds]*tenant // nil: it is away
+	path      string         // of the check of its version
+	addresses []string       // last bytes of the addresses of its endpoints
 }
 
 // toggle ends the stream for a kind, or begins it.
 func (n *modelNode) toggle(l *tenants, id byte, k kind) {
-	now := n.streams[k]
-	if now != nil {
-		now.goes()
-		now = nil
+	current := n.streams[k]
+	if current != nil {
+		current.end()
+		current = nil
 	} else {
-		now = l.comes(id, n.types[k])
+		current = l.open(id, n.types[k])
 	}
-	for other := range kinds {
-		if n.types[other] == n.types[k] {
-			n.streams[other] = now
+	for peer := range kinds {
+		if n.types[peer] == n.types[k] {
+			n.streams[peer] = current
 		}
 	}
 }
@@ -49,21 +49,21 @@ func (n *modelNode) step(l *tenants, id byte, random *rand.Rand) string {
 		return fmt.Sprint("stream for ", k, ": ", n.streams[k] != nil)
 	case k == clusters:
 		n.path = []string{"/a", "/b", "/c"}[random.IntN(3)]
-		n.streams[k].has(checkedCluster(clusterv3.Cluster_EDS, n.path))
+		n.streams[k].give(checkedCluster(clusterv3.Cluster_EDS, n.path))
 		return n.path
 	}
-	n.list = nil
+	n.addresses = nil
 	for range 1 + random.IntN(2) {
-		n.list = append(n.list, fmt.Sprint(1+random.IntN(9)))
+		n.addresses = append(n.addresses, fmt.Sprint(1+random.IntN(9)))
 	}
-	slices.Sort(n.list)
-	n.list = slices.Compact(n.list)
+	slices.Sort(n.addresses)
+	n.addresses = slices.Compact(n.addresses)
 	var addresses []string
-	for _, end := range n.list {
+	for _, end := range n.addresses {
 		addresses = append(addresses, "10.0.0."+end)
 	}
-	n.streams[k].has(assignmentOf(addresses...))
-	return fmt.Sprint(n.list)
+	n.streams[k].give(assignmentOf(addresses...))
+	return fmt.Sprint(n.addresses)
 }
 
 // TestAVersionJudgesTheEndpointsOfItsNodesInAnyOrder in which their streams come, bring other versions
@@ -72,8 +72,8 @@ func TestAVersionJudgesTheEndpointsOfItsNodesInAnyOrder(t *testing.T) {
 	t.Parallel()
 	ways := [][kinds]string{{}, {clusters.typeURL(), assignments.typeURL()}, {clusters.typeURL(), ""}}
 	for seed := range uint64(100) {
-		renting(t, func(l *tenants) {
-			l.server.memory.keep = time.Hour
+		withTenants(t, func(l *tenants) {
+			l.server.memory.ttl = time.Hour
 			time.Sleep(time.Minute) // now no version is awaited any more
 			random := rand.New(rand.NewPCG(seed, 0))
 			nodes := make([]modelNode, 3)
@@ -83,12 +83,12 @@ func TestAVersionJudgesTheEndpointsOfItsNodesInAnyOrder(t *testing.T) {
 			for steps := range 60 {
 				i := random.IntN(len(nodes))
 				t.Log(l.Name(), " step ", steps, ": ", i, " ", nodes[i].step(l, byte('a'+i), random))
-				if random.IntN(3) > 0 || slices.ContainsFunc(nodes, func(n modelNode) bool { return n.path == "" || n.list == nil }) {
+				if random.IntN(3) > 0 || slices.ContainsFunc(nodes, func(n modelNode) bool { return n.path == "" || n.addresses == nil }) {
 					continue
 				}
 				want := map[string][]string{}
 				for i := range nodes {
-					want[nodes[i].path] = append(want[nodes[i].path], nodes[i].list...)
+					want[nodes[i].path] = append(want[nodes[i].path], nodes[i].addresses...)
 				}
 				var lines []string
 				for _, path := range slices.Sorted(maps.Keys(want)) {
@@ -106,7 +106,7 @@ func TestAVersionJudgesTheEndpointsOfItsNodesInAnyOrder(t *testing.T) {
 					if n.path == "/a" {
 						health = "HEALTHY"
 					}
-					if got := st.sees(); strings.Trim(strings.ReplaceAll(" "+got, " "+health, ""), " ") != "" {
+					if got := st.health(); strings.Trim(strings.ReplaceAll(" "+got, " "+health, ""), " ") != "" {
 						l.Errorf("seed %d, step %d: by %s, node %d sees %s", seed, steps, n.path, i, got)
 					}
 				}
@@ -121,14 +121,14 @@ func TestAVersionJudgesTheEndpointsOfItsNodesInAnyOrder(t *testing.T) {
 // TestAStreamThatEndsLeavesOthersOfItsNode, also those that have come since its first kind left.
 func TestAStreamThatEndsLeavesOthersOfItsNode(t *testing.T) {
 	t.Parallel()
-	renting(t, func(l *tenants) {
-		before, after := l.comes('a', ""), l.comes('a', "")
-		before.has(checkedCluster(clusterv3.Cluster_EDS, "/a"))
-		before.has(assignmentOf("10.0.0.1"))
-		l.server.nodes.leave(before.stream, before.ledgers[clusters])
-		after.has(checkedCluster(clusterv3.Cluster_EDS, "/b"))
-		l.server.nodes.leave(before.stream, before.ledgers[assignments])
-		if n := l.server.nodes.find(after.node); n == nil || n != after.ledgers[clusters].peers.node {
+	withTenants(t, func(l *tenants) {
+		first, second := l.open('a', ""), l.open('a', "")
+		first.give(checkedCluster(clusterv3.Cluster_EDS, "/a"))
+		first.give(assignmentOf("10.0.0.1"))
+		l.server.nodes.leave(first.stream, first.ledgers[clusters])
+		second.give(checkedCluster(clusterv3.Cluster_EDS, "/b"))
+		l.server.nodes.leave(first.stream, first.ledgers[assignments])
+		if n := l.server.nodes.find(second.node); n == nil || n != second.ledgers[clusters].links.node {
 			l.Error("the stream that came is not known by its node any more")
 		}
 	})
@@ -138,14 +138,14 @@ func TestAStreamThatEndsLeavesOthersOfItsNode(t *testing.T) {
 // with others which the data plane may refuse comes again, alone.
 func TestARefusalOfSeveralClustersLeavesNoVersionInDoubt(t *testing.T) {
 	t.Parallel()
-	renting(t, func(l *tenants) {
+	withTenants(t, func(l *tenants) {
 		if !l.delta {
 			return // the clusters of a response have to be whole
 		}
 		for _, takes := range []bool{true, false} {
-			a := l.comes('a', "")
-			a.has(checkedCluster(clusterv3.Cluster_EDS, "/a"))
-			a.has(assignmentOf("10.0.0.1"))
+			a := l.open('a', "")
+			a.give(checkedCluster(clusterv3.Cluster_EDS, "/a"))
+			a.give(assignmentOf("10.0.0.1"))
 			l.wantChecks("at first", "/a 1")
 			m := &discoveryv3.DeltaDiscoveryResponse{TypeUrl: clusters.typeURL(), Nonce: "several"}
 			for name, path := range map[string]string{"web": "/b", "other": "/other"} {
@@ -159,44 +159,44 @@ func TestARefusalOfSeveralClustersLeavesNoVersionInDoubt(t *testing.T) {
 			}
 			wire, err := proto.Marshal(m)
 			if err == nil {
-				wire, err = a.respond(incoming{typeURL: clusters.typeURL(), wire: wire})
+				wire, err = a.respond(arrival{typeURL: clusters.typeURL(), wire: wire})
 			}
 			if err != nil {
 				l.Fatal(err)
 			}
-			a.refuses(wire)
-			again := a.nextPush()
+			a.refuse(wire)
+			push := a.nextPush()
 			d := &discoveryv3.DeltaDiscoveryResponse{}
-			if err := proto.Unmarshal(again, d); err != nil || d.GetTypeUrl() != clusters.typeURL() || len(d.GetResources()) != 1 || d.GetResources()[0].GetName() != "web" {
+			if err := proto.Unmarshal(push, d); err != nil || d.GetTypeUrl() != clusters.typeURL() || len(d.GetResources()) != 1 || d.GetResources()[0].GetName() != "web" {
 				l.Fatalf("after the refusal, it is sent %v, %v", d, err)
 			}
 			checks, health := "/b 1", "UNHEALTHY"
 			if takes {
-				a.accepts(again)
+				a.accept(push)
 			} else {
-				a.refuses(again)
+				a.refuse(push)
 				checks, health = "/a 1", "HEALTHY"
 			}
 			if got := l.checks(); strings.TrimSuffix(got, " /other ") != checks {
 				l.Errorf("it takes the cluster: %t: %s, want %s", takes, got, checks)
 			}
-			if got := a.sees(); got != health {
+			if got := a.health(); got != health {
 				l.Errorf("it takes the cluster: %t: it sees %s, want %s", takes, got, health)
 			}
-			a.goes()
+			a.end()
 			time.Sleep(2 * time.Minute)
 		}
 	})
 }
 
-// refuses refuses a response.
-func (t *tenant) refuses(wire []byte) {
-	t.of.Helper()
+// refuse refuses a response.
+func (t *tenant) refuse(wire []byte) {
+	t.tenants.Helper()
 	refusal := &rpcstatus.Status{Message: "no"}
 	r, d := &discoveryv3.DiscoveryResponse{}, &discoveryv3.DeltaDiscoveryResponse{}
 	var nack proto.Message
 	var err error
-	if t.of.delta {
+	if t.tenants.delta {
 		err = proto.Unmarshal(wire, d)
 		nack = &discoveryv3.DeltaDiscoveryRequest{TypeUrl: d.GetTypeUrl(), ResponseNonce: d.GetNonce(), ErrorDetail: refusal}
 	} else {
@@ -210,6 +210,6 @@ func (t *tenant) refuses(wire []byte) {
 		}
 	}
 	if err != nil {
-		t.of.Fatal(err)
+		t.tenants.Fatal(err)
 	}
 }

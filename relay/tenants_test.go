@@ -24,24 +24,24 @@ import (
 // tenants are data planes of one relay. By the check of "/a" all is healthy, by others it is not.
 type tenants struct {
 	*testing.T
-	server *Server
-	delta  bool
-	all    []*tenant
-	ids    health.EndpointID
-	judged []*source.Cluster
+	server  *Server
+	delta   bool
+	streams []*tenant
+	ids     health.EndpointID
+	judged  []*source.Cluster
 }
 
 // tenant is the stream of a data plane.
 type tenant struct {
 	*stream
-	of       *tenants
+	tenants  *tenants
 	nonces   int
 	versions [kinds]string // of web, or of the latest response: the latest that it accepted
 	latest   *endpointv3.ClusterLoadAssignment
 }
 
-// renting runs a test of tenants in virtual time, by delta and by state of the world.
-func renting(t *testing.T, test func(l *tenants)) {
+// withTenants runs a test of tenants in virtual time, by delta and by state of the world.
+func withTenants(t *testing.T, test func(l *tenants)) {
 	for _, delta := range []bool{true, false} {
 		t.Run(fmt.Sprint("delta=", delta), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -83,7 +83,7 @@ func (l *tenants) judge(set *source.Set) {
 		u.Clusters = append(u.Clusters, publish.Cluster{Name: k.Name, Checked: true})
 	}
 	for _, k := range l.judged {
-		if !slices.ContainsFunc(set.Clusters, func(now *source.Cluster) bool { return now.Name == k.Name }) {
+		if !slices.ContainsFunc(set.Clusters, func(current *source.Cluster) bool { return current.Name == k.Name }) {
 			u.RemovedAssignments, u.RemovedClusters = append(u.RemovedAssignments, k.Name), append(u.RemovedClusters, k.Name)
 		}
 	}
@@ -92,50 +92,50 @@ func (l *tenants) judge(set *source.Set) {
 	l.server.book.SetHealth(verdicts)
 }
 
-// comes opens a stream of a node.
-func (l *tenants) comes(node byte, typeURL string) *tenant {
+// open opens a stream of a node.
+func (l *tenants) open(node byte, typeURL string) *tenant {
 	st := &stream{server: l.server, method: method{delta: l.delta, typeURL: typeURL}, node: [32]byte{node}, nodeID: fmt.Sprint(node), wake: make(chan struct{}, 1)}
 	l.server.add(st)
-	l.all = append(l.all, &tenant{stream: st, of: l})
-	return l.all[len(l.all)-1]
+	l.streams = append(l.streams, &tenant{stream: st, tenants: l})
+	return l.streams[len(l.streams)-1]
 }
 
-// goes ends the stream.
-func (t *tenant) goes() {
-	t.of.all = slices.DeleteFunc(t.of.all, func(other *tenant) bool { return other == t })
+// end ends the stream.
+func (t *tenant) end() {
+	t.tenants.streams = slices.DeleteFunc(t.tenants.streams, func(x *tenant) bool { return x == t })
 	t.server.remove(t.stream)
 	t.close()
 }
 
-// has has the control plane send web, and the data plane accept it.
-func (t *tenant) has(web proto.Message) {
-	t.of.Helper()
-	t.accepts(t.sends(web))
+// give has the control plane send web, and the data plane accept it.
+func (t *tenant) give(web proto.Message) {
+	t.tenants.Helper()
+	t.accept(t.send(web))
 }
 
-// sends has the control plane send web, and returns the response as the data plane gets it.
-func (t *tenant) sends(web proto.Message) []byte {
-	t.of.Helper()
+// send has the control plane send web, and returns the response as the data plane gets it.
+func (t *tenant) send(web proto.Message) []byte {
+	t.tenants.Helper()
 	packed, err := anypb.New(web)
 	if err != nil {
-		t.of.Fatal(err)
+		t.tenants.Fatal(err)
 	}
-	return t.sendsAll(kindOfMessage(web), packed)
+	return t.sendAll(kindOfMessage(web), packed)
 }
 
-// removes has the control plane send that there is no cluster web any more.
-func (t *tenant) removes() []byte {
-	t.of.Helper()
-	return t.sendsAll(clusters)
+// remove has the control plane send that there is no cluster web any more.
+func (t *tenant) remove() []byte {
+	t.tenants.Helper()
+	return t.sendAll(clusters)
 }
 
-// sendsAll has the control plane send a resource web, or that there is none.
-func (t *tenant) sendsAll(k kind, packed ...*anypb.Any) []byte {
-	t.of.Helper()
+// sendAll has the control plane send a resource web, or that there is none.
+func (t *tenant) sendAll(k kind, packed ...*anypb.Any) []byte {
+	t.tenants.Helper()
 	t.nonces++
 	nonce := fmt.Sprint(t.nonces)
 	var m proto.Message = &discoveryv3.DiscoveryResponse{TypeUrl: k.typeURL(), VersionInfo: nonce, Nonce: nonce, Resources: packed}
-	if t.of.delta {
+	if t.tenants.delta {
 		d := &discoveryv3.DeltaDiscoveryResponse{TypeUrl: k.typeURL(), Nonce: nonce}
 		for _, resource := range packed {
 			d.Resources = append(d.Resources, &discoveryv3.Resource{Name: "web", Version: nonce, Resource: resource})
@@ -147,10 +147,10 @@ func (t *tenant) sendsAll(k kind, packed ...*anypb.Any) []byte {
 	}
 	wire, err := proto.Marshal(m)
 	if err == nil {
-		wire, err = t.respond(incoming{typeURL: k.typeURL(), wire: wire})
+		wire, err = t.respond(arrival{typeURL: k.typeURL(), wire: wire})
 	}
 	if err != nil {
-		t.of.Fatal(err)
+		t.tenants.Fatal(err)
 	}
 	return wire
 }
@@ -162,35 +162,35 @@ func kindOfMessage(m proto.Message) kind {
 	return clusters
 }
 
-// returns opens another stream of a node, whose data plane says which version it has of the cluster and
+// reopen opens another stream of a node, and its data plane says which version it has of the cluster and
 // of the assignment web.
-func (t *tenant) returns() *tenant {
-	t.of.Helper()
-	now := t.of.comes(t.node[0], t.method.typeURL)
-	now.up, now.nonces = openStream{}, t.nonces
+func (t *tenant) reopen() *tenant {
+	t.tenants.Helper()
+	next := t.tenants.open(t.node[0], t.method.typeURL)
+	next.upstream, next.nonces = openStream{}, t.nonces
 	for k := range kinds {
 		version := t.versions[k]
 		var ask proto.Message = &discoveryv3.DiscoveryRequest{TypeUrl: k.typeURL(), ResourceNames: []string{"web"}, VersionInfo: version}
-		if t.of.delta {
+		if t.tenants.delta {
 			ask = &discoveryv3.DeltaDiscoveryRequest{
 				TypeUrl: k.typeURL(), ResourceNamesSubscribe: []string{"web"}, InitialResourceVersions: map[string]string{"web": version},
 			}
 		}
 		wire, err := proto.Marshal(ask)
 		if err == nil {
-			_, err = now.sendRequest(wire)
+			_, err = next.sendRequest(wire)
 		}
 		if err != nil {
-			t.of.Fatal(err)
+			t.tenants.Fatal(err)
 		}
-		now.versions[k] = version
+		next.versions[k] = version
 	}
-	return now
+	return next
 }
 
-// accepts answers a response.
-func (t *tenant) accepts(wire []byte) {
-	t.of.Helper()
+// accept answers a response.
+func (t *tenant) accept(wire []byte) {
+	t.tenants.Helper()
 	var ack proto.Message
 	var packed []*anypb.Any
 	r, d := &discoveryv3.DiscoveryResponse{}, &discoveryv3.DeltaDiscoveryResponse{}
@@ -198,7 +198,7 @@ func (t *tenant) accepts(wire []byte) {
 	ack = &discoveryv3.DiscoveryRequest{TypeUrl: r.GetTypeUrl(), ResponseNonce: r.GetNonce(), VersionInfo: r.GetVersionInfo(), ResourceNames: []string{"web"}}
 	packed = r.GetResources()
 	typeURL, version := r.GetTypeUrl(), r.GetVersionInfo()
-	if t.of.delta {
+	if t.tenants.delta {
 		err = proto.Unmarshal(wire, d)
 		ack = &discoveryv3.DeltaDiscoveryRequest{TypeUrl: d.GetTypeUrl(), ResponseNonce: d.GetNonce()}
 		packed, typeURL = nil, d.GetTypeUrl()
@@ -206,13 +206,13 @@ func (t *tenant) accepts(wire []byte) {
 			packed, version = append(packed, r.GetResource()), r.GetVersion()
 		}
 	}
-	if k, ours := kindOf(typeURL); ours {
+	if k, relayed := kindOf(typeURL); relayed {
 		t.versions[k] = version
 	}
 	for _, resource := range packed {
 		if a := (&endpointv3.ClusterLoadAssignment{}); resource.MessageIs(a) {
 			if err := resource.UnmarshalTo(a); err != nil {
-				t.of.Fatal(err)
+				t.tenants.Fatal(err)
 			}
 			t.latest = a
 		}
@@ -223,19 +223,19 @@ func (t *tenant) accepts(wire []byte) {
 		}
 	}
 	if err != nil {
-		t.of.Fatal(err)
+		t.tenants.Fatal(err)
 	}
 }
 
-// sees returns the health that its endpoints have for a data plane, once all has settled.
-func (t *tenant) sees() string {
-	t.of.Helper()
-	t.of.settle()
-	var all []string
+// health returns the health that its endpoints have for a data plane, once all has settled.
+func (t *tenant) health() string {
+	t.tenants.Helper()
+	t.tenants.settle()
+	var statuses []string
 	for _, e := range t.latest.GetEndpoints()[0].GetLbEndpoints() {
-		all = append(all, e.GetHealthStatus().String())
+		statuses = append(statuses, e.GetHealthStatus().String())
 	}
-	return strings.Join(all, " ")
+	return strings.Join(statuses, " ")
 }
 
 // settle passes some seconds, in which data planes take what hdsd has to say.
@@ -244,9 +244,9 @@ func (l *tenants) settle() {
 	for range 5 {
 		time.Sleep(time.Second)
 		synctest.Wait()
-		for _, t := range l.all {
+		for _, t := range l.streams {
 			for wire := t.nextPush(); wire != nil; wire = t.nextPush() {
-				t.accepts(wire)
+				t.accept(wire)
 			}
 		}
 	}
@@ -257,7 +257,7 @@ func (l *tenants) settle() {
 func (l *tenants) checks() string {
 	l.Helper()
 	l.settle()
-	all := map[string]string{}
+	byPath := map[string]string{}
 	for _, k := range l.server.catalogue.Latest().Clusters {
 		var addresses []string
 		for _, group := range k.Assignment.Message().GetEndpoints() {
@@ -267,56 +267,56 @@ func (l *tenants) checks() string {
 		}
 		slices.Sort(addresses)
 		for _, check := range k.HealthChecks {
-			all[check.GetHttpHealthCheck().GetPath()] += strings.Join(addresses, ",")
+			byPath[check.GetHttpHealthCheck().GetPath()] += strings.Join(addresses, ",")
 		}
 	}
 	var lines []string
-	for _, path := range slices.Sorted(maps.Keys(all)) {
-		lines = append(lines, path+" "+all[path])
+	for _, path := range slices.Sorted(maps.Keys(byPath)) {
+		lines = append(lines, path+" "+byPath[path])
 	}
 	return strings.Join(lines, " ")
 }
 
-func (l *tenants) wantChecks(after, want string) {
+func (l *tenants) wantChecks(moment, want string) {
 	l.Helper()
 	if got := l.checks(); got != want {
-		l.Errorf("%s: %s, want %s", after, got, want)
+		l.Errorf("%s: %s, want %s", moment, got, want)
 	}
 }
 
 // TestAVersionJudgesTheEndpointsOfItsNodes alone.
 func TestAVersionJudgesTheEndpointsOfItsNodes(t *testing.T) {
 	t.Parallel()
-	renting(t, func(l *tenants) {
+	withTenants(t, func(l *tenants) {
 		way := func(path string) *clusterv3.Cluster { return checkedCluster(clusterv3.Cluster_EDS, path) }
 		list := func(addresses ...string) *endpointv3.ClusterLoadAssignment { return assignmentOf(addresses...) }
-		a, b, c := l.comes('a', ""), l.comes('b', ""), l.comes('c', "")
-		a.has(way("/a"))
-		a.has(list("10.0.0.1", "10.0.0.2"))
+		a, b, c := l.open('a', ""), l.open('b', ""), l.open('c', "")
+		a.give(way("/a"))
+		a.give(list("10.0.0.1", "10.0.0.2"))
 		l.wantChecks("one", "/a 1,2")
-		b.has(way("/a"))
-		b.has(list("10.0.0.2", "10.0.0.3"))
+		b.give(way("/a"))
+		b.give(list("10.0.0.2", "10.0.0.3"))
 		l.wantChecks("two alike", "/a 1,2,3")
-		b.has(way("/b"))
+		b.give(way("/b"))
 		l.wantChecks("b has another check", "/a 1,2 /b 2,3")
-		c.has(way("/b"))
-		c.has(list("10.0.0.1", "10.0.0.2"))
+		c.give(way("/b"))
+		c.give(list("10.0.0.1", "10.0.0.2"))
 		l.wantChecks("c has b's check and a's endpoints", "/a 1,2 /b 1,2,3")
-		a.has(list("10.0.0.4"))
+		a.give(list("10.0.0.4"))
 		l.wantChecks("a has other endpoints", "/a 4 /b 1,2,3")
-		a.has(way("/b"))
+		a.give(way("/b"))
 		l.wantChecks("all alike", "/b 1,2,3,4")
-		a.has(way("/a"))
+		a.give(way("/a"))
 		l.wantChecks("a is back", "/a 4 /b 1,2,3")
-		b.goes()
+		b.end()
 		l.wantChecks("b has gone", "/a 4 /b 1,2,3")
 		time.Sleep(time.Minute)
 		l.wantChecks("b is forgotten", "/a 4 /b 1,2")
-		a.has(way("/c"))
-		c.has(way("/c"))
+		a.give(way("/c"))
+		c.give(way("/c"))
 		l.wantChecks("all have a new one", "/c 1,2,4")
 		for _, t := range []*tenant{a, c} {
-			t.goes()
+			t.end()
 		}
 		time.Sleep(2 * time.Minute)
 		l.wantChecks("all have gone", "")
@@ -329,15 +329,15 @@ func TestAVersionJudgesTheEndpointsOfItsNodes(t *testing.T) {
 // TestAVersionJudgesTheEndpointsThatItsClustersList alone.
 func TestAVersionJudgesTheEndpointsThatItsClustersList(t *testing.T) {
 	t.Parallel()
-	renting(t, func(l *tenants) {
-		a, b := l.comes('a', ""), l.comes('b', "")
-		a.has(checkedCluster(clusterv3.Cluster_STATIC, "/a", "10.0.0.1", "10.0.0.2"))
-		b.has(checkedCluster(clusterv3.Cluster_STATIC, "/b", "10.0.0.2", "10.0.0.3"))
+	withTenants(t, func(l *tenants) {
+		a, b := l.open('a', ""), l.open('b', "")
+		a.give(checkedCluster(clusterv3.Cluster_STATIC, "/a", "10.0.0.1", "10.0.0.2"))
+		b.give(checkedCluster(clusterv3.Cluster_STATIC, "/b", "10.0.0.2", "10.0.0.3"))
 		l.wantChecks("two versions", "/a 1,2 /b 2,3")
-		a.has(checkedCluster(clusterv3.Cluster_STATIC, "/b", "10.0.0.1"))
+		a.give(checkedCluster(clusterv3.Cluster_STATIC, "/b", "10.0.0.1"))
 		l.wantChecks("all alike", "/b 1,2,3")
-		a.goes()
-		b.goes()
+		a.end()
+		b.end()
 		time.Sleep(2 * time.Minute)
 		l.wantChecks("all have gone", "")
 		if n := len(l.server.stock.items) + len(l.server.catalogue.unions); n != 0 {
@@ -350,47 +350,47 @@ func TestAVersionJudgesTheEndpointsThatItsClustersList(t *testing.T) {
 // says, also while that is away, and once it is back.
 func TestStreamsOfOneTypeBelongToTheirNode(t *testing.T) {
 	t.Parallel()
-	renting(t, func(l *tenants) {
-		var all [2][2]*tenant // by node and kind
+	withTenants(t, func(l *tenants) {
+		var streams [2][2]*tenant // by node and kind
 		for i, path := range []string{"/a", "/b"} {
 			for k := range kinds {
-				all[i][k] = l.comes(byte('a'+i), k.typeURL())
+				streams[i][k] = l.open(byte('a'+i), k.typeURL())
 			}
-			all[i][clusters].has(checkedCluster(clusterv3.Cluster_EDS, path))
-			all[i][assignments].has(assignmentOf("10.0.0.1", fmt.Sprint("10.0.0.", i+2)))
+			streams[i][clusters].give(checkedCluster(clusterv3.Cluster_EDS, path))
+			streams[i][assignments].give(assignmentOf("10.0.0.1", fmt.Sprint("10.0.0.", i+2)))
 		}
-		see := func(after, a, b string) {
+		see := func(moment, a, b string) {
 			l.Helper()
 			for i, want := range []string{a, b} {
-				if got := all[i][assignments].sees(); got != want {
-					l.Errorf("%s, node %d sees %s, want %s", after, i, got, want)
+				if got := streams[i][assignments].health(); got != want {
+					l.Errorf("%s, node %d sees %s, want %s", moment, i, got, want)
 				}
 			}
 		}
-		up, down := "HEALTHY HEALTHY", "UNHEALTHY UNHEALTHY"
+		healthy, unhealthy := "HEALTHY HEALTHY", "UNHEALTHY UNHEALTHY"
 		l.wantChecks("two versions", "/a 1,2 /b 1,3")
-		see("at first", up, down)
-		all[0][clusters].has(checkedCluster(clusterv3.Cluster_EDS, "/b"))
-		all[1][clusters].has(checkedCluster(clusterv3.Cluster_EDS, "/a"))
+		see("at first", healthy, unhealthy)
+		streams[0][clusters].give(checkedCluster(clusterv3.Cluster_EDS, "/b"))
+		streams[1][clusters].give(checkedCluster(clusterv3.Cluster_EDS, "/a"))
 		l.wantChecks("two versions, the other way round", "/a 1,3 /b 1,2")
-		see("the other way round", down, up)
-		all[1][clusters].goes()
-		all[1][assignments].has(assignmentOf("10.0.0.1", "10.0.0.2"))
-		see("without its clusters", down, up)
-		all[1][clusters] = l.comes('b', clusters.typeURL())
-		all[0][clusters].has(checkedCluster(clusterv3.Cluster_EDS, "/a"))
-		all[1][clusters].has(checkedCluster(clusterv3.Cluster_EDS, "/b"))
-		see("with its clusters again", up, down)
+		see("the other way round", unhealthy, healthy)
+		streams[1][clusters].end()
+		streams[1][assignments].give(assignmentOf("10.0.0.1", "10.0.0.2"))
+		see("without its clusters", unhealthy, healthy)
+		streams[1][clusters] = l.open('b', clusters.typeURL())
+		streams[0][clusters].give(checkedCluster(clusterv3.Cluster_EDS, "/a"))
+		streams[1][clusters].give(checkedCluster(clusterv3.Cluster_EDS, "/b"))
+		see("with its clusters again", healthy, unhealthy)
 		for _, path := range []string{"/a", "/b"} { // c has all that a may have
-			c := l.comes('c'+path[1], "")
-			c.has(checkedCluster(clusterv3.Cluster_EDS, path))
-			c.has(assignmentOf("10.0.0.1", "10.0.0.3"))
+			c := l.open('c'+path[1], "")
+			c.give(checkedCluster(clusterv3.Cluster_EDS, path))
+			c.give(assignmentOf("10.0.0.1", "10.0.0.3"))
 		}
-		see("beside others", up, down)
-		all[0][clusters].has(checkedCluster(clusterv3.Cluster_EDS, "/b"))
-		see("with another version that others have", down, down)
-		for len(l.all) > 0 {
-			l.all[0].goes()
+		see("beside others", healthy, unhealthy)
+		streams[0][clusters].give(checkedCluster(clusterv3.Cluster_EDS, "/b"))
+		see("with another version that others have", unhealthy, unhealthy)
+		for len(l.streams) > 0 {
+			l.streams[0].end()
 		}
 		time.Sleep(2 * time.Minute)
 		l.wantChecks("all have gone", "")
@@ -403,14 +403,14 @@ func TestStreamsOfOneTypeBelongToTheirNode(t *testing.T) {
 // TestANodeThatHasGoneKeepsItsVersion: a version that comes later does not judge its endpoints.
 func TestANodeThatHasGoneKeepsItsVersion(t *testing.T) {
 	t.Parallel()
-	renting(t, func(l *tenants) {
-		a, b := l.comes('a', ""), l.comes('b', "")
-		a.has(checkedCluster(clusterv3.Cluster_EDS, "/a"))
-		a.has(assignmentOf("10.0.0.1"))
+	withTenants(t, func(l *tenants) {
+		a, b := l.open('a', ""), l.open('b', "")
+		a.give(checkedCluster(clusterv3.Cluster_EDS, "/a"))
+		a.give(assignmentOf("10.0.0.1"))
 		l.settle()
-		a.goes()
-		b.has(checkedCluster(clusterv3.Cluster_EDS, "/b"))
-		b.has(assignmentOf("10.0.0.2"))
+		a.end()
+		b.give(checkedCluster(clusterv3.Cluster_EDS, "/b"))
+		b.give(assignmentOf("10.0.0.2"))
 		l.wantChecks("a has gone, and b came", "/a 1 /b 2")
 	})
 }
@@ -420,32 +420,32 @@ func TestANodeThatHasGoneKeepsItsVersion(t *testing.T) {
 func TestAVersionJudgesNothingThatOthersMayHave(t *testing.T) {
 	t.Parallel()
 	for _, stays := range []bool{true, false} {
-		renting(t, func(l *tenants) {
-			a := l.comes('a', "")
-			a.has(checkedCluster(clusterv3.Cluster_EDS, "/a"))
-			a.has(assignmentOf("10.0.0.1"))
+		withTenants(t, func(l *tenants) {
+			a := l.open('a', "")
+			a.give(checkedCluster(clusterv3.Cluster_EDS, "/a"))
+			a.give(assignmentOf("10.0.0.1"))
 			l.settle()
 			l.server.book.SetHealth([]publish.Health{{ID: l.ids, Status: health.Unhealthy}})
 			if a.nextPush() == nil { // which it does not answer
 				l.Fatal("it is sent no health")
 			}
-			l.all = nil
+			l.streams = nil
 			if !stays {
 				l.server.remove(a.stream)
 				a.close()
 			}
-			b := l.comes('b', "")
-			b.has(checkedCluster(clusterv3.Cluster_EDS, "/b"))
-			b.has(assignmentOf("10.0.0.2"))
+			b := l.open('b', "")
+			b.give(checkedCluster(clusterv3.Cluster_EDS, "/b"))
+			b.give(assignmentOf("10.0.0.2"))
 			l.settle()
 			if stays && a.nextPush() != nil {
 				l.Error("it is sent more before it answers")
 			}
 			l.wantChecks(fmt.Sprint("a stays ", stays), "/a 1 /b 2")
 			if stays {
-				a.goes()
+				a.end()
 			}
-			b.goes()
+			b.end()
 			time.Sleep(3 * time.Minute)
 			l.wantChecks("both are forgotten", "")
 		})

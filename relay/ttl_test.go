@@ -27,7 +27,7 @@ func (l *lessee) passResource(r *discoveryv3.Resource, nonce string) *discoveryv
 	}
 	wire, err := proto.Marshal(m)
 	if err == nil {
-		wire, err = l.respond(incoming{typeURL: assignments.typeURL(), wire: wire})
+		wire, err = l.respond(arrival{typeURL: assignments.typeURL(), wire: wire})
 	}
 	if err != nil {
 		l.Fatal(err)
@@ -39,29 +39,29 @@ func (l *lessee) passResource(r *discoveryv3.Resource, nonce string) *discoveryv
 func (l *lessee) accept(wire []byte) *discoveryv3.Resource {
 	l.Helper()
 	var ack proto.Message
-	var all []*discoveryv3.Resource
+	var resources []*discoveryv3.Resource
 	if l.delta {
 		r := &discoveryv3.DeltaDiscoveryResponse{}
 		if err := proto.Unmarshal(wire, r); err != nil {
 			l.Fatal(err)
 		}
-		all, ack = r.GetResources(), &discoveryv3.DeltaDiscoveryRequest{TypeUrl: r.GetTypeUrl(), ResponseNonce: r.GetNonce()}
+		resources, ack = r.GetResources(), &discoveryv3.DeltaDiscoveryRequest{TypeUrl: r.GetTypeUrl(), ResponseNonce: r.GetNonce()}
 	} else {
 		r := &discoveryv3.DiscoveryResponse{}
 		if err := proto.Unmarshal(wire, r); err != nil {
 			l.Fatal(err)
 		}
 		for _, packed := range r.GetResources() {
-			inner := &discoveryv3.Resource{}
-			if err := packed.UnmarshalTo(inner); err != nil {
+			resource := &discoveryv3.Resource{}
+			if err := packed.UnmarshalTo(resource); err != nil {
 				l.Fatal(err)
 			}
-			all = append(all, inner)
+			resources = append(resources, resource)
 		}
 		ack = &discoveryv3.DiscoveryRequest{TypeUrl: r.GetTypeUrl(), ResponseNonce: r.GetNonce(), VersionInfo: r.GetVersionInfo(), ResourceNames: []string{"web"}}
 	}
-	if len(all) != 1 {
-		l.Fatalf("a response has %v", all)
+	if len(resources) != 1 {
+		l.Fatalf("a response has %v", resources)
 	}
 	wire, err := proto.Marshal(ack)
 	if err == nil {
@@ -70,14 +70,14 @@ func (l *lessee) accept(wire []byte) *discoveryv3.Resource {
 	if err != nil {
 		l.Fatal(err)
 	}
-	return all[0]
+	return resources[0]
 }
 
 // TestTimesToLive: only the control plane renews the time to live of a resource: it sends the
 // resource again, or a heartbeat. hdsd's own responses have the rest of it, and end with it.
 func TestTimesToLive(t *testing.T) {
 	t.Parallel()
-	leasing(t, func(t *testing.T, s *Server, delta bool) {
+	withLeases(t, func(t *testing.T, s *Server, delta bool) {
 		l := newLessee(t, s, delta)
 		a := assignmentOf("10.0.0.1")
 		a.ClusterName = "web"
@@ -92,9 +92,9 @@ func TestTimesToLive(t *testing.T) {
 				t.Errorf("the control plane's own response has a time to live of %v", got)
 			}
 		}
-		flip := func(to health.Status, left time.Duration) {
+		flip := func(status health.Status, left time.Duration) {
 			t.Helper()
-			l.server.book.SetHealth([]publish.Health{{ID: 0, Status: to}})
+			l.server.book.SetHealth([]publish.Health{{ID: 0, Status: status}})
 			wire := l.nextPush()
 			if wire == nil || left == 0 {
 				if wire != nil || left > 0 {
@@ -134,7 +134,7 @@ func TestTimesToLive(t *testing.T) {
 // before. hdsd's own responses have none then, and never end.
 func TestATimeToLiveThatEnds(t *testing.T) {
 	t.Parallel()
-	leasing(t, func(t *testing.T, s *Server, delta bool) {
+	withLeases(t, func(t *testing.T, s *Server, delta bool) {
 		l := newLessee(t, s, delta)
 		a := assignmentOf("10.0.0.1")
 		a.ClusterName = "web"
@@ -144,10 +144,10 @@ func TestATimeToLiveThatEnds(t *testing.T) {
 		}
 		whole := &discoveryv3.Resource{Name: "web", Version: "1", Resource: packed, Ttl: durationpb.New(10 * time.Second)}
 		heartbeat := &discoveryv3.Resource{Name: "web", Version: "1"}
-		flip := func(to health.Status) {
+		flip := func(status health.Status) {
 			t.Helper()
 			time.Sleep(time.Minute)
-			l.server.book.SetHealth([]publish.Health{{ID: 0, Status: to}})
+			l.server.book.SetHealth([]publish.Health{{ID: 0, Status: status}})
 			if wire := l.nextPush(); wire == nil {
 				t.Error("hdsd sends nothing")
 			} else if r := l.accept(wire); r.Ttl != nil {

@@ -15,7 +15,7 @@ import (
 const smallWork = 4 << 10
 
 // quietWait is the time that a message may wait for its turn without an event.
-const heldBack = time.Second
+const quietWait = time.Second
 
 // turns limit the requests and responses that hdsd works on at the same time, and give each caller its
 // share. So the core and the streams of checkers soon find a free processor, however many clients there
@@ -38,8 +38,8 @@ func newTurns(log zerolog.Logger) *turns {
 func (st *stream) turn(bytes int) (end func(), err error) {
 	t, begin := st.server.turns, time.Now()
 	turn, err := t.work.Work(st.lifetime(), st.caller, int64(bytes))
-	if waited := time.Since(begin); waited > heldBack {
-		t.tell(st.caller, waited)
+	if waited := time.Since(begin); waited > quietWait {
+		t.warn(st.caller, waited)
 	}
 	if err != nil {
 		return nil, err
@@ -58,11 +58,11 @@ func (st *stream) pushTurn() (end func(), ok bool) {
 }
 
 func (st *stream) lifetime() context.Context {
-	return cmp.Or(st.life, context.Background())
+	return cmp.Or(st.ctx, context.Background())
 }
 
 // warn logs that a message of a caller has waited.
-func (t *turns) tell(caller string, waited time.Duration) {
+func (t *turns) warn(caller string, waited time.Duration) {
 	t.lines.Warn(time.Now(), &t.log, "relay_caller_waits").Str("caller", limit.Name(caller)).Dur("waited", waited).
 		Msg("messages of a client of the relay wait, since it has more of them, or larger ones, than hdsd can work at beside those of others")
 }

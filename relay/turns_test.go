@@ -24,18 +24,18 @@ func TestAFloodHoldsUpItsCallerAlone(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
-		s := knowing(t)
+		s := checkedServer(t)
 		s.turns = newTurns(zerolog.New(&log))
 		honest := newLessee(t, s, true)
 		honest.caller = "honest"
-		honest.asks(nil)
-		honest.lend("web", 0)
+		honest.subscribe(nil)
+		honest.give("web", 0)
 
 		life, end := context.WithCancel(t.Context())
 		order := make(chan string, 400)
 		work := func(caller string, life context.Context) {
 			go func() {
-				done, err := (&stream{server: s, caller: caller, life: life}).turn(100 * smallWork)
+				done, err := (&stream{server: s, caller: caller, ctx: life}).turn(100 * smallWork)
 				if errors.Is(err, context.Canceled) {
 					caller = "dropped"
 				} else if err != nil {
@@ -64,7 +64,7 @@ func TestAFloodHoldsUpItsCallerAlone(t *testing.T) {
 
 		// Both wait for no large work: this would not return.
 		s.book.SetHealth([]publish.Health{{ID: 0, Status: health.Unhealthy}})
-		if a := honest.read(honest.nextPush()); stated(a) != health.Unhealthy {
+		if a := honest.read(honest.nextPush()); statusOf(a) != health.Unhealthy {
 			t.Errorf("the other client is sent %v", a)
 		}
 		end()
@@ -74,7 +74,7 @@ func TestAFloodHoldsUpItsCallerAlone(t *testing.T) {
 				t.Fatalf("before there is a place, %q has it", got)
 			}
 		}
-		time.Sleep(2 * heldBack)
+		time.Sleep(2 * quietWait)
 		places[0]()
 		if first, second := <-order, <-order; first != "other" && second != "other" { // at least every other one
 			t.Errorf("%q and %q are first", first, second)
@@ -97,7 +97,7 @@ func TestAFloodHoldsUpItsCallerAlone(t *testing.T) {
 // no turn from those of others.
 func TestAPushWaitsForNoOtherStream(t *testing.T) {
 	t.Parallel()
-	s := knowing(t)
+	s := checkedServer(t)
 	s.turns = newTurns(zerolog.Nop())
 	places := max(1, runtime.GOMAXPROCS(0)/2)
 	var turns []func()
@@ -127,7 +127,7 @@ func TestAPushWaitsForNoOtherStream(t *testing.T) {
 		end()
 	}
 	honest := newLessee(t, s, true)
-	honest.life = t.Context()
+	honest.ctx = t.Context()
 	if end, ok := honest.pushTurn(); !ok {
 		t.Error("pushes of busy streams have the turns")
 	} else {

@@ -25,7 +25,7 @@ func versionName(cluster string, group uint64) string {
 }
 
 // uncheckedGroup stands in panels for all versions of a cluster that hdsd does not check. No body has it.
-const unchecked = 0
+const uncheckedGroup = 0
 
 // version is a cluster with one of the checks that nodes have for it.
 type version struct {
@@ -34,7 +34,7 @@ type version struct {
 }
 
 // versionEntry is a version with hdsd's name, and the name of the assignment with its endpoints.
-type owned struct {
+type versionEntry struct {
 	version
 	name, service string // empty name: hdsd does not check the version
 }
@@ -54,8 +54,8 @@ func (b *book) panelOf(versions []version) *panel {
 	}
 	b.mu.RLock()
 	for i, v := range versions {
-		if name, known := b.versions[v]; known && name == "" {
-			versions[i].group = unchecked
+		if name, known := b.nameByVersion[v]; known && name == "" {
+			versions[i].group = uncheckedGroup
 		}
 	}
 	b.mu.RUnlock()
@@ -72,28 +72,28 @@ func (b *book) panelOf(versions []version) *panel {
 
 // panels has the panel of each assignment of a client.
 type panels struct {
-	now       map[string]*panel // by assignment; without nil panels
+	current   map[string]*panel // by assignment; without nil panels
 	unsettled []string          // assignments whose panel may have changed
 }
 
 // mixedPanel stands for different panels: the client has, or may have, an assignment with several.
-var mixed = &panel{key: "\x00"}
+var mixedPanel = &panel{key: "\x00"}
 
 func (p *panels) set(assignment string, current *panel) {
 	switch {
 	case current == nil:
-		delete(p.now, assignment)
-	case p.now == nil:
-		p.now = map[string]*panel{assignment: current}
+		delete(p.current, assignment)
+	case p.current == nil:
+		p.current = map[string]*panel{assignment: current}
 	default:
-		p.now[assignment] = current
+		p.current[assignment] = current
 	}
 }
 
 func (p *panels) unsettle(assignment string) { p.unsettled = append(p.unsettled, assignment) }
 
 // equal reports whether two panels are the same.
-func (p *panel) is(x *panel) bool {
+func (p *panel) equal(x *panel) bool {
 	return p == x || p != nil && x != nil && p.key == x.key
 }
 
@@ -102,72 +102,72 @@ const maxPanels = 16
 
 // slots has the groups of a cluster's versions, by the names that hdsd gives them.
 type slots struct {
-	first  uint64   // group with the name of the cluster; 0: none
-	others []uint64 // groups with a suffix; while names change, the first one, too
-	beyond []uint64 // groups that hdsd does not check
-	again  bool     // the next build has to update the slots again
+	first      uint64   // group with the name of the cluster; 0: none
+	suffixed   []uint64 // groups with a suffix; while names change, the first one, too
+	unchecked  []uint64 // groups that hdsd does not check
+	unfinished bool     // the next build has to update the slots again
 }
 
 // update returns the slots for the groups that nodes have, the oldest first. A version keeps its name, and
 // gets the suffix again that it had before a restart (stored). When the first version has gone, another takes
 // its name in three steps, so that no endpoint loses its verdict: the first goes, the other has both names,
 // and then only the new one. While nodes have yet to come back (awaited), the first version has not gone.
-func (s slots) next(present []uint64, awaited bool, stored func(group uint64) bool) slots {
+func (s slots) update(present []uint64, awaited bool, stored func(group uint64) bool) slots {
 	gone := func(g uint64) bool { return !slices.Contains(present, g) }
-	next := slots{first: s.first, others: slices.DeleteFunc(slices.Clone(s.others), gone)}
+	next := slots{first: s.first, suffixed: slices.DeleteFunc(slices.Clone(s.suffixed), gone)}
 	if gone(next.first) {
 		next.first = 0
 	}
 	switch free := next.first == 0; {
-	case len(next.others) == 0 || free && (awaited || s.first != 0):
+	case len(next.suffixed) == 0 || free && (awaited || s.first != 0):
 	case free:
-		next.first = next.others[0]
+		next.first = next.suffixed[0]
 	default:
-		next.others = slices.DeleteFunc(next.others, func(g uint64) bool { return g == next.first })
+		next.suffixed = slices.DeleteFunc(next.suffixed, func(g uint64) bool { return g == next.first })
 	}
 	for _, g := range present {
 		switch wasStored := stored(g); {
-		case g == next.first || slices.Contains(next.others, g):
-		case next.first == 0 && !wasStored && (awaited || len(next.others) == 0):
+		case g == next.first || slices.Contains(next.suffixed, g):
+		case next.first == 0 && !wasStored && (awaited || len(next.suffixed) == 0):
 			next.first = g
-		case len(next.others) < maxVersions-1:
-			next.others = append(next.others, g)
+		case len(next.suffixed) < maxVersions-1:
+			next.suffixed = append(next.suffixed, g)
 		default:
-			next.beyond = append(next.beyond, g)
+			next.unchecked = append(next.unchecked, g)
 		}
 	}
-	next.again = len(next.others) > 0 && (next.first == 0 || slices.Contains(next.others, next.first))
+	next.unfinished = len(next.suffixed) > 0 && (next.first == 0 || slices.Contains(next.suffixed, next.first))
 	return next
 }
 
 // setVersions notes the versions of a cluster, and returns the resources of changed versions, each once.
 // Streams do not have to look at the resources of other versions again.
-func (b *book) own(cluster string, current []owned) (touched []subject) {
+func (b *book) setVersions(cluster string, current []versionEntry) (touched []subject) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	previous := b.made[cluster]
+	previous := b.entries[cluster]
 	if slices.Equal(previous, current) {
 		return nil
 	}
-	changed := map[owned]bool{}
+	changed := map[versionEntry]bool{}
 	for _, o := range previous {
 		changed[o] = true
-		if delete(b.versions, o.version); o.name == "" {
+		if delete(b.nameByVersion, o.version); o.name == "" {
 			continue
 		}
-		delete(b.owners, o.name)
-		for _, s := range o.about() {
-			without(b.names, s, o.name)
+		delete(b.entryByName, o.name)
+		for _, s := range o.subjects() {
+			removeFrom(b.namesBySubject, s, o.name)
 		}
 	}
 	for _, o := range current {
 		changed[o] = !changed[o]
-		if b.versions[o.version] = o.name; o.name == "" {
+		if b.nameByVersion[o.version] = o.name; o.name == "" {
 			continue
 		}
-		b.owners[o.name] = o
-		for _, s := range o.about() {
-			b.names[s] = append(b.names[s], o.name)
+		b.entryByName[o.name] = o
+		for _, s := range o.subjects() {
+			b.namesBySubject[s] = append(b.namesBySubject[s], o.name)
 		}
 	}
 	named := map[subject]bool{} // resources of changed versions: hdsd checks one of the versions
@@ -175,7 +175,7 @@ func (b *book) own(cluster string, current []owned) (touched []subject) {
 		if !changed[o] {
 			continue
 		}
-		for _, s := range o.about() {
+		for _, s := range o.subjects() {
 			named[s] = named[s] || o.name != ""
 		}
 	}
@@ -184,28 +184,28 @@ func (b *book) own(cluster string, current []owned) (touched []subject) {
 			b.raise(s) // unchecked versions have no verdicts
 		}
 	}
-	if b.made[cluster] = current; len(current) == 0 {
-		delete(b.made, cluster)
+	if b.entries[cluster] = current; len(current) == 0 {
+		delete(b.entries, cluster)
 	}
 	return touched
 }
 
 // subjects returns the resources whose health a version decides: its assignment, and the cluster.
-func (o *owned) about() []subject {
+func (o *versionEntry) subjects() []subject {
 	return []subject{{assignments, o.service}, {clusters, o.cluster}}
 }
 
 // subjects returns the resources whose health a cluster decides, by hdsd's name.
-func (b *book) about(name string) []subject {
-	if o, known := b.owners[name]; known {
-		return o.about()
+func (b *book) subjects(name string) []subject {
+	if o, known := b.entryByName[name]; known {
+		return o.subjects()
 	}
 	return []subject{{assignments, name}, {clusters, name}}
 }
 
 // namesOf returns hdsd's names of the clusters that decide the health of a resource.
 func (b *book) namesOf(s subject) []string {
-	if names := b.names[s]; len(names) > 0 {
+	if names := b.namesBySubject[s]; len(names) > 0 {
 		return names
 	}
 	return []string{versionName(s.name, 0)}
@@ -213,10 +213,10 @@ func (b *book) namesOf(s subject) []string {
 
 // deciderKey returns a key of the clusters that decide the health of a resource for nodes with a panel, and
 // hdsd's name of the first one: of a cluster, its version. Empty: hdsd does not check it.
-func (b *book) judgment(x *body, p *panel) (own, judges string) {
+func (b *book) deciderKey(x *body, p *panel) (own, judges string) {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
-	names := b.judges(x, p)
+	names := b.deciders(x, p)
 	if len(names) > 0 {
 		own = names[0]
 	}
@@ -225,7 +225,7 @@ func (b *book) judgment(x *body, p *panel) (own, judges string) {
 
 // deciders returns hdsd's names of the clusters that decide the health of a resource for nodes with a panel.
 // A version that the book does not have yet gets the verdicts of the others. The caller holds the lock.
-func (b *book) judges(x *body, p *panel) (names []string) {
+func (b *book) deciders(x *body, p *panel) (names []string) {
 	var versions []version
 	switch {
 	case x.kind == clusters:
@@ -236,9 +236,9 @@ func (b *book) judges(x *body, p *panel) (names []string) {
 		versions = p.versions
 	}
 	for _, v := range versions {
-		name, known := b.versions[v]
+		name, known := b.nameByVersion[v]
 		switch {
-		case x.kind == assignments && v.group == unchecked:
+		case x.kind == assignments && v.group == uncheckedGroup:
 		case !known:
 			names = append(names, b.namesOf(subject{clusters, v.cluster})...)
 		case name != "":
@@ -252,42 +252,42 @@ func (b *book) judges(x *body, p *panel) (names []string) {
 func (b *book) users(assignment string) (list []string) {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
-	names := b.names[subject{assignments, assignment}]
+	names := b.namesBySubject[subject{assignments, assignment}]
 	if len(names) < 2 {
 		return nil
 	}
 	for _, name := range names {
-		list = append(list, b.owners[name].cluster)
+		list = append(list, b.entryByName[name].cluster)
 	}
 	slices.Sort(list)
 	return slices.Compact(list)
 }
 
 // forPanel returns the item of a resource for the client's panel. It takes over a reference, and returns one.
-func (l *ledger) settle(s *Server, i *item) *item {
+func (l *ledger) forPanel(s *Server, i *item) *item {
 	name := i.body.name
 	p := l.panel(s, name)
-	if !p.is(l.panels.now[name]) { // earlier deliveries may have another panel
+	if !p.equal(l.panels.current[name]) { // earlier deliveries may have another panel
 		l.panels.unsettle(name)
-		l.panels.set(name, mixed)
+		l.panels.set(name, mixedPanel)
 	}
-	if p.is(i.panel) {
+	if p.equal(i.panel) {
 		return i
 	}
 	defer s.stock.release(i)
-	return s.stock.as(i, p)
+	return s.stock.forPanel(i, p)
 }
 
 // updatePanels gives every delivery that the client has, or may have, the current panel. Offers are among
 // them: the client may never answer them.
-func (l *ledger) resettle(s *Server) {
+func (l *ledger) updatePanels(s *Server) {
 	if len(l.panels.unsettled) == 0 {
 		return
 	}
 	current := map[string]*panel{} // of assignments with another panel than before
 	for _, name := range l.panels.unsettled {
 		p := l.panel(s, name)
-		if p.is(l.panels.now[name]) {
+		if p.equal(l.panels.current[name]) {
 			continue
 		}
 		current[name] = p
@@ -297,33 +297,33 @@ func (l *ledger) resettle(s *Server) {
 		return
 	}
 	for name, p := range current {
-		if held := l.held.get(name); held != nil {
-			l.held.set(s.stock.transfer(held, p))
+		if held := l.holdings.get(name); held != nil {
+			l.holdings.set(s.stock.transfer(held, p))
 		}
-		l.doubts.resettle(name, p)
+		l.doubts.setPanel(name, p)
 	}
 	for _, o := range l.offers {
-		for i, brought := range o.brings {
+		for i, brought := range o.resources {
 			if p, moved := current[brought.name()]; moved {
-				o.brings[i] = s.stock.transfer(brought, p)
+				o.resources[i] = s.stock.transfer(brought, p)
 			}
 		}
 		for name, p := range current {
-			s.stock.transferAll(o.gone[name], p)
+			s.stock.transferAll(o.removed[name], p)
 		}
 	}
 }
 
 // transfer returns a delivery for a panel. It takes over a reference, and returns one.
-func (s *stock) transfer(x *sent, p *panel) *sent {
-	if x == nil || p.is(x.item.panel) {
+func (s *stock) transfer(x *delivery, p *panel) *delivery {
+	if x == nil || p.equal(x.item.panel) {
 		return x
 	}
-	defer s.unhold(x)
-	return s.as(x.item, p).with(x.change)
+	defer s.releaseDeliveries(x)
+	return s.forPanel(x.item, p).delivery(x.change)
 }
 
-func (s *stock) transferAll(deliveries []*sent, p *panel) {
+func (s *stock) transferAll(deliveries []*delivery, p *panel) {
 	for i, x := range deliveries {
 		deliveries[i] = s.transfer(x, p)
 	}
@@ -336,28 +336,28 @@ func (l *ledger) panel(s *Server, assignment string) *panel {
 	}
 	var versions []version
 	for _, name := range s.book.users(assignment) {
-		if sibling := l.peers.clusters(); sibling != nil {
-			if held := withVersion(nil, sibling.held.get(name), assignment); len(held) > 0 {
+		if sibling := l.links.clusters(); sibling != nil {
+			if held := withVersion(nil, sibling.holdings.get(name), assignment); len(held) > 0 {
 				versions = append(versions, held...)
 				continue
 			}
 		}
-		versions = append(versions, s.versions(l.key, l.peers.node, name, assignment)...)
+		versions = append(versions, s.versions(l.key, l.links.node, name, assignment)...)
 	}
 	return s.book.panelOf(versions)
 }
 
 // regroup updates the panels of a cluster's assignment if the client has another version of the cluster.
-func (l *ledger) regroup(previous, latest *sent) {
+func (l *ledger) regroup(previous, latest *delivery) {
 	x := latest.item.body
-	if l.key.kind != clusters || !x.byEDS || previous != nil && previous.item.body.group == x.group {
+	if l.key.kind != clusters || !x.eds || previous != nil && previous.item.body.group == x.group {
 		return
 	}
-	if sibling := l.peers.assignments(); sibling != nil && sibling.held.get(x.service) != nil {
+	if sibling := l.links.assignments(); sibling != nil && sibling.holdings.get(x.service) != nil {
 		sibling.setDirty(x.service, false)
 	}
-	if l.peers.node != nil {
-		l.peers.node.changed(x.service)
-		l.memory.regroup(l.peers.server, l.key.node, x.service)
+	if l.links.node != nil {
+		l.links.node.changed(x.service)
+		l.memory.updateNodePanels(l.links.server, l.key.node, x.service)
 	}
 }

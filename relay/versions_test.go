@@ -78,8 +78,8 @@ func TestAVersionKeepsItsName(t *testing.T) {
 	} {
 		var s slots
 		for _, step := range test.steps {
-			s = s.next(step.present, step.awaited, func(g uint64) bool { return g == test.stored })
-			if got := fmt.Sprint(s.first, s.others, s.beyond, s.again); got != step.want {
+			s = s.update(step.present, step.awaited, func(g uint64) bool { return g == test.stored })
+			if got := fmt.Sprint(s.first, s.suffixed, s.unchecked, s.unfinished); got != step.want {
 				t.Errorf("%s: with %v: %s, want %s", name, step.present, got, step.want)
 			}
 		}
@@ -90,24 +90,24 @@ func TestAVersionKeepsItsName(t *testing.T) {
 // under that name.
 func TestAVersionHasItsNameAfterARestart(t *testing.T) {
 	path := func(k *source.Cluster) string { return k.HealthChecks[0].GetHttpHealthCheck().GetPath() }
-	before := newUnionLab(t)
-	before.take(clusters, "web", checkedCluster(clusterv3.Cluster_EDS, "/a"))
-	second := versionName("web", before.take(clusters, "web", checkedCluster(clusterv3.Cluster_EDS, "/b")).body.group)
-	if got := before.clusters(); len(got) != 2 || path(got["web"]) != "/a" || path(got[second]) != "/b" {
+	first := newUnionLab(t)
+	first.take(clusters, "web", checkedCluster(clusterv3.Cluster_EDS, "/a"))
+	second := versionName("web", first.take(clusters, "web", checkedCluster(clusterv3.Cluster_EDS, "/b")).body.group)
+	if got := first.clusters(); len(got) != 2 || path(got["web"]) != "/a" || path(got[second]) != "/b" {
 		t.Fatalf("before, there are %v", got)
 	}
-	after := newUnionLab(t)
-	after.server.options.Stored = func(cluster string) bool { return cluster == "web" || cluster == second }
-	after.latest.Unread = true
+	restarted := newUnionLab(t)
+	restarted.server.options.Stored = func(cluster string) bool { return cluster == "web" || cluster == second }
+	restarted.latest.Unread = true
 	for _, order := range []string{"/b", "/a"} {
-		after.take(clusters, "web", checkedCluster(clusterv3.Cluster_EDS, order))
-		set, _, _ := after.make(true)
-		after.latest = set
+		restarted.take(clusters, "web", checkedCluster(clusterv3.Cluster_EDS, order))
+		set, _, _ := restarted.build(true)
+		restarted.latest = set
 	}
 	if group, _ := groupOf([]byte{16, 3}, "web"); group != 0x49a0af63b310fc90 {
 		t.Errorf("the group of a cluster is %#x", group) // it must not change: names are stored
 	}
-	if got := after.clusters(); len(got) != 2 || path(got["web"]) != "/a" || path(got[second]) != "/b" {
+	if got := restarted.clusters(); len(got) != 2 || path(got["web"]) != "/a" || path(got[second]) != "/b" {
 		t.Errorf("after a restart, there are %v", got)
 	}
 }
@@ -121,8 +121,8 @@ func TestVersionsOfAClusterAreBounded(t *testing.T) {
 	if got := l.clusters(); len(got) != maxVersions {
 		t.Errorf("of 100 nodes with 100 checks, there are %d clusters", len(got))
 	}
-	if len(l.bounded) != 1 || l.bounded[0] != "web" {
-		t.Errorf("nobody is told: %v", l.bounded)
+	if len(l.excess) != 1 || l.excess[0] != "web" {
+		t.Errorf("nobody is told: %v", l.excess)
 	}
 }
 
@@ -133,7 +133,7 @@ func TestAVersionDecidesForItsNodes(t *testing.T) {
 	a, b := l.take(clusters, "web", checkedCluster(clusterv3.Cluster_EDS, "/a")), l.take(clusters, "web", checkedCluster(clusterv3.Cluster_EDS, "/b"))
 	listed := l.take(assignments, "web", assignmentOf("10.0.0.1"))
 	l.clusters()
-	s.book.own("web", l.owned["web"])
+	s.book.setVersions("web", l.versions["web"])
 	wire := source.EncodeAssignment(assignmentOf("10.0.0.1")).Wire()
 	s.book.Update(publish.Update{Assignments: []publish.Assignment{
 		{Name: "web", Wire: wire, IDs: [][][]health.EndpointID{{{1}}}}, {Name: versionName("web", b.body.group), Wire: wire, IDs: [][][]health.EndpointID{{{2}}}},
@@ -143,19 +143,19 @@ func TestAVersionDecidesForItsNodes(t *testing.T) {
 		var held [kinds]*ledger
 		held[clusters] = newLedger(clusters, true, [32]byte{}, s.memory, "", nil)
 		held[assignments] = newLedger(assignments, true, [32]byte{}, s.memory, "", nil)
-		held[assignments].peers.stream = &stream{ledgers: held}
+		held[assignments].links.stream = &stream{ledgers: held}
 		if cluster != nil {
-			held[clusters].held.put(cluster.with(0))
+			held[clusters].holdings.put(cluster.delivery(0))
 		}
 		p := held[assignments].panel(s, listed.body.name)
 		for range 2 {
 			moved := assignmentOf("10.0.0.1").GetEndpoints()[0]
-			if got, _ := s.book.healthOf(s.book.judges(listed.body, p), nil)(keyOf(moved, moved.GetLbEndpoints()[0]), health.Unknown); got != want {
+			if got, _ := s.book.healthOf(s.book.deciders(listed.body, p), nil)(keyOf(moved, moved.GetLbEndpoints()[0]), health.Unknown); got != want {
 				t.Errorf("it gets %v, want %v", got, want)
 			}
 		}
 		listed.refs.Add(1)
-		if r := held[assignments].settle(s, listed).render(s); want != health.Unknown && r.sent.change == 0 {
+		if r := held[assignments].forPanel(s, listed).render(s); want != health.Unknown && r.sent.change == 0 {
 			t.Error("its assignment came as it is")
 		}
 	}
@@ -166,10 +166,10 @@ func TestAVersionDecidesForItsNodes(t *testing.T) {
 	see(a, health.Healthy)
 	see(b, health.Unhealthy)
 	see(nil, health.Unhealthy)
-	of := func(i *item) *rendering {
-		return s.stock.as(listed, s.book.panelOf([]version{{"web", i.body.group}})).render(s)
+	renderingOf := func(i *item) *rendering {
+		return s.stock.forPanel(listed, s.book.panelOf([]version{{"web", i.body.group}})).render(s)
 	}
-	if first, second := of(a), of(b); first.sent.change == second.sent.change {
+	if first, second := renderingOf(a), renderingOf(b); first.sent.change == second.sent.change {
 		t.Error("both nodes are sent the same")
 	}
 }
@@ -178,21 +178,21 @@ func TestAVersionDecidesForItsNodes(t *testing.T) {
 // look at two resources, and not at two for each version.
 func TestAVersionConcernsItsNodes(t *testing.T) {
 	b := newBook(true)
-	var all []owned
+	var entries []versionEntry
 	for i := range 1000 {
-		o := owned{version{"web", uint64(i + 1)}, "", "web"}
+		o := versionEntry{version{"web", uint64(i + 1)}, "", "web"}
 		if i < maxVersions {
 			o.name = versionName("web", uint64(i))
 		}
-		all = append(all, o)
+		entries = append(entries, o)
 	}
 	for _, count := range []int{999, 1000, 999, maxVersions, maxVersions - 1} {
-		touched := b.own("web", all[:count])
+		touched := b.setVersions("web", entries[:count])
 		if len(touched) != 2 || touched[0] == touched[1] {
 			t.Errorf("with %d versions, it is about %d resources, want the cluster and its assignment", count, len(touched))
 		}
 	}
-	if touched := b.own("web", all[:maxVersions-1]); len(touched) != 0 {
+	if touched := b.setVersions("web", entries[:maxVersions-1]); len(touched) != 0 {
 		t.Errorf("without a change, it is about %v", touched)
 	}
 }
@@ -207,24 +207,24 @@ func TestAVersionRendersItsNodes(t *testing.T) {
 	}})
 	type had struct {
 		*item
-		out []byte
+		wire []byte
 	}
-	var all []had
+	var kept []had
 	renders := 0
 	look := func() {
-		for i, x := range all {
-			out, _ := x.body.latest(l.server, x.panel)
-			if len(x.out) == 0 || &out[0] != &x.out[0] {
+		for i, x := range kept {
+			wire, _ := x.body.latest(l.server, x.panel)
+			if len(x.wire) == 0 || &wire[0] != &x.wire[0] {
 				renders++
-				all[i].out = slices.Clone(out)
-				x.body.last.of(x.panel).out = all[i].out // who puts health into it puts another one there
+				kept[i].wire = slices.Clone(wire)
+				x.body.overlays.forPanel(x.panel).wire = kept[i].wire // who puts health into it puts another one there
 			}
 		}
 	}
 	for i := range nodes {
 		cluster := l.take(clusters, "web", checkedCluster(clusterv3.Cluster_EDS, fmt.Sprint("/", i)))
 		listed := l.take(assignments, "web", assignmentOf(fmt.Sprint("10.0.0.", i)))
-		all = append(all, had{cluster, nil}, had{listed, nil})
+		kept = append(kept, had{cluster, nil}, had{listed, nil})
 		look()
 		l.hand()
 		look()
@@ -232,13 +232,13 @@ func TestAVersionRendersItsNodes(t *testing.T) {
 	if renders > 2*nodes*3 {
 		t.Errorf("%d nodes have hdsd put health into a resource %d times", nodes, renders)
 	}
-	other := all[len(all)-2].body // unchecked
-	if name, _ := l.server.book.judgment(other, nil); name != "" {
+	unchecked := kept[len(kept)-2].body // unchecked
+	if name, _ := l.server.book.deciderKey(unchecked, nil); name != "" {
 		t.Fatalf("the last version is called %q", name)
 	}
 	renders = 0
-	l.server.book.turn(false)
-	if look(); renders != len(all) {
-		t.Errorf("without health, %d of %d are made again", renders, len(all))
+	l.server.book.setEnabled(false)
+	if look(); renders != len(kept) {
+		t.Errorf("without health, %d of %d are made again", renders, len(kept))
 	}
 }

@@ -21,11 +21,11 @@ type plane struct {
 }
 
 func newPlane(t *testing.T, s *Server) plane {
-	return plane{t, &stream{server: s, method: method{delta: true}, nodeID: "n", wake: make(chan struct{}, 1), up: openStream{}}}
+	return plane{t, &stream{server: s, method: method{delta: true}, nodeID: "n", wake: make(chan struct{}, 1), upstream: openStream{}}}
 }
 
-// gives has the control plane send web of a kind. It reports whether the client gets it.
-func (p plane) gives(k kind, version, nonce string) bool {
+// give has the control plane send web of a kind. It reports whether the client gets it.
+func (p plane) give(k kind, version, nonce string) bool {
 	p.Helper()
 	var m proto.Message = checkedCluster(clusterv3.Cluster_EDS, "/")
 	if k == assignments {
@@ -35,33 +35,33 @@ func (p plane) gives(k kind, version, nonce string) bool {
 	if err != nil {
 		p.Fatal(err)
 	}
-	said := &discoveryv3.DeltaDiscoveryResponse{TypeUrl: k.typeURL(), Nonce: nonce, Resources: []*discoveryv3.Resource{{}}}
-	if err := proto.Unmarshal(resourceOf("web", body), said.GetResources()[0]); err != nil {
+	response := &discoveryv3.DeltaDiscoveryResponse{TypeUrl: k.typeURL(), Nonce: nonce, Resources: []*discoveryv3.Resource{{}}}
+	if err := proto.Unmarshal(resourceOf("web", body), response.GetResources()[0]); err != nil {
 		p.Fatal(err)
 	}
-	said.Resources[0].Version = version
-	wire, err := proto.Marshal(said)
+	response.Resources[0].Version = version
+	wire, err := proto.Marshal(response)
 	if err == nil {
-		wire, err = p.respond(incoming{typeURL: k.typeURL(), wire: wire})
+		wire, err = p.respond(arrival{typeURL: k.typeURL(), wire: wire})
 	}
 	if err != nil {
 		p.Fatal(err)
 	}
-	return p.has(wire, k)
+	return p.accept(wire, k)
 }
 
-// has reports whether a response is of a kind, and has web. The client accepts it.
-func (p plane) has(wire []byte, k kind) bool {
+// accept reports whether a response is of a kind, and has web. The client accepts it.
+func (p plane) accept(wire []byte, k kind) bool {
 	p.Helper()
-	said := &discoveryv3.DeltaDiscoveryResponse{}
-	if err := proto.Unmarshal(wire, said); err != nil {
+	response := &discoveryv3.DeltaDiscoveryResponse{}
+	if err := proto.Unmarshal(wire, response); err != nil {
 		p.Fatal(err)
 	}
-	p.asks(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: said.GetTypeUrl(), ResponseNonce: said.GetNonce()})
-	return said.GetTypeUrl() == k.typeURL() && len(said.GetResources()) == 1 && said.GetResources()[0].GetName() == "web"
+	p.request(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: response.GetTypeUrl(), ResponseNonce: response.GetNonce()})
+	return response.GetTypeUrl() == k.typeURL() && len(response.GetResources()) == 1 && response.GetResources()[0].GetName() == "web"
 }
 
-func (p plane) asks(r *discoveryv3.DeltaDiscoveryRequest) {
+func (p plane) request(r *discoveryv3.DeltaDiscoveryRequest) {
 	p.Helper()
 	wire, err := proto.Marshal(r)
 	if err == nil {
@@ -78,16 +78,16 @@ func TestAnAssignmentFollowsItsClusterThatOnlyHdsdChanged(t *testing.T) {
 	t.Parallel()
 	s := benchServer()
 	p := newPlane(t, s)
-	p.asks(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: clusters.typeURL()})
-	p.asks(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: assignments.typeURL(), ResourceNamesSubscribe: []string{"web"}})
-	if !p.gives(clusters, "1", "1") || !p.gives(assignments, "1", "2") || p.nextPush() != nil {
+	p.request(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: clusters.typeURL()})
+	p.request(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: assignments.typeURL(), ResourceNamesSubscribe: []string{"web"}})
+	if !p.give(clusters, "1", "1") || !p.give(assignments, "1", "2") || p.nextPush() != nil {
 		t.Fatal("the first responses do not pass alone")
 	}
 	s.book.renew(s.stock.settle(map[string]bool{"web": true}, func(name string) string { return name })) // hdsd does not check it
-	if !p.gives(clusters, "2", "3") {
+	if !p.give(clusters, "2", "3") {
 		t.Fatal("the cluster does not pass")
 	}
-	if !p.has(p.nextPush(), assignments) {
+	if !p.accept(p.nextPush(), assignments) {
 		t.Error("the assignment does not follow")
 	}
 	if p.nextPush() != nil {
@@ -101,25 +101,25 @@ func TestAnAssignmentFollowsAfterARestart(t *testing.T) {
 	for _, first := range []kind{clusters, assignments} {
 		p := newPlane(t, benchServer())
 		if first == clusters { // it comes before the client has asked for assignments
-			p.asks(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: clusters.typeURL(), InitialResourceVersions: map[string]string{"web": message.Mark("1", 5)}})
-			if !p.gives(clusters, "1", "1") {
+			p.request(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: clusters.typeURL(), InitialResourceVersions: map[string]string{"web": message.Mark("1", 5)}})
+			if !p.give(clusters, "1", "1") {
 				t.Fatal("the cluster does not pass")
 			}
 			p.nextPush()
 		}
-		p.asks(&discoveryv3.DeltaDiscoveryRequest{
+		p.request(&discoveryv3.DeltaDiscoveryRequest{
 			TypeUrl: assignments.typeURL(), ResourceNamesSubscribe: []string{"web"}, InitialResourceVersions: map[string]string{"web": "1"},
 		})
-		follows := p.gives(assignments, "1", "2")
+		follows := p.give(assignments, "1", "2")
 		if first == assignments {
 			if follows {
 				t.Error("the assignment is sent although the client has it")
 			}
-			p.asks(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: clusters.typeURL(), InitialResourceVersions: map[string]string{"web": message.Mark("1", 5)}})
-			if !p.gives(clusters, "1", "1") {
+			p.request(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: clusters.typeURL(), InitialResourceVersions: map[string]string{"web": message.Mark("1", 5)}})
+			if !p.give(clusters, "1", "1") {
 				t.Fatal("the cluster does not pass")
 			}
-			follows = p.has(p.nextPush(), assignments)
+			follows = p.accept(p.nextPush(), assignments)
 		}
 		if !follows {
 			t.Errorf("with %s first, the assignment does not follow", first.typeURL())
@@ -141,10 +141,10 @@ func TestAClusterOfWhichNoEndpointsCome(t *testing.T) {
 		go func() { done <- s.catalogue.Run(ctx, func(*source.Set) {}) }()
 		l := &unionLab{t, s.catalogue}
 		i := l.take(clusters, "web", checkedCluster(clusterv3.Cluster_EDS, "/"))
-		checks := func(want bool, when string) {
+		checks := func(want bool, moment string) {
 			t.Helper()
 			if got := i.render(s).sent.change == 0; got != want {
-				t.Errorf("%s, the clients check it: %t", when, got)
+				t.Errorf("%s, the clients check it: %t", moment, got)
 			}
 		}
 		checks(false, "at first")

@@ -22,34 +22,34 @@ const (
 // writer writes messages to a peer, one after the other, and gives up when the peer does not read. It
 // is for one goroutine.
 type writer struct {
-	to      interface{ SendMsg(message any) error }
+	peer    interface{ SendMsg(message any) error }
 	timeout time.Duration
-	stuck   *time.Timer
+	timer   *time.Timer
 }
 
 func newWriter(peer interface{ SendMsg(message any) error }, timeout time.Duration, giveUp func()) *writer {
-	w := &writer{to: peer, timeout: timeout, stuck: time.AfterFunc(timeout, giveUp)}
-	w.stuck.Stop()
+	w := &writer{peer: peer, timeout: timeout, timer: time.AfterFunc(timeout, giveUp)}
+	w.timer.Stop()
 	return w
 }
 
 // write writes a message of one part or several. It returns when a large message is on the wire, or ctx
 // ends.
 func (w *writer) write(ctx context.Context, message ...[]byte) error {
-	w.stuck.Reset(w.timeout)
-	defer w.stuck.Stop()
+	w.timer.Reset(w.timeout)
+	defer w.timer.Stop()
 	if len(message) == 1 && len(message[0]) <= largeMessage {
 		buffer := wire.Bytes(message[0])
-		return w.to.SendMsg(&buffer)
+		return w.peer.SendMsg(&buffer)
 	}
 	buffer := &large{parts: message, progress: make(chan struct{}, 1)}
-	if err := w.to.SendMsg(buffer); err != nil {
+	if err := w.peer.SendMsg(buffer); err != nil {
 		return err
 	}
 	for buffer.left.Load() > 0 {
 		select {
 		case <-buffer.progress: // the peer reads, however slowly
-			w.stuck.Reset(w.timeout)
+			w.timer.Reset(w.timeout)
 		case <-ctx.Done():
 			return nil
 		}

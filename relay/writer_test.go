@@ -35,11 +35,11 @@ func (r *reader) next() bool {
 
 const testTimeout = 12 * time.Second
 
-// writing writes a message of some size. It returns whether that has returned, and whether it
+// startWrite writes a message of some size. It returns whether that has returned, and whether it
 // was given up.
-func writing(ctx context.Context, to *reader, message []byte) (done, gaveUp chan struct{}) {
+func startWrite(ctx context.Context, peer *reader, message []byte) (done, gaveUp chan struct{}) {
 	done, gaveUp = make(chan struct{}), make(chan struct{})
-	w := newWriter(to, testTimeout, func() { close(gaveUp) })
+	w := newWriter(peer, testTimeout, func() { close(gaveUp) })
 	go func() { defer close(done); _ = w.write(ctx, message) }()
 	synctest.Wait()
 	return done, gaveUp
@@ -59,12 +59,12 @@ func TestALargeMessageIsWrittenWhenItIsRead(t *testing.T) {
 	for _, size := range []int{largeMessage + 1, 3*largeMessage + 7, 20 << 20} {
 		synctest.Test(t, func(t *testing.T) {
 			peer, message := &reader{}, bytes.Repeat([]byte("12345678901"), size/11+1)[:size]
-			done, gaveUp := writing(t.Context(), peer, message)
-			for more := true; more; {
+			done, gaveUp := startWrite(t.Context(), peer, message)
+			for unread := true; unread; {
 				if time.Sleep(testTimeout - time.Second); closed(done) {
 					t.Fatalf("written before the last of %d bytes is read", size)
 				}
-				more = peer.next()
+				unread = peer.next()
 				synctest.Wait()
 			}
 			if !closed(done) || closed(gaveUp) || !bytes.Equal(peer.read, message) {
@@ -80,7 +80,7 @@ func TestAPeerThatDoesNotRead(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			peer := &reader{}
 			ctx, cancel := context.WithCancel(t.Context())
-			done, gaveUp := writing(ctx, peer, make([]byte, 1<<20))
+			done, gaveUp := startWrite(ctx, peer, make([]byte, 1<<20))
 			for range parts {
 				peer.next()
 			}
@@ -102,7 +102,7 @@ func TestAPeerThatDoesNotRead(t *testing.T) {
 func TestASmallMessageIsWrittenAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		peer := &reader{}
-		done, gaveUp := writing(t.Context(), peer, make([]byte, largeMessage))
+		done, gaveUp := startWrite(t.Context(), peer, make([]byte, largeMessage))
 		if time.Sleep(2 * testTimeout); !closed(done) || closed(gaveUp) {
 			t.Errorf("written: %t, given up: %t", closed(done), closed(gaveUp))
 		}
