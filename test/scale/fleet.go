@@ -3,6 +3,8 @@ package scale
 import (
 	"fmt"
 	"math/rand/v2"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -66,6 +68,22 @@ func (s *simulation) covered(times int) bool {
 	}
 	for _, n := range count {
 		if n != times {
+			return false
+		}
+	}
+	return true
+}
+
+// allEstablished tells whether the log says that each checker is established.
+func (s *simulation) allEstablished() bool {
+	var ids strings.Builder
+	for line := range strings.Lines(s.Logs()) {
+		if strings.Contains(line, `"event":"checkers_established"`) {
+			ids.WriteString(line)
+		}
+	}
+	for _, k := range s.checkers {
+		if !strings.Contains(ids.String(), strconv.Quote(k.id)) {
 			return false
 		}
 	}

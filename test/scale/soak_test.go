@@ -80,6 +80,8 @@ func newSoak(t *testing.T, seed uint64) *soak {
 	s.Start()
 	s.connect()
 	s.until("every endpoint to be healthy", s.allHealthy)
+	// Strangers that come with the first checkers would be as good as these: whoever of them leaves, leaves seats.
+	s.until("all checkers to be established", s.allEstablished)
 	s.judge = newJudge(t, s.simulation)
 	return s
 }

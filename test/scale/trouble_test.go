@@ -31,7 +31,6 @@ func TestTrouble(t *testing.T) {
 	t.Parallel()
 	s := newSoak(t, 1)
 	s.judge.settle(patience)
-	s.until("all checkers to be established", func() bool { return s.Metric("hdsd_checkers_on_probation") == 0 })
 	for i, fault := range []struct {
 		name    string
 		happens func()
