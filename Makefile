@@ -10,7 +10,7 @@ MODULES := . tools tools/lint test/browser test/istio
 # which would keep every method of every message.
 COMPILE := -trimpath -tags=grpcnotrace
 
-.PHONY: page build demo test lint bench microbench fuzz sim soak corpus release generate clean
+.PHONY: page build demo test lint vet modules bench microbench fuzz sim soak corpus release generate clean
 
 build:
 	CGO_ENABLED=0 $(GO) build $(COMPILE) -ldflags="-s -w" -buildvcs=auto -o bin/hdsd ./cmd/hdsd
@@ -21,15 +21,21 @@ demo: build
 test:
 	GO=$(GO) test/all
 
-# As build compiles, which then need not do it again.
-lint: export CGO_ENABLED = 0
-lint: export GOFLAGS = $(COMPILE)
+# The modules are mostly downloads, so they go beside the rest.
 lint:
+	@$(MAKE) --no-print-directory -j2 --output-sync=line vet modules
+
+# As build compiles, which then need not do it again.
+vet: export CGO_ENABLED = 0
+vet: export GOFLAGS = $(COMPILE)
+vet:
 	$(GO) vet ./...
 	$(LINT) run ./...
 	cd tools && $(GO) vet ./...
 	cd test/browser && $(GO) vet ./...
 	cd test/istio && $(GO) vet .
+
+modules:
 	@set -e; for module in $(MODULES); do (cd $$module && $(GO) mod tidy -diff); done
 	@set -e; for module in $(filter-out test/browser,$(MODULES)); do (cd $$module && $(GO) mod verify); done
 
