@@ -51,9 +51,9 @@ func (a *alarms) observe(now time.Time, e machine.Effect) {
 		a.addFleetEvents(now, e.Events)
 	case machine.VotesJudged:
 		a.applyFindings(now, m.Aggregator, e.Effects)
-	case machine.DecisionMade:
+	case machine.Logged:
 		a.applyTransitions(m.Rulings, e.Transitions)
-		a.decided(m.Rulings, e.Decision)
+		a.decided(m.Rulings, e.Entry)
 	case machine.ClustersApplied:
 		a.applyClusters(now, a.view, e.Removed, e.Changed)
 		if e.InitialHealthChanged {

@@ -16,11 +16,11 @@ import (
 	"hdsd/coordinator/attention"
 	configv1 "hdsd/gen/hdsd/config/v1"
 	"hdsd/health"
+	"hdsd/log"
 	"hdsd/machine"
 	"hdsd/notify"
 	"hdsd/source"
 	"hdsd/source/sample"
-	"hdsd/store"
 )
 
 // zoned is a cluster in one zone.
@@ -115,7 +115,7 @@ func TestTallyFollowsChanges(t *testing.T) {
 	l.pass(settle + time.Second)
 	l.join("c0a", "c1b", "c2c")
 	l.pass(10 * time.Second)
-	drain := store.Override{Scope: health.Endpoint{Cluster: "web"}, Status: health.Unhealthy, Reason: "disk", Author: "carl"}
+	drain := log.Override{Scope: health.Endpoint{Cluster: "web"}, Status: health.Unhealthy, Reason: "disk", Author: "carl"}
 	if _, err := l.override(drain); err != nil {
 		t.Fatal(err)
 	}

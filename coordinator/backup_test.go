@@ -15,6 +15,7 @@ import (
 
 	hdsdv1 "hdsd/gen/hdsd/v1"
 	"hdsd/health"
+	"hdsd/log"
 	"hdsd/store"
 )
 
@@ -27,7 +28,7 @@ func fat(t *testing.T) (dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.SavePlan(map[string][]health.Hash{"checker-1": make([]health.Hash, 1<<19)})
+	s.Apply(&log.Entry{Plan: map[string][]health.Hash{"checker-1": make([]health.Hash, 1<<19)}})
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -11,8 +11,8 @@ import (
 	"hdsd/fleet"
 	storev1 "hdsd/gen/hdsd/store/v1"
 	"hdsd/health"
+	"hdsd/log"
 	"hdsd/machine"
-	"hdsd/ruling/decision"
 	"hdsd/store"
 )
 
@@ -44,8 +44,8 @@ func (c chronicle) observe(now time.Time, e machine.Effect) {
 		c.addFindings(now, e.Effects)
 	case machine.ClustersChanged:
 		c.addClusterEvents(now, &e)
-	case machine.DecisionMade:
-		c.addOrders(now, e.Decision)
+	case machine.Logged:
+		c.addOrders(now, e.Entry)
 	}
 }
 
@@ -120,17 +120,17 @@ func parseZone(text string) health.Locality {
 	return health.Locality{Region: region, Zone: zone}
 }
 
-// addOrders adds the orders of operators in a decision.
-func (c chronicle) addOrders(now time.Time, d *decision.Decision) {
-	if f := d.Freeze; f != nil && f.After != nil {
+// addOrders adds the orders of operators in an entry of the log.
+func (c chronicle) addOrders(now time.Time, entry *log.Entry) {
+	if f := entry.Freeze; f != nil && f.After != nil {
 		c.add(store.Event{Time: now, Kind: storev1.EventKind_FROZEN, Author: f.By, Text: f.After.Reason})
 	} else if f != nil {
 		c.add(store.Event{Time: now, Kind: storev1.EventKind_UNFROZEN, Author: f.By, Text: "was frozen: " + f.Before.Reason})
 	}
-	for i := range d.Overrides {
-		c.addOverride(now, &d.Overrides[i])
+	for i := range entry.Overrides {
+		c.addOverride(now, &entry.Overrides[i])
 	}
-	t := d.Trust
+	t := entry.Trust
 	if t == nil {
 		return
 	}
@@ -138,7 +138,7 @@ func (c chronicle) addOrders(now time.Time, d *decision.Decision) {
 	switch {
 	case t.After == nil:
 		event.Kind = storev1.EventKind_CHECKER_TRUST_CLEARED
-	case t.After.Level == store.Trusted:
+	case t.After.Level == log.Trusted:
 		event.Kind, event.Text = storev1.EventKind_CHECKER_TRUSTED, t.After.Reason
 	default:
 		event.Text = t.After.Reason
@@ -147,16 +147,16 @@ func (c chronicle) addOrders(now time.Time, d *decision.Decision) {
 }
 
 // addOverride adds an override that begins or ends.
-func (c chronicle) addOverride(now time.Time, o *decision.OverrideChange) {
+func (c chronicle) addOverride(now time.Time, o *log.OverrideChange) {
 	scope := &o.Override.Scope
 	event := store.Event{
 		Time: now, Kind: storev1.EventKind_OVERRIDE_SET, Cluster: scope.Cluster, Address: scope.Address, Locality: scope.Locality, Author: o.By,
 		Text: overrideKinds[o.Override.Status] + ": " + o.Override.Reason,
 	}
 	switch o.Kind {
-	case decision.Cleared:
+	case log.Cleared:
 		event.Kind = storev1.EventKind_OVERRIDE_CLEARED
-	case decision.Expired:
+	case log.Expired:
 		event.Kind = storev1.EventKind_OVERRIDE_EXPIRED
 	}
 	c.add(event)

@@ -7,6 +7,7 @@ import (
 
 	"hdsd/api"
 	"hdsd/health"
+	"hdsd/log"
 	"hdsd/store"
 )
 
@@ -21,7 +22,7 @@ func TestOutcomeIsNotReadAfterContext(t *testing.T) {
 	}
 	defer stored.Close()
 	c := &control{core: l.core, store: stored}
-	drain := store.Override{Scope: health.Endpoint{Cluster: "web"}, Status: health.Draining}
+	drain := log.Override{Scope: health.Endpoint{Cluster: "web"}, Status: health.Draining}
 	for name, ask := range map[string]func(context.Context) error{
 		"SetTrust": func(ctx context.Context) error {
 			_, _, err := c.SetTrust(ctx, api.Trust{Checker: "a"})
@@ -56,7 +57,7 @@ func TestOutcomeIsNotReadAfterContext(t *testing.T) {
 			return err
 		},
 	} {
-		l.setTrust("a", &store.Trust{Level: store.Trusted})
+		l.setTrust("a", &log.Trust{Level: log.Trusted})
 		if _, err := l.override(drain); err != nil {
 			t.Fatal(err)
 		}

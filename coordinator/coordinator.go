@@ -24,6 +24,7 @@ import (
 	configv1 "hdsd/gen/hdsd/config/v1"
 	storev1 "hdsd/gen/hdsd/store/v1"
 	"hdsd/hds"
+	"hdsd/log"
 	"hdsd/machine"
 	"hdsd/notify/send"
 	"hdsd/peer/access"
@@ -147,7 +148,7 @@ func New(ctx context.Context, c *configv1.Config, o Options) (_ *Coordinator, er
 }
 
 // wire makes the stages, joins them, and restores the stored state.
-func (c *Coordinator) wire(stored store.State) {
+func (c *Coordinator) wire(stored log.State) {
 	c.eds = eds.NewServer(c.subscriberOptions())
 	c.core = newCore(machine.Timing{
 		Report: c.started.GetReporting().GetInterval().AsDuration(),

@@ -8,9 +8,9 @@ import (
 	"hdsd/coordinator/query"
 	"hdsd/envoy/specifier"
 	"hdsd/health"
+	"hdsd/log"
 	"hdsd/machine"
 	"hdsd/machine/recording"
-	"hdsd/store"
 )
 
 // checkerServer sends specifiers to checkers.
@@ -72,7 +72,7 @@ func newCore(t machine.Timing, log zerolog.Logger, m *metrics, planes resourceSe
 }
 
 // restore takes over the stored state, before the first event. No seat moves until hdsd has settled.
-func (c *core) restore(s store.State) {
+func (c *core) restore(s log.State) {
 	c.Restore(&s)
 	c.publisher.restore(&s)
 	c.eventLog.restored(&s)
@@ -115,13 +115,7 @@ func (c *core) run(stop <-chan struct{}) {
 
 // end stores the remaining state of the machine.
 func (c *core) end() {
-	plan, penalties := c.Unstored(time.Now())
-	if len(plan) > 0 {
-		c.history.SavePlan(plan)
-	}
-	if len(penalties) > 0 {
-		c.history.SavePenalties(penalties)
-	}
+	c.history.Apply(c.Unlogged(time.Now()))
 }
 
 // updateSnapshot continues the snapshot for the waiting queries.
@@ -212,7 +206,7 @@ func (s snapshotMarker) observe(_ time.Time, e machine.Effect) {
 		for i := range e.Events {
 			s.snapshots.Change(e.Events[i].Cluster)
 		}
-	case machine.DecisionMade:
+	case machine.Logged:
 		for i := range e.Transitions {
 			s.snapshots.Change(e.Transitions[i].Endpoint.Cluster)
 		}

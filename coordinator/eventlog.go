@@ -5,11 +5,10 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"hdsd/log"
 	"hdsd/machine"
 	"hdsd/rollout"
 	"hdsd/rollout/canary"
-	"hdsd/ruling/decision"
-	"hdsd/store"
 )
 
 // eventLog logs effects.
@@ -38,8 +37,8 @@ func (l *eventLog) observe(now time.Time, e machine.Effect) {
 		for i := range e.Events {
 			l.trial(&e.Events[i])
 		}
-	case machine.DecisionMade:
-		l.write(e.Decision)
+	case machine.Logged:
+		l.write(e.Entry)
 	case machine.ChangesLeftOut:
 		l.leftOut.count += e.Count
 	case machine.ClustersApplied:
@@ -79,62 +78,62 @@ func (l *eventLog) logLeftOut(now time.Time, endpoints int) {
 	l.leftOut = leftOut{logged: now}
 }
 
-// write logs a decision.
-func (l *eventLog) write(d *decision.Decision) {
-	if d.Freeze != nil {
-		l.freeze(d.Freeze)
+// write logs an entry of the log.
+func (l *eventLog) write(entry *log.Entry) {
+	if entry.Freeze != nil {
+		l.freeze(entry.Freeze)
 	}
-	for i := range d.Overrides {
-		switch o := &d.Overrides[i]; o.Kind {
-		case decision.Set:
+	for i := range entry.Overrides {
+		switch o := &entry.Overrides[i]; o.Kind {
+		case log.Set:
 			l.override("override_set", o, "an override replaces verdicts")
-		case decision.Cleared:
+		case log.Cleared:
 			l.override("override_cleared", o, "an override was cleared: verdicts count again")
-		case decision.Expired:
+		case log.Expired:
 			l.override("override_expired", o, "an override expired: verdicts count again")
 		}
 	}
-	if d.Trust != nil {
-		l.trust(d.Trust)
+	if entry.Trust != nil {
+		l.trust(entry.Trust)
 	}
-	if names := d.TakenOver; len(names) > 0 {
+	if names := entry.TakenOver; len(names) > 0 {
 		l.log.Info().Str("event", "clusters_taken_over").Int("count", len(names)).Strs("clusters", l.transitions.names.titles(names[:min(len(names), maxNamedClusters)])).
 			Msg("each endpoint of these clusters has a verdict: data planes need not check them any more")
 	}
-	if names := d.GivenBack; len(names) > 0 {
+	if names := entry.GivenBack; len(names) > 0 {
 		l.log.Warn().Str("event", "clusters_given_back").Int("count", len(names)).Strs("clusters", l.transitions.names.titles(names[:min(len(names), maxNamedClusters)])).
 			Msg("no checker is able to check some endpoints of these clusters, or they never had a verdict: data planes check these clusters themselves again")
 	}
-	for i := range d.Transitions {
-		l.transitions.write(&d.Transitions[i])
+	for i := range entry.Transitions {
+		l.transitions.write(&entry.Transitions[i])
 	}
 }
 
-func (l *eventLog) override(event string, c *decision.OverrideChange, text string) {
+func (l *eventLog) override(event string, c *log.OverrideChange, text string) {
 	o := &c.Override
 	l.log.Warn().Str("event", event).Str("kind", overrideKinds[o.Status]).EmbedObject(l.names.logFields(o.Scope.Cluster)).Str("address", o.Scope.Address).
 		Str("region", o.Scope.Locality.Region).Str("zone", o.Scope.Locality.Zone).Str("sub_zone", o.Scope.Locality.SubZone).
 		Str("author", o.Author).Str("reason", o.Reason).Time("since", o.Since).Str("until", c.Until()).Str("by", c.By).Msg(text)
 }
 
-func (l *eventLog) freeze(c *decision.FreezeChange) {
+func (l *eventLog) freeze(c *log.FreezeChange) {
 	if c.After == nil {
 		l.log.Warn().Str("event", "unfrozen").Str("author", c.By).Str("frozen_by", c.Before.Author).
 			Str("reason", c.Before.Reason).Time("since", c.Before.Since).Msg("publishing is no longer frozen: data planes get verdicts again")
 		return
 	}
-	var replaced store.Freeze
+	var replaced log.Freeze
 	if c.Before != nil {
 		replaced = *c.Before
 	}
 	l.log.Warn().Str("event", "frozen").Str("author", c.After.Author).Str("reason", c.After.Reason).
-		Time("since", c.After.Since).Stringer("publish", decision.PublicationUnder(c.After)).
+		Time("since", c.After.Since).Stringer("publish", c.After.Publication()).
 		Str("replaced_author", replaced.Author).Str("replaced_reason", replaced.Reason).
 		Msg("publishing is frozen: data planes get no new verdicts")
 }
 
-func (l *eventLog) trust(c *decision.TrustChange) {
-	var before store.Trust
+func (l *eventLog) trust(c *log.TrustChange) {
+	var before log.Trust
 	if c.Before != nil {
 		before = *c.Before
 	}
@@ -142,7 +141,7 @@ func (l *eventLog) trust(c *decision.TrustChange) {
 	case after == nil:
 		l.log.Warn().Str("event", "checker_judged").Str("checker", c.Checker).Str("author", c.By).
 			Str("said_by", before.Author).Str("reason", before.Reason).Msg("an operator returned this checker to automatic trust")
-	case after.Level == store.Trusted:
+	case after.Level == log.Trusted:
 		l.log.Warn().Str("event", "checker_trusted").Str("checker", c.Checker).Str("author", after.Author).Str("reason", after.Reason).
 			Str("replaced_author", before.Author).Str("replaced_reason", before.Reason).Msg("an operator trusts this checker: hdsd never doubts it")
 	default:
@@ -152,10 +151,10 @@ func (l *eventLog) trust(c *decision.TrustChange) {
 }
 
 // restored logs the orders of operators from before the restart that are still in force.
-func (l *eventLog) restored(s *store.State) {
+func (l *eventLog) restored(s *log.State) {
 	if f := s.Freeze; f != nil {
 		l.log.Warn().Str("event", "still_frozen").Str("author", f.Author).Str("reason", f.Reason).
-			Time("since", f.Since).Stringer("publish", decision.PublicationUnder(f)).Msg("publishing is still frozen, as before the restart")
+			Time("since", f.Since).Stringer("publish", f.Publication()).Msg("publishing is still frozen, as before the restart")
 	}
 	if n := len(s.Overrides); n > 0 {
 		l.log.Warn().Str("event", "still_overridden").Int("count", n).Msg("overrides from before the restart are in force: hdsd override list shows them")

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"hdsd/api"
+	"hdsd/log"
 	"hdsd/machine"
 	"hdsd/store"
 )
@@ -43,7 +44,7 @@ func (c *control) Unfreeze(ctx context.Context, author string) (*api.Freeze, err
 // Frozen implements api.Controller.
 func (c *control) Frozen() *api.Freeze { return shownFreeze(c.core.publisher.freeze.Load()) }
 
-func shownFreeze(f *store.Freeze) *api.Freeze {
+func shownFreeze(f *log.Freeze) *api.Freeze {
 	if f == nil {
 		return nil
 	}

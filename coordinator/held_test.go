@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"hdsd/health"
-	"hdsd/store"
+	"hdsd/log"
 )
 
 // TestHeldHealth covers the time from the last believed vote to the next one, while the health stays. An
@@ -36,7 +36,7 @@ func TestHeldHealth(t *testing.T) {
 	if after := e.HeldSince.Sub(lost); e.Verdict.Status != health.Healthy || after < -time.Second || after > 15*time.Second {
 		t.Errorf("%s, held since %s after the last checker was lost", e.Verdict.Status, after)
 	}
-	drain := store.Override{Scope: health.Endpoint{Cluster: "web"}, Status: health.Draining, Reason: "disk", Author: "carl"}
+	drain := log.Override{Scope: health.Endpoint{Cluster: "web"}, Status: health.Draining, Reason: "disk", Author: "carl"}
 	if _, err := l.override(drain); err != nil {
 		t.Fatal(err)
 	}

@@ -7,8 +7,8 @@ import (
 
 	"hdsd/assign"
 	"hdsd/fleet"
+	"hdsd/log"
 	"hdsd/machine"
-	"hdsd/store"
 )
 
 // These methods of the lab are for tests of checkers.
@@ -38,7 +38,7 @@ func (l *lab) clearTrustOf(ids ...string) {
 
 // isDoubted reports whether a checker is doubted or distrusted.
 func (l *lab) isDoubted(id string) bool {
-	return l.core.Trust[id].Level == store.Distrusted || l.core.Aggregator.DoubtReason(id) != ""
+	return l.core.Trust[id].Level == log.Distrusted || l.core.Aggregator.DoubtReason(id) != ""
 }
 
 // members returns the connected checkers and the lost ones with seats.

@@ -6,8 +6,8 @@ import (
 	"hdsd/api"
 	"hdsd/catalog"
 	"hdsd/health"
+	"hdsd/log"
 	"hdsd/machine"
-	"hdsd/store"
 )
 
 // freeze freezes publishing. It returns the previous freeze, or nil, and the new one.
@@ -25,7 +25,7 @@ func (l *lab) unfreeze(author string) *api.Freeze {
 }
 
 // override sets an override. It returns the replaced one, or nil.
-func (l *lab) override(o store.Override) (replaced *api.Override, err error) {
+func (l *lab) override(o log.Override) (replaced *api.Override, err error) {
 	order := &machine.SetOverride{Override: o}
 	l.step(order)
 	return l.core.names.override(order.Replaced), refusal(order.Err)
@@ -56,7 +56,7 @@ func (l *lab) overridable(scope health.Endpoint) bool {
 // setOverride sets an override as ann. It expires if the duration is not zero.
 func (l *lab) setOverride(scope health.Endpoint, to health.Status, lasts time.Duration) {
 	l.t.Helper()
-	o := store.Override{Scope: scope, Status: to, Reason: "kernel", Author: "ann"}
+	o := log.Override{Scope: scope, Status: to, Reason: "kernel", Author: "ann"}
 	if lasts > 0 {
 		o.Until = l.now.Add(lasts)
 	}
@@ -148,7 +148,7 @@ func (l *lab) snapshotSources() knownState {
 }
 
 // setTrust sets the trust of an operator in a checker.
-func (l *lab) setTrust(checker string, said *store.Trust) {
+func (l *lab) setTrust(checker string, said *log.Trust) {
 	l.t.Helper()
 	order := &machine.SetTrust{Checker: checker, Trust: *said}
 	if l.step(order); order.Err != nil {

@@ -21,6 +21,7 @@ import (
 	"hdsd/envoy/specifier"
 	configv1 "hdsd/gen/hdsd/config/v1"
 	"hdsd/health"
+	"hdsd/log"
 	"hdsd/machine"
 	"hdsd/publish"
 	"hdsd/source"
@@ -45,7 +46,7 @@ type lab struct {
 	sets    []*source.Set
 	rules   *configv1.Config
 	timing  machine.Timing
-	onStart func(*core, *store.State) // called with each new core before it is restored; may be nil
+	onStart func(*core, *log.State) // called with each new core before it is restored; may be nil
 
 	truth    map[string]health.Status // results of probes by address
 	unprobed string                   // an address that checkers find down for a while after each specifier
@@ -60,15 +61,15 @@ type lab struct {
 	transitions []health.Transition
 	plan        map[string][]health.Hash
 	remembered  []string
-	frozen      *store.Freeze
-	overrides   map[health.Endpoint]store.Override
-	trust       map[string]store.Trust
+	frozen      *log.Freeze
+	overrides   map[health.Endpoint]log.Override
+	trust       map[string]log.Trust
 	voted       map[health.Hash]health.Verdict
-	trials      map[string]*store.Trials
-	established map[string]store.Established
+	trials      map[string]*log.Trials
+	established map[string]log.Established
 	givenBack   map[string]bool
-	penalties   map[health.Hash]store.Penalty
-	saves       int // calls of SavePenalties
+	penalties   map[health.Hash]log.Penalty
+	saves       int // entries with penalties
 	events      []store.Event
 	forget      func(health.Hash) bool
 	order       []string // of effects
@@ -94,25 +95,25 @@ func newLab(t testing.TB) *lab {
 		rules:  &configv1.Config{Assignment: &configv1.Assignment{Redundancy: 3}, Verdict: &configv1.Verdict{}, Checkers: &configv1.Checkers{}},
 		truth:  map[string]health.Status{},
 		health: map[health.EndpointID]health.Status{}, assignments: map[string]publish.Assignment{}, clusters: map[string]*clusterv3.Cluster{},
-		plan: map[string][]health.Hash{}, trials: map[string]*store.Trials{}, established: map[string]store.Established{},
-		penalties: map[health.Hash]store.Penalty{}, givenBack: map[string]bool{},
-		overrides: map[health.Endpoint]store.Override{}, voted: map[health.Hash]health.Verdict{}, trust: map[string]store.Trust{},
+		plan: map[string][]health.Hash{}, trials: map[string]*log.Trials{}, established: map[string]log.Established{},
+		penalties: map[health.Hash]log.Penalty{}, givenBack: map[string]bool{},
+		overrides: map[health.Endpoint]log.Override{}, voted: map[health.Hash]health.Verdict{}, trust: map[string]log.Trust{},
 	}
-	l.start(map[health.Hash]store.Held{})
+	l.start(map[health.Hash]log.Health{})
 	return l
 }
 
 // start makes a new core from the stored state.
-func (l *lab) start(last map[health.Hash]store.Held) {
+func (l *lab) start(last map[health.Hash]log.Health) {
 	l.checkers, l.sent = map[string]*fakeChecker{}, map[string]int{}
 	l.health, l.assignments, l.clusters = map[health.EndpointID]health.Status{}, map[string]publish.Assignment{}, map[string]*clusterv3.Cluster{}
 	c := newCore(l.timing, zerolog.Nop(), newMetrics(prometheus.NewRegistry()), l, l)
 	c.hds, c.publisher.complete = l, func() {}
-	attendance := store.Attendance{}
+	attendance := log.Attendance{}
 	for i := range l.events {
-		attendance.Record(&l.events[i])
+		store.Attend(attendance, &l.events[i])
 	}
-	state := store.State{
+	state := log.State{
 		Current: last, Voted: maps.Clone(l.voted), Plan: maps.Clone(l.plan), Freeze: l.frozen,
 		Overrides: slices.Collect(maps.Values(l.overrides)), Trust: maps.Clone(l.trust), Trials: l.trials, Established: maps.Clone(l.established),
 		Penalties: maps.Clone(l.penalties), GivenBack: maps.Clone(l.givenBack), Attendance: attendance,
@@ -190,9 +191,9 @@ func byName(a, b *source.Cluster) int { return cmp.Compare(a.Name, b.Name) }
 
 // restart restarts hdsd. The test calls serve for the clusters.
 func (l *lab) restart() {
-	last := map[health.Hash]store.Held{}
+	last := map[health.Hash]log.Health{}
 	for _, t := range l.transitions {
-		last[t.Endpoint.Hash()] = store.Held{Endpoint: t.Endpoint, Status: t.To, Since: t.Time, Reason: t.Reason}
+		last[t.Endpoint.Hash()] = log.Health{Endpoint: t.Endpoint, Status: t.To, Since: t.Time, Reason: t.Reason}
 	}
 	l.start(last)
 }
@@ -318,98 +319,67 @@ func (l *lab) SetZoneHealth(zone health.Locality, set []publish.Health, unset []
 	}
 }
 
-// Append implements historyStore.
-func (l *lab) Append(all []health.Transition) {
-	l.transitions = append(l.transitions, all...)
-	l.order = append(l.order, "appended")
-}
-
 // AppendEvents implements historyStore.
 func (l *lab) AppendEvents(all []store.Event) { l.events = append(l.events, all...) }
 
 // KnownCluster implements historyStore.
 func (l *lab) KnownCluster(string) bool { return false }
 
-// SavePlan implements historyStore.
-func (l *lab) SavePlan(changed map[string][]health.Hash) {
-	for id, hashes := range changed {
-		if hashes == nil {
-			delete(l.plan, id)
-		} else {
+// Apply implements historyStore.
+func (l *lab) Apply(e *log.Entry) {
+	if e.Freeze != nil {
+		l.frozen = e.Freeze.After
+	}
+	if e.Held != nil {
+		l.frozen = e.Held
+	}
+	for _, c := range e.Overrides {
+		if delete(l.overrides, c.Override.Scope); c.Kind == log.Set {
+			l.overrides[c.Override.Scope] = c.Override
+		}
+	}
+	if e.Trust != nil {
+		merge(l.trust, map[string]*log.Trust{e.Trust.Checker: e.Trust.After})
+	}
+	l.remembered = append(l.remembered, e.Clusters...)
+	merge(l.voted, e.Voted)
+	if len(e.Transitions) > 0 {
+		l.transitions = append(l.transitions, e.Transitions...)
+		l.order = append(l.order, "appended")
+	}
+	for _, hash := range e.Unvoted {
+		delete(l.voted, hash)
+	}
+	for _, name := range slices.Concat(e.TakenOver, e.Removed) {
+		delete(l.givenBack, name)
+	}
+	for _, name := range e.GivenBack {
+		l.givenBack[name] = true
+	}
+	for id, hashes := range e.Plan {
+		if delete(l.plan, id); hashes != nil {
 			l.plan[id] = hashes
 		}
 	}
-}
-
-// SaveTrials implements historyStore.
-func (l *lab) SaveTrials(changed map[string]*store.Trials) {
-	for name, t := range changed {
-		if t == nil {
-			delete(l.trials, name)
-		} else {
+	merge(l.established, e.Established)
+	for name, t := range e.Trials {
+		if delete(l.trials, name); t != nil {
 			l.trials[name] = t
 		}
 	}
+	if merge(l.penalties, e.Penalties); len(e.Penalties) > 0 {
+		l.saves++
+	}
 }
 
-// SaveOverrides implements historyStore.
-func (l *lab) SaveOverrides(changed map[health.Endpoint]*store.Override) {
-	for scope, o := range changed {
-		if delete(l.overrides, scope); o != nil {
-			l.overrides[scope] = *o
+// merge applies changed rows, of which a nil one is removed.
+func merge[K comparable, V any](rows map[K]V, changed map[K]*V) {
+	for key, row := range changed {
+		if delete(rows, key); row != nil {
+			rows[key] = *row
 		}
 	}
 }
-
-// SaveVoted implements historyStore.
-func (l *lab) SaveVoted(changed map[health.Hash]*health.Verdict) {
-	for hash, v := range changed {
-		if delete(l.voted, hash); v != nil {
-			l.voted[hash] = *v
-		}
-	}
-}
-
-// SaveEstablished implements historyStore.
-func (l *lab) SaveEstablished(changed map[string]*store.Established) {
-	for id, e := range changed {
-		if delete(l.established, id); e != nil {
-			l.established[id] = *e
-		}
-	}
-}
-
-// SaveGivenBack implements historyStore.
-func (l *lab) SaveGivenBack(changed map[string]bool) {
-	for name, is := range changed {
-		if delete(l.givenBack, name); is {
-			l.givenBack[name] = true
-		}
-	}
-}
-
-// SavePenalties implements historyStore.
-func (l *lab) SavePenalties(changed map[health.Hash]*store.Penalty) {
-	l.saves++
-	for hash, p := range changed {
-		if delete(l.penalties, hash); p != nil {
-			l.penalties[hash] = *p
-		}
-	}
-}
-
-// SaveTrust implements historyStore.
-func (l *lab) SaveTrust(checker string, t *store.Trust) {
-	if delete(l.trust, checker); t != nil {
-		l.trust[checker] = *t
-	}
-}
-
-// SaveFreeze implements historyStore.
-func (l *lab) SaveFreeze(f *store.Freeze) { l.frozen = f }
-
-// RememberClusters implements historyStore.
-func (l *lab) RememberClusters(names []string) { l.remembered = append(l.remembered, names...) }
 
 // Forget implements historyStore.
 func (l *lab) Forget(known func(health.Hash) bool) { l.forget = known }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"hdsd/api"
+	"hdsd/log"
 
 	"github.com/rs/zerolog"
 	"google.golang.org/grpc/codes"
@@ -18,7 +19,6 @@ import (
 	"hdsd/coordinator/query"
 	"hdsd/health"
 	"hdsd/machine"
-	"hdsd/store"
 )
 
 func TestStoppedCoreAnswersAtOnce(t *testing.T) {
@@ -95,7 +95,7 @@ func TestQuerySeesAcknowledgedOrders(t *testing.T) {
 		b, scope := l.backendOn(queryCore{l.core}), health.Endpoint{Cluster: "web", Address: address1}
 		for n := range 10 {
 			drains := n%2 == 0
-			set := &machine.SetOverride{Override: store.Override{Scope: scope, Status: health.Draining, Reason: "test"}}
+			set := &machine.SetOverride{Override: log.Override{Scope: scope, Status: health.Draining, Reason: "test"}}
 			cleared := &machine.ClearOverrides{Scope: scope, Author: "test"}
 			var order machine.Event = cleared
 			if drains {

@@ -10,11 +10,10 @@ import (
 	"hdsd/api"
 	"hdsd/fleet"
 	"hdsd/health"
+	"hdsd/log"
 	"hdsd/machine"
 	"hdsd/rollout/canary"
 	"hdsd/ruling"
-	"hdsd/ruling/decision"
-	"hdsd/store"
 )
 
 // metrics holds the metrics of the core by room. No label has a value that a peer can make up.
@@ -40,7 +39,7 @@ func newMetrics(registerer prometheus.Registerer) *metrics {
 }
 
 // restored shows the restored state.
-func (m *metrics) restored(s *store.State) {
+func (m *metrics) restored(s *log.State) {
 	m.rulings.frozen.Set(flag(s.Freeze != nil))
 	m.votes.distrusted.Set(float64(m.machine.Trust.Distrusted()))
 }
@@ -63,8 +62,8 @@ func (m *metrics) observe(_ time.Time, e machine.Effect) {
 			m.rollout.count(e.Events[i].Kind)
 		}
 		m.rollout.update(m.machine.Rollout.Trials(), m.machine.Rollout.BlockedClusters())
-	case machine.DecisionMade:
-		m.applyDecision(e.Decision)
+	case machine.Logged:
+		m.applyEntry(e.Entry)
 	case machine.ChangesLeftOut:
 		m.rulings.leftOut.Add(float64(e.Count))
 	case machine.ClustersApplied:
@@ -77,22 +76,22 @@ func (m *metrics) observe(_ time.Time, e machine.Effect) {
 	}
 }
 
-// applyDecision shows a decision.
-func (m *metrics) applyDecision(d *decision.Decision) {
-	if d.Freeze != nil {
-		m.rulings.frozen.Set(flag(d.Freeze.After != nil))
+// applyEntry shows an entry of the log.
+func (m *metrics) applyEntry(entry *log.Entry) {
+	if entry.Freeze != nil {
+		m.rulings.frozen.Set(flag(entry.Freeze.After != nil))
 	}
-	if d.Trust != nil {
+	if entry.Trust != nil {
 		m.votes.distrusted.Set(float64(m.machine.Trust.Distrusted()))
 	}
-	if len(d.Overrides) > 0 {
+	if len(entry.Overrides) > 0 {
 		m.rulings.setOverrides(m.machine.Rulings.Overrides())
 	}
-	if len(d.Transitions) > 0 {
+	if len(entry.Transitions) > 0 {
 		m.rulings.setHealth(m.machine.Rulings.Counts())
 	}
-	for i := range d.Transitions {
-		m.rulings.count(&d.Transitions[i])
+	for i := range entry.Transitions {
+		m.rulings.count(&entry.Transitions[i])
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"hdsd/api"
 	"hdsd/health"
 	"hdsd/internal/reason"
+	"hdsd/log"
 	"hdsd/machine"
 	"hdsd/peer/access"
 	"hdsd/ruling"
@@ -101,8 +102,8 @@ func refusal(err error) error {
 	return status.Error(codes.FailedPrecondition, refused.Text)
 }
 
-func storedOverride(o *api.Override) store.Override {
-	return store.Override{Scope: o.Scope, Status: o.Status, Reason: o.Reason, Author: o.Author, Until: o.Until}
+func storedOverride(o *api.Override) log.Override {
+	return log.Override{Scope: o.Scope, Status: o.Status, Reason: o.Reason, Author: o.Author, Until: o.Until}
 }
 
 // endpointsOf counts the endpoints of some clusters, as ruling.Table.Len does those of all.

@@ -15,9 +15,9 @@ import (
 	"hdsd/eds"
 	configv1 "hdsd/gen/hdsd/config/v1"
 	"hdsd/health"
+	"hdsd/log"
 	"hdsd/machine"
 	"hdsd/ruling"
-	"hdsd/store"
 )
 
 // drained is what drain publishes.
@@ -168,7 +168,7 @@ func TestOverrideReplacesSameScope(t *testing.T) {
 	l := newHalfUpLab(t)
 	scope := keyOf("web", a2)
 	l.setOverride(scope, drained, time.Minute)
-	replaced, err := l.override(store.Override{Scope: scope, Status: drained, Reason: "disk", Author: "carl"})
+	replaced, err := l.override(log.Override{Scope: scope, Status: drained, Reason: "disk", Author: "carl"})
 	if err != nil || replaced.Author != "ann" || replaced.Endpoints != 0 || l.inForce(scope).Endpoints != 1 || len(l.overrides) != 1 {
 		t.Errorf("%+v is replaced, %v; stored are %v", replaced, err, l.overrides)
 	}
@@ -482,7 +482,7 @@ func TestOverridesWithoutEffectAreRefused(t *testing.T) {
 		"an endpoint not checked":  {keyOf("plain", a1), codes.FailedPrecondition},
 		"a locality with a choice": {health.Endpoint{Locality: health.Locality{Zone: "a"}}, codes.OK},
 	} {
-		_, err := l.override(store.Override{Scope: c.scope, Status: drained})
+		_, err := l.override(log.Override{Scope: c.scope, Status: drained})
 		if status.Code(err) != c.want || (len(l.overrides) == 0) != (c.want != codes.OK) {
 			t.Errorf("%s: %v; stored are %v", name, err, l.overrides)
 		}
@@ -490,11 +490,11 @@ func TestOverridesWithoutEffectAreRefused(t *testing.T) {
 	}
 	for i := range ruling.MaxOverrides {
 		scope := health.Endpoint{Cluster: "web", Address: fmt.Sprint(i)}
-		l.overrides[scope] = store.Override{Scope: scope, Status: drained}
+		l.overrides[scope] = log.Override{Scope: scope, Status: drained}
 	}
 	l.restart()
 	l.serve(web("web", a1))
-	if _, err := l.override(store.Override{Scope: keyOf("web", a1), Status: drained}); status.Code(err) != codes.FailedPrecondition {
+	if _, err := l.override(log.Override{Scope: keyOf("web", a1), Status: drained}); status.Code(err) != codes.FailedPrecondition {
 		t.Errorf("one too many: %v", err)
 	}
 }

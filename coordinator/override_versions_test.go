@@ -9,6 +9,7 @@ import (
 
 	"hdsd/api"
 	hdsdv1 "hdsd/gen/hdsd/v1"
+	"hdsd/log"
 	"hdsd/store"
 )
 
@@ -18,9 +19,9 @@ import (
 func TestVersionsForOperators(t *testing.T) {
 	const own, real = "web#1111111111111111", "web#2222222222222222"
 	l := newLab(t)
-	var log strings.Builder
-	l.core.log, l.core.eventLog.log = zerolog.New(&log), zerolog.New(&log)
-	l.core.eventLog.transitions.bounded = zerolog.New(&log)
+	var logged strings.Builder
+	l.core.log, l.core.eventLog.log = zerolog.New(&logged), zerolog.New(&logged)
+	l.core.eventLog.transitions.bounded = zerolog.New(&logged)
 	second := web("web", address1)
 	second.Name, second.ServiceName = own, own
 	l.serve(web("web", address1), second, web(real, address1))
@@ -29,7 +30,7 @@ func TestVersionsForOperators(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer stored.Close()
-	stored.RememberClusters([]string{"web", own, real})
+	stored.Apply(&log.Entry{Clusters: []string{"web", own, real}})
 	done := make(chan struct{})
 	defer close(done)
 	go func() {
@@ -102,11 +103,11 @@ func TestVersionsForOperators(t *testing.T) {
 		`"event":"override_cleared","kind":"drain","cluster":"web","cluster_version":"1111111111111111","address"`,
 		`"action":"SetOverride","target":"web ` + address1 + `","cluster_version":"1111111111111111","before"`,
 	} {
-		if !strings.Contains(log.String(), line) {
+		if !strings.Contains(logged.String(), line) {
 			t.Errorf("the log has no %s", line)
 		}
 	}
-	if strings.Contains(log.String(), own) {
-		t.Errorf("the log has hdsd's own name: %s", log.String())
+	if strings.Contains(logged.String(), own) {
+		t.Errorf("the log has hdsd's own name: %s", logged.String())
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"hdsd/catalog"
 	"hdsd/coordinator/tally"
 	"hdsd/health"
+	"hdsd/log"
 	"hdsd/ruling"
-	"hdsd/ruling/decision"
 )
 
 // publish takes note of an endpoint as data planes get it, in each cluster with its assignment.
@@ -29,11 +29,11 @@ func (a *alarms) publish(rulings *ruling.Table, key health.Endpoint) {
 
 // decided takes note of changes for data planes without a transition: a freeze, and a takeover of a
 // cluster that ignores new endpoints (ignore_new_hosts_until_first_hc).
-func (a *alarms) decided(rulings *ruling.Table, d *decision.Decision) {
-	if d.Freeze != nil {
+func (a *alarms) decided(rulings *ruling.Table, e *log.Entry) {
+	if e.Freeze != nil {
 		a.publishAll(rulings, rulings.Clusters())
 	}
-	for _, name := range slices.Concat(d.TakenOver, d.GivenBack) {
+	for _, name := range slices.Concat(e.TakenOver, e.GivenBack) {
 		if k := rulings.Cluster(name); k.IgnoresNew() {
 			a.publishAll(rulings, slices.Values([]*catalog.Cluster{k}))
 		}

@@ -10,9 +10,9 @@ import (
 
 	"hdsd/api"
 	"hdsd/health"
+	"hdsd/log"
 	"hdsd/source"
 	"hdsd/source/sample"
-	"hdsd/store"
 )
 
 // TestPanicsMatchFullCount does random changes. Panics match a full count, for all clusters with the
@@ -49,7 +49,7 @@ func TestPanicsMatchFullCount(t *testing.T) {
 				l.truth[all[random.IntN(3)]] = []health.Status{up, down}[random.IntN(2)]
 			case 3:
 				scope := keyOf([]string{"web", "other", "own"}[random.IntN(3)], all[random.IntN(3)])
-				_, _ = l.override(store.Override{Scope: scope, Status: []health.Status{up, down, drained}[random.IntN(3)], Reason: "x", Author: "ann"})
+				_, _ = l.override(log.Override{Scope: scope, Status: []health.Status{up, down, drained}[random.IntN(3)], Reason: "x", Author: "ann"})
 			case 4:
 				l.freeze(api.Freeze{Reason: "x", Author: "ann"})
 			case 5:

@@ -17,10 +17,10 @@ import (
 	"hdsd/coordinator/tally"
 	configv1 "hdsd/gen/hdsd/config/v1"
 	"hdsd/health"
+	"hdsd/log"
 	"hdsd/notify"
 	"hdsd/source"
 	"hdsd/source/sample"
-	"hdsd/store"
 )
 
 // wantPanics compares the panics that hdsd keeps up to date with a full count.
@@ -56,7 +56,7 @@ func (l *lab) wantPanic(cluster, text string) {
 // wantPreview checks the preview of an override.
 func (l *lab) wantPreview(scope health.Endpoint, to health.Status, endpoints int, panics string) {
 	l.t.Helper()
-	p, err := l.core.Rulings.PreviewOverride(store.Override{Scope: scope, Status: to})
+	p, err := l.core.Rulings.PreviewOverride(log.Override{Scope: scope, Status: to})
 	if err != nil || p.Endpoints != endpoints || strings.Join(p.Panics, "\n") != panics {
 		l.t.Errorf("%v of %v: %d endpoints, %q, %v; want %d, %q", to, scope, p.Endpoints, p.Panics, err, endpoints, panics)
 	}
@@ -167,7 +167,7 @@ func TestPanicByPriority(t *testing.T) {
 	l.truth[a2] = down
 	l.pass(3 * report)
 	l.wantPanic("web", "") // the second priority offers 70 %, and half of it is healthy
-	if _, err := l.override(store.Override{Scope: health.Endpoint{Cluster: "web", Locality: health.Locality{Zone: "other"}}, Status: drained, Reason: "x", Author: "ann"}); err != nil {
+	if _, err := l.override(log.Override{Scope: health.Endpoint{Cluster: "web", Locality: health.Locality{Zone: "other"}}, Status: drained, Reason: "x", Author: "ann"}); err != nil {
 		t.Fatal(err)
 	}
 	l.pass(report)

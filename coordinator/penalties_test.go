@@ -9,8 +9,8 @@ import (
 
 	configv1 "hdsd/gen/hdsd/config/v1"
 	"hdsd/health"
+	"hdsd/log"
 	"hdsd/machine"
-	"hdsd/store"
 )
 
 const flapper, steady = "10.0.0.1:80", "10.0.0.2:80"
@@ -116,7 +116,7 @@ func TestPenaltiesAndClock(t *testing.T) {
 		l := newFlappingLab(t)
 		began := l.now
 		for hash := range l.penalties {
-			l.penalties[hash] = store.Penalty{Value: 1e300, At: l.now.Add(1e6 * time.Hour), Suppressed: true}
+			l.penalties[hash] = log.Penalty{Value: 1e300, At: l.now.Add(1e6 * time.Hour), Suppressed: true}
 		}
 		l.restartFromStore()
 		l.wantHeld(true)

@@ -6,10 +6,9 @@ import (
 	"time"
 
 	"hdsd/health"
+	"hdsd/log"
 	"hdsd/machine"
 	"hdsd/publish"
-	"hdsd/ruling/decision"
-	"hdsd/store"
 )
 
 // resourceServer serves clusters and health to data planes.
@@ -19,11 +18,11 @@ type resourceServer interface {
 	SetZoneHealth(zone health.Locality, set []publish.Health, unset []health.EndpointID)
 }
 
-// publisher publishes decisions to data planes. Any goroutine may read its atomic fields and takenOver.
+// publisher publishes changes to data planes. Any goroutine may read its atomic fields and takenOver.
 type publisher struct {
 	planes   resourceServer
-	complete func()                       // lets data planes know absent resources; set once
-	freeze   atomic.Pointer[store.Freeze] // nil: not frozen
+	complete func()                     // lets data planes know absent resources; set once
+	freeze   atomic.Pointer[log.Freeze] // nil: not frozen
 
 	storedHealth map[string]bool // clusters with stored health at the start; set once
 	takenOver    sync.Map        // names of the clusters that data planes need not check
@@ -31,7 +30,7 @@ type publisher struct {
 }
 
 // restore takes over the stored state.
-func (p *publisher) restore(s *store.State) {
+func (p *publisher) restore(s *log.State) {
 	p.freeze.Store(s.Freeze)
 	p.overridden.Store(len(s.Overrides) > 0)
 	p.storedHealth = map[string]bool{}
@@ -47,46 +46,52 @@ func (p *publisher) restore(s *store.State) {
 
 func (p *publisher) observe(_ time.Time, e machine.Effect) {
 	switch e := e.(type) {
-	case machine.DecisionMade:
-		p.publish(e.Decision)
+	case machine.Published:
+		p.publish(e.Change)
+	case machine.Logged:
+		p.follow(e.Entry)
 	case machine.SourcesAnswered:
 		p.complete()
 	}
 }
 
-// publish sends a decision to data planes.
-func (p *publisher) publish(d *decision.Decision) {
-	if len(d.Health) > 0 {
-		p.planes.SetHealth(d.Health)
+// publish sends a change to data planes.
+func (p *publisher) publish(c *publish.Change) {
+	if len(c.Health) > 0 {
+		p.planes.SetHealth(c.Health)
 	}
-	for i := range d.Update.Clusters {
-		if k := &d.Update.Clusters[i]; k.Checked {
+	for i := range c.Update.Clusters {
+		if k := &c.Update.Clusters[i]; k.Checked {
 			p.takenOver.Store(k.Name, true)
 		}
 	}
-	for _, name := range d.GivenBack {
+	for _, name := range c.Update.RemovedClusters {
 		p.takenOver.Delete(name)
 	}
-	for _, name := range d.Update.RemovedClusters {
-		p.takenOver.Delete(name)
+	if !c.Update.IsEmpty() {
+		p.planes.Update(c.Update)
 	}
-	if d.HasUpdate() {
-		p.planes.Update(d.Update)
+	if len(c.Withdrawn) > 0 {
+		p.planes.SetHealth(c.Withdrawn)
 	}
-	if len(d.Withdrawn) > 0 {
-		p.planes.SetHealth(d.Withdrawn)
-	}
-	for i := range d.Zones {
-		z := &d.Zones[i]
+	for i := range c.Zones {
+		z := &c.Zones[i]
 		p.planes.SetZoneHealth(z.Zone, z.Set, z.Unset)
 	}
-	if d.Freeze != nil {
-		p.freeze.Store(d.Freeze.After)
+}
+
+// follow notes the orders of operators, and the clusters that data planes check again.
+func (p *publisher) follow(e *log.Entry) {
+	for _, name := range e.GivenBack {
+		p.takenOver.Delete(name)
 	}
-	if d.Held != nil {
-		p.freeze.Store(d.Held)
+	if e.Freeze != nil {
+		p.freeze.Store(e.Freeze.After)
 	}
-	if len(d.Overrides) > 0 {
+	if e.Held != nil {
+		p.freeze.Store(e.Held)
+	}
+	if len(e.Overrides) > 0 {
 		p.overridden.Store(true)
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"hdsd/envoy/specifier"
 	configv1 "hdsd/gen/hdsd/config/v1"
 	"hdsd/health"
+	"hdsd/log"
 	"hdsd/machine"
 	"hdsd/machine/recording"
 	"hdsd/publish"
@@ -42,7 +43,7 @@ func newLogbook(t testing.TB, seed uint64) *effectLog {
 	}
 	l.timing.ZoneViews = seed%3 == 2
 	p := &effectLog{lab: l}
-	l.onStart = func(c *core, _ *store.State) {
+	l.onStart = func(c *core, _ *log.State) {
 		p.effects = nil
 		c.hds, c.history, c.publisher.planes, c.recorder.history = p, p, p, p
 	}
@@ -52,7 +53,7 @@ func newLogbook(t testing.TB, seed uint64) *effectLog {
 // record begins a recording of each new core. It returns the latest recording.
 func (p *effectLog) record() *bytes.Buffer {
 	file, begun := &bytes.Buffer{}, p.onStart
-	p.onStart = func(c *core, state *store.State) {
+	p.onStart = func(c *core, state *log.State) {
 		begun(c, state)
 		file.Reset()
 		var writer *recording.Writer
@@ -76,7 +77,7 @@ func (p *effectLog) replay(file []byte) {
 		p.t.Fatal(err)
 	}
 	begun := p.onStart
-	p.onStart = func(c *core, state *store.State) {
+	p.onStart = func(c *core, state *log.State) {
 		begun(c, state)
 		*state = *r.State
 	}
@@ -155,71 +156,38 @@ func (p *effectLog) SetZoneHealth(zone health.Locality, set []publish.Health, un
 	p.lab.SetZoneHealth(zone, set, unset)
 }
 
-func (p *effectLog) Append(all []health.Transition) {
-	p.add("transitions: %+v", all)
-	p.lab.Append(all)
-}
-
 func (p *effectLog) AppendEvents(all []store.Event) {
 	p.add("events: %+v", all)
 	p.lab.AppendEvents(all)
 }
 
-func (p *effectLog) SavePlan(changed map[string][]health.Hash) {
-	p.add("plan: %v", changed)
-	p.lab.SavePlan(changed)
-}
-
-// SaveTrials notes no shapes, and no names that follow from them: recordings hide these.
-func (p *effectLog) SaveTrials(changed map[string]*store.Trials) {
-	var all []string
-	for _, t := range changed {
+// Apply notes no shapes of trials, and no names that follow from them: recordings hide these.
+func (p *effectLog) Apply(e *log.Entry) {
+	if f := e.Freeze; f != nil {
+		noteAll(p, "freeze by "+f.By, map[string]*log.Freeze{"before": f.Before, "after": f.After})
+	}
+	noteAll(p, "held", map[string]*log.Freeze{"": e.Held})
+	if t := e.Trust; t != nil {
+		noteAll(p, "trust in "+t.Checker+" by "+t.By, map[string]*log.Trust{"before": t.Before, "after": t.After})
+	}
+	noteAll(p, "voted", e.Voted)
+	noteAll(p, "established", e.Established)
+	noteAll(p, "penalties", e.Penalties)
+	p.add("overrides %+v, transitions %+v, unvoted %v", e.Overrides, e.Transitions, e.Unvoted)
+	p.add("clusters %q, taken over %q, given back %q, removed %q, plan %v", e.Clusters, e.TakenOver, e.GivenBack, e.Removed, e.Plan)
+	var trials []string
+	for _, t := range e.Trials {
 		if t == nil {
-			t = &store.Trials{}
+			t = &log.Trials{}
 		}
 		text := fmt.Sprintf("%d blamed, %+v, %d retries", len(t.Blamed), t.Losses, t.Retries)
 		for _, proof := range t.Proven {
 			text += fmt.Sprintf(", %x", proof.Build)
 		}
-		all = append(all, text)
+		trials = append(trials, text)
 	}
-	p.add("trials %q", slices.Sorted(slices.Values(all)))
-	p.lab.SaveTrials(changed)
-}
-
-func (p *effectLog) SaveEstablished(changed map[string]*store.Established) {
-	noteAll(p, "established", changed)
-	p.lab.SaveEstablished(changed)
-}
-
-func (p *effectLog) SavePenalties(changed map[health.Hash]*store.Penalty) {
-	noteAll(p, "penalties", changed)
-	p.lab.SavePenalties(changed)
-}
-
-func (p *effectLog) SaveOverrides(changed map[health.Endpoint]*store.Override) {
-	noteAll(p, "overrides", changed)
-	p.lab.SaveOverrides(changed)
-}
-
-func (p *effectLog) SaveVoted(changed map[health.Hash]*health.Verdict) {
-	noteAll(p, "voted", changed)
-	p.lab.SaveVoted(changed)
-}
-
-func (p *effectLog) SaveTrust(checker string, t *store.Trust) {
-	noteAll(p, "trust", map[string]*store.Trust{checker: t})
-	p.lab.SaveTrust(checker, t)
-}
-
-func (p *effectLog) SaveFreeze(f *store.Freeze) {
-	noteAll(p, "freeze", map[string]*store.Freeze{"": f})
-	p.lab.SaveFreeze(f)
-}
-
-func (p *effectLog) SaveGivenBack(changed map[string]bool) {
-	p.add("given back: %v", changed)
-	p.lab.SaveGivenBack(changed)
+	p.add("trials %q", slices.Sorted(slices.Values(trials)))
+	p.lab.Apply(e)
 }
 
 // TestReplayIsExact covers that the events of a recording lead another core to the same effects in the same
@@ -301,7 +269,7 @@ func (l *lab) runRandom(random *rand.Rand) {
 				k.blind = map[string]health.Status{address: down}
 			}
 		case 8:
-			_, _ = l.override(store.Override{Scope: scope, Status: drained, Reason: "x", Author: "ann", Until: l.now.Add(20 * report)})
+			_, _ = l.override(log.Override{Scope: scope, Status: drained, Reason: "x", Author: "ann", Until: l.now.Add(20 * report)})
 		case 9:
 			_, _ = l.clear(health.Endpoint{Cluster: scope.Cluster}, true)
 		case 10:
@@ -309,7 +277,7 @@ func (l *lab) runRandom(random *rand.Rand) {
 		case 11:
 			l.unfreeze("ann")
 		case 12:
-			l.setTrust(id, &store.Trust{Level: []store.TrustLevel{store.Trusted, store.Distrusted}[random.IntN(2)], Reason: "x", Author: "ann"})
+			l.setTrust(id, &log.Trust{Level: []log.TrustLevel{log.Trusted, log.Distrusted}[random.IntN(2)], Reason: "x", Author: "ann"})
 		case 13:
 			l.setSilent(random.IntN(2) == 0, slices.Sorted(maps.Keys(l.checkers))[:min(1, len(l.checkers))]...)
 		}

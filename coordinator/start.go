@@ -4,14 +4,14 @@ import (
 	"context"
 
 	"hdsd/config"
-	"hdsd/store"
+	"hdsd/log"
 )
 
 // restoredCounts holds the numbers of restored rows.
 type restoredCounts struct{ endpoints, checkers, overrides, trust int }
 
 // countRestored counts the rows of a restored state.
-func countRestored(s *store.State) restoredCounts {
+func countRestored(s *log.State) restoredCounts {
 	return restoredCounts{endpoints: len(s.Current), checkers: len(s.Plan), overrides: len(s.Overrides), trust: len(s.Trust)}
 }
 

@@ -11,9 +11,9 @@ import (
 	"hdsd/api"
 	"hdsd/coordinator/attention"
 	"hdsd/health"
+	"hdsd/log"
 	"hdsd/machine"
 	"hdsd/notify"
-	"hdsd/store"
 )
 
 // status is what /v1/status shows of the lab.
@@ -54,7 +54,7 @@ func TestStatusFollowsEvents(t *testing.T) {
 		t.Errorf("all is well: %+v", s)
 	}
 
-	drain := store.Override{Scope: health.Endpoint{Cluster: "web"}, Status: health.Unhealthy, Reason: "disk", Author: "carl"}
+	drain := log.Override{Scope: health.Endpoint{Cluster: "web"}, Status: health.Unhealthy, Reason: "disk", Author: "carl"}
 	drain.Scope.Address = "10.0.0.1:80"
 	if _, err := l.override(drain); err != nil {
 		t.Fatal(err)
@@ -128,7 +128,7 @@ func TestClustersWithoutHealthyEndpoint(t *testing.T) {
 	if a := l.attentionOf("NOT_CHECKED"); len(a) != 1 || !strings.HasPrefix(a[0].Text, "cluster odd: none of its endpoints may be checked: ") {
 		t.Errorf("none of odd may be checked: %+v", a)
 	}
-	drain := store.Override{Scope: health.Endpoint{Cluster: "web"}, Status: health.Draining, Reason: "moving", Author: "carl"}
+	drain := log.Override{Scope: health.Endpoint{Cluster: "web"}, Status: health.Draining, Reason: "moving", Author: "carl"}
 	if _, err := l.override(drain); err != nil {
 		t.Fatal(err)
 	}

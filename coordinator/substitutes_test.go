@@ -8,14 +8,14 @@ import (
 	"testing"
 	"time"
 
-	"hdsd/store"
+	"hdsd/log"
 )
 
 // distrust distrusts checkers as an operator.
 func (l *lab) distrust(ids ...string) {
 	l.t.Helper()
 	for _, id := range ids {
-		said := store.Trust{Level: store.Distrusted, Reason: "test", Author: "ann", Since: l.now}
+		said := log.Trust{Level: log.Distrusted, Reason: "test", Author: "ann", Since: l.now}
 		l.setTrust(id, &said)
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/rs/zerolog"
 
 	configv1 "hdsd/gen/hdsd/config/v1"
+	"hdsd/log"
 	"hdsd/machine/recording"
-	"hdsd/store"
 )
 
 // tapeSize limits the pieces of a recording that wait for the disk. A piece has 64 KiB, or clusters that are in
@@ -40,7 +40,7 @@ type tape struct {
 
 // newTape begins a recording of a machine before it is restored. It returns nil if the configuration asks for no
 // recording. It also returns nil if the file cannot be written, since hdsd starts without a recording then.
-func newTape(c *configv1.Config, h recording.Header, state *store.State, log zerolog.Logger) (*tape, *recording.Encoder) {
+func newTape(c *configv1.Config, h recording.Header, state *log.State, log zerolog.Logger) (*tape, *recording.Encoder) {
 	t := &tape{
 		log: log, path: c.GetRecording().GetFile(), limit: int64(c.GetRecording().GetMaxBytes()),
 		pieces: make(chan recording.Piece, tapeSize), done: make(chan struct{}),
@@ -58,7 +58,7 @@ func newTape(c *configv1.Config, h recording.Header, state *store.State, log zer
 }
 
 // begin opens the file, and writes the state into it. It keeps the file of the previous process.
-func (t *tape) begin(h *recording.Header, state *store.State) (encoder *recording.Encoder, err error) {
+func (t *tape) begin(h *recording.Header, state *log.State) (encoder *recording.Encoder, err error) {
 	if err := os.Rename(t.path, t.path+previousSuffix); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err
 	}
@@ -166,7 +166,7 @@ func (t *tape) finish(encoder *recording.Encoder) {
 }
 
 // record begins a recording, if the configuration asks for one.
-func (c *Coordinator) record(state *store.State) {
+func (c *Coordinator) record(state *log.State) {
 	c.core.tape, c.core.recording = newTape(c.started, recording.Header{
 		Version: c.ready.version, Platform: runtime.GOOS + "/" + runtime.GOARCH, Node: c.started.GetNodeId(), Start: time.Now(), Timing: c.core.Timing,
 	}, state, c.log)

@@ -14,9 +14,9 @@ import (
 
 	configv1 "hdsd/gen/hdsd/config/v1"
 	"hdsd/health"
+	"hdsd/log"
 	"hdsd/machine"
 	"hdsd/machine/recording"
-	"hdsd/store"
 )
 
 // tapedLab is a lab with a recording in a file.
@@ -28,7 +28,7 @@ type tapedLab struct {
 
 func newTaped(t testing.TB, limit uint64) *tapedLab {
 	l := &tapedLab{lab: newLab(t), path: filepath.Join(t.TempDir(), "events.hdsd")}
-	l.onStart = func(c *core, state *store.State) {
+	l.onStart = func(c *core, state *log.State) {
 		header := recording.Header{Version: "1.2.3", Start: l.now, Timing: l.timing}
 		from := &configv1.Config{Recording: &configv1.Recording{File: l.path, MaxBytes: limit}}
 		c.tape, c.recording = newTape(from, header, state, zerolog.New(&l.log))

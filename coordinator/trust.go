@@ -12,6 +12,7 @@ import (
 
 	"hdsd/api"
 	"hdsd/coordinator/query"
+	"hdsd/log"
 	"hdsd/machine"
 	"hdsd/peer/access"
 	"hdsd/store"
@@ -19,7 +20,7 @@ import (
 
 // SetTrust implements api.Controller.
 func (c *control) SetTrust(ctx context.Context, asked api.Trust) (api.Trust, *api.Trust, error) {
-	order := &machine.SetTrust{Checker: asked.Checker, Trust: store.Trust{Level: storedTrust(asked.Trusted), Reason: asked.Reason, Author: asked.Author}}
+	order := &machine.SetTrust{Checker: asked.Checker, Trust: log.Trust{Level: storedTrust(asked.Trusted), Reason: asked.Reason, Author: asked.Author}}
 	err := c.carryOut(ctx, "the checker's trust is set, but a restart undoes that", order, func(now time.Time) error {
 		if errors.Is(order.Err, machine.ErrTrustFull) {
 			return status.Errorf(codes.FailedPrecondition, "operators trust or distrust %d checkers, the most allowed: return some to automatic trust with 'hdsd checkers judge'", machine.MaxTrust)
@@ -72,17 +73,17 @@ func (c *control) Trust(ctx context.Context) ([]api.Trust, error) {
 }
 
 // storedTrust converts trust to the form of the store.
-func storedTrust(trusted bool) store.TrustLevel {
+func storedTrust(trusted bool) log.TrustLevel {
 	if trusted {
-		return store.Trusted
+		return log.Trusted
 	}
-	return store.Distrusted
+	return log.Distrusted
 }
 
 // shownTrust converts trust for clients; nil stays nil.
-func shownTrust(checker string, t *store.Trust) *api.Trust {
+func shownTrust(checker string, t *log.Trust) *api.Trust {
 	if t == nil {
 		return nil
 	}
-	return &api.Trust{Checker: checker, Trusted: t.Level == store.Trusted, Reason: t.Reason, Author: t.Author, Since: t.Since}
+	return &api.Trust{Checker: checker, Trusted: t.Level == log.Trusted, Reason: t.Reason, Author: t.Author, Since: t.Since}
 }

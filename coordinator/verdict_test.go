@@ -12,8 +12,8 @@ import (
 
 	configv1 "hdsd/gen/hdsd/config/v1"
 	"hdsd/health"
+	"hdsd/log"
 	"hdsd/machine"
-	"hdsd/store"
 )
 
 func verdictOf(t *testing.T, text string) *configv1.Verdict {
@@ -117,7 +117,7 @@ func TestDoubtedCheckersGetThirdChecker(t *testing.T) {
 		t.Fatalf("checked by %v", who)
 	}
 	say := func(word bool) {
-		said := store.Trust{Level: storedTrust(word), Reason: "stuck", Author: "ann", Since: l.now}
+		said := log.Trust{Level: storedTrust(word), Reason: "stuck", Author: "ann", Since: l.now}
 		l.setTrust(who[0], &said)
 		l.pass(5 * time.Second)
 	}

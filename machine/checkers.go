@@ -5,6 +5,7 @@ import (
 
 	"hdsd/fleet"
 	"hdsd/health"
+	"hdsd/log"
 )
 
 // applyFleet applies effects of the fleet, and then the pending work.
@@ -22,9 +23,12 @@ func (m *Machine) applyFleetOnly(now time.Time, e fleet.Effects) {
 		m.Rollout.Start(now)
 	}
 	m.Rulings.Strand(now, e.Stranded, e.Checkable)
-	if e.Settled || e.Planned || e.Recount || len(e.Events)+len(e.Stranded)+len(e.Checkable)+len(e.Rows)+len(e.Established) > 0 {
+	if e.Settled || e.Planned || e.Recount || len(e.Events)+len(e.Stranded)+len(e.Checkable) > 0 {
 		escaping := e // allocates only here
 		m.yield(FleetChanged{&escaping})
+	}
+	if len(e.Rows)+len(e.Established) > 0 {
+		m.yield(Logged{&log.Entry{Plan: e.Rows, Established: establishedRows(e.Established)}})
 	}
 	m.Troubles.applyEvents(now, e.Events)
 	for i := range e.Events {
@@ -127,4 +131,15 @@ func (m *Machine) report(now time.Time, checker string, votes []health.Vote) {
 	m.Rollout.Report(now, checker, votes)
 	m.Newcomers.Report(now, checker, votes)
 	m.applyVerdicts(now, m.Aggregator.Report(now, checker, votes))
+}
+
+// establishedRows returns the rows of established checkers.
+func establishedRows(changed map[string]*fleet.Established) map[string]*log.Established {
+	all := make(map[string]*log.Established, len(changed))
+	for id, e := range changed {
+		if all[id] = nil; e != nil {
+			all[id] = &log.Established{Identity: e.Identity, Seen: e.Seen, StandIn: e.StandIn, Founder: e.Founder}
+		}
+	}
+	return all
 }

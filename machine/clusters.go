@@ -7,6 +7,8 @@ import (
 	"hdsd/assign"
 	"hdsd/catalog"
 	"hdsd/health"
+	"hdsd/log"
+	"hdsd/publish"
 	"hdsd/ruling"
 )
 
@@ -82,10 +84,25 @@ func (m *Machine) applyRulings(now time.Time, e ruling.Effects) {
 // yieldDecisions yields the decisions in their order.
 func (m *Machine) yieldDecisions(e ruling.Effects) {
 	for i := range e.Decisions {
-		m.yield(DecisionMade{&e.Decisions[i]})
+		m.publish(&e.Decisions[i].Change)
+		m.log(&e.Decisions[i].Entry)
 	}
 	if e.LeftOut > 0 {
 		m.yield(ChangesLeftOut{e.LeftOut})
+	}
+}
+
+// publish yields a change for data planes unless it is empty.
+func (m *Machine) publish(c *publish.Change) {
+	if !c.IsEmpty() {
+		m.yield(Published{c})
+	}
+}
+
+// log yields an entry unless it is empty.
+func (m *Machine) log(e *log.Entry) {
+	if !e.IsEmpty() {
+		m.yield(Logged{e})
 	}
 }
 

@@ -7,8 +7,8 @@
 //	aggregate  the verdict of the votes on each endpoint
 //	ruling     the published health: the verdict, an override, a freeze or shadow mode
 //
-// Step takes an Event and the time, and yields Effects: decisions for data planes and the history,
-// specifiers for checkers, state to store, and changes of checkers, clusters and trials. The
+// Step takes an Event and the time, and yields Effects: changes for data planes, entries of the log,
+// specifiers for checkers, and changes of checkers, clusters and trials. The
 // owner carries out each effect before Step continues. The same events at the same times lead to the
 // same effects.
 //

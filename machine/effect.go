@@ -8,9 +8,9 @@ import (
 	"hdsd/envoy/specifier"
 	"hdsd/fleet"
 	"hdsd/health"
+	"hdsd/log"
+	"hdsd/publish"
 	"hdsd/rollout"
-	"hdsd/ruling/decision"
-	"hdsd/store"
 )
 
 // Effect is a result of a step. It is valid until yield returns, and must not be modified.
@@ -31,8 +31,10 @@ type (
 
 // These effects are about health and trials.
 type (
-	// DecisionMade carries a decision for data planes and the history.
-	DecisionMade struct{ *decision.Decision }
+	// Published carries a change for data planes.
+	Published struct{ *publish.Change }
+	// Logged carries an entry of the log. It follows the change for data planes that it explains.
+	Logged struct{ *log.Entry }
 	// VotesJudged carries the findings about votes: doubts, blind checkers, mass failures and divided zones.
 	VotesJudged struct{ *aggregate.Effects }
 	// TrialsChanged carries changes of trials.
@@ -66,10 +68,6 @@ type (
 
 // These effects are about the store and the time.
 type (
-	// PenaltiesChanged carries the damping penalties to store, by endpoint; nil removes a penalty.
-	PenaltiesChanged struct {
-		Changed map[health.Hash]*store.Penalty
-	}
 	// ForgetDue asks the store to forget all endpoints outside of Rulings.
 	ForgetDue struct{}
 	// PauseEnded reports the end of a time in which hdsd did nothing.
@@ -81,7 +79,8 @@ type (
 func (SpecifierMade) isEffect()    {}
 func (CheckerJoined) isEffect()    {}
 func (FleetChanged) isEffect()     {}
-func (DecisionMade) isEffect()     {}
+func (Published) isEffect()        {}
+func (Logged) isEffect()           {}
 func (VotesJudged) isEffect()      {}
 func (TrialsChanged) isEffect()    {}
 func (ChangesLeftOut) isEffect()   {}
@@ -89,7 +88,6 @@ func (ClustersChanged) isEffect()  {}
 func (ClustersApplied) isEffect()  {}
 func (EndpointsChanged) isEffect() {}
 func (SourcesAnswered) isEffect()  {}
-func (PenaltiesChanged) isEffect() {}
 func (ForgetDue) isEffect()        {}
 func (PauseEnded) isEffect()       {}
 func (TickHandled) isEffect()      {}

@@ -6,9 +6,8 @@ import (
 	"hdsd/catalog"
 	"hdsd/envoy/specifier"
 	"hdsd/health"
+	"hdsd/log"
 	"hdsd/ruling"
-	"hdsd/ruling/decision"
-	"hdsd/store"
 )
 
 // Event is an input of a Machine. Events are values: two machines with the same state that handle the same
@@ -63,7 +62,7 @@ type (
 type (
 	// SetOverride replaces the verdicts of the endpoints in a scope.
 	SetOverride struct {
-		Override store.Override
+		Override log.Override
 
 		Applied  ruling.Override
 		Replaced *ruling.Override // nil: none
@@ -83,27 +82,27 @@ type (
 		Author, Reason string
 		Hold           bool // holds the verdicts of the beginning, instead of the health of the sources
 
-		Before, After *store.Freeze
+		Before, After *log.Freeze
 	}
 	// Unfreeze ends a freeze.
 	Unfreeze struct {
 		Author string
 
-		Before *store.Freeze // nil: publishing was not frozen
+		Before *log.Freeze // nil: publishing was not frozen
 	}
 	// SetTrust makes a checker trusted or distrusted.
 	SetTrust struct {
 		Checker string
-		Trust   store.Trust
+		Trust   log.Trust
 
-		Change decision.TrustChange
+		Change log.TrustChange
 		Err    error // ErrTrustFull
 	}
 	// ClearTrust returns a checker to automatic trust.
 	ClearTrust struct {
 		Checker, Author string
 
-		Change  decision.TrustChange
+		Change  log.TrustChange
 		Changed bool
 	}
 )

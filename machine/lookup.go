@@ -5,7 +5,7 @@ import (
 	"hdsd/catalog"
 	"hdsd/fleet"
 	"hdsd/health"
-	"hdsd/store"
+	"hdsd/log"
 )
 
 // lookup implements the lookup interfaces of the rooms.
@@ -14,7 +14,7 @@ type lookup struct{ m *Machine }
 // Standing implements fleet.Lookup.
 func (l lookup) Standing(checker string) fleet.Standing {
 	switch {
-	case l.m.Trust[checker].Level == store.Distrusted:
+	case l.m.Trust[checker].Level == log.Distrusted:
 		return fleet.Distrusted
 	case l.m.Aggregator.DoubtReason(checker) != "":
 		return fleet.Doubted

@@ -8,10 +8,9 @@ import (
 	"hdsd/catalog/targets"
 	"hdsd/fleet"
 	"hdsd/fleet/probation"
-	"hdsd/health"
+	"hdsd/log"
 	"hdsd/rollout"
 	"hdsd/ruling"
-	"hdsd/store"
 )
 
 // Timing holds the durations of the configuration. A change of them needs a restart.
@@ -113,7 +112,7 @@ func (e Tick) handle(m *Machine, now time.Time) {
 	m.applyRulings(now, m.Rulings.Release(now))
 	m.applyRulings(now, m.Rulings.TakeOver(now))
 	if changed := m.penalties.take(now); changed != nil {
-		m.yield(PenaltiesChanged{changed})
+		m.yield(Logged{&log.Entry{Penalties: changed}})
 	}
 	m.requestForget(now)
 	m.Troubles.Expire(now)
@@ -147,10 +146,10 @@ func (m *Machine) requestForget(now time.Time) {
 	}
 }
 
-// Unstored returns the plan and the penalties that no effect has stored yet. The owner stores them at the end.
-func (m *Machine) Unstored(now time.Time) (plan map[string][]health.Hash, changed map[health.Hash]*store.Penalty) {
+// Unlogged returns the plan and the penalties that no entry has yet. The owner stores them at the end.
+func (m *Machine) Unlogged(now time.Time) *log.Entry {
 	m.penalties.taken = time.Time{}
-	return m.Fleet.Rows(), m.penalties.take(now)
+	return &log.Entry{Plan: m.Fleet.Rows(), Penalties: m.penalties.take(now)}
 }
 
 // applyVerdicts applies effects of the aggregator, and then the pending work.

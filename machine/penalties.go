@@ -6,24 +6,24 @@ import (
 	"hdsd/aggregate"
 	"hdsd/catalog"
 	"hdsd/health"
+	"hdsd/log"
 	"hdsd/ruling"
-	"hdsd/store"
 )
 
-// penaltyInterval is the shortest time between two PenaltiesChanged. A kill loses no more than this
+// penaltyInterval is the shortest time between two entries with penalties. A kill loses no more than this
 // time of changes, and an endpoint that flaps costs one row in each.
 const penaltyInterval = time.Second
 
 // penalties collects the damping penalties to store. It knows only endpoints with a stored penalty.
 type penalties struct {
-	restored map[health.Hash]store.Penalty     // penalties from before the start, of endpoints that are still absent
+	restored map[health.Hash]log.Penalty       // penalties from before the start, of endpoints that are still absent
 	hashes   map[health.EndpointID]health.Hash // present endpoints with a stored penalty
-	changed  map[health.Hash]*store.Penalty    // to store; nil removes a penalty
+	changed  map[health.Hash]*log.Penalty      // to store; nil removes a penalty
 	taken    time.Time                         // time of the latest take
 }
 
 func newPenalties() penalties {
-	return penalties{hashes: map[health.EndpointID]health.Hash{}, changed: map[health.Hash]*store.Penalty{}}
+	return penalties{hashes: map[health.EndpointID]health.Hash{}, changed: map[health.Hash]*log.Penalty{}}
 }
 
 // restore gives a new endpoint its penalty from before the start.
@@ -57,7 +57,7 @@ func (p *penalties) update(rulings *ruling.Table, changes []aggregate.PenaltyCha
 			hash = k.Hashes[index]
 			p.hashes[c.Endpoint] = hash
 		}
-		p.changed[hash] = &store.Penalty{Value: c.Penalty.Value, At: c.Penalty.At, Suppressed: c.Penalty.Suppressed}
+		p.changed[hash] = &log.Penalty{Value: c.Penalty.Value, At: c.Penalty.At, Suppressed: c.Penalty.Suppressed}
 	}
 }
 
@@ -72,11 +72,11 @@ func (p *penalties) forgetAbsent(rulings *ruling.Table) {
 }
 
 // take returns the changes to store, at most once in penaltyInterval; nil if there are none.
-func (p *penalties) take(now time.Time) map[health.Hash]*store.Penalty {
+func (p *penalties) take(now time.Time) map[health.Hash]*log.Penalty {
 	if len(p.changed) == 0 || now.Sub(p.taken) < penaltyInterval {
 		return nil
 	}
 	changed := p.changed
-	p.changed, p.taken = map[health.Hash]*store.Penalty{}, now
+	p.changed, p.taken = map[health.Hash]*log.Penalty{}, now
 	return changed
 }

@@ -5,11 +5,11 @@ import (
 	"slices"
 
 	"hdsd/fleet"
-	"hdsd/store"
+	"hdsd/log"
 )
 
 // Restore takes over the stored state, before the first event. No seat moves until hdsd has settled.
-func (m *Machine) Restore(s *store.State) {
+func (m *Machine) Restore(s *log.State) {
 	m.Fleet.Restore(s.Plan)
 	established := make(map[string]fleet.Established, len(s.Established))
 	for id, e := range s.Established {

@@ -4,9 +4,9 @@ import (
 	"time"
 
 	"hdsd/envoy/specifier"
+	"hdsd/log"
 	"hdsd/rollout"
 	"hdsd/rollout/canary"
-	"hdsd/store"
 )
 
 // sendSpecifiers queues checkers for new specifiers, and yields the specifiers that are due.
@@ -55,6 +55,7 @@ func (m *Machine) tickTrials(now time.Time) {
 	m.sendSpecifiers(now)
 	if len(effects.Events)+len(effects.Records) > 0 {
 		m.yield(TrialsChanged{effects})
+		m.log(&log.Entry{Trials: trialsRows(effects.Records)})
 	}
 }
 
@@ -68,7 +69,7 @@ func (m *Machine) forgetAbsent() {
 }
 
 // trialRecord converts a record of trials from the form of the store.
-func trialRecord(stored *store.Trials) canary.Record {
+func trialRecord(stored *log.Trials) canary.Record {
 	r := canary.Record{Retries: stored.Retries}
 	for _, p := range stored.Proven {
 		r.Proven = append(r.Proven, canary.Proof{Build: canary.Build(p.Build), Shape: specifier.Shape(p.Shape)})
@@ -80,4 +81,27 @@ func trialRecord(stored *store.Trials) canary.Record {
 		r.Losses = append(r.Losses, canary.Loss(loss))
 	}
 	return r
+}
+
+// trialsRows returns the rows of trials.
+func trialsRows(records map[string]*canary.Record) map[string]*log.Trials {
+	all := make(map[string]*log.Trials, len(records))
+	for name, r := range records {
+		if r == nil {
+			all[name] = nil
+			continue
+		}
+		trials := &log.Trials{Retries: r.Retries}
+		for _, p := range r.Proven {
+			trials.Proven = append(trials.Proven, log.Proof{Build: uint64(p.Build), Shape: uint64(p.Shape)})
+		}
+		for _, shape := range r.Blamed {
+			trials.Blamed = append(trials.Blamed, uint64(shape))
+		}
+		for _, loss := range r.Losses {
+			trials.Losses = append(trials.Losses, log.Loss(loss))
+		}
+		all[name] = trials
+	}
+	return all
 }

@@ -7,7 +7,7 @@ import (
 	"hdsd/aggregate"
 	"hdsd/fleet"
 	"hdsd/health"
-	"hdsd/store"
+	"hdsd/log"
 )
 
 const (
@@ -49,7 +49,7 @@ func newTroubles() Troubles {
 }
 
 // restore takes over the connected and lost checkers from before a restart. It leaves out checkers on probation.
-func (t *Troubles) restore(s *store.State) {
+func (t *Troubles) restore(s *log.State) {
 	for id, last := range s.Attendance {
 		k := health.Checker{ID: id, Locality: last.Locality}
 		_, established := s.Established[id]

@@ -5,8 +5,7 @@ import (
 	"fmt"
 
 	"hdsd/aggregate"
-	"hdsd/ruling/decision"
-	"hdsd/store"
+	"hdsd/log"
 )
 
 // MaxTrust limits the checkers that operators trust or distrust.
@@ -16,10 +15,10 @@ const MaxTrust = 10_000
 var ErrTrustFull = errors.New("operators trust or distrust the most checkers allowed")
 
 // Trust holds the trust of operators in checkers, by id.
-type Trust map[string]store.Trust
+type Trust map[string]log.Trust
 
 // Get returns the trust of an operator in a checker; nil if trust is automatic.
-func (t Trust) Get(checker string) *store.Trust {
+func (t Trust) Get(checker string) *log.Trust {
 	if trust, ok := t[checker]; ok {
 		return &trust
 	}
@@ -27,42 +26,42 @@ func (t Trust) Get(checker string) *store.Trust {
 }
 
 // set sets the trust of an operator in a checker.
-func (t Trust) set(checker string, trust *store.Trust) (change decision.TrustChange, err error) {
+func (t Trust) set(checker string, trust *log.Trust) (change log.TrustChange, err error) {
 	before := t.Get(checker)
 	if before == nil && len(t) >= MaxTrust {
 		return change, ErrTrustFull
 	}
 	t[checker] = *trust
-	return decision.TrustChange{Checker: checker, Before: before, After: trust, By: trust.Author}, nil
+	return log.TrustChange{Checker: checker, Before: before, After: trust, By: trust.Author}, nil
 }
 
 // clear returns a checker to automatic trust, and reports whether its trust was set.
-func (t Trust) clear(checker, author string) (change decision.TrustChange, changed bool) {
+func (t Trust) clear(checker, author string) (change log.TrustChange, changed bool) {
 	before := t.Get(checker)
 	delete(t, checker)
-	return decision.TrustChange{Checker: checker, Before: before, By: author}, before != nil
+	return log.TrustChange{Checker: checker, Before: before, By: author}, before != nil
 }
 
 // Distrusted returns the number of distrusted checkers.
 func (t Trust) Distrusted() (count int) {
 	for _, trust := range t {
-		if trust.Level == store.Distrusted {
+		if trust.Level == log.Distrusted {
 			count++
 		}
 	}
 	return count
 }
 
-// applyTrust applies a change of trust to the votes of a checker, and yields the decision.
-func (m *Machine) applyTrust(change decision.TrustChange) {
+// applyTrust applies a change of trust to the votes of a checker, and logs it.
+func (m *Machine) applyTrust(change log.TrustChange) {
 	m.setAggregatorTrust(change.Checker)
-	m.yield(DecisionMade{&decision.Decision{Trust: &change}})
+	m.yield(Logged{&log.Entry{Trust: &change}})
 }
 
 // setAggregatorTrust passes the trust of an operator in a checker to the aggregator.
 func (m *Machine) setAggregatorTrust(checker string) {
 	trust := m.Trust[checker]
-	levels := map[store.TrustLevel]aggregate.OperatorTrust{store.Distrusted: aggregate.Distrusted, store.Trusted: aggregate.Trusted}
+	levels := map[log.TrustLevel]aggregate.OperatorTrust{log.Distrusted: aggregate.Distrusted, log.Trusted: aggregate.Trusted}
 	m.Aggregator.SetTrust(checker, levels[trust.Level], fmt.Sprintf("%s (%s)", trust.Reason, trust.Author))
 	m.Fleet.Reconsider()
 }

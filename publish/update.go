@@ -50,12 +50,37 @@ type Cluster struct {
 	Checked bool
 }
 
+// Change is one change for data planes. The parts are applied in the order of the fields.
+type Change struct {
+	Health    []Health // set before Update, so that a reused id never shows the health of its predecessor
+	Update    Update
+	Withdrawn []Health // set after Update, when no assignment refers to it any more
+	Zones     []ZoneHealth
+}
+
+// IsEmpty reports whether the change has no parts.
+func (c *Change) IsEmpty() bool {
+	return len(c.Health)+len(c.Withdrawn)+len(c.Zones) == 0 && c.Update.IsEmpty()
+}
+
+// ZoneHealth changes the health published to the data planes of one zone only.
+type ZoneHealth struct {
+	Zone  health.Locality
+	Set   []Health
+	Unset []health.EndpointID // now as for all zones
+}
+
 // Update is a change of published resources.
 type Update struct {
 	Assignments        []Assignment
 	RemovedAssignments []string
 	Clusters           []Cluster
 	RemovedClusters    []string
+}
+
+// IsEmpty reports whether the update changes nothing.
+func (u *Update) IsEmpty() bool {
+	return len(u.Assignments)+len(u.RemovedAssignments)+len(u.Clusters)+len(u.RemovedClusters) == 0
 }
 
 // Health is the health to publish of one endpoint.

@@ -6,9 +6,8 @@ import (
 	"hdsd/catalog"
 	configv1 "hdsd/gen/hdsd/config/v1"
 	"hdsd/health"
+	"hdsd/log"
 	"hdsd/publish"
-	"hdsd/ruling/decision"
-	"hdsd/store"
 )
 
 // Change is a change of the clusters by the sources.
@@ -54,14 +53,14 @@ type edit struct {
 	*Table
 	now       time.Time
 	effects   Effects
-	decision  decision.Decision          // in progress
+	decision  Decision                   // in progress
 	services  map[string]bool            // names of assignments to rebuild
 	removed   []string                   // names of removed clusters
 	reweighed []health.EndpointID        // endpoints whose health counts differently
 	answering map[string]bool            // sources that answered with this change
 	moves     *moves                     // of the replaced cluster; made when needed
 	moved     map[health.Hash]bool       // endpoints that moved to another locality
-	leaving   map[health.Hash]store.Held // verdicts of other versions before the change, for new endpoints
+	leaving   map[health.Hash]log.Health // verdicts of other versions before the change, for new endpoints
 }
 
 func (t *Table) edit(now time.Time) *edit {
@@ -77,7 +76,7 @@ func (e *edit) finish() Effects {
 // nextDecision ends the current decision and starts another.
 func (e *edit) nextDecision() {
 	e.effects.add(e.decision)
-	e.decision = decision.Decision{}
+	e.decision = Decision{}
 }
 
 // publish adds the changed assignments and zone health to the current decision, and ends
@@ -95,7 +94,7 @@ func (e *edit) setInitialHealth(status health.Status) {
 		return
 	}
 	p.initial = status
-	if decision.PublicationUnder(p.freeze) == decision.Held {
+	if p.freeze.Publication() == log.Held {
 		e.effects.add(e.republished())
 		return
 	}
@@ -138,6 +137,7 @@ func (e *edit) replace(previous, next *catalog.Cluster) {
 		d.Update.Clusters = append(d.Update.Clusters, e.form(next))
 	case previous != nil && previous.IsPublished():
 		d.Update.RemovedClusters = append(d.Update.RemovedClusters, previous.Source.Name)
+		d.Removed = append(d.Removed, previous.Source.Name)
 	}
 	switch {
 	case previous == nil:

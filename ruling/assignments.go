@@ -8,8 +8,8 @@ import (
 	"hdsd/catalog"
 	configv1 "hdsd/gen/hdsd/config/v1"
 	"hdsd/health"
+	"hdsd/log"
 	"hdsd/publish"
-	"hdsd/ruling/decision"
 )
 
 // makeAssignments rebuilds the changed assignments.
@@ -72,7 +72,7 @@ func (t *rows) addTo(ids [][][]health.EndpointID, k *catalog.Cluster, decides fu
 
 // republished returns a decision that publishes everything. The EDS server sends only
 // differences.
-func (t *Table) republished() decision.Decision {
+func (t *Table) republished() Decision {
 	e := t.edit(time.Time{}) // it records nothing
 	d := &e.decision
 	for _, name := range slices.Sorted(maps.Keys(t.clusters.byName)) {
@@ -88,7 +88,7 @@ func (t *Table) republished() decision.Decision {
 		}
 	}
 	e.makeAssignments()
-	if decision.PublicationUnder(t.publishing.freeze) == decision.Sources {
+	if t.publishing.freeze.Publication() == log.Sources {
 		d.Health, d.Withdrawn = nil, d.Health // no verdict may show in between
 	}
 	return e.decision

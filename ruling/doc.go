@@ -13,7 +13,7 @@
 //	zoneViews   the health that zones see, if it differs
 //
 // Each call returns Effects: changed endpoints for the aggregator and the planner, and
-// decisions for the log (package decision). NextDeadline says when to call Expire and Release.
+// decisions: each is a change for data planes and an entry of the log. NextDeadline says when to call Expire and Release.
 //
 // # Guarantees
 //
@@ -44,6 +44,5 @@
 // not depend on the number of endpoints. A freeze costs all endpoints, an override those in
 // its scope.
 //
-// It imports catalog for clusters, decision for its results, aggregate for verdicts, and
-// publish and store for their input types.
+// It imports catalog for clusters, aggregate for verdicts, and publish and log for its results.
 package ruling

@@ -5,7 +5,8 @@ import (
 
 	"hdsd/catalog"
 	"hdsd/health"
-	"hdsd/ruling/decision"
+	"hdsd/log"
+	"hdsd/publish"
 )
 
 // Effects lists the caller's work, in the order of the fields.
@@ -13,7 +14,7 @@ type Effects struct {
 	// Members lists endpoints that changed, for the aggregator and the planner.
 	Members []Member
 	// Decisions are for the log.
-	Decisions []decision.Decision
+	Decisions []Decision
 	// Unannounced is for Announce, after the aggregator and the planner have applied Members:
 	// only then can the aggregator explain the votes.
 	Unannounced []Ruled
@@ -21,6 +22,16 @@ type Effects struct {
 	// the endpoint changes too often. The next transition of the endpoint says "n more".
 	LeftOut int
 }
+
+// Decision is one decision: the change for data planes, and the entry of the log that goes with it.
+// It is immutable once returned.
+type Decision struct {
+	publish.Change
+	log.Entry
+}
+
+// IsEmpty reports whether the decision has no parts.
+func (d *Decision) IsEmpty() bool { return d.Change.IsEmpty() && d.Entry.IsEmpty() }
 
 // Member is an endpoint that is new, changed or gone.
 type Member struct {
@@ -45,7 +56,7 @@ type Ruled struct {
 }
 
 // add adds a decision unless it is empty.
-func (e *Effects) add(d decision.Decision) {
+func (e *Effects) add(d Decision) {
 	if !d.IsEmpty() {
 		e.Decisions = append(e.Decisions, d)
 	}

@@ -6,16 +6,15 @@ import (
 	"time"
 
 	"hdsd/health"
-	"hdsd/ruling/decision"
-	"hdsd/store"
+	"hdsd/log"
 )
 
 // Freeze stops publishing verdicts. Data planes get what the sources say or, with hold, the
 // verdicts as they are now. Overrides stay in force, and none expires. If publishing is frozen
 // already, the start of the freeze and the held verdicts stay.
-func (t *Table) Freeze(now time.Time, author, reason string, hold bool) (previous, current *store.Freeze, _ Effects) {
+func (t *Table) Freeze(now time.Time, author, reason string, hold bool) (previous, current *log.Freeze, _ Effects) {
 	previous = t.publishing.freeze
-	current = &store.Freeze{Reason: reason, Author: author, Since: now.UTC().Round(0)}
+	current = &log.Freeze{Reason: reason, Author: author, Since: now.UTC().Round(0)}
 	if previous != nil {
 		current.Since = previous.Since
 	}
@@ -26,22 +25,22 @@ func (t *Table) Freeze(now time.Time, author, reason string, hold bool) (previou
 	default:
 		current.Held = t.verdicts()
 	}
-	return previous, current, t.setFreeze(decision.FreezeChange{Before: previous, After: current, By: author})
+	return previous, current, t.setFreeze(log.FreezeChange{Before: previous, After: current, By: author})
 }
 
 // Unfreeze publishes verdicts again, and returns the freeze that ends, or nil.
-func (t *Table) Unfreeze(author string) (previous *store.Freeze, _ Effects) {
+func (t *Table) Unfreeze(author string) (previous *log.Freeze, _ Effects) {
 	if previous = t.publishing.freeze; previous == nil {
 		return nil, Effects{}
 	}
-	return previous, t.setFreeze(decision.FreezeChange{Before: previous, By: author})
+	return previous, t.setFreeze(log.FreezeChange{Before: previous, By: author})
 }
 
-func (t *Table) setFreeze(c decision.FreezeChange) (e Effects) {
+func (t *Table) setFreeze(c log.FreezeChange) (e Effects) {
 	t.publishing.setFreeze(c.After)
-	var d decision.Decision
-	previous, current := decision.PublicationUnder(c.Before), decision.PublicationUnder(c.After)
-	if previous != current && (previous != decision.Verdicts || current != decision.Held) { // otherwise nothing changes for data planes
+	var d Decision
+	previous, current := c.Before.Publication(), c.After.Publication()
+	if previous != current && (previous != log.Verdicts || current != log.Held) { // otherwise nothing changes for data planes
 		d = t.republished()
 	}
 	d.Zones = t.zoneHealth(t.zoneViews.views(slices.Sorted(maps.Keys(t.zoneViews))))

@@ -17,11 +17,10 @@ import (
 	"hdsd/envoy"
 	configv1 "hdsd/gen/hdsd/config/v1"
 	"hdsd/health"
+	"hdsd/log"
 	"hdsd/publish"
 	"hdsd/ruling"
-	"hdsd/ruling/decision"
 	"hdsd/source"
-	"hdsd/store"
 )
 
 const (
@@ -50,11 +49,11 @@ type lab struct {
 	zones       map[health.Locality]map[health.EndpointID]health.Status
 
 	transitions []health.Transition
-	stored      store.State
+	stored      log.State
 }
 
 func newLab(t testing.TB) *lab {
-	l := &lab{t: t, now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), stored: store.State{Voted: map[health.Hash]health.Verdict{}, GivenBack: map[string]bool{}}}
+	l := &lab{t: t, now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), stored: log.State{Voted: map[health.Hash]health.Verdict{}, GivenBack: map[string]bool{}}}
 	l.start()
 	return l
 }
@@ -66,10 +65,10 @@ func (l *lab) start() {
 	l.assignments, l.zones = map[string]publish.Assignment{}, map[health.Locality]map[health.EndpointID]health.Status{}
 	l.table = ruling.New(func(id health.EndpointID) health.Verdict { return l.verdicts[id] })
 	stored := l.stored
-	stored.Voted, stored.Overrides, stored.Current = maps.Clone(stored.Voted), slices.Clone(stored.Overrides), map[health.Hash]store.Held{}
+	stored.Voted, stored.Overrides, stored.Current = maps.Clone(stored.Voted), slices.Clone(stored.Overrides), map[health.Hash]log.Health{}
 	stored.GivenBack = maps.Clone(stored.GivenBack)
 	for _, t := range l.transitions {
-		stored.Current[t.Endpoint.Hash()] = store.Held{Endpoint: t.Endpoint, Status: t.To, Since: t.Time, Reason: t.Reason}
+		stored.Current[t.Endpoint.Hash()] = log.Health{Endpoint: t.Endpoint, Status: t.To, Since: t.Time, Reason: t.Reason}
 	}
 	l.table.Restore(stored)
 }
@@ -117,7 +116,7 @@ func (l *lab) see(zone string, key health.Endpoint, status health.Status) {
 
 // override sets an override of ann's.
 func (l *lab) override(scope health.Endpoint, to health.Status, lasts time.Duration) error {
-	asked := store.Override{Scope: scope, Status: to, Author: "ann", Reason: "kernel"}
+	asked := log.Override{Scope: scope, Status: to, Author: "ann", Reason: "kernel"}
 	if lasts > 0 {
 		asked.Until = l.now.Add(lasts)
 	}
@@ -146,14 +145,14 @@ func (l *lab) do(e ruling.Effects) {
 	}
 }
 
-func (l *lab) publish(d *decision.Decision) {
+func (l *lab) publish(d *ruling.Decision) {
 	set := func(all []publish.Health) {
 		for _, h := range all {
 			l.health[h.ID] = h.Status
 		}
 	}
 	set(d.Health)
-	if d.HasUpdate() {
+	if !d.Update.IsEmpty() {
 		l.updates++
 	}
 	for _, k := range d.Update.Clusters {
@@ -179,7 +178,7 @@ func (l *lab) publish(d *decision.Decision) {
 	}
 }
 
-func (l *lab) store(d *decision.Decision) {
+func (l *lab) store(d *ruling.Decision) {
 	if d.Freeze != nil {
 		l.stored.Freeze = d.Freeze.After
 	}
@@ -187,8 +186,8 @@ func (l *lab) store(d *decision.Decision) {
 		l.stored.Freeze = d.Held
 	}
 	for _, c := range d.Overrides {
-		l.stored.Overrides = slices.DeleteFunc(l.stored.Overrides, func(o store.Override) bool { return o.Scope == c.Override.Scope })
-		if c.Kind == decision.Set {
+		l.stored.Overrides = slices.DeleteFunc(l.stored.Overrides, func(o log.Override) bool { return o.Scope == c.Override.Scope })
+		if c.Kind == log.Set {
 			l.stored.Overrides = append(l.stored.Overrides, c.Override)
 		}
 	}
@@ -198,7 +197,7 @@ func (l *lab) store(d *decision.Decision) {
 	for _, name := range d.GivenBack {
 		l.stored.GivenBack[name] = true
 	}
-	for _, name := range slices.Concat(d.TakenOver, d.Update.RemovedClusters) {
+	for _, name := range slices.Concat(d.TakenOver, d.Removed) {
 		delete(l.stored.GivenBack, name)
 	}
 	l.transitions = append(l.transitions, d.Transitions...)

@@ -7,7 +7,7 @@ import (
 
 	"hdsd/catalog"
 	"hdsd/health"
-	"hdsd/store"
+	"hdsd/log"
 )
 
 // moves pairs endpoints of a cluster of which only the locality changes: one leaves, and
@@ -146,12 +146,12 @@ func (e *edit) inheritVersion(k *catalog.Cluster, hash health.Hash, key *health.
 }
 
 // elsewhere returns the verdict of an endpoint in another version of a cluster.
-func (e *edit) elsewhere(k *catalog.Cluster, key *health.Endpoint) (held store.Held, known bool) {
+func (e *edit) elsewhere(k *catalog.Cluster, key *health.Endpoint) (held log.Health, known bool) {
 	for version := range e.clusters.siblings(k) {
 		moved := *key
 		moved.Cluster = version.Source.Name
 		if id, r := e.rows.find(moved.Hash()); r != nil && r.judged && r.status != health.Unknown {
-			return store.Held{Endpoint: *key, Status: r.status, Since: e.Votes(id).Since}, true
+			return log.Health{Endpoint: *key, Status: r.status, Since: e.Votes(id).Since}, true
 		}
 	}
 	return held, false
@@ -168,7 +168,7 @@ func (e *edit) noteLeaving(k *catalog.Cluster) {
 			key := k.Checked.Key(i)
 			if held, known := e.elsewhere(k, &key); known {
 				if e.leaving == nil {
-					e.leaving = map[health.Hash]store.Held{}
+					e.leaving = map[health.Hash]log.Health{}
 				}
 				e.leaving[hash] = held
 			}

@@ -9,9 +9,8 @@ import (
 
 	"hdsd/catalog"
 	"hdsd/health"
+	"hdsd/log"
 	"hdsd/publish"
-	"hdsd/ruling/decision"
-	"hdsd/store"
 )
 
 // Refusal is the error for a request of an operator that is impossible.
@@ -43,7 +42,7 @@ func impossible(format string, args ...any) error {
 
 // SetOverride sets an override, and returns it with the replaced one, if any. An equal override
 // stays as it is, and is returned as both. The error is a *Refusal.
-func (t *Table) SetOverride(now time.Time, requested store.Override) (set Override, replaced *Override, _ Effects, err error) {
+func (t *Table) SetOverride(now time.Time, requested log.Override) (set Override, replaced *Override, _ Effects, err error) {
 	if err := t.Overridable(&requested.Scope); err != nil {
 		return set, nil, Effects{}, err
 	}
@@ -58,7 +57,7 @@ func (t *Table) SetOverride(now time.Time, requested store.Override) (set Overri
 	o := &Override{Override: requested}
 	replaced = t.overrides.put(o)
 	e := t.edit(now)
-	e.decision.Overrides = []decision.OverrideChange{{Override: requested, Kind: decision.Set, By: requested.Author}}
+	e.decision.Overrides = []log.OverrideChange{{Override: requested, Kind: log.Set, By: requested.Author}}
 	e.nextDecision()
 	for k := range t.clusters.within(&requested.Scope) {
 		if len(k.Excluded) > 0 {
@@ -91,7 +90,7 @@ func (t *Table) ClearOverrides(now time.Time, scope health.Endpoint, all bool, a
 			}
 		}
 	}
-	effects := t.end(now, ended, decision.Cleared, author)
+	effects := t.end(now, ended, log.Cleared, author)
 	shown := make([]Override, len(ended))
 	for i, o := range ended {
 		shown[i] = *o
@@ -105,17 +104,17 @@ func (t *Table) Expire(now time.Time) Effects {
 	if !t.started || t.publishing.freeze != nil {
 		return Effects{}
 	}
-	return t.end(now, t.overrides.expire(now), decision.Expired, "the clock")
+	return t.end(now, t.overrides.expire(now), log.Expired, "the clock")
 }
 
 // end applies the end of removed overrides.
-func (t *Table) end(now time.Time, ended []*Override, kind decision.ChangeKind, author string) Effects {
+func (t *Table) end(now time.Time, ended []*Override, kind log.ChangeKind, author string) Effects {
 	if len(ended) == 0 {
 		return Effects{}
 	}
 	e := t.edit(now)
 	for _, o := range ended {
-		e.decision.Overrides = append(e.decision.Overrides, decision.OverrideChange{Override: o.Override, Kind: kind, By: author})
+		e.decision.Overrides = append(e.decision.Overrides, log.OverrideChange{Override: o.Override, Kind: kind, By: author})
 	}
 	e.nextDecision()
 	var ids []health.EndpointID
@@ -129,7 +128,7 @@ func (t *Table) end(now time.Time, ended []*Override, kind decision.ChangeKind, 
 		}
 	}
 	end := "expired"
-	if kind == decision.Cleared {
+	if kind == log.Cleared {
 		end = "cleared by " + author
 	}
 	e.overlay(ids, end)

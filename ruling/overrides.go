@@ -8,7 +8,7 @@ import (
 
 	"hdsd/catalog"
 	"hdsd/health"
-	"hdsd/store"
+	"hdsd/log"
 )
 
 // MaxOverrides bounds the number of overrides.
@@ -16,7 +16,7 @@ const MaxOverrides = 10_000
 
 // Override is an override in force.
 type Override struct {
-	store.Override
+	log.Override
 	Endpoints int // number of endpoints that it decides
 }
 
@@ -170,7 +170,7 @@ func (o *Override) verb() string {
 }
 
 // says reports whether another override would change nothing but the start of this one.
-func (o *Override) says(other *store.Override) bool {
+func (o *Override) says(other *log.Override) bool {
 	merged := *other
 	if merged.Since = o.Since; merged.Until.Equal(o.Until) {
 		merged.Until = o.Until

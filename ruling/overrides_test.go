@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"hdsd/health"
-	"hdsd/store"
+	"hdsd/log"
 )
 
 // scopes draws scopes and endpoints of few names, parts of which are empty.
@@ -39,7 +39,7 @@ func TestOverridesModel(t *testing.T) {
 		model := map[health.Endpoint]*Override{}
 		t.Repeat(map[string]func(*rapid.T){
 			"put": func(t *rapid.T) {
-				next := &Override{Override: store.Override{Scope: scopes(t, "put")}}
+				next := &Override{Override: log.Override{Scope: scopes(t, "put")}}
 				if next.Scope == (health.Endpoint{}) {
 					t.Skip("nothing is named")
 				}
@@ -110,7 +110,7 @@ func BenchmarkOverridesOf(b *testing.B) {
 	var o overrides
 	for i := range MaxOverrides {
 		e := endpoint(fmt.Sprintf("cluster-%d", i), "10.0.0.1:80")
-		o.put(&Override{Override: store.Override{Scope: narrow(&e, 1+i%(scopeKinds-1))}})
+		o.put(&Override{Override: log.Override{Scope: narrow(&e, 1+i%(scopeKinds-1))}})
 	}
 	e := endpoint("another", "10.0.0.1:80")
 	for b.Loop() {

@@ -8,7 +8,6 @@ import (
 	"hdsd/health"
 	"hdsd/internal/heap"
 	"hdsd/publish"
-	"hdsd/ruling/decision"
 )
 
 // An endpoint's verdict may change burst times in a row, and then once in each refill. So an
@@ -155,7 +154,7 @@ func (t *Table) Release(now time.Time) Effects {
 		return Effects{}
 	}
 	t.advance(now)
-	var d decision.Decision
+	var d Decision
 	for len(t.due.Items) > 0 && t.due.Items[0].due <= t.now {
 		w := t.due.Items[0]
 		r := &t.rows.byID[w.id]
@@ -180,7 +179,7 @@ func (t *Table) Release(now time.Time) Effects {
 
 // changeVerdict publishes and records a verdict of the votes. Under an override, it only stores
 // it.
-func (t *Table) changeVerdict(d *decision.Decision, now time.Time, id health.EndpointID, verdict *health.Verdict, omitted int) {
+func (t *Table) changeVerdict(d *Decision, now time.Time, id health.EndpointID, verdict *health.Verdict, omitted int) {
 	r := &t.rows.byID[id]
 	status := r.status
 	first := !r.judged
@@ -206,7 +205,7 @@ func (t *Table) changeVerdict(d *decision.Decision, now time.Time, id health.End
 
 // summarize records the number of omitted changes of an endpoint, as a transition from its
 // health to the same.
-func (t *Table) summarize(d *decision.Decision, now time.Time, id health.EndpointID, omitted int) {
+func (t *Table) summarize(d *Decision, now time.Time, id health.EndpointID, omitted int) {
 	if omitted == 0 {
 		return
 	}

@@ -8,7 +8,7 @@ import (
 
 	"hdsd/catalog"
 	"hdsd/health"
-	"hdsd/store"
+	"hdsd/log"
 )
 
 // These are the reasons why an endpoint is gone. The history keeps these texts, and Restore
@@ -23,7 +23,7 @@ const (
 // past remembers the health of absent endpoints: those that no source has had since the start,
 // and those that left their source while hdsd settled.
 type past struct {
-	last  map[health.Hash]store.Held     // their health
+	last  map[health.Hash]log.Health     // their health
 	voted map[health.Hash]health.Verdict // the verdict of the votes, if an override decided
 
 	byCluster map[string][]health.Hash // those in last, and some earlier ones; made when needed
@@ -53,8 +53,8 @@ func (p *past) move(from, to health.Hash, key *health.Endpoint) {
 }
 
 // restore takes the stored health, except for endpoints that were gone.
-func (p *past) restore(last map[health.Hash]store.Held, voted map[health.Hash]health.Verdict) {
-	maps.DeleteFunc(last, func(_ health.Hash, held store.Held) bool { return isGone(&held) })
+func (p *past) restore(last map[health.Hash]log.Health, voted map[health.Hash]health.Verdict) {
+	maps.DeleteFunc(last, func(_ health.Hash, held log.Health) bool { return isGone(&held) })
 	p.last, p.voted = last, voted
 	if p.voted == nil {
 		p.voted = map[health.Hash]health.Verdict{}
@@ -82,7 +82,7 @@ func (p *past) keep(r *row, votesSince time.Time) { p.keepAs(r, votesSince, r.ha
 
 // keepAs remembers the health of an endpoint under another key.
 func (p *past) keepAs(r *row, votesSince time.Time, hash health.Hash, key health.Endpoint) {
-	held := store.Held{Status: r.health(), Since: votesSince}
+	held := log.Health{Status: r.health(), Since: votesSince}
 	if r.overlay != nil {
 		held.Since = r.overlay.start
 	}
@@ -95,9 +95,9 @@ func (p *past) keepAs(r *row, votesSince time.Time, hash health.Hash, key health
 	}
 }
 
-func (p *past) remember(hash health.Hash, held store.Held) {
+func (p *past) remember(hash health.Hash, held log.Health) {
 	if p.last == nil {
-		p.last = map[health.Hash]store.Held{}
+		p.last = map[health.Hash]log.Health{}
 	}
 	p.last[hash] = held
 	if p.byCluster != nil {
@@ -106,7 +106,7 @@ func (p *past) remember(hash health.Hash, held store.Held) {
 }
 
 // forget returns and forgets the health of an endpoint.
-func (p *past) forget(hash health.Hash) (last store.Held, known bool) {
+func (p *past) forget(hash health.Hash) (last log.Health, known bool) {
 	last, known = p.last[hash]
 	delete(p.last, hash)
 	if known {
@@ -117,7 +117,7 @@ func (p *past) forget(hash health.Hash) (last store.Held, known bool) {
 
 // conclude forgets all endpoints but those of hidden clusters. It returns those with health,
 // and the hashes of those whose stored votes are to be forgotten, both in order.
-func (p *past) conclude(hidden func(cluster string) bool) (lost []store.Held, unvoted []health.Hash) {
+func (p *past) conclude(hidden func(cluster string) bool) (lost []log.Health, unvoted []health.Hash) {
 	for hash, last := range p.last {
 		if hidden(last.Endpoint.Cluster) {
 			continue
@@ -127,7 +127,7 @@ func (p *past) conclude(hidden func(cluster string) bool) (lost []store.Held, un
 			lost = append(lost, last)
 		}
 	}
-	slices.SortFunc(lost, func(a, b store.Held) int { return a.Endpoint.Compare(b.Endpoint) })
+	slices.SortFunc(lost, func(a, b log.Health) int { return a.Endpoint.Compare(b.Endpoint) })
 	if len(p.last) == 0 {
 		p.last, p.byCluster = nil, nil // they may have been large
 	}
@@ -152,7 +152,7 @@ func goneTransition(k *catalog.Cluster, key health.Endpoint, status health.Statu
 }
 
 // isGone reports whether the recorded health belongs to a removed endpoint.
-func isGone(last *store.Held) bool {
+func isGone(last *log.Health) bool {
 	return last.Status == health.Unknown && (last.Reason == InNoSource || last.Reason == notChecked || strings.HasPrefix(last.Reason, movedTo))
 }
 

@@ -7,8 +7,8 @@ import (
 	"hdsd/catalog"
 	configv1 "hdsd/gen/hdsd/config/v1"
 	"hdsd/health"
+	"hdsd/log"
 	"hdsd/publish"
-	"hdsd/store"
 )
 
 // Preview is the effect of an override that nobody has set yet.
@@ -20,7 +20,7 @@ type Preview struct {
 
 // PreviewOverride returns the effect of a SetOverride, and changes nothing. The error is a
 // *Refusal.
-func (t *Table) PreviewOverride(requested store.Override) (p Preview, err error) {
+func (t *Table) PreviewOverride(requested log.Override) (p Preview, err error) {
 	if err := t.Overridable(&requested.Scope); err != nil {
 		return p, err
 	}

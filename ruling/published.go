@@ -6,8 +6,8 @@ import (
 	"hdsd/catalog"
 	configv1 "hdsd/gen/hdsd/config/v1"
 	"hdsd/health"
+	"hdsd/log"
 	"hdsd/publish"
-	"hdsd/ruling/decision"
 )
 
 // Published is the published health of an endpoint.
@@ -86,7 +86,7 @@ func (p *publishing) origin(k *catalog.Cluster, e *catalog.Endpoint, status, our
 		return fmt.Sprintf("the source says %s", e.SourceHealth)
 	case decider != k:
 		return fmt.Sprintf("cluster %s, which has the same service name, has it %s", decider.Title(), status)
-	case decision.PublicationUnder(p.freeze) != decision.Held:
+	case p.freeze.Publication() != log.Held:
 		return "there is no verdict yet, and " + initialReason(k, status)
 	}
 	if _, held := p.freeze.Held[e.Hash()]; held {

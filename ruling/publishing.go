@@ -7,14 +7,13 @@ import (
 	"hdsd/catalog"
 	configv1 "hdsd/gen/hdsd/config/v1"
 	"hdsd/health"
-	"hdsd/ruling/decision"
-	"hdsd/store"
+	"hdsd/log"
 )
 
 // publishing decides the published health of a row or a cluster, given the freeze, shadow mode
 // and upstream_health.
 type publishing struct {
-	freeze  *store.Freeze
+	freeze  *log.Freeze
 	initial health.Status // of an endpoint before its first verdict, unless its cluster differs
 	latest  startsInitial // cached
 
@@ -25,12 +24,12 @@ type publishing struct {
 // through the endpoints of one cluster.
 type startsInitial struct {
 	cluster *catalog.Cluster
-	freeze  *store.Freeze
+	freeze  *log.Freeze
 	answer  bool
 }
 
 // setFreeze sets the freeze, or ends it if nil.
-func (p *publishing) setFreeze(f *store.Freeze) { p.freeze, p.latest = f, startsInitial{} }
+func (p *publishing) setFreeze(f *log.Freeze) { p.freeze, p.latest = f, startsInitial{} }
 
 // voted returns the health by the votes: the verdict, else the initial health. If upstream_health is
 // THEIRS, no verdict counts.
@@ -69,7 +68,7 @@ func (p *publishing) health(r *row) health.Status {
 	if o := r.override(); o != nil {
 		return o.Status
 	}
-	if decision.PublicationUnder(p.freeze) != decision.Held {
+	if p.freeze.Publication() != log.Held {
 		return p.voted(r)
 	}
 	if held, ok := p.freeze.Held[r.hash]; ok {
@@ -107,7 +106,7 @@ func (p *publishing) decidesVerdicts(k *catalog.Cluster) bool {
 // is held. If nothing of its cluster is held, it passes through: such a cluster is new, or was
 // in shadow mode.
 func (p *publishing) startsInitial(k *catalog.Cluster) bool {
-	if decision.PublicationUnder(p.freeze) != decision.Held || p.initialOf(k) == health.Unknown {
+	if p.freeze.Publication() != log.Held || p.initialOf(k) == health.Unknown {
 		return false
 	}
 	if p.latest.cluster != k || p.latest.freeze != p.freeze {
@@ -117,7 +116,7 @@ func (p *publishing) startsInitial(k *catalog.Cluster) bool {
 }
 
 // holdsAny reports whether a freeze holds the health of any endpoint of a cluster.
-func holdsAny(f *store.Freeze, k *catalog.Cluster) bool {
+func holdsAny(f *log.Freeze, k *catalog.Cluster) bool {
 	held := func(hash health.Hash) bool { _, ok := f.Held[hash]; return ok }
 	return slices.ContainsFunc(k.Hashes, held) || slices.ContainsFunc(k.Excluded, func(e catalog.Excluded) bool { return held(e.Hash) })
 }

@@ -8,9 +8,8 @@ import (
 	"hdsd/aggregate"
 	"hdsd/catalog"
 	"hdsd/health"
+	"hdsd/log"
 	"hdsd/publish"
-	"hdsd/ruling/decision"
-	"hdsd/store"
 )
 
 // Table holds the true health of each endpoint as hdsd sees it, and decides the published one.
@@ -38,7 +37,7 @@ func New(verdict func(health.EndpointID) health.Verdict) *Table {
 		verdict:   verdict,
 		clusters:  clusters{byName: map[string]*catalog.Cluster{}, byService: map[string][]*catalog.Cluster{}, versions: map[string][]*catalog.Cluster{}},
 		rows:      rows{ids: map[health.Hash]health.EndpointID{}, checked: map[*catalog.Cluster][]health.EndpointID{}},
-		past:      past{last: map[health.Hash]store.Held{}, voted: map[health.Hash]health.Verdict{}},
+		past:      past{last: map[health.Hash]log.Health{}, voted: map[health.Hash]health.Verdict{}},
 		zoneViews: zoneViews{}, heirs: map[health.Hash]heir{},
 	}
 	t.Pacing, t.takeovers = newPacing(), newTakeovers()
@@ -48,7 +47,7 @@ func New(verdict func(health.EndpointID) health.Verdict) *Table {
 
 // Restore takes the stored state, before the first Apply. Afterwards the table owns the maps of
 // s that it uses.
-func (t *Table) Restore(s store.State) {
+func (t *Table) Restore(s log.State) {
 	t.past.restore(s.Current, s.Voted)
 	t.publishing.setFreeze(s.Freeze)
 	t.takeovers.stored = s.GivenBack
@@ -91,9 +90,9 @@ func (t *Table) Decide(now time.Time, changes []aggregate.Change, views []aggreg
 	}
 	t.advance(now)
 	var e Effects
-	d := decision.Decision{
-		Health:      make([]publish.Health, 0, len(changes)),
-		Transitions: make([]health.Transition, 0, len(changes)),
+	d := Decision{
+		Change: publish.Change{Health: make([]publish.Health, 0, len(changes))},
+		Entry:  log.Entry{Transitions: make([]health.Transition, 0, len(changes))},
 	}
 	for i := range changes {
 		change := &changes[i]
@@ -108,7 +107,7 @@ func (t *Table) Decide(now time.Time, changes []aggregate.Change, views []aggreg
 }
 
 // zoneHealth returns the health to publish for zone views.
-func (t *Table) zoneHealth(views []zoneView) []decision.ZoneHealth {
+func (t *Table) zoneHealth(views []zoneView) []publish.ZoneHealth {
 	return t.zoneViews.health(views, func(id health.EndpointID) bool { return t.publishing.zoneHealthCounts(&t.rows.byID[id]) })
 }
 
@@ -186,7 +185,7 @@ func (t *Table) HealthOf(e *catalog.Endpoint) health.Status {
 }
 
 // Frozen returns the freeze, or nil.
-func (t *Table) Frozen() *store.Freeze { return t.publishing.freeze }
+func (t *Table) Frozen() *log.Freeze { return t.publishing.freeze }
 
 // Overrides returns the overrides in force, in no order.
 func (t *Table) Overrides() []Override {

@@ -12,9 +12,9 @@ import (
 	"hdsd/catalog"
 	configv1 "hdsd/gen/hdsd/config/v1"
 	"hdsd/health"
+	"hdsd/log"
 	"hdsd/ruling"
 	"hdsd/source"
-	"hdsd/store"
 )
 
 var a1, a2 = keyOf("web", addresses[0]), keyOf("web", addresses[1])
@@ -88,7 +88,7 @@ func TestWhatCannotBeOverriddenIsRefused(t *testing.T) {
 func TestThereIsABoundOnOverrides(t *testing.T) {
 	l := newLab(t)
 	for i := range ruling.MaxOverrides {
-		l.stored.Overrides = append(l.stored.Overrides, store.Override{Scope: health.Endpoint{Cluster: "web", Address: fmt.Sprint(i)}})
+		l.stored.Overrides = append(l.stored.Overrides, log.Override{Scope: health.Endpoint{Cluster: "web", Address: fmt.Sprint(i)}})
 	}
 	l.start()
 	l.serve(web("web", addresses...))

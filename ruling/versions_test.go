@@ -7,7 +7,7 @@ import (
 	"hdsd/catalog"
 	configv1 "hdsd/gen/hdsd/config/v1"
 	"hdsd/health"
-	"hdsd/store"
+	"hdsd/log"
 )
 
 // version is a cluster that others call web, with another check.
@@ -59,7 +59,7 @@ func TestAnOverrideByTheNameOutside(t *testing.T) {
 	l.wantPublished(a1, drained)
 	l.wantPublished(b1, up)
 	l.wantPublished(c1, drained)
-	if would, err := l.table.PreviewOverride(store.Override{Scope: health.Endpoint{Cluster: "web"}, Status: down}); err != nil || would.Endpoints != 2 {
+	if would, err := l.table.PreviewOverride(log.Override{Scope: health.Endpoint{Cluster: "web"}, Status: down}); err != nil || would.Endpoints != 2 {
 		t.Errorf("an override of web would decide %d endpoints, %v; want those of web and web#3", would.Endpoints, err)
 	}
 	ended, effects, err := l.table.ClearOverrides(l.now, health.Endpoint{Cluster: "web"}, false, "ann")
@@ -123,7 +123,7 @@ func TestAllOverridesOfAClusterAreThoseOfItsVersionsToo(t *testing.T) {
 func TestAPreviewSaysWhichVersionPanics(t *testing.T) {
 	l := newLab(t)
 	l.serve(version("web", addresses[0]), version("web#2", addresses[0]))
-	would, err := l.table.PreviewOverride(store.Override{Scope: health.Endpoint{Cluster: "web"}, Status: drained})
+	would, err := l.table.PreviewOverride(log.Override{Scope: health.Endpoint{Cluster: "web"}, Status: drained})
 	if err != nil || len(would.Panics) != 2 || !strings.HasPrefix(would.Panics[0], "cluster web (version 2): ") || !strings.HasPrefix(would.Panics[1], "cluster web: ") {
 		t.Errorf("%v, %v", would.Panics, err)
 	}

@@ -7,7 +7,6 @@ import (
 	"hdsd/aggregate"
 	"hdsd/health"
 	"hdsd/publish"
-	"hdsd/ruling/decision"
 )
 
 // zoneViews holds the health that zones see, if it differs from the verdict.
@@ -50,14 +49,14 @@ func (z zoneViews) views(ids []health.EndpointID) (found []zoneView) {
 
 // health returns the health to publish for these views: that of the zone if it counts, else
 // that of all zones.
-func (z zoneViews) health(views []zoneView, counts func(health.EndpointID) bool) (list []decision.ZoneHealth) {
+func (z zoneViews) health(views []zoneView, counts func(health.EndpointID) bool) (list []publish.ZoneHealth) {
 	index := map[health.Locality]int{}
 	for _, v := range views {
 		i, ok := index[v.zone]
 		if !ok {
 			i = len(list)
 			index[v.zone] = i
-			list = append(list, decision.ZoneHealth{Zone: v.zone})
+			list = append(list, publish.ZoneHealth{Zone: v.zone})
 		}
 		if status, sees := z[v.id][v.zone]; sees && counts(v.id) {
 			list[i].Set = append(list[i].Set, publish.Health{ID: v.id, Status: status})

@@ -95,7 +95,7 @@ func TestEndpointsAreListedInOrder(t *testing.T) {
 	for i, e := range all {
 		s.Append([]health.Transition{flip(e, i)})
 	}
-	s.RememberClusters([]string{"empty"})
+	s.rememberClusters([]string{"empty"})
 	flush(t, s)
 	slices.SortFunc(all, health.Endpoint.Compare)
 	for _, cluster := range []string{"", "web", "empty", "none"} {

@@ -1,37 +1,26 @@
 package store
 
 import (
-	"time"
-
 	storev1 "hdsd/gen/hdsd/store/v1"
-	"hdsd/health"
+	"hdsd/log"
 )
 
-// Attendance is the latest event of each checker, by its id.
-type Attendance map[string]LastSeen
-
-// LastSeen says when a checker connected and was lost.
-type LastSeen struct {
-	Locality health.Locality
-	Lost     time.Time // zero while connected
-}
-
-// Record adds an event. Events come in order.
-func (a Attendance) Record(e *Event) {
+// Attend adds an event to an attendance. Events come in order.
+func Attend(a log.Attendance, e *Event) {
 	switch e.Kind {
 	case storev1.EventKind_CHECKER_JOINED:
-		a[e.Checker] = LastSeen{Locality: e.Locality}
+		a[e.Checker] = log.LastSeen{Locality: e.Locality}
 	case storev1.EventKind_CHECKER_LOST:
-		a[e.Checker] = LastSeen{e.Locality, e.Time}
+		a[e.Checker] = log.LastSeen{Locality: e.Locality, Lost: e.Time}
 	}
 }
 
-func (r stateReader) attendance() Attendance {
+func (r stateReader) attendance() log.Attendance {
 	rows := r.tx.Bucket(events)
 	if rows == nil {
 		return nil
 	}
-	checkers := Attendance{}
+	checkers := log.Attendance{}
 	cursor := rows.Cursor()
 	for k, row := cursor.First(); k != nil; k, row = cursor.Next() {
 		if len(k) != eventKeySize || kindOf(k) != storev1.EventKind_CHECKER_JOINED && kindOf(k) != storev1.EventKind_CHECKER_LOST {
@@ -39,7 +28,7 @@ func (r stateReader) attendance() Attendance {
 		}
 		e, _, good := openEvent(k, row)
 		if r.damage.unless(good, events, k); good {
-			checkers.Record(&e)
+			Attend(checkers, &e)
 		}
 	}
 	return checkers

@@ -6,6 +6,7 @@ import (
 
 	storev1 "hdsd/gen/hdsd/store/v1"
 	"hdsd/health"
+	"hdsd/log"
 )
 
 // TestAStartKnowsWhoIsAway, and since when, also if an event between is of another kind.
@@ -29,7 +30,7 @@ func TestAStartKnowsWhoIsAway(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Attendance{"there": {Locality: in("a")}, "lost": {in("b"), minute(2)}, "back": {Locality: in("c")}}
+	want := log.Attendance{"there": {Locality: in("a")}, "lost": {Locality: in("b"), Lost: minute(2)}, "back": {Locality: in("c")}}
 	if len(found.Attendance) != len(want) {
 		t.Errorf("known are %v", found.Attendance)
 	}

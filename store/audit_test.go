@@ -110,7 +110,7 @@ func TestTheAuditIsBoundedWhileTheDiskFails(t *testing.T) {
 	})
 	s.AppendAudit(entry("before", day))
 	flush(t, s)
-	s.SavePlan(map[string][]health.Hash{"big": make([]health.Hash, 100_000)})
+	s.intake.savePlan(map[string][]health.Hash{"big": make([]health.Hash, 100_000)})
 	<-failed // the plan does not fit, and is tried again and again
 	const count = 3 * maxWaiting
 	after := func(n int) time.Time { return day.Add(time.Duration(1+n) * time.Second) }

@@ -50,7 +50,7 @@ func (c *clusterSet) sorted() []string {
 	return slices.Sorted(maps.Keys(c.names))
 }
 
-// KnownCluster reports whether RememberClusters or a transition ever named this cluster.
+// KnownCluster reports whether rememberClusters or a transition ever named this cluster.
 func (s *Store) KnownCluster(name string) bool { return s.clusters.contains(name) }
 
 // KnownVersions returns the known cluster names made of name and a version suffix of hdsd,
@@ -61,9 +61,9 @@ func (s *Store) KnownVersions(name string) []string {
 	return slices.Sorted(slices.Values(s.clusters.versions[name]))
 }
 
-// RememberClusters makes clusters known, even without transitions. It does not wait for the
+// rememberClusters makes clusters known, even without transitions. It does not wait for the
 // disk.
-func (s *Store) RememberClusters(names []string) {
+func (s *Store) rememberClusters(names []string) {
 	fresh := map[string][]byte{}
 	for _, name := range names {
 		if s.clusters.add(name) {

@@ -43,8 +43,8 @@ func TestReadersWhileWriting(t *testing.T) {
 			all = append(all, flip(e, g*size+i))
 		}
 		s.Append(all)
-		s.SavePlan(map[string][]health.Hash{"checker": make([]health.Hash, g)})
-		s.RememberClusters([]string{fmt.Sprint("cluster-", g)})
+		s.intake.savePlan(map[string][]health.Hash{"checker": make([]health.Hash, g)})
+		s.rememberClusters([]string{fmt.Sprint("cluster-", g)})
 		s.Forget(func(health.Hash) bool { return true })
 		if g%4 == 0 {
 			flush(t, s)

@@ -9,6 +9,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"hdsd/health"
+	"hdsd/log"
 )
 
 // TestDurableDoesNotWaitForAFailingDisk: while the disk fails, Durable returns at once
@@ -25,13 +26,13 @@ func TestDurableDoesNotWaitForAFailingDisk(t *testing.T) {
 			heard = append(heard, err != nil)
 		}
 	})
-	s.SaveFreeze(&Freeze{Reason: "fits"})
+	s.intake.saveFreeze(&log.Freeze{Reason: "fits"})
 	if err := s.Durable(t.Context()); err != nil {
 		t.Fatal("while the disk is well:", err)
 	}
-	s.SavePlan(map[string][]health.Hash{"big": make([]health.Hash, 100_000)})
+	s.intake.savePlan(map[string][]health.Hash{"big": make([]health.Hash, 100_000)})
 	for range 3 { // the back-off is never waited for: the third would be at least 0.7 s later
-		s.SaveFreeze(&Freeze{Reason: "why"})
+		s.intake.saveFreeze(&log.Freeze{Reason: "why"})
 		if err := s.Durable(t.Context()); err == nil {
 			t.Fatal("durable on a full disk")
 		}

@@ -7,8 +7,8 @@
 //
 // # Guarantees
 //
-// Append, RememberClusters and the methods that begin with Save put their work into a
-// bounded queue and never wait for the disk. One writer commits it in groups: after 10 ms
+// Apply and the methods that begin with Append put their work into a bounded queue and never
+// wait for the disk. One writer commits it in groups: after 10 ms
 // or 4,096 transitions, whichever is first. While more than that waits, groups become
 // larger: up to 65,536 transitions, a quarter of Options.MaxPending, and what is left of Options.MaxBytes,
 // unless their transactions take too long. They become smaller where the disk does not take
@@ -131,5 +131,5 @@
 // Open starts one, the writer. Close commits what is left, ends it and waits for it. The
 // writer calls Options.OnError and OnClock; queries call OnError too.
 //
-// The package imports the health vocabulary, its messages and bbolt, no other stage.
+// The package imports health, the entries of the log, its messages and bbolt, no other stage.
 package store

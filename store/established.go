@@ -1,39 +1,31 @@
 package store
 
 import (
-	"time"
-
 	storev1 "hdsd/gen/hdsd/store/v1"
-)
 
-// Established is a checker that is not on probation.
-type Established struct {
-	Identity string // since when it stands in for absent checkers; zero: it does not
-	Seen     time.Time
-	StandIn  time.Time // since when it stands in for checkers that are away; zero: it does not
-	Founder  bool      // a newcomer that had seats when the first checkers became established, and had yet to vote
-}
+	"hdsd/log"
+)
 
 var established = []byte("established")
 
-// SaveEstablished stores established checkers, by id; nil deletes a row. It does not wait for
+// saveEstablished stores established checkers, by id; nil deletes a row. It does not wait for
 // the disk.
-func (s *Store) SaveEstablished(changed map[string]*Established) {
+func (in *intake) saveEstablished(changed map[string]*log.Established) {
 	rows := make(map[string][]byte, len(changed))
 	for checker, e := range changed {
 		rows[checker] = encoded(e, encodeEstablished)
 	}
-	s.intake.put(established, rows)
+	in.put(established, rows)
 }
 
-func encodeEstablished(e *Established) []byte {
+func encodeEstablished(e *log.Established) []byte {
 	return marshal(&storev1.Established{Identity: text(e.Identity), Seen: timestamp(e.Seen), StandIn: timestamp(e.StandIn), Founder: e.Founder})
 }
 
-func decodeEstablished(row []byte) (e Established, ok bool) {
+func decodeEstablished(row []byte) (e log.Established, ok bool) {
 	var m storev1.Established
 	if !unmarshal(row, &m) {
-		return Established{}, false
+		return log.Established{}, false
 	}
 	e.Identity, e.Founder = m.GetIdentity(), m.GetFounder()
 	var valid bool
@@ -42,13 +34,13 @@ func decodeEstablished(row []byte) (e Established, ok bool) {
 	return e, ok && valid
 }
 
-func (r stateReader) established() map[string]Established {
-	var checkers map[string]Established
+func (r stateReader) established() map[string]log.Established {
+	var checkers map[string]log.Established
 	r.damage.forEach(r.tx, established, func(k, row []byte) bool {
 		e, ok := decodeEstablished(row)
 		if ok {
 			if checkers == nil {
-				checkers = map[string]Established{}
+				checkers = map[string]log.Established{}
 			}
 			checkers[string(k)] = e
 		}

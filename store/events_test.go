@@ -150,7 +150,7 @@ func TestEventsAreBoundedWhileTheDiskFails(t *testing.T) {
 		o.maxSize = 256 << 10
 		o.OnError = func(error) { failed <- struct{}{} }
 	})
-	s.SavePlan(map[string][]health.Hash{"big": make([]health.Hash, 100_000)})
+	s.intake.savePlan(map[string][]health.Hash{"big": make([]health.Hash, 100_000)})
 	<-failed // the plan does not fit, and is tried again and again
 	const count = 3 * maxWaiting
 	for n := range count {

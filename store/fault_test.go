@@ -17,6 +17,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"hdsd/health"
+	"hdsd/log"
 )
 
 // smallFile returns a database with a few pages of everything.
@@ -26,11 +27,11 @@ func smallFile(t testing.TB) []byte {
 	s := open(t, dir)
 	for _, some := range [][]health.Transition{flips(150), flips(100)} {
 		s.Append(some)
-		s.SavePlan(map[string][]health.Hash{"checker-1": make([]health.Hash, len(some)), "checker-2": {1, 2}})
-		s.RememberClusters([]string{"seen"})
-		s.SaveFreeze(&Freeze{Reason: "why", Author: "alice", Held: map[health.Hash]health.Status{1: health.Healthy}})
-		s.SaveOverrides(map[health.Endpoint]*Override{{Cluster: "seen"}: {Scope: health.Endpoint{Cluster: "seen"}, Reason: "why"}})
-		s.SaveVoted(map[health.Hash]*health.Verdict{1: {Status: health.Healthy}, 2: {}})
+		s.intake.savePlan(map[string][]health.Hash{"checker-1": make([]health.Hash, len(some)), "checker-2": {1, 2}})
+		s.rememberClusters([]string{"seen"})
+		s.intake.saveFreeze(&log.Freeze{Reason: "why", Author: "alice", Held: map[health.Hash]health.Status{1: health.Healthy}})
+		s.intake.saveOverrides(map[health.Endpoint]*log.Override{{Cluster: "seen"}: {Scope: health.Endpoint{Cluster: "seen"}, Reason: "why"}})
+		s.intake.saveVoted(map[health.Hash]*health.Verdict{1: {Status: health.Healthy}, 2: {}})
 		flush(t, s)
 	}
 	if err := s.Close(); err != nil {
@@ -60,7 +61,7 @@ func survive(t testing.TB, dir string) bool {
 		}
 	}
 	s.Append(flips(30))
-	s.SavePlan(map[string][]health.Hash{"checker-1": nil})
+	s.intake.savePlan(map[string][]health.Hash{"checker-1": nil})
 	_ = s.Close() // may not have been able to write
 	return true
 }
@@ -122,7 +123,7 @@ func TestDamagedValues(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
 	s.Append(flips(10))
-	s.SavePlan(map[string][]health.Hash{"a": {1}, "b": {2}})
+	s.intake.savePlan(map[string][]health.Hash{"a": {1}, "b": {2}})
 	flush(t, s)
 	edit(t, s, func(tx *bolt.Tx) error {
 		for _, bucket := range [][]byte{transitions, current, plan} {
@@ -209,7 +210,7 @@ func TestFullDisk(t *testing.T) {
 	})
 	s.Append(flips(100))
 	flush(t, s)
-	s.SavePlan(map[string][]health.Hash{"big": make([]health.Hash, 100_000)})
+	s.intake.savePlan(map[string][]health.Hash{"big": make([]health.Hash, 100_000)})
 	<-failed // the plan does not fit, and is tried again and again
 	if s.Stats().LastError == nil {
 		t.Error("no error in the figures")
@@ -296,7 +297,7 @@ func TestCloseOnFullDisk(t *testing.T) {
 func TestBackup(t *testing.T) {
 	s := open(t, t.TempDir())
 	s.Append(flips(20))
-	s.RememberClusters([]string{"seen"})
+	s.rememberClusters([]string{"seen"})
 	flush(t, s)
 	var copied bytes.Buffer
 	if err := s.Backup(&copied); err != nil {

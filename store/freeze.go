@@ -3,22 +3,13 @@ package store
 import (
 	"maps"
 	"slices"
-	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 
 	storev1 "hdsd/gen/hdsd/store/v1"
 	"hdsd/health"
+	"hdsd/log"
 )
-
-// Freeze is a stop to publishing verdicts.
-type Freeze struct {
-	Reason, Author string
-	Since          time.Time
-
-	// Held is the health that stays published; nil: the health of the sources.
-	Held map[health.Hash]health.Status
-}
 
 // The bucket freeze exists only during a freeze.
 var (
@@ -27,31 +18,31 @@ var (
 	heldKey   = []byte("held")
 )
 
-// SaveFreeze stores a freeze in place of the previous one; nil ends it. It does not wait for the
+// saveFreeze stores a freeze in place of the previous one; nil ends it. It does not wait for the
 // disk; Flush does.
-func (s *Store) SaveFreeze(f *Freeze) {
+func (in *intake) saveFreeze(f *log.Freeze) {
 	if f == nil {
-		s.intake.put(freeze, nil)
+		in.put(freeze, nil)
 		return
 	}
 	rows := map[string][]byte{string(freezeKey): encodeFreeze(f), string(heldKey): nil}
 	if f.Held != nil {
 		rows[string(heldKey)] = encodeHeld(f.Held)
 	}
-	s.intake.put(freeze, rows)
+	in.put(freeze, rows)
 }
 
-func encodeFreeze(f *Freeze) []byte {
+func encodeFreeze(f *log.Freeze) []byte {
 	return marshal(&storev1.Freeze{Reason: text(f.Reason), Author: text(f.Author), Since: timestamp(f.Since), Holds: f.Held != nil})
 }
 
 // decodeFreeze returns a freeze without Held, and whether it has one.
-func decodeFreeze(row []byte) (f Freeze, holds, ok bool) {
+func decodeFreeze(row []byte) (f log.Freeze, holds, ok bool) {
 	var m storev1.Freeze
 	if !unmarshal(row, &m) {
-		return Freeze{}, false, false
+		return log.Freeze{}, false, false
 	}
-	f = Freeze{Reason: m.GetReason(), Author: m.GetAuthor()}
+	f = log.Freeze{Reason: m.GetReason(), Author: m.GetAuthor()}
 	f.Since, ok = timeIn(m.GetSince())
 	return f, m.GetHolds(), ok
 }

@@ -10,10 +10,11 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"hdsd/health"
+	"hdsd/log"
 )
 
 // reopened closes a store, and returns the next one and its freeze.
-func reopened(t *testing.T, dir string, s *Store) (*Store, *Freeze) {
+func reopened(t *testing.T, dir string, s *Store) (*Store, *log.Freeze) {
 	t.Helper()
 	if err := s.Check(); err != nil {
 		t.Error(err)
@@ -28,15 +29,15 @@ func reopened(t *testing.T, dir string, s *Store) (*Store, *Freeze) {
 func TestFreezeIsKept(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
-	steps := map[string]*Freeze{
+	steps := map[string]*log.Freeze{
 		"sources":      {Reason: "why", Author: "alice", Since: day},
 		"held":         {Reason: "überall", Author: "bob", Since: day.Add(1), Held: map[health.Hash]health.Status{1: health.Healthy, 1 << 63: health.Timeout}},
 		"held nothing": {Reason: "why", Since: day, Held: map[health.Hash]health.Status{}},
 		"none":         nil,
 	}
 	for _, name := range []string{"none", "sources", "held", "held", "held nothing", "sources", "none"} {
-		s.SaveFreeze(steps[name])
-		var found *Freeze
+		s.intake.saveFreeze(steps[name])
+		var found *log.Freeze
 		s, found = reopened(t, dir, s)
 		if diff := cmp.Diff(steps[name], found); diff != "" {
 			t.Errorf("%s: %s", name, diff)
@@ -53,11 +54,11 @@ func TestFreezeInAnOlderFile(t *testing.T) {
 		return there
 	}
 	before := has()
-	s.SaveFreeze(&Freeze{Reason: "why"})
-	s.SaveFreeze(nil) // in one group
+	s.intake.saveFreeze(&log.Freeze{Reason: "why"})
+	s.intake.saveFreeze(nil) // in one group
 	flush(t, s)
 	same := has()
-	s.SaveFreeze(&Freeze{Reason: "why"})
+	s.intake.saveFreeze(&log.Freeze{Reason: "why"})
 	flush(t, s)
 	if frozen := has(); before || same || !frozen {
 		t.Errorf("the bucket is there: before %t, after a group that ends it %t, while frozen %t", before, same, frozen)
@@ -69,7 +70,7 @@ func TestDamagedFreezeStaysOne(t *testing.T) {
 	for name, bad := range map[string][]byte{"freeze": freezeKey, "held": heldKey} {
 		dir := t.TempDir()
 		s := open(t, dir)
-		s.SaveFreeze(&Freeze{Reason: "why", Author: "alice", Since: day.Add(-time.Hour), Held: map[health.Hash]health.Status{1: health.Healthy}})
+		s.intake.saveFreeze(&log.Freeze{Reason: "why", Author: "alice", Since: day.Add(-time.Hour), Held: map[health.Hash]health.Status{1: health.Healthy}})
 		flush(t, s)
 		edit(t, s, func(tx *bolt.Tx) error {
 			v := bytes.Clone(tx.Bucket(freeze).Get(bad))
@@ -97,12 +98,12 @@ func TestFreezeUnderADamagedKeyCanBeEnded(t *testing.T) {
 	var reported errorLog
 	dir := t.TempDir()
 	s := open(t, dir, func(o *Options) { o.OnError = reported.add })
-	putRawRow(s, freeze, []byte("greeze"), encodeFreeze(&Freeze{}))
+	putRawRow(s, freeze, []byte("greeze"), encodeFreeze(&log.Freeze{}))
 	flush(t, s)
 	if found := stateOf(t, s).Freeze; found == nil || !reported.has(ErrSkipped) {
 		t.Errorf("%v; reported: %v", found, reported.all)
 	}
-	s.SaveFreeze(nil)
+	s.intake.saveFreeze(nil)
 	if _, found := reopened(t, dir, s); found != nil {
 		t.Errorf("still there: %+v", found)
 	}

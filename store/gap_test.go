@@ -37,7 +37,7 @@ func newGapped(t *testing.T, change ...func(*Options)) *gapped {
 	first.From = health.Unknown
 	g.Append([]health.Transition{flip(g.flapping, 0), flip(g.moved, 1), flip(g.still, 2), first})
 	flush(t, g.Store)
-	g.SavePlan(map[string][]health.Hash{"big": make([]health.Hash, 100_000)})
+	g.intake.savePlan(map[string][]health.Hash{"big": make([]health.Hash, 100_000)})
 	<-failed // the plan does not fit, and is tried again and again
 	missing := []health.Transition{flip(g.moved, 10)}
 	for n := 11; n < 29; n++ {

@@ -2,9 +2,9 @@ package store
 
 var givenBack = []byte("given-back")
 
-// SaveGivenBack stores which clusters data planes check again because no checker can, by name;
+// saveGivenBack stores which clusters data planes check again because no checker can, by name;
 // false deletes a row. Other rows stay. It does not wait for the disk.
-func (s *Store) SaveGivenBack(changed map[string]bool) {
+func (in *intake) saveGivenBack(changed map[string]bool) {
 	rows := make(map[string][]byte, len(changed))
 	for name, back := range changed {
 		key := rowKey(hashOf(name))
@@ -12,7 +12,7 @@ func (s *Store) SaveGivenBack(changed map[string]bool) {
 			rows[key] = []byte(name)
 		}
 	}
-	s.intake.put(givenBack, rows)
+	in.put(givenBack, rows)
 }
 
 func (r stateReader) givenBack() map[string]bool {

@@ -12,8 +12,8 @@ func TestGivenBackClustersAreKept(t *testing.T) {
 	if found := stateOf(t, s).GivenBack; len(found) > 0 {
 		t.Errorf("at first: %v", found)
 	}
-	s.SaveGivenBack(map[string]bool{"a": true, "b": true, "never": false})
-	s.SaveGivenBack(map[string]bool{"b": false, "c": true})
+	s.intake.saveGivenBack(map[string]bool{"a": true, "b": true, "never": false})
+	s.intake.saveGivenBack(map[string]bool{"b": false, "c": true})
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}

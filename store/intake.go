@@ -131,6 +131,8 @@ func (in *intake) drop(count int) {
 	in.stat.Dropped += uint64(count)
 }
 
+// savePlan stores which endpoints these checkers probe; nil deletes a checker. Other checkers stay as
+// they are. Of several plans for one, the latest counts. The slices must not change afterwards.
 func (in *intake) savePlan(changed map[string][]health.Hash) {
 	in.work(func() {
 		if in.plan == nil {

@@ -10,13 +10,14 @@ import (
 	"pgregory.net/rapid"
 
 	"hdsd/health"
+	"hdsd/log"
 )
 
 // model is the history as a slice.
 type model struct {
 	rows    []recordedTransition
 	last    uint64
-	current map[health.Hash]Held
+	current map[health.Hash]log.Health
 	plan    map[string][]health.Hash
 }
 
@@ -29,7 +30,7 @@ func (m *model) append(all []health.Transition) {
 	for _, tr := range all {
 		m.last = max(m.last+1, uint64(tr.Time.UnixNano()))
 		m.rows = append(m.rows, recordedTransition{m.last, tr})
-		m.current[tr.Endpoint.Hash()] = Held{tr.Endpoint, tr.To, tr.Time, tr.Reason}
+		m.current[tr.Endpoint.Hash()] = log.Health{Endpoint: tr.Endpoint, Status: tr.To, Since: tr.Time, Reason: tr.Reason}
 	}
 }
 
@@ -76,7 +77,7 @@ func TestModel(t *testing.T) {
 		s := open(t, dir, clock.keep)
 		defer func() { _ = s.Close() }()
 		now := day
-		m := model{current: map[health.Hash]Held{}, plan: map[string][]health.Hash{}}
+		m := model{current: map[health.Hash]log.Health{}, plan: map[string][]health.Hash{}}
 
 		name := func(prefix string, most int) string {
 			return prefix + string(rune('0'+rapid.IntRange(0, most).Draw(rt, prefix)))
@@ -127,7 +128,7 @@ func TestModel(t *testing.T) {
 					endpoints = nil
 					delete(m.plan, checker)
 				}
-				s.SavePlan(map[string][]health.Hash{checker: endpoints})
+				s.intake.savePlan(map[string][]health.Hash{checker: endpoints})
 			},
 			"prune": func(*rapid.T) {
 				flush(t, s)

@@ -1,22 +1,12 @@
 package store
 
 import (
-	"time"
-
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 
 	storev1 "hdsd/gen/hdsd/store/v1"
 	"hdsd/health"
+	"hdsd/log"
 )
-
-// Override is an operator's word that replaces the verdicts of a scope.
-type Override struct {
-	Scope          health.Endpoint // a field that is empty matches any
-	Status         health.Status
-	Reason, Author string
-	Since          time.Time
-	Until          time.Time // zero: until an operator clears it
-}
 
 // The bucket voted has the verdicts by votes of endpoints under an override.
 var (
@@ -24,28 +14,28 @@ var (
 	voted     = []byte("voted")
 )
 
-// SaveOverrides stores overrides by their scopes; nil deletes one. Others stay as they
+// saveOverrides stores overrides by their scopes; nil deletes one. Others stay as they
 // are. It does not wait for the disk; Flush does.
-func (s *Store) SaveOverrides(changed map[health.Endpoint]*Override) {
+func (in *intake) saveOverrides(changed map[health.Endpoint]*log.Override) {
 	rows := make(map[string][]byte, len(changed))
 	for scope, o := range changed {
 		rows[rowKey(scope.Hash())] = encoded(o, encodeOverride)
 	}
-	s.intake.put(overrides, rows)
+	in.put(overrides, rows)
 }
 
-// SaveVoted stores the verdicts by votes of endpoints under an override, not later than the
+// saveVoted stores the verdicts by votes of endpoints under an override, not later than the
 // transitions appended before. Nil deletes a verdict, not earlier than these: while the history
 // ends with an override, the file has the verdict below it.
-func (s *Store) SaveVoted(changed map[health.Hash]*health.Verdict) {
+func (in *intake) saveVoted(changed map[health.Hash]*health.Verdict) {
 	rows := make(map[string][]byte, len(changed))
 	for hash, v := range changed {
 		rows[rowKey(hash)] = encoded(v, encodeVoted)
 	}
-	s.intake.put(voted, rows)
+	in.put(voted, rows)
 }
 
-func encodeOverride(o *Override) []byte {
+func encodeOverride(o *log.Override) []byte {
 	scope := &storev1.Override_Scope{Cluster: text(o.Scope.Cluster), Locality: localityRow(o.Scope.Locality), Address: text(o.Scope.Address)}
 	return marshal(&storev1.Override{
 		Scope: scope, Status: corev3.HealthStatus(o.Status), Reason: text(o.Reason), Author: text(o.Author),
@@ -53,13 +43,13 @@ func encodeOverride(o *Override) []byte {
 	})
 }
 
-func decodeOverride(row []byte) (o Override, ok bool) {
+func decodeOverride(row []byte) (o log.Override, ok bool) {
 	var m storev1.Override
 	if !unmarshal(row, &m) {
-		return Override{}, false
+		return log.Override{}, false
 	}
 	l := m.GetScope().GetLocality()
-	o = Override{
+	o = log.Override{
 		Scope: health.Endpoint{
 			Cluster: m.GetScope().GetCluster(), Address: m.GetScope().GetAddress(),
 			Locality: health.Locality{Region: l.GetRegion(), Zone: l.GetZone(), SubZone: l.GetSubZone()},

@@ -12,13 +12,14 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"hdsd/health"
+	"hdsd/log"
 )
 
 // overridden returns the stored overrides, by scope, and the verdicts of the votes.
-func overridden(t *testing.T, s *Store) (map[health.Endpoint]Override, map[health.Hash]health.Verdict) {
+func overridden(t *testing.T, s *Store) (map[health.Endpoint]log.Override, map[health.Hash]health.Verdict) {
 	t.Helper()
 	stored := stateOf(t, s)
-	found := map[health.Endpoint]Override{}
+	found := map[health.Endpoint]log.Override{}
 	for _, o := range stored.Overrides {
 		found[o.Scope] = o
 	}
@@ -27,33 +28,33 @@ func overridden(t *testing.T, s *Store) (map[health.Endpoint]Override, map[healt
 
 func TestOverridesAreKept(t *testing.T) {
 	web, zone := health.Endpoint{Cluster: "web"}, health.Endpoint{Locality: health.Locality{Region: "eu", Zone: "a", SubZone: "rack-1"}}
-	one := Override{Scope: endpoint("web", "a", "10.0.0.1:80"), Status: health.Draining, Reason: "überall", Author: "ann@here", Since: day, Until: day.Add(time.Hour)}
+	one := log.Override{Scope: endpoint("web", "a", "10.0.0.1:80"), Status: health.Draining, Reason: "überall", Author: "ann@here", Since: day, Until: day.Add(time.Hour)}
 	another := one
 	another.Status, another.Until = health.Healthy, time.Time{}
-	all := Override{Scope: web, Status: health.Unhealthy, Reason: "why", Since: day}
-	drained := Override{Scope: zone, Status: health.Draining, Since: day}
-	type overrides = map[health.Endpoint]*Override
+	all := log.Override{Scope: web, Status: health.Unhealthy, Reason: "why", Since: day}
+	drained := log.Override{Scope: zone, Status: health.Draining, Since: day}
+	type overrides = map[health.Endpoint]*log.Override
 	type voted = map[health.Hash]*health.Verdict
 	up, none := health.Verdict{Status: health.Healthy, Since: day}, health.Verdict{}
 	steps := []struct {
 		name      string
 		overrides overrides
 		voted     voted
-		want      map[health.Endpoint]Override
+		want      map[health.Endpoint]log.Override
 		below     map[health.Hash]health.Verdict
 	}{
-		{"nothing", nil, nil, map[health.Endpoint]Override{}, map[health.Hash]health.Verdict{}},
+		{"nothing", nil, nil, map[health.Endpoint]log.Override{}, map[health.Hash]health.Verdict{}},
 		{"three", overrides{one.Scope: &one, web: &all, zone: &drained}, voted{1: &up, 1 << 63: &none},
-			map[health.Endpoint]Override{one.Scope: one, web: all, zone: drained}, map[health.Hash]health.Verdict{1: up, 1 << 63: none}},
+			map[health.Endpoint]log.Override{one.Scope: one, web: all, zone: drained}, map[health.Hash]health.Verdict{1: up, 1 << 63: none}},
 		{"one is replaced, one ends", overrides{one.Scope: &another, web: nil}, voted{1: &none, 1 << 63: nil, 7: nil},
-			map[health.Endpoint]Override{one.Scope: another, zone: drained}, map[health.Hash]health.Verdict{1: none}},
-		{"all end", overrides{one.Scope: nil, zone: nil}, voted{1: nil}, map[health.Endpoint]Override{}, map[health.Hash]health.Verdict{}},
+			map[health.Endpoint]log.Override{one.Scope: another, zone: drained}, map[health.Hash]health.Verdict{1: none}},
+		{"all end", overrides{one.Scope: nil, zone: nil}, voted{1: nil}, map[health.Endpoint]log.Override{}, map[health.Hash]health.Verdict{}},
 	}
 	dir := t.TempDir()
 	s := open(t, dir)
 	for _, step := range steps {
-		s.SaveOverrides(step.overrides)
-		s.SaveVoted(step.voted)
+		s.intake.saveOverrides(step.overrides)
+		s.intake.saveVoted(step.voted)
 		s, _ = reopened(t, dir, s)
 		found, below := overridden(t, s)
 		if diff := cmp.Diff(step.want, found) + cmp.Diff(step.below, below); diff != "" {
@@ -81,8 +82,8 @@ func TestDamagedOverridesAreSkipped(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
 	kept, lost := endpoint("web", "a", "10.0.0.1:80"), endpoint("web", "a", "10.0.0.2:80")
-	s.SaveOverrides(map[health.Endpoint]*Override{kept: {Scope: kept, Since: day}, lost: {Scope: lost, Since: day}})
-	s.SaveVoted(map[health.Hash]*health.Verdict{1: {}, 2: {}})
+	s.intake.saveOverrides(map[health.Endpoint]*log.Override{kept: {Scope: kept, Since: day}, lost: {Scope: lost, Since: day}})
+	s.intake.saveVoted(map[health.Hash]*health.Verdict{1: {}, 2: {}})
 	flush(t, s)
 	edit(t, s, func(tx *bolt.Tx) error {
 		return errors.Join(tx.Bucket(overrides).Put(key(uint64(lost.Hash())), []byte("nonsense")), tx.Bucket(voted).Put(key(2), nil))
@@ -128,9 +129,9 @@ func BenchmarkSaveVoted(b *testing.B) {
 		ended[hash] = nil
 	}
 	for b.Loop() {
-		s.SaveVoted(all)
+		s.intake.saveVoted(all)
 		flush(b, s)
-		s.SaveVoted(ended)
+		s.intake.saveVoted(ended)
 		flush(b, s)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	storev1 "hdsd/gen/hdsd/store/v1"
 	"hdsd/health"
+	"hdsd/log"
 )
 
 // TestPenaltiesAreKept over a kill: what is in the file while the store is open is found.
@@ -20,8 +21,8 @@ func TestPenaltiesAreKept(t *testing.T) {
 	if found := stateOf(t, s).Penalties; len(found) > 0 {
 		t.Errorf("at first: %v", found)
 	}
-	s.SavePenalties(map[health.Hash]*Penalty{1: {Value: 1000, At: day}, 1 << 63: {Value: 2500.5, At: day, Suppressed: true}, 3: {Value: 1, At: day}})
-	s.SavePenalties(map[health.Hash]*Penalty{3: nil, 4: nil})
+	s.intake.savePenalties(map[health.Hash]*log.Penalty{1: {Value: 1000, At: day}, 1 << 63: {Value: 2500.5, At: day, Suppressed: true}, 3: {Value: 1, At: day}})
+	s.intake.savePenalties(map[health.Hash]*log.Penalty{3: nil, 4: nil})
 	if err := s.Flush(context.Background()); err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +34,7 @@ func TestPenaltiesAreKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	s = open(t, killed)
-	want := map[health.Hash]Penalty{1: {Value: 1000, At: day}, 1 << 63: {Value: 2500.5, At: day, Suppressed: true}}
+	want := map[health.Hash]log.Penalty{1: {Value: 1000, At: day}, 1 << 63: {Value: 2500.5, At: day, Suppressed: true}}
 	if diff := cmp.Diff(want, stateOf(t, s).Penalties); diff != "" {
 		t.Error(diff)
 	}

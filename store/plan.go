@@ -23,11 +23,6 @@ func encodePlan(checker string, endpoints []health.Hash) []byte {
 	return b
 }
 
-// SavePlan stores which endpoints these checkers probe; nil deletes a checker. Other
-// checkers stay as they are. Of several plans for one, the latest counts. The slices must
-// not change afterwards.
-func (s *Store) SavePlan(changed map[string][]health.Hash) { s.intake.savePlan(changed) }
-
 func decodePlan(b []byte) (checker string, endpoints []health.Hash, ok bool) {
 	r := reader{rest: b}
 	version := r.byte()

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"hdsd/health"
+	"hdsd/log"
 )
 
 // quotaLog collects what OnQuota gets.
@@ -39,8 +40,8 @@ func TestTheHistoryKeepsToItsQuota(t *testing.T) {
 	s := open(t, dir, limited)
 	still := endpoint("still", "a", "10.0.0.9:80")
 	s.Append([]health.Transition{flip(still, 0)})
-	s.SaveFreeze(&Freeze{Reason: "why"})
-	s.SavePlan(map[string][]health.Hash{"checker-1": {1, 2, 3}})
+	s.intake.saveFreeze(&log.Freeze{Reason: "why"})
+	s.intake.savePlan(map[string][]health.Hash{"checker-1": {1, 2, 3}})
 	flush(t, s)
 	const groups, size = 120, 200
 	for n := range groups {
@@ -135,7 +136,7 @@ func TestTheQuotaAlarm(t *testing.T) {
 	used := s.Stats().Quota.Used
 	step := func(most int64) {
 		s.SetMaxBytes(most)
-		s.RememberClusters([]string{fmt.Sprint(most)})
+		s.rememberClusters([]string{fmt.Sprint(most)})
 		flush(t, s)
 		prune(t, s)
 	}

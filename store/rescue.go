@@ -11,6 +11,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"hdsd/health"
+	"hdsd/log"
 	"hdsd/store/boltfile"
 )
 
@@ -215,7 +216,7 @@ func (r *rescuer) finish(tx *bolt.Tx) error {
 		return err
 	}
 	if r.frozen && r.version > 1 && (tx.Bucket(freeze) == nil || tx.Bucket(freeze).Get(freezeKey) == nil) {
-		f := Freeze{Reason: "hdsd was frozen, but the stored reason is damaged", Author: "unknown", Since: r.options.now()}
+		f := log.Freeze{Reason: "hdsd was frozen, but the stored reason is damaged", Author: "unknown", Since: r.options.now()}
 		if err := putRows(tx, freeze, map[string][]byte{string(freezeKey): encodeFreeze(&f)}); err != nil {
 			return err
 		}

@@ -11,6 +11,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"hdsd/health"
+	"hdsd/log"
 )
 
 // stored returns the rows of some buckets as they are in the file.
@@ -37,14 +38,14 @@ func TestRowsKeepTheirForm(t *testing.T) {
 	s := open(t, t.TempDir())
 	at := time.Unix(0, 0x0102030405060708)
 	rack := health.Endpoint{Cluster: "web", Locality: health.Locality{Region: "eu", Zone: "a", SubZone: "rack"}, Address: "x:1"}
-	s.SavePlan(map[string][]health.Hash{"c": {2, 1}})
-	s.RememberClusters([]string{"web"})
-	s.SaveTrials(map[string]*Trials{"web": {Proven: []Proof{{1, 2}}, Blamed: []uint64{3}, Losses: []Loss{{Checker: "c", Time: at}}}})
-	s.SaveFreeze(&Freeze{Reason: "why", Author: "ann", Since: at, Held: map[health.Hash]health.Status{2: health.Timeout, 1: health.Healthy}})
-	s.SaveOverrides(map[health.Endpoint]*Override{rack: {Scope: rack, Status: health.Draining, Reason: "why", Author: "ann", Since: at, Until: at.Add(1)}})
-	s.SaveVoted(map[health.Hash]*health.Verdict{1: {Status: health.Healthy, Since: at}, 2: {}})
-	s.SaveTrust("c", &Trust{Level: Trusted, Reason: "why", Author: "ann", Since: at})
-	s.SaveGivenBack(map[string]bool{"web": true})
+	s.intake.savePlan(map[string][]health.Hash{"c": {2, 1}})
+	s.rememberClusters([]string{"web"})
+	s.intake.saveTrials(map[string]*log.Trials{"web": {Proven: []log.Proof{{Build: 1, Shape: 2}}, Blamed: []uint64{3}, Losses: []log.Loss{{Checker: "c", Time: at}}}})
+	s.intake.saveFreeze(&log.Freeze{Reason: "why", Author: "ann", Since: at, Held: map[health.Hash]health.Status{2: health.Timeout, 1: health.Healthy}})
+	s.intake.saveOverrides(map[health.Endpoint]*log.Override{rack: {Scope: rack, Status: health.Draining, Reason: "why", Author: "ann", Since: at, Until: at.Add(1)}})
+	s.intake.saveVoted(map[health.Hash]*health.Verdict{1: {Status: health.Healthy, Since: at}, 2: {}})
+	s.intake.saveTrust("c", &log.Trust{Level: log.Trusted, Reason: "why", Author: "ann", Since: at})
+	s.intake.saveGivenBack(map[string]bool{"web": true})
 	s.AppendAudit(entry("web", at))
 	flush(t, s)
 	want := map[string]string{
@@ -118,7 +119,7 @@ func TestRowsThatAreWholeButMakeNoSense(t *testing.T) {
 	} {
 		var reported errorLog
 		s := open(t, t.TempDir(), func(o *Options) { o.OnError = reported.add })
-		s.SaveFreeze(&Freeze{Held: map[health.Hash]health.Status{}})
+		s.intake.saveFreeze(&log.Freeze{Held: map[health.Hash]health.Status{}})
 		flush(t, s)
 		if err := errors.Join(s.Check(), stateError(s)); err != nil || len(reported.all) > 0 {
 			t.Fatal(err, reported.all)

@@ -16,13 +16,14 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"hdsd/health"
+	"hdsd/log"
 )
 
 // saved is a file, and everything that it answers.
 type saved struct {
 	file        []byte
 	transitions map[string]health.Transition // by reason
-	state       State
+	state       log.State
 	endpoints   []health.Endpoint
 	past        map[time.Time][]health.Verdict
 }
@@ -47,13 +48,13 @@ func newSaved(t testing.TB) *saved {
 	for len(all) > 0 {
 		s.Append(all[:100])
 		all = all[100:]
-		s.SavePlan(map[string][]health.Hash{"checker-1": make([]health.Hash, 100)})
-		s.SaveFreeze(&Freeze{Reason: strings.Repeat("why", 200), Author: "alice", Since: day})
-		s.SaveTrust("checker-1", &Trust{Level: Trusted, Reason: strings.Repeat("why", 200), Since: day})
+		s.intake.savePlan(map[string][]health.Hash{"checker-1": make([]health.Hash, 100)})
+		s.intake.saveFreeze(&log.Freeze{Reason: strings.Repeat("why", 200), Author: "alice", Since: day})
+		s.intake.saveTrust("checker-1", &log.Trust{Level: log.Trusted, Reason: strings.Repeat("why", 200), Since: day})
 		for _, e := range f.endpoints {
-			s.SaveOverrides(map[health.Endpoint]*Override{e: {Scope: e, Status: health.Draining, Reason: "why", Author: "ann", Since: day}})
+			s.intake.saveOverrides(map[health.Endpoint]*log.Override{e: {Scope: e, Status: health.Draining, Reason: "why", Author: "ann", Since: day}})
 		}
-		s.SaveEstablished(map[string]*Established{"checker-1": {Seen: day}})
+		s.intake.saveEstablished(map[string]*log.Established{"checker-1": {Seen: day}})
 		flush(t, s)
 	}
 	f.state = stateOf(t, s)

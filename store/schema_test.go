@@ -14,6 +14,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"hdsd/health"
+	"hdsd/log"
 )
 
 // schema2File returns a file that an hdsd of schema 2 wrote.
@@ -36,21 +37,21 @@ func schema2File(t testing.TB) []byte {
 }
 
 // inSchema2 is what the file holds besides its 20 transitions.
-func inSchema2() State {
+func inSchema2() log.State {
 	at := time.Unix(0, 0x0102030405060708).UTC()
 	rack := health.Endpoint{Cluster: "web", Locality: health.Locality{Region: "eu", Zone: "a", SubZone: "rack"}, Address: "x:1"}
-	return State{
+	return log.State{
 		Plan:     map[string][]health.Hash{"c": {1, 2}},
 		Clusters: []string{"pay", "web"},
-		Freeze:   &Freeze{Reason: "why", Author: "ann", Since: at, Held: map[health.Hash]health.Status{2: health.Timeout, 1: health.Healthy}},
-		Overrides: []Override{
+		Freeze:   &log.Freeze{Reason: "why", Author: "ann", Since: at, Held: map[health.Hash]health.Status{2: health.Timeout, 1: health.Healthy}},
+		Overrides: []log.Override{
 			{Scope: health.Endpoint{Cluster: "pay"}, Status: health.Healthy, Since: at},
 			{Scope: rack, Status: health.Draining, Reason: "überall", Author: "ann", Since: at, Until: at.Add(time.Hour)},
 		},
 		Voted: map[health.Hash]health.Verdict{1: {Status: health.Healthy, Since: at}, 2: {}},
-		Trust: map[string]Trust{"c": {Level: Trusted, Reason: "why", Author: "ann", Since: at}, "d": {Level: Distrusted, Since: at}},
-		Trials: map[string]*Trials{
-			"web": {Proven: []Proof{{1, 2}, {1 << 63, 3}}, Blamed: []uint64{3}, Losses: []Loss{{Checker: "c", Time: at}, {Checker: "prüfer", Time: at.Add(time.Second)}}},
+		Trust: map[string]log.Trust{"c": {Level: log.Trusted, Reason: "why", Author: "ann", Since: at}, "d": {Level: log.Distrusted, Since: at}},
+		Trials: map[string]*log.Trials{
+			"web": {Proven: []log.Proof{{Build: 1, Shape: 2}, {Build: 1 << 63, Shape: 3}}, Blamed: []uint64{3}, Losses: []log.Loss{{Checker: "c", Time: at}, {Checker: "prüfer", Time: at.Add(time.Second)}}},
 			"pay": {},
 		},
 	}

@@ -3,46 +3,20 @@ package store
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	bolt "go.etcd.io/bbolt"
 
 	"hdsd/health"
+	"hdsd/log"
 )
-
-// State is everything in the file besides the history, at one moment.
-type State struct {
-	Current   map[health.Hash]Held           // last known health, by endpoint
-	Plan      map[string][]health.Hash       // sorted endpoints, by checker
-	Clusters  []string                       // every cluster ever known, sorted
-	Freeze    *Freeze                        // nil unless publishing is frozen
-	Overrides []Override                     // in no order, expired ones included
-	Voted     map[health.Hash]health.Verdict // verdict by votes, by endpoint: all under an override, maybe others
-	Trust     map[string]Trust               // by checker
-	Trials    map[string]*Trials             // by cluster
-
-	Established map[string]Established  // checkers that are not on probation
-	Penalties   map[health.Hash]Penalty // of damped endpoints that went down lately
-	GivenBack   map[string]bool         // names of clusters that data planes check again
-	Attendance  Attendance              // of checkers, by the events
-}
-
-// Held is the last known health of an endpoint. It has no observations, because a start reads
-// all endpoints.
-type Held struct {
-	Endpoint health.Endpoint
-	Status   health.Status
-	Since    time.Time // zero before the first verdict
-	Reason   string
-}
 
 // State reads everything but the history in one transaction, in time proportional to the
 // endpoints. It skips and reports damaged rows.
-func (s *Store) State() (State, error) {
-	var found State
+func (s *Store) State() (log.State, error) {
+	var found log.State
 	err := s.db.view(func(tx *bolt.Tx) error {
 		rows := stateReader{tx: tx, damage: s.damage, time: s.time}
-		found = State{
+		found = log.State{
 			Current: rows.current(), Voted: rows.voted(), Plan: rows.plan(), Clusters: rows.clusters(),
 			Freeze: rows.freeze(), Overrides: rows.overrides(), Trust: rows.trust(), Trials: rows.trials(),
 			Established: rows.established(), Penalties: rows.penalties(), GivenBack: rows.givenBack(), Attendance: rows.attendance(),
@@ -51,7 +25,7 @@ func (s *Store) State() (State, error) {
 	})
 	s.db.unload() // the pages of a large history are as much as all that a start keeps
 	if err != nil {
-		return State{}, fmt.Errorf("read the stored state: %w", err)
+		return log.State{}, fmt.Errorf("read the stored state: %w", err)
 	}
 	return found, nil
 }
@@ -63,14 +37,14 @@ type stateReader struct {
 	time   *timekeeper
 }
 
-func (r stateReader) current() map[health.Hash]Held {
-	held := map[health.Hash]Held{}
+func (r stateReader) current() map[health.Hash]log.Health {
+	held := map[health.Hash]log.Health{}
 	shared, endpoints, dates := names{}, r.tx.Bucket(byEndpoint).Cursor(), r.time.dates(r.tx)
 	r.damage.forEach(r.tx, current, func(k, row []byte) bool {
 		t, ok := decodeCurrent(k, row, shared)
 		if ok {
 			dates.correctLast(endpoints, k, &t)
-			held[health.Hash(number(k[8:]))] = Held{t.Endpoint, t.To, t.Time, t.Reason}
+			held[health.Hash(number(k[8:]))] = log.Health{Endpoint: t.Endpoint, Status: t.To, Since: t.Time, Reason: t.Reason}
 		}
 		return ok
 	})
@@ -111,7 +85,7 @@ func (r stateReader) clusters() (names []string) {
 }
 
 // freeze returns a freeze even if it is damaged: a bad page must not end it.
-func (r stateReader) freeze() *Freeze {
+func (r stateReader) freeze() *log.Freeze {
 	rows := r.tx.Bucket(freeze)
 	if rows == nil {
 		return nil
@@ -119,7 +93,7 @@ func (r stateReader) freeze() *Freeze {
 	row, ok := unseal(freezeKey, rows.Get(freezeKey))
 	f, holds, good := decodeFreeze(row)
 	if r.damage.unless(ok && good, freeze, freezeKey); !ok || !good {
-		return &Freeze{Reason: "hdsd was frozen, but the stored reason is damaged", Author: "unknown", Since: r.time.now()}
+		return &log.Freeze{Reason: "hdsd was frozen, but the stored reason is damaged", Author: "unknown", Since: r.time.now()}
 	}
 	if holds {
 		row, ok = unseal(heldKey, rows.Get(heldKey))
@@ -131,7 +105,7 @@ func (r stateReader) freeze() *Freeze {
 	return &f
 }
 
-func (r stateReader) overrides() (found []Override) {
+func (r stateReader) overrides() (found []log.Override) {
 	r.damage.forEach(r.tx, overrides, func(_, row []byte) bool {
 		o, ok := decodeOverride(row)
 		if ok {
@@ -142,8 +116,8 @@ func (r stateReader) overrides() (found []Override) {
 	return found
 }
 
-func (r stateReader) trust() map[string]Trust {
-	byChecker := map[string]Trust{}
+func (r stateReader) trust() map[string]log.Trust {
+	byChecker := map[string]log.Trust{}
 	r.damage.forEach(r.tx, trust, func(k, row []byte) bool {
 		t, ok := decodeTrust(row)
 		if ok {
@@ -154,8 +128,8 @@ func (r stateReader) trust() map[string]Trust {
 	return byChecker
 }
 
-func (r stateReader) trials() map[string]*Trials {
-	byCluster := map[string]*Trials{}
+func (r stateReader) trials() map[string]*log.Trials {
+	byCluster := map[string]*log.Trials{}
 	r.damage.forEach(r.tx, trials, func(_, row []byte) bool {
 		cluster, t, ok := decodeTrials(row)
 		if ok {

@@ -120,7 +120,7 @@ func (s *Store) Stats() Stats {
 func (s *Store) Append(batch []health.Transition) {
 	for i := range batch {
 		if i == 0 || batch[i].Endpoint.Cluster != batch[i-1].Endpoint.Cluster {
-			s.RememberClusters([]string{batch[i].Endpoint.Cluster})
+			s.rememberClusters([]string{batch[i].Endpoint.Cluster})
 		}
 	}
 	s.intake.append(batch, s.now)

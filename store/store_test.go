@@ -17,6 +17,7 @@ import (
 
 	storev1 "hdsd/gen/hdsd/store/v1"
 	"hdsd/health"
+	"hdsd/log"
 )
 
 // day is when the tests' transitions happen.
@@ -82,7 +83,7 @@ func flush(t testing.TB, s *Store) {
 	}
 }
 
-func stateOf(t testing.TB, s *Store) State {
+func stateOf(t testing.TB, s *Store) log.State {
 	t.Helper()
 	found, err := s.State()
 	if err != nil {
@@ -161,7 +162,7 @@ func TestCloseCommitsTheLastGroup(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
 	s.Append(flips(3 * groupSize))
-	s.SavePlan(map[string][]health.Hash{"checker-1": {3, 1, 2}})
+	s.intake.savePlan(map[string][]health.Hash{"checker-1": {3, 1, 2}})
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -186,9 +187,9 @@ func TestCurrentIsTheLastTransition(t *testing.T) {
 	s := open(t, dir)
 	all := flips(40)
 	all[39].Observations = nil
-	want := map[health.Hash]Held{}
+	want := map[health.Hash]log.Health{}
 	for _, tr := range all {
-		want[tr.Endpoint.Hash()] = Held{tr.Endpoint, tr.To, tr.Time, tr.Reason}
+		want[tr.Endpoint.Hash()] = log.Health{Endpoint: tr.Endpoint, Status: tr.To, Since: tr.Time, Reason: tr.Reason}
 	}
 	s.Append(all)
 	if err := s.Close(); err != nil {
@@ -202,10 +203,10 @@ func TestCurrentIsTheLastTransition(t *testing.T) {
 
 func TestPlan(t *testing.T) {
 	s := open(t, t.TempDir())
-	s.SavePlan(map[string][]health.Hash{"a": {1 << 63, 5}, "b": {7}, "": {9}, "c": {}})
+	s.intake.savePlan(map[string][]health.Hash{"a": {1 << 63, 5}, "b": {7}, "": {9}, "c": {}})
 	flush(t, s)
-	s.SavePlan(map[string][]health.Hash{"a": {1}, "d": {4}})
-	s.SavePlan(map[string][]health.Hash{"a": {2, 1}, "b": nil, "unknown": nil})
+	s.intake.savePlan(map[string][]health.Hash{"a": {1}, "d": {4}})
+	s.intake.savePlan(map[string][]health.Hash{"a": {2, 1}, "b": nil, "unknown": nil})
 	flush(t, s)
 	want := map[string][]health.Hash{"a": {1, 2}, "": {9}, "c": {}, "d": {4}}
 	if diff := cmp.Diff(want, stateOf(t, s).Plan); diff != "" {
@@ -216,7 +217,7 @@ func TestPlan(t *testing.T) {
 func TestClustersAreRemembered(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
-	s.RememberClusters([]string{"seen", "seen too", "seen"})
+	s.rememberClusters([]string{"seen", "seen too", "seen"})
 	s.Append([]health.Transition{flip(endpoint("flipped", "a", "x"), 1)})
 	for _, name := range []string{"seen", "seen too", "flipped"} {
 		if !s.KnownCluster(name) {

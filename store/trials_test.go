@@ -8,15 +8,17 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	bolt "go.etcd.io/bbolt"
+
+	"hdsd/log"
 )
 
-var someTrials = map[string]*Trials{
-	"proven":     {Proven: []Proof{{1, 1 << 63}, {2, 3}}},
-	"suspect":    {Proven: []Proof{{1, 1}}, Blamed: []uint64{7}, Losses: []Loss{{Checker: "checker-1", Time: day}}},
-	"quarantine": {Blamed: []uint64{7, 8}, Losses: []Loss{{Checker: "checker-1", Identity: "spiffe://prod/1", Time: day}, {Checker: "prüfer", Time: day.Add(time.Second)}}, Retries: 3},
+var someTrials = map[string]*log.Trials{
+	"proven":     {Proven: []log.Proof{{Build: 1, Shape: 1 << 63}, {Build: 2, Shape: 3}}},
+	"suspect":    {Proven: []log.Proof{{Build: 1, Shape: 1}}, Blamed: []uint64{7}, Losses: []log.Loss{{Checker: "checker-1", Time: day}}},
+	"quarantine": {Blamed: []uint64{7, 8}, Losses: []log.Loss{{Checker: "checker-1", Identity: "spiffe://prod/1", Time: day}, {Checker: "prüfer", Time: day.Add(time.Second)}}, Retries: 3},
 }
 
-func trialsOf(t *testing.T, s *Store) map[string]*Trials {
+func trialsOf(t *testing.T, s *Store) map[string]*log.Trials {
 	t.Helper()
 	return stateOf(t, s).Trials
 }
@@ -24,7 +26,7 @@ func trialsOf(t *testing.T, s *Store) map[string]*Trials {
 func TestTrialsAreKept(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
-	s.SaveTrials(someTrials)
+	s.intake.saveTrials(someTrials)
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -32,12 +34,12 @@ func TestTrialsAreKept(t *testing.T) {
 	if diff := cmp.Diff(someTrials, trialsOf(t, s)); diff != "" {
 		t.Error(diff)
 	}
-	s.SaveTrials(map[string]*Trials{"proven": nil, "never": nil, "suspect": someTrials["proven"]})
+	s.intake.saveTrials(map[string]*log.Trials{"proven": nil, "never": nil, "suspect": someTrials["proven"]})
 	flush(t, s)
 	if err := s.Check(); err != nil {
 		t.Error(err)
 	}
-	want := map[string]*Trials{"suspect": someTrials["proven"], "quarantine": someTrials["quarantine"]}
+	want := map[string]*log.Trials{"suspect": someTrials["proven"], "quarantine": someTrials["quarantine"]}
 	if diff := cmp.Diff(want, trialsOf(t, s)); diff != "" {
 		t.Error("after changes:", diff)
 	}
@@ -62,7 +64,7 @@ func TestTrialsInAnOlderFile(t *testing.T) {
 func TestDamagedTrialsAreSkipped(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
-	s.SaveTrials(someTrials)
+	s.intake.saveTrials(someTrials)
 	flush(t, s)
 	k := key(uint64(hashOf("suspect")))
 	edit(t, s, func(tx *bolt.Tx) error {

@@ -5,25 +5,27 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"hdsd/log"
 )
 
 func TestTrustIsKept(t *testing.T) {
-	one := Trust{Level: Distrusted, Reason: "überall", Author: "ann@here", Since: day}
-	other := Trust{Level: Trusted, Reason: "why", Author: "bob", Since: day.Add(time.Hour)}
+	one := log.Trust{Level: log.Distrusted, Reason: "überall", Author: "ann@here", Since: day}
+	other := log.Trust{Level: log.Trusted, Reason: "why", Author: "bob", Since: day.Add(time.Hour)}
 	dir := t.TempDir()
 	s := open(t, dir)
 	for _, step := range []struct {
 		name string
-		do   map[string]*Trust
-		want map[string]Trust
+		do   map[string]*log.Trust
+		want map[string]log.Trust
 	}{
-		{"nothing", nil, map[string]Trust{}},
-		{"two", map[string]*Trust{"checker-1": &one, "checker-2": &other}, map[string]Trust{"checker-1": one, "checker-2": other}},
-		{"one is replaced, one ends", map[string]*Trust{"checker-1": &other, "checker-2": nil, "checker-3": nil}, map[string]Trust{"checker-1": other}},
-		{"all end", map[string]*Trust{"checker-1": nil}, map[string]Trust{}},
+		{"nothing", nil, map[string]log.Trust{}},
+		{"two", map[string]*log.Trust{"checker-1": &one, "checker-2": &other}, map[string]log.Trust{"checker-1": one, "checker-2": other}},
+		{"one is replaced, one ends", map[string]*log.Trust{"checker-1": &other, "checker-2": nil, "checker-3": nil}, map[string]log.Trust{"checker-1": other}},
+		{"all end", map[string]*log.Trust{"checker-1": nil}, map[string]log.Trust{}},
 	} {
 		for checker, said := range step.do {
-			s.SaveTrust(checker, said)
+			s.intake.saveTrust(checker, said)
 		}
 		if err := s.Close(); err != nil {
 			t.Fatal(err)

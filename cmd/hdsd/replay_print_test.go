@@ -12,10 +12,10 @@ import (
 	"hdsd/catalog"
 	configv1 "hdsd/gen/hdsd/config/v1"
 	"hdsd/health"
+	"hdsd/log"
 	"hdsd/machine"
 	"hdsd/machine/recording"
 	"hdsd/source/sample"
-	"hdsd/store"
 )
 
 // recordOrders writes a recording of orders, a second apart. A falsified recording has an additional effect.
@@ -29,7 +29,7 @@ func recordOrders(t *testing.T, falsified bool) (path string) {
 	defer file.Close()
 	timing := machine.Timing{Report: time.Second, Grace: time.Second, Settle: time.Second}
 	var w *recording.Writer
-	e, w, err := recording.New(file, &recording.Header{Version: "1.2.3", Platform: "plan9/mips", Node: "n", Start: noon, Timing: timing}, &store.State{}, func(p recording.Piece) bool {
+	e, w, err := recording.New(file, &recording.Header{Version: "1.2.3", Platform: "plan9/mips", Node: "n", Start: noon, Timing: timing}, &log.State{}, func(p recording.Piece) bool {
 		_, err := w.Write(p)
 		return err == nil
 	})
@@ -37,7 +37,7 @@ func recordOrders(t *testing.T, falsified bool) (path string) {
 		t.Fatal(err)
 	}
 	m, now := machine.New(timing), noon
-	m.Restore(&store.State{})
+	m.Restore(&log.State{})
 	rules := catalog.NewRules(&configv1.Config{Assignment: &configv1.Assignment{Redundancy: 1}})
 	scope := health.Endpoint{Cluster: "web"}
 	for _, event := range []machine.Event{
@@ -45,8 +45,8 @@ func recordOrders(t *testing.T, falsified bool) (path string) {
 			{Cluster: catalog.Prepare(sample.Web("web", "10.0.0.7:8080"), rules)}, {Cluster: catalog.Prepare(sample.Web("pay", "10.0.0.8:8080"), rules)},
 		}}},
 		machine.Begun{}, machine.Connected{Checker: health.Checker{ID: "checker-1"}}, machine.Tick{},
-		&machine.SetTrust{Checker: "checker-1", Trust: store.Trust{Level: store.Distrusted, Author: "ann@here", Reason: "its network is broken"}},
-		&machine.SetOverride{Override: store.Override{Scope: scope, Status: health.Draining, Author: "ann@here", Reason: "power works"}},
+		&machine.SetTrust{Checker: "checker-1", Trust: log.Trust{Level: log.Distrusted, Author: "ann@here", Reason: "its network is broken"}},
+		&machine.SetOverride{Override: log.Override{Scope: scope, Status: health.Draining, Author: "ann@here", Reason: "power works"}},
 		&machine.Freeze{Author: "bob", Reason: "moving"}, &machine.Unfreeze{Author: "bob"}, &machine.ClearOverrides{Scope: scope, All: true, Author: "bob"},
 	} {
 		now = now.Add(time.Second)
@@ -126,7 +126,7 @@ func TestReplayErrors(t *testing.T) {
 		status int
 		want   string
 	}{
-		{[]string{path}, exitFailed, "event 7 (Freeze, 2026-01-02T12:00:07.345Z): it had 2 effects then, and has 1 now: the recording is by hdsd 1.2.3 on plan9/mips, and this is hdsd "},
+		{[]string{path}, exitFailed, "event 7 (Freeze, 2026-01-02T12:00:07.345Z): it had 3 effects then, and has 2 now: the recording is by hdsd 1.2.3 on plan9/mips, and this is hdsd "},
 		{[]string{file("missing")}, exitFailed, "no such file"},
 		{[]string{file("other")}, exitFailed, file("other") + ": this is no recording of hdsd"},
 		{[]string{file("cut")}, exitFailed, file("cut") + ": it ends before the first event: the file is cut off"},

@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"hdsd/catalog"
+	"hdsd/log"
 	"hdsd/machine"
 	"hdsd/source/sample"
-	"hdsd/store"
 )
 
 // BenchmarkClusters measures the Writer in a first start with 100,000 endpoints in 1,000 clusters.
@@ -27,7 +27,7 @@ func BenchmarkClusters(b *testing.B) {
 	for b.Loop() {
 		size = 0
 		var w *Writer
-		e, w, err := New(&size, &Header{Start: time.Now()}, &store.State{}, func(p Piece) bool {
+		e, w, err := New(&size, &Header{Start: time.Now()}, &log.State{}, func(p Piece) bool {
 			_, err := w.Write(p)
 			return err == nil
 		})

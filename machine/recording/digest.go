@@ -6,9 +6,9 @@ import (
 	"hdsd/aggregate"
 	"hdsd/fleet"
 	"hdsd/health"
+	"hdsd/log"
 	"hdsd/machine"
 	"hdsd/publish"
-	"hdsd/ruling/decision"
 )
 
 // digest computes a checksum of effects in their order. It leaves out texts, messages and shapes, since they
@@ -50,9 +50,12 @@ func (o *output) effect(e machine.Effect) {
 	case machine.FleetChanged:
 		o.byte(3)
 		o.fleet(e.Effects)
-	case machine.DecisionMade:
+	case machine.Published:
 		o.byte(4)
-		o.decision(e.Decision)
+		o.change(e.Change)
+	case machine.Logged:
+		o.byte(12)
+		o.entry(e.Entry)
 	case machine.VotesJudged:
 		o.byte(5)
 		o.findings(e.Effects)
@@ -64,7 +67,6 @@ func (o *output) effect(e machine.Effect) {
 			o.text(v.Cluster)
 			o.text(v.Checker)
 		}
-		o.uint(uint64(len(e.Records)))
 	case machine.ChangesLeftOut:
 		o.byte(7)
 		o.uint(uint64(e.Count))
@@ -86,16 +88,6 @@ func (o *output) effect(e machine.Effect) {
 		o.text(e.Cluster)
 	case machine.SourcesAnswered:
 		o.byte(11)
-	case machine.PenaltiesChanged:
-		o.byte(12)
-		unordered(o, e.Changed, func(o *output, hash health.Hash) {
-			o.fixed(uint64(hash))
-			if p := e.Changed[hash]; p != nil {
-				o.float(p.Value)
-				o.nanos(p.At.UnixNano())
-				o.bool(p.Suppressed)
-			}
-		})
 	case machine.ForgetDue:
 		o.byte(13)
 	case machine.PauseEnded:
@@ -145,16 +137,8 @@ func (o *output) fleet(e *fleet.Effects) {
 		o.ids(v.Assign)
 	}
 	o.texts(e.Specify)
-	unordered(o, e.Rows, func(o *output, checker string) {
-		o.text(checker)
-		o.hashes(e.Rows[checker])
-	})
 	o.texts(e.Silent)
 	o.texts(e.Newcomers)
-	unordered(o, e.Established, func(o *output, checker string) {
-		o.text(checker)
-		o.bool(e.Established[checker] != nil)
-	})
 	o.texts(e.GivenUp)
 }
 
@@ -179,9 +163,9 @@ func (o *output) findings(e *aggregate.Effects) {
 	o.texts(e.Crossed)
 }
 
-func (o *output) decision(d *decision.Decision) {
-	o.health(d.Health)
-	u := &d.Update
+func (o *output) change(c *publish.Change) {
+	o.health(c.Health)
+	u := &c.Update
 	for i := range u.Assignments {
 		a := &u.Assignments[i]
 		o.text(a.Name)
@@ -198,46 +182,67 @@ func (o *output) decision(d *decision.Decision) {
 		o.bool(u.Clusters[i].Checked)
 	}
 	o.texts(u.RemovedClusters)
-	o.health(d.Withdrawn)
-	for i := range d.Zones {
-		o.locality(&d.Zones[i].Zone)
-		o.health(d.Zones[i].Set)
-		o.ids(d.Zones[i].Unset)
+	o.health(c.Withdrawn)
+	for i := range c.Zones {
+		o.locality(&c.Zones[i].Zone)
+		o.health(c.Zones[i].Set)
+		o.ids(c.Zones[i].Unset)
 	}
-	if o.bool(d.Freeze != nil); d.Freeze != nil {
-		o.bool(d.Freeze.After != nil)
-		o.text(d.Freeze.By)
+}
+
+func (o *output) entry(e *log.Entry) {
+	if o.bool(e.Freeze != nil); e.Freeze != nil {
+		o.bool(e.Freeze.After != nil)
+		o.text(e.Freeze.By)
 	}
-	if o.bool(d.Held != nil); d.Held != nil {
-		unordered(o, d.Held.Held, func(o *output, hash health.Hash) {
+	if o.bool(e.Held != nil); e.Held != nil {
+		unordered(o, e.Held.Held, func(o *output, hash health.Hash) {
 			o.fixed(uint64(hash))
-			o.byte(byte(d.Held.Held[hash]))
+			o.byte(byte(e.Held.Held[hash]))
 		})
 	}
-	for i := range d.Overrides {
-		c := &d.Overrides[i]
+	for i := range e.Overrides {
+		c := &e.Overrides[i]
 		o.byte(byte(c.Kind))
 		o.endpoint(&c.Override.Scope)
 		o.byte(byte(c.Override.Status))
 		o.text(c.By)
 	}
-	if o.bool(d.Trust != nil); d.Trust != nil {
-		o.text(d.Trust.Checker)
-		o.bool(d.Trust.After != nil)
+	if o.bool(e.Trust != nil); e.Trust != nil {
+		o.text(e.Trust.Checker)
+		o.bool(e.Trust.After != nil)
 	}
-	o.texts(d.Clusters)
-	unordered(o, d.Voted, func(o *output, hash health.Hash) {
+	o.texts(e.Clusters)
+	unordered(o, e.Voted, func(o *output, hash health.Hash) {
 		o.fixed(uint64(hash))
-		if v := d.Voted[hash]; v != nil {
+		if v := e.Voted[hash]; v != nil {
 			o.byte(byte(v.Status))
 		}
 	})
-	for i := range d.Transitions {
-		o.transition(&d.Transitions[i])
+	for i := range e.Transitions {
+		o.transition(&e.Transitions[i])
 	}
-	o.hashes(d.Unvoted)
-	o.texts(d.TakenOver)
-	o.texts(d.GivenBack)
+	o.hashes(e.Unvoted)
+	o.texts(e.TakenOver)
+	o.texts(e.GivenBack)
+	o.texts(e.Removed)
+	unordered(o, e.Plan, func(o *output, checker string) {
+		o.text(checker)
+		o.hashes(e.Plan[checker])
+	})
+	unordered(o, e.Established, func(o *output, checker string) {
+		o.text(checker)
+		o.bool(e.Established[checker] != nil)
+	})
+	o.uint(uint64(len(e.Trials)))
+	unordered(o, e.Penalties, func(o *output, hash health.Hash) {
+		o.fixed(uint64(hash))
+		if p := e.Penalties[hash]; p != nil {
+			o.float(p.Value)
+			o.nanos(p.At.UnixNano())
+			o.bool(p.Suppressed)
+		}
+	})
 }
 
 func (o *output) health(list []publish.Health) {

@@ -9,8 +9,8 @@ import (
 
 	"hdsd/envoy/specifier"
 	"hdsd/health"
+	"hdsd/log"
 	"hdsd/machine"
-	"hdsd/store"
 )
 
 // kind is the kind of an item of the stream.
@@ -325,7 +325,7 @@ func (in *input) status() health.Status {
 	return s
 }
 
-func (o *output) override(v *store.Override) {
+func (o *output) override(v *log.Override) {
 	o.endpoint(&v.Scope)
 	o.byte(byte(v.Status))
 	o.text(v.Reason)
@@ -334,17 +334,17 @@ func (o *output) override(v *store.Override) {
 	o.time(v.Until)
 }
 
-func (in *input) override() store.Override {
-	return store.Override{Scope: in.endpoint(), Status: in.status(), Reason: in.text(), Author: in.text(), Since: in.time(), Until: in.time()}
+func (in *input) override() log.Override {
+	return log.Override{Scope: in.endpoint(), Status: in.status(), Reason: in.text(), Author: in.text(), Since: in.time(), Until: in.time()}
 }
 
-func (o *output) trust(t *store.Trust) {
+func (o *output) trust(t *log.Trust) {
 	o.byte(byte(t.Level))
 	o.text(t.Reason)
 	o.text(t.Author)
 	o.time(t.Since)
 }
 
-func (in *input) trust() store.Trust {
-	return store.Trust{Level: store.TrustLevel(in.byte()), Reason: in.text(), Author: in.text(), Since: in.time()}
+func (in *input) trust() log.Trust {
+	return log.Trust{Level: log.TrustLevel(in.byte()), Reason: in.text(), Author: in.text(), Since: in.time()}
 }

@@ -8,10 +8,9 @@ import (
 	"hdsd/aggregate"
 	"hdsd/fleet"
 	"hdsd/health"
+	"hdsd/log"
 	"hdsd/machine"
 	"hdsd/rollout/canary"
-	"hdsd/ruling/decision"
-	"hdsd/store"
 )
 
 // Line describes an effect for people.
@@ -28,8 +27,8 @@ type Line struct {
 func Lines(now time.Time, e machine.Effect) []Line {
 	found := lines{time: now}
 	switch e := e.(type) {
-	case machine.DecisionMade:
-		found.decision(e.Decision)
+	case machine.Logged:
+		found.entry(e.Entry)
 	case machine.VotesJudged:
 		found.findings(e.Effects)
 	case machine.TrialsChanged:
@@ -117,34 +116,34 @@ func (l *lines) findings(e *aggregate.Effects) {
 	}
 }
 
-func (l *lines) decision(d *decision.Decision) {
-	if f := d.Freeze; f != nil {
+func (l *lines) entry(e *log.Entry) {
+	if f := e.Freeze; f != nil {
 		line := Line{Kind: "freeze", Text: choose(f.After != nil, "frozen", "unfrozen"), Reason: "by " + f.By}
 		if f.After != nil {
 			line.Reason = attributed(f.After.Reason, f.By)
 		}
 		l.add(line)
 	}
-	for i := range d.Overrides {
-		c := &d.Overrides[i]
-		text := [...]string{decision.Set: "set to", decision.Cleared: "cleared:", decision.Expired: "expired:"}[c.Kind]
+	for i := range e.Overrides {
+		c := &e.Overrides[i]
+		text := [...]string{log.Set: "set to", log.Cleared: "cleared:", log.Expired: "expired:"}[c.Kind]
 		l.add(Line{Kind: "override", Endpoint: c.Override.Scope, Text: text + " " + c.Override.Status.String(), Reason: attributed(c.Override.Reason, c.By)})
 	}
-	if t := d.Trust; t != nil {
+	if t := e.Trust; t != nil {
 		line := Line{Kind: "trust", Checker: t.Checker, Text: "judged by its votes again", Reason: "by " + t.By}
 		if t.After != nil {
-			line.Text, line.Reason = choose(t.After.Level == store.Trusted, "trusted", "distrusted"), attributed(t.After.Reason, t.By)
+			line.Text, line.Reason = choose(t.After.Level == log.Trusted, "trusted", "distrusted"), attributed(t.After.Reason, t.By)
 		}
 		l.add(line)
 	}
-	for i := range d.Transitions {
-		t := &d.Transitions[i]
+	for i := range e.Transitions {
+		t := &e.Transitions[i]
 		l.add(Line{Kind: "health", Endpoint: t.Endpoint, Text: t.From.String() + " to " + t.To.String(), Reason: t.Reason})
 	}
-	for _, cluster := range d.TakenOver {
+	for _, cluster := range e.TakenOver {
 		l.add(Line{Kind: "takeover", Endpoint: health.Endpoint{Cluster: cluster}, Text: "data planes stop checking it"})
 	}
-	for _, cluster := range d.GivenBack {
+	for _, cluster := range e.GivenBack {
 		l.add(Line{Kind: "takeover", Endpoint: health.Endpoint{Cluster: cluster}, Text: "data planes check it again"})
 	}
 }

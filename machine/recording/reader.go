@@ -14,15 +14,15 @@ import (
 
 	"hdsd/catalog"
 	"hdsd/envoy/specifier"
+	"hdsd/log"
 	"hdsd/machine"
 	"hdsd/source"
-	"hdsd/store"
 )
 
 // Reader reads a recording.
 type Reader struct {
 	Header
-	State *store.State // restored state of the machine
+	State *log.State // restored state of the machine
 
 	// FindSpecifier returns a specifier of the replay by its checker and serial number; nil if there is none.
 	// Set it before Next.

@@ -11,15 +11,15 @@ import (
 	"time"
 
 	"hdsd/catalog"
+	"hdsd/log"
 	"hdsd/machine"
 	"hdsd/source/sample"
-	"hdsd/store"
 )
 
 // recordShort returns a short recording.
 func recordShort(t testing.TB) []byte {
 	t.Helper()
-	r := newRun(t, time.Now(), &store.State{GivenBack: map[string]bool{"web": true}}, config())
+	r := newRun(t, time.Now(), &log.State{GivenBack: map[string]bool{"web": true}}, config())
 	r.runFleet(sample.Web("web", "10.0.0.1:80", "10.0.0.2:80"))
 	return r.file.Bytes()
 }
@@ -101,7 +101,7 @@ func TestReplayDifferences(t *testing.T) {
 			r.e.End()
 		}, "hdsd checks other endpoints than then of web"},
 	} {
-		r := newRun(t, time.Now(), &store.State{}, config())
+		r := newRun(t, time.Now(), &log.State{}, config())
 		test.falsify(r)
 		r.e.Flush()
 		got, err := replay(r.file.Bytes())
@@ -113,7 +113,7 @@ func TestReplayDifferences(t *testing.T) {
 
 // TestReplayOfPanic ends with the event in which hdsd panicked.
 func TestReplayOfPanic(t *testing.T) {
-	r := newRun(t, time.Now(), &store.State{}, config())
+	r := newRun(t, time.Now(), &log.State{}, config())
 	r.step(machine.Begun{})
 	d := catalog.Delivery{Rules: r.rules, Changed: []catalog.Change{{Cluster: catalog.Prepare(sample.Web("web", "10.0.0.1:80"), r.rules), Renewed: []bool{true}}}}
 	r.e.Begin(r.now, machine.Delivered{Delivery: d})
@@ -133,7 +133,7 @@ func TestReplayOfPanic(t *testing.T) {
 // frame returns a recording with a first line and a stream. Its checksums match.
 func frame(t testing.TB, line, plain []byte) []byte {
 	file := bytes.NewBuffer(bytes.Clone(line))
-	_, w, err := New(&bytes.Buffer{}, &Header{Start: time.Now()}, &store.State{}, nil)
+	_, w, err := New(&bytes.Buffer{}, &Header{Start: time.Now()}, &log.State{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

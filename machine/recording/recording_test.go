@@ -28,10 +28,10 @@ import (
 	"hdsd/envoy/specifier"
 	configv1 "hdsd/gen/hdsd/config/v1"
 	"hdsd/health"
+	"hdsd/log"
 	"hdsd/machine"
 	"hdsd/source"
 	"hdsd/source/sample"
-	"hdsd/store"
 )
 
 // run is a machine with a recording.
@@ -47,7 +47,7 @@ type run struct {
 }
 
 // newRun returns a run that is restored from a state.
-func newRun(t testing.TB, start time.Time, state *store.State, c *configv1.Config) *run {
+func newRun(t testing.TB, start time.Time, state *log.State, c *configv1.Config) *run {
 	timing := machine.Timing{Report: time.Second, Grace: 5 * time.Second, Settle: time.Second}
 	r := &run{Machine: machine.New(timing), t: t, now: start, sent: map[string]*specifier.Specifier{}, rules: catalog.NewRules(c)}
 	var err error
@@ -114,9 +114,9 @@ func (r *run) runFleet(clusters ...*source.Cluster) {
 		}
 		r.step(machine.Tick{ReceivedUntil: r.now.Add(time.Millisecond * time.Duration(i))})
 	}
-	r.step(&machine.SetOverride{Override: store.Override{Scope: health.Endpoint{Cluster: clusters[0].Name}, Status: health.Draining, Reason: "why", Author: "ann", Until: r.now.Add(time.Minute)}})
+	r.step(&machine.SetOverride{Override: log.Override{Scope: health.Endpoint{Cluster: clusters[0].Name}, Status: health.Draining, Reason: "why", Author: "ann", Until: r.now.Add(time.Minute)}})
 	r.step(&machine.Freeze{Author: "ann", Reason: "why", Hold: true})
-	r.step(&machine.SetTrust{Checker: "a", Trust: store.Trust{Level: store.Distrusted, Author: "ann", Reason: "why"}})
+	r.step(&machine.SetTrust{Checker: "a", Trust: log.Trust{Level: log.Distrusted, Author: "ann", Reason: "why"}})
 	r.step(&machine.Unfreeze{Author: "ann"})
 	r.step(&machine.ClearTrust{Checker: "a", Author: "ann"})
 	r.step(&machine.ClearOverrides{All: true, Author: "ann"})
@@ -149,7 +149,7 @@ func config() *configv1.Config {
 func TestReplayOfAllEvents(t *testing.T) {
 	for name, start := range map[string]time.Time{"monotonic": time.Now(), "wall": time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)} {
 		t.Run(name, func(t *testing.T) {
-			r := newRun(t, start, &store.State{}, config())
+			r := newRun(t, start, &log.State{}, config())
 			r.runFleet(sample.Web("web", "10.0.0.1:80", "10.0.0.2:80"), sample.Web("pay", "10.0.0.3:80"))
 			got, err := replay(r.file.Bytes())
 			if err != nil || got.Difference != "" || got.Reason != Stopped || got.Events < 250 || got.Decisions == 0 || !got.Last.Round(0).Equal(r.now.Round(0)) {
@@ -179,7 +179,7 @@ func TestCombine(t *testing.T) {
 
 // TestReplayWithSetClock replays a run whose wall clock is set back, while the monotonic clock goes on.
 func TestReplayWithSetClock(t *testing.T) {
-	r := newRun(t, time.Now(), &store.State{}, config())
+	r := newRun(t, time.Now(), &log.State{}, config())
 	r.deliver(sample.Web("web", "10.0.0.1:80"))
 	r.step(machine.Begun{})
 	before := r.now
@@ -272,7 +272,7 @@ func TestRecordingHasNoSecrets(t *testing.T) {
 		HttpHealthCheck: &corev3.HealthCheck_HttpHealthCheck{RequestHeadersToAdd: []*corev3.HeaderValueOption{{Header: &corev3.HeaderValue{Key: "token", Value: secrets[4]}}}},
 	}}}}}
 	c.Policies = []*configv1.Policy{{ClusterNameGlob: "tcp", Checkers: &configv1.CheckerSelector{Metadata: map[string]string{"vpc": "blue"}}}}
-	r := newRun(t, time.Now(), &store.State{}, c)
+	r := newRun(t, time.Now(), &log.State{}, c)
 	for _, cluster := range clusters {
 		if k := catalog.Prepare(cluster, r.rules); len(k.Hashes) != len(k.Endpoints) {
 			t.Fatalf("%s is not checked: %+v", cluster.Name, k.Exclusions())
@@ -294,7 +294,7 @@ func TestRecordingHasNoSecrets(t *testing.T) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	for range 2 {
-		other := newRun(t, time.Now(), &store.State{}, c)
+		other := newRun(t, time.Now(), &log.State{}, c)
 		other.runFleet(clusters...)
 		if bytes.Equal(decompress(t, other.file.Bytes()), plain) {
 			t.Error("two recordings hide secrets by the same key")
@@ -335,19 +335,19 @@ func TestHiderReplacesText(t *testing.T) {
 func TestRecordingOfState(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)
 	e := health.Endpoint{Cluster: "web", Locality: health.Locality{Region: "eu", Zone: "a", SubZone: "1"}, Address: "10.0.0.1:80"}
-	state := &store.State{
-		Current:  map[health.Hash]store.Held{e.Hash(): {Endpoint: e, Status: health.Healthy, Since: now, Reason: "why"}, 7: {}},
+	state := &log.State{
+		Current:  map[health.Hash]log.Health{e.Hash(): {Endpoint: e, Status: health.Healthy, Since: now, Reason: "why"}, 7: {}},
 		Voted:    map[health.Hash]health.Verdict{7: {Status: health.Timeout, Since: now}},
 		Plan:     map[string][]health.Hash{"a": {1, 2}, "b": {}},
-		Clusters: []string{"pay", "web"}, Freeze: &store.Freeze{Reason: "why", Author: "ann", Since: now, Held: map[health.Hash]health.Status{7: health.Degraded}},
-		Overrides: []store.Override{{Scope: e, Status: health.Draining, Reason: "why", Author: "ann", Since: now, Until: now.Add(1)}},
-		Trust:     map[string]store.Trust{"a": {Level: store.Distrusted, Reason: "why", Author: "ann", Since: now}},
-		Trials: map[string]*store.Trials{"1000000000": {
-			Proven: []store.Proof{{Build: 5, Shape: 6}}, Blamed: []uint64{6, 8}, Losses: []store.Loss{{Checker: "a", Identity: "id", Time: now}}, Retries: 3,
+		Clusters: []string{"pay", "web"}, Freeze: &log.Freeze{Reason: "why", Author: "ann", Since: now, Held: map[health.Hash]health.Status{7: health.Degraded}},
+		Overrides: []log.Override{{Scope: e, Status: health.Draining, Reason: "why", Author: "ann", Since: now, Until: now.Add(1)}},
+		Trust:     map[string]log.Trust{"a": {Level: log.Distrusted, Reason: "why", Author: "ann", Since: now}},
+		Trials: map[string]*log.Trials{"1000000000": {
+			Proven: []log.Proof{{Build: 5, Shape: 6}}, Blamed: []uint64{6, 8}, Losses: []log.Loss{{Checker: "a", Identity: "id", Time: now}}, Retries: 3,
 		}},
-		Established: map[string]store.Established{"a": {Identity: "id", Seen: now, StandIn: now, Founder: true}},
-		Penalties:   map[health.Hash]store.Penalty{7: {Value: 1.5, At: now, Suppressed: true}},
-		GivenBack:   map[string]bool{"web": true}, Attendance: store.Attendance{"a": {Locality: e.Locality, Lost: now}},
+		Established: map[string]log.Established{"a": {Identity: "id", Seen: now, StandIn: now, Founder: true}},
+		Penalties:   map[health.Hash]log.Penalty{7: {Value: 1.5, At: now, Suppressed: true}},
+		GivenBack:   map[string]bool{"web": true}, Attendance: log.Attendance{"a": {Locality: e.Locality, Lost: now}},
 	}
 	var file bytes.Buffer
 	_, w, err := New(&file, &Header{Start: now}, state, nil)

@@ -13,7 +13,7 @@ import (
 // Result is the result of a replay.
 type Result struct {
 	Events     uint64
-	Decisions  uint64    // number of machine.DecisionMade
+	Decisions  uint64    // number of entries of the log
 	Last       time.Time // time of the last event; zero without events
 	Reason     Reason    // of the end of the recording
 	Difference string    // first difference from the recording; empty if there is none
@@ -39,7 +39,7 @@ func Replay(r *Reader, visit func(*Entry, machine.Effect) error) (result Result,
 			m.Step(e.Time, e.Event, func(effect machine.Effect) {
 				d.add(effect)
 				made.add(effect)
-				if _, ok := effect.(machine.DecisionMade); ok {
+				if _, ok := effect.(machine.Logged); ok {
 					result.Decisions++
 				}
 				if failure == nil {

@@ -6,12 +6,12 @@ import (
 	"strconv"
 
 	"hdsd/health"
-	"hdsd/store"
+	"hdsd/log"
 )
 
 // state encodes the restored state of a machine. It calls drain after each row.
-func (o *output) state(s *store.State, h *hider, drain func()) {
-	rows(o, s.Current, drain, func(hash health.Hash, held store.Held) {
+func (o *output) state(s *log.State, h *hider, drain func()) {
+	rows(o, s.Current, drain, func(hash health.Hash, held log.Health) {
 		o.fixed(uint64(hash))
 		o.endpoint(&held.Endpoint)
 		o.byte(byte(held.Status))
@@ -33,27 +33,27 @@ func (o *output) state(s *store.State, h *hider, drain func()) {
 	for i := range s.Overrides {
 		o.override(&s.Overrides[i])
 	}
-	rows(o, s.Trust, drain, func(checker string, t store.Trust) {
+	rows(o, s.Trust, drain, func(checker string, t log.Trust) {
 		o.text(checker)
 		o.trust(&t)
 	})
 	// The keys of the trials are hashes of shapes. Only their order matters.
-	rows(o, s.Trials, drain, func(_ string, t *store.Trials) { o.trials(t, h) })
-	rows(o, s.Established, drain, func(checker string, e store.Established) {
+	rows(o, s.Trials, drain, func(_ string, t *log.Trials) { o.trials(t, h) })
+	rows(o, s.Established, drain, func(checker string, e log.Established) {
 		o.text(checker)
 		o.text(e.Identity)
 		o.time(e.Seen)
 		o.time(e.StandIn)
 		o.bool(e.Founder)
 	})
-	rows(o, s.Penalties, drain, func(hash health.Hash, p store.Penalty) {
+	rows(o, s.Penalties, drain, func(hash health.Hash, p log.Penalty) {
 		o.fixed(uint64(hash))
 		o.float(p.Value)
 		o.time(p.At)
 		o.bool(p.Suppressed)
 	})
 	rows(o, s.GivenBack, drain, func(cluster string, _ bool) { o.text(cluster) })
-	rows(o, s.Attendance, drain, func(checker string, last store.LastSeen) {
+	rows(o, s.Attendance, drain, func(checker string, last log.LastSeen) {
 		o.text(checker)
 		o.locality(&last.Locality)
 		o.time(last.Lost)
@@ -76,7 +76,7 @@ func (o *output) hashes(hashes []health.Hash) {
 	}
 }
 
-func (o *output) freeze(f *store.Freeze, drain func()) {
+func (o *output) freeze(f *log.Freeze, drain func()) {
 	if o.bool(f != nil); f == nil {
 		return
 	}
@@ -92,7 +92,7 @@ func (o *output) freeze(f *store.Freeze, drain func()) {
 	})
 }
 
-func (o *output) trials(t *store.Trials, h *hider) {
+func (o *output) trials(t *log.Trials, h *hider) {
 	o.uint(uint64(len(t.Proven)))
 	for _, p := range t.Proven {
 		o.fixed(p.Build)
@@ -112,14 +112,14 @@ func (o *output) trials(t *store.Trials, h *hider) {
 }
 
 // state decodes the state to restore a machine from.
-func (in *input) state() *store.State {
-	s := &store.State{
-		Current: map[health.Hash]store.Held{}, Voted: map[health.Hash]health.Verdict{}, Plan: map[string][]health.Hash{},
-		Trust: map[string]store.Trust{}, Trials: map[string]*store.Trials{}, GivenBack: map[string]bool{},
+func (in *input) state() *log.State {
+	s := &log.State{
+		Current: map[health.Hash]log.Health{}, Voted: map[health.Hash]health.Verdict{}, Plan: map[string][]health.Hash{},
+		Trust: map[string]log.Trust{}, Trials: map[string]*log.Trials{}, GivenBack: map[string]bool{},
 	}
 	in.each(func() {
 		hash := in.hash()
-		s.Current[hash] = store.Held{Endpoint: in.endpoint(), Status: in.status(), Since: in.time(), Reason: in.text()}
+		s.Current[hash] = log.Health{Endpoint: in.endpoint(), Status: in.status(), Since: in.time(), Reason: in.text()}
 	})
 	in.each(func() {
 		hash := in.hash()
@@ -144,36 +144,36 @@ func (in *input) state() *store.State {
 	})
 	in.each(func() {
 		if s.Established == nil {
-			s.Established = map[string]store.Established{}
+			s.Established = map[string]log.Established{}
 		}
 		checker := in.text()
-		s.Established[checker] = store.Established{Identity: in.text(), Seen: in.time(), StandIn: in.time(), Founder: in.bool()}
+		s.Established[checker] = log.Established{Identity: in.text(), Seen: in.time(), StandIn: in.time(), Founder: in.bool()}
 	})
 	in.each(func() {
 		if s.Penalties == nil {
-			s.Penalties = map[health.Hash]store.Penalty{}
+			s.Penalties = map[health.Hash]log.Penalty{}
 		}
 		hash := in.hash()
-		s.Penalties[hash] = store.Penalty{Value: in.float(), At: in.time(), Suppressed: in.bool()}
+		s.Penalties[hash] = log.Penalty{Value: in.float(), At: in.time(), Suppressed: in.bool()}
 	})
 	in.each(func() { s.GivenBack[in.text()] = true })
 	in.each(func() {
 		if s.Attendance == nil {
-			s.Attendance = store.Attendance{}
+			s.Attendance = log.Attendance{}
 		}
 		checker := in.text()
-		s.Attendance[checker] = store.LastSeen{Locality: in.locality(), Lost: in.time()}
+		s.Attendance[checker] = log.LastSeen{Locality: in.locality(), Lost: in.time()}
 	})
 	return s
 }
 
 func (in *input) hash() health.Hash { return health.Hash(in.fixed()) }
 
-func (in *input) freeze() *store.Freeze {
+func (in *input) freeze() *log.Freeze {
 	if !in.bool() {
 		return nil
 	}
-	f := &store.Freeze{Reason: in.text(), Author: in.text(), Since: in.time()}
+	f := &log.Freeze{Reason: in.text(), Author: in.text(), Since: in.time()}
 	if in.bool() {
 		f.Held = map[health.Hash]health.Status{}
 		in.each(func() {
@@ -184,12 +184,12 @@ func (in *input) freeze() *store.Freeze {
 	return f
 }
 
-func (in *input) trials() *store.Trials {
-	t := &store.Trials{}
-	in.each(func() { t.Proven = append(t.Proven, store.Proof{Build: in.fixed(), Shape: in.fixed()}) })
+func (in *input) trials() *log.Trials {
+	t := &log.Trials{}
+	in.each(func() { t.Proven = append(t.Proven, log.Proof{Build: in.fixed(), Shape: in.fixed()}) })
 	in.each(func() { t.Blamed = append(t.Blamed, in.fixed()) })
 	in.each(func() {
-		t.Losses = append(t.Losses, store.Loss{Checker: in.text(), Identity: in.text(), Time: in.time()})
+		t.Losses = append(t.Losses, log.Loss{Checker: in.text(), Identity: in.text(), Time: in.time()})
 	})
 	t.Retries = int(in.uint())
 	return t

@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"hdsd/catalog"
+	"hdsd/log"
 	"hdsd/machine"
 	"hdsd/source"
-	"hdsd/store"
 )
 
 // version is the version of the format. A Reader reads this version only.
@@ -69,7 +69,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // New begins a recording with the restored state of a machine. The Encoder passes pieces to send, and the
 // owner passes them on to the Writer. The function send must not wait. It returns false to end the recording.
-func New(file io.Writer, h *Header, state *store.State, send func(Piece) bool) (*Encoder, *Writer, error) {
+func New(file io.Writer, h *Header, state *log.State, send func(Piece) bool) (*Encoder, *Writer, error) {
 	var key [32]byte
 	_, _ = rand.Read(key[:]) // never fails
 	w := &Writer{file: file, hider: newHider(key), out: output{base: h.Start}, sources: map[string]*source.Cluster{}}

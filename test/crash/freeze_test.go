@@ -18,6 +18,7 @@ import (
 	"hdsd/config"
 	"hdsd/coordinator"
 	hdsdv1 "hdsd/gen/hdsd/v1"
+	"hdsd/log"
 	"hdsd/store"
 )
 
@@ -129,7 +130,7 @@ func TestKill9WhileFreezing(t *testing.T) {
 }
 
 // is tells whether a freeze is what the n-th change led to.
-func is(f *store.Freeze, n int) bool {
+func is(f *log.Freeze, n int) bool {
 	frozen, holds := frozenAt(n)
 	if f == nil || !frozen {
 		return f == nil && !frozen

@@ -13,6 +13,7 @@ import (
 
 	hdsdv1 "hdsd/gen/hdsd/v1"
 	"hdsd/health"
+	"hdsd/log"
 	"hdsd/store"
 )
 
@@ -72,7 +73,7 @@ func TestKill9WhileOverriding(t *testing.T) {
 }
 
 // are tells whether overrides are what the n-th change led to.
-func are(found []store.Override, n int) bool {
+func are(found []log.Override, n int) bool {
 	reasons := map[health.Endpoint]string{}
 	for _, o := range found {
 		reasons[o.Scope] = o.Reason

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"hdsd/health"
+	"hdsd/log"
 	"hdsd/store"
 )
 
@@ -29,9 +30,7 @@ func powered(dir string) error {
 			some[i] = transition(next)
 			next++
 		}
-		s.SavePlan(map[string][]health.Hash{"checker-1": {health.Hash(next)}})
-		s.SaveTrials(trialsAt(next))
-		s.Append(some)
+		s.Apply(&log.Entry{Transitions: some, Plan: map[string][]health.Hash{"checker-1": {health.Hash(next)}}, Trials: trialsAt(next)})
 		for s.Durable(context.Background()) != nil {
 			continue // each asks for one more attempt
 		}

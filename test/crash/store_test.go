@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"hdsd/health"
+	"hdsd/log"
 	"hdsd/store"
 	"hdsd/test/disk"
 )
@@ -81,11 +82,11 @@ func transition(n int) health.Transition {
 
 // trialsAt is what is known of one cluster from trying it, at a number, and
 // that another is gone.
-func trialsAt(n int) map[string]*store.Trials {
-	return map[string]*store.Trials{
+func trialsAt(n int) map[string]*log.Trials {
+	return map[string]*log.Trials{
 		fmt.Sprint("cluster-", n%7): {
-			Proven: []store.Proof{{Build: 1, Shape: uint64(n)}}, Blamed: []uint64{uint64(n)},
-			Losses: []store.Loss{{Checker: "checker-1", Time: time.Unix(1_700_000_000, int64(n)).UTC()}},
+			Proven: []log.Proof{{Build: 1, Shape: uint64(n)}}, Blamed: []uint64{uint64(n)},
+			Losses: []log.Loss{{Checker: "checker-1", Time: time.Unix(1_700_000_000, int64(n)).UTC()}},
 		},
 		fmt.Sprint("cluster-", (n+1)%7): nil,
 	}
@@ -112,9 +113,7 @@ func child(dir string, first int) error {
 				some[i] = transition(n)
 				n++
 			}
-			s.SavePlan(map[string][]health.Hash{"checker-1": {health.Hash(n)}})
-			s.SaveTrials(trialsAt(n))
-			s.Append(some)
+			s.Apply(&log.Entry{Transitions: some, Plan: map[string][]health.Hash{"checker-1": {health.Hash(n)}}, Trials: trialsAt(n)})
 			if random.IntN(4) == 0 {
 				_ = s.Flush(context.Background())
 			}
@@ -215,7 +214,7 @@ func inspect(t *testing.T, dir string, seen int) int {
 	if err := s.Check(); err != nil {
 		t.Error(err)
 	}
-	want := map[health.Hash]store.Held{}
+	want := map[health.Hash]log.Health{}
 	count := 0
 	for q := (store.Query{Limit: 10_000}); ; {
 		page, token, err := s.Transitions(q)
@@ -226,7 +225,7 @@ func inspect(t *testing.T, dir string, seen int) int {
 			if expected := transition(count); tr.Reason != expected.Reason {
 				t.Fatalf("transition %d is %+v", count, tr)
 			}
-			want[tr.Endpoint.Hash()] = store.Held{Endpoint: tr.Endpoint, Status: tr.To, Since: tr.Time, Reason: tr.Reason}
+			want[tr.Endpoint.Hash()] = log.Health{Endpoint: tr.Endpoint, Status: tr.To, Since: tr.Time, Reason: tr.Reason}
 			count++
 		}
 		if q.Token = token; token == "" {

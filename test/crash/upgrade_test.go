@@ -16,6 +16,7 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
+	"hdsd/log"
 	"hdsd/store"
 )
 
@@ -74,7 +75,7 @@ func TestKill9WhileUpgrading(t *testing.T) {
 	}
 }
 
-func stateIn(t *testing.T, data string) store.State {
+func stateIn(t *testing.T, data string) log.State {
 	t.Helper()
 	s, err := store.Open(t.Context(), data, store.Options{OnError: func(err error) { t.Error(err) }})
 	if err != nil {
@@ -84,7 +85,7 @@ func stateIn(t *testing.T, data string) store.State {
 	if err := errors.Join(err, s.Check(), s.Close()); err != nil {
 		t.Fatal(err)
 	}
-	slices.SortFunc(found.Overrides, func(a, b store.Override) int { return cmp.Compare(a.Scope.Cluster, b.Scope.Cluster) })
+	slices.SortFunc(found.Overrides, func(a, b log.Override) int { return cmp.Compare(a.Scope.Cluster, b.Scope.Cluster) })
 	return found
 }
 

@@ -1,0 +1,32 @@
+package log
+
+import "hdsd/health"
+
+// Entry is one step of the log. Followers apply its parts in the order of the fields. It is
+// immutable once returned.
+type Entry struct {
+	Freeze      *FreezeChange
+	Held        *Freeze // the freeze, if held endpoints moved
+	Overrides   []OverrideChange
+	Trust       *TrustChange
+	Clusters    []string                        // names of new clusters
+	Voted       map[health.Hash]*health.Verdict // verdict of the votes under an override
+	Transitions []health.Transition
+	Unvoted     []health.Hash // endpoints whose Voted is forgotten
+	TakenOver   []string      // clusters that data planes stop checking
+	GivenBack   []string      // clusters that they check again
+	Removed     []string      // clusters that data planes no longer get
+
+	// These rows are what a restart takes over.
+	Plan        map[string][]health.Hash // endpoints of each changed checker
+	Established map[string]*Established  // by checker
+	Trials      map[string]*Trials       // by the name of their record
+	Penalties   map[health.Hash]*Penalty // by endpoint
+}
+
+// IsEmpty reports whether the entry has no parts.
+func (e *Entry) IsEmpty() bool {
+	return e.Freeze == nil && e.Held == nil && e.Trust == nil &&
+		len(e.Overrides)+len(e.Clusters)+len(e.Voted)+len(e.Transitions)+len(e.Unvoted)+len(e.TakenOver)+len(e.GivenBack)+len(e.Removed) == 0 &&
+		len(e.Plan)+len(e.Established)+len(e.Trials)+len(e.Penalties) == 0
+}

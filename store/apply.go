@@ -1,0 +1,85 @@
+package store
+
+import (
+	"hdsd/health"
+	"hdsd/log"
+)
+
+// Apply adds an entry of the log: its transitions to the history, and everything else to the
+// state. It does not wait for the disk; Flush does. The entry must not change afterwards.
+func (s *Store) Apply(e *log.Entry) {
+	s.intake.applyOperators(e)
+	if len(e.Clusters) > 0 {
+		s.rememberClusters(e.Clusters)
+	}
+	if len(e.Voted) > 0 {
+		s.intake.saveVoted(e.Voted)
+	}
+	if len(e.Transitions) > 0 {
+		s.Append(e.Transitions)
+	}
+	if len(e.Unvoted) > 0 {
+		forgotten := make(map[health.Hash]*health.Verdict, len(e.Unvoted))
+		for _, hash := range e.Unvoted {
+			forgotten[hash] = nil
+		}
+		s.intake.saveVoted(forgotten)
+	}
+	if len(e.TakenOver)+len(e.Removed)+len(e.GivenBack) > 0 {
+		s.intake.saveGivenBack(givenBackIn(e))
+	}
+	s.intake.applyRows(e)
+}
+
+// applyOperators adds what operators decided.
+func (in *intake) applyOperators(e *log.Entry) {
+	if e.Freeze != nil {
+		in.saveFreeze(e.Freeze.After)
+	}
+	if e.Held != nil {
+		in.saveFreeze(e.Held)
+	}
+	if len(e.Overrides) > 0 {
+		changed := make(map[health.Endpoint]*log.Override, len(e.Overrides))
+		for i := range e.Overrides {
+			o := &e.Overrides[i]
+			if changed[o.Override.Scope] = nil; o.Kind == log.Set {
+				changed[o.Override.Scope] = &o.Override
+			}
+		}
+		in.saveOverrides(changed)
+	}
+	if e.Trust != nil {
+		in.saveTrust(e.Trust.Checker, e.Trust.After)
+	}
+}
+
+// applyRows adds the rows that a restart takes over.
+func (in *intake) applyRows(e *log.Entry) {
+	if len(e.Plan) > 0 {
+		in.savePlan(e.Plan)
+	}
+	if len(e.Established) > 0 {
+		in.saveEstablished(e.Established)
+	}
+	if len(e.Trials) > 0 {
+		in.saveTrials(e.Trials)
+	}
+	if len(e.Penalties) > 0 {
+		in.savePenalties(e.Penalties)
+	}
+}
+
+// givenBackIn returns the clusters that an entry gives back, or not any more.
+func givenBackIn(e *log.Entry) map[string]bool {
+	changed := make(map[string]bool, len(e.TakenOver)+len(e.Removed)+len(e.GivenBack))
+	for _, names := range [...][]string{e.TakenOver, e.Removed} {
+		for _, name := range names {
+			changed[name] = false
+		}
+	}
+	for _, name := range e.GivenBack {
+		changed[name] = true
+	}
+	return changed
+}
