@@ -89,7 +89,7 @@ func (t *table) renamed(f *frame, name string) *frame {
 		return nil
 	}
 	result := newFrame(t.typeURL, name, message)
-	result.service, result.checked = service, f.checked
+	result.service, result.checked, result.needed = service, f.checked, f.needed
 	result.setVersion(f.version)
 	return result
 }

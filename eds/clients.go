@@ -12,10 +12,11 @@ import (
 // that requested a matching name, and counts only matching resources.
 func (s *Server) Clients(filter func(name string) bool) []publish.Client {
 	var clients []publish.Client
+	unasked := s.unasked.count(time.Now())
 	for _, st := range s.streams.list() {
-		clients = append(clients, st.clients(filter)...)
+		clients = append(clients, st.clients(filter, unasked)...)
 	}
-	clients = append(clients, s.fetcher.clients(filter)...)
+	clients = append(clients, s.fetcher.clients(filter, unasked)...)
 	if filter != nil {
 		clients = slices.DeleteFunc(clients, func(c publish.Client) bool { return c.Resources == 0 })
 	}
@@ -25,8 +26,8 @@ func (s *Server) Clients(filter func(name string) bool) []publish.Client {
 	return clients
 }
 
-// clients returns one Client for each type of a stream.
-func (st *stream) clients(filter func(name string) bool) []publish.Client {
+// clients returns one Client for each type of a stream, given the numbers of unasked assignments.
+func (st *stream) clients(filter func(name string) bool, unasked map[any]int) []publish.Client {
 	st.mu.Lock()
 	id, clients := st.nodeID, st.unservedClients()
 	st.mu.Unlock()
@@ -34,7 +35,9 @@ func (st *stream) clients(filter func(name string) bool) []publish.Client {
 		clients = nil // names of other types
 	}
 	for _, u := range st.subscriptions() {
-		clients = append(clients, u.client(id, filter))
+		c := u.client(id, filter)
+		c.Unasked = unasked[u]
+		clients = append(clients, c)
 	}
 	return clients
 }
@@ -45,9 +48,6 @@ func (u *subscription) client(id string, filter func(name string) bool) publish.
 	c := publish.Client{
 		ID: id, Stream: u.stream.id, TypeURL: u.table.typeURL, Delta: u.delta, Connected: u.stream.start,
 		LastAck: u.delivery.lastAck, LastError: u.delivery.lastError,
-	}
-	if u.unasked != nil {
-		c.Unasked = u.unasked.late
 	}
 	count := func(w *watch) {
 		if filter != nil && !filter(w.slot.baseName()) {

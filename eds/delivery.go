@@ -73,6 +73,7 @@ func (d *delivery) answer(nonce string, refusal *refusal, now time.Time, bytes i
 	for _, s := range sendings {
 		if !refusal.includes(s.index) {
 			s.watch.state, s.watch.holds = accepted, s.frame != nil
+			s.watch.take(s.frame, now)
 			d.clearFailure(s.watch)
 			continue
 		}

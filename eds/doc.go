@@ -21,8 +21,8 @@
 //     a page, or gives names up.
 //   - A fetcher answers fetches with the latest resources, whichever client asks.
 //     eds/poll remembers the versions it gave, only to show clients.
-//   - An unaskedTracker finds data planes that took checked clusters and do not ask for their
-//     assignments.
+//   - An unaskedCounter counts the assignments of checked clusters that data planes took and do
+//     not ask for.
 //
 // # Guarantees
 //
@@ -100,21 +100,22 @@
 //
 // Unasked assignments:
 //   - A client that took checked clusters, and asks for their assignments neither on a
-//     stream of its node nor by polls within 30 s, is shown and logged. The cost is that
-//     of the clusters it took and did not ask for on the same stream.
+//     stream of its node nor by polls within 30 s, is shown and logged. They are counted when
+//     clients are listed, 30 s after a client took clusters, and every 30 s while some are
+//     missing. A count costs a look at each cluster that clients have.
 //
 // # Locks and goroutines
 //
 // Locks are taken in this order: publication, streams, table, slot (a variant's
-// or an alias's before its base's), group, subscription, unaskedTracker. The admission's lock comes before a
-// subscription's, and so does the one held during a check for unasked assignments. No
+// or an alias's before its base's), group, subscription. The admission's lock comes before a
+// subscription's, and the lock of the unaskedCounter before all of these. No
 // lock is held while a message is written.
 //
 // Each stream has two goroutines, one that receives and one that sends. They end when
 // the stream's handler returns. The handler waits for an error of either, for the write
 // deadline, or for Close; Close waits for all of them. A subscription with a TTL has a
-// timer, and so has one of clusters that ever lacked an assignment. They end with the
-// stream. Fetches run on their callers' goroutines. Close ends their wait for a turn and
+// timer, which ends with the stream. The count of unasked assignments that is due has one, which
+// does nothing after Close. Fetches run on their callers' goroutines. Close ends their wait for a turn and
 // refuses new ones.
 //
 // The grpc.Server has to use wire.Codec, which lets frames go out as they are. The

@@ -29,7 +29,7 @@ type fetcher struct {
 	recorder     *recorder
 	gate         *gate.Gate
 	polls        *poll.Tracker
-	unasked      *unaskedTracker
+	unasked      *unaskedCounter
 	turns        chan struct{} // holds one for each running fetch
 }
 
@@ -200,7 +200,7 @@ func (s *fetcher) answer(ctx context.Context, t *table, m *discoveryv3.Discovery
 	return f.response, nil
 }
 
-// record remembers a fetch, and looks for assignments that the client has yet to request.
+// record remembers a fetch.
 func (s *fetcher) record(protocol string, m *discoveryv3.DiscoveryRequest, f *fetched, now time.Time) {
 	key := poll.Key{Client: poll.Client{ID: brief(m.GetNode().GetId()), Protocol: protocol}, List: f.list}
 	if key.ID != "" {
@@ -211,12 +211,9 @@ func (s *fetcher) record(protocol string, m *discoveryv3.DiscoveryRequest, f *fe
 		if e := m.GetErrorDetail(); e != nil {
 			p.Refusal = &poll.Nack{Text: brief(e.GetMessage()), Nonce: m.GetResponseNonce()}
 		}
-		s.polls.Record(&p, now)
-	}
-	if f.table == s.published.assignments {
-		s.unasked.nodeAsks(key.ID)
-	} else {
-		s.unasked.checkPoll(key, now)
+		if s.polls.Record(&p, now) && f.table.whole {
+			s.unasked.expect(askWithin)
+		}
 	}
 }
 

@@ -27,6 +27,7 @@ type frame struct {
 	version  uint64
 	service  string // the assignment that an EDS Cluster needs; else empty
 	checked  bool   // the Cluster's health is only in that assignment
+	needed   int64  // time since which the Cluster needs it, in Unix nanoseconds
 
 	// The bytes, and those from body on, as grpc takes them, for every stream.
 	delta, state mem.Buffer

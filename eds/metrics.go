@@ -81,7 +81,7 @@ func (m *metrics) register(registerer prometheus.Registerer, s *Server) {
 			func() float64 { return float64(s.published.assignments.sharing()) }),
 		gauge("pollers", "Data planes that polled, by gRPC or REST, within five minutes.", func() float64 { return float64(s.polls.Count(time.Now())) }),
 		gauge("assignments_not_asked", "Assignments of checked clusters that data planes took 30 s ago or longer, and have not asked for.",
-			func() float64 { return float64(s.unasked.count(time.Now())) }),
+			func() float64 { return float64(s.unasked.sum()) }),
 		gauge("first_syncs_waiting", "Subscriptions that wait to be sent their first resources.", func() float64 { return float64(s.admission.waitingCount()) }))
 	for _, t := range s.published.tables() {
 		registerer.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{

@@ -196,9 +196,6 @@ func (b *builder) note(w *watch, f *frame, index int32) {
 	if f != nil && f.service != "" && w.sent != f.version {
 		u.warming = append(u.warming, f.service)
 	}
-	if u.unasked != nil {
-		u.unasked.sending(w, f)
-	}
 	w.force = false
 	b.sendings = append(b.sendings, u.delivery.add(w, f, b.now, index))
 }

@@ -11,12 +11,13 @@ import (
 )
 
 // clients returns one Client for every polled list of names, the latest poll last.
-func (s *fetcher) clients(filter func(name string) bool) []publish.Client {
+func (s *fetcher) clients(filter func(name string) bool, unasked map[any]int) []publish.Client {
 	polls := s.polls.All(time.Now())
 	cache := make(map[choiceOfAnswer]counts, 1) // most clients have the same answer
 	clients := make([]publish.Client, len(polls))
 	for i := range polls {
 		clients[i] = s.client(&polls[i], cache)
+		clients[i].Unasked = unasked[polls[i].Key]
 		if filter != nil {
 			s.countOnly(&clients[i], &polls[i], filter)
 		}
@@ -56,7 +57,7 @@ type counts struct{ resources, changed int }
 func (s *fetcher) client(p *poll.Poll, cache map[choiceOfAnswer]counts) publish.Client {
 	c := publish.Client{
 		ID: p.ID, TypeURL: p.TypeURL, Connected: p.Connected,
-		Resources: len(p.Served.Keys), Unasked: p.Unasked, LastAck: p.LastAck, LastError: p.LastError,
+		Resources: len(p.Served.Keys), LastAck: p.LastAck, LastError: p.LastError,
 		Poll: &publish.Poll{Protocol: p.Protocol, Time: p.Time, Served: p.Served.Version, Held: p.Held},
 	}
 	switch p.State {

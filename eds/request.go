@@ -3,6 +3,7 @@ package eds
 import (
 	"cmp"
 	"math"
+	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 
@@ -135,8 +136,8 @@ func (q *requests) resume(versions map[string]string) error {
 			return err
 		}
 	}
-	if u.unasked != nil {
-		u.unasked.resume(versions)
+	if u.table.whole {
+		u.stream.server.unasked.expect(askWithin)
 	} else {
 		u.warm(u.stream.servicesSent())
 	}
@@ -251,12 +252,16 @@ func (u *subscription) resumeVersions(versions map[string]string) error {
 // resumeVersion records the client's version of a resource. It reports whether the watch has not
 // ended.
 func (u *subscription) resumeVersion(w *watch, version uint64) bool {
+	f := w.current()
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if w.closed {
 		return false
 	}
 	u.delivery.resume(w, u.beat.shown(version))
+	if versionOf(f) == w.sent {
+		w.take(f, time.Now())
+	}
 	w.force = false
 	u.queue.push(w)
 	return true

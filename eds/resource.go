@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/cespare/xxhash/v2"
 	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
@@ -104,6 +105,7 @@ func newCluster(cluster publish.Cluster) (*resource, error) {
 	r := &resource{frame: newFrame(resourcev3.ClusterType, c.GetName(), message), base: xxhash.Sum64(message)}
 	r.frame.service = envoy.AssignmentName(c)
 	r.frame.checked = cluster.Checked && r.frame.service != ""
+	r.frame.needed = time.Now().UnixNano()
 	r.finish()
 	return r, nil
 }

@@ -38,7 +38,7 @@ type Server struct {
 	streams   *streams
 	admission admission
 	polls     *poll.Tracker
-	unasked   *unaskedTracker
+	unasked   *unaskedCounter
 	fetcher   *fetcher
 }
 
@@ -64,7 +64,7 @@ func NewServer(o Options) *Server {
 		admission:        admission{free: cmp.Or(o.FirstSyncs, 64)},
 		polls:            poll.NewTracker(poll.DefaultBytes),
 	}
-	s.unasked = &unaskedTracker{published: published, recorder: s.recorder, gate: s.gate, streams: s.streams, polls: s.polls}
+	s.unasked = &unaskedCounter{published: published, recorder: s.recorder, gate: s.gate, streams: s.streams, polls: s.polls}
 	for _, t := range published.tables() {
 		t.counts = s.recorder.metrics.forType(t.typeURL)
 	}

@@ -99,12 +99,12 @@ type watch struct {
 	force  bool // to be sent even if the client has it
 	// withheld: the resource may not exist, which could not be answered yet.
 	withheld bool
-	asking   asking // of a cluster: for its assignment
 	// Of its delivery:
 	state   state
 	holds   bool     // the client has a version of it: it accepted one, or claims so
 	sent    uint64   // the version last sent or claimed; 0: none
 	sentAt  int64    // time of sending, in Unix nanoseconds; 0: not on this stream
+	taken   int64    // of a cluster: time since which the client has it as a checked one, in Unix nanoseconds; 0: it has not
 	failure *failure // the client's latest refusal, until it accepts the resource
 }
 

@@ -222,11 +222,7 @@ func (st *stream) process(r *request) error {
 	if err != nil || u == nil {
 		return err
 	}
-	err = u.requests.process(r)
-	if u.table == st.server.published.assignments {
-		st.server.unasked.nodeAsks(u.node)
-	}
-	return err
+	return u.requests.process(r)
 }
 
 // subscription returns the subscription of the request's type, nil if the type is not served:

@@ -31,8 +31,7 @@ type subscription struct {
 	paused   bool     // a request is being processed: send nothing yet
 	warming  []string // assignments that clusters in the next response will wait for
 
-	unasked *unasked  // of clusters; else nil
-	sync    firstSync // guarded by the server's admission
+	sync firstSync // guarded by the server's admission
 }
 
 func newSubscription(s *stream, t *table) *subscription {
@@ -41,9 +40,6 @@ func newSubscription(s *stream, t *table) *subscription {
 		choice: s.server.zoning.choice(t, s.features.locality), interest: interest{watches: make(map[string]*watch), lease: s.names},
 	}
 	u.requests = requests{sub: u, legacy: true}
-	if t.whole {
-		u.unasked = &unasked{sub: u}
-	}
 	if u.beat.ttl = t.lifetime(&s.features, s.delta); u.beat.ttl > 0 {
 		u.beat.start(&u.mu, s.wakeUp)
 	}
@@ -55,9 +51,6 @@ func (u *subscription) end() {
 	u.mu.Lock()
 	u.beat.stop()
 	u.mu.Unlock()
-	if u.unasked != nil {
-		u.unasked.end()
-	}
 	u.stream.server.admission.leave(u)
 	u.table.forget(u)
 	u.stream.server.recorder.refusing.Forget(u)
@@ -167,13 +160,6 @@ func (u *subscription) acknowledge(r *request) {
 		u.refusing = true
 		s.recorder.refusing.Note(u, publish.Refuser{ID: u.node, TypeURL: u.table.typeURL, Text: r.refusal.text, Since: time.Now()})
 	}
-	if u.unasked != nil {
-		for _, sending := range sendings {
-			if !r.refusal.includes(sending.index) {
-				u.unasked.accept(sending.watch, sending.frame)
-			}
-		}
-	}
 	u.mu.Unlock()
 	switch {
 	case !current:
@@ -181,9 +167,9 @@ func (u *subscription) acknowledge(r *request) {
 		s.recorder.refused(u.table, u.stream.nodeID, r.refusal.text)
 	default:
 		s.recorder.accepted(u.table)
-		if u.unasked != nil {
-			u.unasked.collect()
-		}
+	}
+	if u.table.whole && len(sendings) > 0 {
+		s.unasked.expect(askWithin)
 	}
 }
 

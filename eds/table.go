@@ -55,6 +55,9 @@ func (t *table) set(name string, r *resource) *slot {
 	}
 	s.mu.Lock()
 	existed := s.resource != nil
+	if existed && r != nil && t.whole && r.frame.service == s.resource.frame.service {
+		r.frame.needed = s.resource.frame.needed
+	}
 	s.resource, s.rendered = r, nil
 	s.mu.Unlock()
 	if s.alias != nil {

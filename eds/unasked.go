@@ -1,212 +1,241 @@
 package eds
 
 import (
-	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
+
+	"hdsd/eds/poll"
+	"hdsd/internal/gate"
 )
 
-const (
-	// askWithin is the time for a client to request the assignment of a checked cluster: the
-	// cluster has neither health nor checks until then.
-	askWithin = 30 * time.Second
-	// checkAgain is the delay until a check may find that a client has requested it after all.
-	checkAgain = time.Second
-)
+// askWithin is the time for a client to request the assignment of a checked cluster: the
+// cluster has neither health nor checks until then.
+const askWithin = 30 * time.Second
 
-// asking is whether a client has requested the assignment of a cluster.
-type asking uint8
+// unaskedCounter counts the assignments of checked clusters that clients took, and do not request
+// on any stream of their node or by polls. It counts when it is asked, and for the log: within
+// askWithin of a client taking clusters, and again while assignments are missing.
+type unaskedCounter struct {
+	published *publication
+	recorder  *recorder
+	gate      *gate.Gate
+	streams   *streams
+	polls     *poll.Tracker
+	due       atomic.Bool // a count for the log is due
 
-const (
-	unchecked asking = iota // the client has not accepted the latest cluster, or hdsd does not check it
-	missing                 // the client accepted it, and had not requested the assignment by the latest check
-	asked
-)
-
-// unasked lists the assignments that a client of clusters has yet to request. It costs little if
-// nothing is missing: the assignment of each accepted cluster is looked up once on the same
-// stream. Missing ones are looked up everywhere after askWithin. It alone sets watch.asking. The
-// subscription's lock guards its fields.
-type unasked struct {
-	sub      *subscription
-	accepted []*watch // by the present ACK
-	pending  []missed
-	kept     int         // their number after closed ones were last removed
-	late     int         // number missing for longer than askWithin
-	due      int64       // time of the next check, by publication.now; 0: none
-	timer    *time.Timer // nil if nothing was ever missing
-	ended    bool        // the stream has ended
+	mu   sync.Mutex  // held while counting
+	late map[any]int // by *subscription or poll.Key, at the latest count; positive
 }
 
-// missed is a cluster whose assignment is missing.
-type missed struct {
-	watch *watch
-	start int64 // by publication.now
-}
-
-// accept records that the client has a frame. It is called under the lock.
-func (n *unasked) accept(w *watch, f *frame) {
-	if f != nil && f.checked && w.asking == unchecked {
-		n.accepted = append(n.accepted, w)
+// expect makes a count for the log due within d.
+func (a *unaskedCounter) expect(d time.Duration) {
+	if a.due.CompareAndSwap(false, true) {
+		time.AfterFunc(d, func() {
+			a.due.Store(false)
+			if a.gate.Enter() {
+				defer a.gate.Leave()
+				a.count(time.Now())
+			}
+		})
 	}
 }
 
-// sending records that a frame is about to be sent. It is called under the lock.
-func (n *unasked) sending(w *watch, f *frame) {
-	if w.asking == asked && w.sent != versionOf(f) {
-		w.asking = unchecked // it may use another assignment
+// sum returns the number of missing assignments at the latest count.
+func (a *unaskedCounter) sum() (sum int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, n := range a.late {
+		sum += n
 	}
+	return sum
 }
 
-// resume records the client's clusters from an earlier stream.
-func (n *unasked) resume(versions map[string]string) {
-	u := n.sub
-	for name := range versions {
-		u.mu.Lock()
-		w := u.interest.watches[name]
-		u.mu.Unlock()
-		if w == nil {
-			continue
+// count returns the number of missing assignments of each client that lacks any: of subscriptions
+// to clusters, and of polls. It logs the clients that begin or cease to lack some. The caller must
+// not change the result.
+func (a *unaskedCounter) count(now time.Time) map[any]int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	c := &unaskedCount{unaskedCounter: a, now: now, asked: make(map[string]*askedNames), late: make(map[any]int), next: askWithin}
+	for _, st := range a.streams.list() {
+		if clusters, assignments := st.pair(); clusters != nil {
+			c.add(clusters, clusters.node, c.countStream(clusters, assignments))
 		}
-		f := w.current()
-		u.mu.Lock()
-		if versionOf(f) == w.sent {
-			n.accept(w, f)
-		}
-		u.mu.Unlock()
 	}
-	n.collect()
+	for _, p := range a.polls.All(now) {
+		if p.TypeURL == a.published.clusters.typeURL && p.Accepted != nil {
+			c.add(p.Key, p.ID, c.countPoll(&p))
+		}
+	}
+	a.late = c.late
+	if len(c.late) > 0 || c.next < askWithin {
+		a.expect(c.next)
+	}
+	return c.late
 }
 
-// collect looks for the assignments of newly accepted clusters on the same stream, and makes a
-// check due for missing ones.
-func (n *unasked) collect() {
-	u := n.sub
-	u.mu.Lock()
-	accepted, late := n.accepted, n.late
-	n.accepted = nil
-	u.mu.Unlock()
-	if len(accepted) == 0 && late == 0 {
+// unaskedCount is one count.
+type unaskedCount struct {
+	*unaskedCounter
+	now   time.Time
+	asked map[string]*askedNames // by node
+	late  map[any]int
+	next  time.Duration // until the oldest of the assignments that a client may yet request
+}
+
+// add adds the count of a client.
+func (c *unaskedCount) add(client any, node string, late int) {
+	c.recorder.unasked(node, c.unaskedCounter.late[client], late)
+	if late > 0 {
+		c.late[client] = late
+	}
+}
+
+// overdue reports whether a client has had the time to request an assignment.
+func (c *unaskedCount) overdue(since int64) bool {
+	rest := askWithin - time.Duration(c.now.UnixNano()-since)
+	if rest > 0 {
+		c.next = min(c.next, rest)
+	}
+	return rest <= 0
+}
+
+// taken is a checked cluster that a client took.
+type taken struct {
+	watch   *watch
+	since   int64  // in Unix nanoseconds
+	version uint64 // 0: the client has not answered the latest response with it, or refused it
+}
+
+// countStream counts the missing assignments of a stream's clusters. The latest version of a
+// cluster says which assignment it needs: while the client does not have that version, the cluster
+// counts if it did before.
+func (c *unaskedCount) countStream(clusters, assignments *subscription) int {
+	late, uncertain := 0, 0
+	for _, t := range clusters.taken() {
+		f := t.watch.current()
+		switch {
+		case f == nil || !f.checked || assignments.asksFor(f.service):
+		case !c.overdue(max(t.since, f.needed)):
+		case c.askedBy(clusters).includes(f.service):
+		case f.version == t.version:
+			late++
+		default:
+			uncertain++
+		}
+	}
+	return max(late, min(late+uncertain, c.unaskedCounter.late[clusters]))
+}
+
+// countPoll counts the missing assignments of polled clusters.
+func (c *unaskedCount) countPoll(p *poll.Poll) (late int) {
+	if !c.overdue(p.AcceptTime.UnixNano()) {
+		return 0
+	}
+	asked := c.askedByNode(p.ID)
+	for _, slot := range c.published.find(c.published.clusters, p.Accepted.Keys, "").slots {
+		if f := slot.latest(); f != nil && f.checked && !asked.includes(f.service) {
+			late++
+		}
+	}
+	return late
+}
+
+// askedBy returns the assignments that the node of a stream requests. A node without an id has
+// only the one stream.
+func (c *unaskedCount) askedBy(u *subscription) *askedNames {
+	if u.node != "" {
+		return c.askedByNode(u.node)
+	}
+	n := &askedNames{named: make(map[string]struct{})}
+	u.stream.addAsked(n, "")
+	return n
+}
+
+// askedByNode returns the assignments that a node requests, on its streams and by polls.
+func (c *unaskedCount) askedByNode(node string) *askedNames {
+	n := c.asked[node]
+	if n != nil {
+		return n
+	}
+	n = &askedNames{named: make(map[string]struct{})}
+	c.asked[node] = n
+	for _, st := range c.streams.list() {
+		st.addAsked(n, node)
+	}
+	wildcard := c.polls.Requested(node, c.published.assignments.typeURL, c.now, func(key string) {
+		name, _, _ := strings.Cut(key, separator)
+		n.named[name] = struct{}{}
+	})
+	n.wildcard = n.wildcard || wildcard
+	return n
+}
+
+// askedNames are the assignments that a node requests.
+type askedNames struct {
+	wildcard bool
+	named    map[string]struct{}
+}
+
+func (n *askedNames) includes(name string) bool {
+	_, named := n.named[name]
+	return n.wildcard || named
+}
+
+// addAsked adds the assignments that a stream of a node requests.
+func (st *stream) addAsked(n *askedNames, node string) {
+	st.mu.Lock()
+	id, u := st.nodeID, st.subs[1]
+	st.mu.Unlock()
+	if id != node || u == nil {
 		return
 	}
-	found := u.stream.asksFor(accepted)
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	now := u.stream.server.published.now()
-	for i, w := range accepted {
-		switch {
-		case w.closed:
-		case found[i]:
-			w.asking = asked
-		default:
-			w.asking = missing
-			n.pending = append(n.pending, missed{w, now})
-		}
+	n.wildcard = n.wildcard || u.interest.wildcard
+	for _, w := range u.interest.watches {
+		n.named[w.slot.name] = struct{}{}
 	}
-	n.removeClosed()
-	if n.late > 0 {
-		n.checkIn(checkAgain) // some of them may be gone
-	} else if len(n.pending) > 0 {
-		n.checkIn(askWithin)
-	}
+	u.member.visitShared(func(w watch, _ *frame) { n.named[w.slot.name] = struct{}{} })
 }
 
-// removeClosed forgets closed watches when there are many, as of a client that accepts a cluster
-// and gives it up again and again. It is called under the lock.
-func (n *unasked) removeClosed() {
-	if len(n.pending) < 64 || len(n.pending) < 2*n.kept {
-		return
-	}
-	n.pending = slices.DeleteFunc(n.pending, func(m missed) bool { return m.watch.closed })
-	n.kept = len(n.pending)
-}
-
-// checkIn makes a check due within d. It is called under the lock.
-func (n *unasked) checkIn(d time.Duration) {
-	a := n.sub.stream.server.unasked
-	due := n.sub.stream.server.published.now() + int64(d)
-	if n.due != 0 && n.due <= due {
-		return
-	}
-	n.due = due
-	if n.timer == nil {
-		n.timer = time.AfterFunc(d, func() { a.check(n) })
-		a.add(n)
-	} else {
-		n.timer.Reset(d)
-	}
-}
-
-// recheck makes a check due because the client may have requested a missing assignment.
-func (n *unasked) recheck() {
-	n.sub.mu.Lock()
-	defer n.sub.mu.Unlock()
-	if n.late > 0 && !n.ended {
-		n.checkIn(checkAgain)
-	}
-}
-
-// begin begins a check, and returns its clusters.
-func (n *unasked) begin() []missed {
-	n.sub.mu.Lock()
-	defer n.sub.mu.Unlock()
-	n.due = 0
-	return slices.Clone(n.pending)
-}
-
-// finish ends a check with its results; more clusters may have been accepted meanwhile. It calls
-// report with the number of late ones before and after.
-func (n *unasked) finish(found map[*watch]asking, report func(before, after int)) {
-	n.sub.mu.Lock()
-	defer n.sub.mu.Unlock()
-	if n.ended {
-		return
-	}
-	before, list := n.late, n.pending
-	now, next := n.sub.stream.server.published.now(), int64(-1)
-	n.pending, n.late, n.kept = nil, 0, 0
-	for _, m := range list {
-		age := now - m.start
-		switch {
-		case m.watch.closed || !m.watch.holds:
-			continue
-		case found[m.watch] == asked:
-			m.watch.asking = asked
-			continue
-		case age < int64(askWithin):
-			next = max(next, age) // the oldest is next
-		case found[m.watch] == missing:
-			n.late++
-		case m.watch.queued || m.watch.state == pending:
-			next = max(next, 0) // the client has yet to get the latest version
-		default:
-			m.watch.asking = unchecked // until the client subscribes to a cluster that hdsd checks again
+// taken returns the clusters that the client took as checked ones.
+func (u *subscription) taken() []taken {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	clusters := make([]taken, 0, len(u.interest.watches))
+	for _, w := range u.interest.watches {
+		if w.taken == 0 {
 			continue
 		}
-		n.pending = append(n.pending, m)
+		t := taken{watch: w, since: w.taken}
+		if w.state == accepted || w.state == fresh {
+			t.version = w.sent
+		}
+		clusters = append(clusters, t)
 	}
-	if next >= 0 {
-		n.checkIn(askWithin - time.Duration(next))
-	}
-	report(before, n.late)
+	return clusters
 }
 
-// count returns the number of late assignments.
-func (n *unasked) count() int {
-	n.sub.mu.Lock()
-	defer n.sub.mu.Unlock()
-	return n.late
+// asksFor reports whether an assignment is requested on this stream.
+func (u *subscription) asksFor(name string) bool {
+	if u == nil {
+		return false
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.interest.includes(name) || u.member.includes(name)
 }
 
-// end handles the end of the stream.
-func (n *unasked) end() {
-	n.sub.mu.Lock()
-	active := n.timer != nil
-	if active {
-		n.timer.Stop()
-	}
-	*n = unasked{sub: n.sub, ended: true}
-	n.sub.mu.Unlock()
-	if active {
-		n.sub.stream.server.unasked.remove(n)
+// take records that the client has a frame: of a checked cluster, since when. It is called under
+// the subscription's lock.
+func (w *watch) take(f *frame, now time.Time) {
+	switch {
+	case f == nil || !f.checked:
+		w.taken = 0
+	case w.taken == 0:
+		w.taken = now.UnixNano()
 	}
 }

@@ -8,9 +8,6 @@ type entry struct {
 	client *client
 	index  int // in client.polls
 	size   int
-
-	accepted time.Time // when the client accepted Poll.Accepted
-	checked  time.Time // latest result of Due
 }
 
 // record adds a fetch, and its answer.
@@ -55,7 +52,7 @@ func (e *entry) accept(t *Tracker, a *Answer, now time.Time) {
 	}
 	e.State = Accepted
 	if e.Accepted == nil {
-		e.Accepted, e.accepted = retain(a), now
+		e.Accepted, e.AcceptTime = retain(a), now
 	}
 	e.setRefusal(t, nil)
 }

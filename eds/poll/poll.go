@@ -89,13 +89,13 @@ type Poll struct {
 	Held      string    // the version that the client claims to have
 	State     State
 
-	Served    *Answer   // the latest
-	Sent      time.Time // time of Served; zero if the client had it before
-	Accepted  *Answer   // the answer that the client claims to have; nil: none that is known
-	LastAck   time.Time
-	LastError string
-	Refusal   *Refusal // the latest, until the client accepts an answer
-	Unasked   int      // set by SetUnasked
+	Served     *Answer   // the latest
+	Sent       time.Time // time of Served; zero if the client had it before
+	Accepted   *Answer   // the answer that the client claims to have; nil: none that is known
+	AcceptTime time.Time // of Accepted
+	LastAck    time.Time
+	LastError  string
+	Refusal    *Refusal // the latest, until the client accepts an answer
 }
 
 // Refusal is an answer that a client refused.

@@ -27,7 +27,6 @@ type Tracker struct {
 	order   list.List             // of *entry, the one fetched longest ago first
 	answers map[answerKey]*Answer
 	evicted time.Time // time at which a poll was last forgotten for lack of room
-	unasked int       // the sum over all polls
 }
 
 type answerKey struct {
@@ -52,20 +51,24 @@ func NewTracker(bytes int) *Tracker {
 	}
 }
 
-// Record adds a fetch at its time. It ignores a client without a node id.
-func (t *Tracker) Record(f *Fetch, now time.Time) {
+// Record adds a fetch at its time, and reports whether the client accepts an answer that it had
+// not. It ignores a client without a node id.
+func (t *Tracker) Record(f *Fetch, now time.Time) (accepted bool) {
 	if f.ID == "" {
-		return
+		return false
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	e := t.touch(f.Key, now)
 	t.free += e.client.size + e.size
 	e.client.node, e.client.size = f.Node, 2*proto.Size(f.Node)
+	before := e.Accepted
 	e.record(t, f, now)
 	e.size = overhead + len(f.ID) + len(e.Held) + len(e.Choice) + 2*len(e.LastError)
 	t.free -= e.client.size + e.size
+	accepted = e.Accepted != nil && e.Accepted != before
 	t.expire(now)
+	return accepted
 }
 
 // touch returns the entry of a key, and makes it the latest.
@@ -106,7 +109,6 @@ func (t *Tracker) expire(now time.Time) {
 
 func (t *Tracker) forget(e *entry) {
 	delete(t.polls, e.Key)
-	t.unasked -= e.Unasked
 	t.free += e.size
 	e.release(t)
 

@@ -56,17 +56,16 @@ func TestTrackerGivesBackWhatItTakes(t *testing.T) {
 				f.Protocol = rapid.SampledFrom([]string{ByREST, ByFetch}).Draw(r, "by")
 				tracker.Record(f, now)
 			}
-			tracker.SetUnasked(f.Key, rapid.IntRange(0, 2).Draw(r, "unasked"))
 			for _, p := range tracker.All(now) {
 				if p.State == Accepted && (p.Accepted != p.Served || p.Held != p.Served.Version) {
 					r.Fatalf("accepted by who has %s, and not %s", p.Held, p.Served.Version)
 				}
 			}
 		}
-		n, unasked := tracker.Count(now.Add(Stays)), tracker.Unasked(now.Add(Stays))
-		if n != 0 || unasked != 0 || tracker.free != DefaultBytes || len(tracker.polls)+len(tracker.answers)+tracker.order.Len() != 0 {
-			r.Errorf("%d clients, %d unasked, %d polls and %d answers are left, and %d of %d bytes",
-				n, unasked, len(tracker.polls), len(tracker.answers), tracker.free, DefaultBytes)
+		n := tracker.Count(now.Add(Stays))
+		if n != 0 || tracker.free != DefaultBytes || len(tracker.polls)+len(tracker.answers)+tracker.order.Len() != 0 {
+			r.Errorf("%d clients, %d polls and %d answers are left, and %d of %d bytes",
+				n, len(tracker.polls), len(tracker.answers), tracker.free, DefaultBytes)
 		}
 	})
 }
