@@ -114,10 +114,10 @@ type taken struct {
 // counts if it did before.
 func (c *unaskedCount) countStream(clusters, assignments *subscription) int {
 	late, uncertain := 0, 0
-	for _, t := range clusters.taken() {
+	for _, t := range takenClusters(clusters) {
 		f := t.watch.current()
 		switch {
-		case f == nil || !f.checked || assignments.asksFor(f.service):
+		case f == nil || !f.checked || requested(assignments, f.service):
 		case !c.overdue(max(t.since, f.needed)):
 		case c.askedBy(clusters).includes(f.service):
 		case f.version == t.version:
@@ -201,8 +201,8 @@ func (st *stream) addAsked(n *askedNames, node string) {
 	u.member.visitShared(func(w watch, _ *frame) { n.named[w.slot.name] = struct{}{} })
 }
 
-// taken returns the clusters that the client took as checked ones.
-func (u *subscription) taken() []taken {
+// takenClusters returns the clusters that the client of a subscription took as checked ones.
+func takenClusters(u *subscription) []taken {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	clusters := make([]taken, 0, len(u.interest.watches))
@@ -219,8 +219,8 @@ func (u *subscription) taken() []taken {
 	return clusters
 }
 
-// asksFor reports whether an assignment is requested on this stream.
-func (u *subscription) asksFor(name string) bool {
+// requested reports whether a subscription includes an assignment. It may be nil.
+func requested(u *subscription, name string) bool {
 	if u == nil {
 		return false
 	}

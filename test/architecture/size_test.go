@@ -64,7 +64,6 @@ var linked = map[string]string{
 var pointingBack = map[string]string{
 	"eds.member":      "eds.subscription",
 	"eds.requests":    "eds.subscription",
-	"eds.unasked":     "eds.subscription",
 	"relay.catalogue": "relay.Server",
 	"relay.outage":    "relay.Server",
 }
