@@ -27,14 +27,18 @@ type Endpoint struct {
 }
 
 // Change lists what happened since the last Apply. The order inside a list does not
-// matter. Apply treats a checker in several lists as if Leave, Lost, Doubted, Join
-// and Blind came in this order. Remove comes before Upsert.
+// matter. Apply treats a checker in several lists as if Leave, Held, Lost, Doubted,
+// Join and Blind came in this order. Remove comes before Upsert.
 type Change struct {
 	Upsert []Endpoint // new, or with another class, locality or redundancy
 	Remove []health.EndpointID
 	Join   []health.Checker // new, returned or changed; the planner keeps their maps: do not write to them
 	Lost   []string         // stream gone, seat kept
 	Leave  []string         // seat given up
+
+	// Held checkers are lost, and keep their seats. They get no others, and no
+	// substitutes until they are Lost or Doubted.
+	Held []string
 
 	// Doubted checkers keep their seats. Each of their endpoints gets a substitute
 	// until they join again, even if they are lost meanwhile.

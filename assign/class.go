@@ -22,8 +22,8 @@ type class struct {
 
 	seats    []int32    // number of able checkers in each zone
 	mass     []int64    // their total weight
-	odd      []int32    // live checkers below full weight
-	pools    [][]int32  // live checkers
+	odd      []int32    // present checkers below full weight
+	pools    [][]int32  // present checkers
 	rights   [][]uint64 // their hashes, prepared for scores
 	arrivals []uint32   // how often a checker joined a pool
 	gaps     []int64    // upper bound of the room below a ceiling of any checker in a pool
@@ -36,7 +36,7 @@ type worker struct {
 	slot, zone int32
 	hash       uint64
 	weight     int64
-	live       bool
+	present    bool // live, and not held
 }
 
 // has reports whether a checker can serve the class.
@@ -68,7 +68,7 @@ func (c *class) admit(w worker, checker *health.Checker, leeway int64) {
 	c.mass[w.zone] += w.weight
 	c.total++
 	c.version++
-	if w.live {
+	if w.present {
 		c.enlist(w, leeway)
 	}
 }
@@ -78,7 +78,7 @@ func (c *class) expel(w worker) {
 	if !c.has(w.slot) {
 		return
 	}
-	if w.live {
+	if w.present {
 		c.delist(w)
 	}
 	c.able[w.slot/64] &^= 1 << (w.slot % 64)
@@ -88,7 +88,7 @@ func (c *class) expel(w worker) {
 	c.version++
 }
 
-// enlist adds a live checker to its zone's pool.
+// enlist adds a present checker to its zone's pool.
 func (c *class) enlist(w worker, leeway int64) {
 	z := w.zone
 	c.pools[z], c.rights[z] = append(c.pools[z], w.slot), append(c.rights[z], rendezvous.Right(w.hash))
@@ -185,7 +185,7 @@ func (cs *classes) expel(w worker) {
 	}
 }
 
-// enlist adds a checker that becomes live to the pools of its classes.
+// enlist adds a checker that becomes present to the pools of its classes.
 func (cs *classes) enlist(w worker, leeway int64) {
 	for _, c := range cs.list {
 		if c.has(w.slot) {
@@ -194,7 +194,7 @@ func (cs *classes) enlist(w worker, leeway int64) {
 	}
 }
 
-// delist removes a checker that is no longer live from the pools of its classes.
+// delist removes a checker that is no longer present from the pools of its classes.
 func (cs *classes) delist(w worker) {
 	for _, c := range cs.list {
 		if c.has(w.slot) {

@@ -39,6 +39,7 @@
 //   - A Lost checker keeps its seats. Endpoints with fewer than two live checkers
 //     left (one, where the redundancy is one) get substitutes at once. These leave
 //     when the lost checker joins again.
+//   - A Held checker is lost, too, but gets no substitutes yet. It gets no new seats.
 //   - A checker that leaves gives up its seats. Its substitutes get them, and the
 //     planner fills the rest.
 //   - A Doubted checker keeps its seats. Each of its endpoints gets a substitute, as

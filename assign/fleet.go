@@ -17,13 +17,15 @@ type fleet struct {
 	hashes  []uint64 // hashes of the node ids
 	zones   []int32  // none while unknown
 	weights []int64  // in thousandths
-	active  []bool   // its stream is up, and no substitute replaces it
+	active  []bool   // no substitute replaces it
+	held    []bool   // it is live, but its stream is gone: it gets no seats
 	doubt   []bool   // it is not live because it is doubted
 	unseen  []bool   // it is not live because it is blind
 	slots   map[string]int32
 	free    []int32
 	seated  int
 	lives   int     // number of live checkers
+	holds   int     // number of held checkers
 	waiting []int32 // checkers that have not pulled their share yet
 }
 
@@ -39,15 +41,17 @@ type member struct {
 func newFleet() *fleet { return &fleet{slots: map[string]int32{}} }
 
 // len is greater than every slot. size counts the checkers with a seat, alive those
-// that are live.
-func (f *fleet) len() int   { return len(f.members) }
-func (f *fleet) size() int  { return f.seated }
-func (f *fleet) alive() int { return f.lives }
+// that are live, and attending those that are present.
+func (f *fleet) len() int       { return len(f.members) }
+func (f *fleet) size() int      { return f.seated }
+func (f *fleet) alive() int     { return f.lives }
+func (f *fleet) attending() int { return f.lives - f.holds }
 
 func (f *fleet) hash(s int32) uint64    { return f.hashes[s] }
 func (f *fleet) zone(s int32) int32     { return f.zones[s] }
 func (f *fleet) weight(s int32) int64   { return f.weights[s] }
 func (f *fleet) live(s int32) bool      { return f.active[s] }
+func (f *fleet) present(s int32) bool   { return f.active[s] && !f.held[s] }
 func (f *fleet) doubted(s int32) bool   { return f.doubt[s] }
 func (f *fleet) blind(s int32) bool     { return f.unseen[s] }
 func (f *fleet) id(s int32) string      { return f.members[s].id }
@@ -77,6 +81,7 @@ func (f *fleet) open(id string) int32 {
 		f.members, f.hashes = append(f.members, member{}), append(f.hashes, 0)
 		f.zones, f.weights = append(f.zones, none), append(f.weights, 0)
 		f.active, f.doubt, f.unseen = append(f.active, false), append(f.doubt, false), append(f.unseen, false)
+		f.held = append(f.held, false)
 	}
 	f.members[s] = member{id: id, seated: true}
 	f.hashes[s], f.zones[s], f.weights[s] = rendezvous.Hash(id), none, quota.FullWeight
@@ -125,14 +130,21 @@ func (f *fleet) isAs(s int32, c *health.Checker) bool {
 		maps.Equal(stored.Abilities, c.Abilities) && maps.Equal(stored.Metadata, c.Metadata)
 }
 
-// revive makes a checker live, and returns whether it was not.
+// revive makes a checker present, and returns whether it was not.
 func (f *fleet) revive(s int32) bool {
-	if f.active[s] {
+	if f.present(s) {
 		return false
 	}
+	f.suspend(s)
 	f.active[s], f.doubt[s], f.unseen[s] = true, false, false
 	f.lives++
 	return true
+}
+
+// hold makes a present checker held.
+func (f *fleet) hold(s int32) {
+	f.held[s] = true
+	f.holds++
 }
 
 // suspend makes a checker not live, and returns whether it was.
@@ -142,6 +154,10 @@ func (f *fleet) suspend(s int32) bool {
 	}
 	f.active[s] = false
 	f.lives--
+	if f.held[s] {
+		f.held[s] = false
+		f.holds--
+	}
 	return true
 }
 
@@ -163,14 +179,14 @@ func (f *fleet) refresh(s int32) {
 	}
 }
 
-// newcomers removes from the waiting list the live checkers that have not pulled their share
+// newcomers removes from the waiting list the present checkers that have not pulled their share
 // yet, and returns them by hash.
 func (f *fleet) newcomers() []int32 {
 	var ready, later []int32
 	for _, s := range f.waiting {
 		switch {
 		case !f.members[s].fresh:
-		case f.active[s]:
+		case f.present(s):
 			f.members[s].fresh = false
 			ready = append(ready, s)
 		default:

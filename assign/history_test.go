@@ -23,6 +23,7 @@ func TestHistories(t *testing.T) {
 			"remove":  m.remove,
 			"join":    m.join,
 			"lose":    m.lose,
+			"hold":    m.hold,
 			"doubt":   m.doubt,
 			"blind":   m.overlook,
 			"return":  m.comeBack,
@@ -145,27 +146,34 @@ func (m *model) pick(t *rapid.T, live bool) *member {
 
 func (m *model) lose(t *rapid.T) {
 	c := m.pick(t, true)
-	c.live = false
+	c.live, c.held = false, false
 	m.apply(t, assign.Change{Lost: []string{c.ID}})
+}
+
+// hold is of one that is live.
+func (m *model) hold(t *rapid.T) {
+	c := m.pick(t, true)
+	c.held = true
+	m.apply(t, assign.Change{Held: []string{c.ID}})
 }
 
 // doubt is of one that is live or lost.
 func (m *model) doubt(t *rapid.T) {
 	c := m.pick(t, rapid.Bool().Draw(t, "live"))
-	c.live, c.doubted = false, true
+	c.live, c.held, c.doubted = false, false, true
 	m.apply(t, assign.Change{Doubted: []string{c.ID}})
 }
 
 // overlook is of one that is live, lost or doubted.
 func (m *model) overlook(t *rapid.T) {
 	c := m.pick(t, rapid.Bool().Draw(t, "live"))
-	c.live, c.blind = false, true
+	c.live, c.held, c.blind = false, false, true
 	m.apply(t, assign.Change{Blind: []string{c.ID}})
 }
 
 func (m *model) comeBack(t *rapid.T) {
-	c := m.pick(t, false)
-	c.live, c.doubted, c.blind = true, false, false
+	c := m.pick(t, rapid.Bool().Draw(t, "live")) // then it may be held
+	c.live, c.held, c.doubted, c.blind = true, false, false, false
 	m.apply(t, assign.Change{Join: []health.Checker{c.Checker}})
 }
 
@@ -173,16 +181,16 @@ func (m *model) change(t *rapid.T) {
 	c := m.pick(t, rapid.Bool().Draw(t, "live"))
 	id := c.ID
 	c.Checker = m.draw(t, 0)
-	c.ID, c.live, c.doubted, c.blind = id, true, false, false
+	c.ID, c.live, c.held, c.doubted, c.blind = id, true, false, false, false
 	m.apply(t, assign.Change{Join: []health.Checker{c.Checker}})
 }
 
-// whole tells whether all checkers are live and nobody is a substitute or has a
+// whole tells whether all checkers are live and none is held, and nobody is a substitute or has a
 // ceiling: at ceilings, units that were cut for a substitute may fit better after.
 func (m *model) whole() bool {
 	st := m.planner.Stats()
-	ceiling := func(c *member) bool { return c.MaxChecksPerSecond > 0 }
-	return st.Live == st.Checkers && st.Substitutes == 0 && !slices.ContainsFunc(slices.Collect(maps.Values(m.fleet)), ceiling)
+	limited := func(c *member) bool { return c.held || c.MaxChecksPerSecond > 0 }
+	return st.Live == st.Checkers && st.Substitutes == 0 && !slices.ContainsFunc(slices.Collect(maps.Values(m.fleet)), limited)
 }
 
 func (m *model) leave(t *rapid.T) {
@@ -203,26 +211,29 @@ func (m *model) several(t *rapid.T) {
 	}
 	for _, id := range slices.Sorted(maps.Keys(m.fleet)) {
 		c := m.fleet[id]
-		switch m.random.IntN(8) {
+		switch m.random.IntN(9) {
 		case 0:
 			delete(m.fleet, id)
 			ch.Leave = append(ch.Leave, id)
 		case 1:
-			c.live = false // one that is doubted stays so
+			c.live, c.held = false, false // one that is doubted stays so
 			ch.Lost = append(ch.Lost, id)
 		case 2:
-			c.live, c.doubted, c.blind = true, false, false
+			c.live, c.held, c.doubted, c.blind = true, false, false, false
 			ch.Join = append(ch.Join, c.Checker)
 		case 3: // leaves and joins at once
 			ch.Leave = append(ch.Leave, id)
-			c.live, c.doubted, c.blind = true, false, false
+			c.live, c.held, c.doubted, c.blind = true, false, false, false
 			ch.Join = append(ch.Join, c.Checker)
 		case 4:
-			c.live, c.doubted = false, true
+			c.live, c.held, c.doubted = false, false, true
 			ch.Doubted = append(ch.Doubted, id)
 		case 5: // comes back, and is blind as before
-			c.live, c.doubted, c.blind = false, false, true
+			c.live, c.held, c.doubted, c.blind = false, false, false, true
 			ch.Join, ch.Blind = append(ch.Join, c.Checker), append(ch.Blind, id)
+		case 6: // means nothing for one that is not live
+			c.held = c.live
+			ch.Held = append(ch.Held, id)
 		}
 	}
 	m.apply(t, ch)
@@ -231,7 +242,12 @@ func (m *model) several(t *rapid.T) {
 func (m *model) bounce(t *rapid.T) {
 	c := m.pick(t, true)
 	whole, before := m.whole(), m.planner.Digest()
-	m.apply(t, rapid.SampledFrom([]assign.Change{{Doubted: []string{c.ID}}, {Lost: []string{c.ID}}, {Blind: []string{c.ID}}}).Draw(t, "how"))
+	how := rapid.SampledFrom([]assign.Change{
+		{Doubted: []string{c.ID}}, {Lost: []string{c.ID}}, {Blind: []string{c.ID}}, {Held: []string{c.ID}},
+	}).Draw(t, "how")
+	c.held = len(how.Held) > 0
+	m.apply(t, how)
+	c.held = false
 	m.apply(t, assign.Change{Join: []health.Checker{c.Checker}})
 	if whole && m.planner.Digest() != before {
 		t.Fatalf("%s came back to another plan", c.ID)

@@ -31,7 +31,7 @@ func (p *Planner) join(c *health.Checker) {
 	}
 	if !p.fleet.isAs(s, c) {
 		p.describe(s, c)
-	} else if p.fleet.live(s) {
+	} else if p.fleet.present(s) {
 		return
 	}
 	if p.fleet.revive(s) {
@@ -59,6 +59,17 @@ func (p *Planner) describe(s int32, c *health.Checker) {
 	p.shares.join(s)
 }
 
+// hold lets a lost checker get no more seats. It counts as live at those that it has, so
+// no substitutes replace it.
+func (p *Planner) hold(id string) {
+	s, ok := p.fleet.find(id)
+	if !ok || !p.fleet.present(s) {
+		return
+	}
+	p.classes.delist(p.worker(s))
+	p.fleet.hold(s)
+}
+
 // suspend lets substitutes replace a checker that was lost or is doubted. If a
 // doubted checker is lost, its substitutes stay.
 func (p *Planner) suspend(id string, doubted bool) {
@@ -66,10 +77,10 @@ func (p *Planner) suspend(id string, doubted bool) {
 	if !ok || !p.fleet.live(s) && (p.fleet.doubted(s) || !doubted) {
 		return
 	}
-	if p.fleet.live(s) {
+	if p.fleet.present(s) {
 		p.classes.delist(p.worker(s))
-		p.fleet.suspend(s)
 	}
+	p.fleet.suspend(s)
 	p.fleet.setDoubted(s, doubted)
 	p.suspended = append(p.suspended, s)
 }
@@ -112,5 +123,5 @@ func (p *Planner) leave(id string) {
 
 // worker returns a checker as the classes see it.
 func (p *Planner) worker(s int32) worker {
-	return worker{slot: s, zone: p.fleet.zone(s), hash: p.fleet.hash(s), weight: p.fleet.weight(s), live: p.fleet.live(s)}
+	return worker{slot: s, zone: p.fleet.zone(s), hash: p.fleet.hash(s), weight: p.fleet.weight(s), present: p.fleet.present(s)}
 }

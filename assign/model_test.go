@@ -28,6 +28,7 @@ var classes = []assign.Class{
 type member struct {
 	health.Checker
 	live    bool
+	held    bool // and live
 	doubted bool // and so not live
 	blind   bool // the same
 }
@@ -84,6 +85,12 @@ func (m *model) apply(t *rapid.T, ch assign.Change) assign.Diff {
 	if err := m.mirror.apply(diff); err != nil {
 		t.Fatal(err)
 	}
+	for _, move := range diff.Moves {
+		// Endpoints of one unit share its seats, so new and changed ones may get those of a held checker.
+		if len(ch.Upsert) == 0 && m.fleet[move.Checker] != nil && m.fleet[move.Checker].held && len(move.Add) > 0 {
+			t.Fatalf("%s is held and gets %d", move.Checker, move.Add)
+		}
+	}
 	for _, u := range diff.Uncheckable {
 		m.bare[u.Endpoint] = true
 	}
@@ -97,6 +104,7 @@ func (m *model) apply(t *rapid.T, ch assign.Change) assign.Diff {
 	other.Upsert, other.Remove = m.shuffle(ch.Upsert), shuffle(m, ch.Remove)
 	other.Join, other.Lost, other.Leave = shuffle(m, ch.Join), shuffle(m, ch.Lost), shuffle(m, ch.Leave)
 	other.Doubted, other.Blind = shuffle(m, ch.Doubted), shuffle(m, ch.Blind)
+	other.Held = shuffle(m, ch.Held)
 	if d := m.shuffled.Apply(other); !reflect.DeepEqual(d, diff) {
 		t.Fatalf("another order gives another plan: %s", firstDifference(d, diff))
 	}
@@ -124,11 +132,11 @@ func shuffle[T any](m *model, list []T) []T {
 
 func (m *model) shuffle(list []assign.Endpoint) []assign.Endpoint { return shuffle(m, list) }
 
-// able are the live checkers that can check an endpoint.
+// able are the checkers that are live and not held, and can check an endpoint.
 func (m *model) able(e assign.Endpoint) []*member {
 	var able []*member
 	for _, id := range slices.Sorted(maps.Keys(m.fleet)) {
-		if c := m.fleet[id]; c.live && m.can(c, e) {
+		if c := m.fleet[id]; c.live && !c.held && m.can(c, e) {
 			able = append(able, c)
 		}
 	}
@@ -203,7 +211,7 @@ func (m *model) checkQueries(t *rapid.T) {
 }
 
 func (m *model) checkEndpoint(e assign.Endpoint, checkers []string, able []*member) error {
-	zones, live, kept, lost, blind := map[string]int{}, 0, 0, 0, 0
+	zones, live, held, kept, lost, blind := map[string]int{}, 0, 0, 0, 0, 0
 	for _, id := range checkers {
 		c := m.fleet[id]
 		if !m.can(c, e) {
@@ -213,6 +221,9 @@ func (m *model) checkEndpoint(e assign.Endpoint, checkers []string, able []*memb
 			live++
 		} else {
 			kept++
+		}
+		if c.held {
+			held++
 		}
 		if !c.live && !c.doubted {
 			lost++
@@ -231,17 +242,17 @@ func (m *model) checkEndpoint(e assign.Endpoint, checkers []string, able []*memb
 	switch {
 	case len(checkers) != len(slices.Compact(slices.Clone(checkers))):
 		return fmt.Errorf("%v: one twice", checkers)
-	case len(checkers) < wanted && live < len(able):
+	case len(checkers) < wanted && live-held < len(able):
 		return fmt.Errorf("%v: too few, %d are able", checkers, len(able))
 	case live > fewest:
 		return fmt.Errorf("%v: too many, %d are live", checkers, live)
-	case live < min(fewest, len(able)):
+	case live < min(fewest, held+len(able)):
 		return fmt.Errorf("%v: only %d are live", checkers, live)
 	case (len(checkers) == 0) != m.bare[e.ID]:
 		return fmt.Errorf("%v: told to be uncheckable: %v", checkers, m.bare[e.ID])
 	case len(checkers) == 0 && m.overlooked(e):
 		return errors.New("nobody checks it, and one that is blind could")
-	case kept > 0:
+	case kept+held > 0:
 		return nil // the seats that are kept have their own zones
 	case e.Zones == assign.Anywhere:
 		return nil
@@ -279,7 +290,7 @@ func (m *model) overlooked(e assign.Endpoint) bool {
 func (m *model) reason(e assign.Endpoint, checkers []string) assign.Reason {
 	why := assign.NoOthers
 	for id, c := range m.fleet {
-		if !c.live || slices.Contains(checkers, id) {
+		if !c.live || c.held || slices.Contains(checkers, id) {
 			continue
 		}
 		anywhere := e

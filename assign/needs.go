@@ -194,16 +194,16 @@ func (n *needs) shortage(u *unit) Reason {
 			near += len(pool)
 		}
 	}
-	alive := n.fleet.alive()
+	attending := n.fleet.attending()
 	for _, s := range u.current() {
-		if n.fleet.live(s) {
+		if n.fleet.present(s) {
 			able--
 			near--
-			alive--
+			attending--
 		}
 	}
 	switch {
-	case alive == 0:
+	case attending == 0:
 		return NoOthers
 	case near > 0:
 		return NoRoom
@@ -213,7 +213,7 @@ func (n *needs) shortage(u *unit) Reason {
 	return TooFew
 }
 
-// eligible lists the live checkers that could be added to a unit and that consider accepts,
+// eligible lists the present checkers that could be added to a unit and that consider accepts,
 // best placed first. It also returns the number of checkers it looked at.
 func (n *needs) eligible(u *unit, consider func(s int32) bool) (list []int32, looks int) {
 	n.tally.count(u)

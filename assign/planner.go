@@ -110,6 +110,9 @@ func (p *Planner) applyFleet(ch *Change) {
 	for _, id := range ch.Leave {
 		p.leave(id)
 	}
+	for _, id := range ch.Held {
+		p.hold(id)
+	}
 	for _, id := range ch.Lost {
 		p.suspend(id, false)
 	}

@@ -130,7 +130,7 @@ func (rs *rankings) best(u *unit, r *rank, q quota.Level) int32 {
 		rs.findLeaders(u, r)
 	}
 	for _, s := range r.lead {
-		if s != none && rs.fleet.zone(s) == r.zone && rs.fleet.live(s) && rs.room.takes(s, u, q) && !u.has(s) && c.has(s) {
+		if s != none && rs.fleet.zone(s) == r.zone && rs.fleet.present(s) && rs.room.takes(s, u, q) && !u.has(s) && c.has(s) {
 			return s
 		}
 	}

@@ -41,11 +41,11 @@ func (r *rebuilder) reconsider(newcomers []int32) bool {
 	return better
 }
 
-// quiet reports whether all checkers are live and none is a substitute, which a plan
+// quiet reports whether all checkers are present and none is a substitute, which a plan
 // made from scratch requires.
 func (r *rebuilder) quiet() bool {
 	for s := range int32(r.fleet.len()) {
-		if r.fleet.isSeated(s) && (!r.fleet.live(s) || r.room.spare(s) > 0) {
+		if r.fleet.isSeated(s) && (!r.fleet.present(s) || r.room.spare(s) > 0) {
 			return false
 		}
 	}
