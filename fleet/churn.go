@@ -48,6 +48,7 @@ func (c *churn) drain(now time.Time, f *Fleet) assign.Change {
 			change.Join = append(change.Join, known.Checker)
 		case f.spares(now, id, present):
 			f.withoutSubstitutes(now, id)
+			change.Held = append(change.Held, id)
 		default:
 			change.Lost = append(change.Lost, id)
 		}

@@ -287,7 +287,7 @@ func (f *Fleet) replan(now time.Time, change assign.Change) {
 }
 
 func isEmpty(c *assign.Change) bool {
-	return len(c.Upsert)+len(c.Remove)+len(c.Join)+len(c.Lost)+len(c.Leave)+len(c.Doubted)+len(c.Blind)+len(c.Divided)+len(c.Undivided) == 0
+	return len(c.Upsert)+len(c.Remove)+len(c.Join)+len(c.Held)+len(c.Lost)+len(c.Leave)+len(c.Doubted)+len(c.Blind)+len(c.Divided)+len(c.Undivided) == 0
 }
 
 // Apply applies the queued changes to the plan.

@@ -194,3 +194,28 @@ func TestALoopTakesNobodysTurn(t *testing.T) {
 	g.loops["c3"] = &loop{up: 8 * time.Second, down: 4 * time.Second, next: g.now, mute: true}
 	g.pass(2 * g.bound())
 }
+
+// TestNoSeatGoesToALostChecker: the seats of checkers that were lost first go to present ones when their time
+// is over, not to others that were lost later and are still held.
+func TestNoSeatGoesToALostChecker(t *testing.T) {
+	l := newLab(t, options(), 10, 100)
+	l.lose("c2", "c3", "c4", "c7")
+	l.pass(longestHold - grace)
+	later := []string{"c1", "c5", "c6", "c8"}
+	seats := map[string]int{}
+	for _, id := range later {
+		seats[id] = l.Part(id).Endpoints
+	}
+	l.lose(later...)
+	l.pass(2 * grace)
+	for _, id := range []string{"c2", "c3", "c4", "c7"} {
+		if n := l.Part(id).Endpoints; n > 0 {
+			t.Errorf("%s still has %d endpoints", id, n)
+		}
+	}
+	for _, id := range later {
+		if n := l.Part(id).Endpoints; n > seats[id] {
+			t.Errorf("%s has %d endpoints, %d more than when it was lost", id, n, n-seats[id])
+		}
+	}
+}
