@@ -83,10 +83,10 @@ func (st *stream) run() error {
 		running.Add(1)
 		gate.Go(func() { defer running.Done(); run() })
 	}
+	st.server.add(st) // before the goroutines look at health: else a change in between would wake nobody
 	spawn(func() { st.fail(st.requests(ctx, first, head, spawn)) })
 	spawn(func() { st.fail(responses(ctx)) })
 	spawn(func() { st.fail(st.send(ctx)) })
-	st.server.add(st)
 	select {
 	case err = <-st.failure:
 	case <-ctx.Done(): // the client has gone, or its authority is withdrawn
