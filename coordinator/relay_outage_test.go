@@ -51,6 +51,14 @@ func TestControlPlaneIsAway(t *testing.T) {
 			t.Errorf("a client that had nothing gets %v", err)
 		}
 		had := s.reconnect(delta, c, "web")
+		s.eventually("a stream from memory", func() bool {
+			select {
+			case <-had.ended: // hdsd has yet to remember what the earlier stream had
+				had = s.reconnect(delta, c, "web")
+			default:
+			}
+			return s.scrape().sum("hdsd_relay_streams_from_memory") == 1
+		})
 		fresh := s.client(delta, "edge-1", "web") // it has started again, and has nothing
 		s.eventually("what it had", func() bool { return fresh.health("web") == "HEALTHY" && fresh.cluster("web") != nil })
 		status.Store(fails)
