@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"hdsd/health"
+	"hdsd/internal/packed"
 )
 
 // planVersion is the first byte of an encoded plan of one checker.
@@ -14,7 +15,7 @@ const planVersion = 1
 // between them would take as much.
 func encodePlan(checker string, endpoints []health.Hash) []byte {
 	b := make([]byte, 0, 16+len(checker)+8*len(endpoints))
-	b = appendString(append(b, planVersion), checker)
+	b = packed.AppendText(append(b, planVersion), checker)
 	sorted := slices.Clone(endpoints)
 	slices.Sort(sorted)
 	for _, hash := range sorted {
@@ -24,14 +25,14 @@ func encodePlan(checker string, endpoints []health.Hash) []byte {
 }
 
 func decodePlan(b []byte) (checker string, endpoints []health.Hash, ok bool) {
-	r := reader{rest: b}
-	version := r.byte()
-	checker = r.string()
-	if version != planVersion || r.bad || len(r.rest)%8 != 0 {
+	r := packed.Reader{Rest: b}
+	version := r.Byte()
+	checker = r.Text()
+	if version != planVersion || r.Bad || len(r.Rest)%8 != 0 {
 		return "", nil, false
 	}
-	endpoints = make([]health.Hash, 0, len(r.rest)/8)
-	for rest := r.rest; len(rest) > 0; rest = rest[8:] {
+	endpoints = make([]health.Hash, 0, len(r.Rest)/8)
+	for rest := r.Rest; len(rest) > 0; rest = rest[8:] {
 		endpoints = append(endpoints, health.Hash(number(rest)))
 	}
 	return checker, endpoints, true

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"hdsd/health"
+	"hdsd/internal/packed"
 )
 
 // recordVersion is the first byte of an encoded transition. Each encoding has its own number, so
@@ -22,12 +23,12 @@ func appendRecord(b []byte, base uint64, t *health.Transition) []byte {
 	b = slices.Grow(b, roomFor(t))
 	b = append(b, recordVersion, byte(t.From), byte(t.To))
 	b = binary.AppendVarint(b, int64(base-shown))
-	b = appendString(b, t.Endpoint.Cluster)
-	b = appendString(b, t.Endpoint.Locality.Region)
-	b = appendString(b, t.Endpoint.Locality.Zone)
-	b = appendString(b, t.Endpoint.Locality.SubZone)
-	b = appendString(b, t.Endpoint.Address)
-	b = appendString(b, t.Reason)
+	b = packed.AppendText(b, t.Endpoint.Cluster)
+	b = packed.AppendText(b, t.Endpoint.Locality.Region)
+	b = packed.AppendText(b, t.Endpoint.Locality.Zone)
+	b = packed.AppendText(b, t.Endpoint.Locality.SubZone)
+	b = packed.AppendText(b, t.Endpoint.Address)
+	b = packed.AppendText(b, t.Reason)
 	b = binary.AppendUvarint(b, uint64(len(t.Observations)))
 	for i := range t.Observations {
 		b = appendObservation(b, shown, &t.Observations[i])
@@ -46,7 +47,7 @@ func roomFor(t *health.Transition) int {
 }
 
 func appendObservation(b []byte, shown uint64, o *health.Observation) []byte {
-	b = appendString(b, o.Checker)
+	b = packed.AppendText(b, o.Checker)
 	status := byte(o.Status) &^ noTime
 	if o.Time.IsZero() {
 		b = append(b, status|noTime)
@@ -54,38 +55,38 @@ func appendObservation(b []byte, shown uint64, o *health.Observation) []byte {
 		b = binary.AppendVarint(append(b, status), int64(shown-nanos(o.Time)))
 	}
 	b = binary.AppendUvarint(b, uint64(o.HTTPStatusCode))
-	return appendString(b, o.Disbelieved)
+	return packed.AppendText(b, o.Disbelieved)
 }
 
 // decodeRecord reverses appendRecord, or returns false.
 func decodeRecord(b []byte, base uint64, n names) (health.Transition, bool) {
-	r := reader{rest: b, names: n}
+	r := reader{packed.Reader{Rest: b}, n}
 	t, shown := decodeHead(&r, base)
 	t.Observations = decodeObservations(&r, shown)
-	return t, !r.bad && len(r.rest) == 0
+	return t, !r.Bad && len(r.Rest) == 0
 }
 
 // decodeBrief is decodeRecord without the observations, which take most of the memory and time.
 func decodeBrief(b []byte, base uint64, n names) (health.Transition, bool) {
-	r := reader{rest: b, names: n}
+	r := reader{packed.Reader{Rest: b}, n}
 	t, _ := decodeHead(&r, base)
-	for range countObservations(&r) {
+	for range r.Size(minObservation) {
 		skipObservation(&r)
 	}
-	return t, !r.bad && len(r.rest) == 0
+	return t, !r.Bad && len(r.Rest) == 0
 }
 
 // decodeHead decodes all but the observations, whose times are relative to the shown one.
 func decodeHead(r *reader, base uint64) (t health.Transition, shown uint64) {
-	if r.byte() != recordVersion {
-		r.fail()
+	if r.Byte() != recordVersion {
+		r.Fail()
 	}
-	t.From, t.To = health.Status(r.byte()), health.Status(r.byte())
-	shown = base - uint64(r.varint())
+	t.From, t.To = health.Status(r.Byte()), health.Status(r.Byte())
+	shown = base - uint64(r.Varint())
 	t.Time = timeOf(shown)
 	t.Endpoint.Cluster = r.name()
 	t.Endpoint.Locality = health.Locality{Region: r.name(), Zone: r.name(), SubZone: r.name()}
-	t.Endpoint.Address = r.string()
+	t.Endpoint.Address = r.Text()
 	t.Reason = r.name()
 	return t, shown
 }
@@ -104,29 +105,20 @@ func openStep(k, v []byte) (step, bool) {
 	if !ok || len(k) != 8 {
 		return step{}, false
 	}
-	r := reader{rest: row}
-	if r.byte() != recordVersion {
+	r := packed.Reader{Rest: row}
+	if r.Byte() != recordVersion {
 		return step{}, false
 	}
-	s := step{from: health.Status(r.byte()), to: health.Status(r.byte())}
-	s.time = number(k) - uint64(r.varint())
-	return s, !r.bad
+	s := step{from: health.Status(r.Byte()), to: health.Status(r.Byte())}
+	s.time = number(k) - uint64(r.Varint())
+	return s, !r.Bad
 }
 
-func countObservations(r *reader) uint64 {
-	const minSize = 4 // bytes of the shortest observation
-	count := r.uvarint()
-	if count > uint64(len(r.rest))/minSize {
-		r.fail()
-	}
-	if r.bad {
-		return 0
-	}
-	return count
-}
+// minObservation is the number of bytes of the shortest observation.
+const minObservation = 4
 
 func decodeObservations(r *reader, shown uint64) []health.Observation {
-	count := countObservations(r)
+	count := r.Size(minObservation)
 	if count == 0 {
 		return nil
 	}
@@ -139,10 +131,10 @@ func decodeObservations(r *reader, shown uint64) []health.Observation {
 
 func decodeObservation(r *reader, shown uint64) health.Observation {
 	o := health.Observation{Checker: r.name()}
-	status := r.byte()
+	status := r.Byte()
 	o.Status = health.Status(status &^ noTime)
 	if status&noTime == 0 {
-		o.Time = timeOf(shown - uint64(r.varint()))
+		o.Time = timeOf(shown - uint64(r.Varint()))
 	}
 	o.HTTPStatusCode = decodeCode(r)
 	o.Disbelieved = r.name()
@@ -150,18 +142,18 @@ func decodeObservation(r *reader, shown uint64) health.Observation {
 }
 
 func skipObservation(r *reader) {
-	r.bytes() // the checker
-	if r.byte()&noTime == 0 {
-		r.varint()
+	r.Bytes() // the checker
+	if r.Byte()&noTime == 0 {
+		r.Varint()
 	}
 	decodeCode(r)
-	r.bytes() // the reason why it did not count
+	r.Bytes() // the reason why it did not count
 }
 
 func decodeCode(r *reader) uint16 {
-	code := r.uvarint()
+	code := r.Uvarint()
 	if code > 1<<16-1 {
-		r.fail()
+		r.Fail()
 	}
 	return uint16(code)
 }

@@ -9,6 +9,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"hdsd/health"
+	"hdsd/internal/packed"
 )
 
 // sums is a row of the index by endpoint: the endpoint's time in each status up to this
@@ -85,18 +86,18 @@ func (s *sums) encode() []byte {
 
 // decodeSums reads a value of the index by endpoint whose key ends with a recorded time.
 func decodeSums(recorded uint64, row []byte) (s sums, ok bool) {
-	r := reader{rest: row}
-	s.from, s.to = r.byte(), r.byte()
-	s.recorded, s.ownTime = recorded, recorded-r.uvarint()
-	s.latest = s.ownTime + r.uvarint()
-	s.changes = r.uvarint()
-	spent := r.byte()
+	r := packed.Reader{Rest: row}
+	s.from, s.to = r.Byte(), r.Byte()
+	s.recorded, s.ownTime = recorded, recorded-r.Uvarint()
+	s.latest = s.ownTime + r.Uvarint()
+	s.changes = r.Uvarint()
+	spent := r.Byte()
 	for status := range s.durations {
 		if spent&(1<<status) != 0 {
-			s.durations[status] = r.uvarint()
+			s.durations[status] = r.Uvarint()
 		}
 	}
-	return s, !r.bad && len(r.rest) == 0 && s.ownTime <= s.latest && s.latest <= recorded && spent < 1<<len(s.durations)
+	return s, !r.Bad && len(r.Rest) == 0 && s.ownTime <= s.latest && s.latest <= recorded && spent < 1<<len(s.durations)
 }
 
 // plainRow is the size of a row without sums: two statuses.

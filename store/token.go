@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"hdsd/health"
+	"hdsd/internal/packed"
 )
 
 // Query selects transitions. An empty field matches any.
@@ -39,12 +40,12 @@ func (q *Query) sum(last uint64) []byte {
 	if q.NewestFirst {
 		b = append(b, 1)
 	}
-	b = appendString(appendString(b, q.Cluster), q.Address)
+	b = packed.AppendText(packed.AppendText(b, q.Cluster), q.Address)
 	if !q.Filter.Any() {
 		b = fmt.Appendf(b, "%t %q", q.Filter.Unhealthy, q.Filter.Locality)
 	}
 	if q.Checker != "" {
-		b = appendString(append(b, " by "...), q.Checker)
+		b = packed.AppendText(append(b, " by "...), q.Checker)
 	}
 	sum := sha256.Sum256(b)
 	return sum[:8]

@@ -5,6 +5,8 @@ import (
 	"hash/crc32"
 	"math"
 	"time"
+
+	"hdsd/internal/packed"
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -58,10 +60,6 @@ func timeOf(nanos uint64) time.Time {
 // number reads the first number of a key.
 func number(b []byte) uint64 { return binary.BigEndian.Uint64(b) }
 
-func appendString(b []byte, s string) []byte {
-	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
-}
-
 // names interns strings.
 type names map[string]string
 
@@ -76,59 +74,11 @@ func (n names) intern(b []byte) string {
 	return s
 }
 
-// reader decodes a value. After an invalid part, bad is true and every result is empty.
+// reader decodes a value.
 type reader struct {
-	rest  []byte
+	packed.Reader
 	names names
-	bad   bool
-}
-
-func (r *reader) fail() {
-	r.bad, r.rest = true, nil
-}
-
-func (r *reader) byte() byte {
-	if len(r.rest) == 0 {
-		r.fail()
-		return 0
-	}
-	b := r.rest[0]
-	r.rest = r.rest[1:]
-	return b
-}
-
-func (r *reader) uvarint() uint64 {
-	n, size := binary.Uvarint(r.rest)
-	if size <= 0 {
-		r.fail()
-		return 0
-	}
-	r.rest = r.rest[size:]
-	return n
-}
-
-func (r *reader) varint() int64 {
-	n, size := binary.Varint(r.rest)
-	if size <= 0 {
-		r.fail()
-		return 0
-	}
-	r.rest = r.rest[size:]
-	return n
-}
-
-func (r *reader) bytes() []byte {
-	size := r.uvarint()
-	if size > uint64(len(r.rest)) {
-		r.fail()
-		return nil
-	}
-	b := r.rest[:size]
-	r.rest = r.rest[size:]
-	return b
 }
 
 // name reads a string that is likely to recur.
-func (r *reader) name() string { return r.names.intern(r.bytes()) }
-
-func (r *reader) string() string { return string(r.bytes()) }
+func (r *reader) name() string { return r.names.intern(r.Bytes()) }

@@ -1,0 +1,189 @@
+package batch
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"hdsd/health"
+	"hdsd/log"
+	"hdsd/log/sample"
+)
+
+func TestBatchesComeBack(t *testing.T) {
+	for seed := range uint64(300) {
+		entries := sample.Entries(rand.New(rand.NewPCG(seed, 1)), int(seed%20))
+		got, err := Decode(Encode(entries))
+		if err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		if len(entries) == 0 && len(got) == 0 {
+			continue
+		}
+		if diff := cmp.Diff(entries, got); diff != "" {
+			t.Fatalf("seed %d: %s", seed, diff)
+		}
+	}
+}
+
+func TestEqualEntriesHaveEqualBytes(t *testing.T) {
+	first := Encode(sample.Entries(rand.New(rand.NewPCG(7, 1)), 50))
+	for range 5 { // maps have another order each time
+		if again := Encode(sample.Entries(rand.New(rand.NewPCG(7, 1)), 50)); !bytes.Equal(first, again) {
+			t.Fatal("the same entries have other bytes")
+		}
+	}
+}
+
+func TestTimesOutsideOfAnInt64OfNanoseconds(t *testing.T) {
+	until := time.Date(9999, 12, 31, 0, 0, 0, 5, time.FixedZone("elsewhere", 3600))
+	entry := &log.Entry{Overrides: []log.OverrideChange{{Override: log.Override{Since: time.Unix(-1<<35, 3), Until: until}}}}
+	got, err := Decode(Encode([]*log.Entry{entry}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o := got[0].Overrides[0].Override; !o.Until.Equal(until) || !o.Since.Equal(time.Unix(-1<<35, 3)) {
+		t.Fatalf("%v, %v", o.Since, o.Until)
+	}
+}
+
+func TestFramesJoin(t *testing.T) {
+	entries := sample.Entries(rand.New(rand.NewPCG(3, 1)), 40)
+	whole := Encode(entries)
+	for _, limit := range []int{2, 3, 100, len(whole), len(whole) + 1, len(whole) + 2, 1 << 20} {
+		var j Joiner
+		frames := Frames(whole, limit)
+		for i, frame := range frames {
+			if len(frame) > limit {
+				t.Fatalf("limit %d: frame of %d bytes", limit, len(frame))
+			}
+			got, err := j.Add(frame)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if last := i == len(frames)-1; last != (got != nil) || last == j.Unfinished() {
+				t.Fatalf("limit %d: frame %d of %d: entries %v, unfinished %v", limit, i, len(frames), got != nil, j.Unfinished())
+			} else if last && !cmp.Equal(entries, got) {
+				t.Fatal(cmp.Diff(entries, got))
+			}
+		}
+	}
+}
+
+// A writer that was replaced leaves an unfinished batch.
+func TestAFirstFrameEndsAnUnfinishedBatch(t *testing.T) {
+	left := Frames(Encode(sample.Entries(rand.New(rand.NewPCG(3, 1)), 40)), 100)
+	next := []*log.Entry{{Clusters: []string{"web"}}}
+	var j Joiner
+	for _, frame := range left[:len(left)-1] {
+		if got, err := j.Add(frame); got != nil || err != nil {
+			t.Fatal(got, err)
+		}
+	}
+	got, err := j.Add(Frames(Encode(next), 100)[0])
+	if err != nil || !cmp.Equal(next, got) {
+		t.Fatal(cmp.Diff(next, got), err)
+	}
+	if _, err := j.Add(left[1]); !errors.Is(err, ErrDamaged) {
+		t.Fatalf("a middle frame without a first one: %v", err)
+	}
+}
+
+func TestBytesOfALaterRelease(t *testing.T) {
+	body := func(tag uint64) []byte {
+		e := encoder{}
+		e.uint(0) // texts
+		e.bytes = append(e.bytes, 0)
+		e.uint(tag)
+		e.unique("content")
+		e.uint(endTag)
+		return compressor.EncodeAll(e.bytes, []byte{version})
+	}
+	if _, err := Decode(body(uint64(len(sections)))); !errors.Is(err, ErrNewer) {
+		t.Errorf("unknown section: %v", err)
+	}
+	if got, err := Decode(body(optionalTag)); err != nil || len(got) != 1 || !got[0].IsEmpty() {
+		t.Errorf("optional section: %v, %v", got, err)
+	}
+	if _, err := Decode([]byte{version + 1}); !errors.Is(err, ErrNewer) {
+		t.Errorf("later version: %v", err)
+	}
+}
+
+func TestDamagedBytes(t *testing.T) {
+	whole := Encode(sample.Entries(rand.New(rand.NewPCG(3, 1)), 5))
+	for size := range whole {
+		if _, err := Decode(whole[:size]); !errors.Is(err, ErrDamaged) {
+			t.Fatalf("%d of %d bytes: %v", size, len(whole), err)
+		}
+	}
+}
+
+// FuzzDecode: any content is an error or entries that come back.
+func FuzzDecode(f *testing.F) {
+	for seed := range uint64(20) {
+		content, err := decompressor.DecodeAll(Encode(sample.Entries(rand.New(rand.NewPCG(seed, 1)), 3))[1:], nil)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(content)
+	}
+	f.Fuzz(func(t *testing.T, content []byte) {
+		entries, err := Decode(compressor.EncodeAll(content, []byte{version}))
+		if err != nil {
+			return
+		}
+		again, err := Decode(Encode(entries))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(Encode(entries), Encode(again)) {
+			t.Fatal(cmp.Diff(entries, again))
+		}
+	})
+}
+
+// massFailure returns an entry with the transitions of endpoints that go down together.
+func massFailure(endpoints int) *log.Entry {
+	e := &log.Entry{}
+	for i := range endpoints {
+		key := health.Endpoint{
+			Cluster:  fmt.Sprintf("cluster-%d", i/100),
+			Locality: health.Locality{Region: "region", Zone: fmt.Sprintf("zone-%d", i%3)}, Address: fmt.Sprintf("10.%d.%d.%d:8080", i>>16, i>>8&255, i&255),
+		}
+		now := sample.Start.Add(time.Duration(i) * 3 * time.Microsecond)
+		tr := health.Transition{Time: now, Endpoint: key, From: health.Healthy, To: health.Unhealthy, Reason: "2 of 3 checkers report it down"}
+		for c := range 3 {
+			tr.Observations = append(tr.Observations, health.Observation{
+				Checker: fmt.Sprintf("checker-%d", (i+c)%30), Status: health.Unhealthy, HTTPStatusCode: 503, Time: now.Add(-time.Duration(c*i%977) * time.Millisecond),
+			})
+		}
+		e.Transitions = append(e.Transitions, tr)
+	}
+	return e
+}
+
+func BenchmarkMassFailure(b *testing.B) {
+	entries := []*log.Entry{massFailure(16384)}
+	batch := Encode(entries)
+	b.Run("encode", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			Encode(entries)
+		}
+		b.ReportMetric(float64(len(batch))/16384, "B/transition")
+	})
+	b.Run("decode", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := Decode(batch); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}

@@ -1,0 +1,2 @@
+// Package sample has log entries for tests.
+package sample
