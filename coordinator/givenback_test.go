@@ -54,3 +54,24 @@ func TestRestartTakesOverCheckedClustersOnly(t *testing.T) {
 	l.pass(settle + 10*time.Minute)
 	want("with late checkers", false)
 }
+
+// TestRestartKeepsATakeover covers a cluster that got an endpoint after it was taken over. Data planes keep
+// their cluster over a restart although that endpoint never had a verdict: another one would be warmed anew.
+func TestRestartKeepsATakeover(t *testing.T) {
+	l := newLab(t)
+	l.serve(web("web", address1))
+	l.join("ca", "cb", "cc")
+	l.pass(settle + time.Minute)
+	checks := func(when string) {
+		t.Helper()
+		if len(l.clusters["web"].GetHealthChecks()) > 0 {
+			t.Errorf("%s: data planes check it themselves", when)
+		}
+	}
+	checks("taken over")
+	clusters := []*sourceCluster{web("web", address1, address2)}
+	l.setClusters(clusters...)
+	checks("with a new endpoint")
+	l.restartAs(clusters)
+	checks("after a restart")
+}

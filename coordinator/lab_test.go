@@ -68,11 +68,13 @@ type lab struct {
 	trials      map[string]*log.Trials
 	established map[string]log.Established
 	givenBack   map[string]bool
+	takenOver   map[string]bool
 	penalties   map[health.Hash]log.Penalty
 	saves       int // entries with penalties
 	events      []store.Event
 	forget      func(health.Hash) bool
 	order       []string // of effects
+	afterEach   func()   // called after each step of runRandom; may be nil
 
 	answeredSources map[string]bool // sources that have answered
 	incomplete      bool            // some source has not answered
@@ -96,7 +98,7 @@ func newLab(t testing.TB) *lab {
 		truth:  map[string]health.Status{},
 		health: map[health.EndpointID]health.Status{}, assignments: map[string]publish.Assignment{}, clusters: map[string]*clusterv3.Cluster{},
 		plan: map[string][]health.Hash{}, trials: map[string]*log.Trials{}, established: map[string]log.Established{},
-		penalties: map[health.Hash]log.Penalty{}, givenBack: map[string]bool{},
+		penalties: map[health.Hash]log.Penalty{}, givenBack: map[string]bool{}, takenOver: map[string]bool{},
 		overrides: map[health.Endpoint]log.Override{}, voted: map[health.Hash]health.Verdict{}, trust: map[string]log.Trust{},
 	}
 	l.start(map[health.Hash]log.Health{})
@@ -116,7 +118,7 @@ func (l *lab) start(last map[health.Hash]log.Health) {
 	state := log.State{
 		Current: last, Voted: maps.Clone(l.voted), Plan: maps.Clone(l.plan), Freeze: l.frozen,
 		Overrides: slices.Collect(maps.Values(l.overrides)), Trust: maps.Clone(l.trust), Trials: l.trials, Established: maps.Clone(l.established),
-		Penalties: maps.Clone(l.penalties), GivenBack: maps.Clone(l.givenBack), Attendance: attendance,
+		Penalties: maps.Clone(l.penalties), GivenBack: maps.Clone(l.givenBack), TakenOver: maps.Clone(l.takenOver), Attendance: attendance,
 	}
 	if l.onStart != nil {
 		l.onStart(c, &state)
@@ -352,6 +354,12 @@ func (l *lab) Apply(e *log.Entry) {
 	}
 	for _, name := range slices.Concat(e.TakenOver, e.Removed) {
 		delete(l.givenBack, name)
+	}
+	for _, name := range e.TakenOver {
+		l.takenOver[name] = true
+	}
+	for _, name := range slices.Concat(e.Removed, e.GivenBack) {
+		delete(l.takenOver, name)
 	}
 	for _, name := range e.GivenBack {
 		l.givenBack[name] = true

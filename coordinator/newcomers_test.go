@@ -6,10 +6,12 @@ import (
 	"testing"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 
 	configv1 "hdsd/gen/hdsd/config/v1"
 	"hdsd/health"
+	"hdsd/log"
 	"hdsd/source/sample"
 )
 
@@ -41,7 +43,7 @@ func TestNewEndpointsAreIgnored(t *testing.T) {
 	l.restart()
 	l.serve(spared, web("other", address1, address2))
 	l.wantPublished("web", address1, health.Healthy)
-	l.wantPublished("web", address2, health.Unknown) // data planes check the cluster themselves, until two has a verdict
+	l.wantPublished("web", address2, health.Unhealthy) // as before
 	l.truth[address2] = health.Healthy
 	l.join("ca", "cb", "cc")
 	l.pass(settle + 10*report)
@@ -76,4 +78,22 @@ func TestIgnoringNewEndpointsChanges(t *testing.T) {
 	l.pass(report)
 	l.wantTold("web", address3, health.Unknown, health.Unhealthy, "frozen by alice: moving; it is new since then, and the cluster has ignore_new_hosts_until_first_hc")
 	l.wantPublished("new", address1, health.Unknown) // data planes check it themselves
+}
+
+// TestARestartKeepsTheInitialHealth covers an endpoint without a verdict whose override has ended.
+func TestARestartKeepsTheInitialHealth(t *testing.T) {
+	l := newLab(t)
+	l.rules.Verdict.InitialHealth = corev3.HealthStatus_UNHEALTHY
+	clusters := []*sourceCluster{web("web", address1)}
+	l.serve(clusters...)
+	l.pass(settle)
+	if _, err := l.override(log.Override{Scope: keyOf("web", address1), Status: drained, Reason: "x", Author: "ann"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.clear(keyOf("web", address1), false); err != nil {
+		t.Fatal(err)
+	}
+	l.wantPublished("web", address1, down)
+	l.restartAs(clusters)
+	l.wantPublished("web", address1, down)
 }

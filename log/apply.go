@@ -23,14 +23,15 @@ func (s *State) Apply(e *Entry) {
 	for _, hash := range e.Unvoted {
 		delete(s.Voted, hash)
 	}
-	for _, names := range [...][]string{e.TakenOver, e.Removed} {
-		for _, name := range names {
-			delete(s.GivenBack, name)
+	member := true
+	for _, change := range []struct {
+		names      []string
+		over, back *bool
+	}{{e.TakenOver, &member, nil}, {e.Removed, nil, nil}, {e.GivenBack, nil, &member}} {
+		for _, name := range change.names {
+			set(&s.TakenOver, name, change.over)
+			set(&s.GivenBack, name, change.back)
 		}
-	}
-	givenBack := true
-	for _, name := range e.GivenBack {
-		set(&s.GivenBack, name, &givenBack)
 	}
 	s.applyRows(e)
 }

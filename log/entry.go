@@ -15,7 +15,7 @@ type Entry struct {
 	Unvoted     []health.Hash // endpoints whose Voted is forgotten
 	TakenOver   []string      // clusters that data planes stop checking
 	GivenBack   []string      // clusters that they check again
-	Removed     []string      // clusters that data planes no longer get
+	Removed     []string      // clusters that hdsd no longer checks
 
 	// These rows are what a restart takes over.
 	Plan        map[string][]health.Hash // endpoints of each changed checker

@@ -1,6 +1,8 @@
 package log
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"hdsd/health"
@@ -20,7 +22,18 @@ type State struct {
 	Established map[string]Established  // checkers that are not on probation
 	Penalties   map[health.Hash]Penalty // of damped endpoints that went down lately
 	GivenBack   map[string]bool         // names of clusters that data planes check again
+	TakenOver   map[string]bool         // names of clusters with own checks that data planes leave to hdsd; nil: unknown
 	Attendance  Attendance              // of checkers, by the events
+}
+
+// Clone returns a copy with maps and lists of its own.
+func (s *State) Clone() State {
+	c := *s
+	c.Current, c.Plan, c.Clusters, c.Overrides = maps.Clone(s.Current), maps.Clone(s.Plan), slices.Clone(s.Clusters), slices.Clone(s.Overrides)
+	c.Voted, c.Trust, c.Trials, c.Established = maps.Clone(s.Voted), maps.Clone(s.Trust), maps.Clone(s.Trials), maps.Clone(s.Established)
+	c.Penalties, c.GivenBack, c.Attendance = maps.Clone(s.Penalties), maps.Clone(s.GivenBack), maps.Clone(s.Attendance)
+	c.TakenOver = maps.Clone(s.TakenOver)
+	return c
 }
 
 // Health is the last known health of an endpoint. It has no observations, because a start reads

@@ -128,7 +128,7 @@ func (e *edit) replace(previous, next *catalog.Cluster) {
 	if previous != nil {
 		e.dropLeft(previous)
 	}
-	e.replaceTakeover(e.now, previous, next)
+	e.replaceTakeover(previous, next)
 	if next != nil {
 		e.reweigh(previous, next)
 	}
@@ -137,7 +137,6 @@ func (e *edit) replace(previous, next *catalog.Cluster) {
 		d.Update.Clusters = append(d.Update.Clusters, e.form(next))
 	case previous != nil && previous.IsPublished():
 		d.Update.RemovedClusters = append(d.Update.RemovedClusters, previous.Source.Name)
-		d.Removed = append(d.Removed, previous.Source.Name)
 	}
 	switch {
 	case previous == nil:

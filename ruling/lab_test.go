@@ -1,7 +1,6 @@
 package ruling_test
 
 import (
-	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -53,7 +52,7 @@ type lab struct {
 }
 
 func newLab(t testing.TB) *lab {
-	l := &lab{t: t, now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), stored: log.State{Voted: map[health.Hash]health.Verdict{}, GivenBack: map[string]bool{}}}
+	l := &lab{t: t, now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), stored: log.State{TakenOver: map[string]bool{}}}
 	l.start()
 	return l
 }
@@ -64,13 +63,7 @@ func (l *lab) start() {
 	l.clusters, l.stranded = map[string]*clusterv3.Cluster{}, map[health.EndpointID]bool{}
 	l.assignments, l.zones = map[string]publish.Assignment{}, map[health.Locality]map[health.EndpointID]health.Status{}
 	l.table = ruling.New(func(id health.EndpointID) health.Verdict { return l.verdicts[id] })
-	stored := l.stored
-	stored.Voted, stored.Overrides, stored.Current = maps.Clone(stored.Voted), slices.Clone(stored.Overrides), map[health.Hash]log.Health{}
-	stored.GivenBack = maps.Clone(stored.GivenBack)
-	for _, t := range l.transitions {
-		stored.Current[t.Endpoint.Hash()] = log.Health{Endpoint: t.Endpoint, Status: t.To, Since: t.Time, Reason: t.Reason}
-	}
-	l.table.Restore(stored)
+	l.table.Restore(l.stored.Clone())
 }
 
 // serve starts with these clusters, and settles.
@@ -179,31 +172,8 @@ func (l *lab) publish(d *ruling.Decision) {
 }
 
 func (l *lab) store(d *ruling.Decision) {
-	if d.Freeze != nil {
-		l.stored.Freeze = d.Freeze.After
-	}
-	if d.Held != nil {
-		l.stored.Freeze = d.Held
-	}
-	for _, c := range d.Overrides {
-		l.stored.Overrides = slices.DeleteFunc(l.stored.Overrides, func(o log.Override) bool { return o.Scope == c.Override.Scope })
-		if c.Kind == log.Set {
-			l.stored.Overrides = append(l.stored.Overrides, c.Override)
-		}
-	}
-	for hash, v := range d.Voted {
-		l.stored.Voted[hash] = *v
-	}
-	for _, name := range d.GivenBack {
-		l.stored.GivenBack[name] = true
-	}
-	for _, name := range slices.Concat(d.TakenOver, d.Removed) {
-		delete(l.stored.GivenBack, name)
-	}
+	l.stored.Apply(&d.Entry)
 	l.transitions = append(l.transitions, d.Transitions...)
-	for _, hash := range d.Unvoted {
-		delete(l.stored.Voted, hash)
-	}
 }
 
 // published is what data planes get of an endpoint.

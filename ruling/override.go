@@ -59,7 +59,14 @@ func (t *Table) SetOverride(now time.Time, requested log.Override) (set Override
 	e := t.edit(now)
 	e.decision.Overrides = []log.OverrideChange{{Override: requested, Kind: log.Set, By: requested.Author}}
 	e.nextDecision()
-	for k := range t.clusters.within(&requested.Scope) {
+	includeExcluded(e, &requested.Scope)
+	e.overlay(t.within(&requested.Scope), "")
+	return *o, replaced, e.finish(), nil
+}
+
+// includeExcluded adds the excluded endpoints that a new override decides.
+func includeExcluded(e *edit, scope *health.Endpoint) {
+	for k := range e.clusters.within(scope) {
 		if len(k.Excluded) > 0 {
 			e.addExcluded(nil, k)
 			e.services[k.Source.ServiceName] = true
@@ -69,8 +76,6 @@ func (t *Table) SetOverride(now time.Time, requested log.Override) (set Override
 	ruled := e.effects.Unannounced // excluded endpoints have no votes to explain
 	e.effects.Unannounced = nil
 	e.announce(ruled, "")
-	e.overlay(t.within(&requested.Scope), "")
-	return *o, replaced, e.finish(), nil
 }
 
 // ClearOverrides ends the override with exactly this scope, or all within the scope, and

@@ -18,6 +18,10 @@ const (
 	notChecked = "not checked any more"
 	movedTo    = "moved to locality "
 	movedFrom  = "moved from locality "
+
+	// The aggregator gives it for an endpoint that never had a verdict. It is in the transition at the
+	// end of an override.
+	noVerdict = ": no verdict yet: "
 )
 
 // past remembers the health of absent endpoints: those that no source has had since the start,
@@ -74,7 +78,12 @@ func (p *past) restoreRow(hash health.Hash) (held, votes health.Verdict, known, 
 	if last.Status == health.Draining { // only an override does that
 		return held, health.Verdict{}, false, true
 	}
-	return held, held, had, false
+	return held, held, had && hasVerdict(&last), false
+}
+
+// hasVerdict reports whether the recorded health is or was a verdict of the votes.
+func hasVerdict(last *log.Health) bool {
+	return last.Status != health.Unknown || !strings.Contains(last.Reason, noVerdict)
 }
 
 // keep remembers an endpoint that leaves its source.

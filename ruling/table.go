@@ -50,7 +50,12 @@ func New(verdict func(health.EndpointID) health.Verdict) *Table {
 func (t *Table) Restore(s log.State) {
 	t.past.restore(s.Current, s.Voted)
 	t.publishing.setFreeze(s.Freeze)
-	t.takeovers.stored = s.GivenBack
+	if s.GivenBack != nil {
+		t.takeovers.stored = s.GivenBack
+	}
+	if s.TakenOver != nil {
+		t.takeovers.goesOn, t.takeovers.stores = s.TakenOver, true
+	}
 	for _, o := range s.Overrides {
 		t.overrides.put(&Override{Override: o})
 	}

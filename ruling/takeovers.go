@@ -33,6 +33,8 @@ type takeovers struct {
 	ready   map[string]bool      // clusters to take over
 	lacking map[string]bool      // clusters to give back, if they still lack something later
 	stored  map[string]bool      // clusters that were given back before a restart, and are not taken over at once
+	goesOn  map[string]bool      // clusters that were taken over before a restart, and stay so
+	stores  bool                 // goesOn has all of them; earlier releases stored none
 
 	readyAt   time.Time // when to look at ready; zero: it is empty
 	lackingAt time.Time // when to look at lacking; zero: it is empty
@@ -52,7 +54,7 @@ type takeover struct {
 }
 
 func newTakeovers() *takeovers {
-	return &takeovers{byName: map[string]*takeover{}, ready: map[string]bool{}, lacking: map[string]bool{}}
+	return &takeovers{byName: map[string]*takeover{}, ready: map[string]bool{}, lacking: map[string]bool{}, stored: map[string]bool{}, goesOn: map[string]bool{}}
 }
 
 func (x *takeover) lacks() bool { return x.unjudged+x.stranded > 0 }
@@ -81,14 +83,14 @@ func (t *takeovers) isDone(k *catalog.Cluster) bool {
 	return x != nil && x.done
 }
 
-// replaceTakeover counts a new version of a cluster. A cluster that was taken over stays so. A
-// new cluster, or one with new checks of its own, is taken over at once if each endpoint has a
-// verdict, as after a restart, unless it was given back before. A cluster without own checks
-// always is.
-func (t *Table) replaceTakeover(now time.Time, previous, next *catalog.Cluster) {
+// replaceTakeover counts a new version of a cluster. A cluster that was taken over stays so, also
+// over a restart. Once hdsd has settled, a new cluster, or one with new checks of its own, is taken
+// over at once if each endpoint has a verdict. A cluster without own checks always is.
+func (e *edit) replaceTakeover(previous, next *catalog.Cluster) {
+	t, now := e.Table, e.now
 	if next == nil || !next.IsChecked() {
-		if previous != nil {
-			t.takeovers.forgetCluster(previous.Source.Name)
+		if previous != nil && t.takeovers.forgetCluster(previous.Source.Name) {
+			e.decision.Removed = append(e.decision.Removed, previous.Source.Name)
 		}
 		return
 	}
@@ -115,8 +117,13 @@ func (t *Table) replaceTakeover(now time.Time, previous, next *catalog.Cluster) 
 		x.changed = now
 	}
 	if !hadOwn || !x.hasOwn {
-		x.done = !x.hasOwn || !x.lacks() && !t.takeovers.stored[name]
+		goesOn, waits := t.takeovers.goesOn[name], !t.settled && t.takeovers.stores
+		x.done = !x.hasOwn || goesOn || !x.lacks() && !waits && !t.takeovers.stored[name]
+		if x.hasOwn && x.done && !goesOn {
+			e.decision.TakenOver = append(e.decision.TakenOver, name)
+		}
 	}
+	delete(t.takeovers.goesOn, name)
 	if t.settled {
 		delete(t.takeovers.stored, name)
 	}
@@ -134,11 +141,15 @@ func (t *takeovers) settle(now time.Time) {
 	}
 }
 
-func (t *takeovers) forgetCluster(name string) {
+// forgetCluster reports whether hdsd checked the cluster.
+func (t *takeovers) forgetCluster(name string) bool {
+	known := t.byName[name] != nil
 	delete(t.stored, name)
+	delete(t.goesOn, name)
 	delete(t.byName, name)
 	delete(t.ready, name)
 	delete(t.lacking, name)
+	return known
 }
 
 // judged counts the first verdict of an endpoint.
@@ -309,22 +320,27 @@ func (t *Table) TakeOver(now time.Time) Effects {
 	}
 	e := t.edit(now)
 	e.decision.TakenOver, e.decision.GivenBack = t.takeovers.takeReady(now), t.giveBack(now)
-	for _, name := range slices.Concat(e.decision.TakenOver, e.decision.GivenBack) {
-		k := t.clusters.byName[name]
-		if service := k.Source.ServiceName; k.Exempting != nil || len(t.clusters.byService[service]) > 1 {
+	publishTakeovers(e, slices.Concat(e.decision.TakenOver, e.decision.GivenBack))
+	e.publish()
+	return e.finish()
+}
+
+// publishTakeovers publishes clusters that are taken over or given back.
+func publishTakeovers(e *edit, names []string) {
+	for _, name := range names {
+		k := e.clusters.byName[name]
+		if service := k.Source.ServiceName; k.Exempting != nil || len(e.clusters.byService[service]) > 1 {
 			e.services[service] = true
 		}
 		if k.IgnoresNew() {
-			for _, id := range t.rows.checked[k] {
-				e.setHealth(id, &t.rows.byID[id])
+			for _, id := range e.rows.checked[k] {
+				e.setHealth(id, &e.rows.byID[id])
 			}
 		}
 		if k.Exempting == nil {
-			e.decision.Update.Clusters = append(e.decision.Update.Clusters, t.form(k))
+			e.decision.Update.Clusters = append(e.decision.Update.Clusters, e.form(k))
 		}
 	}
-	e.publish()
-	return e.finish()
 }
 
 // Strand notes endpoints that no checker is able to check any more, and those that one is able

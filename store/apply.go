@@ -25,9 +25,7 @@ func (s *Store) Apply(e *log.Entry) {
 		}
 		s.intake.saveVoted(forgotten)
 	}
-	if len(e.TakenOver)+len(e.Removed)+len(e.GivenBack) > 0 {
-		s.intake.saveGivenBack(givenBackIn(e))
-	}
+	s.intake.saveTakeovers(e)
 	s.intake.applyRows(e)
 }
 
@@ -68,18 +66,4 @@ func (in *intake) applyRows(e *log.Entry) {
 	if len(e.Penalties) > 0 {
 		in.savePenalties(e.Penalties)
 	}
-}
-
-// givenBackIn returns the clusters that an entry gives back, or not any more.
-func givenBackIn(e *log.Entry) map[string]bool {
-	changed := make(map[string]bool, len(e.TakenOver)+len(e.Removed)+len(e.GivenBack))
-	for _, names := range [...][]string{e.TakenOver, e.Removed} {
-		for _, name := range names {
-			changed[name] = false
-		}
-	}
-	for _, name := range e.GivenBack {
-		changed[name] = true
-	}
-	return changed
 }

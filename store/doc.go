@@ -111,6 +111,7 @@
 //	established   checker: Established
 //	penalties     endpoint hash: Penalty, of endpoints that went down lately and are damped
 //	given-back    cluster hash: name, of clusters that data planes check again
+//	taken-over    cluster hash: name, of clusters that data planes leave to hdsd
 //	audit         time: AuditEntry
 //	events        time, kind: Event, what happened beside changes of health
 //	moves         cluster hash, endpoint hash, recorded time: Move, of both transitions of an

@@ -33,6 +33,7 @@ var sealedBuckets = []struct {
 	{established, func(_, row []byte) bool { _, ok := decodeEstablished(row); return ok }},
 	{penalties, func(k, row []byte) bool { _, ok := decodePenalty(row); return ok && len(k) == 8 }},
 	{givenBack, func(_, _ []byte) bool { return true }},
+	{takenOver, func(_, _ []byte) bool { return true }},
 	{audit, func(k, row []byte) bool { _, ok := decodeAudit(row); return ok && len(k) == 8 }},
 	{events, func(k, row []byte) bool { _, _, ok := decodeEvent(row); return ok && len(k) == eventKeySize }},
 	{moves, func(k, row []byte) bool { _, ok := decodeMove(k, row); return ok }},

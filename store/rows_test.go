@@ -45,7 +45,7 @@ func TestRowsKeepTheirForm(t *testing.T) {
 	s.intake.saveOverrides(map[health.Endpoint]*log.Override{rack: {Scope: rack, Status: health.Draining, Reason: "why", Author: "ann", Since: at, Until: at.Add(1)}})
 	s.intake.saveVoted(map[health.Hash]*health.Verdict{1: {Status: health.Healthy, Since: at}, 2: {}})
 	s.intake.saveTrust("c", &log.Trust{Level: log.Trusted, Reason: "why", Author: "ann", Since: at})
-	s.intake.saveGivenBack(map[string]bool{"web": true})
+	s.intake.saveTakeovers(&log.Entry{GivenBack: []string{"web"}})
 	s.AppendAudit(entry("web", at))
 	flush(t, s)
 	want := map[string]string{

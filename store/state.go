@@ -19,7 +19,7 @@ func (s *Store) State() (log.State, error) {
 		found = log.State{
 			Current: rows.current(), Voted: rows.voted(), Plan: rows.plan(), Clusters: rows.clusters(),
 			Freeze: rows.freeze(), Overrides: rows.overrides(), Trust: rows.trust(), Trials: rows.trials(),
-			Established: rows.established(), Penalties: rows.penalties(), GivenBack: rows.givenBack(), Attendance: rows.attendance(),
+			Established: rows.established(), Penalties: rows.penalties(), GivenBack: rows.namesIn(givenBack), TakenOver: rows.namesIn(takenOver), Attendance: rows.attendance(),
 		}
 		return nil
 	})

@@ -37,7 +37,9 @@ func (d draw) entry() *log.Entry {
 		}
 	}
 	maybe(func() { e.Freeze = &log.FreezeChange{Before: d.freeze(), After: d.freeze(), By: d.name("operator")} })
-	maybe(func() { e.Held = &log.Freeze{Reason: "moved", Author: d.name("operator"), Since: d.now, Held: d.held()} })
+	maybe(func() {
+		e.Held = &log.Freeze{Reason: "moved", Author: d.name("operator"), Since: d.now, Held: d.held()}
+	})
 	maybe(func() { e.Overrides = list(d, d.override) })
 	maybe(func() {
 		e.Trust = &log.TrustChange{Checker: d.name("checker"), Before: d.trust(), After: d.trust(), By: d.name("operator")}
@@ -168,7 +170,9 @@ func (d draw) trials() log.Trials {
 	if d.IntN(2) == 0 {
 		t.Proven = list(d, func() log.Proof { return log.Proof{Build: d.Uint64(), Shape: d.Uint64()} })
 		t.Blamed = list(d, d.Uint64)
-		t.Losses = list(d, func() log.Loss { return log.Loss{Checker: d.name("checker"), Identity: d.name("identity"), Time: d.now} })
+		t.Losses = list(d, func() log.Loss {
+			return log.Loss{Checker: d.name("checker"), Identity: d.name("identity"), Time: d.now}
+		})
 	}
 	return t
 }

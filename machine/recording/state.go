@@ -53,6 +53,8 @@ func (o *output) state(s *log.State, h *hider, drain func()) {
 		o.bool(p.Suppressed)
 	})
 	rows(o, s.GivenBack, drain, func(cluster string, _ bool) { o.text(cluster) })
+	o.bool(s.TakenOver != nil)
+	rows(o, s.TakenOver, drain, func(cluster string, _ bool) { o.text(cluster) })
 	rows(o, s.Attendance, drain, func(checker string, last log.LastSeen) {
 		o.text(checker)
 		o.locality(&last.Locality)
@@ -157,6 +159,14 @@ func (in *input) state() *log.State {
 		s.Penalties[hash] = log.Penalty{Value: in.float(), At: in.time(), Suppressed: in.bool()}
 	})
 	in.each(func() { s.GivenBack[in.text()] = true })
+	if in.bool() {
+		s.TakenOver = map[string]bool{}
+	}
+	in.each(func() {
+		if name := in.text(); s.TakenOver != nil {
+			s.TakenOver[name] = true
+		}
+	})
 	in.each(func() {
 		if s.Attendance == nil {
 			s.Attendance = log.Attendance{}
