@@ -282,6 +282,9 @@ func (l *lab) runRandom(random *rand.Rand) {
 			l.setSilent(random.IntN(2) == 0, slices.Sorted(maps.Keys(l.checkers))[:min(1, len(l.checkers))]...)
 		}
 		l.pass(time.Duration(1+random.IntN(4)) * report)
+		if l.afterEach != nil {
+			l.afterEach()
+		}
 	}
 	l.pass(grace + 20*report)
 }

@@ -1,0 +1,64 @@
+package ruling_test
+
+import (
+	"testing"
+
+	"hdsd/catalog"
+	"hdsd/health"
+	"hdsd/log"
+	"hdsd/ruling"
+)
+
+// follow lets the table follow an entry.
+func (l *lab) follow(e *log.Entry) {
+	for _, c := range ruling.Follow(l.table, l.now, e) {
+		l.publish(&ruling.Decision{Change: c})
+	}
+}
+
+// apply gives the table these clusters, and records nothing.
+func (l *lab) apply(clusters ...*catalog.Cluster) {
+	effects := l.table.Apply(l.now, ruling.Change{Changed: clusters, Answered: map[string]bool{"local": true}, Complete: true})
+	for i := range effects.Decisions {
+		l.publish(&effects.Decisions[i])
+	}
+}
+
+func (l *lab) transition(key health.Endpoint, from, to health.Status, reason string) *log.Entry {
+	return &log.Entry{Transitions: []health.Transition{{Time: l.now, Endpoint: key, From: from, To: to, Reason: reason}}}
+}
+
+// A replica may read its sources later than the one that decides.
+func TestFollowBeforeTheClusterIsThere(t *testing.T) {
+	l := newLab(t)
+	l.follow(l.transition(a1, unknown, down, "3 of 3 checkers say UNHEALTHY"))
+	l.follow(&log.Entry{Overrides: []log.OverrideChange{{Override: log.Override{Scope: a2, Status: drained, Reason: "kernel", Author: "ann"}, Kind: log.Set}}})
+	l.apply(web("web", addresses...))
+	l.wantPublished(a1, down)
+	l.wantPublished(a2, drained)
+	l.follow(l.transition(a1, down, up, "3 of 3 checkers say HEALTHY"))
+	l.wantPublished(a1, up)
+}
+
+// Sources of two replicas may differ for a while. An endpoint that is gone elsewhere keeps its health here.
+func TestFollowKeepsAnEndpointThatIsGoneElsewhere(t *testing.T) {
+	l := newLab(t)
+	l.apply(web("web", addresses...))
+	l.follow(l.transition(a1, unknown, down, "3 of 3 checkers say UNHEALTHY"))
+	l.follow(l.transition(a1, down, unknown, ruling.InNoSource))
+	l.wantPublished(a1, down)
+	l.follow(l.transition(a1, unknown, up, "3 of 3 checkers say HEALTHY"))
+	l.wantPublished(a1, up)
+}
+
+// An endpoint without a cluster here is forgotten when it is gone elsewhere.
+func TestFollowForgetsAnEndpointThatIsGone(t *testing.T) {
+	l := newLab(t)
+	l.follow(l.transition(a1, unknown, down, "3 of 3 checkers say UNHEALTHY"))
+	l.follow(l.transition(a1, down, unknown, ruling.InNoSource))
+	if l.table.Remembers(a1.Hash()) {
+		t.Error("it is remembered")
+	}
+	l.apply(web("web", addresses...))
+	l.wantPublished(a1, unknown)
+}
