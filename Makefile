@@ -4,7 +4,7 @@ FUZZTIME ?= 20s
 LINT    := $(GO) tool -modfile=tools/lint/go.mod golangci-lint
 
 # test/browser has hdsd itself from the folder above, which go mod verify does not understand.
-MODULES := . tools tools/lint test/browser test/istio
+MODULES := . tools tools/lint tools/etcd test/browser test/istio
 
 # As the binary of a release is compiled (tools/release): without the page of gRPC's traces,
 # which would keep every method of every message.
