@@ -92,6 +92,7 @@ var mayImport = map[string][]string{
 	"catalog":               {"aggregate", "assign", "config", "gen/hdsd/config/v1", "envoy/specifier", "health", "envoy", "envoy/rules", "source", "publish"},
 	"log":                   {"health"},
 	"log/batch":             {"health", "internal/packed", "log"},
+	"log/etcd":              {},
 	"log/sample":            {"health", "log"},
 	"ruling":                {"internal/heap", "aggregate", "catalog", "gen/hdsd/config/v1", "health", "log", "publish"},
 	"fleet":                 {"assign", "health"},

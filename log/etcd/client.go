@@ -1,0 +1,101 @@
+package etcd
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+)
+
+// Client is the session of one replica.
+type Client struct {
+	options Options
+	keys    keys
+	conn    *connection
+	board   *board
+
+	seat *cell[seat] // the registered session
+	view *cell[View] // who is there
+
+	ctx    context.Context // ends with Close
+	cancel context.CancelFunc
+	tasks  sync.WaitGroup
+
+	lease int64 // that to revoke; owned by keep until the tasks have ended
+}
+
+// Open starts the session of a replica. It fails only where the options are wrong, and never
+// waits for etcd.
+func Open(o Options) (*Client, error) {
+	o, err := o.checked()
+	if err != nil {
+		return nil, fmt.Errorf("replication.etcd: %w", err)
+	}
+	conn, err := dial(o)
+	if err != nil {
+		return nil, fmt.Errorf("replication.etcd: %w", err)
+	}
+	c := &Client{
+		options: o, keys: keys{o.Prefix}, conn: conn, board: newBoard(o.Log),
+		seat: newCell[seat](), view: newCell[View](),
+	}
+	c.ctx, c.cancel = context.WithCancel(context.Background())
+	c.tasks.Go(func() { c.keep(c.ctx) })
+	c.tasks.Go(func() { c.see(c.ctx) })
+	return c, nil
+}
+
+// Close ends the session, and all calls of the client. It revokes the lease, so that a leader
+// hands over at once; it waits for etcd half a second at most.
+func (c *Client) Close() error {
+	c.cancel()
+	c.tasks.Wait()
+	if c.lease != 0 {
+		_, _ = c.revoke(context.Background(), c.lease) // otherwise it expires
+	}
+	return c.conn.close()
+}
+
+// Status says what does not work. The channel closes when it changes.
+func (c *Client) Status() (Status, <-chan struct{}) { return c.board.cell.get() }
+
+// View says who is there. The channel closes when it changes.
+func (c *Client) View() (View, <-chan struct{}) { return c.view.get() }
+
+// Depose ends the session of the leader of an epoch, which its caller knows to be dead: another
+// replica can be the leader at once, instead of after the TTL. Where the leader lives after all,
+// it loses its leadership and nothing else: its commits are fenced. It does nothing if the view
+// has another epoch by now.
+func (c *Client) Depose(ctx context.Context, epoch int64) error {
+	ctx, cancel := c.bound(ctx)
+	defer cancel()
+	view, _ := c.view.get()
+	if view.Epoch != epoch || view.lease == 0 {
+		return nil
+	}
+	_, err := c.revoke(ctx, view.lease)
+	return err
+}
+
+// revoke ends a lease, if it has not ended already.
+func (c *Client) revoke(ctx context.Context, lease int64) (*pb.LeaseRevokeResponse, error) {
+	return call(ctx, c.conn, "ending a session", func(ctx context.Context, m *member) (*pb.LeaseRevokeResponse, error) {
+		answer, err := m.lease.LeaseRevoke(ctx, &pb.LeaseRevokeRequest{ID: lease})
+		if is(err, rpctypes.ErrGRPCLeaseNotFound) {
+			return answer, nil
+		}
+		return answer, err
+	})
+}
+
+// bound is a context that ends with the client, too.
+func (c *Client) bound(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(c.ctx, func() { cancel(errClosed) })
+	return ctx, func() {
+		stop()
+		cancel(nil)
+	}
+}

@@ -1,0 +1,236 @@
+package etcd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/metadata"
+)
+
+const (
+	callTimeout = 500 * time.Millisecond
+	// authTimeout is longer: etcd computes a slow hash of the password.
+	authTimeout = 5 * time.Second
+	maxPause    = time.Second
+
+	pingInterval = 30 * time.Second
+	pingTimeout  = 5 * time.Second
+	maxMessage   = 64 << 20 // received; a page of entries stays below it
+)
+
+// member is one of etcd's servers.
+type member struct {
+	grpc  *grpc.ClientConn
+	kv    pb.KVClient
+	lease pb.LeaseClient
+	watch pb.WatchClient
+	auth  pb.AuthClient
+}
+
+// connection calls one member of etcd, until that does not answer; then the next one. Each call
+// has a deadline, wants a member that knows its leader, and carries the token of the user.
+type connection struct {
+	members  []*member
+	user     string
+	password func() (string, error)
+	// authenticating holds a value while a call authenticates: the others wait for its token.
+	authenticating chan struct{}
+
+	mu      sync.Mutex
+	current int             // the member that is called; guarded by mu
+	called  context.Context // ends when that member has not answered; guarded by mu
+	leave   context.CancelFunc
+	token   string // guarded by mu; "" before the first authentication, and when it is stale
+}
+
+// dial prepares the connections, and begins with any member, so that replicas spread. It does not
+// wait for etcd.
+func dial(o Options) (*connection, error) {
+	hosts, secure, err := addresses(o.Endpoints)
+	if err != nil {
+		return nil, err
+	}
+	transport := insecure.NewCredentials()
+	if secure {
+		transport = credentials.NewTLS(o.TLS)
+	}
+	c := &connection{user: o.Username, password: o.Password, authenticating: make(chan struct{}, 1), current: rand.N(len(hosts))}
+	c.called, c.leave = context.WithCancel(context.Background())
+	for _, host := range hosts {
+		conn, err := grpc.NewClient("passthrough:///"+host,
+			grpc.WithTransportCredentials(transport),
+			grpc.WithConnectParams(grpc.ConnectParams{
+				Backoff:           backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: maxPause},
+				MinConnectTimeout: 2 * time.Second,
+			}),
+			grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: pingInterval, Timeout: pingTimeout}),
+			grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage)),
+			grpc.WithNoProxy(), grpc.WithDisableServiceConfig(), grpc.WithIdleTimeout(0),
+		)
+		if err != nil {
+			_ = c.close()
+			return nil, fmt.Errorf("endpoint %s of etcd: %w", host, err)
+		}
+		c.members = append(c.members, &member{conn, pb.NewKVClient(conn), pb.NewLeaseClient(conn), pb.NewWatchClient(conn), pb.NewAuthClient(conn)})
+	}
+	return c, nil
+}
+
+func (c *connection) close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.leave()
+	var problems []error
+	for _, m := range c.members {
+		problems = append(problems, m.grpc.Close())
+	}
+	return errors.Join(problems...)
+}
+
+// member is the one to call, and a context that ends when it has not answered: the stay.
+func (c *connection) member() (*member, context.Context) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.members[c.current], c.called
+}
+
+// report ends a stay where the member does not answer, and moves on to the next member. What else
+// fails because the stay has ended says nothing about the next one.
+func (c *connection) report(stay context.Context, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if stay == c.called && passes(kindOf(err)) {
+		c.current = (c.current + 1) % len(c.members)
+		c.leave()
+		c.called, c.leave = context.WithCancel(context.Background())
+	}
+}
+
+// call makes one attempt of a call, and another one if the token was stale.
+func call[T any](ctx context.Context, c *connection, doing string, attempt func(context.Context, *member) (T, error)) (T, error) {
+	answer, token, err := try(ctx, c, attempt)
+	if c.forget(token, err) {
+		answer, _, err = try(ctx, c, attempt)
+	}
+	return answer, classify(doing, err)
+}
+
+func try[T any](ctx context.Context, c *connection, attempt func(context.Context, *member) (T, error)) (answer T, token string, err error) {
+	m, stay := c.member()
+	outgoing, token, err := c.outgoing(ctx, m)
+	if err == nil {
+		var cancel context.CancelFunc
+		outgoing, cancel = context.WithTimeout(outgoing, callTimeout)
+		defer cancel()
+		answer, err = attempt(outgoing, m)
+	}
+	if err != nil && ctx.Err() == nil {
+		c.report(stay, err)
+	}
+	return answer, token, err
+}
+
+// retried repeats an attempt while the error is one that passes.
+func retried[T any](ctx context.Context, attempt func(context.Context) (T, error)) (T, error) {
+	for n := 0; ; n++ {
+		answer, err := attempt(ctx)
+		if err == nil || !passes(err) || !sleep(ctx, pause(n)) {
+			return answer, err
+		}
+	}
+}
+
+// outgoing is the context of a call: it has what etcd reads from the metadata.
+func (c *connection) outgoing(ctx context.Context, m *member) (context.Context, string, error) {
+	ctx = metadata.AppendToOutgoingContext(ctx, rpctypes.MetadataRequireLeaderKey, rpctypes.MetadataHasLeader)
+	if c.user == "" {
+		return ctx, "", nil
+	}
+	token, err := c.authenticated(ctx, m)
+	return metadata.AppendToOutgoingContext(ctx, rpctypes.TokenFieldNameGRPC, token), token, err
+}
+
+// authenticated returns the token, or asks for one.
+func (c *connection) authenticated(ctx context.Context, m *member) (string, error) {
+	select {
+	case c.authenticating <- struct{}{}:
+		defer func() { <-c.authenticating }()
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+	c.mu.Lock()
+	token := c.token
+	c.mu.Unlock()
+	if token != "" {
+		return token, nil
+	}
+	password, err := c.password()
+	if err != nil {
+		return "", fmt.Errorf("password of etcd's user %q: %w", c.user, err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, authTimeout)
+	defer cancel()
+	answer, err := m.auth.Authenticate(ctx, &pb.AuthenticateRequest{Name: c.user, Password: password})
+	if is(err, rpctypes.ErrGRPCAuthNotEnabled) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.token = answer.Token
+	return answer.Token, nil
+}
+
+// forget drops a token that etcd does not take, and reports whether another one may help.
+func (c *connection) forget(token string, err error) bool {
+	if c.user == "" || !isTokenStale(err) {
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.token == token {
+		c.token = ""
+	}
+	return true
+}
+
+// settle repeats a transaction until etcd answers, which is only for those that do no harm twice.
+func (c *connection) settle(ctx context.Context, doing string, request *pb.TxnRequest) (*pb.TxnResponse, error) {
+	return retried(ctx, func(ctx context.Context) (*pb.TxnResponse, error) { return c.transact(ctx, doing, request) })
+}
+
+// transact makes one attempt of a transaction.
+func (c *connection) transact(ctx context.Context, doing string, request *pb.TxnRequest) (*pb.TxnResponse, error) {
+	return call(ctx, c, doing, func(ctx context.Context, m *member) (*pb.TxnResponse, error) { return m.kv.Txn(ctx, request) })
+}
+
+// pause is the time before attempt n+1. It doubles up to a second, and is never the same.
+func pause(n int) time.Duration {
+	most := min(maxPause, 10*time.Millisecond<<min(n, 10))
+	return most/2 + rand.N(most/2)
+}
+
+// sleep waits, and returns false if ctx ends first.
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

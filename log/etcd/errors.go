@@ -1,0 +1,117 @@
+package etcd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// These come from etcd or the way to it. Sessions, campaigns and followers go on trying, and
+// Status has the error; a commit and a trim go on only after ErrUnavailable and ErrTLS.
+var (
+	ErrUnavailable    = errors.New("etcd does not answer: see that most of its members run and that this machine reaches them")
+	ErrTLS            = errors.New("no TLS connection to etcd: see that the certificates, their authorities and the names in them fit, on both sides")
+	ErrAuthentication = errors.New("etcd refuses the user: see that username and password are those of a user of etcd")
+	ErrPermission     = errors.New("etcd denies the user this: grant its role readwrite on the prefix")
+	ErrNoSpace        = errors.New("etcd has no space: compact and defragment it or raise its quota, then disarm its NOSPACE alarm (etcdctl alarm disarm)")
+)
+
+// These are about the term of a leader.
+var (
+	ErrFenced   = errors.New("this replica is not the leader of this epoch: campaign again")
+	ErrTaken    = errors.New("the log has another entry at this sequence: read the log to its head, and commit after that")
+	ErrGap      = errors.New("the log does not have the entry before: read the log to its head, and commit after that")
+	ErrTooLarge = fmt.Errorf("an entry has at most %d bytes: divide it", MaxPayload)
+)
+
+// These are about the prefix and the cursor of a replica. They do not pass by themselves.
+var (
+	ErrTrimmed    = errors.New("the log does not have the entries after the cursor any more: copy the database of another replica")
+	ErrOtherFleet = errors.New("the prefix belongs to another fleet: give this fleet another prefix; or, if this replica is to join the other fleet, an empty data directory")
+	ErrWiped      = errors.New("etcd has lost this fleet: restore etcd from its latest snapshot; or stop all replicas and found the fleet again from the replica with the longest history")
+	ErrRestored   = errors.New("the log in etcd ends before the cursor, as if etcd was restored from an old snapshot: restore a later one; or stop all replicas, empty the prefix, and found the fleet again from the replica with the longest history")
+	ErrDamaged    = errors.New("something else has changed the keys of the log: nothing but hdsd may write below the prefix; restore etcd from its latest snapshot")
+	ErrFounded    = errors.New("the prefix is not empty: a fleet is founded only in an empty one")
+)
+
+// ErrDuplicate is in the status of a replica while another process has its id.
+var ErrDuplicate = errors.New("another process has the id of this replica: give each replica its own; this one waits until the other has ended")
+
+// classify says what was attempted, which of the errors above it is, and what etcd said.
+func classify(doing string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if kind := kindOf(err); kind != nil {
+		return fmt.Errorf("%s: %w (%s)", doing, kind, said(err))
+	}
+	return fmt.Errorf("%s: %w", doing, err)
+}
+
+func kindOf(err error) error {
+	switch text := said(err); text {
+	case said(rpctypes.ErrGRPCNoSpace):
+		return ErrNoSpace
+	case said(rpctypes.ErrGRPCAuthFailed), said(rpctypes.ErrGRPCUserEmpty), said(rpctypes.ErrGRPCUserNotFound),
+		said(rpctypes.ErrGRPCInvalidAuthToken), said(rpctypes.ErrGRPCAuthOldRevision):
+		return ErrAuthentication
+	case said(rpctypes.ErrGRPCPermissionDenied):
+		return ErrPermission
+	case said(rpctypes.ErrGRPCRequestTooLarge):
+		return ErrTooLarge
+	default:
+		if strings.Contains(text, "authentication handshake failed") {
+			return ErrTLS
+		}
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return ErrUnavailable
+	}
+	switch status.Code(err) {
+	case codes.Unavailable, codes.DeadlineExceeded, codes.Canceled, codes.Internal, codes.ResourceExhausted, codes.Aborted:
+		return ErrUnavailable
+	case codes.Unauthenticated:
+		return ErrAuthentication
+	case codes.PermissionDenied:
+		return ErrPermission
+	case codes.DataLoss:
+		return ErrDamaged
+	}
+	return nil
+}
+
+// said is the text of an error of etcd, without the code of gRPC. A cancelled watch has the code
+// in its text.
+func said(err error) string {
+	text := status.Convert(err).Message()
+	if _, after, ok := strings.Cut(text, " desc = "); ok && strings.HasPrefix(text, "rpc error: ") {
+		return after
+	}
+	return text
+}
+
+// is reports whether etcd said this.
+func is(err, reason error) bool { return err != nil && said(err) == said(reason) }
+
+// passes reports whether an error ends by itself, so that a call can be repeated.
+func passes(err error) bool { return errors.Is(err, ErrUnavailable) || errors.Is(err, ErrTLS) }
+
+// isFinal reports whether no further attempt helps a follower or a candidate.
+func isFinal(err error) bool {
+	for _, final := range []error{ErrTrimmed, ErrOtherFleet, ErrWiped, ErrRestored, ErrDamaged} {
+		if errors.Is(err, final) {
+			return true
+		}
+	}
+	return false
+}
+
+// isTokenStale reports whether a new authentication may help.
+func isTokenStale(err error) bool {
+	return is(err, rpctypes.ErrGRPCInvalidAuthToken) || is(err, rpctypes.ErrGRPCAuthOldRevision) || is(err, rpctypes.ErrGRPCUserEmpty)
+}

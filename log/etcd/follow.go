@@ -1,0 +1,139 @@
+package etcd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/mvccpb"
+)
+
+// pageEntries bounds a page; with entries of the largest size it stays below maxMessage.
+const pageEntries = 48
+
+// errBroken is a gap in what a watch told: the follower reads the log again from its cursor.
+var errBroken = errors.New("a watch of the log has a gap")
+
+// Follow calls take with each entry after a cursor, in order, each once, the present ones first
+// and then those to come. It returns the error of take, or that of ctx; ErrTrimmed where the
+// entry after the cursor is gone; and the errors of Join, which it looks for whenever it has to
+// read the log again. The payload is take's to keep. While take is busy, etcd waits with the
+// rest.
+func (l *Log) Follow(ctx context.Context, after uint64, take func(Entry) error) error {
+	ctx, cancel := l.client.bound(ctx)
+	defer cancel()
+	f := &follower{log: l, cursor: after, take: take}
+	for n := 0; ; n++ {
+		before := f.cursor
+		err := f.run(ctx)
+		switch {
+		case f.refused != nil:
+			return f.refused
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case isFinal(err):
+			l.client.board.clear(TaskFollow)
+			return err
+		case errors.Is(err, errBroken) && f.cursor != before:
+			n = 0
+			continue
+		}
+		if f.cursor != before {
+			n = 0
+		}
+		l.client.board.fail(TaskFollow, err)
+		sleep(ctx, pause(n))
+	}
+}
+
+// follower reads the log for one call of Follow.
+type follower struct {
+	log     *Log
+	cursor  uint64 // the last entry that was taken
+	take    func(Entry) error
+	refused error // of take
+}
+
+// run reads what there is, and then watches, until something fails.
+func (f *follower) run(ctx context.Context) error {
+	c := f.log.client
+	revision, err := f.read(ctx)
+	if err != nil {
+		return err
+	}
+	c.board.clear(TaskFollow)
+	where := []interval{{c.keys.log(), end(c.keys.log())}}
+	puts := []pb.WatchCreateRequest_FilterType{pb.WatchCreateRequest_NODELETE}
+	return c.tell(ctx, "following the log", revision, where, puts, func(response *pb.WatchResponse) error {
+		for _, event := range response.Events {
+			if err := f.entry(event.Kv, errBroken); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// read takes all present entries after the cursor, page by page, and returns the revision as of
+// which there are no more. Each page is as of a revision of its own.
+func (f *follower) read(ctx context.Context) (revision int64, err error) {
+	c := f.log.client
+	gap := ErrDamaged // the first page comes with the extent of the log, which explains a gap
+	for first := true; ; first = false {
+		request := &pb.TxnRequest{Success: []*pb.RequestOp{read(&pb.RangeRequest{Key: c.keys.entry(f.cursor + 1), RangeEnd: end(c.keys.log()), Limit: pageEntries})}}
+		if first {
+			request.Success = append(request.Success, c.keys.measure()...)
+		}
+		answer, err := c.conn.transact(ctx, "reading the log", request)
+		if err != nil {
+			return 0, err
+		}
+		if first {
+			if err := f.check(answer); err != nil {
+				return 0, err
+			}
+		}
+		page := answer.Responses[0].GetResponseRange()
+		for _, kv := range page.GetKvs() {
+			if err := f.entry(kv, gap); err != nil {
+				return 0, err
+			}
+		}
+		if !page.More {
+			return answer.Header.GetRevision(), nil
+		}
+		gap = errBroken // trimmed meanwhile, or damaged: the next first page knows
+	}
+}
+
+// check compares the cursor with the extent of the log, which follows on a page.
+func (f *follower) check(answer *pb.TxnResponse) error {
+	e, err := f.log.client.keys.extent(answer, 1)
+	if err == nil {
+		err = e.check(f.log.fleet.ID, f.cursor)
+	}
+	if err == nil && e.isTrimmed(f.cursor) {
+		err = fmt.Errorf("%w (the cursor is at entry %d, the log begins with %d)", ErrTrimmed, f.cursor, e.begins())
+	}
+	return err
+}
+
+// entry takes an entry, unless it was taken before. A gap is the error.
+func (f *follower) entry(kv *mvccpb.KeyValue, gap error) error {
+	entry, err := f.log.client.keys.decode(kv.Key, kv.Value)
+	if err != nil {
+		return err
+	}
+	switch {
+	case entry.Sequence <= f.cursor:
+		return nil
+	case entry.Sequence > f.cursor+1:
+		return fmt.Errorf("%w: entry %d comes after %d", gap, entry.Sequence, f.cursor)
+	}
+	if f.refused = f.take(entry); f.refused != nil {
+		return f.refused
+	}
+	f.cursor = entry.Sequence
+	return nil
+}

@@ -1,0 +1,68 @@
+package etcd
+
+import (
+	"encoding/binary"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// sequenceDigits is the width of a sequence in a key: the order of keys is that of sequences.
+const sequenceDigits = 20
+
+// keys are the keys below a prefix.
+type keys struct{ prefix string }
+
+func (k keys) fleet() []byte            { return []byte(k.prefix + "/fleet") }
+func (k keys) leader() []byte           { return []byte(k.prefix + "/leader") }
+func (k keys) replicas() []byte         { return []byte(k.prefix + "/replicas/") }
+func (k keys) replica(id string) []byte { return []byte(k.prefix + "/replicas/" + id) }
+func (k keys) log() []byte              { return []byte(k.prefix + "/log/") }
+
+func (k keys) entry(sequence uint64) []byte {
+	return fmt.Appendf(nil, "%s/log/%0*d", k.prefix, sequenceDigits, sequence)
+}
+
+// sequence is that of an entry's key.
+func (k keys) sequence(key []byte) (uint64, error) {
+	digits, ok := strings.CutPrefix(string(key), k.prefix+"/log/")
+	sequence, err := strconv.ParseUint(digits, 10, 64)
+	if !ok || err != nil || len(digits) != sequenceDigits {
+		return 0, fmt.Errorf("%w: %q is no key of an entry", ErrDamaged, key)
+	}
+	return sequence, nil
+}
+
+// replicaID is the id in a replica's key.
+func (k keys) replicaID(key []byte) (string, bool) {
+	return strings.CutPrefix(string(key), k.prefix+"/replicas/")
+}
+
+// end is the first key after those that begin with a folder, which ends in a slash.
+func end(folder []byte) []byte {
+	after := []byte(string(folder))
+	after[len(after)-1]++
+	return after
+}
+
+// epochBytes is the length of the epoch before the payload.
+const epochBytes = 8
+
+// encode makes the value of an entry. It has the epoch, so that a commit whose answer was lost
+// knows its own entry.
+func encode(epoch int64, payload []byte) []byte {
+	value := binary.BigEndian.AppendUint64(make([]byte, 0, epochBytes+len(payload)), uint64(epoch))
+	return append(value, payload...)
+}
+
+// decode reads an entry.
+func (k keys) decode(key, value []byte) (Entry, error) {
+	sequence, err := k.sequence(key)
+	if err == nil && len(value) < epochBytes {
+		err = fmt.Errorf("%w: entry %d has %d bytes and no epoch", ErrDamaged, sequence, len(value))
+	}
+	if err != nil {
+		return Entry{}, err
+	}
+	return Entry{sequence, int64(binary.BigEndian.Uint64(value)), value[epochBytes:]}, nil
+}

@@ -1,0 +1,90 @@
+package etcd
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/rs/zerolog"
+)
+
+// DefaultTTL is how long etcd waits for a replica that it does not hear.
+const DefaultTTL = 3 * time.Second
+
+// Options say where etcd is, and which replica this is.
+type Options struct {
+	Endpoints []string    // http://HOST:PORT, or https://; all of one kind
+	Prefix    string      // of all keys, such as /hdsd
+	TLS       *tls.Config // for https; nil trusts the authorities of the system
+
+	// Username is the user of etcd; "" means that etcd asks for none, or takes the name in the
+	// certificate. Password is called for each authentication, so it can read a file that is
+	// rotated.
+	Username string
+	Password func() (string, error)
+
+	ID      string    // of the replica; no two have the same
+	Address string    // at which other replicas reach this one
+	Version string    // of the program
+	Started time.Time // when the process began
+
+	// TTL is a whole number of seconds, or rounded up to one. etcd may grant more: Status has
+	// what it granted.
+	TTL time.Duration
+	Log zerolog.Logger
+}
+
+// checked returns the options with their defaults, or what is wrong with them.
+func (o Options) checked() (Options, error) {
+	o.Prefix = strings.TrimRight(o.Prefix, "/")
+	if o.TTL == 0 {
+		o.TTL = DefaultTTL
+	}
+	switch {
+	case !strings.HasPrefix(o.Prefix, "/"):
+		return o, fmt.Errorf("prefix %q: it begins with a slash and has more than that", o.Prefix)
+	case o.ID == "" || strings.Contains(o.ID, "/"):
+		return o, fmt.Errorf("id %q: it is not empty and has no slash", o.ID)
+	case o.TTL < 0:
+		return o, fmt.Errorf("session TTL %v: it is not negative", o.TTL)
+	case o.Username != "" && o.Password == nil:
+		return o, fmt.Errorf("user %q has no password", o.Username)
+	}
+	_, secure, err := addresses(o.Endpoints)
+	if err == nil && !secure && o.TLS != nil {
+		err = errors.New("there is TLS for endpoints that are not https://")
+	}
+	if secure && o.TLS == nil {
+		o.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
+	}
+	return o, err
+}
+
+// seconds is the TTL that etcd is asked for.
+func (o Options) seconds() int64 { return int64((o.TTL + time.Second - 1) / time.Second) }
+
+// addresses are the hosts and ports of the endpoints, and whether these are https.
+func addresses(endpoints []string) (hosts []string, secure bool, err error) {
+	if len(endpoints) == 0 {
+		return nil, false, errors.New("no endpoints of etcd")
+	}
+	for i, endpoint := range endpoints {
+		location, err := url.Parse(endpoint)
+		if err != nil || location.Scheme != "http" && location.Scheme != "https" || location.Path != "" || location.User != nil {
+			return nil, false, fmt.Errorf("endpoint %q: write http://HOST:PORT or https://HOST:PORT", endpoint)
+		}
+		if _, _, err := net.SplitHostPort(location.Host); err != nil {
+			return nil, false, fmt.Errorf("endpoint %q: write http://HOST:PORT or https://HOST:PORT: %w", endpoint, err)
+		}
+		if i > 0 && secure != (location.Scheme == "https") {
+			return nil, false, fmt.Errorf("endpoint %q: all endpoints are http:// or all are https://", endpoint)
+		}
+		secure = location.Scheme == "https"
+		hosts = append(hosts, location.Host)
+	}
+	return hosts, secure, nil
+}

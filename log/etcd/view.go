@@ -1,0 +1,142 @@
+package etcd
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"slices"
+	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/mvccpb"
+)
+
+// Member is a replica with a session.
+type Member struct {
+	ID      string    `json:"-"`
+	Address string    `json:"address"`
+	Version string    `json:"version"`
+	Started time.Time `json:"started"` // the process, by its own clock
+	Since   time.Time `json:"since"`   // the session, by its own clock
+
+	lease int64
+}
+
+// View is who is there, as etcd last told. While Status is not Connected, it may be out of date.
+type View struct {
+	Known   bool     // etcd has told at least once
+	Members []Member // by id
+	Leader  string   // its id; "" without one
+	Epoch   int64    // of the leader; 0 without one
+	Since   time.Time
+
+	lease    int64 // of the leader
+	revision int64 // of etcd, up to which the view has all
+}
+
+// leaderValue is the value of the leader's key.
+type leaderValue struct {
+	ID    string    `json:"id"`
+	Since time.Time `json:"since"`
+}
+
+// member is the one with an id.
+func (v View) member(id string) (Member, bool) {
+	i, found := slices.BinarySearchFunc(v.Members, id, func(m Member, id string) int { return cmp.Compare(m.ID, id) })
+	if !found {
+		return Member{}, false
+	}
+	return v.Members[i], true
+}
+
+// put is the view after a key has a value. A value that cannot be read still counts: its key is
+// there.
+func (v View) put(k keys, kv *mvccpb.KeyValue) View {
+	v.revision = max(v.revision, kv.ModRevision)
+	if string(kv.Key) == string(k.leader()) {
+		var value leaderValue
+		_ = json.Unmarshal(kv.Value, &value)
+		v.Leader, v.Epoch, v.Since, v.lease = value.ID, kv.CreateRevision, value.Since, kv.Lease
+		return v
+	}
+	id, ok := k.replicaID(kv.Key)
+	if !ok {
+		return v
+	}
+	var m Member
+	_ = json.Unmarshal(kv.Value, &m)
+	m.ID, m.lease = id, kv.Lease
+	v.Members = append(without(v.Members, id), m)
+	slices.SortFunc(v.Members, func(a, b Member) int { return cmp.Compare(a.ID, b.ID) })
+	return v
+}
+
+// deleted is the view after a key is gone.
+func (v View) deleted(k keys, kv *mvccpb.KeyValue) View {
+	v.revision = max(v.revision, kv.ModRevision)
+	if string(kv.Key) == string(k.leader()) {
+		v.Leader, v.Epoch, v.Since, v.lease = "", 0, time.Time{}, 0
+	} else if id, ok := k.replicaID(kv.Key); ok {
+		v.Members = without(v.Members, id)
+	}
+	return v
+}
+
+func without(members []Member, id string) []Member {
+	return slices.DeleteFunc(slices.Clone(members), func(m Member) bool { return m.ID == id })
+}
+
+// see keeps the view until the context ends.
+func (c *Client) see(ctx context.Context) {
+	for n := 0; ctx.Err() == nil; n++ {
+		after, err := c.look(ctx)
+		if err == nil {
+			n = 0
+			c.board.clear(TaskView)
+			where := []interval{{key: c.keys.leader()}, {c.keys.replicas(), end(c.keys.replicas())}}
+			err = c.tell(ctx, "watching who is there", after, where, nil, c.changed)
+		}
+		if ctx.Err() == nil {
+			c.board.fail(TaskView, err)
+			sleep(ctx, pause(n))
+		}
+	}
+}
+
+// look reads all of the view, at one revision.
+func (c *Client) look(ctx context.Context) (revision int64, err error) {
+	replicas := c.keys.replicas()
+	answer, err := c.conn.transact(ctx, "reading who is there", &pb.TxnRequest{Success: []*pb.RequestOp{
+		get(c.keys.leader()),
+		read(&pb.RangeRequest{Key: replicas, RangeEnd: end(replicas)}),
+	}})
+	if err != nil {
+		return 0, err
+	}
+	view := View{Known: true, revision: answer.Header.GetRevision()}
+	for _, r := range answer.Responses {
+		for _, kv := range r.GetResponseRange().GetKvs() {
+			view = view.put(c.keys, kv)
+		}
+	}
+	c.view.set(view)
+	return view.revision, nil
+}
+
+// changed carries a change over to the view.
+func (c *Client) changed(response *pb.WatchResponse) error {
+	if len(response.Events) == 0 {
+		return nil
+	}
+	c.view.update(func(v View) (View, bool) {
+		for _, event := range response.Events {
+			if event.Type == mvccpb.Event_DELETE {
+				v = v.deleted(c.keys, event.Kv)
+			} else {
+				v = v.put(c.keys, event.Kv)
+			}
+		}
+		return v, true
+	})
+	return nil
+}
