@@ -44,6 +44,10 @@ func TestAFailingEndpointLeavesRotationAndComesBack(t *testing.T) {
 					t.Errorf("%d of 30 requests through %s failed", failed, plane.ID)
 				}
 			}
+			// A checker that finds it down when another one finds it well again makes a failure of its own.
+			envoy.Eventually(t, Patience, "each checker to find it down", func() bool {
+				return len(voters(c.Endpoints("web")[victim.Addr()], failure.want)) == 3
+			})
 			set(t, victim, upstream.Healthy())
 			c.AwaitAllHealthy("web", []string{victim.Addr()}, planes)
 			checkHistory(t, c, victim.Addr(), failure.want)
