@@ -285,3 +285,38 @@ func BenchmarkEncodeFlip(b *testing.B) {
 		}
 	})
 }
+
+// BenchmarkUnasked counts the missing assignments of nodes that request assignments on another stream than
+// clusters. The time for each node does not grow with their number.
+func BenchmarkUnasked(b *testing.B) {
+	for _, nodes := range []int{500, 5000} {
+		b.Run(fmt.Sprintf("nodes=%d", nodes), func(b *testing.B) {
+			s := NewServer(Options{Identifier: "hdsd-1"})
+			names := manyNames(10)
+			var all []publish.Cluster
+			for _, name := range names {
+				all = append(all, clusters(name, "1")...)
+			}
+			s.Update(publish.Update{Clusters: all, Assignments: manyAssignments(names, 1)})
+			start := time.Now()
+			for i := range nodes {
+				for kind, t := range []*table{s.published.clusters, s.published.assignments} {
+					st := &stream{server: s, permitted: access.AllClusters(), delta: true, wake: make(chan struct{}, 1), nodeID: fmt.Sprintf("dp-%d", i)}
+					u := newSubscription(st, t)
+					if err := u.requests.process(&request{names: names}); err != nil {
+						b.Fatal(err)
+					}
+					st.subs[kind] = u
+					s.streams.add(st)
+					for _, w := range u.interest.watches {
+						w.take(w.current(), start)
+					}
+				}
+			}
+			for b.Loop() {
+				s.unasked.count(start.Add(time.Hour))
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(nodes), "ns/node")
+		})
+	}
+}

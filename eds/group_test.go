@@ -197,7 +197,7 @@ func (s *side) status() string {
 
 func askedOn(st *stream) map[string]struct{} {
 	n := &askedNames{named: map[string]struct{}{}}
-	st.addAsked(n, "")
+	n.addStream(st)
 	return n.named
 }
 

@@ -58,8 +58,15 @@ func (a *unaskedCounter) sum() (sum int) {
 func (a *unaskedCounter) count(now time.Time) map[any]int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	c := &unaskedCount{unaskedCounter: a, now: now, asked: make(map[string]*askedNames), late: make(map[any]int), next: askWithin}
-	for _, st := range a.streams.list() {
+	c := &unaskedCount{
+		unaskedCounter: a, now: now, nodes: make(map[string][]*stream), asked: make(map[string]*askedNames), late: make(map[any]int), next: askWithin,
+	}
+	streams := a.streams.list()
+	for _, st := range streams {
+		id := st.name()
+		c.nodes[id] = append(c.nodes[id], st)
+	}
+	for _, st := range streams {
 		if clusters, assignments := st.pair(); clusters != nil {
 			c.add(clusters, clusters.node, c.countStream(clusters, assignments))
 		}
@@ -80,6 +87,7 @@ func (a *unaskedCounter) count(now time.Time) map[any]int {
 type unaskedCount struct {
 	*unaskedCounter
 	now   time.Time
+	nodes map[string][]*stream   // by node
 	asked map[string]*askedNames // by node
 	late  map[any]int
 	next  time.Duration // until the oldest of the assignments that a client may yet request
@@ -150,7 +158,7 @@ func (c *unaskedCount) askedBy(u *subscription) *askedNames {
 		return c.askedByNode(u.node)
 	}
 	n := &askedNames{named: make(map[string]struct{})}
-	u.stream.addAsked(n, "")
+	n.addStream(u.stream)
 	return n
 }
 
@@ -162,8 +170,8 @@ func (c *unaskedCount) askedByNode(node string) *askedNames {
 	}
 	n = &askedNames{named: make(map[string]struct{})}
 	c.asked[node] = n
-	for _, st := range c.streams.list() {
-		st.addAsked(n, node)
+	for _, st := range c.nodes[node] {
+		n.addStream(st)
 	}
 	wildcard := c.polls.Requested(node, c.published.assignments.typeURL, c.now, func(key string) {
 		name, _, _ := strings.Cut(key, separator)
@@ -184,12 +192,10 @@ func (n *askedNames) includes(name string) bool {
 	return n.wildcard || named
 }
 
-// addAsked adds the assignments that a stream of a node requests.
-func (st *stream) addAsked(n *askedNames, node string) {
-	st.mu.Lock()
-	id, u := st.nodeID, st.subs[1]
-	st.mu.Unlock()
-	if id != node || u == nil {
+// addStream adds the assignments that a stream requests.
+func (n *askedNames) addStream(st *stream) {
+	_, u := st.pair()
+	if u == nil {
 		return
 	}
 	u.mu.Lock()
