@@ -138,7 +138,11 @@ func (l *leaderLab) Apply(e *log.Entry) {
 	if l.follower == nil {
 		return
 	}
-	entries, err := batch.Decode(batch.Encode([]*log.Entry{e}))
+	encoded, err := batch.Encode([]*log.Entry{e})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	entries, err := batch.Decode(encoded)
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -189,6 +193,11 @@ func TestAFollowerPublishesTheSame(t *testing.T) {
 		}
 		l.runRandom(random)
 		check("at the end")
+		for hash, held := range l.follower.State.Current {
+			if _, present := l.follower.Rulings.Find(hash); !present && !l.follower.Rulings.Remembers(hash) {
+				t.Fatalf("seed %d: the state has %+v, which is gone", seed, held)
+			}
+		}
 		if len(l.transitions) == 0 {
 			t.Fatalf("seed %d: nothing happened", seed)
 		}

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"maps"
 	"time"
 
 	"hdsd/catalog"
@@ -20,6 +21,7 @@ type Follower struct {
 
 // NewFollower returns a Follower with the stored state, which it owns from then on.
 func NewFollower(s log.State) *Follower {
+	maps.DeleteFunc(s.Current, func(_ health.Hash, held log.Health) bool { return ruling.IsGone(held.Status, held.Reason) })
 	f := &Follower{State: s}
 	f.Rulings = ruling.New(func(id health.EndpointID) health.Verdict {
 		return health.Verdict{Status: f.Rulings.Ruling(id).Health, Reason: "another replica decides"}
@@ -42,5 +44,10 @@ func (f *Follower) Deliver(now time.Time, d *catalog.Delivery) []publish.Change 
 // Follow applies the next entry of the log, and returns the changes for data planes.
 func (f *Follower) Follow(now time.Time, e *log.Entry) []publish.Change {
 	f.State.Apply(e)
+	for i := range e.Transitions {
+		if t := &e.Transitions[i]; ruling.IsGone(t.To, t.Reason) {
+			delete(f.State.Current, t.Endpoint.Hash())
+		}
+	}
 	return ruling.Follow(f.Rulings, now, e)
 }

@@ -271,7 +271,7 @@ func (e *edit) drop(id health.EndpointID, r *row) {
 	e.effects.LeftOut += omitted
 	e.summarize(d, e.now, id, earlier)
 	switch {
-	case e.moved[r.hash], e.hasMoved(r, votes.Observations):
+	case r.gone, e.moved[r.hash], e.hasMoved(r, votes.Observations):
 	case !e.settled:
 		e.past.keep(r, votes.Since)
 	case status != health.Unknown:
@@ -316,11 +316,13 @@ func (e *edit) concludePast() {
 	if !e.IsConclusive() {
 		return
 	}
-	lost, unvoted := e.past.conclude(func(cluster string) bool { return hidesEndpoints(e.clusters.byName[cluster]) })
+	hidden := func(cluster string) bool { return hidesEndpoints(e.clusters.byName[cluster]) }
+	lost, unvoted := e.past.conclude(hidden)
 	for i := range lost {
 		key := lost[i].Endpoint
 		e.decision.Transitions = append(e.decision.Transitions, goneTransition(e.clusters.byName[key.Cluster], key, lost[i].Status, e.now))
 	}
 	e.decision.Unvoted = unvoted
+	e.decision.Removed = e.takeovers.conclude(hidden)
 	e.nextDecision()
 }

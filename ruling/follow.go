@@ -91,21 +91,25 @@ func followVotes(e *edit, hash health.Hash, verdict *health.Verdict) {
 }
 
 // followTransition applies a transition. An endpoint that is gone elsewhere and still here keeps its
-// health.
+// health until it leaves.
 func followTransition(e *edit, t *health.Transition) {
-	hash := t.Endpoint.Hash()
-	id, r := e.rows.find(hash)
+	hash, gone := t.Endpoint.Hash(), IsGone(t.To, t.Reason)
 	current := log.Health{Endpoint: t.Endpoint, Status: t.To, Since: t.Time, Reason: t.Reason}
-	switch gone := isGone(&current); {
+	id, r := e.rows.find(hash)
+	switch {
 	case r == nil && gone:
 		e.past.forget(hash)
+		return
 	case r == nil:
 		e.past.remember(hash, current)
-	case !gone && r.override() == nil:
-		followVerdict(e, r, t.To, hasVerdict(&current))
-		r.overlay = nil
-		e.setHealth(id, r)
+		return
 	}
+	if r.gone = gone; gone || r.override() != nil {
+		return
+	}
+	followVerdict(e, r, t.To, hasVerdict(&current))
+	r.overlay = nil
+	e.setHealth(id, r)
 }
 
 // followVerdict applies a verdict of the votes.

@@ -62,3 +62,22 @@ func TestFollowForgetsAnEndpointThatIsGone(t *testing.T) {
 	l.apply(web("web", addresses...))
 	l.wantPublished(a1, unknown)
 }
+
+// Sources of two replicas may lose an endpoint in any order. What is gone everywhere is forgotten.
+func TestFollowForgetsAnEndpointThatIsGoneEverywhere(t *testing.T) {
+	l := newLab(t)
+	l.apply(web("web", addresses...))
+	l.follow(l.transition(a1, unknown, down, "3 of 3 checkers say UNHEALTHY"))
+	l.follow(l.transition(a2, unknown, down, "3 of 3 checkers say UNHEALTHY"))
+	l.follow(l.transition(a1, down, unknown, ruling.InNoSource))
+	l.apply(web("web", addresses[2]))
+	l.follow(l.transition(a2, down, unknown, ruling.InNoSource))
+	for _, key := range []health.Endpoint{a1, a2} {
+		if l.table.Remembers(key.Hash()) {
+			t.Errorf("%v is remembered", key)
+		}
+	}
+	l.apply(web("web", addresses...))
+	l.wantPublished(a1, unknown)
+	l.wantPublished(a2, unknown)
+}

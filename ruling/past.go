@@ -58,7 +58,7 @@ func (p *past) move(from, to health.Hash, key *health.Endpoint) {
 
 // restore takes the stored health, except for endpoints that were gone.
 func (p *past) restore(last map[health.Hash]log.Health, voted map[health.Hash]health.Verdict) {
-	maps.DeleteFunc(last, func(_ health.Hash, held log.Health) bool { return isGone(&held) })
+	maps.DeleteFunc(last, func(_ health.Hash, held log.Health) bool { return IsGone(held.Status, held.Reason) })
 	p.last, p.voted = last, voted
 	if p.voted == nil {
 		p.voted = map[health.Hash]health.Verdict{}
@@ -160,9 +160,9 @@ func goneTransition(k *catalog.Cluster, key health.Endpoint, status health.Statu
 	return health.Transition{Time: now, Endpoint: key, From: status, To: health.Unknown, Reason: reason}
 }
 
-// isGone reports whether the recorded health belongs to a removed endpoint.
-func isGone(last *log.Health) bool {
-	return last.Status == health.Unknown && (last.Reason == InNoSource || last.Reason == notChecked || strings.HasPrefix(last.Reason, movedTo))
+// IsGone reports whether recorded health, with its reason, belongs to a removed endpoint.
+func IsGone(status health.Status, reason string) bool {
+	return status == health.Unknown && (reason == InNoSource || reason == notChecked || strings.HasPrefix(reason, movedTo))
 }
 
 // hidesEndpoints reports whether a mistake in the source hides the endpoints of a cluster.

@@ -25,6 +25,7 @@ type row struct {
 	judged bool // there is or was a verdict
 
 	stranded bool // it is checked, but no checker is able to
+	gone     bool // a follower: the sources of the table that decides no longer have it
 
 	refilled tenths // pacing: when its bucket is full again
 

@@ -141,6 +141,21 @@ func (t *takeovers) settle(now time.Time) {
 	}
 }
 
+// conclude forgets the clusters from before a restart that hdsd does not check any more, unless they are
+// hidden, and returns their names in order.
+func (t *takeovers) conclude(hidden func(cluster string) bool) (removed []string) {
+	for _, names := range []map[string]bool{t.goesOn, t.stored} {
+		for name := range names {
+			if t.byName[name] == nil && !hidden(name) {
+				delete(names, name)
+				removed = append(removed, name)
+			}
+		}
+	}
+	slices.Sort(removed)
+	return slices.Compact(removed)
+}
+
 // forgetCluster reports whether hdsd checked the cluster.
 func (t *takeovers) forgetCluster(name string) bool {
 	known := t.byName[name] != nil

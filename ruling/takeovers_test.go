@@ -350,3 +350,19 @@ func TestTakeoversAreGathered(t *testing.T) {
 		l.now = l.now.Add(time.Second)
 	}
 }
+
+// TestClustersThatLeftDuringARestartAreForgotten: the stored names do not grow without end.
+func TestClustersThatLeftDuringARestartAreForgotten(t *testing.T) {
+	l := newLab(t)
+	l.stored.TakenOver, l.stored.GivenBack = map[string]bool{"web": true, "left": true}, map[string]bool{"returned": true}
+	l.start()
+	l.say(web("web", addresses...))
+	if len(l.stored.TakenOver) != 2 || len(l.stored.GivenBack) != 1 {
+		t.Errorf("before hdsd has settled: %v, %v", l.stored.TakenOver, l.stored.GivenBack)
+	}
+	l.do(l.table.Start(l.now))
+	l.do(l.table.Settle(l.now))
+	if !l.stored.TakenOver["web"] || len(l.stored.TakenOver) != 1 || len(l.stored.GivenBack) != 0 {
+		t.Errorf("after: %v, %v", l.stored.TakenOver, l.stored.GivenBack)
+	}
+}

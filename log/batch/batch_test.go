@@ -15,10 +15,20 @@ import (
 	"hdsd/log/sample"
 )
 
+// encode encodes entries that are not too large.
+func encode(t testing.TB, entries []*log.Entry) []byte {
+	t.Helper()
+	batch, err := Encode(entries)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return batch
+}
+
 func TestBatchesComeBack(t *testing.T) {
 	for seed := range uint64(300) {
 		entries := sample.Entries(rand.New(rand.NewPCG(seed, 1)), int(seed%20))
-		got, err := Decode(Encode(entries))
+		got, err := Decode(encode(t, entries))
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
@@ -32,18 +42,28 @@ func TestBatchesComeBack(t *testing.T) {
 }
 
 func TestEqualEntriesHaveEqualBytes(t *testing.T) {
-	first := Encode(sample.Entries(rand.New(rand.NewPCG(7, 1)), 50))
+	first := encode(t, sample.Entries(rand.New(rand.NewPCG(7, 1)), 50))
 	for range 5 { // maps have another order each time
-		if again := Encode(sample.Entries(rand.New(rand.NewPCG(7, 1)), 50)); !bytes.Equal(first, again) {
+		if again := encode(t, sample.Entries(rand.New(rand.NewPCG(7, 1)), 50)); !bytes.Equal(first, again) {
 			t.Fatal("the same entries have other bytes")
 		}
+	}
+}
+
+func TestABatchIsLimited(t *testing.T) {
+	entries := []*log.Entry{{Unvoted: make([]health.Hash, 100)}}
+	if _, err := encodeWithin(entries, 800); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("more than the limit: %v", err)
+	}
+	if _, err := encodeWithin(entries, 900); err != nil {
+		t.Errorf("less than the limit: %v", err)
 	}
 }
 
 func TestTimesOutsideOfAnInt64OfNanoseconds(t *testing.T) {
 	until := time.Date(9999, 12, 31, 0, 0, 0, 5, time.FixedZone("elsewhere", 3600))
 	entry := &log.Entry{Overrides: []log.OverrideChange{{Override: log.Override{Since: time.Unix(-1<<35, 3), Until: until}}}}
-	got, err := Decode(Encode([]*log.Entry{entry}))
+	got, err := Decode(encode(t, []*log.Entry{entry}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +74,7 @@ func TestTimesOutsideOfAnInt64OfNanoseconds(t *testing.T) {
 
 func TestFramesJoin(t *testing.T) {
 	entries := sample.Entries(rand.New(rand.NewPCG(3, 1)), 40)
-	whole := Encode(entries)
+	whole := encode(t, entries)
 	for _, limit := range []int{2, 3, 100, len(whole), len(whole) + 1, len(whole) + 2, 1 << 20} {
 		var j Joiner
 		frames := Frames(whole, limit)
@@ -77,7 +97,7 @@ func TestFramesJoin(t *testing.T) {
 
 // A writer that was replaced leaves an unfinished batch.
 func TestAFirstFrameEndsAnUnfinishedBatch(t *testing.T) {
-	left := Frames(Encode(sample.Entries(rand.New(rand.NewPCG(3, 1)), 40)), 100)
+	left := Frames(encode(t, sample.Entries(rand.New(rand.NewPCG(3, 1)), 40)), 100)
 	next := []*log.Entry{{Clusters: []string{"web"}}}
 	var j Joiner
 	for _, frame := range left[:len(left)-1] {
@@ -85,7 +105,7 @@ func TestAFirstFrameEndsAnUnfinishedBatch(t *testing.T) {
 			t.Fatal(got, err)
 		}
 	}
-	got, err := j.Add(Frames(Encode(next), 100)[0])
+	got, err := j.Add(Frames(encode(t, next), 100)[0])
 	if err != nil || !cmp.Equal(next, got) {
 		t.Fatal(cmp.Diff(next, got), err)
 	}
@@ -116,7 +136,7 @@ func TestBytesOfALaterRelease(t *testing.T) {
 }
 
 func TestDamagedBytes(t *testing.T) {
-	whole := Encode(sample.Entries(rand.New(rand.NewPCG(3, 1)), 5))
+	whole := encode(t, sample.Entries(rand.New(rand.NewPCG(3, 1)), 5))
 	for size := range whole {
 		if _, err := Decode(whole[:size]); !errors.Is(err, ErrDamaged) {
 			t.Fatalf("%d of %d bytes: %v", size, len(whole), err)
@@ -127,7 +147,7 @@ func TestDamagedBytes(t *testing.T) {
 // FuzzDecode: any content is an error or entries that come back.
 func FuzzDecode(f *testing.F) {
 	for seed := range uint64(20) {
-		content, err := decompressor.DecodeAll(Encode(sample.Entries(rand.New(rand.NewPCG(seed, 1)), 3))[1:], nil)
+		content, err := decompressor.DecodeAll(encode(f, sample.Entries(rand.New(rand.NewPCG(seed, 1)), 3))[1:], nil)
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -138,11 +158,11 @@ func FuzzDecode(f *testing.F) {
 		if err != nil {
 			return
 		}
-		again, err := Decode(Encode(entries))
+		again, err := Decode(encode(t, entries))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !bytes.Equal(Encode(entries), Encode(again)) {
+		if !bytes.Equal(encode(t, entries), encode(t, again)) {
 			t.Fatal(cmp.Diff(entries, again))
 		}
 	})
@@ -170,11 +190,11 @@ func massFailure(endpoints int) *log.Entry {
 
 func BenchmarkMassFailure(b *testing.B) {
 	entries := []*log.Entry{massFailure(16384)}
-	batch := Encode(entries)
+	batch := encode(b, entries)
 	b.Run("encode", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			Encode(entries)
+			encode(b, entries)
 		}
 		b.ReportMetric(float64(len(batch))/16384, "B/transition")
 	})

@@ -12,8 +12,8 @@ import (
 	"hdsd/log"
 )
 
-// MaxBytes limits a batch, uncompressed.
-const MaxBytes = 64 << 20
+// MaxBytes limits a batch, uncompressed. A freeze that begins to hold ten million endpoints takes 90 MB.
+const MaxBytes = 256 << 20
 
 // ErrDamaged is the error of Decode and Joiner.Add for bytes that no release writes.
 var ErrDamaged = errors.New("the log is damaged here: restore etcd from a backup, or start with another prefix and the database of one replica")

@@ -2,6 +2,7 @@ package batch
 
 import (
 	"encoding/binary"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -19,8 +20,13 @@ const version = 1
 // compressor compresses batches, on the goroutine of the caller.
 var compressor, _ = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderCRC(true))
 
-// Encode returns entries as bytes. Equal entries have equal bytes.
-func Encode(entries []*log.Entry) []byte {
+// ErrTooLarge is the error of Encode for more than a reader takes.
+var ErrTooLarge = fmt.Errorf("a batch of the log takes more than %d MiB", MaxBytes>>20)
+
+// Encode returns entries as bytes, or ErrTooLarge. Equal entries have equal bytes.
+func Encode(entries []*log.Entry) ([]byte, error) { return encodeWithin(entries, MaxBytes) }
+
+func encodeWithin(entries []*log.Entry, limit int) ([]byte, error) {
 	e := encoder{ids: map[string]uint64{}}
 	var body []byte
 	for _, entry := range entries {
@@ -44,7 +50,10 @@ func Encode(entries []*log.Entry) []byte {
 		head = packed.AppendText(head, text)
 	}
 	head = binary.AppendVarint(head, e.base)
-	return compressor.EncodeAll(append(head, body...), []byte{version})
+	if len(head)+len(body) > limit {
+		return nil, ErrTooLarge
+	}
+	return compressor.EncodeAll(append(head, body...), []byte{version}), nil
 }
 
 // entryTime returns the time of the first transition of an entry in Unix seconds; 0 without one.
