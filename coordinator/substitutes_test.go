@@ -15,8 +15,8 @@ import (
 func (l *lab) distrust(ids ...string) {
 	l.t.Helper()
 	for _, id := range ids {
-		said := log.Trust{Level: log.Distrusted, Reason: "test", Author: "ann", Since: l.now}
-		l.setTrust(id, &said)
+		trust := log.Trust{Level: log.Distrusted, Reason: "test", Author: "ann", Since: l.now}
+		l.setTrust(id, &trust)
 	}
 }
 

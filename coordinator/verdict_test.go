@@ -117,8 +117,8 @@ func TestDoubtedCheckersGetThirdChecker(t *testing.T) {
 		t.Fatalf("checked by %v", who)
 	}
 	say := func(word bool) {
-		said := log.Trust{Level: storedTrust(word), Reason: "stuck", Author: "ann", Since: l.now}
-		l.setTrust(who[0], &said)
+		trust := log.Trust{Level: storedTrust(word), Reason: "stuck", Author: "ann", Since: l.now}
+		l.setTrust(who[0], &trust)
 		l.pass(5 * time.Second)
 	}
 	say(false)
@@ -151,7 +151,7 @@ func TestDoubtedCheckersGetThirdChecker(t *testing.T) {
 	l.clearTrust(who[0], "bob")
 	l.pass(5 * time.Second)
 	if now := l.checkersOf(address); len(now) != 2 || len(l.trust) != 0 {
-		t.Errorf("with nothing said it is checked by %v; %v is stored", now, l.trust)
+		t.Errorf("without an order it is checked by %v; %v is stored", now, l.trust)
 	}
 }
 

@@ -212,7 +212,7 @@ func TestStateLocators(t *testing.T) {
 		// A change of two variants may come in two responses: the client goes on asking for both until it has
 		// them, and for the locators of its next request from then on.
 		requested := asked
-		says := func(what, want string, next ...*discoveryv3.ResourceLocator) {
+		expect := func(what, want string, next ...*discoveryv3.ResourceLocator) {
 			t.Helper()
 			wrapped, plain, text := new(discoveryv3.DiscoveryResponse), new(discoveryv3.DiscoveryResponse), ""
 			for responses := 0; responses < 2 && text != want; responses++ {
@@ -234,15 +234,15 @@ func TestStateLocators(t *testing.T) {
 			}
 			equal(t, what, text, want)
 		}
-		says("first", "a{x}=UNHE a{}=HEHE [b=HEHE]", asked...)
+		expect("first", "a{x}=UNHE a{}=HEHE [b=HEHE]", asked...)
 		p.nothing()
 		b.server.setHealth(1, health.Timeout)
-		says("changed", "a{x}=UNTI a{}=HETI []", asked[1])
+		expect("changed", "a{x}=UNTI a{}=HETI []", asked[1])
 		p.nothing()
 		b.server.SetZoneHealth(zoneNamed("x"), nil, []health.EndpointID{0})
 		p.nothing()
 		b.server.Update(publish.Update{RemovedAssignments: []string{"a"}})
-		says("removed", "a{}= []", asked[1])
+		expect("removed", "a{}= []", asked[1])
 		p.cancel()
 	})
 }

@@ -25,12 +25,12 @@ func (s *State) Apply(e *Entry) {
 	}
 	member := true
 	for _, change := range []struct {
-		names      []string
-		over, back *bool
+		names        []string
+		taken, given *bool
 	}{{e.TakenOver, &member, nil}, {e.Removed, nil, nil}, {e.GivenBack, nil, &member}} {
 		for _, name := range change.names {
-			set(&s.TakenOver, name, change.over)
-			set(&s.GivenBack, name, change.back)
+			set(&s.TakenOver, name, change.taken)
+			set(&s.GivenBack, name, change.given)
 		}
 	}
 	s.applyRows(e)

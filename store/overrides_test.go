@@ -28,8 +28,8 @@ func overridden(t *testing.T, s *Store) (map[health.Endpoint]log.Override, map[h
 
 func TestOverridesAreKept(t *testing.T) {
 	web, zone := health.Endpoint{Cluster: "web"}, health.Endpoint{Locality: health.Locality{Region: "eu", Zone: "a", SubZone: "rack-1"}}
-	one := log.Override{Scope: endpoint("web", "a", "10.0.0.1:80"), Status: health.Draining, Reason: "überall", Author: "ann@here", Since: day, Until: day.Add(time.Hour)}
-	another := one
+	override := log.Override{Scope: endpoint("web", "a", "10.0.0.1:80"), Status: health.Draining, Reason: "überall", Author: "ann@here", Since: day, Until: day.Add(time.Hour)}
+	another := override
 	another.Status, another.Until = health.Healthy, time.Time{}
 	all := log.Override{Scope: web, Status: health.Unhealthy, Reason: "why", Since: day}
 	drained := log.Override{Scope: zone, Status: health.Draining, Since: day}
@@ -44,11 +44,11 @@ func TestOverridesAreKept(t *testing.T) {
 		below     map[health.Hash]health.Verdict
 	}{
 		{"nothing", nil, nil, map[health.Endpoint]log.Override{}, map[health.Hash]health.Verdict{}},
-		{"three", overrides{one.Scope: &one, web: &all, zone: &drained}, voted{1: &up, 1 << 63: &none},
-			map[health.Endpoint]log.Override{one.Scope: one, web: all, zone: drained}, map[health.Hash]health.Verdict{1: up, 1 << 63: none}},
-		{"one is replaced, one ends", overrides{one.Scope: &another, web: nil}, voted{1: &none, 1 << 63: nil, 7: nil},
-			map[health.Endpoint]log.Override{one.Scope: another, zone: drained}, map[health.Hash]health.Verdict{1: none}},
-		{"all end", overrides{one.Scope: nil, zone: nil}, voted{1: nil}, map[health.Endpoint]log.Override{}, map[health.Hash]health.Verdict{}},
+		{"three", overrides{override.Scope: &override, web: &all, zone: &drained}, voted{1: &up, 1 << 63: &none},
+			map[health.Endpoint]log.Override{override.Scope: override, web: all, zone: drained}, map[health.Hash]health.Verdict{1: up, 1 << 63: none}},
+		{"one is replaced, one ends", overrides{override.Scope: &another, web: nil}, voted{1: &none, 1 << 63: nil, 7: nil},
+			map[health.Endpoint]log.Override{override.Scope: another, zone: drained}, map[health.Hash]health.Verdict{1: none}},
+		{"all end", overrides{override.Scope: nil, zone: nil}, voted{1: nil}, map[health.Endpoint]log.Override{}, map[health.Hash]health.Verdict{}},
 	}
 	dir := t.TempDir()
 	s := open(t, dir)

@@ -11,18 +11,18 @@ var (
 // saveTakeovers stores the clusters that an entry takes over, gives back or removes. It does not
 // wait for the disk.
 func (in *intake) saveTakeovers(e *log.Entry) {
-	back, over := map[string][]byte{}, map[string][]byte{}
+	given, taken := map[string][]byte{}, map[string][]byte{}
 	for _, change := range []struct {
-		names      []string
-		back, over bool
+		names        []string
+		given, taken bool
 	}{{e.TakenOver, false, true}, {e.Removed, false, false}, {e.GivenBack, true, false}} {
 		for _, name := range change.names {
-			setName(back, name, change.back)
-			setName(over, name, change.over)
+			setName(given, name, change.given)
+			setName(taken, name, change.taken)
 		}
 	}
-	in.put(givenBack, back)
-	in.put(takenOver, over)
+	in.put(givenBack, given)
+	in.put(takenOver, taken)
 }
 
 // setName puts a row of a name, or deletes it.

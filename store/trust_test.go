@@ -10,7 +10,7 @@ import (
 )
 
 func TestTrustIsKept(t *testing.T) {
-	one := log.Trust{Level: log.Distrusted, Reason: "überall", Author: "ann@here", Since: day}
+	trust := log.Trust{Level: log.Distrusted, Reason: "überall", Author: "ann@here", Since: day}
 	other := log.Trust{Level: log.Trusted, Reason: "why", Author: "bob", Since: day.Add(time.Hour)}
 	dir := t.TempDir()
 	s := open(t, dir)
@@ -20,7 +20,7 @@ func TestTrustIsKept(t *testing.T) {
 		want map[string]log.Trust
 	}{
 		{"nothing", nil, map[string]log.Trust{}},
-		{"two", map[string]*log.Trust{"checker-1": &one, "checker-2": &other}, map[string]log.Trust{"checker-1": one, "checker-2": other}},
+		{"two", map[string]*log.Trust{"checker-1": &trust, "checker-2": &other}, map[string]log.Trust{"checker-1": trust, "checker-2": other}},
 		{"one is replaced, one ends", map[string]*log.Trust{"checker-1": &other, "checker-2": nil, "checker-3": nil}, map[string]log.Trust{"checker-1": other}},
 		{"all end", map[string]*log.Trust{"checker-1": nil}, map[string]log.Trust{}},
 	} {

@@ -265,24 +265,24 @@ func TestWhenASeatIsOpen(t *testing.T) {
 }
 
 func TestTheStatusKeepsTheFirstTime(t *testing.T) {
-	at := func(s int) time.Time { return time.Unix(int64(s), 0) }
-	s, news := Status{Connected: true, Since: at(1)}.failed(Problem{TaskSession, at(2), ErrUnavailable})
-	if !news || s.Connected || s.Since != at(2) {
+	second := func(s int) time.Time { return time.Unix(int64(s), 0) }
+	s, news := Status{Connected: true, Since: second(1)}.failed(Problem{TaskSession, second(2), ErrUnavailable})
+	if !news || s.Connected || s.Since != second(2) {
 		t.Errorf("after an error: %+v, news %v", s, news)
 	}
-	s, news = s.failed(Problem{TaskSession, at(3), fmt.Errorf("again: %w", ErrUnavailable)})
-	if news || s.Since != at(2) || len(s.Problems) != 1 || s.Problems[0].Since != at(2) || s.Problems[0].Err == ErrUnavailable { //nolint:errorlint // the text is newer
+	s, news = s.failed(Problem{TaskSession, second(3), fmt.Errorf("again: %w", ErrUnavailable)})
+	if news || s.Since != second(2) || len(s.Problems) != 1 || s.Problems[0].Since != second(2) || s.Problems[0].Err == ErrUnavailable { //nolint:errorlint // the text is newer
 		t.Errorf("after the same error: %+v, news %v", s, news)
 	}
-	if s, news = s.failed(Problem{TaskSession, at(4), ErrNoSpace}); !news || s.Problems[0].Since != at(2) {
+	if s, news = s.failed(Problem{TaskSession, second(4), ErrNoSpace}); !news || s.Problems[0].Since != second(2) {
 		t.Errorf("after another error: %+v, news %v", s, news)
 	}
-	s, _ = s.failed(Problem{TaskFollow, at(5), ErrUnavailable})
-	s, news = s.cleared(TaskSession, at(6))
-	if !news || !s.Connected || s.Since != at(6) || len(s.Problems) != 1 || s.Problems[0].Task != TaskFollow {
+	s, _ = s.failed(Problem{TaskFollow, second(5), ErrUnavailable})
+	s, news = s.cleared(TaskSession, second(6))
+	if !news || !s.Connected || s.Since != second(6) || len(s.Problems) != 1 || s.Problems[0].Task != TaskFollow {
 		t.Errorf("after a success: %+v, news %v", s, news)
 	}
-	if _, news = s.cleared(TaskSession, at(7)); news {
+	if _, news = s.cleared(TaskSession, second(7)); news {
 		t.Error("a success after a success is news")
 	}
 }

@@ -57,12 +57,12 @@ func (p *proxy) serve(ctx context.Context, client net.Conn) {
 		client.Close()
 		return
 	}
-	both := func() { client.Close(); upstream.Close() }
-	defer context.AfterFunc(ctx, both)()
+	closeAll := func() { client.Close(); upstream.Close() }
+	defer context.AfterFunc(ctx, closeAll)()
 	var pipes sync.WaitGroup
 	for _, way := range [][2]net.Conn{{client, upstream}, {upstream, client}} {
 		pipes.Go(func() {
-			defer both()
+			defer closeAll()
 			buffer := make([]byte, 32<<10)
 			for {
 				n, err := way[0].Read(buffer)
@@ -144,19 +144,19 @@ func TestSimulation(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := until(t, plain.get, func(s state) bool { return s.Ended || s.head() >= last }).Entries
-	at := map[string]uint64{}
+	positions := map[string]uint64{}
 	for i, e := range want {
 		if e.Sequence != uint64(i)+1 {
 			t.Fatalf("entry %d comes as number %d", e.Sequence, i+1)
 		}
-		if other, ok := at[string(e.Payload)]; ok {
+		if other, ok := positions[string(e.Payload)]; ok {
 			t.Errorf("%s is entry %d and %d", e.Payload, other, e.Sequence)
 		}
-		at[string(e.Payload)] = e.Sequence
+		positions[string(e.Payload)] = e.Sequence
 	}
 	for payload, sequence := range commits.all {
-		if at[payload] != sequence {
-			t.Errorf("%s was acknowledged at %d and is at %d", payload, sequence, at[payload])
+		if positions[payload] != sequence {
+			t.Errorf("%s was acknowledged at %d and is at %d", payload, sequence, positions[payload])
 		}
 	}
 	for i, r := range readers {
