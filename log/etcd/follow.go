@@ -9,7 +9,8 @@ import (
 	"go.etcd.io/etcd/api/v3/mvccpb"
 )
 
-// pageEntries bounds a page; with entries of the largest size it stays below maxMessage.
+// pageEntries bounds a page; with entries of the largest size it stays below maxMessage. After an error, pages
+// are half as large, down to one entry: a slow connection cannot carry more within callTimeout.
 const pageEntries = 48
 
 // errBroken is a gap in what a watch told: the follower reads the log again from its cursor.
@@ -23,7 +24,7 @@ var errBroken = errors.New("a watch of the log has a gap")
 func (l *Log) Follow(ctx context.Context, after uint64, take func(Entry) error) error {
 	ctx, cancel := l.client.bound(ctx)
 	defer cancel()
-	f := &follower{log: l, cursor: after, take: take}
+	f := &follower{log: l, cursor: after, page: pageEntries, take: take}
 	for n := 0; ; n++ {
 		before := f.cursor
 		err := f.run(ctx)
@@ -51,6 +52,7 @@ func (l *Log) Follow(ctx context.Context, after uint64, take func(Entry) error) 
 type follower struct {
 	log     *Log
 	cursor  uint64 // the last entry that was taken
+	page    int64  // number of entries of the next page
 	take    func(Entry) error
 	refused error // of take
 }
@@ -81,12 +83,13 @@ func (f *follower) read(ctx context.Context) (revision int64, err error) {
 	c := f.log.client
 	gap := ErrDamaged // the first page comes with the extent of the log, which explains a gap
 	for first := true; ; first = false {
-		request := &pb.TxnRequest{Success: []*pb.RequestOp{read(&pb.RangeRequest{Key: c.keys.entry(f.cursor + 1), RangeEnd: end(c.keys.log()), Limit: pageEntries})}}
+		request := &pb.TxnRequest{Success: []*pb.RequestOp{read(&pb.RangeRequest{Key: c.keys.entry(f.cursor + 1), RangeEnd: end(c.keys.log()), Limit: f.page})}}
 		if first {
 			request.Success = append(request.Success, c.keys.measure()...)
 		}
 		answer, err := c.conn.transact(ctx, "reading the log", request)
 		if err != nil {
+			f.page = max(1, f.page/2)
 			return 0, err
 		}
 		if first {

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"hdsd/log/etcd"
 	server "hdsd/test/etcd"
 )
@@ -22,6 +24,8 @@ type proxy struct {
 	random *rand.Rand // guarded by mu
 	calm   bool       // no more cuts; guarded by mu
 	cuts   int        // guarded by mu
+
+	answers *rate.Limiter // bytes of answers; nil: without a limit; guarded by mu
 }
 
 // startProxy returns the proxy's URL beside it.
@@ -69,6 +73,9 @@ func (p *proxy) serve(ctx context.Context, client net.Conn) {
 				if err != nil || p.isCut() {
 					return
 				}
+				if limit := p.answerLimit(); limit != nil && way[0] == upstream && limit.WaitN(ctx, n) != nil {
+					return
+				}
 				if _, err := way[1].Write(buffer[:n]); err != nil {
 					return
 				}
@@ -87,6 +94,19 @@ func (p *proxy) isCut() bool {
 	}
 	p.cuts++
 	return true
+}
+
+func (p *proxy) answerLimit() *rate.Limiter {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.answers
+}
+
+// slowDown limits the bytes of answers.
+func (p *proxy) slowDown(limit *rate.Limiter) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.answers = limit
 }
 
 // setCalm ends the cuts, and returns how many there were.
@@ -193,4 +213,31 @@ func (a *acked) lead(ctx context.Context, log *etcd.Log, id string, random *rand
 		a.mu.Unlock()
 	}
 	return log.Resign(ctx, epoch)
+}
+
+// TestFollowOverASlowConnection: a page of the usual size takes longer than a call may.
+func TestFollowOverASlowConnection(t *testing.T) {
+	const entries, size = 40, 64 << 10
+	s := server.Start(t)
+	log := join(t, open(t, "a", nil, s), "", 0)
+	epoch := campaign(t, log)
+	for sequence := uint64(1); sequence <= entries; sequence++ {
+		if err := log.Commit(limited(t), epoch, sequence, make([]byte, size)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p, url := startProxy(t, s, 0)
+	p.setCalm()
+	p.slowDown(rate.NewLimiter(8*size, size))
+	slow := join(t, open(t, "b", func(o *etcd.Options) { o.Endpoints = []string{url} }), "", 0)
+	complete := errors.New("complete")
+	err := slow.Follow(limited(t), 0, func(e etcd.Entry) error {
+		if e.Sequence == entries {
+			return complete
+		}
+		return nil
+	})
+	if !errors.Is(err, complete) {
+		t.Fatal(err)
+	}
 }
