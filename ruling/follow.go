@@ -8,12 +8,12 @@ import (
 	"hdsd/publish"
 )
 
-// Follow applies an entry that another table decided, and returns the change for data planes. The
-// clusters may differ from those of the other table: this one publishes the clusters that it has,
-// with the health of the entries. It keeps the health of absent endpoints for their return.
+// Follow applies an entry of another table, and returns the changes for data planes. The tables may
+// have different clusters: each publishes its own, with the health of the entries. Follow keeps the
+// health of absent endpoints for their return.
 //
-// The caller must not call Decide, Settle, Start, nor what changes overrides or the freeze itself:
-// entries say all that.
+// The caller must not call Decide, Settle or Start, and must not change overrides or the freeze:
+// entries carry these changes.
 func Follow(t *Table, now time.Time, entry *log.Entry) []publish.Change {
 	var decisions []Decision
 	if entry.Freeze != nil {
@@ -120,7 +120,7 @@ func followVerdict(e *edit, r *row, status health.Status, judged bool) {
 	}
 }
 
-// followTakeovers applies that data planes stop checking clusters, or check them again.
+// followTakeovers marks clusters as taken over or given back.
 func followTakeovers(e *edit, names []string, done bool) {
 	var changed []string
 	for _, name := range names {

@@ -2,8 +2,8 @@ package etcd
 
 import "sync"
 
-// cell holds a value and tells all readers when it changes. A reader that is late misses values
-// in between, never the latest.
+// cell holds a value, and notifies its readers of changes. A late reader misses intermediate values,
+// never the latest one.
 type cell[T any] struct {
 	mu      sync.Mutex
 	value   T             // guarded by mu
@@ -19,7 +19,7 @@ func (c *cell[T]) get() (T, <-chan struct{}) {
 	return c.value, c.changed
 }
 
-// update replaces the value, and tells the readers, unless next says that nothing has changed.
+// update replaces the value, and notifies the readers, unless next returns isNew false.
 func (c *cell[T]) update(next func(T) (value T, isNew bool)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

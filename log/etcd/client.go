@@ -17,7 +17,7 @@ type Client struct {
 	board   *board
 
 	seat *cell[seat] // the registered session
-	view *cell[View] // who is there
+	view *cell[View] // the replicas and the leader
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
@@ -26,8 +26,7 @@ type Client struct {
 	lease int64 // that to revoke; owned by keep until the tasks have ended
 }
 
-// Open starts the session of a replica. It fails only where the options are wrong, and never
-// waits for etcd.
+// Open starts the session of a replica. It does not wait for etcd. An error is about the options.
 func Open(o Options) (*Client, error) {
 	o, err := o.checked()
 	if err != nil {
@@ -42,8 +41,8 @@ func Open(o Options) (*Client, error) {
 		seat: newCell[seat](), view: newCell[View](),
 	}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
-	c.tasks.Go(func() { c.keep(c.ctx) })
-	c.tasks.Go(func() { c.see(c.ctx) })
+	c.tasks.Go(func() { c.keepSession(c.ctx) })
+	c.tasks.Go(func() { c.watchView(c.ctx) })
 	return c, nil
 }
 
@@ -58,16 +57,15 @@ func (c *Client) Close() error {
 	return c.conn.close()
 }
 
-// Status says what does not work. The channel closes when it changes.
+// Status returns the status of the session. Its next change closes the channel.
 func (c *Client) Status() (Status, <-chan struct{}) { return c.board.cell.get() }
 
-// View says who is there. The channel closes when it changes.
+// View returns the replicas and the leader. The next change closes the channel.
 func (c *Client) View() (View, <-chan struct{}) { return c.view.get() }
 
-// Depose ends the session of the leader of an epoch, which its caller knows to be dead: another
-// replica can be the leader at once, instead of after the TTL. Where the leader lives after all,
-// it loses its leadership and nothing else: its commits are fenced. It does nothing if the view
-// has another epoch by now.
+// Depose ends the session of a dead leader, so that another replica becomes the leader at once
+// instead of after the TTL. A leader that is alive after all loses its leadership and nothing
+// else: its commits are fenced. Depose does nothing if the view has another epoch.
 func (c *Client) Depose(ctx context.Context, epoch int64) error {
 	ctx, cancel := c.bound(ctx)
 	defer cancel()
@@ -79,18 +77,18 @@ func (c *Client) Depose(ctx context.Context, epoch int64) error {
 	return err
 }
 
-// revoke ends a lease, if it has not ended already.
+// revoke ends a lease. A lease that has ended is no error.
 func (c *Client) revoke(ctx context.Context, lease int64) (*pb.LeaseRevokeResponse, error) {
 	return call(ctx, c.conn, "ending a session", func(ctx context.Context, m *member) (*pb.LeaseRevokeResponse, error) {
 		answer, err := m.lease.LeaseRevoke(ctx, &pb.LeaseRevokeRequest{ID: lease})
-		if is(err, rpctypes.ErrGRPCLeaseNotFound) {
+		if hasMessage(err, rpctypes.ErrGRPCLeaseNotFound) {
 			return answer, nil
 		}
 		return answer, err
 	})
 }
 
-// bound is a context that ends with the client, too.
+// bound returns a context that also ends with the client.
 func (c *Client) bound(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(c.ctx, func() { cancel(errClosed) })

@@ -17,12 +17,12 @@ import (
 // entry may be in the log, or come to be there: the leader commits the same payload at the same
 // sequence again, or resigns. While etcd does not answer, Commit goes on until ctx ends.
 func (l *Log) Commit(ctx context.Context, epoch int64, sequence uint64, payload []byte) error {
-	doing := fmt.Sprintf("committing entry %d", sequence)
+	operation := fmt.Sprintf("committing entry %d", sequence)
 	if len(payload) > MaxPayload {
-		return fmt.Errorf("%s of %d bytes: %w", doing, len(payload), ErrTooLarge)
+		return fmt.Errorf("%s of %d bytes: %w", operation, len(payload), ErrTooLarge)
 	}
 	if sequence == 0 {
-		return fmt.Errorf("%s: %w (the first one is 1)", doing, ErrGap)
+		return fmt.Errorf("%s: %w (the first one is 1)", operation, ErrGap)
 	}
 	ctx, cancel := l.client.bound(ctx)
 	defer cancel()
@@ -30,14 +30,14 @@ func (l *Log) Commit(ctx context.Context, epoch int64, sequence uint64, payload 
 	case l.committing <- struct{}{}:
 		defer func() { <-l.committing }()
 	case <-ctx.Done():
-		return fmt.Errorf("%s: %w", doing, context.Cause(ctx))
+		return fmt.Errorf("%s: %w", operation, context.Cause(ctx))
 	}
-	t, err := l.led(epoch)
+	t, err := l.termOf(epoch)
 	if err != nil {
-		return fmt.Errorf("%s: %w", doing, err)
+		return fmt.Errorf("%s: %w", operation, err)
 	}
 	entry := proposal{sequence, t, encode(epoch, payload)}
-	if err := l.propose(ctx, doing, entry); err != nil {
+	if err := l.propose(ctx, operation, entry); err != nil {
 		return errors.Join(err, context.Cause(ctx))
 	}
 	return nil
@@ -51,25 +51,25 @@ type proposal struct {
 }
 
 // propose repeats a transaction until the fate of the entry is known.
-func (l *Log) propose(ctx context.Context, doing string, entry proposal) error {
+func (l *Log) propose(ctx context.Context, operation string, entry proposal) error {
 	c := l.client
 	request := c.keys.commit(entry)
 	for first := true; ; first = false {
-		answer, err := c.conn.settle(ctx, doing, request)
+		answer, err := c.conn.settle(ctx, operation, request)
 		if err != nil || answer.Succeeded {
 			return err
 		}
 		fate, err := c.keys.judge(entry, answer, l.fleet)
 		if err != nil {
-			return fmt.Errorf("%s: %w", doing, err)
+			return fmt.Errorf("%s: %w", operation, err)
 		}
 		switch {
 		case fate == fateCommitted:
 			return nil
 		case !first: // the log has begun meanwhile, without this leader
-			return fmt.Errorf("%s: %w", doing, ErrGap)
+			return fmt.Errorf("%s: %w", operation, ErrGap)
 		}
-		request = c.keys.begin(entry, l.fleet)
+		request = c.keys.beginLog(entry, l.fleet)
 	}
 }
 
@@ -83,14 +83,14 @@ func (k keys) commit(entry proposal) *pb.TxnRequest {
 	}
 }
 
-// begin puts the first entry of a log, which follows on what the fleet was founded with.
-func (k keys) begin(entry proposal, fleet founding) *pb.TxnRequest {
+// beginLog puts the first entry of a log, which follows the head at the founding of the fleet.
+func (k keys) beginLog(entry proposal, fleet founding) *pb.TxnRequest {
 	request := k.commit(entry)
 	request.Compare[len(request.Compare)-1] = hasValue(k.fleet(), fleet.text)
 	return request
 }
 
-// fate is what became of a transaction that etcd refused.
+// fate is the result of a commit that etcd refused.
 type fate int
 
 const (
@@ -105,7 +105,7 @@ func (k keys) judge(entry proposal, answer *pb.TxnResponse, fleet founding) (fat
 	if err != nil {
 		return fateUnknown, err
 	}
-	leader, present := found(answer, 3), found(answer, 4)
+	leader, present := firstKey(answer, 3), firstKey(answer, 4)
 	switch {
 	case present != nil && bytes.Equal(present.Value, entry.value):
 		return fateCommitted, nil

@@ -44,18 +44,18 @@ type connection struct {
 	members  []*member
 	user     string
 	password func() (string, error)
-	// authenticating holds a value while a call authenticates: the others wait for its token.
+	// authenticating holds a value while a call authenticates. Other calls wait for its token.
 	authenticating chan struct{}
 
 	mu      sync.Mutex
 	current int             // the member that is called; guarded by mu
-	called  context.Context // ends when that member has not answered; guarded by mu
+	called  context.Context // ends when the member does not answer; guarded by mu
 	leave   context.CancelFunc
 	token   string // guarded by mu; "" before the first authentication, and when it is stale
 }
 
-// dial prepares the connections, and begins with any member, so that replicas spread. It does not
-// wait for etcd.
+// dial prepares the connections. It begins with a random member, so replicas spread over the
+// members. It does not wait for etcd.
 func dial(o Options) (*connection, error) {
 	hosts, secure, err := addresses(o.Endpoints)
 	if err != nil {
@@ -98,35 +98,35 @@ func (c *connection) close() error {
 	return errors.Join(problems...)
 }
 
-// member is the one to call, and a context that ends when it has not answered: the stay.
+// member returns the member to call, and the stay: a context that ends when the member does not answer.
 func (c *connection) member() (*member, context.Context) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.members[c.current], c.called
 }
 
-// report ends a stay where the member does not answer, and moves on to the next member. What else
-// fails because the stay has ended says nothing about the next one.
+// report ends the stay at a member that does not answer, and moves on to the next member. Errors of
+// a stay that has ended are not about the next member.
 func (c *connection) report(stay context.Context, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if stay == c.called && passes(kindOf(err)) {
+	if stay == c.called && isTransient(kindOf(err)) {
 		c.current = (c.current + 1) % len(c.members)
 		c.leave()
 		c.called, c.leave = context.WithCancel(context.Background())
 	}
 }
 
-// call makes one attempt of a call, and another one if the token was stale.
-func call[T any](ctx context.Context, c *connection, doing string, attempt func(context.Context, *member) (T, error)) (T, error) {
-	answer, token, err := try(ctx, c, attempt)
+// call makes one attempt of a call, and a second attempt if the token was stale.
+func call[T any](ctx context.Context, c *connection, operation string, attempt func(context.Context, *member) (T, error)) (T, error) {
+	answer, token, err := callOnce(ctx, c, attempt)
 	if c.forget(token, err) {
-		answer, _, err = try(ctx, c, attempt)
+		answer, _, err = callOnce(ctx, c, attempt)
 	}
-	return answer, classify(doing, err)
+	return answer, classify(operation, err)
 }
 
-func try[T any](ctx context.Context, c *connection, attempt func(context.Context, *member) (T, error)) (answer T, token string, err error) {
+func callOnce[T any](ctx context.Context, c *connection, attempt func(context.Context, *member) (T, error)) (answer T, token string, err error) {
 	m, stay := c.member()
 	outgoing, token, err := c.outgoing(ctx, m)
 	if err == nil {
@@ -141,17 +141,17 @@ func try[T any](ctx context.Context, c *connection, attempt func(context.Context
 	return answer, token, err
 }
 
-// retried repeats an attempt while the error is one that passes.
-func retried[T any](ctx context.Context, attempt func(context.Context) (T, error)) (T, error) {
+// retry repeats an attempt until it succeeds, or its error is not transient.
+func retry[T any](ctx context.Context, attempt func(context.Context) (T, error)) (T, error) {
 	for n := 0; ; n++ {
 		answer, err := attempt(ctx)
-		if err == nil || !passes(err) || !sleep(ctx, pause(n)) {
+		if err == nil || !isTransient(err) || !sleep(ctx, pause(n)) {
 			return answer, err
 		}
 	}
 }
 
-// outgoing is the context of a call: it has what etcd reads from the metadata.
+// outgoing returns the context of a call, with the metadata for etcd, and the token in it.
 func (c *connection) outgoing(ctx context.Context, m *member) (context.Context, string, error) {
 	ctx = metadata.AppendToOutgoingContext(ctx, rpctypes.MetadataRequireLeaderKey, rpctypes.MetadataHasLeader)
 	if c.user == "" {
@@ -161,7 +161,7 @@ func (c *connection) outgoing(ctx context.Context, m *member) (context.Context, 
 	return metadata.AppendToOutgoingContext(ctx, rpctypes.TokenFieldNameGRPC, token), token, err
 }
 
-// authenticated returns the token, or asks for one.
+// authenticated returns the token, and authenticates if there is none.
 func (c *connection) authenticated(ctx context.Context, m *member) (string, error) {
 	select {
 	case c.authenticating <- struct{}{}:
@@ -182,7 +182,7 @@ func (c *connection) authenticated(ctx context.Context, m *member) (string, erro
 	ctx, cancel := context.WithTimeout(ctx, authTimeout)
 	defer cancel()
 	answer, err := m.auth.Authenticate(ctx, &pb.AuthenticateRequest{Name: c.user, Password: password})
-	if is(err, rpctypes.ErrGRPCAuthNotEnabled) {
+	if hasMessage(err, rpctypes.ErrGRPCAuthNotEnabled) {
 		return "", nil
 	}
 	if err != nil {
@@ -194,7 +194,7 @@ func (c *connection) authenticated(ctx context.Context, m *member) (string, erro
 	return answer.Token, nil
 }
 
-// forget drops a token that etcd does not take, and reports whether another one may help.
+// forget drops a stale token, and reports whether a new one may help.
 func (c *connection) forget(token string, err error) bool {
 	if c.user == "" || !isTokenStale(err) {
 		return false
@@ -207,17 +207,17 @@ func (c *connection) forget(token string, err error) bool {
 	return true
 }
 
-// settle repeats a transaction until etcd answers, which is only for those that do no harm twice.
-func (c *connection) settle(ctx context.Context, doing string, request *pb.TxnRequest) (*pb.TxnResponse, error) {
-	return retried(ctx, func(ctx context.Context) (*pb.TxnResponse, error) { return c.transact(ctx, doing, request) })
+// settle repeats a transaction until etcd answers. The transaction must be idempotent.
+func (c *connection) settle(ctx context.Context, operation string, request *pb.TxnRequest) (*pb.TxnResponse, error) {
+	return retry(ctx, func(ctx context.Context) (*pb.TxnResponse, error) { return c.transact(ctx, operation, request) })
 }
 
 // transact makes one attempt of a transaction.
-func (c *connection) transact(ctx context.Context, doing string, request *pb.TxnRequest) (*pb.TxnResponse, error) {
-	return call(ctx, c, doing, func(ctx context.Context, m *member) (*pb.TxnResponse, error) { return m.kv.Txn(ctx, request) })
+func (c *connection) transact(ctx context.Context, operation string, request *pb.TxnRequest) (*pb.TxnResponse, error) {
+	return call(ctx, c, operation, func(ctx context.Context, m *member) (*pb.TxnResponse, error) { return m.kv.Txn(ctx, request) })
 }
 
-// pause is the time before attempt n+1. It doubles up to a second, and is never the same.
+// pause returns the time before attempt n+1. It doubles up to a second, with jitter.
 func pause(n int) time.Duration {
 	most := min(maxPause, 10*time.Millisecond<<min(n, 10))
 	return most/2 + rand.N(most/2)

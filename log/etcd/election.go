@@ -8,11 +8,10 @@ import (
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 )
 
-// Campaign waits until the replica is the leader, and returns the epoch. It wakes up when the
-// leader's key goes, and asks etcd for nothing meanwhile. The leadership ends with the session,
-// by Resign or Depose: the View then has another epoch, and commits return ErrFenced. Only a
-// replica that is registered becomes the leader, and only of its own fleet: the errors are those
-// of Join, and that of ctx.
+// Campaign waits until the replica is the leader, and returns the epoch. It sends nothing to etcd
+// until the leader's key is deleted. The leadership ends with the session, by Resign or by Depose:
+// then the View has another epoch, and commits return ErrFenced. Only a registered replica becomes
+// the leader, and only of its own fleet. Errors are those of Join and of ctx.
 func (l *Log) Campaign(ctx context.Context) (epoch int64, err error) {
 	c := l.client
 	ctx, cancel := c.bound(ctx)
@@ -49,7 +48,7 @@ func (l *Log) Campaign(ctx context.Context) (epoch int64, err error) {
 	}
 }
 
-// claim makes the replica the leader if there is none, and returns the epoch; 0 if there is one.
+// claim makes the replica the leader, and returns the epoch; 0 if another replica leads.
 func (l *Log) claim(ctx context.Context, lease int64) (int64, error) {
 	c := l.client
 	value, err := json.Marshal(leaderValue{c.options.ID, time.Now()})
@@ -67,7 +66,7 @@ func (l *Log) claim(ctx context.Context, lease int64) (int64, error) {
 	}
 	if answer.Succeeded {
 		t := term{answer.Header.GetRevision(), lease}
-		l.begin(t)
+		l.setTerm(t)
 		return t.epoch, nil
 	}
 	if e, err := c.keys.extent(answer, 0); err != nil {
@@ -75,21 +74,22 @@ func (l *Log) claim(ctx context.Context, lease int64) (int64, error) {
 	} else if err := e.check(l.fleet.ID, 0); err != nil {
 		return 0, err
 	}
-	kv := found(answer, 3)
+	kv := firstKey(answer, 3)
 	if kv == nil || kv.Lease != lease {
 		return 0, nil
 	}
 	t := term{kv.CreateRevision, lease} // the answer of an attempt before was lost
-	l.begin(t)
+	l.setTerm(t)
 	return t.epoch, nil
 }
 
-// Resign ends the leadership of an epoch, if the replica has it, and keeps the session.
+// Resign ends the leadership of an epoch, and keeps the session. A replica that does not lead resigns
+// nothing.
 func (l *Log) Resign(ctx context.Context, epoch int64) error {
 	c := l.client
 	ctx, cancel := c.bound(ctx)
 	defer cancel()
-	t, err := l.led(epoch)
+	t, err := l.termOf(epoch)
 	if err != nil {
 		return nil //nolint:nilerr // it leads no more
 	}

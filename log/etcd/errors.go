@@ -11,8 +11,8 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// These come from etcd or the way to it. Sessions, campaigns and followers go on trying, and
-// Status has the error; a commit and a trim go on only after ErrUnavailable and ErrTLS.
+// These errors come from etcd, or from the connection to it. Sessions, campaigns and followers retry
+// after each of them, and Status has the error. Commits and trims retry after ErrUnavailable and ErrTLS.
 var (
 	ErrUnavailable    = errors.New("etcd does not answer: see that most of its members run and that this machine reaches them")
 	ErrTLS            = errors.New("no TLS connection to etcd: see that the certificates, their authorities and the names in them fit, on both sides")
@@ -21,7 +21,7 @@ var (
 	ErrNoSpace        = errors.New("etcd has no space: compact and defragment it or raise its quota, then disarm its NOSPACE alarm (etcdctl alarm disarm)")
 )
 
-// These are about the term of a leader.
+// These errors are about the term of a leader.
 var (
 	ErrFenced   = errors.New("this replica is not the leader of this epoch: campaign again")
 	ErrTaken    = errors.New("the log has another entry at this sequence: read the log to its head, and commit after that")
@@ -29,7 +29,7 @@ var (
 	ErrTooLarge = fmt.Errorf("an entry has at most %d bytes: divide it", MaxPayload)
 )
 
-// These are about the prefix and the cursor of a replica. They do not pass by themselves.
+// These errors are about the prefix and the cursor of a replica. Retries do not help.
 var (
 	ErrTrimmed    = errors.New("the log does not have the entries after the cursor any more: copy the database of another replica")
 	ErrOtherFleet = errors.New("the prefix belongs to another fleet: give this fleet another prefix; or, if this replica is to join the other fleet, an empty data directory")
@@ -40,29 +40,29 @@ var (
 )
 
 // ErrDuplicate is in the status of a replica while another process has its id.
-var ErrDuplicate = errors.New("another process has the id of this replica: give each replica its own; this one waits until the other has ended")
+var ErrDuplicate = errors.New("another process has the id of this replica: give handle replica its own; this one waits until the other has ended")
 
-// classify says what was attempted, which of the errors above it is, and what etcd said.
-func classify(doing string, err error) error {
+// classify returns an error with the operation, its kind among the errors above, and etcd's message.
+func classify(operation string, err error) error {
 	if err == nil {
 		return nil
 	}
 	if kind := kindOf(err); kind != nil {
-		return fmt.Errorf("%s: %w (%s)", doing, kind, said(err))
+		return fmt.Errorf("%s: %w (%s)", operation, kind, messageOf(err))
 	}
-	return fmt.Errorf("%s: %w", doing, err)
+	return fmt.Errorf("%s: %w", operation, err)
 }
 
 func kindOf(err error) error {
-	switch text := said(err); text {
-	case said(rpctypes.ErrGRPCNoSpace):
+	switch text := messageOf(err); text {
+	case messageOf(rpctypes.ErrGRPCNoSpace):
 		return ErrNoSpace
-	case said(rpctypes.ErrGRPCAuthFailed), said(rpctypes.ErrGRPCUserEmpty), said(rpctypes.ErrGRPCUserNotFound),
-		said(rpctypes.ErrGRPCInvalidAuthToken), said(rpctypes.ErrGRPCAuthOldRevision):
+	case messageOf(rpctypes.ErrGRPCAuthFailed), messageOf(rpctypes.ErrGRPCUserEmpty), messageOf(rpctypes.ErrGRPCUserNotFound),
+		messageOf(rpctypes.ErrGRPCInvalidAuthToken), messageOf(rpctypes.ErrGRPCAuthOldRevision):
 		return ErrAuthentication
-	case said(rpctypes.ErrGRPCPermissionDenied):
+	case messageOf(rpctypes.ErrGRPCPermissionDenied):
 		return ErrPermission
-	case said(rpctypes.ErrGRPCRequestTooLarge):
+	case messageOf(rpctypes.ErrGRPCRequestTooLarge):
 		return ErrTooLarge
 	default:
 		if strings.Contains(text, "authentication handshake failed") {
@@ -85,9 +85,9 @@ func kindOf(err error) error {
 	return nil
 }
 
-// said is the text of an error of etcd, without the code of gRPC. A cancelled watch has the code
-// in its text.
-func said(err error) string {
+// messageOf returns the message of an error of etcd without gRPC's code, which is in the message of
+// a canceled watch.
+func messageOf(err error) string {
 	text := status.Convert(err).Message()
 	if _, after, ok := strings.Cut(text, " desc = "); ok && strings.HasPrefix(text, "rpc error: ") {
 		return after
@@ -95,11 +95,11 @@ func said(err error) string {
 	return text
 }
 
-// is reports whether etcd said this.
-func is(err, reason error) bool { return err != nil && said(err) == said(reason) }
+// hasMessage reports whether an error has the message of another one.
+func hasMessage(err, reason error) bool { return err != nil && messageOf(err) == messageOf(reason) }
 
-// passes reports whether an error ends by itself, so that a call can be repeated.
-func passes(err error) bool { return errors.Is(err, ErrUnavailable) || errors.Is(err, ErrTLS) }
+// isTransient reports whether another attempt may succeed.
+func isTransient(err error) bool { return errors.Is(err, ErrUnavailable) || errors.Is(err, ErrTLS) }
 
 // isFinal reports whether no further attempt helps a follower or a candidate.
 func isFinal(err error) bool {
@@ -113,5 +113,5 @@ func isFinal(err error) bool {
 
 // isTokenStale reports whether a new authentication may help.
 func isTokenStale(err error) bool {
-	return is(err, rpctypes.ErrGRPCInvalidAuthToken) || is(err, rpctypes.ErrGRPCAuthOldRevision) || is(err, rpctypes.ErrGRPCUserEmpty)
+	return hasMessage(err, rpctypes.ErrGRPCInvalidAuthToken) || hasMessage(err, rpctypes.ErrGRPCAuthOldRevision) || hasMessage(err, rpctypes.ErrGRPCUserEmpty)
 }

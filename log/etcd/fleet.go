@@ -17,10 +17,10 @@ type founding struct {
 	After   uint64    `json:"after"` // the head of the log before its first entry in etcd
 	Founded time.Time `json:"founded"`
 
-	text []byte // as it stands in etcd; nil where there is no fleet
+	text []byte // encoded; nil without a fleet
 }
 
-// extent says whose the prefix is and which entries its log has, at one revision.
+// extent is the fleet and the entries of a prefix, at one revision.
 type extent struct {
 	fleet    founding
 	first    uint64 // the first entry; 0 without entries
@@ -28,7 +28,7 @@ type extent struct {
 	revision int64
 }
 
-// head is the sequence of the last entry.
+// head returns the sequence of the last entry.
 func (e extent) head() uint64 {
 	if e.count == 0 {
 		return e.fleet.After
@@ -36,8 +36,7 @@ func (e extent) head() uint64 {
 	return e.first + e.count - 1
 }
 
-// check compares the prefix with what a replica knows: its fleet, and up to which entry it has
-// the log.
+// check compares the extent with the fleet and the cursor of a replica.
 func (e extent) check(fleet string, cursor uint64) error {
 	switch {
 	case e.fleet.text == nil:
@@ -50,7 +49,7 @@ func (e extent) check(fleet string, cursor uint64) error {
 	return nil
 }
 
-// begins is the sequence of the first entry that is there, or of the next one.
+// begins returns the sequence of the first entry; without entries, of the next one.
 func (e extent) begins() uint64 {
 	if e.count == 0 {
 		return e.fleet.After + 1
@@ -61,7 +60,7 @@ func (e extent) begins() uint64 {
 // isTrimmed reports whether the entry after the cursor is gone.
 func (e extent) isTrimmed(cursor uint64) bool { return cursor+1 < e.begins() }
 
-// measure are the parts of a transaction that read an extent.
+// measure returns the operations that read an extent.
 func (k keys) measure() []*pb.RequestOp {
 	return []*pb.RequestOp{
 		get(k.fleet()),
@@ -70,22 +69,22 @@ func (k keys) measure() []*pb.RequestOp {
 	}
 }
 
-// extent reads the answers to measure, from the i-th on.
+// extent returns the extent in the responses to measure, from the i-th on.
 func (k keys) extent(answer *pb.TxnResponse, i int) (e extent, err error) {
 	e.revision = answer.Header.GetRevision()
-	if kv := found(answer, i); kv != nil {
-		if e.fleet, err = founded(kv); err != nil {
+	if kv := firstKey(answer, i); kv != nil {
+		if e.fleet, err = parseFounding(kv); err != nil {
 			return e, err
 		}
 	}
-	if kv := found(answer, i+1); kv != nil {
+	if kv := firstKey(answer, i+1); kv != nil {
 		e.first, err = k.sequence(kv.Key)
 	}
-	e.count = counted(answer, i+2)
+	e.count = keyCount(answer, i+2)
 	return e, err
 }
 
-func founded(kv *mvccpb.KeyValue) (f founding, err error) {
+func parseFounding(kv *mvccpb.KeyValue) (f founding, err error) {
 	if err := json.Unmarshal(kv.Value, &f); err != nil || f.ID == "" {
 		return f, fmt.Errorf("%w: %s is %q", ErrDamaged, kv.Key, kv.Value)
 	}
@@ -149,14 +148,14 @@ func (c *Client) join(ctx context.Context, fleet string, cursor uint64) (foundin
 func (c *Client) Found(ctx context.Context, fleet string, after uint64) error {
 	ctx, cancel := c.bound(ctx)
 	defer cancel()
-	e, err := retried(ctx, func(ctx context.Context) (extent, error) { return c.found(ctx, fleet, after) })
+	e, err := retry(ctx, func(ctx context.Context) (extent, error) { return c.found(ctx, fleet, after) })
 	if err == nil && (e.fleet.ID != fleet || e.head() != after) {
 		err = fmt.Errorf("%w (fleet %q, %d entries)", ErrFounded, e.fleet.ID, e.count)
 	}
 	return err
 }
 
-// found returns the extent of what was founded, or of what was there.
+// found founds a fleet in an empty prefix. It returns the extent of the prefix.
 func (c *Client) found(ctx context.Context, fleet string, after uint64) (extent, error) {
 	f := founding{ID: fleet, After: after, Founded: time.Now()}
 	var err error

@@ -13,14 +13,13 @@ import (
 // are half as large, down to one entry: a slow connection cannot carry more within callTimeout.
 const pageEntries = 48
 
-// errBroken is a gap in what a watch told: the follower reads the log again from its cursor.
+// errBroken reports a gap in the events of a watch. The follower reads the log again from its cursor.
 var errBroken = errors.New("a watch of the log has a gap")
 
-// Follow calls take with each entry after a cursor, in order, each once, the present ones first
-// and then those to come. It returns the error of take, or that of ctx; ErrTrimmed where the
-// entry after the cursor is gone; and the errors of Join, which it looks for whenever it has to
-// read the log again. The payload is take's to keep. While take is busy, etcd waits with the
-// rest.
+// Follow calls take with each entry after a cursor, once and in order: first the present entries,
+// then new ones. It returns the error of take or of ctx; ErrTrimmed if the entry after the cursor
+// is gone; or an error of Join, as it checks the prefix each time it reads the log. The function
+// take may keep the payload. While it is busy, etcd holds back the next entries.
 func (l *Log) Follow(ctx context.Context, after uint64, take func(Entry) error) error {
 	ctx, cancel := l.client.bound(ctx)
 	defer cancel()
@@ -51,13 +50,13 @@ func (l *Log) Follow(ctx context.Context, after uint64, take func(Entry) error) 
 // follower reads the log for one call of Follow.
 type follower struct {
 	log     *Log
-	cursor  uint64 // the last entry that was taken
+	cursor  uint64 // sequence of the latest entry
 	page    int64  // number of entries of the next page
 	take    func(Entry) error
 	refused error // of take
 }
 
-// run reads what there is, and then watches, until something fails.
+// run reads the present entries, then watches the log until an error.
 func (f *follower) run(ctx context.Context) error {
 	c := f.log.client
 	revision, err := f.read(ctx)
@@ -65,9 +64,9 @@ func (f *follower) run(ctx context.Context) error {
 		return err
 	}
 	c.board.clear(TaskFollow)
-	where := []interval{{c.keys.log(), end(c.keys.log())}}
+	intervals := []interval{{c.keys.log(), end(c.keys.log())}}
 	puts := []pb.WatchCreateRequest_FilterType{pb.WatchCreateRequest_NODELETE}
-	return c.tell(ctx, "following the log", revision, where, puts, func(response *pb.WatchResponse) error {
+	return c.watch(ctx, "following the log", revision, intervals, puts, func(response *pb.WatchResponse) error {
 		for _, event := range response.Events {
 			if err := f.entry(event.Kv, errBroken); err != nil {
 				return err
@@ -77,8 +76,8 @@ func (f *follower) run(ctx context.Context) error {
 	})
 }
 
-// read takes all present entries after the cursor, page by page, and returns the revision as of
-// which there are no more. Each page is as of a revision of its own.
+// read takes the present entries after the cursor, page by page, and returns the revision of the
+// last page.
 func (f *follower) read(ctx context.Context) (revision int64, err error) {
 	c := f.log.client
 	gap := ErrDamaged // the first page comes with the extent of the log, which explains a gap
@@ -110,7 +109,7 @@ func (f *follower) read(ctx context.Context) (revision int64, err error) {
 	}
 }
 
-// check compares the cursor with the extent of the log, which follows on a page.
+// check compares the cursor with the extent of the log in the responses after a page.
 func (f *follower) check(answer *pb.TxnResponse) error {
 	e, err := f.log.client.keys.extent(answer, 1)
 	if err == nil {
@@ -122,7 +121,7 @@ func (f *follower) check(answer *pb.TxnResponse) error {
 	return err
 }
 
-// entry takes an entry, unless it was taken before. A gap is the error.
+// entry takes the next entry, and skips earlier ones. It returns gap if entries are missing.
 func (f *follower) entry(kv *mvccpb.KeyValue, gap error) error {
 	entry, err := f.log.client.keys.decode(kv.Key, kv.Value)
 	if err != nil {

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// sequenceDigits is the width of a sequence in a key: the order of keys is that of sequences.
+// sequenceDigits is the width of a sequence in a key. So keys have the order of their sequences.
 const sequenceDigits = 20
 
-// keys are the keys below a prefix.
+// keys makes and parses the keys below a prefix.
 type keys struct{ prefix string }
 
 func (k keys) fleet() []byte            { return []byte(k.prefix + "/fleet") }
@@ -23,7 +23,7 @@ func (k keys) entry(sequence uint64) []byte {
 	return fmt.Appendf(nil, "%s/log/%0*d", k.prefix, sequenceDigits, sequence)
 }
 
-// sequence is that of an entry's key.
+// sequence returns the sequence in the key of an entry.
 func (k keys) sequence(key []byte) (uint64, error) {
 	digits, ok := strings.CutPrefix(string(key), k.prefix+"/log/")
 	sequence, err := strconv.ParseUint(digits, 10, 64)
@@ -33,12 +33,12 @@ func (k keys) sequence(key []byte) (uint64, error) {
 	return sequence, nil
 }
 
-// replicaID is the id in a replica's key.
+// replicaID returns the id in the key of a replica.
 func (k keys) replicaID(key []byte) (string, bool) {
 	return strings.CutPrefix(string(key), k.prefix+"/replicas/")
 }
 
-// end is the first key after those that begin with a folder, which ends in a slash.
+// end returns the first key after all keys with a prefix that ends in a slash.
 func end(folder []byte) []byte {
 	after := []byte(string(folder))
 	after[len(after)-1]++
@@ -48,14 +48,14 @@ func end(folder []byte) []byte {
 // epochBytes is the length of the epoch before the payload.
 const epochBytes = 8
 
-// encode makes the value of an entry. It has the epoch, so that a commit whose answer was lost
-// knows its own entry.
+// encode returns the value of an entry. The value has the epoch, so that a commit recognizes its own
+// entry after a lost answer.
 func encode(epoch int64, payload []byte) []byte {
 	value := binary.BigEndian.AppendUint64(make([]byte, 0, epochBytes+len(payload)), uint64(epoch))
 	return append(value, payload...)
 }
 
-// decode reads an entry.
+// decode returns the entry of a key and its value.
 func (k keys) decode(key, value []byte) (Entry, error) {
 	sequence, err := k.sequence(key)
 	if err == nil && len(value) < epochBytes {

@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// MaxPayload is the most bytes of an entry. etcd takes requests of 1.5 MiB by default.
+// MaxPayload limits the bytes of an entry. By default, etcd limits requests to 1.5 MiB.
 const MaxPayload = 1 << 20
 
 // errClosed ends the calls of a closed client.
@@ -20,42 +20,42 @@ type Entry struct {
 	Payload  []byte
 }
 
-// Log is the log of one fleet. Its methods may be called at the same time.
+// Log is the log of one fleet. It is safe for concurrent use.
 type Log struct {
 	client *Client
 	fleet  founding
 
-	// committing holds a value while a commit is on its way: there is one at a time.
+	// committing holds a value during a commit: there is one at a time.
 	committing chan struct{}
 
 	mu   sync.Mutex
 	term term // the latest one; guarded by mu
 }
 
-// term is the time in which a replica is the leader.
+// term identifies the time in which a replica is the leader.
 type term struct{ epoch, lease int64 }
 
 func newLog(c *Client, f founding) *Log {
 	return &Log{client: c, fleet: f, committing: make(chan struct{}, 1)}
 }
 
-// Fleet is the id of the fleet, which a replica keeps beside its cursor.
+// Fleet returns the id of the fleet. A replica stores it with its cursor.
 func (l *Log) Fleet() string { return l.fleet.ID }
 
-// Head returns the sequence of the last entry. A new leader reads up to it before it commits. It
-// fails as Follow does for a replica without a cursor.
+// Head returns the sequence of the last entry, or an error of Join. A new leader reads the log up to
+// the head before it commits.
 func (l *Log) Head(ctx context.Context) (uint64, error) {
 	ctx, cancel := l.client.bound(ctx)
 	defer cancel()
-	e, err := retried(ctx, l.client.extent)
+	e, err := retry(ctx, l.client.extent)
 	if err == nil {
 		err = e.check(l.fleet.ID, 0)
 	}
 	return e.head(), err
 }
 
-// led is the term of an epoch, if it is the latest one of this replica.
-func (l *Log) led(epoch int64) (term, error) {
+// termOf returns the term of an epoch, or ErrFenced if this replica has led in a later one or never.
+func (l *Log) termOf(epoch int64) (term, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if epoch == 0 || l.term.epoch != epoch {
@@ -64,7 +64,7 @@ func (l *Log) led(epoch int64) (term, error) {
 	return l.term, nil
 }
 
-func (l *Log) begin(t term) {
+func (l *Log) setTerm(t term) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.term = t

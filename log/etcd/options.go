@@ -12,10 +12,10 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// DefaultTTL is how long etcd waits for a replica that it does not hear.
+// DefaultTTL is the default time after which etcd ends the session of a silent replica.
 const DefaultTTL = 3 * time.Second
 
-// Options say where etcd is, and which replica this is.
+// Options are the endpoints of etcd, and the identity of a replica.
 type Options struct {
 	Endpoints []string    // http://HOST:PORT, or https://; all of one kind
 	Prefix    string      // of all keys, such as /hdsd
@@ -32,13 +32,12 @@ type Options struct {
 	Version string    // of the program
 	Started time.Time // when the process began
 
-	// TTL is a whole number of seconds, or rounded up to one. etcd may grant more: Status has
-	// what it granted.
+	// TTL is rounded up to seconds. etcd may grant more: Status has the granted TTL.
 	TTL time.Duration
 	Log zerolog.Logger
 }
 
-// checked returns the options with their defaults, or what is wrong with them.
+// checked returns the options with their defaults, or an error that names the wrong option.
 func (o Options) checked() (Options, error) {
 	o.Prefix = strings.TrimRight(o.Prefix, "/")
 	if o.TTL == 0 {
@@ -64,10 +63,10 @@ func (o Options) checked() (Options, error) {
 	return o, err
 }
 
-// seconds is the TTL that etcd is asked for.
+// seconds returns the requested TTL.
 func (o Options) seconds() int64 { return int64((o.TTL + time.Second - 1) / time.Second) }
 
-// addresses are the hosts and ports of the endpoints, and whether these are https.
+// addresses returns the hosts and ports of the endpoints, and reports whether they use https.
 func addresses(endpoints []string) (hosts []string, secure bool, err error) {
 	if len(endpoints) == 0 {
 		return nil, false, errors.New("no endpoints of etcd")

@@ -100,8 +100,8 @@ func TestErrorsAreClassified(t *testing.T) {
 		{status.Error(codes.Unavailable, `connection error: desc = "transport: authentication handshake failed: tls: x"`), ErrTLS},
 		{rpctypes.ErrGRPCLeaseNotFound, nil},
 	} {
-		got := classify("doing", c.err)
-		if !errors.Is(kindOf(c.err), c.want) || c.want != nil && !errors.Is(got, c.want) || !strings.HasPrefix(got.Error(), "doing: ") {
+		got := classify("operation", c.err)
+		if !errors.Is(kindOf(c.err), c.want) || c.want != nil && !errors.Is(got, c.want) || !strings.HasPrefix(got.Error(), "operation: ") {
 			t.Errorf("%v is %v, want %v", c.err, got, c.want)
 		}
 	}

@@ -5,7 +5,7 @@ import (
 	"go.etcd.io/etcd/api/v3/mvccpb"
 )
 
-// These make the parts of a transaction: what it does, and what it compares.
+// These functions make operations and comparisons of transactions.
 
 func read(r *pb.RangeRequest) *pb.RequestOp {
 	return &pb.RequestOp{Request: &pb.RequestOp_RequestRange{RequestRange: r}}
@@ -21,7 +21,7 @@ func remove(from, until []byte) *pb.RequestOp {
 	return &pb.RequestOp{Request: &pb.RequestOp_RequestDeleteRange{RequestDeleteRange: &pb.DeleteRangeRequest{Key: from, RangeEnd: until}}}
 }
 
-// isCreated compares the create revision of a key; 0 is that of an absent one.
+// isCreated compares the create revision of a key. An absent key has 0.
 func isCreated(key []byte, revision int64) *pb.Compare {
 	return &pb.Compare{Key: key, Target: pb.Compare_CREATE, Result: pb.Compare_EQUAL, TargetUnion: &pb.Compare_CreateRevision{CreateRevision: revision}}
 }
@@ -40,15 +40,15 @@ func hasValue(key, value []byte) *pb.Compare {
 	return &pb.Compare{Key: key, Target: pb.Compare_VALUE, Result: pb.Compare_EQUAL, TargetUnion: &pb.Compare_Value{Value: value}}
 }
 
-// found is the key of the i-th response, or nil.
-func found(answer *pb.TxnResponse, i int) *mvccpb.KeyValue {
+// firstKey returns the first key of the i-th response, or nil.
+func firstKey(answer *pb.TxnResponse, i int) *mvccpb.KeyValue {
 	if kvs := answer.Responses[i].GetResponseRange().GetKvs(); len(kvs) > 0 {
 		return kvs[0]
 	}
 	return nil
 }
 
-// counted is the number of keys of the i-th response.
-func counted(answer *pb.TxnResponse, i int) uint64 {
+// keyCount returns the number of keys in the i-th response.
+func keyCount(answer *pb.TxnResponse, i int) uint64 {
 	return uint64(answer.Responses[i].GetResponseRange().GetCount())
 }

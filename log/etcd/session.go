@@ -11,15 +11,15 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 )
 
-// seat is what is known of the replica's key.
+// seat is the state of the replica's key.
 type seat struct {
-	lease    int64 // of the session, if the key is under it; else 0
-	holder   int64 // of the other process that has the key, if one does
-	revision int64 // of etcd, as of which the two above are so; 0 before the first answer
+	lease    int64 // lease of this session if the key is under it; else 0
+	holder   int64 // lease of another process that has the key; 0: none
+	revision int64 // revision of etcd for the fields above; 0 before the first answer
 }
 
-// keep has a lease at any time that etcd allows, and the replica's key under it.
-func (c *Client) keep(ctx context.Context) {
+// keepSession keeps a lease, and the replica's key under it, until the context ends.
+func (c *Client) keepSession(ctx context.Context) {
 	defer c.seat.set(seat{})
 	// A replica takes its key from a process with its address only once: two processes that have
 	// both in common do not replace each other for ever.
@@ -32,15 +32,15 @@ func (c *Client) keep(ctx context.Context) {
 	}
 }
 
-// grant gets a lease, and returns false if ctx ends first. It chooses the lease's number, so
-// that it can repeat a grant whose answer is lost.
+// grant gets a lease, and reports whether it did before ctx ended. It chooses the number of the lease,
+// so it can repeat a grant after a lost answer.
 func (c *Client) grant(ctx context.Context) bool {
 	c.lease = 1 + rand.Int64N(1<<62)
 	request := &pb.LeaseGrantRequest{ID: c.lease, TTL: c.options.seconds()}
 	for n := 0; ; n++ {
 		answer, err := call(ctx, c.conn, "opening a session", func(ctx context.Context, m *member) (*pb.LeaseGrantResponse, error) {
 			answer, err := m.lease.LeaseGrant(ctx, request)
-			if is(err, rpctypes.ErrGRPCLeaseExist) { // the attempt before was granted
+			if hasMessage(err, rpctypes.ErrGRPCLeaseExist) { // the attempt before was granted
 				return &pb.LeaseGrantResponse{ID: c.lease}, nil
 			}
 			return answer, err
@@ -61,8 +61,8 @@ func (c *Client) grant(ctx context.Context) bool {
 	}
 }
 
-// renew renews the lease three times in a TTL, and returns when etcd does not have it any more.
-// It registers the replica whenever its key is not there.
+// renew renews the lease three times in a TTL, and returns when the lease has ended. It registers the
+// replica again when its key is gone.
 func (c *Client) renew(ctx context.Context, heir *bool) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -100,7 +100,7 @@ func (c *Client) renew(ctx context.Context, heir *bool) {
 	}
 }
 
-// renewOnce renews the lease, on a stream of its own: a call with a deadline, as all others.
+// renewOnce renews the lease on a stream of its own, so that the renewal has a deadline.
 func (c *Client) renewOnce(ctx context.Context, m *member) (*pb.LeaseKeepAliveResponse, error) {
 	stream, err := m.lease.LeaseKeepAlive(ctx)
 	if err != nil {
@@ -116,8 +116,8 @@ func (c *Client) renewOnce(ctx context.Context, m *member) (*pb.LeaseKeepAliveRe
 	return stream.Recv()
 }
 
-// isOpen reports whether the replica's key is to be put: nothing is known, somebody has deleted
-// the key, or the other process that had it is gone.
+// isOpen reports whether to put the replica's key: its state is unknown, the key is deleted, or its
+// holder is gone.
 func (s seat) isOpen(view View, id string) bool {
 	switch member, ok := view.member(id); {
 	case s.revision == 0:
@@ -150,7 +150,7 @@ func (c *Client) register(ctx context.Context, heir *bool) seat {
 		c.board.clear(TaskRegister)
 		return seat{lease: c.lease, revision: revision}
 	}
-	holder := View{}.put(c.keys, found(answer, 0))
+	holder := View{}.put(c.keys, firstKey(answer, 0))
 	other := holder.Members[0]
 	switch {
 	case other.lease == c.lease: // the answer of an attempt before was lost

@@ -8,35 +8,35 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// Status says how the session is, and what does not work.
+// Status is the state of the session, and its problems.
 type Status struct {
 	Connected bool          // the lease was renewed at the last attempt
-	Since     time.Time     // when Connected became what it is
-	TTL       time.Duration // what etcd granted; 0 before the first lease
+	Since     time.Time     // time of the latest change of Connected
+	TTL       time.Duration // granted TTL; 0 before the first lease
 	Problems  []Problem     // the oldest first
 }
 
-// Problem is what a task could not do. The task goes on trying.
+// Problem is an error of a task. The task retries.
 type Problem struct {
 	Task  Task
 	Since time.Time // of the first error after a success
 	Err   error     // the latest one
 }
 
-// Task is something that goes on for as long as it is wanted.
+// Task is a lasting task of a replica.
 type Task string
 
 // The tasks of a replica.
 const (
 	TaskSession  Task = "session"  // keeps the lease
 	TaskRegister Task = "register" // keeps the replica's key
-	TaskView     Task = "view"     // reads who is there
+	TaskView     Task = "view"     // reads the replicas and the leader
 	TaskJoin     Task = "join"
 	TaskCampaign Task = "campaign"
 	TaskFollow   Task = "follow"
 )
 
-// board has the status, and logs where it changes.
+// board holds the status, and logs its changes.
 type board struct {
 	cell *cell[Status]
 	log  zerolog.Logger
@@ -48,7 +48,7 @@ func newBoard(log zerolog.Logger) *board {
 	return b
 }
 
-// fail notes an error of a task.
+// fail records an error of a task.
 func (b *board) fail(task Task, err error) {
 	now := time.Now()
 	b.cell.update(func(s Status) (Status, bool) {
@@ -60,7 +60,7 @@ func (b *board) fail(task Task, err error) {
 	})
 }
 
-// clear notes that a task works.
+// clear records the success of a task.
 func (b *board) clear(task Task) {
 	now := time.Now()
 	b.cell.update(func(s Status) (Status, bool) {
@@ -72,7 +72,7 @@ func (b *board) clear(task Task) {
 	})
 }
 
-// granted notes the TTL that etcd granted.
+// granted records the granted TTL.
 func (b *board) granted(wanted, ttl time.Duration) {
 	b.cell.update(func(s Status) (Status, bool) {
 		if s.TTL == ttl {
@@ -84,7 +84,7 @@ func (b *board) granted(wanted, ttl time.Duration) {
 	})
 }
 
-// failed is the status with a problem, and whether that is of another kind than before.
+// failed returns the status with a problem, and reports whether the kind of the problem is new.
 func (s Status) failed(p Problem) (next Status, news bool) {
 	news = true
 	s.Problems = slices.Clone(s.Problems)
@@ -100,7 +100,7 @@ func (s Status) failed(p Problem) (next Status, news bool) {
 	return s, news
 }
 
-// cleared is the status without the problem of a task, and whether there was one.
+// cleared returns the status without the problem of a task, and reports whether there was one.
 func (s Status) cleared(task Task, now time.Time) (next Status, news bool) {
 	before := len(s.Problems)
 	s.Problems = slices.DeleteFunc(slices.Clone(s.Problems), func(p Problem) bool { return p.Task == task })
@@ -110,7 +110,7 @@ func (s Status) cleared(task Task, now time.Time) (next Status, news bool) {
 	return s, len(s.Problems) < before
 }
 
-// kindOfProblem is the error of this package in an error, or itself.
+// kindOfProblem returns the error of this package that an error wraps, or the error itself.
 func kindOfProblem(err error) error {
 	for _, kind := range []error{ErrUnavailable, ErrTLS, ErrAuthentication, ErrPermission, ErrNoSpace, ErrDuplicate} {
 		if errors.Is(err, kind) {

@@ -8,22 +8,23 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 )
 
-// trimEntries bounds what one transaction removes: etcd does nothing else meanwhile.
+// trimEntries limits the entries that one transaction removes, since etcd runs one transaction at a
+// time.
 const trimEntries = 1000
 
-// Trim removes the entries up to a sequence, and compacts etcd's history, which frees their
-// space for others. The last entry stays. It works while etcd has no space, too. Only the leader
-// of the epoch may trim; others get ErrFenced.
+// Trim removes the entries up to a sequence, except the last entry of the log, and compacts etcd's
+// history, so that etcd can use their space again. Trim works also when etcd has no space. A
+// replica that is not the leader of the epoch gets ErrFenced.
 func (l *Log) Trim(ctx context.Context, epoch int64, until uint64) error {
 	c := l.client
 	ctx, cancel := c.bound(ctx)
 	defer cancel()
-	doing := fmt.Sprintf("trimming the log up to entry %d", until)
-	t, err := l.led(epoch)
+	operation := fmt.Sprintf("trimming the log up to entry %d", until)
+	t, err := l.termOf(epoch)
 	if err != nil {
-		return fmt.Errorf("%s: %w", doing, err)
+		return fmt.Errorf("%s: %w", operation, err)
 	}
-	e, err := retried(ctx, c.extent)
+	e, err := retry(ctx, c.extent)
 	if err == nil {
 		err = e.check(l.fleet.ID, 0)
 	}
@@ -35,7 +36,7 @@ func (l *Log) Trim(ctx context.Context, epoch int64, until uint64) error {
 	}
 	for first := e.first; first <= until; {
 		next := min(first+trimEntries, until+1)
-		answer, err := c.conn.settle(ctx, doing, &pb.TxnRequest{
+		answer, err := c.conn.settle(ctx, operation, &pb.TxnRequest{
 			Compare: append(c.keys.isLed(t), isPresent(c.keys.entry(next))),
 			Success: []*pb.RequestOp{remove(c.keys.entry(first), c.keys.entry(next))},
 		})
@@ -43,20 +44,20 @@ func (l *Log) Trim(ctx context.Context, epoch int64, until uint64) error {
 			return err
 		}
 		if !answer.Succeeded {
-			return fmt.Errorf("%s: %w (epoch %d)", doing, ErrFenced, epoch)
+			return fmt.Errorf("%s: %w (epoch %d)", operation, ErrFenced, epoch)
 		}
 		e.revision, first = answer.Header.GetRevision(), next
 	}
 	return c.compact(ctx, e.revision)
 }
 
-// compact removes old values of all keys from etcd's history. Whoever watches from an older
-// revision reads the present again.
+// compact removes old values of all keys from etcd's history. Clients that watch from an older
+// revision, those of other users of etcd included, have to read the present values again.
 func (c *Client) compact(ctx context.Context, revision int64) error {
-	_, err := retried(ctx, func(ctx context.Context) (*pb.CompactionResponse, error) {
+	_, err := retry(ctx, func(ctx context.Context) (*pb.CompactionResponse, error) {
 		return call(ctx, c.conn, "compacting etcd", func(ctx context.Context, m *member) (*pb.CompactionResponse, error) {
 			answer, err := m.kv.Compact(ctx, &pb.CompactionRequest{Revision: revision})
-			if is(err, rpctypes.ErrGRPCCompacted) { // somebody else has done so
+			if hasMessage(err, rpctypes.ErrGRPCCompacted) { // somebody else has done so
 				return answer, nil
 			}
 			return answer, err

@@ -22,12 +22,13 @@ type Member struct {
 	lease int64
 }
 
-// View is who is there, as etcd last told. While Status is not Connected, it may be out of date.
+// View is the latest known list of replicas, and their leader. It may be stale unless Status is
+// Connected.
 type View struct {
-	Known   bool     // etcd has told at least once
+	Known   bool     // etcd has answered at least once
 	Members []Member // by id
-	Leader  string   // its id; "" without one
-	Epoch   int64    // of the leader; 0 without one
+	Leader  string   // id of the leader; empty without one
+	Epoch   int64    // epoch of the leader; 0 without one
 	Since   time.Time
 
 	lease    int64 // of the leader
@@ -40,7 +41,7 @@ type leaderValue struct {
 	Since time.Time `json:"since"`
 }
 
-// member is the one with an id.
+// member returns the member with an id, if there is one.
 func (v View) member(id string) (Member, bool) {
 	i, found := slices.BinarySearchFunc(v.Members, id, func(m Member, id string) int { return cmp.Compare(m.ID, id) })
 	if !found {
@@ -49,8 +50,8 @@ func (v View) member(id string) (Member, bool) {
 	return v.Members[i], true
 }
 
-// put is the view after a key has a value. A value that cannot be read still counts: its key is
-// there.
+// put returns the view after a put of a key. A value that cannot be decoded counts, since its key
+// exists.
 func (v View) put(k keys, kv *mvccpb.KeyValue) View {
 	v.revision = max(v.revision, kv.ModRevision)
 	if string(kv.Key) == string(k.leader()) {
@@ -66,35 +67,35 @@ func (v View) put(k keys, kv *mvccpb.KeyValue) View {
 	var m Member
 	_ = json.Unmarshal(kv.Value, &m)
 	m.ID, m.lease = id, kv.Lease
-	v.Members = append(without(v.Members, id), m)
+	v.Members = append(removeMember(v.Members, id), m)
 	slices.SortFunc(v.Members, func(a, b Member) int { return cmp.Compare(a.ID, b.ID) })
 	return v
 }
 
-// deleted is the view after a key is gone.
+// deleted returns the view after a deletion of a key.
 func (v View) deleted(k keys, kv *mvccpb.KeyValue) View {
 	v.revision = max(v.revision, kv.ModRevision)
 	if string(kv.Key) == string(k.leader()) {
 		v.Leader, v.Epoch, v.Since, v.lease = "", 0, time.Time{}, 0
 	} else if id, ok := k.replicaID(kv.Key); ok {
-		v.Members = without(v.Members, id)
+		v.Members = removeMember(v.Members, id)
 	}
 	return v
 }
 
-func without(members []Member, id string) []Member {
+func removeMember(members []Member, id string) []Member {
 	return slices.DeleteFunc(slices.Clone(members), func(m Member) bool { return m.ID == id })
 }
 
-// see keeps the view until the context ends.
-func (c *Client) see(ctx context.Context) {
+// watchView updates the view until the context ends.
+func (c *Client) watchView(ctx context.Context) {
 	for n := 0; ctx.Err() == nil; n++ {
-		after, err := c.look(ctx)
+		after, err := c.readView(ctx)
 		if err == nil {
 			n = 0
 			c.board.clear(TaskView)
-			where := []interval{{key: c.keys.leader()}, {c.keys.replicas(), end(c.keys.replicas())}}
-			err = c.tell(ctx, "watching who is there", after, where, nil, c.changed)
+			intervals := []interval{{key: c.keys.leader()}, {c.keys.replicas(), end(c.keys.replicas())}}
+			err = c.watch(ctx, "watching the replicas", after, intervals, nil, c.applyEvents)
 		}
 		if ctx.Err() == nil {
 			c.board.fail(TaskView, err)
@@ -103,10 +104,10 @@ func (c *Client) see(ctx context.Context) {
 	}
 }
 
-// look reads all of the view, at one revision.
-func (c *Client) look(ctx context.Context) (revision int64, err error) {
+// readView reads the whole view at one revision.
+func (c *Client) readView(ctx context.Context) (revision int64, err error) {
 	replicas := c.keys.replicas()
-	answer, err := c.conn.transact(ctx, "reading who is there", &pb.TxnRequest{Success: []*pb.RequestOp{
+	answer, err := c.conn.transact(ctx, "reading the replicas", &pb.TxnRequest{Success: []*pb.RequestOp{
 		get(c.keys.leader()),
 		read(&pb.RangeRequest{Key: replicas, RangeEnd: end(replicas)}),
 	}})
@@ -123,8 +124,8 @@ func (c *Client) look(ctx context.Context) (revision int64, err error) {
 	return view.revision, nil
 }
 
-// changed carries a change over to the view.
-func (c *Client) changed(response *pb.WatchResponse) error {
+// applyEvents applies the events of a watch to the view.
+func (c *Client) applyEvents(response *pb.WatchResponse) error {
 	if len(response.Events) == 0 {
 		return nil
 	}

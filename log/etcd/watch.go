@@ -10,25 +10,25 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// interval is the keys of a watch: one key, or those before until.
+// interval is the keys of a watch: from key until the key until; one key without that.
 type interval struct{ key, until []byte }
 
-// tell tells of all changes after a revision, until one of the calls or the watch fails. A watch
-// may fail at any time, and does so when the connection goes on to another member of etcd: its
-// caller reads the present again and comes back. So the renewals of the lease watch over the
-// watches: a member that hangs sends neither.
-func (c *Client) tell(ctx context.Context, doing string, after int64, where []interval, filters []pb.WatchCreateRequest_FilterType, each func(*pb.WatchResponse) error) error {
+// watch passes the changes after a revision to handle, until handle or the watch fails. A watch may
+// fail at any time, and fails when the connection moves on to another member of etcd. Then the caller
+// reads the present values, and watches again. Renewals of the lease detect a member that hangs, for
+// watches as well.
+func (c *Client) watch(ctx context.Context, operation string, after int64, intervals []interval, filters []pb.WatchCreateRequest_FilterType, handle func(*pb.WatchResponse) error) error {
 	m, stay := c.conn.member()
 	outgoing, token, err := c.conn.outgoing(ctx, m)
 	if err != nil {
-		return classify(doing, err)
+		return classify(operation, err)
 	}
 	outgoing, cancel := context.WithCancel(outgoing)
 	defer cancel()
 	defer context.AfterFunc(stay, cancel)()
 	var refused error
-	err = watch(outgoing, m, after, where, filters, func(response *pb.WatchResponse) error {
-		refused = each(response)
+	err = readWatch(outgoing, m, after, intervals, filters, func(response *pb.WatchResponse) error {
+		refused = handle(response)
 		return refused
 	})
 	if refused != nil {
@@ -38,17 +38,17 @@ func (c *Client) tell(ctx context.Context, doing string, after int64, where []in
 		c.conn.report(stay, err)
 	}
 	c.conn.forget(token, err)
-	return classify(doing, err)
+	return classify(operation, err)
 }
 
-// watch reads a watch from one member of etcd. It buffers nothing: while each is busy, the member
-// waits.
-func watch(ctx context.Context, m *member, after int64, where []interval, filters []pb.WatchCreateRequest_FilterType, each func(*pb.WatchResponse) error) error {
+// readWatch reads a watch from one member of etcd. It buffers nothing: while handle is busy, the
+// member waits.
+func readWatch(ctx context.Context, m *member, after int64, intervals []interval, filters []pb.WatchCreateRequest_FilterType, handle func(*pb.WatchResponse) error) error {
 	stream, err := m.watch.Watch(ctx)
 	if err != nil {
 		return err
 	}
-	for _, w := range where {
+	for _, w := range intervals {
 		request := &pb.WatchCreateRequest{Key: w.key, RangeEnd: w.until, StartRevision: after + 1, Filters: filters}
 		// The error of a stream that has ended is that of its next read.
 		_ = stream.Send(&pb.WatchRequest{RequestUnion: &pb.WatchRequest_CreateRequest{CreateRequest: request}})
@@ -62,7 +62,7 @@ func watch(ctx context.Context, m *member, after int64, where []interval, filter
 		case response.Canceled:
 			return status.Error(codes.Aborted, cmp.Or(response.CancelReason, "the watch was cancelled"))
 		default:
-			if err := each(response); err != nil {
+			if err := handle(response); err != nil {
 				return err
 			}
 		}

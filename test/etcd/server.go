@@ -26,7 +26,7 @@ type Server struct {
 
 	t         testing.TB
 	data      string
-	health    string // what tells whether it serves, without TLS
+	health    string // URL of the health check, without TLS
 	arguments []string
 }
 
