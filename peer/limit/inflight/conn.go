@@ -273,10 +273,12 @@ func (c *conn) follow(id uint32, part []byte) (used int, err error) {
 		if s.headSize += len(head); s.headSize < messageHeadBytes {
 			break
 		}
-		s.asks, s.headSize, s.left = false, 0, int(binary.BigEndian.Uint32(s.head[1:]))
+		previous := s.size
+		s.asks, s.headSize, s.size = false, 0, int(binary.BigEndian.Uint32(s.head[1:]))
+		s.left = s.size
 		if refusal := c.check(s); refusal != nil {
 			if !c.begun(s) {
-				s.headSize, s.left, s.kept = before, 0, s.kept-len(head)
+				s.headSize, s.size, s.left, s.kept = before, previous, 0, s.kept-len(head)
 				return used - len(head), errNotBegun
 			}
 			s.refusal = refusal
@@ -285,8 +287,8 @@ func (c *conn) follow(id uint32, part []byte) (used int, err error) {
 				return used, refusal
 			}
 		}
-		s.parts = min(s.parts+partsOfMessage+s.left/leastPart, partsOf(s.left))
-		size := int64(messageHeadBytes + s.left)
+		s.parts = min(s.parts+partsOfMessage+s.size/leastPart, partsOf(s.size))
+		size := int64(messageHeadBytes + s.size)
 		s.messages.push(size)
 		if size > firstWindow && s.refusal == nil {
 			c.widen(s)
@@ -316,22 +318,23 @@ func (c *conn) begun(s *stream) bool {
 	return true
 }
 
-// check returns an error if a message exceeds the client's bound. The caller holds mu.
+// check returns an error if the present message exceeds the client's bound. The caller holds mu.
 func (c *conn) check(s *stream) error {
-	if largest := c.budget.Largest; largest > 0 && s.left > largest {
-		return status.Errorf(codes.ResourceExhausted, "a message may have up to %d bytes, and one has %d: make it smaller, or raise %s", largest, s.left, c.budget.LargestField)
+	if largest := c.budget.Largest; largest > 0 && s.size > largest {
+		return status.Errorf(codes.ResourceExhausted, "a message may have up to %d bytes, and one has %d: make it smaller, or raise %s", largest, s.size, c.budget.LargestField)
 	}
 	if s.check != nil {
-		return s.check(s.left)
+		return s.check(s.size)
 	}
 	return nil
 }
 
-// setCheck sets the handler's check of messages. The present message may have begun before.
+// setCheck sets the handler's check of messages. The present message may have begun before, or be
+// here already.
 func (c *conn) setCheck(s *stream, check func(bytes int) error) {
 	c.mu.Lock()
 	s.check = check
-	if s.left == 0 || s.refusal != nil {
+	if s.received() || s.refusal != nil {
 		c.mu.Unlock()
 		return
 	}

@@ -1,5 +1,7 @@
 package inflight
 
+import "context"
+
 // FirstWindow is how many bytes of a stream may be here without room.
 const FirstWindow = firstWindow
 
@@ -8,3 +10,14 @@ const MessageBytes = messageHeadBytes + messageBytes
 
 // LargestQuestion is how many bytes the message of a call with a stream of answers may have.
 const LargestQuestion = largestQuestion
+
+// Arrived reports whether a call has had a message, and all of it is here.
+func Arrived(ctx context.Context) bool {
+	c, s := find(ctx)
+	if s == nil {
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return s.messages.len() > 0 && s.left == 0
+}

@@ -36,9 +36,28 @@ type site struct {
 	*inflight.Budget
 	address string
 
-	mu   sync.Mutex
-	may  map[string]chan struct{} // by method
-	late []int
+	mu    sync.Mutex
+	may   map[string]chan struct{} // by method
+	late  []int
+	idles bool // handlers begin when their first message is here
+}
+
+// idle has handlers begin when their first message is here.
+func (s *site) idle() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.idles = true
+}
+
+// begin is an interceptor that runs before the budget's.
+func (s *site) begin(server any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
+	s.mu.Lock()
+	idles := s.idles
+	s.mu.Unlock()
+	if idles {
+		s.eventually("its message has arrived", func() bool { return inflight.Arrived(stream.Context()) })
+	}
+	return handle(server, stream)
 }
 
 // turns of a handler to ask for a message.
@@ -67,7 +86,7 @@ func newSite(t *testing.T, half int64) *site {
 		defer s.mu.Unlock()
 		s.late = append(s.late, bytes)
 	}
-	server := grpc.NewServer(append(s.ServerOptions(insecure.NewCredentials()), wire.ServerOption(),
+	server := grpc.NewServer(append(append([]grpc.ServerOption{grpc.ChainStreamInterceptor(s.begin)}, s.ServerOptions(insecure.NewCredentials())...), wire.ServerOption(),
 		grpc.MaxRecvMsgSize(64<<20), grpc.UnknownServiceHandler(s.handle))...)
 	server.RegisterService(&grpc.ServiceDesc{ServiceName: "watches", HandlerType: (*any)(nil), Streams: []grpc.StreamDesc{{StreamName: "Watch", Handler: watch, ServerStreams: true}}}, s)
 	server.RegisterService(&grpc.ServiceDesc{ServiceName: "unary", HandlerType: (*any)(nil), Methods: []grpc.MethodDesc{{MethodName: "Echo", Handler: s.echo}}}, s)

@@ -57,6 +57,21 @@ func TestAQuestionHasRoomUntilItsHandlerHasIt(t *testing.T) {
 	})
 }
 
+// TestAMessageThatWasFasterThanItsHandlerIsRefused for its size, as one that was slower.
+func TestAMessageThatWasFasterThanItsHandlerIsRefused(t *testing.T) {
+	s := newSite(t, total)
+	s.idle()
+	s.refused(s.asks(inflight.LargestQuestion+100_000), "16384")
+	modest, _ := s.open(s.dial(), "modest")
+	s.send(modest, 100_000)
+	s.let("modest", 1)
+	s.refused(modest, "it is modest")
+	s.taken(0)
+	if len(s.late) > 0 {
+		t.Errorf("late were %v", s.late)
+	}
+}
+
 // TestAQuestionMayWaitForRoom for longer than it may take to arrive.
 func TestAQuestionMayWaitForRoom(t *testing.T) {
 	s := newSite(t, 16*10_000)

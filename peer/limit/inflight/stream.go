@@ -7,7 +7,8 @@ type stream struct {
 	id        uint32
 	head      [messageHeadBytes]byte
 	headSize  int           // of head
-	left      int           // missing bytes of the present message
+	size      int           // of the present message, which is the last one that has begun
+	left      int           // missing bytes of it
 	parts     int           // remaining parts of this message and those after it
 	messages  sizes         // bytes without room of messages that the handler has not finished; the last one is the present
 	delivered bool          // the handler has the first of them
@@ -70,6 +71,11 @@ func (s *stream) done() (callbacks []func()) {
 	t := s.turn
 	s.turn = nil
 	return []func(){t.Release}
+}
+
+// received reports whether the handler has all messages that have begun.
+func (s *stream) received() bool {
+	return s.messages.len() == 0 || s.delivered && s.messages.len() == 1
 }
 
 // refused returns the reason why the next message is refused, or nil.
