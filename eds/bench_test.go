@@ -42,22 +42,23 @@ func manyAssignments(names []string, endpoints int) []publish.Assignment {
 
 // BenchmarkFlip flips one endpoint of 1,000 assignments of 100 and makes the response
 // of every watcher. Each watches all assignments by name. It does not write the
-// responses. LinearCache has fewer watchers, because it takes longer.
+// responses. Members share a group, and the others do not. LinearCache has fewer watchers, because it takes longer.
 func BenchmarkFlip(b *testing.B) {
 	names := manyNames(1000)
-	b.Run("hdsd/watchers=500", func(b *testing.B) { benchmarkFlip(b, names, 500) })
-	b.Run("hdsd/watchers=20", func(b *testing.B) { benchmarkFlip(b, names, 20) })
+	b.Run("hdsd/members=500", func(b *testing.B) { benchmarkFlip(b, "key", names, 500) })
+	b.Run("hdsd/watchers=500", func(b *testing.B) { benchmarkFlip(b, "", names, 500) })
+	b.Run("hdsd/watchers=20", func(b *testing.B) { benchmarkFlip(b, "", names, 20) })
 	b.Run("linear/watchers=20", func(b *testing.B) { benchmarkLinear(b, names, 20) })
 }
 
-func benchmarkFlip(b *testing.B, names []string, watchers int) {
+func benchmarkFlip(b *testing.B, key string, names []string, watchers int) {
 	s := NewServer(Options{Identifier: "hdsd-1"})
 	s.Update(publish.Update{Assignments: manyAssignments(names, 100)})
 	subs := make([]*subscription, watchers)
 	for i := range subs {
 		st := &stream{server: s, permitted: access.AllClusters(), id: uint64(i), delta: true, wake: make(chan struct{}, 1)}
 		subs[i] = newSubscription(st, s.published.assignments)
-		if err := subs[i].requests.process(&request{names: names}); err != nil {
+		if err := subs[i].requests.process(&request{key: key, names: names}); err != nil {
 			b.Fatal(err)
 		}
 		for respond(subs[i]) > 0 {
@@ -97,6 +98,7 @@ func accept(u *subscription) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.delivery.answer(u.delivery.nonce, nil, time.Time{}, 0)
+	u.interest.underWay = nil
 }
 
 func report(b *testing.B, update, responses time.Duration, n, watchers int) {

@@ -49,13 +49,13 @@ func (u *subscription) client(id string, filter func(name string) bool) publish.
 		ID: id, Stream: u.stream.id, TypeURL: u.table.typeURL, Delta: u.delta, Connected: u.stream.start,
 		LastAck: u.delivery.lastAck, LastError: u.delivery.lastError,
 	}
-	count := func(w *watch) {
+	for w := range u.interest.all() {
 		if filter != nil && !filter(w.slot.baseName()) {
-			return
+			continue
 		}
 		c.Resources++
 		switch {
-		case w.queued || w.withheld || w.state == pending:
+		case w.queued || w.withheld || w.state == pending || !w.answered():
 			c.Stale++
 		case w.state == refused:
 			c.Error++
@@ -63,13 +63,6 @@ func (u *subscription) client(id string, filter func(name string) bool) publish.
 			c.Synced++
 		}
 	}
-	for _, w := range u.interest.watches {
-		count(w)
-	}
-	u.member.visitShared(func(w watch, _ *frame) {
-		w.queued = w.state == fresh && w.sent == 0
-		count(&w)
-	})
 	return c
 }
 

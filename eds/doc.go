@@ -17,8 +17,8 @@
 //     as those of Envoys with one configuration do. Its members share the names, the pages
 //     (encoded responses) that they are sent first, and the versions in these, or those that
 //     they have from an earlier stream. A member has a watch of its own only for what has
-//     changed since. It leaves the group when it does what the others do not: when it refuses
-//     a page, or gives names up.
+//     changed since, for what it refuses, requests again or gives up, and for names that it
+//     requests later. It stays in the group until its stream ends.
 //   - A fetcher answers fetches with the latest resources, whichever client asks.
 //     eds/poll remembers the versions it gave, only to show clients.
 //   - An unaskedCounter counts the assignments of checked clusters that data planes took and do
@@ -65,7 +65,7 @@
 //     only the names. Of refused resources, one response's worth is kept.
 //   - The names of a first request up to 64 kB are compared with those of others on the wire if
 //     there are 16 or more. If they are the same, they are not decoded, and the page is made
-//     once. The first change of a resource costs each member a watch.
+//     once. The first change of a resource costs each member a watch, 72 bytes in all.
 //   - A client that polls is shown until five minutes after its last poll. All that is
 //     remembered of polls takes 64 MiB; the oldest poll goes first.
 //

@@ -9,21 +9,19 @@ import (
 )
 
 // group is the subscriptions whose first requests name the same resources, byte for byte, as
-// those of Envoys with one configuration do. Each of them is a member, and has its own watch
-// only for resources that it has differently from the others.
+// those of Envoys with one configuration do. They share the names, and what they are sent first.
 type group struct {
 	// Set once.
-	table     *table
 	key       string // the names on the wire
 	names     []string
 	slots     []*slot        // of the names
 	positions map[string]int // position of each name
-	slotIndex []int          // index of the group's position in each slot's positions; guarded by the table's lock
+	places    []int          // index of the group in each slot's positions; guarded by the table's lock
 	bytes     int            // the length of all names
 	list      uint64         // their hash
 
 	mu           sync.Mutex
-	members      map[*member]struct{}
+	members      map[*subscription]struct{}
 	latest       map[int]weak.Pointer[page] // by first position, without changed ones
 	versionCache []uint64                   // current version of each slot; nil if stale
 	changes      uint64                     // number of changes
@@ -33,43 +31,6 @@ type group struct {
 type position struct {
 	group *group
 	index int
-}
-
-// newGroup returns a group of slots, or nil if a name is repeated.
-func newGroup(t *table, key string, names []string, slots []*slot) *group {
-	g := &group{
-		table: t, key: key, names: names, slots: slots, list: poll.Hash(names), positions: make(map[string]int, len(names)),
-		members: make(map[*member]struct{}), latest: make(map[int]weak.Pointer[page]),
-	}
-	for i, s := range slots {
-		g.positions[s.name] = i
-		g.bytes += len(s.name)
-	}
-	if len(g.positions) < len(slots) {
-		return nil
-	}
-	return g
-}
-
-// add makes a subscription a member, under the table's lock.
-func (g *group) add(u *subscription) {
-	m := &member{group: g, sub: u}
-	u.mu.Lock()
-	u.member = m
-	u.interest.named += len(g.slots)
-	u.interest.bytes += g.bytes
-	u.mu.Unlock()
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.members[m] = struct{}{}
-}
-
-// remove removes a member, and reports whether it was the last one.
-func (g *group) remove(m *member) (last bool) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	delete(g.members, m)
-	return len(g.members) == 0
 }
 
 // notify queues a resource for every member that has it, or is about to. It is called under the
@@ -84,9 +45,23 @@ func (g *group) notify(position int) {
 			delete(g.latest, start)
 		}
 	}
-	for m := range g.members {
-		m.changed(position)
+	for u := range g.members {
+		u.interest.changed(u, position)
 	}
+}
+
+// watches returns the members' own watches of a resource. It is called under the slot's lock.
+func (g *group) watches(position int) (watches []*watch) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for u := range g.members {
+		u.mu.Lock()
+		if w := u.interest.watch(position); w != nil {
+			watches = append(watches, w)
+		}
+		u.mu.Unlock()
+	}
+	return watches
 }
 
 // page returns the group's resources from a position on, as many as the limit of bytes allows,
@@ -131,49 +106,50 @@ func (g *group) versions() []uint64 {
 }
 
 // join makes a subscription a member of the group of the requested names, and makes the group if
-// missing. It returns false if a name has no resource, is an alias, or stands for everything:
-// such names make no group. After a resource is removed, none can join: its name is counted.
-func (t *table) join(sub *subscription, key string, names []string) bool {
+// missing. It returns false if a name has no resource, is repeated, is an alias, or stands for
+// everything: such names make no group. After a resource is removed, none can join: its name is
+// counted.
+func (t *table) join(u *subscription, key string, names []string) bool {
 	if g := t.groupOf([]byte(key)); g != nil && slices.Contains(g.versions(), 0) {
 		return false
 	}
-	t.mu.RLock()
-	g := t.groups[key]
-	if g != nil {
-		g.add(sub)
-	}
-	t.mu.RUnlock()
-	if g != nil {
-		return true
-	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if g = t.groups[key]; g == nil {
+	g := t.groups[key]
+	if g == nil {
 		if g = t.newGroup(key, names); g == nil {
 			return false
 		}
 	}
-	g.add(sub)
+	u.mu.Lock()
+	u.interest.group, u.interest.named, u.interest.bytes = g, len(names), g.bytes
+	u.mu.Unlock()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.members[u] = struct{}{}
 	return true
 }
 
 func (t *table) newGroup(key string, names []string) *group {
-	slots := make([]*slot, len(names))
+	g := &group{
+		key: key, names: names, list: poll.Hash(names), positions: make(map[string]int, len(names)),
+		members: make(map[*subscription]struct{}), latest: make(map[int]weak.Pointer[page]),
+	}
 	for i, name := range names {
 		s := t.slots[name]
 		if s == nil || s.alias != nil || name == wildcard || len(name) > longestName || !s.exists() {
 			return nil
 		}
-		slots[i] = s
+		g.slots, g.positions[s.name] = append(g.slots, s), i
+		g.bytes += len(name)
 	}
-	g := newGroup(t, key, names, slots)
-	if g == nil {
+	if len(g.positions) < len(names) {
 		return nil
 	}
-	g.slotIndex = make([]int, len(slots))
-	for i, s := range slots {
+	g.places = make([]int, len(names))
+	for i, s := range g.slots {
 		s.mu.Lock()
-		g.slotIndex[i] = len(s.positions)
+		g.places[i] = len(s.positions)
 		s.positions = append(s.positions, position{g, i})
 		s.mu.Unlock()
 	}
@@ -181,20 +157,22 @@ func (t *table) newGroup(key string, names []string) *group {
 	return g
 }
 
-// leave ends a membership under the table's lock. The versions of resources without own watches
-// are forgotten.
-func (t *table) leave(m *member) {
-	m.sub.mu.Lock()
-	left := m.sub.member == m
-	m.sub.member = nil
-	m.sub.mu.Unlock()
-	g := m.group
-	if !left || !g.remove(m) {
+// leave ends the membership of a subscription that ends, under the table's lock.
+func (t *table) leave(u *subscription) {
+	g := u.interest.group
+	if g == nil {
+		return
+	}
+	g.mu.Lock()
+	delete(g.members, u)
+	last := len(g.members) == 0
+	g.mu.Unlock()
+	if !last {
 		return
 	}
 	delete(t.groups, g.key)
 	for i, s := range g.slots {
-		s.leave(g.slotIndex[i])
+		s.leave(g.places[i])
 		t.collect(s)
 	}
 }
@@ -206,7 +184,7 @@ func (s *slot) leave(i int) {
 	defer s.mu.Unlock()
 	last := len(s.positions) - 1
 	moved := s.positions[last]
-	s.positions[i], moved.group.slotIndex[moved.index] = moved, i
+	s.positions[i], moved.group.places[moved.index] = moved, i
 	s.positions = slices.Delete(s.positions, last, last+1)
 }
 

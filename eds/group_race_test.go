@@ -3,7 +3,9 @@ package eds
 import (
 	"sync"
 	"testing"
+	"time"
 
+	"hdsd/health"
 	"hdsd/publish"
 )
 
@@ -13,12 +15,12 @@ func TestANameThatGoesWhileItsPageIsMadeIsAnswered(t *testing.T) {
 	s := newSide(1, 1<<20)
 	s.come(true, someNames(0))
 	c := s.clients[0]
-	m := c.sub.member
-	from, due := m.beginPage()
-	equal(t, "a page is due", due, true)
+	m := &c.sub.interest.membership
+	equal(t, "a page is due", m.due(), true)
+	m.making = true // as next does
 	s.server.Update(publish.Update{RemovedAssignments: []string{"n3"}})
-	equal(t, "the page", m.group.page(from, s.limit), nil)
-	m.dissolve() // as next does
+	equal(t, "the page", m.group.page(0, s.limit), nil)
+	m.making = false
 	equal(t, "read", s.read(c), "true map[n0:UN n1:UN n2:UN n3:]")
 }
 
@@ -30,7 +32,7 @@ func TestANameThatGoesWhileAClientResumesIsRemoved(t *testing.T) {
 		s.server.Update(publish.Update{Assignments: manyAssignments(names, 1)})
 		s.come(true, names)
 		c := s.clients[0]
-		u, m, held := c.sub, c.sub.member, map[string]string{}
+		u, m, held := c.sub, &c.sub.interest.membership, map[string]string{}
 		for i, version := range m.group.versions() {
 			held[names[i]], c.has[names[i]] = formatVersion(version), "UN"
 		}
@@ -40,12 +42,12 @@ func TestANameThatGoesWhileAClientResumesIsRemoved(t *testing.T) {
 		removed.Go(func() {
 			for begun := false; !begun; {
 				u.mu.Lock()
-				begun = m.progress == len(names)
+				begun = m.making || m.sent > 0
 				u.mu.Unlock()
 			}
 			s.server.Update(publish.Update{RemovedAssignments: names[:1]})
 		})
-		m.resume(held)
+		m.resume(u, held)
 		removed.Wait()
 		u.unpause()
 		s.catchUp()
@@ -59,4 +61,69 @@ func TestAnAssignmentNamedAsEverything(t *testing.T) {
 	s.server.Update(publish.Update{Assignments: []publish.Assignment{assignment("*", 1000, 1)}})
 	s.come(true, []string{"*", "n0"})
 	equal(t, "resources", len(s.clients[0].names()), namesInPlay+1)
+}
+
+// TestANameThatGoesWhileTheVersionsOfAResumingClientAreCompared: it is removed, although the client has
+// the version of before.
+func TestANameThatGoesWhileTheVersionsOfAResumingClientAreCompared(t *testing.T) {
+	s := newSide(1, 1<<20)
+	s.come(true, someNames(0))
+	c := s.clients[0]
+	u, m, held := c.sub, &c.sub.interest.membership, map[string]string{}
+	for i, version := range m.group.versions() {
+		held[m.group.names[i]] = formatVersion(version)
+	}
+	s.server.setHealth(20, health.Unhealthy) // the versions are looked up again
+	u.pause()
+	m.group.slots[3].mu.Lock() // the last one waits
+	var removed sync.WaitGroup
+	removed.Go(func() {
+		for begun := false; !begun; {
+			u.mu.Lock()
+			begun = m.making
+			u.mu.Unlock()
+		}
+		time.Sleep(10 * time.Millisecond) // so that the first one is looked up; if not, the test proves less
+		s.server.Update(publish.Update{RemovedAssignments: []string{"n0"}})
+		m.group.slots[3].mu.Unlock()
+	})
+	m.resume(u, held)
+	removed.Wait()
+	u.unpause()
+	equal(t, "read", s.read(c), "true map[n0: n2:UN]")
+}
+
+// TestANameThatAClientGivesUpWhileItsPageIsMade: the page is not sent, because it has the name.
+func TestANameThatAClientGivesUpWhileItsPageIsMade(t *testing.T) {
+	s := newSide(1, 1<<20)
+	s.come(true, someNames(0))
+	c := s.clients[0]
+	u, m := c.sub, &c.sub.interest.membership
+	m.group.slots[0].mu.Lock() // the page waits for it
+	var given sync.WaitGroup
+	given.Go(func() {
+		for begun := false; !begun; {
+			u.mu.Lock()
+			begun = m.making
+			u.mu.Unlock()
+		}
+		c.ask(nil, []string{"n3"})
+		m.group.slots[0].mu.Unlock()
+	})
+	equal(t, "read", s.read(c), "true map[n0:UN n1:UN n2:UN]")
+	given.Wait()
+	c.answer(nil, nil)
+	equal(t, "read again", s.read(c), "nothing")
+}
+
+// TestANameThatAWildcardClientGivesUpUnseen: it is not told of what it never had.
+func TestANameThatAWildcardClientGivesUpUnseen(t *testing.T) {
+	s := newSide(1, 1<<20)
+	s.come(true, someNames(0))
+	c := s.clients[0]
+	c.ask([]string{wildcard}, nil)
+	c.ask(nil, []string{"n3"})
+	s.server.Update(publish.Update{RemovedAssignments: []string{"n3"}})
+	equal(t, "resources", len(c.sub.resources()), namesInPlay-1)
+	equal(t, "read", s.read(c), "true map[n0:UN n1:UN n2:UN n4:UN n5:UN]")
 }

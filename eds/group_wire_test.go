@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -27,7 +28,7 @@ type crowd struct {
 }
 
 // TestACrowdEndsWithTheLatest: over real streams, while health changes and resources go and
-// come back, clients come, leave, come back with what they have, refuse, and ask again. Each
+// come back, clients come, leave, come back with what they have, refuse, give up, and ask again. Each
 // ends with the latest of everything, and nothing is left of them.
 func TestACrowdEndsWithTheLatest(t *testing.T) {
 	c := &crowd{t: t, server: NewServer(Options{MaxResponseBytes: 400, fewestShared: 1}), names: manyNames(40), still: make(chan struct{}), calm: make(chan struct{})}
@@ -171,8 +172,15 @@ func (c *crowd) deltaStream(ctx context.Context, has, versions map[string]string
 			known[name] = true
 		}
 		a := ack(r)
-		if i := rand.IntN(20 * len(c.names)); i < len(c.names) {
-			a.ResourceNamesSubscribe = c.names[i : i+1]
+		switch name := c.names[rand.IntN(len(c.names))]; rand.IntN(20) {
+		case 0:
+			a.ResourceNamesSubscribe = []string{name}
+		case 1: // it gives the name up, and requests it again
+			delete(has, name)
+			delete(versions, name)
+			delete(known, name)
+			_ = stream.Send(unsubscribe(resourcev3.EndpointType, name))
+			a.ResourceNamesSubscribe = []string{name}
 		}
 		_ = stream.Send(a)
 	}
@@ -213,6 +221,11 @@ func (c *crowd) stateStream(ctx context.Context, last bool) bool {
 			if has[name], known[name] = value, true; value == "" {
 				delete(has, name)
 			}
+		}
+		if i := rand.IntN(20 * len(c.names)); i < len(c.names) { // it gives a name up, and requests it again
+			delete(has, c.names[i])
+			delete(known, c.names[i])
+			_ = stream.Send(ackState(r, slices.Delete(slices.Clone(c.names), i, i+1)...))
 		}
 		_ = stream.Send(ackState(r, c.names...))
 	}

@@ -1,6 +1,8 @@
 package eds
 
 import (
+	"iter"
+
 	"hdsd/internal/rest"
 	"hdsd/peer/limit"
 )
@@ -8,22 +10,13 @@ import (
 // interest is the set of requested names, or everything. It alone sets watch.named and
 // watch.closed. It is guarded by the subscription's lock.
 type interest struct {
+	membership
 	wildcard bool
-	watches  map[string]*watch // by key
+	watches  map[string]*watch // by key, but those of the membership
 	named    int               // watches requested by name
 	located  int               // those of them with a locator
 	bytes    int               // the length of all names
 	lease    *limit.Lease      // names of missing resources; nil: unbounded
-}
-
-// add adds a watch, unless its key is known: then it returns the existing one.
-func (i *interest) add(w *watch) (existing *watch) {
-	key := w.key()
-	if existing := i.watches[key]; existing != nil {
-		return existing
-	}
-	i.watches[key] = w
-	return nil
 }
 
 func (i *interest) remove(w *watch) {
@@ -39,7 +32,7 @@ func (i *interest) setNamed(w *watch, named bool) {
 	}
 	w.named = named
 	if !named && w.cost > 0 {
-		_ = i.lease.Add(-w.cost) // giving back is not refused
+		_ = i.lease.Add(-int64(w.cost)) // giving back is not refused
 		w.cost = 0
 	}
 	change := 1
@@ -73,8 +66,8 @@ func (i *interest) count(w *watch) error {
 	if i.lease == nil || w.named {
 		return nil
 	}
-	cost := int64(1 + len(w.key())/bytesPerName)
-	if err := i.lease.Add(cost); err != nil {
+	cost := uint8(1 + len(w.key())/bytesPerName)
+	if err := i.lease.Add(int64(cost)); err != nil {
 		return err
 	}
 	w.cost = cost
@@ -84,17 +77,70 @@ func (i *interest) count(w *watch) error {
 // size returns the number of requested resources.
 func (i *interest) size() int { return max(len(i.watches), i.named) }
 
-// list returns the watches in no order.
+// find returns the watch of a requested key, or nil.
+func (i *interest) find(u *subscription, key string) *watch {
+	if w := i.watches[key]; w != nil {
+		return w
+	}
+	if k, ok := i.position(key); ok {
+		return i.own(u, k)
+	}
+	return nil
+}
+
+// list returns the watches in no order. Resources of a group may have none.
 func (i *interest) list() []*watch {
 	watches := make([]*watch, 0, len(i.watches))
 	for _, w := range i.watches {
 		watches = append(watches, w)
 	}
+	for _, w := range i.watchesIn(0, i.total()) {
+		if !w.closed {
+			watches = append(watches, w)
+		}
+	}
 	return watches
 }
 
+// all visits every requested resource, in no order. The state of a resource of the group that has
+// no watch is in a temporary watch, which the next one replaces. It comes with the frame in the
+// outstanding page, if any.
+func (i *interest) all() iter.Seq2[*watch, *frame] {
+	return func(yield func(*watch, *frame) bool) {
+		var temporary watch
+		for _, w := range i.watches {
+			if !yield(w, nil) {
+				return
+			}
+		}
+		for k := range i.total() {
+			w, underWay := i.watch(k), (*frame)(nil)
+			if w == nil {
+				temporary, underWay = i.paged(k)
+				w = &temporary
+			}
+			if !w.closed && !yield(w, underWay) {
+				return
+			}
+		}
+	}
+}
+
 // includes reports whether the resource of a name is requested.
-func (i *interest) includes(name string) bool { return i.wildcard || i.watches[name] != nil }
+func (i *interest) includes(name string) bool {
+	_, inGroup := i.position(name)
+	return i.wildcard || inGroup || i.watches[name] != nil
+}
+
+// names reports whether a key is requested by name.
+func (i *interest) names(key string) bool {
+	w := i.watches[key]
+	k, inGroup := i.position(key)
+	if inGroup {
+		w = i.watch(k)
+	}
+	return w == nil && inGroup || w != nil && w.named
+}
 
 // check returns an error above the limit of names.
 func (i *interest) check(l limits, key string) error {
@@ -109,7 +155,8 @@ func (i *interest) unwanted(wanted map[string]struct{}) (unwanted []string) {
 	if i.named == len(wanted) {
 		return nil
 	}
-	for key, w := range i.watches {
+	for w := range i.all() {
+		key := w.key()
 		if _, ok := wanted[key]; !ok && w.named {
 			unwanted = append(unwanted, key)
 		}

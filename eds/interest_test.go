@@ -8,8 +8,7 @@ import (
 func TestInterestCountsNames(t *testing.T) {
 	i := interest{watches: map[string]*watch{}}
 	a, b := watchNamed("a"), watchNamed("bb")
-	equal(t, "new", i.add(a) == nil && i.add(b) == nil, true)
-	equal(t, "known", i.add(watchNamed("a")), a)
+	i.watches["a"], i.watches["bb"] = a, b
 	for range 2 {
 		i.setNamed(a, true)
 		i.setNamed(b, true)
@@ -29,7 +28,7 @@ func TestInterestFindsOneLocatorByName(t *testing.T) {
 	i := interest{watches: map[string]*watch{}}
 	located := func(name, choice string) {
 		w := &watch{slot: newVariant(&slot{name: name}, choice), located: true}
-		i.add(w)
+		i.watches[w.key()] = w
 		i.setNamed(w, true)
 	}
 	equal(t, "none", len(i.locatedByName()), 0)

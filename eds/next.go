@@ -19,7 +19,7 @@ const (
 // next makes the subscription's next response, or returns nil.
 func (u *subscription) next(nonce func() string, limit int) *response {
 	u.renew()
-	if r := memberOf(u).next(nonce, limit); r != nil {
+	if r := u.interest.next(u, nonce, limit); r != nil {
 		return r
 	}
 	for {

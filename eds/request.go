@@ -3,6 +3,7 @@ package eds
 import (
 	"cmp"
 	"math"
+	"slices"
 	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
@@ -131,7 +132,7 @@ func (q *requests) processDelta(r *request) error {
 func (q *requests) resume(versions map[string]string) error {
 	u := q.sub
 	u.hastenHeartbeat()
-	if !memberOf(u).resume(versions) {
+	if !u.interest.resume(u, versions) {
 		if err := u.resumeVersions(versions); err != nil {
 			return err
 		}
@@ -157,27 +158,26 @@ func (q *requests) joins(r *request) bool {
 
 // replaceNames makes these names the only requested ones.
 func (u *subscription) replaceNames(names []string, first bool) error {
-	memberOf(u).dissolve()
 	wanted := make(map[string]struct{}, len(names))
-	underWay := u.unsubscribedUnderWay()
-	allNames, news := false, false
-	u.expect(len(names))
 	for _, name := range names {
-		if name == wildcard {
-			allNames = true
-			continue
-		}
 		wanted[name] = struct{}{}
-		w, added, err := u.subscribe(name)
+	}
+	_, allNames := wanted[wildcard]
+	delete(wanted, wildcard)
+	u.expect(len(wanted))
+	u.mu.Lock()
+	added := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == wildcard || u.interest.names(name) })
+	underWay := u.delivery.unsubscribed()
+	u.mu.Unlock()
+	for _, name := range added {
+		w, err := u.subscribe(name)
 		if err != nil {
 			return err
 		}
-		if added {
-			news = true
-			u.remember(w, underWay[name])
-			u.resend(w)
-		}
+		u.remember(w, underWay[name])
+		u.resend(w)
 	}
+	news := len(added) > 0
 	if !allNames {
 		u.unsubscribeAll()
 	} else if !u.subscribesAll() {
@@ -205,7 +205,7 @@ func (u *subscription) changeNames(names, unsubscribe []string, first bool) erro
 			u.requireAnswer()
 			continue
 		}
-		w, _, err := u.subscribe(name)
+		w, err := u.subscribe(name)
 		if err != nil {
 			return err
 		}
@@ -230,7 +230,7 @@ func (u *subscription) resumeVersions(versions map[string]string) error {
 	u.mu.Unlock()
 	for name, text := range versions {
 		u.mu.Lock()
-		w := cmp.Or(u.interest.watches[name], located[name])
+		w := cmp.Or(u.interest.find(u, name), located[name])
 		u.mu.Unlock()
 		if w == nil && !allNames {
 			continue

@@ -86,14 +86,14 @@ func (s *slot) notifyOwn() []*slot {
 type watch struct {
 	slot  *slot
 	sub   *subscription
-	index int32 // in slot.watches, guarded by slot.mu
+	index int32 // in slot.watches, guarded by slot.mu; unplaced: the group has the place
 
 	located bool // requested by a locator, so that the answer carries constraints
 
 	// Guarded by sub.mu. Of the subscription's interest:
 	named  bool  // requested by name, not only by the wildcard
 	closed bool  // ended
-	cost   int64 // of the name, as counted against the limit of all names
+	cost   uint8 // of the name, as counted against the limit of all names
 	// Of its queue:
 	queued bool // is in the queue
 	force  bool // to be sent even if the client has it
@@ -107,6 +107,9 @@ type watch struct {
 	taken   int64    // of a cluster: time since which the client has it as a checked one, in Unix nanoseconds; 0: it has not
 	failure *failure // the client's latest refusal, until it accepts the resource
 }
+
+// unplaced is the index of watches in no slot.
+const unplaced = -1
 
 // state is the client's answer to the latest response.
 type state uint8
@@ -186,7 +189,9 @@ func (w *watch) detach(mayEnd func() bool) bool {
 		return false
 	}
 	w.sub.drop(w)
-
+	if w.index == unplaced {
+		return true
+	}
 	last := len(s.watches) - 1
 	moved := s.watches[last]
 	s.watches[w.index], moved.index = moved, w.index

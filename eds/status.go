@@ -159,19 +159,18 @@ type copied struct {
 	underWay *frame
 }
 
-// copiesOf returns a copy of each watch, and of the resources held as a member.
+// copiesOf returns a copy of the client's state of each resource.
 func copiesOf(u *subscription) []copied {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	copies := make([]copied, 0, u.interest.size())
 	underWay := u.delivery.underWay()
-	for _, w := range u.interest.watches {
+	for w, f := range u.interest.all() {
 		copies = append(copies, copied{
 			watch:    watch{slot: w.slot, sub: u, located: w.located, state: w.state, sent: w.sent, sentAt: w.sentAt, holds: w.holds, failure: w.failure},
-			underWay: underWay[w],
+			underWay: cmp.Or(f, underWay[w]),
 		})
 	}
-	u.member.visitShared(func(w watch, f *frame) { copies = append(copies, copied{w, f}) })
 	return copies
 }
 

@@ -202,7 +202,7 @@ func TestRefusedFramesAreBounded(t *testing.T) {
 		p.b.server.streams.mu.Unlock()
 		u.mu.Lock()
 		kept, sum := u.delivery.refused, 0
-		for _, w := range u.interest.watches {
+		for _, w := range u.interest.list() {
 			sum += w.failure.frame.size()
 		}
 		u.mu.Unlock()

@@ -14,34 +14,33 @@ func (u *subscription) expect(names int) {
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if len(u.interest.watches) == 0 {
+	if len(u.interest.watches) == 0 && u.interest.group == nil {
 		u.interest.watches = make(map[string]*watch, names)
 		u.queue.watches = slices.Grow(u.queue.watches, names)
 	}
 }
 
-// subscribe watches a requested key. It returns the watch, and whether the key was not requested
-// before.
-func (u *subscription) subscribe(key string) (w *watch, added bool, err error) {
-	if m := memberOf(u); !m.separateSent(key) {
-		m.dissolve()
-	}
+// subscribe watches a requested key, and returns the watch.
+func (u *subscription) subscribe(key string) (w *watch, err error) {
 	u.mu.Lock()
-	w = u.interest.watches[key]
+	if i, ok := u.interest.position(key); ok && i >= u.interest.sent {
+		u.interest.queueRest(u) // it is to be sent once, not in a page as well
+	}
+	w = u.interest.find(u, key)
 	if w != nil && w.named {
 		u.mu.Unlock()
-		return w, false, nil
+		return w, nil
 	}
 	err = u.interest.check(u.stream.server.limiter.limits(), key)
 	u.mu.Unlock()
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	for {
 		// Until it is named, the watch may end because its resource is removed.
 		w = u.watch(key)
 		if named, err := u.name(w); named || err != nil {
-			return w, true, err
+			return w, err
 		}
 	}
 }
@@ -70,13 +69,13 @@ func (u *subscription) name(w *watch) (bool, error) {
 // unsubscribe ends the client's interest in a key. A wildcard client is sent the resource, or
 // its absence, once more.
 func (u *subscription) unsubscribe(key string) {
-	memberOf(u).dissolve()
 	u.mu.Lock()
-	w := u.interest.watches[key]
+	w := u.interest.find(u, key)
 	if w == nil || !w.named {
 		u.mu.Unlock()
 		return
 	}
+	u.interest.queueRest(u)
 	inWildcard := u.interest.wildcard && !w.located
 	if inWildcard {
 		u.interest.setNamed(w, false)
@@ -96,8 +95,8 @@ func (u *subscription) subscribesAll() bool {
 
 // subscribeAll watches everything. With resend, the client's resources are sent once more.
 func (u *subscription) subscribeAll(resend bool) {
-	memberOf(u).dissolve()
 	u.mu.Lock()
+	u.interest.queueRest(u)
 	u.interest.wildcard = true
 	u.mu.Unlock()
 	u.stream.server.published.watchAll(u, func(w *watch) {

@@ -22,7 +22,6 @@ type subscription struct {
 
 	mu       sync.Mutex
 	interest interest
-	member   *member // nil: every requested name has its own watch
 	queue    queue
 	delivery delivery
 	beat     heartbeat
@@ -92,7 +91,7 @@ func (u *subscription) requeueWithheld() {
 }
 
 func (u *subscription) requeueWithheldLocked() {
-	for _, w := range u.interest.watches {
+	for w := range u.interest.all() {
 		if w.withheld {
 			u.queue.push(w)
 		}
@@ -119,7 +118,7 @@ func (u *subscription) pause() {
 func (u *subscription) unpause() {
 	u.mu.Lock()
 	u.paused = false
-	idle := u.delivery.waiting || !u.member.due() && u.queue.len() == 0 && !u.answer && !u.beat.pending()
+	idle := u.delivery.waiting || !u.interest.due() && u.queue.len() == 0 && !u.answer && !u.beat.pending()
 	u.mu.Unlock()
 	if !idle || !u.sync.finished.Load() {
 		u.stream.wakeUp()
@@ -147,14 +146,14 @@ func (u *subscription) acknowledge(r *request) {
 	if r.nonce == "" {
 		return
 	}
-	if r.refusal != nil {
-		memberOf(u).dissolve()
-	}
 	s := u.stream.server
 	u.mu.Lock()
+	if r.refusal != nil && r.nonce == u.delivery.nonce {
+		u.interest.split(u)
+	}
 	sendings, current := u.delivery.answer(r.nonce, r.refusal, time.Now(), s.maxResponseBytes)
-	if current && u.member != nil {
-		u.member.underWay = nil
+	if current {
+		u.interest.underWay = nil
 	}
 	if s.recorder.settle(u); current && u.delivery.failures > 0 && r.refusal != nil {
 		u.refusing = true
@@ -177,7 +176,7 @@ func (u *subscription) acknowledge(r *request) {
 func (u *subscription) busy() bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.member.due() {
+	if u.interest.due() {
 		return true
 	}
 	if u.stream.server.published.incomplete.Load() && (u.whole() || u.queue.len() == 0) {

@@ -86,6 +86,9 @@ func (t *table) dropUnseen(s *slot) {
 	for _, variant := range append(slices.Collect(maps.Values(s.variants)), s) {
 		variant.mu.Lock()
 		watches := slices.Clone(variant.watches)
+		for _, p := range variant.positions {
+			watches = append(watches, p.group.watches(p.index)...)
+		}
 		variant.mu.Unlock()
 		for _, w := range watches {
 			t.drop(w, func() bool { return !w.named && w.sent == 0 })
@@ -189,9 +192,7 @@ func (t *table) forget(sub *subscription) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.wildcards, sub)
-	if m := memberOf(sub); m != nil {
-		t.leave(m)
-	}
+	t.leave(sub)
 	for _, w := range sub.watches() {
 		t.drop(w, func() bool { return true })
 	}
@@ -209,10 +210,12 @@ func (t *table) watchLocked(s *slot, sub *subscription, located bool) *watch {
 	defer s.mu.Unlock()
 	sub.mu.Lock()
 	defer sub.mu.Unlock()
-	w := &watch{slot: s, sub: sub, index: int32(len(s.watches)), located: located}
-	if existing := sub.interest.add(w); existing != nil {
+	key := s.key(located)
+	if existing := sub.interest.find(sub, key); existing != nil {
 		return existing
 	}
+	w := &watch{slot: s, sub: sub, index: int32(len(s.watches)), located: located}
+	sub.interest.watches[key] = w
 	s.watches = append(s.watches, w)
 	return w
 }

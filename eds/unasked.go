@@ -201,10 +201,9 @@ func (n *askedNames) addStream(st *stream) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	n.wildcard = n.wildcard || u.interest.wildcard
-	for _, w := range u.interest.watches {
+	for w := range u.interest.all() {
 		n.named[w.slot.name] = struct{}{}
 	}
-	u.member.visitShared(func(w watch, _ *frame) { n.named[w.slot.name] = struct{}{} })
 }
 
 // takenClusters returns the clusters that the client of a subscription took as checked ones.
@@ -232,7 +231,7 @@ func requested(u *subscription, name string) bool {
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return u.interest.includes(name) || u.member.includes(name)
+	return u.interest.includes(name)
 }
 
 // take records that the client has a frame: of a checked cluster, since when. It is called under

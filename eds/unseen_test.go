@@ -115,7 +115,7 @@ func whileItComesAndGoes(t *testing.T, test func(u *subscription)) {
 // a client asks for its name does not take the watch with it.
 func TestANameStaysWatchedWhileItsResourceComesAndGoes(t *testing.T) {
 	whileItComesAndGoes(t, func(u *subscription) {
-		w, _, err := u.subscribe("a")
+		w, err := u.subscribe("a")
 		u.mu.Lock()
 		known := u.interest.watches["a"]
 		u.mu.Unlock()

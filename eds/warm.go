@@ -1,5 +1,7 @@
 package eds
 
+import "slices"
+
 // warm sends the assignments again that clusters in a response will wait for. It does not wait
 // for the ACK: Envoy withholds that until it has them.
 func (st *stream) warm(clusters *subscription) {
@@ -15,10 +17,7 @@ func (st *stream) servicesSent() (names []string) {
 	if clusters == nil {
 		return nil
 	}
-	for _, w := range clusters.watches() {
-		if !clusters.sentHere(w) {
-			continue
-		}
+	for _, w := range clusters.watchesSent() {
 		if f := w.current(); f != nil && f.service != "" {
 			names = append(names, f.service)
 		}
@@ -33,21 +32,20 @@ func (u *subscription) takeWarming() (names []string) {
 	return names
 }
 
-// sentHere reports whether a resource was sent on this stream, not only on an earlier one.
-func (u *subscription) sentHere(w *watch) bool {
+// watchesSent returns the watches whose resources were sent on this stream, not only on an earlier one.
+func (u *subscription) watchesSent() []*watch {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return w.sentAt != 0
+	return slices.DeleteFunc(u.interest.list(), func(w *watch) bool { return w.sentAt == 0 })
 }
 
 // warm sends assignments again that the client got before the latest version of their cluster. A
 // data plane waits for an assignment before it uses a new cluster, even if it has the assignment
 // already.
 func (u *subscription) warm(names []string) {
-	memberOf(u).separateSent(names...)
 	u.mu.Lock()
 	for _, name := range names {
-		if w := u.interest.watches[name]; w != nil && w.answered() {
+		if w := u.interest.find(u, name); w != nil && w.answered() {
 			u.queue.force(w)
 		}
 	}

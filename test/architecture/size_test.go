@@ -62,7 +62,6 @@ var linked = map[string]string{
 
 // pointingBack lists the parts that still point back to their whole. It may not grow.
 var pointingBack = map[string]string{
-	"eds.member":      "eds.subscription",
 	"eds.requests":    "eds.subscription",
 	"relay.catalogue": "relay.Server",
 	"relay.outage":    "relay.Server",
