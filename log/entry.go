@@ -14,8 +14,8 @@ type Entry struct {
 	Transitions []health.Transition
 	Unvoted     []health.Hash // endpoints whose Voted is forgotten
 	TakenOver   []string      // clusters that data planes stop checking
-	GivenBack   []string      // clusters that they check again
-	Removed     []string      // clusters that hdsd no longer checks
+	Removed     []string      // clusters that hdsd no longer checks, or that no longer have checks of their own
+	GivenBack   []string      // clusters that data planes check again
 
 	// These rows are what a restart takes over.
 	Plan        map[string][]health.Hash // endpoints of each changed checker

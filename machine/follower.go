@@ -26,7 +26,11 @@ func NewFollower(s log.State) *Follower {
 	f.Rulings = ruling.New(func(id health.EndpointID) health.Verdict {
 		return health.Verdict{Status: f.Rulings.Ruling(id).Health, Reason: "another replica decides"}
 	})
-	f.Rulings.Restore(s.Clone())
+	restored := s.Clone()
+	if restored.TakenOver == nil {
+		restored.TakenOver = map[string]bool{} // the other machine says of each cluster that it is taken over
+	}
+	f.Rulings.Restore(restored)
 	return f
 }
 

@@ -39,6 +39,9 @@ func Follow(t *Table, now time.Time, entry *log.Entry) []publish.Change {
 	for _, name := range entry.Removed {
 		delete(e.takeovers.stored, name)
 		delete(e.takeovers.goesOn, name)
+		if x := e.takeovers.byName[name]; x != nil {
+			x.gone = true
+		}
 	}
 	followTakeovers(e, entry.GivenBack, false)
 	e.publish()
@@ -120,19 +123,21 @@ func followVerdict(e *edit, r *row, status health.Status, judged bool) {
 	}
 }
 
-// followTakeovers marks clusters as taken over or given back.
+// followTakeovers marks clusters as taken over or given back, or remembers that for clusters that do not
+// have checks of their own here yet.
 func followTakeovers(e *edit, names []string, done bool) {
 	var changed []string
 	for _, name := range names {
 		x := e.takeovers.byName[name]
-		if x == nil {
+		if x == nil || !x.hasOwn {
 			set(e.takeovers.stored, name, !done)
 			set(e.takeovers.goesOn, name, done)
 			continue
 		}
+		delete(e.takeovers.stored, name)
 		delete(e.takeovers.ready, name)
 		delete(e.takeovers.lacking, name)
-		if x.done != done {
+		if x.gone = false; x.done != done {
 			x.done = done
 			changed = append(changed, name)
 		}

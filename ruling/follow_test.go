@@ -24,6 +24,11 @@ func (l *lab) apply(clusters ...*catalog.Cluster) {
 	}
 }
 
+// remove removes a cluster from the table, and records nothing.
+func (l *lab) remove(name string) {
+	l.table.Apply(l.now, ruling.Change{Removed: []string{name}, Answered: map[string]bool{"local": true}, Complete: true})
+}
+
 func (l *lab) transition(key health.Endpoint, from, to health.Status, reason string) *log.Entry {
 	return &log.Entry{Transitions: []health.Transition{{Time: l.now, Endpoint: key, From: from, To: to, Reason: reason}}}
 }
@@ -80,4 +85,34 @@ func TestFollowForgetsAnEndpointThatIsGoneEverywhere(t *testing.T) {
 	l.apply(web("web", addresses...))
 	l.wantPublished(a1, unknown)
 	l.wantPublished(a2, unknown)
+}
+
+// A source of one replica may lose a cluster for a moment. Data planes leave it to hdsd as before, unless
+// the table that decides has forgotten it meanwhile.
+func TestFollowKeepsTheTakeoverOfAClusterThatLeaves(t *testing.T) {
+	for _, forgotten := range []bool{false, true} {
+		l := newLab(t)
+		l.apply(web("web", addresses[0]))
+		l.follow(l.transition(a1, unknown, up, "3 of 3 checkers say HEALTHY"))
+		l.follow(&log.Entry{TakenOver: []string{"web"}})
+		if forgotten {
+			l.follow(&log.Entry{Removed: []string{"web"}})
+		}
+		l.wantChecks("web", false, 0)
+		l.remove("web")
+		l.apply(web("web", addresses[0]))
+		l.wantChecks("web", forgotten, 0)
+		l.follow(&log.Entry{TakenOver: []string{"web"}})
+		l.wantChecks("web", false, 0)
+	}
+}
+
+// The table that decides may know first that a cluster has checks of its own.
+func TestFollowATakeoverBeforeOwnChecksAreThere(t *testing.T) {
+	l := newLab(t)
+	l.apply(borrowing("web", addresses[0]))
+	l.follow(l.transition(a1, unknown, up, "3 of 3 checkers say HEALTHY"))
+	l.follow(&log.Entry{TakenOver: []string{"web"}})
+	l.apply(web("web", addresses[0]))
+	l.wantChecks("web", false, 0)
 }

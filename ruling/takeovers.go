@@ -51,6 +51,8 @@ type takeover struct {
 	changed      time.Time // when it last got endpoints without a verdict, or asked more of checkers; zero: not lately
 	atOnce       bool      // a change of the cluster left no able checker
 	rests        time.Time // end of the time in which it is not taken over again
+
+	gone bool // a follower: the table that decides has forgotten the cluster, or that it had checks of its own
 }
 
 func newTakeovers() *takeovers {
@@ -84,12 +86,13 @@ func (t *takeovers) isDone(k *catalog.Cluster) bool {
 }
 
 // replaceTakeover counts a new version of a cluster. A cluster that was taken over stays so, also
-// over a restart. Once hdsd has settled, a new cluster, or one with new checks of its own, is taken
-// over at once if each endpoint has a verdict. A cluster without own checks always is.
+// over a restart, unless it loses its own checks meanwhile. Once hdsd has settled, a new cluster, or
+// one with new checks of its own, is taken over at once if each endpoint has a verdict. A cluster
+// without own checks always is.
 func (e *edit) replaceTakeover(previous, next *catalog.Cluster) {
 	t, now := e.Table, e.now
 	if next == nil || !next.IsChecked() {
-		if previous != nil && t.takeovers.forgetCluster(previous.Source.Name) {
+		if previous != nil && t.takeovers.forgetCluster(previous.Source.Name, t.settled) {
 			e.decision.Removed = append(e.decision.Removed, previous.Source.Name)
 		}
 		return
@@ -116,12 +119,16 @@ func (e *edit) replaceTakeover(previous, next *catalog.Cluster) {
 	if !isNew && (x.unjudged > 0 || !next.SameRequirements(previous)) {
 		x.changed = now
 	}
-	if !hadOwn || !x.hasOwn {
+	if !hadOwn || !x.hasOwn || x.gone {
 		goesOn, waits := t.takeovers.goesOn[name], !t.settled && t.takeovers.stores
 		x.done = !x.hasOwn || goesOn || !x.lacks() && !waits && !t.takeovers.stored[name]
-		if x.hasOwn && x.done && !goesOn {
+		switch {
+		case !x.hasOwn && (hadOwn || goesOn):
+			e.decision.Removed = append(e.decision.Removed, name) // new checks of its own count as those of a new cluster
+		case x.hasOwn && x.done && !goesOn:
 			e.decision.TakenOver = append(e.decision.TakenOver, name)
 		}
+		x.gone = false
 	}
 	delete(t.takeovers.goesOn, name)
 	if t.settled {
@@ -156,15 +163,25 @@ func (t *takeovers) conclude(hidden func(cluster string) bool) (removed []string
 	return slices.Compact(removed)
 }
 
-// forgetCluster reports whether hdsd checked the cluster.
-func (t *takeovers) forgetCluster(name string) bool {
-	known := t.byName[name] != nil
-	delete(t.stored, name)
-	delete(t.goesOn, name)
+// forgetCluster forgets a cluster that hdsd does not check any more, and reports whether that is
+// final. Before hdsd has settled, the cluster may come back. So it remembers that the cluster was taken
+// over or given back, until conclude.
+func (t *takeovers) forgetCluster(name string, settled bool) bool {
+	x := t.byName[name]
+	if x == nil {
+		return false
+	}
 	delete(t.byName, name)
 	delete(t.ready, name)
 	delete(t.lacking, name)
-	return known
+	goesOn := x.done && x.hasOwn
+	if !settled && !x.gone && (goesOn || t.stored[name]) {
+		set(t.goesOn, name, goesOn)
+		return false
+	}
+	delete(t.stored, name)
+	delete(t.goesOn, name)
+	return true
 }
 
 // judged counts the first verdict of an endpoint.

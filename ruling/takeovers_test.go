@@ -366,3 +366,73 @@ func TestClustersThatLeftDuringARestartAreForgotten(t *testing.T) {
 		t.Errorf("after: %v, %v", l.stored.TakenOver, l.stored.GivenBack)
 	}
 }
+
+// borrowing prepares a cluster whose health checks are hdsd's defaults.
+func borrowing(name string, addresses ...string) *catalog.Cluster {
+	from := sourceOf(name, addresses...)
+	from.Config.HealthChecks = nil
+	return catalog.Prepare(from, catalog.NewRules(&configv1.Config{}))
+}
+
+// mistaken prepares a cluster whose source has nothing but a mistake.
+func mistaken(name string) *catalog.Cluster {
+	from := sourceOf(name)
+	from.Assignment, from.Rejected = nil, "a mistake"
+	return catalog.Prepare(from, catalog.NewRules(&configv1.Config{}))
+}
+
+// takenOver makes a lab whose data planes leave the first endpoint of web to hdsd.
+func takenOver(t *testing.T) *lab {
+	l := newLab(t)
+	l.serve(web("web", addresses[0]))
+	l.vote(a1, up)
+	l.wait(time.Second)
+	l.wantChecks("web", false, 0)
+	return l
+}
+
+// TestARestartAfterOwnChecksCameBack covers a cluster that loses its own checks and gets others, which
+// data planes use, since an endpoint has no verdict yet.
+func TestARestartAfterOwnChecksCameBack(t *testing.T) {
+	for _, restarts := range []bool{false, true} {
+		l := takenOver(t)
+		if restarts {
+			l.start()
+			l.serve(borrowing("web", addresses[0]))
+		} else {
+			l.say(borrowing("web", addresses[0]))
+		}
+		l.wantChecks("web", false, 0)
+		l.say(web("web", addresses[:2]...))
+		l.wantChecks("web", true, 0)
+		l.start()
+		l.serve(web("web", addresses[:2]...))
+		l.wantChecks("web", true, 0)
+	}
+}
+
+// TestMistakesAfterARestartEndNoTakeover covers a source that corrects its mistake only at the third
+// attempt.
+func TestMistakesAfterARestartEndNoTakeover(t *testing.T) {
+	l := takenOver(t)
+	l.start()
+	l.serve(mistaken("web"))
+	l.say(mistaken("web"))
+	l.say(web("web", addresses[:2]...))
+	l.wantChecks("web", false, 0)
+}
+
+// TestAClusterThatLeavesForAMomentDuringAStartStaysTakenOver, and one that stays away is forgotten.
+func TestAClusterThatLeavesForAMomentDuringAStartStaysTakenOver(t *testing.T) {
+	l := takenOver(t)
+	l.start()
+	l.say(web("web", addresses[:2]...))
+	l.say()
+	l.say(web("web", addresses[:2]...))
+	l.wantChecks("web", false, 0)
+	l.say()
+	l.serve()
+	if len(l.stored.TakenOver) > 0 {
+		t.Errorf("stored are %v", l.stored.TakenOver)
+	}
+}
