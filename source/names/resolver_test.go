@@ -72,7 +72,8 @@ func TestARestartKnowsTheNamesOfASilentSource(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, file := &fake{start: time.Now()}, filepath.Join(t.TempDir(), "names.json")
 		f.says(half{addresses: addresses("10.0.0.1")})
-		web, api := question("web.test"), question("api.test")
+		seldom := func(q *Question) { q.Refresh = 20 * time.Second }
+		web, api := question("web.test", seldom), question("api.test", seldom)
 		live := func(d time.Duration, needed ...string) (knows string) {
 			r := New(Options{File: file})
 			r.lookup = f.lookup
