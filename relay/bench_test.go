@@ -55,6 +55,11 @@ func benchServer() *Server {
 	return s
 }
 
+// idleStream has no goroutines: a test does what they would do.
+func idleStream(s *Server, m method) *stream {
+	return &stream{server: s, method: m, nodeID: "n", wake: make(chan struct{}, 1)}
+}
+
 // BenchmarkResponse is what a response with 1,000 resources costs: of a control plane of which
 // hdsd knows nothing (first), and to one more client of a kind that hdsd knows, its
 // acknowledgement included.
