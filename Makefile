@@ -87,7 +87,8 @@ clean:
 # Hours of faults that a seed draws (SOAK=10m for less), then attacks at their full size, the gRPC
 # clients of all languages, and generated clusters for three releases of Envoy.
 soak:
-	HDSD_RACE=1 $(GO) test -race -tags=soak -timeout 1h ./coordinator ./test/hostile ./test/scale $$(sed '/^#/d; s,^,./,' test/serial test/covered)
+	HDSD_RACE=1 $(GO) test -race -tags=soak -timeout 1h ./test/hostile ./test/scale $$(sed '/^#/d; s,^,./,' test/serial test/covered) \
+	  $$(grep -rl '^//go:build !race' --include='*_test.go' . | xargs dirname | sort -u)
 	cd tools && $(GO) test -race ./...
 	SOAK=$${SOAK:-1h} $(GO) test -race -tags=soak ./eds -timeout 1h
 	SOAK=$${SOAK:-1h} $(GO) test ./test/scale -run TestSoak -v -timeout 3h
