@@ -19,6 +19,7 @@ import (
 	"hdsd/machine"
 	"hdsd/publish"
 	"hdsd/ruling"
+	"hdsd/source"
 )
 
 // watchedPlanes notes the health that data planes get of each endpoint over time.
@@ -73,7 +74,9 @@ type leaderLab struct {
 	latest   *catalog.Delivery         // nil: none yet
 	present  map[string]catalog.Change // clusters of all deliveries
 	follower *machine.Follower
-	followed *watchedPlanes // what the follower publishes
+	followed *watchedPlanes     // what the follower publishes
+	lags     bool               // the follower gets deliveries by catchUp only
+	pending  []catalog.Delivery // that it has yet to get
 }
 
 func newLeaderLab(t testing.TB, seed uint64) *leaderLab {
@@ -97,12 +100,22 @@ func newLeaderLab(t testing.TB, seed uint64) *leaderLab {
 			l.present[change.Cluster.Source.Name] = change
 		}
 		l.latest = &d
-		if l.follower != nil {
-			l.publish(l.follower.Deliver(l.now, &d))
+		if l.pending = append(l.pending, d); !l.lags {
+			l.catchUp()
 		}
 		deliver(d)
 	}
 	return l
+}
+
+// catchUp delivers what the follower has yet to get.
+func (l *leaderLab) catchUp() {
+	for i := range l.pending {
+		if l.follower != nil {
+			l.publish(l.follower.Deliver(l.now, &l.pending[i]))
+		}
+	}
+	l.pending = nil
 }
 
 // startFollower starts a follower with the state that the entries come to.
@@ -201,5 +214,37 @@ func TestAFollowerPublishesTheSame(t *testing.T) {
 		if len(l.transitions) == 0 {
 			t.Fatalf("seed %d: nothing happened", seed)
 		}
+	}
+}
+
+// TestAFollowerWithSlowSourcesPublishesTheSame covers that a follower gets the clusters later than the
+// entries about them. Once it has all, it publishes what the core that decides does.
+func TestAFollowerWithSlowSourcesPublishesTheSame(t *testing.T) {
+	for seed := range uint64(40) {
+		l := newLeaderLab(t, seed)
+		random := rand.New(rand.NewPCG(seed, 1))
+		l.vary = func(k *source.Cluster) {
+			switch random.IntN(6) {
+			case 0, 1:
+				k.Config.HealthChecks = nil
+			case 2:
+				k.Assignment, k.Rejected = nil, "a mistake"
+			}
+		}
+		l.startFollower()
+		l.lags = true
+		l.afterEach = func() {
+			if random.IntN(3) > 0 {
+				return
+			}
+			l.catchUp()
+			if diff := gocmp.Diff(rendered(l.lab), rendered(l.followed.lab)); diff != "" {
+				t.Fatalf("seed %d: %s", seed, diff)
+			}
+			if random.IntN(8) == 0 {
+				l.startFollower()
+			}
+		}
+		l.runRandom(random)
 	}
 }

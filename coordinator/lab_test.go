@@ -73,8 +73,9 @@ type lab struct {
 	saves       int // entries with penalties
 	events      []store.Event
 	forget      func(health.Hash) bool
-	order       []string // of effects
-	afterEach   func()   // called after each step of runRandom; may be nil
+	order       []string              // of effects
+	afterEach   func()                // called after each step of runRandom; may be nil
+	vary        func(*source.Cluster) // changes each drawn cluster; nil: none
 
 	answeredSources map[string]bool // sources that have answered
 	incomplete      bool            // some source has not answered

@@ -240,7 +240,11 @@ func (l *lab) runRandom(random *rand.Rand) {
 		for _, name := range []string{"pay", "shop", "web"} {
 			if random.IntN(4) > 0 {
 				first := random.IntN(6)
-				all = append(all, withPath(name, fmt.Sprintf("/%d", random.IntN(2)), addresses[first:first+1+random.IntN(6)]...))
+				k := withPath(name, fmt.Sprintf("/%d", random.IntN(2)), addresses[first:first+1+random.IntN(6)]...)
+				if l.vary != nil {
+					l.vary(k)
+				}
+				all = append(all, k)
 			}
 		}
 		return all

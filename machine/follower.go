@@ -26,11 +26,7 @@ func NewFollower(s log.State) *Follower {
 	f.Rulings = ruling.New(func(id health.EndpointID) health.Verdict {
 		return health.Verdict{Status: f.Rulings.Ruling(id).Health, Reason: "another replica decides"}
 	})
-	restored := s.Clone()
-	if restored.TakenOver == nil {
-		restored.TakenOver = map[string]bool{} // the other machine says of each cluster that it is taken over
-	}
-	f.Rulings.Restore(restored)
+	ruling.RestoreFollower(f.Rulings, s.Clone())
 	return f
 }
 

@@ -8,12 +8,18 @@ import (
 	"hdsd/publish"
 )
 
+// RestoreFollower is Table.Restore for Follow. The table takes over no clusters itself.
+func RestoreFollower(t *Table, s log.State) {
+	t.Restore(s)
+	t.takeovers.follows = true
+}
+
 // Follow applies an entry of another table, and returns the changes for data planes. The tables may
 // have different clusters: each publishes its own, with the health of the entries. Follow keeps the
 // health of absent endpoints for their return.
 //
-// The caller must not call Decide, Settle or Start, and must not change overrides or the freeze:
-// entries carry these changes.
+// The caller begins with RestoreFollower. It must not call Decide, Settle or Start, and must not change
+// overrides or the freeze: entries carry these changes.
 func Follow(t *Table, now time.Time, entry *log.Entry) []publish.Change {
 	var decisions []Decision
 	if entry.Freeze != nil {
@@ -37,11 +43,7 @@ func Follow(t *Table, now time.Time, entry *log.Entry) []publish.Change {
 	}
 	followTakeovers(e, entry.TakenOver, true)
 	for _, name := range entry.Removed {
-		delete(e.takeovers.stored, name)
-		delete(e.takeovers.goesOn, name)
-		if x := e.takeovers.byName[name]; x != nil {
-			x.gone = true
-		}
+		delete(e.takeovers.goesOn, name) // if it is still here, its next version counts as new
 	}
 	followTakeovers(e, entry.GivenBack, false)
 	e.publish()
@@ -123,21 +125,12 @@ func followVerdict(e *edit, r *row, status health.Status, judged bool) {
 	}
 }
 
-// followTakeovers marks clusters as taken over or given back, or remembers that for clusters that do not
-// have checks of their own here yet.
+// followTakeovers marks clusters as taken over or given back.
 func followTakeovers(e *edit, names []string, done bool) {
 	var changed []string
 	for _, name := range names {
-		x := e.takeovers.byName[name]
-		if x == nil || !x.hasOwn {
-			set(e.takeovers.stored, name, !done)
-			set(e.takeovers.goesOn, name, done)
-			continue
-		}
-		delete(e.takeovers.stored, name)
-		delete(e.takeovers.ready, name)
-		delete(e.takeovers.lacking, name)
-		if x.gone = false; x.done != done {
+		set(e.takeovers.goesOn, name, done)
+		if x := e.takeovers.byName[name]; x != nil && x.hasOwn && x.done != done {
 			x.done = done
 			changed = append(changed, name)
 		}

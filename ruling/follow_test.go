@@ -9,6 +9,13 @@ import (
 	"hdsd/ruling"
 )
 
+// newFollower makes a lab with a table that follows entries.
+func newFollower(t *testing.T) *lab {
+	l := newLab(t)
+	ruling.RestoreFollower(l.table, log.State{})
+	return l
+}
+
 // follow lets the table follow an entry.
 func (l *lab) follow(e *log.Entry) {
 	for _, c := range ruling.Follow(l.table, l.now, e) {
@@ -35,7 +42,7 @@ func (l *lab) transition(key health.Endpoint, from, to health.Status, reason str
 
 // A replica may read its sources later than the one that decides.
 func TestFollowBeforeTheClusterIsThere(t *testing.T) {
-	l := newLab(t)
+	l := newFollower(t)
 	l.follow(l.transition(a1, unknown, down, "3 of 3 checkers say UNHEALTHY"))
 	l.follow(&log.Entry{Overrides: []log.OverrideChange{{Override: log.Override{Scope: a2, Status: drained, Reason: "kernel", Author: "ann"}, Kind: log.Set}}})
 	l.apply(web("web", addresses...))
@@ -47,7 +54,7 @@ func TestFollowBeforeTheClusterIsThere(t *testing.T) {
 
 // Sources of two replicas may differ for a while. An endpoint that is gone elsewhere keeps its health here.
 func TestFollowKeepsAnEndpointThatIsGoneElsewhere(t *testing.T) {
-	l := newLab(t)
+	l := newFollower(t)
 	l.apply(web("web", addresses...))
 	l.follow(l.transition(a1, unknown, down, "3 of 3 checkers say UNHEALTHY"))
 	l.follow(l.transition(a1, down, unknown, ruling.InNoSource))
@@ -58,7 +65,7 @@ func TestFollowKeepsAnEndpointThatIsGoneElsewhere(t *testing.T) {
 
 // An endpoint without a cluster here is forgotten when it is gone elsewhere.
 func TestFollowForgetsAnEndpointThatIsGone(t *testing.T) {
-	l := newLab(t)
+	l := newFollower(t)
 	l.follow(l.transition(a1, unknown, down, "3 of 3 checkers say UNHEALTHY"))
 	l.follow(l.transition(a1, down, unknown, ruling.InNoSource))
 	if l.table.Remembers(a1.Hash()) {
@@ -70,7 +77,7 @@ func TestFollowForgetsAnEndpointThatIsGone(t *testing.T) {
 
 // Sources of two replicas may lose an endpoint in any order. What is gone everywhere is forgotten.
 func TestFollowForgetsAnEndpointThatIsGoneEverywhere(t *testing.T) {
-	l := newLab(t)
+	l := newFollower(t)
 	l.apply(web("web", addresses...))
 	l.follow(l.transition(a1, unknown, down, "3 of 3 checkers say UNHEALTHY"))
 	l.follow(l.transition(a2, unknown, down, "3 of 3 checkers say UNHEALTHY"))
@@ -91,7 +98,7 @@ func TestFollowForgetsAnEndpointThatIsGoneEverywhere(t *testing.T) {
 // the table that decides has forgotten it meanwhile.
 func TestFollowKeepsTheTakeoverOfAClusterThatLeaves(t *testing.T) {
 	for _, forgotten := range []bool{false, true} {
-		l := newLab(t)
+		l := newFollower(t)
 		l.apply(web("web", addresses[0]))
 		l.follow(l.transition(a1, unknown, up, "3 of 3 checkers say HEALTHY"))
 		l.follow(&log.Entry{TakenOver: []string{"web"}})
@@ -109,10 +116,23 @@ func TestFollowKeepsTheTakeoverOfAClusterThatLeaves(t *testing.T) {
 
 // The table that decides may know first that a cluster has checks of its own.
 func TestFollowATakeoverBeforeOwnChecksAreThere(t *testing.T) {
-	l := newLab(t)
+	l := newFollower(t)
 	l.apply(borrowing("web", addresses[0]))
 	l.follow(l.transition(a1, unknown, up, "3 of 3 checkers say HEALTHY"))
 	l.follow(&log.Entry{TakenOver: []string{"web"}})
+	l.apply(web("web", addresses[0]))
+	l.wantChecks("web", false, 0)
+}
+
+// The table that decides may have seen a cluster go and come back with checks of its own, which is all yet
+// to come here.
+func TestFollowATakeoverBeforeItsClusterHasGone(t *testing.T) {
+	l := newFollower(t)
+	l.apply(borrowing("web", addresses[0]))
+	l.follow(&log.Entry{Removed: []string{"web"}})
+	l.follow(&log.Entry{TakenOver: []string{"web"}})
+	l.remove("web")
+	l.apply(borrowing("web", addresses[0]))
 	l.apply(web("web", addresses[0]))
 	l.wantChecks("web", false, 0)
 }

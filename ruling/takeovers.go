@@ -35,6 +35,7 @@ type takeovers struct {
 	stored  map[string]bool      // clusters that were given back before a restart, and are not taken over at once
 	goesOn  map[string]bool      // clusters that were taken over before a restart, and stay so
 	stores  bool                 // goesOn has all of them; earlier releases stored none
+	follows bool                 // goesOn has all that another table has taken over, also present ones
 
 	readyAt   time.Time // when to look at ready; zero: it is empty
 	lackingAt time.Time // when to look at lacking; zero: it is empty
@@ -51,8 +52,6 @@ type takeover struct {
 	changed      time.Time // when it last got endpoints without a verdict, or asked more of checkers; zero: not lately
 	atOnce       bool      // a change of the cluster left no able checker
 	rests        time.Time // end of the time in which it is not taken over again
-
-	gone bool // a follower: the table that decides has forgotten the cluster, or that it had checks of its own
 }
 
 func newTakeovers() *takeovers {
@@ -119,7 +118,10 @@ func (e *edit) replaceTakeover(previous, next *catalog.Cluster) {
 	if !isNew && (x.unjudged > 0 || !next.SameRequirements(previous)) {
 		x.changed = now
 	}
-	if !hadOwn || !x.hasOwn || x.gone {
+	switch {
+	case t.takeovers.follows:
+		x.done = !x.hasOwn || t.takeovers.goesOn[name]
+	case !hadOwn || !x.hasOwn:
 		goesOn, waits := t.takeovers.goesOn[name], !t.settled && t.takeovers.stores
 		x.done = !x.hasOwn || goesOn || !x.lacks() && !waits && !t.takeovers.stored[name]
 		switch {
@@ -128,9 +130,10 @@ func (e *edit) replaceTakeover(previous, next *catalog.Cluster) {
 		case x.hasOwn && x.done && !goesOn:
 			e.decision.TakenOver = append(e.decision.TakenOver, name)
 		}
-		x.gone = false
 	}
-	delete(t.takeovers.goesOn, name)
+	if !t.takeovers.follows {
+		delete(t.takeovers.goesOn, name)
+	}
 	if t.settled {
 		delete(t.takeovers.stored, name)
 	}
@@ -174,8 +177,10 @@ func (t *takeovers) forgetCluster(name string, settled bool) bool {
 	delete(t.byName, name)
 	delete(t.ready, name)
 	delete(t.lacking, name)
-	goesOn := x.done && x.hasOwn
-	if !settled && !x.gone && (goesOn || t.stored[name]) {
+	if t.follows {
+		return false
+	}
+	if goesOn := x.done && x.hasOwn; !settled && (goesOn || t.stored[name]) {
 		set(t.goesOn, name, goesOn)
 		return false
 	}
