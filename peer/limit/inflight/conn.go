@@ -340,12 +340,15 @@ func (c *conn) setCheck(s *stream, check func(bytes int) error) {
 	}
 	s.refusal = c.check(s)
 	var t *limit.Turn
-	if s.refusal != nil {
+	refusal := s.refusal
+	if refusal != nil {
 		s.late.stop()
 		t = s.giveUp()
 	}
 	c.mu.Unlock()
-	t.Release()
+	if t.Release(); refusal != nil {
+		c.budget.refused(c.caller, refusal)
+	}
 }
 
 // errTooFine means that a message arrives in too many parts. Each takes grpc memory beside its

@@ -1,6 +1,7 @@
 package inflight_test
 
 import (
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -60,6 +61,8 @@ func TestAQuestionHasRoomUntilItsHandlerHasIt(t *testing.T) {
 // TestAMessageThatWasFasterThanItsHandlerIsRefused for its size, as one that was slower.
 func TestAMessageThatWasFasterThanItsHandlerIsRefused(t *testing.T) {
 	s := newSite(t, total)
+	var refused atomic.Int32
+	s.Refused = func(string, error) { refused.Add(1) }
 	s.idle()
 	s.refused(s.asks(inflight.LargestQuestion+100_000), "16384")
 	modest, _ := s.open(s.dial(), "modest")
@@ -67,8 +70,8 @@ func TestAMessageThatWasFasterThanItsHandlerIsRefused(t *testing.T) {
 	s.let("modest", 1)
 	s.refused(modest, "it is modest")
 	s.taken(0)
-	if len(s.late) > 0 {
-		t.Errorf("late were %v", s.late)
+	if n := refused.Load(); n != 2 || len(s.late) > 0 {
+		t.Errorf("%d were refused, late were %v", n, s.late)
 	}
 }
 
