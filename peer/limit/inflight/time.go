@@ -23,13 +23,20 @@ func (w *waits) present() time.Duration {
 // total returns the length of all waits.
 func (w *waits) total() time.Duration { return w.before + w.present() }
 
+// deadlineParts is the number of parts in which the time of a deadline passes. However long hdsd itself
+// stands still, only one part is over then.
+const deadlineParts = 5
+
 // deadline is the time for the client to send the rest of a message, or to acknowledge the
 // settings.
 type deadline struct {
 	timer   *time.Timer // nil: it has no deadline
-	due     time.Time
-	allowed time.Duration // time allowed from start to deadline
-	missing int           // number of missing bytes of a message
+	due     time.Time   // end of the present part
+	parts   int         // remaining parts, with the present one
+	missing int         // number of missing bytes of a message
+
+	waits  *waits        // the time begins anew after a wait for room; nil: it does not
+	waited time.Duration // total of waits when the present part began
 }
 
 func (d *deadline) stop() {
@@ -49,24 +56,36 @@ func (c *conn) time(s *stream) {
 
 // start starts the time for so many bytes. The caller holds mu.
 func (c *conn) start(late *deadline, missing int) {
-	allowed := c.budget.arrival(missing)
-	*late = deadline{time.AfterFunc(allowed, func() { c.look(late) }), time.Now().Add(allowed), allowed, missing}
+	late.parts, late.missing = deadlineParts, missing
+	c.startPart(late)
+}
+
+// startPart starts the present part of the time. The caller holds mu.
+func (c *conn) startPart(late *deadline) {
+	if late.waits != nil {
+		late.waited = late.waits.total()
+	}
+	part := c.budget.arrival(late.missing) / deadlineParts
+	late.due, late.timer = time.Now().Add(part), time.AfterFunc(part, func() { c.look(late) })
 }
 
 // look ends the connection if the client is late.
 func (c *conn) look(late *deadline) {
 	c.mu.Lock()
-	excess := time.Since(late.due)
-	if late.timer == nil || excess < 0 { // it has arrived, and another one may have begun
+	if late.timer == nil || time.Now().Before(late.due) { // it has arrived, and another one may have begun
 		c.mu.Unlock()
 		return
 	}
-	if excess > late.allowed/2 { // hdsd itself stood still
-		c.start(late, late.missing)
+	if late.parts--; late.waits != nil && late.waits.total() > late.waited {
+		late.parts = deadlineParts
+	}
+	if late.parts > 0 {
+		c.startPart(late)
 		c.mu.Unlock()
 		return
 	}
 	missing := late.missing
+	late.timer = nil
 	c.mu.Unlock()
 	c.late(missing)
 }
@@ -81,21 +100,14 @@ func (c *conn) late(missing int) {
 
 // expect ends the connection unless the only message of a stream has arrived in time, and its
 // end. The time in which it waits for room does not count. The caller stops that.
-func (c *conn) expect(s *stream) (stop func() bool) {
+func (c *conn) expect(s *stream) (stop func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	allowed, waited := c.budget.arrival(largestQuestion), s.waits.total()
-	var timer *time.Timer
-	timer = time.AfterFunc(allowed, func() {
+	end := &deadline{waits: &s.waits}
+	c.start(end, 0)
+	return func() {
 		c.mu.Lock()
-		before := waited
-		if waited = s.waits.total(); waited > before {
-			timer.Reset(allowed)
-			c.mu.Unlock()
-			return
-		}
-		c.mu.Unlock()
-		c.late(0)
-	})
-	return timer.Stop
+		defer c.mu.Unlock()
+		end.stop()
+	}
 }
