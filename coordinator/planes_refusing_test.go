@@ -62,6 +62,7 @@ func TestRefusingDataPlanesNeedAttention(t *testing.T) {
 			}
 			flip(true, http.StatusServiceUnavailable)
 			want(fmt.Sprintf("a refusal, relayed %t", relayed), true)
+			s.recorded("web", address, "UNHEALTHY") // the refused response may be another one, before it
 			flip(false, http.StatusOK)
 			want("what replaces it", false)
 			flip(true, http.StatusServiceUnavailable)
