@@ -122,12 +122,13 @@ type taken struct {
 // counts if it did before.
 func (c *unaskedCount) countStream(clusters, assignments *subscription) int {
 	late, uncertain := 0, 0
+	asked := sync.OnceValue(func() *askedNames { return c.askedBy(clusters) })
 	for _, t := range takenClusters(clusters) {
 		f := t.watch.current()
 		switch {
 		case f == nil || !f.checked || requested(assignments, f.service):
 		case !c.overdue(max(t.since, f.needed)):
-		case c.askedBy(clusters).includes(f.service):
+		case asked().includes(f.service):
 		case f.version == t.version:
 			late++
 		default:

@@ -17,6 +17,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"hdsd/eds/poll"
+	"hdsd/peer/access"
 	"hdsd/publish"
 )
 
@@ -260,4 +261,43 @@ func TestUnsubscribedClustersNeedNoAssignment(t *testing.T) {
 		b.shows("of those that it has", 1, 1, 0)
 		d.cancel()
 	})
+}
+
+// TestACountReadsTheNamesOfAStreamOnce, also for a node without an id.
+func TestACountReadsTheNamesOfAStreamOnce(t *testing.T) {
+	const count = 200
+	allocated := func(id string) float64 {
+		s := NewServer(Options{Identifier: "hdsd-test"})
+		var u publish.Update
+		names := manyNames(2 * count)
+		for _, name := range names[:count] {
+			u.Clusters = append(u.Clusters, clusters(name, "1")...)
+		}
+		u.Assignments = manyAssignments(names, 1)
+		s.Update(u)
+		st := &stream{server: s, permitted: access.AllClusters(), delta: true, wake: make(chan struct{}, 1), nodeID: id}
+		for kind, table := range s.published.tables() {
+			st.subs[kind] = newSubscription(st, table)
+			if err := st.subs[kind].requests.process(&request{names: names[kind*count:][:count]}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		now := time.Now()
+		for _, w := range st.subs[0].interest.watches {
+			f := w.current()
+			w.sent = f.version
+			w.take(f, now)
+		}
+		s.streams.add(st)
+		return testing.AllocsPerRun(1, func() {
+			unasked := 0
+			for _, n := range s.unasked.count(now.Add(time.Hour)) {
+				unasked += n
+			}
+			equal(t, "unasked", unasked, count)
+		})
+	}
+	if without, with := allocated(""), allocated("dp-1"); without > 2*with {
+		t.Errorf("a count of a node without an id takes %v allocations, and of one with an id %v", without, with)
+	}
 }
