@@ -102,7 +102,8 @@
 //   - A client that took checked clusters, and asks for their assignments neither on a
 //     stream of its node nor by polls within 30 s, is shown and logged. They are counted when
 //     clients are listed, 30 s after a client took clusters, and every 30 s while some are
-//     missing. A count costs a look at each cluster that clients have.
+//     missing. A count costs a look at each cluster that clients have. Counts that no caller asks
+//     for wait twenty times as long as the one before took.
 //
 // # Locks and goroutines
 //

@@ -14,6 +14,13 @@ import (
 // cluster has neither health nor checks until then.
 const askWithin = 30 * time.Second
 
+// A count for the log waits at least countPause after the one before, and countShare times as long
+// as that took. Clients that take clusters one after the other do not keep hdsd counting.
+const (
+	countPause = time.Second
+	countShare = 20
+)
+
 // unaskedCounter counts the assignments of checked clusters that clients took, and do not request
 // on any stream of their node or by polls. It counts when it is asked, and for the log: within
 // askWithin of a client taking clusters, and again while assignments are missing.
@@ -58,6 +65,7 @@ func (a *unaskedCounter) sum() (sum int) {
 func (a *unaskedCounter) count(now time.Time) map[any]int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	began := time.Now()
 	c := &unaskedCount{
 		unaskedCounter: a, now: now, nodes: make(map[string][]*stream), asked: make(map[string]*askedNames), late: make(map[any]int), next: askWithin,
 	}
@@ -78,7 +86,7 @@ func (a *unaskedCounter) count(now time.Time) map[any]int {
 	}
 	a.late = c.late
 	if len(c.late) > 0 || c.next < askWithin {
-		a.expect(c.next)
+		a.expect(max(c.next, countPause, countShare*time.Since(began)))
 	}
 	return c.late
 }

@@ -263,6 +263,35 @@ func TestUnsubscribedClustersNeedNoAssignment(t *testing.T) {
 	})
 }
 
+// moments records the times at which a log has lines.
+type moments struct{ times map[time.Time]bool }
+
+func (m *moments) Write(line []byte) (int, error) {
+	m.times[time.Now()] = true
+	return len(line), nil
+}
+
+// TestCountsForTheLogAreRare, although clients take clusters one after the other. Each client is
+// in the log at last.
+func TestCountsForTheLogAreRare(t *testing.T) {
+	log := &moments{map[time.Time]bool{}}
+	inOneBubble(t, Options{Log: zerolog.New(log).Level(zerolog.WarnLevel)}, func(t *testing.T, b *bench) {
+		b.server.Update(publish.Update{Clusters: clusters("a", "1"), Assignments: []publish.Assignment{assignment("a", 0, 1)}})
+		for i := range 100 {
+			d := b.delta()
+			defer d.cancel()
+			m := subscribe(resourcev3.ClusterType, "a")
+			m.Node = node(fmt.Sprint("dp-", i))
+			d.send(m)
+			d.send(ack(d.next()))
+			time.Sleep(10 * time.Millisecond)
+		}
+		time.Sleep(askWithin + time.Second)
+		equal(t, "unasked", b.server.unasked.sum(), 100)
+		equal(t, "counts", len(log.times), 2)
+	})
+}
+
 // TestACountReadsTheNamesOfAStreamOnce, also for a node without an id.
 func TestACountReadsTheNamesOfAStreamOnce(t *testing.T) {
 	const count = 200
