@@ -65,7 +65,7 @@
 //     only the names. Of refused resources, one response's worth is kept.
 //   - The names of a first request up to 64 kB are compared with those of others on the wire if
 //     there are 16 or more. If they are the same, they are not decoded, and the page is made
-//     once. The first change of a resource costs each member a watch, 72 bytes in all.
+//     once. Pages that many members are sent are copied, 64 MiB of a type at most. The first change of a resource costs each member a watch, 72 bytes in all.
 //   - A client that polls is shown until five minutes after its last poll. All that is
 //     remembered of polls takes 64 MiB; the oldest poll goes first.
 //

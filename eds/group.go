@@ -3,6 +3,7 @@ package eds
 import (
 	"slices"
 	"sync"
+	"sync/atomic"
 	"weak"
 
 	"hdsd/eds/poll"
@@ -19,6 +20,7 @@ type group struct {
 	places    []int          // index of the group in each slot's positions; guarded by the table's lock
 	bytes     int            // the length of all names
 	list      uint64         // their hash
+	copies    *atomic.Int64  // bytes of the copies of the table's pages
 
 	mu           sync.Mutex
 	members      map[*subscription]struct{}
@@ -73,7 +75,7 @@ func (g *group) page(start, limit int) *page {
 	if p != nil {
 		return p
 	}
-	if p = newPage(g.slots, start, limit); p == nil {
+	if p = newPage(g.slots, start, limit, g.copies); p == nil {
 		return nil
 	}
 	g.mu.Lock()
@@ -132,7 +134,7 @@ func (t *table) join(u *subscription, key string, names []string) bool {
 
 func (t *table) newGroup(key string, names []string) *group {
 	g := &group{
-		key: key, names: names, list: poll.Hash(names), positions: make(map[string]int, len(names)),
+		key: key, names: names, list: poll.Hash(names), copies: &t.copies, positions: make(map[string]int, len(names)),
 		members: make(map[*subscription]struct{}), latest: make(map[int]weak.Pointer[page]),
 	}
 	for i, name := range names {

@@ -1,6 +1,7 @@
 package eds
 
 import (
+	"runtime"
 	"sync"
 	"sync/atomic"
 
@@ -17,6 +18,7 @@ type page struct {
 	bytes    int
 	digest   xxhash.Digest // of names and versions
 
+	copies       *atomic.Int64 // bytes of the copies of all pages
 	delta, state encoded
 }
 
@@ -32,10 +34,13 @@ type encoded struct {
 // answered, and clients with different orders of names are as many groups.
 const fewUses = 8
 
+// maxCopies bounds the bytes of the copies of a table's pages. Beyond it, all responses use frames.
+const maxCopies = 64 << 20
+
 // newPage returns the resources of slots from a position on, as many as the limit of bytes
 // allows, at least one, or nil if one of them does not exist.
-func newPage(slots []*slot, start, limit int) *page {
-	p := &page{start: start}
+func newPage(slots []*slot, start, limit int, copies *atomic.Int64) *page {
+	p := &page{start: start, copies: copies}
 	p.digest.Reset()
 	for _, s := range slots[start:] {
 		f := s.current()
@@ -63,19 +68,33 @@ func (p *page) addTo(r *response, delta bool) {
 	if delta {
 		e = &p.delta
 	}
-	if e.uses.Add(1) <= fewUses {
+	var whole mem.Buffer
+	if e.uses.Add(1) > fewUses && len(p.frames) > 1 {
+		e.once.Do(func() { e.buffer = p.encode(delta) })
+		whole = e.buffer
+	}
+	if whole != nil {
+		r.parts = append(r.parts, whole)
+	} else {
 		for _, f := range p.frames {
 			r.parts = append(r.parts, f.buffer(delta))
 		}
-	} else {
-		e.once.Do(func() {
-			encoded := make([]byte, 0, p.bytes)
-			for _, f := range p.frames {
-				encoded = append(encoded, f.buffer(delta).ReadOnlyData()...)
-			}
-			e.buffer = mem.SliceBuffer(encoded)
-		})
-		r.parts = append(r.parts, e.buffer)
 	}
 	r.size = r.parts.Len()
+}
+
+// encode returns a copy of the entries, which has room until the page is freed, or nil if there is
+// no room.
+func (p *page) encode(delta bool) mem.Buffer {
+	if p.copies.Add(int64(p.bytes)) > maxCopies {
+		p.copies.Add(-int64(p.bytes))
+		return nil
+	}
+	copies := p.copies
+	runtime.AddCleanup(p, func(bytes int) { copies.Add(-int64(bytes)) }, p.bytes)
+	encoded := make([]byte, 0, p.bytes)
+	for _, f := range p.frames {
+		encoded = append(encoded, f.buffer(delta).ReadOnlyData()...)
+	}
+	return mem.SliceBuffer(encoded)
 }

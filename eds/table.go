@@ -21,6 +21,7 @@ type table struct {
 
 	chosen atomic.Int64 // number of variants
 	peak   atomic.Int64 // largest number of resources so far
+	copies atomic.Int64 // bytes of the copies of pages
 
 	mu        sync.RWMutex // held while watches begin and end; held for reading while one of a known slot begins
 	slots     map[string]*slot
