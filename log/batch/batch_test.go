@@ -52,11 +52,14 @@ func TestEqualEntriesHaveEqualBytes(t *testing.T) {
 
 func TestABatchIsLimited(t *testing.T) {
 	entries := []*log.Entry{{Unvoted: make([]health.Hash, 100)}}
-	if _, err := encodeWithin(entries, 800); !errors.Is(err, ErrTooLarge) {
+	if _, err := encodeWithin(entries, 800, MaxMemory); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("more than the limit: %v", err)
 	}
-	if _, err := encodeWithin(entries, 900); err != nil {
+	if _, err := encodeWithin(entries, 900, MaxMemory); err != nil {
 		t.Errorf("less than the limit: %v", err)
+	}
+	if _, err := encodeWithin(entries, 900, 1000); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("more than the memory: %v", err)
 	}
 }
 

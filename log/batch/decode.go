@@ -24,7 +24,9 @@ var ErrNewer = errors.New("the log was written by a later release of hdsd: upgra
 var decompressor, _ = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(MaxBytes), zstd.WithDecoderMaxWindow(MaxBytes))
 
 // Decode returns the entries of a batch, or ErrDamaged or ErrNewer.
-func Decode(b []byte) ([]*log.Entry, error) {
+func Decode(b []byte) ([]*log.Entry, error) { return decodeWithin(b, MaxMemory) }
+
+func decodeWithin(b []byte, memory int64) ([]*log.Entry, error) {
 	if len(b) == 0 || b[0] == 0 {
 		return nil, ErrDamaged
 	}
@@ -35,14 +37,14 @@ func Decode(b []byte) ([]*log.Entry, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w (%w)", ErrDamaged, err)
 	}
-	d := decoder{Reader: packed.Reader{Rest: content}}
-	d.texts = make([]string, d.Size(1))
+	d := decoder{Reader: packed.Reader{Rest: content}, memory: &memory}
+	d.texts = make([]string, d.list(1, textMemory))
 	for i := range d.texts {
 		d.texts[i] = d.Text()
 	}
 	d.base = d.Varint()
 	var entries []*log.Entry
-	for len(d.Rest) > 0 {
+	for len(d.Rest) > 0 && d.take(1, entryMemory) {
 		entry := new(log.Entry)
 		if err := d.entry(entry); err != nil {
 			return nil, err
@@ -58,8 +60,9 @@ func Decode(b []byte) ([]*log.Entry, error) {
 // decoder decodes sections.
 type decoder struct {
 	packed.Reader
-	base  int64
-	texts []string
+	base   int64
+	texts  []string
+	memory *int64 // that the entries may yet take
 }
 
 // entry decodes the sections of an entry, whose tags rise.
@@ -90,7 +93,7 @@ func (d *decoder) entry(entry *log.Entry) error {
 
 // section returns a decoder of the content of the next section.
 func (d *decoder) section() decoder {
-	return decoder{Reader: packed.Reader{Rest: d.Bytes()}, base: d.base, texts: d.texts}
+	return decoder{Reader: packed.Reader{Rest: d.Bytes()}, base: d.base, texts: d.texts, memory: d.memory}
 }
 
 // text decodes a text that may recur.
@@ -135,7 +138,7 @@ func (d *decoder) time() time.Time {
 }
 
 func (d *decoder) names() []string {
-	names := make([]string, d.Size(1))
+	names := make([]string, d.list(1, nameMemory))
 	for i := range names {
 		names[i] = d.text()
 	}
@@ -145,7 +148,7 @@ func (d *decoder) names() []string {
 func (d *decoder) hash() health.Hash { return health.Hash(d.Uint64()) }
 
 func (d *decoder) hashes() []health.Hash {
-	hashes := make([]health.Hash, d.Size(8))
+	hashes := make([]health.Hash, d.list(8, hashMemory))
 	for i := range hashes {
 		hashes[i] = d.hash()
 	}
@@ -160,9 +163,10 @@ func (d *decoder) endpoint() health.Endpoint {
 	return health.Endpoint{Cluster: d.text(), Locality: d.locality(), Address: d.Text()}
 }
 
-// decodeRows decodes a map of changed rows, of at least the given bytes each.
-func decodeRows[K comparable, V any](d *decoder, each int, key func() K, row func() V) map[K]*V {
-	count := d.Size(each)
+// decodeRows decodes a map of changed rows, of at least the given bytes each. Each value takes the given
+// memory.
+func decodeRows[K comparable, V any](d *decoder, each, memory int, key func() K, row func() V) map[K]*V {
+	count := d.list(each, rowMemory+memory)
 	rows := make(map[K]*V, count)
 	for range count {
 		k := key()

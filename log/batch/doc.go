@@ -16,6 +16,10 @@
 //
 // A time has the wall clock only. A verdict in Voted has its status and time, as the store keeps no more.
 //
+// A reader counts the memory of items before it takes it, by their announced number: a batch of a
+// kilobyte may stand for a gigabyte. The writer counts the same, so that it writes nothing that
+// readers refuse.
+//
 // # Frames
 //
 // A frame is a part of a batch that fits into one value of a log. Readers join the frames of a batch

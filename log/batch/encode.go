@@ -21,12 +21,12 @@ const version = 1
 var compressor, _ = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderCRC(true))
 
 // ErrTooLarge is the error of Encode for more than a reader takes.
-var ErrTooLarge = fmt.Errorf("a batch of the log takes more than %d MiB", MaxBytes>>20)
+var ErrTooLarge = fmt.Errorf("a batch of the log takes more than %d MiB, or %d MiB of memory", MaxBytes>>20, MaxMemory>>20)
 
 // Encode returns entries as bytes, or ErrTooLarge. Equal entries have equal bytes.
-func Encode(entries []*log.Entry) ([]byte, error) { return encodeWithin(entries, MaxBytes) }
+func Encode(entries []*log.Entry) ([]byte, error) { return encodeWithin(entries, MaxBytes, MaxMemory) }
 
-func encodeWithin(entries []*log.Entry, limit int) ([]byte, error) {
+func encodeWithin(entries []*log.Entry, limit int, memory int64) ([]byte, error) {
 	e := encoder{ids: map[string]uint64{}}
 	var body []byte
 	for _, entry := range entries {
@@ -36,6 +36,7 @@ func encodeWithin(entries []*log.Entry, limit int) ([]byte, error) {
 		}
 	}
 	for _, entry := range entries {
+		e.memory += entryMemory
 		for tag := range sections {
 			e.bytes = e.bytes[:0]
 			if sections[tag].encode(&e, entry); len(e.bytes) > 0 {
@@ -46,11 +47,12 @@ func encodeWithin(entries []*log.Entry, limit int) ([]byte, error) {
 		body = append(body, endTag)
 	}
 	head := binary.AppendUvarint(nil, uint64(len(e.texts)))
+	e.memory += int64(len(e.texts)) * textMemory
 	for _, text := range e.texts {
 		head = packed.AppendText(head, text)
 	}
 	head = binary.AppendVarint(head, e.base)
-	if len(head)+len(body) > limit {
+	if len(head)+len(body) > limit || e.memory > memory {
 		return nil, ErrTooLarge
 	}
 	return compressor.EncodeAll(append(head, body...), []byte{version}), nil
@@ -66,10 +68,11 @@ func entryTime(e *log.Entry) int64 {
 
 // encoder encodes sections.
 type encoder struct {
-	bytes []byte // content of the section
-	base  int64
-	texts []string
-	ids   map[string]uint64 // indexes of texts
+	bytes  []byte // content of the section
+	base   int64
+	texts  []string
+	ids    map[string]uint64 // indexes of texts
+	memory int64             // of the decoded entries
 }
 
 func (e *encoder) uint(n uint64)      { e.bytes = binary.AppendUvarint(e.bytes, n) }
@@ -111,14 +114,14 @@ func (e *encoder) names(names []string) {
 	if len(names) == 0 {
 		return
 	}
-	e.uint(uint64(len(names)))
+	e.list(len(names), nameMemory)
 	for _, name := range names {
 		e.text(name)
 	}
 }
 
 func (e *encoder) hashes(hashes []health.Hash) {
-	e.uint(uint64(len(hashes)))
+	e.list(len(hashes), hashMemory)
 	for _, hash := range hashes {
 		e.fixed(uint64(hash))
 	}
@@ -136,12 +139,13 @@ func (e *encoder) endpoint(k *health.Endpoint) {
 	e.unique(k.Address)
 }
 
-// encodeRows encodes a map of changed rows in the order of the keys. A nil row is a removal.
-func encodeRows[K string | health.Hash, V any](e *encoder, rows map[K]*V, key func(K), row func(*V)) {
+// encodeRows encodes a map of changed rows in the order of the keys. A nil row is a removal. Each value
+// takes the given memory.
+func encodeRows[K string | health.Hash, V any](e *encoder, rows map[K]*V, memory int, key func(K), row func(*V)) {
 	if len(rows) == 0 {
 		return
 	}
-	e.uint(uint64(len(rows)))
+	e.list(len(rows), rowMemory+memory)
 	for _, k := range slices.Sorted(maps.Keys(rows)) {
 		key(k)
 		if e.bool(rows[k] != nil); rows[k] != nil {

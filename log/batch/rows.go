@@ -11,7 +11,7 @@ import (
 
 // statuses encodes health by endpoint, in the order of the hashes.
 func (e *encoder) statuses(statuses map[health.Hash]health.Status) {
-	e.uint(uint64(len(statuses)))
+	e.list(len(statuses), statusMemory)
 	for _, hash := range slices.Sorted(maps.Keys(statuses)) {
 		e.hash(hash)
 		e.byte(byte(statuses[hash]))
@@ -19,7 +19,7 @@ func (e *encoder) statuses(statuses map[health.Hash]health.Status) {
 }
 
 func (d *decoder) statuses() map[health.Hash]health.Status {
-	count := d.Size(9)
+	count := d.list(9, statusMemory)
 	statuses := make(map[health.Hash]health.Status, count)
 	for range count {
 		hash := d.hash()
@@ -36,7 +36,7 @@ func encodePlan(e *encoder, l *log.Entry) {
 	if len(l.Plan) == 0 {
 		return
 	}
-	e.uint(uint64(len(l.Plan)))
+	e.list(len(l.Plan), planMemory)
 	for _, checker := range slices.Sorted(maps.Keys(l.Plan)) {
 		e.text(checker)
 		if e.bool(l.Plan[checker] != nil); l.Plan[checker] != nil {
@@ -46,7 +46,7 @@ func encodePlan(e *encoder, l *log.Entry) {
 }
 
 func decodePlan(d *decoder, l *log.Entry) {
-	count := d.Size(2)
+	count := d.list(2, planMemory)
 	l.Plan = make(map[string][]health.Hash, count)
 	for range count {
 		checker := d.text()
@@ -60,7 +60,7 @@ func decodePlan(d *decoder, l *log.Entry) {
 }
 
 func encodeEstablished(e *encoder, l *log.Entry) {
-	encodeRows(e, l.Established, e.text, func(k *log.Established) {
+	encodeRows(e, l.Established, establishedMemory, e.text, func(k *log.Established) {
 		e.text(k.Identity)
 		e.time(k.Seen)
 		e.time(k.StandIn)
@@ -69,23 +69,23 @@ func encodeEstablished(e *encoder, l *log.Entry) {
 }
 
 func decodeEstablished(d *decoder, l *log.Entry) {
-	l.Established = decodeRows(d, 2, d.text, func() log.Established {
+	l.Established = decodeRows(d, 2, establishedMemory, d.text, func() log.Established {
 		return log.Established{Identity: d.text(), Seen: d.time(), StandIn: d.time(), Founder: d.bool()}
 	})
 }
 
 func encodeTrials(e *encoder, l *log.Entry) {
-	encodeRows(e, l.Trials, e.text, func(t *log.Trials) {
-		e.uint(uint64(len(t.Proven)))
+	encodeRows(e, l.Trials, trialsMemory, e.text, func(t *log.Trials) {
+		e.list(len(t.Proven), proofMemory)
 		for _, p := range t.Proven {
 			e.fixed(p.Build)
 			e.fixed(p.Shape)
 		}
-		e.uint(uint64(len(t.Blamed)))
+		e.list(len(t.Blamed), shapeMemory)
 		for _, shape := range t.Blamed {
 			e.fixed(shape)
 		}
-		e.uint(uint64(len(t.Losses)))
+		e.list(len(t.Losses), lossMemory)
 		for i := range t.Losses {
 			e.text(t.Losses[i].Checker)
 			e.text(t.Losses[i].Identity)
@@ -96,14 +96,14 @@ func encodeTrials(e *encoder, l *log.Entry) {
 }
 
 func decodeTrials(d *decoder, l *log.Entry) {
-	l.Trials = decodeRows(d, 2, d.text, func() (t log.Trials) {
-		for range d.Size(16) {
+	l.Trials = decodeRows(d, 2, trialsMemory, d.text, func() (t log.Trials) {
+		for range d.list(16, proofMemory) {
 			t.Proven = append(t.Proven, log.Proof{Build: d.Uint64(), Shape: d.Uint64()})
 		}
-		for range d.Size(8) {
+		for range d.list(8, shapeMemory) {
 			t.Blamed = append(t.Blamed, d.Uint64())
 		}
-		for range d.Size(3) {
+		for range d.list(3, lossMemory) {
 			t.Losses = append(t.Losses, log.Loss{Checker: d.text(), Identity: d.text(), Time: d.time()})
 		}
 		retries := d.Uvarint()
@@ -116,7 +116,7 @@ func decodeTrials(d *decoder, l *log.Entry) {
 }
 
 func encodePenalties(e *encoder, l *log.Entry) {
-	encodeRows(e, l.Penalties, e.hash, func(p *log.Penalty) {
+	encodeRows(e, l.Penalties, penaltyMemory, e.hash, func(p *log.Penalty) {
 		e.fixed(math.Float64bits(p.Value))
 		e.time(p.At)
 		e.bool(p.Suppressed)
@@ -124,7 +124,7 @@ func encodePenalties(e *encoder, l *log.Entry) {
 }
 
 func decodePenalties(d *decoder, l *log.Entry) {
-	l.Penalties = decodeRows(d, 9, d.hash, func() log.Penalty {
+	l.Penalties = decodeRows(d, 9, penaltyMemory, d.hash, func() log.Penalty {
 		return log.Penalty{Value: math.Float64frombits(d.Uint64()), At: d.time(), Suppressed: d.bool()}
 	})
 }

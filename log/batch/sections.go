@@ -89,7 +89,7 @@ func encodeOverrides(e *encoder, l *log.Entry) {
 	if len(l.Overrides) == 0 {
 		return
 	}
-	e.uint(uint64(len(l.Overrides)))
+	e.list(len(l.Overrides), overrideMemory)
 	for i := range l.Overrides {
 		c := &l.Overrides[i]
 		o := &c.Override
@@ -105,7 +105,7 @@ func encodeOverrides(e *encoder, l *log.Entry) {
 }
 
 func decodeOverrides(d *decoder, l *log.Entry) {
-	l.Overrides = make([]log.OverrideChange, d.Size(12))
+	l.Overrides = make([]log.OverrideChange, d.list(12, overrideMemory))
 	for i := range l.Overrides {
 		c := &l.Overrides[i]
 		c.Override = log.Override{Scope: d.endpoint(), Status: d.status(), Reason: d.text(), Author: d.text(), Since: d.time(), Until: d.time()}
@@ -152,14 +152,14 @@ func (d *decoder) trust() *log.Trust {
 }
 
 func encodeVoted(e *encoder, l *log.Entry) {
-	encodeRows(e, l.Voted, e.hash, func(v *health.Verdict) {
+	encodeRows(e, l.Voted, verdictMemory, e.hash, func(v *health.Verdict) {
 		e.byte(byte(v.Status))
 		e.time(v.Since)
 	})
 }
 
 func decodeVoted(d *decoder, l *log.Entry) {
-	l.Voted = decodeRows(d, 9, d.hash, func() health.Verdict { return health.Verdict{Status: d.status(), Since: d.time()} })
+	l.Voted = decodeRows(d, 9, verdictMemory, d.hash, func() health.Verdict { return health.Verdict{Status: d.status(), Since: d.time()} })
 }
 
 func encodeTransitions(e *encoder, l *log.Entry) {
@@ -170,8 +170,8 @@ func encodeTransitions(e *encoder, l *log.Entry) {
 	for i := range l.Transitions {
 		observations += len(l.Transitions[i].Observations)
 	}
-	e.uint(uint64(len(l.Transitions)))
-	e.uint(uint64(observations))
+	e.list(len(l.Transitions), transitionMemory)
+	e.list(observations, observationMemory)
 	for i := range l.Transitions {
 		t := &l.Transitions[i]
 		e.time(t.Time)
@@ -195,8 +195,8 @@ func encodeTransitions(e *encoder, l *log.Entry) {
 }
 
 func decodeTransitions(d *decoder, l *log.Entry) {
-	l.Transitions = make([]health.Transition, d.Size(11))
-	observations := make([]health.Observation, d.Size(5)) // of all transitions
+	l.Transitions = make([]health.Transition, d.list(11, transitionMemory))
+	observations := make([]health.Observation, d.list(5, observationMemory)) // of all transitions
 	for i := range l.Transitions {
 		t := &l.Transitions[i]
 		t.Time, t.Endpoint, t.From, t.To, t.Reason = d.time(), d.endpoint(), d.status(), d.status(), d.text()
