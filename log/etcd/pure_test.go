@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -209,10 +210,12 @@ func TestTheViewFollowsKeys(t *testing.T) {
 	change := func(v View, key, value string) View {
 		revision++
 		kv := &mvccpb.KeyValue{Key: []byte("/hdsd/" + key), Value: []byte(value), CreateRevision: revision, ModRevision: revision, Lease: revision}
-		if value == "" {
-			return v.deleted(k, kv)
+		if v = v.clone(); value == "" {
+			v.deleted(k, kv)
+		} else {
+			v.put(k, kv)
 		}
-		return v.put(k, kv)
+		return v
 	}
 	var v View
 	told := []string{}
@@ -232,6 +235,28 @@ func TestTheViewFollowsKeys(t *testing.T) {
 	}
 	if !slices.Equal(told, want) {
 		t.Errorf("got  %q\nwant %q", told, want)
+	}
+}
+
+// TestManyReplicasTakeTheirSizeOnce: something else may have written many keys below the prefix.
+func TestManyReplicasTakeTheirSizeOnce(t *testing.T) {
+	const count = 3000
+	var before, after runtime.MemStats
+	c := &Client{keys: k, view: newCell[View]()}
+	runtime.ReadMemStats(&before)
+	response := new(pb.WatchResponse)
+	for i := range count {
+		response.Events = append(response.Events, &mvccpb.Event{Kv: &mvccpb.KeyValue{Key: fmt.Appendf(nil, "/hdsd/replicas/%06d", i), Value: []byte("{}")}})
+	}
+	if err := c.applyEvents(response); err != nil {
+		t.Fatal(err)
+	}
+	runtime.ReadMemStats(&after)
+	if view, _ := c.view.get(); len(view.Members) != count {
+		t.Errorf("the view has %d replicas", len(view.Members))
+	}
+	if each := (after.TotalAlloc - before.TotalAlloc) / count; each > 10_000 {
+		t.Errorf("each replica takes %d bytes", each)
 	}
 }
 

@@ -150,7 +150,8 @@ func (c *Client) register(ctx context.Context, heir *bool) seat {
 		c.board.clear(TaskRegister)
 		return seat{lease: c.lease, revision: revision}
 	}
-	holder := View{}.put(c.keys, firstKey(answer, 0))
+	var holder View
+	holder.put(c.keys, firstKey(answer, 0))
 	other := holder.Members[0]
 	switch {
 	case other.lease == c.lease: // the answer of an attempt before was lost

@@ -43,48 +43,58 @@ type leaderValue struct {
 
 // member returns the member with an id, if there is one.
 func (v View) member(id string) (Member, bool) {
-	i, found := slices.BinarySearchFunc(v.Members, id, func(m Member, id string) int { return cmp.Compare(m.ID, id) })
+	i, found := v.find(id)
 	if !found {
 		return Member{}, false
 	}
 	return v.Members[i], true
 }
 
-// put returns the view after a put of a key. A value that cannot be decoded counts, since its key
+// find returns the place of an id among the members, and reports whether there is such a member.
+func (v View) find(id string) (i int, found bool) {
+	return slices.BinarySearchFunc(v.Members, id, func(m Member, id string) int { return cmp.Compare(m.ID, id) })
+}
+
+// clone returns a view with a list of its own.
+func (v View) clone() View {
+	v.Members = slices.Clone(v.Members)
+	return v
+}
+
+// put changes the view after a put of a key. A value that cannot be decoded counts, since its key
 // exists.
-func (v View) put(k keys, kv *mvccpb.KeyValue) View {
+func (v *View) put(k keys, kv *mvccpb.KeyValue) {
 	v.revision = max(v.revision, kv.ModRevision)
 	if string(kv.Key) == string(k.leader()) {
 		var value leaderValue
 		_ = json.Unmarshal(kv.Value, &value)
 		v.Leader, v.Epoch, v.Since, v.lease = value.ID, kv.CreateRevision, value.Since, kv.Lease
-		return v
+		return
 	}
 	id, ok := k.replicaID(kv.Key)
 	if !ok {
-		return v
+		return
 	}
 	var m Member
 	_ = json.Unmarshal(kv.Value, &m)
 	m.ID, m.lease = id, kv.Lease
-	v.Members = append(removeMember(v.Members, id), m)
-	slices.SortFunc(v.Members, func(a, b Member) int { return cmp.Compare(a.ID, b.ID) })
-	return v
+	if i, found := v.find(id); found {
+		v.Members[i] = m
+	} else {
+		v.Members = slices.Insert(v.Members, i, m)
+	}
 }
 
-// deleted returns the view after a deletion of a key.
-func (v View) deleted(k keys, kv *mvccpb.KeyValue) View {
+// deleted changes the view after a deletion of a key.
+func (v *View) deleted(k keys, kv *mvccpb.KeyValue) {
 	v.revision = max(v.revision, kv.ModRevision)
 	if string(kv.Key) == string(k.leader()) {
 		v.Leader, v.Epoch, v.Since, v.lease = "", 0, time.Time{}, 0
 	} else if id, ok := k.replicaID(kv.Key); ok {
-		v.Members = removeMember(v.Members, id)
+		if i, found := v.find(id); found {
+			v.Members = slices.Delete(v.Members, i, i+1)
+		}
 	}
-	return v
-}
-
-func removeMember(members []Member, id string) []Member {
-	return slices.DeleteFunc(slices.Clone(members), func(m Member) bool { return m.ID == id })
 }
 
 // watchView updates the view until the context ends.
@@ -117,7 +127,7 @@ func (c *Client) readView(ctx context.Context) (revision int64, err error) {
 	view := View{Known: true, revision: answer.Header.GetRevision()}
 	for _, r := range answer.Responses {
 		for _, kv := range r.GetResponseRange().GetKvs() {
-			view = view.put(c.keys, kv)
+			view.put(c.keys, kv)
 		}
 	}
 	c.view.set(view)
@@ -130,11 +140,12 @@ func (c *Client) applyEvents(response *pb.WatchResponse) error {
 		return nil
 	}
 	c.view.update(func(v View) (View, bool) {
+		v = v.clone() // others read the present one
 		for _, event := range response.Events {
 			if event.Type == mvccpb.Event_DELETE {
-				v = v.deleted(c.keys, event.Kv)
+				v.deleted(c.keys, event.Kv)
 			} else {
-				v = v.put(c.keys, event.Kv)
+				v.put(c.keys, event.Kv)
 			}
 		}
 		return v, true
