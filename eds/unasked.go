@@ -30,7 +30,8 @@ type unaskedCounter struct {
 	gate      *gate.Gate
 	streams   *streams
 	polls     *poll.Tracker
-	due       atomic.Bool // a count for the log is due
+	due       atomic.Bool  // a count for the log is due
+	latest    atomic.Int64 // number of missing assignments at the latest count
 
 	mu   sync.Mutex  // held while counting
 	late map[any]int // by *subscription or poll.Key, at the latest count; positive
@@ -49,15 +50,8 @@ func (a *unaskedCounter) expect(d time.Duration) {
 	}
 }
 
-// sum returns the number of missing assignments at the latest count.
-func (a *unaskedCounter) sum() (sum int) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for _, n := range a.late {
-		sum += n
-	}
-	return sum
-}
+// sum returns the number of missing assignments at the latest count. It does not wait for a count.
+func (a *unaskedCounter) sum() int { return int(a.latest.Load()) }
 
 // count returns the number of missing assignments of each client that lacks any: of subscriptions
 // to clusters, and of polls. It logs the clients that begin or cease to lack some. The caller must
@@ -84,7 +78,12 @@ func (a *unaskedCounter) count(now time.Time) map[any]int {
 			c.add(p.Key, p.ID, c.countPoll(&p))
 		}
 	}
+	sum := 0
+	for _, n := range c.late {
+		sum += n
+	}
 	a.late = c.late
+	a.latest.Store(int64(sum))
 	if len(c.late) > 0 || c.next < askWithin {
 		a.expect(max(c.next, countPause, countShare*time.Since(began)))
 	}

@@ -292,6 +292,27 @@ func TestCountsForTheLogAreRare(t *testing.T) {
 	})
 }
 
+// TestMetricsDoNotWaitForACount, which takes long where there are many clients.
+func TestMetricsDoNotWaitForACount(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	s := NewServer(Options{Metrics: registry})
+	s.unasked.mu.Lock() // as a count does
+	defer s.unasked.mu.Unlock()
+	gathered := make(chan error, 1)
+	go func() {
+		_, err := registry.Gather()
+		gathered <- err
+	}()
+	select {
+	case err := <-gathered:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("they wait")
+	}
+}
+
 // TestACountReadsTheNamesOfAStreamOnce, also for a node without an id.
 func TestACountReadsTheNamesOfAStreamOnce(t *testing.T) {
 	const count = 200
