@@ -86,7 +86,7 @@ func (k keys) extent(answer *pb.TxnResponse, i int) (e extent, err error) {
 
 func parseFounding(kv *mvccpb.KeyValue) (f founding, err error) {
 	if err := json.Unmarshal(kv.Value, &f); err != nil || f.ID == "" {
-		return f, fmt.Errorf("%w: %s is %q", ErrDamaged, kv.Key, kv.Value)
+		return f, fmt.Errorf("%w: %s is %.200q", ErrDamaged, kv.Key, kv.Value)
 	}
 	f.text = kv.Value
 	return f, nil

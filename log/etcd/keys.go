@@ -28,7 +28,7 @@ func (k keys) sequence(key []byte) (uint64, error) {
 	digits, ok := strings.CutPrefix(string(key), k.prefix+"/log/")
 	sequence, err := strconv.ParseUint(digits, 10, 64)
 	if !ok || err != nil || len(digits) != sequenceDigits {
-		return 0, fmt.Errorf("%w: %q is no key of an entry", ErrDamaged, key)
+		return 0, fmt.Errorf("%w: %.200q is no key of an entry", ErrDamaged, key)
 	}
 	return sequence, nil
 }

@@ -323,3 +323,15 @@ func TestAMissedChangeWakesACell(t *testing.T) {
 		t.Errorf("it has %d", value)
 	}
 }
+
+// TestErrorsAreShort, although something else may have written long keys and values.
+func TestErrorsAreShort(t *testing.T) {
+	long := strings.Repeat("x", 100_000)
+	_, key := k.sequence([]byte(long))
+	_, fleet := parseFounding(&mvccpb.KeyValue{Key: k.fleet(), Value: []byte(long)})
+	for _, err := range []error{key, fleet} {
+		if !errors.Is(err, ErrDamaged) || len(err.Error()) > 500 {
+			t.Errorf("an error has %d bytes: %.200v", len(err.Error()), err)
+		}
+	}
+}

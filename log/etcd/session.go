@@ -164,7 +164,7 @@ func (c *Client) register(ctx context.Context, heir *bool) seat {
 		}
 		return seat{holder: other.lease, revision: revision}
 	}
-	c.board.fail(TaskRegister, fmt.Errorf("%w (%q, at %s since %s)", ErrDuplicate, other.ID, other.Address, other.Since.Format(time.RFC3339)))
+	c.board.fail(TaskRegister, fmt.Errorf("%w (%q, at %.200s since %s)", ErrDuplicate, other.ID, other.Address, other.Since.Format(time.RFC3339)))
 	return seat{holder: other.lease, revision: revision}
 }
 
