@@ -66,7 +66,7 @@ func Examine(ctx context.Context, c *configv1.Config, node *corev3.Node) Finding
 	}
 	if len(e.found.Unread) == 0 && c.GetRelay() == nil { // a management server may have what the files lack
 		e.findUnusedAssignments(merged.Clusters)
-		e.findUnusedPolicies(c.GetPolicies(), merged.Clusters)
+		e.findUnusedPolicies(c.GetPolicies(), merged)
 	}
 	slices.SortStableFunc(e.found.Problems, func(a, b source.Problem) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))

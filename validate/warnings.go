@@ -157,11 +157,22 @@ type twin struct {
 	address  string
 }
 
-// findUnusedPolicies reports policies that match no cluster.
-func (e *examiner) findUnusedPolicies(policies []*configv1.Policy, clusters []*source.Cluster) {
+// findUnusedPolicies reports policies that match no cluster, not even a rejected one. A file of which nothing can be
+// read may have any cluster, so nothing is reported then.
+func (e *examiner) findUnusedPolicies(policies []*configv1.Policy, merged *source.Catalog) {
+	names := make([]string, 0, len(merged.Clusters))
+	for _, c := range merged.Clusters {
+		names = append(names, c.Name)
+	}
+	for _, p := range merged.Problems {
+		if p.Resource == "" && !p.Warning {
+			return
+		}
+		names = append(names, p.Resource)
+	}
 	for i, policy := range policies {
 		glob := policy.GetClusterNameGlob()
-		if !slices.ContainsFunc(clusters, func(c *source.Cluster) bool { return source.Match(glob, c.Name) }) {
+		if !slices.ContainsFunc(names, func(name string) bool { return source.Match(glob, name) }) {
 			e.add(source.Problem{
 				Field: fmt.Sprintf("policies[%d].cluster_name_glob", i), Warning: true,
 				Message: fmt.Sprintf("%q matches no cluster of the sources, so the policy has no effect", glob),

@@ -207,6 +207,29 @@ func TestValidateWarns(t *testing.T) {
 	}
 }
 
+// TestValidateMissesNoClusterOfABrokenFile checks that a policy is no warning if a broken part of the file may
+// have its cluster.
+func TestValidateMissesNoClusterOfABrokenFile(t *testing.T) {
+	config := goodConfig + "policies: [{cluster_name_glob: \"pay-*\", redundancy: 5}]\n"
+	web := taken("web", tcpChecks+atOnce)
+	misspelt := func(name string) string {
+		return strings.ReplaceAll(taken(name, tcpChecks+atOnce), "v3.Cluster", "v3.Clutser")
+	}
+	for name, c := range map[string]struct {
+		clusters string
+		warned   bool
+	}{
+		"a file that is not YAML":    {"resources: [", false},
+		"a broken cluster of a name": {"resources:\n" + web + misspelt("pay-eu"), false},
+		"another broken cluster":     {"resources:\n" + web + misspelt("db"), true},
+	} {
+		status, out := validated(t, config, "clusters.yaml", c.clusters)
+		if warned := strings.Contains(out, "matches no cluster"); status != exitFailed || warned != c.warned {
+			t.Errorf("%s: exit status %d, a warning about the policy: %v, want %v:\n%s", name, status, warned, c.warned, out)
+		}
+	}
+}
+
 // TestValidateTakesNamesThatHdsdResolves for addresses, and calls them by their names.
 func TestValidateTakesNamesThatHdsdResolves(t *testing.T) {
 	named := strings.ReplaceAll(taken("db", "  type: STRICT_DNS\n"+tcpChecks+atOnce), "10.0.0.1", "db.internal")
