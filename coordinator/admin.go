@@ -2,7 +2,6 @@ package coordinator
 
 import (
 	"errors"
-	"fmt"
 	"net"
 	"net/http"
 	"net/http/pprof"
@@ -45,9 +44,9 @@ type admin struct {
 
 // newAdmin opens the listener. It serves and records nothing before start.
 func newAdmin(address, dataDir string, log zerolog.Logger) (*admin, error) {
-	listener, err := net.Listen("tcp", address)
+	listener, err := listenAt("admin.address", address)
 	if err != nil {
-		return nil, fmt.Errorf("admin.address: %w", err)
+		return nil, err
 	}
 	return &admin{
 		listener: listener, folder: filepath.Join(dataDir, traceFolder), log: log, slow: make(chan time.Duration, 1), done: make(chan struct{}),

@@ -155,7 +155,7 @@ func TestStartErrors(t *testing.T) {
 	}
 	for _, field := range []string{"grpc", "http"} {
 		text := strings.Replace(quick, field+`: {address: "127.0.0.1:0"}`, field+`: {address: "`+taken.HTTPAddress()+`"}`, 1)
-		if err := refuse(t.TempDir(), text); !strings.Contains(err.Error(), field+".address") || !strings.Contains(err.Error(), "in use") {
+		if err := refuse(t.TempDir(), text); !strings.Contains(err.Error(), field+".address") || !strings.Contains(err.Error(), "in use: stop the process that listens there, or choose another address") {
 			t.Errorf("%s address in use: %v", field, err)
 		}
 	}

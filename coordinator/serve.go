@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -61,22 +62,35 @@ type servers struct {
 	queries        *api.Service
 }
 
+// listenAt binds the address of a field of the configuration. Its error names the field, and says what to do if the
+// address is in use.
+func listenAt(field, address string) (net.Listener, error) {
+	listener, err := net.Listen("tcp", address)
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return nil, fmt.Errorf("%s: %w: stop the process that listens there, or choose another address", field, err)
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", field, err)
+	}
+	return listener, nil
+}
+
 // listen binds the addresses. It comes before the rest of the start, since an address may be in use. It serves
 // nothing.
 func listen(c *configv1.Config, log zerolog.Logger, counters *calls, g *guard.Guard, b *bounds) (*servers, error) {
 	s := &servers{health: health.NewServer(), calls: counters, guard: g, bounds: b}
 	var err error
-	if s.grpcListener, err = net.Listen("tcp", c.GetGrpc().GetAddress()); err != nil {
-		return nil, fmt.Errorf("grpc.address: %w", err)
+	if s.grpcListener, err = listenAt("grpc.address", c.GetGrpc().GetAddress()); err != nil {
+		return nil, err
 	}
-	if s.httpListener, err = net.Listen("tcp", c.GetHttp().GetAddress()); err != nil {
+	if s.httpListener, err = listenAt("http.address", c.GetHttp().GetAddress()); err != nil {
 		s.grpcListener.Close()
-		return nil, fmt.Errorf("http.address: %w", err)
+		return nil, err
 	}
 	if address := c.GetProbes().GetAddress(); address != "" {
-		if s.probesListener, err = net.Listen("tcp", address); err != nil {
+		if s.probesListener, err = listenAt("probes.address", address); err != nil {
 			s.close()
-			return nil, fmt.Errorf("probes.address: %w", err)
+			return nil, err
 		}
 	}
 	if address := c.GetAdmin().GetAddress(); address != "" {
