@@ -61,11 +61,11 @@ func (r *runner) follow(ctx context.Context, s stream) (heard bool, err error) {
 	}
 }
 
-// logRecovered logs that a lost coordinator is back.
+// logRecovered logs that there is a stream to the coordinator after attempts that failed.
 func (r *runner) logRecovered() {
 	if r.lost {
 		r.lost = false
-		r.options.Log.Info().Str("event", "coordinator_found").Str("server", r.options.Server).Msg("the coordinator is there again")
+		r.options.Log.Info().Str("event", "coordinator_found").Str("server", r.options.Server).Msg("connected to the coordinator")
 	}
 }
 

@@ -117,7 +117,7 @@ func (b *bounds) inFlight(l *configv1.Limits, memory uint64) *inflight.Budget {
 	bytes := config.BytesInFlight(l, memory)
 	budget := inflight.NewBudget(bytes)
 	b.log.Info().Str("event", "bytes_in_flight").Int64("bytes", bytes).Int64("endpoints", budget.Room.Common()/bytesPerEndpoint).
-		Msg("so many bytes may be in flight, which is room for reports of so many endpoints at a time; more wait")
+		Msg("limits the bytes of messages in flight; further messages wait")
 	b.refused.WithLabelValues(bytesInFlight)
 	gauge := func(name, help string, value func() float64) {
 		promauto.With(b.registerer).NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value)

@@ -85,7 +85,7 @@ func (t *Table) ClearOverrides(now time.Time, scope health.Endpoint, all bool, a
 	if !all {
 		o := t.overrides.remove(scope)
 		if o == nil {
-			return nil, Effects{}, notFound("no override has exactly this scope: hdsd override list shows all overrides")
+			return nil, Effects{}, notFound("no override has exactly this scope: 'hdsd override list' shows all overrides")
 		}
 		ended = []*Override{o}
 	} else {

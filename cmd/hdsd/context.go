@@ -138,7 +138,7 @@ func isGiven(f *pflag.Flag) bool {
 
 func newContext() *cobra.Command {
 	command := &cobra.Command{
-		Use:   "context",
+		Use:   "context list|use",
 		Short: "List the coordinators of your configuration, and choose one",
 		Long: `context is about the coordinators in ~/.config/hdsd/config.yaml (in
 XDG_CONFIG_HOME, if that is set):

@@ -35,7 +35,7 @@ const shownNames = 8
 
 func newDescribe() *cobra.Command {
 	command := &cobra.Command{
-		Use:   "describe",
+		Use:   "describe cluster|endpoint|checker|client|incident",
 		Short: "Show all about one cluster, endpoint, checker, client, incident",
 		Long: `describe shows all that is known about one thing: its health and since when,
 what is published or held and why, the votes, the latest changes, the

@@ -18,7 +18,7 @@ var receiverColumns = []string{"name", "type", "open", "queued", "last_success",
 
 func newNotify() *cobra.Command {
 	command := &cobra.Command{
-		Use:   "notify",
+		Use:   "notify list|test",
 		Short: "List who is notified of what is wrong, and try it",
 		Long: `notify is about the receivers of notifications: Alertmanagers and webhooks that
 hdsd tells of what needs attention.`,

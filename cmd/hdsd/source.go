@@ -15,7 +15,7 @@ var sourceHeader = []string{"name", "clusters", "endpoints", "held_since", "clus
 
 func newSource() *cobra.Command {
 	command := &cobra.Command{
-		Use:   "source",
+		Use:   "source list|accept",
 		Short: "List the sources of clusters, and accept what one takes away",
 		Long: `source is about where clusters come from: files, DNS and management servers. If
 a source takes away too much at once, hdsd holds what it took away until the
@@ -65,9 +65,10 @@ func newSourceAccept() *cobra.Command {
 	var reason, author string
 	command := &cobra.Command{
 		Use:   "accept NAME",
-		Short: "Follow a source in what it took away",
-		Long: `accept shows what is held of a source, and takes it out of use. If something
-else is held by then than was shown, it changes nothing.`,
+		Short: "Accept that a source takes away clusters or endpoints",
+		Long: `accept shows the clusters and endpoints that hdsd holds although the source took
+them away, and takes them out of use. If hdsd holds others by then, accept
+changes nothing.`,
 		Example: "  hdsd source accept mesh --reason \"the old cluster is gone for good\"",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 || args[0] == "" {

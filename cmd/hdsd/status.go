@@ -108,7 +108,7 @@ func statusText(s *hdsdv1.GetStatusResponse, worst []string) string {
 	line("mode       %s", mode)
 	k := s.GetClusters()
 	line("clusters   %d ok, %d some down, %d half down, %d all down, %d unobserved,", k.GetOk(), k.GetSomeDown(), k.GetHalfDown(), k.GetAllDown(), k.GetUnobserved())
-	line("           %d none healthy, %d not checked", k.GetNoneHealthy(), k.GetUnchecked())
+	line("           %d none healthy, %d unchecked", k.GetNoneHealthy(), k.GetUnchecked())
 	statusList(&b, "", "hdsd clusters --unhealthy", int(k.GetSomeDown()+k.GetHalfDown()+k.GetAllDown()+k.GetUnobserved()+k.GetNoneHealthy()+k.GetUnchecked()), worst)
 	e := s.GetEndpoints()
 	line("endpoints  %d healthy%s, %d unhealthy%s,", e.GetHealthy(), portion(e.GetDegraded(), "degraded"), e.GetUnhealthy(), portion(e.GetTimeout(), "timeout"))
