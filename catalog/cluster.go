@@ -226,7 +226,7 @@ func (c *Cluster) Requirements() string {
 	}
 	text := "which takes " + strings.Join(needs, ", ")
 	if c.Reach != nil {
-		text += ", and is among those that its policy says can reach it"
+		text += ", and allowed to by its policy (policies[].checkers)"
 	}
 	return text
 }

@@ -110,7 +110,7 @@ func TestShortEndpointHasReason(t *testing.T) {
 		"it lacks 1 of 2 checkers: no other that is able is in its zone or region, and others may not": func(c *configv1.Config) {
 			c.Assignment.Zones = own
 		},
-		"it lacks 1 of 2 checkers: no other is able to check it, which takes HTTP, and is among those that its policy says can reach it": func(c *configv1.Config) {
+		"it lacks 1 of 2 checkers: no other is able to check it, which takes HTTP, and allowed to by its policy (policies[].checkers)": func(c *configv1.Config) {
 			c.Policies = []*configv1.Policy{{ClusterNameGlob: "web", Checkers: inA}}
 		},
 		"": func(c *configv1.Config) { c.Assignment.Redundancy = 3 }, // both check it

@@ -74,7 +74,7 @@ func (s *Simulation) reason(k *Cluster, reason assign.Reason, none string) strin
 	}
 	text := fmt.Sprintf("%s %d checkers takes %s", none, len(s.input.Checkers), strings.Join(needs, ", "))
 	if k.Reach != nil {
-		text += ", and is among those that its policy says can reach it"
+		text += ", and is allowed by its policy (policies[].checkers)"
 	}
 	switch reason {
 	case assign.TooFar:

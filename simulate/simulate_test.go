@@ -101,7 +101,7 @@ func TestWhyEndpointsHaveTooFewCheckers(t *testing.T) {
 	got := simulated(simulate.Input{Checkers: fleet("a", "b"), Clusters: []simulate.Cluster{redis, reach, far, near, web("web", 3, 1, "a", "b")}})
 	none := []simulate.Shortfall{
 		{"none of the 2 checkers takes REDIS", 5, 1, "redis"},
-		{"none of the 2 checkers takes HTTP, and is among those that its policy says can reach it", 4, 1, "reach"},
+		{"none of the 2 checkers takes HTTP, and is allowed by its policy (policies[].checkers)", 4, 1, "reach"},
 		{"none of the 2 checkers takes HTTP, and is in its zone or region, where its checkers have to be", 3, 1, "far"},
 	}
 	few := []simulate.Shortfall{
