@@ -6,7 +6,7 @@ import (
 	"hdsd/health"
 )
 
-// Apply applies the next entry, as the store does. Attendance follows events, which are in no entry.
+// Apply applies the next entry, as the store does. It leaves Attendance alone, which follows events.
 func (s *State) Apply(e *Entry) {
 	s.applyOrders(e)
 	for _, name := range e.Clusters {
@@ -24,19 +24,21 @@ func (s *State) Apply(e *Entry) {
 		delete(s.Voted, hash)
 	}
 	member := true
-	for _, change := range []struct {
-		names        []string
-		taken, given *bool
-	}{{e.TakenOver, &member, nil}, {e.Removed, nil, nil}, {e.GivenBack, nil, &member}} {
-		for _, name := range change.names {
-			set(&s.TakenOver, name, change.taken)
-			set(&s.GivenBack, name, change.given)
-		}
-	}
+	s.setTakeover(e.TakenOver, &member, nil)
+	s.setTakeover(e.Removed, nil, nil)
+	s.setTakeover(e.GivenBack, nil, &member)
 	s.applyRows(e)
 }
 
-// applyOrders applies what operators decided.
+// setTakeover makes clusters members of TakenOver or GivenBack; nil removes them.
+func (s *State) setTakeover(names []string, takenOver, givenBack *bool) {
+	for _, name := range names {
+		set(&s.TakenOver, name, takenOver)
+		set(&s.GivenBack, name, givenBack)
+	}
+}
+
+// applyOrders applies the orders of operators.
 func (s *State) applyOrders(e *Entry) {
 	if e.Freeze != nil {
 		s.Freeze = e.Freeze.After
@@ -56,7 +58,7 @@ func (s *State) applyOrders(e *Entry) {
 	}
 }
 
-// applyRows applies the rows that a restart takes over.
+// applyRows applies the rows for a restart.
 func (s *State) applyRows(e *Entry) {
 	for checker, hashes := range e.Plan {
 		if hashes == nil {

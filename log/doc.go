@@ -1,11 +1,11 @@
-// Package log has the entries of the log: what the machine has decided, as values that mean the
+// Package log has the entries of the log: the decisions of the machine, as values that mean the
 // same in every process and after every restart.
 //
 // An Entry is one step of the log. It names endpoints by their keys or their 64-bit hashes, never
 // by an id of this process, and refers to no cluster and no message. The history follows the log
-// (package store), and so do metrics, alarms and the log of events. Data planes get what
-// package publish has, which goes with an entry but is not part of it: it depends on the
-// clusters that a process has read.
+// (package store), and so do metrics, alarms and the log of events. For data
+// planes, the machine yields a change (package publish) beside the entry. The change is no part
+// of the entry, since it depends on the clusters that a process has read.
 //
 // A nil row in a map of an Entry removes the row.
 //

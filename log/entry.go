@@ -17,7 +17,7 @@ type Entry struct {
 	Removed     []string      // clusters that hdsd no longer checks, or that no longer have checks of their own
 	GivenBack   []string      // clusters that data planes check again
 
-	// These rows are what a restart takes over.
+	// A restart takes over these rows.
 	Plan        map[string][]health.Hash // endpoints of each changed checker
 	Established map[string]*Established  // by checker
 	Trials      map[string]*Trials       // by the name of their record

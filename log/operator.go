@@ -46,9 +46,9 @@ func (f *Freeze) Publication() Publication {
 	return Held
 }
 
-// Override is an operator's word that replaces the verdicts of a scope.
+// Override is an operator's replacement of the verdicts in a scope.
 type Override struct {
-	Scope          health.Endpoint // a field that is empty matches any
+	Scope          health.Endpoint // an empty field matches any value
 	Status         health.Status
 	Reason, Author string
 	Since          time.Time

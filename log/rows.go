@@ -34,5 +34,5 @@ type Loss struct {
 type Penalty struct {
 	Value      float64 // at the time At; positive
 	At         time.Time
-	Suppressed bool // it rose far enough to hold the endpoint down, and has not fallen far enough since
+	Suppressed bool // the penalty rose far enough to hold the endpoint down, and has not fallen far enough since
 }

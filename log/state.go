@@ -8,7 +8,7 @@ import (
 	"hdsd/health"
 )
 
-// State is what the log has come to at one moment, besides the history. A start takes it over.
+// State is the sum of the entries up to one moment, without the history. A start takes it over.
 type State struct {
 	Current   map[health.Hash]Health         // last known health, by endpoint
 	Plan      map[string][]health.Hash       // sorted endpoints, by checker
@@ -23,7 +23,7 @@ type State struct {
 	Penalties   map[health.Hash]Penalty // of damped endpoints that went down lately
 	GivenBack   map[string]bool         // names of clusters that data planes check again
 	TakenOver   map[string]bool         // names of clusters with own checks that data planes leave to hdsd; nil: unknown
-	Attendance  Attendance              // of checkers, by the events
+	Attendance  Attendance              // of checkers, by their events
 }
 
 // Clone returns a copy with maps and lists of its own.
