@@ -208,8 +208,8 @@ func (e *edit) introduce(id health.EndpointID) (health.Status, time.Time) {
 	return votes.Status, votes.Since
 }
 
-// restoreOverlay finds the override that decides a new row. If it differs from the one before
-// the restart, it is to be announced.
+// restoreOverlay finds the override that decides a new row. If the override before the restart
+// was another, Announce records the difference later.
 func (e *edit) restoreOverlay(id health.EndpointID, r *row, held, votes *health.Verdict, overridden bool) {
 	o := e.overrides.find(r.cluster, r.key())
 	switch {
@@ -227,9 +227,9 @@ func (e *edit) restoreOverlay(id health.EndpointID, r *row, held, votes *health.
 	e.effects.Unannounced = append(e.effects.Unannounced, ruled)
 }
 
-// reweigh publishes the endpoints of a cluster whose upstream_health or health before the first
-// verdict changed; the latter may depend on takeover. During the change, data planes get the
-// worse of both.
+// reweigh publishes the endpoints of a cluster after a change of its upstream_health, or of the
+// health before the first verdict, which may depend on takeover. During the change, data planes
+// get the worse of both.
 func (e *edit) reweigh(previous, next *catalog.Cluster) {
 	switch {
 	case previous == nil && !next.IgnoresNew():

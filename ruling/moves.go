@@ -10,12 +10,13 @@ import (
 	"hdsd/log"
 )
 
-// moves pairs endpoints of a cluster of which only the locality changes: one leaves, and
-// another with the same address comes. If several do, the pairs are unknown.
+// moves pairs the endpoints of a cluster that leave with those that come, by address: a pair has
+// changed its locality only. If several endpoints of an address leave or come, the pairs are
+// unknown.
 type moves struct {
-	leaving map[string]health.Hash // by address; several: 0
-	staying map[string]health.Hash // by address; several: 0
-	coming  map[string]int         // by address
+	leaving map[string]health.Hash // by address; 0 for several endpoints
+	staying map[string]health.Hash // by address; 0 for several endpoints
+	coming  map[string]int         // number of endpoints by address
 }
 
 // newMoves compares two versions of a cluster, including its remembered and certainly gone
@@ -72,8 +73,8 @@ func (e *edit) knowsGone(k *catalog.Cluster) bool {
 	return len(e.past.last) > 0 && answered(e.answering) && !(e.settled && answered(e.answered))
 }
 
-// origin returns the hash of a moved endpoint before its move, or of its probable origin if
-// that is still there.
+// origin returns the hash of a moved endpoint before its move. If no endpoint of the address
+// leaves, it returns the one that stays, the probable origin.
 func (m *moves) origin(address string) (hash health.Hash, stays, ok bool) {
 	hash, ok = m.leaving[address]
 	if !ok {

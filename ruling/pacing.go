@@ -54,7 +54,7 @@ func newPacing() Pacing {
 // paced is an endpoint with a recently empty bucket. It is forgotten when the bucket is full.
 type paced struct {
 	waiting bool      // the latest change is not published yet
-	omitted int       // never recorded changes since the latest recorded one
+	omitted int       // number of omitted changes since the latest recorded one
 	start   time.Time // start of the published verdict
 	queue   int       // index in Pacing.due
 	due     tenths    // when there is a token, or the bucket is full
@@ -76,7 +76,8 @@ func (p *Pacing) take(r *row) bool {
 	return takeFrom(&r.refilled, p.now, burst, refillTime) || takeFrom(&p.spared, p.now, p.Spare, spareRefillTime)
 }
 
-// takeFrom takes a token from a bucket of a size that refills at a time, if there is one.
+// takeFrom takes a token from a bucket, if there is one. The bucket holds size tokens, gets one
+// in each step, and is full again at the time full.
 func takeFrom(full *tenths, now tenths, size int, step tenths) bool {
 	if size <= 0 || *full > now+tenths(size-1)*step {
 		return false
@@ -118,7 +119,8 @@ func (p *Pacing) admit(now time.Time, r *row, c *aggregate.Change) (passes bool,
 	return passes, earlier, omitted
 }
 
-// stop ends the wait of a change, and returns the number of changes omitted by that.
+// stop ends the wait of a change, so the change is never published. It returns the number of
+// omitted changes, 0 or 1.
 func (w *paced) stop() int {
 	waited := w.waiting
 	if w.waiting = false; waited {
@@ -127,8 +129,8 @@ func (w *paced) stop() int {
 	return 0
 }
 
-// forget forgets an endpoint. It returns the number of all omitted changes, and of those
-// omitted by that.
+// forget forgets an endpoint. It returns the number of its omitted changes, including a waiting
+// one, and the number of waiting ones, 0 or 1.
 func (p *Pacing) forget(id health.EndpointID) (earlier, omitted int) {
 	w := p.paced[id]
 	if w == nil {

@@ -48,8 +48,8 @@ type takeover struct {
 	unjudged int  // checked endpoints that never had a verdict
 	stranded int  // checked endpoints that no checker is able to check
 
-	lackingSince time.Time // since when one of both is above 0, or a later time before which no endpoint lacks anything
-	changed      time.Time // when it last got endpoints without a verdict, or asked more of checkers; zero: not lately
+	lackingSince time.Time // start of the time with such an endpoint; giveBack moves it to the start of the oldest present lack
+	changed      time.Time // time of its latest endpoints without a verdict, or of new requirements for checkers; zero: not lately
 	atOnce       bool      // a change of the cluster left no able checker
 	rests        time.Time // end of the time in which it is not taken over again
 }
