@@ -13,10 +13,10 @@
 //     everything), a queue of watches whose resource changed, a delivery (the
 //     outstanding response, ACK and NACK) and a heartbeat. Nothing else is queued:
 //     a slow client gets the latest version and costs no more than a fast one.
-//   - A group is subscriptions whose first requests name the same assignments, byte for byte,
-//     as those of Envoys with one configuration do. Its members share the names, the pages
-//     (encoded responses) that they are sent first, and the versions in these, or those that
-//     they have from an earlier stream. A member has a watch of its own only for what has
+//   - A group is a set of subscriptions whose first requests name the same assignments, byte for
+//     byte. Envoys with one configuration send such requests. The members share the names, the
+//     first pages (encoded responses), and the versions in these pages, or those that they have
+//     from an earlier stream. A member has a watch of its own only for what has
 //     changed since, for what it refuses, requests again or gives up, and for names that it
 //     requests later. It stays in the group until its stream ends.
 //   - A fetcher answers fetches with the latest resources, whichever client asks.

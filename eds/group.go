@@ -9,8 +9,9 @@ import (
 	"hdsd/eds/poll"
 )
 
-// group is the subscriptions whose first requests name the same resources, byte for byte, as
-// those of Envoys with one configuration do. They share the names, and what they are sent first.
+// group is a set of subscriptions whose first requests name the same resources, byte for byte.
+// Envoys with one configuration send such requests. The members share the names and the first
+// pages.
 type group struct {
 	// Set once.
 	key       string // the names on the wire
@@ -18,8 +19,8 @@ type group struct {
 	slots     []*slot        // of the names
 	positions map[string]int // position of each name
 	places    []int          // index of the group in each slot's positions; guarded by the table's lock
-	bytes     int            // the length of all names
-	list      uint64         // their hash
+	bytes     int            // length of all names
+	list      uint64         // hash of the names
 	copies    *atomic.Int64  // bytes of the copies of the table's pages
 
 	mu           sync.Mutex

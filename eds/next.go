@@ -75,7 +75,7 @@ func (u *subscription) build(b *builder, batch []*watch, frames []*frame, nonce 
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	r = newResponse()
-	r.parts = slices.Grow(r.parts, len(batch)+1) // and the tail
+	r.parts = slices.Grow(r.parts, len(batch)+1) // 1 for the tail
 	b.response, b.now, b.sendings = r, time.Now().UnixNano(), slices.Grow(r.sentRoom[:0], len(batch))
 	r.oldest = u.queue.resetOldest()
 	if u.whole() {

@@ -34,13 +34,13 @@ type stream struct {
 	end  chan error    // the first error ends the stream
 
 	nonces     uint64 // owned by the sending goroutine
-	introduced bool   // there was a request; owned by the receiving goroutine
+	introduced bool   // the first request has arrived; owned by the receiving goroutine
 
 	mu       sync.Mutex
-	node     *corev3.Node // as kept; nil until the client sends it
+	node     *corev3.Node // the kept part; nil until the client sends it
 	nodeID   string
 	features features         // of that node
-	subs     [2]*subscription // as the server's tables
+	subs     [2]*subscription // in the order of the server's tables
 
 	unserved map[string]int // types that are not served, and the number of names in the latest request
 }
@@ -142,7 +142,7 @@ func (st *stream) nonce() string {
 	return string(strconv.AppendUint(text, st.nonces, 10))
 }
 
-// receive handles requests until the stream ends. It stops the timer for the first one.
+// receive handles requests until the stream ends. The first request stops the timer.
 func (st *stream) receive(first *time.Timer) {
 	defer st.leave()
 	read := st.reader()
@@ -236,7 +236,7 @@ func (st *stream) subscription(r *request) (*subscription, error) {
 	}
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	if st.node == nil && r.node != nil { // only the first message has it
+	if st.node == nil && r.node != nil { // only the first message has a node
 		st.features, st.nodeID = featuresOf(r.node), brief(r.node.GetId())
 		st.node = keptNode(r.node)
 	}
@@ -261,7 +261,7 @@ func (st *stream) pair() (clusters, assignments *subscription) {
 	return st.subs[0], st.subs[1]
 }
 
-// subscriptions returns the existing ones, in the order in which changes are sent.
+// subscriptions returns the existing subscriptions, in the order in which changes are sent.
 func (st *stream) subscriptions() (subs []*subscription) {
 	clusters, assignments := st.pair()
 	for _, u := range []*subscription{clusters, assignments} {

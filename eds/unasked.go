@@ -97,7 +97,7 @@ type unaskedCount struct {
 	nodes map[string][]*stream   // by node
 	asked map[string]*askedNames // by node
 	late  map[any]int
-	next  time.Duration // until the oldest of the assignments that a client may yet request
+	next  time.Duration // time until the next assignment is overdue
 }
 
 // add adds the count of a client.
@@ -125,8 +125,8 @@ type taken struct {
 }
 
 // countStream counts the missing assignments of a stream's clusters. The latest version of a
-// cluster says which assignment it needs: while the client does not have that version, the cluster
-// counts if it did before.
+// cluster names the assignment. While the client does not have that version, the cluster only
+// keeps the previous count from falling.
 func (c *unaskedCount) countStream(clusters, assignments *subscription) int {
 	late, uncertain := 0, 0
 	asked := sync.OnceValue(func() *askedNames { return c.askedBy(clusters) })
@@ -232,7 +232,7 @@ func takenClusters(u *subscription) []taken {
 	return clusters
 }
 
-// requested reports whether a subscription includes an assignment. It may be nil.
+// requested reports whether a subscription, which may be nil, includes an assignment.
 func requested(u *subscription, name string) bool {
 	if u == nil {
 		return false
@@ -242,8 +242,8 @@ func requested(u *subscription, name string) bool {
 	return u.interest.includes(name)
 }
 
-// take records that the client has a frame: of a checked cluster, since when. It is called under
-// the subscription's lock.
+// take records that the client has a frame, and the time since which it has one of a checked
+// cluster. It is called under the subscription's lock.
 func (w *watch) take(f *frame, now time.Time) {
 	switch {
 	case f == nil || !f.checked:
