@@ -33,7 +33,7 @@ type alarms struct {
 	onComplete    func()                // called once, after the first complete notification; nil afterwards
 	pending       []notify.Change
 
-	quorum              quorum          // behind tooFew
+	quorum              quorum          // the figures that tooFew is about
 	tooFew              attention.Named // without a name
 	probeLimit          probeLimit
 	hasAnswers, settled bool

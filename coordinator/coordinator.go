@@ -360,7 +360,7 @@ func (c *Coordinator) Reload(next *configv1.Config) (needRestart []string, err e
 // wait waits for the end of Run, or for the failure of a server. It makes hdsd ready when each source has
 // answered, and updates gRPC health.
 func (c *Coordinator) wait(failures <-chan error) error {
-	ticker := time.NewTicker(time.Second) // a disk that hangs calls nobody
+	ticker := time.NewTicker(time.Second) // a hanging disk does not signal changed
 	defer ticker.Stop()
 	if reason := c.feed.Waiting(); reason != "" {
 		c.log.Info().Str("event", "sources_awaited").Msg("not ready yet: " + reason)

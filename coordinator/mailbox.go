@@ -90,7 +90,7 @@ func (m *mailbox) inspect(ctx context.Context, read func()) error {
 	return m.callThen(ctx, nil, func(time.Time) { read() })
 }
 
-// callThen is call with a function that runs on the goroutine of the core after the event, with its time.
+// callThen queues an event, and waits until the core has handled it and has run then with the time of the event.
 func (m *mailbox) callThen(ctx context.Context, e machine.Event, then func(time.Time)) error {
 	done := make(chan struct{})
 	select {

@@ -51,7 +51,7 @@ func shortText(endpoints int) string {
 	return fmt.Sprintf("%d %s a majority of the planned votes: nothing takes them down until verdict.quorum_hold (10m by default) has passed since the loss", endpoints, word)
 }
 
-// checkQuorum logs, shows and notifies of the lack of a majority.
+// checkQuorum reports the lack of a majority: it logs it, sets the metric, and queues a notification.
 func (a *alarms) checkQuorum(now time.Time, q quorum) {
 	if q == a.quorum {
 		return

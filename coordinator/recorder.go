@@ -18,7 +18,7 @@ type historyStore interface {
 	Forget(known func(health.Hash) bool)
 }
 
-// recorder has the history follow the log. It never waits for the disk.
+// recorder applies the entries of the log to the history. It never waits for the disk.
 type recorder struct {
 	history       historyStore
 	machine       *machine.Machine

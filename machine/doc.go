@@ -17,8 +17,8 @@
 // Each event goes to the rooms in one order. The machine applies the effects of a room before it calls
 // the next room, and then the pending work (followUp). Nothing recurses.
 //
-//	clusters    rollout, ruling, aggregate, decision, fleet; then the rulings that changed
-//	            before the start, when the aggregator can explain the votes
+//	clusters    rollout, ruling, aggregate, decision, fleet; then the changes of restored
+//	            overrides, because the aggregator can explain the votes only now
 //	connect     fleet, rollout, aggregate, specifier
 //	disconnect  rollout, fleet, aggregate
 //	report      fleet, rollout, aggregate, ruling, decision

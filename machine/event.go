@@ -131,7 +131,7 @@ func (e Connected) handle(m *Machine, now time.Time) {
 
 func (e StreamEnded) handle(m *Machine, _ time.Time) { m.Rollout.Ended(e.Checker) }
 
-// A lost checker keeps its seats.
+// handle ends the connection of a checker. The checker is lost, and keeps its seats.
 func (e Disconnected) handle(m *Machine, now time.Time) {
 	m.Rollout.Disconnect(now, e.Checker)
 	m.applyFleet(now, m.Fleet.Disconnect(now, e.Checker))

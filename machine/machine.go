@@ -91,7 +91,8 @@ func (m *Machine) Wait() time.Duration { return m.wait }
 // maxSleep is the longest time between two ticks.
 const maxSleep = time.Second
 
-// The fleet comes first, so specifiers and verdicts follow the current plan.
+// handle lets the rooms do their due work. The fleet comes first, so specifiers and verdicts follow the
+// current plan.
 func (e Tick) handle(m *Machine, now time.Time) {
 	listenEnd, paused := m.pause.tick(now, m.Timing.Report)
 	if paused > 0 {
