@@ -41,7 +41,7 @@ func (c *Control) ListReceivers(context.Context, *hdsdv1.ListReceiversRequest) (
 func (c *Control) NotifyTest(ctx context.Context, r *hdsdv1.NotifyTestRequest) (*hdsdv1.NotifyTestResponse, error) {
 	name, err := oneLine("name", r.GetName(), maxName)
 	if err == nil && name == "" {
-		err = status.Error(codes.InvalidArgument, "name: is required: of the receiver, as hdsd notify list shows it")
+		err = status.Error(codes.InvalidArgument, "name: is required: of the receiver, as 'hdsd notify list' shows it")
 	}
 	if err != nil {
 		return nil, err

@@ -66,7 +66,7 @@ func (c *Control) ListSources(context.Context, *hdsdv1.ListSourcesRequest) (*hds
 func (c *Control) AcceptSource(ctx context.Context, r *hdsdv1.AcceptSourceRequest) (*hdsdv1.AcceptSourceResponse, error) {
 	name, err := oneLine("name", r.GetName(), maxName)
 	if err == nil && name == "" {
-		err = status.Error(codes.InvalidArgument, "name: is required: of the source, as hdsd source list shows it")
+		err = status.Error(codes.InvalidArgument, "name: is required: of the source, as 'hdsd source list' shows it")
 	}
 	if err != nil {
 		return nil, err

@@ -157,10 +157,10 @@ func (l *eventLog) restored(s *log.State) {
 			Time("since", f.Since).Stringer("publish", f.Publication()).Msg("publishing is still frozen, as before the restart")
 	}
 	if n := len(s.Overrides); n > 0 {
-		l.log.Warn().Str("event", "still_overridden").Int("count", n).Msg("overrides from before the restart are in force: hdsd override list shows them")
+		l.log.Warn().Str("event", "still_overridden").Int("count", n).Msg("overrides from before the restart are in force: 'hdsd override list' shows them")
 	}
 	if n := len(s.Trust); n > 0 {
-		l.log.Warn().Str("event", "still_judged").Int("count", n).Msg("operators trust or distrust checkers since before the restart: hdsd checkers shows which")
+		l.log.Warn().Str("event", "still_judged").Int("count", n).Msg("operators trust or distrust checkers since before the restart: 'hdsd checkers' shows which")
 	}
 }
 

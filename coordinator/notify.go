@@ -110,7 +110,7 @@ func (c *control) Receivers() []api.Receiver {
 func (c *control) NotifyTest(ctx context.Context, name, author string) (ok bool, answer string, err error) {
 	answer, known, failure := c.hub.Test(ctx, name)
 	if !known {
-		return false, "", reason.New(codes.NotFound, reason.UnknownReceiver, fmt.Sprintf("no receiver %q is configured: hdsd notify list shows them", name))
+		return false, "", reason.New(codes.NotFound, reason.UnknownReceiver, fmt.Sprintf("no receiver %q is configured: 'hdsd notify list' shows them", name))
 	}
 	if failure != nil {
 		answer = failure.Error()
