@@ -22,11 +22,20 @@ type Entry struct {
 	Established map[string]*Established  // by checker
 	Trials      map[string]*Trials       // by the name of their record
 	Penalties   map[health.Hash]*Penalty // by endpoint
+
+	Order OrderID // of the operator's order that led to the entry; zero: none
+}
+
+// OrderID identifies an order of an operator among those of all replicas. Entries have it, so the
+// replica that took the order sees in the log that the order is carried out.
+type OrderID struct {
+	Process uint64 // a random number of the process that took the order
+	Number  uint64 // of the order, from 1
 }
 
 // IsEmpty reports whether the entry has no parts.
 func (e *Entry) IsEmpty() bool {
-	return e.Freeze == nil && e.Held == nil && e.Trust == nil &&
+	return e.Freeze == nil && e.Held == nil && e.Trust == nil && e.Order == OrderID{} &&
 		len(e.Overrides)+len(e.Clusters)+len(e.Voted)+len(e.Transitions)+len(e.Unvoted)+len(e.TakenOver)+len(e.GivenBack)+len(e.Removed) == 0 &&
 		len(e.Plan)+len(e.Established)+len(e.Trials)+len(e.Penalties) == 0
 }

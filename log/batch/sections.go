@@ -34,6 +34,20 @@ var sections = []struct {
 	13:     {encodeEstablished, decodeEstablished},
 	14:     {encodeTrials, decodeTrials},
 	15:     {encodePenalties, decodePenalties},
+	16:     {encodeOrder, decodeOrder},
+}
+
+func encodeOrder(e *encoder, l *log.Entry) {
+	if l.Order != (log.OrderID{}) {
+		e.fixed(l.Order.Process)
+		e.fixed(l.Order.Number)
+	}
+}
+
+func decodeOrder(d *decoder, l *log.Entry) {
+	if l.Order = (log.OrderID{Process: d.Uint64(), Number: d.Uint64()}); l.Order == (log.OrderID{}) {
+		d.Fail()
+	}
 }
 
 func encodeFreezeChange(e *encoder, l *log.Entry) {

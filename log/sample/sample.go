@@ -67,6 +67,7 @@ func (d draw) entry() *log.Entry {
 			return log.Penalty{Value: d.Float64() * 4, At: d.now, Suppressed: d.IntN(2) == 0}
 		})
 	})
+	maybe(func() { e.Order = log.OrderID{Process: d.Uint64(), Number: 1 + d.Uint64N(1<<40)} })
 	return e
 }
 
