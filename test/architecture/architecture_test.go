@@ -97,6 +97,7 @@ var mayImport = map[string][]string{
 	"ruling":                {"internal/heap", "aggregate", "catalog", "gen/hdsd/config/v1", "health", "log", "publish"},
 	"fleet":                 {"assign", "health"},
 	"machine":               {"aggregate", "assign", "catalog", "fleet", "fleet/probation", "rollout", "rollout/canary", "ruling", "catalog/targets", "envoy/specifier", "health", "log", "publish"},
+	"replica":               {"catalog", "envoy/specifier", "health", "log", "log/batch", "machine", "publish"},
 	"machine/recording":     {"rollout/canary", "aggregate", "catalog", "fleet", "envoy", "envoy/specifier", "gen/hdsd/config/v1", "health", "log", "internal/redact", "machine", "publish", "source"},
 	"fleet/probation":       {"health"},
 	"rollout":               {"catalog", "rollout/canary", "envoy/specifier", "health"},

@@ -1,0 +1,81 @@
+package replica
+
+import (
+	"hdsd/envoy/specifier"
+	"hdsd/log"
+	"hdsd/machine"
+	"hdsd/publish"
+)
+
+// Effect is a result of a step. The owner carries out the effects in their order.
+type Effect interface{ isEffect() }
+
+type (
+	// Published carries a change for the data planes of this replica.
+	Published struct{ *publish.Change }
+
+	// Stored carries entries of the log for the store, and the cursor to store with them: the log is followed
+	// from there after a restart. It follows the changes for data planes of these entries.
+	Stored struct {
+		Entries []*log.Entry
+		Cursor  uint64
+	}
+
+	// Commit asks the owner to append an entry to the log. Committed, Refused or Undecided follows. There is one
+	// Commit at a time in an epoch.
+	Commit struct {
+		Epoch    int64
+		Sequence uint64
+		Payload  []byte
+	}
+
+	// Resign asks the owner to resign the leadership of an epoch.
+	Resign struct {
+		Epoch int64
+		Err   error
+	}
+
+	// Send asks the owner to send a message. Sent follows, or LinkClosed.
+	Send struct {
+		Replica string
+		Link    uint64
+		Message Message
+	}
+
+	// Assigned carries a specifier for a checker of this replica.
+	Assigned struct {
+		Checker   string
+		Specifier *specifier.Specifier
+	}
+
+	// OrderDone ends an order: with its entries, or with an error.
+	OrderDone struct {
+		ID      log.OrderID
+		Entries []*log.Entry
+		Err     error
+	}
+
+	// Decided carries an effect of the Machine of the leader, for metrics and events. It precedes the entry in
+	// the log, and may never come to be there. It is none of Published, Logged and SpecifierMade.
+	Decided struct{ machine.Effect }
+
+	// Promoted reports that this replica leads.
+	Promoted struct{ Term Term }
+	// Deposed reports that it does not lead any more.
+	Deposed struct{ Term Term }
+
+	// Faulted reports that the replica cannot read the log. It follows the log no further, and does not lead.
+	Faulted struct{ Err error }
+)
+
+func (Published) isEffect() {}
+func (Stored) isEffect()    {}
+func (Commit) isEffect()    {}
+func (Resign) isEffect()    {}
+func (Send) isEffect()      {}
+func (Assigned) isEffect()  {}
+func (OrderDone) isEffect() {}
+func (Decided) isEffect()   {}
+func (Promoted) isEffect()  {}
+func (Deposed) isEffect()   {}
+func (Faulted) isEffect()   {}

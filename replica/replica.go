@@ -1,0 +1,320 @@
+package replica
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"hdsd/catalog"
+	"hdsd/log"
+	"hdsd/log/batch"
+	"hdsd/machine"
+)
+
+// Options are the parameters of a Replica.
+type Options struct {
+	ID             string
+	Process        uint64 // a random number of this process
+	Timing         machine.Timing
+	CommitInterval time.Duration // least time between two commits
+	MaxPayload     int           // bytes of a commit
+	MaxRecords     int           // records that may wait for a commit; 0: a million
+}
+
+// Replica is one replica of a fleet of several. The package comment says who may call it.
+type Replica struct {
+	options  Options
+	Follower *machine.Follower // what the data planes of this replica get
+
+	// The log.
+	position uint64 // sequence of the latest entry
+	epoch    int64  // the latest one in the log or in a message
+	joiner   batch.Joiner
+	fault    error // why this replica cannot read the log; nil: it can
+
+	// The clusters of this replica's sources.
+	delivery *catalog.Delivery // the latest one; nil: none
+	clusters map[string]*catalog.Cluster
+	begun    bool // the servers listen
+
+	roster *roster
+	orders orders
+	links  map[string]*link
+	leader leader
+	absent map[string]time.Time // other replicas, and since when they have no session; zero: they have one
+
+	// Leading.
+	won       *Won // nil: this replica does not lead
+	round     uint64
+	term      *term // nil until the log is read
+	committer committer
+
+	nextTick time.Time
+	yield    func(Effect) // of the current step
+}
+
+// link is a link to a replica.
+type link struct {
+	number   uint64
+	busy     bool // a message is on its way
+	welcomed Term // the other side knows that this replica leads
+}
+
+// leader is the leader that this replica reports to.
+type leader struct {
+	term    Term
+	replica string
+	link    uint64 // 0: none any more
+	full    bool   // the next report is a full one
+}
+
+// New returns a Replica that goes on with the stored state and cursor. It owns the state from then on.
+func New(o Options, state log.State, cursor uint64) *Replica {
+	if o.MaxRecords == 0 {
+		o.MaxRecords = maxRecords
+	}
+	return &Replica{
+		options: o, Follower: machine.NewFollower(state), position: cursor, clusters: map[string]*catalog.Cluster{},
+		roster: newRoster(o.Process), links: map[string]*link{}, absent: map[string]time.Time{},
+		committer: committer{interval: o.CommitInterval, patience: commitPatience, limit: o.MaxPayload, max: o.MaxRecords},
+	}
+}
+
+// Machine returns the Machine of a leader; nil if this replica does not lead.
+func (r *Replica) Machine() *machine.Machine {
+	if r.term == nil {
+		return nil
+	}
+	return r.term.machine
+}
+
+// Step handles one event. It yields each effect as soon as the effect is certain.
+func (r *Replica) Step(now time.Time, e Event, yield func(Effect)) {
+	r.yield = yield
+	if r.term != nil {
+		r.term.yield = yield
+	}
+	e.handle(r, now)
+	r.flush(now)
+	r.yield = nil
+}
+
+// Wait returns the time to the next Tick.
+func (r *Replica) Wait(now time.Time) time.Duration {
+	next := r.nextTick
+	if due, ok := r.committer.due(); r.won != nil && ok && due.Before(next) {
+		next = due
+	}
+	return max(next.Sub(now), time.Millisecond)
+}
+
+func (Begun) handle(r *Replica, _ time.Time) { r.begun = true }
+
+func (e Local) handle(r *Replica, now time.Time) {
+	switch e := e.Event.(type) {
+	case machine.Delivered:
+		r.deliver(now, &e.Delivery)
+	case machine.Answered:
+		if r.term != nil {
+			r.term.step(now, e)
+		}
+	default:
+		r.roster.handle(now, e)
+	}
+}
+
+// deliver applies a change of the clusters.
+func (r *Replica) deliver(now time.Time, d *catalog.Delivery) {
+	for _, name := range d.Removed {
+		delete(r.clusters, name)
+	}
+	for _, change := range d.Changed {
+		r.clusters[change.Cluster.Source.Name] = change.Cluster
+	}
+	r.delivery = d
+	changes := r.Follower.Deliver(now, d)
+	for i := range changes {
+		r.yield(Published{&changes[i]})
+	}
+	if r.term != nil {
+		r.term.step(now, machine.Delivered{Delivery: *d})
+	}
+}
+
+func (e Tick) handle(r *Replica, now time.Time) {
+	wait := r.options.Timing.Report / 2
+	if r.term != nil {
+		r.report(now, r.options.ID, &Report{Term: r.term.id, Sessions: r.roster.take(r.term.id)})
+		r.beginTerm(now)
+		r.term.tick(now, e.ReceivedUntil)
+		wait = min(wait, r.term.machine.Wait())
+	}
+	r.nextTick = now.Add(wait)
+	r.orders.end(now, r.position, r.yield)
+	if l := r.links[r.leader.replica]; l != nil && l.number == r.leader.link && !l.busy {
+		r.sendReport(l) // the leader must hear of this replica
+	}
+}
+
+func (e Ordered) handle(r *Replica, now time.Time) {
+	if !r.orders.add(now, Order{e.ID, e.Order}) {
+		r.yield(OrderDone{ID: e.ID, Err: ErrManyOrders})
+	}
+}
+
+func (e Won) handle(r *Replica, now time.Time) {
+	r.learn(e.Epoch)
+	if e.Epoch < r.epoch {
+		return // it is over
+	}
+	r.won, r.round = &e, 0
+	if r.committer.begin(now, e.Epoch, e.Head); r.fault != nil {
+		r.resign(r.fault)
+	}
+}
+
+func (e Lost) handle(r *Replica, _ time.Time) {
+	if r.won != nil && r.won.Epoch == e.Epoch {
+		r.depose()
+	}
+}
+
+// learn notes an epoch. A later one ends the own term.
+func (r *Replica) learn(epoch int64) {
+	r.epoch = max(r.epoch, epoch)
+	if r.leader.term.Epoch < r.epoch {
+		r.leader.link = 0 // it is deposed
+	}
+	if r.won != nil && r.won.Epoch < r.epoch {
+		r.depose()
+	}
+}
+
+// depose ends the own term. What it has decided and not committed is gone.
+func (r *Replica) depose() {
+	r.won = nil
+	r.endTerm()
+}
+
+// endTerm ends the life of the Machine.
+func (r *Replica) endTerm() {
+	if r.term != nil {
+		r.yield(Deposed{r.term.id})
+		r.term = nil
+	}
+}
+
+// resign ends the own term because of an error.
+func (r *Replica) resign(err error) {
+	epoch := r.won.Epoch
+	r.depose()
+	r.yield(Resign{epoch, err})
+}
+
+// promote begins a term, when this replica has read the log to its end.
+func (r *Replica) promote(now time.Time) {
+	if r.won == nil || r.term != nil || r.fault != nil || r.delivery == nil || !r.begun || !r.committer.idle() || r.position+1 < r.committer.next {
+		return
+	}
+	r.round++
+	id, head := Term{r.won.Epoch, r.round}, r.committer.next-1
+	all := catalog.Delivery{Rules: r.delivery.Rules, Answered: r.delivery.Answered, Complete: r.delivery.Complete}
+	for _, name := range slices.Sorted(maps.Keys(r.clusters)) {
+		all.Changed = append(all.Changed, catalog.Change{Cluster: r.clusters[name]})
+	}
+	r.committer.begin(now, id.Epoch, head)
+	r.yield(Promoted{id})
+	r.term = newTerm(now, id, head, r.options.Timing, r.Follower.State.Clone(), &all, r.yield)
+	r.leader = leader{term: id}
+	r.orders.begin(id, head)
+	r.roster.markAll()
+	r.report(now, r.options.ID, &Report{Term: id, Full: true, Sessions: r.roster.take(id)})
+	r.nextTick = now
+}
+
+// beginTerm begins the time to settle, when the replicas with a session have reported, also those that lost it
+// lately. The seats of their checkers are kept until then.
+func (r *Replica) beginTerm(now time.Time) {
+	if r.term.begun {
+		return
+	}
+	for replica, since := range r.absent {
+		if r.term.peers[replica] == nil && (since.IsZero() || now.Sub(since) < memberPatience) && now.Sub(r.term.started) < memberPatience {
+			return
+		}
+	}
+	r.term.begin(now)
+}
+
+func (e Members) handle(r *Replica, now time.Time) {
+	for replica, since := range r.absent {
+		if present := slices.Contains(e.Replicas, replica); !present && since.IsZero() {
+			r.absent[replica] = now
+		} else if !present && now.Sub(since) >= memberPatience {
+			delete(r.absent, replica)
+		}
+	}
+	for _, replica := range e.Replicas {
+		if replica != r.options.ID {
+			r.absent[replica] = time.Time{}
+		}
+	}
+}
+
+// memberPatience is the longest wait of a new leader for the first report of another replica.
+const memberPatience = 5 * time.Second
+
+// report applies a report to the own term.
+func (r *Replica) report(now time.Time, from string, m *Report) bool {
+	return r.term.receive(now, from, m)
+}
+
+func (e Read) handle(r *Replica, now time.Time) {
+	if r.fault != nil {
+		return
+	}
+	if e.Sequence != r.position+1 {
+		r.stop(fmt.Errorf("entry %d of the log follows entry %d", e.Sequence, r.position))
+		return
+	}
+	r.learn(e.Epoch)
+	entries, err := r.joiner.Add(e.Payload)
+	if err != nil {
+		r.stop(fmt.Errorf("entry %d of the log: %w", e.Sequence, err))
+		return
+	}
+	r.position = e.Sequence
+	for _, entry := range entries {
+		changes := r.Follower.Follow(now, entry)
+		for i := range changes {
+			r.yield(Published{&changes[i]})
+		}
+		r.orders.read(entry)
+	}
+	if !r.joiner.Unfinished() {
+		r.yield(Stored{entries, e.Sequence})
+	}
+	r.orders.end(now, r.position, r.yield)
+}
+
+// stop ends the following of a log that the replica cannot read.
+func (r *Replica) stop(err error) {
+	r.fault = err
+	r.yield(Faulted{err})
+	if r.won != nil {
+		r.resign(err)
+	}
+}
+
+func (e Committed) handle(r *Replica, now time.Time) {
+	r.committer.committed(now, e.Epoch, e.Sequence)
+}
+
+func (e Undecided) handle(r *Replica, _ time.Time) { r.committer.undecided(e.Epoch, e.Sequence) }
+
+func (e Refused) handle(r *Replica, _ time.Time) {
+	if r.won != nil && r.committer.awaits(e.Epoch, e.Sequence) {
+		r.resign(e.Err)
+	}
+}

@@ -1,0 +1,189 @@
+package replica
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"hdsd/health"
+	"hdsd/log"
+	"hdsd/machine"
+)
+
+// session applies the state of a checker that a replica reports. If another replica has a session of the checker, too,
+// this one waits until that ends or is silent, as within one replica.
+func (t *term) session(now time.Time, from string, s *Session) {
+	h := t.holdings[s.Checker]
+	switch {
+	case h == nil && s.Connected:
+		h = &holding{replica: from, rivals: map[string]time.Time{}}
+		t.holdings[s.Checker] = h
+		t.adopt(now, h, s)
+	case h == nil:
+	case h.replica != from:
+		if since, known := h.rivals[from]; !s.Connected {
+			t.setRival(s.Checker, from, time.Time{})
+		} else if !known || since.IsZero() {
+			t.setRival(s.Checker, from, now)
+		}
+	case h.session != s.Number && s.Connected:
+		if s.Lost && h.session != 0 {
+			t.disconnect(now, s)
+		}
+		t.adopt(now, h, s)
+	case s.Connected:
+		t.follow(now, h, s)
+	default:
+		t.disconnect(now, s)
+		t.drop(now, s.Checker)
+	}
+}
+
+// adopt begins a session of a checker.
+func (t *term) adopt(now time.Time, h *holding, s *Session) {
+	if h.session, h.heard = 0, now; s.Node == nil {
+		t.peers[h.replica].ask(s.Checker)
+		return
+	}
+	h.session = s.Number
+	h.forgetSession()
+	t.step(now, machine.Connected{Checker: *s.Node})
+	t.follow(now, h, s)
+}
+
+// disconnect ends the session of a checker.
+func (t *term) disconnect(now time.Time, s *Session) {
+	if s.Ended {
+		t.step(now, machine.StreamEnded{Checker: s.Checker})
+	}
+	t.step(now, machine.Disconnected{Checker: s.Checker})
+}
+
+// lose ends the session of a checker of which nothing is known any more.
+func (t *term) lose(now time.Time, checker string) {
+	t.step(now, machine.Disconnected{Checker: checker})
+	t.drop(now, checker)
+}
+
+// drop forgets the session of a checker. Another one takes its place.
+func (t *term) drop(now time.Time, checker string) {
+	h := t.holdings[checker]
+	if len(h.rivals) > 0 {
+		t.giveToRival(now, checker, h)
+		return
+	}
+	delete(t.holdings, checker)
+}
+
+// giveToRival makes the latest rival the holder of a checker, and asks it for the state of the checker.
+func (t *term) giveToRival(now time.Time, checker string, h *holding) {
+	var latest string
+	for _, replica := range slices.Sorted(maps.Keys(h.rivals)) {
+		if latest == "" || h.rivals[replica].After(h.rivals[latest]) {
+			latest = replica
+		}
+	}
+	t.setRival(checker, latest, time.Time{})
+	h.replica, h.session, h.heard = latest, 0, now
+	h.forgetSession()
+	t.peers[latest].ask(checker)
+}
+
+// follow applies changes of a session.
+func (t *term) follow(now time.Time, h *holding, s *Session) {
+	if s.Ended {
+		t.step(now, machine.StreamEnded{Checker: s.Checker})
+	}
+	if spec := h.follow(s.Followed); spec != nil {
+		t.step(now, machine.Followed{Checker: s.Checker, Specifier: spec})
+	}
+	if s.Heard || len(s.Votes) > 0 {
+		h.heard = now
+		t.step(now, machine.Reported{Checker: s.Checker, Votes: t.votes(h, s)})
+	}
+	if s.Silent != h.silent {
+		h.silent = s.Silent
+		t.step(now, machine.Silenced{Checker: s.Checker, Silent: s.Silent})
+	}
+}
+
+// votes returns the votes of a session for the machine. It leaves out those by no specifier of the term, those on
+// endpoints that the machine does not have, and those of before the specifier with which the votes on an endpoint begin.
+func (t *term) votes(h *holding, s *Session) []health.Vote {
+	if s.Followed == 0 {
+		return nil
+	}
+	votes := make([]health.Vote, 0, len(s.Votes))
+	for _, v := range s.Votes {
+		id, ok := t.machine.Rulings.Find(v.Endpoint)
+		if begins := h.begun[v.Endpoint]; !ok || begins > s.Followed || !v.Status.Valid() {
+			continue
+		}
+		votes = append(votes, health.Vote{Endpoint: id, Status: v.Status, HTTPStatusCode: v.HTTPStatusCode})
+	}
+	return votes
+}
+
+// order carries out an order once, also if a link has lost the answer and the replica sends it again. The entries
+// of the order have its id. An order that changes nothing has an entry with the id alone: a leader that is
+// replaced meanwhile must not say what it believes to be true.
+func (t *term) order(now time.Time, p *peer, o *Order) {
+	had := t.orders[o.ID.Process]
+	if had == nil {
+		had = &taken{}
+		t.orders[o.ID.Process] = had
+	}
+	if o.ID.Number <= had.latest {
+		for _, refusal := range had.refused {
+			if refusal.ID == o.ID {
+				p.refusals = append(p.refusals, refusal)
+			}
+		}
+		return
+	}
+	had.latest = o.ID.Number
+	first, err := len(t.entries), errNoOrder
+	if event, refused := copyOrder(o.Event); event != nil {
+		t.step(now, event)
+		err = refused()
+	}
+	if err != nil && len(t.entries) == first {
+		refusal := Refusal{o.ID, err}
+		p.refusals = append(p.refusals, refusal)
+		if had.refused = append(had.refused, refusal); len(had.refused) > maxOrders {
+			had.refused = had.refused[1:]
+		}
+		return
+	}
+	for i, e := range t.entries[first:] {
+		marked := *e
+		marked.Order = o.ID
+		t.entries[first+i] = &marked
+	}
+	if len(t.entries) == first {
+		t.entries = append(t.entries, &log.Entry{Order: o.ID})
+	}
+}
+
+// copyOrder returns a copy of an order, and its error after the step; nil for any other event.
+func copyOrder(e machine.Event) (order machine.Event, err func() error) {
+	none := func() error { return nil }
+	switch e := e.(type) {
+	case *machine.SetOverride:
+		o := &machine.SetOverride{Override: e.Override}
+		return o, func() error { return o.Err }
+	case *machine.ClearOverrides:
+		o := &machine.ClearOverrides{Scope: e.Scope, All: e.All, Author: e.Author}
+		return o, func() error { return o.Err }
+	case *machine.Freeze:
+		return &machine.Freeze{Author: e.Author, Reason: e.Reason, Hold: e.Hold}, none
+	case *machine.Unfreeze:
+		return &machine.Unfreeze{Author: e.Author}, none
+	case *machine.SetTrust:
+		o := &machine.SetTrust{Checker: e.Checker, Trust: e.Trust}
+		return o, func() error { return o.Err }
+	case *machine.ClearTrust:
+		return &machine.ClearTrust{Checker: e.Checker, Author: e.Author}, none
+	}
+	return nil, none
+}
