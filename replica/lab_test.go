@@ -51,8 +51,10 @@ type lab struct {
 	promoted  int
 	deposed   int
 	overflows int
-	maximum   int // records that may wait
-	payload   int // bytes of a commit
+	drops     func(Message) bool // loses messages although their link stays; may be nil
+	prompt    bool               // no message is slow
+	maximum   int                // records that may wait
+	payload   int                // bytes of a commit
 }
 
 // occurrence is something that happens at a time.
@@ -559,11 +561,11 @@ func (p *process) send(s Send) {
 		return
 	}
 	delay := p.between(0, 50*time.Millisecond)
-	if p.IntN(20) == 0 {
+	if p.IntN(20) == 0 && !p.prompt {
 		delay = p.between(0, 2*time.Second)
 	}
 	p.schedule(0, func() {
-		if to := p.processes[s.Replica]; to != nil {
+		if to := p.processes[s.Replica]; to != nil && (p.drops == nil || !p.drops(s.Message)) {
 			to.post(1000+int(link.number), delay, Received{p.id, s.Link, s.Message})
 		}
 		p.post(2000+int(link.number), p.between(0, 30*time.Millisecond), Sent{s.Replica, s.Link})

@@ -7,6 +7,7 @@ import (
 	"hdsd/envoy/specifier"
 	"hdsd/health"
 	"hdsd/log"
+	"hdsd/log/batch"
 	"hdsd/machine"
 )
 
@@ -119,6 +120,74 @@ func TestDirectionsOfOtherTermsAreIgnored(t *testing.T) {
 				t.Errorf("%s: %d specifiers, want %d", name, p.moves-before, test.moves)
 			}
 		}
+	}
+}
+
+// TestDirectionsOfADeposedLeader covers a replica that sees in the log that another one leads.
+func TestDirectionsOfADeposedLeader(t *testing.T) {
+	l := newFleet(t, 2)
+	leader := l.leading()
+	term := leader.replica.term.id
+	for _, p := range l.running() {
+		if p == leader {
+			continue
+		}
+		encoded, err := batch.Encode([]*log.Entry{{Clusters: []string{"new"}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.step(Read{p.replica.position + 1, term.Epoch + 1, batch.Frames(encoded, 1000)[0]})
+		before := p.moves
+		for checker, s := range p.replica.roster.sessions {
+			d := Directions{Term: term, Assignments: []Assignment{{Checker: checker, Session: s.number, Serial: 900, Specifier: &specifier.Specifier{}}}}
+			p.step(Received{leader.id, p.replica.links[leader.id].number, d})
+		}
+		if p.moves != before {
+			t.Errorf("%s takes specifiers of a former leader", p.id)
+		}
+	}
+}
+
+// TestLostSpecifiersComeAgain covers specifiers that are lost with a link, which opens anew at once.
+func TestLostSpecifiersComeAgain(t *testing.T) {
+	l := newFleet(t, 2)
+	leader := l.leading()
+	l.drops = func(m Message) bool { _, ok := m.(Directions); return ok }
+	l.clusters[2] = prepare(web("web", "/new", 12, 4))[0]
+	for _, p := range l.running() {
+		p.deliver()
+	}
+	l.pass(10 * reportInterval) // a canary first
+	path := func(k *simChecker) string {
+		for _, part := range k.spec.Clusters {
+			if part.Head.GetClusterName() == "web" {
+				return part.Head.GetHealthChecks()[0].GetHttpHealthCheck().GetPath()
+			}
+		}
+		return ""
+	}
+	for _, k := range l.checkers {
+		if path(k) == "/new" != (k.process == leader && path(k) != "") {
+			t.Fatalf("%s of %s checks %q", k.ID, k.process.id, path(k))
+		}
+	}
+	l.drops, l.prompt = nil, true
+	for _, p := range l.running() {
+		if p != leader {
+			leader.step(LinkClosed{p.id, leader.replica.links[p.id].number})
+			p.step(LinkClosed{leader.id, p.replica.links[leader.id].number})
+			l.links[linkKey(p.id, leader.id)].open = false
+			l.connectLink(p.id, leader.id)
+		}
+	}
+	l.pass(3 * reportInterval)
+	for _, k := range l.checkers {
+		if path(k) == "/" {
+			t.Errorf("%s of %s lacks its specifier", k.ID, k.process.id)
+		}
+	}
+	if leader.losses > 0 {
+		t.Errorf("%d checkers are lost", leader.losses)
 	}
 }
 
