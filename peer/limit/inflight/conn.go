@@ -276,12 +276,12 @@ func (c *conn) follow(id uint32, part []byte) (used int, err error) {
 		previous := s.size
 		s.asks, s.headSize, s.size = false, 0, int(binary.BigEndian.Uint32(s.head[1:]))
 		s.left = s.size
-		if refusal := c.check(s); refusal != nil {
+		if refusal := c.check(s, s.size); refusal != nil {
 			if !c.begun(s) {
 				s.headSize, s.size, s.left, s.kept = before, previous, 0, s.kept-len(head)
 				return used - len(head), errNotBegun
 			}
-			s.refusal = refusal
+			s.refuse(refusal, s.messages.len())
 			c.budget.refused(c.caller, refusal)
 			if !s.hide(head, before) {
 				return used, refusal
@@ -318,32 +318,32 @@ func (c *conn) begun(s *stream) bool {
 	return true
 }
 
-// check returns an error if the present message exceeds the client's bound. The caller holds mu.
-func (c *conn) check(s *stream) error {
-	if largest := c.budget.Largest; largest > 0 && s.size > largest {
-		return status.Errorf(codes.ResourceExhausted, "a message may have up to %d bytes, and one has %d: make it smaller, or raise %s", largest, s.size, c.budget.LargestField)
+// check returns an error if a message exceeds the client's bound. The caller holds mu.
+func (c *conn) check(s *stream, size int) error {
+	if largest := c.budget.Largest; largest > 0 && size > largest {
+		return status.Errorf(codes.ResourceExhausted, "a message may have up to %d bytes, and one has %d: make it smaller, or raise %s", largest, size, c.budget.LargestField)
 	}
 	if s.check != nil {
-		return s.check(s.size)
+		return s.check(size)
 	}
 	return nil
 }
 
-// setCheck sets the handler's check of messages. The present message may have begun before, or be
-// here already.
+// setCheck sets the handler's check of messages. Some may have begun before, or be here already.
 func (c *conn) setCheck(s *stream, check func(bytes int) error) {
 	c.mu.Lock()
 	s.check = check
-	if s.received() || s.refusal != nil {
-		c.mu.Unlock()
-		return
-	}
-	s.refusal = c.check(s)
 	var t *limit.Turn
-	refusal := s.refusal
-	if refusal != nil {
-		s.late.stop()
-		t = s.giveUp()
+	var refusal error
+	for i := range s.messages.len() {
+		if i == 0 && s.delivered || s.refusal != nil {
+			continue
+		}
+		if refusal = c.check(s, s.messages.size(i)); refusal != nil {
+			s.refuse(refusal, i)
+			s.late.stop()
+			t = s.giveUp()
+		}
 	}
 	c.mu.Unlock()
 	if t.Release(); refusal != nil {

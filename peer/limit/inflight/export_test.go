@@ -11,13 +11,13 @@ const MessageBytes = messageHeadBytes + messageBytes
 // LargestQuestion is how many bytes the message of a call with a stream of answers may have.
 const LargestQuestion = largestQuestion
 
-// Arrived reports whether a call has had a message, and all of it is here.
-func Arrived(ctx context.Context) bool {
+// Arrived reports whether so many messages of a call have begun, and all of them is here.
+func Arrived(ctx context.Context, messages int) bool {
 	c, s := find(ctx)
 	if s == nil {
 		return false
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return s.messages.len() > 0 && s.left == 0
+	return s.messages.len() >= messages && s.left == 0
 }

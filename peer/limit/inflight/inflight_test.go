@@ -39,14 +39,14 @@ type site struct {
 	mu    sync.Mutex
 	may   map[string]chan struct{} // by method
 	late  []int
-	idles bool // handlers begin when their first message is here
+	idles int // handlers begin when so many messages are here
 }
 
-// idle has handlers begin when their first message is here.
-func (s *site) idle() {
+// idle has handlers begin when so many messages are here.
+func (s *site) idle(messages int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.idles = true
+	s.idles = messages
 }
 
 // begin is an interceptor that runs before the budget's.
@@ -54,8 +54,8 @@ func (s *site) begin(server any, stream grpc.ServerStream, _ *grpc.StreamServerI
 	s.mu.Lock()
 	idles := s.idles
 	s.mu.Unlock()
-	if idles {
-		s.eventually("its message has arrived", func() bool { return inflight.Arrived(stream.Context()) })
+	if idles > 0 {
+		s.eventually("its message has arrived", func() bool { return inflight.Arrived(stream.Context(), idles) })
 	}
 	return handle(server, stream)
 }

@@ -63,7 +63,7 @@ func TestAMessageThatWasFasterThanItsHandlerIsRefused(t *testing.T) {
 	s := newSite(t, total)
 	var refused atomic.Int32
 	s.Refused = func(string, error) { refused.Add(1) }
-	s.idle()
+	s.idle(1)
 	s.refused(s.asks(inflight.LargestQuestion+100_000), "16384")
 	modest, _ := s.open(s.dial(), "modest")
 	s.send(modest, 100_000)
@@ -73,6 +73,18 @@ func TestAMessageThatWasFasterThanItsHandlerIsRefused(t *testing.T) {
 	if n := refused.Load(); n != 2 || len(s.late) > 0 {
 		t.Errorf("%d were refused, late were %v", n, s.late)
 	}
+}
+
+// TestATooLargeMessageBeforeAnotherOneIsRefused, although its handler begins when both are here.
+func TestATooLargeMessageBeforeAnotherOneIsRefused(t *testing.T) {
+	s := newSite(t, total)
+	s.idle(2)
+	modest, _ := s.open(s.dial(), "modest")
+	s.send(modest, 20_000)
+	s.send(modest, 1)
+	s.let("modest", 1)
+	s.refused(modest, "it is modest")
+	s.taken(0)
 }
 
 // TestAQuestionMayWaitForRoom for longer than it may take to arrive.

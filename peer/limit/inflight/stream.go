@@ -16,7 +16,8 @@ type stream struct {
 	room      bool          // the present message has room
 	asks      bool          // the present message needs room and has none
 	finished  bool          // the client has ended its side
-	refusal   error         // of the present message
+	refusal   error         // of a message
+	before    int           // number of messages before the refused one
 	begun     chan struct{} // closed when a handler of a stream begins; nil: one has, and gets one message after the other
 	ended     bool          // the stream has ended on the wire
 	after     []func()      // called when ended
@@ -54,7 +55,7 @@ func (s *stream) owed() int {
 func (s *stream) occupy() {
 	s.room, s.asks = true, false
 	s.kept -= int(s.messages.last()) - s.left
-	s.messages.setLast(0)
+	s.messages.occupyLast()
 }
 
 // done releases the message that the handler has finished, if any, and returns the callbacks to
@@ -65,6 +66,7 @@ func (s *stream) done() (callbacks []func()) {
 	}
 	s.delivered = false
 	kept := s.messages.pop()
+	s.before = max(0, s.before-1)
 	if s.kept -= int(kept); kept > 0 {
 		return []func(){} // it had no room
 	}
@@ -73,14 +75,16 @@ func (s *stream) done() (callbacks []func()) {
 	return []func(){t.Release}
 }
 
-// received reports whether the handler has all messages that have begun.
-func (s *stream) received() bool {
-	return s.messages.len() == 0 || s.delivered && s.messages.len() == 1
+// refuse records the first message that is refused, and the number of those before it.
+func (s *stream) refuse(refusal error, before int) {
+	if s.refusal == nil {
+		s.refusal, s.before = refusal, before
+	}
 }
 
 // refused returns the reason why the next message is refused, or nil.
 func (s *stream) refused() error {
-	if s.messages.len() > 1 {
+	if s.before > 0 {
 		return nil // others come first
 	}
 	return s.refusal
@@ -124,7 +128,8 @@ func (s *stream) release() (callbacks []func()) {
 	return append(s.after, s.turn.Release, s.wide.Release)
 }
 
-// sizes is a queue of sizes in bytes.
+// sizes is a queue of the sizes of messages with their heads, in bytes. That of a message with room
+// is negative.
 type sizes struct {
 	values []int64
 	first  int
@@ -141,10 +146,18 @@ func (q *sizes) push(size int64) {
 
 func (q *sizes) last() int64 { return q.values[len(q.values)-1] }
 
-func (q *sizes) setLast(size int64) { q.values[len(q.values)-1] = size }
+// occupyLast records that the last message has room.
+func (q *sizes) occupyLast() { q.values[len(q.values)-1] *= -1 }
 
+// size returns the size of the i-th message without its head.
+func (q *sizes) size(i int) int {
+	size := q.values[q.first+i]
+	return int(max(size, -size)) - messageHeadBytes
+}
+
+// pop removes the first message, and returns its bytes without room.
 func (q *sizes) pop() int64 {
-	size := q.values[q.first]
+	size := max(0, q.values[q.first])
 	if q.first++; q.first == len(q.values) {
 		q.values, q.first = q.values[:0], 0
 	}
