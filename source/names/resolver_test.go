@@ -77,12 +77,12 @@ func TestARestartKnowsTheNamesOfASilentSource(t *testing.T) {
 		live := func(d time.Duration, needed ...string) (knows string) {
 			r := New(Options{File: file})
 			r.lookup = f.lookup
-			all := run(t, r)
-			defer all.stop()
 			for _, source := range needed {
 				r.Need(source, map[string][]Question{"slow": {web}, "quick": {api}}[source])
 			}
-			knows = said(r.Answer(web))
+			knows = said(r.Answer(web)) // before the first lookup
+			all := run(t, r)
+			defer all.stop()
 			time.Sleep(d)
 			synctest.Wait()
 			return knows
