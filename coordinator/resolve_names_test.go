@@ -195,9 +195,9 @@ func TestAlternatingAddressesKeepVerdicts(t *testing.T) {
 	n := newNameServer(t)
 	n.turns(append([]string{dead}, living...)...)
 	// A dead address refuses connections, so no check has to time out. One that did on a busy machine would take a
-	// living address out of use.
+	// living address out of use, and so would a first probe that takes longer than checkers warm up.
 	clusters := strings.NewReplacer("type: STATIC", "type: STRICT_DNS\n  dns_lookup_family: V4_ONLY\n  dns_refresh_rate: 0.4s", "{timeout: 1s", "{timeout: 60s").Replace(static("web", "web.test:"+port))
-	text := strings.Replace(quick, "path: clusters.yaml}}", "path: clusters.yaml}}, resolve_names: true", 1) + "verdict: {warm_up: 0.1s}\ndns: {resolvers: [\"" + n.address + "\"]}\n"
+	text := strings.Replace(quick, "path: clusters.yaml}}", "path: clusters.yaml}}, resolve_names: true", 1) + "verdict: {warm_up: 3s}\ndns: {resolvers: [\"" + n.address + "\"]}\n"
 	dir := t.TempDir()
 	s := newSite(t, dir, text, clusters)
 	s.ready()
