@@ -273,12 +273,11 @@ func (c *conn) follow(id uint32, part []byte) (used int, err error) {
 		if s.headSize += len(head); s.headSize < messageHeadBytes {
 			break
 		}
-		previous := s.size
-		s.asks, s.headSize, s.size = false, 0, int(binary.BigEndian.Uint32(s.head[1:]))
-		s.left = s.size
-		if refusal := c.check(s, s.size); refusal != nil {
+		size := int(binary.BigEndian.Uint32(s.head[1:]))
+		s.asks, s.headSize, s.left = false, 0, size
+		if refusal := c.check(s, size); refusal != nil {
 			if !c.begun(s) {
-				s.headSize, s.size, s.left, s.kept = before, previous, 0, s.kept-len(head)
+				s.headSize, s.left, s.kept = before, 0, s.kept-len(head)
 				return used - len(head), errNotBegun
 			}
 			s.refuse(refusal, s.messages.len())
@@ -287,12 +286,12 @@ func (c *conn) follow(id uint32, part []byte) (used int, err error) {
 				return used, refusal
 			}
 		}
-		s.parts = min(s.parts+partsOfMessage+s.size/leastPart, partsOf(s.size))
-		size := int64(messageHeadBytes + s.size)
-		s.messages.push(size)
+		s.parts = min(s.parts+partsOfMessage+size/leastPart, partsOf(size))
+		size += messageHeadBytes
+		s.messages.push(int64(size))
 		if size > firstWindow && s.refusal == nil {
 			c.widen(s)
-			s.asks = size > int64(s.free) // so that a part of it is still to arrive
+			s.asks = size > s.free // so that a part of it is still to arrive
 		}
 		c.ask(s)
 	}

@@ -7,8 +7,7 @@ type stream struct {
 	id        uint32
 	head      [messageHeadBytes]byte
 	headSize  int           // of head
-	size      int           // of the present message, which is the last one that has begun
-	left      int           // missing bytes of it
+	left      int           // missing bytes of the present message, which is the last one that has begun
 	parts     int           // remaining parts of this message and those after it
 	messages  sizes         // bytes without room of messages that the handler has not finished; the last one is the present
 	delivered bool          // the handler has the first of them
