@@ -10,7 +10,8 @@ import (
 )
 
 // pageEntries bounds a page; with entries of the largest size it stays below maxMessage. After an error, pages
-// are half as large, down to one entry: a slow connection cannot carry more within callTimeout.
+// are half as large, down to one entry: a slow connection cannot carry more within callTimeout. After an answer,
+// they have one entry more.
 const pageEntries = 48
 
 // errBroken reports a gap in the events of a watch. The follower reads the log again from its cursor.
@@ -88,7 +89,7 @@ func (f *follower) read(ctx context.Context) (revision int64, err error) {
 		}
 		answer, err := c.conn.transact(ctx, "reading the log", request)
 		if err != nil {
-			f.page = max(1, f.page/2)
+			f.page = smaller(f.page)
 			return 0, err
 		}
 		if first {
@@ -96,6 +97,7 @@ func (f *follower) read(ctx context.Context) (revision int64, err error) {
 				return 0, err
 			}
 		}
+		f.page = larger(f.page)
 		page := answer.Responses[0].GetResponseRange()
 		for _, kv := range page.GetKvs() {
 			if err := f.entry(kv, gap); err != nil {
@@ -108,6 +110,12 @@ func (f *follower) read(ctx context.Context) (revision int64, err error) {
 		gap = errBroken // trimmed meanwhile, or damaged: the next first page knows
 	}
 }
+
+// smaller returns the number of entries of the page after an error.
+func smaller(page int64) int64 { return max(1, page/2) }
+
+// larger returns the number of entries of the page after an answer.
+func larger(page int64) int64 { return min(page+1, pageEntries) }
 
 // check compares the cursor with the extent of the log in the responses after a page.
 func (f *follower) check(answer *pb.TxnResponse) error {

@@ -77,6 +77,23 @@ func TestOptions(t *testing.T) {
 	}
 }
 
+// TestPagesRecover: errors that have passed do not leave a follower with small pages.
+func TestPagesRecover(t *testing.T) {
+	page := int64(pageEntries)
+	for range 10 {
+		page = smaller(page)
+	}
+	if page != 1 {
+		t.Errorf("after ten errors a page has %d entries", page)
+	}
+	for range pageEntries {
+		page = larger(page)
+	}
+	if page != pageEntries {
+		t.Errorf("after %d answers a page has %d entries", pageEntries, page)
+	}
+}
+
 func TestErrorsAreClassified(t *testing.T) {
 	cancelled := func(err error) error { return status.Error(codes.Unavailable, err.Error()) } // as a watch says it
 	for _, c := range []struct {
