@@ -114,7 +114,8 @@ turns; the load is one more process on the same cores.
 - **Machine:** %s.
 - **Run:** %s, in %s; %d turns of each after one to warm up, but
   one of watchers and of fleets, and two of growth.
-- **A figure** is the median of its turns, with the lowest and the highest in brackets. A ratio compares neighbouring turns.
+- **A figure** is the median of its turns, with the lowest and the highest in brackets. A ratio compares neighbouring
+  turns.
 - **CPU** is user and system time of one process.
 - **A floor** only moves the bytes over gRPC: it drops reports, writes one encoded frame to everybody, or answers at
   once. It neither reads nor decodes. Among the peers is the same with hdsd's gRPC settings (fixed windows, buffers that
