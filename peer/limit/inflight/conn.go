@@ -289,7 +289,7 @@ func (c *conn) follow(id uint32, part []byte) (used int, err error) {
 		s.parts = min(s.parts+partsOfMessage+size/leastPart, partsOf(size))
 		size += messageHeadBytes
 		s.messages.push(int64(size))
-		if size > firstWindow && s.refusal == nil {
+		if s.refusal == nil && (size > firstWindow || s.messages.len() == manyMessages) {
 			c.widen(s)
 			s.asks = size > s.free // so that a part of it is still to arrive
 		}

@@ -18,9 +18,9 @@
 // the next one asks only then. So whoever has room waits for nobody else's, and nothing can wait
 // for ever. Callers take turns. No part of this knows whether a call is unary.
 //
-// A stream that has had a message of more than 4 KiB gets a wide window of 64 KiB for as long as it
-// lasts, where there is one (Budget.Wide): each ACK of a thousand names would otherwise wait for an
-// answer of hdsd's. What that lets the client send counts apart from the room of messages. Windows
+// A stream that has had a message of more than 4 KiB, or four at once, gets a wide window of 64 KiB
+// for as long as it lasts, where there is one (Budget.Wide): each ACK of a thousand names would
+// otherwise wait for an answer of hdsd's, and each dozen of small reports would cost one. What that lets the client send counts apart from the room of messages. Windows
 // that no client waits for are told with grpc's next frames.
 //
 // A client that has just connected does not know the windows, and may send 64 KiB in all

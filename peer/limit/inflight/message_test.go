@@ -150,6 +150,31 @@ func narrow(bytes int64) *Budget {
 	return b
 }
 
+// TestAStreamOfManySmallMessagesGetsAWideWindow: it sends faster than its handler takes them. A stream
+// whose messages are taken one by one gets none.
+func TestAStreamOfManySmallMessagesGetsAWideWindow(t *testing.T) {
+	const size = 200
+	message := append(headOf(size), make([]byte, size)...)
+	for _, fast := range []bool{false, true} {
+		b := NewBudget(4 * 8 * wideWindow)
+		c, s, _ := opened(b)
+		for range 3 * manyMessages {
+			if err := c.arrive(message); err != nil {
+				t.Fatal(err)
+			}
+			if !fast {
+				handled(t, c, s)
+			}
+		}
+		if wide := b.Wide.Usage().Taken > 0; wide != fast {
+			t.Errorf("many at once: %t, a wide window: %t", fast, wide)
+		}
+		if fast && s.window < wideWindow-len(message)*3*manyMessages {
+			t.Errorf("its client may send %d bytes", s.window)
+		}
+	}
+}
+
 // TestWideWindows: a stream that had a large message gets the next ones of up to 64 KiB without an
 // answer to each. One caller has no more than half of the wide windows; its other streams, and
 // messages that are larger, have room as ever. A stream gives its window back when it ends.

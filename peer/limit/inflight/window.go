@@ -12,9 +12,13 @@ import (
 // more, and those with the handler. A stream takes grpc more than that.
 const firstWindow = 4 << 10
 
-// wideWindow is the same for a stream that has had a larger message, if there is a wide window
-// for it: then the next one of 64 KiB or less needs no answer from hdsd on its way.
+// wideWindow is the same for a stream that has had a larger message, or manyMessages at once, if
+// there is a wide window for it: then messages of 64 KiB or less need no answer from hdsd on their way.
 const wideWindow = 64 << 10
+
+// manyMessages is the number of messages that wait for the handler of a stream whose client sends
+// faster than that takes them: in a narrow window, each dozen of small ones would cost an answer.
+const manyMessages = 4
 
 // defaultWindow is the window of a connection before the client knows hdsd's settings (RFC 9113,
 // section 6.9.2).
