@@ -11,7 +11,7 @@ import (
 // RestoreFollower is Table.Restore for Follow. The table takes over no clusters itself.
 func RestoreFollower(t *Table, s log.State) {
 	t.Restore(s)
-	t.takeovers.follows = true
+	t.takeovers.isFollower = true
 }
 
 // Follow applies an entry of another table, and returns the changes for data planes. The tables may
@@ -43,7 +43,7 @@ func Follow(t *Table, now time.Time, entry *log.Entry) []publish.Change {
 	}
 	followTakeovers(e, entry.TakenOver, true)
 	for _, name := range entry.Removed {
-		delete(e.takeovers.goesOn, name) // if it is still here, its next version counts as new
+		delete(e.takeovers.keptTakenOver, name) // if it is still here, its next version counts as new
 	}
 	followTakeovers(e, entry.GivenBack, false)
 	e.publish()
@@ -129,7 +129,7 @@ func followVerdict(e *edit, r *row, status health.Status, judged bool) {
 func followTakeovers(e *edit, names []string, done bool) {
 	var changed []string
 	for _, name := range names {
-		set(e.takeovers.goesOn, name, done)
+		set(e.takeovers.keptTakenOver, name, done)
 		if x := e.takeovers.byName[name]; x != nil && x.hasOwn && x.done != done {
 			x.done = done
 			changed = append(changed, name)

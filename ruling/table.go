@@ -51,10 +51,10 @@ func (t *Table) Restore(s log.State) {
 	t.past.restore(s.Current, s.Voted)
 	t.publishing.setFreeze(s.Freeze)
 	if s.GivenBack != nil {
-		t.takeovers.stored = s.GivenBack
+		t.takeovers.keptGivenBack = s.GivenBack
 	}
 	if s.TakenOver != nil {
-		t.takeovers.goesOn, t.takeovers.stores = s.TakenOver, true
+		t.takeovers.keptTakenOver, t.takeovers.isComplete = s.TakenOver, true
 	}
 	for _, o := range s.Overrides {
 		t.overrides.put(&Override{Override: o})

@@ -32,10 +32,11 @@ type takeovers struct {
 	byName  map[string]*takeover // of the present clusters that hdsd checks, by name
 	ready   map[string]bool      // clusters to take over
 	lacking map[string]bool      // clusters to give back, if they still lack something later
-	stored  map[string]bool      // clusters that were given back before a restart, and are not taken over at once
-	goesOn  map[string]bool      // clusters that were taken over before a restart, and stay so
-	stores  bool                 // goesOn has all of them; earlier releases stored none
-	follows bool                 // goesOn has all that another table has taken over, also present ones
+
+	keptGivenBack map[string]bool // clusters that were given back before a restart, and are not taken over at once
+	keptTakenOver map[string]bool // clusters that were taken over before a restart, and stay so
+	isComplete    bool            // keptTakenOver has all of them; earlier releases stored none
+	isFollower    bool            // keptTakenOver has all clusters that another table has taken over, also present ones
 
 	readyAt   time.Time // when to look at ready; zero: it is empty
 	lackingAt time.Time // when to look at lacking; zero: it is empty
@@ -51,11 +52,11 @@ type takeover struct {
 	lackingSince time.Time // start of the time with such an endpoint; giveBack moves it to the start of the oldest present lack
 	changed      time.Time // time of its latest endpoints without a verdict, or of new requirements for checkers; zero: not lately
 	atOnce       bool      // a change of the cluster left no able checker
-	rests        time.Time // end of the time in which it is not taken over again
+	restEnd      time.Time // end of the time in which it is not taken over again
 }
 
 func newTakeovers() *takeovers {
-	return &takeovers{byName: map[string]*takeover{}, ready: map[string]bool{}, lacking: map[string]bool{}, stored: map[string]bool{}, goesOn: map[string]bool{}}
+	return &takeovers{byName: map[string]*takeover{}, ready: map[string]bool{}, lacking: map[string]bool{}, keptGivenBack: map[string]bool{}, keptTakenOver: map[string]bool{}}
 }
 
 func (x *takeover) lacks() bool { return x.unjudged+x.stranded > 0 }
@@ -119,23 +120,23 @@ func (e *edit) replaceTakeover(previous, next *catalog.Cluster) {
 		x.changed = now
 	}
 	switch {
-	case t.takeovers.follows:
-		x.done = !x.hasOwn || t.takeovers.goesOn[name]
+	case t.takeovers.isFollower:
+		x.done = !x.hasOwn || t.takeovers.keptTakenOver[name]
 	case !hadOwn || !x.hasOwn:
-		goesOn, waits := t.takeovers.goesOn[name], !t.settled && t.takeovers.stores
-		x.done = !x.hasOwn || goesOn || !x.lacks() && !waits && !t.takeovers.stored[name]
+		keeps, waits := t.takeovers.keptTakenOver[name], !t.settled && t.takeovers.isComplete
+		x.done = !x.hasOwn || keeps || !x.lacks() && !waits && !t.takeovers.keptGivenBack[name]
 		switch {
-		case !x.hasOwn && (hadOwn || goesOn):
+		case !x.hasOwn && (hadOwn || keeps):
 			e.decision.Removed = append(e.decision.Removed, name) // new checks of its own count as those of a new cluster
-		case x.hasOwn && x.done && !goesOn:
+		case x.hasOwn && x.done && !keeps:
 			e.decision.TakenOver = append(e.decision.TakenOver, name)
 		}
 	}
-	if !t.takeovers.follows {
-		delete(t.takeovers.goesOn, name)
+	if !t.takeovers.isFollower {
+		delete(t.takeovers.keptTakenOver, name)
 	}
 	if t.settled {
-		delete(t.takeovers.stored, name)
+		delete(t.takeovers.keptGivenBack, name)
 	}
 	t.takeovers.note(now, name, x)
 }
@@ -143,9 +144,9 @@ func (e *edit) replaceTakeover(previous, next *catalog.Cluster) {
 // settle allows takeovers of clusters that were given back before a restart: from now on it is
 // known whether a checker is able to check them.
 func (t *takeovers) settle(now time.Time) {
-	for name := range t.stored {
+	for name := range t.keptGivenBack {
 		if x := t.byName[name]; x != nil {
-			delete(t.stored, name)
+			delete(t.keptGivenBack, name)
 			t.note(now, name, x)
 		}
 	}
@@ -154,7 +155,7 @@ func (t *takeovers) settle(now time.Time) {
 // conclude forgets the clusters from before a restart that hdsd does not check any more, unless they are
 // hidden, and returns their names in order.
 func (t *takeovers) conclude(hidden func(cluster string) bool) (removed []string) {
-	for _, names := range []map[string]bool{t.goesOn, t.stored} {
+	for _, names := range []map[string]bool{t.keptTakenOver, t.keptGivenBack} {
 		for name := range names {
 			if t.byName[name] == nil && !hidden(name) {
 				delete(names, name)
@@ -177,15 +178,15 @@ func (t *takeovers) forgetCluster(name string, settled bool) bool {
 	delete(t.byName, name)
 	delete(t.ready, name)
 	delete(t.lacking, name)
-	if t.follows {
+	if t.isFollower {
 		return false
 	}
-	if goesOn := x.done && x.hasOwn; !settled && (goesOn || t.stored[name]) {
-		set(t.goesOn, name, goesOn)
+	if keeps := x.done && x.hasOwn; !settled && (keeps || t.keptGivenBack[name]) {
+		set(t.keptTakenOver, name, keeps)
 		return false
 	}
-	delete(t.stored, name)
-	delete(t.goesOn, name)
+	delete(t.keptGivenBack, name)
+	delete(t.keptTakenOver, name)
 	return true
 }
 
@@ -258,7 +259,7 @@ func (t *takeovers) note(now time.Time, name string, x *takeover) {
 	case x.lackingSince.IsZero():
 		x.lackingSince = now
 	}
-	set(t.ready, name, !x.done && !x.lacks() && !t.stored[name])
+	set(t.ready, name, !x.done && !x.lacks() && !t.keptGivenBack[name])
 	set(t.lacking, name, x.done && x.hasOwn && x.lacks())
 	if due := now.Add(takeoverEvery); t.ready[name] && (t.readyAt.IsZero() || due.Before(t.readyAt)) {
 		t.readyAt = due
@@ -293,8 +294,8 @@ func (t *takeovers) takeReady(now time.Time) (names []string) {
 	for _, name := range slices.Sorted(maps.Keys(t.ready)) {
 		x, due := t.byName[name], now.Add(takeoverEvery)
 		switch {
-		case now.Before(x.rests):
-			due = x.rests
+		case now.Before(x.restEnd):
+			due = x.restEnd
 		case len(names) < takeoverBatch:
 			delete(t.ready, name)
 			x.done = true
@@ -327,7 +328,7 @@ func (t *Table) giveBack(now time.Time) (names []string) {
 			delete(t.takeovers.lacking, name)
 			x.done = false
 			if x.atOnce {
-				x.rests = now.Add(changedFor)
+				x.restEnd = now.Add(changedFor)
 			}
 			names = append(names, name)
 			continue
