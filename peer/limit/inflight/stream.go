@@ -9,14 +9,14 @@ type stream struct {
 	headSize  int           // of head
 	left      int           // missing bytes of the present message, which is the last one that has begun
 	parts     int           // remaining parts of this message and those after it
-	messages  sizes         // bytes without room of messages that the handler has not finished; the last one is the present
+	messages  sizes         // of messages that the handler has not finished; the last one is the present
 	delivered bool          // the handler has the first of them
 	turn      *limit.Turn   // room for the only message that has room; nil: none was requested
 	room      bool          // the present message has room
 	asks      bool          // the present message needs room and has none
 	finished  bool          // the client has ended its side
 	refusal   error         // of a message
-	before    int           // number of messages before the refused one
+	earlier   int           // number of messages before the refused one
 	begun     chan struct{} // closed when a handler of a stream begins; nil: one has, and gets one message after the other
 	ended     bool          // the stream has ended on the wire
 	after     []func()      // called when ended
@@ -65,7 +65,7 @@ func (s *stream) done() (callbacks []func()) {
 	}
 	s.delivered = false
 	kept := s.messages.pop()
-	s.before = max(0, s.before-1)
+	s.earlier = max(0, s.earlier-1)
 	if s.kept -= int(kept); kept > 0 {
 		return []func(){} // it had no room
 	}
@@ -75,15 +75,15 @@ func (s *stream) done() (callbacks []func()) {
 }
 
 // refuse records the first message that is refused, and the number of those before it.
-func (s *stream) refuse(refusal error, before int) {
+func (s *stream) refuse(refusal error, earlier int) {
 	if s.refusal == nil {
-		s.refusal, s.before = refusal, before
+		s.refusal, s.earlier = refusal, earlier
 	}
 }
 
 // refused returns the reason why the next message is refused, or nil.
 func (s *stream) refused() error {
-	if s.before > 0 {
+	if s.earlier > 0 {
 		return nil // others come first
 	}
 	return s.refusal
