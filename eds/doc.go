@@ -16,9 +16,9 @@
 //   - A group is a set of subscriptions whose first requests name the same assignments, byte for
 //     byte. Envoys with one configuration send such requests. The members share the names, the
 //     first pages (encoded responses), and the versions in these pages, or those that they have
-//     from an earlier stream. A member has a watch of its own only for what has
-//     changed since, for what it refuses, requests again or gives up, and for names that it
-//     requests later. It stays in the group until its stream ends.
+//     from an earlier stream. A member has a watch of its own only for resources that have changed
+//     since, for those that it refuses, requests again or gives up, and for names that it requests
+//     later. It stays in the group until its stream ends.
 //   - A fetcher answers fetches with the latest resources, whichever client asks.
 //     eds/poll remembers the versions it gave, only to show clients.
 //   - An unaskedCounter counts the assignments of checked clusters that data planes took and do
@@ -65,7 +65,8 @@
 //     only the names. Of refused resources, one response's worth is kept.
 //   - The names of a first request up to 64 kB are compared with those of others on the wire if
 //     there are 16 or more. If they are the same, they are not decoded, and the page is made
-//     once. Pages that many members are sent are copied, 64 MiB of a type at most. The first change of a resource costs each member a watch, 72 bytes in all.
+//     once. A page in more than eight responses is copied; the copies of a type take 64 MiB at
+//     most. The first change of a resource costs each member a watch, 72 bytes in all.
 //   - A client that polls is shown until five minutes after its last poll. All that is
 //     remembered of polls takes 64 MiB; the oldest poll goes first.
 //

@@ -12,19 +12,24 @@ import (
 	"hdsd/publish"
 )
 
-// flood has clients ask for the same names, each in an order of its own, so that each is a group.
-// They read a response, and do not answer. It returns what each takes, and how long they take
-// to leave.
-func flood(clients, fewest int) (bytes int, leave time.Duration) {
-	const count, endpoints = 50, 20
-	s := &side{server: NewServer(Options{Identifier: "hdsd-test", fewestShared: fewest}), limit: 1 << 20}
-	var names []string
+// newFloodedSide returns a side with assignments, and their names.
+func newFloodedSide(fewestShared, count, endpoints int) (s *side, names []string) {
+	s = &side{server: NewServer(Options{Identifier: "hdsd-test", fewestShared: fewestShared}), limit: 1 << 20}
 	var u publish.Update
 	for i := range count {
 		names = append(names, fmt.Sprint("cluster-", i))
 		u.Assignments = append(u.Assignments, assignment(names[i], 0, endpoints))
 	}
 	s.server.Update(u)
+	return s, names
+}
+
+// flood has clients ask for the same names, each in an order of its own, so that each is a group.
+// They read a response, and do not answer. It returns what each takes, and how long they take
+// to leave.
+func flood(clients, fewest int) (bytes int, leave time.Duration) {
+	const count, endpoints = 50, 20
+	s, names := newFloodedSide(fewest, count, endpoints)
 	before := heap()
 	for i := range clients {
 		own := slices.Clone(names)

@@ -63,6 +63,15 @@ func TestAnAssignmentNamedAsEverything(t *testing.T) {
 	equal(t, "resources", len(s.clients[0].names()), namesInPlay+1)
 }
 
+// awaitMaking waits until a page of a member is being made, or its versions are being compared.
+func awaitMaking(u *subscription) {
+	for begun := false; !begun; {
+		u.mu.Lock()
+		begun = u.interest.making
+		u.mu.Unlock()
+	}
+}
+
 // TestANameThatGoesWhileTheVersionsOfAResumingClientAreCompared: it is removed, although the client has
 // the version of before.
 func TestANameThatGoesWhileTheVersionsOfAResumingClientAreCompared(t *testing.T) {
@@ -78,11 +87,7 @@ func TestANameThatGoesWhileTheVersionsOfAResumingClientAreCompared(t *testing.T)
 	m.group.slots[3].mu.Lock() // the last one waits
 	var removed sync.WaitGroup
 	removed.Go(func() {
-		for begun := false; !begun; {
-			u.mu.Lock()
-			begun = m.making
-			u.mu.Unlock()
-		}
+		awaitMaking(u)
 		time.Sleep(10 * time.Millisecond) // so that the first one is looked up; if not, the test proves less
 		s.server.Update(publish.Update{RemovedAssignments: []string{"n0"}})
 		m.group.slots[3].mu.Unlock()
@@ -102,11 +107,7 @@ func TestANameThatAClientGivesUpWhileItsPageIsMade(t *testing.T) {
 	m.group.slots[0].mu.Lock() // the page waits for it
 	var given sync.WaitGroup
 	given.Go(func() {
-		for begun := false; !begun; {
-			u.mu.Lock()
-			begun = m.making
-			u.mu.Unlock()
-		}
+		awaitMaking(u)
 		c.ask(nil, []string{"n3"})
 		m.group.slots[0].mu.Unlock()
 	})

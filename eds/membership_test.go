@@ -50,7 +50,7 @@ func TestAMemberHasAWatchOfWhatHasChanged(t *testing.T) {
 func TestANameThatAMemberGivesUp(t *testing.T) {
 	for _, changed := range []bool{false, true} {
 		s, names := manyMembers()
-		one, status := names[70:71], health.Unhealthy
+		renounced, status := names[70:71], health.Unhealthy
 		flip := func() {
 			status = health.Healthy + health.Unhealthy - status
 			s.server.setHealth(70, status)
@@ -61,13 +61,13 @@ func TestANameThatAMemberGivesUp(t *testing.T) {
 		}
 		for _, c := range s.clients {
 			for range 3 {
-				c.ask(nil, one)
+				c.ask(nil, renounced)
 				flip()
 				equal(t, "read after it is given up", s.read(c), "nothing")
 				equal(t, "time of the oldest change to send", c.sub.queue.oldest, 0)
 				equal(t, "resources", len(c.sub.resources()), 149)
-				equal(t, "includes it", c.sub.interest.includes(one[0]), false)
-				c.ask(one, nil)
+				equal(t, "includes it", c.sub.interest.includes(renounced[0]), false)
+				c.ask(renounced, nil)
 				s.read(c)
 				equal(t, "given", len(c.given), 1)
 				c.answer(nil, c.names())

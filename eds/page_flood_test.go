@@ -3,26 +3,16 @@
 package eds
 
 import (
-	"fmt"
 	"runtime"
 	"slices"
 	"testing"
-
-	"hdsd/publish"
 )
 
 // TestCopiesOfPagesAreLimited: clients that ask in many orders, and share each order for a moment,
 // have hdsd keep a few copies of what they were sent, not one for each order.
 func TestCopiesOfPagesAreLimited(t *testing.T) {
 	const orders, count, endpoints = 100, 20, 300
-	s := &side{server: NewServer(Options{Identifier: "hdsd-test"}), limit: 1 << 20}
-	var names []string
-	var u publish.Update
-	for i := range count {
-		names = append(names, fmt.Sprint("cluster-", i))
-		u.Assignments = append(u.Assignments, assignment(names[i], 0, endpoints))
-	}
-	s.server.Update(u)
+	s, names := newFloodedSide(0, count, endpoints)
 	copies := &s.server.published.assignments.copies
 	const taken = maxCopies - 1<<20 // as if others had the room for all but a few copies
 	copies.Store(taken)
