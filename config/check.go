@@ -83,6 +83,7 @@ func (c *checks) config(cfg *Config) {
 	c.notify(cfg.GetNotify())
 	checkMetrics(c, cfg.GetMetrics())
 	checkRecording(c, cfg.GetRecording())
+	checkReplication(c, cfg)
 }
 
 func checkRecording(c *checks, r *configv1.Recording) {

@@ -21,7 +21,7 @@ import (
 var update = flag.Bool("update", false, "rewrite the golden files")
 
 func TestProblemsAreAllReported(t *testing.T) {
-	for _, file := range []string{"web.yaml", "spiffe.yaml", "wrong.yaml", "insecure.yaml", "nosources.yaml", "nofiles.json", "contract.yaml", "none.yaml", "verdict.yaml", "assignment.yaml", "upstreams.yaml", "planes.yaml", "access.yaml"} {
+	for _, file := range []string{"web.yaml", "spiffe.yaml", "wrong.yaml", "insecure.yaml", "nosources.yaml", "nofiles.json", "contract.yaml", "none.yaml", "verdict.yaml", "assignment.yaml", "upstreams.yaml", "planes.yaml", "access.yaml", "replicas.yaml", "wrongreplicas.yaml"} {
 		t.Run(file, func(t *testing.T) {
 			cfg, problems := config.Load(filepath.Join("testdata", file))
 			folder, err := filepath.Abs("testdata")
@@ -337,7 +337,7 @@ func FuzzLoad(f *testing.F) {
 			}
 			return
 		}
-		if len(cfg.GetSources()) == 0 || cfg.GetNodeId() == "" || cfg.GetReporting().GetInterval() == nil {
+		if len(cfg.GetSources()) == 0 && cfg.GetRelay() == nil || cfg.GetNodeId() == "" || cfg.GetReporting().GetInterval() == nil {
 			t.Errorf("incomplete: %v", cfg)
 		}
 		written, err := protojson.Marshal(cfg)

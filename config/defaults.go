@@ -1,6 +1,7 @@
 package config
 
 import (
+	"net/netip"
 	"os"
 	"path/filepath"
 	"time"
@@ -51,6 +52,9 @@ const (
 	defaultHoldFor         = 5 * time.Minute
 	defaultMaxSeries       = 100
 	defaultRecording       = 256 << 20
+	defaultPrefix          = "/hdsd"
+	defaultSessionTTL      = 3 * time.Second
+	defaultCommitInterval  = 5 * time.Millisecond
 )
 
 func fillDefaults(cfg *Config, folder string) error {
@@ -110,8 +114,23 @@ func fillDefaults(cfg *Config, folder string) error {
 	if cfg.GetRelay() != nil {
 		fill(&cfg.Relay.Keep, durationpb.New(defaultKeep))
 	}
+	fillReplication(cfg.GetReplication())
 	fill(&cfg.Limits.MaxMessageBytes, messageBytes(cfg.Limits.MaxSourceClusters))
 	return nil
+}
+
+// fillReplication fills in a replication that has endpoints and an address. It leaves advertise empty
+// if the port is 0, since that is not the port on which the replica listens.
+func fillReplication(r *configv1.Replication) {
+	if r == nil {
+		return
+	}
+	fill(&r.Etcd.Prefix, defaultPrefix)
+	fill(&r.SessionTtl, durationpb.New(defaultSessionTTL))
+	fill(&r.CommitInterval, durationpb.New(defaultCommitInterval))
+	if address, err := netip.ParseAddrPort(r.GetPeer().GetAddress()); err == nil && address.Port() != 0 {
+		fill(&r.Peer.Advertise, r.GetPeer().GetAddress())
+	}
 }
 
 // fillHolds makes management servers hold what they take away, and fills in how.

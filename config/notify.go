@@ -90,7 +90,7 @@ func secret(c *checks, field, file string) {
 	}
 }
 
-// ReceiverTLS reads the files of how to connect to a receiver.
+// ReceiverTLS reads the files of how to connect to a server: a receiver of notifications, or etcd.
 func ReceiverTLS(authorities, chain, key string) (*tls.Config, error) {
 	tlsConfig := &tls.Config{MinVersion: tls.VersionTLS12}
 	if authorities != "" {

@@ -26,8 +26,8 @@ func resolvePaths(cfg *Config, folder string) {
 	if planes := cfg.GetDataPlanes(); planes != nil {
 		resolve(&planes.EdsDirectory)
 	}
-	for _, listener := range []*configv1.Listener{cfg.GetGrpc(), cfg.GetHttp()} {
-		if tls := listener.GetTls(); tls != nil {
+	for _, tls := range []*configv1.ServerTls{cfg.GetGrpc().GetTls(), cfg.GetHttp().GetTls(), cfg.GetReplication().GetPeer().GetTls()} {
+		if tls != nil {
 			resolve(&tls.CertificateChainFile)
 			resolve(&tls.PrivateKeyFile)
 			resolve(&tls.ClientCaFile)
@@ -43,11 +43,11 @@ func resolvePaths(cfg *Config, folder string) {
 		case *configv1.Notify_TokenFile:
 			resolve(&authorization.TokenFile)
 		}
-		if tls := receiver.GetTls(); tls != nil {
-			resolve(&tls.CaFile)
-			resolve(&tls.CertificateChainFile)
-			resolve(&tls.PrivateKeyFile)
-		}
+		resolveTLS(receiver.GetTls(), resolve)
+	}
+	if etcd := cfg.GetReplication().GetEtcd(); etcd != nil {
+		resolve(&etcd.PasswordFile)
+		resolveTLS(etcd.GetTls(), resolve)
 	}
 	if upstream := cfg.GetRelay().GetUpstream().GetApiConfigSource(); upstream != nil {
 		resolveIn(upstream.ProtoReflect(), resolve)
@@ -64,6 +64,15 @@ func resolvePaths(cfg *Config, folder string) {
 		case *corev3.ConfigSource_ApiConfigSource:
 			resolveIn(specifier.ApiConfigSource.ProtoReflect(), resolve)
 		}
+	}
+}
+
+// resolveTLS resolves the paths of how to connect to a server.
+func resolveTLS(tls *configv1.ClientTls, resolve func(*string)) {
+	if tls != nil {
+		resolve(&tls.CaFile)
+		resolve(&tls.CertificateChainFile)
+		resolve(&tls.PrivateKeyFile)
 	}
 }
 

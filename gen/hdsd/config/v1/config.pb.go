@@ -533,7 +533,7 @@ func (x Notify_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Notify_Kind.Descriptor instead.
 func (Notify_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{3, 0}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{5, 0}
 }
 
 // Whether hdsd puts health into what passes.
@@ -582,7 +582,7 @@ func (x Relay_Health) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Relay_Health.Descriptor instead.
 func (Relay_Health) EnumDescriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{4, 0}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{6, 0}
 }
 
 // What the control plane is told of who a client is.
@@ -637,7 +637,7 @@ func (x Relay_Forward) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Relay_Forward.Descriptor instead.
 func (Relay_Forward) EnumDescriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{4, 1}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{6, 1}
 }
 
 // Mode says what becomes of what is not granted.
@@ -686,14 +686,15 @@ func (x Access_Mode) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Access_Mode.Descriptor instead.
 func (Access_Mode) EnumDescriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{10, 0}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{12, 0}
 }
 
 // Config is the whole configuration file.
 type Config struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name of this coordinator: its node id for management servers and its
-	// control plane identifier for data planes. Default: the host's name.
+	// control plane identifier for data planes. With replication it is the id of
+	// this replica: it is needed, and has no slash. Default: the host's name.
 	NodeId string `protobuf:"bytes,1,opt,name=node_id,json=nodeId,proto3" json:"node_id,omitempty"`
 	// Address for checkers, data planes and gRPC queries. Default:
 	// 127.0.0.1:18000.
@@ -746,7 +747,11 @@ type Config struct {
 	Metrics *Metrics `protobuf:"bytes,22,opt,name=metrics,proto3" json:"metrics,omitempty"`
 	// A file of what hdsd was told and how it decided, for reports of faults.
 	// Default: none.
-	Recording     *Recording `protobuf:"bytes,24,opt,name=recording,proto3" json:"recording,omitempty"`
+	Recording *Recording `protobuf:"bytes,24,opt,name=recording,proto3" json:"recording,omitempty"`
+	// This coordinator is one of several replicas, which decide as one. Not possible
+	// yet beside it: relay, recording, and any data_planes.zone_health but GLOBAL.
+	// Default: one coordinator alone.
+	Replication   *Replication `protobuf:"bytes,25,opt,name=replication,proto3" json:"replication,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -942,6 +947,154 @@ func (x *Config) GetRecording() *Recording {
 	return nil
 }
 
+func (x *Config) GetReplication() *Replication {
+	if x != nil {
+		return x.Replication
+	}
+	return nil
+}
+
+// Replication is how the replicas of a coordinator share a log and reach each other.
+type Replication struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The log of the replicas.
+	Etcd *Replication_Etcd `protobuf:"bytes,1,opt,name=etcd,proto3" json:"etcd,omitempty"`
+	// How the replicas reach each other.
+	Peer *Replication_Peer `protobuf:"bytes,2,opt,name=peer,proto3" json:"peer,omitempty"`
+	// How long etcd hears nothing of a replica until the replica is gone, at least
+	// 1s. etcd grants whole seconds and rounds up. It grants more if its election
+	// timeout allows no less. Default: 3s.
+	SessionTtl *durationpb.Duration `protobuf:"bytes,3,opt,name=session_ttl,json=sessionTtl,proto3" json:"session_ttl,omitempty"`
+	// The least time between two commits, from 1ms to 1s. Default: 5ms.
+	CommitInterval *durationpb.Duration `protobuf:"bytes,4,opt,name=commit_interval,json=commitInterval,proto3" json:"commit_interval,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *Replication) Reset() {
+	*x = Replication{}
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Replication) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Replication) ProtoMessage() {}
+
+func (x *Replication) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Replication.ProtoReflect.Descriptor instead.
+func (*Replication) Descriptor() ([]byte, []int) {
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Replication) GetEtcd() *Replication_Etcd {
+	if x != nil {
+		return x.Etcd
+	}
+	return nil
+}
+
+func (x *Replication) GetPeer() *Replication_Peer {
+	if x != nil {
+		return x.Peer
+	}
+	return nil
+}
+
+func (x *Replication) GetSessionTtl() *durationpb.Duration {
+	if x != nil {
+		return x.SessionTtl
+	}
+	return nil
+}
+
+func (x *Replication) GetCommitInterval() *durationpb.Duration {
+	if x != nil {
+		return x.CommitInterval
+	}
+	return nil
+}
+
+// ClientTls is how to connect to a server by TLS.
+type ClientTls struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// PEM file with the authorities of the server's certificate. Absent: those of
+	// the system.
+	CaFile string `protobuf:"bytes,1,opt,name=ca_file,json=caFile,proto3" json:"ca_file,omitempty"`
+	// PEM file with hdsd's certificate and its chain, for a server that asks for
+	// one.
+	CertificateChainFile string `protobuf:"bytes,2,opt,name=certificate_chain_file,json=certificateChainFile,proto3" json:"certificate_chain_file,omitempty"`
+	// PEM file with its private key.
+	PrivateKeyFile string `protobuf:"bytes,3,opt,name=private_key_file,json=privateKeyFile,proto3" json:"private_key_file,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *ClientTls) Reset() {
+	*x = ClientTls{}
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ClientTls) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ClientTls) ProtoMessage() {}
+
+func (x *ClientTls) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ClientTls.ProtoReflect.Descriptor instead.
+func (*ClientTls) Descriptor() ([]byte, []int) {
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *ClientTls) GetCaFile() string {
+	if x != nil {
+		return x.CaFile
+	}
+	return ""
+}
+
+func (x *ClientTls) GetCertificateChainFile() string {
+	if x != nil {
+		return x.CertificateChainFile
+	}
+	return ""
+}
+
+func (x *ClientTls) GetPrivateKeyFile() string {
+	if x != nil {
+		return x.PrivateKeyFile
+	}
+	return ""
+}
+
 // Recording is a file that 'hdsd replay' replays. It has no secrets.
 type Recording struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -955,7 +1108,7 @@ type Recording struct {
 
 func (x *Recording) Reset() {
 	*x = Recording{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[1]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -967,7 +1120,7 @@ func (x *Recording) String() string {
 func (*Recording) ProtoMessage() {}
 
 func (x *Recording) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[1]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -980,7 +1133,7 @@ func (x *Recording) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Recording.ProtoReflect.Descriptor instead.
 func (*Recording) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{1}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Recording) GetFile() string {
@@ -1011,7 +1164,7 @@ type Metrics struct {
 
 func (x *Metrics) Reset() {
 	*x = Metrics{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[2]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1023,7 +1176,7 @@ func (x *Metrics) String() string {
 func (*Metrics) ProtoMessage() {}
 
 func (x *Metrics) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[2]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1036,7 +1189,7 @@ func (x *Metrics) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Metrics.ProtoReflect.Descriptor instead.
 func (*Metrics) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{2}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Metrics) GetClusterNameGlobs() []string {
@@ -1079,15 +1232,16 @@ type Notify struct {
 	//	*Notify_BasicAuth_
 	//	*Notify_TokenFile
 	Authorization isNotify_Authorization `protobuf_oneof:"authorization"`
-	// How to connect. Absent: by the authorities of the system, without a certificate.
-	Tls           *Notify_ClientTls `protobuf:"bytes,9,opt,name=tls,proto3" json:"tls,omitempty"`
+	// How to connect by https. hdsd reads the files for each request. Absent: by the
+	// authorities of the system, without a certificate.
+	Tls           *ClientTls `protobuf:"bytes,9,opt,name=tls,proto3" json:"tls,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Notify) Reset() {
 	*x = Notify{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[3]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1099,7 +1253,7 @@ func (x *Notify) String() string {
 func (*Notify) ProtoMessage() {}
 
 func (x *Notify) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[3]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1112,7 +1266,7 @@ func (x *Notify) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Notify.ProtoReflect.Descriptor instead.
 func (*Notify) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{3}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Notify) GetName() string {
@@ -1193,7 +1347,7 @@ func (x *Notify) GetTokenFile() string {
 	return ""
 }
 
-func (x *Notify) GetTls() *Notify_ClientTls {
+func (x *Notify) GetTls() *ClientTls {
 	if x != nil {
 		return x.Tls
 	}
@@ -1255,7 +1409,7 @@ type Relay struct {
 
 func (x *Relay) Reset() {
 	*x = Relay{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[4]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1267,7 +1421,7 @@ func (x *Relay) String() string {
 func (*Relay) ProtoMessage() {}
 
 func (x *Relay) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[4]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1280,7 +1434,7 @@ func (x *Relay) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Relay.ProtoReflect.Descriptor instead.
 func (*Relay) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{4}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Relay) GetUpstream() *Relay_Upstream {
@@ -1335,7 +1489,7 @@ type Listener struct {
 
 func (x *Listener) Reset() {
 	*x = Listener{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[5]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1347,7 +1501,7 @@ func (x *Listener) String() string {
 func (*Listener) ProtoMessage() {}
 
 func (x *Listener) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[5]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1360,7 +1514,7 @@ func (x *Listener) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Listener.ProtoReflect.Descriptor instead.
 func (*Listener) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{5}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Listener) GetAddress() string {
@@ -1410,7 +1564,7 @@ type Probes struct {
 
 func (x *Probes) Reset() {
 	*x = Probes{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[6]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1422,7 +1576,7 @@ func (x *Probes) String() string {
 func (*Probes) ProtoMessage() {}
 
 func (x *Probes) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[6]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1435,7 +1589,7 @@ func (x *Probes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Probes.ProtoReflect.Descriptor instead.
 func (*Probes) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{6}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Probes) GetAddress() string {
@@ -1458,7 +1612,7 @@ type Admin struct {
 
 func (x *Admin) Reset() {
 	*x = Admin{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[7]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1470,7 +1624,7 @@ func (x *Admin) String() string {
 func (*Admin) ProtoMessage() {}
 
 func (x *Admin) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[7]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1483,7 +1637,7 @@ func (x *Admin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Admin.ProtoReflect.Descriptor instead.
 func (*Admin) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{7}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Admin) GetAddress() string {
@@ -1512,7 +1666,7 @@ type ServerTls struct {
 
 func (x *ServerTls) Reset() {
 	*x = ServerTls{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[8]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1524,7 +1678,7 @@ func (x *ServerTls) String() string {
 func (*ServerTls) ProtoMessage() {}
 
 func (x *ServerTls) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[8]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1537,7 +1691,7 @@ func (x *ServerTls) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerTls.ProtoReflect.Descriptor instead.
 func (*ServerTls) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{8}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ServerTls) GetCertificateChainFile() string {
@@ -1581,7 +1735,7 @@ type SpiffeWorkloadApi struct {
 
 func (x *SpiffeWorkloadApi) Reset() {
 	*x = SpiffeWorkloadApi{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[9]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1593,7 +1747,7 @@ func (x *SpiffeWorkloadApi) String() string {
 func (*SpiffeWorkloadApi) ProtoMessage() {}
 
 func (x *SpiffeWorkloadApi) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[9]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1606,7 +1760,7 @@ func (x *SpiffeWorkloadApi) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpiffeWorkloadApi.ProtoReflect.Descriptor instead.
 func (*SpiffeWorkloadApi) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{9}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *SpiffeWorkloadApi) GetAddress() string {
@@ -1637,7 +1791,7 @@ type Access struct {
 
 func (x *Access) Reset() {
 	*x = Access{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[10]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1649,7 +1803,7 @@ func (x *Access) String() string {
 func (*Access) ProtoMessage() {}
 
 func (x *Access) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[10]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1662,7 +1816,7 @@ func (x *Access) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Access.ProtoReflect.Descriptor instead.
 func (*Access) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{10}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Access) GetMode() Access_Mode {
@@ -1706,7 +1860,7 @@ type Grant struct {
 
 func (x *Grant) Reset() {
 	*x = Grant{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[11]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1718,7 +1872,7 @@ func (x *Grant) String() string {
 func (*Grant) ProtoMessage() {}
 
 func (x *Grant) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[11]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1731,7 +1885,7 @@ func (x *Grant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Grant.ProtoReflect.Descriptor instead.
 func (*Grant) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{11}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Grant) GetRoles() []Role {
@@ -1789,7 +1943,7 @@ type Oidc struct {
 
 func (x *Oidc) Reset() {
 	*x = Oidc{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[12]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1801,7 +1955,7 @@ func (x *Oidc) String() string {
 func (*Oidc) ProtoMessage() {}
 
 func (x *Oidc) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[12]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1814,7 +1968,7 @@ func (x *Oidc) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Oidc.ProtoReflect.Descriptor instead.
 func (*Oidc) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{12}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Oidc) GetIssuer() string {
@@ -1879,7 +2033,7 @@ type Source struct {
 
 func (x *Source) Reset() {
 	*x = Source{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[13]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1891,7 +2045,7 @@ func (x *Source) String() string {
 func (*Source) ProtoMessage() {}
 
 func (x *Source) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[13]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1904,7 +2058,7 @@ func (x *Source) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Source.ProtoReflect.Descriptor instead.
 func (*Source) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{13}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Source) GetName() string {
@@ -1968,7 +2122,7 @@ type Dns struct {
 
 func (x *Dns) Reset() {
 	*x = Dns{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[14]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1980,7 +2134,7 @@ func (x *Dns) String() string {
 func (*Dns) ProtoMessage() {}
 
 func (x *Dns) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[14]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1993,7 +2147,7 @@ func (x *Dns) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Dns.ProtoReflect.Descriptor instead.
 func (*Dns) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{14}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Dns) GetResolvers() []string {
@@ -2019,7 +2173,7 @@ type HoldShrinkage struct {
 
 func (x *HoldShrinkage) Reset() {
 	*x = HoldShrinkage{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[15]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2031,7 +2185,7 @@ func (x *HoldShrinkage) String() string {
 func (*HoldShrinkage) ProtoMessage() {}
 
 func (x *HoldShrinkage) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[15]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2044,7 +2198,7 @@ func (x *HoldShrinkage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HoldShrinkage.ProtoReflect.Descriptor instead.
 func (*HoldShrinkage) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{15}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *HoldShrinkage) GetShare() float64 {
@@ -2074,7 +2228,7 @@ type DefaultHealthChecks struct {
 
 func (x *DefaultHealthChecks) Reset() {
 	*x = DefaultHealthChecks{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[16]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2086,7 +2240,7 @@ func (x *DefaultHealthChecks) String() string {
 func (*DefaultHealthChecks) ProtoMessage() {}
 
 func (x *DefaultHealthChecks) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[16]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2099,7 +2253,7 @@ func (x *DefaultHealthChecks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DefaultHealthChecks.ProtoReflect.Descriptor instead.
 func (*DefaultHealthChecks) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{16}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *DefaultHealthChecks) GetClusterNameGlob() string {
@@ -2141,7 +2295,7 @@ type Assignment struct {
 
 func (x *Assignment) Reset() {
 	*x = Assignment{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[17]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2153,7 +2307,7 @@ func (x *Assignment) String() string {
 func (*Assignment) ProtoMessage() {}
 
 func (x *Assignment) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[17]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2166,7 +2320,7 @@ func (x *Assignment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Assignment.ProtoReflect.Descriptor instead.
 func (*Assignment) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{17}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Assignment) GetRedundancy() uint32 {
@@ -2228,7 +2382,7 @@ type CheckerCapacity struct {
 
 func (x *CheckerCapacity) Reset() {
 	*x = CheckerCapacity{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[18]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2240,7 +2394,7 @@ func (x *CheckerCapacity) String() string {
 func (*CheckerCapacity) ProtoMessage() {}
 
 func (x *CheckerCapacity) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[18]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2253,7 +2407,7 @@ func (x *CheckerCapacity) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckerCapacity.ProtoReflect.Descriptor instead.
 func (*CheckerCapacity) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{18}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *CheckerCapacity) GetNodeIdGlob() string {
@@ -2288,7 +2442,7 @@ type Reporting struct {
 
 func (x *Reporting) Reset() {
 	*x = Reporting{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[19]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2300,7 +2454,7 @@ func (x *Reporting) String() string {
 func (*Reporting) ProtoMessage() {}
 
 func (x *Reporting) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[19]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2313,7 +2467,7 @@ func (x *Reporting) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reporting.ProtoReflect.Descriptor instead.
 func (*Reporting) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{19}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Reporting) GetInterval() *durationpb.Duration {
@@ -2368,7 +2522,7 @@ type Verdict struct {
 
 func (x *Verdict) Reset() {
 	*x = Verdict{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[20]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2380,7 +2534,7 @@ func (x *Verdict) String() string {
 func (*Verdict) ProtoMessage() {}
 
 func (x *Verdict) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[20]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2393,7 +2547,7 @@ func (x *Verdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Verdict.ProtoReflect.Descriptor instead.
 func (*Verdict) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{20}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Verdict) GetRule() Rule {
@@ -2502,7 +2656,7 @@ type DegradedWhen struct {
 
 func (x *DegradedWhen) Reset() {
 	*x = DegradedWhen{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[21]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2514,7 +2668,7 @@ func (x *DegradedWhen) String() string {
 func (*DegradedWhen) ProtoMessage() {}
 
 func (x *DegradedWhen) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[21]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2527,7 +2681,7 @@ func (x *DegradedWhen) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DegradedWhen.ProtoReflect.Descriptor instead.
 func (*DegradedWhen) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{21}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *DegradedWhen) GetHttpStatusCode() []*structpb.Value {
@@ -2555,7 +2709,7 @@ type Doubt struct {
 
 func (x *Doubt) Reset() {
 	*x = Doubt{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[22]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2567,7 +2721,7 @@ func (x *Doubt) String() string {
 func (*Doubt) ProtoMessage() {}
 
 func (x *Doubt) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[22]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2580,7 +2734,7 @@ func (x *Doubt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Doubt.ProtoReflect.Descriptor instead.
 func (*Doubt) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{22}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Doubt) GetDisagreements() uint32 {
@@ -2626,7 +2780,7 @@ type PathCut struct {
 
 func (x *PathCut) Reset() {
 	*x = PathCut{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[23]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2638,7 +2792,7 @@ func (x *PathCut) String() string {
 func (*PathCut) ProtoMessage() {}
 
 func (x *PathCut) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[23]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2651,7 +2805,7 @@ func (x *PathCut) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PathCut.ProtoReflect.Descriptor instead.
 func (*PathCut) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{23}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *PathCut) GetDisagreements() uint32 {
@@ -2689,7 +2843,7 @@ type Damping struct {
 
 func (x *Damping) Reset() {
 	*x = Damping{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[24]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2701,7 +2855,7 @@ func (x *Damping) String() string {
 func (*Damping) ProtoMessage() {}
 
 func (x *Damping) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[24]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2714,7 +2868,7 @@ func (x *Damping) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Damping.ProtoReflect.Descriptor instead.
 func (*Damping) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{24}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Damping) GetDisabled() bool {
@@ -2759,7 +2913,7 @@ type MassFailure struct {
 
 func (x *MassFailure) Reset() {
 	*x = MassFailure{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[25]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2771,7 +2925,7 @@ func (x *MassFailure) String() string {
 func (*MassFailure) ProtoMessage() {}
 
 func (x *MassFailure) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[25]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2784,7 +2938,7 @@ func (x *MassFailure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MassFailure.ProtoReflect.Descriptor instead.
 func (*MassFailure) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{25}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *MassFailure) GetHold() *durationpb.Duration {
@@ -2823,7 +2977,7 @@ type Policy struct {
 
 func (x *Policy) Reset() {
 	*x = Policy{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[26]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2835,7 +2989,7 @@ func (x *Policy) String() string {
 func (*Policy) ProtoMessage() {}
 
 func (x *Policy) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[26]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2848,7 +3002,7 @@ func (x *Policy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Policy.ProtoReflect.Descriptor instead.
 func (*Policy) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{26}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Policy) GetClusterNameGlob() string {
@@ -2921,7 +3075,7 @@ type CheckerSelector struct {
 
 func (x *CheckerSelector) Reset() {
 	*x = CheckerSelector{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[27]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2933,7 +3087,7 @@ func (x *CheckerSelector) String() string {
 func (*CheckerSelector) ProtoMessage() {}
 
 func (x *CheckerSelector) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[27]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2946,7 +3100,7 @@ func (x *CheckerSelector) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckerSelector.ProtoReflect.Descriptor instead.
 func (*CheckerSelector) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{27}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *CheckerSelector) GetLocalities() []*LocalitySelector {
@@ -2978,7 +3132,7 @@ type LocalitySelector struct {
 
 func (x *LocalitySelector) Reset() {
 	*x = LocalitySelector{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[28]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2990,7 +3144,7 @@ func (x *LocalitySelector) String() string {
 func (*LocalitySelector) ProtoMessage() {}
 
 func (x *LocalitySelector) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[28]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3003,7 +3157,7 @@ func (x *LocalitySelector) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LocalitySelector.ProtoReflect.Descriptor instead.
 func (*LocalitySelector) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{28}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *LocalitySelector) GetRegion() string {
@@ -3046,7 +3200,7 @@ type History struct {
 
 func (x *History) Reset() {
 	*x = History{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[29]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3058,7 +3212,7 @@ func (x *History) String() string {
 func (*History) ProtoMessage() {}
 
 func (x *History) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[29]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3071,7 +3225,7 @@ func (x *History) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use History.ProtoReflect.Descriptor instead.
 func (*History) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{29}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *History) GetRetention() *durationpb.Duration {
@@ -3131,7 +3285,7 @@ type Checkers struct {
 
 func (x *Checkers) Reset() {
 	*x = Checkers{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[30]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3143,7 +3297,7 @@ func (x *Checkers) String() string {
 func (*Checkers) ProtoMessage() {}
 
 func (x *Checkers) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[30]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3156,7 +3310,7 @@ func (x *Checkers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Checkers.ProtoReflect.Descriptor instead.
 func (*Checkers) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{30}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Checkers) GetFiles() []string {
@@ -3229,7 +3383,7 @@ type ProbeTargets struct {
 
 func (x *ProbeTargets) Reset() {
 	*x = ProbeTargets{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[31]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3241,7 +3395,7 @@ func (x *ProbeTargets) String() string {
 func (*ProbeTargets) ProtoMessage() {}
 
 func (x *ProbeTargets) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[31]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3254,7 +3408,7 @@ func (x *ProbeTargets) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProbeTargets.ProtoReflect.Descriptor instead.
 func (*ProbeTargets) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{31}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ProbeTargets) GetAllow() []string {
@@ -3299,7 +3453,7 @@ type AdmitRule struct {
 
 func (x *AdmitRule) Reset() {
 	*x = AdmitRule{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[32]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3311,7 +3465,7 @@ func (x *AdmitRule) String() string {
 func (*AdmitRule) ProtoMessage() {}
 
 func (x *AdmitRule) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[32]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3324,7 +3478,7 @@ func (x *AdmitRule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdmitRule.ProtoReflect.Descriptor instead.
 func (*AdmitRule) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{32}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *AdmitRule) GetNodeIdGlob() string {
@@ -3371,7 +3525,7 @@ type DataPlanes struct {
 
 func (x *DataPlanes) Reset() {
 	*x = DataPlanes{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[33]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3383,7 +3537,7 @@ func (x *DataPlanes) String() string {
 func (*DataPlanes) ProtoMessage() {}
 
 func (x *DataPlanes) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[33]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3396,7 +3550,7 @@ func (x *DataPlanes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DataPlanes.ProtoReflect.Descriptor instead.
 func (*DataPlanes) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{33}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *DataPlanes) GetEdsDirectory() string {
@@ -3516,7 +3670,7 @@ type Limits struct {
 
 func (x *Limits) Reset() {
 	*x = Limits{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[34]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3528,7 +3682,7 @@ func (x *Limits) String() string {
 func (*Limits) ProtoMessage() {}
 
 func (x *Limits) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[34]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3541,7 +3695,7 @@ func (x *Limits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Limits.ProtoReflect.Descriptor instead.
 func (*Limits) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{34}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Limits) GetMaxMessageBytes() uint32 {
@@ -3677,6 +3831,173 @@ func (x *Limits) GetMaxJoinsPerMinute() uint32 {
 	return 0
 }
 
+// Etcd is the etcd that keeps the log.
+type Replication_Etcd struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// http://HOST:PORT or https://HOST:PORT of its members. All are http, or all
+	// are https. One at least.
+	Endpoints []string `protobuf:"bytes,1,rep,name=endpoints,proto3" json:"endpoints,omitempty"`
+	// What all keys begin with: a slash, and more than that. Replicas of one
+	// coordinator have the same prefix, and nobody else writes below it. Default:
+	// /hdsd.
+	Prefix string `protobuf:"bytes,2,opt,name=prefix,proto3" json:"prefix,omitempty"`
+	// How to connect by https. hdsd reads its own certificate for each connection,
+	// and the authorities at its start. Absent: by the authorities of the system,
+	// without a certificate.
+	Tls *ClientTls `protobuf:"bytes,3,opt,name=tls,proto3" json:"tls,omitempty"`
+	// User of etcd, with password_file. Absent: etcd asks for none, or takes the
+	// name in the certificate.
+	Username string `protobuf:"bytes,4,opt,name=username,proto3" json:"username,omitempty"`
+	// File with the user's password. hdsd reads it for each authentication.
+	PasswordFile  string `protobuf:"bytes,5,opt,name=password_file,json=passwordFile,proto3" json:"password_file,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Replication_Etcd) Reset() {
+	*x = Replication_Etcd{}
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[37]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Replication_Etcd) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Replication_Etcd) ProtoMessage() {}
+
+func (x *Replication_Etcd) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[37]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Replication_Etcd.ProtoReflect.Descriptor instead.
+func (*Replication_Etcd) Descriptor() ([]byte, []int) {
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{1, 0}
+}
+
+func (x *Replication_Etcd) GetEndpoints() []string {
+	if x != nil {
+		return x.Endpoints
+	}
+	return nil
+}
+
+func (x *Replication_Etcd) GetPrefix() string {
+	if x != nil {
+		return x.Prefix
+	}
+	return ""
+}
+
+func (x *Replication_Etcd) GetTls() *ClientTls {
+	if x != nil {
+		return x.Tls
+	}
+	return nil
+}
+
+func (x *Replication_Etcd) GetUsername() string {
+	if x != nil {
+		return x.Username
+	}
+	return ""
+}
+
+func (x *Replication_Etcd) GetPasswordFile() string {
+	if x != nil {
+		return x.PasswordFile
+	}
+	return ""
+}
+
+// Peer is where a replica listens for the others, and how they know each other.
+type Replication_Peer struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// IP:PORT or [IP6]:PORT to listen on. An address other than loopback needs tls
+	// or insecure. Port 0 stands for any free port.
+	Address string `protobuf:"bytes,1,opt,name=address,proto3" json:"address,omitempty"`
+	// HOST:PORT at which the other replicas reach this one. Needed if address is
+	// 0.0.0.0 or [::]. Default: address.
+	Advertise string `protobuf:"bytes,2,opt,name=advertise,proto3" json:"advertise,omitempty"`
+	// Certificate and authorities of this replica. It is a server and a client of
+	// the others with the same files, so TLS is mutual: certificate_chain_file,
+	// private_key_file and client_ca_file are all needed, or spiffe_workload_api.
+	// The certificate is for servers and clients, of an authority that the other
+	// replicas have.
+	Tls *ServerTls `protobuf:"bytes,3,opt,name=tls,proto3" json:"tls,omitempty"`
+	// Allow an address other than loopback without TLS.
+	Insecure      bool `protobuf:"varint,4,opt,name=insecure,proto3" json:"insecure,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Replication_Peer) Reset() {
+	*x = Replication_Peer{}
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[38]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Replication_Peer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Replication_Peer) ProtoMessage() {}
+
+func (x *Replication_Peer) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[38]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Replication_Peer.ProtoReflect.Descriptor instead.
+func (*Replication_Peer) Descriptor() ([]byte, []int) {
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{1, 1}
+}
+
+func (x *Replication_Peer) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+func (x *Replication_Peer) GetAdvertise() string {
+	if x != nil {
+		return x.Advertise
+	}
+	return ""
+}
+
+func (x *Replication_Peer) GetTls() *ServerTls {
+	if x != nil {
+		return x.Tls
+	}
+	return nil
+}
+
+func (x *Replication_Peer) GetInsecure() bool {
+	if x != nil {
+		return x.Insecure
+	}
+	return false
+}
+
 // Alertmanager is a Prometheus Alertmanager.
 type Notify_Alertmanager struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -3689,7 +4010,7 @@ type Notify_Alertmanager struct {
 
 func (x *Notify_Alertmanager) Reset() {
 	*x = Notify_Alertmanager{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[35]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3701,7 +4022,7 @@ func (x *Notify_Alertmanager) String() string {
 func (*Notify_Alertmanager) ProtoMessage() {}
 
 func (x *Notify_Alertmanager) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[35]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3714,7 +4035,7 @@ func (x *Notify_Alertmanager) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Notify_Alertmanager.ProtoReflect.Descriptor instead.
 func (*Notify_Alertmanager) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{3, 0}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{5, 0}
 }
 
 func (x *Notify_Alertmanager) GetUrl() string {
@@ -3738,7 +4059,7 @@ type Notify_Webhook struct {
 
 func (x *Notify_Webhook) Reset() {
 	*x = Notify_Webhook{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[36]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3750,7 +4071,7 @@ func (x *Notify_Webhook) String() string {
 func (*Notify_Webhook) ProtoMessage() {}
 
 func (x *Notify_Webhook) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[36]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3763,7 +4084,7 @@ func (x *Notify_Webhook) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Notify_Webhook.ProtoReflect.Descriptor instead.
 func (*Notify_Webhook) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{3, 1}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{5, 1}
 }
 
 func (x *Notify_Webhook) GetUrl() string {
@@ -3793,7 +4114,7 @@ type Notify_BasicAuth struct {
 
 func (x *Notify_BasicAuth) Reset() {
 	*x = Notify_BasicAuth{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[37]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3805,7 +4126,7 @@ func (x *Notify_BasicAuth) String() string {
 func (*Notify_BasicAuth) ProtoMessage() {}
 
 func (x *Notify_BasicAuth) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[37]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3818,7 +4139,7 @@ func (x *Notify_BasicAuth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Notify_BasicAuth.ProtoReflect.Descriptor instead.
 func (*Notify_BasicAuth) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{3, 2}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{5, 2}
 }
 
 func (x *Notify_BasicAuth) GetUsername() string {
@@ -3831,73 +4152,6 @@ func (x *Notify_BasicAuth) GetUsername() string {
 func (x *Notify_BasicAuth) GetPasswordFile() string {
 	if x != nil {
 		return x.PasswordFile
-	}
-	return ""
-}
-
-// ClientTls is how to connect to a receiver with https. hdsd reads the files for
-// each request.
-type Notify_ClientTls struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// PEM file with the authorities of the receiver's certificate. Absent: those of
-	// the system.
-	CaFile string `protobuf:"bytes,1,opt,name=ca_file,json=caFile,proto3" json:"ca_file,omitempty"`
-	// PEM file with hdsd's certificate and its chain, for a receiver that asks for
-	// one.
-	CertificateChainFile string `protobuf:"bytes,2,opt,name=certificate_chain_file,json=certificateChainFile,proto3" json:"certificate_chain_file,omitempty"`
-	// PEM file with its private key.
-	PrivateKeyFile string `protobuf:"bytes,3,opt,name=private_key_file,json=privateKeyFile,proto3" json:"private_key_file,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
-}
-
-func (x *Notify_ClientTls) Reset() {
-	*x = Notify_ClientTls{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[38]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Notify_ClientTls) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Notify_ClientTls) ProtoMessage() {}
-
-func (x *Notify_ClientTls) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[38]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Notify_ClientTls.ProtoReflect.Descriptor instead.
-func (*Notify_ClientTls) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{3, 3}
-}
-
-func (x *Notify_ClientTls) GetCaFile() string {
-	if x != nil {
-		return x.CaFile
-	}
-	return ""
-}
-
-func (x *Notify_ClientTls) GetCertificateChainFile() string {
-	if x != nil {
-		return x.CertificateChainFile
-	}
-	return ""
-}
-
-func (x *Notify_ClientTls) GetPrivateKeyFile() string {
-	if x != nil {
-		return x.PrivateKeyFile
 	}
 	return ""
 }
@@ -3916,7 +4170,7 @@ type Relay_Upstream struct {
 
 func (x *Relay_Upstream) Reset() {
 	*x = Relay_Upstream{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[39]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3928,7 +4182,7 @@ func (x *Relay_Upstream) String() string {
 func (*Relay_Upstream) ProtoMessage() {}
 
 func (x *Relay_Upstream) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[39]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3941,7 +4195,7 @@ func (x *Relay_Upstream) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Relay_Upstream.ProtoReflect.Descriptor instead.
 func (*Relay_Upstream) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{4, 0}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{6, 0}
 }
 
 func (x *Relay_Upstream) GetApiConfigSource() *v3.ApiConfigSource {
@@ -3955,7 +4209,7 @@ var File_hdsd_config_v1_config_proto protoreflect.FileDescriptor
 
 const file_hdsd_config_v1_config_proto_rawDesc = "" +
 	"\n" +
-	"\x1bhdsd/config/v1/config.proto\x12\x0ehdsd.config.v1\x1a\x1fenvoy/config/core/v3/base.proto\x1a(envoy/config/core/v3/config_source.proto\x1a'envoy/config/core/v3/health_check.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\"\xfc\b\n" +
+	"\x1bhdsd/config/v1/config.proto\x12\x0ehdsd.config.v1\x1a\x1fenvoy/config/core/v3/base.proto\x1a(envoy/config/core/v3/config_source.proto\x1a'envoy/config/core/v3/health_check.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\"\xbb\t\n" +
 	"\x06Config\x12\x17\n" +
 	"\anode_id\x18\x01 \x01(\tR\x06nodeId\x12,\n" +
 	"\x04grpc\x18\x02 \x01(\v2\x18.hdsd.config.v1.ListenerR\x04grpc\x12,\n" +
@@ -3983,13 +4237,35 @@ const file_hdsd_config_v1_config_proto_rawDesc = "" +
 	"\x03dns\x18\x14 \x01(\v2\x13.hdsd.config.v1.DnsR\x03dns\x12.\n" +
 	"\x06notify\x18\x15 \x03(\v2\x16.hdsd.config.v1.NotifyR\x06notify\x121\n" +
 	"\ametrics\x18\x16 \x01(\v2\x17.hdsd.config.v1.MetricsR\ametrics\x127\n" +
-	"\trecording\x18\x18 \x01(\v2\x19.hdsd.config.v1.RecordingR\trecording\"<\n" +
+	"\trecording\x18\x18 \x01(\v2\x19.hdsd.config.v1.RecordingR\trecording\x12=\n" +
+	"\vreplication\x18\x19 \x01(\v2\x1b.hdsd.config.v1.ReplicationR\vreplication\"\xb0\x04\n" +
+	"\vReplication\x124\n" +
+	"\x04etcd\x18\x01 \x01(\v2 .hdsd.config.v1.Replication.EtcdR\x04etcd\x124\n" +
+	"\x04peer\x18\x02 \x01(\v2 .hdsd.config.v1.Replication.PeerR\x04peer\x12:\n" +
+	"\vsession_ttl\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\n" +
+	"sessionTtl\x12B\n" +
+	"\x0fcommit_interval\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x0ecommitInterval\x1a\xaa\x01\n" +
+	"\x04Etcd\x12\x1c\n" +
+	"\tendpoints\x18\x01 \x03(\tR\tendpoints\x12\x16\n" +
+	"\x06prefix\x18\x02 \x01(\tR\x06prefix\x12+\n" +
+	"\x03tls\x18\x03 \x01(\v2\x19.hdsd.config.v1.ClientTlsR\x03tls\x12\x1a\n" +
+	"\busername\x18\x04 \x01(\tR\busername\x12#\n" +
+	"\rpassword_file\x18\x05 \x01(\tR\fpasswordFile\x1a\x87\x01\n" +
+	"\x04Peer\x12\x18\n" +
+	"\aaddress\x18\x01 \x01(\tR\aaddress\x12\x1c\n" +
+	"\tadvertise\x18\x02 \x01(\tR\tadvertise\x12+\n" +
+	"\x03tls\x18\x03 \x01(\v2\x19.hdsd.config.v1.ServerTlsR\x03tls\x12\x1a\n" +
+	"\binsecure\x18\x04 \x01(\bR\binsecure\"\x84\x01\n" +
+	"\tClientTls\x12\x17\n" +
+	"\aca_file\x18\x01 \x01(\tR\x06caFile\x124\n" +
+	"\x16certificate_chain_file\x18\x02 \x01(\tR\x14certificateChainFile\x12(\n" +
+	"\x10private_key_file\x18\x03 \x01(\tR\x0eprivateKeyFile\"<\n" +
 	"\tRecording\x12\x12\n" +
 	"\x04file\x18\x01 \x01(\tR\x04file\x12\x1b\n" +
 	"\tmax_bytes\x18\x02 \x01(\x04R\bmaxBytes\"Z\n" +
 	"\aMetrics\x12,\n" +
 	"\x12cluster_name_globs\x18\x01 \x03(\tR\x10clusterNameGlobs\x12!\n" +
-	"\fmax_clusters\x18\x02 \x01(\rR\vmaxClusters\"\xdb\b\n" +
+	"\fmax_clusters\x18\x02 \x01(\rR\vmaxClusters\"\xcd\a\n" +
 	"\x06Notify\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12I\n" +
 	"\falertmanager\x18\x02 \x01(\v2#.hdsd.config.v1.Notify.AlertmanagerH\x00R\falertmanager\x12:\n" +
@@ -4000,8 +4276,8 @@ const file_hdsd_config_v1_config_proto_rawDesc = "" +
 	"\n" +
 	"basic_auth\x18\a \x01(\v2 .hdsd.config.v1.Notify.BasicAuthH\x01R\tbasicAuth\x12\x1f\n" +
 	"\n" +
-	"token_file\x18\b \x01(\tH\x01R\ttokenFile\x122\n" +
-	"\x03tls\x18\t \x01(\v2 .hdsd.config.v1.Notify.ClientTlsR\x03tls\x1a \n" +
+	"token_file\x18\b \x01(\tH\x01R\ttokenFile\x12+\n" +
+	"\x03tls\x18\t \x01(\v2\x19.hdsd.config.v1.ClientTlsR\x03tls\x1a \n" +
 	"\fAlertmanager\x12\x10\n" +
 	"\x03url\x18\x01 \x01(\tR\x03url\x1a<\n" +
 	"\aWebhook\x12\x10\n" +
@@ -4010,11 +4286,7 @@ const file_hdsd_config_v1_config_proto_rawDesc = "" +
 	"secretFile\x1aL\n" +
 	"\tBasicAuth\x12\x1a\n" +
 	"\busername\x18\x01 \x01(\tR\busername\x12#\n" +
-	"\rpassword_file\x18\x02 \x01(\tR\fpasswordFile\x1a\x84\x01\n" +
-	"\tClientTls\x12\x17\n" +
-	"\aca_file\x18\x01 \x01(\tR\x06caFile\x124\n" +
-	"\x16certificate_chain_file\x18\x02 \x01(\tR\x14certificateChainFile\x12(\n" +
-	"\x10private_key_file\x18\x03 \x01(\tR\x0eprivateKeyFile\"\xae\x02\n" +
+	"\rpassword_file\x18\x02 \x01(\tR\fpasswordFile\"\xae\x02\n" +
 	"\x04Kind\x12\x11\n" +
 	"\rENDPOINT_DOWN\x10\x00\x12\x10\n" +
 	"\fCLUSTER_DOWN\x10\x01\x12\r\n" +
@@ -4291,7 +4563,7 @@ func file_hdsd_config_v1_config_proto_rawDescGZIP() []byte {
 }
 
 var file_hdsd_config_v1_config_proto_enumTypes = make([]protoimpl.EnumInfo, 11)
-var file_hdsd_config_v1_config_proto_msgTypes = make([]protoimpl.MessageInfo, 41)
+var file_hdsd_config_v1_config_proto_msgTypes = make([]protoimpl.MessageInfo, 44)
 var file_hdsd_config_v1_config_proto_goTypes = []any{
 	(Role)(0),                   // 0: hdsd.config.v1.Role
 	(UpstreamHealth)(0),         // 1: hdsd.config.v1.UpstreamHealth
@@ -4305,142 +4577,152 @@ var file_hdsd_config_v1_config_proto_goTypes = []any{
 	(Relay_Forward)(0),          // 9: hdsd.config.v1.Relay.Forward
 	(Access_Mode)(0),            // 10: hdsd.config.v1.Access.Mode
 	(*Config)(nil),              // 11: hdsd.config.v1.Config
-	(*Recording)(nil),           // 12: hdsd.config.v1.Recording
-	(*Metrics)(nil),             // 13: hdsd.config.v1.Metrics
-	(*Notify)(nil),              // 14: hdsd.config.v1.Notify
-	(*Relay)(nil),               // 15: hdsd.config.v1.Relay
-	(*Listener)(nil),            // 16: hdsd.config.v1.Listener
-	(*Probes)(nil),              // 17: hdsd.config.v1.Probes
-	(*Admin)(nil),               // 18: hdsd.config.v1.Admin
-	(*ServerTls)(nil),           // 19: hdsd.config.v1.ServerTls
-	(*SpiffeWorkloadApi)(nil),   // 20: hdsd.config.v1.SpiffeWorkloadApi
-	(*Access)(nil),              // 21: hdsd.config.v1.Access
-	(*Grant)(nil),               // 22: hdsd.config.v1.Grant
-	(*Oidc)(nil),                // 23: hdsd.config.v1.Oidc
-	(*Source)(nil),              // 24: hdsd.config.v1.Source
-	(*Dns)(nil),                 // 25: hdsd.config.v1.Dns
-	(*HoldShrinkage)(nil),       // 26: hdsd.config.v1.HoldShrinkage
-	(*DefaultHealthChecks)(nil), // 27: hdsd.config.v1.DefaultHealthChecks
-	(*Assignment)(nil),          // 28: hdsd.config.v1.Assignment
-	(*CheckerCapacity)(nil),     // 29: hdsd.config.v1.CheckerCapacity
-	(*Reporting)(nil),           // 30: hdsd.config.v1.Reporting
-	(*Verdict)(nil),             // 31: hdsd.config.v1.Verdict
-	(*DegradedWhen)(nil),        // 32: hdsd.config.v1.DegradedWhen
-	(*Doubt)(nil),               // 33: hdsd.config.v1.Doubt
-	(*PathCut)(nil),             // 34: hdsd.config.v1.PathCut
-	(*Damping)(nil),             // 35: hdsd.config.v1.Damping
-	(*MassFailure)(nil),         // 36: hdsd.config.v1.MassFailure
-	(*Policy)(nil),              // 37: hdsd.config.v1.Policy
-	(*CheckerSelector)(nil),     // 38: hdsd.config.v1.CheckerSelector
-	(*LocalitySelector)(nil),    // 39: hdsd.config.v1.LocalitySelector
-	(*History)(nil),             // 40: hdsd.config.v1.History
-	(*Checkers)(nil),            // 41: hdsd.config.v1.Checkers
-	(*ProbeTargets)(nil),        // 42: hdsd.config.v1.ProbeTargets
-	(*AdmitRule)(nil),           // 43: hdsd.config.v1.AdmitRule
-	(*DataPlanes)(nil),          // 44: hdsd.config.v1.DataPlanes
-	(*Limits)(nil),              // 45: hdsd.config.v1.Limits
-	(*Notify_Alertmanager)(nil), // 46: hdsd.config.v1.Notify.Alertmanager
-	(*Notify_Webhook)(nil),      // 47: hdsd.config.v1.Notify.Webhook
-	(*Notify_BasicAuth)(nil),    // 48: hdsd.config.v1.Notify.BasicAuth
-	(*Notify_ClientTls)(nil),    // 49: hdsd.config.v1.Notify.ClientTls
-	(*Relay_Upstream)(nil),      // 50: hdsd.config.v1.Relay.Upstream
-	nil,                         // 51: hdsd.config.v1.CheckerSelector.MetadataEntry
-	(*durationpb.Duration)(nil), // 52: google.protobuf.Duration
-	(*v3.ConfigSource)(nil),     // 53: envoy.config.core.v3.ConfigSource
-	(*v3.Node)(nil),             // 54: envoy.config.core.v3.Node
-	(*v3.HealthCheck)(nil),      // 55: envoy.config.core.v3.HealthCheck
-	(v3.HealthStatus)(0),        // 56: envoy.config.core.v3.HealthStatus
-	(*structpb.Value)(nil),      // 57: google.protobuf.Value
-	(*v3.ApiConfigSource)(nil),  // 58: envoy.config.core.v3.ApiConfigSource
+	(*Replication)(nil),         // 12: hdsd.config.v1.Replication
+	(*ClientTls)(nil),           // 13: hdsd.config.v1.ClientTls
+	(*Recording)(nil),           // 14: hdsd.config.v1.Recording
+	(*Metrics)(nil),             // 15: hdsd.config.v1.Metrics
+	(*Notify)(nil),              // 16: hdsd.config.v1.Notify
+	(*Relay)(nil),               // 17: hdsd.config.v1.Relay
+	(*Listener)(nil),            // 18: hdsd.config.v1.Listener
+	(*Probes)(nil),              // 19: hdsd.config.v1.Probes
+	(*Admin)(nil),               // 20: hdsd.config.v1.Admin
+	(*ServerTls)(nil),           // 21: hdsd.config.v1.ServerTls
+	(*SpiffeWorkloadApi)(nil),   // 22: hdsd.config.v1.SpiffeWorkloadApi
+	(*Access)(nil),              // 23: hdsd.config.v1.Access
+	(*Grant)(nil),               // 24: hdsd.config.v1.Grant
+	(*Oidc)(nil),                // 25: hdsd.config.v1.Oidc
+	(*Source)(nil),              // 26: hdsd.config.v1.Source
+	(*Dns)(nil),                 // 27: hdsd.config.v1.Dns
+	(*HoldShrinkage)(nil),       // 28: hdsd.config.v1.HoldShrinkage
+	(*DefaultHealthChecks)(nil), // 29: hdsd.config.v1.DefaultHealthChecks
+	(*Assignment)(nil),          // 30: hdsd.config.v1.Assignment
+	(*CheckerCapacity)(nil),     // 31: hdsd.config.v1.CheckerCapacity
+	(*Reporting)(nil),           // 32: hdsd.config.v1.Reporting
+	(*Verdict)(nil),             // 33: hdsd.config.v1.Verdict
+	(*DegradedWhen)(nil),        // 34: hdsd.config.v1.DegradedWhen
+	(*Doubt)(nil),               // 35: hdsd.config.v1.Doubt
+	(*PathCut)(nil),             // 36: hdsd.config.v1.PathCut
+	(*Damping)(nil),             // 37: hdsd.config.v1.Damping
+	(*MassFailure)(nil),         // 38: hdsd.config.v1.MassFailure
+	(*Policy)(nil),              // 39: hdsd.config.v1.Policy
+	(*CheckerSelector)(nil),     // 40: hdsd.config.v1.CheckerSelector
+	(*LocalitySelector)(nil),    // 41: hdsd.config.v1.LocalitySelector
+	(*History)(nil),             // 42: hdsd.config.v1.History
+	(*Checkers)(nil),            // 43: hdsd.config.v1.Checkers
+	(*ProbeTargets)(nil),        // 44: hdsd.config.v1.ProbeTargets
+	(*AdmitRule)(nil),           // 45: hdsd.config.v1.AdmitRule
+	(*DataPlanes)(nil),          // 46: hdsd.config.v1.DataPlanes
+	(*Limits)(nil),              // 47: hdsd.config.v1.Limits
+	(*Replication_Etcd)(nil),    // 48: hdsd.config.v1.Replication.Etcd
+	(*Replication_Peer)(nil),    // 49: hdsd.config.v1.Replication.Peer
+	(*Notify_Alertmanager)(nil), // 50: hdsd.config.v1.Notify.Alertmanager
+	(*Notify_Webhook)(nil),      // 51: hdsd.config.v1.Notify.Webhook
+	(*Notify_BasicAuth)(nil),    // 52: hdsd.config.v1.Notify.BasicAuth
+	(*Relay_Upstream)(nil),      // 53: hdsd.config.v1.Relay.Upstream
+	nil,                         // 54: hdsd.config.v1.CheckerSelector.MetadataEntry
+	(*durationpb.Duration)(nil), // 55: google.protobuf.Duration
+	(*v3.ConfigSource)(nil),     // 56: envoy.config.core.v3.ConfigSource
+	(*v3.Node)(nil),             // 57: envoy.config.core.v3.Node
+	(*v3.HealthCheck)(nil),      // 58: envoy.config.core.v3.HealthCheck
+	(v3.HealthStatus)(0),        // 59: envoy.config.core.v3.HealthStatus
+	(*structpb.Value)(nil),      // 60: google.protobuf.Value
+	(*v3.ApiConfigSource)(nil),  // 61: envoy.config.core.v3.ApiConfigSource
 }
 var file_hdsd_config_v1_config_proto_depIdxs = []int32{
-	16, // 0: hdsd.config.v1.Config.grpc:type_name -> hdsd.config.v1.Listener
-	16, // 1: hdsd.config.v1.Config.http:type_name -> hdsd.config.v1.Listener
-	24, // 2: hdsd.config.v1.Config.sources:type_name -> hdsd.config.v1.Source
-	27, // 3: hdsd.config.v1.Config.default_health_checks:type_name -> hdsd.config.v1.DefaultHealthChecks
-	28, // 4: hdsd.config.v1.Config.assignment:type_name -> hdsd.config.v1.Assignment
-	30, // 5: hdsd.config.v1.Config.reporting:type_name -> hdsd.config.v1.Reporting
-	31, // 6: hdsd.config.v1.Config.verdict:type_name -> hdsd.config.v1.Verdict
+	18, // 0: hdsd.config.v1.Config.grpc:type_name -> hdsd.config.v1.Listener
+	18, // 1: hdsd.config.v1.Config.http:type_name -> hdsd.config.v1.Listener
+	26, // 2: hdsd.config.v1.Config.sources:type_name -> hdsd.config.v1.Source
+	29, // 3: hdsd.config.v1.Config.default_health_checks:type_name -> hdsd.config.v1.DefaultHealthChecks
+	30, // 4: hdsd.config.v1.Config.assignment:type_name -> hdsd.config.v1.Assignment
+	32, // 5: hdsd.config.v1.Config.reporting:type_name -> hdsd.config.v1.Reporting
+	33, // 6: hdsd.config.v1.Config.verdict:type_name -> hdsd.config.v1.Verdict
 	5,  // 7: hdsd.config.v1.Config.mode:type_name -> hdsd.config.v1.Mode
-	37, // 8: hdsd.config.v1.Config.policies:type_name -> hdsd.config.v1.Policy
-	40, // 9: hdsd.config.v1.Config.history:type_name -> hdsd.config.v1.History
-	41, // 10: hdsd.config.v1.Config.checkers:type_name -> hdsd.config.v1.Checkers
-	45, // 11: hdsd.config.v1.Config.limits:type_name -> hdsd.config.v1.Limits
-	44, // 12: hdsd.config.v1.Config.data_planes:type_name -> hdsd.config.v1.DataPlanes
-	21, // 13: hdsd.config.v1.Config.access:type_name -> hdsd.config.v1.Access
-	17, // 14: hdsd.config.v1.Config.probes:type_name -> hdsd.config.v1.Probes
-	18, // 15: hdsd.config.v1.Config.admin:type_name -> hdsd.config.v1.Admin
-	15, // 16: hdsd.config.v1.Config.relay:type_name -> hdsd.config.v1.Relay
-	25, // 17: hdsd.config.v1.Config.dns:type_name -> hdsd.config.v1.Dns
-	14, // 18: hdsd.config.v1.Config.notify:type_name -> hdsd.config.v1.Notify
-	13, // 19: hdsd.config.v1.Config.metrics:type_name -> hdsd.config.v1.Metrics
-	12, // 20: hdsd.config.v1.Config.recording:type_name -> hdsd.config.v1.Recording
-	46, // 21: hdsd.config.v1.Notify.alertmanager:type_name -> hdsd.config.v1.Notify.Alertmanager
-	47, // 22: hdsd.config.v1.Notify.webhook:type_name -> hdsd.config.v1.Notify.Webhook
-	7,  // 23: hdsd.config.v1.Notify.kinds:type_name -> hdsd.config.v1.Notify.Kind
-	52, // 24: hdsd.config.v1.Notify.min_duration:type_name -> google.protobuf.Duration
-	48, // 25: hdsd.config.v1.Notify.basic_auth:type_name -> hdsd.config.v1.Notify.BasicAuth
-	49, // 26: hdsd.config.v1.Notify.tls:type_name -> hdsd.config.v1.Notify.ClientTls
-	50, // 27: hdsd.config.v1.Relay.upstream:type_name -> hdsd.config.v1.Relay.Upstream
-	8,  // 28: hdsd.config.v1.Relay.health:type_name -> hdsd.config.v1.Relay.Health
-	52, // 29: hdsd.config.v1.Relay.keep:type_name -> google.protobuf.Duration
-	9,  // 30: hdsd.config.v1.Relay.forward:type_name -> hdsd.config.v1.Relay.Forward
-	19, // 31: hdsd.config.v1.Listener.tls:type_name -> hdsd.config.v1.ServerTls
-	52, // 32: hdsd.config.v1.Listener.max_connection_age:type_name -> google.protobuf.Duration
-	20, // 33: hdsd.config.v1.ServerTls.spiffe_workload_api:type_name -> hdsd.config.v1.SpiffeWorkloadApi
-	10, // 34: hdsd.config.v1.Access.mode:type_name -> hdsd.config.v1.Access.Mode
-	22, // 35: hdsd.config.v1.Access.grants:type_name -> hdsd.config.v1.Grant
-	0,  // 36: hdsd.config.v1.Grant.roles:type_name -> hdsd.config.v1.Role
-	23, // 37: hdsd.config.v1.Grant.oidc:type_name -> hdsd.config.v1.Oidc
-	53, // 38: hdsd.config.v1.Source.config_source:type_name -> envoy.config.core.v3.ConfigSource
-	1,  // 39: hdsd.config.v1.Source.upstream_health:type_name -> hdsd.config.v1.UpstreamHealth
-	26, // 40: hdsd.config.v1.Source.hold_shrinkage:type_name -> hdsd.config.v1.HoldShrinkage
-	54, // 41: hdsd.config.v1.Source.node:type_name -> envoy.config.core.v3.Node
-	52, // 42: hdsd.config.v1.HoldShrinkage.for:type_name -> google.protobuf.Duration
-	55, // 43: hdsd.config.v1.DefaultHealthChecks.health_checks:type_name -> envoy.config.core.v3.HealthCheck
-	52, // 44: hdsd.config.v1.Assignment.reconnect_grace:type_name -> google.protobuf.Duration
-	52, // 45: hdsd.config.v1.Assignment.settle:type_name -> google.protobuf.Duration
-	2,  // 46: hdsd.config.v1.Assignment.zones:type_name -> hdsd.config.v1.Placement
-	2,  // 47: hdsd.config.v1.Assignment.regions:type_name -> hdsd.config.v1.Placement
-	29, // 48: hdsd.config.v1.Assignment.checkers:type_name -> hdsd.config.v1.CheckerCapacity
-	52, // 49: hdsd.config.v1.Reporting.interval:type_name -> google.protobuf.Duration
-	3,  // 50: hdsd.config.v1.Verdict.rule:type_name -> hdsd.config.v1.Rule
-	4,  // 51: hdsd.config.v1.Verdict.when_unobserved:type_name -> hdsd.config.v1.WhenUnobserved
-	56, // 52: hdsd.config.v1.Verdict.initial_health:type_name -> envoy.config.core.v3.HealthStatus
-	32, // 53: hdsd.config.v1.Verdict.degraded_when:type_name -> hdsd.config.v1.DegradedWhen
-	52, // 54: hdsd.config.v1.Verdict.staleness:type_name -> google.protobuf.Duration
-	52, // 55: hdsd.config.v1.Verdict.warm_up:type_name -> google.protobuf.Duration
-	33, // 56: hdsd.config.v1.Verdict.doubt:type_name -> hdsd.config.v1.Doubt
-	34, // 57: hdsd.config.v1.Verdict.path_cut:type_name -> hdsd.config.v1.PathCut
-	35, // 58: hdsd.config.v1.Verdict.damping:type_name -> hdsd.config.v1.Damping
-	36, // 59: hdsd.config.v1.Verdict.mass_failure:type_name -> hdsd.config.v1.MassFailure
-	52, // 60: hdsd.config.v1.Verdict.quorum_hold:type_name -> google.protobuf.Duration
-	57, // 61: hdsd.config.v1.DegradedWhen.http_status_code:type_name -> google.protobuf.Value
-	52, // 62: hdsd.config.v1.Doubt.release_after:type_name -> google.protobuf.Duration
-	52, // 63: hdsd.config.v1.MassFailure.hold:type_name -> google.protobuf.Duration
-	31, // 64: hdsd.config.v1.Policy.verdict:type_name -> hdsd.config.v1.Verdict
-	38, // 65: hdsd.config.v1.Policy.checkers:type_name -> hdsd.config.v1.CheckerSelector
-	5,  // 66: hdsd.config.v1.Policy.mode:type_name -> hdsd.config.v1.Mode
-	2,  // 67: hdsd.config.v1.Policy.zones:type_name -> hdsd.config.v1.Placement
-	2,  // 68: hdsd.config.v1.Policy.regions:type_name -> hdsd.config.v1.Placement
-	39, // 69: hdsd.config.v1.CheckerSelector.localities:type_name -> hdsd.config.v1.LocalitySelector
-	51, // 70: hdsd.config.v1.CheckerSelector.metadata:type_name -> hdsd.config.v1.CheckerSelector.MetadataEntry
-	52, // 71: hdsd.config.v1.History.retention:type_name -> google.protobuf.Duration
-	43, // 72: hdsd.config.v1.Checkers.admit:type_name -> hdsd.config.v1.AdmitRule
-	52, // 73: hdsd.config.v1.Checkers.probation:type_name -> google.protobuf.Duration
-	53, // 74: hdsd.config.v1.Checkers.sds_config:type_name -> envoy.config.core.v3.ConfigSource
-	42, // 75: hdsd.config.v1.Checkers.probe_targets:type_name -> hdsd.config.v1.ProbeTargets
-	52, // 76: hdsd.config.v1.ProbeTargets.min_interval:type_name -> google.protobuf.Duration
-	52, // 77: hdsd.config.v1.DataPlanes.assignment_ttl:type_name -> google.protobuf.Duration
-	52, // 78: hdsd.config.v1.DataPlanes.cluster_ttl:type_name -> google.protobuf.Duration
-	6,  // 79: hdsd.config.v1.DataPlanes.zone_health:type_name -> hdsd.config.v1.ZoneHealth
-	53, // 80: hdsd.config.v1.DataPlanes.eds_config_source:type_name -> envoy.config.core.v3.ConfigSource
-	58, // 81: hdsd.config.v1.Relay.Upstream.api_config_source:type_name -> envoy.config.core.v3.ApiConfigSource
-	82, // [82:82] is the sub-list for method output_type
-	82, // [82:82] is the sub-list for method input_type
-	82, // [82:82] is the sub-list for extension type_name
-	82, // [82:82] is the sub-list for extension extendee
-	0,  // [0:82] is the sub-list for field type_name
+	39, // 8: hdsd.config.v1.Config.policies:type_name -> hdsd.config.v1.Policy
+	42, // 9: hdsd.config.v1.Config.history:type_name -> hdsd.config.v1.History
+	43, // 10: hdsd.config.v1.Config.checkers:type_name -> hdsd.config.v1.Checkers
+	47, // 11: hdsd.config.v1.Config.limits:type_name -> hdsd.config.v1.Limits
+	46, // 12: hdsd.config.v1.Config.data_planes:type_name -> hdsd.config.v1.DataPlanes
+	23, // 13: hdsd.config.v1.Config.access:type_name -> hdsd.config.v1.Access
+	19, // 14: hdsd.config.v1.Config.probes:type_name -> hdsd.config.v1.Probes
+	20, // 15: hdsd.config.v1.Config.admin:type_name -> hdsd.config.v1.Admin
+	17, // 16: hdsd.config.v1.Config.relay:type_name -> hdsd.config.v1.Relay
+	27, // 17: hdsd.config.v1.Config.dns:type_name -> hdsd.config.v1.Dns
+	16, // 18: hdsd.config.v1.Config.notify:type_name -> hdsd.config.v1.Notify
+	15, // 19: hdsd.config.v1.Config.metrics:type_name -> hdsd.config.v1.Metrics
+	14, // 20: hdsd.config.v1.Config.recording:type_name -> hdsd.config.v1.Recording
+	12, // 21: hdsd.config.v1.Config.replication:type_name -> hdsd.config.v1.Replication
+	48, // 22: hdsd.config.v1.Replication.etcd:type_name -> hdsd.config.v1.Replication.Etcd
+	49, // 23: hdsd.config.v1.Replication.peer:type_name -> hdsd.config.v1.Replication.Peer
+	55, // 24: hdsd.config.v1.Replication.session_ttl:type_name -> google.protobuf.Duration
+	55, // 25: hdsd.config.v1.Replication.commit_interval:type_name -> google.protobuf.Duration
+	50, // 26: hdsd.config.v1.Notify.alertmanager:type_name -> hdsd.config.v1.Notify.Alertmanager
+	51, // 27: hdsd.config.v1.Notify.webhook:type_name -> hdsd.config.v1.Notify.Webhook
+	7,  // 28: hdsd.config.v1.Notify.kinds:type_name -> hdsd.config.v1.Notify.Kind
+	55, // 29: hdsd.config.v1.Notify.min_duration:type_name -> google.protobuf.Duration
+	52, // 30: hdsd.config.v1.Notify.basic_auth:type_name -> hdsd.config.v1.Notify.BasicAuth
+	13, // 31: hdsd.config.v1.Notify.tls:type_name -> hdsd.config.v1.ClientTls
+	53, // 32: hdsd.config.v1.Relay.upstream:type_name -> hdsd.config.v1.Relay.Upstream
+	8,  // 33: hdsd.config.v1.Relay.health:type_name -> hdsd.config.v1.Relay.Health
+	55, // 34: hdsd.config.v1.Relay.keep:type_name -> google.protobuf.Duration
+	9,  // 35: hdsd.config.v1.Relay.forward:type_name -> hdsd.config.v1.Relay.Forward
+	21, // 36: hdsd.config.v1.Listener.tls:type_name -> hdsd.config.v1.ServerTls
+	55, // 37: hdsd.config.v1.Listener.max_connection_age:type_name -> google.protobuf.Duration
+	22, // 38: hdsd.config.v1.ServerTls.spiffe_workload_api:type_name -> hdsd.config.v1.SpiffeWorkloadApi
+	10, // 39: hdsd.config.v1.Access.mode:type_name -> hdsd.config.v1.Access.Mode
+	24, // 40: hdsd.config.v1.Access.grants:type_name -> hdsd.config.v1.Grant
+	0,  // 41: hdsd.config.v1.Grant.roles:type_name -> hdsd.config.v1.Role
+	25, // 42: hdsd.config.v1.Grant.oidc:type_name -> hdsd.config.v1.Oidc
+	56, // 43: hdsd.config.v1.Source.config_source:type_name -> envoy.config.core.v3.ConfigSource
+	1,  // 44: hdsd.config.v1.Source.upstream_health:type_name -> hdsd.config.v1.UpstreamHealth
+	28, // 45: hdsd.config.v1.Source.hold_shrinkage:type_name -> hdsd.config.v1.HoldShrinkage
+	57, // 46: hdsd.config.v1.Source.node:type_name -> envoy.config.core.v3.Node
+	55, // 47: hdsd.config.v1.HoldShrinkage.for:type_name -> google.protobuf.Duration
+	58, // 48: hdsd.config.v1.DefaultHealthChecks.health_checks:type_name -> envoy.config.core.v3.HealthCheck
+	55, // 49: hdsd.config.v1.Assignment.reconnect_grace:type_name -> google.protobuf.Duration
+	55, // 50: hdsd.config.v1.Assignment.settle:type_name -> google.protobuf.Duration
+	2,  // 51: hdsd.config.v1.Assignment.zones:type_name -> hdsd.config.v1.Placement
+	2,  // 52: hdsd.config.v1.Assignment.regions:type_name -> hdsd.config.v1.Placement
+	31, // 53: hdsd.config.v1.Assignment.checkers:type_name -> hdsd.config.v1.CheckerCapacity
+	55, // 54: hdsd.config.v1.Reporting.interval:type_name -> google.protobuf.Duration
+	3,  // 55: hdsd.config.v1.Verdict.rule:type_name -> hdsd.config.v1.Rule
+	4,  // 56: hdsd.config.v1.Verdict.when_unobserved:type_name -> hdsd.config.v1.WhenUnobserved
+	59, // 57: hdsd.config.v1.Verdict.initial_health:type_name -> envoy.config.core.v3.HealthStatus
+	34, // 58: hdsd.config.v1.Verdict.degraded_when:type_name -> hdsd.config.v1.DegradedWhen
+	55, // 59: hdsd.config.v1.Verdict.staleness:type_name -> google.protobuf.Duration
+	55, // 60: hdsd.config.v1.Verdict.warm_up:type_name -> google.protobuf.Duration
+	35, // 61: hdsd.config.v1.Verdict.doubt:type_name -> hdsd.config.v1.Doubt
+	36, // 62: hdsd.config.v1.Verdict.path_cut:type_name -> hdsd.config.v1.PathCut
+	37, // 63: hdsd.config.v1.Verdict.damping:type_name -> hdsd.config.v1.Damping
+	38, // 64: hdsd.config.v1.Verdict.mass_failure:type_name -> hdsd.config.v1.MassFailure
+	55, // 65: hdsd.config.v1.Verdict.quorum_hold:type_name -> google.protobuf.Duration
+	60, // 66: hdsd.config.v1.DegradedWhen.http_status_code:type_name -> google.protobuf.Value
+	55, // 67: hdsd.config.v1.Doubt.release_after:type_name -> google.protobuf.Duration
+	55, // 68: hdsd.config.v1.MassFailure.hold:type_name -> google.protobuf.Duration
+	33, // 69: hdsd.config.v1.Policy.verdict:type_name -> hdsd.config.v1.Verdict
+	40, // 70: hdsd.config.v1.Policy.checkers:type_name -> hdsd.config.v1.CheckerSelector
+	5,  // 71: hdsd.config.v1.Policy.mode:type_name -> hdsd.config.v1.Mode
+	2,  // 72: hdsd.config.v1.Policy.zones:type_name -> hdsd.config.v1.Placement
+	2,  // 73: hdsd.config.v1.Policy.regions:type_name -> hdsd.config.v1.Placement
+	41, // 74: hdsd.config.v1.CheckerSelector.localities:type_name -> hdsd.config.v1.LocalitySelector
+	54, // 75: hdsd.config.v1.CheckerSelector.metadata:type_name -> hdsd.config.v1.CheckerSelector.MetadataEntry
+	55, // 76: hdsd.config.v1.History.retention:type_name -> google.protobuf.Duration
+	45, // 77: hdsd.config.v1.Checkers.admit:type_name -> hdsd.config.v1.AdmitRule
+	55, // 78: hdsd.config.v1.Checkers.probation:type_name -> google.protobuf.Duration
+	56, // 79: hdsd.config.v1.Checkers.sds_config:type_name -> envoy.config.core.v3.ConfigSource
+	44, // 80: hdsd.config.v1.Checkers.probe_targets:type_name -> hdsd.config.v1.ProbeTargets
+	55, // 81: hdsd.config.v1.ProbeTargets.min_interval:type_name -> google.protobuf.Duration
+	55, // 82: hdsd.config.v1.DataPlanes.assignment_ttl:type_name -> google.protobuf.Duration
+	55, // 83: hdsd.config.v1.DataPlanes.cluster_ttl:type_name -> google.protobuf.Duration
+	6,  // 84: hdsd.config.v1.DataPlanes.zone_health:type_name -> hdsd.config.v1.ZoneHealth
+	56, // 85: hdsd.config.v1.DataPlanes.eds_config_source:type_name -> envoy.config.core.v3.ConfigSource
+	13, // 86: hdsd.config.v1.Replication.Etcd.tls:type_name -> hdsd.config.v1.ClientTls
+	21, // 87: hdsd.config.v1.Replication.Peer.tls:type_name -> hdsd.config.v1.ServerTls
+	61, // 88: hdsd.config.v1.Relay.Upstream.api_config_source:type_name -> envoy.config.core.v3.ApiConfigSource
+	89, // [89:89] is the sub-list for method output_type
+	89, // [89:89] is the sub-list for method input_type
+	89, // [89:89] is the sub-list for extension type_name
+	89, // [89:89] is the sub-list for extension extendee
+	0,  // [0:89] is the sub-list for field type_name
 }
 
 func init() { file_hdsd_config_v1_config_proto_init() }
@@ -4448,21 +4730,21 @@ func file_hdsd_config_v1_config_proto_init() {
 	if File_hdsd_config_v1_config_proto != nil {
 		return
 	}
-	file_hdsd_config_v1_config_proto_msgTypes[3].OneofWrappers = []any{
+	file_hdsd_config_v1_config_proto_msgTypes[5].OneofWrappers = []any{
 		(*Notify_Alertmanager_)(nil),
 		(*Notify_Webhook_)(nil),
 		(*Notify_BasicAuth_)(nil),
 		(*Notify_TokenFile)(nil),
 	}
-	file_hdsd_config_v1_config_proto_msgTypes[17].OneofWrappers = []any{}
-	file_hdsd_config_v1_config_proto_msgTypes[26].OneofWrappers = []any{}
+	file_hdsd_config_v1_config_proto_msgTypes[19].OneofWrappers = []any{}
+	file_hdsd_config_v1_config_proto_msgTypes[28].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hdsd_config_v1_config_proto_rawDesc), len(file_hdsd_config_v1_config_proto_rawDesc)),
 			NumEnums:      11,
-			NumMessages:   41,
+			NumMessages:   44,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
